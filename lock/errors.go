@@ -1,0 +1,66 @@
+package lock
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The ways in which taking, keeping and giving back a lock can fail. Match them with errors.Is. Any other error of a
+// Locker means that the lock service could not answer.
+var (
+	// ErrBusy says that others held the lock for all of the time that the caller was ready to wait.
+	ErrBusy = errors.New("lock: held by others")
+	// ErrLost says that a lock ended before it was released: its lease ran out, it could not be renewed in time, or
+	// somebody removed it.
+	ErrLost = errors.New("lock: lost")
+	// ErrMaxHold says that a lock ended because it had been held for Request.MaxHold. Such an error matches ErrLost too.
+	ErrMaxHold = errors.New("lock: held for as long as allowed")
+	// ErrNotHeld says that there is nothing to release: the caller does not own the lock, or released it before.
+	ErrNotHeld = errors.New("lock: not held by this owner")
+	// ErrUnsupported says that a Locker does not have the requested Kind. Retrying cannot help.
+	ErrUnsupported = errors.New("lock: kind not supported")
+)
+
+// BusyError is an ErrBusy with its details.
+type BusyError struct {
+	// Remaining is how long the present holder may keep the lock if it does not renew it; 0 means not known.
+	Remaining time.Duration
+	// Waited is how long the caller was in line.
+	Waited time.Duration
+}
+
+// Error says that the lock is held and, where known, for how long it may be.
+func (e *BusyError) Error() string {
+	if e.Remaining > 0 {
+		return fmt.Sprintf("%v (waited %v, remaining lease %v)", ErrBusy, e.Waited, e.Remaining)
+	}
+	return fmt.Sprintf("%v (waited %v)", ErrBusy, e.Waited)
+}
+
+// Unwrap returns ErrBusy.
+func (e *BusyError) Unwrap() error { return ErrBusy }
+
+// LostError is an ErrLost with its details.
+type LostError struct {
+	// Held is how long the lock had been held when it was lost.
+	Held time.Duration
+	// Reason says why, and may be nil: the last error of a renewal, ErrMaxHold, or the end of the lease.
+	Reason error
+}
+
+// Error says that the lock was lost, after how long, and why.
+func (e *LostError) Error() string {
+	if e.Reason == nil {
+		return fmt.Sprintf("%v after %v", ErrLost, e.Held)
+	}
+	return fmt.Sprintf("%v after %v: %v", ErrLost, e.Held, e.Reason)
+}
+
+// Unwrap returns ErrLost and, if there is one, the reason.
+func (e *LostError) Unwrap() []error {
+	if e.Reason == nil {
+		return []error{ErrLost}
+	}
+	return []error{ErrLost, e.Reason}
+}

@@ -1,0 +1,124 @@
+// Package lock is the vocabulary that the rest of Latchkey is written in: what a lock is, who owns it, and the few ways
+// in which taking it can end. It has no dependencies.
+//
+// Most programs meet it through package guard, which takes a [Locker] and puts it in front of a function. Use it
+// directly to write a Locker of your own (package locktest checks it), or to tell apart the errors of one:
+//
+//	hold, err := locker.Acquire(ctx, lock.Request{Key: "order:42", Wait: 2 * time.Second})
+//	if errors.Is(err, lock.ErrBusy) {
+//		return retryLater
+//	}
+//	if err != nil {
+//		return err
+//	}
+//	defer hold.Release(context.WithoutCancel(ctx))
+//	return pay(hold.Context())
+package lock
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A Locker takes locks. Its values are safe for concurrent use.
+type Locker interface {
+	// Acquire takes the lock that r names for the owner in ctx, or for a fresh owner where ctx has none. It returns
+	// ErrBusy (a *BusyError with the remaining time, if known) when the lock stayed with others for all of r.Wait, the
+	// cause of ctx when ctx ended first, and any other error when the lock service could not answer. A failed Acquire
+	// leaves nothing behind, also when the answer was lost on the way.
+	Acquire(ctx context.Context, r Request) (Hold, error)
+}
+
+// A Hold is one successful Acquire. It is safe for concurrent use.
+type Hold interface {
+	// Context derives from the one given to Acquire. It carries the owner, so that a nested Acquire of the same key
+	// re-enters, and ends with a cause that matches ErrLost before anybody else can hold the lock. After Release it is
+	// cancelled with cause context.Canceled.
+	Context() context.Context
+	// Release gives the lock back, once; ctx bounds the attempt. ErrLost says that the lock was no longer held when
+	// Release was called, ErrNotHeld that this hold had been released before. After any other error the lock ends by
+	// itself with its lease.
+	Release(ctx context.Context) error
+}
+
+// Request says which lock to take and how. Its zero value is invalid only for want of a Key.
+type Request struct {
+	// Key names the lock. It must not be empty.
+	Key string
+	// Kind is the sort of lock; the zero value is Exclusive.
+	Kind Kind
+	// Wait bounds the time spent in line for a lock that others hold: 0 tries once, a negative value waits as long as
+	// the context.
+	Wait time.Duration
+	// Lease is how long the lock may be held: 0 means that it is renewed until released, a positive value that it ends
+	// by itself after that time. A lease is a whole number of milliseconds in some services, so at least 1ms.
+	Lease time.Duration
+	// MaxHold bounds renewal: at the latest MaxHold after Acquire began, a renewed lock ends, and its context with it,
+	// with a cause that matches both ErrMaxHold and ErrLost. 0 sets no bound.
+	MaxHold time.Duration
+	// Limit is how many owners may hold a Permit at once. Other kinds ignore it.
+	Limit int
+}
+
+// Validate reports the first fault of r that no Locker could serve, and nil if there is none.
+func (r Request) Validate() error {
+	switch {
+	case r.Key == "":
+		return fmt.Errorf("lock: request without a key")
+	case r.Kind < 0 || int(r.Kind) >= len(kindNames):
+		return fmt.Errorf("lock: unknown kind %d", int(r.Kind))
+	case r.Lease < 0:
+		return fmt.Errorf("lock: negative lease %v", r.Lease)
+	case r.Lease > 0 && r.Lease < time.Millisecond:
+		return fmt.Errorf("lock: lease %v is under a millisecond", r.Lease)
+	case r.MaxHold < 0:
+		return fmt.Errorf("lock: negative max hold %v", r.MaxHold)
+	case r.Kind == Permit && r.Limit < 1:
+		return fmt.Errorf("lock: a permit needs a limit of at least 1, not %d", r.Limit)
+	}
+	return nil
+}
+
+// Kind is a sort of lock. Its text form, as in configuration and tags, is the lower-case name: "exclusive", "fair" and
+// so on.
+type Kind int
+
+const (
+	Exclusive Kind = iota // one owner at a time, re-entrant
+	Fair                  // Exclusive, served in the order of arrival
+	Read                  // shared with other readers of the key
+	Write                 // excludes readers and writers of the key
+	Fenced                // Exclusive with a fencing token
+	Spin                  // Exclusive, waiting by polling
+	Permit                // up to Limit owners at a time
+)
+
+var kindNames = [...]string{"exclusive", "fair", "read", "write", "fenced", "spin", "permit"}
+
+// String returns the text form of k.
+func (k Kind) String() string {
+	if k < 0 || int(k) >= len(kindNames) {
+		return fmt.Sprintf("kind(%d)", int(k))
+	}
+	return kindNames[k]
+}
+
+// MarshalText returns the text form of k, or an error for a value that is no kind.
+func (k Kind) MarshalText() ([]byte, error) {
+	if k < 0 || int(k) >= len(kindNames) {
+		return nil, fmt.Errorf("lock: unknown kind %d", int(k))
+	}
+	return []byte(kindNames[k]), nil
+}
+
+// UnmarshalText sets k from its text form.
+func (k *Kind) UnmarshalText(text []byte) error {
+	for i, name := range kindNames {
+		if name == string(text) {
+			*k = Kind(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("lock: unknown kind %q, want one of %v", text, kindNames)
+}
