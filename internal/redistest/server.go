@@ -1,0 +1,205 @@
+// Package redistest gives tests a Redis of their own: a real redis-server process that can be paused, killed and started
+// again, a proxy that cuts connections at the worst moment, and miniredis where no server can be had.
+//
+// Two variables of the environment decide:
+//
+//   - LATCHKEY_REDIS is the host:port of a running server with an empty database 0, for tests that need nothing but a
+//     server ([Any]). One test at a time uses it.
+//   - LATCHKEY_REQUIRE=redis makes a missing redis-server a failure, where otherwise tests are skipped or run on miniredis.
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// startTimeout bounds how long a server may take to answer its first PING.
+const startTimeout = 20 * time.Second
+
+// Server is a Redis for one test. The methods that act on its process are there for servers from Start only.
+type Server struct {
+	// Addr is its host:port on the loopback interface.
+	Addr string
+	// Real says that it is a redis-server and not miniredis.
+	Real bool
+
+	args []string
+	cmd  *exec.Cmd
+}
+
+// Start runs a private redis-server on a free port, without persistence, and stops it when the test ends. Where there is
+// none on PATH, the test is skipped, or fails if LATCHKEY_REQUIRE says so. The args are added to the command line.
+func Start(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		missing(tb, "this test needs a redis-server process of its own, and there is none on PATH")
+	}
+	port := freePort(tb)
+	s := &Server{Addr: net.JoinHostPort("127.0.0.1", port), Real: true}
+	s.args = append([]string{path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+		"--daemonize", "no", "--loglevel", "warning", "--dir", tb.TempDir()}, args...)
+	s.run(tb)
+	tb.Cleanup(func() { s.stop(tb) })
+	return s
+}
+
+// Any gives a test that needs no more than scripts and pub/sub what there is: the server of LATCHKEY_REDIS, a private
+// one, or miniredis.
+func Any(tb testing.TB) *Server {
+	tb.Helper()
+	if addr := os.Getenv("LATCHKEY_REDIS"); addr != "" {
+		return borrow(tb, addr)
+	}
+	if _, err := exec.LookPath("redis-server"); err == nil || required() {
+		return Start(tb)
+	}
+	return startMini(tb)
+}
+
+// Client returns a client of the server, closed when the test ends. The changes are applied to its options.
+func (s *Server) Client(tb testing.TB, changes ...func(*redis.Options)) *redis.Client {
+	tb.Helper()
+	opts := &redis.Options{Addr: s.Addr}
+	for _, change := range changes {
+		change(opts)
+	}
+	rdb := redis.NewClient(opts)
+	tb.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// Pause stops the process as SIGSTOP does: connections stay open and nothing is answered.
+func (s *Server) Pause(tb testing.TB) { tb.Helper(); s.signal(tb, syscall.SIGSTOP) }
+
+// Resume lets a paused process go on.
+func (s *Server) Resume(tb testing.TB) { tb.Helper(); s.signal(tb, syscall.SIGCONT) }
+
+// Kill ends the process as SIGKILL does. All data is gone.
+func (s *Server) Kill(tb testing.TB) {
+	tb.Helper()
+	s.signal(tb, syscall.SIGKILL)
+	_ = s.cmd.Wait()
+	s.cmd = nil
+}
+
+// Restart starts a killed server again, empty, at the same address.
+func (s *Server) Restart(tb testing.TB) { tb.Helper(); s.run(tb) }
+
+func (s *Server) signal(tb testing.TB, sig syscall.Signal) {
+	tb.Helper()
+	if s.cmd == nil {
+		tb.Fatal("redistest: this server is no running process of the test")
+	}
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		tb.Fatalf("redistest: signal %v: %v", sig, err)
+	}
+}
+
+func (s *Server) run(tb testing.TB) {
+	tb.Helper()
+	s.cmd = exec.Command(s.args[0], s.args[1:]...)
+	s.cmd.Stderr = os.Stderr
+	s.cmd.SysProcAttr = dieWithParent()
+	if err := s.cmd.Start(); err != nil {
+		tb.Fatalf("redistest: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if err := answers(ctx, s.Addr); err != nil {
+		tb.Fatalf("redistest: redis-server at %s: %v", s.Addr, err)
+	}
+}
+
+// stop ends the process, also a paused one, and reaps it.
+func (s *Server) stop(tb testing.TB) {
+	if s.cmd == nil {
+		return
+	}
+	if err := s.cmd.Process.Kill(); err != nil {
+		tb.Logf("redistest: stop %s: %v", s.Addr, err)
+	}
+	_ = s.cmd.Wait() // reports the signal that has just been sent
+}
+
+// answers waits until the server at addr answers a PING.
+func answers(ctx context.Context, addr string) error {
+	rdb := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
+	defer rdb.Close()
+	for {
+		err := rdb.Ping(ctx).Err()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// borrow waits for its turn on a server that other tests use too. The turn ends with the test, and the database is then
+// empty again.
+func borrow(tb testing.TB, addr string) *Server {
+	tb.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	const turn = "latchkey:redistest:turn"
+	for {
+		ok, err := rdb.SetNX(ctx, turn, os.Getpid(), 10*time.Minute).Result()
+		if err != nil {
+			tb.Fatalf("redistest: LATCHKEY_REDIS=%s: %v", addr, err)
+		}
+		if ok {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if n, err := rdb.DBSize(ctx).Result(); err != nil || n != 1 {
+		_ = rdb.Del(ctx, turn).Err()
+		_ = rdb.Close()
+		tb.Fatalf("redistest: LATCHKEY_REDIS=%s must have an empty database 0 (keys: %d, error: %v)", addr, n-1, err)
+	}
+	tb.Cleanup(func() {
+		_ = rdb.FlushDB(context.Background()).Err()
+		_ = rdb.Close()
+	})
+	return &Server{Addr: addr, Real: true}
+}
+
+func freePort(tb testing.TB) string {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatalf("redistest: %v", err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
+}
+
+// required tells whether LATCHKEY_REQUIRE, a comma-separated list, names redis.
+func required() bool {
+	return slices.Contains(strings.Split(os.Getenv("LATCHKEY_REQUIRE"), ","), "redis")
+}
+
+func missing(tb testing.TB, why string) {
+	tb.Helper()
+	if required() {
+		tb.Fatalf("redistest: LATCHKEY_REQUIRE=redis, but %s", why)
+	}
+	tb.Skip(fmt.Sprintf("%s (install redis-server, or set LATCHKEY_REQUIRE=redis to make this a failure)", why))
+}
