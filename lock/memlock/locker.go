@@ -1,0 +1,207 @@
+// Package memlock locks within one process: every [lock.Kind], without a server. It is the Locker for a program that
+// runs once, for tests, and the reference that other Lockers are compared with.
+//
+//	locker := memlock.New()
+//	hold, err := locker.Acquire(ctx, lock.Request{Key: "order:42", Wait: 2 * time.Second})
+//	if err != nil {
+//		return err // lock.ErrBusy, or the cause of ctx
+//	}
+//	defer hold.Release(context.WithoutCancel(ctx))
+//
+// A lock without a lease has nothing to renew and stays until it is released: there is no service to lose it to.
+package memlock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+var (
+	errLease  = errors.New("memlock: the lease ended")
+	errForced = errors.New("memlock: unlocked by force")
+)
+
+// Locker is a [lock.Locker] for all kinds of lock, each key served in the order of arrival. Exclusive, Fair, Fenced, Spin
+// and Write are one lock to it, so use a key with one of them, with Read and Write, or with Permit. Holders of a Read do
+// not share it with a Write of their own: they wait for themselves, as in Redisson. Create a Locker with New; it needs no
+// closing, and memory goes only to keys that are held.
+type Locker struct {
+	mu    sync.Mutex
+	keys  map[string]*entry // those with a hold
+	token int64             // the last one given to a Fenced hold of any key
+}
+
+var _ lock.Locker = (*Locker)(nil)
+
+// New returns a Locker that holds nothing. Lockers know nothing of each other.
+func New() *Locker { return &Locker{keys: make(map[string]*entry)} }
+
+// Acquire takes the lock that r names, as [lock.Locker] says. The hold of a Fenced lock has a method Token() int64, with a
+// greater number than any that the Locker gave out before. The hold of each kind has a method Keep(ctx, d) error, which is
+// Release except that the owner seems to hold the lock for d longer.
+//
+// With both Lease and MaxHold the lock ends with the shorter one.
+func (l *Locker) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	h := newHold(ctx, l, r)
+	if err := l.take(ctx, h); err != nil {
+		return nil, err
+	}
+	if r.Kind == lock.Fenced {
+		return fencedHold{h}, nil
+	}
+	return h, nil
+}
+
+// ForceUnlock ends all holds of key, whoever has them, with a cause that matches ErrLost, and reports whether there were
+// any. Those who wait for the lock are served. It is meant for tests and for operators.
+func (l *Locker) ForceUnlock(key string) bool {
+	l.mu.Lock()
+	e := l.keys[key]
+	if e == nil {
+		l.mu.Unlock()
+		return false
+	}
+	holds := slices.Clone(e.holds)
+	l.mu.Unlock()
+	for _, h := range holds {
+		h.lose(errForced)
+		l.dropKept(h)
+	}
+	return true
+}
+
+// take makes h hold its lock, or returns why not and leaves nothing behind.
+func (l *Locker) take(ctx context.Context, h *hold) error {
+	l.mu.Lock()
+	e := l.keys[h.r.Key]
+	if e == nil {
+		e = new(entry)
+		l.keys[h.r.Key] = e
+	}
+	if e.admits(h, len(e.queue) > 0) {
+		l.grant(e, h)
+		l.mu.Unlock()
+		return nil
+	}
+	if h.r.Wait == 0 {
+		remaining := e.remaining()
+		l.mu.Unlock()
+		h.cancel(nil)
+		return &lock.BusyError{Remaining: remaining}
+	}
+	h.granted = make(chan struct{})
+	e.queue = append(e.queue, h)
+	l.mu.Unlock()
+	return l.wait(ctx, h)
+}
+
+// wait returns nil once h, which is in the queue, has been granted.
+func (l *Locker) wait(ctx context.Context, h *hold) error {
+	start := time.Now()
+	var timeout <-chan time.Time
+	if h.r.Wait > 0 {
+		timer := time.NewTimer(h.r.Wait)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	select {
+	case <-h.granted:
+	case <-ctx.Done():
+	case <-timeout:
+		if remaining, left := l.leave(h); left {
+			h.cancel(nil)
+			return &lock.BusyError{Remaining: remaining, Waited: time.Since(start)}
+		}
+		// Granted at the last moment: a caller who was ready to wait for the lock has no reason to refuse it.
+	}
+	if ctx.Err() != nil {
+		// Whether still in the queue or just granted, this passes the turn on to the next.
+		h.end(released, context.Canceled)
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// leave takes h out of the queue, or reports false if h is not there anymore because it has been granted.
+func (l *Locker) leave(h *hold) (remaining time.Duration, left bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.keys[h.r.Key]
+	if e == nil || !slices.Contains(e.queue, h) {
+		return 0, false
+	}
+	remaining = e.remaining()
+	l.remove(h)
+	return remaining, true
+}
+
+// drop forgets h and serves those who waited for it to go. The context of h has ended by then.
+func (l *Locker) drop(h *hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.remove(h)
+}
+
+// dropKept is drop for a hold that was released with Keep, and nothing for others, which drop themselves.
+func (l *Locker) dropKept(h *hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h.kept {
+		l.remove(h)
+	}
+}
+
+// keep lets h, whose context has ended, stand in the way of others for another d.
+func (l *Locker) keep(h *hold, d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h.kept = true
+	h.limit(d, func() { l.drop(h) })
+}
+
+// grant makes h a hold of e from now on. Its clock starts here, and not in the goroutine that waits for it, so that a
+// holder who is slow to wake up does not get a longer lease.
+func (l *Locker) grant(e *entry, h *hold) {
+	e.add(h)
+	if h.r.Kind == lock.Fenced {
+		l.token++
+		h.token = l.token
+	}
+	h.begin()
+}
+
+// remove takes h from wherever it is, at most once, and grants what has become possible.
+func (l *Locker) remove(h *hold) {
+	if h.timer != nil {
+		h.timer.Stop()
+	}
+	e := l.keys[h.r.Key]
+	if e == nil || !e.remove(h) {
+		return
+	}
+	waiting := e.queue[:0]
+	for _, w := range e.queue {
+		if e.admits(w, len(waiting) > 0) {
+			l.grant(e, w)
+			close(w.granted)
+		} else {
+			waiting = append(waiting, w)
+		}
+	}
+	clear(e.queue[len(waiting):])
+	e.queue = waiting
+	if len(e.holds) == 0 { // then nobody waits either: a lock that is free admits everyone
+		delete(l.keys, h.r.Key)
+	}
+}
