@@ -1,0 +1,46 @@
+package guard
+
+import "time"
+
+// How a guarded call ended, as Event.Outcome and as an attribute of spans and metrics.
+const (
+	OutcomeOK             = "ok"              // the work ran under the lock and succeeded
+	OutcomeError          = "error"           // the work ran under the lock and returned an error
+	OutcomePanic          = "panic"           // the work, or the locker, panicked or ended its goroutine
+	OutcomeConditionFalse = "condition_false" // the condition was false: the work ran without a lock
+	OutcomeSkipped        = "skipped"         // no lock: nothing ran, as Skip says
+	OutcomeUnlocked       = "unlocked"        // no lock: the work ran without it, as RunUnlocked says
+	OutcomeFallback       = "fallback"        // no lock: the fallback ran instead of the work
+	OutcomeKey            = "key"             // ErrKey
+	OutcomeBusy           = "busy"            // ErrBusy
+	OutcomeOutage         = "outage"          // ErrOutage
+	OutcomeUnsupported    = "unsupported"     // ErrUnsupported
+	OutcomeLost           = "lost"            // ErrLost, but for MaxHold
+	OutcomeMaxHold        = "max_hold"        // ErrLost because the work ran for MaxHold
+	OutcomeCanceled       = "canceled"        // the caller's context ended before the work could start
+)
+
+var outcomes = [...]string{
+	OutcomeOK, OutcomeError, OutcomePanic, OutcomeConditionFalse, OutcomeSkipped, OutcomeUnlocked, OutcomeFallback,
+	OutcomeKey, OutcomeBusy, OutcomeOutage, OutcomeUnsupported, OutcomeLost, OutcomeMaxHold, OutcomeCanceled,
+}
+
+// Event is the account of one guarded call. It holds no key.
+type Event struct {
+	// Guard is the name of the guard, Template its key template, which is empty for a KeyFunc.
+	Guard, Template string
+	// Outcome is one of the Outcome constants.
+	Outcome string
+	// Wait is the time spent to get, or to fail to get, the locks.
+	Wait time.Duration
+	// Held is the time from having all locks until they were given back; 0 if the call never had them all.
+	Held time.Duration
+	// Keys is how many keys the call wanted; 0 if it did not get as far.
+	Keys int
+	// Err is what the call returned: nil for success and for a panic. Unlike the rest it may quote request data, if the
+	// work's own error does.
+	Err error
+	// Release is why a lock could not be given back, and nil if that went well. The lock then ends by itself with its
+	// lease. It does not fail the call, except where the lock turned out to be lost.
+	Release error
+}

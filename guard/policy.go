@@ -1,0 +1,52 @@
+package guard
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Policy says what becomes of a call whose lock could not be had. Its text form, as in tags and configuration, is
+// "fail", "skip" or "run-unlocked".
+type Policy int
+
+const (
+	// Fail refuses the call with ErrBusy or ErrOutage.
+	Fail Policy = iota
+	// Skip drops the call: the work does not run, and the caller sees zero results and a nil error.
+	Skip
+	// RunUnlocked runs the work without the lock. Choose it only where running twice at once is better than not at all.
+	RunUnlocked
+)
+
+var policyNames = [...]string{"fail", "skip", "run-unlocked"}
+
+var policyList = strings.Join(policyNames[:], ", ")
+
+func (p Policy) valid() bool { return p >= 0 && int(p) < len(policyNames) }
+
+// String returns the text form of p.
+func (p Policy) String() string {
+	if !p.valid() {
+		return fmt.Sprintf("policy(%d)", int(p))
+	}
+	return policyNames[p]
+}
+
+// MarshalText returns the text form of p, or an error for a value that is no policy.
+func (p Policy) MarshalText() ([]byte, error) {
+	if !p.valid() {
+		return nil, fmt.Errorf("guard: unknown policy %d, valid are %s", int(p), policyList)
+	}
+	return []byte(policyNames[p]), nil
+}
+
+// UnmarshalText sets p from its text form. The error for any other text suggests the nearest.
+func (p *Policy) UnmarshalText(text []byte) error {
+	for i, name := range policyNames {
+		if name == string(text) {
+			*p = Policy(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown policy %q, %s", text, suggest(string(text), policyNames[:]))
+}
