@@ -1,0 +1,189 @@
+// Package imports holds the rules on who may import whom. It has no code but its tests, which read the import clauses
+// of every package and the requirements in go.mod.
+package imports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// module is the path of the root module.
+const module = "github.com/latchkey-go/latchkey"
+
+// row says where a package stands and what it may import besides the standard library.
+type row struct {
+	floor    int
+	packages []string // of this module; every one on a lower floor, or the folder that this package is in
+	modules  []string // other modules
+}
+
+const (
+	expr      = "github.com/expr-lang/expr"
+	gin       = "github.com/gin-gonic/gin"
+	goredis   = "github.com/redis/go-redis/v9"
+	grpc      = "google.golang.org/grpc"
+	miniredis = "github.com/alicebob/miniredis/v2"
+	otel      = "go.opentelemetry.io/otel"
+	protobuf  = "google.golang.org/protobuf"
+	rpc       = "google.golang.org/genproto/googleapis/rpc"
+)
+
+// rows is the plan of the house. A new package needs a row here; examples and benchmarks need none, as they may import
+// everything.
+var rows = map[string]row{
+	"lock":                {floor: 0},
+	"lock/memlock":        {floor: 0, packages: []string{"lock"}},
+	"lock/locktest":       {floor: 0, packages: []string{"lock"}},
+	"keyexpr":             {floor: 1, modules: []string{expr}},
+	"redisson":            {floor: 1, packages: []string{"lock"}, modules: []string{goredis}},
+	"guard":               {floor: 2, packages: []string{"lock", "keyexpr"}, modules: []string{otel, otel + "/metric", otel + "/trace"}},
+	"middleware":          {floor: 3, packages: []string{"guard", "keyexpr", "lock"}},
+	"middleware/ginguard": {floor: 3, packages: []string{"middleware", "guard"}, modules: []string{gin}},
+	"interceptor":         {floor: 3, packages: []string{"guard", "keyexpr", "lock"}, modules: []string{grpc, protobuf, rpc}},
+	redistest:             {floor: 0, modules: []string{goredis, miniredis}},
+	"internal/imports":    {floor: 0},
+}
+
+// Tests may use what stands below their package, these packages wherever they stand, and these modules.
+var (
+	testPackages = []string{"lock/memlock", "lock/locktest"}
+	testModules  = []string{goredis, miniredis, otel + "/sdk", otel + "/sdk/metric"}
+)
+
+// redistest starts Redis servers. It is no part of any floor: the tests of its users and the programs may import it.
+const redistest = "internal/redistest"
+
+var redistestUsers = []string{"redisson", "guard", redistest}
+
+// fault says what is wrong with an import, and nothing if all is well. Both packages are named by their path below the
+// module; test tells whether the import is a test's.
+func fault(from, to string, test bool) string {
+	r := rows[from]
+	switch {
+	case program(from), from == to:
+		return ""
+	case program(to):
+		return fmt.Sprintf("%s imports %s: nothing imports examples and benchmarks", from, to)
+	case to == redistest:
+		return redistestFault(from, test)
+	case slices.Contains(r.packages, to), test && (slices.Contains(testPackages, to) || below(to, r.floor)):
+		return ""
+	}
+	return fmt.Sprintf("%s imports %s: %s", from, to, direction(r, rows[to], to))
+}
+
+// direction words why a package of row r may not import to, whose row is t.
+func direction(r, t row, to string) string {
+	switch _, known := rows[to]; {
+	case !known:
+		return "it has no row in internal/imports"
+	case t.floor > r.floor:
+		return fmt.Sprintf("imports point down, and this one goes up from floor %d to floor %d", r.floor, t.floor)
+	case t.floor == r.floor:
+		return fmt.Sprintf("siblings on a floor are strangers, and both stand on floor %d", r.floor)
+	}
+	return "its row in internal/imports allows " + list(r.packages)
+}
+
+func redistestFault(from string, test bool) string {
+	if test && slices.Contains(redistestUsers, from) {
+		return ""
+	}
+	return fmt.Sprintf("%s imports %s: that is for the tests of %s, for examples and benchmarks", from, redistest,
+		list(redistestUsers))
+}
+
+// moduleFault is fault for an import of another module.
+func moduleFault(from, mod string, test bool) string {
+	r := rows[from]
+	if program(from) || slices.Contains(r.modules, mod) || test && slices.Contains(testModules, mod) {
+		return ""
+	}
+	return fmt.Sprintf("%s imports %s: of other modules, its row in internal/imports allows %s", from, mod, list(r.modules))
+}
+
+// program tells whether pkg is among those that may import everything and that nothing imports.
+func program(pkg string) bool {
+	top, _, _ := strings.Cut(pkg, "/")
+	return top == "examples" || top == "benchmarks"
+}
+
+func below(pkg string, floor int) bool {
+	r, known := rows[pkg]
+	return known && r.floor < floor
+}
+
+func list(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// The table must obey the rules that it is there to enforce.
+func TestRows(t *testing.T) {
+	for from, r := range rows {
+		for _, to := range r.packages {
+			if !below(to, r.floor) && !strings.HasPrefix(from, to+"/") {
+				t.Errorf("the row of %s allows %s, which is neither on a lower floor nor its own folder", from, to)
+			}
+		}
+	}
+}
+
+func TestFault(t *testing.T) {
+	for _, tt := range []struct {
+		from, to string
+		test     bool
+		want     string // a part of the fault; empty if there is none
+	}{
+		{"guard", "lock", false, ""},
+		{"guard", "guard", true, ""},
+		{"guard", "redisson", false, "allows lock, keyexpr"},
+		{"guard", "redisson", true, ""},
+		{"guard", "middleware", true, "goes up from floor 2 to floor 3"},
+		{"redisson", "keyexpr", false, "siblings on a floor are strangers"},
+		{"redisson", "keyexpr", true, "siblings on a floor are strangers"},
+		{"redisson", "lock/locktest", false, "allows lock"},
+		{"redisson", "lock/locktest", true, ""},
+		{"lock", "lock/memlock", false, "siblings on a floor are strangers"},
+		{"lock", "lock/memlock", true, ""},
+		{"middleware/ginguard", "middleware", false, ""},
+		{"middleware", "middleware/ginguard", false, "siblings on a floor are strangers"},
+		{"interceptor", "middleware", true, "siblings on a floor are strangers"},
+		{"redisson", redistest, true, ""},
+		{"redisson", redistest, false, "for the tests of redisson, guard"},
+		{"middleware", redistest, true, "for the tests of redisson, guard"},
+		{"examples/quickstart", "middleware/ginguard", false, ""},
+		{"guard", "examples/quickstart", true, "nothing imports examples"},
+		{"guard", "lantern", true, "it has no row"},
+	} {
+		got := fault(tt.from, tt.to, tt.test)
+		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("fault(%s, %s, %v) = %q, want %q in it", tt.from, tt.to, tt.test, got, tt.want)
+		}
+	}
+}
+
+func TestModuleFault(t *testing.T) {
+	for _, tt := range []struct {
+		from, mod string
+		test      bool
+		want      string
+	}{
+		{"keyexpr", expr, false, ""},
+		{"guard", expr, false, "allows " + otel},
+		{"guard", otel + "/sdk", false, "allows " + otel},
+		{"guard", otel + "/sdk", true, ""},
+		{"lock", goredis, false, "allows none"},
+		{"middleware", gin, true, "allows none"},
+		{"examples/quickstart", gin, false, ""},
+	} {
+		got := moduleFault(tt.from, tt.mod, tt.test)
+		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("moduleFault(%s, %s, %v) = %q, want %q in it", tt.from, tt.mod, tt.test, got, tt.want)
+		}
+	}
+}
