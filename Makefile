@@ -1,0 +1,41 @@
+# A target is listed by "make help" if a comment follows it on its line.
+
+FUZZTIME ?= 1m
+BENCH    ?= .
+
+.DEFAULT_GOAL := help
+.PHONY: help test lint fmt bench fuzz cover
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# The results are not taken from go's cache, which does not know the Redis that the tests talk to. The race detector
+# needs cgo.
+test: ## vet and run all tests with the race detector; installs redis-server on Debian if it is missing
+	@sh tools/prepare.sh
+	go vet ./...
+	CGO_ENABLED=1 go test -race -count=1 -timeout 10m ./...
+
+lint: ## run the linters pinned in tools/go.mod; the first run compiles them
+	go mod tidy -diff
+	go fix -diff ./...
+	go tool -modfile=tools/go.mod golangci-lint run ./...
+
+fmt: ## format the code and bring it up to the Go version in go.mod
+	gofmt -w .
+	go fix ./...
+
+bench: ## run the benchmarks; BENCH selects some
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+fuzz: ## run each fuzz target for FUZZTIME, one minute if not set
+	@set -e; grep -rE --include='*_test.go' '^func Fuzz' . | \
+	sed -E 's|^(.*)/[^/]*:func (Fuzz[A-Za-z0-9_]*).*|\1 \2|' | \
+	while read -r dir name; do \
+		echo "$$dir $$name"; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime '$(FUZZTIME)' "$$dir"; \
+	done
+
+cover: ## run all tests and print the coverage, by function in cover.out
+	go test -coverprofile=cover.out -coverpkg=./... ./...
+	@go tool cover -func=cover.out | tail -n 1
