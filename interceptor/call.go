@@ -1,0 +1,104 @@
+package interceptor
+
+import (
+	"context"
+	"errors"
+	"io"
+	"reflect"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/keyexpr"
+)
+
+// call is one call of a method: what its guard may ask, and how it ends.
+type call struct {
+	*method
+	ctx     context.Context
+	message func() (any, error) // gives the request
+	refused error               // a status that ends the call, whatever the guard makes of it
+}
+
+// run makes the call under its guard. It reports whether the call was skipped; its error is either the handler's own,
+// untouched, or a status.
+func (c *call) run(handle func(context.Context) error) (skipped bool, err error) {
+	ran, err := c.runner.Run(c.ctx, c.fact, func(ctx context.Context) error {
+		// A template can have a default for metadata that is missing, and so get past a refusal by the lookup.
+		if c.refused != nil {
+			return c.refused
+		}
+		return handle(ctx)
+	})
+	switch {
+	case c.refused != nil:
+		return false, c.refused
+	case err == nil:
+		return !ran, nil
+	case ran && !c.isLost(err):
+		return false, err
+	default:
+		return false, c.status(c.ctx, err)
+	}
+}
+
+// isLost reports whether err, returned by a run of the handler, says that the guard lost its lock. Other guards, called
+// within the handler, have errors that look the same and are the handler's own.
+func (c *call) isLost(err error) bool {
+	e, ok := errors.AsType[*guard.Error](err)
+	return ok && e.Guard == c.guard && e.Err == guard.ErrLost
+}
+
+// fact is the keyexpr.Facts of the call.
+func (c *call) fact(root string) (any, error) {
+	switch root {
+	case "req":
+		return c.req()
+	case "method":
+		return c.name, nil
+	default:
+		return keyexpr.Lookup(c.metadata), nil
+	}
+}
+
+// req returns the request, which has to be of the type that the template was checked against.
+func (c *call) req() (any, error) {
+	req, err := c.message()
+	switch {
+	case errors.Is(err, io.EOF):
+		c.refused = c.answer(badKey, "the call has no request message", 0)
+	case err != nil:
+		c.refused = err
+	case reflect.TypeOf(req) != c.request:
+		c.refused = c.answer(misuse, "the request is not of the type that its rule was made for", 0)
+	}
+	return req, c.refused
+}
+
+// metadata is the keyexpr.Lookup of md.
+func (c *call) metadata(name string) (string, bool) {
+	switch values := metadata.ValueFromIncomingContext(c.ctx, name); len(values) {
+	case 0:
+		return "", false
+	case 1:
+		return values[0], true
+	default:
+		c.refused = c.answer(badKey, "metadata that its key needs was sent more than once", 0)
+		return "", false
+	}
+}
+
+// unary makes a call of a unary method.
+func (m *method) unary(ctx context.Context, req any, next grpc.UnaryHandler) (any, error) {
+	var res any
+	c := call{method: m, ctx: ctx, message: func() (any, error) { return req, nil }}
+	skipped, err := c.run(func(ctx context.Context) (err error) {
+		res, err = next(ctx, req)
+		return err
+	})
+	if skipped {
+		return m.response.New().Interface(), nil
+	}
+	return res, err
+}

@@ -1,0 +1,131 @@
+package interceptor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"reflect"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// stream makes a call of a streaming method.
+func (m *method) stream(srv any, s grpc.ServerStream, next grpc.StreamHandler) error {
+	held := &heldStream{ServerStream: s, method: m}
+	c := call{method: m, ctx: s.Context(), message: held.peek}
+	skipped, err := c.run(func(ctx context.Context) error {
+		held.ctx = ctx
+		return next(srv, held)
+	})
+	if skipped && m.single {
+		return s.SendMsg(m.response.New().Interface())
+	}
+	return err
+}
+
+// heldStream is what the handler of a guarded stream gets: the caller's stream, which ends when the lock is lost.
+type heldStream struct {
+	grpc.ServerStream
+	method *method
+	ctx    context.Context // of the lock
+	first  any             // a message that was read for the key, until the handler has received it
+}
+
+// peek reads the first message, for the condition and the key.
+func (s *heldStream) peek() (any, error) {
+	if s.first != nil {
+		return s.first, nil
+	}
+	m := reflect.New(s.method.request.Elem()).Interface()
+	if err := s.ServerStream.RecvMsg(m); err != nil {
+		return nil, err
+	}
+	s.first = m
+	return m, nil
+}
+
+// Context returns the context of the lock, which derives from the caller's.
+func (s *heldStream) Context() context.Context { return s.ctx }
+
+// SendMsg sends m, unless the lock was lost.
+func (s *heldStream) SendMsg(m any) error {
+	if err := s.lost(); err != nil {
+		return err
+	}
+	return s.ServerStream.SendMsg(m)
+}
+
+// RecvMsg receives into m, and fails as soon as the lock is lost: m is of no use then.
+func (s *heldStream) RecvMsg(m any) error {
+	if err := s.lost(); err != nil {
+		return err
+	}
+	if first := s.first; first != nil {
+		s.first = nil
+		return s.replay(m, first)
+	}
+	// Only the end of the call interrupts gRPC's own RecvMsg, and a call whose handler waits there does not end. So the
+	// handler waits here, and the goroutine, should it be left behind, ends with the call.
+	received := make(chan receipt, 1)
+	go func() { received <- receive(s.ServerStream, m) }()
+	select {
+	case r := <-received:
+		return s.take(r)
+	case <-s.ctx.Done():
+	}
+	if err := s.lost(); err != nil {
+		return err
+	}
+	return s.take(<-received) // the caller has gone, or the handler returned: gRPC knows what to say
+}
+
+// receipt is the result of a RecvMsg.
+type receipt struct {
+	err      error
+	panicked any
+}
+
+func receive(s grpc.ServerStream, m any) (r receipt) {
+	// A codec or another interceptor may panic, and whoever recovers from that stands above the handler.
+	defer func() { r.panicked = recover() }()
+	return receipt{err: s.RecvMsg(m)}
+}
+
+// take is the end of RecvMsg. A message that came after the lock was lost is not for this handler.
+func (s *heldStream) take(r receipt) error {
+	if r.panicked != nil {
+		panic(r.panicked)
+	}
+	return cmp.Or(s.lost(), r.err)
+}
+
+// lost returns the status for a lost lock, and nil as long as it is held.
+func (s *heldStream) lost() error {
+	if s.ctx.Err() == nil || !errors.Is(context.Cause(s.ctx), lock.ErrLost) {
+		return nil
+	}
+	return s.method.lost()
+}
+
+// replay hands first to the handler as if it had just been received.
+func (s *heldStream) replay(m, first any) error {
+	to, ok := m.(proto.Message)
+	if from, isProto := first.(proto.Message); ok && isProto && sameMessage(to, from) {
+		proto.Reset(to)
+		proto.Merge(to, from)
+		return nil
+	}
+	if reflect.TypeOf(m) != reflect.TypeOf(first) {
+		return s.method.answer(misuse, "its handler receives another type than its rule was made for", 0)
+	}
+	reflect.ValueOf(m).Elem().Set(reflect.ValueOf(first).Elem())
+	return nil
+}
+
+// sameMessage reports whether a and b have the same fields, though perhaps different Go types.
+func sameMessage(a, b proto.Message) bool {
+	return a.ProtoReflect().Descriptor() == b.ProtoReflect().Descriptor()
+}
