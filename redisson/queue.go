@@ -1,0 +1,82 @@
+package redisson
+
+import (
+	"container/list"
+	"sync"
+	"time"
+)
+
+// lines are the queues of this process' waiters, one for each lock that is waited for. Only the head of a line asks
+// Redis, so that a process is one contender however many of its goroutines wait.
+type lines struct {
+	mu     sync.Mutex
+	byName map[string]*line
+}
+
+type line struct {
+	places    list.List // of *place
+	busyUntil time.Time // as far as the head has heard
+}
+
+// place is one waiter's place in a line.
+type place struct {
+	l    *lines
+	line *line
+	name string
+	at   *list.Element
+	turn chan struct{} // closed when this is the head
+}
+
+// join adds a place at the end of the line for the name. Leave must be called once for it.
+func (l *lines) join(name string) *place {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ln := l.byName[name]
+	if ln == nil {
+		ln = &line{}
+		l.byName[name] = ln
+	}
+	p := &place{l: l, line: ln, name: name, turn: make(chan struct{})}
+	p.at = ln.places.PushBack(p)
+	if ln.places.Front() == p.at {
+		close(p.turn)
+	}
+	return p
+}
+
+// leave gives up a place; the next one becomes the head if this was it.
+func (l *lines) leave(p *place) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ln := p.line
+	wasHead := ln.places.Front() == p.at
+	ln.places.Remove(p.at)
+	next := ln.places.Front()
+	switch {
+	case next == nil:
+		delete(l.byName, p.name)
+	case wasHead:
+		close(next.Value.(*place).turn)
+	}
+}
+
+// empty tells whether nobody waits for the name.
+func (l *lines) empty(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byName[name] == nil
+}
+
+// expect notes for all in line how long the lock is held at least; ttl is not positive where that is not known.
+func (p *place) expect(ttl time.Duration) {
+	p.l.mu.Lock()
+	defer p.l.mu.Unlock()
+	p.line.busyUntil = time.Now().Add(ttl)
+}
+
+// remaining is how long the lock is held at least, as far as is known in this line; it is not positive if nothing is.
+func (p *place) remaining() time.Duration {
+	p.l.mu.Lock()
+	defer p.l.mu.Unlock()
+	return time.Until(p.line.busyUntil)
+}

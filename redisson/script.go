@@ -1,0 +1,220 @@
+package redisson
+
+import (
+	"context"
+	_ "embed" // the scripts
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed acquire.lua
+var acquireSource string
+
+//go:embed release.lua
+var releaseSource string
+
+//go:embed renew.lua
+var renewSource string
+
+//go:embed force.lua
+var forceSource string
+
+// script is a Lua script with its SHA-1 digest. The digests are constants, held by a test: EVALSHA wants SHA-1, which a
+// program in FIPS mode may not compute.
+type script struct{ source, sha string }
+
+func acquireScript() script {
+	return script{acquireSource, "3842d77f22e9a561c85821f1bb186419cd6c7623"}
+}
+
+func releaseScript() script {
+	return script{releaseSource, "dfc680fcea2b904fad664b4d7cb0e146eb54af00"}
+}
+
+func renewScript() script {
+	return script{renewSource, "a98a6434362aca7e6288cd3c8436bc5c87c1fb81"}
+}
+
+func forceScript() script {
+	return script{forceSource, "e5f431fe7b02d9691e5cb7d14681b58a9c68f279"}
+}
+
+// call is a script with what it is run on. Every call is safe to repeat.
+type call struct {
+	script script
+	keys   []string
+	args   []any
+}
+
+// answer is what became of a call.
+type answer struct {
+	values  []int64
+	sent    time.Time // when the attempt that was answered was sent, on the monotonic clock
+	inDoubt bool      // an attempt was not answered: the script may have run once more than is known
+	late    bool      // the caller did not stay for it; err says why
+	err     error
+}
+
+// The bounds of repeating a call that was not answered.
+const (
+	maxRepeats  = 3
+	firstPause  = 8 * time.Millisecond
+	pauseGrowth = 4
+)
+
+// perform runs call until it is answered, ctx ends, or it was repeated often enough.
+//
+// It repeats by itself instead of leaving it to go-redis because it must know whether an attempt may have run unseen: a
+// release that finds nothing is a success after such an attempt, and a lost lock otherwise.
+func (c *Client) perform(ctx context.Context, cl call) answer {
+	a := answer{}
+	pause := firstPause
+	for repeat := 0; ; repeat++ {
+		a.sent = time.Now()
+		a.values, a.err = c.send(ctx, cl)
+		if a.err == nil || !repeatable(a.err) {
+			return a
+		}
+		a.inDoubt = a.inDoubt || mayHaveRun(a.err)
+		if repeat == maxRepeats || !sleep(ctx, pause) {
+			return a
+		}
+		pause *= pauseGrowth
+	}
+}
+
+// send makes one attempt, and a second one with the whole text for a server that does not know the digest.
+func (c *Client) send(ctx context.Context, cl call) ([]int64, error) {
+	cmd := cl.command(ctx, "evalsha", cl.script.sha)
+	err := c.rdb.Process(ctx, cmd)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		cmd = cl.command(ctx, "eval", cl.script.source)
+		err = c.rdb.Process(ctx, cmd)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return cmd.Int64Slice()
+}
+
+// once is a command that go-redis does not repeat by itself.
+type once struct{ *redis.Cmd }
+
+// NoRetry is asked by go-redis.
+func (once) NoRetry() bool { return true }
+
+func (cl call) command(ctx context.Context, name, code string) once {
+	args := make([]any, 0, 3+len(cl.keys)+len(cl.args))
+	args = append(args, name, code, len(cl.keys))
+	for _, k := range cl.keys {
+		args = append(args, k)
+	}
+	cmd := redis.NewCmd(ctx, append(args, cl.args...)...)
+	cmd.SetFirstKeyPos(3)
+	return once{cmd}
+}
+
+// repeatable tells whether another attempt can help: nothing was answered, or the server said that it was not ready.
+func repeatable(err error) bool {
+	var reply redis.Error
+	if !errors.As(err, &reply) {
+		return !errors.Is(err, redis.ErrClosed)
+	}
+	for _, prefix := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY ", "ERR max number of clients"} {
+		if strings.HasPrefix(reply.Error(), prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayHaveRun tells whether the server may have run a script whose attempt ended with err.
+func mayHaveRun(err error) bool {
+	var reply redis.Error
+	if errors.As(err, &reply) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed) {
+		return false
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	return !ok || op.Op != "dial"
+}
+
+// sleep waits for d, and returns false if ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// ask performs call in a goroutine of its own, bounded by the client's timeout, so that neither a silent server nor a
+// slow one can hold the caller once ctx has ended. Then, and only then, late is given the answer when it comes.
+func (c *Client) ask(ctx context.Context, cl call, late func(answer)) answer {
+	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
+	answers := make(chan answer, 1)
+	c.start(func() {
+		defer cancel()
+		answers <- c.perform(detached, cl)
+	})
+	select {
+	case a := <-answers:
+		return a
+	case <-ctx.Done():
+		return c.abandon(answers, late, context.Cause(ctx))
+	case <-detached.Done():
+	}
+	select {
+	case a := <-answers: // it was the end of the call that ended detached
+		return a
+	default:
+		return c.abandon(answers, late, fmt.Errorf("redisson: no answer from Redis within %v", c.timeout))
+	}
+}
+
+func (c *Client) abandon(answers <-chan answer, late func(answer), err error) answer {
+	c.start(func() { late(<-answers) })
+	return answer{late: true, err: err}
+}
+
+// pipeline performs calls in one round trip, and a second one for scripts that the server does not know.
+func (c *Client) pipeline(ctx context.Context, calls []call) []answer {
+	answers := make([]answer, len(calls))
+	var unknown []int
+	for i, cmd := range c.exec(ctx, calls, func(s script) (string, string) { return "evalsha", s.sha }) {
+		answers[i].values, answers[i].err = cmd.Int64Slice()
+		if redis.HasErrorPrefix(answers[i].err, "NOSCRIPT") {
+			unknown = append(unknown, i)
+		}
+	}
+	if len(unknown) == 0 {
+		return answers
+	}
+	again := make([]call, len(unknown))
+	for i, at := range unknown {
+		again[i] = calls[at]
+	}
+	for i, cmd := range c.exec(ctx, again, func(s script) (string, string) { return "eval", s.source }) {
+		answers[unknown[i]].values, answers[unknown[i]].err = cmd.Int64Slice()
+	}
+	return answers
+}
+
+func (c *Client) exec(ctx context.Context, calls []call, code func(script) (name, code string)) []once {
+	pipe := c.rdb.Pipeline()
+	cmds := make([]once, len(calls))
+	for i, cl := range calls {
+		name, text := code(cl.script)
+		cmds[i] = cl.command(ctx, name, text)
+		_ = pipe.Process(ctx, cmds[i]) // queues it
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	return cmds
+}

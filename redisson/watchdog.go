@@ -1,0 +1,354 @@
+package redisson
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// watchdog looks after all claims of a client with one goroutine: it renews those that want it, in batches, tells the
+// holders of those that are lost, and removes from Redis what an Acquire in doubt may have left there.
+//
+// Loss is decided by the local clock: a claim is good until the lease that was last confirmed, counted from the moment
+// before the question was sent, is over but for a margin. Nothing that Redis does or omits can delay that.
+type watchdog struct {
+	timeout time.Duration // the lease of a renewed lock
+	origin  time.Time     // of the grid on which renewals are due
+	send    func(context.Context, []errand) []outcome
+	wg      sync.WaitGroup
+	kick    chan struct{}
+
+	mu     sync.Mutex
+	claims claimHeap
+	closed error // why no claim is taken any more
+}
+
+// errand is a claim's script in a batch: a renewal for lease, or with lease 0 a removal.
+type errand struct {
+	claim *claim
+	lease time.Duration
+	epoch int
+}
+
+// outcome is what became of an errand: done, not there any more, or with err not answered.
+type outcome struct {
+	done bool
+	err  error
+}
+
+// batchSize bounds a pipeline, so that its answer comes well before the next attempt is due.
+const batchSize = 500
+
+// loss is a hold to be told of its end, outside of the mutex.
+type loss struct {
+	hold  *hold
+	cause error
+}
+
+func newWatchdog(timeout time.Duration, send func(context.Context, []errand) []outcome) *watchdog {
+	return &watchdog{timeout: timeout, origin: time.Now(), send: send, kick: make(chan struct{}, 1)}
+}
+
+// retryAfter is how soon a renewal or removal that was not answered is followed by another one, whether or not the first
+// has failed by then.
+func (w *watchdog) retryAfter() time.Duration { return min(w.timeout/9, time.Second) }
+
+// renewalDue is when a lease that was confirmed at the given time is to be renewed: at a third of it, as Redisson does,
+// but on a grid, so that claims of about the same age share a pipeline.
+func (w *watchdog) renewalDue(confirmed time.Time, lease time.Duration) time.Time {
+	at := confirmed.Add(min(lease, w.timeout) / 3).Sub(w.origin)
+	return w.origin.Add(at.Truncate(min(lease, w.timeout) / 30))
+}
+
+func (w *watchdog) run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-w.kick:
+		case <-ctx.Done():
+			w.closeAll(context.Cause(ctx))
+			w.wg.Wait()
+			return
+		}
+		if next := w.pass(ctx); !next.IsZero() {
+			timer.Reset(time.Until(next))
+		}
+	}
+}
+
+// pass does all that is due and returns when to come back; zero means not before there is something new.
+func (w *watchdog) pass(ctx context.Context) (next time.Time) {
+	var losses []loss
+	var batch []errand
+	w.mu.Lock()
+	now := time.Now()
+	for len(w.claims) > 0 && !w.claims[0].due().After(now) {
+		cl := w.claims[0]
+		losses = append(losses, w.expire(cl, now)...)
+		if e, ok := w.errandFor(cl, now); ok {
+			batch = append(batch, e)
+		}
+		w.settle(cl)
+	}
+	if len(w.claims) > 0 {
+		next = w.claims[0].due()
+	}
+	w.mu.Unlock()
+	tell(losses)
+	if len(batch) > 0 {
+		w.wg.Go(func() {
+			for part := range slices.Chunk(batch, batchSize) {
+				w.dispatch(ctx, part)
+			}
+		})
+	}
+	return next
+}
+
+// expire ends the holds of cl whose time is over.
+func (w *watchdog) expire(cl *claim, now time.Time) []loss {
+	if cl.undo && !now.Before(cl.until) {
+		cl.forget()
+	}
+	if !cl.undo && !now.Before(cl.until) {
+		return cl.lose(now, cl.lapse())
+	}
+	var losses []loss
+	for _, h := range slices.Clone(cl.holds) {
+		if !h.ends.IsZero() && !now.Before(h.ends) {
+			losses = append(losses, h.lose(now, h.reason()))
+		}
+	}
+	return losses
+}
+
+// errandFor returns what is to be asked for cl now, if anything.
+func (w *watchdog) errandFor(cl *claim, now time.Time) (errand, bool) {
+	if !cl.active() || cl.renewAt.IsZero() || now.Before(cl.renewAt) {
+		return errand{}, false
+	}
+	cl.renewAt = now.Add(w.retryAfter())
+	if cl.undo {
+		return errand{claim: cl}, true
+	}
+	if cl.settings > 0 {
+		return errand{}, false // the answer under way decides the lease
+	}
+	lease := cl.renewalLease(now, w.timeout)
+	return errand{claim: cl, lease: lease, epoch: cl.epoch}, lease >= time.Millisecond
+}
+
+// dispatch sends a batch and applies what comes back.
+func (w *watchdog) dispatch(ctx context.Context, batch []errand) {
+	sent := time.Now()
+	outcomes := w.send(ctx, batch)
+	var losses []loss
+	w.mu.Lock()
+	now := time.Now()
+	for i, e := range batch {
+		losses = append(losses, w.apply(e, outcomes[i], sent, now)...)
+		w.settle(e.claim)
+	}
+	w.mu.Unlock()
+	tell(losses)
+	w.wake()
+}
+
+func (w *watchdog) apply(e errand, o outcome, sent, now time.Time) []loss {
+	cl := e.claim
+	switch {
+	case !cl.active():
+	case o.err != nil:
+		cl.lastErr = o.err
+	case cl.undo:
+		cl.forget()
+	case !o.done:
+		return cl.lose(now, errGone)
+	case e.epoch == cl.epoch:
+		w.confirm(cl, sent, e.lease)
+	}
+	return nil
+}
+
+// confirm notes that Redis keeps cl for lease from the time sent on, or longer.
+func (w *watchdog) confirm(cl *claim, sent time.Time, lease time.Duration) {
+	cl.lastErr = nil
+	if until := sent.Add(lease - margin(lease)); until.After(cl.until) {
+		cl.until = until
+	}
+	cl.renewAt = w.renewalDue(sent, lease)
+}
+
+// watch looks after cl, which is new or has changed.
+func (w *watchdog) watch(cl *claim) {
+	w.settle(cl)
+	if len(w.claims) > 0 && w.claims[0] == cl {
+		w.wake()
+	}
+}
+
+// settle puts cl where it belongs in the heap, or takes it out.
+func (w *watchdog) settle(cl *claim) {
+	switch {
+	case !cl.active():
+		if cl.index >= 0 {
+			heap.Remove(&w.claims, cl.index)
+		}
+	case cl.index < 0:
+		heap.Push(&w.claims, cl)
+	default:
+		heap.Fix(&w.claims, cl.index)
+	}
+}
+
+func (w *watchdog) wake() {
+	select {
+	case w.kick <- struct{}{}:
+	default:
+	}
+}
+
+// closeAll ends all holds, because nothing will renew them, and tries a last time to remove what is in doubt.
+func (w *watchdog) closeAll(cause error) {
+	var losses []loss
+	var batch []errand
+	w.mu.Lock()
+	w.closed = cause
+	now := time.Now()
+	for _, cl := range slices.Clone(w.claims) {
+		if cl.undo {
+			batch = append(batch, errand{claim: cl})
+		}
+		losses = append(losses, cl.lose(now, cause)...)
+		cl.forget()
+		w.settle(cl)
+	}
+	w.mu.Unlock()
+	tell(losses)
+	if len(batch) > 0 {
+		w.send(context.Background(), batch)
+	}
+}
+
+// dropAll ends all holds of the lock, which somebody has removed from Redis.
+func (w *watchdog) dropAll(name string) {
+	var losses []loss
+	w.mu.Lock()
+	for _, cl := range slices.Clone(w.claims) {
+		if cl.name == name {
+			losses = append(losses, cl.lose(time.Now(), errGone)...)
+			w.settle(cl)
+		}
+	}
+	w.mu.Unlock()
+	tell(losses)
+}
+
+// tell ends the contexts of lost holds.
+func tell(losses []loss) {
+	for _, l := range losses {
+		l.hold.cancel(l.cause)
+		l.hold.c.rise(l.hold.claim.seat)
+	}
+}
+
+// lose ends all holds of cl for the same reason.
+func (cl *claim) lose(now time.Time, reason error) []loss {
+	losses := make([]loss, 0, len(cl.holds))
+	for _, h := range slices.Clone(cl.holds) {
+		losses = append(losses, h.lose(now, reason))
+	}
+	return losses
+}
+
+// lose ends one hold and says what to tell it.
+func (h *hold) lose(now time.Time, reason error) loss {
+	h.cause = &lock.LostError{Held: now.Sub(h.since), Reason: reason}
+	h.end(lost)
+	return loss{hold: h, cause: h.cause}
+}
+
+// reason is why a hold ended when its own time was over.
+func (h *hold) reason() error {
+	if h.maxHold {
+		return lock.ErrMaxHold
+	}
+	return errLease
+}
+
+// lapse is why a claim is over that was not confirmed again in time.
+func (cl *claim) lapse() error {
+	switch {
+	case cl.lastErr != nil:
+		return fmt.Errorf("%w: %w", errUnheard, cl.lastErr)
+	case cl.wantsRenewal():
+		return errUnheard
+	default:
+		return errLease
+	}
+}
+
+// active tells whether there is anything to look after.
+func (cl *claim) active() bool { return cl.undo || len(cl.holds) > 0 }
+
+// forget gives up a removal, done or hopeless.
+func (cl *claim) forget() {
+	if cl.undo {
+		cl.undo = false
+		close(cl.undone)
+	}
+}
+
+// due is when cl next needs attention.
+func (cl *claim) due() time.Time {
+	at := cl.until
+	if cl.undo || cl.wantsRenewal() {
+		at = earlier(at, cl.renewAt)
+	}
+	for _, h := range cl.holds {
+		if !h.ends.IsZero() {
+			at = earlier(at, h.ends)
+		}
+	}
+	return at
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// claimHeap has the claim that is due first at its top.
+type claimHeap []*claim
+
+func (h claimHeap) Len() int           { return len(h) }
+func (h claimHeap) Less(i, j int) bool { return h[i].due().Before(h[j].due()) }
+func (h claimHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push is heap's.
+func (h *claimHeap) Push(x any) {
+	cl := x.(*claim)
+	cl.index = len(*h)
+	*h = append(*h, cl)
+}
+
+// Pop is heap's.
+func (h *claimHeap) Pop() any {
+	cl := (*h)[len(*h)-1]
+	(*h)[len(*h)-1] = nil
+	*h = (*h)[:len(*h)-1]
+	cl.index = -1
+	return cl
+}
