@@ -17,6 +17,7 @@ type row struct {
 	floor    int
 	packages []string // of this module; every one on a lower floor, or the folder that this package is in
 	modules  []string // other modules
+	tests    []string // makes this a test kit: only the tests of these packages import it, and it imports what tests may
 }
 
 const (
@@ -33,17 +34,18 @@ const (
 // rows is the plan of the house. A new package needs a row here; examples and benchmarks need none, as they may import
 // everything.
 var rows = map[string]row{
-	"lock":                {floor: 0},
-	"lock/memlock":        {floor: 0, packages: []string{"lock"}},
-	"lock/locktest":       {floor: 0, packages: []string{"lock"}},
-	"keyexpr":             {floor: 1, modules: []string{expr}},
-	"redisson":            {floor: 1, packages: []string{"lock"}, modules: []string{goredis}},
-	"guard":               {floor: 2, packages: []string{"lock", "keyexpr"}, modules: []string{otel, otel + "/metric", otel + "/trace"}},
-	"middleware":          {floor: 3, packages: []string{"guard", "keyexpr", "lock"}},
-	"middleware/ginguard": {floor: 3, packages: []string{"middleware", "guard"}, modules: []string{gin}},
-	"interceptor":         {floor: 3, packages: []string{"guard", "keyexpr", "lock"}, modules: []string{grpc, protobuf, rpc}},
-	redistest:             {floor: 0, modules: []string{goredis, miniredis}},
-	"internal/imports":    {floor: 0},
+	"lock":                            {floor: 0},
+	"lock/memlock":                    {floor: 0, packages: []string{"lock"}},
+	"lock/locktest":                   {floor: 0, packages: []string{"lock"}},
+	"keyexpr":                         {floor: 1, modules: []string{expr}},
+	"redisson":                        {floor: 1, packages: []string{"lock"}, modules: []string{goredis}},
+	"guard":                           {floor: 2, packages: []string{"lock", "keyexpr"}, modules: []string{otel, otel + "/metric", otel + "/trace"}},
+	"middleware":                      {floor: 3, packages: []string{"guard", "keyexpr", "lock"}},
+	"middleware/ginguard":             {floor: 3, packages: []string{"middleware", "guard"}, modules: []string{gin}},
+	"interceptor":                     {floor: 3, packages: []string{"guard", "keyexpr", "lock"}, modules: []string{grpc, protobuf, rpc}},
+	"internal/redistest":              {modules: []string{goredis, miniredis}, tests: []string{"redisson", "guard"}},
+	"middleware/internal/adaptertest": {floor: 3, packages: []string{"middleware"}, tests: []string{"middleware", "middleware/ginguard"}},
+	"internal/imports":                {floor: 0},
 }
 
 // Tests may use what stands below their package, these packages wherever they stand, and these modules.
@@ -52,26 +54,22 @@ var (
 	testModules  = []string{goredis, miniredis, otel + "/sdk", otel + "/sdk/metric"}
 )
 
-// redistest starts Redis servers. It is no part of any floor: the tests of its users and the programs may import it.
-const redistest = "internal/redistest"
-
-var redistestUsers = []string{"redisson", "guard", redistest}
-
 // fault says what is wrong with an import, and nothing if all is well. Both packages are named by their path below the
 // module; test tells whether the import is a test's.
 func fault(from, to string, test bool) string {
-	r := rows[from]
+	r, t := rows[from], rows[to]
+	test = test || len(r.tests) > 0
 	switch {
 	case program(from), from == to:
 		return ""
 	case program(to):
 		return fmt.Sprintf("%s imports %s: nothing imports examples and benchmarks", from, to)
-	case to == redistest:
-		return redistestFault(from, test)
+	case len(t.tests) > 0:
+		return kitFault(from, to, test)
 	case slices.Contains(r.packages, to), test && (slices.Contains(testPackages, to) || below(to, r.floor)):
 		return ""
 	}
-	return fmt.Sprintf("%s imports %s: %s", from, to, direction(r, rows[to], to))
+	return fmt.Sprintf("%s imports %s: %s", from, to, direction(r, t, to))
 }
 
 // direction words why a package of row r may not import to, whose row is t.
@@ -87,12 +85,13 @@ func direction(r, t row, to string) string {
 	return "its row in internal/imports allows " + list(r.packages)
 }
 
-func redistestFault(from string, test bool) string {
-	if test && slices.Contains(redistestUsers, from) {
+// kitFault is fault for an import of a test kit.
+func kitFault(from, kit string, test bool) string {
+	users := rows[kit].tests
+	if test && slices.Contains(users, from) {
 		return ""
 	}
-	return fmt.Sprintf("%s imports %s: that is for the tests of %s, for examples and benchmarks", from, redistest,
-		list(redistestUsers))
+	return fmt.Sprintf("%s imports %s: that is for the tests of %s, for examples and benchmarks", from, kit, list(users))
 }
 
 // moduleFault is fault for an import of another module.
@@ -153,9 +152,12 @@ func TestFault(t *testing.T) {
 		{"middleware/ginguard", "middleware", false, ""},
 		{"middleware", "middleware/ginguard", false, "siblings on a floor are strangers"},
 		{"interceptor", "middleware", true, "siblings on a floor are strangers"},
-		{"redisson", redistest, true, ""},
-		{"redisson", redistest, false, "for the tests of redisson, guard"},
-		{"middleware", redistest, true, "for the tests of redisson, guard"},
+		{"redisson", "internal/redistest", true, ""},
+		{"redisson", "internal/redistest", false, "for the tests of redisson, guard"},
+		{"middleware", "internal/redistest", true, "for the tests of redisson, guard"},
+		{"middleware/internal/adaptertest", "middleware", false, ""},
+		{"middleware/internal/adaptertest", "lock/memlock", false, ""},
+		{"middleware/internal/adaptertest", "interceptor", false, "siblings on a floor are strangers"},
 		{"examples/quickstart", "middleware/ginguard", false, ""},
 		{"guard", "examples/quickstart", true, "nothing imports examples"},
 		{"guard", "lantern", true, "it has no row"},
