@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -219,13 +220,11 @@ func (w *wait) await(ready <-chan struct{}, soon <-chan time.Time, p *place) err
 
 // lease is what Redis is told: the lease asked for, or the watchdog's.
 func (w *wait) lease() time.Duration {
-	switch {
-	case w.request.Lease > 0:
-		return w.request.Lease
-	case w.request.MaxHold > 0:
-		return min(w.request.MaxHold, w.c.watchdog.timeout)
+	lease := cmp.Or(w.request.Lease, w.c.watchdog.timeout)
+	if w.request.MaxHold > 0 {
+		return min(lease, w.request.MaxHold)
 	}
-	return w.c.watchdog.timeout
+	return lease
 }
 
 // try asks Redis once. It returns a hold, or how long the lock is held by somebody else at least, or an error; then
@@ -265,12 +264,11 @@ func (w *wait) lingerFor(cl *claim) {
 // grant makes a hold of an answer that says that Redis has it.
 func (w *wait) grant(cl *claim, sent time.Time, lease time.Duration) (*hold, error) {
 	h := &hold{c: w.c, claim: cl, since: sent, lease: w.request.Lease}
-	switch {
-	case h.lease > 0:
+	if most := w.request.MaxHold; most > 0 && (h.lease == 0 || most < h.lease) {
+		h.bound = sent.Add(most)
+		h.ends = h.bound.Add(-margin(lease))
+	} else if h.lease > 0 {
 		h.ends = sent.Add(lease - margin(lease))
-	case w.request.MaxHold > 0:
-		h.ends = sent.Add(w.request.MaxHold - margin(lease))
-		h.maxHold = true
 	}
 	h.ctx, h.cancel = context.WithCancelCause(context.WithValue(w.ctx, holdKey{w.c, cl.name}, h))
 	if err := w.c.admit(h, sent, lease); err != nil {

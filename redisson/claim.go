@@ -78,16 +78,16 @@ type claim struct {
 
 // hold is one successful Acquire: a count of the claim.
 type hold struct {
-	c       *Client
-	claim   *claim
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	since   time.Time
-	lease   time.Duration // 0: renewed
-	ends    time.Time     // of its own lease or MaxHold, whatever the claim does; zero: none
-	maxHold bool          // ends is MaxHold's
-	state   holdState
-	cause   error // why it was lost
+	c      *Client
+	claim  *claim
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	since  time.Time
+	lease  time.Duration // 0: renewed
+	ends   time.Time     // for the work, with its own lease or MaxHold, whatever the claim does; zero: never
+	bound  time.Time     // for the lock in Redis, with MaxHold; zero: never
+	state  holdState
+	cause  error // why it was lost
 }
 
 type holdState int
@@ -133,10 +133,10 @@ func (cl *claim) renewalLease(now time.Time, watchdogTimeout time.Duration) time
 	for _, h := range cl.holds {
 		switch {
 		case h.lease > 0:
-		case !h.maxHold:
+		case h.bound.IsZero():
 			return watchdogTimeout
 		default:
-			most = max(most, h.ends.Sub(now))
+			most = max(most, h.bound.Sub(now))
 		}
 	}
 	return min(most, watchdogTimeout)

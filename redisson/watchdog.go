@@ -114,19 +114,17 @@ func (w *watchdog) pass(ctx context.Context) (next time.Time) {
 
 // expire ends the holds of cl whose time is over.
 func (w *watchdog) expire(cl *claim, now time.Time) []loss {
-	if cl.undo && !now.Before(cl.until) {
-		cl.forget()
-	}
-	if !cl.undo && !now.Before(cl.until) {
-		return cl.lose(now, cl.lapse())
-	}
 	var losses []loss
 	for _, h := range slices.Clone(cl.holds) {
 		if !h.ends.IsZero() && !now.Before(h.ends) {
 			losses = append(losses, h.lose(now, h.reason()))
 		}
 	}
-	return losses
+	if now.Before(cl.until) {
+		return losses
+	}
+	cl.forget()
+	return append(losses, cl.lose(now, cl.lapse())...)
 }
 
 // errandFor returns what is to be asked for cl now, if anything.
@@ -277,7 +275,7 @@ func (h *hold) lose(now time.Time, reason error) loss {
 
 // reason is why a hold ended when its own time was over.
 func (h *hold) reason() error {
-	if h.maxHold {
+	if !h.bound.IsZero() {
 		return lock.ErrMaxHold
 	}
 	return errLease
