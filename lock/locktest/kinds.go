@@ -1,0 +1,210 @@
+package locktest
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+var fair = []promise{{name: "service is in the order of arrival", check: servedInOrder}}
+
+// Nothing tells from outside when a request has got in line, so on a slow machine they may overtake each other on the
+// way. Three times in a row that is an unfair lock.
+func servedInOrder(s *scene) {
+	const owners = 5
+	var got []int
+	for range 3 {
+		if got = s.order(owners); slices.IsSorted(got) {
+			return
+		}
+	}
+	s.Errorf("order of service = %v", got)
+}
+
+// order returns the order in which owners that come one after another are served.
+func (s *scene) order(owners int) []int {
+	var mu sync.Mutex
+	var served []int
+	h := s.acquire(s.Context(), s.own(lock.Request{Wait: s.suite.patience}))
+	turns := make(chan int, owners)
+	s.together(owners+1, func(i int) error {
+		if i == owners {
+			for n := range owners {
+				turns <- n
+				s.pause()
+			}
+			return h.Release(s.Context())
+		}
+		n := <-turns
+		return s.visit(s.own(lock.Request{Wait: -1}), func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			served = append(served, n)
+			return nil
+		})
+	})
+	return served
+}
+
+var reading = []promise{
+	{name: "readers share", check: readersShare},
+	{name: "waiting readers are served together", check: readersServedTogether},
+	{name: "a reader does not become a writer", check: readerDoesNotUpgrade},
+}
+
+func readersShare(s *scene) {
+	first := s.acquire(s.Context(), s.own(lock.Request{}))
+	second := s.acquire(s.Context(), s.own(lock.Request{}))
+	s.release(first)
+	s.busy(s.Context())
+	s.release(second)
+	s.free()
+}
+
+// The readers meet under the lock, which they can't one after another.
+func readersServedTogether(s *scene) {
+	const readers = 3
+	writer := s.acquire(s.Context(), s.rival(lock.Request{}))
+	met := make(chan struct{})
+	var inside atomic.Int64
+	s.together(readers+1, func(i int) error {
+		if i == readers {
+			s.pause()
+			return writer.Release(s.Context())
+		}
+		return s.visit(s.own(lock.Request{Wait: -1}), func() error {
+			if inside.Add(1) == readers {
+				close(met)
+			}
+			if !s.happens(met, 0) {
+				return errors.New("the readers are served one by one")
+			}
+			return nil
+		})
+	})
+	s.free()
+}
+
+// Two readers who both want to write would wait for each other, so not even one is let through.
+func readerDoesNotUpgrade(s *scene) {
+	h := s.acquire(s.Context(), s.own(lock.Request{}))
+	s.busy(h.Context())
+	s.release(h)
+	s.free()
+}
+
+var writing = []promise{
+	{name: "a writer excludes readers", check: writerExcludesReaders},
+	{name: "a writer may read and then stop writing", check: writerDowngrades},
+}
+
+func (s *scene) read(r lock.Request) lock.Request {
+	r.Key, r.Kind = s.key, lock.Read
+	return r
+}
+
+func writerExcludesReaders(s *scene) {
+	h := s.acquire(s.Context(), s.own(lock.Request{}))
+	s.start(s.Context(), s.read(lock.Request{})).fails(lock.ErrBusy)
+	reader := s.start(s.Context(), s.read(lock.Request{Wait: -1}))
+	s.pause()
+	s.release(h)
+	s.release(reader.held())
+	s.free()
+}
+
+// From the release of the write lock on, others may read too, and nobody has written in between.
+func writerDowngrades(s *scene) {
+	ctx := lock.NewOwner(s.Context())
+	writer := s.acquire(ctx, s.own(lock.Request{}))
+	reader := s.acquire(ctx, s.read(lock.Request{}))
+	s.start(s.Context(), s.read(lock.Request{})).fails(lock.ErrBusy)
+	s.release(writer)
+	s.busy(s.Context())
+	if err := reader.Context().Err(); err != nil {
+		s.Errorf("the release of the write lock ended the read lock: %v", err)
+	}
+	s.release(s.acquire(s.Context(), s.read(lock.Request{Wait: -1})))
+	s.release(reader)
+	s.free()
+}
+
+var fenced = []promise{{name: "tokens grow", check: tokensGrow}}
+
+// A store that has seen a token refuses smaller ones, so a lost holder that goes on can't overwrite the next one's work.
+func tokensGrow(s *scene) {
+	var last int64
+	for range 2 {
+		lost := s.acquire(s.Context(), s.own(lock.Request{Wait: -1, Lease: lease}))
+		last = s.token(lost, last)
+		s.ends(lost, lock.ErrLost)
+		h := s.acquire(s.Context(), s.own(lock.Request{Wait: -1}))
+		last = s.token(h, last)
+		again := s.acquire(h.Context(), s.own(lock.Request{}))
+		last = s.token(again, last-1) // re-entry may have the same
+		s.release(again)
+		s.release(h)
+	}
+	s.free()
+}
+
+// token returns the fencing token of h, which must be greater than last.
+func (s *scene) token(h lock.Hold, last int64) int64 {
+	s.Helper()
+	t, ok := h.(interface{ Token() int64 })
+	if !ok {
+		s.Fatal("a fenced hold has no method Token() int64")
+	}
+	if t.Token() <= last {
+		s.Errorf("token %d does not follow %d", t.Token(), last)
+	}
+	return t.Token()
+}
+
+var permits = []promise{
+	{name: "as many owners as the limit", check: asManyAsLimit},
+	{name: "never more owners than the limit", check: neverMoreThanLimit},
+}
+
+func asManyAsLimit(s *scene) {
+	r := s.own(lock.Request{Limit: 3})
+	var holds []lock.Hold
+	for range r.Limit {
+		holds = append(holds, s.acquire(s.Context(), r))
+	}
+	s.start(s.Context(), r).fails(lock.ErrBusy)
+	next := r
+	next.Wait = -1
+	waiter := s.start(s.Context(), next)
+	s.pause()
+	s.release(holds[1])
+	holds[1] = waiter.held()
+	s.start(s.Context(), r).fails(lock.ErrBusy)
+	for _, h := range holds {
+		s.release(h)
+	}
+}
+
+func neverMoreThanLimit(s *scene) {
+	r := s.own(lock.Request{Limit: 2, Wait: -1})
+	var inside atomic.Int64
+	s.together(6, func(int) error {
+		for range 5 {
+			if err := s.visit(r, func() error {
+				defer inside.Add(-1)
+				if inside.Add(1) > int64(r.Limit) {
+					return errors.New("more owners than the limit hold the lock")
+				}
+				<-time.After(time.Millisecond)
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,103 @@
+package locktest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/lock/memlock"
+)
+
+// brokenEnv is set in the processes that TestBroken starts, to the index of a broken Locker.
+const brokenEnv = "LOCKTEST_BROKEN"
+
+// A suite that lets everybody pass is worth nothing. Each broken Locker is run in a process of its own, which must fail,
+// and in the check that is there to notice.
+func TestBroken(t *testing.T) {
+	if i, err := strconv.Atoi(os.Getenv(brokenEnv)); err == nil {
+		Run(t, func(*testing.T) lock.Locker { return broken[i].locker() }, kindsWith(broken[i].kind), impatient())
+		return
+	}
+	for i, tt := range broken {
+		t.Run(tt.name+"/"+tt.promise, func(t *testing.T) {
+			t.Parallel()
+			failed := "TestBroken/" + group(tt.promise, tt.kind) + "/" + strings.ReplaceAll(tt.promise, " ", "_")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.timeout=1m",
+				"-test.run=^"+strings.ReplaceAll(failed, "/", "$/^")+"$")
+			cmd.Env = append(os.Environ(), brokenEnv+"="+strconv.Itoa(i))
+			out, err := cmd.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "--- FAIL: "+failed+" ") {
+				t.Errorf("not noticed: %v\n%s", err, out)
+			}
+			if strings.Contains(string(out), "panic:") || strings.Contains(string(out), "DATA RACE") {
+				t.Errorf("noticed by an accident:\n%s", out)
+			}
+		})
+	}
+}
+
+// Each promise is one that some Locker breaks.
+func TestEveryPromiseCanFail(t *testing.T) {
+	noticed := make(map[string]bool)
+	for _, tt := range broken {
+		noticed[group(tt.promise, tt.kind)+tt.promise] = true
+	}
+	for kind := lock.Exclusive; kind <= lock.Permit; kind++ {
+		for _, p := range special[kind] {
+			if !noticed[kind.String()+p.name] {
+				t.Errorf("no Locker breaks %q of %v", p.name, kind)
+			}
+		}
+	}
+	for _, p := range general {
+		if !noticed[lock.Exclusive.String()+p.name] {
+			t.Errorf("no Locker breaks %q", p.name)
+		}
+	}
+	for _, p := range requests {
+		if !noticed["requests"+p.name] {
+			t.Errorf("no Locker breaks %q", p.name)
+		}
+	}
+}
+
+// group is the subtest that the promise is in.
+func group(promise string, kind lock.Kind) string {
+	for _, p := range requests {
+		if p.name == promise {
+			return "requests"
+		}
+	}
+	return kind.String()
+}
+
+// kindsWith selects kind and what it needs.
+func kindsWith(kind lock.Kind) Option {
+	if kind == lock.Read || kind == lock.Write {
+		return Kinds(lock.Read, lock.Write)
+	}
+	return Kinds(kind)
+}
+
+func impatient() Option {
+	return optionFunc(func(s *suite) { s.patience = 500 * time.Millisecond })
+}
+
+// A Locker that has only some of the kinds passes if it says so.
+func TestKindsSelect(t *testing.T) {
+	Run(t, func(*testing.T) lock.Locker {
+		l := memlock.New()
+		return lockerFunc(func(ctx context.Context, r lock.Request) (lock.Hold, error) {
+			if r.Kind > lock.Exclusive && r.Kind <= lock.Permit {
+				return nil, fmt.Errorf("%w: %v", lock.ErrUnsupported, r.Kind)
+			}
+			return l.Acquire(ctx, r)
+		})
+	})
+}

@@ -1,0 +1,123 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// keys are what keeps apart the locks of different names.
+var keys = []promise{
+	{name: "keys are independent, whatever is in them", check: keysAreIndependent},
+	{name: "keys wake their own waiters, whatever is in them", check: keysWakeWaiters},
+}
+
+// hostile are key parts that break what is built from strings: patterns, hash tags, separators, text protocols, limits.
+var hostile = []string{
+	" ", "  ", "\t", "\n", "\r\n", "\x00", "\xff\xfe", "é", "e\u0301", "鍵", "🔑", "A", "a", "%", "%s", "%25", "\\", `"`, "'",
+	"{", "}", "{}", "{a}", "{{a}}", "*", "?", "[a]", ":", "::", "/", "../", ",", ";", "$", "0", "00", "-1", "nil", "write",
+	strings.Repeat("k", 10_000), strings.Repeat("k", 10_001),
+}
+
+// All keys are held at the same time, each only once.
+func keysAreIndependent(s *scene) {
+	var holds []lock.Hold
+	for _, part := range hostile {
+		for _, key := range []string{part + s.key, s.key + part} {
+			holds = append(holds, s.acquire(s.Context(), s.own(lock.Request{Key: key})))
+		}
+	}
+	for _, part := range hostile {
+		s.start(s.Context(), s.rival(lock.Request{Key: s.key + part})).fails(lock.ErrBusy)
+	}
+	for _, h := range holds {
+		s.release(h)
+	}
+}
+
+func keysWakeWaiters(s *scene) {
+	for _, part := range hostile {
+		key := part + s.key + part
+		h := s.acquire(s.Context(), s.own(lock.Request{Key: key}))
+		next := s.start(s.Context(), s.rival(lock.Request{Key: key, Wait: -1}))
+		<-time.After(5 * time.Millisecond)
+		s.release(h)
+		s.release(next.held())
+	}
+}
+
+// requests are the answers to what a Locker can't do.
+var requests = []promise{
+	{name: "invalid requests are refused", check: invalidRefused},
+	{name: "other kinds are not supported", check: othersUnsupported},
+}
+
+func invalidRefused(s *scene) {
+	valid := s.own(lock.Request{})
+	for _, tt := range []struct {
+		name  string
+		spoil func(*lock.Request)
+	}{
+		{"empty key", func(r *lock.Request) { r.Key = "" }},
+		{"negative lease", func(r *lock.Request) { r.Lease = -time.Second }},
+		{"lease under a millisecond", func(r *lock.Request) { r.Lease = time.Microsecond }},
+		{"negative max hold", func(r *lock.Request) { r.MaxHold = -time.Second }},
+		{"negative kind", func(r *lock.Request) { r.Kind = -1 }},
+		{"unknown kind", func(r *lock.Request) { r.Kind = lock.Permit + 1 }},
+		{"permit without a limit", func(r *lock.Request) { r.Kind, r.Limit = lock.Permit, 0 }},
+	} {
+		r := valid
+		tt.spoil(&r)
+		_, err := s.start(s.Context(), r).result()
+		if err == nil || errors.Is(err, lock.ErrBusy) || errors.Is(err, lock.ErrLost) {
+			s.Errorf("%s: Acquire() = %v, want another error", tt.name, err)
+		}
+	}
+	s.free()
+}
+
+func othersUnsupported(s *scene) {
+	for k := lock.Exclusive; k <= lock.Permit; k++ {
+		if !s.suite.has(k) {
+			s.start(s.Context(), lock.Request{Key: s.key, Kind: k, Limit: 1}).fails(lock.ErrUnsupported)
+		}
+	}
+	s.free()
+}
+
+// leaks are what must not be left behind.
+var leaks = []promise{{name: "no goroutine stays", check: noGoroutineStays, alone: true}}
+
+// Connections and their goroutines may come with the first use, so the count starts after it.
+func noGoroutineStays(s *scene) {
+	const rounds = 20
+	s.traffic()
+	before := runtime.NumGoroutine()
+	for range rounds {
+		s.traffic()
+	}
+	end := time.Now().Add(s.suite.patience)
+	for runtime.NumGoroutine() >= before+rounds/2 {
+		if time.Now().After(end) {
+			s.Errorf("%d goroutines after %d rounds, %d before", runtime.NumGoroutine(), rounds, before)
+			return
+		}
+		s.pause()
+	}
+}
+
+// traffic ends one Acquire in each of the ways that it can end.
+func (s *scene) traffic() {
+	h := s.acquire(s.Context(), s.own(lock.Request{Wait: -1, Lease: time.Minute}))
+	ctx, cancel := context.WithTimeout(s.Context(), 5*time.Millisecond)
+	defer cancel()
+	s.start(ctx, s.rival(lock.Request{Wait: -1})).fails(context.DeadlineExceeded)
+	s.start(s.Context(), s.rival(lock.Request{Wait: 5 * time.Millisecond})).fails(lock.ErrBusy)
+	next := s.start(s.Context(), s.rival(lock.Request{Wait: -1}))
+	s.release(h)
+	s.release(next.held())
+}

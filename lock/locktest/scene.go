@@ -1,0 +1,181 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// lease is short, because tests wait for its end, but nothing has to be done before.
+const lease = 300 * time.Millisecond
+
+// scene is where one promise is checked: a Locker and a key that nobody else uses.
+type scene struct {
+	*testing.T
+	suite  *suite
+	locker lock.Locker
+	kind   lock.Kind
+	key    string
+}
+
+// own completes r to a request for the scene's key and kind.
+func (s *scene) own(r lock.Request) lock.Request {
+	if r.Key == "" {
+		r.Key = s.key
+	}
+	r.Kind = s.kind
+	if s.kind == lock.Permit && r.Limit == 0 {
+		r.Limit = 1
+	}
+	return r
+}
+
+// rival completes r to a request that an own one of another owner excludes.
+func (s *scene) rival(r lock.Request) lock.Request {
+	r = s.own(r)
+	if s.kind == lock.Read {
+		r.Kind = lock.Write
+	}
+	return r
+}
+
+// attempt is an Acquire that goes on in a goroutine, so that a Locker that hangs fails its test and not the test run.
+type attempt struct {
+	s    *scene
+	r    lock.Request
+	done chan struct{} // closed once the rest is set
+	hold lock.Hold
+	err  error
+}
+
+func (s *scene) start(ctx context.Context, r lock.Request) *attempt {
+	a := &attempt{s: s, r: r, done: make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		a.hold, a.err = s.locker.Acquire(ctx, r)
+	}()
+	return a
+}
+
+// result waits for the answer, for as long as r may wait and then some.
+func (a *attempt) result() (lock.Hold, error) {
+	a.s.Helper()
+	if !a.s.happens(a.done, max(0, a.r.Wait)) {
+		a.s.Fatalf("Acquire of a %v lock with Wait %v does not return", a.r.Kind, a.r.Wait)
+	}
+	if (a.hold == nil) == (a.err == nil) {
+		a.s.Fatalf("Acquire() = %v, %v, want a hold or an error", a.hold, a.err)
+	}
+	return a.hold, a.err
+}
+
+// held waits for the lock.
+func (a *attempt) held() lock.Hold {
+	a.s.Helper()
+	h, err := a.result()
+	if err != nil {
+		a.s.Fatalf("Acquire() = %v, want a hold", err)
+	}
+	return h
+}
+
+// fails waits for an error that matches want.
+func (a *attempt) fails(want error) {
+	a.s.Helper()
+	if _, err := a.result(); !errors.Is(err, want) {
+		a.s.Errorf("Acquire() = %v, want %v", err, want)
+	}
+}
+
+// acquire takes the lock, which is free or about to be.
+func (s *scene) acquire(ctx context.Context, r lock.Request) lock.Hold {
+	s.Helper()
+	return s.start(ctx, r).held()
+}
+
+// busy checks that an owner who comes with ctx is refused the lock at once.
+func (s *scene) busy(ctx context.Context) {
+	s.Helper()
+	s.start(ctx, s.rival(lock.Request{})).fails(lock.ErrBusy)
+}
+
+// free checks that the lock can be taken. It may come free with some delay, as after the end of an Acquire in doubt.
+func (s *scene) free() {
+	s.Helper()
+	s.release(s.acquire(s.Context(), s.rival(lock.Request{Wait: s.suite.patience})))
+}
+
+func (s *scene) release(h lock.Hold) {
+	s.Helper()
+	s.releases(h, nil)
+}
+
+// releases checks that releasing h gives an error that matches want.
+func (s *scene) releases(h lock.Hold, want error) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), s.suite.patience)
+	defer cancel()
+	if err := h.Release(ctx); !errors.Is(err, want) {
+		s.Errorf("Release() = %v, want %v", err, want)
+	}
+}
+
+// ends waits for the context of h to end and checks the cause.
+func (s *scene) ends(h lock.Hold, causes ...error) {
+	s.Helper()
+	if !s.happens(h.Context().Done(), 0) {
+		s.Fatalf("the context of the hold does not end, want cause %v", causes)
+	}
+	for _, want := range causes {
+		if cause := context.Cause(h.Context()); !errors.Is(cause, want) {
+			s.Errorf("the context of the hold ends with cause %v, want %v", cause, want)
+		}
+	}
+}
+
+// together calls f in n goroutines at once and waits for all. What f returns fails the test.
+func (s *scene) together(n int, f func(i int) error) {
+	s.Helper()
+	results := make(chan error, n)
+	for i := range n {
+		go func() { results <- f(i) }()
+	}
+	tooLate := time.After(2 * s.suite.patience) // each of them may be the last one in line
+	for range n {
+		select {
+		case err := <-results:
+			if err != nil {
+				s.Error(err)
+			}
+		case <-tooLate:
+			s.Fatal("somebody does not get the lock")
+		}
+	}
+}
+
+// visit takes the lock, calls f, and releases the lock.
+func (s *scene) visit(r lock.Request, f func() error) error {
+	h, err := s.locker.Acquire(s.Context(), r)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(), h.Release(s.Context()))
+}
+
+// happens reports whether c is closed after d, or not much later.
+func (s *scene) happens(c <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d + s.suite.patience)
+	defer timer.Stop()
+	select {
+	case <-c:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// pause gives an attempt the time to get in line. Nothing can tell that it has, but a good Locker passes in either case.
+func (s *scene) pause() { <-time.After(50 * time.Millisecond) }

@@ -1,0 +1,113 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// waiting is how long an Acquire stays in line, and what it says when it gives up.
+var waiting = []promise{
+	{name: "no wait means one try", check: noWaitIsOneTry},
+	{name: "a limited wait ends", check: limitedWaitEnds},
+	{name: "a limited wait is served", check: limitedWaitServed},
+	{name: "an unbounded wait is served", check: unboundedWaitServed},
+	{name: "busy tells the remaining lease", check: busyTellsRemaining},
+	{name: "a cancelled wait leaves the line", check: cancelledWaitLeaves},
+	{name: "a wait ends with the cause of its deadline", check: deadlineKeepsCause},
+	{name: "an ended context takes nothing", check: endedContextTakesNothing},
+}
+
+var errCause = errors.New("the cause that the test gave")
+
+func noWaitIsOneTry(s *scene) {
+	h := s.acquire(s.Context(), s.own(lock.Request{}))
+	s.isBusy(lock.Request{})
+	s.release(h)
+	s.free()
+}
+
+func limitedWaitEnds(s *scene) {
+	h := s.acquire(s.Context(), s.own(lock.Request{}))
+	s.isBusy(lock.Request{Wait: 200 * time.Millisecond})
+	s.release(h)
+	s.free()
+}
+
+// isBusy checks that r is refused with true details, and not before it has waited.
+func (s *scene) isBusy(r lock.Request) *lock.BusyError {
+	s.Helper()
+	start := time.Now()
+	_, err := s.start(s.Context(), s.rival(r)).result()
+	took := time.Since(start)
+	busy, ok := errors.AsType[*lock.BusyError](err)
+	if !ok {
+		s.Fatalf("Acquire() = %v, want a BusyError", err)
+	}
+	least := r.Wait * 9 / 10 // for clocks that count in other units
+	if took < least || busy.Waited < least || busy.Waited > took {
+		s.Errorf("Acquire with Wait %v took %v and says %v", r.Wait, took, busy.Waited)
+	}
+	if busy.Remaining < 0 {
+		s.Errorf("Remaining = %v", busy.Remaining)
+	}
+	return busy
+}
+
+func limitedWaitServed(s *scene) { s.served(s.suite.patience) }
+
+func unboundedWaitServed(s *scene) { s.served(-1) }
+
+// served checks that release passes the lock to one who waits.
+func (s *scene) served(wait time.Duration) {
+	s.Helper()
+	h := s.acquire(s.Context(), s.own(lock.Request{}))
+	next := s.start(s.Context(), s.rival(lock.Request{Wait: wait}))
+	s.pause()
+	s.release(h)
+	s.release(next.held())
+}
+
+// Callers make a Retry-After of it, so it must not be longer than the truth. A Locker that does not know says 0.
+func busyTellsRemaining(s *scene) {
+	h := s.acquire(s.Context(), s.own(lock.Request{Lease: time.Minute}))
+	if busy := s.isBusy(lock.Request{}); busy.Remaining > time.Minute {
+		s.Errorf("Remaining = %v of a lease of 1m", busy.Remaining)
+	}
+	s.release(h)
+	s.free()
+}
+
+// A client that hangs up neither takes the lock later nor stands in the way of those behind it.
+func cancelledWaitLeaves(s *scene) {
+	h := s.acquire(s.Context(), s.own(lock.Request{}))
+	ctx, cancel := context.WithCancelCause(s.Context())
+	gone := s.start(ctx, s.rival(lock.Request{Wait: -1}))
+	s.pause()
+	next := s.start(s.Context(), s.rival(lock.Request{Wait: -1}))
+	s.pause()
+	cancel(errCause)
+	gone.fails(errCause)
+	s.release(h)
+	s.release(next.held())
+	s.free()
+}
+
+func deadlineKeepsCause(s *scene) {
+	h := s.acquire(s.Context(), s.own(lock.Request{}))
+	ctx, cancel := context.WithTimeoutCause(s.Context(), 100*time.Millisecond, errCause)
+	defer cancel()
+	s.start(ctx, s.rival(lock.Request{Wait: -1})).fails(errCause)
+	s.release(h)
+	s.free()
+}
+
+func endedContextTakesNothing(s *scene) {
+	ctx, cancel := context.WithCancelCause(s.Context())
+	cancel(errCause)
+	s.start(ctx, s.own(lock.Request{})).fails(errCause)
+	s.start(ctx, s.own(lock.Request{Wait: -1})).fails(errCause)
+	s.free()
+}
