@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 
 	"go.opentelemetry.io/otel/metric"
@@ -82,25 +81,4 @@ func (c *config) validate() error {
 		}
 	}
 	return s.Validate()
-}
-
-// keyFunc is a KeyFunc whose request type is known at run time only.
-type keyFunc struct {
-	request reflect.Type
-	call    func(request any) (string, error)
-}
-
-func newKeyFunc[Req any](key func(Req) (string, error)) *keyFunc {
-	k := &keyFunc{request: reflect.TypeFor[Req]()}
-	if key == nil {
-		return k
-	}
-	k.call = func(request any) (string, error) {
-		req, ok := request.(Req)
-		if !ok && request != nil { // a nil of interface type is a Req, though it does not assert as one
-			return "", fmt.Errorf("request is a %T, not a %v", request, k.request)
-		}
-		return key(req)
-	}
-	return k
 }

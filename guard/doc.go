@@ -1,2 +1,48 @@
-// Package guard puts a distributed lock in front of a function by declaring it.
+// Package guard puts a distributed lock in front of a function by declaring it: which key, how long to wait, how long to
+// hold.
+//
+//	pay := guard.Must(guard.New(locker,
+//		guard.Name("order.pay"),
+//		guard.Key("order:#{req.OrderID}"),
+//		guard.Wait(2*time.Second)))
+//	svc.Pay = guard.Must(guard.Func(pay, svc.Pay))
+//
+// New checks the declaration, Func that it fits the function: a template with a typo stops the program at start, with an
+// error that names the guard. Most callers need no more than these two. The other spellings fill in the same [Spec]: a
+// tag on the request type, or on the fields of a struct of functions ([Bind]):
+//
+//	type PayRequest struct {
+//		_       struct{} `guard:"order:#{req.OrderID}; wait=2s; kind=fair"`
+//		OrderID string
+//	}
+//
+// A tag is the template of the key, which may be empty, and then attributes: name, when, kind, wait (or forever), lease,
+// max-hold, limit, busy and outage. Instead of writing a template, mark the fields of a request that make up its key
+// with `guard:"key"`. Options win over tags. Adapters for servers build on [Guard.Prepare].
+//
+// # A call
+//
+// Keys are rendered once, before the work. Locks are taken in the order of their keys, all or none, within one Wait. The
+// work runs with a context that ends when a lock is lost; it shares the owner of the locks, so that a nested guard of
+// the same key re-enters instead of waiting for itself. Then each lock is given back once, also if the caller is gone or
+// the work panics. Without its locks the work runs only if the declaration says so in words: run-unlocked.
+//
+// # Failures
+//
+//	error            what ran     the caller should
+//	ErrKey           nothing      fix the request
+//	ErrBusy          nothing      retry, after Error.RetryAfter if that is known
+//	ErrOutage        nothing      retry later
+//	ErrUnsupported   nothing      fix the declaration: this locker can't serve it
+//	ErrLost          some or all  look before retrying
+//	end of ctx       nothing      decide for itself; matches ctx.Err() and the cause of ctx
+//	the work's own   the work     see the work's documentation; it comes back untouched
+//
+// Ask for the guard's errors first: what lies behind an [Error] may itself match context.DeadlineExceeded, say.
+//
+// # What is seen
+//
+// Each call is one span "guard <name>", one [Event] for every observer, and a count in latchkey.guard.calls. The
+// histograms latchkey.guard.wait and latchkey.guard.held are in seconds, and latchkey.guard.waiting is how many wait
+// now. Their attributes are latchkey.guard, latchkey.template and latchkey.outcome: names and templates, never a key.
 package guard

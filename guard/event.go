@@ -37,10 +37,13 @@ type Event struct {
 	Held time.Duration
 	// Keys is how many keys the call wanted; 0 if it did not get as far.
 	Keys int
+	// Refused is the *Error that says why the locks could not be had, also where Skip, RunUnlocked or a fallback keep it
+	// from the caller; nil otherwise.
+	Refused error
 	// Err is what the call returned: nil for success and for a panic. Unlike the rest it may quote request data, if the
 	// work's own error does.
 	Err error
-	// Release is why a lock could not be given back, and nil if that went well. The lock then ends by itself with its
-	// lease. It does not fail the call, except where the lock turned out to be lost.
+	// Release is what went wrong when the locks were given back, and nil if nothing did. It fails the call only where it
+	// matches lock.ErrLost; other locks end by themselves with their lease.
 	Release error
 }

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -92,17 +91,13 @@ func (s Spec) errorf(format string, args ...any) error {
 	return fmt.Errorf(label+": "+format, args...)
 }
 
-// ready reports what is still missing when the facts are known.
-func (s Spec) ready(hasKeyFunc bool) error {
-	var missing []error
+// complete reports what is still missing now that no tag can add to s anymore.
+func (s Spec) complete(hasKeyFunc bool) error {
 	if s.Name == "" {
-		missing = append(missing, errors.New("no name: give guard.Name"))
+		return s.errorf("give guard.Name")
 	}
 	if s.Key == "" && !hasKeyFunc {
-		missing = append(missing, errors.New("no key: give guard.Key"))
+		return s.errorf("no key: give guard.Key")
 	}
-	if len(missing) == 0 {
-		return nil
-	}
-	return s.errorf("%w", errors.Join(missing...))
+	return nil
 }

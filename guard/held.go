@@ -1,0 +1,35 @@
+package guard
+
+import "context"
+
+// heldContext marks the context of work that runs under a guard's lock. It is a type of its own, so that the marks of
+// nested guards can be walked from the inside out.
+type heldContext struct {
+	context.Context
+	guard string
+}
+
+type heldKey struct{}
+
+func (c *heldContext) Value(key any) any {
+	if key == (heldKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// Held reports whether ctx belongs to work that the named guard runs under its lock; an empty name is any guard. It
+// tells a function that relies on its caller's lock whether it has been called the right way. Whether the lock has been
+// lost since, or given back, ctx.Err tells.
+func Held(ctx context.Context, name string) bool {
+	for {
+		c, ok := ctx.Value(heldKey{}).(*heldContext)
+		if !ok {
+			return false
+		}
+		if name == "" || c.guard == name {
+			return true
+		}
+		ctx = c.Context
+	}
+}

@@ -1,0 +1,151 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/lock/memlock"
+)
+
+// untilLost is work that stops when its lock is gone.
+func untilLost(ctx context.Context, _ Order) (string, error) {
+	<-ctx.Done()
+	return "some", context.Cause(ctx)
+}
+
+// TestLost is a lock that ends after a minute, in several ways, while work runs that heeds or ignores it.
+func TestLost(t *testing.T) {
+	own := errors.New("own")
+	ignore := func(err error) work {
+		return func(context.Context, Order) (string, error) {
+			time.Sleep(2 * time.Minute)
+			return "some", err
+		}
+	}
+	tests := []struct {
+		name    string
+		work    work
+		opts    []guard.Option
+		matches []error
+		outcome string
+		held    time.Duration
+	}{
+		{"heeded", untilLost, nil, []error{lock.ErrLost}, guard.OutcomeLost, time.Minute},
+		{"ignored", ignore(nil), nil, []error{lock.ErrLost}, guard.OutcomeLost, 2 * time.Minute},
+		{"ignored with an error", ignore(own), nil, []error{lock.ErrLost, own}, guard.OutcomeLost, 2 * time.Minute},
+		{
+			"lease", untilLost, []guard.Option{guard.Lease(time.Second)},
+			[]error{lock.ErrLost}, guard.OutcomeLost, time.Second,
+		},
+		{
+			"max hold", untilLost, []guard.Option{guard.MaxHold(time.Second)},
+			[]error{lock.ErrLost, lock.ErrMaxHold}, guard.OutcomeMaxHold, time.Second,
+		},
+		{
+			"max hold, ignored", ignore(own), []guard.Option{guard.MaxHold(time.Second)},
+			[]error{lock.ErrLost, lock.ErrMaxHold, own}, guard.OutcomeMaxHold, 2 * time.Minute,
+		},
+	}
+	for _, tt := range tests {
+		synctest.Test(t, func(t *testing.T) {
+			l := newSpy()
+			settle, seen := guarded(t, l, tt.work, tt.opts...)
+			time.AfterFunc(time.Minute, func() { l.ForceUnlock("order:7") })
+			got, err := settle(t.Context(), Order{ID: "7"})
+			if got != "some" {
+				t.Errorf("%s: result %q is not the work's", tt.name, got)
+			}
+			for _, want := range append(tt.matches, guard.ErrLost) {
+				if !errors.Is(err, want) {
+					t.Errorf("%s: settle: %v, want %v", tt.name, err, want)
+				}
+			}
+			if e := seen.only(t); e.Outcome != tt.outcome || e.Held != tt.held || e.Err != err || e.Refused != nil {
+				t.Errorf("%s: event %+v, want %s after %v", tt.name, e, tt.outcome, tt.held)
+			}
+			l.check(t, "acquire order:7", "release order:7")
+			synctest.Wait()
+		})
+	}
+}
+
+// TestReleaseSaysLost is a loss that shows only when the lock is given back.
+func TestReleaseSaysLost(t *testing.T) {
+	for _, answer := range []error{&lock.LostError{Held: time.Second}, lock.ErrNotHeld} {
+		l := newSpy()
+		l.failing = map[string]error{"order:7": answer}
+		settle, seen := guarded(t, l, settled)
+		if _, err := settle(t.Context(), Order{ID: "7"}); !errors.Is(err, guard.ErrLost) || !errors.Is(err, answer) {
+			t.Errorf("settle: %v, want lost for %v", err, answer)
+		}
+		if e := seen.only(t); e.Outcome != guard.OutcomeLost || !errors.Is(e.Release, answer) {
+			t.Errorf("event %+v", e)
+		}
+	}
+}
+
+// TestLossOfTheCaller holds that each guard answers for its own locks, although the work of both is told.
+func TestLossOfTheCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := memlock.New()
+		inner, innerSeen := guarded(t, l, untilLost, guard.Name("inner"), guard.Key("inner:#{req.ID}"))
+		outer, _ := guarded(t, l, func(ctx context.Context, o Order) (string, error) {
+			got, err := inner(ctx, o)
+			if _, ok := errors.AsType[*guard.Error](err); ok {
+				t.Errorf("inner: %v, want the work's own error", err)
+			}
+			return got, err
+		}, guard.MaxHold(time.Second))
+		_, err := outer(t.Context(), Order{ID: "7"})
+		if e, ok := errors.AsType[*guard.Error](err); !ok || e.Guard != "order.settle" || e.Err != guard.ErrLost {
+			t.Errorf("outer: %v, want its own ErrLost", err)
+		}
+		if e := innerSeen.only(t); e.Outcome != guard.OutcomeError {
+			t.Errorf("inner's event %+v, want an ordinary error", e)
+		}
+	})
+}
+
+// TestLostBetweenKeys is a lock that ends while the next one is waited for: nothing runs.
+func TestLostBetweenKeys(t *testing.T) {
+	tests := []struct {
+		name string
+		opts []guard.Option
+		want error
+	}{
+		{"lease", []guard.Option{guard.Lease(time.Second)}, guard.ErrBusy},
+		{"max hold", []guard.Option{guard.MaxHold(time.Second)}, guard.ErrBusy},
+		{"taken away", nil, guard.ErrOutage},
+	}
+	for _, tt := range tests {
+		synctest.Test(t, func(t *testing.T) {
+			l := newSpy()
+			hold, err := l.Locker.Acquire(t.Context(), lock.Request{Key: "b"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			settle, _ := guarded(t, l, func(context.Context, Order) (string, error) {
+				t.Errorf("%s: ran without its first lock", tt.name)
+				return "", nil
+			}, append(tt.opts, guard.Key("#{req.Items}"), guard.Wait(time.Minute))...)
+			time.AfterFunc(time.Second, func() { l.ForceUnlock("a") })
+			start := time.Now()
+			_, err = settle(t.Context(), Order{Items: []string{"a", "b"}})
+			if got := time.Since(start); got != time.Second {
+				t.Errorf("%s: waited %v, want 1s", tt.name, got)
+			}
+			if !errors.Is(err, tt.want) || !errors.Is(err, lock.ErrLost) || errors.Is(err, guard.ErrLost) {
+				t.Errorf("%s: settle: %v, want %v", tt.name, err, tt.want)
+			}
+			if err := hold.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			l.check(t, "acquire a", "acquire b", "release a")
+		})
+	}
+}

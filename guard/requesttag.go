@@ -1,0 +1,100 @@
+package guard
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// declared is what tags say about a guard.
+type declared struct {
+	name     string // default of Spec.Name
+	spec     Spec
+	set      fields
+	template bool     // a blank field carries a tag
+	keyParts []string // fields marked as `guard:"key"`
+}
+
+// requestTag reads the tags of a request type, a struct or a pointer to one: a Spec on a blank field, or fields that are
+// marked as parts of the key, or both. Embedded structs count as if their fields were the request's own.
+func requestTag(t reflect.Type) (declared, error) {
+	var d declared
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return d, nil
+	}
+	if err := d.scan(t, make(map[reflect.Type]bool)); err != nil {
+		return d, err
+	}
+	if d.set&fieldKey != 0 && len(d.keyParts) > 0 {
+		return d, fmt.Errorf("two sources of keys in %v: a template and fields marked as key", t)
+	}
+	return d, nil
+}
+
+func (d *declared) scan(t reflect.Type, seen map[reflect.Type]bool) error {
+	if seen[t] {
+		return nil
+	}
+	seen[t] = true
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if err := d.field(f); err != nil {
+			return fmt.Errorf("field %v.%s: %w", t, f.Name, err)
+		}
+		if embedded := structType(f.Type); f.Anonymous && embedded != nil {
+			if err := d.scan(embedded, seen); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *declared) field(f reflect.StructField) (err error) {
+	tag, ok, err := lookupTag(f)
+	switch {
+	case err != nil || !ok:
+		return err
+	case f.Name == "_" && tag == "key":
+		return fmt.Errorf("a blank field has no value to be part of a key")
+	case f.Name == "_" && d.template:
+		return fmt.Errorf("second guard tag of this request type")
+	case f.Name == "_":
+		d.template = true
+		d.spec, d.set, err = parseTag(tag)
+		return err
+	case tag != "key":
+		return fmt.Errorf("tag %q: want `key` (a template goes on a blank field, _ struct{})", tag)
+	case !f.IsExported():
+		return fmt.Errorf("part of the key, but not exported")
+	}
+	d.keyParts = append(d.keyParts, f.Name)
+	return nil
+}
+
+// key is the template of a request type with marked fields: "<name>:#{req.A}:#{req.B}". It is empty without them.
+func (d *declared) key(name string) string {
+	if len(d.keyParts) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(strings.ReplaceAll(name, "#{", "##{"))
+	for _, part := range d.keyParts {
+		fmt.Fprintf(&b, ":#{%s.%s}", requestRoot, part)
+	}
+	return b.String()
+}
+
+// structType returns t, or what t points to, if it is a struct, and else nil.
+func structType(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	return t
+}
