@@ -54,8 +54,8 @@ type Request struct {
 	// Lease is how long the lock may be held: 0 means that it is renewed until released, a positive value that it ends
 	// by itself after that time. A lease is a whole number of milliseconds in some services, so at least 1ms.
 	Lease time.Duration
-	// MaxHold bounds renewal: at the latest MaxHold after it was taken, a renewed lock ends, and its context with it, with
-	// a cause that matches both ErrMaxHold and ErrLost. 0 sets no bound.
+	// MaxHold bounds renewal: at the latest MaxHold after it was taken, a lock that is renewed or has a longer Lease ends,
+	// and its context with it, with a cause that matches both ErrMaxHold and ErrLost. 0 sets no bound.
 	MaxHold time.Duration
 	// Limit is how many owners may hold a Permit at once. Other kinds ignore it.
 	Limit int

@@ -48,6 +48,7 @@ var broken = []struct {
 	{"lease ignored", leaseIgnored, lock.Exclusive, "the end of a lease is told before the next holder starts"},
 	{"short lease", shortLease, lock.Exclusive, "the end of a lease is told before the next holder starts"},
 	{"max hold ignored", maxHoldIgnored, lock.Exclusive, "MaxHold ends a hold"},
+	{"max hold ignored", maxHoldIgnored, lock.Exclusive, "MaxHold ends a longer lease"},
 	{"does not keep", doesNotKeep, lock.Exclusive, "a kept lock stays for a while"},
 	{"keys trimmed", keysTrimmed, lock.Exclusive, "keys are independent, whatever is in them"},
 	{"keys cut", keysCut, lock.Exclusive, "keys are independent, whatever is in them"},

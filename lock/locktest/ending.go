@@ -13,6 +13,7 @@ var ending = []promise{
 	{name: "the end of a lease is told before the next holder starts", check: leaseEndToldFirst},
 	{name: "a released lease ends nothing", check: releasedLeaseEndsNothing},
 	{name: "MaxHold ends a hold", check: maxHoldEnds},
+	{name: "MaxHold ends a longer lease", check: maxHoldCutsLease},
 	{name: "a kept lock stays for a while", check: keptLockStays},
 }
 
@@ -25,6 +26,11 @@ func leaseEndToldFirst(s *scene) {
 // With MaxHold no one can renew a lock for ever.
 func maxHoldEnds(s *scene) {
 	s.toldFirst(lock.Request{MaxHold: lease}, lock.ErrLost, lock.ErrMaxHold)
+}
+
+// The shorter one of the two counts.
+func maxHoldCutsLease(s *scene) {
+	s.toldFirst(lock.Request{MaxHold: lease, Lease: time.Minute}, lock.ErrLost, lock.ErrMaxHold)
 }
 
 // toldFirst checks that a hold of r ends after about lease for all of causes, and before another one starts.

@@ -27,9 +27,9 @@ var (
 )
 
 // Locker is a [lock.Locker] for all kinds of lock, each key served in the order of arrival. Exclusive, Fair, Fenced, Spin
-// and Write are one lock to it, so use a key with one of them, with Read and Write, or with Permit. Holders of a Read do
-// not share it with a Write of their own: they wait for themselves, as in Redisson. Create a Locker with New; it needs no
-// closing, and memory goes only to keys that are held.
+// and Write are one lock to it, so use a key with one of them, with Read and Write, or with Permit. A writer may also read;
+// a reader who wants to write waits, like everybody, for the readers to go, and so for itself. Create a Locker with New; it
+// needs no closing, and memory goes only to keys that are held.
 type Locker struct {
 	mu    sync.Mutex
 	keys  map[string]*entry // those with a hold

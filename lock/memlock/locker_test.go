@@ -43,6 +43,18 @@ func release(t *testing.T, h lock.Hold) {
 	}
 }
 
+// visit waits for the lock and calls f under it. It may run in another goroutine than the test.
+func visit(t *testing.T, ctx context.Context, l *Locker, f func()) {
+	t.Helper()
+	h, err := l.Acquire(ctx, lock.Request{Key: key, Wait: -1})
+	if err != nil {
+		t.Errorf("Acquire() = %v", err)
+		return
+	}
+	f()
+	release(t, h)
+}
+
 // busy checks that r is refused after exactly waited, with the given remaining time.
 func busy(t *testing.T, ctx context.Context, l *Locker, r lock.Request, waited, remaining time.Duration) {
 	t.Helper()
@@ -179,18 +191,17 @@ func TestReentryPassesTheQueueFromWithin(t *testing.T) {
 	bubble(t, func(t *testing.T, l *Locker) {
 		first := acquire(t, t.Context(), l, lock.Request{})
 		ctx := lock.NewOwner(t.Context())
-		var owner, other sync.WaitGroup
-		enter := func(wg *sync.WaitGroup, ctx context.Context, f func(lock.Hold)) {
-			wg.Go(func() { f(acquire(t, ctx, l, lock.Request{Wait: -1})) })
+		var wg sync.WaitGroup
+		enter := func(ctx context.Context, f func()) {
+			wg.Go(func() { visit(t, ctx, l, f) })
 			synctest.Wait()
 		}
 		together := make(chan struct{})
-		enter(&owner, ctx, func(h lock.Hold) { together <- struct{}{}; release(t, h) })
-		enter(&other, t.Context(), func(h lock.Hold) { release(t, h) })
-		enter(&owner, ctx, func(h lock.Hold) { <-together; release(t, h) })
+		enter(ctx, func() { together <- struct{}{} })
+		enter(t.Context(), func() {})
+		enter(ctx, func() { <-together })
 		release(t, first)
-		owner.Wait()
-		other.Wait()
+		wg.Wait()
 	})
 }
 
@@ -348,7 +359,7 @@ func TestForceUnlock(t *testing.T) {
 		inner := acquire(t, h.Context(), l, lock.Request{Lease: time.Minute})
 		time.Sleep(time.Second)
 		var wg sync.WaitGroup
-		wg.Go(func() { release(t, acquire(t, t.Context(), l, lock.Request{Wait: -1})) })
+		wg.Go(func() { visit(t, t.Context(), l, func() {}) })
 		synctest.Wait()
 		if !l.ForceUnlock(key) {
 			t.Error("ForceUnlock of a held key = false")
