@@ -24,8 +24,9 @@ type call struct {
 
 	holds    []lock.Hold // what is to be given back, in the order taken
 	one      [1]lock.Hold
-	work     context.Context // of the work, once all locks are held
-	since    time.Time       // when they were
+	locked   bool        // all of them are held, or were
+	since    time.Time   // when that began
+	work     heldContext // of the work, then
 	fallback func(context.Context, error) error
 }
 
@@ -71,7 +72,7 @@ func (c *call) do(facts keyexpr.Facts, fn func(context.Context) error) (ran bool
 		c.release() // before anything runs instead of fn
 		return c.refuse(err, fn)
 	}
-	outcome, err = c.settle(fn(c.work))
+	outcome, err = c.settle(fn(&c.work))
 	return true, outcome, err
 }
 
@@ -83,7 +84,7 @@ func (c *call) end() {
 }
 
 func (c *call) tell() {
-	c.tel.report(c.ctx, c.span, c.labels.byOutcome[c.event.Outcome], &c.event, c.work != nil)
+	c.tel.report(c.ctx, c.span, c.labels.byOutcome[c.event.Outcome], &c.event, c.locked)
 	for _, observe := range c.observers {
 		observe(c.ctx, c.event)
 	}
@@ -116,7 +117,7 @@ func (c *call) acquire(keys []string) error {
 	if ctx.Err() != nil { // the caller has gone, or a lock was lost while others were waited for
 		return context.Cause(ctx)
 	}
-	c.work, c.since = &heldContext{ctx, c.spec.Name}, time.Now()
+	c.work, c.locked, c.since = heldContext{ctx, c.spec.Name}, true, time.Now()
 	return nil
 }
 
@@ -205,7 +206,7 @@ func (c *call) settle(err error) (outcome string, _ error) {
 // lost is why the work's context ended, if that is the loss of one of our locks. The loss of a lock that the caller
 // holds ends it too, but is the caller's to report.
 func (c *call) lost() error {
-	cause := context.Cause(c.work)
+	cause := context.Cause(&c.work)
 	if errors.Is(cause, lock.ErrLost) && !errors.Is(cause, context.Cause(c.ctx)) {
 		return cause
 	}
@@ -226,7 +227,7 @@ func (c *call) release() {
 	if err := hold.Release(ctx); err != nil {
 		c.event.Release = errors.Join(c.event.Release, err)
 	}
-	if c.work != nil {
+	if c.locked {
 		c.event.Held = time.Since(c.since)
 	}
 }

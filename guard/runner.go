@@ -118,10 +118,10 @@ func newKeyFunc[Req any](key func(Req) (string, error)) *keyFunc {
 func (k *keyFunc) fits(roots keyexpr.Roots) error {
 	root, ok := roots[requestRoot]
 	if !ok {
-		return fmt.Errorf("KeyFunc takes a %v, but there is no request (root %q) here: use a template", k.request, requestRoot)
+		return fmt.Errorf("KeyFunc takes requests of type %v, but there is no request (root %q) here: use a template", k.request, requestRoot)
 	}
 	if !reflect.DeepEqual(root, keyexpr.Type(k.request)) {
-		return fmt.Errorf("KeyFunc takes a %v, which is not the type of the request here", k.request)
+		return fmt.Errorf("KeyFunc takes requests of type %v, which these are not", k.request)
 	}
 	return nil
 }
