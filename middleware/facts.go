@@ -1,0 +1,108 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
+)
+
+// errAmbiguous says that a request is ambiguous. A lookup can't return it, so it is kept as the fault of the facts.
+var errAmbiguous = errors.New("middleware: ambiguous request")
+
+func (c *config) roots() keyexpr.Roots {
+	return keyexpr.Roots{
+		"method": keyexpr.TypeFor[string](),
+		"host":   keyexpr.TypeFor[string](),
+		"path":   c.path,
+		"query":  keyexpr.AnyName(),
+		"header": keyexpr.AnyName(),
+		"body":   c.body,
+	}
+}
+
+// facts is what one request can tell, each prepared when it is asked for.
+type facts struct {
+	*config
+	w     http.ResponseWriter
+	r     *http.Request
+	query url.Values // nil until used
+	data  []byte     // the body; nil until read
+	fault error      // the first: the request is answered with it whatever else happens
+}
+
+func (f *facts) root(name string) (any, error) {
+	if f.fault != nil {
+		return nil, f.fault
+	}
+	switch name {
+	case "method":
+		return f.r.Method, nil
+	case "host":
+		return hostname(f.r.Host), nil
+	case "path":
+		return keyexpr.Lookup(f.pathValue), nil
+	case "query":
+		return f.queryLookup()
+	case "header":
+		return keyexpr.Lookup(f.header), nil
+	case "body":
+		return f.parse()
+	}
+	return nil, fmt.Errorf("middleware: unknown root %q", name)
+}
+
+// hostname drops what may differ between two spellings of one host, so that they share a key.
+func hostname(hostport string) string {
+	u := url.URL{Host: hostport}
+	return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+}
+
+func (f *facts) pathValue(name string) (string, bool) {
+	v := f.r.PathValue(name)
+	return v, v != ""
+}
+
+func (f *facts) header(name string) (string, bool) {
+	return f.single("header", name, f.r.Header[http.CanonicalHeaderKey(name)])
+}
+
+// queryLookup refuses a query with a malformed part, which handlers drop or read as they like.
+func (f *facts) queryLookup() (any, error) {
+	if f.query == nil {
+		query, err := url.ParseQuery(f.r.URL.RawQuery)
+		if err != nil {
+			f.fault = fmt.Errorf("%w: malformed query", errAmbiguous)
+			return nil, f.fault
+		}
+		f.query = query
+	}
+	return keyexpr.Lookup(func(name string) (string, bool) { return f.single("query", name, f.query[name]) }), nil
+}
+
+// single returns the only value. Of several, the handler may use the first, the last or all, so none can be the key.
+func (f *facts) single(where, name string, values []string) (string, bool) {
+	switch len(values) {
+	case 0:
+		return "", false
+	case 1:
+		return values[0], true
+	}
+	f.fault = fmt.Errorf("%w: %s %q is there %d times", errAmbiguous, where, name, len(values))
+	return "", false
+}
+
+// pass calls next with the request as it came, except for its context and a body that was read.
+func (f *facts) pass(next http.Handler, w http.ResponseWriter, ctx context.Context) {
+	r := f.r.WithContext(ctx)
+	if f.data != nil {
+		r.Body = replay(f.data, f.r.Body)
+	}
+	// The server removes the files of a form from the request that it knows.
+	defer func() { f.r.MultipartForm = r.MultipartForm }()
+	next.ServeHTTP(w, r)
+}

@@ -1,0 +1,80 @@
+package adaptertest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/lock/memlock"
+)
+
+// Locker is a lock.Locker that is one function.
+type Locker func(context.Context, lock.Request) (lock.Hold, error)
+
+// Acquire calls l.
+func (l Locker) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) { return l(ctx, r) }
+
+// hold is a lock that others do not know of; its Release returns err.
+type hold struct {
+	ctx context.Context
+	err error
+}
+
+func (h hold) Context() context.Context      { return h.ctx }
+func (h hold) Release(context.Context) error { return h.err }
+
+// Free gives out every lock.
+func Free(ctx context.Context, _ lock.Request) (lock.Hold, error) { return hold{ctx, nil}, nil }
+
+// Losing gives out every lock, and finds it lost in the end.
+func Losing(ctx context.Context, _ lock.Request) (lock.Hold, error) {
+	return hold{ctx, &lock.LostError{Held: time.Second}}, nil
+}
+
+// Busy is held by somebody else for another remaining.
+func Busy(remaining time.Duration) Locker {
+	return func(context.Context, lock.Request) (lock.Hold, error) {
+		return nil, &lock.BusyError{Remaining: remaining}
+	}
+}
+
+// Down is a lock service that can't be reached.
+func Down(context.Context, lock.Request) (lock.Hold, error) {
+	return nil, errors.New("dial tcp 10.9.8.7:6379: connection refused")
+}
+
+// Unsupporting has no locks of the kind.
+func Unsupporting(context.Context, lock.Request) (lock.Hold, error) { return nil, lock.ErrUnsupported }
+
+// Waiting waits for as long as the caller.
+func Waiting(ctx context.Context, _ lock.Request) (lock.Hold, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// Queue is a memlock.Locker that tells who is in line: each Acquire sends to Entered before it waits, and to Left when
+// it failed.
+type Queue struct {
+	*memlock.Locker
+	Entered, Left chan struct{}
+	Acquired      atomic.Int64
+}
+
+// NewQueue returns a Queue in which nobody waits.
+func NewQueue() *Queue {
+	return &Queue{Locker: memlock.New(), Entered: make(chan struct{}, 100), Left: make(chan struct{}, 100)}
+}
+
+// Acquire is that of memlock, told about.
+func (q *Queue) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
+	q.Entered <- struct{}{}
+	h, err := q.Locker.Acquire(ctx, r)
+	if err != nil {
+		q.Left <- struct{}{}
+		return nil, err
+	}
+	q.Acquired.Add(1)
+	return h, nil
+}

@@ -1,0 +1,252 @@
+// Package adaptertest is what the tests of net/http's and gin's adapter have in common: one table of statuses, and one
+// set of bad clients.
+package adaptertest
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/middleware"
+)
+
+// Mount returns a server's handler that runs h behind g at /orders/{id}, for every method.
+type Mount func(t *testing.T, g *guard.Guard, h http.HandlerFunc, opts ...middleware.Option) http.Handler
+
+// Secret is in all keys and all words of the lock service, and may be in no response.
+const secret = "7f3a"
+
+const pathKey = "order:#{path.id}"
+
+// A statusCase sends one request to one guard.
+type statusCase struct {
+	name    string
+	locker  Locker
+	guard   []guard.Option // key defaults to pathKey
+	options []middleware.Option
+	request func(*http.Request) // default: POST with the body {"id":"7f3a"}
+	chunked bool
+	handler http.HandlerFunc // default: answers 200 "done"
+
+	status int
+	typ    string // what follows # in the problem's type; about:blank if empty
+	retry  string // Retry-After
+	ran    bool
+	body   string // for what is no problem
+	broken bool   // the client gets no whole response
+}
+
+func method(m string) func(*http.Request) { return func(r *http.Request) { r.Method = m } }
+
+func query(q string) func(*http.Request) { return func(r *http.Request) { r.URL.RawQuery = q } }
+
+func header(name string, values ...string) func(*http.Request) {
+	return func(r *http.Request) { r.Header[name] = values }
+}
+
+func body(text string) func(*http.Request) {
+	return func(r *http.Request) {
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
+	}
+}
+
+func text(status int, s string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, s)
+	}
+}
+
+// silent leaves headers for a body that it does not write.
+func silent(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Encoding", "gzip")
+	w.Header().Set("Content-Length", "5")
+	w.Header().Set("Cache-Control", "max-age=3600")
+}
+
+var (
+	tenantKey = guard.Key("order:#{header.Tenant}")
+	queryKey  = guard.Key("order:#{query.id}")
+	bodyKey   = guard.Key("order:#{body.id}")
+)
+
+func keyed(o ...guard.Option) []guard.Option { return o }
+
+var statusCases = []statusCase{
+	{name: "done", locker: Free, status: 200, ran: true, body: "done"},
+	{name: "key from a header", locker: Free, guard: keyed(tenantKey), request: header("Tenant", secret), status: 200, ran: true, body: "done"},
+	{name: "key from a query", locker: Free, guard: keyed(queryKey), request: query("id=1"), status: 200, ran: true, body: "done"},
+	{name: "key from a body", locker: Free, guard: keyed(bodyKey), status: 200, ran: true, body: "done"},
+	{name: "condition is false", locker: Down, guard: keyed(guard.When(`method != "POST"`)), status: 200, ran: true, body: "done"},
+
+	{name: "no header", locker: Down, guard: keyed(tenantKey), status: 400, typ: "ErrKey"},
+	{name: "empty header", locker: Down, guard: keyed(tenantKey), request: header("Tenant", ""), status: 400, typ: "ErrKey"},
+	{name: "two headers", locker: Down, guard: keyed(tenantKey), request: header("Tenant", "a", "b"), status: 400, typ: "ErrKey"},
+	{name: "two headers, default", locker: Free, guard: keyed(guard.Key(`order:#{header.Tenant ?? "none"}`)), request: header("Tenant", "a", "b"), status: 400, typ: "ErrKey"},
+	{name: "no query", locker: Down, guard: keyed(queryKey), status: 400, typ: "ErrKey"},
+	{name: "two in the query", locker: Down, guard: keyed(queryKey), request: query("id=1&id=1"), status: 400, typ: "ErrKey"},
+	{name: "two in the query, condition", locker: Free, guard: keyed(guard.When(`query.mode == "write"`)), request: query("mode=write&mode=write"), status: 400, typ: "ErrKey"},
+	{name: "two of another name in the query", locker: Free, guard: keyed(queryKey), request: query("id=1&x=1&x=2"), status: 200, ran: true, body: "done"},
+	{name: "malformed query", locker: Down, guard: keyed(queryKey), request: query("id=1&x=%zz"), status: 400, typ: "ErrKey"},
+	{name: "malformed query, default", locker: Down, guard: keyed(guard.Key(`order:#{query.id ?? "none"}`)), request: query("id=1;x=2"), status: 400, typ: "ErrKey"},
+	{name: "no member", locker: Down, guard: keyed(bodyKey), request: body(`{"idd":1}`), status: 400, typ: "ErrKey"},
+	{name: "null", locker: Down, guard: keyed(bodyKey), request: body(`null`), status: 400, typ: "ErrKey"},
+	{name: "fraction", locker: Down, guard: keyed(bodyKey), request: body(`{"id":7.0}`), status: 400, typ: "ErrKey"},
+	{name: "names that differ in case", locker: Down, guard: keyed(bodyKey), request: body(`{"id":"1","ID":"2"}`), status: 400},
+	{name: "malformed body", locker: Down, guard: keyed(bodyKey), request: body(`{"id":`), status: 400},
+	{name: "more than one value", locker: Down, guard: keyed(bodyKey), request: body(`{"id":"1"} x`), status: 400},
+	{name: "empty body", locker: Down, guard: keyed(bodyKey), request: body(``), status: 400},
+	{name: "no body", locker: Down, guard: keyed(bodyKey), request: func(r *http.Request) { r.Body, r.ContentLength = nil, 0 }, status: 400},
+	{name: "malformed body, default", locker: Free, guard: keyed(guard.Key(`order:#{body.id ?? "none"}`)), request: body(`{`), status: 400},
+	{name: "malformed body that no key uses", locker: Free, request: body(`{`), status: 200, ran: true, body: "done"},
+	{name: "body of the wrong type", locker: Down, guard: keyed(guard.Key("order:#{body.ID}")), options: options(middleware.Body[struct{ ID int }]()), status: 400},
+	{name: "body at the limit", locker: Free, guard: keyed(bodyKey), options: options(middleware.BodyLimit(13)), status: 200, ran: true, body: "done"},
+	{name: "body over the limit", locker: Down, guard: keyed(bodyKey), options: options(middleware.BodyLimit(12)), status: 413},
+	{name: "chunked body over the limit", locker: Down, guard: keyed(bodyKey), options: options(middleware.BodyLimit(12)), chunked: true, status: 413},
+	{name: "body over the limit that no key uses", locker: Free, options: options(middleware.BodyLimit(12)), status: 200, ran: true, body: "done"},
+	{name: "body read ahead over the limit", locker: Down, options: options(middleware.BodyLimit(12), middleware.ReadAhead()), status: 413},
+
+	{name: "busy", locker: Busy(1200 * time.Millisecond), status: 409, typ: "ErrBusy", retry: "2"},
+	{name: "busy for whole seconds", locker: Busy(3 * time.Second), status: 409, typ: "ErrBusy", retry: "3"},
+	{name: "busy for a moment", locker: Busy(time.Millisecond), status: 409, typ: "ErrBusy", retry: "1"},
+	{name: "busy for nobody knows", locker: Busy(0), status: 409, typ: "ErrBusy", retry: "1"},
+	{name: "busy 423", locker: Busy(0), options: options(middleware.BusyStatus(423)), status: 423, typ: "ErrBusy", retry: "1"},
+	{name: "busy 429", locker: Busy(0), options: options(middleware.BusyStatus(429)), status: 429, typ: "ErrBusy", retry: "1"},
+	{name: "busy, HEAD", locker: Busy(0), request: method("HEAD"), status: 409, typ: "ErrBusy", retry: "1"},
+	{name: "busy, skip", locker: Busy(0), guard: keyed(guard.OnBusy(guard.Skip)), status: 204},
+	{name: "busy, run unlocked", locker: Busy(0), guard: keyed(guard.OnBusy(guard.RunUnlocked)), status: 200, ran: true, body: "done"},
+
+	{name: "outage", locker: Down, status: 503, typ: "ErrOutage", retry: "1"},
+	{name: "outage, skip", locker: Down, guard: keyed(guard.OnOutage(guard.Skip)), status: 204},
+	{name: "outage, run unlocked", locker: Down, guard: keyed(guard.OnOutage(guard.RunUnlocked)), status: 200, ran: true, body: "done"},
+	{name: "unsupported", locker: Unsupporting, status: 500},
+
+	{name: "lost", locker: Losing, handler: silent, status: 500, typ: "ErrLost", ran: true},
+	{name: "lost after an error", locker: Losing, handler: text(418, "no"), status: 418, ran: true, body: "no"},
+	{name: "lost after a success", locker: Losing, ran: true, broken: true},
+	{name: "lost after a flush", locker: Losing, ran: true, broken: true, handler: func(w http.ResponseWriter, r *http.Request) {
+		text(200, "half")(w, r)
+		w.(http.Flusher).Flush()
+	}},
+
+	{name: "deadline", locker: Waiting, guard: keyed(guard.Wait(time.Hour)), request: header("Test-Context", "deadline"), status: 504},
+	{name: "canceled by the server", locker: Waiting, guard: keyed(guard.Wait(time.Hour)), request: header("Test-Context", "canceled"), status: 503, body: ""},
+}
+
+func options(o ...middleware.Option) []middleware.Option { return o }
+
+// Statuses sends one request for each line of the table, over a socket.
+func Statuses(t *testing.T, mount Mount) {
+	for _, tt := range statusCases {
+		t.Run(tt.name, func(t *testing.T) { tt.run(t, mount) })
+	}
+}
+
+func (tt statusCase) run(t *testing.T, mount Mount) {
+	ran := false
+	handler := tt.handler
+	if handler == nil {
+		handler = text(200, "done")
+	}
+	g := guard.Must(guard.New(tt.locker, append([]guard.Option{guard.Name("order.settle"), guard.Key(pathKey)}, tt.guard...)...))
+	s := httptest.NewServer(contexts(mount(t, g, func(w http.ResponseWriter, r *http.Request) {
+		ran = true
+		handler(w, r)
+	}, tt.options...)))
+	res, data, err := tt.send(t, s)
+	s.Close()
+	if ran != tt.ran {
+		t.Errorf("ran = %v, want %v", ran, tt.ran)
+	}
+	if tt.broken {
+		if err == nil {
+			t.Errorf("got a whole response: %s %q", res.Status, data)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	tt.check(t, res, data)
+}
+
+func (tt statusCase) send(t *testing.T, s *httptest.Server) (*http.Response, string, error) {
+	r, err := http.NewRequest("POST", s.URL+"/orders/"+secret, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body(`{"id":"7f3a"}`)(r)
+	if tt.request != nil {
+		tt.request(r)
+	}
+	if tt.chunked {
+		r.ContentLength = -1
+	}
+	res, err := s.Client().Do(r)
+	if err != nil {
+		return nil, "", err
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	return res, string(data), err
+}
+
+func (tt statusCase) check(t *testing.T, res *http.Response, data string) {
+	if res.StatusCode != tt.status {
+		t.Errorf("status = %d, want %d", res.StatusCode, tt.status)
+	}
+	if got := res.Header.Get("Retry-After"); got != tt.retry {
+		t.Errorf("Retry-After = %q, want %q", got, tt.retry)
+	}
+	if tt.ran && tt.typ == "" || tt.status == 204 || tt.status == 503 && tt.typ == "" {
+		if data != tt.body {
+			t.Errorf("body = %q, want %q", data, tt.body)
+		}
+		return
+	}
+	tt.checkProblem(t, res, data)
+}
+
+func (tt statusCase) checkProblem(t *testing.T, res *http.Response, data string) {
+	if got := res.Header.Get("Content-Type"); got != "application/problem+json" {
+		t.Errorf("Content-Type = %q", got)
+	}
+	if res.Header.Get("Content-Encoding")+res.Header.Get("Cache-Control") != "" {
+		t.Errorf("headers of the handler's body are left: %v", res.Header)
+	}
+	if res.Request.Method == http.MethodHead {
+		if data != "" {
+			t.Errorf("HEAD with body %q", data)
+		}
+		return
+	}
+	if strings.Contains(data, secret) || strings.Contains(data, "10.9.8.7") {
+		t.Errorf("body tells too much: %s", data)
+	}
+	var got struct {
+		Type, Title, Detail, Guard string
+		Status                     int
+	}
+	if err := json.Unmarshal([]byte(data), &got); err != nil {
+		t.Fatalf("body %q: %v", data, err)
+	}
+	if got.Status != tt.status || got.Guard != "order.settle" || got.Title == "" {
+		t.Errorf("problem = %+v", got)
+	}
+	want := "about:blank"
+	if tt.typ != "" {
+		want = "https://pkg.go.dev/github.com/latchkey-go/latchkey/guard#" + tt.typ
+	}
+	if got.Type != want {
+		t.Errorf("type = %q, want %q", got.Type, want)
+	}
+}
+
+var _ lock.Locker = Locker(nil)

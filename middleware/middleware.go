@@ -1,0 +1,161 @@
+// Package middleware puts a guard in front of a net/http handler: the lock's key comes from the request, and what
+// goes wrong becomes a response.
+//
+//	var settle = guard.Must(guard.New(locker,
+//		guard.Name("order.settle"),
+//		guard.Key("order:#{path.id}"),
+//		guard.Wait(2*time.Second),
+//	))
+//
+//	mux.Handle("POST /orders/{id}/settle", guard.Must(middleware.New(settle))(handler))
+//
+// The handler runs under the lock, and its request's context ends when the lock is lost. A template may use
+//
+//	path.id                 a path value ([http.Request.PathValue]); [Pattern] checks the names at start
+//	query.page              a query parameter
+//	header["X-Tenant-Id"]   a header, its name in any case; also header.Tenant
+//	method, host            the host is in lower case and without a port
+//	body.order.id           the JSON body; [Body] gives it a type that is checked at start
+//
+// A name that the request has twice (query, header) could mean one value to the key and another to the handler, so it
+// is refused. The body is read only if the key or the condition uses it; the handler then reads the same bytes again.
+//
+// # Where to place it
+//
+// Inside the mux, around one handler, as above: outside of it there are no path values yet. Inside of authentication,
+// so that strangers can't hold locks, and outside of transactions, so that a commit is still under the lock. Recovery
+// may stand on either side: a panic releases the lock and goes on. [http.Server.WriteTimeout] must leave room for the
+// guard's wait.
+//
+// # Responses
+//
+//	ErrKey        400   the handler did not run; so does a body that is not JSON, and 413 is one over BodyLimit
+//	ErrBusy       409   the handler did not run; BusyStatus changes the number; Retry-After is the rest of the lease
+//	ErrOutage     503   the handler did not run; Retry-After
+//	ErrLost       500   the handler ran: its response, if begun and not an error, is broken off instead
+//	deadline      504   the handler did not run
+//	Skip          204   the handler did not run
+//
+// Bodies are problem details (RFC 9457) and name the guard, never the key; see [Problem]. A handler tells nobody that it
+// failed, so only the end of its lock turns a response into an error.
+//
+// A client that hangs up while it waits leaves the line, and its handler does not run. There is nobody to answer: a
+// bare 503 is recorded for logs, and for a client that is still there because the server itself ended the context.
+// Over HTTP/1, net/http notices a hang-up only once the body has been read, so guards that wait in front of handlers
+// with bodies want the option [ReadAhead].
+package middleware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/latchkey-go/latchkey/guard"
+)
+
+// New returns middleware that runs handlers under g. It is safe for concurrent use and may wrap any number of handlers,
+// which then share g's name and options. An error is a mistake in the declaration: it names g, and says where the key
+// or the condition does not fit a request. A guard with a KeyFunc or a Fallback fits functions only.
+func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error) {
+	name := g.Spec().Name
+	c, err := newConfig(opts)
+	if err != nil {
+		return nil, fmt.Errorf("middleware: guard %q: %w", name, err)
+	}
+	runner, err := g.Prepare(c.roots())
+	if err != nil {
+		return nil, fmt.Errorf("middleware: %w", err)
+	}
+	a := &adapter{config: c, guard: name, runner: runner}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, next) })
+	}, nil
+}
+
+type adapter struct {
+	config
+	guard  string
+	runner *guard.Runner
+}
+
+func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	out := record(w)
+	f := &facts{config: &a.config, w: w, r: r}
+	if a.readAhead && f.read() != nil {
+		a.fail(out, r, f.fault)
+		return
+	}
+	ran, err := a.runner.Run(r.Context(), f.root, func(ctx context.Context) error {
+		if f.fault != nil {
+			return f.fault // found by a lookup, which could not say so
+		}
+		f.pass(next, out, ctx)
+		return nil
+	})
+	switch {
+	case f.fault != nil:
+		a.fail(out, r, f.fault)
+	case err != nil:
+		a.fail(out, r, err)
+	case !ran:
+		out.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// fail answers for a handler that did not run, or that ran and lost its lock.
+func (a *adapter) fail(w response, r *http.Request, err error) {
+	if w.Written() {
+		if w.Status() < http.StatusBadRequest {
+			cut(w)
+		}
+		return
+	}
+	p := a.problem(err)
+	if p.Status == 0 {
+		w.WriteHeader(http.StatusServiceUnavailable) // in silence, net/http would say 200
+		return
+	}
+	p.Guard, p.Err = a.guard, err
+	p.prepare(w.Header())
+	a.respond(w, r, p)
+}
+
+// problem is the one table of what is answered. A zero Status stands for a caller that has gone.
+func (c *config) problem(err error) Problem {
+	// An *Error comes first: its cause may be a context error too, as when the lock service timed out.
+	if e, ok := errors.AsType[*guard.Error](err); ok {
+		return c.refusal(e)
+	}
+	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return plain(http.StatusRequestEntityTooLarge, fmt.Sprintf("The body is larger than %d bytes.", e.Limit))
+	}
+	switch {
+	case errors.Is(err, errBody):
+		return plain(http.StatusBadRequest, "The body could not be read as one JSON value.")
+	case errors.Is(err, errAmbiguous):
+		return keyProblem()
+	case errors.Is(err, context.DeadlineExceeded):
+		return plain(http.StatusGatewayTimeout, "The time for this request ended before it had the lock. Nothing was done.")
+	case errors.Is(err, context.Canceled):
+		return Problem{}
+	}
+	return plain(http.StatusInternalServerError, "")
+}
+
+func (c *config) refusal(e *guard.Error) Problem {
+	switch e.Err {
+	case guard.ErrKey:
+		return keyProblem()
+	case guard.ErrBusy:
+		return Problem{Type: docs + "ErrBusy", Title: "Locked by another request", Status: c.busy, RetryAfter: e.RetryAfter,
+			Detail: "Another request kept the lock for as long as this one could wait. Nothing was done; retry later."}
+	case guard.ErrOutage:
+		return Problem{Type: docs + "ErrOutage", Title: "No answer from the lock service", Status: http.StatusServiceUnavailable,
+			Detail: "The lock service did not answer. Nothing was done; retry later."}
+	case guard.ErrLost:
+		return Problem{Type: docs + "ErrLost", Title: "Lock lost", Status: http.StatusInternalServerError,
+			Detail: "The lock ended before the work did, which may be done in part or in full: look before retrying."}
+	}
+	return plain(http.StatusInternalServerError, "")
+}
