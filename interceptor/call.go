@@ -25,9 +25,8 @@ type call struct {
 // untouched, or a status.
 func (c *call) run(handle func(context.Context) error) (skipped bool, err error) {
 	ran, err := c.runner.Run(c.ctx, c.fact, func(ctx context.Context) error {
-		// A template can have a default for metadata that is missing, and so get past a refusal by the lookup.
 		if c.refused != nil {
-			return c.refused
+			return c.refused // by a lookup: the template had a default for what seemed to be missing
 		}
 		return handle(ctx)
 	})
@@ -47,11 +46,14 @@ func (c *call) run(handle func(context.Context) error) (skipped bool, err error)
 // within the handler, have errors that look the same and are the handler's own.
 func (c *call) isLost(err error) bool {
 	e, ok := errors.AsType[*guard.Error](err)
-	return ok && e.Guard == c.guard && e.Err == guard.ErrLost
+	return ok && e.Guard == c.guard && errors.Is(e.Err, guard.ErrLost)
 }
 
 // fact is the keyexpr.Facts of the call.
 func (c *call) fact(root string) (any, error) {
+	if c.refused != nil { // by a lookup of the condition, which could not say so
+		return nil, c.refused
+	}
 	switch root {
 	case "req":
 		return c.req()

@@ -26,7 +26,8 @@
 //
 // The lock of a stream is taken before its handler starts and held until it returns. The handler's stream ends with the
 // lock: its Context is cancelled, and RecvMsg and SendMsg fail. If the key or the condition uses req, the first message
-// is read before the lock is taken, and handed to the handler's first RecvMsg unchanged.
+// is read before the lock is taken, and handed to the handler's first RecvMsg unchanged. A client that keeps its stream
+// open keeps the lock; [guard.MaxHold] sets a bound.
 //
 // # What the caller gets
 //
@@ -48,7 +49,10 @@
 // value; a server stream that is skipped ends without a message. A client can't tell such an answer from a real one:
 // where that matters, let the guard fail.
 //
-// Put a recovery interceptor on either side of this one. A panic of the handler releases the lock and goes on.
+// # Where to place it
+//
+// Chain it after authentication, so that strangers can't hold locks, and before what opens transactions, so that a
+// commit is still under the lock. Recovery may stand on either side: a panic releases the lock and goes on.
 package interceptor
 
 import (

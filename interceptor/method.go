@@ -71,12 +71,13 @@ func wellFormed(name string) bool {
 	return ok && name[0] == '/' && service != "" && method != "" && !strings.Contains(method, "/")
 }
 
-// nearest returns the registered method whose full name is most like name, or "" if none is like it at all.
+// nearest returns the registered method whose full name is most like name, or "" if none is like it at all. What is
+// missing at the beginning, most likely the package, does not make names unlike.
 func nearest(name string) string {
 	best, least := "", math.MaxInt
 	for known := range registered {
 		d := distance(name, known)
-		alike := 2*d <= max(len(name), len(known))
+		alike := 2*d <= max(len(name), len(known)) || name != "" && strings.HasSuffix(known, name)
 		if alike && (d < least || d == least && known < best) {
 			best, least = known, d
 		}

@@ -44,14 +44,14 @@ func (m *method) status(ctx context.Context, err error) error {
 	if !ok {
 		return m.ended(ctx)
 	}
-	switch e.Err {
-	case guard.ErrKey:
+	switch {
+	case errors.Is(e.Err, guard.ErrKey):
 		return m.answer(badKey, "the request gives no key", 0)
-	case guard.ErrBusy:
+	case errors.Is(e.Err, guard.ErrBusy):
 		return m.answer(busy, "its lock is held by others", e.RetryAfter)
-	case guard.ErrOutage:
+	case errors.Is(e.Err, guard.ErrOutage):
 		return m.answer(outage, "the lock service did not answer", e.RetryAfter)
-	case guard.ErrLost:
+	case errors.Is(e.Err, guard.ErrLost):
 		return m.lost()
 	default:
 		return m.answer(misuse, "the lock service can't do what it declares", 0)
