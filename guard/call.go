@@ -12,9 +12,6 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// releaseTimeout bounds giving back one lock. It is not the caller's deadline: the caller may be gone.
-const releaseTimeout = 5 * time.Second
-
 // call is one run of a Runner.
 type call struct {
 	*Runner
@@ -222,8 +219,8 @@ func (c *call) release() {
 	defer c.release()
 	hold := c.holds[n-1]
 	c.holds = c.holds[:n-1]
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), releaseTimeout)
-	defer cancel()
+	ctx := &releaseContext{caller: c.ctx}
+	defer ctx.stop()
 	if err := hold.Release(ctx); err != nil {
 		c.event.Release = errors.Join(c.event.Release, err)
 	}

@@ -1,0 +1,44 @@
+package guard
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// releaseTimeout bounds giving back one lock. It is not the caller's deadline: the caller may be gone.
+const releaseTimeout = 5 * time.Second
+
+// releaseContext has the values of the caller's context, but an end of its own, releaseTimeout after its first use. It
+// is a type because lockers in memory never look at it, and a timer is a good part of what a guard around them costs.
+type releaseContext struct {
+	caller context.Context
+	once   sync.Once
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+func (c *releaseContext) timed() context.Context {
+	c.once.Do(func() {
+		c.ctx, c.cancel = context.WithTimeout(context.WithoutCancel(c.caller), releaseTimeout)
+	})
+	return c.ctx
+}
+
+// stop ends c. A use after that finds a context that has ended.
+func (c *releaseContext) stop() {
+	c.once.Do(func() { c.ctx, c.cancel = ended, func() {} })
+	c.cancel()
+}
+
+// ended is a context that is over from the start.
+var ended = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+func (c *releaseContext) Deadline() (time.Time, bool) { return c.timed().Deadline() }
+func (c *releaseContext) Done() <-chan struct{}       { return c.timed().Done() }
+func (c *releaseContext) Err() error                  { return c.timed().Err() }
+func (c *releaseContext) Value(key any) any           { return c.timed().Value(key) }
