@@ -147,44 +147,41 @@ func (w *wait) reenter(s *seat) (*hold, error) {
 // contend takes the lock for an owner who does not hold it. The seat's turn is taken.
 func (w *wait) contend(s *seat) (*hold, error) {
 	cl := &claim{name: s.key.name, holder: w.c.nextHolder(), seat: s, index: -1}
-	tried := false
-	if w.request.Wait == 0 || w.c.lines.empty(cl.name) {
-		h, ttl, err := w.try(cl)
-		if h != nil || err != nil {
-			return h, err
-		}
-		if w.request.Wait == 0 {
-			return nil, w.busy(ttl)
-		}
-		tried = true
+	if w.request.Wait != 0 {
+		return w.queue(cl)
 	}
-	return w.queue(cl, tried)
+	h, ttl, err := w.try(cl)
+	if h == nil && err == nil {
+		err = w.busy(ttl)
+	}
+	return h, err
 }
 
-// queue stands in line for the lock and, at the head of the line, tries whenever it may be free: after a message, after a
-// (new) subscription, when the holder's lease is over, and in any case once in a third of the watchdog's timeout.
-func (w *wait) queue(cl *claim, tried bool) (*hold, error) {
+// queue stands in line for the lock and, at the head of the line, tries whenever it may be free: at once, after a message,
+// after a (new) subscription, when the holder's lease is over, and in any case once in a third of the watchdog's timeout.
+func (w *wait) queue(cl *claim) (*hold, error) {
 	place := w.c.lines.join(cl.name)
 	defer w.c.lines.leave(place)
-	channel := lockChannel(cl.name)
-	w.c.hub.follow(channel)
-	defer w.c.hub.unfollow(channel)
 	if err := w.await(place.turn, nil, place); err != nil {
 		return nil, err
 	}
 	for {
-		// Taken before the try, so that a message in between is not missed. A try that came before the subscription
-		// need not be repeated now: the confirmation, which is still to come, asks for it.
-		hint, live := w.c.hub.generation(channel)
-		if live || !tried {
-			h, ttl, err := w.try(cl)
-			if h != nil || err != nil {
-				return h, err
-			}
-			place.expect(ttl)
+		// Taken before the try, so that a message in between is not missed.
+		hint, live := place.hint()
+		h, ttl, err := w.try(cl)
+		if h != nil || err != nil {
+			return h, err
 		}
-		tried = false
-		if err := w.await(hint, w.nap(place.remaining(), live), place); err != nil {
+		place.expect(ttl)
+		if hint == nil {
+			// The first refusal in this line: from now on it listens. The confirmation is a hint, too, and so
+			// makes up for a message that came before it.
+			place.listen()
+			if hint, live = place.hint(); live {
+				continue
+			}
+		}
+		if err := w.await(hint, w.nap(ttl, live), place); err != nil {
 			return nil, err
 		}
 	}

@@ -97,11 +97,11 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		id:      newUUID(),
 		timeout: s.timeout,
 		mapName: s.mapName,
-		lines:   lines{byName: map[string]*line{}},
 		seats:   map[seatKey]*seat{},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.hub = newHub(c.ctx, rdb)
+	c.lines = lines{hub: c.hub, byName: map[string]*line{}}
 	c.watchdog = newWatchdog(s.watchdogTimeout, c.sendBatch)
 	c.wg.Go(func() { c.watchdog.run(c.ctx) })
 	return c, nil

@@ -1,6 +1,12 @@
 package redisson_test
 
 import (
+	"context"
+	"errors"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,11 +14,17 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/locktest"
 	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
 )
 
 func newClient(tb testing.TB, s *redistest.Server, opts ...redisson.Option) *redisson.Client {
 	tb.Helper()
-	c, err := redisson.New(s.Client(tb), opts...)
+	return onClient(tb, s.Client(tb), opts...)
+}
+
+func onClient(tb testing.TB, rdb redis.UniversalClient, opts ...redisson.Option) *redisson.Client {
+	tb.Helper()
+	c, err := redisson.New(rdb, opts...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -20,8 +32,186 @@ func newClient(tb testing.TB, s *redistest.Server, opts ...redisson.Option) *red
 	return c
 }
 
+// eventually waits until ok, or fails the test after a while.
+func eventually(tb testing.TB, what string, ok func() bool) {
+	tb.Helper()
+	within(tb, 10*time.Second, what, ok)
+}
+
+func within(tb testing.TB, limit time.Duration, what string, ok func() bool) {
+	tb.Helper()
+	ticker := time.NewTicker(2 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(limit); !ok(); <-ticker.C {
+		if time.Now().After(deadline) {
+			tb.Fatalf("not within %v: %s", limit, what)
+		}
+	}
+}
+
+// awaitEnd waits until ctx ends and returns its cause.
+func awaitEnd(tb testing.TB, ctx context.Context, limit time.Duration) error {
+	tb.Helper()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(limit):
+		tb.Fatalf("context did not end within %v", limit)
+		return nil
+	}
+}
+
+func mustLock(tb testing.TB, l *redisson.Lock) context.Context {
+	tb.Helper()
+	held, err := l.Lock(context.Background())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return held
+}
+
+func mustUnlock(tb testing.TB, l *redisson.Lock, held context.Context) {
+	tb.Helper()
+	if err := l.Unlock(held); err != nil {
+		tb.Errorf("Unlock: %v", err)
+	}
+}
+
+func keys(tb testing.TB, rdb *redis.Client) []string {
+	tb.Helper()
+	all, err := rdb.Keys(context.Background(), "*").Result()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return slices.DeleteFunc(all, func(k string) bool { return strings.HasPrefix(k, "latchkey:redistest:") })
+}
+
+func subscriptions(tb testing.TB, rdb *redis.Client) []string {
+	tb.Helper()
+	all, err := rdb.PubSubChannels(context.Background(), "redisson*").Result()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return all
+}
+
 func TestConformance(t *testing.T) {
 	locktest.Run(t, func(t *testing.T) lock.Locker {
 		return newClient(t, redistest.Any(t), redisson.WatchdogTimeout(time.Second))
 	}, locktest.Kinds(lock.Exclusive))
+}
+
+func TestNewRefuses(t *testing.T) {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer rdb.Close()
+	ring := redis.NewRing(&redis.RingOptions{})
+	defer ring.Close()
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	defer cluster.Close()
+	for _, tt := range []struct {
+		name string
+		rdb  redis.UniversalClient
+		opt  redisson.Option
+		want string
+	}{
+		{"nil client", nil, redisson.Timeout(time.Second), "no Redis client"},
+		{"ring", ring, redisson.Timeout(time.Second), "two holders could have one lock"},
+		{"cluster", cluster, redisson.Timeout(time.Second), "Cluster is not supported yet"},
+		{"watchdog", rdb, redisson.WatchdogTimeout(time.Millisecond), "watchdog timeout 1ms is under 30ms"},
+		{"timeout", rdb, redisson.Timeout(0), "timeout 0s is under 1ms"},
+		{"mapper", rdb, redisson.NameMapper(nil), "name mapper is nil"},
+	} {
+		if _, err := redisson.New(tt.rdb, tt.opt); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: New = %v, want an error with %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+func TestAcquireRefuses(t *testing.T) {
+	s := redistest.Any(t)
+	c := newClient(t, s)
+	for _, tt := range []struct {
+		name string
+		r    lock.Request
+		want string
+	}{
+		{"no key", lock.Request{}, "without a key"},
+		{"short lease", lock.Request{Key: "k", Lease: time.Microsecond}, "under a millisecond"},
+		{"negative lease", lock.Request{Key: "k", Lease: -time.Second}, "negative lease"},
+		{"kind", lock.Request{Key: "k", Kind: lock.Fair}, "kind not supported"},
+	} {
+		if _, err := c.Acquire(t.Context(), tt.r); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: Acquire = %v, want an error with %q", tt.name, err, tt.want)
+		}
+	}
+	if _, err := c.Lock("").Lock(t.Context()); err == nil {
+		t.Error("Lock of an empty name succeeded")
+	}
+	if got := keys(t, s.Client(t)); len(got) != 0 {
+		t.Errorf("keys after refusals: %q", got)
+	}
+}
+
+func TestClientID(t *testing.T) {
+	s := redistest.Any(t)
+	v4 := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	a, b := newClient(t, s).ID(), newClient(t, s).ID()
+	if !v4.MatchString(a) || a == b {
+		t.Errorf("ids %q and %q, want two different version 4 UUIDs", a, b)
+	}
+}
+
+func TestNameMapper(t *testing.T) {
+	s := redistest.Any(t)
+	rdb := s.Client(t)
+	c := newClient(t, s, redisson.NameMapper(func(name string) string { return "app:" + name }))
+	l := c.Lock("order")
+	held := mustLock(t, l)
+	if got := keys(t, rdb); !slices.Equal(got, []string{"app:order"}) {
+		t.Errorf("keys = %q, want app:order", got)
+	}
+	if l.Name() != "order" {
+		t.Errorf("Name = %q, want the name as given", l.Name())
+	}
+	mustUnlock(t, l, held)
+}
+
+func TestCloseEndsWaitersAndHolds(t *testing.T) {
+	s := redistest.Any(t)
+	rdb := s.Client(t)
+	before := runtime.NumGoroutine()
+	c, err := redisson.New(rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := mustLock(t, c.Lock("k"))
+	waiting := make(chan error)
+	go func() {
+		_, err := c.Lock("k").Lock(context.Background())
+		waiting <- err
+	}()
+	eventually(t, "waiter subscribes", func() bool { return len(subscriptions(t, rdb)) == 1 })
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waiting; !errors.Is(err, redisson.ErrClosed) {
+		t.Errorf("waiter: %v, want ErrClosed", err)
+	}
+	if cause := context.Cause(held); !errors.Is(cause, lock.ErrLost) || !errors.Is(cause, redisson.ErrClosed) {
+		t.Errorf("hold ended with %v, want ErrLost for the reason ErrClosed", cause)
+	}
+	if _, err := c.Lock("other").Lock(context.Background()); !errors.Is(err, redisson.ErrClosed) {
+		t.Errorf("Lock after Close = %v, want ErrClosed", err)
+	}
+	if got := keys(t, rdb); !slices.Equal(got, []string{"k"}) {
+		t.Errorf("keys after Close = %q, want the held lock to stay", got)
+	}
+	if err := c.Lock("k").Unlock(held); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Unlock after Close = %v, want ErrLost", err)
+	}
+	eventually(t, "the released lock is gone", func() bool { return len(keys(t, rdb)) == 0 })
+	if err := c.Close(); err != nil {
+		t.Errorf("second Close = %v", err)
+	}
+	eventually(t, "no goroutine of the client is left", func() bool { return runtime.NumGoroutine() <= before+1 })
 }

@@ -9,12 +9,14 @@ import (
 // lines are the queues of this process' waiters, one for each lock that is waited for. Only the head of a line asks
 // Redis, so that a process is one contender however many of its goroutines wait.
 type lines struct {
+	hub    *hub
 	mu     sync.Mutex
 	byName map[string]*line
 }
 
 type line struct {
 	places    list.List // of *place
+	listening bool      // the line follows the lock's channel, until it is empty
 	busyUntil time.Time // as far as the head has heard
 }
 
@@ -55,16 +57,33 @@ func (l *lines) leave(p *place) {
 	switch {
 	case next == nil:
 		delete(l.byName, p.name)
+		if ln.listening {
+			l.hub.unfollow(lockChannel(p.name))
+		}
 	case wasHead:
 		close(next.Value.(*place).turn)
 	}
 }
 
-// empty tells whether nobody waits for the name.
-func (l *lines) empty(name string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.byName[name] == nil
+// listen has the line follow the lock's channel.
+func (p *place) listen() {
+	p.l.mu.Lock()
+	defer p.l.mu.Unlock()
+	if !p.line.listening {
+		p.line.listening = true
+		p.l.hub.follow(lockChannel(p.name))
+	}
+}
+
+// hint returns what is closed when the lock may have become free, and whether messages get through at present. It is nil
+// if the line does not listen.
+func (p *place) hint() (changed <-chan struct{}, live bool) {
+	p.l.mu.Lock()
+	defer p.l.mu.Unlock()
+	if !p.line.listening {
+		return nil, false
+	}
+	return p.l.hub.generation(lockChannel(p.name))
 }
 
 // expect notes for all in line how long the lock is held at least; ttl is not positive where that is not known.

@@ -119,11 +119,12 @@ func (cl call) command(ctx context.Context, name, code string) once {
 	return once{cmd}
 }
 
-// repeatable tells whether another attempt can help: nothing was answered, or the server said that it was not ready.
+// repeatable tells whether another attempt can help: nothing was answered, or the server said that it was not ready. A
+// connection that could not be made is none of our business: go-redis has tried that several times by then.
 func repeatable(err error) bool {
 	var reply redis.Error
 	if !errors.As(err, &reply) {
-		return !errors.Is(err, redis.ErrClosed)
+		return mayHaveRun(err) || errors.Is(err, redis.ErrPoolTimeout)
 	}
 	for _, prefix := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY ", "ERR max number of clients"} {
 		if strings.HasPrefix(reply.Error(), prefix) {

@@ -1,0 +1,99 @@
+package redisson
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/redis/go-redis/v9"
+)
+
+func TestScriptDigests(t *testing.T) {
+	for _, s := range []script{acquireScript(), releaseScript(), renewScript(), forceScript()} {
+		sum := sha1.Sum([]byte(s.source))
+		if want := hex.EncodeToString(sum[:]); s.sha != want {
+			t.Errorf("digest of the script that begins with %.40q is %s, want %s", s.source, s.sha, want)
+		}
+	}
+}
+
+// In FIPS mode a program may not compute SHA-1, which EVALSHA wants: the digests are constants.
+func TestFIPSMode(t *testing.T) {
+	const inChild = "LATCHKEY_TEST_FIPS_ADDR"
+	if addr := os.Getenv(inChild); addr != "" {
+		rdb := redis.NewClient(&redis.Options{Addr: addr})
+		defer rdb.Close()
+		c, err := New(rdb)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		held, err := c.Lock("fips").Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Lock("fips").Unlock(held); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("locked in FIPS mode")
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestFIPSMode$", "-test.v")
+	cmd.Env = append(os.Environ(), inChild+"="+redistest.Any(t).Addr, "GODEBUG=fips140=only")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "locked in FIPS mode") {
+		t.Errorf("child: %v\n%s", err, out)
+	}
+}
+
+// What may have run unseen decides whether a lost answer needs undoing.
+func TestMayHaveRun(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{io.EOF, true},
+		{&net.OpError{Op: "read", Err: errors.New("reset")}, true},
+		{&net.OpError{Op: "dial", Err: errors.New("refused")}, false},
+		{fmt.Errorf("wrapped: %w", &net.OpError{Op: "dial", Err: errors.New("refused")}), false},
+		{redis.ErrPoolTimeout, false},
+		{redis.ErrClosed, false},
+		{replyError("WRONGTYPE Operation against a key"), false},
+	} {
+		if got := mayHaveRun(tt.err); got != tt.want {
+			t.Errorf("mayHaveRun(%v) = %v, want %v", tt.err, got, tt.want)
+		}
+	}
+}
+
+func TestRepeatable(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{io.EOF, true},
+		{redis.ErrPoolTimeout, true},
+		{redis.ErrClosed, false},
+		{replyError("LOADING Redis is loading the dataset in memory"), true},
+		{replyError("READONLY You can't write against a read only replica."), true},
+		{replyError("WRONGTYPE Operation against a key"), false},
+		{replyError("NOPERM this user has no permissions"), false},
+	} {
+		if got := repeatable(tt.err); got != tt.want {
+			t.Errorf("repeatable(%v) = %v, want %v", tt.err, got, tt.want)
+		}
+	}
+}
+
+type replyError string
+
+func (e replyError) Error() string { return string(e) }
+func (replyError) RedisError()     {}
