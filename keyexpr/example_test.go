@@ -1,0 +1,87 @@
+package keyexpr_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
+)
+
+type PayRequest struct {
+	OrderID string
+	Tenant  string
+	Lines   []Line
+}
+
+type Line struct{ SKU string }
+
+func ExampleParse() {
+	roots := keyexpr.Roots{"req": keyexpr.TypeFor[PayRequest]()}
+	tmpl, err := keyexpr.Parse("order:#{lower(req.Tenant)}:#{req.OrderID}", roots)
+	if err != nil {
+		panic(err)
+	}
+	keys, err := tmpl.Expand(context.Background(), func(root string) (any, error) {
+		return PayRequest{OrderID: "42", Tenant: "ACME"}, nil
+	})
+	fmt.Println(keys, err)
+	// Output: [order:acme:42] <nil>
+}
+
+func ExampleParse_misspelt() {
+	roots := keyexpr.Roots{"req": keyexpr.TypeFor[PayRequest]()}
+	_, err := keyexpr.Parse("order:#{req.OrdreID}", roots)
+	fmt.Println(err)
+	// Output: keyexpr: unknown field OrdreID of PayRequest, did you mean OrderID? (at offset 12 of "order:#{req.OrdreID}")
+}
+
+func ExampleTemplate_Expand_list() {
+	roots := keyexpr.Roots{"req": keyexpr.TypeFor[PayRequest]()}
+	tmpl, err := keyexpr.Parse(`#{map(req.Lines, "stock:" + .SKU)}`, roots)
+	if err != nil {
+		panic(err)
+	}
+	keys, err := tmpl.Expand(context.Background(), func(root string) (any, error) {
+		return PayRequest{Lines: []Line{{"pen"}, {"ink"}, {"pen"}}}, nil
+	})
+	fmt.Println(keys, err)
+	// Output: [stock:ink stock:pen] <nil>
+}
+
+func ExampleLookup() {
+	roots := keyexpr.Roots{"path": keyexpr.Names("id"), "header": keyexpr.AnyName()}
+	tmpl, err := keyexpr.Parse(`order:#{path.id}:#{header["X-Tenant"]}`, roots)
+	if err != nil {
+		panic(err)
+	}
+	_, err = tmpl.Expand(context.Background(), func(root string) (any, error) {
+		return keyexpr.Lookup(func(name string) (string, bool) { return "42", name == "id" }), nil
+	})
+	fmt.Println(errors.Is(err, keyexpr.ErrValue))
+	fmt.Println(err)
+	// Output:
+	// true
+	// keyexpr: unusable value: header["X-Tenant"] is nil; if it may be, write what stands for it: ?? "none"
+}
+
+func ExampleParseCondition() {
+	roots := keyexpr.Roots{"req": keyexpr.TypeFor[PayRequest](), "method": keyexpr.TypeFor[string]()}
+	cond, err := keyexpr.ParseCondition(`method != "GET" && len(req.Lines) > 0`, roots)
+	if err != nil {
+		panic(err)
+	}
+	holds, err := cond.Eval(context.Background(), func(root string) (any, error) {
+		if root == "method" {
+			return "POST", nil
+		}
+		return PayRequest{Lines: []Line{{"pen"}}}, nil
+	})
+	fmt.Println(holds, err)
+	// Output: true <nil>
+}
+
+func ExampleCheck() {
+	fmt.Println(keyexpr.Check("order:#{req.OrderID"))
+	// Output: keyexpr: the hole is not closed by } (at offset 6 of "order:#{req.OrderID")
+}

@@ -1,0 +1,177 @@
+package keyexpr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+type tenant string
+
+// level is a number with a name, as protoc and stringer make them.
+type level int
+
+func (l level) String() string { return "level-" + strconv.Itoa(int(l)) }
+
+// uuid is what the usual packages have.
+type uuid [16]byte
+
+func (u uuid) String() string {
+	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:])
+}
+
+type line struct {
+	SKU string
+	Qty int
+}
+
+type customer struct {
+	Name   string
+	Parent *customer
+}
+
+func (c *customer) GetName() string { return c.Name }
+
+type payRequest struct {
+	OrderID  string
+	Tenant   tenant
+	Coupon   *string
+	Seq      int64
+	Shard    uint64
+	Urgent   bool
+	Level    level
+	Ref      uuid
+	Digest   []byte
+	Salt     [4]byte
+	Amount   float64
+	Lines    []line
+	Tags     []string
+	Tenants  []tenant
+	Labels   map[string]string
+	Counts   map[string]int
+	Customer *customer
+	Any      any
+	Notify   func() string
+	secret   string
+}
+
+func (payRequest) Kind() string           { return "pay" }
+func (payRequest) Scaled(by int) int      { return by }
+func (payRequest) Broken() (int, error)   { return 0, errors.New("broken") }
+func (payRequest) Panics() string         { panic("secret") }
+func (r payRequest) Split() (a, b string) { return r.OrderID, r.secret }
+
+func testRoots() Roots {
+	return Roots{
+		"req":    TypeFor[*payRequest](),
+		"path":   Names("id", "org"),
+		"header": AnyName(),
+		"body":   Root{},
+		"method": TypeFor[string](),
+	}
+}
+
+// testFacts offers req, a request with little in it if it is nil, and a few fixed values.
+func testFacts(req *payRequest) Facts {
+	if req == nil {
+		req = &payRequest{OrderID: "42", Tenant: "acme"}
+	}
+	return func(root string) (any, error) {
+		switch root {
+		case "req":
+			return req, nil
+		case "path":
+			return lookupOf(map[string]string{"id": "7", "org": ""}), nil
+		case "header":
+			return lookupOf(map[string]string{"Tenant": "acme", "X-Tenant-Id": "acme-1", "Empty": ""}), nil
+		case "body":
+			return map[string]any{"order": map[string]any{"id": "B1", "items": []any{"x", "y"}}, "qty": 3}, nil
+		case "method":
+			return "POST", nil
+		}
+		return nil, fmt.Errorf("no root %q", root)
+	}
+}
+
+func lookupOf(m map[string]string) Lookup {
+	return func(name string) (string, bool) {
+		v, ok := m[name]
+		return v, ok
+	}
+}
+
+func mustParse(t testing.TB, text string) *Template {
+	t.Helper()
+	tmpl, err := Parse(text, testRoots())
+	if err != nil {
+		t.Fatalf("Parse(%q): %v", text, err)
+	}
+	return tmpl
+}
+
+func expand(t testing.TB, text string, req *payRequest) ([]string, error) {
+	t.Helper()
+	return mustParse(t, text).Expand(context.Background(), testFacts(req))
+}
+
+// decode reads a key that t made back into the texts of its holes.
+func decode(t *Template, key string) ([]string, error) {
+	var values []string
+	for _, p := range t.parts {
+		if p.hole == nil {
+			rest, ok := strings.CutPrefix(key, p.lit)
+			if !ok {
+				return nil, fmt.Errorf("%q does not begin with %q", key, p.lit)
+			}
+			key = rest
+			continue
+		}
+		end := valueEnd(key, p.delim)
+		value, err := unescape(key[:end])
+		if err != nil {
+			return nil, err
+		}
+		values, key = append(values, value), key[end:]
+	}
+	if key != "" {
+		return nil, fmt.Errorf("%q is left over", key)
+	}
+	return values, nil
+}
+
+// valueEnd returns where the value that key begins with ends: at the first delim that is no part of an escape.
+func valueEnd(key string, delim rune) int {
+	for i, r := range key {
+		if r == delim && (i < 1 || key[i-1] != '%') && (i < 2 || key[i-2] != '%') {
+			return i
+		}
+	}
+	return len(key)
+}
+
+func unescape(s string) (string, error) {
+	if !utf8.ValidString(s) {
+		return "", fmt.Errorf("%q is not UTF-8", s)
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '%' {
+			b.WriteByte(s[i])
+			continue
+		}
+		if i+3 > len(s) {
+			return "", fmt.Errorf("%q ends in an escape", s)
+		}
+		c, err := strconv.ParseUint(s[i+1:i+3], 16, 8)
+		if err != nil {
+			return "", err
+		}
+		b.WriteByte(byte(c))
+		i += 2
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,298 @@
+package keyexpr
+
+import (
+	"reflect"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/builtin"
+	"github.com/expr-lang/expr/checker/nature"
+	"github.com/expr-lang/expr/parser"
+)
+
+// Names that no text can spell, for what the rewritten tree calls.
+const (
+	stateName  = "&state"
+	basicName  = "&basic"
+	entryName  = "&entry"
+	lookupName = "&lookup"
+	stepName   = "&step"
+)
+
+// basicVisitor gives operands of named basic types their basic types.
+type basicVisitor struct{ c *compilation }
+
+func (v *basicVisitor) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.UnaryNode:
+		v.convert(&n.Node)
+	case *ast.BinaryNode:
+		v.binary(n)
+	case *ast.ConditionalNode:
+		v.convert(&n.Cond)
+	case *ast.PredicateNode:
+		if n.Node.Nature().IsBool() {
+			v.convert(&n.Node)
+		}
+	case *ast.SliceNode:
+		for _, bound := range []*ast.Node{&n.From, &n.To} {
+			if *bound != nil {
+				v.convert(bound)
+			}
+		}
+	case *ast.MemberNode:
+		if !holds(n.Node, n.Property) {
+			v.convert(&n.Property)
+		}
+	case *ast.BuiltinNode:
+		for i := range n.Arguments {
+			if i == 0 || !holds(n.Arguments[0], n.Arguments[i]) {
+				v.convert(&n.Arguments[i])
+			}
+		}
+	case *ast.CallNode:
+		v.arguments(n)
+	}
+}
+
+func (v *basicVisitor) binary(n *ast.BinaryNode) {
+	if n.Operator == "??" || n.Left.Nature().Nil || n.Right.Nature().Nil || n.Operator == "in" && holds(n.Right, n.Left) {
+		return
+	}
+	v.convert(&n.Left)
+	v.convert(&n.Right)
+}
+
+// arguments converts what a user's function wants to have converted.
+func (v *basicVisitor) arguments(n *ast.CallNode) {
+	name, ok := n.Callee.(*ast.IdentifierNode)
+	if !ok {
+		return
+	}
+	host, ok := v.c.hosts[name.Value]
+	if !ok {
+		return
+	}
+	for i := range n.Arguments {
+		if want := host.param(i); want != nil && n.Arguments[i].Type() != want && basicType(n.Arguments[i].Type()) == want {
+			v.convert(&n.Arguments[i])
+		}
+	}
+}
+
+func (v *basicVisitor) convert(node *ast.Node) {
+	n := *node
+	if basicType(n.Type()) == n.Type() {
+		return
+	}
+	call := v.c.call(basicName, n)
+	call.SetLocation(n.Location())
+	*node = call
+}
+
+// holds reports whether a list or map has elements or keys of just the type of n.
+func holds(list, n ast.Node) bool {
+	switch t := list.Type(); t.Kind() {
+	case reflect.Slice, reflect.Array:
+		return t.Elem() == n.Type()
+	case reflect.Map:
+		return t.Key() == n.Type()
+	}
+	return false
+}
+
+// basicType returns the predeclared type that a named one is made of, or a pointer to it for a pointer. All other types
+// it returns as they are.
+func basicType(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		if basic := basicType(t.Elem()); basic != t.Elem() {
+			return reflect.PointerTo(basic)
+		}
+		return t
+	}
+	if t == durationType {
+		return t
+	}
+	if basic, ok := basicTypes[t.Kind()]; ok {
+		return basic
+	}
+	return t
+}
+
+var basicTypes = func() map[reflect.Kind]reflect.Type {
+	types := map[reflect.Kind]reflect.Type{}
+	for _, v := range []any{false, "", 0, int8(0), int16(0), int32(0), int64(0), uint(0), uint8(0), uint16(0), uint32(0), uint64(0), uintptr(0), float32(0), 0.0} {
+		t := reflect.TypeOf(v)
+		types[t.Kind()] = t
+	}
+	return types
+}()
+
+// call is a node that calls a function of funcs.go.
+func (c *compilation) call(name string, args ...ast.Node) *ast.CallNode {
+	return &ast.CallNode{Callee: &ast.IdentifierNode{Value: name}, Arguments: args}
+}
+
+// rewrite replaces what the engine does wrong or without bounds, in a tree that is checked already, and lists the roots
+// that the tree needs.
+func (c *compilation) rewrite(tree *parser.Tree, x *expression) {
+	v := rewriteVisitor{c: c, roots: map[string]bool{}, done: map[*ast.CallNode]bool{}}
+	ast.Walk(&tree.Node, &v)
+	for i, used := range c.used {
+		if v.roots[used.name] {
+			x.needs = append(x.needs, i)
+		}
+	}
+}
+
+type rewriteVisitor struct {
+	c     *compilation
+	roots map[string]bool
+	done  map[*ast.CallNode]bool // a < b() < c has the call twice
+}
+
+func (v *rewriteVisitor) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		if _, ok := v.c.roots[n.Value]; ok {
+			v.need(n.Value)
+		}
+	case *ast.CallNode:
+		v.hostCall(n)
+	case *ast.MemberNode:
+		v.member(node, n)
+	case *ast.ChainNode:
+		v.spine(n.Node)
+	case *ast.BinaryNode:
+		switch n.Operator {
+		case "+", "-", "*", "%":
+			v.replace(node, n.Operator, n.Left, n.Right)
+		case "==", "!=", "<", "<=", ">", ">=":
+			if v.wide(n.Left) || v.wide(n.Right) {
+				v.replace(node, n.Operator, n.Left, n.Right)
+			}
+		}
+	case *ast.UnaryNode:
+		if n.Operator == "-" {
+			v.replace(node, "-", &ast.IntegerNode{}, n.Node)
+		}
+	case *ast.PredicateNode:
+		v.replace(&n.Node, stepName, n.Node)
+	}
+}
+
+// wide reports whether n may be a number above the largest int, which the engine compares as if it were negative.
+func (v *rewriteVisitor) wide(n ast.Node) bool {
+	switch n.Nature().Deref(&v.c.conf.NtCache).Kind {
+	case reflect.Uint, reflect.Uint64, reflect.Uintptr:
+		return true
+	}
+	return n.Nature().IsUnknown(&v.c.conf.NtCache)
+}
+
+func (v *rewriteVisitor) need(root string) {
+	v.roots[root] = true
+	v.c.use(root)
+}
+
+// replace puts the call of a host function in the place of a node, with its type.
+func (v *rewriteVisitor) replace(node *ast.Node, name string, args ...ast.Node) {
+	call := v.c.call(name, args...)
+	call.SetNature(*(*node).Nature())
+	v.hostCall(call)
+	ast.Patch(node, call)
+}
+
+// hostCall hands the state to a function of ours. It comes before the arguments, which the engine leaves as they are.
+func (v *rewriteVisitor) hostCall(n *ast.CallNode) {
+	name, ok := n.Callee.(*ast.IdentifierNode)
+	if !ok {
+		return
+	}
+	if _, ok := v.c.hosts[name.Value]; !ok || v.done[n] {
+		return
+	}
+	v.done[n] = true
+	name.SetNature(nature.Nature{})
+	n.Arguments = append([]ast.Node{&ast.IdentifierNode{Value: stateName}}, n.Arguments...)
+}
+
+// member replaces an access to what may be missing, so that it is nil then.
+func (v *rewriteVisitor) member(node *ast.Node, n *ast.MemberNode) {
+	name := entryName
+	switch {
+	case n.Method:
+		return
+	case v.c.isLookup(n.Node):
+		name = lookupName
+	default:
+		base := n.Node.Nature()
+		key, _ := n.Property.(*ast.StringNode)
+		if key != nil {
+			if _, method := base.MethodByName(&v.c.conf.NtCache, key.Value); method {
+				return
+			}
+		}
+		if !base.IsUnknown(&v.c.conf.NtCache) && base.Deref(&v.c.conf.NtCache).Kind != reflect.Map {
+			return
+		}
+	}
+	// The base comes first: where it is nil, a chain leaves from there, and finds the stack as it expects it.
+	call := v.c.call(name, n.Node, n.Property, &ast.BoolNode{Value: n.Optional})
+	ast.Patch(node, call)
+}
+
+// spine makes the accesses behind a ?. that were replaced give nil for nil, too.
+func (v *rewriteVisitor) spine(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.MemberNode:
+		return v.spine(n.Node) || n.Optional
+	case *ast.CallNode:
+		name, ok := n.Callee.(*ast.IdentifierNode)
+		if !ok || name.Value != entryName {
+			return false
+		}
+		optional := n.Arguments[2].(*ast.BoolNode)
+		optional.Value = v.spine(n.Arguments[0]) || optional.Value
+		return optional.Value
+	}
+	return false
+}
+
+// engineFuncs are the functions that stand in for member accesses.
+func engineFuncs() []*builtin.Function {
+	return []*builtin.Function{
+		{Name: entryName, Func: func(p ...any) (any, error) { return entry(p[0], p[1], p[2] == true) }},
+		{Name: lookupName, Func: func(p ...any) (any, error) {
+			name, err := text(p[1])
+			if err != nil {
+				return nil, err
+			}
+			v, err := lookUp(p[0].(Lookup), name)
+			return plainValue(v), err
+		}},
+	}
+}
+
+// entry is entryOf for the engine.
+func entry(base, by any, optional bool) (any, error) {
+	v := indirect(reflect.ValueOf(base))
+	if !v.IsValid() {
+		if optional {
+			return nil, nil
+		}
+		return nil, faulty("can't go on: what should have %v is nil", by)
+	}
+	if key := indirect(reflect.ValueOf(by)); key.IsValid() {
+		by = key.Interface()
+	}
+	v, err := entryOf(v, by)
+	return plainValue(v), err
+}
+
+// plainValue returns what v holds, and nil if it holds nothing.
+func plainValue(v reflect.Value) any {
+	if !v.IsValid() {
+		return nil
+	}
+	return v.Interface()
+}
