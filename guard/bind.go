@@ -62,7 +62,7 @@ func (b *binder) walk(v reflect.Value) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if err := b.field(t, f, v.Field(i)); err != nil {
-			return fmt.Errorf("guard: Bind of %s.%s: %w", t.Name(), f.Name, err)
+			return fmt.Errorf("guard: Bind of %s: %w", qualified(t, f), err)
 		}
 		if f.Anonymous && structType(f.Type) != nil {
 			if err := b.embedded(v.Field(i)); err != nil {
@@ -111,10 +111,7 @@ func (b *binder) field(t reflect.Type, f reflect.StructField, v reflect.Value) e
 	case v.IsNil():
 		return errors.New("function is nil")
 	}
-	d := declared{name: f.Name}
-	if t.Name() != "" {
-		d.name = t.Name() + "." + f.Name
-	}
+	d := declared{name: qualified(t, f)}
 	if d.spec, d.set, err = parseTag(tag); err != nil {
 		return err
 	}
@@ -136,6 +133,14 @@ func guardable(t reflect.Type) bool {
 	return t.Kind() == reflect.Func && !t.IsVariadic() &&
 		t.NumIn() == 2 && t.In(0) == contextType &&
 		(t.NumOut() == 1 || t.NumOut() == 2) && t.Out(t.NumOut()-1) == errorType
+}
+
+// qualified is "<Struct>.<Field>", or only the field of a struct without a name.
+func qualified(t reflect.Type, f reflect.StructField) string {
+	if t.Name() == "" {
+		return f.Name
+	}
+	return t.Name() + "." + f.Name
 }
 
 // wrap puts r in front of fn, which is guardable.

@@ -1,0 +1,230 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/lock/memlock"
+)
+
+type handler func(context.Context, Order) (string, error)
+
+type orders struct {
+	Settle func(context.Context, Order) (string, error) `guard:"order:#{req.ID}; wait=2s; lease=30s"`
+	Cancel func(context.Context, *Order) error          `guard:"order:#{req.ID}; name=cancel"`
+	Move   handler                                      `guard:"#{req.Items}; kind=fair"`
+	Mark   func(context.Context, marked) error          `guard:"; wait=1s"`
+	Plain  func(context.Context, Order) (string, error)
+	Note   string `json:"note"`
+	refunds
+	*Extras
+}
+
+type refunds struct {
+	Refund func(context.Context, Order) error `guard:"order:#{req.ID}"`
+}
+
+type Extras struct {
+	Extra func(context.Context, Order) error `guard:"order:#{req.ID}"`
+}
+
+func TestBind(t *testing.T) {
+	own := errors.New("own")
+	var names []string
+	work := func(ctx context.Context, name string) error {
+		if !guard.Held(ctx, name) {
+			t.Errorf("%s: not held", name)
+		}
+		names = append(names, name)
+		return own
+	}
+	api := &orders{
+		Settle: func(ctx context.Context, o Order) (string, error) { return o.ID, work(ctx, "orders.Settle") },
+		Cancel: func(ctx context.Context, _ *Order) error { return work(ctx, "cancel") },
+		Move:   func(ctx context.Context, o Order) (string, error) { return o.ID, work(ctx, "orders.Move") },
+		Mark:   func(ctx context.Context, _ marked) error { return work(ctx, "orders.Mark") },
+		Plain:  func(ctx context.Context, _ Order) (string, error) { return "", nil },
+		Extras: &Extras{Extra: func(ctx context.Context, _ Order) error { return work(ctx, "Extras.Extra") }},
+	}
+	api.Refund = func(ctx context.Context, _ Order) error { return work(ctx, "refunds.Refund") }
+	plain := reflect.ValueOf(api.Plain).Pointer()
+	l, seen := newSpy(), new(events)
+	if err := guard.Bind(l, api, guard.MaxHold(time.Hour), guard.Observe(seen.add)); err != nil {
+		t.Fatal(err)
+	}
+	if reflect.ValueOf(api.Plain).Pointer() != plain {
+		t.Error("a field without a tag was replaced")
+	}
+
+	order := Order{ID: "7", Items: []string{"b", "a"}}
+	got, errSettle := api.Settle(t.Context(), order)
+	errCancel := api.Cancel(t.Context(), &order)
+	_, errMove := api.Move(t.Context(), order)
+	for i, err := range []error{
+		errSettle, errCancel, errMove, api.Mark(t.Context(), marked{Region: "eu", ID: 7}),
+		api.Refund(t.Context(), order), api.Extra(t.Context(), order),
+	} {
+		if err != own {
+			t.Errorf("call %d: %v, want the work's own error", i, err)
+		}
+	}
+	if got != "7" {
+		t.Errorf("Settle = %q", got)
+	}
+	if want := 6; len(names) != want || len(seen.all) != want {
+		t.Errorf("ran %v with %d events, want %d", names, len(seen.all), want)
+	}
+	want := []lock.Request{
+		{Key: "order:7", Wait: 2 * time.Second, Lease: 30 * time.Second, MaxHold: time.Hour},
+		{Key: "order:7", MaxHold: time.Hour},
+		{Key: "a", Kind: lock.Fair, MaxHold: time.Hour},
+		{Key: "b", Kind: lock.Fair, MaxHold: time.Hour},
+		{Key: "orders.Mark:eu:7", Wait: time.Second, MaxHold: time.Hour},
+		{Key: "order:7", MaxHold: time.Hour},
+		{Key: "order:7", MaxHold: time.Hour},
+	}
+	if !reflect.DeepEqual(l.requests, want) {
+		t.Errorf("requests %+v, want %+v", l.requests, want)
+	}
+}
+
+func TestBindRefuses(t *testing.T) {
+	api := &orders{
+		Settle: func(context.Context, Order) (string, error) { t.Error("ran"); return "x", nil },
+		Cancel: func(context.Context, *Order) error { t.Error("ran"); return nil },
+		Move:   settled,
+		Mark:   func(context.Context, marked) error { return nil },
+		Extras: &Extras{Extra: func(context.Context, Order) error { return nil }},
+	}
+	api.Refund = api.Extra
+	l := newSpy()
+	l.refuse = map[string]error{"order:7": lock.ErrBusy}
+	if err := guard.Bind(l, api); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := api.Settle(t.Context(), Order{ID: "7"}); got != "" || !errors.Is(err, guard.ErrBusy) {
+		t.Errorf("Settle = %q, %v, want ErrBusy", got, err)
+	}
+	if err := api.Cancel(t.Context(), &Order{ID: "7"}); !errors.Is(err, guard.ErrBusy) {
+		t.Errorf("Cancel: %v, want ErrBusy", err)
+	}
+	if err := api.Cancel(t.Context(), nil); !errors.Is(err, guard.ErrKey) {
+		t.Errorf("Cancel of nil: %v, want ErrKey", err)
+	}
+	func() {
+		api := struct {
+			F func(context.Context, Order) error `guard:"order:#{req.ID}"`
+		}{func(context.Context, Order) error { panic("boom") }}
+		l := newSpy()
+		if err := guard.Bind(l, &api); err != nil {
+			t.Fatal(err)
+		}
+		defer l.check(t, "acquire order:7", "release order:7")
+		defer func() {
+			if got := recover(); got != "boom" {
+				t.Errorf("recovered %v", got)
+			}
+		}()
+		_ = api.F(t.Context(), Order{ID: "7"})
+	}()
+}
+
+type (
+	nilFunc struct {
+		First  func(context.Context, Order) error `guard:"order:#{req.ID}"`
+		Second func(context.Context, Order) error `guard:"order:#{req.ID}"`
+	}
+	notAFunc struct {
+		ID string `guard:"order"`
+	}
+	unexportedFunc struct {
+		f func(context.Context, Order) error `guard:"order"`
+	}
+	noContext struct {
+		F func(Order) error `guard:"order"`
+	}
+	noError struct {
+		F func(context.Context, Order) string `guard:"order"`
+	}
+	variadic struct {
+		F func(context.Context, ...Order) error `guard:"order"`
+	}
+	typoInTag struct {
+		F func(context.Context, Order) error `guard:"order:#{req.ID}; wiat=2s"`
+	}
+	typoInKey struct {
+		F func(context.Context, Order) error `guard:"order:#{req.Id}"`
+	}
+	noKey struct {
+		F func(context.Context, Order) error `guard:""`
+	}
+	untagged struct {
+		F func(context.Context, Order) error
+	}
+	nilEmbedded struct{ *Extras }
+)
+
+func TestBindMistakes(t *testing.T) {
+	f := func(context.Context, Order) error { return nil }
+	malformed := reflect.New(reflect.StructOf([]reflect.StructField{ // vet would find it in the source
+		{Name: "F", Type: reflect.TypeOf(f), Tag: "guard:order"},
+	})).Interface()
+	tests := []struct {
+		target any
+		opts   []guard.Option
+		want   []string
+	}{
+		{nil, nil, []string{"pointer to a struct", "<nil>"}},
+		{nilFunc{}, nil, []string{"pointer to a struct", "guard_test.nilFunc"}},
+		{(*nilFunc)(nil), nil, []string{"pointer to a struct"}},
+		{new(int), nil, []string{"pointer to a struct", "*int"}},
+		{&nilFunc{First: f}, nil, []string{"nilFunc.Second", "nil"}},
+		{&notAFunc{}, nil, []string{"notAFunc.ID", "string"}},
+		{&unexportedFunc{f}, nil, []string{"unexportedFunc.f", "not exported"}},
+		{&noContext{func(Order) error { return nil }}, nil, []string{"noContext.F", "func(guard_test.Order) error"}},
+		{&noError{func(context.Context, Order) string { return "" }}, nil, []string{"noError.F"}},
+		{&variadic{func(context.Context, ...Order) error { return nil }}, nil, []string{"variadic.F"}},
+		{&typoInTag{f}, nil, []string{"typoInTag.F", `did you mean "wait"?`, "offset 17"}},
+		{&typoInKey{f}, nil, []string{`guard "typoInKey.F"`, "offset 12", "did you mean ID?"}},
+		{&typoInKey{f}, []guard.Option{guard.Name("mine")}, []string{`guard "mine"`, "typoInKey.F"}},
+		{&noKey{f}, nil, []string{`guard "noKey.F"`, "no key"}},
+		{malformed, nil, []string{"Bind of F", "malformed struct tag"}},
+		{&untagged{f}, nil, []string{"untagged", "no field"}},
+		{&nilEmbedded{}, nil, []string{"Extras", "nil"}},
+		{&nilFunc{f, f}, []guard.Option{guard.Wait(-1)}, []string{"negative wait"}},
+		{
+			&nilFunc{f, f}, []guard.Option{guard.Fallback(func(context.Context, Order, error) (int, error) { return 0, nil })},
+			[]string{"Fallback"},
+		},
+		{
+			&nilFunc{f, f}, []guard.Option{guard.KeyFunc(func(int) (string, error) { return "", nil })},
+			[]string{"nilFunc.First", "requests of type int"},
+		},
+	}
+	for _, tt := range tests {
+		err := guard.Bind(memlock.New(), tt.target, tt.opts...)
+		for _, want := range append(tt.want, "guard") {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("Bind(%T): %v, want an error with %s", tt.target, err, want)
+			}
+		}
+	}
+}
+
+// TestBindAllOrNothing holds that one bad field leaves the good ones as they were.
+func TestBindAllOrNothing(t *testing.T) {
+	f := func(context.Context, Order) error { return nil }
+	api := &nilFunc{First: f}
+	if err := guard.Bind(memlock.New(), api); err == nil {
+		t.Fatal("no error for a nil function")
+	}
+	if reflect.ValueOf(api.First).Pointer() != reflect.ValueOf(f).Pointer() {
+		t.Error("the first field was replaced")
+	}
+}

@@ -1,0 +1,107 @@
+package guard
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+func TestParseTag(t *testing.T) {
+	const all = fieldName | fieldWhen | fieldKind | fieldWait | fieldLease | fieldMaxHold | fieldLimit | fieldBusy | fieldOutage
+	tests := []struct {
+		tag  string
+		spec Spec
+		set  fields
+	}{
+		{"", Spec{}, 0},
+		{"order:#{req.ID}", Spec{Key: "order:#{req.ID}"}, fieldKey},
+		{" order ; wait = 2s ", Spec{Key: "order", Wait: 2 * time.Second}, fieldKey | fieldWait},
+		{"; wait=forever", Spec{Wait: Forever}, fieldWait},
+		{"k;wait=0", Spec{Key: "k"}, fieldKey | fieldWait},
+		{"k; kind=exclusive", Spec{Key: "k"}, fieldKey | fieldKind},
+		{"k; limit=3", Spec{Key: "k", Limit: 3, Kind: lock.Permit}, fieldKey | fieldLimit | fieldKind},
+		{"k; limit=3; kind=fair", Spec{Key: "k", Limit: 3, Kind: lock.Fair}, fieldKey | fieldLimit | fieldKind},
+		{
+			";name=a b;when=req.A=='x;y';kind=permit;wait=1s;lease=2s;max-hold=3s;limit=4;busy=skip;outage=run-unlocked",
+			Spec{
+				Name: "a b", When: "req.A=='x;y'", Kind: lock.Permit, Wait: time.Second, Lease: 2 * time.Second,
+				MaxHold: 3 * time.Second, Limit: 4, Busy: Skip, Outage: RunUnlocked,
+			}, all,
+		},
+
+		// Semicolons inside of holes and conditions, and things that look like holes.
+		{"a#{x ?? ';'}b; wait=1s", Spec{Key: "a#{x ?? ';'}b", Wait: time.Second}, fieldKey | fieldWait},
+		{`#{x ?? "};"}; wait=1s`, Spec{Key: `#{x ?? "};"}`, Wait: time.Second}, fieldKey | fieldWait},
+		{`#{x ?? "\";"}; wait=1s`, Spec{Key: `#{x ?? "\";"}`, Wait: time.Second}, fieldKey | fieldWait},
+		{"#{x ?? `\\`}; wait=1s", Spec{Key: "#{x ?? `\\`}", Wait: time.Second}, fieldKey | fieldWait},
+		{"#{map(x, {.A; .B})}; wait=1s", Spec{Key: "#{map(x, {.A; .B})}", Wait: time.Second}, fieldKey | fieldWait},
+		{"{#{x}}; wait=1s", Spec{Key: "{#{x}}", Wait: time.Second}, fieldKey | fieldWait},
+		{"##{; wait=1s", Spec{Key: "##{", Wait: time.Second}, fieldKey | fieldWait},
+		{"it's; wait=1s", Spec{Key: "it's", Wait: time.Second}, fieldKey | fieldWait},
+		{"k; when = any(x, {.A; .B}) ; wait=1s", Spec{Key: "k", When: "any(x, {.A; .B})", Wait: time.Second}, fieldKey | fieldWhen | fieldWait},
+
+		// What never ends is left to package keyexpr.
+		{"#{x; wait=1s", Spec{Key: "#{x; wait=1s"}, fieldKey},
+		{"#{'x}; wait=1s", Spec{Key: "#{'x}; wait=1s"}, fieldKey},
+		{`#{'x\`, Spec{Key: `#{'x\`}, fieldKey},
+	}
+	for _, tt := range tests {
+		spec, set, err := parseTag(tt.tag)
+		if spec != tt.spec || set != tt.set || err != nil {
+			t.Errorf("parseTag(%q) = %+v, %b, %v, want %+v, %b", tt.tag, spec, set, err, tt.spec, tt.set)
+		}
+	}
+}
+
+func TestParseTagErrors(t *testing.T) {
+	tests := []struct{ tag, want string }{
+		{"k; wiat=2s", `unknown attribute "wiat", did you mean "wait"? (at offset 3)`},
+		{"k; maxhold=2s", `did you mean "max-hold"? (at offset 3)`},
+		{"k; xyzzy=2s", `want one of name, when, kind, wait, lease, max-hold, limit, busy, outage (at offset 3)`},
+		{"k;=2s", `unknown attribute ""`},
+		{"k; wait=2", `bad duration "2", want one like 2s or 500ms (at offset 8)`},
+		{"k; wait= -2s", `negative duration "-2s" (at offset 9)`},
+		{"k; lease=-1ms", `negative duration "-1ms" (at offset 9)`},
+		{"k; max-hold=soon", `bad duration "soon"`},
+		{"k; kind=fiar", `unknown kind "fiar", did you mean "fair"? (at offset 8)`},
+		{"k; limit=0", `bad limit "0"`},
+		{"k; limit=x", `bad limit "x"`},
+		{"k; busy=run", `unknown policy "run"`},
+		{"k; outage=skipp", `did you mean "skip"? (at offset 10)`},
+		{"k;", `nothing between semicolons or behind the last one (at offset 2)`},
+		{"k; ", `nothing between semicolons`},
+		{"k;; wait=2s", `nothing between semicolons or behind the last one (at offset 2)`},
+		{";", `nothing between semicolons`},
+		{"k; wait", `attribute wait has no value, write wait=... (at offset 3)`},
+		{"k; wait; lease=2s", `attribute wait has no value`},
+		{"k; wait=; lease=2s", `attribute wait has no value`},
+		{"k; wait=2s; wait=3s", `attribute wait is given twice (at offset 12)`},
+	}
+	for _, tt := range tests {
+		_, _, err := parseTag(tt.tag)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("parseTag(%q): %v, want %s", tt.tag, err, tt.want)
+		}
+	}
+}
+
+// FuzzParseTag holds that no tag panics, and that what is accepted reads back.
+func FuzzParseTag(f *testing.F) {
+	for _, tag := range []string{"k; wait=2s", `#{x ?? "};"}; when=a; limit=3`, `#{'\`, ";;", "##{;busy=skip"} {
+		f.Add(tag)
+	}
+	f.Fuzz(func(t *testing.T, tag string) {
+		spec, _, err := parseTag(tag)
+		if err != nil {
+			return
+		}
+		if !strings.HasPrefix(strings.TrimSpace(tag), spec.Key) {
+			t.Errorf("parseTag(%q): key %q is not its beginning", tag, spec.Key)
+		}
+		if spec.Wait < 0 || spec.Lease < 0 || spec.MaxHold < 0 || !spec.Busy.valid() || !spec.Outage.valid() {
+			t.Errorf("parseTag(%q) = %+v", tag, spec)
+		}
+	})
+}
