@@ -15,7 +15,7 @@
 //
 // Templates and conditions can use these roots:
 //
-//	req     the request message, by its Go field names: req.Account
+//	req     the request message, by its Go field names or getters: req.Account, req.GetAccount()
 //	md      the incoming metadata, by lower-case name: md.tenant or md["x-tenant"]; a name that the caller
 //	        sent more than once is refused, since a key can't say which of the values the handler will use
 //	method  the full name of the method, such as "/bank.v1.Bank/Transfer"

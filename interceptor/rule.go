@@ -34,8 +34,9 @@ func Method(name string, g *guard.Guard, opts ...Option) Rule {
 type Option interface{ apply(*Rule) }
 
 // Request says that the handler of the method gets requests of type T, which is a pointer type: *TransferRequest. Use it
-// for methods whose descriptors are not registered, as on servers with a codec of their own. Nothing is known of the
-// names and responses of such methods: a misspelt name is not noticed, and guards that skip are refused.
+// for methods whose descriptors are not registered, as on servers with a codec of their own. Nothing else is known of
+// such a method: a misspelt name, or a rule that is given to the interceptor for the other kind of method, leaves it
+// without a guard, and a guard that skips is refused, as nobody can say what to answer.
 func Request[T any]() Option { return request{reflect.TypeFor[T]()} }
 
 type request struct{ reflect.Type }
@@ -81,7 +82,7 @@ func (r Rule) bind(want kind) (*method, error) {
 		return nil, m.errorf("handlers get a pointer, so the request type can't be %v", m.request)
 	}
 	if m.single && m.response == nil && (spec.Busy == guard.Skip || spec.Outage == guard.Skip) {
-		return nil, m.errorf("a skipped call must answer something, but the response type is not known: do not skip")
+		return nil, m.errorf("a skipped call must answer something, but the type of its responses is not known: let the guard fail")
 	}
 	var err error
 	m.runner, err = r.guard.Prepare(keyexpr.Roots{ // whose errors name the guard

@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/latchkey-go/latchkey/guard"
-	"github.com/latchkey-go/latchkey/interceptor"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -206,97 +205,6 @@ func TestStreamHoldsToItsEnd(t *testing.T) {
 	third := open(t, client, "a")
 	if err := closed(t, third); err != nil {
 		t.Errorf("after the stream: %v", err)
-	}
-}
-
-// A handler that waits for a silent client learns that its lock is gone, and so does the client.
-func TestStreamEndsWhenLost(t *testing.T) {
-	type view struct {
-		recv, send, cause error
-	}
-	for _, swallow := range []bool{false, true} {
-		l := newLocker()
-		seen := make(chan view, 1)
-		client := serve(t, &service{duplex: func(s duplexServer) error {
-			var v view
-			v.recv = ready(s)
-			v.send = s.Send(&testpb.StreamingOutputCallResponse{})
-			v.cause = context.Cause(s.Context())
-			seen <- v
-			if swallow {
-				return nil
-			}
-			return v.recv
-		}}, streaming(t, duplexCall, newGuard(t, l, ofMessage())))
-		stream := open(t, client, "a")
-		if _, err := stream.Recv(); err != nil {
-			t.Fatal(err)
-		}
-		l.ForceUnlock("order:a")
-		want := failure{codes.Internal, "LOCK_LOST", ""}
-		if _, err := stream.Recv(); failureOf(err) != want {
-			t.Errorf("the client gets %v, want %v", err, want)
-		}
-		v := <-seen
-		if failureOf(v.recv) != want || failureOf(v.send) != want || !errors.Is(v.cause, lock.ErrLost) {
-			t.Errorf("Recv = %v, Send = %v, context ended with %v, want %v and ErrLost", v.recv, v.send, v.cause, want)
-		}
-	}
-}
-
-// scripted is a stream whose RecvMsg is a function.
-type scripted struct {
-	grpc.ServerStream
-	ctx  context.Context
-	recv func() error
-}
-
-func (s scripted) Context() context.Context { return s.ctx }
-func (s scripted) RecvMsg(any) error        { return s.recv() }
-
-// intercept runs handle as the handler of a guarded stream s.
-func intercept(t *testing.T, g *guard.Guard, s grpc.ServerStream, handle func(grpc.ServerStream) error) error {
-	t.Helper()
-	i, err := interceptor.StreamServer(interceptor.Method(duplexCall, g))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return i(nil, s, &grpc.StreamServerInfo{FullMethod: duplexCall}, func(_ any, s grpc.ServerStream) error { return handle(s) })
-}
-
-// A message that arrives just when the lock is lost belongs to the next holder's time.
-func TestNoMessageAfterLoss(t *testing.T) {
-	l := newLocker()
-	s := scripted{ctx: t.Context(), recv: func() error {
-		l.ForceUnlock("k")
-		return nil
-	}}
-	intercept(t, newGuard(t, l, guard.Key("k")), s, func(s grpc.ServerStream) error {
-		if err := s.RecvMsg(message("")); failureOf(err).reason != "LOCK_LOST" {
-			t.Errorf("RecvMsg = %v, want LOCK_LOST", err)
-		}
-		return nil
-	})
-}
-
-func TestPanicOfRecvMsgReachesTheHandler(t *testing.T) {
-	s := scripted{ctx: t.Context(), recv: func() error { panic("codec") }}
-	intercept(t, newGuard(t, newLocker(), guard.Key("k")), s, func(s grpc.ServerStream) error {
-		defer func() {
-			if p := recover(); p != "codec" {
-				t.Errorf("recovered %v, want the codec's panic", p)
-			}
-		}()
-		return s.RecvMsg(message(""))
-	})
-}
-
-func TestReceivingAnotherType(t *testing.T) {
-	s := scripted{ctx: t.Context(), recv: func() error { return nil }}
-	g := newGuard(t, newLocker(), guard.Key("k"), guard.When("req != nil"))
-	err := intercept(t, g, s, func(s grpc.ServerStream) error { return s.RecvMsg(&testpb.Payload{}) })
-	if got, want := failureOf(err), (failure{codes.Internal, "LOCK_MISUSE", ""}); got != want {
-		t.Errorf("= %v, want %v", err, want)
 	}
 }
 

@@ -38,6 +38,7 @@ func TestKeys(t *testing.T) {
 	}{
 		{key: "order:#{req.ResponseStatus.Message}", want: []string{"order:42"}},
 		{key: "order:#{req.ResponseStatus.Code}:#{req.ResponseStatus.Message}", want: []string{"order:7:42"}},
+		{key: "order:#{req.GetResponseStatus().GetMessage()}", want: []string{"order:42"}},
 		{key: "#{method}:#{md.tenant}", md: []string{"tenant", "acme"}, want: []string{unaryCall + ":acme"}},
 		{key: `t:#{md["x-tenant"]}`, md: []string{"X-Tenant", "acme"}, want: []string{"t:acme"}},
 		{key: `t:#{md.Tenant}`, md: []string{"tenant", "acme"}, want: []string{"t:acme"}},
@@ -48,6 +49,7 @@ func TestKeys(t *testing.T) {
 		{key: `t:#{md.tenant ?? "none"}`, md: []string{"tenant", "a", "tenant", "b"}},
 		{key: "t:#{md.tenant}", md: []string{"tenant", "a", "other", "b", "other", "c"}, want: []string{"t:a"}},
 		{key: "file:#{req.Payload.Type}"}, // there is no Payload
+		{key: "file:#{string(req.GetPayload().GetBody())}"},
 	}
 	for _, tt := range tests {
 		l := newLocker()
@@ -75,13 +77,28 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A repeated value makes neither the lock of a default nor, with a condition, a call without a lock.
-func TestRepeatedMetadataIsRefusedByConditions(t *testing.T) {
-	g := newGuard(t, newLocker(), guard.Key("k"), guard.When(`md.tenant != nil`))
+func TestKeyFunc(t *testing.T) {
+	l := newLocker()
+	g := newGuard(t, l, guard.KeyFunc(func(r *testpb.SimpleRequest) (string, error) {
+		return "order:" + r.GetResponseStatus().GetMessage(), nil
+	}))
+	client := serve(t, &service{unary: answering("")}, unary(t, unaryCall, g))
+	if _, err := client.UnaryCall(t.Context(), echo("42")); err != nil {
+		t.Fatal(err)
+	}
+	if key := <-l.keys; key != "order:42" {
+		t.Errorf("key %q, want order:42", key)
+	}
+}
+
+// To a condition a repeated value looks missing, but it decides nothing.
+func TestRepeatedMetadataInCondition(t *testing.T) {
+	l := newLocker()
+	g := newGuard(t, l, guard.Key("#{method}"), guard.When(`md.tenant == nil`))
 	client := serve(t, &service{unary: answering("")}, unary(t, unaryCall, g))
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "tenant", "a", "tenant", "b")
-	if _, err := client.UnaryCall(ctx, echo("")); failureOf(err).code != codes.InvalidArgument {
-		t.Errorf("UnaryCall = %v, want InvalidArgument", err)
+	if _, err := client.UnaryCall(ctx, echo("")); failureOf(err).code != codes.InvalidArgument || len(l.keys) > 0 {
+		t.Errorf("UnaryCall = %v after %d locks, want InvalidArgument and none", err, len(l.keys))
 	}
 }
 
