@@ -1,0 +1,241 @@
+package redisson_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
+)
+
+func TestRenewedUntilReleased(t *testing.T) {
+	s := redistest.Any(t)
+	rdb := s.Client(t)
+	const timeout = time.Second
+	l := newClient(t, s, redisson.WatchdogTimeout(timeout)).Lock("k")
+	acquire, cancel := context.WithCancel(t.Context())
+	held, err := l.Lock(context.WithoutCancel(acquire))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel() // the watchdog has a life of its own
+	for deadline := time.Now().Add(3 * timeout); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
+		if d := rdb.PTTL(t.Context(), "k").Val(); d <= 0 || d > timeout {
+			t.Fatalf("PTTL = %v, want at most %v while the lock is held", d, timeout)
+		}
+	}
+	if held.Err() != nil {
+		t.Fatalf("hold ended: %v", context.Cause(held))
+	}
+	mustUnlock(t, l, held)
+	<-time.After(timeout)
+	if got := keys(t, rdb); len(got) != 0 {
+		t.Errorf("keys = %q: a released lock was renewed", got)
+	}
+}
+
+// The outer hold is renewed; an inner one with a lease of its own ends, and takes nothing with it.
+func TestInnerLeaseEndsAlone(t *testing.T) {
+	s := redistest.Any(t)
+	l := newClient(t, s, redisson.WatchdogTimeout(600*time.Millisecond)).Lock("k")
+	outer := mustLock(t, l)
+	inner, ok, err := l.TryLock(outer, 0, 200*time.Millisecond)
+	if !ok || err != nil {
+		t.Fatalf("TryLock = %v, %v", ok, err)
+	}
+	if cause := awaitEnd(t, inner, 10*time.Second); !errors.Is(cause, lock.ErrLost) {
+		t.Errorf("inner hold ended with %v, want ErrLost", cause)
+	}
+	<-time.After(time.Second) // more than the watchdog's timeout
+	if outer.Err() != nil {
+		t.Errorf("outer hold ended: %v", context.Cause(outer))
+	}
+	if err := l.Unlock(inner); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Unlock of the inner hold = %v, want ErrLost", err)
+	}
+	mustUnlock(t, l, outer)
+	if got := keys(t, s.Client(t)); len(got) != 0 {
+		t.Errorf("keys = %q", got)
+	}
+}
+
+// Whatever happens to Redis, the holder is told before the lease that Redis was last given can be over.
+func TestLossIsToldInTime(t *testing.T) {
+	const timeout = time.Second
+	for _, tt := range []struct {
+		name  string
+		fault func(*testing.T, *redistest.Server, *redistest.Proxy)
+	}{
+		{"killed", func(t *testing.T, s *redistest.Server, _ *redistest.Proxy) { s.Kill(t) }},
+		{"paused", func(t *testing.T, s *redistest.Server, _ *redistest.Proxy) { s.Pause(t) }},
+		{"unreachable", func(_ *testing.T, _ *redistest.Server, p *redistest.Proxy) { p.Freeze() }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := redistest.Start(t)
+			p := s.Front(t)
+			rdb := s.Client(t, func(o *redis.Options) { o.Addr = p.Addr })
+			l := onClient(t, rdb, redisson.WatchdogTimeout(timeout), redisson.Timeout(500*time.Millisecond)).Lock("k")
+			held := mustLock(t, l)
+			<-time.After(timeout / 2) // a renewal has come in between
+			fault := time.Now()
+			tt.fault(t, s, p)
+			cause := awaitEnd(t, held, 10*time.Second)
+			// The last renewal was before the fault, so the lease in Redis ends within timeout of it.
+			if d := time.Since(fault); d >= timeout {
+				t.Errorf("told %v after the fault, when the lease of %v may have been over", d, timeout)
+			}
+			if lost, ok := errors.AsType[*lock.LostError](cause); !ok || lost.Held < timeout/2 {
+				t.Errorf("cause = %#v, want a LostError with the time held", cause)
+			}
+			start := time.Now()
+			if err := l.Unlock(held); !errors.Is(err, lock.ErrLost) {
+				t.Errorf("Unlock = %v, want ErrLost", err)
+			}
+			if d := time.Since(start); d > time.Second {
+				t.Errorf("Unlock of a lost lock took %v", d)
+			}
+		})
+	}
+}
+
+// Short outages are bridged: a renewal is tried again until the lease would end.
+func TestShortOutagesAreBridged(t *testing.T) {
+	s := redistest.Any(t)
+	p := s.Front(t)
+	c := onClient(t, s.Client(t, func(o *redis.Options) { o.Addr = p.Addr }), redisson.WatchdogTimeout(2*time.Second))
+	l := c.Lock("k")
+	held := mustLock(t, l)
+	for range 4 {
+		p.Drop()
+		p.Freeze()
+		<-time.After(700 * time.Millisecond)
+		p.Thaw()
+		<-time.After(300 * time.Millisecond)
+	}
+	if held.Err() != nil {
+		t.Errorf("hold ended: %v", context.Cause(held))
+	}
+	mustUnlock(t, l, held)
+}
+
+// After an outage, everything works without a restart.
+func TestServerComesBack(t *testing.T) {
+	s := redistest.Start(t)
+	c := newClient(t, s, redisson.WatchdogTimeout(time.Second))
+	l := c.Lock("k")
+	held := mustLock(t, l)
+	waiting, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	failed := make(chan error)
+	go func() {
+		_, err := l.Lock(waiting)
+		failed <- err
+	}()
+	eventually(t, "waiter subscribes", func() bool { return len(subscriptions(t, s.Client(t))) == 1 })
+	s.Kill(t)
+	if cause := awaitEnd(t, held, 10*time.Second); !errors.Is(cause, lock.ErrLost) {
+		t.Errorf("hold ended with %v, want ErrLost", cause)
+	}
+	if err := <-failed; err == nil || errors.Is(err, lock.ErrBusy) {
+		t.Errorf("the waiter got %v, want an error of the connection", err)
+	}
+	if _, ok, err := l.TryLock(t.Context(), 0, 0); ok || err == nil {
+		t.Errorf("TryLock without a server = %v, %v", ok, err)
+	}
+	s.Restart(t)
+	held = mustLock(t, l)
+	got := lockAsync(l)
+	eventually(t, "waiter subscribes again", func() bool { return len(subscriptions(t, s.Client(t))) == 1 })
+	mustUnlock(t, l, held)
+	expectHeld(t, l, got, 5*time.Second)
+}
+
+// A holder that lost its lock must neither make it again nor prolong the next holder's.
+func TestLostLockIsNotRenewed(t *testing.T) {
+	s := redistest.Any(t)
+	rdb := s.Client(t)
+	l := newClient(t, s, redisson.WatchdogTimeout(600*time.Millisecond)).Lock("k")
+	held := mustLock(t, l)
+	rdb.Del(t.Context(), "k")
+	rdb.HSet(t.Context(), "k", "somebody else:1", 1)
+	rdb.PExpire(t.Context(), "k", time.Minute)
+	cause := awaitEnd(t, held, 10*time.Second)
+	if lost, ok := errors.AsType[*lock.LostError](cause); !ok || lost.Held > 600*time.Millisecond {
+		t.Errorf("cause = %v, want a LostError from the first renewal", cause)
+	}
+	if d := rdb.PTTL(t.Context(), "k").Val(); d < 50*time.Second {
+		t.Errorf("the next holder's lease became %v", d)
+	}
+	if err := l.Unlock(held); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Unlock = %v, want ErrLost", err)
+	}
+	if holder, _ := hash(t, rdb, "k"); holder != "somebody else:1" {
+		t.Errorf("holder = %q, want the next one untouched", holder)
+	}
+}
+
+// A lock that is found gone by a re-entry, before any renewal, is lost for its outer hold and not silently taken again.
+func TestReentryNoticesLoss(t *testing.T) {
+	s := redistest.Any(t)
+	rdb := s.Client(t)
+	l := newClient(t, s).Lock("k")
+	outer := mustLock(t, l)
+	rdb.Del(t.Context(), "k")
+	if _, err := l.Lock(outer); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("re-entry = %v, want ErrLost", err)
+	}
+	if !errors.Is(context.Cause(outer), lock.ErrLost) {
+		t.Errorf("outer context: %v, want ErrLost", context.Cause(outer))
+	}
+	if got := keys(t, rdb); len(got) != 0 {
+		t.Errorf("keys = %q", got)
+	}
+}
+
+// Unlock of a lock that was removed by hand says so.
+func TestUnlockNoticesLoss(t *testing.T) {
+	s := redistest.Any(t)
+	l := newClient(t, s).Lock("k")
+	held := mustLock(t, l)
+	s.Client(t).Del(t.Context(), "k")
+	if err := l.Unlock(held); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Unlock = %v, want ErrLost", err)
+	}
+}
+
+// Of many locks, those that are gone are reported lost, and only those; the others share pipelines and are renewed.
+func TestManyLocks(t *testing.T) {
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	const timeout = 2 * time.Second
+	c := newClient(t, s, redisson.WatchdogTimeout(timeout))
+	held := make([]context.Context, 250)
+	for i := range held {
+		held[i] = mustLock(t, c.Lock(fmt.Sprint("k", i)))
+	}
+	for i := range 10 {
+		rdb.Del(t.Context(), fmt.Sprint("k", i))
+	}
+	for i := range 10 {
+		if cause := awaitEnd(t, held[i], timeout); !errors.Is(cause, lock.ErrLost) {
+			t.Errorf("lock %d: %v, want ErrLost", i, cause)
+		}
+	}
+	<-time.After(2 * timeout)
+	for i, ctx := range held[10:] {
+		if ctx.Err() != nil {
+			t.Errorf("lock %d ended: %v", i+10, context.Cause(ctx))
+		}
+	}
+	if got := len(keys(t, rdb)); got != 240 {
+		t.Errorf("%d keys, want 240", got)
+	}
+	for i, ctx := range held[10:] {
+		mustUnlock(t, c.Lock(fmt.Sprint("k", i+10)), ctx)
+	}
+}
