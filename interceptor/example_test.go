@@ -41,9 +41,11 @@ func ExampleUnaryServer() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer hold.Release(context.Background())
 	_, err = client.Check(context.Background(), &healthpb.HealthCheckRequest{Service: "bank"})
 	fmt.Println(status.Convert(err).Code(), status.Convert(err).Message())
+	if err := hold.Release(context.Background()); err != nil {
+		log.Fatal(err)
+	}
 
 	// Output:
 	// SERVING <nil>
@@ -84,7 +86,11 @@ func start(server *grpc.Server) *grpc.ClientConn {
 	if err != nil {
 		log.Fatal(err)
 	}
-	go server.Serve(listener)
+	go func() {
+		if err := server.Serve(listener); err != nil {
+			log.Print(err)
+		}
+	}()
 	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		log.Fatal(err)

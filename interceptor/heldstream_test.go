@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/status"
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/interceptor"
@@ -132,14 +133,13 @@ func TestNoMessageAfterLoss(t *testing.T) {
 
 func TestPanicOfRecvMsgReachesTheHandler(t *testing.T) {
 	s := scripted{ctx: t.Context(), recv: func() error { panic("codec") }}
-	intercept(t, newGuard(t, newLocker(), guard.Key("k")), s, func(s grpc.ServerStream) error {
-		defer func() {
-			if p := recover(); p != "codec" {
-				t.Errorf("recovered %v, want the codec's panic", p)
-			}
-		}()
+	err := intercept(t, newGuard(t, newLocker(), guard.Key("k")), s, func(s grpc.ServerStream) (err error) {
+		defer func() { err = status.Errorf(codes.DataLoss, "recovered: %v", recover()) }()
 		return s.RecvMsg(message(""))
 	})
+	if status.Convert(err).Message() != "recovered: codec" {
+		t.Errorf("= %v, want the codec's panic", err)
+	}
 }
 
 func TestReceivingAnotherType(t *testing.T) {

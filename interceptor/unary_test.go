@@ -303,7 +303,6 @@ func TestDeadlineWhileWaiting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer hold.Release(t.Context())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
@@ -313,6 +312,9 @@ func TestDeadlineWhileWaiting(t *testing.T) {
 		})
 		if got := time.Since(start); failureOf(err) != (failure{code: codes.DeadlineExceeded}) || got != time.Second {
 			t.Errorf("after %v: %v, want DeadlineExceeded after 1s", got, err)
+		}
+		if err := hold.Release(t.Context()); err != nil {
+			t.Error(err)
 		}
 	})
 }
