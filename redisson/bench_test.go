@@ -1,0 +1,123 @@
+package redisson_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+)
+
+// One goroutine, one lock, a private server on this machine. PING is the floor: a round trip.
+func BenchmarkUncontended(b *testing.B) {
+	s := redistest.Start(b)
+	rdb := s.Client(b)
+	b.Run("ping", func(b *testing.B) {
+		for b.Loop() {
+			if err := rdb.Ping(context.Background()).Err(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("lock+unlock", func(b *testing.B) {
+		l := newClient(b, s).Lock("k")
+		mustUnlock(b, l, mustLock(b, l)) // loads the scripts
+		before, _ := commands(b, rdb)
+		b.ReportAllocs()
+		for b.Loop() {
+			mustUnlock(b, l, mustLock(b, l))
+		}
+		after, _ := commands(b, rdb)
+		b.ReportMetric(float64(after-before)/float64(b.N), "commands/op")
+		if n := len(keys(b, rdb)); n != 0 {
+			b.Errorf("%d keys are left", n)
+		}
+	})
+}
+
+// Goroutines of one process take turns at one lock.
+func BenchmarkHandover(b *testing.B) {
+	for _, goroutines := range []int{2, 16, 128} {
+		b.Run(fmt.Sprint(goroutines), func(b *testing.B) {
+			s := redistest.Start(b)
+			rdb := s.Client(b)
+			l := newClient(b, s).Lock("k")
+			mustUnlock(b, l, mustLock(b, l))
+			before, _ := commands(b, rdb)
+			b.SetParallelism(goroutines)
+			turns := 0 // guarded by the lock
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					held := mustLock(b, l)
+					turns++
+					mustUnlock(b, l, held)
+				}
+			})
+			after, _ := commands(b, rdb)
+			b.ReportMetric(float64(after-before)/float64(b.N), "commands/op")
+			if turns != b.N {
+				b.Errorf("%d turns, want %d", turns, b.N)
+			}
+		})
+	}
+}
+
+// 200 goroutines wait for a lock that is held for a second each time: what that costs Redis.
+func BenchmarkWaiting(b *testing.B) {
+	s := redistest.Start(b)
+	rdb := s.Client(b)
+	holder, c := newClient(b, s).Lock("k"), newClient(b, s)
+	var before, after int
+	for b.Loop() {
+		held := mustLock(b, holder)
+		start, _ := commands(b, rdb)
+		var waiters sync.WaitGroup
+		for range 200 {
+			waiters.Go(func() {
+				if _, err := c.Acquire(context.Background(), lock.Request{Key: "k", Wait: time.Second}); !errors.Is(err, lock.ErrBusy) {
+					b.Errorf("Acquire = %v, want ErrBusy", err)
+				}
+			})
+		}
+		waiters.Wait()
+		end, _ := commands(b, rdb)
+		before, after = before+start, after+end
+		mustUnlock(b, holder, held)
+	}
+	b.ReportMetric(float64(after-before)/float64(b.N), "commands/op")
+}
+
+// What it costs to keep many locks: the time between a renewal and the next one is the watchdog's third.
+func BenchmarkRenewal(b *testing.B) {
+	s := redistest.Start(b)
+	rdb := s.Client(b)
+	const locks = 10_000
+	c := newClient(b, s, redisson.WatchdogTimeout(9*time.Second))
+	var all sync.WaitGroup
+	held := make([]context.Context, locks)
+	for w := range 32 {
+		all.Go(func() {
+			for i := w; i < locks; i += 32 {
+				held[i] = mustLock(b, c.Lock(fmt.Sprint("k", i)))
+			}
+		})
+	}
+	all.Wait()
+	for b.Loop() {
+		<-time.After(6 * time.Second)
+	}
+	for i, ctx := range held {
+		if ctx.Err() != nil {
+			b.Fatalf("lock %d was lost: %v", i, context.Cause(ctx))
+		}
+	}
+	if n := len(keys(b, rdb)); n != locks {
+		b.Errorf("%d keys, want %d", n, locks)
+	}
+	b.ReportMetric(locks, "locks")
+}

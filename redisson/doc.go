@@ -1,0 +1,49 @@
+// Package redisson is Redisson's locks for Go: the same keys, fields, leases and messages in Redis, so that a Java service
+// that uses Redisson and a Go service that uses this package exclude each other.
+//
+// A [Client] is made once for a process, on any go-redis client:
+//
+//	client, err := redisson.New(redis.NewClient(&redis.Options{Addr: "localhost:6379"}))
+//	defer client.Close()
+//
+// It is a lock.Locker, which is all that package guard wants. Used directly, it has Redisson's nouns:
+//
+//	l := client.Lock("order:42")
+//	held, err := l.Lock(ctx) // waits as long as ctx; renewed until Unlock
+//	if err != nil {
+//		return err
+//	}
+//	defer l.Unlock(held)
+//	return settle(held) // held ends if the lock is lost
+//
+// # Who owns a lock
+//
+// An owner is an invocation, and travels in the context that Lock returns: a call under that context re-enters, also from
+// another goroutine, and a call under another context waits. See lock.NewOwner for work that must exclude its parent.
+//
+// # What can be relied on
+//
+// A held lock is renewed from a third of the watchdog's timeout on. The context of a hold ends, with a cause that matches
+// lock.ErrLost, before the lease that Redis was last known to have given can be over: when Redis is slow, gone or paused,
+// when a peer or an operator removed the lock, and when the client is closed. The local clock decides, and a margin of a
+// twentieth of the lease, at most a second, is kept for its drift.
+//
+// Every script may run twice without harm, because the answer to the first run may be lost: scripts set the count that
+// the caller wants instead of adding to it. An Acquire that fails gives back what it may have taken, in the background if
+// Redis does not answer; what cannot be given back ends with its lease.
+//
+// # What cannot
+//
+// A process that was stopped is told of its loss when it runs again, and work may ignore its context: for a moment, two
+// can then believe that they hold the lock. A Redis that loses writes, at a failover or a restart without persistence,
+// loses locks with them. Where that matters, let the resource check a fencing token.
+//
+// # What Redis is asked
+//
+// Lock and Unlock without contention are one command each. A waiting process subscribes to the lock's channel, on one
+// connection for the whole client, and asks again only after a message, when the holder's lease is over, or once in a
+// third of the watchdog's timeout; its goroutines queue up behind the one that asks. Renewals go in pipelines of up to 500.
+//
+// An ACL user needs the commands eval, evalsha, exists, hexists, hget, hset, del, pexpire, pttl, publish, subscribe,
+// unsubscribe and ping, the keys of the locks, and the channels redisson_lock__channel:*.
+package redisson

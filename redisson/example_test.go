@@ -1,0 +1,124 @@
+package redisson_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
+)
+
+// example returns a client of an embedded Redis, so that the examples run anywhere.
+func example() (client *redisson.Client, stop func()) {
+	m, err := miniredis.Run()
+	if err != nil {
+		log.Fatal(err)
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: m.Addr()})
+	client, err = redisson.New(rdb)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return client, func() {
+		_ = client.Close()
+		_ = rdb.Close()
+		m.Close()
+	}
+}
+
+func ExampleNew() {
+	rdb := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
+	defer rdb.Close()
+	client, err := redisson.New(rdb,
+		redisson.WatchdogTimeout(20*time.Second), // a crashed holder blocks the others for no longer
+		redisson.NameMapper(func(name string) string { return "shop:" + name }),
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	fmt.Println(len(client.ID()))
+	// Output: 36
+}
+
+func ExampleLock_Lock() {
+	client, stop := example()
+	defer stop()
+	ctx := context.Background()
+
+	l := client.Lock("order:42")
+	held, err := l.Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	again, err := l.Lock(held) // the same owner re-enters
+	if err != nil {
+		log.Fatal(err)
+	}
+	n, err := l.HoldCount(again)
+	fmt.Println(n, err)
+
+	fmt.Println(l.Unlock(again), l.Unlock(held))
+	fmt.Println(errors.Is(l.Unlock(held), lock.ErrNotHeld))
+	// Output:
+	// 2 <nil>
+	// <nil> <nil>
+	// true
+}
+
+func ExampleLock_TryLock() {
+	client, stop := example()
+	defer stop()
+	ctx := context.Background()
+
+	l := client.Lock("order:42")
+	held, ok, err := l.TryLock(ctx, 0, 10*time.Second) // do not wait, hold for ten seconds at most
+	fmt.Println(ok, err)
+	_, ok, err = l.TryLock(ctx, 50*time.Millisecond, 0) // another owner
+	fmt.Println(ok, err)
+	fmt.Println(l.Unlock(held))
+	// Output:
+	// true <nil>
+	// false <nil>
+	// <nil>
+}
+
+func ExampleLock_ForceUnlock() {
+	client, stop := example()
+	defer stop()
+	ctx := context.Background()
+
+	l := client.Lock("order:42")
+	held, err := l.Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	freed, err := l.ForceUnlock(ctx)
+	fmt.Println(freed, err)
+	fmt.Println(errors.Is(context.Cause(held), lock.ErrLost))
+	// Output:
+	// true <nil>
+	// true
+}
+
+func ExampleClient_Acquire() {
+	client, stop := example()
+	defer stop()
+	ctx := context.Background()
+
+	hold, err := client.Acquire(ctx, lock.Request{Key: "order:42", Wait: time.Second})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = client.Acquire(ctx, lock.Request{Key: "order:42"})
+	fmt.Println(errors.Is(err, lock.ErrBusy))
+	fmt.Println(hold.Release(ctx))
+	// Output:
+	// true
+	// <nil>
+}
