@@ -60,7 +60,7 @@ func releasedLeaseEndsNothing(s *scene) {
 	ctx := lock.NewOwner(s.Context())
 	end := s.releasedLease(ctx)
 	h := s.acquire(ctx, s.own(lock.Request{Wait: -1}))
-	<-time.After(time.Until(end) + lease/10)
+	<-time.After(time.Until(end) + lease/3)
 	s.busy(s.Context())
 	if err := h.Context().Err(); err != nil {
 		s.Errorf("the lease of the hold before ended this one: %v", context.Cause(h.Context()))

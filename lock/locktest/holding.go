@@ -95,6 +95,7 @@ func holdOutlivesRequest(s *scene) {
 	h := s.acquire(ctx, s.own(lock.Request{}))
 	cancel(errCause)
 	s.ends(h, errCause)
+	s.pause() // for a Locker that would now release it
 	s.busy(s.Context())
 	s.release(h)
 	s.free()

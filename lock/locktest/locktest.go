@@ -12,8 +12,8 @@
 //		}, locktest.Kinds(lock.Exclusive, lock.Read, lock.Write))
 //	}
 //
-// Each subtest is named for the promise that it checks, and its comment in the source says what the promise is good for.
-// Run uses real time and needs two seconds or so for a kind. It waits for events and not for the time they usually take,
+// Each subtest is named for the promise that it checks; where it is not plain what the promise is good for, the source says
+// so. Run uses real time and needs two seconds or so for a kind. It waits for events and not for the time they usually take,
 // so a slow machine makes it slower but does not make it fail. Outages are beyond it: what a Locker does when its service is
 // slow, gone or restarted, and that it renews what it holds, remains for its own tests.
 package locktest
@@ -49,7 +49,10 @@ func Run(t *testing.T, newLocker func(t *testing.T) lock.Locker, opts ...Option)
 	for _, o := range opts {
 		o.apply(&s)
 	}
-	if s.has(lock.Read) != s.has(lock.Write) {
+	switch {
+	case len(s.kinds) == 0:
+		t.Fatal("locktest: no kinds to check")
+	case s.has(lock.Read) != s.has(lock.Write):
 		t.Fatal("locktest: Read and Write go together")
 	}
 	for _, kind := range s.kinds {

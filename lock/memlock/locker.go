@@ -1,5 +1,5 @@
-// Package memlock locks within one process: every [lock.Kind], without a server. It is the Locker for a program that
-// runs once, for tests, and the reference that other Lockers are compared with.
+// Package memlock locks within one process: every [lock.Kind], without a server. It is the Locker for a program
+// that runs as a single process, for tests, and the reference that other Lockers are compared with.
 //
 //	locker := memlock.New()
 //	hold, err := locker.Acquire(ctx, lock.Request{Key: "order:42", Wait: 2 * time.Second})
