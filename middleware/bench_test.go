@@ -38,7 +38,7 @@ func BenchmarkOverhead(b *testing.B) {
 			}
 			const text = `{"id": 42, "amount": 1}`
 			body := rewinder{strings.NewReader(text)}
-			r, err := http.NewRequest("POST", "/orders/42?id=42", body)
+			r, err := http.NewRequest(http.MethodPost, "/orders/42?id=42", body)
 			if err != nil {
 				b.Fatal(err)
 			}

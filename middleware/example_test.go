@@ -50,12 +50,14 @@ func ExampleBody() {
 	g := guard.Must(guard.New(memlock.New(), guard.Name("transfer"), guard.Key("account:#{body.From}")))
 	wrap := guard.Must(middleware.New(g, middleware.Body[transfer]()))
 	handler := wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(w, r.Body)
+		if _, err := io.Copy(w, r.Body); err != nil {
+			fmt.Println(err)
+		}
 	}))
 
 	for _, body := range []string{`{"from": "alice", "amount": 3}`, `{"amount": 3}`} {
 		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, httptest.NewRequest("POST", "/transfer", strings.NewReader(body)))
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/transfer", strings.NewReader(body)))
 		fmt.Println(w.Code, strings.TrimSpace(w.Body.String()))
 	}
 	// Output:

@@ -97,7 +97,7 @@ func (f *facts) single(where, name string, values []string) (string, bool) {
 }
 
 // pass calls next with the request as it came, except for its context and a body that was read.
-func (f *facts) pass(next http.Handler, w http.ResponseWriter, ctx context.Context) {
+func (f *facts) pass(ctx context.Context, w http.ResponseWriter, next http.Handler) {
 	r := f.r.WithContext(ctx)
 	if f.data != nil {
 		r.Body = replay(f.data, f.r.Body)

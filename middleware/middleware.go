@@ -29,7 +29,7 @@
 //
 // # Responses
 //
-//	ErrKey        400   the handler did not run; so does a body that is not JSON, and 413 is one over BodyLimit
+//	ErrKey        400   the handler did not run; so for a body that is not JSON, and 413 for one over BodyLimit
 //	ErrBusy       409   the handler did not run; BusyStatus changes the number; Retry-After is the rest of the lease
 //	ErrOutage     503   the handler did not run; Retry-After
 //	ErrLost       500   the handler ran: its response, if begun and not an error, is broken off instead
@@ -50,6 +50,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
 )
@@ -58,6 +59,9 @@ import (
 // which then share g's name and options. An error is a mistake in the declaration: it names g, and says where the key
 // or the condition does not fit a request. A guard with a KeyFunc or a Fallback fits functions only.
 func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error) {
+	if g == nil {
+		return nil, errors.New("middleware: nil guard")
+	}
 	name := g.Spec().Name
 	c, err := newConfig(opts)
 	if err != nil {
@@ -90,7 +94,7 @@ func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 		if f.fault != nil {
 			return f.fault // found by a lookup, which could not say so
 		}
-		f.pass(next, out, ctx)
+		f.pass(ctx, out, next)
 		return nil
 	})
 	switch {
@@ -144,16 +148,16 @@ func (c *config) problem(err error) Problem {
 }
 
 func (c *config) refusal(e *guard.Error) Problem {
-	switch e.Err {
-	case guard.ErrKey:
+	switch {
+	case errors.Is(e.Err, guard.ErrKey):
 		return keyProblem()
-	case guard.ErrBusy:
-		return Problem{Type: docs + "ErrBusy", Title: "Locked by another request", Status: c.busy, RetryAfter: e.RetryAfter,
+	case errors.Is(e.Err, guard.ErrBusy):
+		return Problem{Type: docs + "ErrBusy", Title: "Locked by another request", Status: c.busy, RetryAfter: max(e.RetryAfter, time.Second),
 			Detail: "Another request kept the lock for as long as this one could wait. Nothing was done; retry later."}
-	case guard.ErrOutage:
+	case errors.Is(e.Err, guard.ErrOutage):
 		return Problem{Type: docs + "ErrOutage", Title: "No answer from the lock service", Status: http.StatusServiceUnavailable,
-			Detail: "The lock service did not answer. Nothing was done; retry later."}
-	case guard.ErrLost:
+			RetryAfter: time.Second, Detail: "The lock service did not answer. Nothing was done; retry later."}
+	case errors.Is(e.Err, guard.ErrLost):
 		return Problem{Type: docs + "ErrLost", Title: "Lock lost", Status: http.StatusInternalServerError,
 			Detail: "The lock ended before the work did, which may be done in part or in full: look before retrying."}
 	}

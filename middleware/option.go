@@ -67,7 +67,7 @@ func BodyLimit(n int64) Option { return optionFunc(func(c *config) { c.bodyLimit
 // ReadAhead reads every body before waiting for the lock, up to BodyLimit, also where no key uses it, and the handler
 // reads it again. Over HTTP/1, a server notices that its client hung up only once the body was read: without ReadAhead,
 // a request with a body that no key uses stays in line for all of the guard's wait, and its handler then runs for
-// nobody. It does not fit handlers that stream.
+// nobody. A slow upload is also over before the lock is taken. It does not fit handlers that stream.
 func ReadAhead() Option { return optionFunc(func(c *config) { c.readAhead = true }) }
 
 // Pattern names the route, as in [http.ServeMux]: "POST /orders/{id}". With it, path.idd is a mistake found at start;

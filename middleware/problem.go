@@ -22,7 +22,8 @@ type Problem struct {
 	Detail string `json:"detail,omitempty"`
 	// Guard is the name of the guard.
 	Guard string `json:"guard"`
-	// RetryAfter says when trying again makes sense; 0 means not at all, or not known. It is sent as the header.
+	// RetryAfter is sent as the header of that name, in whole seconds. It is at least a second where trying again makes
+	// sense, and otherwise 0.
 	RetryAfter time.Duration `json:"-"`
 	// Err is what happened, for logs: its text may hold words of the lock service.
 	Err error `json:"-"`
@@ -44,13 +45,10 @@ func (p *Problem) prepare(h http.Header) {
 		h.Del(name)
 	}
 	h.Set("Content-Type", "application/problem+json")
-	if p.retriable() {
-		p.RetryAfter = max(p.RetryAfter, time.Second)
+	if p.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatFloat(math.Ceil(p.RetryAfter.Seconds()), 'f', 0, 64))
 	}
 }
-
-func (p *Problem) retriable() bool { return p.Type == docs+"ErrBusy" || p.Type == docs+"ErrOutage" }
 
 // respond is the default of option Respond.
 func respond(w http.ResponseWriter, r *http.Request, p Problem) {
@@ -60,6 +58,6 @@ func respond(w http.ResponseWriter, r *http.Request, p Problem) {
 	}
 	w.WriteHeader(p.Status)
 	if r.Method != http.MethodHead {
-		w.Write(append(body, '\n'))
+		_, _ = w.Write(append(body, '\n')) // fails if the client has gone
 	}
 }

@@ -22,7 +22,10 @@ import (
 	"github.com/latchkey-go/latchkey/middleware/internal/adaptertest"
 )
 
-func init() { gin.SetMode(gin.TestMode) }
+func TestMain(m *testing.M) {
+	gin.SetMode(gin.TestMode)
+	m.Run()
+}
 
 func newGin(t testing.TB, g *guard.Guard, opts ...middleware.Option) gin.HandlerFunc {
 	t.Helper()
@@ -110,7 +113,7 @@ func TestChain(t *testing.T) {
 				got = append(got, "last")
 				c.Status(http.StatusCreated)
 			})
-			e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/orders?a=1&a=2", nil))
+			e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/orders?a=1&a=2", nil))
 			if s := strings.Join(got, " "); s != tt.want {
 				t.Errorf("got  %s\nwant %s", s, tt.want)
 			}
@@ -132,7 +135,7 @@ func TestParamsArePathValues(t *testing.T) {
 		}
 	})
 	w := httptest.NewRecorder()
-	e.ServeHTTP(w, httptest.NewRequest("GET", "/orgs/acme/a.txt", nil))
+	e.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/orgs/acme/a.txt", nil))
 	if w.Code != 200 || !slices.Equal(got, []string{"acme:/a.txt"}) {
 		t.Errorf("status %d, keys %q", w.Code, got)
 	}
@@ -148,10 +151,10 @@ func TestBodyCanBeBound(t *testing.T) {
 		if err := c.ShouldBindJSON(&in); err != nil {
 			t.Error(err)
 		}
-		c.String(200, in.From)
+		c.String(http.StatusOK, in.From)
 	})
 	w := httptest.NewRecorder()
-	e.ServeHTTP(w, httptest.NewRequest("POST", "/transfer", strings.NewReader(`{"from":"alice"}`)))
+	e.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/transfer", strings.NewReader(`{"from":"alice"}`)))
 	if w.Code != 200 || w.Body.String() != "alice" {
 		t.Errorf("response = %d %q", w.Code, w.Body)
 	}
@@ -179,7 +182,7 @@ func TestPanicReleasesAndGoesOn(t *testing.T) {
 			var left any
 			func() {
 				defer func() { left = recover() }()
-				e.ServeHTTP(w, httptest.NewRequest("GET", "/orders/42", nil))
+				e.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/orders/42", nil))
 			}()
 			if tt.status == 0 && left != tt.value {
 				t.Errorf("panic = %v, want %v", left, tt.value)
@@ -212,7 +215,7 @@ func TestEngineBehindMiddleware(t *testing.T) {
 	g := newGuard(t, memlock.New(), guard.Key("events:#{header.Tenant}"))
 	s := httptest.NewServer(guard.Must(middleware.New(g))(e))
 	defer s.Close()
-	r, err := http.NewRequest("GET", s.URL+"/events", nil)
+	r, err := http.NewRequest(http.MethodGet, s.URL+"/events", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +241,7 @@ func BenchmarkOverhead(b *testing.B) {
 				handlers = slices.Insert(handlers, 0, newGin(b, newGuard(b, memlock.New())))
 			}
 			e.POST("/orders/:id", handlers...)
-			r := httptest.NewRequest("POST", "/orders/42", nil)
+			r := httptest.NewRequest(http.MethodPost, "/orders/42", nil)
 			w := httptest.NewRecorder()
 			b.ReportAllocs()
 			for b.Loop() {

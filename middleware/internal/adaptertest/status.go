@@ -12,14 +12,13 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
-	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/middleware"
 )
 
 // Mount returns a server's handler that runs h behind g at /orders/{id}, for every method.
 type Mount func(t *testing.T, g *guard.Guard, h http.HandlerFunc, opts ...middleware.Option) http.Handler
 
-// Secret is in all keys and all words of the lock service, and may be in no response.
+// secret is in all keys and all words of the lock service, and may be in no response.
 const secret = "7f3a"
 
 const pathKey = "order:#{path.id}"
@@ -100,6 +99,10 @@ var statusCases = []statusCase{
 	{name: "null", locker: Down, guard: keyed(bodyKey), request: body(`null`), status: 400, typ: "ErrKey"},
 	{name: "fraction", locker: Down, guard: keyed(bodyKey), request: body(`{"id":7.0}`), status: 400, typ: "ErrKey"},
 	{name: "names that differ in case", locker: Down, guard: keyed(bodyKey), request: body(`{"id":"1","ID":"2"}`), status: 400},
+	{name: "names that differ in case, deep", locker: Down, guard: keyed(bodyKey), request: body(`{"id":"1","l":[{"s":1,"ſ":2}]}`), status: 400},
+	{name: "condition on a number", locker: Down, guard: keyed(guard.When("body.l[0] > 2")), request: body(`{"l":[3]}`), status: 503, typ: "ErrOutage", retry: "1"},
+	{name: "condition on a fraction", locker: Down, guard: keyed(guard.When("body.l[0] > 2")), request: body(`{"l":[2.5]}`), status: 503, typ: "ErrOutage", retry: "1"},
+	{name: "condition is false for the number", locker: Down, guard: keyed(guard.When("body.l[0] > 2")), request: body(`{"l":[2]}`), status: 200, ran: true, body: "done"},
 	{name: "malformed body", locker: Down, guard: keyed(bodyKey), request: body(`{"id":`), status: 400},
 	{name: "more than one value", locker: Down, guard: keyed(bodyKey), request: body(`{"id":"1"} x`), status: 400},
 	{name: "empty body", locker: Down, guard: keyed(bodyKey), request: body(``), status: 400},
@@ -131,6 +134,15 @@ var statusCases = []statusCase{
 	{name: "lost", locker: Losing, handler: silent, status: 500, typ: "ErrLost", ran: true},
 	{name: "lost after an error", locker: Losing, handler: text(418, "no"), status: 418, ran: true, body: "no"},
 	{name: "lost after a success", locker: Losing, ran: true, broken: true},
+	{name: "lost after a copy", locker: Losing, ran: true, broken: true, handler: func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, io.LimitReader(strings.NewReader("all of it"), 9)) // by ReadFrom
+	}},
+	{name: "lost after a copy of nothing", locker: Losing, ran: true, status: 500, typ: "ErrLost", handler: func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, io.LimitReader(strings.NewReader(""), 9))
+	}},
+	{name: "lost after a string", locker: Losing, ran: true, broken: true, handler: func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "done")
+	}},
 	{name: "lost after a flush", locker: Losing, ran: true, broken: true, handler: func(w http.ResponseWriter, r *http.Request) {
 		text(200, "half")(w, r)
 		w.(http.Flusher).Flush()
@@ -160,25 +172,33 @@ func (tt statusCase) run(t *testing.T, mount Mount) {
 		ran = true
 		handler(w, r)
 	}, tt.options...)))
-	res, data, err := tt.send(t, s)
+	got, err := tt.send(t, s)
 	s.Close()
 	if ran != tt.ran {
 		t.Errorf("ran = %v, want %v", ran, tt.ran)
 	}
 	if tt.broken {
 		if err == nil {
-			t.Errorf("got a whole response: %s %q", res.Status, data)
+			t.Errorf("got a whole response: %+v", got)
 		}
 		return
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	tt.check(t, res, data)
+	tt.check(t, got)
 }
 
-func (tt statusCase) send(t *testing.T, s *httptest.Server) (*http.Response, string, error) {
-	r, err := http.NewRequest("POST", s.URL+"/orders/"+secret, nil)
+// response is what a client got, with all of the body.
+type response struct {
+	method string
+	status int
+	header http.Header
+	body   string
+}
+
+func (tt statusCase) send(t *testing.T, s *httptest.Server) (response, error) {
+	r, err := http.NewRequest(http.MethodPost, s.URL+"/orders/"+secret, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,62 +211,63 @@ func (tt statusCase) send(t *testing.T, s *httptest.Server) (*http.Response, str
 	}
 	res, err := s.Client().Do(r)
 	if err != nil {
-		return nil, "", err
+		return response{}, err
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)
-	return res, string(data), err
+	return response{r.Method, res.StatusCode, res.Header, string(data)}, err
 }
 
-func (tt statusCase) check(t *testing.T, res *http.Response, data string) {
-	if res.StatusCode != tt.status {
-		t.Errorf("status = %d, want %d", res.StatusCode, tt.status)
+func (tt statusCase) check(t *testing.T, got response) {
+	if got.status != tt.status {
+		t.Errorf("status = %d, want %d", got.status, tt.status)
 	}
-	if got := res.Header.Get("Retry-After"); got != tt.retry {
-		t.Errorf("Retry-After = %q, want %q", got, tt.retry)
+	if retry := got.header.Get("Retry-After"); retry != tt.retry {
+		t.Errorf("Retry-After = %q, want %q", retry, tt.retry)
 	}
-	if tt.ran && tt.typ == "" || tt.status == 204 || tt.status == 503 && tt.typ == "" {
-		if data != tt.body {
-			t.Errorf("body = %q, want %q", data, tt.body)
+	if tt.problem() {
+		tt.checkProblem(t, got)
+	} else if got.body != tt.body {
+		t.Errorf("body = %q, want %q", got.body, tt.body)
+	}
+}
+
+// problem tells whether the adapter answers with a problem, neither the handler nor nobody.
+func (tt statusCase) problem() bool {
+	return tt.typ != "" || !tt.ran && tt.status != http.StatusNoContent && tt.status != http.StatusServiceUnavailable
+}
+
+func (tt statusCase) checkProblem(t *testing.T, got response) {
+	if typ := got.header.Get("Content-Type"); typ != "application/problem+json" {
+		t.Errorf("Content-Type = %q", typ)
+	}
+	if got.header.Get("Content-Encoding")+got.header.Get("Cache-Control") != "" {
+		t.Errorf("headers of the handler's body are left: %v", got.header)
+	}
+	if got.method == http.MethodHead {
+		if got.body != "" {
+			t.Errorf("HEAD with body %q", got.body)
 		}
 		return
 	}
-	tt.checkProblem(t, res, data)
-}
-
-func (tt statusCase) checkProblem(t *testing.T, res *http.Response, data string) {
-	if got := res.Header.Get("Content-Type"); got != "application/problem+json" {
-		t.Errorf("Content-Type = %q", got)
+	if strings.Contains(got.body, secret) || strings.Contains(got.body, "10.9.8.7") {
+		t.Errorf("body tells too much: %s", got.body)
 	}
-	if res.Header.Get("Content-Encoding")+res.Header.Get("Cache-Control") != "" {
-		t.Errorf("headers of the handler's body are left: %v", res.Header)
-	}
-	if res.Request.Method == http.MethodHead {
-		if data != "" {
-			t.Errorf("HEAD with body %q", data)
-		}
-		return
-	}
-	if strings.Contains(data, secret) || strings.Contains(data, "10.9.8.7") {
-		t.Errorf("body tells too much: %s", data)
-	}
-	var got struct {
+	var p struct {
 		Type, Title, Detail, Guard string
 		Status                     int
 	}
-	if err := json.Unmarshal([]byte(data), &got); err != nil {
-		t.Fatalf("body %q: %v", data, err)
+	if err := json.Unmarshal([]byte(got.body), &p); err != nil {
+		t.Fatalf("body %q: %v", got.body, err)
 	}
-	if got.Status != tt.status || got.Guard != "order.settle" || got.Title == "" {
-		t.Errorf("problem = %+v", got)
+	if p.Status != tt.status || p.Guard != "order.settle" || p.Title == "" {
+		t.Errorf("problem = %+v", p)
 	}
 	want := "about:blank"
 	if tt.typ != "" {
 		want = "https://pkg.go.dev/github.com/latchkey-go/latchkey/guard#" + tt.typ
 	}
-	if got.Type != want {
-		t.Errorf("type = %q, want %q", got.Type, want)
+	if p.Type != want {
+		t.Errorf("type = %q, want %q", p.Type, want)
 	}
 }
-
-var _ lock.Locker = Locker(nil)

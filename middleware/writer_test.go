@@ -1,0 +1,183 @@
+package middleware_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/lock/memlock"
+	"github.com/latchkey-go/latchkey/middleware/internal/adaptertest"
+)
+
+func TestStreaming(t *testing.T) {
+	next := make(chan struct{})
+	s := httptest.NewServer(mount(t, newGuard(t, memlock.New()), func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i := range 3 {
+			fmt.Fprintf(w, "data: %d\n\n", i)
+			if i == 0 {
+				w.(http.Flusher).Flush()
+			} else if err := http.NewResponseController(w).Flush(); err != nil {
+				t.Error(err)
+			}
+			<-next // the client has it while the handler goes on
+		}
+	}))
+	defer s.Close()
+	res, err := s.Client().Get(s.URL + "/orders/42")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	for i := range 3 {
+		if !lines.Scan() || lines.Text() != fmt.Sprintf("data: %d", i) || !lines.Scan() {
+			t.Fatalf("event %d = %q, %v", i, lines.Text(), lines.Err())
+		}
+		next <- struct{}{}
+	}
+}
+
+func TestHijack(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		locker lock.Locker
+		hijack func(http.ResponseWriter) (io.WriteCloser, error)
+	}{
+		{"assertion", memlock.New(), func(w http.ResponseWriter) (io.WriteCloser, error) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			return conn, err
+		}},
+		{"controller", memlock.New(), func(w http.ResponseWriter) (io.WriteCloser, error) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			return conn, err
+		}},
+		{"lost", adaptertest.Locker(adaptertest.Losing), func(w http.ResponseWriter) (io.WriteCloser, error) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			return conn, err
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			conns := make(chan io.WriteCloser, 1)
+			mux := mount(t, newGuard(t, tt.locker), func(w http.ResponseWriter, r *http.Request) {
+				conn, err := tt.hijack(w)
+				if err != nil {
+					t.Error(err)
+				}
+				conns <- conn
+			})
+			var logged bytes.Buffer
+			done := make(chan struct{})
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer close(done)
+				mux.ServeHTTP(w, r)
+			}))
+			s.Config.ErrorLog = log.New(&logged, "", 0)
+			s.Start()
+			defer s.Close()
+			go func() { // a hijacked connection outlives its handler
+				<-done
+				conn := <-conns
+				if _, err := io.WriteString(conn, "HTTP/1.1 299 Mine\r\nContent-Length: 0\r\n\r\n"); err != nil {
+					t.Error(err)
+				}
+				conn.Close()
+			}()
+			res, err := s.Client().Get(s.URL + "/orders/42")
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			if res.StatusCode != 299 || logged.Len() != 0 {
+				t.Errorf("status = %d, want 299; net/http logged %q", res.StatusCode, logged.String())
+			}
+		})
+	}
+}
+
+// TestInformationalStatusIsNoAnswer loses the lock of a handler that has sent 103 Early Hints only.
+func TestInformationalStatusIsNoAnswer(t *testing.T) {
+	s := httptest.NewServer(mount(t, newGuard(t, adaptertest.Locker(adaptertest.Losing)), func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusEarlyHints)
+	}))
+	defer s.Close()
+	res, err := s.Client().Get(s.URL + "/orders/42")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusInternalServerError {
+		t.Errorf("status = %d, want 500", res.StatusCode)
+	}
+}
+
+// TestCutWithoutDeadlinePanics loses the lock behind a writer that no deadline can be set on.
+func TestCutWithoutDeadlinePanics(t *testing.T) {
+	h := mount(t, newGuard(t, adaptertest.Locker(adaptertest.Losing)), func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "done")
+	})
+	defer func() {
+		if p := recover(); p != http.ErrAbortHandler {
+			t.Errorf("panic = %v, want http.ErrAbortHandler", p)
+		}
+	}()
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/orders/42", nil))
+}
+
+// TestHTTP2 breaks off a response, and hangs up, where a connection carries many requests.
+func TestHTTP2(t *testing.T) {
+	lost := mount(t, newGuard(t, adaptertest.Locker(adaptertest.Losing)), func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "half")
+		w.(http.Flusher).Flush()
+	})
+	q := adaptertest.NewQueue()
+	if _, err := q.Locker.Acquire(t.Context(), lock.Request{Key: "order:42"}); err != nil {
+		t.Fatal(err)
+	}
+	waiting := mount(t, newGuard(t, q, guard.Wait(time.Minute)), nil)
+	mux := http.NewServeMux()
+	mux.Handle("/lost/", http.StripPrefix("/lost", lost))
+	mux.Handle("/waiting/", http.StripPrefix("/waiting", waiting))
+	s := httptest.NewUnstartedServer(mux)
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+
+	res, err := s.Client().Get(s.URL + "/lost/orders/42")
+	if err == nil {
+		_, err = io.ReadAll(res.Body)
+		res.Body.Close()
+	}
+	if err == nil || res != nil && res.ProtoMajor != 2 {
+		t.Errorf("got a whole response: %v", res)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-q.Entered
+		cancel()
+	}()
+	// An unread body does not hide the hang-up.
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/waiting/orders/42", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err = s.Client().Do(r)
+	if err == nil {
+		res.Body.Close()
+	}
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Do = %v, want canceled", err)
+	}
+	<-q.Left
+}
