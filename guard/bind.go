@@ -88,8 +88,8 @@ func (b *binder) embedded(v reflect.Value) error {
 }
 
 func hasTags(t reflect.Type) bool {
-	for i := range t.NumField() {
-		if _, ok, err := lookupTag(t.Field(i)); ok || err != nil {
+	for field := range t.Fields() {
+		if _, ok, err := lookupTag(field); ok || err != nil {
 			return true
 		}
 	}

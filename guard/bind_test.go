@@ -173,7 +173,7 @@ type (
 func TestBindMistakes(t *testing.T) {
 	f := func(context.Context, Order) error { return nil }
 	malformed := reflect.New(reflect.StructOf([]reflect.StructField{ // vet would find it in the source
-		{Name: "F", Type: reflect.TypeOf(f), Tag: "guard:order"},
+		{Name: "F", Type: reflect.TypeFor[func(context.Context, Order) error](), Tag: "guard:order"},
 	})).Interface()
 	tests := []struct {
 		target any

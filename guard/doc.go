@@ -27,6 +27,9 @@
 // the same key re-enters instead of waiting for itself. Then each lock is given back once, also if the caller is gone or
 // the work panics. Without its locks the work runs only if the declaration says so in words: run-unlocked.
 //
+// The locks cover the work until it returns. A goroutine that it leaves behind is not covered, and neither is a database
+// transaction that is committed outside: put the guard around the transaction.
+//
 // # Failures
 //
 //	error            what ran     the caller should

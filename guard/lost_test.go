@@ -74,6 +74,21 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// TestLostAndNotReleased is a service that is gone altogether: the loss is not forgotten over the failed release.
+func TestLostAndNotReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newSpy()
+		l.failing = map[string]error{"order:7": errors.New("connection reset")}
+		settle, seen := guarded(t, l, untilLost, guard.MaxHold(time.Second))
+		if _, err := settle(t.Context(), Order{ID: "7"}); !errors.Is(err, guard.ErrLost) || !errors.Is(err, lock.ErrMaxHold) {
+			t.Errorf("settle: %v, want lost for MaxHold", err)
+		}
+		if e := seen.only(t); e.Outcome != guard.OutcomeMaxHold || !errors.Is(e.Release, l.failing["order:7"]) {
+			t.Errorf("event %+v", e)
+		}
+	})
+}
+
 // TestReleaseSaysLost is a loss that shows only when the lock is given back.
 func TestReleaseSaysLost(t *testing.T) {
 	for _, answer := range []error{&lock.LostError{Held: time.Second}, lock.ErrNotHeld} {

@@ -106,12 +106,20 @@ func TestGoexit(t *testing.T) {
 
 // TestPanicOfLocker holds that what was locked is given back, though a locker panics on the way in or out.
 func TestPanicOfLocker(t *testing.T) {
+	panicOnce := func(l *spy) {
+		l.release = func(context.Context) {
+			l.release = nil
+			panic("release")
+		}
+	}
+	all := []string{"acquire a", "acquire b", "acquire c", "release c", "release b", "release a"}
 	tests := []struct {
 		name string
+		work work
 		set  func(*spy)
 		want []string
 	}{
-		{"acquire", func(l *spy) {
+		{"acquire", settled, func(l *spy) {
 			l.after = func(r lock.Request) {
 				if r.Key == "b" {
 					_ = l.ForceUnlock("b") // the hold that nobody gets to see
@@ -119,17 +127,13 @@ func TestPanicOfLocker(t *testing.T) {
 				}
 			}
 		}, []string{"acquire a", "acquire b", "release a"}},
-		{"release", func(l *spy) {
-			l.release = func(context.Context) {
-				l.release = nil
-				panic("release")
-			}
-		}, []string{"acquire a", "acquire b", "acquire c", "release c", "release b", "release a"}},
+		{"release", settled, panicOnce, all},
+		{"release", explode, panicOnce, all},
 	}
 	for _, tt := range tests {
 		l := newSpy()
 		tt.set(l)
-		settle, seen := guarded(t, l, settled, guard.Key("#{req.Items}"))
+		settle, seen := guarded(t, l, tt.work, guard.Key("#{req.Items}"))
 		func() {
 			defer func() {
 				if got := recover(); got != tt.name {

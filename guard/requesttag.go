@@ -39,8 +39,7 @@ func (d *declared) scan(t reflect.Type, seen map[reflect.Type]bool) error {
 		return nil
 	}
 	seen[t] = true
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		if err := d.field(f); err != nil {
 			return fmt.Errorf("field %v.%s: %w", t, f.Name, err)
 		}
