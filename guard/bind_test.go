@@ -159,7 +159,7 @@ type (
 		F func(context.Context, Order) error `guard:"order:#{req.ID}; wiat=2s"`
 	}
 	typoInKey struct {
-		F func(context.Context, Order) error `guard:"order:#{req.Id}"`
+		F func(context.Context, Order) error `guard:"order:#{req.IDD}"`
 	}
 	noKey struct {
 		F func(context.Context, Order) error `guard:""`
@@ -168,6 +168,11 @@ type (
 		F func(context.Context, Order) error
 	}
 	nilEmbedded struct{ *Extras }
+	embeds      struct{ typoInTag }
+	cycle       struct {
+		*cycle
+		F func(context.Context, Order) error `guard:"order"`
+	}
 )
 
 func TestBindMistakes(t *testing.T) {
@@ -197,6 +202,7 @@ func TestBindMistakes(t *testing.T) {
 		{malformed, nil, []string{"Bind of F", "malformed struct tag"}},
 		{&untagged{f}, nil, []string{"untagged", "no field"}},
 		{&nilEmbedded{}, nil, []string{"Extras", "nil"}},
+		{&embeds{typoInTag{f}}, nil, []string{"typoInTag.F"}},
 		{&nilFunc{f, f}, []guard.Option{guard.Wait(-1)}, []string{"negative wait"}},
 		{
 			&nilFunc{f, f}, []guard.Option{guard.Fallback(func(context.Context, Order, error) (int, error) { return 0, nil })},
@@ -226,5 +232,30 @@ func TestBindAllOrNothing(t *testing.T) {
 	}
 	if reflect.ValueOf(api.First).Pointer() != reflect.ValueOf(f).Pointer() {
 		t.Error("the first field was replaced")
+	}
+}
+
+// TestBindEmbeddedPointers is what Bind makes of pointers that lead nowhere, or in a circle.
+func TestBindEmbeddedPointers(t *testing.T) {
+	calls := 0
+	ring := &cycle{F: func(context.Context, Order) error { calls++; return nil }}
+	ring.cycle = ring
+	l := newSpy()
+	if err := guard.Bind(l, ring); err != nil {
+		t.Fatal(err)
+	}
+	if err := ring.F(t.Context(), Order{}); err != nil || calls != 1 {
+		t.Errorf("F: %v after %d calls", err, calls)
+	}
+	l.check(t, "acquire order", "release order")
+
+	api := &struct {
+		*untagged // nil, but has nothing to guard
+		nilFunc
+	}{}
+	api.First = func(context.Context, Order) error { return nil }
+	api.Second = api.First
+	if err := guard.Bind(memlock.New(), api); err != nil {
+		t.Error(err)
 	}
 }

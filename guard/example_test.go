@@ -35,11 +35,11 @@ func Example() {
 
 // A mistake in a declaration shows at start.
 func ExampleFunc_mistake() {
-	g := guard.Must(guard.New(memlock.New(), guard.Name("order.pay"), guard.Key("order:#{req.OrderId}")))
+	g := guard.Must(guard.New(memlock.New(), guard.Name("order.pay"), guard.Key("order:#{req.OrdreID}")))
 	_, err := guard.Func(g, pay)
 	fmt.Println(err)
 	// Output:
-	// guard "order.pay": key: keyexpr: unknown field OrderId of PayRequest, did you mean OrderID? (at offset 12 of "order:#{req.OrderId}")
+	// guard "order.pay": key: keyexpr: unknown field OrdreID of PayRequest, did you mean OrderID? (at offset 12 of "order:#{req.OrdreID}")
 }
 
 // What a refused caller can find out.

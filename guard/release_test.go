@@ -22,6 +22,9 @@ func TestReleaseIsDetached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSpy()
 		l.release = func(ctx context.Context) {
+			if end, ok := ctx.Deadline(); !ok || time.Until(end) != 5*time.Second {
+				t.Errorf("deadline in %v, %v, want 5s", time.Until(end), ok)
+			}
 			if ctx.Err() != nil || ctx.Value(contextKey{}) != "value" {
 				t.Errorf("released with %v, %v", ctx, ctx.Err())
 			}
@@ -47,12 +50,34 @@ func TestReleaseIsDetached(t *testing.T) {
 	})
 }
 
+// TestContextOfReleaseEnds holds that who keeps the context of a release, used or not, keeps nothing alive.
+func TestContextOfReleaseEnds(t *testing.T) {
+	for _, use := range []bool{true, false} {
+		l := newSpy()
+		var kept context.Context
+		l.release = func(ctx context.Context) {
+			kept = ctx
+			if use && ctx.Err() != nil {
+				t.Errorf("released with a context that has ended: %v", ctx.Err())
+			}
+		}
+		settle, _ := guarded(t, l, settled)
+		if _, err := settle(t.Context(), Order{ID: "7"}); err != nil {
+			t.Fatal(err)
+		}
+		if kept.Err() != context.Canceled {
+			t.Errorf("used %v: afterwards it says %v, want canceled", use, kept.Err())
+		}
+	}
+}
+
 func explode(context.Context, Order) (string, error) { panic("boom") }
 
 // TestPanic holds that a panic goes on as it was, with its own stack, and leaves nothing locked.
 func TestPanic(t *testing.T) {
 	l := newSpy()
-	settle, seen := guarded(t, l, explode, guard.Key("#{req.Items}"))
+	opts := append(record().options, guard.Key("#{req.Items}")) // the SDK's spans would like to recover it
+	settle, seen := guarded(t, l, explode, opts...)
 	func() {
 		defer func() {
 			if got := recover(); got != "boom" {

@@ -28,6 +28,11 @@ type markedAndTagged struct {
 	Amount int
 }
 
+type node struct {
+	*node
+	ID string `guard:"key"`
+}
+
 type Account struct {
 	IBAN string `guard:"key"`
 }
@@ -65,6 +70,7 @@ func TestRequestTag(t *testing.T) {
 	want("order:7", fair, "tagged")(requestOf(t, tagged{ID: "7"}))
 	want("order:7", fair, "tagged")(requestOf(t, &tagged{ID: "7"}))
 	want("marked:eu:7", lock.Request{}, "marked")(requestOf(t, marked{Region: "eu", ID: 7}))
+	want("node:7", lock.Request{}, "node")(requestOf(t, node{ID: "7"}))
 	want("transfer:X1", lock.Request{Wait: 2 * s}, "transfer")(requestOf(t, markedAndTagged{Account: Account{"X1"}}))
 
 	// Options win, field by field.
@@ -82,7 +88,7 @@ func TestRequestTagMistakes(t *testing.T) {
 		_ struct{} `guard:"order; wiat=2s"`
 	}
 	type unknownField struct {
-		_  struct{} `guard:"order:#{req.Id}"`
+		_  struct{} `guard:"order:#{req.IDD}"`
 		ID string
 	}
 	type unexported struct {
@@ -108,6 +114,9 @@ func TestRequestTagMistakes(t *testing.T) {
 	type skips struct {
 		_ struct{} `guard:"order; busy=skip"`
 	}
+	type embeds struct {
+		unexported
+	}
 	type plain struct{ ID string }
 	l := memlock.New()
 	fallback := guard.Fallback(func(context.Context, skips, error) (int, error) { return 0, nil })
@@ -118,6 +127,7 @@ func TestRequestTagMistakes(t *testing.T) {
 		{tryFunc[typo](l), []string{`guard "typo"`, "typo._", `unknown attribute "wiat"`, `did you mean "wait"?`, "offset 7"}},
 		{tryFunc[unknownField](l), []string{`guard "unknownField"`, "offset 12", "did you mean ID?"}},
 		{tryFunc[unexported](l), []string{`guard "unexported"`, "unexported.id", "not exported"}},
+		{tryFunc[embeds](l), []string{`guard "embeds"`, "unexported.id"}},
 		{tryFunc[wrongPlace](l), []string{"wrongPlace.ID", "want `key`", "blank field"}},
 		{tryFunc[blankKey](l), []string{"blankKey._", "no value"}},
 		{tryFunc[twoTags](l), []string{"twoTags._", "second"}},

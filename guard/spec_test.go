@@ -42,7 +42,7 @@ func TestMistakes(t *testing.T) {
 		{opts{name, key, guard.Observe(nil)}, []string{"Observe without"}},
 		{opts{name, key, nil}, []string{"nil option"}},
 		{opts{name, guard.Key("order:#{req.ID")}, []string{"key:", "offset 6"}},
-		{opts{name, guard.Key("order:#{req.Id}")}, []string{"key:", "offset", "did you mean ID?"}},
+		{opts{name, guard.Key("order:#{req.IDD}")}, []string{"key:", "offset", "did you mean ID?"}},
 		{opts{name, guard.Key("order:#{rec.ID}")}, []string{"key:", "offset 8", "did you mean req?"}},
 		{opts{name, guard.Key("order:#{req}")}, []string{"key:", "offset", "Order"}},
 		{opts{name, key, guard.When("req.Free &&")}, []string{"when:", "offset"}},
