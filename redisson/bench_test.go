@@ -11,6 +11,7 @@ import (
 	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
 )
 
 // One goroutine, one lock, a private server on this machine. PING is the floor: a round trip.
@@ -24,20 +25,27 @@ func BenchmarkUncontended(b *testing.B) {
 			}
 		}
 	})
-	b.Run("lock+unlock", func(b *testing.B) {
-		l := newClient(b, s).Lock("k")
-		mustUnlock(b, l, mustLock(b, l)) // loads the scripts
-		before, _ := commands(b, rdb)
-		b.ReportAllocs()
-		for b.Loop() {
-			mustUnlock(b, l, mustLock(b, l))
-		}
-		after, _ := commands(b, rdb)
-		b.ReportMetric(float64(after-before)/float64(b.N), "commands/op")
-		if n := len(keys(b, rdb)); n != 0 {
-			b.Errorf("%d keys are left", n)
-		}
-	})
+	for _, honour := range []bool{true, false} {
+		b.Run(fmt.Sprintf("lock+unlock/ContextTimeoutEnabled=%v", honour), func(b *testing.B) {
+			benchmarkUncontended(b, s, func(o *redis.Options) { o.ContextTimeoutEnabled = honour })
+		})
+	}
+}
+
+func benchmarkUncontended(b *testing.B, s *redistest.Server, change func(*redis.Options)) {
+	rdb := s.Client(b, change)
+	l := onClient(b, rdb).Lock("k")
+	mustUnlock(b, l, mustLock(b, l)) // loads the scripts
+	before, _ := commands(b, rdb)
+	b.ReportAllocs()
+	for b.Loop() {
+		mustUnlock(b, l, mustLock(b, l))
+	}
+	after, _ := commands(b, rdb)
+	b.ReportMetric(float64(after-before)/float64(b.N), "commands/op")
+	if n := len(keys(b, rdb)); n != 0 {
+		b.Errorf("%d keys are left", n)
+	}
 }
 
 // Goroutines of one process take turns at one lock.

@@ -26,10 +26,13 @@ const (
 // Client makes Redis locks with Redisson's data. It is a lock.Locker, safe for concurrent use, and meant to be made once
 // for a process: its goroutines line up inside of it, and one of them asks Redis.
 type Client struct {
-	rdb      redis.UniversalClient
-	id       string // a v4 UUID, the first part of each holder id
-	timeout  time.Duration
-	mapName  func(string) string
+	rdb     redis.UniversalClient
+	id      string // a v4 UUID, the first part of each holder id
+	timeout time.Duration
+	mapName func(string) string
+	// interruptible says that rdb stops waiting for an answer when a context's deadline has passed.
+	interruptible bool
+
 	holders  atomic.Int64
 	watchdog *watchdog
 	lines    lines
@@ -80,6 +83,9 @@ func NameMapper(f func(name string) string) Option {
 
 // New returns a Client on rdb: a single server or Sentinel client of go-redis. It does not talk to Redis, so that a
 // program can start without it. Close the Client before rdb, which stays the caller's.
+//
+// Set ContextTimeoutEnabled in the options of rdb: without it, go-redis can't be kept to a deadline, and each question
+// needs a goroutine of its own so that its caller can be.
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	s := settings{
 		watchdogTimeout: DefaultWatchdogTimeout,
@@ -97,7 +103,9 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		id:      newUUID(),
 		timeout: s.timeout,
 		mapName: s.mapName,
-		seats:   map[seatKey]*seat{},
+
+		interruptible: honoursDeadlines(rdb),
+		seats:         map[seatKey]*seat{},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.hub = newHub(c.ctx, rdb)
@@ -105,6 +113,11 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.watchdog = newWatchdog(s.watchdogTimeout, c.sendBatch)
 	c.wg.Go(func() { c.watchdog.run(c.ctx) })
 	return c, nil
+}
+
+func honoursDeadlines(rdb redis.UniversalClient) bool {
+	single, ok := rdb.(*redis.Client)
+	return ok && single.Options().ContextTimeoutEnabled
 }
 
 func (s *settings) check(rdb redis.UniversalClient) error {

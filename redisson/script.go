@@ -156,9 +156,16 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ask performs call in a goroutine of its own, bounded by the client's timeout, so that neither a silent server nor a
-// slow one can hold the caller once ctx has ended. Then, and only then, late is given the answer when it comes.
+// ask performs call for a caller who stays no longer than ctx and the client's timeout allow, however silent the server is.
+//
+// go-redis honours deadlines if its option ContextTimeoutEnabled says so. Then the call is made right here, and a caller
+// whose context is cancelled leaves with the answer or at the deadline. Otherwise nothing can interrupt a command, so that
+// it gets a goroutine of its own, which costs about as much as the call; late is given the answer that came after the
+// caller had left, and such an answer is marked as late for the caller.
 func (c *Client) ask(ctx context.Context, cl call, late func(answer)) answer {
+	if c.interruptible {
+		return c.askHere(ctx, cl)
+	}
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
 	answers := make(chan answer, 1)
 	c.start(func() {
@@ -176,8 +183,32 @@ func (c *Client) ask(ctx context.Context, cl call, late func(answer)) answer {
 	case a := <-answers: // it was the end of the call that ended detached
 		return a
 	default:
-		return c.abandon(answers, late, fmt.Errorf("redisson: no answer from Redis within %v", c.timeout))
+		return c.abandon(answers, late, c.errTimeout())
 	}
+}
+
+// askHere performs call in the caller's goroutine. Neither a cancelled context nor one that has ended before keeps the
+// call from going out: a release must.
+func (c *Client) askHere(ctx context.Context, cl call) answer {
+	end := time.Now().Add(c.timeout)
+	err := c.errTimeout()
+	if d, ok := ctx.Deadline(); ok && d.Before(end) && ctx.Err() == nil {
+		end, err = d, context.DeadlineExceeded
+	}
+	detached, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
+	defer cancel()
+	a := c.perform(detached, cl)
+	if a.err != nil && detached.Err() != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		a.err = err
+	}
+	return a
+}
+
+func (c *Client) errTimeout() error {
+	return fmt.Errorf("redisson: no answer from Redis within %v", c.timeout)
 }
 
 func (c *Client) abandon(answers <-chan answer, late func(answer), err error) answer {

@@ -1,0 +1,145 @@
+package latchkey;
+
+import com.google.gson.Gson;
+import com.google.gson.GsonBuilder;
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.lang.reflect.InvocationTargetException;
+import org.redisson.Redisson;
+import org.redisson.api.RedissonClient;
+import org.redisson.config.Config;
+
+/**
+ * Does to Redisson's objects what it is told, one JSON object a line on standard input, and answers each with one JSON
+ * line on standard output, in the order in which the answers come.
+ *
+ * <pre>
+ * {"id":1,"client":"a","config":{"singleServerConfig":{"address":"redis://127.0.0.1:6379"}}}   makes client a
+ * {"id":2,"client":"a","thread":"t1","call":[["getLock","order:1"],["tryLock",3000,"MILLISECONDS"]]}
+ * {"id":3,"client":"a","thread":"t2","call":[["getMultiLock",[["getLock","x"]],[["getLock","y"]]],["lock"]]}
+ * {"id":4,"client":"a"}                                                                         shuts client a down
+ * </pre>
+ *
+ * A call is a chain of methods: the first is the client's, each next one that of the result before it, and an argument
+ * that is an array is a chain as well. All results but the last are kept, so that the same words mean the same object.
+ * Commands that name the same thread run in that thread, one after the other; others run at once. The answer has "value"
+ * or "class" and "error" of what was thrown, "at", when that was in microseconds since 1970, and "nanos", how long it took.
+ *
+ * <p>It goes by names alone, so that it compiles and runs with every version of Redisson.
+ */
+public final class Peer {
+    private static final Gson JSON = new GsonBuilder().serializeNulls().disableHtmlEscaping().create();
+
+    private final PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+    private final Executor anyThread = Executors.newCachedThreadPool();
+    private final Map<String, Executor> threads = new ConcurrentHashMap<>();
+    private final Map<String, RedissonClient> clients = new ConcurrentHashMap<>();
+    private final Map<String, Object> objects = new ConcurrentHashMap<>();
+
+    public static void main(String[] args) throws Exception {
+        Peer peer = new Peer();
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            JsonObject command = JsonParser.parseString(line).getAsJsonObject();
+            peer.threadOf(command).execute(() -> peer.obey(command));
+        }
+        Runtime.getRuntime().halt(0); // whoever gave the commands is gone; so are we, with nothing tidied up
+    }
+
+    private Executor threadOf(JsonObject command) {
+        if (!command.has("thread")) {
+            return anyThread;
+        }
+        String name = command.get("thread").getAsString();
+        return threads.computeIfAbsent(name, n -> Executors.newSingleThreadExecutor(r -> new Thread(r, n)));
+    }
+
+    private void obey(JsonObject command) {
+        JsonObject answer = new JsonObject();
+        answer.add("id", command.get("id"));
+        long start = System.nanoTime();
+        try {
+            answer.add("value", json(run(command)));
+        } catch (Throwable thrown) {
+            Throwable cause = cause(thrown);
+            answer.addProperty("class", cause.getClass().getName());
+            answer.addProperty("error", String.valueOf(cause.getMessage()));
+        }
+        answer.addProperty("nanos", System.nanoTime() - start);
+        answer.addProperty("at", ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()));
+        synchronized (out) {
+            out.println(JSON.toJson(answer));
+            out.flush();
+        }
+    }
+
+    private Object run(JsonObject command) throws Exception {
+        String name = command.get("client").getAsString();
+        if (command.has("config")) {
+            clients.put(name, Redisson.create(Config.fromYAML(command.get("config").toString())));
+            return null;
+        }
+        if (!command.has("call")) {
+            clients.remove(name).shutdown();
+            return null;
+        }
+        return call(name, command.getAsJsonArray("call"));
+    }
+
+    /** Calls the methods of a chain one after the other and waits for the last one's result, if it is a future. */
+    private Object call(String client, JsonArray chain) throws Exception {
+        Object target = clients.get(client);
+        StringBuilder words = new StringBuilder(client);
+        for (int i = 0; i < chain.size(); i++) {
+            JsonArray step = chain.get(i).getAsJsonArray();
+            Object known = objects.get(words.append(step).toString());
+            if (known == null) {
+                known = invoke(client, target, step);
+                if (i < chain.size() - 1) {
+                    Object first = objects.putIfAbsent(words.toString(), known);
+                    known = first == null ? known : first;
+                }
+            }
+            target = known;
+        }
+        return target instanceof Future<?> future ? future.get() : target;
+    }
+
+    private Object invoke(String client, Object target, JsonArray step) throws Exception {
+        Object[] arguments = new Object[step.size() - 1];
+        for (int i = 0; i < arguments.length; i++) {
+            JsonElement e = step.get(i + 1);
+            arguments[i] = e.isJsonArray() ? call(client, e.getAsJsonArray()) : Arguments.value(e);
+        }
+        return Arguments.invoke(target, step.get(0).getAsString(), arguments);
+    }
+
+    private static JsonElement json(Object value) {
+        if (value == null || value instanceof Boolean || value instanceof Number || value instanceof Iterable) {
+            return JSON.toJsonTree(value);
+        }
+        return JSON.toJsonTree(value.toString());
+    }
+
+    private static Throwable cause(Throwable thrown) {
+        while (thrown.getCause() != null
+                && (thrown instanceof InvocationTargetException || thrown instanceof ExecutionException)) {
+            thrown = thrown.getCause();
+        }
+        return thrown;
+    }
+}
