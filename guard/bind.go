@@ -12,7 +12,8 @@ import (
 // Bind puts a guard in front of each function that a struct declares with a guard tag, in place. target points to the
 // struct; each tagged field, also of embedded structs, holds a func(context.Context, Req) (Res, error) or a
 // func(context.Context, Req) error. Other fields stay as they are. Options hold for all fields and win over tags; the
-// name of a guard defaults to "<Struct>.<Field>". On error, which names the field, nothing was replaced.
+// name of a guard defaults to "<Struct>.<Field>". A Fallback is refused, and a KeyFunc unless it takes the request of each
+// field. On error, which names the field, nothing was replaced.
 //
 //	type Orders struct {
 //		Pay func(context.Context, PayRequest) (Receipt, error) `guard:"order:#{req.OrderID}; wait=2s"`
@@ -31,7 +32,7 @@ func Bind(l lock.Locker, target any, opts ...Option) error {
 	if g.fallback != nil {
 		return g.spec.errorf("a Fallback works with guard.Func only, and would be ignored by Bind")
 	}
-	b := binder{guard: g, seen: make(map[reflect.Type]bool)}
+	b := binder{guard: g, seen: make(map[place]bool)}
 	if err := b.walk(v.Elem()); err != nil {
 		return err
 	}
@@ -47,18 +48,25 @@ func Bind(l lock.Locker, target any, opts ...Option) error {
 // binder collects what Bind is going to replace.
 type binder struct {
 	guard    *Guard
-	seen     map[reflect.Type]bool
+	seen     map[place]bool
 	bindings []binding
 }
 
 type binding struct{ field, guarded reflect.Value }
 
+// place tells structs apart: by address, and by type as a struct can begin with another.
+type place struct {
+	address uintptr
+	t       reflect.Type
+}
+
 func (b *binder) walk(v reflect.Value) error {
 	t := v.Type()
-	if b.seen[t] {
+	here := place{v.Addr().Pointer(), t}
+	if b.seen[here] {
 		return nil
 	}
-	b.seen[t] = true
+	b.seen[here] = true
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if err := b.field(t, f, v.Field(i)); err != nil {

@@ -249,6 +249,20 @@ func TestBindEmbeddedPointers(t *testing.T) {
 	}
 	l.check(t, "acquire order", "release order")
 
+	type left struct{ Extras }
+	type right struct{ Extras }
+	twice := &struct {
+		left
+		right
+	}{left{Extras{ring.F}}, right{Extras{ring.F}}}
+	l = newSpy()
+	if err := guard.Bind(l, twice); err != nil {
+		t.Fatal(err)
+	}
+	_ = twice.left.Extra(t.Context(), Order{ID: "l"})
+	_ = twice.right.Extra(t.Context(), Order{ID: "r"})
+	l.check(t, "acquire order:l", "release order:l", "acquire order:r", "release order:r")
+
 	api := &struct {
 		*untagged // nil, but has nothing to guard
 		nilFunc

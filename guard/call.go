@@ -55,7 +55,7 @@ func (c *call) do(facts keyexpr.Facts, fn func(context.Context) error) (ran bool
 	if c.when != nil {
 		applies, err := c.when.Eval(c.ctx, facts)
 		if err != nil {
-			return false, OutcomeKey, c.fail(ErrKey, err)
+			return c.noKey(err)
 		}
 		if !applies {
 			return true, OutcomeConditionFalse, fn(c.ctx)
@@ -63,7 +63,7 @@ func (c *call) do(facts keyexpr.Facts, fn func(context.Context) error) (ran bool
 	}
 	keys, err := c.keys(c.ctx, facts)
 	if err != nil {
-		return false, OutcomeKey, c.fail(ErrKey, err)
+		return c.noKey(err)
 	}
 	if err := c.acquire(keys); err != nil {
 		c.release() // before anything runs instead of fn
@@ -71,6 +71,14 @@ func (c *call) do(facts keyexpr.Facts, fn func(context.Context) error) (ran bool
 	}
 	outcome, err = c.settle(fn(&c.work))
 	return true, outcome, err
+}
+
+// noKey answers a call that failed for err before there was a key: at a fact, or at a function that a template calls.
+func (c *call) noKey(err error) (ran bool, outcome string, _ error) {
+	if c.ctx.Err() != nil && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx))) {
+		return false, OutcomeCanceled, c.canceled()
+	}
+	return false, OutcomeKey, c.fail(ErrKey, err)
 }
 
 // end gives back what a panic left held, and tells how the call went. Being deferred and without a recover, it leaves a

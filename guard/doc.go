@@ -41,7 +41,8 @@
 //	end of ctx       nothing      decide for itself; matches ctx.Err() and the cause of ctx
 //	the work's own   the work     see the work's documentation; it comes back untouched
 //
-// Ask for the guard's errors first: what lies behind an [Error] may itself match context.DeadlineExceeded, say.
+// Ask for ErrLost first, and for the guard's errors before those of contexts: an [Error] also matches what lies behind
+// it, which can be the failure of a nested guard or context.DeadlineExceeded. Its field Err is unambiguous.
 //
 // # What is seen
 //

@@ -31,7 +31,8 @@ var (
 type Error struct {
 	// Guard is the name of the guard.
 	Guard string
-	// Err is one of ErrKey, ErrBusy, ErrOutage, ErrLost and ErrUnsupported.
+	// Err is one of ErrKey, ErrBusy, ErrOutage, ErrLost and ErrUnsupported. It says what happened here, whatever else
+	// Cause makes the error match.
 	Err error
 	// RetryAfter is, when busy, how long the present holder may keep the lock if it does not renew it; 0 is not known.
 	RetryAfter time.Duration

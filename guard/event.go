@@ -25,7 +25,8 @@ var outcomes = [...]string{
 	OutcomeKey, OutcomeBusy, OutcomeOutage, OutcomeUnsupported, OutcomeLost, OutcomeMaxHold, OutcomeCanceled,
 }
 
-// Event is the account of one guarded call. It holds no key.
+// Event is the account of one guarded call. It has no key in it, but the texts of its errors can quote the request or
+// the lock service.
 type Event struct {
 	// Guard is the name of the guard, Template its key template, which is empty for a KeyFunc.
 	Guard, Template string
@@ -40,8 +41,7 @@ type Event struct {
 	// Refused is the *Error that says why the locks could not be had, also where Skip, RunUnlocked or a fallback keep it
 	// from the caller; nil otherwise.
 	Refused error
-	// Err is what the call returned: nil for success and for a panic. Unlike the rest it may quote request data, if the
-	// work's own error does.
+	// Err is what the call returned: nil for success and for a panic.
 	Err error
 	// Release is what went wrong when the locks were given back, and nil if nothing did. It fails the call only where it
 	// matches lock.ErrLost; other locks end by themselves with their lease.

@@ -3,6 +3,7 @@ package guard
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -39,6 +40,7 @@ func (d *declared) scan(t reflect.Type, seen map[reflect.Type]bool) error {
 		return nil
 	}
 	seen[t] = true
+	defer delete(seen, t) // it is about circles; twice side by side is another matter
 	for f := range t.Fields() {
 		if err := d.field(f); err != nil {
 			return fmt.Errorf("field %v.%s: %w", t, f.Name, err)
@@ -69,6 +71,9 @@ func (d *declared) field(f reflect.StructField) (err error) {
 		return fmt.Errorf("tag %q: want `key` (a template goes on a blank field, _ struct{})", tag)
 	case !f.IsExported():
 		return fmt.Errorf("part of the key, but not exported")
+	}
+	if slices.Contains(d.keyParts, f.Name) {
+		return fmt.Errorf("part of the key, as another field %s is", f.Name)
 	}
 	d.keyParts = append(d.keyParts, f.Name)
 	return nil

@@ -117,6 +117,10 @@ func TestRequestTagMistakes(t *testing.T) {
 	type embeds struct {
 		unexported
 	}
+	type shadows struct {
+		Account
+		IBAN string `guard:"key"`
+	}
 	type plain struct{ ID string }
 	l := memlock.New()
 	fallback := guard.Fallback(func(context.Context, skips, error) (int, error) { return 0, nil })
@@ -128,6 +132,7 @@ func TestRequestTagMistakes(t *testing.T) {
 		{tryFunc[unknownField](l), []string{`guard "unknownField"`, "offset 12", "did you mean ID?"}},
 		{tryFunc[unexported](l), []string{`guard "unexported"`, "unexported.id", "not exported"}},
 		{tryFunc[embeds](l), []string{`guard "embeds"`, "unexported.id"}},
+		{tryFunc[shadows](l), []string{`guard "shadows"`, "shadows.IBAN", "another field IBAN"}},
 		{tryFunc[wrongPlace](l), []string{"wrongPlace.ID", "want `key`", "blank field"}},
 		{tryFunc[blankKey](l), []string{"blankKey._", "no value"}},
 		{tryFunc[twoTags](l), []string{"twoTags._", "second"}},

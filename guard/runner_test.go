@@ -108,6 +108,34 @@ func TestFactsError(t *testing.T) {
 	}
 }
 
+// TestCanceledBeforeTheKey holds that facts which fail because the caller has gone do not make the request a bad one.
+func TestCanceledBeforeTheKey(t *testing.T) {
+	own := errors.New("client hung up")
+	for _, opts := range [][]guard.Option{
+		{guard.Key("order:#{method}")},
+		{guard.Key("constant"), guard.When(`method == "POST"`)},
+	} {
+		for _, answer := range []error{context.Canceled, own} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			ran, err := prepared(t, newSpy(), opts...).Run(ctx, func(string) (any, error) {
+				cancel(own)
+				return nil, answer
+			}, func(context.Context) error { return nil })
+			if ran || !errors.Is(err, context.Canceled) || !errors.Is(err, own) || errors.Is(err, guard.ErrKey) {
+				t.Errorf("Run = %v, %v, want canceled", ran, err)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := prepared(t, newSpy(), opts...).Run(ctx, func(string) (any, error) {
+			cancel()
+			return "", &tooLarge{}
+		}, func(context.Context) error { return nil })
+		if !errors.Is(err, guard.ErrKey) {
+			t.Errorf("Run: %v, want ErrKey for another reason", err)
+		}
+	}
+}
+
 // TestPrepareIgnoresNothing holds that what works with Func only is refused by Prepare.
 func TestPrepareIgnoresNothing(t *testing.T) {
 	key := guard.Key("order:#{path.id}")
