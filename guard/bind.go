@@ -160,10 +160,10 @@ func (r *Runner) wrap(fn reflect.Value) reflect.Value {
 		for i := range results {
 			results[i] = reflect.Zero(t.Out(i))
 		}
-		ctx, _ := args[0].Interface().(context.Context)
+		ctx, _ := reflect.TypeAssert[context.Context](args[0])
 		_, err := r.Run(ctx, requestFacts(args[1].Interface()), func(ctx context.Context) error {
 			results = fn.Call([]reflect.Value{reflect.ValueOf(ctx), args[1]})
-			err, _ := results[last].Interface().(error)
+			err, _ := reflect.TypeAssert[error](results[last])
 			return err
 		})
 		results[last] = reflect.Zero(errorType)

@@ -106,24 +106,32 @@ func (c *call) acquire(keys []string) error {
 		c.event.Wait = time.Since(start)
 	}()
 	c.holds = c.one[:0]
-	ctx, request := c.ctx, c.spec.request()
+	request := c.spec.request()
 	for _, key := range keys {
 		request.Key = key
-		hold, err := c.locker.Acquire(ctx, request)
+		hold, err := c.locker.Acquire(c.latest(), request)
 		if err != nil {
 			return err
 		}
 		c.holds = append(c.holds, hold)
-		ctx = hold.Context()
 		if c.spec.Wait != Forever {
 			request.Wait = max(0, c.spec.Wait-time.Since(start))
 		}
 	}
+	ctx := c.latest()
 	if ctx.Err() != nil { // the caller has gone, or a lock was lost while others were waited for
 		return context.Cause(ctx)
 	}
 	c.work, c.locked, c.since = heldContext{ctx, c.spec.Name}, true, time.Now()
 	return nil
+}
+
+// latest is the context of the last lock taken, or the caller's if there is none.
+func (c *call) latest() context.Context {
+	if n := len(c.holds); n > 0 {
+		return c.holds[n-1].Context()
+	}
+	return c.ctx
 }
 
 // request is what s asks of a locker, but for the key.
@@ -147,6 +155,9 @@ func (c *call) refuse(err error, fn func(context.Context) error) (ran bool, outc
 		return false, OutcomeUnsupported, c.fail(ErrUnsupported, err)
 	case errors.Is(err, lock.ErrBusy) || c.outwaited(err):
 		outcome, policy, refused = OutcomeBusy, c.spec.Busy, c.fail(ErrBusy, err)
+		if busy, ok := errors.AsType[*lock.BusyError](err); ok {
+			refused.RetryAfter = busy.Remaining
+		}
 	default:
 		outcome, policy, refused = OutcomeOutage, c.spec.Outage, c.fail(ErrOutage, err)
 	}
@@ -169,11 +180,7 @@ func (c *call) outwaited(err error) bool {
 }
 
 func (c *call) fail(sentinel, cause error) *Error {
-	e := &Error{Guard: c.spec.Name, Err: sentinel, Cause: cause}
-	if busy, ok := errors.AsType[*lock.BusyError](cause); ok && sentinel == ErrBusy {
-		e.RetryAfter = busy.Remaining
-	}
-	return e
+	return &Error{Guard: c.spec.Name, Err: sentinel, Cause: cause}
 }
 
 // canceled is the end of the caller's context as an error. With a cause of the caller's own, it matches both.

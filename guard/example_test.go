@@ -50,7 +50,7 @@ func ExampleError() {
 
 	ctx := context.Background()
 	hold := guard.Must(locker.Acquire(ctx, lock.Request{Key: "order:42", Lease: time.Minute}))
-	defer hold.Release(ctx)
+	defer func() { _ = hold.Release(ctx) }()
 
 	_, err := pay(ctx, PayRequest{OrderID: "42"})
 	if e, ok := errors.AsType[*guard.Error](err); ok && errors.Is(err, guard.ErrBusy) {
@@ -126,7 +126,7 @@ func ExampleFallback() {
 
 	ctx := context.Background()
 	hold := guard.Must(locker.Acquire(ctx, lock.Request{Key: "order:42"}))
-	defer hold.Release(ctx)
+	defer func() { _ = hold.Release(ctx) }()
 	fmt.Println(pay(ctx, PayRequest{OrderID: "42"}))
 	// Output: {queued 42} <nil>
 }

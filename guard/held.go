@@ -22,14 +22,9 @@ func (c *heldContext) Value(key any) any {
 // tells a function that relies on its caller's lock whether it has been called the right way. Whether the lock has been
 // lost since, or given back, ctx.Err tells.
 func Held(ctx context.Context, name string) bool {
-	for {
-		c, ok := ctx.Value(heldKey{}).(*heldContext)
-		if !ok {
-			return false
-		}
-		if name == "" || c.guard == name {
-			return true
-		}
-		ctx = c.Context
+	c, ok := ctx.Value(heldKey{}).(*heldContext)
+	for ok && name != "" && c.guard != name {
+		c, ok = c.Context.Value(heldKey{}).(*heldContext)
 	}
+	return ok
 }

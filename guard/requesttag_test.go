@@ -70,7 +70,7 @@ func TestRequestTag(t *testing.T) {
 	want("order:7", fair, "tagged")(requestOf(t, tagged{ID: "7"}))
 	want("order:7", fair, "tagged")(requestOf(t, &tagged{ID: "7"}))
 	want("marked:eu:7", lock.Request{}, "marked")(requestOf(t, marked{Region: "eu", ID: 7}))
-	want("node:7", lock.Request{}, "node")(requestOf(t, node{ID: "7"}))
+	want("node:7", lock.Request{}, "node")(requestOf(t, node{node: nil, ID: "7"}))
 	want("transfer:X1", lock.Request{Wait: 2 * s}, "transfer")(requestOf(t, markedAndTagged{Account: Account{"X1"}}))
 
 	// Options win, field by field.
@@ -83,45 +83,51 @@ func TestRequestTag(t *testing.T) {
 		guard.FromSpec(guard.Spec{Wait: s})))
 }
 
-func TestRequestTagMistakes(t *testing.T) {
-	type typo struct {
+// Request types with a mistake each.
+type (
+	typo struct {
 		_ struct{} `guard:"order; wiat=2s"`
 	}
-	type unknownField struct {
+	unknownField struct {
 		_  struct{} `guard:"order:#{req.IDD}"`
 		ID string
 	}
-	type unexported struct {
+	unexported struct {
 		id string `guard:"key"`
 	}
-	type wrongPlace struct {
+	wrongPlace struct {
 		ID string `guard:"order:#{req.ID}"`
 	}
-	type blankKey struct {
+	blankKey struct {
 		_ struct{} `guard:"key"`
 	}
-	type twoTags struct {
+	twoTags struct {
 		_ struct{} `guard:"a"`
 		_ struct{} `guard:"b"`
 	}
-	type twoSources struct {
+	twoSources struct {
 		_  struct{} `guard:"order"`
 		ID string   `guard:"key"`
 	}
-	type unkeyable struct {
+	unkeyable struct {
 		At struct{ X int } `guard:"key"`
 	}
-	type skips struct {
+	skips struct {
 		_ struct{} `guard:"order; busy=skip"`
 	}
-	type embeds struct {
+	embedsMistake struct {
 		unexported
 	}
-	type shadows struct {
+	shadows struct {
 		Account
 		IBAN string `guard:"key"`
 	}
-	type plain struct{ ID string }
+	plain struct{ ID string }
+)
+
+var _ = embedsMistake{unexported{id: ""}} // fields that only reflection uses
+
+func TestRequestTagMistakes(t *testing.T) {
 	l := memlock.New()
 	fallback := guard.Fallback(func(context.Context, skips, error) (int, error) { return 0, nil })
 	tests := []struct {
@@ -131,7 +137,7 @@ func TestRequestTagMistakes(t *testing.T) {
 		{tryFunc[typo](l), []string{`guard "typo"`, "typo._", `unknown attribute "wiat"`, `did you mean "wait"?`, "offset 7"}},
 		{tryFunc[unknownField](l), []string{`guard "unknownField"`, "offset 12", "did you mean ID?"}},
 		{tryFunc[unexported](l), []string{`guard "unexported"`, "unexported.id", "not exported"}},
-		{tryFunc[embeds](l), []string{`guard "embeds"`, "unexported.id"}},
+		{tryFunc[embedsMistake](l), []string{`guard "embedsMistake"`, "unexported.id"}},
 		{tryFunc[shadows](l), []string{`guard "shadows"`, "shadows.IBAN", "another field IBAN"}},
 		{tryFunc[wrongPlace](l), []string{"wrongPlace.ID", "want `key`", "blank field"}},
 		{tryFunc[blankKey](l), []string{"blankKey._", "no value"}},
