@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/latchkey-go/latchkey/examples/quickstart/bankpb"
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/interceptor"
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// There are four spellings of a guard, and here is one of each. Whatever touches an account takes the lock account:<id>,
+// and so excludes the others, in this process, in other ones, and in Java services that use Redisson on the same Redis.
+
+// transferGuard is the first spelling: options. A transfer wants both of its accounts. A template that is a list makes a
+// key of each element; the locks are taken in order, all or none. Without required, the key of an account that the
+// request leaves out would be "account:", and all such requests would wait for each other.
+func transferGuard(locker lock.Locker) *guard.Guard {
+	return guard.Must(guard.New(locker,
+		guard.Name("transfer"),
+		guard.Key(`#{map([body.From, body.To], "account:" + required(#, "two accounts"))}`),
+		guard.Wait(2*time.Second),
+	))
+}
+
+// TransferRequest is the body of POST /transfers.
+type TransferRequest struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Cents int64  `json:"cents"`
+}
+
+// StatementRequest is the second spelling: a tag on the request, which guard.Func finds.
+type StatementRequest struct {
+	_       struct{} `guard:"account:#{req.Account}; name=statement; wait=2s"`
+	Account string   `json:"-" uri:"account"`
+}
+
+type statementFunc func(context.Context, StatementRequest) (Record, error)
+
+func guardStatement(locker lock.Locker, statement statementFunc) statementFunc {
+	return guard.Must(guard.Func(guard.Must(guard.New(locker)), statement))
+}
+
+// Orders is the third spelling: a struct of functions, which guard.Bind guards in place.
+type Orders struct {
+	Pay func(context.Context, PayRequest) (Record, error) `guard:"order:#{req.Order}; wait=2s"`
+}
+
+// PayRequest pays a part of an order.
+type PayRequest struct {
+	Order string `json:"-" uri:"order"`
+	Cents int64  `json:"cents"`
+}
+
+func bindOrders(locker lock.Locker, bank *Bank) (Orders, error) {
+	orders := Orders{Pay: bank.Pay}
+	return orders, guard.Bind(locker, &orders)
+}
+
+// rules is the fourth spelling: by method, for a gRPC server. Methods without a rule run as they are.
+func rules(locker lock.Locker) grpc.UnaryServerInterceptor {
+	transfer := guard.Must(guard.New(locker,
+		guard.Name("grpc.transfer"),
+		guard.Key(`#{map([req.From, req.To], "account:" + required(#, "two accounts"))}`),
+		guard.Wait(2*time.Second),
+	))
+	deposit := guard.Must(guard.New(locker,
+		guard.Name("grpc.deposit"),
+		guard.Key("account:#{req.Account}"),
+		guard.Wait(2*time.Second),
+	))
+	return guard.Must(interceptor.UnaryServer(
+		interceptor.Method(bankpb.Bank_Transfer_FullMethodName, transfer),
+		interceptor.Method(bankpb.Bank_Deposit_FullMethodName, deposit),
+	))
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/middleware"
+	"github.com/latchkey-go/latchkey/middleware/ginguard"
+)
+
+// maxBody bounds the bodies of requests, in bytes.
+const maxBody = 64 << 10
+
+// newHTTP returns the bank as a gin server: guarded, and below /unguarded without locks.
+func newHTTP(bank *Bank, locker lock.Locker) (http.Handler, error) {
+	orders, err := bindOrders(locker, bank)
+	if err != nil {
+		return nil, err
+	}
+	transfer, err := ginguard.New(transferGuard(locker), middleware.Body[TransferRequest]())
+	if err != nil {
+		return nil, err
+	}
+	r := gin.New()
+	r.Use(gin.Recovery())
+	r.POST("/transfers", transfer, handle(bank.Transfer))
+	r.POST("/accounts/:account/statements", handle(guardStatement(locker, bank.Statement)))
+	r.POST("/orders/:order/payments", handle(orders.Pay))
+	r.GET("/records", func(c *gin.Context) { c.JSON(http.StatusOK, bank.snapshot()) })
+
+	plain := r.Group("/unguarded")
+	plain.POST("/transfers", handle(bank.Transfer))
+	plain.POST("/accounts/:account/statements", handle(bank.Statement))
+	plain.POST("/orders/:order/payments", handle(bank.Pay))
+	return http.MaxBytesHandler(r, maxBody), nil
+}
+
+// handle makes a handler of f. The request comes from the JSON body, if there is one, and the path.
+func handle[Req, Res any](f func(context.Context, Req) (Res, error)) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		var req Req
+		if c.Request.ContentLength != 0 {
+			if err := c.ShouldBindJSON(&req); err != nil {
+				problem(c, http.StatusBadRequest, "the body is not the JSON that is wanted here")
+				return
+			}
+		}
+		if err := c.ShouldBindUri(&req); err != nil {
+			problem(c, http.StatusBadRequest, "the path is not what is wanted here")
+			return
+		}
+		res, err := f(c.Request.Context(), req)
+		if err != nil {
+			refuse(c, err)
+			return
+		}
+		c.JSON(http.StatusOK, res)
+	}
+}
+
+// refuse answers for errors of the bank and of the guards around its functions. For a guard in front of a handler the
+// middleware does that.
+func refuse(c *gin.Context, err error) {
+	switch {
+	case errors.Is(err, guard.ErrKey):
+		problem(c, http.StatusBadRequest, "the request lacks what the lock needs")
+	case errors.Is(err, guard.ErrBusy):
+		retryAfter(c, err)
+		problem(c, http.StatusConflict, "somebody else is at it; retry later")
+	case errors.Is(err, guard.ErrOutage):
+		retryAfter(c, err)
+		problem(c, http.StatusServiceUnavailable, "the lock service did not answer; retry later")
+	case errors.Is(err, errUnknown):
+		problem(c, http.StatusNotFound, err.Error())
+	case errors.Is(err, errAmount), errors.Is(err, errSame), errors.Is(err, errFunds):
+		problem(c, http.StatusUnprocessableEntity, err.Error())
+	default:
+		problem(c, http.StatusInternalServerError, "it may have been done in part: look before retrying")
+	}
+}
+
+func retryAfter(c *gin.Context, err error) {
+	wait := time.Second
+	if e, ok := errors.AsType[*guard.Error](err); ok {
+		wait = max(wait, e.RetryAfter)
+	}
+	c.Header("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+}
+
+func problem(c *gin.Context, status int, detail string) {
+	c.Header("Content-Type", "application/problem+json")
+	c.JSON(status, gin.H{"title": http.StatusText(status), "status": status, "detail": detail})
+}

@@ -1,0 +1,156 @@
+// Quickstart is a small bank behind gin and gRPC, whose endpoints are guarded in each of Latchkey's spellings.
+//
+//	go run ./examples/quickstart          serve, and print lines to try
+//	go run ./examples/quickstart -demo    see what happens to 400 requests at once, without locks and with them
+//
+// It brings a Redis of its own; -redis names another. Read guards.go first.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/latchkey-go/latchkey/redisson"
+)
+
+func main() {
+	gin.SetMode(gin.ReleaseMode)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	switch err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); {
+	case errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, errUsage):
+		os.Exit(2)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "quickstart:", err)
+		os.Exit(1)
+	}
+}
+
+// config is what the flags say.
+type config struct {
+	httpAddr, grpcAddr string
+	redis              *redis.Options // nil for the embedded one
+	latency            time.Duration
+	demo               bool
+}
+
+// errUsage is a mistake in the flags, of which the user has been told.
+var errUsage = errors.New("usage")
+
+func parse(args []string, stderr io.Writer) (config, error) {
+	var c config
+	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&c.httpAddr, "http", "", "`address` for HTTP (default :8080, or any free port for -demo)")
+	flags.StringVar(&c.grpcAddr, "grpc", "", "`address` for gRPC (default :9090, or any free port for -demo)")
+	flags.DurationVar(&c.latency, "latency", time.Millisecond, "how long the bank's database takes")
+	flags.BoolVar(&c.demo, "demo", false, "send many requests at once, print what became of them, and end")
+	flags.Func("redis", "`URL` of a Redis, redis://host:port (default: one within this process)", func(url string) (err error) {
+		c.redis, err = redis.ParseURL(url)
+		return err
+	})
+	if err := flags.Parse(args); err != nil {
+		return c, errors.Join(errUsage, err)
+	}
+	if flags.NArg() > 0 {
+		fmt.Fprintf(stderr, "unexpected argument %q\n", flags.Arg(0))
+		flags.Usage()
+		return c, errUsage
+	}
+	httpAddr, grpcAddr := ":8080", ":9090"
+	if c.demo {
+		httpAddr, grpcAddr = "127.0.0.1:0", "127.0.0.1:0"
+	}
+	c.httpAddr, c.grpcAddr = cmp.Or(c.httpAddr, httpAddr), cmp.Or(c.grpcAddr, grpcAddr)
+	return c, nil
+}
+
+// run is the program. It returns when ctx ends, or the demo does.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	c, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	if c.redis == nil {
+		r, err := startEmbedded()
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		c.redis = &redis.Options{Addr: r.Addr()}
+	}
+	rdb := redis.NewClient(c.redis)
+	defer rdb.Close()
+	locker, err := redisson.New(rdb)
+	if err != nil {
+		return err
+	}
+	defer locker.Close()
+	switch err := ping(ctx, rdb); {
+	case err != nil && c.demo:
+		return fmt.Errorf("the demo needs Redis at %s: %w", c.redis.Addr, err)
+	case err != nil:
+		fmt.Fprintf(stderr, "Redis at %s: %v. Guarded endpoints answer 503 until it is there.\n", c.redis.Addr, err)
+	}
+	s, err := newServer(newBank(c.latency), locker, c.httpAddr, c.grpcAddr)
+	if err != nil {
+		return err
+	}
+	if c.demo {
+		return runDemo(ctx, s, stdout)
+	}
+	fmt.Fprintf(stdout, hints, s.httpAddr(), s.grpcAddr(), c.redis.Addr)
+	return s.serve(ctx)
+}
+
+// ping tells early what is wrong with Redis. Latchkey does not need it: a program may start before its Redis.
+func ping(ctx context.Context, rdb *redis.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return rdb.Ping(ctx).Err()
+}
+
+func runDemo(ctx context.Context, s *server, stdout io.Writer) error {
+	serving, stop := context.WithCancel(ctx)
+	var served error
+	var serve sync.WaitGroup
+	serve.Go(func() { served = s.serve(serving) })
+	result, err := demo(ctx, s)
+	stop()
+	serve.Wait()
+	if err := errors.Join(err, served); err != nil {
+		return err
+	}
+	if err := result.print(stdout); err != nil {
+		return err
+	}
+	return result.check()
+}
+
+// hints want the addresses for HTTP, for gRPC and of Redis.
+const hints = `A bank, HTTP on %[1]s, gRPC on %[2]s, locks in Redis at %[3]s. Try:
+
+  curl -i %[1]s/transfers -d '{"from":"alice","to":"bob","cents":100}'
+  curl -i %[1]s/transfers -d '{"from":"alice","cents":100}'
+  curl -i -X POST %[1]s/accounts/alice/statements
+  curl -i %[1]s/orders/7/payments -d '{"cents":100}'
+  curl -s %[1]s/records
+  grpcurl -plaintext -d '{"from":"alice","to":"bob","cents":100}' %[2]s latchkey.examples.bank.v1.Bank/Transfer
+  grpcurl -plaintext -d '{"account":"alice","cents":100}' %[2]s latchkey.examples.bank.v1.Bank/Deposit
+
+The same without locks is under /unguarded and in UnguardedBank. To see a lock that is busy, restart with -latency 5s and
+send two of these at once. Ctrl-C ends it.
+`

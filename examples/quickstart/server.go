@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// grace is how long requests may take to finish when the server ends.
+const grace = 5 * time.Second
+
+// server is the bank on its two sockets.
+type server struct {
+	bank         *Bank
+	http         *http.Server
+	grpc         *grpc.Server
+	httpListener net.Listener
+	grpcListener net.Listener
+}
+
+// newServer binds the addresses; serve takes it from there.
+func newServer(bank *Bank, locker lock.Locker, httpAddr, grpcAddr string) (*server, error) {
+	handler, err := newHTTP(bank, locker)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{
+		bank: bank,
+		http: &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second},
+		grpc: newGRPC(bank, locker),
+	}
+	if s.httpListener, err = net.Listen("tcp", httpAddr); err != nil {
+		return nil, fmt.Errorf("-http: %w", err)
+	}
+	if s.grpcListener, err = net.Listen("tcp", grpcAddr); err != nil {
+		_ = s.httpListener.Close()
+		return nil, fmt.Errorf("-grpc: %w", err)
+	}
+	return s, nil
+}
+
+// serve answers until ctx ends, and lets the requests finish that have begun. Nothing is left running when it returns.
+func (s *server) serve(ctx context.Context) error {
+	ended := make(chan error, 2)
+	var servers sync.WaitGroup
+	servers.Go(func() { ended <- s.http.Serve(s.httpListener) })
+	servers.Go(func() { ended <- s.grpc.Serve(s.grpcListener) })
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-ended:
+	}
+	s.shutdown()
+	servers.Wait()
+	return err
+}
+
+func (s *server) shutdown() {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	enough := context.AfterFunc(ctx, s.grpc.Stop)
+	defer enough()
+	var calls sync.WaitGroup
+	calls.Go(s.grpc.GracefulStop)
+	if s.http.Shutdown(ctx) != nil {
+		_ = s.http.Close()
+	}
+	calls.Wait()
+}
+
+func (s *server) httpAddr() string { return reachable(s.httpListener.Addr()) }
+func (s *server) grpcAddr() string { return reachable(s.grpcListener.Addr()) }
+
+// reachable is an address at which clients on this machine find what listens on a.
+func reachable(a net.Addr) string {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return a.String()
+	}
+	return fmt.Sprintf("localhost:%d", tcp.Port)
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/latchkey-go/latchkey/examples/quickstart/bankpb"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/lock/memlock"
+)
+
+func post(t *testing.T, s *server, path, body string) (*http.Response, string) {
+	t.Helper()
+	res, err := http.Post("http://"+s.httpAddr()+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return new(http.Response), ""
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return res, string(text)
+}
+
+func bankClient(t *testing.T, s *server) bankpb.BankClient {
+	t.Helper()
+	conn, err := grpc.NewClient(s.grpcAddr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return bankpb.NewBankClient(conn)
+}
+
+func TestHTTP(t *testing.T) {
+	s, _ := start(t, 0, "")
+	for _, tt := range []struct {
+		path, body string
+		status     int
+		want       string // in the answer
+	}{
+		{"/transfers", `{"from":"alice","to":"bob","cents":100}`, 200, `{"from":{"cents":99900,"updates":1},"to":{"cents":100100,"updates":1}}`},
+		{"/accounts/bob/statements", "", 200, `{"cents":100099,"updates":2}`},
+		{"/orders/7/payments", `{"cents":5}`, 200, `{"cents":5,"updates":1}`},
+		{"/unguarded/transfers", `{"from":"carol","to":"dave","cents":100}`, 200, `"from":{"cents":99900,"updates":1}`},
+		{"/unguarded/accounts/carol/statements", "", 200, `{"cents":99899,"updates":2}`},
+		{"/unguarded/orders/8/payments", `{"cents":5}`, 200, `{"cents":5,"updates":1}`},
+
+		{"/transfers", `{"from":"alice","cents":100}`, 400, `"guard":"transfer"`},
+		{"/transfers", `{"from":`, 400, `"guard":"transfer"`},
+		{"/transfers", "", 400, `"guard":"transfer"`},
+		{"/orders/7/payments", `{"cents":"all"}`, 400, "the body is not the JSON"},
+		{"/transfers", `{"from":"alice","to":"zoe","cents":100}`, 404, "no such account"},
+		{"/accounts/zoe/statements", "", 404, "no such account"},
+		{"/orders/9/payments", `{"cents":5}`, 404, "no such account or order"},
+		{"/transfers", `{"from":"alice","to":"alice","cents":1}`, 422, "the accounts must differ"},
+		{"/transfers", `{"from":"alice","to":"bob","cents":0}`, 422, "the amount must be"},
+		{"/orders/7/payments", `{"cents":-5}`, 422, "the amount must be"},
+		{"/transfers", `{"from":"alice","to":"bob","cents":99901}`, 422, "not enough money"},
+	} {
+		res, body := post(t, s, tt.path, tt.body)
+		if res.StatusCode != tt.status || !strings.Contains(body, tt.want) {
+			t.Errorf("POST %s %s = %s %s, want %d with %s", tt.path, tt.body, res.Status, body, tt.status, tt.want)
+		}
+		problem := res.Header.Get("Content-Type") == "application/problem+json"
+		if problem != (tt.status != 200) {
+			t.Errorf("POST %s %s: Content-Type is %q", tt.path, tt.body, res.Header.Get("Content-Type"))
+		}
+	}
+}
+
+func TestGRPC(t *testing.T) {
+	s, _ := start(t, 0, "")
+	bank := bankClient(t, s)
+	for _, tt := range []struct {
+		from, to string
+		cents    int64
+		want     codes.Code
+	}{
+		{"alice", "bob", 1, codes.OK},
+		{"alice", "", 1, codes.InvalidArgument},
+		{"alice", "alice", 1, codes.InvalidArgument},
+		{"alice", "zoe", 1, codes.NotFound},
+		{"alice", "bob", maxCents, codes.FailedPrecondition},
+	} {
+		_, err := bank.Transfer(t.Context(), &bankpb.TransferRequest{From: tt.from, To: tt.to, Cents: tt.cents})
+		if status.Code(err) != tt.want {
+			t.Errorf("Transfer(%s, %s, %d) = %v, want %v", tt.from, tt.to, tt.cents, err, tt.want)
+		}
+	}
+	res, err := bank.Deposit(t.Context(), &bankpb.DepositRequest{Account: "bob", Cents: 100})
+	if err != nil || res.GetAccount().GetCents() != opening+101 {
+		t.Errorf("Deposit = %v, %v, want %d cents", res, err, opening+101)
+	}
+	if _, err := bank.Deposit(t.Context(), &bankpb.DepositRequest{Cents: 100}); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("Deposit without an account = %v, want InvalidArgument", err)
+	}
+}
+
+// One lock is held by somebody else: every spelling finds it under the same key.
+func TestBusy(t *testing.T) {
+	s, locker := start(t, 0, "")
+	hold(t, locker, "account:alice")
+	hold(t, locker, "order:7")
+	bank := bankClient(t, s)
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	for _, tt := range []struct{ path, body string }{
+		{"/transfers", `{"from":"alice","to":"bob","cents":1}`},
+		{"/transfers", `{"from":"carol","to":"alice","cents":1}`},
+		{"/accounts/alice/statements", ""},
+		{"/orders/7/payments", `{"cents":1}`},
+	} {
+		calls.Go(func() {
+			res, body := post(t, s, tt.path, tt.body)
+			seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))
+			if res.StatusCode != http.StatusConflict || err != nil || seconds < 10 || seconds > 20 {
+				t.Errorf("POST %s %s = %s, Retry-After %q, %s", tt.path, tt.body, res.Status, res.Header.Get("Retry-After"), body)
+			}
+		})
+	}
+	calls.Go(func() {
+		_, err := bank.Transfer(t.Context(), &bankpb.TransferRequest{From: "bob", To: "alice", Cents: 1})
+		wantAborted(t, "Transfer", err)
+	})
+	calls.Go(func() {
+		_, err := bank.Deposit(t.Context(), &bankpb.DepositRequest{Account: "alice", Cents: 1})
+		wantAborted(t, "Deposit", err)
+	})
+}
+
+func wantAborted(t *testing.T, method string, err error) {
+	var delay time.Duration
+	for _, d := range status.Convert(err).Details() {
+		if info, ok := d.(*errdetails.RetryInfo); ok {
+			delay = info.GetRetryDelay().AsDuration()
+		}
+	}
+	if status.Code(err) != codes.Aborted || delay < 10*time.Second || delay > 20*time.Second {
+		t.Errorf("%s = %v, retry in %v", method, err, delay)
+	}
+}
+
+// A server may start before its Redis: it refuses until then, and works afterwards.
+func TestRedisLate(t *testing.T) {
+	r, err := startEmbedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := r.Addr()
+	defer r.Close()
+	r.Miniredis.Close()
+	s, _ := start(t, 0, addr)
+	for _, path := range []string{"/transfers", "/accounts/alice/statements"} {
+		res, body := post(t, s, path, `{"from":"alice","to":"bob","cents":100}`)
+		if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
+			t.Errorf("POST %s = %s %v %s, want 503", path, res.Status, res.Header, body)
+		}
+	}
+	if _, err := bankClient(t, s).Deposit(t.Context(), &bankpb.DepositRequest{Account: "bob", Cents: 1}); status.Code(err) != codes.Unavailable {
+		t.Errorf("Deposit = %v, want Unavailable", err)
+	}
+	if got := updates(s.bank); got != 0 {
+		t.Errorf("%d updates were made without a lock", got)
+	}
+	if err := r.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if res, body := post(t, s, "/accounts/alice/statements", ""); res.StatusCode != http.StatusOK {
+		t.Errorf("with Redis: %s %s", res.Status, body)
+	}
+}
+
+// Requests that have begun are finished, and then nothing listens any more.
+func TestServeShutdown(t *testing.T) {
+	locker := announcing{memlock.New(), make(chan struct{}, 2)}
+	s, err := newServer(newBank(300*time.Millisecond), locker, "127.0.0.1:0", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bank := bankClient(t, s)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.serve(ctx) }()
+
+	var calls sync.WaitGroup
+	calls.Go(func() {
+		if res, body := post(t, s, "/orders/7/payments", `{"cents":5}`); res.StatusCode != http.StatusOK {
+			t.Errorf("POST: %s %s", res.Status, body)
+		}
+	})
+	calls.Go(func() {
+		if _, err := bank.Deposit(t.Context(), &bankpb.DepositRequest{Account: "bob", Cents: 1}); err != nil {
+			t.Errorf("Deposit = %v", err)
+		}
+	})
+	<-locker.held
+	<-locker.held
+	stop() // both have begun
+	if err := <-served; err != nil {
+		t.Errorf("serve = %v", err)
+	}
+	calls.Wait()
+	for _, addr := range []string{s.httpAddr(), s.grpcAddr()} {
+		if conn, err := net.Dial("tcp", addr); err == nil {
+			_ = conn.Close()
+			t.Errorf("something still listens on %s", addr)
+		}
+	}
+}
+
+// announcing is a locker that tells of each lock it gives.
+type announcing struct {
+	lock.Locker
+	held chan struct{}
+}
+
+func (l announcing) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
+	h, err := l.Locker.Acquire(ctx, r)
+	l.held <- struct{}{}
+	return h, err
+}
