@@ -1,20 +1,14 @@
 package keyexpr
 
 import (
-	"errors"
-	"fmt"
-	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/checker"
 	"github.com/expr-lang/expr/checker/nature"
 	"github.com/expr-lang/expr/compiler"
 	"github.com/expr-lang/expr/conf"
-	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
 )
@@ -22,11 +16,12 @@ import (
 // maxNodes bounds the size of one expression.
 const maxNodes = 200
 
-// expression is a compiled hole or condition. Either path or program is set.
+// expression is a compiled hole or condition. One of path, eval and program is set.
 type expression struct {
 	src     string
 	path    *path
-	put     func(dst []byte, v reflect.Value, delim rune) ([]byte, error) // appends what is at the end of path
+	put     appendFunc // appends what is at the end of path
+	eval    evalFunc
 	program *vm.Program
 	needs   []int         // the roots that program reads
 	typ     reflect.Type  // static type, nil if not known at start
@@ -44,6 +39,8 @@ type compilation struct {
 	hosts map[string]*hostFunc
 	used  []usedRoot
 	conf  *conf.Config
+
+	fields []string
 }
 
 func newCompilation(text string, roots Roots, cond bool, opts []Option) (*compilation, error) {
@@ -52,6 +49,11 @@ func newCompilation(text string, roots Roots, cond bool, opts []Option) (*compil
 		o.apply(&cfg)
 	}
 	c := &compilation{text: text, roots: roots, cond: cond, hosts: hostFuncs(cond)}
+	for _, f := range cfg.funcs {
+		if err := c.addFunc(f); err != nil {
+			return nil, err
+		}
+	}
 	return c, nil
 }
 
@@ -81,10 +83,15 @@ func (c *compilation) compile(src string, off int) (x *expression, err error) {
 	if err := c.check(tree); err != nil {
 		return nil, err
 	}
+	c.addFields(&tree.Node)
 	x = &expression{src: src}
 	c.setType(x, tree.Node.Nature())
 	if p, ok := c.pathOf(tree.Node); ok {
 		x.path, x.put = p, appender(x.typ)
+		return x, nil
+	}
+	if eval, ok := c.direct(tree.Node); ok {
+		x.eval = eval
 		return x, nil
 	}
 	c.rewrite(tree, x)
@@ -160,7 +167,7 @@ func (r Root) nature(cache *nature.Cache) nature.Nature {
 }
 
 func (c *compilation) parse() (*parser.Tree, error) {
-	tree, err := parser.ParseWithConfig(c.src, c.conf)
+	tree, err := parser.ParseWithConfig(hideOr(c.src), c.conf)
 	if err != nil {
 		return nil, c.engineError(err)
 	}
@@ -175,149 +182,13 @@ func (c *compilation) parse() (*parser.Tree, error) {
 // check type-checks the tree. On the way it gives operands of named basic types, which the engine takes for strangers,
 // their basic types.
 func (c *compilation) check(tree *parser.Tree) error {
-	// The first round finds out types, as far as they can be.
-	_, _ = checker.Check(tree, c.conf)
+	if err := c.resolveNames(tree); err != nil {
+		return err
+	}
 	ast.Walk(&tree.Node, &basicVisitor{c: c})
 	ast.Walk(&tree.Node, forgetCalls{})
 	if _, err := checker.Check(tree, c.conf); err != nil {
 		return c.explain(tree, err)
 	}
 	return c.checkCalls(&tree.Node)
-}
-
-// engineError converts an error of the engine, whose offset counts runes of src.
-func (c *compilation) engineError(err error) error {
-	fault, ok := errors.AsType[*file.Error](err)
-	if !ok {
-		return errAt(c.text, c.off, "%v", err)
-	}
-	return errAt(c.text, c.off+byteOffset(c.src, fault.From), "%s", fault.Message)
-}
-
-// at is an error at a node of the tree.
-func (c *compilation) at(n ast.Node, format string, args ...any) error {
-	return errAt(c.text, c.off+byteOffset(c.src, n.Location().From), format, args...)
-}
-
-// explain finds a better message than the engine's for an unknown name.
-func (c *compilation) explain(tree *parser.Tree, err error) error {
-	fault, ok := errors.AsType[*file.Error](err)
-	if !ok {
-		return c.engineError(err)
-	}
-	v := unknownVisitor{c: c, at: fault.Location}
-	ast.Walk(&tree.Node, &v)
-	if v.err != nil {
-		return v.err
-	}
-	return c.engineError(err)
-}
-
-// unknownVisitor explains the unknown name at a place.
-type unknownVisitor struct {
-	c   *compilation
-	at  file.Location
-	err error
-}
-
-func (v *unknownVisitor) Visit(node *ast.Node) {
-	if (*node).Location() != v.at || v.err != nil {
-		return
-	}
-	switch n := (*node).(type) {
-	case *ast.IdentifierNode:
-		v.err = v.c.unknownName(n)
-	case *ast.MemberNode:
-		v.err = v.c.unknownMember(n)
-	}
-}
-
-func (c *compilation) unknownName(n *ast.IdentifierNode) error {
-	if _, ok := c.conf.Env.Fields[n.Value]; ok {
-		return nil
-	}
-	if _, ok := c.conf.Functions[n.Value]; ok {
-		return nil
-	}
-	names := slices.Sorted(maps.Keys(c.roots))
-	reason := fmt.Sprintf("unknown name %s", n.Value)
-	if near := didYouMean(n.Value, append(slices.Clone(names), c.functionNames()...)); near != "" {
-		return c.at(n, "%s%s", reason, near)
-	}
-	return c.at(n, "%s: there is %s", reason, listNames(names))
-}
-
-func (c *compilation) unknownMember(n *ast.MemberNode) error {
-	name, ok := n.Property.(*ast.StringNode)
-	if !ok {
-		return nil
-	}
-	if root, ok := c.lookupRoot(n.Node); ok {
-		if !root.closed || slices.Contains(root.names, name.Value) {
-			return nil
-		}
-		return c.at(n, "unknown name %s of %s%s", name.Value, c.source(n.Node), didYouMeanOr(name.Value, root.names))
-	}
-	base := n.Node.Nature().Deref(&c.conf.NtCache)
-	if base.Kind != reflect.Struct {
-		return nil
-	}
-	if _, ok := base.FieldByName(&c.conf.NtCache, name.Value); ok {
-		return nil
-	}
-	sort := "field"
-	names := slices.Sorted(maps.Keys(nature.StructFields(&c.conf.NtCache, base.Type)))
-	if n.Method {
-		sort, names = "method", methodNames(n.Node.Type())
-	}
-	return c.at(n, "unknown %s %s of %s%s", sort, name.Value, typeName(base.Type), didYouMeanOr(name.Value, names))
-}
-
-// didYouMeanOr lists the names there are where none is near.
-func didYouMeanOr(name string, names []string) string {
-	if near := didYouMean(name, names); near != "" {
-		return near
-	}
-	return ": there is " + listNames(names)
-}
-
-func listNames(names []string) string {
-	const most = 12
-	switch n := len(names); {
-	case n == 0:
-		return "none"
-	case n > most:
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n-most)
-	}
-	return strings.Join(names, ", ")
-}
-
-func methodNames(t reflect.Type) (names []string) {
-	for m := range t.Methods() {
-		names = append(names, m.Name)
-	}
-	return names
-}
-
-func typeName(t reflect.Type) string {
-	if t.Name() != "" {
-		return t.Name()
-	}
-	return t.String()
-}
-
-// functionNames lists what can be called, for suggestions.
-func (c *compilation) functionNames() (names []string) {
-	for _, f := range builtin.Builtins {
-		if allowed(f.Name, c.cond) {
-			names = append(names, f.Name)
-		}
-	}
-	for name := range c.hosts {
-		if isLetter(rune(name[0])) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

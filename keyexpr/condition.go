@@ -8,9 +8,10 @@ import (
 
 // Condition is a parsed condition. It is immutable and safe for concurrent use.
 type Condition struct {
-	text string
-	expr *expression
-	used []usedRoot
+	text   string
+	expr   *expression
+	used   []usedRoot
+	fields []string
 }
 
 // ParseCondition parses text, an expression of type bool, and type-checks it against roots. Its error is an *Error.
@@ -32,7 +33,7 @@ func ParseCondition(text string, roots Roots, opts ...Option) (*Condition, error
 	case x.typ.Kind() != reflect.Bool:
 		return nil, errAt(text, 0, "a condition is true or false, and this is of type %v", x.typ)
 	}
-	return &Condition{text: text, expr: x, used: c.used}, nil
+	return &Condition{text: text, expr: x, used: c.used, fields: c.fields}, nil
 }
 
 // CheckCondition parses the syntax of a condition only. Its error is an *Error.

@@ -48,11 +48,11 @@ func mapEntry(v reflect.Value, by any) (reflect.Value, error) {
 		if !sameSort(key.Type(), want) {
 			return reflect.Value{}, faulty("asks a map by %v for an entry by %v", want, key.Type())
 		}
-		converted := key.Convert(want)
-		if !converted.Convert(key.Type()).Equal(key) { // does not fit: no such entry
+		fitting, ok := convert(key, want)
+		if !ok { // there can be no such entry
 			return reflect.Value{}, nil
 		}
-		key = converted
+		key = fitting
 	}
 	return tame(v.MapIndex(key)), nil
 }
@@ -64,6 +64,12 @@ func sameSort(from, to reflect.Type) bool {
 	}
 	whole := func(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 }
 	return from.Kind() == reflect.String && to.Kind() == reflect.String || whole(from) && whole(to)
+}
+
+// convert converts v to another type of the same sort, and reports whether it fits.
+func convert(v reflect.Value, to reflect.Type) (reflect.Value, bool) {
+	x := v.Convert(to)
+	return x, x.Convert(v.Type()).Equal(v) && negative(x) == negative(v)
 }
 
 // tame turns a json.Number that is a whole number into an integer, so that conditions can compare it.

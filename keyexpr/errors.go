@@ -25,6 +25,21 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("keyexpr: %s (at offset %d of %q)", e.Reason, e.Offset, abridge(e.Text))
 }
 
+// Detail returns the error over several lines, for people: the reason, the line of the text that is at fault, and a caret
+// under the place.
+func (e *Error) Detail() string {
+	start := strings.LastIndexByte(e.Text[:e.Offset], '\n') + 1
+	line, _, _ := strings.Cut(e.Text[start:], "\n")
+	var pad strings.Builder
+	for _, r := range e.Text[start:e.Offset] {
+		if r != '\t' {
+			r = ' '
+		}
+		pad.WriteRune(r)
+	}
+	return fmt.Sprintf("keyexpr: %s\n    %s\n    %s^", e.Reason, line, pad.String())
+}
+
 // errAt keeps the promises of Error: one line, and an offset within the text.
 func errAt(text string, off int, format string, args ...any) *Error {
 	reason := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")

@@ -151,5 +151,5 @@ func lookUp(f Lookup, name string) (reflect.Value, error) {
 
 // source returns the text of a node for messages, without what the engine adds.
 func (c *compilation) source(n ast.Node) string {
-	return strings.ReplaceAll(abridge(n.String()), "\n", " ")
+	return strings.ReplaceAll(abridge(showOr(n.String())), "\n", " ")
 }

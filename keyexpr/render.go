@@ -82,6 +82,9 @@ func appendText(dst []byte, s string, delim rune) ([]byte, error) {
 	return appendEscaped(dst, s, delim), nil
 }
 
+// appendFunc appends values of one type to a key.
+type appendFunc func(dst []byte, v reflect.Value, delim rune) ([]byte, error)
+
 // appendReflect is appendValue for a value that is not an untyped nil.
 func appendReflect(dst []byte, v reflect.Value, delim rune) ([]byte, error) {
 	text, err := textOf(v)
@@ -114,7 +117,7 @@ func appendNumber(dst, digits []byte, delim rune) []byte {
 }
 
 // appender returns the quickest way to append values of type t, which is nil if it is not known.
-func appender(t reflect.Type) func(dst []byte, v reflect.Value, delim rune) ([]byte, error) {
+func appender(t reflect.Type) appendFunc {
 	if t == nil {
 		return appendReflect
 	}

@@ -49,8 +49,6 @@ func (v *basicVisitor) Visit(node *ast.Node) {
 				v.convert(&n.Arguments[i])
 			}
 		}
-	case *ast.CallNode:
-		v.arguments(n)
 	}
 }
 
@@ -60,23 +58,6 @@ func (v *basicVisitor) binary(n *ast.BinaryNode) {
 	}
 	v.convert(&n.Left)
 	v.convert(&n.Right)
-}
-
-// arguments converts what a user's function wants to have converted.
-func (v *basicVisitor) arguments(n *ast.CallNode) {
-	name, ok := n.Callee.(*ast.IdentifierNode)
-	if !ok {
-		return
-	}
-	host, ok := v.c.hosts[name.Value]
-	if !ok {
-		return
-	}
-	for i := range n.Arguments {
-		if want := host.param(i); want != nil && n.Arguments[i].Type() != want && basicType(n.Arguments[i].Type()) == want {
-			v.convert(&n.Arguments[i])
-		}
-	}
 }
 
 func (v *basicVisitor) convert(node *ast.Node) {
@@ -177,7 +158,20 @@ func (v *rewriteVisitor) Visit(node *ast.Node) {
 		}
 	case *ast.PredicateNode:
 		v.replace(&n.Node, stepName, n.Node)
+	case *ast.BuiltinNode:
+		v.forwards(n)
 	}
+}
+
+// forwards searches from the end by searching a reversed list. The engine's own loop from the end leaves values on its
+// stack, which confuses everything around it.
+func (v *rewriteVisitor) forwards(n *ast.BuiltinNode) {
+	if n.Name != "findLast" {
+		return
+	}
+	reversed := &ast.BuiltinNode{Name: "reverse", Arguments: n.Arguments[:1:1]}
+	reversed.SetType(reflect.TypeFor[[]any]())
+	n.Name, n.Arguments = "find", []ast.Node{reversed, n.Arguments[1]}
 }
 
 // wide reports whether n may be a number above the largest int, which the engine compares as if it were negative.

@@ -50,26 +50,6 @@ type Lookup func(name string) (value string, ok bool)
 // fails the expansion and is returned wrapped, so that errors.Is still sees it.
 type Facts func(root string) (any, error)
 
-// Option changes how Parse and ParseCondition read a text.
-type Option interface{ apply(*config) }
-
-type config struct{ funcs []userFunc }
-
 func errWrongFact(v any, want reflect.Type) error {
 	return fmt.Errorf("is of type %T, and was declared as %v", v, want)
 }
-
-// userFunc is a function of the user's own.
-type userFunc struct {
-	name string
-	fn   any
-}
-
-// callError is an error of a user's function.
-type callError struct {
-	name string
-	err  error
-}
-
-func (e *callError) Error() string { return fmt.Sprintf("%s: %v", e.name, e.err) }
-func (e *callError) Unwrap() error { return e.err }

@@ -12,7 +12,7 @@ import (
 // Builtins of the engine that keys and conditions may use. Those that depend on time or on the order of a map, that
 // build up values without bound, or that are done better in funcs.go are missing on purpose.
 const (
-	keyBuiltins  = " all any none one filter map find findLast findIndex findLastIndex count sortBy len trim trimPrefix trimSuffix upper lower indexOf lastIndexOf hasPrefix hasSuffix max min first last get take reverse uniq concat flatten sort toBase64 "
+	keyBuiltins  = " all any none one filter map find findLast findIndex count sortBy len trim trimPrefix trimSuffix upper lower indexOf lastIndexOf hasPrefix hasSuffix max min first last get take reverse uniq concat flatten sort toBase64 "
 	condBuiltins = " abs ceil floor round float sum mean median date duration timezone type "
 )
 
@@ -78,13 +78,24 @@ func (c *compilation) checkCallee(n *ast.CallNode) error {
 		return nil
 	}
 	if _, ok := c.hosts[name.Value]; ok {
-		return nil
+		return c.checkMessage(n, name.Value)
 	}
 	if _, ok := builtin.Index[name.Value]; ok && !allowed(name.Value, c.cond) {
 		return c.refuseBuiltin(n, name.Value)
 	}
 	if _, ok := c.roots[name.Value]; ok {
 		return c.at(n, "%s is not a function", name.Value)
+	}
+	return nil
+}
+
+// checkMessage sees to it that the message of required, which goes to logs, comes from the template.
+func (c *compilation) checkMessage(n *ast.CallNode, name string) error {
+	if name != "required" || len(n.Arguments) != 2 {
+		return nil
+	}
+	if _, ok := n.Arguments[1].(*ast.StringNode); !ok {
+		return c.at(n.Arguments[1], "the message of required must be written out")
 	}
 	return nil
 }

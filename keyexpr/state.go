@@ -23,6 +23,8 @@ type state struct {
 	asked  []bool
 	asking bool // in Facts, whose panics are not ours to hide
 	buf    []byte
+	raw    bool           // text in buf must stay as it is
+	args   []any          // of the calls that are under way
 	env    map[string]any // what the engine sees
 	vm     vm.VM
 	steps  int
@@ -48,6 +50,8 @@ func (st *state) release() {
 	clear(st.values)
 	clear(st.asked)
 	clear(st.env)
+	clear(st.args)
+	st.args = st.args[:0]
 	clear(st.vm.Variables)
 	clear(st.vm.Stack[:cap(st.vm.Stack)])
 	st.vm.Stack = st.vm.Stack[:0]
@@ -55,7 +59,7 @@ func (st *state) release() {
 		st.buf = nil
 	}
 	st.buf = st.buf[:0]
-	st.ctx, st.facts, st.asking, st.steps, st.bytes = nil, nil, false, 0, 0
+	st.ctx, st.facts, st.asking, st.raw, st.steps, st.bytes = nil, nil, false, false, 0, 0
 	states.Put(st)
 }
 

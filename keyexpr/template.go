@@ -13,9 +13,10 @@ import (
 
 // Template is a parsed key template. It is immutable and safe for concurrent use.
 type Template struct {
-	text  string
-	parts []piece
-	used  []usedRoot
+	text   string
+	parts  []piece
+	used   []usedRoot
+	fields []string
 }
 
 // piece is a literal or a hole with all that is known of it at start.
@@ -50,11 +51,11 @@ func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 		if i+1 < len(parts) {
 			t.parts[i].delim, _ = utf8.DecodeRuneInString(parts[i+1].text)
 		}
-		if t.parts[i].delim == '%' {
+		if t.parts[i].delim == '%' && t.parts[i].hole.typ != rawType {
 			return nil, errAt(text, parts[i+1].off, "a %% behind a hole would look like an escape: put another literal between them")
 		}
 	}
-	t.used = c.used
+	t.used, t.fields = c.used, c.fields
 	return t, nil
 }
 
@@ -107,7 +108,7 @@ func checkSyntax(text, src string, off int, cond bool) (err error) {
 	}()
 	c := &compilation{text: text, src: src, off: off, cond: cond}
 	c.conf = c.newConf()
-	if _, err := parser.ParseWithConfig(src, c.conf); err != nil {
+	if _, err := parser.ParseWithConfig(hideOr(src), c.conf); err != nil {
 		return c.engineError(err)
 	}
 	return nil
@@ -143,19 +144,22 @@ func (t *Template) Expand(ctx context.Context, facts Facts) (keys []string, err 
 			return nil, blame(src, err)
 		}
 	}
-	key, err := bound(st.buf)
+	key, err := st.key()
 	if err != nil {
 		return nil, blame(t.text, err)
 	}
-	return []string{string(key)}, nil
+	return []string{key}, nil
 }
 
 // append appends what the hole stands for to the buffer of st.
 func (x *expression) append(st *state, used []usedRoot, delim rune) ([]byte, error) {
 	if x.path == nil {
-		v, err := x.run(st, used)
+		v, err := x.value(st, used)
 		if err != nil {
 			return st.buf, err
+		}
+		if _, raw := v.(rawText); raw {
+			st.raw = true
 		}
 		return appendValue(st.buf, v, delim)
 	}
@@ -171,11 +175,14 @@ func (x *expression) append(st *state, used []usedRoot, delim rune) ([]byte, err
 
 // value returns what the expression stands for.
 func (x *expression) value(st *state, used []usedRoot) (any, error) {
-	if x.path == nil {
-		return x.run(st, used)
+	switch {
+	case x.path != nil:
+		v, err := x.path.follow(st, used)
+		return plainValue(v), err
+	case x.eval != nil:
+		return x.eval(st, used)
 	}
-	v, err := x.path.follow(st, used)
-	return plainValue(v), err
+	return x.run(st, used)
 }
 
 // run runs the engine.
@@ -219,8 +226,19 @@ func (t *Template) expandList(st *state) ([]string, error) {
 // element is the key that an element of a list makes.
 func element(st *state, v reflect.Value) (string, error) {
 	var err error
-	if st.buf, err = appendValue(st.buf[:0], plainValue(v), 0); err != nil {
+	value := plainValue(v)
+	_, st.raw = value.(rawText)
+	if st.buf, err = appendValue(st.buf[:0], value, 0); err != nil {
 		return "", faulty("has an element that %v", err)
+	}
+	return st.key()
+}
+
+// key returns what is in the buffer as a key.
+func (st *state) key() (string, error) {
+	if st.raw && len(st.buf) > maxKey {
+		// Somebody else makes the same key, and would not make the digest.
+		return "", faulty("makes a key of more than %d bytes with raw", maxKey)
 	}
 	key, err := bound(st.buf)
 	return string(key), err
