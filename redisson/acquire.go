@@ -3,8 +3,9 @@ package redisson
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -59,9 +60,6 @@ func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
 	return w.contend(s)
 }
 
-// pass gives the turn to the owner's next call.
-func (s *seat) pass() { s.turn <- struct{}{} }
-
 // wait is one Acquire on its way.
 type wait struct {
 	c       *Client
@@ -115,38 +113,64 @@ func (w *wait) turn(s *seat) error {
 	return firstCause(w.ctx, w.c.ctx)
 }
 
-// reenter adds a hold to the claim that the owner has, and returns nil, nil if there is none. The seat's turn is taken.
+func (c *Client) holding(s *seat) bool {
+	c.watchdog.mu.Lock()
+	defer c.watchdog.mu.Unlock()
+	return s.held()
+}
+
+// reenter adds a hold to the claim that the owner has, and returns nil, nil if there is none (any more), so that the lock
+// has to be taken anew. The seat's turn is taken.
 func (w *wait) reenter(s *seat) (*hold, error) {
-	lease, dog := w.lease(), w.c.watchdog
+	dog := w.c.watchdog
 	dog.mu.Lock()
-	cl := s.claim
-	if cl == nil || len(cl.holds) == 0 {
+	if !s.held() {
 		dog.mu.Unlock()
 		return nil, nil
 	}
+	cl := s.claim
+	h := w.newHold(cl)
+	lease := leaseFor(append(slices.Clip(cl.holds), h), dog.timeout)
 	count := len(cl.holds) + 1
-	cl.beginSetting(lease)
+	setting := cl.set(lease)
 	dog.watch(cl)
 	dog.mu.Unlock()
 
-	done := func(a answer) { w.c.endSetting(cl, a, lease) }
-	a := w.c.ask(w.ctx, cl.acquire(lease, count), done)
-	if a.late {
-		return nil, a.err
-	}
-	done(a)
+	a := w.c.ask(w.ctx, cl.acquire(lease, count), func(answer) {})
+	var losses []loss
+	dog.mu.Lock()
+	losses = setting.answered(dog, a)
+	err := a.err
 	switch {
-	case a.err != nil:
-		return nil, a.err
-	case a.values[0] == 0: // the claim had been lost, unnoticed so far; now it is, and the lock may be taken anew
+	case err == nil && len(cl.holds) > 0:
+		err = w.admit(h, a.sent)
+	case len(cl.holds) == 0: // lost meanwhile, while the script may have run: whoever held must not come back to life
+		w.c.undo(cl)
+		h = nil
+	}
+	dog.watch(cl)
+	dog.mu.Unlock()
+	tell(losses)
+	switch {
+	case err != nil:
+		return nil, err
+	case h == nil:
 		return nil, context.Cause(w.ctx)
 	}
-	return w.grant(cl, a.sent, lease)
+	return h, nil
 }
 
 // contend takes the lock for an owner who does not hold it. The seat's turn is taken.
 func (w *wait) contend(s *seat) (*hold, error) {
 	cl := &claim{name: s.key.name, holder: w.c.nextHolder(), seat: s, index: -1}
+	h, err := w.queueOrTry(cl)
+	if err != nil {
+		w.clear(cl, err)
+	}
+	return h, err
+}
+
+func (w *wait) queueOrTry(cl *claim) (*hold, error) {
 	if w.request.Wait != 0 {
 		return w.queue(cl)
 	}
@@ -169,8 +193,15 @@ func (w *wait) queue(cl *claim) (*hold, error) {
 		// Taken before the try, so that a message in between is not missed.
 		hint, live := place.hint()
 		h, ttl, err := w.try(cl)
-		if h != nil || err != nil {
-			return h, err
+		if h != nil {
+			place.expect(ttl)
+			return h, nil
+		}
+		if err != nil {
+			if w.ctx.Err() == nil {
+				place.fail(err) // Redis would answer those behind no better
+			}
+			return nil, err
 		}
 		place.expect(ttl)
 		if hint == nil {
@@ -191,7 +222,7 @@ func (w *wait) queue(cl *claim) (*hold, error) {
 // like any other.
 func (w *wait) nap(ttl time.Duration, live bool) <-chan time.Time {
 	d := w.c.watchdog.timeout / 3
-	if ttl > 0 {
+	if ttl >= 0 {
 		d = min(d, ttl+time.Millisecond)
 	}
 	if !live {
@@ -207,48 +238,115 @@ func (w *wait) await(ready <-chan struct{}, soon <-chan time.Time, p *place) err
 		return nil
 	case <-soon:
 		return nil
+	case <-p.line.failed:
+		return p.line.err
 	case <-w.over():
-		return w.busy(p.remaining())
+		return w.verdict(p)
 	case <-w.ctx.Done():
 	case <-w.c.ctx.Done():
 	}
 	return firstCause(w.ctx, w.c.ctx)
 }
 
-// lease is what Redis is told: the lease asked for, or the watchdog's.
-func (w *wait) lease() time.Duration {
-	lease := cmp.Or(w.request.Lease, w.c.watchdog.timeout)
-	if w.request.MaxHold > 0 {
-		return min(lease, w.request.MaxHold)
+// verdict is what a wait that is over has come to. As long as Redis has answered nobody in the line, it is not known that
+// the lock is busy, but the question is under way.
+func (w *wait) verdict(p *place) error {
+	select {
+	case <-p.line.heard:
+		return w.busy(p.remaining())
+	default:
 	}
-	return lease
+	select {
+	case <-p.line.heard:
+		return w.busy(p.remaining())
+	case <-p.line.failed:
+		return p.line.err
+	case <-time.After(w.c.timeout):
+		return w.c.errTimeout()
+	case <-w.ctx.Done():
+	case <-w.c.ctx.Done():
+	}
+	return firstCause(w.ctx, w.c.ctx)
 }
 
-// try asks Redis once. It returns a hold, or how long the lock is held by somebody else at least, or an error; then
-// nothing stays behind.
+// try asks Redis once. It returns a hold with the lease that it has in Redis, or how long the lock is held by somebody else
+// at least, or an error.
 func (w *wait) try(cl *claim) (*hold, time.Duration, error) {
-	lease := w.lease()
+	h, dog := w.newHold(cl), w.c.watchdog
+	lease := leaseFor([]*hold{h}, dog.timeout)
+	cl.longest = max(cl.longest, lease)
 	a := w.c.ask(w.ctx, cl.acquire(lease, 1), func(a answer) {
 		if a.inDoubt || a.err == nil && a.values[0] == 1 {
-			w.c.lockedUndo(cl, lease)
+			dog.mu.Lock()
+			defer dog.mu.Unlock()
+			cl.doubt = cl.doubt || a.inDoubt
+			w.c.undo(cl)
 		}
 	})
+	dog.mu.Lock()
+	defer dog.mu.Unlock()
+	cl.doubt = cl.doubt || a.inDoubt
 	switch {
-	case a.err != nil && a.inDoubt:
-		w.c.lockedUndo(cl, lease)
-		w.lingerFor(cl)
-		return nil, 0, a.err
 	case a.err != nil:
 		return nil, 0, a.err
 	case a.values[0] == 0:
 		return nil, time.Duration(a.values[1]) * time.Millisecond, nil
 	}
-	h, err := w.grant(cl, a.sent, lease)
-	return h, 0, err
+	cl.until = a.sent.Add(goodFor(lease))
+	cl.renewAt = dog.renewalDue(a.sent, lease)
+	if err := w.admit(h, a.sent); err != nil {
+		w.c.undo(cl)
+		return nil, 0, err
+	}
+	return h, lease, nil
 }
 
-// lingerFor waits a little for the removal of what cl may have in Redis.
-func (w *wait) lingerFor(cl *claim) {
+// newHold prepares a hold of cl.
+func (w *wait) newHold(cl *claim) *hold {
+	h := &hold{c: w.c, claim: cl, lease: w.request.Lease}
+	if most := w.request.MaxHold; most > 0 && (h.lease == 0 || most < h.lease) {
+		h.most = most
+	}
+	return h
+}
+
+// admit puts h under the watchdog's care, unless its time is over by now, its caller has gone, or the client is closed.
+// The watchdog's mutex is held, and its claim is up to date.
+func (w *wait) admit(h *hold, sent time.Time) error {
+	cl, dog := h.claim, w.c.watchdog
+	if err := cmp.Or(firstCause(w.ctx), dog.closed); err != nil {
+		return err
+	}
+	if !time.Now().Before(cl.until) {
+		return errors.New("redisson: Redis took longer to answer than the lease")
+	}
+	h.since = sent
+	switch {
+	case h.most > 0:
+		h.ends = sent.Add(goodFor(h.most))
+	case h.lease > 0:
+		h.ends = sent.Add(goodFor(h.lease))
+	}
+	h.ctx, h.cancel = context.WithCancelCause(context.WithValue(w.ctx, holdKey{w.c, cl.name}, h))
+	cl.holds = append(cl.holds, h)
+	cl.seat.claim = cl
+	cl.seat.users++
+	dog.watch(cl)
+	return nil
+}
+
+// clear has what a failed Acquire in doubt may have left in Redis removed, and waits a little for that if the caller can.
+func (w *wait) clear(cl *claim, err error) {
+	dog := w.c.watchdog
+	dog.mu.Lock()
+	doubt := cl.doubt
+	if doubt {
+		w.c.undo(cl)
+	}
+	dog.mu.Unlock()
+	if !doubt || errors.Is(err, lock.ErrBusy) {
+		return
+	}
 	t := time.NewTimer(undoPatience)
 	defer t.Stop()
 	select {
@@ -256,127 +354,6 @@ func (w *wait) lingerFor(cl *claim) {
 	case <-t.C:
 	case <-w.ctx.Done():
 	}
-}
-
-// grant makes a hold of an answer that says that Redis has it.
-func (w *wait) grant(cl *claim, sent time.Time, lease time.Duration) (*hold, error) {
-	h := &hold{c: w.c, claim: cl, since: sent, lease: w.request.Lease}
-	if most := w.request.MaxHold; most > 0 && (h.lease == 0 || most < h.lease) {
-		h.bound = sent.Add(most)
-		h.ends = h.bound.Add(-margin(lease))
-	} else if h.lease > 0 {
-		h.ends = sent.Add(lease - margin(lease))
-	}
-	h.ctx, h.cancel = context.WithCancelCause(context.WithValue(w.ctx, holdKey{w.c, cl.name}, h))
-	if err := w.c.admit(h, sent, lease); err != nil {
-		h.cancel(err)
-		return nil, err
-	}
-	return h, nil
-}
-
-// admit puts h under the watchdog's care, unless its time is over by now, its caller has gone, or the client is closed.
-func (c *Client) admit(h *hold, sent time.Time, lease time.Duration) error {
-	cl, dog := h.claim, c.watchdog
-	dog.mu.Lock()
-	err := context.Cause(h.ctx)
-	if err == nil {
-		err = dog.closed
-	}
-	if err == nil && !time.Now().Before(sent.Add(lease-margin(lease))) {
-		err = fmt.Errorf("redisson: Redis took longer to answer than the lease of %v", lease)
-	}
-	if err == nil {
-		cl.holds = append(cl.holds, h)
-		cl.seat.claim = cl
-		cl.until = sent.Add(lease - margin(lease))
-		cl.renewAt = dog.renewalDue(sent, lease)
-		dog.watch(cl)
-	}
-	if err != nil && len(cl.holds) == 0 {
-		c.undo(cl, lease)
-	}
-	dog.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	c.sit(cl.seat.key) // for the hold; its end rises
-	return nil
-}
-
-// beginSetting notes that a script which sets the lease is about to be sent: from now on Redis may have it, and nothing
-// that was asked before tells how long the claim lasts.
-func (cl *claim) beginSetting(lease time.Duration) {
-	cl.settings++
-	cl.epoch++
-	cl.until = earlier(cl.until, time.Now().Add(lease-margin(lease)))
-}
-
-// endSetting notes the answer to a script that set the lease of a claim that goes on.
-func (c *Client) endSetting(cl *claim, a answer, lease time.Duration) {
-	dog := c.watchdog
-	var losses []loss
-	dog.mu.Lock()
-	cl.settings--
-	cl.epoch++
-	switch {
-	case !cl.active():
-	case a.err != nil:
-		cl.renewAt = time.Now() // which makes sure of the lease, if the claim is renewed
-	case a.values[0] == 0:
-		losses = cl.lose(time.Now(), errGone)
-	default:
-		cl.until = a.sent.Add(lease - margin(lease))
-		cl.renewAt = dog.renewalDue(a.sent, lease)
-	}
-	dog.watch(cl)
-	dog.mu.Unlock()
-	tell(losses)
-}
-
-// undo has the watchdog remove what cl, which nobody holds, may have in Redis, for as long as it can be there. After
-// Close it is tried once. The watchdog's mutex is held.
-func (c *Client) undo(cl *claim, lease time.Duration) {
-	if cl.undo {
-		return
-	}
-	cl.undone = make(chan struct{})
-	if c.watchdog.closed != nil {
-		done := cl.undone
-		c.start(func() {
-			defer close(done)
-			c.ask(context.Background(), cl.release(0, 0), func(answer) {})
-		})
-		return
-	}
-	now := time.Now()
-	cl.undo, cl.until, cl.renewAt = true, now.Add(lease), now
-	c.watchdog.watch(cl)
-}
-
-func (c *Client) lockedUndo(cl *claim, lease time.Duration) {
-	c.watchdog.mu.Lock()
-	defer c.watchdog.mu.Unlock()
-	c.undo(cl, lease)
-}
-
-// acquire is the call that takes the lock, or sets the count of a lock that cl has.
-func (cl *claim) acquire(lease time.Duration, count int) call {
-	return call{acquireScript(), []string{cl.name}, []any{cl.holder, millis(lease), count}}
-}
-
-// release is the call that leaves cl with the given count; the lease matters only above 0.
-func (cl *claim) release(count int, lease time.Duration) call {
-	return call{releaseScript(), []string{cl.name, lockChannel(cl.name)}, []any{cl.holder, count, millis(lease)}}
-}
-
-func (cl *claim) renew(lease time.Duration) call {
-	return call{renewScript(), []string{cl.name}, []any{cl.holder, millis(lease)}}
-}
-
-// millis rounds up, so that a lease in Redis is never shorter than the one counted here.
-func millis(d time.Duration) string {
-	return strconv.FormatInt(int64((d+time.Millisecond-1)/time.Millisecond), 10)
 }
 
 // firstCause returns why the first context that has ended did so.

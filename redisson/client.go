@@ -42,9 +42,7 @@ type Client struct {
 	cancel context.CancelCauseFunc
 	mu     sync.Mutex // orders start with Close
 	wg     sync.WaitGroup
-
-	seatsMu sync.Mutex
-	seats   map[seatKey]*seat
+	seats  map[seatKey]*seat // guarded by the watchdog's mutex
 }
 
 var _ lock.Locker = (*Client)(nil)
@@ -110,7 +108,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.hub = newHub(c.ctx, rdb)
 	c.lines = lines{hub: c.hub, byName: map[string]*line{}}
-	c.watchdog = newWatchdog(s.watchdogTimeout, c.sendBatch)
+	c.watchdog = newWatchdog(s.watchdogTimeout, 2*s.timeout, c.sendBatch)
 	c.wg.Go(func() { c.watchdog.run(c.ctx) })
 	return c, nil
 }

@@ -13,73 +13,81 @@ func (h *hold) Context() context.Context { return h.ctx }
 // Release is lock.Hold's. The script goes out even if ctx has ended; ctx bounds only the wait for its answer, and so does
 // the client's timeout. When the answer is an error, the watchdog goes on trying to remove the lock until its lease ends.
 func (h *hold) Release(ctx context.Context) error {
-	if err := h.over(); err != nil {
-		return err
-	}
 	if err := h.takeTurn(ctx); err != nil {
 		return err
 	}
 	defer h.claim.seat.pass()
-	rest, err := h.leave()
+	rest, lease, err := h.leave()
 	if err != nil {
 		return err
 	}
 	h.cancel(nil)
-	defer h.c.rise(h.claim.seat)
 	if rest > 0 {
-		return h.releasePart(ctx, rest)
+		return h.releasePart(ctx, rest, lease)
 	}
 	return h.releaseWhole(ctx)
 }
 
-// takeTurn waits for the scripts of the same owner that are under way. If ctx does not last that long, the release goes
-// on without its caller.
+// takeTurn waits for the scripts of the same owner that are under way, unless there is nothing to release. If ctx or the
+// client's timeout does not last that long, the release goes on without its caller.
 func (h *hold) takeTurn(ctx context.Context) error {
+	if err := h.over(); err != nil {
+		return err
+	}
 	turn := h.claim.seat.turn
 	select {
 	case <-turn:
 		return nil
 	default:
 	}
+	timeout := time.NewTimer(h.c.timeout)
+	defer timeout.Stop()
+	err := h.c.errTimeout()
 	select {
 	case <-turn:
 		return nil
 	case <-ctx.Done():
-		h.c.start(func() { _ = h.Release(context.WithoutCancel(ctx)) })
-		return context.Cause(ctx)
+		err = context.Cause(ctx)
+	case <-timeout.C:
 	}
+	if err := h.over(); err != nil { // then its owner may be waiting for the lock, in line with others
+		return err
+	}
+	h.c.start(func() { _ = h.Release(context.WithoutCancel(ctx)) })
+	return err
 }
 
 // leave ends the hold on this side, before anything is asked, so that no renewal follows. It returns how many holds the
-// owner has left.
-func (h *hold) leave() (rest int, err error) {
-	if err := h.over(); err != nil {
-		return 0, err
-	}
+// owner has left, and the lease for them.
+func (h *hold) leave() (rest int, lease time.Duration, err error) {
 	dog, cl := h.c.watchdog, h.claim
 	dog.mu.Lock()
 	defer dog.mu.Unlock()
-	h.end(released)
-	if rest = len(cl.holds); rest > 0 {
-		cl.beginSetting(leaseAfter(cl.holds, dog.timeout))
+	if err := h.overLocked(); err != nil {
+		return 0, 0, err
 	}
+	h.end(released)
 	dog.watch(cl)
-	return rest, nil
+	return len(cl.holds), leaseFor(cl.holds, dog.timeout), nil
 }
 
-// over tells why there is nothing to release, if so. It answers the first Release of a lost hold with the loss; its work
-// has ended by now, so what the lock may still have in Redis need not stay until its lease ends.
+// over tells why there is nothing to release, if so.
 func (h *hold) over() error {
-	dog := h.c.watchdog
-	dog.mu.Lock()
-	defer dog.mu.Unlock()
+	h.c.watchdog.mu.Lock()
+	defer h.c.watchdog.mu.Unlock()
+	return h.overLocked()
+}
+
+// overLocked answers the first Release of a lost hold with the loss; its work has ended by now, so what the lock may still
+// have in Redis need not stay until its lease ends.
+func (h *hold) overLocked() error {
 	switch h.state {
 	case released:
 		return lock.ErrNotHeld
 	case lost:
 		h.state = released
 		if len(h.claim.holds) == 0 {
-			h.c.undo(h.claim, dog.timeout)
+			h.c.undo(h.claim)
 		}
 		return h.cause
 	}
@@ -87,42 +95,49 @@ func (h *hold) over() error {
 }
 
 // releasePart sets the count to rest.
-func (h *hold) releasePart(ctx context.Context, rest int) error {
+func (h *hold) releasePart(ctx context.Context, rest int, lease time.Duration) error {
 	cl, dog := h.claim, h.c.watchdog
 	dog.mu.Lock()
-	lease := leaseAfter(cl.holds, dog.timeout)
+	setting := cl.set(lease)
+	dog.watch(cl)
 	dog.mu.Unlock()
-	done := func(a answer) { h.c.endSetting(cl, a, lease) }
-	a := h.c.ask(ctx, cl.release(rest, lease), done)
-	if a.late {
-		return a.err
+	a := h.c.ask(ctx, cl.release(rest, lease), func(answer) {})
+	dog.mu.Lock()
+	losses := setting.answered(dog, a)
+	if len(cl.holds) == 0 { // the rest was lost meanwhile, and must not get a new lease by this
+		h.c.undo(cl)
 	}
-	done(a)
-	return h.verdict(a)
+	dog.watch(cl)
+	dog.mu.Unlock()
+	tell(losses)
+	if a.err == nil && a.values[0] == 0 {
+		return h.gone()
+	}
+	return a.err
 }
 
-// releaseWhole frees the lock.
+// releaseWhole frees the lock. A lock that is not there any more was lost, unless an attempt that was not answered may have
+// been the one that released it.
 func (h *hold) releaseWhole(ctx context.Context) error {
 	again := func(a answer) {
-		if a.err != nil {
-			h.c.lockedUndo(h.claim, h.c.watchdog.timeout)
+		h.c.watchdog.mu.Lock()
+		defer h.c.watchdog.mu.Unlock()
+		if a.err != nil || h.claim.doubt {
+			h.c.undo(h.claim)
 		}
 	}
 	a := h.c.ask(ctx, h.claim.release(0, 0), again)
-	if a.late {
-		return a.err
+	if !a.late {
+		again(a)
 	}
-	again(a)
-	return h.verdict(a)
-}
-
-// verdict reads the answer to a release. A lock that is not there any more was lost, unless an attempt that was not
-// answered may have been the one that released it.
-func (h *hold) verdict(a answer) error {
 	if a.err == nil && a.values[0] == 0 && !a.inDoubt {
-		return &lock.LostError{Held: time.Since(h.since), Reason: errGone}
+		return h.gone()
 	}
 	return a.err
+}
+
+func (h *hold) gone() error {
+	return &lock.LostError{Held: time.Since(h.since), Reason: errGone}
 }
 
 // sendBatch asks Redis about many claims in one pipeline.

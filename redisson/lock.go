@@ -70,11 +70,16 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	if err := l.check(); err != nil {
 		return false, err
 	}
-	a := l.c.ask(ctx, call{forceScript(), []string{l.key, lockChannel(l.key)}, nil}, func(answer) {})
+	drop := func(a answer) {
+		if a.err == nil && a.values[0] == 1 {
+			l.c.watchdog.dropAll(l.key)
+		}
+	}
+	a := l.c.ask(ctx, call{forceScript(), []string{l.key, lockChannel(l.key)}, nil}, drop)
 	if a.err != nil {
 		return false, a.err
 	}
-	l.c.watchdog.dropAll(l.key)
+	drop(a)
 	return a.values[0] == 1, nil
 }
 

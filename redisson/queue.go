@@ -18,6 +18,10 @@ type line struct {
 	places    list.List // of *place
 	listening bool      // the line follows the lock's channel, until it is empty
 	busyUntil time.Time // as far as the head has heard
+
+	heard  chan struct{} // closed when Redis has answered the head of the line
+	failed chan struct{} // closed when err has been set: the end of the line
+	err    error
 }
 
 // place is one waiter's place in a line.
@@ -35,7 +39,7 @@ func (l *lines) join(name string) *place {
 	defer l.mu.Unlock()
 	ln := l.byName[name]
 	if ln == nil {
-		ln = &line{}
+		ln = &line{heard: make(chan struct{}), failed: make(chan struct{})}
 		l.byName[name] = ln
 	}
 	p := &place{l: l, line: ln, name: name, turn: make(chan struct{})}
@@ -56,13 +60,24 @@ func (l *lines) leave(p *place) {
 	next := ln.places.Front()
 	switch {
 	case next == nil:
-		delete(l.byName, p.name)
+		if l.byName[p.name] == ln {
+			delete(l.byName, p.name)
+		}
 		if ln.listening {
 			l.hub.unfollow(lockChannel(p.name))
 		}
 	case wasHead:
 		close(next.Value.(*place).turn)
 	}
+}
+
+// fail sends all in line home with the error that the head was given. Who comes later starts a new line.
+func (p *place) fail(err error) {
+	p.l.mu.Lock()
+	defer p.l.mu.Unlock()
+	p.line.err = err
+	close(p.line.failed)
+	delete(p.l.byName, p.name)
 }
 
 // listen has the line follow the lock's channel.
@@ -86,11 +101,17 @@ func (p *place) hint() (changed <-chan struct{}, live bool) {
 	return p.l.hub.generation(lockChannel(p.name))
 }
 
-// expect notes for all in line how long the lock is held at least; ttl is not positive where that is not known.
+// expect notes for all in line that Redis has answered, and how long the lock is held at least; ttl is not positive where
+// that is not known.
 func (p *place) expect(ttl time.Duration) {
 	p.l.mu.Lock()
 	defer p.l.mu.Unlock()
 	p.line.busyUntil = time.Now().Add(ttl)
+	select {
+	case <-p.line.heard:
+	default:
+		close(p.line.heard)
+	}
 }
 
 // remaining is how long the lock is held at least, as far as is known in this line; it is not positive if nothing is.

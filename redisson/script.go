@@ -37,7 +37,7 @@ func releaseScript() script {
 }
 
 func renewScript() script {
-	return script{renewSource, "a98a6434362aca7e6288cd3c8436bc5c87c1fb81"}
+	return script{renewSource, "e9b6ff5c1b58c5dbee3225d640b24cd8d650ab72"}
 }
 
 func forceScript() script {

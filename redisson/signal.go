@@ -46,7 +46,11 @@ type channel struct {
 }
 
 // live tells whether a message that is published now will be received.
-func (ch *channel) live() bool { return ch.subscribed && ch.confirmed == ch.sent }
+func (ch *channel) live() bool { return ch.subscribed && ch.settled() }
+
+// settled tells whether all subscriptions are answered. There can be more answers than that, when go-redis changes to
+// another connection by itself.
+func (ch *channel) settled() bool { return ch.confirmed >= ch.sent }
 
 func (ch *channel) advance() {
 	close(ch.changed)
@@ -132,8 +136,8 @@ func (h *hub) connection() {
 	fail := func() { once.Do(func() { _ = ps.Close(); close(broken) }) }
 	stop := context.AfterFunc(h.ctx, fail)
 	defer stop()
+	defer h.reset()
 	defer fail()
-	h.reset()
 	var reader sync.WaitGroup
 	defer reader.Wait()
 	reading := false
@@ -157,7 +161,7 @@ func (h *hub) connection() {
 	}
 }
 
-// reset forgets what an earlier connection had, and drops the channels that nobody follows.
+// reset forgets what the connection had, and drops the channels that nobody follows.
 func (h *hub) reset() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -183,7 +187,7 @@ func (h *hub) wanted() (on, off []string) {
 		case ch.followers == 0 && ch.subscribed:
 			ch.subscribed = false
 			off = append(off, name)
-		case ch.followers == 0 && ch.confirmed == ch.sent:
+		case ch.followers == 0 && ch.settled():
 			delete(h.channels, name)
 		}
 	}

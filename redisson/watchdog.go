@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 // before the question was sent, is over but for a margin. Nothing that Redis does or omits can delay that.
 type watchdog struct {
 	timeout time.Duration // the lease of a renewed lock
+	grace   time.Duration // how long a script that was not answered may still arrive
 	origin  time.Time     // of the grid on which renewals are due
 	send    func(context.Context, []errand) []outcome
 	wg      sync.WaitGroup
@@ -50,8 +52,8 @@ type loss struct {
 	cause error
 }
 
-func newWatchdog(timeout time.Duration, send func(context.Context, []errand) []outcome) *watchdog {
-	return &watchdog{timeout: timeout, origin: time.Now(), send: send, kick: make(chan struct{}, 1)}
+func newWatchdog(timeout, grace time.Duration, send func(context.Context, []errand) []outcome) *watchdog {
+	return &watchdog{timeout: timeout, grace: grace, origin: time.Now(), send: send, kick: make(chan struct{}, 1)}
 }
 
 // retryAfter is how soon a renewal or removal that was not answered is followed by another one, whether or not the first
@@ -103,21 +105,21 @@ func (w *watchdog) pass(ctx context.Context) (next time.Time) {
 	w.mu.Unlock()
 	tell(losses)
 	if len(batch) > 0 {
-		w.wg.Go(func() {
-			for part := range slices.Chunk(batch, batchSize) {
-				w.dispatch(ctx, part)
-			}
-		})
+		w.wg.Go(func() { w.dispatchAll(ctx, batch, now) })
 	}
 	return next
 }
 
-// expire ends the holds of cl whose time is over.
+// expire ends the holds of cl whose time is over. If they had a time of their own and nobody holds any more, the lock ends
+// with them, and not only with the lease that it has in Redis.
 func (w *watchdog) expire(cl *claim, now time.Time) []loss {
 	var losses []loss
 	for _, h := range slices.Clone(cl.holds) {
 		if !h.ends.IsZero() && !now.Before(h.ends) {
 			losses = append(losses, h.lose(now, h.reason()))
+			if len(cl.holds) == 0 {
+				w.remove(cl, h.since.Add(cmp.Or(h.most, h.lease)))
+			}
 		}
 	}
 	if now.Before(cl.until) {
@@ -127,20 +129,43 @@ func (w *watchdog) expire(cl *claim, now time.Time) []loss {
 	return append(losses, cl.lose(now, cl.lapse())...)
 }
 
+// remove has the field of cl, which nobody holds, removed from Redis from the given time on, or sooner if that was said
+// before.
+func (w *watchdog) remove(cl *claim, at time.Time) {
+	if cl.undo {
+		cl.renewAt = earlier(cl.renewAt, at)
+		w.watch(cl)
+		return
+	}
+	cl.undo, cl.undone = true, make(chan struct{})
+	cl.renewAt, cl.sure = at, at
+	if cl.doubt {
+		cl.sure = at.Add(w.grace)
+	}
+	cl.until = at.Add(max(cl.longest, w.timeout))
+	w.watch(cl)
+}
+
 // errandFor returns what is to be asked for cl now, if anything.
 func (w *watchdog) errandFor(cl *claim, now time.Time) (errand, bool) {
-	if !cl.active() || cl.renewAt.IsZero() || now.Before(cl.renewAt) {
+	if !cl.undo && !cl.wantsRenewal() || now.Before(cl.renewAt) {
 		return errand{}, false
 	}
 	cl.renewAt = now.Add(w.retryAfter())
 	if cl.undo {
 		return errand{claim: cl}, true
 	}
-	if cl.settings > 0 {
-		return errand{}, false // the answer under way decides the lease
+	return errand{claim: cl, lease: w.timeout, epoch: cl.epoch}, true
+}
+
+// dispatchAll sends what was due at the given time, in parts. Parts that came too late for that have been due again since,
+// and are in a later batch.
+func (w *watchdog) dispatchAll(ctx context.Context, batch []errand, due time.Time) {
+	for part := range slices.Chunk(batch, batchSize) {
+		if time.Since(due) < w.retryAfter() {
+			w.dispatch(ctx, part)
+		}
 	}
-	lease := cl.renewalLease(now, w.timeout)
-	return errand{claim: cl, lease: lease, epoch: cl.epoch}, lease >= time.Millisecond
 }
 
 // dispatch sends a batch and applies what comes back.
@@ -166,22 +191,19 @@ func (w *watchdog) apply(e errand, o outcome, sent, now time.Time) []loss {
 	case o.err != nil:
 		cl.lastErr = o.err
 	case cl.undo:
-		cl.forget()
+		if e.lease == 0 {
+			cl.answer(o.done || !now.Before(cl.sure))
+		}
+	case e.lease == 0:
 	case !o.done:
 		return cl.lose(now, errGone)
 	case e.epoch == cl.epoch:
-		w.confirm(cl, sent, e.lease)
+		lease := cl.reliable(e.lease)
+		cl.lastErr = nil
+		cl.until = later(cl.until, sent.Add(goodFor(lease)))
+		cl.renewAt = w.renewalDue(sent, lease)
 	}
 	return nil
-}
-
-// confirm notes that Redis keeps cl for lease from the time sent on, or longer.
-func (w *watchdog) confirm(cl *claim, sent time.Time, lease time.Duration) {
-	cl.lastErr = nil
-	if until := sent.Add(lease - margin(lease)); until.After(cl.until) {
-		cl.until = until
-	}
-	cl.renewAt = w.renewalDue(sent, lease)
 }
 
 // watch looks after cl, which is new or has changed.
@@ -253,7 +275,6 @@ func (w *watchdog) dropAll(name string) {
 func tell(losses []loss) {
 	for _, l := range losses {
 		l.hold.cancel(l.cause)
-		l.hold.c.rise(l.hold.claim.seat)
 	}
 }
 
@@ -273,9 +294,16 @@ func (h *hold) lose(now time.Time, reason error) loss {
 	return loss{hold: h, cause: h.cause}
 }
 
+// end takes h out of its claim with the given state. The caller cancels the context, outside of the mutex.
+func (h *hold) end(s holdState) {
+	h.state = s
+	h.claim.holds = slices.DeleteFunc(h.claim.holds, func(o *hold) bool { return o == h })
+	h.c.leave(h.claim.seat)
+}
+
 // reason is why a hold ended when its own time was over.
 func (h *hold) reason() error {
-	if !h.bound.IsZero() {
+	if h.most > 0 {
 		return lock.ErrMaxHold
 	}
 	return errLease
@@ -296,11 +324,22 @@ func (cl *claim) lapse() error {
 // active tells whether there is anything to look after.
 func (cl *claim) active() bool { return cl.undo || len(cl.holds) > 0 }
 
-// forget gives up a removal, done or hopeless.
+// answer notes that a removal was answered, and ends it if that settles the matter.
+func (cl *claim) answer(settled bool) {
+	select {
+	case <-cl.undone:
+	default:
+		close(cl.undone)
+	}
+	if settled {
+		cl.undo = false
+	}
+}
+
+// forget gives up a removal that has become pointless.
 func (cl *claim) forget() {
 	if cl.undo {
-		cl.undo = false
-		close(cl.undone)
+		cl.answer(true)
 	}
 }
 
@@ -316,6 +355,13 @@ func (cl *claim) due() time.Time {
 		}
 	}
 	return at
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 func earlier(a, b time.Time) time.Time {

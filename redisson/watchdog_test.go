@@ -26,7 +26,7 @@ func inKennel(t *testing.T, redis func(ctx context.Context, e errand) outcome, f
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		k := &kennel{Client: &Client{seats: map[seatKey]*seat{}, timeout: 3 * time.Second}}
-		k.watchdog = newWatchdog(30*time.Second, func(ctx context.Context, batch []errand) []outcome {
+		k.watchdog = newWatchdog(30*time.Second, 6*time.Second, func(ctx context.Context, batch []errand) []outcome {
 			outcomes := make([]outcome, len(batch))
 			for i, e := range batch {
 				k.watchdog.mu.Lock()
@@ -67,12 +67,23 @@ func (k *kennel) hold(t *testing.T, r lock.Request) *hold {
 	t.Helper()
 	s := k.sit(seatKey{"k", 1})
 	defer k.rise(s)
+	k.watchdog.mu.Lock()
+	defer k.watchdog.mu.Unlock()
 	w := &wait{c: k.Client, ctx: t.Context(), request: r}
-	h, err := w.grant(&claim{name: "k", holder: "h", seat: s, index: -1}, time.Now(), w.lease())
-	if err != nil {
+	now, cl := time.Now(), &claim{name: "k", holder: "h", seat: s, index: -1}
+	h := w.newHold(cl)
+	lease := leaseFor([]*hold{h}, k.watchdog.timeout)
+	cl.until, cl.renewAt = now.Add(goodFor(lease)), k.watchdog.renewalDue(now, lease)
+	if err := w.admit(h, now); err != nil {
 		t.Fatal(err)
 	}
 	return h
+}
+
+func (k *kennel) lockedUndo(cl *claim) {
+	k.watchdog.mu.Lock()
+	defer k.watchdog.mu.Unlock()
+	k.undo(cl)
 }
 
 // endsAfter waits until the hold ends, and checks when and why.
@@ -155,27 +166,25 @@ func TestWatchdogToldThatItIsGone(t *testing.T) {
 func TestLeaseEndsByItself(t *testing.T) {
 	inKennel(t, answered, func(t *testing.T, k *kennel) {
 		endsAfter(t, k.hold(t, lock.Request{Key: "k", Lease: 10 * time.Second}), 9500*time.Millisecond, errLease)
-		if at, _ := k.asked(); len(at) != 0 {
-			t.Errorf("a leased lock was renewed at %v", at)
+		time.Sleep(time.Minute)
+		if at, leases := k.asked(); len(at) != 1 || leases[0] != 0 || at[0] != 10*time.Second {
+			t.Errorf("asked at %v for %v, want a removal when the lease is over", at, leases)
 		}
 		k.expectEmpty(t)
 	})
 }
 
-// The leases of renewals shrink towards MaxHold, so that the lock in Redis ends with it.
-func TestMaxHoldBoundsRenewal(t *testing.T) {
+// With MaxHold, the work is told a margin earlier, and the lock is removed from Redis instead of waiting for its lease.
+func TestMaxHoldEndsALock(t *testing.T) {
 	inKennel(t, answered, func(t *testing.T, k *kennel) {
 		h := k.hold(t, lock.Request{Key: "k", MaxHold: 45 * time.Second})
 		endsAfter(t, h, 44*time.Second, lock.ErrMaxHold)
+		time.Sleep(time.Minute)
 		at, leases := k.asked()
-		for i := range at {
-			if end := at[i] + leases[i]; end > 45*time.Second {
-				t.Errorf("the renewal at %v made the lock last until %v", at[i], end)
-			}
+		if n := len(at); n != 5 || at[4] != 45*time.Second || leases[4] != 0 || leases[3] == 0 {
+			t.Errorf("asked at %v for %v, want four renewals and a removal at 45s", at, leases)
 		}
-		if len(at) < 3 {
-			t.Errorf("renewals at %v, want several", at)
-		}
+		k.expectEmpty(t)
 	})
 }
 
@@ -189,10 +198,10 @@ func TestRenewalOvertakenByReentry(t *testing.T) {
 		h := k.hold(t, lock.Request{Key: "k"})
 		time.Sleep(12 * time.Second) // the renewal of 10s is under way
 		k.watchdog.mu.Lock()
-		h.claim.beginSetting(6 * time.Second)
+		set := h.claim.set(6 * time.Second)
+		set.answered(k.watchdog, answer{values: []int64{1}, sent: time.Now()})
 		k.watchdog.watch(h.claim)
 		k.watchdog.mu.Unlock()
-		k.endSetting(h.claim, answer{values: []int64{1}, sent: time.Now()}, 6*time.Second)
 		time.Sleep(4 * time.Second)
 		k.watchdog.mu.Lock()
 		defer k.watchdog.mu.Unlock()
@@ -212,7 +221,7 @@ func TestUndoGoesOnUntilAnswered(t *testing.T) {
 	}
 	inKennel(t, flaky, func(t *testing.T, k *kennel) {
 		cl := &claim{name: "k", holder: "h", index: -1}
-		k.lockedUndo(cl, 30*time.Second)
+		k.lockedUndo(cl)
 		<-cl.undone
 		time.Sleep(time.Minute)
 		if at, _ := k.asked(); len(at) != 6 || at[5] != 5*time.Second {
@@ -227,7 +236,7 @@ func TestUndoEndsWithTheLease(t *testing.T) {
 	inKennel(t, func(context.Context, errand) outcome { return outcome{err: redis.ErrClosed} }, func(t *testing.T, k *kennel) {
 		start := time.Now()
 		cl := &claim{name: "k", holder: "h", index: -1}
-		k.lockedUndo(cl, 30*time.Second)
+		k.lockedUndo(cl)
 		<-cl.undone
 		if d := time.Since(start); d != 30*time.Second {
 			t.Errorf("given up after %v, want 30s", d)

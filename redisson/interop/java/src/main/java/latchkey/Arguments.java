@@ -91,14 +91,22 @@ final class Arguments {
 
     private static Object parse(Class<?> type, String text) {
         if (type.isEnum()) {
-            return Arrays.stream(type.getEnumConstants())
-                    .filter(c -> c.toString().equals(text)).findAny().orElse(MISFIT);
+            return constant(type, text);
         }
         if (type == Duration.class && text.startsWith("P")) {
             return Duration.parse(text);
         }
         if (type == Instant.class && text.endsWith("Z")) {
             return Instant.parse(text);
+        }
+        return MISFIT;
+    }
+
+    private static Object constant(Class<?> type, String text) {
+        for (Object c : type.getEnumConstants()) {
+            if (c.toString().equals(text)) {
+                return c;
+            }
         }
         return MISFIT;
     }

@@ -21,6 +21,7 @@ import java.util.concurrent.Future;
 import java.lang.reflect.InvocationTargetException;
 import org.redisson.Redisson;
 import org.redisson.api.RedissonClient;
+import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 
 /**
@@ -38,6 +39,7 @@ import org.redisson.config.Config;
  * that is an array is a chain as well. All results but the last are kept, so that the same words mean the same object.
  * Commands that name the same thread run in that thread, one after the other; others run at once. The answer has "value"
  * or "class" and "error" of what was thrown, "at", when that was in microseconds since 1970, and "nanos", how long it took.
+ * Values are stored as plain strings.
  *
  * <p>It goes by names alone, so that it compiles and runs with every version of Redisson.
  */
@@ -90,7 +92,9 @@ public final class Peer {
     private Object run(JsonObject command) throws Exception {
         String name = command.get("client").getAsString();
         if (command.has("config")) {
-            clients.put(name, Redisson.create(Config.fromYAML(command.get("config").toString())));
+            Config config = Config.fromYAML(command.get("config").toString());
+            config.setCodec(StringCodec.INSTANCE);
+            clients.put(name, Redisson.create(config));
             return null;
         }
         if (!command.has("call")) {
