@@ -4,17 +4,23 @@ FUZZTIME ?= 1m
 BENCH    ?= .
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint fmt bench fuzz cover
+.PHONY: help test interop lint fmt bench fuzz cover
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The results are not taken from go's cache, which does not know the Redis that the tests talk to. The race detector
 # needs cgo.
 test: ## vet and run all tests with the race detector; installs redis-server on Debian if it is missing
-	@sh tools/prepare.sh
+	@sh tools/prepare.sh test
 	go vet ./...
 	CGO_ENABLED=1 go test -race -count=1 -timeout 10m ./...
+
+# The test binary runs by itself, so that the last line is its own. Most scenarios wait for most of their time.
+interop: ## run the Go side against Redisson in Java; needs a JDK 17 and Maven, installs redis-server like test
+	@sh tools/prepare.sh interop
+	go test -c -o redisson/interop/java/target/interop.test ./redisson/interop
+	@cd redisson/interop && LATCHKEY_INTEROP=1 java/target/interop.test -test.v -test.parallel 32 -test.timeout 20m
 
 lint: ## run the linters pinned in tools/go.mod; the first run compiles them
 	go mod tidy -diff

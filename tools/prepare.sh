@@ -1,17 +1,20 @@
 #!/bin/sh
 # Puts what the tests need on a Debian machine, if it is missing: redis-server, and a C compiler for the race detector.
 # The tests start private servers on free ports, so the service that comes with the package is not left running.
+# The argument is the make target that is being prepared; only "test" has the race detector.
 set -eu
+
+target=$1
 
 missing() {
 	cc=$(go env CC)
-	command -v "${cc%% *}" >/dev/null || echo gcc libc6-dev
+	[ "$target" != test ] || command -v "${cc%% *}" >/dev/null || echo gcc libc6-dev
 	command -v redis-server >/dev/null || echo redis-server
 }
 
 fail() {
-	echo "make test: $1" >&2
-	echo "make test: install $packages (the names are Debian's), or run what can run without: go test ./..." >&2
+	echo "make $target: $1" >&2
+	echo "make $target: install $packages (the names are Debian's), or run what can run without: go test ./..." >&2
 	exit 1
 }
 
@@ -25,7 +28,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 command -v apt-get >/dev/null || fail "cannot install packages: there is no apt-get"
 
-echo "make test: installing $packages"
+echo "make $target: installing $packages"
 apt="$root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300"
 $apt update </dev/null || true # one broken source need not matter
 $apt install -y --no-install-recommends $packages </dev/null || fail "apt-get install failed"

@@ -7,8 +7,10 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -18,7 +20,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.lang.reflect.InvocationTargetException;
 import org.redisson.Redisson;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
@@ -52,14 +53,19 @@ public final class Peer {
     private final Map<String, RedissonClient> clients = new ConcurrentHashMap<>();
     private final Map<String, Object> objects = new ConcurrentHashMap<>();
 
-    public static void main(String[] args) throws Exception {
-        Peer peer = new Peer();
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    public static void main(String[] args) throws IOException {
+        try (BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
+            new Peer().listen(in);
+        } finally {
+            Runtime.getRuntime().halt(0); // whoever gave the commands is gone; so are we, with nothing tidied up
+        }
+    }
+
+    private void listen(BufferedReader in) throws IOException {
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             JsonObject command = JsonParser.parseString(line).getAsJsonObject();
-            peer.threadOf(command).execute(() -> peer.obey(command));
+            threadOf(command).execute(() -> obey(command));
         }
-        Runtime.getRuntime().halt(0); // whoever gave the commands is gone; so are we, with nothing tidied up
     }
 
     private Executor threadOf(JsonObject command) {

@@ -1,0 +1,97 @@
+package interop
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// scenario is one entry of the list in TestInterop. Its name starts with its number.
+type scenario struct {
+	name string
+	play func(t *testing.T, version string)
+	long bool // it mostly waits, so that it runs beside others
+}
+
+// oldVersions are the versions of Redisson that scenario 50 repeats the first twelve with.
+var oldVersions = []string{"3.17.7", "3.27.2", "3.52.0"}
+
+// The scenarios whose times are measured run one by one; those that only take long run together, after them.
+func TestInterop(t *testing.T) {
+	if !wanted() {
+		t.Skip("builds and runs a Java program; set LATCHKEY_INTEROP=1, or use make interop")
+	}
+	for _, s := range plainScenarios {
+		run(t, s.name, newest, s)
+	}
+	for _, version := range oldVersions {
+		for _, s := range plainScenarios[:12] {
+			run(t, "50_Redisson_"+version+"_"+s.name, version, s)
+		}
+	}
+}
+
+var passed, failed, skipped atomic.Int64
+
+func run(t *testing.T, name, version string, s scenario) {
+	t.Run(name, func(t *testing.T) {
+		t.Cleanup(func() { count(t) })
+		demand(t)
+		if s.long {
+			t.Parallel()
+		}
+		s.play(t, version)
+	})
+}
+
+func count(t *testing.T) {
+	switch {
+	case t.Failed():
+		failed.Add(1)
+	case t.Skipped():
+		skipped.Add(1)
+	default:
+		passed.Add(1)
+	}
+}
+
+// required tells whether LATCHKEY_REQUIRE, a comma-separated list, names redisson.
+func required() bool {
+	return slices.Contains(strings.Split(os.Getenv("LATCHKEY_REQUIRE"), ","), "redisson")
+}
+
+func wanted() bool { return required() || os.Getenv("LATCHKEY_INTEROP") == "1" }
+
+// demand skips the scenario where the programs that it needs are not there, or fails it if they are required.
+func demand(t *testing.T) {
+	t.Helper()
+	var missing []error
+	for _, name := range []string{"javac", "java", "mvn", "redis-server"} {
+		if _, err := exec.LookPath(name); err != nil {
+			missing = append(missing, err)
+		}
+	}
+	switch err := errors.Join(missing...); {
+	case err != nil && required():
+		t.Fatalf("LATCHKEY_REQUIRE has redisson, but this needs a JDK 17, Maven and redis-server: %v", err)
+	case err != nil:
+		t.Skipf("needs a JDK 17, Maven and redis-server: %v (LATCHKEY_REQUIRE=redisson makes this a failure)", err)
+	}
+}
+
+func TestMain(m *testing.M) {
+	if order := os.Getenv(childOrder); order != "" {
+		runChild(order)
+	}
+	code := m.Run()
+	killPeers()
+	if n := passed.Load() + failed.Load() + skipped.Load(); wanted() && n > 0 {
+		fmt.Printf("interop: %d passed, %d failed, %d skipped\n", passed.Load(), failed.Load(), skipped.Load())
+	}
+	os.Exit(code)
+}

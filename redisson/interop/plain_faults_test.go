@@ -1,0 +1,154 @@
+package interop
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
+)
+
+// waiterCutOff: the message of the release is lost with the connection that it would have come on.
+func waiterCutOff(t *testing.T, version string) {
+	w := newWorld(t, version)
+	java, _ := w.pair("k")
+	proxy := w.server.Front(t)
+	golang := newGo(t, newClient(t, w.server.Client(t, func(o *redis.Options) { o.Addr = proxy.Addr })).Lock("k"))
+	w.take(java, "a", 0)
+	p := w.wait(golang, "b", channelOf("k"), forever, 0)
+	p.waits(100 * time.Millisecond)
+	proxy.Freeze()
+	w.release(java, "a")
+	p.waits(100 * time.Millisecond)
+	proxy.Drop()
+	thawed := time.Now()
+	proxy.Thaw()
+	w.between("acquired after the connection was back", p.gets().end.Sub(thawed), 0, redisson.DefaultWatchdogTimeout/3)
+	w.release(golang, "b")
+	w.clean()
+}
+
+// differentWatchdogs: each side renews by its own watchdog's timeout and respects the other's.
+func differentWatchdogs(t *testing.T, version string) {
+	w := newWorld(t, version)
+	w.java = w.newJava(map[string]any{"lockWatchdogTimeout": 5000})
+	java, golang := w.pair("k")
+	for range 2 {
+		w.take(java, "a", 0)
+		for range 8 {
+			w.between("time to live of Java's hold", golang.ttl(), 2*time.Second, 5*time.Second)
+			w.refused(golang, "b")
+			w.pass(time.Second)
+		}
+		w.release(java, "a")
+		w.take(golang, "b", 0)
+		for range 8 {
+			w.between("time to live of Go's hold", java.ttl(), 19*time.Second, 30*time.Second)
+			w.refused(java, "a")
+			w.pass(time.Second)
+		}
+		w.release(golang, "b")
+	}
+}
+
+// renewalOfMany: of 250 locks of one client 10 are taken away. It is played with a watchdog's timeout of 6s.
+func renewalOfMany(t *testing.T, version string) {
+	w := newWorld(t, version)
+	w.client = w.newClient(redisson.WatchdogTimeout(6 * time.Second))
+	java, golang := make([]*javaMutex, 250), make([]*goMutex, 250)
+	for i := range golang {
+		java[i], golang[i] = w.pair("k" + strconv.Itoa(i))
+		w.take(golang[i], "a", 0)
+	}
+	for i := 0; i < 250; i += 25 {
+		if r := java[i].force(); !r.ok {
+			t.Errorf("forceUnlock of k%d = %v, %v, want true", i, r.ok, r.err)
+		}
+	}
+	w.pass(9 * time.Second)
+	for i, m := range golang {
+		held := m.context("a")
+		if gone := i%25 == 0; gone != (held.Err() != nil) {
+			t.Errorf("the context of k%d: %v", i, held.Err())
+		} else if locked := java[i].locked(); locked == gone {
+			t.Errorf("k%d is locked: %v", i, locked)
+		}
+		if r := m.unlock("a"); notOwner(r.err) != (i%25 == 0) {
+			t.Errorf("unlock of k%d: %v", i, r.err)
+		}
+	}
+	w.clean()
+}
+
+// repeatedRelease: the answer to Go's release is lost, so Go sends it again. By then, Java has the lock.
+func repeatedRelease(t *testing.T, version string) {
+	w := newWorld(t, version)
+	java, _ := w.pair("k")
+	proxy := w.server.Front(t)
+	golang := newGo(t, newClient(t, w.server.Client(t, func(o *redis.Options) { o.Addr = proxy.Addr })).Lock("k"))
+	w.take(golang, "a", 0) // so that the server knows the scripts
+	w.release(golang, "a")
+	messages := w.messages(channelOf("k"))
+	for range 5 {
+		w.take(golang, "a", 0)
+		p := w.wait(java, "b", channelOf("k"), forever, 0)
+		proxy.CutReply("evalsha", 1)
+		released := w.release(golang, "a")
+		if proxy.Cuts() != 0 {
+			t.Fatal("no answer was lost")
+		}
+		w.between("woken after", p.gets().end.Sub(released.start), 0, time.Second)
+		messages.expect("0")
+		w.only("k", "1")
+		w.release(java, "b")
+		messages.expect("0")
+	}
+	messages.close()
+	w.clean()
+}
+
+// equalThreads: a number of a thread means nothing without the client that it belongs to.
+func equalThreads(t *testing.T, version string) {
+	w := newWorld(t, version)
+	java, golang := w.pair("k")
+	w.take(java, "a", 0)
+	number := threadOf(w.only("k", "1"))
+	w.release(java, "a")
+	for range 10_000 { // until Go has come to that number
+		w.take(golang, "a", 0)
+		if threadOf(w.only("k", "1")) == number {
+			break
+		}
+		w.release(golang, "a")
+	}
+	if got := threadOf(w.only("k", "1")); got != number {
+		t.Fatalf("no Go owner had the number %s", number)
+	}
+	id := must[int64](t)(strconv.ParseInt(number, 10, 64))
+	for _, tt := range []struct {
+		thread, method string
+		args           []any
+	}{
+		{"", "isHeldByThread", []any{id}},
+		{"a", "isHeldByCurrentThread", nil},
+	} {
+		if got := java.get(tt.thread, tt.method, tt.args...); got != false {
+			t.Errorf("%s%v = %v, want false", tt.method, fmt.Sprint(tt.args...), got)
+		}
+	}
+	if n := java.count("a"); n != 0 {
+		t.Errorf("getHoldCount = %d, want 0", n)
+	}
+	w.refused(java, "a")
+	if r := java.unlock("a"); !notOwner(r.err) {
+		t.Errorf("unlock = %v, want not the owner", r.err)
+	}
+	w.release(golang, "a")
+	w.clean()
+}
+
+// threadOf is the part of a holder after the client's id.
+func threadOf(holder string) string { return holder[strings.LastIndex(holder, ":")+1:] }

@@ -1,0 +1,351 @@
+package interop
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
+)
+
+// plainScenarios are those of the plain lock. All but 20 are about what the two sides do to each other, so both play.
+var plainScenarios = []scenario{
+	{name: "01_Java_holds_on", play: func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		java, golang := w.pair("k")
+		w.holdsOn(java, golang)
+		var busy *lock.BusyError
+		if _, err := w.client.Acquire(t.Context(), lock.Request{Key: "k"}); !errors.As(err, &busy) {
+			t.Errorf("Acquire = %v, want a BusyError", err)
+		} else {
+			w.between("remaining", busy.Remaining, 19*time.Second, 30*time.Second)
+		}
+	}, long: true},
+	{name: "02_Go_holds_on", play: func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		java, golang := w.pair("k")
+		w.holdsOn(golang, java)
+	}, long: true},
+	{name: "03_Java_releases_to_Go", play: func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		java, golang := w.pair("k")
+		w.handsOver("k", java, golang)
+	}},
+	{name: "04_Go_releases_to_Java", play: func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		java, golang := w.pair("k")
+		w.handsOver("k", golang, java)
+	}},
+	{name: "05_Go_holds_twice", play: func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		java, golang := w.pair("k")
+		w.holdsTimes(2, "k", golang, java)
+	}},
+	{name: "06_Java_holds_three_times", play: func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		java, golang := w.pair("k")
+		w.holdsTimes(3, "k", java, golang)
+	}},
+	{name: "07_holder_is_killed", play: holderIsKilled},
+	{name: "08_counter", play: counter},
+	{name: "09_foreign_unlock", play: func(t *testing.T, version string) { bothWays(t, version, foreignUnlock) }},
+	{name: "10_unlock_after_the_lease", play: func(t *testing.T, version string) { bothWays(t, version, unlockAfterLease) }},
+	{name: "11_Java_forces_Go", play: javaForcesGo},
+	{name: "12_Go_forces_Java", play: goForcesJava},
+	{name: "13_partial_unlock_keeps_the_lease", play: partialUnlock},
+	{name: "14_shorter_lease_on_reentry", play: func(t *testing.T, version string) { bothWays(t, version, shorterLease) }},
+	{name: "15_try_in_vain", play: func(t *testing.T, version string) { bothWays(t, version, tryInVain) }},
+	{name: "16_try_with_success", play: func(t *testing.T, version string) { bothWays(t, version, tryWithSuccess) }},
+	{name: "17_names", play: names},
+	{name: "18_connection_of_a_waiter_is_lost", play: waiterCutOff},
+	{name: "19_different_watchdogs", play: differentWatchdogs, long: true},
+	{name: "20_renewal_of_many", play: renewalOfMany, long: true},
+	{name: "21_release_is_repeated", play: repeatedRelease},
+	{name: "22_equal_thread_numbers", play: equalThreads},
+}
+
+func channelOf(name string) string { return "redisson_lock__channel:{" + name + "}" }
+
+// holdsOn: a lock that is renewed stays, much longer than its lease.
+func (w *world) holdsOn(holder, other mutex) {
+	w.take(holder, "a", 0)
+	for _, d := range []time.Duration{0, 45 * time.Second} {
+		w.pass(d)
+		w.refused(other, "b")
+		w.between("time to live", other.ttl(), 19*time.Second, 30*time.Second)
+	}
+}
+
+func (w *world) handsOver(name string, holder, waiter mutex) {
+	w.wakes(func() (released, woken result) {
+		w.take(holder, "a", 0)
+		p := w.wait(waiter, "b", channelOf(name), forever, 0)
+		p.waits(100 * time.Millisecond)
+		released, woken = w.release(holder, "a"), p.gets()
+		w.release(waiter, "b")
+		return released, woken
+	})
+	w.clean()
+}
+
+func (w *world) holdsTimes(n int, name string, holder, waiter mutex) {
+	for range n {
+		w.take(holder, "a", 0)
+	}
+	w.only(name, strconv.Itoa(n))
+	if !waiter.locked() || holder.count("a") != n {
+		w.t.Errorf("%v sees it locked: %v; %v counts %d, want true and %d", waiter, waiter.locked(), holder, holder.count("a"), n)
+	}
+	p := w.wait(waiter, "b", channelOf(name), forever, 0)
+	for n--; n > 0; n-- {
+		w.release(holder, "a")
+		p.waits(200 * time.Millisecond)
+		w.only(name, strconv.Itoa(n))
+		w.refused(waiter, "c")
+	}
+	released := w.release(holder, "a")
+	w.between("woken after", p.gets().end.Sub(released.start), 0, time.Second)
+	w.release(waiter, "b")
+	w.clean()
+}
+
+// holderIsKilled: nobody says that the lock is free, so it is had when its lease of 2s is over.
+func holderIsKilled(t *testing.T, version string) {
+	w := newWorld(t, version)
+	t.Run("Go", func(t *testing.T) {
+		w.t = t
+		java, _ := w.pair("go")
+		c := startChild(t, order{Addr: w.server.Addr, Watchdog: 30 * time.Second, Request: lock.Request{Key: "go", Lease: 2 * time.Second}})
+		held := c.acquired(t)
+		p := w.wait(java, "a", channelOf("go"), forever, 0)
+		c.kill()
+		w.outlives(held, p.gets())
+	})
+	t.Run("Java", func(t *testing.T) {
+		w.t = t
+		_, golang := w.pair("java")
+		mortal := ownPeer(t, version)
+		java := newJavaMutex(t, newJava(t, mortal, config(w.server.Addr, nil)), step{"getLock", "java"})
+		w.take(java, "warm up", 0)
+		w.release(java, "warm up")
+		held := w.take(java, "a", 2*time.Second)
+		p := w.wait(golang, "b", channelOf("java"), forever, 0)
+		mortal.kill()
+		w.outlives(held, p.gets())
+	})
+}
+
+// outlives expects that the lock was had between 2.0s and 2.3s after another took it for 2s.
+func (w *world) outlives(held, next result) {
+	w.t.Helper()
+	w.between("since the lock was asked for", next.end.Sub(held.start), 2*time.Second, time.Hour)
+	w.between("since the lock was taken", next.end.Sub(held.end), 0, 2300*time.Millisecond)
+}
+
+// counter: ten threads add to a number that only the lock protects.
+func counter(t *testing.T, version string) {
+	const threads, rounds = 5, 200
+	w := newWorld(t, version)
+	java, golang := w.pair("k")
+	var wg sync.WaitGroup
+	work := func(m mutex, thread string) {
+		for range rounds {
+			if r := m.take(thread, forever, 0); r.err != nil {
+				t.Errorf("%v locks: %v", m, r.err)
+				return
+			}
+			n, err := w.rdb.Get(t.Context(), "counter").Int()
+			if err != nil && !errors.Is(err, redis.Nil) {
+				t.Errorf("read: %v", err)
+			}
+			if err := w.rdb.Set(t.Context(), "counter", n+1, 0).Err(); err != nil {
+				t.Errorf("write: %v", err)
+			}
+			if r := m.unlock(thread); r.err != nil {
+				t.Errorf("%v unlocks: %v", m, r.err)
+				return
+			}
+		}
+	}
+	for i := range threads {
+		wg.Go(func() { work(java, strconv.Itoa(i)) })
+		wg.Go(func() { work(golang, strconv.Itoa(i)) })
+	}
+	wg.Wait()
+	if got := w.rdb.GetDel(t.Context(), "counter").Val(); got != strconv.Itoa(2*threads*rounds) {
+		t.Errorf("counted %s, want %d", got, 2*threads*rounds)
+	}
+	w.clean()
+}
+
+func foreignUnlock(w *world, name string, holder, other mutex) {
+	w.take(holder, "a", 0)
+	before, messages := w.hash(name), w.messages(channelOf(name))
+	if r := other.unlock("a"); !notOwner(r.err) {
+		w.t.Errorf("%v unlocks what %v holds: %v, want not the owner", other, holder, r.err)
+	}
+	messages.expect()
+	if after := w.hash(name); after[w.only(name, "1")] != before[w.only(name, "1")] {
+		w.t.Errorf("before %v, after %v", before, after)
+	}
+	w.release(holder, "a")
+	messages.expect("0")
+}
+
+func unlockAfterLease(w *world, name string, first, second mutex) {
+	w.take(first, "a", 500*time.Millisecond)
+	if r := second.take("b", forever, 0); !r.ok || r.err != nil {
+		w.t.Fatalf("%v takes the lock that ended: %v, %v", second, r.ok, r.err)
+	}
+	before := w.only(name, "1")
+	if r := first.unlock("a"); !notOwner(r.err) {
+		w.t.Errorf("%v unlocks what it had: %v, want not the owner", first, r.err)
+	}
+	if after := w.only(name, "1"); after != before {
+		w.t.Errorf("holder %s, want %s", after, before)
+	}
+	w.release(second, "b")
+}
+
+func javaForcesGo(t *testing.T, version string) {
+	w := newWorld(t, version)
+	w.client = w.newClient(redisson.WatchdogTimeout(6 * time.Second)) // so that it need not take long until it looks
+	java, golang := w.pair("k")
+
+	// A waiter is woken, and the holder learns that it was taken from it.
+	w.take(golang, "a", 0)
+	waiter := newGo(t, w.newClient().Lock("k"))
+	p := w.wait(waiter, "b", channelOf("k"), forever, 0)
+	forced := java.force()
+	if !forced.ok || forced.err != nil {
+		t.Errorf("forceUnlock = %v, %v, want true", forced.ok, forced.err)
+	}
+	w.between("woken after", p.gets().end.Sub(forced.start), 0, time.Second)
+	if r := golang.unlock("a"); !notOwner(r.err) {
+		t.Errorf("the former holder unlocks: %v, want not the owner", r.err)
+	}
+	w.release(waiter, "b")
+
+	// Without a waiter it learns it from its watchdog, which leaves the lock alone.
+	w.take(golang, "a", 0)
+	held := golang.context("a")
+	forced = java.force()
+	select {
+	case <-held.Done():
+		w.between("told after", time.Since(forced.end), -time.Second, 3*time.Second)
+		if cause := context.Cause(held); !errors.Is(cause, lock.ErrLost) {
+			t.Errorf("the hold ended with %v, want ErrLost", cause)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the holder is not told")
+	}
+	w.pass(3 * time.Second)
+	if hash := w.hash("k"); len(hash) != 0 {
+		t.Errorf("the lock is there again: %v", hash)
+	}
+	if r := golang.unlock("a"); !notOwner(r.err) {
+		t.Errorf("the former holder unlocks: %v, want not the owner", r.err)
+	}
+	w.clean()
+}
+
+func goForcesJava(t *testing.T, version string) {
+	w := newWorld(t, version)
+	java, golang := w.pair("k")
+	w.take(java, "a", 0)
+	p := w.wait(java, "b", channelOf("k"), forever, 0)
+	forced := golang.force()
+	if !forced.ok || forced.err != nil {
+		t.Errorf("ForceUnlock = %v, %v, want true", forced.ok, forced.err)
+	}
+	w.between("woken after", p.gets().end.Sub(forced.start), 0, time.Second)
+	w.release(java, "b")
+	messages := w.messages(channelOf("k"))
+	if again := golang.force(); again.ok || again.err != nil {
+		t.Errorf("ForceUnlock of a free lock = %v, %v, want false", again.ok, again.err)
+	}
+	messages.expect()
+	if r := java.unlock("a"); !notOwner(r.err) {
+		t.Errorf("the former holder unlocks: %v, want not the owner", r.err)
+	}
+}
+
+func partialUnlock(t *testing.T, version string) {
+	bothWays(t, version, func(w *world, name string, holder, other mutex) {
+		w.take(holder, "a", 10*time.Second)
+		w.take(holder, "a", 10*time.Second)
+		w.release(holder, "a")
+		w.between("time to live", other.ttl(), 9*time.Second, 10*time.Second)
+		w.release(holder, "a")
+	})
+}
+
+func shorterLease(w *world, _ string, holder, other mutex) {
+	w.take(holder, "a", 20*time.Second)
+	w.take(holder, "a", 5*time.Second)
+	w.between("time to live", other.ttl(), 4*time.Second, 5*time.Second)
+	w.release(holder, "a")
+	w.release(holder, "a")
+}
+
+func tryInVain(w *world, name string, holder, other mutex) {
+	w.take(holder, "a", 0)
+	r := w.wait(other, "b", channelOf(name), 3*time.Second, 0).ends()
+	if r.ok || r.err != nil {
+		w.t.Errorf("%v tries for 3s: %v, %v, want false", other, r.ok, r.err)
+	}
+	w.between("tried for", r.took(), 3*time.Second-time.Millisecond, 3400*time.Millisecond)
+	w.eventually("the channel is left", func() bool { return w.subscribers(channelOf(name)) == 0 })
+	w.release(holder, "a")
+}
+
+func tryWithSuccess(w *world, name string, holder, other mutex) {
+	w.wakes(func() (released, woken result) {
+		w.take(holder, "a", 0)
+		p := w.wait(other, "b", channelOf(name), 5*time.Second, 0)
+		p.waits(time.Second)
+		released, woken = w.release(holder, "a"), p.gets()
+		w.release(other, "b")
+		return released, woken
+	})
+}
+
+// names: both sides make the same key and the same channel of a name.
+func names(t *testing.T, version string) {
+	w := newWorld(t, version)
+	for _, tt := range []struct{ name, channel string }{
+		{"order:1", "redisson_lock__channel:{order:1}"},
+		{"{tag}:x", "redisson_lock__channel:{tag}:x"},
+		{"a:{b}:c", "redisson_lock__channel:a:{b}:c"},
+		{"x{y", "redisson_lock__channel:x{y"},
+		{"x}y", "redisson_lock__channel:{x}y}"},
+		{"{}", "redisson_lock__channel:{}"},
+		{"Größe 锁 🔑", "redisson_lock__channel:{Größe 锁 🔑}"},
+		{"line\nquote\"percent%41", "redisson_lock__channel:{line\nquote\"percent%41}"},
+		{strings.Repeat("long", 50), "redisson_lock__channel:{" + strings.Repeat("long", 50) + "}"},
+	} {
+		java, golang := w.pair(tt.name)
+		for _, side := range [][2]mutex{{java, golang}, {golang, java}} {
+			holder, waiter := side[0], side[1]
+			w.take(holder, "a", 0)
+			if keys := w.rdb.Keys(t.Context(), "*").Val(); !slices.Equal(keys, []string{tt.name}) {
+				t.Errorf("%v locks %q: keys %q", holder, tt.name, keys)
+			}
+			p := w.wait(waiter, "b", tt.channel, forever, 0)
+			if channels := w.rdb.PubSubChannels(t.Context(), "*").Val(); !slices.Equal(channels, []string{tt.channel}) {
+				t.Errorf("%v waits for %q: channels %q, want %q", waiter, tt.name, channels, tt.channel)
+			}
+			released := w.release(holder, "a")
+			w.between("woken after", p.gets().end.Sub(released.start), 0, time.Second)
+			w.release(waiter, "b")
+			w.clean()
+		}
+	}
+}
