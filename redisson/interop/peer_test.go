@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -194,9 +195,7 @@ func config(addr string, settings map[string]any) map[string]any {
 		"threads":            4,
 		"nettyThreads":       4,
 	}
-	for name, value := range settings {
-		all[name] = value
-	}
+	maps.Copy(all, settings)
 	return all
 }
 

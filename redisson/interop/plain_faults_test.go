@@ -18,7 +18,7 @@ func waiterCutOff(t *testing.T, version string) {
 	proxy := w.server.Front(t)
 	golang := newGo(t, newClient(t, w.server.Client(t, func(o *redis.Options) { o.Addr = proxy.Addr })).Lock("k"))
 	w.take(java, "a", 0)
-	p := w.wait(golang, "b", channelOf("k"), forever, 0)
+	p := w.wait(golang, "b", channelOf("k"), forever)
 	p.waits(100 * time.Millisecond)
 	proxy.Freeze()
 	w.release(java, "a")
@@ -94,7 +94,7 @@ func repeatedRelease(t *testing.T, version string) {
 	messages := w.messages(channelOf("k"))
 	for range 5 {
 		w.take(golang, "a", 0)
-		p := w.wait(java, "b", channelOf("k"), forever, 0)
+		p := w.wait(java, "b", channelOf("k"), forever)
 		proxy.CutReply("evalsha", 1)
 		released := w.release(golang, "a")
 		if proxy.Cuts() != 0 {

@@ -86,7 +86,7 @@ func (w *world) holdsOn(holder, other mutex) {
 func (w *world) handsOver(name string, holder, waiter mutex) {
 	w.wakes(func() (released, woken result) {
 		w.take(holder, "a", 0)
-		p := w.wait(waiter, "b", channelOf(name), forever, 0)
+		p := w.wait(waiter, "b", channelOf(name), forever)
 		p.waits(100 * time.Millisecond)
 		released, woken = w.release(holder, "a"), p.gets()
 		w.release(waiter, "b")
@@ -103,7 +103,7 @@ func (w *world) holdsTimes(n int, name string, holder, waiter mutex) {
 	if !waiter.locked() || holder.count("a") != n {
 		w.t.Errorf("%v sees it locked: %v; %v counts %d, want true and %d", waiter, waiter.locked(), holder, holder.count("a"), n)
 	}
-	p := w.wait(waiter, "b", channelOf(name), forever, 0)
+	p := w.wait(waiter, "b", channelOf(name), forever)
 	for n--; n > 0; n-- {
 		w.release(holder, "a")
 		p.waits(200 * time.Millisecond)
@@ -124,7 +124,7 @@ func holderIsKilled(t *testing.T, version string) {
 		java, _ := w.pair("go")
 		c := startChild(t, order{Addr: w.server.Addr, Watchdog: 30 * time.Second, Request: lock.Request{Key: "go", Lease: 2 * time.Second}})
 		held := c.acquired(t)
-		p := w.wait(java, "a", channelOf("go"), forever, 0)
+		p := w.wait(java, "a", channelOf("go"), forever)
 		c.kill()
 		w.outlives(held, p.gets())
 	})
@@ -136,7 +136,7 @@ func holderIsKilled(t *testing.T, version string) {
 		w.take(java, "warm up", 0)
 		w.release(java, "warm up")
 		held := w.take(java, "a", 2*time.Second)
-		p := w.wait(golang, "b", channelOf("java"), forever, 0)
+		p := w.wait(golang, "b", channelOf("java"), forever)
 		mortal.kill()
 		w.outlives(held, p.gets())
 	})
@@ -222,7 +222,7 @@ func javaForcesGo(t *testing.T, version string) {
 	// A waiter is woken, and the holder learns that it was taken from it.
 	w.take(golang, "a", 0)
 	waiter := newGo(t, w.newClient().Lock("k"))
-	p := w.wait(waiter, "b", channelOf("k"), forever, 0)
+	p := w.wait(waiter, "b", channelOf("k"), forever)
 	forced := java.force()
 	if !forced.ok || forced.err != nil {
 		t.Errorf("forceUnlock = %v, %v, want true", forced.ok, forced.err)
@@ -260,7 +260,7 @@ func goForcesJava(t *testing.T, version string) {
 	w := newWorld(t, version)
 	java, golang := w.pair("k")
 	w.take(java, "a", 0)
-	p := w.wait(java, "b", channelOf("k"), forever, 0)
+	p := w.wait(java, "b", channelOf("k"), forever)
 	forced := golang.force()
 	if !forced.ok || forced.err != nil {
 		t.Errorf("ForceUnlock = %v, %v, want true", forced.ok, forced.err)
@@ -297,7 +297,7 @@ func shorterLease(w *world, _ string, holder, other mutex) {
 
 func tryInVain(w *world, name string, holder, other mutex) {
 	w.take(holder, "a", 0)
-	r := w.wait(other, "b", channelOf(name), 3*time.Second, 0).ends()
+	r := w.wait(other, "b", channelOf(name), 3*time.Second).ends()
 	if r.ok || r.err != nil {
 		w.t.Errorf("%v tries for 3s: %v, %v, want false", other, r.ok, r.err)
 	}
@@ -309,7 +309,7 @@ func tryInVain(w *world, name string, holder, other mutex) {
 func tryWithSuccess(w *world, name string, holder, other mutex) {
 	w.wakes(func() (released, woken result) {
 		w.take(holder, "a", 0)
-		p := w.wait(other, "b", channelOf(name), 5*time.Second, 0)
+		p := w.wait(other, "b", channelOf(name), 5*time.Second)
 		p.waits(time.Second)
 		released, woken = w.release(holder, "a"), p.gets()
 		w.release(other, "b")
@@ -338,7 +338,7 @@ func names(t *testing.T, version string) {
 			if keys := w.rdb.Keys(t.Context(), "*").Val(); !slices.Equal(keys, []string{tt.name}) {
 				t.Errorf("%v locks %q: keys %q", holder, tt.name, keys)
 			}
-			p := w.wait(waiter, "b", tt.channel, forever, 0)
+			p := w.wait(waiter, "b", tt.channel, forever)
 			if channels := w.rdb.PubSubChannels(t.Context(), "*").Val(); !slices.Equal(channels, []string{tt.channel}) {
 				t.Errorf("%v waits for %q: channels %q, want %q", waiter, tt.name, channels, tt.channel)
 			}

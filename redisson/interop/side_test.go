@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -131,7 +132,7 @@ func newJavaMutex(tb testing.TB, c *javaClient, path ...step) *javaMutex {
 func (*javaMutex) String() string { return "Java" }
 
 func (m *javaMutex) call(thread, method string, args ...any) answer {
-	return m.c.call(thread, append(m.path[:len(m.path):len(m.path)], append(step{method}, args...))...)
+	return m.c.call(thread, append(slices.Clip(m.path), append(step{method}, args...))...)
 }
 
 // get asks for a value in any thread.
@@ -182,8 +183,7 @@ func (m *javaMutex) ttl() time.Duration {
 
 // notOwner tells whether err is how a side says that the lock is not the caller's, or no longer.
 func notOwner(err error) bool {
-	var thrown *javaError
-	if errors.As(err, &thrown) {
+	if thrown, ok := errors.AsType[*javaError](err); ok {
 		return thrown.class == "java.lang.IllegalMonitorStateException"
 	}
 	return errors.Is(err, lock.ErrNotHeld) || errors.Is(err, lock.ErrLost)

@@ -79,10 +79,10 @@ func (w *world) take(m mutex, thread string, lease time.Duration) result {
 }
 
 // wait has a thread wait for the lock, and returns when it is seen to.
-func (w *world) wait(m mutex, thread, channel string, limit, lease time.Duration) *pending {
+func (w *world) wait(m mutex, thread, channel string, limit time.Duration) *pending {
 	w.t.Helper()
 	before := w.subscribers(channel)
-	p := begin(w.t, fmt.Sprintf("%v waits for the lock", m), func() result { return m.take(thread, limit, lease) })
+	p := begin(w.t, fmt.Sprintf("%v waits for the lock", m), func() result { return m.take(thread, limit, 0) })
 	w.eventually(fmt.Sprintf("%v subscribes to %s", m, channel), func() bool { return w.subscribers(channel) > before })
 	return p
 }

@@ -1,0 +1,291 @@
+package redisson
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/redis/go-redis/v9"
+)
+
+// These tests force an order of events that real networks produce now and then: a script or an answer is held up on its
+// way while something else happens.
+
+// slowScript holds up each run of a script: before it is sent, or its answer.
+type slowScript struct {
+	script        script
+	before, after func()
+}
+
+func (h slowScript) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (h slowScript) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		args := cmd.Args()
+		if len(args) < 2 || args[1] != h.script.sha {
+			return next(ctx, cmd)
+		}
+		if h.before != nil {
+			h.before()
+		}
+		err := next(ctx, cmd)
+		if h.after != nil {
+			h.after()
+		}
+		return err
+	}
+}
+func (h slowScript) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func clientOn(t *testing.T, rdb *redis.Client, opts ...Option) *Client {
+	t.Helper()
+	c, err := New(rdb, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func mustAcquire(t *testing.T, c *Client, ctx context.Context, r lock.Request) lock.Hold {
+	t.Helper()
+	h, err := c.Acquire(ctx, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// expectUnused checks that the client keeps nothing for anybody.
+func expectUnused(t *testing.T, c *Client) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(5 * time.Millisecond) {
+		c.watchdog.mu.Lock()
+		seats, claims := len(c.seats), len(c.watchdog.claims)
+		c.watchdog.mu.Unlock()
+		c.lines.mu.Lock()
+		lines := len(c.lines.byName)
+		c.lines.mu.Unlock()
+		if seats+claims+lines == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d seats, %d claims and %d lines are left", seats, claims, lines)
+		}
+	}
+}
+
+// The answer to a re-entry comes when the outer hold is over and its key removed: there is nothing to re-enter any more.
+func TestLateReentryRevivesNothing(t *testing.T) {
+	s := redistest.Any(t)
+	rdb := s.Client(t)
+	var slow atomic.Bool
+	rdb.AddHook(slowScript{script: acquireScript(), after: func() {
+		if slow.Load() {
+			<-time.After(400 * time.Millisecond)
+		}
+	}})
+	c, rival := clientOn(t, rdb), clientOn(t, s.Client(t))
+	ctx := lock.NewOwner(t.Context())
+	outer := mustAcquire(t, c, ctx, lock.Request{Key: "k", Lease: 200 * time.Millisecond})
+	slow.Store(true)
+	type result struct {
+		hold lock.Hold
+		err  error
+	}
+	inner := make(chan result)
+	go func() {
+		h, err := c.Acquire(ctx, lock.Request{Key: "k", Lease: 10 * time.Second})
+		inner <- result{h, err}
+	}()
+	<-outer.Context().Done()
+	if err := outer.Release(ctx); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Release of the outer hold = %v, want ErrLost", err)
+	}
+	got := <-inner
+	_, err := rival.Acquire(t.Context(), lock.Request{Key: "k"})
+	if got.err == nil && got.hold.Context().Err() == nil && err == nil {
+		t.Error("the inner hold and a rival have the lock at once")
+	}
+}
+
+// An attempt is not answered and repeated; the repetition is told that the lock is busy. Then the lock is freed, and only
+// now the first attempt arrives: it must not keep the lock for nobody.
+func TestStrayAttemptIsRemoved(t *testing.T) {
+	s := redistest.Any(t)
+	admin := s.Client(t)
+	c := clientOn(t, s.Client(t), Timeout(time.Second))
+	cl := &claim{name: "k", holder: c.nextHolder(), index: -1, longest: 30 * time.Second, doubt: true}
+	w := &wait{c: c, ctx: t.Context(), start: time.Now()}
+	w.clear(cl, &lock.BusyError{})
+	<-cl.undone // Redis has said that there is nothing to remove
+	if a := c.perform(t.Context(), cl.acquire(30*time.Second, 1)); a.err != nil || a.values[0] != 1 {
+		t.Fatalf("the stray attempt: %+v", a)
+	}
+	for deadline := time.Now().Add(5 * time.Second); admin.Exists(t.Context(), "k").Val() != 0; <-time.After(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the stray attempt keeps the lock")
+		}
+	}
+	expectUnused(t, c)
+}
+
+// A lease that was set by a script that may still arrive bounds what any later answer is worth.
+func TestStraySettingBoundsTheClaim(t *testing.T) {
+	w := newWatchdog(30*time.Second, 6*time.Second, nil)
+	cl := &claim{index: -1, until: time.Now().Add(time.Minute)}
+	lost := cl.set(2 * time.Second)
+	lost.answered(w, answer{inDoubt: true, err: errors.New("reset")})
+	cl.set(20*time.Second).answered(w, answer{values: []int64{1}, sent: time.Now()})
+	if left := time.Until(cl.until); left > 2*time.Second {
+		t.Errorf("good for %v, but a script that sets 2s may still arrive", left)
+	}
+	unsent := &claim{index: -1, until: time.Now().Add(time.Minute)}
+	unsent.set(2*time.Second).answered(w, answer{err: errors.New("connection refused")})
+	if left := time.Until(unsent.until); left < 50*time.Second {
+		t.Errorf("good for %v, want the minute from before: the script was never sent", left)
+	}
+}
+
+// The lease of an inner hold does not endanger an outer one that is renewed.
+func TestShortInnerLease(t *testing.T) {
+	s := redistest.Start(t)
+	c := clientOn(t, s.Client(t))
+	outer := mustAcquire(t, c, t.Context(), lock.Request{Key: "k"})
+	inner := mustAcquire(t, c, outer.Context(), lock.Request{Key: "k", Lease: 100 * time.Millisecond})
+	s.Pause(t)
+	<-time.After(500 * time.Millisecond)
+	s.Resume(t)
+	if !errors.Is(context.Cause(inner.Context()), lock.ErrLost) || outer.Context().Err() != nil {
+		t.Errorf("inner %v, outer %v; want the inner hold lost and the outer one alive", context.Cause(inner.Context()), outer.Context().Err())
+	}
+}
+
+func TestExtremeLeases(t *testing.T) {
+	s := redistest.Any(t)
+	for _, r := range []lock.Request{
+		{Key: "lease", Lease: math.MaxInt64},
+		{Key: "max hold", MaxHold: math.MaxInt64},
+		{Key: "millisecond", Lease: time.Millisecond},
+		{Key: "odd", Lease: 1500 * time.Microsecond},
+	} {
+		c, rival := clientOn(t, s.Client(t)), clientOn(t, s.Client(t))
+		h := mustAcquire(t, c, t.Context(), r)
+		_, err := rival.Acquire(t.Context(), lock.Request{Key: r.Key})
+		if err == nil && h.Context().Err() == nil {
+			t.Errorf("%+v: two holders", r)
+		}
+		if err := h.Release(t.Context()); err != nil && !errors.Is(err, lock.ErrLost) {
+			t.Errorf("%+v: Release = %v", r, err)
+		}
+		expectUnused(t, c)
+	}
+	big := clientOn(t, s.Client(t), WatchdogTimeout(math.MaxInt64))
+	h := mustAcquire(t, big, t.Context(), lock.Request{Key: "watchdog"})
+	if err := h.Release(t.Context()); err != nil {
+		t.Errorf("watchdog timeout of MaxInt64: Release = %v", err)
+	}
+}
+
+// Holds that are lost in the moment in which they are made leave nothing behind.
+func TestManyTinyLeases(t *testing.T) {
+	s := redistest.Any(t)
+	c := clientOn(t, s.Client(t))
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			ctx := lock.NewOwner(t.Context())
+			for range 100 {
+				h, err := c.Acquire(ctx, lock.Request{Key: fmt.Sprint("k", i), Lease: time.Millisecond, Wait: -1})
+				if err == nil && i%2 == 0 {
+					_ = h.Release(ctx)
+				}
+			}
+		})
+	}
+	all.Wait()
+	expectUnused(t, c)
+}
+
+// The watch over a nested release must not outlast MaxHold.
+func TestMaxHoldAfterPartialRelease(t *testing.T) {
+	s := redistest.Any(t)
+	c := clientOn(t, s.Client(t))
+	outer := mustAcquire(t, c, t.Context(), lock.Request{Key: "k", MaxHold: 500 * time.Millisecond})
+	inner := mustAcquire(t, c, outer.Context(), lock.Request{Key: "k"})
+	if err := inner.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	h := mustAcquire(t, clientOn(t, s.Client(t)), t.Context(), lock.Request{Key: "k", Wait: 10 * time.Second})
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("the lock was free after %v, want MaxHold", d)
+	}
+	if cause := context.Cause(outer.Context()); !errors.Is(cause, lock.ErrMaxHold) {
+		t.Errorf("outer hold: %v, want ErrMaxHold", cause)
+	}
+	_ = h.Release(t.Context())
+}
+
+// The owner of a lost hold waits for the lock again, in line; its release of the lost hold must not wait with it.
+func TestReleaseOfLostHoldDoesNotWait(t *testing.T) {
+	s := redistest.Any(t)
+	rdb := s.Client(t)
+	c := clientOn(t, rdb)
+	ctx, cancel := context.WithCancel(lock.NewOwner(t.Context()))
+	h := mustAcquire(t, c, ctx, lock.Request{Key: "k", Lease: 100 * time.Millisecond})
+	rival := mustAcquire(t, clientOn(t, s.Client(t)), t.Context(), lock.Request{Key: "k", Wait: -1})
+	var waiting sync.WaitGroup
+	waiting.Go(func() { _, _ = c.Acquire(ctx, lock.Request{Key: "k", Wait: -1}) })
+	for rdb.PubSubNumSub(t.Context(), "redisson_lock__channel:{k}").Val()["redisson_lock__channel:{k}"] == 0 {
+		<-time.After(time.Millisecond)
+	}
+	start := time.Now()
+	if err := h.Release(context.Background()); !errors.Is(err, lock.ErrLost) || time.Since(start) > time.Second {
+		t.Errorf("Release = %v after %v, want ErrLost at once", err, time.Since(start))
+	}
+	cancel()
+	waiting.Wait()
+	_ = rival.Release(t.Context())
+	expectUnused(t, c)
+}
+
+// An outage is told to all in line, as what it is.
+func TestOutageIsToldToTheWholeLine(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		fault func(*testing.T, *redistest.Server)
+		limit time.Duration
+	}{
+		{"paused", func(t *testing.T, s *redistest.Server) { s.Pause(t) }, 4 * time.Second},
+		{"killed", func(t *testing.T, s *redistest.Server) { s.Kill(t) }, 4 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := redistest.Start(t)
+			c := clientOn(t, s.Client(t), Timeout(2*time.Second))
+			tt.fault(t, s)
+			start := time.Now()
+			var all sync.WaitGroup
+			for range 50 {
+				all.Go(func() {
+					_, err := c.Acquire(t.Context(), lock.Request{Key: "k", Wait: 500 * time.Millisecond})
+					if err == nil || errors.Is(err, lock.ErrBusy) {
+						t.Errorf("Acquire = %v, want an outage", err)
+					}
+				})
+			}
+			all.Wait()
+			if d := time.Since(start); d > tt.limit {
+				t.Errorf("the last waiter was told after %v", d)
+			}
+		})
+	}
+}
