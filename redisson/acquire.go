@@ -18,7 +18,9 @@ const (
 	undoPatience = 250 * time.Millisecond
 )
 
-// Acquire is lock.Locker's. It serves Exclusive; other kinds are refused with lock.ErrUnsupported.
+// Acquire is lock.Locker's. It serves Exclusive, Fair, Read, Write, Fenced and Spin; other kinds are refused with
+// lock.ErrUnsupported. The holds of a Fenced lock have a method Token() int64. A reader that wants to write is refused with
+// lock.ErrBusy at once, whatever its wait: it would wait for itself.
 //
 // An error that is neither lock.ErrBusy nor the cause of ctx means that Redis could not be asked, did not answer within
 // the client's timeout, or refused. The lock is then not held; what the question may have left behind is removed in the
@@ -28,6 +30,9 @@ func (c *Client) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
 	if err != nil {
 		return nil, err
 	}
+	if r.Kind == lock.Fenced {
+		return fencedHold{h}, nil
+	}
 	return h, nil
 }
 
@@ -35,7 +40,8 @@ func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
-	if r.Kind != lock.Exclusive {
+	f := c.familyOf(r.Kind)
+	if f == nil {
 		return nil, fmt.Errorf("redisson: %w: %v", lock.ErrUnsupported, r.Kind)
 	}
 	if err := firstCause(ctx, c.ctx); err != nil {
@@ -46,7 +52,7 @@ func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
 		ctx = lock.NewOwner(ctx)
 		owner, _ = lock.OwnerFrom(ctx)
 	}
-	s := c.sit(seatKey{c.mapName(r.Key), owner})
+	s := c.sit(seatKey{c.mapName(r.Key), f, owner})
 	defer c.rise(s)
 	w := &wait{c: c, ctx: ctx, request: r, start: time.Now()}
 	defer w.stop()
@@ -129,21 +135,22 @@ func (w *wait) reenter(s *seat) (*hold, error) {
 		return nil, nil
 	}
 	cl := s.claim
+	if cl.upgrades(w.request.Kind) {
+		dog.mu.Unlock()
+		return nil, w.busy(0)
+	}
 	h := w.newHold(cl)
 	lease := leaseFor(append(slices.Clip(cl.holds), h), dog.timeout)
-	count := len(cl.holds) + 1
-	setting := cl.set(lease)
+	setting, enter := cl.set(lease), cl.family.enter(cl, h, lease)
 	dog.watch(cl)
 	dog.mu.Unlock()
 
-	a := w.c.ask(w.ctx, cl.acquire(lease, count), func(answer) {})
-	var losses []loss
+	a := w.c.ask(w.ctx, enter, func(answer) {})
 	dog.mu.Lock()
-	losses = setting.answered(dog, a)
-	err := a.err
+	losses, err := setting.answered(dog, a), a.err
 	switch {
 	case err == nil && len(cl.holds) > 0:
-		err = w.admit(h, a.sent)
+		err = w.admit(h, a)
 	case len(cl.holds) == 0: // lost meanwhile, while the script may have run: whoever held must not come back to life
 		w.c.undo(cl)
 		h = nil
@@ -162,33 +169,68 @@ func (w *wait) reenter(s *seat) (*hold, error) {
 
 // contend takes the lock for an owner who does not hold it. The seat's turn is taken.
 func (w *wait) contend(s *seat) (*hold, error) {
-	cl := &claim{name: s.key.name, holder: w.c.nextHolder(), seat: s, index: -1}
-	h, err := w.queueOrTry(cl)
+	cl := &claim{name: s.key.name, family: s.key.family, kind: w.request.Kind, holder: w.c.nextHolder(), seat: s, index: -1}
+	h, err := w.line(cl)
 	if err != nil {
 		w.clear(cl, err)
 	}
 	return h, err
 }
 
-func (w *wait) queueOrTry(cl *claim) (*hold, error) {
-	if w.request.Wait != 0 {
+// line waits for the lock in the way of its family.
+func (w *wait) line(cl *claim) (*hold, error) {
+	cl.patience = w.c.fairWait
+	if w.request.Wait > 0 {
+		cl.patience = w.request.Wait
+	}
+	switch {
+	case w.request.Wait == 0:
+		h, ttl, err := w.try(cl)
+		if h == nil && err == nil {
+			err = w.busy(ttl)
+		}
+		return h, err
+	case w.request.Kind == lock.Fair:
+		return w.queueInRedis(cl)
+	default:
 		return w.queue(cl)
 	}
+}
+
+// queueInRedis stands in the queue of a fair lock, where each waiter has a place of its own, and tries when it is told that
+// its turn has come.
+func (w *wait) queueInRedis(cl *claim) (*hold, error) {
+	cl.queued = true
 	h, ttl, err := w.try(cl)
-	if h == nil && err == nil {
-		err = w.busy(ttl)
+	if h != nil || err != nil {
+		return h, err
 	}
-	return h, err
+	channel := cl.family.channel(cl)
+	w.c.hub.follow(channel)
+	defer w.c.hub.unfollow(channel)
+	for tried := true; ; tried = false {
+		hint, live := w.c.hub.generation(channel)
+		if live || !tried {
+			if h, ttl, err = w.try(cl); h != nil || err != nil {
+				return h, err
+			}
+		}
+		if err := w.await(hint, w.nap(ttl, live), nil, func() error { return w.busy(ttl) }); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // queue stands in line for the lock and, at the head of the line, tries whenever it may be free: at once, after a message,
 // after a (new) subscription, when the holder's lease is over, and in any case once in a third of the watchdog's timeout.
 func (w *wait) queue(cl *claim) (*hold, error) {
-	place := w.c.lines.join(cl.name)
+	place := w.c.lines.join(lineKey{cl.name, cl.family, cl.kind}, cl.family.channel(cl))
 	defer w.c.lines.leave(place)
-	if err := w.await(place.turn, nil, place); err != nil {
-		return nil, err
+	over := func() error { return w.verdict(place) }
+	if err := w.await(place.turn, nil, place.line.failed, over); err != nil {
+		return nil, w.because(place, err)
 	}
+	pause := w.c.spin
 	for {
 		// Taken before the try, so that a message in between is not missed.
 		hint, live := place.hint()
@@ -204,7 +246,7 @@ func (w *wait) queue(cl *claim) (*hold, error) {
 			return nil, err
 		}
 		place.expect(ttl)
-		if hint == nil {
+		if hint == nil && place.line.channel != "" {
 			// The first refusal in this line: from now on it listens. The confirmation is a hint, too, and so
 			// makes up for a message that came before it.
 			place.listen()
@@ -212,8 +254,12 @@ func (w *wait) queue(cl *claim) (*hold, error) {
 				continue
 			}
 		}
-		if err := w.await(hint, w.nap(ttl, live), place); err != nil {
-			return nil, err
+		soon := w.nap(ttl, live)
+		if place.line.channel == "" {
+			soon = time.After(pause.next())
+		}
+		if err := w.await(hint, soon, place.line.failed, over); err != nil {
+			return nil, w.because(place, err)
 		}
 	}
 }
@@ -231,17 +277,28 @@ func (w *wait) nap(ttl time.Duration, live bool) <-chan time.Time {
 	return time.After(d)
 }
 
+// errFailed is what await returns for a line that has failed.
+var errFailed = errors.New("redisson: the line has failed")
+
+// because replaces errFailed by what the head of the line was told.
+func (w *wait) because(p *place, err error) error {
+	if err == errFailed {
+		return p.line.err
+	}
+	return err
+}
+
 // await returns nil when ready or soon was received from, and the reason when there is nothing left to wait for.
-func (w *wait) await(ready <-chan struct{}, soon <-chan time.Time, p *place) error {
+func (w *wait) await(ready <-chan struct{}, soon <-chan time.Time, failed <-chan struct{}, over func() error) error {
 	select {
 	case <-ready:
 		return nil
 	case <-soon:
 		return nil
-	case <-p.line.failed:
-		return p.line.err
+	case <-failed:
+		return errFailed
 	case <-w.over():
-		return w.verdict(p)
+		return over()
 	case <-w.ctx.Done():
 	case <-w.c.ctx.Done():
 	}
@@ -275,8 +332,8 @@ func (w *wait) try(cl *claim) (*hold, time.Duration, error) {
 	h, dog := w.newHold(cl), w.c.watchdog
 	lease := leaseFor([]*hold{h}, dog.timeout)
 	cl.longest = max(cl.longest, lease)
-	a := w.c.ask(w.ctx, cl.acquire(lease, 1), func(a answer) {
-		if a.inDoubt || a.err == nil && a.values[0] == 1 {
+	a := w.c.ask(w.ctx, cl.family.enter(cl, h, lease), func(a answer) {
+		if a.inDoubt || cl.queued || a.err == nil && a.values[0] == 1 {
 			dog.mu.Lock()
 			defer dog.mu.Unlock()
 			cl.doubt = cl.doubt || a.inDoubt
@@ -294,7 +351,7 @@ func (w *wait) try(cl *claim) (*hold, time.Duration, error) {
 	}
 	cl.until = a.sent.Add(goodFor(lease))
 	cl.renewAt = dog.renewalDue(a.sent, lease)
-	if err := w.admit(h, a.sent); err != nil {
+	if err := w.admit(h, a); err != nil {
 		w.c.undo(cl)
 		return nil, 0, err
 	}
@@ -303,7 +360,7 @@ func (w *wait) try(cl *claim) (*hold, time.Duration, error) {
 
 // newHold prepares a hold of cl.
 func (w *wait) newHold(cl *claim) *hold {
-	h := &hold{c: w.c, claim: cl, lease: w.request.Lease}
+	h := &hold{c: w.c, claim: cl, kind: w.request.Kind, lease: w.request.Lease}
 	if most := w.request.MaxHold; most > 0 && (h.lease == 0 || most < h.lease) {
 		h.most = most
 	}
@@ -312,7 +369,7 @@ func (w *wait) newHold(cl *claim) *hold {
 
 // admit puts h under the watchdog's care, unless its time is over by now, its caller has gone, or the client is closed.
 // The watchdog's mutex is held, and its claim is up to date.
-func (w *wait) admit(h *hold, sent time.Time) error {
+func (w *wait) admit(h *hold, a answer) error {
 	cl, dog := h.claim, w.c.watchdog
 	if err := cmp.Or(firstCause(w.ctx), dog.closed); err != nil {
 		return err
@@ -320,14 +377,14 @@ func (w *wait) admit(h *hold, sent time.Time) error {
 	if !time.Now().Before(cl.until) {
 		return errors.New("redisson: Redis took longer to answer than the lease")
 	}
-	h.since = sent
+	h.since, h.token = a.sent, a.values[1]
 	switch {
 	case h.most > 0:
-		h.ends = sent.Add(goodFor(h.most))
+		h.ends = a.sent.Add(goodFor(h.most))
 	case h.lease > 0:
-		h.ends = sent.Add(goodFor(h.lease))
+		h.ends = a.sent.Add(goodFor(h.lease))
 	}
-	h.ctx, h.cancel = context.WithCancelCause(context.WithValue(w.ctx, holdKey{w.c, cl.name}, h))
+	h.ctx, h.cancel = context.WithCancelCause(context.WithValue(w.ctx, holdKey{w.c, cl.name, h.kind}, h))
 	cl.holds = append(cl.holds, h)
 	cl.seat.claim = cl
 	cl.seat.users++
@@ -335,16 +392,16 @@ func (w *wait) admit(h *hold, sent time.Time) error {
 	return nil
 }
 
-// clear has what a failed Acquire in doubt may have left in Redis removed, and waits a little for that if the caller can.
+// clear has what a failed Acquire may have left in Redis, or in the queue of a fair lock, removed, and waits a little for that if the caller can.
 func (w *wait) clear(cl *claim, err error) {
 	dog := w.c.watchdog
 	dog.mu.Lock()
-	doubt := cl.doubt
-	if doubt {
+	traces := cl.doubt || cl.queued
+	if traces {
 		w.c.undo(cl)
 	}
 	dog.mu.Unlock()
-	if !doubt || errors.Is(err, lock.ErrBusy) {
+	if !traces || errors.Is(err, lock.ErrBusy) && !cl.queued {
 		return
 	}
 	t := time.NewTimer(undoPatience)

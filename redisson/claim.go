@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -27,8 +26,9 @@ type seat struct {
 }
 
 type seatKey struct {
-	name  string
-	owner lock.Owner
+	name   string
+	family family
+	owner  lock.Owner
 }
 
 func (c *Client) sit(key seatKey) *seat {
@@ -64,12 +64,17 @@ func (s *seat) held() bool { return s.claim != nil && len(s.claim.holds) > 0 }
 // pass gives the turn to the owner's next call.
 func (s *seat) pass() { s.turn <- struct{}{} }
 
-// claim is one stay of an owner at a lock, from the first hold to the last: one field in one hash in Redis. All that can
-// change is guarded by the watchdog's mutex.
+// claim is one stay of an owner at a lock, from the first hold to the last: one holder id in Redis. All that can change is
+// guarded by the watchdog's mutex.
 type claim struct {
 	name   string // of the lock, as mapped
-	holder string // the hash field
+	family family
+	kind   lock.Kind // that it was first taken for
+	holder string    // the hash field
 	seat   *seat
+
+	queued   bool          // of a fair lock: may be in its queue
+	patience time.Duration // of a fair lock: how long it lets others wait for it there
 
 	holds   []*hold       // live ones, oldest first
 	until   time.Time     // when the claim must be taken for lost; the key in Redis lives longer
@@ -92,6 +97,8 @@ type claim struct {
 type hold struct {
 	c      *Client
 	claim  *claim
+	kind   lock.Kind
+	token  int64 // of a fenced lock
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	since  time.Time
@@ -114,6 +121,7 @@ const (
 type holdKey struct {
 	c    *Client
 	name string
+	kind lock.Kind
 }
 
 // margin is the part of a lease that is given away for the safety of the rest: the holder counts its lease as over by
@@ -123,6 +131,21 @@ func margin(lease time.Duration) time.Duration { return min(lease/20, time.Secon
 
 // goodFor is how long a lease that was asked for at a time may be relied on from then on.
 func goodFor(lease time.Duration) time.Duration { return lease - margin(lease) }
+
+// count is how many live holds there are of a kind.
+func (cl *claim) count(k lock.Kind) (n int) {
+	for _, h := range cl.holds {
+		if h.kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+// upgrades tells whether a hold of kind k would make a reader a writer.
+func (cl *claim) upgrades(k lock.Kind) bool {
+	return k == lock.Write && len(cl.holds) > 0 && cl.count(lock.Write) == 0
+}
 
 // wantsRenewal tells whether a live hold has no lease of its own.
 func (cl *claim) wantsRenewal() bool {
@@ -150,10 +173,10 @@ func (c *Client) undo(cl *claim) {
 		return
 	}
 	cl.undone = make(chan struct{})
-	done := cl.undone
+	done, exit := cl.undone, cl.family.exit(cl, 0)
 	c.start(func() {
 		defer close(done)
-		c.ask(context.Background(), cl.release(0, 0), func(answer) {})
+		c.ask(context.Background(), exit, func(answer) {})
 	})
 }
 
@@ -197,37 +220,4 @@ func (s setting) answered(w *watchdog, a answer) []loss {
 		cl.renewAt = w.renewalDue(a.sent, cl.reliable(s.lease))
 	}
 	return nil
-}
-
-// acquire is the call that takes the lock, or sets the count of a lock that cl has.
-func (cl *claim) acquire(lease time.Duration, count int) call {
-	return call{acquireScript(), []string{cl.name}, []any{cl.holder, millis(lease), count}}
-}
-
-// release is the call that leaves cl with the given count; the lease matters only above 0.
-func (cl *claim) release(count int, lease time.Duration) call {
-	return call{releaseScript(), []string{cl.name, lockChannel(cl.name)}, []any{cl.holder, count, millis(lease)}}
-}
-
-// renew is the call that makes the lease at least as long as given.
-func (cl *claim) renew(lease time.Duration) call {
-	return call{renewScript(), []string{cl.name}, []any{cl.holder, millis(lease)}}
-}
-
-// millis rounds up, so that a lease in Redis is never shorter than the one counted here.
-func millis(d time.Duration) string {
-	ms := d / time.Millisecond
-	if d%time.Millisecond > 0 {
-		ms++
-	}
-	return strconv.FormatInt(int64(ms), 10)
-}
-
-// holderOf returns the hash field under which the owner in ctx holds the lock now.
-func (c *Client) holderOf(ctx context.Context, name string) (holder string, ok bool) {
-	h, ok := ctx.Value(holdKey{c, name}).(*hold)
-	if !ok {
-		return "", false
-	}
-	return h.claim.holder, true
 }

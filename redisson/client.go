@@ -21,15 +21,22 @@ var ErrClosed = errors.New("redisson: client is closed")
 const (
 	DefaultWatchdogTimeout = 30 * time.Second
 	DefaultTimeout         = 3 * time.Second
+	// DefaultFairLockWaitTimeout is the deadline, in the queue of a fair lock, of a waiter that waits as long as its context.
+	DefaultFairLockWaitTimeout = 5 * time.Minute
+	// DefaultSpinMin and DefaultSpinMax are the first and the longest pause of a waiter for a spin lock.
+	DefaultSpinMin = time.Millisecond
+	DefaultSpinMax = 128 * time.Millisecond
 )
 
 // Client makes Redis locks with Redisson's data. It is a lock.Locker, safe for concurrent use, and meant to be made once
 // for a process: its goroutines line up inside of it, and one of them asks Redis.
 type Client struct {
-	rdb     redis.UniversalClient
-	id      string // a v4 UUID, the first part of each holder id
-	timeout time.Duration
-	mapName func(string) string
+	rdb      redis.UniversalClient
+	id       string // a v4 UUID, the first part of each holder id
+	timeout  time.Duration
+	mapName  func(string) string
+	fairWait time.Duration
+	spin     backoff
 	// interruptible says that rdb stops waiting for an answer when a context's deadline has passed.
 	interruptible bool
 
@@ -54,6 +61,8 @@ type settings struct {
 	watchdogTimeout time.Duration
 	timeout         time.Duration
 	mapName         func(string) string
+	fairWait        time.Duration
+	spin            backoff
 }
 
 type optionFunc func(*settings)
@@ -79,6 +88,19 @@ func NameMapper(f func(name string) string) Option {
 	return optionFunc(func(s *settings) { s.mapName = f })
 }
 
+// FairLockWaitTimeout is the deadline in the queue of a fair lock for a waiter that waits as long as its context,
+// Redisson's setting of that name. After it, a waiter counts as dead, and has to join the queue again at its end. The
+// default is DefaultFairLockWaitTimeout; less than a second is refused.
+func FairLockWaitTimeout(d time.Duration) Option {
+	return optionFunc(func(s *settings) { s.fairWait = d })
+}
+
+// SpinBackoff sets how long a waiter for a spin lock pauses between two tries: at first between first and twice as long, at
+// random, then twice that each time, up to longest. The defaults are DefaultSpinMin and DefaultSpinMax.
+func SpinBackoff(first, longest time.Duration) Option {
+	return optionFunc(func(s *settings) { s.spin = backoff{first, longest} })
+}
+
 // New returns a Client on rdb: a single server or Sentinel client of go-redis. It does not talk to Redis, so that a
 // program can start without it. Close the Client before rdb, which stays the caller's.
 //
@@ -89,6 +111,8 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		watchdogTimeout: DefaultWatchdogTimeout,
 		timeout:         DefaultTimeout,
 		mapName:         func(name string) string { return name },
+		fairWait:        DefaultFairLockWaitTimeout,
+		spin:            backoff{DefaultSpinMin, DefaultSpinMax},
 	}
 	for _, o := range opts {
 		o.apply(&s)
@@ -102,12 +126,15 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		timeout: s.timeout,
 		mapName: s.mapName,
 
+		fairWait: s.fairWait,
+		spin:     s.spin,
+
 		interruptible: honoursDeadlines(rdb),
 		seats:         map[seatKey]*seat{},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.hub = newHub(c.ctx, rdb)
-	c.lines = lines{hub: c.hub, byName: map[string]*line{}}
+	c.lines = lines{hub: c.hub, byKey: map[lineKey]*line{}}
 	c.watchdog = newWatchdog(s.watchdogTimeout, 2*s.timeout, c.sendBatch)
 	c.wg.Go(func() { c.watchdog.run(c.ctx) })
 	return c, nil
@@ -132,6 +159,10 @@ func (s *settings) check(rdb redis.UniversalClient) error {
 		return fmt.Errorf("redisson: watchdog timeout %v is under 30ms", s.watchdogTimeout)
 	case s.timeout < time.Millisecond:
 		return fmt.Errorf("redisson: timeout %v is under 1ms", s.timeout)
+	case s.fairWait < time.Second:
+		return fmt.Errorf("redisson: fair lock wait timeout %v is under 1s", s.fairWait)
+	case s.spin.first < time.Microsecond || s.spin.longest < s.spin.first:
+		return fmt.Errorf("redisson: spin back-off from %v to %v must grow, from 1µs at least", s.spin.first, s.spin.longest)
 	case s.mapName == nil:
 		return errors.New("redisson: name mapper is nil")
 	}

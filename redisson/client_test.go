@@ -98,7 +98,7 @@ func subscriptions(tb testing.TB, rdb *redis.Client) []string {
 func TestConformance(t *testing.T) {
 	locktest.Run(t, func(t *testing.T) lock.Locker {
 		return newClient(t, redistest.Any(t), redisson.WatchdogTimeout(time.Second))
-	}, locktest.Kinds(lock.Exclusive))
+	}, locktest.Kinds(lock.Exclusive, lock.Fair, lock.Read, lock.Write, lock.Fenced, lock.Spin))
 }
 
 func TestNewRefuses(t *testing.T) {
@@ -138,7 +138,7 @@ func TestAcquireRefuses(t *testing.T) {
 		{"no key", lock.Request{}, "without a key"},
 		{"short lease", lock.Request{Key: "k", Lease: time.Microsecond}, "under a millisecond"},
 		{"negative lease", lock.Request{Key: "k", Lease: -time.Second}, "negative lease"},
-		{"kind", lock.Request{Key: "k", Kind: lock.Fair}, "kind not supported"},
+		{"kind", lock.Request{Key: "k", Kind: lock.Permit, Limit: 1}, "kind not supported"},
 	} {
 		if _, err := c.Acquire(t.Context(), tt.r); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: Acquire = %v, want an error with %q", tt.name, err, tt.want)

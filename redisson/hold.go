@@ -17,13 +17,13 @@ func (h *hold) Release(ctx context.Context) error {
 		return err
 	}
 	defer h.claim.seat.pass()
-	rest, lease, err := h.leave()
+	rest, err := h.leave()
 	if err != nil {
 		return err
 	}
 	h.cancel(nil)
 	if rest > 0 {
-		return h.releasePart(ctx, rest, lease)
+		return h.releasePart(ctx)
 	}
 	return h.releaseWhole(ctx)
 }
@@ -58,17 +58,17 @@ func (h *hold) takeTurn(ctx context.Context) error {
 }
 
 // leave ends the hold on this side, before anything is asked, so that no renewal follows. It returns how many holds the
-// owner has left, and the lease for them.
-func (h *hold) leave() (rest int, lease time.Duration, err error) {
+// owner has left.
+func (h *hold) leave() (rest int, err error) {
 	dog, cl := h.c.watchdog, h.claim
 	dog.mu.Lock()
 	defer dog.mu.Unlock()
 	if err := h.overLocked(); err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	h.end(released)
 	dog.watch(cl)
-	return len(cl.holds), leaseFor(cl.holds, dog.timeout), nil
+	return len(cl.holds), nil
 }
 
 // over tells why there is nothing to release, if so.
@@ -94,14 +94,15 @@ func (h *hold) overLocked() error {
 	return nil
 }
 
-// releasePart sets the count to rest.
-func (h *hold) releasePart(ctx context.Context, rest int, lease time.Duration) error {
+// releasePart leaves the owner's other holds.
+func (h *hold) releasePart(ctx context.Context) error {
 	cl, dog := h.claim, h.c.watchdog
 	dog.mu.Lock()
-	setting := cl.set(lease)
+	lease := leaseFor(cl.holds, dog.timeout)
+	setting, exit := cl.set(lease), cl.family.exit(cl, lease)
 	dog.watch(cl)
 	dog.mu.Unlock()
-	a := h.c.ask(ctx, cl.release(rest, lease), func(answer) {})
+	a := h.c.ask(ctx, exit, func(answer) {})
 	dog.mu.Lock()
 	losses := setting.answered(dog, a)
 	if len(cl.holds) == 0 { // the rest was lost meanwhile, and must not get a new lease by this
@@ -126,7 +127,10 @@ func (h *hold) releaseWhole(ctx context.Context) error {
 			h.c.undo(h.claim)
 		}
 	}
-	a := h.c.ask(ctx, h.claim.release(0, 0), again)
+	h.c.watchdog.mu.Lock()
+	exit := h.claim.family.exit(h.claim, 0)
+	h.c.watchdog.mu.Unlock()
+	a := h.c.ask(ctx, exit, again)
 	if !a.late {
 		again(a)
 	}
@@ -146,11 +150,7 @@ func (c *Client) sendBatch(ctx context.Context, batch []errand) []outcome {
 	defer cancel()
 	calls := make([]call, len(batch))
 	for i, e := range batch {
-		if e.lease == 0 {
-			calls[i] = e.claim.release(0, 0)
-		} else {
-			calls[i] = e.claim.renew(e.lease)
-		}
+		calls[i] = e.call
 	}
 	outcomes := make([]outcome, len(batch))
 	for i, a := range c.pipeline(ctx, calls) {

@@ -72,7 +72,7 @@ func expectUnused(t *testing.T, c *Client) {
 		seats, claims := len(c.seats), len(c.watchdog.claims)
 		c.watchdog.mu.Unlock()
 		c.lines.mu.Lock()
-		lines := len(c.lines.byName)
+		lines := len(c.lines.byKey)
 		c.lines.mu.Unlock()
 		if seats+claims+lines == 0 {
 			return
@@ -123,11 +123,11 @@ func TestStrayAttemptIsRemoved(t *testing.T) {
 	s := redistest.Any(t)
 	admin := s.Client(t)
 	c := clientOn(t, s.Client(t), Timeout(time.Second))
-	cl := &claim{name: "k", holder: c.nextHolder(), index: -1, longest: 30 * time.Second, doubt: true}
+	cl := &claim{name: "k", family: plain{}, holder: c.nextHolder(), index: -1, longest: 30 * time.Second, doubt: true}
 	w := &wait{c: c, ctx: t.Context(), start: time.Now()}
 	w.clear(cl, &lock.BusyError{})
 	<-cl.undone // Redis has said that there is nothing to remove
-	if a := c.perform(t.Context(), cl.acquire(30*time.Second, 1)); a.err != nil || a.values[0] != 1 {
+	if a := c.perform(t.Context(), plain{}.enter(cl, nil, 30*time.Second)); a.err != nil || a.values[0] != 1 {
 		t.Fatalf("the stray attempt: %+v", a)
 	}
 	for deadline := time.Now().Add(5 * time.Second); admin.Exists(t.Context(), "k").Val() != 0; <-time.After(10 * time.Millisecond) {
@@ -178,8 +178,14 @@ func TestExtremeLeases(t *testing.T) {
 		{Key: "odd", Lease: 1500 * time.Microsecond},
 	} {
 		c, rival := clientOn(t, s.Client(t)), clientOn(t, s.Client(t))
-		h := mustAcquire(t, c, t.Context(), r)
-		_, err := rival.Acquire(t.Context(), lock.Request{Key: r.Key})
+		h, err := c.Acquire(t.Context(), r)
+		if err != nil && r.Lease > 0 && r.Lease < 10*time.Millisecond {
+			continue // the answer may take longer than that
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = rival.Acquire(t.Context(), lock.Request{Key: r.Key})
 		if err == nil && h.Context().Err() == nil {
 			t.Errorf("%+v: two holders", r)
 		}

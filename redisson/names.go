@@ -2,6 +2,8 @@ package redisson
 
 import "strings"
 
+// The names of all keys and channels. They are the contract with Redisson: a golden test holds them.
+
 // prefixed is Redisson's name for a thing that belongs to the lock name, built so that both share a Redis Cluster slot.
 // The test for a brace is Redisson's own: a closing one is not looked for.
 func prefixed(prefix, name string) string {
@@ -11,5 +13,30 @@ func prefixed(prefix, name string) string {
 	return prefix + ":{" + name + "}"
 }
 
-// lockChannel is where the release of a plain lock is published, with payload "0".
+// suffixBase is what a suffix is added to, after a colon, with the same rule.
+func suffixBase(name string) string {
+	if strings.Contains(name, "{") {
+		return name
+	}
+	return "{" + name + "}"
+}
+
+// lockChannel is where the release of a plain lock is published, with payload "0". A fair lock adds a colon and the holder
+// id of the waiter whose turn it is.
 func lockChannel(name string) string { return prefixed("redisson_lock__channel", name) }
+
+// fairQueue is the list of holder ids that wait for a fair lock, fairDeadlines the sorted set of the server times, in ms,
+// after which each of them counts as dead.
+func fairQueue(name string) string     { return prefixed("redisson_lock_queue", name) }
+func fairDeadlines(name string) string { return prefixed("redisson_lock_timeout", name) }
+
+// tokenKey is the counter of a fenced lock's tokens.
+func tokenKey(name string) string { return prefixed("redisson_lock_token", name) }
+
+// rwChannel is where the end of reading ("0") and of writing ("1") is published.
+func rwChannel(name string) string { return prefixed("redisson_rwlock", name) }
+
+// readTimeouts is the name of a reader's timeout keys, up to a colon and the number of the hold.
+func readTimeouts(name, holder string) string {
+	return suffixBase(name) + ":" + holder + ":rwlock_timeout"
+}

@@ -4,18 +4,31 @@ import "testing"
 
 // The names are the contract with Redisson: a Java service looks for the same strings.
 func TestNames(t *testing.T) {
-	for _, tt := range []struct{ name, channel string }{
-		{"order:1", "redisson_lock__channel:{order:1}"},
-		{"{order}:1", "redisson_lock__channel:{order}:1"},
-		{"a:{b}:c", "redisson_lock__channel:a:{b}:c"},
-		{"a{b", "redisson_lock__channel:a{b"},
-		{"a}b", "redisson_lock__channel:{a}b}"},
-		{"{}x", "redisson_lock__channel:{}x"},
-		{"заказ", "redisson_lock__channel:{заказ}"},
-		{"a b\n", "redisson_lock__channel:{a b\n}"},
+	const holder = "00000000-0000-4000-8000-000000000001:7"
+	for _, tt := range []struct{ what, got, want string }{
+		{"lock channel", lockChannel("order:1"), "redisson_lock__channel:{order:1}"},
+		{"lock channel, hash tag", lockChannel("{order}:1"), "redisson_lock__channel:{order}:1"},
+		{"lock channel, tag inside", lockChannel("a:{b}:c"), "redisson_lock__channel:a:{b}:c"},
+		{"lock channel, lone opening brace", lockChannel("a{b"), "redisson_lock__channel:a{b"},
+		{"lock channel, lone closing brace", lockChannel("a}b"), "redisson_lock__channel:{a}b}"},
+		{"lock channel, empty tag", lockChannel("{}x"), "redisson_lock__channel:{}x"},
+		{"lock channel, UTF-8", lockChannel("заказ"), "redisson_lock__channel:{заказ}"},
+		{"lock channel, white space", lockChannel("a b\n"), "redisson_lock__channel:{a b\n}"},
+		{"lock channel, empty name", lockChannel(""), "redisson_lock__channel:{}"},
+		{"fair queue", fairQueue("order:1"), "redisson_lock_queue:{order:1}"},
+		{"fair queue, hash tag", fairQueue("{order}:1"), "redisson_lock_queue:{order}:1"},
+		{"fair deadlines", fairDeadlines("order:1"), "redisson_lock_timeout:{order:1}"},
+		{"fair deadlines, hash tag", fairDeadlines("{order}:1"), "redisson_lock_timeout:{order}:1"},
+		{"fair channel", fair{}.channel(&claim{name: "order:1", holder: holder}), "redisson_lock__channel:{order:1}:" + holder},
+		{"token", tokenKey("order:1"), "redisson_lock_token:{order:1}"},
+		{"token, hash tag", tokenKey("{order}:1"), "redisson_lock_token:{order}:1"},
+		{"read/write channel", rwChannel("order:1"), "redisson_rwlock:{order:1}"},
+		{"read/write channel, hash tag", rwChannel("{order}:1"), "redisson_rwlock:{order}:1"},
+		{"read timeout", readTimeouts("rw", holder) + ":1", "{rw}:" + holder + ":rwlock_timeout:1"},
+		{"read timeout, hash tag", readTimeouts("{test}:abc", holder) + ":1", "{test}:abc:" + holder + ":rwlock_timeout:1"},
 	} {
-		if got := lockChannel(tt.name); got != tt.channel {
-			t.Errorf("lockChannel(%q) = %q, want %q", tt.name, got, tt.channel)
+		if tt.got != tt.want {
+			t.Errorf("%s is %q, want %q", tt.what, tt.got, tt.want)
 		}
 	}
 }

@@ -4,17 +4,26 @@ import (
 	"container/list"
 	"sync"
 	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
 )
 
-// lines are the queues of this process' waiters, one for each lock that is waited for. Only the head of a line asks
+// lines are the queues of this process' waiters, one for each lock that is waited for, and for each side of a read/write lock. Only the head of a line asks
 // Redis, so that a process is one contender however many of its goroutines wait.
 type lines struct {
-	hub    *hub
-	mu     sync.Mutex
-	byName map[string]*line
+	hub   *hub
+	mu    sync.Mutex
+	byKey map[lineKey]*line
+}
+
+type lineKey struct {
+	name   string
+	family family
+	kind   lock.Kind
 }
 
 type line struct {
+	channel   string    // where its lock's releases are told; "" for a lock that is polled
 	places    list.List // of *place
 	listening bool      // the line follows the lock's channel, until it is empty
 	busyUntil time.Time // as far as the head has heard
@@ -28,21 +37,21 @@ type line struct {
 type place struct {
 	l    *lines
 	line *line
-	name string
+	key  lineKey
 	at   *list.Element
 	turn chan struct{} // closed when this is the head
 }
 
-// join adds a place at the end of the line for the name. Leave must be called once for it.
-func (l *lines) join(name string) *place {
+// join adds a place at the end of the line. Leave must be called once for it.
+func (l *lines) join(key lineKey, channel string) *place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ln := l.byName[name]
+	ln := l.byKey[key]
 	if ln == nil {
-		ln = &line{heard: make(chan struct{}), failed: make(chan struct{})}
-		l.byName[name] = ln
+		ln = &line{channel: channel, heard: make(chan struct{}), failed: make(chan struct{})}
+		l.byKey[key] = ln
 	}
-	p := &place{l: l, line: ln, name: name, turn: make(chan struct{})}
+	p := &place{l: l, line: ln, key: key, turn: make(chan struct{})}
 	p.at = ln.places.PushBack(p)
 	if ln.places.Front() == p.at {
 		close(p.turn)
@@ -60,11 +69,11 @@ func (l *lines) leave(p *place) {
 	next := ln.places.Front()
 	switch {
 	case next == nil:
-		if l.byName[p.name] == ln {
-			delete(l.byName, p.name)
+		if l.byKey[p.key] == ln {
+			delete(l.byKey, p.key)
 		}
 		if ln.listening {
-			l.hub.unfollow(lockChannel(p.name))
+			l.hub.unfollow(ln.channel)
 		}
 	case wasHead:
 		close(next.Value.(*place).turn)
@@ -77,16 +86,16 @@ func (p *place) fail(err error) {
 	defer p.l.mu.Unlock()
 	p.line.err = err
 	close(p.line.failed)
-	delete(p.l.byName, p.name)
+	delete(p.l.byKey, p.key)
 }
 
-// listen has the line follow the lock's channel.
+// listen has the line follow the lock's channel, if it has one.
 func (p *place) listen() {
 	p.l.mu.Lock()
 	defer p.l.mu.Unlock()
-	if !p.line.listening {
+	if !p.line.listening && p.line.channel != "" {
 		p.line.listening = true
-		p.l.hub.follow(lockChannel(p.name))
+		p.l.hub.follow(p.line.channel)
 	}
 }
 
@@ -98,7 +107,7 @@ func (p *place) hint() (changed <-chan struct{}, live bool) {
 	if !p.line.listening {
 		return nil, false
 	}
-	return p.l.hub.generation(lockChannel(p.name))
+	return p.l.hub.generation(p.line.channel)
 }
 
 // expect notes for all in line that Redis has answered, and how long the lock is held at least; ttl is not positive where

@@ -2,7 +2,6 @@ package redisson
 
 import (
 	"context"
-	_ "embed" // the scripts
 	"errors"
 	"fmt"
 	"net"
@@ -11,38 +10,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 )
-
-//go:embed acquire.lua
-var acquireSource string
-
-//go:embed release.lua
-var releaseSource string
-
-//go:embed renew.lua
-var renewSource string
-
-//go:embed force.lua
-var forceSource string
-
-// script is a Lua script with its SHA-1 digest. The digests are constants, held by a test: EVALSHA wants SHA-1, which a
-// program in FIPS mode may not compute.
-type script struct{ source, sha string }
-
-func acquireScript() script {
-	return script{acquireSource, "3842d77f22e9a561c85821f1bb186419cd6c7623"}
-}
-
-func releaseScript() script {
-	return script{releaseSource, "dfc680fcea2b904fad664b4d7cb0e146eb54af00"}
-}
-
-func renewScript() script {
-	return script{renewSource, "e9b6ff5c1b58c5dbee3225d640b24cd8d650ab72"}
-}
-
-func forceScript() script {
-	return script{forceSource, "e5f431fe7b02d9691e5cb7d14681b58a9c68f279"}
-}
 
 // call is a script with what it is run on. Every call is safe to repeat.
 type call struct {

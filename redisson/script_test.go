@@ -17,7 +17,11 @@ import (
 )
 
 func TestScriptDigests(t *testing.T) {
-	for _, s := range []script{acquireScript(), releaseScript(), renewScript(), forceScript()} {
+	for _, s := range []script{
+		acquireScript(), releaseScript(), renewScript(), forceScript(),
+		fairAcquireScript(), fairReleaseScript(), fairForceScript(),
+		readAcquireScript(), writeAcquireScript(), rwReleaseScript(), rwRenewScript(), rwForceScript(),
+	} {
 		sum := sha1.Sum([]byte(s.source))
 		if want := hex.EncodeToString(sum[:]); s.sha != want {
 			t.Errorf("digest of the script that begins with %.40q is %s, want %s", s.source, s.sha, want)

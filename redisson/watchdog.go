@@ -33,6 +33,7 @@ type watchdog struct {
 // errand is a claim's script in a batch: a renewal for lease, or with lease 0 a removal.
 type errand struct {
 	claim *claim
+	call  call
 	lease time.Duration
 	epoch int
 }
@@ -153,10 +154,12 @@ func (w *watchdog) errandFor(cl *claim, now time.Time) (errand, bool) {
 	}
 	cl.renewAt = now.Add(w.retryAfter())
 	if cl.undo {
-		return errand{claim: cl}, true
+		return cl.removal(), true
 	}
-	return errand{claim: cl, lease: w.timeout, epoch: cl.epoch}, true
+	return errand{claim: cl, call: cl.family.renew(cl, w.timeout), lease: w.timeout, epoch: cl.epoch}, true
 }
+
+func (cl *claim) removal() errand { return errand{claim: cl, call: cl.family.exit(cl, 0)} }
 
 // dispatchAll sends what was due at the given time, in parts. Parts that came too late for that have been due again since,
 // and are in a later batch.
@@ -244,7 +247,7 @@ func (w *watchdog) closeAll(cause error) {
 	now := time.Now()
 	for _, cl := range slices.Clone(w.claims) {
 		if cl.undo {
-			batch = append(batch, errand{claim: cl})
+			batch = append(batch, cl.removal())
 		}
 		losses = append(losses, cl.lose(now, cause)...)
 		cl.forget()
@@ -258,11 +261,11 @@ func (w *watchdog) closeAll(cause error) {
 }
 
 // dropAll ends all holds of the lock, which somebody has removed from Redis.
-func (w *watchdog) dropAll(name string) {
+func (w *watchdog) dropAll(name string, f family) {
 	var losses []loss
 	w.mu.Lock()
 	for _, cl := range slices.Clone(w.claims) {
-		if cl.name == name {
+		if cl.name == name && cl.family == f {
 			losses = append(losses, cl.lose(time.Now(), errGone)...)
 			w.settle(cl)
 		}

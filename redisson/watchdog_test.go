@@ -65,16 +65,16 @@ func (k *kennel) expectEmpty(t *testing.T) {
 // hold puts a hold under the watchdog's care as an Acquire at this moment does.
 func (k *kennel) hold(t *testing.T, r lock.Request) *hold {
 	t.Helper()
-	s := k.sit(seatKey{"k", 1})
+	s := k.sit(seatKey{"k", plain{}, 1})
 	defer k.rise(s)
 	k.watchdog.mu.Lock()
 	defer k.watchdog.mu.Unlock()
 	w := &wait{c: k.Client, ctx: t.Context(), request: r}
-	now, cl := time.Now(), &claim{name: "k", holder: "h", seat: s, index: -1}
+	now, cl := time.Now(), &claim{name: "k", family: plain{}, holder: "h", seat: s, index: -1}
 	h := w.newHold(cl)
 	lease := leaseFor([]*hold{h}, k.watchdog.timeout)
 	cl.until, cl.renewAt = now.Add(goodFor(lease)), k.watchdog.renewalDue(now, lease)
-	if err := w.admit(h, now); err != nil {
+	if err := w.admit(h, answer{sent: now, values: []int64{1, 0}}); err != nil {
 		t.Fatal(err)
 	}
 	return h
@@ -220,7 +220,7 @@ func TestUndoGoesOnUntilAnswered(t *testing.T) {
 		return outcome{done: true}
 	}
 	inKennel(t, flaky, func(t *testing.T, k *kennel) {
-		cl := &claim{name: "k", holder: "h", index: -1}
+		cl := &claim{name: "k", family: plain{}, holder: "h", index: -1}
 		k.lockedUndo(cl)
 		<-cl.undone
 		time.Sleep(time.Minute)
@@ -235,7 +235,7 @@ func TestUndoGoesOnUntilAnswered(t *testing.T) {
 func TestUndoEndsWithTheLease(t *testing.T) {
 	inKennel(t, func(context.Context, errand) outcome { return outcome{err: redis.ErrClosed} }, func(t *testing.T, k *kennel) {
 		start := time.Now()
-		cl := &claim{name: "k", holder: "h", index: -1}
+		cl := &claim{name: "k", family: plain{}, holder: "h", index: -1}
 		k.lockedUndo(cl)
 		<-cl.undone
 		if d := time.Since(start); d != 30*time.Second {
