@@ -94,11 +94,12 @@ func TestAcquireInDoubtLeavesNothing(t *testing.T) {
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		c, p, rdb := fragile(t, change)
 		l := c.Lock("k")
-		p.CutReply("evalsha", 4)
+		p.CutReply("evalsha", 1000)
 		_, err := l.Lock(t.Context())
 		if err == nil || errors.Is(err, lock.ErrBusy) {
 			t.Fatalf("Lock = %v, want an error of the connection", err)
 		}
+		p.CutReply("evalsha", 0)
 		within(t, 5*time.Second, "the lock is free again", func() bool { return len(keys(t, rdb)) == 0 })
 		mustUnlock(t, l, mustLock(t, l))
 	})
