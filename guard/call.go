@@ -122,7 +122,10 @@ func (c *call) acquire(keys []string) error {
 	if ctx.Err() != nil { // the caller has gone, or a lock was lost while others were waited for
 		return context.Cause(ctx)
 	}
-	c.work, c.locked, c.since = heldContext{ctx, c.spec.Name}, true, time.Now()
+	c.work, c.locked, c.since = heldContext{Context: ctx, guard: c.spec.Name}, true, time.Now()
+	if len(c.holds) == 1 {
+		c.work.hold = c.holds[0]
+	}
 	return nil
 }
 

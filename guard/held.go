@@ -1,12 +1,17 @@
 package guard
 
-import "context"
+import (
+	"context"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
 
 // heldContext marks the context of work that runs under a guard's lock. It is a type of its own, so that the marks of
 // nested guards can be walked from the inside out.
 type heldContext struct {
 	context.Context
 	guard string
+	hold  lock.Hold // nil if the guard took several
 }
 
 type heldKey struct{}
@@ -27,4 +32,19 @@ func Held(ctx context.Context, name string) bool {
 		c, ok = c.Context.Value(heldKey{}).(*heldContext)
 	}
 	return ok
+}
+
+// Token returns the fencing token of the lock that the innermost guard around ctx holds. It goes along with what the work
+// writes, to a store that refuses tokens smaller than the last one it has seen. There is none, and ok is false, unless that
+// guard is Fenced and took one key.
+func Token(ctx context.Context) (token int64, ok bool) {
+	c, ok := ctx.Value(heldKey{}).(*heldContext)
+	if !ok {
+		return 0, false
+	}
+	fenced, ok := c.hold.(interface{ Token() int64 })
+	if !ok {
+		return 0, false
+	}
+	return fenced.Token(), true
 }

@@ -64,7 +64,7 @@ func Read() Option { return Kind(lock.Read) }
 // Write excludes readers and writers of the key.
 func Write() Option { return Kind(lock.Write) }
 
-// Fenced asks for a lock with a fencing token.
+// Fenced asks for a lock with a fencing token, which the work gets from Token.
 func Fenced() Option { return Kind(lock.Fenced) }
 
 // Spin waits by polling instead of listening for the release.
