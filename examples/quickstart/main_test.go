@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // start runs a server on free ports, over a Redis at addr or, without one, an embedded one, until the test ends.
-func start(t *testing.T, latency time.Duration, addr string) (*server, *redisson.Client) {
+func start(t *testing.T, addr string) (*server, *redisson.Client) {
 	t.Helper()
 	if addr == "" {
 		r, err := startEmbedded()
@@ -42,7 +42,7 @@ func start(t *testing.T, latency time.Duration, addr string) (*server, *redisson
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = locker.Close() })
-	s, err := newServer(newBank(latency), locker, "127.0.0.1:0", "127.0.0.1:0")
+	s, err := newServer(newBank(0), locker, "127.0.0.1:0", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

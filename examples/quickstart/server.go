@@ -46,7 +46,7 @@ func newServer(bank *Bank, locker lock.Locker, httpAddr, grpcAddr string) (*serv
 	return s, nil
 }
 
-// serve answers until ctx ends, and lets the requests finish that have begun. Nothing is left running when it returns.
+// serve answers until ctx ends, and lets the requests that have begun finish, for as long as grace.
 func (s *server) serve(ctx context.Context) error {
 	ended := make(chan error, 2)
 	var servers sync.WaitGroup

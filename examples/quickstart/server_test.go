@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -22,19 +23,25 @@ import (
 	"github.com/latchkey-go/latchkey/lock/memlock"
 )
 
-func post(t *testing.T, s *server, path, body string) (*http.Response, string) {
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func post(t *testing.T, s *server, path, body string) answer {
 	t.Helper()
 	res, err := http.Post("http://"+s.httpAddr()+path, "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Error(err)
-		return new(http.Response), ""
+		return answer{}
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Error(err)
 	}
-	return res, string(text)
+	return answer{res.StatusCode, res.Header, string(text)}
 }
 
 func bankClient(t *testing.T, s *server) bankpb.BankClient {
@@ -48,7 +55,7 @@ func bankClient(t *testing.T, s *server) bankpb.BankClient {
 }
 
 func TestHTTP(t *testing.T) {
-	s, _ := start(t, 0, "")
+	s, _ := start(t, "")
 	for _, tt := range []struct {
 		path, body string
 		status     int
@@ -73,19 +80,19 @@ func TestHTTP(t *testing.T) {
 		{"/orders/7/payments", `{"cents":-5}`, 422, "the amount must be"},
 		{"/transfers", `{"from":"alice","to":"bob","cents":99901}`, 422, "not enough money"},
 	} {
-		res, body := post(t, s, tt.path, tt.body)
-		if res.StatusCode != tt.status || !strings.Contains(body, tt.want) {
-			t.Errorf("POST %s %s = %s %s, want %d with %s", tt.path, tt.body, res.Status, body, tt.status, tt.want)
+		res := post(t, s, tt.path, tt.body)
+		if res.status != tt.status || !strings.Contains(res.body, tt.want) {
+			t.Errorf("POST %s %s = %d %s, want %d with %s", tt.path, tt.body, res.status, res.body, tt.status, tt.want)
 		}
-		problem := res.Header.Get("Content-Type") == "application/problem+json"
+		problem := res.header.Get("Content-Type") == "application/problem+json"
 		if problem != (tt.status != 200) {
-			t.Errorf("POST %s %s: Content-Type is %q", tt.path, tt.body, res.Header.Get("Content-Type"))
+			t.Errorf("POST %s %s: Content-Type is %q", tt.path, tt.body, res.header.Get("Content-Type"))
 		}
 	}
 }
 
 func TestGRPC(t *testing.T) {
-	s, _ := start(t, 0, "")
+	s, _ := start(t, "")
 	bank := bankClient(t, s)
 	for _, tt := range []struct {
 		from, to string
@@ -112,9 +119,9 @@ func TestGRPC(t *testing.T) {
 	}
 }
 
-// One lock is held by somebody else: every spelling finds it under the same key.
+// Somebody else holds the locks: every spelling finds them under the same keys, and the twins do not ask.
 func TestBusy(t *testing.T) {
-	s, locker := start(t, 0, "")
+	s, locker := start(t, "")
 	hold(t, locker, "account:alice")
 	hold(t, locker, "order:7")
 	bank := bankClient(t, s)
@@ -127,10 +134,17 @@ func TestBusy(t *testing.T) {
 		{"/orders/7/payments", `{"cents":1}`},
 	} {
 		calls.Go(func() {
-			res, body := post(t, s, tt.path, tt.body)
-			seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))
-			if res.StatusCode != http.StatusConflict || err != nil || seconds < 10 || seconds > 20 {
-				t.Errorf("POST %s %s = %s, Retry-After %q, %s", tt.path, tt.body, res.Status, res.Header.Get("Retry-After"), body)
+			res := post(t, s, tt.path, tt.body)
+			seconds, err := strconv.Atoi(res.header.Get("Retry-After"))
+			if res.status != http.StatusConflict || err != nil || seconds < 10 || seconds > 20 {
+				t.Errorf("POST %s %s = %d, Retry-After %q, %s", tt.path, tt.body, res.status, res.header.Get("Retry-After"), res.body)
+			}
+		})
+	}
+	for _, path := range []string{"/transfers", "/accounts/alice/statements", "/orders/7/payments"} {
+		calls.Go(func() {
+			if res := post(t, s, "/unguarded"+path, `{"from":"alice","to":"bob","cents":1}`); res.status != http.StatusOK {
+				t.Errorf("POST /unguarded%s = %d %s", path, res.status, res.body)
 			}
 		})
 	}
@@ -165,11 +179,11 @@ func TestRedisLate(t *testing.T) {
 	addr := r.Addr()
 	defer r.Close()
 	r.Miniredis.Close()
-	s, _ := start(t, 0, addr)
+	s, _ := start(t, addr)
 	for _, path := range []string{"/transfers", "/accounts/alice/statements"} {
-		res, body := post(t, s, path, `{"from":"alice","to":"bob","cents":100}`)
-		if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
-			t.Errorf("POST %s = %s %v %s, want 503", path, res.Status, res.Header, body)
+		res := post(t, s, path, `{"from":"alice","to":"bob","cents":100}`)
+		if res.status != http.StatusServiceUnavailable || res.header.Get("Retry-After") == "" {
+			t.Errorf("POST %s = %d %v %s, want 503", path, res.status, res.header, res.body)
 		}
 	}
 	if _, err := bankClient(t, s).Deposit(t.Context(), &bankpb.DepositRequest{Account: "bob", Cents: 1}); status.Code(err) != codes.Unavailable {
@@ -181,8 +195,19 @@ func TestRedisLate(t *testing.T) {
 	if err := r.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	if res, body := post(t, s, "/accounts/alice/statements", ""); res.StatusCode != http.StatusOK {
-		t.Errorf("with Redis: %s %s", res.Status, body)
+	if res := post(t, s, "/accounts/alice/statements", ""); res.status != http.StatusOK {
+		t.Errorf("with Redis: %d %s", res.status, res.body)
+	}
+}
+
+// An update whose lock is lost, or whose client has gone, is not written.
+func TestUpdateEnded(t *testing.T) {
+	bank := newBank(time.Hour)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(lock.ErrLost)
+	_, err := bank.Transfer(ctx, TransferRequest{From: "alice", To: "bob", Cents: 1})
+	if !errors.Is(err, lock.ErrLost) || updates(bank) != 0 {
+		t.Errorf("Transfer = %v, with %d updates, want ErrLost and none", err, updates(bank))
 	}
 }
 
@@ -200,8 +225,8 @@ func TestServeShutdown(t *testing.T) {
 
 	var calls sync.WaitGroup
 	calls.Go(func() {
-		if res, body := post(t, s, "/orders/7/payments", `{"cents":5}`); res.StatusCode != http.StatusOK {
-			t.Errorf("POST: %s %s", res.Status, body)
+		if res := post(t, s, "/orders/7/payments", `{"cents":5}`); res.status != http.StatusOK {
+			t.Errorf("POST: %d %s", res.status, res.body)
 		}
 	})
 	calls.Go(func() {
