@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -19,20 +20,17 @@ import (
 // maxBody bounds the bodies of requests, in bytes.
 const maxBody = 64 << 10
 
-// newHTTP returns the bank as a gin server: guarded, and below /unguarded without locks.
-func newHTTP(bank *Bank, locker lock.Locker) (http.Handler, error) {
-	orders, err := bindOrders(locker, bank)
-	if err != nil {
-		return nil, err
-	}
-	transfer, err := ginguard.New(transferGuard(locker), middleware.Body[TransferRequest]())
-	if err != nil {
-		return nil, err
-	}
+// newHTTP returns the bank as a gin server: guarded, and below /unguarded without locks. Like all declarations here, one
+// with a mistake panics, and so at start.
+func newHTTP(bank *Bank, locker lock.Locker) http.Handler {
+	transfer := guard.Must(ginguard.New(transferGuard(locker), middleware.Body[TransferRequest]()))
+	statement := guardStatement(locker, bank.Statement)
+	orders := guard.Must(bindOrders(locker, bank))
+
 	r := gin.New()
 	r.Use(gin.Recovery())
 	r.POST("/transfers", transfer, handle(bank.Transfer))
-	r.POST("/accounts/:account/statements", handle(guardStatement(locker, bank.Statement)))
+	r.POST("/accounts/:account/statements", handle(statement))
 	r.POST("/orders/:order/payments", handle(orders.Pay))
 	r.GET("/records", func(c *gin.Context) { c.JSON(http.StatusOK, bank.snapshot()) })
 
@@ -40,21 +38,15 @@ func newHTTP(bank *Bank, locker lock.Locker) (http.Handler, error) {
 	plain.POST("/transfers", handle(bank.Transfer))
 	plain.POST("/accounts/:account/statements", handle(bank.Statement))
 	plain.POST("/orders/:order/payments", handle(bank.Pay))
-	return http.MaxBytesHandler(r, maxBody), nil
+	return http.MaxBytesHandler(r, maxBody)
 }
 
 // handle makes a handler of f. The request comes from the JSON body, if there is one, and the path.
 func handle[Req, Res any](f func(context.Context, Req) (Res, error)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		var req Req
-		if c.Request.ContentLength != 0 {
-			if err := c.ShouldBindJSON(&req); err != nil {
-				problem(c, http.StatusBadRequest, "the body is not the JSON that is wanted here")
-				return
-			}
-		}
-		if err := c.ShouldBindUri(&req); err != nil {
-			problem(c, http.StatusBadRequest, "the path is not what is wanted here")
+		if err := bind(c, &req); err != nil {
+			misread(c, err)
 			return
 		}
 		res, err := f(c.Request.Context(), req)
@@ -66,8 +58,25 @@ func handle[Req, Res any](f func(context.Context, Req) (Res, error)) gin.Handler
 	}
 }
 
-// refuse answers for errors of the bank and of the guards around its functions. For a guard in front of a handler the
-// middleware does that.
+func bind(c *gin.Context, req any) error {
+	if c.Request.ContentLength != 0 {
+		if err := c.ShouldBindJSON(req); err != nil {
+			return err
+		}
+	}
+	return c.ShouldBindUri(req)
+}
+
+func misread(c *gin.Context, err error) {
+	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		problem(c, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", e.Limit))
+		return
+	}
+	problem(c, http.StatusBadRequest, "the body is not the JSON that is wanted here")
+}
+
+// refuse answers for errors of the bank and of the guards around its functions; for a guard in front of a handler the
+// middleware does that. The guards' come first, as an error can be both: a lost lock, and what the bank said then.
 func refuse(c *gin.Context, err error) {
 	switch {
 	case errors.Is(err, guard.ErrKey):
@@ -78,12 +87,14 @@ func refuse(c *gin.Context, err error) {
 	case errors.Is(err, guard.ErrOutage):
 		retryAfter(c, err)
 		problem(c, http.StatusServiceUnavailable, "the lock service did not answer; retry later")
+	case errors.Is(err, guard.ErrLost):
+		problem(c, http.StatusInternalServerError, "it may have been done in part: look before retrying")
 	case errors.Is(err, errUnknown):
 		problem(c, http.StatusNotFound, err.Error())
 	case errors.Is(err, errAmount), errors.Is(err, errSame), errors.Is(err, errFunds):
 		problem(c, http.StatusUnprocessableEntity, err.Error())
 	default:
-		problem(c, http.StatusInternalServerError, "it may have been done in part: look before retrying")
+		problem(c, http.StatusInternalServerError, "the bank could not do it")
 	}
 }
 

@@ -27,15 +27,12 @@ type server struct {
 
 // newServer binds the addresses; serve takes it from there.
 func newServer(bank *Bank, locker lock.Locker, httpAddr, grpcAddr string) (*server, error) {
-	handler, err := newHTTP(bank, locker)
-	if err != nil {
-		return nil, err
-	}
 	s := &server{
 		bank: bank,
-		http: &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second},
+		http: &http.Server{Handler: newHTTP(bank, locker), ReadHeaderTimeout: 5 * time.Second},
 		grpc: newGRPC(bank, locker),
 	}
+	var err error
 	if s.httpListener, err = net.Listen("tcp", httpAddr); err != nil {
 		return nil, fmt.Errorf("-http: %w", err)
 	}
@@ -65,8 +62,8 @@ func (s *server) serve(ctx context.Context) error {
 func (s *server) shutdown() {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	enough := context.AfterFunc(ctx, s.grpc.Stop)
-	defer enough()
+	stop := context.AfterFunc(ctx, s.grpc.Stop)
+	defer stop()
 	var calls sync.WaitGroup
 	calls.Go(s.grpc.GracefulStop)
 	if s.http.Shutdown(ctx) != nil {

@@ -6,12 +6,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -19,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/latchkey-go/latchkey/examples/quickstart/bankpb"
+	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
 )
@@ -55,6 +58,7 @@ func bankClient(t *testing.T, s *server) bankpb.BankClient {
 }
 
 func TestHTTP(t *testing.T) {
+	long := strings.Repeat("!", maxBody)
 	s, _ := start(t, "")
 	for _, tt := range []struct {
 		path, body string
@@ -72,6 +76,8 @@ func TestHTTP(t *testing.T) {
 		{"/transfers", `{"from":`, 400, `"guard":"transfer"`},
 		{"/transfers", "", 400, `"guard":"transfer"`},
 		{"/orders/7/payments", `{"cents":"all"}`, 400, "the body is not the JSON"},
+		{"/orders/7/payments", `{"note":"` + long + `"}`, 413, "the body is larger"},
+		{"/transfers", `{"note":"` + long + `"}`, 413, `"guard":"transfer"`},
 		{"/transfers", `{"from":"alice","to":"zoe","cents":100}`, 404, "no such account"},
 		{"/accounts/zoe/statements", "", 404, "no such account"},
 		{"/orders/9/payments", `{"cents":5}`, 404, "no such account or order"},
@@ -82,11 +88,31 @@ func TestHTTP(t *testing.T) {
 	} {
 		res := post(t, s, tt.path, tt.body)
 		if res.status != tt.status || !strings.Contains(res.body, tt.want) {
-			t.Errorf("POST %s %s = %d %s, want %d with %s", tt.path, tt.body, res.status, res.body, tt.status, tt.want)
+			t.Errorf("POST %s %.80s = %d %s, want %d with %s", tt.path, tt.body, res.status, res.body, tt.status, tt.want)
 		}
 		problem := res.header.Get("Content-Type") == "application/problem+json"
 		if problem != (tt.status != 200) {
-			t.Errorf("POST %s %s: Content-Type is %q", tt.path, tt.body, res.header.Get("Content-Type"))
+			t.Errorf("POST %s %.80s: Content-Type is %q", tt.path, tt.body, res.header.Get("Content-Type"))
+		}
+	}
+}
+
+// A guard's error goes before the bank's own.
+func TestRefuse(t *testing.T) {
+	for _, tt := range []struct {
+		err    error
+		status int
+	}{
+		{&guard.Error{Err: guard.ErrKey}, 400},
+		{&guard.Error{Err: guard.ErrLost, Cause: errFunds}, 500},
+		{errFunds, 422},
+		{context.Canceled, 500},
+	} {
+		w := httptest.NewRecorder()
+		c, _ := gin.CreateTestContext(w)
+		refuse(c, tt.err)
+		if w.Code != tt.status {
+			t.Errorf("refuse(%v) = %d, want %d", tt.err, w.Code, tt.status)
 		}
 	}
 }
