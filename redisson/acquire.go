@@ -215,7 +215,7 @@ func (w *wait) queueInRedis(cl *claim) (*hold, error) {
 				return h, err
 			}
 		}
-		if err := w.await(hint, w.nap(ttl, live), nil, func() error { return w.busy(ttl) }); err != nil {
+		if err := w.await(hint, w.nap(ttl, live), nil, ttl); err != nil {
 			return nil, err
 		}
 	}
@@ -226,9 +226,8 @@ func (w *wait) queueInRedis(cl *claim) (*hold, error) {
 func (w *wait) queue(cl *claim) (*hold, error) {
 	place := w.c.lines.join(lineKey{cl.name, cl.family, cl.kind}, cl.family.channel(cl))
 	defer w.c.lines.leave(place)
-	over := func() error { return w.verdict(place) }
-	if err := w.await(place.turn, nil, place.line.failed, over); err != nil {
-		return nil, w.because(place, err)
+	if err := w.await(place.turn, nil, place, 0); err != nil {
+		return nil, err
 	}
 	pause := w.c.spin
 	for {
@@ -258,8 +257,8 @@ func (w *wait) queue(cl *claim) (*hold, error) {
 		if place.line.channel == "" {
 			soon = time.After(pause.next())
 		}
-		if err := w.await(hint, soon, place.line.failed, over); err != nil {
-			return nil, w.because(place, err)
+		if err := w.await(hint, soon, place, ttl); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -277,28 +276,25 @@ func (w *wait) nap(ttl time.Duration, live bool) <-chan time.Time {
 	return time.After(d)
 }
 
-// errFailed is what await returns for a line that has failed.
-var errFailed = errors.New("redisson: the line has failed")
-
-// because replaces errFailed by what the head of the line was told.
-func (w *wait) because(p *place, err error) error {
-	if err == errFailed {
-		return p.line.err
+// await returns nil when ready or soon was received from, and the reason when there is nothing left to wait for. The place
+// is nil for a waiter who is in no line of this process; then ttl is how long the lock is held at least.
+func (w *wait) await(ready <-chan struct{}, soon <-chan time.Time, p *place, ttl time.Duration) error {
+	var failed <-chan struct{}
+	if p != nil {
+		failed = p.line.failed
 	}
-	return err
-}
-
-// await returns nil when ready or soon was received from, and the reason when there is nothing left to wait for.
-func (w *wait) await(ready <-chan struct{}, soon <-chan time.Time, failed <-chan struct{}, over func() error) error {
 	select {
 	case <-ready:
 		return nil
 	case <-soon:
 		return nil
 	case <-failed:
-		return errFailed
+		return p.line.err
 	case <-w.over():
-		return over()
+		if p == nil {
+			return w.busy(ttl)
+		}
+		return w.verdict(p)
 	case <-w.ctx.Done():
 	case <-w.c.ctx.Done():
 	}

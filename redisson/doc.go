@@ -16,6 +16,14 @@
 //	defer l.Unlock(held)
 //	return settle(held) // held ends if the lock is lost
 //
+// The locks, all of one type:
+//
+//	Lock            re-entrant
+//	FairLock        serves its waiters in the order in which they came, across processes
+//	SpinLock        polls, where messages can't be had
+//	FencedLock      numbers its acquires
+//	ReadWriteLock   ReadLock is shared, WriteLock is not
+//
 // # Who owns a lock
 //
 // An owner is an invocation, and travels in the context that Lock returns: a call under that context re-enters, also from
@@ -36,14 +44,27 @@
 //
 // A process that was stopped is told of its loss when it runs again, and work may ignore its context: for a moment, two
 // can then believe that they hold the lock. A Redis that loses writes, at a failover or a restart without persistence,
-// loses locks with them. Where that matters, let the resource check a fencing token.
+// loses locks with them. Where that matters, let the resource check the token of a FencedLock. A machine that was suspended
+// counts no time meanwhile, and may take a lock for held that is not.
 //
 // # What Redis is asked
 //
-// Lock and Unlock without contention are one command each. A waiting process subscribes to the lock's channel, on one
+// Commands without contention, as a test counts them:
+//
+//	                 take   give back
+//	Lock             1      1
+//	FairLock         1      1
+//	SpinLock         1      1
+//	FencedLock       1      1
+//	ReadLock         1      1
+//	WriteLock        1      1
+//
+// A waiting process subscribes to the lock's channel, on one
 // connection for the whole client, and asks again only after a message, when the holder's lease is over, or once in a
 // third of the watchdog's timeout; its goroutines queue up behind the one that asks. Renewals go in pipelines of up to 500.
 //
-// An ACL user needs the commands eval, evalsha, exists, hexists, hget, hset, del, pexpire, pttl, publish, subscribe,
-// unsubscribe and ping, the keys of the locks, and the channels redisson_lock__channel:*.
+// An ACL user needs the commands eval, evalsha, time, exists, get, set, del, incr, pexpire, pttl, hexists, hget, hgetall,
+// hset, hdel, hlen, lindex, lrange, lpop, rpush, lrem, zadd, zscore, zrange, zrem, zincrby, publish, subscribe, unsubscribe
+// and ping; the keys of the locks, with redisson_lock_queue:*, redisson_lock_timeout:*, redisson_lock_token:* and
+// *:rwlock_timeout:*; and the channels redisson_lock__channel:* and redisson_rwlock:*.
 package redisson

@@ -24,11 +24,11 @@ var setups = []struct {
 }
 
 // fragile returns a client that reaches the server through the proxy, with its scripts loaded.
-func fragile(t *testing.T, change func(*redis.Options), opts ...redisson.Option) (*redisson.Client, *redistest.Proxy, *redis.Client) {
+func fragile(t *testing.T, change func(*redis.Options)) (*redisson.Client, *redistest.Proxy, *redis.Client) {
 	t.Helper()
 	s := redistest.Any(t)
 	p := s.Front(t)
-	c := onClient(t, s.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }), opts...)
+	c := onClient(t, s.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }))
 	l := c.Lock("k")
 	outer := mustLock(t, l)
 	inner, err := l.Lock(outer)

@@ -55,7 +55,7 @@ func clientOn(t *testing.T, rdb *redis.Client, opts ...Option) *Client {
 	return c
 }
 
-func mustAcquire(t *testing.T, c *Client, ctx context.Context, r lock.Request) lock.Hold {
+func mustAcquire(ctx context.Context, t *testing.T, c *Client, r lock.Request) lock.Hold {
 	t.Helper()
 	h, err := c.Acquire(ctx, r)
 	if err != nil {
@@ -95,7 +95,7 @@ func TestLateReentryRevivesNothing(t *testing.T) {
 	}})
 	c, rival := clientOn(t, rdb), clientOn(t, s.Client(t))
 	ctx := lock.NewOwner(t.Context())
-	outer := mustAcquire(t, c, ctx, lock.Request{Key: "k", Lease: 200 * time.Millisecond})
+	outer := mustAcquire(ctx, t, c, lock.Request{Key: "k", Lease: 200 * time.Millisecond})
 	slow.Store(true)
 	type result struct {
 		hold lock.Hold
@@ -159,8 +159,8 @@ func TestStraySettingBoundsTheClaim(t *testing.T) {
 func TestShortInnerLease(t *testing.T) {
 	s := redistest.Start(t)
 	c := clientOn(t, s.Client(t))
-	outer := mustAcquire(t, c, t.Context(), lock.Request{Key: "k"})
-	inner := mustAcquire(t, c, outer.Context(), lock.Request{Key: "k", Lease: 100 * time.Millisecond})
+	outer := mustAcquire(t.Context(), t, c, lock.Request{Key: "k"})
+	inner := mustAcquire(outer.Context(), t, c, lock.Request{Key: "k", Lease: 100 * time.Millisecond})
 	s.Pause(t)
 	<-time.After(500 * time.Millisecond)
 	s.Resume(t)
@@ -195,7 +195,7 @@ func TestExtremeLeases(t *testing.T) {
 		expectUnused(t, c)
 	}
 	big := clientOn(t, s.Client(t), WatchdogTimeout(math.MaxInt64))
-	h := mustAcquire(t, big, t.Context(), lock.Request{Key: "watchdog"})
+	h := mustAcquire(t.Context(), t, big, lock.Request{Key: "watchdog"})
 	if err := h.Release(t.Context()); err != nil {
 		t.Errorf("watchdog timeout of MaxInt64: Release = %v", err)
 	}
@@ -225,13 +225,13 @@ func TestManyTinyLeases(t *testing.T) {
 func TestMaxHoldAfterPartialRelease(t *testing.T) {
 	s := redistest.Any(t)
 	c := clientOn(t, s.Client(t))
-	outer := mustAcquire(t, c, t.Context(), lock.Request{Key: "k", MaxHold: 500 * time.Millisecond})
-	inner := mustAcquire(t, c, outer.Context(), lock.Request{Key: "k"})
+	outer := mustAcquire(t.Context(), t, c, lock.Request{Key: "k", MaxHold: 500 * time.Millisecond})
+	inner := mustAcquire(outer.Context(), t, c, lock.Request{Key: "k"})
 	if err := inner.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	h := mustAcquire(t, clientOn(t, s.Client(t)), t.Context(), lock.Request{Key: "k", Wait: 10 * time.Second})
+	h := mustAcquire(t.Context(), t, clientOn(t, s.Client(t)), lock.Request{Key: "k", Wait: 10 * time.Second})
 	if d := time.Since(start); d > 5*time.Second {
 		t.Errorf("the lock was free after %v, want MaxHold", d)
 	}
@@ -247,8 +247,8 @@ func TestReleaseOfLostHoldDoesNotWait(t *testing.T) {
 	rdb := s.Client(t)
 	c := clientOn(t, rdb)
 	ctx, cancel := context.WithCancel(lock.NewOwner(t.Context()))
-	h := mustAcquire(t, c, ctx, lock.Request{Key: "k", Lease: 100 * time.Millisecond})
-	rival := mustAcquire(t, clientOn(t, s.Client(t)), t.Context(), lock.Request{Key: "k", Wait: -1})
+	h := mustAcquire(ctx, t, c, lock.Request{Key: "k", Lease: 100 * time.Millisecond})
+	rival := mustAcquire(t.Context(), t, clientOn(t, s.Client(t)), lock.Request{Key: "k", Wait: -1})
 	var waiting sync.WaitGroup
 	waiting.Go(func() { _, _ = c.Acquire(ctx, lock.Request{Key: "k", Wait: -1}) })
 	for rdb.PubSubNumSub(t.Context(), "redisson_lock__channel:{k}").Val()["redisson_lock__channel:{k}"] == 0 {

@@ -123,8 +123,10 @@ func TestProcessStoppedAndKilled(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer child.Wait()
-	defer child.Process.Kill()
+	defer func() {
+		_ = child.Process.Kill()
+		_ = child.Wait()
+	}()
 	lines := bufio.NewScanner(out)
 	expectLine(t, lines, "held")
 	signalProcess(t, child.Process, syscall.SIGSTOP)

@@ -32,13 +32,13 @@ func lockAsync(l *redisson.Lock) <-chan context.Context {
 	return got
 }
 
-func expectHeld(t *testing.T, l *redisson.Lock, got <-chan context.Context, limit time.Duration) {
+func expectHeld(t *testing.T, l *redisson.Lock, got <-chan context.Context) {
 	t.Helper()
 	select {
 	case held := <-got:
 		mustUnlock(t, l, held)
-	case <-time.After(limit):
-		t.Fatalf("the waiter did not get the lock within %v", limit)
+	case <-time.After(waits / 2):
+		t.Fatalf("the waiter did not get the lock within %v", waits/2)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestReleaseWakesAnotherProcess(t *testing.T) {
 	got := lockAsync(waiter)
 	eventually(t, "waiter subscribes", func() bool { return len(subscriptions(t, rdb)) == 1 })
 	mustUnlock(t, holder, held)
-	expectHeld(t, waiter, got, waits/2)
+	expectHeld(t, waiter, got)
 	eventually(t, "nothing is left", func() bool { return len(keys(t, rdb))+len(subscriptions(t, rdb)) == 0 })
 }
 
@@ -85,7 +85,7 @@ func TestReleaseBeforeSubscription(t *testing.T) {
 		}
 	}})
 	waiter := onClient(t, rdb).Lock("k")
-	expectHeld(t, waiter, lockAsync(waiter), waits/2)
+	expectHeld(t, waiter, lockAsync(waiter))
 }
 
 // The connection that would bring the message dies, and the release comes while there is none.
@@ -100,7 +100,7 @@ func TestReleaseWithoutPubSub(t *testing.T) {
 		t.Fatalf("CLIENT KILL = %d, %v", n, err)
 	}
 	mustUnlock(t, holder, held)
-	expectHeld(t, waiter, got, waits/2)
+	expectHeld(t, waiter, got)
 }
 
 // No subscription at all can be had: the lock is polled.
@@ -111,7 +111,7 @@ func TestWaitWithoutPubSub(t *testing.T) {
 	held := mustLock(t, holder)
 	got := lockAsync(waiter)
 	mustUnlock(t, holder, held)
-	expectHeld(t, waiter, got, waits/2)
+	expectHeld(t, waiter, got)
 }
 
 func TestWaitSurvives(t *testing.T) {
@@ -138,7 +138,7 @@ func TestWaitSurvives(t *testing.T) {
 				t.Fatal(err)
 			}
 			mustUnlock(t, holder, held)
-			expectHeld(t, waiter, got, waits/2)
+			expectHeld(t, waiter, got)
 		})
 	}
 }
@@ -354,6 +354,33 @@ func TestServerDown(t *testing.T) {
 		}
 		if d := time.Since(start); d > 2*redisson.DefaultTimeout {
 			t.Errorf("Acquire with wait %v took %v", wait, d)
+		}
+	}
+}
+
+// What is in the table of the package comment.
+func TestUncontendedCommandCounts(t *testing.T) {
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	c := newClient(t, s)
+	for _, l := range []struct {
+		what string
+		lock *redisson.Lock
+	}{
+		{"Lock", c.Lock("plain")},
+		{"FairLock", c.FairLock("fair")},
+		{"SpinLock", c.SpinLock("spin")},
+		{"FencedLock", c.FencedLock("fenced").Lock},
+		{"ReadLock", c.ReadWriteLock("rw").ReadLock()},
+		{"WriteLock", c.ReadWriteLock("rw").WriteLock()},
+	} {
+		mustUnlock(t, l.lock, mustLock(t, l.lock)) // loads the scripts
+		before, _ := commands(t, rdb)
+		for range 10 {
+			mustUnlock(t, l.lock, mustLock(t, l.lock))
+		}
+		if after, byName := commands(t, rdb); after-before != 20 {
+			t.Errorf("%s: %d commands for 10 rounds, want 2 each: %v", l.what, after-before, byName)
 		}
 	}
 }

@@ -11,7 +11,6 @@ package redistest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -201,5 +200,5 @@ func missing(tb testing.TB, why string) {
 	if required() {
 		tb.Fatalf("redistest: LATCHKEY_REQUIRE=redis, but %s", why)
 	}
-	tb.Skip(fmt.Sprintf("%s (install redis-server, or set LATCHKEY_REQUIRE=redis to make this a failure)", why))
+	tb.Skipf("%s (install redis-server, or set LATCHKEY_REQUIRE=redis to make this a failure)", why)
 }

@@ -24,14 +24,14 @@ var errCause = errors.New("the cause that the test gave")
 
 func noWaitIsOneTry(s *scene) {
 	h := s.acquire(s.Context(), s.own(lock.Request{}))
-	s.isBusy(lock.Request{})
+	_ = s.isBusy(lock.Request{})
 	s.release(h)
 	s.free()
 }
 
 func limitedWaitEnds(s *scene) {
 	h := s.acquire(s.Context(), s.own(lock.Request{}))
-	s.isBusy(lock.Request{Wait: 200 * time.Millisecond})
+	_ = s.isBusy(lock.Request{Wait: 200 * time.Millisecond})
 	s.release(h)
 	s.free()
 }

@@ -18,7 +18,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer hold.Release(context.WithoutCancel(ctx))
+	defer func() { _ = hold.Release(context.WithoutCancel(ctx)) }()
 
 	_, err = locker.Acquire(ctx, lock.Request{Key: "order:42"})
 	fmt.Println(err)
