@@ -39,6 +39,7 @@ type mutex interface {
 
 // goLock is what the locks of package redisson have in common.
 type goLock interface {
+	Lock(ctx context.Context) (context.Context, error)
 	TryLock(ctx context.Context, wait, lease time.Duration) (context.Context, bool, error)
 	Unlock(held context.Context) error
 	ForceUnlock(ctx context.Context) (bool, error)
@@ -72,13 +73,24 @@ func (m *goMutex) context(thread string) context.Context {
 }
 
 func (m *goMutex) take(thread string, wait, lease time.Duration) result {
-	if wait == forever {
-		wait = time.Hour
-	}
+	return m.takeUnder(m.context(thread), thread, wait, lease)
+}
+
+// takeUnder takes the lock under a context of the thread's.
+func (m *goMutex) takeUnder(ctx context.Context, thread string, wait, lease time.Duration) result {
 	r := result{start: time.Now()}
-	held, ok, err := m.l.TryLock(m.context(thread), wait, lease)
-	r.ok, r.err, r.end = ok, err, time.Now()
-	if ok {
+	var held context.Context
+	if wait == forever && lease == 0 {
+		held, r.err = m.l.Lock(ctx)
+		r.ok = r.err == nil
+	} else {
+		if wait == forever {
+			wait = time.Hour
+		}
+		held, r.ok, r.err = m.l.TryLock(ctx, wait, lease)
+	}
+	r.end = time.Now()
+	if r.ok {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.held[thread] = append(m.held[thread], held)

@@ -59,12 +59,26 @@ func (w *world) pair(name string) (java *javaMutex, golang *goMutex) {
 	return newJavaMutex(w.t, w.java, step{"getLock", name}), newGo(w.t, w.client.Lock(name))
 }
 
-// bothWays plays a scenario for two sides twice, each side in each part.
+// fairPair is one fair lock seen from both sides.
+func (w *world) fairPair(name string) (java *javaMutex, golang *goMutex) {
+	return newJavaMutex(w.t, w.java, step{"getFairLock", name}), newGo(w.t, w.client.FairLock(name))
+}
+
+// bothWays plays a scenario for two sides of a plain lock twice, each side in each part.
 func bothWays(t *testing.T, version string, play func(w *world, name string, holder, other mutex)) {
+	swap(t, version, (*world).pair, play)
+}
+
+// fairBothWays does so for a fair lock.
+func fairBothWays(t *testing.T, version string, play func(w *world, name string, holder, other mutex)) {
+	swap(t, version, (*world).fairPair, play)
+}
+
+func swap(t *testing.T, version string, pair func(*world, string) (*javaMutex, *goMutex), play func(w *world, name string, holder, other mutex)) {
 	w := newWorld(t, version)
-	java, golang := w.pair("java-first")
+	java, golang := pair(w, "java-first")
 	play(w, "java-first", java, golang)
-	java, golang = w.pair("go-first")
+	java, golang = pair(w, "go-first")
 	play(w, "go-first", golang, java)
 }
 
@@ -165,13 +179,24 @@ func (w *world) messages(channel string) *listener {
 	ps := w.rdb.Subscribe(context.Background(), channel)
 	w.t.Cleanup(func() { _ = ps.Close() })
 	must[any](w.t)(ps.Receive(context.Background()))
-	return &listener{w, channel, ps}
+	return &listener{w: w, channel: channel, ps: ps}
+}
+
+// everything listens to all that is told about any lock.
+func (w *world) everything() *listener {
+	w.t.Helper()
+	const channel = "redisson"
+	ps := w.rdb.PSubscribe(context.Background(), channel+"*")
+	w.t.Cleanup(func() { _ = ps.Close() })
+	must[any](w.t)(ps.Receive(context.Background()))
+	return &listener{w: w, channel: channel, ps: ps, many: true}
 }
 
 type listener struct {
 	w       *world
 	channel string
 	ps      *redis.PubSub
+	many    bool // channels, so that what is expected is "channel payload"
 }
 
 // close stops listening.
@@ -186,6 +211,9 @@ func (l *listener) expect(payloads ...string) {
 	for m := range l.ps.Channel() {
 		if m.Payload == mark {
 			break
+		}
+		if l.many {
+			m.Payload = m.Channel + " " + m.Payload
 		}
 		got = append(got, m.Payload)
 	}

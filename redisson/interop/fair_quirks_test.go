@@ -1,0 +1,130 @@
+package interop
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+)
+
+// fairUnits: Redisson's tryLock(10, SECONDS) queues up for 10 milliseconds. So it is dead to the queue, though it waits,
+// and whoever comes after it is served before it.
+func fairUnits(t *testing.T, version string) {
+	w := newWorld(t, version)
+	java, golang := w.fairPair("k")
+	held := w.take(java, "holder", time.Second)
+	short := w.joinsBy("Java waits for 10s", "k", func() result {
+		a := java.call("short", "tryLock", 10, "SECONDS")
+		r := a.result()
+		r.ok = a.Value == true
+		return r
+	})
+	w.near("deadline of Java", w.line("k")[0].deadline, held.end.Add(time.Second+10*time.Millisecond))
+	patient := w.joins(golang, "patient", "k", 20*time.Second)
+	w.take(java, "holder", 5*time.Second) // beyond that deadline
+	w.pass(2 * time.Second)
+	w.release(java, "holder")
+	released := w.release(java, "holder")
+	w.between("Go is served after", patient.gets().end.Sub(released.start), 0, time.Second)
+	w.release(golang, "patient")
+	w.between("Java waited", short.gets().took(), 2*time.Second, 7*time.Second)
+	w.release(java, "short")
+	w.clean()
+}
+
+// fairShortened: when that tryLock gives up, it takes seconds, not milliseconds, from those behind it. A Go waiter that is
+// put out of the queue by that comes back.
+func fairShortened(t *testing.T, version string) {
+	w := newWorld(t, version)
+	w.client = w.newClient(redisson.FairLockWaitTimeout(time.Second))
+	java, golang := w.fairPair("k")
+	w.take(java, "holder", 3*time.Second)
+	short := w.joinsBy("Java waits for 2s", "k", func() result {
+		return java.call("short", "tryLock", 2, "SECONDS").result()
+	})
+	patient := w.joins(golang, "patient", "k", forever)
+	w.take(java, "holder", 30*time.Second)
+	before := w.line("k")[1].deadline
+	short.ends()
+	if line := w.line("k"); len(line) == 1 {
+		w.near("deadline of Go", line[0].deadline, before.Add(-2*time.Second))
+	} else {
+		t.Fatalf("queue %v, want one waiter", line)
+	}
+	w.pass(500 * time.Millisecond)
+	w.refused(java, "other") // and removes the dead
+	if line := w.line("k"); len(line) != 0 {
+		t.Errorf("queue %v, want nobody in it", line)
+	}
+	w.eventually("Go joins again", func() bool { return len(w.line("k")) == 1 })
+	patient.waits(0)
+	w.release(java, "holder")
+	released := w.release(java, "holder")
+	w.between("Go is served after", patient.gets().end.Sub(released.start), 0, time.Second)
+	w.release(golang, "patient")
+	w.clean()
+}
+
+// fairAsync: when Redisson's tryLockAsync gives up, it takes five minutes from all behind it, whatever its wait was. The
+// holder that finds the Go waiter dead tells nobody; so it comes back when it next looks by itself.
+func fairAsync(t *testing.T, version string) {
+	w := newWorld(t, version)
+	w.client = w.newClient(redisson.WatchdogTimeout(6*time.Second), redisson.FairLockWaitTimeout(5*time.Second))
+	java, golang := w.fairPair("k")
+	w.take(java, "holder", 0)
+	async := w.joinsBy("Java tries asynchronously for 1s", "k", func() result {
+		a := java.call("", "tryLockAsync", 1000, "MILLISECONDS")
+		r := a.result()
+		r.ok = a.Value == true
+		return r
+	})
+	patient := w.joins(golang, "patient", "k", forever)
+	before := w.line("k")[1].deadline
+	if r := async.ends(); r.ok || r.err != nil {
+		t.Errorf("tryLockAsync = %v, %v; want false", r.ok, r.err)
+	}
+	var line []waiter
+	w.eventually("Java leaves the queue", func() bool { line = w.line("k"); return len(line) < 2 })
+	if len(line) == 1 {
+		w.near("deadline of Go", line[0].deadline, before.Add(-300*time.Second))
+	}
+	released := w.release(java, "holder")
+	w.between("Go is served after", patient.gets().end.Sub(released.start), 0, 2500*time.Millisecond)
+	w.release(golang, "patient")
+	w.clean()
+}
+
+// fairVanishes: whoever unlocks a fair lock that is gone tells the head of the queue. For Redisson that is a success; Go
+// says that the hold was lost.
+func fairVanishes(t *testing.T, version string) {
+	w := newWorld(t, version)
+	java, golang := w.fairPair("k")
+	for _, side := range [][2]mutex{{java, golang}, {golang, java}} {
+		holder, other := side[0], side[1]
+		w.take(holder, "a", 0)
+		head := w.joins(other, "b", "k", forever)
+		line, messages := w.line("k"), w.everything()
+		w.rdb.Del(t.Context(), "k")
+		r := holder.unlock("a")
+		switch {
+		case holder == mutex(java) && r.err != nil:
+			t.Errorf("Java unlocks what is gone: %v, want no error", r.err)
+		case holder == mutex(golang) && !errors.Is(r.err, lock.ErrLost):
+			t.Errorf("Go unlocks what is gone: %v, want ErrLost", r.err)
+		}
+		w.between("the head is served after", head.gets().end.Sub(r.start), 0, time.Second)
+		messages.expect(channelOf("k") + ":" + line[0].holder + " 0")
+
+		// Now that somebody else has it, it is not the caller's.
+		if r := holder.unlock("a"); !notOwner(r.err) {
+			t.Errorf("%v unlocks what %v holds: %v, want not the owner", holder, other, r.err)
+		}
+		messages.expect()
+		messages.close()
+		w.only("k", "1")
+		w.release(other, "b")
+		w.clean()
+	}
+}

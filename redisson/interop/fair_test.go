@@ -1,0 +1,320 @@
+package interop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/redis/go-redis/v9"
+)
+
+// fairScenarios are those of the fair lock.
+var fairScenarios = []scenario{
+	{name: "23_fair_order", play: func(t *testing.T, version string) { fairBothWays(t, version, fairOrder) }},
+	{name: "23_fair_order_of_sixteen_a_hundred_times", play: sixteenInOrder, long: true},
+	{name: "24_fair_deadlines", play: func(t *testing.T, version string) { fairBothWays(t, version, fairDeadlines) }},
+	{name: "25_fair_waiter_gives_up", play: fairGivesUp},
+	{name: "26_fair_head_is_killed", play: fairHeadIsKilled, long: true},
+	{name: "27_fair_message", play: func(t *testing.T, version string) { fairBothWays(t, version, fairMessage) }},
+	{name: "28_fair_try_without_queue", play: func(t *testing.T, version string) { fairBothWays(t, version, fairTry) }},
+	{name: "29_fair_unit_of_the_wait", play: fairUnits, long: true},
+	{name: "29_fair_Java_leaves_with_another_wait", play: fairShortened, long: true},
+	{name: "30_fair_asynchronous_try", play: fairAsync, long: true},
+	{name: "31_fair_lock_vanishes", play: fairVanishes},
+	{name: "32_fair_reentry", play: func(t *testing.T, version string) { fairBothWays(t, version, fairReentry) }},
+}
+
+// waiter is one entry of the queue of a fair lock.
+type waiter struct {
+	holder   string
+	deadline time.Time
+}
+
+func queueOf(name string) string     { return "redisson_lock_queue:{" + name + "}" }
+func deadlinesOf(name string) string { return "redisson_lock_timeout:{" + name + "}" }
+
+// line is the queue of a fair lock, head first. Its two keys must agree on who is in it.
+func (w *world) line(name string) []waiter {
+	w.t.Helper()
+	var queue *redis.StringSliceCmd
+	var deadlines *redis.ZSliceCmd
+	must[[]redis.Cmder](w.t)(w.rdb.TxPipelined(context.Background(), func(p redis.Pipeliner) error {
+		queue = p.LRange(context.Background(), queueOf(name), 0, -1)
+		deadlines = p.ZRangeWithScores(context.Background(), deadlinesOf(name), 0, -1)
+		return nil
+	}))
+	var line []waiter
+	for _, holder := range queue.Val() {
+		i := slices.IndexFunc(deadlines.Val(), func(z redis.Z) bool { return z.Member == holder })
+		if i < 0 || len(queue.Val()) != len(deadlines.Val()) {
+			w.t.Fatalf("queue %q, deadlines %v", queue.Val(), deadlines.Val())
+		}
+		line = append(line, waiter{holder, time.UnixMilli(int64(deadlines.Val()[i].Score))})
+	}
+	return line
+}
+
+// joins has a thread wait for a fair lock, and returns when it is seen to.
+func (w *world) joins(m mutex, thread, name string, limit time.Duration) *pending {
+	w.t.Helper()
+	return w.joinsBy(fmt.Sprintf("%v waits for the fair lock", m), name, func() result { return m.take(thread, limit, 0) })
+}
+
+func (w *world) joinsBy(what, name string, op func() result) *pending {
+	w.t.Helper()
+	before := len(w.line(name))
+	p := begin(w.t, what, op)
+	w.eventually(what, func() bool {
+		line := w.line(name)
+		return len(line) == before+1 && w.subscribers(channelOf(name)+":"+line[before].holder) == 1
+	})
+	return p
+}
+
+// near expects two times to be the same but for 50ms.
+func (w *world) near(what string, got, want time.Time) {
+	w.t.Helper()
+	w.between(what+", compared to what it should be", got.Sub(want), -50*time.Millisecond, 50*time.Millisecond)
+}
+
+func fairOrder(w *world, name string, holder, other mutex) {
+	w.take(holder, "a", 0)
+	sides := []mutex{holder, other, holder, other}
+	var waiting []*pending
+	for i, m := range sides {
+		waiting = append(waiting, w.joins(m, fmt.Sprint(i), name, forever))
+		w.pass(100 * time.Millisecond)
+	}
+	w.release(holder, "a")
+	for i, m := range sides {
+		waiting[i].gets()
+		for _, p := range waiting[i+1:] {
+			p.waits(20 * time.Millisecond)
+		}
+		w.release(m, fmt.Sprint(i))
+	}
+	w.clean()
+}
+
+func sixteenInOrder(t *testing.T, version string) {
+	const rounds, waiters = 100, 16
+	w := newWorld(t, version)
+	java, golang := w.fairPair("k")
+	side := func() mutex { return []mutex{java, golang}[rand.N(2)] }
+	for round := range rounds {
+		holder := side()
+		w.take(holder, "holder", 0)
+		var mu sync.Mutex
+		var served []int
+		var waiting []*pending
+		for i := range waiters {
+			m, thread := side(), fmt.Sprint(i)
+			waiting = append(waiting, w.joinsBy(fmt.Sprintf("round %d, waiter %d, of %v", round, i, m), "k", func() result {
+				r := m.take(thread, forever, 0)
+				mu.Lock()
+				served = append(served, i)
+				mu.Unlock()
+				if r.err != nil {
+					return r
+				}
+				released := m.unlock(thread)
+				return result{ok: r.ok, err: released.err}
+			}))
+		}
+		w.release(holder, "holder")
+		for _, p := range waiting {
+			p.gets()
+		}
+		if !slices.IsSorted(served) {
+			t.Errorf("round %d: served in the order %v", round, served)
+		}
+	}
+	w.clean()
+}
+
+func fairDeadlines(w *world, name string, holder, other mutex) {
+	w.take(holder, "a", 20*time.Second)
+	due := time.UnixMilli(must[time.Duration](w.t)(w.rdb.PExpireTime(w.t.Context(), name).Result()).Milliseconds())
+	joining := []struct {
+		m           mutex
+		wait, worth time.Duration
+	}{
+		{other, 40 * time.Second, 40 * time.Second},
+		{holder, 50 * time.Second, 50 * time.Second},
+		{other, forever, 300 * time.Second},
+		{holder, forever, 300 * time.Second},
+	}
+	var waiting []*pending
+	for i, j := range joining {
+		waiting = append(waiting, w.joins(j.m, fmt.Sprint(i), name, j.wait))
+		due = due.Add(j.worth)
+		w.near(fmt.Sprintf("deadline of waiter %d, of %v", i, j.m), w.line(name)[i].deadline, due)
+	}
+	w.release(holder, "a")
+	for i, j := range joining {
+		before := w.line(name)
+		waiting[i].gets()
+		// The one who was served takes his wait along.
+		for k, at := range w.line(name) {
+			due := waitersAfter(before, len(joining)-i-1)[k].deadline
+			if len(before) == len(joining)-i { // not yet served when we looked
+				due = due.Add(-j.worth)
+			}
+			w.near(fmt.Sprintf("deadline %d after waiter %d was served", k, i), at.deadline, due)
+		}
+		w.release(j.m, fmt.Sprint(i))
+	}
+	w.clean()
+}
+
+// waitersAfter returns the last n of a line.
+func waitersAfter(line []waiter, n int) []waiter { return line[len(line)-n:] }
+
+// fairGivesUp: who leaves the middle of the queue leaves nothing, and those behind it do not wait for its time.
+func fairGivesUp(t *testing.T, version string) {
+	fairBothWays(t, version, func(w *world, name string, holder, other mutex) {
+		w.leavesLine(name, holder, other, 2*time.Second, func() *pending {
+			return w.joins(other, "leaver", name, 2*time.Second)
+		})
+	})
+	w := newWorld(t, version)
+	java, golang := w.fairPair("cancelled")
+	ctx, cancel := context.WithCancel(t.Context())
+	w.leavesLine("cancelled", java, golang, 300*time.Second, func() *pending {
+		time.AfterFunc(time.Second, cancel)
+		return w.joinsBy("Go waits until it is cancelled", "cancelled", func() result {
+			r := golang.takeUnder(ctx, "leaver", forever, 0)
+			if errors.Is(r.err, context.Canceled) {
+				r.err = nil
+			}
+			return r
+		})
+	})
+}
+
+func (w *world) leavesLine(name string, holder, other mutex, worth time.Duration, join func() *pending) {
+	w.take(holder, "a", 0)
+	first := w.joins(other, "first", name, 60*time.Second)
+	leaver := join()
+	last := w.joins(holder, "last", name, 60*time.Second)
+	before := w.line(name)
+	if r := leaver.ends(); r.ok || r.err != nil {
+		w.t.Errorf("%v waits in vain: %v, %v; want false", other, r.ok, r.err)
+	}
+	var after []waiter
+	w.eventually("the leaver is in the queue no more", func() bool { after = w.line(name); return len(after) == 2 })
+	if after[0] != before[0] || after[1].holder != before[2].holder {
+		w.t.Errorf("the queue was %v and is %v", before, after)
+	}
+	w.near("deadline of the one behind", after[1].deadline, before[2].deadline.Add(-worth))
+	w.release(holder, "a")
+	first.gets()
+	w.release(other, "first")
+	last.gets()
+	w.release(holder, "last")
+	w.clean()
+}
+
+// fairHeadIsKilled: a head that died keeps those behind it waiting until its deadline, and no longer.
+func fairHeadIsKilled(t *testing.T, version string) {
+	w := newWorld(t, version)
+	java, golang := w.fairPair("go")
+	w.take(java, "a", 3*time.Second)
+	c := startChild(t, order{Addr: w.server.Addr, Watchdog: 30 * time.Second,
+		Request: lock.Request{Key: "go", Kind: lock.Fair, Wait: 2 * time.Second}})
+	w.eventually("the Go process waits", func() bool { return len(w.line("go")) == 1 })
+	w.servedAfterDeath("go", java, c.kill)
+	w.clean()
+
+	mortal := ownPeer(t, version)
+	dying := newJavaMutex(t, newJava(t, mortal, config(w.server.Addr, nil)), step{"getFairLock", "java"})
+	_, golang = w.fairPair("java")
+	w.take(golang, "a", 3*time.Second)
+	begin(t, "Java dies", func() result { return dying.take("x", 2*time.Second, 0) })
+	w.eventually("the Java process waits", func() bool { return len(w.line("java")) == 1 })
+	w.servedAfterDeath("java", golang, mortal.kill)
+	w.clean()
+}
+
+func (w *world) servedAfterDeath(name string, next mutex, kill func()) {
+	w.t.Helper()
+	p := w.joins(next, "b", name, forever)
+	head := w.line(name)[0]
+	kill()
+	w.between("served after the deadline of the dead", p.gets().end.Sub(head.deadline), -10*time.Millisecond, 300*time.Millisecond)
+	if line := w.line(name); len(line) != 0 {
+		w.t.Errorf("queue %v, want nobody in it", line)
+	}
+	w.release(next, "b")
+}
+
+// fairMessage: only the head of the queue is told.
+func fairMessage(w *world, name string, holder, other mutex) {
+	w.wakes(func() (released, woken result) {
+		w.take(holder, "a", 0)
+		head := w.joins(other, "b", name, forever)
+		last := w.joins(holder, "c", name, forever)
+		line, messages := w.line(name), w.everything()
+		defer messages.close()
+		released, woken = w.release(holder, "a"), head.gets()
+		last.waits(100 * time.Millisecond)
+		messages.expect(channelOf(name) + ":" + line[0].holder + " 0")
+		w.release(other, "b")
+		last.gets()
+		messages.expect(channelOf(name) + ":" + line[1].holder + " 0")
+		w.release(holder, "c")
+		messages.expect()
+		return released, woken
+	})
+	w.clean()
+}
+
+// fairTry: a try without a wait does not pass those in the queue, and does not join them.
+func fairTry(w *world, name string, holder, other mutex) {
+	const somebody = "00000000-0000-4000-8000-000000000000:1"
+	deadline := redis.Z{Score: float64(time.Now().Add(time.Minute).UnixMilli()), Member: somebody}
+	must[int64](w.t)(w.rdb.RPush(w.t.Context(), queueOf(name), somebody).Result())
+	must[int64](w.t)(w.rdb.ZAdd(w.t.Context(), deadlinesOf(name), deadline).Result())
+	before := w.line(name)
+	for _, m := range []mutex{holder, other} {
+		w.refused(m, "a")
+		if after := w.line(name); !slices.Equal(after, before) || m.locked() {
+			w.t.Errorf("%v tried: the queue was %v and is %v, locked: %v", m, before, after, m.locked())
+		}
+	}
+	w.rdb.Del(w.t.Context(), queueOf(name), deadlinesOf(name))
+	w.take(other, "a", 0)
+	w.refused(holder, "a")
+	w.release(other, "a")
+	w.clean()
+}
+
+func fairReentry(w *world, name string, holder, other mutex) {
+	w.take(holder, "a", 0)
+	first, last := w.joins(other, "b", name, forever), w.joins(holder, "c", name, forever)
+	before := w.line(name)
+	for range 2 {
+		w.take(holder, "a", 0)
+	}
+	w.only(name, "3")
+	for range 2 {
+		w.release(holder, "a")
+	}
+	w.only(name, "1")
+	if after := w.line(name); !slices.Equal(after, before) {
+		w.t.Errorf("the queue was %v and is %v", before, after)
+	}
+	first.waits(50 * time.Millisecond)
+	w.release(holder, "a")
+	first.gets()
+	w.release(other, "b")
+	last.gets()
+	w.release(holder, "c")
+	w.clean()
+}
