@@ -61,7 +61,7 @@ func TestNewReportsMistakes(t *testing.T) {
 		{"unknown root", []guard.Option{guard.Key("order:#{pat.id}")}, nil, "pat"},
 		{"unknown path value", []guard.Option{guard.Key("order:#{path.idd}")}, []middleware.Option{middleware.Pattern("POST /orders/{id}")}, "idd"},
 		{"path value of a route without", nil, []middleware.Option{middleware.Pattern("/orders/{$}")}, "id"},
-		{"unknown field", []guard.Option{guard.Key("order:#{body.Id}")}, []middleware.Option{middleware.Body[struct{ ID string }]()}, "Id"},
+		{"unknown field", []guard.Option{guard.Key("order:#{body.IDs}")}, []middleware.Option{middleware.Body[struct{ ID string }]()}, "IDs"},
 		{"struct as key", []guard.Option{guard.Key("order:#{body}")}, []middleware.Option{middleware.Body[struct{ ID string }]()}, "order.settle"},
 		{"unknown root in the condition", []guard.Option{guard.When(`verb == "POST"`)}, nil, "verb"},
 		{"key function", []guard.Option{

@@ -61,7 +61,13 @@ func awaitEnd(tb testing.TB, ctx context.Context, limit time.Duration) error {
 	}
 }
 
-func mustLock(tb testing.TB, l *redisson.Lock) context.Context {
+// locker is what all of Redisson's locks can do.
+type locker interface {
+	Lock(ctx context.Context) (context.Context, error)
+	Unlock(held context.Context) error
+}
+
+func mustLock(tb testing.TB, l locker) context.Context {
 	tb.Helper()
 	held, err := l.Lock(context.Background())
 	if err != nil {
@@ -70,7 +76,7 @@ func mustLock(tb testing.TB, l *redisson.Lock) context.Context {
 	return held
 }
 
-func mustUnlock(tb testing.TB, l *redisson.Lock, held context.Context) {
+func mustUnlock(tb testing.TB, l locker, held context.Context) {
 	tb.Helper()
 	if err := l.Unlock(held); err != nil {
 		tb.Errorf("Unlock: %v", err)

@@ -122,3 +122,53 @@ func ExampleClient_Acquire() {
 	// true
 	// <nil>
 }
+
+func ExampleReadWriteLock() {
+	client, stop := example()
+	defer stop()
+	rw := client.ReadWriteLock("catalogue")
+
+	ctx := lock.NewOwner(context.Background()) // one owner for both sides
+	writing, err := rw.WriteLock().Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	reading, err := rw.ReadLock().Lock(ctx) // not under writing, whose end would end it
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(rw.WriteLock().Unlock(writing)) // from now on others may read, too
+	fmt.Println(reading.Err(), rw.ReadLock().Unlock(reading))
+	// Output:
+	// <nil>
+	// <nil> <nil>
+}
+
+func ExampleFencedLock() {
+	client, stop := example()
+	defer stop()
+
+	l := client.FencedLock("account:7")
+	for range 2 {
+		held, err := l.Lock(context.Background())
+		if err != nil {
+			log.Fatal(err)
+		}
+		token, ok := l.Token(held) // goes along with what is written under the lock
+		fmt.Println(token, ok)
+		_ = l.Unlock(held)
+	}
+	// Output:
+	// 1 true
+	// 2 true
+}
+
+func ExampleClient_FairLock() {
+	client, stop := example()
+	defer stop()
+
+	l := client.FairLock("printer")
+	held, ok, err := l.TryLock(context.Background(), time.Second, 0) // waits in line for a second at most
+	fmt.Println(ok, err, l.Unlock(held))
+	// Output: true <nil> <nil>
+}

@@ -10,12 +10,16 @@ import (
 
 // FencedLock is Redisson's RFencedLock: a Lock that numbers its acquires. The number, a fencing token, goes along with the
 // work to the resource, which refuses tokens that are smaller than the last one it has seen; so a holder that lost the lock
-// without noticing can't overwrite what the next one did. Redis keeps the counter for ever, under a key of its own.
-type FencedLock struct{ *Lock }
+// without noticing can't overwrite what the next one did. Redis keeps the counter for ever, under a key of its own. It has
+// all methods of Lock.
+type FencedLock struct{ base }
+
+// base is Lock under a name that does not hide its method of that name.
+type base = Lock
 
 // FencedLock returns the fenced lock of that name.
 func (c *Client) FencedLock(name string) *FencedLock {
-	return &FencedLock{c.newLock(name, lock.Fenced)}
+	return &FencedLock{*c.newLock(name, lock.Fenced)}
 }
 
 // Token returns the token of the innermost hold of this lock in the context held, and false if there is none.

@@ -8,7 +8,10 @@ import (
 
 // ReadWriteLock is Redisson's RReadWriteLock: any number of owners read, or one writes. It prefers nobody: readers pass a
 // writer that waits. An owner that writes may also read and then stop writing, so that nobody writes in between; an owner
-// that only reads does not become a writer, but waits for itself to stop.
+// that only reads is refused as a writer, since it would wait for itself.
+//
+// The context of a hold ends with its Unlock, and with it all that derive from it. To go on reading after writing, take
+// both locks under one owner, side by side: see the example.
 type ReadWriteLock struct {
 	c    *Client
 	name string

@@ -365,12 +365,12 @@ func TestUncontendedCommandCounts(t *testing.T) {
 	c := newClient(t, s)
 	for _, l := range []struct {
 		what string
-		lock *redisson.Lock
+		lock locker
 	}{
 		{"Lock", c.Lock("plain")},
 		{"FairLock", c.FairLock("fair")},
 		{"SpinLock", c.SpinLock("spin")},
-		{"FencedLock", c.FencedLock("fenced").Lock},
+		{"FencedLock", c.FencedLock("fenced")},
 		{"ReadLock", c.ReadWriteLock("rw").ReadLock()},
 		{"WriteLock", c.ReadWriteLock("rw").WriteLock()},
 	} {
