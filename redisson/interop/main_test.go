@@ -26,7 +26,7 @@ func TestInterop(t *testing.T) {
 	if !wanted() {
 		t.Skip("builds and runs a Java program; set LATCHKEY_INTEROP=1, or use make interop")
 	}
-	for _, s := range slices.Concat(plainScenarios, fairScenarios) {
+	for _, s := range slices.Concat(plainScenarios, fairScenarios, rwScenarios, fencedScenarios) {
 		run(t, s.name, newest, s)
 	}
 	for _, version := range oldVersions {

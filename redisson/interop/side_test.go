@@ -50,10 +50,26 @@ type goLock interface {
 
 // goMutex is a lock of the Go side. Its threads are names for owners.
 type goMutex struct {
-	tb   testing.TB
-	l    goLock
-	mu   sync.Mutex
-	held map[string][]context.Context // by thread, the innermost last
+	tb     testing.TB
+	l      goLock
+	owners *owners // nil if an owner is made with each first hold
+	mu     sync.Mutex
+	held   map[string][]context.Context // by thread, the innermost last
+}
+
+// owners are contexts by thread, for the two sides of a read/write lock.
+type owners struct {
+	mu       sync.Mutex
+	byThread map[string]context.Context
+}
+
+func (o *owners) context(thread string) context.Context {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.byThread[thread] == nil {
+		o.byThread[thread] = lock.NewOwner(context.Background())
+	}
+	return o.byThread[thread]
 }
 
 func newGo(tb testing.TB, l goLock) *goMutex {
@@ -73,7 +89,11 @@ func (m *goMutex) context(thread string) context.Context {
 }
 
 func (m *goMutex) take(thread string, wait, lease time.Duration) result {
-	return m.takeUnder(m.context(thread), thread, wait, lease)
+	ctx := m.context(thread)
+	if m.owners != nil { // not under a hold, which may end before this one
+		ctx = m.owners.context(thread)
+	}
+	return m.takeUnder(ctx, thread, wait, lease)
 }
 
 // takeUnder takes the lock under a context of the thread's.

@@ -1,0 +1,106 @@
+package interop
+
+import (
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/redisson"
+)
+
+// fencedScenarios are those of the fenced lock.
+var fencedScenarios = []scenario{
+	{name: "43_fencing_tokens", play: fencingTokens},
+}
+
+// fencingTokens: both sides count up one number, with each acquire and never otherwise.
+func fencingTokens(t *testing.T, version string) {
+	w := newWorld(t, version)
+	f := &fence{w: w, java: newJavaMutex(t, w.java, step{"getFencedLock", "k"}), l: w.client.FencedLock("k")}
+	f.golang = newGo(t, f.l.Lock)
+	f.latest(0)
+	for range 5 {
+		f.javaTakes(1)
+		f.javaTakes(2)
+		f.refused(f.golang)
+		w.release(f.java, "a")
+		f.latest(f.last)
+		w.release(f.java, "a")
+		f.goTakes(1)
+		f.goTakes(2)
+		f.refused(f.java)
+		w.release(f.golang, "a")
+		w.release(f.golang, "a")
+		f.latest(f.last)
+	}
+	for _, m := range []mutex{f.java, f.golang} { // takes without a token count all the same
+		w.take(m, "a", 0)
+		f.last++
+		f.latest(f.last)
+		if r := f.golang.force(); !r.ok || r.err != nil {
+			t.Errorf("ForceUnlock = %v, %v; want true", r.ok, r.err)
+		}
+		f.latest(f.last)
+		w.take(m, "b", 0)
+		f.last++
+		if r := f.java.force(); !r.ok || r.err != nil {
+			t.Errorf("forceUnlock = %v, %v; want true", r.ok, r.err)
+		}
+		f.latest(f.last)
+	}
+	if ttl := w.rdb.TTL(t.Context(), "redisson_lock_token:{k}").Val(); ttl != -1 {
+		t.Errorf("the counter has a time to live of %v", ttl)
+	}
+}
+
+type fence struct {
+	w      *world
+	java   *javaMutex
+	golang *goMutex
+	l      *redisson.FencedLock
+	last   int64
+}
+
+func (f *fence) javaTakes(count int) {
+	f.w.t.Helper()
+	f.last++
+	if token := f.java.get("a", "tryLockAndGetToken", 1000, 20000, "MILLISECONDS"); token != float64(f.last) {
+		f.w.t.Errorf("Java takes it with token %v, want %d", token, f.last)
+	}
+	f.check(f.java, count)
+}
+
+func (f *fence) goTakes(count int) {
+	f.w.t.Helper()
+	f.last++
+	f.w.take(f.golang, "a", 20*time.Second)
+	if token, ok := f.l.Token(f.golang.context("a")); token != f.last || !ok {
+		f.w.t.Errorf("Go takes it with token %v, %v, want %d", token, ok, f.last)
+	}
+	f.check(f.golang, count)
+}
+
+func (f *fence) check(m mutex, count int) {
+	f.w.t.Helper()
+	f.latest(f.last)
+	if got := m.count("a"); got != count {
+		f.w.t.Errorf("%v counts %d, want %d", m, got, count)
+	}
+}
+
+// refused: a try in vain uses up no token.
+func (f *fence) refused(m mutex) {
+	f.w.t.Helper()
+	f.w.refused(m, "b")
+	f.latest(f.last)
+}
+
+// latest expects both sides to know the last token.
+func (f *fence) latest(want int64) {
+	f.w.t.Helper()
+	if got := f.java.get("", "getToken"); got != float64(want) {
+		f.w.t.Errorf("getToken = %v, want %d", got, want)
+	}
+	if got := must[int64](f.w.t)(f.l.LastToken(f.w.t.Context())); got != want {
+		f.w.t.Errorf("LastToken = %v, want %d", got, want)
+	}
+}
