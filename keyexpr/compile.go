@@ -20,7 +20,8 @@ const maxNodes = 200
 type expression struct {
 	src     string
 	path    *path
-	put     appendFunc // appends what is at the end of path
+	leaf    leaf                            // of what is at the end of path
+	text    func(st *state) (string, error) // what eval does, for strings
 	eval    evalFunc
 	program *vm.Program
 	needs   []int         // the roots that program reads
@@ -87,11 +88,12 @@ func (c *compilation) compile(src string, off int) (x *expression, err error) {
 	x = &expression{src: src}
 	c.setType(x, tree.Node.Nature())
 	if p, ok := c.pathOf(tree.Node); ok {
-		x.path, x.put = p, appender(x.typ)
+		x.path, x.leaf = p, leafOf(x.typ)
 		return x, nil
 	}
 	if eval, ok := c.direct(tree.Node); ok {
 		x.eval = eval
+		x.text, _ = c.directText(tree.Node)
 		return x, nil
 	}
 	c.rewrite(tree, x)

@@ -2,7 +2,6 @@ package keyexpr
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 )
 
@@ -46,17 +45,17 @@ func CheckCondition(text string) error {
 
 // Eval reports whether the condition holds. Its errors are those of [Template.Expand].
 func (c *Condition) Eval(ctx context.Context, facts Facts) (holds bool, err error) {
-	st := newState(ctx, facts, len(c.used))
+	st := newState(ctx, facts, c.used)
 	defer func() {
 		if r := recover(); r != nil {
 			if st.asking {
 				panic(r)
 			}
-			holds, err = false, blame(c.text, fmt.Errorf("panic"))
+			holds, err = false, blame(c.text, errPanicked)
 		}
 		st.release()
 	}()
-	v, err := c.expr.value(st, c.used)
+	v, err := c.expr.value(st)
 	if err != nil {
 		return false, blame(c.text, err)
 	}

@@ -9,13 +9,13 @@ import (
 )
 
 // evalFunc computes a value without the engine.
-type evalFunc func(st *state, used []usedRoot) (any, error)
+type evalFunc func(st *state) (any, error)
 
 // direct compiles what needs no engine: paths, constants, ??, and calls of functions on those. Most holes are no more.
 func (c *compilation) direct(node ast.Node) (evalFunc, bool) {
 	if p, ok := c.pathOf(node); ok {
-		return func(st *state, used []usedRoot) (any, error) {
-			v, err := p.follow(st, used)
+		return func(st *state) (any, error) {
+			v, err := p.follow(&st.source)
 			return plainValue(v), err
 		}, true
 	}
@@ -34,12 +34,67 @@ func (c *compilation) direct(node ast.Node) (evalFunc, bool) {
 		if name, ok := n.Callee.(*ast.IdentifierNode); ok {
 			return c.directCall(name.Value, n.Arguments)
 		}
+		return c.directMethod(n)
 	}
 	return nil, false
 }
 
+// directText compiles lower, upper and their like on paths to strings, without a detour over any.
+func (c *compilation) directText(node ast.Node) (func(st *state) (string, error), bool) {
+	if p, ok := c.pathOf(node); ok && leafOf(node.Nature().Type) == leafString {
+		return func(st *state) (string, error) {
+			v, err := p.follow(&st.source)
+			if err == nil && !v.IsValid() {
+				err = errNoText
+			}
+			if err != nil {
+				return "", err
+			}
+			return v.String(), nil
+		}, true
+	}
+	call, ok := node.(*ast.CallNode)
+	if !ok || len(call.Arguments) != 1 {
+		return nil, false
+	}
+	name, ok := call.Callee.(*ast.IdentifierNode)
+	if !ok || c.hosts[name.Value] == nil || c.hosts[name.Value].text == nil {
+		return nil, false
+	}
+	arg, ok := c.directText(call.Arguments[0])
+	if !ok {
+		return nil, false
+	}
+	f := c.hosts[name.Value].text
+	return func(st *state) (string, error) {
+		s, err := arg(st)
+		if err != nil {
+			return "", err
+		}
+		return f(s), st.spend(len(s))
+	}, true
+}
+
+func (c *compilation) directMethod(n *ast.CallNode) (evalFunc, bool) {
+	m, name, ok := c.method(n)
+	if !ok {
+		return nil, false
+	}
+	base, ok := c.direct(m.Node)
+	if !ok {
+		return nil, false
+	}
+	return func(st *state) (any, error) {
+		v, err := base(st)
+		if err != nil {
+			return nil, err
+		}
+		return callMethod(v, name, m.Optional)
+	}, true
+}
+
 func constant(v any) evalFunc {
-	return func(*state, []usedRoot) (any, error) { return v, nil }
+	return func(*state) (any, error) { return v, nil }
 }
 
 func (c *compilation) directAll(nodes []ast.Node) ([]evalFunc, bool) {
@@ -65,12 +120,12 @@ func (c *compilation) directBinary(n *ast.BinaryNode) (evalFunc, bool) {
 	if !ok {
 		return nil, false
 	}
-	return func(st *state, used []usedRoot) (any, error) {
-		v, err := sides[0](st, used)
+	return func(st *state) (any, error) {
+		v, err := sides[0](st)
 		if err != nil || !runtime.IsNil(v) {
 			return v, err
 		}
-		return sides[1](st, used)
+		return sides[1](st)
 	}, true
 }
 
@@ -85,10 +140,10 @@ func (c *compilation) directCall(name string, nodes []ast.Node) (evalFunc, bool)
 		return nil, false
 	}
 	call := host.call
-	return func(st *state, used []usedRoot) (any, error) {
+	return func(st *state) (any, error) {
 		bottom := len(st.args)
 		for _, arg := range args {
-			v, err := arg(st, used)
+			v, err := arg(st)
 			if err != nil {
 				return nil, err
 			}
@@ -111,8 +166,8 @@ func (c *compilation) directBuiltin(n *ast.BuiltinNode) (evalFunc, bool) {
 	if !ok {
 		return nil, false
 	}
-	return func(st *state, used []usedRoot) (any, error) {
-		v, err := arg(st, used)
+	return func(st *state) (any, error) {
+		v, err := arg(st)
 		if err != nil {
 			return nil, err
 		}

@@ -18,6 +18,7 @@ type hostFunc struct {
 	name  string
 	check checkFunc
 	call  callFunc
+	text  func(string) string // what call does, for functions from text to text
 }
 
 type (
@@ -25,6 +26,10 @@ type (
 	checkFunc func(args []reflect.Type) (reflect.Type, error)
 	callFunc  func(st *state, args []any) (any, error)
 )
+
+func host(name string, check checkFunc, call callFunc) hostFunc {
+	return hostFunc{name: name, check: check, call: call}
+}
 
 // function is h as the engine wants to have it. The state is the first argument of every call.
 func (h *hostFunc) function() *builtin.Function {
@@ -56,6 +61,23 @@ func takes(least, most int, result reflect.Type) checkFunc {
 	}
 }
 
+// stringCheck checks that the first argument may be a string.
+func stringCheck(least, most int, result reflect.Type) checkFunc {
+	count := takes(least, most, result)
+	return func(args []reflect.Type) (reflect.Type, error) {
+		if len(args) > 0 {
+			t := args[0]
+			if t.Kind() == reflect.Pointer {
+				t = t.Elem()
+			}
+			if t.Kind() != reflect.String && t.Kind() != reflect.Interface {
+				return nil, fmt.Errorf("the first argument is of type %v, and should be a string", args[0])
+			}
+		}
+		return count(args)
+	}
+}
+
 func wanted(least, most int) string {
 	if least == most {
 		return strconv.Itoa(least)
@@ -67,7 +89,7 @@ func wanted(least, most int) string {
 func hostFuncs(cond bool) map[string]*hostFunc {
 	list := slices.Concat(keyFuncs(), textFuncs(), javaFuncs(), operators())
 	if cond {
-		list = append(list, hostFunc{"now", takes(0, 0, timeType), now})
+		list = append(list, host("now", takes(0, 0, timeType), now))
 	}
 	funcs := make(map[string]*hostFunc, len(list))
 	for i := range list {
@@ -81,15 +103,15 @@ func now(*state, []any) (any, error) { return time.Now().UTC(), nil }
 // operators take the place of what the engine does itself.
 func operators() []hostFunc {
 	list := []hostFunc{
-		{"+", nil, add},
-		{"-", nil, arithmetic(minus, runtime.Subtract)},
-		{"*", nil, arithmetic(times, runtime.Multiply)},
-		{"%", nil, remainder},
-		{stepName, nil, func(st *state, args []any) (any, error) { return args[0], st.step() }},
-		{basicName, basicCheck, func(_ *state, args []any) (any, error) { return basic(args[0]), nil }},
+		host("+", nil, add),
+		host("-", nil, arithmetic(minus, runtime.Subtract)),
+		host("*", nil, arithmetic(times, runtime.Multiply)),
+		host("%", nil, remainder),
+		host(stepName, nil, func(st *state, args []any) (any, error) { return args[0], st.step() }),
+		host(basicName, basicCheck, func(_ *state, args []any) (any, error) { return basic(args[0]), nil }),
 	}
 	for name, c := range comparisons() {
-		list = append(list, hostFunc{name, nil, c.call})
+		list = append(list, host(name, nil, c.call))
 	}
 	return list
 }
@@ -108,6 +130,8 @@ func basic(x any) any {
 	return v.Interface()
 }
 
+var errNoText = faulty("has nil where a string is wanted")
+
 // text returns a string argument.
 func text(x any) (string, error) {
 	if s, ok := x.(string); ok {
@@ -115,7 +139,7 @@ func text(x any) (string, error) {
 	}
 	v := indirect(reflect.ValueOf(x))
 	if !v.IsValid() {
-		return "", faulty("has nil where a string is wanted")
+		return "", errNoText
 	}
 	if v.Kind() != reflect.String {
 		return "", faulty("has a value of type %v where a string is wanted: use string(x)", v.Type())

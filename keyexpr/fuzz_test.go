@@ -86,8 +86,8 @@ func holeTexts(t *testing.T, tmpl *Template, req *payRequest) (texts []string) {
 		if p.hole == nil {
 			continue
 		}
-		st := newState(t.Context(), testFacts(req), len(tmpl.used))
-		v, err := p.hole.value(st, tmpl.used)
+		st := newState(t.Context(), testFacts(req), tmpl.used)
+		v, err := p.hole.value(st)
 		if err != nil {
 			t.Fatal(err)
 		}

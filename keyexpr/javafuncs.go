@@ -10,28 +10,11 @@ import (
 // javaFuncs do what Java does to strings where Go does something else. Templates made by SpEL call them.
 func javaFuncs() []hostFunc {
 	return []hostFunc{
-		{"plus", plusCheck, plus},
-		{"javaHash", javaCheck(1, 1, intType), javaHash},
-		{"javaLength", javaCheck(1, 1, intType), javaLength},
-		{"javaSubstring", javaCheck(2, 3, stringType), javaSubstring},
-		{"javaTrim", javaCheck(1, 1, stringType), javaTrim},
-	}
-}
-
-// javaCheck checks that the first argument may be a string.
-func javaCheck(least, most int, result reflect.Type) checkFunc {
-	count := takes(least, most, result)
-	return func(args []reflect.Type) (reflect.Type, error) {
-		if len(args) > 0 {
-			t := args[0]
-			if t.Kind() == reflect.Pointer {
-				t = t.Elem()
-			}
-			if t.Kind() != reflect.String && t.Kind() != reflect.Interface {
-				return nil, fmt.Errorf("the first argument is of type %v, and should be a string", args[0])
-			}
-		}
-		return count(args)
+		host("plus", plusCheck, plus),
+		host("javaHash", stringCheck(1, 1, intType), javaHash),
+		host("javaLength", stringCheck(1, 1, intType), javaLength),
+		host("javaSubstring", stringCheck(2, 3, stringType), javaSubstring),
+		host("javaTrim", stringCheck(1, 1, stringType), javaTrim),
 	}
 }
 

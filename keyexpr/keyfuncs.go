@@ -15,15 +15,15 @@ var rawType = reflect.TypeFor[rawText]()
 // keyFuncs are the functions that keys are made with.
 func keyFuncs() []hostFunc {
 	return []hostFunc{
-		{"hash", hashCheck, hash},
-		{"shard", numbers(1, 2), shard},
-		{"mod", numbers(0, 2), modulo},
-		{"div", numbers(0, 2), divide},
-		{orName, orCheck, or},
-		{"required", requiredCheck, required},
-		{"fmtTime", fmtTimeCheck, fmtTime},
-		{"raw", rawCheck, raw},
-		{"prefixed", prefixedCheck, prefixed},
+		host("hash", hashCheck, hash),
+		host("shard", numbers(1, 2), shard),
+		host("mod", numbers(0, 2), modulo),
+		host("div", numbers(0, 2), divide),
+		host(orName, orCheck, or),
+		host("required", requiredCheck, required),
+		host("fmtTime", fmtTimeCheck, fmtTime),
+		host("raw", rawCheck, raw),
+		host("prefixed", prefixedCheck, prefixed),
 	}
 }
 

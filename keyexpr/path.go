@@ -104,8 +104,8 @@ func textKey(by any) string {
 }
 
 // follow returns the value at the end of the path; an invalid one stands for nil.
-func (p *path) follow(st *state, roots []usedRoot) (reflect.Value, error) {
-	root, err := st.value(p.root, &roots[p.root])
+func (p *path) follow(from *source) (reflect.Value, error) {
+	root, err := from.value(p.root)
 	if err != nil {
 		return reflect.Value{}, err
 	}

@@ -82,9 +82,6 @@ func appendText(dst []byte, s string, delim rune) ([]byte, error) {
 	return appendEscaped(dst, s, delim), nil
 }
 
-// appendFunc appends values of one type to a key.
-type appendFunc func(dst []byte, v reflect.Value, delim rune) ([]byte, error)
-
 // appendReflect is appendValue for a value that is not an untyped nil.
 func appendReflect(dst []byte, v reflect.Value, delim rune) ([]byte, error) {
 	text, err := textOf(v)
@@ -92,20 +89,6 @@ func appendReflect(dst []byte, v reflect.Value, delim rune) ([]byte, error) {
 		return dst, err
 	}
 	return appendText(dst, text, delim)
-}
-
-func appendString(dst []byte, v reflect.Value, delim rune) ([]byte, error) {
-	return appendText(dst, v.String(), delim)
-}
-
-func appendInt(dst []byte, v reflect.Value, delim rune) ([]byte, error) {
-	var digits [20]byte
-	return appendNumber(dst, strconv.AppendInt(digits[:0], v.Int(), 10), delim), nil
-}
-
-func appendUint(dst []byte, v reflect.Value, delim rune) ([]byte, error) {
-	var digits [20]byte
-	return appendNumber(dst, strconv.AppendUint(digits[:0], v.Uint(), 10), delim), nil
 }
 
 // appendNumber appends digits. Only a literal that begins with a digit or a minus makes escapes necessary.
@@ -116,22 +99,47 @@ func appendNumber(dst, digits []byte, delim rune) []byte {
 	return appendEscaped(dst, string(digits), delim)
 }
 
-// appender returns the quickest way to append values of type t, which is nil if it is not known.
-func appender(t reflect.Type) appendFunc {
+// leaf is how values of one type get into a key quickest.
+type leaf int
+
+const (
+	leafAny leaf = iota
+	leafString
+	leafInt
+	leafUint
+)
+
+// leafOf returns the leaf for values of type t, which is nil if it is not known.
+func leafOf(t reflect.Type) leaf {
 	if t == nil {
-		return appendReflect
+		return leafAny
 	}
 	switch kind := t.Kind(); {
 	case kind == reflect.String && t != numberType:
-		return appendString
+		return leafString
 	case spells(reflect.PointerTo(t)): // has the methods of t, too
-		return appendReflect
+		return leafAny
 	case kind >= reflect.Int && kind <= reflect.Int64:
-		return appendInt
+		return leafInt
 	case kind >= reflect.Uint && kind <= reflect.Uint64:
-		return appendUint
+		return leafUint
 	}
-	return appendReflect
+	return leafAny
+}
+
+func (l leaf) append(dst []byte, v reflect.Value, delim rune) ([]byte, error) {
+	var digits [20]byte
+	switch {
+	case !v.IsValid():
+		return dst, errNil
+	case l == leafString:
+		return appendText(dst, v.String(), delim)
+	case l == leafInt:
+		return appendNumber(dst, strconv.AppendInt(digits[:0], v.Int(), 10), delim), nil
+	case l == leafUint:
+		return appendNumber(dst, strconv.AppendUint(digits[:0], v.Uint(), 10), delim), nil
+	}
+	return appendReflect(dst, v, delim)
 }
 
 // textOf returns the text that stands for v in keys. It never calls methods of nil.

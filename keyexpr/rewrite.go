@@ -15,6 +15,7 @@ const (
 	basicName  = "&basic"
 	entryName  = "&entry"
 	lookupName = "&lookup"
+	methodName = "&method"
 	stepName   = "&step"
 )
 
@@ -139,6 +140,7 @@ func (v *rewriteVisitor) Visit(node *ast.Node) {
 		}
 	case *ast.CallNode:
 		v.hostCall(n)
+		v.methodCall(node, n)
 	case *ast.MemberNode:
 		v.member(node, n)
 	case *ast.ChainNode:
@@ -235,6 +237,47 @@ func (v *rewriteVisitor) member(node *ast.Node, n *ast.MemberNode) {
 	ast.Patch(node, call)
 }
 
+// methodCall replaces the call of a method, which the engine makes for nil even behind ?.
+func (v *rewriteVisitor) methodCall(node *ast.Node, n *ast.CallNode) {
+	m, name, ok := v.c.method(n)
+	if !ok {
+		return
+	}
+	call := v.c.call(methodName, m.Node, &ast.StringNode{Value: name}, &ast.BoolNode{Value: m.Optional})
+	call.SetNature(*n.Nature())
+	ast.Patch(node, call)
+}
+
+// method returns what a call of a method is made on, and its name.
+func (c *compilation) method(n *ast.CallNode) (*ast.MemberNode, string, bool) {
+	m, ok := n.Callee.(*ast.MemberNode)
+	if !ok {
+		return nil, "", false
+	}
+	name, ok := m.Property.(*ast.StringNode)
+	if !ok {
+		return nil, "", false
+	}
+	_, ok = m.Node.Nature().MethodByName(&c.conf.NtCache, name.Value)
+	return m, name.Value, ok
+}
+
+// callMethod calls a method without arguments. Behind ?. there is nothing to call on nil.
+func callMethod(base any, name string, optional bool) (any, error) {
+	v := reflect.ValueOf(base)
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() && optional {
+		if optional {
+			return nil, nil
+		}
+		return nil, faulty("can't go on: what should have %s() is nil", name)
+	}
+	out := v.MethodByName(name).Call(nil)
+	if len(out) == 2 && !out[1].IsNil() {
+		return nil, faulty("can't go on: %s() fails", name)
+	}
+	return out[0].Interface(), nil
+}
+
 // spine makes the accesses behind a ?. that were replaced give nil for nil, too.
 func (v *rewriteVisitor) spine(n ast.Node) bool {
 	switch n := n.(type) {
@@ -242,7 +285,7 @@ func (v *rewriteVisitor) spine(n ast.Node) bool {
 		return v.spine(n.Node) || n.Optional
 	case *ast.CallNode:
 		name, ok := n.Callee.(*ast.IdentifierNode)
-		if !ok || name.Value != entryName {
+		if !ok || name.Value != entryName && name.Value != methodName {
 			return false
 		}
 		optional := n.Arguments[2].(*ast.BoolNode)
@@ -256,6 +299,7 @@ func (v *rewriteVisitor) spine(n ast.Node) bool {
 func engineFuncs() []*builtin.Function {
 	return []*builtin.Function{
 		{Name: entryName, Func: func(p ...any) (any, error) { return entry(p[0], p[1], p[2] == true) }},
+		{Name: methodName, Func: func(p ...any) (any, error) { return callMethod(p[0], p[1].(string), p[2] == true) }},
 		{Name: lookupName, Func: func(p ...any) (any, error) {
 			name, err := text(p[1])
 			if err != nil {

@@ -12,7 +12,7 @@ import (
 // Builtins of the engine that keys and conditions may use. Those that depend on time or on the order of a map, that
 // build up values without bound, or that are done better in funcs.go are missing on purpose.
 const (
-	keyBuiltins  = " all any none one filter map find findLast findIndex count sortBy len trim trimPrefix trimSuffix upper lower indexOf lastIndexOf hasPrefix hasSuffix max min first last get take reverse uniq concat flatten sort toBase64 "
+	keyBuiltins  = " all any none one filter map find findLast findIndex count sortBy len trim trimPrefix trimSuffix indexOf lastIndexOf hasPrefix hasSuffix max min first last get take reverse concat flatten sort "
 	condBuiltins = " abs ceil floor round float sum mean median date duration timezone type "
 )
 

@@ -101,7 +101,7 @@ func TestExpandRefusesValues(t *testing.T) {
 		{"#{body.order.items}", "is a list"},
 		{"o:#{string(req.Coupon)}", "is nil"},
 		{"o:#{'x' + header.Nope}", "nil where a string is wanted"},
-		{"o:#{lower(header.Nope)}", "fails"},
+		{"o:#{lower(header.Nope)}", "nil where a string is wanted"},
 		{"o:#{req.Broken()}", "fails"},
 		{"o:#{req.Panics()}", "fails"},
 		{"#{req.Tags}", "is empty"},

@@ -1,6 +1,7 @@
 package keyexpr
 
 import (
+	"encoding/base64"
 	"fmt"
 	"math"
 	"reflect"
@@ -11,12 +12,63 @@ import (
 // textFuncs are the engine's functions on text that are done better here.
 func textFuncs() []hostFunc {
 	return []hostFunc{
-		{"string", textCheck, toString},
-		{"int", takes(1, 1, intType), toInt},
-		{"split", takes(2, 3, reflect.TypeFor[[]string]()), split},
-		{"join", joinCheck, join},
-		{"replace", takes(3, 3, stringType), replace},
+		textFunc("lower", strings.ToLower),
+		textFunc("upper", strings.ToUpper),
+		textFunc("toBase64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
+		host("string", textCheck, toString),
+		host("int", takes(1, 1, intType), toInt),
+		host("split", takes(2, 3, reflect.TypeFor[[]string]()), split),
+		host("join", joinCheck, join),
+		host("replace", takes(3, 3, stringType), replace),
+		host("uniq", uniqCheck, uniq),
 	}
+}
+
+// textFunc is a function from text to text.
+func textFunc(name string, f func(string) string) hostFunc {
+	call := func(st *state, args []any) (any, error) {
+		s, err := text(args[0])
+		if err != nil {
+			return nil, err
+		}
+		return f(s), st.spend(len(s))
+	}
+	return hostFunc{name: name, check: stringCheck(1, 1, stringType), call: call, text: f}
+}
+
+func uniqCheck(args []reflect.Type) (reflect.Type, error) {
+	if len(args) != 1 {
+		return nil, fmt.Errorf("uniq takes 1 argument")
+	}
+	if k := args[0].Kind(); k != reflect.Slice && k != reflect.Array && k != reflect.Interface {
+		return nil, fmt.Errorf("uniq takes a list, not %v", args[0])
+	}
+	return reflect.TypeFor[[]any](), nil
+}
+
+// uniq keeps the first of equal texts, numbers and the like. The engine's compares each with each, which takes for ever
+// with what a hostile request sends.
+func uniq(st *state, args []any) (any, error) {
+	v := indirect(reflect.ValueOf(args[0]))
+	if !v.IsValid() || v.Kind() != reflect.Slice && v.Kind() != reflect.Array {
+		return nil, faulty("has no list to make unique")
+	}
+	if err := st.spend(64 * v.Len()); err != nil {
+		return nil, err
+	}
+	seen := make(map[any]bool, v.Len())
+	list := make([]any, 0, v.Len())
+	for i := range v.Len() {
+		x := basic(v.Index(i).Interface())
+		if !reflect.ValueOf(&x).Elem().Comparable() {
+			return nil, faulty("has elements that can't be compared")
+		}
+		if !seen[x] {
+			seen[x] = true
+			list = append(list, x)
+		}
+	}
+	return list, nil
 }
 
 func textCheck(args []reflect.Type) (reflect.Type, error) {
