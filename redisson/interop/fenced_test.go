@@ -16,7 +16,7 @@ var fencedScenarios = []scenario{
 func fencingTokens(t *testing.T, version string) {
 	w := newWorld(t, version)
 	f := &fence{w: w, java: newJavaMutex(t, w.java, step{"getFencedLock", "k"}), l: w.client.FencedLock("k")}
-	f.golang = newGo(t, f.l.Lock)
+	f.golang = newGo(t, f.l)
 	f.latest(0)
 	for range 5 {
 		f.javaTakes(1)
