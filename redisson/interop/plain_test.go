@@ -3,6 +3,7 @@ package interop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,38 +152,49 @@ func (w *world) outlives(held, next result) {
 
 // counter: ten threads add to a number that only the lock protects.
 func counter(t *testing.T, version string) {
-	const threads, rounds = 5, 200
 	w := newWorld(t, version)
 	java, golang := w.pair("k")
-	var wg sync.WaitGroup
-	work := func(m mutex, thread string) {
+	w.counts(5, 200, java, golang)
+	w.clean()
+}
+
+// counts has threads on each of the sides add to a number that only the lock protects.
+func (w *world) counts(threads, rounds int, all ...mutex) {
+	w.t.Helper()
+	const key = "counter"
+	ctx := context.Background()
+	work := func(m mutex, thread string) error {
 		for range rounds {
 			if r := m.take(thread, forever, 0); r.err != nil {
-				t.Errorf("%v locks: %v", m, r.err)
-				return
+				return fmt.Errorf("%v locks: %w", m, r.err)
 			}
-			n, err := w.rdb.Get(t.Context(), "counter").Int()
+			n, err := w.rdb.Get(ctx, key).Int()
 			if err != nil && !errors.Is(err, redis.Nil) {
-				t.Errorf("read: %v", err)
+				return err
 			}
-			if err := w.rdb.Set(t.Context(), "counter", n+1, 0).Err(); err != nil {
-				t.Errorf("write: %v", err)
+			if err := w.rdb.Set(ctx, key, n+1, 0).Err(); err != nil {
+				return err
 			}
 			if r := m.unlock(thread); r.err != nil {
-				t.Errorf("%v unlocks: %v", m, r.err)
-				return
+				return fmt.Errorf("%v unlocks: %w", m, r.err)
 			}
 		}
+		return nil
 	}
+	var wg sync.WaitGroup
 	for i := range threads {
-		wg.Go(func() { work(java, strconv.Itoa(i)) })
-		wg.Go(func() { work(golang, strconv.Itoa(i)) })
+		for _, m := range all {
+			wg.Go(func() {
+				if err := work(m, strconv.Itoa(i)); err != nil {
+					w.t.Error(err)
+				}
+			})
+		}
 	}
 	wg.Wait()
-	if got := w.rdb.GetDel(t.Context(), "counter").Val(); got != strconv.Itoa(2*threads*rounds) {
-		t.Errorf("counted %s, want %d", got, 2*threads*rounds)
+	if got, want := w.rdb.GetDel(ctx, key).Val(), strconv.Itoa(len(all)*threads*rounds); got != want {
+		w.t.Errorf("counted %s, want %s", got, want)
 	}
-	w.clean()
 }
 
 func foreignUnlock(w *world, name string, holder, other mutex) {

@@ -42,6 +42,10 @@ type goLock interface {
 	Lock(ctx context.Context) (context.Context, error)
 	TryLock(ctx context.Context, wait, lease time.Duration) (context.Context, bool, error)
 	Unlock(held context.Context) error
+}
+
+// goQueries are what those that are one lock in Redis have besides.
+type goQueries interface {
 	ForceUnlock(ctx context.Context) (bool, error)
 	IsLocked(ctx context.Context) (bool, error)
 	HoldCount(ctx context.Context) (int, error)
@@ -134,19 +138,21 @@ func (m *goMutex) unlock(thread string) result {
 
 func (m *goMutex) force() result {
 	r := result{start: time.Now()}
-	r.ok, r.err = m.l.ForceUnlock(context.Background())
+	r.ok, r.err = m.l.(goQueries).ForceUnlock(context.Background())
 	r.end = time.Now()
 	return r
 }
 
-func (m *goMutex) locked() bool { return must[bool](m.tb)(m.l.IsLocked(context.Background())) }
+func (m *goMutex) locked() bool {
+	return must[bool](m.tb)(m.l.(goQueries).IsLocked(context.Background()))
+}
 
 func (m *goMutex) count(thread string) int {
-	return must[int](m.tb)(m.l.HoldCount(context.WithoutCancel(m.context(thread))))
+	return must[int](m.tb)(m.l.(goQueries).HoldCount(context.WithoutCancel(m.context(thread))))
 }
 
 func (m *goMutex) ttl() time.Duration {
-	return must[time.Duration](m.tb)(m.l.TTL(context.Background()))
+	return must[time.Duration](m.tb)(m.l.(goQueries).TTL(context.Background()))
 }
 
 // javaMutex is a lock of the Java side.
