@@ -32,7 +32,7 @@ type aliased struct {
 // opaque is a message whose fields can't be seen.
 type opaque struct{ id string }
 
-func (o *opaque) GetOrderId() string {
+func (o *opaque) GetOrderID() string {
 	if o == nil {
 		return "nobody"
 	}
@@ -69,7 +69,7 @@ func TestNamesOfFields(t *testing.T) {
 		{"#{req.login}", "start: unknown field login"},
 		{"#{req.anything.order_id}", "x"},
 		{"#{lower(req.order_id)}", "o"},
-		{"#{msg.order_id}:#{msg.GetOrderId()}:#{msg.self.self.orderId}", "7:7:7"},
+		{"#{msg.order_id}:#{msg.GetOrderID()}:#{msg.self.self.orderId}", "7:7:7"},
 		{"#{msg?.order_id}", "7"},
 		{"#{msg.it}", "start: unknown field it of opaque"},
 	} {

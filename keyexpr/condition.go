@@ -55,7 +55,7 @@ func (c *Condition) Eval(ctx context.Context, facts Facts) (holds bool, err erro
 		}
 		st.release()
 	}()
-	v, err := c.expr.value(st)
+	v, err := c.expr.result(st)
 	if err != nil {
 		return false, blame(c.text, err)
 	}

@@ -34,7 +34,7 @@ func entryOf(v reflect.Value, by any) (reflect.Value, error) {
 }
 
 func mapEntry(v reflect.Value, by any) (reflect.Value, error) {
-	if m, ok := v.Interface().(map[string]any); ok {
+	if m, ok := reflect.TypeAssert[map[string]any](v); ok {
 		if name, ok := by.(string); ok {
 			return tame(reflect.ValueOf(m[name])), nil
 		}

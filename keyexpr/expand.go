@@ -104,7 +104,7 @@ func (x *expression) append(st *state, delim rune) ([]byte, error) {
 		}
 		return appendText(st.buf, s, delim)
 	}
-	v, err := x.value(st)
+	v, err := x.result(st)
 	if err != nil {
 		return st.buf, err
 	}
@@ -114,8 +114,8 @@ func (x *expression) append(st *state, delim rune) ([]byte, error) {
 	return appendValue(st.buf, v, delim)
 }
 
-// value returns what the expression stands for.
-func (x *expression) value(st *state) (any, error) {
+// result returns what the expression stands for.
+func (x *expression) result(st *state) (any, error) {
 	switch {
 	case x.path != nil:
 		v, err := x.path.follow(&st.source)
@@ -129,7 +129,7 @@ func (x *expression) value(st *state) (any, error) {
 // run runs the engine.
 func (x *expression) run(st *state) (any, error) {
 	for _, i := range x.needs {
-		v, err := st.source.value(i)
+		v, err := st.value(i)
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +141,7 @@ func (x *expression) run(st *state) (any, error) {
 
 // list returns the keys that a list makes.
 func (x *expression) list(st *state) ([]string, error) {
-	list, err := x.value(st)
+	list, err := x.result(st)
 	if err != nil {
 		return nil, blame(x.src, err)
 	}

@@ -87,7 +87,7 @@ func holeTexts(t *testing.T, tmpl *Template, req *payRequest) (texts []string) {
 			continue
 		}
 		st := newState(t.Context(), testFacts(req), tmpl.used)
-		v, err := p.hole.value(st)
+		v, err := p.hole.result(st)
 		if err != nil {
 			t.Fatal(err)
 		}

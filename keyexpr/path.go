@@ -120,7 +120,7 @@ func (p *path) follow(from *source) (reflect.Value, error) {
 		}
 		switch {
 		case s.lookup:
-			v, err = lookUp(v.Interface().(Lookup), s.key)
+			v = lookUp(v.Interface().(Lookup), s.key)
 		case s.fetch:
 			v, err = entryOf(v, s.by)
 		default:
@@ -141,12 +141,13 @@ func indirect(v reflect.Value) reflect.Value {
 	return v
 }
 
-func lookUp(f Lookup, name string) (reflect.Value, error) {
+// lookUp returns an invalid value for a name that is not there.
+func lookUp(f Lookup, name string) reflect.Value {
 	s, ok := f(name)
 	if !ok {
-		return reflect.Value{}, nil
+		return reflect.Value{}
 	}
-	return reflect.ValueOf(s), nil
+	return reflect.ValueOf(s)
 }
 
 // source returns the text of a node for messages, without what the engine adds.

@@ -305,8 +305,7 @@ func engineFuncs() []*builtin.Function {
 			if err != nil {
 				return nil, err
 			}
-			v, err := lookUp(p[0].(Lookup), name)
-			return plainValue(v), err
+			return plainValue(lookUp(p[0].(Lookup), name)), nil
 		}},
 	}
 }

@@ -9,6 +9,57 @@ import (
 	"testing"
 )
 
+var expansions = []struct {
+	text string
+	want string // several keys are separated by a blank
+}{
+	{"order:fixed", "order:fixed"},
+	{"order:#{req.OrderID}", "order:42"},
+	{"order:{#{req.OrderID}}:pay", "order:{42}:pay"},
+	{"a##{b}###{req.Seq}", "a#{b}#-5"},
+	{"#{req.Tenant}/#{req.Coupon}", "acme/SAVE"},
+	{"#{req.Shard}", "9223372036854775811"},
+	{"#{req.Urgent}-#{req.Level}-", "true-level%2D2-"},
+	{"#{req.Ref}", "018f0000-0000-0000-0000-0000000000ab"},
+	{"#{req.Digest}.#{req.Salt}", "cafe.01020304"},
+	{"#{req.Customer.Name}:#{req.Customer?.Parent.Name}", "Jo:Al"},
+	{"#{req.Customer.GetName()}", "Jo"},
+	{"#{req.Kind()}", "pay"},
+	{"#{req.Any}", "thing"},
+	{"#{req.Labels.zone}:#{req.Labels['zone']}:#{req.Counts.n}", "eu:eu:3"},
+	{"#{req.Tags[0]}:#{req.Tags[-1]}", "x:y"},
+	{"#{path.id}:#{header.Tenant}:#{header['X-Tenant-Id']}", "7:acme:acme-1"},
+	{"#{header.Nope ?? 'none'}", "none"},
+	{"#{req.Labels.nope ?? 'none'}", "none"},
+	{"#{req.Customer?.Parent?.Parent?.Name ?? 'none'}", "none"},
+	{"#{body.order.id}:#{body.qty}", "B1:3"},
+	{"#{body.nope?.deep.deeper ?? 'none'}", "none"},
+	{"#{lower(method)}:#{upper(req.Tenant)}", "post:ACME"},
+	{"#{req.Tenant + ':' + req.OrderID}", "acme:42"},
+	{"#{'n' + string(req.Seq)}", "n-5"},
+	{"#{req.Urgent ? req.Tenant : 'none'}", "acme"},
+	{"#{if req.Urgent { 'u' } else { 'n' }}", "u"},
+	{"#{let x = req.OrderID; x + x}", "4242"},
+	{"#{req.OrderID | lower() | trim()}", "42"},
+	{"#{join(map(req.Lines, .SKU), ',')}", "b,a,b"},
+	{"#{map(req.Lines, .SKU)}", "a b"},
+	{"#{map(req.Lines, 'item:' + .SKU)}", "item:a item:b"},
+	{"#{map(req.Lines, .SKU + string(#index))}", "a1 b0 b2"},
+	{"#{req.Tags}", "x y"},
+	{"#{req.Tenants}", "t1 t2"},
+	{"#{filter(req.Tags, # != 'x')}", "y"},
+	{"#{body.order.items[1]}", "y"},
+	{"#{map(body.order.items, #)}", "x y"},
+	{"#{[req.OrderID, req.Tenant]}", "42 acme"},
+	{"#{len(req.Lines)}", "3"},
+	{"#{req.Seq % 3}:#{req.Shard % 16}", "-2:3"},
+	{"#{req.Seq + 1}:#{-req.Seq}:#{req.Seq * 2}:#{req.Seq - 1}", "-4:5:-10:-6"},
+	{"#{int('7') + 1}", "8"},
+	{"#{split(req.OrderID, '2')[0]}", "4"},
+	{"#{replace(req.Tenant, 'a', 'b')}", "bcme"},
+	{"#{1 < int(req.Seq) < 5}", "false"},
+}
+
 func TestExpand(t *testing.T) {
 	coupon := "SAVE"
 	req := &payRequest{
@@ -18,56 +69,7 @@ func TestExpand(t *testing.T) {
 		Labels: map[string]string{"zone": "eu"}, Counts: map[string]int{"n": 3},
 		Customer: &customer{Name: "Jo", Parent: &customer{Name: "Al"}}, Any: "thing",
 	}
-	for _, tt := range []struct {
-		text string
-		want string // several keys are separated by a blank
-	}{
-		{"order:fixed", "order:fixed"},
-		{"order:#{req.OrderID}", "order:42"},
-		{"order:{#{req.OrderID}}:pay", "order:{42}:pay"},
-		{"a##{b}###{req.Seq}", "a#{b}#-5"},
-		{"#{req.Tenant}/#{req.Coupon}", "acme/SAVE"},
-		{"#{req.Shard}", "9223372036854775811"},
-		{"#{req.Urgent}-#{req.Level}-", "true-level%2D2-"},
-		{"#{req.Ref}", "018f0000-0000-0000-0000-0000000000ab"},
-		{"#{req.Digest}.#{req.Salt}", "cafe.01020304"},
-		{"#{req.Customer.Name}:#{req.Customer?.Parent.Name}", "Jo:Al"},
-		{"#{req.Customer.GetName()}", "Jo"},
-		{"#{req.Kind()}", "pay"},
-		{"#{req.Any}", "thing"},
-		{"#{req.Labels.zone}:#{req.Labels['zone']}:#{req.Counts.n}", "eu:eu:3"},
-		{"#{req.Tags[0]}:#{req.Tags[-1]}", "x:y"},
-		{"#{path.id}:#{header.Tenant}:#{header['X-Tenant-Id']}", "7:acme:acme-1"},
-		{"#{header.Nope ?? 'none'}", "none"},
-		{"#{req.Labels.nope ?? 'none'}", "none"},
-		{"#{req.Customer?.Parent?.Parent?.Name ?? 'none'}", "none"},
-		{"#{body.order.id}:#{body.qty}", "B1:3"},
-		{"#{body.nope?.deep.deeper ?? 'none'}", "none"},
-		{"#{lower(method)}:#{upper(req.Tenant)}", "post:ACME"},
-		{"#{req.Tenant + ':' + req.OrderID}", "acme:42"},
-		{"#{'n' + string(req.Seq)}", "n-5"},
-		{"#{req.Urgent ? req.Tenant : 'none'}", "acme"},
-		{"#{if req.Urgent { 'u' } else { 'n' }}", "u"},
-		{"#{let x = req.OrderID; x + x}", "4242"},
-		{"#{req.OrderID | lower() | trim()}", "42"},
-		{"#{join(map(req.Lines, .SKU), ',')}", "b,a,b"},
-		{"#{map(req.Lines, .SKU)}", "a b"},
-		{"#{map(req.Lines, 'item:' + .SKU)}", "item:a item:b"},
-		{"#{map(req.Lines, .SKU + string(#index))}", "a1 b0 b2"},
-		{"#{req.Tags}", "x y"},
-		{"#{req.Tenants}", "t1 t2"},
-		{"#{filter(req.Tags, # != 'x')}", "y"},
-		{"#{body.order.items[1]}", "y"},
-		{"#{map(body.order.items, #)}", "x y"},
-		{"#{[req.OrderID, req.Tenant]}", "42 acme"},
-		{"#{len(req.Lines)}", "3"},
-		{"#{req.Seq % 3}:#{req.Shard % 16}", "-2:3"},
-		{"#{req.Seq + 1}:#{-req.Seq}:#{req.Seq * 2}:#{req.Seq - 1}", "-4:5:-10:-6"},
-		{"#{int('7') + 1}", "8"},
-		{"#{split(req.OrderID, '2')[0]}", "4"},
-		{"#{replace(req.Tenant, 'a', 'b')}", "bcme"},
-		{"#{1 < int(req.Seq) < 5}", "false"},
-	} {
+	for _, tt := range expansions {
 		got, err := expand(t, tt.text, req)
 		if want := strings.Fields(tt.want); err != nil || !slices.Equal(got, want) {
 			t.Errorf("Expand(%q) = %q, %v, want %q", tt.text, got, err, want)
