@@ -18,8 +18,9 @@ const (
 	undoPatience = 250 * time.Millisecond
 )
 
-// Acquire is lock.Locker's. It serves Exclusive, Fair, Read, Write, Fenced and Spin; other kinds are refused with
-// lock.ErrUnsupported. The holds of a Fenced lock have a method Token() int64. A reader that wants to write is refused with
+// Acquire is lock.Locker's, and serves all kinds. The holds of a Fenced lock have a method Token() int64. Permits are those
+// of Redisson's expirable semaphore; where there is none of that name, it is made for as long as somebody holds a permit,
+// with Limit permits, and where there is one it has its own number. A reader that wants to write is refused with
 // lock.ErrBusy at once, whatever its wait: it would wait for itself.
 //
 // An error that is neither lock.ErrBusy nor the cause of ctx means that Redis could not be asked, did not answer within
@@ -169,7 +170,7 @@ func (w *wait) reenter(s *seat) (*hold, error) {
 
 // contend takes the lock for an owner who does not hold it. The seat's turn is taken.
 func (w *wait) contend(s *seat) (*hold, error) {
-	cl := &claim{name: s.key.name, family: s.key.family, kind: w.request.Kind, holder: w.c.nextHolder(), seat: s, index: -1}
+	cl := &claim{name: s.key.name, family: s.key.family, kind: w.request.Kind, holder: w.c.nextHolder(s.key.family), seat: s, index: -1}
 	h, err := w.line(cl)
 	if err != nil {
 		w.clear(cl, err)
@@ -356,7 +357,7 @@ func (w *wait) try(cl *claim) (*hold, time.Duration, error) {
 
 // newHold prepares a hold of cl.
 func (w *wait) newHold(cl *claim) *hold {
-	h := &hold{c: w.c, claim: cl, kind: w.request.Kind, lease: w.request.Lease}
+	h := &hold{c: w.c, claim: cl, kind: w.request.Kind, limit: w.request.Limit, lease: w.request.Lease}
 	if most := w.request.MaxHold; most > 0 && (h.lease == 0 || most < h.lease) {
 		h.most = most
 	}

@@ -99,6 +99,7 @@ type hold struct {
 	claim  *claim
 	kind   lock.Kind
 	token  int64 // of a fenced lock
+	limit  int   // of permits
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	since  time.Time

@@ -198,8 +198,13 @@ func (c *Client) start(f func()) {
 
 // nextHolder returns a holder id that no lock has had: Redisson's "<uuid>:<thread id>", with a number for the thread.
 // Each time an owner comes to a lock that it does not hold, it comes under a new id, so that a script that was delayed on
-// its way can't touch a later hold.
-func (c *Client) nextHolder() string {
+// its way can't touch a later hold. A permit's id is 16 random bytes instead.
+func (c *Client) nextHolder(f family) string {
+	if f == (permit{}) {
+		var id [16]byte
+		rand.Read(id[:]) // never fails
+		return string(id[:])
+	}
 	return c.id + ":" + strconv.FormatInt(c.holders.Add(1), 10)
 }
 

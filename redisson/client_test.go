@@ -104,7 +104,7 @@ func subscriptions(tb testing.TB, rdb *redis.Client) []string {
 func TestConformance(t *testing.T) {
 	locktest.Run(t, func(t *testing.T) lock.Locker {
 		return newClient(t, redistest.Any(t), redisson.WatchdogTimeout(time.Second))
-	}, locktest.Kinds(lock.Exclusive, lock.Fair, lock.Read, lock.Write, lock.Fenced, lock.Spin))
+	}, locktest.Kinds(lock.Exclusive, lock.Fair, lock.Read, lock.Write, lock.Fenced, lock.Spin, lock.Permit))
 }
 
 func TestNewRefuses(t *testing.T) {
@@ -144,7 +144,8 @@ func TestAcquireRefuses(t *testing.T) {
 		{"no key", lock.Request{}, "without a key"},
 		{"short lease", lock.Request{Key: "k", Lease: time.Microsecond}, "under a millisecond"},
 		{"negative lease", lock.Request{Key: "k", Lease: -time.Second}, "negative lease"},
-		{"kind", lock.Request{Key: "k", Kind: lock.Permit, Limit: 1}, "kind not supported"},
+		{"kind", lock.Request{Key: "k", Kind: 99}, "unknown kind"},
+		{"permit without a limit", lock.Request{Key: "k", Kind: lock.Permit}, "limit of at least 1"},
 	} {
 		if _, err := c.Acquire(t.Context(), tt.r); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: Acquire = %v, want an error with %q", tt.name, err, tt.want)

@@ -35,6 +35,8 @@ func (c *Client) familyOf(k lock.Kind) family {
 		return fair{}
 	case lock.Read, lock.Write:
 		return readWrite{}
+	case lock.Permit:
+		return permit{}
 	}
 	return nil
 }

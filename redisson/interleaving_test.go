@@ -123,7 +123,7 @@ func TestStrayAttemptIsRemoved(t *testing.T) {
 	s := redistest.Any(t)
 	admin := s.Client(t)
 	c := clientOn(t, s.Client(t), Timeout(time.Second))
-	cl := &claim{name: "k", family: plain{}, holder: c.nextHolder(), index: -1, longest: 30 * time.Second, doubt: true}
+	cl := &claim{name: "k", family: plain{}, holder: c.nextHolder(plain{}), index: -1, longest: 30 * time.Second, doubt: true}
 	w := &wait{c: c, ctx: t.Context(), start: time.Now()}
 	w.clear(cl, &lock.BusyError{})
 	<-cl.undone // Redis has said that there is nothing to remove

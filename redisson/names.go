@@ -40,3 +40,9 @@ func rwChannel(name string) string { return prefixed("redisson_rwlock", name) }
 func readTimeouts(name, holder string) string {
 	return suffixBase(name) + ":" + holder + ":rwlock_timeout"
 }
+
+// semaphoreChannel is where permits that became free are published, with their number.
+func semaphoreChannel(name string) string { return prefixed("redisson_sc", name) }
+
+// permitsKey is the sorted set of the permits that are taken from an expirable semaphore.
+func permitsKey(name string) string { return suffixBase(name) + ":timeout" }

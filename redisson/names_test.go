@@ -26,6 +26,10 @@ func TestNames(t *testing.T) {
 		{"read/write channel, hash tag", rwChannel("{order}:1"), "redisson_rwlock:{order}:1"},
 		{"read timeout", readTimeouts("rw", holder) + ":1", "{rw}:" + holder + ":rwlock_timeout:1"},
 		{"read timeout, hash tag", readTimeouts("{test}:abc", holder) + ":1", "{test}:abc:" + holder + ":rwlock_timeout:1"},
+		{"semaphore channel", semaphoreChannel("order:1"), "redisson_sc:{order:1}"},
+		{"semaphore channel, hash tag", semaphoreChannel("{order}:1"), "redisson_sc:{order}:1"},
+		{"permits", permitsKey("order:1"), "{order:1}:timeout"},
+		{"permits, hash tag", permitsKey("{order}:1"), "{order}:1:timeout"},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s is %q, want %q", tt.what, tt.got, tt.want)

@@ -21,6 +21,7 @@ func TestScriptDigests(t *testing.T) {
 		acquireScript(), releaseScript(), renewScript(), forceScript(),
 		fairAcquireScript(), fairReleaseScript(), fairForceScript(),
 		readAcquireScript(), writeAcquireScript(), rwReleaseScript(), rwRenewScript(), rwForceScript(),
+		permitAcquireScript(), permitReleaseScript(), permitRenewScript(),
 	} {
 		sum := sha1.Sum([]byte(s.source))
 		if want := hex.EncodeToString(sum[:]); s.sha != want {

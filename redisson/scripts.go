@@ -32,8 +32,16 @@ var (
 	rwRenewSource string
 	//go:embed rw_force.lua
 	rwForceSource string
+	//go:embed permit_acquire.lua
+	permitAcquireSource string
+	//go:embed permit_release.lua
+	permitReleaseSource string
+	//go:embed permit_renew.lua
+	permitRenewSource string
 	//go:embed fair_prelude.lua
 	fairPrelude string
+	//go:embed permit_prelude.lua
+	permitPrelude string
 )
 
 func acquireScript() script {
@@ -82,4 +90,16 @@ func rwRenewScript() script {
 
 func rwForceScript() script {
 	return script{rwForceSource, "088445c936146a8e8d2a2cefe24105cc0ec209df"}
+}
+
+func permitAcquireScript() script {
+	return script{permitPrelude + permitAcquireSource, "86adae9d9dce9a9c3633855032af1311455b9ce2"}
+}
+
+func permitReleaseScript() script {
+	return script{permitPrelude + permitReleaseSource, "96910fb538c497a329ce289ff999b5618a89b69a"}
+}
+
+func permitRenewScript() script {
+	return script{permitPrelude + permitRenewSource, "f31f0b0a16a93b5d5dd81a75595e6c50bea0998c"}
 }
