@@ -156,25 +156,19 @@ func fairDeadlines(w *world, name string, holder, other mutex) {
 		due = due.Add(j.worth)
 		w.near(fmt.Sprintf("deadline of waiter %d, of %v", i, j.m), w.line(name)[i].deadline, due)
 	}
-	w.release(holder, "a")
+	before, leaver, thread := w.line(name), holder, "a"
 	for i, j := range joining {
-		before := w.line(name)
+		w.release(leaver, thread)
 		waiting[i].gets()
-		// The one who was served takes his wait along.
-		for k, at := range w.line(name) {
-			due := waitersAfter(before, len(joining)-i-1)[k].deadline
-			if len(before) == len(joining)-i { // not yet served when we looked
-				due = due.Add(-j.worth)
-			}
-			w.near(fmt.Sprintf("deadline %d after waiter %d was served", k, i), at.deadline, due)
+		after := w.line(name)
+		for k, at := range after { // the one who was served took his wait along
+			w.near(fmt.Sprintf("deadline %d after waiter %d was served", k, i), at.deadline, before[k+1].deadline.Add(-j.worth))
 		}
-		w.release(j.m, fmt.Sprint(i))
+		before, leaver, thread = after, j.m, fmt.Sprint(i)
 	}
+	w.release(leaver, thread)
 	w.clean()
 }
-
-// waitersAfter returns the last n of a line.
-func waitersAfter(line []waiter, n int) []waiter { return line[len(line)-n:] }
 
 // fairGivesUp: who leaves the middle of the queue leaves nothing, and those behind it do not wait for its time.
 func fairGivesUp(t *testing.T, version string) {
