@@ -14,8 +14,8 @@ var fencedScenarios = []scenario{
 }
 
 // fencingTokens: both sides count up one number, with each acquire and never otherwise.
-func fencingTokens(t *testing.T, version string) {
-	w := newWorld(t, version)
+func fencingTokens(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	f := &fence{w: w, java: newJavaMutex(t, w.java, step{"getFencedLock", "k"}), l: w.client.FencedLock("k")}
 	f.golang = newGo(t, f.l)
 	f.latest(0)
@@ -107,8 +107,8 @@ func (f *fence) latest(want int64) {
 }
 
 // spin: a spin lock is passed on without a message.
-func spin(t *testing.T, version string) {
-	w := newWorld(t, version)
+func spin(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	java, golang := newJavaMutex(t, w.java, step{"getSpinLock", "k"}), newGo(t, w.client.SpinLock("k"))
 	messages := w.everything()
 	for _, side := range [][2]mutex{{java, golang}, {golang, java}} {
