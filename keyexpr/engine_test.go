@@ -55,6 +55,8 @@ type shelf struct {
 	Float    float64
 	Any      any
 	Registry map[string]*shelf
+	Small    map[uint8]string
+	ByCode   map[codeName]string
 }
 
 func (s *shelf) GetName() string { return s.Name }
@@ -64,8 +66,9 @@ func (s *shelf) Rename(to string) string { s.Name = to; return to }
 func shelfFacts(root string) (any, error) {
 	return &shelf{
 		ID: 7, Big: 1<<64 - 1, Name: "ab", Code: "acme", List: []line{{"b", 1}, {"a", 2}}, Names: []string{"n1", "n2"},
-		Map: map[string]string{"k": "v"}, Anys: map[string]any{"k": 1}, Data: []byte("raw"),
+		Map: map[string]string{"k": "v"}, Anys: map[string]any{"k": 1, "f": 1.5}, Data: []byte("raw"),
 		At: time.Date(2026, 3, 4, 23, 0, 0, 0, time.FixedZone("", -5*3600)), Float: 1e21,
+		Small: map[uint8]string{44: "x", 255: "y"}, ByCode: map[codeName]string{"acme": "c"},
 	}, nil
 }
 
@@ -178,7 +181,7 @@ func TestTraps(t *testing.T) {
 		{"string of a time", "#{string(req.At)}", "start: use fmtTime"},
 		{"float", "#{req.Float}", "start: is a float"},
 		{"string of a float", "#{string(req.Float)}", "start: is a float"},
-		{"float of a map", "#{req.Any}", "request: is a float"},
+		{"float of a map", "#{req.Anys.f}", "request: is a float"},
 		{"keys of a map", "#{join(keys(req.Map))}", "start: a map has no order"},
 		{"values of a map", "#{join(values(req.Map))}", "start: a map has no order"},
 		{"pairs of a map", "#{toPairs(req.Map)}", "start: a map has no order"},
@@ -188,14 +191,18 @@ func TestTraps(t *testing.T) {
 		{"panic in a method", "#{req.Next.GetName()}", "request: fails"},
 		{"reduce", "#{reduce(1..24, #acc + #acc, 'aaaaaaaa')}", "start: reduce is not allowed"},
 		{"repeat", "#{repeat('a', 1000000)}", "start: repeat is not allowed"},
-		{"context as a value", "#{req.Registry.nope.Name}", "request: is nil"},
+		{"entry by a number that does not fit", "#{req.Small[300] ?? 'none'}", "start: cannot use int"},
+		{"entry of any by a number that does not fit", "#{req.Any[300] ?? 'none'}:#{req.Any[-1] ?? 'none'}:#{req.Any[44]}", "none:none:x"},
+		{"entry by a number", "#{req.Small[44]}:#{lower(req.Small[44])}", "x:x"},
+		{"entry by a named string", "#{req.Map[req.Code] ?? 'none'}:#{req.ByCode[req.Code]}:#{req.ByCode['acme']}:#{upper(req.ByCode.acme)}", "none:c:c:C"},
+		{"nil entry on the way", "#{req.Registry.nope.Name}", "request: is nil"},
 	} {
 		facts := func(root string) (any, error) {
 			if root == "header" {
 				return lookupOf(nil), nil
 			}
 			v, err := shelfFacts(root)
-			v.(*shelf).Any = 1.5
+			v.(*shelf).Any = v.(*shelf).Small
 			return v, err
 		}
 		if got := outcome(tt.text, Roots{"req": TypeFor[*shelf](), "header": AnyName()}, facts); !agrees(got, tt.want) {

@@ -116,20 +116,6 @@ func operators() []hostFunc {
 	return list
 }
 
-func basicCheck(args []reflect.Type) (reflect.Type, error) { return basicType(args[0]), nil }
-
-// basic converts a value of a named basic type, or a pointer to one, to its basic type. nil stays nil.
-func basic(x any) any {
-	v := indirect(reflect.ValueOf(x))
-	if !v.IsValid() {
-		return nil
-	}
-	if t := basicType(v.Type()); t != v.Type() {
-		v = v.Convert(t)
-	}
-	return v.Interface()
-}
-
 var errNoText = faulty("has nil where a string is wanted")
 
 // text returns a string argument.

@@ -31,6 +31,7 @@ func TestHostileTemplates(t *testing.T) {
 		"#{" + strings.Repeat("!", 4000) + "true}",
 		"#{" + strings.Repeat("1+", 2000) + "1}",
 		"#{1..1000000000}",
+		"#{len([" + strings.Repeat("1..1000000, ", 40) + "1])}",
 		"#{len(1..999999999)}",
 		"#{-9223372036854775807..9223372036854775807}",
 		"#{" + doubling.String() + " a30}",

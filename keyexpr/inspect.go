@@ -106,11 +106,23 @@ func (c *compilation) pathText(n ast.Node) string {
 		return c.pathText(n.Node)
 	case *ast.MemberNode:
 		base := c.pathText(n.Node)
-		name, ok := n.Property.(*ast.StringNode)
-		if base != "" && ok {
-			return base + "." + name.Value
+		if name := propertyName(n.Property); base != "" && name != "" {
+			return base + "." + name
 		}
 		return base
+	}
+	return ""
+}
+
+// propertyName returns the name of a field or entry, and "" if it is found by a number or computed.
+func propertyName(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value
+	case *ast.ConstantNode:
+		if v := reflect.ValueOf(n.Value); v.Kind() == reflect.String {
+			return v.String()
+		}
 	}
 	return ""
 }

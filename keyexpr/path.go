@@ -58,6 +58,8 @@ func (c *compilation) stepsOf(n *ast.MemberNode) ([]step, bool) {
 		s.by = property.Value
 	case *ast.IntegerNode:
 		s.by = property.Value
+	case *ast.ConstantNode:
+		s.by = property.Value
 	default:
 		return nil, false
 	}

@@ -151,12 +151,8 @@ func (c *compilation) checkMethod(call *ast.CallNode, m *ast.MemberNode) error {
 	if t == nil || t.Kind() != reflect.Func {
 		return nil
 	}
-	in := t.NumIn()
-	if m.Nature().Method {
-		in--
-	}
 	result := t.NumOut() == 1 || t.NumOut() == 2 && t.Out(1) == reflect.TypeFor[error]()
-	if in > 0 || !result || len(call.Arguments) > 0 {
+	if !result || len(call.Arguments) > 0 {
 		return c.at(call, "only methods without arguments and with a result can be called")
 	}
 	return nil

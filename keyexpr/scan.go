@@ -20,56 +20,75 @@ func scan(text string) ([]part, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
 	}
-	var parts []part
-	var lit strings.Builder
-	litAt := 0
-	flush := func() {
-		if lit.Len() > 0 {
-			parts = append(parts, part{text: lit.String(), off: litAt})
-			lit.Reset()
-		}
-	}
-	for i := 0; i < len(text); {
-		if text[i] != '#' {
-			if loneHole(text[i:]) {
-				return nil, errAt(text, i, "{#…} is not a hole: write #{…}")
-			}
-			lit.WriteByte(text[i])
-			i++
-			continue
-		}
-		hashes := countHashes(text[i:])
-		next := i + hashes
-		if next == len(text) || text[next] != '{' {
-			lit.WriteString(text[i:next])
-			i = next
-			continue
-		}
-		// In front of a brace every two hashes stand for one, so that ##{ is a literal #{ and ###{ a # and a hole.
-		lit.WriteString(text[i : i+hashes/2])
-		if hashes%2 == 0 {
-			lit.WriteByte('{')
-			i = next + 1
-			continue
-		}
-		if n := len(parts); lit.Len() == 0 && n > 0 && parts[n-1].hole {
-			return nil, errAt(text, i, "two holes without a literal between them: what is put in could not be told apart")
-		}
-		flush()
-		end, err := holeEnd(text, next)
-		if err != nil {
+	s := scanner{text: text}
+	for s.at < len(text) {
+		if err := s.next(); err != nil {
 			return nil, err
 		}
-		src := text[next+1 : end]
-		if strings.TrimSpace(src) == "" {
-			return nil, errAt(text, next-1, "empty hole")
-		}
-		parts = append(parts, part{hole: true, text: src, off: next + 1})
-		i = end + 1
-		litAt = i
 	}
-	flush()
-	return parts, nil
+	s.flush()
+	return s.parts, nil
+}
+
+type scanner struct {
+	text  string
+	at    int
+	parts []part
+	lit   strings.Builder // the literal at work
+	litAt int             // where it begins
+}
+
+func (s *scanner) flush() {
+	if s.lit.Len() > 0 {
+		s.parts = append(s.parts, part{text: s.lit.String(), off: s.litAt})
+		s.lit.Reset()
+	}
+}
+
+// next reads a byte of a literal, or hashes and what they introduce.
+func (s *scanner) next() error {
+	hashes := countHashes(s.text[s.at:])
+	if hashes == 0 {
+		if loneHole(s.text[s.at:]) {
+			return errAt(s.text, s.at, "{#…} is not a hole: write #{…}")
+		}
+		s.lit.WriteByte(s.text[s.at])
+		s.at++
+		return nil
+	}
+	end := s.at + hashes
+	if end == len(s.text) || s.text[end] != '{' {
+		s.lit.WriteString(s.text[s.at:end])
+		s.at = end
+		return nil
+	}
+	// In front of a brace every two hashes stand for one, so that ##{ is a literal #{ and ###{ a # and a hole.
+	s.lit.WriteString(s.text[s.at : s.at+hashes/2])
+	if hashes%2 == 0 {
+		s.lit.WriteByte('{')
+		s.at = end + 1
+		return nil
+	}
+	return s.hole(end)
+}
+
+// hole reads the hole whose brace is at open.
+func (s *scanner) hole(open int) error {
+	if n := len(s.parts); s.lit.Len() == 0 && n > 0 && s.parts[n-1].hole {
+		return errAt(s.text, open-1, "two holes without a literal between them: what is put in could not be told apart")
+	}
+	s.flush()
+	end, err := holeEnd(s.text, open)
+	if err != nil {
+		return err
+	}
+	src := s.text[open+1 : end]
+	if strings.TrimSpace(src) == "" {
+		return errAt(s.text, open-1, "empty hole")
+	}
+	s.parts = append(s.parts, part{hole: true, text: src, off: open + 1})
+	s.at, s.litAt = end+1, end+1
+	return nil
 }
 
 // checkText refuses what neither a template nor a condition may be.

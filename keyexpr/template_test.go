@@ -129,6 +129,7 @@ func TestParseErrors(t *testing.T) {
 	}{
 		{"o:#{req.OrdreID}", 8, "unknown field OrdreID of payRequest, did you mean OrderID?"},
 		{"o:#{req.secret}", 8, "unknown field secret"},
+		{"o:#{'é' + req.Nope}", 15, "unknown field Nope"},
 		{"o:#{rq.OrderID}", 4, "unknown name rq, did you mean req?"},
 		{"o:#{order.id}", 4, "unknown name order: there is body, header, method, path, req"},
 		{"é:#{ path.idd }", 11, "unknown name idd of path, did you mean id?"},
