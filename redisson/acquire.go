@@ -38,6 +38,9 @@ func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
 	if r.Kind != lock.Exclusive {
 		return nil, fmt.Errorf("redisson: %w: %v", lock.ErrUnsupported, r.Kind)
 	}
+	if err := c.topology.check(c.mapName(r.Key)); err != nil {
+		return nil, err
+	}
 	if err := firstCause(ctx, c.ctx); err != nil {
 		return nil, err
 	}
@@ -189,6 +192,7 @@ func (w *wait) queue(cl *claim) (*hold, error) {
 	if err := w.await(place.turn, nil, place); err != nil {
 		return nil, err
 	}
+	var failing time.Time // since when Redis has not answered this head of a line that it did answer before
 	for {
 		// Taken before the try, so that a message in between is not missed.
 		hint, live := place.hint()
@@ -197,12 +201,22 @@ func (w *wait) queue(cl *claim) (*hold, error) {
 			place.expect(ttl)
 			return h, nil
 		}
+		if err != nil && place.answered() && passing(err) && (failing.IsZero() || time.Since(failing) < w.c.timeout) {
+			if failing.IsZero() {
+				failing = time.Now()
+			}
+			if err := w.await(nil, time.After(pollInterval), place); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if err != nil {
 			if w.ctx.Err() == nil {
 				place.fail(err) // Redis would answer those behind no better
 			}
 			return nil, err
 		}
+		failing = time.Time{}
 		place.expect(ttl)
 		if hint == nil {
 			// The first refusal in this line: from now on it listens. The confirmation is a hint, too, and so

@@ -206,7 +206,7 @@ func (cl *claim) acquire(lease time.Duration, count int) call {
 
 // release is the call that leaves cl with the given count; the lease matters only above 0.
 func (cl *claim) release(count int, lease time.Duration) call {
-	return call{releaseScript(), []string{cl.name, lockChannel(cl.name)}, []any{cl.holder, count, millis(lease)}}
+	return call{releaseScript(), []string{cl.name}, []any{cl.holder, count, millis(lease), lockChannel(cl.name)}}
 }
 
 // renew is the call that makes the lease at least as long as given.

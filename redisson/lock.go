@@ -75,7 +75,7 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 			l.c.watchdog.dropAll(l.key)
 		}
 	}
-	a := l.c.ask(ctx, call{forceScript(), []string{l.key, lockChannel(l.key)}, nil}, drop)
+	a := l.c.ask(ctx, call{forceScript(), []string{l.key}, []any{lockChannel(l.key)}}, drop)
 	if a.err != nil {
 		return false, a.err
 	}
@@ -122,4 +122,9 @@ func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
 	return d, err
 }
 
-func (l *Lock) check() error { return lock.Request{Key: l.name}.Validate() }
+func (l *Lock) check() error {
+	if err := (lock.Request{Key: l.name}).Validate(); err != nil {
+		return err
+	}
+	return l.c.topology.check(l.key)
+}

@@ -13,3 +13,11 @@ func prefixed(prefix, name string) string {
 
 // lockChannel is where the release of a plain lock is published, with payload "0".
 func lockChannel(name string) string { return prefixed("redisson_lock__channel", name) }
+
+// suffixed is Redisson's other rule for names that belong to the lock name.
+func suffixed(name, suffix string) string {
+	if strings.Contains(name, "{") {
+		return name + ":" + suffix
+	}
+	return "{" + name + "}:" + suffix
+}
