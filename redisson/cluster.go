@@ -49,7 +49,7 @@ func (t *topology) sharded(ctx context.Context) (bool, error) {
 		err = node.PubSubShardNumSub(ctx).Err()
 	}
 	mode = ShardedOn
-	if _, ok := errors.AsType[redis.Error](err); ok && !repeatable(err) {
+	if isReply(err) && !repeatable(err) {
 		mode, err = ShardedOff, nil
 	}
 	if err != nil {
@@ -72,13 +72,21 @@ func (t *topology) publish(ctx context.Context) (string, error) {
 // doubt has the map of the cluster read again when an error may mean that it has changed. go-redis does so by itself only
 // for redirections.
 func (t *topology) doubt(err error) {
-	if t.cluster == nil || err == nil {
-		return
+	if err != nil && (!isReply(err) || repeatable(err)) {
+		t.reload()
 	}
-	if reply, ok := errors.AsType[redis.Error](err); ok && !strings.HasPrefix(reply.Error(), "MOVED") && !repeatable(err) {
-		return
-	}
-	t.reload()
+}
+
+// stale tells whether err is that of a node which the map of the cluster may name in vain: another one has its slots, or
+// will have, and go-redis asks nobody else.
+func (t *topology) stale(err error) bool {
+	return t.cluster != nil && !isReply(err) && !mayHaveRun(err) && !errors.Is(err, redis.ErrClosed)
+}
+
+// isReply tells whether err is what a server said.
+func isReply(err error) bool {
+	_, ok := errors.AsType[redis.Error](err)
+	return ok
 }
 
 // reload has the map of the cluster read again, in the background.

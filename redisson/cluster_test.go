@@ -48,6 +48,8 @@ func TestCluster(t *testing.T) {
 		}, locktest.Kinds(lock.Exclusive))
 	})
 	t.Run("wake", func(t *testing.T) { testClusterWake(t, c) })
+	t.Run("ACL user", func(t *testing.T) { testACLUserInACluster(t, c) })
+	t.Run("lost connections", func(t *testing.T) { testLostShardConnections(t, c) })
 	t.Run("mismatched modes", func(t *testing.T) { testMismatchedModes(t, c) })
 	t.Run("batch", func(t *testing.T) { testClusterBatch(t, c) })
 	t.Run("names", func(t *testing.T) { testClusterNames(t, c) })
@@ -99,6 +101,22 @@ func testClusterWake(t *testing.T, c *redistest.Cluster) {
 	}
 }
 
+// Scenario 18: the connections on which a waiter listens are killed.
+func testLostShardConnections(t *testing.T, c *redistest.Cluster) {
+	holder, waiter := member(t, c).Lock("killed"), member(t, c).Lock("killed")
+	held := mustLock(t, holder)
+	got := lockAsync(waiter)
+	subscribed := func() bool { n, _ := listeners(t, c); return n == 1 }
+	eventually(t, "waiter subscribes", subscribed)
+	for _, n := range c.Masters {
+		n.Do(t, "client", "kill", "type", "pubsub")
+	}
+	eventually(t, "the connection is gone", func() bool { return !subscribed() })
+	eventually(t, "waiter subscribes again", subscribed)
+	mustUnlock(t, holder, held)
+	expectHeld(t, waiter, got, waits/2)
+}
+
 // Peers that disagree about the kind of channels are not woken, and progress by their cap.
 func testMismatchedModes(t *testing.T, c *redistest.Cluster) {
 	const watchdog = 3 * time.Second
@@ -107,8 +125,13 @@ func testMismatchedModes(t *testing.T, c *redistest.Cluster) {
 	held := mustLock(t, holder)
 	got := lockAsync(waiter)
 	eventually(t, "waiter subscribes", func() bool { sharded, _ := listeners(t, c); return sharded == 1 })
+	<-time.After(50 * time.Millisecond) // for the try that follows a confirmed subscription
+	start := time.Now()
 	mustUnlock(t, holder, held)
 	expectHeld(t, waiter, got, watchdog/3+500*time.Millisecond)
+	if d := time.Since(start); d < watchdog/6 {
+		t.Errorf("the waiter got the lock after %v: was it woken?", d)
+	}
 }
 
 // Renewals and removals of locks in all slots share a batch and not a script.

@@ -55,6 +55,7 @@ func TestClusterFailover(t *testing.T) {
 		return got, failed
 	}
 
+	t.Run("confirmation", func(t *testing.T) { testSyncReplicasInACluster(t, c) })
 	t.Run("by an operator", func(t *testing.T) {
 		held := mustLock(t, holder)
 		got, failed := wait()
@@ -141,15 +142,17 @@ func TestSyncReplicas(t *testing.T) {
 func ignoring(_ context.Context, err error) error { return err }
 
 // In a cluster, the master of the lock's slot is the one whose replicas count.
-func TestSyncReplicasInACluster(t *testing.T) {
-	c := redistest.StartCluster(t, 1)
+func testSyncReplicasInACluster(t *testing.T, c *redistest.Cluster) {
 	m := member(t, c, redisson.SyncReplicas(1, 300*time.Millisecond))
 	for _, name := range []string{"a", "b", "c", "d"} {
 		l := m.Lock(name)
 		mustUnlock(t, l, mustLock(t, l))
 	}
-	const name = "a"
+	const name = "failover 2"
 	i, _ := c.Owner(t, name)
+	if j, _ := c.Owner(t, "failover"); i == j {
+		t.Fatal("this is the master of another test")
+	}
 	c.Replicas[i].Pause(t)
 	if err := ignoring(m.Lock(name).Lock(t.Context())); !errors.Is(err, redisson.ErrNotReplicated) {
 		t.Errorf("Lock with a silent replica = %v, want ErrNotReplicated", err)

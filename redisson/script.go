@@ -86,7 +86,7 @@ func (c *Client) perform(ctx context.Context, cl call) answer {
 			a.inDoubt = true
 			return a
 		}
-		if a.err == nil || !repeatable(a.err) {
+		if a.err == nil || !repeatable(a.err) && !c.topology.stale(a.err) {
 			return a
 		}
 		a.inDoubt = a.inDoubt || mayHaveRun(a.err)
@@ -154,8 +154,7 @@ func passing(err error) bool {
 	if errors.Is(err, redis.ErrClosed) || errors.Is(err, ErrNotReplicated) {
 		return false
 	}
-	var reply redis.Error
-	return !errors.As(err, &reply) || repeatable(err)
+	return !isReply(err) || repeatable(err)
 }
 
 // mayHaveRun tells whether the server may have run a script whose attempt ended with err.

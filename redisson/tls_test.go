@@ -80,7 +80,10 @@ func TestTLS(t *testing.T) {
 	mustUnlock(t, holder, held)
 	expectHeld(t, waiter, got, waits/2)
 
-	stranger := func(o *redis.Options) { secure(o); o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} }
+	stranger := func(o *redis.Options) {
+		secure(o)
+		o.DialerRetries, o.MaxRetries, o.TLSConfig = 1, -1, &tls.Config{MinVersion: tls.VersionTLS12}
+	}
 	if err := ignoring(onClient(t, s.Client(t, stranger)).Lock("k").Lock(t.Context())); err == nil {
 		t.Error("Lock at a server with an unknown certificate succeeded")
 	}
@@ -117,8 +120,7 @@ func TestACLUser(t *testing.T) {
 	}
 }
 
-func TestACLUserInACluster(t *testing.T) {
-	c := redistest.StartCluster(t, 0)
+func testACLUserInACluster(t *testing.T, c *redistest.Cluster) {
 	for _, n := range c.Masters {
 		do := func(args ...any) error { return n.Admin.Do(t.Context(), args...).Err() }
 		setUser(t, do, aclCommands+" "+aclCluster+" ~lock:* "+aclChannels)

@@ -123,7 +123,9 @@ func (c *Cluster) CloseSlot(tb testing.TB, slot int, from, to *Node) {
 		from.Do(tb, "migrate", host, port, key, 0, 5000)
 	}
 	to.Do(tb, "cluster", "setslot", slot, "node", to.ID)
-	from.Do(tb, "cluster", "setslot", slot, "node", to.ID)
+	for _, n := range c.Masters {
+		n.Do(tb, "cluster", "setslot", slot, "node", to.ID)
+	}
 }
 
 // Failover has the replica of Masters[i] take its place, as an operator does, and waits until it has.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,13 +68,21 @@ func (s *Sentinels) Failover(tb testing.TB) {
 	s.AwaitReplicaLeads(tb)
 }
 
-// AwaitReplicaLeads waits until the replica has become the master.
+// AwaitReplicaLeads waits until the replica has become the master and all sentinels say so.
 func (s *Sentinels) AwaitReplicaLeads(tb testing.TB) {
 	tb.Helper()
 	admin := s.Replica.Client(tb)
 	await(tb, "the replica is the master", func() bool {
 		return strings.Contains(admin.Info(context.Background(), "replication").Val(), "role:master")
 	})
+	host, port := s.Replica.HostPort()
+	for _, addr := range s.Addrs {
+		sentinel := redis.NewSentinelClient(&redis.Options{Addr: addr})
+		await(tb, "the sentinel names the new master", func() bool {
+			return slices.Equal(sentinel.GetMasterAddrByName(context.Background(), s.Name).Val(), []string{host, port})
+		})
+		_ = sentinel.Close()
+	}
 }
 
 func startSentinel(tb testing.TB, name, host, port string) (addr string) {
