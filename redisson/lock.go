@@ -147,4 +147,9 @@ func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
 	return d, err
 }
 
-func (l *Lock) check() error { return lock.Request{Key: l.name}.Validate() }
+func (l *Lock) check() error {
+	if err := (lock.Request{Key: l.name}).Validate(); err != nil {
+		return err
+	}
+	return l.c.topology.check(l.key)
+}

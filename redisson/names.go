@@ -21,6 +21,9 @@ func suffixBase(name string) string {
 	return "{" + name + "}"
 }
 
+// suffixed is Redisson's name for a key that belongs to the object name, in the same slot.
+func suffixed(name, suffix string) string { return suffixBase(name) + ":" + suffix }
+
 // lockChannel is where the release of a plain lock is published, with payload "0". A fair lock adds a colon and the holder
 // id of the waiter whose turn it is.
 func lockChannel(name string) string { return prefixed("redisson_lock__channel", name) }
@@ -38,11 +41,11 @@ func rwChannel(name string) string { return prefixed("redisson_rwlock", name) }
 
 // readTimeouts is the name of a reader's timeout keys, up to a colon and the number of the hold.
 func readTimeouts(name, holder string) string {
-	return suffixBase(name) + ":" + holder + ":rwlock_timeout"
+	return suffixed(name, holder) + ":rwlock_timeout"
 }
 
 // semaphoreChannel is where permits that became free are published, with their number.
 func semaphoreChannel(name string) string { return prefixed("redisson_sc", name) }
 
 // permitsKey is the sorted set of the permits that are taken from an expirable semaphore.
-func permitsKey(name string) string { return suffixBase(name) + ":timeout" }
+func permitsKey(name string) string { return suffixed(name, "timeout") }
