@@ -186,24 +186,24 @@ func testSlotMoves(t *testing.T, c *redistest.Cluster) {
 	hm := member(t, c, redisson.WatchdogTimeout(3*waits))
 	holder, waiter := hm.Lock(name), member(t, c).Lock(name)
 	held := mustLock(t, holder)
-	got := lockAsync(waiter)
+	got, failed := lockUntil(t.Context(), waiter)
 	eventually(t, "waiter subscribes", func() bool { return len(from.Do(t, "pubsub", "shardchannels").([]any)) == 1 })
 
 	c.OpenSlot(t, slot, from, to)
 	again := mustLock(t, hm.Lock("{"+name+"}new")) // a free lock in an open slot is taken at the new master
 	mustUnlock(t, hm.Lock("{"+name+"}new"), again)
 	mustUnlock(t, holder, held) // while the slot is open
-	expectHeld(t, waiter, got)
+	expectWaiter(t, waiter, got, failed, waits/2)
 
 	held = mustLock(t, holder) // this one at the new master
-	got = lockAsync(waiter)
+	got, failed = lockUntil(t.Context(), waiter)
 	eventually(t, "waiter subscribes", func() bool { return len(from.Do(t, "pubsub", "shardchannels").([]any)) == 1 })
 	c.CloseSlot(t, slot, from, to)
 	eventually(t, "waiter follows the slot", func() bool { return len(to.Do(t, "pubsub", "shardchannels").([]any)) == 1 })
 	<-time.After(100 * time.Millisecond)
 	start := time.Now()
 	mustUnlock(t, holder, held)
-	expectHeld(t, waiter, got)
+	expectWaiter(t, waiter, got, failed, waits/2)
 	t.Logf("woken at the new master after %v", time.Since(start))
 	if n, _ := listeners(t, c); n > 1 {
 		t.Errorf("%d sharded channels are subscribed, want the old one gone", n)
