@@ -37,10 +37,10 @@ type site struct {
 	kind lock.Kind
 }
 
-func (l *Lock) site() site { return site{c: l.c, key: l.key} }
+func (l *Lock) site() site { return site{c: l.c, key: l.key, kind: l.kind} }
 
 func (l *Lock) acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
-	r.Key = l.name
+	r.Key, r.Kind = l.name, l.kind
 	return l.c.Acquire(ctx, r)
 }
 

@@ -36,14 +36,14 @@ func namedLocks(c *redisson.Client, names ...string) []redisson.Member {
 	return locks
 }
 
-// locker is what MultiLock and RedLock have in common.
-type locker interface {
+// compound is what MultiLock and RedLock have in common.
+type compound interface {
 	Lock(context.Context) (context.Context, error)
 	TryLock(ctx context.Context, wait, lease time.Duration) (context.Context, bool, error)
 	Unlock(context.Context) error
 }
 
-func mustTake(tb testing.TB, l locker) context.Context {
+func mustTake(tb testing.TB, l compound) context.Context {
 	tb.Helper()
 	held, err := l.Lock(context.Background())
 	if err != nil {
@@ -52,14 +52,14 @@ func mustTake(tb testing.TB, l locker) context.Context {
 	return held
 }
 
-func mustGive(tb testing.TB, l locker, held context.Context) {
+func mustGive(tb testing.TB, l compound, held context.Context) {
 	tb.Helper()
 	if err := l.Unlock(held); err != nil {
 		tb.Errorf("Unlock: %v", err)
 	}
 }
 
-func expectBusy(tb testing.TB, l locker, wait time.Duration) {
+func expectBusy(tb testing.TB, l compound, wait time.Duration) {
 	tb.Helper()
 	if held, ok, err := l.TryLock(context.Background(), wait, 0); held != nil || ok || err != nil {
 		tb.Errorf("TryLock = %v, %v, %v, want false", held, ok, err)
