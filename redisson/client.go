@@ -36,6 +36,8 @@ type Client struct {
 	holders  atomic.Int64
 	watchdog *watchdog
 	lines    lines
+	permits  lines // for the permits of semaphores
+	receipts receipts
 	hub      *hub
 
 	ctx    context.Context // ends with Close
@@ -107,7 +109,8 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.hub = newHub(c.ctx, rdb)
-	c.lines = lines{hub: c.hub, byName: map[string]*line{}}
+	c.lines = lines{hub: c.hub, channel: lockChannel, byName: map[string]*line{}}
+	c.permits = lines{hub: c.hub, channel: semaphoreChannel, byName: map[string]*line{}}
 	c.watchdog = newWatchdog(s.watchdogTimeout, 2*s.timeout, c.sendBatch)
 	c.wg.Go(func() { c.watchdog.run(c.ctx) })
 	return c, nil

@@ -9,9 +9,10 @@ import (
 // lines are the queues of this process' waiters, one for each lock that is waited for. Only the head of a line asks
 // Redis, so that a process is one contender however many of its goroutines wait.
 type lines struct {
-	hub    *hub
-	mu     sync.Mutex
-	byName map[string]*line
+	hub     *hub
+	channel func(name string) string // where it is told that a waiter may have luck
+	mu      sync.Mutex
+	byName  map[string]*line
 }
 
 type line struct {
@@ -64,7 +65,7 @@ func (l *lines) leave(p *place) {
 			delete(l.byName, p.name)
 		}
 		if ln.listening {
-			l.hub.unfollow(lockChannel(p.name))
+			l.hub.unfollow(l.channel(p.name))
 		}
 	case wasHead:
 		close(next.Value.(*place).turn)
@@ -86,7 +87,7 @@ func (p *place) listen() {
 	defer p.l.mu.Unlock()
 	if !p.line.listening {
 		p.line.listening = true
-		p.l.hub.follow(lockChannel(p.name))
+		p.l.hub.follow(p.l.channel(p.name))
 	}
 }
 
@@ -98,7 +99,7 @@ func (p *place) hint() (changed <-chan struct{}, live bool) {
 	if !p.line.listening {
 		return nil, false
 	}
-	return p.l.hub.generation(lockChannel(p.name))
+	return p.l.hub.generation(p.l.channel(p.name))
 }
 
 // expect notes for all in line that Redis has answered, and how long the lock is held at least; ttl is not positive where

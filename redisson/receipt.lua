@@ -1,0 +1,12 @@
+-- Goes before a script that must change something once, however often it is sent.
+-- The last key is the receipt. The last arguments are the number of the request and the life of the receipt in ms.
+local receipt, number, life = KEYS[#KEYS], ARGV[#ARGV - 1], ARGV[#ARGV]
+local seen, outcome = string.match(redis.call('get', receipt) or '', '^(%d+) (-?%d+)$')
+if seen and tonumber(seen) >= tonumber(number) then
+  return {seen == number and tonumber(outcome) or 0}
+end
+-- done notes what came of the request, and is its answer.
+local function done(outcome)
+  redis.call('set', receipt, string.format('%s %.0f', number, outcome), 'px', life)
+  return {outcome}
+end
