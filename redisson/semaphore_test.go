@@ -423,6 +423,38 @@ func TestSemaphoreCallerGoneBeforeTheAnswer(t *testing.T) {
 	})
 }
 
+// The caller's context ends while the answer is on its way.
+func TestSemaphoreCanceledWithTheAnswer(t *testing.T) {
+	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
+		srv := redistest.Any(t)
+		direct := newClient(t, srv)
+		s, x := newSemaphore(t, direct, 3), direct.PermitExpirableSemaphore("x")
+		must(t, true)(x.TrySetPermits(t.Context(), 1))
+		for _, acquire := range []func(context.Context, *redisson.Client) error{
+			func(ctx context.Context, c *redisson.Client) error { return c.Semaphore("s").Acquire(ctx, 2) },
+			func(ctx context.Context, c *redisson.Client) error {
+				_, err := c.PermitExpirableSemaphore("x").Acquire(ctx, 0)
+				return err
+			},
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			rdb := srv.Client(t, change)
+			rdb.AddHook(hook{func(cmd redis.Cmder) {
+				if strings.HasPrefix(cmd.Name(), "eval") && cmd.Err() == nil {
+					cancel()
+				}
+			}})
+			c := onClient(t, rdb)
+			if err := acquire(ctx, c); !errors.Is(err, context.Canceled) {
+				t.Errorf("Acquire = %v, want canceled", err)
+			}
+			check(t, c.Close()) // waits for what goes on
+		}
+		must(t, 3)(s.AvailablePermits(t.Context()))
+		must(t, 1)(x.AvailablePermits(t.Context()))
+	})
+}
+
 func TestSynchronizersSurviveScriptFlush(t *testing.T) {
 	srv := redistest.Start(t)
 	rdb, ctx := srv.Client(t), t.Context()
