@@ -43,6 +43,7 @@ type Client struct {
 	holders  atomic.Int64
 	watchdog *watchdog
 	lines    lines
+	receipts receipts
 	hub      *hub
 	topology topology
 	sync     syncReplicas

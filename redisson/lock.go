@@ -147,9 +147,4 @@ func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
 	return d, err
 }
 
-func (l *Lock) check() error {
-	if err := (lock.Request{Key: l.name}).Validate(); err != nil {
-		return err
-	}
-	return l.c.topology.check(l.key)
-}
+func (l *Lock) check() error { return l.c.checkName(l.name) }
