@@ -81,10 +81,19 @@ func (h *redHold) add(part redPart, err error) bool {
 	return true
 }
 
-// settle closes decided once the majority has agreed, or can't any more.
+// settle closes decided once the majority has agreed, or can't any more and it is known whether that is because the lock
+// is busy or because too few servers answer.
 func (h *redHold) settle() {
-	possible := len(h.c.r.locks) - len(h.refusals) - (len(h.parts) - h.kept)
-	if !h.settled && (h.kept >= h.c.r.quorum || possible < h.c.r.quorum) {
+	n, quorum := len(h.c.r.locks), h.c.r.quorum
+	answered := len(h.parts)
+	for _, err := range h.refusals {
+		if errors.Is(err, lock.ErrBusy) {
+			answered++
+		}
+	}
+	impossible := n-len(h.refusals)-(len(h.parts)-h.kept) < quorum
+	known := answered >= quorum || len(h.parts)+len(h.refusals) == n
+	if !h.settled && (h.kept >= quorum || impossible && known) {
 		h.settled = true
 		close(h.decided)
 	}
