@@ -350,7 +350,7 @@ func TestRedLockLease(t *testing.T) {
 	}
 	cause := awaitEnd(t, held, 10*time.Second)
 	d := time.Since(start)
-	if latest := lease - lease/20; d > latest || d < lease*8/10 || !errors.Is(cause, lock.ErrLost) {
+	if latest := lease; d >= latest || d < lease*8/10 || !errors.Is(cause, lock.ErrLost) {
 		t.Errorf("ended with %v after %v, want ErrLost before %v", cause, d, latest)
 	}
 	expectBusy(t, r.lock(), 0)
