@@ -152,10 +152,10 @@ var (
 func latchCountScript() script {
 	return script{latchCountSource, "1eacdb9268f2e8c3790e80162686bf05e1aff8db"}
 }
-func latchSetScript() script { return script{latchSetText, "d991bd7c7f355e27bb245ae8919603ed517ae6d2"} }
+func latchSetScript() script { return script{latchSetText, "c11c7d0c357447fa76ab068cf57655d8ed0800d7"} }
 func latchDownScript() script {
-	return script{latchDownText, "3bd785b1d241e07d4fbe83ed296363d930056948"}
+	return script{latchDownText, "25c9e0e739490c40668d510ca98ba01b4c41fe21"}
 }
 func latchDeleteScript() script {
-	return script{latchDeleteText, "d645edb075ca98f0433b83cb41cf348816fde800"}
+	return script{latchDeleteText, "ea7fb1f04a70e8cfdefaa97a9df798fd2d35967f"}
 }

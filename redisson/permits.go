@@ -239,7 +239,7 @@ var (
 )
 
 func permitsAcquireScript() script {
-	return script{permitsAcquireText, "775b06f90303cc702ece41e228c8eb2142a14b7a"}
+	return script{permitsAcquireText, "c886d71d8dc13850e441c57a2f677a954ce8c7ed"}
 }
 func permitsReleaseScript() script {
 	return script{permitsReleaseText, "209a59423bc1380dc7d0321b905eb27eb977b3d4"}

@@ -211,4 +211,4 @@ func rateCancelScript() script {
 func rateAvailableScript() script {
 	return script{rateAvailableText, "bdd780819230a8072182020183987c62e37e380b"}
 }
-func rateSetScript() script { return script{rateSetText, "f5c3e1e266ccec5b0d5a1c013dc0a79a0b9124f1"} }
+func rateSetScript() script { return script{rateSetText, "e12d37d837e87c3dbfe88d880b32f66e1f679012"} }

@@ -240,20 +240,20 @@ var (
 )
 
 func semaphoreAcquireScript() script {
-	return script{semaphoreAcquireText, "8c300f91969e3c0f9f57fd72c36afef7a14d6aa1"}
+	return script{semaphoreAcquireText, "45c9fddcc76626748db9676b15b14895cff587c4"}
 }
 func semaphoreCancelScript() script {
 	return script{semaphoreCancelSource, "4e2d94ddc5620f515cce08ec1f25a48a2b42ad69"}
 }
 func semaphoreReleaseScript() script {
-	return script{semaphoreReleaseText, "26ab89f5b44e9125dbde52f8926f5371cdd019b7"}
+	return script{semaphoreReleaseText, "8ab4cbc21636a8323ba7600dc568ded11bf2640c"}
 }
 func semaphoreSetScript() script {
-	return script{semaphoreSetText, "467b1f3095e7a79ad285005c62427f4304e8e2ec"}
+	return script{semaphoreSetText, "a531aaafa921c63180adf7191b9b0419d7d367cd"}
 }
 func semaphoreAddScript() script {
-	return script{semaphoreAddText, "1a9098874e33b42bec8b12e3c80591438924fab1"}
+	return script{semaphoreAddText, "ec3200f1ba44121534b2c5a195e1d21dc566a7ce"}
 }
 func semaphoreDrainScript() script {
-	return script{semaphoreDrainText, "f90e3df8f115f99d0b747eada4a9c2ebfcaf4a90"}
+	return script{semaphoreDrainText, "06b0fda39c36c2ae6d24935cdb2c08abd51b3e6b"}
 }

@@ -96,7 +96,7 @@ func TestSemaphoreLayout(t *testing.T) {
 	must(t, 0)(sem.AvailablePermits(ctx))
 	must(t, 0)(sem.DrainPermits(ctx))
 	must(t, false)(sem.ReleaseIfExists(ctx, 1))
-	if got := keys(t, rdb); len(got) != 0 {
+	if got := redissonKeys(t, rdb); len(got) != 0 {
 		t.Errorf("keys %q for a semaphore that does not exist", got)
 	}
 	must(t, true)(sem.TrySetPermits(ctx, 3))

@@ -187,6 +187,8 @@ func TestDelayedAttempts(t *testing.T) {
 			check(t, permits.Release(ctx, mustPermit(t, permits, time.Minute))) // loads the scripts
 			check(t, sem.Acquire(ctx, 1))
 			check(t, sem.Release(ctx, 1))
+			latch := direct.CountDownLatch("l")
+			check(t, latch.CountDown(ctx))
 			rdb, h := srv.Client(t), &recorder{lose: lost}
 			rdb.AddHook(h)
 			c := onClient(t, rdb)
@@ -198,20 +200,23 @@ func TestDelayedAttempts(t *testing.T) {
 			if semErr == nil {
 				semErr = c.Semaphore("n").Release(ctx, 1)
 			}
-			if (err != nil) != lost || (semErr != nil) != lost {
-				t.Errorf("errors %v and %v", err, semErr)
+			downErr := c.CountDownLatch("l").CountDown(ctx) // a latch that does not exist yet
+			if (err != nil) != lost || (semErr != nil) != lost || errors.Is(downErr, redisson.ErrPending) != lost {
+				t.Errorf("errors %v, %v and %v", err, semErr, downErr)
 			}
 			h.set(false)
 			check(t, c.Close()) // waits for what goes on
+			must(t, true)(latch.TrySetCount(ctx, 5))
 			late := srv.Client(t)
 			for _, args := range slices.Backward(h.scripts) { // those that take something come last
 				check(t, late.Do(ctx, args...).Err())
 			}
-			if len(h.scripts) < 4 {
+			if len(h.scripts) < 5 {
 				t.Errorf("%d scripts were recorded", len(h.scripts))
 			}
 			must(t, 1)(permits.AvailablePermits(ctx))
 			must(t, 1)(sem.AvailablePermits(ctx))
+			must(t, int64(5))(latch.Count(ctx))
 		})
 	}
 }
