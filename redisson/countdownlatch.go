@@ -137,11 +137,11 @@ func latchCountScript() script {
 	return script{source: latchCountSource, sha: "1eacdb9268f2e8c3790e80162686bf05e1aff8db"}
 }
 func latchSetScript() script {
-	return script{source: latchSetText, sha: "01c021b6690d3f01095dc2b51bce49ac782d68d5"}
+	return script{source: latchSetText, sha: "67efd9355f2badbf986dd91847b76df1c706efd4"}
 }
 func latchDownScript() script {
-	return script{source: latchDownText, sha: "82817852b9bfcfa22cbd2edbaf8a243dd91c1f58"}
+	return script{source: latchDownText, sha: "08f69098eed399b9722365b8057146aaa00d396b"}
 }
 func latchDeleteScript() script {
-	return script{source: latchDeleteText, sha: "953e0437b010f9fe5fa609d3b1e3fe1e5d96ab1a"}
+	return script{source: latchDeleteText, sha: "53167b14742e44ca73cb0d3bf8e9951aa090291e"}
 }

@@ -3,7 +3,7 @@
 -- Answers {1} when counted, else {0}.
 local count = redis.call('get', KEYS[1])
 if not count then
-  return {0}
+  return done(0)
 end
 count = tonumber(count)
 assert(count, 'value of the latch is not a number')

@@ -21,7 +21,7 @@ func TestLatchLayout(t *testing.T) {
 	must(t, int64(0))(l.Count(ctx))
 	check(t, l.CountDown(ctx))
 	must(t, false)(l.Delete(ctx))
-	if got := keys(t, rdb); len(got) != 0 || l.Name() != "l" {
+	if got := redissonKeys(t, rdb); len(got) != 0 || l.Name() != "l" {
 		t.Errorf("keys %q of the latch %q", got, l.Name())
 	}
 	must(t, true)(l.TrySetCount(ctx, 2))

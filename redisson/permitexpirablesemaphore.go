@@ -239,7 +239,7 @@ var (
 )
 
 func permitsAcquireScript() script {
-	return script{source: permitsAcquireText, sha: "b7d0626d5bee424453a07bf19b8df4d37385478b"}
+	return script{source: permitsAcquireText, sha: "e359cd2305e1b150036fb7e5eb4695bf4292dd26"}
 }
 func permitsReleaseScript() script {
 	return script{source: permitsReleaseText, sha: "53f0bc0b99f89e09a7ee22832099c093c28de774"}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -85,7 +83,7 @@ func TestPermitLayout(t *testing.T) {
 	}
 }
 
-func TestPermitLeases(t *testing.T) {
+func TestPermitLeaseTimes(t *testing.T) {
 	srv := redistest.Any(t)
 	ctx := t.Context()
 	s := newPermits(t, newClient(t, srv), 2)
@@ -230,78 +228,3 @@ func TestPermitAnswerLost(t *testing.T) {
 		must(t, 3)(s.Permits(ctx))
 	})
 }
-
-// Each script arrives once more, when all is over: the permits were given back, or the acquire has failed and was undone.
-func TestDelayedAttempts(t *testing.T) {
-	for _, lost := range []bool{false, true} {
-		t.Run(fmt.Sprintf("lost=%v", lost), func(t *testing.T) {
-			srv := redistest.Any(t)
-			ctx, direct := t.Context(), newClient(t, srv)
-			permits, sem := newPermits(t, direct, 1), direct.Semaphore("n")
-			must(t, true)(sem.TrySetPermits(ctx, 1))
-			check(t, permits.Release(ctx, mustPermit(t, permits, time.Minute))) // loads the scripts
-			check(t, sem.Acquire(ctx, 1))
-			check(t, sem.Release(ctx, 1))
-			rdb, h := srv.Client(t), &recorder{lose: lost}
-			rdb.AddHook(h)
-			c := onClient(t, rdb)
-			id, err := c.PermitExpirableSemaphore("s").Acquire(ctx, 0)
-			if err == nil {
-				err = c.PermitExpirableSemaphore("s").Release(ctx, id)
-			}
-			semErr := c.Semaphore("n").Acquire(ctx, 1)
-			if semErr == nil {
-				semErr = c.Semaphore("n").Release(ctx, 1)
-			}
-			if (err != nil) != lost || (semErr != nil) != lost {
-				t.Errorf("errors %v and %v", err, semErr)
-			}
-			h.set(false)
-			check(t, c.Close()) // waits for what goes on
-			late := srv.Client(t)
-			for _, args := range slices.Backward(h.scripts) { // those that take something come last
-				check(t, late.Do(ctx, args...).Err())
-			}
-			if len(h.scripts) < 4 {
-				t.Errorf("%d scripts were recorded", len(h.scripts))
-			}
-			must(t, 1)(permits.AvailablePermits(ctx))
-			must(t, 1)(sem.AvailablePermits(ctx))
-		})
-	}
-}
-
-// recorder keeps what scripts were sent, and may lose them before they reach Redis.
-type recorder struct {
-	mu      sync.Mutex
-	lose    bool
-	scripts [][]any
-}
-
-func (r *recorder) set(lose bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lose = lose
-}
-
-func (r *recorder) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (r *recorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if !strings.HasPrefix(cmd.Name(), "eval") {
-			return next(ctx, cmd)
-		}
-		r.mu.Lock()
-		lose := r.lose
-		r.scripts = append(r.scripts, cmd.Args())
-		r.mu.Unlock()
-		if lose {
-			return errLost
-		}
-		return next(ctx, cmd)
-	}
-}
-func (r *recorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-var errLost = errors.New("connection reset on the way")

@@ -10,7 +10,7 @@ if ARGV[5] == '1' then
   redis.call('hsetnx', key, 'keepAliveTime', keep)
   redis.call('hsetnx', key, 'type', ARGV[3])
   if not set then
-    return {0}
+    return done(0)
   end
 else
   redis.call('hset', key, 'rate', ARGV[1], 'interval', ARGV[2], 'keepAliveTime', keep, 'type', ARGV[3])

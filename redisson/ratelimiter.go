@@ -212,5 +212,5 @@ func rateAvailableScript() script {
 	return script{source: rateAvailableText, sha: "bdd780819230a8072182020183987c62e37e380b"}
 }
 func rateSetScript() script {
-	return script{source: rateSetText, sha: "fc946312fce95f799be924ae53f5693a7f90f305"}
+	return script{source: rateSetText, sha: "f47f8decf39d53461ac7391c9f785d0a09e7abf7"}
 }

@@ -16,7 +16,7 @@ import (
 var ErrPending = errors.New("redisson: change is pending")
 
 // A lock is set to what it should be, so that a script may run twice. A number that others change too has to be added to,
-// and so must know which requests it has seen: those that change something leave a receipt, a key beside the number. An
+// and so must know which requests it has seen: each but a refused acquire leaves a receipt, a key beside the number. An
 // attempt that finds the receipt of its own request changes nothing and answers what the receipt says; one that finds a
 // later request's receipt was delayed on its way, and does nothing.
 //
@@ -165,8 +165,8 @@ func (c *Client) answered(cl call) bool {
 	return a.err == nil || final(a.err)
 }
 
-// final tells whether a call that failed with err would fail again.
+// final tells whether a call that failed with err would fail again, as far as time goes. Memory may become free.
 func final(err error) bool {
 	var reply redis.Error
-	return errors.As(err, &reply) && !repeatable(err) || errors.Is(err, redis.ErrClosed)
+	return errors.As(err, &reply) && !repeatable(err) && !redis.HasErrorPrefix(err, "OOM") || errors.Is(err, redis.ErrClosed)
 }

@@ -246,20 +246,20 @@ var (
 )
 
 func semaphoreAcquireScript() script {
-	return script{source: semaphoreAcquireText, sha: "fe4d7f868fb15709b75a63525dea768e6042ee16"}
+	return script{source: semaphoreAcquireText, sha: "977a12db822b75e294c7f6731be97fff23695c07"}
 }
 func semaphoreCancelScript() script {
 	return script{source: semaphoreCancelSource, sha: "8bd8477169b58fb21e56a69c0cac8f0e40bef315"}
 }
 func semaphoreReleaseScript() script {
-	return script{source: semaphoreReleaseText, sha: "d3517fddd2b86b86a2c8cc747138419f70432521"}
+	return script{source: semaphoreReleaseText, sha: "4618ac4ee760c4cfb8a4fd2c48f17a778e740bc5"}
 }
 func semaphoreSetScript() script {
-	return script{source: semaphoreSetText, sha: "fb60734b25fd5a80fe74315071d79b962260d2a7"}
+	return script{source: semaphoreSetText, sha: "7f3f3eb73e551c66ccdb291d4f28aa4169c6660d"}
 }
 func semaphoreAddScript() script {
-	return script{source: semaphoreAddText, sha: "ef4ef4d72711ffb500f5df31180e7965cadf46cd"}
+	return script{source: semaphoreAddText, sha: "7686c8c615fcbf15b0e1d6fc881c6670c876e41c"}
 }
 func semaphoreDrainScript() script {
-	return script{source: semaphoreDrainText, sha: "5dd560cddeaacde59bb92c1c93eca41ecfee9200"}
+	return script{source: semaphoreDrainText, sha: "040f97856a740404048f8c8386df4cddc886130d"}
 }

@@ -3,7 +3,7 @@
 -- Answers {1} when done, {0} when there is no semaphore.
 local value = redis.call('get', KEYS[1])
 if ARGV[2] == '1' and not value then
-  return {0}
+  return done(0)
 end
 value = tonumber(value or '0')
 assert(value, 'value of the semaphore is not a number')
