@@ -11,28 +11,46 @@ import (
 type benchReq struct {
 	Tenant  string
 	OrderID string
+	Total   int
+	Lines   []line
 }
 
-var benchRequest = &benchReq{Tenant: "acme-industries", OrderID: "018f6b1e-7d5a-7cc0-b1a2-1234567890ab"}
+var benchRequest = &benchReq{
+	Tenant: "acme-industries", OrderID: "018f6b1e-7d5a-7cc0-b1a2-1234567890ab", Total: 7,
+	Lines: []line{{"pen", 1}, {"ink", 2}, {"paper", 3}},
+}
 
-func benchFacts(string) (any, error) { return benchRequest, nil }
+var benchRoots = Roots{"req": TypeFor[*benchReq](), "header": AnyName()}
 
+func benchFacts(root string) (any, error) {
+	if root == "header" {
+		return benchHeader, nil
+	}
+	return benchRequest, nil
+}
+
+var benchHeader = Lookup(func(name string) (string, bool) { return "acme-industries", name == "Tenant" })
+
+// benchExpand measures a template whose last key is want.
+func benchExpand(b *testing.B, text, want string) {
+	t, err := Parse(text, benchRoots)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	var keys []string
+	for b.Loop() {
+		keys, err = t.Expand(context.Background(), benchFacts)
+	}
+	if err != nil || keys[len(keys)-1] != want {
+		b.Fatal(keys, err)
+	}
+}
+
+// BenchmarkPaths compares a template of plain paths with what one would write by hand.
 func BenchmarkPaths(b *testing.B) {
 	const want = "order:acme-industries:018f6b1e-7d5a-7cc0-b1a2-1234567890ab"
-	b.Run("template", func(b *testing.B) {
-		t, err := Parse("order:#{req.Tenant}:#{req.OrderID}", Roots{"req": TypeFor[*benchReq]()})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.ReportAllocs()
-		var keys []string
-		for b.Loop() {
-			keys, _ = t.Expand(context.Background(), benchFacts)
-		}
-		if len(keys) != 1 || keys[0] != want {
-			b.Fatal(keys)
-		}
-	})
+	b.Run("template", func(b *testing.B) { benchExpand(b, "order:#{req.Tenant}:#{req.OrderID}", want) })
 	b.Run("handwritten", func(b *testing.B) {
 		b.ReportAllocs()
 		var keys []string
@@ -54,22 +72,10 @@ func handwritten(r *benchReq) []string {
 	return []string{string(buf)}
 }
 
+// BenchmarkCalls compares holes with a call each with the same as one expression of the engine, which does not escape.
 func BenchmarkCalls(b *testing.B) {
 	const want = "order:acme-industries:018F6B1E-7D5A-7CC0-B1A2-1234567890AB"
-	b.Run("template", func(b *testing.B) {
-		t, err := Parse("order:#{lower(req.Tenant)}:#{upper(req.OrderID)}", Roots{"req": TypeFor[*benchReq]()})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.ReportAllocs()
-		var keys []string
-		for b.Loop() {
-			keys, _ = t.Expand(context.Background(), benchFacts)
-		}
-		if len(keys) != 1 || keys[0] != want {
-			b.Fatal(keys)
-		}
-	})
+	b.Run("template", func(b *testing.B) { benchExpand(b, "order:#{lower(req.Tenant)}:#{upper(req.OrderID)}", want) })
 	b.Run("expr", func(b *testing.B) {
 		type env struct {
 			Req *benchReq `expr:"req"`
@@ -90,10 +96,77 @@ func BenchmarkCalls(b *testing.B) {
 	})
 }
 
-func BenchmarkParse(b *testing.B) {
+// BenchmarkHoles measures what else holes do.
+func BenchmarkHoles(b *testing.B) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"int", "order:#{req.Total}", "order:7"},
+		{"header", "tenant:#{header.Tenant}", "tenant:acme-industries"},
+		{"default", "tenant:#{header.Nope ?? req.Tenant}", "tenant:acme-industries"},
+		{"or", "tenant:#{or(header.Nope, req.Tenant)}", "tenant:acme-industries"},
+		{"hash", "order:#{hash(req.Tenant)}", "order:f9e5155886b907bd30c601a37a07edba"},
+		{"shard", "order:#{shard(req.Tenant, 16)}", "order:13"},
+		{"concat", "#{req.Tenant + '/' + req.OrderID}", "acme-industries/018f6b1e-7d5a-7cc0-b1a2-1234567890ab"},
+		{"engine", "#{req.Total > 5 ? req.Tenant : 'small'}", "acme-industries"},
+		{"list", "#{map(req.Lines, 'stock:' + .SKU)}", "stock:pen"},
+	} {
+		b.Run(tt.name, func(b *testing.B) { benchExpand(b, tt.text, tt.want) })
+	}
+}
+
+func BenchmarkCondition(b *testing.B) {
+	c, err := ParseCondition(`req.Total > 5 && req.Tenant != ""`, benchRoots)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	holds := false
 	for b.Loop() {
-		if _, err := Parse("order:#{lower(req.Tenant)}:#{upper(req.OrderID)}", Roots{"req": TypeFor[*benchReq]()}); err != nil {
+		holds, err = c.Eval(context.Background(), benchFacts)
+	}
+	if !holds || err != nil {
+		b.Fatal(holds, err)
+	}
+}
+
+// BenchmarkParallel shows that expansions do not wait for each other; run it with -cpu 1,2,4.
+func BenchmarkParallel(b *testing.B) {
+	for _, text := range []string{"order:#{req.Tenant}:#{req.OrderID}", "order:#{lower(req.Tenant)}", "#{req.Total > 5 ? req.Tenant : 'small'}"} {
+		t, err := Parse(text, benchRoots)
+		if err != nil {
 			b.Fatal(err)
 		}
+		b.Run(text, func(b *testing.B) {
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := t.Expand(context.Background(), benchFacts); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	for _, text := range []string{"order:#{req.Tenant}:#{req.OrderID}", "order:#{lower(req.Tenant)}:#{upper(req.OrderID)}", "#{map(req.Lines, 'stock:' + .SKU)}"} {
+		b.Run(text, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Parse(text, benchRoots); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func TestPlainTemplatesAllocateTwice(t *testing.T) {
+	tmpl, err := Parse("order:#{req.Tenant}:#{req.OrderID}:#{req.Total}", benchRoots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() { _, _ = tmpl.Expand(context.Background(), benchFacts) }); n > 2 {
+		t.Errorf("Expand allocates %v times, want the key and the slice", n)
 	}
 }

@@ -31,7 +31,7 @@ func Lock4j(name string, keys []string, opts ...JavaOption) (string, error) {
 		}
 		key, first = append(key, parts...), false
 	}
-	return key.merged("").write()
+	return key.merged("").write(strings.Join(keys, " "))
 }
 
 // Klock returns the template that makes the key of a method annotated with @Klock(name = …, keys = …): lock, a dot, the
@@ -59,7 +59,7 @@ func Klock(name string, keys []string, opts ...JavaOption) (string, error) {
 		}
 		key = append(append(key, javaPart{text: "-"}), parts...)
 	}
-	return key.merged("").write()
+	return key.merged("").write(strings.Join(keys, " "))
 }
 
 // Alturkovic returns the template that makes the keys of a method annotated with @RedisLocked(storeId = …, prefix = …,
@@ -79,7 +79,7 @@ func Alturkovic(store, prefix, expression string, opts ...JavaOption) (string, e
 	if err != nil {
 		return "", err
 	}
-	return key.template(store + ":" + prefix)
+	return key.template(expression, store+":"+prefix)
 }
 
 // Redisson returns the template that makes the name that a program in Java gives to redisson.getLock: an expression such
@@ -93,5 +93,5 @@ func Redisson(expression string, opts ...JavaOption) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return key.template("")
+	return key.template(expression, "")
 }

@@ -21,7 +21,7 @@ func SpEL(text string, opts ...JavaOption) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return k.template("")
+	return k.template(text, "")
 }
 
 // JavaOption tells [SpEL] and the presets what a template can't know about the annotated Java method.
@@ -90,7 +90,7 @@ func isPosition(name string, i int) bool {
 
 // isRoot reports whether an adapter has a root of this name, which Params leaves alone.
 func isRoot(name string) bool {
-	return strings.Contains(" req path query header host body method md peer stream ", " "+name+" ")
+	return strings.Contains(" req path query header host body method md ", " "+name+" ")
 }
 
 // executionPath is the name of class and method.
@@ -142,12 +142,12 @@ func (j *java) key(text string, template bool) (javaKey, error) {
 }
 
 // template writes a key behind a text. A key that is a single expression may be a list of keys.
-func (k javaKey) template(prefix string) (string, error) {
+func (k javaKey) template(text, prefix string) (string, error) {
 	whole := k.merged("")
 	if len(whole) == 1 && whole[0].expr != "" && prefix != "" {
 		return "#{prefixed(" + quote(prefix) + ", " + whole[0].expr + ")}", nil
 	}
-	return k.merged(prefix).write()
+	return k.merged(prefix).write(text)
 }
 
 // merged puts a text in front, and joins neighbouring texts, and neighbouring expressions, which would need a text between
@@ -178,8 +178,8 @@ func (k javaKey) merged(prefix string) javaKey {
 	return out
 }
 
-// write writes a key as a template.
-func (k javaKey) write() (string, error) {
+// write writes a key as a template; text is what it was made from.
+func (k javaKey) write(text string) (string, error) {
 	var b strings.Builder
 	for i, p := range k {
 		if p.expr != "" {
@@ -188,8 +188,11 @@ func (k javaKey) write() (string, error) {
 		}
 		b.WriteString(literal(p.text, i+1 < len(k)))
 	}
-	if b.Len() > maxText {
-		return "", errAt("", 0, "makes a template of more than %d bytes", maxText)
+	switch {
+	case strings.TrimSpace(b.String()) == "":
+		return "", errAt(text, 0, "makes an empty key")
+	case b.Len() > maxText:
+		return "", errAt(text, 0, "makes a template of more than %d bytes", maxText)
 	}
 	return b.String(), nil
 }

@@ -146,6 +146,8 @@ func TestSpELErrors(t *testing.T) {
 		{"tenant()", 0, "write #tenant(…)"},
 		{"'a' + ", 6, "unexpected"},
 		{"'a", 0, "not closed"},
+		{"''", 0, "makes an empty key"},
+		{"'" + strings.Repeat("a", maxText-2) + "'.concat('" + "b')", maxText, "longer than"},
 		{"a-#{#order.id", 2, "not closed"},
 		{"a-#{#order.}", 11, "a name is missing"},
 		{"#order.id + 1.5", 12, "only whole numbers"},
@@ -278,7 +280,7 @@ func TestPresetsNeedTheMethod(t *testing.T) {
 func FuzzSpEL(f *testing.F) {
 	for _, seed := range []string{
 		"order:", "#{", "{#x}", "##{", "'", "\"", "\\", "\x00", "é\u00a0\U0001f600", "'a' + #p0.id", "a#{#p0.id}b", "#p0?.x.?[y > 1].![z]",
-		"#a ?: 'b'", "T(x)", "{1,2}", "#p0.x.substring(1,2).hashCode()", "between {1,2}", "a ? b : c", "!!!not -1", "'#' + #p0.id + '{#'",
+		"#a ?: 'b'", "T(x)", "{1,2}", "#p0.x.substring(1,2).hashCode()", "between {1,2}", "a ? b : c", "!!!not -1", "'#' + #p0.id + '{#'", "0X", "0x1L + 9223372036854775808", "0.A0",
 	} {
 		f.Add(seed)
 	}

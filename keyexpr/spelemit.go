@@ -184,13 +184,21 @@ func (e *spelEmitter) variable(n *spelNode) string {
 	return expression
 }
 
+// base writes what a dot or an index follows.
+func (e *spelEmitter) base(n *spelNode) string {
+	if n.kind == spelNumber {
+		return "(" + n.text + ")"
+	}
+	return e.emit(n)
+}
+
 // member writes args[0].name.
 func (e *spelEmitter) member(n *spelNode, name string) string {
 	dot := "."
 	if n.safe {
 		dot = "?."
 	}
-	base := e.emit(n.args[0])
+	base := e.base(n.args[0])
 	if !isName(name) {
 		return base + strings.TrimPrefix(dot, ".") + "[" + quote(name) + "]"
 	}
@@ -205,7 +213,7 @@ func (e *spelEmitter) index(n *spelNode) string {
 	if n.safe {
 		open = "?.["
 	}
-	return e.emit(n.args[0]) + open + e.emit(n.args[1]) + "]"
+	return e.base(n.args[0]) + open + e.emit(n.args[1]) + "]"
 }
 
 // collection writes the list of a selection or projection, which is empty for null behind ?.
@@ -282,7 +290,7 @@ func (e *spelEmitter) call(n *spelNode) string {
 	if n.args[0] == nil {
 		return n.text + "(" + strings.Join(e.emitAll(n.args[1:]), ", ") + ")"
 	}
-	object, args := e.emit(n.args[0]), e.emitAll(n.args[1:])
+	object, args := e.base(n.args[0]), e.emitAll(n.args[1:])
 	if n.text == "contains" && n.args[0].kind == spelList && len(args) == 1 {
 		return "(" + args[0] + " in " + object + ")"
 	}
@@ -300,7 +308,6 @@ func (e *spelEmitter) call(n *spelNode) string {
 	if !n.safe {
 		return strings.NewReplacer(pairs...).Replace(pattern)
 	}
-	pairs[1] = object
 	return "(" + object + " == nil ? nil : " + strings.NewReplacer(pairs...).Replace(pattern) + ")"
 }
 

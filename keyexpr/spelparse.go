@@ -1,6 +1,9 @@
 package keyexpr
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // spelNode is a node of a SpringEL expression.
 type spelNode struct {
@@ -251,19 +254,18 @@ func (p *spelParser) primary() *spelNode {
 	return nil
 }
 
-// number checks a literal, and takes the L off a long one.
+// number reads a literal, which may be in hex, and end in L.
 func (p *spelParser) number(t spelToken) string {
-	digits := strings.TrimRight(t.text, "lL")
-	if p.peek().text == "." && p.at+1 < len(p.tokens) && p.tokens[p.at+1].kind == tokenNumber || strings.Trim(digits, "0123456789") != "" && !strings.HasPrefix(strings.ToLower(digits), "0x") {
-		p.fail(t.off, "only whole numbers can be in a key")
+	digits, base := strings.TrimRight(t.text, "lL"), 10
+	if hex, ok := strings.CutPrefix(strings.ToLower(digits), "0x"); ok {
+		digits, base = hex, 16
 	}
-	if trimmed := strings.TrimLeft(digits, "0"); trimmed != digits && len(digits) > 1 && !strings.HasPrefix(strings.ToLower(digits), "0x") {
-		digits = trimmed
+	n, err := strconv.ParseInt(digits, base, 64)
+	fraction := p.peek().text == "." && p.tokens[p.at+1].kind == tokenNumber
+	if err != nil || fraction {
+		p.fail(t.off, "only whole numbers can be in a key, up to 64 bits")
 	}
-	if digits == "" {
-		return "0"
-	}
-	return digits
+	return strconv.FormatInt(n, 10)
 }
 
 func (p *spelParser) variable(hash spelToken) *spelNode {

@@ -11,8 +11,8 @@ import (
 
 // fairUnits: Redisson's tryLock(10, SECONDS) queues up for 10 milliseconds. So it is dead to the queue, though it waits,
 // and whoever comes after it is served before it.
-func fairUnits(t *testing.T, version string) {
-	w := newWorld(t, version)
+func fairUnits(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	java, golang := w.fairPair("k")
 	held := w.take(java, "holder", time.Second)
 	short := w.joinsBy("Java waits for 10s", "k", func() result {
@@ -36,8 +36,8 @@ func fairUnits(t *testing.T, version string) {
 
 // fairShortened: when that tryLock gives up, it takes seconds, not milliseconds, from those behind it. A Go waiter that is
 // put out of the queue by that comes back.
-func fairShortened(t *testing.T, version string) {
-	w := newWorld(t, version)
+func fairShortened(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	w.client = w.newClient(redisson.FairLockWaitTimeout(time.Second))
 	java, golang := w.fairPair("k")
 	w.take(java, "holder", 3*time.Second)
@@ -69,8 +69,8 @@ func fairShortened(t *testing.T, version string) {
 
 // fairAsync: when Redisson's tryLockAsync gives up, it takes five minutes from all behind it, whatever its wait was. The
 // holder that finds the Go waiter dead tells nobody; so it comes back when it next looks by itself.
-func fairAsync(t *testing.T, version string) {
-	w := newWorld(t, version)
+func fairAsync(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	w.client = w.newClient(redisson.WatchdogTimeout(6*time.Second), redisson.FairLockWaitTimeout(5*time.Second))
 	java, golang := w.fairPair("k")
 	w.take(java, "holder", 0)
@@ -98,8 +98,8 @@ func fairAsync(t *testing.T, version string) {
 
 // fairVanishes: whoever unlocks a fair lock that is gone tells the head of the queue. For Redisson that is a success; Go
 // says that the hold was lost.
-func fairVanishes(t *testing.T, version string) {
-	w := newWorld(t, version)
+func fairVanishes(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	java, golang := w.fairPair("k")
 	for _, side := range [][2]mutex{{java, golang}, {golang, java}} {
 		holder, other := side[0], side[1]

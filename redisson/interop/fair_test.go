@@ -16,18 +16,18 @@ import (
 
 // fairScenarios are those of the fair lock.
 var fairScenarios = []scenario{
-	{name: "23_fair_order", play: func(t *testing.T, version string) { fairBothWays(t, version, fairOrder) }},
+	{name: "23_fair_order", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairOrder) }},
 	{name: "23_fair_order_of_sixteen_a_hundred_times", play: sixteenInOrder, long: true},
-	{name: "24_fair_deadlines", play: func(t *testing.T, version string) { fairBothWays(t, version, fairDeadlines) }},
+	{name: "24_fair_deadlines", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairDeadlines) }},
 	{name: "25_fair_waiter_gives_up", play: fairGivesUp},
 	{name: "26_fair_head_is_killed", play: fairHeadIsKilled, long: true},
-	{name: "27_fair_message", play: func(t *testing.T, version string) { fairBothWays(t, version, fairMessage) }},
-	{name: "28_fair_try_without_queue", play: func(t *testing.T, version string) { fairBothWays(t, version, fairTry) }},
+	{name: "27_fair_message", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairMessage) }},
+	{name: "28_fair_try_without_queue", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairTry) }},
 	{name: "29_fair_unit_of_the_wait", play: fairUnits, long: true},
 	{name: "29_fair_Java_leaves_with_another_wait", play: fairShortened, long: true},
 	{name: "30_fair_asynchronous_try", play: fairAsync, long: true},
 	{name: "31_fair_lock_vanishes", play: fairVanishes},
-	{name: "32_fair_reentry", play: func(t *testing.T, version string) { fairBothWays(t, version, fairReentry) }},
+	{name: "32_fair_reentry", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairReentry) }},
 }
 
 // waiter is one entry of the queue of a fair lock.
@@ -102,9 +102,9 @@ func fairOrder(w *world, name string, holder, other mutex) {
 	w.clean()
 }
 
-func sixteenInOrder(t *testing.T, version string) {
+func sixteenInOrder(t *testing.T, on setting) {
 	const rounds, waiters = 100, 16
-	w := newWorld(t, version)
+	w := newWorld(t, on)
 	java, golang := w.fairPair("k")
 	side := func() mutex { return []mutex{java, golang}[rand.N(2)] }
 	for round := range rounds {
@@ -156,34 +156,28 @@ func fairDeadlines(w *world, name string, holder, other mutex) {
 		due = due.Add(j.worth)
 		w.near(fmt.Sprintf("deadline of waiter %d, of %v", i, j.m), w.line(name)[i].deadline, due)
 	}
-	w.release(holder, "a")
+	before, leaver, thread := w.line(name), holder, "a"
 	for i, j := range joining {
-		before := w.line(name)
+		w.release(leaver, thread)
 		waiting[i].gets()
-		// The one who was served takes his wait along.
-		for k, at := range w.line(name) {
-			due := waitersAfter(before, len(joining)-i-1)[k].deadline
-			if len(before) == len(joining)-i { // not yet served when we looked
-				due = due.Add(-j.worth)
-			}
-			w.near(fmt.Sprintf("deadline %d after waiter %d was served", k, i), at.deadline, due)
+		after := w.line(name)
+		for k, at := range after { // the one who was served took his wait along
+			w.near(fmt.Sprintf("deadline %d after waiter %d was served", k, i), at.deadline, before[k+1].deadline.Add(-j.worth))
 		}
-		w.release(j.m, fmt.Sprint(i))
+		before, leaver, thread = after, j.m, fmt.Sprint(i)
 	}
+	w.release(leaver, thread)
 	w.clean()
 }
 
-// waitersAfter returns the last n of a line.
-func waitersAfter(line []waiter, n int) []waiter { return line[len(line)-n:] }
-
 // fairGivesUp: who leaves the middle of the queue leaves nothing, and those behind it do not wait for its time.
-func fairGivesUp(t *testing.T, version string) {
-	fairBothWays(t, version, func(w *world, name string, holder, other mutex) {
+func fairGivesUp(t *testing.T, on setting) {
+	fairBothWays(t, on, func(w *world, name string, holder, other mutex) {
 		w.leavesLine(name, holder, other, 2*time.Second, func() *pending {
 			return w.joins(other, "leaver", name, 2*time.Second)
 		})
 	})
-	w := newWorld(t, version)
+	w := newWorld(t, on)
 	java, golang := w.fairPair("cancelled")
 	ctx, cancel := context.WithCancel(t.Context())
 	w.leavesLine("cancelled", java, golang, 300*time.Second, func() *pending {
@@ -222,8 +216,8 @@ func (w *world) leavesLine(name string, holder, other mutex, worth time.Duration
 }
 
 // fairHeadIsKilled: a head that died keeps those behind it waiting until its deadline, and no longer.
-func fairHeadIsKilled(t *testing.T, version string) {
-	w := newWorld(t, version)
+func fairHeadIsKilled(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	java, golang := w.fairPair("go")
 	w.take(java, "a", 3*time.Second)
 	c := startChild(t, order{Addr: w.server.Addr, Watchdog: 30 * time.Second,
@@ -232,7 +226,7 @@ func fairHeadIsKilled(t *testing.T, version string) {
 	w.servedAfterDeath("go", java, c.kill)
 	w.clean()
 
-	mortal := ownPeer(t, version)
+	mortal := ownPeer(t, on.version)
 	dying := newJavaMutex(t, newJava(t, mortal, config(w.server.Addr, nil)), step{"getFairLock", "java"})
 	_, golang = w.fairPair("java")
 	w.take(golang, "a", 3*time.Second)

@@ -10,11 +10,12 @@ import (
 // fencedScenarios are those of the fenced lock.
 var fencedScenarios = []scenario{
 	{name: "43_fencing_tokens", play: fencingTokens},
+	{name: "spin_lock", play: spin},
 }
 
 // fencingTokens: both sides count up one number, with each acquire and never otherwise.
-func fencingTokens(t *testing.T, version string) {
-	w := newWorld(t, version)
+func fencingTokens(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	f := &fence{w: w, java: newJavaMutex(t, w.java, step{"getFencedLock", "k"}), l: w.client.FencedLock("k")}
 	f.golang = newGo(t, f.l)
 	f.latest(0)
@@ -103,4 +104,31 @@ func (f *fence) latest(want int64) {
 	if got := must[int64](f.w.t)(f.l.LastToken(f.w.t.Context())); got != want {
 		f.w.t.Errorf("LastToken = %v, want %d", got, want)
 	}
+}
+
+// spin: a spin lock is passed on without a message.
+func spin(t *testing.T, on setting) {
+	w := newWorld(t, on)
+	java, golang := newJavaMutex(t, w.java, step{"getSpinLock", "k"}), newGo(t, w.client.SpinLock("k"))
+	messages := w.everything()
+	for _, side := range [][2]mutex{{java, golang}, {golang, java}} {
+		holder, waiter := side[0], side[1]
+		w.take(holder, "a", 0)
+		w.refused(waiter, "b")
+		p := begin(t, waiter.String()+" spins", func() result { return waiter.take("b", forever, 0) })
+		p.waits(500 * time.Millisecond)
+		if n := w.rdb.PubSubChannels(t.Context(), "redisson*").Val(); len(n) != 0 {
+			t.Errorf("channels %q", n)
+		}
+		released := w.release(holder, "a")
+		w.between("had after", p.gets().end.Sub(released.start), 0, time.Second)
+		w.release(waiter, "b")
+	}
+	if r := golang.force(); r.ok || r.err != nil {
+		t.Errorf("ForceUnlock of a free lock = %v, %v", r.ok, r.err)
+	}
+	messages.expect()
+	messages.close()
+	w.counts(2, 100, java, golang)
+	w.clean()
 }

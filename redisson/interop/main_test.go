@@ -14,8 +14,13 @@ import (
 // scenario is one entry of the list in TestInterop. Its name starts with its number.
 type scenario struct {
 	name string
-	play func(t *testing.T, version string)
+	play func(t *testing.T, on setting)
 	long bool // it mostly waits, so that it runs beside others
+}
+
+// setting is where a scenario is played.
+type setting struct {
+	version string // of Redisson
 }
 
 // oldVersions are the versions of Redisson that scenario 50 repeats the first twelve with.
@@ -27,25 +32,25 @@ func TestInterop(t *testing.T) {
 		t.Skip("builds and runs a Java program; set LATCHKEY_INTEROP=1, or use make interop")
 	}
 	for _, s := range slices.Concat(plainScenarios, fairScenarios, rwScenarios, fencedScenarios) {
-		run(t, s.name, newest, s)
+		run(t, s.name, setting{newest}, s)
 	}
 	for _, version := range oldVersions {
 		for _, s := range plainScenarios[:12] {
-			run(t, "50_Redisson_"+version+"_"+s.name, version, s)
+			run(t, "50_Redisson_"+version+"_"+s.name, setting{version}, s)
 		}
 	}
 }
 
 var passed, failed, skipped atomic.Int64
 
-func run(t *testing.T, name, version string, s scenario) {
+func run(t *testing.T, name string, on setting, s scenario) {
 	t.Run(name, func(t *testing.T) {
 		t.Cleanup(func() { count(t) })
 		demand(t)
 		if s.long {
 			t.Parallel()
 		}
-		s.play(t, version)
+		s.play(t, on)
 	})
 }
 

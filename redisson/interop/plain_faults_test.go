@@ -12,8 +12,8 @@ import (
 )
 
 // waiterCutOff: the message of the release is lost with the connection that it would have come on.
-func waiterCutOff(t *testing.T, version string) {
-	w := newWorld(t, version)
+func waiterCutOff(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	java, _ := w.pair("k")
 	proxy := w.server.Front(t)
 	golang := newGo(t, newClient(t, w.server.Client(t, func(o *redis.Options) { o.Addr = proxy.Addr })).Lock("k"))
@@ -32,8 +32,8 @@ func waiterCutOff(t *testing.T, version string) {
 }
 
 // differentWatchdogs: each side renews by its own watchdog's timeout and respects the other's.
-func differentWatchdogs(t *testing.T, version string) {
-	w := newWorld(t, version)
+func differentWatchdogs(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	w.java = w.newJava(map[string]any{"lockWatchdogTimeout": 5000})
 	java, golang := w.pair("k")
 	for range 2 {
@@ -55,8 +55,8 @@ func differentWatchdogs(t *testing.T, version string) {
 }
 
 // renewalOfMany: of 250 locks of one client 10 are taken away. It is played with a watchdog's timeout of 6s.
-func renewalOfMany(t *testing.T, version string) {
-	w := newWorld(t, version)
+func renewalOfMany(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	w.client = w.newClient(redisson.WatchdogTimeout(6 * time.Second))
 	java, golang := make([]*javaMutex, 250), make([]*goMutex, 250)
 	for i := range golang {
@@ -84,8 +84,8 @@ func renewalOfMany(t *testing.T, version string) {
 }
 
 // repeatedRelease: the answer to Go's release is lost, so Go sends it again. By then, Java has the lock.
-func repeatedRelease(t *testing.T, version string) {
-	w := newWorld(t, version)
+func repeatedRelease(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	java, _ := w.pair("k")
 	proxy := w.server.Front(t)
 	golang := newGo(t, newClient(t, w.server.Client(t, func(o *redis.Options) { o.Addr = proxy.Addr })).Lock("k"))
@@ -111,8 +111,8 @@ func repeatedRelease(t *testing.T, version string) {
 }
 
 // equalThreads: a number of a thread means nothing without the client that it belongs to.
-func equalThreads(t *testing.T, version string) {
-	w := newWorld(t, version)
+func equalThreads(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	java, golang := w.pair("k")
 	w.take(java, "a", 0)
 	number := threadOf(w.only("k", "1"))

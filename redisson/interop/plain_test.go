@@ -18,8 +18,8 @@ import (
 
 // plainScenarios are those of the plain lock. All but 20 are about what the two sides do to each other, so both play.
 var plainScenarios = []scenario{
-	{name: "01_Java_holds_on", play: func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	{name: "01_Java_holds_on", play: func(t *testing.T, on setting) {
+		w := newWorld(t, on)
 		java, golang := w.pair("k")
 		w.holdsOn(java, golang)
 		var busy *lock.BusyError
@@ -29,41 +29,41 @@ var plainScenarios = []scenario{
 			w.between("remaining", busy.Remaining, 19*time.Second, 30*time.Second)
 		}
 	}, long: true},
-	{name: "02_Go_holds_on", play: func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	{name: "02_Go_holds_on", play: func(t *testing.T, on setting) {
+		w := newWorld(t, on)
 		java, golang := w.pair("k")
 		w.holdsOn(golang, java)
 	}, long: true},
-	{name: "03_Java_releases_to_Go", play: func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	{name: "03_Java_releases_to_Go", play: func(t *testing.T, on setting) {
+		w := newWorld(t, on)
 		java, golang := w.pair("k")
 		w.handsOver("k", java, golang)
 	}},
-	{name: "04_Go_releases_to_Java", play: func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	{name: "04_Go_releases_to_Java", play: func(t *testing.T, on setting) {
+		w := newWorld(t, on)
 		java, golang := w.pair("k")
 		w.handsOver("k", golang, java)
 	}},
-	{name: "05_Go_holds_twice", play: func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	{name: "05_Go_holds_twice", play: func(t *testing.T, on setting) {
+		w := newWorld(t, on)
 		java, golang := w.pair("k")
 		w.holdsTimes(2, "k", golang, java)
 	}},
-	{name: "06_Java_holds_three_times", play: func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	{name: "06_Java_holds_three_times", play: func(t *testing.T, on setting) {
+		w := newWorld(t, on)
 		java, golang := w.pair("k")
 		w.holdsTimes(3, "k", java, golang)
 	}},
 	{name: "07_holder_is_killed", play: holderIsKilled},
 	{name: "08_counter", play: counter},
-	{name: "09_foreign_unlock", play: func(t *testing.T, version string) { bothWays(t, version, foreignUnlock) }},
-	{name: "10_unlock_after_the_lease", play: func(t *testing.T, version string) { bothWays(t, version, unlockAfterLease) }},
+	{name: "09_foreign_unlock", play: func(t *testing.T, on setting) { bothWays(t, on, foreignUnlock) }},
+	{name: "10_unlock_after_the_lease", play: func(t *testing.T, on setting) { bothWays(t, on, unlockAfterLease) }},
 	{name: "11_Java_forces_Go", play: javaForcesGo},
 	{name: "12_Go_forces_Java", play: goForcesJava},
 	{name: "13_partial_unlock_keeps_the_lease", play: partialUnlock},
-	{name: "14_shorter_lease_on_reentry", play: func(t *testing.T, version string) { bothWays(t, version, shorterLease) }},
-	{name: "15_try_in_vain", play: func(t *testing.T, version string) { bothWays(t, version, tryInVain) }},
-	{name: "16_try_with_success", play: func(t *testing.T, version string) { bothWays(t, version, tryWithSuccess) }},
+	{name: "14_shorter_lease_on_reentry", play: func(t *testing.T, on setting) { bothWays(t, on, shorterLease) }},
+	{name: "15_try_in_vain", play: func(t *testing.T, on setting) { bothWays(t, on, tryInVain) }},
+	{name: "16_try_with_success", play: func(t *testing.T, on setting) { bothWays(t, on, tryWithSuccess) }},
 	{name: "17_names", play: names},
 	{name: "18_connection_of_a_waiter_is_lost", play: waiterCutOff},
 	{name: "19_different_watchdogs", play: differentWatchdogs, long: true},
@@ -118,8 +118,8 @@ func (w *world) holdsTimes(n int, name string, holder, waiter mutex) {
 }
 
 // holderIsKilled: nobody says that the lock is free, so it is had when its lease of 2s is over.
-func holderIsKilled(t *testing.T, version string) {
-	w := newWorld(t, version)
+func holderIsKilled(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	t.Run("Go", func(t *testing.T) {
 		w.t = t
 		java, _ := w.pair("go")
@@ -132,7 +132,7 @@ func holderIsKilled(t *testing.T, version string) {
 	t.Run("Java", func(t *testing.T) {
 		w.t = t
 		_, golang := w.pair("java")
-		mortal := ownPeer(t, version)
+		mortal := ownPeer(t, on.version)
 		java := newJavaMutex(t, newJava(t, mortal, config(w.server.Addr, nil)), step{"getLock", "java"})
 		w.take(java, "warm up", 0)
 		w.release(java, "warm up")
@@ -151,8 +151,8 @@ func (w *world) outlives(held, next result) {
 }
 
 // counter: ten threads add to a number that only the lock protects.
-func counter(t *testing.T, version string) {
-	w := newWorld(t, version)
+func counter(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	java, golang := w.pair("k")
 	w.counts(5, 200, java, golang)
 	w.clean()
@@ -226,8 +226,8 @@ func unlockAfterLease(w *world, name string, first, second mutex) {
 	w.release(second, "b")
 }
 
-func javaForcesGo(t *testing.T, version string) {
-	w := newWorld(t, version)
+func javaForcesGo(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	w.client = w.newClient(redisson.WatchdogTimeout(6 * time.Second)) // so that it need not take long until it looks
 	java, golang := w.pair("k")
 
@@ -268,8 +268,8 @@ func javaForcesGo(t *testing.T, version string) {
 	w.clean()
 }
 
-func goForcesJava(t *testing.T, version string) {
-	w := newWorld(t, version)
+func goForcesJava(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	java, golang := w.pair("k")
 	w.take(java, "a", 0)
 	p := w.wait(java, "b", channelOf("k"), forever)
@@ -289,8 +289,8 @@ func goForcesJava(t *testing.T, version string) {
 	}
 }
 
-func partialUnlock(t *testing.T, version string) {
-	bothWays(t, version, func(w *world, name string, holder, other mutex) {
+func partialUnlock(t *testing.T, on setting) {
+	bothWays(t, on, func(w *world, name string, holder, other mutex) {
 		w.take(holder, "a", 10*time.Second)
 		w.take(holder, "a", 10*time.Second)
 		w.release(holder, "a")
@@ -330,8 +330,8 @@ func tryWithSuccess(w *world, name string, holder, other mutex) {
 }
 
 // names: both sides make the same key and the same channel of a name.
-func names(t *testing.T, version string) {
-	w := newWorld(t, version)
+func names(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	for _, tt := range []struct{ name, channel string }{
 		{"order:1", "redisson_lock__channel:{order:1}"},
 		{"{tag}:x", "redisson_lock__channel:{tag}:x"},

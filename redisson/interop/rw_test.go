@@ -13,21 +13,21 @@ import (
 
 // rwScenarios are those of the read/write lock.
 var rwScenarios = []scenario{
-	{name: "33_two_readers", play: func(t *testing.T, version string) { rwBothWays(t, version, twoReaders) }},
-	{name: "34_last_reader_releases", play: func(t *testing.T, version string) { rwBothWays(t, version, lastReader) }},
-	{name: "35_readers_wake_together", play: func(t *testing.T, version string) {
-		rwBothWays(t, version, func(w *world, name string, a, b sides) { readersWake(w, name, 3, a, b) })
+	{name: "33_two_readers", play: func(t *testing.T, on setting) { rwBothWays(t, on, twoReaders) }},
+	{name: "34_last_reader_releases", play: func(t *testing.T, on setting) { rwBothWays(t, on, lastReader) }},
+	{name: "35_readers_wake_together", play: func(t *testing.T, on setting) {
+		rwBothWays(t, on, func(w *world, name string, a, b sides) { readersWake(w, name, 3, a, b) })
 	}},
-	{name: "35_sixty-four_readers_wake_together", play: func(t *testing.T, version string) {
-		rwBothWays(t, version, func(w *world, name string, a, b sides) { readersWake(w, name, 32, a, b) })
+	{name: "35_sixty-four_readers_wake_together", play: func(t *testing.T, on setting) {
+		rwBothWays(t, on, func(w *world, name string, a, b sides) { readersWake(w, name, 32, a, b) })
 	}},
-	{name: "36_writer_goes_on_reading", play: func(t *testing.T, version string) { rwBothWays(t, version, downgrade) }},
+	{name: "36_writer_goes_on_reading", play: func(t *testing.T, on setting) { rwBothWays(t, on, downgrade) }},
 	{name: "37_longest_reader_counts", play: longestReader, long: true},
 	{name: "38_reader_holds_on", play: readerHoldsOn, long: true},
 	{name: "39_reader_is_killed", play: readerIsKilled, long: true},
-	{name: "40_write_reentry", play: func(t *testing.T, version string) { rwBothWays(t, version, writeReentry) }},
+	{name: "40_write_reentry", play: func(t *testing.T, on setting) { rwBothWays(t, on, writeReentry) }},
 	{name: "41_foreign_unlock_of_a_side", play: foreignSideUnlock},
-	{name: "42_force_of_the_other_side", play: func(t *testing.T, version string) { rwBothWays(t, version, forceOfSides) }},
+	{name: "42_force_of_the_other_side", play: func(t *testing.T, on setting) { rwBothWays(t, on, forceOfSides) }},
 }
 
 // sides is a read/write lock as one process sees it. A thread is the same owner on both sides of it.
@@ -56,8 +56,8 @@ func goSides(t *testing.T, c *redisson.Client, name string) sides {
 }
 
 // rwBothWays plays a scenario for two processes twice, each in each part.
-func rwBothWays(t *testing.T, version string, play func(w *world, name string, a, b sides)) {
-	w := newWorld(t, version)
+func rwBothWays(t *testing.T, on setting, play func(w *world, name string, a, b sides)) {
+	w := newWorld(t, on)
 	java, golang := w.rwPair("java-first")
 	play(w, "java-first", java, golang)
 	java, golang = w.rwPair("go-first")
@@ -188,8 +188,8 @@ func downgrade(w *world, name string, a, b sides) {
 }
 
 // longestReader: the lock lasts as long as the longest of its readers, also when another one releases.
-func longestReader(t *testing.T, version string) {
-	w := newWorld(t, version)
+func longestReader(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	for _, other := range []time.Duration{3 * time.Second, 30 * time.Second} {
 		for _, goStays := range []bool{false, true} {
 			t.Run(fmt.Sprintf("other %v, Go stays %v", other, goStays), func(t *testing.T) {
@@ -221,8 +221,8 @@ func longestReader(t *testing.T, version string) {
 }
 
 // readerHoldsOn: readers that come and go do not shorten the hold of one that is renewed.
-func readerHoldsOn(t *testing.T, version string) {
-	w := newWorld(t, version)
+func readerHoldsOn(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	for _, goStays := range []bool{true, false} {
 		t.Run(fmt.Sprintf("Go stays %v", goStays), func(t *testing.T) {
 			t.Parallel()
@@ -249,14 +249,14 @@ func readerHoldsOn(t *testing.T, version string) {
 }
 
 // readerIsKilled: another reader is not taken for the one that died, even if it is renewed.
-func readerIsKilled(t *testing.T, version string) {
-	w := newWorld(t, version)
+func readerIsKilled(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	java, golang := w.rwPair("go")
 	c := startChild(t, order{Addr: w.server.Addr, Watchdog: 5 * time.Second, Request: lock.Request{Key: "go", Kind: lock.Read}})
 	c.acquired(t)
 	w.outlivesReader("go", c.kill, java, golang)
 
-	mortal := ownPeer(t, version)
+	mortal := ownPeer(t, on.version)
 	dying := javaSides(t, newJava(t, mortal, config(w.server.Addr, map[string]any{"lockWatchdogTimeout": 5000})), "java")
 	java, golang = w.rwPair("java")
 	w.take(dying.read, "x", 0)
@@ -293,8 +293,8 @@ func writeReentry(w *world, name string, a, b sides) {
 
 // foreignSideUnlock: Go knows by itself what it does not hold and tells nobody. Redisson asks Redis, where the unlock of a
 // lock that nobody has is a message all the same; and so is Go's, of a hold that it had and lost.
-func foreignSideUnlock(t *testing.T, version string) {
-	w := newWorld(t, version)
+func foreignSideUnlock(t *testing.T, on setting) {
+	w := newWorld(t, on)
 	java, golang := w.rwPair("k")
 	messages := w.messages(rwChannelOf("k"))
 	unlock := func(m mutex, thread string, want ...string) {

@@ -85,7 +85,7 @@ public final class Peer {
         } catch (Throwable thrown) {
             Throwable cause = cause(thrown);
             answer.addProperty("class", cause.getClass().getName());
-            answer.addProperty("error", String.valueOf(cause.getMessage()));
+            answer.addProperty("error", messages(cause));
         }
         answer.addProperty("nanos", System.nanoTime() - start);
         answer.addProperty("at", ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()));
@@ -143,6 +143,15 @@ public final class Peer {
             return JSON.toJsonTree(value);
         }
         return JSON.toJsonTree(value.toString());
+    }
+
+    /** The message, with those of the causes. */
+    private static String messages(Throwable thrown) {
+        StringBuilder all = new StringBuilder(String.valueOf(thrown.getMessage()));
+        for (Throwable t = thrown.getCause(); t != null; t = t.getCause()) {
+            all.append("; ").append(t);
+        }
+        return all.toString();
     }
 
     private static Throwable cause(Throwable thrown) {
