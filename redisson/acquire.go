@@ -45,6 +45,9 @@ func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
 	if f == nil {
 		return nil, fmt.Errorf("redisson: %w: %v", lock.ErrUnsupported, r.Kind)
 	}
+	if err := c.topology.check(c.mapName(r.Key)); err != nil {
+		return nil, err
+	}
 	if err := firstCause(ctx, c.ctx); err != nil {
 		return nil, err
 	}
@@ -170,29 +173,34 @@ func (w *wait) reenter(s *seat) (*hold, error) {
 
 // contend takes the lock for an owner who does not hold it. The seat's turn is taken.
 func (w *wait) contend(s *seat) (*hold, error) {
-	cl := &claim{name: s.key.name, family: s.key.family, kind: w.request.Kind, holder: w.c.nextHolder(s.key.family), seat: s, index: -1}
-	h, err := w.line(cl)
+	cl := w.newClaim(s)
+	h, err := w.line(&cl)
 	if err != nil {
 		w.clear(cl, err)
 	}
 	return h, err
 }
 
-// line waits for the lock in the way of its family.
-func (w *wait) line(cl *claim) (*hold, error) {
-	cl.patience = w.c.fairWait
+func (w *wait) newClaim(s *seat) *claim {
+	patience := w.c.fairWait
 	if w.request.Wait > 0 {
-		cl.patience = w.request.Wait
+		patience = w.request.Wait
 	}
+	return &claim{name: s.key.name, family: s.key.family, kind: w.request.Kind, holder: w.c.nextHolder(s.key.family), seat: s,
+		patience: patience, index: -1}
+}
+
+// line waits for the lock in the way of its family. It may replace the claim.
+func (w *wait) line(cl **claim) (*hold, error) {
 	switch {
 	case w.request.Wait == 0:
-		h, ttl, err := w.try(cl)
+		h, ttl, err := w.try(*cl)
 		if h == nil && err == nil {
 			err = w.busy(ttl)
 		}
 		return h, err
 	case w.request.Kind == lock.Fair:
-		return w.queueInRedis(cl)
+		return w.queueInRedis(*cl)
 	default:
 		return w.queue(cl)
 	}
@@ -224,13 +232,15 @@ func (w *wait) queueInRedis(cl *claim) (*hold, error) {
 
 // queue stands in line for the lock and, at the head of the line, tries whenever it may be free: at once, after a message,
 // after a (new) subscription, when the holder's lease is over, and in any case once in a third of the watchdog's timeout.
-func (w *wait) queue(cl *claim) (*hold, error) {
+func (w *wait) queue(claim **claim) (*hold, error) {
+	cl := *claim
 	place := w.c.lines.join(lineKey{cl.name, cl.family, cl.kind}, cl.family.channel(cl))
 	defer w.c.lines.leave(place)
 	if err := w.await(place.turn, nil, place, 0); err != nil {
 		return nil, err
 	}
 	pause := w.c.spin
+	var failing time.Time // since when Redis has not answered this head of a line that it did answer before
 	for {
 		// Taken before the try, so that a message in between is not missed.
 		hint, live := place.hint()
@@ -239,12 +249,25 @@ func (w *wait) queue(cl *claim) (*hold, error) {
 			place.expect(ttl)
 			return h, nil
 		}
+		if err != nil && place.answered() && passing(err) && (failing.IsZero() || time.Since(failing) < w.c.timeout) {
+			if failing.IsZero() {
+				failing = time.Now()
+			}
+			if err := w.await(nil, time.After(pollInterval), place, 0); err != nil {
+				return nil, err
+			}
+			w.clear(cl, lock.ErrBusy) // of what was not answered; a claim that is removed can't be had any more
+			cl = w.newClaim(cl.seat)
+			*claim = cl
+			continue
+		}
 		if err != nil {
 			if w.ctx.Err() == nil {
 				place.fail(err) // Redis would answer those behind no better
 			}
 			return nil, err
 		}
+		failing = time.Time{}
 		place.expect(ttl)
 		if hint == nil && place.line.channel != "" {
 			// The first refusal in this line: from now on it listens. The confirmation is a hint, too, and so

@@ -43,7 +43,10 @@ type Client struct {
 	holders  atomic.Int64
 	watchdog *watchdog
 	lines    lines
+	receipts receipts
 	hub      *hub
+	topology topology
+	sync     syncReplicas
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
@@ -63,6 +66,8 @@ type settings struct {
 	mapName         func(string) string
 	fairWait        time.Duration
 	spin            backoff
+	sharded         ShardedMode
+	sync            syncReplicas
 }
 
 type optionFunc func(*settings)
@@ -101,8 +106,22 @@ func SpinBackoff(first, longest time.Duration) Option {
 	return optionFunc(func(s *settings) { s.spin = backoff{first, longest} })
 }
 
-// New returns a Client on rdb: a single server or Sentinel client of go-redis. It does not talk to Redis, so that a
-// program can start without it. Close the Client before rdb, which stays the caller's.
+// ShardedPubSub chooses the kind of channels in a Redis Cluster. The default is ShardedAuto, as in Redisson; set it to what
+// the peers in Java have if they differ from that. Where there is no cluster, ShardedOn is refused.
+func ShardedPubSub(m ShardedMode) Option {
+	return optionFunc(func(s *settings) { s.sharded = m })
+}
+
+// SyncReplicas has each Acquire confirmed by n replicas of the lock's master with WAIT, so that a failover can't lose the
+// lock as long as one of these replicas becomes the master. If they have not confirmed it after timeout, which must be less
+// than that of the client, the lock is given back and the Acquire fails with ErrNotReplicated. It also delays, by timeout
+// at most, the answer that a lock is busy. Releases and renewals are not confirmed. By default nothing is.
+func SyncReplicas(n int, timeout time.Duration) Option {
+	return optionFunc(func(s *settings) { s.sync = syncReplicas{n, timeout} })
+}
+
+// New returns a Client on rdb: a single server, Sentinel or Cluster client of go-redis. It does not talk to Redis, so that
+// a program can start without it. Close the Client before rdb, which stays the caller's.
 //
 // Set ContextTimeoutEnabled in the options of rdb: without it, go-redis can't be kept to a deadline, and each question
 // needs a goroutine of its own so that its caller can be.
@@ -125,6 +144,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		id:      newUUID(),
 		timeout: s.timeout,
 		mapName: s.mapName,
+		sync:    s.sync,
 
 		fairWait: s.fairWait,
 		spin:     s.spin,
@@ -133,7 +153,9 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		seats:         map[seatKey]*seat{},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.hub = newHub(c.ctx, rdb)
+	c.topology.cluster, _ = rdb.(*redis.ClusterClient)
+	c.topology.mode = s.sharded
+	c.hub = newHub(c.ctx, rdb, &c.topology)
 	c.lines = lines{hub: c.hub, byKey: map[lineKey]*line{}}
 	c.watchdog = newWatchdog(s.watchdogTimeout, 2*s.timeout, c.sendBatch)
 	c.wg.Go(func() { c.watchdog.run(c.ctx) })
@@ -141,8 +163,13 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 }
 
 func honoursDeadlines(rdb redis.UniversalClient) bool {
-	single, ok := rdb.(*redis.Client)
-	return ok && single.Options().ContextTimeoutEnabled
+	switch rdb := rdb.(type) {
+	case *redis.Client:
+		return rdb.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		return rdb.Options().ContextTimeoutEnabled
+	}
+	return false
 }
 
 func (s *settings) check(rdb redis.UniversalClient) error {
@@ -150,9 +177,12 @@ func (s *settings) check(rdb redis.UniversalClient) error {
 	case nil:
 		return errors.New("redisson: no Redis client given")
 	case *redis.Ring:
-		return errors.New("redisson: a redis.Ring moves keys to other servers when one is down, so two holders could have one lock; use a single server or Sentinel")
+		return errors.New("redisson: a redis.Ring moves keys to other servers when one is down, so two holders could have one lock; use a single server, Sentinel or Redis Cluster")
 	case *redis.ClusterClient:
-		return errors.New("redisson: Redis Cluster is not supported yet: its sharded channels, on which Redisson wakes waiters, are not listened to; use a single server or Sentinel")
+	default:
+		if s.sharded == ShardedOn {
+			return errors.New("redisson: sharded channels are there in a Redis Cluster only")
+		}
 	}
 	switch {
 	case s.watchdogTimeout < 30*time.Millisecond:
@@ -165,8 +195,10 @@ func (s *settings) check(rdb redis.UniversalClient) error {
 		return fmt.Errorf("redisson: spin back-off from %v to %v must grow, from 1µs at least", s.spin.first, s.spin.longest)
 	case s.mapName == nil:
 		return errors.New("redisson: name mapper is nil")
+	case s.sharded < ShardedAuto || s.sharded > ShardedOff:
+		return fmt.Errorf("redisson: no such ShardedMode: %d", s.sharded)
 	}
-	return nil
+	return s.sync.check(s.timeout)
 }
 
 // ID is the client's part of each holder id: a version 4 UUID, new for each Client.

@@ -122,7 +122,10 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		{"nil client", nil, redisson.Timeout(time.Second), "no Redis client"},
 		{"ring", ring, redisson.Timeout(time.Second), "two holders could have one lock"},
-		{"cluster", cluster, redisson.Timeout(time.Second), "Cluster is not supported yet"},
+		{"sharded", rdb, redisson.ShardedPubSub(redisson.ShardedOn), "in a Redis Cluster only"},
+		{"mode", cluster, redisson.ShardedPubSub(9), "no such ShardedMode: 9"},
+		{"replicas", rdb, redisson.SyncReplicas(0, time.Second), "SyncReplicas of 0 replicas"},
+		{"sync timeout", rdb, redisson.SyncReplicas(1, redisson.DefaultTimeout), "less than the client's timeout"},
 		{"watchdog", rdb, redisson.WatchdogTimeout(time.Millisecond), "watchdog timeout 1ms is under 30ms"},
 		{"timeout", rdb, redisson.Timeout(0), "timeout 0s is under 1ms"},
 		{"mapper", rdb, redisson.NameMapper(nil), "name mapper is nil"},

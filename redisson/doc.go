@@ -45,7 +45,21 @@
 // A process that was stopped is told of its loss when it runs again, and work may ignore its context: for a moment, two
 // can then believe that they hold the lock. A Redis that loses writes, at a failover or a restart without persistence,
 // loses locks with them. Where that matters, let the resource check the token of a FencedLock. A machine that was suspended
-// counts no time meanwhile, and may take a lock for held that is not.
+// counts no time meanwhile, and may take a lock for held that is not. [SyncReplicas] makes the
+// loss at a failover less likely.
+//
+// # Servers
+//
+// One server, Sentinel and Redis Cluster will do, with TLS and users as go-redis has them; a Ring is refused. Set
+// ContextTimeoutEnabled, and in a cluster give a dead node few DialerRetries. While masters change, a question may fail;
+// who waits for a lock that was busy goes on waiting unless that lasts longer than [Timeout], and a release that failed is
+// repeated in the background.
+//
+// In a cluster, a lock and all that belongs to it share a slot. Names whose braces prevent that are refused: "a{b", "a}b",
+// "{}x". Releases are announced as Redisson does it: on sharded channels if the cluster has them, or as [ShardedPubSub]
+// says, and never on both kinds, because a cluster passes a classic message on to each of its nodes. Who listens to
+// the other kind gets the lock without being woken, after a third of its watchdog's timeout at most. A client has one
+// connection to listen on for each master with such channels, and follows them when a slot moves or a master fails.
 //
 // # What Redis is asked
 //
@@ -66,5 +80,6 @@
 // An ACL user needs the commands eval, evalsha, time, exists, get, set, del, incr, pexpire, pttl, hexists, hget, hgetall,
 // hset, hdel, hlen, lindex, lrange, lpop, rpush, lrem, zadd, zscore, zrange, zrem, zincrby, publish, subscribe, unsubscribe
 // and ping; the keys of the locks, with redisson_lock_queue:*, redisson_lock_timeout:*, redisson_lock_token:* and
-// *:rwlock_timeout:*; and the channels redisson_lock__channel:* and redisson_rwlock:*.
+// *:rwlock_timeout:*; and the channels redisson_lock__channel:* and redisson_rwlock:*. In a cluster it also needs spublish, ssubscribe,
+// sunsubscribe, pubsub|shardnumsub, cluster|slots and command; for SyncReplicas, wait.
 package redisson

@@ -1,8 +1,8 @@
 -- Sets the hold count of this holder of a fair lock; at 0 the lock is free, the holder is in no queue, and the head of the
 -- queue is told on a channel of its own. With count 0 it also serves a holder that may be in the queue only.
 -- Safe to repeat.
--- KEYS[4] channel, to which the head's id is added
--- ARGV[1] holder, ARGV[2] remaining count, ARGV[3] lease in ms above 0, ARGV[4] patience in ms
+-- ARGV[1] holder, ARGV[2] remaining count, ARGV[3] lease in ms above 0, ARGV[4] patience in ms, ARGV[5] channel, to which
+-- the head's id is added, last ARGV publish or spublish
 -- Answers {1} when done, {0} when this holder does not have the lock.
 if ARGV[2] == '0' then
   local behind = false
@@ -27,6 +27,6 @@ if mine then
   redis.call('del', KEYS[1])
 end
 if head and redis.call('exists', KEYS[1]) == 0 then
-  redis.call('publish', KEYS[4] .. ':' .. head, '0')
+  redis.call(ARGV[#ARGV], ARGV[5] .. ':' .. head, '0')
 end
 return {mine and 1 or 0}

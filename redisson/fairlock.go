@@ -27,14 +27,14 @@ func (fair) enter(cl *claim, _ *hold, lease time.Duration) call {
 }
 
 func (fair) exit(cl *claim, lease time.Duration) call {
-	return call{fairReleaseScript(), append(fairKeys(cl.name), lockChannel(cl.name)),
-		[]any{cl.holder, len(cl.holds), millis(lease), millis(cl.patience)}}
+	return call{fairReleaseScript(), fairKeys(cl.name),
+		[]any{cl.holder, len(cl.holds), millis(lease), millis(cl.patience), lockChannel(cl.name)}}
 }
 
 func (fair) renew(cl *claim, lease time.Duration) call { return plain{}.renew(cl, lease) }
 
 func (fair) force(name string, _ lock.Kind) call {
-	return call{fairForceScript(), append(fairKeys(name), lockChannel(name)), nil}
+	return call{fairForceScript(), fairKeys(name), []any{lockChannel(name)}}
 }
 
 func (fair) channel(cl *claim) string { return lockChannel(cl.name) + ":" + cl.holder }

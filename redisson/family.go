@@ -49,7 +49,11 @@ func (plain) enter(cl *claim, _ *hold, lease time.Duration) call {
 }
 
 func (p plain) exit(cl *claim, lease time.Duration) call {
-	return call{releaseScript(), []string{cl.name, p.channel(cl)}, []any{cl.holder, len(cl.holds), millis(lease)}}
+	return exitTo(cl, lease, p.channel(cl))
+}
+
+func exitTo(cl *claim, lease time.Duration, channel string) call {
+	return call{releaseScript(), []string{cl.name}, []any{cl.holder, len(cl.holds), millis(lease), channel}}
 }
 
 func (plain) renew(cl *claim, lease time.Duration) call {
@@ -57,7 +61,7 @@ func (plain) renew(cl *claim, lease time.Duration) call {
 }
 
 func (plain) force(name string, _ lock.Kind) call {
-	return call{forceScript(), []string{name, lockChannel(name)}, nil}
+	return call{forceScript(), []string{name}, []any{lockChannel(name)}}
 }
 
 func (plain) channel(cl *claim) string { return lockChannel(cl.name) }
@@ -74,13 +78,11 @@ func (f fenced) enter(cl *claim, h *hold, lease time.Duration) call {
 // spin is plain without messages: its waiters poll.
 type spin struct{ plain }
 
-func (s spin) exit(cl *claim, lease time.Duration) call {
-	c := s.plain.exit(cl, lease)
-	c.keys = c.keys[:1]
-	return c
-}
+func (spin) exit(cl *claim, lease time.Duration) call { return exitTo(cl, lease, "") }
 
-func (spin) force(name string, _ lock.Kind) call { return call{forceScript(), []string{name}, nil} }
+func (spin) force(name string, _ lock.Kind) call {
+	return call{forceScript(), []string{name}, []any{""}}
+}
 
 func (spin) channel(*claim) string { return "" }
 

@@ -1,10 +1,10 @@
 -- Frees a lock whoever holds it. A free lock stays silent.
--- KEYS[1] lock, KEYS[2] channel or nothing
+-- KEYS[1] lock   ARGV[1] channel or nothing, last ARGV publish or spublish
 -- Answers {1} when there was a lock, else {0}.
 if redis.call('del', KEYS[1]) == 0 then
   return {0}
 end
-if KEYS[2] then
-  redis.call('publish', KEYS[2], '0')
+if ARGV[1] ~= '' then
+  redis.call(ARGV[#ARGV], ARGV[1], '0')
 end
 return {1}

@@ -147,4 +147,4 @@ func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
 	return d, err
 }
 
-func (l *Lock) check() error { return lock.Request{Key: l.name}.Validate() }
+func (l *Lock) check() error { return l.c.checkName(l.name) }

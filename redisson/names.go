@@ -1,6 +1,9 @@
 package redisson
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // The names of all keys and channels. They are the contract with Redisson: a golden test holds them.
 
@@ -21,6 +24,9 @@ func suffixBase(name string) string {
 	return "{" + name + "}"
 }
 
+// suffixed is Redisson's name for a key that belongs to the object name, in the same slot.
+func suffixed(name, suffix string) string { return suffixBase(name) + ":" + suffix }
+
 // lockChannel is where the release of a plain lock is published, with payload "0". A fair lock adds a colon and the holder
 // id of the waiter whose turn it is.
 func lockChannel(name string) string { return prefixed("redisson_lock__channel", name) }
@@ -38,11 +44,27 @@ func rwChannel(name string) string { return prefixed("redisson_rwlock", name) }
 
 // readTimeouts is the name of a reader's timeout keys, up to a colon and the number of the hold.
 func readTimeouts(name, holder string) string {
-	return suffixBase(name) + ":" + holder + ":rwlock_timeout"
+	return suffixed(name, holder) + ":rwlock_timeout"
 }
 
-// semaphoreChannel is where permits that became free are published, with their number.
+// semaphoreChannel is where permits that became free are published, with their number, for both kinds of semaphores.
 func semaphoreChannel(name string) string { return prefixed("redisson_sc", name) }
 
 // permitsKey is the sorted set of the permits that are taken from an expirable semaphore.
-func permitsKey(name string) string { return suffixBase(name) + ":timeout" }
+func permitsKey(name string) string { return suffixed(name, "timeout") }
+
+// latchChannel is where the end of a count is published with payload "0", and a new or removed count with "1". Redisson
+// adds braces here to any name, also to one with a hash tag of its own.
+func latchChannel(name string) string { return "redisson_countdownlatch__channel__{" + name + "}" }
+
+// rateKeys are the keys of a rate limiter: what is left and what was taken, by all clients together and by this one.
+func rateKeys(name, client string) (value, permits, ownValue, ownPermits string) {
+	value, permits = suffixed(name, "value"), suffixed(name, "permits")
+	return value, permits, suffixed(value, client), suffixed(permits, client)
+}
+
+// receiptKey is where this package notes what came of a client's last request in a slot; see receipts. Redisson does not
+// know it.
+func receiptKey(name, client string, slot int) string {
+	return prefixed("latchkey_receipt", name) + ":" + client + ":" + strconv.Itoa(slot)
+}

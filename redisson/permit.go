@@ -13,7 +13,7 @@ import (
 type permit struct{}
 
 func permitKeys(name string) []string {
-	return []string{name, permitsKey(name), semaphoreChannel(name)}
+	return []string{name, permitsKey(name)}
 }
 
 func (permit) enter(cl *claim, h *hold, lease time.Duration) call {
@@ -21,18 +21,18 @@ func (permit) enter(cl *claim, h *hold, lease time.Duration) call {
 	if len(cl.holds) == 0 {
 		first = "1"
 	}
-	return call{permitAcquireScript(), permitKeys(cl.name), []any{cl.holder, millis(lease), h.limit, first}}
+	return call{permitAcquireScript(), permitKeys(cl.name), []any{cl.holder, semaphoreChannel(cl.name), millis(lease), h.limit, first}}
 }
 
 func (p permit) exit(cl *claim, lease time.Duration) call {
 	if len(cl.holds) > 0 {
 		return p.renew(cl, lease)
 	}
-	return call{permitReleaseScript(), permitKeys(cl.name), []any{cl.holder}}
+	return call{permitReleaseScript(), permitKeys(cl.name), []any{cl.holder, semaphoreChannel(cl.name)}}
 }
 
 func (permit) renew(cl *claim, lease time.Duration) call {
-	return call{permitRenewScript(), permitKeys(cl.name), []any{cl.holder, millis(lease)}}
+	return call{permitRenewScript(), permitKeys(cl.name), []any{cl.holder, semaphoreChannel(cl.name), millis(lease)}}
 }
 
 // force is never asked for: there is no Lock of this kind.

@@ -1,5 +1,6 @@
 -- What the scripts of the lock kind Permit begin with: permits whose time is over become free.
--- KEYS[1] free permits, KEYS[2] taken permits with the end of each, KEYS[3] channel   ARGV[1] id of the permit, 16 bytes
+-- KEYS[1] free permits, KEYS[2] taken permits with the end of each   ARGV[1] id of the permit, 16 bytes, ARGV[2] channel,
+-- last ARGV publish or spublish
 local clock = redis.call('time')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local over = redis.call('zcount', KEYS[2], '-inf', now)
@@ -7,7 +8,7 @@ if over > 0 and redis.call('exists', KEYS[1]) == 1 then
   redis.call('zremrangebyscore', KEYS[2], '-inf', now)
   local free = redis.call('incrby', KEYS[1], over)
   if free > 0 then
-    redis.call('publish', KEYS[3], free)
+    redis.call(ARGV[#ARGV], ARGV[2], free)
   end
 end
 local taken = redis.call('zscore', KEYS[2], ARGV[1])

@@ -10,6 +10,6 @@ if redis.call('zcard', KEYS[2]) == 0 and redis.call('pttl', KEYS[1]) >= 0 then
   redis.call('del', KEYS[1])
 end
 if free > 0 then
-  redis.call('publish', KEYS[3], free)
+  redis.call(ARGV[#ARGV], ARGV[2], free)
 end
 return {1}

@@ -11,7 +11,7 @@ import (
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
-func TestPermitData(t *testing.T) {
+func TestPermitLockData(t *testing.T) {
 	s := redistest.Any(t)
 	rdb := s.Client(t)
 	c := newClient(t, s)
@@ -75,7 +75,7 @@ func TestPermitOfAnExistingSemaphore(t *testing.T) {
 }
 
 // A permit of a process that died is free when its lease is over; one that is renewed stays.
-func TestPermitLeases(t *testing.T) {
+func TestPermitLockLeases(t *testing.T) {
 	s := redistest.Any(t)
 	c := newClient(t, s, redisson.WatchdogTimeout(600*time.Millisecond))
 	dying := newClient(t, s)

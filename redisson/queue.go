@@ -123,6 +123,16 @@ func (p *place) expect(ttl time.Duration) {
 	}
 }
 
+// answered tells whether Redis has answered anybody in this line.
+func (p *place) answered() bool {
+	select {
+	case <-p.line.heard:
+		return true
+	default:
+		return false
+	}
+}
+
 // remaining is how long the lock is held at least, as far as is known in this line; it is not positive if nothing is.
 func (p *place) remaining() time.Duration {
 	p.l.mu.Lock()

@@ -1,9 +1,9 @@
 -- Frees a read/write lock that is in the given mode, whoever holds it.
--- KEYS[1] lock, KEYS[2] channel   ARGV[1] mode, ARGV[2] message
+-- KEYS[1] lock   ARGV[1] mode, ARGV[2] message, ARGV[3] channel, last ARGV publish or spublish
 -- Answers {1} when there was such a lock, else {0}.
 if redis.call('hget', KEYS[1], 'mode') ~= ARGV[1] then
   return {0}
 end
 redis.call('del', KEYS[1])
-redis.call('publish', KEYS[2], ARGV[2])
+redis.call(ARGV[#ARGV], ARGV[3], ARGV[2])
 return {1}

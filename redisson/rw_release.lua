@@ -1,12 +1,13 @@
 -- Sets the read and the write count of this holder of a read/write lock. A writer that goes on reading lets readers in
 -- without a message; a lock that nobody has any more is free, and its waiters are told: all, if it was written.
 -- Safe to repeat: a second run finds the same counts, or nothing.
--- KEYS[1] lock, KEYS[2] channel   ARGV[1] holder, ARGV[2] remaining reads, ARGV[3] remaining writes, ARGV[4] lease in ms for
--- these, ARGV[5] the timeout keys of all holders up to the holder's id, ARGV[6] message if there is no lock
+-- KEYS[1] lock   ARGV[1] holder, ARGV[2] remaining reads, ARGV[3] remaining writes, ARGV[4] lease in ms for
+-- these, ARGV[5] the timeout keys of all holders up to the holder's id, ARGV[6] message if there is no lock,
+-- ARGV[7] channel, last ARGV publish or spublish
 -- Answers {1} when done, {0} when this holder does not have the lock.
 local writer = ARGV[1] .. ':write'
 if redis.call('hexists', KEYS[1], 'mode') == 0 then
-  redis.call('publish', KEYS[2], ARGV[6])
+  redis.call(ARGV[#ARGV], ARGV[7], ARGV[6])
   return {0}
 end
 local reads = tonumber(redis.call('hget', KEYS[1], ARGV[1]) or 0)
@@ -54,6 +55,6 @@ if not free and redis.call('hget', KEYS[1], 'mode') == 'read' then
 end
 if free then
   redis.call('del', KEYS[1])
-  redis.call('publish', KEYS[2], writes > 0 and '1' or '0')
+  redis.call(ARGV[#ARGV], ARGV[7], writes > 0 and '1' or '0')
 end
 return {1}

@@ -43,8 +43,8 @@ func (readWrite) enter(cl *claim, h *hold, lease time.Duration) call {
 }
 
 func (r readWrite) exit(cl *claim, lease time.Duration) call {
-	return call{rwReleaseScript(), []string{cl.name, r.channel(cl)}, []any{cl.holder, cl.count(lock.Read), cl.count(lock.Write),
-		millis(lease), suffixBase(cl.name), message(cl.kind)}}
+	return call{rwReleaseScript(), []string{cl.name}, []any{cl.holder, cl.count(lock.Read), cl.count(lock.Write),
+		millis(lease), suffixBase(cl.name), message(cl.kind), r.channel(cl)}}
 }
 
 func (readWrite) renew(cl *claim, lease time.Duration) call {
@@ -53,7 +53,7 @@ func (readWrite) renew(cl *claim, lease time.Duration) call {
 }
 
 func (readWrite) force(name string, kind lock.Kind) call {
-	return call{rwForceScript(), []string{name, rwChannel(name)}, []any{kind.String(), message(kind)}}
+	return call{rwForceScript(), []string{name}, []any{kind.String(), message(kind), rwChannel(name)}}
 }
 
 func (readWrite) channel(cl *claim) string { return rwChannel(cl.name) }

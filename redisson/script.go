@@ -11,7 +11,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// call is a script with what it is run on. Every call is safe to repeat.
+// call is a script with what it is run on. Every call is safe to repeat. Every script finds one more ARGV, the last one: the
+// command to publish with. Channels are in ARGV, too: in KEYS, a channel would be a key that is never there, for which a
+// cluster refuses the script as long as the slot is on the move, and which an ACL user would have to be allowed.
 type call struct {
 	script script
 	keys   []string
@@ -44,7 +46,11 @@ func (c *Client) perform(ctx context.Context, cl call) answer {
 	for repeat := 0; ; repeat++ {
 		a.sent = time.Now()
 		a.values, a.err = c.send(ctx, cl)
-		if a.err == nil || !repeatable(a.err) {
+		if errors.Is(a.err, ErrNotReplicated) { // it ran, and is to be undone
+			a.inDoubt = true
+			return a
+		}
+		if a.err == nil || !repeatable(a.err) && !c.topology.stale(a.err) {
 			return a
 		}
 		a.inDoubt = a.inDoubt || mayHaveRun(a.err)
@@ -57,13 +63,18 @@ func (c *Client) perform(ctx context.Context, cl call) answer {
 
 // send makes one attempt, and a second one with the whole text for a server that does not know the digest.
 func (c *Client) send(ctx context.Context, cl call) ([]int64, error) {
-	cmd := cl.command(ctx, "evalsha", cl.script.sha)
-	err := c.rdb.Process(ctx, cmd)
+	publish, err := c.topology.publish(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cmd := cl.command(ctx, "evalsha", cl.script.sha, publish)
+	err = c.process(ctx, cl, cmd)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		cmd = cl.command(ctx, "eval", cl.script.source)
-		err = c.rdb.Process(ctx, cmd)
+		cmd = cl.command(ctx, "eval", cl.script.source, publish)
+		err = c.process(ctx, cl, cmd)
 	}
 	if err != nil {
+		c.topology.doubt(err)
 		return nil, err
 	}
 	return cmd.Int64Slice()
@@ -75,13 +86,14 @@ type once struct{ *redis.Cmd }
 // NoRetry is asked by go-redis.
 func (once) NoRetry() bool { return true }
 
-func (cl call) command(ctx context.Context, name, code string) once {
-	args := make([]any, 0, 3+len(cl.keys)+len(cl.args))
+func (cl call) command(ctx context.Context, name, code, publish string) once {
+	args := make([]any, 0, 4+len(cl.keys)+len(cl.args))
 	args = append(args, name, code, len(cl.keys))
 	for _, k := range cl.keys {
 		args = append(args, k)
 	}
-	cmd := redis.NewCmd(ctx, append(args, cl.args...)...)
+	args = append(args, cl.args...)
+	cmd := redis.NewCmd(ctx, append(args, publish)...)
 	cmd.SetFirstKeyPos(3)
 	return once{cmd}
 }
@@ -93,12 +105,20 @@ func repeatable(err error) bool {
 	if !errors.As(err, &reply) {
 		return mayHaveRun(err) || errors.Is(err, redis.ErrPoolTimeout)
 	}
-	for _, prefix := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY ", "ERR max number of clients"} {
+	for _, prefix := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY ", "ERR max number of clients"} {
 		if strings.HasPrefix(reply.Error(), prefix) {
 			return true
 		}
 	}
 	return false
+}
+
+// passing tells whether err can be of a change of masters, and over by itself.
+func passing(err error) bool {
+	if errors.Is(err, redis.ErrClosed) || errors.Is(err, ErrNotReplicated) {
+		return false
+	}
+	return !isReply(err) || repeatable(err)
 }
 
 // mayHaveRun tells whether the server may have run a script whose attempt ended with err.
@@ -186,8 +206,15 @@ func (c *Client) abandon(answers <-chan answer, late func(answer), err error) an
 // pipeline performs calls in one round trip, and a second one for scripts that the server does not know.
 func (c *Client) pipeline(ctx context.Context, calls []call) []answer {
 	answers := make([]answer, len(calls))
+	publish, err := c.topology.publish(ctx)
+	if err != nil {
+		for i := range answers {
+			answers[i].err = err
+		}
+		return answers
+	}
 	var unknown []int
-	for i, cmd := range c.exec(ctx, calls, func(s script) (string, string) { return "evalsha", s.sha }) {
+	for i, cmd := range c.exec(ctx, calls, publish, func(s script) (string, string) { return "evalsha", s.sha }) {
 		answers[i].values, answers[i].err = cmd.Int64Slice()
 		if redis.HasErrorPrefix(answers[i].err, "NOSCRIPT") {
 			unknown = append(unknown, i)
@@ -200,20 +227,21 @@ func (c *Client) pipeline(ctx context.Context, calls []call) []answer {
 	for i, at := range unknown {
 		again[i] = calls[at]
 	}
-	for i, cmd := range c.exec(ctx, again, func(s script) (string, string) { return "eval", s.source }) {
+	for i, cmd := range c.exec(ctx, again, publish, func(s script) (string, string) { return "eval", s.source }) {
 		answers[unknown[i]].values, answers[unknown[i]].err = cmd.Int64Slice()
 	}
 	return answers
 }
 
-func (c *Client) exec(ctx context.Context, calls []call, code func(script) (name, code string)) []once {
+func (c *Client) exec(ctx context.Context, calls []call, publish string, code func(script) (name, code string)) []once {
 	pipe := c.rdb.Pipeline()
 	cmds := make([]once, len(calls))
 	for i, cl := range calls {
 		name, text := code(cl.script)
-		cmds[i] = cl.command(ctx, name, text)
+		cmds[i] = cl.command(ctx, name, text, publish)
 		_ = pipe.Process(ctx, cmds[i]) // queues it
 	}
-	_, _ = pipe.Exec(ctx) // each command has its own error
+	_, err := pipe.Exec(ctx) // the first one; each command has its own
+	c.topology.doubt(err)
 	return cmds
 }

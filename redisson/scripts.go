@@ -4,7 +4,10 @@ import _ "embed" // the scripts
 
 // script is a Lua script with its SHA-1 digest. The digests are constants, held by a test: EVALSHA wants SHA-1, which a
 // program in FIPS mode may not compute.
-type script struct{ source, sha string }
+type script struct {
+	source, sha string
+	takes       bool // what a lock is; replicas may have to confirm it
+}
 
 // The scripts are variables only because the compiler fills them in.
 var (
@@ -45,61 +48,61 @@ var (
 )
 
 func acquireScript() script {
-	return script{acquireSource, "1ca0370db860bb062ea33f41714fe4221c0899ae"}
+	return script{source: acquireSource, sha: "1ca0370db860bb062ea33f41714fe4221c0899ae", takes: true}
 }
 
 func releaseScript() script {
-	return script{releaseSource, "d29ce6ad923bedf6eb0fc849562c534ffaa6e21e"}
+	return script{source: releaseSource, sha: "58eab5149143d26455def33965e91268e65d528d"}
 }
 
 func renewScript() script {
-	return script{renewSource, "e9b6ff5c1b58c5dbee3225d640b24cd8d650ab72"}
+	return script{source: renewSource, sha: "e9b6ff5c1b58c5dbee3225d640b24cd8d650ab72"}
 }
 
 func forceScript() script {
-	return script{forceSource, "bc537d5e69266029e61d5981c5f4bda6005788dc"}
+	return script{source: forceSource, sha: "625ed3a50e11b31761e5b1c7232a2dad6801626d"}
 }
 
 func fairAcquireScript() script {
-	return script{fairPrelude + fairAcquireSource, "59df4bb40202a2d8088e5d8b3cc7b2de83bdbdec"}
+	return script{source: fairPrelude + fairAcquireSource, sha: "59df4bb40202a2d8088e5d8b3cc7b2de83bdbdec", takes: true}
 }
 
 func fairReleaseScript() script {
-	return script{fairPrelude + fairReleaseSource, "b25379029525e430266c6d71f402a0e17ddc49e5"}
+	return script{source: fairPrelude + fairReleaseSource, sha: "af953ace2479522da8d594c8ce8ed31f57bb187b"}
 }
 
 func fairForceScript() script {
-	return script{fairPrelude + fairForceSource, "a84f192c45d99cf41237c67fadd5d85e129be93e"}
+	return script{source: fairPrelude + fairForceSource, sha: "a68de08794fb8221ecb42dee971ca309168f2178"}
 }
 
 func readAcquireScript() script {
-	return script{readAcquireSource, "9f183137dea9d43b0875e5fe2fa46b2d644f45fb"}
+	return script{source: readAcquireSource, sha: "9f183137dea9d43b0875e5fe2fa46b2d644f45fb", takes: true}
 }
 
 func writeAcquireScript() script {
-	return script{writeAcquireSource, "1d466471b2d76816333dd19e834d799e9f848204"}
+	return script{source: writeAcquireSource, sha: "1d466471b2d76816333dd19e834d799e9f848204", takes: true}
 }
 
 func rwReleaseScript() script {
-	return script{rwReleaseSource, "7ed7bb686cf40ad9464cb870e14d541a0602347e"}
+	return script{source: rwReleaseSource, sha: "cc4463c3198bec1a792aadaeaf16af8c7c867820"}
 }
 
 func rwRenewScript() script {
-	return script{rwRenewSource, "a52763fddee21b01aa1fbbd0982d9cb6ed7f6d2a"}
+	return script{source: rwRenewSource, sha: "a52763fddee21b01aa1fbbd0982d9cb6ed7f6d2a"}
 }
 
 func rwForceScript() script {
-	return script{rwForceSource, "088445c936146a8e8d2a2cefe24105cc0ec209df"}
+	return script{source: rwForceSource, sha: "e30a0c2b0e1d8ad35f06c1ab37d9051c29082793"}
 }
 
 func permitAcquireScript() script {
-	return script{permitPrelude + permitAcquireSource, "86adae9d9dce9a9c3633855032af1311455b9ce2"}
+	return script{source: permitPrelude + permitAcquireSource, sha: "ff0d852e0f8605d53ad4ef71fab5bbd6923cce4c", takes: true}
 }
 
 func permitReleaseScript() script {
-	return script{permitPrelude + permitReleaseSource, "96910fb538c497a329ce289ff999b5618a89b69a"}
+	return script{source: permitPrelude + permitReleaseSource, sha: "cdba2266facf9960765984728c78d9a2fbb123a4"}
 }
 
 func permitRenewScript() script {
-	return script{permitPrelude + permitRenewSource, "f31f0b0a16a93b5d5dd81a75595e6c50bea0998c"}
+	return script{source: permitPrelude + permitRenewSource, sha: "f0cd34bcbe780168fc500489059e379b6bfd67a2"}
 }

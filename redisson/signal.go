@@ -2,45 +2,40 @@ package redisson
 
 import (
 	"context"
-	"errors"
-	"net"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// The hub's patience. A connection that was silent for silence is asked for a sign of life; after as much again without
-// one it is given up.
-const (
-	silence        = 5 * time.Second
-	reconnectPause = 50 * time.Millisecond
-	reconnectCap   = 2 * time.Second
-)
-
-// hub is the one pub/sub connection of a client. Channels are counted: the first follower of a channel subscribes it and
-// the last one unsubscribes it. Every message is only a hint that a lock may be free, and so are a confirmed subscription
-// and a renewed one, because messages before them were missed: all three advance the channel's generation.
+// hub is what a client listens with: one pub/sub connection, and in a Redis Cluster with sharded channels one to each
+// master that has some. Channels are counted: the first follower of a channel subscribes it and the last one unsubscribes
+// it. Every message is only a hint that a lock may be free, and so are a confirmed subscription and a renewed one, because
+// messages before them were missed: all three advance the channel's generation.
 //
-// Followers say what they want in channels; one goroutine brings the connection there, so that nobody waits for it under
-// the mutex, and a second one reads.
+// Followers say what they want in channels. One goroutine gives each channel to the link where it belongs; each link has
+// one that brings its connection there, so that nobody waits for it under the mutex, and a second one that reads.
 type hub struct {
-	rdb  redis.UniversalClient
-	ctx  context.Context
-	wg   sync.WaitGroup
-	kick chan struct{} // wants changed
+	rdb      redis.UniversalClient
+	topology *topology
+	ctx      context.Context
+	wg       sync.WaitGroup
+	kick     chan struct{} // there are channels without a link
 
 	mu       sync.Mutex
 	started  bool
 	closed   bool
 	channels map[string]*channel
+	links    map[string]*link // by address; "" where one connection has all channels
 }
 
 // channel is a subscription that is wanted, or was until just now.
 type channel struct {
+	link       *link // nil until it is known where it belongs
 	followers  int
 	sent       int           // subscriptions asked for on this connection
 	confirmed  int           // of these, answered
+	leaving    int           // cancellations that are not answered
 	subscribed bool          // the last thing sent was a subscription
 	changed    chan struct{} // closed and replaced with each generation
 }
@@ -57,8 +52,14 @@ func (ch *channel) advance() {
 	ch.changed = make(chan struct{})
 }
 
-func newHub(ctx context.Context, rdb redis.UniversalClient) *hub {
-	return &hub{rdb: rdb, ctx: ctx, kick: make(chan struct{}, 1), channels: map[string]*channel{}}
+// forget makes ch one that was never subscribed. Its followers must not sleep on what is gone.
+func (ch *channel) forget() {
+	ch.sent, ch.confirmed, ch.leaving, ch.subscribed = 0, 0, 0, false
+	ch.advance()
+}
+
+func newHub(ctx context.Context, rdb redis.UniversalClient, t *topology) *hub {
+	return &hub{rdb: rdb, topology: t, ctx: ctx, kick: make(chan struct{}, 1), channels: map[string]*channel{}, links: map[string]*link{}}
 }
 
 // follow counts a follower of the channel. unfollow must be called once for it.
@@ -75,16 +76,22 @@ func (h *hub) follow(name string) {
 		h.channels[name] = ch
 	}
 	ch.followers++
-	h.wake()
+	h.wake(ch)
 }
 
 func (h *hub) unfollow(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if ch := h.channels[name]; ch != nil && ch.followers > 0 {
-		ch.followers--
+	ch := h.channels[name]
+	if ch == nil || ch.followers == 0 {
+		return
 	}
-	h.wake()
+	ch.followers--
+	if ch.followers == 0 && ch.link == nil {
+		delete(h.channels, name)
+		return
+	}
+	h.wake(ch)
 }
 
 // generation returns a channel that is closed by the next hint about the followed channel, and whether hints get through
@@ -96,11 +103,13 @@ func (h *hub) generation(name string) (changed <-chan struct{}, live bool) {
 	return ch.changed, ch.live()
 }
 
-func (h *hub) wake() {
-	select {
-	case h.kick <- struct{}{}:
-	default:
+// wake has what is wanted of ch looked at.
+func (h *hub) wake(ch *channel) {
+	if ch.link == nil {
+		nudge(h.kick)
+		return
 	}
+	nudge(ch.link.kick)
 }
 
 // close waits for the hub's goroutines; the context given to newHub has ended before.
@@ -111,112 +120,95 @@ func (h *hub) close() {
 	h.wg.Wait()
 }
 
-// run keeps a connection for as long as the client lives.
+// run gives channels to links for as long as the client lives.
 func (h *hub) run() {
-	pause := reconnectPause
-	for h.ctx.Err() == nil {
-		began := time.Now()
-		h.connection()
-		if time.Since(began) > reconnectCap {
-			pause = reconnectPause
-		}
-		if !sleep(h.ctx, pause) {
-			return
-		}
-		pause = min(2*pause, reconnectCap)
-	}
-}
-
-// connection lives through one connection: it subscribes what is wanted, follows the changes, and returns when the
-// connection broke.
-func (h *hub) connection() {
-	ps := h.rdb.Subscribe(h.ctx)
-	broken := make(chan struct{})
-	var once sync.Once
-	fail := func() { once.Do(func() { _ = ps.Close(); close(broken) }) }
-	stop := context.AfterFunc(h.ctx, fail)
-	defer stop()
-	defer h.reset()
-	defer fail()
-	var reader sync.WaitGroup
-	defer reader.Wait()
-	reading := false
 	for {
-		on, off := h.wanted()
-		if len(on) > 0 && ps.Subscribe(h.ctx, on...) != nil {
-			fail()
-		}
-		if len(off) > 0 && ps.Unsubscribe(h.ctx, off...) != nil {
-			fail()
-		}
-		if len(on) > 0 && !reading {
-			reading = true
-			reader.Go(func() { defer fail(); h.read(ps) })
-		}
 		select {
 		case <-h.kick:
-		case <-broken:
+		case <-h.ctx.Done():
 			return
+		}
+		for _, name := range h.homeless() {
+			addr, open, err := h.seek(name)
+			if err != nil {
+				time.AfterFunc(reconnectPause, func() { nudge(h.kick) })
+				break
+			}
+			h.settle(name, addr, open)
 		}
 	}
 }
 
-// reset forgets what the connection had, and drops the channels that nobody follows.
-func (h *hub) reset() {
+// nudge wakes the reader of kick, now or when it next looks.
+func nudge(kick chan struct{}) {
+	select {
+	case kick <- struct{}{}:
+	default:
+	}
+}
+
+// homeless lists the channels without a link.
+func (h *hub) homeless() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var names []string
+	for name, ch := range h.channels {
+		if ch.link == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// seek finds out on which connection the channel is to be heard, and how to make it.
+func (h *hub) seek(name string) (addr string, open func(context.Context) *redis.PubSub, err error) {
+	ctx, cancel := context.WithTimeout(h.ctx, reconnectCap)
+	defer cancel()
+	if sharded, err := h.topology.sharded(ctx); !sharded || err != nil {
+		return "", func(ctx context.Context) *redis.PubSub { return h.rdb.Subscribe(ctx) }, err
+	}
+	node, err := h.topology.cluster.MasterForKey(ctx, name)
+	if err != nil {
+		h.topology.doubt(err)
+		return "", nil, err
+	}
+	return node.Options().Addr, func(ctx context.Context) *redis.PubSub { return node.SSubscribe(ctx) }, nil
+}
+
+// settle gives the channel to the link with that address, and makes the link if there is none.
+func (h *hub) settle(name, addr string, open func(context.Context) *redis.PubSub) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ch := h.channels[name]
+	if ch == nil {
+		return
+	}
+	l := h.links[addr]
+	if l == nil {
+		l = &link{h: h, addr: addr, open: open, kick: make(chan struct{}, 1)}
+		h.links[addr] = l
+		h.wg.Go(l.run)
+	}
+	ch.link = l
+	h.wake(ch)
+}
+
+// displace takes channels that l does not serve any more from it, for the hub to find out who does. It does so after
+// a pause, so that an old map of the cluster does not make the two race.
+func (h *hub) displace(l *link, gone func(name string) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for name, ch := range h.channels {
+		if ch.link != l || !gone(name) {
+			continue
+		}
+		ch.link = nil
+		ch.forget()
 		if ch.followers == 0 {
 			delete(h.channels, name)
 		}
-		ch.sent, ch.confirmed, ch.subscribed = 0, 0, false
-		ch.advance() // its followers must not sleep on a connection that is gone
 	}
-}
-
-// wanted tells what is to be sent now, and notes it as sent.
-func (h *hub) wanted() (on, off []string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for name, ch := range h.channels {
-		switch {
-		case ch.followers > 0 && !ch.subscribed:
-			ch.subscribed = true
-			ch.sent++
-			on = append(on, name)
-		case ch.followers == 0 && ch.subscribed:
-			ch.subscribed = false
-			off = append(off, name)
-		case ch.followers == 0 && ch.settled():
-			delete(h.channels, name)
-		}
-	}
-	return on, off
-}
-
-// read passes on what arrives until the connection fails or stays silent.
-func (h *hub) read(ps *redis.PubSub) {
-	asked := false
-	for {
-		m, err := ps.ReceiveTimeout(h.ctx, silence)
-		if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() && !asked {
-			if ps.Ping(h.ctx) != nil {
-				return
-			}
-			asked = true
-			continue
-		}
-		if err != nil {
-			return
-		}
-		asked = false
-		switch m := m.(type) {
-		case *redis.Message:
-			h.hint(m.Channel)
-		case *redis.Subscription:
-			h.confirm(m)
-		}
-	}
+	time.AfterFunc(reconnectPause, func() { nudge(h.kick) })
 }
 
 func (h *hub) hint(name string) {
@@ -228,21 +220,29 @@ func (h *hub) hint(name string) {
 }
 
 // confirm counts an answered subscription. Answers come in the order of the questions, so one that was overtaken by an
-// unsubscription does not pass for a later one.
-func (h *hub) confirm(s *redis.Subscription) {
+// unsubscription does not pass for a later one. A server cancels sharded subscriptions by itself when it gives the slot
+// away: moved says so.
+func (h *hub) confirm(l *link, s *redis.Subscription) (moved bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	ch := h.channels[s.Channel]
-	if ch == nil {
-		return
+	if ch == nil || ch.link != l {
+		return false
 	}
-	if s.Kind == "subscribe" {
+	switch s.Kind {
+	case "subscribe", "ssubscribe":
 		ch.confirmed++
+	case "unsubscribe", "sunsubscribe":
+		if ch.leaving == 0 {
+			return l.sharded() && ch.subscribed
+		}
+		ch.leaving--
 	}
 	if ch.live() {
 		ch.advance()
 	}
 	if ch.followers == 0 {
-		h.wake() // it may be forgotten now
+		h.wake(ch) // it may be forgotten now
 	}
+	return false
 }

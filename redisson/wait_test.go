@@ -34,11 +34,16 @@ func lockAsync(l *redisson.Lock) <-chan context.Context {
 
 func expectHeld(t *testing.T, l *redisson.Lock, got <-chan context.Context) {
 	t.Helper()
+	expectHeldWithin(t, l, got, waits/2)
+}
+
+func expectHeldWithin(t *testing.T, l *redisson.Lock, got <-chan context.Context, limit time.Duration) {
+	t.Helper()
 	select {
 	case held := <-got:
 		mustUnlock(t, l, held)
-	case <-time.After(waits / 2):
-		t.Fatalf("the waiter did not get the lock within %v", waits/2)
+	case <-time.After(limit):
+		t.Fatalf("the waiter did not get the lock within %v", limit)
 	}
 }
 

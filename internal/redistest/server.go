@@ -45,7 +45,7 @@ func Start(tb testing.TB, args ...string) *Server {
 	if err != nil {
 		missing(tb, "this test needs a redis-server process of its own, and there is none on PATH")
 	}
-	port := freePort(tb)
+	port := FreePort(tb)
 	s := &Server{Addr: net.JoinHostPort("127.0.0.1", port), Real: true}
 	s.args = append([]string{path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
 		"--daemonize", "no", "--loglevel", "warning", "--dir", tb.TempDir()}, args...)
@@ -77,6 +77,12 @@ func (s *Server) Client(tb testing.TB, changes ...func(*redis.Options)) *redis.C
 	rdb := redis.NewClient(opts)
 	tb.Cleanup(func() { _ = rdb.Close() })
 	return rdb
+}
+
+// HostPort returns the two parts of Addr.
+func (s *Server) HostPort() (host, port string) {
+	host, port, _ = net.SplitHostPort(s.Addr)
+	return host, port
 }
 
 // Pause stops the process as SIGSTOP does: connections stay open and nothing is answered.
@@ -179,7 +185,8 @@ func borrow(tb testing.TB, addr string) *Server {
 	return &Server{Addr: addr, Real: true}
 }
 
-func freePort(tb testing.TB) string {
+// FreePort returns a port on which nobody listens at the moment.
+func FreePort(tb testing.TB) string {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,0 +1,110 @@
+package redistest
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Sentinels is a master with a replica, watched by three sentinels.
+type Sentinels struct {
+	Master, Replica *Server
+	// Addrs are the sentinels, and Name is what they call the master.
+	Addrs []string
+	Name  string
+}
+
+// StartSentinels runs five processes. The sentinels take a master for dead after half a second. It is like Start in all else.
+func StartSentinels(tb testing.TB) *Sentinels {
+	tb.Helper()
+	s := &Sentinels{Name: "latchkey", Master: Start(tb)}
+	host, port := s.Master.HostPort()
+	s.Replica = Start(tb, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
+	admin := s.Replica.Client(tb)
+	await(tb, "the replica is in sync", func() bool {
+		return strings.Contains(admin.Info(context.Background(), "replication").Val(), "master_link_status:up")
+	})
+	for range 3 {
+		s.Addrs = append(s.Addrs, startSentinel(tb, s.Name, host, port))
+	}
+	for _, addr := range s.Addrs {
+		sentinel := redis.NewSentinelClient(&redis.Options{Addr: addr})
+		await(tb, "the sentinels know each other and the replica", func() bool {
+			m := sentinel.Master(context.Background(), s.Name).Val()
+			return m["num-other-sentinels"] == "2" && m["num-slaves"] == "1" && m["flags"] == "master"
+		})
+		_ = sentinel.Close()
+	}
+	return s
+}
+
+// Client returns a client that follows the master, closed when the test ends. The changes are applied to its options.
+func (s *Sentinels) Client(tb testing.TB, changes ...func(*redis.FailoverOptions)) *redis.Client {
+	tb.Helper()
+	opts := &redis.FailoverOptions{MasterName: s.Name, SentinelAddrs: s.Addrs}
+	for _, change := range changes {
+		change(opts)
+	}
+	rdb := redis.NewFailoverClient(opts)
+	tb.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// Failover has the sentinels change the master, as an operator does, and waits until they have.
+func (s *Sentinels) Failover(tb testing.TB) {
+	tb.Helper()
+	sentinel := redis.NewSentinelClient(&redis.Options{Addr: s.Addrs[0]})
+	defer sentinel.Close()
+	if err := sentinel.Failover(context.Background(), s.Name).Err(); err != nil {
+		tb.Fatalf("redistest: sentinel failover: %v", err)
+	}
+	s.AwaitReplicaLeads(tb)
+}
+
+// AwaitReplicaLeads waits until the replica has become the master and all sentinels say so.
+func (s *Sentinels) AwaitReplicaLeads(tb testing.TB) {
+	tb.Helper()
+	admin := s.Replica.Client(tb)
+	await(tb, "the replica is the master", func() bool {
+		return strings.Contains(admin.Info(context.Background(), "replication").Val(), "role:master")
+	})
+	host, port := s.Replica.HostPort()
+	for _, addr := range s.Addrs {
+		sentinel := redis.NewSentinelClient(&redis.Options{Addr: addr})
+		await(tb, "the sentinel names the new master", func() bool {
+			return slices.Equal(sentinel.GetMasterAddrByName(context.Background(), s.Name).Val(), []string{host, port})
+		})
+		_ = sentinel.Close()
+	}
+}
+
+func startSentinel(tb testing.TB, name, host, port string) (addr string) {
+	tb.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		missing(tb, "this test needs redis-server processes of its own, and there is none on PATH")
+	}
+	conf := filepath.Join(tb.TempDir(), "sentinel.conf")
+	own := FreePort(tb)
+	text := strings.Join([]string{
+		"port " + own, "bind 127.0.0.1", "dir " + tb.TempDir(), "daemonize no", "loglevel warning",
+		"sentinel monitor " + name + " " + host + " " + port + " 2",
+		"sentinel down-after-milliseconds " + name + " 500",
+		"sentinel failover-timeout " + name + " 3000",
+		"sentinel parallel-syncs " + name + " 1", "",
+	}, "\n")
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		tb.Fatalf("redistest: %v", err)
+	}
+	s := &Server{Addr: net.JoinHostPort("127.0.0.1", own), Real: true, args: []string{path, conf, "--sentinel"}}
+	s.run(tb)
+	tb.Cleanup(func() { s.stop(tb) })
+	return s.Addr
+}

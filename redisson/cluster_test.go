@@ -1,0 +1,254 @@
+package redisson_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/lock/locktest"
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
+)
+
+// quick has go-redis stop at the deadlines that it is given, and give up a dead node soon.
+func quick(o *redis.ClusterOptions) { o.ContextTimeoutEnabled, o.DialerRetries = true, 1 }
+
+// member is one process of several in a cluster.
+func member(tb testing.TB, c *redistest.Cluster, opts ...redisson.Option) *redisson.Client {
+	tb.Helper()
+	return onClient(tb, c.Client(tb, quick), opts...)
+}
+
+// listeners counts the subscriptions to channels of both kinds on all nodes.
+func listeners(tb testing.TB, c *redistest.Cluster) (sharded, classic int) {
+	tb.Helper()
+	for _, n := range slices.Concat(c.Masters, c.Replicas) {
+		sharded += len(n.Do(tb, "pubsub", "shardchannels").([]any))
+		classic += len(n.Do(tb, "pubsub", "channels", "redisson*").([]any))
+	}
+	return sharded, classic
+}
+
+func TestCluster(t *testing.T) {
+	c := redistest.StartCluster(t, 0)
+	t.Run("conformance", func(t *testing.T) {
+		var n atomic.Int64
+		locktest.Run(t, func(t *testing.T) lock.Locker { // names of its own for each, and room for braces in them
+			prefix := fmt.Sprintf("{%d}:", n.Add(1))
+			return member(t, c, redisson.WatchdogTimeout(time.Second),
+				redisson.NameMapper(func(name string) string { return prefix + name }))
+		}, locktest.Kinds(lock.Exclusive, lock.Fair, lock.Read, lock.Write, lock.Fenced, lock.Spin, lock.Permit))
+	})
+	t.Run("wake", func(t *testing.T) { testClusterWake(t, c) })
+	t.Run("ACL user", func(t *testing.T) { testACLUserInACluster(t, c) })
+	t.Run("lost connections", func(t *testing.T) { testLostShardConnections(t, c) })
+	t.Run("mismatched modes", func(t *testing.T) { testMismatchedModes(t, c) })
+	t.Run("batch", func(t *testing.T) { testClusterBatch(t, c) })
+	t.Run("names", func(t *testing.T) { testClusterNames(t, c) })
+	t.Run("slot moves", func(t *testing.T) { testSlotMoves(t, c) })
+	t.Run("counter", func(t *testing.T) { testClusterCounter(t, c) })
+	t.Run("silent node", func(t *testing.T) { testSilentNode(t, c) })
+}
+
+// Scenarios 3 and 4: a release wakes the other process, on the kind of channels that both have, from each of the masters.
+func testClusterWake(t *testing.T, c *redistest.Cluster) {
+	for _, tt := range []struct {
+		name             string
+		mode             redisson.ShardedMode
+		sharded, classic int
+	}{
+		{"auto", redisson.ShardedAuto, 9, 0},
+		{"on", redisson.ShardedOn, 9, 0},
+		{"off", redisson.ShardedOff, 0, 9},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			holder, waiter := member(t, c, redisson.ShardedPubSub(tt.mode)), member(t, c, redisson.ShardedPubSub(tt.mode))
+			var held []context.Context
+			var got []<-chan context.Context
+			for i := range 9 {
+				held = append(held, mustLock(t, holder.Lock(fmt.Sprint("wake", i))))
+				got = append(got, lockAsync(waiter.Lock(fmt.Sprint("wake", i))))
+			}
+			eventually(t, "waiters subscribe", func() bool {
+				sharded, classic := listeners(t, c)
+				return sharded == tt.sharded && classic == tt.classic
+			})
+			<-time.After(50 * time.Millisecond) // for the try that follows a confirmed subscription
+			var slowest time.Duration
+			for i := range held {
+				start := time.Now()
+				mustUnlock(t, holder.Lock(fmt.Sprint("wake", i)), held[i])
+				expectHeld(t, waiter.Lock(fmt.Sprint("wake", i)), got[i])
+				slowest = max(slowest, time.Since(start))
+			}
+			t.Logf("release to acquire and release by the waiter took up to %v", slowest)
+			if slowest > 100*time.Millisecond {
+				t.Errorf("a waiter woke after %v, want 100ms at most", slowest)
+			}
+			eventually(t, "nothing is left", func() bool {
+				sharded, classic := listeners(t, c)
+				return sharded+classic == 0
+			})
+		})
+	}
+}
+
+// Scenario 18: the connections on which a waiter listens are killed.
+func testLostShardConnections(t *testing.T, c *redistest.Cluster) {
+	holder, waiter := member(t, c).Lock("killed"), member(t, c).Lock("killed")
+	held := mustLock(t, holder)
+	got := lockAsync(waiter)
+	subscribed := func() bool { n, _ := listeners(t, c); return n == 1 }
+	eventually(t, "waiter subscribes", subscribed)
+	for _, n := range c.Masters {
+		n.Do(t, "client", "kill", "type", "pubsub")
+	}
+	eventually(t, "the connection is gone", func() bool { return !subscribed() })
+	eventually(t, "waiter subscribes again", subscribed)
+	mustUnlock(t, holder, held)
+	expectHeld(t, waiter, got)
+}
+
+// Peers that disagree about the kind of channels are not woken, and progress by their cap.
+func testMismatchedModes(t *testing.T, c *redistest.Cluster) {
+	const watchdog = 3 * time.Second
+	holder := member(t, c, redisson.ShardedPubSub(redisson.ShardedOff), redisson.WatchdogTimeout(watchdog)).Lock("mismatch")
+	waiter := member(t, c, redisson.ShardedPubSub(redisson.ShardedOn), redisson.WatchdogTimeout(watchdog)).Lock("mismatch")
+	held := mustLock(t, holder)
+	got := lockAsync(waiter)
+	eventually(t, "waiter subscribes", func() bool { sharded, _ := listeners(t, c); return sharded == 1 })
+	<-time.After(50 * time.Millisecond) // for the try that follows a confirmed subscription
+	start := time.Now()
+	mustUnlock(t, holder, held)
+	expectHeldWithin(t, waiter, got, watchdog/3+500*time.Millisecond)
+	if d := time.Since(start); d < watchdog/6 {
+		t.Errorf("the waiter got the lock after %v: was it woken?", d)
+	}
+}
+
+// Renewals and removals of locks in all slots share a batch and not a script.
+func testClusterBatch(t *testing.T, c *redistest.Cluster) {
+	m := member(t, c, redisson.WatchdogTimeout(900*time.Millisecond))
+	var held []context.Context
+	for i := range 60 {
+		held = append(held, mustLock(t, m.Lock(fmt.Sprint("batch", i))))
+	}
+	<-time.After(1500 * time.Millisecond)
+	for i, ctx := range held {
+		if ctx.Err() != nil {
+			t.Fatalf("lock %d: %v", i, context.Cause(ctx))
+		}
+		mustUnlock(t, m.Lock(fmt.Sprint("batch", i)), ctx)
+	}
+}
+
+// Names whose braces split the slots are refused before anything is sent.
+func testClusterNames(t *testing.T, c *redistest.Cluster) {
+	nobody := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	defer nobody.Close()
+	refusing := onClient(t, nobody)
+	for _, name := range []string{"a{b", "a}b", "{}x", "x{}{y}", ""} {
+		l := refusing.Lock(name)
+		_, lockErr := l.Lock(t.Context())
+		_, forceErr := l.ForceUnlock(t.Context())
+		_, isErr := l.IsLocked(t.Context())
+		_, acquireErr := refusing.Acquire(t.Context(), lock.Request{Key: name})
+		for _, err := range []error{lockErr, forceErr, isErr, acquireErr} {
+			if err == nil || name != "" && !strings.Contains(err.Error(), "different slots") {
+				t.Errorf("name %q: %v, want a refusal because of the slots", name, err)
+			}
+		}
+	}
+	m := member(t, c)
+	for _, name := range []string{"a", "order:1", "{a}b", "x{y}z", "{tag}:x{", "ключ"} {
+		mustUnlock(t, m.Lock(name), mustLock(t, m.Lock(name)))
+	}
+	// One server has no slots, and these names are Redisson's there, too.
+	single := newClient(t, redistest.Any(t))
+	for _, name := range []string{"a{b", "a}b", "{}x"} {
+		mustUnlock(t, single.Lock(name), mustLock(t, single.Lock(name)))
+	}
+}
+
+// The slot of a lock moves while one process holds it and another one waits.
+func testSlotMoves(t *testing.T, c *redistest.Cluster) {
+	const name = "moving"
+	i, slot := c.Owner(t, name)
+	from, to := c.Masters[i], c.Masters[(i+1)%3]
+	hm := member(t, c, redisson.WatchdogTimeout(3*waits))
+	holder, waiter := hm.Lock(name), member(t, c).Lock(name)
+	held := mustLock(t, holder)
+	got, failed := lockUntil(t.Context(), waiter)
+	eventually(t, "waiter subscribes", func() bool { return len(from.Do(t, "pubsub", "shardchannels").([]any)) == 1 })
+
+	c.OpenSlot(t, slot, from, to)
+	again := mustLock(t, hm.Lock("{"+name+"}new")) // a free lock in an open slot is taken at the new master
+	mustUnlock(t, hm.Lock("{"+name+"}new"), again)
+	mustUnlock(t, holder, held) // while the slot is open
+	expectWaiter(t, waiter, got, failed, waits/2)
+
+	held = mustLock(t, holder) // this one at the new master
+	got, failed = lockUntil(t.Context(), waiter)
+	eventually(t, "waiter subscribes", func() bool { return len(from.Do(t, "pubsub", "shardchannels").([]any)) == 1 })
+	c.CloseSlot(t, slot, from, to)
+	eventually(t, "waiter follows the slot", func() bool { return len(to.Do(t, "pubsub", "shardchannels").([]any)) == 1 })
+	<-time.After(100 * time.Millisecond)
+	start := time.Now()
+	mustUnlock(t, holder, held)
+	expectWaiter(t, waiter, got, failed, waits/2)
+	t.Logf("woken at the new master after %v", time.Since(start))
+	if n, _ := listeners(t, c); n > 1 {
+		t.Errorf("%d sharded channels are subscribed, want the old one gone", n)
+	}
+}
+
+// Scenario 8, with two clients of one process and three locks.
+func testClusterCounter(t *testing.T, c *redistest.Cluster) {
+	a, b := member(t, c), member(t, c)
+	var count [3]int
+	var all sync.WaitGroup
+	for _, m := range []*redisson.Client{a, b} {
+		for range 4 {
+			all.Go(func() {
+				for i := range 60 {
+					l := m.Lock(fmt.Sprint("count", i%3))
+					held := mustLock(t, l)
+					count[i%3]++
+					mustUnlock(t, l, held)
+				}
+			})
+		}
+	}
+	all.Wait()
+	if want := [3]int{160, 160, 160}; count != want {
+		t.Errorf("counts = %v, want %v", count, want)
+	}
+	eventually(t, "nothing is left", func() bool { sharded, classic := listeners(t, c); return sharded+classic == 0 })
+}
+
+// A node that answers nothing keeps no caller longer than its deadline, and the locks of others not at all.
+func testSilentNode(t *testing.T, c *redistest.Cluster) {
+	const name = "silent"
+	m := member(t, c)
+	mustUnlock(t, m.Lock(name), mustLock(t, m.Lock(name)))
+	i, _ := c.Owner(t, name)
+	c.Masters[i].Pause(t)
+	defer c.Masters[i].Resume(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if _, err := m.Lock(name).Lock(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Lock at a silent node = %v", err)
+	}
+	if d := time.Since(start); d > 700*time.Millisecond {
+		t.Errorf("Lock at a silent node returned after %v, want 200ms", d)
+	}
+}

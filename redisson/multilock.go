@@ -1,0 +1,255 @@
+package redisson
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// How long a MultiLock that has some of its locks stays for the others: a random time from one to two of these, which
+// double with each attempt, so that two of them that hold what the other one wants do not give up in step for ever.
+const (
+	firstPatience = 16 * time.Millisecond
+	mostPatience  = 1600 * time.Millisecond
+)
+
+// Member is a lock that can be one of several in a MultiLock or a RedLock. *Lock is one.
+type Member interface {
+	// site says which lock it is, in which client.
+	site() site
+	// acquire takes the lock as Client.Acquire does. The key and the kind of the request are the member's to fill in.
+	acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
+}
+
+// site tells members apart.
+type site struct {
+	c    *Client
+	key  string // as mapped
+	kind lock.Kind
+}
+
+func (l *Lock) site() site { return site{c: l.c, key: l.key, kind: l.kind} }
+
+func (l *Lock) acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
+	r.Key, r.Kind = l.name, l.kind
+	return l.c.Acquire(ctx, r)
+}
+
+// compare orders the members of all programs alike, but for those of different clients, which only have an order within
+// a program.
+func (s site) compare(o site) int {
+	return cmp.Or(cmp.Compare(s.c.id, o.c.id), cmp.Compare(s.key, o.key), cmp.Compare(s.kind, o.kind))
+}
+
+// gather returns the members in order, and a text that is the same for the same members.
+func gather(locks []Member) (sorted []Member, text string, err error) {
+	if slices.Contains(locks, nil) {
+		return nil, "", errors.New("redisson: one of the locks is nil")
+	}
+	sorted = slices.SortedFunc(slices.Values(locks), func(a, b Member) int { return a.site().compare(b.site()) })
+	var b strings.Builder
+	for _, l := range sorted {
+		s := l.site()
+		fmt.Fprintf(&b, "%s %v %q\n", s.c.id, s.kind, s.key)
+	}
+	return sorted, b.String(), nil
+}
+
+// MultiLock is Redisson's RedissonMultiLock: several locks that are held together or not at all. They can be locks of
+// several clients, on several servers. Like a Lock it is free to make and safe for concurrent use, and has its owner in
+// the context; it has nothing of its own in Redis.
+//
+// The locks are taken one after the other in the order of their names, whatever the order in which they were given, so
+// that two MultiLocks of one program do not wait for each other. Where a lock can't be had soon, those that are held
+// already are given back, and the next attempt begins with waiting for that lock, holding none: neither the peers in
+// Redisson, which take locks in the order of a list, nor programs whose clients have another order can cause a deadlock.
+//
+// A lock that is given more than once is taken as often, by re-entry. Two locks of one name in two clients on one server
+// exclude each other, so that they can't be had together.
+type MultiLock struct {
+	locks []Member // sorted
+	key   multiKey
+}
+
+// multiKey finds in a context the innermost hold of a MultiLock.
+type multiKey string
+
+type multiHold struct {
+	ctx      context.Context
+	parts    []lock.Hold
+	released atomic.Bool
+}
+
+// NewMultiLock returns the lock of all locks given. It is an error to give none, or a nil.
+func NewMultiLock(locks ...Member) (*MultiLock, error) {
+	if len(locks) == 0 {
+		return nil, errors.New("redisson: a MultiLock of no locks")
+	}
+	sorted, text, err := gather(locks)
+	if err != nil {
+		return nil, err
+	}
+	return &MultiLock{locks: sorted, key: multiKey(text)}, nil
+}
+
+// Lock takes all locks, waiting as long as ctx, and has them renewed until Unlock. The context that it returns derives
+// from ctx and ends with a cause that matches lock.ErrLost before anybody else can have any of the locks. The error is the
+// cause of ctx, or says why one of the servers could not be asked; nothing is held then.
+//
+// Unlock is needed after a loss, too: the other locks are still held.
+func (m *MultiLock) Lock(ctx context.Context) (held context.Context, err error) {
+	h, err := m.acquire(ctx, lock.Request{Wait: -1})
+	if err != nil {
+		return nil, err
+	}
+	return h.ctx, nil
+}
+
+// TryLock takes all locks if they can be had together within wait; a wait of 0 or less tries each once. A lease above 0
+// ends the hold by itself after that time, counted from when the first of the locks was taken; the others are waited for
+// no longer than a tenth of it. Otherwise the locks are renewed until Unlock. ok tells whether all are held; where none
+// are, held is nil, and err too unless ctx ended or a server could not be asked.
+func (m *MultiLock) TryLock(ctx context.Context, wait, lease time.Duration) (held context.Context, ok bool, err error) {
+	h, err := m.acquire(ctx, lock.Request{Wait: max(wait, 0), Lease: max(lease, 0)})
+	switch {
+	case errors.Is(err, lock.ErrBusy):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, err
+	}
+	return h.ctx, true, nil
+}
+
+// Unlock gives back all locks of the hold that returned the context held, or else of the innermost one around it, whether
+// or not one of them fails. It works on a context that has ended, and asks all servers at once, so that it takes no longer
+// than the slowest of them. The error joins those of the single locks, and matches lock.ErrLost when any of them was no
+// longer held; it is lock.ErrNotHeld when held is under no hold of these locks or that hold was given back before.
+func (m *MultiLock) Unlock(held context.Context) error {
+	h, ok := held.Value(m.key).(*multiHold)
+	if !ok || h.released.Swap(true) {
+		return lock.ErrNotHeld
+	}
+	return giveBack(context.WithoutCancel(held), h.parts)
+}
+
+// acquire makes attempts until one succeeds or the wait is over.
+func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, error) {
+	if err := firstCause(ctx); err != nil {
+		return nil, err
+	}
+	if _, ok := lock.OwnerFrom(ctx); !ok {
+		ctx = lock.NewOwner(ctx)
+	}
+	start := time.Now()
+	for lead, patience := 0, firstPatience; ; patience = min(2*patience, mostPatience) {
+		try := &attempt{ctx: ctx, request: r, start: start, patience: patience + rand.N(patience)}
+		stuck, err := try.take(m.from(lead))
+		if err == nil {
+			h := &multiHold{parts: try.parts}
+			h.ctx = context.WithValue(try.held(), m.key, h)
+			return h, nil
+		}
+		_ = giveBack(ctx, try.parts) // by the watchdog where it fails
+		switch busy, _ := errors.AsType[*lock.BusyError](err); {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case busy == nil && !errors.Is(err, lock.ErrLost):
+			return nil, err
+		case r.Wait >= 0 && time.Since(start) >= r.Wait:
+			if busy != nil {
+				err = &lock.BusyError{Remaining: busy.Remaining, Waited: time.Since(start)}
+			}
+			return nil, err
+		}
+		lead = m.indexFrom(lead, stuck)
+	}
+}
+
+// from returns the members in order, but with the one at lead first.
+func (m *MultiLock) from(lead int) []Member {
+	return slices.Concat(m.locks[lead:lead+1], m.locks[:lead], m.locks[lead+1:])
+}
+
+// indexFrom returns the index of the member that is at i in from(lead).
+func (m *MultiLock) indexFrom(lead, i int) int {
+	switch {
+	case i == 0:
+		return lead
+	case i <= lead:
+		return i - 1
+	}
+	return i
+}
+
+// attempt is one try to take locks one after the other, each under the context of those before, so that the last context
+// ends when any of them is lost.
+type attempt struct {
+	ctx      context.Context
+	request  lock.Request
+	start    time.Time     // of the whole wait
+	patience time.Duration // for the others, once the first is held
+	parts    []lock.Hold
+}
+
+func (a *attempt) held() context.Context {
+	if len(a.parts) == 0 {
+		return a.ctx
+	}
+	return a.parts[len(a.parts)-1].Context()
+}
+
+// take returns the index of the lock that could not be had, with the reason. The locks before it are held.
+func (a *attempt) take(locks []Member) (stuck int, err error) {
+	wait := a.request.Wait
+	if wait > 0 {
+		wait = max(wait-time.Since(a.start), 0)
+	}
+	var end time.Time // for all but the first
+	for i, l := range locks {
+		if i > 0 {
+			wait = max(time.Until(end), 0)
+		}
+		h, err := l.acquire(a.held(), lock.Request{Wait: wait, Lease: a.request.Lease})
+		if err != nil {
+			return i, err
+		}
+		a.parts = append(a.parts, h)
+		if i == 0 {
+			end = a.end()
+		}
+	}
+	return 0, nil
+}
+
+// end is until when the others are waited for.
+func (a *attempt) end() time.Time {
+	now := time.Now()
+	end := now.Add(a.patience)
+	if lease := a.request.Lease; lease > 0 {
+		end = earlier(end, now.Add(lease/10))
+	}
+	if a.request.Wait >= 0 {
+		end = earlier(end, a.start.Add(a.request.Wait))
+	}
+	return end
+}
+
+// giveBack releases all holds at once and joins the errors.
+func giveBack(ctx context.Context, holds []lock.Hold) error {
+	errs := make([]error, len(holds))
+	var wg sync.WaitGroup
+	for i, h := range holds {
+		wg.Go(func() { errs[i] = h.Release(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

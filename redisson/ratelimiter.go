@@ -1,0 +1,216 @@
+package redisson
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	_ "embed" // the scripts
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+//go:embed rate.lua
+var rateSource string
+
+//go:embed rate_acquire.lua
+var rateAcquireSource string
+
+//go:embed rate_cancel.lua
+var rateCancelSource string
+
+//go:embed rate_available.lua
+var rateAvailableSource string
+
+//go:embed rate_set.lua
+var rateSetSource string
+
+// ErrNoRate says that a rate limiter was asked for permits before a rate was set.
+var ErrNoRate = errors.New("redisson: rate limiter has no rate")
+
+// Rate is how much a RateLimiter allows.
+type Rate struct {
+	// Permits is how many may be taken within any Interval, at least 1.
+	Permits int64
+	// Interval is at least 1ms.
+	Interval time.Duration
+	// PerClient gives each Client as many. The zero value has all clients share them.
+	PerClient bool
+	// KeepAlive removes the rate limiter, rate included, after so long without TryAcquire or Acquire. 0 keeps it for ever.
+	KeepAlive time.Duration
+}
+
+func (r Rate) check() error {
+	switch {
+	case r.Permits < 1 || r.Permits > maxCount:
+		return fmt.Errorf("redisson: rate of %d permits is not between 1 and %d", r.Permits, int64(maxCount))
+	case r.Interval < time.Millisecond:
+		return fmt.Errorf("redisson: interval %v of a rate is under 1ms", r.Interval)
+	case r.KeepAlive != 0 && r.KeepAlive < time.Millisecond:
+		return fmt.Errorf("redisson: a rate can't be kept for %v: want at least 1ms, or 0 for ever", r.KeepAlive)
+	}
+	return nil
+}
+
+// RateLimiter is Redisson's RRateLimiter: permits to start something, which come back by themselves an interval after they
+// were taken. They are counted by the clock of Redis, where Redisson counts by that of its host.
+//
+// It is only a name and a client, free to make and safe for concurrent use.
+type RateLimiter struct {
+	c    *Client
+	name string // as given
+	key  string // as mapped
+}
+
+// RateLimiter returns the rate limiter of that name. An empty name is refused by the rate limiter's methods.
+func (c *Client) RateLimiter(name string) *RateLimiter {
+	return &RateLimiter{c: c, name: name, key: c.mapName(name)}
+}
+
+// Name returns the name of the rate limiter as it was given.
+func (l *RateLimiter) Name() string { return l.name }
+
+// TrySetRate sets the rate where none is set, and tells whether it did.
+func (l *RateLimiter) TrySetRate(ctx context.Context, r Rate) (bool, error) { return l.set(ctx, r, 1) }
+
+// SetRate sets the rate and forgets what was taken, except by other clients where each has its own permits.
+func (l *RateLimiter) SetRate(ctx context.Context, r Rate) error {
+	_, err := l.set(ctx, r, 0)
+	return err
+}
+
+func (l *RateLimiter) set(ctx context.Context, r Rate, ifNone int) (bool, error) {
+	if err := cmp.Or(l.c.checkName(l.name), r.check()); err != nil {
+		return false, err
+	}
+	kind := 0
+	if r.PerClient {
+		kind = 1
+	}
+	rq := l.c.request(l.key)
+	a, err := l.c.change(ctx, rq, l.c.once(rq, rateSetScript(), l.keys(), r.Permits, millis(r.Interval), kind, millis(r.KeepAlive), ifNone))
+	return err == nil && a.values[0] == 1, err
+}
+
+// AvailablePermits returns how many permits can be taken now. The error matches ErrNoRate where none is set.
+func (l *RateLimiter) AvailablePermits(ctx context.Context) (int64, error) {
+	if err := l.c.checkName(l.name); err != nil {
+		return 0, err
+	}
+	a := l.c.ask(ctx, call{rateAvailableScript(), l.keys(), nil}, func(answer) {})
+	switch {
+	case a.err != nil:
+		return 0, a.err
+	case a.values[0] < 0:
+		return 0, ErrNoRate
+	}
+	return a.values[1], nil
+}
+
+// Acquire takes n permits at once, waiting as long as ctx. The error is the cause of ctx, matches ErrNoRate where no rate
+// is set, or says that the rate is lower than n or why Redis could not be asked.
+func (l *RateLimiter) Acquire(ctx context.Context, n int64) error {
+	_, err := l.acquire(ctx, n, -1)
+	return err
+}
+
+// TryAcquire takes n permits at once if they can be had within wait; a wait of 0 or less tries once. It returns false as
+// soon as it is clear that they can't, which may be at once. The errors are Acquire's.
+func (l *RateLimiter) TryAcquire(ctx context.Context, n int64, wait time.Duration) (bool, error) {
+	return l.acquire(ctx, n, max(wait, 0))
+}
+
+func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) (bool, error) {
+	if n < 1 || n > math.MaxUint32 {
+		return false, fmt.Errorf("redisson: %d permits are not between 1 and %d", n, int64(math.MaxUint32))
+	}
+	if err := cmp.Or(l.c.checkName(l.name), firstCause(ctx, l.c.ctx)); err != nil {
+		return false, err
+	}
+	for start := time.Now(); ; {
+		ok, delay, err := l.try(ctx, n)
+		if ok || err != nil {
+			return ok, err
+		}
+		if wait >= 0 && time.Since(start)+delay > wait {
+			return false, nil
+		}
+		if err := l.pause(ctx, delay); err != nil {
+			return false, err
+		}
+	}
+}
+
+// pause waits for d, but looks again now and then: the rate may have been set anew.
+func (l *RateLimiter) pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(min(d, l.c.watchdog.timeout/3)):
+	case <-ctx.Done():
+	case <-l.c.ctx.Done():
+	}
+	return firstCause(ctx, l.c.ctx)
+}
+
+// try asks once. It returns how long to wait if there are not enough permits. What was taken unseen is given back in the
+// background.
+func (l *RateLimiter) try(ctx context.Context, n int64) (bool, time.Duration, error) {
+	args := []any{n, newMember(n)}
+	undo := call{rateCancelScript(), l.keys(), args}
+	a := l.c.take(ctx, l.c.request(l.key), call{rateAcquireScript(), l.keys(), args}, undo)
+	switch {
+	case a.err != nil:
+		return false, 0, a.err
+	case a.values[0] == 0:
+		return false, time.Duration(a.values[1]) * time.Millisecond, nil
+	case a.values[0] == -1:
+		return false, 0, ErrNoRate
+	case a.values[0] == -2:
+		return false, 0, fmt.Errorf("redisson: %d permits are more than the rate of %d allows at once", n, a.values[1])
+	}
+	return true, 0, nil
+}
+
+// newMember is what the taking of n permits is in the sorted set: a length, as many random bytes, and n as a Redis server
+// on a little-endian machine packs it, which Redisson leaves to the server.
+func newMember(n int64) []byte {
+	m := make([]byte, 1+16+4)
+	m[0] = 16
+	rand.Read(m[1:17]) // never fails
+	binary.LittleEndian.PutUint32(m[17:], uint32(n))
+	return m
+}
+
+// Delete removes the rate limiter with its rate, and what was taken except by other clients where each has its own permits.
+func (l *RateLimiter) Delete(ctx context.Context) error {
+	if err := l.c.checkName(l.name); err != nil {
+		return err
+	}
+	return l.c.rdb.Del(ctx, l.keys()...).Err()
+}
+
+func (l *RateLimiter) keys() []string {
+	value, permits, ownValue, ownPermits := rateKeys(l.key, l.c.id)
+	return []string{l.key, value, permits, ownValue, ownPermits}
+}
+
+var (
+	rateAcquireText   = rateSource + rateAcquireSource
+	rateCancelText    = rateSource + rateCancelSource
+	rateAvailableText = rateSource + rateAvailableSource
+	rateSetText       = receiptSource + rateSetSource
+)
+
+func rateAcquireScript() script {
+	return script{source: rateAcquireText, sha: "637ec4ce6dd1b3ba4c869ad692ae984d8887ea21"}
+}
+func rateCancelScript() script {
+	return script{source: rateCancelText, sha: "3a059697d91f36ded9c5b50a044fbdbeeafad55d"}
+}
+func rateAvailableScript() script {
+	return script{source: rateAvailableText, sha: "bdd780819230a8072182020183987c62e37e380b"}
+}
+func rateSetScript() script {
+	return script{source: rateSetText, sha: "f47f8decf39d53461ac7391c9f785d0a09e7abf7"}
+}

@@ -1,0 +1,66 @@
+package redisson
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func TestSynchronizerDigests(t *testing.T) {
+	for _, s := range []script{
+		semaphoreAcquireScript(), semaphoreCancelScript(), semaphoreReleaseScript(), semaphoreSetScript(), semaphoreAddScript(), semaphoreDrainScript(),
+		permitsAcquireScript(), permitsReleaseScript(), permitsCountScript(), permitsLeaseScript(), permitsSetScript(),
+		latchCountScript(), latchSetScript(), latchDownScript(), latchDeleteScript(),
+		rateAcquireScript(), rateCancelScript(), rateAvailableScript(), rateSetScript(),
+	} {
+		sum := sha1.Sum([]byte(s.source))
+		if want := hex.EncodeToString(sum[:]); s.sha != want {
+			t.Errorf("digest of the script that ends with %q is %s, want %s", s.source[len(s.source)-60:], s.sha, want)
+		}
+	}
+}
+
+// Slots are used again as soon as that is safe, so that there are no more receipts than requests at a time.
+func TestReceiptSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Client{id: "id", timeout: DefaultTimeout}
+		first, second := c.request("k"), c.request("k")
+		if first.slot == second.slot || second.number <= first.number {
+			t.Errorf("requests at a time: %+v and %+v, want two slots and growing numbers", first, second)
+		}
+		if want := "latchkey_receipt:{k}:id:0"; first.key != want {
+			t.Errorf("receipt key %q, want %q", first.key, want)
+		}
+		c.conclude(first, false)
+		again := c.request("k")
+		if again.slot != first.slot || again.number <= second.number {
+			t.Errorf("next request: %+v, want slot %d and a new number", again, first.slot)
+		}
+		c.conclude(again, true)
+		if r := c.request("k"); r.slot == again.slot {
+			t.Errorf("a slot in doubt was used again at once: %+v", r)
+		}
+		time.Sleep(receiptLife)
+		if r := c.request("k"); r.slot != again.slot {
+			t.Errorf("the slot was not used again after the receipt's life: %+v", r)
+		}
+	})
+}
+
+func TestLatchSlot(t *testing.T) {
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	defer cluster.Close()
+	top := topology{cluster: cluster}
+	for _, tt := range []struct {
+		name string
+		ok   bool
+	}{{"done", true}, {"a}b", false}, {"{a}b", false}, {"a:{b}:c", false}, {"{}x", false}, {"готово", true}} {
+		if err := top.check(tt.name, latchChannel(tt.name)); (err == nil) != tt.ok {
+			t.Errorf("check(%q) = %v, want ok = %v", tt.name, err, tt.ok)
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package redisson
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// Why a RedLock can't be had or is lost, beside what the single servers say.
+var (
+	errSilent   = errors.New("no answer in time")
+	errMinority = errors.New("no longer held by the majority of the servers")
+	errTooLate  = errors.New("redisson: the majority of the servers took longer to answer than the lease allows")
+)
+
+// redHold is a round of questions and, if the majority agrees, the hold that comes of it. Answers that come after the
+// majority's add to it.
+type redHold struct {
+	c      *redCall
+	since  time.Time // before the first question
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// questions is the context of the members' holds. It does not end with the caller's, so that its end is never taken for
+	// that of a member.
+	questions context.Context
+	stop      context.CancelFunc
+	decided   chan struct{}
+
+	mu       sync.Mutex
+	state    redState
+	parts    []redPart
+	kept     int     // of parts, not lost
+	refusals []error // of the members that were not taken
+	settled  bool    // decided is closed
+	ends     *time.Timer
+	cause    error // why it was lost
+}
+
+// redPart is the hold of a member.
+type redPart struct {
+	lock.Hold
+	client *Client
+}
+
+type redState int
+
+const (
+	redAsking redState = iota
+	redHeld
+	redLost
+	redOver // given up or given back
+)
+
+func newRedHold(c *redCall) *redHold {
+	h := &redHold{c: c, since: time.Now(), decided: make(chan struct{})}
+	h.ctx, h.cancel = context.WithCancelCause(context.WithValue(c.ctx, c.r.key, h))
+	h.questions, h.stop = context.WithCancel(context.WithoutCancel(c.ctx))
+	return h
+}
+
+// add notes what a member has answered. It returns false for an answer that came too late to be of use.
+func (h *redHold) add(part redPart, err error) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.state == redOver:
+		return false
+	case err != nil:
+		h.refusals = append(h.refusals, err)
+	default:
+		h.parts = append(h.parts, part)
+		h.kept++
+		context.AfterFunc(part.Context(), func() { h.miss(context.Cause(part.Context())) })
+	}
+	h.settle()
+	return true
+}
+
+// settle closes decided once the majority has agreed, or can't any more and it is known whether that is because the lock
+// is busy or because too few servers answer.
+func (h *redHold) settle() {
+	n, quorum := len(h.c.r.locks), h.c.r.quorum
+	answered := len(h.parts)
+	for _, err := range h.refusals {
+		if errors.Is(err, lock.ErrBusy) {
+			answered++
+		}
+	}
+	impossible := n-len(h.refusals)-(len(h.parts)-h.kept) < quorum
+	known := answered >= quorum || len(h.parts)+len(h.refusals) == n
+	if !h.settled && (h.kept >= quorum || impossible && known) {
+		h.settled = true
+		close(h.decided)
+	}
+}
+
+// miss notes that a member was lost.
+func (h *redHold) miss(cause error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.kept--
+	switch {
+	case h.state == redAsking:
+		h.settle()
+	case h.state == redHeld && h.kept < h.c.r.quorum:
+		h.lose(fmt.Errorf("%w: %w", errMinority, cause))
+	}
+}
+
+// lose tells the holder. The mutex is held.
+func (h *redHold) lose(reason error) {
+	h.state = redLost
+	h.cause = &lock.LostError{Held: time.Since(h.since), Reason: reason}
+	h.cancel(h.cause)
+}
+
+// lapse is called when the lease is over.
+func (h *redHold) lapse() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.state == redHeld {
+		h.lose(errLease)
+	}
+}
+
+// conclude makes a hold of the round, or says why it is none.
+func (h *redHold) conclude() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	valid := h.validity()
+	switch {
+	case h.c.ctx.Err() != nil:
+		return context.Cause(h.c.ctx)
+	case h.kept < h.c.r.quorum:
+		return h.refusal()
+	case valid <= 0:
+		return errTooLate
+	}
+	h.state = redHeld
+	if h.c.lease > 0 {
+		h.ends = time.AfterFunc(valid, h.lapse)
+	}
+	return nil
+}
+
+// validity is for how long the lock may be relied on from now: a lease that is not renewed counts from before the first
+// question, whoever answered last. Otherwise each member looks after its own.
+func (h *redHold) validity() time.Duration {
+	if h.c.lease == 0 {
+		return 1
+	}
+	return goodFor(h.c.lease) - drift(h.c.lease) - time.Since(h.since)
+}
+
+// refusal is why there is no majority: it is busy if a majority has answered at all. The mutex is held.
+func (h *redHold) refusal() error {
+	var remaining []time.Duration
+	var failures []error
+	for _, err := range h.refusals {
+		if busy, ok := errors.AsType[*lock.BusyError](err); ok {
+			remaining = append(remaining, busy.Remaining)
+		} else {
+			failures = append(failures, err)
+		}
+	}
+	n := len(h.c.r.locks)
+	if answered := len(h.parts) + len(remaining); answered < h.c.r.quorum {
+		if unheard := n - answered - len(failures); unheard > 0 {
+			failures = append(failures, errSilent)
+		}
+		return fmt.Errorf("redisson: only %d of %d servers answered: %w", answered, n, errors.Join(failures...))
+	}
+	busy := &lock.BusyError{Waited: time.Since(h.c.start)}
+	if missing := h.c.r.quorum - h.kept; missing <= len(remaining) { // so many have to become free
+		slices.Sort(remaining)
+		busy.Remaining = remaining[missing-1]
+	}
+	return busy
+}
+
+// withdraw gives back on all servers what a failed round got or may still get, and waits a little for that if the caller
+// can.
+func (h *redHold) withdraw() {
+	parts, _, _ := h.finish()
+	errs := releaseAll(parts)
+	patience := time.NewTimer(undoPatience)
+	defer patience.Stop()
+	for range parts {
+		select {
+		case <-errs:
+		case <-patience.C:
+			return
+		case <-h.c.ctx.Done():
+			return
+		}
+	}
+}
+
+// release is Unlock's.
+func (h *redHold) release() error {
+	parts, cause, ok := h.finish()
+	if !ok {
+		return lock.ErrNotHeld
+	}
+	errs := releaseAll(parts)
+	if cause != nil {
+		return cause
+	}
+	t := tally{parts: len(parts), servers: len(h.c.r.locks), quorum: h.c.r.quorum}
+	silence := time.NewTimer(mostSilence)
+	defer silence.Stop()
+	for heard, patient := 0, true; heard < len(parts) && t.freed < t.quorum && (patient || !t.free()); {
+		select {
+		case err := <-errs:
+			heard++
+			t.count(err)
+		case <-silence.C:
+			patient = false
+		}
+	}
+	switch {
+	case t.parts-t.gone < t.quorum:
+		return &lock.LostError{Held: time.Since(h.since), Reason: errMinority}
+	case t.free():
+		return nil
+	}
+	return fmt.Errorf("redisson: only %d of %d servers released the lock: %w", t.freed, t.parts, errors.Join(t.failures...))
+}
+
+// tally is the outcome of a release on several servers, as far as it is known.
+type tally struct {
+	servers, quorum int
+	parts           int // had the lock, to the best of our knowledge
+	freed, gone     int // did have it, did not have it
+	failures        []error
+}
+
+func (t *tally) count(err error) {
+	switch {
+	case err == nil:
+		t.freed++
+	case errors.Is(err, lock.ErrLost), errors.Is(err, lock.ErrNotHeld):
+		t.gone++
+	default:
+		t.failures = append(t.failures, err)
+	}
+}
+
+// free tells whether others can have the majority by now.
+func (t *tally) free() bool { return t.servers-t.parts+t.freed+t.gone >= t.quorum }
+
+// finish ends the hold or round on this side, once. It returns what is to be given back, and why the hold had been lost.
+func (h *redHold) finish() (parts []redPart, cause error, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.state == redOver {
+		return nil, nil, false
+	}
+	h.state = redOver
+	h.stop() // the questions under way; what they have done is undone by the clients
+	h.cancel(nil)
+	if h.ends != nil {
+		h.ends.Stop()
+	}
+	return h.parts, h.cause, true
+}
+
+// releaseAll gives back all parts at once and returns where the outcomes arrive.
+func releaseAll(parts []redPart) <-chan error {
+	errs := make(chan error, len(parts))
+	for _, p := range parts {
+		p.client.start(func() { errs <- p.Release(context.Background()) })
+	}
+	return errs
+}

@@ -1,0 +1,201 @@
+package redisson
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+const (
+	// mostSilence is how long a round of questions waits at most for servers that do not answer, if it depends on them.
+	mostSilence = 250 * time.Millisecond
+	// A RedLock that can't be had is tried again after a random time around one of these, which doubles each time.
+	leastPause = 8 * time.Millisecond
+	mostPause  = pollInterval
+)
+
+// drift is the part of a lease that is given away for clocks of servers that run at different speeds.
+func drift(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
+
+// RedLock is Redisson's RedissonRedLock: one lock on several servers that know nothing of each other, which is held by who
+// holds it on the majority of them. It stays usable while a minority is down. Like a Lock it is free to make and safe for
+// concurrent use, and has its owner in the context; in Redis it is nothing but the single locks.
+//
+// It needs independent masters, at least three and best an odd number, with a client each. A server that lost its data
+// must stay down for longer than the longest lease, or the watchdog's timeout, before it takes part again: otherwise it
+// gives to others what it has forgotten. A single server with replicas is simpler, and a fencing token safer than both.
+//
+// Who can't have the majority gives back what it got and tries again after a random time: waiting is polling, unlike for
+// other locks, and contenders are served in no order.
+type RedLock struct {
+	locks  []Member // sorted
+	key    redKey
+	quorum int
+	// patience is how long majorities may be out of reach before that is an error: the longest timeout of the clients.
+	patience time.Duration
+	renewed  time.Duration // the shortest lease of a lock that is renewed
+}
+
+// redKey finds in a context the innermost hold of a RedLock.
+type redKey string
+
+// NewRedLock returns the lock that is held with a majority of the locks given. Fewer than three are refused, since one or
+// two have no majority to spare, and so are two locks of one client, since they are not independent. That two clients ask
+// the same server goes unnoticed.
+func NewRedLock(locks ...Member) (*RedLock, error) {
+	if len(locks) < 3 {
+		return nil, fmt.Errorf("redisson: a RedLock of %d locks can't do without any of them: it needs at least 3", len(locks))
+	}
+	sorted, text, err := gather(locks)
+	if err != nil {
+		return nil, err
+	}
+	r := &RedLock{locks: sorted, key: redKey(text), quorum: len(locks)/2 + 1}
+	for i, l := range sorted {
+		c := l.site().c
+		if i > 0 && c == sorted[i-1].site().c {
+			return nil, errors.New("redisson: two locks of a RedLock are of the same client, so that they are not independent")
+		}
+		r.patience = max(r.patience, c.timeout)
+		if d := c.watchdog.timeout; i == 0 || d < r.renewed {
+			r.renewed = d
+		}
+	}
+	return r, nil
+}
+
+// Lock takes the lock, waiting as long as ctx, and has it renewed by each client until Unlock. The context that it returns
+// derives from ctx and ends with a cause that matches lock.ErrLost when fewer than the majority of the servers are known
+// to have the lock, before anybody else can have it. The error is the cause of ctx, or says why a majority of the servers
+// could not be asked for as long as the longest timeout of the clients.
+//
+// A failed Lock leaves nothing behind, on no server: what one that did not answer may have done is undone as soon as it
+// does. Unlock is needed after a loss, too: the minority that is left is still renewed.
+func (r *RedLock) Lock(ctx context.Context) (held context.Context, err error) {
+	h, err := r.acquire(ctx, -1, 0)
+	if err != nil {
+		return nil, err
+	}
+	return h.ctx, nil
+}
+
+// TryLock takes the lock if it can be had within wait; a wait of 0 or less tries once, which can fail for all of several
+// contenders who come at the same time. A lease above 0 ends the hold by itself after that time less what it took to get
+// the majority and a drift of a hundredth and 2ms, besides the margin of every hold; one that this leaves nothing of is
+// refused. Otherwise the lock is renewed until Unlock. ok tells whether the lock is held; where it is not, held is nil, and
+// err too unless ctx ended or the majority of the servers could not be asked.
+func (r *RedLock) TryLock(ctx context.Context, wait, lease time.Duration) (held context.Context, ok bool, err error) {
+	h, err := r.acquire(ctx, max(wait, 0), max(lease, 0))
+	switch {
+	case errors.Is(err, lock.ErrBusy):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, err
+	}
+	return h.ctx, true, nil
+}
+
+// Unlock gives back the hold that returned the context held, or else the innermost one around it, on all servers. It
+// returns as soon as the majority has confirmed that, and does not stay long for servers without which others can have the
+// lock; these are seen to in the background, for as long as the lock could stand there. It works on a context that has
+// ended, and takes no longer than the clients' timeouts. The error matches lock.ErrNotHeld when held is under no hold of
+// these locks or that hold was given back before, and lock.ErrLost when the lock was no longer held by the majority.
+func (r *RedLock) Unlock(held context.Context) error {
+	h, ok := held.Value(r.key).(*redHold)
+	if !ok {
+		return lock.ErrNotHeld
+	}
+	return h.release()
+}
+
+func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redHold, error) {
+	if lease > 0 && goodFor(lease) <= drift(lease) {
+		return nil, fmt.Errorf("redisson: a RedLock's lease of %v is not longer than the drift of clocks", lease)
+	}
+	if _, ok := lock.OwnerFrom(ctx); !ok {
+		ctx = lock.NewOwner(ctx)
+	}
+	c := &redCall{r: r, ctx: ctx, lease: lease, start: time.Now(), asked: make([]atomic.Bool, len(r.locks))}
+	answered := c.start // when there was a majority of answers last
+	for pause := leastPause; ; pause = min(2*pause, mostPause) {
+		h, err := c.round()
+		if err == nil {
+			return h, nil
+		}
+		now := time.Now()
+		busy := errors.Is(err, lock.ErrBusy)
+		if busy {
+			answered = now
+		}
+		left := wait - now.Sub(c.start)
+		if wait >= 0 && left <= 0 || !busy && now.Sub(answered) >= r.patience {
+			return nil, err
+		}
+		d := pause/2 + rand.N(pause)
+		if wait >= 0 {
+			d = min(d, left)
+		}
+		if ctx.Err() != nil || !sleep(ctx, d) {
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// redCall is one acquire, which asks the servers in rounds.
+type redCall struct {
+	r     *RedLock
+	ctx   context.Context
+	lease time.Duration
+	start time.Time
+	asked []atomic.Bool // the members that have not answered yet
+}
+
+// round asks all servers at once for the lock and returns as soon as the outcome is certain. Members that have not answered
+// an earlier round are left out: another question would only queue up behind the first.
+func (c *redCall) round() (*redHold, error) {
+	if err := firstCause(c.ctx); err != nil {
+		return nil, err
+	}
+	h := newRedHold(c)
+	for i, l := range c.r.locks {
+		if c.asked[i].Swap(true) {
+			h.add(redPart{}, errSilent)
+			continue
+		}
+		client := l.site().c
+		client.start(func() {
+			defer c.asked[i].Store(false)
+			part, err := l.acquire(h.questions, lock.Request{Lease: c.lease})
+			if !h.add(redPart{part, client}, err) && err == nil {
+				_ = part.Release(context.Background()) // by the watchdog where it fails
+			}
+		})
+	}
+	silence := time.NewTimer(c.silence())
+	defer silence.Stop()
+	select {
+	case <-h.decided:
+	case <-silence.C:
+	case <-c.ctx.Done():
+	}
+	err := h.conclude()
+	if err == nil {
+		return h, nil
+	}
+	h.withdraw()
+	return nil, err
+}
+
+// silence is short, as others can't have the servers that did answer in the meantime.
+func (c *redCall) silence() time.Duration {
+	lease := c.lease
+	if lease == 0 {
+		lease = c.r.renewed
+	}
+	return min(lease/20, mostSilence)
+}

@@ -1,0 +1,93 @@
+package redisson_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+)
+
+func ExampleSemaphore() {
+	client, stop := example()
+	defer stop()
+	ctx := context.Background()
+
+	s := client.Semaphore("printers")
+	fmt.Println(s.TrySetPermits(ctx, 2)) // the first to come says how many there are
+	if err := s.Acquire(ctx, 2); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(s.TryAcquire(ctx, 1, 10*time.Millisecond))
+	fmt.Println(s.Release(ctx, 2))
+	fmt.Println(s.AvailablePermits(ctx))
+	// Output:
+	// true <nil>
+	// false <nil>
+	// <nil>
+	// 2 <nil>
+}
+
+func ExamplePermitExpirableSemaphore() {
+	client, stop := example()
+	defer stop()
+	ctx := context.Background()
+
+	s := client.PermitExpirableSemaphore("licences")
+	fmt.Println(s.TrySetPermits(ctx, 1))
+	id, err := s.Acquire(ctx, time.Minute) // free again in a minute, whatever happens to this process
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, ok, err := s.TryAcquire(ctx, 0, time.Minute)
+	fmt.Println(ok, err)
+	fmt.Println(s.UpdateLease(ctx, id, 5*time.Minute))
+	fmt.Println(s.Release(ctx, id))
+	fmt.Println(errors.Is(s.Release(ctx, id), lock.ErrNotHeld))
+	// Output:
+	// true <nil>
+	// false <nil>
+	// <nil>
+	// <nil>
+	// true
+}
+
+func ExampleCountDownLatch() {
+	client, stop := example()
+	defer stop()
+	ctx := context.Background()
+
+	l := client.CountDownLatch("import:42")
+	fmt.Println(l.TrySetCount(ctx, 2))
+	for range 2 { // elsewhere, when a part is done
+		go func() {
+			if err := l.CountDown(ctx); err != nil {
+				log.Print(err)
+			}
+		}()
+	}
+	fmt.Println(l.Await(ctx))
+	// Output:
+	// true <nil>
+	// <nil>
+}
+
+func ExampleRateLimiter() {
+	client, stop := example()
+	defer stop()
+	ctx := context.Background()
+
+	l := client.RateLimiter("mails")
+	fmt.Println(l.TrySetRate(ctx, redisson.Rate{Permits: 3, Interval: time.Minute}))
+	fmt.Println(l.TryAcquire(ctx, 3, 0))
+	fmt.Println(l.TryAcquire(ctx, 1, time.Second)) // would have to wait for a minute
+	fmt.Println(l.AvailablePermits(ctx))
+	// Output:
+	// true <nil>
+	// true <nil>
+	// false <nil>
+	// 0 <nil>
+}

@@ -1,0 +1,162 @@
+package redisson_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
+)
+
+// authority makes a certificate for the loopback address that both sides use and trust.
+func authority(t *testing.T) (certFile, keyFile string, config *tls.Config) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "latchkey test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})
+	for name, data := range map[string][]byte{certFile: certPEM, keyFile: keyPEM} {
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(certPEM)
+	return certFile, keyFile, &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+}
+
+func TestTLS(t *testing.T) {
+	cert, key, config := authority(t)
+	s := redistest.Start(t, "--tls-port", "0") // for its port; TLS is switched on below
+	admin := s.Client(t)
+	port := redistest.FreePort(t)
+	for _, set := range [][2]string{{"tls-cert-file", cert}, {"tls-key-file", key}, {"tls-ca-cert-file", cert}, {"tls-port", port}} {
+		if err := admin.ConfigSet(t.Context(), set[0], set[1]).Err(); err != nil {
+			t.Fatalf("config set %v: %v", set, err)
+		}
+	}
+	secure := func(o *redis.Options) { o.Addr, o.TLSConfig = net.JoinHostPort("127.0.0.1", port), config }
+	holder := onClient(t, s.Client(t, secure)).Lock("k")
+	waiter := onClient(t, s.Client(t, secure)).Lock("k")
+	held := mustLock(t, holder)
+	got := lockAsync(waiter)
+	eventually(t, "waiter subscribes", func() bool { return len(subscriptions(t, admin)) == 1 })
+	mustUnlock(t, holder, held)
+	expectHeld(t, waiter, got)
+
+	stranger := func(o *redis.Options) {
+		secure(o)
+		o.DialerRetries, o.MaxRetries, o.TLSConfig = 1, -1, &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if err := ignoring(onClient(t, s.Client(t, stranger)).Lock("k").Lock(t.Context())); err == nil {
+		t.Error("Lock at a server with an unknown certificate succeeded")
+	}
+}
+
+// What the package documentation says that a user needs.
+const (
+	aclCommands = "+eval +evalsha +exists +hexists +hget +hset +del +pexpire +pttl +publish +subscribe +unsubscribe +ping"
+	aclCluster  = "+spublish +ssubscribe +sunsubscribe +pubsub|shardnumsub +cluster|slots +command"
+	aclChannels = "&redisson_lock__channel:*"
+)
+
+func setUser(t *testing.T, do func(args ...any) error, rules string) {
+	t.Helper()
+	args := []any{"acl", "setuser", "locker", "reset", "on", ">secret"}
+	for rule := range strings.FieldsSeq(rules) {
+		args = append(args, rule)
+	}
+	if err := do(args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestACLUser(t *testing.T) {
+	s := redistest.Start(t)
+	admin := s.Client(t)
+	do := func(args ...any) error { return admin.Do(t.Context(), args...).Err() }
+	setUser(t, do, aclCommands+" ~lock:* "+aclChannels)
+	user := func(o *redis.Options) { o.Username, o.Password = "locker", "secret" }
+	holder, waiter := onClient(t, s.Client(t, user)), onClient(t, s.Client(t, user))
+	useAsUser(t, holder, waiter, func() int { return len(subscriptions(t, admin)) })
+	if err := ignoring(holder.Lock("other").Lock(t.Context())); err == nil || !strings.Contains(err.Error(), "NOPERM") {
+		t.Errorf("Lock of a key that the user may not touch = %v", err)
+	}
+}
+
+func testACLUserInACluster(t *testing.T, c *redistest.Cluster) {
+	for _, n := range c.Masters {
+		do := func(args ...any) error { return n.Admin.Do(t.Context(), args...).Err() }
+		setUser(t, do, aclCommands+" "+aclCluster+" ~lock:* "+aclChannels)
+	}
+	user := func(o *redis.ClusterOptions) { o.Username, o.Password = "locker", "secret" }
+	holder, waiter := onClient(t, c.Client(t, user)), onClient(t, c.Client(t, user))
+	useAsUser(t, holder, waiter, func() int { n, _ := listeners(t, c); return n })
+	for _, n := range c.Masters {
+		if denied := n.Do(t, "acl", "log").([]any); len(denied) > 0 {
+			t.Errorf("denied: %v", denied)
+		}
+	}
+}
+
+// useAsUser does all that a client can do with a lock.
+func useAsUser(t *testing.T, holder, waiter *redisson.Client, listening func() int) {
+	t.Helper()
+	l, other := holder.Lock("lock:k"), waiter.Lock("lock:k")
+	held := mustLock(t, l)
+	if n, err := l.HoldCount(held); n != 1 || err != nil {
+		t.Errorf("HoldCount = %d, %v", n, err)
+	}
+	if ok, err := l.IsLocked(held); !ok || err != nil {
+		t.Errorf("IsLocked = %v, %v", ok, err)
+	}
+	if d, err := l.TTL(held); d <= 0 || err != nil {
+		t.Errorf("TTL = %v, %v", d, err)
+	}
+	got := lockAsync(other)
+	eventually(t, "waiter subscribes", func() bool { return listening() == 1 })
+	<-time.After(50 * time.Millisecond)
+	mustUnlock(t, l, held)
+	expectHeld(t, other, got)
+	eventually(t, "waiter unsubscribes", func() bool { return listening() == 0 })
+	mustLock(t, l)
+	if ok, err := l.ForceUnlock(t.Context()); !ok || err != nil {
+		t.Errorf("ForceUnlock = %v, %v", ok, err)
+	}
+}
