@@ -154,9 +154,7 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, er
 		try := &attempt{ctx: ctx, request: r, start: start, patience: patience + rand.N(patience)}
 		stuck, err := try.take(m.from(lead))
 		if err == nil {
-			h := &multiHold{parts: try.parts}
-			h.ctx = context.WithValue(try.held(), m.key, h)
-			return h, nil
+			return m.newHold(try), nil
 		}
 		_ = giveBack(ctx, try.parts) // by the watchdog where it fails
 		switch busy, _ := errors.AsType[*lock.BusyError](err); {
@@ -172,6 +170,12 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, er
 		}
 		lead = m.indexFrom(lead, stuck)
 	}
+}
+
+func (m *MultiLock) newHold(a *attempt) *multiHold {
+	h := &multiHold{parts: a.parts}
+	h.ctx = context.WithValue(a.held(), m.key, h)
+	return h
 }
 
 // from returns the members in order, but with the one at lead first.

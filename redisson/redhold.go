@@ -34,9 +34,10 @@ type redHold struct {
 	mu       sync.Mutex
 	state    redState
 	parts    []redPart
-	kept     int     // of parts, not lost
-	refusals []error // of the members that were not taken
-	settled  bool    // decided is closed
+	kept     int             // of parts, not lost
+	busy     []time.Duration // of the members that others have: the remaining leases
+	failures []error         // of the members that could not be asked
+	settled  bool            // decided is closed
 	ends     *time.Timer
 	cause    error // why it was lost
 }
@@ -67,11 +68,14 @@ func newRedHold(c *redCall) *redHold {
 func (h *redHold) add(part redPart, err error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	busy, isBusy := errors.AsType[*lock.BusyError](err)
 	switch {
 	case h.state == redOver:
 		return false
+	case isBusy:
+		h.busy = append(h.busy, busy.Remaining)
 	case err != nil:
-		h.refusals = append(h.refusals, err)
+		h.failures = append(h.failures, err)
 	default:
 		h.parts = append(h.parts, part)
 		h.kept++
@@ -81,19 +85,13 @@ func (h *redHold) add(part redPart, err error) bool {
 	return true
 }
 
-// settle closes decided once the majority has agreed, or can't any more and it is known whether that is because the lock
-// is busy or because too few servers answer.
+// settle closes decided once the majority has agreed, or can't any more and it is certain why: because a majority has
+// answered, or because none will. The mutex is held.
 func (h *redHold) settle() {
 	n, quorum := len(h.c.r.locks), h.c.r.quorum
-	answered := len(h.parts)
-	for _, err := range h.refusals {
-		if errors.Is(err, lock.ErrBusy) {
-			answered++
-		}
-	}
-	impossible := n-len(h.refusals)-(len(h.parts)-h.kept) < quorum
-	known := answered >= quorum || len(h.parts)+len(h.refusals) == n
-	if !h.settled && (h.kept >= quorum || impossible && known) {
+	possible := n - len(h.busy) - len(h.failures) - (len(h.parts) - h.kept)
+	certain := len(h.parts)+len(h.busy) >= quorum || n-len(h.failures) < quorum
+	if !h.settled && (h.kept >= quorum || possible < quorum && certain) {
 		h.settled = true
 		close(h.decided)
 	}
@@ -159,26 +157,18 @@ func (h *redHold) validity() time.Duration {
 
 // refusal is why there is no majority: it is busy if a majority has answered at all. The mutex is held.
 func (h *redHold) refusal() error {
-	var remaining []time.Duration
-	var failures []error
-	for _, err := range h.refusals {
-		if busy, ok := errors.AsType[*lock.BusyError](err); ok {
-			remaining = append(remaining, busy.Remaining)
-		} else {
-			failures = append(failures, err)
-		}
-	}
-	n := len(h.c.r.locks)
-	if answered := len(h.parts) + len(remaining); answered < h.c.r.quorum {
-		if unheard := n - answered - len(failures); unheard > 0 {
+	n, quorum := len(h.c.r.locks), h.c.r.quorum
+	if answered := len(h.parts) + len(h.busy); answered < quorum {
+		failures := slices.Clone(h.failures)
+		if answered+len(failures) < n {
 			failures = append(failures, errSilent)
 		}
 		return fmt.Errorf("redisson: only %d of %d servers answered: %w", answered, n, errors.Join(failures...))
 	}
 	busy := &lock.BusyError{Waited: time.Since(h.c.start)}
-	if missing := h.c.r.quorum - h.kept; missing <= len(remaining) { // so many have to become free
-		slices.Sort(remaining)
-		busy.Remaining = remaining[missing-1]
+	if missing := quorum - h.kept; missing <= len(h.busy) { // so many have to become free
+		slices.Sort(h.busy)
+		busy.Remaining = h.busy[missing-1]
 	}
 	return busy
 }
@@ -192,7 +182,7 @@ func (h *redHold) withdraw() {
 	defer patience.Stop()
 	for range parts {
 		select {
-		case <-errs:
+		case <-errs: //nolint:errcheck // the watchdog sees to what failed
 		case <-patience.C:
 			return
 		case <-h.c.ctx.Done():

@@ -16,7 +16,7 @@ const (
 	mostSilence = 250 * time.Millisecond
 	// A RedLock that can't be had is tried again after a random time around one of these, which doubles each time.
 	leastPause = 8 * time.Millisecond
-	mostPause  = pollInterval
+	mostPause  = 64 * time.Millisecond
 )
 
 // drift is the part of a lease that is given away for clocks of servers that run at different speeds.
@@ -30,8 +30,10 @@ func drift(lease time.Duration) time.Duration { return lease/100 + 2*time.Millis
 // must stay down for longer than the longest lease, or the watchdog's timeout, before it takes part again: otherwise it
 // gives to others what it has forgotten. A single server with replicas is simpler, and a fencing token safer than both.
 //
-// Who can't have the majority gives back what it got and tries again after a random time: waiting is polling, unlike for
-// other locks, and contenders are served in no order.
+// Who can't have the majority gives back what it got and tries again after a random time of up to 96ms: waiting is polling,
+// unlike for other locks, and contenders are served in no order. No call waits for servers that the outcome does not depend
+// on, but each leaves a question with those that are silent, which costs memory until the client's Timeout is over: give
+// these clients a short one.
 type RedLock struct {
 	locks  []Member // sorted
 	key    redKey

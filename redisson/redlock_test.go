@@ -100,6 +100,7 @@ func expectSoon(tb testing.TB, what string, limit time.Duration, f func()) {
 }
 
 func TestRedLockExcludes(t *testing.T) {
+	t.Parallel()
 	r := newRed(t)
 	ours, theirs := r.lock(), r.lock()
 	held := mustTake(t, ours)
@@ -110,13 +111,13 @@ func TestRedLockExcludes(t *testing.T) {
 	if !ok || err != nil {
 		t.Fatalf("TryLock under a hold = %v, %v", ok, err)
 	}
-	mustGive(t, ours, inner)
+	mustGive(t, inner, ours)
 	expectBusy(t, theirs, 0)
 	got := make(chan context.Context)
 	go func() { got <- mustTake(t, theirs) }()
 	<-time.After(50 * time.Millisecond)
-	mustGive(t, ours, held)
-	mustGive(t, theirs, <-got)
+	mustGive(t, held, ours)
+	mustGive(t, <-got, theirs)
 	r.expectHeld(0, all()...)
 	if !errors.Is(context.Cause(held), context.Canceled) {
 		t.Errorf("after Unlock the context ended with %v", context.Cause(held))
@@ -130,12 +131,13 @@ func TestRedLockExcludes(t *testing.T) {
 
 // Others have some of the servers, and so the outcome: with two of theirs the lock can be had, with three it can't.
 func TestRedLockCountsTheMajority(t *testing.T) {
+	t.Parallel()
 	r := newRed(t)
 	ours, theirs := r.lock(), r.clients(func(*redis.Options) {})
 	mustLock(t, theirs[0].Lock("k"))
 	mustLock(t, theirs[1].Lock("k"))
 	held := mustTake(t, ours)
-	mustGive(t, ours, held)
+	mustGive(t, held, ours)
 	r.expectHeld(0, 2, 3, 4)
 	if _, ok, err := theirs[2].Lock("k").TryLock(t.Context(), 0, 20*time.Second); !ok || err != nil {
 		t.Fatalf("TryLock = %v, %v", ok, err)
@@ -145,6 +147,22 @@ func TestRedLockCountsTheMajority(t *testing.T) {
 	mustLock(t, theirs[3].Lock("k"))
 	mustLock(t, theirs[4].Lock("k"))
 	expectBusy(t, ours, 0)
+}
+
+// Two servers are held by others and one is down: whoever answers first, the lock is busy, because a majority is there
+// to say so.
+func TestRedLockBusyIsNoOutage(t *testing.T) {
+	t.Parallel()
+	r := newRed(t)
+	theirs := r.clients(func(*redis.Options) {})
+	mustLock(t, theirs[0].Lock("k"))
+	mustLock(t, theirs[1].Lock("k"))
+	l := r.lock()
+	mustGive(t, mustTake(t, l), l)
+	r.each((*redistest.Server).Kill, 2)
+	for range 50 {
+		expectBusy(t, l, 0)
+	}
 }
 
 func TestRedLockRefuses(t *testing.T) {
@@ -180,17 +198,16 @@ func TestRedLockWithAMinorityAway(t *testing.T) {
 	} {
 		for _, change := range setups[1:3] {
 			t.Run(tt.name+", "+change.name, func(t *testing.T) {
+				t.Parallel()
 				r := newRed(t)
 				l := redLock(t, r.clients(change.change)...)
-				mustGive(t, l, mustTake(t, l)) // connects
+				mustGive(t, mustTake(t, l), l) // connects
 				r.expectHeld(0, all()...)
 				during := mustTake(t, l)
 				r.each(tt.away, 0, 3)
-				expectSoon(t, "Unlock", time.Second, func() { mustGive(t, l, during) })
+				expectSoon(t, "Unlock", time.Second, func() { mustGive(t, during, l) })
 				for range 3 {
-					var held context.Context
-					expectSoon(t, "Lock", time.Second, func() { held = mustTake(t, l) })
-					expectSoon(t, "Unlock", time.Second, func() { mustGive(t, l, held) })
+					expectSoon(t, "Lock and Unlock", time.Second, func() { mustGive(t, mustTake(t, l), l) })
 				}
 				r.expectHeld(0, 1, 2, 4)
 				if tt.name == "paused" {
@@ -205,9 +222,10 @@ func TestRedLockWithAMinorityAway(t *testing.T) {
 // Three servers are away: that is an outage and not a busy lock, and what it left is given back, also on those that did
 // not answer.
 func TestRedLockWithAMajorityAway(t *testing.T) {
+	t.Parallel()
 	r := newRed(t)
 	l := r.lock(redisson.Timeout(400 * time.Millisecond))
-	mustGive(t, l, mustTake(t, l))
+	mustGive(t, mustTake(t, l), l)
 	r.each((*redistest.Server).Pause, 0, 1, 2)
 	for _, wait := range []time.Duration{0, 10 * time.Second} {
 		expectSoon(t, "TryLock", 4*time.Second, func() {
@@ -237,16 +255,18 @@ func TestRedLockWithAMajorityAway(t *testing.T) {
 
 // A short outage of the majority is waited out.
 func TestRedLockOutlastsAnOutage(t *testing.T) {
+	t.Parallel()
 	r := newRed(t)
 	l := r.lock()
-	mustGive(t, l, mustTake(t, l))
+	mustGive(t, mustTake(t, l), l)
 	r.each((*redistest.Server).Pause, 0, 1, 2)
 	time.AfterFunc(700*time.Millisecond, func() { r.each((*redistest.Server).Resume, 0, 1, 2) })
-	mustGive(t, l, mustTake(t, l))
+	mustGive(t, mustTake(t, l), l)
 	r.expectHeld(0, all()...)
 }
 
 func TestRedLockCanceledWhileBusy(t *testing.T) {
+	t.Parallel()
 	r := newRed(t)
 	held := mustTake(t, r.lock())
 	r.expectHeld(5, all()...)
@@ -265,6 +285,7 @@ func TestRedLockCanceledWhileBusy(t *testing.T) {
 
 // The hold outlives the loss of two servers and is renewed on the others; with the third it ends, in time.
 func TestRedLockIsLostWithItsMajority(t *testing.T) {
+	t.Parallel()
 	const timeout = 600 * time.Millisecond
 	r := newRed(t)
 	l := r.lock(redisson.WatchdogTimeout(timeout), redisson.Timeout(300*time.Millisecond))
@@ -298,6 +319,7 @@ func TestRedLockIsLostWithItsMajority(t *testing.T) {
 }
 
 func TestRedLockForceUnlocked(t *testing.T) {
+	t.Parallel()
 	r := newRed(t)
 	clients := r.clients(func(*redis.Options) {})
 	l := redLock(t, clients...)
@@ -312,7 +334,7 @@ func TestRedLockForceUnlocked(t *testing.T) {
 	r.expectHeld(5, all()...)
 	force(0, 1)
 	<-time.After(20 * time.Millisecond)
-	mustGive(t, l, held) // with three of five
+	mustGive(t, held, l) // with three of five
 	r.expectHeld(0, all()...)
 
 	held = mustTake(t, l)
@@ -339,9 +361,10 @@ func TestRedLockForceUnlocked(t *testing.T) {
 
 // A lease that is not renewed ends before it is over on any of the servers, drift and margin included.
 func TestRedLockLease(t *testing.T) {
+	t.Parallel()
 	r := newRed(t)
 	l := r.lock()
-	mustGive(t, l, mustTake(t, l))
+	mustGive(t, mustTake(t, l), l)
 	const lease = time.Second
 	start := time.Now()
 	held, ok, err := l.TryLock(t.Context(), 0, lease)
@@ -362,18 +385,19 @@ func TestRedLockLease(t *testing.T) {
 
 // The answers of one server are cut: once, which a repetition makes up for, and for good.
 func TestRedLockAnswerLost(t *testing.T) {
+	t.Parallel()
 	r := newRed(t)
 	p := r.servers[2].Front(t)
 	clients := r.clients(func(*redis.Options) {})
 	clients[2] = onClient(t, r.servers[2].Client(t, func(o *redis.Options) { o.Addr = p.Addr }))
 	l := redLock(t, clients...)
-	mustGive(t, l, mustTake(t, l))
+	mustGive(t, mustTake(t, l), l)
 	r.expectHeld(0, all()...)
 	for _, cuts := range []int{1, 1, 100} {
 		p.CutReply("evalsha", cuts)
 		held := mustTake(t, l)
 		p.CutReply("evalsha", cuts)
-		mustGive(t, l, held)
+		mustGive(t, held, l)
 	}
 	r.expectHeld(0, 0, 1, 3, 4)
 	p.CutReply("", 0)
