@@ -24,7 +24,8 @@ const childOrder = "LATCHKEY_INTEROP_CHILD"
 // order is what such a process does: it acquires what is requested, says when on its standard output, and holds it for
 // as long as it lives.
 type order struct {
-	Addr     string
+	Addrs    []string
+	Cluster  bool
 	Watchdog time.Duration
 	Request  lock.Request
 }
@@ -85,7 +86,7 @@ func obey(text string) error {
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err
 	}
-	client, err := redisson.New(redis.NewClient(&redis.Options{Addr: o.Addr}), redisson.WatchdogTimeout(o.Watchdog))
+	client, err := redisson.New(redis.NewUniversalClient(&redis.UniversalOptions{Addrs: o.Addrs, IsClusterMode: o.Cluster}), redisson.WatchdogTimeout(o.Watchdog))
 	if err != nil {
 		return err
 	}

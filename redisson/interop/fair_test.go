@@ -220,19 +220,18 @@ func fairHeadIsKilled(t *testing.T, on setting) {
 	w := newWorld(t, on)
 	java, golang := w.fairPair("go")
 	w.take(java, "a", 3*time.Second)
-	c := startChild(t, order{Addr: w.server.Addr, Watchdog: 30 * time.Second,
-		Request: lock.Request{Key: "go", Kind: lock.Fair, Wait: 2 * time.Second}})
+	c := w.startChild(30*time.Second, lock.Request{Key: "go", Kind: lock.Fair, Wait: 2 * time.Second})
 	w.eventually("the Go process waits", func() bool { return len(w.line("go")) == 1 })
 	w.servedAfterDeath("go", java, c.kill)
 	w.clean()
 
-	mortal := ownPeer(t, on.version)
-	dying := newJavaMutex(t, newJava(t, mortal, config(w.server.Addr, nil)), step{"getFairLock", "java"})
+	mortal, kill := w.mortal(nil)
+	dying := newJavaMutex(t, mortal, step{"getFairLock", "java"})
 	_, golang = w.fairPair("java")
 	w.take(golang, "a", 3*time.Second)
 	begin(t, "Java dies", func() result { return dying.take("x", 2*time.Second, 0) })
 	w.eventually("the Java process waits", func() bool { return len(w.line("java")) == 1 })
-	w.servedAfterDeath("java", golang, mortal.kill)
+	w.servedAfterDeath("java", golang, kill)
 	w.clean()
 }
 
@@ -254,7 +253,9 @@ func fairMessage(w *world, name string, holder, other mutex) {
 		w.take(holder, "a", 0)
 		head := w.joins(other, "b", name, forever)
 		last := w.joins(holder, "c", name, forever)
-		line, messages := w.line(name), w.everything()
+		line := w.line(name)
+		headChannel, lastChannel := channelOf(name)+":"+line[0].holder, channelOf(name)+":"+line[1].holder
+		messages := w.everything(headChannel, lastChannel, channelOf(name))
 		defer messages.close()
 		released, woken = w.release(holder, "a"), head.gets()
 		last.waits(100 * time.Millisecond)

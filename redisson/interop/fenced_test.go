@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -16,8 +17,7 @@ var fencedScenarios = []scenario{
 // fencingTokens: both sides count up one number, with each acquire and never otherwise.
 func fencingTokens(t *testing.T, on setting) {
 	w := newWorld(t, on)
-	f := &fence{w: w, java: newJavaMutex(t, w.java, step{"getFencedLock", "k"}), l: w.client.FencedLock("k")}
-	f.golang = newGo(t, f.l)
+	f := w.fence("k")
 	f.latest(0)
 	for range 5 {
 		f.javaTakes(1)
@@ -53,12 +53,36 @@ func fencingTokens(t *testing.T, on setting) {
 	}
 }
 
+// fence is a fenced lock seen from both sides.
 type fence struct {
 	w      *world
+	name   string
 	java   *javaMutex
 	golang *goMutex
 	l      *redisson.FencedLock
-	last   int64
+	mu     sync.Mutex
+	last   int64 // token
+}
+
+func (w *world) fence(name string) *fence {
+	l := w.client.FencedLock(name)
+	return &fence{w: w, name: name, java: newJavaMutex(w.t, w.java, step{"getFencedLock", name}), golang: newGo(w.t, l), l: l}
+}
+
+// grows expects the thread that holds the lock to have a token above the last one.
+func (f *fence) grows(m mutex, thread string) {
+	token, ok := f.l.Token(f.golang.context(thread))
+	if m == mutex(f.java) {
+		var n float64
+		n, ok = f.java.call("", "getToken").Value.(float64)
+		token = int64(n)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !ok || token <= f.last {
+		f.w.t.Errorf("%v holds %s with token %d, %v, after %d", m, f.name, token, ok, f.last)
+	}
+	f.last = token
 }
 
 func (f *fence) javaTakes(count int) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/latchkey-go/latchkey/redisson"
 )
 
 // scenario is one entry of the list in TestInterop. Its name starts with its number.
@@ -20,8 +22,16 @@ type scenario struct {
 
 // setting is where a scenario is played.
 type setting struct {
-	version string // of Redisson
+	version  string // of Redisson
+	cluster  bool   // of three masters
+	replicas int    // of each master
+	// mode and javaMode are the kind of channels that the two sides use in a cluster.
+	mode     redisson.ShardedMode
+	javaMode string // AUTO if empty
 }
+
+// sharded tells which of them those use who look on.
+func (s setting) sharded() bool { return s.cluster && s.mode != redisson.ShardedOff }
 
 // oldVersions are the versions of Redisson that scenario 50 repeats the first twelve with.
 var oldVersions = []string{"3.17.7", "3.27.2", "3.52.0"}
@@ -31,12 +41,15 @@ func TestInterop(t *testing.T) {
 	if !wanted() {
 		t.Skip("builds and runs a Java program; set LATCHKEY_INTEROP=1, or use make interop")
 	}
-	for _, s := range slices.Concat(plainScenarios, fairScenarios, rwScenarios, fencedScenarios) {
-		run(t, s.name, setting{newest}, s)
+	for _, s := range slices.Concat(plainScenarios, fairScenarios, rwScenarios, fencedScenarios, multiScenarios, syncScenarios) {
+		run(t, s.name, setting{version: newest}, s)
+	}
+	for _, s := range clusterScenarios {
+		run(t, "cluster_"+s.name, setting{version: newest, cluster: true}, s)
 	}
 	for _, version := range oldVersions {
 		for _, s := range plainScenarios[:12] {
-			run(t, "50_Redisson_"+version+"_"+s.name, setting{version}, s)
+			run(t, "50_Redisson_"+version+"_"+s.name, setting{version: version}, s)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package interop
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -190,11 +191,26 @@ type javaClient struct {
 
 // config says how to reach a single server; the settings are added to it.
 func config(addr string, settings map[string]any) map[string]any {
-	all := map[string]any{
-		"singleServerConfig": map[string]any{"address": "redis://" + addr, "connectionMinimumIdleSize": 2},
-		"threads":            4,
-		"nettyThreads":       4,
+	return withDefaults(settings, "singleServerConfig", map[string]any{"address": "redis://" + addr, "connectionMinimumIdleSize": 2})
+}
+
+// clusterConfig says how to reach a cluster; mode is Redisson's shardedSubscriptionMode, or empty.
+func clusterConfig(addrs []string, mode string, settings map[string]any) map[string]any {
+	urls := make([]string, len(addrs))
+	for i, addr := range addrs {
+		urls[i] = "redis://" + addr
 	}
+	return withDefaults(settings, "clusterServersConfig", map[string]any{
+		"nodeAddresses":                   urls,
+		"scanInterval":                    1000,
+		"masterConnectionMinimumIdleSize": 2,
+		"slaveConnectionMinimumIdleSize":  1,
+		"shardedSubscriptionMode":         cmp.Or(mode, "AUTO"),
+	})
+}
+
+func withDefaults(settings map[string]any, kind string, servers map[string]any) map[string]any {
+	all := map[string]any{kind: servers, "threads": 4, "nettyThreads": 4}
 	maps.Copy(all, settings)
 	return all
 }

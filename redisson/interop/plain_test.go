@@ -123,7 +123,7 @@ func holderIsKilled(t *testing.T, on setting) {
 	t.Run("Go", func(t *testing.T) {
 		w.t = t
 		java, _ := w.pair("go")
-		c := startChild(t, order{Addr: w.server.Addr, Watchdog: 30 * time.Second, Request: lock.Request{Key: "go", Lease: 2 * time.Second}})
+		c := w.startChild(30*time.Second, lock.Request{Key: "go", Lease: 2 * time.Second})
 		held := c.acquired(t)
 		p := w.wait(java, "a", channelOf("go"), forever)
 		c.kill()
@@ -132,13 +132,13 @@ func holderIsKilled(t *testing.T, on setting) {
 	t.Run("Java", func(t *testing.T) {
 		w.t = t
 		_, golang := w.pair("java")
-		mortal := ownPeer(t, on.version)
-		java := newJavaMutex(t, newJava(t, mortal, config(w.server.Addr, nil)), step{"getLock", "java"})
+		mortal, kill := w.mortal(nil)
+		java := newJavaMutex(t, mortal, step{"getLock", "java"})
 		w.take(java, "warm up", 0)
 		w.release(java, "warm up")
 		held := w.take(java, "a", 2*time.Second)
 		p := w.wait(golang, "b", channelOf("java"), forever)
-		mortal.kill()
+		kill()
 		w.outlives(held, p.gets())
 	})
 }

@@ -252,15 +252,15 @@ func readerHoldsOn(t *testing.T, on setting) {
 func readerIsKilled(t *testing.T, on setting) {
 	w := newWorld(t, on)
 	java, golang := w.rwPair("go")
-	c := startChild(t, order{Addr: w.server.Addr, Watchdog: 5 * time.Second, Request: lock.Request{Key: "go", Kind: lock.Read}})
+	c := w.startChild(5*time.Second, lock.Request{Key: "go", Kind: lock.Read})
 	c.acquired(t)
 	w.outlivesReader("go", c.kill, java, golang)
 
-	mortal := ownPeer(t, on.version)
-	dying := javaSides(t, newJava(t, mortal, config(w.server.Addr, map[string]any{"lockWatchdogTimeout": 5000})), "java")
+	mortal, kill := w.mortal(map[string]any{"lockWatchdogTimeout": 5000})
+	dying := javaSides(t, mortal, "java")
 	java, golang = w.rwPair("java")
 	w.take(dying.read, "x", 0)
-	w.outlivesReader("java", mortal.kill, golang, java)
+	w.outlivesReader("java", kill, golang, java)
 }
 
 func (w *world) outlivesReader(name string, kill func(), reader, writer sides) {

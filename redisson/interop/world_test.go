@@ -9,24 +9,31 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
 	"github.com/redis/go-redis/v9"
 )
 
 // world is what a scenario is played in: a server of its own and a client on each side.
 type world struct {
-	t      *testing.T
-	on     setting
-	server *redistest.Server
-	rdb    *redis.Client // looks on
-	java   *javaClient
-	client *redisson.Client
+	t       *testing.T
+	on      setting
+	server  *redistest.Server // nil in a cluster
+	cluster *redistest.Cluster
+	rdb     redis.UniversalClient // looks on
+	java    *javaClient
+	client  *redisson.Client
 }
 
 func newWorld(t *testing.T, on setting) *world {
 	t.Helper()
-	s := redistest.Start(t)
-	w := &world{t: t, on: on, server: s, rdb: s.Client(t)}
+	w := &world{t: t, on: on}
+	if on.cluster {
+		w.cluster = redistest.StartCluster(t, on.replicas)
+	} else {
+		w.server = redistest.Start(t)
+	}
+	w.rdb = w.connect()
 	w.java = w.newJava(nil)
 	w.client = w.newClient()
 	return w
@@ -35,13 +42,54 @@ func newWorld(t *testing.T, on setting) *world {
 // newJava makes one more client of Redisson, with these settings.
 func (w *world) newJava(settings map[string]any) *javaClient {
 	w.t.Helper()
-	return newJava(w.t, sharedPeer(w.t, w.on.version), config(w.server.Addr, settings))
+	return newJava(w.t, sharedPeer(w.t, w.on.version), w.config(settings))
+}
+
+// config is what a client of Redisson needs to know.
+func (w *world) config(settings map[string]any) map[string]any {
+	if w.on.cluster {
+		return clusterConfig(w.addrs(), w.on.javaMode, settings)
+	}
+	return config(w.addrs()[0], settings)
+}
+
+// addrs are where to connect.
+func (w *world) addrs() (addrs []string) {
+	if !w.on.cluster {
+		return []string{w.server.Addr}
+	}
+	for _, n := range w.cluster.Masters {
+		addrs = append(addrs, n.Addr)
+	}
+	return addrs
+}
+
+// connect makes one more go-redis client.
+func (w *world) connect() redis.UniversalClient {
+	w.t.Helper()
+	rdb := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: w.addrs(), IsClusterMode: w.on.cluster, ContextTimeoutEnabled: true})
+	w.t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// servers are those that may have keys and subscriptions.
+func (w *world) servers() (all []redis.UniversalClient) {
+	if !w.on.cluster {
+		return []redis.UniversalClient{w.rdb}
+	}
+	for _, n := range slices.Concat(w.cluster.Masters, w.cluster.Replicas) {
+		all = append(all, n.Admin)
+	}
+	return all
 }
 
 // newClient makes one more client of package redisson.
 func (w *world) newClient(opts ...redisson.Option) *redisson.Client {
 	w.t.Helper()
-	return newClient(w.t, w.server.Client(w.t), opts...)
+	if w.on.cluster {
+		opts = append(opts, redisson.ShardedPubSub(w.on.mode))
+	}
+	return newClient(w.t, w.connect(), opts...)
 }
 
 func newClient(tb testing.TB, rdb redis.UniversalClient, opts ...redisson.Option) *redisson.Client {
@@ -92,13 +140,23 @@ func (w *world) take(m mutex, thread string, lease time.Duration) result {
 	return r
 }
 
+// startChild starts a Go process that acquires what is requested.
+func (w *world) startChild(watchdog time.Duration, r lock.Request) *child {
+	w.t.Helper()
+	return startChild(w.t, order{Addrs: w.addrs(), Cluster: w.on.cluster, Watchdog: watchdog, Request: r})
+}
+
+// mortal is a client of Redisson in a process that the scenario may kill.
+func (w *world) mortal(settings map[string]any) (c *javaClient, kill func()) {
+	w.t.Helper()
+	p := ownPeer(w.t, w.on.version)
+	return newJava(w.t, p, w.config(settings)), p.kill
+}
+
 // wait has a thread wait for the lock, and returns when it is seen to.
 func (w *world) wait(m mutex, thread, channel string, limit time.Duration) *pending {
 	w.t.Helper()
-	before := w.subscribers(channel)
-	p := begin(w.t, fmt.Sprintf("%v waits for the lock", m), func() result { return m.take(thread, limit, 0) })
-	w.eventually(fmt.Sprintf("%v subscribes to %s", m, channel), func() bool { return w.subscribers(channel) > before })
-	return p
+	return w.beginAt(channel, fmt.Sprintf("%v waits for the lock", m), func() result { return m.take(thread, limit, 0) })
 }
 
 // refused expects that the lock cannot be had now.
@@ -107,6 +165,15 @@ func (w *world) refused(m mutex, thread string) {
 	if r := m.take(thread, 0, 0); r.ok || r.err != nil {
 		w.t.Errorf("%v tries a lock that the other holds: %v, %v; want false", m, r.ok, r.err)
 	}
+}
+
+// beginAt begins something on either side, and returns when it is seen to wait.
+func (w *world) beginAt(channel, what string, op func() result) *pending {
+	w.t.Helper()
+	before := w.subscribers(channel)
+	p := begin(w.t, what, op)
+	w.eventually(what+" waits", func() bool { return w.subscribers(channel) > before })
+	return p
 }
 
 // release gives the lock back.
@@ -138,9 +205,24 @@ func (w *world) only(name, count string) (holder string) {
 	return ""
 }
 
-func (w *world) subscribers(channel string) int64 {
+func (w *world) subscribers(channel string) (n int64) {
 	w.t.Helper()
-	return must[map[string]int64](w.t)(w.rdb.PubSubNumSub(context.Background(), channel).Result())[channel]
+	for _, server := range w.servers() {
+		n += must[map[string]int64](w.t)(server.PubSubNumSub(context.Background(), channel).Result())[channel]
+		n += must[map[string]int64](w.t)(server.PubSubShardNumSub(context.Background(), channel).Result())[channel]
+	}
+	return n
+}
+
+// leftovers are all keys, and all channels that are listened to.
+func (w *world) leftovers() (keys, channels []string) {
+	w.t.Helper()
+	for _, server := range w.servers() {
+		keys = append(keys, must[[]string](w.t)(server.Keys(context.Background(), "*").Result())...)
+		channels = append(channels, must[[]string](w.t)(server.PubSubChannels(context.Background(), "redisson*").Result())...)
+		channels = append(channels, must[[]string](w.t)(server.PubSubShardChannels(context.Background(), "redisson*").Result())...)
+	}
+	return keys, channels
 }
 
 // clean expects that nothing is left of any lock, but for what the version is known to leave.
@@ -148,8 +230,7 @@ func (w *world) clean() {
 	w.t.Helper()
 	var keys, channels []string
 	w.eventually("nothing is left", func() bool {
-		keys = must[[]string](w.t)(w.rdb.Keys(context.Background(), "*").Result())
-		channels = must[[]string](w.t)(w.rdb.PubSubChannels(context.Background(), "redisson*").Result())
+		keys, channels = w.leftovers()
 		keys = slices.DeleteFunc(keys, w.receipt)
 		if w.on.version == "3.52.0" { // takes the latch of an unlock away under a wrong name, so that it ends with its lease
 			keys = slices.DeleteFunc(keys, func(k string) bool { return strings.HasPrefix(k, "redisson_unlock_latch:") })
@@ -182,20 +263,34 @@ func (w *world) eventually(what string, ok func() bool, seen ...*[]string) {
 // messages listens to a channel as the other side does.
 func (w *world) messages(channel string) *listener {
 	w.t.Helper()
-	ps := w.rdb.Subscribe(context.Background(), channel)
-	w.t.Cleanup(func() { _ = ps.Close() })
-	must[any](w.t)(ps.Receive(context.Background()))
-	return &listener{w: w, channel: channel, ps: ps}
+	return w.listen(&listener{w: w, channel: channel}, channel)
 }
 
-// everything listens to all that is told about any lock.
-func (w *world) everything() *listener {
+// everything listens to all that is told about any lock; in a cluster, which has no patterns, to the channels alone.
+func (w *world) everything(channels ...string) *listener {
 	w.t.Helper()
+	if w.on.cluster {
+		return w.listen(&listener{w: w, channel: channels[0], many: true}, channels...)
+	}
 	const channel = "redisson"
-	ps := w.rdb.PSubscribe(context.Background(), channel+"*")
-	w.t.Cleanup(func() { _ = ps.Close() })
-	must[any](w.t)(ps.Receive(context.Background()))
-	return &listener{w: w, channel: channel, ps: ps, many: true}
+	return w.listen(&listener{w: w, channel: channel, many: true, pattern: true}, channel+"*")
+}
+
+func (w *world) listen(l *listener, channels ...string) *listener {
+	w.t.Helper()
+	switch {
+	case w.on.sharded():
+		l.ps = w.rdb.SSubscribe(context.Background(), channels...)
+	case l.pattern:
+		l.ps = w.rdb.PSubscribe(context.Background(), channels...)
+	default:
+		l.ps = w.rdb.Subscribe(context.Background(), channels...)
+	}
+	w.t.Cleanup(func() { _ = l.ps.Close() })
+	for range channels {
+		must[any](w.t)(l.ps.Receive(context.Background()))
+	}
+	return l
 }
 
 type listener struct {
@@ -203,6 +298,7 @@ type listener struct {
 	channel string
 	ps      *redis.PubSub
 	many    bool // channels, so that what is expected is "channel payload"
+	pattern bool
 }
 
 // close stops listening.
@@ -212,7 +308,11 @@ func (l *listener) close() { _ = l.ps.Close() }
 func (l *listener) expect(payloads ...string) {
 	l.w.t.Helper()
 	const mark = "9" // a number, for the sake of other listeners, that Redisson ignores
-	l.w.rdb.Publish(context.Background(), l.channel, mark)
+	publish := l.w.rdb.Publish
+	if l.w.on.sharded() {
+		publish = l.w.rdb.SPublish
+	}
+	must[int64](l.w.t)(publish(context.Background(), l.channel, mark).Result())
 	var got []string
 	for m := range l.ps.Channel() {
 		if m.Payload == mark {
