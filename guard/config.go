@@ -6,6 +6,8 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
 // config is what options fill in.
@@ -18,6 +20,7 @@ type config struct {
 	tracers     trace.TracerProvider
 	meters      metric.MeterProvider
 	observers   []func(context.Context, Event)
+	functions   []keyexpr.Option
 }
 
 // fields is a set of the fields of a Spec.

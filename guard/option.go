@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -104,6 +105,14 @@ func KeyFunc[Req any](key func(Req) (string, error)) Option {
 // functions of the same request and result only.
 func Fallback[Req, Res any](f func(context.Context, Req, error) (Res, error)) Option {
 	return optionFunc(func(c *config) { c.fallback, c.nilFallback = f, f == nil })
+}
+
+// Function gives the templates of this guard a function of the user's own, as keyexpr.Func describes it: it may take a
+// context first, and may fail. Several options add up.
+//
+//	guard.Function("tenant", func(ctx context.Context) (string, error) { … }), guard.Key("#{tenant()}:#{req.OrderID}")
+func Function(name string, fn any) Option {
+	return optionFunc(func(c *config) { c.functions = append(c.functions, keyexpr.Func(name, fn)) })
 }
 
 // TracerProvider sets where spans go; without it, or for nil, to OpenTelemetry's global provider.

@@ -52,13 +52,13 @@ func (g *Guard) prepare(roots keyexpr.Roots) (*Runner, error) {
 	if g.keyFunc != nil {
 		err = g.keyFunc.fits(roots)
 	} else {
-		r.key, err = keyexpr.Parse(s.Key, roots)
+		r.key, err = keyexpr.Parse(s.Key, roots, g.functions...)
 	}
 	if err != nil {
 		return nil, s.errorf("key: %w", err)
 	}
 	if s.When != "" {
-		if r.when, err = keyexpr.ParseCondition(s.When, roots); err != nil {
+		if r.when, err = keyexpr.ParseCondition(s.When, roots, g.functions...); err != nil {
 			return nil, s.errorf("when: %w", err)
 		}
 	}
