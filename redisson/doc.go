@@ -24,6 +24,9 @@
 //	FencedLock      numbers its acquires
 //	ReadWriteLock   ReadLock is shared, WriteLock is not
 //
+// Over several of them, also of several clients: MultiLock, all or none, and RedLock, the majority of independent servers.
+// And the synchronizers: Semaphore, PermitExpirableSemaphore, whose permits survive no crash, CountDownLatch, RateLimiter.
+//
 // # Who owns a lock
 //
 // An owner is an invocation, and travels in the context that Lock returns: a call under that context re-enters, also from
@@ -73,13 +76,16 @@
 //	ReadLock         1      1
 //	WriteLock        1      1
 //
+// Each operation of a Semaphore, PermitExpirableSemaphore, CountDownLatch or RateLimiter is one command, and a MultiLock or
+// RedLock costs what its members cost.
+//
 // A waiting process subscribes to the lock's channel, on one
 // connection for the whole client, and asks again only after a message, when the holder's lease is over, or once in a
 // third of the watchdog's timeout; its goroutines queue up behind the one that asks. Renewals go in pipelines of up to 500.
 //
-// An ACL user needs the commands eval, evalsha, time, exists, get, set, del, incr, pexpire, pttl, hexists, hget, hgetall,
-// hset, hdel, hlen, lindex, lrange, lpop, rpush, lrem, zadd, zscore, zrange, zrem, zincrby, publish, subscribe, unsubscribe
-// and ping; the keys of the locks, with redisson_lock_queue:*, redisson_lock_timeout:*, redisson_lock_token:* and
-// *:rwlock_timeout:*; and the channels redisson_lock__channel:* and redisson_rwlock:*. In a cluster it also needs spublish, ssubscribe,
-// sunsubscribe, pubsub|shardnumsub, cluster|slots and command; for SyncReplicas, wait.
+// An ACL user needs the categories @hash, @string, @sortedset, @list and @scripting, the commands time, exists, del, pexpire,
+// pttl, persist, publish, subscribe, unsubscribe and ping, and for a cluster spublish, ssubscribe, sunsubscribe,
+// pubsub|shardnumsub, cluster|slots and command; for SyncReplicas, wait. Its keys are the names of the locks, redisson_lock_*,
+// latchkey_receipt:* and those that begin with a name in braces; its channels redisson_lock__channel:*, redisson_rwlock:*,
+// redisson_sc:* and redisson_countdownlatch__channel__*. Synchronizers name their channel as a key, too.
 package redisson
