@@ -25,7 +25,7 @@
 //	ReadWriteLock   ReadLock is shared, WriteLock is not
 //
 // Over several of them, also of several clients: MultiLock, all or none, and RedLock, the majority of independent servers.
-// And the synchronizers: Semaphore, PermitExpirableSemaphore, whose permits survive no crash, CountDownLatch, RateLimiter.
+// And the synchronizers: Semaphore; PermitExpirableSemaphore, whose permits a crash gives back; CountDownLatch; RateLimiter.
 //
 // # Who owns a lock
 //

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
 	"github.com/redis/go-redis/v9"
 )
@@ -94,6 +96,10 @@ const (
 	aclCommands = "+eval +evalsha +exists +hexists +hget +hset +del +pexpire +pttl +publish +subscribe +unsubscribe +ping"
 	aclCluster  = "+spublish +ssubscribe +sunsubscribe +pubsub|shardnumsub +cluster|slots +command"
 	aclChannels = "&redisson_lock__channel:*"
+	// And for all of Redisson's family.
+	aclFamily = "+@scripting +@hash +@string +@sortedset +@list +time +exists +del +pexpire +pttl +persist" +
+		" +publish +subscribe +unsubscribe +ping ~lock:* ~{lock:* ~redisson_* ~latchkey_receipt:*" +
+		" &redisson_lock__channel:* &redisson_rwlock:* &redisson_sc:* &redisson_countdownlatch__channel__*"
 )
 
 func setUser(t *testing.T, do func(args ...any) error, rules string) {
@@ -117,6 +123,47 @@ func TestACLUser(t *testing.T) {
 	useAsUser(t, holder, waiter, func() int { return len(subscriptions(t, admin)) })
 	if err := ignoring(holder.Lock("other").Lock(t.Context())); err == nil || !strings.Contains(err.Error(), "NOPERM") {
 		t.Errorf("Lock of a key that the user may not touch = %v", err)
+	}
+}
+
+func TestACLUserOfTheFamily(t *testing.T) {
+	s := redistest.Start(t)
+	admin := s.Client(t)
+	setUser(t, func(args ...any) error { return admin.Do(t.Context(), args...).Err() }, aclFamily)
+	c := onClient(t, s.Client(t, func(o *redis.Options) { o.Username, o.Password = "locker", "secret" }))
+	ctx := t.Context()
+	for kind := lock.Exclusive; kind <= lock.Permit; kind++ {
+		h, err := c.Acquire(ctx, lock.Request{Key: "lock:" + kind.String(), Kind: kind, Limit: 1, Wait: -1})
+		if err != nil {
+			t.Fatalf("%v: %v", kind, err)
+		}
+		again, err := c.Acquire(h.Context(), lock.Request{Key: "lock:" + kind.String(), Kind: kind, Limit: 1})
+		if err := errors.Join(err, again.Release(ctx), h.Release(ctx)); err != nil {
+			t.Errorf("%v: %v", kind, err)
+		}
+	}
+	sem, latch, rate, permits := c.Semaphore("lock:sem"), c.CountDownLatch("lock:latch"), c.RateLimiter("lock:rate"), c.PermitExpirableSemaphore("lock:permits")
+	_, err := permits.TrySetPermits(ctx, 1)
+	id, _, err2 := permits.TryAcquire(ctx, 0, time.Second)
+	if err := errors.Join(err, err2, permits.Release(ctx, id)); err != nil {
+		t.Errorf("permits: %v", err)
+	}
+	_, err = sem.TrySetPermits(ctx, 1)
+	_, err2 = sem.TryAcquire(ctx, 1, 0)
+	if err := errors.Join(err, err2, sem.Release(ctx, 1)); err != nil {
+		t.Errorf("semaphore: %v", err)
+	}
+	_, err = latch.TrySetCount(ctx, 1)
+	if err := errors.Join(err, latch.CountDown(ctx), latch.Await(ctx)); err != nil {
+		t.Errorf("latch: %v", err)
+	}
+	_, err = rate.TrySetRate(ctx, redisson.Rate{Permits: 1, Interval: time.Second})
+	_, err2 = rate.TryAcquire(ctx, 1, 0)
+	if err := errors.Join(err, err2); err != nil {
+		t.Errorf("rate limiter: %v", err)
+	}
+	for _, denied := range admin.Do(ctx, "acl", "log").Val().([]any) {
+		t.Errorf("denied: %v", denied)
 	}
 }
 
