@@ -73,9 +73,20 @@ func TestClusterFailover(t *testing.T) {
 		if held.Err() != nil {
 			t.Errorf("the hold ended: %v", context.Cause(held))
 		}
-		mustUnlock(t, holder, held)
+		unlockDuringFailover(t, holder, held)
 		expectWaiter(t, waiter, got, failed, waits/2)
 	})
+}
+
+// unlockDuringFailover accepts that the old master was asked in vain: the release is then repeated in the background.
+func unlockDuringFailover(t *testing.T, l locker, held context.Context) {
+	t.Helper()
+	if err := l.Unlock(held); err != nil {
+		t.Logf("Unlock: %v", err)
+	}
+	if err := l.Unlock(held); !errors.Is(err, lock.ErrNotHeld) {
+		t.Errorf("second Unlock = %v, want ErrNotHeld", err)
+	}
 }
 
 func TestSentinelFailover(t *testing.T) {
@@ -100,7 +111,7 @@ func TestSentinelFailover(t *testing.T) {
 	if held.Err() != nil {
 		t.Errorf("the replicated hold ended: %v", context.Cause(held))
 	}
-	mustUnlock(t, holder, held)
+	unlockDuringFailover(t, holder, held)
 	expectWaiter(t, waiter, got, failed, waits/2)
 	if err := awaitEnd(t, lost, 9*time.Second); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("the hold that was not replicated ended with %v", err)
