@@ -66,7 +66,7 @@ func TestInnerLeaseEndsAlone(t *testing.T) {
 
 // Whatever happens to Redis, the holder is told before the lease that Redis was last given can be over.
 func TestLossIsToldInTime(t *testing.T) {
-	const timeout = time.Second
+	const timeout = 3 * time.Second
 	for _, tt := range []struct {
 		name  string
 		fault func(*testing.T, *redistest.Server, *redistest.Proxy)
