@@ -10,10 +10,10 @@ import (
 
 // clusterScenarios are played in a Redis Cluster; all but the last few repeat those of the same numbers.
 var clusterScenarios = []scenario{
-	plainScenarios[0],
-	plainScenarios[1],
-	plainScenarios[6],
-	plainScenarios[7],
+	plainScenarios[0], // 01
+	plainScenarios[1], // 02
+	plainScenarios[6], // 07
+	plainScenarios[7], // 08
 	{name: "18_connection_of_a_waiter_is_lost", play: waiterCutOffInACluster},
 	{name: "27_fair_message", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairMessage) }},
 	{name: "46_count_down", play: func(t *testing.T, on setting) { latchBothWays(newWorld(t, on).latches()) }},

@@ -1,8 +1,9 @@
 // Package interop holds no code but its tests, which run package redisson against Redisson itself: a Java program in the
 // folder java does to Redisson's objects what a test tells it, on the Redis that the Go side uses.
 //
-// The scenarios are numbered. Each plays real processes, most of them in both directions. "make interop" runs them all;
-// by hand it is
+// The scenarios are numbered, and ../WIRE.md says by number what they have shown. Each plays real processes, most of them
+// in both directions, on one server or, where the name begins with cluster, in a Redis Cluster of three masters.
+// "make interop" runs them all; by hand it is
 //
 //	LATCHKEY_INTEROP=1 go test -v -run 'TestInterop/^03' ./redisson/interop
 //
