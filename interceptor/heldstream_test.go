@@ -15,13 +15,15 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// receiving is a stream that tells how each RecvMsg ended.
+// receiving is a stream that tells when each RecvMsg began and how it ended.
 type receiving struct {
 	grpc.ServerStream
-	ends chan error
+	begins chan struct{}
+	ends   chan error
 }
 
 func (s receiving) RecvMsg(m any) error {
+	s.begins <- struct{}{}
 	err := s.ServerStream.RecvMsg(m)
 	s.ends <- err
 	return err
@@ -35,9 +37,9 @@ func TestStreamEndsWhenLost(t *testing.T) {
 	for _, swallow := range []bool{false, true} {
 		l := newLocker()
 		seen := make(chan view, 1)
-		ends := make(chan error, 10)
+		begins, ends := make(chan struct{}, 10), make(chan error, 10)
 		observe := grpc.ChainStreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-			return next(srv, receiving{s, ends})
+			return next(srv, receiving{s, begins, ends})
 		})
 		client := serve(t, &service{duplex: func(s duplexServer) error {
 			var v view
@@ -54,6 +56,8 @@ func TestStreamEndsWhenLost(t *testing.T) {
 		if _, err := stream.Recv(); err != nil {
 			t.Fatal(err)
 		}
+		<-begins // for the first message
+		<-begins // for the one that does not come
 		l.ForceUnlock("order:a")
 		want := failure{codes.Internal, "LOCK_LOST", ""}
 		if _, err := stream.Recv(); failureOf(err) != want {
