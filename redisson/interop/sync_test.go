@@ -296,6 +296,15 @@ func rates(t *testing.T, on setting) {
 		}
 		w.between("Java had to wait", time.Since(start), 2*time.Second, 2300*time.Millisecond)
 		free(0)
+
+		// What was taken later comes back later: each side reads how much the other took.
+		w.pass(2100 * time.Millisecond)
+		java.get("", "acquire", 2)
+		w.pass(time.Second)
+		w.do(func() error { return golang.Acquire(ctx, 1) })
+		free(2)
+		w.pass(1200 * time.Millisecond)
+		free(4)
 	}
 }
 
