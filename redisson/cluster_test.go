@@ -193,7 +193,7 @@ func testSlotMoves(t *testing.T, c *redistest.Cluster) {
 	again := mustLock(t, hm.Lock("{"+name+"}new")) // a free lock in an open slot is taken at the new master
 	mustUnlock(t, hm.Lock("{"+name+"}new"), again)
 	mustUnlock(t, holder, held) // while the slot is open
-	expectWaiter(t, waiter, got, failed, waits/2)
+	expectWaiter(t, waiter, got, failed)
 
 	held = mustLock(t, holder) // this one at the new master
 	got, failed = lockUntil(t.Context(), waiter)
@@ -203,7 +203,7 @@ func testSlotMoves(t *testing.T, c *redistest.Cluster) {
 	<-time.After(100 * time.Millisecond)
 	start := time.Now()
 	mustUnlock(t, holder, held)
-	expectWaiter(t, waiter, got, failed, waits/2)
+	expectWaiter(t, waiter, got, failed)
 	t.Logf("woken at the new master after %v", time.Since(start))
 	if n, _ := listeners(t, c); n > 1 {
 		t.Errorf("%d sharded channels are subscribed, want the old one gone", n)

@@ -29,15 +29,15 @@ func lockUntil(ctx context.Context, l *redisson.Lock) (<-chan context.Context, <
 	return got, failed
 }
 
-func expectWaiter(t *testing.T, l *redisson.Lock, got <-chan context.Context, failed <-chan error, limit time.Duration) {
+func expectWaiter(t *testing.T, l *redisson.Lock, got <-chan context.Context, failed <-chan error) {
 	t.Helper()
 	select {
 	case held := <-got:
 		mustUnlock(t, l, held)
 	case err := <-failed:
 		t.Fatalf("the waiter failed: %v", err)
-	case <-time.After(limit):
-		t.Fatalf("the waiter did not get the lock within %v", limit)
+	case <-time.After(waits / 2):
+		t.Fatalf("the waiter did not get the lock within %v", waits/2)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestClusterFailover(t *testing.T) {
 		got, failed := wait()
 		c.Failover(t, i)
 		mustUnlock(t, holder, held)
-		expectWaiter(t, waiter, got, failed, waits/2)
+		expectWaiter(t, waiter, got, failed)
 	})
 	t.Run("by death", func(t *testing.T) {
 		held := mustLock(t, holder)
@@ -74,7 +74,7 @@ func TestClusterFailover(t *testing.T) {
 			t.Errorf("the hold ended: %v", context.Cause(held))
 		}
 		unlockDuringFailover(t, holder, held)
-		expectWaiter(t, waiter, got, failed, waits/2)
+		expectWaiter(t, waiter, got, failed)
 	})
 }
 
@@ -112,7 +112,7 @@ func TestSentinelFailover(t *testing.T) {
 		t.Errorf("the replicated hold ended: %v", context.Cause(held))
 	}
 	unlockDuringFailover(t, holder, held)
-	expectWaiter(t, waiter, got, failed, waits/2)
+	expectWaiter(t, waiter, got, failed)
 	if err := awaitEnd(t, lost, 9*time.Second); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("the hold that was not replicated ended with %v", err)
 	}

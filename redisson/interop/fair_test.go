@@ -218,7 +218,7 @@ func (w *world) leavesLine(name string, holder, other mutex, worth time.Duration
 // fairHeadIsKilled: a head that died keeps those behind it waiting until its deadline, and no longer.
 func fairHeadIsKilled(t *testing.T, on setting) {
 	w := newWorld(t, on)
-	java, golang := w.fairPair("go")
+	java, _ := w.fairPair("go")
 	w.take(java, "a", 3*time.Second)
 	c := w.startChild(30*time.Second, lock.Request{Key: "go", Kind: lock.Fair, Wait: 2 * time.Second})
 	w.eventually("the Go process waits", func() bool { return len(w.line("go")) == 1 })
@@ -227,7 +227,7 @@ func fairHeadIsKilled(t *testing.T, on setting) {
 
 	mortal, kill := w.mortal(nil)
 	dying := newJavaMutex(t, mortal, step{"getFairLock", "java"})
-	_, golang = w.fairPair("java")
+	_, golang := w.fairPair("java")
 	w.take(golang, "a", 3*time.Second)
 	begin(t, "Java dies", func() result { return dying.take("x", 2*time.Second, 0) })
 	w.eventually("the Java process waits", func() bool { return len(w.line("java")) == 1 })

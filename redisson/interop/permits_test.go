@@ -71,7 +71,7 @@ func permitExpires(t *testing.T, on setting) {
 	taken := time.Now()
 	p.count(0, 1)
 	var id any
-	got := w.beginAt(semaphoreChannelOf("k"), "Go: Acquire", func() result {
+	got := w.beginAt(semaphoreMessages, "Go: Acquire", func() result {
 		return timed(func() (err error) { id, err = p.golang.Acquire(ctx, 20*time.Second); return err })
 	}).gets()
 	w.between("Go acquires after", got.end.Sub(taken), 900*time.Millisecond, 1200*time.Millisecond)
@@ -85,7 +85,7 @@ func permitExpires(t *testing.T, on setting) {
 	late := must[string](t)(p.golang.Acquire(ctx, time.Second))
 	taken = time.Now()
 	p.count(0, 1)
-	waits := p.java.begin(semaphoreChannelOf("k"), "acquire", 20, "SECONDS")
+	waits := p.java.begin(semaphoreMessages, "acquire", 20, "SECONDS")
 	w.between("Java acquires after", waits.gets().end.Sub(taken), 900*time.Millisecond, 1200*time.Millisecond)
 	p.goReleases(late, true)
 	p.count(0, 1)
@@ -95,7 +95,7 @@ func permitExpires(t *testing.T, on setting) {
 func permitChangesHands(t *testing.T, on setting) {
 	w := newWorld(t, on)
 	p := newPermits(w, 2)
-	ctx, messages := t.Context(), w.messages(semaphoreChannelOf("k"))
+	ctx, messages := t.Context(), w.messages(semaphoreMessages)
 	byGo := must[string](t)(p.golang.Acquire(ctx, 0))
 	byJava := p.java.get("", "acquire")
 	p.count(0, 2)
@@ -161,7 +161,7 @@ func permitAsLock(t *testing.T, on setting) {
 	}
 
 	var id any
-	waits := w.beginAt(semaphoreChannelOf("k"), "Java: acquire", func() result {
+	waits := w.beginAt(semaphoreMessages, "Java: acquire", func() result {
 		a := p.java.call("a", "acquire", 20, "SECONDS")
 		id = a.Value
 		r := a.result()
@@ -173,7 +173,7 @@ func permitAsLock(t *testing.T, on setting) {
 	p.count(0, 2)
 
 	var third lock.Hold
-	waits = w.beginAt(semaphoreChannelOf("k"), "Go: Acquire", func() result {
+	waits = w.beginAt(semaphoreMessages, "Go: Acquire", func() result {
 		return timed(func() (err error) { third, err = take(-1); return err })
 	})
 	start := time.Now()

@@ -61,7 +61,7 @@ func (w *world) do(op func() error) result {
 	return r
 }
 
-func semaphoreChannelOf(name string) string { return "redisson_sc:{" + name + "}" }
+const semaphoreMessages = "redisson_sc:{k}"
 
 func semaphore(t *testing.T, on setting) {
 	w := newWorld(t, on)
@@ -72,7 +72,7 @@ func semaphore(t *testing.T, on setting) {
 			t.Errorf("available: Java %v, Go %d; want %d", j, g, want)
 		}
 	}
-	messages := w.messages(semaphoreChannelOf("k"))
+	messages := w.messages(semaphoreMessages)
 	free(0)
 	java.get("", "trySetPermits", 2)
 	messages.expect("2")
@@ -82,7 +82,7 @@ func semaphore(t *testing.T, on setting) {
 	}
 	messages.expect()
 	w.wakes(func() (released, woken result) {
-		p := java.begin(semaphoreChannelOf("k"), "acquire", 2)
+		p := java.begin(semaphoreMessages, "acquire", 2)
 		w.do(func() error { return golang.Release(ctx, 1) })
 		p.waits(200 * time.Millisecond)
 		free(1)
@@ -93,7 +93,7 @@ func semaphore(t *testing.T, on setting) {
 		return released, woken
 	})
 	w.wakes(func() (released, woken result) {
-		p := w.beginAt(semaphoreChannelOf("k"), "Go: Acquire", func() result {
+		p := w.beginAt(semaphoreMessages, "Go: Acquire", func() result {
 			return timed(func() error { return golang.Acquire(ctx, 2) })
 		})
 		java.get("", "release")
@@ -118,7 +118,7 @@ func semaphore(t *testing.T, on setting) {
 func semaphoreChanges(t *testing.T, on setting) {
 	w := newWorld(t, on)
 	ctx, java, golang := t.Context(), w.object("getSemaphore", "k"), w.client.Semaphore("k")
-	messages := w.messages(semaphoreChannelOf("k"))
+	messages := w.messages(semaphoreMessages)
 	for _, tt := range []struct {
 		method   string
 		args     []any
