@@ -187,7 +187,7 @@ func TestNameMapper(t *testing.T) {
 }
 
 func TestCloseEndsWaitersAndHolds(t *testing.T) {
-	s := redistest.Any(t)
+	s := redistest.Start(t) // miniredis has goroutines in this process
 	rdb := s.Client(t)
 	before := runtime.NumGoroutine()
 	c, err := redisson.New(rdb)
