@@ -8,8 +8,8 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// lines are the queues of this process' waiters, one for each lock that is waited for, and for each side of a read/write lock. Only the head of a line asks
-// Redis, so that a process is one contender however many of its goroutines wait.
+// lines are the queues of this process' waiters, one for each lock that is waited for, and for each side of a read/write
+// lock. Only the head of a line asks Redis, so that a process is one contender however many of its goroutines wait.
 type lines struct {
 	hub   *hub
 	mu    sync.Mutex
