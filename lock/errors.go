@@ -18,7 +18,8 @@ var (
 	ErrMaxHold = errors.New("lock: held for as long as allowed")
 	// ErrNotHeld says that there is nothing to release: the caller does not own the lock, or released it before.
 	ErrNotHeld = errors.New("lock: not held by this owner")
-	// ErrUnsupported says that a Locker does not have the requested Kind. Retrying cannot help.
+	// ErrUnsupported says that a Locker does not have the requested Kind, or not beside what is held; see KindError.
+	// Retrying cannot help.
 	ErrUnsupported = errors.New("lock: kind not supported")
 )
 
@@ -28,14 +29,21 @@ type BusyError struct {
 	Remaining time.Duration
 	// Waited is how long the caller was in line.
 	Waited time.Duration
+	// Related says that another call under the same outer hold has the lock. If it was the caller itself, who took the
+	// lock and came again without the context of that hold, it waits for itself.
+	Related bool
 }
 
 // Error says that the lock is held and, where known, for how long it may be.
 func (e *BusyError) Error() string {
+	text := fmt.Sprintf("%v (waited %v", ErrBusy, e.Waited)
 	if e.Remaining > 0 {
-		return fmt.Sprintf("%v (waited %v, remaining lease %v)", ErrBusy, e.Waited, e.Remaining)
+		text += fmt.Sprintf(", remaining lease %v", e.Remaining)
 	}
-	return fmt.Sprintf("%v (waited %v)", ErrBusy, e.Waited)
+	if e.Related {
+		text += "; held by another call under the same outer hold: to re-enter, pass the context that its Lock returned"
+	}
+	return text + ")"
 }
 
 // Unwrap returns ErrBusy.

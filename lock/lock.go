@@ -23,18 +23,20 @@ import (
 
 // A Locker takes locks. Its values are safe for concurrent use.
 type Locker interface {
-	// Acquire takes the lock that r names for the owner in ctx, or for a fresh owner where ctx has none. It returns
-	// ErrBusy (a *BusyError with the remaining time, if known) when the lock stayed with others for all of r.Wait, the
-	// cause of ctx when ctx ended first, and any other error when the lock service could not answer. A failed Acquire
-	// leaves nothing behind, also when the answer was lost on the way.
+	// Acquire takes the lock that r names. Under a hold of that key (see Ancestors) it re-enters, and otherwise it is a
+	// stranger to all holders. It returns ErrBusy (a *BusyError with the remaining time, if known) when the lock stayed
+	// with others for all of r.Wait, the cause of ctx when ctx ended first, ErrUnsupported when it can't be served
+	// however long it waits, and any other error when the lock service could not answer. A failed Acquire leaves nothing
+	// behind, also when the answer was lost on the way.
 	Acquire(ctx context.Context, r Request) (Hold, error)
 }
 
 // A Hold is one successful Acquire. It is safe for concurrent use.
 type Hold interface {
-	// Context derives from the one given to Acquire. It carries the owner, so that a nested Acquire of the same key
-	// re-enters, and ends with a cause that matches ErrLost before anybody else can hold the lock. After Release it is
-	// cancelled with cause context.Canceled.
+	// Context derives from the one given to Acquire. The hold is the innermost of its Ancestors, so that a nested Acquire
+	// of the same key re-enters. It ends with a cause that matches ErrLost before anybody else can hold the lock. After
+	// Release it is cancelled with cause context.Canceled; so are the contexts under it, also those of re-entries, which
+	// hold the lock until they are released all the same.
 	Context() context.Context
 	// Release gives the lock back, once; ctx bounds the attempt. ErrLost says that the lock was no longer held when
 	// Release was called, ErrNotHeld that this hold had been released before. After any other error the lock ends by
@@ -78,47 +80,4 @@ func (r Request) Validate() error {
 		return fmt.Errorf("lock: a permit needs a limit of at least 1, not %d", r.Limit)
 	}
 	return nil
-}
-
-// Kind is a sort of lock. Its text form, as in configuration and tags, is the lower-case name: "exclusive", "fair" and
-// so on.
-type Kind int
-
-const (
-	Exclusive Kind = iota // one owner at a time, re-entrant
-	Fair                  // Exclusive, served in the order of arrival
-	Read                  // shared with other readers of the key
-	Write                 // excludes readers and writers of the key
-	Fenced                // Exclusive with a fencing token
-	Spin                  // Exclusive, waiting by polling
-	Permit                // up to Limit owners at a time
-)
-
-var kindNames = [...]string{"exclusive", "fair", "read", "write", "fenced", "spin", "permit"}
-
-// String returns the text form of k.
-func (k Kind) String() string {
-	if k < 0 || int(k) >= len(kindNames) {
-		return fmt.Sprintf("kind(%d)", int(k))
-	}
-	return kindNames[k]
-}
-
-// MarshalText returns the text form of k, or an error for a value that is no kind.
-func (k Kind) MarshalText() ([]byte, error) {
-	if k < 0 || int(k) >= len(kindNames) {
-		return nil, fmt.Errorf("lock: unknown kind %d", int(k))
-	}
-	return []byte(kindNames[k]), nil
-}
-
-// UnmarshalText sets k from its text form.
-func (k *Kind) UnmarshalText(text []byte) error {
-	for i, name := range kindNames {
-		if name == string(text) {
-			*k = Kind(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("lock: unknown kind %q, want one of %v", text, kindNames)
 }
