@@ -5,9 +5,9 @@ import "fmt"
 // Kind is a sort of lock. Its text form, as in configuration and tags, is the lower-case name: "exclusive", "fair" and
 // so on.
 //
-// A key is for one family of kinds: for exclusive, fair, fenced and spin locks, which exclude each other; for read and
-// write locks; or for permits. A Locker refuses what belongs to another family than the holder of the key with a
-// [KindError].
+// Kinds come in three families: exclusive, fair, fenced and spin locks, which exclude each other; read and write locks;
+// and permits. A key is for one family. A [Locker] refuses a request of another family than the holders of the key have
+// with a [KindError], at once and also if the request would wait.
 type Kind int
 
 const (
@@ -33,9 +33,11 @@ func (k Kind) Family() Kind {
 	return Exclusive
 }
 
-// Reenter decides what becomes of a call that wants a key as kind wanted, under holds of that key as the given kinds. It
-// returns nil if the call re-enters: all kinds of a family re-enter each other, but for a reader who wants to write. That
-// one would wait for itself. The error is a [KindError].
+// Reenter decides what becomes of a call that wants a key as kind wanted while its ancestors hold that key as the kinds
+// held. It returns nil if the call re-enters, and otherwise a [KindError] as the reason to refuse the call at once.
+//
+// All kinds of a family re-enter each other, with one exception: under nothing but read locks, a call can't have the
+// write lock. It would wait for itself. Without any held kinds, Reenter returns nil.
 func Reenter(wanted Kind, held ...Kind) error {
 	var refusal error
 	for _, k := range held {
@@ -47,7 +49,9 @@ func Reenter(wanted Kind, held ...Kind) error {
 	return refusal
 }
 
-// KindError is why a key can't be taken as one kind while it is held as another one. It matches [ErrUnsupported].
+// KindError says that a key can't be taken as one kind while it is held as another. It matches [ErrUnsupported].
+//
+// Held is a kind of the holder's family, and not always the very kind: some services can't tell them apart.
 type KindError struct {
 	Held, Wanted Kind
 }
@@ -55,9 +59,10 @@ type KindError struct {
 // Error names both kinds and says what to do.
 func (e *KindError) Error() string {
 	if e.Held == Read && e.Wanted == Write {
-		return "lock: this call holds the read lock and would wait for itself as a writer: release the read lock first, or take the write lock from the start"
+		return "lock: wanted as write, but this call holds it as read and would wait for itself: " +
+			"release the read lock first, or take the write lock from the start"
 	}
-	return fmt.Sprintf("lock: wanted as %v, but held as %v: use locks of one family for a key", e.Wanted, e.Held)
+	return fmt.Sprintf("lock: wanted as %v, but held as %v: use kinds of one family for a key", e.Wanted, e.Held)
 }
 
 // Unwrap returns ErrUnsupported.

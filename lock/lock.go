@@ -13,6 +13,20 @@
 //	}
 //	defer hold.Release(context.WithoutCancel(ctx))
 //	return pay(hold.Context())
+//
+// # Ownership
+//
+// A call owns a lock, and never a goroutine. The context of a [Hold] carries the chain of the holds above it; see
+// [Ancestors]. A call re-enters the locks that its own ancestors hold, and nothing else: in the example, pay may take
+// order:42 again. To every other holder it is a stranger, even if both have the same ancestors. Two calls under one hold
+// exclude each other on a third key, as two threads do.
+//
+// A hold and the holds that re-entered it, directly or through one another, are one stay at the lock. A stay begins with
+// its first hold and ends with the last one, in whatever order they are released. Each hold has its own lease. Releasing
+// an outer hold ends the contexts of the inner ones, because they derive from its context, but the inner holds keep the
+// lock until they are released themselves.
+//
+// [NewOwner] starts work that has no ancestors, and so excludes the call that started it.
 package lock
 
 import (
@@ -23,24 +37,33 @@ import (
 
 // A Locker takes locks. Its values are safe for concurrent use.
 type Locker interface {
-	// Acquire takes the lock that r names. Under a hold of that key (see Ancestors) it re-enters, and otherwise it is a
-	// stranger to all holders. It returns ErrBusy (a *BusyError with the remaining time, if known) when the lock stayed
-	// with others for all of r.Wait, the cause of ctx when ctx ended first, ErrUnsupported when it can't be served
-	// however long it waits, and any other error when the lock service could not answer. A failed Acquire leaves nothing
-	// behind, also when the answer was lost on the way.
+	// Acquire takes the lock that r names. If an ancestor of ctx holds it, Acquire re-enters (see Ancestors and Reenter),
+	// past everybody who waits. Otherwise the caller is a stranger to all holders.
+	//
+	// Acquire returns ErrBusy (a *BusyError with the remaining time, if known) when the lock stayed with others for all of
+	// r.Wait; the cause of ctx when ctx ended first; ErrUnsupported at once when waiting can't help (a *KindError, if the
+	// kind that is held is the reason); and any other error when the lock service could not answer. A failed Acquire
+	// leaves nothing behind, also when the answer was lost on the way.
 	Acquire(ctx context.Context, r Request) (Hold, error)
 }
 
 // A Hold is one successful Acquire. It is safe for concurrent use.
+//
+// A Hold may have more methods than these. Callers find them by a type assertion:
+//
+//   - Token() int64 is the fencing token of a [Fenced] lock. It is greater than the tokens of all earlier stays at the key.
+//   - Keep(ctx context.Context, d time.Duration) error is Release, but strangers find the lock held for another d.
+//   - Extend(ctx context.Context, d time.Duration) error lets the hold go on for d from now, if it would end earlier. It
+//     never shortens a hold, and Request.MaxHold bounds it as ever. On a hold that has ended it returns what Release
+//     would, ErrLost or ErrNotHeld, but leaves the release to be done.
 type Hold interface {
-	// Context derives from the one given to Acquire. The hold is the innermost of its Ancestors, so that a nested Acquire
-	// of the same key re-enters. It ends with a cause that matches ErrLost before anybody else can hold the lock. After
-	// Release it is cancelled with cause context.Canceled; so are the contexts under it, also those of re-entries, which
-	// hold the lock until they are released all the same.
+	// Context derives from the one given to Acquire. The hold is the innermost of its Ancestors. It ends with a cause
+	// that matches ErrLost before anybody else can hold the lock. After Release it is cancelled with cause
+	// context.Canceled.
 	Context() context.Context
 	// Release gives the lock back, once; ctx bounds the attempt. ErrLost says that the lock was no longer held when
-	// Release was called, ErrNotHeld that this hold had been released before. After any other error the lock ends by
-	// itself with its lease.
+	// Release was called, ErrNotHeld that this hold had been released before, also with ErrLost. After any other error
+	// the lock ends by itself with its lease.
 	Release(ctx context.Context) error
 }
 
