@@ -3,6 +3,7 @@ package memlock
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -121,6 +122,38 @@ func TestLeavingServesThoseBehind(t *testing.T) {
 		}
 		wg.Wait()
 		release(t, reader)
+	})
+}
+
+// Readers who came after a writer wait for it, also when one of the readers before it goes.
+func TestReadersDoNotPassAWriter(t *testing.T) {
+	bubble(t, func(t *testing.T, l *Locker) {
+		first := acquire(t, t.Context(), l, lock.Request{Kind: lock.Read})
+		second := acquire(t, t.Context(), l, lock.Request{Kind: lock.Read})
+		var order []lock.Kind
+		var wg sync.WaitGroup
+		for _, kind := range []lock.Kind{lock.Write, lock.Read} {
+			wg.Go(func() {
+				h, err := l.Acquire(t.Context(), lock.Request{Key: key, Kind: kind, Wait: -1})
+				if err != nil {
+					t.Errorf("Acquire() = %v", err)
+					return
+				}
+				order = append(order, kind) // the lock guards it: the writer excludes the reader
+				release(t, h)
+			})
+			synctest.Wait()
+		}
+		release(t, first)
+		synctest.Wait()
+		if len(order) != 0 {
+			t.Errorf("%v is served beside a reader", order)
+		}
+		release(t, second)
+		wg.Wait()
+		if want := []lock.Kind{lock.Write, lock.Read}; !slices.Equal(order, want) {
+			t.Errorf("order of service = %v, want %v", order, want)
+		}
 	})
 }
 

@@ -181,3 +181,23 @@ func TestReleaseMeetsReentry(t *testing.T) {
 		})
 	}
 }
+
+// Between finding an ancestor and entering, the ancestor may be released and the lock go to a stranger.
+func TestAncestorIsReleasedOnTheWay(t *testing.T) {
+	bubble(t, func(t *testing.T, l *Locker) {
+		var h, stranger lock.Hold
+		arriving := false
+		ctx := lock.WithHold(t.Context(), nil, func() bool { // the last one that Acquire asks
+			if arriving {
+				arriving = false
+				release(t, h)
+				stranger = acquire(t, context.Background(), l, lock.Request{})
+			}
+			return true
+		})
+		h = acquire(t, ctx, l, lock.Request{})
+		arriving = true
+		busy(t, context.WithoutCancel(h.Context()), l, lock.Request{}, 0, 0)
+		release(t, stranger)
+	})
+}
