@@ -22,9 +22,9 @@
 // exclude each other on a third key, as two threads do.
 //
 // A hold and the holds that re-entered it, directly or through one another, are one stay at the lock. A stay begins with
-// its first hold and ends with the last one, in whatever order they are released. Each hold has its own lease. Releasing
-// an outer hold ends the contexts of the inner ones, because they derive from its context, but the inner holds keep the
-// lock until they are released themselves.
+// its first hold and ends with the last one, in whatever order they are released or lost. Each hold has its own lease,
+// which changes nothing for the others. Releasing an outer hold ends the contexts of the inner ones, because they derive
+// from its context, but the inner holds keep the lock until they are released themselves.
 //
 // [NewOwner] starts work that has no ancestors, and so excludes the call that started it.
 package lock

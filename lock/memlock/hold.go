@@ -28,8 +28,8 @@ func modeOf(k lock.Kind) mode {
 	}
 }
 
-// unlost is how a hold ended that was not lost.
-var unlost = new(lock.LostError)
+// givenBack is how a hold ended that was not lost.
+var givenBack = new(lock.LostError)
 
 // hold is a request from its arrival on: first perhaps in a queue, then holding, then ended.
 type hold struct {
@@ -107,7 +107,7 @@ func (h *hold) Extend(_ context.Context, d time.Duration) error {
 	switch lost := h.ended.Load(); {
 	case lost == nil:
 		return nil
-	case lost == unlost || h.released.Load():
+	case lost == givenBack || h.released.Load():
 		return lock.ErrNotHeld
 	default:
 		return lost
@@ -150,7 +150,7 @@ func (h *hold) finish() error {
 	if !h.released.CompareAndSwap(false, true) {
 		return lock.ErrNotHeld
 	}
-	if h.close(unlost, context.Canceled) {
+	if h.close(givenBack, context.Canceled) {
 		return nil
 	}
 	return h.ended.Load()
