@@ -106,6 +106,8 @@ func (s *schedule) serve(w *waiter) error {
 			return fmt.Errorf("served before %v was told of its end: %v", c, s.text(w.r))
 		}
 	}
-	s.note("... a wait is over, got %v", s.model.add(w.under, w.r, w.hold, 0, now, now))
+	c := s.model.add(w.under, w.r, w.hold, 0, now, now)
+	c.canceled = w.canceled
+	s.note("... a wait is over, got %v", c)
 	return nil
 }

@@ -26,6 +26,8 @@ type call struct {
 	stay  int // likewise
 	state state
 
+	canceled bool // its Acquire was, just too late
+
 	// With a lease, the hold lasts at least until sure, and should have ended at due. Between the two, only the Locker
 	// knows. Both are zero for a hold that does not end by itself.
 	sure, due time.Time
@@ -76,7 +78,7 @@ func (c *call) lasts(d time.Duration, from, to time.Time) {
 
 // ended reports whether the context of c must have ended.
 func (c *call) ended() bool {
-	return c.state != live || c.outer != nil && !c.detached && c.outer.ended()
+	return c.state != live || c.canceled || c.outer != nil && !c.detached && c.outer.ended()
 }
 
 // ancestors are the live holds above u, innermost first.
