@@ -18,8 +18,8 @@ const (
 	silence = 5 * time.Second
 	// idle is how long a connection without channels is kept.
 	idle = time.Minute
-	// reconnectPause is the pause before channels of a connection that broke are assigned again, and before a server that
-	// could not be found is looked for again. It doubles with each connection that breaks soon, up to reconnectCap.
+	// reconnectPause is the pause before a connection that broke is made again, and before a server that could not be found is
+	// looked for again. The first doubles with each connection that breaks soon, up to reconnectCap.
 	reconnectPause = 50 * time.Millisecond
 	reconnectCap   = 2 * time.Second
 )
@@ -33,7 +33,7 @@ type connection struct {
 
 // run serves the assignment until ctx ends or the connection was idle.
 func (c *connection) run(ctx context.Context) {
-	defer c.registry.releaseAll(c.assignment, time.Time{})
+	defer c.registry.releaseAll(c.assignment, 0)
 	pause := reconnectPause
 	for {
 		select {
@@ -58,7 +58,7 @@ func (c *connection) run(ctx context.Context) {
 			pause = reconnectPause
 		}
 		c.topology.Reload()
-		c.registry.releaseAll(c.assignment, time.Now().Add(pause))
+		c.registry.releaseAll(c.assignment, pause)
 		if !sleep(ctx, pause) {
 			return
 		}
@@ -226,5 +226,5 @@ func (s *session) redirected(err error) bool {
 // release gives up the channels for which gone is true, to be assigned anew.
 func (s *session) release(gone func(name string) bool) {
 	names := slices.DeleteFunc(s.registry.names(s.assignment), func(name string) bool { return !gone(name) })
-	s.registry.release(s.assignment, names, time.Now().Add(reconnectPause))
+	s.registry.release(s.assignment, names, reconnectPause)
 }

@@ -2,7 +2,6 @@ package pubsub
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"sync/atomic"
@@ -45,9 +44,9 @@ func dedicated(ctx context.Context, options *redis.Options) *redis.Options {
 	return &o
 }
 
-// cut closes the TCP connection below TLS, whose own Close would try to say goodbye.
+// cut closes the TCP connection below TLS, whose own Close would wait until it has said goodbye.
 func cut(conn net.Conn) {
-	if secure, ok := conn.(*tls.Conn); ok {
+	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok { // *tls.Conn
 		conn = secure.NetConn()
 	}
 	_ = conn.Close()

@@ -19,7 +19,8 @@ import (
 
 // fakeServer is as much of a Redis as a subscriber needs, over net.Pipe, so that tests run in a bubble with its time.
 type fakeServer struct {
-	start time.Time
+	start       time.Time
+	shardNumSub string // the answer to PUBSUB SHARDNUMSUB
 
 	mu      sync.Mutex
 	trace   []string        // what happened after the handshakes, and when
@@ -27,6 +28,7 @@ type fakeServer struct {
 	refuses bool            // to make connections
 	silent  bool            // nothing is answered
 	deaf    bool            // nothing is even read
+	moved   map[string]bool // the channels of which this is not the master
 	conns   map[*fakeConn]bool
 }
 
@@ -188,11 +190,17 @@ func (c *fakeConn) answer(command []string) {
 	switch verb {
 	case "hello":
 		c.replies <- "-ERR unknown command\r\n"
-	case "subscribe", "unsubscribe":
+	case "subscribe", "ssubscribe", "unsubscribe", "sunsubscribe":
 		for _, channel := range command[1:] {
-			c.channels[channel] = verb == "subscribe"
+			if verb == "ssubscribe" && f.moved[channel] {
+				c.replies <- fmt.Sprintf("-MOVED %d 127.0.0.1:1\r\n", Slot(channel))
+				continue
+			}
+			c.channels[channel] = !strings.Contains(verb, "un")
 			c.replies <- array(verb, channel, 1)
 		}
+	case "pubsub":
+		c.replies <- f.shardNumSub
 	case "ping":
 		c.replies <- array("pong", "")
 	default:

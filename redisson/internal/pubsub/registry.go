@@ -329,35 +329,37 @@ func (r *registry) message(name string) {
 	}
 }
 
-// release takes channels from a connection that does not serve them any more. They are to be assigned again, but not yet: an
-// old map of the cluster must not send them back and forth.
-func (r *registry) release(a *assignment, names []string, notYet time.Time) {
+// release takes channels from a connection that does not serve them any more. They are to be assigned again, but only after
+// the pause if they are sharded: an old map of the cluster must not send them back and forth.
+func (r *registry) release(a *assignment, names []string, pause time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, name := range names {
 		if ch := a.channels[name]; ch != nil {
-			r.releaseLocked(ch, notYet)
+			r.releaseLocked(ch, pause)
 		}
 	}
 }
 
 // releaseAll is release for all channels of a connection that has ended.
-func (r *registry) releaseAll(a *assignment, notYet time.Time) {
+func (r *registry) releaseAll(a *assignment, pause time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(a.channels)) {
-		r.releaseLocked(a.channels[name], notYet)
+		r.releaseLocked(a.channels[name], pause)
 	}
 }
 
-func (r *registry) releaseLocked(ch *channel, notYet time.Time) {
+func (r *registry) releaseLocked(ch *channel, pause time.Duration) {
 	if ch.subscriptions == 0 {
 		r.dropLocked(ch)
 		return
 	}
+	if ch.at.sharded() {
+		ch.notYet = time.Now().Add(pause)
+	}
 	r.leaveLocked(ch)
 	r.unassigned[ch.name] = ch
-	ch.notYet = notYet
 	ch.subscribed, ch.subscribing, ch.unsubscribing = false, 0, 0
 	ch.hint() // nobody must sleep on what is gone
 	wake(r.wake)
