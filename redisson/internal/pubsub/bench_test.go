@@ -12,7 +12,7 @@ func BenchmarkSubscribe(b *testing.B) {
 	rdb := redistest.Start(b).Client(b)
 	s := NewSubscriber(rdb, NewTopology(rdb, Auto))
 	defer s.Close()
-	until := func(b *testing.B, channel string) {
+	until := func(channel string) {
 		sub := s.Subscribe(channel)
 		defer sub.Close()
 		for {
@@ -28,14 +28,14 @@ func BenchmarkSubscribe(b *testing.B) {
 		n := 0
 		for b.Loop() {
 			n++
-			until(b, fmt.Sprint("k", n))
+			until(fmt.Sprint("k", n))
 		}
 	})
 	b.Run("lingering", func(b *testing.B) {
 		b.ReportAllocs()
-		until(b, "k")
+		until("k")
 		for b.Loop() {
-			until(b, "k")
+			until("k")
 		}
 	})
 }

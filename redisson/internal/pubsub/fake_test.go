@@ -28,7 +28,7 @@ type fakeServer struct {
 	refuses bool            // to make connections
 	silent  bool            // nothing is answered
 	deaf    bool            // nothing is even read
-	moved   map[string]bool // the channels of which this is not the master
+	lost    map[string]bool // the channels of which this is not the master
 	conns   map[*fakeConn]bool
 }
 
@@ -41,7 +41,7 @@ type fakeConn struct {
 }
 
 func newFakeServer() *fakeServer {
-	return &fakeServer{start: time.Now(), conns: map[*fakeConn]bool{}}
+	return &fakeServer{start: time.Now(), conns: map[*fakeConn]bool{}, lost: map[string]bool{}}
 }
 
 // subscriber returns a Subscriber of the server, closed when the test ends. The changes are applied to its client's options.
@@ -118,6 +118,28 @@ func (f *fakeServer) connections() int {
 	return len(f.conns)
 }
 
+// subscribed counts the channels that are subscribed.
+func (f *fakeServer) subscribed() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for c := range f.conns {
+		for _, subscribed := range c.channels {
+			if subscribed {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// lose makes the server answer that it does not have the slot of the channel.
+func (f *fakeServer) lose(channel string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lost[channel] = true
+}
+
 // publish sends a message to the subscribers of a channel.
 func (f *fakeServer) publish(channel string) {
 	f.mu.Lock()
@@ -192,7 +214,7 @@ func (c *fakeConn) answer(command []string) {
 		c.replies <- "-ERR unknown command\r\n"
 	case "subscribe", "ssubscribe", "unsubscribe", "sunsubscribe":
 		for _, channel := range command[1:] {
-			if verb == "ssubscribe" && f.moved[channel] {
+			if verb == "ssubscribe" && f.lost[channel] {
 				c.replies <- fmt.Sprintf("-MOVED %d 127.0.0.1:1\r\n", Slot(channel))
 				continue
 			}

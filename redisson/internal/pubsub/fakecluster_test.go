@@ -95,13 +95,18 @@ func (c *fakeCluster) slots(context.Context) ([]redis.ClusterSlot, error) {
 	return slots, nil
 }
 
-func (c *fakeCluster) setMoved(server *fakeServer, channel string, moved bool) {
-	server.mu.Lock()
-	defer server.mu.Unlock()
-	if server.moved == nil {
-		server.moved = map[string]bool{}
-	}
-	server.moved[channel] = moved
+// setUnknown makes the map one that can't be had, or can be again.
+func (c *fakeCluster) setUnknown(unknown bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unknown = unknown
+}
+
+// readings counts how often the map was read.
+func (c *fakeCluster) readings() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reads
 }
 
 // Each sharded channel has its own command, at the master that has its slot.
@@ -121,8 +126,9 @@ func TestShardedChannels(t *testing.T) {
 			sub.Close()
 		}
 		time.Sleep(time.Second)
-		expectTrace(t, c.a, at(0, "ssubscribe a1"), at(0, "ssubscribe a2"), at(time.Second+Linger, "sunsubscribe a1"), at(time.Second+Linger, "sunsubscribe a2"))
-		expectTrace(t, c.b, at(0, "ssubscribe b1"), at(0, "ssubscribe b2"), at(time.Second+Linger, "sunsubscribe b1"), at(time.Second+Linger, "sunsubscribe b2"))
+		end := time.Second + Linger
+		expectTrace(t, c.a, at(0, "ssubscribe a1"), at(0, "ssubscribe a2"), at(end, "sunsubscribe a1"), at(end, "sunsubscribe a2"))
+		expectTrace(t, c.b, at(0, "ssubscribe b1"), at(0, "ssubscribe b2"), at(end, "sunsubscribe b1"), at(end, "sunsubscribe b2"))
 		for master, key := range map[string]string{addrA: "a1", addrB: "b1"} {
 			if got := s.topology.Master(key); got != master {
 				t.Errorf("Master(%s) = %q, want %q", key, got, master)
@@ -152,7 +158,7 @@ func TestSlotMoves(t *testing.T) {
 				changedOther, _ := other.Changed()
 
 				c.move("k", c.b)
-				c.setMoved(c.a, "k", true)
+				c.a.lose("k")
 				if tt.says != "" {
 					c.a.reply(tt.says)
 				} else {
@@ -202,14 +208,12 @@ func TestMasterDies(t *testing.T) {
 func TestUnknownTopology(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newFakeCluster()
-		c.unknown = true
+		c.setUnknown(true)
 		s := c.subscriber(t, On)
 		sub := s.Subscribe("k")
 		time.Sleep(time.Second)
 		expectLive(t, sub, false)
-		c.mu.Lock()
-		c.unknown = false
-		c.mu.Unlock()
+		c.setUnknown(false)
 		time.Sleep(reconnectPause + gather)
 		expectLive(t, sub, true)
 	})
@@ -219,7 +223,7 @@ func TestUnknownTopology(t *testing.T) {
 func TestOldMap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newFakeCluster()
-		c.setMoved(c.a, "k", true)
+		c.a.lose("k")
 		s := c.subscriber(t, On)
 		sub := s.Subscribe("k")
 		time.Sleep(time.Second)

@@ -82,8 +82,11 @@ func TestRedis(t *testing.T) {
 			sub.Close()
 			eventually(t, "the channel is unsubscribed", func() bool { return len(rdb.PubSubChannels(t.Context(), "a").Val()) == 0 })
 			closeInTime(t, s)
-			if sharded, err := s.topology.Sharded(t.Context()); sharded || err != nil || s.topology.Master("a") != "" || s.topology.Cluster() != nil {
-				t.Errorf("the topology of a single server: sharded = %v, %v, master %q", sharded, err, s.topology.Master("a"))
+			if sharded, err := s.topology.Sharded(t.Context()); sharded || err != nil {
+				t.Errorf("Sharded = %v, %v for a single server", sharded, err)
+			}
+			if at, cluster := s.topology.Master("a"), s.topology.Cluster(); at != "" || cluster != nil {
+				t.Errorf("Master = %q, Cluster = %v for a single server", at, cluster)
 			}
 		})
 	}

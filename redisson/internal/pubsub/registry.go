@@ -16,10 +16,10 @@ import (
 //
 // A channel's life:
 //
-//	subscribe ─► unassigned ─assign─► assigned ─pending─► subscribing ─confirm─► live
-//	                 ▲                                                            │ its last subscription is closed
-//	                 └────release: the connection broke, the slot moved────┐      ▼
-//	                                                                       └─ lingering ─expire, pending─► unsubscribing ─confirm─► gone
+//	unassigned ──assign──► assigned ──pending──► subscribing ──confirm──► live
+//	live ──unsubscribe──► lingering ──expire, pending──► unsubscribing ──confirm──► forgotten
+//
+// When a connection breaks or a slot moves, release makes a channel unassigned again, and forgets one that only lingers.
 type registry struct {
 	wake chan struct{} // the subscriber's goroutine has something to do
 
@@ -31,74 +31,13 @@ type registry struct {
 	alarm       time.Time              // when expire will be called again; zero if nothing lingered the last time
 }
 
-// channel is one that somebody wants, or wanted until a moment ago. The registry's mutex guards it.
-type channel struct {
-	name          string
-	subscriptions int           // that are not closed
-	changed       chan struct{} // closed and replaced by each hint
-
-	// A channel without subscriptions lingers while it is subscribed.
-	lingering *list.Element // nil unless it does
-	until     time.Time     // if it does
-
-	// Where it is subscribed.
-	at     *assignment // nil while it is unassigned
-	notYet time.Time   // while it is unassigned: not to be assigned before
-
-	// What was sent on the connection, where answers come in the order of the commands.
-	subscribed    bool // the last command was a subscription
-	subscribing   int  // subscriptions without an answer
-	unsubscribing int  // cancellations without an answer
-}
-
-// assignment is the channels of one connection. The registry's mutex guards what is below it.
-type assignment struct {
-	addr string        // empty where one connection has all channels
-	wake chan struct{} // pending has something to send
-
-	server     server              // where its first channel was found
-	channels   map[string]*channel // all of them
-	changed    map[string]*channel // those for which something may have to be sent
-	emptySince time.Time           // if there are no channels
-}
-
-// server is where a connection goes.
-type server struct {
-	options *redis.Options
-	key     string // what it was found by in a cluster
-}
-
-// place is where a channel is to be subscribed.
-type place struct {
-	channel string
-	addr    string // of its assignment
-	server  server
-}
-
 func newRegistry() *registry {
-	return &registry{wake: make(chan struct{}, 1), channels: map[string]*channel{}, unassigned: map[string]*channel{}, assignments: map[string]*assignment{}}
-}
-
-// wake has the reader of c look, now or when it next can.
-func wake(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+	return &registry{
+		wake:        make(chan struct{}, 1),
+		channels:    map[string]*channel{},
+		unassigned:  map[string]*channel{},
+		assignments: map[string]*assignment{},
 	}
-}
-
-// sharded reports whether the assignment is one of several, with sharded channels.
-func (a *assignment) sharded() bool { return a.addr != "" }
-
-func (ch *channel) wanted() bool { return ch.subscriptions > 0 || ch.lingering != nil }
-
-// live reports whether a message that is published now will be received.
-func (ch *channel) live() bool { return ch.subscribed && ch.subscribing == 0 }
-
-// hint tells those who wait for the channel that its lock may be free.
-func (ch *channel) hint() {
-	close(ch.changed)
-	ch.changed = make(chan struct{})
 }
 
 // subscribe counts a subscription, for which unsubscribe must be called once.
@@ -241,7 +180,7 @@ func (r *registry) assign(places []place) (created []*assignment) {
 		}
 		a := r.assignments[p.addr]
 		if a == nil {
-			a = &assignment{addr: p.addr, wake: make(chan struct{}, 1), channels: map[string]*channel{}, changed: map[string]*channel{}}
+			a = newAssignment(p.addr)
 			r.assignments[p.addr] = a
 			created = append(created, a)
 		}

@@ -4,7 +4,7 @@
 //	    │
 //	registry ────── the state of all channels and its mutex
 //	    │
-//	connection ──── one for a server, and in a cluster with sharded channels one a master; a goroutine sends, another reads
+//	connection ──── one in all, or with sharded channels one a master; one goroutine sends and another reads
 //	    │
 //	session ─────── one TCP connection, from the dialling to its end
 //
@@ -43,7 +43,7 @@ type Subscriber struct {
 	ctx      context.Context // ends with Close
 	cancel   context.CancelFunc
 	tasks    sync.WaitGroup
-	turn     int // which channel chooses the server of all; the subscriber's goroutine has it
+	turn     int // counts how often a classic channel chose the master to connect to; only run uses it
 }
 
 // NewSubscriber returns a Subscriber for rdb, a *redis.Client or a *redis.ClusterClient, and t, which must know the same rdb.

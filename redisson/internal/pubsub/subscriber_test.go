@@ -239,8 +239,9 @@ func TestReconnectPauses(t *testing.T) {
 		for i, d := range dials[1:] {
 			pauses = append(pauses, (d - dials[i]).Round(time.Millisecond))
 		}
-		ms := time.Millisecond
-		if want := []time.Duration{50 * ms, 100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 2000 * ms, 2000 * ms, 2000 * ms}; !slices.Equal(pauses, want) {
+		const ms = time.Millisecond
+		want := []time.Duration{50 * ms, 100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 2000 * ms, 2000 * ms, 2000 * ms}
+		if !slices.Equal(pauses, want) {
 			t.Errorf("pauses between the attempts: %v, want %v", pauses, want)
 		}
 		f.set(&f.refuses, false)
@@ -273,14 +274,16 @@ func TestSlowHandshake(t *testing.T) {
 
 // Close interrupts whatever is under way, and waits only for what can't be interrupted.
 func TestClose(t *testing.T) {
-	never := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
+	never := func(_ *fakeServer, o *redis.Options) {
+		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
 	}
-	stubborn := func(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
-		return func(ctx context.Context, network, addr string) (net.Conn, error) {
+	stubborn := func(f *fakeServer, o *redis.Options) {
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			time.Sleep(time.Minute)
-			return dial(ctx, network, addr)
+			return f.dial(ctx, network, addr)
 		}
 	}
 	for _, tt := range []struct {
@@ -293,8 +296,8 @@ func TestClose(t *testing.T) {
 		{"deaf in the handshake", func(f *fakeServer, _ *redis.Options) { f.deaf = true }, 0},
 		{"without timeouts", func(f *fakeServer, o *redis.Options) { f.silent, o.ReadTimeout, o.WriteTimeout = true, -1, -1 }, 0},
 		{"with deadlines", func(f *fakeServer, o *redis.Options) { f.silent, o.ContextTimeoutEnabled = true, true }, 0},
-		{"in a dialler", func(_ *fakeServer, o *redis.Options) { o.Dialer = never }, 0},
-		{"in a dialler that does not heed its context", func(f *fakeServer, o *redis.Options) { o.Dialer = stubborn(f.dial) }, closeTimeout},
+		{"in a dialler", never, 0},
+		{"in a dialler that does not heed its context", stubborn, closeTimeout},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

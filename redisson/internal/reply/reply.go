@@ -11,7 +11,9 @@ import (
 )
 
 // transient are the beginnings of what a server says when it is not ready now and may be soon.
-var transient = [...]string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY ", "ERR max number of clients"}
+var transient = [...]string{
+	"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY ", "ERR max number of clients",
+}
 
 // IsReply reports whether err is what a server said, so that the server is there.
 func IsReply(err error) bool {
@@ -37,8 +39,11 @@ func Transient(err error) bool {
 // MayHaveRun reports whether the server may have run a command whose failure err is. It is false where the command was
 // answered, and where it never left this process.
 func MayHaveRun(err error) bool {
-	if err == nil || IsReply(err) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed) {
+	if err == nil || IsReply(err) {
 		return false
+	}
+	if errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed) {
+		return false // without a connection
 	}
 	op, ok := errors.AsType[*net.OpError](err)
 	return !ok || op.Op != "dial"
