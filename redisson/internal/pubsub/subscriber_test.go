@@ -320,21 +320,33 @@ func TestClose(t *testing.T) {
 				if f.connections() != 0 && !f.deaf {
 					t.Errorf("%d connections are left", f.connections())
 				}
-				dials := len(f.dialled())
-				late := s.Subscribe("late")
-				time.Sleep(time.Hour)
-				expectLive(t, late, false)
-				if len(f.dialled()) != dials {
-					t.Error("a connection was made after Close")
-				}
-				late.Close()
-				sub.Close()
-				if n, _ := s.size(); n != 0 {
-					t.Errorf("%d channels are left", n)
-				}
 			})
 		})
 	}
+}
+
+// After Close, waiters may still come and go, and get nothing.
+func TestSubscribeAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeServer()
+		s := f.subscriber(t)
+		before := s.Subscribe("before")
+		time.Sleep(time.Second)
+		s.Close()
+		after := s.Subscribe("after")
+		time.Sleep(time.Hour)
+		expectLive(t, before, false)
+		expectLive(t, after, false)
+		if n := len(f.dialled()); n != 1 {
+			t.Errorf("%d connections were made, want the one before Close", n)
+		}
+		before.Close()
+		after.Close()
+		if n, _ := s.size(); n != 0 {
+			t.Errorf("%d channels are left", n)
+		}
+		s.Close() // does nothing
+	})
 }
 
 // A server that does not read any more holds up neither Subscribe nor Close.
