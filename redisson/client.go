@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -44,8 +45,8 @@ type Client struct {
 	watchdog *watchdog
 	lines    lines
 	receipts receipts
-	hub      *hub
 	topology topology
+	channels *pubsub.Subscriber
 	sync     syncReplicas
 
 	ctx    context.Context // ends with Close
@@ -153,10 +154,9 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		seats:         map[seatKey]*seat{},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.topology.cluster, _ = rdb.(*redis.ClusterClient)
-	c.topology.mode = s.sharded
-	c.hub = newHub(c.ctx, rdb, &c.topology)
-	c.lines = lines{hub: c.hub, byKey: map[lineKey]*line{}}
+	c.topology = topology{pubsub.NewTopology(rdb, pubsub.Mode(s.sharded))}
+	c.channels = pubsub.NewSubscriber(rdb, c.topology.Topology)
+	c.lines = lines{channels: c.channels, byKey: map[lineKey]*line{}}
 	c.watchdog = newWatchdog(s.watchdogTimeout, 2*s.timeout, c.sendBatch)
 	c.wg.Go(func() { c.watchdog.run(c.ctx) })
 	return c, nil
@@ -211,7 +211,7 @@ func (c *Client) Close() error {
 	c.mu.Lock()
 	c.cancel(ErrClosed)
 	c.mu.Unlock()
-	c.hub.close()
+	c.channels.Close()
 	c.wg.Wait()
 	return nil
 }

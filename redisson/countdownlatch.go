@@ -94,12 +94,11 @@ func (l *CountDownLatch) Await(ctx context.Context) error {
 	if n, err := l.Count(ctx); n == 0 || err != nil {
 		return cmp.Or(firstCause(ctx), err)
 	}
-	channel := latchChannel(l.key)
-	l.c.hub.follow(channel)
-	defer l.c.hub.unfollow(channel)
+	channel := l.c.channels.Subscribe(latchChannel(l.key))
+	defer channel.Close()
 	for {
 		// Taken before the count, so that a message in between is not missed.
-		hint, live := l.c.hub.generation(channel)
+		hint, live := channel.Changed()
 		if n, err := l.Count(ctx); n == 0 || err != nil {
 			return cmp.Or(firstCause(ctx), err)
 		}

@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
 
 // lines are the queues of this process' waiters, one for each lock that is waited for, and for each side of a read/write
 // lock. Only the head of a line asks Redis, so that a process is one contender however many of its goroutines wait.
 type lines struct {
-	hub   *hub
-	mu    sync.Mutex
-	byKey map[lineKey]*line
+	channels *pubsub.Subscriber
+	mu       sync.Mutex
+	byKey    map[lineKey]*line
 }
 
 type lineKey struct {
@@ -23,10 +24,10 @@ type lineKey struct {
 }
 
 type line struct {
-	channel   string    // where its lock's releases are told; "" for a lock that is polled
-	places    list.List // of *place
-	listening bool      // the line follows the lock's channel, until it is empty
-	busyUntil time.Time // as far as the head has heard
+	channel   string               // where its lock's releases are told; "" for a lock that is polled
+	places    list.List            // of *place
+	listening *pubsub.Subscription // to the lock's channel, until the line is empty; nil before
+	busyUntil time.Time            // as far as the head has heard
 
 	heard  chan struct{} // closed when Redis has answered the head of the line
 	failed chan struct{} // closed when err has been set: the end of the line
@@ -72,8 +73,8 @@ func (l *lines) leave(p *place) {
 		if l.byKey[p.key] == ln {
 			delete(l.byKey, p.key)
 		}
-		if ln.listening {
-			l.hub.unfollow(ln.channel)
+		if ln.listening != nil {
+			ln.listening.Close()
 		}
 	case wasHead:
 		close(next.Value.(*place).turn)
@@ -93,9 +94,8 @@ func (p *place) fail(err error) {
 func (p *place) listen() {
 	p.l.mu.Lock()
 	defer p.l.mu.Unlock()
-	if !p.line.listening && p.line.channel != "" {
-		p.line.listening = true
-		p.l.hub.follow(p.line.channel)
+	if p.line.listening == nil && p.line.channel != "" {
+		p.line.listening = p.l.channels.Subscribe(p.line.channel)
 	}
 }
 
@@ -104,10 +104,10 @@ func (p *place) listen() {
 func (p *place) hint() (changed <-chan struct{}, live bool) {
 	p.l.mu.Lock()
 	defer p.l.mu.Unlock()
-	if !p.line.listening {
+	if p.line.listening == nil {
 		return nil, false
 	}
-	return p.l.hub.generation(p.line.channel)
+	return p.line.listening.Changed()
 }
 
 // expect notes for all in line that Redis has answered, and how long the lock is held at least; ttl is not positive where

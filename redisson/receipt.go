@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/latchkey-go/latchkey/redisson/internal/reply"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -167,6 +168,5 @@ func (c *Client) answered(cl call) bool {
 
 // final tells whether a call that failed with err would fail again, as far as time goes. Memory may become free.
 func final(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply) && !repeatable(err) && !redis.HasErrorPrefix(err, "OOM") || errors.Is(err, redis.ErrClosed)
+	return reply.IsReply(err) && !reply.Transient(err) && !redis.HasErrorPrefix(err, "OOM") || errors.Is(err, redis.ErrClosed)
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -54,7 +55,7 @@ func TestReceiptSlots(t *testing.T) {
 func TestLatchSlot(t *testing.T) {
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	defer cluster.Close()
-	top := topology{cluster: cluster}
+	top := topology{pubsub.NewTopology(cluster, pubsub.Auto)}
 	for _, tt := range []struct {
 		name string
 		ok   bool

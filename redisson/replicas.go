@@ -39,8 +39,8 @@ func (c *Client) process(ctx context.Context, cl call, cmd once) error {
 		return c.rdb.Process(ctx, cmd)
 	}
 	pipe := c.rdb.Pipeline()
-	if c.topology.cluster != nil {
-		node, err := c.topology.cluster.MasterForKey(ctx, cl.keys[0])
+	if c.topology.Cluster() != nil {
+		node, err := c.topology.Cluster().MasterForKey(ctx, cl.keys[0])
 		if err != nil {
 			return err
 		}

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strings"
 	"time"
 
+	"github.com/latchkey-go/latchkey/redisson/internal/reply"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -50,10 +49,10 @@ func (c *Client) perform(ctx context.Context, cl call) answer {
 			a.inDoubt = true
 			return a
 		}
-		if a.err == nil || !repeatable(a.err) && !c.topology.stale(a.err) {
+		if a.err == nil || !reply.Transient(a.err) && !c.topology.Stale(a.err) {
 			return a
 		}
-		a.inDoubt = a.inDoubt || mayHaveRun(a.err)
+		a.inDoubt = a.inDoubt || reply.MayHaveRun(a.err)
 		if repeat == maxRepeats || !sleep(ctx, pause) {
 			return a
 		}
@@ -74,7 +73,7 @@ func (c *Client) send(ctx context.Context, cl call) ([]int64, error) {
 		err = c.process(ctx, cl, cmd)
 	}
 	if err != nil {
-		c.topology.doubt(err)
+		c.topology.Doubt(err)
 		return nil, err
 	}
 	return cmd.Int64Slice()
@@ -98,37 +97,12 @@ func (cl call) command(ctx context.Context, name, code, publish string) once {
 	return once{cmd}
 }
 
-// repeatable tells whether another attempt can help: nothing was answered, or the server said that it was not ready. A
-// connection that could not be made is none of our business: go-redis has tried that several times by then.
-func repeatable(err error) bool {
-	var reply redis.Error
-	if !errors.As(err, &reply) {
-		return mayHaveRun(err) || errors.Is(err, redis.ErrPoolTimeout)
-	}
-	for _, prefix := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY ", "ERR max number of clients"} {
-		if strings.HasPrefix(reply.Error(), prefix) {
-			return true
-		}
-	}
-	return false
-}
-
 // passing tells whether err can be of a change of masters, and over by itself.
 func passing(err error) bool {
 	if errors.Is(err, redis.ErrClosed) || errors.Is(err, ErrNotReplicated) {
 		return false
 	}
-	return !isReply(err) || repeatable(err)
-}
-
-// mayHaveRun tells whether the server may have run a script whose attempt ended with err.
-func mayHaveRun(err error) bool {
-	var reply redis.Error
-	if errors.As(err, &reply) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed) {
-		return false
-	}
-	op, ok := errors.AsType[*net.OpError](err)
-	return !ok || op.Op != "dial"
+	return !reply.IsReply(err) || reply.Transient(err)
 }
 
 // sleep waits for d, and returns false if ctx ended first.
@@ -242,6 +216,6 @@ func (c *Client) exec(ctx context.Context, calls []call, publish string, code fu
 		_ = pipe.Process(ctx, cmds[i]) // queues it
 	}
 	_, err := pipe.Exec(ctx) // the first one; each command has its own
-	c.topology.doubt(err)
+	c.topology.Doubt(err)
 	return cmds
 }

@@ -17,11 +17,10 @@ func (w *wait) queueInRedis(cl *claim) (*hold, error) {
 	if h != nil || err != nil {
 		return h, err
 	}
-	channel := cl.family.channel(cl)
-	w.c.hub.follow(channel)
-	defer w.c.hub.unfollow(channel)
+	channel := w.c.channels.Subscribe(cl.family.channel(cl))
+	defer channel.Close()
 	for tried := true; ; tried = false {
-		hint, live := w.c.hub.generation(channel)
+		hint, live := channel.Changed()
 		if live || !tried {
 			if h, ttl, err = w.try(cl); h != nil || err != nil {
 				return h, err

@@ -171,6 +171,10 @@ func (w *world) refused(m mutex, thread string) {
 func (w *world) beginAt(channel, what string, op func() result) *pending {
 	w.t.Helper()
 	before := w.subscribers(channel)
+	if before > 0 { // a channel in Go outlasts its last waiter by a quarter of a second
+		w.pass(300 * time.Millisecond)
+		before = w.subscribers(channel)
+	}
 	p := begin(w.t, what, op)
 	w.eventually(what+" waits", func() bool { return w.subscribers(channel) > before })
 	return p
