@@ -3,6 +3,7 @@ package redisson_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"runtime"
 	"slices"
@@ -58,6 +59,35 @@ func awaitEnd(tb testing.TB, ctx context.Context, limit time.Duration) error {
 	case <-time.After(limit):
 		tb.Fatalf("context did not end within %v", limit)
 		return nil
+	}
+}
+
+// behind returns a client that reaches the server through a proxy.
+func behind(tb testing.TB, s *redistest.Server, opts ...redisson.Option) (*redisson.Client, *redistest.Proxy) {
+	tb.Helper()
+	p := s.Front(tb)
+	return onClient(tb, s.Client(tb, func(o *redis.Options) { o.Addr = p.Addr }), opts...), p
+}
+
+// naming is what a request that names the key contains.
+func naming(key string) string { return fmt.Sprintf("\r\n$%d\r\n%s\r\n", len(key), key) }
+
+func acquire(ctx context.Context, tb testing.TB, c *redisson.Client, r lock.Request) lock.Hold {
+	tb.Helper()
+	h, err := c.Acquire(ctx, r)
+	if err != nil {
+		tb.Fatalf("Acquire %+v: %v", r, err)
+	}
+	return h
+}
+
+// beneath is a context for calls that stay under h after its end.
+func beneath(h lock.Hold) context.Context { return context.WithoutCancel(h.Context()) }
+
+func release(tb testing.TB, h lock.Hold) {
+	tb.Helper()
+	if err := h.Release(context.Background()); err != nil {
+		tb.Errorf("Release: %v", err)
 	}
 }
 
