@@ -1,0 +1,120 @@
+package redisson_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
+)
+
+// Close ends what is under way, waits until it has left nothing in Redis, and does not wait for ever.
+
+func TestCloseIsBounded(t *testing.T) {
+	t.Parallel()
+	const timeout = 500 * time.Millisecond
+	eachMode(t, timeout, func(t *testing.T, s *redistest.Server, c *redisson.Client, p *redistest.Proxy) {
+		released := acquire(t.Context(), t, c, lock.Request{Key: "released"})
+		acquire(t.Context(), t, c, lock.Request{Key: "held"})
+		_, waiting := waitInVain(t.Context(), t, s, c, p, -1)
+		p.Freeze()
+		waiting["Release"] = func() error { return released.Release(t.Context()) }
+		waiting["Acquire"] = func() error { return second(c.Acquire(t.Context(), lock.Request{Key: "k", Wait: -1})) }
+		waiting["Semaphore.Acquire"] = func() error { return c.Semaphore("s").Acquire(t.Context(), 1) }
+		waiting["Close"] = func() error {
+			<-time.After(50 * time.Millisecond) // for the others to be under way
+			return c.Close()
+		}
+		const bound = timeout + 500*time.Millisecond
+		for _, o := range callAll(t, bound+2*soon, p.Thaw, waiting) {
+			if o.at > bound+soon {
+				t.Errorf("%s ended after %v with a timeout of %v", o.name, o.at, timeout)
+			}
+			if o.name != "Close" && o.err == nil {
+				t.Errorf("%s succeeded", o.name)
+			}
+		}
+	})
+}
+
+// A program closes both clients at its end, with locks that it unlocks in between.
+func TestUnlockAfterCloseIsSynchronous(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := s.Front(t)
+	rdb := s.Client(t, func(o *redis.Options) { o.Addr = p.Addr })
+	c := onClient(t, rdb)
+	type taken struct {
+		locker
+		held context.Context
+	}
+	var all []taken
+	for i := range 10 {
+		rw := c.ReadWriteLock(fmt.Sprint("rw", i))
+		for _, l := range []locker{c.Lock(fmt.Sprint("k", i)), c.FairLock(fmt.Sprint("fair", i)), rw.WriteLock(),
+			c.ReadWriteLock(fmt.Sprint("r", i)).ReadLock(), multiLock(t, namedLocks(c, fmt.Sprint("m1 ", i), fmt.Sprint("m2 ", i))...)} {
+			all = append(all, taken{l, mustLock(t, l)})
+		}
+	}
+	p.Delay(2 * time.Millisecond) // so that who does not wait for the answer is too early
+	check(t, c.Close())
+	for _, l := range all {
+		if err := l.Unlock(l.held); err != nil && !errors.Is(err, lock.ErrLost) {
+			t.Errorf("Unlock after Close = %v, want ErrLost at most", err)
+		}
+	}
+	check(t, rdb.Close())
+	if left := keys(t, s.Client(t)); len(left) != 0 {
+		t.Errorf("of %d locks that were unlocked, %d are left: %q", len(all), len(left), left)
+	}
+}
+
+// Questions are under way when Close is called, and are answered while it waits.
+func TestCloseLeavesNothingOfWhatItEnded(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p, admin := s.Front(t), s.Client(t)
+	rdb := s.Client(t, func(o *redis.Options) { o.Addr, o.PoolSize = p.Addr, 100 })
+	c, other := onClient(t, rdb), newClient(t, s)
+	sem := newSemaphore(t, other, 50)
+	acquire(t.Context(), t, other, lock.Request{Key: "fair", Kind: lock.Fair})
+	queued := lock.Request{Key: "fair", Kind: lock.Fair, Wait: -1}
+	release(t, acquire(t.Context(), t, c, lock.Request{Key: "loads the script"}))
+	var all sync.WaitGroup
+	ending := func(what string, acquire func() error) {
+		all.Go(func() {
+			if err := acquire(); !errors.Is(err, redisson.ErrClosed) {
+				t.Errorf("%s = %v, want ErrClosed", what, err)
+			}
+		})
+	}
+	ending("Acquire fair", func() error { return second(c.Acquire(context.Background(), queued)) })
+	eventually(t, "the waiter stands in the queue", func() bool { return admin.LLen(t.Context(), "redisson_lock_queue:{fair}").Val() == 1 })
+	_, before := p.Connections()
+	p.Freeze()
+	for i := range 25 {
+		ending("Acquire", func() error {
+			return second(c.Acquire(context.Background(), lock.Request{Key: fmt.Sprint("k", i), Wait: -1}))
+		})
+		ending("Semaphore.Acquire", func() error { return c.Semaphore("s").Acquire(context.Background(), 1) })
+	}
+	eventually(t, "questions are under way", func() bool { _, made := p.Connections(); return made >= before+20 })
+	p.Delay(10 * time.Millisecond) // so that an undoing that nobody waits for comes too late
+	timer := time.AfterFunc(200*time.Millisecond, p.Thaw)
+	defer timer.Stop()
+	check(t, c.Close())
+	left := redissonKeys(t, admin)
+	check(t, rdb.Close()) // as a program does that does not wait for its goroutines
+	all.Wait()
+	if !slices.Equal(left, []string{"fair", "s"}) {
+		t.Errorf("Close has left %d keys: %q", len(left)-2, left)
+	}
+	must(t, 50)(sem.AvailablePermits(t.Context()))
+}
