@@ -82,28 +82,24 @@ func TestCloseLeavesNothingOfWhatItEnded(t *testing.T) {
 	s := redistest.Start(t)
 	p, admin := s.Front(t), s.Client(t)
 	rdb := s.Client(t, func(o *redis.Options) { o.Addr, o.PoolSize = p.Addr, 100 })
-	c, other := onClient(t, rdb), newClient(t, s)
-	sem := newSemaphore(t, other, 50)
-	acquire(t.Context(), t, other, lock.Request{Key: "fair", Kind: lock.Fair})
-	queued := lock.Request{Key: "fair", Kind: lock.Fair, Wait: -1}
+	c := onClient(t, rdb)
+	sem := newSemaphore(t, newClient(t, s), 50)
 	release(t, acquire(t.Context(), t, c, lock.Request{Key: "loads the script"}))
 	var all sync.WaitGroup
-	ending := func(what string, acquire func() error) {
+	expectClosed := func(what string, acquire func() error) {
 		all.Go(func() {
 			if err := acquire(); !errors.Is(err, redisson.ErrClosed) {
 				t.Errorf("%s = %v, want ErrClosed", what, err)
 			}
 		})
 	}
-	ending("Acquire fair", func() error { return second(c.Acquire(context.Background(), queued)) })
-	eventually(t, "the waiter stands in the queue", func() bool { return admin.LLen(t.Context(), "redisson_lock_queue:{fair}").Val() == 1 })
 	_, before := p.Connections()
 	p.Freeze()
 	for i := range 25 {
-		ending("Acquire", func() error {
+		expectClosed("Acquire", func() error {
 			return second(c.Acquire(context.Background(), lock.Request{Key: fmt.Sprint("k", i), Wait: -1}))
 		})
-		ending("Semaphore.Acquire", func() error { return c.Semaphore("s").Acquire(context.Background(), 1) })
+		expectClosed("Semaphore.Acquire", func() error { return c.Semaphore("s").Acquire(context.Background(), 1) })
 	}
 	eventually(t, "questions are under way", func() bool { _, made := p.Connections(); return made >= before+20 })
 	p.Delay(10 * time.Millisecond) // so that an undoing that nobody waits for comes too late
@@ -113,8 +109,38 @@ func TestCloseLeavesNothingOfWhatItEnded(t *testing.T) {
 	left := redissonKeys(t, admin)
 	check(t, rdb.Close()) // as a program does that does not wait for its goroutines
 	all.Wait()
-	if !slices.Equal(left, []string{"fair", "s"}) {
-		t.Errorf("Close has left %d keys: %q", len(left)-2, left)
+	if !slices.Equal(left, []string{"s"}) {
+		t.Errorf("Close has left %d keys: %q", len(left)-1, left)
 	}
 	must(t, 50)(sem.AvailablePermits(t.Context()))
+}
+
+// The waiters of a fair lock leave the queue in Redis, where their places would keep others out.
+func TestCloseLeavesNobodyInAQueue(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p, admin := s.Front(t), s.Client(t)
+	rdb := s.Client(t, func(o *redis.Options) { o.Addr = p.Addr })
+	c, other := onClient(t, rdb), newClient(t, s)
+	queues := func() int { return len(admin.Keys(t.Context(), "redisson_lock_queue:*").Val()) }
+	var all sync.WaitGroup
+	const locks = 25
+	for i := range locks {
+		r := lock.Request{Key: fmt.Sprint("k", i), Kind: lock.Fair, Wait: -1}
+		acquire(t.Context(), t, other, r)
+		all.Go(func() {
+			if _, err := c.Acquire(context.Background(), r); !errors.Is(err, redisson.ErrClosed) {
+				t.Errorf("Acquire = %v, want ErrClosed", err)
+			}
+		})
+	}
+	eventually(t, "there is somebody in each queue", func() bool { return queues() == locks })
+	p.Delay(10 * time.Millisecond)
+	check(t, c.Close())
+	left := queues()
+	check(t, rdb.Close())
+	all.Wait()
+	if left > 0 {
+		t.Errorf("Close has left a waiter in %d of %d queues", left, locks)
+	}
 }
