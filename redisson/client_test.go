@@ -166,6 +166,48 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+// wrapper is a client that New can't know.
+type wrapper struct{ redis.UniversalClient }
+
+// What New does not know may send scripts to wherever it likes. It says so, and does not panic.
+func TestNewRefusesUnknownClients(t *testing.T) {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer rdb.Close()
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	defer cluster.Close()
+	unknown := map[string]redis.UniversalClient{"wrapped client": wrapper{rdb}, "wrapped cluster": wrapper{cluster}}
+	for name, pipeline := range map[string]func() (*redis.AutoPipeliner, error){
+		"AutoPipeline": rdb.AutoPipeline, "AsyncAutoPipeline": rdb.AsyncAutoPipeline,
+		"AutoPipeline of a cluster": cluster.AutoPipeline, "AsyncAutoPipeline of a cluster": cluster.AsyncAutoPipeline,
+	} {
+		p, err := pipeline()
+		check(t, err)
+		unknown[name] = p
+	}
+	for name, rdb := range unknown {
+		expectRefusal(t, name, rdb, fmt.Sprintf("%T", rdb), "*redis.ClusterClient") // what it is, or what it should be
+	}
+	expectRefusal(t, "nil client", (*redis.Client)(nil), "nil", "no Redis client")
+	expectRefusal(t, "nil cluster", (*redis.ClusterClient)(nil), "nil", "no Redis client")
+}
+
+// expectRefusal checks that the error names one of the reasons.
+func expectRefusal(t *testing.T, name string, rdb redis.UniversalClient, reasons ...string) {
+	t.Helper()
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("%s: New panics: %v", name, p)
+		}
+	}()
+	c, err := redisson.New(rdb)
+	if err == nil {
+		_ = c.Close()
+	}
+	if err == nil || !slices.ContainsFunc(reasons, func(r string) bool { return strings.Contains(err.Error(), r) }) {
+		t.Errorf("%s: New = %v, want a refusal with one of %q", name, err, reasons)
+	}
+}
+
 func TestAcquireRefuses(t *testing.T) {
 	s := redistest.Any(t)
 	c := newClient(t, s)

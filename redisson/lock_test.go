@@ -158,6 +158,27 @@ func TestUnlockOfWhatIsNotHeld(t *testing.T) {
 	}
 }
 
+// Unlock(ctx) with the context that was given to Lock is the habit from other libraries. The error says what to write.
+func TestUnlockUnderAnotherContextSaysWhatToDo(t *testing.T) {
+	s := redistest.Any(t)
+	c := newClient(t, s)
+	red, err := redisson.NewRedLock(c.Lock("r"), newClient(t, s).Lock("r2"), newClient(t, s).Lock("r3"))
+	check(t, err)
+	for name, l := range map[string]locker{
+		"Lock": c.Lock("k"), "FairLock": c.FairLock("fair"), "ReadLock": c.ReadWriteLock("rw").ReadLock(),
+		"FencedLock": c.FencedLock("fenced"), "MultiLock": multiLock(t, c.Lock("m1"), c.Lock("m2")), "RedLock": red,
+	} {
+		ctx := t.Context()
+		held, err := l.Lock(ctx)
+		check(t, err)
+		err = l.Unlock(ctx)
+		if !errors.Is(err, lock.ErrNotHeld) || !strings.Contains(err.Error(), "context") || !strings.Contains(err.Error(), "Lock returned") {
+			t.Errorf("%s: Unlock = %v, want ErrNotHeld that asks for the context that Lock returned", name, err)
+		}
+		mustUnlock(t, l, held)
+	}
+}
+
 // A context that was released twice must not take the outer hold with it.
 func TestDoubleUnlockLeavesTheOuterHold(t *testing.T) {
 	s := redistest.Any(t)

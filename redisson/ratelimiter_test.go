@@ -235,6 +235,24 @@ func TestRateReadsRedisson(t *testing.T) {
 	must(t, int64(2))(rdb.ZCard(ctx, "{r}:permits").Result())
 }
 
+// A rate that is forgotten before its interval is over would let more through than it says. Redisson refuses it, too.
+func TestRateIsKeptForItsIntervalAtLeast(t *testing.T) {
+	srv := redistest.Any(t)
+	ctx, l := t.Context(), newClient(t, srv).RateLimiter("r")
+	r := redisson.Rate{Permits: 1, Interval: time.Minute, KeepAlive: time.Minute - time.Millisecond}
+	if err := l.SetRate(ctx, r); err == nil {
+		t.Error("SetRate was not refused")
+	}
+	if _, err := l.TrySetRate(ctx, r); err == nil {
+		t.Error("TrySetRate was not refused")
+	}
+	if got := redissonKeys(t, srv.Client(t)); len(got) != 0 {
+		t.Errorf("keys %q after refusals", got)
+	}
+	r.KeepAlive = r.Interval
+	check(t, l.SetRate(ctx, r))
+}
+
 // The first copy of an acquire arrives when its caller has gone, all that it did was undone, and the client is closed.
 func TestLateRateAcquireTakesNothing(t *testing.T) {
 	t.Parallel()
