@@ -338,7 +338,7 @@ func waitInVain(ctx context.Context, t *testing.T, s *redistest.Server, c *redis
 // Redis has said that the lock is busy, so that it is busy at the end of the wait, whether or not Redis says so again.
 func TestWaiterIsToldBusyAlthoughRedisIsSilent(t *testing.T) {
 	t.Parallel()
-	const timeout, wait = 3 * time.Second, 700 * time.Millisecond
+	const timeout, wait = 900 * time.Millisecond, 700 * time.Millisecond
 	eachMode(t, timeout, func(t *testing.T, s *redistest.Server, c *redisson.Client, p *redistest.Proxy) {
 		start, calls := waitInVain(t.Context(), t, s, c, p, wait)
 		p.Freeze()
@@ -348,12 +348,12 @@ func TestWaiterIsToldBusyAlthoughRedisIsSilent(t *testing.T) {
 				t.Errorf("%s = %v after %v, want ErrBusy after %v", o.name, o.err, d, wait)
 			}
 		}
-	}, redisson.WatchdogTimeout(900*time.Millisecond)) // has a waiter ask each 300ms
+	}, redisson.WatchdogTimeout(timeout)) // has a waiter ask each 300ms
 }
 
 func TestWaiterHearsOfTheOutageAfterTheTimeout(t *testing.T) {
 	t.Parallel()
-	const timeout, asks = time.Second, 300 * time.Millisecond
+	const timeout, asks = 900 * time.Millisecond, 300 * time.Millisecond
 	eachMode(t, timeout, func(t *testing.T, s *redistest.Server, c *redisson.Client, p *redistest.Proxy) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -111,16 +111,16 @@ func TestWaitersOutlastAFailover(t *testing.T) {
 		return onClient(t, s.Client(t, func(o *redis.FailoverOptions) { o.ContextTimeoutEnabled, o.DialerRetries = true, 1 }), redisson.Timeout(patience))
 	}
 	giver, waiter := process(), process()
-	waits := prepareWaits(t, giver)
+	all := prepareWaits(t, giver)
 	admin, replica := s.Master.Client(t), s.Replica.Client(t)
 	type result struct {
 		name string
 		err  error
 	}
-	ended := make(chan result, len(waits))
+	ended := make(chan result, len(all))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	for _, w := range waits {
+	for _, w := range all {
 		go func() { ended <- result{w.name, w.wait(ctx, waiter)} }()
 	}
 	eventually(t, "the waiters subscribe", func() bool { return len(subscriptions(t, admin)) >= 6 })
@@ -129,14 +129,18 @@ func TestWaitersOutlastAFailover(t *testing.T) {
 	})
 	s.Master.Kill(t)
 	s.AwaitReplicaLeads(t)
-	for _, w := range waits {
+	for _, w := range all {
 		if err := w.settle(ctx, giver); err != nil {
 			t.Logf("%s: the end of what it waits for: %v", w.name, err) // it goes on in the background
 		}
 	}
-	for range waits {
-		if r := <-ended; r.err != nil {
+	served := time.Now()
+	for range all {
+		r := <-ended
+		if r.err != nil {
 			t.Errorf("%s = %v, want the waiter to outlast the failover", r.name, r.err)
+		} else if d := time.Since(served); d > waits/2 {
+			t.Errorf("%s was served %v after its time", r.name, d)
 		}
 	}
 }
