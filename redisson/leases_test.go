@@ -3,6 +3,8 @@ package redisson_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,52 +41,56 @@ func expectSafe(t *testing.T, what string, h lock.Hold, rival *redisson.Client, 
 	}
 }
 
-// A script is not answered and repeated, and the first copy arrives when another hold with a longer lease has come.
+// A script is not answered and repeated, and the first copy arrives a while later, when another hold with a longer lease has
+// come.
 func TestLateScriptShortensNoLease(t *testing.T) {
 	t.Parallel()
-	type schedule func(c *redisson.Client, p *redistest.Proxy, r lock.Request) (innermost lock.Hold)
-	take := func(ctx context.Context, c *redisson.Client, r lock.Request, lease time.Duration) lock.Hold {
-		r.Lease = lease
-		return acquire(ctx, t, c, r)
-	}
-	schedules := map[string]schedule{
-		"acquire": func(c *redisson.Client, p *redistest.Proxy, r lock.Request) lock.Hold {
-			late := p.KeepBack(naming(r.Key), 0)
-			outer := take(t.Context(), c, r, short)
-			inner := take(beneath(outer), c, r, long)
-			late.Deliver(t)
-			return inner
-		},
-		"re-entry": func(c *redisson.Client, p *redistest.Proxy, r lock.Request) lock.Hold {
-			outer := take(t.Context(), c, r, long)
-			late := p.KeepBack(naming(r.Key), 0)
-			release(t, take(outer.Context(), c, r, short))
-			inner := take(outer.Context(), c, r, long)
-			late.Deliver(t)
-			return inner
-		},
-		"partial release": func(c *redisson.Client, p *redistest.Proxy, r lock.Request) lock.Hold {
-			outer := take(t.Context(), c, r, short)
-			first := take(beneath(outer), c, r, long)
-			late := p.KeepBack(naming(r.Key), 0)
-			release(t, first)
-			inner := take(beneath(outer), c, r, long)
-			late.Deliver(t)
-			return inner
-		},
-	}
 	s := redistest.Start(t)
 	c, p := behind(t, s)
 	rival := newClient(t, s)
-	holds := map[lock.Request]lock.Hold{}
+	take := func(ctx context.Context, r lock.Request, lease time.Duration) lock.Hold {
+		r.Lease = lease
+		return acquire(ctx, t, c, r)
+	}
+	schedules := map[string]func(r lock.Request) (*redistest.Late, lock.Hold){
+		"acquire": func(r lock.Request) (*redistest.Late, lock.Hold) {
+			late := p.KeepBack(naming(r.Key), 0)
+			outer := take(t.Context(), r, short)
+			return late, take(beneath(outer), r, long)
+		},
+		"re-entry": func(r lock.Request) (*redistest.Late, lock.Hold) {
+			outer := take(t.Context(), r, long)
+			late := p.KeepBack(naming(r.Key), 0)
+			release(t, take(outer.Context(), r, short))
+			return late, take(outer.Context(), r, long)
+		},
+		"partial release": func(r lock.Request) (*redistest.Late, lock.Hold) {
+			outer := take(t.Context(), r, short)
+			inner := take(beneath(outer), r, long)
+			late := p.KeepBack(naming(r.Key), 0)
+			release(t, inner)
+			return late, take(beneath(outer), r, long)
+		},
+	}
+	lates, innermost := map[lock.Request]*redistest.Late{}, map[lock.Request]lock.Hold{}
 	for name, schedule := range schedules {
 		for _, kind := range nesting {
-			r := lock.Request{Key: "late " + name + " of " + kind.String(), Kind: kind}
-			holds[r] = schedule(c, p, r)
+			for _, when := range []string{"soon", "after the end of the outer lease"} {
+				r := lock.Request{Key: fmt.Sprint(name, " of ", kind, ", ", when), Kind: kind}
+				lates[r], innermost[r] = schedule(r)
+			}
+		}
+	}
+	for _, when := range []string{"soon", "lease"} {
+		<-time.After(short/2 + 100*time.Millisecond)
+		for r, late := range lates {
+			if strings.HasSuffix(r.Key, when) {
+				late.Deliver(t)
+			}
 		}
 	}
 	<-time.After(short + 200*time.Millisecond)
-	for r, h := range holds {
+	for r, h := range innermost {
 		expectSafe(t, r.Key, h, rival, r)
 	}
 }

@@ -99,7 +99,7 @@ func TestHeadOfALineFailsAlone(t *testing.T) {
 			eachMode(t, redisson.DefaultTimeout, func(t *testing.T, _ *redistest.Server, c *redisson.Client, p *redistest.Proxy) {
 				var all sync.WaitGroup
 				p.Freeze()
-				for i := range 100 {
+				for i := range 40 {
 					r := lock.Request{Key: fmt.Sprint("k", i), Wait: -1}
 					ctx, cancel := tt.head(t.Context(), silent/2)
 					defer cancel()

@@ -25,7 +25,7 @@ import (
 
 const (
 	stoppedHow   = "LATCHKEY_TEST_STOPPED" // set in the child process
-	stoppedLease = 600 * time.Millisecond
+	stoppedLease = 900 * time.Millisecond
 	stoppedKey   = "stopped:" // how all names of its locks begin
 )
 
@@ -141,7 +141,7 @@ func TestStoppedChild(t *testing.T) {
 	}
 	var clients []*redisson.Client
 	for addr := range strings.SplitSeq(os.Getenv(stressAddr), ",") {
-		clients = append(clients, newClient(t, &redistest.Server{Addr: addr}, redisson.WatchdogTimeout(stoppedLease), redisson.Timeout(stoppedLease/3)))
+		clients = append(clients, newClient(t, &redistest.Server{Addr: addr}, redisson.WatchdogTimeout(stoppedLease), redisson.Timeout(stoppedLease)))
 	}
 	held, unlock := stoppedWays()[way].hold(t, clients)
 	start := time.Now()
