@@ -19,9 +19,6 @@ import (
 // How long a caller stays while Redis is silent: no longer than its context, its wait and the client's timeout allow, in
 // whatever way go-redis is set up.
 
-// soon is how much later than a bound a caller may leave on a busy machine. The client's own limit is 100ms.
-const soon = 250 * time.Millisecond
-
 // modes are the ways in which go-redis bounds a question.
 var modes = []struct {
 	name   string
@@ -105,35 +102,6 @@ func operations(t *testing.T, c *redisson.Client) []operation {
 	return ops
 }
 
-// outcome is how a caller left.
-type outcome struct {
-	name string
-	err  error
-	at   time.Duration // since the calls began
-}
-
-// callAll makes all calls at once, and returns how they ended. Those that have not ended by limit are let go by thaw.
-func callAll(t *testing.T, limit time.Duration, thaw func(), calls map[string]func() error) []outcome {
-	t.Helper()
-	ended := make(chan outcome, len(calls))
-	start := time.Now()
-	for name, call := range calls {
-		go func() { ended <- outcome{name, call(), time.Since(start)} }()
-	}
-	timer := time.AfterFunc(limit, thaw)
-	defer timer.Stop()
-	var all []outcome
-	for range calls {
-		select {
-		case o := <-ended:
-			all = append(all, o)
-		case <-time.After(20 * time.Second):
-			t.Fatal("a call has not ended, 20s after all others")
-		}
-	}
-	return all
-}
-
 func TestCallersLeaveASilentRedisWithTheirContext(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("client hung up")
@@ -151,18 +119,18 @@ func TestCallersLeaveASilentRedisWithTheirContext(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			eachMode(t, 2*time.Second, func(t *testing.T, _ *redistest.Server, c *redisson.Client, p *redistest.Proxy) {
 				const after = 100 * time.Millisecond
-				calls := map[string]func() error{}
+				todo := map[string]func() error{}
 				for _, op := range operations(t, c) {
-					calls[op.name] = func() error {
+					todo[op.name] = func() error {
 						ctx, stop := ending(op.base, after)
 						defer stop()
 						return op.do(ctx)
 					}
 				}
 				p.Freeze()
-				for _, o := range callAll(t, after+2*soon, p.Thaw, calls) {
-					if o.at > after+soon {
-						t.Errorf("%s left %v after the end of its context", o.name, o.at-after)
+				for _, o := range callAll(t, after+4*soon, p.Thaw, todo) {
+					if o.tooLong(after) {
+						t.Errorf("%s left %v after the end of its context", o.name, o.took()-after)
 					}
 					if !errors.Is(o.err, gone) {
 						t.Errorf("%s = %v, want the cause of its context", o.name, o.err)
@@ -175,19 +143,19 @@ func TestCallersLeaveASilentRedisWithTheirContext(t *testing.T) {
 
 func TestCallersLeaveASilentRedisAfterTheTimeout(t *testing.T) {
 	t.Parallel()
-	const timeout = 300 * time.Millisecond
+	const timeout = 700 * time.Millisecond
 	eachMode(t, timeout, func(t *testing.T, _ *redistest.Server, c *redisson.Client, p *redistest.Proxy) {
-		calls := map[string]func() error{}
+		todo := map[string]func() error{}
 		for _, op := range operations(t, c) {
-			calls[op.name] = func() error { return op.do(op.base) }
+			todo[op.name] = func() error { return op.do(op.base) }
 		}
 		l := c.Lock("unlocked")
 		held := mustLock(t, l)
-		calls["Unlock"] = func() error { return l.Unlock(held) }
+		todo["Unlock"] = func() error { return l.Unlock(held) }
 		p.Freeze()
-		for _, o := range callAll(t, timeout+2*soon, p.Thaw, calls) {
-			if o.at > timeout+soon {
-				t.Errorf("%s stayed for %v with a timeout of %v", o.name, o.at, timeout)
+		for _, o := range callAll(t, timeout+4*soon, p.Thaw, todo) {
+			if o.tooLong(timeout) {
+				t.Errorf("%s stayed for %v with a timeout of %v", o.name, o.took(), timeout)
 			}
 			if o.err == nil || errors.Is(o.err, lock.ErrBusy) {
 				t.Errorf("%s = %v, want an outage", o.name, o.err)
@@ -201,11 +169,11 @@ func TestCallersLeaveASilentRedisAfterTheTimeout(t *testing.T) {
 func waitsForOutage(t *testing.T, c *redisson.Client, timeout time.Duration, thaw func()) {
 	t.Helper()
 	ctx := t.Context()
-	calls, bounds := map[string]func() error{}, map[string]time.Duration{}
+	todo, bounds := map[string]func() error{}, map[string]time.Duration{}
 	for _, wait := range []time.Duration{0, 200 * time.Millisecond, time.Minute, -1} {
 		add := func(what string, call func() error) {
 			name := fmt.Sprintf("%s with wait %v", what, wait)
-			calls[name], bounds[name] = call, timeout
+			todo[name], bounds[name] = call, timeout
 			if wait >= 0 {
 				bounds[name] = min(timeout, wait+500*time.Millisecond)
 			}
@@ -227,9 +195,9 @@ func waitsForOutage(t *testing.T, c *redisson.Client, timeout time.Duration, tha
 			return second2(c.PermitExpirableSemaphore("p").TryAcquire(ctx, wait, 0))
 		})
 	}
-	for _, o := range callAll(t, timeout+2*soon, thaw, calls) {
-		if bound := bounds[o.name]; o.at > bound+soon || o.at < bound-50*time.Millisecond {
-			t.Errorf("%s ended after %v, want %v", o.name, o.at, bound)
+	for _, o := range callAll(t, timeout+4*soon, thaw, todo) {
+		if bound := bounds[o.name]; o.tooLong(bound) || o.took() < bound-50*time.Millisecond {
+			t.Errorf("%s ended after %v, want %v", o.name, o.took(), bound)
 		}
 		if o.err == nil || errors.Is(o.err, lock.ErrBusy) {
 			t.Errorf("%s = %v, want an outage", o.name, o.err)
@@ -278,7 +246,7 @@ func TestDiallingCountsAsSilence(t *testing.T) {
 
 func TestRefusedConnectionIsAnsweredAtOnce(t *testing.T) {
 	t.Parallel()
-	calls := map[string]func() error{}
+	todo := map[string]func() error{}
 	for _, tt := range modes[:4] { // in a small pool, a caller also waits for those before it
 		opts := &redis.Options{Addr: net.JoinHostPort("127.0.0.1", redistest.FreePort(t))}
 		tt.change(opts)
@@ -286,23 +254,23 @@ func TestRefusedConnectionIsAnsweredAtOnce(t *testing.T) {
 		defer rdb.Close()
 		c := onClient(t, rdb)
 		for _, wait := range []time.Duration{0, time.Second, -1} {
-			calls[fmt.Sprintf("Acquire with wait %v and %s", wait, tt.name)] = func() error {
+			todo[fmt.Sprintf("Acquire with wait %v and %s", wait, tt.name)] = func() error {
 				return second(c.Acquire(t.Context(), lock.Request{Key: fmt.Sprint(wait), Wait: wait}))
 			}
 		}
 	}
-	for _, o := range callAll(t, time.Minute, func() {}, calls) {
+	for _, o := range callAll(t, time.Minute, func() {}, todo) {
 		if o.err == nil || errors.Is(o.err, lock.ErrBusy) || !strings.Contains(o.err.Error(), "refused") {
 			t.Errorf("%s = %v, want connection refused", o.name, o.err)
 		}
-		if o.at > 500*time.Millisecond+soon {
-			t.Errorf("%s took %v", o.name, o.at)
+		if o.tooLong(500 * time.Millisecond) {
+			t.Errorf("%s took %v", o.name, o.took())
 		}
 	}
 }
 
 // waitInVain waits for locks that others hold, and returns when Redis has said so.
-func waitInVain(ctx context.Context, t *testing.T, s *redistest.Server, c *redisson.Client, p *redistest.Proxy, wait time.Duration) (start time.Time, calls map[string]func() error) {
+func waitInVain(ctx context.Context, t *testing.T, s *redistest.Server, c *redisson.Client, p *redistest.Proxy, wait time.Duration) *calls {
 	t.Helper()
 	other := newClient(t, s)
 	requests := []lock.Request{{Key: "exclusive"}, {Key: "fair", Kind: lock.Fair}, {Key: "spin", Kind: lock.Spin},
@@ -314,14 +282,13 @@ func waitInVain(ctx context.Context, t *testing.T, s *redistest.Server, c *redis
 		}
 		acquire(t.Context(), t, other, r)
 	}
-	start, calls = time.Now(), map[string]func() error{}
+	waiting, rdb := newCalls(), s.Client(t)
+	polled := p.KeepBackReply(naming("spin"), 1) // the second question comes after the first answer
 	for _, r := range requests {
 		r.Wait = wait
 		answer := p.KeepBackReply(naming(r.Key), 0)
 		for i := range 3 { // the second and the third are in line behind the first
-			ended := make(chan error, 1)
-			go func() { ended <- second(c.Acquire(ctx, r)) }()
-			calls[fmt.Sprintf("Acquire %v, waiter %d", r.Kind, i)] = func() error { return <-ended }
+			waiting.start(fmt.Sprintf("Acquire %v, waiter %d", r.Kind, i), func() error { return second(c.Acquire(ctx, r)) })
 			if i == 0 {
 				answer.Await(t)
 			}
@@ -331,8 +298,10 @@ func waitInVain(ctx context.Context, t *testing.T, s *redistest.Server, c *redis
 		}
 		answer.Deliver(t)
 	}
-	<-time.After(50 * time.Millisecond)
-	return start, calls
+	polled.Await(t)
+	polled.Deliver(t)
+	eventually(t, "the waiters listen", func() bool { return len(subscriptions(t, rdb)) == 4 })
+	return waiting
 }
 
 // Redis has said that the lock is busy, so that it is busy at the end of the wait, whether or not Redis says so again.
@@ -340,12 +309,11 @@ func TestWaiterIsToldBusyAlthoughRedisIsSilent(t *testing.T) {
 	t.Parallel()
 	const timeout, wait = 900 * time.Millisecond, 700 * time.Millisecond
 	eachMode(t, timeout, func(t *testing.T, s *redistest.Server, c *redisson.Client, p *redistest.Proxy) {
-		start, calls := waitInVain(t.Context(), t, s, c, p, wait)
+		waiting := waitInVain(t.Context(), t, s, c, p, wait)
 		p.Freeze()
-		began := time.Since(start)
-		for _, o := range callAll(t, wait+2*soon, p.Thaw, calls) {
-			if d := began + o.at; !errors.Is(o.err, lock.ErrBusy) || d > wait+soon || d < wait-soon {
-				t.Errorf("%s = %v after %v, want ErrBusy after %v", o.name, o.err, d, wait)
+		for _, o := range waiting.await(t, wait+4*soon, p.Thaw) {
+			if !errors.Is(o.err, lock.ErrBusy) || o.tooLong(wait) || o.took() < wait {
+				t.Errorf("%s = %v after %v, want ErrBusy after %v", o.name, o.err, o.took(), wait)
 			}
 		}
 	}, redisson.WatchdogTimeout(timeout)) // has a waiter ask each 300ms
@@ -357,11 +325,12 @@ func TestWaiterHearsOfTheOutageAfterTheTimeout(t *testing.T) {
 	eachMode(t, timeout, func(t *testing.T, s *redistest.Server, c *redisson.Client, p *redistest.Proxy) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		_, calls := waitInVain(ctx, t, s, c, p, -1)
+		waiting := waitInVain(ctx, t, s, c, p, -1)
 		p.Freeze()
-		for _, o := range callAll(t, timeout+asks+2*soon, cancel, calls) {
-			if o.at > timeout+asks+soon || o.at < timeout-2*soon {
-				t.Errorf("%s ended after %v of silence, want %v to %v", o.name, o.at, timeout, timeout+asks)
+		silent := time.Now()
+		for _, o := range waiting.await(t, timeout+asks+4*soon, cancel) {
+			if d := o.ended.Sub(silent); o.after(silent.Add(timeout+asks)) || d < timeout-2*soon {
+				t.Errorf("%s ended after %v of silence, want %v to %v", o.name, d, timeout, timeout+asks)
 			}
 			if o.err == nil || errors.Is(o.err, lock.ErrBusy) {
 				t.Errorf("%s = %v, want an outage", o.name, o.err)

@@ -19,23 +19,22 @@ import (
 
 func TestCloseIsBounded(t *testing.T) {
 	t.Parallel()
-	const timeout = 500 * time.Millisecond
+	const timeout = 700 * time.Millisecond
 	eachMode(t, timeout, func(t *testing.T, s *redistest.Server, c *redisson.Client, p *redistest.Proxy) {
 		released := acquire(t.Context(), t, c, lock.Request{Key: "released"})
 		acquire(t.Context(), t, c, lock.Request{Key: "held"})
-		_, waiting := waitInVain(t.Context(), t, s, c, p, -1)
+		all := waitInVain(t.Context(), t, s, c, p, -1)
 		p.Freeze()
-		waiting["Release"] = func() error { return released.Release(t.Context()) }
-		waiting["Acquire"] = func() error { return second(c.Acquire(t.Context(), lock.Request{Key: "k", Wait: -1})) }
-		waiting["Semaphore.Acquire"] = func() error { return c.Semaphore("s").Acquire(t.Context(), 1) }
-		waiting["Close"] = func() error {
-			<-time.After(50 * time.Millisecond) // for the others to be under way
-			return c.Close()
-		}
+		all.start("Release", func() error { return released.Release(t.Context()) })
+		all.start("Acquire", func() error { return second(c.Acquire(t.Context(), lock.Request{Key: "k", Wait: -1})) })
+		all.start("Semaphore.Acquire", func() error { return c.Semaphore("s").Acquire(t.Context(), 1) })
+		<-time.After(50 * time.Millisecond) // for them to be under way
 		const bound = timeout + 500*time.Millisecond
-		for _, o := range callAll(t, bound+2*soon, p.Thaw, waiting) {
-			if o.at > bound+soon {
-				t.Errorf("%s ended after %v with a timeout of %v", o.name, o.at, timeout)
+		start := time.Now()
+		all.start("Close", c.Close)
+		for _, o := range all.await(t, bound+4*soon, p.Thaw) {
+			if o.after(start.Add(bound)) {
+				t.Errorf("%s ended %v after Close was called, with a timeout of %v", o.name, o.ended.Sub(start), timeout)
 			}
 			if o.name != "Close" && o.err == nil {
 				t.Errorf("%s succeeded", o.name)

@@ -183,7 +183,7 @@ func TestQuestionsOutlastAMoveOfTheirSlot(t *testing.T) {
 		"CountDownLatch.CountDown":         func() error { return latch.CountDown(ctx) },
 	}) {
 		if o.err != nil {
-			t.Errorf("%s = %v after %v, want it to outlast the move", o.name, o.err, o.at)
+			t.Errorf("%s = %v after %v, want it to outlast the move", o.name, o.err, o.took())
 		}
 	}
 	must(t, 2)(sem.AvailablePermits(ctx))
