@@ -1,6 +1,7 @@
 package redisson_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,8 +73,10 @@ func behind(tb testing.TB, s *redistest.Server, opts ...redisson.Option) (*redis
 // naming is what a request that names the key contains.
 func naming(key string) string { return fmt.Sprintf("\r\n$%d\r\n%s\r\n", len(key), key) }
 
+// acquire takes a lock that is free, or soon will be.
 func acquire(ctx context.Context, tb testing.TB, c *redisson.Client, r lock.Request) lock.Hold {
 	tb.Helper()
+	r.Wait = cmp.Or(r.Wait, 10*time.Second)
 	h, err := c.Acquire(ctx, r)
 	if err != nil {
 		tb.Fatalf("Acquire %+v: %v", r, err)

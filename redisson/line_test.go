@@ -130,7 +130,7 @@ func TestHeadOfALineFailsAlone(t *testing.T) {
 // Calls under one hold, which is lost meanwhile or not, wait as long as their contexts if they are ready to.
 func TestUnboundedWaitNeverEndsBusy(t *testing.T) {
 	t.Parallel()
-	const timeout, lease = 400 * time.Millisecond, 300 * time.Millisecond
+	const timeout, lease = 800 * time.Millisecond, 700 * time.Millisecond
 	for _, tt := range []struct {
 		name  string
 		lease time.Duration
