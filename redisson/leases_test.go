@@ -176,7 +176,7 @@ func TestReadHoldsEndAlone(t *testing.T) {
 
 	ended := take(t.Context(), "outer ended", short)
 	middle := take(beneath(ended), "outer ended", long)
-	awaitEnd(t, ended.Context(), 10*time.Second)
+	<-ended.Context().Done()
 	<-time.After(200 * time.Millisecond) // Redis counts without the margin
 	release(t, take(beneath(middle), "outer ended", short))
 
@@ -266,7 +266,7 @@ func TestLeasedWriteEndsBesideItsRead(t *testing.T) {
 	c, rival := newClient(t, s), newClient(t, s)
 	writing := acquire(t.Context(), t, c, lock.Request{Key: "k", Kind: lock.Write, Lease: 400 * time.Millisecond})
 	reading := acquire(beneath(writing), t, c, lock.Request{Key: "k", Kind: lock.Read, Lease: long})
-	awaitEnd(t, writing.Context(), 10*time.Second)
+	<-writing.Context().Done()
 	other, err := rival.Acquire(t.Context(), lock.Request{Key: "k", Kind: lock.Read, Wait: 1500 * time.Millisecond})
 	if err != nil {
 		t.Errorf("another reader after the end of the write: %v", err)
