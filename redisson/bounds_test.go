@@ -305,7 +305,7 @@ func waitInVain(ctx context.Context, t *testing.T, s *redistest.Server, c *redis
 }
 
 // Redis has said that the lock is busy, so that it is busy at the end of the wait, whether or not Redis says so again.
-func TestWaiterIsToldBusyAlthoughRedisIsSilent(t *testing.T) {
+func TestWaiterGetsBusyAlthoughRedisIsSilent(t *testing.T) {
 	t.Parallel()
 	const timeout, wait = 900 * time.Millisecond, 700 * time.Millisecond
 	eachMode(t, timeout, func(t *testing.T, s *redistest.Server, c *redisson.Client, p *redistest.Proxy) {

@@ -44,8 +44,8 @@ func newCalls() *calls {
 	return c
 }
 
-// watch tells step again and again how long the process has run since, and how long it stood still, until step returns
-// false.
+// watch calls step again and again, with how long the process has run since the last time and how long it stood still,
+// until step returns false.
 func (c *calls) watch(step func(ran, stalled time.Duration) bool) {
 	const tick, late = 2 * time.Millisecond, 20 * time.Millisecond
 	for {

@@ -48,18 +48,18 @@ func TestFrozenMasterLosesOnlyItsOwnLocks(t *testing.T) {
 	c.Masters[0].Resume(t)
 }
 
-// waitsThrough are waiters of all kinds for something that others have, and how these give it back.
+// waitsThrough is a way to wait for something that others have, and how these give it back.
 type waitsThrough struct {
-	name   string
-	wait   func(context.Context, *redisson.Client) error
-	settle func(context.Context, *redisson.Client) error
+	name string
+	wait func(context.Context, *redisson.Client) error
+	give func(context.Context, *redisson.Client) error
 }
 
 // prepareWaits has giver hold what there is to wait for.
 func prepareWaits(t *testing.T, giver *redisson.Client) []waitsThrough {
 	t.Helper()
 	ctx := t.Context()
-	var waits []waitsThrough
+	var ways []waitsThrough
 	for _, kind := range []lock.Kind{lock.Exclusive, lock.Fair, lock.Read, lock.Permit} {
 		r := lock.Request{Key: kind.String(), Kind: kind, Limit: 1, Wait: -1}
 		taken := r
@@ -67,7 +67,7 @@ func prepareWaits(t *testing.T, giver *redisson.Client) []waitsThrough {
 			taken.Kind = lock.Write
 		}
 		h := acquire(ctx, t, giver, taken)
-		waits = append(waits, waitsThrough{
+		ways = append(ways, waitsThrough{
 			"Acquire " + kind.String(),
 			func(ctx context.Context, c *redisson.Client) error { return second(c.Acquire(ctx, r)) },
 			func(ctx context.Context, _ *redisson.Client) error { return h.Release(ctx) },
@@ -81,7 +81,7 @@ func prepareWaits(t *testing.T, giver *redisson.Client) []waitsThrough {
 	rate := giver.RateLimiter("r")
 	must(t, true)(rate.TrySetRate(ctx, redisson.Rate{Permits: 1, Interval: 1500 * time.Millisecond}))
 	must(t, true)(rate.TryAcquire(ctx, 1, 0))
-	return append(waits, waitsThrough{
+	return append(ways, waitsThrough{
 		"Semaphore.Acquire",
 		func(ctx context.Context, c *redisson.Client) error { return c.Semaphore("s").Acquire(ctx, 1) },
 		func(ctx context.Context, c *redisson.Client) error { return c.Semaphore("s").Release(ctx, 1) },
@@ -123,14 +123,14 @@ func TestWaitersOutlastAFailover(t *testing.T) {
 	for _, w := range all {
 		go func() { ended <- result{w.name, w.wait(ctx, waiter)} }()
 	}
-	eventually(t, "the waiters subscribe", func() bool { return len(subscriptions(t, admin)) >= 6 })
+	eventually(t, "the waiters subscribe", func() bool { return len(subscriptions(t, admin)) == 7 })
 	eventually(t, "the replica has what they wait for", func() bool {
 		return len(redissonKeys(t, replica)) == len(redissonKeys(t, admin))
 	})
 	s.Master.Kill(t)
 	s.AwaitReplicaLeads(t)
 	for _, w := range all {
-		if err := w.settle(ctx, giver); err != nil {
+		if err := w.give(ctx, giver); err != nil {
 			t.Logf("%s: the end of what it waits for: %v", w.name, err) // it goes on in the background
 		}
 	}

@@ -107,8 +107,8 @@ func TestStoppedProcessHearsOfItsLoss(t *testing.T) {
 			<-stopped
 			signalProcess(t, child, syscall.SIGCONT)
 			for lines.Scan() {
-				if got, ok := strings.CutPrefix(lines.Text(), "told: "); ok {
-					if got != "as it was" {
+				if got, ok := strings.CutPrefix(lines.Text(), "outcome: "); ok {
+					if got != "loss" {
 						t.Error(got)
 					}
 					return
@@ -153,11 +153,11 @@ func TestStoppedChild(t *testing.T) {
 	}
 	switch {
 	case !errors.Is(err, lock.ErrLost):
-		fmt.Printf("told: Unlock = %v and the context: %v; want ErrLost\n", err, context.Cause(held))
+		fmt.Printf("outcome: Unlock = %v and the context: %v; want ErrLost\n", err, context.Cause(held))
 	case strings.Contains(err.Error(), "somebody else"):
-		fmt.Printf("told: %v; want that the lease was over\n", err)
+		fmt.Printf("outcome: %v; want that the lease was over\n", err)
 	default:
-		fmt.Println("told: as it was")
+		fmt.Println("outcome: loss")
 	}
 }
 

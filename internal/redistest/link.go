@@ -25,17 +25,17 @@ type piece struct {
 	due   time.Time
 }
 
-// fate is what becomes of a piece.
-type fate int
+// action is what is done with a piece.
+type action int
 
 const (
-	goesOn fate = iota
-	vanishes
-	endsLink
+	forward action = iota
+	discard
+	hangUp // close both connections
 )
 
 // carry copies until either side ends, and asks look about each piece before it goes on.
-func (l *link) carry(dst, src net.Conn, look func([]byte) fate) {
+func (l *link) carry(dst, src net.Conn, look func([]byte) action) {
 	defer l.end()
 	pieces := make(chan piece, 64)
 	l.p.links.Go(func() { l.read(src, pieces) })
@@ -44,10 +44,10 @@ func (l *link) carry(dst, src net.Conn, look func([]byte) fate) {
 		l.p.pass()
 		var err error
 		switch look(pc.bytes) {
-		case goesOn:
+		case forward:
 			_, err = dst.Write(pc.bytes)
-		case vanishes:
-		case endsLink:
+		case discard:
+		case hangUp:
 			return
 		}
 		if err != nil {
@@ -74,36 +74,36 @@ func (l *link) read(src net.Conn, pieces chan<- piece) {
 }
 
 // request decides about a piece on its way to the server.
-func (l *link) request(b []byte) fate {
-	cut, late := l.p.judge(b)
+func (l *link) request(b []byte) action {
+	cut, late := l.p.match(b)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.silent:
-		return vanishes
+		return discard
 	case late == nil:
 		l.doomed = l.doomed || cut
-		return goesOn
+		return forward
 	case late.reply:
 		l.late = late
-		return goesOn
+		return forward
 	}
 	late.take(b)
 	if late.silent {
 		l.silent = true
-		return vanishes
+		return discard
 	}
-	return endsLink
+	return hangUp
 }
 
 // reply decides about a piece on its way back.
-func (l *link) reply(b []byte) fate {
+func (l *link) reply(b []byte) action {
 	l.mu.Lock()
 	doomed, late := l.doomed, l.late
 	l.late = nil
 	l.mu.Unlock()
 	if doomed {
-		return endsLink
+		return hangUp
 	}
 	if late != nil {
 		late.take(b)
@@ -112,7 +112,7 @@ func (l *link) reply(b []byte) fate {
 		case <-l.ended:
 		}
 	}
-	return goesOn
+	return forward
 }
 
 // end closes both connections.

@@ -156,16 +156,17 @@ func (p *Proxy) pass() {
 	}
 }
 
-// judge returns what is to happen to the request in b: nothing, the loss of its answer, or what late says.
-func (p *Proxy) judge(b []byte) (cut bool, late *Late) {
+// match reports whether the request in b is to lose its answer, and returns what is to keep it or its answer back.
+func (p *Proxy) match(b []byte) (cut bool, late *Late) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range p.lates {
-		if bytes.Contains(b, l.part) {
-			if l.skip == 0 && late == nil {
-				late = l
-			}
+		switch {
+		case !bytes.Contains(b, l.part):
+		case l.skip > 0:
 			l.skip--
+		case late == nil:
+			late = l
 		}
 	}
 	if late != nil {
