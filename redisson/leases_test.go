@@ -160,25 +160,25 @@ func TestNestedReadHoldsKeepWritersOut(t *testing.T) {
 // Read holds of one call or of siblings end in any order, and none takes the lease of another one with it.
 func TestReadHoldsEndAlone(t *testing.T) {
 	t.Parallel()
-	const short = 600 * time.Millisecond
+	const leased = 600 * time.Millisecond
 	s := redistest.Start(t)
 	c, rival := newClient(t, s), newClient(t, s)
 	take := func(ctx context.Context, key string, lease time.Duration) lock.Hold {
 		return acquire(ctx, t, c, lock.Request{Key: key, Kind: lock.Read, Lease: lease})
 	}
 	parent := acquire(t.Context(), t, c, lock.Request{Key: "parent"})
-	brief, sibling := take(parent.Context(), "siblings", short), take(parent.Context(), "siblings", long)
+	brief, sibling := take(parent.Context(), "siblings", leased), take(parent.Context(), "siblings", long)
 	release(t, brief)
 
-	outer := take(t.Context(), "outer first", short)
+	outer := take(t.Context(), "outer first", leased)
 	inner := take(beneath(outer), "outer first", long)
 	release(t, outer)
 
-	ended := take(t.Context(), "outer ended", short)
+	ended := take(t.Context(), "outer ended", leased)
 	middle := take(beneath(ended), "outer ended", long)
 	<-ended.Context().Done()
 	<-time.After(200 * time.Millisecond) // Redis counts without the margin
-	release(t, take(beneath(middle), "outer ended", short))
+	release(t, take(beneath(middle), "outer ended", leased))
 
 	for key, h := range map[string]lock.Hold{"siblings": sibling, "outer first": inner, "outer ended": middle} {
 		expectSafe(t, key, h, rival, lock.Request{Key: key, Kind: lock.Read})

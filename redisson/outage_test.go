@@ -204,14 +204,16 @@ func TestFairWaiterThatLeftInAnOutageKeepsNobodyOut(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	rdb := s.Client(t)
-	c, p := behind(t, s, redisson.WatchdogTimeout(900*time.Millisecond), redisson.Timeout(900*time.Millisecond))
+	p := s.Front(t)
+	brief := func(o *redis.Options) { o.Addr, o.ReadTimeout, o.MaxRetries = p.Addr, 300*time.Millisecond, -1 } // nothing of it outlasts the outage
+	c := onClient(t, s.Client(t, brief), redisson.WatchdogTimeout(900*time.Millisecond), redisson.Timeout(500*time.Millisecond))
 	holder, other := newClient(t, s), newClient(t, s)
 	held := acquire(t.Context(), t, holder, lock.Request{Key: "k", Kind: lock.Fair})
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() { left <- second(c.Acquire(ctx, lock.Request{Key: "k", Kind: lock.Fair, Wait: -1})) }()
 	expectQueue(t, rdb, 1)
-	outage(p, 1800*time.Millisecond, func() {
+	outage(p, 2200*time.Millisecond, func() {
 		cancel()
 		if err := <-left; !errors.Is(err, context.Canceled) {
 			t.Errorf("the waiter left with %v", err)
