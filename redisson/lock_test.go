@@ -120,14 +120,16 @@ func TestLeases(t *testing.T) {
 	}
 	outer := take(t.Context(), 20*time.Second)
 	expectTTL(t, rdb, "k", 20*time.Second)
-	inner := take(outer, 5*time.Second) // a re-entry with a shorter lease shortens it
-	expectTTL(t, rdb, "k", 5*time.Second)
-	mustUnlock(t, l, inner) // and the lease of the rest comes back
+	inner := take(outer, 5*time.Second) // a re-entry with a shorter lease does not shorten it
+	expectTTL(t, rdb, "k", 20*time.Second)
+	mustUnlock(t, l, inner)
 	expectTTL(t, rdb, "k", 20*time.Second)
 	renewed := take(outer, 0)
 	expectTTL(t, rdb, "k", redisson.DefaultWatchdogTimeout)
 	mustUnlock(t, l, renewed)
-	expectTTL(t, rdb, "k", 20*time.Second)
+	if d := rdb.PTTL(t.Context(), "k").Val(); d < 18*time.Second || d > redisson.DefaultWatchdogTimeout {
+		t.Errorf("PTTL = %v, want at least the rest of the outer hold's 20s", d)
+	}
 	mustUnlock(t, l, outer)
 }
 
@@ -153,6 +155,27 @@ func TestUnlockOfWhatIsNotHeld(t *testing.T) {
 	mustUnlock(t, theirs, held)
 	if err := theirs.Unlock(held); !errors.Is(err, lock.ErrNotHeld) {
 		t.Errorf("second Unlock = %v, want ErrNotHeld", err)
+	}
+}
+
+// Unlock(ctx) with the context that was given to Lock is the habit from other libraries. The error says what to write.
+func TestUnlockUnderAnotherContextSaysWhatToDo(t *testing.T) {
+	s := redistest.Any(t)
+	c := newClient(t, s)
+	red, err := redisson.NewRedLock(c.Lock("r"), newClient(t, s).Lock("r2"), newClient(t, s).Lock("r3"))
+	check(t, err)
+	for name, l := range map[string]locker{
+		"Lock": c.Lock("k"), "FairLock": c.FairLock("fair"), "ReadLock": c.ReadWriteLock("rw").ReadLock(),
+		"FencedLock": c.FencedLock("fenced"), "MultiLock": multiLock(t, c.Lock("m1"), c.Lock("m2")), "RedLock": red,
+	} {
+		ctx := t.Context()
+		held, err := l.Lock(ctx)
+		check(t, err)
+		err = l.Unlock(ctx)
+		if !errors.Is(err, lock.ErrNotHeld) || !strings.Contains(err.Error(), "context") || !strings.Contains(err.Error(), "Lock returned") {
+			t.Errorf("%s: Unlock = %v, want ErrNotHeld that asks for the context that Lock returned", name, err)
+		}
+		mustUnlock(t, l, held)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -232,4 +233,69 @@ func TestRateReadsRedisson(t *testing.T) {
 	must(t, false)(l.TryAcquire(ctx, 1, 0))
 	must(t, "0")(rdb.Get(ctx, "{r}:value").Result())
 	must(t, int64(2))(rdb.ZCard(ctx, "{r}:permits").Result())
+}
+
+// A rate that is forgotten before its interval is over would let more through than it says. Redisson refuses it, too.
+func TestRateIsKeptForItsIntervalAtLeast(t *testing.T) {
+	srv := redistest.Any(t)
+	ctx, l := t.Context(), newClient(t, srv).RateLimiter("r")
+	r := redisson.Rate{Permits: 1, Interval: time.Minute, KeepAlive: time.Minute - time.Millisecond}
+	if err := l.SetRate(ctx, r); err == nil {
+		t.Error("SetRate was not refused")
+	}
+	if _, err := l.TrySetRate(ctx, r); err == nil {
+		t.Error("TrySetRate was not refused")
+	}
+	if got := redissonKeys(t, srv.Client(t)); len(got) != 0 {
+		t.Errorf("keys %q after refusals", got)
+	}
+	r.KeepAlive = r.Interval
+	check(t, l.SetRate(ctx, r))
+}
+
+// The first copy of an acquire arrives when its caller has gone, all that it did was undone, and the client is closed.
+func TestLateRateAcquireTakesNothing(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Start(t)
+	direct := newRate(t, newClient(t, srv), redisson.Rate{Permits: 5, Interval: time.Hour})
+	must(t, true)(direct.TryAcquire(t.Context(), 1, 0))
+	p := srv.Front(t)
+	c := onClient(t, srv.Client(t, func(o *redis.Options) { o.Addr, o.ReadTimeout = p.Addr, 200*time.Millisecond }))
+	late := p.KeepBackSilently(naming(direct.Name()), 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	gone := make(chan error, 1)
+	go func() { gone <- c.RateLimiter(direct.Name()).Acquire(ctx, 3) }()
+	late.Await(t)
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("Acquire = %v, want canceled", err)
+	}
+	check(t, c.Close()) // waits for what goes on
+	must(t, int64(4))(direct.AvailablePermits(t.Context()))
+	late.Deliver(t)
+	must(t, int64(4))(direct.AvailablePermits(t.Context()))
+}
+
+// However many callers of one client wait, one of them asks.
+func TestRateLimiterWaitersStandInLine(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Start(t)
+	rdb := srv.Client(t)
+	l := newRate(t, newClient(t, srv), redisson.Rate{Permits: 1, Interval: 50 * time.Millisecond})
+	must(t, true)(l.TryAcquire(t.Context(), 1, 0))
+	before, _ := commands(t, rdb)
+	const waiters = 20
+	var all sync.WaitGroup
+	for range waiters {
+		all.Go(func() {
+			if err := l.Acquire(t.Context(), 1); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if after, byName := commands(t, rdb); after-before > 4*waiters {
+		t.Errorf("%d commands for %d waiters: %v", after-before, waiters, byName)
+	}
 }

@@ -108,21 +108,32 @@ func TestReadWriteData(t *testing.T) {
 	}
 }
 
+// A reader that wants to write would wait for itself, so that no wait can help.
 func TestReadersDoNotUpgrade(t *testing.T) {
 	s := redistest.Any(t)
 	c := newClient(t, s)
-	read, err := c.Acquire(t.Context(), lock.Request{Key: "k", Kind: lock.Read})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := c.ReadWriteLock("k").WriteLock()
+	read := acquire(t.Context(), t, c, lock.Request{Key: "k", Kind: lock.Read})
+	under, stop := context.WithTimeout(read.Context(), 5*time.Second)
+	defer stop()
+	start := time.Now()
 	for _, wait := range []time.Duration{0, time.Hour, -1} {
-		if _, err := c.Acquire(read.Context(), lock.Request{Key: "k", Kind: lock.Write, Wait: wait}); !errors.Is(err, lock.ErrBusy) {
-			t.Errorf("write with wait %v while reading = %v, want ErrBusy", wait, err)
+		if _, err := c.Acquire(under, lock.Request{Key: "k", Kind: lock.Write, Wait: wait}); !errors.Is(err, lock.ErrUnsupported) {
+			t.Errorf("write with wait %v while reading = %v, want ErrUnsupported", wait, err)
 		}
 	}
-	if err := read.Release(t.Context()); err != nil {
-		t.Error(err)
+	if _, err := w.Lock(under); !errors.Is(err, lock.ErrUnsupported) {
+		t.Errorf("Lock while reading = %v, want ErrUnsupported", err)
 	}
+	for _, wait := range []time.Duration{0, time.Hour} {
+		if _, ok, err := w.TryLock(under, wait, 0); ok || err != nil {
+			t.Errorf("TryLock with wait %v while reading = %v, %v; want false", wait, ok, err)
+		}
+	}
+	if d := time.Since(start); d > 2*time.Second {
+		t.Errorf("the refusals took %v", d)
+	}
+	release(t, read)
 }
 
 // 64 readers in two clients wait for a writer and are let in together.
