@@ -171,7 +171,7 @@ type (
 	embeds      struct{ typoInTag }
 	cycle       struct {
 		*cycle
-		F func(context.Context, Order) error `guard:"order"`
+		F func(context.Context, Order) error `guard:"order; one-key"`
 	}
 )
 
@@ -195,7 +195,7 @@ func TestBindMistakes(t *testing.T) {
 		{&noContext{func(Order) error { return nil }}, nil, []string{"noContext.F", "func(guard_test.Order) error"}},
 		{&noError{func(context.Context, Order) string { return "" }}, nil, []string{"noError.F"}},
 		{&variadic{func(context.Context, ...Order) error { return nil }}, nil, []string{"variadic.F"}},
-		{&typoInTag{f}, nil, []string{"typoInTag.F", `did you mean "wait"?`, "offset 17"}},
+		{&typoInTag{f}, nil, []string{"typoInTag.F", `did you mean wait?`, "offset 17"}},
 		{&typoInKey{f}, nil, []string{`guard "typoInKey.F"`, "offset 12", "did you mean ID?"}},
 		{&typoInKey{f}, []guard.Option{guard.Name("mine")}, []string{`guard "mine"`, "typoInKey.F"}},
 		{&noKey{f}, nil, []string{`guard "noKey.F"`, "no key"}},

@@ -37,6 +37,7 @@ const (
 	fieldLimit
 	fieldBusy
 	fieldOutage
+	fieldOneKey
 )
 
 // nonZero returns the fields of s that have been given a value.

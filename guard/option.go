@@ -28,6 +28,11 @@ func Key(template string) Option {
 	return optionFunc(func(c *config) { c.spec.Key = template; c.set |= fieldKey })
 }
 
+// OneKey sets Spec.OneKey: a key that reads nothing of the request is meant, and all calls share one lock.
+func OneKey() Option {
+	return optionFunc(func(c *config) { c.spec.OneKey = true; c.set |= fieldOneKey })
+}
+
 // When sets Spec.When, a condition: where it is false, the work runs without a lock.
 func When(condition string) Option {
 	return optionFunc(func(c *config) { c.spec.When = condition; c.set |= fieldWhen })

@@ -188,7 +188,7 @@ func TestPolicyText(t *testing.T) {
 	}
 	var p guard.Policy
 	for text, want := range map[string]string{
-		"skipp": `did you mean "skip"?`, "RunUnlocked": `did you mean "run-unlocked"?`, "x": "want one of fail, skip, run-unlocked",
+		"skipp": `did you mean skip?`, "RunUnlocked": `did you mean run-unlocked?`, "x": "there is fail, run-unlocked, skip",
 	} {
 		if err := p.UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("UnmarshalText(%q): %v, want %s", text, err, want)

@@ -142,7 +142,7 @@ func TestLostIsInternal(t *testing.T) {
 			<-ctx.Done()
 			cause = context.Cause(ctx)
 			return &testpb.SimpleResponse{}, own
-		}}, unary(t, unaryCall, newGuard(t, l, guard.Key("k"))))
+		}}, unary(t, unaryCall, newGuard(t, l, guard.Key("k"), guard.OneKey())))
 		_, err := client.UnaryCall(t.Context(), echo(""))
 		if got, want := failureOf(err), (failure{codes.Internal, "LOCK_LOST", ""}); got != want {
 			t.Errorf("handler returns %v: %v, want %v", own, err, want)
@@ -173,7 +173,7 @@ func TestHandlersErrorIsUntouched(t *testing.T) {
 		})
 		client := serve(t, &service{unary: func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
 			return nil, want
-		}}, observe, unary(t, unaryCall, newGuard(t, newLocker(), guard.Key("k"))))
+		}}, observe, unary(t, unaryCall, newGuard(t, newLocker(), guard.Key("k"), guard.OneKey())))
 		_, err := client.UnaryCall(t.Context(), echo(""))
 		if got != want {
 			t.Errorf("handler returns %v, the interceptor %v", want, got)
@@ -195,7 +195,7 @@ func TestExclusion(t *testing.T) {
 		runtime.Gosched()
 		count = seen + 1
 		return &testpb.SimpleResponse{}, nil
-	}}, unary(t, unaryCall, newGuard(t, newLocker(), guard.Key("k"), guard.WaitForever())))
+	}}, unary(t, unaryCall, newGuard(t, newLocker(), guard.Key("k"), guard.OneKey(), guard.WaitForever())))
 	var calls sync.WaitGroup
 	for range 100 {
 		calls.Go(func() {
@@ -218,8 +218,8 @@ func TestOtherMethodsPassThrough(t *testing.T) {
 			return s.Send(&testpb.StreamingOutputCallResponse{})
 		},
 	},
-		unary(t, testpb.TestService_EmptyCall_FullMethodName, newGuard(t, l, guard.Key("k"))),
-		streaming(t, inputCall, newGuard(t, l, guard.Key("k"))))
+		unary(t, testpb.TestService_EmptyCall_FullMethodName, newGuard(t, l, guard.Key("k"), guard.OneKey())),
+		streaming(t, inputCall, newGuard(t, l, guard.Key("k"), guard.OneKey())))
 	if res, err := client.UnaryCall(t.Context(), echo("")); err != nil || res.GetUsername() != "you" {
 		t.Errorf("UnaryCall = %v, %v, want the handler's answer", res, err)
 	}
@@ -248,7 +248,7 @@ func TestPolicies(t *testing.T) {
 		{[]guard.Option{guard.When(`req.ResponseStatus.Message == "lock"`)}, lock.ErrBusy, "you"},
 	}
 	for _, tt := range tests {
-		g := newGuard(t, failing(tt.err), append(tt.opts, guard.Key("k"))...)
+		g := newGuard(t, failing(tt.err), append(tt.opts, guard.Key("k"), guard.OneKey())...)
 		client := serve(t, &service{unary: answering("you")}, unary(t, unaryCall, g))
 		res, err := client.UnaryCall(t.Context(), echo(""))
 		if err != nil || res.GetUsername() != tt.want {
@@ -269,7 +269,7 @@ func TestCallerCancelsWhileWaiting(t *testing.T) {
 	client := serve(t, &service{unary: func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
 		t.Error("the handler ran")
 		return &testpb.SimpleResponse{}, nil
-	}}, observe, unary(t, unaryCall, newGuard(t, l, guard.Key("k"), guard.WaitForever())))
+	}}, observe, unary(t, unaryCall, newGuard(t, l, guard.Key("k"), guard.OneKey(), guard.WaitForever())))
 	hold, err := l.Locker.Acquire(t.Context(), lock.Request{Key: "k"})
 	if err != nil {
 		t.Fatal(err)
@@ -295,7 +295,7 @@ func TestCallerCancelsWhileWaiting(t *testing.T) {
 func TestDeadlineWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLocker()
-		i, err := interceptor.UnaryServer(interceptor.Method(unaryCall, newGuard(t, l, guard.Key("k"), guard.WaitForever())))
+		i, err := interceptor.UnaryServer(interceptor.Method(unaryCall, newGuard(t, l, guard.Key("k"), guard.OneKey(), guard.WaitForever())))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -330,7 +330,7 @@ func TestPanicReleasesAndGoesOn(t *testing.T) {
 	})
 	for _, inside := range []bool{false, true} {
 		l := newLocker()
-		opts := []grpc.ServerOption{recovery, unary(t, unaryCall, newGuard(t, l, guard.Key("k")))}
+		opts := []grpc.ServerOption{recovery, unary(t, unaryCall, newGuard(t, l, guard.Key("k"), guard.OneKey()))}
 		if inside {
 			slices.Reverse(opts)
 		}

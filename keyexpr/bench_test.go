@@ -6,6 +6,8 @@ import (
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/vm"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
 type benchReq struct {
@@ -29,7 +31,7 @@ func benchFacts(root string) (any, error) {
 	return benchRequest, nil
 }
 
-var benchHeader = Lookup(func(name string) (string, bool) { return "acme-industries", name == "Tenant" })
+var benchHeader = Lookup(func(name string) (string, bool, error) { return "acme-industries", name == "Tenant", nil })
 
 // benchExpand measures a template whose last key is want.
 func benchExpand(b *testing.B, text, want string) {
@@ -63,12 +65,14 @@ func BenchmarkPaths(b *testing.B) {
 	})
 }
 
+var beforeColon, atEnd = run.Before([]rune{':'}), run.Before(nil)
+
 func handwritten(r *benchReq) []string {
 	buf := make([]byte, 0, 128)
 	buf = append(buf, "order:"...)
-	buf = appendEscaped(buf, r.Tenant, ':')
+	buf = beforeColon.Append(buf, r.Tenant)
 	buf = append(buf, ':')
-	buf = appendEscaped(buf, r.OrderID, 0)
+	buf = atEnd.Append(buf, r.OrderID)
 	return []string{string(buf)}
 }
 

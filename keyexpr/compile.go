@@ -1,196 +1,641 @@
 package keyexpr
 
 import (
+	"errors"
 	"reflect"
-	"slices"
+	"regexp"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/checker"
-	"github.com/expr-lang/expr/checker/nature"
-	"github.com/expr-lang/expr/compiler"
-	"github.com/expr-lang/expr/conf"
-	"github.com/expr-lang/expr/parser"
-	"github.com/expr-lang/expr/vm"
+	"github.com/expr-lang/expr/vm/runtime"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// maxNodes bounds the size of one expression.
-const maxNodes = 200
-
-// expression is a compiled hole or condition. One of path, eval and program is set.
-type expression struct {
-	src     string
-	path    *path
-	leaf    leaf                            // of what is at the end of path
-	text    func(st *state) (string, error) // what eval does, for strings
-	eval    evalFunc
-	program *vm.Program
-	needs   []int         // the roots that program reads
-	typ     reflect.Type  // static type, nil if not known at start
-	elem    *reflect.Type // static element type of a list, which may be nil; nil if this is no list
-	nothing bool          // the literal nil
+// code is a compiled node. value is always there. The others do the same for nodes whose type is known to be that at start:
+// they spare the memory that an interface takes.
+type code struct {
+	cost  int // steps of one evaluation
+	path  *run.Path
+	value func(st *run.State) (any, error)
+	text  func(st *run.State) (string, error)
+	test  func(st *run.State) (bool, error)
+	num   func(st *run.State) (int64, error)
 }
 
-// compilation turns one text into expressions.
-type compilation struct {
-	text  string // the whole template or condition
-	src   string // the expression at work
-	off   int    // where src begins in text
-	cond  bool   // a condition, not a key
-	roots Roots
-	hosts map[string]*hostFunc
-	used  []usedRoot
-	conf  *conf.Config
-
-	fields []string
+// variable is what let has declared.
+type variable struct {
+	name  string
+	slot  int
+	reads bool // something of the request
 }
 
-func newCompilation(text string, roots Roots, cond bool, opts []Option) (*compilation, error) {
-	var cfg config
-	for _, o := range opts {
-		o.apply(&cfg)
+// errChain is how a ?. leaves the chain that it stands in.
+var errChain = errors.New("nil in a chain")
+
+func (c *compilation) compile(n ast.Node) (*code, error) {
+	if p, ok := c.pathOf(n); ok {
+		return c.pathCode(p, c.typeOf(n)), nil
 	}
-	c := &compilation{text: text, roots: roots, cond: cond, hosts: hostFuncs(cond)}
-	for _, f := range cfg.funcs {
-		if err := c.addFunc(f); err != nil {
+	switch n := n.(type) {
+	case *ast.NilNode:
+		return constant(nil), nil
+	case *ast.IntegerNode:
+		return c.integer(n), nil
+	case *ast.FloatNode:
+		return constant(n.Value), nil
+	case *ast.BoolNode:
+		return constant(n.Value), nil
+	case *ast.StringNode:
+		return constant(n.Value), nil
+	case *ast.BytesNode:
+		return constant(n.Value), nil
+	case *ast.ConstantNode:
+		return constant(n.Value), nil
+	case *ast.IdentifierNode:
+		return c.variable(n)
+	case *ast.PointerNode: // #index, as # itself is a path
+		return valueCode(1, func(st *run.State) (any, error) { return st.Index[len(st.Index)-1], nil }), nil
+	case *ast.ChainNode:
+		return c.chain(n)
+	case *ast.MemberNode:
+		return c.member(n)
+	case *ast.SliceNode:
+		return c.slice(n)
+	case *ast.CallNode:
+		return c.call(n)
+	case *ast.BuiltinNode:
+		return c.builtin(n)
+	case *ast.UnaryNode:
+		return c.unary(n)
+	case *ast.BinaryNode:
+		return c.binary(n)
+	case *ast.ConditionalNode:
+		return c.conditional(n)
+	case *ast.VariableDeclaratorNode:
+		return c.let(n)
+	case *ast.SequenceNode:
+		return c.compile(n.Nodes[len(n.Nodes)-1])
+	case *ast.ArrayNode:
+		return c.array(n)
+	case *ast.MapNode:
+		return c.mapOf(n)
+	}
+	return nil, c.at(n, "this is not understood here")
+}
+
+// compileAll compiles several nodes, and adds up their costs.
+func (c *compilation) compileAll(nodes []ast.Node) (list []*code, cost int, err error) {
+	for _, n := range nodes {
+		x, err := c.compile(n)
+		if err != nil {
+			return nil, 0, err
+		}
+		list, cost = append(list, x), cost+x.cost
+	}
+	return list, cost, nil
+}
+
+// asIs compiles what becomes no part of a key: + in it puts texts together as they are.
+func (c *compilation) asIs(nodes ...ast.Node) (list []*code, cost int, err error) {
+	c.plain++
+	defer func() { c.plain-- }()
+	return c.compileAll(nodes)
+}
+
+func valueCode(cost int, value func(st *run.State) (any, error)) *code {
+	return &code{cost: cost, value: value}
+}
+
+func testCode(cost int, test func(st *run.State) (bool, error)) *code {
+	return &code{cost: cost, test: test, value: func(st *run.State) (any, error) {
+		b, err := test(st)
+		return b, err
+	}}
+}
+
+func textCode(cost int, text func(st *run.State) (string, error)) *code {
+	return &code{cost: cost, text: text, value: func(st *run.State) (any, error) {
+		s, err := text(st)
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}}
+}
+
+func constant(v any) *code {
+	x := valueCode(1, func(*run.State) (any, error) { return v, nil })
+	switch v := v.(type) {
+	case string:
+		x.text = func(*run.State) (string, error) { return v, nil }
+	case bool:
+		x.test = func(*run.State) (bool, error) { return v, nil }
+	case int:
+		x.num = func(*run.State) (int64, error) { return int64(v), nil }
+	}
+	return x
+}
+
+// integer is a literal, which the checker may have made a float.
+func (c *compilation) integer(n *ast.IntegerNode) *code {
+	if t := n.Type(); t.Kind() != reflect.Int && reflect.TypeOf(n.Value).ConvertibleTo(t) && t.Kind() < reflect.Complex64 && t.Kind() > reflect.Bool {
+		return constant(reflect.ValueOf(n.Value).Convert(t).Interface())
+	}
+	return constant(n.Value)
+}
+
+// asTest returns x as a test, whatever is known of its type.
+func (x *code) asTest() func(st *run.State) (bool, error) {
+	if x.test != nil {
+		return x.test
+	}
+	return func(st *run.State) (bool, error) {
+		v, err := x.value(st)
+		if err != nil {
+			return false, err
+		}
+		b := run.Indirect(reflect.ValueOf(v))
+		if b.Kind() != reflect.Bool {
+			return false, run.Faulty("is neither true nor false")
+		}
+		return b.Bool(), nil
+	}
+}
+
+// asText returns x as a text, which nil and numbers are not.
+func (x *code) asText() func(st *run.State) (string, error) {
+	if x.text != nil {
+		return x.text
+	}
+	return func(st *run.State) (string, error) {
+		v, err := x.value(st)
+		if err != nil {
+			return "", err
+		}
+		return text(v)
+	}
+}
+
+// asList returns x as a list.
+func (x *code) asList() func(st *run.State) (reflect.Value, error) {
+	if p := x.path; p != nil {
+		return func(st *run.State) (reflect.Value, error) {
+			v, err := p.Follow(&st.Source, st.Elems)
+			return run.Indirect(v), err
+		}
+	}
+	return func(st *run.State) (reflect.Value, error) {
+		v, err := x.value(st)
+		return run.Indirect(reflect.ValueOf(v)), err
+	}
+}
+
+// pathOf returns the path that node is, if it is one.
+func (c *compilation) pathOf(node ast.Node) (*run.Path, bool) {
+	if chain, ok := node.(*ast.ChainNode); ok {
+		node = chain.Node
+	}
+	switch n := node.(type) {
+	case *ast.IdentifierNode:
+		if _, ok := c.roots[n.Value]; !ok {
+			return nil, false
+		}
+		c.reads = true
+		return &run.Path{Root: c.use(n.Value)}, true
+	case *ast.PointerNode:
+		return &run.Path{Elem: true}, n.Name == ""
+	case *ast.MemberNode:
+		p, ok := c.pathOf(n.Node)
+		if !ok {
+			return nil, false
+		}
+		steps, ok := c.stepsOf(n)
+		if !ok {
+			return nil, false
+		}
+		p.Steps = append(p.Steps, steps...)
+		return p, true
+	}
+	return nil, false
+}
+
+func (c *compilation) stepsOf(n *ast.MemberNode) ([]run.Step, bool) {
+	s := run.Step{Src: c.source(n.Node), Optional: n.Optional}
+	switch property := n.Property.(type) {
+	case *ast.StringNode:
+		s.By = property.Value
+	case *ast.IntegerNode:
+		s.By = property.Value
+	case *ast.ConstantNode:
+		s.By = property.Value
+	default:
+		return nil, false
+	}
+	name, named := s.By.(string)
+	if c.isLookup(n.Node) {
+		s.Lookup = true
+		return []run.Step{s}, named
+	}
+	if _, method := n.Node.Nature().MethodByName(&c.conf.NtCache, name); method || n.Method {
+		return nil, false
+	}
+	base := n.Node.Nature().Deref(&c.conf.NtCache)
+	if base.Kind != reflect.Struct {
+		s.Fetch = true
+		return []run.Step{s}, true
+	}
+	index, ok := base.FieldIndex(&c.conf.NtCache, name)
+	if !ok || !named {
+		return nil, false
+	}
+	steps := make([]run.Step, len(index))
+	for i, x := range index {
+		steps[i] = run.Step{Src: s.Src, Optional: s.Optional, Field: x}
+	}
+	return steps, true
+}
+
+// pathCode compiles a path to a value of type t, nil if it is not known.
+func (c *compilation) pathCode(p *run.Path, t reflect.Type) *code {
+	x := valueCode(1, func(st *run.State) (any, error) {
+		v, err := p.Follow(&st.Source, st.Elems)
+		return run.Plain(v), err
+	})
+	x.path = p
+	follow := func(st *run.State) (reflect.Value, error) {
+		v, err := p.Follow(&st.Source, st.Elems)
+		if err == nil && !v.IsValid() {
+			err = errNoText
+		}
+		return v, err
+	}
+	switch {
+	case t == nil:
+	case run.LeafOf(t) == run.LeafString:
+		x.text = func(st *run.State) (string, error) {
+			v, err := follow(st)
+			if err != nil {
+				return "", err
+			}
+			return v.String(), nil
+		}
+	case t.Kind() == reflect.Bool:
+		x.test = func(st *run.State) (bool, error) {
+			v, err := follow(st)
+			if err != nil {
+				return false, err
+			}
+			return v.Bool(), nil
+		}
+	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64 && t != durationType:
+		x.num = func(st *run.State) (int64, error) {
+			v, err := follow(st)
+			if err != nil {
+				return 0, err
+			}
+			return v.Int(), nil
+		}
+	}
+	return x
+}
+
+func (c *compilation) variable(n *ast.IdentifierNode) (*code, error) {
+	for i := len(c.vars) - 1; i >= 0; i-- {
+		if v := c.vars[i]; v.name == n.Value {
+			c.reads = c.reads || v.reads
+			return valueCode(1, func(st *run.State) (any, error) { return st.Vars[v.slot], nil }), nil
+		}
+	}
+	return nil, c.at(n, "unknown name %s", n.Value)
+}
+
+func (c *compilation) let(n *ast.VariableDeclaratorNode) (*code, error) {
+	set, err := c.declare(n)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { c.vars = c.vars[:len(c.vars)-1] }()
+	body, err := c.compile(n.Expr)
+	if err != nil {
+		return nil, err
+	}
+	return valueCode(1+set.cost+body.cost, func(st *run.State) (any, error) {
+		if _, err := set.value(st); err != nil {
+			return nil, err
+		}
+		return body.value(st)
+	}), nil
+}
+
+// declare compiles the setting of a variable, which is there until the caller takes it off c.vars.
+func (c *compilation) declare(n *ast.VariableDeclaratorNode) (*code, error) {
+	before := c.reads
+	c.reads = false // unless the variable is used
+	v, err := c.compile(n.Value)
+	if err != nil {
+		return nil, err
+	}
+	slot := len(c.vars)
+	c.vars = append(c.vars, variable{n.Name, slot, c.reads})
+	c.reads = before
+	return valueCode(v.cost, func(st *run.State) (any, error) {
+		x, err := v.value(st)
+		for len(st.Vars) <= slot {
+			st.Vars = append(st.Vars, nil)
+		}
+		st.Vars[slot] = x
+		return nil, err
+	}), nil
+}
+
+func (c *compilation) chain(n *ast.ChainNode) (*code, error) {
+	x, err := c.compile(n.Node)
+	if err != nil {
+		return nil, err
+	}
+	return valueCode(x.cost, func(st *run.State) (any, error) {
+		v, err := x.value(st)
+		if err == errChain {
+			return nil, nil
+		}
+		return v, err
+	}), nil
+}
+
+// member is an access to what is no plain path: of a result, or by a name or number that is computed.
+func (c *compilation) member(n *ast.MemberNode) (*code, error) {
+	list, cost, err := c.asIs(n.Node, n.Property)
+	if err != nil {
+		return nil, err
+	}
+	base, by := list[0], list[1]
+	if c.isLookup(n.Node) {
+		return c.lookup(base.path, by, cost), nil
+	}
+	var steps []run.Step
+	if n.Node.Nature().Deref(&c.conf.NtCache).Kind == reflect.Struct {
+		steps, _ = c.stepsOf(n)
+	}
+	src := c.source(n.Node)
+	return valueCode(1+cost, func(st *run.State) (any, error) {
+		b, err := base.value(st)
+		if err != nil {
+			return nil, err
+		}
+		v := run.Indirect(reflect.ValueOf(b))
+		if !v.IsValid() {
+			if n.Optional {
+				return nil, errChain
+			}
+			return nil, run.Faulty("can't go on: %s is nil", src)
+		}
+		if len(steps) > 0 {
+			p := run.Path{Elem: true, Steps: steps}
+			v, err = p.Follow(nil, []reflect.Value{v})
+			return run.Plain(v), err
+		}
+		key, err := by.value(st)
+		if err != nil {
+			return nil, err
+		}
+		if k := run.Indirect(reflect.ValueOf(key)); k.IsValid() {
+			key = k.Interface()
+		}
+		v, err = run.Entry(v, key)
+		return run.Plain(v), err
+	}), nil
+}
+
+// lookup asks a lookup root for a name that is computed.
+func (c *compilation) lookup(root *run.Path, by *code, cost int) *code {
+	name := by.asText()
+	return valueCode(1+cost, func(st *run.State) (any, error) {
+		s, err := name(st)
+		if err != nil {
+			return nil, err
+		}
+		p := run.Path{Root: root.Root, Steps: []run.Step{{Lookup: true, By: s}}}
+		v, err := p.Follow(&st.Source, nil)
+		return run.Plain(v), err
+	})
+}
+
+// slice is a piece of a text or a list. Bounds beyond its ends are its ends, as with the engine.
+func (c *compilation) slice(n *ast.SliceNode) (*code, error) {
+	base, err := c.compile(n.Node)
+	if err != nil {
+		return nil, err
+	}
+	bounds := [2]*code{constant(0), constant(nil)}
+	for i, b := range []ast.Node{n.From, n.To} {
+		if b == nil {
+			continue
+		}
+		if bounds[i], err = c.compile(b); err != nil {
 			return nil, err
 		}
 	}
-	return c, nil
-}
-
-// use returns the index of a root in used, and puts it there.
-func (c *compilation) use(name string) int {
-	i := slices.IndexFunc(c.used, func(r usedRoot) bool { return r.name == name })
-	if i >= 0 {
-		return i
-	}
-	c.used = append(c.used, usedRoot{name, c.roots[name]})
-	return len(c.used) - 1
-}
-
-// compile compiles the expression src, found at off in the text.
-func (c *compilation) compile(src string, off int) (x *expression, err error) {
-	c.src, c.off = src, off
-	defer func() {
-		if r := recover(); r != nil {
-			x, err = nil, errAt(c.text, off, "the expression engine gives up: %v", r)
+	return valueCode(1+base.cost+bounds[0].cost+bounds[1].cost, func(st *run.State) (any, error) {
+		b, err := base.value(st)
+		if err != nil {
+			return nil, err
 		}
-	}()
-	c.conf = c.newConf()
-	tree, err := c.parse()
+		v := run.Indirect(reflect.ValueOf(b))
+		if k := v.Kind(); k != reflect.String && k != reflect.Slice && k != reflect.Array {
+			return nil, run.Faulty("takes a piece of what is neither text nor a list")
+		}
+		var at [2]int
+		for i, bound := range bounds {
+			x, err := bound.value(st)
+			if err != nil {
+				return nil, err
+			}
+			if at[i], err = position(x, v.Len()); err != nil {
+				return nil, err
+			}
+		}
+		if at[0] > at[1] {
+			at[0] = at[1]
+		}
+		if v.Kind() == reflect.Array {
+			s := reflect.MakeSlice(reflect.SliceOf(v.Type().Elem()), v.Len(), v.Len())
+			reflect.Copy(s, v)
+			v = s
+		}
+		return v.Slice(at[0], at[1]).Interface(), nil
+	}), nil
+}
+
+// position is where a bound of a slice is; nil is the end.
+func position(x any, length int) (int, error) {
+	if x == nil {
+		return length, nil
+	}
+	i, err := run.Integer(x)
+	if err != nil {
+		return 0, err
+	}
+	if i < 0 {
+		i += int64(length)
+	}
+	return int(min(max(i, 0), int64(length))), nil
+}
+
+func (c *compilation) array(n *ast.ArrayNode) (*code, error) {
+	list, cost, err := c.compileAll(n.Nodes)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.check(tree); err != nil {
+	return valueCode(1+cost, func(st *run.State) (any, error) {
+		if err := st.List(len(list)); err != nil {
+			return nil, err
+		}
+		values := make([]any, len(list))
+		for i, x := range list {
+			if values[i], err = x.value(st); err != nil {
+				return nil, err
+			}
+		}
+		return values, nil
+	}), nil
+}
+
+func (c *compilation) mapOf(n *ast.MapNode) (*code, error) {
+	var nodes []ast.Node
+	for _, p := range n.Pairs {
+		pair := p.(*ast.PairNode)
+		nodes = append(nodes, pair.Key, pair.Value)
+	}
+	list, cost, err := c.compileAll(nodes)
+	if err != nil {
 		return nil, err
 	}
-	c.addFields(&tree.Node)
-	x = &expression{src: src}
-	c.setType(x, tree.Node.Nature())
-	if p, ok := c.pathOf(tree.Node); ok {
-		x.path, x.leaf = p, leafOf(x.typ)
-		return x, nil
-	}
-	if eval, ok := c.direct(tree.Node); ok {
-		x.eval = eval
-		x.text, _ = c.directText(tree.Node)
-		return x, nil
-	}
-	c.rewrite(tree, x)
-	x.program, err = compiler.Compile(tree, c.conf)
+	return valueCode(1+cost, func(st *run.State) (any, error) {
+		if err := st.List(4 * len(list)); err != nil {
+			return nil, err
+		}
+		m := make(map[string]any, len(list)/2)
+		for i := 0; i < len(list); i += 2 {
+			key, err := list[i].asText()(st)
+			if err != nil {
+				return nil, err
+			}
+			if m[key], err = list[i+1].value(st); err != nil {
+				return nil, err
+			}
+		}
+		return m, nil
+	}), nil
+}
+
+func (c *compilation) conditional(n *ast.ConditionalNode) (*code, error) {
+	conds, cost, err := c.asIs(n.Cond)
 	if err != nil {
-		return nil, errAt(c.text, off, "the expression engine gives up: %v", err)
+		return nil, err
+	}
+	branches := []ast.Node{n.Exp1, n.Exp2}
+	if b, ok := n.Cond.(*ast.BoolNode); ok { // what is never looked at is not read
+		if b.Value {
+			return c.compile(n.Exp1)
+		}
+		return c.compile(n.Exp2)
+	}
+	list, more, err := c.compileAll(branches)
+	if err != nil {
+		return nil, err
+	}
+	test, yes, no := conds[0].asTest(), list[0], list[1]
+	pick := func(st *run.State) (*code, error) {
+		holds, err := test(st)
+		if holds {
+			return yes, err
+		}
+		return no, err
+	}
+	x := valueCode(1+cost+more, func(st *run.State) (any, error) {
+		branch, err := pick(st)
+		if err != nil {
+			return nil, err
+		}
+		return branch.value(st)
+	})
+	if yes.text != nil && no.text != nil {
+		x.text = func(st *run.State) (string, error) {
+			branch, err := pick(st)
+			if err != nil {
+				return "", err
+			}
+			return branch.text(st)
+		}
 	}
 	return x, nil
 }
 
-func (c *compilation) setType(x *expression, n *nature.Nature) {
-	x.nothing = n.Nil
-	if n.IsUnknown(&c.conf.NtCache) {
-		return
-	}
-	x.typ = n.Type
-	if x.typ == nil || !isList(x.typ) {
-		return
-	}
-	elem := n.Elem(&c.conf.NtCache)
-	var t reflect.Type
-	if !elem.IsUnknown(&c.conf.NtCache) {
-		t = elem.Type
-	}
-	x.elem = &t
-}
-
-// newConf describes the roots and functions to the engine.
-func (c *compilation) newConf() *conf.Config {
-	cfg := conf.CreateNew()
-	cfg.MaxNodes = maxNodes
-	cfg.Optimize = false // it builds constant ranges at start, outside of all budgets
-	cfg.Strict = true
-	cfg.Env = lookupNature(nil, true)
-	for name, root := range c.roots {
-		cfg.Env.Fields[name] = root.nature(&cfg.NtCache)
-	}
-	for name := range cfg.Builtins {
-		if !allowed(name, c.cond) {
-			cfg.Disabled[name] = true
-			delete(cfg.Builtins, name)
-		}
-	}
-	for _, h := range c.hosts {
-		cfg.Functions[h.name] = h.function()
-	}
-	for _, f := range engineFuncs() {
-		cfg.Functions[f.Name] = f
-	}
-	return cfg
-}
-
-// lookupNature describes a map of strings with these names and, unless it is closed, any other.
-func lookupNature(names []string, closed bool) nature.Nature {
-	n := nature.NatureOf(map[string]any{})
-	n.TypeData = &nature.TypeData{Fields: map[string]nature.Nature{}}
-	n.Strict = closed
-	text := nature.FromType(reflect.TypeFor[string]())
-	for _, name := range names {
-		n.Fields[name] = text
-	}
-	if !closed {
-		n.DefaultMapValue = &text
-	}
-	return n
-}
-
-func (r Root) nature(cache *nature.Cache) nature.Nature {
-	if r.lookup {
-		return lookupNature(r.names, r.closed)
-	}
-	return cache.FromType(r.typ)
-}
-
-func (c *compilation) parse() (*parser.Tree, error) {
-	tree, err := parser.ParseWithConfig(hideOr(c.src), c.conf)
+func (c *compilation) unary(n *ast.UnaryNode) (*code, error) {
+	x, err := c.compile(n.Node)
 	if err != nil {
-		return nil, c.engineError(err)
+		return nil, err
 	}
-	v := ruleVisitor{c: c}
-	ast.Walk(&tree.Node, &v)
-	if v.err != nil {
-		return nil, v.err
+	switch n.Operator {
+	case "!", "not":
+		test := x.asTest()
+		return testCode(1+x.cost, func(st *run.State) (bool, error) {
+			b, err := test(st)
+			return !b, err
+		}), nil
+	case "-":
+		negate := arithmetic(minus, func(_, b any) any { return runtime.Negate(b) })
+		return valueCode(1+x.cost, func(st *run.State) (any, error) {
+			v, err := x.value(st)
+			if err != nil {
+				return nil, err
+			}
+			return negate(0, v)
+		}), nil
 	}
-	return tree, nil
+	return x, nil
 }
 
-// check type-checks the tree. On the way it gives operands of named basic types, which the engine takes for strangers,
-// their basic types.
-func (c *compilation) check(tree *parser.Tree) error {
-	if err := c.resolveNames(tree); err != nil {
-		return err
+// matches compiles a pattern, which is written out.
+func (c *compilation) matches(n *ast.BinaryNode, x *code) (*code, error) {
+	pattern := n.Right.(*ast.StringNode).Value
+	size, err := programSize(pattern)
+	if err != nil {
+		return nil, c.at(n.Right, "%v", err)
 	}
-	ast.Walk(&tree.Node, &basicVisitor{c: c})
-	ast.Walk(&tree.Node, forgetCalls{})
-	if _, err := checker.Check(tree, c.conf); err != nil {
-		return c.explain(tree, err)
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, c.at(n.Right, "%v", err)
 	}
-	return c.checkCalls(&tree.Node)
+	return testCode(1+x.cost, func(st *run.State) (bool, error) {
+		v, err := x.value(st)
+		if err != nil || v == nil {
+			return false, err
+		}
+		s, err := text(v)
+		if err == nil {
+			err = chargeMatch(st, size, len(s))
+		}
+		return err == nil && re.MatchString(s), err
+	}), nil
+}
+
+var errLargePattern = errors.New("the pattern is too large")
+
+// maxSubject is the longest text that is matched.
+const maxSubject = 64 << 10
+
+// chargeMatch charges the matching of a pattern with size instructions. It takes a few nanoseconds for each instruction and
+// byte at worst, of which a step may take some.
+func chargeMatch(st *run.State, size, length int) error {
+	if length > maxSubject {
+		return run.Faulty("matches a text of more than %d bytes", maxSubject)
+	}
+	return st.Step(1 + size*length/16)
+}
+
+// contains, startsWith and endsWith compare texts.
+var textTests = map[string]func(s, part string) bool{
+	"contains": strings.Contains, "startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix,
 }

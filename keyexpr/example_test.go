@@ -56,7 +56,7 @@ func ExampleLookup() {
 		panic(err)
 	}
 	_, err = tmpl.Expand(context.Background(), func(root string) (any, error) {
-		return keyexpr.Lookup(func(name string) (string, bool) { return "42", name == "id" }), nil
+		return keyexpr.Lookup(func(name string) (string, bool, error) { return "42", name == "id", nil }), nil
 	})
 	fmt.Println(errors.Is(err, keyexpr.ErrValue))
 	fmt.Println(err)
@@ -125,57 +125,7 @@ func ExampleTemplate_Shape() {
 	// [req] [req.OrderID req.Tenant]
 }
 
-func ExampleTemplate_Warning() {
-	tmpl, err := keyexpr.Parse("nightly-report", nil)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(tmpl.Warning())
-	// Output: no hole: all requests share one key
-}
-
 func ExampleCheckCondition() {
 	fmt.Println(keyexpr.CheckCondition("req.Total >"))
 	// Output: keyexpr: unexpected token EOF (at offset 10 of "req.Total >")
-}
-
-func ExampleSpEL() {
-	// @Lock(key = "'order:' + #order.id") void pay(Order order)
-	fmt.Println(keyexpr.SpEL("'order:' + #order.id", keyexpr.Params("order")))
-	fmt.Println(keyexpr.SpEL("stock-#{#sku}-#{#id ?: 'all'}", keyexpr.Params("sku", "id")))
-	_, err := keyexpr.SpEL("T(java.util.UUID).randomUUID()")
-	fmt.Println(err)
-	// Output:
-	// order:#{raw(req.id)} <nil>
-	// stock-#{raw(req.sku)}-#{raw(or(req.id, "all"))} <nil>
-	// keyexpr: T(…) reaches no class here: give the template a function with Func, and call it by its name (at offset 0 of "T(java.util.UUID).randomUUID()")
-}
-
-func ExampleLock4j() {
-	// @Lock4j(name = "pay", keys = {"#order.id", "#order.tenant"}) void pay(Order order)
-	fmt.Println(keyexpr.Lock4j("pay", []string{"#order.id", "#order.tenant"}, keyexpr.Params("order")))
-	// Output: lock4j:pay###{raw(req.id)}.#{raw(req.tenant)} <nil>
-}
-
-func ExampleKlock() {
-	// package com.acme; class Orders { @Klock(keys = {"#order.id"}) void pay(Order order) }
-	fmt.Println(keyexpr.Klock("", []string{"#order.id"}, keyexpr.Params("order"), keyexpr.Method("com.acme.Orders", "pay")))
-	// Output: lock.com.acme.Orders.pay-#{raw(req.id)} <nil>
-}
-
-func ExampleAlturkovic() {
-	// @RedisLocked(prefix = "sku:", expression = "#order.lines.![sku]") void pay(Order order)
-	fmt.Println(keyexpr.Alturkovic("", "sku:", "#order.lines.![sku]", keyexpr.Params("order")))
-	// Output: #{prefixed("distributed_lock:sku:", map(req.lines, .sku))} <nil>
-}
-
-func ExampleRedisson() {
-	// redisson.getLock("order:" + order.getId())
-	fmt.Println(keyexpr.Redisson(`"order:" + order.getId()`, keyexpr.Params("order")))
-	// Output: order:#{raw(req.id)} <nil>
-}
-
-func ExampleVar() {
-	fmt.Println(keyexpr.SpEL("'order:' + #id", keyexpr.Var("id", "path.id")))
-	// Output: order:#{raw(path.id)} <nil>
 }

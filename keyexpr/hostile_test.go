@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
 // Templates that want to take all memory or all time, as a bad configuration could have them, with a request that helps.
@@ -68,8 +70,9 @@ func TestHostileTemplates(t *testing.T) {
 
 // tagOf returns what Redis hashes of a key.
 func tagOf(key string) string {
-	if open, end := hashTag([]byte(key)); end > 0 {
-		return key[open+1 : end-1]
+	_, rest, _ := strings.Cut(key, "{")
+	if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
+		return tag
 	}
 	return key
 }
@@ -78,7 +81,7 @@ func TestHostileValues(t *testing.T) {
 	values := []string{
 		"a:b", ":", "::", "}", "{", "{x}", "}{", "%", "%3A", "%25", "a%7Db", "\x00", "a\r\nSET x 1\r\n", " ", "\t", "#{req.Tenant}", "#{",
 		"\xff\xfe", "\xc3", "\ufeff", "\u2028", "../..", "order:43", "42:acme", "*", "[a-z]", "\x1b[31m", "nil", "<nil>", "null", "none",
-		digestMark + strings.Repeat("0", 64), strings.Repeat("v", 1<<20), strings.Repeat("}", 600), strings.Repeat("\xff", 600), "é", "e\u0301",
+		run.DigestMark + strings.Repeat("0", 64), strings.Repeat("v", 1<<18), strings.Repeat("}", 600), strings.Repeat("\xff", 600), "é", "e\u0301",
 	}
 	tmpl := mustParse(t, "o:{#{req.Tenant}}:#{req.OrderID}:#{req.Any}:end")
 	seen := map[string]string{}
@@ -94,10 +97,10 @@ func TestHostileValues(t *testing.T) {
 				t.Errorf("%.40q is the key of %.40s and of %.40s", key, facts, other)
 			}
 			seen[key] = facts
-			if tagOf(key) != "acme" || len(key) > maxKey {
+			if tagOf(key) != "acme" || len(key) > run.MaxKey {
 				t.Errorf("%.40q has slot %q and %d bytes", key, tagOf(key), len(key))
 			}
-			if len(key) < maxKey-4 && strings.Count(key, ":") != 4 {
+			if len(key) < run.MaxKey-4 && strings.Count(key, ":") != 4 {
 				t.Errorf("%.40q has another number of parts", key)
 			}
 		}
@@ -118,5 +121,16 @@ func TestHostileTags(t *testing.T) {
 		if err != nil || tagOf(keys[0]) != want {
 			t.Errorf("Expand(%q) = %q, %v, want tag %q", id, keys, err, want)
 		}
+	}
+}
+
+func TestLongValues(t *testing.T) {
+	huge := strings.Repeat("v", 1<<18)
+	keys, err := expand(t, "o:{#{req.Tenant}}:#{req.OrderID}", &payRequest{Tenant: "acme", OrderID: huge})
+	if err != nil || !strings.HasPrefix(keys[0], "o:{acme}:vvv") || len(keys[0]) > run.MaxKey {
+		t.Errorf("Expand = %q, %v, want a bounded key with its hash tag", keys, err)
+	}
+	if _, err := expand(t, "o:{#{req.OrderID}}", &payRequest{OrderID: huge}); !errors.Is(err, ErrValue) {
+		t.Errorf("Expand = %v, want ErrValue for a hash tag that can't be kept", err)
 	}
 }

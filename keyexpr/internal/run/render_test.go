@@ -1,14 +1,22 @@
-package keyexpr
+package run
 
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/big"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
 )
+
+func before(r rune) *Escape {
+	if r == 0 {
+		return Before(nil)
+	}
+	return Before([]rune{r})
+}
 
 func TestEscape(t *testing.T) {
 	for _, tt := range []struct {
@@ -31,8 +39,8 @@ func TestEscape(t *testing.T) {
 		{"\ufffd", ':', "\ufffd"},
 		{"a\u00a0b\u2028c\u0085", ':', "a%C2%A0b%E2%80%A8c%C2%85"},
 	} {
-		if got := string(appendEscaped(nil, tt.value, tt.delim)); got != tt.want {
-			t.Errorf("appendEscaped(%q, %q) = %q, want %q", tt.value, tt.delim, got, tt.want)
+		if got := string(before(tt.delim).Append(nil, tt.value)); got != tt.want {
+			t.Errorf("Append(%q) before %q = %q, want %q", tt.value, tt.delim, got, tt.want)
 		}
 	}
 }
@@ -44,6 +52,20 @@ func (p *pointerText) MarshalText() ([]byte, error) {
 		return nil, errors.New("secret")
 	}
 	return []byte(p.s), nil
+}
+
+type tenant string
+
+// level is a number with a name, as protoc and stringer make them.
+type level int
+
+func (l level) String() string { return fmt.Sprintf("level-%d", int(l)) }
+
+// uuid is what the usual packages have.
+type uuid [16]byte
+
+func (u uuid) String() string {
+	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:])
 }
 
 type (
@@ -82,11 +104,11 @@ func TestAppendValue(t *testing.T) {
 		{&pointerText{"x"}, "x"},
 		{pointerText{"x"}, "x"},
 		{json.Number("18446744073709551616"), "18446744073709551616"},
-		{rawText("{a b}"), "{a b}"},
+		{Raw("{a b}"), "{a b}"},
 	} {
-		got, err := appendValue(nil, tt.value, ':')
+		got, err := (&State{}).Value(nil, tt.value, before(':'))
 		if err != nil || string(got) != tt.want {
-			t.Errorf("appendValue(%#v) = %q, %v, want %q", tt.value, got, err, tt.want)
+			t.Errorf("Value(%#v) = %q, %v, want %q", tt.value, got, err, tt.want)
 		}
 	}
 }
@@ -110,7 +132,7 @@ func TestAppendValueRefuses(t *testing.T) {
 		{"", "is empty"},
 		{tenant(""), "is empty"},
 		{netip.Addr{}, "is empty"},
-		{rawText(""), "is empty"},
+		{Raw(""), "is empty"},
 		{1.5, "is a float"},
 		{float32(1), "is a float"},
 		{json.Number("1.0"), "many spellings"},
@@ -127,29 +149,9 @@ func TestAppendValueRefuses(t *testing.T) {
 		{1i, "no key material"},
 		{pointerText{}, "does not marshal"},
 	} {
-		got, err := appendValue(nil, tt.value, ':')
-		if _, ok := errors.AsType[*valueError](err); !ok || len(got) > 0 || !strings.Contains(err.Error(), tt.reason) {
-			t.Errorf("appendValue(%#v) = %q, %v, want %q", tt.value, got, err, tt.reason)
-		}
-	}
-}
-
-func TestBodyNumbers(t *testing.T) {
-	dec := json.NewDecoder(strings.NewReader(`{"i": 42, "big": 18446744073709551615, "f": 1.0, "e": 4e1}`))
-	dec.UseNumber()
-	var body any
-	if err := dec.Decode(&body); err != nil {
-		t.Fatal(err)
-	}
-	facts := func(string) (any, error) { return body, nil }
-	for text, want := range map[string]string{"#{body.i}": "42", "#{body.big}": "18446744073709551615", "#{body.i + 1}": "43", "#{body.big > body.i}": "true"} {
-		if keys, err := mustParse(t, text).Expand(t.Context(), facts); err != nil || keys[0] != want {
-			t.Errorf("Expand(%q) = %q, %v, want %q", text, keys, err, want)
-		}
-	}
-	for _, text := range []string{"#{body.f}", "#{body.e}"} {
-		if keys, err := mustParse(t, text).Expand(t.Context(), facts); !errors.Is(err, ErrValue) {
-			t.Errorf("Expand(%q) = %q, %v, want ErrValue", text, keys, err)
+		got, err := (&State{}).Value(nil, tt.value, before(':'))
+		if _, ok := errors.AsType[*Fault](err); !ok || len(got) > 0 || !strings.Contains(err.Error(), tt.reason) {
+			t.Errorf("Value(%#v) = %q, %v, want %q", tt.value, got, err, tt.reason)
 		}
 	}
 }

@@ -1,0 +1,331 @@
+// Package run is the last stage of every key, whatever language it is written in: it asks for the facts, follows paths
+// through them, and puts texts together within bounds of time and memory. Package keyexpr compiles templates to the
+// programs of this package, and package spel does so with Java's expressions.
+package run
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"reflect"
+	"slices"
+	"unicode/utf8"
+)
+
+// Program makes the keys of a request. It is immutable and safe for concurrent use.
+type Program struct {
+	Text  string
+	Roots []Root
+	Parts []Part
+	// Items make a key each, between Parts[:At] and Parts[At:]. Without any there is one key.
+	Items []Items
+	At    int
+	// Raw keys are made elsewhere, too, where nobody would digest them: one that is too long is an error.
+	Raw bool
+}
+
+// Part is a piece of a key: a literal, what is at the end of a path, or what a function appends.
+type Part struct {
+	Text   string
+	Src    string       // of the hole, for messages
+	Type   reflect.Type // of the value; nil if it is not known
+	Path   *Path
+	Leaf   Leaf
+	Escape *Escape
+	Append func(st *State, key []byte, e *Escape) ([]byte, error)
+	// Join makes it several values with Text between them.
+	Join *Items
+}
+
+// Literal reports whether p is text of the template itself.
+func (p *Part) Literal() bool { return p.Path == nil && p.Append == nil && p.Join == nil }
+
+// Items are the values of a list.
+type Items struct {
+	Src  string
+	List func(st *State) (reflect.Value, error) // nil for a single value
+	// Item is what a value is made of, with the element of List at the end of State.Elems.
+	Item []Part
+}
+
+// Expand appends the keys of a request to keys, sorted and distinct.
+func (p *Program) Expand(ctx context.Context, keys []string, facts func(root string) (any, error)) (_ []string, err error) {
+	st := NewState(ctx, facts, p.Roots)
+	src := p.Text
+	defer func() {
+		if r := recover(); r != nil {
+			if st.Asking {
+				panic(r)
+			}
+			err = Blame(src, Recovered(r))
+		}
+		st.Release()
+	}()
+	if len(p.Items) > 0 {
+		return p.expandItems(st, keys, &src)
+	}
+	key, err := st.parts(st.buf[:0], p.Parts, &src)
+	if err != nil {
+		return nil, Blame(src, err)
+	}
+	st.buf = key
+	if len(key) > MaxKey {
+		if key, err = p.shorten(key); err != nil {
+			return nil, Blame(p.Text, err)
+		}
+	}
+	return append(keys, string(key)), nil
+}
+
+// parts appends what parts stand for; src becomes the source of the one at work.
+func (st *State) parts(key []byte, parts []Part, src *string) (_ []byte, err error) {
+	for i := range parts {
+		p := &parts[i]
+		switch {
+		case p.Path != nil:
+			*src = p.Src
+			var v reflect.Value
+			if v, err = p.Path.Follow(&st.Source, st.Elems); err == nil {
+				key, err = st.Leaf(key, v, p.Leaf, p.Escape)
+			}
+		case p.Append != nil:
+			*src = p.Src
+			key, err = p.Append(st, key, p.Escape)
+		case p.Join != nil:
+			*src = p.Src
+			key, err = st.join(key, p)
+		default:
+			key = append(key, p.Text...)
+		}
+		if err != nil {
+			return key, err
+		}
+	}
+	return key, nil
+}
+
+// join appends the values of a list with a text between them.
+func (st *State) join(key []byte, p *Part) ([]byte, error) {
+	first := true
+	err := p.Join.each(st, func() (err error) {
+		if !first {
+			key = append(key, p.Text...)
+		}
+		first = false
+		src := ""
+		key, err = st.parts(key, p.Join.Item, &src)
+		return err
+	})
+	if err == nil && first {
+		err = ErrEmpty
+	}
+	return key, err
+}
+
+// each calls f with each value of a list at the end of st.Elems.
+func (it *Items) each(st *State, f func() error) error {
+	if it.List == nil {
+		return f()
+	}
+	list, err := it.List(st)
+	if err != nil {
+		return err
+	}
+	if list = Indirect(list); !list.IsValid() {
+		return ErrNil
+	}
+	if k := list.Kind(); k != reflect.Slice && k != reflect.Array {
+		return Faulty("is no list, but of type %v", list.Type())
+	}
+	n := list.Len()
+	if err := st.Step(n * len(it.Item)); err != nil {
+		return err
+	}
+	for i := range n {
+		st.Push(Tame(list.Index(i)), i)
+		err := f()
+		st.Pop()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string, err error) {
+	if st.buf, err = st.parts(st.buf[:0], p.Parts[:p.At], src); err != nil {
+		return nil, Blame(*src, err)
+	}
+	before := len(st.buf)
+	if st.buf, err = st.parts(st.buf, p.Parts[p.At:], src); err != nil {
+		return nil, Blame(*src, err)
+	}
+	var behind []byte
+	if len(st.buf) > before {
+		behind = bytes.Clone(st.buf[before:])
+	}
+	start := len(keys)
+	for i := range p.Items {
+		it := &p.Items[i]
+		*src = it.Src
+		if keys, err = p.expandList(st, keys, start, it, before, behind); err != nil {
+			return nil, Blame(it.Src, err)
+		}
+	}
+	if len(keys) == start {
+		return nil, Blame(*src, ErrEmpty)
+	}
+	slices.Sort(keys[start:])
+	return append(keys[:start], slices.Compact(keys[start:])...), nil
+}
+
+func (p *Program) expandList(st *State, keys []string, start int, it *Items, before int, behind []byte) ([]string, error) {
+	var list reflect.Value
+	n := 1
+	if it.List != nil {
+		var err error
+		if list, err = it.List(st); err != nil {
+			return nil, err
+		}
+		list = Indirect(list)
+		if !list.IsValid() {
+			return nil, ErrNil
+		}
+		if k := list.Kind(); k != reflect.Slice && k != reflect.Array {
+			return nil, Faulty("is no list, but of type %v", list.Type())
+		}
+		n = list.Len()
+	}
+	if n > MaxKeys-len(keys)+start {
+		return nil, Faulty("makes more than %d keys", MaxKeys)
+	}
+	if err := st.Step(n * (1 + len(it.Item))); err != nil {
+		return nil, err
+	}
+	keys = slices.Grow(keys, n)
+	for i := range n {
+		if it.List != nil {
+			st.Push(Tame(list.Index(i)), i)
+		}
+		src := ""
+		key, err := st.parts(st.buf[:before], it.Item, &src)
+		if it.List != nil {
+			st.Pop()
+		}
+		if err == nil && len(key)+len(behind) == 0 {
+			err = ErrEmpty
+		}
+		if err != nil {
+			if f, ok := err.(*Fault); ok {
+				err = Faulty("has an element that %s", f.Reason)
+			}
+			return nil, err
+		}
+		key = append(key, behind...)
+		st.buf = key
+		if len(key) > MaxKey {
+			if err := st.Spend(len(key)); err != nil {
+				return nil, err
+			}
+			if key, err = p.shorten(key); err != nil {
+				return nil, err
+			}
+		}
+		keys = append(keys, string(key))
+	}
+	return keys, nil
+}
+
+const (
+	// MaxKey is the length of the longest key.
+	MaxKey = 512
+	// DigestMark begins the digest of a key that was shortened. It is never part of a value, in which two hex digits follow
+	// each %, and is refused in literals.
+	DigestMark = "%~"
+	digestTail = len(DigestMark) + 2*sha256.Size
+	maxTag     = 256 // the longest hash tag that is kept in a key with a digest
+)
+
+// shorten makes a key of more than MaxKey bytes a readable head and a digest of all of it. A hash tag stays whole, so that
+// the key keeps its slot in a Redis Cluster; one that is too long for that is an error.
+func (p *Program) shorten(key []byte) ([]byte, error) {
+	if p.Raw {
+		// Somebody else makes the same key, and would not make the digest.
+		return nil, Faulty("makes a key of more than %d bytes with raw", MaxKey)
+	}
+	sum := sha256.Sum256(key)
+	room := MaxKey - digestTail
+	open, end := hashTag(key)
+	head := cut(key, room)
+	if end > len(head) {
+		tag := key[open:end]
+		if len(tag) > maxTag {
+			return nil, Faulty("makes a hash tag of more than %d bytes", maxTag)
+		}
+		head = append(bytes.Clone(cut(key[:open], room-len(tag))), tag...)
+	}
+	short := make([]byte, 0, MaxKey)
+	short = append(short, head...)
+	short = append(short, DigestMark...)
+	return hex.AppendEncode(short, sum[:]), nil
+}
+
+// hashTag returns where the hash tag of a key begins and ends, with its braces; 0, 0 if there is none. As in Redis, it
+// is what stands between the first opening brace and the next closing one, unless that is nothing.
+func hashTag(key []byte) (open, end int) {
+	open = bytes.IndexByte(key, '{')
+	if open < 0 {
+		return 0, 0
+	}
+	n := bytes.IndexByte(key[open:], '}')
+	if n <= 1 {
+		return 0, 0
+	}
+	return open, open + n + 1
+}
+
+// cut returns at most n bytes of s, and ends it neither within a rune nor within %XX.
+func cut(s []byte, n int) []byte {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	for i := max(n-2, 0); i < n; i++ {
+		if s[i] == '%' {
+			return s[:i]
+		}
+	}
+	return s[:n]
+}
+
+// Together returns what parts stand for as one text.
+func (st *State) Together(parts []Part) (string, error) {
+	src := ""
+	var room [128]byte
+	text, err := st.parts(room[:0], parts, &src)
+	if err == nil {
+		err = st.Spend(len(text))
+	}
+	if err != nil {
+		return "", err
+	}
+	return string(text), nil
+}
+
+// Lookup appends the value of a path that is a name in a lookup root.
+func (st *State) Lookup(dst []byte, p *Path, e *Escape) ([]byte, error) {
+	s, ok, err := st.look(p.Root, p.Steps[0].By.(string))
+	if err == nil && !ok {
+		err = ErrNil
+	}
+	if err != nil {
+		return dst, err
+	}
+	return st.text(dst, s, e)
+}
+
+// Text appends a text that must not be empty; a nil Escape leaves it as it is.
+func (st *State) Text(dst []byte, s string, e *Escape) ([]byte, error) { return st.text(dst, s, e) }
