@@ -11,10 +11,7 @@ import (
 )
 
 // Template is a parsed key template. It is immutable and safe for concurrent use.
-type Template struct {
-	program run.Program
-	fields  []string
-}
+type Template struct{ program run.Program }
 
 // Parse parses text and type-checks it against roots. Its error is an *Error.
 func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
@@ -41,11 +38,34 @@ func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 	if len(t.program.Parts)+len(t.program.Items) == 0 {
 		return nil, errAt(text, 0, "makes an empty key")
 	}
-	t.program.Roots, t.program.Raw, t.fields = c.used, c.raw, c.fields
+	t.program.Roots, t.program.Raw, t.program.Fields = c.used, c.raw, c.fields
 	if !c.reads && !cfg.oneKey {
 		return nil, lookAlike(text, parts, roots)
 	}
 	return t, nil
+}
+
+// Compile makes a template of a key in another language than this one's. It is for package spel: nobody else can have a
+// compiler. An error of it is returned as it is.
+func Compile(text string, roots Roots, opts []Option, compile run.Compiler) (*Template, error) {
+	cfg := newConfig(opts)
+	setup := &run.Setup{Roots: map[string]run.Root{}, Functions: map[string]*run.Function{}, OneKey: cfg.oneKey}
+	for name, root := range roots {
+		setup.Roots[name] = root.of
+	}
+	for _, f := range cfg.funcs {
+		fn, err := run.NewFunction(f.name, f.fn)
+		if err != nil {
+			return nil, errAt(text, 0, "%v", err)
+		}
+		setup.Functions[f.name] = fn
+	}
+	p, err := compile(setup)
+	if err != nil {
+		return nil, err
+	}
+	p.Text = text
+	return &Template{program: *p}, nil
 }
 
 // follows returns what the literal behind a hole begins with.
@@ -189,7 +209,7 @@ func rootNames(used []run.Root) []string {
 }
 
 // Fields returns what the template reads of each root, in Go's spelling and sorted, such as req.OrderID and header.Tenant.
-func (t *Template) Fields() []string { return slices.Clone(t.fields) }
+func (t *Template) Fields() []string { return slices.Clone(t.program.Fields) }
 
 // String returns the text of the template.
 func (t *Template) String() string { return t.program.Text }

@@ -40,6 +40,8 @@ var rows = map[string]row{
 	"internal/suggest":                {floor: 0},
 	"keyexpr":                         {floor: 1, packages: []string{"internal/suggest", "keyexpr/internal/run"}, modules: []string{expr}},
 	"keyexpr/internal/run":            {floor: 0},
+	"keyexpr/spel":                    {floor: 1, packages: []string{"keyexpr", "keyexpr/internal/run", "internal/suggest"}},
+	"keyexpr/spel/interop":            {floor: 1, packages: []string{"keyexpr", "keyexpr/spel"}},
 	"redisson":                        {floor: 1, packages: []string{"lock"}, modules: []string{goredis}},
 	"redisson/interop":                {floor: 1, packages: []string{"redisson"}},
 	"guard":                           {floor: 2, packages: []string{"lock", "keyexpr", "internal/suggest"}, modules: []string{otel, otel + "/metric", otel + "/trace"}},

@@ -23,6 +23,9 @@ type Program struct {
 	At    int
 	// Raw keys are made elsewhere, too, where nobody would digest them: one that is too long is an error.
 	Raw bool
+	// Valid keys are UTF-8, as all texts of Java are.
+	Valid  bool
+	Fields []string // what is read of each root
 }
 
 // Part is a piece of a key: a literal, what is at the end of a path, or what a function appends.
@@ -70,6 +73,9 @@ func (p *Program) Expand(ctx context.Context, keys []string, facts func(root str
 		return nil, Blame(src, err)
 	}
 	st.buf = key
+	if p.Valid && !utf8.Valid(key) {
+		return nil, Blame(p.Text, errNoUTF8)
+	}
 	if len(key) > MaxKey {
 		if key, err = p.shorten(key); err != nil {
 			return nil, Blame(p.Text, err)
@@ -237,6 +243,8 @@ func (p *Program) expandList(st *State, keys []string, start int, it *Items, bef
 	return keys, nil
 }
 
+var errNoUTF8 = Faulty("is no UTF-8, which no text of Java is")
+
 const (
 	// MaxKey is the length of the longest key.
 	MaxKey = 512
@@ -329,3 +337,13 @@ func (st *State) Lookup(dst []byte, p *Path, e *Escape) ([]byte, error) {
 
 // Text appends a text that must not be empty; a nil Escape leaves it as it is.
 func (st *State) Text(dst []byte, s string, e *Escape) ([]byte, error) { return st.text(dst, s, e) }
+
+// Setup is what a compiler of another language than templates gets to know.
+type Setup struct {
+	Roots     map[string]Root
+	Functions map[string]*Function
+	OneKey    bool // a key that reads nothing of the request is meant
+}
+
+// Compiler makes a program of a key in another language.
+type Compiler func(*Setup) (*Program, error)

@@ -1,0 +1,471 @@
+package spel
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
+)
+
+// The grammar, as Spring's own parser has it. Words are taken in any case.
+//
+//	expression = or [ "?:" expression | "?" expression ":" expression ]
+//	or         = and { ("or" | "||") and }
+//	and        = relation { ("and" | "&&") relation }
+//	relation   = sum [ ("==" | "!=" | "<" | "<=" | ">" | ">=" | "eq" | … | "matches" | "between") sum ]
+//	sum        = product { ("+" | "-") product }
+//	product    = unary { ("*" | "/" | "%" | "div" | "mod") unary }
+//	unary      = ("!" | "not" | "-" | "+") unary | primary { postfix }
+//	primary    = text | number | "true" | "false" | "null" | "(" expression ")" | "{" [ expression { "," expression } ] "}"
+//	           | "#" name [ arguments ] | name | "T" "(" "String" ")" "." "valueOf" arguments
+//	postfix    = ("." | "?.") name [ arguments ] | ("[" | "?.[") expression "]"
+//	           | (".?[" | ".^[" | ".$[" | ".![" , with "?" in front for null) expression "]"
+//
+// Plain Java, which the preset Redisson reads, has names without #, String.valueOf and String.format, and lacks words as
+// operators, "?:", "?.", "{…}", selections and projections.
+
+// node is a node of an expression.
+type node struct {
+	kind kind
+	off  int    // in the whole text
+	text string // name, operator, or the value of a literal
+	safe bool   // ?. in front
+	args []*node
+}
+
+type kind int
+
+const (
+	kindText    kind = iota // a string
+	kindChar                // a character of plain Java
+	kindNumber              // digits, with L behind them for a long
+	kindWord                // true, false, null
+	kindVar                 // #text
+	kindThis                // the element of a selection or projection
+	kindName                // a property of it
+	kindProp                // args[0].text
+	kindCall                // args[0].text(args[1:]); args[0] is nil for #text(…)
+	kindIndex               // args[0][args[1]]
+	kindOp                  // args[0] text args[1]
+	kindUnary               // text args[0]
+	kindTernary             // args[0] ? args[1] : args[2]
+	kindElvis               // args[0] ?: args[1]
+	kindList                // {args}
+	kindSelect              // args[0].?[args[1]], with ^ and $ as text for first and last
+	kindProject             // args[0].![args[1]]
+	kindString              // String.valueOf(args[0]), and what Java's other ways of making a text of anything are
+)
+
+// parser is a recursive descent over the tokens of one expression.
+type parser struct {
+	whole  string
+	tokens []token
+	at     int
+	depth  int
+	plain  bool // Java itself
+	inner  int  // selections and projections around
+}
+
+// maxDepth bounds the nesting of an expression.
+const maxDepth = 100
+
+// fault is how the parser and the compiler leave: with an *Error.
+type fault struct{ err *keyexpr.Error }
+
+// caught turns a fault into an error.
+func caught(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case fault:
+		*err = r.err
+	default:
+		panic(r)
+	}
+}
+
+func failAt(whole string, off int, format string, args ...any) {
+	reason := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
+	panic(fault{&keyexpr.Error{Text: whole, Offset: min(max(off, 0), len(whole)), Reason: reason}})
+}
+
+// parse parses src, which begins at off in whole.
+func parse(whole, src string, off int, plain bool) (n *node, err error) {
+	defer caught(&err)
+	p := &parser{whole: whole, plain: plain}
+	if strings.TrimSpace(src) == "" {
+		p.fail(off, "nothing is written here, for which Spring throws")
+	}
+	p.tokens = p.lex(src, off)
+	n = p.expression()
+	if t := p.peek(); t.kind != tokenEnd {
+		p.fail(t.off, "unexpected %q", t.text)
+	}
+	return n, nil
+}
+
+func (p *parser) fail(off int, format string, args ...any) { failAt(p.whole, off, format, args...) }
+
+func (p *parser) peek() token { return p.tokens[p.at] }
+
+func (p *parser) next() token {
+	t := p.tokens[p.at]
+	if t.kind != tokenEnd {
+		p.at++
+	}
+	return t
+}
+
+// accept takes the next token if it is one of these signs or words. Plain Java has no words for operators.
+func (p *parser) accept(texts ...string) (token, bool) {
+	t := p.peek()
+	if t.kind != tokenSign && (t.kind != tokenName || p.plain) {
+		return t, false
+	}
+	for _, text := range texts {
+		if t.text == text || t.kind == tokenName && strings.EqualFold(t.text, text) {
+			return p.next(), true
+		}
+	}
+	return t, false
+}
+
+func (p *parser) expect(sign string) {
+	if t, ok := p.accept(sign); !ok {
+		p.fail(t.off, "%q is missing before %q", sign, t.text)
+	}
+}
+
+// only refuses in plain Java what SpringEL alone has.
+func (p *parser) only(t token) {
+	if p.plain {
+		p.fail(t.off, "%s is SpringEL, and no Java: use Key", t.text)
+	}
+}
+
+// deeper counts the nesting.
+func (p *parser) deeper() func() {
+	if p.depth++; p.depth > maxDepth {
+		p.fail(p.peek().off, "nested too deeply")
+	}
+	return func() { p.depth-- }
+}
+
+func (p *parser) expression() *node {
+	defer p.deeper()()
+	n := p.binary(0)
+	if t, ok := p.accept("="); ok {
+		p.fail(t.off, "nothing can be assigned: == compares")
+	}
+	if t, ok := p.accept("?:"); ok {
+		p.only(t)
+		return &node{kind: kindElvis, off: t.off, args: []*node{n, p.expression()}}
+	}
+	if t, ok := p.accept("?"); ok {
+		then := p.expression()
+		p.expect(":")
+		return &node{kind: kindTernary, off: t.off, args: []*node{n, then, p.expression()}}
+	}
+	return n
+}
+
+// levels are the binary operators by precedence, lowest first. Those of the third compare once.
+var levels = [][]string{
+	{"or", "||"},
+	{"and", "&&"},
+	{"==", "!=", "<=", ">=", "<", ">", "eq", "ne", "le", "ge", "lt", "gt", "matches", "between", "instanceof"},
+	{"+", "-"},
+	{"*", "/", "%", "div", "mod"},
+	{"^"},
+}
+
+// signOfWord has the operators that are words.
+var signOfWord = map[string]string{"or": "||", "and": "&&", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "div": "/", "mod": "%", "not": "!"}
+
+func operatorOf(t token) string {
+	word := strings.ToLower(t.text)
+	if sign, ok := signOfWord[word]; ok {
+		return sign
+	}
+	return word
+}
+
+func (p *parser) binary(level int) *node {
+	if level == len(levels) {
+		return p.unary()
+	}
+	n := p.binary(level + 1)
+	for once := false; ; once = level == 2 {
+		t, ok := p.accept(levels[level]...)
+		switch {
+		case !ok:
+			return n
+		case once && !p.plain:
+			p.fail(t.off, "Spring compares once: put brackets around what comes first")
+		case strings.EqualFold(t.text, "instanceof"):
+			p.fail(t.off, "types are checked when the program starts: leave instanceof out")
+		case t.text == "^":
+			p.fail(t.off, "a power is a float, which is no key material")
+		}
+		n = &node{kind: kindOp, off: t.off, text: operatorOf(t), args: []*node{n, p.binary(level + 1)}}
+	}
+}
+
+func (p *parser) unary() *node {
+	if t, ok := p.accept("++", "--"); ok {
+		p.fail(t.off, "nothing can be assigned")
+	}
+	t, ok := p.accept("!", "not", "-", "+")
+	if !ok {
+		return p.postfix(p.primary())
+	}
+	defer p.deeper()()
+	return &node{kind: kindUnary, off: t.off, text: operatorOf(t), args: []*node{p.unary()}}
+}
+
+func (p *parser) postfix(n *node) *node {
+	for range maxDepth * 4 {
+		t, ok := p.accept(".", "?.", "[", "?.[", ".?[", ".^[", ".$[", ".![", "?.?[", "?.^[", "?.$[", "?.![", "++", "--")
+		if !ok {
+			return n
+		}
+		safe := t.text[0] == '?'
+		if safe {
+			p.only(t)
+		}
+		switch mark := strings.Trim(strings.TrimPrefix(t.text, "?"), ".["); {
+		case t.text == "++" || t.text == "--":
+			p.fail(t.off, "nothing can be assigned")
+		case mark == "!":
+			p.only(t)
+			n = &node{kind: kindProject, off: t.off, safe: safe, args: []*node{n, p.innerExpression()}}
+		case mark != "":
+			p.only(t)
+			n = &node{kind: kindSelect, off: t.off, safe: safe, text: mark, args: []*node{n, p.innerExpression()}}
+		case strings.HasSuffix(t.text, "["):
+			n = &node{kind: kindIndex, off: t.off, safe: safe, args: []*node{n, p.index()}}
+			p.expect("]")
+		default:
+			n = p.member(n, safe)
+		}
+	}
+	p.fail(p.peek().off, "too long a chain")
+	return nil
+}
+
+// index is what is between brackets. A name there, which would be a property elsewhere, is the key of a map.
+func (p *parser) index() *node {
+	if t := p.peek(); t.kind == tokenName && !p.plain && p.tokens[p.at+1].text == "]" && !isWord(t.text) {
+		p.next()
+		return &node{kind: kindName, off: t.off, text: t.text}
+	}
+	return p.expression()
+}
+
+func isWord(s string) bool {
+	return slices.Contains([]string{"true", "false", "null"}, strings.ToLower(s))
+}
+
+// innerExpression is an expression about the elements of a list, up to the bracket.
+func (p *parser) innerExpression() *node {
+	p.inner++
+	n := p.expression()
+	p.inner--
+	p.expect("]")
+	return n
+}
+
+// member is what follows a dot: a property or a method.
+func (p *parser) member(base *node, safe bool) *node {
+	t := p.next()
+	if t.kind != tokenName {
+		p.fail(t.off, "a name is missing before %q", t.text)
+	}
+	if _, ok := p.accept("("); ok {
+		return &node{kind: kindCall, off: t.off, text: t.text, safe: safe, args: append([]*node{base}, p.list(")")...)}
+	}
+	return &node{kind: kindProp, off: t.off, text: t.text, safe: safe, args: []*node{base}}
+}
+
+// list reads expressions up to end.
+func (p *parser) list(end string) (nodes []*node) {
+	for {
+		if _, ok := p.accept(end); ok {
+			return nodes
+		}
+		if len(nodes) > 0 {
+			p.expect(",")
+		}
+		nodes = append(nodes, p.expression())
+		if t := p.peek(); t.text == ":" && end == "}" {
+			p.fail(t.off, "{…: …} is a map, which is no key material")
+		}
+	}
+}
+
+func (p *parser) primary() *node {
+	t := p.next()
+	switch t.kind {
+	case tokenText:
+		return &node{kind: kindText, off: t.off, text: t.text}
+	case tokenChar:
+		return &node{kind: kindChar, off: t.off, text: t.text}
+	case tokenNumber:
+		return &node{kind: kindNumber, off: t.off, text: p.number(t)}
+	case tokenName:
+		return p.name(t)
+	}
+	switch t.text {
+	case "(":
+		n := p.expression()
+		p.expect(")")
+		return n
+	case "#":
+		p.only(t)
+		return p.variable(t)
+	case "{":
+		p.only(t)
+		return &node{kind: kindList, off: t.off, args: p.list("}")}
+	case "@", "&":
+		p.fail(t.off, "there are no beans: give the guard a function with Function, and write #name(…)")
+	}
+	p.fail(t.off, "unexpected %q", t.text)
+	return nil
+}
+
+// number reads a literal: an int of 32 bits, or a long with an L. In plain Java, a 0 in front makes it octal.
+func (p *parser) number(t token) string {
+	digits, base, size := t.text, 10, 32
+	if s := strings.TrimRight(digits, "lL"); len(s)+1 == len(digits) {
+		digits, size = s, 64
+	}
+	if hex, ok := strings.CutPrefix(strings.ToLower(digits), "0x"); ok {
+		digits, base = hex, 16
+	} else if p.plain && len(digits) > 1 && digits[0] == '0' {
+		base = 8
+	}
+	n, err := strconv.ParseInt(digits, base, size)
+	fraction := p.peek().text == "." && p.tokens[p.at+1].kind == tokenNumber
+	switch {
+	case fraction || strings.ContainsAny(digits, ".eEfFdD") && base == 10:
+		p.fail(t.off, "only whole numbers can be in a key")
+	case err != nil && size == 32:
+		p.fail(t.off, "not an int of 32 bits: write an L behind it for a long")
+	case err != nil:
+		p.fail(t.off, "not a long of 64 bits")
+	}
+	if size == 64 {
+		return strconv.FormatInt(n, 10) + "L"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func (p *parser) variable(hash token) *node {
+	t := p.next()
+	if t.kind != tokenName {
+		p.fail(hash.off, "a name is missing behind #")
+	}
+	if t.text == "this" {
+		if p.inner == 0 {
+			p.fail(hash.off, "#this is the element of a list, in .?[…] and .![…]")
+		}
+		return &node{kind: kindThis, off: hash.off}
+	}
+	if _, ok := p.accept("("); ok {
+		return &node{kind: kindCall, off: hash.off, text: t.text, args: append([]*node{nil}, p.list(")")...)}
+	}
+	return &node{kind: kindVar, off: hash.off, text: t.text}
+}
+
+// name is a word without #.
+func (p *parser) name(t token) *node {
+	word := t.text
+	if !p.plain {
+		word = strings.ToLower(word)
+	}
+	switch word {
+	case "true", "false", "null":
+		return &node{kind: kindWord, off: t.off, text: word}
+	case "new":
+		p.fail(t.off, "nothing can be constructed: give the guard a function with Function, and write #name(…)")
+	}
+	if t.text == "T" && p.peek().text == "(" && !p.plain {
+		return p.typeName(t)
+	}
+	if p.plain && t.text == "String" {
+		return p.stringMethod(t)
+	}
+	if _, ok := p.accept("("); ok {
+		p.fail(t.off, "%s is a method of the target, which is not known here: give the guard a function with Function, and write #%s(…)", t.text, t.text)
+	}
+	if p.inner > 0 {
+		return &node{kind: kindName, off: t.off, text: t.text}
+	}
+	if !p.plain {
+		p.fail(t.off, "%s is a property of the root object, which is not known here: write #%s for a parameter", t.text, t.text)
+	}
+	return &node{kind: kindVar, off: t.off, text: t.text}
+}
+
+// typeName is T(…), which reaches no class but one.
+func (p *parser) typeName(t token) *node {
+	p.next()
+	name := ""
+	for p.peek().kind == tokenName || p.peek().text == "." {
+		name += p.next().text
+	}
+	if name != "String" && name != "java.lang.String" {
+		p.fail(t.off, "T(%s) reaches no class here: give the guard a function with Function, and write #name(…)", name)
+	}
+	p.expect(")")
+	return p.stringMethod(t)
+}
+
+// stringMethod is String.valueOf(x) or, in plain Java, String.format("a:%s", x).
+func (p *parser) stringMethod(t token) *node {
+	p.expect(".")
+	method := p.next()
+	p.expect("(")
+	args := p.list(")")
+	switch {
+	case method.text == "valueOf" && len(args) == 1:
+		return &node{kind: kindString, off: t.off, args: args}
+	case method.text == "format" && !p.plain:
+		p.fail(t.off, "T(String).format depends on the locale of the Java program: write 'order:' + #id in place of T(String).format('order:%%s', #id)")
+	case method.text == "format" && len(args) > 0 && args[0].kind == kindText:
+		return p.format(args[0], args[1:])
+	}
+	p.fail(t.off, "of String there is valueOf(x) and, in plain Java, format(\"…%%s…\", x) with a format that is written out")
+	return nil
+}
+
+// format is String.format with %s, %d and %%, as a sum of texts.
+func (p *parser) format(format *node, args []*node) *node {
+	n := &node{kind: kindText, off: format.off}
+	plus := func(right *node) {
+		n = &node{kind: kindOp, off: format.off, text: "+", args: []*node{n, right}}
+	}
+	rest := format.text
+	for {
+		text, after, found := strings.Cut(rest, "%")
+		plus(&node{kind: kindText, off: format.off, text: text})
+		if !found {
+			break
+		}
+		switch {
+		case strings.HasPrefix(after, "%"):
+			plus(&node{kind: kindText, off: format.off, text: "%"})
+		case after != "" && strings.Contains("sd", after[:1]) && len(args) > 0:
+			plus(&node{kind: kindString, off: args[0].off, text: "%" + after[:1], args: args[:1]})
+			args = args[1:]
+		default:
+			p.fail(format.off, "a format may have %%s, %%d and %%%%, with an argument each")
+		}
+		rest = after[1:]
+	}
+	if len(args) > 0 {
+		p.fail(format.off, "the format leaves arguments over")
+	}
+	return n
+}
