@@ -56,7 +56,11 @@ func (g *Guard) prepare(roots keyexpr.Roots) (*Runner, error) {
 		if s.OneKey || len(roots) == 0 {
 			options = append(options, keyexpr.OneKey())
 		}
-		r.key, err = keyexpr.Parse(s.Key, roots, options...)
+		if g.source != nil {
+			r.key, err = g.source.Parse(roots, options...)
+		} else {
+			r.key, err = keyexpr.Parse(s.Key, roots, options...)
+		}
 	}
 	if err != nil {
 		return nil, s.errorf("key: %w", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/keyexpr"
+	"github.com/latchkey-go/latchkey/keyexpr/spel"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
 )
@@ -28,6 +29,13 @@ func TestMistakes(t *testing.T) {
 		{opts{name, key, guard.Lease(time.Microsecond)}, []string{"lease 1µs is under 1ms"}},
 		{opts{name, key, guard.MaxHold(-time.Second)}, []string{"negative max-hold -1s"}},
 		{opts{name, key, guard.Wait(-1), guard.Lease(-2)}, []string{"wait -1ns", "lease -2ns"}},
+		{opts{name, key, guard.Wait(2)}, []string{"wait 2ns is under 1ms", "write 2*time.Second"}},
+		{opts{name, key, guard.MaxHold(60)}, []string{"max-hold 60ns is under 1ms", "write 60*time.Second"}},
+		{opts{name, guard.Key("order")}, []string{"one key", "OneKey"}},
+		{opts{name, guard.Key("order:${req.ID}"), guard.OneKey()}, []string{"write #{req.ID}"}},
+		{opts{name, key, guard.When("#{req.Free}")}, []string{"when:", "a condition has no holes"}},
+		{opts{name, guard.KeyFrom(spel.Expression("'order:' + "))}, []string{"key:", "unexpected", "offset 11"}},
+		{opts{name, guard.KeyFrom(spel.Expression("'order:' + #order.idd", spel.Params("order")))}, []string{"key:", "did you mean ID?", "of \"'order:' + #order.idd\""}},
 		{opts{name, key, guard.Kind(9)}, []string{"unknown kind 9", "0 to 6"}},
 		{opts{name, key, guard.Kind(lock.Permit)}, []string{"permit needs a limit"}},
 		{opts{name, key, guard.Limit(0)}, []string{"limit of at least 1, not 0"}},

@@ -42,6 +42,10 @@ func TestParseTag(t *testing.T) {
 		{"it's; wait=1s", Spec{Key: "it's", Wait: time.Second}, fieldKey | fieldWait},
 		{"k; when = any(x, {.A; .B}) ; wait=1s", Spec{Key: "k", When: "any(x, {.A; .B})", Wait: time.Second}, fieldKey | fieldWhen | fieldWait},
 
+		// A flag has no value.
+		{"nightly; one-key", Spec{Key: "nightly", OneKey: true}, fieldKey | fieldOneKey},
+		{"nightly; one-key ; wait=1s", Spec{Key: "nightly", OneKey: true, Wait: time.Second}, fieldKey | fieldOneKey | fieldWait},
+
 		// What never ends is left to package keyexpr.
 		{"#{x; wait=1s", Spec{Key: "#{x; wait=1s"}, fieldKey},
 		{"#{'x}; wait=1s", Spec{Key: "#{'x}; wait=1s"}, fieldKey},
@@ -78,6 +82,11 @@ func TestParseTagErrors(t *testing.T) {
 		{"k; wait; lease=2s", `attribute wait has no value`},
 		{"k; wait=; lease=2s", `attribute wait has no value`},
 		{"k; wait=2s; wait=3s", `attribute wait is given twice (at offset 12)`},
+		{"k; one-key=yes", `attribute one-key has no value, write it alone (at offset 3)`},
+		{"k; one-key; one-key", `attribute one-key is given twice`},
+		{"order:#{req.ID}, wait=2s", `attributes follow a semicolon, not a comma: write ; wait=2s (at offset 15)`},
+		{"order:#{req.ID},kind = fair, wait=2s", `write ; kind = fair, wait=2s`},
+		{"nightly, one-key", `write ; one-key`},
 	}
 	for _, tt := range tests {
 		_, _, err := parseTag(tt.tag)

@@ -454,7 +454,7 @@ func (c *compiler) unary(n *node) *code {
 	if n.text == "+" {
 		return &code{typ: x.typ, cost: x.cost + 1, value: x.value}
 	}
-	return arithmetic("-", constant(int32(0), typ{k: intK}), x)
+	return arithmetic("-", constant(int32(0), typ{k: intK}), x, c.plain)
 }
 
 func (c *compiler) wantBool(n *node, x *code) {

@@ -17,7 +17,7 @@ func (c *compiler) operator(n *node) *code {
 		return c.plus(n, x, y)
 	case "-", "*", "/", "%":
 		c.wantNumbers(n, x, y)
-		return arithmetic(n.text, x, y)
+		return arithmetic(n.text, x, y, c.plain)
 	case "&&", "||":
 		c.wantBool(n.args[0], x)
 		c.wantBool(n.args[1], y)
@@ -62,7 +62,7 @@ func (c *compiler) plus(n *node, x, y *code) *code {
 	case isText(x.typ) || isText(y.typ):
 		t.k = textK
 	case c.countable(x.typ) && c.countable(y.typ):
-		return arithmetic("+", x, y)
+		return arithmetic("+", x, y, c.plain)
 	case x.typ.k == nameK || y.typ.k == nameK:
 		c.fail(n, "+ puts texts together, and an enum is none: put a text in front, as in '' + #a + #b")
 	case x.typ.k != anyK && y.typ.k != anyK:
@@ -89,7 +89,7 @@ func concat(st *run.State, a, b any, plain bool) (any, error) {
 	_, left := a.(string)
 	_, right := b.(string)
 	if !left && !right {
-		return calculate("+", a, b)
+		return calculate("+", a, b, plain)
 	}
 	spelling := convert
 	if plain {
@@ -110,7 +110,7 @@ func concat(st *run.State, a, b any, plain bool) (any, error) {
 }
 
 // arithmetic calculates as Java does: with 32 bits, or with 64 if an operand is a long.
-func arithmetic(op string, x, y *code) *code {
+func arithmetic(op string, x, y *code, plain bool) *code {
 	t := typ{k: intK}
 	switch {
 	case x.typ.k == anyK || y.typ.k == anyK:
@@ -129,17 +129,18 @@ func arithmetic(op string, x, y *code) *code {
 		if err != nil {
 			return nil, err
 		}
-		return calculate(op, a, b)
+		return calculate(op, a, b, plain)
 	}}
 }
 
-func calculate(op string, a, b any) (any, error) {
+// calculate takes a character for a number only in plain Java.
+func calculate(op string, a, b any, plain bool) (any, error) {
 	x, ok := integer(a)
-	if ch, isChar := a.(char); isChar {
+	if ch, isChar := a.(char); isChar && plain {
 		x, ok = int64(ch), true
 	}
 	y, ok2 := integer(b)
-	if ch, isChar := b.(char); isChar {
+	if ch, isChar := b.(char); isChar && plain {
 		y, ok2 = int64(ch), true
 	}
 	if !ok || !ok2 {
