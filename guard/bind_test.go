@@ -180,11 +180,15 @@ func TestBindMistakes(t *testing.T) {
 	malformed := reflect.New(reflect.StructOf([]reflect.StructField{ // vet would find it in the source
 		{Name: "F", Type: reflect.TypeFor[func(context.Context, Order) error](), Tag: "guard:order"},
 	})).Interface()
+	comma := reflect.New(reflect.StructOf([]reflect.StructField{
+		{Name: "F", Type: reflect.TypeFor[func(context.Context, Order) error](), Tag: `json:"f",guard:"order:#{req.ID}"`},
+	})).Interface()
 	tests := []struct {
 		target any
 		opts   []guard.Option
 		want   []string
 	}{
+		{comma, nil, []string{"Bind of F", "malformed struct tag", "behind a blank"}},
 		{nil, nil, []string{"pointer to a struct", "<nil>"}},
 		{nilFunc{}, nil, []string{"pointer to a struct", "guard_test.nilFunc"}},
 		{(*nilFunc)(nil), nil, []string{"pointer to a struct"}},

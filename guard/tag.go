@@ -26,22 +26,26 @@ const oneKey = "one-key"
 // something unguarded.
 func lookupTag(f reflect.StructField) (tag string, ok bool, err error) {
 	tag, ok = f.Tag.Lookup(tagName)
-	if rest := unread(string(f.Tag)); !ok && strings.Contains(rest, tagName+":") {
+	if !ok && misread(string(f.Tag)) {
 		return "", false, fmt.Errorf("malformed struct tag %q, want guard:\"...\" behind a blank", f.Tag)
 	}
 	return tag, ok, nil
 }
 
-var tagPair = regexp.MustCompile(`^ *[^ ":]+:"(?:[^"\\]|\\.)*"`)
+var tagPair = regexp.MustCompile(`^ *([^ ":]+):"(?:[^"\\]|\\.)*"`)
 
-// unread returns what package reflect leaves unread of a struct tag: all from the first mistake on, such as a comma.
-func unread(tag string) string {
+// misread reports whether package reflect overlooks a guard tag: behind a comma, which it takes for a part of the name, or
+// behind a mistake.
+func misread(tag string) bool {
 	for {
-		pair := tagPair.FindString(tag)
-		if pair == "" {
-			return strings.TrimLeft(tag, " ")
+		pair := tagPair.FindStringSubmatch(tag)
+		if pair == nil {
+			return strings.Contains(tag, tagName+":")
 		}
-		tag = tag[len(pair):]
+		if strings.Trim(pair[1], ",;") == tagName {
+			return true
+		}
+		tag = tag[len(pair[0]):]
 	}
 }
 

@@ -18,7 +18,8 @@ type compiler struct {
 	used   []run.Root
 	fields []string
 	reads  bool
-	elems  []typ // of the selections and projections around
+	texts  map[*node]bool // whether each is a text for sure
+	elems  []typ          // of the selections and projections around
 }
 
 // code is a compiled node.

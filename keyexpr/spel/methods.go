@@ -99,6 +99,9 @@ func (c *compiler) call(n *node) *code {
 	if n.args[0] == nil {
 		return c.function(n)
 	}
+	if n.text == "formatted" && n.args[0].kind == kindText && !c.plain {
+		return c.compile((&parser{whole: c.whole}).format(n.args[0], n.args[1:]))
+	}
 	base := c.compile(n.args[0])
 	if base.typ.k == refusedK {
 		c.fail(n.args[0], "%s", base.typ.why)
@@ -265,9 +268,9 @@ func (c *compiler) textMethod(n *node, base *code, name string, args []*code) *c
 	case name == "split" && len(args) == 1:
 		return c.split(n, base)
 	case name == "matches" && len(args) == 1:
-		return c.matches(&node{off: n.off, args: n.args})
-	case name == "formatted" && !c.plain:
-		return c.formatted(n, base, args)
+		return c.matching(n, base)
+	case name == "formatted":
+		c.fail(n, "a format must be written out")
 	}
 	return c.tabled(n, base, name, args, textMethods)
 }
@@ -477,15 +480,6 @@ func (c *compiler) narrowed(n *node, base *code, name string) *code {
 		return c.after(n, base, typ{k: longK}, func(_ *run.State, v any) (any, error) { i, _ := integer(v); return i, nil })
 	}
 	return c.after(n, base, typ{k: intK}, func(_ *run.State, v any) (any, error) { i, _ := integer(v); return int32(i), nil })
-}
-
-// formatted is String.formatted with %s, %d and %%, where a format is written out.
-func (c *compiler) formatted(n *node, base *code, args []*code) *code {
-	if n.args[0].kind != kindText {
-		c.fail(n, "a format must be written out")
-	}
-	p := &parser{whole: c.whole}
-	return c.compile(p.format(n.args[0], n.args[1:]))
 }
 
 // split is String.split, which leaves out empty texts at the end.

@@ -376,7 +376,9 @@ func (c *compiler) between(n *node) *code {
 }
 
 // matches asks whether a pattern, which is written out, matches the whole text.
-func (c *compiler) matches(n *node) *code {
+func (c *compiler) matches(n *node) *code { return c.matching(n, c.compile(n.args[0])) }
+
+func (c *compiler) matching(n *node, x *code) *code {
 	if n.args[1].kind != kindText {
 		c.fail(n.args[1], "a pattern must be written out")
 	}
@@ -384,7 +386,6 @@ func (c *compiler) matches(n *node) *code {
 	if err != nil {
 		c.fail(n.args[1], "%v", err)
 	}
-	x := c.compile(n.args[0])
 	if why := spellable(x.typ, false); why != "" || x.typ.k == boolK {
 		c.fail(n.args[0], "matches is for texts and numbers, and not for %s", describe(x.typ))
 	}

@@ -349,7 +349,7 @@ func holeEnd(text string, at int) (int, bool) {
 func (k *Key) compile(setup *run.Setup) (p *run.Program, err error) {
 	defer caught(&err)
 	p = &run.Program{Raw: true, Valid: true}
-	c := &compiler{java: k.java, setup: setup}
+	c := &compiler{java: k.java, setup: setup, texts: map[*node]bool{}}
 	c.literal(p, k.prefix)
 	for _, s := range k.parts {
 		if s.node == nil {
@@ -433,6 +433,15 @@ func (c *compiler) part(p *run.Program, n *node, converted bool) {
 
 // isText reports whether a node is a text for sure, without compiling it.
 func (c *compiler) isText(n *node) bool {
+	known, ok := c.texts[n]
+	if !ok {
+		known = c.findText(n)
+		c.texts[n] = known
+	}
+	return known
+}
+
+func (c *compiler) findText(n *node) bool {
 	switch n.kind {
 	case kindText, kindString:
 		return true

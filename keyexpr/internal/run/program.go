@@ -55,6 +55,12 @@ type Items struct {
 // Expand appends the keys of a request to keys, sorted and distinct.
 func (p *Program) Expand(ctx context.Context, keys []string, facts func(root string) (any, error)) (_ []string, err error) {
 	st := NewState(ctx, facts, p.Roots)
+	defer st.Release()
+	return p.ExpandWith(st, keys)
+}
+
+// ExpandWith is Expand with a state, which knows afterwards what was spent.
+func (p *Program) ExpandWith(st *State, keys []string) (_ []string, err error) {
 	src := p.Text
 	defer func() {
 		if r := recover(); r != nil {
@@ -63,7 +69,6 @@ func (p *Program) Expand(ctx context.Context, keys []string, facts func(root str
 			}
 			err = Blame(src, Recovered(r))
 		}
-		st.Release()
 	}()
 	if len(p.Items) > 0 {
 		return p.expandItems(st, keys, &src)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,6 +68,9 @@ func (e *Escape) Append(dst []byte, s string) []byte {
 }
 
 func (e *Escape) append(dst []byte, s string) []byte {
+	if len(s) > longText {
+		dst = slices.Grow(dst, len(s)+2*e.escaped(s))
+	}
 	clean := 0
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -90,6 +94,26 @@ func (e *Escape) append(dst []byte, s string) []byte {
 		clean = i
 	}
 	return append(dst, s[clean:]...)
+}
+
+// longText is from where on it is worth to count before something is done.
+const longText = 1024
+
+// escaped counts the bytes of s that are escaped.
+func (e *Escape) escaped(s string) (n int) {
+	for i := 0; i < len(s); {
+		r, size := rune(s[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(s[i:])
+		}
+		if r < utf8.RuneSelf && size == 1 && s[i] < utf8.RuneSelf && e.plain[s[i]] || s[i] >= utf8.RuneSelf && e.leaves(r, size) {
+			i += size
+			continue
+		}
+		n += size
+		i += size
+	}
+	return n
 }
 
 // leaves reports whether a rune beyond ASCII stays as it is.
@@ -136,6 +160,11 @@ func (st *State) text(dst []byte, s string, e *Escape) ([]byte, error) {
 	}
 	if e == nil {
 		return append(dst, s...), nil
+	}
+	if len(s) > longText {
+		if err := st.Spend(2 * e.escaped(s)); err != nil {
+			return dst, err
+		}
 	}
 	return e.Append(dst, s), nil
 }
