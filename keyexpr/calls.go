@@ -45,19 +45,27 @@ func (c *compilation) host(n *ast.CallNode, name string) (*code, error) {
 		return nil, err
 	}
 	if h.text != nil && args[0].text != nil {
-		s, f := args[0].text, h.text
-		return textCode(1+cost, func(st *run.State) (string, error) {
-			arg, err := s(st)
-			if err == nil {
-				err = st.Spend(len(arg))
-			}
-			if err != nil {
-				return "", err
-			}
-			return f(arg), nil
-		}), nil
+		return mapped(args[0], h.text, 1+cost), nil
 	}
 	return arguments(args, 1+cost, h.call), nil
+}
+
+// mapped applies a function from text to text.
+func mapped(arg *code, f func(string) string, cost int) *code {
+	x := textCode(cost, func(st *run.State) (string, error) {
+		s, err := arg.text(st)
+		if err == nil {
+			err = st.Spend(len(s))
+		}
+		if err != nil {
+			return "", err
+		}
+		return f(s), nil
+	})
+	if p := arg.path; p != nil && (len(p.Steps) == 0 || !p.Steps[0].Lookup) {
+		x.from, x.via = p, f
+	}
+	return x
 }
 
 // arguments evaluates arguments and calls f with them. They lie on a stack in the state, so that calls need no memory.

@@ -17,6 +17,8 @@ import (
 type code struct {
 	cost  int // steps of one evaluation
 	path  *run.Path
+	from  *run.Path           // if it is what
+	via   func(string) string // makes of the text there
 	value func(st *run.State) (any, error)
 	text  func(st *run.State) (string, error)
 	test  func(st *run.State) (bool, error)
@@ -266,7 +268,7 @@ func (c *compilation) pathCode(p *run.Path, t reflect.Type) *code {
 	follow := func(st *run.State) (reflect.Value, error) {
 		v, err := p.Follow(&st.Source, st.Elems)
 		if err == nil && !v.IsValid() {
-			err = errNoText
+			err = run.ErrNoText
 		}
 		return v, err
 	}

@@ -138,8 +138,6 @@ func textFunc(name string, f func(string) string) hostFunc {
 	return hostFunc{name: name, check: check, call: call, text: f}
 }
 
-var errNoText = run.Faulty("has nil where a string is wanted")
-
 // text returns a string argument.
 func text(x any) (string, error) {
 	if s, ok := x.(string); ok {
@@ -147,7 +145,7 @@ func text(x any) (string, error) {
 	}
 	v := run.Indirect(reflect.ValueOf(x))
 	if !v.IsValid() {
-		return "", errNoText
+		return "", run.ErrNoText
 	}
 	if v.Kind() != reflect.String {
 		return "", run.Faulty("has a value of type %v where a string is wanted: use string(x)", v.Type())

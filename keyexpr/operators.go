@@ -278,7 +278,7 @@ func (op comparison) compile(list []*code, cost int) *code {
 
 // missing compares again where a number was not there, which is no error for == and !=.
 func (op comparison) missing(st *run.State, x, y *code, err error) (bool, error) {
-	if err != errNoText || op.engine != nil {
+	if err != run.ErrNoText || op.engine != nil {
 		return false, err
 	}
 	return op.values(st, x, y)

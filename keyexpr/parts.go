@@ -167,6 +167,8 @@ func (c *compilation) leaf(n ast.Node, e *run.Escape) (run.Part, error) {
 		part.Append = func(st *run.State, key []byte, e *run.Escape) ([]byte, error) { return st.Lookup(key, p, e) }
 	case x.path != nil:
 		part.Path, part.Leaf = x.path, run.LeafOf(c.typeOf(n))
+	case x.via != nil:
+		part.Path, part.Leaf, part.Via = x.from, run.LeafString, x.via
 	case x.text != nil:
 		part.Append = func(st *run.State, key []byte, e *run.Escape) ([]byte, error) {
 			s, err := x.text(st)

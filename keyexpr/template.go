@@ -42,6 +42,7 @@ func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 	if !c.reads && !cfg.oneKey {
 		return nil, lookAlike(text, parts, roots)
 	}
+	t.program.Finish()
 	return t, nil
 }
 
@@ -65,6 +66,7 @@ func Compile(text string, roots Roots, opts []Option, compile run.Compiler) (*Te
 		return nil, err
 	}
 	p.Text = text
+	p.Finish()
 	return &Template{program: *p}, nil
 }
 

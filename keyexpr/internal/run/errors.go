@@ -25,6 +25,8 @@ func Faulty(format string, args ...any) error {
 var (
 	ErrNil   = Faulty("is nil; if it may be, write what stands for it: ?? \"none\"")
 	ErrEmpty = Faulty("is empty")
+	// ErrNoText is that of a function on texts.
+	ErrNoText = Faulty("has nil where a string is wanted")
 )
 
 // FactError is an error of Facts or of a Lookup, kept apart from faults of values.

@@ -49,6 +49,9 @@ func (p *Path) Follow(from *Source, elems []reflect.Value) (reflect.Value, error
 	}
 	for i := range steps {
 		s := &steps[i]
+		if v.Kind() == reflect.Pointer {
+			v = v.Elem() // which is enough for nearly all
+		}
 		if k := v.Kind(); k == reflect.Pointer || k == reflect.Interface {
 			v = Indirect(v)
 		}

@@ -26,6 +26,7 @@ type Program struct {
 	// Valid keys are UTF-8, as all texts of Java are.
 	Valid  bool
 	Fields []string // what is read of each root
+	plain  bool     // nothing but literals and paths
 }
 
 // Part is a piece of a key: a literal, what is at the end of a path, or what a function appends.
@@ -35,6 +36,7 @@ type Part struct {
 	Type   reflect.Type // of the value; nil if it is not known
 	Path   *Path
 	Leaf   Leaf
+	Via    func(string) string // what becomes of the text at the end of the path
 	Escape *Escape
 	Append func(st *State, key []byte, e *Escape) ([]byte, error)
 	// Join makes it several values with Text between them.
@@ -54,9 +56,83 @@ type Items struct {
 
 // Expand appends the keys of a request to keys, sorted and distinct.
 func (p *Program) Expand(ctx context.Context, keys []string, facts func(root string) (any, error)) (_ []string, err error) {
+	if !p.plain {
+		st := NewState(ctx, facts, p.Roots)
+		defer st.Release()
+		return p.ExpandWith(st, keys)
+	}
+	var slots [maxSlots]slot
+	from := Source{Facts: facts, Roots: p.Roots, slots: slots[:len(p.Roots)]}
+	if keys, done, err := p.expandPaths(keys, &from); done {
+		return keys, err
+	}
 	st := NewState(ctx, facts, p.Roots)
 	defer st.Release()
+	copy(st.slots, slots[:]) // so that no fact is asked for twice
 	return p.ExpandWith(st, keys)
+}
+
+// maxSlots is how many roots expandPaths has room for.
+const maxSlots = 2
+
+// Finish finds out whether all parts are literals and paths to texts and numbers.
+func (p *Program) Finish() {
+	p.plain = len(p.Items) == 0 && len(p.Roots) <= maxSlots
+	for i := range p.Parts {
+		part := &p.Parts[i]
+		p.plain = p.plain && (part.Literal() || part.Path != nil && part.Leaf != LeafAny)
+	}
+}
+
+// expandPaths is Expand for what is quick to do: short values at the ends of paths. All that it needs lies on the stack.
+// done is false if there is more to it.
+func (p *Program) expandPaths(keys []string, from *Source) (_ []string, done bool, err error) {
+	var room [MaxKey / 2]byte
+	buf := room[:0]
+	for i := range p.Parts {
+		part := &p.Parts[i]
+		if part.Path == nil {
+			buf = append(buf, part.Text...)
+			continue
+		}
+		v, err := part.Path.Follow(from, nil)
+		switch {
+		case err != nil:
+		case !v.IsValid():
+			err = part.missing()
+		case part.Leaf != LeafString:
+			buf = appendNumber(buf, v, part.Leaf, part.Escape)
+		default:
+			s := v.String()
+			if len(s) > MaxKey {
+				return nil, false, nil
+			}
+			if part.Via != nil {
+				s = part.Via(s)
+			}
+			switch {
+			case s == "":
+				err = ErrEmpty
+			case part.Escape == nil:
+				buf = append(buf, s...)
+			default:
+				buf = part.Escape.Append(buf, s)
+			}
+		}
+		if err != nil {
+			return nil, true, Blame(part.Src, err)
+		}
+	}
+	switch {
+	case len(buf) > MaxKey:
+		return nil, false, nil
+	case p.Valid && !utf8.Valid(buf):
+		return nil, true, Blame(p.Text, errNoUTF8)
+	}
+	if keys == nil {
+		return []string{string(buf)}, true, nil
+	}
+	return append(keys, string(buf)), true, nil
 }
 
 // ExpandWith is Expand with a state, which knows afterwards what was spent.
@@ -86,6 +162,9 @@ func (p *Program) ExpandWith(st *State, keys []string) (_ []string, err error) {
 			return nil, Blame(p.Text, err)
 		}
 	}
+	if keys == nil {
+		return []string{string(key)}, nil // which is quicker than to grow nothing
+	}
 	return append(keys, string(key)), nil
 }
 
@@ -98,7 +177,7 @@ func (st *State) parts(key []byte, parts []Part, src *string) (_ []byte, err err
 			*src = p.Src
 			var v reflect.Value
 			if v, err = p.Path.Follow(&st.Source, st.Elems); err == nil {
-				key, err = st.Leaf(key, v, p.Leaf, p.Escape)
+				key, err = st.leaf(key, v, p)
 			}
 		case p.Append != nil:
 			*src = p.Src
@@ -114,6 +193,29 @@ func (st *State) parts(key []byte, parts []Part, src *string) (_ []byte, err err
 		}
 	}
 	return key, nil
+}
+
+// leaf appends the value at the end of a path.
+func (st *State) leaf(key []byte, v reflect.Value, p *Part) ([]byte, error) {
+	switch {
+	case !v.IsValid():
+		return key, p.missing()
+	case p.Via == nil:
+		return st.Leaf(key, v, p.Leaf, p.Escape)
+	}
+	s := v.String()
+	if err := st.Spend(len(s)); err != nil {
+		return key, err
+	}
+	return st.text(key, p.Via(s), p.Escape)
+}
+
+// missing is the error of a path that ends in nil.
+func (p *Part) missing() error {
+	if p.Via != nil {
+		return ErrNoText
+	}
+	return ErrNil
 }
 
 // join appends the values of a list with a text between them.

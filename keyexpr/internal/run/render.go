@@ -22,9 +22,10 @@ const upperHex = "0123456789ABCDEF"
 // Escape appends values so that they can be read back from a key: as they are, except for %, braces, white space,
 // control characters, bytes that are no UTF-8, and the runes that may follow the value, which become %XX.
 type Escape struct {
-	plain [256]bool // the bytes that are left alone; those from 0x80 on belong to a rune and are judged as such
-	runes []rune    // from 0x80 on that are escaped
-	inner bool      // escape % and what follows only
+	plain  [256]bool // the bytes that are left alone; those from 0x80 on belong to a rune and are judged as such
+	runes  []rune    // from 0x80 on that are escaped
+	digits bool      // some of 0 to 9 or the minus are
+	inner  bool      // escape % and what follows only
 }
 
 // Before returns the Escape of a value behind which the literal begins with one of these runes.
@@ -51,6 +52,7 @@ func (e *Escape) except(runes []rune) {
 	for _, r := range runes {
 		if r < utf8.RuneSelf {
 			e.plain[r] = false
+			e.digits = e.digits || r == '-' || r >= '0' && r <= '9'
 		} else {
 			e.runes = append(e.runes, r)
 		}
@@ -59,7 +61,13 @@ func (e *Escape) except(runes []rune) {
 
 // Append appends s escaped.
 func (e *Escape) Append(dst []byte, s string) []byte {
-	for i := range len(s) {
+	i := 0
+	for ; i+4 <= len(s); i += 4 { // four at a time, as nearly all values are plain
+		if !(e.plain[s[i]] && e.plain[s[i+1]] && e.plain[s[i+2]] && e.plain[s[i+3]]) {
+			break
+		}
+	}
+	for ; i < len(s); i++ {
 		if !e.plain[s[i]] {
 			return e.append(append(dst, s[:i]...), s[i:])
 		}
@@ -225,18 +233,22 @@ func (st *State) Leaf(dst []byte, v reflect.Value, l Leaf, e *Escape) ([]byte, e
 	case l == LeafAny:
 		return st.Value(dst, v.Interface(), e)
 	}
-	var digits [20]byte
-	number := digits[:0]
+	return appendNumber(dst, v, l, e), nil
+}
+
+// appendNumber appends a whole number. Only what follows can make escapes necessary.
+func appendNumber(dst []byte, v reflect.Value, l Leaf, e *Escape) []byte {
+	start := len(dst)
 	if l == LeafInt {
-		number = strconv.AppendInt(number, v.Int(), 10)
+		dst = strconv.AppendInt(dst, v.Int(), 10)
 	} else {
-		number = strconv.AppendUint(number, v.Uint(), 10)
+		dst = strconv.AppendUint(dst, v.Uint(), 10)
 	}
-	if e == nil || e.plain['0'] && e.plain['1'] && e.plain['2'] && e.plain['3'] && e.plain['4'] &&
-		e.plain['5'] && e.plain['6'] && e.plain['7'] && e.plain['8'] && e.plain['9'] && e.plain['-'] {
-		return append(dst, number...), nil
+	if e == nil || !e.digits {
+		return dst
 	}
-	return e.Append(dst, string(number)), nil
+	digits := string(dst[start:])
+	return e.Append(dst[:start], digits)
 }
 
 // TextOf returns the text that stands for v in keys. It never calls methods of nil.
