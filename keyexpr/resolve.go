@@ -105,10 +105,9 @@ func (c *compilation) explain(tree *parser.Tree, err error) error {
 
 // unknownVisitor explains the unknown name at a place.
 type unknownVisitor struct {
-	c       *compilation
-	at      file.Location
-	callees map[ast.Node]bool
-	err     error
+	c   *compilation
+	at  file.Location
+	err error
 }
 
 func (v *unknownVisitor) Visit(node *ast.Node) {

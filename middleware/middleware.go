@@ -126,7 +126,7 @@ func (a *adapter) fail(w response, r *http.Request, err error) {
 func (c *config) problem(err error) Problem {
 	// An *Error comes first: its cause may be a context error too, as when the lock service timed out. Where there was no
 	// key, a fact may have failed, whose answer says more.
-	if e, ok := errors.AsType[*guard.Error](err); ok && !(errors.Is(e.Err, guard.ErrKey) && factFailed(e.Cause)) {
+	if e, ok := errors.AsType[*guard.Error](err); ok && (!errors.Is(e.Err, guard.ErrKey) || !factFailed(e.Cause)) {
 		return c.refusal(e)
 	}
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {

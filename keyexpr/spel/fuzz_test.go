@@ -47,6 +47,17 @@ func checkError(t *testing.T, text string, err error) {
 	}
 }
 
+// quickest returns how long f takes, tried again if something else on the machine may have disturbed it.
+func quickest(enough time.Duration, f func()) time.Duration {
+	least := time.Hour
+	for try := 0; try < 20 && least > enough; try++ {
+		start := time.Now()
+		f()
+		least = min(least, time.Since(start))
+	}
+	return least
+}
+
 // Texts that made the compiler of the first edition take for ever, or would another one.
 func TestNothingHostileTakesLong(t *testing.T) {
 	nested := "#p0.name"
@@ -72,10 +83,11 @@ func TestNothingHostileTakesLong(t *testing.T) {
 		{"a large pattern", "#p0.name matches '((a{30}){30}){30}'"},
 		{"texts that grow", "#p0.name" + strings.Repeat(".replace('', 'aaaaaaaa')", 30)},
 	} {
-		start := time.Now()
-		_, err := keysOf(t, Expression(tt.text, Params("order")))
-		checkError(t, tt.text, err)
-		if took := time.Since(start); took > 200*time.Millisecond {
+		took := quickest(200*time.Millisecond, func() {
+			_, err := keysOf(t, Expression(tt.text, Params("order")))
+			checkError(t, tt.text, err)
+		})
+		if took > 200*time.Millisecond {
 			t.Errorf("%s takes %v", tt.name, took)
 		}
 	}
@@ -93,9 +105,10 @@ func TestHugeValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		start := time.Now()
-		_, err = tmpl.Expand(t.Context(), func(string) (any, error) { return huge, nil })
-		if took := time.Since(start); took > 50*time.Millisecond {
+		took := quickest(50*time.Millisecond, func() {
+			_, err = tmpl.Expand(t.Context(), func(string) (any, error) { return huge, nil })
+		})
+		if took > 50*time.Millisecond {
 			t.Errorf("%q takes %v: %v", text, took, err)
 		}
 		if err != nil && !errors.Is(err, keyexpr.ErrValue) {

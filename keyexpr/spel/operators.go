@@ -304,10 +304,10 @@ func holds(op string, o int) bool {
 // order compares as Spring does, for which null comes before everything.
 func order(st *run.State, a, b any) (int, error) {
 	if a == nil || b == nil {
-		switch {
-		case a == b:
+		switch a {
+		case b:
 			return 0, nil
-		case a == nil:
+		case nil:
 			return -1, nil
 		}
 		return 1, nil

@@ -92,7 +92,6 @@ func (t typ) number() bool { return t.k >= smallK && t.k <= wholeK }
 
 var (
 	numberType   = reflect.TypeFor[json.Number]()
-	timeType     = reflect.TypeFor[time.Time]()
 	durationType = reflect.TypeFor[time.Duration]()
 	bigType      = reflect.TypeFor[big.Int]()
 )

@@ -134,11 +134,13 @@ func (st *State) passList(v reflect.Value, to reflect.Type) (reflect.Value, erro
 		return v, err
 	}
 	if v.Type().AssignableTo(to) {
-		list := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		to = v.Type()
+	}
+	list := reflect.MakeSlice(to, v.Len(), v.Len())
+	if to == v.Type() && to.Elem().Kind() != reflect.Slice {
 		reflect.Copy(list, v)
 		return list, nil
 	}
-	list := reflect.MakeSlice(to, v.Len(), v.Len())
 	for i := range v.Len() {
 		x, err := st.pass(v.Index(i), to.Elem())
 		if err != nil {

@@ -63,7 +63,7 @@ func (e *Escape) except(runes []rune) {
 func (e *Escape) Append(dst []byte, s string) []byte {
 	i := 0
 	for ; i+4 <= len(s); i += 4 { // four at a time, as nearly all values are plain
-		if !(e.plain[s[i]] && e.plain[s[i+1]] && e.plain[s[i+2]] && e.plain[s[i+3]]) {
+		if !e.plain[s[i]] || !e.plain[s[i+1]] || !e.plain[s[i+2]] || !e.plain[s[i+3]] {
 			break
 		}
 	}
@@ -126,10 +126,8 @@ func (e *Escape) escaped(s string) (n int) {
 
 // leaves reports whether a rune beyond ASCII stays as it is.
 func (e *Escape) leaves(r rune, size int) bool {
-	for _, x := range e.runes {
-		if r == x {
-			return false
-		}
+	if slices.Contains(e.runes, r) {
+		return false
 	}
 	return e.inner || (r != utf8.RuneError || size > 1) && !unicode.IsSpace(r) && !unicode.IsControl(r)
 }

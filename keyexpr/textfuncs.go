@@ -1,0 +1,256 @@
+package keyexpr
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// textFunc is a function from text to text, whose result is at most four times as long.
+func textFunc(name string, f func(string) string) hostFunc {
+	check := func(args []reflect.Type) (reflect.Type, error) {
+		if len(args) > 0 {
+			t := args[0]
+			if t.Kind() == reflect.Pointer {
+				t = t.Elem()
+			}
+			if t.Kind() != reflect.String && t.Kind() != reflect.Interface {
+				return nil, fmt.Errorf("the first argument is of type %v, and should be a string", args[0])
+			}
+		}
+		return takes(1, 1, stringType)(args)
+	}
+	call := func(st *run.State, args []any) (any, error) {
+		s, err := text(args[0])
+		if err == nil {
+			err = st.Spend(len(s))
+		}
+		if err != nil {
+			return nil, err
+		}
+		return f(s), nil
+	}
+	return hostFunc{name: name, check: check, call: call, text: f}
+}
+
+// text returns a string argument.
+func text(x any) (string, error) {
+	if s, ok := x.(string); ok {
+		return s, nil
+	}
+	v := run.Indirect(reflect.ValueOf(x))
+	if !v.IsValid() {
+		return "", run.ErrNoText
+	}
+	if v.Kind() != reflect.String {
+		return "", run.Faulty("has a value of type %v where a string is wanted: use string(x)", v.Type())
+	}
+	return v.String(), nil
+}
+
+// texts returns several string arguments, which are about to be read.
+func texts(st *run.State, args []any) ([]string, error) {
+	list := make([]string, len(args))
+	for i, x := range args {
+		s, err := text(x)
+		if err == nil {
+			err = st.Spend(len(s))
+		}
+		if err != nil {
+			return nil, err
+		}
+		list[i] = s
+	}
+	return list, nil
+}
+
+// basic converts a value of a named basic type, or a pointer to one, to its basic type. nil stays nil.
+func basic(x any) any {
+	switch x.(type) {
+	case string, int, int64, bool:
+		return x
+	}
+	v := run.Indirect(reflect.ValueOf(x))
+	if !v.IsValid() {
+		return nil
+	}
+	if t := basicType(v.Type()); t != v.Type() {
+		v = v.Convert(t)
+	}
+	return v.Interface()
+}
+
+func textCheck(args []reflect.Type) (reflect.Type, error) {
+	if len(args) != 1 {
+		return nil, fmt.Errorf("%d arguments where 1 is wanted", len(args))
+	}
+	if why := run.Refusal(args[0]); why != "" {
+		return nil, fmt.Errorf("what string(x) gets %s", why)
+	}
+	return stringType, nil
+}
+
+// toString spells a value as a hole would. There is no text for nil.
+func toString(st *run.State, args []any) (any, error) {
+	v := reflect.ValueOf(args[0])
+	if !v.IsValid() {
+		return nil, run.ErrNil
+	}
+	s, err := st.TextOf(v)
+	if err == nil {
+		err = st.Spend(len(s))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func toInt(st *run.State, args []any) (any, error) {
+	x := basic(args[0])
+	switch v := reflect.ValueOf(x); v.Kind() {
+	case reflect.String:
+		n, err := strconv.Atoi(v.String())
+		if err != nil {
+			return nil, run.Faulty("has text that is no whole number")
+		}
+		return n, nil
+	case reflect.Float32, reflect.Float64:
+		f := v.Float()
+		if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+			return nil, run.Faulty("has a float that is no whole number")
+		}
+		return int(f), nil
+	}
+	n, err := run.Integer(x)
+	return int(n), err
+}
+
+func split(st *run.State, args []any) (any, error) {
+	list, err := texts(st, args[:2])
+	if err != nil {
+		return nil, err
+	}
+	most := int64(-1)
+	if len(args) == 3 {
+		if most, err = run.Integer(args[2]); err != nil {
+			return nil, err
+		}
+	}
+	s, sep := list[0], list[1]
+	if err := st.List(strings.Count(s, sep) + 1); err != nil {
+		return nil, err
+	}
+	return strings.SplitN(s, sep, int(most)), nil
+}
+
+func joinCheck(args []reflect.Type) (reflect.Type, error) {
+	if len(args) < 1 || len(args) > 2 {
+		return nil, fmt.Errorf("%d arguments where 1 to 2 are wanted", len(args))
+	}
+	if k := args[0].Kind(); k != reflect.Slice && k != reflect.Array && k != reflect.Interface {
+		return nil, fmt.Errorf("can't join %v", args[0])
+	}
+	return stringType, nil
+}
+
+// join puts texts together as they are. In a key, parts.go does that, and keeps them apart.
+func join(st *run.State, args []any) (any, error) {
+	v, err := listOf(args[0])
+	if err != nil {
+		return nil, err
+	}
+	sep := ""
+	if len(args) == 2 {
+		if sep, err = text(args[1]); err != nil {
+			return nil, err
+		}
+	}
+	if err := st.Step(v.Len()); err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	for i := range v.Len() {
+		s, err := text(v.Index(i).Interface())
+		if err != nil {
+			return nil, err
+		}
+		if err := st.Spend(len(s) + len(sep)); err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b.WriteString(sep)
+		}
+		b.WriteString(s)
+	}
+	return b.String(), nil
+}
+
+// listOf returns a list argument.
+func listOf(x any) (reflect.Value, error) {
+	v := run.Indirect(reflect.ValueOf(x))
+	if !v.IsValid() {
+		return v, run.Faulty("has nil where a list is wanted")
+	}
+	if v.Kind() != reflect.Slice && v.Kind() != reflect.Array {
+		return v, run.Faulty("has a value of type %v where a list is wanted", v.Type())
+	}
+	return v, nil
+}
+
+func replace(st *run.State, args []any) (any, error) {
+	list, err := texts(st, args)
+	if err != nil {
+		return nil, err
+	}
+	s, old, by := list[0], list[1], list[2]
+	if err := st.Spend(len(s) + strings.Count(s, old)*len(by)); err != nil {
+		return nil, err
+	}
+	return strings.ReplaceAll(s, old, by), nil
+}
+
+func uniqCheck(args []reflect.Type) (reflect.Type, error) {
+	if len(args) != 1 {
+		return nil, fmt.Errorf("uniq takes 1 argument")
+	}
+	if k := args[0].Kind(); k != reflect.Slice && k != reflect.Array && k != reflect.Interface {
+		return nil, fmt.Errorf("uniq takes a list, not %v", args[0])
+	}
+	return reflect.TypeFor[[]any](), nil
+}
+
+// uniq keeps the first of equal texts, numbers and the like. The engine's compares each with each, which takes for ever
+// with what a hostile request sends.
+func uniq(st *run.State, args []any) (any, error) {
+	v, err := listOf(args[0])
+	if err != nil {
+		return nil, err
+	}
+	if err := st.List(4 * v.Len()); err != nil { // a map takes that much
+		return nil, err
+	}
+	seen := make(map[any]bool, v.Len())
+	list := make([]any, 0, v.Len())
+	for i := range v.Len() {
+		x := basic(v.Index(i).Interface())
+		if !reflect.ValueOf(&x).Elem().Comparable() {
+			return nil, run.Faulty("has elements that can't be compared")
+		}
+		if s, ok := x.(string); ok {
+			if err := st.Spend(len(s)); err != nil {
+				return nil, err
+			}
+		}
+		if !seen[x] {
+			seen[x] = true
+			list = append(list, x)
+		}
+	}
+	return slices.Clip(list), nil
+}
