@@ -91,14 +91,19 @@ func TestKeyFunc(t *testing.T) {
 	}
 }
 
-// To a condition a repeated value looks missing, but it decides nothing.
-func TestRepeatedMetadataInCondition(t *testing.T) {
-	l := newLocker()
-	g := newGuard(t, l, guard.Key("#{method}"), guard.When(`md.tenant == nil`))
-	client := serve(t, &service{unary: answering("")}, unary(t, unaryCall, g))
-	ctx := metadata.AppendToOutgoingContext(t.Context(), "tenant", "a", "tenant", "b")
-	if _, err := client.UnaryCall(ctx, echo("")); failureOf(err).code != codes.InvalidArgument || len(l.keys) > 0 {
-		t.Errorf("UnaryCall = %v after %d locks, want InvalidArgument and none", err, len(l.keys))
+// No lock is taken for a call that will be refused, also where a default stands ready for what is missing.
+func TestRepeatedMetadataTakesNoLock(t *testing.T) {
+	for _, opts := range [][]guard.Option{
+		{guard.Key("#{method}"), guard.When("md.tenant == nil")},
+		{guard.Key("t:#{md.tenant ?? 'none'}")},
+		{guard.Key("t:#{or(md.tenant, 'none')}")},
+	} {
+		l := newLocker()
+		client := serve(t, &service{unary: answering("")}, unary(t, unaryCall, newGuard(t, l, opts...)))
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "tenant", "a", "tenant", "b")
+		if _, err := client.UnaryCall(ctx, echo("")); failureOf(err).code != codes.InvalidArgument || len(l.keys) > 0 {
+			t.Errorf("UnaryCall = %v after %d locks, want InvalidArgument and none", err, len(l.keys))
+		}
 	}
 }
 
