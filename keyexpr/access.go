@@ -22,6 +22,7 @@ func (c *compilation) pathOf(node ast.Node) (*run.Path, bool) {
 		c.reads = true
 		return &run.Path{Root: c.use(n.Value)}, true
 	case *ast.PointerNode:
+		c.varies = true
 		return &run.Path{Elem: true}, n.Name == ""
 	case *ast.MemberNode:
 		p, ok := c.pathOf(n.Node)

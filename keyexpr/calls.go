@@ -30,14 +30,13 @@ func (c *compilation) host(n *ast.CallNode, name string) (*code, error) {
 	}
 	compile := c.compileAll
 	if h.user != nil {
-		c.reads = c.reads || h.user.Contextual()
+		c.reads, c.varies = c.reads || h.user.Contextual(), true
 		compile = func(nodes []ast.Node) ([]*code, int, error) { return c.asIs(nodes...) }
 	}
 	if name == orName {
-		if _, ok := n.Arguments[0].(*ast.StringNode); ok && n.Arguments[0].(*ast.StringNode).Value != "" {
-			return c.compile(n.Arguments[0]) // nothing behind it is ever looked at
-		}
+		return c.or(n, h)
 	}
+	c.varies = c.varies || name == "now"
 	c.raw = c.raw || name == "raw"
 	args, cost, err := compile(n.Arguments)
 	if err != nil {
@@ -47,6 +46,26 @@ func (c *compilation) host(n *ast.CallNode, name string) (*code, error) {
 		return mapped(args[0], h.text, 1+cost), nil
 	}
 	return arguments(args, 1+cost, h.call), nil
+}
+
+// or compiles the function or, whose arguments are not looked at behind one that is never empty.
+func (c *compilation) or(n *ast.CallNode, h *hostFunc) (*code, error) {
+	var args []*code
+	cost := 1
+	for _, arg := range n.Arguments {
+		x, fixed, err := c.fold(arg)
+		if err != nil {
+			return nil, err
+		}
+		args, cost = append(args, x), cost+x.cost
+		if !isEmpty(fixed) {
+			break
+		}
+	}
+	if len(args) == 1 {
+		return args[0], nil
+	}
+	return arguments(args, cost, h.call), nil
 }
 
 // mapped applies a function from text to text.

@@ -30,6 +30,7 @@ type compilation struct {
 	conf   *conf.Config
 	vars   []variable
 	reads  bool // something of the request
+	varies bool // with the element of a loop, a variable, the time or a user's function
 	raw    bool // some value goes into the key as it is
 	fields []string
 }

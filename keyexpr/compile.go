@@ -1,6 +1,7 @@
 package keyexpr
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"regexp"
@@ -58,6 +59,7 @@ func (c *compilation) compile(n ast.Node) (*code, error) {
 	case *ast.IdentifierNode:
 		return c.variable(n)
 	case *ast.PointerNode: // #index, as # itself is a path
+		c.varies = true
 		return valueCode(1, func(st *run.State) (any, error) { return st.Index[len(st.Index)-1], nil }), nil
 	case *ast.ChainNode:
 		return c.chain(n)
@@ -104,6 +106,32 @@ func (c *compilation) asIs(nodes ...ast.Node) (list []*code, cost int, err error
 	c.plain++
 	defer func() { c.plain-- }()
 	return c.compileAll(nodes)
+}
+
+// fold compiles a node, and evaluates it if it is the same for all requests: fixed is nil if it is not.
+func (c *compilation) fold(n ast.Node) (x *code, fixed any, err error) {
+	reads, varies := c.reads, c.varies
+	c.reads, c.varies = false, false
+	x, err = c.compile(n)
+	same := !c.reads && !c.varies && err == nil
+	c.reads, c.varies = c.reads || reads, c.varies || varies
+	if !same {
+		return x, nil, err
+	}
+	st := run.NewState(context.Background(), nil, nil)
+	defer st.Release()
+	defer func() { _ = recover() }() // what panics now does so for each request, and is an error then
+	if v, err := x.value(st); err == nil {
+		fixed = v
+	}
+	return x, fixed, nil
+}
+
+// foldTest is fold for a test, which becomes no part of a key.
+func (c *compilation) foldTest(n ast.Node) (x *code, fixed any, err error) {
+	c.plain++
+	defer func() { c.plain-- }()
+	return c.fold(n)
 }
 
 func valueCode(cost int, value func(st *run.State) (any, error)) *code {
@@ -197,7 +225,7 @@ func (x *code) asList() func(st *run.State) (reflect.Value, error) {
 func (c *compilation) variable(n *ast.IdentifierNode) (*code, error) {
 	for _, v := range slices.Backward(c.vars) {
 		if v.name == n.Value {
-			c.reads = c.reads || v.reads
+			c.reads, c.varies = c.reads || v.reads, true
 			return valueCode(1, func(st *run.State) (any, error) { return st.Vars[v.slot], nil }), nil
 		}
 	}
@@ -291,22 +319,22 @@ func (c *compilation) mapOf(n *ast.MapNode) (*code, error) {
 }
 
 func (c *compilation) conditional(n *ast.ConditionalNode) (*code, error) {
-	conds, cost, err := c.asIs(n.Cond)
+	cond, fixed, err := c.foldTest(n.Cond)
 	if err != nil {
 		return nil, err
 	}
 	branches := []ast.Node{n.Exp1, n.Exp2}
-	if b, ok := n.Cond.(*ast.BoolNode); ok { // what is never looked at is not read
-		if b.Value {
-			return c.compile(n.Exp1)
-		}
+	switch fixed { // what is never looked at is not read
+	case true:
+		return c.compile(n.Exp1)
+	case false:
 		return c.compile(n.Exp2)
 	}
 	list, more, err := c.compileAll(branches)
 	if err != nil {
 		return nil, err
 	}
-	test, yes, no := conds[0].asTest(), list[0], list[1]
+	test, yes, no := cond.asTest(), list[0], list[1]
 	pick := func(st *run.State) (*code, error) {
 		holds, err := test(st)
 		if holds {
@@ -314,7 +342,7 @@ func (c *compilation) conditional(n *ast.ConditionalNode) (*code, error) {
 		}
 		return no, err
 	}
-	x := valueCode(1+cost+more, func(st *run.State) (any, error) {
+	x := valueCode(1+cond.cost+more, func(st *run.State) (any, error) {
 		branch, err := pick(st)
 		if err != nil {
 			return nil, err

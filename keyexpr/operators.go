@@ -80,16 +80,15 @@ func both(list []*code, cost int, op func(a, b any) (any, error)) *code {
 
 // orElse is a ?? b. A text in front, which is never nil, leaves nothing to read of the other.
 func (c *compilation) orElse(n *ast.BinaryNode) (*code, error) {
-	switch n.Left.(type) {
-	case *ast.StringNode, *ast.IntegerNode, *ast.BoolNode:
-		return c.compile(n.Left)
+	left, fixed, err := c.fold(n.Left)
+	if err != nil || fixed != nil {
+		return left, err
 	}
-	list, cost, err := c.compileAll([]ast.Node{n.Left, n.Right})
+	right, err := c.compile(n.Right)
 	if err != nil {
 		return nil, err
 	}
-	left, right := list[0], list[1]
-	x := valueCode(1+cost, func(st *run.State) (any, error) {
+	x := valueCode(1+left.cost+right.cost, func(st *run.State) (any, error) {
 		v, err := left.value(st)
 		if errors.Is(err, errChain) {
 			v, err = nil, nil
@@ -117,18 +116,21 @@ func (c *compilation) orElse(n *ast.BinaryNode) (*code, error) {
 // logic is and and or. Behind a literal that decides, nothing is read.
 func (c *compilation) logic(n *ast.BinaryNode) (*code, error) {
 	decides := n.Operator == "or" || n.Operator == "||"
-	if b, ok := n.Left.(*ast.BoolNode); ok && b.Value == decides {
-		return constant(decides), nil
-	}
-	if b, ok := n.Right.(*ast.BoolNode); ok && b.Value == decides {
-		return constant(decides), nil
-	}
-	list, cost, err := c.asIs(n.Left, n.Right)
+	reads := c.reads
+	x, fixed, err := c.foldTest(n.Left)
 	if err != nil {
 		return nil, err
 	}
-	left, right := list[0].asTest(), list[1].asTest()
-	return testCode(1+cost, func(st *run.State) (bool, error) {
+	y, fixed2, err := c.foldTest(n.Right)
+	if err != nil {
+		return nil, err
+	}
+	if fixed == decides || fixed2 == decides {
+		c.reads = reads
+		return constant(decides), nil
+	}
+	left, right := x.asTest(), y.asTest()
+	return testCode(1+x.cost+y.cost, func(st *run.State) (bool, error) {
 		holds, err := left(st)
 		if err != nil || holds == decides {
 			return holds, err

@@ -56,6 +56,11 @@ var mistaken = []struct {
 	{"#{false ? req.OrderID : 'a'}", true, "nothing of the request is read"},
 	{"#{or('a', req.OrderID)}", true, "nothing of the request is read"},
 	{"#{'a' ?? req.OrderID}", true, "nothing of the request is read"},
+	{"#{or(lower('A'), req.OrderID)}", true, "nothing of the request is read"},
+	{"#{or('', 7, req.OrderID)}", true, "nothing of the request is read"},
+	{"#{1 < 2 ? 'a' : req.OrderID}", true, "nothing of the request is read"},
+	{"#{upper('a') ?? req.OrderID}", true, "nothing of the request is read"},
+	{"#{req.Urgent || 1 < 2}", true, "nothing of the request is read"},
 	{"#{let x = req.OrderID; 'a'}", true, "nothing of the request is read"},
 	{"#{true || req.Urgent}", true, "nothing of the request is read"},
 	// These read something.

@@ -42,6 +42,7 @@ var rows = map[string]row{
 	"keyexpr/internal/run":            {floor: 0},
 	"keyexpr/spel":                    {floor: 1, packages: []string{"keyexpr", "keyexpr/internal/run", "internal/suggest"}},
 	"keyexpr/spel/interop":            {floor: 1, packages: []string{"keyexpr", "keyexpr/spel"}},
+	"keyexpr/spel/internal/corpus":    {floor: 1, packages: []string{"keyexpr", "keyexpr/spel"}, tests: []string{"keyexpr/spel", "keyexpr/spel/interop"}},
 	"redisson":                        {floor: 1, packages: []string{"lock"}, modules: []string{goredis}},
 	"redisson/interop":                {floor: 1, packages: []string{"redisson"}},
 	"guard":                           {floor: 2, packages: []string{"lock", "keyexpr", "internal/suggest"}, modules: []string{otel, otel + "/metric", otel + "/trace"}},

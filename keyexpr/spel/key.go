@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
@@ -17,6 +18,10 @@ func (k *Key) add(text string, template bool) {
 	}
 	if len(text) > maxText {
 		k.err = &keyexpr.Error{Text: text, Offset: maxText, Reason: fmt.Sprintf("longer than %d bytes", maxText)}
+		return
+	}
+	if !utf8.ValidString(text) {
+		k.err = &keyexpr.Error{Text: text, Reason: "not UTF-8"}
 		return
 	}
 	n, err := parse(text, text, 0, k.java.plain)

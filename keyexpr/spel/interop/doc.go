@@ -2,7 +2,7 @@
 // evaluates expressions with Spring Expression, lock4j, klock and the Java compiler, and a key that Go makes must be the one
 // that it makes.
 //
-// corpus_test.go has the expressions, facts_test.go the requests. "make interop" runs them all; by hand it is
+// The keys and the requests are those of package corpus. "make interop" runs them all; by hand it is
 //
 //	LATCHKEY_INTEROP=1 go test -v ./keyexpr/spel/interop
 //

@@ -1,148 +1,90 @@
 package interop
 
 import (
-	"context"
-	"errors"
+	"bytes"
+	"encoding/json"
 	"flag"
-	"fmt"
-	"slices"
-	"strings"
+	"os"
 	"testing"
 
-	"github.com/latchkey-go/latchkey/keyexpr"
-	"github.com/latchkey-go/latchkey/keyexpr/spel"
+	"github.com/latchkey-go/latchkey/keyexpr/spel/internal/corpus"
 )
 
-var verbose = flag.Bool("keys", false, "log the outcome of each expression")
+var (
+	verbose = flag.Bool("keys", false, "log the outcome of each expression")
+	record  = flag.Bool("record", false, "record the answers of Java, for tests without it")
+)
 
-// subject is a key, and how Java is asked for it.
-type subject struct {
-	key *spel.Key
-	ask question
-}
-
-func expression(text string) subject {
-	return subject{spel.Expression(text, spel.Params("order"), spel.Method("latchkey.Peer", "pay")), question{Mode: "spring", Text: text}}
-}
-
-// tally counts how expressions came out.
-type tally struct {
-	same, refused, value, both int // refused at start, refused for a value, and by Java too
-	different                  []string
-}
-
-func (n *tally) String() string {
-	return fmt.Sprintf("%d the same key, %d refused at start, %d refused for the value, %d refused by Java too, %d different",
-		n.same, n.refused, n.value, n.both, len(n.different))
-}
-
-// compare asks both sides for the keys of some subjects on some orders.
-func compare(t *testing.T, p *peer, subjects []subject, orders []*Order) *tally {
+// askAll asks Java for the keys of all subjects on their orders.
+func askAll(t *testing.T, p *peer, subjects []corpus.Subject) (answers [][]corpus.Answer) {
 	t.Helper()
 	var questions []question
 	for _, s := range subjects {
-		for _, o := range orders {
-			q := s.ask
-			q.Order = o
-			questions = append(questions, q)
+		for _, o := range s.Orders() {
+			questions = append(questions, question{s.Mode, s.Text, s.Name, s.Texts, o})
 		}
 	}
-	answers, err := p.ask(questions)
+	flat, err := p.ask(questions)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &tally{}
-	for i, s := range subjects {
-		tmpl, err := s.key.Parse(roots, keyexpr.OneKey())
-		if err != nil {
-			checkError(t, s.key, err)
-		}
-		for j, o := range orders {
-			a := answers[i*len(orders)+j]
-			var got []string
-			fails := err
-			if err == nil {
-				got, fails = tmpl.Expand(context.Background(), facts(o))
-			}
-			n.add(t, s, j, a, got, err, fails)
-		}
+	for _, s := range subjects {
+		n := len(s.Orders())
+		answers = append(answers, flat[:n])
+		flat = flat[n:]
 	}
-	return n
+	return answers
 }
 
-func (n *tally) add(t *testing.T, s subject, order int, a answer, got []string, start, err error) {
-	slices.Sort(a.Keys)
-	want := slices.Compact(a.Keys)
-	if *verbose {
-		t.Logf("%v on order %d: Go %q, %v; Java %q, %s", s.key, order, got, err, want, a.Error)
-	}
-	switch {
-	case err == nil && a.Error == "" && slices.Equal(got, want):
-		n.same++
-	case err == nil:
-		n.different = append(n.different, fmt.Sprintf("%v on order %d: Go %q, Java %q %s", s.key, order, got, want, a.Error))
-	case a.Error != "":
-		n.both++
-	case start != nil:
-		n.refused++
-	case errors.Is(err, keyexpr.ErrValue):
-		n.value++
-	default:
-		n.different = append(n.different, fmt.Sprintf("%v on order %d: %v, want ErrValue", s.key, order, err))
-	}
-}
-
-// checkError holds that errors at start point into the Java text.
-func checkError(t *testing.T, k *spel.Key, err error) {
-	t.Helper()
-	e, ok := errors.AsType[*keyexpr.Error](err)
-	if !ok || !strings.Contains(k.String(), e.Text) || e.Reason == "" || e.Offset > len(e.Text) {
-		t.Errorf("%v: %#v, want an *Error with a place in this text", k, err)
-	}
-}
-
-func report(t *testing.T, n *tally, least int) {
+// report fails the test if a key differs, or if less than that many are the same.
+func report(t *testing.T, n *corpus.Tally, least int) {
 	t.Helper()
 	t.Log(n)
-	for _, d := range n.different {
+	for _, d := range n.Different {
 		t.Error(d)
 	}
-	if n.same < least {
-		t.Errorf("only %d keys are the same, want at least %d: too much is refused", n.same, least)
+	if n.Same < least {
+		t.Errorf("only %d keys are the same, want at least %d: too much is refused", n.Same, least)
 	}
 }
 
-func TestExpressions(t *testing.T) {
-	p := startPeer(t)
-	var subjects []subject
-	for _, text := range corpus {
-		subjects = append(subjects, expression(text))
+func compare(t *testing.T, subjects []corpus.Subject, answers [][]corpus.Answer) *corpus.Tally {
+	if *verbose {
+		return corpus.Compare(subjects, answers, t.Logf)
 	}
-	t.Logf("%d expressions on %d orders", len(subjects), len(orders()))
-	report(t, compare(t, p, subjects, orders()), 500)
+	return corpus.Compare(subjects, answers, nil)
 }
 
-// The case of letters, and what is white space.
-func TestAlphabets(t *testing.T) {
+// TestCorpus asks Java for every key of the corpus.
+func TestCorpus(t *testing.T) {
 	p := startPeer(t)
-	var subjects []subject
-	for _, method := range []string{"toUpperCase()", "toLowerCase()", "trim()", "strip()", "isBlank()", "length()", "hashCode()", "equalsIgnoreCase('k')", "equalsIgnoreCase('SS')", "equalsIgnoreCase('ω')"} {
-		subjects = append(subjects, expression("'x' + #order.name."+method), expression("'x' + #order.isbn."+method))
+	subjects := corpus.Subjects()
+	answers := askAll(t, p, subjects)
+	t.Logf("%d keys", len(subjects))
+	report(t, compare(t, subjects, answers), 1700)
+	if !*record {
+		return
 	}
-	report(t, compare(t, p, subjects, sigmas()), 300)
-}
-
-func TestPresets(t *testing.T) {
-	p := startPeer(t)
-	var subjects []subject
-	for _, keys := range lock4jCorpus {
-		subjects = append(subjects, subject{spel.Lock4j("pay", keys, spel.Params("order")), question{Mode: "lock4j", Name: "pay", Texts: keys}})
+	var b bytes.Buffer
+	b.WriteString("[\n")
+	for i, row := range answers {
+		for j := range row {
+			if row[j].Error != "" {
+				row[j].Error = "thrown" // the words are Java's own affair
+			}
+		}
+		line, err := json.Marshal(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(line)
+		if i+1 < len(answers) {
+			b.WriteByte(',')
+		}
+		b.WriteByte('\n')
 	}
-	for _, keys := range klockCorpus {
-		subjects = append(subjects, subject{spel.Klock("pay", keys, spel.Params("order")), question{Mode: "klock", Name: "pay", Texts: keys}})
+	b.WriteString("]\n")
+	if err := os.WriteFile("../internal/corpus/answers.json", b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	for _, text := range javaCorpus {
-		subjects = append(subjects, subject{spel.Redisson(text, spel.Params("order")), question{Mode: "java", Text: text}})
-	}
-	report(t, compare(t, p, subjects, orders()), 200)
 }

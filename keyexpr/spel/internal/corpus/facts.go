@@ -1,4 +1,9 @@
-package interop
+// Package corpus has the keys on which package spel is compared with Java, the requests on which it is done, and what Java
+// answered when it was last asked. Tests without Java hold spel to these answers; those of package interop ask again, and
+// record the answers with
+//
+//	LATCHKEY_INTEROP=1 go test ./keyexpr/spel/interop -args -record
+package corpus
 
 import (
 	"encoding/json"
@@ -8,7 +13,7 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
-// Order is the request, as Order.java has it.
+// Order is the request, as Order.java in package interop has it.
 type Order struct {
 	ID     int64             `json:"id"`
 	Seq    int32             `json:"seq"`
@@ -29,11 +34,13 @@ type Order struct {
 	Data   Bytes             `json:"data"`
 }
 
+// Item is a line of an order.
 type Item struct {
 	SKU string `json:"sku"`
 	Qty int32  `json:"qty"`
 }
 
+// Owner is whoever ordered.
 type Owner struct {
 	Login  string `json:"login"`
 	Parent *Owner `json:"parent"`
@@ -45,15 +52,18 @@ type Status string
 // UUID is what the usual packages have.
 type UUID [16]byte
 
+// String is the usual spelling.
 func (u UUID) String() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:])
 }
 
+// MarshalText is String.
 func (u UUID) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
 // Bytes are numbers in JSON, as Gson reads them.
 type Bytes []byte
 
+// MarshalJSON writes the numbers that Java has for bytes.
 func (b Bytes) MarshalJSON() ([]byte, error) {
 	list := make([]int8, len(b))
 	for i, x := range b {
@@ -62,8 +72,8 @@ func (b Bytes) MarshalJSON() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// orders are what each expression is tried on: something usual, something odd, and nothing at all.
-func orders() []*Order {
+// Orders are what each expression is tried on: something usual, something odd, and nothing at all.
+func Orders() []*Order {
 	note, blank := "fragile", ""
 	return []*Order{
 		{
@@ -81,8 +91,8 @@ func orders() []*Order {
 	}
 }
 
-// sigmas are texts whose other case is not simple.
-func sigmas() []*Order {
+// Letters are orders with texts whose other case, or whose white space, is not simple.
+func Letters() []*Order {
 	var list []*Order
 	for _, s := range []string{"ΣΑΣ", "İstanbul", "ŉ", "ﬁn", "ǆ", "Ǆ", "ß", "ẞ", "ა", "ᏸ", "ꭰ", "ΐ", "և", "K", "ſ", "µ", "ÿ", "ı", "𐐀", "ᾳ", "Ω", "ԥ", "ꞑ", "\u2007x\u202f", "\u2028y", "\x1cz\x1f", "\u0085w", "\u180e", "\u3000v"} {
 		list = append(list, &Order{Name: s, ISBN: strings.Repeat(s, 2), Status: "NEW"})
@@ -90,6 +100,8 @@ func sigmas() []*Order {
 	return list
 }
 
-var roots = keyexpr.Roots{"req": keyexpr.TypeFor[*Order]()}
+// Roots are the facts of a method that has one parameter, order.
+var Roots = keyexpr.Roots{"req": keyexpr.TypeFor[*Order]()}
 
-func facts(o *Order) keyexpr.Facts { return func(string) (any, error) { return o, nil } }
+// Facts gives an order.
+func Facts(o *Order) keyexpr.Facts { return func(string) (any, error) { return o, nil } }
