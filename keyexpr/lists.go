@@ -278,6 +278,7 @@ var loops = map[string]loop{
 		return false
 	}, func(r *round) any { return r.list }},
 	"map":    {false, func(r *round, _ bool, v any) bool { r.list = append(r.list, v); return false }, func(r *round) any { return r.list }},
+	"sum":    {false, func(r *round, _ bool, v any) bool { r.list = append(r.list, v); return false }, nil},
 	"sortBy": {false, func(r *round, _ bool, v any) bool { r.list = append(r.list, v); return false }, func(r *round) any { return r.list }},
 }
 
@@ -336,11 +337,25 @@ func (c *compilation) loop(n *ast.BuiltinNode, l loop) (*code, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n.Name == "sortBy" {
+		switch n.Name {
+		case "sortBy":
 			return c.sorted(st, n, v, r.list)
+		case "sum":
+			return total(r.list)
 		}
 		return l.end(r), nil
 	}), nil
+}
+
+// total adds up numbers.
+func total(list []any) (sum any, err error) {
+	sum = 0
+	for _, x := range list {
+		if sum, err = addNumbers(sum, x); err != nil {
+			return nil, err
+		}
+	}
+	return sum, nil
 }
 
 // each runs f for the elements of a list, from the end if backwards. Each round costs some steps.
