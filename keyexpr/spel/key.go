@@ -143,6 +143,10 @@ func (c *compiler) part(p *run.Program, n *node, converted bool) {
 		return
 	}
 	x := c.compile(n)
+	if c.isLookup(x) {
+		name := c.used[x.path.Root].Name
+		c.fail(n, "%s is looked up by name, as in #%s.name or #%s['name']", name, name, name)
+	}
 	if why := spellable(x.typ, converted); why != "" {
 		c.fail(n, "%s", why)
 	}

@@ -249,15 +249,15 @@ func (c *compiler) invoke(n *node, base *code, name string, args []*code) *code 
 
 // accessor returns the property that a method without arguments reads: that of getId, isUrgent, and, as of a record, id.
 func accessor(name string) (property string, ok bool) {
+	switch name {
+	case "getClass", "hashCode", "notify", "wait", "clone", "ordinal":
+		return name, false
+	}
 	for _, prefix := range []string{"get", "is"} {
 		rest, ok := strings.CutPrefix(name, prefix)
 		if r, _ := utf8.DecodeRuneInString(rest); ok && unicode.IsUpper(r) {
 			return strings.ToLower(rest[:1]) + rest[1:], true
 		}
-	}
-	switch name {
-	case "getClass", "hashCode", "notify", "wait", "clone", "name", "ordinal":
-		return name, name == "name"
 	}
 	return name, true
 }

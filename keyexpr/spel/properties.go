@@ -312,6 +312,8 @@ func (c *compiler) indexBy(n *node, base, by *code) *code {
 	case textK:
 		t = typ{k: textK}
 	case anyK:
+	case refusedK:
+		c.fail(n, "%s", base.typ.why)
 	default:
 		c.fail(n, "%s has no elements", describe(base.typ))
 	}
