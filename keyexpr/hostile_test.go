@@ -58,7 +58,7 @@ func newGreedy() *greedy {
 // What no template and no value may exceed. Steps and bytes are counted; time can't be, so that what was disturbed by
 // something else on the machine is tried again.
 const (
-	mostTime  = 50 * time.Millisecond
+	mostTime  = slower * 50 * time.Millisecond
 	mostBytes = 8 << 20
 )
 
