@@ -39,6 +39,8 @@ func (c *compilation) pathOf(node ast.Node) (*run.Path, bool) {
 	return nil, false
 }
 
+// stepsOf returns the steps of one access. Whether it is a field is decided here, by type, and not per request: a map that has
+// an entry of the name of a method, or a struct that grows a field, can't change what a template reads.
 func (c *compilation) stepsOf(n *ast.MemberNode) ([]run.Step, bool) {
 	s := run.Step{Src: c.source(n.Node), Optional: n.Optional}
 	switch property := n.Property.(type) {
@@ -119,6 +121,8 @@ func (c *compilation) pathCode(p *run.Path, t reflect.Type) *code {
 	return x
 }
 
+// chain ends where a ?. found nil. That is no error value but a way out of several calls of closures, so that it must not
+// leave the chain: a user's function or a hole that saw it would take nil for a fault.
 func (c *compilation) chain(n *ast.ChainNode) (*code, error) {
 	x, err := c.compile(n.Node)
 	if err != nil {

@@ -107,6 +107,8 @@ func arguments(args []*code, cost int, f callFunc) *code {
 	})
 }
 
+// method calls a method of the request's own types. They have no arguments and run with the values as they are, so that
+// nothing in a template can make them do anything but tell.
 func (c *compilation) method(n *ast.CallNode) (*code, error) {
 	m := n.Callee.(*ast.MemberNode) // or it would have been refused
 	name := m.Property.(*ast.StringNode).Value
@@ -176,4 +178,12 @@ func args2(st *run.State, args []*code) (list [2]string, err error) {
 		}
 	}
 	return list, nil
+}
+
+// basicKeyOf is basicKey for what may be no map.
+func basicKeyOf(v reflect.Value, x any) any {
+	if v.Kind() == reflect.Map {
+		return basicKey(v, x)
+	}
+	return basic(x)
 }

@@ -145,6 +145,8 @@ type methodVisitor struct {
 	looked map[ast.Node]bool
 }
 
+// Visit sees a lookup root before it sees whether it is looked up: parents come after their children. So roots are noted,
+// and judged at the end.
 func (v *methodVisitor) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.CallNode:
@@ -257,6 +259,8 @@ func (v *basicVisitor) Visit(node *ast.Node) {
 	}
 }
 
+// binary leaves ?? alone, whose sides need not be of one type, and comparisons with nil, which would see a zero value. An
+// element is not converted where the list holds just that type: in a []Status, "in" finds a Status.
 func (v *basicVisitor) binary(n *ast.BinaryNode) {
 	if n.Operator == "??" || n.Left.Nature().Nil || n.Right.Nature().Nil || n.Operator == "in" && holds(n.Right, n.Left) {
 		return

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm/runtime"
@@ -37,6 +35,8 @@ type variable struct {
 // errChain is how a ?. leaves the chain that it stands in.
 var errChain = errors.New("nil in a chain")
 
+// compile makes a closure of a node. Paths come first: they are most of what is in keys, and what the quick ways of other
+// nodes are built on.
 func (c *compilation) compile(n ast.Node) (*code, error) {
 	if p, ok := c.pathOf(n); ok {
 		return c.pathCode(p, c.typeOf(n)), nil
@@ -155,6 +155,7 @@ func textCode(cost int, text func(st *run.State) (string, error)) *code {
 	}}
 }
 
+// constant knows its type, so that a comparison with it needs no interface.
 func constant(v any) *code {
 	x := valueCode(1, func(*run.State) (any, error) { return v, nil })
 	switch v := v.(type) {
@@ -232,6 +233,8 @@ func (c *compilation) variable(n *ast.IdentifierNode) (*code, error) {
 	return nil, c.at(n, "unknown name %s", n.Value)
 }
 
+// let takes its variable off again behind the body, as the next hole must not see it; the slot is used anew. Values of a
+// request don't stay in slots: the state clears them.
 func (c *compilation) let(n *ast.VariableDeclaratorNode) (*code, error) {
 	set, err := c.declare(n)
 	if err != nil {
@@ -318,6 +321,8 @@ func (c *compilation) mapOf(n *ast.MapNode) (*code, error) {
 	}), nil
 }
 
+// conditional compiles both branches, so that a mistake in the one that is rarely taken shows at start, too. A condition
+// that is the same for all requests leaves one branch, and only that one counts as read.
 func (c *compilation) conditional(n *ast.ConditionalNode) (*code, error) {
 	cond, fixed, err := c.foldTest(n.Cond)
 	if err != nil {
@@ -361,6 +366,7 @@ func (c *compilation) conditional(n *ast.ConditionalNode) (*code, error) {
 	return x, nil
 }
 
+// unary has no way for + but to leave it out: it does nothing to a number, and the checker refuses all else.
 func (c *compilation) unary(n *ast.UnaryNode) (*code, error) {
 	x, err := c.compile(n.Node)
 	if err != nil {
@@ -384,47 +390,4 @@ func (c *compilation) unary(n *ast.UnaryNode) (*code, error) {
 		}), nil
 	}
 	return x, nil
-}
-
-// matches compiles a pattern, which is written out.
-func (c *compilation) matches(n *ast.BinaryNode, x *code) (*code, error) {
-	pattern := n.Right.(*ast.StringNode).Value
-	size, err := programSize(pattern)
-	if err != nil {
-		return nil, c.at(n.Right, "%v", err)
-	}
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, c.at(n.Right, "%v", err)
-	}
-	return testCode(1+x.cost, func(st *run.State) (bool, error) {
-		v, err := x.value(st)
-		if err != nil || v == nil {
-			return false, err
-		}
-		s, err := text(v)
-		if err == nil {
-			err = chargeMatch(st, size, len(s))
-		}
-		return err == nil && re.MatchString(s), err
-	}), nil
-}
-
-var errLargePattern = errors.New("the pattern is too large")
-
-// maxSubject is the longest text that is matched.
-const maxSubject = 64 << 10
-
-// chargeMatch charges the matching of a pattern with size instructions. It takes a few nanoseconds for each instruction and
-// byte at worst, of which a step may take some.
-func chargeMatch(st *run.State, size, length int) error {
-	if length > maxSubject {
-		return run.Faulty("matches a text of more than %d bytes", maxSubject)
-	}
-	return st.Step(1 + size*length/16)
-}
-
-// contains, startsWith and endsWith compare texts.
-var textTests = map[string]func(s, part string) bool{
-	"contains": strings.Contains, "startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix,
 }

@@ -166,6 +166,7 @@ func isEmpty(x any) bool {
 	return false
 }
 
+// orCheck gives the type of the arguments if they have one. Else it is not known at start which of them will be taken.
 func orCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) < 2 {
 		return nil, fmt.Errorf("or takes at least 2 arguments")
@@ -289,6 +290,7 @@ func rawCheck(args []reflect.Type) (reflect.Type, error) {
 	return rawType, nil
 }
 
+// raw bounds the list before it is made. Each element could be the text of a whole request.
 func raw(st *run.State, args []any) (any, error) {
 	v := run.Indirect(reflect.ValueOf(args[0]))
 	if !v.IsValid() {

@@ -149,6 +149,8 @@ func (e *encoder) text(kind byte, s string) error {
 	return nil
 }
 
+// value charges before it looks, and counts the depth with each pointer, so that a value which points to itself ends as an
+// error. A typed nil pointer and an untyped nil are one: which of them an interface holds is nothing that a request says.
 func (e *encoder) value(v reflect.Value, depth int) error {
 	if depth > maxDepth {
 		return run.Faulty("goes too deep, or in a circle")
@@ -184,6 +186,8 @@ func (e *encoder) value(v reflect.Value, depth int) error {
 	return e.kind(v, depth)
 }
 
+// kind writes a value that does not spell itself. Whole numbers of all types are one kind: an id that becomes an int64 keeps
+// its locks. A float is another, so that 7 and 7.0 differ as they do in Go.
 func (e *encoder) kind(v reflect.Value, depth int) error {
 	switch k := v.Kind(); k {
 	case reflect.String:
@@ -222,6 +226,7 @@ func (e *encoder) kind(v reflect.Value, depth int) error {
 	return run.Faulty("has a value of type %v, which can't be hashed", v.Type())
 }
 
+// list writes arrays as slices, and []byte by itself: "a" as text and as bytes are two values.
 func (e *encoder) list(v reflect.Value, depth int) error {
 	n := v.Len()
 	if v.Type().Elem().Kind() == reflect.Uint8 {
@@ -246,6 +251,8 @@ func (e *encoder) list(v reflect.Value, depth int) error {
 	return nil
 }
 
+// mapOf charges for all entries before the first is written: to find out that a map of a million is too much must not take a
+// million steps.
 func (e *encoder) mapOf(v reflect.Value, depth int) error {
 	n := v.Len()
 	if err := e.st.List(4 * n); err != nil {
@@ -277,6 +284,8 @@ func (e *encoder) mapOf(v reflect.Value, depth int) error {
 	return nil
 }
 
+// structOf writes the name of the type in front, so that two structs with the same fields differ; and fields by name and not
+// by place, so that moving one in the source keeps the locks.
 func (e *encoder) structOf(v reflect.Value, depth int) error {
 	t := v.Type()
 	fields, methods := hashed(t), getters(t)

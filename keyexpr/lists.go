@@ -122,14 +122,7 @@ var listFuncs = map[string]callFunc{
 	},
 }
 
-// basicKeyOf is basicKey for what may be no map.
-func basicKeyOf(v reflect.Value, x any) any {
-	if v.Kind() == reflect.Map {
-		return basicKey(v, x)
-	}
-	return basic(x)
-}
-
+// trimmed bounds the product: each character of the one text is looked for in the other.
 func trimmed(space func(s string) string, cut func(s, part string) string) callFunc {
 	return func(st *run.State, args []any) (any, error) {
 		list, err := texts(st, args)
@@ -172,6 +165,7 @@ func copied(st *run.State, v reflect.Value, n int) ([]any, error) {
 	return list, nil
 }
 
+// flatten does not take ids that are made of bytes, or that spell themselves, for lists.
 func flatten(st *run.State, v reflect.Value, all *[]any, depth int) error {
 	if depth > maxDepth {
 		return run.Faulty("goes too deep")

@@ -72,6 +72,7 @@ func minus(a, b int64) (int64, bool) {
 	return c, (c < a) == (b > 0)
 }
 
+// times multiplies magnitudes, as an overflow of int64 leaves no trace in its result.
 func times(a, b int64) (int64, bool) {
 	high, low := bits.Mul64(magnitude(a), magnitude(b))
 	if (a < 0) != (b < 0) {
@@ -138,6 +139,7 @@ func order(a, b reflect.Value) int {
 	return cmp.Compare(size(a), size(b)) // two's complement keeps the order of two negative numbers
 }
 
+// modulo takes numbers above int64 as they are: a shard of a uint64 must not become negative, as it does in the engine.
 func modulo(_ *run.State, args []any) (any, error) {
 	n, err := run.Integer(args[1])
 	if err != nil {
@@ -154,6 +156,7 @@ func modulo(_ *run.State, args []any) (any, error) {
 	return int(((a % n) + n) % n), err
 }
 
+// divide has one result that int64 can't hold, the smallest number by -1.
 func divide(_ *run.State, args []any) (any, error) {
 	a, b := run.Indirect(reflect.ValueOf(args[0])), run.Indirect(reflect.ValueOf(args[1]))
 	if a.IsValid() && a.CanUint() && b.IsValid() && (b.CanInt() || b.CanUint()) && !negative(b) {
@@ -178,3 +181,52 @@ func divide(_ *run.State, args []any) (any, error) {
 	}
 	return int(x / y), nil
 }
+
+// weigh charges a value that the engine is going to go through, with all that lies in it.
+func weigh(st *run.State, x any) error { return weighValue(st, reflect.ValueOf(x), 0) }
+
+// weighValue does not go into elements that hold nothing themselves: their number is their weight.
+func weighValue(st *run.State, v reflect.Value, depth int) error {
+	if depth > maxDepth {
+		return run.Faulty("goes too deep")
+	}
+	v = run.Indirect(v)
+	switch v.Kind() {
+	case reflect.String:
+		return st.Spend(v.Len())
+	case reflect.Slice, reflect.Array:
+		if err := st.List(v.Len()); err != nil {
+			return err
+		}
+		if k := v.Type().Elem().Kind(); k < reflect.Array && k != reflect.Invalid {
+			return nil // flat
+		}
+		for i := range v.Len() {
+			if err := weighValue(st, v.Index(i), depth+1); err != nil {
+				return err
+			}
+		}
+	case reflect.Map:
+		if err := st.List(v.Len()); err != nil {
+			return err
+		}
+		for it := v.MapRange(); it.Next(); {
+			if err := weighValue(st, it.Value(), depth+1); err != nil {
+				return err
+			}
+		}
+	case reflect.Struct:
+		if err := st.Step(v.NumField()); err != nil {
+			return err
+		}
+		for _, field := range v.Fields() {
+			if err := weighValue(st, field, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// maxDepth is how deep values may lie in each other.
+const maxDepth = 64

@@ -170,6 +170,7 @@ func (c *compilation) span(list []*code, cost int) *code {
 	}}
 }
 
+// in compares as == does, so that a list of named types, of pointers or of numbers of another size has what it seems to have.
 func (c *compilation) in(list []*code, cost int) *code {
 	return testCode(1+cost, func(st *run.State) (bool, error) {
 		x, err := list[0].value(st)
@@ -226,6 +227,7 @@ func basicKey(m reflect.Value, x any) any {
 	return basic(x)
 }
 
+// textTest is false for nil, as the engine's is: a header that is not there contains nothing.
 func (c *compilation) textTest(list []*code, cost int, test func(s, part string) bool) *code {
 	return testCode(1+cost, func(st *run.State) (bool, error) {
 		var s [2]string
@@ -260,6 +262,7 @@ var comparisons = map[string]comparison{
 	">=": {func(o int) bool { return o >= 0 }, runtime.MoreOrEqual},
 }
 
+// compile has a way without interfaces for whole numbers, which most conditions compare.
 func (op comparison) compile(list []*code, cost int) *code {
 	x, y := list[0], list[1]
 	if a, b := x.num, y.num; a != nil && b != nil {
@@ -286,6 +289,8 @@ func (op comparison) missing(st *run.State, x, y *code, err error) (bool, error)
 	return op.values(st, x, y)
 }
 
+// values takes the quick way for texts only where neither can be nil: a path may end in nil, which equals no text, not even
+// an empty one.
 func (op comparison) values(st *run.State, x, y *code) (bool, error) {
 	if op.engine == nil && x.text != nil && y.text != nil && x.path == nil && y.path == nil {
 		// Both are texts for sure: a path may end in nil, which is no text.
@@ -349,51 +354,3 @@ func equal(st *run.State, a, b any) (bool, error) {
 	}
 	return runtime.Equal(a, b), nil
 }
-
-// weigh charges a value that the engine is going to go through, with all that lies in it.
-func weigh(st *run.State, x any) error { return weighValue(st, reflect.ValueOf(x), 0) }
-
-func weighValue(st *run.State, v reflect.Value, depth int) error {
-	if depth > maxDepth {
-		return run.Faulty("goes too deep")
-	}
-	v = run.Indirect(v)
-	switch v.Kind() {
-	case reflect.String:
-		return st.Spend(v.Len())
-	case reflect.Slice, reflect.Array:
-		if err := st.List(v.Len()); err != nil {
-			return err
-		}
-		if k := v.Type().Elem().Kind(); k < reflect.Array && k != reflect.Invalid {
-			return nil // flat
-		}
-		for i := range v.Len() {
-			if err := weighValue(st, v.Index(i), depth+1); err != nil {
-				return err
-			}
-		}
-	case reflect.Map:
-		if err := st.List(v.Len()); err != nil {
-			return err
-		}
-		for it := v.MapRange(); it.Next(); {
-			if err := weighValue(st, it.Value(), depth+1); err != nil {
-				return err
-			}
-		}
-	case reflect.Struct:
-		if err := st.Step(v.NumField()); err != nil {
-			return err
-		}
-		for _, field := range v.Fields() {
-			if err := weighValue(st, field, depth+1); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// maxDepth is how deep values may lie in each other.
-const maxDepth = 64

@@ -163,6 +163,7 @@ func (c *compilation) checkPattern(n ast.Node) error {
 	return nil
 }
 
+// programSize is measured on the program that will run. The length of a pattern says nothing: a{30}{30} has nine characters.
 func programSize(pattern string) (int, error) {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

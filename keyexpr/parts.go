@@ -190,6 +190,7 @@ func (c *compilation) leaf(n ast.Node, e *run.Escape) (run.Part, error) {
 	return part, nil
 }
 
+// isRaw looks at the call alone: raw deeper within an expression gives a value that knows itself to be raw.
 func (c *compilation) isRaw(n ast.Node) bool {
 	call, ok := n.(*ast.CallNode)
 	if !ok {

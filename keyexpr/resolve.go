@@ -39,6 +39,8 @@ type aliasVisitor struct {
 	err   error
 }
 
+// Visit takes a Go name for itself first, also where another field has it as its JSON name: what the compiler of Go would
+// read is what a reader of the template expects.
 func (v *aliasVisitor) Visit(node *ast.Node) {
 	n, ok := (*node).(*ast.MemberNode)
 	if !ok || v.err != nil {
@@ -162,6 +164,8 @@ func (c *compilation) dashed(n ast.Node) (access string, ok bool) {
 	return fmt.Sprintf("%s[%q]", root, name), true
 }
 
+// unknownMember suggests fields for fields and methods for methods, and asks first whether a function was meant: x.lower() is
+// how other languages write lower(x).
 func (c *compilation) unknownMember(n *ast.MemberNode) error {
 	name, ok := n.Property.(*ast.StringNode)
 	if !ok {

@@ -79,6 +79,7 @@ func follows(rest []part) []rune {
 	return []rune{r}
 }
 
+// literal joins what scanning has cut: a hash tag, or the mark of a digest, may lie across two pieces.
 func (c *compilation) literal(p *run.Program, lit part) error {
 	if err := c.checkTag(lit); err != nil {
 		return err

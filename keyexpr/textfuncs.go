@@ -1,12 +1,16 @@
 package keyexpr
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/expr-lang/expr/ast"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
@@ -111,6 +115,7 @@ func toString(st *run.State, args []any) (any, error) {
 	return s, nil
 }
 
+// toInt takes a float only if it is a whole number that a float can hold exactly, so that two ids can't become one.
 func toInt(st *run.State, args []any) (any, error) {
 	x := basic(args[0])
 	switch v := reflect.ValueOf(x); v.Kind() {
@@ -131,6 +136,7 @@ func toInt(st *run.State, args []any) (any, error) {
 	return int(n), err
 }
 
+// split charges the list that it makes, as the pieces share the memory of the text.
 func split(st *run.State, args []any) (any, error) {
 	list, err := texts(st, args[:2])
 	if err != nil {
@@ -203,6 +209,7 @@ func listOf(x any) (reflect.Value, error) {
 	return v, nil
 }
 
+// replace knows the length of its result before it makes it.
 func replace(st *run.State, args []any) (any, error) {
 	list, err := texts(st, args)
 	if err != nil {
@@ -253,4 +260,47 @@ func uniq(st *run.State, args []any) (any, error) {
 		}
 	}
 	return slices.Clip(list), nil
+}
+
+// matches compiles a pattern, which is written out.
+func (c *compilation) matches(n *ast.BinaryNode, x *code) (*code, error) {
+	pattern := n.Right.(*ast.StringNode).Value
+	size, err := programSize(pattern)
+	if err != nil {
+		return nil, c.at(n.Right, "%v", err)
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, c.at(n.Right, "%v", err)
+	}
+	return testCode(1+x.cost, func(st *run.State) (bool, error) {
+		v, err := x.value(st)
+		if err != nil || v == nil {
+			return false, err
+		}
+		s, err := text(v)
+		if err == nil {
+			err = chargeMatch(st, size, len(s))
+		}
+		return err == nil && re.MatchString(s), err
+	}), nil
+}
+
+var errLargePattern = errors.New("the pattern is too large")
+
+// maxSubject is the longest text that is matched.
+const maxSubject = 64 << 10
+
+// chargeMatch charges the matching of a pattern with size instructions. It takes a few nanoseconds for each instruction and
+// byte at worst, of which a step may take some.
+func chargeMatch(st *run.State, size, length int) error {
+	if length > maxSubject {
+		return run.Faulty("matches a text of more than %d bytes", maxSubject)
+	}
+	return st.Step(1 + size*length/16)
+}
+
+// contains, startsWith and endsWith compare texts.
+var textTests = map[string]func(s, part string) bool{
+	"contains": strings.Contains, "startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix,
 }

@@ -52,6 +52,7 @@ type fieldVisitor struct {
 	paths []ast.Node
 }
 
+// Visit comes to the parts of a path before it comes to the path, and then forgets them: req.Customer.Name reads one field.
 func (v *fieldVisitor) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:

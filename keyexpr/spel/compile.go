@@ -31,6 +31,8 @@ type code struct {
 
 func (c *compiler) fail(n *node, format string, args ...any) { failAt(c.whole, n.off, format, args...) }
 
+// compile makes a closure of a node, and finds out its type in Java. Names that stand for the annotated method come first:
+// #root.method.name is no path through facts.
 func (c *compiler) compile(n *node) *code {
 	if text, ok := c.metadata(n); ok {
 		return constant(text, typ{k: textK})
@@ -93,6 +95,7 @@ func number(text string) *code {
 	return constant(int32(n), typ{k: intK})
 }
 
+// unary takes -x for 0 - x, which wraps around in the same way, also for the smallest number.
 func (c *compiler) unary(n *node) *code {
 	x := c.compile(n.args[0])
 	if n.text == "!" {
@@ -130,6 +133,8 @@ func test(st *run.State, x *code) (bool, error) {
 	return b, nil
 }
 
+// ternary keeps a type only if both branches have it. Java would promote a number to the type of the other in its own language,
+// which changes the text for a char alone; Spring leaves each value as it is.
 func (c *compiler) ternary(n *node) *code {
 	cond, yes, no := c.compile(n.args[0]), c.compile(n.args[1]), c.compile(n.args[2])
 	c.wantBool(n.args[0], cond)
@@ -188,6 +193,8 @@ func (c *compiler) elvis(n *node) *code {
 	}}
 }
 
+// list has the type that all its elements have, so that {1, 42} is known to hold Integers; one Long among them, and equals
+// decides by each value.
 func (c *compiler) list(n *node) *code {
 	t, cost := typ{k: listK, elem: &typ{}}, 1
 	items := make([]*code, len(n.args))

@@ -172,6 +172,7 @@ func goType(t typ) reflect.Type {
 	return reflect.TypeFor[any]()
 }
 
+// given is a value of Java as a function in Go takes it: texts and numbers without their types of Java, and facts as they were.
 func given(x any) any {
 	switch x := x.(type) {
 	case named:
@@ -262,6 +263,7 @@ func accessor(name string) (property string, ok bool) {
 	return name, true
 }
 
+// textMethod is also for what may be an enum: an enum has none of these methods, so that in Java it is a String.
 func (c *compiler) textMethod(n *node, base *code, name string, args []*code) *code {
 	switch {
 	case name == "split" && len(args) == 1:
@@ -372,20 +374,6 @@ func (c *compiler) anyMethod(n *node, base *code, name string, args []*code) *co
 		}
 		return m.call(st, v, values)
 	})
-}
-
-func (c *compiler) toString(n *node, base *code) *code {
-	if why := spellable(base.typ, false); why != "" {
-		c.fail(n, "%s", why)
-	}
-	return c.after(n, base, typ{k: textK}, func(st *run.State, v any) (any, error) { return spell(st, v) })
-}
-
-func (c *compiler) narrowed(n *node, base *code, name string) *code {
-	if name == "longValue" {
-		return c.after(n, base, typ{k: longK}, func(_ *run.State, v any) (any, error) { i, _ := integer(v); return i, nil })
-	}
-	return c.after(n, base, typ{k: intK}, func(_ *run.State, v any) (any, error) { i, _ := integer(v); return int32(i), nil })
 }
 
 // split is String.split, which leaves out empty texts at the end.

@@ -85,6 +85,7 @@ func (c *compiler) plus(n *node, x, y *code) *code {
 // countable reports whether + adds values of a type to numbers.
 func (c *compiler) countable(t typ) bool { return t.number() || t.k == charK && c.plain }
 
+// concat decides by the values, as Spring does: one text makes a text of both, and without one they must be numbers.
 func concat(st *run.State, a, b any, plain bool) (any, error) {
 	_, left := a.(string)
 	_, right := b.(string)
@@ -189,82 +190,6 @@ func apply[N int32 | int64](op string, x, y N) N {
 	return x % y
 }
 
-// equality is ==, which compares numbers as numbers, and texts as texts.
-func (c *compiler) equality(n *node, x, y *code) *code {
-	for i, a := range []*code{x, y} {
-		b := []*code{y, x}[i]
-		switch {
-		case a.typ.k == nullK || b.typ.k == nullK:
-		case a.typ.k == refusedK:
-			c.fail(n.args[i], "%s", a.typ.why)
-		case a.typ.k == nameK && b.typ.k == textK, a.typ.k == nameK && b.typ.k == charK:
-			c.fail(n.args[i], "%v may be an enum in Java, which is never == to a text: write .name() == '…' for an enum, or .toString() == '…' for both", a.typ.t)
-		case a.typ.k == enumK && b.typ.k == textK:
-			c.fail(n.args[i], "%v is an enum in Java, which is never == to a text: write .name() == '…'", a.typ.t)
-		case a.typ.k >= listK && a.typ.k <= bytesK:
-			c.fail(n.args[i], "%s can't be compared here: compare its parts", describe(a.typ))
-		}
-		if c.plain && !a.typ.number() && a.typ.k != boolK && a.typ.k != charK && a.typ.k != nullK && b.typ.k != nullK {
-			c.fail(n, "== asks whether two objects are the same one in Java: write .equals(…)")
-		}
-	}
-	negate := n.text == "!="
-	return &code{typ: typ{k: boolK}, cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
-		a, err := x.value(st)
-		if err != nil {
-			return nil, err
-		}
-		b, err := y.value(st)
-		if err != nil {
-			return nil, err
-		}
-		same, err := same(st, a, b)
-		return same != negate, err
-	}}
-}
-
-func same(st *run.State, a, b any) (bool, error) {
-	if a == nil || b == nil {
-		return a == nil && b == nil, nil
-	}
-	if x, ok := integer(a); ok {
-		y, ok := integer(b)
-		return ok && x == y, nil
-	}
-	switch x := a.(type) {
-	case string:
-		switch y := b.(type) {
-		case string:
-			if len(x) == len(y) {
-				if err := st.Spend(len(x)); err != nil {
-					return false, err
-				}
-			}
-			return x == y, nil
-		case named:
-			return false, errNamed
-		}
-		return false, nil
-	case named:
-		switch y := b.(type) {
-		case string:
-			return false, errNamed
-		case named:
-			return x == y, nil
-		}
-		return false, nil
-	case list, mapping, object:
-		return false, run.Faulty("compares lists, maps or objects")
-	}
-	switch b.(type) {
-	case list, mapping, object:
-		return false, run.Faulty("compares lists, maps or objects")
-	}
-	return a == b, nil
-}
-
-var errNamed = run.Faulty("compares a text with what may be an enum")
-
 // compare is an order: of numbers, and of texts by their UTF-16.
 func (c *compiler) compare(n *node, op string, x, y *code) *code {
 	for i, a := range []*code{x, y} {
@@ -344,6 +269,7 @@ func order(st *run.State, a, b any) (int, error) {
 	return len(u) - len(v), nil
 }
 
+// between compiles its operands once each. The first edition wrote the left one twice, which doubled with each nesting.
 func (c *compiler) between(n *node) *code {
 	bounds := n.args[1]
 	if bounds.kind != kindList || len(bounds.args) != 2 {
@@ -378,6 +304,7 @@ func (c *compiler) between(n *node) *code {
 // matches asks whether a pattern, which is written out, matches the whole text.
 func (c *compiler) matches(n *node) *code { return c.matching(n, c.compile(n.args[0])) }
 
+// matching converts the subject as Spring does, so that an id matches by its digits.
 func (c *compiler) matching(n *node, x *code) *code {
 	if n.args[1].kind != kindText {
 		c.fail(n.args[1], "a pattern must be written out")

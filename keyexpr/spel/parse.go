@@ -151,6 +151,7 @@ func (p *parser) deeper() func() {
 	return func() { p.depth-- }
 }
 
+// expression parses the branches of ?: and ? by itself again, so that they bind to the right: a ? b : c ? d : e.
 func (p *parser) expression() *node {
 	defer p.deeper()()
 	n := p.binary(0)
@@ -223,6 +224,7 @@ func (p *parser) unary() *node {
 	return &node{kind: kindUnary, off: t.off, text: operatorOf(t), args: []*node{p.unary()}}
 }
 
+// postfix bounds the chain, as each link is a closure within a closure.
 func (p *parser) postfix(n *node) *node {
 	for range maxDepth * 4 {
 		t, ok := p.accept(".", "?.", "[", "?.[", ".?[", ".^[", ".$[", ".![", "?.?[", "?.^[", "?.$[", "?.![", "++", "--")

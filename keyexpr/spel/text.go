@@ -64,6 +64,7 @@ func charAt(st *run.State, on any, args []any) (any, error) {
 	return char(u[i]), nil
 }
 
+// substring counts UTF-16, and throws where Java does: it does not cut back what lies beyond the end.
 func substring(st *run.State, on any, args []any) (any, error) {
 	u, err := units(st, on)
 	if err != nil {
@@ -102,6 +103,8 @@ func onTexts(f func(s, t string) any) func(*run.State, any, []any) (any, error) 
 	}
 }
 
+// indexOf finds bytes, and then counts characters as Java does up to there. The pieces are UTF-8, so that no match begins
+// within a character.
 func indexOf(f func(s, t string) int) func(*run.State, any, []any) (any, error) {
 	return func(st *run.State, on any, args []any) (any, error) {
 		s, err := spell(st, on)
@@ -121,6 +124,7 @@ func indexOf(f func(s, t string) int) func(*run.State, any, []any) (any, error) 
 	}
 }
 
+// replace with an empty text puts the other one between all characters, which Java has two of where Go has one.
 func replace(st *run.State, on any, args []any) (any, error) {
 	s, err := spell(st, on)
 	if err != nil {
@@ -222,6 +226,7 @@ func several(r rune) bool {
 	return false
 }
 
+// equalsIgnoreCase compares character by character, upper and then lower case, as Java does: ß does not equal SS.
 func equalsIgnoreCase(st *run.State, on any, args []any) (any, error) {
 	u, err := units(st, on)
 	if err != nil {

@@ -155,6 +155,8 @@ func typeOf(t reflect.Type) typ {
 
 func refused(t reflect.Type, why string) typ { return typ{k: refusedK, t: t, why: why} }
 
+// listType tells ids from lists: an array of 16 bytes with a String is a UUID, whose spelling is the same everywhere. Other
+// types that spell themselves do it in Go alone.
 func listType(t reflect.Type, spells bool) typ {
 	switch {
 	case t.Elem().Kind() == reflect.Uint8 && spells && t.Kind() == reflect.Array && t.Len() == 16:
@@ -214,6 +216,7 @@ func valueOf(v reflect.Value, t typ) (any, error) {
 	return nil, run.Faulty("%s", t.why)
 }
 
+// wholeOf refuses what no long of Java holds, rather than to write a number that Java can't make.
 func wholeOf(v reflect.Value) (any, error) {
 	switch {
 	case v.CanInt():

@@ -150,3 +150,13 @@ func (st *State) passList(v reflect.Value, to reflect.Type) (reflect.Value, erro
 	}
 	return list, nil
 }
+
+// Setup is what a compiler of another language than templates gets to know.
+type Setup struct {
+	Roots     map[string]Root
+	Functions map[string]*Function
+	OneKey    bool // a key that reads nothing of the request is meant
+}
+
+// Compiler makes a program of a key in another language.
+type Compiler func(*Setup) (*Program, error)

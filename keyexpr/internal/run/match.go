@@ -58,6 +58,7 @@ func (m *matcher) parts(parts []Part) bool {
 	return true
 }
 
+// join needs no look ahead: compiling has refused a list whose values and whose end begin alike.
 func (m *matcher) join(p *Part) bool {
 	for m.parts(p.Join.Item) {
 		rest, more := strings.CutPrefix(m.rest, p.Text)

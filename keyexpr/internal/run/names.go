@@ -16,6 +16,8 @@ func Aliases(t reflect.Type, name string) (fields []string) {
 	return fields
 }
 
+// hasAlias compares JSON and protobuf names as they are, and Go names in any spelling. A name that fits two fields is an error
+// of the caller's, never the first of them.
 func hasAlias(f reflect.StructField, name string) bool {
 	if json, _, _ := strings.Cut(f.Tag.Get("json"), ","); json == name && json != "-" {
 		return true

@@ -138,6 +138,8 @@ func structEntry(v reflect.Value, by any) (reflect.Value, error) {
 	return Tame(field), nil
 }
 
+// mapEntry has its own way for what JSON becomes, which is most maps. A number that does not fit the type of the keys finds
+// nothing, rather than the entry of the number that it would wrap around to.
 func mapEntry(v reflect.Value, by any) (reflect.Value, error) {
 	if m, ok := reflect.TypeAssert[map[string]any](v); ok {
 		if name, ok := by.(string); ok {

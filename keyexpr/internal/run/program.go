@@ -266,6 +266,8 @@ func (it *Items) each(st *State, f func() error) error {
 	return nil
 }
 
+// expandItems renders what stands before and behind the list once, whatever the length of the list. Keys are sorted, so that
+// two requests with the same elements in another order take their locks in one order, and can't wait for each other.
 func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string, err error) {
 	if st.buf, err = st.parts(st.buf[:0], p.Parts[:p.At], src); err != nil {
 		return nil, Blame(*src, err)
@@ -293,6 +295,8 @@ func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string
 	return append(keys[:start], slices.Compact(keys[start:])...), nil
 }
 
+// expandList puts each element between what is before it and what is behind. The buffer keeps the beginning, and is cut back
+// to it for the next element. More elements than keys are allowed is found out before any is rendered.
 func (p *Program) expandList(st *State, keys []string, start int, it *Items, before int, behind []byte) ([]string, error) {
 	var list reflect.Value
 	n := 1
@@ -390,13 +394,3 @@ func (st *State) Lookup(dst []byte, p *Path, e *Escape) ([]byte, error) {
 
 // Text appends a text that must not be empty; a nil Escape leaves it as it is.
 func (st *State) Text(dst []byte, s string, e *Escape) ([]byte, error) { return st.text(dst, s, e) }
-
-// Setup is what a compiler of another language than templates gets to know.
-type Setup struct {
-	Roots     map[string]Root
-	Functions map[string]*Function
-	OneKey    bool // a key that reads nothing of the request is meant
-}
-
-// Compiler makes a program of a key in another language.
-type Compiler func(*Setup) (*Program, error)

@@ -75,6 +75,8 @@ func (e *Escape) Append(dst []byte, s string) []byte {
 	return append(dst, s...)
 }
 
+// append is Append from the first byte on that is not plain. Long texts are counted first: to let the buffer grow on the way
+// would copy each of them several times.
 func (e *Escape) append(dst []byte, s string) []byte {
 	if len(s) > longText {
 		dst = slices.Grow(dst, len(s)+2*e.escaped(s))
@@ -283,6 +285,7 @@ func (st *State) TextOf(v reflect.Value) (string, error) {
 	return st.basicText(v)
 }
 
+// basicText charges bytes twice, as hex doubles them.
 func (st *State) basicText(v reflect.Value) (string, error) {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -316,6 +319,7 @@ func Spells(t reflect.Type) bool { return t.Implements(textMarshaler) || t.Imple
 // maxBits is the size of the largest number that is written out. To do so takes the square of the size.
 const maxBits = 1 << 14
 
+// spelling prefers MarshalText, as encoding/json does: what a String says is for people, and may leave out what differs.
 func spelling(v any) (string, error) {
 	if n, ok := v.(interface{ BitLen() int }); ok && n.BitLen() > maxBits {
 		return "", Faulty("is a number of more than %d bits", maxBits)
