@@ -63,16 +63,15 @@ type gofacts struct {
 	Named []status
 	ByInt map[int]string
 	Attrs map[string]string
-	Json  map[string]any `json:"json"`
+	JSON  map[string]any `json:"doc"`
 	Msg   *opaque
 	Func  func() string
-	isbn  string
 }
 
 var goFacts = gofacts{
 	I: 7, U: 1 << 40, I8: 3, I16: 4, I32: 5, I64: 6, S: "text", St: "PAID", Ph: 1, B: true, Ref: ident{1, 2}, Data: []byte{1}, Big: big.NewInt(12), Num: "34",
 	Any: map[string]any{"id": int64(9), "name": "n", "tags": []any{"x", "y"}, "none": nil, "deep": map[string]any{"id": "d"}}, List: []int{1, 2}, Texts: []string{"a"},
-	Named: []status{"NEW"}, Attrs: map[string]string{"k": "v"}, Json: map[string]any{"id": int64(8)}, Msg: &opaque{11},
+	Named: []status{"NEW"}, Attrs: map[string]string{"k": "v"}, JSON: map[string]any{"id": int64(8)}, Msg: &opaque{11},
 }
 
 // outcome is the keys of an expression on facts in Go, or a part of what is wrong with it, behind start: or request:.
@@ -119,7 +118,7 @@ func TestTypesOfGo(t *testing.T) {
 		// What has not.
 		{"#p0.f", "start: is a float"}, {"'x' + #p0.f", "start: is a float"}, {"#p0.at", "start: is a time"}, {"'x' + #p0.at", "start: is a time"}, {"#p0.took", "start: is a duration"},
 		{"#p0.code", "start: spells itself"}, {"#p0.data", "start: is a list, whose text in Java depends"}, {"'d:' + #p0.data", "d:1"}, {"#p0.byInt[1]", "start: is a map whose keys are no texts"},
-		{"#p0.func", "start: has no counterpart"}, {"#p0", "start: is an object"}, {"#p0.attrs", "start: is a map"}, {"#p0.isbn", "start: unknown property isbn"},
+		{"#p0.func", "start: has no counterpart"}, {"#p0", "start: is an object"}, {"#p0.attrs", "start: is a map"}, {"#p0.isbn", "start: unknown property isbn of spel.gofacts"},
 		// An int of Go is an int or a long of Java.
 		{"#p0.i + 1", "8"}, {"#p0.i * 1000000000", "request: more than 32 bits"}, {"#p0.i * 1000000000L", "7000000000"}, {"#p0.u + 1", "1099511627777"}, {"#p0.i32 * 1000000000", "705032704"},
 		{"#p0.i64 * 1000000000", "6000000000"}, {"#p0.i == 7 ? 'y' : 'n'", "y"}, {"#p0.i.equals(7)", "start: an Integer never equals a Long"}, {"#p0.i.equals(8)", "start: an Integer never equals a Long"},
@@ -133,7 +132,7 @@ func TestTypesOfGo(t *testing.T) {
 		{"#p0.any.id", "9"}, {"#p0.any.name + ':' + #p0.any.id", "n:9"}, {"#p0.any.getName()", "n"}, {"#p0.any.tags[1]", "y"}, {"#p0.any['name']", "n"}, {"#p0.any.nope ?: 'none'", "none"}, {"#p0.any.nope.deeper", "request: is nil"},
 		{"#p0.any?.nope?.deeper ?: 'none'", "none"}, {"#p0.any.deep.id", "d"}, {"#p0.any.tags.size()", "2"}, {"#p0.any.tags.contains('x') ? 'y' : 'n'", "y"}, {"#p0.any.name.length()", "1"}, {"#p0.any.id.length()", "request: without the method length"},
 		{"#p0.any.name.substring(#p0.any.name)", "request: gives to substring what it does not take"}, {"#p0.any.tags", "request: is a list"}, {"#p0.any.tags.![#this + '!']", "x! y!"}, {"#p0.any.foo(1)", "start: the method foo with 1 arguments"},
-		{"#p0.any.id + 1", "10"}, {"#p0.any.id.equals(9)", "request: equal only if both are int"}, {"#p0.any.id.equals(10) ? 'y' : 'n'", "n"}, {"#p0.any.name == 'n' ? 'y' : 'n'", "y"}, {"#p0.any.get('id')", "9"}, {"#p0.json.id", "8"},
+		{"#p0.any.id + 1", "10"}, {"#p0.any.id.equals(9)", "request: equal only if both are int"}, {"#p0.any.id.equals(10) ? 'y' : 'n'", "n"}, {"#p0.any.name == 'n' ? 'y' : 'n'", "y"}, {"#p0.any.get('id')", "9"}, {"#p0.doc.id", "8"},
 		{"#p0.any.tags + 'x'", "x,yx"}, {"#p0.any + 'x'", "request: is a map"}, {"#p0.any == 'x'", "request: compares lists, maps or objects"}, {"#p0.any.name > 'a' ? 'y' : 'n'", "y"}, {"!#p0.any.name", "request: neither true nor false"},
 		{"#p0.any.id.name", "request: has no fields or entries"}, {"#p0.any.name[0]", "n"}, {"#body.id", "9"}, {"#body.deep.id", "d"},
 		// Getters, and what is looked up by name.
