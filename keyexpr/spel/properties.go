@@ -208,7 +208,7 @@ func (c *compiler) getter(n *node, base *code, method string, t typ) *code {
 
 // entryOf reads a property of a value whose type is not known at start, such as JSON: null if it is not there.
 func (c *compiler) entryOf(n *node, base *code, name string) *code {
-	step := run.Step{Src: c.source(n.args), Optional: n.safe, Fetch: true, By: name}
+	step := run.Step{Src: c.source(n.args), Optional: n.safe, Fetch: true, By: name, Strict: true}
 	if x, ok := c.extend(base, []run.Step{step}, name, typ{}); ok {
 		return x
 	}
@@ -283,7 +283,7 @@ func (c *compiler) index(n *node) *code {
 	case constant && base.typ.k == objectK && by.kind == kindText:
 		return c.property(n, base, key)
 	case constant && base.typ.k == mapK:
-		step := run.Step{Src: c.source(n.args), Optional: n.safe, Fetch: true, By: key}
+		step := run.Step{Src: c.source(n.args), Optional: n.safe, Fetch: true, By: key, Strict: true}
 		if x, ok := c.extend(base, []run.Step{step}, key, *base.typ.elem); ok {
 			return x
 		}

@@ -183,6 +183,9 @@ func valueOf(v reflect.Value, t typ) (any, error) {
 			t.k = wholeK
 		}
 	}
+	if k := v.Kind(); (k == reflect.Slice || k == reflect.Map) && v.IsNil() {
+		return nil, run.ErrNilList
+	}
 	switch t.k {
 	case textK:
 		return v.String(), nil

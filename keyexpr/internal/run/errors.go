@@ -25,6 +25,8 @@ func Faulty(format string, args ...any) error {
 var (
 	ErrNil   = Faulty("is nil; if it may be, write what stands for it: ?? \"none\"")
 	ErrEmpty = Faulty("is empty")
+	// ErrNilList is that of a language in which null is no list.
+	ErrNilList = Faulty("is nil, which may be null or empty elsewhere: make it an empty list or map")
 	// ErrNoText is that of a function on texts.
 	ErrNoText = Faulty("has nil where a string is wanted")
 )

@@ -23,6 +23,7 @@ type Step struct {
 	Lookup   bool   // By is the name in a lookup root
 	Fetch    bool   // an entry or element, or anything of a value whose type is not known at start
 	By       any    // what to fetch: a string, or what the keys of a map are made of
+	Strict   bool   // a nil map is an error, and not a map without entries
 }
 
 // Follow returns the value at the end of the path; an invalid one stands for nil. elems are the elements of the loops
@@ -64,6 +65,9 @@ func (p *Path) Follow(from *Source, elems []reflect.Value) (reflect.Value, error
 		if !s.Fetch {
 			v = v.Field(s.Field)
 			continue
+		}
+		if s.Strict && v.Kind() == reflect.Map && v.IsNil() {
+			return reflect.Value{}, ErrNilList
 		}
 		var err error
 		if v, err = Entry(v, s.By); err != nil {

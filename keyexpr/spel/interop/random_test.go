@@ -28,10 +28,18 @@ func TestRandomExpressions(t *testing.T) {
 	var subjects []corpus.Subject
 	for len(subjects) < *randomCount {
 		text := g.key()
-		if !seen[text] {
-			seen[text] = true
-			subjects = append(subjects, corpus.Expression(text))
+		if seen[text] {
+			continue
 		}
+		seen[text] = true
+		s := corpus.Expression(text)
+		switch g.IntN(6) {
+		case 0:
+			s = corpus.Lock4j(text)
+		case 1:
+			s = corpus.Klock(text, g.any(1))
+		}
+		subjects = append(subjects, s.On(append(corpus.Orders(), g.order(), g.order())))
 	}
 	t.Logf("seed %d", seed)
 	report(t, compare(t, subjects, askAll(t, p, subjects)), *randomCount/4)
@@ -52,6 +60,36 @@ func (g *generator) key() string {
 		return g.pick("o-", "") + "#{" + g.text(2) + "}" + g.pick("-x", "")
 	}
 	return g.pick("'k:' + ", "'k:' + ", "") + g.operand(g.any(3))
+}
+
+// order is a request that nobody thought of.
+func (g *generator) order() *corpus.Order {
+	word := func() string {
+		var b strings.Builder
+		for range g.IntN(8) {
+			b.WriteString(g.pick("a", "A", "b", "ab", " ", ",", ";", "7", "é", "ß", "Ω", "ς", "😀", "\u00a0", "\u2028", "\n", "'", "{", "%", "-", "\x00", "ﬁ"))
+		}
+		return b.String()
+	}
+	words := func() (list []string) {
+		for range g.IntN(4) {
+			list = append(list, word())
+		}
+		return list
+	}
+	o := &corpus.Order{
+		ID: int64(g.Uint64()) >> g.IntN(64), Seq: int32(g.Uint32()) >> g.IntN(32), Level: int16(g.Uint32()) >> g.IntN(16), Name: word(), ISBN: word(),
+		Status: corpus.Status(g.pick("NEW", "PAID", "SHIPPED")), Tags: words(), Attrs: map[string]string{"k": word(), "zone": word()}, Urgent: g.IntN(2) == 0, Ref: corpus.UUID{byte(g.Uint32())},
+	}
+	if g.IntN(2) == 0 {
+		note := word()
+		o.Note, o.Owner = &note, &corpus.Owner{Login: word()}
+	}
+	for range g.IntN(3) {
+		o.Items = append(o.Items, corpus.Item{SKU: word(), Qty: int32(g.Uint32()) >> g.IntN(32)})
+		o.IDs = append(o.IDs, int64(g.Uint64())>>g.IntN(64))
+	}
+	return o
 }
 
 // operand puts brackets around what is more than a word.

@@ -26,6 +26,22 @@ func Expression(text string) Subject {
 	}
 }
 
+// Lock4j is a subject of that library.
+func Lock4j(keys ...string) Subject {
+	return Subject{Key: spel.Lock4j("pay", keys, spel.Params("order")), Mode: "lock4j", Name: "pay", Texts: keys, orders: Orders}
+}
+
+// Klock is a subject of that library.
+func Klock(keys ...string) Subject {
+	return Subject{Key: spel.Klock("pay", keys, spel.Params("order")), Mode: "klock", Name: "pay", Texts: keys, orders: Orders}
+}
+
+// On returns s to be tried on other orders.
+func (s Subject) On(orders []*Order) Subject {
+	s.orders = func() []*Order { return orders }
+	return s
+}
+
 // Orders are what the subject is tried on.
 func (s Subject) Orders() []*Order { return s.orders() }
 
@@ -39,16 +55,14 @@ func Subjects() (list []Subject) {
 		"equalsIgnoreCase('ω')",
 	} {
 		for _, property := range []string{"name", "isbn"} {
-			s := Expression("'x' + #order." + property + "." + method)
-			s.orders = Letters
-			list = append(list, s)
+			list = append(list, Expression("'x' + #order."+property+"."+method).On(Letters()))
 		}
 	}
 	for _, keys := range lock4jKeys {
-		list = append(list, Subject{Key: spel.Lock4j("pay", keys, spel.Params("order")), Mode: "lock4j", Name: "pay", Texts: keys, orders: Orders})
+		list = append(list, Lock4j(keys...))
 	}
 	for _, keys := range klockKeys {
-		list = append(list, Subject{Key: spel.Klock("pay", keys, spel.Params("order")), Mode: "klock", Name: "pay", Texts: keys, orders: Orders})
+		list = append(list, Klock(keys...))
 	}
 	for _, text := range javaExpressions {
 		list = append(list, Subject{Key: spel.Redisson(text, spel.Params("order")), Mode: "java", Text: text, orders: Orders})

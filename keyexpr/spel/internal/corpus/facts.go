@@ -72,7 +72,7 @@ func (b Bytes) MarshalJSON() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// Orders are what each expression is tried on: something usual, something odd, and nothing at all.
+// Orders are what each expression is tried on: something usual, something odd, nothing in it, and nothing there.
 func Orders() []*Order {
 	note, blank := "fragile", ""
 	return []*Order{
@@ -88,6 +88,7 @@ func Orders() []*Order {
 			Attrs: map[string]string{"zone": "", "a b": "{x}"}, Owner: &Owner{Login: "O'Neil"}, Ref: UUID{15: 1}, Data: Bytes{},
 		},
 		{Name: "x", Items: []Item{}, Tags: []string{}, IDs: []int64{}, Attrs: map[string]string{}, Status: "NEW"},
+		{Name: "null", Status: "NEW"}, // lists that are not there
 	}
 }
 
