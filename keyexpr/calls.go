@@ -3,7 +3,6 @@ package keyexpr
 import (
 	"errors"
 	"reflect"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/builtin"
@@ -141,11 +140,8 @@ func (c *compilation) builtin(n *ast.BuiltinNode) (*code, error) {
 	if f, ok := listFuncs[n.Name]; ok {
 		return arguments(args, 1+cost, f), nil
 	}
-	if test, ok := map[string]func(s, part string) bool{"hasPrefix": strings.HasPrefix, "hasSuffix": strings.HasSuffix}[n.Name]; ok {
-		return testCode(1+cost, func(st *run.State) (bool, error) {
-			list, err := args2(st, args)
-			return err == nil && test(list[0], list[1]), err
-		}), nil
+	if test, ok := textTests[n.Name]; ok {
+		return c.textTest(args, cost, test), nil
 	}
 	f := builtin.Builtins[builtin.Index[n.Name]]
 	return arguments(args, 1+cost, func(st *run.State, args []any) (any, error) {
@@ -166,18 +162,6 @@ func (c *compilation) builtin(n *ast.BuiltinNode) (*code, error) {
 		v, _, err := f.Safe(args...)
 		return v, err
 	}), nil
-}
-
-func args2(st *run.State, args []*code) (list [2]string, err error) {
-	for i, x := range args {
-		if list[i], err = x.asText()(st); err == nil {
-			err = st.Spend(len(list[i]))
-		}
-		if err != nil {
-			return list, err
-		}
-	}
-	return list, nil
 }
 
 // basicKeyOf is basicKey for what may be no map.

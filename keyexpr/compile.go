@@ -127,6 +127,13 @@ func (c *compilation) fold(n ast.Node) (x *code, fixed any, err error) {
 	return x, fixed, nil
 }
 
+// plainly is compile for what becomes no part of a key.
+func (c *compilation) plainly(n ast.Node) (*code, error) {
+	c.plain++
+	defer func() { c.plain-- }()
+	return c.compile(n)
+}
+
 // foldTest is fold for a test, which becomes no part of a key.
 func (c *compilation) foldTest(n ast.Node) (x *code, fixed any, err error) {
 	c.plain++

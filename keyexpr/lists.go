@@ -297,14 +297,11 @@ func (c *compilation) loop(n *ast.BuiltinNode, l loop) (*code, error) {
 	}
 	body := c.pathCode(&run.Path{Elem: true}, nil)
 	if len(n.Arguments) > 1 {
-		if l.test {
-			c.plain++
+		compile := c.compile
+		if n.Name != "map" { // what is tested, added up or sorted by is no part of the key
+			compile = c.plainly
 		}
-		body, err = c.compile(n.Arguments[1].(*ast.PredicateNode).Node)
-		if l.test {
-			c.plain--
-		}
-		if err != nil {
+		if body, err = compile(n.Arguments[1].(*ast.PredicateNode).Node); err != nil {
 			return nil, err
 		}
 	}

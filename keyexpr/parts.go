@@ -11,7 +11,7 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// What puts values together (+, join, string, let around them) is taken apart again, into literals and values. So each
+// What puts values together (+, join, and string around them) is taken apart again, into literals and values. So each
 // value is escaped by itself, for the literal that follows it, and the key can be read back into the values. A hole
 //
 //	#{req.Tenant + "/" + req.ID}:…

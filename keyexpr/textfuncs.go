@@ -300,7 +300,7 @@ func chargeMatch(st *run.State, size, length int) error {
 	return st.Step(1 + size*length/16)
 }
 
-// contains, startsWith and endsWith compare texts.
+// textTests are the operators and functions that compare texts.
 var textTests = map[string]func(s, part string) bool{
-	"contains": strings.Contains, "startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix,
+	"contains": strings.Contains, "startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix, "hasPrefix": strings.HasPrefix, "hasSuffix": strings.HasSuffix,
 }
