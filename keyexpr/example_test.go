@@ -129,3 +129,37 @@ func ExampleCheckCondition() {
 	fmt.Println(keyexpr.CheckCondition("req.Total >"))
 	// Output: keyexpr: unexpected token EOF (at offset 10 of "req.Total >")
 }
+
+func ExampleOneKey() {
+	roots := keyexpr.Roots{"req": keyexpr.TypeFor[PayRequest]()}
+	_, err := keyexpr.Parse("order:{id}", roots)
+	fmt.Println(err)
+	tmpl, err := keyexpr.Parse("nightly-report", roots, keyexpr.OneKey())
+	fmt.Println(tmpl, err)
+	// Output:
+	// keyexpr: all requests would share one key, as nothing of the request is read: {…} is a hash tag, and no hole: write #{…}; OneKey (one-key in a tag) says that it is meant (at offset 6 of "order:{id}")
+	// nightly-report <nil>
+}
+
+func ExampleTemplate_Match() {
+	tmpl, err := keyexpr.Parse("order:#{req.Tenant}:#{req.OrderID}", keyexpr.Roots{"req": keyexpr.TypeFor[PayRequest]()})
+	if err != nil {
+		panic(err)
+	}
+	values, ok := tmpl.Match("order:a%3Ab:42")
+	fmt.Printf("%q %v\n", values, ok)
+	// Output: ["a:b" "42"] true
+}
+
+func ExampleTemplate_AppendKeys() {
+	tmpl, err := keyexpr.Parse("stock:#{map(req.Lines, .SKU)}", keyexpr.Roots{"req": keyexpr.TypeFor[PayRequest]()})
+	if err != nil {
+		panic(err)
+	}
+	keys := make([]string, 0, 8) // which a loop would use again
+	keys, err = tmpl.AppendKeys(context.Background(), keys, func(root string) (any, error) {
+		return PayRequest{Lines: []Line{{"pen"}, {"ink"}}}, nil
+	})
+	fmt.Println(keys, err)
+	// Output: [stock:ink stock:pen] <nil>
+}
