@@ -178,7 +178,7 @@ func constant(v any) *code {
 
 // integer is a literal, which the checker may have made a float.
 func (c *compilation) integer(n *ast.IntegerNode) *code {
-	if t := n.Type(); t.Kind() != reflect.Int && reflect.TypeOf(n.Value).ConvertibleTo(t) && t.Kind() < reflect.Complex64 && t.Kind() > reflect.Bool {
+	if t := n.Type(); t.Kind() != reflect.Int && reflect.TypeFor[int]().ConvertibleTo(t) && t.Kind() < reflect.Complex64 && t.Kind() > reflect.Bool {
 		return constant(reflect.ValueOf(n.Value).Convert(t).Interface())
 	}
 	return constant(n.Value)

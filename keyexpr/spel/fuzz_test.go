@@ -60,16 +60,17 @@ func quickest(enough time.Duration, f func()) time.Duration {
 
 // Texts that made the compiler of the first edition take for ever, or would another one.
 func TestNothingHostileTakesLong(t *testing.T) {
-	nested := "#p0.name"
+	var nested strings.Builder
+	nested.WriteString("#p0.name")
 	between, format, ternary := "1", "'x'", "#p0.name"
 	for range 60 {
-		nested += "?.trim()"
+		nested.WriteString("?.trim()")
 		between = "(" + between + " between {0, 2} ? 1 : 2)"
 		format = "'%s'.formatted(" + format + ")"
 		ternary = "(" + ternary + ".matches('a') ? 'b' : 'c')"
 	}
 	for _, tt := range []struct{ name, text string }{
-		{"safe calls", nested},
+		{"safe calls", nested.String()},
 		{"between in between", between},
 		{"formats in formats", format},
 		{"matches in matches", ternary},

@@ -58,7 +58,7 @@ func orderFacts(o *order) func(string) (any, error) {
 
 func TestFollow(t *testing.T) {
 	o := &order{
-		ID: "7", Owner: &owner{Login: "ada"}, Any: map[string]any{"id": "x", "list": []any{"a", nil}, "order": order{ID: "8"}, "pointer": &owner{Login: "p"}},
+		ID: "7", Owner: &owner{Login: "ada"}, Any: map[string]any{"id": "x", "list": []any{"a", nil}, "order": order{ID: "8", owner: &owner{}}, "pointer": &owner{Login: "p"}},
 		Map: map[string]int{"n": 3}, Keys: map[label]string{"k": "v"}, List: []string{"a", "b"},
 	}
 	field := func(i int) Step { return Step{Src: "src", Field: i} }
@@ -223,6 +223,7 @@ func TestAliases(t *testing.T) {
 		Renamed  string `expr:"other"`
 		private  string
 	}
+	_ = message{}.private // which has no name
 	for name, want := range map[string]string{
 		"order_id": "OrderID", "orderId": "OrderID", "ORDERID": "OrderID", "id": "OrderID", "user_name": "UserName", "login": "UserName", "hidden": "Hidden", "-": "",
 		"b": "B", "B": "A B", "renamed": "", "private": "", "nope": "",
