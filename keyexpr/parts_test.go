@@ -176,6 +176,7 @@ func TestHashTellsApart(t *testing.T) {
 		"a", "b", "", "7", 7, int64(8), uint8(9), -7, true, false, 7.0, 7.5, math.Inf(1), math.NaN(), []byte("a"), []byte{},
 		[]string{"a", "b"}, []string{"ab"}, []string{"a", "", "b"}, []any{"a", []string{"b"}}, []any{[]string{"a"}, "b"}, []any{[]string{"a", "b"}}, []any{[]string{"a"}, []string{"b"}}, []int{1, 2}, []string{"1", "2"}, []string{},
 		map[string]string{"a": "b"}, map[string]string{"a": "", "b": ""}, map[string]string{"b": "a"}, map[string]int{"a": 1, "b": 2}, map[string]any{"a": nil}, map[string]any{}, []any{map[string]string{"a": "b"}, "c", "d"}, []any{map[string]string{"a": "b", "c": "d"}},
+		[]any{map[string]string{"a": "b"}, "c", "d", map[string]string{"e": "f", "g": "h"}}, []any{map[string]string{"a": "b", "c": "d"}, map[string]string{"e": "f"}, "g", "h"},
 		tagged{A: "x"}, tagged{A: "y"}, tagged{B: "x"}, tagged{C: "x"}, tagged{C: 1}, tagged{C: "1"}, other{"x", ""}, other{"", "x"}, embedded{other{"x", ""}, ""}, embedded{other{}, "x"},
 		"\xff", "\xfe", "\ufffd", "null", "s\x01a", []any{nil}, []any{"null"}, uuid{1}, uuid{2}, level(2), "level-3",
 		&fakeMessage{name: "x"}, &fakeMessage{name: "y"}, &fakeMessage{}, &fakeMessage{set: true},
