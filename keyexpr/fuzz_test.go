@@ -217,3 +217,101 @@ func randomTemplate(r *rand.Rand) string {
 	}
 	return b.String()
 }
+
+// FuzzRandomParts reads back keys of templates that nobody thought of: values side by side, in sums and in joins, with
+// literals between them that look like what they are between.
+func FuzzRandomParts(f *testing.F) {
+	for seed := range uint64(40) {
+		f.Add(seed, "a:b", "c,d", "%")
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, a, b, c string) {
+		g := &partsGenerator{rand.New(rand.NewPCG(seed, 3)), stockRequest{A: a, B: b, C: c, Tags: []string{c, a + b, b}, Nested: [][]string{{a, c}, {b}}}}
+		text, want := g.template()
+		tmpl, err := Parse(text, stockRoots)
+		if err != nil {
+			checkError(t, text, err)
+			return
+		}
+		keys, err := tmpl.Expand(t.Context(), func(string) (any, error) { return g.req, nil })
+		if err != nil {
+			if !errors.Is(err, ErrValue) {
+				t.Errorf("Expand(%q) = %v, want ErrValue", text, err)
+			}
+			return
+		}
+		if strings.Contains(keys[0], run.DigestMark) {
+			if len(keys[0]) < run.MaxKey-4 {
+				t.Errorf("%q of %q looks like a digest", keys[0], text)
+			}
+			return
+		}
+		if got, ok := tmpl.Match(keys[0]); !ok || !slices.Equal(got, want) {
+			t.Errorf("Match(%q) by %q = %q, %v, want %q", keys[0], text, got, ok, want)
+		}
+	})
+}
+
+// partsGenerator writes templates, and knows their values.
+type partsGenerator struct {
+	*rand.Rand
+	req stockRequest
+}
+
+func (g *partsGenerator) literal() string {
+	list := []string{":", "/", ",", "-", "x", "7", "→", "é", ";", "::", ", ", "{", "}", "%", "~", "#", "a:b"}
+	return list[g.IntN(len(list))]
+}
+
+func (g *partsGenerator) template() (text string, want []string) {
+	var b strings.Builder
+	for range 1 + g.IntN(3) {
+		b.WriteString(strings.TrimSuffix(g.literal(), "#")) // two of them would be no hole
+		expr, values := g.sum()
+		b.WriteString("#{" + expr + "}")
+		want = append(want, values...)
+	}
+	if g.IntN(2) == 0 {
+		b.WriteString(g.literal())
+	}
+	return b.String(), want
+}
+
+// sum is one value, or several with literals between them.
+func (g *partsGenerator) sum() (expr string, want []string) {
+	expr, want = g.value()
+	for range g.IntN(3) {
+		more, values := g.value()
+		expr += fmt.Sprintf(" + %q + %s", g.literal(), more)
+		want = append(want, values...)
+	}
+	if g.IntN(3) == 0 {
+		expr = fmt.Sprintf("%q + %s", g.literal(), expr)
+	}
+	if g.IntN(3) == 0 {
+		expr += fmt.Sprintf(" + %q", g.literal())
+	}
+	return expr, want
+}
+
+func (g *partsGenerator) value() (expr string, want []string) {
+	switch g.IntN(9) {
+	case 0:
+		return fmt.Sprintf("join(req.Tags, %q)", g.literal()), g.req.Tags
+	case 1:
+		return fmt.Sprintf("join(map(req.Nested, join(#, %q)), %q)", g.literal(), g.literal()), slices.Concat(g.req.Nested...)
+	case 2:
+		sep := g.literal()
+		for _, tag := range g.req.Tags {
+			want = append(want, tag, g.req.A)
+		}
+		return fmt.Sprintf("join(map(req.Tags, # + %q + req.A), %q)", sep, g.literal()), want
+	case 3:
+		expr, want = g.sum()
+		return "(" + expr + ")", want
+	case 4:
+		return "string(req.A)", []string{g.req.A}
+	case 5, 6:
+		return "req.B", []string{g.req.B}
+	}
+	return "req.C", []string{g.req.C}
+}

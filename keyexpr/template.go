@@ -112,7 +112,12 @@ func (c *compilation) hole(p *run.Program, h part, follow []rune) (err error) {
 				return err
 			}
 		}
-		return c.checkPercent(p.Parts, follow, p.Items[0].Item)
+		for _, it := range p.Items {
+			if err := c.checkPercent(p.Parts, follow, it.Item); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	pieces, err := c.pieces(node, nil)
 	if err != nil {
@@ -137,7 +142,7 @@ func (c *compilation) hole(p *run.Program, h part, follow []rune) (err error) {
 
 // checkPercent refuses a % next to a value: behind it, it would look like an escape, and before it like a digest.
 func (c *compilation) checkPercent(before []run.Part, follow []rune, hole []run.Part) error {
-	if n := len(hole); n > 0 && !hole[n-1].Literal() && hole[n-1].Escape != nil && slices.Contains(follow, '%') {
+	if n := len(hole); n > 0 && (hole[n-1].Escape != nil || hole[n-1].Join != nil) && slices.Contains(follow, '%') {
 		return errAt(c.text, c.off+len(c.src)+1, "a %% behind a hole would look like an escape: put another literal between them")
 	}
 	if n := len(before); n > 0 && before[n-1].Literal() && strings.HasSuffix(before[n-1].Text, "%") && len(hole) > 0 && !hole[0].Literal() {
