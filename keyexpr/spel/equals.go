@@ -12,8 +12,10 @@ func (c *compiler) comparable(n *node, a, b typ) {
 		x, y := pair[0], pair[1]
 		switch {
 		case x.k == nullK || y.k == nullK:
-		case (x.k == wholeK || x.k == smallK) && y.number() && (x.k != y.k || x.k == wholeK && x.t != y.t):
+		case x.k == wholeK && y.number() && y.k != smallK:
 			c.fail(n, "an Integer never equals a Long in Java, and %v may be either: declare it int32 or int64, or compare with ==", x.t)
+		case x.k == smallK && y.k == smallK && x.t != y.t:
+			c.fail(n, "a Byte never equals a Short in Java: compare with ==")
 		case x.k == nameK && y.k == textK:
 			c.fail(n, "%v may be an enum in Java, which never equals a text: write .name() for an enum, or .toString() for both", x.t)
 		case x.k == listK || x.k == mapK || x.k == objectK || x.k == bytesK:
@@ -44,13 +46,15 @@ func equals(st *run.State, a, b any) (bool, error) {
 	if !ok || !ok2 {
 		return same(st, a, b)
 	}
-	if reflect.TypeOf(a) == reflect.TypeOf(b) {
-		return x == y, nil
-	}
 	_, wide := a.(whole)
 	_, wide2 := b.(whole)
-	if x == y && (wide || wide2) {
+	_, short := a.(small)
+	_, short2 := b.(small)
+	switch {
+	case x == y && (wide && !short2 || wide2 && !short):
 		return false, run.Faulty("compares numbers that are equal only if both are int, or both long, in Java")
+	case reflect.TypeOf(a) == reflect.TypeOf(b):
+		return x == y, nil
 	}
 	return false, nil
 }

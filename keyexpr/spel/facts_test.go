@@ -122,7 +122,8 @@ func TestTypesOfGo(t *testing.T) {
 		// An int of Go is an int or a long of Java.
 		{"#p0.i + 1", "8"}, {"#p0.i * 1000000000", "request: more than 32 bits"}, {"#p0.i * 1000000000L", "7000000000"}, {"#p0.u + 1", "1099511627777"}, {"#p0.i32 * 1000000000", "705032704"},
 		{"#p0.i64 * 1000000000", "6000000000"}, {"#p0.i == 7 ? 'y' : 'n'", "y"}, {"#p0.i.equals(7)", "start: an Integer never equals a Long"}, {"#p0.i.equals(8)", "start: an Integer never equals a Long"},
-		{"#p0.i.hashCode()", "start: hashCode"}, {"#p0.list.contains(1)", "start: an Integer never equals a Long"}, {"#p0.list[0]", "1"}, {"#p0.i16.hashCode()", "start: hashCode"}, {"#p0.i8 + #p0.i16", "7"},
+		{"#p0.i.equals(#p0.i)", "start: an Integer never equals a Long"}, {"#p0.any.id.equals(#p0.any.id)", "request: equal only if both are int"}, {"#p0.i8.equals(#p0.i16)", "start: a Byte never equals a Short"},
+		{"#p0.i8.equals(3) ? 'y' : 'n'", "n"}, {"#p0.i8.equals(#p0.i8) ? 'y' : 'n'", "y"}, {"#p0.data[0] + 1", "2"}, {"#p0.i.hashCode()", "start: hashCode"}, {"#p0.list.contains(1)", "start: an Integer never equals a Long"}, {"#p0.list[0]", "1"}, {"#p0.i16.hashCode()", "start: hashCode"}, {"#p0.i8 + #p0.i16", "7"},
 		{"#p0.i.toString() + #p0.num.toString()", "734"}, {"#p0.num + 1", "35"}, {"-#p0.i", "-7"}, {"#p0.i.longValue() * 1000000000", "7000000000"}, {"#p0.i.intValue() * 1000000000", "-1589934592"},
 		// A named string is a String or an enum.
 		{"'s:' + #p0.st", "s:PAID"}, {"#p0.st == 'PAID'", "start: may be an enum in Java"}, {"#p0.st.name() == 'PAID' ? 'y' : 'n'", "y"}, {"#p0.st.toString() == 'PAID' ? 'y' : 'n'", "y"}, {"#p0.st.equals('PAID')", "start: may be an enum"},

@@ -311,13 +311,15 @@ func (c *compiler) indexBy(n *node, base, by *code) *code {
 		t = *base.typ.elem
 	case textK:
 		t = typ{k: textK}
+	case bytesK:
+		t = typ{k: smallK}
 	case anyK:
 	case refusedK:
 		c.fail(n, "%s", base.typ.why)
 	default:
 		c.fail(n, "%s has no elements", describe(base.typ))
 	}
-	if base.typ.k == mapK && by.typ.number() || base.typ.k == listK && !by.typ.number() && by.typ.k != anyK {
+	if base.typ.k == mapK && by.typ.number() || (base.typ.k == listK || base.typ.k == bytesK) && !by.typ.number() && by.typ.k != anyK {
 		c.fail(n, "%s is not indexed by %s", describe(base.typ), describe(by.typ))
 	}
 	x := c.after(n, base, t, func(st *run.State, v any) (any, error) {

@@ -217,6 +217,11 @@ func settled(r rune) bool {
 	return r < 0x250 || r >= 0x370 && r < 0x530 && r != 0x37f && r != 0x3f3 && r < 0x528 || r >= 0x531 && r < 0x587 || r >= 0x1e00 && r < 0x1f00 && r != 0x1e9e
 }
 
+// unsure reports whether the case of r is one that not all versions know of.
+func unsure(r rune) bool {
+	return !settled(r) && (unicode.ToUpper(r) != r || unicode.ToLower(r) != r)
+}
+
 // several reports whether the upper case of r is more than one character, as for ŉ, ΐ and ﬁ.
 func several(r rune) bool {
 	switch {
@@ -244,7 +249,7 @@ func equalsIgnoreCase(st *run.State, on any, args []any) (any, error) {
 			continue
 		}
 		a, b := rune(u[i]), rune(v[i])
-		if !settled(a) || !settled(b) {
+		if unsure(a) || unsure(b) {
 			return nil, run.Faulty("compares characters whose other case depends on the version of Java")
 		}
 		x, y := unicode.ToUpper(a), unicode.ToUpper(b)
