@@ -17,7 +17,7 @@
 //	}
 //
 // A tag is the template of the key, which may be empty, and then attributes: name, when, kind, wait (or forever), lease,
-// max-hold, limit, busy and outage. Instead of writing a template, mark the fields of a request that make up its key
+// max-hold, limit, busy, outage and one-key. Instead of writing a template, mark the fields of a request that make up its key
 // with `guard:"key"`. Options win over tags. Adapters for servers build on [Guard.Prepare].
 //
 // # A call
