@@ -178,8 +178,7 @@ func TestMultiLocksExclude(t *testing.T) {
 		t.Errorf("counter = %d, want %d", got, want)
 	}
 	expectKeys(t, s.Client(t))
-	rdb := s.Client(t)
-	eventually(t, "no subscription is left", func() bool { return len(subscriptions(t, rdb)) == 0 })
+	eventually(t, "nothing is subscribed", func() bool { return len(subscriptions(t, s.Client(t))) == 0 })
 }
 
 // A peer takes the locks in the order of its list, the reverse of ours, and gives back all when it has not got the rest

@@ -200,7 +200,7 @@ func TestRateAnswerLost(t *testing.T) {
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		srv := redistest.Any(t)
 		ctx, p := t.Context(), srv.Front(t)
-		l := onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr })).RateLimiter("r")
+		l := onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }), redisson.Timeout(time.Second)).RateLimiter("r")
 		for range 2 { // the first time loads the scripts
 			check(t, l.Delete(ctx))
 			p.CutReply("evalsha", 2)
@@ -209,10 +209,11 @@ func TestRateAnswerLost(t *testing.T) {
 			must(t, true)(l.TryAcquire(ctx, 2, 0))
 			must(t, int64(7))(l.AvailablePermits(ctx))
 		}
-		p.CutReply("evalsha", 4)
+		p.CutReply("evalsha", 1000)
 		if err := l.Acquire(ctx, 3); err == nil {
 			t.Error("Acquire succeeded without an answer")
 		}
+		p.CutReply("", 0)
 		within(t, 5*time.Second, "the permits are back", func() bool { n, err := l.AvailablePermits(ctx); return n == 7 && err == nil })
 	})
 }

@@ -14,11 +14,15 @@ import (
 )
 
 func TestScriptDigests(t *testing.T) {
-	for _, s := range []script{
-		acquireScript(), releaseScript(), renewScript(), forceScript(),
-		fairAcquireScript(), fairReleaseScript(), fairForceScript(),
-		readAcquireScript(), writeAcquireScript(), rwReleaseScript(), rwRenewScript(), rwForceScript(),
-		permitAcquireScript(), permitReleaseScript(), permitRenewScript(),
+	for _, s := range []*script{
+		lockAcquire, lockUpdate, lockRelease, lockForce, lockState,
+		fairAcquire, fairRelease, fairForce, readAcquire, writeAcquire,
+		rwUpdate, rwRelease, rwForce, permitAcquire, permitUpdate,
+		permitRelease, semaphoreAcquire, semaphoreCancel, semaphoreRelease, semaphoreSet,
+		semaphoreAdd, semaphoreDrain, permitsAcquire, permitsRelease, permitsCount,
+		permitsLease, permitsSet, latchSet, latchDown, latchDelete,
+		rateAcquire, rateCancel, rateAvailable, rateSet, number,
+		deleteKeys,
 	} {
 		sum := sha1.Sum([]byte(s.source))
 		if want := hex.EncodeToString(sum[:]); s.sha != want {

@@ -83,9 +83,11 @@ func (w *world) servers() (all []redis.UniversalClient) {
 	return all
 }
 
-// newClient makes one more client of package redisson.
+// newClient makes one more client of package redisson, with Redisson's patience in fair queues, so that deadlines are to be
+// the same.
 func (w *world) newClient(opts ...redisson.Option) *redisson.Client {
 	w.t.Helper()
+	opts = append([]redisson.Option{redisson.FairLockWaitTimeout(5 * time.Minute)}, opts...)
 	if w.on.cluster {
 		opts = append(opts, redisson.ShardedPubSub(w.on.mode))
 	}

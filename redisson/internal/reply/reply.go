@@ -13,6 +13,7 @@ import (
 // transient are the beginnings of what a server says when it is not ready now and may be soon.
 var transient = [...]string{
 	"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY ", "ERR max number of clients",
+	"ERR Script attempted to access a non local key", // it is missing while its slot is on the move
 }
 
 // IsReply reports whether err is what a server said, so that the server is there.

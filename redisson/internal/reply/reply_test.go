@@ -39,6 +39,7 @@ func TestClassification(t *testing.T) {
 		{said("BUSY Redis is busy running a script."), true, true, false},
 		{said("BUSYGROUP Consumer Group name already exists"), true, false, false},
 		{said("ERR max number of clients reached"), true, true, false},
+		{said("ERR Script attempted to access a non local key in a cluster node script: f00, on @user_script:5."), true, true, false},
 		{said("WRONGTYPE Operation against a key"), true, false, false},
 		{said("NOPERM this user has no permissions"), true, false, false},
 	} {
