@@ -171,7 +171,7 @@ type (
 	embeds      struct{ typoInTag }
 	cycle       struct {
 		*cycle
-		F func(context.Context, Order) error `guard:"order"`
+		F func(context.Context, Order) error `guard:"order; one-key"`
 	}
 )
 
@@ -180,11 +180,15 @@ func TestBindMistakes(t *testing.T) {
 	malformed := reflect.New(reflect.StructOf([]reflect.StructField{ // vet would find it in the source
 		{Name: "F", Type: reflect.TypeFor[func(context.Context, Order) error](), Tag: "guard:order"},
 	})).Interface()
+	comma := reflect.New(reflect.StructOf([]reflect.StructField{
+		{Name: "F", Type: reflect.TypeFor[func(context.Context, Order) error](), Tag: `json:"f",guard:"order:#{req.ID}"`},
+	})).Interface()
 	tests := []struct {
 		target any
 		opts   []guard.Option
 		want   []string
 	}{
+		{comma, nil, []string{"Bind of F", "malformed struct tag", "behind a blank"}},
 		{nil, nil, []string{"pointer to a struct", "<nil>"}},
 		{nilFunc{}, nil, []string{"pointer to a struct", "guard_test.nilFunc"}},
 		{(*nilFunc)(nil), nil, []string{"pointer to a struct"}},
@@ -195,7 +199,7 @@ func TestBindMistakes(t *testing.T) {
 		{&noContext{func(Order) error { return nil }}, nil, []string{"noContext.F", "func(guard_test.Order) error"}},
 		{&noError{func(context.Context, Order) string { return "" }}, nil, []string{"noError.F"}},
 		{&variadic{func(context.Context, ...Order) error { return nil }}, nil, []string{"variadic.F"}},
-		{&typoInTag{f}, nil, []string{"typoInTag.F", `did you mean "wait"?`, "offset 17"}},
+		{&typoInTag{f}, nil, []string{"typoInTag.F", `did you mean wait?`, "offset 17"}},
 		{&typoInKey{f}, nil, []string{`guard "typoInKey.F"`, "offset 12", "did you mean ID?"}},
 		{&typoInKey{f}, []guard.Option{guard.Name("mine")}, []string{`guard "mine"`, "typoInKey.F"}},
 		{&noKey{f}, nil, []string{`guard "noKey.F"`, "no key"}},

@@ -96,7 +96,7 @@ func (c *call) tell() {
 }
 
 // acquire takes the locks of all keys, or returns the first error with those taken so far in c.holds. Each lock's
-// context derives from the one before it, so that the last ends when any of them is lost, and all have one owner.
+// context derives from the one before it, so that the last ends when any of them is lost, and all are above the work.
 func (c *call) acquire(keys []string) error {
 	c.event.Keys = len(keys)
 	start := time.Now()

@@ -13,7 +13,8 @@ import (
 // config is what options fill in.
 type config struct {
 	spec        Spec
-	set         fields // of spec, which fields were given
+	set         fields    // of spec, which fields were given
+	source      KeySource // of spec.Key, if that is no template
 	keyFunc     *keyFunc
 	fallback    any // func(context.Context, Req, error) (Res, error)
 	nilFallback bool
@@ -37,6 +38,7 @@ const (
 	fieldLimit
 	fieldBusy
 	fieldOutage
+	fieldOneKey
 )
 
 // nonZero returns the fields of s that have been given a value.
@@ -83,5 +85,12 @@ func (c *config) validate() error {
 			return s.errorf("Observe without a function")
 		}
 	}
+	if c.source == nil {
+		return s.Validate()
+	}
+	if err := c.source.Check(); err != nil {
+		return s.errorf("key: %w", err)
+	}
+	s.Key = ""
 	return s.Validate()
 }

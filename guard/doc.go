@@ -17,15 +17,18 @@
 //	}
 //
 // A tag is the template of the key, which may be empty, and then attributes: name, when, kind, wait (or forever), lease,
-// max-hold, limit, busy and outage. Instead of writing a template, mark the fields of a request that make up its key
+// max-hold, limit, busy, outage and one-key. Instead of writing a template, mark the fields of a request that make up its key
 // with `guard:"key"`. Options win over tags. Adapters for servers build on [Guard.Prepare].
 //
 // # A call
 //
 // Keys are rendered once, before the work. Locks are taken in the order of their keys, all or none, within one Wait. The
-// work runs with a context that ends when a lock is lost; it shares the owner of the locks, so that a nested guard of
-// the same key re-enters instead of waiting for itself. Then each lock is given back once, also if the caller is gone or
+// work runs with a context that ends when a lock is lost. Then each lock is given back once, also if the caller is gone or
 // the work panics. Without its locks the work runs only if the declaration says so in words: run-unlocked.
+//
+// The work may call guarded functions, with the context that it was given. A guard inside of it that takes the same key
+// re-enters, because it is the same call. On any other key, the calls of the work are strangers to everybody and to each
+// other: four goroutines under order:7 that take stock:sku1 take turns. See package lock for the rules.
 //
 // The locks cover the work until it returns. A goroutine that it leaves behind is not covered, and neither is a database
 // transaction that is committed outside: put the guard around the transaction.
@@ -36,7 +39,7 @@
 //	ErrKey           nothing      fix the request
 //	ErrBusy          nothing      retry, after Error.RetryAfter if that is known
 //	ErrOutage        nothing      retry later
-//	ErrUnsupported   nothing      fix the declaration: this locker can't serve it
+//	ErrUnsupported   nothing      fix the declaration: this locker, or this key, can't serve it
 //	ErrLost          some or all  look before retrying
 //	end of ctx       nothing      decide for itself; matches ctx.Err() and the cause of ctx
 //	the work's own   the work     see the work's documentation; it comes back untouched

@@ -20,9 +20,9 @@ var (
 	// ErrLost says that a lock ended while the work ran, so that another holder may have run beside it. Some or all of
 	// the work was done: look before retrying. If the work failed too, its error matches as well.
 	ErrLost = errors.New("guard: lock lost while the work ran")
-	// ErrUnsupported says that the locker does not have the kind of lock that the guard declares. Nothing ran, and
-	// nothing will until the declaration or the locker changes: it is the developer's fault, for which no Policy
-	// applies.
+	// ErrUnsupported says that the locker does not have the kind of lock that the guard declares, or that another guard
+	// holds the key as a kind that does not go with it: see lock.KindError. Nothing ran, and nothing will until a
+	// declaration or the locker changes: it is the developer's fault, for which no Policy applies.
 	ErrUnsupported = errors.New("guard: kind of lock not supported")
 )
 

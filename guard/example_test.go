@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/keyexpr/spel"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
 )
@@ -40,6 +41,29 @@ func ExampleFunc_mistake() {
 	fmt.Println(err)
 	// Output:
 	// guard "order.pay": key: keyexpr: unknown field OrdreID of PayRequest, did you mean OrderID? (at offset 12 of "order:#{req.OrdreID}")
+}
+
+// The key of a service in Java, in Java's words: @Lock(key = "'order:' + #order.orderId").
+func ExampleKeyFrom() {
+	g := guard.Must(guard.New(memlock.New(), guard.Name("order.pay"),
+		guard.KeyFrom(spel.Expression("'order:' + #order.orderId", spel.Params("order"))),
+	))
+	pay := guard.Must(guard.Func(g, pay))
+
+	receipt, err := pay(context.Background(), PayRequest{OrderID: "42"})
+	fmt.Println(receipt.Text, err)
+	// Output: paid 42 <nil>
+}
+
+// A nightly job has one key for all calls, and says so.
+func ExampleOneKey() {
+	_, err := guard.Func(guard.Must(guard.New(memlock.New(), guard.Name("report"), guard.Key("nightly-report"))), pay)
+	fmt.Println(err)
+	_, err = guard.Func(guard.Must(guard.New(memlock.New(), guard.Name("report"), guard.Key("nightly-report"), guard.OneKey())), pay)
+	fmt.Println(err)
+	// Output:
+	// guard "report": key: keyexpr: all requests would share one key, as nothing of the request is read: write something like order:#{req.OrderID}; OneKey (one-key in a tag) says that it is meant (at offset 0 of "nightly-report")
+	// <nil>
 }
 
 // What a refused caller can find out.

@@ -71,6 +71,9 @@ func (g *Guard) forRequest(request reflect.Type, function declared) (*Runner, er
 	if err := merged.validate(); err != nil {
 		return nil, err
 	}
+	if t := structType(request); t != nil && t.NumField() == 0 {
+		merged.spec.OneKey = true // there is nothing to read
+	}
 	return merged.prepare(keyexpr.Roots{requestRoot: keyexpr.Type(request)})
 }
 

@@ -25,7 +25,37 @@ func Name(name string) Option {
 
 // Key sets Spec.Key, the template of the keys: "order:#{req.OrderID}".
 func Key(template string) Option {
-	return optionFunc(func(c *config) { c.spec.Key = template; c.set |= fieldKey })
+	return optionFunc(func(c *config) { c.spec.Key, c.source = template, nil; c.set |= fieldKey })
+}
+
+// KeySource is a key that is not written as a template, such as those of package spel.
+type KeySource interface {
+	// String returns its text, which becomes Spec.Key.
+	String() string
+	// Check reports a mistake that shows without knowing the facts.
+	Check() error
+	// Parse checks it against the facts.
+	Parse(roots keyexpr.Roots, opts ...keyexpr.Option) (*keyexpr.Template, error)
+}
+
+// KeyFrom sets the key to one in another language than that of templates, in place of Key: Java's.
+//
+//	guard.KeyFrom(spel.Expression("'order:' + #order.id", spel.Params("order")))
+//
+// Spec.Key is its text, for people; as a template, that text would be refused.
+func KeyFrom(k KeySource) Option {
+	return optionFunc(func(c *config) {
+		c.spec.Key, c.source = "", k
+		if k != nil {
+			c.spec.Key = k.String()
+		}
+		c.set |= fieldKey
+	})
+}
+
+// OneKey sets Spec.OneKey: a key that reads nothing of the request is meant, and all calls share one lock.
+func OneKey() Option {
+	return optionFunc(func(c *config) { c.spec.OneKey = true; c.set |= fieldOneKey })
 }
 
 // When sets Spec.When, a condition: where it is false, the work runs without a lock.
@@ -91,7 +121,7 @@ func OnOutage(p Policy) Option {
 
 // FromSpec sets all fields at once. A zero field counts as not given, so that a tag may still fill it in.
 func FromSpec(s Spec) Option {
-	return optionFunc(func(c *config) { c.spec, c.set = s, s.nonZero() })
+	return optionFunc(func(c *config) { c.spec, c.source, c.set = s, nil, s.nonZero() })
 }
 
 // KeyFunc computes the key in Go, in place of Key, for what a template can't say. Its error, or an empty key, is

@@ -3,6 +3,8 @@ package guard
 import (
 	"fmt"
 	"strings"
+
+	"github.com/latchkey-go/latchkey/internal/suggest"
 )
 
 // Policy says what becomes of a call whose lock could not be had. Its text form, as in tags and configuration, is
@@ -48,5 +50,5 @@ func (p *Policy) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("unknown policy %q, %s", text, suggest(string(text), policyNames[:]))
+	return fmt.Errorf("unknown policy %q%s", text, suggest.Ending(string(text), policyNames[:]))
 }

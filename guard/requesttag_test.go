@@ -78,7 +78,7 @@ func TestRequestTag(t *testing.T) {
 		guard.Name("n"), guard.Wait(3*s), guard.Kind(lock.Exclusive)))
 	want("o:7", fair, "tagged")(requestOf(t, tagged{ID: "7"}, guard.Key("o:#{req.ID}")))
 	want("f", fair, "tagged")(requestOf(t, tagged{ID: "7"}, guard.KeyFunc(func(tagged) (string, error) { return "f", nil })))
-	want("#{n:eu:7", lock.Request{}, "#{n")(requestOf(t, marked{Region: "eu", ID: 7}, guard.Name("#{n")))
+	want("#{n}:eu:7", lock.Request{}, "#{n}")(requestOf(t, marked{Region: "eu", ID: 7}, guard.Name("#{n}")))
 	want("order:7", lock.Request{Kind: lock.Fair, Wait: s, Lease: time.Minute}, "tagged")(requestOf(t, tagged{ID: "7"},
 		guard.FromSpec(guard.Spec{Wait: s})))
 }
@@ -134,7 +134,7 @@ func TestRequestTagMistakes(t *testing.T) {
 		err  error
 		want []string
 	}{
-		{tryFunc[typo](l), []string{`guard "typo"`, "typo._", `unknown attribute "wiat"`, `did you mean "wait"?`, "offset 7"}},
+		{tryFunc[typo](l), []string{`guard "typo"`, "typo._", `unknown attribute "wiat"`, `did you mean wait?`, "offset 7"}},
 		{tryFunc[unknownField](l), []string{`guard "unknownField"`, "offset 12", "did you mean ID?"}},
 		{tryFunc[unexported](l), []string{`guard "unexported"`, "unexported.id", "not exported"}},
 		{tryFunc[embedsMistake](l), []string{`guard "embedsMistake"`, "unexported.id"}},

@@ -52,7 +52,15 @@ func (g *Guard) prepare(roots keyexpr.Roots) (*Runner, error) {
 	if g.keyFunc != nil {
 		err = g.keyFunc.fits(roots)
 	} else {
-		r.key, err = keyexpr.Parse(s.Key, roots, g.functions...)
+		options := slices.Clone(g.functions)
+		if s.OneKey || len(roots) == 0 {
+			options = append(options, keyexpr.OneKey())
+		}
+		if g.source != nil {
+			r.key, err = g.source.Parse(roots, options...)
+		} else {
+			r.key, err = keyexpr.Parse(s.Key, roots, options...)
+		}
 	}
 	if err != nil {
 		return nil, s.errorf("key: %w", err)

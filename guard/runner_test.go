@@ -41,7 +41,7 @@ func TestRun(t *testing.T) {
 		if root == "method" {
 			return "POST", nil
 		}
-		return keyexpr.Lookup(func(string) (string, bool) { return "7", true }), nil
+		return keyexpr.Lookup(func(string) (string, bool, error) { return "7", true, nil }), nil
 	}
 	ran, err := r.Run(t.Context(), facts, func(ctx context.Context) error {
 		if !guard.Held(ctx, "server") {
@@ -76,7 +76,7 @@ func TestRan(t *testing.T) {
 	for _, tt := range tests {
 		l := newSpy()
 		l.refuse = map[string]error{"key": tt.refused}
-		ran, err := prepared(t, l, append(tt.opts, guard.Key("key"))...).Run(t.Context(), nil,
+		ran, err := prepared(t, l, append(tt.opts, guard.Key("key"), guard.OneKey())...).Run(t.Context(), nil,
 			func(context.Context) error { return own })
 		if ran != tt.ran || !errors.Is(err, tt.err) {
 			t.Errorf("Run = %v, %v, want %v, %v", ran, err, tt.ran, tt.err)
@@ -92,7 +92,7 @@ func (*tooLarge) Error() string { return "body too large" }
 func TestFactsError(t *testing.T) {
 	for _, opts := range [][]guard.Option{
 		{guard.Key("order:#{body.id}")},
-		{guard.Key("constant"), guard.When(`body.id == "7"`)},
+		{guard.Key("constant"), guard.OneKey(), guard.When(`body.id == "7"`)},
 	} {
 		l := newSpy()
 		ran, err := prepared(t, l, opts...).Run(t.Context(),
@@ -113,7 +113,7 @@ func TestCanceledBeforeTheKey(t *testing.T) {
 	own := errors.New("client hung up")
 	for _, opts := range [][]guard.Option{
 		{guard.Key("order:#{method}")},
-		{guard.Key("constant"), guard.When(`method == "POST"`)},
+		{guard.Key("constant"), guard.OneKey(), guard.When(`method == "POST"`)},
 	} {
 		for _, answer := range []error{context.Canceled, own} {
 			ctx, cancel := context.WithCancelCause(t.Context())

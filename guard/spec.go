@@ -40,6 +40,9 @@ type Spec struct {
 	Busy Policy
 	// Outage says what to do when the lock service could not answer.
 	Outage Policy
+	// OneKey says that a Key which reads nothing of the request is meant: one lock for all calls, as for a nightly job.
+	// Without it such a Key is an error, unless the guarded function has no request (struct{}).
+	OneKey bool
 }
 
 // Validate reports every fault of s that shows without knowing the facts, the syntax of Key and When included. Name and
@@ -73,7 +76,13 @@ func (s Spec) faults() []string {
 	check(kindErr != nil, "unknown kind %d, valid are 0 to %d", int(s.Kind), int(lock.Permit))
 	check(s.Wait < 0, "negative wait %v (use Forever to wait as long as the caller)", s.Wait)
 	check(s.Lease < 0, "negative lease %v (0 renews the lock until the work is done)", s.Lease)
-	check(s.Lease > 0 && s.Lease < time.Millisecond, "lease %v is under 1ms", s.Lease)
+	for _, d := range []struct {
+		name string
+		time.Duration
+	}{{"wait", s.Wait}, {"lease", s.Lease}, {"max-hold", s.MaxHold}} {
+		n := d.Nanoseconds()
+		check(n > 0 && d.Duration < time.Millisecond, "%s %v is under 1ms: a bare number counts nanoseconds, write %d*time.Second", d.name, d.Duration, n)
+	}
 	check(s.MaxHold < 0, "negative max-hold %v (0 sets no bound)", s.MaxHold)
 	check(s.Kind == lock.Permit && s.Limit < 1, "kind permit needs a limit of at least 1, not %d", s.Limit)
 	check(s.Kind != lock.Permit && s.Limit != 0, "limit %d belongs to kind permit, not to kind %v", s.Limit, s.Kind)

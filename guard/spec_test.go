@@ -10,19 +10,16 @@ import (
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/keyexpr"
+	"github.com/latchkey-go/latchkey/keyexpr/spel"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
 )
 
 // TestMistakes is what a programmer hears at start: the guard, what is wrong, and where it can be guessed, what was meant.
 func TestMistakes(t *testing.T) {
-	type opts = []guard.Option
 	key, name := guard.Key("order:#{req.ID}"), guard.Name("order.settle")
 	fallback := guard.Fallback(func(context.Context, Order, error) (string, error) { return "", nil })
-	tests := []struct {
-		opts opts
-		want []string // all of them in the error
-	}{
+	checkMistakes(t, []mistake{
 		{opts{name, key, guard.Wait(-1)}, []string{"negative wait -1ns", "Forever"}},
 		{opts{name, key, guard.Lease(-time.Second)}, []string{"negative lease -1s"}},
 		{opts{name, key, guard.Lease(time.Microsecond)}, []string{"lease 1µs is under 1ms"}},
@@ -57,8 +54,34 @@ func TestMistakes(t *testing.T) {
 			opts{name, key, guard.Fallback(func(context.Context, Order, error) (int, error) { return 0, nil })},
 			[]string{"Fallback is a func(context.Context, guard_test.Order, error) (int, error)", "(string, error)"},
 		},
-	}
-	for _, tt := range tests {
+	})
+}
+
+// TestSilentMistakes is what would otherwise start, and lock another key than was meant, or wait for nanoseconds.
+func TestSilentMistakes(t *testing.T) {
+	key, name := guard.Key("order:#{req.ID}"), guard.Name("order.settle")
+	checkMistakes(t, []mistake{
+		{opts{name, key, guard.Wait(2)}, []string{"wait 2ns is under 1ms", "write 2*time.Second"}},
+		{opts{name, key, guard.MaxHold(60)}, []string{"max-hold 60ns is under 1ms", "write 60*time.Second"}},
+		{opts{name, guard.Key("order")}, []string{"one key", "OneKey"}},
+		{opts{name, guard.Key("order:${req.ID}"), guard.OneKey()}, []string{"write #{req.ID}"}},
+		{opts{name, key, guard.When("#{req.Free}")}, []string{"when:", "a condition has no holes"}},
+		{opts{name, guard.KeyFrom(spel.Expression("'order:' + "))}, []string{"key:", "unexpected", "offset 11"}},
+		{opts{name, guard.KeyFrom(spel.Expression("'order:' + #order.idd", spel.Params("order")))}, []string{"key:", "did you mean ID?", "of \"'order:' + #order.idd\""}},
+	})
+}
+
+type opts = []guard.Option
+
+// mistake is a declaration, and all that its error must say.
+type mistake struct {
+	opts opts
+	want []string
+}
+
+func checkMistakes(t *testing.T, mistakes []mistake) {
+	t.Helper()
+	for _, tt := range mistakes {
 		g, err := guard.New(memlock.New(), tt.opts...)
 		if err == nil {
 			_, err = guard.Func(g, settled)
@@ -188,7 +211,7 @@ func TestPolicyText(t *testing.T) {
 	}
 	var p guard.Policy
 	for text, want := range map[string]string{
-		"skipp": `did you mean "skip"?`, "RunUnlocked": `did you mean "run-unlocked"?`, "x": "want one of fail, skip, run-unlocked",
+		"skipp": `did you mean skip?`, "RunUnlocked": `did you mean run-unlocked?`, "x": "there is fail, run-unlocked, skip",
 	} {
 		if err := p.UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("UnmarshalText(%q): %v, want %s", text, err, want)

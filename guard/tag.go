@@ -3,11 +3,13 @@ package guard
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/suggest"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -15,16 +17,36 @@ import (
 const tagName = "guard"
 
 // attributes are the names that may follow the template in a tag.
-var attributes = []string{"name", "when", "kind", "wait", "lease", "max-hold", "limit", "busy", "outage"}
+var attributes = []string{"name", "when", "kind", "wait", "lease", "max-hold", "limit", "busy", "outage", oneKey}
+
+// oneKey is the attribute that has no value.
+const oneKey = "one-key"
 
 // lookupTag returns the guard tag of f. A tag that package reflect can't read is an error, as it would silently leave
 // something unguarded.
 func lookupTag(f reflect.StructField) (tag string, ok bool, err error) {
 	tag, ok = f.Tag.Lookup(tagName)
-	if !ok && strings.HasPrefix(strings.TrimSpace(string(f.Tag)), tagName+":") {
-		return "", false, fmt.Errorf("malformed struct tag %q, want guard:\"...\"", f.Tag)
+	if !ok && misread(string(f.Tag)) {
+		return "", false, fmt.Errorf("malformed struct tag %q, want guard:\"...\" behind a blank", f.Tag)
 	}
 	return tag, ok, nil
+}
+
+var tagPair = regexp.MustCompile(`^ *([^ ":]+):"(?:[^"\\]|\\.)*"`)
+
+// misread reports whether package reflect overlooks a guard tag: behind a comma, which it takes for a part of the name, or
+// behind a mistake.
+func misread(tag string) bool {
+	for {
+		pair := tagPair.FindStringSubmatch(tag)
+		if pair == nil {
+			return strings.Contains(tag, tagName+":")
+		}
+		if strings.Trim(pair[1], ",;") == tagName {
+			return true
+		}
+		tag = tag[len(pair[0]):]
+	}
 }
 
 // parseTag reads "<template>; name=value; ...". It returns a Spec and which of its fields the tag gives.
@@ -32,6 +54,9 @@ func parseTag(tag string) (Spec, fields, error) {
 	t := tagParser{tag: tag}
 	if t.spec.Key = strings.TrimSpace(t.literal()); t.spec.Key != "" {
 		t.set |= fieldKey
+	}
+	if at := commaAttribute.FindStringSubmatchIndex(t.spec.Key); at != nil {
+		return Spec{}, 0, t.errorf(strings.Index(tag, t.spec.Key)+at[0], "attributes follow a semicolon, not a comma: write ; %s", t.spec.Key[at[2]:])
 	}
 	for t.pos < len(tag) {
 		t.pos++ // past the semicolon
@@ -44,6 +69,9 @@ func parseTag(tag string) (Spec, fields, error) {
 	}
 	return t.spec, t.set, nil
 }
+
+// commaAttribute finds what looks like an attribute in a template.
+var commaAttribute = regexp.MustCompile(`,\s*((?:` + strings.Join(attributes, "|") + `)\s*(?:=|$|[;,]))`)
 
 // tagParser reads a tag from left to right.
 type tagParser struct {
@@ -67,9 +95,12 @@ func (t *tagParser) attribute() error {
 	end := start + strings.IndexAny(t.tag[start:]+";", "=;")
 	name := strings.TrimSpace(t.tag[start:end])
 	if !slices.Contains(attributes, name) {
-		return t.errorf(start, "unknown attribute %q, %s", name, suggest(name, attributes))
+		return t.errorf(start, "unknown attribute %q%s", name, suggest.Ending(name, attributes))
 	}
 	t.pos = min(end+1, len(t.tag))
+	if name == oneKey {
+		return t.flag(start, end)
+	}
 	t.space()
 	at := t.pos
 	value := strings.TrimSpace(t.value(name))
@@ -84,6 +115,20 @@ func (t *tagParser) attribute() error {
 		return t.errorf(start, "attribute %s is given twice", name)
 	}
 	t.set |= field
+	return nil
+}
+
+// flag reads an attribute without a value.
+func (t *tagParser) flag(start, end int) error {
+	if end < len(t.tag) && t.tag[end] == '=' {
+		return t.errorf(start, "attribute %s has no value, write it alone", oneKey)
+	}
+	t.pos = end
+	t.spec.OneKey = true
+	if t.set&fieldOneKey != 0 {
+		return t.errorf(start, "attribute %s is given twice", oneKey)
+	}
+	t.set |= fieldOneKey
 	return nil
 }
 
@@ -195,7 +240,7 @@ func parseKind(value string) (lock.Kind, error) {
 		}
 		names = append(names, k.String())
 	}
-	return 0, fmt.Errorf("unknown kind %q, %s", value, suggest(value, names))
+	return 0, fmt.Errorf("unknown kind %q%s", value, suggest.Ending(value, names))
 }
 
 func parseWait(value string) (time.Duration, error) {

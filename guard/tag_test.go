@@ -42,6 +42,10 @@ func TestParseTag(t *testing.T) {
 		{"it's; wait=1s", Spec{Key: "it's", Wait: time.Second}, fieldKey | fieldWait},
 		{"k; when = any(x, {.A; .B}) ; wait=1s", Spec{Key: "k", When: "any(x, {.A; .B})", Wait: time.Second}, fieldKey | fieldWhen | fieldWait},
 
+		// A flag has no value.
+		{"nightly; one-key", Spec{Key: "nightly", OneKey: true}, fieldKey | fieldOneKey},
+		{"nightly; one-key ; wait=1s", Spec{Key: "nightly", OneKey: true, Wait: time.Second}, fieldKey | fieldOneKey | fieldWait},
+
 		// What never ends is left to package keyexpr.
 		{"#{x; wait=1s", Spec{Key: "#{x; wait=1s"}, fieldKey},
 		{"#{'x}; wait=1s", Spec{Key: "#{'x}; wait=1s"}, fieldKey},
@@ -57,19 +61,19 @@ func TestParseTag(t *testing.T) {
 
 func TestParseTagErrors(t *testing.T) {
 	tests := []struct{ tag, want string }{
-		{"k; wiat=2s", `unknown attribute "wiat", did you mean "wait"? (at offset 3)`},
-		{"k; maxhold=2s", `did you mean "max-hold"? (at offset 3)`},
-		{"k; xyzzy=2s", `want one of name, when, kind, wait, lease, max-hold, limit, busy, outage (at offset 3)`},
+		{"k; wiat=2s", `unknown attribute "wiat", did you mean wait? (at offset 3)`},
+		{"k; maxhold=2s", `did you mean max-hold? (at offset 3)`},
+		{"k; xyzzy=2s", `there is busy, kind, lease, limit, max-hold, name, one-key, outage, wait, when (at offset 3)`},
 		{"k;=2s", `unknown attribute ""`},
 		{"k; wait=2", `bad duration "2", want one like 2s or 500ms (at offset 8)`},
 		{"k; wait= -2s", `negative duration "-2s" (at offset 9)`},
 		{"k; lease=-1ms", `negative duration "-1ms" (at offset 9)`},
 		{"k; max-hold=soon", `bad duration "soon"`},
-		{"k; kind=fiar", `unknown kind "fiar", did you mean "fair"? (at offset 8)`},
+		{"k; kind=fiar", `unknown kind "fiar", did you mean fair? (at offset 8)`},
 		{"k; limit=0", `bad limit "0"`},
 		{"k; limit=x", `bad limit "x"`},
 		{"k; busy=run", `unknown policy "run"`},
-		{"k; outage=skipp", `did you mean "skip"? (at offset 10)`},
+		{"k; outage=skipp", `did you mean skip? (at offset 10)`},
 		{"k;", `nothing between semicolons or behind the last one (at offset 2)`},
 		{"k; ", `nothing between semicolons`},
 		{"k;; wait=2s", `nothing between semicolons or behind the last one (at offset 2)`},
@@ -78,6 +82,11 @@ func TestParseTagErrors(t *testing.T) {
 		{"k; wait; lease=2s", `attribute wait has no value`},
 		{"k; wait=; lease=2s", `attribute wait has no value`},
 		{"k; wait=2s; wait=3s", `attribute wait is given twice (at offset 12)`},
+		{"k; one-key=yes", `attribute one-key has no value, write it alone (at offset 3)`},
+		{"k; one-key; one-key", `attribute one-key is given twice`},
+		{"order:#{req.ID}, wait=2s", `attributes follow a semicolon, not a comma: write ; wait=2s (at offset 15)`},
+		{"order:#{req.ID},kind = fair, wait=2s", `write ; kind = fair, wait=2s`},
+		{"nightly, one-key", `write ; one-key`},
 	}
 	for _, tt := range tests {
 		_, _, err := parseTag(tt.tag)

@@ -52,7 +52,7 @@ func (s silent) SendMsg(any) error        { return nil }
 
 // BenchmarkStreamMessage measures what a guarded stream adds to one message received and one sent.
 func BenchmarkStreamMessage(b *testing.B) {
-	i, err := interceptor.StreamServer(interceptor.Method(duplexCall, newGuard(b, memlock.New(), guard.Key("k"))))
+	i, err := interceptor.StreamServer(interceptor.Method(duplexCall, newGuard(b, memlock.New(), guard.Key("k"), guard.OneKey())))
 	if err != nil {
 		b.Fatal(err)
 	}

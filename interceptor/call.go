@@ -18,23 +18,23 @@ type call struct {
 	*method
 	ctx     context.Context
 	message func() (any, error) // gives the request
-	refused error               // a status that ends the call, whatever the guard makes of it
 }
+
+// refusal is the error of a fact that can't be had, with the status that the caller gets.
+type refusal struct{ status error }
+
+func (r *refusal) Error() string { return r.status.Error() }
 
 // run makes the call under its guard. It reports whether the call was skipped; its error is either the handler's own,
 // untouched, or a status.
 func (c *call) run(handle func(context.Context) error) (skipped bool, err error) {
-	ran, err := c.runner.Run(c.ctx, c.fact, func(ctx context.Context) error {
-		if c.refused != nil {
-			return c.refused // by a lookup: the template had a default for what seemed to be missing
-		}
-		return handle(ctx)
-	})
+	ran, err := c.runner.Run(c.ctx, c.fact, handle)
+	refused, ok := errors.AsType[*refusal](err)
 	switch {
-	case c.refused != nil:
-		return false, c.refused
 	case err == nil:
 		return !ran, nil
+	case ok && !ran:
+		return false, refused.status
 	case ran && !c.isLost(err):
 		return false, err
 	default:
@@ -51,9 +51,6 @@ func (c *call) isLost(err error) bool {
 
 // fact is the keyexpr.Facts of the call.
 func (c *call) fact(root string) (any, error) {
-	if c.refused != nil { // by a lookup of the condition, which could not say so
-		return nil, c.refused
-	}
 	switch root {
 	case "req":
 		return c.req()
@@ -69,25 +66,24 @@ func (c *call) req() (any, error) {
 	req, err := c.message()
 	switch {
 	case errors.Is(err, io.EOF):
-		c.refused = c.answer(badKey, "the call has no request message", 0)
+		return nil, &refusal{c.answer(badKey, "the call has no request message", 0)}
 	case err != nil:
-		c.refused = err
+		return nil, &refusal{err}
 	case reflect.TypeOf(req) != c.request:
-		c.refused = c.answer(misuse, "the request is not of the type that its rule was made for", 0)
+		return nil, &refusal{c.answer(misuse, "the request is not of the type that its rule was made for", 0)}
 	}
-	return req, c.refused
+	return req, nil
 }
 
 // metadata is the keyexpr.Lookup of md.
-func (c *call) metadata(name string) (string, bool) {
+func (c *call) metadata(name string) (string, bool, error) {
 	switch values := metadata.ValueFromIncomingContext(c.ctx, name); len(values) {
 	case 0:
-		return "", false
+		return "", false, nil
 	case 1:
-		return values[0], true
+		return values[0], true, nil
 	default:
-		c.refused = c.answer(badKey, "metadata that its key needs was sent more than once", 0)
-		return "", false
+		return "", false, &refusal{c.answer(badKey, "metadata that its key needs was sent more than once", 0)}
 	}
 }
 

@@ -124,7 +124,7 @@ func TestNoMessageAfterLoss(t *testing.T) {
 		c.lost = true
 		return nil
 	}}
-	err := intercept(t, newGuard(t, l, guard.Key("k")), s, func(s grpc.ServerStream) error {
+	err := intercept(t, newGuard(t, l, guard.Key("k"), guard.OneKey()), s, func(s grpc.ServerStream) error {
 		if err := s.RecvMsg(message("")); failureOf(err).reason != "LOCK_LOST" {
 			t.Errorf("RecvMsg = %v, want LOCK_LOST", err)
 		}
@@ -137,7 +137,7 @@ func TestNoMessageAfterLoss(t *testing.T) {
 
 func TestPanicOfRecvMsgReachesTheHandler(t *testing.T) {
 	s := scripted{ctx: t.Context(), recv: func() error { panic("codec") }}
-	err := intercept(t, newGuard(t, newLocker(), guard.Key("k")), s, func(s grpc.ServerStream) (err error) {
+	err := intercept(t, newGuard(t, newLocker(), guard.Key("k"), guard.OneKey()), s, func(s grpc.ServerStream) (err error) {
 		defer func() { err = status.Errorf(codes.DataLoss, "recovered: %v", recover()) }()
 		return s.RecvMsg(message(""))
 	})
@@ -148,7 +148,7 @@ func TestPanicOfRecvMsgReachesTheHandler(t *testing.T) {
 
 func TestReceivingAnotherType(t *testing.T) {
 	s := scripted{ctx: t.Context(), recv: func() error { return nil }}
-	g := newGuard(t, newLocker(), guard.Key("k"), guard.When("req != nil"))
+	g := newGuard(t, newLocker(), guard.Key("k"), guard.OneKey(), guard.When("req != nil"))
 	err := intercept(t, g, s, func(s grpc.ServerStream) error { return s.RecvMsg(&testpb.Payload{}) })
 	if got, want := failureOf(err), (failure{codes.Internal, "LOCK_MISUSE", ""}); got != want {
 		t.Errorf("= %v, want %v", err, want)

@@ -9,6 +9,8 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/latchkey-go/latchkey/internal/suggest"
 )
 
 // kind is what an interceptor can guard.
@@ -76,7 +78,7 @@ func wellFormed(name string) bool {
 func nearest(name string) string {
 	best, least := "", math.MaxInt
 	for known := range registered {
-		d := distance(name, known)
+		d := suggest.Distance(name, known)
 		alike := 2*d <= max(len(name), len(known)) || name != "" && strings.HasSuffix(known, name)
 		if alike && (d < least || d == least && known < best) {
 			best, least = known, d
@@ -98,25 +100,4 @@ func registered(yield func(string) bool) {
 		}
 		return true
 	})
-}
-
-// distance is the number of bytes to insert, delete or replace to get from a to b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

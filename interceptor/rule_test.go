@@ -44,8 +44,8 @@ func TestStartUpMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := memlock.New()
-	key := func(template string) *guard.Guard { return newGuard(t, l, guard.Key(template)) }
-	skip := newGuard(t, l, guard.Key("k"), guard.OnBusy(guard.Skip))
+	key := func(template string) *guard.Guard { return newGuard(t, l, guard.Key(template), guard.OneKey()) }
+	skip := newGuard(t, l, guard.Key("k"), guard.OneKey(), guard.OnBusy(guard.Skip))
 	const health = healthpb.Health_Check_FullMethodName
 	tests := []struct {
 		rules []interceptor.Rule
@@ -76,7 +76,7 @@ func TestStartUpMistakes(t *testing.T) {
 			[]string{`"/grpc.health.v1.Health/Check"`, `guard "g"`, "offset", "Service"}},
 		{[]interceptor.Rule{interceptor.Method(health, key("service:#{request.Service}"))}, []string{`guard "g"`, "offset"}},
 		{[]interceptor.Rule{interceptor.Method(unaryCall, key("file:#{req.Payload}"))}, []string{`guard "g"`, "offset", "Payload"}},
-		{[]interceptor.Rule{interceptor.Method(health, newGuard(t, l, guard.Key("k"), guard.When("req.Service")))}, []string{`guard "g"`, "when", "true or false"}},
+		{[]interceptor.Rule{interceptor.Method(health, newGuard(t, l, guard.Key("k"), guard.OneKey(), guard.When("req.Service")))}, []string{`guard "g"`, "when", "true or false"}},
 		{[]interceptor.Rule{interceptor.Method(health, newGuard(t, l))}, []string{`guard "g"`, "key"}},
 		{[]interceptor.Rule{interceptor.Method(health, newGuard(t, l, guard.KeyFunc(func(*testpb.SimpleRequest) (string, error) { return "k", nil })))},
 			[]string{`guard "g"`, "SimpleRequest"}},
@@ -97,7 +97,7 @@ func TestStartUpMistakes(t *testing.T) {
 
 // A rule that is given to the wrong interceptor would never run.
 func TestKindOfMethod(t *testing.T) {
-	g := newGuard(t, memlock.New(), guard.Key("k"))
+	g := newGuard(t, memlock.New(), guard.Key("k"), guard.OneKey())
 	for _, stream := range []string{duplexCall, inputCall, outputCall} {
 		if _, err := interceptor.UnaryServer(interceptor.Method(stream, g)); err == nil || !strings.Contains(err.Error(), "StreamServer") {
 			t.Errorf("UnaryServer(%s) = %v, want a hint at StreamServer", stream, err)

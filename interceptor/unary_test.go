@@ -91,14 +91,19 @@ func TestKeyFunc(t *testing.T) {
 	}
 }
 
-// To a condition a repeated value looks missing, but it decides nothing.
-func TestRepeatedMetadataInCondition(t *testing.T) {
-	l := newLocker()
-	g := newGuard(t, l, guard.Key("#{method}"), guard.When(`md.tenant == nil`))
-	client := serve(t, &service{unary: answering("")}, unary(t, unaryCall, g))
-	ctx := metadata.AppendToOutgoingContext(t.Context(), "tenant", "a", "tenant", "b")
-	if _, err := client.UnaryCall(ctx, echo("")); failureOf(err).code != codes.InvalidArgument || len(l.keys) > 0 {
-		t.Errorf("UnaryCall = %v after %d locks, want InvalidArgument and none", err, len(l.keys))
+// No lock is taken for a call that will be refused, also where a default stands ready for what is missing.
+func TestRepeatedMetadataTakesNoLock(t *testing.T) {
+	for _, opts := range [][]guard.Option{
+		{guard.Key("#{method}"), guard.When("md.tenant == nil")},
+		{guard.Key("t:#{md.tenant ?? 'none'}")},
+		{guard.Key("t:#{or(md.tenant, 'none')}")},
+	} {
+		l := newLocker()
+		client := serve(t, &service{unary: answering("")}, unary(t, unaryCall, newGuard(t, l, opts...)))
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "tenant", "a", "tenant", "b")
+		if _, err := client.UnaryCall(ctx, echo("")); failureOf(err).code != codes.InvalidArgument || len(l.keys) > 0 {
+			t.Errorf("UnaryCall = %v after %d locks, want InvalidArgument and none", err, len(l.keys))
+		}
 	}
 }
 
@@ -142,7 +147,7 @@ func TestLostIsInternal(t *testing.T) {
 			<-ctx.Done()
 			cause = context.Cause(ctx)
 			return &testpb.SimpleResponse{}, own
-		}}, unary(t, unaryCall, newGuard(t, l, guard.Key("k"))))
+		}}, unary(t, unaryCall, newGuard(t, l, guard.Key("k"), guard.OneKey())))
 		_, err := client.UnaryCall(t.Context(), echo(""))
 		if got, want := failureOf(err), (failure{codes.Internal, "LOCK_LOST", ""}); got != want {
 			t.Errorf("handler returns %v: %v, want %v", own, err, want)
@@ -173,7 +178,7 @@ func TestHandlersErrorIsUntouched(t *testing.T) {
 		})
 		client := serve(t, &service{unary: func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
 			return nil, want
-		}}, observe, unary(t, unaryCall, newGuard(t, newLocker(), guard.Key("k"))))
+		}}, observe, unary(t, unaryCall, newGuard(t, newLocker(), guard.Key("k"), guard.OneKey())))
 		_, err := client.UnaryCall(t.Context(), echo(""))
 		if got != want {
 			t.Errorf("handler returns %v, the interceptor %v", want, got)
@@ -195,7 +200,7 @@ func TestExclusion(t *testing.T) {
 		runtime.Gosched()
 		count = seen + 1
 		return &testpb.SimpleResponse{}, nil
-	}}, unary(t, unaryCall, newGuard(t, newLocker(), guard.Key("k"), guard.WaitForever())))
+	}}, unary(t, unaryCall, newGuard(t, newLocker(), guard.Key("k"), guard.OneKey(), guard.WaitForever())))
 	var calls sync.WaitGroup
 	for range 100 {
 		calls.Go(func() {
@@ -218,8 +223,8 @@ func TestOtherMethodsPassThrough(t *testing.T) {
 			return s.Send(&testpb.StreamingOutputCallResponse{})
 		},
 	},
-		unary(t, testpb.TestService_EmptyCall_FullMethodName, newGuard(t, l, guard.Key("k"))),
-		streaming(t, inputCall, newGuard(t, l, guard.Key("k"))))
+		unary(t, testpb.TestService_EmptyCall_FullMethodName, newGuard(t, l, guard.Key("k"), guard.OneKey())),
+		streaming(t, inputCall, newGuard(t, l, guard.Key("k"), guard.OneKey())))
 	if res, err := client.UnaryCall(t.Context(), echo("")); err != nil || res.GetUsername() != "you" {
 		t.Errorf("UnaryCall = %v, %v, want the handler's answer", res, err)
 	}
@@ -248,7 +253,7 @@ func TestPolicies(t *testing.T) {
 		{[]guard.Option{guard.When(`req.ResponseStatus.Message == "lock"`)}, lock.ErrBusy, "you"},
 	}
 	for _, tt := range tests {
-		g := newGuard(t, failing(tt.err), append(tt.opts, guard.Key("k"))...)
+		g := newGuard(t, failing(tt.err), append(tt.opts, guard.Key("k"), guard.OneKey())...)
 		client := serve(t, &service{unary: answering("you")}, unary(t, unaryCall, g))
 		res, err := client.UnaryCall(t.Context(), echo(""))
 		if err != nil || res.GetUsername() != tt.want {
@@ -269,7 +274,7 @@ func TestCallerCancelsWhileWaiting(t *testing.T) {
 	client := serve(t, &service{unary: func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
 		t.Error("the handler ran")
 		return &testpb.SimpleResponse{}, nil
-	}}, observe, unary(t, unaryCall, newGuard(t, l, guard.Key("k"), guard.WaitForever())))
+	}}, observe, unary(t, unaryCall, newGuard(t, l, guard.Key("k"), guard.OneKey(), guard.WaitForever())))
 	hold, err := l.Locker.Acquire(t.Context(), lock.Request{Key: "k"})
 	if err != nil {
 		t.Fatal(err)
@@ -295,7 +300,7 @@ func TestCallerCancelsWhileWaiting(t *testing.T) {
 func TestDeadlineWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLocker()
-		i, err := interceptor.UnaryServer(interceptor.Method(unaryCall, newGuard(t, l, guard.Key("k"), guard.WaitForever())))
+		i, err := interceptor.UnaryServer(interceptor.Method(unaryCall, newGuard(t, l, guard.Key("k"), guard.OneKey(), guard.WaitForever())))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -330,7 +335,7 @@ func TestPanicReleasesAndGoesOn(t *testing.T) {
 	})
 	for _, inside := range []bool{false, true} {
 		l := newLocker()
-		opts := []grpc.ServerOption{recovery, unary(t, unaryCall, newGuard(t, l, guard.Key("k")))}
+		opts := []grpc.ServerOption{recovery, unary(t, unaryCall, newGuard(t, l, guard.Key("k"), guard.OneKey()))}
 		if inside {
 			slices.Reverse(opts)
 		}

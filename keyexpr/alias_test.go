@@ -65,7 +65,7 @@ func TestNamesOfFields(t *testing.T) {
 		{"#{req.Swapped}:#{req.Number}", "s:n"},
 		{"#{req.swapped}", "start: swapped of aliased may be Swapped or Number: use the Go name"},
 		{"#{req.both}", "start: both of aliased may be First or Second"},
-		{"#{req.hidden}", "start: unknown field hidden"},
+		{"#{req.hidden}", "start: field hidden of aliased is not exported"},
 		{"#{req.login}", "start: unknown field login"},
 		{"#{req.anything.order_id}", "x"},
 		{"#{lower(req.order_id)}", "o"},

@@ -1,196 +1,400 @@
 package keyexpr
 
 import (
+	"context"
+	"errors"
 	"reflect"
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/checker"
-	"github.com/expr-lang/expr/checker/nature"
-	"github.com/expr-lang/expr/compiler"
-	"github.com/expr-lang/expr/conf"
-	"github.com/expr-lang/expr/parser"
-	"github.com/expr-lang/expr/vm"
+	"github.com/expr-lang/expr/vm/runtime"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// maxNodes bounds the size of one expression.
-const maxNodes = 200
-
-// expression is a compiled hole or condition. One of path, eval and program is set.
-type expression struct {
-	src     string
-	path    *path
-	leaf    leaf                            // of what is at the end of path
-	text    func(st *state) (string, error) // what eval does, for strings
-	eval    evalFunc
-	program *vm.Program
-	needs   []int         // the roots that program reads
-	typ     reflect.Type  // static type, nil if not known at start
-	elem    *reflect.Type // static element type of a list, which may be nil; nil if this is no list
-	nothing bool          // the literal nil
+// code is a compiled node. value is always there. The others do the same for nodes whose type is known to be that at start:
+// they spare the memory that an interface takes.
+type code struct {
+	cost  int // steps of one evaluation
+	path  *run.Path
+	from  *run.Path           // if it is what
+	via   func(string) string // makes of the text there
+	value func(st *run.State) (any, error)
+	text  func(st *run.State) (string, error)
+	test  func(st *run.State) (bool, error)
+	num   func(st *run.State) (int64, error)
 }
 
-// compilation turns one text into expressions.
-type compilation struct {
-	text  string // the whole template or condition
-	src   string // the expression at work
-	off   int    // where src begins in text
-	cond  bool   // a condition, not a key
-	roots Roots
-	hosts map[string]*hostFunc
-	used  []usedRoot
-	conf  *conf.Config
-
-	fields []string
+// variable is what let has declared.
+type variable struct {
+	name  string
+	slot  int
+	reads bool // something of the request
 }
 
-func newCompilation(text string, roots Roots, cond bool, opts []Option) (*compilation, error) {
-	var cfg config
-	for _, o := range opts {
-		o.apply(&cfg)
+// errChain is how a ?. leaves the chain that it stands in.
+var errChain = errors.New("nil in a chain")
+
+// compile makes a closure of a node. Paths come first: they are most of what is in keys, and what the quick ways of other
+// nodes are built on.
+func (c *compilation) compile(n ast.Node) (*code, error) {
+	if p, ok := c.pathOf(n); ok {
+		return c.pathCode(p, c.typeOf(n)), nil
 	}
-	c := &compilation{text: text, roots: roots, cond: cond, hosts: hostFuncs(cond)}
-	for _, f := range cfg.funcs {
-		if err := c.addFunc(f); err != nil {
+	switch n := n.(type) {
+	case *ast.NilNode:
+		return constant(nil), nil
+	case *ast.IntegerNode:
+		return c.integer(n), nil
+	case *ast.FloatNode:
+		return constant(n.Value), nil
+	case *ast.BoolNode:
+		return constant(n.Value), nil
+	case *ast.StringNode:
+		return constant(n.Value), nil
+	case *ast.BytesNode:
+		return constant(n.Value), nil
+	case *ast.ConstantNode:
+		return constant(n.Value), nil
+	case *ast.IdentifierNode:
+		return c.variable(n)
+	case *ast.PointerNode: // #index, as # itself is a path
+		c.varies = true
+		return valueCode(1, func(st *run.State) (any, error) { return st.Index[len(st.Index)-1], nil }), nil
+	case *ast.ChainNode:
+		return c.chain(n)
+	case *ast.MemberNode:
+		return c.member(n)
+	case *ast.SliceNode:
+		return c.slice(n)
+	case *ast.CallNode:
+		return c.call(n)
+	case *ast.BuiltinNode:
+		return c.builtin(n)
+	case *ast.UnaryNode:
+		return c.unary(n)
+	case *ast.BinaryNode:
+		return c.binary(n)
+	case *ast.ConditionalNode:
+		return c.conditional(n)
+	case *ast.VariableDeclaratorNode:
+		return c.let(n)
+	case *ast.SequenceNode:
+		return c.compile(n.Nodes[len(n.Nodes)-1])
+	case *ast.ArrayNode:
+		return c.array(n)
+	case *ast.MapNode:
+		return c.mapOf(n)
+	}
+	return nil, c.at(n, "this is not understood here")
+}
+
+// compileAll compiles several nodes, and adds up their costs.
+func (c *compilation) compileAll(nodes []ast.Node) (list []*code, cost int, err error) {
+	for _, n := range nodes {
+		x, err := c.compile(n)
+		if err != nil {
+			return nil, 0, err
+		}
+		list, cost = append(list, x), cost+x.cost
+	}
+	return list, cost, nil
+}
+
+// asIs compiles what becomes no part of a key: + in it puts texts together as they are.
+func (c *compilation) asIs(nodes ...ast.Node) (list []*code, cost int, err error) {
+	c.plain++
+	defer func() { c.plain-- }()
+	return c.compileAll(nodes)
+}
+
+// fold compiles a node, and evaluates it if it is the same for all requests: fixed is nil if it is not.
+func (c *compilation) fold(n ast.Node) (x *code, fixed any, err error) {
+	reads, varies := c.reads, c.varies
+	c.reads, c.varies = false, false
+	x, err = c.compile(n)
+	same := !c.reads && !c.varies && err == nil
+	c.reads, c.varies = c.reads || reads, c.varies || varies
+	if !same {
+		return x, nil, err
+	}
+	st := run.NewState(context.Background(), nil, nil)
+	defer st.Release()
+	defer func() { _ = recover() }() // what panics now does so for each request, and is an error then
+	if v, err := x.value(st); err == nil {
+		fixed = v
+	}
+	return x, fixed, nil
+}
+
+// plainly is compile for what becomes no part of a key.
+func (c *compilation) plainly(n ast.Node) (*code, error) {
+	c.plain++
+	defer func() { c.plain-- }()
+	return c.compile(n)
+}
+
+// foldTest is fold for a test, which becomes no part of a key.
+func (c *compilation) foldTest(n ast.Node) (x *code, fixed any, err error) {
+	c.plain++
+	defer func() { c.plain-- }()
+	return c.fold(n)
+}
+
+func valueCode(cost int, value func(st *run.State) (any, error)) *code {
+	return &code{cost: cost, value: value}
+}
+
+func testCode(cost int, test func(st *run.State) (bool, error)) *code {
+	return &code{cost: cost, test: test, value: func(st *run.State) (any, error) {
+		b, err := test(st)
+		return b, err
+	}}
+}
+
+func textCode(cost int, text func(st *run.State) (string, error)) *code {
+	return &code{cost: cost, text: text, value: func(st *run.State) (any, error) {
+		s, err := text(st)
+		if err != nil {
 			return nil, err
 		}
-	}
-	return c, nil
+		return s, nil
+	}}
 }
 
-// use returns the index of a root in used, and puts it there.
-func (c *compilation) use(name string) int {
-	i := slices.IndexFunc(c.used, func(r usedRoot) bool { return r.name == name })
-	if i >= 0 {
-		return i
+// constant knows its type, so that a comparison with it needs no interface.
+func constant(v any) *code {
+	x := valueCode(1, func(*run.State) (any, error) { return v, nil })
+	switch v := v.(type) {
+	case string:
+		x.text = func(*run.State) (string, error) { return v, nil }
+	case bool:
+		x.test = func(*run.State) (bool, error) { return v, nil }
+	case int:
+		x.num = func(*run.State) (int64, error) { return int64(v), nil }
 	}
-	c.used = append(c.used, usedRoot{name, c.roots[name]})
-	return len(c.used) - 1
+	return x
 }
 
-// compile compiles the expression src, found at off in the text.
-func (c *compilation) compile(src string, off int) (x *expression, err error) {
-	c.src, c.off = src, off
-	defer func() {
-		if r := recover(); r != nil {
-			x, err = nil, errAt(c.text, off, "the expression engine gives up: %v", r)
+// integer is a literal, which the checker may have made a float.
+func (c *compilation) integer(n *ast.IntegerNode) *code {
+	if t := n.Type(); t.Kind() != reflect.Int && reflect.TypeFor[int]().ConvertibleTo(t) && t.Kind() < reflect.Complex64 && t.Kind() > reflect.Bool {
+		return constant(reflect.ValueOf(n.Value).Convert(t).Interface())
+	}
+	return constant(n.Value)
+}
+
+// asTest returns x as a test, whatever is known of its type.
+func (x *code) asTest() func(st *run.State) (bool, error) {
+	if x.test != nil {
+		return x.test
+	}
+	return func(st *run.State) (bool, error) {
+		v, err := x.value(st)
+		if err != nil {
+			return false, err
 		}
-	}()
-	c.conf = c.newConf()
-	tree, err := c.parse()
+		b := run.Indirect(reflect.ValueOf(v))
+		if b.Kind() != reflect.Bool {
+			return false, run.Faulty("is neither true nor false")
+		}
+		return b.Bool(), nil
+	}
+}
+
+// asText returns x as a text, which nil and numbers are not.
+func (x *code) asText() func(st *run.State) (string, error) {
+	if x.text != nil {
+		return x.text
+	}
+	return func(st *run.State) (string, error) {
+		v, err := x.value(st)
+		if err != nil {
+			return "", err
+		}
+		return text(v)
+	}
+}
+
+// asList returns x as a list.
+func (x *code) asList() func(st *run.State) (reflect.Value, error) {
+	if p := x.path; p != nil {
+		return func(st *run.State) (reflect.Value, error) {
+			v, err := p.Follow(&st.Source, st.Elems)
+			return run.Indirect(v), err
+		}
+	}
+	return func(st *run.State) (reflect.Value, error) {
+		v, err := x.value(st)
+		return run.Indirect(reflect.ValueOf(v)), err
+	}
+}
+
+func (c *compilation) variable(n *ast.IdentifierNode) (*code, error) {
+	for _, v := range slices.Backward(c.vars) {
+		if v.name == n.Value {
+			c.reads, c.varies = c.reads || v.reads, true
+			return valueCode(1, func(st *run.State) (any, error) { return st.Vars[v.slot], nil }), nil
+		}
+	}
+	return nil, c.at(n, "unknown name %s", n.Value)
+}
+
+// let takes its variable off again behind the body, as the next hole must not see it; the slot is used anew. Values of a
+// request don't stay in slots: the state clears them.
+func (c *compilation) let(n *ast.VariableDeclaratorNode) (*code, error) {
+	set, err := c.declare(n)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.check(tree); err != nil {
+	defer func() { c.vars = c.vars[:len(c.vars)-1] }()
+	body, err := c.compile(n.Expr)
+	if err != nil {
 		return nil, err
 	}
-	c.addFields(&tree.Node)
-	x = &expression{src: src}
-	c.setType(x, tree.Node.Nature())
-	if p, ok := c.pathOf(tree.Node); ok {
-		x.path, x.leaf = p, leafOf(x.typ)
-		return x, nil
-	}
-	if eval, ok := c.direct(tree.Node); ok {
-		x.eval = eval
-		x.text, _ = c.directText(tree.Node)
-		return x, nil
-	}
-	c.rewrite(tree, x)
-	x.program, err = compiler.Compile(tree, c.conf)
+	return valueCode(1+set.cost+body.cost, func(st *run.State) (any, error) {
+		if _, err := set.value(st); err != nil {
+			return nil, err
+		}
+		return body.value(st)
+	}), nil
+}
+
+// declare compiles the setting of a variable, which is there until the caller takes it off c.vars.
+func (c *compilation) declare(n *ast.VariableDeclaratorNode) (*code, error) {
+	before := c.reads
+	c.reads = false // unless the variable is used
+	v, err := c.compile(n.Value)
 	if err != nil {
-		return nil, errAt(c.text, off, "the expression engine gives up: %v", err)
+		return nil, err
+	}
+	slot := len(c.vars)
+	c.vars = append(c.vars, variable{n.Name, slot, c.reads})
+	c.reads = before
+	return valueCode(v.cost, func(st *run.State) (any, error) {
+		x, err := v.value(st)
+		for len(st.Vars) <= slot {
+			st.Vars = append(st.Vars, nil)
+		}
+		st.Vars[slot] = x
+		return nil, err
+	}), nil
+}
+
+func (c *compilation) array(n *ast.ArrayNode) (*code, error) {
+	list, cost, err := c.compileAll(n.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	return valueCode(1+cost, func(st *run.State) (any, error) {
+		if err := st.List(len(list)); err != nil {
+			return nil, err
+		}
+		values := make([]any, len(list))
+		for i, x := range list {
+			if values[i], err = x.value(st); err != nil {
+				return nil, err
+			}
+		}
+		return values, nil
+	}), nil
+}
+
+func (c *compilation) mapOf(n *ast.MapNode) (*code, error) {
+	var nodes []ast.Node
+	for _, p := range n.Pairs {
+		pair := p.(*ast.PairNode)
+		nodes = append(nodes, pair.Key, pair.Value)
+	}
+	list, cost, err := c.compileAll(nodes)
+	if err != nil {
+		return nil, err
+	}
+	return valueCode(1+cost, func(st *run.State) (any, error) {
+		if err := st.List(4 * len(list)); err != nil {
+			return nil, err
+		}
+		m := make(map[string]any, len(list)/2)
+		for i := 0; i < len(list); i += 2 {
+			key, err := list[i].asText()(st)
+			if err != nil {
+				return nil, err
+			}
+			if m[key], err = list[i+1].value(st); err != nil {
+				return nil, err
+			}
+		}
+		return m, nil
+	}), nil
+}
+
+// conditional compiles both branches, so that a mistake in the one that is rarely taken shows at start, too. A condition
+// that is the same for all requests leaves one branch, and only that one counts as read.
+func (c *compilation) conditional(n *ast.ConditionalNode) (*code, error) {
+	cond, fixed, err := c.foldTest(n.Cond)
+	if err != nil {
+		return nil, err
+	}
+	branches := []ast.Node{n.Exp1, n.Exp2}
+	switch fixed { // what is never looked at is not read
+	case true:
+		return c.compile(n.Exp1)
+	case false:
+		return c.compile(n.Exp2)
+	}
+	list, more, err := c.compileAll(branches)
+	if err != nil {
+		return nil, err
+	}
+	test, yes, no := cond.asTest(), list[0], list[1]
+	pick := func(st *run.State) (*code, error) {
+		holds, err := test(st)
+		if holds {
+			return yes, err
+		}
+		return no, err
+	}
+	x := valueCode(1+cond.cost+more, func(st *run.State) (any, error) {
+		branch, err := pick(st)
+		if err != nil {
+			return nil, err
+		}
+		return branch.value(st)
+	})
+	if yes.text != nil && no.text != nil {
+		x.text = func(st *run.State) (string, error) {
+			branch, err := pick(st)
+			if err != nil {
+				return "", err
+			}
+			return branch.text(st)
+		}
 	}
 	return x, nil
 }
 
-func (c *compilation) setType(x *expression, n *nature.Nature) {
-	x.nothing = n.Nil
-	if n.IsUnknown(&c.conf.NtCache) {
-		return
-	}
-	x.typ = n.Type
-	if x.typ == nil || !isList(x.typ) {
-		return
-	}
-	elem := n.Elem(&c.conf.NtCache)
-	var t reflect.Type
-	if !elem.IsUnknown(&c.conf.NtCache) {
-		t = elem.Type
-	}
-	x.elem = &t
-}
-
-// newConf describes the roots and functions to the engine.
-func (c *compilation) newConf() *conf.Config {
-	cfg := conf.CreateNew()
-	cfg.MaxNodes = maxNodes
-	cfg.Optimize = false // it builds constant ranges at start, outside of all budgets
-	cfg.Strict = true
-	cfg.Env = lookupNature(nil, true)
-	for name, root := range c.roots {
-		cfg.Env.Fields[name] = root.nature(&cfg.NtCache)
-	}
-	for name := range cfg.Builtins {
-		if !allowed(name, c.cond) {
-			cfg.Disabled[name] = true
-			delete(cfg.Builtins, name)
-		}
-	}
-	for _, h := range c.hosts {
-		cfg.Functions[h.name] = h.function()
-	}
-	for _, f := range engineFuncs() {
-		cfg.Functions[f.Name] = f
-	}
-	return cfg
-}
-
-// lookupNature describes a map of strings with these names and, unless it is closed, any other.
-func lookupNature(names []string, closed bool) nature.Nature {
-	n := nature.NatureOf(map[string]any{})
-	n.TypeData = &nature.TypeData{Fields: map[string]nature.Nature{}}
-	n.Strict = closed
-	text := nature.FromType(reflect.TypeFor[string]())
-	for _, name := range names {
-		n.Fields[name] = text
-	}
-	if !closed {
-		n.DefaultMapValue = &text
-	}
-	return n
-}
-
-func (r Root) nature(cache *nature.Cache) nature.Nature {
-	if r.lookup {
-		return lookupNature(r.names, r.closed)
-	}
-	return cache.FromType(r.typ)
-}
-
-func (c *compilation) parse() (*parser.Tree, error) {
-	tree, err := parser.ParseWithConfig(hideOr(c.src), c.conf)
+// unary has no way for + but to leave it out: it does nothing to a number, and the checker refuses all else.
+func (c *compilation) unary(n *ast.UnaryNode) (*code, error) {
+	x, err := c.compile(n.Node)
 	if err != nil {
-		return nil, c.engineError(err)
+		return nil, err
 	}
-	v := ruleVisitor{c: c}
-	ast.Walk(&tree.Node, &v)
-	if v.err != nil {
-		return nil, v.err
+	switch n.Operator {
+	case "!", "not":
+		test := x.asTest()
+		return testCode(1+x.cost, func(st *run.State) (bool, error) {
+			b, err := test(st)
+			return !b, err
+		}), nil
+	case "-":
+		negate := arithmetic(minus, func(_, b any) any { return runtime.Negate(b) })
+		return valueCode(1+x.cost, func(st *run.State) (any, error) {
+			v, err := x.value(st)
+			if err != nil {
+				return nil, err
+			}
+			return negate(0, v)
+		}), nil
 	}
-	return tree, nil
-}
-
-// check type-checks the tree. On the way it gives operands of named basic types, which the engine takes for strangers,
-// their basic types.
-func (c *compilation) check(tree *parser.Tree) error {
-	if err := c.resolveNames(tree); err != nil {
-		return err
-	}
-	ast.Walk(&tree.Node, &basicVisitor{c: c})
-	ast.Walk(&tree.Node, forgetCalls{})
-	if _, err := checker.Check(tree, c.conf); err != nil {
-		return c.explain(tree, err)
-	}
-	return c.checkCalls(&tree.Node)
+	return x, nil
 }

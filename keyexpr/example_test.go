@@ -56,7 +56,7 @@ func ExampleLookup() {
 		panic(err)
 	}
 	_, err = tmpl.Expand(context.Background(), func(root string) (any, error) {
-		return keyexpr.Lookup(func(name string) (string, bool) { return "42", name == "id" }), nil
+		return keyexpr.Lookup(func(name string) (string, bool, error) { return "42", name == "id", nil }), nil
 	})
 	fmt.Println(errors.Is(err, keyexpr.ErrValue))
 	fmt.Println(err)
@@ -125,57 +125,41 @@ func ExampleTemplate_Shape() {
 	// [req] [req.OrderID req.Tenant]
 }
 
-func ExampleTemplate_Warning() {
-	tmpl, err := keyexpr.Parse("nightly-report", nil)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(tmpl.Warning())
-	// Output: no hole: all requests share one key
-}
-
 func ExampleCheckCondition() {
 	fmt.Println(keyexpr.CheckCondition("req.Total >"))
 	// Output: keyexpr: unexpected token EOF (at offset 10 of "req.Total >")
 }
 
-func ExampleSpEL() {
-	// @Lock(key = "'order:' + #order.id") void pay(Order order)
-	fmt.Println(keyexpr.SpEL("'order:' + #order.id", keyexpr.Params("order")))
-	fmt.Println(keyexpr.SpEL("stock-#{#sku}-#{#id ?: 'all'}", keyexpr.Params("sku", "id")))
-	_, err := keyexpr.SpEL("T(java.util.UUID).randomUUID()")
+func ExampleOneKey() {
+	roots := keyexpr.Roots{"req": keyexpr.TypeFor[PayRequest]()}
+	_, err := keyexpr.Parse("order:{id}", roots)
 	fmt.Println(err)
+	tmpl, err := keyexpr.Parse("nightly-report", roots, keyexpr.OneKey())
+	fmt.Println(tmpl, err)
 	// Output:
-	// order:#{raw(req.id)} <nil>
-	// stock-#{raw(req.sku)}-#{raw(or(req.id, "all"))} <nil>
-	// keyexpr: T(…) reaches no class here: give the template a function with Func, and call it by its name (at offset 0 of "T(java.util.UUID).randomUUID()")
+	// keyexpr: all requests would share one key, as nothing of the request is read: {…} is a hash tag, and no hole: write #{…}; OneKey (one-key in a tag) says that it is meant (at offset 6 of "order:{id}")
+	// nightly-report <nil>
 }
 
-func ExampleLock4j() {
-	// @Lock4j(name = "pay", keys = {"#order.id", "#order.tenant"}) void pay(Order order)
-	fmt.Println(keyexpr.Lock4j("pay", []string{"#order.id", "#order.tenant"}, keyexpr.Params("order")))
-	// Output: lock4j:pay###{raw(req.id)}.#{raw(req.tenant)} <nil>
+func ExampleTemplate_Match() {
+	tmpl, err := keyexpr.Parse("order:#{req.Tenant}:#{req.OrderID}", keyexpr.Roots{"req": keyexpr.TypeFor[PayRequest]()})
+	if err != nil {
+		panic(err)
+	}
+	values, ok := tmpl.Match("order:a%3Ab:42")
+	fmt.Printf("%q %v\n", values, ok)
+	// Output: ["a:b" "42"] true
 }
 
-func ExampleKlock() {
-	// package com.acme; class Orders { @Klock(keys = {"#order.id"}) void pay(Order order) }
-	fmt.Println(keyexpr.Klock("", []string{"#order.id"}, keyexpr.Params("order"), keyexpr.Method("com.acme.Orders", "pay")))
-	// Output: lock.com.acme.Orders.pay-#{raw(req.id)} <nil>
-}
-
-func ExampleAlturkovic() {
-	// @RedisLocked(prefix = "sku:", expression = "#order.lines.![sku]") void pay(Order order)
-	fmt.Println(keyexpr.Alturkovic("", "sku:", "#order.lines.![sku]", keyexpr.Params("order")))
-	// Output: #{prefixed("distributed_lock:sku:", map(req.lines, .sku))} <nil>
-}
-
-func ExampleRedisson() {
-	// redisson.getLock("order:" + order.getId())
-	fmt.Println(keyexpr.Redisson(`"order:" + order.getId()`, keyexpr.Params("order")))
-	// Output: order:#{raw(req.id)} <nil>
-}
-
-func ExampleVar() {
-	fmt.Println(keyexpr.SpEL("'order:' + #id", keyexpr.Var("id", "path.id")))
-	// Output: order:#{raw(path.id)} <nil>
+func ExampleTemplate_AppendKeys() {
+	tmpl, err := keyexpr.Parse("stock:#{map(req.Lines, .SKU)}", keyexpr.Roots{"req": keyexpr.TypeFor[PayRequest]()})
+	if err != nil {
+		panic(err)
+	}
+	keys := make([]string, 0, 8) // which a loop would use again
+	keys, err = tmpl.AppendKeys(context.Background(), keys, func(root string) (any, error) {
+		return PayRequest{Lines: []Line{{"pen"}, {"ink"}}}, nil
+	})
+	fmt.Println(keys, err)
+	// Output: [stock:ink stock:pen] <nil>
 }

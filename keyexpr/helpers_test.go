@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"testing"
-	"unicode/utf8"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
 type tenant string
@@ -98,15 +98,15 @@ func testFacts(req *payRequest) Facts {
 }
 
 func lookupOf(m map[string]string) Lookup {
-	return func(name string) (string, bool) {
+	return func(name string) (string, bool, error) {
 		v, ok := m[name]
-		return v, ok
+		return v, ok, nil
 	}
 }
 
 func mustParse(t testing.TB, text string) *Template {
 	t.Helper()
-	tmpl, err := Parse(text, testRoots())
+	tmpl, err := Parse(text, testRoots(), OneKey())
 	if err != nil {
 		t.Fatalf("Parse(%q): %v", text, err)
 	}
@@ -118,60 +118,7 @@ func expand(t testing.TB, text string, req *payRequest) ([]string, error) {
 	return mustParse(t, text).Expand(context.Background(), testFacts(req))
 }
 
-// decode reads a key that t made back into the texts of its holes.
-func decode(t *Template, key string) ([]string, error) {
-	var values []string
-	for _, p := range t.parts {
-		if p.hole == nil {
-			rest, ok := strings.CutPrefix(key, p.lit)
-			if !ok {
-				return nil, fmt.Errorf("%q does not begin with %q", key, p.lit)
-			}
-			key = rest
-			continue
-		}
-		end := valueEnd(key, p.delim)
-		value, err := unescape(key[:end])
-		if err != nil {
-			return nil, err
-		}
-		values, key = append(values, value), key[end:]
-	}
-	if key != "" {
-		return nil, fmt.Errorf("%q is left over", key)
-	}
-	return values, nil
-}
-
-// valueEnd returns where the value that key begins with ends: at the first delim that is no part of an escape.
-func valueEnd(key string, delim rune) int {
-	for i, r := range key {
-		if r == delim && (i < 1 || key[i-1] != '%') && (i < 2 || key[i-2] != '%') {
-			return i
-		}
-	}
-	return len(key)
-}
-
-func unescape(s string) (string, error) {
-	if !utf8.ValidString(s) {
-		return "", fmt.Errorf("%q is not UTF-8", s)
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '%' {
-			b.WriteByte(s[i])
-			continue
-		}
-		if i+3 > len(s) {
-			return "", fmt.Errorf("%q ends in an escape", s)
-		}
-		c, err := strconv.ParseUint(s[i+1:i+3], 16, 8)
-		if err != nil {
-			return "", err
-		}
-		b.WriteByte(byte(c))
-		i += 2
-	}
-	return b.String(), nil
+// newTestState is for code that was compiled without a template around it.
+func newTestState(c *compilation, facts Facts) *run.State {
+	return run.NewState(context.Background(), facts, c.used)
 }

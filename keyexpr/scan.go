@@ -27,7 +27,7 @@ func scan(text string) ([]part, error) {
 		}
 	}
 	s.flush()
-	return s.parts, nil
+	return s.parts, checkBraces(text, s.parts)
 }
 
 type scanner struct {

@@ -19,7 +19,7 @@ func TestScan(t *testing.T) {
 		{"o:#{a}:#{ b }!", []part{lit(0, "o:"), hole(4, "a"), lit(6, ":"), hole(9, " b "), lit(13, "!")}},
 		{"a##{b}", []part{lit(0, "a#{b}")}},
 		{"a###{b}", []part{lit(0, "a#"), hole(5, "b")}},
-		{"####{b", []part{lit(0, "##{b")}},
+		{"####{b}", []part{lit(0, "##{b}")}},
 		{"a#b##c#", []part{lit(0, "a#b##c#")}},
 		{"o:{#{a}}", []part{lit(0, "o:{"), hole(5, "a"), lit(7, "}")}},
 		{"{a}", []part{lit(0, "{a}")}},

@@ -1,28 +1,17 @@
 package keyexpr
 
 import (
+	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/expr-lang/expr/parser"
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
 // Template is a parsed key template. It is immutable and safe for concurrent use.
-type Template struct {
-	text   string
-	parts  []piece
-	used   []usedRoot
-	fields []string
-	plain  bool // all holes are paths, from few roots
-}
-
-// piece is a literal or a hole with all that is known of it at start.
-type piece struct {
-	lit   string
-	hole  *expression // nil for a literal
-	delim rune        // the first of the literal behind the hole; 0 at the end of the template
-}
+type Template struct{ program run.Program }
 
 // Parse parses text and type-checks it against roots. Its error is an *Error.
 func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
@@ -30,56 +19,155 @@ func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := newCompilation(text, roots, false, opts)
+	cfg := newConfig(opts)
+	c, err := newCompilation(text, roots, false, cfg)
 	if err != nil {
 		return nil, err
 	}
-	t := &Template{text: text, parts: make([]piece, len(parts))}
+	t := &Template{program: run.Program{Text: text}}
 	for i, p := range parts {
 		if !p.hole {
-			t.parts[i].lit = p.text
-			continue
+			err = c.literal(&t.program, p)
+		} else {
+			err = c.hole(&t.program, p, follows(parts[i+1:]))
 		}
-		if t.parts[i].hole, err = c.compile(p.text, p.off); err != nil {
+		if err != nil {
 			return nil, err
-		}
-		if err := c.checkHole(t.parts[i].hole, p.off, len(parts) == 1); err != nil {
-			return nil, err
-		}
-		if i+1 < len(parts) {
-			t.parts[i].delim, _ = utf8.DecodeRuneInString(parts[i+1].text)
-		}
-		if t.parts[i].delim == '%' && t.parts[i].hole.typ != rawType {
-			return nil, errAt(text, parts[i+1].off, "a %% behind a hole would look like an escape: put another literal between them")
 		}
 	}
-	t.used, t.fields = c.used, c.fields
-	t.plain = len(t.used) <= maxSlots && !slices.ContainsFunc(t.parts, func(p piece) bool {
-		return p.hole != nil && (p.hole.path == nil || p.hole.elem != nil)
-	})
+	if len(t.program.Parts)+len(t.program.Items) == 0 {
+		return nil, errAt(text, 0, "makes an empty key")
+	}
+	t.program.Roots, t.program.Raw, t.program.Fields = c.used, c.raw, c.fields
+	if !c.reads && !cfg.oneKey {
+		return nil, lookAlike(text, parts, roots)
+	}
+	t.program.Finish()
 	return t, nil
 }
 
-// checkHole refuses holes that can't be part of a key.
-func (c *compilation) checkHole(x *expression, off int, alone bool) error {
-	if x.nothing {
-		return errAt(c.text, off, "nil makes no key")
+// Compile makes a template of a key in another language than this one's. It is for package spel: nobody else can have a
+// compiler. An error of it is returned as it is.
+func Compile(text string, roots Roots, opts []Option, compile run.Compiler) (*Template, error) {
+	cfg := newConfig(opts)
+	setup := &run.Setup{Roots: map[string]run.Root{}, Functions: map[string]*run.Function{}, OneKey: cfg.oneKey}
+	for name, root := range roots {
+		setup.Roots[name] = root.of
 	}
-	if x.typ == nil {
+	for _, f := range cfg.funcs {
+		fn, err := run.NewFunction(f.name, f.fn)
+		if err != nil {
+			return nil, errAt(text, 0, "%v", err)
+		}
+		setup.Functions[f.name] = fn
+	}
+	p, err := compile(setup)
+	if err != nil {
+		return nil, err
+	}
+	p.Text = text
+	p.Finish()
+	return &Template{program: *p}, nil
+}
+
+// follows returns what the literal behind a hole begins with.
+func follows(rest []part) []rune {
+	if len(rest) == 0 {
 		return nil
 	}
-	why := refusal(x.typ)
-	if x.elem != nil && alone {
-		why = ""
-		if *x.elem != nil {
-			why = refusal(*x.elem)
-		}
-		if why != "" {
-			why = "is a list; each element " + why
-		}
+	r, _ := utf8.DecodeRuneInString(rest[0].text)
+	return []rune{r}
+}
+
+// literal joins what scanning has cut: a hash tag, or the mark of a digest, may lie across two pieces.
+func (c *compilation) literal(p *run.Program, lit part) error {
+	if err := c.checkTag(lit); err != nil {
+		return err
 	}
-	if why != "" {
-		return errAt(c.text, off, "%s %s", abridge(strings.TrimSpace(x.src)), why)
+	if n := len(p.Parts); n > 0 && p.Parts[n-1].Literal() && p.At != n {
+		p.Parts[n-1].Text += lit.text
+		return c.checkDigest(p.Parts[n-1:])
+	}
+	p.Parts = append(p.Parts, run.Part{Text: lit.text})
+	return c.checkDigest(p.Parts[len(p.Parts)-1:])
+}
+
+// hole compiles a hole into values of the key, or into the items that make one each.
+func (c *compilation) hole(p *run.Program, h part, follow []rune) (err error) {
+	defer c.gaveUp(&err)
+	node, err := c.tree(h.text, h.off)
+	if err != nil {
+		return err
+	}
+	if _, ok := c.elemOf(node); ok {
+		if len(p.Items) > 0 {
+			return errAt(c.text, h.off, "a second list: a template makes a key of each element of one")
+		}
+		p.At = len(p.Parts)
+		if p.Items, err = c.sources(node, follow); err != nil {
+			return err
+		}
+		for _, it := range p.Items {
+			if err := c.checkDigest(it.Item); err != nil {
+				return err
+			}
+		}
+		for _, it := range p.Items {
+			if err := c.checkPercent(p.Parts, follow, it.Item); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	pieces, err := c.pieces(node, nil)
+	if err != nil {
+		return err
+	}
+	parts, err := c.parts(pieces, follow, run.Before)
+	if err != nil {
+		return err
+	}
+	if err := c.checkPercent(p.Parts, follow, parts); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if n := len(p.Parts); part.Literal() && n > 0 && p.Parts[n-1].Literal() && p.At != n {
+			p.Parts[n-1].Text += part.Text
+			continue
+		}
+		p.Parts = append(p.Parts, part)
+	}
+	return c.checkDigest(p.Parts)
+}
+
+// checkPercent refuses a % next to a value: behind it, it would look like an escape, and before it like a digest.
+func (c *compilation) checkPercent(before []run.Part, follow []rune, hole []run.Part) error {
+	if n := len(hole); n > 0 && (hole[n-1].Escape != nil || hole[n-1].Join != nil) && slices.Contains(follow, '%') {
+		return errAt(c.text, c.off+len(c.src)+1, "a %% behind a hole would look like an escape: put another literal between them")
+	}
+	if n := len(before); n > 0 && before[n-1].Literal() && strings.HasSuffix(before[n-1].Text, "%") && len(hole) > 0 && !hole[0].Literal() {
+		return errAt(c.text, c.off-2, "a %% in front of a hole could look like the digest of a long key: put another literal between them")
+	}
+	return nil
+}
+
+// checkDigest refuses literals that could make a short key look like one with a digest.
+func (c *compilation) checkDigest(parts []run.Part) error {
+	for i, p := range parts {
+		if strings.Contains(p.Text, run.DigestMark) {
+			return errAt(c.text, max(strings.Index(c.text, run.DigestMark), 0), "%s marks the digest of a long key, and can't be in a literal", run.DigestMark)
+		}
+		if p.Literal() && strings.HasSuffix(p.Text, "%") && i+1 < len(parts) && !parts[i+1].Literal() {
+			return errAt(c.text, c.off, "a %% in front of a value could look like the digest of a long key: put another text between them")
+		}
+		if p.Join != nil {
+			if err := c.checkDigest(append(slices.Clone(p.Join.Item), run.Part{Text: p.Text})); err != nil {
+				return err
+			}
+			if strings.HasSuffix(p.Text, "%") {
+				return errAt(c.text, c.off, "a %% in front of a value could look like the digest of a long key: put another text between them")
+			}
+		}
 	}
 	return nil
 }
@@ -100,32 +188,78 @@ func Check(text string) error {
 	return nil
 }
 
-// checkSyntax parses one expression.
-func checkSyntax(text, src string, off int, cond bool) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = errAt(text, off, "the expression engine gives up: %v", r)
-		}
-	}()
-	c := &compilation{text: text, src: src, off: off, cond: cond}
-	c.conf = c.newConf()
-	if _, err := parser.ParseWithConfig(hideOr(src), c.conf); err != nil {
-		return c.engineError(err)
-	}
-	return nil
+// Expand returns the keys that the template stands for: one, or for a template with a hole of list type one an element,
+// sorted and distinct. ctx is for users' own functions. An error matches ErrValue if the request is to blame, and the error
+// of facts or of a user's function otherwise.
+func (t *Template) Expand(ctx context.Context, facts Facts) ([]string, error) {
+	return t.program.Expand(ctx, nil, facts)
 }
 
-// Roots returns the names of the roots that the template uses, sorted.
-func (t *Template) Roots() []string { return rootNames(t.used) }
+// AppendKeys is Expand with memory of the caller's: it appends to keys.
+func (t *Template) AppendKeys(ctx context.Context, keys []string, facts Facts) ([]string, error) {
+	return t.program.Expand(ctx, keys, facts)
+}
 
-func rootNames(used []usedRoot) []string {
+// Match reads a key back: it returns the values that the holes had in it, in their order, and those of a join one by one. ok
+// is false for what is no key of this template, or can't be read back: a key that was shortened, and one with raw.
+func (t *Template) Match(key string) (values []string, ok bool) { return t.program.Match(key) }
+
+// Roots returns the names of the roots that the template uses, sorted.
+func (t *Template) Roots() []string { return rootNames(t.program.Roots) }
+
+func rootNames(used []run.Root) []string {
 	names := make([]string, len(used))
 	for i, r := range used {
-		names[i] = r.name
+		names[i] = r.Name
 	}
 	slices.Sort(names)
 	return names
 }
 
+// Fields returns what the template reads of each root, in Go's spelling and sorted, such as req.OrderID and header.Tenant.
+func (t *Template) Fields() []string { return slices.Clone(t.program.Fields) }
+
 // String returns the text of the template.
-func (t *Template) String() string { return t.text }
+func (t *Template) String() string { return t.program.Text }
+
+// Shape shows what the keys look like, with the type of each value: order:<string>:<int64>. A list template has the shape
+// of one of its keys.
+func (t *Template) Shape() string {
+	var b strings.Builder
+	p := &t.program
+	if len(p.Items) == 0 {
+		writeShape(&b, p.Parts)
+		return b.String()
+	}
+	writeShape(&b, p.Parts[:p.At])
+	writeShape(&b, p.Items[0].Item)
+	writeShape(&b, p.Parts[p.At:])
+	return b.String()
+}
+
+func writeShape(b *strings.Builder, parts []run.Part) {
+	for _, p := range parts {
+		switch {
+		case p.Literal():
+			b.WriteString(p.Text)
+		case p.Join != nil:
+			writeShape(b, p.Join.Item)
+			b.WriteString(p.Text + "…")
+		default:
+			b.WriteString("<" + shapeOf(p.Type) + ">")
+		}
+	}
+}
+
+func shapeOf(t reflect.Type) string {
+	if t == nil {
+		return "any"
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if run.Spells(reflect.PointerTo(t)) && t.Kind() != reflect.String {
+		return t.String()
+	}
+	return basicType(t).String()
+}

@@ -1,133 +1,155 @@
 package keyexpr
 
 import (
-	"encoding/base64"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// textFuncs are the engine's functions on text that are done better here.
-func textFuncs() []hostFunc {
-	return []hostFunc{
-		textFunc("lower", strings.ToLower),
-		textFunc("upper", strings.ToUpper),
-		textFunc("toBase64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
-		host("string", textCheck, toString),
-		host("int", takes(1, 1, intType), toInt),
-		host("split", takes(2, 3, reflect.TypeFor[[]string]()), split),
-		host("join", joinCheck, join),
-		host("replace", takes(3, 3, stringType), replace),
-		host("uniq", uniqCheck, uniq),
-	}
-}
-
-// textFunc is a function from text to text.
+// textFunc is a function from text to text, whose result is at most four times as long.
 func textFunc(name string, f func(string) string) hostFunc {
-	call := func(st *state, args []any) (any, error) {
+	check := func(args []reflect.Type) (reflect.Type, error) {
+		if len(args) > 0 {
+			t := args[0]
+			if t.Kind() == reflect.Pointer {
+				t = t.Elem()
+			}
+			if t.Kind() != reflect.String && t.Kind() != reflect.Interface {
+				return nil, fmt.Errorf("the first argument is of type %v, and should be a string", args[0])
+			}
+		}
+		return takes(1, 1, stringType)(args)
+	}
+	call := func(st *run.State, args []any) (any, error) {
 		s, err := text(args[0])
+		if err == nil {
+			err = st.Spend(len(s))
+		}
 		if err != nil {
 			return nil, err
 		}
-		return f(s), st.spend(len(s))
+		return f(s), nil
 	}
-	return hostFunc{name: name, check: stringCheck(1, 1, stringType), call: call, text: f}
+	return hostFunc{name: name, check: check, call: call, text: f}
 }
 
-func uniqCheck(args []reflect.Type) (reflect.Type, error) {
-	if len(args) != 1 {
-		return nil, fmt.Errorf("uniq takes 1 argument")
+// text returns a string argument.
+func text(x any) (string, error) {
+	if s, ok := x.(string); ok {
+		return s, nil
 	}
-	if k := args[0].Kind(); k != reflect.Slice && k != reflect.Array && k != reflect.Interface {
-		return nil, fmt.Errorf("uniq takes a list, not %v", args[0])
+	v := run.Indirect(reflect.ValueOf(x))
+	if !v.IsValid() {
+		return "", run.ErrNoText
 	}
-	return reflect.TypeFor[[]any](), nil
+	if v.Kind() != reflect.String {
+		return "", run.Faulty("has a value of type %v where a string is wanted: use string(x)", v.Type())
+	}
+	return v.String(), nil
 }
 
-// uniq keeps the first of equal texts, numbers and the like. The engine's compares each with each, which takes for ever
-// with what a hostile request sends.
-func uniq(st *state, args []any) (any, error) {
-	v := indirect(reflect.ValueOf(args[0]))
-	if !v.IsValid() || v.Kind() != reflect.Slice && v.Kind() != reflect.Array {
-		return nil, faulty("has no list to make unique")
-	}
-	if err := st.spend(64 * v.Len()); err != nil {
-		return nil, err
-	}
-	seen := make(map[any]bool, v.Len())
-	list := make([]any, 0, v.Len())
-	for i := range v.Len() {
-		x := basic(v.Index(i).Interface())
-		if !reflect.ValueOf(&x).Elem().Comparable() {
-			return nil, faulty("has elements that can't be compared")
+// texts returns several string arguments, which are about to be read.
+func texts(st *run.State, args []any) ([]string, error) {
+	list := make([]string, len(args))
+	for i, x := range args {
+		s, err := text(x)
+		if err == nil {
+			err = st.Spend(len(s))
 		}
-		if !seen[x] {
-			seen[x] = true
-			list = append(list, x)
+		if err != nil {
+			return nil, err
 		}
+		list[i] = s
 	}
 	return list, nil
+}
+
+// basic converts a value of a named basic type, or a pointer to one, to its basic type. nil stays nil.
+func basic(x any) any {
+	switch x.(type) {
+	case string, int, int64, bool:
+		return x
+	}
+	v := run.Indirect(reflect.ValueOf(x))
+	if !v.IsValid() {
+		return nil
+	}
+	if t := basicType(v.Type()); t != v.Type() {
+		v = v.Convert(t)
+	}
+	return v.Interface()
 }
 
 func textCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("%d arguments where 1 is wanted", len(args))
 	}
-	if why := refusal(args[0]); why != "" {
+	if why := run.Refusal(args[0]); why != "" {
 		return nil, fmt.Errorf("what string(x) gets %s", why)
 	}
 	return stringType, nil
 }
 
 // toString spells a value as a hole would. There is no text for nil.
-func toString(st *state, args []any) (any, error) {
+func toString(st *run.State, args []any) (any, error) {
 	v := reflect.ValueOf(args[0])
 	if !v.IsValid() {
-		return nil, errNil
+		return nil, run.ErrNil
 	}
-	s, err := textOf(v)
+	s, err := st.TextOf(v)
+	if err == nil {
+		err = st.Spend(len(s))
+	}
 	if err != nil {
 		return nil, err
 	}
-	return s, st.spend(len(s))
+	return s, nil
 }
 
-func toInt(_ *state, args []any) (any, error) {
+// toInt takes a float only if it is a whole number that a float can hold exactly, so that two ids can't become one.
+func toInt(st *run.State, args []any) (any, error) {
 	x := basic(args[0])
 	switch v := reflect.ValueOf(x); v.Kind() {
 	case reflect.String:
 		n, err := strconv.Atoi(v.String())
 		if err != nil {
-			return nil, faulty("has text that is no whole number")
+			return nil, run.Faulty("has text that is no whole number")
 		}
 		return n, nil
 	case reflect.Float32, reflect.Float64:
 		f := v.Float()
 		if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-			return nil, faulty("has a float that is no whole number")
+			return nil, run.Faulty("has a float that is no whole number")
 		}
 		return int(f), nil
 	}
-	n, err := integer(x)
+	n, err := run.Integer(x)
 	return int(n), err
 }
 
-func split(st *state, args []any) (any, error) {
-	list, err := texts(args[:2])
+// split charges the list that it makes, as the pieces share the memory of the text.
+func split(st *run.State, args []any) (any, error) {
+	list, err := texts(st, args[:2])
 	if err != nil {
 		return nil, err
 	}
 	most := int64(-1)
 	if len(args) == 3 {
-		if most, err = integer(args[2]); err != nil {
+		if most, err = run.Integer(args[2]); err != nil {
 			return nil, err
 		}
 	}
 	s, sep := list[0], list[1]
-	// What stays in memory of each piece is the header of a string.
-	if err := st.spend(16 * (strings.Count(s, sep) + 1)); err != nil {
+	if err := st.List(strings.Count(s, sep) + 1); err != nil {
 		return nil, err
 	}
 	return strings.SplitN(s, sep, int(most)), nil
@@ -143,17 +165,20 @@ func joinCheck(args []reflect.Type) (reflect.Type, error) {
 	return stringType, nil
 }
 
-func join(st *state, args []any) (any, error) {
-	v := indirect(reflect.ValueOf(args[0]))
-	if !v.IsValid() || v.Kind() != reflect.Slice && v.Kind() != reflect.Array {
-		return nil, faulty("joins what is no list")
+// join puts texts together as they are. In a key, parts.go does that, and keeps them apart.
+func join(st *run.State, args []any) (any, error) {
+	v, err := listOf(args[0])
+	if err != nil {
+		return nil, err
 	}
 	sep := ""
 	if len(args) == 2 {
-		var err error
 		if sep, err = text(args[1]); err != nil {
 			return nil, err
 		}
+	}
+	if err := st.Step(v.Len()); err != nil {
+		return nil, err
 	}
 	var b strings.Builder
 	for i := range v.Len() {
@@ -161,7 +186,7 @@ func join(st *state, args []any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := st.spend(len(s) + len(sep)); err != nil {
+		if err := st.Spend(len(s) + len(sep)); err != nil {
 			return nil, err
 		}
 		if i > 0 {
@@ -172,14 +197,110 @@ func join(st *state, args []any) (any, error) {
 	return b.String(), nil
 }
 
-func replace(st *state, args []any) (any, error) {
-	list, err := texts(args)
+// listOf returns a list argument.
+func listOf(x any) (reflect.Value, error) {
+	v := run.Indirect(reflect.ValueOf(x))
+	if !v.IsValid() {
+		return v, run.Faulty("has nil where a list is wanted")
+	}
+	if v.Kind() != reflect.Slice && v.Kind() != reflect.Array {
+		return v, run.Faulty("has a value of type %v where a list is wanted", v.Type())
+	}
+	return v, nil
+}
+
+// replace knows the length of its result before it makes it.
+func replace(st *run.State, args []any) (any, error) {
+	list, err := texts(st, args)
 	if err != nil {
 		return nil, err
 	}
 	s, old, by := list[0], list[1], list[2]
-	if err := st.spend(len(s) + strings.Count(s, old)*len(by)); err != nil {
+	if err := st.Spend(len(s) + strings.Count(s, old)*len(by)); err != nil {
 		return nil, err
 	}
 	return strings.ReplaceAll(s, old, by), nil
+}
+
+func uniqCheck(args []reflect.Type) (reflect.Type, error) {
+	if len(args) != 1 {
+		return nil, fmt.Errorf("uniq takes 1 argument")
+	}
+	if k := args[0].Kind(); k != reflect.Slice && k != reflect.Array && k != reflect.Interface {
+		return nil, fmt.Errorf("uniq takes a list, not %v", args[0])
+	}
+	return reflect.TypeFor[[]any](), nil
+}
+
+// uniq keeps the first of equal texts, numbers and the like. The engine's compares each with each, which takes for ever
+// with what a hostile request sends.
+func uniq(st *run.State, args []any) (any, error) {
+	v, err := listOf(args[0])
+	if err != nil {
+		return nil, err
+	}
+	if err := st.List(4 * v.Len()); err != nil { // a map takes that much
+		return nil, err
+	}
+	seen := make(map[any]bool, v.Len())
+	list := make([]any, 0, v.Len())
+	for i := range v.Len() {
+		x := basic(v.Index(i).Interface())
+		if !reflect.ValueOf(&x).Elem().Comparable() {
+			return nil, run.Faulty("has elements that can't be compared")
+		}
+		if s, ok := x.(string); ok {
+			if err := st.Spend(len(s)); err != nil {
+				return nil, err
+			}
+		}
+		if !seen[x] {
+			seen[x] = true
+			list = append(list, x)
+		}
+	}
+	return slices.Clip(list), nil
+}
+
+// matches compiles a pattern, which is written out.
+func (c *compilation) matches(n *ast.BinaryNode, x *code) (*code, error) {
+	pattern := n.Right.(*ast.StringNode).Value
+	size, err := programSize(pattern)
+	if err != nil {
+		return nil, c.at(n.Right, "%v", err)
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, c.at(n.Right, "%v", err)
+	}
+	return testCode(1+x.cost, func(st *run.State) (bool, error) {
+		v, err := x.value(st)
+		if err != nil || v == nil {
+			return false, err
+		}
+		s, err := text(v)
+		if err == nil {
+			err = chargeMatch(st, size, len(s))
+		}
+		return err == nil && re.MatchString(s), err
+	}), nil
+}
+
+var errLargePattern = errors.New("the pattern is too large")
+
+// maxSubject is the longest text that is matched.
+const maxSubject = 64 << 10
+
+// chargeMatch charges the matching of a pattern with size instructions. It takes a few nanoseconds for each instruction and
+// byte at worst, of which a step may take some.
+func chargeMatch(st *run.State, size, length int) error {
+	if length > maxSubject {
+		return run.Faulty("matches a text of more than %d bytes", maxSubject)
+	}
+	return st.Step(1 + size*length/16)
+}
+
+// textTests are the operators and functions that compare texts.
+var textTests = map[string]func(s, part string) bool{
+	"contains": strings.Contains, "startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix, "hasPrefix": strings.HasPrefix, "hasSuffix": strings.HasSuffix,
 }

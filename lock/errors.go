@@ -16,9 +16,11 @@ var (
 	ErrLost = errors.New("lock: lost")
 	// ErrMaxHold says that a lock ended because it had been held for Request.MaxHold. Such an error matches ErrLost too.
 	ErrMaxHold = errors.New("lock: held for as long as allowed")
-	// ErrNotHeld says that there is nothing to release: the caller does not own the lock, or released it before.
+	// ErrNotHeld says that there is nothing to release: the caller does not own the lock, or released it before. The
+	// release that told the caller of a loss counts, too.
 	ErrNotHeld = errors.New("lock: not held by this owner")
-	// ErrUnsupported says that a Locker does not have the requested Kind. Retrying cannot help.
+	// ErrUnsupported says that a Locker does not have the requested Kind, or can't give it beside the kind that is held,
+	// which is a *KindError. Retrying can't help.
 	ErrUnsupported = errors.New("lock: kind not supported")
 )
 
@@ -28,14 +30,23 @@ type BusyError struct {
 	Remaining time.Duration
 	// Waited is how long the caller was in line.
 	Waited time.Duration
+	// Related says that a holder of the lock is another call under an outer hold of the caller's. This is how a caller
+	// that waits for itself can tell: it took the lock under that outer hold, and came again without the context of the
+	// inner one.
+	Related bool
 }
 
 // Error says that the lock is held and, where known, for how long it may be.
 func (e *BusyError) Error() string {
+	text := fmt.Sprintf("%v (waited %v", ErrBusy, e.Waited)
 	if e.Remaining > 0 {
-		return fmt.Sprintf("%v (waited %v, remaining lease %v)", ErrBusy, e.Waited, e.Remaining)
+		text += fmt.Sprintf(", remaining lease %v", e.Remaining)
 	}
-	return fmt.Sprintf("%v (waited %v)", ErrBusy, e.Waited)
+	text += ")"
+	if e.Related {
+		text += ": held by another call under the same outer hold; pass the context that its Lock returned"
+	}
+	return text
 }
 
 // Unwrap returns ErrBusy.

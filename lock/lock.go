@@ -13,6 +13,20 @@
 //	}
 //	defer hold.Release(context.WithoutCancel(ctx))
 //	return pay(hold.Context())
+//
+// # Ownership
+//
+// A call owns a lock, and never a goroutine. The context of a [Hold] carries the chain of the holds above it; see
+// [Ancestors]. A call re-enters the locks that its own ancestors hold, and nothing else: in the example, pay may take
+// order:42 again. To every other holder it is a stranger, even if both have the same ancestors. Two calls under one hold
+// exclude each other on a third key, as two threads do.
+//
+// A hold and the holds that re-entered it, directly or through one another, are one stay at the lock. A stay begins with
+// its first hold and ends with the last one, in whatever order they are released or lost. Each hold has its own lease,
+// which changes nothing for the others. Releasing an outer hold ends the contexts of the inner ones, because they derive
+// from its context, but the inner holds keep the lock until they are released themselves.
+//
+// [NewOwner] starts work that has no ancestors, and so excludes the call that started it.
 package lock
 
 import (
@@ -23,22 +37,33 @@ import (
 
 // A Locker takes locks. Its values are safe for concurrent use.
 type Locker interface {
-	// Acquire takes the lock that r names for the owner in ctx, or for a fresh owner where ctx has none. It returns
-	// ErrBusy (a *BusyError with the remaining time, if known) when the lock stayed with others for all of r.Wait, the
-	// cause of ctx when ctx ended first, and any other error when the lock service could not answer. A failed Acquire
+	// Acquire takes the lock that r names. If an ancestor of ctx holds it, Acquire re-enters (see Ancestors and Reenter),
+	// past everybody who waits. Otherwise the caller is a stranger to all holders.
+	//
+	// Acquire returns ErrBusy (a *BusyError with the remaining time, if known) when the lock stayed with others for all of
+	// r.Wait; the cause of ctx when ctx ended first; ErrUnsupported at once when waiting can't help (a *KindError, if the
+	// kind that is held is the reason); and any other error when the lock service could not answer. A failed Acquire
 	// leaves nothing behind, also when the answer was lost on the way.
 	Acquire(ctx context.Context, r Request) (Hold, error)
 }
 
 // A Hold is one successful Acquire. It is safe for concurrent use.
+//
+// A Hold may have more methods than these. Callers find them by a type assertion:
+//
+//   - Token() int64 is the fencing token of a [Fenced] lock. It is greater than the tokens of all earlier stays at the key.
+//   - Keep(ctx context.Context, d time.Duration) error is Release, but strangers find the lock held for another d.
+//   - Extend(ctx context.Context, d time.Duration) error lets the hold go on for d from now, if it would end earlier. It
+//     never shortens a hold, and Request.MaxHold bounds it as ever. On a hold that has ended it returns what Release
+//     would, ErrLost or ErrNotHeld, but leaves the release to be done.
 type Hold interface {
-	// Context derives from the one given to Acquire. It carries the owner, so that a nested Acquire of the same key
-	// re-enters, and ends with a cause that matches ErrLost before anybody else can hold the lock. After Release it is
-	// cancelled with cause context.Canceled.
+	// Context derives from the one given to Acquire. The hold is the innermost of its Ancestors. It ends with a cause
+	// that matches ErrLost before anybody else can hold the lock. After Release it is cancelled with cause
+	// context.Canceled.
 	Context() context.Context
 	// Release gives the lock back, once; ctx bounds the attempt. ErrLost says that the lock was no longer held when
-	// Release was called, ErrNotHeld that this hold had been released before. After any other error the lock ends by
-	// itself with its lease.
+	// Release was called, ErrNotHeld that this hold had been released before, also with ErrLost. After any other error
+	// the lock ends by itself with its lease.
 	Release(ctx context.Context) error
 }
 
@@ -78,47 +103,4 @@ func (r Request) Validate() error {
 		return fmt.Errorf("lock: a permit needs a limit of at least 1, not %d", r.Limit)
 	}
 	return nil
-}
-
-// Kind is a sort of lock. Its text form, as in configuration and tags, is the lower-case name: "exclusive", "fair" and
-// so on.
-type Kind int
-
-const (
-	Exclusive Kind = iota // one owner at a time, re-entrant
-	Fair                  // Exclusive, served in the order of arrival
-	Read                  // shared with other readers of the key
-	Write                 // excludes readers and writers of the key
-	Fenced                // Exclusive with a fencing token
-	Spin                  // Exclusive, waiting by polling
-	Permit                // up to Limit owners at a time
-)
-
-var kindNames = [...]string{"exclusive", "fair", "read", "write", "fenced", "spin", "permit"}
-
-// String returns the text form of k.
-func (k Kind) String() string {
-	if k < 0 || int(k) >= len(kindNames) {
-		return fmt.Sprintf("kind(%d)", int(k))
-	}
-	return kindNames[k]
-}
-
-// MarshalText returns the text form of k, or an error for a value that is no kind.
-func (k Kind) MarshalText() ([]byte, error) {
-	if k < 0 || int(k) >= len(kindNames) {
-		return nil, fmt.Errorf("lock: unknown kind %d", int(k))
-	}
-	return []byte(kindNames[k]), nil
-}
-
-// UnmarshalText sets k from its text form.
-func (k *Kind) UnmarshalText(text []byte) error {
-	for i, name := range kindNames {
-		if name == string(text) {
-			*k = Kind(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("lock: unknown kind %q, want one of %v", text, kindNames)
 }

@@ -15,13 +15,13 @@ import (
 // errBody says that the body was cut short, or is not what a key could be taken from.
 var errBody = errors.New("middleware: unusable body")
 
-// read reads the body once and keeps it, or the reason why not.
-func (f *facts) read() error {
-	if f.fault != nil || f.data != nil || f.r.Body == nil || f.r.Body == http.NoBody {
-		return f.fault
+// read reads the body once and keeps it.
+func (f *facts) read() (err error) {
+	if f.data != nil || f.r.Body == nil || f.r.Body == http.NoBody {
+		return nil
 	}
-	f.data, f.fault = readBody(f.w, f.r, f.bodyLimit)
-	return f.fault
+	f.data, err = readBody(f.w, f.r, f.bodyLimit)
+	return err
 }
 
 func (f *facts) parse() (any, error) {
@@ -30,8 +30,7 @@ func (f *facts) parse() (any, error) {
 	}
 	v, err := f.decode(f.data)
 	if err != nil {
-		f.fault = fmt.Errorf("%w: %w", errBody, err)
-		return nil, f.fault
+		return nil, fmt.Errorf("%w: %w", errBody, err)
 	}
 	return v, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
-// errAmbiguous says that a request is ambiguous. A lookup can't return it, so it is kept as the fault of the facts.
+// errAmbiguous says that a request could mean one thing to the key and another to the handler.
 var errAmbiguous = errors.New("middleware: ambiguous request")
 
 func (c *config) roots() keyexpr.Roots {
@@ -32,13 +32,9 @@ type facts struct {
 	r     *http.Request
 	query url.Values // nil until used
 	data  []byte     // the body; nil until read
-	fault error      // the first: the request is answered with it whatever else happens
 }
 
 func (f *facts) root(name string) (any, error) {
-	if f.fault != nil {
-		return nil, f.fault
-	}
 	switch name {
 	case "method":
 		return f.r.Method, nil
@@ -62,13 +58,13 @@ func hostname(hostport string) string {
 	return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 }
 
-func (f *facts) pathValue(name string) (string, bool) {
+func (f *facts) pathValue(name string) (string, bool, error) {
 	v := f.r.PathValue(name)
-	return v, v != ""
+	return v, v != "", nil
 }
 
-func (f *facts) header(name string) (string, bool) {
-	return f.single("header", name, f.r.Header[http.CanonicalHeaderKey(name)])
+func (f *facts) header(name string) (string, bool, error) {
+	return single("header", name, f.r.Header[http.CanonicalHeaderKey(name)])
 }
 
 // queryLookup refuses a query with a malformed part, which handlers drop or read as they like.
@@ -76,24 +72,22 @@ func (f *facts) queryLookup() (any, error) {
 	if f.query == nil {
 		query, err := url.ParseQuery(f.r.URL.RawQuery)
 		if err != nil {
-			f.fault = fmt.Errorf("%w: malformed query", errAmbiguous)
-			return nil, f.fault
+			return nil, fmt.Errorf("%w: malformed query", errAmbiguous)
 		}
 		f.query = query
 	}
-	return keyexpr.Lookup(func(name string) (string, bool) { return f.single("query", name, f.query[name]) }), nil
+	return keyexpr.Lookup(func(name string) (string, bool, error) { return single("query", name, f.query[name]) }), nil
 }
 
 // single returns the only value. Of several, the handler may use the first, the last or all, so none can be the key.
-func (f *facts) single(where, name string, values []string) (string, bool) {
+func single(where, name string, values []string) (string, bool, error) {
 	switch len(values) {
 	case 0:
-		return "", false
+		return "", false, nil
 	case 1:
-		return values[0], true
+		return values[0], true, nil
 	}
-	f.fault = fmt.Errorf("%w: %s %q is there %d times", errAmbiguous, where, name, len(values))
-	return "", false
+	return "", false, fmt.Errorf("%w: %s %q is there %d times", errAmbiguous, where, name, len(values))
 }
 
 // pass calls next with the request as it came, except for its context and a body that was read.

@@ -86,20 +86,17 @@ type adapter struct {
 func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	out := record(w)
 	f := &facts{config: &a.config, w: w, r: r}
-	if a.readAhead && f.read() != nil {
-		a.fail(out, r, f.fault)
-		return
+	if a.readAhead {
+		if err := f.read(); err != nil {
+			a.fail(out, r, err)
+			return
+		}
 	}
 	ran, err := a.runner.Run(r.Context(), f.root, func(ctx context.Context) error {
-		if f.fault != nil {
-			return f.fault // found by a lookup, which could not say so
-		}
 		f.pass(ctx, out, next)
 		return nil
 	})
 	switch {
-	case f.fault != nil:
-		a.fail(out, r, f.fault)
 	case err != nil:
 		a.fail(out, r, err)
 	case !ran:
@@ -127,8 +124,9 @@ func (a *adapter) fail(w response, r *http.Request, err error) {
 
 // problem is the one table of what is answered. A zero Status stands for a caller that has gone.
 func (c *config) problem(err error) Problem {
-	// An *Error comes first: its cause may be a context error too, as when the lock service timed out.
-	if e, ok := errors.AsType[*guard.Error](err); ok {
+	// An *Error comes first: its cause may be a context error too, as when the lock service timed out. Where there was no
+	// key, a fact may have failed, whose answer says more.
+	if e, ok := errors.AsType[*guard.Error](err); ok && (!errors.Is(e.Err, guard.ErrKey) || !factFailed(e.Cause)) {
 		return c.refusal(e)
 	}
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -145,6 +143,12 @@ func (c *config) problem(err error) Problem {
 		return Problem{}
 	}
 	return plain(http.StatusInternalServerError, "")
+}
+
+// factFailed reports whether the body could not be had, whatever the reason.
+func factFailed(err error) bool {
+	_, large := errors.AsType[*http.MaxBytesError](err)
+	return large || errors.Is(err, errBody) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 func (c *config) refusal(e *guard.Error) Problem {

@@ -3,290 +3,185 @@ package redisson
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// undoPatience is how long a failed Acquire stays to see its traces removed, if that can be had so soon.
-const undoPatience = 250 * time.Millisecond
+// leaveInterval is how long a failed Acquire stays to see its traces removed, if that can be had so soon.
+const leaveInterval = 75 * time.Millisecond
 
-// Acquire is lock.Locker's, and serves all kinds. The holds of a Fenced lock have a method Token() int64. Permits are those
-// of Redisson's expirable semaphore; where there is none of that name, it is made for as long as somebody holds a permit,
-// with Limit permits, and where there is one it has its own number. A reader that wants to write is refused with
-// lock.ErrBusy at once, whatever its wait: it would wait for itself.
+// Acquire implements [lock.Locker], for all kinds. The holds of a Fenced lock have a method Token() int64; all have
+// Keep(ctx, d) error and Extend(ctx, d) error. Permits are those of Redisson's expirable semaphore; where there is none of that
+// name, it is made for as long as somebody holds a permit, with Limit permits, and where there is one it has its own number.
 //
-// An error that is neither lock.ErrBusy nor the cause of ctx means that Redis could not be asked, did not answer within
-// the client's timeout, or refused. The lock is then not held; what the question may have left behind is removed in the
-// background as soon as Redis answers, and ends by itself with its lease otherwise.
+// An error that matches neither lock.ErrBusy, lock.ErrUnsupported nor the cause of ctx means that Redis could not be asked, did
+// not answer in time, or refused. A caller that Redis has not answered at all stays half a second longer than Wait, but no
+// longer than [Timeout]. The lock is then not held; what the question may have left behind is removed in the background as
+// soon as Redis answers, and ends by itself with its lease otherwise.
 func (c *Client) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
 	h, err := c.acquire(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	if r.Kind == lock.Fenced {
-		return fencedHold{h}, nil
-	}
-	return h, nil
+	return h.public(), nil
 }
 
 func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
-	f := c.familyOf(r.Kind)
-	if f == nil {
-		return nil, fmt.Errorf("redisson: %w: %v", lock.ErrUnsupported, r.Kind)
-	}
-	if err := c.topology.check(c.mapName(r.Key)); err != nil {
+	name := c.mapName(r.Key)
+	if err := c.topology.check(name); err != nil {
 		return nil, err
 	}
-	if err := firstCause(ctx, c.ctx); err != nil {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := c.claims.begin(); err != nil {
 		return nil, err
 	}
-	owner, ok := lock.OwnerFrom(ctx)
-	if !ok {
-		ctx = lock.NewOwner(ctx)
-		owner, _ = lock.OwnerFrom(ctx)
-	}
-	s := c.sit(seatKey{c.mapName(r.Key), f, owner})
-	defer c.rise(s)
-	w := &wait{c: c, ctx: ctx, request: r, start: time.Now()}
-	defer w.stop()
-	if err := w.turn(s); err != nil {
-		return nil, err
-	}
-	defer s.pass()
-	if h, err := w.reenter(s); h != nil || err != nil {
-		return h, err
-	}
-	return w.contend(s)
-}
-
-// wait is one Acquire on its way.
-type wait struct {
-	c       *Client
-	ctx     context.Context
-	request lock.Request
-	start   time.Time
-	timer   *time.Timer // runs out with request.Wait; made when there is something to wait for
-}
-
-func (w *wait) stop() {
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-}
-
-// over returns what is received from when the wait is used up; nil waits for ever.
-func (w *wait) over() <-chan time.Time {
-	if w.request.Wait < 0 {
-		return nil
-	}
-	if w.timer == nil {
-		w.timer = time.NewTimer(w.request.Wait - time.Since(w.start))
-	}
-	return w.timer.C
-}
-
-func (w *wait) busy(remaining time.Duration) error {
-	return &lock.BusyError{Remaining: max(remaining, 0), Waited: time.Since(w.start)}
-}
-
-// turn takes the owner's turn at the seat. Another call of the same owner may have it for as long as it waits for the
-// lock.
-func (w *wait) turn(s *seat) error {
-	select {
-	case <-s.turn:
-		return nil
-	default:
-	}
-	over := w.over()
-	if w.c.holding(s) { // then the turn is only taken while a script is under way
-		over = time.After(w.c.timeout)
-	}
-	select {
-	case <-s.turn:
-		return nil
-	case <-over:
-		return w.busy(0)
-	case <-w.ctx.Done():
-	case <-w.c.ctx.Done():
-	}
-	return firstCause(w.ctx, w.c.ctx)
-}
-
-func (c *Client) holding(s *seat) bool {
-	c.watchdog.mu.Lock()
-	defer c.watchdog.mu.Unlock()
-	return s.held()
-}
-
-// reenter adds a hold to the claim that the owner has, and returns nil, nil if there is none (any more), so that the lock
-// has to be taken anew. The seat's turn is taken.
-func (w *wait) reenter(s *seat) (*hold, error) {
-	dog := w.c.watchdog
-	dog.mu.Lock()
-	if !s.held() {
-		dog.mu.Unlock()
-		return nil, nil
-	}
-	cl := s.claim
-	if cl.upgrades(w.request.Kind) {
-		dog.mu.Unlock()
-		return nil, w.busy(0)
-	}
-	h := w.newHold(cl)
-	lease := leaseFor(append(slices.Clip(cl.holds), h), dog.timeout)
-	setting, enter := cl.set(lease), cl.family.enter(cl, h, lease)
-	dog.watch(cl)
-	dog.mu.Unlock()
-
-	a := w.c.ask(w.ctx, enter, func(answer) {})
-	dog.mu.Lock()
-	losses, err := setting.answered(dog, a), a.err
-	switch {
-	case err == nil && len(cl.holds) > 0:
-		err = w.admit(h, a)
-	case len(cl.holds) == 0: // lost meanwhile, while the script may have run: whoever held must not come back to life
-		w.c.undo(cl)
-		h = nil
-	}
-	dog.watch(cl)
-	dog.mu.Unlock()
-	tell(losses)
-	switch {
-	case err != nil:
-		return nil, err
-	case h == nil:
-		return nil, context.Cause(w.ctx)
-	}
-	return h, nil
-}
-
-// contend takes the lock for an owner who does not hold it. The seat's turn is taken.
-func (w *wait) contend(s *seat) (*hold, error) {
-	cl := w.newClaim(s)
-	h, err := w.line(&cl)
+	defer c.claims.end()
+	id := lockID{name, r.Kind.Family()}
+	outer, err := c.ancestor(ctx, id, r.Kind)
 	if err != nil {
-		w.clear(cl, err)
+		return nil, err
+	}
+	if outer != nil {
+		if h, err := c.reenter(ctx, outer.holder, r); h != nil || err != nil {
+			return h, err
+		}
+	}
+	h, err := c.contend(ctx, name, r)
+	if busy, ok := errors.AsType[*lock.BusyError](err); ok {
+		busy.Related = slices.ContainsFunc(c.claims.contexts(id), func(held context.Context) bool { return lock.Related(held, ctx) })
 	}
 	return h, err
 }
 
-func (w *wait) newClaim(s *seat) *claim {
-	patience := w.c.fairWait
-	if w.request.Wait > 0 {
-		patience = w.request.Wait
+// ancestor returns the innermost live hold of the lock above ctx, nil if there is none. The error says that it can't be
+// re-entered as the kind that is wanted.
+func (c *Client) ancestor(ctx context.Context, id lockID, wanted lock.Kind) (outer *hold, err error) {
+	var kinds []lock.Kind
+	for a := range lock.Ancestors(ctx) {
+		if h, ok := a.(interface{ inner() *hold }); ok && h.inner().c == c && h.inner().holder.name == id.name {
+			outer = cmp.Or(outer, h.inner())
+			kinds = append(kinds, h.inner().kind)
+		}
 	}
-	return &claim{name: s.key.name, family: s.key.family, kind: w.request.Kind, holder: w.c.nextHolder(s.key.family), seat: s,
-		patience: patience, index: -1}
+	return outer, lock.Reenter(wanted, kinds...)
 }
 
-// line waits for the lock in the way of its family. It may replace the claim.
-func (w *wait) line(cl **claim) (*hold, error) {
-	switch {
-	case w.request.Wait == 0:
-		h, ttl, err := w.try(*cl)
-		if h == nil && err == nil {
-			err = w.busy(ttl)
-		}
-		return h, err
-	case w.request.Kind == lock.Fair:
-		return w.queueInRedis(*cl)
-	default:
-		return w.queue(cl)
+// reenter adds a hold to ho. It returns nil, nil if ho is not there any more, so that the lock has to be taken like any other.
+func (c *Client) reenter(ctx context.Context, ho *holder, r lock.Request) (*hold, error) {
+	h := c.newHold(ho, r)
+	update, ok := c.claims.beginReentry(h)
+	if !ok {
+		return nil, nil
 	}
+	stay := c.timeout
+	if r.Wait >= 0 {
+		stay = min(stay, r.Wait+answerInterval)
+	}
+	a := c.road.ask(ctx, time.Now().Add(stay), update.call)
+	h.open(ctx)
+	if err := c.claims.endReentry(h, update, a); err != nil {
+		h.cancel(nil)
+		return nil, err
+	}
+	return h, nil
 }
 
-// try asks Redis once. It returns a hold with the lease that it has in Redis, or how long the lock is held by somebody else
-// at least, or an error.
-func (w *wait) try(cl *claim) (*hold, time.Duration, error) {
-	h, dog := w.newHold(cl), w.c.watchdog
-	lease := leaseFor([]*hold{h}, dog.timeout)
-	cl.longest = max(cl.longest, lease)
-	a := w.c.ask(w.ctx, cl.family.enter(cl, h, lease), func(a answer) {
-		if a.inDoubt || cl.queued || a.err == nil && a.values[0] == 1 {
-			dog.mu.Lock()
-			defer dog.mu.Unlock()
-			cl.doubt = cl.doubt || a.inDoubt
-			w.c.undo(cl)
-		}
-	})
-	dog.mu.Lock()
-	defer dog.mu.Unlock()
-	cl.doubt = cl.doubt || a.inDoubt
+// contend takes the lock in competition with everybody else.
+func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hold, error) {
+	ho := &holder{id: c.nextHolder(r.Kind), name: name, family: familyOf(r.Kind), kind: r.Kind, limit: r.Limit,
+		queues: r.Kind == lock.Fair && r.Wait != 0, patience: c.fairWait, index: -1}
+	if r.Wait > 0 {
+		ho.patience = min(r.Wait, c.fairWait)
+	}
+	h := c.newHold(ho, r)
+	ho.asked = cmp.Or(h.lease, c.claims.timeout)
+	w := &waiter{c: c, ctx: ctx, wait: r.Wait, start: time.Now(), try: func(by time.Time) (bool, time.Duration, error) {
+		return c.try(ctx, h, by)
+	}}
+	switch r.Kind {
+	case lock.Fair:
+		w.rest = ho.patience / 3 // or the others would take it for dead
+	case lock.Spin:
+		pause := c.spin
+		w.backoff = &pause
+	}
+	if err := w.run(lineID{name: name, channel: ho.family.channel(ho), kind: r.Kind, permits: int64(r.Limit)}); err != nil {
+		c.abandon(ctx, ho, err)
+		return nil, err
+	}
+	return h, nil
+}
+
+// try asks Redis once for a holder's first hold.
+func (c *Client) try(ctx context.Context, h *hold, by time.Time) (ok bool, ttl time.Duration, err error) {
+	ho := h.holder
+	a := c.road.ask(ctx, by, ho.family.enter(ho, ho.asked))
+	if a.doubts > 0 {
+		c.claims.tried(ho, a.doubts)
+	}
 	switch {
+	case wrongType(a.err): // of all that this package makes, that can be a semaphore
+		return false, -1, refusal{fmt.Errorf("redisson: %w: %w", &lock.KindError{Held: lock.Permit, Wanted: ho.kind}, a.err)}
 	case a.err != nil:
-		return nil, 0, a.err
+		return false, -1, a.err
+	case a.values[0] < 0:
+		return false, -1, refusal{&lock.KindError{Held: lock.Kind(a.values[1]), Wanted: ho.kind}}
 	case a.values[0] == 0:
-		return nil, time.Duration(a.values[1]) * time.Millisecond, nil
+		return false, duration(a.values[1]), nil
 	}
-	cl.until = a.sent.Add(goodFor(lease))
-	cl.renewAt = dog.renewalDue(a.sent, lease)
-	if err := w.admit(h, a); err != nil {
-		w.c.undo(cl)
-		return nil, 0, err
+	h.open(ctx)
+	if err := c.claims.enter(h, a); err != nil {
+		h.cancel(nil)
+		return false, -1, refusal{err}
 	}
-	return h, lease, nil
+	return true, ho.asked, nil
 }
 
-// newHold prepares a hold of cl.
-func (w *wait) newHold(cl *claim) *hold {
-	h := &hold{c: w.c, claim: cl, kind: w.request.Kind, limit: w.request.Limit, lease: w.request.Lease}
-	if most := w.request.MaxHold; most > 0 && (h.lease == 0 || most < h.lease) {
-		h.most = most
+// abandon has removed what a failed Acquire may have left in Redis, and stays for that a little if the caller can.
+func (c *Client) abandon(ctx context.Context, ho *holder, err error) {
+	removed := c.claims.discard(ho)
+	if removed == nil || errors.Is(err, lock.ErrBusy) && !ho.queues {
+		return
+	}
+	t := time.NewTimer(leaveInterval)
+	defer t.Stop()
+	select {
+	case <-removed:
+	case <-t.C:
+	case <-ctx.Done():
+	case <-c.ctx.Done(): // Close waits for it
+	}
+}
+
+// newHold prepares a hold of ho.
+func (c *Client) newHold(ho *holder, r lock.Request) *hold {
+	h := &hold{c: c, holder: ho, kind: r.Kind, lease: r.Lease, most: r.MaxHold}
+	if r.MaxHold > 0 {
+		h.lease = min(r.Lease, r.MaxHold)
 	}
 	return h
 }
 
-// admit puts h under the watchdog's care, unless its time is over by now, its caller has gone, or the client is closed.
-// The watchdog's mutex is held, and its claim is up to date.
-func (w *wait) admit(h *hold, a answer) error {
-	cl, dog := h.claim, w.c.watchdog
-	if err := cmp.Or(firstCause(w.ctx), dog.closed); err != nil {
-		return err
+// nextHolder returns a holder id that no lock has had: Redisson's "<uuid>:<thread id>", with a number for the thread. A
+// permit's id is 16 random bytes instead.
+func (c *Client) nextHolder(k lock.Kind) string {
+	if k == lock.Permit {
+		var id [16]byte
+		rand.Read(id[:]) // never fails
+		return string(id[:])
 	}
-	if !time.Now().Before(cl.until) {
-		return errors.New("redisson: Redis took longer to answer than the lease")
-	}
-	h.since, h.token = a.sent, a.values[1]
-	switch {
-	case h.most > 0:
-		h.ends = a.sent.Add(goodFor(h.most))
-	case h.lease > 0:
-		h.ends = a.sent.Add(goodFor(h.lease))
-	}
-	h.ctx, h.cancel = context.WithCancelCause(context.WithValue(w.ctx, holdKey{w.c, cl.name, h.kind}, h))
-	cl.holds = append(cl.holds, h)
-	cl.seat.claim = cl
-	cl.seat.users++
-	dog.watch(cl)
-	return nil
-}
-
-// clear has what a failed Acquire may have left in Redis, or in the queue of a fair lock, removed, and waits a little for that if the caller can.
-func (w *wait) clear(cl *claim, err error) {
-	dog := w.c.watchdog
-	dog.mu.Lock()
-	traces := cl.doubt || cl.queued
-	if traces {
-		w.c.undo(cl)
-	}
-	dog.mu.Unlock()
-	if !traces || errors.Is(err, lock.ErrBusy) && !cl.queued {
-		return
-	}
-	t := time.NewTimer(undoPatience)
-	defer t.Stop()
-	select {
-	case <-cl.undone:
-	case <-t.C:
-	case <-w.ctx.Done():
-	}
+	return c.id + ":" + strconv.FormatInt(c.holders.Add(1), 10)
 }
 
 // firstCause returns why the first context that has ended did so.

@@ -5,130 +5,61 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 	"github.com/redis/go-redis/v9"
 )
 
 // ErrClosed is why an Acquire fails, and why a hold is lost, after Close.
 var ErrClosed = errors.New("redisson: client is closed")
 
-// Defaults of a Client; Redisson's own.
-const (
-	DefaultWatchdogTimeout = 30 * time.Second
-	DefaultTimeout         = 3 * time.Second
-	// DefaultFairLockWaitTimeout is the deadline, in the queue of a fair lock, of a waiter that waits as long as its context.
-	DefaultFairLockWaitTimeout = 5 * time.Minute
-	// DefaultSpinMin and DefaultSpinMax are the first and the longest pause of a waiter for a spin lock.
-	DefaultSpinMin = time.Millisecond
-	DefaultSpinMax = 128 * time.Millisecond
-)
+// closeGrace is how long Close waits for the work of holds that it has ended.
+const closeGrace = 500 * time.Millisecond
+
+// lateness is how long, at least, a script whose connection broke is taken to be on its way to Redis.
+const lateness = 5 * time.Second
 
 // Client makes Redis locks with Redisson's data. It is a lock.Locker, safe for concurrent use, and meant to be made once
 // for a process: its goroutines line up inside of it, and one of them asks Redis.
 type Client struct {
 	rdb      redis.UniversalClient
+	own      bool   // rdb was made by Open
 	id       string // a v4 UUID, the first part of each holder id
 	timeout  time.Duration
 	mapName  func(string) string
 	fairWait time.Duration
 	spin     backoff
-	// interruptible says that rdb stops waiting for an answer when a context's deadline has passed.
-	interruptible bool
 
-	holders  atomic.Int64
-	watchdog *watchdog
-	lines    lines
-	receipts receipts
-	hub      *hub
-	topology topology
-	sync     syncReplicas
+	holders    atomic.Int64
+	topology   topology
+	road       *road
+	claims     *claims
+	lines      lines
+	subscriber *pubsub.Subscriber
+	receipts   receipts
 
-	ctx    context.Context // ends with Close
-	cancel context.CancelCauseFunc
-	mu     sync.Mutex // orders start with Close
-	wg     sync.WaitGroup
-	seats  map[seatKey]*seat // guarded by the watchdog's mutex
+	ctx     context.Context // ends with Close
+	cancel  context.CancelCauseFunc
+	closing sync.Once
+	stop    chan struct{} // ends the goroutines that Close waits for
+	wg      sync.WaitGroup
 }
 
 var _ lock.Locker = (*Client)(nil)
 
-// Option sets up a Client.
-type Option interface{ apply(*settings) }
-
-type settings struct {
-	watchdogTimeout time.Duration
-	timeout         time.Duration
-	mapName         func(string) string
-	fairWait        time.Duration
-	spin            backoff
-	sharded         ShardedMode
-	sync            syncReplicas
-}
-
-type optionFunc func(*settings)
-
-func (f optionFunc) apply(s *settings) { f(s) }
-
-// WatchdogTimeout is the lease of a lock that is renewed until released, Redisson's lockWatchdogTimeout; renewal is tried
-// from a third of it on. It is how long a lock outlives a crashed holder. The default is DefaultWatchdogTimeout; less
-// than 30ms is refused.
-func WatchdogTimeout(d time.Duration) Option {
-	return optionFunc(func(s *settings) { s.watchdogTimeout = d })
-}
-
-// Timeout bounds how long one question to Redis may stay without an answer, repetitions included, before the operation
-// fails. The default is DefaultTimeout; less than 1ms is refused. The go-redis client's own timeouts should not be longer.
-func Timeout(d time.Duration) Option {
-	return optionFunc(func(s *settings) { s.timeout = d })
-}
-
-// NameMapper turns the name of a lock into its key in Redis, as Redisson's NameMapper does; all names that are derived
-// from it use the result. The default leaves names as they are.
-func NameMapper(f func(name string) string) Option {
-	return optionFunc(func(s *settings) { s.mapName = f })
-}
-
-// FairLockWaitTimeout is the deadline in the queue of a fair lock for a waiter that waits as long as its context,
-// Redisson's setting of that name. After it, a waiter counts as dead, and has to join the queue again at its end. The
-// default is DefaultFairLockWaitTimeout; less than a second is refused.
-func FairLockWaitTimeout(d time.Duration) Option {
-	return optionFunc(func(s *settings) { s.fairWait = d })
-}
-
-// SpinBackoff sets how long a waiter for a spin lock pauses between two tries: at first between first and twice as long, at
-// random, then twice that each time, up to longest. The defaults are DefaultSpinMin and DefaultSpinMax.
-func SpinBackoff(first, longest time.Duration) Option {
-	return optionFunc(func(s *settings) { s.spin = backoff{first, longest} })
-}
-
-// ShardedPubSub chooses the kind of channels in a Redis Cluster. The default is ShardedAuto, as in Redisson; set it to what
-// the peers in Java have if they differ from that. Where there is no cluster, ShardedOn is refused.
-func ShardedPubSub(m ShardedMode) Option {
-	return optionFunc(func(s *settings) { s.sharded = m })
-}
-
-// SyncReplicas has each Acquire confirmed by n replicas of the lock's master with WAIT, so that a failover can't lose the
-// lock as long as one of these replicas becomes the master. If they have not confirmed it after timeout, which must be less
-// than that of the client, the lock is given back and the Acquire fails with ErrNotReplicated. It also delays, by timeout
-// at most, the answer that a lock is busy. Releases and renewals are not confirmed. By default nothing is.
-func SyncReplicas(n int, timeout time.Duration) Option {
-	return optionFunc(func(s *settings) { s.sync = syncReplicas{n, timeout} })
-}
-
-// New returns a Client on rdb: a single server, Sentinel or Cluster client of go-redis. It does not talk to Redis, so that
-// a program can start without it. Close the Client before rdb, which stays the caller's.
+// New returns a Client on rdb: a *redis.Client, for a single server or Sentinel, or a *redis.ClusterClient. It does not talk to
+// Redis, so that a program can start without it. Close the Client before rdb, which stays the caller's; [Open] makes both.
 //
-// Set ContextTimeoutEnabled in the options of rdb: without it, go-redis can't be kept to a deadline, and each question
-// needs a goroutine of its own so that its caller can be.
+// The timeouts of rdb do not matter to callers; those of this package hold. With ContextTimeoutEnabled set in its options, a
+// connection to a silent server is given up as soon as they are over, and not later.
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	s := settings{
 		watchdogTimeout: DefaultWatchdogTimeout,
-		timeout:         DefaultTimeout,
 		mapName:         func(name string) string { return name },
 		fairWait:        DefaultFairLockWaitTimeout,
 		spin:            backoff{DefaultSpinMin, DefaultSpinMax},
@@ -136,108 +67,102 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	for _, o := range opts {
 		o.apply(&s)
 	}
+	if err := checkServers(rdb); err != nil {
+		return nil, err
+	}
 	if err := s.check(rdb); err != nil {
 		return nil, err
 	}
-	c := &Client{
-		rdb:     rdb,
-		id:      newUUID(),
-		timeout: s.timeout,
-		mapName: s.mapName,
-		sync:    s.sync,
-
-		fairWait: s.fairWait,
-		spin:     s.spin,
-
-		interruptible: honoursDeadlines(rdb),
-		seats:         map[seatKey]*seat{},
-	}
+	c := &Client{rdb: rdb, id: newUUID(), timeout: s.timeout, mapName: s.mapName, fairWait: s.fairWait, spin: s.spin, stop: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.topology.cluster, _ = rdb.(*redis.ClusterClient)
-	c.topology.mode = s.sharded
-	c.hub = newHub(c.ctx, rdb, &c.topology)
-	c.lines = lines{hub: c.hub, byKey: map[lineKey]*line{}}
-	c.watchdog = newWatchdog(s.watchdogTimeout, 2*s.timeout, c.sendBatch)
-	c.wg.Go(func() { c.watchdog.run(c.ctx) })
+	c.topology = topology{pubsub.NewTopology(rdb, pubsub.Mode(s.sharded))}
+	c.road = newRoad(rdb, c.topology, s)
+	c.claims = newClaims(s.watchdogTimeout, max(lateness, 2*s.timeout))
+	c.subscriber = pubsub.NewSubscriber(rdb, c.topology.Topology)
+	c.lines = lines{subscriber: c.subscriber, byID: map[lineID]*line{}}
+	c.wg.Go(func() { c.watch(c.stop) })
 	return c, nil
 }
 
-func honoursDeadlines(rdb redis.UniversalClient) bool {
-	switch rdb := rdb.(type) {
-	case *redis.Client:
-		return rdb.Options().ContextTimeoutEnabled
-	case *redis.ClusterClient:
-		return rdb.Options().ContextTimeoutEnabled
+// Open returns a Client with a go-redis client of its own, which Close closes, for the server that the URL names as
+// [redis.ParseURL] has it: redis://user:password@host:6379/0, or rediss:// for TLS. A cluster is named by one with addr
+// parameters, as [redis.ParseClusterURL] has it: redis://host1:6379?addr=host2:6379. Like New it does not talk to Redis.
+func Open(url string, opts ...Option) (*Client, error) {
+	rdb, err := dial(url)
+	if err != nil {
+		return nil, fmt.Errorf("redisson: %w", err)
 	}
-	return false
+	c, err := New(rdb, opts...)
+	if err != nil {
+		return nil, errors.Join(err, rdb.Close())
+	}
+	c.own = true
+	return c, nil
 }
 
-func (s *settings) check(rdb redis.UniversalClient) error {
-	switch rdb.(type) {
-	case nil:
-		return errors.New("redisson: no Redis client given")
-	case *redis.Ring:
-		return errors.New("redisson: a redis.Ring moves keys to other servers when one is down, so two holders could have one lock; use a single server, Sentinel or Redis Cluster")
-	case *redis.ClusterClient:
-	default:
-		if s.sharded == ShardedOn {
-			return errors.New("redisson: sharded channels are there in a Redis Cluster only")
+func dial(url string) (redis.UniversalClient, error) {
+	if strings.Contains(url, "addr=") {
+		o, err := redis.ParseClusterURL(url)
+		if err != nil {
+			return nil, err
 		}
+		o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries = true, -1, 1
+		return redis.NewClusterClient(o), nil
 	}
-	switch {
-	case s.watchdogTimeout < 30*time.Millisecond:
-		return fmt.Errorf("redisson: watchdog timeout %v is under 30ms", s.watchdogTimeout)
-	case s.timeout < time.Millisecond:
-		return fmt.Errorf("redisson: timeout %v is under 1ms", s.timeout)
-	case s.fairWait < time.Second:
-		return fmt.Errorf("redisson: fair lock wait timeout %v is under 1s", s.fairWait)
-	case s.spin.first < time.Microsecond || s.spin.longest < s.spin.first:
-		return fmt.Errorf("redisson: spin back-off from %v to %v must grow, from 1µs at least", s.spin.first, s.spin.longest)
-	case s.mapName == nil:
-		return errors.New("redisson: name mapper is nil")
-	case s.sharded < ShardedAuto || s.sharded > ShardedOff:
-		return fmt.Errorf("redisson: no such ShardedMode: %d", s.sharded)
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, err
 	}
-	return s.sync.check(s.timeout)
+	o.ContextTimeoutEnabled, o.MaxRetries = true, -1
+	return redis.NewClient(o), nil
+}
+
+// Ping asks Redis for a sign of life, in a cluster any master, for health checks. The error is the cause of ctx, or says that Redis did not
+// answer within the client's timeout.
+func (c *Client) Ping(ctx context.Context) error {
+	if c.ctx.Err() != nil {
+		return ErrClosed
+	}
+	return c.road.askSoon(ctx, call{number, []string{"latchkey_ping"}, nil}).err
 }
 
 // ID is the client's part of each holder id: a version 4 UUID, new for each Client.
 func (c *Client) ID() string { return c.id }
 
-// Close ends the client's work and waits for it: waiting Acquires fail with ErrClosed, and the contexts of held locks end
-// with ErrLost, because nothing renews them any more. Locks that are held stay in Redis until they are released, which
-// still works, or until their lease ends. A second Close does nothing.
-func (c *Client) Close() error {
-	c.mu.Lock()
-	c.cancel(ErrClosed)
-	c.mu.Unlock()
-	c.hub.close()
-	c.wg.Wait()
-	return nil
-}
-
-// start runs f in a goroutine that Close waits for. After Close it runs f as well, but nobody waits: that is a release,
-// which must still go out.
-func (c *Client) start(f func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ctx.Err() != nil {
-		go f()
-		return
-	}
-	c.wg.Go(f)
-}
-
-// nextHolder returns a holder id that no lock has had: Redisson's "<uuid>:<thread id>", with a number for the thread.
-// Each time an owner comes to a lock that it does not hold, it comes under a new id, so that a script that was delayed on
-// its way can't touch a later hold. A permit's id is 16 random bytes instead.
-func (c *Client) nextHolder(f family) string {
-	if f == (permit{}) {
-		var id [16]byte
-		rand.Read(id[:]) // never fails
-		return string(id[:])
-	}
-	return c.id + ":" + strconv.FormatInt(c.holders.Add(1), 10)
+// Close ends the client's work and waits for it: waiting Acquires fail with ErrClosed, and the contexts of held locks end with
+// ErrLost, because nothing renews them any more. It waits half a second for the work under these to release them, and as long
+// as [Timeout] for Redis to answer what is under way. Locks that are still held then stay in Redis until they are released,
+// which still works as long as the Redis client does, or until their lease ends. A second Close does nothing.
+func (c *Client) Close() (err error) {
+	c.closing.Do(func() {
+		bound, cancel := context.WithTimeout(context.Background(), closeGrace+c.timeout-goneInterval)
+		defer cancel()
+		quiet := c.claims.close(ErrClosed)
+		c.cancel(ErrClosed)
+		subscriptions := make(chan struct{})
+		go func() {
+			defer close(subscriptions)
+			c.subscriber.Close()
+		}()
+		select {
+		case <-quiet:
+		case <-time.After(closeGrace):
+			c.claims.abandon()
+		}
+		for _, ended := range []<-chan struct{}{quiet, subscriptions} {
+			select {
+			case <-ended:
+			case <-bound.Done():
+			}
+		}
+		close(c.stop)
+		c.road.close()
+		c.wg.Wait()
+		if c.own {
+			err = c.rdb.Close()
+		}
+	})
+	return err
 }
 
 func newUUID() string {

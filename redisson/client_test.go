@@ -1,8 +1,10 @@
 package redisson_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"runtime"
 	"slices"
@@ -58,6 +60,37 @@ func awaitEnd(tb testing.TB, ctx context.Context, limit time.Duration) error {
 	case <-time.After(limit):
 		tb.Fatalf("context did not end within %v", limit)
 		return nil
+	}
+}
+
+// behind returns a client that reaches the server through a proxy.
+func behind(tb testing.TB, s *redistest.Server, opts ...redisson.Option) (*redisson.Client, *redistest.Proxy) {
+	tb.Helper()
+	p := s.Front(tb)
+	return onClient(tb, s.Client(tb, func(o *redis.Options) { o.Addr = p.Addr }), opts...), p
+}
+
+// naming is what a request that names the key contains.
+func naming(key string) string { return fmt.Sprintf("\r\n$%d\r\n%s\r\n", len(key), key) }
+
+// acquire takes a lock that is free, or soon will be.
+func acquire(ctx context.Context, tb testing.TB, c *redisson.Client, r lock.Request) lock.Hold {
+	tb.Helper()
+	r.Wait = cmp.Or(r.Wait, 10*time.Second)
+	h, err := c.Acquire(ctx, r)
+	if err != nil {
+		tb.Fatalf("Acquire %+v: %v", r, err)
+	}
+	return h
+}
+
+// beneath is a context for calls that stay under h after its end.
+func beneath(h lock.Hold) context.Context { return context.WithoutCancel(h.Context()) }
+
+func release(tb testing.TB, h lock.Hold) {
+	tb.Helper()
+	if err := h.Release(context.Background()); err != nil {
+		tb.Errorf("Release: %v", err)
 	}
 }
 
@@ -133,6 +166,48 @@ func TestNewRefuses(t *testing.T) {
 		if _, err := redisson.New(tt.rdb, tt.opt); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: New = %v, want an error with %q", tt.name, err, tt.want)
 		}
+	}
+}
+
+// wrapper is a client that New can't know.
+type wrapper struct{ redis.UniversalClient }
+
+// What New does not know may send scripts to wherever it likes. It says so, and does not panic.
+func TestNewRefusesUnknownClients(t *testing.T) {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer rdb.Close()
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	defer cluster.Close()
+	unknown := map[string]redis.UniversalClient{"wrapped client": wrapper{rdb}, "wrapped cluster": wrapper{cluster}}
+	for name, pipeline := range map[string]func() (*redis.AutoPipeliner, error){
+		"AutoPipeline": rdb.AutoPipeline, "AsyncAutoPipeline": rdb.AsyncAutoPipeline,
+		"AutoPipeline of a cluster": cluster.AutoPipeline, "AsyncAutoPipeline of a cluster": cluster.AsyncAutoPipeline,
+	} {
+		p, err := pipeline()
+		check(t, err)
+		unknown[name] = p
+	}
+	for name, rdb := range unknown {
+		expectRefusal(t, name, rdb, fmt.Sprintf("%T", rdb), "*redis.ClusterClient") // what it is, or what it should be
+	}
+	expectRefusal(t, "nil client", (*redis.Client)(nil), "nil", "no Redis client")
+	expectRefusal(t, "nil cluster", (*redis.ClusterClient)(nil), "nil", "no Redis client")
+}
+
+// expectRefusal checks that the error names one of the reasons.
+func expectRefusal(t *testing.T, name string, rdb redis.UniversalClient, reasons ...string) {
+	t.Helper()
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("%s: New panics: %v", name, p)
+		}
+	}()
+	c, err := redisson.New(rdb)
+	if err == nil {
+		_ = c.Close()
+	}
+	if err == nil || !slices.ContainsFunc(reasons, func(r string) bool { return strings.Contains(err.Error(), r) }) {
+		t.Errorf("%s: New = %v, want a refusal with one of %q", name, err, reasons)
 	}
 }
 

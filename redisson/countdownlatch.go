@@ -3,22 +3,9 @@ package redisson
 import (
 	"cmp"
 	"context"
-	_ "embed" // the scripts
 	"fmt"
 	"time"
 )
-
-//go:embed countdownlatch_count.lua
-var latchCountSource string
-
-//go:embed countdownlatch_set.lua
-var latchSetSource string
-
-//go:embed countdownlatch_down.lua
-var latchDownSource string
-
-//go:embed countdownlatch_delete.lua
-var latchDeleteSource string
 
 // maxCount is the largest whole number that Lua can count with.
 const maxCount = 1 << 53
@@ -48,28 +35,28 @@ func (l *CountDownLatch) TrySetCount(ctx context.Context, n int64) (bool, error)
 	if n < 1 || n > maxCount {
 		return false, fmt.Errorf("redisson: count %d of a latch is not between 1 and %d", n, int64(maxCount))
 	}
-	return l.change(ctx, latchSetScript(), n)
+	return l.change(ctx, latchSet, n)
 }
 
 // CountDown counts down by one; at zero all waiters are told. A latch at zero stays there. It goes out even if ctx has
 // ended; ctx bounds only the wait for the answer.
 func (l *CountDownLatch) CountDown(ctx context.Context) error {
-	_, err := l.change(ctx, latchDownScript())
+	_, err := l.change(ctx, latchDown)
 	return err
 }
 
 // Delete removes the latch, which makes its count zero, and tells whether there was one. As with Redisson, waiters are not
 // told; those of this package notice within a third of the watchdog's timeout.
 func (l *CountDownLatch) Delete(ctx context.Context) (bool, error) {
-	return l.change(ctx, latchDeleteScript())
+	return l.change(ctx, latchDelete)
 }
 
-func (l *CountDownLatch) change(ctx context.Context, s script, args ...any) (bool, error) {
+func (l *CountDownLatch) change(ctx context.Context, s *script, args ...any) (bool, error) {
 	if err := l.check(); err != nil {
 		return false, err
 	}
 	r := l.c.request(l.key)
-	a, err := l.c.change(ctx, r, l.c.once(r, s, []string{l.key, latchChannel(l.key)}, args...))
+	a, err := l.c.change(ctx, r, l.c.once(r, s, []string{l.key}, append([]any{latchChannel(l.key)}, args...)...))
 	return err == nil && a.values[0] == 1, err
 }
 
@@ -78,11 +65,8 @@ func (l *CountDownLatch) Count(ctx context.Context) (int64, error) {
 	if err := l.check(); err != nil {
 		return 0, err
 	}
-	a := l.c.ask(ctx, call{latchCountScript(), []string{l.key}, nil}, func(answer) {})
-	if a.err != nil {
-		return 0, a.err
-	}
-	return a.values[0], nil
+	n, err := l.c.number(ctx, l.key)
+	return max(0, n), err
 }
 
 // Await waits until the count is zero, as long as ctx; bound it with a context's deadline. The error is the cause of ctx,
@@ -91,57 +75,12 @@ func (l *CountDownLatch) Await(ctx context.Context) error {
 	if err := cmp.Or(l.check(), firstCause(ctx, l.c.ctx)); err != nil {
 		return err
 	}
-	if n, err := l.Count(ctx); n == 0 || err != nil {
-		return cmp.Or(firstCause(ctx), err)
-	}
-	channel := latchChannel(l.key)
-	l.c.hub.follow(channel)
-	defer l.c.hub.unfollow(channel)
-	for {
-		// Taken before the count, so that a message in between is not missed.
-		hint, live := l.c.hub.generation(channel)
-		if n, err := l.Count(ctx); n == 0 || err != nil {
-			return cmp.Or(firstCause(ctx), err)
-		}
-		if err := l.pause(ctx, hint, live); err != nil {
-			return err
-		}
-	}
-}
-
-// pause waits for a hint, but not much longer than a message could be on its way.
-func (l *CountDownLatch) pause(ctx context.Context, hint <-chan struct{}, live bool) error {
-	nap := l.c.watchdog.timeout / 3
-	if !live {
-		nap = min(nap, pollInterval)
-	}
-	select {
-	case <-hint:
-	case <-time.After(nap):
-	case <-ctx.Done():
-	case <-l.c.ctx.Done():
-	}
-	return firstCause(ctx, l.c.ctx)
+	w := &waiter{c: l.c, ctx: ctx, wait: -1, start: time.Now(), try: func(by time.Time) (bool, time.Duration, error) {
+		a := l.c.road.ask(ctx, by, call{number, []string{l.key}, nil})
+		return a.err == nil && a.values[0] <= 0, -1, a.err
+	}}
+	return w.run(lineID{name: l.key, channel: latchChannel(l.key)})
 }
 
 // check also refuses a name with a hash tag of its own in a cluster: Redisson's channel for it is in another slot.
 func (l *CountDownLatch) check() error { return l.c.checkName(l.name, latchChannel(l.key)) }
-
-var (
-	latchSetText    = receiptSource + latchSetSource
-	latchDownText   = receiptSource + latchDownSource
-	latchDeleteText = receiptSource + latchDeleteSource
-)
-
-func latchCountScript() script {
-	return script{source: latchCountSource, sha: "1eacdb9268f2e8c3790e80162686bf05e1aff8db"}
-}
-func latchSetScript() script {
-	return script{source: latchSetText, sha: "67efd9355f2badbf986dd91847b76df1c706efd4"}
-}
-func latchDownScript() script {
-	return script{source: latchDownText, sha: "08f69098eed399b9722365b8057146aaa00d396b"}
-}
-func latchDeleteScript() script {
-	return script{source: latchDeleteText, sha: "53167b14742e44ca73cb0d3bf8e9951aa090291e"}
-}

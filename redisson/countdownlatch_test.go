@@ -139,7 +139,7 @@ func TestLatchAnswerLost(t *testing.T) {
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		srv := redistest.Any(t)
 		ctx, p := t.Context(), srv.Front(t)
-		c := onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }))
+		c := onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }), redisson.Timeout(time.Second))
 		l := c.CountDownLatch("l")
 		for range 2 { // the first time loads the scripts
 			p.CutReply("evalsha", 2)
@@ -151,10 +151,11 @@ func TestLatchAnswerLost(t *testing.T) {
 			must(t, true)(l.Delete(ctx))
 		}
 		must(t, true)(l.TrySetCount(ctx, 3))
-		p.CutReply("evalsha", 4)
+		p.CutReply("evalsha", 1000)
 		if err := l.CountDown(ctx); !errors.Is(err, redisson.ErrPending) {
 			t.Errorf("CountDown = %v, want ErrPending", err)
 		}
+		p.CutReply("", 0)
 		within(t, 5*time.Second, "it is counted down", func() bool { n, err := l.Count(ctx); return n == 2 && err == nil })
 		check(t, c.Close()) // waits for what goes on
 		must(t, "2")(srv.Client(t).Get(context.Background(), "l").Result())

@@ -60,13 +60,12 @@ func ExampleLock_Lock() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	n, err := l.HoldCount(again)
-	fmt.Println(n, err)
+	fmt.Println(l.HoldCount(again))
 
 	fmt.Println(l.Unlock(again), l.Unlock(held))
 	fmt.Println(errors.Is(l.Unlock(held), lock.ErrNotHeld))
 	// Output:
-	// 2 <nil>
+	// 2
 	// <nil> <nil>
 	// true
 }
@@ -128,12 +127,11 @@ func ExampleReadWriteLock() {
 	defer stop()
 	rw := client.ReadWriteLock("catalogue")
 
-	ctx := lock.NewOwner(context.Background()) // one owner for both sides
-	writing, err := rw.WriteLock().Lock(ctx)
+	writing, err := rw.WriteLock().Lock(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
-	reading, err := rw.ReadLock().Lock(ctx) // not under writing, whose end would end it
+	reading, err := rw.ReadLock().Lock(context.WithoutCancel(writing)) // or the end of writing would end it
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,27 +14,24 @@ func (c *Client) FairLock(name string) *Lock { return c.newLock(name, lock.Fair)
 
 // fair keeps the waiters of a lock in a list, with deadlines in a sorted set, by the server's clock. Each has a channel of
 // its own, on which the holder before it tells it that its turn has come.
-type fair struct{}
+type fair struct{ plain }
 
 func fairKeys(name string) []string { return []string{name, fairQueue(name), fairDeadlines(name)} }
 
-func (fair) enter(cl *claim, _ *hold, lease time.Duration) call {
-	queue := "0"
-	if cl.queued {
-		queue = "1"
+func (fair) enter(ho *holder, lease time.Duration) call {
+	join := "0"
+	if ho.queues {
+		join = "1"
 	}
-	return call{fairAcquireScript(), fairKeys(cl.name), []any{cl.holder, millis(lease), len(cl.holds) + 1, millis(cl.patience), queue}}
+	return call{fairAcquire, fairKeys(ho.name), []any{ho.id, millis(lease), millis(ho.patience), join}}
 }
 
-func (fair) exit(cl *claim, lease time.Duration) call {
-	return call{fairReleaseScript(), fairKeys(cl.name),
-		[]any{cl.holder, len(cl.holds), millis(lease), millis(cl.patience), lockChannel(cl.name)}}
+func (fair) exit(ho *holder, heir string, kept time.Duration) call {
+	return call{fairRelease, fairKeys(ho.name), []any{ho.id, millis(ho.patience), lockChannel(ho.name), heir, millis(kept)}}
 }
-
-func (fair) renew(cl *claim, lease time.Duration) call { return plain{}.renew(cl, lease) }
 
 func (fair) force(name string, _ lock.Kind) call {
-	return call{fairForceScript(), fairKeys(name), []any{lockChannel(name)}}
+	return call{fairForce, fairKeys(name), []any{lockChannel(name)}}
 }
 
-func (fair) channel(cl *claim) string { return lockChannel(cl.name) + ":" + cl.holder }
+func (fair) channel(ho *holder) string { return lockChannel(ho.name) + ":" + ho.id }

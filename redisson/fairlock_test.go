@@ -73,7 +73,7 @@ func TestFairDeadlines(t *testing.T) {
 	now := time.Now()
 	leaving, leave := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	all.Go(func() { _, _, _ = l.TryLock(leaving, time.Minute, 0) })
+	all.Go(func() { _, _, _ = l.TryLock(leaving, 20*time.Second, 0) })
 	expectQueue(t, rdb, 1)
 	staying, stop := context.WithCancel(t.Context())
 	all.Go(func() { _, _ = l.Lock(staying) })
@@ -85,14 +85,14 @@ func TestFairDeadlines(t *testing.T) {
 		return d
 	}
 	about := func(got, want time.Duration) bool { return got > want-2*time.Second && got < want+2*time.Second }
-	lease, patience := redisson.DefaultWatchdogTimeout, redisson.DefaultFairLockWaitTimeout
-	if d := deadlines(); !about(d[0], lease+time.Minute) || !about(d[1], lease+time.Minute+patience) {
-		t.Errorf("deadlines in %v, want %v and %v", d, lease+time.Minute, lease+time.Minute+patience)
+	patience := redisson.DefaultFairLockWaitTimeout
+	if d := deadlines(); !about(d[0], 20*time.Second) || !about(d[1], 20*time.Second+patience) {
+		t.Errorf("deadlines in %v, want %v and %v", d, 20*time.Second, 20*time.Second+patience)
 	}
 	leave()
 	expectQueue(t, rdb, 1)
-	if d := deadlines(); !about(d[0], lease+patience) {
-		t.Errorf("deadline in %v, want the minute of the one that left taken off", d)
+	if d := deadlines(); !about(d[0], patience) {
+		t.Errorf("deadline in %v, want the time of the one that left taken off", d)
 	}
 	stop()
 	all.Wait()

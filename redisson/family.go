@@ -1,29 +1,56 @@
 package redisson
 
 import (
+	"math"
 	"strconv"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// family is what makes one sort of lock out of claims: its scripts, its channel, and how it is waited for. Its scripts set
-// counts to what they are to be, and so are safe to repeat.
+// family is what makes one sort of lock: its scripts, and its channel. It sees only those fields of a holder that never
+// change.
+//
+// The scripts enter and update answer {1, the lease that they left, a fencing token or 0}. No script of ours shortens a
+// lease that others rely on, so these answers stay true whatever arrives late or twice; the one exception says so.
 type family interface {
-	// enter takes the lock for the first hold of a claim, h, or adds h to the claim's.
-	enter(cl *claim, h *hold, lease time.Duration) call
-	// exit leaves the claim with the holds that it still has. With none it also takes the claim out of any queue.
-	exit(cl *claim, lease time.Duration) call
-	// renew makes the lease of the claim at least as long as given.
-	renew(cl *claim, lease time.Duration) call
+	// enter takes the lock for a new holder, with a count of one.
+	enter(ho *holder, lease time.Duration) call
+	// update sets the counts of a holder that has the lock, and makes its lease at least so long.
+	update(ho *holder, c counts, lease time.Duration, why change) call
+	// exit takes the holder away, also out of any queue. An heir who is named keeps the lock for a while.
+	exit(ho *holder, heir string, kept time.Duration) call
 	// force frees the lock called name whoever holds it.
 	force(name string, kind lock.Kind) call
 	// channel is where a waiter hears that the lock may be free; "" means nowhere.
-	channel(cl *claim) string
+	channel(ho *holder) string
 }
 
+// counts is how many holds a holder has: only of a read/write lock are there two kinds.
+type counts struct{ all, reads, writes int }
+
+func (c *counts) add(k lock.Kind) {
+	c.all++
+	switch k {
+	case lock.Read:
+		c.reads++
+	case lock.Write:
+		c.writes++
+	}
+}
+
+// change is why counts are updated.
+type change int
+
+const (
+	renewal  change = iota
+	reentry         // a writer's lease is added
+	numbered        // re-entry that is told a fencing token
+	partial         // release; a writer's lease is cut
+)
+
 // familyOf returns the family that serves a kind, and nil if there is none.
-func (c *Client) familyOf(k lock.Kind) family {
+func familyOf(k lock.Kind) family {
 	switch k {
 	case lock.Exclusive:
 		return plain{}
@@ -44,47 +71,54 @@ func (c *Client) familyOf(k lock.Kind) family {
 // plain is Redisson's re-entrant lock.
 type plain struct{}
 
-func (plain) enter(cl *claim, _ *hold, lease time.Duration) call {
-	return call{acquireScript(), []string{cl.name}, []any{cl.holder, millis(lease), len(cl.holds) + 1}}
+func (plain) enter(ho *holder, lease time.Duration) call {
+	return call{lockAcquire, []string{ho.name}, []any{ho.id, millis(lease)}}
 }
 
-func (p plain) exit(cl *claim, lease time.Duration) call {
-	return exitTo(cl, lease, p.channel(cl))
+func (plain) update(ho *holder, c counts, lease time.Duration, why change) call {
+	keys := []string{ho.name}
+	if why == numbered {
+		keys = append(keys, tokenKey(ho.name))
+	}
+	return call{lockUpdate, keys, []any{ho.id, millis(lease), c.all}}
 }
 
-func exitTo(cl *claim, lease time.Duration, channel string) call {
-	return call{releaseScript(), []string{cl.name}, []any{cl.holder, len(cl.holds), millis(lease), channel}}
-}
-
-func (plain) renew(cl *claim, lease time.Duration) call {
-	return call{renewScript(), []string{cl.name}, []any{cl.holder, millis(lease)}}
+func (p plain) exit(ho *holder, heir string, kept time.Duration) call {
+	return call{lockRelease, []string{ho.name}, []any{ho.id, lockChannel(ho.name), heir, millis(kept)}}
 }
 
 func (plain) force(name string, _ lock.Kind) call {
-	return call{forceScript(), []string{name}, []any{lockChannel(name)}}
+	return call{lockForce, []string{name}, []any{lockChannel(name)}}
 }
 
-func (plain) channel(cl *claim) string { return lockChannel(cl.name) }
+func (plain) channel(ho *holder) string { return lockChannel(ho.name) }
 
 // fenced is plain, and counts up a token with each acquire.
 type fenced struct{ plain }
 
-func (f fenced) enter(cl *claim, h *hold, lease time.Duration) call {
-	c := f.plain.enter(cl, h, lease)
-	c.keys = append(c.keys, tokenKey(cl.name))
+func (f fenced) enter(ho *holder, lease time.Duration) call {
+	c := f.plain.enter(ho, lease)
+	c.keys = append(c.keys, tokenKey(ho.name))
 	return c
 }
 
 // spin is plain without messages: its waiters poll.
 type spin struct{ plain }
 
-func (spin) exit(cl *claim, lease time.Duration) call { return exitTo(cl, lease, "") }
-
-func (spin) force(name string, _ lock.Kind) call {
-	return call{forceScript(), []string{name}, []any{""}}
+func (spin) exit(ho *holder, heir string, kept time.Duration) call {
+	return call{lockRelease, []string{ho.name}, []any{ho.id, "", heir, millis(kept)}}
 }
 
-func (spin) channel(*claim) string { return "" }
+func (spin) force(name string, _ lock.Kind) call {
+	return call{lockForce, []string{name}, []any{""}}
+}
+
+func (spin) channel(*holder) string { return "" }
+
+// duration is a number of milliseconds that Redis has answered. What is longer than a Duration can be is as good as that.
+func duration(ms int64) time.Duration {
+	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+}
 
 // millis rounds up, so that a lease in Redis is never shorter than the one counted here.
 func millis(d time.Duration) string {

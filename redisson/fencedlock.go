@@ -2,10 +2,8 @@ package redisson
 
 import (
 	"context"
-	"errors"
 
 	"github.com/latchkey-go/latchkey/lock"
-	"github.com/redis/go-redis/v9"
 )
 
 // FencedLock is Redisson's RFencedLock: a Lock that numbers its acquires. The number, a fencing token, goes along with the
@@ -34,14 +32,10 @@ func (l *FencedLock) Token(held context.Context) (token int64, ok bool) {
 // LastToken returns the token that was given out last, to whomever; 0 if there was none. It proves nothing about holding
 // the lock.
 func (l *FencedLock) LastToken(ctx context.Context) (int64, error) {
-	if err := l.check(); err != nil {
+	if err := l.c.checkName(l.name); err != nil {
 		return 0, err
 	}
-	n, err := l.c.rdb.Get(ctx, tokenKey(l.key)).Int64()
-	if errors.Is(err, redis.Nil) {
-		return 0, nil
-	}
-	return n, err
+	return l.c.number(ctx, tokenKey(l.key))
 }
 
 // fencedHold is a hold with a token to ask for.
@@ -49,3 +43,12 @@ type fencedHold struct{ *hold }
 
 // Token returns the fencing token of the hold.
 func (h fencedHold) Token() int64 { return h.token }
+
+// number reads a number from Redis; 0 if there is none.
+func (c *Client) number(ctx context.Context, key string) (int64, error) {
+	a := c.road.askSoon(ctx, call{number, []string{key}, nil})
+	if a.err != nil {
+		return 0, a.err
+	}
+	return a.values[0], nil
+}

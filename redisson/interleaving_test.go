@@ -20,7 +20,7 @@ import (
 
 // slowScript holds up each run of a script: before it is sent, or its answer.
 type slowScript struct {
-	script        script
+	script        *script
 	before, after func()
 }
 
@@ -68,17 +68,17 @@ func mustAcquire(ctx context.Context, t *testing.T, c *Client, r lock.Request) l
 func expectUnused(t *testing.T, c *Client) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(5 * time.Millisecond) {
-		c.watchdog.mu.Lock()
-		seats, claims := len(c.seats), len(c.watchdog.claims)
-		c.watchdog.mu.Unlock()
+		c.claims.mu.Lock()
+		locks, scheduled := len(c.claims.byLock), len(c.claims.schedule)
+		c.claims.mu.Unlock()
 		c.lines.mu.Lock()
-		lines := len(c.lines.byKey)
+		lines := len(c.lines.byID)
 		c.lines.mu.Unlock()
-		if seats+claims+lines == 0 {
+		if locks+scheduled+lines == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d seats, %d claims and %d lines are left", seats, claims, lines)
+			t.Fatalf("left: %d locks, %d scheduled, %d lines", locks, scheduled, lines)
 		}
 	}
 }
@@ -88,14 +88,14 @@ func TestLateReentryRevivesNothing(t *testing.T) {
 	s := redistest.Any(t)
 	rdb := s.Client(t)
 	var slow atomic.Bool
-	rdb.AddHook(slowScript{script: acquireScript(), after: func() {
+	rdb.AddHook(slowScript{script: lockUpdate, after: func() {
 		if slow.Load() {
 			<-time.After(400 * time.Millisecond)
 		}
 	}})
 	c, rival := clientOn(t, rdb), clientOn(t, s.Client(t))
-	ctx := lock.NewOwner(t.Context())
-	outer := mustAcquire(ctx, t, c, lock.Request{Key: "k", Lease: 200 * time.Millisecond})
+	outer := mustAcquire(t.Context(), t, c, lock.Request{Key: "k", Lease: 200 * time.Millisecond})
+	ctx := context.WithoutCancel(outer.Context())
 	slow.Store(true)
 	type result struct {
 		hold lock.Hold
@@ -119,40 +119,23 @@ func TestLateReentryRevivesNothing(t *testing.T) {
 
 // An attempt is not answered and repeated; the repetition is told that the lock is busy. Then the lock is freed, and only
 // now the first attempt arrives: it must not keep the lock for nobody.
-func TestStrayAttemptIsRemoved(t *testing.T) {
+func TestLateAttemptIsRemoved(t *testing.T) {
 	s := redistest.Any(t)
 	admin := s.Client(t)
 	c := clientOn(t, s.Client(t), Timeout(time.Second))
-	cl := &claim{name: "k", family: plain{}, holder: c.nextHolder(plain{}), index: -1, longest: 30 * time.Second, doubt: true}
-	w := &wait{c: c, ctx: t.Context(), start: time.Now()}
-	w.clear(cl, &lock.BusyError{})
-	<-cl.undone // Redis has said that there is nothing to remove
-	if a := c.perform(t.Context(), plain{}.enter(cl, nil, 30*time.Second)); a.err != nil || a.values[0] != 1 {
-		t.Fatalf("the stray attempt: %+v", a)
+	ho := &holder{id: c.nextHolder(lock.Exclusive), name: "k", family: plain{}, asked: 30 * time.Second, index: -1}
+	c.claims.tried(ho, 1)
+	removed := c.claims.discard(ho)
+	if a := c.road.askSoon(t.Context(), plain{}.enter(ho, ho.asked)); !a.yes() {
+		t.Fatalf("the late attempt: %+v", a)
 	}
 	for deadline := time.Now().Add(5 * time.Second); admin.Exists(t.Context(), "k").Val() != 0; <-time.After(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the stray attempt keeps the lock")
+			t.Fatal("the late attempt keeps the lock")
 		}
 	}
+	<-removed
 	expectUnused(t, c)
-}
-
-// A lease that was set by a script that may still arrive bounds what any later answer is worth.
-func TestStraySettingBoundsTheClaim(t *testing.T) {
-	w := newWatchdog(30*time.Second, 6*time.Second, nil)
-	cl := &claim{index: -1, until: time.Now().Add(time.Minute)}
-	lost := cl.set(2 * time.Second)
-	lost.answered(w, answer{inDoubt: true, err: errors.New("reset")})
-	cl.set(20*time.Second).answered(w, answer{values: []int64{1}, sent: time.Now()})
-	if left := time.Until(cl.until); left > 2*time.Second {
-		t.Errorf("good for %v, but a script that sets 2s may still arrive", left)
-	}
-	unsent := &claim{index: -1, until: time.Now().Add(time.Minute)}
-	unsent.set(2*time.Second).answered(w, answer{err: errors.New("connection refused")})
-	if left := time.Until(unsent.until); left < 50*time.Second {
-		t.Errorf("good for %v, want the minute from before: the script was never sent", left)
-	}
 }
 
 // The lease of an inner hold does not endanger an outer one that is renewed.
@@ -208,7 +191,7 @@ func TestManyTinyLeases(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 16 {
 		all.Go(func() {
-			ctx := lock.NewOwner(t.Context())
+			ctx := t.Context()
 			for range 100 {
 				h, err := c.Acquire(ctx, lock.Request{Key: fmt.Sprint("k", i), Lease: time.Millisecond, Wait: -1})
 				if err == nil && i%2 == 0 {
@@ -246,7 +229,7 @@ func TestReleaseOfLostHoldDoesNotWait(t *testing.T) {
 	s := redistest.Any(t)
 	rdb := s.Client(t)
 	c := clientOn(t, rdb)
-	ctx, cancel := context.WithCancel(lock.NewOwner(t.Context()))
+	ctx, cancel := context.WithCancel(t.Context())
 	h := mustAcquire(ctx, t, c, lock.Request{Key: "k", Lease: 100 * time.Millisecond})
 	rival := mustAcquire(t.Context(), t, clientOn(t, s.Client(t)), lock.Request{Key: "k", Wait: -1})
 	var waiting sync.WaitGroup

@@ -3,22 +3,23 @@ package redisson
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
-	"github.com/redis/go-redis/v9"
 )
 
 // Lock is Redisson's RLock: a re-entrant lock. It is only a name, a kind and a client, free to make and safe for concurrent
 // use.
 //
-// Its methods take and return contexts, which carry the owner: the context that Lock and TryLock return is the one to
-// work under, to lock again under, and to give to Unlock.
+// Its methods take and return contexts, which say who holds what: the context that Lock and TryLock return is the one to
+// work under, to lock again under, and to give to Unlock. Where a function fits, [Lock.Do] is shorter and can't be misused.
 type Lock struct {
 	c    *Client
 	name string // as given
 	key  string // as mapped
 	kind lock.Kind
+	once bool // not re-entrant
 }
 
 // Lock returns the lock of that name, Redisson's getLock: for one owner at a time. An empty name is refused by the lock's
@@ -29,6 +30,21 @@ func (c *Client) Lock(name string) *Lock { return c.newLock(name, lock.Exclusive
 // place of listening for a message that its release does not send. See SpinBackoff.
 func (c *Client) SpinLock(name string) *Lock { return c.newLock(name, lock.Spin) }
 
+// NonReentrantLock returns the lock of that name, Redisson's getNonReentrantLock: a Lock that refuses a call under a hold of it
+// with an error that matches lock.ErrUnsupported.
+func (c *Client) NonReentrantLock(name string) *Lock {
+	l := c.newLock(name, lock.Exclusive)
+	l.once = true
+	return l
+}
+
+// NonReentrantFairLock is to FairLock what NonReentrantLock is to Lock.
+func (c *Client) NonReentrantFairLock(name string) *Lock {
+	l := c.newLock(name, lock.Fair)
+	l.once = true
+	return l
+}
+
 func (c *Client) newLock(name string, kind lock.Kind) *Lock {
 	return &Lock{c: c, name: name, key: c.mapName(name), kind: kind}
 }
@@ -38,113 +54,160 @@ func (l *Lock) Name() string { return l.name }
 
 // Lock takes the lock, waiting as long as ctx, and has it renewed until Unlock. The context that it returns derives from
 // ctx and ends with a cause that matches lock.ErrLost before anybody else can have the lock. The error is the cause of
-// ctx, or says why Redis could not be asked.
+// ctx, or says why Redis could not be asked; it matches lock.ErrUnsupported for a reader that wants to write, and for a name
+// that another sort of lock has.
 func (l *Lock) Lock(ctx context.Context) (held context.Context, err error) {
-	h, err := l.c.acquire(ctx, lock.Request{Key: l.name, Kind: l.kind, Wait: -1})
+	return l.LockFor(ctx, 0)
+}
+
+// LockFor is Lock with a lease: a hold that ends by itself after that time. A lease of 0 or less is Lock.
+func (l *Lock) LockFor(ctx context.Context, lease time.Duration) (held context.Context, err error) {
+	h, err := l.acquire(ctx, lock.Request{Wait: -1, Lease: max(lease, 0)})
 	if err != nil {
 		return nil, err
 	}
-	return h.ctx, nil
+	return h.Context(), nil
 }
 
 // TryLock takes the lock if it can be had within wait; a wait of 0 or less tries once. A lease above 0 ends the hold by
-// itself after that time; otherwise it is renewed until Unlock. ok tells whether the lock is held; where it is not, held
-// is nil, and err too unless ctx ended or Redis could not be asked.
+// itself after that time; otherwise it is renewed until Unlock. ok tells whether the lock is held. Where it is not, held is
+// nil, and err too unless ctx ended or Redis could not be asked. A reader that wants to write can't have the lock, either.
 func (l *Lock) TryLock(ctx context.Context, wait, lease time.Duration) (held context.Context, ok bool, err error) {
-	h, err := l.c.acquire(ctx, lock.Request{Key: l.name, Kind: l.kind, Wait: max(wait, 0), Lease: max(lease, 0)})
+	h, err := l.acquire(ctx, lock.Request{Wait: max(wait, 0), Lease: max(lease, 0)})
+	kinds, _ := errors.AsType[*lock.KindError](err)
 	switch {
-	case errors.Is(err, lock.ErrBusy):
+	case errors.Is(err, lock.ErrBusy), kinds != nil && kinds.Held == lock.Read && kinds.Wanted == lock.Write:
 		return nil, false, nil
 	case err != nil:
 		return nil, false, err
 	}
-	return h.ctx, true, nil
+	return h.Context(), true, nil
 }
 
-// Unlock gives back the hold that returned the context held, or else the innermost one around it. It works on a context
-// that has ended, and takes no longer than the client's timeout. The error matches lock.ErrNotHeld when held is under no
-// hold of this lock or that hold was given back before, and lock.ErrLost when the lock was no longer held.
+// Do takes the lock like Lock, calls f with the context of the hold, and gives the lock back, also if f panics. The error
+// joins those of f and of Unlock.
+func (l *Lock) Do(ctx context.Context, f func(held context.Context) error) (err error) {
+	h, err := l.acquire(ctx, lock.Request{Wait: -1})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.Release(context.WithoutCancel(ctx))) }()
+	return f(h.Context())
+}
+
+func (l *Lock) acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
+	r.Key, r.Kind = l.name, l.kind
+	if l.once {
+		outer, err := l.c.ancestor(ctx, lockID{l.key, l.kind.Family()}, l.kind)
+		if err == nil && outer != nil {
+			err = fmt.Errorf("redisson: %w: this lock is not re-entrant, and the call is under a hold of it", lock.ErrUnsupported)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return l.c.Acquire(ctx, r)
+}
+
+// Unlock gives back the hold that returned the context held, or else the innermost one around it, with which the contexts of
+// the holds inside end, too. It works on a context that has ended, and takes no longer than the client's timeout. The error
+// matches lock.ErrNotHeld when held is under no hold of this lock or that hold was given back before, and lock.ErrLost when
+// the lock was no longer held.
 func (l *Lock) Unlock(held context.Context) error {
-	h, ok := held.Value(holdKey{l.c, l.key, l.kind}).(*hold)
-	if !ok {
-		return lock.ErrNotHeld
+	h, err := l.hold(held)
+	if err != nil {
+		return err
 	}
 	return h.Release(context.WithoutCancel(held))
 }
 
+// Keep is Unlock, except that nobody gets the lock for another d: for work that is done once an interval.
+func (l *Lock) Keep(held context.Context, d time.Duration) error {
+	h, err := l.hold(held)
+	if err != nil {
+		return err
+	}
+	return h.Keep(context.WithoutCancel(held), d)
+}
+
+// Extend gives the hold that returned the context held another d from now on, if its lease would end sooner. One that is
+// renewed does not need that. The errors are those of Unlock, or say that Redis did not answer.
+func (l *Lock) Extend(held context.Context, d time.Duration) error {
+	h, err := l.hold(held)
+	if err != nil {
+		return err
+	}
+	return h.Extend(context.WithoutCancel(held), d)
+}
+
+// errNoHold is what a release is told that comes with another context than that of the hold.
+var errNoHold = fmt.Errorf("%w: the context is under no hold of this lock; pass the one that Lock returned", lock.ErrNotHeld)
+
+func (l *Lock) hold(held context.Context) (*hold, error) {
+	h, ok := held.Value(holdKey{l.c, l.key, l.kind}).(*hold)
+	if !ok {
+		return nil, errNoHold
+	}
+	return h, nil
+}
+
 // ForceUnlock frees the lock, whoever holds it, and wakes a waiter. It tells whether there was anything to free; one side
-// of a read/write lock leaves the other one alone. Holders
-// in this client lose their holds at once, others when they next renew them: it is a tool for repairs.
+// of a read/write lock leaves the other one alone. Holders in this client lose their holds at once, others when they next
+// renew them: it is a tool for repairs.
 func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
-	if err := l.check(); err != nil {
+	if err := l.c.checkName(l.name); err != nil {
 		return false, err
 	}
-	f := l.c.familyOf(l.kind)
-	drop := func(a answer) {
-		if a.err == nil && a.values[0] == 1 {
-			l.c.watchdog.dropAll(l.key, f)
-		}
+	asked := time.Now()
+	a := l.c.road.askSoon(ctx, familyOf(l.kind).force(l.key, l.kind))
+	if a.yes() {
+		l.c.claims.forced(lockID{l.key, l.kind.Family()}, asked)
 	}
-	a := l.c.ask(ctx, f.force(l.key, l.kind), drop)
-	if a.err != nil {
-		return false, a.err
-	}
-	drop(a)
-	return a.values[0] == 1, nil
+	return a.yes(), a.err
 }
 
 // IsLocked tells whether anybody holds the lock: of a read/write lock, this side of it.
 func (l *Lock) IsLocked(ctx context.Context) (bool, error) {
-	if err := l.check(); err != nil {
-		return false, err
-	}
-	if l.kind != lock.Read && l.kind != lock.Write {
-		n, err := l.c.rdb.Exists(ctx, l.key).Result()
-		return n > 0, err
-	}
-	mode, err := l.c.rdb.HGet(ctx, l.key, "mode").Result()
-	switch {
-	case errors.Is(err, redis.Nil):
-		return false, nil
-	case err != nil || mode == l.kind.String() || l.kind == lock.Write:
-		return err == nil && mode == l.kind.String(), err
-	}
-	n, err := l.c.rdb.HLen(ctx, l.key).Result()
-	return n > 2, err // the mode, the writer, and a reader, who is the same owner
-}
-
-// HoldCount returns how many times the owner in ctx holds the lock, as Redis has it; 0 is not at all.
-func (l *Lock) HoldCount(ctx context.Context) (int, error) {
-	if err := l.check(); err != nil {
-		return 0, err
-	}
-	h, ok := ctx.Value(holdKey{l.c, l.key, l.kind}).(*hold)
-	if !ok {
-		return 0, nil
-	}
-	field := h.claim.holder
-	if l.kind == lock.Write {
-		field += ":write"
-	}
-	n, err := l.c.rdb.HGet(ctx, l.key, field).Int()
-	if errors.Is(err, redis.Nil) {
-		return 0, nil
-	}
-	return n, err
+	a := l.state(ctx)
+	return a.yes(), a.err
 }
 
 // TTL returns how long the lock lasts if it is not renewed. It is 0 when the lock is free, and negative for a lock
 // without an end, which neither Redisson nor this package makes.
 func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
-	if err := l.check(); err != nil {
-		return 0, err
+	const free = -2
+	a := l.state(ctx)
+	if a.err != nil || a.values[1] == free {
+		return 0, a.err
 	}
-	const free = -2 // nanoseconds, as go-redis has it
-	d, err := l.c.rdb.PTTL(ctx, l.key).Result()
-	if d == free {
-		d = 0
-	}
-	return d, err
+	return duration(a.values[1]), nil
 }
 
-func (l *Lock) check() error { return l.c.checkName(l.name) }
+func (l *Lock) state(ctx context.Context) answer {
+	if err := l.c.checkName(l.name); err != nil {
+		return answer{err: err}
+	}
+	side := ""
+	if l.kind == lock.Read || l.kind == lock.Write {
+		side = l.kind.String()
+	}
+	return l.c.road.askSoon(ctx, call{lockState, []string{l.key}, []any{side}})
+}
+
+// HoldCount returns how many live holds of this lock are above ctx: how many times the call holds it. It does not ask Redis.
+func (l *Lock) HoldCount(ctx context.Context) (n int) {
+	for a := range lock.Ancestors(ctx) {
+		if h, ok := a.(interface{ inner() *hold }); ok && h.inner().c == l.c && h.inner().holder.name == l.key && h.inner().kind == l.kind {
+			n++
+		}
+	}
+	return n
+}
+
+// checkName refuses a name that is empty, or in a cluster one whose key and derived names are in different slots.
+func (c *Client) checkName(name string, derived ...string) error {
+	if err := (lock.Request{Key: name}).Validate(); err != nil {
+		return err
+	}
+	return c.topology.check(c.mapName(name), derived...)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -242,5 +243,85 @@ func TestManyLocks(t *testing.T) {
 	}
 	for i, ctx := range held[10:] {
 		mustUnlock(t, c.Lock(fmt.Sprint("k", i+10)), ctx)
+	}
+}
+
+// A stranger writes a value of another type over what a hold has in Redis. No later answer can make that good.
+func TestOverwrittenLockIsLost(t *testing.T) {
+	t.Parallel()
+	const watchdog = 2 * time.Second
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	c := newClient(t, s, redisson.WatchdogTimeout(watchdog))
+	renewed, released := map[lock.Kind]lock.Hold{}, map[lock.Kind]lock.Hold{}
+	var overwritten []string
+	overwrite := func(h map[lock.Kind]lock.Hold, kind lock.Kind, name string) {
+		r := lock.Request{Key: name + kind.String(), Kind: kind, Limit: 1}
+		h[kind] = acquire(t.Context(), t, c, r)
+		if kind == lock.Permit {
+			r.Key = "{" + r.Key + "}:timeout"
+		}
+		check(t, rdb.Set(t.Context(), r.Key, "mine", 0).Err())
+		overwritten = append(overwritten, r.Key)
+	}
+	kinds := append(slices.Clone(nesting), lock.Permit)
+	start := time.Now()
+	for _, kind := range kinds {
+		overwrite(renewed, kind, "renewed ")
+		overwrite(released, kind, "released ")
+		if err := released[kind].Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("%v: Release = %v, want ErrLost", kind, err)
+		}
+	}
+	for _, kind := range kinds {
+		cause := awaitEnd(t, renewed[kind].Context(), watchdog)
+		if d := time.Since(start); !errors.Is(cause, lock.ErrLost) || d > watchdog/3+2*soon {
+			t.Errorf("%v: ended after %v with %v, want ErrLost at the first renewal", kind, d, cause)
+		}
+	}
+	for _, key := range overwritten {
+		if got, err := rdb.Get(t.Context(), key).Result(); got != "mine" {
+			t.Errorf("%s = %q, %v; want the stranger's value", key, got, err)
+		}
+	}
+}
+
+// The lock is taken after the script of ForceUnlock has run, and before its answer has come.
+func TestForceUnlockLeavesTheNextHold(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c, p := behind(t, s)
+	other := newClient(t, s)
+	rw, otherRW := c.ReadWriteLock("rw"), other.ReadWriteLock("rw")
+	for _, tt := range []struct {
+		name        string
+		mine, first *redisson.Lock
+	}{
+		{"lock", c.Lock("plain"), other.Lock("plain")},
+		{"fair lock", c.FairLock("fair"), other.FairLock("fair")},
+		{"spin lock", c.SpinLock("spin"), other.SpinLock("spin")},
+		{"read lock", rw.ReadLock(), otherRW.ReadLock()},
+		{"write lock", rw.WriteLock(), otherRW.WriteLock()},
+	} {
+		mustUnlock(t, tt.mine, mustLock(t, tt.mine))
+		if _, err := tt.mine.ForceUnlock(t.Context()); err != nil { // loads the scripts
+			t.Fatal(err)
+		}
+		mustLock(t, tt.first)
+		answer := p.KeepBackReply(naming(tt.mine.Name()), 0)
+		done := make(chan error, 1)
+		go func() { done <- second(tt.mine.ForceUnlock(t.Context())) }()
+		answer.Await(t)
+		held := mustLock(t, tt.mine)
+		answer.Deliver(t)
+		if err := <-done; err != nil {
+			t.Errorf("%s: ForceUnlock = %v", tt.name, err)
+		}
+		if held.Err() != nil {
+			t.Errorf("%s: the hold that was taken after it: %v", tt.name, context.Cause(held))
+		}
+		if err := tt.mine.Unlock(held); err != nil {
+			t.Errorf("%s: Unlock = %v", tt.name, err)
+		}
 	}
 }

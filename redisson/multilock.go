@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -22,44 +23,34 @@ const (
 	mostPatience  = 1600 * time.Millisecond
 )
 
-// Member is a lock that can be one of several in a MultiLock or a RedLock. *Lock is one.
+// Member is what a MultiLock or a RedLock is made of: a *Lock of any kind, a *FencedLock, or a *MultiLock, which stands for its
+// locks.
 type Member interface {
-	// site says which lock it is, in which client.
-	site() site
-	// acquire takes the lock as Client.Acquire does. The key and the kind of the request are the member's to fill in.
-	acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
+	members() []*Lock
 }
 
-// site tells members apart.
-type site struct {
-	c    *Client
-	key  string // as mapped
-	kind lock.Kind
+func (l *Lock) members() []*Lock { return []*Lock{l} }
+
+func (m *MultiLock) members() []*Lock { return m.locks }
+
+// compare orders the locks of all programs alike, but for those of different clients, which only have an order within a
+// program.
+func (l *Lock) compare(o *Lock) int {
+	return cmp.Or(cmp.Compare(l.c.id, o.c.id), cmp.Compare(l.key, o.key), cmp.Compare(l.kind, o.kind))
 }
 
-func (l *Lock) site() site { return site{c: l.c, key: l.key, kind: l.kind} }
-
-func (l *Lock) acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
-	r.Key, r.Kind = l.name, l.kind
-	return l.c.Acquire(ctx, r)
-}
-
-// compare orders the members of all programs alike, but for those of different clients, which only have an order within
-// a program.
-func (s site) compare(o site) int {
-	return cmp.Or(cmp.Compare(s.c.id, o.c.id), cmp.Compare(s.key, o.key), cmp.Compare(s.kind, o.kind))
-}
-
-// gather returns the members in order, and a text that is the same for the same members.
-func gather(locks []Member) (sorted []Member, text string, err error) {
-	if slices.Contains(locks, nil) {
-		return nil, "", errors.New("redisson: one of the locks is nil")
+// gather returns the locks of all members in order, and a text that is the same for the same locks.
+func gather(all []Member) (sorted []*Lock, text string, err error) {
+	for _, m := range all {
+		if m == nil || reflect.ValueOf(m).IsNil() {
+			return nil, "", errors.New("redisson: one of the locks is nil")
+		}
+		sorted = append(sorted, m.members()...)
 	}
-	sorted = slices.SortedFunc(slices.Values(locks), func(a, b Member) int { return a.site().compare(b.site()) })
+	slices.SortStableFunc(sorted, (*Lock).compare)
 	var b strings.Builder
 	for _, l := range sorted {
-		s := l.site()
-		fmt.Fprintf(&b, "%s %v %q\n", s.c.id, s.kind, s.key)
+		fmt.Fprintf(&b, "%s %v %q\n", l.c.id, l.kind, l.key)
 	}
 	return sorted, b.String(), nil
 }
@@ -76,7 +67,7 @@ func gather(locks []Member) (sorted []Member, text string, err error) {
 // A lock that is given more than once is taken as often, by re-entry. Two locks of one name in two clients on one server
 // exclude each other, so that they can't be had together.
 type MultiLock struct {
-	locks []Member // sorted
+	locks []*Lock // sorted
 	key   multiKey
 }
 
@@ -135,7 +126,10 @@ func (m *MultiLock) TryLock(ctx context.Context, wait, lease time.Duration) (hel
 // longer held; it is lock.ErrNotHeld when held is under no hold of these locks or that hold was given back before.
 func (m *MultiLock) Unlock(held context.Context) error {
 	h, ok := held.Value(m.key).(*multiHold)
-	if !ok || h.released.Swap(true) {
+	if !ok {
+		return errNoHold
+	}
+	if h.released.Swap(true) {
 		return lock.ErrNotHeld
 	}
 	return giveBack(context.WithoutCancel(held), h.parts)
@@ -145,9 +139,6 @@ func (m *MultiLock) Unlock(held context.Context) error {
 func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, error) {
 	if err := firstCause(ctx); err != nil {
 		return nil, err
-	}
-	if _, ok := lock.OwnerFrom(ctx); !ok {
-		ctx = lock.NewOwner(ctx)
 	}
 	start := time.Now()
 	for lead, patience := 0, firstPatience; ; patience = min(2*patience, mostPatience) {
@@ -179,7 +170,7 @@ func (m *MultiLock) newHold(a *attempt) *multiHold {
 }
 
 // from returns the members in order, but with the one at lead first.
-func (m *MultiLock) from(lead int) []Member {
+func (m *MultiLock) from(lead int) []*Lock {
 	return slices.Concat(m.locks[lead:lead+1], m.locks[:lead], m.locks[lead+1:])
 }
 
@@ -212,7 +203,7 @@ func (a *attempt) held() context.Context {
 }
 
 // take returns the index of the lock that could not be had, with the reason. The locks before it are held.
-func (a *attempt) take(locks []Member) (stuck int, err error) {
+func (a *attempt) take(locks []*Lock) (stuck int, err error) {
 	wait := a.request.Wait
 	if wait > 0 {
 		wait = max(wait-time.Since(a.start), 0)

@@ -178,9 +178,7 @@ func TestMultiLocksExclude(t *testing.T) {
 		t.Errorf("counter = %d, want %d", got, want)
 	}
 	expectKeys(t, s.Client(t))
-	if left := subscriptions(t, s.Client(t)); len(left) != 0 {
-		t.Errorf("subscriptions %q are left", left)
-	}
+	eventually(t, "nothing is subscribed", func() bool { return len(subscriptions(t, s.Client(t))) == 0 })
 }
 
 // A peer takes the locks in the order of its list, the reverse of ours, and gives back all when it has not got the rest

@@ -42,9 +42,9 @@ func tokenKey(name string) string { return prefixed("redisson_lock_token", name)
 // rwChannel is where the end of reading ("0") and of writing ("1") is published.
 func rwChannel(name string) string { return prefixed("redisson_rwlock", name) }
 
-// readTimeouts is the name of a reader's timeout keys, up to a colon and the number of the hold.
-func readTimeouts(name, holder string) string {
-	return suffixed(name, holder) + ":rwlock_timeout"
+// readTimeout is the key that lives as long as a reader's lease: Redisson's for the reader's first hold.
+func readTimeout(name, holder string) string {
+	return suffixed(name, holder) + ":rwlock_timeout:1"
 }
 
 // semaphoreChannel is where permits that became free are published, with their number, for both kinds of semaphores.
@@ -52,6 +52,10 @@ func semaphoreChannel(name string) string { return prefixed("redisson_sc", name)
 
 // permitsKey is the sorted set of the permits that are taken from an expirable semaphore.
 func permitsKey(name string) string { return suffixed(name, "timeout") }
+
+// permitsMark says that a semaphore was made by an Acquire of a lock.Permit, and goes with its last permit. Redisson does not
+// know it.
+func permitsMark(name string) string { return prefixed("latchkey_permits", name) }
 
 // latchChannel is where the end of a count is published with payload "0", and a new or removed count with "1". Redisson
 // adds braces here to any name, also to one with a hash tag of its own.

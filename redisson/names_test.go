@@ -4,7 +4,7 @@ import "testing"
 
 // The names are the contract with Redisson: a Java service looks for the same strings.
 func TestNames(t *testing.T) {
-	const holder = "00000000-0000-4000-8000-000000000001:7"
+	const id = "00000000-0000-4000-8000-000000000001:7"
 	for _, tt := range []struct{ what, got, want string }{
 		{"lock channel", lockChannel("order:1"), "redisson_lock__channel:{order:1}"},
 		{"lock channel, hash tag", lockChannel("{order}:1"), "redisson_lock__channel:{order}:1"},
@@ -19,13 +19,13 @@ func TestNames(t *testing.T) {
 		{"fair queue, hash tag", fairQueue("{order}:1"), "redisson_lock_queue:{order}:1"},
 		{"fair deadlines", fairDeadlines("order:1"), "redisson_lock_timeout:{order:1}"},
 		{"fair deadlines, hash tag", fairDeadlines("{order}:1"), "redisson_lock_timeout:{order}:1"},
-		{"fair channel", fair{}.channel(&claim{name: "order:1", holder: holder}), "redisson_lock__channel:{order:1}:" + holder},
+		{"fair channel", fair{}.channel(&holder{name: "order:1", id: id}), "redisson_lock__channel:{order:1}:" + id},
 		{"token", tokenKey("order:1"), "redisson_lock_token:{order:1}"},
 		{"token, hash tag", tokenKey("{order}:1"), "redisson_lock_token:{order}:1"},
 		{"read/write channel", rwChannel("order:1"), "redisson_rwlock:{order:1}"},
 		{"read/write channel, hash tag", rwChannel("{order}:1"), "redisson_rwlock:{order}:1"},
-		{"read timeout", readTimeouts("rw", holder) + ":1", "{rw}:" + holder + ":rwlock_timeout:1"},
-		{"read timeout, hash tag", readTimeouts("{test}:abc", holder) + ":1", "{test}:abc:" + holder + ":rwlock_timeout:1"},
+		{"read timeout", readTimeout("rw", id), "{rw}:" + id + ":rwlock_timeout:1"},
+		{"read timeout, hash tag", readTimeout("{test}:abc", id), "{test}:abc:" + id + ":rwlock_timeout:1"},
 		{"semaphore channel", semaphoreChannel("order:1"), "redisson_sc:{order:1}"},
 		{"semaphore channel, hash tag", semaphoreChannel("{order}:1"), "redisson_sc:{order}:1"},
 		{"permits", permitsKey("order:1"), "{order:1}:timeout"},

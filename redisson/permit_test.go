@@ -52,6 +52,20 @@ func TestPermitLockData(t *testing.T) {
 	}
 }
 
+// So does one that somebody has given a time to live, which is no sign of who has made it.
+func TestPermitOfAnExistingSemaphoreWithATTL(t *testing.T) {
+	s := redistest.Any(t)
+	rdb := s.Client(t)
+	rdb.Set(t.Context(), "k", 3, time.Hour)
+	c := newClient(t, s)
+	for range 2 {
+		release(t, acquire(t.Context(), t, c, lock.Request{Key: "k", Kind: lock.Permit, Limit: 1}))
+		if free, ttl := rdb.Get(t.Context(), "k").Val(), rdb.PTTL(t.Context(), "k").Val(); free != "3" || ttl < time.Minute {
+			t.Fatalf("after a Release, %q permits for %v, want the semaphore as it was", free, ttl)
+		}
+	}
+}
+
 // A semaphore that somebody else has set up keeps its number, and stays.
 func TestPermitOfAnExistingSemaphore(t *testing.T) {
 	s := redistest.Any(t)

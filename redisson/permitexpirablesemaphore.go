@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	_ "embed" // the scripts
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,24 +12,6 @@ import (
 
 	"github.com/latchkey-go/latchkey/lock"
 )
-
-//go:embed permits.lua
-var permitsSource string
-
-//go:embed permits_acquire.lua
-var permitsAcquireSource string
-
-//go:embed permits_release.lua
-var permitsReleaseSource string
-
-//go:embed permits_count.lua
-var permitsCountSource string
-
-//go:embed permits_lease.lua
-var permitsLeaseSource string
-
-//go:embed permits_set.lua
-var permitsSetSource string
 
 // PermitExpirableSemaphore is Redisson's RPermitExpirableSemaphore: permits with ids, each of which becomes free by itself
 // when its lease is over, so that those of a crashed process come back.
@@ -68,7 +49,7 @@ func (s *PermitExpirableSemaphore) SetPermits(ctx context.Context, n int) error 
 	if err := s.check(n, 0); err != nil {
 		return err
 	}
-	return s.c.ask(ctx, call{permitsSetScript(), s.keys(), []any{n}}, func(answer) {}).err
+	return s.c.road.askSoon(ctx, call{permitsSet, s.keys(), []any{s.channel(), n}}).err
 }
 
 // AddPermits adds n permits, or takes them away if n is negative. Redisson's rule is that a time to live of the semaphore
@@ -102,7 +83,7 @@ func (s *PermitExpirableSemaphore) count(ctx context.Context) (free, taken int, 
 	if err := s.c.checkName(s.name); err != nil {
 		return 0, 0, err
 	}
-	a := s.c.ask(ctx, call{permitsCountScript(), s.keys(), nil}, func(answer) {})
+	a := s.c.road.askSoon(ctx, call{permitsCount, s.keys(), []any{s.channel()}})
 	if a.err != nil {
 		return 0, 0, a.err
 	}
@@ -130,31 +111,31 @@ func (s *PermitExpirableSemaphore) acquire(ctx context.Context, wait, lease time
 	if err := s.checkLease(lease); err != nil {
 		return "", err
 	}
-	var id [16]byte
-	rand.Read(id[:]) // never fails
-	var asked time.Time
-	err := s.c.awaitPermit(ctx, s.key, wait, func() (bool, time.Duration, error) {
-		asked = time.Now()
-		return s.try(ctx, id[:], lease)
+	var id []byte
+	err := s.c.awaitPermits(ctx, s.key, 1, s.channel(), wait, func(by time.Time) (ok bool, ttl time.Duration, err error) {
+		id, ttl, err = s.try(ctx, by, lease)
+		return id != nil, ttl, err
 	})
-	switch {
-	case err != nil:
-		return "", err
-	case lease > 0 && time.Since(asked) >= lease:
-		return "", errors.New("redisson: Redis took longer to answer than the lease")
-	}
-	return hex.EncodeToString(id[:]), nil
+	return hex.EncodeToString(id), err
 }
 
-// try asks for a permit once. It returns when the next one becomes free by itself, if it is refused and that is known.
-func (s *PermitExpirableSemaphore) try(ctx context.Context, id []byte, lease time.Duration) (bool, time.Duration, error) {
+// try asks for a permit once. Each try has an id of its own, so that undoing one can't free the permit of a later one. It
+// returns when the next permit becomes free by itself, if it is refused and that is known.
+func (s *PermitExpirableSemaphore) try(ctx context.Context, by time.Time, lease time.Duration) ([]byte, time.Duration, error) {
+	id := make([]byte, 16)
+	rand.Read(id) // never fails
 	r := s.c.request(s.key)
-	undo := call{permitsReleaseScript(), append(s.keys(), r.key), []any{id, r.number, millis(s.c.receiptLife())}}
-	a := s.c.take(ctx, r, s.c.once(r, permitsAcquireScript(), s.keys(), id, millis(lease)), undo)
-	if a.err != nil || a.took() {
-		return a.took(), -1, a.err
+	undo := call{permitsRelease, s.keys(), []any{s.channel(), r.receipt, r.number, millis(s.c.receiptLife()), id}}
+	a := s.c.take(ctx, by, r, s.c.once(r, permitsAcquire, s.keys(), s.channel(), millis(lease), id), undo)
+	switch {
+	case a.err != nil:
+		return nil, -1, a.err
+	case a.values[0] == 0:
+		return nil, duration(a.values[1]), nil
+	case lease > 0 && time.Since(a.sent) >= lease:
+		return nil, -1, refusal{errTooLate}
 	}
-	return false, time.Duration(a.values[1]) * time.Millisecond, nil
+	return id, -1, nil
 }
 
 // Release gives the permit with that id back, whoever took it, and wakes a waiter. The error matches lock.ErrNotHeld when
@@ -165,8 +146,8 @@ func (s *PermitExpirableSemaphore) Release(ctx context.Context, id string) error
 	if err != nil {
 		return err
 	}
-	a, err := s.c.change(ctx, s.c.request(s.key), call{permitsReleaseScript(), s.keys(), []any{raw}})
-	if err == nil && a.values[0] == 0 && !a.inDoubt {
+	a, err := s.c.change(ctx, s.c.request(s.key), call{permitsRelease, s.keys(), []any{s.channel(), "", 0, 0, raw}})
+	if err == nil && a.values[0] == 0 && a.doubts == 0 {
 		return lock.ErrNotHeld
 	}
 	return err
@@ -193,19 +174,19 @@ func (s *PermitExpirableSemaphore) lease(ctx context.Context, id, change string)
 	if err != nil {
 		return 0, err
 	}
-	a := s.c.ask(ctx, call{permitsLeaseScript(), s.keys(), []any{raw, change}}, func(answer) {})
+	a := s.c.road.askSoon(ctx, call{permitsLease, s.keys(), []any{s.channel(), raw, change}})
 	switch {
 	case a.err != nil:
 		return 0, a.err
 	case a.values[0] == 0:
 		return 0, lock.ErrNotHeld
 	}
-	return time.Duration(a.values[1]) * time.Millisecond, nil
+	return duration(a.values[1]), nil
 }
 
-func (s *PermitExpirableSemaphore) keys() []string {
-	return []string{s.key, permitsKey(s.key), semaphoreChannel(s.key)}
-}
+func (s *PermitExpirableSemaphore) keys() []string { return []string{s.key, permitsKey(s.key)} }
+
+func (s *PermitExpirableSemaphore) channel() string { return semaphoreChannel(s.key) }
 
 // parse returns the bytes of an id, which is their hexadecimal text as in Redisson.
 func (s *PermitExpirableSemaphore) parse(id string) ([]byte, error) {
@@ -228,28 +209,4 @@ func (s *PermitExpirableSemaphore) checkLease(lease time.Duration) error {
 		return fmt.Errorf("redisson: lease %v of a permit is under 1ms", lease)
 	}
 	return s.c.checkName(s.name)
-}
-
-var (
-	permitsAcquireText = receiptSource + permitsSource + permitsAcquireSource
-	permitsReleaseText = permitsSource + permitsReleaseSource
-	permitsCountText   = permitsSource + permitsCountSource
-	permitsLeaseText   = permitsSource + permitsLeaseSource
-	permitsSetText     = permitsSource + permitsSetSource
-)
-
-func permitsAcquireScript() script {
-	return script{source: permitsAcquireText, sha: "e359cd2305e1b150036fb7e5eb4695bf4292dd26"}
-}
-func permitsReleaseScript() script {
-	return script{source: permitsReleaseText, sha: "53f0bc0b99f89e09a7ee22832099c093c28de774"}
-}
-func permitsCountScript() script {
-	return script{source: permitsCountText, sha: "584bb5f4684879d7e32d898fca0ec8ab23cce537"}
-}
-func permitsLeaseScript() script {
-	return script{source: permitsLeaseText, sha: "73db15dfec811c6dc3bf3ad7a81ee1e2a3a328d4"}
-}
-func permitsSetScript() script {
-	return script{source: permitsSetText, sha: "6a476cd2bdd6153d6a0aa80e3226a99c41b0b6b4"}
 }

@@ -220,11 +220,39 @@ func TestPermitAnswerLost(t *testing.T) {
 		p.CutReply("evalsha", 2)
 		check(t, behind.Release(ctx, id))
 		must(t, 3)(s.AvailablePermits(ctx))
-		p.CutReply("evalsha", 4)
+		p.CutReply("evalsha", 1000)
 		if _, err := behind.Acquire(ctx, 0); err == nil {
 			t.Error("Acquire succeeded without an answer")
 		}
+		p.CutReply("", 0)
 		within(t, 5*time.Second, "the permit is back", func() bool { n, _ := s.AvailablePermits(ctx); return n == 3 })
 		must(t, 3)(s.Permits(ctx))
 	})
+}
+
+// A try in doubt was undone, and the undoing arrives when a later try of the same acquire has taken the permit. So do
+// all the other copies that were left behind.
+func TestLateUndoTakesNoPermitAway(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Start(t)
+	direct := newPermits(t, newClient(t, srv), 1)
+	id := mustPermit(t, direct, time.Hour)
+	c, p := behind(t, srv)
+	var late []*redistest.Late
+	for _, n := range []int{0, 2, 3} { // the first try; and of what follows its repetition, what undoes it and the second try
+		late = append(late, p.KeepBack(naming(direct.Name()), n))
+	}
+	got := permitAsync(c.PermitExpirableSemaphore(direct.Name()))
+	late[0].Await(t)
+	for start := time.Now(); !late[2].Taken() && time.Since(start) < 500*time.Millisecond; <-time.After(5 * time.Millisecond) {
+	}
+	check(t, direct.Release(t.Context(), id))
+	expectDone(t, got)
+	for _, l := range late {
+		if l.Taken() {
+			l.Deliver(t)
+		}
+	}
+	must(t, 1)(direct.AcquiredPermits(t.Context()))
+	must(t, 0)(direct.AvailablePermits(t.Context()))
 }

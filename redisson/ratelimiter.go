@@ -4,28 +4,15 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	_ "embed" // the scripts
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
 )
-
-//go:embed rate.lua
-var rateSource string
-
-//go:embed rate_acquire.lua
-var rateAcquireSource string
-
-//go:embed rate_cancel.lua
-var rateCancelSource string
-
-//go:embed rate_available.lua
-var rateAvailableSource string
-
-//go:embed rate_set.lua
-var rateSetSource string
 
 // ErrNoRate says that a rate limiter was asked for permits before a rate was set.
 var ErrNoRate = errors.New("redisson: rate limiter has no rate")
@@ -38,7 +25,8 @@ type Rate struct {
 	Interval time.Duration
 	// PerClient gives each Client as many. The zero value has all clients share them.
 	PerClient bool
-	// KeepAlive removes the rate limiter, rate included, after so long without TryAcquire or Acquire. 0 keeps it for ever.
+	// KeepAlive removes the rate limiter, rate included, after so long without TryAcquire or Acquire: at least Interval. 0 keeps
+	// it for ever.
 	KeepAlive time.Duration
 }
 
@@ -48,8 +36,8 @@ func (r Rate) check() error {
 		return fmt.Errorf("redisson: rate of %d permits is not between 1 and %d", r.Permits, int64(maxCount))
 	case r.Interval < time.Millisecond:
 		return fmt.Errorf("redisson: interval %v of a rate is under 1ms", r.Interval)
-	case r.KeepAlive != 0 && r.KeepAlive < time.Millisecond:
-		return fmt.Errorf("redisson: a rate can't be kept for %v: want at least 1ms, or 0 for ever", r.KeepAlive)
+	case r.KeepAlive != 0 && r.KeepAlive < r.Interval:
+		return fmt.Errorf("redisson: a rate can't be kept for %v, which is under its interval of %v: want more, or 0 for ever", r.KeepAlive, r.Interval)
 	}
 	return nil
 }
@@ -90,7 +78,7 @@ func (l *RateLimiter) set(ctx context.Context, r Rate, ifNone int) (bool, error)
 		kind = 1
 	}
 	rq := l.c.request(l.key)
-	a, err := l.c.change(ctx, rq, l.c.once(rq, rateSetScript(), l.keys(), r.Permits, millis(r.Interval), kind, millis(r.KeepAlive), ifNone))
+	a, err := l.c.change(ctx, rq, l.c.once(rq, rateSet, l.keys(), r.Permits, millis(r.Interval), kind, millis(r.KeepAlive), ifNone))
 	return err == nil && a.values[0] == 1, err
 }
 
@@ -99,7 +87,7 @@ func (l *RateLimiter) AvailablePermits(ctx context.Context) (int64, error) {
 	if err := l.c.checkName(l.name); err != nil {
 		return 0, err
 	}
-	a := l.c.ask(ctx, call{rateAvailableScript(), l.keys(), nil}, func(answer) {})
+	a := l.c.road.askSoon(ctx, call{rateAvailable, l.keys(), nil})
 	switch {
 	case a.err != nil:
 		return 0, a.err
@@ -129,47 +117,38 @@ func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) 
 	if err := cmp.Or(l.c.checkName(l.name), firstCause(ctx, l.c.ctx)); err != nil {
 		return false, err
 	}
-	for start := time.Now(); ; {
-		ok, delay, err := l.try(ctx, n)
-		if ok || err != nil {
-			return ok, err
+	end := time.Now().Add(wait)
+	err := l.c.awaitPermits(ctx, l.key, n, "", wait, func(by time.Time) (bool, time.Duration, error) {
+		ok, delay, err := l.try(ctx, by, n)
+		if !ok && err == nil && wait >= 0 && time.Until(end) < delay {
+			err = refusal{&lock.BusyError{Remaining: delay}}
 		}
-		if wait >= 0 && time.Since(start)+delay > wait {
-			return false, nil
-		}
-		if err := l.pause(ctx, delay); err != nil {
-			return false, err
-		}
+		return ok, delay, err
+	})
+	if errors.Is(err, lock.ErrBusy) {
+		return false, nil
 	}
-}
-
-// pause waits for d, but looks again now and then: the rate may have been set anew.
-func (l *RateLimiter) pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(min(d, l.c.watchdog.timeout/3)):
-	case <-ctx.Done():
-	case <-l.c.ctx.Done():
-	}
-	return firstCause(ctx, l.c.ctx)
+	return err == nil, err
 }
 
 // try asks once. It returns how long to wait if there are not enough permits. What was taken unseen is given back in the
 // background.
-func (l *RateLimiter) try(ctx context.Context, n int64) (bool, time.Duration, error) {
-	args := []any{n, newMember(n)}
-	undo := call{rateCancelScript(), l.keys(), args}
-	a := l.c.take(ctx, l.c.request(l.key), call{rateAcquireScript(), l.keys(), args}, undo)
+func (l *RateLimiter) try(ctx context.Context, by time.Time, n int64) (bool, time.Duration, error) {
+	r := l.c.request(l.key)
+	args := []any{n, newMember(n), r.receipt, r.number}
+	undo := call{rateCancel, l.keys(), append(slices.Clip(args), millis(l.c.receiptLife()))}
+	a := l.c.take(ctx, by, r, call{rateAcquire, l.keys(), args}, undo)
 	switch {
 	case a.err != nil:
-		return false, 0, a.err
+		return false, -1, a.err
 	case a.values[0] == 0:
-		return false, time.Duration(a.values[1]) * time.Millisecond, nil
+		return false, duration(a.values[1]), nil
 	case a.values[0] == -1:
-		return false, 0, ErrNoRate
+		return false, -1, refusal{ErrNoRate}
 	case a.values[0] == -2:
-		return false, 0, fmt.Errorf("redisson: %d permits are more than the rate of %d allows at once", n, a.values[1])
+		return false, -1, refusal{fmt.Errorf("redisson: %d permits are more than the rate of %d allows at once", n, a.values[1])}
 	}
-	return true, 0, nil
+	return true, -1, nil
 }
 
 // newMember is what the taking of n permits is in the sorted set: a length, as many random bytes, and n as a Redis server
@@ -187,30 +166,10 @@ func (l *RateLimiter) Delete(ctx context.Context) error {
 	if err := l.c.checkName(l.name); err != nil {
 		return err
 	}
-	return l.c.rdb.Del(ctx, l.keys()...).Err()
+	return l.c.road.askSoon(ctx, call{deleteKeys, l.keys(), nil}).err
 }
 
 func (l *RateLimiter) keys() []string {
 	value, permits, ownValue, ownPermits := rateKeys(l.key, l.c.id)
 	return []string{l.key, value, permits, ownValue, ownPermits}
-}
-
-var (
-	rateAcquireText   = rateSource + rateAcquireSource
-	rateCancelText    = rateSource + rateCancelSource
-	rateAvailableText = rateSource + rateAvailableSource
-	rateSetText       = receiptSource + rateSetSource
-)
-
-func rateAcquireScript() script {
-	return script{source: rateAcquireText, sha: "637ec4ce6dd1b3ba4c869ad692ae984d8887ea21"}
-}
-func rateCancelScript() script {
-	return script{source: rateCancelText, sha: "3a059697d91f36ded9c5b50a044fbdbeeafad55d"}
-}
-func rateAvailableScript() script {
-	return script{source: rateAvailableText, sha: "bdd780819230a8072182020183987c62e37e380b"}
-}
-func rateSetScript() script {
-	return script{source: rateSetText, sha: "f47f8decf39d53461ac7391c9f785d0a09e7abf7"}
 }

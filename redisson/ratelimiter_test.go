@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -199,7 +200,7 @@ func TestRateAnswerLost(t *testing.T) {
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		srv := redistest.Any(t)
 		ctx, p := t.Context(), srv.Front(t)
-		l := onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr })).RateLimiter("r")
+		l := onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }), redisson.Timeout(time.Second)).RateLimiter("r")
 		for range 2 { // the first time loads the scripts
 			check(t, l.Delete(ctx))
 			p.CutReply("evalsha", 2)
@@ -208,10 +209,11 @@ func TestRateAnswerLost(t *testing.T) {
 			must(t, true)(l.TryAcquire(ctx, 2, 0))
 			must(t, int64(7))(l.AvailablePermits(ctx))
 		}
-		p.CutReply("evalsha", 4)
+		p.CutReply("evalsha", 1000)
 		if err := l.Acquire(ctx, 3); err == nil {
 			t.Error("Acquire succeeded without an answer")
 		}
+		p.CutReply("", 0)
 		within(t, 5*time.Second, "the permits are back", func() bool { n, err := l.AvailablePermits(ctx); return n == 7 && err == nil })
 	})
 }
@@ -232,4 +234,69 @@ func TestRateReadsRedisson(t *testing.T) {
 	must(t, false)(l.TryAcquire(ctx, 1, 0))
 	must(t, "0")(rdb.Get(ctx, "{r}:value").Result())
 	must(t, int64(2))(rdb.ZCard(ctx, "{r}:permits").Result())
+}
+
+// A rate that is forgotten before its interval is over would let more through than it says. Redisson refuses it, too.
+func TestRateIsKeptForItsIntervalAtLeast(t *testing.T) {
+	srv := redistest.Any(t)
+	ctx, l := t.Context(), newClient(t, srv).RateLimiter("r")
+	r := redisson.Rate{Permits: 1, Interval: time.Minute, KeepAlive: time.Minute - time.Millisecond}
+	if err := l.SetRate(ctx, r); err == nil {
+		t.Error("SetRate was not refused")
+	}
+	if _, err := l.TrySetRate(ctx, r); err == nil {
+		t.Error("TrySetRate was not refused")
+	}
+	if got := redissonKeys(t, srv.Client(t)); len(got) != 0 {
+		t.Errorf("keys %q after refusals", got)
+	}
+	r.KeepAlive = r.Interval
+	check(t, l.SetRate(ctx, r))
+}
+
+// The first copy of an acquire arrives when its caller has gone, all that it did was undone, and the client is closed.
+func TestLateRateAcquireTakesNothing(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Start(t)
+	direct := newRate(t, newClient(t, srv), redisson.Rate{Permits: 5, Interval: time.Hour})
+	must(t, true)(direct.TryAcquire(t.Context(), 1, 0))
+	p := srv.Front(t)
+	c := onClient(t, srv.Client(t, func(o *redis.Options) { o.Addr, o.ReadTimeout = p.Addr, 200*time.Millisecond }))
+	late := p.KeepBackSilently(naming(direct.Name()), 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	gone := make(chan error, 1)
+	go func() { gone <- c.RateLimiter(direct.Name()).Acquire(ctx, 3) }()
+	late.Await(t)
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("Acquire = %v, want canceled", err)
+	}
+	check(t, c.Close()) // waits for what goes on
+	must(t, int64(4))(direct.AvailablePermits(t.Context()))
+	late.Deliver(t)
+	must(t, int64(4))(direct.AvailablePermits(t.Context()))
+}
+
+// However many callers of one client wait, one of them asks.
+func TestRateLimiterWaitersStandInLine(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Start(t)
+	rdb := srv.Client(t)
+	l := newRate(t, newClient(t, srv), redisson.Rate{Permits: 1, Interval: 50 * time.Millisecond})
+	must(t, true)(l.TryAcquire(t.Context(), 1, 0))
+	before, _ := commands(t, rdb)
+	const waiters = 20
+	var all sync.WaitGroup
+	for range waiters {
+		all.Go(func() {
+			if err := l.Acquire(t.Context(), 1); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if after, byName := commands(t, rdb); after-before > 4*waiters {
+		t.Errorf("%d commands for %d waiters: %v", after-before, waiters, byName)
+	}
 }

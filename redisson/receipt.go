@@ -2,7 +2,6 @@ package redisson
 
 import (
 	"context"
-	_ "embed" // the script
 	"errors"
 	"fmt"
 	"sync"
@@ -23,18 +22,15 @@ var ErrPending = errors.New("redisson: change is pending")
 // A request has a slot of its own while it is under way. The next request in the slot replaces the receipt, so that a
 // client leaves no more of them at one object than it had requests at a time, and none once their life is over.
 
-//go:embed receipt.lua
-var receiptSource string
-
 // receiptLife is how long a receipt lasts at least: how long a copy of a request may be on its way, and how long the
 // client tries to learn what became of it.
 const receiptLife = 2 * time.Minute
 
 // request is one change to a number.
 type request struct {
-	slot   int
-	number int64  // grows with each request of the client
-	key    string // of the receipt
+	slot    int
+	number  int64  // grows with each request of the client
+	receipt string // its key
 }
 
 // receipts gives out slots.
@@ -52,7 +48,7 @@ type slot struct {
 // request starts a change to the object of that name; conclude must be called once for it.
 func (c *Client) request(name string) request {
 	r := c.receipts.next()
-	r.key = receiptKey(name, c.id, r.slot)
+	r.receipt = receiptKey(name, c.id, r.slot)
 	return r
 }
 
@@ -78,7 +74,7 @@ func (c *Client) conclude(r request, inDoubt bool) {
 	defer c.receipts.mu.Unlock()
 	s := slot{}
 	if inDoubt {
-		s.rests = time.Now().Add(c.receiptLife())
+		s.rests = time.Now().Add(2 * c.receiptLife()) // the client tries to learn what became of it for the first half
 	}
 	c.receipts.slots[r.slot] = s
 }
@@ -86,87 +82,38 @@ func (c *Client) conclude(r request, inDoubt bool) {
 func (c *Client) receiptLife() time.Duration { return max(receiptLife, 20*c.timeout) }
 
 // once is the call of a script that begins with receipt.lua.
-func (c *Client) once(r request, s script, keys []string, args ...any) call {
-	return call{s, append(keys, r.key), append(args, r.number, millis(c.receiptLife()))}
+func (c *Client) once(r request, s *script, keys []string, args ...any) call {
+	return call{s, keys, append(args, r.receipt, r.number, millis(c.receiptLife()))}
 }
 
-// take performs a call that takes something for its caller, and has undo put it back if the caller does not stay for it or
-// if it is not known what became of it.
-func (c *Client) take(ctx context.Context, r request, cl, undo call) answer {
-	a := c.ask(ctx, cl, func(a answer) {
-		if a.inDoubt || a.took() {
-			c.insist(r, undo)
-			return
-		}
-		c.conclude(r, false)
-	})
-	if a.late {
-		return a
+// take performs a call that takes something for its caller, who stays until by, and has undo put it back if the caller has gone
+// or if it is not known what became of it.
+func (c *Client) take(ctx context.Context, by time.Time, r request, cl, undo call) answer {
+	a := c.road.ask(ctx, by, cl)
+	took := a.err == nil && a.values[0] > 0
+	if gone := firstCause(ctx, c.ctx); gone != nil && took {
+		took, a.err, a.doubts = false, gone, 1
 	}
-	gone := firstCause(ctx, c.ctx)
-	switch {
-	case a.took() && gone == nil:
-		c.conclude(r, a.inDoubt)
-		return a
-	case a.took():
-		a.err = gone
-	case !a.inDoubt:
-		c.conclude(r, false)
-		return a
+	c.conclude(r, a.doubts > 0)
+	if !took && a.doubts > 0 { // an attempt that was not answered may still take it, also after a refusal
+		c.claims.retry(undo, time.Now().Add(c.receiptLife()))
 	}
-	c.start(func() { c.insist(r, undo) })
 	return a
 }
-
-// took tells whether a call that takes something is known to have done so.
-func (a answer) took() bool { return a.err == nil && a.values[0] != 0 }
 
 // change performs a call that is to have its effect even if its caller does not stay for it. Unless Redis refuses it, it
 // goes on in the background, and the error matches ErrPending.
 func (c *Client) change(ctx context.Context, r request, cl call) (answer, error) {
-	a := c.ask(ctx, cl, func(a answer) {
-		if !c.settled(r, a) {
-			c.insist(r, cl)
-		}
-	})
-	if !a.late {
-		if c.settled(r, a) {
-			return a, a.err
-		}
-		c.start(func() { c.insist(r, cl) })
+	a := c.road.askSoon(ctx, cl)
+	c.conclude(r, a.doubts > 0 || a.err != nil)
+	if a.err == nil || final(a.err) {
+		return a, a.err
 	}
+	c.claims.retry(cl, time.Now().Add(c.receiptLife()))
 	return a, fmt.Errorf("%w: %w", ErrPending, a.err)
 }
 
-// settled concludes the request of a change that Redis has answered.
-func (c *Client) settled(r request, a answer) bool {
-	if a.err != nil && !final(a.err) {
-		return false
-	}
-	c.conclude(r, a.inDoubt)
-	return true
-}
-
-// insist repeats a call until Redis answers it, for as long as its request has a receipt. After Close it is tried twice.
-func (c *Client) insist(r request, cl call) {
-	defer c.conclude(r, true)
-	end := time.Now().Add(c.receiptLife())
-	pause := pollInterval
-	for last := false; !c.answered(cl) && !last; {
-		last = !sleep(c.ctx, pause) || time.Now().After(end)
-		pause = min(2*pause, time.Second)
-	}
-}
-
-func (c *Client) answered(cl call) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
-	defer cancel()
-	a := c.perform(ctx, cl)
-	return a.err == nil || final(a.err)
-}
-
-// final tells whether a call that failed with err would fail again, as far as time goes. Memory may become free.
+// final reports whether a call that failed with err would fail again, as far as time goes. Memory may become free.
 func final(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply) && !repeatable(err) && !redis.HasErrorPrefix(err, "OOM") || errors.Is(err, redis.ErrClosed)
+	return lasting(err) && !redis.HasErrorPrefix(err, "OOM")
 }

@@ -1,28 +1,13 @@
 package redisson
 
 import (
-	"crypto/sha1"
-	"encoding/hex"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 	"github.com/redis/go-redis/v9"
 )
-
-func TestSynchronizerDigests(t *testing.T) {
-	for _, s := range []script{
-		semaphoreAcquireScript(), semaphoreCancelScript(), semaphoreReleaseScript(), semaphoreSetScript(), semaphoreAddScript(), semaphoreDrainScript(),
-		permitsAcquireScript(), permitsReleaseScript(), permitsCountScript(), permitsLeaseScript(), permitsSetScript(),
-		latchCountScript(), latchSetScript(), latchDownScript(), latchDeleteScript(),
-		rateAcquireScript(), rateCancelScript(), rateAvailableScript(), rateSetScript(),
-	} {
-		sum := sha1.Sum([]byte(s.source))
-		if want := hex.EncodeToString(sum[:]); s.sha != want {
-			t.Errorf("digest of the script that ends with %q is %s, want %s", s.source[len(s.source)-60:], s.sha, want)
-		}
-	}
-}
 
 // Slots are used again as soon as that is safe, so that there are no more receipts than requests at a time.
 func TestReceiptSlots(t *testing.T) {
@@ -32,8 +17,8 @@ func TestReceiptSlots(t *testing.T) {
 		if first.slot == second.slot || second.number <= first.number {
 			t.Errorf("requests at a time: %+v and %+v, want two slots and growing numbers", first, second)
 		}
-		if want := "latchkey_receipt:{k}:id:0"; first.key != want {
-			t.Errorf("receipt key %q, want %q", first.key, want)
+		if want := "latchkey_receipt:{k}:id:0"; first.receipt != want {
+			t.Errorf("receipt key %q, want %q", first.receipt, want)
 		}
 		c.conclude(first, false)
 		again := c.request("k")
@@ -44,7 +29,7 @@ func TestReceiptSlots(t *testing.T) {
 		if r := c.request("k"); r.slot == again.slot {
 			t.Errorf("a slot in doubt was used again at once: %+v", r)
 		}
-		time.Sleep(receiptLife)
+		time.Sleep(2 * receiptLife)
 		if r := c.request("k"); r.slot != again.slot {
 			t.Errorf("the slot was not used again after the receipt's life: %+v", r)
 		}
@@ -54,7 +39,7 @@ func TestReceiptSlots(t *testing.T) {
 func TestLatchSlot(t *testing.T) {
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	defer cluster.Close()
-	top := topology{cluster: cluster}
+	top := topology{pubsub.NewTopology(cluster, pubsub.Auto)}
 	for _, tt := range []struct {
 		name string
 		ok   bool

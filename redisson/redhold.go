@@ -15,7 +15,7 @@ import (
 var (
 	errSilent   = errors.New("no answer in time")
 	errMinority = errors.New("no longer held by the majority of the servers")
-	errTooLate  = errors.New("redisson: the majority of the servers took longer to answer than the lease allows")
+	errRedLate  = errors.New("redisson: the majority of the servers took longer to answer than the lease allows")
 )
 
 // redHold is a round of questions and, if the majority agrees, the hold that comes of it. Answers that come after the
@@ -33,19 +33,13 @@ type redHold struct {
 
 	mu       sync.Mutex
 	state    redState
-	parts    []redPart
+	parts    []lock.Hold
 	kept     int             // of parts, not lost
 	busy     []time.Duration // of the members that others have: the remaining leases
 	failures []error         // of the members that could not be asked
 	settled  bool            // decided is closed
 	ends     *time.Timer
 	cause    error // why it was lost
-}
-
-// redPart is the hold of a member.
-type redPart struct {
-	lock.Hold
-	client *Client
 }
 
 type redState int
@@ -59,13 +53,12 @@ const (
 
 func newRedHold(c *redCall) *redHold {
 	h := &redHold{c: c, since: time.Now(), decided: make(chan struct{})}
-	h.ctx, h.cancel = context.WithCancelCause(context.WithValue(c.ctx, c.r.key, h))
 	h.questions, h.stop = context.WithCancel(context.WithoutCancel(c.ctx))
 	return h
 }
 
 // add notes what a member has answered. It returns false for an answer that came too late to be of use.
-func (h *redHold) add(part redPart, err error) bool {
+func (h *redHold) add(part lock.Hold, err error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	busy, isBusy := errors.AsType[*lock.BusyError](err)
@@ -137,9 +130,14 @@ func (h *redHold) conclude() error {
 	case h.kept < h.c.r.quorum:
 		return h.refusal()
 	case valid <= 0:
-		return errTooLate
+		return errRedLate
 	}
 	h.state = redHeld
+	ctx := context.WithValue(h.c.ctx, h.c.r.key, h)
+	for _, part := range h.parts {
+		ctx = lock.WithHold(ctx, part, part.(interface{ live() bool }).live)
+	}
+	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	if h.c.lease > 0 {
 		h.ends = time.AfterFunc(valid, h.lapse)
 	}
@@ -178,7 +176,7 @@ func (h *redHold) refusal() error {
 func (h *redHold) withdraw() {
 	parts, _, _ := h.finish()
 	errs := releaseAll(parts)
-	patience := time.NewTimer(undoPatience)
+	patience := time.NewTimer(leaveInterval)
 	defer patience.Stop()
 	for range parts {
 		select {
@@ -245,7 +243,7 @@ func (t *tally) count(err error) {
 func (t *tally) free() bool { return t.servers-t.parts+t.freed+t.gone >= t.quorum }
 
 // finish ends the hold or round on this side, once. It returns what is to be given back, and why the hold had been lost.
-func (h *redHold) finish() (parts []redPart, cause error, ok bool) {
+func (h *redHold) finish() (parts []lock.Hold, cause error, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.state == redOver {
@@ -253,7 +251,9 @@ func (h *redHold) finish() (parts []redPart, cause error, ok bool) {
 	}
 	h.state = redOver
 	h.stop() // the questions under way; what they have done is undone by the clients
-	h.cancel(nil)
+	if h.cancel != nil {
+		h.cancel(nil)
+	}
 	if h.ends != nil {
 		h.ends.Stop()
 	}
@@ -261,10 +261,10 @@ func (h *redHold) finish() (parts []redPart, cause error, ok bool) {
 }
 
 // releaseAll gives back all parts at once and returns where the outcomes arrive.
-func releaseAll(parts []redPart) <-chan error {
+func releaseAll(parts []lock.Hold) <-chan error {
 	errs := make(chan error, len(parts))
 	for _, p := range parts {
-		p.client.start(func() { errs <- p.Release(context.Background()) })
+		go func() { errs <- p.Release(context.Background()) }()
 	}
 	return errs
 }

@@ -35,7 +35,7 @@ func drift(lease time.Duration) time.Duration { return lease/100 + 2*time.Millis
 // on, but each leaves a question with those that are silent, which costs memory until the client's Timeout is over: give
 // these clients a short one.
 type RedLock struct {
-	locks  []Member // sorted
+	locks  []*Lock // sorted
 	key    redKey
 	quorum int
 	// patience is how long majorities may be out of reach before that is an error: the longest timeout of the clients.
@@ -57,14 +57,17 @@ func NewRedLock(locks ...Member) (*RedLock, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(sorted) != len(locks) {
+		return nil, errors.New("redisson: a MultiLock can't be one lock of a RedLock")
+	}
 	r := &RedLock{locks: sorted, key: redKey(text), quorum: len(locks)/2 + 1}
 	for i, l := range sorted {
-		c := l.site().c
-		if i > 0 && c == sorted[i-1].site().c {
+		c := l.c
+		if i > 0 && c == sorted[i-1].c {
 			return nil, errors.New("redisson: two locks of a RedLock are of the same client, so that they are not independent")
 		}
 		r.patience = max(r.patience, c.timeout)
-		if d := c.watchdog.timeout; i == 0 || d < r.renewed {
+		if d := c.claims.timeout; i == 0 || d < r.renewed {
 			r.renewed = d
 		}
 	}
@@ -110,7 +113,7 @@ func (r *RedLock) TryLock(ctx context.Context, wait, lease time.Duration) (held 
 func (r *RedLock) Unlock(held context.Context) error {
 	h, ok := held.Value(r.key).(*redHold)
 	if !ok {
-		return lock.ErrNotHeld
+		return errNoHold
 	}
 	return h.release()
 }
@@ -118,9 +121,6 @@ func (r *RedLock) Unlock(held context.Context) error {
 func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redHold, error) {
 	if lease > 0 && goodFor(lease) <= drift(lease) {
 		return nil, fmt.Errorf("redisson: a RedLock's lease of %v is not longer than the drift of clocks", lease)
-	}
-	if _, ok := lock.OwnerFrom(ctx); !ok {
-		ctx = lock.NewOwner(ctx)
 	}
 	c := &redCall{r: r, ctx: ctx, lease: lease, start: time.Now(), asked: make([]atomic.Bool, len(r.locks))}
 	answered := c.start // when there was a majority of answers last
@@ -166,17 +166,16 @@ func (c *redCall) round() (*redHold, error) {
 	h := newRedHold(c)
 	for i, l := range c.r.locks {
 		if c.asked[i].Swap(true) {
-			h.add(redPart{}, errSilent)
+			h.add(nil, errSilent)
 			continue
 		}
-		client := l.site().c
-		client.start(func() {
+		go func() {
 			defer c.asked[i].Store(false)
 			part, err := l.acquire(h.questions, lock.Request{Lease: c.lease})
-			if !h.add(redPart{part, client}, err) && err == nil {
+			if !h.add(part, err) && err == nil {
 				_ = part.Release(context.Background()) // by the watchdog where it fails
 			}
-		})
+		}()
 	}
 	silence := time.NewTimer(c.silence())
 	defer silence.Stop()

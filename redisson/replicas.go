@@ -13,56 +13,50 @@ import (
 // The lock is not held: it was given back.
 var ErrNotReplicated = errors.New("redisson: the lock was not confirmed by enough replicas")
 
-// syncReplicas is what SyncReplicas asks for; without replicas nothing is asked.
+// syncReplicas is what SyncReplicas asks for; the zero value asks for nothing.
 type syncReplicas struct {
-	replicas int
-	timeout  time.Duration
+	count   int
+	timeout time.Duration
 }
 
 func (s syncReplicas) check(clientTimeout time.Duration) error {
 	switch {
 	case s == syncReplicas{}:
 		return nil
-	case s.replicas < 1:
-		return fmt.Errorf("redisson: SyncReplicas of %d replicas", s.replicas)
+	case s.count < 1:
+		return fmt.Errorf("redisson: SyncReplicas of %d replicas", s.count)
 	case s.timeout < time.Millisecond || s.timeout >= clientTimeout:
 		return fmt.Errorf("redisson: SyncReplicas within %v: it must be at least 1ms and less than the client's timeout, %v", s.timeout, clientTimeout)
 	}
 	return nil
 }
 
-// process sends one attempt of cl. Where replicas are to confirm it, WAIT goes in the same pipeline, because it speaks of
-// the writes of its own connection; in a cluster that must be one to the master of the lock's slot, so that a redirection
-// is not followed but ends the attempt.
-func (c *Client) process(ctx context.Context, cl call, cmd once) error {
-	if c.sync.replicas == 0 || !cl.script.takes {
-		return c.rdb.Process(ctx, cmd)
-	}
-	pipe := c.rdb.Pipeline()
-	if c.topology.cluster != nil {
-		node, err := c.topology.cluster.MasterForKey(ctx, cl.keys[0])
+// processConfirmed sends a command that takes a lock, with WAIT in the same pipeline, because that speaks of the writes of
+// its own connection; in a cluster it must be one to the master of the lock's slot, so that a redirection is not followed
+// but ends the attempt.
+func (r *road) processConfirmed(ctx context.Context, key string, cmd once) {
+	pipe := r.rdb.Pipeline()
+	if cluster := r.topology.Cluster(); cluster != nil {
+		node, err := cluster.MasterForKey(ctx, key)
 		if err != nil {
-			return err
+			cmd.SetErr(err)
+			return
 		}
 		pipe = node.Pipeline()
 	}
 	_ = pipe.Process(ctx, cmd) // queues it
-	wait := once{redis.NewCmd(ctx, "wait", c.sync.replicas, c.sync.timeout.Milliseconds())}
+	wait := once{redis.NewCmd(ctx, "wait", r.replicas.count, r.replicas.timeout.Milliseconds())}
 	_ = pipe.Process(ctx, wait)
 	_, _ = pipe.Exec(ctx) // each command has its own error
-	if cmd.Err() != nil {
-		return cmd.Err()
-	}
 	values, err := cmd.Int64Slice()
-	if err != nil || values[0] == 0 {
-		return err
+	if err != nil || values[0] != 1 {
+		return
 	}
 	confirmed, err := wait.Int()
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %w", ErrNotReplicated, err)
-	case confirmed < c.sync.replicas:
-		return fmt.Errorf("%w: %d of %d within %v", ErrNotReplicated, confirmed, c.sync.replicas, c.sync.timeout)
+		cmd.SetErr(fmt.Errorf("%w: %w", ErrNotReplicated, err))
+	case confirmed < r.replicas.count:
+		cmd.SetErr(fmt.Errorf("%w: %d of %d within %v", ErrNotReplicated, confirmed, r.replicas.count, r.replicas.timeout))
 	}
-	return nil
 }

@@ -26,37 +26,32 @@ func (l *ReadWriteLock) ReadLock() *Lock { return l.c.newLock(l.name, lock.Read)
 // WriteLock returns the side that one owner has alone.
 func (l *ReadWriteLock) WriteLock() *Lock { return l.c.newLock(l.name, lock.Write) }
 
-// readWrite keeps a mode, and a count for each reader and for the writer, in the lock's hash; and for each read hold a key
-// that lives as long as its lease, from which a release learns how long the others read on.
+// readWrite keeps a mode, and a count for each reader and for the writer, in the lock's hash; and for each reader a key that
+// lives as long as its lease, from which a release learns how long the others read on. Redisson has such a key for each hold
+// of a reader, and takes the longest; so the first one is enough.
 type readWrite struct{}
 
-func (readWrite) enter(cl *claim, h *hold, lease time.Duration) call {
-	count := cl.count(h.kind) + 1
-	if h.kind == lock.Write {
-		return call{writeAcquireScript(), []string{cl.name}, []any{cl.holder, millis(lease), count}}
+func (readWrite) enter(ho *holder, lease time.Duration) call {
+	if ho.kind == lock.Write {
+		return call{writeAcquire, []string{ho.name}, []any{ho.id, millis(lease)}}
 	}
-	again := "0"
-	if len(cl.holds) > 0 {
-		again = "1"
-	}
-	return call{readAcquireScript(), []string{cl.name}, []any{cl.holder, millis(lease), count, again, readTimeouts(cl.name, cl.holder)}}
+	return call{readAcquire, []string{ho.name}, []any{ho.id, millis(lease), readTimeout(ho.name, ho.id)}}
 }
 
-func (r readWrite) exit(cl *claim, lease time.Duration) call {
-	return call{rwReleaseScript(), []string{cl.name}, []any{cl.holder, cl.count(lock.Read), cl.count(lock.Write),
-		millis(lease), suffixBase(cl.name), message(cl.kind), r.channel(cl)}}
+func (readWrite) update(ho *holder, c counts, lease time.Duration, why change) call {
+	how := map[change]string{reentry: "add", partial: "cut"}[why]
+	return call{rwUpdate, []string{ho.name}, []any{ho.id, millis(lease), c.reads, c.writes, how, readTimeout(ho.name, ho.id)}}
 }
 
-func (readWrite) renew(cl *claim, lease time.Duration) call {
-	return call{rwRenewScript(), []string{cl.name}, []any{cl.holder, millis(lease), cl.count(lock.Read), cl.count(lock.Write),
-		readTimeouts(cl.name, cl.holder)}}
+func (r readWrite) exit(ho *holder, heir string, kept time.Duration) call {
+	return call{rwRelease, []string{ho.name}, []any{ho.id, suffixBase(ho.name), message(ho.kind), rwChannel(ho.name), heir, millis(kept)}}
 }
 
 func (readWrite) force(name string, kind lock.Kind) call {
-	return call{rwForceScript(), []string{name}, []any{kind.String(), message(kind), rwChannel(name)}}
+	return call{rwForce, []string{name}, []any{kind.String(), message(kind), rwChannel(name)}}
 }
 
-func (readWrite) channel(cl *claim) string { return rwChannel(cl.name) }
+func (readWrite) channel(ho *holder) string { return rwChannel(ho.name) }
 
 // message is what the end of a side is told with: "1" wakes all waiters of a process, "0" one.
 func message(k lock.Kind) string {

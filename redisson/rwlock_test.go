@@ -58,8 +58,8 @@ func TestReadWriteData(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectFields(t, rdb, map[string]string{"mode": "read", "holder": "2"})
-	if got := timeouts(t, rdb); len(got) != 2 {
-		t.Errorf("timeout keys %q, want one a hold", got)
+	if got := timeouts(t, rdb); len(got) != 1 {
+		t.Errorf("timeout keys %q, want the first", got)
 	}
 	for _, k := range timeouts(t, rdb) {
 		expectTTL(t, rdb, k, redisson.DefaultWatchdogTimeout)
@@ -94,8 +94,8 @@ func TestReadWriteData(t *testing.T) {
 	mustUnlock(t, w, writing)
 	expectFields(t, rdb, map[string]string{"mode": "read", "holder": "1"})
 	expectSilence(t, rdb, rwMessages, messages)
-	if n, err := r.HoldCount(context.WithoutCancel(reading)); n != 1 || err != nil {
-		t.Errorf("HoldCount = %d, %v; want 1", n, err)
+	if n := r.HoldCount(context.WithoutCancel(reading)); n != 1 {
+		t.Errorf("HoldCount = %d, want 1", n)
 	}
 	// The write lock's context has ended and with it those below; the read hold stands until it is given back.
 	mustUnlock(t, r, reading)
@@ -108,21 +108,32 @@ func TestReadWriteData(t *testing.T) {
 	}
 }
 
+// A reader that wants to write would wait for itself, so that no wait can help.
 func TestReadersDoNotUpgrade(t *testing.T) {
 	s := redistest.Any(t)
 	c := newClient(t, s)
-	read, err := c.Acquire(t.Context(), lock.Request{Key: "k", Kind: lock.Read})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := c.ReadWriteLock("k").WriteLock()
+	read := acquire(t.Context(), t, c, lock.Request{Key: "k", Kind: lock.Read})
+	under, stop := context.WithTimeout(read.Context(), 5*time.Second)
+	defer stop()
+	start := time.Now()
 	for _, wait := range []time.Duration{0, time.Hour, -1} {
-		if _, err := c.Acquire(read.Context(), lock.Request{Key: "k", Kind: lock.Write, Wait: wait}); !errors.Is(err, lock.ErrBusy) {
-			t.Errorf("write with wait %v while reading = %v, want ErrBusy", wait, err)
+		if _, err := c.Acquire(under, lock.Request{Key: "k", Kind: lock.Write, Wait: wait}); !errors.Is(err, lock.ErrUnsupported) {
+			t.Errorf("write with wait %v while reading = %v, want ErrUnsupported", wait, err)
 		}
 	}
-	if err := read.Release(t.Context()); err != nil {
-		t.Error(err)
+	if _, err := w.Lock(under); !errors.Is(err, lock.ErrUnsupported) {
+		t.Errorf("Lock while reading = %v, want ErrUnsupported", err)
 	}
+	for _, wait := range []time.Duration{0, time.Hour} {
+		if _, ok, err := w.TryLock(under, wait, 0); ok || err != nil {
+			t.Errorf("TryLock with wait %v while reading = %v, %v; want false", wait, ok, err)
+		}
+	}
+	if d := time.Since(start); d > 2*time.Second {
+		t.Errorf("the refusals took %v", d)
+	}
+	release(t, read)
 }
 
 // 64 readers in two clients wait for a writer and are let in together.

@@ -3,10 +3,7 @@ package redisson
 import (
 	"crypto/sha1"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -17,11 +14,15 @@ import (
 )
 
 func TestScriptDigests(t *testing.T) {
-	for _, s := range []script{
-		acquireScript(), releaseScript(), renewScript(), forceScript(),
-		fairAcquireScript(), fairReleaseScript(), fairForceScript(),
-		readAcquireScript(), writeAcquireScript(), rwReleaseScript(), rwRenewScript(), rwForceScript(),
-		permitAcquireScript(), permitReleaseScript(), permitRenewScript(),
+	for _, s := range []*script{
+		lockAcquire, lockUpdate, lockRelease, lockForce, lockState,
+		fairAcquire, fairRelease, fairForce, readAcquire, writeAcquire,
+		rwUpdate, rwRelease, rwForce, permitAcquire, permitUpdate,
+		permitRelease, semaphoreAcquire, semaphoreCancel, semaphoreRelease, semaphoreSet,
+		semaphoreAdd, semaphoreDrain, permitsAcquire, permitsRelease, permitsCount,
+		permitsLease, permitsSet, latchSet, latchDown, latchDelete,
+		rateAcquire, rateCancel, rateAvailable, rateSet, number,
+		deleteKeys,
 	} {
 		sum := sha1.Sum([]byte(s.source))
 		if want := hex.EncodeToString(sum[:]); s.sha != want {
@@ -58,47 +59,3 @@ func TestFIPSMode(t *testing.T) {
 		t.Errorf("child: %v\n%s", err, out)
 	}
 }
-
-// What may have run unseen decides whether a lost answer needs undoing.
-func TestMayHaveRun(t *testing.T) {
-	for _, tt := range []struct {
-		err  error
-		want bool
-	}{
-		{io.EOF, true},
-		{&net.OpError{Op: "read", Err: errors.New("reset")}, true},
-		{&net.OpError{Op: "dial", Err: errors.New("refused")}, false},
-		{fmt.Errorf("wrapped: %w", &net.OpError{Op: "dial", Err: errors.New("refused")}), false},
-		{redis.ErrPoolTimeout, false},
-		{redis.ErrClosed, false},
-		{replyError("WRONGTYPE Operation against a key"), false},
-	} {
-		if got := mayHaveRun(tt.err); got != tt.want {
-			t.Errorf("mayHaveRun(%v) = %v, want %v", tt.err, got, tt.want)
-		}
-	}
-}
-
-func TestRepeatable(t *testing.T) {
-	for _, tt := range []struct {
-		err  error
-		want bool
-	}{
-		{io.EOF, true},
-		{redis.ErrPoolTimeout, true},
-		{redis.ErrClosed, false},
-		{replyError("LOADING Redis is loading the dataset in memory"), true},
-		{replyError("READONLY You can't write against a read only replica."), true},
-		{replyError("WRONGTYPE Operation against a key"), false},
-		{replyError("NOPERM this user has no permissions"), false},
-	} {
-		if got := repeatable(tt.err); got != tt.want {
-			t.Errorf("repeatable(%v) = %v, want %v", tt.err, got, tt.want)
-		}
-	}
-}
-
-type replyError string
-
-func (e replyError) Error() string { return string(e) }
-func (replyError) RedisError()     {}

@@ -3,33 +3,13 @@ package redisson
 import (
 	"cmp"
 	"context"
-	_ "embed" // the scripts
 	"errors"
 	"fmt"
 	"math"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
-	"github.com/redis/go-redis/v9"
 )
-
-//go:embed semaphore_acquire.lua
-var semaphoreAcquireSource string
-
-//go:embed semaphore_cancel.lua
-var semaphoreCancelSource string
-
-//go:embed semaphore_release.lua
-var semaphoreReleaseSource string
-
-//go:embed semaphore_set.lua
-var semaphoreSetSource string
-
-//go:embed semaphore_add.lua
-var semaphoreAddSource string
-
-//go:embed semaphore_drain.lua
-var semaphoreDrainSource string
 
 // Semaphore is Redisson's RSemaphore: a number of permits in Redis, which are taken and given back by anybody. Permits
 // that a crashed process had are not given back: most callers should use [PermitExpirableSemaphore].
@@ -74,7 +54,7 @@ func (s *Semaphore) set(ctx context.Context, n int, ttl time.Duration) (bool, er
 // setPermits makes a semaphore of either kind.
 func (c *Client) setPermits(ctx context.Context, key string, n int, ttl time.Duration) (bool, error) {
 	r := c.request(key)
-	a, err := c.change(ctx, r, c.once(r, semaphoreSetScript(), []string{key, semaphoreChannel(key)}, n, millis(ttl)))
+	a, err := c.change(ctx, r, c.once(r, semaphoreSet, []string{key}, semaphoreChannel(key), n, millis(ttl)))
 	return err == nil && a.values[0] == 1, err
 }
 
@@ -89,7 +69,7 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 
 func (c *Client) addPermits(ctx context.Context, key string, n int, message string) error {
 	r := c.request(key)
-	_, err := c.change(ctx, r, c.once(r, semaphoreAddScript(), []string{key, semaphoreChannel(key)}, n, message))
+	_, err := c.change(ctx, r, c.once(r, semaphoreAdd, []string{key}, semaphoreChannel(key), n, message))
 	return err
 }
 
@@ -99,7 +79,7 @@ func (s *Semaphore) DrainPermits(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	r := s.c.request(s.key)
-	a := s.c.take(ctx, r, s.c.once(r, semaphoreDrainScript(), []string{s.key}), s.cancel(r))
+	a := s.c.take(ctx, time.Now().Add(s.c.timeout), r, s.c.once(r, semaphoreDrain, []string{s.key}), s.cancel(r))
 	if a.err != nil {
 		return 0, a.err
 	}
@@ -111,11 +91,8 @@ func (s *Semaphore) AvailablePermits(ctx context.Context) (int, error) {
 	if err := s.check(1, 1); err != nil {
 		return 0, err
 	}
-	n, err := s.c.rdb.Get(ctx, s.key).Int()
-	if errors.Is(err, redis.Nil) {
-		return 0, nil
-	}
-	return n, err
+	n, err := s.c.number(ctx, s.key)
+	return int(n), err
 }
 
 // Acquire takes n permits at once, waiting as long as ctx. Goroutines of one client are served in the order in which they
@@ -133,19 +110,19 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int, wait time.Duration) (
 }
 
 func (s *Semaphore) acquire(ctx context.Context, n int, wait time.Duration) error {
-	if err := s.check(n, 1); err != nil {
+	if err := s.check(n, 0); n == 0 || err != nil {
 		return err
 	}
-	return s.c.awaitPermit(ctx, s.key, wait, func() (bool, time.Duration, error) {
+	return s.c.awaitPermits(ctx, s.key, int64(n), semaphoreChannel(s.key), wait, func(by time.Time) (bool, time.Duration, error) {
 		r := s.c.request(s.key)
-		a := s.c.take(ctx, r, s.c.once(r, semaphoreAcquireScript(), []string{s.key}, n), s.cancel(r))
-		return a.took(), -1, a.err
+		a := s.c.take(ctx, by, r, s.c.once(r, semaphoreAcquire, []string{s.key}, n), s.cancel(r))
+		return a.err == nil && a.values[0] > 0, -1, a.err
 	})
 }
 
 // cancel is the call that undoes what a request took.
 func (s *Semaphore) cancel(r request) call {
-	return call{semaphoreCancelScript(), []string{s.key, semaphoreChannel(s.key), r.key}, []any{r.number, millis(s.c.receiptLife())}}
+	return call{semaphoreCancel, []string{s.key}, []any{semaphoreChannel(s.key), r.receipt, r.number, millis(s.c.receiptLife())}}
 }
 
 // Release gives n permits back and wakes waiters. Like Redisson's it does not ask whether they were taken, and makes a
@@ -161,25 +138,17 @@ func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (bool, error) {
 }
 
 func (s *Semaphore) release(ctx context.Context, n, ifExists int) (bool, error) {
-	if err := s.check(n, 1); err != nil {
-		return false, err
+	if err := s.check(n, 0); n == 0 || err != nil {
+		return err == nil, err
 	}
 	r := s.c.request(s.key)
-	a, err := s.c.change(ctx, r, s.c.once(r, semaphoreReleaseScript(), []string{s.key, semaphoreChannel(s.key)}, n, ifExists))
+	a, err := s.c.change(ctx, r, s.c.once(r, semaphoreRelease, []string{s.key}, semaphoreChannel(s.key), n, ifExists))
 	return err == nil && a.values[0] == 1, err
 }
 
 // check refuses what Redis shall not be asked: an empty name, and numbers that Java has no int for.
 func (s *Semaphore) check(n, least int) error {
 	return cmp.Or(s.c.checkName(s.name), checkPermits(n, least))
-}
-
-// checkName refuses a name that is empty, or in a cluster one whose key and derived names are in different slots.
-func (c *Client) checkName(name string, derived ...string) error {
-	if err := (lock.Request{Key: name}).Validate(); err != nil {
-		return err
-	}
-	return c.topology.check(c.mapName(name), derived...)
 }
 
 func checkPermits(n, least int) error {
@@ -189,77 +158,12 @@ func checkPermits(n, least int) error {
 	return nil
 }
 
-// awaitPermit tries until a try is successful or wait is over; negative waits as long as ctx. The wakening is that of a
-// lock: the head of this client's line is the only one that asks, and the one behind it becomes the head when it has got
-// its permits, so that a message about several permits reaches as many waiters as it can serve. A try returns after which
-// time another one may be successful even without a message, or something negative.
-func (c *Client) awaitPermit(ctx context.Context, key string, patience time.Duration, try func() (bool, time.Duration, error)) error {
+// awaitPermits waits for n permits of an object. Those who want as many stand in one line; a smaller request passes a larger
+// one.
+func (c *Client) awaitPermits(ctx context.Context, key string, n int64, channel string, wait time.Duration, try func(by time.Time) (bool, time.Duration, error)) error {
 	if err := firstCause(ctx, c.ctx); err != nil {
 		return err
 	}
-	w := &wait{c: c, ctx: ctx, request: lock.Request{Wait: patience}, start: time.Now()}
-	defer w.stop()
-	if patience == 0 {
-		ok, soon, err := try()
-		if !ok && err == nil {
-			err = w.busy(soon)
-		}
-		return err
-	}
-	place := c.lines.join(lineKey{name: key}, semaphoreChannel(key))
-	defer c.lines.leave(place)
-	if err := w.await(place.turn, nil, place, 0); err != nil {
-		return err
-	}
-	for {
-		// Taken before the try, so that a message in between is not missed.
-		hint, live := place.hint()
-		ok, soon, err := try()
-		if err != nil && ctx.Err() == nil {
-			place.fail(err) // Redis would answer those behind no better
-		}
-		if err != nil {
-			return err
-		}
-		place.expect(soon)
-		if ok {
-			return nil
-		}
-		if hint == nil {
-			place.listen()
-			if hint, live = place.hint(); live {
-				continue // a message may have come before this
-			}
-		}
-		if err := w.await(hint, w.nap(soon, live), place, soon); err != nil {
-			return err
-		}
-	}
-}
-
-var (
-	semaphoreAcquireText = receiptSource + semaphoreAcquireSource
-	semaphoreReleaseText = receiptSource + semaphoreReleaseSource
-	semaphoreSetText     = receiptSource + semaphoreSetSource
-	semaphoreAddText     = receiptSource + semaphoreAddSource
-	semaphoreDrainText   = receiptSource + semaphoreDrainSource
-)
-
-func semaphoreAcquireScript() script {
-	return script{source: semaphoreAcquireText, sha: "977a12db822b75e294c7f6731be97fff23695c07"}
-}
-func semaphoreCancelScript() script {
-	return script{source: semaphoreCancelSource, sha: "8bd8477169b58fb21e56a69c0cac8f0e40bef315"}
-}
-func semaphoreReleaseScript() script {
-	return script{source: semaphoreReleaseText, sha: "4618ac4ee760c4cfb8a4fd2c48f17a778e740bc5"}
-}
-func semaphoreSetScript() script {
-	return script{source: semaphoreSetText, sha: "7f3f3eb73e551c66ccdb291d4f28aa4169c6660d"}
-}
-func semaphoreAddScript() script {
-	return script{source: semaphoreAddText, sha: "7686c8c615fcbf15b0e1d6fc881c6670c876e41c"}
-}
-func semaphoreDrainScript() script {
-	return script{source: semaphoreDrainText, sha: "040f97856a740404048f8c8386df4cddc886130d"}
+	w := &waiter{c: c, ctx: ctx, wait: wait, start: time.Now(), try: try}
+	return w.run(lineID{name: key, channel: channel, permits: n})
 }

@@ -140,12 +140,12 @@ func TestSemaphoreRefuses(t *testing.T) {
 	s := newSemaphore(t, c, 2)
 	before := keys(t, rdb)
 	for name, err := range map[string]error{
-		"between 1": s.Acquire(ctx, 0),
+		"-2 permits": s.Acquire(ctx, -2),
 		"-1 permits": func() error {
 			_, err := s.TryAcquire(ctx, -1, time.Second)
 			return err
 		}(),
-		"between 1 and":          s.Release(ctx, 0),
+		"-3 permits":             s.Release(ctx, -3),
 		"between 0":              func() error { _, err := s.TrySetPermits(ctx, -1); return err }(),
 		"and 2147483647":         s.AddPermits(ctx, math.MaxInt32+1),
 		"want at least 1ms":      func() error { _, err := s.TrySetPermitsFor(ctx, 1, time.Microsecond); return err }(),

@@ -20,7 +20,7 @@ func brittle(t *testing.T, change func(*redis.Options)) (behind, direct *redisso
 	t.Helper()
 	srv := redistest.Any(t)
 	p = srv.Front(t)
-	behind = onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }))
+	behind = onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }), redisson.Timeout(time.Second))
 	direct = newClient(t, srv)
 	s, x := behind.Semaphore("warm"), behind.PermitExpirableSemaphore("warmer")
 	must(t, true)(s.TrySetPermits(t.Context(), 1))
@@ -76,15 +76,17 @@ func TestSemaphoreAcquireInDoubtLeavesNothing(t *testing.T) {
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		c, direct, p := brittle(t, change)
 		s := newSemaphore(t, direct, 3)
-		p.CutReply("evalsha", 4)
+		p.CutReply("evalsha", 1000)
 		if err := c.Semaphore("s").Acquire(t.Context(), 2); err == nil {
 			t.Fatal("Acquire succeeded without an answer")
 		}
+		p.CutReply("", 0)
 		within(t, 5*time.Second, "the permits are back", func() bool { n, _ := s.AvailablePermits(t.Context()); return n == 3 })
-		p.CutReply("evalsha", 4)
+		p.CutReply("evalsha", 1000)
 		if n, err := c.Semaphore("s").DrainPermits(t.Context()); err == nil {
 			t.Fatalf("DrainPermits = %d without an answer", n)
 		}
+		p.CutReply("", 0)
 		within(t, 5*time.Second, "the permits are back", func() bool { n, _ := s.AvailablePermits(t.Context()); return n == 3 })
 	})
 }
@@ -94,10 +96,11 @@ func TestSemaphoreReleaseInDoubt(t *testing.T) {
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		c, direct, p := brittle(t, change)
 		s := newSemaphore(t, direct, 0)
-		p.CutReply("evalsha", 4)
+		p.CutReply("evalsha", 1000)
 		if err := c.Semaphore("s").Release(t.Context(), 2); !errors.Is(err, redisson.ErrPending) {
 			t.Fatalf("Release = %v, want ErrPending", err)
 		}
+		p.CutReply("", 0)
 		p.Freeze()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()

@@ -4,87 +4,92 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
-	"github.com/redis/go-redis/v9"
 )
 
-// kennel runs a watchdog in a bubble, with a Redis that is a function.
-type kennel struct {
-	*Client
-	errands []time.Duration // when something was asked, since the start
-	leases  []time.Duration // of these renewals
+// watched are claims in a bubble, with a watchdog of 30s and a Redis that is a function.
+type watched struct {
+	*claims
+	c     *Client
+	start time.Time
+
+	asking sync.Mutex
+	asked  []question30
 }
 
-// inKennel runs f with a watchdog of 30s whose questions are answered by redis.
-func inKennel(t *testing.T, redis func(ctx context.Context, e errand) outcome, f func(*testing.T, *kennel)) {
+// question30 is something that Redis was asked.
+type question30 struct {
+	at   time.Duration // since the start
+	exit bool          // and not an update
+}
+
+// watch30 runs f beside a watchdog whose questions redis answers.
+func watch30(t *testing.T, redis func(call) answer, f func(*testing.T, *watched)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		k := &kennel{Client: &Client{seats: map[seatKey]*seat{}, timeout: 3 * time.Second}}
-		k.watchdog = newWatchdog(30*time.Second, 6*time.Second, func(ctx context.Context, batch []errand) []outcome {
-			outcomes := make([]outcome, len(batch))
-			for i, e := range batch {
-				k.watchdog.mu.Lock()
-				k.errands = append(k.errands, time.Since(start))
-				k.leases = append(k.leases, e.lease)
-				k.watchdog.mu.Unlock()
-				outcomes[i] = redis(ctx, e)
+		w := &watched{claims: newClaims(30*time.Second, 6*time.Second), start: time.Now()}
+		w.c = &Client{claims: w.claims, timeout: 3 * time.Second}
+		var all sync.WaitGroup
+		all.Go(func() {
+			for {
+				select {
+				case <-w.alarm.C:
+				case <-t.Context().Done():
+					return
+				}
+				for _, what := range w.due() {
+					w.asking.Lock()
+					w.asked = append(w.asked, question30{time.Since(w.start), what.call.script == lockRelease})
+					w.asking.Unlock()
+					all.Go(func() {
+						sent := time.Now()
+						a := redis(what.call)
+						a.sent = sent
+						w.done([]task{what}, []answer{a})
+					})
+				}
 			}
-			return outcomes
 		})
-		ctx, cancel := context.WithCancel(t.Context())
-		k.ctx = ctx
-		k.wg.Go(func() { k.watchdog.run(ctx) })
-		f(t, k)
-		cancel()
-		k.wg.Wait()
+		f(t, w)
 	})
 }
 
-// asked returns when questions were asked so far, and for which lease.
-func (k *kennel) asked() (at, leases []time.Duration) {
-	k.watchdog.mu.Lock()
-	defer k.watchdog.mu.Unlock()
-	return slices.Clone(k.errands), slices.Clone(k.leases)
+// questions returns what was asked so far.
+func (w *watched) questions() []question30 {
+	w.asking.Lock()
+	defer w.asking.Unlock()
+	return slices.Clone(w.asked)
 }
 
-// expectEmpty checks that nothing is looked after any more.
-func (k *kennel) expectEmpty(t *testing.T) {
+// hold makes a hold as an Acquire at this moment does.
+func (w *watched) hold(t *testing.T, r lock.Request) *hold {
 	t.Helper()
-	synctest.Wait()
-	if len(k.watchdog.claims) != 0 || len(k.seats) != 0 {
-		t.Errorf("%d claims and %d seats are left", len(k.watchdog.claims), len(k.seats))
+	ho := &holder{id: "h", name: "k", family: plain{}, index: -1}
+	h := w.c.newHold(ho, r)
+	ho.asked = max(h.lease, 30*time.Second)
+	if h.lease > 0 {
+		ho.asked = h.lease
 	}
-}
-
-// hold puts a hold under the watchdog's care as an Acquire at this moment does.
-func (k *kennel) hold(t *testing.T, r lock.Request) *hold {
-	t.Helper()
-	s := k.sit(seatKey{"k", plain{}, 1})
-	defer k.rise(s)
-	k.watchdog.mu.Lock()
-	defer k.watchdog.mu.Unlock()
-	w := &wait{c: k.Client, ctx: t.Context(), request: r}
-	now, cl := time.Now(), &claim{name: "k", family: plain{}, holder: "h", seat: s, index: -1}
-	h := w.newHold(cl)
-	lease := leaseFor([]*hold{h}, k.watchdog.timeout)
-	cl.until, cl.renewAt = now.Add(goodFor(lease)), k.watchdog.renewalDue(now, lease)
-	if err := w.admit(h, answer{sent: now, values: []int64{1, 0}}); err != nil {
+	h.open(t.Context())
+	if err := w.enter(h, yes(ho.asked)); err != nil {
 		t.Fatal(err)
 	}
 	return h
 }
 
-func (k *kennel) lockedUndo(cl *claim) {
-	k.watchdog.mu.Lock()
-	defer k.watchdog.mu.Unlock()
-	k.undo(cl)
+// yes is the answer of an enter or update that leaves this lease, sent now.
+func yes(lease time.Duration) answer {
+	return answer{values: []int64{1, lease.Milliseconds(), 0}, sent: time.Now()}
 }
+
+// answers30 gives each update the lease of 30s.
+func answers30(call) answer { return yes(30 * time.Second) }
 
 // endsAfter waits until the hold ends, and checks when and why.
 func endsAfter(t *testing.T, h *hold, want time.Duration, reason error) {
@@ -97,15 +102,23 @@ func endsAfter(t *testing.T, h *hold, want time.Duration, reason error) {
 	}
 }
 
-func answered(context.Context, errand) outcome { return outcome{done: true} }
+func (w *watched) expectEmpty(t *testing.T) {
+	t.Helper()
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.schedule) != 0 || len(w.byLock) != 0 || w.retries != 0 {
+		t.Errorf("left: %d scheduled, %d locks, %d retries", len(w.schedule), len(w.byLock), w.retries)
+	}
+}
 
 func TestWatchdogRenewsAtAThird(t *testing.T) {
-	inKennel(t, answered, func(t *testing.T, k *kennel) {
-		h := k.hold(t, lock.Request{Key: "k"})
+	watch30(t, answers30, func(t *testing.T, w *watched) {
+		h := w.hold(t, lock.Request{Key: "k"})
 		time.Sleep(35 * time.Second)
-		want := []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second}
-		if at, _ := k.asked(); !slices.Equal(at, want) {
-			t.Errorf("renewals at %v, want %v", at, want)
+		want := []question30{{at: 10 * time.Second}, {at: 20 * time.Second}, {at: 30 * time.Second}}
+		if got := w.questions(); !slices.Equal(got, want) {
+			t.Errorf("renewals at %v, want %v", got, want)
 		}
 		if h.ctx.Err() != nil {
 			t.Errorf("hold ended: %v", context.Cause(h.ctx))
@@ -115,15 +128,16 @@ func TestWatchdogRenewsAtAThird(t *testing.T) {
 
 // Silence: a new attempt each second from the third on, and the end a margin before the lease's.
 func TestWatchdogWithoutAnswers(t *testing.T) {
-	silent := func(ctx context.Context, _ errand) outcome {
-		<-ctx.Done()
-		return outcome{err: ctx.Err()}
+	silent := func(call) answer {
+		time.Sleep(time.Second)
+		return answer{err: errNoAnswer}
 	}
-	inKennel(t, silent, func(t *testing.T, k *kennel) {
-		h := k.hold(t, lock.Request{Key: "k"})
-		endsAfter(t, h, 29*time.Second, errUnheard)
-		if at, _ := k.asked(); len(at) != 19 || at[0] != 10*time.Second || at[18] != 28*time.Second {
-			t.Errorf("attempts at %v, want each second from 10s to 28s", at)
+	watch30(t, silent, func(t *testing.T, w *watched) {
+		h := w.hold(t, lock.Request{Key: "k"})
+		endsAfter(t, h, 29*time.Second, errUnrenewed)
+		got := w.questions()
+		if len(got) != 19 || got[0].at != 10*time.Second || got[18].at != 28*time.Second {
+			t.Errorf("attempts at %v, want each second from 10s to 28s", got)
 		}
 	})
 }
@@ -131,115 +145,131 @@ func TestWatchdogWithoutAnswers(t *testing.T) {
 // Errors are no loss, and the last one is told as the reason.
 func TestWatchdogWithErrors(t *testing.T) {
 	refused := errors.New("connection refused")
-	inKennel(t, func(context.Context, errand) outcome { return outcome{err: refused} }, func(t *testing.T, k *kennel) {
-		endsAfter(t, k.hold(t, lock.Request{Key: "k"}), 29*time.Second, refused)
+	watch30(t, func(call) answer { return answer{err: refused} }, func(t *testing.T, w *watched) {
+		endsAfter(t, w.hold(t, lock.Request{Key: "k"}), 29*time.Second, refused)
 	})
 }
 
 // An answer counts from when the question was sent: one that took 15s for a question at 10s is good until 39s.
 func TestWatchdogWithASlowAnswer(t *testing.T) {
 	var asked atomic.Int32
-	slow := func(ctx context.Context, _ errand) outcome {
+	slow := func(call) answer {
 		if asked.Add(1) > 1 {
-			<-ctx.Done()
-			return outcome{err: ctx.Err()}
+			return answer{err: errNoAnswer}
 		}
+		a := yes(30 * time.Second)
 		time.Sleep(15 * time.Second)
-		return outcome{done: true}
+		return a
 	}
-	inKennel(t, slow, func(t *testing.T, k *kennel) {
-		endsAfter(t, k.hold(t, lock.Request{Key: "k"}), 39*time.Second, errUnheard)
+	watch30(t, slow, func(t *testing.T, w *watched) {
+		endsAfter(t, w.hold(t, lock.Request{Key: "k"}), 39*time.Second, errUnrenewed)
+	})
+}
+
+// What Redis has answered counts, and not what was asked for.
+func TestWatchdogBelievesTheLeaseThatRedisAnswered(t *testing.T) {
+	watch30(t, func(call) answer { return yes(33 * time.Second) }, func(t *testing.T, w *watched) {
+		h := w.hold(t, lock.Request{Key: "k"})
+		time.Sleep(15 * time.Second)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if got, want := h.holder.validUntil.Sub(w.start), 10*time.Second+goodFor(33*time.Second); got != want {
+			t.Errorf("good until %v after the start, want %v", got, want)
+		}
 	})
 }
 
 func TestWatchdogToldThatItIsGone(t *testing.T) {
-	inKennel(t, func(context.Context, errand) outcome { return outcome{} }, func(t *testing.T, k *kennel) {
-		endsAfter(t, k.hold(t, lock.Request{Key: "k"}), 10*time.Second, errGone)
+	watch30(t, func(call) answer { return answer{values: []int64{0}} }, func(t *testing.T, w *watched) {
+		endsAfter(t, w.hold(t, lock.Request{Key: "k"}), 10*time.Second, errGone)
 		time.Sleep(time.Minute)
-		if at, _ := k.asked(); len(at) != 1 {
-			t.Errorf("questions at %v, want one", at)
+		if got := w.questions(); len(got) != 1 {
+			t.Errorf("questions at %v, want one", got)
 		}
-		k.expectEmpty(t)
+		w.expectEmpty(t)
 	})
 }
 
 func TestLeaseEndsByItself(t *testing.T) {
-	inKennel(t, answered, func(t *testing.T, k *kennel) {
-		endsAfter(t, k.hold(t, lock.Request{Key: "k", Lease: 10 * time.Second}), 9500*time.Millisecond, errLease)
+	watch30(t, answers30, func(t *testing.T, w *watched) {
+		endsAfter(t, w.hold(t, lock.Request{Key: "k", Lease: 10 * time.Second}), 9500*time.Millisecond, errLease)
 		time.Sleep(time.Minute)
-		if at, leases := k.asked(); len(at) != 1 || leases[0] != 0 || at[0] != 10*time.Second {
-			t.Errorf("asked at %v for %v, want a removal when the lease is over", at, leases)
+		if got, want := w.questions(), []question30{{10 * time.Second, true}}; !slices.Equal(got, want) {
+			t.Errorf("asked %v, want a removal when the lease is over", got)
 		}
-		k.expectEmpty(t)
+		w.expectEmpty(t)
 	})
 }
 
 // With MaxHold, the work is told a margin earlier, and the lock is removed from Redis instead of waiting for its lease.
 func TestMaxHoldEndsALock(t *testing.T) {
-	inKennel(t, answered, func(t *testing.T, k *kennel) {
-		h := k.hold(t, lock.Request{Key: "k", MaxHold: 45 * time.Second})
+	watch30(t, answers30, func(t *testing.T, w *watched) {
+		h := w.hold(t, lock.Request{Key: "k", MaxHold: 45 * time.Second})
 		endsAfter(t, h, 44*time.Second, lock.ErrMaxHold)
 		time.Sleep(time.Minute)
-		at, leases := k.asked()
-		if n := len(at); n != 5 || at[4] != 45*time.Second || leases[4] != 0 || leases[3] == 0 {
-			t.Errorf("asked at %v for %v, want four renewals and a removal at 45s", at, leases)
+		if got := w.questions(); len(got) != 5 || got[4] != (question30{45 * time.Second, true}) || got[3].exit {
+			t.Errorf("asked %v, want four renewals and a removal at 45s", got)
 		}
-		k.expectEmpty(t)
+		w.expectEmpty(t)
 	})
 }
 
-// A renewal that was sent before a re-entry with a shorter lease, and answered after it, says nothing about the lease.
-func TestRenewalOvertakenByReentry(t *testing.T) {
-	slow := func(context.Context, errand) outcome {
-		time.Sleep(5 * time.Second)
-		return outcome{done: true}
-	}
-	inKennel(t, slow, func(t *testing.T, k *kennel) {
-		h := k.hold(t, lock.Request{Key: "k"})
-		time.Sleep(12 * time.Second) // the renewal of 10s is under way
-		k.watchdog.mu.Lock()
-		set := h.claim.set(6 * time.Second)
-		set.answered(k.watchdog, answer{values: []int64{1}, sent: time.Now()})
-		k.watchdog.watch(h.claim)
-		k.watchdog.mu.Unlock()
-		time.Sleep(4 * time.Second)
-		k.watchdog.mu.Lock()
-		defer k.watchdog.mu.Unlock()
-		if left := time.Until(h.claim.until); left > 2*time.Second {
-			t.Errorf("claim is taken for good for %v, but Redis was given 6s four seconds ago", left)
-		}
+// When the machine was suspended, the wall clock runs ahead of the one that leases are counted by: each lock is looked at as
+// soon as that is noticed, and an answer from before says nothing.
+func TestSuspensionRenewsAtOnce(t *testing.T) {
+	gone := func(call) answer { return answer{values: []int64{0}} }
+	watch30(t, gone, func(t *testing.T, w *watched) {
+		h := w.hold(t, lock.Request{Key: "k"})
+		time.Sleep(4500 * time.Millisecond)
+		w.mu.Lock()
+		w.asleep = -11 * time.Second // the suspension that was known about was shorter than the present one
+		w.mu.Unlock()
+		endsAfter(t, h, 5*time.Second, errGone)
 	})
 }
 
-func TestUndoGoesOnUntilAnswered(t *testing.T) {
-	fails := 5
-	flaky := func(context.Context, errand) outcome {
-		if fails--; fails >= 0 {
-			return outcome{err: errors.New("reset")}
+func TestRetryGoesOnUntilAnswered(t *testing.T) {
+	var asked atomic.Int32
+	flaky := func(call) answer {
+		if asked.Add(1) <= 5 {
+			return answer{err: errors.New("reset")}
 		}
-		return outcome{done: true}
+		return answer{values: []int64{1}}
 	}
-	inKennel(t, flaky, func(t *testing.T, k *kennel) {
-		cl := &claim{name: "k", family: plain{}, holder: "h", index: -1}
-		k.lockedUndo(cl)
-		<-cl.undone
+	watch30(t, flaky, func(t *testing.T, w *watched) {
+		<-w.discardDoubtful()
 		time.Sleep(time.Minute)
-		if at, _ := k.asked(); len(at) != 6 || at[5] != 5*time.Second {
-			t.Errorf("removals at %v, want one each second until the sixth is answered", at)
+		if got := w.questions(); len(got) != 6 || got[5].at != 5*time.Second {
+			t.Errorf("removals at %v, want one each second until the sixth is answered", got)
 		}
-		k.expectEmpty(t)
+		w.expectEmpty(t)
+	})
+}
+
+// discardDoubtful discards a holder that an attempt may have brought into Redis, or may yet.
+func (w *watched) discardDoubtful() <-chan struct{} {
+	ho := &holder{id: "h", name: "k", family: plain{}, asked: 30 * time.Second, index: -1}
+	w.tried(ho, 1)
+	return w.discard(ho)
+}
+
+// As long as an attempt may still arrive, it is not enough that nothing is there.
+func TestRemovalWaitsForLateAttempts(t *testing.T) {
+	watch30(t, func(call) answer { return answer{values: []int64{0}} }, func(t *testing.T, w *watched) {
+		<-w.discardDoubtful()
+		if d := time.Since(w.start); d != 6*time.Second {
+			t.Errorf("given up after %v, want 6s", d)
+		}
+		w.expectEmpty(t)
 	})
 }
 
 // Nobody can tell any more what a removal that failed for a whole lease would remove.
-func TestUndoEndsWithTheLease(t *testing.T) {
-	inKennel(t, func(context.Context, errand) outcome { return outcome{err: redis.ErrClosed} }, func(t *testing.T, k *kennel) {
-		start := time.Now()
-		cl := &claim{name: "k", family: plain{}, holder: "h", index: -1}
-		k.lockedUndo(cl)
-		<-cl.undone
-		if d := time.Since(start); d != 30*time.Second {
-			t.Errorf("given up after %v, want 30s", d)
+func TestRetryEndsWithTheLease(t *testing.T) {
+	watch30(t, func(call) answer { return answer{err: errNoAnswer} }, func(t *testing.T, w *watched) {
+		<-w.discardDoubtful()
+		if d := time.Since(w.start); d != 42*time.Second {
+			t.Errorf("given up after %v, want 42s", d)
 		}
 	})
 }

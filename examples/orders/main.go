@@ -2,22 +2,21 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"net/http"
+	"os"
+	"os/signal"
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/middleware"
 	"github.com/latchkey-go/latchkey/redisson"
-	"github.com/redis/go-redis/v9"
 )
 
 func main() {
-	rdb := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
-	client := guard.Must(redisson.New(rdb))
-	defer client.Close()
-
+	client := guard.Must(redisson.Open("redis://localhost:6379"))
 	settle := guard.Must(guard.New(client,
 		guard.Name("order.settle"),
 		guard.Key("order:#{path.id}"), // what excludes what: checked now, rendered for each request
@@ -28,7 +27,19 @@ func main() {
 
 	mux := http.NewServeMux()
 	mux.Handle("POST /orders/{id}/settle", locked(http.HandlerFunc(handle)))
-	log.Fatal(http.ListenAndServe("localhost:8080", mux))
+	server := &http.Server{Addr: "localhost:8080", Handler: mux}
+	failed := make(chan error, 1)
+	go func() { failed <- server.ListenAndServe() }()
+
+	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	select {
+	case err := <-failed:
+		log.Print(err)
+	case <-interrupted.Done():
+	}
+	_ = server.Shutdown(context.Background()) // waits for the handlers, and so for their locks
+	_ = client.Close()
 }
 
 // handle runs under the lock; r.Context() ends if the lock is lost.

@@ -20,9 +20,9 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
 )
 
 func main() {
@@ -42,7 +42,7 @@ func main() {
 // config is what the flags say.
 type config struct {
 	httpAddr, grpcAddr string
-	redis              *redis.Options // nil for the embedded one
+	redis, redisAddr   string // URL, and what of it may be shown; empty for the embedded one
 	latency            time.Duration
 	demo               bool
 }
@@ -58,8 +58,11 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags.StringVar(&c.grpcAddr, "grpc", "", "`address` for gRPC (default :9090, or any free port for -demo)")
 	flags.DurationVar(&c.latency, "latency", time.Millisecond, "how long the bank's database takes")
 	flags.BoolVar(&c.demo, "demo", false, "send many requests at once, print what became of them, and end")
-	flags.Func("redis", "`URL` of a Redis, redis://host:port (default: one within this process)", func(url string) (err error) {
-		c.redis, err = redis.ParseURL(url)
+	flags.Func("redis", "`URL` of a Redis, redis://host:port (default: one within this process)", func(url string) error {
+		o, err := redis.ParseURL(url)
+		if err == nil {
+			c.redis, c.redisAddr = url, o.Addr
+		}
 		return err
 	})
 	if err := flags.Parse(args); err != nil {
@@ -84,26 +87,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if c.redis == nil {
+	if c.redis == "" {
 		r, err := startEmbedded()
 		if err != nil {
 			return err
 		}
 		defer r.Close()
-		c.redis = &redis.Options{Addr: r.Addr()}
+		c.redis, c.redisAddr = "redis://"+r.Addr(), r.Addr()
 	}
-	rdb := redis.NewClient(c.redis)
-	defer rdb.Close()
-	locker, err := redisson.New(rdb)
+	locker, err := redisson.Open(c.redis)
 	if err != nil {
 		return err
 	}
 	defer locker.Close()
-	switch err := ping(ctx, rdb); {
+	switch err := ping(ctx, locker); {
 	case err != nil && c.demo:
-		return fmt.Errorf("the demo needs Redis at %s: %w", c.redis.Addr, err)
+		return fmt.Errorf("the demo needs Redis at %s: %w", c.redisAddr, err)
 	case err != nil:
-		fmt.Fprintf(stderr, "Redis at %s: %v. Guarded endpoints answer 503 until it is there.\n", c.redis.Addr, err)
+		fmt.Fprintf(stderr, "Redis at %s: %v. Guarded endpoints answer 503 until it is there.\n", c.redisAddr, err)
 	}
 	s, err := newServer(newBank(c.latency), locker, c.httpAddr, c.grpcAddr)
 	if err != nil {
@@ -112,15 +113,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if c.demo {
 		return runDemo(ctx, s, stdout)
 	}
-	fmt.Fprintf(stdout, hints, s.httpAddr(), s.grpcAddr(), c.redis.Addr)
+	fmt.Fprintf(stdout, hints, s.httpAddr(), s.grpcAddr(), c.redisAddr)
 	return s.serve(ctx)
 }
 
 // ping tells early what is wrong with Redis. Latchkey does not need it: a program may start before its Redis.
-func ping(ctx context.Context, rdb *redis.Client) error {
+func ping(ctx context.Context, locker *redisson.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	return rdb.Ping(ctx).Err()
+	return locker.Ping(ctx)
 }
 
 func runDemo(ctx context.Context, s *server, stdout io.Writer) error {

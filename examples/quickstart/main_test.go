@@ -138,7 +138,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("parse(-h) = %v, want ErrHelp", err)
 	}
 	c, err := parse([]string{"-demo", "-grpc", ":9091", "-redis", "redis://:secret@redis.example:6380/2"}, io.Discard)
-	if err != nil || c.httpAddr != "127.0.0.1:0" || c.grpcAddr != ":9091" || c.redis.Addr != "redis.example:6380" || c.redis.DB != 2 {
+	if err != nil || c.httpAddr != "127.0.0.1:0" || c.grpcAddr != ":9091" || c.redisAddr != "redis.example:6380" || c.redis != "redis://:secret@redis.example:6380/2" {
 		t.Errorf("parse = %+v, %v", c, err)
 	}
 }

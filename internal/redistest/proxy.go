@@ -2,11 +2,11 @@ package redistest
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"net"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Proxy stands between a client and a server and breaks what passes.
@@ -14,15 +14,19 @@ type Proxy struct {
 	// Addr is where clients connect.
 	Addr string
 
-	target   string
-	listener net.Listener
-	wg       sync.WaitGroup
+	target    string
+	listener  net.Listener
+	accepting sync.WaitGroup
+	links     sync.WaitGroup
 
-	mu     sync.Mutex
-	conns  map[net.Conn]struct{}
-	cut    []byte        // a request with this in it loses its answer
-	cuts   int           // how often that is still to happen
-	frozen chan struct{} // while not nil, nothing passes until it is closed
+	mu       sync.Mutex
+	conns    map[net.Conn]struct{}
+	accepted int
+	delay    time.Duration
+	cut      []byte        // a request with this in it loses its answer
+	cuts     int           // how often that is still to happen
+	lates    []*Late       // still to be taken
+	frozen   chan struct{} // while not nil, nothing passes until it is closed
 }
 
 // Front starts a proxy in front of s and stops it when the test ends.
@@ -33,7 +37,7 @@ func (s *Server) Front(tb testing.TB) *Proxy {
 		tb.Fatalf("redistest: %v", err)
 	}
 	p := &Proxy{Addr: l.Addr().String(), target: s.Addr, listener: l, conns: map[net.Conn]struct{}{}}
-	p.wg.Go(p.accept)
+	p.accepting.Go(p.accept)
 	tb.Cleanup(p.close)
 	return p
 }
@@ -46,7 +50,7 @@ func (p *Proxy) CutReply(part string, n int) {
 	p.cut, p.cuts = []byte(part), n
 }
 
-// Cuts tells how many of the requests given to CutReply are still to come.
+// Cuts returns how many of the requests given to CutReply are still to come.
 func (p *Proxy) Cuts() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +76,21 @@ func (p *Proxy) Thaw() {
 	}
 }
 
-// Drop closes all connections that are open now.
+// Delay has all that arrives from now on take d longer, on the way to the server as well as back.
+func (p *Proxy) Delay(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = d
+}
+
+// Connections returns how many connections clients have open now, and how many they have made so far.
+func (p *Proxy) Connections() (open, made int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.conns) / 2, p.accepted
+}
+
+// Drop closes all connections that are open now. What they still carry is lost.
 func (p *Proxy) Drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,9 +101,10 @@ func (p *Proxy) Drop() {
 
 func (p *Proxy) close() {
 	_ = p.listener.Close()
+	p.accepting.Wait()
 	p.Thaw()
 	p.Drop()
-	p.wg.Wait()
+	p.links.Wait()
 }
 
 func (p *Proxy) accept() {
@@ -99,19 +118,32 @@ func (p *Proxy) accept() {
 			_ = client.Close()
 			continue
 		}
-		link := &link{p: p, client: client, server: server}
+		l := &link{p: p, client: client, server: server, ended: make(chan struct{})}
 		p.track(client, server)
-		p.wg.Go(link.requests)
-		p.wg.Go(link.replies)
+		p.links.Go(func() { l.carry(server, client, l.request) })
+		p.links.Go(func() { l.carry(client, server, l.reply) })
 	}
 }
 
-func (p *Proxy) track(conns ...net.Conn) {
+func (p *Proxy) track(client, server net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, c := range conns {
-		p.conns[c] = struct{}{}
-	}
+	p.conns[client], p.conns[server] = struct{}{}, struct{}{}
+	p.accepted++
+}
+
+func (p *Proxy) forget(client, server net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, client)
+	delete(p.conns, server)
+}
+
+// due returns when a piece that arrives now may go on.
+func (p *Proxy) due() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Now().Add(p.delay)
 }
 
 // pass blocks while the proxy is frozen.
@@ -124,75 +156,26 @@ func (p *Proxy) pass() {
 	}
 }
 
-// link is one client connection and the server connection behind it.
-type link struct {
-	p              *Proxy
-	client, server net.Conn
-	mu             sync.Mutex
-	doomed         bool
-}
-
-func (l *link) requests() {
-	defer l.close()
-	_ = pump(l.server, l.client, func(b []byte) error {
-		l.p.pass()
-		if l.p.take(b) {
-			l.mu.Lock()
-			l.doomed = true
-			l.mu.Unlock()
-		}
-		return nil
-	})
-}
-
-func (l *link) replies() {
-	defer l.close()
-	_ = pump(l.client, l.server, func([]byte) error {
-		l.p.pass()
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.doomed {
-			return errors.New("cut")
-		}
-		return nil
-	})
-}
-
-// take tells whether the request in b is to lose its answer.
-func (p *Proxy) take(b []byte) bool {
+// match reports whether the request in b is to lose its answer, and returns what is to keep it or its answer back.
+func (p *Proxy) match(b []byte) (cut bool, late *Late) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for _, l := range p.lates {
+		switch {
+		case !bytes.Contains(b, l.part):
+		case l.skip > 0:
+			l.skip--
+		case late == nil:
+			late = l
+		}
+	}
+	if late != nil {
+		p.lates = slices.DeleteFunc(p.lates, func(l *Late) bool { return l == late })
+		return false, late
+	}
 	if p.cuts == 0 || !bytes.Contains(b, p.cut) {
-		return false
+		return false, nil
 	}
 	p.cuts--
-	return true
-}
-
-func (l *link) close() {
-	_ = l.client.Close()
-	_ = l.server.Close()
-	l.p.mu.Lock()
-	defer l.p.mu.Unlock()
-	delete(l.p.conns, l.client)
-	delete(l.p.conns, l.server)
-}
-
-// pump copies until either side ends, showing each piece to look before it is passed on.
-func pump(dst io.Writer, src io.Reader, look func([]byte) error) error {
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := src.Read(buf)
-		if n > 0 {
-			if err := look(buf[:n]); err != nil {
-				return err
-			}
-			if _, err := dst.Write(buf[:n]); err != nil {
-				return err
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return true, nil
 }

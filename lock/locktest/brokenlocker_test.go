@@ -87,44 +87,6 @@ func readersMeetWriters() lock.Locker {
 	})
 }
 
-func oneOwner() lock.Locker {
-	l, owner := memlock.New(), lock.NewOwner(context.Background())
-	return lockerFunc(func(_ context.Context, r lock.Request) (lock.Hold, error) { return l.Acquire(owner, r) })
-}
-
-func notReentrant() lock.Locker {
-	l := memlock.New()
-	return lockerFunc(func(ctx context.Context, r lock.Request) (lock.Hold, error) {
-		return l.Acquire(lock.NewOwner(ctx), r)
-	})
-}
-
-func firstReleaseFrees() lock.Locker {
-	return holds(func(l *memlock.Locker, r lock.Request, h lock.Hold) lock.Hold {
-		return brokenHold{Hold: h, release: func(ctx context.Context) error {
-			defer l.ForceUnlock(r.Key)
-			return h.Release(ctx)
-		}}
-	})
-}
-
-// reentryQueues lets a re-entry that may wait do so behind all others.
-func reentryQueues() lock.Locker {
-	l := memlock.New()
-	return lockerFunc(func(ctx context.Context, r lock.Request) (lock.Hold, error) {
-		if _, ok := lock.OwnerFrom(ctx); ok && r.Wait != 0 {
-			h, err := l.Acquire(lock.NewOwner(ctx), r)
-			if err != nil {
-				return nil, err
-			}
-			if err := h.Release(ctx); err != nil {
-				return nil, err
-			}
-		}
-		return l.Acquire(ctx, r)
-	})
-}
-
 func neverWakes() lock.Locker {
 	l := memlock.New()
 	return lockerFunc(func(ctx context.Context, r lock.Request) (lock.Hold, error) {
@@ -297,14 +259,6 @@ func shortLease() lock.Locker { return requested(func(r *lock.Request) { r.Lease
 
 func maxHoldIgnored() lock.Locker { return requested(func(r *lock.Request) { r.MaxHold = 0 }) }
 
-type brokenKeep struct{ lock.Hold }
-
-func (h brokenKeep) Keep(ctx context.Context, _ time.Duration) error { return h.Release(ctx) }
-
-func doesNotKeep() lock.Locker {
-	return holds(func(_ *memlock.Locker, _ lock.Request, h lock.Hold) lock.Hold { return brokenKeep{h} })
-}
-
 func keysTrimmed() lock.Locker {
 	return requested(func(r *lock.Request) { r.Key = strings.TrimSpace(r.Key) })
 }
@@ -359,18 +313,10 @@ func lastFirst() lock.Locker {
 }
 
 func readersExclude() lock.Locker {
-	return requested(func(r *lock.Request) { r.Kind = lock.Write })
-}
-
-// readersUpgrade lets go of the readers when one of them wants to write.
-func readersUpgrade() lock.Locker {
-	l := memlock.New()
-	return lockerFunc(func(ctx context.Context, r lock.Request) (lock.Hold, error) {
-		if _, ok := lock.OwnerFrom(ctx); ok && r.Kind == lock.Write {
-			l.ForceUnlock(r.Key)
-			ctx = context.WithoutCancel(ctx)
+	return requested(func(r *lock.Request) {
+		if r.Kind == lock.Read {
+			r.Kind = lock.Write
 		}
-		return l.Acquire(ctx, r)
 	})
 }
 

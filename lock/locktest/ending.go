@@ -15,6 +15,7 @@ var ending = []promise{
 	{name: "MaxHold ends a hold", check: maxHoldEnds},
 	{name: "MaxHold ends a longer lease", check: maxHoldCutsLease},
 	{name: "a kept lock stays for a while", check: keptLockStays},
+	{name: "a nested hold keeps the lock beyond the outer one", check: nestedKeepStays},
 }
 
 // When somebody else has the lock, the context of the one who lost it has ended already: there is nothing to wait for
@@ -47,53 +48,53 @@ func (s *scene) toldFirst(r lock.Request, causes ...error) {
 		s.Errorf("a hold of %v ended after %v", lease, held)
 	}
 	s.releases(h, lock.ErrLost)
-	if err := h.Release(s.Context()); err == nil {
-		s.Error("the second release of a lost hold succeeds")
-	}
+	s.releases(h, lock.ErrNotHeld)
 	s.start(s.Context(), s.own(lock.Request{})).fails(lock.ErrBusy) // the late releases did nothing to the next holder
 	s.release(next)
 	s.free()
 }
 
-// A clock that runs on after the release would hit the next holder, or the same owner again.
+// A clock that runs on after the release would hit the next holder, or the same call again.
 func releasedLeaseEndsNothing(s *scene) {
-	ctx := lock.NewOwner(s.Context())
-	end := s.releasedLease(ctx)
-	h := s.acquire(ctx, s.own(lock.Request{Wait: -1}))
+	var end time.Time
+	s.inTime(func(d time.Duration) error {
+		h := s.acquire(s.Context(), s.own(lock.Request{Wait: -1, Lease: d}))
+		end = time.Now().Add(d)
+		return h.Release(s.Context())
+	})
+	h := s.acquire(s.Context(), s.own(lock.Request{Wait: -1}))
 	<-time.After(time.Until(end) + lease/3)
 	s.busy(s.Context())
-	if err := h.Context().Err(); err != nil {
-		s.Errorf("the lease of the hold before ended this one: %v", context.Cause(h.Context()))
-	}
+	s.alive(h, "a hold without a lease")
 	s.release(h)
 	s.free()
 }
 
-// releasedLease takes and releases a lock with a lease, and returns when that would have ended. A slow machine may need a
-// longer one to be in time with the release.
-func (s *scene) releasedLease(ctx context.Context) (end time.Time) {
+// inTime calls f with a lease until that is long enough to be in time with what f does under it. A slow machine may need a
+// longer one.
+func (s *scene) inTime(f func(lease time.Duration) error) {
 	s.Helper()
 	for d := lease; d < s.suite.patience; d *= 2 {
-		h := s.acquire(ctx, s.own(lock.Request{Wait: -1, Lease: d}))
-		end = time.Now().Add(d)
-		err := h.Release(s.Context())
+		err := f(d)
 		if err == nil {
-			return end
+			return
 		}
 		if !errors.Is(err, lock.ErrLost) {
-			s.Fatalf("Release() = %v", err)
+			s.Fatalf("under a lease of %v: %v", d, err)
 		}
 	}
 	s.Fatal("a hold with a lease is always lost")
-	return end
 }
 
-// Keep is optional: a release that takes effect for others only after a while, for work that is done once an interval.
+type keeper interface {
+	Keep(ctx context.Context, d time.Duration) error
+}
+
+// Keep is optional: a release that takes effect for strangers only after a while, for work that is done once an interval.
+// For the holder it is a release like any other.
 func keptLockStays(s *scene) {
 	h := s.acquire(s.Context(), s.own(lock.Request{}))
-	k, ok := h.(interface {
-		Keep(ctx context.Context, d time.Duration) error
-	})
+	k, ok := h.(keeper)
 	if !ok {
 		s.release(h)
 		return
@@ -104,9 +105,37 @@ func keptLockStays(s *scene) {
 	}
 	s.ends(h, context.Canceled)
 	s.releases(h, lock.ErrNotHeld)
-	next := s.acquire(s.Context(), s.rival(lock.Request{Wait: -1}))
-	if kept := time.Since(start); kept < lease*9/10 {
-		s.Errorf("a lock kept for %v came free after %v", lease, kept)
+	if err := k.Keep(s.Context(), lease); !errors.Is(err, lock.ErrNotHeld) {
+		s.Errorf("a second Keep() = %v, want ErrNotHeld", err)
+	}
+	s.freeAfter(context.WithoutCancel(h.Context()), start, lease)
+}
+
+// freeAfter checks that even those under ctx get the lock only d after start, and that they do get it.
+func (s *scene) freeAfter(ctx context.Context, start time.Time, d time.Duration) {
+	s.Helper()
+	next := s.acquire(ctx, s.rival(lock.Request{Wait: -1}))
+	if kept := time.Since(start); kept < d*9/10 {
+		s.Errorf("a lock kept for %v came free after %v", d, kept)
 	}
 	s.release(next)
+}
+
+// The inner work is done once an interval, whatever it is that calls it.
+func nestedKeepStays(s *scene) {
+	outer := s.acquire(s.Context(), s.own(lock.Request{}))
+	inner := s.acquire(outer.Context(), s.own(lock.Request{}))
+	k, ok := inner.(keeper)
+	if !ok {
+		s.release(inner)
+		s.release(outer)
+		return
+	}
+	start := time.Now()
+	if err := k.Keep(s.Context(), lease); err != nil {
+		s.Errorf("Keep() = %v", err)
+	}
+	s.alive(outer, "the outer hold")
+	s.release(outer)
+	s.freeAfter(s.Context(), start, lease)
 }

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -8,18 +9,27 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// exclusion is who may hold a lock at the same time, and who may not.
+// exclusion is who may not hold a lock at the same time.
 var exclusion = []promise{
 	{name: "one owner at a time", check: oneOwnerAtATime},
+	{name: "siblings take turns", check: siblingsTakeTurns},
 	{name: "a fresh owner is excluded", check: freshOwnerExcluded},
-	{name: "an owner re-enters", check: ownerReenters},
-	{name: "re-entry outlives the outer hold", check: reentryOutlivesOuter},
-	{name: "re-entry passes the queue", check: reentryPassesQueue},
+	{name: "another family of kinds is refused at once", check: otherFamilyRefused},
 }
 
-// Nobody meets anybody under the lock, except readers each other. What counts them is atomic because a lock on another
-// machine synchronises nothing as far as the race detector can see.
-func oneOwnerAtATime(s *scene) {
+func oneOwnerAtATime(s *scene) { s.takeTurns(s.Context()) }
+
+// An outer lock, on another key, does not switch off exclusion among the calls under it.
+func siblingsTakeTurns(s *scene) {
+	outer := s.outer(s.Context())
+	s.takeTurns(outer.Context())
+	s.release(outer)
+}
+
+// takeTurns checks that nobody meets anybody under the lock, except readers each other. What counts them is atomic because
+// a lock on another machine synchronises nothing as far as the race detector can see.
+func (s *scene) takeTurns(ctx context.Context) {
+	s.Helper()
 	const alone = 1000 // more than all readers together
 	var inside atomic.Int64
 	s.together(6, func(i int) error {
@@ -31,7 +41,7 @@ func oneOwnerAtATime(s *scene) {
 			weight = 1
 		}
 		for range 8 {
-			if err := s.visit(r, func() error {
+			if err := s.visit(ctx, r, func() error {
 				defer inside.Add(-weight)
 				if met := inside.Add(weight) - weight; met >= alone || met > 0 && weight == alone {
 					return errors.New("two owners hold the lock at the same time")
@@ -46,50 +56,33 @@ func oneOwnerAtATime(s *scene) {
 	})
 }
 
-// An Acquire without an owner in its context gets a new one, and NewOwner replaces the one of a hold: both must exclude
-// their parent, however they came to its context.
+// A call without ancestors is a stranger. NewOwner makes such a call of one that has them, however it came to its context.
 func freshOwnerExcluded(s *scene) {
 	h := s.acquire(s.Context(), s.own(lock.Request{}))
 	s.busy(s.Context())
 	s.busy(lock.NewOwner(h.Context()))
+	s.busy(context.WithoutCancel(lock.NewOwner(h.Context())))
+	under := s.outer(lock.NewOwner(h.Context()))
+	s.busy(under.Context())
+	s.release(under)
 	s.release(h)
 	s.free()
 }
 
-// Guarded code may call guarded code. It must not wait for itself, and the inner release must not free the lock.
-func ownerReenters(s *scene) {
-	outer := s.acquire(s.Context(), s.own(lock.Request{}))
-	inner := s.acquire(outer.Context(), s.own(lock.Request{}))
-	s.release(inner)
-	s.busy(s.Context())
-	if err := outer.Context().Err(); err != nil {
-		s.Errorf("the inner release ended the outer hold: %v", err)
+// Nobody can hold a key of two families, so there is nothing to wait for.
+func otherFamilyRefused(s *scene) {
+	h := s.acquire(s.Context(), s.own(lock.Request{}))
+	for _, kind := range s.suite.kinds {
+		if kind.Family() == s.kind.Family() {
+			continue
+		}
+		for _, wait := range []time.Duration{0, time.Minute, -1} {
+			s.refused(s.Context(), s.request(kind, lock.Request{Wait: wait}))
+		}
 	}
-	s.release(outer)
-	s.free()
-}
-
-// The holds of one owner end in any order, and the lock with the last of them.
-func reentryOutlivesOuter(s *scene) {
-	ctx := lock.NewOwner(s.Context())
-	outer := s.acquire(ctx, s.own(lock.Request{}))
-	inner := s.acquire(ctx, s.own(lock.Request{}))
-	s.release(outer)
-	s.busy(s.Context())
-	if err := inner.Context().Err(); err != nil {
-		s.Errorf("the release of one hold ended another: %v", err)
+	if err := h.Context().Err(); err != nil {
+		s.Errorf("a refused request ended the hold: %v", context.Cause(h.Context()))
 	}
-	s.release(inner)
+	s.release(h)
 	s.free()
-}
-
-// Whoever is in line waits for the owner, so an owner behind them would wait for itself.
-func reentryPassesQueue(s *scene) {
-	outer := s.acquire(s.Context(), s.own(lock.Request{}))
-	next := s.start(s.Context(), s.rival(lock.Request{Wait: -1}))
-	s.pause()
-	inner := s.acquire(outer.Context(), s.own(lock.Request{Wait: -1}))
-	s.release(inner)
-	s.release(outer)
-	s.release(next.held())
 }

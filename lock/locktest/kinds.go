@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -40,7 +41,7 @@ func (s *scene) order(owners int) []int {
 			return h.Release(s.Context())
 		}
 		n := <-turns
-		return s.visit(s.own(lock.Request{Wait: -1}), func() error {
+		return s.visit(s.Context(), s.own(lock.Request{Wait: -1}), func() error {
 			mu.Lock()
 			defer mu.Unlock()
 			served = append(served, n)
@@ -76,7 +77,7 @@ func readersServedTogether(s *scene) {
 			s.pause()
 			return writer.Release(s.Context())
 		}
-		return s.visit(s.own(lock.Request{Wait: -1}), func() error {
+		return s.visit(s.Context(), s.own(lock.Request{Wait: -1}), func() error {
 			if inside.Add(1) == readers {
 				close(met)
 			}
@@ -89,23 +90,31 @@ func readersServedTogether(s *scene) {
 	s.free()
 }
 
-// Two readers who both want to write would wait for each other, so not even one is let through.
+// A reader who wants to write would wait for itself, so it is told at once that waiting won't help. Another one under the
+// same outer hold is not that reader, and waits.
 func readerDoesNotUpgrade(s *scene) {
-	h := s.acquire(s.Context(), s.own(lock.Request{}))
-	s.busy(h.Context())
+	outer := s.outer(s.Context())
+	h := s.acquire(outer.Context(), s.own(lock.Request{}))
+	s.refused(h.Context(), s.rival(lock.Request{}))
+	s.refused(h.Context(), s.rival(lock.Request{Wait: -1}))
+	between := s.acquire(h.Context(), s.own(lock.Request{Key: s.key + ":between"}))
+	s.refused(between.Context(), s.rival(lock.Request{Wait: -1}))
+	s.release(between)
+	s.alive(h, "the read lock")
+	s.busy(outer.Context())
 	s.release(h)
+	s.release(s.acquire(outer.Context(), s.rival(lock.Request{Wait: -1})))
+	s.release(outer)
 	s.free()
 }
 
 var writing = []promise{
 	{name: "a writer excludes readers", check: writerExcludesReaders},
 	{name: "a writer may read and then stop writing", check: writerDowngrades},
+	{name: "a writer that is lost leaves its reader among readers", check: lostWriterLeavesReader},
 }
 
-func (s *scene) read(r lock.Request) lock.Request {
-	r.Key, r.Kind = s.key, lock.Read
-	return r
-}
+func (s *scene) read(r lock.Request) lock.Request { return s.request(lock.Read, r) }
 
 func writerExcludesReaders(s *scene) {
 	h := s.acquire(s.Context(), s.own(lock.Request{}))
@@ -119,17 +128,30 @@ func writerExcludesReaders(s *scene) {
 
 // From the release of the write lock on, others may read too, and nobody has written in between.
 func writerDowngrades(s *scene) {
-	ctx := lock.NewOwner(s.Context())
-	writer := s.acquire(ctx, s.own(lock.Request{}))
-	reader := s.acquire(ctx, s.read(lock.Request{}))
+	writer := s.acquire(s.Context(), s.own(lock.Request{}))
+	reader := s.acquire(context.WithoutCancel(writer.Context()), s.read(lock.Request{}))
 	s.start(s.Context(), s.read(lock.Request{})).fails(lock.ErrBusy)
+	s.release(s.acquire(reader.Context(), s.own(lock.Request{}))) // a writer all the time
 	s.release(writer)
 	s.busy(s.Context())
-	if err := reader.Context().Err(); err != nil {
-		s.Errorf("the release of the write lock ended the read lock: %v", err)
-	}
+	s.alive(reader, "the read lock")
+	s.refused(reader.Context(), s.own(lock.Request{}))
 	s.release(s.acquire(s.Context(), s.read(lock.Request{Wait: -1})))
 	s.release(reader)
+	s.free()
+}
+
+// The same as for writerDowngrades, if it is the lease that ends the writing.
+func lostWriterLeavesReader(s *scene) {
+	writer := s.acquire(s.Context(), s.own(lock.Request{Lease: lease}))
+	reader := s.acquire(context.WithoutCancel(writer.Context()), s.read(lock.Request{Wait: -1}))
+	s.ends(writer, lock.ErrLost)
+	other := s.acquire(s.Context(), s.read(lock.Request{Wait: s.suite.patience}))
+	s.busy(s.Context())
+	s.alive(reader, "the read lock")
+	s.release(other)
+	s.release(reader)
+	s.releases(writer, lock.ErrLost)
 	s.free()
 }
 
@@ -194,7 +216,7 @@ func neverMoreThanLimit(s *scene) {
 	var inside atomic.Int64
 	s.together(6, func(int) error {
 		for range 5 {
-			if err := s.visit(r, func() error {
+			if err := s.visit(s.Context(), r, func() error {
 				defer inside.Add(-1)
 				if inside.Add(1) > int64(r.Limit) {
 					return errors.New("more owners than the limit hold the lock")

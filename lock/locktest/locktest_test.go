@@ -22,7 +22,7 @@ const brokenEnv = "LOCKTEST_BROKEN"
 // is there to notice must fail.
 func TestBroken(t *testing.T) {
 	if i, err := strconv.Atoi(os.Getenv(brokenEnv)); err == nil {
-		Run(t, func(*testing.T) lock.Locker { return broken[i].locker() }, kindsWith(broken[i].kind), impatient())
+		Run(t, func(*testing.T) lock.Locker { return broken[i].locker() }, broken[i].kinds(), impatient())
 		return
 	}
 	for i, tt := range broken {
@@ -93,12 +93,12 @@ func group(promise string, kind lock.Kind) string {
 	return kind.String()
 }
 
-// kindsWith selects kind and what it needs.
-func kindsWith(kind lock.Kind) Option {
-	if kind == lock.Read || kind == lock.Write {
-		return Kinds(lock.Read, lock.Write)
+// kinds are those that b claims to have: all, unless it is about the others.
+func (b brokenLocker) kinds() Option {
+	if b.promise == requests[1].name {
+		return Kinds(b.kind)
 	}
-	return Kinds(kind)
+	return Kinds(all...)
 }
 
 func impatient() Option {

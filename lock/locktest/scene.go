@@ -21,25 +21,27 @@ type scene struct {
 	key    string
 }
 
-// own completes r to a request for the scene's key and kind.
-func (s *scene) own(r lock.Request) lock.Request {
+// request completes r to a request for a lock of the given kind, on the scene's key unless r names another.
+func (s *scene) request(kind lock.Kind, r lock.Request) lock.Request {
 	if r.Key == "" {
 		r.Key = s.key
 	}
-	r.Kind = s.kind
-	if s.kind == lock.Permit && r.Limit == 0 {
+	r.Kind = kind
+	if kind == lock.Permit && r.Limit == 0 {
 		r.Limit = 1
 	}
 	return r
 }
 
-// rival completes r to a request that an own one of another owner excludes.
+// own is a request for the scene's kind.
+func (s *scene) own(r lock.Request) lock.Request { return s.request(s.kind, r) }
+
+// rival is a request that an own one excludes, if it comes from a stranger.
 func (s *scene) rival(r lock.Request) lock.Request {
-	r = s.own(r)
 	if s.kind == lock.Read {
-		r.Kind = lock.Write
+		return s.request(lock.Write, r)
 	}
-	return r
+	return s.own(r)
 }
 
 // attempt is an Acquire that goes on in a goroutine, so that a Locker that hangs fails its test and not the test run.
@@ -102,6 +104,23 @@ func (s *scene) busy(ctx context.Context) {
 	s.start(ctx, s.rival(lock.Request{})).fails(lock.ErrBusy)
 }
 
+// refused checks that r can't be had beside the scene's kind, however long it would wait, and that the error names both
+// kinds. Services that can't tell the kinds of a family apart name any of it.
+func (s *scene) refused(ctx context.Context, r lock.Request) {
+	s.Helper()
+	a := s.start(ctx, r)
+	a.r.Wait = 0 // the answer must come as soon as if it did not wait
+	_, err := a.result()
+	e, ok := errors.AsType[*lock.KindError](err)
+	if !ok || !errors.Is(err, lock.ErrUnsupported) {
+		s.Errorf("Acquire(%+v) = %v, want a KindError", r, err)
+		return
+	}
+	if e.Wanted != r.Kind || e.Held.Family() != s.kind.Family() {
+		s.Errorf("Acquire(%+v) = %+v, want held as %v and wanted as %v", r, *e, s.kind, r.Kind)
+	}
+}
+
 // free checks that the lock can be taken. It may come free with some delay, as after the end of an Acquire in doubt.
 func (s *scene) free() {
 	s.Helper()
@@ -157,8 +176,8 @@ func (s *scene) together(n int, f func(i int) error) {
 }
 
 // visit takes the lock, calls f, and releases the lock.
-func (s *scene) visit(r lock.Request, f func() error) error {
-	h, err := s.locker.Acquire(s.Context(), r)
+func (s *scene) visit(ctx context.Context, r lock.Request, f func() error) error {
+	h, err := s.locker.Acquire(ctx, r)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package memlock
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -9,38 +10,61 @@ import (
 
 // entry is one key that is held. The Locker's mutex guards it.
 type entry struct {
-	holds  []*hold
-	queue  []*hold // in the order of arrival
-	owners int     // different ones among holds
+	holds []*hold // all of one family of kinds; also those released with Keep, until that ends
+	queue []*hold // strangers to all holds, in the order of arrival
+	stays int     // different ones among holds
 }
 
-// admits reports whether h may hold the lock now; behind says that others are ahead of it in the queue. Re-entry passes
-// them: they wait for the owner of h, so it would wait for itself.
-func (e *entry) admits(h *hold, behind bool) bool {
-	if slices.ContainsFunc(e.holds, h.reenters) {
-		return true
-	}
-	if behind {
-		return false
+// stay is what one owner has of a key: the hold that began it, and those that re-entered. It lasts until the last of them
+// is gone.
+type stay struct{ holds int }
+
+// admit decides on the arrival of h, which re-enters one of the holds in above, or else is a stranger. It reports whether h
+// may hold the lock now, or returns why it must not even wait.
+func (e *entry) admit(h *hold, above []*hold) (bool, error) {
+	var first *hold
+	var kinds []lock.Kind
+	for _, a := range above {
+		if a.held() { // may have been released since it was found
+			first = a
+			kinds = append(kinds, a.r.Kind)
+		}
 	}
 	switch {
-	case len(e.holds) == 0:
-		return true
-	case h.mode == exclusive || e.excludes(h.mode):
-		return false
+	case first != nil:
+		if err := lock.Reenter(h.r.Kind, kinds...); err != nil {
+			return false, err
+		}
+		h.stay = first.stay
+		return true, nil
+	case len(e.holds) > 0 && e.holds[0].r.Kind.Family() != h.r.Kind.Family():
+		return false, &lock.KindError{Held: e.holds[0].r.Kind, Wanted: h.r.Kind}
 	}
-	return h.mode == shared || e.owners < h.r.Limit
+	return e.admitStranger(h, len(e.queue) > 0), nil
 }
 
-// excludes reports whether any of the holds does not go together with others of mode m.
-func (e *entry) excludes(m mode) bool {
-	return slices.ContainsFunc(e.holds, func(o *hold) bool { return o.mode != m })
+// admitStranger reports whether h may hold the lock now, as a stranger to all who do. Others may be ahead of it in the
+// queue.
+func (e *entry) admitStranger(h *hold, behind bool) bool {
+	switch {
+	case behind:
+		return false
+	case len(e.holds) == 0:
+		return true
+	case h.mode == counted:
+		return e.stays < h.r.Limit
+	}
+	return h.mode == shared && !slices.ContainsFunc(e.holds, func(o *hold) bool { return o.mode != shared })
 }
 
 func (e *entry) add(h *hold) {
-	if !e.owns(h.owner) {
-		e.owners++
+	if h.stay == nil {
+		h.stay = &h.own
 	}
+	if h.stay.holds == 0 {
+		e.stays++
+	}
+	h.stay.holds++
 	e.holds = append(e.holds, h)
 }
 
@@ -48,8 +72,9 @@ func (e *entry) add(h *hold) {
 func (e *entry) remove(h *hold) bool {
 	if i := slices.Index(e.holds, h); i >= 0 {
 		e.holds = slices.Delete(e.holds, i, i+1)
-		if !e.owns(h.owner) {
-			e.owners--
+		h.stay.holds--
+		if h.stay.holds == 0 {
+			e.stays--
 		}
 		return true
 	}
@@ -60,8 +85,27 @@ func (e *entry) remove(h *hold) bool {
 	return i >= 0
 }
 
-func (e *entry) owns(o lock.Owner) bool {
-	return slices.ContainsFunc(e.holds, func(h *hold) bool { return h.owner == o })
+// refusal is what one who gives up is to know about the holders. Their contexts may run code that we know nothing about,
+// so they are only collected here, and looked into after the mutex is unlocked.
+type refusal struct {
+	remaining time.Duration
+	holders   []context.Context
+}
+
+func (e *entry) refusal() refusal {
+	f := refusal{remaining: e.remaining()}
+	for _, h := range e.holds {
+		if h.held() {
+			f.holders = append(f.holders, h.ctx)
+		}
+	}
+	return f
+}
+
+// busy makes the error for the caller with ctx.
+func (f refusal) busy(ctx context.Context, waited time.Duration) error {
+	related := slices.ContainsFunc(f.holders, func(holder context.Context) bool { return lock.Related(ctx, holder) })
+	return &lock.BusyError{Remaining: f.remaining, Waited: waited, Related: related}
 }
 
 // remaining is the time until all of the holds have ended by themselves, or 0 if one of them never does.

@@ -28,44 +28,57 @@ func modeOf(k lock.Kind) mode {
 	}
 }
 
-// released is how a hold ended that was not lost.
-var released = new(lock.LostError)
+// givenBack is how a hold ended that was not lost.
+var givenBack = new(lock.LostError)
 
 // hold is a request from its arrival on: first perhaps in a queue, then holding, then ended.
 type hold struct {
 	l      *Locker
 	r      lock.Request
 	mode   mode
-	owner  lock.Owner
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	granted chan struct{}                  // closed when a hold from the queue is granted
-	ended   atomic.Pointer[lock.LostError] // nil until the end, whose first cause wins
-	start   time.Time                      // of holding; set once, when granted
-	token   int64                          // likewise
+	granted  chan struct{}                  // closed when a hold from the queue is granted
+	ended    atomic.Pointer[lock.LostError] // nil until the end, whose first cause wins
+	released atomic.Bool                    // by its holder, before or after the end
+	start    time.Time                      // of holding; set once, when granted
+	token    int64                          // likewise
 
 	// The Locker's mutex guards the rest.
-	until time.Time // when the hold ends by itself; zero if it does not
-	timer *time.Timer
-	kept  bool // released with Keep
+	stay   *stay
+	own    stay      // if h begins it
+	until  time.Time // when the hold ends by itself; zero if it does not
+	reason error     // for the end at that time
+	timer  *time.Timer
+	kept   bool // released with Keep
 }
 
 func newHold(ctx context.Context, l *Locker, r lock.Request) *hold {
-	owner, ok := lock.OwnerFrom(ctx)
-	if !ok {
-		ctx = lock.NewOwner(ctx)
-		owner, _ = lock.OwnerFrom(ctx)
-	}
-	h := &hold{l: l, r: r, mode: modeOf(r.Kind), owner: owner}
-	h.ctx, h.cancel = context.WithCancelCause(ctx)
+	h := &hold{l: l, r: r, mode: modeOf(r.Kind)}
+	ctx, h.cancel = context.WithCancelCause(ctx)
+	h.ctx = lock.WithHold(ctx, h.public(), h.held)
 	return h
 }
 
-// Context implements lock.Hold.
+// public is what the caller of Acquire gets.
+func (h *hold) public() lock.Hold {
+	if h.r.Kind == lock.Fenced {
+		return fencedHold{h}
+	}
+	return h
+}
+
+// private undoes public.
+func (h *hold) private() *hold { return h }
+
+// held reports whether h, once granted, is neither released nor lost.
+func (h *hold) held() bool { return h.ended.Load() == nil }
+
+// Context implements [lock.Hold].
 func (h *hold) Context() context.Context { return h.ctx }
 
-// Release implements lock.Hold. It never blocks, so it has no use for its context.
+// Release implements [lock.Hold]. It never blocks, so it has no use for its context.
 func (h *hold) Release(context.Context) error {
 	if err := h.finish(); err != nil {
 		return err
@@ -74,7 +87,7 @@ func (h *hold) Release(context.Context) error {
 	return nil
 }
 
-// Keep is Release, except that the lock stays with the owner for another d.
+// Keep is Release, but strangers find the lock held for another d.
 func (h *hold) Keep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return h.Release(ctx)
@@ -86,40 +99,61 @@ func (h *hold) Keep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// reenters reports whether o, which holds, is why h may hold too. A writer may read, but not the other way around.
-func (h *hold) reenters(o *hold) bool {
-	return o.owner == h.owner && (o.mode == exclusive || o.mode == h.mode)
+// Extend lets the hold go on for d from now, if it would end earlier, but not beyond its MaxHold.
+func (h *hold) Extend(_ context.Context, d time.Duration) error {
+	if over := h.l.extend(h, d); over != nil {
+		h.lose(over)
+	}
+	switch lost := h.ended.Load(); {
+	case lost == nil:
+		return nil
+	case lost == givenBack || h.released.Load():
+		return lock.ErrNotHeld
+	default:
+		return lost
+	}
 }
 
 // begin starts the clock of a hold that has just been granted.
 func (h *hold) begin() {
 	h.start = time.Now()
-	switch r := h.r; {
-	case r.Lease > 0 && (r.MaxHold == 0 || r.Lease <= r.MaxHold):
-		h.limit(r.Lease, func() { h.lose(errLease) })
-	case r.MaxHold > 0:
-		h.limit(r.MaxHold, func() { h.lose(lock.ErrMaxHold) })
+	if h.r.Lease > 0 {
+		h.limit(h.start.Add(h.r.Lease))
+	} else {
+		h.limit(time.Time{})
 	}
 }
 
-// limit calls end after d, in place of any earlier limit.
-func (h *hold) limit(d time.Duration, end func()) {
+// limit lets h end by itself at end, or at its MaxHold if that comes first. A zero end is never.
+func (h *hold) limit(end time.Time) {
+	h.reason = errLease
+	if last := h.start.Add(h.r.MaxHold); h.r.MaxHold > 0 && (end.IsZero() || last.Before(end)) {
+		end, h.reason = last, lock.ErrMaxHold
+	}
+	if !end.IsZero() {
+		reason := h.reason
+		h.endAt(end, func() { h.lose(reason) })
+	}
+}
+
+// endAt calls end at until, in place of anything that was to be called before.
+func (h *hold) endAt(until time.Time, end func()) {
 	if h.timer != nil {
 		h.timer.Stop()
 	}
-	h.until = time.Now().Add(d)
-	h.timer = time.AfterFunc(d, end)
+	h.until = until
+	h.timer = time.AfterFunc(time.Until(until), end)
 }
 
 // finish ends h for its holder, or says why it had ended before.
 func (h *hold) finish() error {
-	if h.close(released, context.Canceled) {
+	if !h.released.CompareAndSwap(false, true) {
+		return lock.ErrNotHeld
+	}
+	if h.close(givenBack, context.Canceled) {
 		return nil
 	}
-	if lost := h.ended.Load(); lost != released {
-		return lost
-	}
-	return lock.ErrNotHeld
+	return h.ended.Load()
 }
 
 // lose ends h against the will of its holder.

@@ -119,25 +119,6 @@ func TestReleaseStopsTheClock(t *testing.T) {
 	})
 }
 
-// Each hold of one owner has its own lease, and the last one to end frees the lock.
-func TestReentrantLeases(t *testing.T) {
-	bubble(t, func(t *testing.T, l *Locker) {
-		ctx := lock.NewOwner(t.Context())
-		start := time.Now()
-		short := acquire(t, ctx, l, lock.Request{Lease: 2 * time.Second})
-		long := acquire(t, ctx, l, lock.Request{Lease: 6 * time.Second})
-		<-short.Context().Done()
-		if err := long.Context().Err(); err != nil || time.Since(start) != 2*time.Second {
-			t.Errorf("after %v the long hold = %v, want alive after 2s", time.Since(start), err)
-		}
-		next := acquire(t, t.Context(), l, lock.Request{Wait: -1})
-		if got := time.Since(start); got != 6*time.Second {
-			t.Errorf("served the next after %v, want 6s", got)
-		}
-		release(t, next)
-	})
-}
-
 func TestTokensGrowOverAllKeys(t *testing.T) {
 	l := New()
 	var last int64
@@ -158,38 +139,6 @@ func TestTokensGrowOverAllKeys(t *testing.T) {
 		t.Error("an exclusive hold has a token")
 	}
 	release(t, h)
-}
-
-type keeper interface {
-	Keep(ctx context.Context, d time.Duration) error
-}
-
-func TestKeep(t *testing.T) {
-	bubble(t, func(t *testing.T, l *Locker) {
-		start := time.Now()
-		h := acquire(t, t.Context(), l, lock.Request{Lease: time.Second})
-		clock := h.(*hold).timer
-		if err := h.(keeper).Keep(t.Context(), 5*time.Second); err != nil {
-			t.Errorf("Keep() = %v", err)
-		}
-		if context.Cause(h.Context()) != context.Canceled {
-			t.Errorf("cause after Keep = %v, want canceled", context.Cause(h.Context()))
-		}
-		if err := h.Release(t.Context()); !errors.Is(err, lock.ErrNotHeld) {
-			t.Errorf("Release() after Keep = %v, want ErrNotHeld", err)
-		}
-		if clock.Stop() {
-			t.Error("the timer of the lease runs on after Keep")
-		}
-		busy(t, t.Context(), l, lock.Request{}, 0, 5*time.Second)
-		next := acquire(t, t.Context(), l, lock.Request{Wait: -1})
-		if got := time.Since(start); got != 5*time.Second {
-			t.Errorf("served the next after %v, want 5s", got)
-		}
-		if err := next.(keeper).Keep(t.Context(), 0); err != nil {
-			t.Errorf("Keep(0) = %v", err)
-		}
-	})
 }
 
 func TestForceUnlock(t *testing.T) {
@@ -216,18 +165,5 @@ func TestForceUnlock(t *testing.T) {
 				t.Errorf("cause = %v, want lost", context.Cause(h.Context()))
 			}
 		}
-	})
-}
-
-func TestForceUnlockEndsKeep(t *testing.T) {
-	bubble(t, func(t *testing.T, l *Locker) {
-		h := acquire(t, t.Context(), l, lock.Request{})
-		if err := h.(keeper).Keep(t.Context(), time.Hour); err != nil {
-			t.Errorf("Keep() = %v", err)
-		}
-		if !l.ForceUnlock(key) {
-			t.Error("ForceUnlock of a kept key = false")
-		}
-		release(t, acquire(t, t.Context(), l, lock.Request{}))
 	})
 }

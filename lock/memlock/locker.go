@@ -27,9 +27,7 @@ var (
 )
 
 // Locker is a [lock.Locker] for all kinds of lock, each key served in the order of arrival. Exclusive, Fair, Fenced, Spin
-// and Write are one lock to it, so use a key with one of them, with Read and Write, or with Permit. A writer may also read;
-// a reader who wants to write waits, like everybody, for the readers to go, and so for itself. Create a Locker with New; it
-// needs no closing, and memory goes only to keys that are held.
+// and Write are one lock to it. Create a Locker with New; it needs no closing, and memory goes only to keys that are held.
 type Locker struct {
 	mu    sync.Mutex
 	keys  map[string]*entry // those with a hold
@@ -41,9 +39,8 @@ var _ lock.Locker = (*Locker)(nil)
 // New returns a Locker that holds nothing. Lockers know nothing of each other.
 func New() *Locker { return &Locker{keys: make(map[string]*entry)} }
 
-// Acquire takes the lock that r names, as [lock.Locker] says. The hold of a Fenced lock has a method Token() int64, with a
-// greater number than any that the Locker gave out before. The hold of each kind has a method Keep(ctx, d) error, which is
-// Release except that the owner seems to hold the lock for d longer.
+// Acquire takes the lock that r names, as [lock.Locker] says. Each hold has the methods Keep and Extend that [lock.Hold]
+// describes, and the hold of a Fenced lock has Token, with a greater number than any that the Locker gave out before.
 //
 // With both Lease and MaxHold the lock ends with the shorter one.
 func (l *Locker) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
@@ -57,10 +54,7 @@ func (l *Locker) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
 	if err := l.take(ctx, h); err != nil {
 		return nil, err
 	}
-	if r.Kind == lock.Fenced {
-		return fencedHold{h}, nil
-	}
-	return h, nil
+	return h.public(), nil
 }
 
 // ForceUnlock ends all holds of key, whoever has them, with a cause that matches ErrLost, and reports whether there were
@@ -83,27 +77,57 @@ func (l *Locker) ForceUnlock(key string) bool {
 
 // take makes h hold its lock, or returns why not and leaves nothing behind.
 func (l *Locker) take(ctx context.Context, h *hold) error {
+	above := l.above(ctx, h.r.Key)
+	granted, f, err := l.arrive(h, above)
+	switch {
+	case granted:
+		return nil
+	case err == nil && h.r.Wait == 0:
+		err = f.busy(ctx, 0)
+	case err == nil:
+		return l.wait(ctx, h)
+	}
+	h.cancel(nil)
+	return err
+}
+
+// above returns the live holds of key and l in the chain of ctx. It runs code of other Lockers, so the mutex must not be
+// locked.
+func (l *Locker) above(ctx context.Context, key string) []*hold {
+	var holds []*hold
+	for a := range lock.Ancestors(ctx) {
+		p, ok := a.(interface{ private() *hold })
+		if !ok {
+			continue
+		}
+		if h := p.private(); h.l == l && h.r.Key == key {
+			holds = append(holds, h)
+		}
+	}
+	return holds
+}
+
+// arrive grants h, or puts it in the queue if it may wait, or returns why it is refused: err, or else f.
+func (l *Locker) arrive(h *hold, above []*hold) (granted bool, f refusal, err error) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	e := l.keys[h.r.Key]
 	if e == nil {
 		e = new(entry)
 		l.keys[h.r.Key] = e
 	}
-	if e.admits(h, len(e.queue) > 0) {
+	granted, err = e.admit(h, above)
+	switch {
+	case granted:
 		l.grant(e, h)
-		l.mu.Unlock()
-		return nil
+	case err != nil:
+	case h.r.Wait == 0:
+		f = e.refusal()
+	default:
+		h.granted = make(chan struct{})
+		e.queue = append(e.queue, h)
 	}
-	if h.r.Wait == 0 {
-		remaining := e.remaining()
-		l.mu.Unlock()
-		h.cancel(nil)
-		return &lock.BusyError{Remaining: remaining}
-	}
-	h.granted = make(chan struct{})
-	e.queue = append(e.queue, h)
-	l.mu.Unlock()
-	return l.wait(ctx, h)
+	return granted, f, err
 }
 
 // wait returns nil once h, which is in the queue, has been granted.
@@ -119,31 +143,31 @@ func (l *Locker) wait(ctx context.Context, h *hold) error {
 	case <-h.granted:
 	case <-ctx.Done():
 	case <-timeout:
-		if remaining, left := l.leave(h); left {
+		if f, left := l.leave(h); left {
 			h.cancel(nil)
-			return &lock.BusyError{Remaining: remaining, Waited: time.Since(start)}
+			return f.busy(ctx, time.Since(start))
 		}
 		// Granted at the last moment: a caller who was ready to wait for the lock has no reason to refuse it.
 	}
 	if ctx.Err() != nil {
 		// Whether still in the queue or just granted, this passes the turn on to the next.
-		h.end(released, context.Canceled)
+		h.end(givenBack, context.Canceled)
 		return context.Cause(ctx)
 	}
 	return nil
 }
 
 // leave takes h out of the queue, or reports false if h is not there anymore because it has been granted.
-func (l *Locker) leave(h *hold) (remaining time.Duration, left bool) {
+func (l *Locker) leave(h *hold) (f refusal, left bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.keys[h.r.Key]
 	if e == nil || !slices.Contains(e.queue, h) {
-		return 0, false
+		return f, false
 	}
-	remaining = e.remaining()
+	f = e.refusal()
 	l.remove(h)
-	return remaining, true
+	return f, true
 }
 
 // drop forgets h and serves those who waited for it to go. The context of h has ended by then.
@@ -162,12 +186,27 @@ func (l *Locker) dropKept(h *hold) {
 	}
 }
 
-// keep lets h, whose context has ended, stand in the way of others for another d.
+// keep lets h, whose context has ended, stand in the way of strangers for another d.
 func (l *Locker) keep(h *hold, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h.kept = true
-	h.limit(d, func() { l.drop(h) })
+	h.endAt(time.Now().Add(d), func() { l.drop(h) })
+}
+
+// extend lets h go on for d from now. If it is too late for that, it returns the reason for which h must end.
+func (l *Locker) extend(h *hold, d time.Duration) (over error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	end := time.Now().Add(d)
+	if !h.held() || h.until.IsZero() || !end.After(h.until) {
+		return nil
+	}
+	if !h.timer.Stop() { // it went off, but has not ended h yet
+		return h.reason
+	}
+	h.limit(end)
+	return nil
 }
 
 // grant makes h a hold of e from now on. Its clock starts here, and not in the goroutine that waits for it, so that a
@@ -192,7 +231,7 @@ func (l *Locker) remove(h *hold) {
 	}
 	waiting := e.queue[:0]
 	for _, w := range e.queue {
-		if e.admits(w, len(waiting) > 0) {
+		if e.admitStranger(w, len(waiting) > 0) {
 			l.grant(e, w)
 			close(w.granted)
 		} else {

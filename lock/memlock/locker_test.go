@@ -3,6 +3,7 @@ package memlock
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -106,26 +107,6 @@ func TestRemainingIsOfTheLastReader(t *testing.T) {
 	})
 }
 
-// An owner who waits twice for a lock, from two goroutines, is given it twice although somebody stands in between: that
-// one waits for the owner, who may be waiting for its other goroutine.
-func TestReentryPassesTheQueueFromWithin(t *testing.T) {
-	bubble(t, func(t *testing.T, l *Locker) {
-		first := acquire(t, t.Context(), l, lock.Request{})
-		ctx := lock.NewOwner(t.Context())
-		var wg sync.WaitGroup
-		enter := func(ctx context.Context, f func()) {
-			wg.Go(func() { visit(t, ctx, l, f) })
-			synctest.Wait()
-		}
-		together := make(chan struct{})
-		enter(ctx, func() { together <- struct{}{} })
-		enter(t.Context(), func() {})
-		enter(ctx, func() { <-together })
-		release(t, first)
-		wg.Wait()
-	})
-}
-
 // A writer who gives up lets the readers behind it join those that it waited for.
 func TestLeavingServesThoseBehind(t *testing.T) {
 	bubble(t, func(t *testing.T, l *Locker) {
@@ -141,6 +122,38 @@ func TestLeavingServesThoseBehind(t *testing.T) {
 		}
 		wg.Wait()
 		release(t, reader)
+	})
+}
+
+// Readers who came after a writer wait for it, also when one of the readers before it goes.
+func TestReadersDoNotPassAWriter(t *testing.T) {
+	bubble(t, func(t *testing.T, l *Locker) {
+		first := acquire(t, t.Context(), l, lock.Request{Kind: lock.Read})
+		second := acquire(t, t.Context(), l, lock.Request{Kind: lock.Read})
+		var order []lock.Kind
+		var wg sync.WaitGroup
+		for _, kind := range []lock.Kind{lock.Write, lock.Read} {
+			wg.Go(func() {
+				h, err := l.Acquire(t.Context(), lock.Request{Key: key, Kind: kind, Wait: -1})
+				if err != nil {
+					t.Errorf("Acquire() = %v", err)
+					return
+				}
+				order = append(order, kind) // the lock guards it: the writer excludes the reader
+				release(t, h)
+			})
+			synctest.Wait()
+		}
+		release(t, first)
+		synctest.Wait()
+		if len(order) != 0 {
+			t.Errorf("%v is served beside a reader", order)
+		}
+		release(t, second)
+		wg.Wait()
+		if want := []lock.Kind{lock.Write, lock.Read}; !slices.Equal(order, want) {
+			t.Errorf("order of service = %v, want %v", order, want)
+		}
 	})
 }
 
@@ -228,7 +241,7 @@ func TestNothingLeaksUnderStress(t *testing.T) {
 	}
 }
 
-func TestPermitsCountOwners(t *testing.T) {
+func TestPermitsCountStays(t *testing.T) {
 	bubble(t, func(t *testing.T, l *Locker) {
 		r := lock.Request{Kind: lock.Permit, Limit: 2}
 		first := acquire(t, t.Context(), l, r)
@@ -236,7 +249,7 @@ func TestPermitsCountOwners(t *testing.T) {
 		second := acquire(t, t.Context(), l, r)
 		busy(t, t.Context(), l, r, 0, 0)
 		release(t, first)
-		busy(t, t.Context(), l, r, 0, 0) // the owner is still there
+		busy(t, t.Context(), l, r, 0, 0) // the stay is not over
 		release(t, again)
 		release(t, acquire(t, t.Context(), l, r))
 		release(t, second)

@@ -107,7 +107,7 @@ func TestChain(t *testing.T) {
 				}
 				got = append(got, "after", fmt.Sprintf("aborted=%v status=%d errors=%d", c.IsAborted(), c.Writer.Status(), len(c.Errors)))
 			})
-			e.Use(newGin(t, newGuard(t, tt.locker, append([]guard.Option{guard.Key("order:1")}, tt.opts...)...)))
+			e.Use(newGin(t, newGuard(t, tt.locker, append([]guard.Option{guard.Key("order:1"), guard.OneKey()}, tt.opts...)...)))
 			e.Use(func(c *gin.Context) { got = append(got, "next") })
 			e.POST("/orders", func(c *gin.Context) {
 				got = append(got, "last")

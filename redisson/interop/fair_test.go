@@ -150,6 +150,9 @@ func fairDeadlines(w *world, name string, holder, other mutex) {
 		{other, forever, 300 * time.Second},
 		{holder, forever, 300 * time.Second},
 	}
+	if _, ok := other.(*goMutex); ok { // comes again in time, and so does not add the lease of the lock
+		due = time.Now()
+	}
 	var waiting []*pending
 	for i, j := range joining {
 		waiting = append(waiting, w.joins(j.m, fmt.Sprint(i), name, j.wait))

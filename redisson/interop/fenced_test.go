@@ -71,7 +71,7 @@ func (w *world) fence(name string) *fence {
 
 // grows expects the thread that holds the lock to have a token above the last one.
 func (f *fence) grows(m mutex, thread string) {
-	token, ok := f.l.Token(f.golang.context(thread))
+	token, ok := f.l.Token(f.golang.threads.current(thread))
 	if m == mutex(f.java) {
 		var n float64
 		n, ok = f.java.call("", "getToken").Value.(float64)
@@ -98,7 +98,7 @@ func (f *fence) goTakes(count int) {
 	f.w.t.Helper()
 	f.last++
 	f.w.take(f.golang, "a", 20*time.Second)
-	if token, ok := f.l.Token(f.golang.context("a")); token != f.last || !ok {
+	if token, ok := f.l.Token(f.golang.threads.current("a")); token != f.last || !ok {
 		f.w.t.Errorf("Go takes it with token %v, %v, want %d", token, ok, f.last)
 	}
 	f.check(f.golang, count)

@@ -70,7 +70,7 @@ func renewalOfMany(t *testing.T, on setting) {
 	}
 	w.pass(9 * time.Second)
 	for i, m := range golang {
-		held := m.context("a")
+		held := m.threads.current("a")
 		if gone := i%25 == 0; gone != (held.Err() != nil) {
 			t.Errorf("the context of k%d: %v", i, held.Err())
 		} else if locked := java[i].locked(); locked == gone {

@@ -1,7 +1,6 @@
 package interop
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -50,8 +49,7 @@ func javaSides(t *testing.T, c *javaClient, name string) sides {
 func goSides(t *testing.T, c *redisson.Client, name string) sides {
 	l := c.ReadWriteLock(name)
 	read, write := newGo(t, l.ReadLock()), newGo(t, l.WriteLock())
-	read.owners = &owners{byThread: map[string]context.Context{}}
-	write.owners = read.owners
+	write.threads = read.threads
 	return sides{read, write}
 }
 
@@ -80,6 +78,11 @@ func twoReaders(w *world, name string, a, b sides) {
 	w.take(b.read, "b", 10*time.Second)
 	w.take(b.read, "b", 5*time.Second)
 	counts := map[string][]time.Duration{"1": {20 * time.Second}, "2": {10 * time.Second, 5 * time.Second}}
+	keys := 4 // with that of the lock
+	if _, ok := b.read.(*goMutex); ok {
+		counts["2"] = counts["2"][:1] // Go has one key for all holds of a reader, and Java takes the longest
+		keys--
+	}
 	for holder, count := range w.holders(name, "read") {
 		for n, lease := range counts[count] {
 			key := fmt.Sprintf("{%s}:%s:rwlock_timeout:%d", name, holder, n+1)
@@ -91,8 +94,8 @@ func twoReaders(w *world, name string, a, b sides) {
 		}
 		delete(counts, count)
 	}
-	if keys := w.rdb.Keys(w.t.Context(), "*").Val(); len(keys) != 4 || len(counts) != 0 {
-		w.t.Errorf("keys %q, counts %v are missing", keys, counts)
+	if got := w.rdb.Keys(w.t.Context(), "*").Val(); len(got) != keys || len(counts) != 0 {
+		w.t.Errorf("keys %q, counts %v are missing", got, counts)
 	}
 	for _, m := range []mutex{a.write, b.write} {
 		w.refused(m, "c")

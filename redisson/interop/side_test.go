@@ -48,56 +48,71 @@ type goLock interface {
 type goQueries interface {
 	ForceUnlock(ctx context.Context) (bool, error)
 	IsLocked(ctx context.Context) (bool, error)
-	HoldCount(ctx context.Context) (int, error)
+	HoldCount(ctx context.Context) int
 	TTL(ctx context.Context) (time.Duration, error)
 }
 
-// goMutex is a lock of the Go side. Its threads are names for owners.
+// goMutex is a lock of the Go side.
 type goMutex struct {
-	tb     testing.TB
-	l      goLock
-	owners *owners // nil if an owner is made with each first hold
-	mu     sync.Mutex
-	held   map[string][]context.Context // by thread, the innermost last
+	tb      testing.TB
+	l       goLock
+	threads *threads // shared by the two sides of a read/write lock
 }
 
-// owners are contexts by thread, for the two sides of a read/write lock.
-type owners struct {
-	mu       sync.Mutex
-	byThread map[string]context.Context
+// threads are the threads of the Go side: names for chains of holds, the innermost last.
+type threads struct {
+	mu   sync.Mutex
+	held map[string][]goHold
 }
 
-func (o *owners) context(thread string) context.Context {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.byThread[thread] == nil {
-		o.byThread[thread] = lock.NewOwner(context.Background())
-	}
-	return o.byThread[thread]
+type goHold struct {
+	of  goLock
+	ctx context.Context
 }
 
 func newGo(tb testing.TB, l goLock) *goMutex {
-	return &goMutex{tb: tb, l: l, held: map[string][]context.Context{}}
+	return &goMutex{tb: tb, l: l, threads: &threads{held: map[string][]goHold{}}}
 }
 
 func (*goMutex) String() string { return "Go" }
 
-// context is what the thread works under.
-func (m *goMutex) context(thread string) context.Context {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if n := len(m.held[thread]); n > 0 {
-		return m.held[thread][n-1]
+// current is the context of the innermost hold.
+func (t *threads) current(thread string) context.Context {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := len(t.held[thread]); n > 0 {
+		return t.held[thread][n-1].ctx
+	}
+	return context.Background()
+}
+
+// context is what the thread works under. It does not end with a hold, which may end before those inside.
+func (t *threads) context(thread string) context.Context {
+	return context.WithoutCancel(t.current(thread))
+}
+
+func (t *threads) push(thread string, h goHold) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held[thread] = append(t.held[thread], h)
+}
+
+// pop takes the innermost hold of a lock from the thread. Without one it returns a context under no hold.
+func (t *threads) pop(thread string, l goLock) context.Context {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	held := t.held[thread]
+	for i := len(held) - 1; i >= 0; i-- {
+		if h := held[i]; h.of == l {
+			t.held[thread] = slices.Delete(held, i, i+1)
+			return h.ctx
+		}
 	}
 	return context.Background()
 }
 
 func (m *goMutex) take(thread string, wait, lease time.Duration) result {
-	ctx := m.context(thread)
-	if m.owners != nil { // not under a hold, which may end before this one
-		ctx = m.owners.context(thread)
-	}
-	return m.takeUnder(ctx, thread, wait, lease)
+	return m.takeUnder(m.threads.context(thread), thread, wait, lease)
 }
 
 // takeUnder takes the lock under a context of the thread's.
@@ -115,21 +130,14 @@ func (m *goMutex) takeUnder(ctx context.Context, thread string, wait, lease time
 	}
 	r.end = time.Now()
 	if r.ok {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.held[thread] = append(m.held[thread], held)
+		m.threads.push(thread, goHold{m.l, held})
 	}
 	return r
 }
 
 // unlock gives back the innermost hold.
 func (m *goMutex) unlock(thread string) result {
-	ctx := m.context(thread)
-	m.mu.Lock()
-	if n := len(m.held[thread]); n > 0 {
-		m.held[thread] = m.held[thread][:n-1]
-	}
-	m.mu.Unlock()
+	ctx := m.threads.pop(thread, m.l)
 	r := result{start: time.Now()}
 	r.err = m.l.Unlock(ctx)
 	r.end = time.Now()
@@ -148,7 +156,7 @@ func (m *goMutex) locked() bool {
 }
 
 func (m *goMutex) count(thread string) int {
-	return must[int](m.tb)(m.l.(goQueries).HoldCount(context.WithoutCancel(m.context(thread))))
+	return m.l.(goQueries).HoldCount(m.threads.context(thread))
 }
 
 func (m *goMutex) ttl() time.Duration {

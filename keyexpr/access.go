@@ -1,0 +1,257 @@
+package keyexpr
+
+import (
+	"errors"
+	"reflect"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// pathOf returns the path that node is, if it is one.
+func (c *compilation) pathOf(node ast.Node) (*run.Path, bool) {
+	if chain, ok := node.(*ast.ChainNode); ok {
+		node = chain.Node
+	}
+	switch n := node.(type) {
+	case *ast.IdentifierNode:
+		if _, ok := c.roots[n.Value]; !ok {
+			return nil, false
+		}
+		c.reads = true
+		return &run.Path{Root: c.use(n.Value)}, true
+	case *ast.PointerNode:
+		c.varies = true
+		return &run.Path{Elem: true}, n.Name == ""
+	case *ast.MemberNode:
+		p, ok := c.pathOf(n.Node)
+		if !ok {
+			return nil, false
+		}
+		steps, ok := c.stepsOf(n)
+		if !ok {
+			return nil, false
+		}
+		p.Steps = append(p.Steps, steps...)
+		return p, true
+	}
+	return nil, false
+}
+
+// stepsOf returns the steps of one access. Whether it is a field is decided here, by type, and not per request: a map that has
+// an entry of the name of a method, or a struct that grows a field, can't change what a template reads.
+func (c *compilation) stepsOf(n *ast.MemberNode) ([]run.Step, bool) {
+	s := run.Step{Src: c.source(n.Node), Optional: n.Optional}
+	switch property := n.Property.(type) {
+	case *ast.StringNode:
+		s.By = property.Value
+	case *ast.IntegerNode:
+		s.By = property.Value
+	case *ast.ConstantNode:
+		s.By = property.Value
+	default:
+		return nil, false
+	}
+	name, named := s.By.(string)
+	if c.isLookup(n.Node) {
+		s.Lookup = true
+		return []run.Step{s}, named
+	}
+	if _, method := n.Node.Nature().MethodByName(&c.conf.NtCache, name); method || n.Method {
+		return nil, false
+	}
+	base := n.Node.Nature().Deref(&c.conf.NtCache)
+	if base.Kind != reflect.Struct {
+		s.Fetch = true
+		return []run.Step{s}, true
+	}
+	index, ok := base.FieldIndex(&c.conf.NtCache, name)
+	if !ok || !named {
+		return nil, false
+	}
+	steps := make([]run.Step, len(index))
+	for i, x := range index {
+		steps[i] = run.Step{Src: s.Src, Optional: s.Optional, Field: x}
+	}
+	return steps, true
+}
+
+// pathCode compiles a path to a value of type t, nil if it is not known.
+func (c *compilation) pathCode(p *run.Path, t reflect.Type) *code {
+	x := valueCode(1, func(st *run.State) (any, error) {
+		v, err := p.Follow(&st.Source, st.Elems)
+		return run.Plain(v), err
+	})
+	x.path = p
+	follow := func(st *run.State) (reflect.Value, error) {
+		v, err := p.Follow(&st.Source, st.Elems)
+		if err == nil && !v.IsValid() {
+			err = run.ErrNoText
+		}
+		return v, err
+	}
+	switch {
+	case t == nil:
+	case run.LeafOf(t) == run.LeafString:
+		x.text = func(st *run.State) (string, error) {
+			v, err := follow(st)
+			if err != nil {
+				return "", err
+			}
+			return v.String(), nil
+		}
+	case t.Kind() == reflect.Bool:
+		x.test = func(st *run.State) (bool, error) {
+			v, err := follow(st)
+			if err != nil {
+				return false, err
+			}
+			return v.Bool(), nil
+		}
+	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64 && t != durationType:
+		x.num = func(st *run.State) (int64, error) {
+			v, err := follow(st)
+			if err != nil {
+				return 0, err
+			}
+			return v.Int(), nil
+		}
+	}
+	return x
+}
+
+// chain ends where a ?. found nil. That is no error value but a way out of several calls of closures, so that it must not
+// leave the chain: a user's function or a hole that saw it would take nil for a fault.
+func (c *compilation) chain(n *ast.ChainNode) (*code, error) {
+	x, err := c.compile(n.Node)
+	if err != nil {
+		return nil, err
+	}
+	return valueCode(x.cost, func(st *run.State) (any, error) {
+		v, err := x.value(st)
+		if errors.Is(err, errChain) {
+			return nil, nil
+		}
+		return v, err
+	}), nil
+}
+
+// member is an access to what is no plain path: of a result, or by a name or number that is computed.
+func (c *compilation) member(n *ast.MemberNode) (*code, error) {
+	list, cost, err := c.asIs(n.Node, n.Property)
+	if err != nil {
+		return nil, err
+	}
+	base, by := list[0], list[1]
+	if c.isLookup(n.Node) {
+		return c.lookup(base.path, by, cost), nil
+	}
+	var steps []run.Step
+	if n.Node.Nature().Deref(&c.conf.NtCache).Kind == reflect.Struct {
+		steps, _ = c.stepsOf(n)
+	}
+	src := c.source(n.Node)
+	return valueCode(1+cost, func(st *run.State) (any, error) {
+		b, err := base.value(st)
+		if err != nil {
+			return nil, err
+		}
+		v := run.Indirect(reflect.ValueOf(b))
+		if !v.IsValid() {
+			if n.Optional {
+				return nil, errChain
+			}
+			return nil, run.Faulty("can't go on: %s is nil", src)
+		}
+		if len(steps) > 0 {
+			p := run.Path{Elem: true, Steps: steps}
+			v, err = p.Follow(nil, []reflect.Value{v})
+			return run.Plain(v), err
+		}
+		key, err := by.value(st)
+		if err != nil {
+			return nil, err
+		}
+		if k := run.Indirect(reflect.ValueOf(key)); k.IsValid() {
+			key = k.Interface()
+		}
+		v, err = run.Entry(v, key)
+		return run.Plain(v), err
+	}), nil
+}
+
+// lookup asks a lookup root for a name that is computed.
+func (c *compilation) lookup(root *run.Path, by *code, cost int) *code {
+	name := by.asText()
+	return valueCode(1+cost, func(st *run.State) (any, error) {
+		s, err := name(st)
+		if err != nil {
+			return nil, err
+		}
+		p := run.Path{Root: root.Root, Steps: []run.Step{{Lookup: true, By: s}}}
+		v, err := p.Follow(&st.Source, nil)
+		return run.Plain(v), err
+	})
+}
+
+// slice is a piece of a text or a list. Bounds beyond its ends are its ends, as with the engine.
+func (c *compilation) slice(n *ast.SliceNode) (*code, error) {
+	base, err := c.compile(n.Node)
+	if err != nil {
+		return nil, err
+	}
+	bounds := [2]*code{constant(0), constant(nil)}
+	for i, b := range []ast.Node{n.From, n.To} {
+		if b == nil {
+			continue
+		}
+		if bounds[i], err = c.compile(b); err != nil {
+			return nil, err
+		}
+	}
+	return valueCode(1+base.cost+bounds[0].cost+bounds[1].cost, func(st *run.State) (any, error) {
+		b, err := base.value(st)
+		if err != nil {
+			return nil, err
+		}
+		v := run.Indirect(reflect.ValueOf(b))
+		if k := v.Kind(); k != reflect.String && k != reflect.Slice && k != reflect.Array {
+			return nil, run.Faulty("takes a piece of what is neither text nor a list")
+		}
+		var at [2]int
+		for i, bound := range bounds {
+			x, err := bound.value(st)
+			if err != nil {
+				return nil, err
+			}
+			if at[i], err = position(x, v.Len()); err != nil {
+				return nil, err
+			}
+		}
+		if at[0] > at[1] {
+			at[0] = at[1]
+		}
+		if v.Kind() == reflect.Array {
+			s := reflect.MakeSlice(reflect.SliceOf(v.Type().Elem()), v.Len(), v.Len())
+			reflect.Copy(s, v)
+			v = s
+		}
+		return v.Slice(at[0], at[1]).Interface(), nil
+	}), nil
+}
+
+// position is where a bound of a slice is; nil is the end.
+func position(x any, length int) (int, error) {
+	if x == nil {
+		return length, nil
+	}
+	i, err := run.Integer(x)
+	if err != nil {
+		return 0, err
+	}
+	if i < 0 {
+		i += int64(length)
+	}
+	return int(min(max(i, 0), int64(length))), nil
+}

@@ -1,0 +1,173 @@
+package keyexpr
+
+import (
+	"errors"
+	"reflect"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/builtin"
+	"github.com/expr-lang/expr/vm/runtime"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+func (c *compilation) call(n *ast.CallNode) (*code, error) {
+	if name, ok := n.Callee.(*ast.IdentifierNode); ok {
+		return c.host(n, name.Value)
+	}
+	return c.method(n)
+}
+
+// host calls one of our functions or of the user's.
+func (c *compilation) host(n *ast.CallNode, name string) (*code, error) {
+	h, ok := c.hosts[name]
+	if !ok {
+		return nil, c.at(n, "%s is not a function", name)
+	}
+	if name == "join" && c.plain == 0 && !c.cond {
+		return c.joined(n)
+	}
+	compile := c.compileAll
+	if h.user != nil {
+		c.reads, c.varies = c.reads || h.user.Contextual(), true
+		compile = func(nodes []ast.Node) ([]*code, int, error) { return c.asIs(nodes...) }
+	}
+	if name == orName {
+		return c.or(n, h)
+	}
+	c.varies = c.varies || name == "now"
+	c.raw = c.raw || name == "raw"
+	args, cost, err := compile(n.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	if h.text != nil && args[0].text != nil {
+		return mapped(args[0], h.text, 1+cost), nil
+	}
+	return arguments(args, 1+cost, h.call), nil
+}
+
+// or compiles the function or, whose arguments are not looked at behind one that is never empty.
+func (c *compilation) or(n *ast.CallNode, h *hostFunc) (*code, error) {
+	var args []*code
+	cost := 1
+	for _, arg := range n.Arguments {
+		x, fixed, err := c.fold(arg)
+		if err != nil {
+			return nil, err
+		}
+		args, cost = append(args, x), cost+x.cost
+		if !isEmpty(fixed) {
+			break
+		}
+	}
+	if len(args) == 1 {
+		return args[0], nil
+	}
+	return arguments(args, cost, h.call), nil
+}
+
+// mapped applies a function from text to text.
+func mapped(arg *code, f func(string) string, cost int) *code {
+	x := textCode(cost, func(st *run.State) (string, error) {
+		s, err := arg.text(st)
+		if err == nil {
+			err = st.Spend(len(s))
+		}
+		if err != nil {
+			return "", err
+		}
+		return f(s), nil
+	})
+	if p := arg.path; p != nil && (len(p.Steps) == 0 || !p.Steps[0].Lookup) {
+		x.from, x.via = p, f
+	}
+	return x
+}
+
+// arguments evaluates arguments and calls f with them. They lie on a stack in the state, so that calls need no memory.
+func arguments(args []*code, cost int, f callFunc) *code {
+	return valueCode(cost, func(st *run.State) (any, error) {
+		bottom := len(st.Args)
+		for _, arg := range args {
+			v, err := arg.value(st)
+			if errors.Is(err, errChain) {
+				v, err = nil, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			st.Args = append(st.Args, v)
+		}
+		v, err := f(st, st.Args[bottom:])
+		clear(st.Args[bottom:])
+		st.Args = st.Args[:bottom]
+		return v, err
+	})
+}
+
+// method calls a method of the request's own types. They have no arguments and run with the values as they are, so that
+// nothing in a template can make them do anything but tell.
+func (c *compilation) method(n *ast.CallNode) (*code, error) {
+	m := n.Callee.(*ast.MemberNode) // or it would have been refused
+	name := m.Property.(*ast.StringNode).Value
+	list, cost, err := c.asIs(m.Node)
+	if err != nil {
+		return nil, err
+	}
+	base := list[0]
+	return valueCode(1+cost, func(st *run.State) (any, error) {
+		v, err := base.value(st)
+		if err != nil {
+			return nil, err
+		}
+		if m.Optional && runtime.IsNil(v) {
+			return nil, errChain
+		}
+		return run.CallMethod(v, name, m.Optional)
+	}), nil
+}
+
+// builtin calls one of the engine's functions. Those that keys may use are our own code.
+func (c *compilation) builtin(n *ast.BuiltinNode) (*code, error) {
+	if loop, ok := loops[n.Name]; ok {
+		return c.loop(n, loop)
+	}
+	args, cost, err := c.compileAll(n.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := listFuncs[n.Name]; ok {
+		return arguments(args, 1+cost, f), nil
+	}
+	if test, ok := textTests[n.Name]; ok {
+		return c.textTest(args, cost, test), nil
+	}
+	f := builtin.Builtins[builtin.Index[n.Name]]
+	return arguments(args, 1+cost, func(st *run.State, args []any) (any, error) {
+		for i, x := range args {
+			if err := weigh(st, x); err != nil {
+				return nil, err
+			}
+			if k := reflect.TypeOf(x); k != nil && k.Kind() == reflect.Pointer {
+				args[i] = run.Plain(run.Indirect(reflect.ValueOf(x)))
+			}
+		}
+		switch {
+		case f.Fast != nil:
+			return f.Fast(args[0]), nil
+		case f.Func != nil:
+			return f.Func(args...)
+		}
+		v, _, err := f.Safe(args...)
+		return v, err
+	}), nil
+}
+
+// basicKeyOf is basicKey for what may be no map.
+func basicKeyOf(v reflect.Value, x any) any {
+	if v.Kind() == reflect.Map {
+		return basicKey(v, x)
+	}
+	return basic(x)
+}

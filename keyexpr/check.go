@@ -1,0 +1,341 @@
+package keyexpr
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/checker"
+	"github.com/expr-lang/expr/checker/nature"
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/parser"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// maxNodes bounds the size of one expression.
+const maxNodes = 200
+
+// compilation turns one text into programs.
+type compilation struct {
+	text   string // the whole template or condition
+	src    string // the expression at work
+	off    int    // where src begins in text
+	cond   bool   // a condition, not a key
+	plain  int    // around what becomes no part of a key: + puts texts together as they are
+	roots  Roots
+	hosts  map[string]*hostFunc
+	used   []run.Root
+	conf   *conf.Config
+	vars   []variable
+	reads  bool // something of the request
+	varies bool // with the element of a loop, a variable, the time or a user's function
+	raw    bool // some value goes into the key as it is
+	fields []string
+}
+
+func newCompilation(text string, roots Roots, cond bool, cfg config) (*compilation, error) {
+	c := &compilation{text: text, roots: roots, cond: cond, hosts: hostFuncs(cond)}
+	for _, f := range cfg.funcs {
+		if err := c.addFunc(f); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// use returns the index of a root among those that are used, and puts it there.
+func (c *compilation) use(name string) int {
+	i := slices.IndexFunc(c.used, func(r run.Root) bool { return r.Name == name })
+	if i >= 0 {
+		return i
+	}
+	root := c.roots[name].of
+	root.Name = name
+	c.used = append(c.used, root)
+	return len(c.used) - 1
+}
+
+// tree parses and checks the expression src, found at off in the text.
+func (c *compilation) tree(src string, off int) (ast.Node, error) {
+	c.src, c.off = src, off
+	c.conf = c.newConf()
+	tree, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.check(tree); err != nil {
+		return nil, err
+	}
+	c.addFields(&tree.Node)
+	return tree.Node, nil
+}
+
+// gaveUp turns a panic of the engine, on an expression that it does not understand, into an error.
+func (c *compilation) gaveUp(err *error) {
+	if r := recover(); r != nil {
+		*err = errAt(c.text, c.off, "the expression engine gives up: %v", r)
+	}
+}
+
+// newConf describes the roots and functions to the engine.
+func (c *compilation) newConf() *conf.Config {
+	cfg := conf.CreateNew()
+	cfg.MaxNodes = maxNodes
+	cfg.Optimize = false // it builds constant ranges at start, outside of all budgets
+	cfg.Strict = true
+	cfg.Env = lookupNature(nil, true)
+	for name, root := range c.roots {
+		cfg.Env.Fields[name] = root.nature(&cfg.NtCache)
+	}
+	for name := range cfg.Builtins {
+		if !allowed(name, c.cond) {
+			cfg.Disabled[name] = true
+			delete(cfg.Builtins, name)
+		}
+	}
+	for _, h := range c.hosts {
+		cfg.Functions[h.name] = h.function()
+	}
+	return cfg
+}
+
+// lookupNature describes a map of strings with these names and, unless it is closed, any other.
+func lookupNature(names []string, closed bool) nature.Nature {
+	n := nature.NatureOf(map[string]any{})
+	n.TypeData = &nature.TypeData{Fields: map[string]nature.Nature{}}
+	n.Strict = closed
+	text := nature.FromType(stringType)
+	for _, name := range names {
+		n.Fields[name] = text
+	}
+	if !closed {
+		n.DefaultMapValue = &text
+	}
+	return n
+}
+
+func (r Root) nature(cache *nature.Cache) nature.Nature {
+	if r.of.Lookup {
+		return lookupNature(r.of.Names, r.of.Closed)
+	}
+	return cache.FromType(r.of.Type)
+}
+
+// check type-checks the tree. On the way it gives operands of named basic types, which the engine takes for strangers,
+// their basic types.
+func (c *compilation) check(tree *parser.Tree) error {
+	if err := c.resolveNames(tree); err != nil {
+		return err
+	}
+	ast.Walk(&tree.Node, &basicVisitor{c: c})
+	ast.Walk(&tree.Node, forgetCalls{})
+	if _, err := checker.Check(tree, c.conf); err != nil {
+		return c.explain(tree, err)
+	}
+	return c.checkCalls(&tree.Node)
+}
+
+// methodVisitor refuses, now that types are known, calls that may have effects and lookup roots that are not looked up.
+type methodVisitor struct {
+	c      *compilation
+	err    error
+	roots  []ast.Node
+	looked map[ast.Node]bool
+}
+
+// Visit sees a lookup root before it sees whether it is looked up: parents come after their children. So roots are noted,
+// and judged at the end.
+func (v *methodVisitor) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.CallNode:
+		if member, ok := n.Callee.(*ast.MemberNode); ok && v.err == nil {
+			v.err = v.c.checkMethod(n, member)
+		}
+	case *ast.IdentifierNode:
+		if v.c.isLookup(n) {
+			v.roots = append(v.roots, n)
+		}
+	case *ast.MemberNode:
+		if v.c.isLookup(n.Node) {
+			v.looked[n.Node] = true
+		}
+	}
+}
+
+// checkCalls applies methodVisitor to a tree.
+func (c *compilation) checkCalls(root *ast.Node) error {
+	v := methodVisitor{c: c, looked: map[ast.Node]bool{}}
+	ast.Walk(root, &v)
+	for _, n := range v.roots {
+		if !v.looked[n] && v.err == nil {
+			name := n.String()
+			v.err = c.at(n, "%s is looked up by name, as in %s.name or %s[\"name\"]", name, name, name)
+		}
+	}
+	return v.err
+}
+
+// checkMethod lets through the methods that only tell something: without arguments and with one result.
+func (c *compilation) checkMethod(call *ast.CallNode, m *ast.MemberNode) error {
+	if m.Node.Nature().IsUnknown(&c.conf.NtCache) {
+		return c.at(call, "methods need a type that is known at start")
+	}
+	name, _ := m.Property.(*ast.StringNode)
+	if name == nil {
+		return c.at(call, "the name of a method must be written out")
+	}
+	if _, ok := m.Node.Nature().MethodByName(&c.conf.NtCache, name.Value); !ok {
+		return c.at(call, "%s of %v is no method: a function in a field or an entry can't be called", name.Value, m.Node.Type())
+	}
+	t := m.Nature().Type
+	if t == nil || t.Kind() != reflect.Func {
+		return nil
+	}
+	result := t.NumOut() == 1 || t.NumOut() == 2 && t.Out(1) == reflect.TypeFor[error]()
+	if !result || len(call.Arguments) > 0 {
+		return c.at(call, "only methods without arguments and with a result can be called")
+	}
+	return nil
+}
+
+// lookupRoot returns the root that n names, if it is one that is looked up by name.
+func (c *compilation) lookupRoot(n ast.Node) (run.Root, bool) {
+	id, ok := n.(*ast.IdentifierNode)
+	if !ok {
+		return run.Root{}, false
+	}
+	root, ok := c.roots[id.Value]
+	return root.of, ok && root.of.Lookup
+}
+
+func (c *compilation) isLookup(n ast.Node) bool {
+	_, ok := c.lookupRoot(n)
+	return ok
+}
+
+// forgetCalls makes the checker look at calls again, whose types it would take for given.
+type forgetCalls struct{}
+
+func (forgetCalls) Visit(node *ast.Node) {
+	if call, ok := (*node).(*ast.CallNode); ok {
+		call.SetNature(nature.Nature{})
+	}
+}
+
+// basicName is the function that gives a value of a named basic type its basic type. No text can spell it.
+const basicName = "&basic"
+
+// basicVisitor gives operands of named basic types their basic types.
+type basicVisitor struct{ c *compilation }
+
+func (v *basicVisitor) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.UnaryNode:
+		v.convert(&n.Node)
+	case *ast.BinaryNode:
+		v.binary(n)
+	case *ast.ConditionalNode:
+		v.convert(&n.Cond)
+	case *ast.PredicateNode:
+		if n.Node.Nature().IsBool() {
+			v.convert(&n.Node)
+		}
+	case *ast.SliceNode:
+		for _, bound := range []*ast.Node{&n.From, &n.To} {
+			if *bound != nil {
+				v.convert(bound)
+			}
+		}
+	case *ast.MemberNode:
+		v.key(n)
+	case *ast.BuiltinNode:
+		for i := range n.Arguments {
+			if i == 0 || !holds(n.Arguments[0], n.Arguments[i]) {
+				v.convert(&n.Arguments[i])
+			}
+		}
+	}
+}
+
+// binary leaves ?? alone, whose sides need not be of one type, and comparisons with nil, which would see a zero value. An
+// element is not converted where the list holds just that type: in a []Status, "in" finds a Status.
+func (v *basicVisitor) binary(n *ast.BinaryNode) {
+	if n.Operator == "??" || n.Left.Nature().Nil || n.Right.Nature().Nil || n.Operator == "in" && holds(n.Right, n.Left) {
+		return
+	}
+	v.convert(&n.Left)
+	v.convert(&n.Right)
+}
+
+// key gives the constant key of an entry the type that the map wants.
+func (v *basicVisitor) key(n *ast.MemberNode) {
+	var by any
+	switch property := n.Property.(type) {
+	case *ast.StringNode:
+		by = property.Value
+	case *ast.IntegerNode:
+		by = property.Value
+	}
+	base := n.Node.Nature().Deref(&v.c.conf.NtCache)
+	if by == nil || base.Kind != reflect.Map || base.TypeData != nil {
+		if !holds(n.Node, n.Property) {
+			v.convert(&n.Property)
+		}
+		return
+	}
+	key, want := reflect.ValueOf(by), base.Type.Key()
+	if key.Type() == want || !run.SameSort(key.Type(), want) {
+		return
+	}
+	if fitting, ok := run.Convert(key, want); ok {
+		ast.Patch(&n.Property, &ast.ConstantNode{Value: fitting.Interface()})
+	}
+}
+
+func (v *basicVisitor) convert(node *ast.Node) {
+	n := *node
+	if basicType(n.Type()) == n.Type() {
+		return
+	}
+	call := &ast.CallNode{Callee: &ast.IdentifierNode{Value: basicName}, Arguments: []ast.Node{n}}
+	call.SetLocation(n.Location())
+	*node = call
+}
+
+// checkHole refuses what can't be a value in a key.
+func (c *compilation) checkHole(n ast.Node) error {
+	if n.Nature().Nil {
+		return c.at(n, "nil makes no key")
+	}
+	if t := c.typeOf(n); t != nil {
+		if why := run.Refusal(t); why != "" {
+			return errAt(c.text, c.off, "%s %s", run.Abridge(strings.TrimSpace(c.src)), why)
+		}
+	}
+	return nil
+}
+
+// typeOf returns the static type of a node, and nil if it is not known at start.
+func (c *compilation) typeOf(n ast.Node) reflect.Type {
+	if n.Nature().IsUnknown(&c.conf.NtCache) || n.Nature().Nil {
+		return nil
+	}
+	return n.Nature().Type
+}
+
+// elemOf returns the static type of the elements of a list, nil if it is not known, and whether n is a list.
+func (c *compilation) elemOf(n ast.Node) (elem reflect.Type, ok bool) {
+	t := c.typeOf(n)
+	for t != nil && t.Kind() == reflect.Pointer && run.IsList(t.Elem()) {
+		t = t.Elem()
+	}
+	if t == nil || !run.IsList(t) {
+		return nil, false
+	}
+	if e := n.Nature().Elem(&c.conf.NtCache); !e.IsUnknown(&c.conf.NtCache) {
+		elem = e.Type
+	}
+	return elem, true
+}

@@ -1,0 +1,315 @@
+package keyexpr
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/expr-lang/expr/builtin"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// hostFunc is a function that we give to the engine, or that takes the place of one of its builtins.
+type hostFunc struct {
+	name  string
+	check checkFunc
+	call  callFunc
+	text  func(string) string // what call does, for functions from text to text
+	user  *run.Function       // the user's own; nil for ours
+}
+
+type (
+	// checkFunc returns the type of a call's result, from those of its arguments; any stands for those that are not known.
+	checkFunc func(args []reflect.Type) (reflect.Type, error)
+	callFunc  func(st *run.State, args []any) (any, error)
+)
+
+// function is h as the engine wants to have it, which checks calls but never makes them.
+func (h *hostFunc) function() *builtin.Function {
+	return &builtin.Function{
+		Name: h.name,
+		Validate: func(args []reflect.Type) (reflect.Type, error) {
+			for i, t := range args {
+				args[i] = cmp.Or(t, anyType) // nil has no type
+			}
+			return h.check(args)
+		},
+		Func: func(...any) (any, error) { return nil, nil },
+	}
+}
+
+var (
+	stringType   = reflect.TypeFor[string]()
+	intType      = reflect.TypeFor[int]()
+	anyType      = reflect.TypeFor[any]()
+	rawType      = reflect.TypeFor[run.Raw]()
+	timeType     = reflect.TypeFor[time.Time]()
+	durationType = reflect.TypeFor[time.Duration]()
+)
+
+// hostFuncs returns all functions of ours by name.
+func hostFuncs(cond bool) map[string]*hostFunc {
+	list := []hostFunc{
+		// What keys are made with.
+		{name: "hash", check: hashCheck, call: hash},
+		{name: "shard", check: numbers(1, 2), call: shard},
+		{name: "mod", check: numbers(0, 2), call: modulo},
+		{name: "div", check: numbers(0, 2), call: divide},
+		{name: orName, check: orCheck, call: or},
+		{name: "required", check: requiredCheck, call: required},
+		{name: "fmtTime", check: fmtTimeCheck, call: fmtTime},
+		{name: "raw", check: rawCheck, call: raw},
+		// What the engine's functions on text do worse.
+		textFunc("lower", strings.ToLower),
+		textFunc("upper", strings.ToUpper),
+		textFunc("toBase64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
+		{name: "string", check: textCheck, call: toString},
+		{name: "int", check: takes(1, 1, intType), call: toInt},
+		{name: "split", check: takes(2, 3, reflect.TypeFor[[]string]()), call: split},
+		{name: "join", check: joinCheck, call: join},
+		{name: "replace", check: takes(3, 3, stringType), call: replace},
+		{name: "uniq", check: uniqCheck, call: uniq},
+		// What the checker puts in.
+		{name: basicName, check: func(args []reflect.Type) (reflect.Type, error) { return basicType(args[0]), nil },
+			call: func(_ *run.State, args []any) (any, error) { return basic(args[0]), nil }},
+	}
+	if cond {
+		list = append(list, hostFunc{name: "now", check: takes(0, 0, timeType), call: now})
+	}
+	funcs := make(map[string]*hostFunc, len(list))
+	for i := range list {
+		funcs[list[i].name] = &list[i]
+	}
+	return funcs
+}
+
+func now(*run.State, []any) (any, error) { return time.Now().UTC(), nil }
+
+// takes checks that there are between least and most arguments, and gives result.
+func takes(least, most int, result reflect.Type) checkFunc {
+	return func(args []reflect.Type) (reflect.Type, error) {
+		if len(args) < least || len(args) > most {
+			return nil, fmt.Errorf("%d arguments where %s are wanted", len(args), wanted(least, most))
+		}
+		return result, nil
+	}
+}
+
+func wanted(least, most int) string {
+	if least == most {
+		return strconv.Itoa(least)
+	}
+	return fmt.Sprintf("%d to %d", least, most)
+}
+
+// numbers checks that all arguments from the first on may be whole numbers.
+func numbers(first, count int) checkFunc {
+	return func(args []reflect.Type) (reflect.Type, error) {
+		if len(args) != count {
+			return nil, fmt.Errorf("%d arguments where %d are wanted", len(args), count)
+		}
+		for _, t := range args[first:] {
+			if t = basicType(t); t.Kind() == reflect.Pointer {
+				t = t.Elem()
+			}
+			if t != anyType && (t.Kind() < reflect.Int || t.Kind() > reflect.Uint64) {
+				return nil, fmt.Errorf("%v is no whole number", t)
+			}
+		}
+		if why := run.Refusal(args[0]); first > 0 && why != "" {
+			return nil, fmt.Errorf("the first argument %s", why)
+		}
+		return intType, nil
+	}
+}
+
+// shard spreads the text of a value over the numbers from 0 to n-1, the same way in every process and release.
+func shard(st *run.State, args []any) (any, error) {
+	n, err := run.Integer(args[1])
+	if err != nil {
+		return nil, err
+	}
+	if n < 1 {
+		return nil, run.Faulty("has no shards")
+	}
+	s, err := toString(st, args[:1])
+	if err != nil {
+		return nil, err
+	}
+	if s == "" {
+		return nil, run.ErrEmpty
+	}
+	sum := sha256.Sum256([]byte(s.(string)))
+	return int(binary.BigEndian.Uint64(sum[:]) % uint64(n)), nil
+}
+
+// isEmpty reports whether x is nil or has nothing in it. A number is never empty.
+func isEmpty(x any) bool {
+	if s, ok := x.(string); ok {
+		return s == ""
+	}
+	v := run.Indirect(reflect.ValueOf(x))
+	if !v.IsValid() {
+		return true
+	}
+	switch v.Kind() {
+	case reflect.String, reflect.Slice, reflect.Map:
+		return v.Len() == 0
+	}
+	return false
+}
+
+// orCheck gives the type of the arguments if they have one. Else it is not known at start which of them will be taken.
+func orCheck(args []reflect.Type) (reflect.Type, error) {
+	if len(args) < 2 {
+		return nil, fmt.Errorf("or takes at least 2 arguments")
+	}
+	for _, t := range args[1:] {
+		if t != args[0] {
+			return orMixed(args)
+		}
+	}
+	return args[0], nil
+}
+
+// orMixed gives strings of several types, and pointers to them, the type string.
+func orMixed(args []reflect.Type) (reflect.Type, error) {
+	for _, t := range args {
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.String {
+			return anyType, nil
+		}
+	}
+	return stringType, nil
+}
+
+// or returns the first of its arguments that is neither nil nor empty, and nil if there is none. Strings come back as
+// plain strings, as their static type says.
+func or(_ *run.State, args []any) (any, error) {
+	for _, x := range args {
+		if isEmpty(x) {
+			continue
+		}
+		if _, ok := x.(string); ok {
+			return x, nil
+		}
+		if v := run.Indirect(reflect.ValueOf(x)); v.Kind() == reflect.String && v.Type() != rawType {
+			return v.String(), nil
+		}
+		return x, nil
+	}
+	return nil, nil
+}
+
+func requiredCheck(args []reflect.Type) (reflect.Type, error) {
+	if len(args) < 1 || len(args) > 2 || len(args) == 2 && args[1] != stringType {
+		return nil, fmt.Errorf("required takes a value, and a message if it should have one")
+	}
+	return args[0], nil
+}
+
+// required fails, with a message of the template's author, if a value is not set: nil, empty, the number 0, or an array of
+// zeros, such as a UUID.
+func required(_ *run.State, args []any) (any, error) {
+	v := run.Indirect(reflect.ValueOf(args[0]))
+	unset := isEmpty(args[0])
+	if !unset && v.Kind() != reflect.Bool && v.Kind() != reflect.Slice && v.Kind() != reflect.Map {
+		unset = v.IsZero()
+	}
+	switch {
+	case unset && len(args) == 2:
+		return nil, run.Faulty("is missing: %s", args[1])
+	case unset:
+		return nil, run.Faulty("is missing: it is nil, empty or zero")
+	}
+	return args[0], nil
+}
+
+// timed is what protobuf timestamps have.
+type timed interface{ AsTime() time.Time }
+
+func fmtTimeCheck(args []reflect.Type) (reflect.Type, error) {
+	if len(args) != 2 || args[1] != stringType {
+		return nil, fmt.Errorf("fmtTime takes a time and a layout, as time.Format does")
+	}
+	t := args[0]
+	if t != anyType && t != timeType && t != reflect.PointerTo(timeType) && !t.Implements(reflect.TypeFor[timed]()) {
+		return nil, fmt.Errorf("fmtTime takes a time, not %v", t)
+	}
+	return stringType, nil
+}
+
+// fmtTime spells a time in UTC, so that one instant makes one key.
+func fmtTime(_ *run.State, args []any) (any, error) {
+	v := reflect.ValueOf(args[0])
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, run.ErrNil
+	}
+	var t time.Time
+	switch x := args[0].(type) {
+	case time.Time:
+		t = x
+	case *time.Time:
+		t = *x
+	case timed:
+		t = x.AsTime()
+	default:
+		return nil, run.Faulty("is no time, but of type %T", x)
+	}
+	if t.IsZero() {
+		return nil, run.ErrEmpty
+	}
+	layout, err := text(args[1])
+	return t.UTC().Format(layout), err
+}
+
+// rawCheck gives a list of raw elements for a list.
+func rawCheck(args []reflect.Type) (reflect.Type, error) {
+	if len(args) != 1 {
+		return nil, fmt.Errorf("raw takes 1 argument")
+	}
+	t := args[0]
+	if run.IsList(t) {
+		if why := run.Refusal(t.Elem()); why != "" {
+			return nil, fmt.Errorf("each element %s", why)
+		}
+		return reflect.SliceOf(rawType), nil
+	}
+	if why := run.Refusal(t); why != "" {
+		return nil, fmt.Errorf("what is put in %s", why)
+	}
+	return rawType, nil
+}
+
+// raw bounds the list before it is made. Each element could be the text of a whole request.
+func raw(st *run.State, args []any) (any, error) {
+	v := run.Indirect(reflect.ValueOf(args[0]))
+	if !v.IsValid() {
+		return nil, run.ErrNil
+	}
+	if !run.IsList(v.Type()) {
+		s, err := st.TextOf(reflect.ValueOf(args[0]))
+		return run.Raw(s), err
+	}
+	if v.Len() > run.MaxKeys {
+		return nil, run.Faulty("makes more than %d keys", run.MaxKeys)
+	}
+	list := make([]run.Raw, v.Len())
+	for i := range list {
+		s, err := st.TextOf(v.Index(i))
+		if err != nil {
+			return nil, err
+		}
+		list[i] = run.Raw(s)
+	}
+	return list, nil
+}

@@ -1,0 +1,162 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+)
+
+var (
+	contextType = reflect.TypeFor[context.Context]()
+	errorType   = reflect.TypeFor[error]()
+	anyType     = reflect.TypeFor[any]()
+)
+
+// Function is a function of the user's own.
+type Function struct {
+	Name string
+	fn   reflect.Value
+	typ  reflect.Type
+	ctx  int // 1 if the first parameter is a context
+}
+
+// NewFunction checks the shape of fn.
+func NewFunction(name string, fn any) (*Function, error) {
+	v := reflect.ValueOf(fn)
+	if v.Kind() != reflect.Func || v.IsNil() {
+		return nil, fmt.Errorf("function %s is of type %T", name, fn)
+	}
+	t := v.Type()
+	if n := t.NumOut(); n < 1 || n > 2 || n == 2 && t.Out(1) != errorType || t.Out(0) == errorType {
+		return nil, fmt.Errorf("function %s must return a value, or a value and an error", name)
+	}
+	f := &Function{Name: name, fn: v, typ: t}
+	if t.NumIn() > 0 && t.In(0) == contextType {
+		f.ctx = 1
+	}
+	return f, nil
+}
+
+// Contextual reports whether f takes the context of a call, and so may know the request without an argument.
+func (f *Function) Contextual() bool { return f.ctx == 1 }
+
+// Out is the type of the result.
+func (f *Function) Out() reflect.Type { return f.typ.Out(0) }
+
+// param returns the type of the i-th argument, without a context.
+func (f *Function) param(i int) reflect.Type {
+	i += f.ctx
+	if last := f.typ.NumIn() - 1; f.typ.IsVariadic() && i >= last {
+		return f.typ.In(last).Elem()
+	}
+	return f.typ.In(i)
+}
+
+// Check reports whether a call with arguments of these types can work, any standing for a type that is not known.
+func (f *Function) Check(args []reflect.Type) (reflect.Type, error) {
+	want := f.typ.NumIn() - f.ctx
+	if f.typ.IsVariadic() && len(args) < want-1 || !f.typ.IsVariadic() && len(args) != want {
+		return nil, fmt.Errorf("%d arguments for %s, which takes %d", len(args), f.Name, want)
+	}
+	for i, arg := range args {
+		if p := f.param(i); !passes(arg, p) {
+			return nil, fmt.Errorf("argument %d of %s is of type %v, and should be %v", i+1, f.Name, arg, p)
+		}
+	}
+	return f.typ.Out(0), nil
+}
+
+// Call calls f. It gets copies of the request's lists, so that sorting one changes nothing for the work that follows.
+func (f *Function) Call(st *State, args []any) (v any, err error) {
+	in := make([]reflect.Value, 0, len(args)+f.ctx)
+	if f.ctx == 1 {
+		in = append(in, reflect.ValueOf(&st.Ctx).Elem())
+	}
+	for i, arg := range args {
+		x, err := st.pass(reflect.ValueOf(arg), f.param(i))
+		if err != nil {
+			return nil, err
+		}
+		in = append(in, x)
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			v, err = nil, &CallError{f.Name, Recovered(r)}
+		}
+	}()
+	out := f.fn.Call(in)
+	if len(out) == 2 && !out[1].IsNil() {
+		return nil, &CallError{f.Name, out[1].Interface().(error)}
+	}
+	return out[0].Interface(), nil
+}
+
+// passes reports whether a value of type from can be passed as to, as far as is known at start.
+func passes(from, to reflect.Type) bool {
+	switch {
+	case from == anyType || from.AssignableTo(to):
+		return true
+	case from.Kind() == reflect.Pointer:
+		return passes(from.Elem(), to)
+	case from.Kind() == reflect.Slice && to.Kind() == reflect.Slice:
+		return passes(from.Elem(), to.Elem())
+	}
+	return SameSort(from, to) || from.Kind() == to.Kind() && from.Kind() < reflect.Array && from.Kind() > reflect.Invalid
+}
+
+// pass converts a value to what a function takes. Numbers must fit.
+func (st *State) pass(v reflect.Value, to reflect.Type) (reflect.Value, error) {
+	if v.IsValid() && v.Kind() != reflect.Slice && v.Type().AssignableTo(to) {
+		return v, nil
+	}
+	if v = Indirect(v); !v.IsValid() {
+		return v, Faulty("passes nil to a function")
+	}
+	from := v.Type()
+	switch {
+	case from.Kind() == reflect.Slice && (to.Kind() == reflect.Slice || from.AssignableTo(to)):
+		return st.passList(v, to)
+	case from.AssignableTo(to):
+		return v, nil
+	case SameSort(from, to):
+		if x, ok := Convert(v, to); ok {
+			return x, nil
+		}
+		return v, Faulty("passes a number that does not fit")
+	case from.Kind() == to.Kind() && from.ConvertibleTo(to):
+		return v.Convert(to), nil
+	}
+	return v, Faulty("passes a value of type %v where %v is wanted", from, to)
+}
+
+func (st *State) passList(v reflect.Value, to reflect.Type) (reflect.Value, error) {
+	if err := st.Spend(v.Len() * int(v.Type().Elem().Size())); err != nil {
+		return v, err
+	}
+	if v.Type().AssignableTo(to) {
+		to = v.Type()
+	}
+	list := reflect.MakeSlice(to, v.Len(), v.Len())
+	if to == v.Type() && to.Elem().Kind() != reflect.Slice {
+		reflect.Copy(list, v)
+		return list, nil
+	}
+	for i := range v.Len() {
+		x, err := st.pass(v.Index(i), to.Elem())
+		if err != nil {
+			return v, err
+		}
+		list.Index(i).Set(x)
+	}
+	return list, nil
+}
+
+// Setup is what a compiler of another language than templates gets to know.
+type Setup struct {
+	Roots     map[string]Root
+	Functions map[string]*Function
+	OneKey    bool // a key that reads nothing of the request is meant
+}
+
+// Compiler makes a program of a key in another language.
+type Compiler func(*Setup) (*Program, error)

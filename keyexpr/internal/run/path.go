@@ -1,0 +1,242 @@
+package run
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Path is an expression that only follows fields, entries and elements. It starts at a root or, if Elem is set, at the
+// element that a loop is at.
+type Path struct {
+	Root  int // index into the roots of the source
+	Elem  bool
+	Up    int // how many loops further out the element is
+	Steps []Step
+}
+
+// Step goes from a value to one of its parts. Lookup, Fetch or neither is set: then it is a field.
+type Step struct {
+	Src      string // what came before, for messages
+	Optional bool   // nil here makes the whole path nil: ?.
+	Field    int    // of a struct of a known type
+	Lookup   bool   // By is the name in a lookup root
+	Fetch    bool   // an entry or element, or anything of a value whose type is not known at start
+	By       any    // what to fetch: a string, or what the keys of a map are made of
+	Strict   bool   // a nil map is an error, and not a map without entries
+}
+
+// Follow returns the value at the end of the path; an invalid one stands for nil. elems are the elements of the loops
+// around, the innermost last.
+func (p *Path) Follow(from *Source, elems []reflect.Value) (reflect.Value, error) {
+	steps := p.Steps
+	var v reflect.Value
+	switch {
+	case p.Elem:
+		v = elems[len(elems)-1-p.Up]
+	case len(steps) > 0 && steps[0].Lookup:
+		name, _ := steps[0].By.(string)
+		s, ok, err := from.look(p.Root, name)
+		if err != nil || !ok {
+			return reflect.Value{}, p.lacks(steps[1:], err, steps)
+		}
+		v, steps = reflect.ValueOf(s), steps[1:]
+	default:
+		at, err := from.root(p.Root)
+		if err != nil {
+			return reflect.Value{}, err
+		}
+		v = at.value
+	}
+	for i := range steps {
+		s := &steps[i]
+		if v.Kind() == reflect.Pointer {
+			v = v.Elem() // which is enough for nearly all
+		}
+		if k := v.Kind(); k == reflect.Pointer || k == reflect.Interface {
+			v = Indirect(v)
+		}
+		if !v.IsValid() {
+			if s.Optional {
+				return v, nil
+			}
+			return v, Faulty("can't go on: %s is nil", s.Src)
+		}
+		if !s.Fetch {
+			v = v.Field(s.Field)
+			continue
+		}
+		if s.Strict && v.Kind() == reflect.Map && v.IsNil() {
+			return reflect.Value{}, ErrNilList
+		}
+		var err error
+		if v, err = Entry(v, s.By); err != nil {
+			return reflect.Value{}, err
+		}
+	}
+	return v, nil
+}
+
+// lacks is the error of a path whose name is not there: none, if nothing follows that needs it.
+func (p *Path) lacks(rest []Step, err error, all []Step) error {
+	if err != nil || len(rest) == 0 || rest[0].Optional {
+		return err
+	}
+	return Faulty("can't go on: %s is nil", all[1].Src)
+}
+
+// maxPointers is how many pointers and interfaces may lie on top of each other. A type can point to itself.
+const maxPointers = 16
+
+// Indirect follows pointers and interfaces to the value, which is invalid if one of them is nil, or if they go round in a
+// circle.
+func Indirect(v reflect.Value) reflect.Value {
+	for range maxPointers {
+		if v.Kind() != reflect.Pointer && v.Kind() != reflect.Interface {
+			return v
+		}
+		v = v.Elem()
+	}
+	return reflect.Value{}
+}
+
+// Entry returns what is found in v under by, a string or an integer: an entry of a map, an element of a list, or a
+// field of a struct. What is not in a map is nil, an invalid value: all requests without it would share a key if it
+// were "" or 0.
+func Entry(v reflect.Value, by any) (reflect.Value, error) {
+	switch v.Kind() {
+	case reflect.Map:
+		return mapEntry(v, by)
+	case reflect.Slice, reflect.Array:
+		i, err := Integer(by)
+		if err != nil {
+			return reflect.Value{}, err
+		}
+		if i < 0 {
+			i += int64(v.Len())
+		}
+		if i < 0 || i >= int64(v.Len()) {
+			return reflect.Value{}, Faulty("asks a list of %d elements for number %v", v.Len(), by)
+		}
+		return Tame(v.Index(int(i))), nil
+	case reflect.Struct:
+		return structEntry(v, by)
+	}
+	return reflect.Value{}, Faulty("has no fields or entries: it is of type %v", v.Type())
+}
+
+// structEntry finds a field of a struct whose type was not known at start, by its Go name.
+func structEntry(v reflect.Value, by any) (reflect.Value, error) {
+	name, ok := by.(string)
+	if !ok {
+		return reflect.Value{}, Faulty("asks a struct, %v, for a field by %T", v.Type(), by)
+	}
+	f, ok := v.Type().FieldByName(name)
+	if !ok || !f.IsExported() {
+		return reflect.Value{}, Faulty("asks %v for a field that it does not have", v.Type())
+	}
+	field, err := v.FieldByIndexErr(f.Index)
+	if err != nil {
+		return reflect.Value{}, Faulty("can't go on: an embedded struct is nil")
+	}
+	return Tame(field), nil
+}
+
+// mapEntry has its own way for what JSON becomes, which is most maps. A number that does not fit the type of the keys finds
+// nothing, rather than the entry of the number that it would wrap around to.
+func mapEntry(v reflect.Value, by any) (reflect.Value, error) {
+	if m, ok := reflect.TypeAssert[map[string]any](v); ok {
+		if name, ok := by.(string); ok {
+			return Tame(reflect.ValueOf(m[name])), nil
+		}
+	}
+	key := reflect.ValueOf(by)
+	if !key.IsValid() {
+		return reflect.Value{}, ErrNil
+	}
+	want := v.Type().Key()
+	if key.Type() != want {
+		if !SameSort(key.Type(), want) {
+			return reflect.Value{}, Faulty("asks a map by %v for an entry by %v", want, key.Type())
+		}
+		fitting, ok := Convert(key, want)
+		if !ok { // there can be no such entry
+			return reflect.Value{}, nil
+		}
+		key = fitting
+	}
+	if !key.Comparable() {
+		return reflect.Value{}, Faulty("asks a map for an entry by %v, which can't be compared", key.Type())
+	}
+	return Tame(v.MapIndex(key)), nil
+}
+
+// SameSort reports whether values of both types are strings, or of both whole numbers, or otherwise interchangeable.
+func SameSort(from, to reflect.Type) bool {
+	if from.AssignableTo(to) {
+		return true
+	}
+	whole := func(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 }
+	return from.Kind() == reflect.String && to.Kind() == reflect.String || whole(from) && whole(to)
+}
+
+// Convert converts v to another type of the same sort, and reports whether it fits.
+func Convert(v reflect.Value, to reflect.Type) (reflect.Value, bool) {
+	x := v.Convert(to)
+	return x, x.Convert(v.Type()).Equal(v) && negative(x) == negative(v)
+}
+
+func negative(v reflect.Value) bool { return v.CanInt() && v.Int() < 0 }
+
+// Tame turns a json.Number that is a whole number into an integer, so that conditions can compare it.
+func Tame(v reflect.Value) reflect.Value {
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	if !v.IsValid() || v.Kind() != reflect.String || v.Type() != numberType || !wholeNumber(v.String()) {
+		return v
+	}
+	if i, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+		return reflect.ValueOf(i)
+	}
+	if u, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
+		return reflect.ValueOf(u)
+	}
+	return v
+}
+
+// wholeNumber reports whether s is a whole number in its only spelling.
+func wholeNumber(s string) bool {
+	if s == "0" {
+		return true
+	}
+	digits := strings.TrimPrefix(s, "-")
+	return digits != "" && digits[0] != '0' && strings.Trim(digits, "0123456789") == ""
+}
+
+// Integer returns a whole number as an int64.
+func Integer(x any) (int64, error) {
+	if i, ok := x.(int); ok {
+		return int64(i), nil
+	}
+	v := Indirect(reflect.ValueOf(x))
+	switch {
+	case !v.IsValid():
+		return 0, Faulty("has nil where a whole number is wanted")
+	case v.CanInt():
+		return v.Int(), nil
+	case !v.CanUint():
+		return 0, Faulty("has a value of type %v where a whole number is wanted", v.Type())
+	case v.Uint() > 1<<63-1:
+		return 0, Faulty("has a number that is too large to calculate with")
+	}
+	return int64(v.Uint()), nil
+}
+
+// Plain returns what v holds, and nil if it holds nothing.
+func Plain(v reflect.Value) any {
+	if !v.IsValid() {
+		return nil
+	}
+	return v.Interface()
+}

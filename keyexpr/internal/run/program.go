@@ -1,0 +1,397 @@
+// Package run is the last stage of every key, whatever language it is written in: it asks for the facts, follows paths
+// through them, and puts texts together within bounds of time and memory. Package keyexpr compiles templates to the
+// programs of this package, and package spel does so with Java's expressions.
+package run
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"reflect"
+	"slices"
+	"unicode/utf8"
+)
+
+// Program makes the keys of a request. It is immutable and safe for concurrent use.
+type Program struct {
+	Text  string
+	Roots []Root
+	Parts []Part
+	// Items make a key each, between Parts[:At] and Parts[At:]. Without any there is one key.
+	Items []Items
+	At    int
+	// Raw keys are made elsewhere, too, where nobody would digest them: one that is too long is an error.
+	Raw bool
+	// Valid keys are UTF-8, as all texts of Java are.
+	Valid  bool
+	Fields []string // what is read of each root
+	plain  bool     // nothing but literals and paths
+}
+
+// Part is a piece of a key: a literal, what is at the end of a path, or what a function appends.
+type Part struct {
+	Text   string
+	Src    string       // of the hole, for messages
+	Type   reflect.Type // of the value; nil if it is not known
+	Path   *Path
+	Leaf   Leaf
+	Via    func(string) string // what becomes of the text at the end of the path
+	Escape *Escape
+	Append func(st *State, key []byte, e *Escape) ([]byte, error)
+	// Join makes it several values with Text between them.
+	Join *Items
+}
+
+// Literal reports whether p is text of the template itself.
+func (p *Part) Literal() bool { return p.Path == nil && p.Append == nil && p.Join == nil }
+
+// Items are the values of a list.
+type Items struct {
+	Src  string
+	List func(st *State) (reflect.Value, error) // nil for a single value
+	// Item is what a value is made of, with the element of List at the end of State.Elems.
+	Item []Part
+}
+
+// Expand appends the keys of a request to keys, sorted and distinct.
+func (p *Program) Expand(ctx context.Context, keys []string, facts func(root string) (any, error)) (_ []string, err error) {
+	if !p.plain {
+		st := NewState(ctx, facts, p.Roots)
+		defer st.Release()
+		return p.ExpandWith(st, keys)
+	}
+	var slots [maxSlots]slot
+	var from Source // filled in where it is: to copy it would take a tenth of all
+	from.Facts, from.Roots, from.slots = facts, p.Roots, slots[:len(p.Roots)]
+	if keys, done, err := p.expandPaths(keys, &from); done {
+		return keys, err
+	}
+	st := NewState(ctx, facts, p.Roots)
+	defer st.Release()
+	copy(st.slots, slots[:]) // so that no fact is asked for twice
+	return p.ExpandWith(st, keys)
+}
+
+// maxSlots is how many roots expandPaths has room for.
+const maxSlots = 2
+
+// Finish finds out whether all parts are literals and paths to texts and numbers.
+func (p *Program) Finish() {
+	p.plain = len(p.Items) == 0 && len(p.Roots) <= maxSlots
+	for i := range p.Parts {
+		part := &p.Parts[i]
+		p.plain = p.plain && (part.Literal() || part.Path != nil && part.Leaf != LeafAny)
+	}
+}
+
+// expandPaths is Expand for what is quick to do: short values at the ends of paths. All that it needs lies on the stack.
+// done is false if there is more to it.
+func (p *Program) expandPaths(keys []string, from *Source) (_ []string, done bool, err error) {
+	var room [MaxKey / 2]byte
+	buf := room[:0]
+	for i := range p.Parts {
+		part := &p.Parts[i]
+		if part.Path == nil {
+			buf = append(buf, part.Text...)
+			continue
+		}
+		v, err := part.Path.Follow(from, nil)
+		switch {
+		case err != nil:
+		case !v.IsValid():
+			err = part.missing()
+		case part.Leaf != LeafString:
+			buf = appendNumber(buf, v, part.Leaf, part.Escape)
+		default:
+			s := v.String()
+			if len(s) > MaxKey {
+				return nil, false, nil
+			}
+			if part.Via != nil {
+				s = part.Via(s)
+			}
+			switch {
+			case s == "":
+				err = ErrEmpty
+			case part.Escape == nil:
+				buf = append(buf, s...)
+			default:
+				buf = part.Escape.Append(buf, s)
+			}
+		}
+		if err != nil {
+			return nil, true, Blame(part.Src, err)
+		}
+	}
+	switch {
+	case len(buf) > MaxKey:
+		return nil, false, nil
+	case p.Valid && !utf8.Valid(buf):
+		return nil, true, Blame(p.Text, errNoUTF8)
+	}
+	if keys == nil {
+		return []string{string(buf)}, true, nil
+	}
+	return append(keys, string(buf)), true, nil
+}
+
+// ExpandWith is Expand with a state, which knows afterwards what was spent.
+func (p *Program) ExpandWith(st *State, keys []string) (_ []string, err error) {
+	src := p.Text
+	defer func() {
+		if r := recover(); r != nil {
+			if st.Asking {
+				panic(r)
+			}
+			err = Blame(src, Recovered(r))
+		}
+	}()
+	if len(p.Items) > 0 {
+		return p.expandItems(st, keys, &src)
+	}
+	key, err := st.parts(st.buf[:0], p.Parts, &src)
+	if err != nil {
+		return nil, Blame(src, err)
+	}
+	st.buf = key
+	if p.Valid && !utf8.Valid(key) {
+		return nil, Blame(p.Text, errNoUTF8)
+	}
+	if len(key) > MaxKey {
+		if key, err = p.shorten(key); err != nil {
+			return nil, Blame(p.Text, err)
+		}
+	}
+	if keys == nil {
+		return []string{string(key)}, nil // which is quicker than to grow nothing
+	}
+	return append(keys, string(key)), nil
+}
+
+// parts appends what parts stand for; src becomes the source of the one at work.
+func (st *State) parts(key []byte, parts []Part, src *string) (_ []byte, err error) {
+	for i := range parts {
+		p := &parts[i]
+		switch {
+		case p.Path != nil:
+			*src = p.Src
+			var v reflect.Value
+			if v, err = p.Path.Follow(&st.Source, st.Elems); err == nil {
+				key, err = st.leaf(key, v, p)
+			}
+		case p.Append != nil:
+			*src = p.Src
+			key, err = p.Append(st, key, p.Escape)
+		case p.Join != nil:
+			*src = p.Src
+			key, err = st.join(key, p)
+		default:
+			key = append(key, p.Text...)
+		}
+		if err != nil {
+			return key, err
+		}
+	}
+	return key, nil
+}
+
+// leaf appends the value at the end of a path.
+func (st *State) leaf(key []byte, v reflect.Value, p *Part) ([]byte, error) {
+	switch {
+	case !v.IsValid():
+		return key, p.missing()
+	case p.Via == nil:
+		return st.Leaf(key, v, p.Leaf, p.Escape)
+	}
+	s := v.String()
+	if err := st.Spend(len(s)); err != nil {
+		return key, err
+	}
+	return st.text(key, p.Via(s), p.Escape)
+}
+
+// missing is the error of a path that ends in nil.
+func (p *Part) missing() error {
+	if p.Via != nil {
+		return ErrNoText
+	}
+	return ErrNil
+}
+
+// join appends the values of a list with a text between them.
+func (st *State) join(key []byte, p *Part) ([]byte, error) {
+	first := true
+	err := p.Join.each(st, func() (err error) {
+		if !first {
+			key = append(key, p.Text...)
+		}
+		first = false
+		src := ""
+		key, err = st.parts(key, p.Join.Item, &src)
+		return err
+	})
+	if err == nil && first {
+		err = ErrEmpty
+	}
+	return key, err
+}
+
+// each calls f with each value of a list at the end of st.Elems.
+func (it *Items) each(st *State, f func() error) error {
+	if it.List == nil {
+		return f()
+	}
+	list, err := it.List(st)
+	if err != nil {
+		return err
+	}
+	if list = Indirect(list); !list.IsValid() {
+		return ErrNil
+	}
+	if k := list.Kind(); k != reflect.Slice && k != reflect.Array {
+		return Faulty("is no list, but of type %v", list.Type())
+	}
+	n := list.Len()
+	if err := st.Step(n * len(it.Item)); err != nil {
+		return err
+	}
+	for i := range n {
+		st.Push(Tame(list.Index(i)), i)
+		err := f()
+		st.Pop()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expandItems renders what stands before and behind the list once, whatever the length of the list. Keys are sorted, so that
+// two requests with the same elements in another order take their locks in one order, and can't wait for each other.
+func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string, err error) {
+	if st.buf, err = st.parts(st.buf[:0], p.Parts[:p.At], src); err != nil {
+		return nil, Blame(*src, err)
+	}
+	before := len(st.buf)
+	if st.buf, err = st.parts(st.buf, p.Parts[p.At:], src); err != nil {
+		return nil, Blame(*src, err)
+	}
+	var behind []byte
+	if len(st.buf) > before {
+		behind = bytes.Clone(st.buf[before:])
+	}
+	start := len(keys)
+	for i := range p.Items {
+		it := &p.Items[i]
+		*src = it.Src
+		if keys, err = p.expandList(st, keys, start, it, before, behind); err != nil {
+			return nil, Blame(it.Src, err)
+		}
+	}
+	if len(keys) == start {
+		return nil, Blame(*src, ErrEmpty)
+	}
+	slices.Sort(keys[start:])
+	return append(keys[:start], slices.Compact(keys[start:])...), nil
+}
+
+// expandList puts each element between what is before it and what is behind. The buffer keeps the beginning, and is cut back
+// to it for the next element. More elements than keys are allowed is found out before any is rendered.
+func (p *Program) expandList(st *State, keys []string, start int, it *Items, before int, behind []byte) ([]string, error) {
+	var list reflect.Value
+	n := 1
+	if it.List != nil {
+		var err error
+		if list, err = it.List(st); err != nil {
+			return nil, err
+		}
+		list = Indirect(list)
+		if !list.IsValid() {
+			return nil, ErrNil
+		}
+		if k := list.Kind(); k != reflect.Slice && k != reflect.Array {
+			return nil, Faulty("is no list, but of type %v", list.Type())
+		}
+		n = list.Len()
+	}
+	if n > MaxKeys-len(keys)+start {
+		return nil, Faulty("makes more than %d keys", MaxKeys)
+	}
+	if err := st.Step(n * (1 + len(it.Item))); err != nil {
+		return nil, err
+	}
+	keys = slices.Grow(keys, n)
+	for i := range n {
+		if it.List != nil {
+			st.Push(Tame(list.Index(i)), i)
+		}
+		src := ""
+		key, err := st.parts(st.buf[:before], it.Item, &src)
+		if it.List != nil {
+			st.Pop()
+		}
+		if err == nil && len(key)+len(behind) == 0 {
+			err = ErrEmpty
+		}
+		if err != nil {
+			if f, ok := errors.AsType[*Fault](err); ok {
+				err = Faulty("has an element that %s", f.Reason)
+			}
+			return nil, err
+		}
+		key = append(key, behind...)
+		st.buf = key
+		if len(key) > MaxKey {
+			if err := st.Spend(len(key)); err != nil {
+				return nil, err
+			}
+			if key, err = p.shorten(key); err != nil {
+				return nil, err
+			}
+		}
+		keys = append(keys, string(key))
+	}
+	return keys, nil
+}
+
+var errNoUTF8 = Faulty("is no UTF-8, which no text of Java is")
+
+const (
+	// MaxKey is the length of the longest key.
+	MaxKey = 512
+	// DigestMark begins the digest of a key that was shortened. It is never part of a value, in which two hex digits follow
+	// each %, and is refused in literals.
+	DigestMark = "%~"
+	digestTail = len(DigestMark) + 2*sha256.Size
+	maxTag     = 256 // the longest hash tag that is kept in a key with a digest
+)
+
+// Together returns what parts stand for as one text.
+func (st *State) Together(parts []Part) (string, error) {
+	src := ""
+	var room [128]byte
+	text, err := st.parts(room[:0], parts, &src)
+	if err == nil {
+		err = st.Spend(len(text))
+	}
+	if err != nil {
+		return "", err
+	}
+	return string(text), nil
+}
+
+// Lookup appends the value of a path that is a name in a lookup root.
+func (st *State) Lookup(dst []byte, p *Path, e *Escape) ([]byte, error) {
+	s, ok, err := st.look(p.Root, p.Steps[0].By.(string))
+	if err == nil && !ok {
+		err = ErrNil
+	}
+	if err != nil {
+		return dst, err
+	}
+	return st.text(dst, s, e)
+}
+
+// Text appends a text that must not be empty; a nil Escape leaves it as it is.
+func (st *State) Text(dst []byte, s string, e *Escape) ([]byte, error) { return st.text(dst, s, e) }

@@ -1,0 +1,394 @@
+package run
+
+import (
+	"encoding"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Raw is text that goes into the key as it is.
+type Raw string
+
+const upperHex = "0123456789ABCDEF"
+
+// Escape appends values so that they can be read back from a key: as they are, except for %, braces, white space,
+// control characters, bytes that are no UTF-8, and the runes that may follow the value, which become %XX.
+type Escape struct {
+	plain  [256]bool // the bytes that are left alone; those from 0x80 on belong to a rune and are judged as such
+	runes  []rune    // from 0x80 on that are escaped
+	digits bool      // some of 0 to 9 or the minus are
+	inner  bool      // escape % and what follows only
+}
+
+// Before returns the Escape of a value behind which the literal begins with one of these runes.
+func Before(runes []rune) *Escape {
+	e := &Escape{}
+	for c := '!'; c < 0x7f; c++ {
+		e.plain[c] = c != '%' && c != '{' && c != '}'
+	}
+	e.except(runes)
+	return e
+}
+
+// Within is Before for text that is not put into a key yet: it does what is needed to read it back, and no more.
+func Within(runes []rune) *Escape {
+	e := &Escape{inner: true}
+	for c := range 0x80 {
+		e.plain[c] = c != '%'
+	}
+	e.except(runes)
+	return e
+}
+
+func (e *Escape) except(runes []rune) {
+	for _, r := range runes {
+		if r < utf8.RuneSelf {
+			e.plain[r] = false
+			e.digits = e.digits || r == '-' || r >= '0' && r <= '9'
+		} else {
+			e.runes = append(e.runes, r)
+		}
+	}
+}
+
+// Append appends s escaped.
+func (e *Escape) Append(dst []byte, s string) []byte {
+	i := 0
+	for ; i+4 <= len(s); i += 4 { // four at a time, as nearly all values are plain
+		if !e.plain[s[i]] || !e.plain[s[i+1]] || !e.plain[s[i+2]] || !e.plain[s[i+3]] {
+			break
+		}
+	}
+	for ; i < len(s); i++ {
+		if !e.plain[s[i]] {
+			return e.append(append(dst, s[:i]...), s[i:])
+		}
+	}
+	return append(dst, s...)
+}
+
+// append is Append from the first byte on that is not plain. Long texts are counted first: to let the buffer grow on the way
+// would copy each of them several times.
+func (e *Escape) append(dst []byte, s string) []byte {
+	if len(s) > longText {
+		dst = slices.Grow(dst, len(s)+2*e.escaped(s))
+	}
+	clean := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if e.plain[c] {
+			i++
+			continue
+		}
+		size := 1
+		if c >= utf8.RuneSelf {
+			var r rune
+			if r, size = utf8.DecodeRuneInString(s[i:]); e.leaves(r, size) {
+				i += size
+				continue
+			}
+		}
+		dst = append(dst, s[clean:i]...)
+		for range size {
+			dst = append(dst, '%', upperHex[s[i]>>4], upperHex[s[i]&15])
+			i++
+		}
+		clean = i
+	}
+	return append(dst, s[clean:]...)
+}
+
+// longText is from where on it is worth to count before something is done.
+const longText = 1024
+
+// escaped counts the bytes of s that are escaped.
+func (e *Escape) escaped(s string) (n int) {
+	for i := 0; i < len(s); {
+		r, size := rune(s[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(s[i:])
+		}
+		if r < utf8.RuneSelf && size == 1 && s[i] < utf8.RuneSelf && e.plain[s[i]] || s[i] >= utf8.RuneSelf && e.leaves(r, size) {
+			i += size
+			continue
+		}
+		n += size
+		i += size
+	}
+	return n
+}
+
+// leaves reports whether a rune beyond ASCII stays as it is.
+func (e *Escape) leaves(r rune, size int) bool {
+	if slices.Contains(e.runes, r) {
+		return false
+	}
+	return e.inner || (r != utf8.RuneError || size > 1) && !unicode.IsSpace(r) && !unicode.IsControl(r)
+}
+
+// Unescape undoes any Escape. It fails for what no Escape makes.
+func Unescape(s string) (string, bool) {
+	if !strings.Contains(s, "%") {
+		return s, true
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '%' {
+			b.WriteByte(s[i])
+			continue
+		}
+		if i+3 > len(s) {
+			return "", false
+		}
+		c, err := strconv.ParseUint(s[i+1:i+3], 16, 8)
+		if err != nil {
+			return "", false
+		}
+		b.WriteByte(byte(c))
+		i += 2
+	}
+	return b.String(), true
+}
+
+// text appends a text that must not be empty; a nil Escape leaves it as it is.
+func (st *State) text(dst []byte, s string, e *Escape) ([]byte, error) {
+	if s == "" {
+		return dst, ErrEmpty
+	}
+	if err := st.Spend(len(s)); err != nil {
+		return dst, err
+	}
+	if e == nil {
+		return append(dst, s...), nil
+	}
+	if len(s) > longText {
+		if err := st.Spend(2 * e.escaped(s)); err != nil {
+			return dst, err
+		}
+	}
+	return e.Append(dst, s), nil
+}
+
+// Value appends the text that stands for v in keys.
+func (st *State) Value(dst []byte, v any, e *Escape) ([]byte, error) {
+	switch v := v.(type) {
+	case nil:
+		return dst, ErrNil
+	case string:
+		return st.text(dst, v, e)
+	case Raw:
+		return st.text(dst, string(v), nil)
+	}
+	s, err := st.TextOf(reflect.ValueOf(v))
+	if err != nil {
+		return dst, err
+	}
+	return st.text(dst, s, e)
+}
+
+// Leaf is how values of one type get into a key quickest.
+type Leaf int
+
+// The leaves.
+const (
+	LeafAny Leaf = iota
+	LeafString
+	LeafInt
+	LeafUint
+)
+
+// LeafOf returns the leaf for values of type t, which is nil if it is not known.
+func LeafOf(t reflect.Type) Leaf {
+	if t == nil {
+		return LeafAny
+	}
+	switch kind := t.Kind(); {
+	case kind == reflect.String && t != numberType && t != rawType:
+		return LeafString
+	case Spells(reflect.PointerTo(t)): // has the methods of t, too
+		return LeafAny
+	case kind >= reflect.Int && kind <= reflect.Int64:
+		return LeafInt
+	case kind >= reflect.Uint && kind <= reflect.Uint64:
+		return LeafUint
+	}
+	return LeafAny
+}
+
+// Leaf appends a value of a type whose leaf is l.
+func (st *State) Leaf(dst []byte, v reflect.Value, l Leaf, e *Escape) ([]byte, error) {
+	switch {
+	case !v.IsValid():
+		return dst, ErrNil
+	case l == LeafString:
+		return st.text(dst, v.String(), e)
+	case l == LeafAny:
+		return st.Value(dst, v.Interface(), e)
+	}
+	return appendNumber(dst, v, l, e), nil
+}
+
+// appendNumber appends a whole number. Only what follows can make escapes necessary.
+func appendNumber(dst []byte, v reflect.Value, l Leaf, e *Escape) []byte {
+	start := len(dst)
+	if l == LeafInt {
+		dst = strconv.AppendInt(dst, v.Int(), 10)
+	} else {
+		dst = strconv.AppendUint(dst, v.Uint(), 10)
+	}
+	if e == nil || !e.digits {
+		return dst
+	}
+	digits := string(dst[start:])
+	return e.Append(dst[:start], digits)
+}
+
+// TextOf returns the text that stands for v in keys. It never calls methods of nil.
+func (st *State) TextOf(v reflect.Value) (string, error) {
+	for depth := 0; v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer; depth++ {
+		if v.IsNil() || depth == maxPointers {
+			return "", ErrNil
+		}
+		if v.Kind() == reflect.Pointer && v.Elem().Kind() != reflect.String && Spells(v.Type()) {
+			break
+		}
+		v = v.Elem()
+	}
+	if !v.IsValid() {
+		return "", ErrNil
+	}
+	if fault := Refusal(v.Type()); fault != "" {
+		return "", &Fault{Reason: fault}
+	}
+	if v.Kind() == reflect.String {
+		if v.Type() == numberType && !wholeNumber(v.String()) {
+			return "", Faulty("is a number with many spellings: only whole numbers can be in a key")
+		}
+		return v.String(), nil
+	}
+	if Spells(v.Type()) {
+		return spelling(v.Interface())
+	}
+	if v.Kind() != reflect.Pointer && Spells(reflect.PointerTo(v.Type())) {
+		p := reflect.New(v.Type())
+		p.Elem().Set(v)
+		return spelling(p.Interface())
+	}
+	return st.basicText(v)
+}
+
+// basicText charges bytes twice, as hex doubles them.
+func (st *State) basicText(v reflect.Value) (string, error) {
+	switch v.Kind() {
+	case reflect.Bool:
+		return strconv.FormatBool(v.Bool()), nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return strconv.FormatInt(v.Int(), 10), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return strconv.FormatUint(v.Uint(), 10), nil
+	case reflect.Slice, reflect.Array: // of bytes, or it would have been refused
+		if err := st.Spend(2 * v.Len()); err != nil {
+			return "", err
+		}
+		b := make([]byte, v.Len())
+		reflect.Copy(reflect.ValueOf(b), v)
+		return hex.EncodeToString(b), nil
+	}
+	return "", Faulty("is of type %v, which is no key material", v.Type())
+}
+
+var (
+	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+	stringer      = reflect.TypeFor[fmt.Stringer]()
+	timeType      = reflect.TypeFor[time.Time]()
+	numberType    = reflect.TypeFor[json.Number]()
+	rawType       = reflect.TypeFor[Raw]()
+)
+
+// Spells reports whether values of type t say themselves how they are written.
+func Spells(t reflect.Type) bool { return t.Implements(textMarshaler) || t.Implements(stringer) }
+
+// maxBits is the size of the largest number that is written out. To do so takes the square of the size.
+const maxBits = 1 << 14
+
+// spelling prefers MarshalText, as encoding/json does: what a String says is for people, and may leave out what differs.
+func spelling(v any) (string, error) {
+	if n, ok := v.(interface{ BitLen() int }); ok && n.BitLen() > maxBits {
+		return "", Faulty("is a number of more than %d bits", maxBits)
+	}
+	if m, ok := v.(encoding.TextMarshaler); ok {
+		text, err := m.MarshalText()
+		if err != nil {
+			return "", Faulty("of type %T does not marshal to text", v)
+		}
+		return string(text), nil
+	}
+	return v.(fmt.Stringer).String(), nil
+}
+
+// IsList reports whether values of type t are lists rather than ids that are made of bytes or that spell themselves.
+func IsList(t reflect.Type) bool {
+	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) &&
+		t.Elem().Kind() != reflect.Uint8 && !Spells(t) && !Spells(reflect.PointerTo(t))
+}
+
+// IsTime reports whether t is a time, or a struct that has become one by embedding it: it would marshal to the time, and
+// leave out its other fields.
+func IsTime(t reflect.Type) bool {
+	if t == timeType {
+		return true
+	}
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	f, ok := t.FieldByName("Time")
+	return ok && f.Anonymous && (f.Type == timeType || f.Type == reflect.PointerTo(timeType))
+}
+
+// Refusal says why values of type t can't be part of a key, and "" if they can. An interface can, until it is known what is in it.
+func Refusal(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer && t.Elem().Kind() != reflect.Struct {
+		t = t.Elem()
+	}
+	bare := t
+	if t.Kind() == reflect.Pointer {
+		bare = t.Elem()
+	}
+	if _, ok := reflect.PointerTo(bare).MethodByName("ProtoReflect"); ok && bare.Kind() == reflect.Struct {
+		return fmt.Sprintf("is a message, %v: name one of its fields", bare)
+	}
+	switch {
+	case IsTime(bare):
+		return "is a time, which has many spellings: use fmtTime(x, \"2006-01-02\")"
+	case t.Kind() == reflect.Interface, Spells(t), Spells(reflect.PointerTo(bare)):
+		return ""
+	}
+	switch bare.Kind() {
+	case reflect.String, reflect.Bool,
+		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return ""
+	case reflect.Slice, reflect.Array:
+		if bare.Elem().Kind() == reflect.Uint8 {
+			return ""
+		}
+		return fmt.Sprintf("is a list, %v: a list makes keys only as a hole of its own, as in #{map(list, \"item:\" + .ID)}", bare)
+	case reflect.Float32, reflect.Float64:
+		return fmt.Sprintf("is a float, %v, which has many spellings: use a whole number or a string", bare)
+	case reflect.Func:
+		return "is a function: call it"
+	case reflect.Struct:
+		return fmt.Sprintf("is a struct, %v: name one of its fields", bare)
+	case reflect.Map:
+		return fmt.Sprintf("is a map, %v: name one of its entries", bare)
+	}
+	return fmt.Sprintf("is of type %v, which is no key material", bare)
+}

@@ -1,0 +1,114 @@
+package run
+
+import (
+	"context"
+	"math/bits"
+	"reflect"
+	"sync"
+)
+
+// What one evaluation may use. Both are charged before the work is done, so that an evaluation that is refused has not
+// cost more than one that is not: a step is well under 100 ns, and the text under 1 MiB.
+const (
+	MaxSteps = 200_000 // nodes evaluated, elements visited, and what matching patterns and sorting come to
+	MaxBytes = 1 << 20 // text read, made and put into keys, and the memory of lists that are made
+	MaxKeys  = 1024    // keys of one list template
+)
+
+// State is what one evaluation needs. It is pooled and never shared.
+type State struct {
+	Source
+	Ctx   context.Context
+	Elems []reflect.Value // of the loops that are under way, the innermost last
+	Index []int           // which of its list each element is
+	Vars  []any           // of let
+	Args  []any           // of the calls that are under way
+	buf   []byte
+	steps int
+	bytes int
+}
+
+var states = sync.Pool{New: func() any { return new(State) }}
+
+// NewState returns a state to be given back with Release.
+func NewState(ctx context.Context, facts func(root string) (any, error), roots []Root) *State {
+	st := states.Get().(*State)
+	st.Ctx, st.Facts, st.Roots = ctx, facts, roots
+	if cap(st.slots) < len(roots) {
+		st.slots = make([]slot, len(roots))
+	}
+	st.slots = st.slots[:len(roots)]
+	return st
+}
+
+// Release gives the state back with nothing of the request left in it.
+func (st *State) Release() {
+	clear(st.slots)
+	clear(st.Elems[:cap(st.Elems)])
+	clear(st.Vars)
+	clear(st.Args[:cap(st.Args)])
+	st.Elems, st.Index, st.Vars, st.Args = st.Elems[:0], st.Index[:0], st.Vars[:0], st.Args[:0]
+	if cap(st.buf) > 16*MaxKey {
+		st.buf = nil
+	}
+	st.Facts, st.Roots, st.Asking = nil, nil, false
+	st.Ctx, st.steps, st.bytes = nil, 0, 0
+	states.Put(st)
+}
+
+// Push enters a loop, or goes on to its next element after Pop.
+func (st *State) Push(elem reflect.Value, index int) {
+	st.Elems = append(st.Elems, elem)
+	st.Index = append(st.Index, index)
+}
+
+// Pop leaves what Push entered.
+func (st *State) Pop() {
+	st.Elems = st.Elems[:len(st.Elems)-1]
+	st.Index = st.Index[:len(st.Index)-1]
+}
+
+// Spend charges n bytes of text or memory that are about to be read or made.
+func (st *State) Spend(n int) error {
+	if n < 0 || n > MaxBytes-st.bytes {
+		return errBytes
+	}
+	st.bytes += n
+	return nil
+}
+
+// Step charges n steps that are about to be taken.
+func (st *State) Step(n int) error {
+	if n < 0 || n > MaxSteps-st.steps {
+		return errSteps
+	}
+	st.steps += n
+	return nil
+}
+
+// List charges the memory of a list of n values, and a step for each.
+func (st *State) List(n int) error {
+	if n > MaxBytes {
+		return errBytes
+	}
+	if err := st.Step(n); err != nil {
+		return err
+	}
+	return st.Spend(24 * n)
+}
+
+// Sort charges the sorting of n values.
+func (st *State) Sort(n int) error {
+	if n > MaxSteps {
+		return errSteps
+	}
+	return st.Step(n * bits.Len(uint(n)))
+}
+
+// Spent returns the steps and bytes used so far, for tests.
+func (st *State) Spent() (steps, bytes int) { return st.steps, st.bytes }
+
+var (
+	errBytes = Faulty("takes or makes too much text")
+	errSteps = Faulty("takes too many steps")
+)

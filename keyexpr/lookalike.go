@@ -1,0 +1,150 @@
+package keyexpr
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/latchkey-go/latchkey/internal/suggest"
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// A template that reads no fact locks one key for the whole world. The rule is that alone, and needs no list of mistakes:
+// what stands here only finds the sentence that fits one. Some mistakes are refused by themselves, as nobody means them:
+// ${, {{, and braces without a partner.
+
+// checkBraces refuses literals that no key has: braces that do not pair, and what other languages begin their holes with.
+func checkBraces(text string, parts []part) error {
+	var open []int
+	for _, p := range parts {
+		if p.hole {
+			continue
+		}
+		for i := range len(p.text) {
+			at := place(text, p, i)
+			switch {
+			case strings.HasPrefix(p.text[i:], "${"):
+				return errAt(text, at, "${…} is not filled in: write %s", suggestHole(p.text[i+1:], "#{req.OrderID}"))
+			case strings.HasPrefix(p.text[i:], "{{"):
+				return errAt(text, at, "{{…}} is not filled in: write %s", suggestHole(strings.TrimLeft(p.text[i+1:], "{. "), "#{req.OrderID}"))
+			case p.text[i] == '{':
+				open = append(open, at)
+			case p.text[i] == '}' && len(open) == 0:
+				return errAt(text, at, "a } without a {: a hole is written #{…}, and ends at its }")
+			case p.text[i] == '}':
+				open = open[:len(open)-1]
+			}
+		}
+	}
+	if len(open) > 0 {
+		return errAt(text, open[len(open)-1], "a { without a }: a hole is written #{…}, and a hash tag {…}")
+	}
+	return nil
+}
+
+// place returns where the i-th byte of a literal stands in the text, in which some hashes count half.
+func place(text string, p part, i int) int {
+	for at, n := p.off, 0; at < len(text); {
+		hashes := countHashes(text[at:])
+		literal, source := max(hashes, 1), max(hashes, 1)
+		each := 1
+		if hashes > 0 && at+hashes < len(text) && text[at+hashes] == '{' {
+			literal, source, each = hashes/2+1-hashes%2, hashes+1, 2
+		}
+		if i < n+literal {
+			return min(at+each*(i-n), at+source-1)
+		}
+		n, at = n+literal, at+source
+	}
+	return len(text)
+}
+
+var fieldName = regexp.MustCompile(`^[{. ]*((?:[\pL_][\pL\d_]*\.)*[\pL_][\pL\d_]*)`)
+
+// suggestHole writes the name that s begins with as a hole.
+func suggestHole(s, otherwise string) string {
+	m := fieldName.FindStringSubmatch(s)
+	if m == nil {
+		return otherwise
+	}
+	if name := m[1]; strings.Contains(name, ".") && name[0] != '.' {
+		return "#{" + name + "}"
+	}
+	return "#{req." + m[1] + "}"
+}
+
+// mistakes are how a value is put into a text elsewhere.
+var mistakes = []struct {
+	pattern *regexp.Regexp
+	reason  string
+}{
+	{regexp.MustCompile(`##+\{`), "##{ is a literal #{: write #{…} for a hole"},
+	{regexp.MustCompile(`# +\{`), "a hole is written #{…}, without a blank"},
+	{regexp.MustCompile(`'\s*\+|\+\s*'|"\s*\+|\+\s*"`), "this looks like Java: give it to package spel, or write order:#{req.OrderID}"},
+	{regexp.MustCompile(`#\pL`), "a hole is written #{req.OrderID}; a key in Java's language goes through package spel"},
+	{regexp.MustCompile(`\{[^{}]*\}`), "{…} is a hash tag, and no hole: write #{…}"},
+	{regexp.MustCompile(`%[sdvq]`), "%s is not filled in: write #{req.OrderID}"},
+	{regexp.MustCompile(`[/:]:\pL`), ":name is not filled in: write #{path.name}"},
+}
+
+// lookAlike is the error of a template that reads nothing of the request.
+func lookAlike(text string, parts []part, roots Roots) error {
+	const rule = "all requests would share one key, as nothing of the request is read"
+	literals := []byte(text) // with blanks for holes
+	for _, p := range parts {
+		for i := p.off - len("#{"); p.hole && i <= p.off+len(p.text); i++ {
+			literals[i] = ' '
+		}
+	}
+	for _, m := range mistakes {
+		if at := m.pattern.FindIndex(literals); at != nil {
+			return errAt(text, at[0], "%s: %s; OneKey (one-key in a tag) says that it is meant", rule, m.reason)
+		}
+	}
+	for _, p := range parts {
+		if p.hole {
+			return errAt(text, p.off, "%s: write something like #{req.OrderID}, from %s; OneKey (one-key in a tag) says that it is meant",
+				rule, suggest.List(slices.Collect(maps.Keys(roots))))
+		}
+	}
+	return errAt(text, 0, "%s: write something like order:#{req.OrderID}; OneKey (one-key in a tag) says that it is meant", rule)
+}
+
+var tag = regexp.MustCompile(`\{([^{}]*)\}`)
+
+// checkTag refuses a hash tag whose text is a fact, or a field of one: somebody meant it to be a hole.
+func (c *compilation) checkTag(lit part) error {
+	for _, m := range tag.FindAllStringSubmatchIndex(lit.text, -1) {
+		name := strings.TrimSpace(lit.text[m[2]:m[3]])
+		if hole, ok := c.inReach(name); ok {
+			return errAt(c.text, place(c.text, lit, m[0]), "{%s} is a hash tag, and %s could be read: write #{%s}", name, hole, hole)
+		}
+	}
+	return nil
+}
+
+// inReach reports whether a name is a root, a path from one, or a field of one.
+func (c *compilation) inReach(name string) (hole string, ok bool) {
+	root, _, _ := strings.Cut(name, ".")
+	if _, ok := c.roots[root]; ok {
+		return name, true
+	}
+	for _, root := range slices.Sorted(maps.Keys(c.roots)) {
+		of := c.roots[root].of
+		if slices.Contains(of.Names, name) {
+			return root + "." + name, true
+		}
+		t := of.Type
+		for t != nil && t.Kind().String() == "ptr" {
+			t = t.Elem()
+		}
+		if t == nil || t.Kind().String() != "struct" || name == "" {
+			continue
+		}
+		if f, ok := t.FieldByName(name); ok && f.IsExported() || len(run.Aliases(t, name)) > 0 {
+			return root + "." + name, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package keyexpr
+
+const slower = 1

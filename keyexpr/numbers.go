@@ -1,0 +1,232 @@
+package keyexpr
+
+import (
+	"cmp"
+	"math/bits"
+	"reflect"
+
+	"github.com/expr-lang/expr/vm/runtime"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// add is + where it puts texts together as they are, or adds.
+func add(st *run.State, a, b any) (any, error) {
+	a, b = basic(a), basic(b)
+	if s, ok := a.(string); ok {
+		t, err := text(b)
+		if err == nil {
+			err = st.Spend(len(s) + len(t))
+		}
+		if err != nil {
+			return nil, err
+		}
+		return s + t, nil
+	}
+	if _, ok := b.(string); ok {
+		return nil, run.Faulty("adds text to what is no text: use string(x)")
+	}
+	return addNumbers(a, b)
+}
+
+var addNumbers = arithmetic(sum, runtime.Add)
+
+// arithmetic does what exact does for whole numbers, and leaves floats, times and durations to the engine.
+func arithmetic(exact func(a, b int64) (int64, bool), other func(a, b any) any) func(a, b any) (any, error) {
+	return func(a, b any) (any, error) {
+		a, b = basic(a), basic(b)
+		if !whole(a) || !whole(b) {
+			if a == nil || b == nil {
+				return nil, run.Faulty("calculates with nil")
+			}
+			return other(a, b), nil
+		}
+		x, err := run.Integer(a)
+		if err != nil {
+			return nil, err
+		}
+		y, err := run.Integer(b)
+		if err != nil {
+			return nil, err
+		}
+		z, ok := exact(x, y)
+		if !ok || int64(int(z)) != z {
+			return nil, run.Faulty("calculates more than an int can hold")
+		}
+		return int(z), nil
+	}
+}
+
+func whole(x any) bool {
+	v := reflect.ValueOf(x)
+	return v.IsValid() && v.Type() != durationType && (v.CanInt() || v.CanUint())
+}
+
+func sum(a, b int64) (int64, bool) {
+	c := a + b
+	return c, (c > a) == (b > 0)
+}
+
+func minus(a, b int64) (int64, bool) {
+	c := a - b
+	return c, (c < a) == (b > 0)
+}
+
+// times multiplies magnitudes, as an overflow of int64 leaves no trace in its result.
+func times(a, b int64) (int64, bool) {
+	high, low := bits.Mul64(magnitude(a), magnitude(b))
+	if (a < 0) != (b < 0) {
+		return -int64(low), high == 0 && low <= 1<<63
+	}
+	return int64(low), high == 0 && low < 1<<63
+}
+
+func magnitude(a int64) uint64 {
+	if a < 0 {
+		return -uint64(a)
+	}
+	return uint64(a)
+}
+
+// remainder is % with the sign of the dividend, as in Go and Java, also for large unsigned numbers.
+func remainder(l, r any) (any, error) {
+	a, b := reflect.ValueOf(basic(l)), reflect.ValueOf(basic(r))
+	if a.IsValid() && a.CanUint() && b.IsValid() {
+		n, err := run.Integer(r)
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			return nil, run.Faulty("divides by zero")
+		}
+		return int(a.Uint() % magnitude(n)), nil
+	}
+	x, err := run.Integer(l)
+	if err != nil {
+		return nil, err
+	}
+	y, err := run.Integer(r)
+	if err != nil {
+		return nil, err
+	}
+	if y == 0 {
+		return nil, run.Faulty("divides by zero")
+	}
+	if y == -1 {
+		return 0, nil
+	}
+	return int(x % y), nil
+}
+
+func negative(v reflect.Value) bool { return v.CanInt() && v.Int() < 0 }
+
+// size returns a whole number as the bits of an uint64.
+func size(v reflect.Value) uint64 {
+	if v.CanInt() {
+		return uint64(v.Int())
+	}
+	return v.Uint()
+}
+
+// order compares two whole numbers as cmp.Compare would if there were a type for them.
+func order(a, b reflect.Value) int {
+	switch {
+	case negative(a) && !negative(b):
+		return -1
+	case negative(b) && !negative(a):
+		return 1
+	}
+	return cmp.Compare(size(a), size(b)) // two's complement keeps the order of two negative numbers
+}
+
+// modulo takes numbers above int64 as they are: a shard of a uint64 must not become negative, as it does in the engine.
+func modulo(_ *run.State, args []any) (any, error) {
+	n, err := run.Integer(args[1])
+	if err != nil {
+		return nil, err
+	}
+	if n < 1 {
+		return nil, run.Faulty("divides by what is not positive")
+	}
+	v := run.Indirect(reflect.ValueOf(args[0]))
+	if v.IsValid() && v.CanUint() {
+		return int(v.Uint() % uint64(n)), nil
+	}
+	a, err := run.Integer(args[0])
+	return int(((a % n) + n) % n), err
+}
+
+// divide has one result that int64 can't hold, the smallest number by -1.
+func divide(_ *run.State, args []any) (any, error) {
+	a, b := run.Indirect(reflect.ValueOf(args[0])), run.Indirect(reflect.ValueOf(args[1]))
+	if a.IsValid() && a.CanUint() && b.IsValid() && (b.CanInt() || b.CanUint()) && !negative(b) {
+		if size(b) == 0 {
+			return nil, run.Faulty("divides by zero")
+		}
+		n, err := run.Integer(a.Uint() / size(b))
+		return int(n), err
+	}
+	x, err := run.Integer(args[0])
+	if err != nil {
+		return nil, err
+	}
+	y, err := run.Integer(args[1])
+	switch {
+	case err != nil:
+		return nil, err
+	case y == 0:
+		return nil, run.Faulty("divides by zero")
+	case y == -1 && x == -x && x != 0:
+		return nil, run.Faulty("calculates more than an int can hold")
+	}
+	return int(x / y), nil
+}
+
+// weigh charges a value that the engine is going to go through, with all that lies in it.
+func weigh(st *run.State, x any) error { return weighValue(st, reflect.ValueOf(x), 0) }
+
+// weighValue does not go into elements that hold nothing themselves: their number is their weight.
+func weighValue(st *run.State, v reflect.Value, depth int) error {
+	if depth > maxDepth {
+		return run.Faulty("goes too deep")
+	}
+	v = run.Indirect(v)
+	switch v.Kind() {
+	case reflect.String:
+		return st.Spend(v.Len())
+	case reflect.Slice, reflect.Array:
+		if err := st.List(v.Len()); err != nil {
+			return err
+		}
+		if k := v.Type().Elem().Kind(); k < reflect.Array && k != reflect.Invalid {
+			return nil // flat
+		}
+		for i := range v.Len() {
+			if err := weighValue(st, v.Index(i), depth+1); err != nil {
+				return err
+			}
+		}
+	case reflect.Map:
+		if err := st.List(v.Len()); err != nil {
+			return err
+		}
+		for it := v.MapRange(); it.Next(); {
+			if err := weighValue(st, it.Value(), depth+1); err != nil {
+				return err
+			}
+		}
+	case reflect.Struct:
+		if err := st.Step(v.NumField()); err != nil {
+			return err
+		}
+		for _, field := range v.Fields() {
+			if err := weighValue(st, field, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// maxDepth is how deep values may lie in each other.
+const maxDepth = 64

@@ -1,0 +1,356 @@
+package keyexpr
+
+import (
+	"cmp"
+	"errors"
+	"reflect"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/vm/runtime"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+func (c *compilation) binary(n *ast.BinaryNode) (*code, error) {
+	switch n.Operator {
+	case "+":
+		return c.plus(n)
+	case "??":
+		return c.orElse(n)
+	case "and", "&&", "or", "||":
+		return c.logic(n)
+	}
+	var list []*code
+	var cost int
+	var err error
+	switch n.Operator {
+	case "-", "*", "%", "/", "**", "^", "..":
+		list, cost, err = c.compileAll([]ast.Node{n.Left, n.Right})
+	case "matches": // whose right side is written out
+		list, cost, err = c.asIs(n.Left)
+	default:
+		list, cost, err = c.asIs(n.Left, n.Right)
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch n.Operator {
+	case "matches":
+		return c.matches(n, list[0])
+	case "-":
+		return both(list, cost, arithmetic(minus, runtime.Subtract)), nil
+	case "*":
+		return both(list, cost, arithmetic(times, runtime.Multiply)), nil
+	case "%":
+		return both(list, cost, remainder), nil
+	case "/":
+		return both(list, cost, func(a, b any) (any, error) { return runtime.Divide(basic(a), basic(b)), nil }), nil
+	case "**", "^":
+		return both(list, cost, func(a, b any) (any, error) { return runtime.Exponent(basic(a), basic(b)), nil }), nil
+	case "..":
+		return c.span(list, cost), nil
+	case "in":
+		return c.in(list, cost), nil
+	case "contains", "startsWith", "endsWith":
+		return c.textTest(list, cost, textTests[n.Operator]), nil
+	}
+	holds, ok := comparisons[n.Operator]
+	if !ok {
+		return nil, c.at(n, "%s is not understood here", n.Operator)
+	}
+	return holds.compile(list, cost), nil
+}
+
+// both evaluates two operands and applies an operator to them.
+func both(list []*code, cost int, op func(a, b any) (any, error)) *code {
+	x, y := list[0], list[1]
+	return valueCode(1+cost, func(st *run.State) (any, error) {
+		a, err := x.value(st)
+		if err != nil {
+			return nil, err
+		}
+		b, err := y.value(st)
+		if err != nil {
+			return nil, err
+		}
+		return op(a, b)
+	})
+}
+
+// orElse is a ?? b. A text in front, which is never nil, leaves nothing to read of the other.
+func (c *compilation) orElse(n *ast.BinaryNode) (*code, error) {
+	left, fixed, err := c.fold(n.Left)
+	if err != nil || fixed != nil {
+		return left, err
+	}
+	right, err := c.compile(n.Right)
+	if err != nil {
+		return nil, err
+	}
+	x := valueCode(1+left.cost+right.cost, func(st *run.State) (any, error) {
+		v, err := left.value(st)
+		if errors.Is(err, errChain) {
+			v, err = nil, nil
+		}
+		if err != nil || !runtime.IsNil(v) {
+			return v, err
+		}
+		return right.value(st)
+	})
+	if p := left.path; p != nil && left.text != nil && right.text != nil {
+		x.text = func(st *run.State) (string, error) {
+			v, err := p.Follow(&st.Source, st.Elems)
+			if err != nil {
+				return "", err
+			}
+			if !v.IsValid() {
+				return right.text(st)
+			}
+			return v.String(), nil
+		}
+	}
+	return x, nil
+}
+
+// logic is and and or. Behind a literal that decides, nothing is read.
+func (c *compilation) logic(n *ast.BinaryNode) (*code, error) {
+	decides := n.Operator == "or" || n.Operator == "||"
+	reads := c.reads
+	x, fixed, err := c.foldTest(n.Left)
+	if err != nil {
+		return nil, err
+	}
+	y, fixed2, err := c.foldTest(n.Right)
+	if err != nil {
+		return nil, err
+	}
+	if fixed == decides || fixed2 == decides {
+		c.reads = reads
+		return constant(decides), nil
+	}
+	left, right := x.asTest(), y.asTest()
+	return testCode(1+x.cost+y.cost, func(st *run.State) (bool, error) {
+		holds, err := left(st)
+		if err != nil || holds == decides {
+			return holds, err
+		}
+		return right(st)
+	}), nil
+}
+
+// span is the list from a to b.
+func (c *compilation) span(list []*code, cost int) *code {
+	return &code{cost: 1 + cost, value: func(st *run.State) (any, error) {
+		var ends [2]int64
+		for i, x := range list {
+			v, err := x.value(st)
+			if err != nil {
+				return nil, err
+			}
+			if ends[i], err = run.Integer(v); err != nil {
+				return nil, err
+			}
+		}
+		n := ends[1] - ends[0] + 1
+		if ends[1] < ends[0] {
+			n = 0
+		}
+		if n < 0 || n > run.MaxSteps || int64(int(ends[0])) != ends[0] {
+			return nil, run.Faulty("makes too long a list")
+		}
+		if err := st.List(int(n)); err != nil {
+			return nil, err
+		}
+		values := make([]int, n)
+		for i := range values {
+			values[i] = int(ends[0]) + i
+		}
+		return values, nil
+	}}
+}
+
+// in compares as == does, so that a list of named types, of pointers or of numbers of another size has what it seems to have.
+func (c *compilation) in(list []*code, cost int) *code {
+	return testCode(1+cost, func(st *run.State) (bool, error) {
+		x, err := list[0].value(st)
+		if err != nil {
+			return false, err
+		}
+		l, err := list[1].value(st)
+		if err != nil {
+			return false, err
+		}
+		return among(st, x, l)
+	})
+}
+
+// among reports whether x is an element of a list, a key of a map or a field of a struct.
+func among(st *run.State, x, list any) (bool, error) {
+	v := run.Indirect(reflect.ValueOf(list))
+	if !v.IsValid() {
+		return false, nil
+	}
+	switch v.Kind() {
+	case reflect.Slice, reflect.Array:
+		if err := st.Step(2 * v.Len()); err != nil {
+			return false, err
+		}
+		for i := range v.Len() {
+			if same, err := equal(st, x, run.Plain(run.Tame(v.Index(i)))); same || err != nil {
+				return same, err
+			}
+		}
+		return false, nil
+	case reflect.Map:
+		if x == nil {
+			return false, nil
+		}
+		found, err := run.Entry(v, basicKey(v, x))
+		return found.IsValid() && err == nil, err
+	case reflect.Struct:
+		name, err := text(x)
+		if err != nil {
+			return false, err
+		}
+		f, ok := v.Type().FieldByName(name)
+		return ok && f.IsExported(), nil
+	}
+	return false, run.Faulty("looks for something in a value of type %v", v.Type())
+}
+
+// basicKey leaves a key of the map's own type as it is.
+func basicKey(m reflect.Value, x any) any {
+	if reflect.TypeOf(x) == m.Type().Key() {
+		return x
+	}
+	return basic(x)
+}
+
+// textTest is false for nil, as the engine's is: a header that is not there contains nothing.
+func (c *compilation) textTest(list []*code, cost int, test func(s, part string) bool) *code {
+	return testCode(1+cost, func(st *run.State) (bool, error) {
+		var s [2]string
+		for i, x := range list {
+			v, err := x.value(st)
+			if err != nil || v == nil {
+				return false, err
+			}
+			if s[i], err = text(v); err == nil {
+				err = st.Spend(len(s[i]))
+			}
+			if err != nil {
+				return false, err
+			}
+		}
+		return test(s[0], s[1]), nil
+	})
+}
+
+// comparison is an operator that compares whole numbers of all types and sizes as numbers, and leaves the rest to the engine.
+type comparison struct {
+	holds  func(order int) bool
+	engine func(a, b any) bool
+}
+
+var comparisons = map[string]comparison{
+	"==": {holds: func(o int) bool { return o == 0 }},
+	"!=": {holds: func(o int) bool { return o != 0 }},
+	"<":  {func(o int) bool { return o < 0 }, runtime.Less},
+	"<=": {func(o int) bool { return o <= 0 }, runtime.LessOrEqual},
+	">":  {func(o int) bool { return o > 0 }, runtime.More},
+	">=": {func(o int) bool { return o >= 0 }, runtime.MoreOrEqual},
+}
+
+// compile has a way without interfaces for whole numbers, which most conditions compare.
+func (op comparison) compile(list []*code, cost int) *code {
+	x, y := list[0], list[1]
+	if a, b := x.num, y.num; a != nil && b != nil {
+		return testCode(1+cost, func(st *run.State) (bool, error) {
+			m, err := a(st)
+			if err != nil {
+				return op.missing(st, x, y, err)
+			}
+			n, err := b(st)
+			if err != nil {
+				return op.missing(st, x, y, err)
+			}
+			return op.holds(cmp.Compare(m, n)), nil
+		})
+	}
+	return testCode(1+cost, func(st *run.State) (bool, error) { return op.values(st, x, y) })
+}
+
+// missing compares again where a number was not there, which is no error for == and !=.
+func (op comparison) missing(st *run.State, x, y *code, err error) (bool, error) {
+	if !errors.Is(err, run.ErrNoText) || op.engine != nil {
+		return false, err
+	}
+	return op.values(st, x, y)
+}
+
+// values takes the quick way for texts only where neither can be nil: a path may end in nil, which equals no text, not even
+// an empty one.
+func (op comparison) values(st *run.State, x, y *code) (bool, error) {
+	if op.engine == nil && x.text != nil && y.text != nil && x.path == nil && y.path == nil {
+		// Both are texts for sure: a path may end in nil, which is no text.
+		a, err := x.text(st)
+		if err != nil {
+			return false, err
+		}
+		b, err := y.text(st)
+		return op.holds(strings.Compare(a, b)), err
+	}
+	a, err := x.value(st)
+	if err != nil {
+		return false, err
+	}
+	b, err := y.value(st)
+	if err != nil {
+		return false, err
+	}
+	if op.engine == nil {
+		same, err := equal(st, a, b)
+		return same == op.holds(0), err
+	}
+	a, b = basic(a), basic(b)
+	if whole(a) && whole(b) {
+		return op.holds(order(reflect.ValueOf(a), reflect.ValueOf(b))), nil
+	}
+	if s, ok := a.(string); ok {
+		if err := st.Spend(len(s)); err != nil {
+			return false, err
+		}
+	}
+	return op.engine(a, b), nil
+}
+
+// equal compares as the engine does, but numbers as numbers, and named types as what they are made of.
+func equal(st *run.State, a, b any) (bool, error) {
+	a, b = basic(a), basic(b)
+	switch x := a.(type) {
+	case nil:
+		return b == nil || runtime.IsNil(b), nil
+	case string:
+		y, ok := b.(string)
+		if ok && len(x) == len(y) {
+			if err := st.Spend(len(x)); err != nil {
+				return false, err
+			}
+		}
+		return ok && x == y, nil
+	case bool:
+		y, ok := b.(bool)
+		return ok && x == y, nil
+	}
+	if whole(a) && whole(b) {
+		return order(reflect.ValueOf(a), reflect.ValueOf(b)) == 0, nil
+	}
+	if b == nil {
+		return runtime.IsNil(a), nil
+	}
+	if err := weigh(st, a); err != nil {
+		return false, err
+	}
+	return runtime.Equal(a, b), nil
+}

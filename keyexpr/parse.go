@@ -1,0 +1,262 @@
+package keyexpr
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/builtin"
+	"github.com/expr-lang/expr/parser"
+)
+
+// A hole, and a condition, is an expression of expr-lang. Of its grammar this is what passes, from the loosest operator to
+// the tightest:
+//
+//	expression  = [ "let" name "=" expression ";" ] choice
+//	choice      = or [ "?" expression ":" expression ] | "if" or "{" expression "}" "else" …
+//	or, and     = operands of "or" "||", "and" "&&"
+//	comparison  = "==" "!=" "<" "<=" ">" ">=" "in" "matches" "contains" "startsWith" "endsWith", "not" in front of a word
+//	sum         = ".." , then "+" "-" , then "*" "%" ; conditions also have "/" "**" "^"
+//	default     = operand "??" operand
+//	unary       = "!" "not" "-" "+"
+//	postfix     = primary { "." name | "?." name | "[" expression "]" | "[" from ":" to "]" | "(" ")" | "|" function }
+//	primary     = root | literal | list | map | function "(" arguments ")" | "#" in a loop | "(" expression ")"
+
+// Builtins of the engine that keys and conditions may use. Those that depend on time or on the order of a map, that
+// build up values without bound, or that are done better in functions.go are missing on purpose.
+const (
+	keyBuiltins  = " all any none one filter map find findLast findIndex count sortBy len trim trimPrefix trimSuffix indexOf lastIndexOf hasPrefix hasSuffix max min first last get take reverse concat flatten sort "
+	condBuiltins = " abs ceil floor round float sum mean median date duration timezone type "
+)
+
+func allowed(name string, cond bool) bool {
+	name = " " + name + " "
+	return strings.Contains(keyBuiltins, name) || cond && strings.Contains(condBuiltins, name)
+}
+
+// whyNot says what to do instead of using a builtin that is not allowed.
+func whyNot(name string) string {
+	switch name {
+	case "now", "date":
+		return ": a key with the time in it is never the same twice; conditions may use it"
+	case "keys", "values", "toPairs":
+		return ": a map has no order, so the key would not be the same twice"
+	case "toJSON":
+		return ": use hash(x)"
+	case "reduce", "sum":
+		return ": use join, map or filter"
+	case "repeat":
+		return ": it makes text without bound"
+	case "fromPairs", "groupBy":
+		return ": a map is no key material"
+	}
+	return ""
+}
+
+// javaName finds what Java's expressions have, and templates only in loops.
+var javaName = regexp.MustCompile(`#[\pL_][\pL_\d]*`)
+
+// javaText explains an error by a # that belongs to Java, if there is one.
+func (c *compilation) javaText() (*Error, bool) {
+	for _, at := range javaName.FindAllStringIndex(c.src, -1) {
+		if name := c.src[at[0]:at[1]]; name != "#index" && name != "#acc" {
+			return errAt(c.text, c.off+at[0], "names have no # here: write %s; a key in Java's language goes through package spel", name[1:]), true
+		}
+	}
+	return nil, false
+}
+
+func (c *compilation) parse() (*parser.Tree, error) {
+	tree, err := parser.ParseWithConfig(hideOr(c.src), c.conf)
+	if err != nil {
+		return nil, c.engineError(err)
+	}
+	v := ruleVisitor{c: c}
+	ast.Walk(&tree.Node, &v)
+	if v.err != nil {
+		return nil, v.err
+	}
+	return tree, nil
+}
+
+// checkSyntax parses one expression.
+func checkSyntax(text, src string, off int, cond bool) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errAt(text, off, "the expression engine gives up: %v", r)
+		}
+	}()
+	c := &compilation{text: text, src: src, off: off, cond: cond}
+	c.conf = c.newConf()
+	tree, err := parser.ParseWithConfig(hideOr(src), c.conf)
+	if err != nil {
+		_, err := c.parse()
+		return err
+	}
+	v := patternVisitor{c: c}
+	ast.Walk(&tree.Node, &v)
+	return v.err
+}
+
+// ruleVisitor refuses what the profile does not have, before types are known.
+type ruleVisitor struct {
+	c   *compilation
+	err error
+}
+
+func (v *ruleVisitor) Visit(node *ast.Node) {
+	if v.err != nil {
+		return
+	}
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		if n.Value == "$env" {
+			v.err = v.c.at(n, "$env is not here: name a root")
+		}
+	case *ast.BuiltinNode:
+		if !allowed(n.Name, v.c.cond) {
+			v.err = v.c.refuseBuiltin(n, n.Name)
+		}
+	case *ast.CallNode:
+		v.err = v.c.checkCallee(n)
+	case *ast.ConditionalNode:
+		if n.Ternary && n.Cond == n.Exp1 {
+			v.err = v.c.at(n.Cond, "?: is for true and false here: use or(a, b), or a ?? b")
+		}
+	case *ast.BinaryNode:
+		if !v.c.cond && (n.Operator == "/" || n.Operator == "**" || n.Operator == "^") {
+			v.err = v.c.at(n, "%s makes a float: use div(a, b) or another function", n.Operator)
+		}
+		if n.Operator == "matches" {
+			v.err = v.c.checkPattern(n.Right)
+		}
+	}
+}
+
+// patternVisitor is ruleVisitor for patterns alone.
+type patternVisitor struct {
+	c   *compilation
+	err error
+}
+
+func (v *patternVisitor) Visit(node *ast.Node) {
+	if n, ok := (*node).(*ast.BinaryNode); ok && n.Operator == "matches" && v.err == nil {
+		v.err = v.c.checkPattern(n.Right)
+	}
+}
+
+// maxProgram is the size of the largest pattern, in instructions of its program. Matching takes its product with the size
+// of the subject.
+const maxProgram = 500
+
+// checkPattern bounds a pattern, which must be written out: nobody else's pattern is run.
+func (c *compilation) checkPattern(n ast.Node) error {
+	pattern, ok := n.(*ast.StringNode)
+	if !ok {
+		return c.at(n, "a pattern must be written out")
+	}
+	if _, err := programSize(pattern.Value); err != nil {
+		return c.at(n, "%v", err)
+	}
+	return nil
+}
+
+// programSize is measured on the program that will run. The length of a pattern says nothing: a{30}{30} has nine characters.
+func programSize(pattern string) (int, error) {
+	re, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return 0, err
+	}
+	prog, err := syntax.Compile(re.Simplify())
+	if err != nil {
+		return 0, err
+	}
+	if n := len(prog.Inst); n <= maxProgram {
+		return n, nil
+	}
+	return 0, errLargePattern
+}
+
+func (c *compilation) checkCallee(n *ast.CallNode) error {
+	name, ok := n.Callee.(*ast.IdentifierNode)
+	if !ok {
+		return nil
+	}
+	if _, ok := c.hosts[name.Value]; ok {
+		return c.checkMessage(n, name.Value)
+	}
+	if _, ok := builtin.Index[name.Value]; ok && !allowed(name.Value, c.cond) {
+		return c.refuseBuiltin(n, name.Value)
+	}
+	if _, ok := c.roots[name.Value]; ok {
+		return c.at(n, "%s is not a function", name.Value)
+	}
+	return nil
+}
+
+// checkMessage sees to it that the message of required, which goes to logs, comes from the template.
+func (c *compilation) checkMessage(n *ast.CallNode, name string) error {
+	if name != "required" || len(n.Arguments) != 2 {
+		return nil
+	}
+	if _, ok := n.Arguments[1].(*ast.StringNode); !ok {
+		return c.at(n.Arguments[1], "the message of required must be written out")
+	}
+	return nil
+}
+
+func (c *compilation) refuseBuiltin(n ast.Node, name string) error {
+	return c.at(n, "%s is not allowed here%s", name, whyNot(name))
+}
+
+// orName is what the function or is called for the engine, to which the word is always an operator. It has as many runes,
+// so that offsets stay the same.
+const orName = "o\u0155"
+
+// hideOr renames calls of the function or in an expression: those where an operand may begin.
+func hideOr(src string) string {
+	if !strings.Contains(src, "or") {
+		return src
+	}
+	var b strings.Builder
+	operand := false // the last token ends an operand
+	for i := 0; i < len(src); {
+		n := 1
+		switch c := src[i]; {
+		case c == '\'' || c == '"' || c == '`':
+			n, operand = max(skipQuoted(src[i:]), 1), true
+		case c == '/' && skipQuoted(src[i:]) != 1:
+			n = max(skipQuoted(src[i:]), 1)
+		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+		case wordAt(src[i:]) > 0:
+			n = wordAt(src[i:])
+			word := src[i : i+n]
+			call := strings.HasPrefix(strings.TrimLeft(src[i+n:], " \t\r\n"), "(")
+			if word == "or" && !operand && call {
+				b.WriteString(orName)
+				i, operand = i+n, true
+				continue
+			}
+			operand = isName(word) || slices.Contains([]string{"true", "false", "nil"}, word) || word[0] <= '9'
+		default:
+			operand = c == ')' || c == ']' || c == '}' || c == '#'
+		}
+		b.WriteString(src[i : i+n])
+		i += n
+	}
+	return b.String()
+}
+
+// wordAt returns the length of the name or number that s begins with.
+func wordAt(s string) int {
+	n := strings.IndexFunc(s, func(r rune) bool { return !isLetter(r) && r != '$' && (r < '0' || r > '9') })
+	if n < 0 {
+		return len(s)
+	}
+	return n
+}
+
+// showOr gives the function its name back, in messages.
+func showOr(s string) string { return strings.ReplaceAll(s, orName, "or") }

@@ -1,0 +1,367 @@
+package keyexpr
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// What puts values together (+, join, and string around them) is taken apart again, into literals and values. So each
+// value is escaped by itself, for the literal that follows it, and the key can be read back into the values. A hole
+//
+//	#{req.Tenant + "/" + req.ID}:…
+//
+// is the same as #{req.Tenant}/#{req.ID}:… . Where such a text is no part of the key itself, as in lower(a + "/" + b), it is
+// put together with escapes of its own, so that it still says what it was made of. Only what is compared, counted or
+// given to a user's function is put together as it is.
+
+// piece is a literal, or a node that stands for one value or, with items, for several.
+type piece struct {
+	lit   string
+	node  ast.Node
+	items *series
+}
+
+// series is a list whose values have a text between them.
+type series struct {
+	list ast.Node
+	body ast.Node // what each element becomes; nil for itself
+	sep  string
+}
+
+// pieces takes node apart.
+func (c *compilation) pieces(node ast.Node, list []piece) ([]piece, error) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return append(list, piece{lit: n.Value}), nil
+	case *ast.BinaryNode:
+		if n.Operator == "+" && c.textual(n) {
+			list, err := c.pieces(n.Left, list)
+			if err != nil {
+				return nil, err
+			}
+			return c.pieces(n.Right, list)
+		}
+	case *ast.CallNode:
+		name, ok := n.Callee.(*ast.IdentifierNode)
+		if !ok {
+			break
+		}
+		switch name.Value {
+		case basicName:
+			return c.pieces(n.Arguments[0], list)
+		case "string": // which is for + alone: a hole needs none
+			return append(list, piece{node: n.Arguments[0]}), nil
+		case "join":
+			j, err := c.joinOf(n)
+			return append(list, piece{items: j, node: n}), err
+		}
+	}
+	return append(list, piece{node: node}), nil
+}
+
+// textual reports whether n puts texts together, rather than numbers.
+func (c *compilation) textual(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return true
+	case *ast.BinaryNode:
+		if n.Operator == "+" {
+			return c.textual(n.Left) || c.textual(n.Right)
+		}
+	}
+	t := c.typeOf(n)
+	return t != nil && t.Kind() == reflect.String
+}
+
+// joinOf reads join(list, "text"). Without the text, ["a", "b"] and ["ab"] would be one key.
+func (c *compilation) joinOf(n *ast.CallNode) (*series, error) {
+	j := &series{list: n.Arguments[0]}
+	if len(n.Arguments) > 1 {
+		sep, ok := n.Arguments[1].(*ast.StringNode)
+		if !ok {
+			return nil, c.at(n.Arguments[1], "what join puts between values of a key must be written out")
+		}
+		j.sep = sep.Value
+	}
+	if j.sep == "" {
+		return nil, c.at(n, "join needs a text to put between the values, as in join(%s, \",\"): without one they could not be told apart", c.source(j.list))
+	}
+	if m, ok := j.list.(*ast.BuiltinNode); ok && m.Name == "map" {
+		j.list, j.body = m.Arguments[0], m.Arguments[1].(*ast.PredicateNode).Node
+	}
+	return j, nil
+}
+
+// parts compiles pieces. follow is what the literal behind them may begin with.
+func (c *compilation) parts(pieces []piece, follow []rune, escape func([]rune) *run.Escape) ([]run.Part, error) {
+	var parts []run.Part
+	for i, p := range pieces {
+		if p.items == nil && p.node == nil {
+			if p.lit == "" {
+				continue
+			}
+			if n := len(parts); n > 0 && parts[n-1].Literal() {
+				parts[n-1].Text += p.lit
+				continue
+			}
+			parts = append(parts, run.Part{Text: p.lit})
+			continue
+		}
+		next, err := c.follow(p, pieces[i+1:], follow)
+		if err != nil {
+			return nil, err
+		}
+		var part run.Part
+		if p.items != nil {
+			part, err = c.joinPart(p, next, escape)
+		} else {
+			part, err = c.leaf(p.node, escape(next))
+		}
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// follow returns what may follow a value: the beginning of the next literal, or what follows all pieces.
+func (c *compilation) follow(p piece, rest []piece, follow []rune) ([]rune, error) {
+	for _, next := range rest {
+		if next.node != nil {
+			return nil, c.at(next.node, "two values without text between them could not be told apart: put text there, as in a + \":\" + b")
+		}
+		if next.lit != "" {
+			r, _ := utf8.DecodeRuneInString(next.lit)
+			if r == '%' && !c.isRaw(p.node) {
+				return nil, c.at(p.node, "a %% behind a value would look like an escape: put another text between them")
+			}
+			return []rune{r}, nil
+		}
+	}
+	return follow, nil
+}
+
+// leaf compiles one value of a key.
+func (c *compilation) leaf(n ast.Node, e *run.Escape) (run.Part, error) {
+	part := run.Part{Src: strings.TrimSpace(c.src), Escape: e}
+	if call, ok := n.(*ast.CallNode); ok && c.isRaw(n) {
+		c.raw, n, part.Escape = true, call.Arguments[0], nil
+	}
+	if err := c.checkHole(n); err != nil {
+		return part, err
+	}
+	part.Type = c.typeOf(n)
+	x, err := c.compile(n)
+	if err != nil {
+		return part, err
+	}
+	switch {
+	case x.path != nil && len(x.path.Steps) > 0 && x.path.Steps[0].Lookup && len(x.path.Steps) == 1:
+		p := x.path
+		part.Append = func(st *run.State, key []byte, e *run.Escape) ([]byte, error) { return st.Lookup(key, p, e) }
+	case x.path != nil:
+		part.Path, part.Leaf = x.path, run.LeafOf(c.typeOf(n))
+	case x.via != nil:
+		part.Path, part.Leaf, part.Via = x.from, run.LeafString, x.via
+	case x.text != nil:
+		part.Append = func(st *run.State, key []byte, e *run.Escape) ([]byte, error) {
+			s, err := x.text(st)
+			if err != nil {
+				return key, err
+			}
+			return st.Text(key, s, e)
+		}
+	default:
+		part.Append = func(st *run.State, key []byte, e *run.Escape) ([]byte, error) {
+			v, err := x.value(st)
+			if err != nil {
+				return key, err
+			}
+			return st.Value(key, v, e)
+		}
+	}
+	return part, nil
+}
+
+// isRaw looks at the call alone: raw deeper within an expression gives a value that knows itself to be raw.
+func (c *compilation) isRaw(n ast.Node) bool {
+	call, ok := n.(*ast.CallNode)
+	if !ok {
+		return false
+	}
+	name, ok := call.Callee.(*ast.IdentifierNode)
+	return ok && name.Value == "raw"
+}
+
+// joinPart compiles a list whose values have a text between them. A value ends where that text begins, or what follows the
+// list; the two must not begin alike, or the end of the list could not be found.
+func (c *compilation) joinPart(p piece, follow []rune, escape func([]rune) *run.Escape) (run.Part, error) {
+	part := run.Part{Src: strings.TrimSpace(c.src), Text: p.items.sep}
+	first, _ := utf8.DecodeRuneInString(p.items.sep)
+	if slices.Contains(follow, first) {
+		return part, c.at(p.node, "the text behind join begins like what is between its values: the end of the list could not be found")
+	}
+	if first == '%' {
+		return part, c.at(p.node, "a %% behind a value would look like an escape: put another text between them")
+	}
+	items, err := c.items(p.items.list, p.items.body, append([]rune{first}, follow...), escape)
+	part.Join = items
+	return part, err
+}
+
+// items compiles a list whose elements are values of their own.
+func (c *compilation) items(list, body ast.Node, follow []rune, escape func([]rune) *run.Escape) (*run.Items, error) {
+	x, err := c.compile(list)
+	if err != nil {
+		return nil, err
+	}
+	it := &run.Items{Src: strings.TrimSpace(c.src), List: x.asList()}
+	if body == nil {
+		it.Item, err = c.elements(list, escape(follow))
+		return it, err
+	}
+	pieces, err := c.pieces(body, nil)
+	if err != nil {
+		return nil, err
+	}
+	it.Item, err = c.parts(pieces, follow, escape)
+	return it, err
+}
+
+// elements are the parts that an element of a list is made of: itself.
+func (c *compilation) elements(list ast.Node, e *run.Escape) ([]run.Part, error) {
+	t, ok := c.elemOf(list)
+	if ok && t != nil {
+		if why := run.Refusal(t); why != "" {
+			return nil, errAt(c.text, c.off, "%s is a list; each element %s", c.source(list), why)
+		}
+	}
+	return []run.Part{{Src: strings.TrimSpace(c.src), Type: t, Path: &run.Path{Elem: true}, Leaf: run.LeafOf(t), Escape: e}}, nil
+}
+
+// sources takes apart a list that makes a key of each element. Keys are sorted and distinct anyhow.
+func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
+	switch n := n.(type) {
+	case *ast.CallNode:
+		if name, ok := n.Callee.(*ast.IdentifierNode); ok && name.Value == "uniq" {
+			return c.sources(n.Arguments[0], follow)
+		}
+		if c.isRaw(n) {
+			c.raw = true
+			it, err := c.items(n.Arguments[0], nil, nil, func([]rune) *run.Escape { return nil })
+			if err != nil {
+				return nil, err
+			}
+			return []run.Items{*it}, nil
+		}
+	case *ast.ArrayNode:
+		var all []run.Items
+		for _, e := range n.Nodes {
+			pieces, err := c.pieces(e, nil)
+			if err != nil {
+				return nil, err
+			}
+			parts, err := c.parts(pieces, follow, run.Before)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, run.Items{Src: strings.TrimSpace(c.src), Item: parts})
+		}
+		return all, nil
+	case *ast.BuiltinNode:
+		switch {
+		case n.Name == "concat":
+			var all []run.Items
+			for _, l := range n.Arguments {
+				items, err := c.sources(l, follow)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, items...)
+			}
+			return all, nil
+		case n.Name == "reverse", n.Name == "sort" && len(n.Arguments) == 1:
+			return c.sources(n.Arguments[0], follow)
+		case n.Name == "map":
+			it, err := c.items(n.Arguments[0], n.Arguments[1].(*ast.PredicateNode).Node, follow, run.Before)
+			if err != nil {
+				return nil, err
+			}
+			return []run.Items{*it}, nil
+		}
+	}
+	it, err := c.items(n, nil, follow, run.Before)
+	if err != nil {
+		return nil, err
+	}
+	return []run.Items{*it}, nil
+}
+
+// plus compiles + outside of parts.
+func (c *compilation) plus(n *ast.BinaryNode) (*code, error) {
+	if c.cond || c.plain > 0 || !c.textual(n) {
+		list, cost, err := c.compileAll([]ast.Node{n.Left, n.Right})
+		if err != nil {
+			return nil, err
+		}
+		left, right := list[0], list[1]
+		keyed := !c.cond && c.plain == 0
+		return valueCode(1+cost, func(st *run.State) (any, error) {
+			a, err := left.value(st)
+			if err != nil {
+				return nil, err
+			}
+			b, err := right.value(st)
+			if err != nil {
+				return nil, err
+			}
+			if _, ok := basic(a).(string); ok && keyed {
+				return nil, run.Faulty("puts two texts of unknown types together: put text between them, as in a + \":\" + b")
+			}
+			return add(st, a, b)
+		}), nil
+	}
+	pieces, err := c.pieces(n, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.together(pieces)
+}
+
+// joined compiles join outside of parts.
+func (c *compilation) joined(n *ast.CallNode) (*code, error) {
+	pieces, err := c.pieces(n, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.together(pieces)
+}
+
+// together puts the pieces into one text, which says what it was made of. One value needs no escapes for that.
+func (c *compilation) together(pieces []piece) (*code, error) {
+	values := 0
+	for _, p := range pieces {
+		if p.node != nil {
+			values++
+		}
+		if p.items != nil {
+			values++
+		}
+	}
+	escape := run.Within
+	if values < 2 {
+		escape = func([]rune) *run.Escape { return nil }
+	}
+	parts, err := c.parts(pieces, nil, escape)
+	if err != nil {
+		return nil, err
+	}
+	return textCode(1+len(parts), func(st *run.State) (string, error) { return st.Together(parts) }), nil
+}

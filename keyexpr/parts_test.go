@@ -1,0 +1,237 @@
+package keyexpr
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+type stockLine struct{ Warehouse, SKU string }
+
+type stockRequest struct {
+	A, B, C string
+	Lines   []stockLine
+	Tags    []string
+	Nested  [][]string
+}
+
+var stockRoots = Roots{"req": TypeFor[stockRequest]()}
+
+func stockKeys(t testing.TB, text string, req stockRequest) []string {
+	t.Helper()
+	tmpl, err := Parse(text, stockRoots)
+	if err != nil {
+		t.Fatalf("Parse(%q): %v", text, err)
+	}
+	keys, err := tmpl.Expand(t.Context(), func(string) (any, error) { return req, nil })
+	if err != nil {
+		t.Fatalf("Expand(%q): %v", text, err)
+	}
+	return keys
+}
+
+// What puts values together keeps them apart: each is escaped for what follows it.
+func TestParts(t *testing.T) {
+	req := stockRequest{
+		A: "a:b", B: "c/d", C: "e,f", Lines: []stockLine{{"w:1", "s,1"}, {"w2", "s2"}}, Tags: []string{"x,y", "z"},
+		Nested: [][]string{{"p,q", "r"}, {"s;t"}},
+	}
+	for _, tt := range []struct{ text, want string }{
+		// + in a hole is what holes beside each other are.
+		{"#{req.A + ':' + req.B}", "a%3Ab:c/d"},
+		{"#{req.A}:#{req.B}", "a%3Ab:c/d"},
+		{"#{req.A + '/' + req.B + '/' + req.C}", "a:b/c%2Fd/e,f"},
+		{"#{'x' + req.A}", "xa:b"},
+		{"#{'x' + (req.A + ':') + req.B}", "xa%3Ab:c/d"},
+		{"#{req.A + ':' + req.B}/#{req.C}", "a%3Ab:c%2Fd/e,f"},
+		{"#{'n' + string(req.A) + ':'}", "na%3Ab:"},
+		{"#{'{' + req.A + '}:' + req.B}", "{a:b}:c/d"},
+		// So is join, whose values may also be followed by what is behind it.
+		{"#{join(req.Tags, ',')}", "x%2Cy,z"},
+		{"#{join(req.Tags, ',')}:#{req.A}", "x%2Cy,z:a:b"},
+		{"#{join(req.Tags, '--')}", "x,y--z"},
+		{"#{join(map(req.Lines, .SKU), ',')}", "s%2C1,s2"},
+		{"#{join(map(req.Lines, .Warehouse + ':' + .SKU), ',')}", "w%3A1:s%2C1,w2:s2"},
+		{"#{join(map(req.Nested, join(#, ',')), ';')}", "p%2Cq,r;s%3Bt"},
+		{"t#{'[' + join(req.Tags, ',') + ']'}", "t[x%2Cy,z]"},
+		// And the elements of a list that makes keys.
+		{"#{map(req.Lines, .Warehouse + ':' + .SKU)}", "w%3A1:s,1 w2:s2"},
+		{"#{map(req.Lines, 'stock:' + .SKU)}", "stock:s,1 stock:s2"},
+		{"stock:#{map(req.Lines, .SKU)}", "stock:s,1 stock:s2"},
+		{"stock:#{map(req.Lines, .SKU)}:x", "stock:s,1:x stock:s2:x"},
+		{"#{req.A}:#{map(req.Lines, .Warehouse)}:#{req.B}", "a%3Ab:w%3A1:c/d a%3Ab:w2:c/d"},
+		{"#{[req.A + ':' + req.B, req.C]}", "a%3Ab:c/d e,f"},
+		{"#{concat(map(req.Lines, 'l:' + .SKU), req.Tags)}", "l:s,1 l:s2 x,y z"},
+		{"#{uniq(map(req.Lines, .Warehouse + ':' + .SKU))}", "w%3A1:s,1 w2:s2"},
+		{"#{sort(reverse(map(req.Lines, .SKU)))}", "s,1 s2"},
+		// Where such a text is no part of the key itself, it says what it was made of, and is then escaped as any text is.
+		{"#{lower(req.A + ':' + req.B)}", "a%253ab:c/d"},
+		{"#{req.A == 'x' ? 'y' : req.A + ':' + req.B}", "a%253Ab:c/d"},
+		{"#{lower('X' + req.A)}", "xa:b"},
+		// Compared, counted and given to functions of the user's, it is as it is.
+		{"#{req.A + ':' + req.B == 'a:b:c/d'}", "true"},
+		{"#{req.A + ':' + req.B contains 'b:c'}", "true"},
+	} {
+		if got, want := stockKeys(t, tt.text, req), strings.Fields(tt.want); !slices.Equal(got, want) {
+			t.Errorf("Expand(%q) = %q, want %q", tt.text, got, want)
+		}
+	}
+}
+
+// Values that could not be told apart are refused at start.
+func TestPartsThatRunTogether(t *testing.T) {
+	for _, tt := range []struct{ text, reason string }{
+		{"#{req.A}#{req.B}", "two holes without a literal between them"},
+		{"#{req.A + req.B}", "two values without text between them"},
+		{"#{req.A + '' + req.B}", "two values without text between them"},
+		{"#{'x' + req.A + req.B}", "two values without text between them"},
+		{"#{req.A + string(req.B)}", "two values without text between them"},
+		{"#{map(req.Lines, .Warehouse + .SKU)}", "two values without text between them"},
+		{"#{lower(req.A + req.B)}", "two values without text between them"},
+		{"#{req.A + join(req.Tags, ',')}", "two values without text between them"},
+		{"#{join(req.Tags)}", "join needs a text"},
+		{"#{join(req.Tags, '')}", "join needs a text"},
+		{"#{join(req.Tags, req.A)}", "must be written out"},
+		{"#{join(req.Tags, ':')}:#{req.A}", "begins like what is between its values"},
+		{"#{join(map(req.Nested, join(#, ',')), ',')}", "begins like what is between its values"},
+		{"#{req.Tags}:#{req.Tags}", "a second list"},
+		// A % next to a value would look like an escape, or like the digest of a long key.
+		{"#{req.A}%#{req.B}", "would look like an escape"},
+		{"#{req.A + '%' + req.B}", "would look like an escape"},
+		{"#{join(req.Tags, '%')}", "would look like an escape"},
+		{"#{join(req.Tags, ',')}%", "would look like an escape"},
+		{"#{map(req.Lines, .SKU)}%", "would look like an escape"},
+		{"#{['x:', req.A]}%", "would look like an escape"},
+		{"x%#{req.A}", "could look like the digest"},
+		{"#{'x%' + req.A}", "could look like the digest"},
+		{"#{join(req.Tags, ',%')}", "could look like the digest"},
+		{"x%~#{req.A}", "marks the digest of a long key"},
+		{"#{req.A}:%~", "marks the digest of a long key"},
+		{"#{req.A + ':%~'}", "marks the digest of a long key"},
+		{"#{map(req.Lines, .SKU + ':%~')}", "marks the digest of a long key"},
+		{"#{join(req.Tags, '%~')}", "escape"},
+	} {
+		_, err := Parse(tt.text, stockRoots)
+		if err == nil || !strings.Contains(err.Error(), tt.reason) {
+			t.Errorf("Parse(%q) = %v, want %q", tt.text, err, tt.reason)
+		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	for _, tt := range []struct {
+		text, key string
+		want      []string // nil for no match
+	}{
+		{"order:#{req.A}", "order:7", []string{"7"}},
+		{"order:#{req.A}", "order:", nil},
+		{"order:#{req.A}", "other:7", nil},
+		{"order:#{req.A}:x", "order:7", nil},
+		{"order:#{req.A}:#{req.B}", "order:a%3Ab:c", []string{"a:b", "c"}},
+		{"order:#{req.A}:#{req.B}", "order:a:b:c", []string{"a", "b:c"}},
+		{"order:#{req.A}:#{req.B}", "order:a%:c", nil},
+		{"order:#{req.A}:#{req.B}", "order:a%zz:c", nil},
+		{"order:#{req.A}:#{req.B}", "order:%61:c", nil}, // nobody escapes an a
+		{"#{join(req.Tags, ',')};#{req.A}", "x,y%3B;z", []string{"x", "y;", "z"}},
+		{"stock:#{map(req.Lines, .Warehouse + ':' + .SKU)}", "stock:w%3A:s", []string{"w:", "s"}},
+		{"#{[req.A + ':x', req.B + ':y']}", "7:y", []string{"7"}},
+		{"#{raw(req.A)}", "7", nil},
+		{"order:#{req.A}", "order:" + strings.Repeat("x", 440) + run.DigestMark + strings.Repeat("0", 64), nil},
+	} {
+		tmpl, err := Parse(tt.text, stockRoots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := tmpl.Match(tt.key); ok != (tt.want != nil) || !slices.Equal(got, tt.want) {
+			t.Errorf("Match(%q) by %q = %q, %v, want %q", tt.key, tt.text, got, ok, tt.want)
+		}
+	}
+}
+
+// fakeMessage is like a protobuf message whose fields only getters read.
+type fakeMessage struct {
+	name string
+	set  bool
+}
+
+func (*fakeMessage) ProtoReflect() int  { return 0 }
+func (*fakeMessage) String() string     { return "for people" }
+func (m *fakeMessage) GetName() string  { return m.name }
+func (m *fakeMessage) HasName() bool    { return m.set }
+func (m *fakeMessage) SetName(s string) { m.name = s }
+
+// Values that differ have hashes that differ, whatever their types are and however JSON would write them.
+func TestHashTellsApart(t *testing.T) {
+	type tagged struct {
+		A string `json:"-"`
+		B string `json:",omitempty"`
+		C any    `json:"c"`
+	}
+	type other struct{ A, B string }
+	type embedded struct {
+		other
+		C string
+	}
+	values := []any{
+		"a", "b", "", "7", 7, int64(8), uint8(9), -7, true, false, 7.0, 7.5, math.Inf(1), math.NaN(), []byte("a"), []byte{},
+		[]string{"a", "b"}, []string{"ab"}, []string{"a", "", "b"}, []any{"a", []string{"b"}}, []any{[]string{"a"}, "b"}, []any{[]string{"a", "b"}}, []any{[]string{"a"}, []string{"b"}}, []int{1, 2}, []string{"1", "2"}, []string{},
+		map[string]string{"a": "b"}, map[string]string{"a": "", "b": ""}, map[string]string{"b": "a"}, map[string]int{"a": 1, "b": 2}, map[string]any{"a": nil}, map[string]any{}, []any{map[string]string{"a": "b"}, "c", "d"}, []any{map[string]string{"a": "b", "c": "d"}},
+		[]any{map[string]string{"a": "b"}, "c", "d", map[string]string{"e": "f", "g": "h"}}, []any{map[string]string{"a": "b", "c": "d"}, map[string]string{"e": "f"}, "g", "h"},
+		tagged{A: "x"}, tagged{A: "y"}, tagged{B: "x"}, tagged{C: "x"}, tagged{C: 1}, tagged{C: "1"}, other{"x", ""}, other{"", "x"}, embedded{other{"x", ""}, ""}, embedded{other{}, "x"},
+		"\xff", "\xfe", "\ufffd", "null", "s\x01a", []any{nil}, []any{"null"}, uuid{1}, uuid{2}, level(2), "level-3",
+		&fakeMessage{name: "x"}, &fakeMessage{name: "y"}, &fakeMessage{}, &fakeMessage{set: true},
+	}
+	roots := Roots{"v": {}}
+	tmpl, err := Parse("#{hash([v])}", roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for i, v := range values {
+		for range 3 { // a map has another order each time
+			keys, err := tmpl.Expand(t.Context(), func(string) (any, error) { return v, nil })
+			if err != nil {
+				t.Errorf("hash(%#v): %v", v, err)
+				break
+			}
+			if was, ok := seen[keys[0]]; ok && was != i {
+				t.Errorf("%#v and %#v have one hash", values[was], v)
+			}
+			seen[keys[0]] = i
+		}
+	}
+	if len(seen) != len(values) {
+		t.Errorf("%d values have %d hashes", len(values), len(seen))
+	}
+}
+
+// What has nothing to hash is refused, at start where the type is known.
+func TestHashRefuses(t *testing.T) {
+	type hidden struct{ a string }
+	type request struct {
+		Hidden hidden
+		Inner  struct{ H hidden }
+		List   []hidden
+		Call   func()
+		Pipe   chan int
+		Any    any
+	}
+	roots := Roots{"req": TypeFor[request]()}
+	for _, field := range []string{"Hidden", "Inner", "List", "Call", "Pipe"} {
+		if _, err := Parse("#{hash(req."+field+")}", roots); err == nil || !strings.Contains(err.Error(), "what hash gets") {
+			t.Errorf("hash(req.%s) = %v, want it refused at start", field, err)
+		}
+	}
+	tmpl, err := Parse("#{hash(req.Any)}", roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []any{hidden{"x"}, []any{hidden{"x"}}, func() {}, make(chan int), nil, ""} {
+		if keys, err := tmpl.Expand(t.Context(), func(string) (any, error) { return request{Any: v}, nil }); err == nil {
+			t.Errorf("hash(%#v) = %q, want an error", v, keys)
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package keyexpr
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/builtin"
+	"github.com/expr-lang/expr/checker"
+	"github.com/expr-lang/expr/checker/nature"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+
+	"github.com/latchkey-go/latchkey/internal/suggest"
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// resolveNames replaces the names that JSON, protobuf and other cases have for a field by the Go name. It goes on as long
+// as a new name brings to light the type of what comes after it.
+func (c *compilation) resolveNames(tree *parser.Tree) error {
+	for {
+		_, _ = checker.Check(tree, c.conf)
+		v := aliasVisitor{c: c}
+		ast.Walk(&tree.Node, &v)
+		if v.err != nil || !v.found {
+			return v.err
+		}
+		ast.Walk(&tree.Node, forgetCalls{})
+	}
+}
+
+type aliasVisitor struct {
+	c     *compilation
+	found bool
+	err   error
+}
+
+// Visit takes a Go name for itself first, also where another field has it as its JSON name: what the compiler of Go would
+// read is what a reader of the template expects.
+func (v *aliasVisitor) Visit(node *ast.Node) {
+	n, ok := (*node).(*ast.MemberNode)
+	if !ok || v.err != nil {
+		return
+	}
+	name, ok := n.Property.(*ast.StringNode)
+	if !ok || v.c.isLookup(n.Node) {
+		return
+	}
+	cache := &v.c.conf.NtCache
+	base := n.Node.Nature().Deref(cache)
+	if base.Kind != reflect.Struct {
+		return
+	}
+	if _, ok := n.Node.Nature().MethodByName(cache, name.Value); ok {
+		return
+	}
+	if _, ok := base.FieldByName(cache, name.Value); ok || n.Method {
+		return
+	}
+	switch fields := run.Aliases(base.Type, name.Value); {
+	case len(fields) == 1:
+		name.Value, v.found = fields[0], true
+	case len(fields) > 1:
+		v.err = v.c.at(n, "%s of %s may be %s: use the Go name", name.Value, typeName(base.Type), strings.Join(fields, " or "))
+	default:
+		if getter, ok := run.Getter(n.Node.Nature().Type, name.Value); ok {
+			name.Value, n.Method, v.found = getter, true, true
+			ast.Patch(node, &ast.CallNode{Callee: n})
+		}
+	}
+}
+
+// engineError converts an error of the engine, whose offset counts runes of src.
+func (c *compilation) engineError(err error) error {
+	if java, ok := c.javaText(); ok {
+		return java
+	}
+	fault, ok := errors.AsType[*file.Error](err)
+	if !ok {
+		return errAt(c.text, c.off, "%v", err)
+	}
+	return errAt(c.text, c.off+byteOffset(c.src, fault.From), "%s", showOr(fault.Message))
+}
+
+// at is an error at a node of the tree.
+func (c *compilation) at(n ast.Node, format string, args ...any) error {
+	return errAt(c.text, c.off+byteOffset(c.src, n.Location().From), format, args...)
+}
+
+// explain finds a better message than the engine's for an unknown name.
+func (c *compilation) explain(tree *parser.Tree, err error) error {
+	fault, ok := errors.AsType[*file.Error](err)
+	if !ok {
+		return c.engineError(err)
+	}
+	v := unknownVisitor{c: c, at: fault.Location}
+	ast.Walk(&tree.Node, &v)
+	if v.err != nil {
+		return v.err
+	}
+	return c.engineError(err)
+}
+
+// unknownVisitor explains the unknown name at a place.
+type unknownVisitor struct {
+	c   *compilation
+	at  file.Location
+	err error
+}
+
+func (v *unknownVisitor) Visit(node *ast.Node) {
+	if call, ok := (*node).(*ast.CallNode); ok && call.Callee.Location() == v.at {
+		if name, ok := call.Callee.(*ast.IdentifierNode); ok { // visited already, as a name that could be anything
+			if _, known := v.c.conf.Functions[name.Value]; !known {
+				v.err = v.c.at(name, "unknown function %s%s", name.Value, suggest.Ending(name.Value, v.c.functionNames()))
+			}
+		}
+	}
+	if (*node).Location() != v.at || v.err != nil {
+		return
+	}
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		v.err = v.c.unknownName(n)
+	case *ast.MemberNode:
+		v.err = v.c.unknownMember(n)
+	}
+}
+
+func (c *compilation) unknownName(n *ast.IdentifierNode) error {
+	if _, ok := c.conf.Env.Fields[n.Value]; ok {
+		return nil
+	}
+	if _, ok := c.conf.Functions[n.Value]; ok {
+		return nil
+	}
+	if access, ok := c.dashed(n); ok {
+		return c.at(n, "unknown name %s: a name with a dash is written %s", n.Value, access)
+	}
+	return c.at(n, "unknown name %s%s", n.Value, suggest.Ending(n.Value, slices.Collect(maps.Keys(c.roots))))
+}
+
+// dashed finds out whether n is a piece of header.X-Tenant-Id, and how that is written.
+func (c *compilation) dashed(n ast.Node) (access string, ok bool) {
+	at := byteOffset(c.src, n.Location().From)
+	inName := func(b byte) bool {
+		return b == '-' || b == '_' || b >= '0' && b <= '9' || b|' ' >= 'a' && b|' ' <= 'z'
+	}
+	start, end := at, at
+	for start > 0 && (inName(c.src[start-1]) || c.src[start-1] == '.') {
+		start--
+	}
+	for end < len(c.src) && inName(c.src[end]) {
+		end++
+	}
+	root, name, _ := strings.Cut(c.src[start:end], ".")
+	if !c.roots[root].of.Lookup || !strings.Contains(name, "-") {
+		return "", false
+	}
+	return fmt.Sprintf("%s[%q]", root, name), true
+}
+
+// unknownMember suggests fields for fields and methods for methods, and asks first whether a function was meant: x.lower() is
+// how other languages write lower(x).
+func (c *compilation) unknownMember(n *ast.MemberNode) error {
+	name, ok := n.Property.(*ast.StringNode)
+	if !ok {
+		return nil
+	}
+	if root, ok := c.lookupRoot(n.Node); ok {
+		if !root.Closed || slices.Contains(root.Names, name.Value) {
+			return nil
+		}
+		return c.at(n, "unknown name %s of %s%s", name.Value, c.source(n.Node), suggest.Ending(name.Value, root.Names))
+	}
+	base := n.Node.Nature().Deref(&c.conf.NtCache)
+	if n.Method && slices.Contains(c.functionNames(), name.Value) {
+		return c.at(n, "%s is a function, no method: write %s(%s)", name.Value, name.Value, c.source(n.Node))
+	}
+	if base.Kind != reflect.Struct {
+		return nil
+	}
+	if _, ok := base.FieldByName(&c.conf.NtCache, name.Value); ok {
+		return nil
+	}
+	if n.Method {
+		return c.at(n, "unknown method %s of %s%s", name.Value, typeName(base.Type), suggest.Ending(name.Value, methodNames(n.Node.Type())))
+	}
+	if f, ok := base.Type.FieldByName(name.Value); ok && !f.IsExported() {
+		return c.at(n, "field %s of %s is not exported: nothing outside of its package can read it", name.Value, typeName(base.Type))
+	}
+	names := slices.Collect(maps.Keys(nature.StructFields(&c.conf.NtCache, base.Type)))
+	return c.at(n, "unknown field %s of %s%s", name.Value, typeName(base.Type), suggest.Ending(name.Value, names))
+}
+
+func methodNames(t reflect.Type) (names []string) {
+	for m := range t.Methods() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+func typeName(t reflect.Type) string {
+	if t.Name() != "" {
+		return t.Name()
+	}
+	return t.String()
+}
+
+// functionNames lists what can be called, for suggestions.
+func (c *compilation) functionNames() (names []string) {
+	for _, f := range builtin.Builtins {
+		if allowed(f.Name, c.cond) {
+			names = append(names, f.Name)
+		}
+	}
+	for name := range c.hosts {
+		if isLetter(rune(name[0])) {
+			names = append(names, showOr(name))
+		}
+	}
+	return names
+}
+
+// source returns the text of a node for messages, without what the engine adds.
+func (c *compilation) source(n ast.Node) string {
+	return strings.ReplaceAll(run.Abridge(showOr(n.String())), "\n", " ")
+}

@@ -1,0 +1,238 @@
+package keyexpr
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Nothing is silent: what would lock one key for the whole world, or lets a mistake pass, is an error at start. oneKey says
+// whether OneKey lets it through.
+var mistaken = []struct {
+	text   string
+	oneKey bool
+	reason string
+}{
+	// What other languages begin their holes with is never meant.
+	{"order:${req.OrderID}", false, "write #{req.OrderID}"},
+	{"order:${OrderID}", false, "write #{req.OrderID}"},
+	{"order:{{.OrderID}}", false, "write #{req.OrderID}"},
+	{"order:{{ req.OrderID }}", false, "write #{req.OrderID}"},
+	{"order:#{req.OrderID}:${req.Tenant}", false, "write #{req.Tenant}"},
+	// Neither are braces without a partner.
+	{"order:#{req.OrderID}}", false, "a } without a {"},
+	{"order:{#{req.OrderID}", false, "a { without a }"},
+	{"order:{{#{req.OrderID}}}", false, "{{…}} is not filled in"},
+	{"}order{", false, "a } without a {"},
+	// Beside holes, {…} is a hash tag, unless what is in it could be read.
+	{"order:{OrderID}:#{req.Seq}", false, "write #{req.OrderID}"},
+	{"order:{order_id}:#{req.Seq}", false, "could be read: write #{req.order_id}"},
+	{"order:{req.OrderID}:#{req.Seq}", false, "write #{req.OrderID}"},
+	{"order:{id}:#{req.Seq}", false, "write #{path.id}"},
+	{"order:{method}:#{req.Seq}", false, "write #{method}"},
+	{"order:{orders}:#{req.Seq}", true, ""},
+	{"{#{req.OrderID}}:order", true, ""},
+	// The rest reads nothing of the request. The sentence fits what it looks like.
+	{"order", true, "write something like order:#{req.OrderID}"},
+	{"order:{orders}", true, "{…} is a hash tag, and no hole"},
+	{"order/:id", true, ":name is not filled in"},
+	{"order::id", true, ":name is not filled in"},
+	{"order:%s", true, "%s is not filled in"},
+	{"order:#req.OrderID", true, "a hole is written #{req.OrderID}"},
+	{"order:# {nope}", true, "without a blank"},
+	{"order:# {req.OrderID}", false, "write #{req.OrderID}"},
+	{"order:##{nope}", true, "##{ is a literal #{"},
+	{"'order:' + #order.id", true, "this looks like Java"},
+	{`"order:" + order.getId()`, true, "this looks like Java"},
+	{"order:#{'x'}", true, "write something like #{req.OrderID}, from body, header, method, path, req"},
+	{"order:#{1 + 2}", true, "nothing of the request is read"},
+	{"order:#{lower('X')}", true, "nothing of the request is read"},
+	{"order:#{fixed(7)}", true, "nothing of the request is read"},
+	// Nothing is read either where a fact stands that is never looked at.
+	{"#{true ? 'a' : req.OrderID}", true, "nothing of the request is read"},
+	{"#{false ? req.OrderID : 'a'}", true, "nothing of the request is read"},
+	{"#{or('a', req.OrderID)}", true, "nothing of the request is read"},
+	{"#{'a' ?? req.OrderID}", true, "nothing of the request is read"},
+	{"#{or(lower('A'), req.OrderID)}", true, "nothing of the request is read"},
+	{"#{or('', 7, req.OrderID)}", true, "nothing of the request is read"},
+	{"#{1 < 2 ? 'a' : req.OrderID}", true, "nothing of the request is read"},
+	{"#{upper('a') ?? req.OrderID}", true, "nothing of the request is read"},
+	{"#{req.Urgent || 1 < 2}", true, "nothing of the request is read"},
+	{"#{let x = req.OrderID; 'a'}", true, "nothing of the request is read"},
+	{"#{true || req.Urgent}", true, "nothing of the request is read"},
+	// These read something.
+	{"#{req.OrderID}", true, ""},
+	{"#{let x = req.OrderID; x}", true, ""},
+	{"#{contextual()}", true, ""},
+	{"#{fixed(req.Seq)}", true, ""},
+	{"#{req.Urgent ? 'a' : 'b'}", true, ""},
+}
+
+func TestMistakesAreNotSilent(t *testing.T) {
+	for _, tt := range mistaken {
+		funcs := []Option{
+			Func("fixed", func(n int64) int64 { return n }),
+			Func("contextual", func(context.Context) string { return "x" }),
+		}
+		_, err := Parse(tt.text, testRoots(), funcs...)
+		if tt.reason == "" && err != nil || tt.reason != "" && (err == nil || !strings.Contains(err.Error(), tt.reason)) {
+			t.Errorf("Parse(%q) = %v, want %q", tt.text, err, tt.reason)
+		}
+		if err != nil {
+			checkError(t, tt.text, err)
+		}
+		if _, err := Parse(tt.text, testRoots(), append(funcs, OneKey())...); (err == nil) != tt.oneKey {
+			t.Errorf("Parse(%q, OneKey()) = %v, want an error: %v", tt.text, err, !tt.oneKey)
+		}
+	}
+}
+
+// A suggestion is something that can stand there.
+func TestSuggestions(t *testing.T) {
+	for _, tt := range []struct{ text, reason string }{
+		// Roots for roots, functions for functions, methods for methods.
+		{"#{lowr(method)}", "unknown function lowr, did you mean lower?"},
+		{"#{methd(req.OrderID)}", "unknown function methd"},
+		{"#{methd}", "unknown name methd, did you mean method?"},
+		{"#{lower}", "is a function: call it"},
+		{"#{order.id}", "unknown name order: there is body, header, method, path, req"},
+		{"#{req.Kindd()}", "unknown method Kindd of payRequest, did you mean Kind?"},
+		{"#{path.idno}", "unknown name idno of path, did you mean id? There is id, org"}, // a far guess, with the list
+		{"#{path.customer}", "unknown name customer of path: there is id, org"},
+		// What was meant is often clear from how it is written.
+		{"#{header.X-Tenant-Id}", `unknown name Tenant: a name with a dash is written header["X-Tenant-Id"]`},
+		{"#{lower(header.X-Tenant)}", `written header["X-Tenant"]`},
+		{"#{req.OrderID.lower()}", "lower is a function, no method: write lower(req.OrderID)"},
+		{"#{req.OrderID.len()}", "write len(req.OrderID)"},
+		{"#{#order.id}", "names have no # here: write order; a key in Java's language goes through package spel"},
+		{"#{'a' + #order.id}", "names have no # here: write order"},
+		{"#{req.secret}", "field secret of payRequest is not exported"},
+		{"#{req.Labels.nope()}", "string is not callable"},
+		{"#{req.Notify()}", "Notify of *keyexpr.payRequest is no method"},
+	} {
+		_, err := Parse(tt.text, testRoots())
+		if err == nil || !strings.Contains(err.Error(), tt.reason) {
+			t.Errorf("Parse(%q) = %v, want %q", tt.text, err, tt.reason)
+		}
+	}
+	_, err := ParseCondition("#{req.Urgent}", testRoots())
+	if err == nil || !strings.Contains(err.Error(), "a condition has no holes") {
+		t.Errorf("ParseCondition = %v", err)
+	}
+}
+
+// A struct that embeds a time has become one: it would be spelt as the time, without its other fields.
+func TestEmbeddedTime(t *testing.T) {
+	type stamped struct {
+		time.Time
+		ID string
+	}
+	type request struct {
+		At  stamped
+		Any any
+	}
+	roots := Roots{"req": TypeFor[request]()}
+	for _, text := range []string{"#{req.At}", "#{string(req.At)}", "#{hash(req.At)}", "#{req.At.ID + ':' + string(req.At)}"} {
+		if _, err := Parse(text, roots); err == nil || !strings.Contains(err.Error(), "is a time") {
+			t.Errorf("Parse(%q) = %v, want a time to be refused", text, err)
+		}
+	}
+	for _, text := range []string{"#{req.Any}", "#{hash(req.Any)}"} {
+		tmpl, err := Parse(text, roots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = tmpl.Expand(t.Context(), func(string) (any, error) { return request{Any: stamped{ID: "7"}}, nil })
+		if !errors.Is(err, ErrValue) || !strings.Contains(err.Error(), "is a time") {
+			t.Errorf("Expand(%q) = %v, want a time to be refused", text, err)
+		}
+	}
+}
+
+// A number is never empty, so that only required tells that it was not set.
+func TestRequired(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		ok   bool
+	}{
+		{"#{required(req.OrderID)}", true},
+		{"#{required(req.Seq)}", true},
+		{"#{required(req.Ref)}", true},
+		{"#{required(req.Urgent)}:#{req.OrderID}", true},
+		{"#{required(req.Shard)}", false},
+		{"#{required(req.Salt)}", false},
+		{"#{required(req.Coupon)}", false},
+		{"#{required(req.Tenant, 'tenant')}", false},
+		{"#{required(req.Level)}", false},
+	} {
+		_, err := expand(t, tt.text, &payRequest{OrderID: "7", Seq: 7, Ref: uuid{7}})
+		if (err == nil) != tt.ok || err != nil && !errors.Is(err, ErrValue) {
+			t.Errorf("Expand(%q) = %v, want it to work: %v", tt.text, err, tt.ok)
+		}
+	}
+}
+
+// A user's function that sorts what it gets does not sort the request.
+func TestFunctionsGetCopies(t *testing.T) {
+	head := Func("head", func(list []string) string { slices.Sort(list); return list[0] })
+	least := Func("least", func(list any) string { l := list.([]string); slices.Sort(l); return l[0] })
+	deep := Func("deep", func(lists [][]string) string { slices.Sort(lists[0]); return lists[0][0] })
+	req := &payRequest{Tags: []string{"b", "a"}}
+	lists := [][]string{{"d", "c"}}
+	roots := Roots{"req": TypeFor[*payRequest](), "lists": TypeFor[[][]string]()}
+	tmpl, err := Parse("#{head(req.Tags)}:#{least(req.Tags)}:#{deep(lists)}", roots, head, least, deep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := tmpl.Expand(t.Context(), func(root string) (any, error) {
+		if root == "lists" {
+			return lists, nil
+		}
+		return req, nil
+	})
+	if err != nil || keys[0] != "a:a:c" {
+		t.Errorf("Expand = %q, %v", keys, err)
+	}
+	if req.Tags[0] != "b" || lists[0][0] != "d" {
+		t.Errorf("the request became %q, %q", req.Tags, lists)
+	}
+}
+
+// The value and the place of a panic reach the error, whose text is for the log.
+func TestPanicsSayWhere(t *testing.T) {
+	boom := Func("boom", func(string) string { panic("secret") })
+	for _, text := range []string{"#{req.Panics()}", "#{boom(req.OrderID)}"} {
+		tmpl, err := Parse(text, testRoots(), boom)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = tmpl.Expand(t.Context(), testFacts(nil))
+		if err == nil || !strings.Contains(err.Error(), "panicked: secret (at ") || !strings.Contains(err.Error(), "_test.go:") {
+			t.Errorf("Expand(%q) = %v, want the value and the place", text, err)
+		}
+	}
+}
+
+// An error of a Lookup is the caller's, also where a default stands ready.
+func TestErrorOfALookup(t *testing.T) {
+	twice := errors.New("there twice")
+	facts := func(string) (any, error) {
+		return Lookup(func(string) (string, bool, error) { return "", false, twice }), nil
+	}
+	for _, text := range []string{"#{header.A}", "#{header.A ?? 'none'}", "#{or(header.A, 'none')}", "#{lower(header.A)}", "#{header[lower('A')]}"} {
+		_, err := mustParse(t, text).Expand(t.Context(), facts)
+		if !errors.Is(err, twice) || errors.Is(err, ErrValue) {
+			t.Errorf("Expand(%q) = %v, want the error of the lookup alone", text, err)
+		}
+	}
+	c, err := ParseCondition("header.A == nil", testRoots())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Eval(t.Context(), facts); !errors.Is(err, twice) {
+		t.Errorf("Eval = %v, want the error of the lookup", err)
+	}
+}

@@ -1,0 +1,200 @@
+package spel
+
+import (
+	"reflect"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// comparable refuses equals between types for which its result is not known to be that of Java.
+func (c *compiler) comparable(n *node, a, b typ) {
+	for _, pair := range [][2]typ{{a, b}, {b, a}} {
+		x, y := pair[0], pair[1]
+		switch {
+		case x.k == nullK || y.k == nullK:
+		case x.k == wholeK && y.number() && y.k != smallK:
+			c.fail(n, "an Integer never equals a Long in Java, and %v may be either: declare it int32 or int64, or compare with ==", x.t)
+		case x.k == smallK && y.k == smallK && x.t != y.t:
+			c.fail(n, "a Byte never equals a Short in Java: compare with ==")
+		case x.k == nameK && y.k == textK:
+			c.fail(n, "%v may be an enum in Java, which never equals a text: write .name() for an enum, or .toString() for both", x.t)
+		case x.k == listK || x.k == mapK || x.k == objectK || x.k == bytesK:
+			c.fail(n, "%s can't be compared here: compare its parts", describe(x))
+		case x.k == refusedK:
+			c.fail(n, "%s", x.why)
+		}
+	}
+}
+
+// equals is Object.equals, for which 42 and 42L differ.
+func (c *compiler) equals(n *node, base, arg *code) *code {
+	c.comparable(n, base.typ, arg.typ)
+	return c.after(n, base, typ{k: boolK}, func(st *run.State, v any) (any, error) {
+		a, err := arg.value(st)
+		if err != nil {
+			return nil, err
+		}
+		return equals(st, v, a)
+	})
+}
+
+// equals knows numbers of an int of Go that could be either type: unequal numbers are unequal in both, and only equal ones are
+// in doubt.
+func equals(st *run.State, a, b any) (bool, error) {
+	x, ok := integer(a)
+	y, ok2 := integer(b)
+	if !ok || !ok2 {
+		return same(st, a, b)
+	}
+	_, wide := a.(whole)
+	_, wide2 := b.(whole)
+	_, short := a.(small)
+	_, short2 := b.(small)
+	switch {
+	case x == y && (wide && !short2 || wide2 && !short):
+		return false, run.Faulty("compares numbers that are equal only if both are int, or both long, in Java")
+	case reflect.TypeOf(a) == reflect.TypeOf(b):
+		return x == y, nil
+	}
+	return false, nil
+}
+
+// find goes on behind what is not equal, and ends in an error where equality is in doubt: which element comes first is part of
+// the answer.
+func find(st *run.State, l list, x any) (int, error) {
+	if err := st.Step(2 * l.len()); err != nil {
+		return 0, err
+	}
+	for i := range l.len() {
+		e, err := l.at(i)
+		if err != nil {
+			return 0, err
+		}
+		if same, err := equals(st, e, x); same || err != nil {
+			return i, err
+		}
+	}
+	return -1, nil
+}
+
+// hashCode is known of texts, numbers and booleans.
+func (c *compiler) hashCode(n *node, base *code) *code {
+	switch base.typ.k {
+	case textK, intK, longK, boolK, anyK:
+	default:
+		c.fail(n, "hashCode of %s is not known here: take it of a text or of a number that is int32 or int64", describe(base.typ))
+	}
+	return c.after(n, base, typ{k: intK}, func(st *run.State, v any) (any, error) {
+		switch v := v.(type) {
+		case string:
+			u, err := units(st, v)
+			var h int32
+			for _, c := range u {
+				h = 31*h + int32(c)
+			}
+			return h, err
+		case int32:
+			return v, nil
+		case int64:
+			return int32(v ^ int64(uint64(v)>>32)), nil
+		case bool:
+			if v {
+				return int32(1231), nil
+			}
+			return int32(1237), nil
+		}
+		return nil, run.Faulty("has a value whose hashCode is not known here")
+	})
+}
+
+func (c *compiler) toString(n *node, base *code) *code {
+	if why := spellable(base.typ, false); why != "" {
+		c.fail(n, "%s", why)
+	}
+	return c.after(n, base, typ{k: textK}, func(st *run.State, v any) (any, error) { return spell(st, v) })
+}
+
+// narrowed settles which type a number has, so that what follows is sure of it.
+func (c *compiler) narrowed(n *node, base *code, name string) *code {
+	if name == "longValue" {
+		return c.after(n, base, typ{k: longK}, func(_ *run.State, v any) (any, error) { i, _ := integer(v); return i, nil })
+	}
+	return c.after(n, base, typ{k: intK}, func(_ *run.State, v any) (any, error) { i, _ := integer(v); return int32(i), nil })
+}
+
+// equality is ==, which compares numbers as numbers, and texts as texts.
+func (c *compiler) equality(n *node, x, y *code) *code {
+	for i, a := range []*code{x, y} {
+		b := []*code{y, x}[i]
+		switch {
+		case a.typ.k == nullK || b.typ.k == nullK:
+		case a.typ.k == refusedK:
+			c.fail(n.args[i], "%s", a.typ.why)
+		case a.typ.k == nameK && b.typ.k == textK, a.typ.k == nameK && b.typ.k == charK:
+			c.fail(n.args[i], "%v may be an enum in Java, which is never == to a text: write .name() == '…' for an enum, or .toString() == '…' for both", a.typ.t)
+		case a.typ.k == enumK && b.typ.k == textK:
+			c.fail(n.args[i], "%v is an enum in Java, which is never == to a text: write .name() == '…'", a.typ.t)
+		case a.typ.k >= listK && a.typ.k <= bytesK:
+			c.fail(n.args[i], "%s can't be compared here: compare its parts", describe(a.typ))
+		}
+		if c.plain && !a.typ.number() && a.typ.k != boolK && a.typ.k != charK && a.typ.k != nullK && b.typ.k != nullK {
+			c.fail(n, "== asks whether two objects are the same one in Java: write .equals(…)")
+		}
+	}
+	negate := n.text == "!="
+	return &code{typ: typ{k: boolK}, cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
+		a, err := x.value(st)
+		if err != nil {
+			return nil, err
+		}
+		b, err := y.value(st)
+		if err != nil {
+			return nil, err
+		}
+		same, err := same(st, a, b)
+		return same != negate, err
+	}}
+}
+
+// same is Spring's ==: numbers by value, whatever their types are, and a text never equal to anything but a text.
+func same(st *run.State, a, b any) (bool, error) {
+	if a == nil || b == nil {
+		return a == nil && b == nil, nil
+	}
+	if x, ok := integer(a); ok {
+		y, ok := integer(b)
+		return ok && x == y, nil
+	}
+	switch x := a.(type) {
+	case string:
+		switch y := b.(type) {
+		case string:
+			if len(x) == len(y) {
+				if err := st.Spend(len(x)); err != nil {
+					return false, err
+				}
+			}
+			return x == y, nil
+		case named:
+			return false, errNamed
+		}
+		return false, nil
+	case named:
+		switch y := b.(type) {
+		case string:
+			return false, errNamed
+		case named:
+			return x == y, nil
+		}
+		return false, nil
+	case list, mapping, object:
+		return false, run.Faulty("compares lists, maps or objects")
+	}
+	switch b.(type) {
+	case list, mapping, object:
+		return false, run.Faulty("compares lists, maps or objects")
+	}
+	return a == b, nil
+}
+
+var errNamed = run.Faulty("compares a text with what may be an enum")

@@ -1,0 +1,313 @@
+package spel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
+)
+
+type status string
+
+// phase is an enum as protoc and stringer make them.
+type phase int32
+
+func (p phase) String() string { return [...]string{"NEW", "PAID"}[p] }
+
+type ident [16]byte
+
+func (i ident) String() string { return fmt.Sprintf("%x-%x", i[:4], i[4:]) }
+
+// coded spells itself in a way that nobody knows of in Java.
+type coded []byte
+
+func (c coded) String() string { return "coded" }
+
+// opaque is read by getters alone, as protobuf messages can be.
+type opaque struct{ id int64 }
+
+func (o *opaque) GetOrderID() int64 { return o.id }
+func (o *opaque) GetSelf() *opaque  { return o }
+
+// gofacts are facts whose types are Go's: what they are in Java is not always known.
+type gofacts struct {
+	I     int
+	U     uint64
+	I8    int8
+	I16   int16
+	I32   int32
+	I64   int64
+	F     float64
+	S     string
+	P     *string
+	N     *int64
+	St    status
+	Ph    phase
+	B     bool
+	Ref   ident
+	Code  coded
+	Data  []byte
+	At    time.Time
+	Took  time.Duration
+	Big   *big.Int
+	Num   json.Number
+	Any   any
+	List  []int
+	Texts []string
+	Named []status
+	ByInt map[int]string
+	Attrs map[string]string
+	JSON  map[string]any `json:"doc"`
+	Msg   *opaque
+	Func  func() string
+}
+
+var goFacts = gofacts{
+	I: 7, U: 1 << 40, I8: 3, I16: 4, I32: 5, I64: 6, S: "text", St: "PAID", Ph: 1, B: true, Ref: ident{1, 2}, Data: []byte{1}, Big: big.NewInt(12), Num: "34",
+	Any: map[string]any{"id": int64(9), "name": "n", "tags": []any{"x", "y"}, "none": nil, "deep": map[string]any{"id": "d"}}, List: []int{1, 2}, Texts: []string{"a"},
+	Named: []status{"NEW"}, Attrs: map[string]string{"k": "v"}, JSON: map[string]any{"id": int64(8)}, Msg: &opaque{11},
+}
+
+// outcome is the keys of an expression on facts in Go, or a part of what is wrong with it, behind start: or request:.
+func outcome(t *testing.T, k *Key, v any, opts ...keyexpr.Option) string {
+	t.Helper()
+	roots := keyexpr.Roots{"req": keyexpr.TypeFor[gofacts](), "header": keyexpr.AnyName(), "path": keyexpr.Names("id"), "body": {}}
+	tmpl, err := k.Parse(roots, append(opts, keyexpr.OneKey())...)
+	if err != nil {
+		return "start: " + err.Error()
+	}
+	keys, err := tmpl.Expand(context.Background(), func(root string) (any, error) {
+		switch root {
+		case "header", "path":
+			return keyexpr.Lookup(func(name string) (string, bool, error) { return root + "-" + name, name != "none", nil }), nil
+		case "body":
+			return goFacts.Any, nil
+		}
+		return v, nil
+	})
+	switch {
+	case errors.Is(err, keyexpr.ErrValue):
+		return "request: " + err.Error()
+	case err != nil:
+		return "error: " + err.Error()
+	}
+	return strings.Join(keys, " ")
+}
+
+// agrees reports whether an outcome is the one that is wanted, of an error a part.
+func agrees(got, want string) bool {
+	kind, part, isError := strings.Cut(want, ": ")
+	if !isError {
+		return got == want
+	}
+	return strings.HasPrefix(got, kind+": ") && strings.Contains(got, part)
+}
+
+func TestTypesOfGo(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		// What has one spelling.
+		{"#p0.i", "7"}, {"#p0.u", "1099511627776"}, {"#p0.i8", "3"}, {"#p0.i32", "5"}, {"#p0.i64", "6"}, {"#p0.s", "text"}, {"#p0.b", "true"}, {"#p0.st", "PAID"}, {"#p0.ph", "PAID"},
+		{"#p0.ref", "01020000-000000000000000000000000"}, {"#p0.big", "12"}, {"#p0.num", "34"}, {"#p0.any", "request: is a map"}, {"#p0.texts", "a"}, {"#p0.named", "NEW"},
+		{"#p0.p", "request: is null"}, {"#p0.n", "request: is null"},
+		// What has not.
+		{"#p0.f", "start: is a float"}, {"'x' + #p0.f", "start: is a float"}, {"#p0.at", "start: is a time"}, {"'x' + #p0.at", "start: is a time"}, {"#p0.took", "start: is a duration"},
+		{"#p0.code", "start: spells itself"}, {"#p0.data", "start: is a list, whose text in Java depends"}, {"'d:' + #p0.data", "d:1"}, {"#p0.byInt[1]", "start: is a map whose keys are no texts"},
+		{"#p0.func", "start: has no counterpart"}, {"#p0", "start: is an object"}, {"#p0.attrs", "start: is a map"}, {"#p0.isbn", "start: unknown property isbn of spel.gofacts"},
+		// An int of Go is an int or a long of Java.
+		{"#p0.i + 1", "8"}, {"#p0.i * 1000000000", "request: more than 32 bits"}, {"#p0.i * 1000000000L", "7000000000"}, {"#p0.u + 1", "1099511627777"}, {"#p0.i32 * 1000000000", "705032704"},
+		{"#p0.i64 * 1000000000", "6000000000"}, {"#p0.i == 7 ? 'y' : 'n'", "y"}, {"#p0.i.equals(7)", "start: an Integer never equals a Long"}, {"#p0.i.equals(8)", "start: an Integer never equals a Long"},
+		{"#p0.i.equals(#p0.i)", "start: an Integer never equals a Long"}, {"#p0.any.id.equals(#p0.any.id)", "request: equal only if both are int"}, {"#p0.i8.equals(#p0.i16)", "start: a Byte never equals a Short"},
+		{"#p0.i8.equals(3) ? 'y' : 'n'", "n"}, {"#p0.i8.equals(#p0.i8) ? 'y' : 'n'", "y"}, {"#p0.data[0] + 1", "2"}, {"#p0.i.hashCode()", "start: hashCode"}, {"#p0.list.contains(1)", "start: an Integer never equals a Long"}, {"#p0.list[0]", "1"}, {"#p0.i16.hashCode()", "start: hashCode"}, {"#p0.i8 + #p0.i16", "7"},
+		{"#p0.i.toString() + #p0.num.toString()", "734"}, {"#p0.num + 1", "35"}, {"-#p0.i", "-7"}, {"#p0.i.longValue() * 1000000000", "7000000000"}, {"#p0.i.intValue() * 1000000000", "-1589934592"},
+		// A named string is a String or an enum.
+		{"'s:' + #p0.st", "s:PAID"}, {"#p0.st == 'PAID'", "start: may be an enum in Java"}, {"#p0.st.name() == 'PAID' ? 'y' : 'n'", "y"}, {"#p0.st.toString() == 'PAID' ? 'y' : 'n'", "y"}, {"#p0.st.equals('PAID')", "start: may be an enum"},
+		{"#p0.st.toLowerCase()", "paid"}, {"{'PAID'}.contains(#p0.st)", "start: may be an enum"}, {"#p0.named.contains('NEW')", "start: may be an enum"}, {"#p0.st == #p0.st ? 'y' : 'n'", "y"}, {"#p0.st + #p0.st", "start: put a text in front"},
+		{"#p0.ph == 'PAID'", "start: is an enum in Java"}, {"#p0.ph.name() + '!'", "PAID!"}, {"#p0.ph.ordinal()", "start: no method ordinal"},
+		// JSON of no declared type is an object, a list or a value.
+		{"#p0.any.id", "9"}, {"#p0.any.name + ':' + #p0.any.id", "n:9"}, {"#p0.any.getName()", "n"}, {"#p0.any.tags[1]", "y"}, {"#p0.any['name']", "n"}, {"#p0.any.nope ?: 'none'", "none"}, {"#p0.any.nope.deeper", "request: is nil"},
+		{"#p0.any?.nope?.deeper ?: 'none'", "none"}, {"#p0.any.deep.id", "d"}, {"#p0.any.tags.size()", "2"}, {"#p0.any.tags.contains('x') ? 'y' : 'n'", "y"}, {"#p0.any.name.length()", "1"}, {"#p0.any.id.length()", "request: without the method length"},
+		{"#p0.any.name.substring(#p0.any.name)", "request: gives to substring what it does not take"}, {"#p0.any.tags", "request: is a list"}, {"#p0.any.tags.![#this + '!']", "x! y!"}, {"#p0.any.foo(1)", "start: the method foo with 1 arguments"},
+		{"#p0.any.id + 1", "10"}, {"#p0.any.id.equals(9)", "request: equal only if both are int"}, {"#p0.any.id.equals(10) ? 'y' : 'n'", "n"}, {"#p0.any.name == 'n' ? 'y' : 'n'", "y"}, {"#p0.any.get('id')", "9"}, {"#p0.doc.id", "8"},
+		{"#p0.any.tags + 'x'", "x,yx"}, {"#p0.any + 'x'", "request: is a map"}, {"#p0.any == 'x'", "request: compares lists, maps or objects"}, {"#p0.any.name > 'a' ? 'y' : 'n'", "y"}, {"!#p0.any.name", "request: neither true nor false"},
+		{"#p0.any.id.name", "request: has no fields or entries"}, {"#p0.any.name[0]", "n"}, {"#body.id", "9"}, {"#body.deep.id", "d"},
+		// Getters, and what is looked up by name.
+		{"#p0.msg.orderID", "11"}, {"#p0.msg.getOrderID()", "11"}, {"#p0.msg.self.self.orderId + '!'", "11!"}, {"#header.tenant", "header-tenant"}, {"#header['X-T'] + '!'", "header-X-T!"}, {"#header.none ?: 'd'", "d"}, {"#path.id", "path-id"},
+		{"#path.idd", "start: unknown name idd of path, did you mean id?"}, {"#header", "start: header is looked up by name"}, {"#p0.isB()", "true"}, {"#p0.isS()", "start: isS() is of type boolean in Java"}, {"#p0.getClass()", "start: no method getClass"},
+	} {
+		if got := outcome(t, Expression(tt.text), goFacts); !agrees(got, tt.want) {
+			t.Errorf("%q comes to %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
+func TestVariables(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		opts []Option
+		want string
+	}{
+		{"#p0.s", nil, "text"},
+		{"#req.s", nil, "text"},
+		{"#order.s", []Option{Params("order")}, "text"},
+		{"#a0.s", []Option{Params("order")}, "text"},
+		{"#s + ':' + #p1", []Option{Params("s", "i")}, "text:7"},
+		{"#p2", []Option{Params("s", "i")}, "start: unknown parameter #p2: there is i, s"},
+		{"#odrer.s", []Option{Params("order")}, "start: unknown parameter #odrer, did you mean order?"},
+		{"#id", []Option{Var("id", "path.id")}, "path-id"},
+		{"#t", []Option{Var("t", `header["X-T"]`)}, "header-X-T"},
+		{"#k", []Option{Var("k", "req.attrs")}, "start: is a map"},
+		{"#k['k']", []Option{Var("k", "req.attrs")}, "v"},
+		{"#x", []Option{Var("x", "a b")}, `start: Var("x", …) wants a path`},
+		{"#x", []Option{Var("x", `a["b`)}, "start: wants a path"},
+		{"#x", []Option{Var("x", "")}, "start: wants a path"},
+		{"#x", []Option{Var("x", "rec.id")}, "start: #x stands for rec, and there is no such fact, did you mean req?"},
+		{"#order.id", nil, "start: #order stands for order, and there is no such fact"},
+		{"#header.tenant", []Option{Params("order")}, "header-tenant"},
+		{"#root.methodName + ':' + #root.targetClass.simpleName", []Option{Method("a.b.C$D", "pay")}, "pay:D"},
+		{"#root.args[0].s", nil, "text"},
+		{"#executionPath", []Option{Method("a.B", "pay")}, "a.B.pay"},
+		{"#executionPath", nil, "start: add Method(class, name)"},
+		{"#if", []Option{Var("if", "req.s")}, "text"},
+	} {
+		if got := outcome(t, Expression(tt.text, tt.opts...), goFacts); !agrees(got, tt.want) {
+			t.Errorf("%q comes to %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
+// A function is the user's, whatever ours are called.
+func TestFunctions(t *testing.T) {
+	funcs := []keyexpr.Option{
+		keyexpr.Func("hash", func(s string) string { return "mine:" + s }),
+		keyexpr.Func("twice", func(n int32) int64 { return 2 * int64(n) }),
+		keyexpr.Func("tenant", func(context.Context) string { return "acme" }),
+		keyexpr.Func("fail", func() (string, error) { return "", context.Canceled }),
+		keyexpr.Func("all", func(l []string) int { return len(l) }),
+		keyexpr.Func("any", func(x any) string { return fmt.Sprintf("%T", x) }),
+	}
+	for _, tt := range []struct{ text, want string }{
+		{"#hash(#p0.s)", "mine:text"},
+		{"'k:' + #hash('a' + #p0.i)", "k:mine:a7"},
+		{"#hash(#p0.st)", "mine:PAID"},
+		{"#hash(#p0.ref)", "mine:01020000-000000000000000000000000"},
+		{"#twice(#p0.i32) + 1", "11"},
+		{"#twice(#p0.i)", "14"},
+		{"#twice(#p0.u)", "request: does not fit"},
+		{"#tenant() + ':' + #p0.i", "acme:7"},
+		{"#all(#p0.texts)", "1"},
+		{"#all({'a', 'b'})", "2"},
+		{"#any(#p0.attrs)", "map[string]string"},
+		{"#any(#p0.msg)", "*spel.opaque"},
+		{"#any(1)", "int32"},
+		{"#fail()", "error: context canceled"},
+		{"#lower(#p0.s)", "start: there is no function lower: there is all, any, fail, hash, tenant, twice"},
+		{"#hassh(#p0.s)", "start: there is no function hassh, did you mean hash?"},
+		{"#hash()", "start: 0 arguments for hash"},
+		{"#hash(7)", "start: argument 1 of hash is of type int32"},
+	} {
+		if got := outcome(t, Expression(tt.text), goFacts, funcs...); !agrees(got, tt.want) {
+			t.Errorf("%q comes to %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
+// Texts that no text of Java is, and pieces that Java can't say in UTF-8.
+func TestTextsThatJavaDoesNotHave(t *testing.T) {
+	for _, tt := range []struct{ text, value, want string }{
+		{"#p0.s", "\xff", "request: is no UTF-8"},
+		{"'x' + #p0.s", "a\xc3", "request: is no UTF-8"},
+		{"#p0.s.trim()", "\xff", "request: is no UTF-8"},
+		{"#p0.s.length()", "\xff", "request: is no UTF-8"},
+		{"#p0.s.substring(0, 1)", "😀", "request: half of a character"},
+		{"#p0.s.substring(1)", "😀x", "request: half of a character"},
+		{"#p0.s.substring(0, 2)", "😀x", "😀"},
+		{"#p0.s.charAt(0)", "😀", "request: half of a character"},
+		{"#p0.s[2]", "😀x", "x"},
+		{"#p0.s.substring(0, 1)", "\ufffdx", "\ufffd"},
+		{"#p0.s", strings.Repeat("x", 513), "request: more than 512 bytes"},
+		{"#p0.s", "a b:{c}%", "a b:{c}%"}, // nothing is escaped
+		{"'o:' + #p0.s", "", "request: is empty"},
+	} {
+		facts := goFacts
+		facts.S = tt.value
+		if got := outcome(t, Expression(tt.text), facts); !agrees(got, tt.want) {
+			t.Errorf("%q of %q comes to %q, want %q", tt.text, tt.value, got, tt.want)
+		}
+	}
+}
+
+func TestLibraries(t *testing.T) {
+	method := Method("a.B", "pay")
+	for _, tt := range []struct {
+		key  *Key
+		want string
+	}{
+		{Lock4j("pay", []string{"#p0.s"}, Prefix("mine")), "mine:pay#text"},
+		{Lock4j("", []string{"#p0.s"}, method), "lock4j:a.Bpay#text"},
+		{Lock4j("pay", []string{"#p0.texts", "#p0.i"}), "lock4j:pay#a.7"},
+		{Lock4j("pay", []string{"#root.name"}), "start: #root is the bean"},
+		{Lock4j("pay", []string{" "}), "start: nothing is written here, for which Spring throws"},
+		{Lock4j("pay", []string{"#p0.at"}), "start: is a time"},
+		{Lock4j("pay", []string{"#p0.s", "#p0.nope"}), `start: unknown property nope of spel.gofacts`},
+		{Klock("pay", []string{"#p0.texts"}), "start: is a list"},
+		{Klock("pay", []string{"#root.methodName"}, method), "start: #root is null"},
+		{Klock("", nil, method), "lock.a.B.pay"},
+		{Alturkovic("", "p:", "#p0.texts"), "distributed_lock:p:a"},
+		{Alturkovic("s", "", "#root.name"), "start: #root is the bean"},
+		{Redisson(`"o:" + req.s`), "o:text"},
+		{Redisson(`req.i > 5 ? "big" : "small"`), "big"},
+		{Redisson(`#p0.s`), "start: is SpringEL, and no Java"},
+		{Redisson(`req?.s`), "start: is SpringEL, and no Java"},
+		{Redisson(`req.s ?: "x"`), "start: is SpringEL, and no Java"},
+		{Redisson(`{1}`), "start: is SpringEL, and no Java"},
+		{Redisson(`"o:" + 'ab'`), "start: is one character in Java"},
+		{Redisson(`"o:" + 08`), "start: not an int"},
+		{Redisson(`req.s == "text" ? "y" : "n"`), "start: write .equals"},
+		{Redisson(`req.b ? 'a' : 1`), "start: a char and a number"},
+		{Redisson(`"x" + req.texts`), "start: is a list"},
+	} {
+		if got := outcome(t, tt.key, goFacts); !agrees(got, tt.want) {
+			t.Errorf("%v comes to %q, want %q", tt.key, got, tt.want)
+		}
+	}
+}
+
+// A key that reads nothing of the request is an error here, too, unless it is meant.
+func TestOneKey(t *testing.T) {
+	for _, text := range []string{"'order'", "1 + 2", "order", "'a' + 'b'", "{1, 2}"} {
+		_, err := Expression(text).Parse(javaRoots)
+		if err == nil {
+			t.Errorf("Parse(%q) finds nothing", text)
+		}
+	}
+	if _, err := Expression("'order'").Parse(javaRoots, keyexpr.OneKey()); err != nil {
+		t.Errorf("Parse with OneKey = %v", err)
+	}
+}
+
+// The registry of guards shows what a key reads, and what it looks like.
+func TestInspection(t *testing.T) {
+	k := Expression("'order:' + #order.id + ':' + #order.name.trim() + #header.tenant", Params("order"))
+	tmpl, err := k.Parse(keyexpr.Roots{"req": keyexpr.TypeFor[*javaOrder](), "header": keyexpr.AnyName()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := tmpl.Shape(), "order:<int64>:<string><string>"; got != want {
+		t.Errorf("Shape() = %q, want %q", got, want)
+	}
+	if got, want := fmt.Sprint(tmpl.Roots(), tmpl.Fields()), "[header req] [header.tenant req.ID req.Name]"; got != want {
+		t.Errorf("Roots() and Fields() = %s, want %s", got, want)
+	}
+	if tmpl.String() != k.String() {
+		t.Errorf("String() = %q", tmpl)
+	}
+	if _, ok := tmpl.Match("order:42:xy"); ok {
+		t.Error("a key that is not escaped was read back")
+	}
+}

@@ -1,0 +1,167 @@
+package corpus
+
+// expressions are expressions of SpringEL, as lock annotations have them. They are about what they are grouped by.
+var expressions = []string{
+	// Literals.
+	"'order'", `"order"`, "'it''s'", `"it''s"`, `"a ""b"""`, "''", "' '", "42", "42L", "0x7F", "007", "2147483647", "2147483648", "-2147483648",
+	"1.5", "true", "TRUE", "null", "{1, 2}", "{'a', 'b'}", "{}", "{{1}}",
+	// Parameters and properties.
+	"#order.id", "#p0.id", "#a0.id", "#order.seq", "#order.level", "#order.name", "#order.note", "#order.empty", "#order.urgent", "#order.status",
+	"#order.ref", "#order.data",
+	"#order.getId()", "#order.isUrgent()", "#order.getName()", "#order.isbn", "#order.isbn()", "#order.getIsbn()", "#order['name']", "#order['id']",
+	"#order.owner.login", "#order.owner.parent.login", "#order?.id",
+	"#root.methodName", "#root.method.name", "#root.args[0].id", "#root.targetClass.simpleName", "#root.target.class.name", "#root.name",
+	"#root.targetClass.name", "#ordr.id", "#order.naem",
+	// Concatenation.
+	"'order:' + #order.id", "'order:' + #order.id + ':' + #order.seq", "#order.id + ':' + #order.name", "'n:' + #order.note", "'e:' + #order.empty",
+	"'s:' + #order.status", "'u:' + #order.ref", "'b:' + #order.urgent",
+	"'d:' + #order.data", "'t:' + #order.tags", "'i:' + #order.ids", "'l:' + {1, 2}", "'l:' + {#order.id, 'x'}", "'l:' + #order.items.![sku]",
+	"'m:' + #order.attrs", "'o:' + #order.owner", "'x' + 1 + 2", "1 + 2 + 'x'", "'x' + (1 + 2)", "'a' + null", "null + 'a'", "'lv:' + #order.level",
+	"#order.name + 1", "1 + #order.name", "#order.urgent + 'x'", "'x' + #order.urgent", "#order.status + 'x'", "#order.status + #order.status",
+	"#order.urgent + #order.urgent", "'a'.concat('b')", "'a'.concat(#order.id)", "'a'.concat(#order.name).concat('b')", "'lock:#{' + #p0.id + '}'",
+	"'#' + #order.id", "'{' + #order.id + '}'", "'%' + #order.id + '%~'",
+	// Templates.
+	"order-#{#order.id}", "#{#order.id}", "#{#order.id}#{#order.seq}", "a#{#order.tags}b", "a#{#order.note}b", "a#{'}'}b", "#{#order.name.trim()}!",
+	"order:#{#order.status}", "x#{", "x#{}", "#{#order.tags}", "a#{#order.data}b",
+	// Arithmetic.
+	"#order.id + 1", "#order.seq + 1", "#order.level + 1", "#order.id - 50", "#order.seq * 2", "#order.seq * #order.seq", "#order.id * #order.id",
+	"#order.seq / 2", "-#order.seq / 2", "#order.seq % 4", "-#order.seq % 4", "#order.id mod 5", "#order.id div 5", "#order.seq / 0",
+	"2147483647 + 1", "2147483647L + 1", "-2147483647 - 2", "1 - 2 - 3", "2 * 3 + 4 * 5", "(1 + 2) * 3", "-(-5)", "+5", "- 5",
+	"#order.seq + #order.id", "#order.seq - -1", "0x7FFFFFFF * 2", "2 ^ 3", "7 / 2 * 2", "#order.name - 1", "'d' - 1", "'a' * 3",
+	"#order.ids[0] + #order.ids[1]",
+	// Equality.
+	"#order.id == 42", "#order.id == 42L", "#order.seq == 7L", "#order.id eq 42 ? 'y' : 'n'", "#order.id != 42 ? 'y' : 'n'", "#order.id ne 42",
+	"#order.name == 'x'", "#order.name == \"x\" ? 1 : 2", "#order.note == null", "#order.note != null ? #order.note : 'none'", "null == null",
+	"#order.status == 'PAID'", "#order.status.name() == 'PAID'", "#order.status.toString() == 'PAID' ? 'p' : 'q'", "#order.status == #order.status",
+	"#order.id == '42'", "#order.urgent == true", "#order.urgent == 'true'", "#order.level == 3", "#order.owner == null", "1 == 1 == true",
+	"(1 == 1) == true",
+	"#order.id.equals(42)", "#order.id.equals(42L)", "#order.seq.equals(7)", "#order.seq.equals(7L)", "#order.name.equals('x')",
+	"#order.name.equals(#order.note)", "#order.level.equals(3)", "#order.urgent.equals(true)", "#order.status.equals('PAID')",
+	"'42'.equals(#order.id)", "'a'.equalsIgnoreCase('A')", "#order.name.equalsIgnoreCase('ADA lovelace')", "#order.id.equals(#order.ids[1])",
+	// Order.
+	"#order.id > 5", "#order.id gt 5 ? 'big' : 'small'", "#order.seq <= 7",
+	"#order.id lt 50 && #order.id gt 1 && #order.id le 42 && #order.id ge 42 ? 'y' : 'n'", "#order.name < 'b'", "#order.name > 'B'", "'a' < 'B'",
+	"'z' < 'ü'", "'😀' < '\uffff'", "#order.note > 'a'", "null < 1", "#order.note < null", "1 < 'a'", "#order.level > #order.seq",
+	"#order.id between {1, 50}", "#order.id between {43, 50} ? 'y' : 'n'", "#order.name between {'A', 'B'}", "#order.seq between {1L, 7L}",
+	"5 between 3", "true > false",
+	// Logic.
+	"true and false", "true or false ? 'y' : 'n'", "not #order.urgent", "!#order.urgent ? 'a' : 'b'",
+	"#order.urgent && #order.id == 42 ? 'y' : 'n'", "#order.urgent || #order.owner.login == 'x'",
+	"#order.urgent and #order.seq > 5 or #order.seq < 0", "not (#order.id == 42)", "not #order.id == 42", "#order.name and true", "!!true",
+	"#order.note and true", "true AND true", "#order.urgent ? 'y' : 'n'", "#order.urgent ? #order.id : #order.name", "#order.urgent ? 1 : 'x'",
+	"#order.urgent ? {1} : {2}", "#order.urgent ? 'a' : #order.seq > 5 ? 'b' : 'c'",
+	// Elvis and null.
+	"#order.note ?: 'none'", "#order.empty ?: 'none'", "#order.id ?: 'none'", "'n:' + (#order.note ?: 'none')", "#order.owner?.login",
+	"#order.owner?.login ?: 'none'", "#order.owner?.parent?.login ?: 'none'", "#order.owner?.parent.login ?: 'none'",
+	"#order.owner.parent.login ?: 'none'", "#order?.owner?.login?.toUpperCase() ?: 'none'", "#order.note?.length() ?: 0",
+	"#order.note?.trim()?.toUpperCase() ?: 'none'", "#order.tags ?: {'none'}", "#order.note ?: #order.empty ?: 'third'",
+	"#order.owner?.parent ?: 'none'", "null ?: 'a'", "'' ?: 'a'", "#order.status ?: 'NONE'", "#order.note.length()",
+	// Methods of String.
+	"#order.name.trim()", "#order.name.strip()", "#order.name.stripLeading()", "#order.name.stripTrailing()", "#order.name.toLowerCase()",
+	"#order.name.toUpperCase()", "'straße'.toUpperCase()", "#order.name.length()", "#order.name.substring(1)", "#order.name.substring(0, 1)",
+	"#order.name.substring(1, 4)", "#order.name.substring(4, 1)", "#order.name.substring(99)", "#order.name.charAt(0)",
+	"'c:' + #order.name.charAt(1)", "#order.name.charAt(99)", "#order.name.charAt(0) + 1", "#order.name.charAt(0) + 'x'", "#order.name[0]",
+	"#order.name[1]", "#order.name.indexOf('a')", "#order.name.lastIndexOf('a')", "#order.name.indexOf('zz')", "#order.name.indexOf('😀')",
+	"#order.name.contains('a')", "#order.name.contains('') ? 'y' : 'n'", "#order.name.startsWith('A')", "#order.name.endsWith(' ')",
+	"#order.name.isEmpty()", "#order.empty.isEmpty()", "#order.name.isBlank()", "' '.isBlank()", "#order.name.empty", "#order.name.blank",
+	"#order.name.hashCode()", "'hello'.hashCode()", "'zzzzzz'.hashCode()", "#order.name.replace('a', 'o')", "#order.name.replace(' ', '')",
+	"#order.name.replace('', '-')", "'aaa'.replace('aa', 'b')", "#order.name.intern()", "#order.name.toString()", "#order.name.foo()",
+	"#order.name.length", "'%s-%d'.formatted(#order.name, #order.id)", "'%s'.formatted(#order.status)", "'%d'.formatted(#order.name)",
+	"'100%%:%s'.formatted(#order.seq)", "'%x'.formatted(1)", "'%s'.formatted('a', 'b')", "'%s'.formatted(#order.urgent)", "#order.name.repeat(2)",
+	"'a'.compareTo('b')",
+	"#order.isbn.split('-')[0]", "#order.isbn.split(',')[0]", "#order.isbn.split('\\.')[1]", "#order.isbn.split('.')[0]",
+	"#order.isbn.split(',').length", "#order.name.split(' ')[1]", "#order.name.split(' ').length", "#order.name.split('')[0]",
+	"#order.name.split('[,;]')[0]", "''.split(',').length", "','.split(',').length", "'a,,b,,'.split(',').length", "',a'.split(',')[0] + 'x'",
+	"'a1b22c'.split('[0-9]+')[2]", "'a|b'.split('|')[0]", "'x:' + 'a-b'.split('-')", "'a-b'.split('-', 1)[0]",
+	// Methods of numbers, booleans and enums.
+	"#order.id.toString()", "#order.seq.toString() + 'x'", "#order.id.hashCode()", "#order.seq.hashCode()", "#order.level.hashCode()",
+	"#order.urgent.hashCode()", "#order.id.intValue()", "#order.id.longValue()", "#order.seq.intValue() + 1", "#order.urgent.toString()",
+	"#order.urgent.booleanValue()", "#order.status.name()", "#order.status.toString()", "'s:' + #order.status.name()", "#order.status.ordinal()",
+	"#order.status.name().toLowerCase()", "#order.ref.toString()", "#order.ref.toString().substring(0, 8)", "#order.id.doubleValue()",
+	"#order.status.hashCode()", "42.toString()", "42L.hashCode()",
+	// Patterns.
+	"#order.name matches '.*'", "#order.name matches 'A.*'", "'abc' matches 'b' ? 'y' : 'n'", "'abc' matches '[a-c]+' ? 'y' : 'n'",
+	"#order.id matches '\\d+'", "#order.name matches '[A-Za-z ]+'", "#order.name matches '^Ada'", "#order.name matches '^Ada.*$'",
+	"'a\nb' matches 'a.b'", "'a\u2028b' matches 'a.b'", "'a\u0085b' matches 'a.b'", "'ab\n' matches 'ab$'", "'a b' matches 'a\\sb'",
+	"'a\u000bb' matches 'a\\sb'", "'a' matches '[a-z&&[^b]]'", "'a' matches '[a[b]]'", "'aa' matches 'a++'", "'ab' matches '(?i)AB'",
+	"'aa' matches '(a)\\1'", "'ab' matches 'a(?=b).'", "'a' matches '\\p{L}'", "'é' matches '\\w'", "'é' matches '.'", "'😀' matches '.'",
+	"'a-b' matches '[a-z\\-]+'", "'a]b' matches '[a\\]b]+'", "'a^b' matches '[a^b]+'", "'a' matches '[^a]'", "'x{2}' matches 'x\\{2\\}'",
+	"'xx' matches 'x{2}'", "'xxx' matches 'x{2,}'", "'xx' matches 'x{1,3}'", "'ab|c' matches 'ab\\|c'", "'ab' matches 'ab|c'",
+	"'c' matches '^ab$|^c$'", "'' matches 'a*'", "'a' matches '('", "'a' matches '*'", "#order.note matches 'f.*'",
+	"#order.name matches #order.name", "'a.b' matches 'a\\.b'", "'_' matches '\\w'", "'a' matches 'a|'", "'-' matches '[-a]'", "'-' matches '[a-]'",
+	"'~' matches '[ -~]'", "'b' matches '[\\d-z]'", "'a/b' matches 'a/b'", "'a#b' matches 'a#b'", "'aab' matches 'a*?b'",
+	"'tab\t' matches 'tab\\t'", "#order.isbn.matches('[0-9-]+')", "true matches 'true'",
+	// Lists.
+	"#order.tags[0]", "#order.tags[1]", "#order.tags[9]", "#order.tags[-1]", "#order.ids[1]", "#order.items[0].sku", "#order.items[0].qty",
+	"#order.items[#order.seq - 7].sku", "#order.tags.size()", "#order.tags.isEmpty()", "#order.tags.empty", "#order.tags.contains('red')",
+	"#order.ids.contains(42)", "#order.ids.contains(42L)", "#order.ids.contains(#order.id)", "{1, 42}.contains(#order.id)",
+	"{1, 42L}.contains(#order.id) ? 'y' : 'n'", "{7}.contains(#order.seq)", "{'PAID'}.contains(#order.status)",
+	"{'PAID', 'NEW'}.contains(#order.status.name())", "{'a'}.contains(#order.name)", "#order.tags.indexOf('red')", "#order.ids.indexOf(42L)",
+	"#order.tags.get(0)", "#order.tags.get(9)", "#order.tags", "#order.ids", "{#order.id, #order.seq}", "{'b', 'a', 'b'}", "{#order.name}",
+	"#order.tags.size() + 1", "#order.tags?.size()", "#order.tags.join(',')", "{1, 2}[1]", "{1, 2}.size()", "#order.tags.length",
+	"#order.data.length", "#order.data[0]", "#order.tags['0']",
+	// Selections and projections.
+	"#order.items.![sku]", "#order.items.![sku + '-' + qty]", "#order.items.![#this.sku]", "#order.items.![qty]", "#order.items.![qty * 2]",
+	"#order.items.?[qty > 1].![sku]", "#order.items.?[qty > 1].size()", "#order.items.^[qty > 1].sku", "#order.items.$[qty > 0].sku",
+	"#order.items.^[qty > 999]", "#order.items.^[qty > 999]?.sku ?: 'none'", "#order.tags.?[#this != 'red']", "#order.tags.![toUpperCase()]",
+	"#order.tags.![#this.toUpperCase()]", "#order.tags.![#this + ':' + #order.id]", "#order.tags.![length()]", "#order.tags.![#this.length()]",
+	"#order.ids.?[#this > 10]", "#order.ids.![#this + 1]", "#order.ids.![#this.equals(42)]", "#order.tags?.![#this]",
+	"#order.tags?.?[#this == 'red']", "#order.note?.![#this]", "#order.items.![{sku, qty}]", "#order.items.![sku][0]",
+	"'x:' + #order.items.![sku][0]", "#order.items.?[sku == 'pen' or qty > 10].![sku]", "#order.items.?[sku.startsWith('p')].![sku]",
+	"#order.items.![sku.length()]", "#order.items.?[true].size()", "#order.items.?[qty].size()", "#order.tags.![#order.items.![sku].size()]",
+	"#order.items.![missing]", "#order.tags.^[#this.contains('e')]", "#order.tags.$[#this.contains('e')]", "{1, 2, 3}.?[#this > 1]",
+	"{1, 2, 3}.![#this * 2]", "#order.attrs.![key]", "#order.attrs.?[value == 'v']", "#order.tags.?[#this matches 'r.*']",
+	"#order.tags.![isEmpty()]",
+	// Maps.
+	"#order.attrs['zone']", "#order.attrs['k']", "#order.attrs['nope']", "#order.attrs['nope'] ?: 'none'", "#order.attrs[zone]",
+	"#order.attrs[k] + '!'", "#order.attrs.get('k')", "#order.attrs.get('nope') ?: 'none'", "#order.attrs.getOrDefault('k', 'd')",
+	"#order.attrs.getOrDefault('nope', 'd')", "#order.attrs.containsKey('k')", "#order.attrs.containsKey('nope') ? 'y' : 'n'",
+	"#order.attrs.size()", "#order.attrs.isEmpty()", "#order.attrs.empty", "#order.attrs.zone", "#order.attrs['z' + 'one']",
+	"#order.attrs[#order.name] ?: 'none'", "#order.attrs['zone'].toUpperCase()", "#order.attrs['zone']?.toUpperCase() ?: 'x'",
+	"#order.attrs.getOrDefault('zone', '') + '/'", "{a: 1}", "#order.attrs.containsValue('v')", "#order.attrs.keySet()", "#order.attrs[1]",
+	// What reaches out of an expression.
+	"T(java.util.UUID).randomUUID()", "T(String).format('%s', #order.id)", "T(String).valueOf(#order.id)",
+	"T(java.lang.String).valueOf(#order.urgent) + 'x'", "T(Math).abs(#order.seq)", "new java.lang.String('x')", "@bean.key(#order)",
+	"#order.name = 'x'", "#order.seq++", "++#order.seq", "#order instanceof T(Object)", "#order.id instanceof T(Long)", "${order.prefix}",
+	"#key(#order)", "#result", "#this", "name", "name()", "#order.class.name", "#order.getClass().name", "'a' + ", "(1", "1)", "#order.", "#", "'a",
+	"a b", "#order..id",
+}
+
+// lock4jKeys and klockKeys are keys of these annotations.
+var (
+	lock4jKeys = [][]string{
+		{"#order.id"}, {"#order.id", "#order.name"}, {""}, {"", "#order.id"}, {" "}, {"#order.tags"}, {"#order.ids"}, {"#order.items.![sku]"},
+		{"{#order.id, 'x'}"}, {"#order.status"}, {"#order.urgent"},
+		{"#order.ref"}, {"#order.data"}, {"#order.note"}, {"#order.note ?: 'none'"}, {"#order.empty"}, {"'x'"}, {"'a' + #order.id"}, {"#order.owner"},
+		{"#order.attrs"}, {"#order.attrs['k']"}, {"#root.name"}, {"#root.pay"},
+		{"#root.methodName"}, {"#order.name.charAt(0)"}, {"#order.level"}, {"#order-#{#order.id}"}, {"#p0.id"}, {"#order.tags.?[#this != '']"},
+		{"#order.name.split(' ')"}, {"#order.id + 1"}, {"{}"}, {"#order.seq", "#order.seq"}, {"T(String).valueOf(#order.id)"},
+	}
+	klockKeys = [][]string{
+		{"#order.id"}, {"#order.id", "#order.name"}, {""}, {"", "#order.id"}, {"#order.tags"}, {"#order.items.![sku]"}, {"{#order.id}"},
+		{"#order.status"}, {"#order.urgent"}, {"#order.ref"}, {"#order.data"}, {"#order.note"},
+		{"#order.note ?: 'none'"}, {"#order.empty"}, {"'a' + #order.id"}, {"'t:' + #order.tags"}, {"#root.name"}, {"#order.name.charAt(0)"},
+		{"#order.attrs['k']"}, {" "}, {"#order.level"},
+	}
+	// javaExpressions are expressions of Java itself.
+	javaExpressions = []string{
+		`"order:" + order.getId()`, `"order:" + order.getId() + ":" + order.getSeq()`, `order.getName()`, `"a" + 1 + 2`, `1 + 2 + "a"`,
+		`'a' + 1 + "x"`, `"x" + 'a' + 1`, `'a' + 'b' + "x"`, `010 + "x"`, `"x" + 0x1F`, `"x" + 2147483647 + 1`, `(2147483647 + 1) + "x"`,
+		`(2147483647L + 1) + "x"`, `"x" + (order.getSeq() + 1)`,
+		`String.valueOf(order.getId())`, `String.format("order:%s", order.getId())`, `String.format("o:%s:%d%%", order.getName(), order.getSeq())`,
+		`String.format("%d", order.getName())`, `String.format("%5d", order.getSeq())`, `String.valueOf(order.isUrgent())`, `String.valueOf('a')`,
+		`order.getName().trim().toLowerCase()`, `order.getName().substring(0, 1)`, `order.getTags().get(0)`, `"t:" + order.getTags()`,
+		`"t:" + order.getTags().size()`, `"d:" + order.getData()`,
+		`order.isUrgent() ? "u" : "n"`, `"x" + (order.isUrgent() ? 1 : 2L)`, `"x" + (order.isUrgent() ? 'a' : 1)`, `order.getId() == 42 ? "y" : "n"`,
+		`order.getName() == "x" ? "y" : "n"`, `order.getName().equals("x") ? "y" : "n"`, `order.getId().equals(42) ? "y" : "n"`,
+		`order.getId().equals(42L) ? "y" : "n"`, `order.getSeq() > 5 && order.isUrgent() ? "y" : "n"`, `"s:" + order.getStatus()`,
+		`"s:" + order.getStatus().name()`, `order.getStatus() == "PAID" ? "y" : "n"`, `"n:" + order.getNote()`, `"r:" + order.getRef()`,
+		`"l:" + order.getLevel()`,
+		`"h:" + order.getName().hashCode()`, `"c:" + order.getName().charAt(0)`, `"c:" + (order.getName().charAt(0) + 1)`,
+		`order.getName().charAt(0) + order.getName().charAt(0) + "x"`, `"a\tb\\" + order.getId()`, `"\"" + order.getId() + "'"`,
+		`order.getAttrs().get("k")`, `order.getAttrs().getOrDefault("nope", "d") + "!"`, `"i:" + order.getItems().get(0).getSku()`,
+		`"x" + -order.getSeq()`, `"x" + order.getSeq() / 2`, `"x" + order.getSeq() % 4`, `"x" + 7 / 2`, `order.getName().isBlank() ? "b" : "n"`,
+		`order.getName().contains("a") + "x"`, `"q" + !order.isUrgent()`, `order.getOwner().getLogin()`, `order.getIsbn().split("-")[0]`,
+		`"%s-%s".formatted(order.getId(), order.getSeq())`,
+	}
+)

@@ -1,0 +1,241 @@
+package spel
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// add parses one text. Where it is no expression, it may be a text with expressions in #{…}.
+func (k *Key) add(text string, template bool) {
+	if k.err != nil {
+		return
+	}
+	if len(text) > maxText {
+		k.err = &keyexpr.Error{Text: text, Offset: maxText, Reason: fmt.Sprintf("longer than %d bytes", maxText)}
+		return
+	}
+	if !utf8.ValidString(text) {
+		k.err = &keyexpr.Error{Text: text, Reason: "not UTF-8"}
+		return
+	}
+	n, err := parse(text, text, 0, k.java.plain)
+	if err == nil {
+		k.parts = append(k.parts, source{node: n, whole: text})
+		return
+	}
+	k.err = err
+	if template && strings.Contains(text, "#{") {
+		parts, err := k.holes(text)
+		k.parts, k.err = append(k.parts, parts...), err
+	}
+}
+
+// maxText bounds the length of an expression.
+const maxText = 4096
+
+// holes cuts a text with expressions in #{…}.
+func (k *Key) holes(text string) (parts []source, err error) {
+	for at := 0; at < len(text); {
+		open := strings.Index(text[at:], "#{")
+		if open < 0 {
+			return append(parts, source{text: text[at:]}), nil
+		}
+		if open > 0 {
+			parts = append(parts, source{text: text[at : at+open]})
+		}
+		from := at + open + len("#{")
+		end, ok := holeEnd(text, from)
+		if !ok {
+			return nil, &keyexpr.Error{Text: text, Offset: at + open, Reason: "the hole is not closed by }"}
+		}
+		n, err := parse(text, text[from:end], from, false)
+		if err != nil {
+			return nil, err
+		}
+		parts, at = append(parts, source{node: n, whole: text}), end+1
+	}
+	return parts, nil
+}
+
+// holeEnd returns the offset of the brace that closes a hole. Braces in texts do not count.
+func holeEnd(text string, at int) (int, bool) {
+	depth := 0
+	for ; at < len(text); at++ {
+		switch c := text[at]; c {
+		case '\'', '"':
+			n := strings.IndexByte(text[at+1:], c)
+			if n < 0 {
+				return 0, false
+			}
+			at += n + 1
+		case '{', '[', '(':
+			depth++
+		case ']', ')':
+			depth--
+		case '}':
+			if depth == 0 {
+				return at, true
+			}
+			depth--
+		}
+	}
+	return 0, false
+}
+
+// compile is the run.Compiler of k.
+func (k *Key) compile(setup *run.Setup) (p *run.Program, err error) {
+	defer caught(&err)
+	p = &run.Program{Raw: true, Valid: true}
+	c := &compiler{java: k.java, setup: setup, texts: map[*node]bool{}}
+	c.literal(p, k.prefix)
+	for _, s := range k.parts {
+		if s.node == nil {
+			c.literal(p, s.text)
+			continue
+		}
+		c.whole = s.whole
+		if len(k.parts) == 1 && !k.one && c.items(p, s.node) {
+			break
+		}
+		c.part(p, s.node, !k.toString && (len(k.parts) > 1 || k.one))
+	}
+	switch {
+	case len(p.Parts)+len(p.Items) == 0:
+		failAt(k.text, 0, "makes an empty key")
+	case !c.reads && !setup.OneKey:
+		failAt(k.text, 0, "all requests would share one key, as nothing of the request is read: write #order.id; OneKey says that it is meant")
+	}
+	p.Roots, p.Fields = c.used, c.fields
+	slices.Sort(p.Fields)
+	return p, nil
+}
+
+func (c *compiler) literal(p *run.Program, text string) {
+	if text == "" {
+		return
+	}
+	if n := len(p.Parts); n > 0 && p.Parts[n-1].Literal() {
+		p.Parts[n-1].Text += text
+		return
+	}
+	p.Parts = append(p.Parts, run.Part{Text: text})
+}
+
+// part compiles an expression as parts of a key: the operands of a concatenation are parts of their own.
+func (c *compiler) part(p *run.Program, n *node, converted bool) {
+	if text, ok := c.metadata(n); ok {
+		c.literal(p, text)
+		return
+	}
+	if n.kind == kindText {
+		c.literal(p, n.text)
+		return
+	}
+	if n.kind == kindOp && n.text == "+" && (c.isText(n.args[0]) || c.isText(n.args[1])) {
+		c.part(p, n.args[0], !c.plain)
+		c.part(p, n.args[1], !c.plain)
+		return
+	}
+	x := c.compile(n)
+	if c.isLookup(x) {
+		name := c.used[x.path.Root].Name
+		c.fail(n, "%s is looked up by name, as in #%s.name or #%s['name']", name, name, name)
+	}
+	if why := spellable(x.typ, converted); why != "" {
+		c.fail(n, "%s", why)
+	}
+	src := c.whole
+	part := run.Part{Src: src}
+	leaf := run.LeafOf(x.typ.t)
+	if x.path != nil && (x.typ.k == textK || x.typ.k == intK || x.typ.k == longK) && !x.typ.pointer && leaf != run.LeafAny {
+		part.Path, part.Leaf, part.Type = x.path, leaf, x.typ.t
+		p.Parts = append(p.Parts, part)
+		return
+	}
+	part.Type = goType(x.typ)
+	part.Append = func(st *run.State, key []byte, _ *run.Escape) ([]byte, error) {
+		v, err := x.value(st)
+		if err != nil {
+			return key, err
+		}
+		var s string
+		if converted {
+			s, err = convert(st, v)
+		} else {
+			s, err = spell(st, v)
+		}
+		if err != nil {
+			return key, err
+		}
+		return st.Text(key, s, nil)
+	}
+	p.Parts = append(p.Parts, part)
+}
+
+// isText reports whether a node is a text for sure, without compiling it.
+func (c *compiler) isText(n *node) bool {
+	known, ok := c.texts[n]
+	if !ok {
+		known = c.findText(n)
+		c.texts[n] = known
+	}
+	return known
+}
+
+// findText compiles what it can't tell by looking, and forgets what that has noted: a node is asked before it is compiled for
+// good, and must not count as read twice.
+func (c *compiler) findText(n *node) bool {
+	switch n.kind {
+	case kindText, kindString:
+		return true
+	case kindOp:
+		return n.text == "+" && (c.isText(n.args[0]) || c.isText(n.args[1]))
+	}
+	if _, ok := c.metadata(n); ok {
+		return true
+	}
+	fields, reads := slices.Clone(c.fields), c.reads
+	defer func() { c.fields, c.reads = fields, reads }()
+	return c.compile(n).typ.k == textK
+}
+
+// items compiles a list, which makes a key of each element. It reports whether n is one.
+func (c *compiler) items(p *run.Program, n *node) bool {
+	x := c.compile(n)
+	if x.typ.k != listK {
+		return false
+	}
+	if why := spellable(*x.typ.elem, false); why != "" {
+		c.fail(n, "each element %s", why)
+	}
+	item := run.Part{Src: c.whole, Type: goType(*x.typ.elem), Append: func(st *run.State, key []byte, _ *run.Escape) ([]byte, error) {
+		v, err := valueOf(st.Elems[len(st.Elems)-1], *x.typ.elem)
+		if err != nil {
+			return key, err
+		}
+		s, err := spell(st, v)
+		if err != nil {
+			return key, err
+		}
+		return st.Text(key, s, nil)
+	}}
+	p.At = len(p.Parts)
+	p.Items = []run.Items{{Src: c.whole, Item: []run.Part{item}, List: func(st *run.State) (v reflect.Value, err error) {
+		y, err := x.value(st)
+		if err != nil || y == nil {
+			return v, err
+		}
+		l := y.(list)
+		if l.of.IsValid() {
+			return l.of, nil
+		}
+		return reflect.ValueOf(l.made), nil
+	}}}
+	return true
+}

@@ -1,0 +1,117 @@
+package spel
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+type tokenKind int
+
+const (
+	tokenEnd tokenKind = iota
+	tokenText
+	tokenChar // of plain Java
+	tokenNumber
+	tokenName
+	tokenSign
+)
+
+type token struct {
+	kind tokenKind
+	text string
+	off  int
+}
+
+// signs are the operators and brackets, longest first.
+var signs = strings.Fields("?.?[ ?.^[ ?.$[ ?.![ .?[ .^[ .$[ .![ ?.[ ?. ?: == != <= >= && || ++ -- ( ) [ ] { } . , : ? + - * / % ^ < > ! = # @ &")
+
+// lex cuts a source into tokens:
+//
+//	token  = text | number | name | sign
+//	text   = "'" { any | "''" } "'" | '"' { any | '""' } '"'          SpringEL doubles a quote
+//	       | '"' { any | "\" escape } '"'                             plain Java escapes it
+//	char   = "'" ( any | "\" escape ) "'"                             plain Java only
+//	number = digit { letter | digit }
+//	name   = ( letter | "$" | "_" ) { letter | digit | "$" | "_" }
+func (p *parser) lex(src string, off int) (tokens []token) {
+	for i := 0; i < len(src); {
+		c, size := utf8.DecodeRuneInString(src[i:])
+		add := func(kind tokenKind, text string, n int) {
+			tokens = append(tokens, token{kind, text, off + i})
+			i += n
+		}
+		switch {
+		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+			i += size
+		case c == '\'' && p.plain:
+			text, n := p.lexText(src[i:], off+i)
+			if utf8.RuneCountInString(text) != 1 || text > "\uffff" {
+				p.fail(off+i, "'…' is one character in Java: write \"…\" for a text")
+			}
+			add(tokenChar, text, n)
+		case c == '\'' || c == '"':
+			text, n := p.lexText(src[i:], off+i)
+			add(tokenText, text, n)
+		case strings.HasPrefix(src[i:], "${"):
+			p.fail(off+i, "${…} is filled in by Spring: write the value")
+		case c >= '0' && c <= '9':
+			n := spanOf(src[i:], func(r rune) bool { return r >= '0' && r <= '9' || isLetter(r) })
+			add(tokenNumber, src[i:i+n], n)
+		case isLetter(c):
+			n := spanOf(src[i:], func(r rune) bool { return isLetter(r) || r >= '0' && r <= '9' })
+			add(tokenName, src[i:i+n], n)
+		default:
+			sign := signOf(src[i:])
+			if sign == "" {
+				p.fail(off+i, "unexpected %q", c)
+			}
+			add(tokenSign, sign, len(sign))
+		}
+	}
+	return append(tokens, token{tokenEnd, "the end", off + len(src)})
+}
+
+func isLetter(r rune) bool { return r == '_' || r == '$' || unicode.IsLetter(r) }
+
+func spanOf(s string, in func(rune) bool) int {
+	if n := strings.IndexFunc(s, func(r rune) bool { return !in(r) }); n >= 0 {
+		return n
+	}
+	return len(s)
+}
+
+func signOf(s string) string {
+	for _, sign := range signs {
+		if strings.HasPrefix(s, sign) {
+			return sign
+		}
+	}
+	return ""
+}
+
+// lexText reads a string in which a quote is doubled, or escaped in plain Java.
+func (p *parser) lexText(s string, off int) (text string, n int) {
+	quote := s[0]
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && p.plain && i+1 < len(s):
+			i++
+			escaped := strings.IndexByte(`nt\'"`, s[i])
+			if escaped < 0 {
+				p.fail(off+i, "unknown escape \\%c", s[i])
+			}
+			b.WriteByte("\n\t\\'\""[escaped])
+		case s[i] != quote:
+			b.WriteByte(s[i])
+		case i+1 < len(s) && s[i+1] == quote && !p.plain:
+			b.WriteByte(quote)
+			i++
+		default:
+			return b.String(), i + 1
+		}
+	}
+	p.fail(off, "the string is not closed")
+	return "", 0
+}

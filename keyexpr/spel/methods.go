@@ -1,0 +1,398 @@
+package spel
+
+import (
+	"reflect"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/latchkey-go/latchkey/internal/suggest"
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// method is a method of Java whose result is known to be the same here.
+type method struct {
+	args []jkind // of the arguments; anyK takes all that has a text
+	out  jkind
+	call func(st *run.State, on any, args []any) (any, error)
+}
+
+// textMethods are those of String, by name and number of arguments.
+var textMethods = map[string]method{
+	"length/0":           {nil, intK, func(st *run.State, on any, _ []any) (any, error) { u, err := units(st, on); return int32(len(u)), err }},
+	"isEmpty/0":          {nil, boolK, func(_ *run.State, on any, _ []any) (any, error) { return on == "", nil }},
+	"isBlank/0":          {nil, boolK, onText(func(s string) any { return strings.TrimFunc(s, isWhitespace) == "" })},
+	"charAt/1":           {[]jkind{intK}, charK, charAt},
+	"substring/1":        {[]jkind{intK}, textK, substring},
+	"substring/2":        {[]jkind{intK, intK}, textK, substring},
+	"indexOf/1":          {[]jkind{textK}, intK, indexOf(strings.Index)},
+	"lastIndexOf/1":      {[]jkind{textK}, intK, indexOf(strings.LastIndex)},
+	"contains/1":         {[]jkind{textK}, boolK, onTexts(func(s, t string) any { return strings.Contains(s, t) })},
+	"startsWith/1":       {[]jkind{textK}, boolK, onTexts(func(s, t string) any { return strings.HasPrefix(s, t) })},
+	"endsWith/1":         {[]jkind{textK}, boolK, onTexts(func(s, t string) any { return strings.HasSuffix(s, t) })},
+	"equalsIgnoreCase/1": {[]jkind{textK}, boolK, equalsIgnoreCase},
+	"concat/1":           {[]jkind{anyK}, textK, func(st *run.State, on any, args []any) (any, error) { return concat(st, on, args[0], false) }},
+	"replace/2":          {[]jkind{textK, textK}, textK, replace},
+	"toLowerCase/0":      {nil, textK, mapped(lower)},
+	"toUpperCase/0":      {nil, textK, mapped(upper)},
+	"trim/0":             {nil, textK, onText(func(s string) any { return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' }) })},
+	"strip/0":            {nil, textK, onText(func(s string) any { return strings.TrimFunc(s, isWhitespace) })},
+	"stripLeading/0":     {nil, textK, onText(func(s string) any { return strings.TrimLeftFunc(s, isWhitespace) })},
+	"stripTrailing/0":    {nil, textK, onText(func(s string) any { return strings.TrimRightFunc(s, isWhitespace) })},
+	"intern/0":           {nil, textK, onText(func(s string) any { return s })},
+}
+
+// listMethods are those of List.
+var listMethods = map[string]method{
+	"size/0":    {nil, intK, func(_ *run.State, on any, _ []any) (any, error) { return int32(on.(list).len()), nil }},
+	"isEmpty/0": {nil, boolK, func(_ *run.State, on any, _ []any) (any, error) { return on.(list).len() == 0, nil }},
+	"contains/1": {[]jkind{anyK}, boolK, func(st *run.State, on any, args []any) (any, error) {
+		i, err := find(st, on.(list), args[0])
+		return i >= 0, err
+	}},
+	"indexOf/1": {[]jkind{anyK}, intK, func(st *run.State, on any, args []any) (any, error) {
+		i, err := find(st, on.(list), args[0])
+		return int32(i), err
+	}},
+	"get/1": {[]jkind{intK}, anyK, func(_ *run.State, on any, args []any) (any, error) {
+		l := on.(list)
+		i, ok := integer(args[0])
+		if !ok || i < 0 || i >= int64(l.len()) {
+			return nil, run.Faulty("asks a list of %d elements for number %d", l.len(), i)
+		}
+		return l.at(int(i))
+	}},
+}
+
+// mapMethods are those of Map.
+var mapMethods = map[string]method{
+	"size/0":    {nil, intK, func(_ *run.State, on any, _ []any) (any, error) { return int32(on.(mapping).of.Len()), nil }},
+	"isEmpty/0": {nil, boolK, func(_ *run.State, on any, _ []any) (any, error) { return on.(mapping).of.Len() == 0, nil }},
+	"get/1": {[]jkind{textK}, anyK, func(_ *run.State, on any, args []any) (any, error) {
+		x, _, err := entry(on, args[0])
+		return x, err
+	}},
+	"containsKey/1": {[]jkind{textK}, boolK, func(_ *run.State, on any, args []any) (any, error) {
+		_, there, err := entry(on, args[0])
+		return there, err
+	}},
+	"getOrDefault/2": {[]jkind{textK, anyK}, anyK, func(_ *run.State, on any, args []any) (any, error) {
+		x, there, err := entry(on, args[0])
+		if !there && err == nil {
+			x = args[1]
+		}
+		return x, err
+	}},
+}
+
+func entry(on, key any) (any, bool, error) {
+	s, ok := key.(string)
+	if !ok {
+		return nil, false, run.Faulty("asks a map by what is no text")
+	}
+	return on.(mapping).get(s)
+}
+
+// call compiles a function of the user's, or a method.
+func (c *compiler) call(n *node) *code {
+	if n.args[0] == nil {
+		return c.function(n)
+	}
+	if n.text == "formatted" && n.args[0].kind == kindText && !c.plain {
+		return c.compile((&parser{whole: c.whole}).format(n.args[0], n.args[1:]))
+	}
+	base := c.compile(n.args[0])
+	if base.typ.k == refusedK {
+		c.fail(n.args[0], "%s", base.typ.why)
+	}
+	args := make([]*code, len(n.args)-1)
+	for i, a := range n.args[1:] {
+		args[i] = c.compile(a)
+	}
+	return c.invoke(n, base, n.text, args)
+}
+
+// function calls what guard.Function, or keyexpr.Func, has given a name.
+func (c *compiler) function(n *node) *code {
+	f, ok := c.setup.Functions[n.text]
+	if !ok {
+		var names []string
+		for name := range c.setup.Functions {
+			names = append(names, name)
+		}
+		c.fail(n, "there is no function %s%s; guard.Function gives one", n.text, suggest.Ending(n.text, names))
+	}
+	c.reads = c.reads || f.Contextual()
+	args := make([]*code, len(n.args)-1)
+	types := make([]reflect.Type, len(args))
+	cost := 1
+	for i, a := range n.args[1:] {
+		args[i] = c.compile(a)
+		types[i] = goType(args[i].typ)
+		cost += args[i].cost
+	}
+	out, err := f.Check(types)
+	if err != nil {
+		c.fail(n, "%v", err)
+	}
+	t := typeOf(out)
+	return &code{typ: t, cost: cost, value: func(st *run.State) (any, error) {
+		values := make([]any, len(args))
+		for i, a := range args {
+			v, err := a.value(st)
+			if err != nil {
+				return nil, err
+			}
+			values[i] = given(v)
+		}
+		v, err := f.Call(st, values)
+		if err != nil {
+			return nil, err
+		}
+		return valueOf(reflect.ValueOf(v), t)
+	}}
+}
+
+// goType is what a function of the user's gets for a value.
+func goType(t typ) reflect.Type {
+	switch t.k {
+	case textK, nameK, enumK, otherK, charK:
+		return reflect.TypeFor[string]()
+	case boolK:
+		return reflect.TypeFor[bool]()
+	case intK:
+		return reflect.TypeFor[int32]()
+	case smallK, longK, wholeK:
+		return reflect.TypeFor[int64]()
+	case listK, mapK, objectK, bytesK:
+		if t.t != nil {
+			return t.t
+		}
+	}
+	return reflect.TypeFor[any]()
+}
+
+// given is a value of Java as a function in Go takes it: texts and numbers without their types of Java, and facts as they were.
+func given(x any) any {
+	switch x := x.(type) {
+	case named:
+		return string(x)
+	case enum:
+		return string(x)
+	case other:
+		return string(x)
+	case char:
+		return string(rune(x))
+	case small:
+		return int64(x)
+	case whole:
+		return int64(x)
+	case list:
+		if x.of.IsValid() {
+			return x.of.Interface()
+		}
+		all := make([]any, len(x.made))
+		for i, e := range x.made {
+			all[i] = given(e)
+		}
+		return all
+	case mapping:
+		return x.of.Interface()
+	case object:
+		if x.of.CanAddr() {
+			return x.of.Addr().Interface()
+		}
+		return x.of.Interface()
+	}
+	return x
+}
+
+// invoke compiles a call of a method of Java.
+func (c *compiler) invoke(n *node, base *code, name string, args []*code) *code {
+	switch {
+	case name == "equals" && len(args) == 1:
+		return c.equals(n, base, args[0])
+	case name == "hashCode" && len(args) == 0:
+		return c.hashCode(n, base)
+	case name == "toString" && len(args) == 0:
+		return c.toString(n, base)
+	case name == "name" && len(args) == 0 && (base.typ.k == enumK || base.typ.k == nameK):
+		return c.after(n, base, typ{k: textK}, func(st *run.State, v any) (any, error) { return spell(st, v) })
+	case (name == "intValue" || name == "longValue") && len(args) == 0 && base.typ.number():
+		return c.narrowed(n, base, name)
+	case name == "booleanValue" && len(args) == 0 && base.typ.k == boolK:
+		return base
+	}
+	switch base.typ.k {
+	case textK, nameK:
+		return c.textMethod(n, base, name, args)
+	case listK:
+		if base.typ.array {
+			c.fail(n, "an array has no method %s: there is length, and [i]", name)
+		}
+		return c.tabled(n, base, name, args, listMethods)
+	case mapK:
+		return c.tabled(n, base, name, args, mapMethods)
+	case anyK:
+		return c.anyMethod(n, base, name, args)
+	case objectK:
+		if prop, ok := accessor(name); ok && len(args) == 0 {
+			x := c.property(&node{off: n.off, args: n.args, safe: n.safe}, base, prop)
+			if strings.HasPrefix(name, "is") && prop != name && x.typ.k != boolK && x.typ.k != anyK {
+				c.fail(n, "%s() is of type boolean in Java, and %v is not", name, x.typ.t)
+			}
+			return x
+		}
+	}
+	c.fail(n, "%s has no method %s with %d arguments here: give the guard a function with Function, and write #%s(…)", describe(base.typ), name, len(args), name)
+	return nil
+}
+
+// accessor returns the property that a method without arguments reads: that of getId, isUrgent, and, as of a record, id.
+func accessor(name string) (property string, ok bool) {
+	switch name {
+	case "getClass", "hashCode", "notify", "wait", "clone", "ordinal":
+		return name, false
+	}
+	for _, prefix := range []string{"get", "is"} {
+		rest, ok := strings.CutPrefix(name, prefix)
+		if r, _ := utf8.DecodeRuneInString(rest); ok && unicode.IsUpper(r) {
+			return strings.ToLower(rest[:1]) + rest[1:], true
+		}
+	}
+	return name, true
+}
+
+// textMethod is also for what may be an enum: an enum has none of these methods, so that in Java it is a String.
+func (c *compiler) textMethod(n *node, base *code, name string, args []*code) *code {
+	switch {
+	case name == "split" && len(args) == 1:
+		return c.split(n, base)
+	case name == "matches" && len(args) == 1:
+		return c.matching(n, base)
+	case name == "formatted":
+		c.fail(n, "a format must be written out")
+	}
+	return c.tabled(n, base, name, args, textMethods)
+}
+
+// tabled compiles a method of a table.
+func (c *compiler) tabled(n *node, base *code, name string, args []*code, table map[string]method) *code {
+	m, ok := table[name+"/"+string(rune('0'+min(len(args), 9)))]
+	if !ok {
+		c.fail(n, "the method %s with %d arguments of %s is not known here: give the guard a function with Function, and write #%s(…)", name, len(args), describe(base.typ), name)
+	}
+	cost := 1
+	for i, want := range m.args {
+		got := args[i].typ
+		cost += args[i].cost
+		fits := got.k == want || got.k == anyK || want == anyK || want == intK && (got.k == wholeK || got.k == smallK) ||
+			want == textK && c.plain && got.k == charK && (name == "indexOf" || name == "lastIndexOf")
+		if want == anyK && got.k == refusedK {
+			c.fail(n.args[i+1], "%s", got.why)
+		}
+		if name == "concat" && got.k != textK && got.k != anyK {
+			if why := spellable(got, true); why != "" || c.plain {
+				c.fail(n.args[i+1], "concat takes a text, and not %s", describe(got))
+			}
+		}
+		if (name == "contains" || name == "indexOf") && base.typ.k == listK {
+			c.comparable(n, *base.typ.elem, got)
+		}
+		if !fits {
+			c.fail(n.args[i+1], "%s takes %s here, and not %s", name, describe(typ{k: want}), describe(got))
+		}
+	}
+	out := typ{k: m.out}
+	if m.out == anyK && base.typ.elem != nil {
+		out = *base.typ.elem
+		if name == "getOrDefault" {
+			out = join(out, args[1].typ)
+		}
+	}
+	x := c.after(n, base, out, func(st *run.State, v any) (any, error) {
+		values := make([]any, len(args))
+		for i, a := range args {
+			var err error
+			if values[i], err = a.value(st); err != nil {
+				return nil, err
+			}
+			if want := m.args[i]; values[i] == nil && want != anyK {
+				return nil, run.Faulty("gives null to %s", name)
+			}
+			_, isInt := integer(values[i])
+			_, isText := values[i].(string)
+			if m.args[i] == intK && !isInt || m.args[i] == textK && !isText && args[i].typ.k != charK {
+				return nil, run.Faulty("gives to %s what it does not take", name)
+			}
+		}
+		if s, ok := textOf(v); ok {
+			v = s
+		}
+		return m.call(st, v, values)
+	})
+	x.cost += cost
+	return x
+}
+
+// anyMethod decides by the value, whose type is not known at start.
+func (c *compiler) anyMethod(n *node, base *code, name string, args []*code) *code {
+	key := name + "/" + string(rune('0'+min(len(args), 9)))
+	_, text := textMethods[key]
+	_, lists := listMethods[key]
+	_, maps := mapMethods[key]
+	if !text && !lists && !maps {
+		if prop, ok := accessor(name); ok && len(args) == 0 {
+			return c.property(&node{off: n.off, args: n.args, safe: n.safe}, base, prop)
+		}
+		c.fail(n, "the method %s with %d arguments is not known here: give the guard a function with Function, and write #%s(…)", name, len(args), name)
+	}
+	return c.after(n, base, typ{}, func(st *run.State, v any) (any, error) {
+		m, ok := method{}, false
+		switch v.(type) {
+		case string:
+			m, ok = textMethods[key]
+		case list:
+			m, ok = listMethods[key]
+		case mapping:
+			m, ok = mapMethods[key]
+		}
+		if !ok {
+			return nil, run.Faulty("has a value without the method %s", name)
+		}
+		values := make([]any, len(args))
+		for i, a := range args {
+			var err error
+			if values[i], err = a.value(st); err != nil {
+				return nil, err
+			}
+			_, isText := values[i].(string)
+			_, isInt := integer(values[i])
+			if m.args[i] == textK && !isText || m.args[i] == intK && !isInt {
+				return nil, run.Faulty("gives to %s what it does not take", name)
+			}
+		}
+		return m.call(st, v, values)
+	})
+}
+
+// split is String.split, which leaves out empty texts at the end.
+func (c *compiler) split(n *node, base *code) *code {
+	if n.args[1].kind != kindText {
+		c.fail(n.args[1], "what split looks for must be written out: it is a pattern")
+	}
+	re, err := translate(n.args[1].text)
+	if err != nil {
+		c.fail(n.args[1], "%v", err)
+	}
+	if re.part.MatchString("") {
+		c.fail(n.args[1], "this pattern matches an empty text, at which Java splits in its own way")
+	}
+	return c.after(n, base, typ{k: listK, elem: &typ{k: textK}, array: true}, func(st *run.State, v any) (any, error) {
+		s, ok := textOf(v)
+		if !ok {
+			return nil, run.Faulty("splits what is no text")
+		}
+		return re.split(st, s)
+	})
+}

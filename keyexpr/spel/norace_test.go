@@ -1,0 +1,5 @@
+//go:build !race
+
+package spel
+
+const slower = 1

@@ -1,0 +1,330 @@
+package spel
+
+import (
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+func (c *compiler) operator(n *node) *code {
+	switch n.text {
+	case "between":
+		return c.between(n)
+	case "matches":
+		return c.matches(n)
+	}
+	x, y := c.compile(n.args[0]), c.compile(n.args[1])
+	switch n.text {
+	case "+":
+		return c.plus(n, x, y)
+	case "-", "*", "/", "%":
+		c.wantNumbers(n, x, y)
+		return arithmetic(n.text, x, y, c.plain)
+	case "&&", "||":
+		c.wantBool(n.args[0], x)
+		c.wantBool(n.args[1], y)
+		decides := n.text == "||"
+		return &code{typ: typ{k: boolK}, cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
+			b, err := test(st, x)
+			if err != nil || b == decides {
+				return b, err
+			}
+			return test(st, y)
+		}}
+	case "==", "!=":
+		return c.equality(n, x, y)
+	}
+	return c.compare(n, n.text, x, y)
+}
+
+func (c *compiler) wantNumbers(n *node, list ...*code) {
+	for i, x := range list {
+		if x.typ.k == charK && c.plain {
+			continue
+		}
+		if !x.typ.number() && x.typ.k != anyK {
+			c.fail(n.args[i], "%s is for numbers here, and not for %s", n.text, describe(x.typ))
+		}
+	}
+}
+
+// plus adds numbers, and puts texts together if one of its operands is one.
+func (c *compiler) plus(n *node, x, y *code) *code {
+	isText := func(t typ) bool { return t.k == textK }
+	for i, a := range []*code{x, y} {
+		if a.typ.number() || a.typ.k == charK && c.plain {
+			continue
+		}
+		if why := spellable(a.typ, !c.plain); why != "" {
+			c.fail(n.args[i], "%s", why)
+		}
+	}
+	t := typ{}
+	switch {
+	case isText(x.typ) || isText(y.typ):
+		t.k = textK
+	case c.countable(x.typ) && c.countable(y.typ):
+		return arithmetic("+", x, y, c.plain)
+	case x.typ.k == nameK || y.typ.k == nameK:
+		c.fail(n, "+ puts texts together, and an enum is none: put a text in front, as in '' + #a + #b")
+	case x.typ.k != anyK && y.typ.k != anyK:
+		c.fail(n, "+ is for numbers and texts, and not for %s and %s", describe(x.typ), describe(y.typ))
+	}
+	plain := c.plain
+	return &code{typ: t, cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
+		a, err := x.value(st)
+		if err != nil {
+			return nil, err
+		}
+		b, err := y.value(st)
+		if err != nil {
+			return nil, err
+		}
+		return concat(st, a, b, plain)
+	}}
+}
+
+// countable reports whether + adds values of a type to numbers.
+func (c *compiler) countable(t typ) bool { return t.number() || t.k == charK && c.plain }
+
+// concat decides by the values, as Spring does: one text makes a text of both, and without one they must be numbers.
+func concat(st *run.State, a, b any, plain bool) (any, error) {
+	_, left := a.(string)
+	_, right := b.(string)
+	if !left && !right {
+		return calculate("+", a, b, plain)
+	}
+	spelling := convert
+	if plain {
+		spelling = spell
+	}
+	s, err := spelling(st, a)
+	if err != nil {
+		return nil, err
+	}
+	t, err := spelling(st, b)
+	if err != nil {
+		return nil, err
+	}
+	if err := st.Spend(len(s) + len(t)); err != nil {
+		return nil, err
+	}
+	return s + t, nil
+}
+
+// arithmetic calculates as Java does: with 32 bits, or with 64 if an operand is a long.
+func arithmetic(op string, x, y *code, plain bool) *code {
+	t := typ{k: intK}
+	switch {
+	case x.typ.k == anyK || y.typ.k == anyK:
+		t.k = anyK
+	case x.typ.k == longK || y.typ.k == longK:
+		t.k = longK
+	case x.typ.k == wholeK || y.typ.k == wholeK:
+		t.k = wholeK
+	}
+	return &code{typ: t, cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
+		a, err := x.value(st)
+		if err != nil {
+			return nil, err
+		}
+		b, err := y.value(st)
+		if err != nil {
+			return nil, err
+		}
+		return calculate(op, a, b, plain)
+	}}
+}
+
+// calculate takes a character for a number only in plain Java.
+func calculate(op string, a, b any, plain bool) (any, error) {
+	x, ok := integer(a)
+	if ch, isChar := a.(char); isChar && plain {
+		x, ok = int64(ch), true
+	}
+	y, ok2 := integer(b)
+	if ch, isChar := b.(char); isChar && plain {
+		y, ok2 = int64(ch), true
+	}
+	if !ok || !ok2 {
+		return nil, run.Faulty("calculates with what is no number")
+	}
+	if (op == "/" || op == "%") && y == 0 {
+		return nil, run.Faulty("divides by zero")
+	}
+	_, longA := a.(int64)
+	_, longB := b.(int64)
+	if longA || longB {
+		return apply(op, x, y), nil
+	}
+	_, wholeA := a.(whole)
+	_, wholeB := b.(whole)
+	narrow := apply(op, int32(x), int32(y))
+	if !wholeA && !wholeB {
+		return narrow, nil
+	}
+	// An int or a long of Java: the two must agree.
+	wide := apply(op, x, y)
+	if int64(int32(x)) != x || int64(int32(y)) != y {
+		return wide, nil // no int has it
+	}
+	if int64(narrow) != wide {
+		return nil, run.Faulty("calculates more than 32 bits, which only a long of Java can hold: declare it int32 or int64")
+	}
+	return whole(wide), nil
+}
+
+// apply wraps around as Java does.
+func apply[N int32 | int64](op string, x, y N) N {
+	switch op {
+	case "+":
+		return x + y
+	case "-":
+		return x - y
+	case "*":
+		return x * y
+	case "/":
+		return x / y
+	}
+	if y == -1 {
+		return 0
+	}
+	return x % y
+}
+
+// compare is an order: of numbers, and of texts by their UTF-16.
+func (c *compiler) compare(n *node, op string, x, y *code) *code {
+	for i, a := range []*code{x, y} {
+		if k := a.typ.k; !a.typ.number() && k != textK && k != anyK && k != nullK || k == textK && c.plain {
+			c.fail(n.args[i], "%s has no order here", describe(a.typ))
+		}
+	}
+	if x.typ.number() && y.typ.k == textK || y.typ.number() && x.typ.k == textK {
+		c.fail(n, "a number and a text have no order")
+	}
+	return &code{typ: typ{k: boolK}, cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
+		a, err := x.value(st)
+		if err != nil {
+			return nil, err
+		}
+		b, err := y.value(st)
+		if err != nil {
+			return nil, err
+		}
+		o, err := order(st, a, b)
+		return holds(op, o), err
+	}}
+}
+
+func holds(op string, o int) bool {
+	switch op {
+	case "<":
+		return o < 0
+	case "<=":
+		return o <= 0
+	case ">":
+		return o > 0
+	}
+	return o >= 0
+}
+
+// order compares as Spring does, for which null comes before everything.
+func order(st *run.State, a, b any) (int, error) {
+	if a == nil || b == nil {
+		switch a {
+		case b:
+			return 0, nil
+		case nil:
+			return -1, nil
+		}
+		return 1, nil
+	}
+	x, ok := integer(a)
+	y, ok2 := integer(b)
+	if ok && ok2 {
+		switch {
+		case x < y:
+			return -1, nil
+		case x > y:
+			return 1, nil
+		}
+		return 0, nil
+	}
+	s, ok := a.(string)
+	t, ok2 := b.(string)
+	if !ok || !ok2 {
+		return 0, run.Faulty("compares what has no order")
+	}
+	u, err := units(st, s)
+	if err != nil {
+		return 0, err
+	}
+	v, err := units(st, t)
+	if err != nil {
+		return 0, err
+	}
+	for i := range min(len(u), len(v)) {
+		if u[i] != v[i] {
+			return int(u[i]) - int(v[i]), nil
+		}
+	}
+	return len(u) - len(v), nil
+}
+
+// between compiles its operands once each. The first edition wrote the left one twice, which doubled with each nesting.
+func (c *compiler) between(n *node) *code {
+	bounds := n.args[1]
+	if bounds.kind != kindList || len(bounds.args) != 2 {
+		c.fail(bounds, "between takes a list of two: {1, 5}")
+	}
+	x, from, to := c.compile(n.args[0]), c.compile(bounds.args[0]), c.compile(bounds.args[1])
+	pair := &node{off: n.off, args: []*node{n.args[0], bounds.args[0]}}
+	c.compare(pair, ">=", x, from)
+	c.compare(&node{off: n.off, args: []*node{n.args[0], bounds.args[1]}}, "<=", x, to)
+	return &code{typ: typ{k: boolK}, cost: x.cost + from.cost + to.cost + 2, value: func(st *run.State) (any, error) {
+		v, err := x.value(st)
+		if err != nil {
+			return nil, err
+		}
+		a, err := from.value(st)
+		if err != nil {
+			return nil, err
+		}
+		b, err := to.value(st)
+		if err != nil {
+			return nil, err
+		}
+		low, err := order(st, v, a)
+		if err != nil {
+			return nil, err
+		}
+		high, err := order(st, v, b)
+		return low >= 0 && high <= 0, err
+	}}
+}
+
+// matches asks whether a pattern, which is written out, matches the whole text.
+func (c *compiler) matches(n *node) *code { return c.matching(n, c.compile(n.args[0])) }
+
+// matching converts the subject as Spring does, so that an id matches by its digits.
+func (c *compiler) matching(n *node, x *code) *code {
+	if n.args[1].kind != kindText {
+		c.fail(n.args[1], "a pattern must be written out")
+	}
+	re, err := translate(n.args[1].text)
+	if err != nil {
+		c.fail(n.args[1], "%v", err)
+	}
+	if why := spellable(x.typ, false); why != "" || x.typ.k == boolK {
+		c.fail(n.args[0], "matches is for texts and numbers, and not for %s", describe(x.typ))
+	}
+	return &code{typ: typ{k: boolK}, cost: x.cost + 1, value: func(st *run.State) (any, error) {
+		v, err := x.value(st)
+		if err != nil {
+			return nil, err
+		}
+		s, err := convert(st, v)
+		if err != nil {
+			return nil, err
+		}
+		return re.matches(st, s)
+	}}
+}

@@ -1,0 +1,306 @@
+package spel
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
+)
+
+// The grammar, as Spring's own parser has it. Words are taken in any case.
+//
+//	expression = or [ "?:" expression | "?" expression ":" expression ]
+//	or         = and { ("or" | "||") and }
+//	and        = relation { ("and" | "&&") relation }
+//	relation   = sum [ ("==" | "!=" | "<" | "<=" | ">" | ">=" | "eq" | … | "matches" | "between") sum ]
+//	sum        = product { ("+" | "-") product }
+//	product    = unary { ("*" | "/" | "%" | "div" | "mod") unary }
+//	unary      = ("!" | "not" | "-" | "+") unary | primary { postfix }
+//	primary    = text | number | "true" | "false" | "null" | "(" expression ")" | "{" [ expression { "," expression } ] "}"
+//	           | "#" name [ arguments ] | name | "T" "(" "String" ")" "." "valueOf" arguments
+//	postfix    = ("." | "?.") name [ arguments ] | ("[" | "?.[") expression "]"
+//	           | (".?[" | ".^[" | ".$[" | ".![" , with "?" in front for null) expression "]"
+//
+// Plain Java, which the preset Redisson reads, has names without #, String.valueOf and String.format, and lacks words as
+// operators, "?:", "?.", "{…}", selections and projections.
+
+// node is a node of an expression.
+type node struct {
+	kind kind
+	off  int    // in the whole text
+	text string // name, operator, or the value of a literal
+	safe bool   // ?. in front
+	args []*node
+}
+
+type kind int
+
+const (
+	kindText    kind = iota // a string
+	kindChar                // a character of plain Java
+	kindNumber              // digits, with L behind them for a long
+	kindWord                // true, false, null
+	kindVar                 // #text
+	kindThis                // the element of a selection or projection
+	kindName                // a property of it
+	kindProp                // args[0].text
+	kindCall                // args[0].text(args[1:]); args[0] is nil for #text(…)
+	kindIndex               // args[0][args[1]]
+	kindOp                  // args[0] text args[1]
+	kindUnary               // text args[0]
+	kindTernary             // args[0] ? args[1] : args[2]
+	kindElvis               // args[0] ?: args[1]
+	kindList                // {args}
+	kindSelect              // args[0].?[args[1]], with ^ and $ as text for first and last
+	kindProject             // args[0].![args[1]]
+	kindString              // String.valueOf(args[0]), and what Java's other ways of making a text of anything are
+)
+
+// parser is a recursive descent over the tokens of one expression.
+type parser struct {
+	whole  string
+	tokens []token
+	at     int
+	depth  int
+	plain  bool // Java itself
+	inner  int  // selections and projections around
+}
+
+// maxDepth bounds the nesting of an expression.
+const maxDepth = 100
+
+// fault is how the parser and the compiler leave: with an *Error.
+type fault struct{ err *keyexpr.Error }
+
+// caught turns a fault into an error.
+func caught(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case fault:
+		*err = r.err
+	default:
+		panic(r)
+	}
+}
+
+func failAt(whole string, off int, format string, args ...any) {
+	reason := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
+	panic(fault{&keyexpr.Error{Text: whole, Offset: min(max(off, 0), len(whole)), Reason: reason}})
+}
+
+// parse parses src, which begins at off in whole.
+func parse(whole, src string, off int, plain bool) (n *node, err error) {
+	defer caught(&err)
+	p := &parser{whole: whole, plain: plain}
+	if strings.TrimSpace(src) == "" {
+		p.fail(off, "nothing is written here, for which Spring throws")
+	}
+	p.tokens = p.lex(src, off)
+	n = p.expression()
+	if t := p.peek(); t.kind != tokenEnd {
+		p.fail(t.off, "unexpected %q", t.text)
+	}
+	return n, nil
+}
+
+func (p *parser) fail(off int, format string, args ...any) { failAt(p.whole, off, format, args...) }
+
+func (p *parser) peek() token { return p.tokens[p.at] }
+
+func (p *parser) next() token {
+	t := p.tokens[p.at]
+	if t.kind != tokenEnd {
+		p.at++
+	}
+	return t
+}
+
+// accept takes the next token if it is one of these signs or words. Plain Java has no words for operators.
+func (p *parser) accept(texts ...string) (token, bool) {
+	t := p.peek()
+	if t.kind != tokenSign && (t.kind != tokenName || p.plain) {
+		return t, false
+	}
+	for _, text := range texts {
+		if t.text == text || t.kind == tokenName && strings.EqualFold(t.text, text) {
+			return p.next(), true
+		}
+	}
+	return t, false
+}
+
+func (p *parser) expect(sign string) {
+	if t, ok := p.accept(sign); !ok {
+		p.fail(t.off, "%q is missing before %q", sign, t.text)
+	}
+}
+
+// only refuses in plain Java what SpringEL alone has.
+func (p *parser) only(t token) {
+	if p.plain {
+		p.fail(t.off, "%s is SpringEL, and no Java: use Key", t.text)
+	}
+}
+
+// deeper counts the nesting.
+func (p *parser) deeper() func() {
+	if p.depth++; p.depth > maxDepth {
+		p.fail(p.peek().off, "nested too deeply")
+	}
+	return func() { p.depth-- }
+}
+
+// expression parses the branches of ?: and ? by itself again, so that they bind to the right: a ? b : c ? d : e.
+func (p *parser) expression() *node {
+	defer p.deeper()()
+	n := p.binary(0)
+	if t, ok := p.accept("="); ok {
+		p.fail(t.off, "nothing can be assigned: == compares")
+	}
+	if t, ok := p.accept("?:"); ok {
+		p.only(t)
+		return &node{kind: kindElvis, off: t.off, args: []*node{n, p.expression()}}
+	}
+	if t, ok := p.accept("?"); ok {
+		then := p.expression()
+		p.expect(":")
+		return &node{kind: kindTernary, off: t.off, args: []*node{n, then, p.expression()}}
+	}
+	return n
+}
+
+// levels are the binary operators by precedence, lowest first. Those of the third compare once.
+var levels = [][]string{
+	{"or", "||"},
+	{"and", "&&"},
+	{"==", "!=", "<=", ">=", "<", ">", "eq", "ne", "le", "ge", "lt", "gt", "matches", "between", "instanceof"},
+	{"+", "-"},
+	{"*", "/", "%", "div", "mod"},
+	{"^"},
+}
+
+// signOfWord has the operators that are words.
+var signOfWord = map[string]string{"or": "||", "and": "&&", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "div": "/", "mod": "%", "not": "!"}
+
+func operatorOf(t token) string {
+	word := strings.ToLower(t.text)
+	if sign, ok := signOfWord[word]; ok {
+		return sign
+	}
+	return word
+}
+
+func (p *parser) binary(level int) *node {
+	if level == len(levels) {
+		return p.unary()
+	}
+	n := p.binary(level + 1)
+	for once := false; ; once = level == 2 {
+		t, ok := p.accept(levels[level]...)
+		switch {
+		case !ok:
+			return n
+		case once && !p.plain:
+			p.fail(t.off, "Spring compares once: put brackets around what comes first")
+		case strings.EqualFold(t.text, "instanceof"):
+			p.fail(t.off, "types are checked when the program starts: leave instanceof out")
+		case t.text == "^":
+			p.fail(t.off, "a power is a float, which is no key material")
+		}
+		n = &node{kind: kindOp, off: t.off, text: operatorOf(t), args: []*node{n, p.binary(level + 1)}}
+	}
+}
+
+func (p *parser) unary() *node {
+	if t, ok := p.accept("++", "--"); ok {
+		p.fail(t.off, "nothing can be assigned")
+	}
+	t, ok := p.accept("!", "not", "-", "+")
+	if !ok {
+		return p.postfix(p.primary())
+	}
+	defer p.deeper()()
+	return &node{kind: kindUnary, off: t.off, text: operatorOf(t), args: []*node{p.unary()}}
+}
+
+// postfix bounds the chain, as each link is a closure within a closure.
+func (p *parser) postfix(n *node) *node {
+	for range maxDepth * 4 {
+		t, ok := p.accept(".", "?.", "[", "?.[", ".?[", ".^[", ".$[", ".![", "?.?[", "?.^[", "?.$[", "?.![", "++", "--")
+		if !ok {
+			return n
+		}
+		safe := t.text[0] == '?'
+		if safe {
+			p.only(t)
+		}
+		switch mark := strings.Trim(strings.TrimPrefix(t.text, "?"), ".["); {
+		case t.text == "++" || t.text == "--":
+			p.fail(t.off, "nothing can be assigned")
+		case mark == "!":
+			p.only(t)
+			n = &node{kind: kindProject, off: t.off, safe: safe, args: []*node{n, p.innerExpression()}}
+		case mark != "":
+			p.only(t)
+			n = &node{kind: kindSelect, off: t.off, safe: safe, text: mark, args: []*node{n, p.innerExpression()}}
+		case strings.HasSuffix(t.text, "["):
+			n = &node{kind: kindIndex, off: t.off, safe: safe, args: []*node{n, p.index()}}
+			p.expect("]")
+		default:
+			n = p.member(n, safe)
+		}
+	}
+	p.fail(p.peek().off, "too long a chain")
+	return nil
+}
+
+// index is what is between brackets. A name there, which would be a property elsewhere, is the key of a map.
+func (p *parser) index() *node {
+	if t := p.peek(); t.kind == tokenName && !p.plain && p.tokens[p.at+1].text == "]" && !isWord(t.text) {
+		p.next()
+		return &node{kind: kindName, off: t.off, text: t.text}
+	}
+	return p.expression()
+}
+
+func isWord(s string) bool {
+	return slices.Contains([]string{"true", "false", "null"}, strings.ToLower(s))
+}
+
+// innerExpression is an expression about the elements of a list, up to the bracket.
+func (p *parser) innerExpression() *node {
+	p.inner++
+	n := p.expression()
+	p.inner--
+	p.expect("]")
+	return n
+}
+
+// member is what follows a dot: a property or a method.
+func (p *parser) member(base *node, safe bool) *node {
+	t := p.next()
+	if t.kind != tokenName {
+		p.fail(t.off, "a name is missing before %q", t.text)
+	}
+	if _, ok := p.accept("("); ok {
+		return &node{kind: kindCall, off: t.off, text: t.text, safe: safe, args: append([]*node{base}, p.list(")")...)}
+	}
+	return &node{kind: kindProp, off: t.off, text: t.text, safe: safe, args: []*node{base}}
+}
+
+// list reads expressions up to end.
+func (p *parser) list(end string) (nodes []*node) {
+	for {
+		if _, ok := p.accept(end); ok {
+			return nodes
+		}
+		if len(nodes) > 0 {
+			p.expect(",")
+		}
+		nodes = append(nodes, p.expression())
+		if t := p.peek(); t.text == ":" && end == "}" {
+			p.fail(t.off, "{…: …} is a map, which is no key material")
+		}
+	}
+}

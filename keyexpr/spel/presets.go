@@ -1,0 +1,127 @@
+package spel
+
+import (
+	"strings"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
+)
+
+// Lock4j is the key of a method annotated with @Lock4j(name = …, keys = …): lock4j, a colon, the name or else class and
+// method without anything between them, a #, and the keys with dots between them. A list is one key, with commas between
+// its elements. #root is the bean. The prefix lock4j can be configured in Java: [Prefix] says so.
+//
+// Checked against com.baomidou:lock4j-core 2.2.7: LockInterceptor, DefaultLockKeyBuilder. A lock of its Redisson executor is
+// a Redisson lock of that name; those of its other executors are not.
+func Lock4j(name string, keys []string, opts ...Option) *Key {
+	k := newKey(annotation("Lock4j", name, keys), opts)
+	k.one, k.java.root = true, "the bean"
+	prefix := k.java.prefix
+	if prefix == "" {
+		prefix = "lock4j"
+	}
+	switch {
+	case strings.TrimSpace(name) != "":
+	case k.java.method == "":
+		return k.needsMethod("@Lock4j")
+	default:
+		name = k.java.class + k.java.method
+	}
+	k.literal(prefix + ":" + name + "#")
+	first := true
+	for _, text := range keys {
+		if text == "" {
+			continue
+		}
+		if !first {
+			k.literal(".")
+		}
+		k.add(text, false)
+		first = false
+	}
+	return k
+}
+
+// Klock is the key of a method annotated with @Klock(name = …, keys = …): lock, a dot, the name or else class and method
+// with a dot between them, and each key behind a dash. The values of parameters that are annotated with @KlockKey come
+// last; add them to the keys as #parameter. #root is null.
+//
+// Checked against cn.keking:spring-boot-klock-starter 1.4-RELEASE: LockInfoProvider, BusinessKeyProvider. Its locks are
+// Redisson's.
+func Klock(name string, keys []string, opts ...Option) *Key {
+	k := newKey(annotation("Klock", name, keys), opts)
+	k.java.root = "null"
+	switch {
+	case name != "":
+	case k.java.method == "":
+		return k.needsMethod("@Klock")
+	default:
+		name = k.java.class + "." + k.java.method
+	}
+	k.literal("lock." + name)
+	for _, text := range keys {
+		if text == "" {
+			continue
+		}
+		k.literal("-")
+		k.add(text, false)
+	}
+	k.toString = true
+	return k
+}
+
+// Alturkovic is the keys of a method annotated with @RedisLocked(storeId = …, prefix = …, expression = …) or its kin: the
+// store, a colon, the prefix, and what the expression says. A list makes a key of each element. An empty store is
+// distributed_lock, an empty expression #executionPath. #root is the bean.
+//
+// Checked against github.com/alturkovic/distributed-lock at 5458750, by reading: SpelKeyGenerator, SimpleRedisLock,
+// MultiRedisLock. Only the key is the same: those locks are plain strings in Redis, and no locks to Redisson.
+func Alturkovic(store, prefix, expression string, opts ...Option) *Key {
+	if store == "" {
+		store = "distributed_lock"
+	}
+	if expression == "" {
+		expression = "#executionPath"
+	}
+	k := newKey(annotation("RedisLocked", prefix, []string{expression}), opts)
+	k.java.root, k.java.path = "the bean", true
+	k.prefix = store + ":" + prefix
+	k.add(expression, false)
+	return k
+}
+
+// Redisson is the name that a program in Java gives to redisson.getLock: an expression such as "order:" + order.getId(), or
+// String.format("order:%s", id).
+//
+// Checked against the Java language: Redisson takes the name as it is.
+func Redisson(expression string, opts ...Option) *Key {
+	k := newKey(expression, opts)
+	k.java.plain = true
+	k.add(expression, false)
+	return k
+}
+
+// Prefix says that lock4j.lock-key-prefix is configured in Java.
+func Prefix(prefix string) Option { return option(func(j *java) { j.prefix = prefix }) }
+
+func (k *Key) literal(text string) { k.parts = append(k.parts, source{text: text}) }
+
+func (k *Key) needsMethod(annotation string) *Key {
+	k.err = &keyexpr.Error{Text: k.text, Reason: "a " + annotation + " without a name has its key from the Java method: add Method(class, name)"}
+	return k
+}
+
+// annotation writes an annotation as Java has it.
+func annotation(name, label string, keys []string) string {
+	var b strings.Builder
+	b.WriteString("@" + name + "(")
+	if label != "" {
+		b.WriteString("\"" + label + "\"")
+	}
+	for i, key := range keys {
+		if i > 0 || label != "" {
+			b.WriteString(", ")
+		}
+		b.WriteString("\"" + key + "\"")
+	}
+	return b.String() + ")"
+}

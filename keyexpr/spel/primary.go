@@ -1,0 +1,173 @@
+package spel
+
+import (
+	"strconv"
+	"strings"
+)
+
+func (p *parser) primary() *node {
+	t := p.next()
+	switch t.kind {
+	case tokenText:
+		return &node{kind: kindText, off: t.off, text: t.text}
+	case tokenChar:
+		return &node{kind: kindChar, off: t.off, text: t.text}
+	case tokenNumber:
+		return &node{kind: kindNumber, off: t.off, text: p.number(t)}
+	case tokenName:
+		return p.name(t)
+	}
+	switch t.text {
+	case "(":
+		n := p.expression()
+		p.expect(")")
+		return n
+	case "#":
+		p.only(t)
+		return p.variable(t)
+	case "{":
+		p.only(t)
+		return &node{kind: kindList, off: t.off, args: p.list("}")}
+	case "@", "&":
+		p.fail(t.off, "there are no beans: give the guard a function with Function, and write #name(…)")
+	}
+	p.fail(t.off, "unexpected %q", t.text)
+	return nil
+}
+
+// number reads a literal: an int of 32 bits, or a long with an L. In plain Java, a 0 in front makes it octal.
+func (p *parser) number(t token) string {
+	digits, base, size := t.text, 10, 32
+	if s := strings.TrimRight(digits, "lL"); len(s)+1 == len(digits) {
+		digits, size = s, 64
+	}
+	if hex, ok := strings.CutPrefix(strings.ToLower(digits), "0x"); ok {
+		digits, base = hex, 16
+	} else if p.plain && len(digits) > 1 && digits[0] == '0' {
+		base = 8
+	}
+	n, err := strconv.ParseInt(digits, base, size)
+	fraction := p.peek().text == "." && p.tokens[p.at+1].kind == tokenNumber
+	switch {
+	case fraction || strings.ContainsAny(digits, ".eEfFdD") && base == 10:
+		p.fail(t.off, "only whole numbers can be in a key")
+	case err != nil && size == 32:
+		p.fail(t.off, "not an int of 32 bits: write an L behind it for a long")
+	case err != nil:
+		p.fail(t.off, "not a long of 64 bits")
+	}
+	if size == 64 {
+		return strconv.FormatInt(n, 10) + "L"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func (p *parser) variable(hash token) *node {
+	t := p.next()
+	if t.kind != tokenName {
+		p.fail(hash.off, "a name is missing behind #")
+	}
+	if t.text == "this" {
+		if p.inner == 0 {
+			p.fail(hash.off, "#this is the element of a list, in .?[…] and .![…]")
+		}
+		return &node{kind: kindThis, off: hash.off}
+	}
+	if _, ok := p.accept("("); ok {
+		return &node{kind: kindCall, off: hash.off, text: t.text, args: append([]*node{nil}, p.list(")")...)}
+	}
+	return &node{kind: kindVar, off: hash.off, text: t.text}
+}
+
+// name is a word without #.
+func (p *parser) name(t token) *node {
+	word := t.text
+	if !p.plain {
+		word = strings.ToLower(word)
+	}
+	switch word {
+	case "true", "false", "null":
+		return &node{kind: kindWord, off: t.off, text: word}
+	case "new":
+		p.fail(t.off, "nothing can be constructed: give the guard a function with Function, and write #name(…)")
+	}
+	if t.text == "T" && p.peek().text == "(" && !p.plain {
+		return p.typeName(t)
+	}
+	if p.plain && t.text == "String" {
+		return p.stringMethod(t)
+	}
+	if _, ok := p.accept("("); ok {
+		p.fail(t.off, "%s is a method of the target, which is not known here: give the guard a function with Function, and write #%s(…)", t.text, t.text)
+	}
+	if p.inner > 0 {
+		return &node{kind: kindName, off: t.off, text: t.text}
+	}
+	if !p.plain {
+		p.fail(t.off, "%s is a property of the root object, which is not known here: write #%s for a parameter", t.text, t.text)
+	}
+	return &node{kind: kindVar, off: t.off, text: t.text}
+}
+
+// typeName is T(…), which reaches no class but one.
+func (p *parser) typeName(t token) *node {
+	p.next()
+	var b strings.Builder
+	for p.peek().kind == tokenName || p.peek().text == "." {
+		b.WriteString(p.next().text)
+	}
+	name := b.String()
+	if name != "String" && name != "java.lang.String" {
+		p.fail(t.off, "T(%s) reaches no class here: give the guard a function with Function, and write #name(…)", name)
+	}
+	p.expect(")")
+	return p.stringMethod(t)
+}
+
+// stringMethod is String.valueOf(x) or, in plain Java, String.format("a:%s", x).
+func (p *parser) stringMethod(t token) *node {
+	p.expect(".")
+	method := p.next()
+	p.expect("(")
+	args := p.list(")")
+	switch {
+	case method.text == "valueOf" && len(args) == 1:
+		return &node{kind: kindString, off: t.off, args: args}
+	case method.text == "format" && !p.plain:
+		p.fail(t.off, "T(String).format depends on the locale of the Java program: write 'order:' + #id in place of T(String).format('order:%%s', #id)")
+	case method.text == "format" && len(args) > 0 && args[0].kind == kindText:
+		return p.format(args[0], args[1:])
+	}
+	p.fail(t.off, "of String there is valueOf(x) and, in plain Java, format(\"…%%s…\", x) with a format that is written out")
+	return nil
+}
+
+// format is String.format with %s, %d and %%, as a sum of texts.
+func (p *parser) format(format *node, args []*node) *node {
+	n := &node{kind: kindText, off: format.off}
+	plus := func(right *node) {
+		n = &node{kind: kindOp, off: format.off, text: "+", args: []*node{n, right}}
+	}
+	rest := format.text
+	for {
+		text, after, found := strings.Cut(rest, "%")
+		plus(&node{kind: kindText, off: format.off, text: text})
+		if !found {
+			break
+		}
+		switch {
+		case strings.HasPrefix(after, "%"):
+			plus(&node{kind: kindText, off: format.off, text: "%"})
+		case after != "" && strings.Contains("sd", after[:1]) && len(args) > 0:
+			plus(&node{kind: kindString, off: args[0].off, text: "%" + after[:1], args: args[:1]})
+			args = args[1:]
+		default:
+			p.fail(format.off, "a format may have %%s, %%d and %%%%, with an argument each")
+		}
+		rest = after[1:]
+	}
+	if len(args) > 0 {
+		p.fail(format.off, "the format leaves arguments over")
+	}
+	return n
+}

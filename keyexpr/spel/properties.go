@@ -1,0 +1,359 @@
+package spel
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/latchkey-go/latchkey/internal/suggest"
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// pathCode compiles a path to values of Java type t.
+func (c *compiler) pathCode(p *run.Path, name string, t typ) *code {
+	return &code{typ: t, path: p, name: name, cost: 1, value: func(st *run.State) (any, error) {
+		v, err := p.Follow(&st.Source, st.Elems)
+		if err != nil {
+			return nil, err
+		}
+		return valueOf(v, t)
+	}}
+}
+
+// use returns the index of a root.
+func (c *compiler) use(name string) int {
+	if i := slices.IndexFunc(c.used, func(r run.Root) bool { return r.Name == name }); i >= 0 {
+		return i
+	}
+	root := c.setup.Roots[name]
+	root.Name = name
+	c.used = append(c.used, root)
+	return len(c.used) - 1
+}
+
+// variable is #name: a parameter, or what Var says.
+func (c *compiler) variable(n *node) *code {
+	switch n.text {
+	case "root":
+		c.fail(n, "%s", c.rootHint())
+	case "result":
+		c.fail(n, "there is no #result before the call")
+	}
+	steps, ok := c.java.variable(n.text)
+	if !ok {
+		c.fail(n, "unknown parameter #%s%s; Params lists the parameters of the method, and Var says what others stand for", n.text, suggest.Ending(n.text, c.known()))
+	}
+	if _, ok := c.setup.Roots[steps[0]]; !ok {
+		c.fail(n, "#%s stands for %s, and there is no such fact%s; Params and Var say what it stands for", n.text, steps[0], suggest.Ending(steps[0], c.roots()))
+	}
+	c.reads = true
+	root := c.setup.Roots[steps[0]]
+	path := &run.Path{Root: c.use(steps[0])}
+	x := c.pathCode(path, steps[0], typeOf(root.Type))
+	x.typ.t = root.Type
+	for _, name := range steps[1:] {
+		x = c.property(n, x, name)
+	}
+	c.field(x)
+	return x
+}
+
+// field notes what is read, for Fields.
+func (c *compiler) field(x *code) {
+	if x.name != "" && !slices.Contains(c.fields, x.name) {
+		c.fields = append(c.fields, x.name)
+	}
+}
+
+func (c *compiler) isLookup(x *code) bool {
+	return x.path != nil && !x.path.Elem && len(x.path.Steps) == 0 && c.used[x.path.Root].Lookup
+}
+
+// extend goes on with a path by a step, if a nil on the way means the same to both: Spring leaves a step out behind ?., and
+// then goes on; a path ends there.
+func (c *compiler) extend(base *code, steps []run.Step, name string, t typ) (*code, bool) {
+	if base.path == nil {
+		return nil, false
+	}
+	for _, s := range base.path.Steps {
+		if s.Optional && !steps[0].Optional {
+			return nil, false
+		}
+	}
+	p := &run.Path{Root: base.path.Root, Elem: base.path.Elem, Up: base.path.Up, Steps: append(slices.Clone(base.path.Steps), steps...)}
+	full := base.name
+	if full != "" && name != "" {
+		full += "." + name
+	}
+	if i := slices.Index(c.fields, base.name); i >= 0 && name != "" && base.name != "" {
+		c.fields = slices.Delete(c.fields, i, i+1)
+	}
+	x := c.pathCode(p, full, t)
+	if base.name != "" {
+		c.field(x)
+	}
+	return x, true
+}
+
+// property reads base.name.
+func (c *compiler) property(n *node, base *code, name string) *code {
+	if c.isLookup(base) {
+		root := c.used[base.path.Root]
+		if root.Closed && !slices.Contains(root.Names, name) {
+			c.fail(n, "unknown name %s of %s%s", name, root.Name, suggest.Ending(name, root.Names))
+		}
+		x, _ := c.extend(base, []run.Step{{Src: root.Name, Lookup: true, By: name}}, name, typ{k: textK})
+		return x
+	}
+	switch base.typ.k {
+	case objectK:
+		return c.fieldOf(n, base, name)
+	case anyK:
+		return c.entryOf(n, base, name)
+	case mapK:
+		if base.typ.elem.k == anyK { // of JSON: an object of Java
+			return c.entryOf(n, base, name)
+		}
+		c.fail(n, "%s is an entry of a map, which is written ['%s'] in Java", name, name)
+	case textK, nameK, listK:
+		if name == "empty" || name == "blank" && base.typ.k == textK {
+			return c.invoke(n, base, "is"+strings.ToUpper(name[:1])+name[1:], nil)
+		}
+		if name == "length" && base.typ.array {
+			size := base.typ
+			size.array = false
+			list := *base
+			list.typ = size
+			return c.invoke(n, &list, "size", nil)
+		}
+		if name == "length" && base.typ.k == listK {
+			c.fail(n, "length is a property of arrays, and this may be a List: write size()")
+		}
+	}
+	c.fail(n, "%s has no property %s", describe(base.typ), name)
+	return nil
+}
+
+// fieldOf reads a property of a struct: a field of that name, in any of its spellings, or a getter.
+func (c *compiler) fieldOf(n *node, base *code, name string) *code {
+	t := base.typ.t
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	step := run.Step{Src: c.source(n.args), Optional: n.safe}
+	fields := []string{name}
+	if f, ok := t.FieldByName(name); !ok || !f.IsExported() {
+		fields = run.Aliases(t, name)
+	}
+	if len(fields) > 1 {
+		c.fail(n, "%s of %v may be %s", name, t, strings.Join(fields, " or "))
+	}
+	if len(fields) == 1 {
+		f, _ := t.FieldByName(fields[0])
+		steps := make([]run.Step, len(f.Index))
+		for i, x := range f.Index {
+			steps[i] = step
+			steps[i].Field = x
+		}
+		if x, ok := c.extend(base, steps, f.Name, typeOf(f.Type)); ok {
+			return x
+		}
+		p := &run.Path{Elem: true, Steps: steps}
+		return c.after(n, base, typeOf(f.Type), func(_ *run.State, v any) (any, error) {
+			o, ok := v.(object)
+			if !ok {
+				return nil, run.Faulty("asks what is no object for %s", name)
+			}
+			e, err := p.Follow(nil, []reflect.Value{o.of})
+			if err != nil {
+				return nil, err
+			}
+			return valueOf(e, typeOf(f.Type))
+		})
+	}
+	for _, on := range []reflect.Type{base.typ.t, reflect.PointerTo(t)} {
+		if getter, ok := run.Getter(on, name); ok {
+			m, _ := on.MethodByName(getter)
+			return c.getter(n, base, getter, typeOf(m.Type.Out(0)))
+		}
+	}
+	var names []string
+	for _, f := range reflect.VisibleFields(t) {
+		if f.IsExported() {
+			names = append(names, f.Name)
+		}
+	}
+	c.fail(n, "unknown property %s of %v%s", name, t, suggest.Ending(name, names))
+	return nil
+}
+
+// getter calls a method of Go.
+func (c *compiler) getter(n *node, base *code, method string, t typ) *code {
+	return c.after(n, base, t, func(_ *run.State, v any) (any, error) {
+		o, ok := v.(object)
+		if !ok {
+			return nil, run.Faulty("asks what is no object for %s", method)
+		}
+		of := o.of
+		if of.CanAddr() {
+			of = of.Addr()
+		}
+		x, err := run.CallMethod(of.Interface(), method, false)
+		if err != nil {
+			return nil, err
+		}
+		return valueOf(reflect.ValueOf(x), t)
+	})
+}
+
+// entryOf reads a property of a value whose type is not known at start, such as JSON: null if it is not there.
+func (c *compiler) entryOf(n *node, base *code, name string) *code {
+	step := run.Step{Src: c.source(n.args), Optional: n.safe, Fetch: true, By: name, Strict: true}
+	if x, ok := c.extend(base, []run.Step{step}, name, typ{}); ok {
+		return x
+	}
+	return c.after(n, base, typ{}, func(_ *run.State, v any) (any, error) {
+		switch v := v.(type) {
+		case mapping:
+			x, _, err := v.get(name)
+			return x, err
+		case object:
+			e, err := run.Entry(v.of, name)
+			if err != nil {
+				return nil, err
+			}
+			return valueOf(e, typ{})
+		}
+		return nil, run.Faulty("asks what is no object for %s", name)
+	})
+}
+
+// after evaluates base, and goes on with what it comes to: nothing follows null, unless ?. says that null does.
+func (c *compiler) after(n *node, base *code, t typ, f func(st *run.State, v any) (any, error)) *code {
+	return &code{typ: t, cost: base.cost + 1, value: func(st *run.State) (any, error) {
+		v, err := base.value(st)
+		if err != nil {
+			return nil, err
+		}
+		if v == nil {
+			if n.safe {
+				return nil, nil
+			}
+			return nil, run.Faulty("can't go on: %s is null", c.source(n.args))
+		}
+		return f(st, v)
+	}}
+}
+
+// source writes the object of a node, for messages.
+func (c *compiler) source(args []*node) string {
+	if len(args) == 0 || args[0] == nil {
+		return "what comes before"
+	}
+	switch n := args[0]; n.kind {
+	case kindVar:
+		return "#" + n.text
+	case kindProp:
+		return c.source(n.args) + "." + n.text
+	case kindCall:
+		return c.source(n.args) + "." + n.text + "(…)"
+	case kindThis, kindName:
+		return "the element"
+	}
+	return "what comes before"
+}
+
+// index is list[i], text[i] or map['key'].
+func (c *compiler) index(n *node) *code {
+	base := c.rootArgs(n)
+	if base != nil {
+		return base
+	}
+	base = c.compile(n.args[0])
+	by := n.args[1]
+	key, constant := "", by.kind == kindText || by.kind == kindName
+	if constant {
+		key = by.text
+	}
+	switch {
+	case constant && by.kind == kindName && base.typ.k != mapK && base.typ.k != anyK && !c.isLookup(base):
+		return c.indexBy(n, base, c.compile(by)) // a property of the element around
+	case constant && c.isLookup(base), constant && base.typ.k == anyK:
+		return c.property(n, base, key)
+	case constant && base.typ.k == objectK && by.kind == kindText:
+		return c.property(n, base, key)
+	case constant && base.typ.k == mapK:
+		step := run.Step{Src: c.source(n.args), Optional: n.safe, Fetch: true, By: key, Strict: true}
+		if x, ok := c.extend(base, []run.Step{step}, key, *base.typ.elem); ok {
+			return x
+		}
+		return c.after(n, base, *base.typ.elem, func(_ *run.State, v any) (any, error) {
+			x, _, err := v.(mapping).get(key)
+			return x, err
+		})
+	}
+	return c.indexBy(n, base, c.compile(by))
+}
+
+// rootArgs is #root.args[i].
+func (c *compiler) rootArgs(n *node) *code {
+	if dotted(n.args[0]) == "root.args" && n.args[1].kind == kindNumber && c.cacheRoot {
+		return c.variable(&node{kind: kindVar, off: n.off, text: "p" + n.args[1].text})
+	}
+	return nil
+}
+
+// indexBy indexes by what is computed.
+func (c *compiler) indexBy(n *node, base, by *code) *code {
+	t := typ{}
+	switch base.typ.k {
+	case listK, mapK:
+		t = *base.typ.elem
+	case textK:
+		t = typ{k: textK}
+	case bytesK:
+		t = typ{k: smallK}
+	case anyK:
+	case refusedK:
+		c.fail(n, "%s", base.typ.why)
+	default:
+		c.fail(n, "%s has no elements", describe(base.typ))
+	}
+	if base.typ.k == mapK && by.typ.number() || (base.typ.k == listK || base.typ.k == bytesK) && !by.typ.number() && by.typ.k != anyK {
+		c.fail(n, "%s is not indexed by %s", describe(base.typ), describe(by.typ))
+	}
+	x := c.after(n, base, t, func(st *run.State, v any) (any, error) {
+		key, err := by.value(st)
+		if err != nil {
+			return nil, err
+		}
+		if m, ok := v.(mapping); ok {
+			s, ok := key.(string)
+			if !ok {
+				return nil, run.Faulty("asks a map by what is no text")
+			}
+			x, _, err := m.get(s)
+			return x, err
+		}
+		i, ok := integer(key)
+		if !ok {
+			return nil, run.Faulty("asks a list by what is no number")
+		}
+		switch v := v.(type) {
+		case list:
+			if i < 0 || i >= int64(v.len()) {
+				return nil, run.Faulty("asks a list of %d elements for number %d", v.len(), i)
+			}
+			return v.at(int(i))
+		case string:
+			u, err := units(st, v)
+			if err != nil {
+				return nil, err
+			}
+			return piece(u, i, i+1)
+		}
+		return nil, run.Faulty("asks what is no list and no map for an element")
+	})
+	x.cost += by.cost
+	return x
+}

@@ -1,0 +1,272 @@
+// Package spel makes keys of what annotation locks in Java have: expressions in SpringEL, and what lock libraries put around
+// them. A service in Go that declares
+//
+//	guard.KeyFrom(spel.Expression("'order:' + #order.id", spel.Params("order")))
+//
+// and one in Java that has @Lock(key = "'order:' + #order.id") take the same lock.
+//
+// The rule is: for each expression, on each request, the key that Spring makes, or an error. What can be known at start is an
+// error at start, with its place in the Java text and with what to write instead; what the facts decide is
+// keyexpr.ErrValue. README.md in this folder has the table of what is refused and why.
+//
+// Keys are not escaped and not shortened, as Java does neither: one of more than 512 bytes is refused, and so is one for
+// which Java would write null.
+package spel
+
+// How a text becomes a key:
+//
+//	presets.go   puts around an expression what a lock library does
+//	lex.go       cuts an expression into tokens
+//	parse.go     makes a tree of them, with primary.go for what is no operator; the grammar is Spring's
+//	key.go       takes a sum of texts apart into the parts of a key
+//	compile.go   finds out the types in Java of all other nodes, and makes closures; properties, operators, methods and
+//	             equals have files of their own
+//	values.go    says what a value of Go is in Java, and how that is spelt; text.go and regex.go do what Java does to texts
+//	../internal/run runs what was compiled
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
+)
+
+// Key is a key in Java's language, for guard.KeyFrom. It is immutable and safe for concurrent use.
+type Key struct {
+	text  string // as the declaration in Java has it, for people
+	java  *java
+	parts []source
+	err   error // a mistake that shows without the facts
+	// one says that a list is one key, as it is converted to a text; else it is a key of each element.
+	one bool
+	// toString says that values are spelt as they spell themselves, and not converted.
+	toString bool
+	prefix   string // of each key
+}
+
+// source is a piece of a key: literal text, or an expression.
+type source struct {
+	text  string
+	node  *node
+	whole string // what node was parsed from
+}
+
+// Expression is a key in SpringEL: an expression, or a text with expressions in #{…}. A list makes a key of each element.
+//
+// #p0 and #a0 are req. Other variables are facts of the same name, if no [Params] or [Var] says what they stand for. Types,
+// beans, constructors and assignments have no counterpart; the error says what to write instead.
+func Expression(text string, opts ...Option) *Key {
+	k := newKey(text, opts)
+	k.java.cacheRoot, k.java.path = true, true
+	k.add(text, true)
+	return k
+}
+
+func newKey(text string, opts []Option) *Key {
+	k := &Key{text: text, java: &java{vars: map[string][]string{}}}
+	for _, o := range opts {
+		o.apply(k.java)
+	}
+	k.err = k.java.err
+	return k
+}
+
+// String returns the text of the key as Java has it.
+func (k *Key) String() string { return k.text }
+
+// Check reports a mistake that shows without knowing the facts. It is an *keyexpr.Error with its place in the Java text.
+func (k *Key) Check() error { return k.err }
+
+// Parse type-checks the key against roots. Its error is an *keyexpr.Error with its place in the Java text. Options are those
+// of keyexpr.Parse.
+func (k *Key) Parse(roots keyexpr.Roots, opts ...keyexpr.Option) (*keyexpr.Template, error) {
+	if k.err != nil {
+		return nil, k.err
+	}
+	return keyexpr.Compile(k.text, roots, opts, k.compile)
+}
+
+// Option tells what a key can't know about the annotated Java method.
+type Option interface{ apply(*java) }
+
+type option func(*java)
+
+func (o option) apply(j *java) { o(j) }
+
+// java is what is known about the annotated method, and what a library makes of it.
+type java struct {
+	class, method string
+	params        []string
+	vars          map[string][]string // what each stands for: a root, and names from there
+	plain         bool                // Java itself rather than SpringEL: names are written without #
+	cacheRoot     bool                // #root is that of Spring's cache
+	path          bool                // there is #executionPath
+	root          string              // what #root is
+	prefix        string              // of all keys of a library
+	err           error
+}
+
+// Params names the parameters of the Java method in their order. A single one is req; of several, each is the field of
+// req that has its name.
+func Params(names ...string) Option {
+	return option(func(j *java) { j.params = names })
+}
+
+// Var says which fact the variable #name stands for: a path such as path.id or header["X-Tenant"].
+func Var(name, path string) Option {
+	return option(func(j *java) {
+		steps, ok := steps(path)
+		if !ok && j.err == nil {
+			j.err = &keyexpr.Error{Text: path, Reason: fmt.Sprintf("Var(%q, …) wants a path such as path.id or header[\"X-Tenant\"]", name)}
+		}
+		j.vars[name] = steps
+	})
+}
+
+// steps reads a path: a root, and names behind dots or in brackets and quotes.
+func steps(path string) (names []string, ok bool) {
+	rest := path
+	for first := true; rest != "" || first; first = false {
+		var name string
+		switch {
+		case !first && strings.HasPrefix(rest, "[\""):
+			end := strings.Index(rest, "\"]")
+			if end < 0 {
+				return nil, false
+			}
+			name, rest = rest[2:end], rest[end+2:]
+		default:
+			if !first {
+				if !strings.HasPrefix(rest, ".") {
+					return nil, false
+				}
+				rest = rest[1:]
+			}
+			n := spanOf(rest, func(r rune) bool { return isLetter(r) || r >= '0' && r <= '9' })
+			name, rest = rest[:n], rest[n:]
+		}
+		if name == "" {
+			return nil, false
+		}
+		names = append(names, name)
+	}
+	return names, true
+}
+
+// Method gives the full name of the Java class, as Class.getName has it, and the name of the method, for keys that are
+// made of them.
+func Method(class, name string) Option {
+	return option(func(j *java) { j.class, j.method = class, name })
+}
+
+// variable returns the root that #name stands for, and the names from there.
+func (j *java) variable(name string) ([]string, bool) {
+	if path, ok := j.vars[name]; ok {
+		return path, true
+	}
+	for i, param := range j.params {
+		if name == param || isPosition(name, i) {
+			if len(j.params) == 1 {
+				return []string{"req"}, true
+			}
+			return []string{"req", param}, true
+		}
+	}
+	if isPosition(name, 0) && len(j.params) == 0 {
+		return []string{"req"}, true
+	}
+	positional := len(name) > 1 && (name[0] == 'p' || name[0] == 'a') && strings.Trim(name[1:], "0123456789") == ""
+	return []string{name}, !positional && (len(j.params) == 0 || isRoot(name))
+}
+
+func isPosition(name string, i int) bool {
+	return name == fmt.Sprintf("p%d", i) || name == fmt.Sprintf("a%d", i)
+}
+
+// isRoot reports whether an adapter has a root of this name, which Params leaves alone.
+func isRoot(name string) bool {
+	return slices.Contains([]string{"req", "path", "query", "header", "host", "body", "method", "md"}, name)
+}
+
+// known lists the variables, for suggestions.
+func (c *compiler) known() []string {
+	names := slices.Clone(c.params)
+	for name := range c.vars {
+		names = append(names, name)
+	}
+	if len(c.params) == 0 {
+		names = append(names, c.roots()...)
+	}
+	return names
+}
+
+func (c *compiler) roots() (names []string) {
+	for name := range c.setup.Roots {
+		names = append(names, name)
+	}
+	return names
+}
+
+func (c *compiler) rootHint() string {
+	switch {
+	case c.root != "":
+		return "#root is " + c.root + ", which is not known here: name a parameter"
+	case c.cacheRoot:
+		return "of #root there is methodName, method.name, targetClass.name, target.class.name and args[0]: name a parameter"
+	}
+	return "#root is not known here: name a parameter"
+}
+
+// metadata returns what is said about the Java method itself.
+func (c *compiler) metadata(n *node) (string, bool) {
+	name := dotted(n)
+	if name == "" {
+		return "", false
+	}
+	if _, ok := c.vars[name]; ok {
+		return "", false
+	}
+	simple := c.class[strings.LastIndexAny(c.class, ".$")+1:]
+	var text string
+	switch {
+	case name == "executionPath" && c.path:
+		if text = c.class + "." + c.method; c.method == "" {
+			text = ""
+		}
+	case !c.cacheRoot:
+		return "", false
+	case name == "root.methodName", name == "root.method.name":
+		text = c.method
+	case name == "root.targetClass.name", name == "root.target.class.name", name == "root.method.declaringClass.name":
+		text = c.class
+	case name == "root.targetClass.simpleName", name == "root.target.class.simpleName":
+		text = simple
+	default:
+		return "", false
+	}
+	if text == "" {
+		c.fail(n, "the Java method is not known: add Method(class, name)")
+	}
+	return text, true
+}
+
+// dotted returns a variable with properties as root.method.name, and "" for everything else. getName() is name.
+func dotted(n *node) string {
+	switch n.kind {
+	case kindVar:
+		return n.text
+	case kindProp, kindCall:
+		if n.args[0] == nil || len(n.args) > 1 || n.safe {
+			return ""
+		}
+		name := n.text
+		if n.kind == kindCall {
+			name, _ = accessor(name)
+		}
+		if base := dotted(n.args[0]); base != "" {
+			return base + "." + name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,261 @@
+package spel
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// units are the characters of a text as Java counts them.
+func units(st *run.State, x any) ([]uint16, error) {
+	s, _ := textOf(x)
+	if err := st.Spend(7 * len(s)); err != nil {
+		return nil, err
+	}
+	if !utf8.ValidString(s) {
+		return nil, errNoJavaText
+	}
+	return utf16.Encode([]rune(s)), nil
+}
+
+var errSurrogate = run.Faulty("takes half of a character that Java has in two halves")
+
+// piece is a part of a text, which must not end within a character.
+func piece(u []uint16, from, to int64) (any, error) {
+	if from < 0 || to < from || to > int64(len(u)) {
+		return nil, run.Faulty("takes a part of a text that is not there")
+	}
+	s := utf16.Decode(u[from:to])
+	for _, r := range s {
+		if r == utf8.RuneError {
+			if !containsReplacement(u[from:to]) {
+				return nil, errSurrogate
+			}
+		}
+	}
+	return string(s), nil
+}
+
+// containsReplacement reports whether U+FFFD is in a text by itself, and no half of a pair is.
+func containsReplacement(u []uint16) bool {
+	for i, c := range u {
+		if c >= 0xd800 && c < 0xdc00 && (i+1 == len(u) || u[i+1] < 0xdc00 || u[i+1] >= 0xe000) {
+			return false
+		}
+		if c >= 0xdc00 && c < 0xe000 && (i == 0 || u[i-1] < 0xd800 || u[i-1] >= 0xdc00) {
+			return false
+		}
+	}
+	return true
+}
+
+func charAt(st *run.State, on any, args []any) (any, error) {
+	u, err := units(st, on)
+	if err != nil {
+		return nil, err
+	}
+	i, _ := integer(args[0])
+	if i < 0 || i >= int64(len(u)) {
+		return nil, run.Faulty("takes a part of a text that is not there")
+	}
+	return char(u[i]), nil
+}
+
+// substring counts UTF-16, and throws where Java does: it does not cut back what lies beyond the end.
+func substring(st *run.State, on any, args []any) (any, error) {
+	u, err := units(st, on)
+	if err != nil {
+		return nil, err
+	}
+	from, _ := integer(args[0])
+	to := int64(len(u))
+	if len(args) > 1 {
+		to, _ = integer(args[1])
+	}
+	return piece(u, from, to)
+}
+
+// onText is a method of a text whose result no alphabet changes.
+func onText(f func(s string) any) func(*run.State, any, []any) (any, error) {
+	return func(st *run.State, on any, _ []any) (any, error) {
+		s, err := spell(st, on)
+		if err != nil {
+			return nil, err
+		}
+		return f(s), nil
+	}
+}
+
+func onTexts(f func(s, t string) any) func(*run.State, any, []any) (any, error) {
+	return func(st *run.State, on any, args []any) (any, error) {
+		s, err := spell(st, on)
+		if err != nil {
+			return nil, err
+		}
+		t, err := spell(st, args[0])
+		if err != nil {
+			return nil, err
+		}
+		return f(s, t), nil
+	}
+}
+
+// indexOf finds bytes, and then counts characters as Java does up to there. The pieces are UTF-8, so that no match begins
+// within a character.
+func indexOf(f func(s, t string) int) func(*run.State, any, []any) (any, error) {
+	return func(st *run.State, on any, args []any) (any, error) {
+		s, err := spell(st, on)
+		if err != nil {
+			return nil, err
+		}
+		t, err := spell(st, args[0])
+		if err != nil {
+			return nil, err
+		}
+		i := f(s, t)
+		if i < 0 {
+			return int32(-1), nil
+		}
+		u, err := units(st, s[:i])
+		return int32(len(u)), err
+	}
+}
+
+// replace with an empty text puts the other one between all characters, which Java has two of where Go has one.
+func replace(st *run.State, on any, args []any) (any, error) {
+	s, err := spell(st, on)
+	if err != nil {
+		return nil, err
+	}
+	old, err := spell(st, args[0])
+	if err != nil {
+		return nil, err
+	}
+	by, err := spell(st, args[1])
+	if err != nil {
+		return nil, err
+	}
+	if old == "" && !isASCII(s) {
+		return nil, run.Faulty("puts a text between the characters of another one, which Java counts in its own way")
+	}
+	if err := st.Spend(len(s) + strings.Count(s, old)*len(by)); err != nil {
+		return nil, err
+	}
+	return strings.ReplaceAll(s, old, by), nil
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// isWhitespace is Character.isWhitespace: no space that does not break a line is.
+func isWhitespace(r rune) bool {
+	switch r {
+	case '\u00a0', '\u2007', '\u202f':
+		return false
+	case '\t', '\n', '\v', '\f', '\r', 0x1c, 0x1d, 0x1e, 0x1f:
+		return true
+	}
+	return unicode.In(r, unicode.Zs, unicode.Zl, unicode.Zp)
+}
+
+// mapped maps the characters of a text by one of Java's mappings.
+func mapped(f func(r rune) (string, bool)) func(*run.State, any, []any) (any, error) {
+	return func(st *run.State, on any, _ []any) (any, error) {
+		s, err := spell(st, on)
+		if err == nil {
+			err = st.Spend(2 * len(s))
+		}
+		if err != nil {
+			return nil, err
+		}
+		var b strings.Builder
+		for _, r := range s {
+			to, ok := f(r)
+			if !ok {
+				return nil, run.Faulty("has a character whose other case depends on the version of Java, or on what is around it")
+			}
+			b.WriteString(to)
+		}
+		return b.String(), nil
+	}
+}
+
+// upper is the upper case of r in all versions of Java since 8, and reports whether there is one. It is not known where
+// Go's tables have a mapping outside of the scripts that have not changed since, or where several characters come out.
+func upper(r rune) (string, bool) {
+	switch {
+	case r == 'ß':
+		return "SS", true
+	case unicode.ToUpper(r) == r && !several(r):
+		return string(r), true
+	}
+	return string(unicode.ToUpper(r)), settled(r) && !several(r)
+}
+
+// lower is upper for the lower case. That of a sigma depends on whether a word ends there.
+func lower(r rune) (string, bool) {
+	switch {
+	case r == 'Σ', r == 'İ':
+		return "", false
+	case unicode.ToLower(r) == r:
+		return string(r), true
+	}
+	return string(unicode.ToLower(r)), settled(r)
+}
+
+// settled reports whether r is in a script whose mappings are the same in all versions.
+func settled(r rune) bool {
+	return r < 0x250 || r >= 0x370 && r < 0x530 && r != 0x37f && r != 0x3f3 && r < 0x528 || r >= 0x531 && r < 0x587 || r >= 0x1e00 && r < 0x1f00 && r != 0x1e9e
+}
+
+// unsure reports whether the case of r is one that not all versions know of.
+func unsure(r rune) bool {
+	return !settled(r) && (unicode.ToUpper(r) != r || unicode.ToLower(r) != r)
+}
+
+// several reports whether the upper case of r is more than one character, as for ŉ, ΐ and ﬁ.
+func several(r rune) bool {
+	switch {
+	case r == 'ŉ', r == 'ǰ', r == 'ΐ', r == 'ΰ', r == 'և', r >= 0x1e96 && r <= 0x1e9a, r >= 0x1f50 && r < 0x2000, r >= 0xfb00 && r <= 0xfb17:
+		return true
+	}
+	return false
+}
+
+// equalsIgnoreCase compares character by character, upper and then lower case, as Java does: ß does not equal SS.
+func equalsIgnoreCase(st *run.State, on any, args []any) (any, error) {
+	u, err := units(st, on)
+	if err != nil {
+		return nil, err
+	}
+	v, err := units(st, args[0])
+	if err != nil {
+		return nil, err
+	}
+	if len(u) != len(v) {
+		return false, nil
+	}
+	for i := range u {
+		if u[i] == v[i] {
+			continue
+		}
+		a, b := rune(u[i]), rune(v[i])
+		if unsure(a) || unsure(b) {
+			return nil, run.Faulty("compares characters whose other case depends on the version of Java")
+		}
+		x, y := unicode.ToUpper(a), unicode.ToUpper(b)
+		if x != y && unicode.ToLower(x) != unicode.ToLower(y) {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,400 @@
+package spel
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// What a value of Go is in Java. Types decide what + and equals do there, so that each type of Go stands for one of Java,
+// or for two that may differ, which is then refused where they do:
+//
+//	string                      String
+//	a named string              String or an enum: the two differ in ==
+//	a named number with String  an enum
+//	bool                        boolean
+//	int32, int64                int, long
+//	int8, int16                 byte, short: the same as int, but in equals and hashCode
+//	int, uint…, a number of JSON  int or long: the two differ in overflow, equals and hashCode
+//	[]byte                      byte[]
+//	slices and arrays           List or an array
+//	maps by string              Map; one of any is an object, too
+//	[16]byte with String        UUID
+//	*big.Int                    BigInteger
+//	structs, pointers           an object; nil is null
+
+type typ struct {
+	k       jkind
+	t       reflect.Type // nil if it is not known
+	elem    *typ         // of a list or map
+	why     string       // it is refused
+	pointer bool         // values of Go are pointers to t
+	array   bool         // a list is an array for sure
+}
+
+type jkind int
+
+const (
+	anyK     jkind = iota
+	nullK          // null
+	textK          // String
+	nameK          // String or enum
+	enumK          //
+	boolK          //
+	smallK         // byte, short
+	intK           // int
+	longK          // long
+	wholeK         // int or long
+	charK          // char
+	listK          // List or array
+	mapK           //
+	objectK        //
+	bytesK         // byte[]
+	otherK         // whose toString is known
+	refusedK       // why
+)
+
+// The dynamic types of values: nil, string, bool, int32 and int64 are themselves.
+type (
+	named string // String or enum
+	enum  string
+	small int64
+	whole int64
+	char  uint16
+	other string
+	list  struct {
+		of   reflect.Value // of a fact
+		elem typ
+		made []any // or made by an expression
+	}
+	mapping struct {
+		of   reflect.Value
+		elem typ
+	}
+	object struct{ of reflect.Value }
+)
+
+// ours are the dynamic types that Go does not have itself.
+var ours = map[reflect.Type]bool{
+	reflect.TypeFor[named](): true, reflect.TypeFor[enum](): true, reflect.TypeFor[small](): true, reflect.TypeFor[whole](): true,
+	reflect.TypeFor[char](): true, reflect.TypeFor[other](): true, reflect.TypeFor[list](): true, reflect.TypeFor[mapping](): true,
+	reflect.TypeFor[object](): true,
+}
+
+func (t typ) number() bool { return t.k >= smallK && t.k <= wholeK }
+
+var (
+	numberType   = reflect.TypeFor[json.Number]()
+	durationType = reflect.TypeFor[time.Duration]()
+	bigType      = reflect.TypeFor[big.Int]()
+)
+
+// typeOf returns what values of Go type t are in Java.
+func typeOf(t reflect.Type) typ {
+	if t != nil && t.Kind() == reflect.Pointer {
+		x := typeOf(t.Elem())
+		x.pointer = true
+		return x
+	}
+	if t == nil || t.Kind() == reflect.Interface {
+		return typ{t: t}
+	}
+	spells := run.Spells(t) || run.Spells(reflect.PointerTo(t))
+	switch {
+	case t == numberType:
+		return typ{k: wholeK, t: t}
+	case t == bigType:
+		return typ{k: otherK, t: t}
+	case run.IsTime(t):
+		return refused(t, "is a time, which Java spells in its own way: make it a string or a number on both sides")
+	case t == durationType:
+		return refused(t, "is a duration, which Java spells in its own way: make it a number on both sides")
+	}
+	switch k := t.Kind(); k {
+	case reflect.String:
+		if t.PkgPath() == "" {
+			return typ{k: textK, t: t}
+		}
+		return typ{k: nameK, t: t}
+	case reflect.Bool:
+		return typ{k: boolK, t: t}
+	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
+		return refused(t, "is a float, which has many spellings: use a whole number or a string")
+	case reflect.Slice, reflect.Array:
+		return listType(t, spells)
+	case reflect.Map:
+		if t.Key().Kind() != reflect.String {
+			return refused(t, "is a map whose keys are no texts, which Java may or may not convert")
+		}
+		elem := typeOf(t.Elem())
+		return typ{k: mapK, t: t, elem: &elem}
+	case reflect.Struct:
+		return typ{k: objectK, t: t}
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		return refused(t, "has no counterpart in Java")
+	}
+	switch {
+	case spells:
+		return typ{k: enumK, t: t}
+	case t.Kind() == reflect.Int32:
+		return typ{k: intK, t: t}
+	case t.Kind() == reflect.Int64:
+		return typ{k: longK, t: t}
+	case t.Kind() == reflect.Int8, t.Kind() == reflect.Int16:
+		return typ{k: smallK, t: t}
+	}
+	return typ{k: wholeK, t: t}
+}
+
+func refused(t reflect.Type, why string) typ { return typ{k: refusedK, t: t, why: why} }
+
+// listType tells ids from lists: an array of 16 bytes with a String is a UUID, whose spelling is the same everywhere. Other
+// types that spell themselves do it in Go alone.
+func listType(t reflect.Type, spells bool) typ {
+	switch {
+	case t.Elem().Kind() == reflect.Uint8 && spells && t.Kind() == reflect.Array && t.Len() == 16:
+		return typ{k: otherK, t: t}
+	case spells:
+		return refused(t, "spells itself, and nobody knows how Java does: make it a string on both sides")
+	case t.Elem().Kind() == reflect.Uint8:
+		return typ{k: bytesK, t: t}
+	}
+	elem := typeOf(t.Elem())
+	return typ{k: listK, t: t, elem: &elem}
+}
+
+// valueOf converts a value of Go, whose static type is t.
+func valueOf(v reflect.Value, t typ) (any, error) {
+	if v = run.Indirect(v); !v.IsValid() {
+		return nil, nil
+	}
+	if ours[v.Type()] { // of a list that an expression made
+		return v.Interface(), nil
+	}
+	if t.k == anyK {
+		if t = typeOf(v.Type()); t.k == longK { // JSON makes an int64 of all numbers
+			t.k = wholeK
+		}
+	}
+	if k := v.Kind(); (k == reflect.Slice || k == reflect.Map) && v.IsNil() {
+		return nil, run.ErrNilList
+	}
+	switch t.k {
+	case textK:
+		return v.String(), nil
+	case nameK:
+		return named(v.String()), nil
+	case boolK:
+		return v.Bool(), nil
+	case intK:
+		return int32(v.Int()), nil
+	case longK:
+		return v.Int(), nil
+	case smallK:
+		return small(v.Int()), nil
+	case wholeK:
+		return wholeOf(v)
+	case enumK, otherK:
+		return spelled(v, t)
+	case listK, bytesK:
+		l := list{of: v}
+		if t.elem != nil {
+			l.elem = *t.elem
+		} else {
+			l.elem = typ{k: smallK}
+		}
+		return l, nil
+	case mapK:
+		return mapping{v, *t.elem}, nil
+	case objectK:
+		return object{v}, nil
+	}
+	return nil, run.Faulty("%s", t.why)
+}
+
+// wholeOf refuses what no long of Java holds, rather than to write a number that Java can't make.
+func wholeOf(v reflect.Value) (any, error) {
+	switch {
+	case v.CanInt():
+		return whole(v.Int()), nil
+	case v.CanUint():
+		if v.Uint() > 1<<63-1 {
+			return nil, run.Faulty("is a number above what Java's long can hold")
+		}
+		return whole(v.Uint()), nil
+	}
+	n, err := strconv.ParseInt(v.String(), 10, 64) // a json.Number
+	if err != nil || strconv.FormatInt(n, 10) != v.String() {
+		return nil, run.Faulty("is a number that is no int and no long")
+	}
+	return whole(n), nil
+}
+
+func spelled(v reflect.Value, t typ) (any, error) {
+	s, err := (&run.State{}).TextOf(v)
+	if err == nil && !utf8.ValidString(s) {
+		err = errNoJavaText
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t.k == enumK {
+		return enum(s), nil
+	}
+	return other(s), nil
+}
+
+var errNoJavaText = run.Faulty("is no UTF-8, which no text of Java is")
+
+func (l list) len() int {
+	if l.of.IsValid() {
+		return l.of.Len()
+	}
+	return len(l.made)
+}
+
+func (l list) at(i int) (any, error) {
+	if l.of.IsValid() {
+		e := l.of.Index(i)
+		if e.Kind() == reflect.Uint8 && l.elem.k == smallK {
+			return small(int8(e.Uint())), nil
+		}
+		return valueOf(e, l.elem)
+	}
+	return l.made[i], nil
+}
+
+// get is the entry of a map, null if there is none.
+func (m mapping) get(key string) (any, bool, error) {
+	v, err := run.Entry(m.of, key)
+	if err != nil || !v.IsValid() {
+		return nil, m.of.MapIndex(reflect.ValueOf(key).Convert(m.of.Type().Key())).IsValid(), err
+	}
+	x, err := valueOf(v, m.elem)
+	return x, true, err
+}
+
+// integer returns a number as an int64.
+func integer(x any) (n int64, ok bool) {
+	switch x := x.(type) {
+	case small:
+		return int64(x), true
+	case int32:
+		return int64(x), true
+	case int64:
+		return x, true
+	case whole:
+		return int64(x), true
+	}
+	return 0, false
+}
+
+// texts are what is a CharSequence, or would be if it is not an enum.
+func textOf(x any) (s string, ok bool) {
+	switch x := x.(type) {
+	case string:
+		return x, true
+	case named:
+		return string(x), true
+	}
+	return "", false
+}
+
+// spell is what String.valueOf makes of a value, for which Java has one spelling.
+func spell(st *run.State, x any) (string, error) {
+	var s string
+	switch x := x.(type) {
+	case nil:
+		return "", run.Faulty("is null, for which Java writes null: all requests without it would share a key")
+	case string:
+		s = x
+	case named:
+		s = string(x)
+	case enum:
+		s = string(x)
+	case other:
+		s = string(x)
+	case bool:
+		return strconv.FormatBool(x), nil
+	case char:
+		if x >= 0xd800 && x < 0xe000 {
+			return "", errSurrogate
+		}
+		return string(rune(x)), nil
+	case list:
+		return "", run.Faulty("is a list, which has no text of its own in Java if it is an array")
+	case mapping:
+		return "", run.Faulty("is a map: name one of its entries")
+	case object:
+		return "", run.Faulty("is an object, %v: name one of its properties", x.of.Type())
+	default:
+		n, _ := integer(x)
+		return strconv.FormatInt(n, 10), nil
+	}
+	if err := st.Spend(len(s)); err != nil {
+		return "", err
+	}
+	if !utf8.ValidString(s) {
+		return "", errNoJavaText
+	}
+	return s, nil
+}
+
+// convert is what Spring's conversion to a String makes of a value, as in + and in lock4j: of a list, its elements with
+// commas between them.
+func convert(st *run.State, x any) (string, error) {
+	l, ok := x.(list)
+	if !ok {
+		return spell(st, x)
+	}
+	if err := st.List(l.len()); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for i := range l.len() {
+		e, err := l.at(i)
+		if err != nil {
+			return "", err
+		}
+		s, err := convert(st, e)
+		if err != nil {
+			return "", err
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(s)
+	}
+	return b.String(), nil
+}
+
+// spellable says why values of a type have no text, and "" if they have. lists says whether a list has one.
+func spellable(t typ, lists bool) string {
+	switch t.k {
+	case refusedK:
+		return t.why
+	case nullK:
+		return "is null, for which Java writes null"
+	case listK, bytesK:
+		if !lists {
+			return "is a list, whose text in Java depends on whether it is an array: put its elements together, or name one"
+		}
+		if t.elem != nil {
+			if why := spellable(*t.elem, lists); why != "" {
+				return "is a list; each element " + why
+			}
+		}
+	case mapK:
+		return "is a map: name one of its entries"
+	case objectK:
+		return fmt.Sprintf("is an object, %v: name one of its properties", t.t)
+	}
+	return ""
+}

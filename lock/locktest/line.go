@@ -1,0 +1,113 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// wait starts a call that waits in line for a lock that is not to be had.
+func (s *schedule) wait() {
+	w := &waiter{under: s.place(), r: s.request(s.rand.IntN(keysOfSchedule), choose(s, s.kinds))}
+	if w.r.Wait = -1; !s.waits || s.model.admit(w.under, w.r).outcome != busy {
+		return
+	}
+	w.detached = true // to be canceled by itself
+	s.note("wait: %v, %v", s.text(w.r), w.under)
+	var ctx context.Context
+	ctx, w.cancel = context.WithCancelCause(w.context())
+	s.waiters = append(s.waiters, w)
+	s.model.waiting[w.r.Key]++
+	go func() {
+		w.hold, w.err = s.locker.Acquire(ctx, w.r)
+		s.served <- w
+	}()
+}
+
+// cancel sends one of the waiters away. It may be served all the same, if that came first.
+func (s *schedule) cancel() error {
+	if len(s.waiters) == 0 {
+		return nil
+	}
+	w := choose(s, s.waiters)
+	s.note("cancel the wait: %v", s.text(w.r))
+	w.canceled = true
+	w.cancel(errCause)
+	for slices.Contains(s.waiters, w) {
+		if err := s.awaitOne("a cancelled wait does not end"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle notes who has been served in the meantime, and waits for those whose turn it is.
+func (s *schedule) settle() error {
+	for {
+		select {
+		case w := <-s.served:
+			if err := s.serve(w); err != nil {
+				return err
+			}
+			continue
+		default:
+		}
+		if !slices.ContainsFunc(s.waiters, s.owed) {
+			return nil
+		}
+		if err := s.awaitOne("the lock is free, and nobody in line gets it"); err != nil {
+			return err
+		}
+	}
+}
+
+// owed reports whether w, or another one in the same line, must be served now. Readers may have to wait beside readers, if
+// a writer is ahead of them.
+func (s *schedule) owed(w *waiter) bool {
+	holders := s.model.holders(w.r.Key)
+	return len(holders) == 0 || w.r.Kind == lock.Permit && room(w.r, holders)
+}
+
+func (s *schedule) awaitOne(otherwise string) error {
+	timer := time.NewTimer(s.patience)
+	defer timer.Stop()
+	select {
+	case w := <-s.served:
+		return s.serve(w)
+	case <-timer.C:
+		return errors.New(otherwise)
+	}
+}
+
+// serve notes what w has got.
+func (s *schedule) serve(w *waiter) error {
+	now := time.Now()
+	s.waiters = slices.DeleteFunc(s.waiters, func(o *waiter) bool { return o == w })
+	s.model.waiting[w.r.Key]--
+	if w.err != nil {
+		if !w.canceled || !errors.Is(w.err, errCause) {
+			return fmt.Errorf("Acquire() = %w after a wait, want a hold", w.err)
+		}
+		s.saw("canceled")
+		return nil
+	}
+	s.saw("served")
+	holders := s.model.holders(w.r.Key)
+	sure := slices.DeleteFunc(slices.Clone(holders), func(c *call) bool { return c.doubtful(now) })
+	if !room(w.r, sure) {
+		return fmt.Errorf("served beside %v: %v", sure, s.text(w.r))
+	}
+	for _, c := range holders {
+		if c.state == live && c.hold.Context().Err() == nil && !room(w.r, []*call{c}) {
+			return fmt.Errorf("served before %v was told of its end: %v", c, s.text(w.r))
+		}
+	}
+	c := s.model.add(w.under, w.r, w.hold, 0, now, now)
+	c.canceled = w.canceled
+	s.note("... a wait is over, got %v", c)
+	return nil
+}

@@ -1,0 +1,175 @@
+package redisson
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/latchkey-go/latchkey/redisson/internal/reply"
+	"github.com/redis/go-redis/v9"
+)
+
+// call is a script with what it is run on. Every call is safe to repeat. Every script finds one more ARGV, the last one: the
+// command to publish with. Channels are in ARGV, too: in KEYS, a channel would be a key that is never there, for which a
+// cluster refuses the script as long as the slot is on the move, and which an ACL user would have to be allowed.
+type call struct {
+	script *script
+	keys   []string
+	args   []any
+}
+
+// answer is what became of a call.
+type answer struct {
+	values []int64
+	sent   time.Time // when the attempt that was answered was sent, on the monotonic clock
+	doubts int       // attempts that were not answered: each may have run, or may yet
+	err    error
+}
+
+// yes reports whether the call was answered and the first value is 1.
+func (a answer) yes() bool { return a.err == nil && a.values[0] == 1 }
+
+// gone reports whether a holder was not there any more. That a stranger has written something else over the lock is as much.
+func (a answer) gone() bool { return a.err == nil && a.values[0] == 0 || wrongType(a.err) }
+
+// errNoAnswer is the outage error: Redis did not answer in time.
+var errNoAnswer = errors.New("no answer from Redis")
+
+// How a call is repeated: soon at first, then less often.
+const (
+	firstPause  = 8 * time.Millisecond
+	maxPause    = 256 * time.Millisecond
+	pauseGrowth = 4
+)
+
+// perform makes one attempt at each call, all in one round trip. It asks a server that does not know a script again, with the
+// whole text. go-redis repeats nothing by itself: only who knows that an earlier attempt may have run can tell a release
+// that finds nothing from a lost lock.
+func (r *road) perform(calls []call, by time.Time) []answer {
+	ctx := deadline{context.Background(), by}
+	sent := time.Now()
+	publish, err := r.topology.publish(ctx)
+	cmds := make([]once, len(calls))
+	for i, c := range calls {
+		cmds[i] = c.command(ctx, "evalsha", c.script.sha, publish)
+		cmds[i].SetErr(err)
+	}
+	if err == nil {
+		r.process(ctx, calls, cmds)
+	}
+	var unknown []call
+	var places []int
+	answers := make([]answer, len(calls))
+	for i, cmd := range cmds {
+		answers[i] = r.read(cmd, sent)
+		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+			unknown, places = append(unknown, calls[i]), append(places, i)
+		}
+	}
+	if len(unknown) == 0 {
+		return answers
+	}
+	cmds = cmds[:0]
+	for _, c := range unknown {
+		cmds = append(cmds, c.command(ctx, "eval", c.script.source, publish))
+	}
+	r.process(ctx, unknown, cmds)
+	for i, cmd := range cmds {
+		answers[places[i]] = r.read(cmd, sent)
+	}
+	return answers
+}
+
+// process sends the commands of calls. Each has its own error afterwards.
+func (r *road) process(ctx context.Context, calls []call, cmds []once) {
+	if len(cmds) == 1 {
+		if calls[0].script.takes && r.replicas.count > 0 {
+			r.processConfirmed(ctx, calls[0].keys[0], cmds[0])
+		} else {
+			_ = r.rdb.Process(ctx, cmds[0])
+		}
+		return
+	}
+	pipe := r.rdb.Pipeline()
+	for _, cmd := range cmds {
+		_ = pipe.Process(ctx, cmd) // queues it
+	}
+	_, _ = pipe.Exec(ctx)
+}
+
+func (r *road) read(cmd once, sent time.Time) answer {
+	a := answer{sent: sent}
+	a.values, a.err = cmd.Int64Slice()
+	if a.err != nil {
+		r.topology.Doubt(a.err)
+		if reply.MayHaveRun(a.err) {
+			a.doubts = 1
+		}
+	}
+	return a
+}
+
+// once is a command that go-redis does not repeat by itself.
+type once struct{ *redis.Cmd }
+
+// NoRetry is asked by go-redis.
+func (once) NoRetry() bool { return true }
+
+func (c call) command(ctx context.Context, name, code, publish string) once {
+	args := make([]any, 0, 4+len(c.keys)+len(c.args))
+	args = append(args, name, code, len(c.keys))
+	for _, k := range c.keys {
+		args = append(args, k)
+	}
+	args = append(args, c.args...)
+	cmd := redis.NewCmd(ctx, append(args, publish)...)
+	cmd.SetFirstKeyPos(3)
+	return once{cmd}
+}
+
+// deadline is a context that only has a deadline, for go-redis to give to its connections. Nobody is woken by its end.
+type deadline struct {
+	context.Context
+	at time.Time
+}
+
+// Deadline implements [context.Context].
+func (d deadline) Deadline() (time.Time, bool) { return d.at, true }
+
+// Err implements [context.Context].
+func (d deadline) Err() error {
+	if time.Now().Before(d.at) {
+		return nil
+	}
+	return context.DeadlineExceeded
+}
+
+// repeatable reports whether another attempt can help. That a server can't be reached is final, because go-redis has tried
+// several times by then; but in a cluster another one may have taken its place.
+func (r *road) repeatable(err error) bool {
+	return !errors.Is(err, ErrNotReplicated) && (reply.Transient(err) || r.topology.Stale(err))
+}
+
+// lasting reports whether err does not pass by itself. All else can come of a change of masters, or of a server that starts.
+func lasting(err error) bool {
+	return reply.IsReply(err) && !reply.Transient(err) || errors.Is(err, redis.ErrClosed) || errors.Is(err, ErrNotReplicated)
+}
+
+// wrongType reports whether err is the server's word that a key does not hold what the script works on. Servers before
+// version 7 wrap it in other words.
+func wrongType(err error) bool {
+	return reply.IsReply(err) && strings.Contains(err.Error(), "WRONGTYPE")
+}
+
+// sleep waits for d, and returns false if ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,108 @@
+package redisson_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Calls that are made at once, and how long each of them took on a machine that may be busy with something else.
+
+// soon is how much later than a bound a caller may leave. The client's own limit is 100ms.
+const soon = 250 * time.Millisecond
+
+// calls are under way in goroutines of their own.
+type calls struct {
+	ended   chan outcome
+	n       int
+	stalled atomic.Int64 // how long this process stood still in all, because others had the machine
+	stop    chan struct{}
+}
+
+// outcome is how a call ended.
+type outcome struct {
+	name         string
+	err          error
+	began, ended time.Time
+	stalled      time.Duration
+}
+
+func (o outcome) took() time.Duration { return o.ended.Sub(o.began) }
+
+// after reports whether the call ended clearly later than at. The time in which the process stood still does not count.
+func (o outcome) after(at time.Time) bool { return o.ended.After(at.Add(soon + o.stalled)) }
+
+// tooLong reports whether the call took clearly longer than d.
+func (o outcome) tooLong(d time.Duration) bool { return o.after(o.began.Add(d)) }
+
+func newCalls() *calls {
+	c := &calls{ended: make(chan outcome, 1000), stop: make(chan struct{})}
+	go c.watch(func(_, stalled time.Duration) bool {
+		c.stalled.Add(int64(stalled))
+		return true
+	})
+	return c
+}
+
+// watch calls step again and again, with how long the process has run since the last time and how long it stood still,
+// until step returns false.
+func (c *calls) watch(step func(ran, stalled time.Duration) bool) {
+	const tick, late = 2 * time.Millisecond, 20 * time.Millisecond
+	for {
+		start := time.Now()
+		select {
+		case <-c.stop:
+			return
+		case <-time.After(tick):
+		}
+		d := time.Since(start)
+		stalled := max(0, d-tick-late)
+		if !step(d-stalled, stalled) {
+			return
+		}
+	}
+}
+
+func (c *calls) start(name string, call func() error) {
+	c.n++
+	go func() {
+		o := outcome{name: name, began: time.Now()}
+		o.err = call()
+		o.ended = time.Now()
+		c.ended <- o
+	}()
+}
+
+// await returns how the calls ended. Those that have not ended within limit are let go by thaw.
+func (c *calls) await(t *testing.T, limit time.Duration, thaw func()) []outcome {
+	t.Helper()
+	defer close(c.stop)
+	go c.watch(func(ran, _ time.Duration) bool {
+		if limit -= ran; limit <= 0 {
+			thaw()
+		}
+		return limit > 0
+	})
+	all := make([]outcome, c.n)
+	for i := range all {
+		select {
+		case all[i] = <-c.ended:
+		case <-time.After(20 * time.Second):
+			t.Fatal("a call has not ended, 20s after all others")
+		}
+	}
+	for i := range all {
+		all[i].stalled = time.Duration(c.stalled.Load())
+	}
+	return all
+}
+
+// callAll makes calls at once.
+func callAll(t *testing.T, limit time.Duration, thaw func(), all map[string]func() error) []outcome {
+	t.Helper()
+	c := newCalls()
+	for name, call := range all {
+		c.start(name, call)
+	}
+	return c.await(t, limit, thaw)
+}

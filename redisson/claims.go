@@ -1,0 +1,308 @@
+package redisson
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// claims owns what a client holds, and what is left to remove of what it held. Each method is one whole transition, and
+// nobody else changes a holder or takes the mutex. Contexts end when a transition is over; see unlock.
+//
+// A lost lock is a matter of the local clock: a holder is good until the lease that Redis has answered last, counted from
+// before the question, is over but for a margin. Nothing that Redis does or omits can delay that.
+type claims struct {
+	timeout time.Duration // the watchdog's: the lease of a renewed lock
+	grace   time.Duration // how long a script that was not answered may still arrive
+	origin  time.Time     // of the grid on which renewals are due
+	alarm   *time.Timer   // of the watchdog
+
+	mu       sync.Mutex
+	schedule schedule
+	byLock   map[lockID][]*holder // alive
+	alarmAt  time.Time            // zero when the alarm is not set
+	asleep   time.Duration        // for how long the machine was suspended since the origin, as far as is known
+	ended    []ending             // by the present transition
+
+	// While the client is being closed.
+	closed  error         // why no lock is taken any more
+	quiet   chan struct{} // closed when nothing is under way
+	active  int           // acquires and releases under way
+	retries int
+	awaited int // holds that the close has ended, and whose work has not released them
+}
+
+// lockID tells locks apart that exclude nobody but each other.
+type lockID struct {
+	name   string
+	family lock.Kind
+}
+
+// ending is a hold whose context is to end.
+type ending struct {
+	hold  *hold
+	cause error
+}
+
+// errTooLate is why an Acquire fails that has come by a lease that is over.
+var errTooLate = errors.New("redisson: Redis took longer to answer than the lease")
+
+func newClaims(timeout, grace time.Duration) *claims {
+	s := &claims{timeout: timeout, grace: grace, origin: time.Now(), byLock: map[lockID][]*holder{}, quiet: make(chan struct{})}
+	s.alarm = time.NewTimer(time.Hour)
+	s.alarm.Stop()
+	return s
+}
+
+func (ho *holder) lockID() lockID { return lockID{ho.name, ho.kind.Family()} }
+
+// unlock ends a transition: it sets the alarm if there is something to do sooner than that, and ends the contexts of holds,
+// which may run code that nobody here knows.
+func (s *claims) unlock() {
+	if len(s.schedule) > 0 {
+		if at := s.schedule[0].due(); s.alarmAt.IsZero() || at.Before(s.alarmAt) {
+			s.setAlarmLocked(at)
+		}
+	}
+	if s.closed != nil && s.active+s.retries+s.awaited == 0 {
+		select {
+		case <-s.quiet:
+		default:
+			close(s.quiet)
+		}
+	}
+	ended := s.ended
+	s.ended = nil
+	s.mu.Unlock()
+	for _, e := range ended {
+		e.hold.cancel(e.cause)
+	}
+}
+
+// setAlarmLocked has the watchdog come back at the given time or, to notice a suspension, soon.
+func (s *claims) setAlarmLocked(at time.Time) {
+	s.alarmAt = earlier(at, time.Now().Add(s.timeout/30))
+	s.alarm.Reset(time.Until(s.alarmAt))
+}
+
+// begin announces an Acquire or a release, which must be over before a close is. It fails after a close.
+func (s *claims) begin() error {
+	s.mu.Lock()
+	defer s.unlock()
+	if s.closed != nil {
+		return s.closed
+	}
+	s.active++
+	return nil
+}
+
+func (s *claims) end() {
+	s.mu.Lock()
+	defer s.unlock()
+	s.active--
+}
+
+// enter makes h the first hold of its holder, as Redis has answered.
+func (s *claims) enter(h *hold, a answer) error {
+	s.mu.Lock()
+	defer s.unlock()
+	ho := h.holder
+	lease := ho.believe(a)
+	if err := s.refusalLocked(h); err != nil {
+		s.removeLocked(ho, time.Now())
+		return err
+	}
+	h.admit(a)
+	ho.admitted = time.Now()
+	ho.renewAt = s.renewalDue(a.sent, lease)
+	s.byLock[ho.lockID()] = append(s.byLock[ho.lockID()], ho)
+	s.placeLocked(ho)
+	return nil
+}
+
+// refusalLocked is why a hold that Redis has granted is not admitted.
+func (s *claims) refusalLocked(h *hold) error {
+	switch {
+	case h.ctx.Err() != nil:
+		return context.Cause(h.ctx)
+	case s.closed != nil:
+		return s.closed
+	case !time.Now().Before(h.holder.validUntil):
+		return errTooLate
+	}
+	return nil
+}
+
+// updateLocked is what brings the counts of ho to Redis, with the lease that its holds need, but at least the one given.
+func (s *claims) updateLocked(ho *holder, lease time.Duration, why change) task {
+	return task{ho, ho.family.update(ho, ho.counts(), max(lease, ho.need(time.Now(), s.timeout)), why), ho.version}
+}
+
+// beginReentry prepares a re-entry of h. The method endReentry must follow, unless the holder is not there any more.
+func (s *claims) beginReentry(h *hold) (update task, ok bool) {
+	s.mu.Lock()
+	defer s.unlock()
+	ho := h.holder
+	if ho.dead || !time.Now().Before(ho.validUntil) {
+		return update, false
+	}
+	ho.joining = append(ho.joining, h)
+	ho.asked = max(ho.asked, h.lease)
+	ho.version++
+	if h.kind == lock.Fenced {
+		return s.updateLocked(ho, 0, numbered), true
+	}
+	return s.updateLocked(ho, 0, reentry), true
+}
+
+// endReentry admits h, as Redis has answered, or says why not.
+func (s *claims) endReentry(h *hold, update task, a answer) error {
+	s.mu.Lock()
+	defer s.unlock()
+	ho := h.holder
+	ho.joining = without(ho.joining, h)
+	s.applyLocked(ho, a, update.version)
+	err := a.err
+	if a.gone() || ho.dead {
+		err = h.lostError(time.Now(), errGone)
+	} else if err == nil {
+		err = s.refusalLocked(h)
+	}
+	if err == nil {
+		h.admit(a)
+	} else {
+		ho.changed()
+		s.emptyLocked(ho)
+	}
+	s.placeLocked(ho)
+	return err
+}
+
+// discard has removed from Redis what a holder may have there that was not admitted, and returns what is closed when that has
+// been answered; nil if there is nothing.
+func (s *claims) discard(ho *holder) (done <-chan struct{}) {
+	s.mu.Lock()
+	defer s.unlock()
+	if ho.queues || ho.doubts > 0 {
+		s.removeLocked(ho, time.Now())
+	}
+	if ho.removal == nil {
+		return nil
+	}
+	return ho.removal.done
+}
+
+// tried notes that so many attempts to enter were not answered, or will not be waited for.
+func (s *claims) tried(ho *holder, doubts int) {
+	s.mu.Lock()
+	defer s.unlock()
+	ho.doubts += doubts
+	ho.doubtUntil = time.Now().Add(s.grace)
+}
+
+// forced ends all holds of a lock that somebody has removed from Redis. A holder that came after that was asked may be there
+// again, which the next update shows.
+func (s *claims) forced(id lockID, asked time.Time) {
+	s.mu.Lock()
+	defer s.unlock()
+	for _, ho := range slices.Clone(s.byLock[id]) {
+		if ho.admitted.Before(asked) {
+			s.loseLocked(ho, errGone)
+			continue
+		}
+		ho.changed()
+		s.placeLocked(ho)
+	}
+}
+
+// contexts returns those of the holds of a lock.
+func (s *claims) contexts(id lockID) (ctxs []context.Context) {
+	s.mu.Lock()
+	defer s.unlock()
+	for _, ho := range s.byLock[id] {
+		for _, h := range ho.holds {
+			if h.state == held {
+				ctxs = append(ctxs, h.ctx)
+			}
+		}
+	}
+	return ctxs
+}
+
+// live reports whether h is held.
+func (s *claims) live(h *hold) bool {
+	s.mu.Lock()
+	defer s.unlock()
+	return h.state == held
+}
+
+// close ends all holds, because nothing will renew them. What it returns is closed when nothing is under way any more, and the
+// work of these holds has released them.
+func (s *claims) close(cause error) (quiet <-chan struct{}) {
+	s.mu.Lock()
+	defer s.unlock()
+	s.closed = cause
+	for _, t := range slices.Clone(s.schedule) {
+		if ho, ok := t.(*holder); ok {
+			s.awaited -= ho.unreleased
+			s.loseLocked(ho, cause)
+			s.awaited += ho.unreleased
+		}
+	}
+	return s.quiet
+}
+
+// abandon gives up waiting for the work of holds that the close has ended.
+func (s *claims) abandon() {
+	s.mu.Lock()
+	defer s.unlock()
+	s.awaited = 0
+}
+
+// loseLocked ends all holds of ho.
+func (s *claims) loseLocked(ho *holder, reason error) {
+	now := time.Now()
+	for _, h := range slices.Clone(ho.holds) {
+		s.endLocked(h, lost, h.lostError(now, reason))
+	}
+	s.buryLocked(ho)
+}
+
+// endLocked ends one hold, and its context after the transition.
+func (s *claims) endLocked(h *hold, state holdState, cause error) {
+	h.holder.holds = without(h.holder.holds, h)
+	if h.state != held { // it was only kept
+		return
+	}
+	h.state, h.cause = state, cause
+	if state == lost {
+		h.holder.unreleased++
+	}
+	s.ended = append(s.ended, ending{h, cause})
+}
+
+// emptyLocked has ho removed if it has no holds any more.
+func (s *claims) emptyLocked(ho *holder) {
+	if !ho.dead && len(ho.holds)+len(ho.joining) == 0 {
+		s.buryLocked(ho)
+		s.removeLocked(ho, time.Now())
+	}
+}
+
+// buryLocked forgets ho as one that is alive.
+func (s *claims) buryLocked(ho *holder) {
+	if ho.dead {
+		return
+	}
+	ho.dead = true
+	if rest := without(s.byLock[ho.lockID()], ho); len(rest) > 0 {
+		s.byLock[ho.lockID()] = rest
+	} else {
+		delete(s.byLock, ho.lockID())
+	}
+	s.placeLocked(ho)
+}

@@ -1,0 +1,145 @@
+package redisson_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
+)
+
+// Close ends what is under way, waits until it has left nothing in Redis, and does not wait for ever.
+
+func TestCloseIsBounded(t *testing.T) {
+	t.Parallel()
+	const timeout = 700 * time.Millisecond
+	eachMode(t, timeout, func(t *testing.T, s *redistest.Server, c *redisson.Client, p *redistest.Proxy) {
+		released := acquire(t.Context(), t, c, lock.Request{Key: "released"})
+		acquire(t.Context(), t, c, lock.Request{Key: "held"})
+		all := waitInVain(t.Context(), t, s, c, p, -1)
+		p.Freeze()
+		all.start("Release", func() error { return released.Release(t.Context()) })
+		all.start("Acquire", func() error { return second(c.Acquire(t.Context(), lock.Request{Key: "k", Wait: -1})) })
+		all.start("Semaphore.Acquire", func() error { return c.Semaphore("s").Acquire(t.Context(), 1) })
+		<-time.After(50 * time.Millisecond) // for them to be under way
+		const bound = timeout + 500*time.Millisecond
+		start := time.Now()
+		all.start("Close", c.Close)
+		for _, o := range all.await(t, bound+4*soon, p.Thaw) {
+			if o.after(start.Add(bound)) {
+				t.Errorf("%s ended %v after Close was called, with a timeout of %v", o.name, o.ended.Sub(start), timeout)
+			}
+			if o.name != "Close" && o.err == nil {
+				t.Errorf("%s succeeded", o.name)
+			}
+		}
+	})
+}
+
+// A program closes both clients at its end, with locks that it unlocks in between.
+func TestUnlockAfterCloseIsSynchronous(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := s.Front(t)
+	rdb := s.Client(t, func(o *redis.Options) { o.Addr = p.Addr })
+	c := onClient(t, rdb)
+	type taken struct {
+		locker
+		held context.Context
+	}
+	var all []taken
+	for i := range 10 {
+		rw := c.ReadWriteLock(fmt.Sprint("rw", i))
+		for _, l := range []locker{c.Lock(fmt.Sprint("k", i)), c.FairLock(fmt.Sprint("fair", i)), rw.WriteLock(),
+			c.ReadWriteLock(fmt.Sprint("r", i)).ReadLock(), multiLock(t, namedLocks(c, fmt.Sprint("m1 ", i), fmt.Sprint("m2 ", i))...)} {
+			all = append(all, taken{l, mustLock(t, l)})
+		}
+	}
+	p.Delay(2 * time.Millisecond) // so that who does not wait for the answer is too early
+	check(t, c.Close())
+	for _, l := range all {
+		if err := l.Unlock(l.held); err != nil && !errors.Is(err, lock.ErrLost) {
+			t.Errorf("Unlock after Close = %v, want ErrLost at most", err)
+		}
+	}
+	check(t, rdb.Close())
+	if left := keys(t, s.Client(t)); len(left) != 0 {
+		t.Errorf("of %d locks that were unlocked, %d are left: %q", len(all), len(left), left)
+	}
+}
+
+// Questions are under way when Close is called, and are answered while it waits.
+func TestCloseLeavesNothingOfWhatItEnded(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p, admin := s.Front(t), s.Client(t)
+	rdb := s.Client(t, func(o *redis.Options) { o.Addr, o.PoolSize = p.Addr, 100 })
+	c := onClient(t, rdb)
+	sem := newSemaphore(t, newClient(t, s), 50)
+	release(t, acquire(t.Context(), t, c, lock.Request{Key: "loads the script"}))
+	var all sync.WaitGroup
+	expectClosed := func(what string, acquire func() error) {
+		all.Go(func() {
+			if err := acquire(); !errors.Is(err, redisson.ErrClosed) {
+				t.Errorf("%s = %v, want ErrClosed", what, err)
+			}
+		})
+	}
+	_, before := p.Connections()
+	p.Freeze()
+	for i := range 25 {
+		expectClosed("Acquire", func() error {
+			return second(c.Acquire(context.Background(), lock.Request{Key: fmt.Sprint("k", i), Wait: -1}))
+		})
+		expectClosed("Semaphore.Acquire", func() error { return c.Semaphore("s").Acquire(context.Background(), 1) })
+	}
+	eventually(t, "questions are under way", func() bool { _, made := p.Connections(); return made >= before+20 })
+	p.Delay(10 * time.Millisecond) // so that an undoing that nobody waits for comes too late
+	timer := time.AfterFunc(200*time.Millisecond, p.Thaw)
+	defer timer.Stop()
+	check(t, c.Close())
+	left := redissonKeys(t, admin)
+	check(t, rdb.Close()) // as a program does that does not wait for its goroutines
+	all.Wait()
+	if !slices.Equal(left, []string{"s"}) {
+		t.Errorf("Close has left %d keys: %q", len(left)-1, left)
+	}
+	must(t, 50)(sem.AvailablePermits(t.Context()))
+}
+
+// The waiters of a fair lock leave the queue in Redis, where their places would keep others out.
+func TestCloseLeavesNobodyInAQueue(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p, admin := s.Front(t), s.Client(t)
+	rdb := s.Client(t, func(o *redis.Options) { o.Addr = p.Addr })
+	c, other := onClient(t, rdb), newClient(t, s)
+	queues := func() int { return len(admin.Keys(t.Context(), "redisson_lock_queue:*").Val()) }
+	var all sync.WaitGroup
+	const locks = 25
+	for i := range locks {
+		r := lock.Request{Key: fmt.Sprint("k", i), Kind: lock.Fair, Wait: -1}
+		acquire(t.Context(), t, other, r)
+		all.Go(func() {
+			if _, err := c.Acquire(context.Background(), r); !errors.Is(err, redisson.ErrClosed) {
+				t.Errorf("Acquire = %v, want ErrClosed", err)
+			}
+		})
+	}
+	eventually(t, "there is somebody in each queue", func() bool { return queues() == locks })
+	p.Delay(10 * time.Millisecond)
+	check(t, c.Close())
+	left := queues()
+	check(t, rdb.Close())
+	all.Wait()
+	if left > 0 {
+		t.Errorf("Close has left a waiter in %d of %d queues", left, locks)
+	}
+}

@@ -1,0 +1,268 @@
+package redisson
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// Why a hold can be lost; they become the Reason of a lock.LostError.
+var (
+	errGone      = errors.New("removed from Redis by somebody else")
+	errLease     = errors.New("its lease is over")
+	errUnrenewed = errors.New("not renewed in time")
+)
+
+// holder is one entry in Redis: a holder id at a lock. It belongs to an Acquire and the re-entries under it, which are its
+// holds. Every Acquire that is no re-entry uses a fresh holder, so that a script that is delayed on its way can't touch a
+// later one.
+type holder struct {
+	// These never change.
+	id       string // the field of the hash; of a permit, its id
+	name     string // of the lock, as mapped
+	family   family
+	kind     lock.Kind // of the first hold
+	limit    int       // of permits
+	queues   bool      // of a fair lock: gets in line
+	patience time.Duration
+
+	// The mutex of claims guards the rest.
+	holds      []*hold       // live, oldest first
+	joining    []*hold       // re-entries that Redis has not answered yet
+	unreleased int           // lost holds whose work has not released them
+	dead       bool          // lost, or being removed: nothing joins any more
+	admitted   time.Time     // when the first hold was
+	validUntil time.Time     // when the holder counts as lost; the key in Redis lives longer
+	renewAt    time.Time     // when to update next, if a hold is renewed or outdated says so
+	outdated   bool          // the counts in Redis may be others, or it is not known whether the holder is still there
+	version    int           // of the counts
+	cuts       int           // updates under way that cut the lease
+	cutBy      time.Time     // until then, one of them may arrive late
+	cut        time.Duration // the shortest lease that one of them sets
+	asked      time.Duration // the longest lease with which it was tried
+	doubts     int           // attempts to enter that were not answered
+	doubtUntil time.Time     // when the last of them counts as lost on its way
+	lastErr    error         // of an update
+	removal    *retry        // of what it may have left in Redis
+	index      int           // in the heap of claims; -1 when not there
+}
+
+// hold is one successful Acquire.
+type hold struct {
+	// These are set before anybody else knows of the hold.
+	c      *Client
+	holder *holder
+	kind   lock.Kind
+	most   time.Duration // MaxHold; 0 sets no bound
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	// These are set when the hold is admitted.
+	since time.Time
+	token int64 // of a fenced lock
+
+	// The mutex of claims guards the rest.
+	lease time.Duration // 0: renewed
+	ends  time.Time     // for the work, by its own lease or MaxHold; zero: never
+	over  time.Time     // the same for Redis, later by the margin
+	state holdState
+	cause error // why it was lost
+}
+
+type holdState int
+
+const (
+	held holdState = iota
+	lost
+	released
+)
+
+// leastMargin is for machines that are busy: a goroutine can have to wait for its turn for as long.
+const leastMargin = 25 * time.Millisecond
+
+// margin is the part of a lease that is given away for the safety of the rest: the holder counts its lease as over by
+// that much earlier than Redis does. It covers the time that a timer, a scheduler and the guarded work need to take notice,
+// and clocks that differ by 500 ppm.
+func margin(lease time.Duration) time.Duration {
+	return max(min(lease/20, time.Second), lease/2000, min(lease/4, leastMargin))
+}
+
+// goodFor is how long a lease that was asked for at a time may be relied on from then on.
+func goodFor(lease time.Duration) time.Duration { return lease - margin(lease) }
+
+// suspension is by how much the wall clock has run ahead of the monotonic one from a to b: for how long the machine was
+// suspended, if nobody has set the clock.
+func suspension(a, b time.Time) time.Duration {
+	return b.Round(0).Sub(a.Round(0)) - b.Sub(a)
+}
+
+// counts is how many holds there are, those under way included.
+func (ho *holder) counts() (c counts) {
+	for _, hs := range [][]*hold{ho.holds, ho.joining} {
+		for _, h := range hs {
+			c.add(h.kind)
+		}
+	}
+	return c
+}
+
+// need is the longest lease that any of the holds still needs.
+func (ho *holder) need(now time.Time, watchdogTimeout time.Duration) (d time.Duration) {
+	for _, h := range ho.holds {
+		if h.lease == 0 {
+			d = max(d, watchdogTimeout)
+		} else {
+			d = max(d, h.over.Sub(now))
+		}
+	}
+	for _, h := range ho.joining {
+		d = max(d, cmp.Or(h.lease, watchdogTimeout))
+	}
+	return max(d, time.Millisecond)
+}
+
+// heir is who keeps the lock, and until when, once there are only kept holds or none. Without any it is nobody. It is not ok as
+// long as a hold is live, or both sides of a read/write lock are kept.
+func (ho *holder) heir() (id string, until time.Time, ok bool) {
+	if len(ho.joining) > 0 {
+		return "", until, false
+	}
+	for _, h := range ho.holds {
+		if h.state == held || (h.kind == lock.Write) != (ho.holds[0].kind == lock.Write) {
+			return "", until, false
+		}
+		until = later(until, h.over)
+	}
+	if len(ho.holds) > 0 {
+		id = ho.holds[0].c.nextHolder(ho.kind)
+		if ho.holds[0].kind == lock.Write {
+			id += ":write"
+		}
+	}
+	return id, until, true
+}
+
+// renewed reports whether a live hold has no lease of its own.
+func (ho *holder) renewed() bool {
+	return slices.ContainsFunc(ho.holds, func(h *hold) bool { return h.lease == 0 })
+}
+
+// believe takes over what a script has answered about the lease that it left, and returns what of it counts. Such an answer stays
+// true, in whatever order answers arrive, because no script shortens a lease. The exception is an update that cuts it: as long as
+// one may arrive, no lease counts for more than the cut. An answer from before the machine was suspended counts for nothing.
+func (ho *holder) believe(a answer) (lease time.Duration) {
+	lease = duration(a.values[1])
+	if ho.cuts > 0 || a.sent.Before(ho.cutBy) {
+		lease = min(lease, ho.cut)
+	}
+	if suspension(a.sent, time.Now()) < lease/3 {
+		ho.validUntil = later(ho.validUntil, a.sent.Add(goodFor(lease)))
+	}
+	ho.lastErr = nil
+	return lease
+}
+
+// beginCut prepares for an update that leaves no more than the given lease.
+func (ho *holder) beginCut(lease time.Duration, now time.Time) {
+	if ho.cuts == 0 && !now.Before(ho.cutBy) {
+		ho.cut = lease
+	}
+	ho.cuts++
+	ho.cut = min(ho.cut, lease)
+	ho.validUntil = earlier(ho.validUntil, now.Add(goodFor(ho.cut)))
+}
+
+// endCut notes that the last copy of a cut arrives before the given time.
+func (ho *holder) endCut(by time.Time) {
+	ho.cuts--
+	ho.cutBy = later(ho.cutBy, by)
+}
+
+// changed has the counts brought to Redis soon, or it found out whether the holder is still there.
+func (ho *holder) changed() {
+	ho.version++
+	ho.outdated, ho.renewAt = true, time.Now()
+}
+
+// lapse is why a holder is over that was not confirmed again in time.
+func (ho *holder) lapse() error {
+	switch {
+	case ho.lastErr != nil:
+		return fmt.Errorf("%w: %w", errUnrenewed, ho.lastErr)
+	case ho.renewed():
+		return errUnrenewed
+	}
+	return errLease
+}
+
+// due is when the holder next needs attention.
+func (ho *holder) due() time.Time {
+	at := ho.validUntil
+	if ho.outdated || ho.renewed() {
+		at = earlier(at, ho.renewAt)
+	}
+	for _, h := range ho.holds {
+		if !h.ends.IsZero() {
+			at = earlier(at, h.ends)
+		}
+	}
+	return at
+}
+
+func (ho *holder) place() *int    { return &ho.index }
+func (ho *holder) finished() bool { return ho.dead }
+
+// inDoubt reports whether an attempt to enter may still arrive.
+func (ho *holder) inDoubt(now time.Time) bool { return ho.doubts > 0 && now.Before(ho.doubtUntil) }
+
+// admit makes h a hold that was asked for at the given time.
+func (h *hold) admit(a answer) {
+	h.since, h.token = a.sent, a.values[2]
+	if h.lease > 0 || h.most > 0 {
+		h.lastFor(cmp.Or(h.lease, h.most), a.sent)
+	}
+	h.holder.holds = append(h.holder.holds, h)
+}
+
+// lastFor gives the hold a lease of its own that Redis was asked for at the given time, but no more than MaxHold in all.
+func (h *hold) lastFor(d time.Duration, asked time.Time) {
+	h.ends, h.over = later(h.ends, asked.Add(goodFor(d))), later(h.over, asked.Add(d))
+	if h.most > 0 {
+		h.ends, h.over = earlier(h.ends, h.since.Add(goodFor(h.most))), earlier(h.over, h.since.Add(h.most))
+	}
+}
+
+// lapse is why the hold ended when its own time was over.
+func (h *hold) lapse() error {
+	if h.most > 0 && h.over.Equal(h.since.Add(h.most)) {
+		return lock.ErrMaxHold
+	}
+	return errLease
+}
+
+func (h *hold) lostError(now time.Time, reason error) error {
+	lost := &lock.LostError{Reason: reason}
+	if !h.since.IsZero() {
+		lost.Held = now.Sub(h.since)
+	}
+	return lost
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}

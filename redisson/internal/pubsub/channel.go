@@ -1,0 +1,79 @@
+package pubsub
+
+import (
+	"container/list"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// channel is one that somebody wants, or wanted until a moment ago. The registry's mutex guards it.
+type channel struct {
+	name          string
+	subscriptions int           // that are not closed
+	changed       chan struct{} // closed and replaced by each hint
+
+	// A channel that has no subscriptions any more lingers as long as it has a connection, and for no longer than Linger.
+	lingering *list.Element // in the registry's list; nil unless the channel lingers
+	until     time.Time     // if it does
+
+	// Where it is subscribed.
+	at     *assignment // nil while it is unassigned
+	notYet time.Time   // while it is unassigned: not to be assigned before
+
+	// What was sent on the connection, where answers come in the order of the commands.
+	subscribed    bool // the last command was a subscription
+	subscribing   int  // subscriptions without an answer
+	unsubscribing int  // cancellations without an answer
+}
+
+func (ch *channel) wanted() bool { return ch.subscriptions > 0 || ch.lingering != nil }
+
+// live reports whether a message that is published now will be received.
+func (ch *channel) live() bool { return ch.subscribed && ch.subscribing == 0 }
+
+// hint tells those who wait for the channel that its lock may be free.
+func (ch *channel) hint() {
+	close(ch.changed)
+	ch.changed = make(chan struct{})
+}
+
+// assignment is the channels of one connection.
+type assignment struct {
+	addr string        // of the master; empty where one connection has all channels
+	wake chan struct{} // pending has something to send
+
+	// The registry's mutex guards these.
+	server     server              // where the first of the channels was found
+	channels   map[string]*channel // all of them
+	changed    map[string]*channel // those for which something may have to be sent
+	emptySince time.Time           // if there are no channels
+}
+
+func newAssignment(addr string) *assignment {
+	return &assignment{addr: addr, wake: make(chan struct{}, 1), channels: map[string]*channel{}, changed: map[string]*channel{}}
+}
+
+// sharded reports whether the assignment is one of several, with sharded channels.
+func (a *assignment) sharded() bool { return a.addr != "" }
+
+// server is where a connection goes.
+type server struct {
+	options *redis.Options
+	key     string // what it was found by in a cluster
+}
+
+// place is where a channel is to be subscribed.
+type place struct {
+	channel string
+	addr    string // of the assignment
+	server  server
+}
+
+// wake has the reader of c look, now or when it next can.
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,53 @@
+package pubsub
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// errEnded is what go-redis gets when it dials a second time.
+var errEnded = errors.New("redisson: the pub/sub connection has ended")
+
+// dedicated returns options like those given, for a client that makes one TCP connection, which is closed when ctx ends.
+//
+// go-redis makes that connection, handshake and all, and each write under the mutex of its PubSub, for as long as its
+// timeouts allow and whatever becomes of a context. When it breaks, go-redis makes another one before it says so, and sends
+// all subscriptions again in the order of a map. Here it can do neither: the end of ctx interrupts it at any point, which
+// makes its timeouts needless, and another connection is another session.
+//
+// Hooks of the client that the options are of do not come along; its dialler, its credentials and its OnConnect do.
+func dedicated(ctx context.Context, options *redis.Options) *redis.Options {
+	o := *options
+	var dialled atomic.Bool
+	o.Dialer = func(dialCtx context.Context, network, addr string) (net.Conn, error) {
+		if dialled.Swap(true) {
+			return nil, errEnded
+		}
+		conn, err := options.Dialer(dialCtx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		context.AfterFunc(ctx, func() { cut(conn) })
+		return conn, nil
+	}
+	o.ReadTimeout, o.WriteTimeout = -2, -2 // no deadlines
+	o.MaxRetries = -1
+	o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 1, 0, 0, 0 // the pool is not used
+	o.PipelinePoolSize = -1
+	o.ClientSideCache, o.ClientSideCacheConfig, o.PushNotificationProcessor = nil, nil, nil
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return &o
+}
+
+// cut closes the TCP connection below TLS, whose own Close would wait until it has said goodbye.
+func cut(conn net.Conn) {
+	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok { // *tls.Conn
+		conn = secure.NetConn()
+	}
+	_ = conn.Close()
+}

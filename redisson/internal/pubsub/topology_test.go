@@ -1,0 +1,108 @@
+package pubsub
+
+import (
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// said is an answer of a server.
+type said string
+
+func (e said) Error() string { return string(e) }
+func (said) RedisError()     {}
+
+// An error that may come of a change has the map of the cluster read again, and only one that names a dead node is stale.
+func TestDoubt(t *testing.T) {
+	for _, tt := range []struct {
+		err           error
+		reload, stale bool
+	}{
+		{nil, false, false},
+		{io.EOF, true, false},
+		{&net.OpError{Op: "dial", Err: errors.New("refused")}, true, true},
+		{redis.ErrPoolTimeout, true, true},
+		{redis.ErrClosed, true, false},
+		{said("CLUSTERDOWN The cluster is down"), true, false},
+		{said("WRONGTYPE Operation against a key"), false, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newFakeCluster()
+			top := NewTopology(c.client(t), On)
+			if _, err := top.Sharded(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			top.Doubt(tt.err)
+			time.Sleep(time.Second)
+			if n := c.readings(); (n == 2) != tt.reload {
+				t.Errorf("%v: the map was read %d times", tt.err, n)
+			}
+			if got := top.Stale(tt.err); got != tt.stale {
+				t.Errorf("Stale(%v) = %v, want %v", tt.err, got, tt.stale)
+			}
+		})
+	}
+	rdb := redis.NewClient(&redis.Options{})
+	defer rdb.Close()
+	one := NewTopology(rdb, Auto)
+	one.Doubt(io.EOF)
+	if one.Stale(&net.OpError{Op: "dial", Err: errors.New("refused")}) {
+		t.Error("a single server is in no map")
+	}
+}
+
+// Until Sharded has succeeded, Master knows nothing, and does not ask.
+func TestMasterDoesNotAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster()
+		top := NewTopology(c.client(t), Off)
+		if got := top.Master("k"); got != "" || c.readings() != 0 {
+			t.Errorf("Master = %q after %d questions, want none", got, c.readings())
+		}
+		if sharded, err := top.Sharded(t.Context()); sharded || err != nil {
+			t.Errorf("Sharded = %v, %v", sharded, err)
+		}
+		if got := top.Master("k"); got != addrA || c.readings() != 1 {
+			t.Errorf("Master = %q after %d questions, want %q after one", got, c.readings(), addrA)
+		}
+	})
+}
+
+// Auto finds out what the cluster can do, once it answers.
+func TestAuto(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer string
+		want   bool
+	}{
+		{"Redis 7", "*0\r\n", true},
+		{"Redis 6", "-ERR Unknown subcommand or wrong number of arguments\r\n", false},
+		{"an ACL that says no", "-NOPERM this user has no permissions\r\n", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newFakeCluster()
+				c.a.set(&c.a.refuses, true)
+				c.a.shardNumSub = tt.answer
+				top := NewTopology(c.client(t), Auto)
+				if _, err := top.Sharded(t.Context()); err == nil {
+					t.Error("Sharded knows without an answer")
+				}
+				c.a.set(&c.a.refuses, false)
+				for range 2 {
+					if got, err := top.Sharded(t.Context()); got != tt.want || err != nil {
+						t.Errorf("Sharded = %v, %v, want %v", got, err, tt.want)
+					}
+				}
+				if n := len(c.a.takeTrace()); n != 1 {
+					t.Errorf("the cluster was asked %d times", n)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,150 @@
+package redisson
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
+)
+
+// lines are where this process' waiters stand, one for each thing that is waited for. Only the head of a line asks Redis, so
+// that a process is one contender however many of its goroutines wait.
+type lines struct {
+	subscriber *pubsub.Subscriber
+
+	mu   sync.Mutex
+	byID map[lineID]*line
+}
+
+// lineID is what those in a line have in common: each could go when the one ahead could.
+type lineID struct {
+	name    string
+	channel string
+	kind    lock.Kind
+	permits int64
+}
+
+// line has one state for all who stand in it. The mutex of lines guards it.
+type line struct {
+	id           lineID
+	places       []*place
+	subscription *pubsub.Subscription // made by the first refusal
+	heard        bool                 // Redis has answered the head
+	busyUntil    time.Time            // as far as the head has heard
+	silent       time.Time            // when the first question was asked that was not answered; zero after an answer
+}
+
+// place is one waiter's place in a line.
+type place struct {
+	lines *lines
+	line  *line
+	turn  chan error // receives nil when this is the head, or why the line has failed
+}
+
+// join adds a place at the end of the line. Leave must be called once for it.
+func (l *lines) join(id lineID) *place {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ln := l.byID[id]
+	if ln == nil {
+		ln = &line{id: id}
+		l.byID[id] = ln
+	}
+	p := &place{lines: l, line: ln, turn: make(chan error, 1)}
+	ln.places = append(ln.places, p)
+	if len(ln.places) == 1 {
+		p.turn <- nil
+	}
+	return p
+}
+
+// leave gives up a place; the next one becomes the head if this was it.
+func (p *place) leave() {
+	p.lines.mu.Lock()
+	defer p.lines.mu.Unlock()
+	i := slices.Index(p.line.places, p)
+	if i < 0 {
+		return
+	}
+	p.line.places = slices.Delete(p.line.places, i, i+1)
+	switch {
+	case len(p.line.places) == 0:
+		p.lines.dropLocked(p.line)
+	case i == 0:
+		p.line.places[0].turn <- nil
+	}
+}
+
+// fail sends all behind the head away with its error, because Redis would answer them no better. Who comes later starts a new
+// line.
+func (p *place) fail(err error) {
+	p.lines.mu.Lock()
+	defer p.lines.mu.Unlock()
+	if len(p.line.places) == 0 || p.line.places[0] != p {
+		return
+	}
+	for _, other := range p.line.places[1:] {
+		other.turn <- err
+	}
+	p.line.places = nil
+	p.lines.dropLocked(p.line)
+}
+
+func (l *lines) dropLocked(ln *line) {
+	delete(l.byID, ln.id)
+	if ln.subscription != nil {
+		ln.subscription.Close()
+	}
+}
+
+// listen has the line hear about changes, if it does not yet and there is a channel. It reports whether that is new.
+func (p *place) listen() bool {
+	p.lines.mu.Lock()
+	defer p.lines.mu.Unlock()
+	if p.line.subscription != nil || p.line.id.channel == "" {
+		return false
+	}
+	p.line.subscription = p.lines.subscriber.Subscribe(p.line.id.channel)
+	return true
+}
+
+// changed returns what is closed when what the line waits for may have changed, and whether messages get through at present.
+// Without a subscription there is nothing to receive from.
+func (p *place) changed() (changed <-chan struct{}, live bool) {
+	p.lines.mu.Lock()
+	defer p.lines.mu.Unlock()
+	if p.line.subscription == nil {
+		return nil, false
+	}
+	return p.line.subscription.Changed()
+}
+
+// answered notes for all in line that Redis has answered, and for how long it is busy at least; not positive: not known.
+func (p *place) answered(ttl time.Duration) {
+	p.lines.mu.Lock()
+	defer p.lines.mu.Unlock()
+	p.line.heard, p.line.silent, p.line.busyUntil = true, time.Time{}, time.Now().Add(ttl)
+}
+
+// unanswered notes that Redis has not answered a question from the given time, and returns the news.
+func (p *place) unanswered(asked time.Time) (heard bool, silent time.Time, remaining time.Duration) {
+	p.lines.mu.Lock()
+	defer p.lines.mu.Unlock()
+	if p.line.silent.IsZero() {
+		p.line.silent = asked
+	}
+	return p.line.newsLocked()
+}
+
+// news is what is known in a line: whether Redis has answered, since when it has been silent, and for how long it is busy.
+func (p *place) news() (heard bool, silent time.Time, remaining time.Duration) {
+	p.lines.mu.Lock()
+	defer p.lines.mu.Unlock()
+	return p.line.newsLocked()
+}
+
+func (ln *line) newsLocked() (heard bool, silent time.Time, remaining time.Duration) {
+	return ln.heard, ln.silent, max(0, time.Until(ln.busyUntil))
+}

@@ -1,0 +1,18 @@
+-- Counts down by one; at zero the latch is gone and all waiters are told. A missing latch is at zero.
+-- KEYS[1] latch   ARGV[1] channel, then the receipt
+-- Answers {1} when counted, else {0}.
+local count = redis.call('get', KEYS[1])
+if not count then
+  return done(0)
+end
+count = tonumber(count)
+assert(count, 'value of the latch is not a number')
+if count > 1 then
+  redis.call('decr', KEYS[1])
+else
+  if count == 1 then
+    redis.call(ARGV[#ARGV], ARGV[1], '0')
+  end
+  redis.call('del', KEYS[1])
+end
+return done(1)

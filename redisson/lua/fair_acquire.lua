@@ -1,0 +1,61 @@
+-- Takes a fair lock whose turn it is, or gets in line, or stays there.
+-- Safe to repeat: a holder that is there keeps its count, its lease does not get shorter, and a waiter stays where it is.
+-- ARGV[1] holder, ARGV[2] lease in ms, ARGV[3] patience in ms, ARGV[4] '1' to get in line
+-- Answers {1, lease left in ms, 0} when held, {0, how long to wait in ms} when it is another one's turn, {-1, kind} when it
+-- is held for reading (2) or writing (3).
+local left, patience = tonumber(ARGV[2]), tonumber(ARGV[3])
+local head = purge()
+local free = redis.call('exists', KEYS[1]) == 0
+if free and (not head or head == ARGV[1]) then
+  if head then
+    redis.call('lpop', KEYS[2])
+    redis.call('zrem', KEYS[3], head)
+    for _, waiter in ipairs(redis.call('zrange', KEYS[3], 0, -1)) do
+      redis.call('zincrby', KEYS[3], -patience, waiter)
+    end
+  end
+  redis.call('hset', KEYS[1], ARGV[1], 1)
+  redis.call('pexpire', KEYS[1], left)
+  return {1, left, 0}
+end
+local ttl = redis.call('pttl', KEYS[1])
+if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
+  if ttl < left then
+    redis.call('pexpire', KEYS[1], left)
+    ttl = left
+  end
+  return {1, ttl, 0}
+end
+local mode = redis.call('hget', KEYS[1], 'mode')
+if mode then
+  return {-1, mode == 'read' and 2 or 3}
+end
+if free then -- it is the turn of the head, for as long as its deadline lets it
+  ttl = redis.call('zscore', KEYS[3], head) - now
+end
+if ARGV[4] ~= '1' then
+  return {0, ttl}
+end
+
+-- The deadline is that of the waiter ahead, or now, and the patience on top of it. A waiter that comes again before it is over
+-- is alive, and gets it anew. Redisson adds the lease of the lock to the first one, as its waiters do not come again.
+local deadline = redis.call('zscore', KEYS[3], ARGV[1])
+if deadline and deadline - now >= patience then
+  return {0, ttl}
+end
+local ahead, queued = nil, false
+for _, waiter in ipairs(redis.call('lrange', KEYS[2], 0, -1)) do
+  if waiter == ARGV[1] then
+    queued = true
+    break
+  end
+  ahead = waiter
+end
+local before = ahead and redis.call('zscore', KEYS[3], ahead)
+before = before and tonumber(before) or now
+local anew = math.max(before + patience, tonumber(deadline or 0))
+redis.call('zadd', KEYS[3], string.format('%.0f', anew), ARGV[1])
+if not queued then
+  redis.call('rpush', KEYS[2], ARGV[1])
+end
+return {0, ttl}

@@ -1,0 +1,15 @@
+-- Sets the hold count of a holder that has the lock, and makes its lease at least so long: for re-entries, for releases of
+-- a part, and for renewals.
+-- Safe to repeat, at any time: it makes no holder and shortens no lease.
+-- KEYS[1] lock, KEYS[2] fencing token or nothing   ARGV[1] holder, ARGV[2] lease in ms, ARGV[3] count
+-- Answers {1, lease left in ms, token or 0} when done, {0} when this holder does not have the lock.
+if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+  return {0}
+end
+redis.call('hset', KEYS[1], ARGV[1], ARGV[3])
+local left, lease = redis.call('pttl', KEYS[1]), tonumber(ARGV[2])
+if left < lease then
+  redis.call('pexpire', KEYS[1], lease)
+  left = lease
+end
+return {1, left, KEYS[2] and redis.call('incr', KEYS[2]) or 0}

@@ -1,0 +1,24 @@
+-- Takes a permit. Makes the semaphore if there is none.
+-- Safe to repeat: a permit is taken by its id, and its lease does not get shorter.
+-- ARGV[3] lease in ms, ARGV[4] permits of a new semaphore
+-- Answers {1, lease left in ms, 0} when taken, {0, ms until the next permit becomes free by itself, or -1} when there is none,
+-- {-1, kind} when the key is held exclusively (0), for reading (2) or writing (3).
+if not taken then
+  local free = redis.pcall('get', KEYS[1])
+  if type(free) == 'table' then
+    local mode = redis.call('hget', KEYS[1], 'mode')
+    return {-1, mode == 'read' and 2 or mode and 3 or 0}
+  end
+  free = tonumber(free)
+  if not free then
+    free = ARGV[4] - redis.call('zcard', KEYS[2])
+    redis.call('set', KEYS[1], free, 'px', ARGV[3])
+    redis.call('set', KEYS[3], 1, 'px', ARGV[3])
+  end
+  if free < 1 then
+    local first = redis.call('zrange', KEYS[2], 0, 0, 'withscores')
+    return {0, first[2] and math.min(first[2] - now, 2 ^ 52) or -1}
+  end
+  redis.call('decrby', KEYS[1], 1)
+end
+return {1, keep(tonumber(ARGV[3])), 0}

@@ -1,0 +1,23 @@
+-- Takes the write side of a read/write lock.
+-- Safe to repeat: a writer that is there keeps its count, and its lease does not get shorter.
+-- KEYS[1] lock   ARGV[1] holder, ARGV[2] lease in ms
+-- Answers {1, lease left in ms, 0} when held, {0, time to live in ms} when others read or write, {-1, 0} when it is no
+-- read/write lock.
+local writer, left = ARGV[1] .. ':write', tonumber(ARGV[2])
+if redis.call('exists', KEYS[1]) == 0 then
+  redis.call('hset', KEYS[1], 'mode', 'write', writer, 1)
+  redis.call('pexpire', KEYS[1], left)
+  return {1, left, 0}
+end
+local ttl = redis.call('pttl', KEYS[1])
+if redis.call('hexists', KEYS[1], writer) == 1 then
+  if ttl < left then
+    redis.call('pexpire', KEYS[1], left)
+    ttl = left
+  end
+  return {1, ttl, 0}
+end
+if redis.call('hexists', KEYS[1], 'mode') == 0 then
+  return {-1, 0}
+end
+return {0, ttl}

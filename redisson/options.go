@@ -1,0 +1,140 @@
+package redisson
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Defaults of a Client. Those of the watchdog and of spin locks are Redisson's.
+const (
+	DefaultWatchdogTimeout = 30 * time.Second
+	// DefaultTimeout is the default of Timeout, unless the watchdog's timeout is shorter.
+	DefaultTimeout = 3 * time.Second
+	// DefaultFairLockWaitTimeout is how long the queue of a fair lock waits for a waiter that has died. Redisson's default is
+	// 5 minutes, but its waiters do not come again before that.
+	DefaultFairLockWaitTimeout = 30 * time.Second
+	// DefaultSpinMin and DefaultSpinMax are the first and the longest pause of a waiter for a spin lock.
+	DefaultSpinMin = time.Millisecond
+	DefaultSpinMax = 128 * time.Millisecond
+)
+
+// Option sets up a Client.
+type Option interface{ apply(*settings) }
+
+type settings struct {
+	watchdogTimeout time.Duration
+	timeout         time.Duration
+	timeoutGiven    bool
+	mapName         func(string) string
+	fairWait        time.Duration
+	spin            backoff
+	sharded         ShardedMode
+	sync            syncReplicas
+}
+
+type optionFunc func(*settings)
+
+func (f optionFunc) apply(s *settings) { f(s) }
+
+// WatchdogTimeout is the lease of a lock that is renewed until released, Redisson's lockWatchdogTimeout; renewal is tried
+// from a third of it on. It is how long a lock outlives a crashed holder. The default is DefaultWatchdogTimeout; less
+// than 30ms is refused.
+func WatchdogTimeout(d time.Duration) Option {
+	return optionFunc(func(s *settings) { s.watchdogTimeout = d })
+}
+
+// Timeout bounds how long one question to Redis may stay without an answer, repetitions included, before the operation
+// fails, whatever the timeouts of the go-redis client are. The default is DefaultTimeout or, if that is less, the watchdog's
+// timeout. Less than 1ms is refused, and so is more than the watchdog's timeout: an answer would come when the lock is over.
+func Timeout(d time.Duration) Option {
+	return optionFunc(func(s *settings) { s.timeout, s.timeoutGiven = d, true })
+}
+
+// NameMapper turns the name of a lock into its key in Redis, as Redisson's NameMapper does; all names that are derived
+// from it use the result. The default leaves names as they are.
+func NameMapper(f func(name string) string) Option {
+	return optionFunc(func(s *settings) { s.mapName = f })
+}
+
+// FairLockWaitTimeout is how long the queue of a fair lock waits for a waiter before it counts as dead, Redisson's setting of
+// that name; less for a waiter that waits less. A waiter of this package that lives comes again in time and keeps its place. A
+// dead one shuts the lock, also a free one, until its deadline: that is this time after the deadline of the waiter ahead of it.
+// So the times of dead waiters add up. The default is
+// DefaultFairLockWaitTimeout; less than a second is refused.
+func FairLockWaitTimeout(d time.Duration) Option {
+	return optionFunc(func(s *settings) { s.fairWait = d })
+}
+
+// SpinBackoff sets how long a waiter for a spin lock pauses between two tries: at first between first and twice as long, at
+// random, then twice that each time, up to longest. The defaults are DefaultSpinMin and DefaultSpinMax.
+func SpinBackoff(first, longest time.Duration) Option {
+	return optionFunc(func(s *settings) { s.spin = backoff{first, longest} })
+}
+
+// ShardedPubSub chooses the kind of channels in a Redis Cluster. The default is ShardedAuto, as in Redisson; set it to what
+// the peers in Java have if they differ from that. Where there is no cluster, ShardedOn is refused.
+func ShardedPubSub(m ShardedMode) Option {
+	return optionFunc(func(s *settings) { s.sharded = m })
+}
+
+// SyncReplicas has each Acquire confirmed by n replicas of the lock's master with WAIT, so that a failover can't lose the
+// lock as long as one of these replicas becomes the master. If they have not confirmed it after timeout, which must be less
+// than that of the client, the lock is given back and the Acquire fails with ErrNotReplicated. It also delays, by timeout
+// at most, the answer that a lock is busy. Releases and renewals are not confirmed. By default nothing is.
+func SyncReplicas(n int, timeout time.Duration) Option {
+	return optionFunc(func(s *settings) { s.sync = syncReplicas{n, timeout} })
+}
+
+// check also fills in what depends on other settings.
+func (s *settings) check(rdb redis.UniversalClient) error {
+	if !s.timeoutGiven {
+		s.timeout = min(DefaultTimeout, s.watchdogTimeout)
+	}
+	switch {
+	case s.watchdogTimeout < 30*time.Millisecond:
+		return fmt.Errorf("redisson: watchdog timeout %v is under 30ms", s.watchdogTimeout)
+	case s.timeout < time.Millisecond:
+		return fmt.Errorf("redisson: timeout %v is under 1ms", s.timeout)
+	case s.timeout > s.watchdogTimeout:
+		return fmt.Errorf("redisson: timeout %v is over the watchdog's, %v: an answer could come when the lock is over", s.timeout, s.watchdogTimeout)
+	case s.fairWait < time.Second:
+		return fmt.Errorf("redisson: fair lock wait timeout %v is under 1s", s.fairWait)
+	case s.spin.first < time.Microsecond || s.spin.longest < s.spin.first:
+		return fmt.Errorf("redisson: spin back-off from %v to %v must grow, from 1µs at least", s.spin.first, s.spin.longest)
+	case s.mapName == nil:
+		return errors.New("redisson: name mapper is nil")
+	case s.sharded < ShardedAuto || s.sharded > ShardedOff:
+		return fmt.Errorf("redisson: no such ShardedMode: %d", s.sharded)
+	case s.sharded == ShardedOn && !isCluster(rdb):
+		return errors.New("redisson: sharded channels are there in a Redis Cluster only")
+	}
+	return s.sync.check(s.timeout)
+}
+
+// checkServers refuses clients that locks can't rely on.
+func checkServers(rdb redis.UniversalClient) error {
+	switch rdb := rdb.(type) {
+	case *redis.Client:
+		if rdb != nil {
+			return nil
+		}
+	case *redis.ClusterClient:
+		if rdb != nil {
+			return nil
+		}
+	case nil:
+	case *redis.Ring:
+		return errors.New("redisson: a redis.Ring moves keys to other servers when one is down, so two holders could have one lock; use a single server, Sentinel or Redis Cluster")
+	default:
+		return fmt.Errorf("redisson: %T is not a client that this package knows: it has to know whether it talks to a cluster, and to send scripts one by one; give it the *redis.Client or *redis.ClusterClient inside", rdb)
+	}
+	return errors.New("redisson: no Redis client given")
+}
+
+func isCluster(rdb redis.UniversalClient) bool {
+	_, ok := rdb.(*redis.ClusterClient)
+	return ok
+}

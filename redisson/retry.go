@@ -1,0 +1,82 @@
+package redisson
+
+import "time"
+
+// queueMemory is how long a client goes on trying to leave the queue of a fair lock. An entry there ends with its deadline, but
+// others ahead may put that off.
+const queueMemory = time.Hour
+
+// retry is a script that the watchdog sends from next on until Redis has answered it: to remove a holder that nobody counts on
+// any more, or to make a change to a number. It is given up at until, when what it removes has ended by itself. The mutex of
+// claims guards it.
+type retry struct {
+	holder *holder // nil for a change
+	call   call
+	next   time.Time
+	until  time.Time
+	goneBy time.Time // from then on it is enough that nothing is there: no attempt to enter is on its way any more
+	over   bool
+	done   chan struct{} // closed when it is over
+	index  int           // in the heap of claims; -1 when not there
+}
+
+func (rt *retry) due() time.Time { return earlier(rt.next, rt.until) }
+func (rt *retry) finished() bool { return rt.over }
+func (rt *retry) place() *int    { return &rt.index }
+
+// retry has a change made in the background until Redis has answered it.
+func (s *claims) retry(cl call, until time.Time) {
+	s.mu.Lock()
+	defer s.unlock()
+	s.retryLocked(&retry{call: cl, next: time.Now(), until: until})
+}
+
+func (s *claims) retryLocked(rt *retry) {
+	rt.done, rt.index = make(chan struct{}), -1
+	s.retries++
+	s.placeLocked(rt)
+}
+
+// removeLocked has what ho may have in Redis removed from the given time on, or sooner if that was said before.
+func (s *claims) removeLocked(ho *holder, at time.Time) {
+	if rt := ho.removal; rt != nil {
+		rt.next = earlier(rt.next, at)
+		s.placeLocked(rt)
+		return
+	}
+	rt := &retry{holder: ho, call: ho.family.exit(ho, "", 0), next: at, until: at.Add(max(ho.asked, s.timeout)).Add(2 * s.grace)}
+	if ho.queues {
+		rt.until = at.Add(queueMemory)
+	}
+	ho.removal = rt
+	s.retryLocked(rt)
+}
+
+// answeredLocked notes the answer to a retry. As long as an attempt of the holder to enter may arrive late, it is not enough
+// that nothing is there; such attempts can be as late as Redis was silent, so that time counts from the first answer.
+func (s *claims) answeredLocked(rt *retry, a answer) {
+	now := time.Now()
+	ho := rt.holder
+	if rt.over || a.err != nil && !final(a.err) {
+		return
+	}
+	if rt.goneBy.IsZero() {
+		rt.goneBy = now
+		if ho != nil && ho.inDoubt(now) {
+			rt.goneBy = now.Add(s.grace)
+		}
+	}
+	if a.yes() && ho != nil && ho.doubts == 1 || !now.Before(rt.goneBy) {
+		s.finishLocked(rt)
+	}
+}
+
+func (s *claims) finishLocked(rt *retry) {
+	rt.over = true
+	if rt.holder != nil {
+		rt.holder.removal = nil
+	}
+	s.retries--
+	close(rt.done)
+	s.placeLocked(rt)
+}

@@ -1,0 +1,270 @@
+package redisson
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/latchkey-go/latchkey/redisson/internal/reply"
+	"github.com/redis/go-redis/v9"
+)
+
+// road is the one way to Redis: each question of a client takes it, reads included.
+//
+// A question goes to a worker of the lane to its master. Lanes have no more workers than go-redis has connections, so a
+// server that is silent holds up neither other servers nor more goroutines than that. The asker stays until it is answered,
+// or until its deadline, and leaves soon when its context ends, however long go-redis stays. Deadlines are looked at every
+// sweepInterval while there are questions, so that none needs a timer.
+type road struct {
+	rdb      redis.UniversalClient
+	topology topology
+	timeout  time.Duration
+	replicas syncReplicas
+	workers  int // of a lane, at most
+
+	mu       sync.Mutex
+	lanes    map[string]*lane // by the address of the master
+	open     []*question      // that somebody waits for
+	sweeper  *time.Timer
+	sweeping bool // the sweeper is set
+	closed   bool
+}
+
+// lane leads to one master. The road's mutex guards it.
+type lane struct {
+	queue   list.List // of *question; all workers are busy
+	workers int
+	idle    int // workers that wait for a question
+	handed  chan *question
+}
+
+// question is one call, or several for one master that travel together.
+type question struct {
+	calls  []call
+	done   chan struct{}  // receives once there are answers, or errors in their place; nil if nobody waits
+	posted func([]answer) // is given the answers where nobody waits
+
+	// Guarded by the road's mutex.
+	lane    *lane
+	by      time.Time // the deadline
+	index   int       // in open
+	queued  *list.Element
+	sent    bool
+	over    bool // answered or given up
+	answers []answer
+}
+
+const (
+	// sweepInterval is how late a deadline may be noticed.
+	sweepInterval = 20 * time.Millisecond
+	// goneInterval is how long a question that was sent still waits for its answer when its asker wants to go.
+	goneInterval = 50 * time.Millisecond
+)
+
+func newRoad(rdb redis.UniversalClient, t topology, s settings) *road {
+	r := &road{rdb: rdb, topology: t, timeout: s.timeout, replicas: s.sync, workers: poolSize(rdb), lanes: map[string]*lane{}}
+	r.sweeper = time.AfterFunc(time.Hour, r.sweep)
+	r.sweeper.Stop()
+	return r
+}
+
+// poolSize is how many connections go-redis makes to a server.
+func poolSize(rdb redis.UniversalClient) int {
+	switch rdb := rdb.(type) {
+	case *redis.Client:
+		return max(1, rdb.Options().PoolSize)
+	case *redis.ClusterClient:
+		return max(1, rdb.Options().PoolSize)
+	}
+	return 1
+}
+
+// ask performs cl and waits for its answer until by. It repeats a call that was not answered, or refused by a server that
+// was not ready, for as long; the answer says how many of these attempts may still run. If ctx ends, the answer is its
+// cause; but one that comes within a moment is still taken, and a call that has not been sent yet never will be.
+func (r *road) ask(ctx context.Context, by time.Time, cl call) answer {
+	doubts := 0
+	for pause := firstPause; ; pause = min(pauseGrowth*pause, maxPause) {
+		a := r.wait(ctx, &question{calls: []call{cl}, by: by, done: make(chan struct{}, 1)})
+		doubts += a.doubts
+		a.doubts = doubts
+		if a.err == nil || ctx.Err() != nil || !r.repeatable(a.err) || time.Until(by) < pause || !sleep(ctx, pause) {
+			return a
+		}
+	}
+}
+
+// askSoon is ask with the client's timeout as the deadline.
+func (r *road) askSoon(ctx context.Context, cl call) answer {
+	return r.ask(ctx, time.Now().Add(r.timeout), cl)
+}
+
+func (r *road) wait(ctx context.Context, q *question) answer {
+	asked, by := time.Now(), q.by
+	r.send(q)
+	select {
+	case <-q.done:
+	case <-ctx.Done():
+		r.hurry(q)
+		<-q.done
+	}
+	a := q.answers[0]
+	if a.err == errNoAnswer || a.err != nil && !reply.IsReply(a.err) && !time.Now().Before(by) { // go-redis may notice first
+		a.err = noAnswer(time.Since(asked))
+		if ctx.Err() != nil {
+			a.err = context.Cause(ctx)
+		}
+	}
+	return a
+}
+
+// post asks without waiting. The function done is given the answers, also after by; what was not sent by then is dropped.
+func (r *road) post(calls []call, by time.Time, done func([]answer)) {
+	r.send(&question{calls: calls, by: by, posted: done})
+}
+
+// send brings a question on its way.
+func (r *road) send(q *question) {
+	address := r.topology.Master(q.calls[0].keys[0])
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.lanes[address]
+	if l == nil {
+		l = &lane{handed: make(chan *question, r.workers)}
+		r.lanes[address] = l
+	}
+	q.lane, q.index = l, len(r.open)
+	r.open = append(r.open, q)
+	r.setSweeperLocked()
+	switch {
+	case l.idle > 0:
+		l.idle--
+		l.handed <- q
+	case l.workers < r.workers:
+		l.workers++
+		go r.work(l, q)
+	default:
+		q.queued = l.queue.PushBack(q)
+	}
+}
+
+// work answers q and then what else comes along its lane. After close it ends as soon as nothing is queued.
+func (r *road) work(l *lane, q *question) {
+	for ; q != nil; q = r.next(l) {
+		if by, ok := r.start(q); ok {
+			r.answer(q, r.perform(q.calls, by))
+		}
+	}
+}
+
+func (r *road) next(l *lane) *question {
+	r.mu.Lock()
+	if e := l.queue.Front(); e != nil {
+		q := l.queue.Remove(e).(*question)
+		q.queued = nil
+		r.mu.Unlock()
+		return q
+	}
+	if r.closed {
+		l.workers--
+		r.mu.Unlock()
+		return nil
+	}
+	l.idle++
+	r.mu.Unlock()
+	return <-l.handed
+}
+
+func (r *road) start(q *question) (by time.Time, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	q.sent = !q.over
+	return q.by, q.sent
+}
+
+func (r *road) answer(q *question, answers []answer) {
+	r.mu.Lock()
+	if !q.over {
+		r.endLocked(q, answers)
+	}
+	r.mu.Unlock()
+	if q.posted != nil {
+		q.posted(answers)
+	}
+}
+
+// endLocked takes q off the road with these answers.
+func (r *road) endLocked(q *question, answers []answer) {
+	q.over, q.answers = true, answers
+	last := r.open[len(r.open)-1]
+	last.index = q.index
+	r.open[q.index] = last
+	r.open[len(r.open)-1] = nil
+	r.open = r.open[:len(r.open)-1]
+	if q.queued != nil {
+		q.lane.queue.Remove(q.queued)
+	}
+	if q.done != nil {
+		q.done <- struct{}{}
+	}
+}
+
+// giveUpLocked ends q without an answer. If it was sent, its calls may have run, or may yet.
+func (r *road) giveUpLocked(q *question) {
+	answers := make([]answer, len(q.calls))
+	for i := range answers {
+		answers[i].err = errNoAnswer
+		if q.sent {
+			answers[i].doubts = 1
+		}
+	}
+	r.endLocked(q, answers)
+}
+
+// hurry gives q up if it was not sent, and soon otherwise.
+func (r *road) hurry(q *question) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case q.over:
+	case !q.sent:
+		r.giveUpLocked(q)
+	default:
+		q.by = earlier(q.by, time.Now().Add(goneInterval))
+	}
+}
+
+func (r *road) setSweeperLocked() {
+	if !r.sweeping && len(r.open) > 0 {
+		r.sweeping = true
+		r.sweeper.Reset(sweepInterval)
+	}
+}
+
+// sweep gives up the questions whose deadlines are over.
+func (r *road) sweep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sweeping = false
+	now := time.Now()
+	for i := len(r.open) - 1; i >= 0; i-- {
+		if q := r.open[i]; !now.Before(q.by) {
+			r.giveUpLocked(q)
+		}
+	}
+	r.setSweeperLocked()
+}
+
+// close lets the workers go that have nothing to do. Questions that come later are still answered.
+func (r *road) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	for _, l := range r.lanes {
+		for ; l.idle > 0; l.idle-- {
+			l.workers--
+			l.handed <- nil
+		}
+	}
+}

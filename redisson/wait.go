@@ -1,0 +1,220 @@
+package redisson
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+const (
+	// pollInterval is how often something is tried while no message about it can arrive.
+	pollInterval = 250 * time.Millisecond
+	// answerInterval is how much longer than its wait a caller stays for a first answer: with less, a slow one would look like
+	// an outage.
+	answerInterval = 500 * time.Millisecond
+)
+
+// waiter is one call that waits for something: a lock, permits, the end of a count.
+type waiter struct {
+	c     *Client
+	ctx   context.Context
+	wait  time.Duration // 0 tries once; negative waits as long as ctx
+	start time.Time
+	// try asks Redis once, and stays for the answer until by. It reports whether the waiter has what it wants. If not, another
+	// try may succeed after ttl even without a message; negative: that is not known.
+	try func(by time.Time) (ok bool, ttl time.Duration, err error)
+	// rest bounds the sleep between two tries; 0: only a third of the watchdog's timeout does.
+	rest time.Duration
+	// backoff, if there is one, is how a waiter sleeps that nobody tells anything.
+	backoff *backoff
+
+	place *place
+	timer *time.Timer
+}
+
+// run waits in the line of that id. The order of a round matters: what has changed is taken down before the try, so that a
+// message after it is not missed; and the first refusal is followed by a subscription, whose confirmation counts as a change,
+// since messages before it are lost.
+func (w *waiter) run(id lineID) error {
+	if w.wait == 0 {
+		return w.once()
+	}
+	w.place = w.c.lines.join(id)
+	defer w.place.leave()
+	if err := w.sleep(w.place.turn, nil, forever); err != nil {
+		return err
+	}
+	for {
+		changed, live := w.place.changed()
+		asked := time.Now()
+		ok, ttl, err := w.try(w.until(asked))
+		if err != nil {
+			if err = w.outcome(asked, err); err != nil {
+				return err
+			}
+			changed, ttl = nil, pollInterval
+		} else if w.place.answered(ttl); ok {
+			return nil
+		} else if w.place.listen() {
+			if changed, live = w.place.changed(); live {
+				continue
+			}
+		}
+		if err := w.sleep(nil, changed, w.nap(ttl, live)); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *waiter) once() error {
+	ok, ttl, err := w.try(w.start.Add(min(answerInterval, w.c.timeout)))
+	if own, is := err.(refusal); is {
+		return own.error
+	}
+	if !ok && err == nil {
+		err = &lock.BusyError{Remaining: max(ttl, 0), Waited: time.Since(w.start)}
+	}
+	return err
+}
+
+// refusal is an error of a try for which Redis was not out of reach: it answered, but that is of no use to the waiter.
+type refusal struct{ error }
+
+// Unwrap returns the error itself.
+func (r refusal) Unwrap() error { return r.error }
+
+// until is how long the head of a line stays for an answer.
+func (w *waiter) until(now time.Time) time.Time {
+	heard, silent, _ := w.place.news()
+	if !heard {
+		return w.firstAnswerBy()
+	}
+	if silent.IsZero() {
+		silent = now
+	}
+	by := silent.Add(w.c.timeout)
+	if w.wait > 0 {
+		by = earlier(by, w.start.Add(w.wait))
+	}
+	return by
+}
+
+// firstAnswerBy is until when Redis must have answered anything.
+func (w *waiter) firstAnswerBy() time.Time {
+	if w.wait < 0 {
+		return w.start.Add(w.c.timeout)
+	}
+	return w.start.Add(min(w.wait+answerInterval, w.c.timeout))
+}
+
+// outcome is what the failure of a try, which began at the given time, means for the head of a line. It is nil if Redis has
+// answered before and may soon do so again. What is true of Redis, and not only of this caller, is told to all in line.
+func (w *waiter) outcome(asked time.Time, err error) error {
+	if cause := firstCause(w.ctx, w.c.ctx); cause != nil {
+		return cause
+	}
+	if own, ok := err.(refusal); ok {
+		if errors.Is(own, lock.ErrUnsupported) {
+			w.place.fail(own.error)
+		}
+		return own.error
+	}
+	if lasting(err) {
+		w.place.fail(err)
+		return err
+	}
+	heard, silent, _ := w.place.unanswered(asked)
+	switch {
+	case heard && time.Since(silent) < w.c.timeout:
+		_, err := w.over()
+		return err
+	case heard || !errors.Is(err, errNoAnswer):
+		w.place.fail(err)
+	}
+	return err
+}
+
+// over returns when the wait is over as far as is known now, and the error if it is: busy if Redis has answered anybody in line.
+func (w *waiter) over() (at time.Time, err error) {
+	heard, _, remaining := w.place.news()
+	now := time.Now()
+	end, firstAnswerBy := w.start.Add(w.wait), w.firstAnswerBy()
+	switch {
+	case heard && w.wait < 0:
+		return now.Add(forever), nil
+	case heard && !now.Before(end):
+		return end, &lock.BusyError{Remaining: remaining, Waited: now.Sub(w.start)}
+	case heard:
+		return end, nil
+	case !now.Before(firstAnswerBy):
+		return end, noAnswer(now.Sub(w.start))
+	case w.wait > 0 && now.Before(end):
+		return earlier(end, firstAnswerBy), nil
+	}
+	return firstAnswerBy, nil
+}
+
+func noAnswer(after time.Duration) error {
+	return fmt.Errorf("redisson: %w within %v", errNoAnswer, after.Round(time.Millisecond))
+}
+
+// forever is longer than anything waits.
+const forever = 24 * time.Hour
+
+// nap is how long to sleep without a message.
+func (w *waiter) nap(ttl time.Duration, live bool) time.Duration {
+	d := w.c.claims.timeout / 3
+	if w.rest > 0 {
+		d = min(d, w.rest)
+	}
+	if ttl >= 0 {
+		d = min(d, ttl+time.Millisecond)
+	}
+	switch {
+	case w.backoff != nil:
+		d = w.backoff.next()
+	case !live && w.place.line.id.channel != "":
+		d = min(d, pollInterval)
+	}
+	return d
+}
+
+// sleep returns nil when it is the waiter's turn, when something has changed, or after d, and the reason when there is nothing
+// left to wait for.
+func (w *waiter) sleep(turn <-chan error, changed <-chan struct{}, d time.Duration) error {
+	select {
+	case err := <-turn:
+		return err
+	default:
+	}
+	for wake := time.Now().Add(d); ; {
+		at, err := w.over()
+		if err != nil {
+			return err
+		}
+		left := time.Until(earlier(wake, at))
+		if w.timer == nil {
+			w.timer = time.NewTimer(left)
+			defer w.timer.Stop()
+		} else {
+			w.timer.Reset(left)
+		}
+		select {
+		case err := <-turn:
+			return err
+		case <-changed:
+			return nil
+		case now := <-w.timer.C:
+			if !now.Before(wake) {
+				return nil
+			}
+		case <-w.ctx.Done():
+			return context.Cause(w.ctx)
+		case <-w.c.ctx.Done():
+			return context.Cause(w.c.ctx)
+		}
+	}
+}
