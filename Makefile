@@ -17,9 +17,10 @@ test: ## vet and run all tests with the race detector; installs redis-server on 
 	CGO_ENABLED=1 go test -race -count=1 -timeout 10m ./...
 
 # The test binary runs by itself, so that the last line is its own. Most scenarios wait for most of their time.
-interop: ## run the Go side against Redisson in Java; needs a JDK 17 and Maven, installs redis-server like test
+interop: ## run the Go side against Redisson and Spring in Java; needs a JDK 17 and Maven, installs redis-server like test
 	@sh tools/prepare.sh interop
 	go test -c -o redisson/interop/java/target/interop.test ./redisson/interop
+	LATCHKEY_INTEROP=1 go test -count=1 ./keyexpr/spel/interop
 	@cd redisson/interop && LATCHKEY_INTEROP=1 java/target/interop.test -test.v -test.parallel 32 -test.timeout 20m
 
 lint: ## run the linters pinned in tools/go.mod; the first run compiles them

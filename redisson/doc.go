@@ -1,20 +1,26 @@
 // Package redisson is Redisson's locks for Go: the same keys, fields, leases and messages in Redis, so that a Java service
 // that uses Redisson and a Go service that uses this package exclude each other.
 //
-// A [Client] is made once for a process, on any go-redis client:
+// A [Client] is made once for a process:
 //
-//	client, err := redisson.New(redis.NewClient(&redis.Options{Addr: "localhost:6379"}))
+//	client, err := redisson.Open("redis://localhost:6379")
 //	defer client.Close()
 //
-// It is a lock.Locker, which is all that package guard wants. Used directly, it has Redisson's nouns:
+// [New] makes one on a go-redis client of your own. A Client is a lock.Locker, which is all that package guard wants. Used
+// directly, it has Redisson's nouns:
 //
 //	l := client.Lock("order:42")
-//	held, err := l.Lock(ctx) // waits as long as ctx; renewed until Unlock
+//	err := l.Do(ctx, func(held context.Context) error { // waits as long as ctx; renewed until settle returns
+//		return settle(held) // held ends if the lock is lost
+//	})
+//
+// or, by hand,
+//
+//	held, err := l.Lock(ctx)
 //	if err != nil {
 //		return err
 //	}
 //	defer l.Unlock(held)
-//	return settle(held) // held ends if the lock is lost
 //
 // The locks, all of one type:
 //
@@ -24,39 +30,54 @@
 //	FencedLock      numbers its acquires
 //	ReadWriteLock   ReadLock is shared, WriteLock is not
 //
-// Over several of them, also of several clients: MultiLock, all or none, and RedLock, the majority of independent servers.
-// And the synchronizers: Semaphore; PermitExpirableSemaphore, whose permits a crash gives back; CountDownLatch; RateLimiter.
+// Lock and FairLock can be had without re-entry. Over several locks, also of several clients, there are MultiLock (all or none)
+// and RedLock (the majority of independent servers). The synchronizers are Semaphore, PermitExpirableSemaphore, whose permits
+// a crash gives back, CountDownLatch and RateLimiter.
 //
 // # Who owns a lock
 //
-// An owner is an invocation, and travels in the context that Lock returns: a call under that context re-enters, also from
-// another goroutine, and a call under another context waits. See lock.NewOwner for work that must exclude its parent.
+// A call does, and not a goroutine. The context that Lock returns carries the chain of holds above it. A call under that
+// context re-enters the locks in the chain, also from another goroutine. Any other call is a stranger and waits, and so do two
+// calls beside each other under one hold, for a third lock. See [lock.Ancestors], and [lock.NewOwner] for work that must
+// exclude its parent.
+//
+// The Unlock of an outer hold ends the contexts of the holds inside, because they derive from it. The lock itself stays until
+// the inner holds are released too. Work that is to outlast its outer hold takes the inner one under [context.WithoutCancel].
+//
+// A lease of an inner hold never shortens that of the outer one: each hold ends by its own lease, and Redis keeps the lock for
+// as long as any of them needs it.
 //
 // # What can be relied on
 //
 // A held lock is renewed from a third of the watchdog's timeout on. The context of a hold ends, with a cause that matches
-// lock.ErrLost, before the lease that Redis was last known to have given can be over: when Redis is slow, gone or paused,
-// when a peer or an operator removed the lock, and when the client is closed. The local clock decides, and a margin of a
-// twentieth of the lease, at most a second, is kept for its drift.
+// lock.ErrLost, before the lease that Redis has last answered can be over: when Redis is slow, gone or paused, when a peer or an
+// operator removed the lock, and when the client is closed. The local clock decides. It keeps a margin for its drift, and for
+// goroutines that have to wait for their turn: a twentieth of the lease, but at most a second or 1/2000, and at least 25ms or a
+// quarter. After a suspension of the machine, locks are looked at before they are relied on again.
 //
-// Every script may run twice without harm, because the answer to the first run may be lost: scripts set the count that
-// the caller wants instead of adding to it. An Acquire that fails gives back what it may have taken, in the background if
-// Redis does not answer; what cannot be given back ends with its lease.
+// Every script may run twice, and late, without harm, because its answer or its connection may be lost. Scripts set the count
+// that the caller wants instead of adding to it, and never shorten a lease. An Acquire that fails gives back what it may have
+// taken, in the background if Redis does not answer; what cannot be given back ends with its lease.
+//
+// A call leaves within 100ms of the end of its context. One that Redis has never answered gets an error half a second after its
+// wait, or after [Timeout] if that is sooner. A waiter that was told "busy" gets lock.ErrBusy at the end of its wait, also while
+// Redis is silent, and the error of an outage once Redis has been silent for Timeout; so it outlasts a short failover.
 //
 // # What cannot
 //
-// A process that was stopped is told of its loss when it runs again, and work may ignore its context: for a moment, two
-// can then believe that they hold the lock. A Redis that loses writes, at a failover or a restart without persistence,
-// loses locks with them. Where that matters, let the resource check the token of a FencedLock. A machine that was suspended
-// counts no time meanwhile, and may take a lock for held that is not. [SyncReplicas] makes the
-// loss at a failover less likely.
+// A process that was stopped is told of its loss when it runs again, and work may ignore its context: for a moment, two can
+// then believe that they hold the lock. A Redis that loses writes, at a failover or a restart without persistence, loses locks
+// with them. Where that matters, let the resource check the token of a FencedLock. [SyncReplicas] makes the loss at a failover
+// less likely.
+//
+// Redis tells nobody of a FLUSHALL: holders hear of it when they renew, and a waiter may sleep for a third of the watchdog's
+// timeout.
 //
 // # Servers
 //
-// One server, Sentinel and Redis Cluster will do, with TLS and users as go-redis has them; a Ring is refused. Set
-// ContextTimeoutEnabled, and in a cluster give a dead node few DialerRetries. While masters change, a question may fail;
-// who waits for a lock that was busy goes on waiting unless that lasts longer than [Timeout], and a release that failed is
-// repeated in the background.
+// One server, Sentinel and Redis Cluster will do, with TLS and users as go-redis has them. Clients of other types are refused:
+// a Ring, and wrappers such as an AutoPipeliner. In a cluster, give a dead node few DialerRetries. The connections that
+// listen for messages are made with the options of the go-redis client, but its hooks do not see them.
 //
 // In a cluster, a lock and all that belongs to it share a slot. Names whose braces prevent that are refused: "a{b", "a}b",
 // "{}x". Releases are announced as Redisson does it: on sharded channels if the cluster has them, or as [ShardedPubSub]
@@ -79,13 +100,14 @@
 // Each operation of a Semaphore, PermitExpirableSemaphore, CountDownLatch or RateLimiter is one command, and a MultiLock or
 // RedLock costs what its members cost.
 //
-// A waiting process subscribes to the lock's channel, on one
-// connection for the whole client, and asks again only after a message, when the holder's lease is over, or once in a
-// third of the watchdog's timeout; its goroutines queue up behind the one that asks. Renewals go in pipelines of up to 500.
+// A waiting process subscribes to the lock's channel, on one connection for the whole client, and asks again only after a
+// message, when the holder's lease is over, or once in a third of the watchdog's timeout. A waiter for a fair lock asks once in
+// a third of its patience, too. The goroutines of a process stand in a line behind the one that asks. Renewals go in pipelines
+// of up to 500, one after the other for each master.
 //
 // An ACL user needs the categories @hash, @string, @sortedset, @list and @scripting, the commands time, exists, del, pexpire,
 // pttl, persist, publish, subscribe, unsubscribe and ping, and for a cluster spublish, ssubscribe, sunsubscribe,
 // pubsub|shardnumsub, cluster|slots and command; for SyncReplicas, wait. Its keys are the names of the locks, redisson_lock_*,
-// latchkey_receipt:* and those that begin with a name in braces; its channels redisson_lock__channel:*, redisson_rwlock:*,
-// redisson_sc:* and redisson_countdownlatch__channel__*. Synchronizers name their channel as a key, too.
+// latchkey_* and those that begin with a name in braces; its channels redisson_lock__channel:*, redisson_rwlock:*,
+// redisson_sc:* and redisson_countdownlatch__channel__*.
 package redisson
