@@ -44,8 +44,8 @@ const (
 )
 
 // perform makes one attempt at each call, all in one round trip. It asks a server that does not know a script again, with the
-// whole text. go-redis repeats nothing by itself: only who knows that an earlier attempt may have run can tell a release
-// that finds nothing from a lost lock.
+// whole text. go-redis repeats nothing by itself: only a client that knows of an earlier attempt can
+// distinguish a release that finds nothing from a lost lock.
 func (r *road) perform(calls []call, by time.Time) []answer {
 	ctx := deadline{context.Background(), by}
 	sent := time.Now()

@@ -36,7 +36,7 @@ type claims struct {
 	awaited int // holds that the close has ended, and whose work has not released them
 }
 
-// lockID tells locks apart that exclude nobody but each other.
+// lockID identifies a lock in Redis: kinds of one family share a name.
 type lockID struct {
 	name   string
 	family lock.Kind

@@ -30,7 +30,7 @@ func (c *Client) CountDownLatch(name string) *CountDownLatch {
 // Name returns the name of the latch as it was given.
 func (l *CountDownLatch) Name() string { return l.name }
 
-// TrySetCount gives a latch that is at zero the count n, at least 1, and tells whether it did.
+// TrySetCount gives a latch that is at zero the count n, at least 1, and reports whether it did.
 func (l *CountDownLatch) TrySetCount(ctx context.Context, n int64) (bool, error) {
 	if n < 1 || n > maxCount {
 		return false, fmt.Errorf("redisson: count %d of a latch is not between 1 and %d", n, int64(maxCount))
@@ -38,15 +38,15 @@ func (l *CountDownLatch) TrySetCount(ctx context.Context, n int64) (bool, error)
 	return l.change(ctx, latchSet, n)
 }
 
-// CountDown counts down by one; at zero all waiters are told. A latch at zero stays there. It goes out even if ctx has
+// CountDown counts down by one; at zero all waiters are notified. A latch at zero stays there. It goes out even if ctx has
 // ended; ctx bounds only the wait for the answer.
 func (l *CountDownLatch) CountDown(ctx context.Context) error {
 	_, err := l.change(ctx, latchDown)
 	return err
 }
 
-// Delete removes the latch, which makes its count zero, and tells whether there was one. As with Redisson, waiters are not
-// told; those of this package notice within a third of the watchdog's timeout.
+// Delete removes the latch, which makes its count zero, and reports whether there was one. As with Redisson, waiters are not
+// notified; those of this package notice within a third of the watchdog's timeout.
 func (l *CountDownLatch) Delete(ctx context.Context) (bool, error) {
 	return l.change(ctx, latchDelete)
 }

@@ -60,17 +60,17 @@
 // taken, in the background if Redis does not answer; what cannot be given back ends with its lease.
 //
 // A call leaves within 100ms of the end of its context. One that Redis has never answered gets an error half a second after its
-// wait, or after [Timeout] if that is sooner. A waiter that was told "busy" gets lock.ErrBusy at the end of its wait, also while
+// wait, or after [Timeout] if that is sooner. A waiter that was answered "busy" gets lock.ErrBusy at the end of its wait, also while
 // Redis is silent, and the error of an outage once Redis has been silent for Timeout; so it outlasts a short failover.
 //
 // # What cannot
 //
-// A process that was stopped is told of its loss when it runs again, and work may ignore its context: for a moment, two can
+// A process that was stopped is notified of its loss when it runs again, and work may ignore its context: for a moment, two can
 // then believe that they hold the lock. A Redis that loses writes, at a failover or a restart without persistence, loses locks
 // with them. Where that matters, let the resource check the token of a FencedLock. [SyncReplicas] makes the loss at a failover
 // less likely.
 //
-// Redis tells nobody of a FLUSHALL: holders hear of it when they renew, and a waiter may sleep for a third of the watchdog's
+// Redis announces no FLUSHALL: holders notice it when they renew, and a waiter may sleep for a third of the watchdog's
 // timeout.
 //
 // # Servers

@@ -13,7 +13,7 @@ import (
 func (c *Client) FairLock(name string) *Lock { return c.newLock(name, lock.Fair) }
 
 // fair keeps the waiters of a lock in a list, with deadlines in a sorted set, by the server's clock. Each has a channel of
-// its own, on which the holder before it tells it that its turn has come.
+// its own, on which the release before it announces its turn.
 type fair struct{ plain }
 
 func fairKeys(name string) []string { return []string{name, fairQueue(name), fairDeadlines(name)} }

@@ -45,7 +45,7 @@ type change int
 const (
 	renewal  change = iota
 	reentry         // a writer's lease is added
-	numbered        // re-entry that is told a fencing token
+	numbered        // re-entry that gets a fencing token
 	partial         // release; a writer's lease is cut
 )
 

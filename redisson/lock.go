@@ -70,7 +70,7 @@ func (l *Lock) LockFor(ctx context.Context, lease time.Duration) (held context.C
 }
 
 // TryLock takes the lock if it can be had within wait; a wait of 0 or less tries once. A lease above 0 ends the hold by
-// itself after that time; otherwise it is renewed until Unlock. ok tells whether the lock is held. Where it is not, held is
+// itself after that time; otherwise it is renewed until Unlock. ok reports whether the lock is held. Where it is not, held is
 // nil, and err too unless ctx ended or Redis could not be asked. A reader that wants to write can't have the lock, either.
 func (l *Lock) TryLock(ctx context.Context, wait, lease time.Duration) (held context.Context, ok bool, err error) {
 	h, err := l.acquire(ctx, lock.Request{Wait: max(wait, 0), Lease: max(lease, 0)})
@@ -140,7 +140,7 @@ func (l *Lock) Extend(held context.Context, d time.Duration) error {
 	return h.Extend(context.WithoutCancel(held), d)
 }
 
-// errNoHold is what a release is told that comes with another context than that of the hold.
+// errNoHold is the error of a release under a context without the hold.
 var errNoHold = fmt.Errorf("%w: the context is under no hold of this lock; pass the one that Lock returned", lock.ErrNotHeld)
 
 func (l *Lock) hold(held context.Context) (*hold, error) {
@@ -151,7 +151,7 @@ func (l *Lock) hold(held context.Context) (*hold, error) {
 	return h, nil
 }
 
-// ForceUnlock frees the lock, whoever holds it, and wakes a waiter. It tells whether there was anything to free; one side
+// ForceUnlock frees the lock, whoever holds it, and wakes a waiter. It reports whether there was anything to free; one side
 // of a read/write lock leaves the other one alone. Holders in this client lose their holds at once, others when they next
 // renew them: it is a tool for repairs.
 func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
@@ -166,7 +166,7 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	return a.yes(), a.err
 }
 
-// IsLocked tells whether anybody holds the lock: of a read/write lock, this side of it.
+// IsLocked reports whether anybody holds the lock: of a read/write lock, this side of it.
 func (l *Lock) IsLocked(ctx context.Context) (bool, error) {
 	a := l.state(ctx)
 	return a.yes(), a.err

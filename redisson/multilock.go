@@ -107,7 +107,7 @@ func (m *MultiLock) Lock(ctx context.Context) (held context.Context, err error) 
 
 // TryLock takes all locks if they can be had together within wait; a wait of 0 or less tries each once. A lease above 0
 // ends the hold by itself after that time, counted from when the first of the locks was taken; the others are waited for
-// no longer than a tenth of it. Otherwise the locks are renewed until Unlock. ok tells whether all are held; where none
+// no longer than a tenth of it. Otherwise the locks are renewed until Unlock. ok reports whether all are held; where none
 // are, held is nil, and err too unless ctx ended or a server could not be asked.
 func (m *MultiLock) TryLock(ctx context.Context, wait, lease time.Duration) (held context.Context, ok bool, err error) {
 	h, err := m.acquire(ctx, lock.Request{Wait: max(wait, 0), Lease: max(lease, 0)})

@@ -35,7 +35,7 @@ func (c *Client) PermitExpirableSemaphore(name string) *PermitExpirableSemaphore
 // Name returns the name of the semaphore as it was given.
 func (s *PermitExpirableSemaphore) Name() string { return s.name }
 
-// TrySetPermits gives a semaphore that does not exist n permits, and tells whether it did.
+// TrySetPermits gives a semaphore that does not exist n permits, and reports whether it did.
 func (s *PermitExpirableSemaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	if err := s.check(n, 0); err != nil {
 		return false, err

@@ -60,7 +60,7 @@ func (c *Client) RateLimiter(name string) *RateLimiter {
 // Name returns the name of the rate limiter as it was given.
 func (l *RateLimiter) Name() string { return l.name }
 
-// TrySetRate sets the rate where none is set, and tells whether it did.
+// TrySetRate sets the rate where none is set, and reports whether it did.
 func (l *RateLimiter) TrySetRate(ctx context.Context, r Rate) (bool, error) { return l.set(ctx, r, 1) }
 
 // SetRate sets the rate and forgets what was taken, except by other clients where each has its own permits.

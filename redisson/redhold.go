@@ -37,7 +37,7 @@ type redHold struct {
 	kept     int             // of parts, not lost
 	busy     []time.Duration // of the members that others have: the remaining leases
 	failures []error         // of the members that could not be asked
-	settled  bool            // decided is closed
+	certain  bool            // decided is closed
 	ends     *time.Timer
 	cause    error // why it was lost
 }
@@ -74,18 +74,18 @@ func (h *redHold) add(part lock.Hold, err error) bool {
 		h.kept++
 		context.AfterFunc(part.Context(), func() { h.miss(context.Cause(part.Context())) })
 	}
-	h.settle()
+	h.decide()
 	return true
 }
 
-// settle closes decided once the majority has agreed, or can't any more and it is certain why: because a majority has
+// decide closes decided once the majority has agreed, or can't any more and it is certain why: because a majority has
 // answered, or because none will. The mutex is held.
-func (h *redHold) settle() {
+func (h *redHold) decide() {
 	n, quorum := len(h.c.r.locks), h.c.r.quorum
 	possible := n - len(h.busy) - len(h.failures) - (len(h.parts) - h.kept)
-	certain := len(h.parts)+len(h.busy) >= quorum || n-len(h.failures) < quorum
-	if !h.settled && (h.kept >= quorum || possible < quorum && certain) {
-		h.settled = true
+	answered := len(h.parts)+len(h.busy) >= quorum || n-len(h.failures) < quorum
+	if !h.certain && (h.kept >= quorum || possible < quorum && answered) {
+		h.certain = true
 		close(h.decided)
 	}
 }
@@ -97,13 +97,13 @@ func (h *redHold) miss(cause error) {
 	h.kept--
 	switch {
 	case h.state == redAsking:
-		h.settle()
+		h.decide()
 	case h.state == redHeld && h.kept < h.c.r.quorum:
 		h.lose(fmt.Errorf("%w: %w", errMinority, cause))
 	}
 }
 
-// lose tells the holder. The mutex is held.
+// lose ends the hold. The mutex is held.
 func (h *redHold) lose(reason error) {
 	h.state = redLost
 	h.cause = &lock.LostError{Held: time.Since(h.since), Reason: reason}
@@ -239,7 +239,7 @@ func (t *tally) count(err error) {
 	}
 }
 
-// free tells whether others can have the majority by now.
+// free reports whether others can have the majority by now.
 func (t *tally) free() bool { return t.servers-t.parts+t.freed+t.gone >= t.quorum }
 
 // finish ends the hold or round on this side, once. It returns what is to be given back, and why the hold had been lost.

@@ -92,7 +92,7 @@ func (r *RedLock) Lock(ctx context.Context) (held context.Context, err error) {
 // TryLock takes the lock if it can be had within wait; a wait of 0 or less tries once, which can fail for all of several
 // contenders who come at the same time. A lease above 0 ends the hold by itself after that time less what it took to get
 // the majority and a drift of a hundredth and 2ms, besides the margin of every hold; one that this leaves nothing of is
-// refused. Otherwise the lock is renewed until Unlock. ok tells whether the lock is held; where it is not, held is nil, and
+// refused. Otherwise the lock is renewed until Unlock. ok reports whether the lock is held; where it is not, held is nil, and
 // err too unless ctx ended or the majority of the servers could not be asked.
 func (r *RedLock) TryLock(ctx context.Context, wait, lease time.Duration) (held context.Context, ok bool, err error) {
 	h, err := r.acquire(ctx, max(wait, 0), max(lease, 0))

@@ -42,16 +42,16 @@ type lane struct {
 // question is one call, or several for one master that travel together.
 type question struct {
 	calls  []call
+	until  time.Time      // the deadline for go-redis
 	done   chan struct{}  // receives once there are answers, or errors in their place; nil if nobody waits
 	posted func([]answer) // is given the answers where nobody waits
 
 	// Guarded by the road's mutex.
 	lane    *lane
-	by      time.Time // the deadline
-	index   int       // in open
-	queued  *list.Element
-	sent    bool
-	over    bool // answered or given up
+	by      time.Time     // the deadline of the asker, if there is one
+	index   int           // in open
+	queued  *list.Element // not sent yet
+	over    bool          // answered or given up
 	answers []answer
 }
 
@@ -86,7 +86,7 @@ func poolSize(rdb redis.UniversalClient) int {
 func (r *road) ask(ctx context.Context, by time.Time, cl call) answer {
 	doubts := 0
 	for pause := firstPause; ; pause = min(pauseGrowth*pause, maxPause) {
-		a := r.wait(ctx, &question{calls: []call{cl}, by: by, done: make(chan struct{}, 1)})
+		a := r.wait(ctx, &question{calls: []call{cl}, until: by, by: by, done: make(chan struct{}, 1)})
 		doubts += a.doubts
 		a.doubts = doubts
 		if a.err == nil || ctx.Err() != nil || !r.repeatable(a.err) || time.Until(by) < pause || !sleep(ctx, pause) {
@@ -101,7 +101,7 @@ func (r *road) askSoon(ctx context.Context, cl call) answer {
 }
 
 func (r *road) wait(ctx context.Context, q *question) answer {
-	asked, by := time.Now(), q.by
+	asked := time.Now()
 	r.send(q)
 	select {
 	case <-q.done:
@@ -110,7 +110,7 @@ func (r *road) wait(ctx context.Context, q *question) answer {
 		<-q.done
 	}
 	a := q.answers[0]
-	if a.err == errNoAnswer || a.err != nil && !reply.IsReply(a.err) && !time.Now().Before(by) { // go-redis may notice first
+	if a.err == errNoAnswer || a.err != nil && !reply.IsReply(a.err) && !time.Now().Before(q.until) { // go-redis may notice first
 		a.err = noAnswer(time.Since(asked))
 		if ctx.Err() != nil {
 			a.err = context.Cause(ctx)
@@ -121,7 +121,7 @@ func (r *road) wait(ctx context.Context, q *question) answer {
 
 // post asks without waiting. The function done is given the answers, also after by; what was not sent by then is dropped.
 func (r *road) post(calls []call, by time.Time, done func([]answer)) {
-	r.send(&question{calls: calls, by: by, posted: done})
+	r.send(&question{calls: calls, until: by, by: by, posted: done})
 }
 
 // send brings a question on its way.
@@ -152,35 +152,27 @@ func (r *road) send(q *question) {
 // work answers q and then what else comes along its lane. After close it ends as soon as nothing is queued.
 func (r *road) work(l *lane, q *question) {
 	for ; q != nil; q = r.next(l) {
-		if by, ok := r.start(q); ok {
-			r.answer(q, r.perform(q.calls, by))
-		}
+		r.answer(q, r.perform(q.calls, q.until))
 	}
 }
 
 func (r *road) next(l *lane) *question {
 	r.mu.Lock()
-	if e := l.queue.Front(); e != nil {
+	e := l.queue.Front()
+	switch {
+	case e != nil:
+		defer r.mu.Unlock()
 		q := l.queue.Remove(e).(*question)
 		q.queued = nil
-		r.mu.Unlock()
 		return q
-	}
-	if r.closed {
+	case r.closed:
+		defer r.mu.Unlock()
 		l.workers--
-		r.mu.Unlock()
 		return nil
 	}
 	l.idle++
 	r.mu.Unlock()
 	return <-l.handed
-}
-
-func (r *road) start(q *question) (by time.Time, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	q.sent = !q.over
-	return q.by, q.sent
 }
 
 func (r *road) answer(q *question, answers []answer) {
@@ -215,7 +207,7 @@ func (r *road) giveUpLocked(q *question) {
 	answers := make([]answer, len(q.calls))
 	for i := range answers {
 		answers[i].err = errNoAnswer
-		if q.sent {
+		if q.queued == nil {
 			answers[i].doubts = 1
 		}
 	}
@@ -228,7 +220,7 @@ func (r *road) hurry(q *question) {
 	defer r.mu.Unlock()
 	switch {
 	case q.over:
-	case !q.sent:
+	case q.queued != nil:
 		r.giveUpLocked(q)
 	default:
 		q.by = earlier(q.by, time.Now().Add(goneInterval))

@@ -53,7 +53,7 @@ func (readWrite) force(name string, kind lock.Kind) call {
 
 func (readWrite) channel(ho *holder) string { return rwChannel(ho.name) }
 
-// message is what the end of a side is told with: "1" wakes all waiters of a process, "0" one.
+// message is what is published at the end of a side: "1" wakes all waiters of a process, "0" one.
 func message(k lock.Kind) string {
 	if k == lock.Write {
 		return "1"

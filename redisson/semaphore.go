@@ -30,7 +30,7 @@ func (c *Client) Semaphore(name string) *Semaphore {
 // Name returns the name of the semaphore as it was given.
 func (s *Semaphore) Name() string { return s.name }
 
-// TrySetPermits gives a semaphore that does not exist n permits, and tells whether it did. 0 is allowed: a gate that a
+// TrySetPermits gives a semaphore that does not exist n permits, and reports whether it did. 0 is allowed: a gate that a
 // Release opens.
 func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	return s.set(ctx, n, 0)
@@ -132,7 +132,7 @@ func (s *Semaphore) Release(ctx context.Context, n int) error {
 	return err
 }
 
-// ReleaseIfExists is Release unless the semaphore does not exist (any more). It tells whether it did.
+// ReleaseIfExists is Release unless the semaphore does not exist (any more). It reports whether it did.
 func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (bool, error) {
 	return s.release(ctx, n, 1)
 }

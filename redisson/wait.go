@@ -28,20 +28,38 @@ type waiter struct {
 	try func(by time.Time) (ok bool, ttl time.Duration, err error)
 	// rest bounds the sleep between two tries; 0: only a third of the watchdog's timeout does.
 	rest time.Duration
-	// backoff, if there is one, is how a waiter sleeps that nobody tells anything.
+	// backoff, if there is one, is how a waiter sleeps that gets no messages.
 	backoff *backoff
 
 	place *place
 	timer *time.Timer
 }
 
-// run waits in the line of that id. The order of a round matters: what has changed is taken down before the try, so that a
-// message after it is not missed; and the first refusal is followed by a subscription, whose confirmation counts as a change,
-// since messages before it are lost.
-func (w *waiter) run(id lineID) error {
+// run waits. Those who give the same id stand in one line.
+func (w *waiter) run(id lineID) (err error) {
 	if w.wait == 0 {
-		return w.once()
+		err = w.once()
+	} else {
+		err = w.standIn(id)
 	}
+	if own, ok := err.(refusal); ok {
+		return own.error
+	}
+	return err
+}
+
+func (w *waiter) once() error {
+	ok, ttl, err := w.try(w.firstAnswerBy())
+	if !ok && err == nil {
+		err = &lock.BusyError{Remaining: max(ttl, 0), Waited: time.Since(w.start)}
+	}
+	return err
+}
+
+// standIn waits in a line. The order of a round matters: what has changed is noted before the try, so that a message after it is
+// not missed; and the first refusal is followed by a subscription, whose confirmation counts as a change, since messages before
+// it are lost.
+func (w *waiter) standIn(id lineID) error {
 	w.place = w.c.lines.join(id)
 	defer w.place.leave()
 	if err := w.sleep(w.place.turn, nil, forever); err != nil {
@@ -63,21 +81,10 @@ func (w *waiter) run(id lineID) error {
 				continue
 			}
 		}
-		if err := w.sleep(nil, changed, w.nap(ttl, live)); err != nil {
+		if err := w.sleep(nil, changed, w.pause(ttl, live)); err != nil {
 			return err
 		}
 	}
-}
-
-func (w *waiter) once() error {
-	ok, ttl, err := w.try(w.start.Add(min(answerInterval, w.c.timeout)))
-	if own, is := err.(refusal); is {
-		return own.error
-	}
-	if !ok && err == nil {
-		err = &lock.BusyError{Remaining: max(ttl, 0), Waited: time.Since(w.start)}
-	}
-	return err
 }
 
 // refusal is an error of a try for which Redis was not out of reach: it answered, but that is of no use to the waiter.
@@ -111,29 +118,26 @@ func (w *waiter) firstAnswerBy() time.Time {
 }
 
 // outcome is what the failure of a try, which began at the given time, means for the head of a line. It is nil if Redis has
-// answered before and may soon do so again. What is true of Redis, and not only of this caller, is told to all in line.
+// answered before and may soon do so again. What is true of Redis, and not only of this caller, fails all in line.
 func (w *waiter) outcome(asked time.Time, err error) error {
 	if cause := firstCause(w.ctx, w.c.ctx); cause != nil {
 		return cause
 	}
-	if own, ok := err.(refusal); ok {
-		if errors.Is(own, lock.ErrUnsupported) {
-			w.place.fail(own.error)
+	own, refused := err.(refusal)
+	if refused && !errors.Is(own, lock.ErrUnsupported) {
+		return own
+	}
+	if !refused && !lasting(err) {
+		heard, silent, _ := w.place.unanswered(asked)
+		switch {
+		case heard && time.Since(silent) < w.c.timeout:
+			_, err := w.over()
+			return err
+		case !heard && errors.Is(err, errNoAnswer): // in the time that this caller had for it
+			return err
 		}
-		return own.error
 	}
-	if lasting(err) {
-		w.place.fail(err)
-		return err
-	}
-	heard, silent, _ := w.place.unanswered(asked)
-	switch {
-	case heard && time.Since(silent) < w.c.timeout:
-		_, err := w.over()
-		return err
-	case heard || !errors.Is(err, errNoAnswer):
-		w.place.fail(err)
-	}
+	w.place.fail(err)
 	return err
 }
 
@@ -164,8 +168,8 @@ func noAnswer(after time.Duration) error {
 // forever is longer than anything waits.
 const forever = 24 * time.Hour
 
-// nap is how long to sleep without a message.
-func (w *waiter) nap(ttl time.Duration, live bool) time.Duration {
+// pause is how long to sleep without a message.
+func (w *waiter) pause(ttl time.Duration, live bool) time.Duration {
 	d := w.c.claims.timeout / 3
 	if w.rest > 0 {
 		d = min(d, w.rest)
