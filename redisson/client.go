@@ -123,7 +123,15 @@ func (c *Client) Ping(ctx context.Context) error {
 	if c.ctx.Err() != nil {
 		return ErrClosed
 	}
-	return c.road.askSoon(ctx, call{number, []string{"latchkey_ping"}, nil}).err
+	return c.query(ctx, call{number, []string{"latchkey_ping"}, nil}).err
+}
+
+// query asks for something without changing it. Unlike a change, it does not go out when ctx has ended.
+func (c *Client) query(ctx context.Context, cl call) answer {
+	if ctx.Err() != nil {
+		return answer{err: context.Cause(ctx)}
+	}
+	return c.road.askSoon(ctx, cl)
 }
 
 // ID is the client's part of each holder id: a version 4 UUID, new for each Client.

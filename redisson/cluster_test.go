@@ -38,6 +38,7 @@ func listeners(tb testing.TB, c *redistest.Cluster) (sharded, classic int) {
 }
 
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	c := redistest.StartCluster(t, 0)
 	t.Run("conformance", func(t *testing.T) {
 		var n atomic.Int64

@@ -136,6 +136,7 @@ func TestLatchWaitEnds(t *testing.T) {
 }
 
 func TestLatchAnswerLost(t *testing.T) {
+	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		srv := redistest.Any(t)
 		ctx, p := t.Context(), srv.Front(t)

@@ -49,6 +49,7 @@ func eachSetup(t *testing.T, test func(t *testing.T, change func(*redis.Options)
 
 // Each script loses its answer after the server ran it, and is repeated: nothing is counted twice.
 func TestAnswerLost(t *testing.T) {
+	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		c, p, rdb := fragile(t, change)
 		l := c.Lock("k")
@@ -91,6 +92,7 @@ func TestAnswerLost(t *testing.T) {
 
 // No repetition gets an answer either. The Acquire fails, and what it took is given back.
 func TestAcquireInDoubtLeavesNothing(t *testing.T) {
+	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		c, p, rdb := fragile(t, change)
 		l := c.Lock("k")
@@ -107,6 +109,7 @@ func TestAcquireInDoubtLeavesNothing(t *testing.T) {
 
 // The caller leaves while its question is under way, which then takes the lock.
 func TestCallerGoneBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		c, p, rdb := fragile(t, change)
 		l := c.Lock("k")
@@ -132,6 +135,7 @@ func TestCallerGoneBeforeTheAnswer(t *testing.T) {
 
 // The server stands still, longer than anybody is ready to wait, and then runs what it was sent.
 func TestServerPausedDuringAcquire(t *testing.T) {
+	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		s := redistest.Start(t)
 		rdb := s.Client(t)

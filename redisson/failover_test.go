@@ -43,6 +43,7 @@ func expectWaiter(t *testing.T, l *redisson.Lock, got <-chan context.Context, fa
 
 // Scenario 48: masters change while one process holds a lock and another one waits.
 func TestClusterFailover(t *testing.T) {
+	t.Parallel()
 	c := redistest.StartCluster(t, 1)
 	const name = "failover"
 	i, _ := c.Owner(t, name)
@@ -90,6 +91,7 @@ func unlockDuringFailover(t *testing.T, l locker, held context.Context) {
 }
 
 func TestSentinelFailover(t *testing.T) {
+	t.Parallel()
 	s := redistest.StartSentinels(t)
 	process := func() *redisson.Client {
 		return onClient(t, s.Client(t, func(o *redis.FailoverOptions) { o.ContextTimeoutEnabled, o.DialerRetries = true, 1 }), redisson.Timeout(patience))
@@ -120,6 +122,7 @@ func TestSentinelFailover(t *testing.T) {
 
 // Locks are confirmed by a replica, or given back.
 func TestSyncReplicas(t *testing.T) {
+	t.Parallel()
 	master := redistest.Start(t)
 	host, port := master.HostPort()
 	replica := redistest.Start(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")

@@ -163,6 +163,7 @@ func TestFairMessages(t *testing.T) {
 
 // All answers are lost, once or for good: nobody is queued twice or for ever.
 func TestFairAnswerLost(t *testing.T) {
+	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		c, p, rdb := fragile(t, change)
 		other := newClient(t, &redistest.Server{Addr: rdb.Options().Addr}).FairLock("k")
@@ -203,6 +204,7 @@ func TestFairLossIsTold(t *testing.T) {
 }
 
 func TestSpinLockPolls(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	rdb := s.Client(t)
 	c := newClient(t, s)

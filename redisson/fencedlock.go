@@ -46,7 +46,7 @@ func (h fencedHold) Token() int64 { return h.token }
 
 // number reads a number from Redis; 0 if there is none.
 func (c *Client) number(ctx context.Context, key string) (int64, error) {
-	a := c.road.askSoon(ctx, call{number, []string{key}, nil})
+	a := c.query(ctx, call{number, []string{key}, nil})
 	if a.err != nil {
 		return 0, a.err
 	}

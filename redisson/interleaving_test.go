@@ -85,6 +85,7 @@ func expectUnused(t *testing.T, c *Client) {
 
 // The answer to a re-entry comes when the outer hold is over and its key removed: there is nothing to re-enter any more.
 func TestLateReentryRevivesNothing(t *testing.T) {
+	t.Parallel()
 	s := redistest.Any(t)
 	rdb := s.Client(t)
 	var slow atomic.Bool
@@ -120,6 +121,7 @@ func TestLateReentryRevivesNothing(t *testing.T) {
 // An attempt is not answered and repeated; the repetition is told that the lock is busy. Then the lock is freed, and only
 // now the first attempt arrives: it must not keep the lock for nobody.
 func TestLateAttemptIsRemoved(t *testing.T) {
+	t.Parallel()
 	s := redistest.Any(t)
 	admin := s.Client(t)
 	c := clientOn(t, s.Client(t), Timeout(time.Second))
@@ -140,6 +142,7 @@ func TestLateAttemptIsRemoved(t *testing.T) {
 
 // The lease of an inner hold does not endanger an outer one that is renewed.
 func TestShortInnerLease(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	c := clientOn(t, s.Client(t))
 	outer := mustAcquire(t.Context(), t, c, lock.Request{Key: "k"})
@@ -249,6 +252,7 @@ func TestReleaseOfLostHoldDoesNotWait(t *testing.T) {
 
 // An outage is told to all in line, as what it is.
 func TestOutageIsToldToTheWholeLine(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		fault func(*testing.T, *redistest.Server)

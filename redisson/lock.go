@@ -191,7 +191,7 @@ func (l *Lock) state(ctx context.Context) answer {
 	if l.kind == lock.Read || l.kind == lock.Write {
 		side = l.kind.String()
 	}
-	return l.c.road.askSoon(ctx, call{lockState, []string{l.key}, []any{side}})
+	return l.c.query(ctx, call{lockState, []string{l.key}, []any{side}})
 }
 
 // HoldCount returns how many live holds of this lock are above ctx: how many times the call holds it. It does not ask Redis.

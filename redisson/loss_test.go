@@ -15,6 +15,7 @@ import (
 )
 
 func TestRenewedUntilReleased(t *testing.T) {
+	t.Parallel()
 	s := redistest.Any(t)
 	rdb := s.Client(t)
 	const timeout = time.Second
@@ -42,6 +43,7 @@ func TestRenewedUntilReleased(t *testing.T) {
 
 // The outer hold is renewed; an inner one with a lease of its own ends, and takes nothing with it.
 func TestInnerLeaseEndsAlone(t *testing.T) {
+	t.Parallel()
 	s := redistest.Any(t)
 	l := newClient(t, s, redisson.WatchdogTimeout(600*time.Millisecond)).Lock("k")
 	outer := mustLock(t, l)
@@ -67,6 +69,7 @@ func TestInnerLeaseEndsAlone(t *testing.T) {
 
 // Whatever happens to Redis, the holder is told before the lease that Redis was last given can be over.
 func TestLossIsToldInTime(t *testing.T) {
+	t.Parallel()
 	const timeout = 3 * time.Second
 	for _, tt := range []struct {
 		name  string
@@ -106,6 +109,7 @@ func TestLossIsToldInTime(t *testing.T) {
 
 // Short outages are bridged: a renewal is tried again until the lease would end.
 func TestShortOutagesAreBridged(t *testing.T) {
+	t.Parallel()
 	s := redistest.Any(t)
 	p := s.Front(t)
 	c := onClient(t, s.Client(t, func(o *redis.Options) { o.Addr = p.Addr }), redisson.WatchdogTimeout(2*time.Second))
@@ -126,6 +130,7 @@ func TestShortOutagesAreBridged(t *testing.T) {
 
 // After an outage, everything works without a restart.
 func TestServerComesBack(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	c := newClient(t, s, redisson.WatchdogTimeout(time.Second))
 	l := c.Lock("k")
@@ -216,6 +221,7 @@ func TestUnlockNoticesLoss(t *testing.T) {
 
 // Of many locks, those that are gone are reported lost, and only those; the others share pipelines and are renewed.
 func TestManyLocks(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	rdb := s.Client(t)
 	const timeout = 2 * time.Second

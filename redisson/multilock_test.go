@@ -259,6 +259,7 @@ func TestMultiLockWaitsWithoutHolding(t *testing.T) {
 }
 
 func TestMultiLockCanceled(t *testing.T) {
+	t.Parallel()
 	s := redistest.Any(t)
 	rdb := s.Client(t)
 	b := mustLock(t, newClient(t, s).Lock("b"))

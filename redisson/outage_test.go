@@ -17,6 +17,7 @@ import (
 
 // One master of a cluster stands still. The locks on the others are renewed as if nothing had happened.
 func TestFrozenMasterLosesOnlyItsOwnLocks(t *testing.T) {
+	t.Parallel()
 	const watchdog = 3 * time.Second
 	c := redistest.StartCluster(t, 0, "--cluster-require-full-coverage", "no")
 	clients := map[string]*redisson.Client{}
@@ -106,6 +107,7 @@ func prepareWaits(t *testing.T, giver *redisson.Client) []waitsThrough {
 
 // The master dies, and for a second or two nobody answers. All who wait go on waiting, and get what they wait for.
 func TestWaitersOutlastAFailover(t *testing.T) {
+	t.Parallel()
 	s := redistest.StartSentinels(t)
 	process := func() *redisson.Client {
 		return onClient(t, s.Client(t, func(o *redis.FailoverOptions) { o.ContextTimeoutEnabled, o.DialerRetries = true, 1 }), redisson.Timeout(patience))
@@ -148,6 +150,7 @@ func TestWaitersOutlastAFailover(t *testing.T) {
 // The slot of what is asked for moves to another master. Questions that name keys which are there and others which are
 // not have to wait for the end of that; those whose keys are all there do not.
 func TestQuestionsOutlastAMoveOfTheirSlot(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 0)
 	c := member(t, cluster)
 	ctx := t.Context()

@@ -90,6 +90,7 @@ func TestPermitOfAnExistingSemaphore(t *testing.T) {
 
 // A permit of a process that died is free when its lease is over; one that is renewed stays.
 func TestPermitLockLeases(t *testing.T) {
+	t.Parallel()
 	s := redistest.Any(t)
 	c := newClient(t, s, redisson.WatchdogTimeout(600*time.Millisecond))
 	dying := newClient(t, s)

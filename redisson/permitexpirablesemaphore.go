@@ -83,7 +83,7 @@ func (s *PermitExpirableSemaphore) count(ctx context.Context) (free, taken int, 
 	if err := s.c.checkName(s.name); err != nil {
 		return 0, 0, err
 	}
-	a := s.c.road.askSoon(ctx, call{permitsCount, s.keys(), []any{s.channel()}})
+	a := s.c.query(ctx, call{permitsCount, s.keys(), []any{s.channel()}})
 	if a.err != nil {
 		return 0, 0, a.err
 	}
@@ -174,7 +174,7 @@ func (s *PermitExpirableSemaphore) lease(ctx context.Context, id, change string)
 	if err != nil {
 		return 0, err
 	}
-	a := s.c.road.askSoon(ctx, call{permitsLease, s.keys(), []any{s.channel(), raw, change}})
+	a := s.c.query(ctx, call{permitsLease, s.keys(), []any{s.channel(), raw, change}})
 	switch {
 	case a.err != nil:
 		return 0, a.err

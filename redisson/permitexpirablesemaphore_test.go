@@ -210,6 +210,7 @@ func TestPermitWaitEnds(t *testing.T) {
 }
 
 func TestPermitAnswerLost(t *testing.T) {
+	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		c, direct, p := brittle(t, change)
 		s, ctx := newPermits(t, direct, 3), t.Context()

@@ -87,7 +87,7 @@ func (l *RateLimiter) AvailablePermits(ctx context.Context) (int64, error) {
 	if err := l.c.checkName(l.name); err != nil {
 		return 0, err
 	}
-	a := l.c.road.askSoon(ctx, call{rateAvailable, l.keys(), nil})
+	a := l.c.query(ctx, call{rateAvailable, l.keys(), nil})
 	switch {
 	case a.err != nil:
 		return 0, a.err

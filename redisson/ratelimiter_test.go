@@ -152,6 +152,7 @@ func TestRateRefuses(t *testing.T) {
 
 // Permits come back an interval after they were taken, each at its own time.
 func TestRateWaits(t *testing.T) {
+	t.Parallel()
 	srv := redistest.Any(t)
 	ctx := t.Context()
 	const interval = 500 * time.Millisecond
@@ -197,6 +198,7 @@ func TestRateWaitEnds(t *testing.T) {
 }
 
 func TestRateAnswerLost(t *testing.T) {
+	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		srv := redistest.Any(t)
 		ctx, p := t.Context(), srv.Front(t)

@@ -39,6 +39,7 @@ const (
 //
 //	LATCHKEY_TEST_REDLOCK_CYCLES=10000 go test -count=1 -v -timeout 30m -run TestRedLockServersKilled ./redisson
 func TestRedLockServersKilled(t *testing.T) {
+	t.Parallel()
 	cycles := defaultCycles
 	if text := os.Getenv(cyclesVariable); text != "" {
 		n, err := strconv.Atoi(text)

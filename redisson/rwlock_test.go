@@ -178,6 +178,7 @@ func TestReadersWakeTogether(t *testing.T) {
 
 // A reader that is renewed outlasts others that come and go, whose release sets the lease of the lock anew.
 func TestReaderAmongOthers(t *testing.T) {
+	t.Parallel()
 	s := redistest.Any(t)
 	a, b := newClient(t, s, redisson.WatchdogTimeout(time.Second)).ReadWriteLock("k"), newClient(t, s).ReadWriteLock("k")
 	held := mustLock(t, a.ReadLock())
@@ -243,6 +244,7 @@ func TestReadWriteForceUnlock(t *testing.T) {
 }
 
 func TestReadWriteAnswerLost(t *testing.T) {
+	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		c, p, rdb := fragile(t, change)
 		rw := c.ReadWriteLock("k")

@@ -37,6 +37,7 @@ func brittle(t *testing.T, change func(*redis.Options)) (behind, direct *redisso
 
 // Each script loses its answer after the server ran it, and is repeated: nothing is counted twice.
 func TestSemaphoreAnswerLost(t *testing.T) {
+	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		c, _, p := brittle(t, change)
 		s, ctx := c.Semaphore("s"), t.Context()
@@ -73,6 +74,7 @@ func btoi(b bool) int {
 
 // No repetition gets an answer either. The acquire fails, and what it took is given back.
 func TestSemaphoreAcquireInDoubtLeavesNothing(t *testing.T) {
+	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		c, direct, p := brittle(t, change)
 		s := newSemaphore(t, direct, 3)
@@ -93,6 +95,7 @@ func TestSemaphoreAcquireInDoubtLeavesNothing(t *testing.T) {
 
 // A change that is not answered goes on without its caller, and is made once.
 func TestSemaphoreReleaseInDoubt(t *testing.T) {
+	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		c, direct, p := brittle(t, change)
 		s := newSemaphore(t, direct, 0)
@@ -116,6 +119,7 @@ func TestSemaphoreReleaseInDoubt(t *testing.T) {
 
 // The caller leaves while its question is under way, which then takes permits.
 func TestSemaphoreCallerGoneBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		c, direct, p := brittle(t, change)
 		s := newSemaphore(t, direct, 3)
@@ -181,6 +185,7 @@ func TestSynchronizersSurviveScriptFlush(t *testing.T) {
 
 // Each script arrives once more, when all is over: the permits were given back, or the acquire has failed and was undone.
 func TestDelayedAttempts(t *testing.T) {
+	t.Parallel()
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lost=%v", lost), func(t *testing.T) {
 			srv := redistest.Any(t)

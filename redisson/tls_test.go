@@ -64,6 +64,7 @@ func authority(t *testing.T) (certFile, keyFile string, config *tls.Config) {
 }
 
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	cert, key, config := authority(t)
 	s := redistest.Start(t, "--tls-port", "0") // for its port; TLS is switched on below
 	admin := s.Client(t)

@@ -245,6 +245,7 @@ func TestUncontendedLockIsTwoCommands(t *testing.T) {
 
 // However many goroutines wait, one of them asks Redis.
 func TestWaitersAreOneContender(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	rdb := s.Client(t)
 	holder, c := newClient(t, s).Lock("k"), newClient(t, s)
@@ -342,6 +343,7 @@ func TestSmallPool(t *testing.T) {
 }
 
 func TestServerDown(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
