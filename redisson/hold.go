@@ -3,7 +3,6 @@ package redisson
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -51,17 +50,4 @@ func (h *hold) release(ctx context.Context, kept time.Duration) error {
 		return lost
 	}
 	return cmp.Or(lost, h.c.claims.endRelease(h, d, h.c.road.askSoon(ctx, d.call)))
-}
-
-// Extend gives a hold with a lease of its own another d from now on, if it would end sooner. A hold that is renewed needs
-// that not; MaxHold stays. The errors are those of Release.
-func (h *hold) Extend(ctx context.Context, d time.Duration) error {
-	if d < time.Millisecond {
-		return fmt.Errorf("redisson: a hold can't be extended by %v: want at least 1ms", d)
-	}
-	update, err := h.c.claims.beginExtension(h, d)
-	if err != nil {
-		return err
-	}
-	return h.c.claims.endExtension(h, d, update, h.c.road.askSoon(ctx, update.call))
 }
