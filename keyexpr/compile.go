@@ -292,9 +292,11 @@ func (c *compilation) array(n *ast.ArrayNode) (*code, error) {
 		}
 		values := make([]any, len(list))
 		for i, x := range list {
-			if values[i], err = x.value(st); err != nil {
+			v, err := x.value(st)
+			if err != nil {
 				return nil, err
 			}
+			values[i] = v
 		}
 		return values, nil
 	}), nil

@@ -251,45 +251,53 @@ var keyFunctions = []struct{ text, want string }{
 	{"#{req.Num}", "12"},
 }
 
+// functionRequest is what keyFunctions are about.
+type functionRequest struct {
+	ID    string
+	Code  codeName
+	N     int8
+	U     uint64
+	Zero  string
+	Opt   *string
+	At    time.Time
+	Never *time.Time
+	In    functionInner
+	Num   json.Number
+	Names []string
+}
+
+type functionInner struct {
+	B map[string]int
+	A []float64
+}
+
+func newFunctionRequest(id string, n int8) functionRequest {
+	return functionRequest{
+		ID: id, Code: "c", N: n, U: 1<<63 + 5, At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Num: "12",
+		In: functionInner{B: map[string]int{"y": 2, "x": 1}, A: []float64{1.5}}, Names: []string{"b c", "a{"},
+	}
+}
+
 func TestKeyFunctions(t *testing.T) {
-	type inner struct {
-		B map[string]int
-		A []float64
-	}
-	type request struct {
-		ID    string
-		Code  codeName
-		N     int8
-		U     uint64
-		Zero  string
-		Opt   *string
-		At    time.Time
-		Never *time.Time
-		In    inner
-		Num   json.Number
-		Names []string
-	}
-	req := request{
-		ID: "42", Code: "c", N: -7, U: 1<<63 + 5, At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Num: "12",
-		In: inner{B: map[string]int{"y": 2, "x": 1}, A: []float64{1.5}}, Names: []string{"b c", "a{"},
-	}
+	req := newFunctionRequest("42", -7)
 	for _, tt := range keyFunctions {
 		facts := func(string) (any, error) { return req, nil }
-		if got := outcome(tt.text, Roots{"req": TypeFor[request]()}, facts); !agrees(got, tt.want) {
+		if got := outcome(tt.text, Roots{"req": TypeFor[functionRequest]()}, facts); !agrees(got, tt.want) {
 			t.Errorf("%q comes to %q, want %q", tt.text, got, tt.want)
 		}
 	}
 }
 
-func TestUserFunctions(t *testing.T) {
-	type key struct{}
-	ctx := context.WithValue(context.Background(), key{}, "acme")
-	funcs := []Option{
+// claimKey is where userFunctions find a claim in a context.
+type claimKey struct{}
+
+func userFunctions() []Option {
+	return []Option{
 		Func("claim", func(ctx context.Context, name string) (string, error) {
 			if name == "bad" {
 				return "", io.ErrUnexpectedEOF
 			}
-			return fmt.Sprint(ctx.Value(key{}), "/", name), nil
+			return fmt.Sprint(ctx.Value(claimKey{}), "/", name), nil
 		}),
 		Func("double", func(n int32) int32 { return 2 * n }),
 		Func("names", func(l []string, sep ...string) string { return strings.Join(l, strings.Join(sep, "")) }),
@@ -298,6 +306,10 @@ func TestUserFunctions(t *testing.T) {
 		Func("code", func(c codeName) codeName { return c + "!" }),
 		Func("amount", func() float64 { return 1.5 }),
 	}
+}
+
+func TestUserFunctions(t *testing.T) {
+	ctx := context.WithValue(context.Background(), claimKey{}, "acme")
 	for _, tt := range []struct{ text, want string }{
 		{"#{claim('sub')}", "acme/sub"},
 		{"#{claim(req.Code)}", "acme/acme"},
@@ -318,7 +330,7 @@ func TestUserFunctions(t *testing.T) {
 		{"#{clam('x')}", "start: did you mean claim?"},
 		{"#{amount()}", "start: is a float"},
 	} {
-		tmpl, err := Parse(tt.text, Roots{"req": TypeFor[*shelf]()}, append(funcs, OneKey())...)
+		tmpl, err := Parse(tt.text, Roots{"req": TypeFor[*shelf]()}, append(userFunctions(), OneKey())...)
 		got := outcomeIn(ctx, tmpl, err, shelfFacts)
 		if !agrees(got, tt.want) {
 			t.Errorf("%q comes to %q, want %q", tt.text, got, tt.want)

@@ -103,9 +103,9 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// strangers are requests that have nothing in common: no fact of one is a fact of another.
-func strangers() []Facts {
-	list := make([]Facts, 6)
+// strangers are n requests that have nothing in common: no fact of one is a fact of another.
+func strangers(n int) []Facts {
+	list := make([]Facts, n)
 	for i := range list {
 		id := strings.Repeat(fmt.Sprintf("%c%d", 'a'+i, i), i+1)
 		coupon := "c" + id
@@ -145,7 +145,7 @@ func FuzzStrangers(f *testing.F) {
 	} {
 		f.Add(uint64(0), text)
 	}
-	roots, all := testRoots(), strangers()
+	roots, all := testRoots(), strangers(6)
 	f.Fuzz(func(t *testing.T, seed uint64, text string) {
 		if text == "" {
 			text = randomTemplate(rand.New(rand.NewPCG(seed, 1)))

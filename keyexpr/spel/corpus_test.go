@@ -1,11 +1,13 @@
 package spel_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
+	"github.com/latchkey-go/latchkey/keyexpr/internal/keytest"
 	"github.com/latchkey-go/latchkey/keyexpr/spel/internal/corpus"
 )
 
@@ -42,5 +44,25 @@ func TestErrorsAreInTheJavaText(t *testing.T) {
 	}
 	if refused == 0 {
 		t.Error("nothing was refused")
+	}
+}
+
+// TestCorpusAtOnce makes each key of the corpus for several orders at once.
+func TestCorpusAtOnce(t *testing.T) {
+	started := 0
+	for _, s := range corpus.Subjects() {
+		tmpl, err := s.Key.Parse(corpus.Roots, keyexpr.OneKey())
+		if err != nil {
+			continue
+		}
+		started++
+		orders := s.Orders()
+		keytest.AtOnce(t, s.Key.String(), func(i int) ([]string, error) {
+			return tmpl.Expand(context.Background(), corpus.Facts(orders[i%len(orders)]))
+		})
+	}
+	t.Logf("%d keys", started)
+	if started < 500 {
+		t.Errorf("only %d keys of the corpus start", started)
 	}
 }

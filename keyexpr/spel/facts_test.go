@@ -74,15 +74,11 @@ var goFacts = gofacts{
 	Named: []status{"NEW"}, Attrs: map[string]string{"k": "v"}, JSON: map[string]any{"id": int64(8)}, Msg: &opaque{11},
 }
 
-// outcome is the keys of an expression on facts in Go, or a part of what is wrong with it, behind start: or request:.
-func outcome(t *testing.T, k *Key, v any, opts ...keyexpr.Option) string {
-	t.Helper()
-	roots := keyexpr.Roots{"req": keyexpr.TypeFor[gofacts](), "header": keyexpr.AnyName(), "path": keyexpr.Names("id"), "body": {}}
-	tmpl, err := k.Parse(roots, append(opts, keyexpr.OneKey())...)
-	if err != nil {
-		return "start: " + err.Error()
-	}
-	keys, err := tmpl.Expand(context.Background(), func(root string) (any, error) {
+var goRoots = keyexpr.Roots{"req": keyexpr.TypeFor[gofacts](), "header": keyexpr.AnyName(), "path": keyexpr.Names("id"), "body": {}}
+
+// goFactsOf offers v as req, and a few fixed values.
+func goFactsOf(v any) keyexpr.Facts {
+	return func(root string) (any, error) {
 		switch root {
 		case "header", "path":
 			return keyexpr.Lookup(func(name string) (string, bool, error) { return root + "-" + name, name != "none", nil }), nil
@@ -90,7 +86,17 @@ func outcome(t *testing.T, k *Key, v any, opts ...keyexpr.Option) string {
 			return goFacts.Any, nil
 		}
 		return v, nil
-	})
+	}
+}
+
+// outcome is the keys of an expression on facts in Go, or a part of what is wrong with it, behind start: or request:.
+func outcome(t *testing.T, k *Key, v any, opts ...keyexpr.Option) string {
+	t.Helper()
+	tmpl, err := k.Parse(goRoots, append(opts, keyexpr.OneKey())...)
+	if err != nil {
+		return "start: " + err.Error()
+	}
+	keys, err := tmpl.Expand(context.Background(), goFactsOf(v))
 	switch {
 	case errors.Is(err, keyexpr.ErrValue):
 		return "request: " + err.Error()
