@@ -3,7 +3,6 @@ package redisson
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -48,36 +47,38 @@ const (
 // whole text. go-redis repeats nothing by itself: only a client that knows of an earlier attempt can
 // distinguish a release that finds nothing from a lost lock.
 func (r *road) perform(calls []call, by time.Time) []answer {
+	answers := r.attempt(calls, by, "evalsha")
+	var unknown []call
+	var places []int
+	for i, a := range answers {
+		if redis.HasErrorPrefix(a.err, "NOSCRIPT") {
+			unknown, places = append(unknown, calls[i]), append(places, i)
+		}
+	}
+	if len(unknown) > 0 {
+		for i, a := range r.attempt(unknown, by, "eval") {
+			answers[places[i]] = a
+		}
+	}
+	return answers
+}
+
+// attempt sends calls once, with the digests of their scripts (EVALSHA) or the whole texts (EVAL).
+func (r *road) attempt(calls []call, by time.Time, name string) []answer {
 	ctx := deadline{context.Background(), by}
 	sent := time.Now()
 	publish, err := r.topology.publish(ctx)
 	cmds := make([]once, len(calls))
 	for i, c := range calls {
-		cmds[i] = c.command(ctx, "evalsha", c.script.sha, publish)
+		cmds[i] = c.command(ctx, name, publish)
 		cmds[i].SetErr(err)
 	}
 	if err == nil {
 		r.process(ctx, calls, cmds)
 	}
-	var unknown []call
-	var places []int
 	answers := make([]answer, len(calls))
 	for i, cmd := range cmds {
 		answers[i] = r.read(cmd, sent)
-		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-			unknown, places = append(unknown, calls[i]), append(places, i)
-		}
-	}
-	if len(unknown) == 0 {
-		return answers
-	}
-	cmds = cmds[:0]
-	for _, c := range unknown {
-		cmds = append(cmds, c.command(ctx, "eval", c.script.source, publish))
-	}
-	r.process(ctx, unknown, cmds)
-	for i, cmd := range cmds {
-		answers[places[i]] = r.read(cmd, sent)
 	}
 	return answers
 }
@@ -117,7 +118,11 @@ type once struct{ *redis.Cmd }
 // NoRetry is asked by go-redis.
 func (once) NoRetry() bool { return true }
 
-func (c call) command(ctx context.Context, name, code, publish string) once {
+func (c call) command(ctx context.Context, name, publish string) once {
+	code := c.script.sha
+	if name == "eval" {
+		code = c.script.source
+	}
 	args := make([]any, 0, 4+len(c.keys)+len(c.args))
 	args = append(args, name, code, len(c.keys))
 	for _, k := range c.keys {
@@ -172,57 +177,5 @@ func sleep(ctx context.Context, d time.Duration) bool {
 		return true
 	case <-ctx.Done():
 		return false
-	}
-}
-
-// ErrNotReplicated is why an Acquire fails that too few replicas have confirmed within the time given to SyncReplicas.
-// The lock is not held: it was given back.
-var ErrNotReplicated = errors.New("redisson: the lock was not confirmed by enough replicas")
-
-// syncReplicas is what SyncReplicas asks for; the zero value asks for nothing.
-type syncReplicas struct {
-	count   int
-	timeout time.Duration
-}
-
-func (s syncReplicas) check(clientTimeout time.Duration) error {
-	switch {
-	case s == syncReplicas{}:
-		return nil
-	case s.count < 1:
-		return fmt.Errorf("redisson: SyncReplicas of %d replicas", s.count)
-	case s.timeout < time.Millisecond || s.timeout >= clientTimeout:
-		return fmt.Errorf("redisson: SyncReplicas within %v: it must be at least 1ms and less than the client's timeout, %v", s.timeout, clientTimeout)
-	}
-	return nil
-}
-
-// processConfirmed sends a command that takes a lock, with WAIT in the same pipeline, because that speaks of the writes of
-// its own connection; in a cluster it must be one to the master of the lock's slot, so that a redirection is not followed
-// but ends the attempt.
-func (r *road) processConfirmed(ctx context.Context, key string, cmd once) {
-	pipe := r.rdb.Pipeline()
-	if cluster := r.topology.Cluster(); cluster != nil {
-		node, err := cluster.MasterForKey(ctx, key)
-		if err != nil {
-			cmd.SetErr(err)
-			return
-		}
-		pipe = node.Pipeline()
-	}
-	_ = pipe.Process(ctx, cmd) // queues it
-	wait := once{redis.NewCmd(ctx, "wait", r.replicas.count, r.replicas.timeout.Milliseconds())}
-	_ = pipe.Process(ctx, wait)
-	_, _ = pipe.Exec(ctx) // each command has its own error
-	values, err := cmd.Int64Slice()
-	if err != nil || values[0] != 1 {
-		return
-	}
-	confirmed, err := wait.Int()
-	switch {
-	case err != nil:
-		cmd.SetErr(fmt.Errorf("%w: %w", ErrNotReplicated, err))
-	case confirmed < r.replicas.count:
-		cmd.SetErr(fmt.Errorf("%w: %d of %d within %v", ErrNotReplicated, confirmed, r.replicas.count, r.replicas.timeout))
 	}
 }

@@ -117,7 +117,7 @@ func (s *claims) enter(h *hold, a answer) error {
 		return err
 	}
 	h.admit(a)
-	ho.admitted = time.Now()
+	ho.holds, ho.admitted = append(ho.holds, h), time.Now()
 	ho.renewAt = s.renewalDue(a.sent, lease)
 	s.byLock[ho.lockID()] = append(s.byLock[ho.lockID()], ho)
 	s.placeLocked(ho)
@@ -150,8 +150,8 @@ func (s *claims) beginReentry(h *hold) (update task, ok bool) {
 	if ho.dead || !time.Now().Before(ho.validUntil) {
 		return update, false
 	}
-	ho.joining = append(ho.joining, h)
-	ho.asked = max(ho.asked, h.lease)
+	ho.holds, ho.asked = append(ho.holds, h), max(ho.asked, h.lease)
+	h.over = time.Now().Add(h.lease)
 	ho.version++
 	if h.kind == lock.Fenced {
 		return s.updateLocked(ho, 0, numbered), true
@@ -164,7 +164,6 @@ func (s *claims) endReentry(h *hold, update task, a answer) error {
 	s.mu.Lock()
 	defer s.unlock()
 	ho := h.holder
-	ho.joining = without(ho.joining, h)
 	s.applyLocked(ho, a, update.version)
 	err := a.err
 	if a.gone() || ho.dead {
@@ -175,6 +174,7 @@ func (s *claims) endReentry(h *hold, update task, a answer) error {
 	if err == nil {
 		h.admit(a)
 	} else {
+		ho.holds = without(ho.holds, h)
 		ho.changed()
 		s.emptyLocked(ho)
 	}
@@ -275,7 +275,7 @@ func (s *claims) loseLocked(ho *holder, reason error) {
 // endLocked ends one hold, and its context after the transition.
 func (s *claims) endLocked(h *hold, state holdState, cause error) {
 	h.holder.holds = without(h.holder.holds, h)
-	if h.state != held { // it was only kept
+	if h.state != held {
 		return
 	}
 	h.state, h.cause = state, cause
@@ -287,7 +287,7 @@ func (s *claims) endLocked(h *hold, state holdState, cause error) {
 
 // emptyLocked has ho removed if it has no holds any more.
 func (s *claims) emptyLocked(ho *holder) {
-	if !ho.dead && len(ho.holds)+len(ho.joining) == 0 {
+	if !ho.dead && len(ho.holds) == 0 {
 		s.buryLocked(ho)
 		s.removeLocked(ho, time.Now())
 	}

@@ -32,8 +32,7 @@ type holder struct {
 	patience time.Duration
 
 	// The mutex of claims guards the rest.
-	holds      []*hold       // live, oldest first
-	joining    []*hold       // re-entries that Redis has not answered yet
+	holds      []*hold       // joining, held or kept, oldest first
 	unreleased int           // lost holds whose work has not released them
 	dead       bool          // lost, or being removed: nothing joins any more
 	admitted   time.Time     // when the first hold was
@@ -69,7 +68,7 @@ type hold struct {
 	// The mutex of claims guards the rest.
 	lease time.Duration // 0: renewed
 	ends  time.Time     // for the work, by its own lease or MaxHold; zero: never
-	over  time.Time     // the same for Redis, later by the margin
+	over  time.Time     // the same for Redis, later by the margin; while joining, as far as is known
 	state holdState
 	cause error // why it was lost
 }
@@ -77,9 +76,10 @@ type hold struct {
 type holdState int
 
 const (
-	held holdState = iota
+	joining holdState = iota // not answered by Redis yet
+	held
 	lost
-	released
+	released // or only kept
 )
 
 // leastMargin is for machines that are busy: a goroutine can have to wait for its turn for as long.
@@ -103,10 +103,8 @@ func suspension(a, b time.Time) time.Duration {
 
 // counts is how many holds there are, those under way included.
 func (ho *holder) counts() (c counts) {
-	for _, hs := range [][]*hold{ho.holds, ho.joining} {
-		for _, h := range hs {
-			c.add(h.kind)
-		}
+	for _, h := range ho.holds {
+		c.add(h.kind)
 	}
 	return c
 }
@@ -120,20 +118,14 @@ func (ho *holder) need(now time.Time, watchdogTimeout time.Duration) (d time.Dur
 			d = max(d, h.over.Sub(now))
 		}
 	}
-	for _, h := range ho.joining {
-		d = max(d, cmp.Or(h.lease, watchdogTimeout))
-	}
 	return max(d, time.Millisecond)
 }
 
 // heir is who keeps the lock, and until when, once there are only kept holds or none. Without any it is nobody. It is not ok as
 // long as a hold is live, or both sides of a read/write lock are kept.
 func (ho *holder) heir() (id string, until time.Time, ok bool) {
-	if len(ho.joining) > 0 {
-		return "", until, false
-	}
 	for _, h := range ho.holds {
-		if h.state == held || (h.kind == lock.Write) != (ho.holds[0].kind == lock.Write) {
+		if h.state != released || (h.kind == lock.Write) != (ho.holds[0].kind == lock.Write) {
 			return "", until, false
 		}
 		until = later(until, h.over)
@@ -147,7 +139,7 @@ func (ho *holder) heir() (id string, until time.Time, ok bool) {
 	return id, until, true
 }
 
-// renewed reports whether a live hold has no lease of its own.
+// renewed reports whether a hold has no lease of its own.
 func (ho *holder) renewed() bool {
 	return slices.ContainsFunc(ho.holds, func(h *hold) bool { return h.lease == 0 })
 }
@@ -220,13 +212,12 @@ func (ho *holder) finished() bool { return ho.dead }
 // inDoubt reports whether an attempt to enter may still arrive.
 func (ho *holder) inDoubt(now time.Time) bool { return ho.doubts > 0 && now.Before(ho.doubtUntil) }
 
-// admit makes h a hold that was asked for at the given time.
+// admit makes h a hold that Redis has granted.
 func (h *hold) admit(a answer) {
-	h.since, h.token = a.sent, a.values[2]
+	h.state, h.since, h.token = held, a.sent, a.values[2]
 	if h.lease > 0 || h.most > 0 {
 		h.lastFor(cmp.Or(h.lease, h.most), a.sent)
 	}
-	h.holder.holds = append(h.holder.holds, h)
 }
 
 // lastFor gives the hold a lease of its own that Redis was asked for at the given time, but no more than MaxHold in all.

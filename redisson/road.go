@@ -33,10 +33,10 @@ type road struct {
 
 // lane leads to one master. The road's mutex guards it.
 type lane struct {
-	queue   list.List // of *question; all workers are busy
+	queue   list.List // of *question
+	filled  sync.Cond // the queue is not empty, or the road is closed
 	workers int
 	idle    int // workers that wait for a question
-	handed  chan *question
 }
 
 // question is one call, or several for one master that travel together.
@@ -50,7 +50,7 @@ type question struct {
 	lane    *lane
 	by      time.Time     // the deadline of the asker, if there is one
 	index   int           // in open
-	queued  *list.Element // not sent yet
+	queued  *list.Element // in the lane; nil once it is sent
 	over    bool          // answered or given up
 	answers []answer
 }
@@ -131,48 +131,41 @@ func (r *road) send(q *question) {
 	defer r.mu.Unlock()
 	l := r.lanes[address]
 	if l == nil {
-		l = &lane{handed: make(chan *question, r.workers)}
+		l = &lane{filled: sync.Cond{L: &r.mu}}
 		r.lanes[address] = l
 	}
-	q.lane, q.index = l, len(r.open)
+	q.lane, q.queued, q.index = l, l.queue.PushBack(q), len(r.open)
 	r.open = append(r.open, q)
 	r.setSweeperLocked()
-	switch {
-	case l.idle > 0:
-		l.idle--
-		l.handed <- q
-	case l.workers < r.workers:
+	l.filled.Signal()
+	if l.queue.Len() > l.idle && l.workers < r.workers {
 		l.workers++
-		go r.work(l, q)
-	default:
-		q.queued = l.queue.PushBack(q)
+		go r.work(l)
 	}
 }
 
-// work answers q and then what else comes along its lane. After close it ends as soon as nothing is queued.
-func (r *road) work(l *lane, q *question) {
-	for ; q != nil; q = r.next(l) {
+// work answers what comes along a lane. After close it ends as soon as nothing is queued.
+func (r *road) work(l *lane) {
+	for q := r.next(l); q != nil; q = r.next(l) {
 		r.answer(q, r.perform(q.calls, q.until))
 	}
 }
 
 func (r *road) next(l *lane) *question {
 	r.mu.Lock()
-	e := l.queue.Front()
-	switch {
-	case e != nil:
-		defer r.mu.Unlock()
-		q := l.queue.Remove(e).(*question)
-		q.queued = nil
-		return q
-	case r.closed:
-		defer r.mu.Unlock()
-		l.workers--
-		return nil
+	defer r.mu.Unlock()
+	for l.queue.Len() == 0 {
+		if r.closed {
+			l.workers--
+			return nil
+		}
+		l.idle++
+		l.filled.Wait()
+		l.idle--
 	}
-	l.idle++
-	r.mu.Unlock()
-	return <-l.handed
+	q := l.queue.Remove(l.queue.Front()).(*question)
+	q.queued = nil
+	return q
 }
 
 func (r *road) answer(q *question, answers []answer) {
@@ -254,9 +247,6 @@ func (r *road) close() {
 	defer r.mu.Unlock()
 	r.closed = true
 	for _, l := range r.lanes {
-		for ; l.idle > 0; l.idle-- {
-			l.workers--
-			l.handed <- nil
-		}
+		l.filled.Broadcast()
 	}
 }

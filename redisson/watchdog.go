@@ -78,7 +78,7 @@ func (s *claims) expireLocked(ho *holder, now time.Time) {
 		}
 		s.endLocked(h, lost, h.lostError(now, h.lapse()))
 		ho.changed()
-		if len(ho.holds)+len(ho.joining) == 0 {
+		if len(ho.holds) == 0 {
 			s.buryLocked(ho)
 			s.removeLocked(ho, h.over)
 		}

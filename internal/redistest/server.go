@@ -11,10 +11,12 @@ package redistest
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -185,16 +187,21 @@ func borrow(tb testing.TB, addr string) *Server {
 	return &Server{Addr: addr, Real: true}
 }
 
-// FreePort returns a port on which nobody listens at the moment.
+// FreePort returns a port on which nobody listens at the moment. It lies below those that systems give to outgoing connections:
+// of these, another test can make one on the port before the server is up.
 func FreePort(tb testing.TB) string {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatalf("redistest: %v", err)
+	for {
+		port := strconv.Itoa(10000 + rand.N(20000))
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
+		if err == nil {
+			_ = l.Close()
+			return port
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			tb.Fatalf("redistest: %v", err)
+		}
 	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
 }
 
 // required tells whether LATCHKEY_REQUIRE, a comma-separated list, names redis.
