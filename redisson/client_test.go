@@ -137,7 +137,7 @@ func subscriptions(tb testing.TB, rdb *redis.Client) []string {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, func(t *testing.T) lock.Locker {
-		return newClient(t, redistest.Any(t), redisson.WatchdogTimeout(time.Second))
+		return newClient(t, redistest.Any(t), redisson.WatchdogTimeout(2*time.Second))
 	}, locktest.Kinds(lock.Exclusive, lock.Fair, lock.Read, lock.Write, lock.Fenced, lock.Spin, lock.Permit))
 }
 
