@@ -17,7 +17,7 @@ var (
 	// ErrMaxHold says that a lock ended because it had been held for Request.MaxHold. Such an error matches ErrLost too.
 	ErrMaxHold = errors.New("lock: held for as long as allowed")
 	// ErrNotHeld says that there is nothing to release: the caller does not own the lock, or released it before. The
-	// release that told the caller of a loss counts, too.
+	// release that reported a loss to the caller counts, too.
 	ErrNotHeld = errors.New("lock: not held by this owner")
 	// ErrUnsupported says that a Locker does not have the requested Kind, or can't give it beside the kind that is held,
 	// which is a *KindError. Retrying can't help.
@@ -31,7 +31,7 @@ type BusyError struct {
 	// Waited is how long the caller was in line.
 	Waited time.Duration
 	// Related says that a holder of the lock is another call under an outer hold of the caller's. This is how a caller
-	// that waits for itself can tell: it took the lock under that outer hold, and came again without the context of the
+	// that waits for itself can be recognized: it took the lock under that outer hold, and came again without the context of the
 	// inner one.
 	Related bool
 }

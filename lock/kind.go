@@ -51,7 +51,7 @@ func Reenter(wanted Kind, held ...Kind) error {
 
 // KindError says that a key can't be taken as one kind while it is held as another. It matches [ErrUnsupported].
 //
-// Held is a kind of the holder's family, and not always the very kind: some services can't tell them apart.
+// Held is a kind of the holder's family, and not always the very kind: some services can't distinguish them.
 type KindError struct {
 	Held, Wanted Kind
 }

@@ -70,7 +70,7 @@ func awaitAsync(l *redisson.CountDownLatch) <-chan error {
 	return got
 }
 
-// All waiters of all clients are told of zero.
+// All waiters of all clients are notified of zero.
 func TestLatchWakesAll(t *testing.T) {
 	srv := redistest.Any(t)
 	rdb, ctx := srv.Client(t), t.Context()
@@ -99,7 +99,7 @@ func TestLatchWakesAll(t *testing.T) {
 	eventually(t, "nothing is subscribed", func() bool { return len(subscriptions(t, rdb)) == 0 })
 }
 
-// Nobody tells of a latch that was removed by hand.
+// Nothing announces a latch that was removed by hand.
 func TestLatchLostMessage(t *testing.T) {
 	srv := redistest.Any(t)
 	rdb, ctx := srv.Client(t), t.Context()

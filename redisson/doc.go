@@ -10,8 +10,8 @@
 // directly, it has Redisson's nouns:
 //
 //	l := client.Lock("order:42")
-//	err := l.Do(ctx, func(held context.Context) error { // waits as long as ctx; renewed until settle returns
-//		return settle(held) // held ends if the lock is lost
+//	err := l.Do(ctx, func(held context.Context) error { // waits as long as ctx; renewed until pay returns
+//		return pay(held) // held ends if the lock is lost
 //	})
 //
 // or, by hand,

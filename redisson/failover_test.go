@@ -103,7 +103,7 @@ func TestSentinelFailover(t *testing.T) {
 	admin := s.Master.Client(t)
 	eventually(t, "waiter subscribes", func() bool { return len(subscriptions(t, admin)) == 1 })
 
-	// A lock that never reached the replica is lost with its master, and its holder is told when it next renews it.
+	// A lock that never reached the replica is lost with its master, and its holder learns of that when it next renews it.
 	unreplicated := onClient(t, s.Client(t), redisson.Timeout(9*time.Second), redisson.WatchdogTimeout(9*time.Second)).Lock("lost")
 	replica := s.Replica.Client(t)
 	replica.Do(t.Context(), "replicaof", "127.0.0.1", "1")

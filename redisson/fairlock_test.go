@@ -138,7 +138,7 @@ func TestFairWaiterRejoins(t *testing.T) {
 	expectHeld(t, l, got)
 }
 
-// Only the head is told, on its own channel; and re-entry does not queue.
+// Only the head is notified, on its own channel; and re-entry does not queue.
 func TestFairMessages(t *testing.T) {
 	s := redistest.Any(t)
 	rdb := s.Client(t)
@@ -192,7 +192,7 @@ func TestFairAnswerLost(t *testing.T) {
 	})
 }
 
-func TestFairLossIsTold(t *testing.T) {
+func TestFairHolderIsNotifiedOfItsLoss(t *testing.T) {
 	s := redistest.Any(t)
 	rdb := s.Client(t)
 	l := newClient(t, s).FairLock("k")

@@ -118,7 +118,7 @@ func TestLateReentryRevivesNothing(t *testing.T) {
 	}
 }
 
-// An attempt is not answered and repeated; the repetition is told that the lock is busy. Then the lock is freed, and only
+// An attempt is not answered and repeated; the repetition is refused, because the lock is busy. Then the lock is freed, and only
 // now the first attempt arrives: it must not keep the lock for nobody.
 func TestLateAttemptIsRemoved(t *testing.T) {
 	t.Parallel()
@@ -250,7 +250,7 @@ func TestReleaseOfLostHoldDoesNotWait(t *testing.T) {
 	expectUnused(t, c)
 }
 
-// An outage is told to all in line, as what it is.
+// All in line learn of an outage as what it is.
 func TestOutageIsToldToTheWholeLine(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -277,7 +277,7 @@ func TestOutageIsToldToTheWholeLine(t *testing.T) {
 			}
 			all.Wait()
 			if d := time.Since(start); d > tt.limit {
-				t.Errorf("the last waiter was told after %v", d)
+				t.Errorf("the last waiter learned of it after %v", d)
 			}
 		})
 	}

@@ -67,7 +67,7 @@ func TestInnerLeaseEndsAlone(t *testing.T) {
 	}
 }
 
-// Whatever happens to Redis, the holder is told before the lease that Redis was last given can be over.
+// Whatever happens to Redis, the holder is notified before the lease that Redis was last given can be over.
 func TestLossIsToldInTime(t *testing.T) {
 	t.Parallel()
 	const timeout = 3 * time.Second
@@ -91,7 +91,7 @@ func TestLossIsToldInTime(t *testing.T) {
 			cause := awaitEnd(t, held, 10*time.Second)
 			// The last renewal was before the fault, so the lease in Redis ends within timeout of it.
 			if d := time.Since(fault); d >= timeout {
-				t.Errorf("told %v after the fault, when the lease of %v may have been over", d, timeout)
+				t.Errorf("notified %v after the fault, when the lease of %v may have been over", d, timeout)
 			}
 			if lost, ok := errors.AsType[*lock.LostError](cause); !ok || lost.Held < timeout/2 {
 				t.Errorf("cause = %#v, want a LostError with the time held", cause)

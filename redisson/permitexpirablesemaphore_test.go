@@ -171,7 +171,7 @@ func TestPermitWakesAnotherClient(t *testing.T) {
 	eventually(t, "nothing is subscribed", func() bool { return len(subscriptions(t, rdb)) == 0 })
 }
 
-// Nobody tells of the end of a lease, but the waiters know when it is.
+// Nothing announces the end of a lease, but the waiters know when it is.
 func TestPermitWaiterFollowsTheLease(t *testing.T) {
 	srv := redistest.Any(t)
 	s := newPermits(t, newClient(t, srv), 1)

@@ -90,7 +90,7 @@ func (r *red) killUntil(done <-chan struct{}) (kills int) {
 	}
 }
 
-// ended tells whether done is closed within d.
+// ended reports whether done is closed within d.
 func ended(done <-chan struct{}, d time.Duration) bool {
 	select {
 	case <-done:
@@ -143,7 +143,7 @@ func (s *redSection) cycle(l *redisson.RedLock) {
 	}
 }
 
-// enter is the critical section. A holder who was told of its loss is none any more.
+// enter is the critical section. A holder that was notified of its loss is none any more.
 func (s *redSection) enter(held context.Context) (overlap, counted bool) {
 	before := s.holder.Swap(&held)
 	overlap = before != nil && (*before).Err() == nil && held.Err() == nil

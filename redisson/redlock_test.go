@@ -303,7 +303,7 @@ func TestRedLockIsLostWithItsMajority(t *testing.T) {
 	r.each((*redistest.Server).Pause, 0)
 	cause := awaitEnd(t, held, 10*time.Second)
 	if d := time.Since(fault); d >= timeout {
-		t.Errorf("told %v after the fault, when the lease of %v may have been over", d, timeout)
+		t.Errorf("notified %v after the fault, when the lease of %v may have been over", d, timeout)
 	}
 	if lost, ok := errors.AsType[*lock.LostError](cause); !ok || lost.Held < 2*timeout {
 		t.Errorf("cause = %v, want a LostError with the time held", cause)

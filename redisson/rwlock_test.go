@@ -283,7 +283,7 @@ func TestReadWriteAnswerLost(t *testing.T) {
 }
 
 // Each side says that it was lost when the lock is taken away.
-func TestReadWriteLossIsTold(t *testing.T) {
+func TestReadersAndWritersAreNotifiedOfTheirLoss(t *testing.T) {
 	s := redistest.Any(t)
 	rdb := s.Client(t)
 	rw := newClient(t, s, redisson.WatchdogTimeout(time.Second)).ReadWriteLock("k")

@@ -111,7 +111,7 @@ func increment(c *redisson.Client, rdb *redis.Client, i int) error {
 }
 
 // A holder that is stopped like a paused process, and a crash: a peer gets the lock when its lease is over, and the
-// stopped one is told as soon as it runs again.
+// stopped one is notified as soon as it runs again.
 func TestProcessStoppedAndKilled(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)

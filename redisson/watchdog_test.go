@@ -142,7 +142,7 @@ func TestWatchdogWithoutAnswers(t *testing.T) {
 	})
 }
 
-// Errors are no loss, and the last one is told as the reason.
+// Errors are no loss, and the last one becomes the reason.
 func TestWatchdogWithErrors(t *testing.T) {
 	refused := errors.New("connection refused")
 	watch30(t, func(call) answer { return answer{err: refused} }, func(t *testing.T, w *watched) {
@@ -201,7 +201,7 @@ func TestLeaseEndsByItself(t *testing.T) {
 	})
 }
 
-// With MaxHold, the work is told a margin earlier, and the lock is removed from Redis instead of waiting for its lease.
+// With MaxHold, the work is notified a margin earlier, and the lock is removed from Redis instead of waiting for its lease.
 func TestMaxHoldEndsALock(t *testing.T) {
 	watch30(t, answers30, func(t *testing.T, w *watched) {
 		h := w.hold(t, lock.Request{Key: "k", MaxHold: 45 * time.Second})
@@ -264,7 +264,7 @@ func TestRemovalWaitsForLateAttempts(t *testing.T) {
 	})
 }
 
-// Nobody can tell any more what a removal that failed for a whole lease would remove.
+// Nobody knows any more what a removal that failed for a whole lease would remove.
 func TestRetryEndsWithTheLease(t *testing.T) {
 	watch30(t, func(call) answer { return answer{err: errNoAnswer} }, func(t *testing.T, w *watched) {
 		<-w.discardDoubtful()

@@ -196,7 +196,7 @@ func endsAs(delay time.Duration, cause func(error) error) lock.Locker {
 	})
 }
 
-func toldLate() lock.Locker {
+func notifiedLate() lock.Locker {
 	return endsAs(100*time.Millisecond, func(err error) error { return err })
 }
 

@@ -258,7 +258,7 @@ func nestedForEver() lock.Locker {
 	})
 }
 
-// writersStay tells a writer that its lease is over, but leaves the lock in the mode of writing.
+// writersStay notifies a writer that its lease is over, but leaves the lock in the mode of writing.
 func writersStay() lock.Locker {
 	l := memlock.New()
 	return lockerFunc(func(ctx context.Context, r lock.Request) (lock.Hold, error) {

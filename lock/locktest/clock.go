@@ -35,7 +35,7 @@ func (s *schedule) outlive() error {
 		if !c.doubtful(time.Now().Add(nearEnd)) {
 			continue
 		}
-		if err := first(func() error { return s.seeEnd(c) }, s.settle); err != nil {
+		if err := first(func() error { return s.seeEnd(c) }, s.catchUp); err != nil {
 			return err
 		}
 		i = -1 // another one may be near its end by now
@@ -43,21 +43,21 @@ func (s *schedule) outlive() error {
 	return s.check()
 }
 
-// seeEnd waits until c has ended by itself, and finds out whether that was told in time and with its cause.
+// seeEnd waits until c has ended by itself, and finds out whether it was notified in time and with its cause.
 func (s *schedule) seeEnd(c *call) error {
 	switch {
 	case c.state == kept:
 		sleepUntil(c.due)
 		c.state = released
 		return nil
-	case c.ended(): // with an outer one, so its context can't tell
+	case c.ended(): // with an outer one, so its context does not show it
 		sleepUntil(c.due)
 		return s.release(c)
 	}
 	select {
 	case <-c.hold.Context().Done():
 	case <-time.After(time.Until(c.due) + s.patience):
-		return fmt.Errorf("the end of %v is not told", c)
+		return fmt.Errorf("%v is not notified of its end", c)
 	}
 	now, cause := time.Now(), context.Cause(c.hold.Context())
 	switch {

@@ -10,7 +10,7 @@ import (
 
 // ending is how a lock ends that its holder did not release.
 var ending = []promise{
-	{name: "the end of a lease is told before the next holder starts", check: leaseEndToldFirst},
+	{name: "a holder is notified of its end before the next one starts", check: leaseEndNotifiedFirst},
 	{name: "a released lease ends nothing", check: releasedLeaseEndsNothing},
 	{name: "MaxHold ends a hold", check: maxHoldEnds},
 	{name: "MaxHold ends a longer lease", check: maxHoldCutsLease},
@@ -20,36 +20,36 @@ var ending = []promise{
 
 // When somebody else has the lock, the context of the one who lost it has ended already: there is nothing to wait for
 // between the two.
-func leaseEndToldFirst(s *scene) {
-	s.toldFirst(lock.Request{Lease: toldLease}, lock.ErrLost)
+func leaseEndNotifiedFirst(s *scene) {
+	s.notifiedFirst(lock.Request{Lease: endingLease}, lock.ErrLost)
 }
 
 // With MaxHold no one can renew a lock for ever.
 func maxHoldEnds(s *scene) {
-	s.toldFirst(lock.Request{MaxHold: toldLease}, lock.ErrLost, lock.ErrMaxHold)
+	s.notifiedFirst(lock.Request{MaxHold: endingLease}, lock.ErrLost, lock.ErrMaxHold)
 }
 
 // The shorter one of the two counts.
 func maxHoldCutsLease(s *scene) {
-	s.toldFirst(lock.Request{MaxHold: toldLease, Lease: time.Minute}, lock.ErrLost, lock.ErrMaxHold)
+	s.notifiedFirst(lock.Request{MaxHold: endingLease, Lease: time.Minute}, lock.ErrLost, lock.ErrMaxHold)
 }
 
-// toldLease is long enough for a locker to keep a part of it that outlasts the pauses of a busy machine: what a locker promises
+// endingLease is long enough for a locker to keep a part of it that outlasts the pauses of a busy machine: what a locker promises
 // of an end, it promises to a process that runs.
-const toldLease = 4 * lease
+const endingLease = 4 * lease
 
-// toldFirst checks that a hold of r ends after about toldLease for all of causes, and before another one starts.
-func (s *scene) toldFirst(r lock.Request, causes ...error) {
+// notifiedFirst checks that a hold of r ends after about endingLease for all of causes, and before another one starts.
+func (s *scene) notifiedFirst(r lock.Request, causes ...error) {
 	s.Helper()
 	start := time.Now()
 	h := s.acquire(s.Context(), s.own(r))
 	next := s.start(s.Context(), s.rival(lock.Request{Wait: -1})).held()
 	if h.Context().Err() == nil {
-		s.Fatal("the next holder started and the last one has not been told")
+		s.Fatal("the next holder started and the last one has not been notified")
 	}
 	s.ends(h, causes...)
-	if held := time.Since(start); held < toldLease/2 {
-		s.Errorf("a hold of %v ended after %v", toldLease, held)
+	if held := time.Since(start); held < endingLease/2 {
+		s.Errorf("a hold of %v ended after %v", endingLease, held)
 	}
 	s.releases(h, lock.ErrLost)
 	s.releases(h, lock.ErrNotHeld)

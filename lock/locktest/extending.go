@@ -69,7 +69,7 @@ func extendedHoldEnds(s *scene) {
 	}
 	next := s.start(s.Context(), s.rival(lock.Request{Wait: -1})).held()
 	if h.Context().Err() == nil {
-		s.Error("the next holder started and the last one has not been told")
+		s.Error("the next holder started and the last one has not been notified")
 	}
 	if held := time.Since(start); held < by*9/10 {
 		s.Errorf("a hold that was extended by %v ended after %v", by, held)
@@ -98,7 +98,7 @@ func maxHoldBoundsExtend(s *scene) {
 	s.free()
 }
 
-// Extend tells of a loss, but is no release: who finds out by it still releases, and is told again.
+// Extend reports a loss, but is no release: who finds out by it still releases, and gets the error again.
 func endedHoldNotExtended(s *scene) {
 	lost := s.acquire(s.Context(), s.own(lock.Request{Lease: lease}))
 	e, ok := lost.(extender)

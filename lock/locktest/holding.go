@@ -40,7 +40,7 @@ func releaseEndsContext(s *scene) {
 	}
 }
 
-// Of several releases, as of a deferred one and one by hand, one does it and the others are told.
+// Of several releases, as of a deferred one and one by hand, one does it and the others fail.
 func releasedOnce(s *scene) {
 	h := s.acquire(s.Context(), s.own(lock.Request{}))
 	var done atomic.Int64
@@ -71,7 +71,7 @@ func releasedHoldIsPowerless(s *scene) {
 	s.free()
 }
 
-// The work is told to stop, but the lock protects it until it says that it has stopped.
+// The work is asked to stop, but the lock protects it until it says that it has stopped.
 func holdOutlivesRequest(s *scene) {
 	ctx, cancel := context.WithCancelCause(s.Context())
 	h := s.acquire(ctx, s.own(lock.Request{}))

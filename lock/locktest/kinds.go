@@ -13,7 +13,7 @@ import (
 
 var fair = []promise{{name: "service is in the order of arrival", check: servedInOrder}}
 
-// Nothing tells from outside when a request has got in line, so on a slow machine they may overtake each other on the
+// Nothing shows from outside when a request has got in line, so on a slow machine they may overtake each other on the
 // way. Three times in a row that is an unfair lock.
 func servedInOrder(s *scene) {
 	const owners = 5
@@ -90,7 +90,7 @@ func readersServedTogether(s *scene) {
 	s.free()
 }
 
-// A reader who wants to write would wait for itself, so it is told at once that waiting won't help. Another one under the
+// A reader who wants to write would wait for itself, so it is refused at once. Another one under the
 // same outer hold is not that reader, and waits.
 func readerDoesNotUpgrade(s *scene) {
 	outer := s.outer(s.Context())

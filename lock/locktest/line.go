@@ -45,8 +45,8 @@ func (s *schedule) cancel() error {
 	return nil
 }
 
-// settle notes who has been served in the meantime, and waits for those whose turn it is.
-func (s *schedule) settle() error {
+// catchUp notes who has been served in the meantime, and waits for those whose turn it is.
+func (s *schedule) catchUp() error {
 	for {
 		select {
 		case w := <-s.served:
@@ -103,7 +103,7 @@ func (s *schedule) serve(w *waiter) error {
 	}
 	for _, c := range holders {
 		if c.state == live && c.hold.Context().Err() == nil && !room(w.r, []*call{c}) {
-			return fmt.Errorf("served before %v was told of its end: %v", c, s.text(w.r))
+			return fmt.Errorf("served before %v was notified of its end: %v", c, s.text(w.r))
 		}
 	}
 	c := s.model.add(w.under, w.r, w.hold, 0, now, now)

@@ -110,7 +110,7 @@ func nestedLeaseEnds(s *scene) {
 	s.release(outer)
 	next := s.start(s.Context(), s.rival(lock.Request{Wait: -1})).held()
 	if inner.Context().Err() == nil {
-		s.Error("the next holder started and the last one has not been told")
+		s.Error("the next holder started and the last one has not been notified")
 	}
 	s.ends(inner, lock.ErrLost)
 	s.releases(inner, lock.ErrLost)

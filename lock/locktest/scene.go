@@ -105,7 +105,7 @@ func (s *scene) busy(ctx context.Context) {
 }
 
 // refused checks that r can't be had beside the scene's kind, however long it would wait, and that the error names both
-// kinds. Services that can't tell the kinds of a family apart name any of it.
+// kinds. Services that can't distinguish the kinds of a family name any of it.
 func (s *scene) refused(ctx context.Context, r lock.Request) {
 	s.Helper()
 	a := s.start(ctx, r)
@@ -196,5 +196,5 @@ func (s *scene) happens(c <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// pause gives an attempt the time to get in line. Nothing can tell that it has, but a good Locker passes in either case.
+// pause gives an attempt the time to get in line. Nothing shows that it has, but a good Locker passes in either case.
 func (s *scene) pause() { <-time.After(50 * time.Millisecond) }

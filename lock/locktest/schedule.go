@@ -15,7 +15,7 @@ import (
 // of them, except those that wait in line.
 //
 // Near the end of a lease, only the Locker knows whether it is over. So no step is made then: the schedule waits until the
-// end has been told. If a step takes so long that a lease may have ended meanwhile, its result proves nothing and is undone.
+// end has been announced. If a step takes so long that a lease may have ended meanwhile, its result proves nothing and is undone.
 type schedule struct {
 	locker   lock.Locker
 	patience time.Duration
@@ -81,7 +81,7 @@ func (s *schedule) giveUp() {
 
 func (s *schedule) walk(steps int) error {
 	for range steps {
-		if err := first(s.outlive, s.step, s.settle, s.check); err != nil {
+		if err := first(s.outlive, s.step, s.catchUp, s.check); err != nil {
 			return err
 		}
 	}
@@ -122,7 +122,7 @@ func (s *schedule) step() error {
 // finish releases everything, until nobody holds a lock or waits for one, and looks whether the keys are free then.
 func (s *schedule) finish() error {
 	for len(s.model.liveCalls()) > 0 || len(s.waiters) > 0 {
-		if err := first(s.outlive, s.releaseLive, s.settle, s.check); err != nil {
+		if err := first(s.outlive, s.releaseLive, s.catchUp, s.check); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ var waiting = []promise{
 	{name: "a limited wait ends", check: limitedWaitEnds},
 	{name: "a limited wait is served", check: limitedWaitServed},
 	{name: "an unbounded wait is served", check: unboundedWaitServed},
-	{name: "busy tells the remaining lease", check: busyTellsRemaining},
+	{name: "busy names the remaining lease", check: busyNamesRemaining},
 	{name: "a cancelled wait leaves the line", check: cancelledWaitLeaves},
 	{name: "a wait ends with the cause of its deadline", check: deadlineKeepsCause},
 	{name: "an ended context takes nothing", check: endedContextTakesNothing},
@@ -71,7 +71,7 @@ func (s *scene) served(wait time.Duration) {
 }
 
 // Callers make a Retry-After of it, so it must not be longer than the truth. A Locker that does not know says 0.
-func busyTellsRemaining(s *scene) {
+func busyNamesRemaining(s *scene) {
 	h := s.acquire(s.Context(), s.own(lock.Request{Lease: time.Minute}))
 	if busy := s.isBusy(lock.Request{}); busy.Remaining > time.Minute {
 		s.Errorf("Remaining = %v of a lease of 1m", busy.Remaining)

@@ -70,16 +70,16 @@ func TestToldBeforeOthersAreLetIn(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, l *Locker) {
-				told := false
+				notified := false
 				ctx := hookContext{lock.NewOwner(t.Context()), func() {
-					told = true
+					notified = true
 					if _, err := l.Acquire(context.Background(), lock.Request{Key: key}); !errors.Is(err, lock.ErrBusy) {
 						t.Errorf("another Acquire = %v, want ErrBusy", err)
 					}
 				}}
 				tt.end(t, l, acquire(t, ctx, l, lock.Request{MaxHold: time.Second}))
 				synctest.Wait()
-				if !told {
+				if !notified {
 					t.Error("the context of the hold does not end")
 				}
 			})

@@ -1,4 +1,4 @@
--- Counts down by one; at zero the latch is gone and all waiters are told. A missing latch is at zero.
+-- Counts down by one; at zero the latch is gone and all waiters are notified. A missing latch is at zero.
 -- KEYS[1] latch   ARGV[1] channel, then the receipt
 -- Answers {1} when counted, else {0}.
 local count = redis.call('get', KEYS[1])

@@ -1,4 +1,4 @@
--- Frees a fair lock whoever holds it, and tells the head of the queue, which stays.
+-- Frees a fair lock whoever holds it, and notifies the head of the queue, which stays.
 -- ARGV[1] channel, to which the head's id is added, last ARGV publish or spublish
 -- Answers {1} when there was a lock, else {0}.
 local head = purge()

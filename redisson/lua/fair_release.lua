@@ -1,4 +1,4 @@
--- Takes a holder away, from the lock and from the queue, and tells the head of the queue on a channel of its own if it is
+-- Takes a holder away, from the lock and from the queue, and notifies the head of the queue on a channel of its own if it is
 -- its turn. The lock may be kept by an heir for a while; then the head learns how long.
 -- Safe to repeat.
 -- ARGV[1] holder, ARGV[2] patience in ms, ARGV[3] channel, to which the head's id is added, ARGV[4] heir, ARGV[5] how long it

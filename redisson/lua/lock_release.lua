@@ -1,4 +1,4 @@
--- Takes a holder away. The lock is free then, unless an heir is to keep it for a while. Waiters are told if there is a
+-- Takes a holder away. The lock is free then, unless an heir is to keep it for a while. Waiters are notified if there is a
 -- channel: one of each process, to take the lock or to learn how long it is kept.
 -- Safe to repeat: a second run finds nothing.
 -- KEYS[1] lock   ARGV[1] holder, ARGV[2] channel or nothing, ARGV[3] heir, ARGV[4] how long it keeps the lock in ms or 0,

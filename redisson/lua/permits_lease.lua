@@ -1,4 +1,4 @@
--- Tells how long a permit lasts, after giving it a new lease if there is one in the arguments.
+-- Answers how long a permit lasts, after giving it a new lease if there is one in the arguments.
 -- KEYS[1..2], ARGV[1] as above, ARGV[2] id, ARGV[3] new lease in ms, 0 without end, or '' to leave it
 -- Answers {1, ms left, or -1 without end}, or {0} when nobody has it.
 local at = redis.call('zscore', KEYS[2], ARGV[2])

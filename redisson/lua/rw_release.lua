@@ -1,5 +1,5 @@
 -- Takes a holder away from a read/write lock, with all that it reads and writes. A lock that nobody has any more is free,
--- and its waiters are told: all, if it was written. An heir, a reader or a writer by its id, may keep the lock for a while.
+-- and its waiters are notified: all, if it was written. An heir, a reader or a writer by its id, may keep the lock for a while.
 -- Safe to repeat: a second run finds nothing.
 -- KEYS[1] lock   ARGV[1] holder, ARGV[2] the timeout keys of all holders up to the holder's id, ARGV[3] message if there is
 -- no lock, ARGV[4] channel, ARGV[5] heir, ARGV[6] how long it keeps the lock in ms or 0, last ARGV publish or spublish

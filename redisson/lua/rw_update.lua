@@ -1,7 +1,7 @@
 -- Sets the counts of a holder of a read/write lock, and makes its lease at least so long: for re-entries, for releases of a
 -- part, and for renewals. A writer that goes on reading lets readers in, without a message.
 -- Safe to repeat, at any time: it makes no holder. A writer is alone and may have any counts; without one there must be a
--- reader to go on. It shortens a lease only if it is told to cut it, as Redisson does when a part of the writing ends.
+-- reader to go on. It shortens a lease only if it is asked to cut it, as Redisson does when a part of the writing ends.
 -- KEYS[1] lock   ARGV[1] holder, ARGV[2] lease in ms, ARGV[3] reads, ARGV[4] writes, ARGV[5] 'add' if a new write adds its
 -- lease to what is left, 'cut' if the lease is to be no longer, or nothing, ARGV[6] the holder's timeout key
 -- Answers {1, lease left in ms, 0} when done, {0} when this holder does not have the lock.

@@ -1,4 +1,4 @@
--- Adds free permits and tells the waiters how many there are.
+-- Adds free permits and notifies the waiters of how many there are.
 -- KEYS[1] semaphore   ARGV[1] channel, ARGV[2] permits, ARGV[3] '1' to leave a missing semaphore alone, then the receipt
 -- Answers {1} when done, {0} when there is no semaphore.
 local value = redis.call('get', KEYS[1])

@@ -32,7 +32,7 @@ func (ch *channel) wanted() bool { return ch.subscriptions > 0 || ch.lingering !
 // live reports whether a message that is published now will be received.
 func (ch *channel) live() bool { return ch.subscribed && ch.subscribing == 0 }
 
-// hint tells those who wait for the channel that its lock may be free.
+// hint wakes those who wait for the channel: its lock may be free.
 func (ch *channel) hint() {
 	close(ch.changed)
 	ch.changed = make(chan struct{})

@@ -139,7 +139,7 @@ func testSlotMoves(t *testing.T, c *redistest.Cluster) {
 	}
 }
 
-// A subscriber whose map of the cluster is old asks the wrong master, is told so, and finds the right one.
+// A subscriber whose map of the cluster is old asks the wrong master, is redirected, and finds the right one.
 func testStaleMap(t *testing.T, c *redistest.Cluster) {
 	rdb := c.Client(t, func(o *redis.ClusterOptions) { o.ContextTimeoutEnabled = true })
 	s := newSubscriber(t, rdb, On)

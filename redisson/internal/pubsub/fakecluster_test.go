@@ -166,7 +166,7 @@ func TestSlotMoves(t *testing.T) {
 					time.Sleep(silence)
 				}
 				if !hinted(changed) {
-					t.Error("nobody was told")
+					t.Error("nobody was notified")
 				}
 				time.Sleep(reconnectPause + gather)
 				expectLive(t, sub, true)
