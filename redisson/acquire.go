@@ -13,7 +13,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// leaveInterval is how long a failed Acquire stays to see its traces removed, if that can be had so soon.
+// leaveInterval is how long a failed Acquire waits until its traces are removed from Redis.
 const leaveInterval = 75 * time.Millisecond
 
 // Acquire implements [lock.Locker], for all kinds. The holds of a Fenced lock have a method Token() int64; all have
@@ -77,7 +77,7 @@ func (c *Client) ancestor(ctx context.Context, id lockID, wanted lock.Kind) (out
 	return outer, lock.Reenter(wanted, kinds...)
 }
 
-// reenter adds a hold to ho. It returns nil, nil if ho is not there any more, so that the lock has to be taken like any other.
+// reenter adds a hold to ho. It returns nil, nil if ho is not alive any more: the lock is then taken like any other.
 func (c *Client) reenter(ctx context.Context, ho *holder, r lock.Request) (*hold, error) {
 	h := c.newHold(ho, r)
 	update, ok := c.claims.beginReentry(h)
@@ -117,7 +117,7 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hol
 		w.backoff = &pause
 	}
 	if err := w.run(lineID{name: name, channel: ho.family.channel(ho), kind: r.Kind, permits: int64(r.Limit)}); err != nil {
-		c.abandon(ctx, ho, err)
+		c.cleanUp(ctx, ho, err)
 		return nil, err
 	}
 	return h, nil
@@ -148,8 +148,8 @@ func (c *Client) try(ctx context.Context, h *hold, by time.Time) (ok bool, ttl t
 	return true, ho.asked, nil
 }
 
-// abandon has removed what a failed Acquire may have left in Redis, and stays for that a little if the caller can.
-func (c *Client) abandon(ctx context.Context, ho *holder, err error) {
+// cleanUp starts to remove what a failed Acquire may have left in Redis, and waits for that for a moment if the caller can.
+func (c *Client) cleanUp(ctx context.Context, ho *holder, err error) {
 	removed := c.claims.discard(ho)
 	if removed == nil || errors.Is(err, lock.ErrBusy) && !ho.queues {
 		return

@@ -30,7 +30,8 @@ type answer struct {
 // yes reports whether the call was answered and the first value is 1.
 func (a answer) yes() bool { return a.err == nil && a.values[0] == 1 }
 
-// gone reports whether a holder was not there any more. That a stranger has written something else over the lock is as much.
+// gone reports whether a holder was not there any more. It is also gone when a stranger has written a value of another type over
+// the lock.
 func (a answer) gone() bool { return a.err == nil && a.values[0] == 0 || wrongType(a.err) }
 
 // errNoAnswer is the outage error: Redis did not answer in time.
@@ -44,8 +45,8 @@ const (
 )
 
 // perform makes one attempt at each call, all in one round trip. It asks a server that does not know a script again, with the
-// whole text. go-redis repeats nothing by itself: only a client that knows of an earlier attempt can
-// distinguish a release that finds nothing from a lost lock.
+// whole text. go-redis repeats nothing by itself: only a client that knows of an earlier attempt can distinguish a
+// release that finds nothing from a lost lock.
 func (r *road) perform(calls []call, by time.Time) []answer {
 	answers := r.attempt(calls, by, "evalsha")
 	var unknown []call
@@ -68,7 +69,7 @@ func (r *road) attempt(calls []call, by time.Time, name string) []answer {
 	ctx := deadline{context.Background(), by}
 	sent := time.Now()
 	publish, err := r.topology.publish(ctx)
-	cmds := make([]once, len(calls))
+	cmds := make([]single, len(calls))
 	for i, c := range calls {
 		cmds[i] = c.command(ctx, name, publish)
 		cmds[i].SetErr(err)
@@ -84,7 +85,7 @@ func (r *road) attempt(calls []call, by time.Time, name string) []answer {
 }
 
 // process sends the commands of calls. Each has its own error afterwards.
-func (r *road) process(ctx context.Context, calls []call, cmds []once) {
+func (r *road) process(ctx context.Context, calls []call, cmds []single) {
 	if len(cmds) == 1 {
 		if calls[0].script.takes && r.replicas.count > 0 {
 			r.processConfirmed(ctx, calls[0].keys[0], cmds[0])
@@ -100,7 +101,7 @@ func (r *road) process(ctx context.Context, calls []call, cmds []once) {
 	_, _ = pipe.Exec(ctx)
 }
 
-func (r *road) read(cmd once, sent time.Time) answer {
+func (r *road) read(cmd single, sent time.Time) answer {
 	a := answer{sent: sent}
 	a.values, a.err = cmd.Int64Slice()
 	if a.err != nil {
@@ -112,13 +113,13 @@ func (r *road) read(cmd once, sent time.Time) answer {
 	return a
 }
 
-// once is a command that go-redis does not repeat by itself.
-type once struct{ *redis.Cmd }
+// single is a command that go-redis does not repeat by itself.
+type single struct{ *redis.Cmd }
 
 // NoRetry is asked by go-redis.
-func (once) NoRetry() bool { return true }
+func (single) NoRetry() bool { return true }
 
-func (c call) command(ctx context.Context, name, publish string) once {
+func (c call) command(ctx context.Context, name, publish string) single {
 	code := c.script.sha
 	if name == "eval" {
 		code = c.script.source
@@ -131,7 +132,7 @@ func (c call) command(ctx context.Context, name, publish string) once {
 	args = append(args, c.args...)
 	cmd := redis.NewCmd(ctx, append(args, publish)...)
 	cmd.SetFirstKeyPos(3)
-	return once{cmd}
+	return single{cmd}
 }
 
 // deadline is a context that only has a deadline, for go-redis to give to its connections. Nobody is woken by its end.
@@ -151,13 +152,13 @@ func (d deadline) Err() error {
 	return context.DeadlineExceeded
 }
 
-// repeatable reports whether another attempt can help. That a server can't be reached is final, because go-redis has tried
-// several times by then; but in a cluster another one may have taken its place.
+// repeatable reports whether another attempt can help. A server that can't be reached is an error at once, because go-redis has
+// tried several times; in a cluster, another one may have taken its place.
 func (r *road) repeatable(err error) bool {
 	return !errors.Is(err, ErrNotReplicated) && (reply.Transient(err) || r.topology.Stale(err))
 }
 
-// lasting reports whether err does not pass by itself. All else can come of a change of masters, or of a server that starts.
+// lasting reports whether err is permanent. All others can come of a change of masters, or of a server that starts.
 func lasting(err error) bool {
 	return reply.IsReply(err) && !reply.Transient(err) || errors.Is(err, redis.ErrClosed) || errors.Is(err, ErrNotReplicated)
 }

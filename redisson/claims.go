@@ -10,11 +10,11 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// claims owns what a client holds, and what is left to remove of what it held. Each method is one whole transition, and
-// nobody else changes a holder or takes the mutex. Contexts end when a transition is over; see unlock.
+// claims owns the state of a client's locks: what is held, and what is still to be removed from Redis. Each method is one whole
+// transition. Nobody else changes a holder or takes the mutex. Contexts end after a transition, without the mutex; see unlock.
 //
-// A lost lock is a matter of the local clock: a holder is good until the lease that Redis has answered last, counted from
-// before the question, is over but for a margin. Nothing that Redis does or omits can delay that.
+// Loss is decided by the local clock. A holder is valid until the lease that Redis answered last is over, less a margin; the
+// lease counts from before the question was sent. Nothing that Redis does or omits can delay that.
 type claims struct {
 	timeout time.Duration // the watchdog's: the lease of a renewed lock
 	grace   time.Duration // how long a script that was not answered may still arrive
@@ -48,7 +48,7 @@ type ending struct {
 	cause error
 }
 
-// errTooLate is why an Acquire fails that has come by a lease that is over.
+// errTooLate fails an Acquire whose lease is over before its answer arrives.
 var errTooLate = errors.New("redisson: Redis took longer to answer than the lease")
 
 func newClaims(timeout, grace time.Duration) *claims {
@@ -60,8 +60,8 @@ func newClaims(timeout, grace time.Duration) *claims {
 
 func (ho *holder) lockID() lockID { return lockID{ho.name, ho.kind.Family()} }
 
-// unlock ends a transition: it sets the alarm if there is something to do sooner than that, and ends the contexts of holds,
-// which may run code that nobody here knows.
+// unlock ends a transition. It moves the alarm forward if something is due before it, and then ends the contexts of the holds that
+// have ended. That comes after the mutex, because the end of a context can run foreign code.
 func (s *claims) unlock() {
 	if len(s.schedule) > 0 {
 		if at := s.schedule[0].due(); s.alarmAt.IsZero() || at.Before(s.alarmAt) {
@@ -83,13 +83,13 @@ func (s *claims) unlock() {
 	}
 }
 
-// setAlarmLocked has the watchdog come back at the given time or, to notice a suspension, soon.
+// setAlarmLocked wakes the watchdog at the given time, or sooner: a suspension of the machine is only noticed by looking.
 func (s *claims) setAlarmLocked(at time.Time) {
 	s.alarmAt = earlier(at, time.Now().Add(s.timeout/30))
 	s.alarm.Reset(time.Until(s.alarmAt))
 }
 
-// begin announces an Acquire or a release, which must be over before a close is. It fails after a close.
+// begin announces an Acquire, for which a close waits until end. It fails after a close.
 func (s *claims) begin() error {
 	s.mu.Lock()
 	defer s.unlock()
@@ -124,7 +124,7 @@ func (s *claims) enter(h *hold, a answer) error {
 	return nil
 }
 
-// refusalLocked is why a hold that Redis has granted is not admitted.
+// refusalLocked returns why a hold that Redis has granted is not admitted, or nil.
 func (s *claims) refusalLocked(h *hold) error {
 	switch {
 	case h.ctx.Err() != nil:
@@ -137,7 +137,7 @@ func (s *claims) refusalLocked(h *hold) error {
 	return nil
 }
 
-// updateLocked is what brings the counts of ho to Redis, with the lease that its holds need, but at least the one given.
+// updateLocked returns the task that brings the counts of ho to Redis, with the lease that its holds need, or a longer one.
 func (s *claims) updateLocked(ho *holder, lease time.Duration, why change) task {
 	return task{ho, ho.family.update(ho, ho.counts(), max(lease, ho.need(time.Now(), s.timeout)), why), ho.version}
 }
@@ -182,8 +182,8 @@ func (s *claims) endReentry(h *hold, update task, a answer) error {
 	return err
 }
 
-// discard has removed from Redis what a holder may have there that was not admitted, and returns what is closed when that has
-// been answered; nil if there is nothing.
+// discard starts to remove what a holder that was not admitted may have left in Redis. The channel is closed when Redis has
+// answered; it is nil if there is nothing to remove.
 func (s *claims) discard(ho *holder) (done <-chan struct{}) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -196,7 +196,7 @@ func (s *claims) discard(ho *holder) (done <-chan struct{}) {
 	return ho.removal.done
 }
 
-// tried notes that so many attempts to enter were not answered, or will not be waited for.
+// tried notes how many attempts to enter were not answered.
 func (s *claims) tried(ho *holder, doubts int) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -204,8 +204,8 @@ func (s *claims) tried(ho *holder, doubts int) {
 	ho.doubtUntil = time.Now().Add(s.grace)
 }
 
-// forced ends all holds of a lock that somebody has removed from Redis. A holder that came after that was asked may be there
-// again, which the next update shows.
+// forced ends all holds of a lock that was freed by force. A holder that was admitted after the force was sent may have taken the
+// lock afterwards; its next update shows that.
 func (s *claims) forced(id lockID, asked time.Time) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -256,8 +256,8 @@ func (s *claims) close(cause error) (quiet <-chan struct{}) {
 	return s.quiet
 }
 
-// abandon gives up waiting for the work of holds that the close has ended.
-func (s *claims) abandon() {
+// stopAwaiting ends a close's wait for the work of the holds that it has ended.
+func (s *claims) stopAwaiting() {
 	s.mu.Lock()
 	defer s.unlock()
 	s.awaited = 0
@@ -285,7 +285,7 @@ func (s *claims) endLocked(h *hold, state holdState, cause error) {
 	s.ended = append(s.ended, ending{h, cause})
 }
 
-// emptyLocked has ho removed if it has no holds any more.
+// emptyLocked removes ho if it has no holds left.
 func (s *claims) emptyLocked(ho *holder) {
 	if !ho.dead && len(ho.holds) == 0 {
 		s.buryLocked(ho)
@@ -293,7 +293,7 @@ func (s *claims) emptyLocked(ho *holder) {
 	}
 }
 
-// buryLocked forgets ho as one that is alive.
+// buryLocked takes ho from the holders that are alive.
 func (s *claims) buryLocked(ho *holder) {
 	if ho.dead {
 		return

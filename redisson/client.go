@@ -117,7 +117,8 @@ func dial(url string) (redis.UniversalClient, error) {
 	return redis.NewClient(o), nil
 }
 
-// Ping asks Redis for a sign of life, in a cluster any master, for health checks. The error is the cause of ctx, or says that Redis did not
+// Ping asks Redis for a sign of life, in a cluster any master, for health checks. The error is the cause of ctx, or says that Redis
+// did not
 // answer within the client's timeout.
 func (c *Client) Ping(ctx context.Context) error {
 	if c.ctx.Err() != nil {
@@ -155,7 +156,7 @@ func (c *Client) Close() (err error) {
 		select {
 		case <-quiet:
 		case <-time.After(closeGrace):
-			c.claims.abandon()
+			c.claims.stopAwaiting()
 		}
 		for _, ended := range []<-chan struct{}{quiet, subscriptions} {
 			select {

@@ -92,16 +92,16 @@ func margin(lease time.Duration) time.Duration {
 	return max(min(lease/20, time.Second), lease/2000, min(lease/4, leastMargin))
 }
 
-// goodFor is how long a lease that was asked for at a time may be relied on from then on.
+// goodFor returns how long a lease may be relied on, from when it was asked for.
 func goodFor(lease time.Duration) time.Duration { return lease - margin(lease) }
 
-// suspension is by how much the wall clock has run ahead of the monotonic one from a to b: for how long the machine was
-// suspended, if nobody has set the clock.
+// suspension returns by how much the wall clock has run ahead of the monotonic one from a to b. If nobody has set the clock, the
+// machine was suspended for as long.
 func suspension(a, b time.Time) time.Duration {
 	return b.Round(0).Sub(a.Round(0)) - b.Sub(a)
 }
 
-// counts is how many holds there are, those under way included.
+// counts returns how many holds there are, those that join and those that are kept included.
 func (ho *holder) counts() (c counts) {
 	for _, h := range ho.holds {
 		c.add(h.kind)
@@ -109,7 +109,7 @@ func (ho *holder) counts() (c counts) {
 	return c
 }
 
-// need is the longest lease that any of the holds still needs.
+// need returns the longest lease that any of the holds still needs.
 func (ho *holder) need(now time.Time, watchdogTimeout time.Duration) (d time.Duration) {
 	for _, h := range ho.holds {
 		if h.lease == 0 {
@@ -121,8 +121,8 @@ func (ho *holder) need(now time.Time, watchdogTimeout time.Duration) (d time.Dur
 	return max(d, time.Millisecond)
 }
 
-// heir is who keeps the lock, and until when, once there are only kept holds or none. Without any it is nobody. It is not ok as
-// long as a hold is live, or both sides of a read/write lock are kept.
+// heir returns who keeps the lock, and until when, after the last live hold. Kept holds leave it to a fresh holder id; without
+// any, the id is empty. It is not ok while a hold is live, or while both sides of a read/write lock are kept.
 func (ho *holder) heir() (id string, until time.Time, ok bool) {
 	for _, h := range ho.holds {
 		if h.state != released || (h.kind == lock.Write) != (ho.holds[0].kind == lock.Write) {
@@ -144,9 +144,9 @@ func (ho *holder) renewed() bool {
 	return slices.ContainsFunc(ho.holds, func(h *hold) bool { return h.lease == 0 })
 }
 
-// believe takes over what a script has answered about the lease that it left, and returns what of it counts. Such an answer stays
-// true, in whatever order answers arrive, because no script shortens a lease. The exception is an update that cuts it: as long as
-// one may arrive, no lease counts for more than the cut. An answer from before the machine was suspended counts for nothing.
+// believe takes over the lease that a script has answered, and returns how much of it counts. No script shortens a lease, so the
+// answer stays true in whatever order answers arrive. The exception is an update that cuts the lease: while one may still arrive,
+// no answer counts for more than the cut. An answer to a question from before a suspension counts for nothing.
 func (ho *holder) believe(a answer) (lease time.Duration) {
 	lease = duration(a.values[1])
 	if ho.cuts > 0 || a.sent.Before(ho.cutBy) {
@@ -159,7 +159,7 @@ func (ho *holder) believe(a answer) (lease time.Duration) {
 	return lease
 }
 
-// beginCut prepares for an update that leaves no more than the given lease.
+// beginCut prepares for an update that leaves only the given lease.
 func (ho *holder) beginCut(lease time.Duration, now time.Time) {
 	if ho.cuts == 0 && !now.Before(ho.cutBy) {
 		ho.cut = lease
@@ -169,19 +169,19 @@ func (ho *holder) beginCut(lease time.Duration, now time.Time) {
 	ho.validUntil = earlier(ho.validUntil, now.Add(goodFor(ho.cut)))
 }
 
-// endCut notes that the last copy of a cut arrives before the given time.
+// endCut notes that no copy of a cut arrives after the given time.
 func (ho *holder) endCut(by time.Time) {
 	ho.cuts--
 	ho.cutBy = later(ho.cutBy, by)
 }
 
-// changed has the counts brought to Redis soon, or it found out whether the holder is still there.
+// changed makes an update due now. It brings the counts to Redis, or finds out whether the holder is still there.
 func (ho *holder) changed() {
 	ho.version++
 	ho.outdated, ho.renewAt = true, time.Now()
 }
 
-// lapse is why a holder is over that was not confirmed again in time.
+// lapse returns why a holder is lost that is not valid any more.
 func (ho *holder) lapse() error {
 	switch {
 	case ho.lastErr != nil:
@@ -192,7 +192,7 @@ func (ho *holder) lapse() error {
 	return errLease
 }
 
-// due is when the holder next needs attention.
+// due returns when the holder next needs attention.
 func (ho *holder) due() time.Time {
 	at := ho.validUntil
 	if ho.outdated || ho.renewed() {
@@ -220,7 +220,7 @@ func (h *hold) admit(a answer) {
 	}
 }
 
-// lastFor gives the hold a lease of its own that Redis was asked for at the given time, but no more than MaxHold in all.
+// lastFor gives the hold d from the time at which Redis was asked, but no more than MaxHold in all.
 func (h *hold) lastFor(d time.Duration, asked time.Time) {
 	h.ends, h.over = later(h.ends, asked.Add(goodFor(d))), later(h.over, asked.Add(d))
 	if h.most > 0 {
@@ -228,7 +228,7 @@ func (h *hold) lastFor(d time.Duration, asked time.Time) {
 	}
 }
 
-// lapse is why the hold ended when its own time was over.
+// lapse returns why the hold has ended when its own time is over.
 func (h *hold) lapse() error {
 	if h.most > 0 && h.over.Equal(h.since.Add(h.most)) {
 		return lock.ErrMaxHold

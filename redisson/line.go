@@ -9,8 +9,8 @@ import (
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
 
-// lines are where this process' waiters stand, one for each thing that is waited for. Only the head of a line asks Redis, so
-// that a process is one contender however many of its goroutines wait.
+// lines are the queues of this process' waiters, one for each thing that is waited for. Only the head of a line asks Redis, so a
+// process is one contender, however many of its goroutines wait.
 type lines struct {
 	subscriber *pubsub.Subscriber
 
@@ -77,8 +77,8 @@ func (p *place) leave() {
 	}
 }
 
-// fail sends all behind the head away with its error, because Redis would answer them no better. Who comes later starts a new
-// line.
+// fail ends the wait of all behind the head with its error, because Redis would give them no better answer. Later waiters start a
+// new line.
 func (p *place) fail(err error) {
 	p.lines.mu.Lock()
 	defer p.lines.mu.Unlock()

@@ -14,8 +14,8 @@ type departure struct {
 	cut   bool // the lease is cut
 }
 
-// beginRelease ends h on this side, before anything is asked, so that no renewal follows; for others it stands for as long as it
-// is to be kept. The error is why h was lost. The method endRelease must follow if there is something to ask.
+// beginRelease ends h on this side before Redis is asked, so that no renewal follows. With a time to keep the lock for, h stays
+// among the holds of its holder. The error says why h was lost. The method endRelease must follow if there is something to ask.
 func (s *claims) beginRelease(h *hold, kept time.Duration) (d departure, err error) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -47,7 +47,7 @@ func (s *claims) beginRelease(h *hold, kept time.Duration) (d departure, err err
 	return d, nil
 }
 
-// overLocked is why h is not held any more, if so.
+// overLocked returns why h is not held any more, or nil.
 func (s *claims) overLocked(h *hold, now time.Time) error {
 	if h.state == held {
 		s.expireLocked(h.holder, now)
@@ -58,8 +58,8 @@ func (s *claims) overLocked(h *hold, now time.Time) error {
 	return h.cause
 }
 
-// dischargeLocked is beginRelease for a hold that was lost. Its work has ended by now, so what the lock may still have in Redis need
-// not stay until its lease ends. After a close, the watchdog does not see to that any more.
+// dischargeLocked is beginRelease for a lost hold. Its work has ended now, so whatever is left of the lock in Redis can go before its
+// lease ends. The watchdog removes it, or the caller after a close.
 func (s *claims) dischargeLocked(h *hold, now time.Time) (d departure) {
 	h.state = released
 	ho := h.holder

@@ -34,7 +34,7 @@ func (s syncReplicas) check(clientTimeout time.Duration) error {
 // processConfirmed sends a command that takes a lock, with WAIT in the same pipeline, because that speaks of the writes of
 // its own connection; in a cluster it must be one to the master of the lock's slot, so that a redirection is not followed
 // but ends the attempt.
-func (r *road) processConfirmed(ctx context.Context, key string, cmd once) {
+func (r *road) processConfirmed(ctx context.Context, key string, cmd single) {
 	pipe := r.rdb.Pipeline()
 	if cluster := r.topology.Cluster(); cluster != nil {
 		node, err := cluster.MasterForKey(ctx, key)
@@ -45,7 +45,7 @@ func (r *road) processConfirmed(ctx context.Context, key string, cmd once) {
 		pipe = node.Pipeline()
 	}
 	_ = pipe.Process(ctx, cmd) // queues it
-	wait := once{redis.NewCmd(ctx, "wait", r.replicas.count, r.replicas.timeout.Milliseconds())}
+	wait := single{redis.NewCmd(ctx, "wait", r.replicas.count, r.replicas.timeout.Milliseconds())}
 	_ = pipe.Process(ctx, wait)
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	values, err := cmd.Int64Slice()

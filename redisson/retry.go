@@ -6,15 +6,15 @@ import "time"
 // others ahead may put that off.
 const queueMemory = time.Hour
 
-// retry is a script that the watchdog sends from next on until Redis has answered it: to remove a holder that nobody counts on
-// any more, or to make a change to a number. It is given up at until, when what it removes has ended by itself. The mutex of
-// claims guards it.
+// retry is a script that is repeated in the background until Redis has answered it. It removes a holder that is not alive any
+// more, or makes a change to a number. The watchdog sends it at next, and gives up at until: by then, what it would remove has
+// ended by itself. The mutex of claims guards it.
 type retry struct {
 	holder *holder // nil for a change
 	call   call
 	next   time.Time
 	until  time.Time
-	goneBy time.Time // from then on it is enough that nothing is there: no attempt to enter is on its way any more
+	goneBy time.Time // from then on the answer "not there" is trusted: no attempt to enter can still arrive
 	over   bool
 	done   chan struct{} // closed when it is over
 	index  int           // in the heap of claims; -1 when not there
@@ -24,7 +24,7 @@ func (rt *retry) due() time.Time { return earlier(rt.next, rt.until) }
 func (rt *retry) finished() bool { return rt.over }
 func (rt *retry) place() *int    { return &rt.index }
 
-// retry has a change made in the background until Redis has answered it.
+// retry starts to make a change in the background.
 func (s *claims) retry(cl call, until time.Time) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -37,7 +37,7 @@ func (s *claims) retryLocked(rt *retry) {
 	s.placeLocked(rt)
 }
 
-// removeLocked has what ho may have in Redis removed from the given time on, or sooner if that was said before.
+// removeLocked starts to remove ho from Redis at the given time, or earlier if that was planned before.
 func (s *claims) removeLocked(ho *holder, at time.Time) {
 	if rt := ho.removal; rt != nil {
 		rt.next = earlier(rt.next, at)
@@ -52,9 +52,9 @@ func (s *claims) removeLocked(ho *holder, at time.Time) {
 	s.retryLocked(rt)
 }
 
-// answeredLocked notes the answer to a retry. As long as an attempt of the holder to enter may arrive late, it is not enough
-// that nothing is there; such attempts can be as late as Redis was silent, so that time counts from the first answer.
-func (s *claims) answeredLocked(rt *retry, a answer) {
+// retriedLocked notes the answer to a retry. While an attempt of the holder to enter may still arrive, the answer "not there"
+// proves nothing. An attempt can be as late as Redis was silent, so that time counts from the first answer.
+func (s *claims) retriedLocked(rt *retry, a answer) {
 	now := time.Now()
 	ho := rt.holder
 	if rt.over || a.err != nil && !final(a.err) {

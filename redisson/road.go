@@ -10,12 +10,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// road is the one way to Redis: each question of a client takes it, reads included.
+// road is the one way to Redis: every question of a client takes it, reads included.
 //
-// A question goes to a worker of the lane to its master. Lanes have no more workers than go-redis has connections, so a
-// server that is silent holds up neither other servers nor more goroutines than that. The asker stays until it is answered,
-// or until its deadline, and leaves soon when its context ends, however long go-redis stays. Deadlines are looked at every
-// sweepInterval while there are questions, so that none needs a timer.
+// A question is queued in the lane to its master, and sent by one of the lane's workers. A lane has at most as many workers as
+// go-redis has connections, so a silent server holds up no other server and no more goroutines than that. The asker waits for
+// the answer until its deadline, and leaves soon after its context ends, however long go-redis takes. One sweeper checks all
+// deadlines every sweepInterval while there are questions; none has a timer of its own.
 type road struct {
 	rdb      redis.UniversalClient
 	topology topology
@@ -119,7 +119,7 @@ func (r *road) wait(ctx context.Context, q *question) answer {
 	return a
 }
 
-// post asks without waiting. The function done is given the answers, also after by; what was not sent by then is dropped.
+// post asks without waiting. The function done gets the answers, also after by; what was not sent by then is dropped.
 func (r *road) post(calls []call, by time.Time, done func([]answer)) {
 	r.send(&question{calls: calls, until: by, by: by, posted: done})
 }
@@ -195,7 +195,7 @@ func (r *road) endLocked(q *question, answers []answer) {
 	}
 }
 
-// giveUpLocked ends q without an answer. If it was sent, its calls may have run, or may yet.
+// giveUpLocked ends q without an answer. If it was sent, its calls may have run, or may run later.
 func (r *road) giveUpLocked(q *question) {
 	answers := make([]answer, len(q.calls))
 	for i := range answers {

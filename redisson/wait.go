@@ -18,7 +18,7 @@ const (
 	answerInterval = 500 * time.Millisecond
 )
 
-// waiter is one call that waits for something: a lock, permits, the end of a count.
+// waiter is one call that waits: for a lock, for permits, or for the end of a count.
 type waiter struct {
 	c     *Client
 	ctx   context.Context
@@ -57,8 +57,8 @@ func (w *waiter) once() error {
 	return err
 }
 
-// standIn waits in a line. The order of a round matters: what has changed is noted before the try, so that a message after it is
-// not missed; and the first refusal is followed by a subscription, whose confirmation counts as a change, since messages before
+// standIn waits in a line. The order of a round matters. The state of the channel is noted before the try, so that a message after
+// it is not missed. The first refusal is followed by a subscription; its confirmation counts as a change, because messages before
 // it are lost.
 func (w *waiter) standIn(id lineID) error {
 	w.place = w.c.lines.join(id)
@@ -88,13 +88,13 @@ func (w *waiter) standIn(id lineID) error {
 	}
 }
 
-// refusal is an error of a try for which Redis was not out of reach: it answered, but that is of no use to the waiter.
+// refusal is an error of a try that Redis has answered: it is no outage, but the waiter can't go on.
 type refusal struct{ error }
 
 // Unwrap returns the error itself.
 func (r refusal) Unwrap() error { return r.error }
 
-// until is how long the head of a line stays for an answer.
+// until returns how long the head of a line waits for an answer.
 func (w *waiter) until(now time.Time) time.Time {
 	heard, silent, _ := w.place.news()
 	if !heard {
@@ -110,7 +110,7 @@ func (w *waiter) until(now time.Time) time.Time {
 	return by
 }
 
-// firstAnswerBy is until when Redis must have answered anything.
+// firstAnswerBy returns when the first answer of Redis is overdue.
 func (w *waiter) firstAnswerBy() time.Time {
 	if w.wait < 0 {
 		return w.start.Add(w.c.timeout)
@@ -118,8 +118,8 @@ func (w *waiter) firstAnswerBy() time.Time {
 	return w.start.Add(min(w.wait+answerInterval, w.c.timeout))
 }
 
-// outcome is what the failure of a try, which began at the given time, means for the head of a line. It is nil if Redis has
-// answered before and may soon do so again. What is true of Redis, and not only of this caller, fails all in line.
+// outcome returns what the failure of a try means for the head of a line; the try began at asked. It is nil if Redis has answered
+// before and may soon do so again. An error that is true of Redis, and not only of this caller, fails all in line.
 func (w *waiter) outcome(asked time.Time, err error) error {
 	if cause := firstCause(w.ctx, w.c.ctx); cause != nil {
 		return cause
@@ -169,7 +169,7 @@ func noAnswer(after time.Duration) error {
 // forever is longer than anything waits.
 const forever = 24 * time.Hour
 
-// pause is how long to sleep without a message.
+// pause returns how long to sleep without a message.
 func (w *waiter) pause(ttl time.Duration, live bool) time.Duration {
 	d := w.c.claims.timeout / 3
 	if w.rest > 0 {

@@ -13,8 +13,8 @@ type task struct {
 	version int
 }
 
-// due ends what is over by now, sets the alarm for the next time, and returns what is to be asked of Redis.
-func (s *claims) due() (todo []task) {
+// takeDue ends what is over by now, sets the next alarm, and returns what Redis is to be asked.
+func (s *claims) takeDue() (todo []task) {
 	s.mu.Lock()
 	defer s.unlock()
 	now := time.Now()
@@ -54,8 +54,8 @@ func (s *claims) due() (todo []task) {
 	return todo
 }
 
-// done notes the answers to tasks.
-func (s *claims) done(tasks []task, answers []answer) {
+// answered notes the answers to tasks.
+func (s *claims) answered(tasks []task, answers []answer) {
 	s.mu.Lock()
 	defer s.unlock()
 	for i, t := range tasks {
@@ -64,13 +64,13 @@ func (s *claims) done(tasks []task, answers []answer) {
 			s.applyLocked(what, answers[i], t.version)
 			s.placeLocked(what)
 		case *retry:
-			s.answeredLocked(what, answers[i])
+			s.retriedLocked(what, answers[i])
 		}
 	}
 }
 
-// expireLocked ends the holds of ho whose time is over, and all if that of ho is. If they had a time of their own and nobody
-// holds any more, the lock ends with them, and not only with the lease that it has in Redis.
+// expireLocked ends the holds of ho whose time is over, and all of them once ho itself is not valid any more. When the last hold
+// ends by its own lease, the lock is removed then, and does not stay for the lease that it has in Redis.
 func (s *claims) expireLocked(ho *holder, now time.Time) {
 	for _, h := range slices.Clone(ho.holds) {
 		if h.ends.IsZero() || now.Before(h.ends) {
@@ -88,11 +88,11 @@ func (s *claims) expireLocked(ho *holder, now time.Time) {
 	}
 }
 
-// retryAfter is how soon an update or removal that was not answered is followed by another one.
+// retryAfter is the pause between two attempts at an update or a removal.
 func (s *claims) retryAfter() time.Duration { return min(s.timeout/9, time.Second) }
 
-// renewalDue is when a lease that Redis has answered is to be renewed: at a third of it, as Redisson does, but on a grid, so
-// that holders of about the same age share a pipeline.
+// renewalDue returns when to renew a lease: after a third of it, as Redisson does. The time is rounded down to a grid, so that
+// holders of about the same age share a pipeline.
 func (s *claims) renewalDue(asked time.Time, lease time.Duration) time.Time {
 	lease = min(lease, s.timeout)
 	at := asked.Add(lease / 3).Sub(s.origin)
@@ -102,9 +102,9 @@ func (s *claims) renewalDue(asked time.Time, lease time.Duration) time.Time {
 // batchSize bounds a pipeline, so that its answer comes well before the next attempt is due.
 const batchSize = 500
 
-// watch asks Redis for what is due until stop is closed, each master by a pipeline of its own: one that is silent delays nobody
-// else's renewals. A pipeline is given up after a third of the watchdog's timeout, and is not waited for: what it was to do is
-// due again before that.
+// watch sends what is due until stop is closed. Each master gets a pipeline of its own, so that a silent one does not delay the
+// renewals on others. A pipeline is given up after a third of the watchdog's timeout. Nobody waits for it: its tasks are due
+// again before that.
 func (c *Client) watch(stop <-chan struct{}) {
 	for {
 		select {
@@ -114,7 +114,7 @@ func (c *Client) watch(stop <-chan struct{}) {
 		}
 		byMaster := map[string][]task{}
 		var masters []string
-		for _, e := range c.claims.due() {
+		for _, e := range c.claims.takeDue() {
 			master := c.topology.Master(e.call.keys[0])
 			if byMaster[master] == nil {
 				masters = append(masters, master)
@@ -127,8 +127,8 @@ func (c *Client) watch(stop <-chan struct{}) {
 	}
 }
 
-// dispatch sends tasks for one master that were due at the given time, one part after the other. When that takes too long, the
-// rest is due again.
+// dispatch sends tasks for one master, one part after the other. It drops the rest when that takes too long: by then they are due
+// again.
 func (c *Client) dispatch(tasks []task, due time.Time) {
 	part := tasks[:min(batchSize, len(tasks))]
 	rest := tasks[len(part):]
@@ -137,7 +137,7 @@ func (c *Client) dispatch(tasks []task, due time.Time) {
 		calls[i] = e.call
 	}
 	c.road.post(calls, time.Now().Add(min(c.timeout, c.claims.timeout/3)), func(answers []answer) {
-		c.claims.done(part, answers)
+		c.claims.answered(part, answers)
 		if len(rest) > 0 && time.Since(due) < c.claims.retryAfter() {
 			c.dispatch(rest, due)
 		}

@@ -43,7 +43,7 @@ func watch30(t *testing.T, redis func(call) answer, f func(*testing.T, *watched)
 				case <-t.Context().Done():
 					return
 				}
-				for _, what := range w.due() {
+				for _, what := range w.takeDue() {
 					w.asking.Lock()
 					w.asked = append(w.asked, question30{time.Since(w.start), what.call.script == lockRelease})
 					w.asking.Unlock()
@@ -51,7 +51,7 @@ func watch30(t *testing.T, redis func(call) answer, f func(*testing.T, *watched)
 						sent := time.Now()
 						a := redis(what.call)
 						a.sent = sent
-						w.done([]task{what}, []answer{a})
+						w.answered([]task{what}, []answer{a})
 					})
 				}
 			}

@@ -80,7 +80,6 @@ type suite struct {
 type promise struct {
 	name  string
 	check func(*scene)
-	alone bool // must not see what other checks do
 }
 
 // general are the promises that each kind makes.
@@ -100,10 +99,10 @@ func (s *suite) has(k lock.Kind) bool { return slices.Contains(s.kinds, k) }
 func (s *suite) run(t *testing.T, kind lock.Kind, promises []promise) {
 	for _, p := range promises {
 		t.Run(p.name, func(t *testing.T) {
-			if !p.alone {
-				t.Parallel()
-			}
-			p.check(&scene{T: t, suite: s, locker: s.newLocker(t), kind: kind, key: "locktest:" + rand.Text()})
+			t.Parallel()
+			key := "locktest:" + rand.Text()
+			label(key)
+			p.check(&scene{T: t, suite: s, locker: s.newLocker(t), kind: kind, key: key})
 		})
 	}
 }
