@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -218,12 +219,18 @@ func (w *world) leavesLine(name string, holder, other mutex, worth time.Duration
 	w.clean()
 }
 
-// fairHeadIsKilled: a head that died keeps those behind it waiting until its deadline, and no longer.
+// fairHeadIsKilled: a head that died keeps those behind it waiting until its deadline, and no longer. A living head of Go puts its
+// deadline off; one of Redisson's joins with the time to live of the lock and its own wait. The watchdogs are short because a waiter
+// of Redisson's, which nobody tells of the release, sleeps for the time to live that it has heard of.
 func fairHeadIsKilled(t *testing.T, on setting) {
+	const watchdog, patience = 6 * time.Second, 12 * time.Second
 	w := newWorld(t, on)
+	w.java = w.newJava(map[string]any{"lockWatchdogTimeout": watchdog.Milliseconds()})
+	w.client = w.newClient(redisson.WatchdogTimeout(watchdog))
 	java, _ := w.fairPair("go")
-	w.take(java, "a", 3*time.Second)
-	c := w.startChild(30*time.Second, lock.Request{Key: "go", Kind: lock.Fair, Wait: 2 * time.Second})
+	w.take(java, "a", 0)
+	c := startChild(t, order{Addrs: w.addrs(), Cluster: on.cluster, Watchdog: watchdog, Patience: patience,
+		Request: lock.Request{Key: "go", Kind: lock.Fair, Wait: forever}})
 	w.eventually("the Go process waits", func() bool { return len(w.line("go")) == 1 })
 	w.servedAfterDeath("go", java, c.kill)
 	w.clean()
@@ -231,23 +238,29 @@ func fairHeadIsKilled(t *testing.T, on setting) {
 	mortal, kill := w.mortal(nil)
 	dying := newJavaMutex(t, mortal, step{"getFairLock", "java"})
 	_, golang := w.fairPair("java")
-	w.take(golang, "a", 3*time.Second)
-	begin(t, "Java dies", func() result { return dying.take("x", 2*time.Second, 0) })
+	w.take(golang, "a", 0)
+	begin(t, "Java dies", func() result { return dying.take("x", patience, 0) })
 	w.eventually("the Java process waits", func() bool { return len(w.line("java")) == 1 })
 	w.servedAfterDeath("java", golang, kill)
 	w.clean()
 }
 
-func (w *world) servedAfterDeath(name string, next mutex, kill func()) {
+// servedAfterDeath kills the head of the queue behind m and then frees the lock, for which another thread of m's waits behind the
+// dead one.
+func (w *world) servedAfterDeath(name string, m mutex, kill func()) {
 	w.t.Helper()
-	p := w.joins(next, "b", name, forever)
-	head := w.line(name)[0]
+	p := w.joins(m, "b", name, forever)
 	kill()
-	w.between("served after the deadline of the dead", p.gets().end.Sub(head.deadline), -10*time.Millisecond, 300*time.Millisecond)
+	head := w.line(name)[0] // moves its deadline no more
+	released := w.release(m, "a")
+	if left := head.deadline.Sub(released.end); left < time.Second {
+		w.t.Fatalf("the deadline of the dead is %v after the lock was freed: too little to see that it keeps others waiting", left)
+	}
+	w.between("served after the deadline of the dead", p.gets().end.Sub(head.deadline), -10*time.Millisecond, 3*time.Second)
 	if line := w.line(name); len(line) != 0 {
 		w.t.Errorf("queue %v, want nobody in it", line)
 	}
-	w.release(next, "b")
+	w.release(m, "b")
 }
 
 // fairMessage: only the head of the queue is told.
