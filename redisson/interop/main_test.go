@@ -34,7 +34,7 @@ type setting struct {
 func (s setting) sharded() bool { return s.cluster && s.mode != redisson.ShardedOff }
 
 // oldVersions are the versions of Redisson that scenario 50 repeats the first twelve with.
-var oldVersions = []string{"3.17.7", "3.27.2", "3.52.0"}
+var oldVersions = []string{"3.17.7", "3.23.5", "3.27.2", "3.45.1", "3.52.0"}
 
 // The scenarios whose times are measured run one by one; those that only take long run together, after them.
 func TestInterop(t *testing.T) {

@@ -42,7 +42,7 @@ func newWorld(t *testing.T, on setting) *world {
 // newJava makes one more client of Redisson, with these settings.
 func (w *world) newJava(settings map[string]any) *javaClient {
 	w.t.Helper()
-	return newJava(w.t, sharedPeer(w.t, w.on.version), w.config(settings))
+	return newJava(w.t, sharedPeer(w.t, w.on.version), w.config(settings), "")
 }
 
 // config is what a client of Redisson needs to know.
@@ -152,7 +152,7 @@ func (w *world) startChild(watchdog time.Duration, r lock.Request) *child {
 func (w *world) mortal(settings map[string]any) (c *javaClient, kill func()) {
 	w.t.Helper()
 	p := ownPeer(w.t, w.on.version)
-	return newJava(w.t, p, w.config(settings)), p.kill
+	return newJava(w.t, p, w.config(settings), ""), p.kill
 }
 
 // wait has a thread wait for the lock, and returns when it is seen to.
