@@ -39,7 +39,7 @@ func (w *world) failsOver(names []string, fail func()) {
 	var waiting []*pending
 	for _, f := range []*fence{java, golang} {
 		for _, m := range []mutex{f.java, f.golang} {
-			waiting = append(waiting, w.passes(f, m))
+			waiting = append(waiting, w.passesFence(f, m))
 		}
 	}
 	w.pass(200 * time.Millisecond) // for the replica to hear of it
@@ -54,8 +54,8 @@ func (w *world) failsOver(names []string, fail func()) {
 	}
 }
 
-// passes has a thread wait for the lock, take it and give it back.
-func (w *world) passes(f *fence, m mutex) *pending {
+// passesFence has a thread wait for the lock, take it with a token that grows, and give it back.
+func (w *world) passesFence(f *fence, m mutex) *pending {
 	w.t.Helper()
 	return w.beginAt(channelOf(f.name), fmt.Sprintf("%v waits for %s", m, f.name), func() result {
 		r := m.take(f.name, forever, 0)

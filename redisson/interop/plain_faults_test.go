@@ -26,7 +26,7 @@ func waiterCutOff(t *testing.T, on setting) {
 	proxy.Drop()
 	thawed := time.Now()
 	proxy.Thaw()
-	w.between("acquired after the connection was back", p.gets().end.Sub(thawed), 0, redisson.DefaultWatchdogTimeout/3)
+	w.between("acquired after the connection was back", p.gets().end.Sub(thawed), 0, time.Second)
 	w.release(golang, "b")
 	w.clean()
 }

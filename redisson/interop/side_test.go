@@ -137,9 +137,13 @@ func (m *goMutex) takeUnder(ctx context.Context, thread string, wait, lease time
 
 // unlock gives back the innermost hold.
 func (m *goMutex) unlock(thread string) result {
-	ctx := m.threads.pop(thread, m.l)
+	return m.unlockUnder(m.threads.pop(thread, m.l))
+}
+
+// unlockUnder gives back the hold that returned this context.
+func (m *goMutex) unlockUnder(held context.Context) result {
 	r := result{start: time.Now()}
-	r.err = m.l.Unlock(ctx)
+	r.err = m.l.Unlock(held)
 	r.end = time.Now()
 	return r
 }

@@ -132,6 +132,16 @@ func swap(t *testing.T, on setting, pair func(*world, string) (*javaMutex, *goMu
 	play(w, "go-first", golang, java)
 }
 
+// beside plays a part of a scenario beside its other parts.
+func (w *world) beside(t *testing.T, name string, play func(w *world)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		w := *w
+		w.t = t
+		play(&w)
+	})
+}
+
 // take takes a lock that is free, or held by the thread.
 func (w *world) take(m mutex, thread string, lease time.Duration) result {
 	w.t.Helper()
@@ -159,6 +169,17 @@ func (w *world) mortal(settings map[string]any) (c *javaClient, kill func()) {
 func (w *world) wait(m mutex, thread, channel string, limit time.Duration) *pending {
 	w.t.Helper()
 	return w.beginAt(channel, fmt.Sprintf("%v waits for the lock", m), func() result { return m.take(thread, limit, 0) })
+}
+
+// passes has a thread wait for the lock, take it and give it back.
+func (w *world) passes(m mutex, thread string) *pending {
+	return begin(w.t, fmt.Sprintf("%v passes", m), func() result {
+		r := m.take(thread, forever, 0)
+		if r.ok && r.err == nil {
+			r.err = m.unlock(thread).err
+		}
+		return r
+	})
 }
 
 // refused expects that the lock cannot be had now.
