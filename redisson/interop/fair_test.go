@@ -37,8 +37,8 @@ type waiter struct {
 	deadline time.Time
 }
 
-func queueOf(name string) string     { return "redisson_lock_queue:{" + name + "}" }
-func deadlinesOf(name string) string { return "redisson_lock_timeout:{" + name + "}" }
+func queueOf(name string) string     { return "redisson_lock_queue:" + braced(name) }
+func deadlinesOf(name string) string { return "redisson_lock_timeout:" + braced(name) }
 
 // line is the queue of a fair lock, head first. Its two keys must agree on who is in it.
 func (w *world) line(name string) []waiter {

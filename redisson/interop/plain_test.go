@@ -72,7 +72,15 @@ var plainScenarios = []scenario{
 	{name: "22_equal_thread_numbers", play: equalThreads},
 }
 
-func channelOf(name string) string { return "redisson_lock__channel:{" + name + "}" }
+func channelOf(name string) string { return "redisson_lock__channel:" + braced(name) }
+
+// braced is a name in the names that are made from it.
+func braced(name string) string {
+	if strings.Contains(name, "{") {
+		return name
+	}
+	return "{" + name + "}"
+}
 
 // holdsOn: a lock that is renewed stays, much longer than its lease.
 func (w *world) holdsOn(holder, other mutex) {

@@ -34,7 +34,7 @@ type sides struct{ read, write mutex }
 
 func (s sides) String() string { return s.read.String() }
 
-func rwChannelOf(name string) string { return "redisson_rwlock:{" + name + "}" }
+func rwChannelOf(name string) string { return "redisson_rwlock:" + braced(name) }
 
 // rwPair is one read/write lock seen from both processes.
 func (w *world) rwPair(name string) (java, golang sides) {
@@ -85,7 +85,7 @@ func twoReaders(w *world, name string, a, b sides) {
 	}
 	for holder, count := range w.holders(name, "read") {
 		for n, lease := range counts[count] {
-			key := fmt.Sprintf("{%s}:%s:rwlock_timeout:%d", name, holder, n+1)
+			key := fmt.Sprintf("%s:%s:rwlock_timeout:%d", braced(name), holder, n+1)
 			ttl := must[time.Duration](w.t)(w.rdb.PTTL(w.t.Context(), key).Result())
 			w.between("time to live of "+key, ttl, lease-time.Second, lease)
 			if v := w.rdb.Get(w.t.Context(), key).Val(); v != "1" {

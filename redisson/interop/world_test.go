@@ -39,6 +39,12 @@ func newWorld(t *testing.T, on setting) *world {
 	return w
 }
 
+// newMappedJava makes one more client of Redisson, with a name mapper that puts the prefix before each name.
+func (w *world) newMappedJava(prefix string) *javaClient {
+	w.t.Helper()
+	return newJava(w.t, sharedPeer(w.t, w.on.version), w.config(nil), prefix)
+}
+
 // newJava makes one more client of Redisson, with these settings.
 func (w *world) newJava(settings map[string]any) *javaClient {
 	w.t.Helper()
