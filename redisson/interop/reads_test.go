@@ -132,13 +132,8 @@ func (w *world) excludesWriters(holds []readHold, reader, other sides) {
 		}
 		over.extend(released, 0)
 	}
-	got := writer.gets()
-	if got.end.Before(over.from) {
-		w.t.Errorf("a writer was in %v before the last reader was out", over.from.Sub(got.end))
-	}
-	if late := refused.start.Sub(over.to); late > 500*time.Millisecond {
-		w.t.Errorf("a writer was refused that tried %v after the last reader was out", late)
-	}
+	got := writer.ends()
+	w.inTime("a writer was in", over, refused, got)
 }
 
 // span is when something happens that happens within a call.

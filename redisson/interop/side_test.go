@@ -119,13 +119,16 @@ func (m *goMutex) take(thread string, wait, lease time.Duration) result {
 func (m *goMutex) takeUnder(ctx context.Context, thread string, wait, lease time.Duration) result {
 	r := result{start: time.Now()}
 	var held context.Context
-	if wait == forever && lease == 0 {
+	switch {
+	case wait == forever && lease == 0:
 		held, r.err = m.l.Lock(ctx)
 		r.ok = r.err == nil
-	} else {
-		if wait == forever {
-			wait = time.Hour
-		}
+	case wait == forever:
+		held, r.err = m.l.(interface {
+			LockFor(ctx context.Context, lease time.Duration) (context.Context, error)
+		}).LockFor(ctx, lease)
+		r.ok = r.err == nil
+	default:
 		held, r.ok, r.err = m.l.TryLock(ctx, wait, lease)
 	}
 	r.end = time.Now()
@@ -144,6 +147,17 @@ func (m *goMutex) unlock(thread string) result {
 func (m *goMutex) unlockUnder(held context.Context) result {
 	r := result{start: time.Now()}
 	r.err = m.l.Unlock(held)
+	r.end = time.Now()
+	return r
+}
+
+// keep gives back the innermost hold, but keeps the lock for d.
+func (m *goMutex) keep(thread string, d time.Duration) result {
+	held := m.threads.pop(thread, m.l)
+	r := result{start: time.Now()}
+	r.err = m.l.(interface {
+		Keep(held context.Context, d time.Duration) error
+	}).Keep(held, d)
 	r.end = time.Now()
 	return r
 }
