@@ -41,7 +41,7 @@ func TestInterop(t *testing.T) {
 	if !wanted() {
 		t.Skip("builds and runs a Java program; set LATCHKEY_INTEROP=1, or use make interop")
 	}
-	for _, s := range slices.Concat(plainScenarios, fairScenarios, rwScenarios, readScenarios, downgradeScenarios, fencedScenarios, multiScenarios, redScenarios, mappedScenarios, reentryScenarios, leaseScenarios, syncScenarios) {
+	for _, s := range slices.Concat(plainScenarios, fairScenarios, rwScenarios, readScenarios, downgradeScenarios, fencedScenarios, multiScenarios, redScenarios, mappedScenarios, reentryScenarios, leaseScenarios, kindScenarios, syncScenarios) {
 		run(t, s.name, setting{version: newest}, s)
 	}
 	for _, s := range clusterScenarios {
