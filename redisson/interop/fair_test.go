@@ -78,10 +78,19 @@ func (w *world) joinsBy(what, name string, op func() result) *pending {
 	return p
 }
 
-// near expects two times to be the same but for 50ms.
-func (w *world) near(what string, got, want time.Time) {
+// within expects a deadline to be between two times, but for what rounding to milliseconds makes of it.
+func (w *world) within(what string, got, from, to time.Time) {
 	w.t.Helper()
-	w.between(what+", compared to what it should be", got.Sub(want), -50*time.Millisecond, 50*time.Millisecond)
+	const rounding = 3 * time.Millisecond
+	if got.Before(from.Add(-rounding)) || got.After(to.Add(rounding)) {
+		w.t.Errorf("%s: %v after the earliest and %v before the latest that it may be", what, got.Sub(from), to.Sub(got))
+	}
+}
+
+// leaseEnd is when the lock is over, by the clock of the server, which is the clock of all here.
+func (w *world) leaseEnd(name string) time.Time {
+	w.t.Helper()
+	return time.UnixMilli(must[time.Duration](w.t)(w.rdb.PExpireTime(w.t.Context(), name).Result()).Milliseconds())
 }
 
 func fairOrder(w *world, name string, holder, other mutex) {
@@ -139,40 +148,56 @@ func sixteenInOrder(t *testing.T, on setting) {
 	w.clean()
 }
 
+// fairDeadlines: each waiter adds its wait to the deadline of the one ahead of it. The first one adds it to the end of the lock
+// in Redisson, and to the present time in Go, where it comes again in time; so it may have moved on when it is looked at.
 func fairDeadlines(w *world, name string, holder, other mutex) {
 	w.take(holder, "a", 20*time.Second)
-	due := time.UnixMilli(must[time.Duration](w.t)(w.rdb.PExpireTime(w.t.Context(), name).Result()).Milliseconds())
-	joining := []struct {
-		m           mutex
-		wait, worth time.Duration
-	}{
+	joining := []fairWait{
 		{other, 40 * time.Second, 40 * time.Second},
 		{holder, 50 * time.Second, 50 * time.Second},
 		{other, forever, 300 * time.Second},
 		{holder, forever, 300 * time.Second},
 	}
-	if _, ok := other.(*goMutex); ok { // comes again in time, and so does not add the lease of the lock
-		due = time.Now()
-	}
 	var waiting []*pending
 	for i, j := range joining {
+		asked, before := time.Now(), w.line(name)
 		waiting = append(waiting, w.joins(j.m, fmt.Sprint(i), name, j.wait))
-		due = due.Add(j.worth)
-		w.near(fmt.Sprintf("deadline of waiter %d, of %v", i, j.m), w.line(name)[i].deadline, due)
+		line := w.line(name)
+		from, to := asked, time.Now()
+		switch end := w.leaseEnd(name); {
+		case i > 0:
+			from, to = before[i-1].deadline, line[i-1].deadline
+		case !j.inGo(): // reads its clock before the server reads its own
+			from, to = end.Add(from.Sub(to)), end
+		}
+		w.within(fmt.Sprintf("deadline of waiter %d, of %v", i, j.m), line[i].deadline, from.Add(j.worth), to.Add(j.worth))
 	}
-	before, leaver, thread := w.line(name), holder, "a"
+	leaver, thread := holder, "a"
 	for i, j := range joining {
+		before := w.line(name)
 		w.release(leaver, thread)
 		waiting[i].gets()
-		after := w.line(name)
-		for k, at := range after { // the one who was served took his wait along
-			w.near(fmt.Sprintf("deadline %d after waiter %d was served", k, i), at.deadline, before[k+1].deadline.Add(-j.worth))
+		for k, at := range w.line(name) { // the one who was served took its wait along
+			from := before[k+1].deadline.Add(-j.worth)
+			to := from
+			if late := time.Now().Add(joining[i+1+k].worth); joining[i+1+k].inGo() && late.After(to) {
+				to = late
+			}
+			w.within(fmt.Sprintf("deadline %d after waiter %d was served", k, i), at.deadline, from, to)
 		}
-		before, leaver, thread = after, j.m, fmt.Sprint(i)
+		leaver, thread = j.m, fmt.Sprint(i)
 	}
 	w.release(leaver, thread)
 	w.clean()
 }
+
+// fairWait is a wait for a fair lock, and what it adds to deadlines.
+type fairWait struct {
+	m           mutex
+	wait, worth time.Duration
+}
+
+func (f fairWait) inGo() bool { _, ok := f.m.(*goMutex); return ok }
 
 // fairGivesUp: who leaves the middle of the queue leaves nothing, and those behind it do not wait for its time.
 func fairGivesUp(t *testing.T, on setting) {
@@ -207,10 +232,11 @@ func (w *world) leavesLine(name string, holder, other mutex, worth time.Duration
 	}
 	var after []waiter
 	w.eventually("the leaver is in the queue no more", func() bool { after = w.line(name); return len(after) == 2 })
-	if after[0] != before[0] || after[1].holder != before[2].holder {
+	if after[0].holder != before[0].holder || after[0].deadline.Before(before[0].deadline) || after[1].holder != before[2].holder {
 		w.t.Errorf("the queue was %v and is %v", before, after)
 	}
-	w.near("deadline of the one behind", after[1].deadline, before[2].deadline.Add(-worth))
+	want := before[2].deadline.Add(-worth)
+	w.within("deadline of the one behind", after[1].deadline, want, want)
 	w.release(holder, "a")
 	first.gets()
 	w.release(other, "first")

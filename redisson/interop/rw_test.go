@@ -209,8 +209,10 @@ func longestReader(t *testing.T, on setting) {
 				p := w.wait(leaves.write, name+" writer", rwChannelOf(name), forever)
 				w.pass(time.Second)
 				w.release(leaves.read, name)
-				left := 10*time.Second - time.Since(long.end)
-				w.between("time to live", stays.read.ttl(), left-200*time.Millisecond, left+50*time.Millisecond)
+				for holder := range w.holders(name, "read") {
+					end := w.leaseEnd(braced(name) + ":" + holder + ":rwlock_timeout:1")
+					w.within("end of the lock, compared to that of its reader", w.leaseEnd(name), end, end)
+				}
 				written := p.gets()
 				w.between("written since the reader asked", written.end.Sub(long.start), 10*time.Second, time.Hour)
 				latest := 20 * time.Second

@@ -11,6 +11,7 @@ import (
 	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -198,12 +199,12 @@ func (w *world) refused(m mutex, thread string) {
 	}
 }
 
-// beginAt begins something on either side, and returns when it is seen to wait.
+// beginAt begins something on either side, and returns when it is seen to wait. Go listens for a little longer than it waits.
 func (w *world) beginAt(channel, what string, op func() result) *pending {
 	w.t.Helper()
 	before := w.subscribers(channel)
-	if before > 0 { // a channel in Go outlasts its last waiter by a quarter of a second
-		w.pass(300 * time.Millisecond)
+	if before > 0 {
+		w.pass(pubsub.Linger + 50*time.Millisecond)
 		before = w.subscribers(channel)
 	}
 	p := begin(w.t, what, op)
