@@ -20,6 +20,7 @@ var fairScenarios = []scenario{
 	{name: "23_fair_order", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairOrder) }},
 	{name: "23_fair_order_of_sixteen_a_hundred_times", play: sixteenInOrder, long: true},
 	{name: "24_fair_deadlines", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairDeadlines) }},
+	{name: "24_fair_deadline_moves_on", play: fairMovesOn, long: true},
 	{name: "25_fair_waiter_gives_up", play: fairGivesUp},
 	{name: "26_fair_head_is_killed", play: fairHeadIsKilled, long: true},
 	{name: "27_fair_message", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairMessage) }},
@@ -198,6 +199,38 @@ type fairWait struct {
 }
 
 func (f fairWait) inGo() bool { _, ok := f.m.(*goMutex); return ok }
+
+// fairMovesOn: a waiter of Go has a short deadline, 30s if nothing else is said, but as long as it lives it puts that off and keeps
+// its place.
+func fairMovesOn(t *testing.T, on setting) {
+	w := newWorld(t, on)
+	java, _ := w.fairPair("k")
+	w.take(java, "holder", 0)
+	asked := time.Now()
+	byDefault := newGo(t, newClient(t, w.connect()).FairLock("k"))
+	first := w.joins(byDefault, "first", "k", forever)
+	w.within("deadline of the first", w.line("k")[0].deadline, asked.Add(30*time.Second), time.Now().Add(30*time.Second))
+
+	w.client = w.newClient(redisson.FairLockWaitTimeout(3 * time.Second))
+	_, golang := w.fairPair("k")
+	w.release(java, "holder")
+	first.gets()
+	second, third := w.joins(golang, "second", "k", forever), w.joins(java, "third", "k", 30*time.Second)
+	before := w.line("k")
+	w.pass(8 * time.Second)
+	w.refused(java, "other") // and would remove the dead
+	after := w.line("k")
+	if len(after) != 2 || after[0].holder != before[0].holder || after[1] != before[1] {
+		t.Errorf("the queue was %v and is %v", before, after)
+	}
+	w.release(byDefault, "first")
+	second.gets()
+	third.waits(100 * time.Millisecond)
+	w.release(golang, "second")
+	third.gets()
+	w.release(java, "third")
+	w.clean()
+}
 
 // fairGivesUp: who leaves the middle of the queue leaves nothing, and those behind it do not wait for its time.
 func fairGivesUp(t *testing.T, on setting) {
