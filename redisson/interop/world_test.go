@@ -11,7 +11,6 @@ import (
 	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
-	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -199,14 +198,10 @@ func (w *world) refused(m mutex, thread string) {
 	}
 }
 
-// beginAt begins something on either side, and returns when it is seen to wait. Go listens for a little longer than it waits.
+// beginAt begins something on either side, and returns when it is seen to wait.
 func (w *world) beginAt(channel, what string, op func() result) *pending {
 	w.t.Helper()
-	before := w.subscribers(channel)
-	if before > 0 {
-		w.pass(pubsub.Linger + 50*time.Millisecond)
-		before = w.subscribers(channel)
-	}
+	before := w.lastingSubscribers(channel)
 	p := begin(w.t, what, op)
 	w.eventually(what+" waits", func() bool { return w.subscribers(channel) > before })
 	return p
@@ -246,6 +241,19 @@ func (w *world) subscribers(channel string) (n int64) {
 	for _, server := range w.servers() {
 		n += must[map[string]int64](w.t)(server.PubSubNumSub(context.Background(), channel).Result())[channel]
 		n += must[map[string]int64](w.t)(server.PubSubShardNumSub(context.Background(), channel).Result())[channel]
+	}
+	return n
+}
+
+// lastingSubscribers is how many there are when nobody has left for a second: a client listens for a little longer than it waits.
+func (w *world) lastingSubscribers(channel string) int64 {
+	w.t.Helper()
+	n, since := w.subscribers(channel), time.Now()
+	for n > 0 && time.Since(since) < time.Second {
+		w.pass(5 * time.Millisecond)
+		if now := w.subscribers(channel); now != n {
+			n, since = now, time.Now()
+		}
 	}
 	return n
 }
