@@ -46,8 +46,8 @@ func (w *world) letsIn(name string, holder, java, golang sides) {
 		p.waits(200 * time.Millisecond)
 	}
 	released := w.release(holder.write, goesOn)
-	w.between("Go reads after", goReads.gets().end.Sub(released.start), 0, 3*time.Second)
-	w.between("Java reads after", javaReads.gets().end.Sub(released.start), 0, 7*time.Second)
+	w.between("Go reads after", goReads.gets().end.Sub(released.start), 0, 2*time.Second+soon)
+	w.between("Java reads after", javaReads.gets().end.Sub(released.start), 0, 6*time.Second+soon)
 	messages.expect()
 	w.release(java.read, reader)
 	w.release(golang.read, reader)
@@ -58,7 +58,7 @@ func (w *world) letsIn(name string, holder, java, golang sides) {
 
 	released = w.release(holder.read, goesOn)
 	for _, p := range []*pending{javaWrites, goWrites} {
-		w.between(p.what+" after", p.gets().end.Sub(released.start), 0, 2*time.Second)
+		w.between(p.what+" after", p.gets().end.Sub(released.start), 0, time.Second+soon)
 	}
 	messages.expect("0", "1", "1")
 	messages.close()
@@ -84,7 +84,7 @@ func (w *world) becomesReader(name string) {
 		w.t.Errorf("others read: %v, %v; want that they can", got.ok, got.err)
 	}
 	w.between("others read after", got.end.Sub(written.start), time.Second, time.Hour)
-	w.between("they were refused until", refused.start.Sub(written.end), 0, 1500*time.Millisecond)
+	w.between("they were refused until", refused.start.Sub(written.end), 0, time.Second+soon)
 	for _, s := range []sides{java, golang} {
 		w.refused(s.write, "b")
 		w.take(s.read, "b", 0)

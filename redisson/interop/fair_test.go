@@ -21,7 +21,7 @@ var fairScenarios = []scenario{
 	{name: "23_fair_order_of_sixteen_a_hundred_times", play: sixteenInOrder, long: true},
 	{name: "24_fair_deadlines", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairDeadlines) }},
 	{name: "24_fair_deadline_moves_on", play: fairMovesOn, long: true},
-	{name: "25_fair_waiter_gives_up", play: fairGivesUp},
+	{name: "25_fair_waiter_gives_up", play: fairGivesUp, long: true},
 	{name: "26_fair_head_is_killed", play: fairHeadIsKilled, long: true},
 	{name: "27_fair_message", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairMessage) }},
 	{name: "28_fair_try_without_queue", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairTry) }},

@@ -13,24 +13,25 @@ import (
 
 // leaseScenarios are those of locks that last for a time that was asked for.
 var leaseScenarios = []scenario{
-	{name: "58_lock_with_a_lease", play: func(t *testing.T, on setting) { bothWays(t, on, lockFor) }},
+	{name: "58_lock_with_a_lease", play: func(t *testing.T, on setting) { bothWays(t, on, lockFor) }, long: true},
 	{name: "59_keep", play: keep, long: true},
 }
 
 // lockFor: a lock that was waited for without an end, but has a lease, ends by itself.
 func lockFor(w *world, name string, first, second mutex) {
+	const lease = 5 * time.Second
 	w.take(first, "a", 0)
-	p := begin(w.t, second.String()+" waits to have the lock for 2s", func() result { return second.take("b", forever, 2*time.Second) })
+	p := begin(w.t, second.String()+" waits to have the lock for a while", func() result { return second.take("b", forever, lease) })
 	w.eventually("it waits", func() bool { return w.subscribers(channelOf(name)) > 0 })
 	p.waits(300 * time.Millisecond)
 	released := w.release(first, "a")
 	held := p.gets()
-	w.between("woken after", held.end.Sub(released.start), 0, time.Second)
-	w.between("time to live", first.ttl(), time.Second, 2*time.Second)
+	w.between("woken after", held.end.Sub(released.start), 0, soon)
+	w.between("time to live", first.ttl(), time.Second, lease)
 	next := w.wait(first, "a", channelOf(name), forever)
 	got := next.gets()
-	w.between("since the lock was released", got.end.Sub(released.start), 2*time.Second, time.Hour)
-	w.between("since the lock was had", got.end.Sub(held.end), 0, 2500*time.Millisecond)
+	w.between("since the lock was released", got.end.Sub(released.start), lease, time.Hour)
+	w.between("since the lock was had", got.end.Sub(held.end), 0, lease+soon)
 	if r := second.unlock("b"); !notOwner(r.err) {
 		w.t.Errorf("%v unlocks after the lease: %v, want not the owner", second, r.err)
 	}
@@ -39,7 +40,7 @@ func lockFor(w *world, name string, first, second mutex) {
 }
 
 // keptFor is how long Go keeps what it gives back.
-const keptFor = 2 * time.Second
+const keptFor = 3 * time.Second
 
 // keep: what Go gives back but keeps is refused to both sides for that time, and who waits has it then.
 func keep(t *testing.T, on setting) {
@@ -139,7 +140,7 @@ func (w *world) keepsForWaiter(name, channel string, holder mutex, waiter mutex)
 	kept := w.kept(holder, "a")
 	got := p.gets()
 	w.between("had after", got.end.Sub(kept.start), keptFor, time.Hour)
-	w.between("had after it could be", got.end.Sub(kept.end), 0, keptFor+500*time.Millisecond)
+	w.between("had after it could be", got.end.Sub(kept.end), 0, keptFor+soon)
 	w.release(waiter, name)
 }
 
@@ -172,6 +173,6 @@ func keepsPermit(w *world) {
 	}
 	a := p.java.call("permit", "tryAcquire", 5000, 10000, "MILLISECONDS")
 	w.between("Java has it after", a.result().end.Sub(kept.start), keptFor, time.Hour)
-	w.between("Java has it after it could", a.result().end.Sub(kept.end), 0, keptFor+500*time.Millisecond)
+	w.between("Java has it after it could", a.result().end.Sub(kept.end), 0, keptFor+soon)
 	p.javaReleases(a.Value, false)
 }

@@ -10,8 +10,8 @@ import (
 
 // mappedScenarios are those with a name mapper on both sides.
 var mappedScenarios = []scenario{
-	{name: "56_name_mapper", play: func(t *testing.T, on setting) { mappedNames(t, on, "app:") }},
-	{name: "56_name_mapper_with_a_hash_tag", play: func(t *testing.T, on setting) { mappedNames(t, on, "{app}:") }},
+	{name: "56_name_mapper", play: func(t *testing.T, on setting) { mappedNames(t, on, "app:") }, long: true},
+	{name: "56_name_mapper_with_a_hash_tag", play: func(t *testing.T, on setting) { mappedNames(t, on, "{app}:") }, long: true},
 }
 
 // mappedNames: all keys and channels are made from the name that a mapper has put the prefix before.

@@ -47,7 +47,7 @@ func multiLock(t *testing.T, on setting, pair func(*world) (*javaMutex, *goMutex
 		p := begin(t, other.String()+" waits for all", func() result { return other.take("b", forever, 0) })
 		p.waits(500 * time.Millisecond)
 		released := w.release(holder, "a")
-		w.between("woken after", p.gets().end.Sub(released.start), 0, time.Second)
+		w.between("woken after", p.gets().end.Sub(released.start), 0, soon)
 		w.release(other, "b")
 		w.clean()
 

@@ -275,7 +275,7 @@ func (w *world) outlivesReader(name string, kill func(), reader, writer sides) {
 	kill()
 	p.waits(7 * time.Second)
 	released := w.release(reader.read, "a")
-	w.between("written after", p.gets().end.Sub(released.start), 0, time.Second)
+	w.between("written after", p.gets().end.Sub(released.start), 0, soon)
 	w.release(writer.write, "b")
 	w.clean()
 }

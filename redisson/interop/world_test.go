@@ -320,24 +320,33 @@ func (w *world) pass(d time.Duration) {
 	}
 }
 
-// wakes plays a round of something that wakes a waiter, and expects that it had the lock within 100ms of the release. A
-// machine that is busy with other things gets two more rounds; a message that is lost costs seconds and does not.
+// soon is within what something happens that a waiter is told of, on a machine that is busy with other things. Who is not told
+// waits longer, unless a scenario says otherwise: for 10s in Go, and for the lease that it has heard of in Java.
+const soon = 3 * time.Second
+
+// wakes plays a round of something that wakes a waiter, and expects that it had the lock within 100ms of the release.
 func (w *world) wakes(round func() (released, woken result)) {
 	w.t.Helper()
 	w.wakesWithin(100*time.Millisecond, round)
 }
 
+// wakesWithin gives a machine that is busy with other things a few more rounds, but not for what takes so long that nobody was told.
+// Beside other scenarios, a second is good enough.
+
 func (w *world) wakesWithin(limit time.Duration, round func() (released, woken result)) {
 	w.t.Helper()
+	if w.on.beside {
+		limit = max(limit, time.Second)
+	}
 	var took []time.Duration
-	for len(took) < 3 {
+	for len(took) < 5 {
 		released, woken := round()
 		d := woken.end.Sub(released.start)
 		if d <= limit {
 			return
 		}
 		took = append(took, d)
-		if d > time.Second {
+		if d > limit+soon {
 			break
 		}
 	}
