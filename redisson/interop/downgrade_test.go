@@ -77,14 +77,14 @@ func leasedWriteEnds(t *testing.T, on setting) {
 
 func (w *world) becomesReader(name string) {
 	java, golang := w.rwPair(name)
-	written := w.take(golang.write, "a", time.Second)
+	written := w.take(golang.write, "a", 3*time.Second)
 	w.take(golang.read, "a", 0)
 	refused, got := firstOf(java.read, golang.read)
 	if got.err != nil || !got.ok {
 		w.t.Errorf("others read: %v, %v; want that they can", got.ok, got.err)
 	}
-	w.between("others read after", got.end.Sub(written.start), time.Second, time.Hour)
-	w.between("they were refused until", refused.start.Sub(written.end), 0, time.Second+soon)
+	w.between("others read after", got.end.Sub(written.start), 3*time.Second, time.Hour)
+	w.between("they were refused until", refused.start.Sub(written.end), 0, 3*time.Second+soon)
 	for _, s := range []sides{java, golang} {
 		w.refused(s.write, "b")
 		w.take(s.read, "b", 0)

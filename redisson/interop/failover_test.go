@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
@@ -20,16 +21,16 @@ func failover(t *testing.T, on setting) {
 		i, _ := w.cluster.Owner(t, name)
 		names[i] = append(names[i], name)
 	}
-	w.failsOver(names[0], func() { w.cluster.Failover(t, 0) })
-	w.failsOver(names[1], func() {
+	w.failsOver(0, names[0], func() { w.cluster.Failover(t, 0) })
+	w.failsOver(1, names[1], func() {
 		w.cluster.AwaitReplica(t, w.cluster.Replicas[1])
 		w.cluster.Masters[1].Kill(t)
 		w.cluster.AwaitMaster(t, w.cluster.Replicas[1])
 	})
 }
 
-// failsOver has both sides hold a lock and wait for two while their master is lost.
-func (w *world) failsOver(names []string, fail func()) {
+// failsOver has both sides hold a lock and wait for two while their master, of that number, is lost.
+func (w *world) failsOver(master int, names []string, fail func()) {
 	w.t.Helper()
 	java, golang := w.fence(names[0]), w.fence(names[1])
 	w.take(java.java, "a", 0)
@@ -42,7 +43,13 @@ func (w *world) failsOver(names []string, fail func()) {
 			waiting = append(waiting, w.passesFence(f, m))
 		}
 	}
-	w.pass(200 * time.Millisecond) // for the replica to hear of it
+	offset := func(n *redistest.Node) string {
+		return n.Admin.InfoMap(w.t.Context(), "replication").Item("Replication", "master_repl_offset")
+	}
+	w.eventually("the replica has what its master has", func() bool {
+		at := offset(w.cluster.Masters[master])
+		return at != "" && at == offset(w.cluster.Replicas[master])
+	})
 	fail()
 	for _, p := range waiting {
 		p.waits(500 * time.Millisecond)

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
 	"github.com/redis/go-redis/v9"
 )
@@ -23,6 +22,7 @@ var fairScenarios = []scenario{
 	{name: "24_fair_deadline_moves_on", play: fairMovesOn, long: true},
 	{name: "25_fair_waiter_gives_up", play: fairGivesUp, long: true},
 	{name: "26_fair_head_is_killed", play: fairHeadIsKilled, long: true},
+	{name: "26_fair_several_are_killed", play: fairSeveralAreKilled, long: true},
 	{name: "27_fair_message", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairMessage) }},
 	{name: "28_fair_try_without_queue", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairTry) }},
 	{name: "29_fair_unit_of_the_wait", play: fairUnits, long: true},
@@ -211,13 +211,13 @@ func fairMovesOn(t *testing.T, on setting) {
 	first := w.joins(byDefault, "first", "k", forever)
 	w.within("deadline of the first", w.line("k")[0].deadline, asked.Add(30*time.Second), time.Now().Add(30*time.Second))
 
-	w.client = w.newClient(redisson.FairLockWaitTimeout(3 * time.Second))
+	w.client = w.newClient(redisson.FairLockWaitTimeout(6 * time.Second))
 	_, golang := w.fairPair("k")
 	w.release(java, "holder")
 	first.gets()
-	second, third := w.joins(golang, "second", "k", forever), w.joins(java, "third", "k", 30*time.Second)
+	second, third := w.joins(golang, "second", "k", forever), w.joins(java, "third", "k", time.Minute)
 	before := w.line("k")
-	w.pass(8 * time.Second)
+	w.pass(14 * time.Second)
 	w.refused(java, "other") // and would remove the dead
 	after := w.line("k")
 	if len(after) != 2 || after[0].holder != before[0].holder || after[1] != before[1] {
@@ -276,50 +276,6 @@ func (w *world) leavesLine(name string, holder, other mutex, worth time.Duration
 	last.gets()
 	w.release(holder, "last")
 	w.clean()
-}
-
-// fairHeadIsKilled: a head that died keeps those behind it waiting until its deadline, and no longer. A living head of Go puts its
-// deadline off; one of Redisson's joins with the time to live of the lock and its own wait. The watchdogs are short because a waiter
-// of Redisson's, which nobody tells of the release, sleeps for the time to live that it has heard of.
-func fairHeadIsKilled(t *testing.T, on setting) {
-	const watchdog, patience = 6 * time.Second, 12 * time.Second
-	w := newWorld(t, on)
-	w.java = w.newJava(map[string]any{"lockWatchdogTimeout": watchdog.Milliseconds()})
-	w.client = w.newClient(redisson.WatchdogTimeout(watchdog))
-	java, _ := w.fairPair("go")
-	w.take(java, "a", 0)
-	c := startChild(t, order{Addrs: w.addrs(), Cluster: on.cluster, Watchdog: watchdog, Patience: patience,
-		Request: lock.Request{Key: "go", Kind: lock.Fair, Wait: forever}})
-	w.eventually("the Go process waits", func() bool { return len(w.line("go")) == 1 })
-	w.servedAfterDeath("go", java, c.kill)
-	w.clean()
-
-	mortal, kill := w.mortal(nil)
-	dying := newJavaMutex(t, mortal, step{"getFairLock", "java"})
-	_, golang := w.fairPair("java")
-	w.take(golang, "a", 0)
-	begin(t, "Java dies", func() result { return dying.take("x", patience, 0) })
-	w.eventually("the Java process waits", func() bool { return len(w.line("java")) == 1 })
-	w.servedAfterDeath("java", golang, kill)
-	w.clean()
-}
-
-// servedAfterDeath kills the head of the queue behind m and then frees the lock, for which another thread of m's waits behind the
-// dead one.
-func (w *world) servedAfterDeath(name string, m mutex, kill func()) {
-	w.t.Helper()
-	p := w.joins(m, "b", name, forever)
-	kill()
-	head := w.line(name)[0] // moves its deadline no more
-	released := w.release(m, "a")
-	if left := head.deadline.Sub(released.end); left < time.Second {
-		w.t.Fatalf("the deadline of the dead is %v after the lock was freed: too little to see that it keeps others waiting", left)
-	}
-	w.between("served after the deadline of the dead", p.gets().end.Sub(head.deadline), -10*time.Millisecond, 3*time.Second)
-	if line := w.line(name); len(line) != 0 {
-		w.t.Errorf("queue %v, want nobody in it", line)
-	}
-	w.release(m, "b")
 }
 
 // fairMessage: only the head of the queue is told.

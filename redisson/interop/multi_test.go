@@ -13,7 +13,7 @@ var multiScenarios = []scenario{
 	{name: "49_multi_lock", play: func(t *testing.T, on setting) { multiLock(t, on, (*world).multiPair) }},
 	{name: "49_multi_lock_a_thousand_rounds", play: func(t *testing.T, on setting) { multiCounter(t, on, 500, (*world).multiPair) }, long: true},
 	{name: "55_nested_multi_lock", play: func(t *testing.T, on setting) { multiLock(t, on, (*world).nestedMultiPair) }},
-	{name: "55_nested_multi_lock_with_a_lease", play: nestedLease},
+	{name: "55_nested_multi_lock_with_a_lease", play: nestedLease, long: true},
 	{name: "55_nested_multi_lock_two_hundred_rounds", play: func(t *testing.T, on setting) { multiCounter(t, on, 100, (*world).nestedMultiPair) }, long: true},
 }
 
@@ -68,19 +68,19 @@ func nestedLease(t *testing.T, on setting) {
 	all := []string{"a", "b", "c"}
 	w.take(golang, "a", 20*time.Second)
 	for _, name := range all {
-		w.between("time to live of "+name, w.rdb.PTTL(t.Context(), name).Val(), 18*time.Second, 20*time.Second)
+		w.between("time to live of "+name, w.rdb.PTTL(t.Context(), name).Val(), 15*time.Second, 20*time.Second)
 	}
 	w.refused(java, "b")
 	w.release(golang, "a")
 	w.clean()
 
-	if r := java.take("a", 0, time.Second); r.err == nil || !strings.Contains(r.err.Error(), "ClassCastException") {
+	if r := java.take("a", 0, 5*time.Second); r.err == nil || !strings.Contains(r.err.Error(), "ClassCastException") {
 		t.Errorf("Java takes it with a lease: %v, %v; want a ClassCastException", r.ok, r.err)
 	}
 	for _, name := range all {
 		w.only(name, "1")
 	}
-	taken := golang.take("b", 5*time.Second, 0)
+	taken := golang.take("b", 20*time.Second, 0)
 	if !taken.ok || taken.err != nil {
 		t.Fatalf("Go has it after the lease: %v, %v; want that", taken.ok, taken.err)
 	}

@@ -124,7 +124,7 @@ func permitChangesHands(t *testing.T, on setting) {
 	if ok := p.java.get("", "updateLeaseTime", byGo, 30, "SECONDS"); ok != true {
 		t.Errorf("updateLeaseTime = %v, want true", ok)
 	}
-	w.between("LeaseTime", must[time.Duration](t)(p.golang.LeaseTime(ctx, byGo)), 29*time.Second, 30*time.Second)
+	w.between("LeaseTime", must[time.Duration](t)(p.golang.LeaseTime(ctx, byGo)), 25*time.Second, 30*time.Second)
 	w.do(func() error { return p.golang.UpdateLease(ctx, byGo, 0) })
 	if left := p.java.get("", "getLeaseTime", byGo); left != -1.0 {
 		t.Errorf("getLeaseTime without an end = %v, want -1", left)

@@ -41,14 +41,14 @@ func differentWatchdogs(t *testing.T, on setting) {
 	for range 2 {
 		w.take(java, "a", 0)
 		for range 8 {
-			w.between("time to live of Java's hold", golang.ttl(), 2*time.Second, 5*time.Second)
+			w.between("time to live of Java's hold", golang.ttl(), time.Second, 5*time.Second)
 			w.refused(golang, "b")
 			w.pass(time.Second)
 		}
 		w.release(java, "a")
 		w.take(golang, "b", 0)
 		for range 8 {
-			w.between("time to live of Go's hold", java.ttl(), 19*time.Second, 30*time.Second)
+			w.between("time to live of Go's hold", java.ttl(), 15*time.Second, 30*time.Second)
 			w.refused(java, "a")
 			w.pass(time.Second)
 		}

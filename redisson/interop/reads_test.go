@@ -2,11 +2,13 @@ package interop
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
@@ -14,6 +16,7 @@ import (
 var readScenarios = []scenario{
 	{name: "51_read_holds", play: readHolds, long: true},
 	{name: "51_nested_reads_come_and_go", play: readsComeAndGo, long: true},
+	{name: "51_unlock_of_a_read_that_is_over", play: func(t *testing.T, on setting) { rwBothWays(t, on, expiredRead) }, long: true},
 }
 
 // readPlans say who reads for how long: a thread of one side, or, with a capital letter, of the other one; with a lease, or renewed;
@@ -76,8 +79,8 @@ func parseReads(t *testing.T, plan string) (holds []readHold) {
 // readHolds: writers of both sides stay out for exactly as long as the longest of the read holds.
 func readHolds(t *testing.T, on setting) {
 	w := newWorld(t, on)
-	w.java = w.newJava(map[string]any{"lockWatchdogTimeout": 3000})
-	w.client = w.newClient(redisson.WatchdogTimeout(3 * time.Second))
+	w.java = w.newJava(map[string]any{"lockWatchdogTimeout": 4500})
+	w.client = w.newClient(redisson.WatchdogTimeout(4500 * time.Millisecond))
 	t.Run("plans", func(t *testing.T) {
 		for _, plan := range slices.Concat(readPlans, goReadPlans) {
 			w.beside(t, "Go reads: "+plan, func(w *world) {
@@ -181,8 +184,8 @@ func firstOf(all ...mutex) (refused, got result) {
 // readsComeAndGo: re-entries that come and go do not end the renewed hold around them.
 func readsComeAndGo(t *testing.T, on setting) {
 	w := newWorld(t, on)
-	w.java = w.newJava(map[string]any{"lockWatchdogTimeout": 3000})
-	w.client = w.newClient(redisson.WatchdogTimeout(3 * time.Second))
+	w.java = w.newJava(map[string]any{"lockWatchdogTimeout": 4500})
+	w.client = w.newClient(redisson.WatchdogTimeout(4500 * time.Millisecond))
 	t.Run("sides", func(t *testing.T) {
 		w.beside(t, "Go reads", func(w *world) {
 			java, golang := w.rwPair("go")
@@ -210,4 +213,20 @@ func (w *world) survivesReentries(reader, writer mutex) {
 	w.release(reader, "a")
 	w.take(writer, "b", 0)
 	w.release(writer, "b")
+}
+
+// expiredRead: a reader's entry stays in Redis as long as others read, also when its lease is over. So Redisson unlocks it as if it
+// were held; Go says that the hold was lost. The others read on.
+func expiredRead(w *world, name string, a, b sides) {
+	w.take(b.read, "b", 0)
+	expired := w.take(a.read, "a", time.Second)
+	w.pass(time.Until(expired.end.Add(1500 * time.Millisecond)))
+	r := a.read.unlock("a")
+	if _, ok := a.read.(*goMutex); ok && !errors.Is(r.err, lock.ErrLost) || !ok && r.err != nil {
+		w.t.Errorf("%v unlocks a read that is over: %v; want ErrLost in Go, no error in Java", a, r.err)
+	}
+	w.refused(a.write, "c")
+	w.eventually("only the other one is a reader", func() bool { return len(w.holders(name, "read")) == 1 })
+	w.release(b.read, "b")
+	w.clean()
 }

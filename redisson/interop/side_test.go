@@ -130,12 +130,20 @@ func (m *goMutex) takeUnder(ctx context.Context, thread string, wait, lease time
 		r.ok = r.err == nil
 	default:
 		held, r.ok, r.err = m.l.TryLock(ctx, wait, lease)
+		if wait == 0 && outage(r.err) { // Redis has half a second to answer such a try, which a busy machine may need
+			held, r.ok, r.err = m.l.TryLock(ctx, 5*time.Second, lease)
+		}
 	}
 	r.end = time.Now()
 	if r.ok {
 		m.threads.push(thread, goHold{m.l, held})
 	}
 	return r
+}
+
+// outage tells whether err says nothing of the lock.
+func outage(err error) bool {
+	return err != nil && !errors.Is(err, lock.ErrUnsupported) && !errors.Is(err, lock.ErrLost) && !errors.Is(err, context.Canceled)
 }
 
 // unlock gives back the innermost hold.
