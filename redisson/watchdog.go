@@ -78,6 +78,7 @@ func (s *claims) expireLocked(ho *holder, now time.Time) {
 		}
 		s.endLocked(h, lost, h.lostError(now, h.lapse()))
 		ho.changed()
+		ho.renewAt = earlier(h.over, now.Add(s.retryAfter())) // the work has that long to take notice
 		if len(ho.holds) == 0 {
 			s.buryLocked(ho)
 			s.removeLocked(ho, h.over)

@@ -2,6 +2,7 @@ package interop
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,6 +28,7 @@ type order struct {
 	Addrs    []string
 	Cluster  bool
 	Watchdog time.Duration
+	Patience time.Duration // in fair queues; 0: the default
 	Request  lock.Request
 }
 
@@ -86,7 +88,9 @@ func obey(text string) error {
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err
 	}
-	client, err := redisson.New(redis.NewUniversalClient(&redis.UniversalOptions{Addrs: o.Addrs, IsClusterMode: o.Cluster}), redisson.WatchdogTimeout(o.Watchdog))
+	patience := cmp.Or(o.Patience, redisson.DefaultFairLockWaitTimeout)
+	client, err := redisson.New(redis.NewUniversalClient(&redis.UniversalOptions{Addrs: o.Addrs, IsClusterMode: o.Cluster}),
+		redisson.WatchdogTimeout(o.Watchdog), redisson.FairLockWaitTimeout(patience))
 	if err != nil {
 		return err
 	}

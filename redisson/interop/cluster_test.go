@@ -30,14 +30,16 @@ var clusterScenarios = []scenario{
 func waiterCutOffInACluster(t *testing.T, on setting) {
 	w := newWorld(t, on)
 	java, golang := w.pair("k")
-	w.take(java, "a", 0)
-	p := w.wait(golang, "b", channelOf("k"), forever)
-	for _, n := range w.cluster.Masters {
-		n.Do(t, "client", "kill", "type", "pubsub")
-	}
-	released := w.release(java, "a")
-	w.between("acquired after the release", p.gets().end.Sub(released.start), 0, redisson.DefaultWatchdogTimeout/3)
-	w.release(golang, "b")
+	w.wakesWithin(time.Second, func() (released, woken result) {
+		w.take(java, "a", 0)
+		p := w.wait(golang, "b", channelOf("k"), forever)
+		for _, n := range w.cluster.Masters {
+			n.Do(t, "client", "kill", "type", "pubsub")
+		}
+		released, woken = w.release(java, "a"), p.gets()
+		w.release(golang, "b")
+		return released, woken
+	})
 	w.clean()
 }
 
@@ -68,11 +70,11 @@ func mismatchedChannels(t *testing.T, on setting) {
 	p := w.wait(golang, "b", channelOf("k"), forever)
 	p.waits(500 * time.Millisecond)
 	released := w.release(java, "a")
-	w.between("Go acquires after", p.gets().end.Sub(released.start), 0, 2500*time.Millisecond)
+	w.between("Go acquires after", p.gets().end.Sub(released.start), 0, 2*time.Second+soon)
 	p = w.wait(java, "a", channelOf("k"), forever)
 	p.waits(500 * time.Millisecond)
 	released = w.release(golang, "b")
-	w.between("Java acquires after", p.gets().end.Sub(released.start), 500*time.Millisecond, 6500*time.Millisecond)
+	w.between("Java acquires after", p.gets().end.Sub(released.start), 500*time.Millisecond, 6*time.Second+soon)
 	w.release(java, "a")
 	w.clean()
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
@@ -20,16 +21,16 @@ func failover(t *testing.T, on setting) {
 		i, _ := w.cluster.Owner(t, name)
 		names[i] = append(names[i], name)
 	}
-	w.failsOver(names[0], func() { w.cluster.Failover(t, 0) })
-	w.failsOver(names[1], func() {
+	w.failsOver(0, names[0], func() { w.cluster.Failover(t, 0) })
+	w.failsOver(1, names[1], func() {
 		w.cluster.AwaitReplica(t, w.cluster.Replicas[1])
 		w.cluster.Masters[1].Kill(t)
 		w.cluster.AwaitMaster(t, w.cluster.Replicas[1])
 	})
 }
 
-// failsOver has both sides hold a lock and wait for two while their master is lost.
-func (w *world) failsOver(names []string, fail func()) {
+// failsOver has both sides hold a lock and wait for two while their master, of that number, is lost.
+func (w *world) failsOver(master int, names []string, fail func()) {
 	w.t.Helper()
 	java, golang := w.fence(names[0]), w.fence(names[1])
 	w.take(java.java, "a", 0)
@@ -39,10 +40,16 @@ func (w *world) failsOver(names []string, fail func()) {
 	var waiting []*pending
 	for _, f := range []*fence{java, golang} {
 		for _, m := range []mutex{f.java, f.golang} {
-			waiting = append(waiting, w.passes(f, m))
+			waiting = append(waiting, w.passesFence(f, m))
 		}
 	}
-	w.pass(200 * time.Millisecond) // for the replica to hear of it
+	offset := func(n *redistest.Node) string {
+		return n.Admin.InfoMap(w.t.Context(), "replication").Item("Replication", "master_repl_offset")
+	}
+	w.eventually("the replica has what its master has", func() bool {
+		at := offset(w.cluster.Masters[master])
+		return at != "" && at == offset(w.cluster.Replicas[master])
+	})
 	fail()
 	for _, p := range waiting {
 		p.waits(500 * time.Millisecond)
@@ -54,8 +61,8 @@ func (w *world) failsOver(names []string, fail func()) {
 	}
 }
 
-// passes has a thread wait for the lock, take it and give it back.
-func (w *world) passes(f *fence, m mutex) *pending {
+// passesFence has a thread wait for the lock, take it with a token that grows, and give it back.
+func (w *world) passesFence(f *fence, m mutex) *pending {
 	w.t.Helper()
 	return w.beginAt(channelOf(f.name), fmt.Sprintf("%v waits for %s", m, f.name), func() result {
 		r := m.take(f.name, forever, 0)

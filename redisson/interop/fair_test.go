@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -19,8 +19,10 @@ var fairScenarios = []scenario{
 	{name: "23_fair_order", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairOrder) }},
 	{name: "23_fair_order_of_sixteen_a_hundred_times", play: sixteenInOrder, long: true},
 	{name: "24_fair_deadlines", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairDeadlines) }},
-	{name: "25_fair_waiter_gives_up", play: fairGivesUp},
+	{name: "24_fair_deadline_moves_on", play: fairMovesOn, long: true},
+	{name: "25_fair_waiter_gives_up", play: fairGivesUp, long: true},
 	{name: "26_fair_head_is_killed", play: fairHeadIsKilled, long: true},
+	{name: "26_fair_several_are_killed", play: fairSeveralAreKilled, long: true},
 	{name: "27_fair_message", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairMessage) }},
 	{name: "28_fair_try_without_queue", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairTry) }},
 	{name: "29_fair_unit_of_the_wait", play: fairUnits, long: true},
@@ -36,8 +38,8 @@ type waiter struct {
 	deadline time.Time
 }
 
-func queueOf(name string) string     { return "redisson_lock_queue:{" + name + "}" }
-func deadlinesOf(name string) string { return "redisson_lock_timeout:{" + name + "}" }
+func queueOf(name string) string     { return "redisson_lock_queue:" + braced(name) }
+func deadlinesOf(name string) string { return "redisson_lock_timeout:" + braced(name) }
 
 // line is the queue of a fair lock, head first. Its two keys must agree on who is in it.
 func (w *world) line(name string) []waiter {
@@ -77,10 +79,19 @@ func (w *world) joinsBy(what, name string, op func() result) *pending {
 	return p
 }
 
-// near expects two times to be the same but for 50ms.
-func (w *world) near(what string, got, want time.Time) {
+// within expects a deadline to be between two times, but for what rounding to milliseconds makes of it.
+func (w *world) within(what string, got, from, to time.Time) {
 	w.t.Helper()
-	w.between(what+", compared to what it should be", got.Sub(want), -50*time.Millisecond, 50*time.Millisecond)
+	const rounding = 3 * time.Millisecond
+	if got.Before(from.Add(-rounding)) || got.After(to.Add(rounding)) {
+		w.t.Errorf("%s: %v after the earliest and %v before the latest that it may be", what, got.Sub(from), to.Sub(got))
+	}
+}
+
+// leaseEnd is when the lock is over, by the clock of the server, which is the clock of all here.
+func (w *world) leaseEnd(name string) time.Time {
+	w.t.Helper()
+	return time.UnixMilli(must[time.Duration](w.t)(w.rdb.PExpireTime(w.t.Context(), name).Result()).Milliseconds())
 }
 
 func fairOrder(w *world, name string, holder, other mutex) {
@@ -138,38 +149,86 @@ func sixteenInOrder(t *testing.T, on setting) {
 	w.clean()
 }
 
+// fairDeadlines: each waiter adds its wait to the deadline of the one ahead of it. The first one adds it to the end of the lock
+// in Redisson, and to the present time in Go, where it comes again in time; so it may have moved on when it is looked at.
 func fairDeadlines(w *world, name string, holder, other mutex) {
 	w.take(holder, "a", 20*time.Second)
-	due := time.UnixMilli(must[time.Duration](w.t)(w.rdb.PExpireTime(w.t.Context(), name).Result()).Milliseconds())
-	joining := []struct {
-		m           mutex
-		wait, worth time.Duration
-	}{
+	joining := []fairWait{
 		{other, 40 * time.Second, 40 * time.Second},
 		{holder, 50 * time.Second, 50 * time.Second},
 		{other, forever, 300 * time.Second},
 		{holder, forever, 300 * time.Second},
 	}
-	if _, ok := other.(*goMutex); ok { // comes again in time, and so does not add the lease of the lock
-		due = time.Now()
-	}
 	var waiting []*pending
 	for i, j := range joining {
+		asked, before := time.Now(), w.line(name)
 		waiting = append(waiting, w.joins(j.m, fmt.Sprint(i), name, j.wait))
-		due = due.Add(j.worth)
-		w.near(fmt.Sprintf("deadline of waiter %d, of %v", i, j.m), w.line(name)[i].deadline, due)
+		line := w.line(name)
+		from, to := asked, time.Now()
+		switch end := w.leaseEnd(name); {
+		case i > 0:
+			from, to = before[i-1].deadline, line[i-1].deadline
+		case !j.inGo(): // reads its clock before the server reads its own
+			from, to = end.Add(from.Sub(to)), end
+		}
+		w.within(fmt.Sprintf("deadline of waiter %d, of %v", i, j.m), line[i].deadline, from.Add(j.worth), to.Add(j.worth))
 	}
-	before, leaver, thread := w.line(name), holder, "a"
+	leaver, thread := holder, "a"
 	for i, j := range joining {
+		before := w.line(name)
 		w.release(leaver, thread)
 		waiting[i].gets()
-		after := w.line(name)
-		for k, at := range after { // the one who was served took his wait along
-			w.near(fmt.Sprintf("deadline %d after waiter %d was served", k, i), at.deadline, before[k+1].deadline.Add(-j.worth))
+		for k, at := range w.line(name) { // the one who was served took its wait along
+			from := before[k+1].deadline.Add(-j.worth)
+			to := from
+			if late := time.Now().Add(joining[i+1+k].worth); joining[i+1+k].inGo() && late.After(to) {
+				to = late
+			}
+			w.within(fmt.Sprintf("deadline %d after waiter %d was served", k, i), at.deadline, from, to)
 		}
-		before, leaver, thread = after, j.m, fmt.Sprint(i)
+		leaver, thread = j.m, fmt.Sprint(i)
 	}
 	w.release(leaver, thread)
+	w.clean()
+}
+
+// fairWait is a wait for a fair lock, and what it adds to deadlines.
+type fairWait struct {
+	m           mutex
+	wait, worth time.Duration
+}
+
+func (f fairWait) inGo() bool { _, ok := f.m.(*goMutex); return ok }
+
+// fairMovesOn: a waiter of Go has a short deadline, 30s if nothing else is said, but as long as it lives it puts that off and keeps
+// its place.
+func fairMovesOn(t *testing.T, on setting) {
+	w := newWorld(t, on)
+	java, _ := w.fairPair("k")
+	w.take(java, "holder", 0)
+	asked := time.Now()
+	byDefault := newGo(t, newClient(t, w.connect()).FairLock("k"))
+	first := w.joins(byDefault, "first", "k", forever)
+	w.within("deadline of the first", w.line("k")[0].deadline, asked.Add(30*time.Second), time.Now().Add(30*time.Second))
+
+	w.client = w.newClient(redisson.FairLockWaitTimeout(6 * time.Second))
+	_, golang := w.fairPair("k")
+	w.release(java, "holder")
+	first.gets()
+	second, third := w.joins(golang, "second", "k", forever), w.joins(java, "third", "k", time.Minute)
+	before := w.line("k")
+	w.pass(14 * time.Second)
+	w.refused(java, "other") // and would remove the dead
+	after := w.line("k")
+	if len(after) != 2 || after[0].holder != before[0].holder || after[1] != before[1] {
+		t.Errorf("the queue was %v and is %v", before, after)
+	}
+	w.release(byDefault, "first")
+	second.gets()
+	third.waits(100 * time.Millisecond)
+	w.release(golang, "second")
+	third.gets()
+	w.release(java, "third")
 	w.clean()
 }
 
@@ -206,48 +265,17 @@ func (w *world) leavesLine(name string, holder, other mutex, worth time.Duration
 	}
 	var after []waiter
 	w.eventually("the leaver is in the queue no more", func() bool { after = w.line(name); return len(after) == 2 })
-	if after[0] != before[0] || after[1].holder != before[2].holder {
+	if after[0].holder != before[0].holder || after[0].deadline.Before(before[0].deadline) || after[1].holder != before[2].holder {
 		w.t.Errorf("the queue was %v and is %v", before, after)
 	}
-	w.near("deadline of the one behind", after[1].deadline, before[2].deadline.Add(-worth))
+	want := before[2].deadline.Add(-worth)
+	w.within("deadline of the one behind", after[1].deadline, want, want)
 	w.release(holder, "a")
 	first.gets()
 	w.release(other, "first")
 	last.gets()
 	w.release(holder, "last")
 	w.clean()
-}
-
-// fairHeadIsKilled: a head that died keeps those behind it waiting until its deadline, and no longer.
-func fairHeadIsKilled(t *testing.T, on setting) {
-	w := newWorld(t, on)
-	java, _ := w.fairPair("go")
-	w.take(java, "a", 3*time.Second)
-	c := w.startChild(30*time.Second, lock.Request{Key: "go", Kind: lock.Fair, Wait: 2 * time.Second})
-	w.eventually("the Go process waits", func() bool { return len(w.line("go")) == 1 })
-	w.servedAfterDeath("go", java, c.kill)
-	w.clean()
-
-	mortal, kill := w.mortal(nil)
-	dying := newJavaMutex(t, mortal, step{"getFairLock", "java"})
-	_, golang := w.fairPair("java")
-	w.take(golang, "a", 3*time.Second)
-	begin(t, "Java dies", func() result { return dying.take("x", 2*time.Second, 0) })
-	w.eventually("the Java process waits", func() bool { return len(w.line("java")) == 1 })
-	w.servedAfterDeath("java", golang, kill)
-	w.clean()
-}
-
-func (w *world) servedAfterDeath(name string, next mutex, kill func()) {
-	w.t.Helper()
-	p := w.joins(next, "b", name, forever)
-	head := w.line(name)[0]
-	kill()
-	w.between("served after the deadline of the dead", p.gets().end.Sub(head.deadline), -10*time.Millisecond, 300*time.Millisecond)
-	if line := w.line(name); len(line) != 0 {
-		w.t.Errorf("queue %v, want nobody in it", line)
-	}
-	w.release(next, "b")
 }
 
 // fairMessage: only the head of the queue is told.

@@ -145,7 +145,7 @@ func spin(t *testing.T, on setting) {
 			t.Errorf("channels %q", n)
 		}
 		released := w.release(holder, "a")
-		w.between("had after", p.gets().end.Sub(released.start), 0, time.Second)
+		w.between("had after", p.gets().end.Sub(released.start), 0, soon)
 		w.release(waiter, "b")
 	}
 	if r := golang.force(); r.ok || r.err != nil {

@@ -2,11 +2,13 @@ package interop
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -17,7 +19,7 @@ import (
 type scenario struct {
 	name string
 	play func(t *testing.T, on setting)
-	long bool // it mostly waits, so that it runs beside others
+	long bool // it takes its time, and does not measure it to a tenth of a second, so that it runs beside others
 }
 
 // setting is where a scenario is played.
@@ -28,30 +30,51 @@ type setting struct {
 	// mode and javaMode are the kind of channels that the two sides use in a cluster.
 	mode     redisson.ShardedMode
 	javaMode string // AUTO if empty
+	beside   bool   // other scenarios, which keep the machine busy
 }
 
 // sharded tells which of them those use who look on.
 func (s setting) sharded() bool { return s.cluster && s.mode != redisson.ShardedOff }
 
 // oldVersions are the versions of Redisson that scenario 50 repeats the first twelve with.
-var oldVersions = []string{"3.17.7", "3.27.2", "3.52.0"}
+var oldVersions = []string{"3.17.7", "3.23.5", "3.27.2", "3.45.1", "3.52.0"}
 
-// The scenarios whose times are measured run one by one; those that only take long run together, after them.
+// The scenarios whose times are measured to a tenth of a second run one by one; the others run together, after them. So do the old
+// versions, each of which plays its scenarios one by one.
 func TestInterop(t *testing.T) {
 	if !wanted() {
 		t.Skip("builds and runs a Java program; set LATCHKEY_INTEROP=1, or use make interop")
 	}
-	for _, s := range slices.Concat(plainScenarios, fairScenarios, rwScenarios, fencedScenarios, multiScenarios, syncScenarios) {
+	buildAhead(t)
+	for _, s := range slices.Concat(plainScenarios, fairScenarios, rwScenarios, readScenarios, downgradeScenarios, fencedScenarios, multiScenarios, redScenarios, mappedScenarios, reentryScenarios, leaseScenarios, kindScenarios, syncScenarios) {
 		run(t, s.name, setting{version: newest}, s)
 	}
 	for _, s := range clusterScenarios {
 		run(t, "cluster_"+s.name, setting{version: newest, cluster: true}, s)
 	}
 	for _, version := range oldVersions {
-		for _, s := range plainScenarios[:12] {
-			run(t, "50_Redisson_"+version+"_"+s.name, setting{version: version}, s)
-		}
+		t.Run("50_Redisson_"+version, func(t *testing.T) {
+			t.Parallel()
+			for _, s := range plainScenarios[:12] {
+				run(t, s.name, setting{version: version, beside: true}, s)
+			}
+		})
 	}
+}
+
+// buildAhead builds the Java program for all versions while scenarios with the first one run, if all are to run. Those who need it
+// say what fails.
+func buildAhead(t *testing.T) {
+	if flag.Lookup("test.run").Value.String() != "" {
+		return
+	}
+	var builds sync.WaitGroup
+	builds.Go(func() {
+		for _, version := range append([]string{newest}, oldVersions...) {
+			_, _ = build(version)
+		}
+	})
+	t.Cleanup(builds.Wait)
 }
 
 var passed, failed, skipped atomic.Int64
@@ -61,6 +84,7 @@ func run(t *testing.T, name string, on setting, s scenario) {
 		t.Cleanup(func() { count(t) })
 		demand(t)
 		if s.long {
+			on.beside = true
 			t.Parallel()
 		}
 		s.play(t, on)

@@ -35,11 +35,22 @@ type command struct {
 	Client string         `json:"client"`
 	Thread string         `json:"thread,omitempty"`
 	Config map[string]any `json:"config,omitempty"`
+	Prefix string         `json:"prefix,omitempty"` // of all names, beside a Config
 	Call   []step         `json:"call,omitempty"`
 }
 
-// step is a method's name and its arguments; an argument of type []step is a call as well.
+// step is a method's name and its arguments. An argument of type []step is a call of the same client as well, and what of
+// makes is one of any client.
 type step []any
+
+// of is a call as an argument of another one, which may be of another client.
+func of(c *javaClient, chain ...step) []any {
+	argument := []any{c.name}
+	for _, s := range chain {
+		argument = append(argument, s)
+	}
+	return argument
+}
 
 // answer is one line from the peer.
 type answer struct {
@@ -189,9 +200,11 @@ type javaClient struct {
 	name string
 }
 
+const singleServer = "singleServerConfig"
+
 // config says how to reach a single server; the settings are added to it.
 func config(addr string, settings map[string]any) map[string]any {
-	return withDefaults(settings, "singleServerConfig", map[string]any{"address": "redis://" + addr, "connectionMinimumIdleSize": 2})
+	return withDefaults(settings, singleServer, map[string]any{"address": "redis://" + addr, "connectionMinimumIdleSize": 2})
 }
 
 // clusterConfig says how to reach a cluster; mode is Redisson's shardedSubscriptionMode, or empty.
@@ -210,16 +223,20 @@ func clusterConfig(addrs []string, mode string, settings map[string]any) map[str
 }
 
 func withDefaults(settings map[string]any, kind string, servers map[string]any) map[string]any {
-	all := map[string]any{kind: servers, "threads": 4, "nettyThreads": 4}
+	all := map[string]any{"threads": 4, "nettyThreads": 4}
 	maps.Copy(all, settings)
+	if own, ok := all[kind].(map[string]any); ok {
+		maps.Copy(servers, own)
+	}
+	all[kind] = servers
 	return all
 }
 
-// newJava makes a client in the peer, which is shut down when the test ends.
-func newJava(tb testing.TB, p *peer, config map[string]any) *javaClient {
+// newJava makes a client in the peer, which is shut down when the test ends. Its keys begin with the prefix.
+func newJava(tb testing.TB, p *peer, config map[string]any, prefix string) *javaClient {
 	tb.Helper()
 	c := &javaClient{p, fmt.Sprintf("c%d", p.clients.Add(1))}
-	if a := <-p.send(command{Client: c.name, Config: config}); a.err() != nil {
+	if a := <-p.send(command{Client: c.name, Config: config, Prefix: prefix}); a.err() != nil {
 		tb.Fatalf("a client of Redisson %s: %v", p.version, a.err())
 	}
 	tb.Cleanup(func() { <-p.send(command{Client: c.name}) })

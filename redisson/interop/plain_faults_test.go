@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/latchkey-go/latchkey/redisson"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -17,17 +16,20 @@ func waiterCutOff(t *testing.T, on setting) {
 	java, _ := w.pair("k")
 	proxy := w.server.Front(t)
 	golang := newGo(t, newClient(t, w.server.Client(t, func(o *redis.Options) { o.Addr = proxy.Addr })).Lock("k"))
-	w.take(java, "a", 0)
-	p := w.wait(golang, "b", channelOf("k"), forever)
-	p.waits(100 * time.Millisecond)
-	proxy.Freeze()
-	w.release(java, "a")
-	p.waits(100 * time.Millisecond)
-	proxy.Drop()
-	thawed := time.Now()
-	proxy.Thaw()
-	w.between("acquired after the connection was back", p.gets().end.Sub(thawed), 0, redisson.DefaultWatchdogTimeout/3)
-	w.release(golang, "b")
+	w.wakesWithin(time.Second, func() (back, woken result) {
+		w.take(java, "a", 0)
+		p := w.wait(golang, "b", channelOf("k"), forever)
+		p.waits(100 * time.Millisecond)
+		proxy.Freeze()
+		w.release(java, "a")
+		p.waits(100 * time.Millisecond)
+		proxy.Drop()
+		back.start = time.Now()
+		proxy.Thaw()
+		woken = p.gets()
+		w.release(golang, "b")
+		return back, woken
+	})
 	w.clean()
 }
 
@@ -39,14 +41,14 @@ func differentWatchdogs(t *testing.T, on setting) {
 	for range 2 {
 		w.take(java, "a", 0)
 		for range 8 {
-			w.between("time to live of Java's hold", golang.ttl(), 2*time.Second, 5*time.Second)
+			w.between("time to live of Java's hold", golang.ttl(), time.Second, 5*time.Second)
 			w.refused(golang, "b")
 			w.pass(time.Second)
 		}
 		w.release(java, "a")
 		w.take(golang, "b", 0)
 		for range 8 {
-			w.between("time to live of Go's hold", java.ttl(), 19*time.Second, 30*time.Second)
+			w.between("time to live of Go's hold", java.ttl(), 15*time.Second, 30*time.Second)
 			w.refused(java, "a")
 			w.pass(time.Second)
 		}
@@ -54,10 +56,9 @@ func differentWatchdogs(t *testing.T, on setting) {
 	}
 }
 
-// renewalOfMany: of 250 locks of one client 10 are taken away. It is played with a watchdog's timeout of 6s.
+// renewalOfMany: of 250 locks of one client 10 are taken away. The others are there when their first lease would be over.
 func renewalOfMany(t *testing.T, on setting) {
 	w := newWorld(t, on)
-	w.client = w.newClient(redisson.WatchdogTimeout(6 * time.Second))
 	java, golang := make([]*javaMutex, 250), make([]*goMutex, 250)
 	for i := range golang {
 		java[i], golang[i] = w.pair("k" + strconv.Itoa(i))
@@ -68,7 +69,7 @@ func renewalOfMany(t *testing.T, on setting) {
 			t.Errorf("forceUnlock of k%d = %v, %v, want true", i, r.ok, r.err)
 		}
 	}
-	w.pass(9 * time.Second)
+	w.pass(35 * time.Second)
 	for i, m := range golang {
 		held := m.threads.current("a")
 		if gone := i%25 == 0; gone != (held.Err() != nil) {
@@ -100,7 +101,7 @@ func repeatedRelease(t *testing.T, on setting) {
 		if proxy.Cuts() != 0 {
 			t.Fatal("no answer was lost")
 		}
-		w.between("woken after", p.gets().end.Sub(released.start), 0, time.Second)
+		w.between("woken after", p.gets().end.Sub(released.start), 0, soon)
 		messages.expect("0")
 		w.only("k", "1")
 		w.release(java, "b")

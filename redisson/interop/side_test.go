@@ -119,14 +119,20 @@ func (m *goMutex) take(thread string, wait, lease time.Duration) result {
 func (m *goMutex) takeUnder(ctx context.Context, thread string, wait, lease time.Duration) result {
 	r := result{start: time.Now()}
 	var held context.Context
-	if wait == forever && lease == 0 {
+	switch {
+	case wait == forever && lease == 0:
 		held, r.err = m.l.Lock(ctx)
 		r.ok = r.err == nil
-	} else {
-		if wait == forever {
-			wait = time.Hour
-		}
+	case wait == forever:
+		held, r.err = m.l.(interface {
+			LockFor(ctx context.Context, lease time.Duration) (context.Context, error)
+		}).LockFor(ctx, lease)
+		r.ok = r.err == nil
+	default:
 		held, r.ok, r.err = m.l.TryLock(ctx, wait, lease)
+		if wait == 0 && outage(r.err) { // Redis has half a second to answer such a try, which a busy machine may need
+			held, r.ok, r.err = m.l.TryLock(ctx, 5*time.Second, lease)
+		}
 	}
 	r.end = time.Now()
 	if r.ok {
@@ -135,11 +141,31 @@ func (m *goMutex) takeUnder(ctx context.Context, thread string, wait, lease time
 	return r
 }
 
+// outage tells whether err says nothing of the lock.
+func outage(err error) bool {
+	return err != nil && !errors.Is(err, lock.ErrUnsupported) && !errors.Is(err, lock.ErrLost) && !errors.Is(err, context.Canceled)
+}
+
 // unlock gives back the innermost hold.
 func (m *goMutex) unlock(thread string) result {
-	ctx := m.threads.pop(thread, m.l)
+	return m.unlockUnder(m.threads.pop(thread, m.l))
+}
+
+// unlockUnder gives back the hold that returned this context.
+func (m *goMutex) unlockUnder(held context.Context) result {
 	r := result{start: time.Now()}
-	r.err = m.l.Unlock(ctx)
+	r.err = m.l.Unlock(held)
+	r.end = time.Now()
+	return r
+}
+
+// keep gives back the innermost hold, but keeps the lock for d.
+func (m *goMutex) keep(thread string, d time.Duration) result {
+	held := m.threads.pop(thread, m.l)
+	r := result{start: time.Now()}
+	r.err = m.l.(interface {
+		Keep(held context.Context, d time.Duration) error
+	}).Keep(held, d)
 	r.end = time.Now()
 	return r
 }

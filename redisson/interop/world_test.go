@@ -39,10 +39,16 @@ func newWorld(t *testing.T, on setting) *world {
 	return w
 }
 
+// newMappedJava makes one more client of Redisson, with a name mapper that puts the prefix before each name.
+func (w *world) newMappedJava(prefix string) *javaClient {
+	w.t.Helper()
+	return newJava(w.t, sharedPeer(w.t, w.on.version), w.config(nil), prefix)
+}
+
 // newJava makes one more client of Redisson, with these settings.
 func (w *world) newJava(settings map[string]any) *javaClient {
 	w.t.Helper()
-	return newJava(w.t, sharedPeer(w.t, w.on.version), w.config(settings))
+	return newJava(w.t, sharedPeer(w.t, w.on.version), w.config(settings), "")
 }
 
 // config is what a client of Redisson needs to know.
@@ -132,6 +138,16 @@ func swap(t *testing.T, on setting, pair func(*world, string) (*javaMutex, *goMu
 	play(w, "go-first", golang, java)
 }
 
+// beside plays a part of a scenario beside its other parts.
+func (w *world) beside(t *testing.T, name string, play func(w *world)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		w := *w
+		w.t = t
+		play(&w)
+	})
+}
+
 // take takes a lock that is free, or held by the thread.
 func (w *world) take(m mutex, thread string, lease time.Duration) result {
 	w.t.Helper()
@@ -152,13 +168,26 @@ func (w *world) startChild(watchdog time.Duration, r lock.Request) *child {
 func (w *world) mortal(settings map[string]any) (c *javaClient, kill func()) {
 	w.t.Helper()
 	p := ownPeer(w.t, w.on.version)
-	return newJava(w.t, p, w.config(settings)), p.kill
+	return newJava(w.t, p, w.config(settings), ""), p.kill
 }
 
 // wait has a thread wait for the lock, and returns when it is seen to.
 func (w *world) wait(m mutex, thread, channel string, limit time.Duration) *pending {
 	w.t.Helper()
 	return w.beginAt(channel, fmt.Sprintf("%v waits for the lock", m), func() result { return m.take(thread, limit, 0) })
+}
+
+// passes has a thread wait for the lock, take it, and give it back when a thread of Redisson's that it keeps out is asleep, which
+// would otherwise miss the message.
+func (w *world) passes(m mutex, thread string) *pending {
+	return begin(w.t, fmt.Sprintf("%v passes", m), func() result {
+		r := m.take(thread, forever, 0)
+		if r.ok && r.err == nil {
+			w.pass(200 * time.Millisecond)
+			r.err = m.unlock(thread).err
+		}
+		return r
+	})
 }
 
 // refused expects that the lock cannot be had now.
@@ -172,11 +201,7 @@ func (w *world) refused(m mutex, thread string) {
 // beginAt begins something on either side, and returns when it is seen to wait.
 func (w *world) beginAt(channel, what string, op func() result) *pending {
 	w.t.Helper()
-	before := w.subscribers(channel)
-	if before > 0 { // a channel in Go outlasts its last waiter by a quarter of a second
-		w.pass(300 * time.Millisecond)
-		before = w.subscribers(channel)
-	}
+	before := w.lastingSubscribers(channel)
 	p := begin(w.t, what, op)
 	w.eventually(what+" waits", func() bool { return w.subscribers(channel) > before })
 	return p
@@ -216,6 +241,19 @@ func (w *world) subscribers(channel string) (n int64) {
 	for _, server := range w.servers() {
 		n += must[map[string]int64](w.t)(server.PubSubNumSub(context.Background(), channel).Result())[channel]
 		n += must[map[string]int64](w.t)(server.PubSubShardNumSub(context.Background(), channel).Result())[channel]
+	}
+	return n
+}
+
+// lastingSubscribers is how many there are when nobody has left for a second: a client listens for a little longer than it waits.
+func (w *world) lastingSubscribers(channel string) int64 {
+	w.t.Helper()
+	n, since := w.subscribers(channel), time.Now()
+	for n > 0 && time.Since(since) < time.Second {
+		w.pass(5 * time.Millisecond)
+		if now := w.subscribers(channel); now != n {
+			n, since = now, time.Now()
+		}
 	}
 	return n
 }
@@ -266,74 +304,6 @@ func (w *world) eventually(what string, ok func() bool, seen ...*[]string) {
 	}
 }
 
-// messages listens to a channel as the other side does.
-func (w *world) messages(channel string) *listener {
-	w.t.Helper()
-	return w.listen(&listener{w: w, channel: channel}, channel)
-}
-
-// everything listens to all that is told about any lock; in a cluster, which has no patterns, to the channels alone.
-func (w *world) everything(channels ...string) *listener {
-	w.t.Helper()
-	if w.on.cluster {
-		return w.listen(&listener{w: w, channel: channels[0], many: true}, channels...)
-	}
-	const channel = "redisson"
-	return w.listen(&listener{w: w, channel: channel, many: true, pattern: true}, channel+"*")
-}
-
-func (w *world) listen(l *listener, channels ...string) *listener {
-	w.t.Helper()
-	switch {
-	case w.on.sharded():
-		l.ps = w.rdb.SSubscribe(context.Background(), channels...)
-	case l.pattern:
-		l.ps = w.rdb.PSubscribe(context.Background(), channels...)
-	default:
-		l.ps = w.rdb.Subscribe(context.Background(), channels...)
-	}
-	w.t.Cleanup(func() { _ = l.ps.Close() })
-	for range channels {
-		must[any](w.t)(l.ps.Receive(context.Background()))
-	}
-	return l
-}
-
-type listener struct {
-	w       *world
-	channel string
-	ps      *redis.PubSub
-	many    bool // channels, so that what is expected is "channel payload"
-	pattern bool
-}
-
-// close stops listening.
-func (l *listener) close() { _ = l.ps.Close() }
-
-// expect checks the payloads of all messages since the last expect.
-func (l *listener) expect(payloads ...string) {
-	l.w.t.Helper()
-	const mark = "9" // a number, for the sake of other listeners, that Redisson ignores
-	publish := l.w.rdb.Publish
-	if l.w.on.sharded() {
-		publish = l.w.rdb.SPublish
-	}
-	must[int64](l.w.t)(publish(context.Background(), l.channel, mark).Result())
-	var got []string
-	for m := range l.ps.Channel() {
-		if m.Payload == mark {
-			break
-		}
-		if l.many {
-			m.Payload = m.Channel + " " + m.Payload
-		}
-		got = append(got, m.Payload)
-	}
-	if !slices.Equal(got, payloads) {
-		l.w.t.Errorf("published on %s: %q, want %q", l.channel, got, payloads)
-	}
-}
-
 // between expects low < d ≤ high.
 func (w *world) between(what string, d, low, high time.Duration) {
 	w.t.Helper()
@@ -350,24 +320,33 @@ func (w *world) pass(d time.Duration) {
 	}
 }
 
-// wakes plays a round of something that wakes a waiter, and expects that it had the lock within 100ms of the release. A
-// machine that is busy with other things gets two more rounds; a message that is lost costs seconds and does not.
+// soon is within what something happens that a waiter is told of, on a machine that is busy with other things. Who is not told
+// waits longer, unless a scenario says otherwise: for 10s in Go, and for the lease that it has heard of in Java.
+const soon = 3 * time.Second
+
+// wakes plays a round of something that wakes a waiter, and expects that it had the lock within 100ms of the release.
 func (w *world) wakes(round func() (released, woken result)) {
 	w.t.Helper()
 	w.wakesWithin(100*time.Millisecond, round)
 }
 
+// wakesWithin gives a machine that is busy with other things a few more rounds, but not for what takes so long that nobody was told.
+// Beside other scenarios, a second is good enough.
+
 func (w *world) wakesWithin(limit time.Duration, round func() (released, woken result)) {
 	w.t.Helper()
+	if w.on.beside {
+		limit = max(limit, time.Second)
+	}
 	var took []time.Duration
-	for len(took) < 3 {
+	for len(took) < 5 {
 		released, woken := round()
 		d := woken.end.Sub(released.start)
 		if d <= limit {
 			return
 		}
 		took = append(took, d)
-		if d > time.Second {
+		if d > limit+soon {
 			break
 		}
 	}

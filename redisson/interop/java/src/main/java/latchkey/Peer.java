@@ -11,9 +11,12 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
@@ -22,7 +25,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.redisson.Redisson;
 import org.redisson.api.RedissonClient;
-import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 
 /**
@@ -33,14 +35,16 @@ import org.redisson.config.Config;
  * {"id":1,"client":"a","config":{"singleServerConfig":{"address":"redis://127.0.0.1:6379"}}}   makes client a
  * {"id":2,"client":"a","thread":"t1","call":[["getLock","order:1"],["tryLock",3000,"MILLISECONDS"]]}
  * {"id":3,"client":"a","thread":"t2","call":[["getMultiLock",[["getLock","x"]],[["getLock","y"]]],["lock"]]}
- * {"id":4,"client":"a"}                                                                         shuts client a down
+ * {"id":4,"client":"a","thread":"t2","call":[["getRedLock",["a",["getLock","x"]],["b",["getLock","x"]]],["lock"]]}
+ * {"id":5,"client":"a"}                                                                         shuts client a down
  * </pre>
  *
  * A call is a chain of methods: the first is the client's, each next one that of the result before it, and an argument
- * that is an array is a chain as well. All results but the last are kept, so that the same words mean the same object.
- * Commands that name the same thread run in that thread, one after the other; others run at once. The answer has "value"
- * or "class" and "error" of what was thrown, "at", when that was in microseconds since 1970, and "nanos", how long it took.
- * Values are stored as plain strings.
+ * that is an array is a chain as well, of another client if it begins with the name of one. All results but the last are
+ * kept, so that the same words mean the same object. Commands that name the same thread run in that thread, one after the
+ * other; others run at once. The answer has "value" or "class" and "error" of what was thrown, "at", when that was in
+ * microseconds since 1970, and "nanos", how long it took. A client that is made with a "prefix" has a name mapper, which puts
+ * it before each name.
  *
  * <p>It goes by names alone, so that it compiles and runs with every version of Redisson.
  */
@@ -99,7 +103,9 @@ public final class Peer {
         String name = command.get("client").getAsString();
         if (command.has("config")) {
             Config config = Config.fromYAML(command.get("config").toString());
-            config.setCodec(StringCodec.INSTANCE);
+            if (command.has("prefix")) {
+                mapNames(config, command.get("prefix").getAsString());
+            }
             clients.put(name, Redisson.create(config));
             return null;
         }
@@ -108,6 +114,19 @@ public final class Peer {
             return null;
         }
         return call(name, command.getAsJsonArray("call"));
+    }
+
+    /** Names begin with the prefix in Redis. The interface of a mapper is in another package since version 4. */
+    private static void mapNames(Config config, String prefix) throws Exception {
+        Method setter = Arrays.stream(Config.class.getMethods())
+                .filter(m -> m.getName().equals("setNameMapper"))
+                .findAny()
+                .orElseThrow(() -> new NoSuchMethodException("Config.setNameMapper"));
+        Class<?> mapper = setter.getParameterTypes()[0];
+        setter.invoke(config, Proxy.newProxyInstance(mapper.getClassLoader(), new Class<?>[] {mapper}, (p, method, names) -> {
+            String name = (String) names[0];
+            return method.getName().equals("map") ? prefix + name : name.substring(prefix.length());
+        }));
     }
 
     /** Calls the methods of a chain one after the other and waits for the last one's result, if it is a future. */
@@ -132,10 +151,22 @@ public final class Peer {
     private Object invoke(String client, Object target, JsonArray step) throws Exception {
         Object[] arguments = new Object[step.size() - 1];
         for (int i = 0; i < arguments.length; i++) {
-            JsonElement e = step.get(i + 1);
-            arguments[i] = e.isJsonArray() ? call(client, e.getAsJsonArray()) : Arguments.value(e);
+            arguments[i] = argument(client, step.get(i + 1));
         }
         return Arguments.invoke(target, step.get(0).getAsString(), arguments);
+    }
+
+    /** A plain value, or what a chain leads to, of another client if it begins with the name of one. */
+    private Object argument(String client, JsonElement e) throws Exception {
+        if (!e.isJsonArray()) {
+            return Arguments.value(e);
+        }
+        JsonArray chain = e.getAsJsonArray();
+        if (chain.get(0).isJsonArray()) {
+            return call(client, chain);
+        }
+        JsonArray rest = chain.deepCopy();
+        return call(rest.remove(0).getAsString(), rest);
     }
 
     private static JsonElement json(Object value) {
