@@ -92,7 +92,9 @@ func operations(t *testing.T, c *redisson.Client) []operation {
 		{"CountDownLatch.Count", ctx, func(ctx context.Context) error { return second(latch.Count(ctx)) }},
 		{"RateLimiter.Acquire", ctx, func(ctx context.Context) error { return rate.Acquire(ctx, 1) }},
 		{"RateLimiter.AvailablePermits", ctx, func(ctx context.Context) error { return second(rate.AvailablePermits(ctx)) }},
-		{"RateLimiter.Delete", ctx, rate.Delete},
+		{"RateLimiter.Release", ctx, func(ctx context.Context) error { return rate.Release(ctx, 1) }},
+		{"RateLimiter.Rate", ctx, func(ctx context.Context) error { return second(rate.Rate(ctx)) }},
+		{"RateLimiter.Delete", ctx, func(ctx context.Context) error { return second(rate.Delete(ctx)) }},
 	}
 	for _, kind := range []lock.Kind{lock.Exclusive, lock.Fair, lock.Fenced, lock.Spin, lock.Read, lock.Write, lock.Permit} {
 		ops = append(ops, operation{"Acquire " + kind.String(), ctx, func(ctx context.Context) error {

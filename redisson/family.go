@@ -50,14 +50,14 @@ const (
 )
 
 // familyOf returns the family that serves a kind, and nil if there is none.
-func familyOf(k lock.Kind) family {
+func (c *Client) familyOf(k lock.Kind) family {
 	switch k {
 	case lock.Exclusive:
-		return plain{}
+		return plain{c.tokenTTL}
 	case lock.Fenced:
-		return fenced{}
+		return fenced{plain{c.tokenTTL}}
 	case lock.Spin:
-		return spin{}
+		return spin{plain{c.tokenTTL}}
 	case lock.Fair:
 		return fair{}
 	case lock.Read, lock.Write:
@@ -69,18 +69,20 @@ func familyOf(k lock.Kind) family {
 }
 
 // plain is Redisson's re-entrant lock.
-type plain struct{}
+type plain struct {
+	tokenTTL time.Duration // see FencingTokenTTL
+}
 
 func (plain) enter(ho *holder, lease time.Duration) call {
 	return call{lockAcquire, []string{ho.name}, []any{ho.id, millis(lease)}}
 }
 
-func (plain) update(ho *holder, c counts, lease time.Duration, why change) call {
-	keys := []string{ho.name}
+func (p plain) update(ho *holder, c counts, lease time.Duration, why change) call {
+	cl := call{lockUpdate, []string{ho.name}, []any{ho.id, millis(lease), c.all}}
 	if why == numbered {
-		keys = append(keys, tokenKey(ho.name))
+		cl.keys, cl.args = append(cl.keys, tokenKey(ho.name)), append(cl.args, "1", millis(p.tokenTTL))
 	}
-	return call{lockUpdate, keys, []any{ho.id, millis(lease), c.all}}
+	return cl
 }
 
 func (p plain) exit(ho *holder, heir string, kept time.Duration) call {
@@ -98,8 +100,17 @@ type fenced struct{ plain }
 
 func (f fenced) enter(ho *holder, lease time.Duration) call {
 	c := f.plain.enter(ho, lease)
-	c.keys = append(c.keys, tokenKey(ho.name))
+	c.keys, c.args = append(c.keys, tokenKey(ho.name)), append(c.args, millis(f.tokenTTL))
 	return c
+}
+
+// update keeps a counter alive that is not kept for ever: a hold may last longer.
+func (f fenced) update(ho *holder, c counts, lease time.Duration, why change) call {
+	cl := f.plain.update(ho, c, lease, why)
+	if why != numbered && f.tokenTTL > 0 {
+		cl.keys, cl.args = append(cl.keys, tokenKey(ho.name)), append(cl.args, "0", millis(f.tokenTTL))
+	}
+	return cl
 }
 
 // spin is plain without messages: its waiters poll.

@@ -90,43 +90,83 @@ func (s *PermitExpirableSemaphore) count(ctx context.Context) (free, taken int, 
 	return int(a.values[0]), int(a.values[1]), nil
 }
 
+// Delete removes the semaphore with all permits that are taken, and reports whether there was one. Holds of kind lock.Permit
+// are lost: this client's at once, others when they are next renewed. Waiters are not told; they wait for permits of the next
+// semaphore of that name. So do Redisson's.
+func (s *PermitExpirableSemaphore) Delete(ctx context.Context) (bool, error) {
+	if err := s.c.checkName(s.name); err != nil {
+		return false, err
+	}
+	asked := time.Now()
+	ok, err := s.c.remove(ctx, permitKeys(s.key)...)
+	if ok {
+		s.c.claims.forced(lockID{s.key, lock.Permit.Family()}, asked)
+	}
+	return ok, err
+}
+
 // Acquire takes a permit, waiting as long as ctx, and returns its id. The permit becomes free when lease is over; with a
 // lease of 0 it never does by itself, also if this process crashes. Goroutines of one client are served in the order in
 // which they came. The error is the cause of ctx, or says why Redis could not be asked; then no permit is taken.
 func (s *PermitExpirableSemaphore) Acquire(ctx context.Context, lease time.Duration) (id string, err error) {
-	return s.acquire(ctx, -1, lease)
+	return first(s.AcquireN(ctx, 1, lease))
+}
+
+// AcquireN takes n permits at once, all or none, and returns their ids. The lease is that of each; see Acquire. No permits, an
+// n of 0, can be had at once, and need no semaphore; more than 4,096 are refused. Those of a client's goroutines who want as
+// many are served in the order in which they came; a smaller request passes a larger one.
+func (s *PermitExpirableSemaphore) AcquireN(ctx context.Context, n int, lease time.Duration) (ids []string, err error) {
+	return s.acquire(ctx, n, -1, lease)
 }
 
 // TryAcquire takes a permit if it can be had within wait; a wait of 0 or less tries once, without standing in line. The
 // error is nil if it can't. The lease is Acquire's.
 func (s *PermitExpirableSemaphore) TryAcquire(ctx context.Context, wait, lease time.Duration) (id string, ok bool, err error) {
-	id, err = s.acquire(ctx, max(wait, 0), lease)
-	if errors.Is(err, lock.ErrBusy) {
-		return "", false, nil
-	}
-	return id, err == nil, err
+	ids, ok, err := s.TryAcquireN(ctx, 1, wait, lease)
+	id, err = first(ids, err)
+	return id, ok, err
 }
 
-func (s *PermitExpirableSemaphore) acquire(ctx context.Context, wait, lease time.Duration) (string, error) {
-	if err := s.checkLease(lease); err != nil {
+// TryAcquireN is to AcquireN what TryAcquire is to Acquire.
+func (s *PermitExpirableSemaphore) TryAcquireN(ctx context.Context, n int, wait, lease time.Duration) (ids []string, ok bool, err error) {
+	ids, err = s.acquire(ctx, n, max(wait, 0), lease)
+	if errors.Is(err, lock.ErrBusy) {
+		return nil, false, nil
+	}
+	return ids, err == nil, err
+}
+
+func first(ids []string, err error) (string, error) {
+	if len(ids) == 0 {
 		return "", err
 	}
-	var id []byte
-	err := s.c.awaitPermits(ctx, s.key, 1, s.channel(), wait, func(by time.Time) (ok bool, ttl time.Duration, err error) {
-		id, ttl, err = s.try(ctx, by, lease)
-		return id != nil, ttl, err
-	})
-	return hex.EncodeToString(id), err
+	return ids[0], err
 }
 
-// try asks for a permit once. Each try has an id of its own, so that undoing one can't free the permit of a later one. It
+func (s *PermitExpirableSemaphore) acquire(ctx context.Context, n int, wait, lease time.Duration) (ids []string, err error) {
+	if err := cmp.Or(s.checkLease(lease), checkAtOnce(n)); n == 0 || err != nil {
+		return nil, err
+	}
+	err = s.c.awaitPermits(ctx, s.key, int64(n), s.channel(), wait, func(by time.Time) (ok bool, ttl time.Duration, err error) {
+		ids, ttl, err = s.try(ctx, by, n, lease)
+		return ids != nil, ttl, err
+	})
+	return ids, err
+}
+
+// try asks for n permits once. Each try has ids of its own, so that undoing one can't free the permits of a later one. It
 // returns when the next permit becomes free by itself, if it is refused and that is known.
-func (s *PermitExpirableSemaphore) try(ctx context.Context, by time.Time, lease time.Duration) ([]byte, time.Duration, error) {
-	id := make([]byte, 16)
-	rand.Read(id) // never fails
+func (s *PermitExpirableSemaphore) try(ctx context.Context, by time.Time, n int, lease time.Duration) ([]string, time.Duration, error) {
+	raw := make([]byte, 16*n)
+	rand.Read(raw) // never fails
+	ids, args := make([]string, n), make([]any, n)
+	for i := range ids {
+		id := raw[16*i : 16*(i+1)]
+		ids[i], args[i] = hex.EncodeToString(id), id
+	}
 	r := s.c.request(s.key)
-	undo := call{permitsRelease, s.keys(), []any{s.channel(), r.receipt, r.number, millis(s.c.receiptLife()), id}}
-	a := s.c.take(ctx, by, r, s.c.once(r, permitsAcquire, s.keys(), s.channel(), millis(lease), id), undo)
+	undo := call{permitsCancel, s.keys(), append([]any{s.channel(), r.receipt, r.number, millis(s.c.receiptLife())}, args...)}
+	a := s.c.take(ctx, by, r, s.c.once(r, permitsAcquire, s.keys(), append([]any{s.channel(), millis(lease)}, args...)...), undo)
 	switch {
 	case a.err != nil:
 		return nil, -1, a.err
@@ -135,7 +175,7 @@ func (s *PermitExpirableSemaphore) try(ctx context.Context, by time.Time, lease 
 	case lease > 0 && time.Since(a.sent) >= lease:
 		return nil, -1, refusal{errTooLate}
 	}
-	return id, -1, nil
+	return ids, -1, nil
 }
 
 // Release gives the permit with that id back, whoever took it, and wakes a waiter. The error matches lock.ErrNotHeld when
@@ -146,8 +186,35 @@ func (s *PermitExpirableSemaphore) Release(ctx context.Context, id string) error
 	if err != nil {
 		return err
 	}
-	a, err := s.c.change(ctx, s.c.request(s.key), call{permitsRelease, s.keys(), []any{s.channel(), "", 0, 0, raw}})
+	a, err := s.c.change(ctx, s.c.request(s.key), call{permitsRelease, s.keys(), []any{s.channel(), raw}})
 	if err == nil && a.values[0] == 0 && a.doubts == 0 {
+		return lock.ErrNotHeld
+	}
+	return err
+}
+
+// ReleaseAll gives the permits with these ids back at once, whoever took them, and wakes waiters: all or none. The error
+// matches lock.ErrNotHeld, and all stay as they are, when one of them was given back before, is named twice, or has come to
+// the end of its lease. Without ids it does nothing. What is said of Release about ctx holds here, too.
+func (s *PermitExpirableSemaphore) ReleaseAll(ctx context.Context, ids ...string) error {
+	if err := cmp.Or(s.c.checkName(s.name), checkAtOnce(len(ids))); len(ids) == 0 || err != nil {
+		return err
+	}
+	args, seen := []any{s.channel()}, map[string]bool{}
+	for _, id := range ids {
+		raw, err := s.parse(id)
+		if err != nil {
+			return err
+		}
+		if seen[string(raw)] {
+			return fmt.Errorf("redisson: %w: a permit is named twice", lock.ErrNotHeld)
+		}
+		seen[string(raw)] = true
+		args = append(args, raw)
+	}
+	r := s.c.request(s.key)
+	a, err := s.c.change(ctx, r, s.c.once(r, permitsReleaseAll, s.keys(), args...))
+	if err == nil && a.values[0] == 0 {
 		return lock.ErrNotHeld
 	}
 	return err
@@ -202,6 +269,17 @@ func (s *PermitExpirableSemaphore) parse(id string) ([]byte, error) {
 
 func (s *PermitExpirableSemaphore) check(n, least int) error {
 	return cmp.Or(s.c.checkName(s.name), checkPermits(n, least))
+}
+
+// atOnce is how many permits one call may take or give back. More would hold up Redis, and Redisson's script could not give them
+// back.
+const atOnce = 4096
+
+func checkAtOnce(n int) error {
+	if n < 0 || n > atOnce {
+		return fmt.Errorf("redisson: %d permits at once are not between 0 and %d", n, atOnce)
+	}
+	return nil
 }
 
 func (s *PermitExpirableSemaphore) checkLease(lease time.Duration) error {

@@ -57,7 +57,8 @@ func TestRateLayout(t *testing.T) {
 			}
 			must(t, int64(5))(l.AvailablePermits(ctx))
 			must(t, true)(l.TryAcquire(ctx, 5, 0))
-			check(t, l.Delete(ctx))
+			must(t, true)(l.Delete(ctx))
+			must(t, false)(l.Delete(ctx))
 			if got := redissonKeys(t, rdb); len(got) != 0 || l.Name() != "r" {
 				t.Errorf("keys %q of %q after Delete", got, l.Name())
 			}
@@ -125,7 +126,8 @@ func TestRateRefuses(t *testing.T) {
 		"interval 0s":            set(redisson.Rate{Permits: 1}),
 		"interval 1µs":           set(redisson.Rate{Permits: 1, Interval: time.Microsecond}),
 		"can't be kept for -1s":  set(redisson.Rate{Permits: 1, Interval: time.Second, KeepAlive: -time.Second}),
-		"0 permits are not":      l.Acquire(ctx, 0),
+		"-1 permits are not":     l.Acquire(ctx, -1),
+		"-2 permits are not":     l.Release(ctx, -2),
 		"and 4294967295":         l.Acquire(ctx, 1<<32),
 		"without a key":          c.RateLimiter("").Acquire(ctx, 1),
 		context.Canceled.Error(): l.Acquire(canceled(), 1),
@@ -204,7 +206,7 @@ func TestRateAnswerLost(t *testing.T) {
 		ctx, p := t.Context(), srv.Front(t)
 		l := onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }), redisson.Timeout(time.Second)).RateLimiter("r")
 		for range 2 { // the first time loads the scripts
-			check(t, l.Delete(ctx))
+			check(t, second(l.Delete(ctx)))
 			p.CutReply("evalsha", 2)
 			must(t, true)(l.TrySetRate(ctx, redisson.Rate{Permits: 9, Interval: time.Hour}))
 			p.CutReply("evalsha", 2)

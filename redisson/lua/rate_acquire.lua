@@ -1,8 +1,11 @@
 -- Takes permits if that many may be taken now. Safe to repeat: a second run finds the member of the first, and one that comes
--- after its request was cancelled finds the receipt of that.
+-- after its request is over finds the receipt of that.
 -- KEYS[1..5] as above   ARGV[1] permits, ARGV[2] member: 1 byte length, random bytes, 4 bytes permits, ARGV[3] receipt, ARGV[4]
 -- number of the request
 -- Answers {1, 0} when taken, else {0, ms to wait}; {-1, 0} without a rate, {-2, rate} when it is lower than what is wanted.
+if not known then
+  return {-1, 0}
+end
 if redis.call('zscore', taken, ARGV[2]) then
   return {1, 0}
 end
@@ -25,15 +28,5 @@ else
   answer = {1, 0}
 end
 redis.call('set', left, value)
--- All keys live as long as the settings say, or else as long as the settings.
-local ttl = keep
-if keep > 0 then
-  redis.call('pexpire', KEYS[1], keep)
-else
-  ttl = redis.call('pttl', KEYS[1])
-end
-if ttl > 0 then
-  redis.call('pexpire', left, ttl)
-  redis.call('pexpire', taken, ttl)
-end
+live(left, taken, keep)
 return answer

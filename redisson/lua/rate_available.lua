@@ -1,3 +1,6 @@
 -- KEYS[1..5] as above
 -- Answers {1, permits that may be taken now}; {-1, 0} without a rate.
-return {1, value}
+if not known then
+  return {-1, 0}
+end
+return {1, math.max(0, value)}
