@@ -1,0 +1,92 @@
+package redisson_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
+)
+
+const tokenKey = "redisson_lock_token:{k}"
+
+// expectTokenTTL expects the counter to outlive the lease of the lock by the given time.
+func expectTokenTTL(t *testing.T, rdb *redis.Client, lease, after time.Duration) {
+	t.Helper()
+	if ttl := rdb.PTTL(t.Context(), tokenKey).Val(); ttl > lease+after || ttl < lease+after-5*time.Second {
+		t.Errorf("the counter lives for %v, want %v", ttl, lease+after)
+	}
+}
+
+// The counter is kept for a time on top of each lease: that of an acquire, a re-entry, and a longer one of another client.
+func TestFencingTokenTTL(t *testing.T) {
+	srv := redistest.Any(t)
+	rdb, ctx := srv.Client(t), t.Context()
+	c := newClient(t, srv, redisson.FencingTokenTTL(2*time.Hour))
+	outer := acquire(ctx, t, c, lock.Request{Key: "k", Kind: lock.Fenced, Lease: time.Minute})
+	expectTokenTTL(t, rdb, time.Minute, 2*time.Hour)
+	inner := acquire(outer.Context(), t, c, lock.Request{Key: "k", Kind: lock.Fenced, Lease: time.Hour})
+	expectTokenTTL(t, rdb, time.Hour, 2*time.Hour)
+	if token := inner.(interface{ Token() int64 }).Token(); token != 2 {
+		t.Errorf("token %d, want 2", token)
+	}
+	rdb.Persist(ctx, tokenKey) // as if all before came from a client that keeps it for ever
+	release(t, inner)
+	expectTokenTTL(t, rdb, time.Hour, 2*time.Hour)
+	release(t, outer)
+	rdb.PExpire(ctx, tokenKey, time.Minute)
+	release(t, acquire(ctx, t, c, lock.Request{Key: "k", Kind: lock.Fenced, Lease: time.Hour}))
+	expectTokenTTL(t, rdb, time.Hour, 2*time.Hour)
+
+	release(t, acquire(ctx, t, newClient(t, srv, redisson.FencingTokenTTL(time.Hour)), lock.Request{Key: "k", Kind: lock.Fenced}))
+	expectTokenTTL(t, rdb, time.Hour, 2*time.Hour)
+	release(t, acquire(ctx, t, newClient(t, srv), lock.Request{Key: "k", Kind: lock.Fenced}))
+	expectTokenTTL(t, rdb, time.Hour, 2*time.Hour)
+	must(t, int64(5))(c.FencedLock("k").LastToken(ctx))
+
+	rdb.PExpire(ctx, tokenKey, time.Millisecond)
+	eventually(t, "the counter is gone", func() bool { return rdb.Exists(ctx, tokenKey).Val() == 0 })
+	held := mustLock(t, c.FencedLock("k"))
+	if token, ok := c.FencedLock("k").Token(held); token != 1 || !ok {
+		t.Errorf("token %d, %v after the counter has gone, want 1", token, ok)
+	}
+}
+
+// A hold may last longer than the counter is kept: renewals keep it.
+func TestRenewalKeepsTheTokenCounter(t *testing.T) {
+	srv := redistest.Any(t)
+	rdb, ctx := srv.Client(t), t.Context()
+	c := newClient(t, srv, redisson.FencingTokenTTL(time.Hour), redisson.WatchdogTimeout(600*time.Millisecond))
+	h := acquire(ctx, t, c, lock.Request{Key: "k", Kind: lock.Fenced})
+	rdb.PExpire(ctx, tokenKey, time.Minute)
+	eventually(t, "the counter is kept", func() bool { return rdb.PTTL(ctx, tokenKey).Val() > 59*time.Minute })
+	must(t, "1")(rdb.Get(ctx, tokenKey).Result())
+	release(t, h)
+}
+
+// Without the option Redis keeps the counter for ever, as Redisson has it.
+func TestTokenCounterStays(t *testing.T) {
+	srv := redistest.Any(t)
+	rdb, ctx := srv.Client(t), t.Context()
+	c := newClient(t, srv, redisson.WatchdogTimeout(90*time.Millisecond))
+	h := acquire(ctx, t, c, lock.Request{Key: "k", Kind: lock.Fenced})
+	release(t, acquire(h.Context(), t, c, lock.Request{Key: "k", Kind: lock.Fenced}))
+	<-time.After(100 * time.Millisecond) // for a renewal
+	if ttl := rdb.PTTL(ctx, tokenKey).Val(); ttl != -1 {
+		t.Errorf("TTL of the counter = %v, want none", ttl)
+	}
+	release(t, h)
+	must(t, "2")(rdb.Get(ctx, tokenKey).Result())
+}
+
+func TestShortFencingTokenTTLIsRefused(t *testing.T) {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer rdb.Close()
+	for _, d := range []time.Duration{-1, time.Millisecond, time.Hour - 1} {
+		if _, err := redisson.New(rdb, redisson.FencingTokenTTL(d)); err == nil {
+			t.Errorf("FencingTokenTTL(%v) was not refused", d)
+		}
+	}
+}
