@@ -26,7 +26,7 @@ type Rate struct {
 	// PerClient gives each Client as many. The zero value has all clients share them.
 	PerClient bool
 	// KeepAlive removes the rate limiter, rate included, after so long without TryAcquire, Acquire or Release: at least Interval.
-	// 0 keeps it for ever.
+	// 0 sets no end.
 	KeepAlive time.Duration
 }
 
