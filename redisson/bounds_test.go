@@ -86,7 +86,6 @@ func operations(t *testing.T, c *redisson.Client) []operation {
 		{"Semaphore.DrainPermits", ctx, func(ctx context.Context) error { return second(sem.DrainPermits(ctx)) }},
 		{"PermitExpirableSemaphore.Acquire", ctx, func(ctx context.Context) error { return second(permits.Acquire(ctx, time.Minute)) }},
 		{"PermitExpirableSemaphore.Release", ctx, func(ctx context.Context) error { return permits.Release(ctx, id) }},
-		{"PermitExpirableSemaphore.ReleaseAll", ctx, func(ctx context.Context) error { return permits.ReleaseAll(ctx, strings.Repeat("0", 32)) }},
 		{"PermitExpirableSemaphore.AvailablePermits", ctx, func(ctx context.Context) error { return second(permits.AvailablePermits(ctx)) }},
 		{"PermitExpirableSemaphore.LeaseTime", ctx, func(ctx context.Context) error { return second(permits.LeaseTime(ctx, id)) }},
 		{"CountDownLatch.Await", ctx, latch.Await},

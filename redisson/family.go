@@ -77,10 +77,11 @@ func (plain) enter(ho *holder, lease time.Duration) call {
 	return call{lockAcquire, []string{ho.name}, []any{ho.id, millis(lease)}}
 }
 
+// update also keeps a token counter alive that is not kept for ever: a hold that is numbered may be renewed for longer.
 func (p plain) update(ho *holder, c counts, lease time.Duration, why change) call {
 	cl := call{lockUpdate, []string{ho.name}, []any{ho.id, millis(lease), c.all}}
-	if why == numbered {
-		cl.keys, cl.args = append(cl.keys, tokenKey(ho.name)), append(cl.args, "1", millis(p.tokenTTL))
+	if why == numbered || p.tokenTTL > 0 {
+		cl.keys, cl.args = append(cl.keys, tokenKey(ho.name)), append(cl.args, millis(p.tokenTTL), why == numbered)
 	}
 	return cl
 }
@@ -102,15 +103,6 @@ func (f fenced) enter(ho *holder, lease time.Duration) call {
 	c := f.plain.enter(ho, lease)
 	c.keys, c.args = append(c.keys, tokenKey(ho.name)), append(c.args, millis(f.tokenTTL))
 	return c
-}
-
-// update keeps a counter alive that is not kept for ever: a hold may last longer.
-func (f fenced) update(ho *holder, c counts, lease time.Duration, why change) call {
-	cl := f.plain.update(ho, c, lease, why)
-	if why != numbered && f.tokenTTL > 0 {
-		cl.keys, cl.args = append(cl.keys, tokenKey(ho.name)), append(cl.args, "0", millis(f.tokenTTL))
-	}
-	return cl
 }
 
 // spin is plain without messages: its waiters poll.

@@ -178,25 +178,10 @@ func (s *PermitExpirableSemaphore) try(ctx context.Context, by time.Time, n int,
 	return ids, -1, nil
 }
 
-// Release gives the permit with that id back, whoever took it, and wakes a waiter. The error matches lock.ErrNotHeld when
-// it was given back before or its lease is over. The release goes out even if ctx has ended; ctx bounds only the wait for
-// the answer.
-func (s *PermitExpirableSemaphore) Release(ctx context.Context, id string) error {
-	raw, err := s.parse(id)
-	if err != nil {
-		return err
-	}
-	a, err := s.c.change(ctx, s.c.request(s.key), call{permitsRelease, s.keys(), []any{s.channel(), raw}})
-	if err == nil && a.values[0] == 0 && a.doubts == 0 {
-		return lock.ErrNotHeld
-	}
-	return err
-}
-
-// ReleaseAll gives the permits with these ids back at once, whoever took them, and wakes waiters: all or none. The error
-// matches lock.ErrNotHeld, and all stay as they are, when one of them was given back before, is named twice, or has come to
-// the end of its lease. Without ids it does nothing. What is said of Release about ctx holds here, too.
-func (s *PermitExpirableSemaphore) ReleaseAll(ctx context.Context, ids ...string) error {
+// Release gives the permits with these ids back at once, whoever took them, and wakes waiters. It gives back all or none: the
+// error matches lock.ErrNotHeld when one of them was given back before, is named twice, or has come to the end of its lease.
+// Without ids it does nothing. It goes out even if ctx has ended; ctx bounds only the wait for the answer.
+func (s *PermitExpirableSemaphore) Release(ctx context.Context, ids ...string) error {
 	if err := cmp.Or(s.c.checkName(s.name), checkAtOnce(len(ids))); len(ids) == 0 || err != nil {
 		return err
 	}
@@ -213,7 +198,7 @@ func (s *PermitExpirableSemaphore) ReleaseAll(ctx context.Context, ids ...string
 		args = append(args, raw)
 	}
 	r := s.c.request(s.key)
-	a, err := s.c.change(ctx, r, s.c.once(r, permitsReleaseAll, s.keys(), args...))
+	a, err := s.c.change(ctx, r, s.c.once(r, permitsRelease, s.keys(), args...))
 	if err == nil && a.values[0] == 0 {
 		return lock.ErrNotHeld
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -107,7 +106,7 @@ func (l *RateLimiter) Rate(ctx context.Context) (Rate, error) {
 	if err := l.c.checkName(l.name); err != nil {
 		return Rate{}, err
 	}
-	a := l.c.road.askSoon(ctx, call{rateGet, []string{l.key}, nil})
+	a := l.c.query(ctx, call{rateGet, []string{l.key}, nil})
 	switch {
 	case a.err != nil:
 		return Rate{}, a.err
@@ -169,17 +168,11 @@ func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) 
 }
 
 // try asks once. It returns how long to wait if there are not enough permits. What was taken unseen is given back in the
-// background, and a request whose copies may still arrive is closed there: they would find nothing of it once the interval is
-// over.
+// background.
 func (l *RateLimiter) try(ctx context.Context, by time.Time, n int64) (bool, time.Duration, error) {
-	r := l.c.request(l.key)
-	args := []any{n, newMember(n), r.receipt, r.number}
-	undo := call{rateCancel, l.keys(), append(slices.Clip(args), millis(l.c.receiptLife()))}
-	a := l.c.take(ctx, by, r, call{rateAcquire, l.keys(), args}, undo)
-	if a.yes() && a.doubts > 0 {
-		undo.args = []any{0, "", r.receipt, r.number, millis(l.c.receiptLife())} // leaves what was taken
-		l.c.claims.retry(undo, time.Now().Add(l.c.receiptLife()))
-	}
+	r, member := l.c.request(l.key), newMember(n)
+	undo := call{rateCancel, l.keys(), []any{n, member, r.receipt, r.number, millis(l.c.receiptLife())}}
+	a := l.c.take(ctx, by, r, l.c.once(r, rateAcquire, l.keys(), n, member), undo)
 	switch {
 	case a.err != nil:
 		return false, -1, a.err

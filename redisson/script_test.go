@@ -19,7 +19,7 @@ func TestScriptDigests(t *testing.T) {
 		fairAcquire, fairRelease, fairForce, readAcquire, writeAcquire,
 		rwUpdate, rwRelease, rwForce, permitAcquire, permitUpdate,
 		permitRelease, semaphoreAcquire, semaphoreCancel, semaphoreRelease, semaphoreSet,
-		semaphoreAdd, semaphoreDrain, permitsAcquire, permitsCancel, permitsRelease, permitsReleaseAll,
+		semaphoreAdd, semaphoreDrain, permitsAcquire, permitsCancel, permitsRelease,
 		permitsCount, permitsLease, permitsSet, latchSet, latchDown, latchDelete,
 		rateAcquire, rateCancel, rateRelease, rateAvailable, rateSet, rateGet, number,
 		deleteKeys,

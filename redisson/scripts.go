@@ -15,7 +15,7 @@ var sources embed.FS
 // All scripts. Some begin with parts that they share.
 var (
 	lockAcquire = taking("d438f3e8d1b462b4998a59e6a4bfa81c375ed2cc", "lock_acquire")
-	lockUpdate  = load("2e40234e052d6f236358298a197d89751099ea05", "lock_update")
+	lockUpdate  = load("1db9d934f2a379bed1bd36149ee8b67cb4e02ae7", "lock_update")
 	lockRelease = load("6b731bd8ba7bace5350df97a3793a62b65d5c46d", "lock_release")
 	lockForce   = load("625ed3a50e11b31761e5b1c7232a2dad6801626d", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
@@ -41,23 +41,22 @@ var (
 	semaphoreAdd     = load("ecf35f1311a9be67cf49e075a60ef3cb1edb5f85", "receipt", "semaphore_add")
 	semaphoreDrain   = load("87e037bd126f9430db1ed1f1ca49c0454a188df0", "receipt", "semaphore_drain")
 
-	permitsAcquire    = load("c395d4c05b851d18f95beaeaa94e462c9cb63661", "receipt", "permits", "permits_acquire")
-	permitsCancel     = load("49aa40758320caa42c47edc70e0a89b6685cc615", "permits", "permits_give", "permits_cancel")
-	permitsRelease    = load("5e79884d832a18161a4c88406a540a3b060b4009", "permits", "permits_give", "permits_release")
-	permitsReleaseAll = load("89a28d49d6ff595bad64013bff8818ae128456c4", "receipt", "permits", "permits_give", "permits_release_all")
-	permitsCount      = load("dcb507c63fe9739ed6db570bd67f49b4bfe7c20f", "permits", "permits_count")
-	permitsLease      = load("2984f117c3ebdd3618fa7466d2e2e09f9c316c1b", "permits", "permits_lease")
-	permitsSet        = load("15e599df35b0542794b7218ae6a98930036809dd", "permits", "permits_set")
+	permitsAcquire = load("c395d4c05b851d18f95beaeaa94e462c9cb63661", "receipt", "permits", "permits_acquire")
+	permitsCancel  = load("49aa40758320caa42c47edc70e0a89b6685cc615", "permits", "permits_give", "permits_cancel")
+	permitsRelease = load("8a9bb49d72170c97d96c5a07d56e86a10fcb0bd9", "receipt", "permits", "permits_give", "permits_release")
+	permitsCount   = load("dcb507c63fe9739ed6db570bd67f49b4bfe7c20f", "permits", "permits_count")
+	permitsLease   = load("2984f117c3ebdd3618fa7466d2e2e09f9c316c1b", "permits", "permits_lease")
+	permitsSet     = load("15e599df35b0542794b7218ae6a98930036809dd", "permits", "permits_set")
 
 	latchSet    = load("8366c477f58ba09cb98cccb2efaa836f4d36b573", "receipt", "countdownlatch_set")
 	latchDown   = load("6a356633615d9daaa768d14f851d2c42a8e860ac", "receipt", "countdownlatch_down")
 	latchDelete = load("512fc614d4dbabcde4b686944e9cf142dec0b5d9", "receipt", "countdownlatch_delete")
 
-	rateAcquire   = load("b2fe5aa817937180820304af33e76ff37a514797", "rate_permits", "rate", "rate_acquire")
-	rateCancel    = load("e52a80e886f2c5c3953df1dbb4f3e9ed501a5a51", "rate_permits", "rate", "rate_cancel")
-	rateRelease   = load("7a86bf825fa3021db03b26a72613856e6c1e936a", "receipt", "rate_permits", "rate", "rate_release")
-	rateAvailable = load("2bc606667f38b3bf862e8dbfc51433aab0c03fd5", "rate_permits", "rate", "rate_available")
-	rateSet       = load("e4a6a61a2cfbd2c789138e7d8b95a350619e15e3", "receipt", "rate_permits", "rate_set")
+	rateAcquire   = load("4e4b547434cb32c726ab2bd57dadda18c146075c", "receipt", "rate_permits", "rate", "rate_acquire")
+	rateCancel    = load("a72de07b4c8aa5de4d1eb05248ca4d22c62a4e8d", "rate_permits", "rate", "rate_cancel")
+	rateRelease   = load("fa9f91bc6699c5d98ad6a710a600e851863cf38f", "receipt", "rate_permits", "rate", "rate_release")
+	rateAvailable = load("16aa92e87e96dfcfcd5055bf3289a91651a725e0", "rate_permits", "rate", "rate_available")
+	rateSet       = load("e93f50cff9ecc1f24217a0b748e7c8f85ac16114", "receipt", "rate_permits", "rate_set")
 	rateGet       = load("0283d93049d38afc71baf92dcd195322c60d9dcf", "rate_get")
 
 	number     = load("b6fb9adf2cdba5a8e1a5cbf903d601e974b0c9ab", "number")

@@ -69,7 +69,7 @@ func TestSmallerRequestsPassALargerOneForPermitsWithIDs(t *testing.T) {
 	if err != nil {
 		t.Fatalf("AcquireN of two permits that are free = %v", err)
 	}
-	check(t, s.ReleaseAll(ctx, append(ids, outer)...))
+	check(t, s.Release(ctx, append(ids, outer)...))
 	if got := <-large; len(got) != 3 {
 		t.Errorf("the large request got %q", got)
 	}
@@ -111,19 +111,19 @@ func TestPermitsAtOnce(t *testing.T) {
 		"one that is named twice": {ids[1], ids[2], strings.ToUpper(ids[1])},
 		"one that never was":      {ids[1], strings.Repeat("0", 32)},
 	} {
-		if err := s.ReleaseAll(ctx, refused...); !errors.Is(err, lock.ErrNotHeld) {
-			t.Errorf("ReleaseAll with %s = %v, want ErrNotHeld", what, err)
+		if err := s.Release(ctx, refused...); !errors.Is(err, lock.ErrNotHeld) {
+			t.Errorf("Release with %s = %v, want ErrNotHeld", what, err)
 		}
 	}
 	must(t, 2)(s.AcquiredPermits(ctx))
 	must(t, 1)(s.AvailablePermits(ctx))
-	check(t, s.ReleaseAll(ctx, ids[1:]...))
+	check(t, s.Release(ctx, ids[1:]...))
 	must(t, 3)(s.AvailablePermits(ctx))
 	ids, ok, err := s.TryAcquireN(ctx, 1, 0, 0)
 	if !ok || err != nil {
 		t.Fatalf("TryAcquireN = %v, %v", ok, err)
 	}
-	check(t, s.ReleaseAll(ctx, ids...))
+	check(t, s.Release(ctx, ids...))
 	expectMessages(t, messages, "2", "3") // for several how many they were, for one how many there are, as in Redisson
 }
 
@@ -160,7 +160,7 @@ func TestNoPermits(t *testing.T) {
 			t.Errorf("%s of -1 permits = %v, want a refusal", name, err)
 		}
 	}
-	check(t, x.ReleaseAll(ctx))
+	check(t, x.Release(ctx))
 	if _, err := x.AcquireN(ctx, 4097, 0); err == nil {
 		t.Error("AcquireN of 4,097 permits was not refused")
 	}

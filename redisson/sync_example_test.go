@@ -68,7 +68,7 @@ func ExamplePermitExpirableSemaphore_AcquireN() {
 	}
 	_, ok, err := s.TryAcquireN(ctx, 3, 0, time.Minute)
 	fmt.Println(ok, err)
-	fmt.Println(s.ReleaseAll(ctx, ids...))
+	fmt.Println(s.Release(ctx, ids...))
 	fmt.Println(s.AvailablePermits(ctx))
 	// Output:
 	// true <nil>

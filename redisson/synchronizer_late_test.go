@@ -51,10 +51,10 @@ func numberChanges(ctx context.Context) []numberChange {
 		{"AcquireN", five, func(c *redisson.Client, key string) error {
 			return second(c.PermitExpirableSemaphore(key).AcquireN(ctx, 2, 0))
 		}, freeIDs, 3, 3},
-		{"ReleaseAll", takeFour, func(c *redisson.Client, key string) error {
-			return c.PermitExpirableSemaphore(key).ReleaseAll(ctx, ids[:3]...)
+		{"PermitExpirableSemaphore.Release", takeFour, func(c *redisson.Client, key string) error {
+			return c.PermitExpirableSemaphore(key).Release(ctx, ids[:3]...)
 		}, freeIDs, 4, 0},
-		{"Delete", five, func(c *redisson.Client, key string) error {
+		{"PermitExpirableSemaphore.Delete", five, func(c *redisson.Client, key string) error {
 			ok, err := c.PermitExpirableSemaphore(key).Delete(ctx)
 			return errors.Join(err, map[bool]error{false: errors.New("nothing was there")}[ok])
 		}, freeIDs, 0, 5},
@@ -104,17 +104,17 @@ func TestLateCopyOfAChange(t *testing.T) {
 
 // The first attempt to give permits back does not arrive, and meanwhile one of them is over. That is no success: the others are
 // still taken.
-func TestReleaseAllInDoubtIsNoSuccess(t *testing.T) {
+func TestReleaseInDoubtIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	srv := redistest.Start(t)
 	ctx, direct := t.Context(), newPermits(t, newClient(t, srv), 2)
-	check(t, direct.ReleaseAll(ctx, mustPermit(t, direct, 0))) // loads the script
+	check(t, direct.Release(ctx, mustPermit(t, direct, 0))) // loads the script
 	short, long := mustPermit(t, direct, 50*time.Millisecond), mustPermit(t, direct, 0)
 	c, p := behind(t, srv)
 	late := p.KeepBack(naming(direct.Name()), 0)
 	eventually(t, "the lease is over", func() bool { n, err := direct.AvailablePermits(ctx); return n == 1 && err == nil })
-	if err := c.PermitExpirableSemaphore(direct.Name()).ReleaseAll(ctx, short, long); !errors.Is(err, lock.ErrNotHeld) {
-		t.Errorf("ReleaseAll = %v, want ErrNotHeld", err)
+	if err := c.PermitExpirableSemaphore(direct.Name()).Release(ctx, short, long); !errors.Is(err, lock.ErrNotHeld) {
+		t.Errorf("Release = %v, want ErrNotHeld", err)
 	}
 	late.Deliver(t)
 	must(t, 1)(direct.AcquiredPermits(ctx))

@@ -46,7 +46,7 @@ func permitsAtOnce(t *testing.T, on setting) {
 	if n := p.java.get("", "tryRelease", list(slices.Concat(byGo[:2], []string{strings.Repeat("0", 32)}))); n != 0.0 {
 		t.Errorf("Java gives back %v with one that never was", n)
 	}
-	if err := p.golang.ReleaseAll(ctx, append(byJava, strings.Repeat("0", 32))...); !errors.Is(err, lock.ErrNotHeld) {
+	if err := p.golang.Release(ctx, append(byJava, strings.Repeat("0", 32))...); !errors.Is(err, lock.ErrNotHeld) {
 		t.Errorf("Go gives back with one that never was: %v", err)
 	}
 	p.count(0, 5)
@@ -60,13 +60,13 @@ func permitsAtOnce(t *testing.T, on setting) {
 	if ids, ok, err := p.golang.TryAcquireN(ctx, 4, 0, 0); ok || err != nil {
 		t.Errorf("Go has got %q, %v", ids, err)
 	}
-	w.do(func() error { return p.golang.ReleaseAll(ctx, byJava...) })
+	w.do(func() error { return p.golang.Release(ctx, byJava...) })
 	messages.expect("2")
 	p.count(5, 0)
 	if err := p.java.call("", "release", list(byGo)).err(); err == nil || !strings.Contains(err.Error(), "IllegalArgumentException") {
 		t.Errorf("Java gives back a second time: %v", err)
 	}
-	if err := p.golang.ReleaseAll(ctx, byGo...); !errors.Is(err, lock.ErrNotHeld) {
+	if err := p.golang.Release(ctx, byGo...); !errors.Is(err, lock.ErrNotHeld) {
 		t.Errorf("Go gives back a second time: %v", err)
 	}
 	messages.expect()
@@ -95,7 +95,7 @@ func permitsAtOnceWaiting(t *testing.T, on setting) {
 	w.do(func() error { return p.golang.Release(ctx, ids[0]) })
 	java.waits(200 * time.Millisecond)
 	w.wakes(func() (released, woken result) {
-		r := w.do(func() error { return p.golang.ReleaseAll(ctx, ids[1:]...) })
+		r := w.do(func() error { return p.golang.Release(ctx, ids[1:]...) })
 		return r, java.gets()
 	})
 	p.count(0, 3)

@@ -1,8 +1,8 @@
 -- Sets the hold count of a holder that has the lock, and makes its lease at least so long: for re-entries, for releases of
 -- a part, and for renewals.
 -- Safe to repeat, at any time: it makes no holder and shortens no lease.
--- KEYS[1] lock, KEYS[2] fencing token or nothing   ARGV[1] holder, ARGV[2] lease in ms, ARGV[3] count; with a token, ARGV[4] '1'
--- to count it up, ARGV[5] how long it is kept after the lease in ms, 0 for ever
+-- KEYS[1] lock, KEYS[2] fencing token or nothing   ARGV[1] holder, ARGV[2] lease in ms, ARGV[3] count; with a token, ARGV[4] how
+-- long it is kept after the lease in ms, 0 for ever, ARGV[5] '1' to count it up
 -- Answers {1, lease left in ms, token or 0} when done, {0} when this holder does not have the lock.
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return {0}
@@ -15,10 +15,10 @@ if left < lease then
 end
 local token = 0
 if KEYS[2] then
-  if ARGV[4] == '1' then
+  if ARGV[5] == '1' then
     token = redis.call('incr', KEYS[2])
   end
-  local life = left + ARGV[5]
+  local life = left + ARGV[4]
   if life > left and redis.call('pttl', KEYS[2]) < life then
     redis.call('pexpire', KEYS[2], life)
   end

@@ -8,8 +8,9 @@ local function permits(members)
   end
   return sum
 end
--- live has all keys live as long as the settings say, from now on, or else as long as the settings live.
-local function live(left, taken, keep)
+-- leave sets what is left. All keys live as long as the settings say, from now on, or else as long as the settings live.
+local function leave(value, left, taken, keep)
+  redis.call('set', left, value)
   local ttl = keep
   if keep > 0 then
     redis.call('pexpire', KEYS[1], keep)

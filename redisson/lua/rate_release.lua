@@ -7,7 +7,6 @@ if not known then
   return done(-1)
 end
 redis.call('zremrangebyscore', taken, '-inf', past)
-redis.call('set', left, math.min(rate, value + tonumber(ARGV[1])))
 local back = tonumber(ARGV[1])
 repeat
   local members = redis.call('zrange', taken, 0, math.min(back, 1000) - 1, 'withscores')
@@ -28,5 +27,5 @@ repeat
     redis.call('zadd', taken, members[2 * n], string.sub(last, 1, -5) .. packed)
   end
 until back == 0 or n == 0
-live(left, taken, keep)
+leave(math.min(rate, value + ARGV[1]), left, taken, keep)
 return done(1)

@@ -37,7 +37,6 @@ if kind == '1' then
 end
 local time = redis.call('time')
 redis.call('zremrangebyscore', taken, '-inf', time[1] * 1000 + math.floor(time[2] / 1000) - ARGV[2])
-redis.call('set', left, ARGV[1] - permits(redis.call('zrange', taken, 0, -1)))
 redis.call('persist', taken)
-live(left, taken, keep)
+leave(ARGV[1] - permits(redis.call('zrange', taken, 0, -1)), left, taken, keep)
 return done(1)
