@@ -26,8 +26,8 @@ type family interface {
 	channel(ho *holder) string
 }
 
-// counts is how many holds a holder has: only of a read/write lock are there two kinds.
-type counts struct{ all, reads, writes int }
+// counts is how many holds a holder has, and how many of them are of a kind that matters to its family.
+type counts struct{ all, reads, writes, fenced int }
 
 func (c *counts) add(k lock.Kind) {
 	c.all++
@@ -36,6 +36,8 @@ func (c *counts) add(k lock.Kind) {
 		c.reads++
 	case lock.Write:
 		c.writes++
+	case lock.Fenced:
+		c.fenced++
 	}
 }
 
@@ -77,10 +79,10 @@ func (plain) enter(ho *holder, lease time.Duration) call {
 	return call{lockAcquire, []string{ho.name}, []any{ho.id, millis(lease)}}
 }
 
-// update also keeps a token counter alive that is not kept for ever: a hold that is numbered may be renewed for longer.
+// update also keeps the counter of a fenced hold alive: the hold may last longer than counters are kept.
 func (p plain) update(ho *holder, c counts, lease time.Duration, why change) call {
 	cl := call{lockUpdate, []string{ho.name}, []any{ho.id, millis(lease), c.all}}
-	if why == numbered || p.tokenTTL > 0 {
+	if why == numbered || c.fenced > 0 && p.tokenTTL > 0 {
 		cl.keys, cl.args = append(cl.keys, tokenKey(ho.name)), append(cl.args, millis(p.tokenTTL), why == numbered)
 	}
 	return cl

@@ -54,30 +54,38 @@ func TestFencingTokenTTL(t *testing.T) {
 	}
 }
 
-// A hold may last longer than the counter is kept: renewals keep it.
+// A hold may last longer than the counter is kept: renewals keep it, also those of a hold of another kind that it re-entered.
 func TestRenewalKeepsTheTokenCounter(t *testing.T) {
 	srv := redistest.Any(t)
-	rdb, ctx := srv.Client(t), t.Context()
+	rdb := srv.Client(t)
 	c := newClient(t, srv, redisson.FencingTokenTTL(time.Hour), redisson.WatchdogTimeout(600*time.Millisecond))
-	h := acquire(ctx, t, c, lock.Request{Key: "k", Kind: lock.Fenced})
-	rdb.PExpire(ctx, tokenKey, time.Minute)
-	eventually(t, "the counter is kept", func() bool { return rdb.PTTL(ctx, tokenKey).Val() > 59*time.Minute })
-	must(t, "1")(rdb.Get(ctx, tokenKey).Result())
-	release(t, h)
+	for _, kind := range []lock.Kind{lock.Fenced, lock.Exclusive, lock.Spin} {
+		outer := acquire(t.Context(), t, c, lock.Request{Key: "k", Kind: kind})
+		inner := acquire(outer.Context(), t, c, lock.Request{Key: "k", Kind: lock.Fenced})
+		rdb.PExpire(t.Context(), tokenKey, time.Minute)
+		eventually(t, "the counter is kept", func() bool { return rdb.PTTL(t.Context(), tokenKey).Val() > 59*time.Minute })
+		release(t, inner)
+		release(t, outer)
+	}
 }
 
-// Without the option Redis keeps the counter for ever, as Redisson has it.
+// Without the option Redis keeps the counter for ever, as Redisson has it. Nobody else's lock has one.
 func TestTokenCounterStays(t *testing.T) {
 	srv := redistest.Any(t)
 	rdb, ctx := srv.Client(t), t.Context()
-	c := newClient(t, srv, redisson.WatchdogTimeout(90*time.Millisecond))
-	h := acquire(ctx, t, c, lock.Request{Key: "k", Kind: lock.Fenced})
-	release(t, acquire(h.Context(), t, c, lock.Request{Key: "k", Kind: lock.Fenced}))
-	<-time.After(100 * time.Millisecond) // for a renewal
+	renewed := func(c *redisson.Client, r lock.Request) {
+		h := acquire(ctx, t, c, r)
+		release(t, acquire(h.Context(), t, c, r))
+		eventually(t, "the lock is renewed", func() bool { return rdb.PTTL(ctx, "k").Val() < 500*time.Millisecond })
+		eventually(t, "the lock is renewed", func() bool { return rdb.PTTL(ctx, "k").Val() > 550*time.Millisecond })
+		release(t, h)
+	}
+	renewed(newClient(t, srv, redisson.FencingTokenTTL(time.Hour), redisson.WatchdogTimeout(600*time.Millisecond)), lock.Request{Key: "k"})
+	must(t, int64(0))(rdb.Exists(ctx, tokenKey).Result())
+	renewed(newClient(t, srv, redisson.WatchdogTimeout(600*time.Millisecond)), lock.Request{Key: "k", Kind: lock.Fenced})
 	if ttl := rdb.PTTL(ctx, tokenKey).Val(); ttl != -1 {
 		t.Errorf("TTL of the counter = %v, want none", ttl)
 	}
-	release(t, h)
 	must(t, "2")(rdb.Get(ctx, tokenKey).Result())
 }
 

@@ -49,7 +49,8 @@ func (s *PermitExpirableSemaphore) SetPermits(ctx context.Context, n int) error 
 	if err := s.check(n, 0); err != nil {
 		return err
 	}
-	return s.c.road.askSoon(ctx, call{permitsSet, s.keys(), []any{s.channel(), n}}).err
+	_, err := s.change(ctx, permitsSet, n)
+	return err
 }
 
 // AddPermits adds n permits, or takes them away if n is negative. Redisson's rule is that a time to live of the semaphore
@@ -185,7 +186,7 @@ func (s *PermitExpirableSemaphore) Release(ctx context.Context, ids ...string) e
 	if err := cmp.Or(s.c.checkName(s.name), checkAtOnce(len(ids))); len(ids) == 0 || err != nil {
 		return err
 	}
-	args, seen := []any{s.channel()}, map[string]bool{}
+	args, seen := []any{}, map[string]bool{}
 	for _, id := range ids {
 		raw, err := s.parse(id)
 		if err != nil {
@@ -197,36 +198,27 @@ func (s *PermitExpirableSemaphore) Release(ctx context.Context, ids ...string) e
 		seen[string(raw)] = true
 		args = append(args, raw)
 	}
-	r := s.c.request(s.key)
-	a, err := s.c.change(ctx, r, s.c.once(r, permitsRelease, s.keys(), args...))
-	if err == nil && a.values[0] == 0 {
-		return lock.ErrNotHeld
-	}
-	return err
+	return s.changeHeld(ctx, permitsRelease, args...)
 }
 
-// UpdateLease gives the permit with that id a new lease from now on, of 0 one without end. The error matches
-// lock.ErrNotHeld when it was given back or its lease is over.
+// UpdateLease gives the permit with that id a new lease from now on, of 0 one without end. The error matches lock.ErrNotHeld
+// when it was given back or its lease is over.
 func (s *PermitExpirableSemaphore) UpdateLease(ctx context.Context, id string, lease time.Duration) error {
-	if err := s.checkLease(lease); err != nil {
+	raw, err := s.parse(id)
+	if err := cmp.Or(s.checkLease(lease), err); err != nil {
 		return err
 	}
-	_, err := s.lease(ctx, id, millis(lease))
-	return err
+	return s.changeHeld(ctx, permitsUpdate, raw, millis(lease))
 }
 
 // LeaseTime returns how long the permit with that id lasts. It is negative for one without end. The error matches
 // lock.ErrNotHeld when it was given back or its lease is over.
 func (s *PermitExpirableSemaphore) LeaseTime(ctx context.Context, id string) (time.Duration, error) {
-	return s.lease(ctx, id, "")
-}
-
-func (s *PermitExpirableSemaphore) lease(ctx context.Context, id, change string) (time.Duration, error) {
 	raw, err := s.parse(id)
 	if err != nil {
 		return 0, err
 	}
-	a := s.c.query(ctx, call{permitsLease, s.keys(), []any{s.channel(), raw, change}})
+	a := s.c.query(ctx, call{permitsLease, s.keys(), []any{s.channel(), raw}})
 	switch {
 	case a.err != nil:
 		return 0, a.err
@@ -234,6 +226,21 @@ func (s *PermitExpirableSemaphore) lease(ctx context.Context, id, change string)
 		return 0, lock.ErrNotHeld
 	}
 	return duration(a.values[1]), nil
+}
+
+// change makes a change once, whatever is lost on the way.
+func (s *PermitExpirableSemaphore) change(ctx context.Context, sc *script, args ...any) (answer, error) {
+	r := s.c.request(s.key)
+	return s.c.change(ctx, r, s.c.once(r, sc, s.keys(), append([]any{s.channel()}, args...)...))
+}
+
+// changeHeld makes a change to permits that somebody must have.
+func (s *PermitExpirableSemaphore) changeHeld(ctx context.Context, sc *script, args ...any) error {
+	a, err := s.change(ctx, sc, args...)
+	if err == nil && a.values[0] == 0 {
+		return lock.ErrNotHeld
+	}
+	return err
 }
 
 func (s *PermitExpirableSemaphore) keys() []string { return []string{s.key, permitsKey(s.key)} }

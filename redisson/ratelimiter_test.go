@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -238,6 +239,24 @@ func TestRateReadsRedisson(t *testing.T) {
 	must(t, false)(l.TryAcquire(ctx, 1, 0))
 	must(t, "0")(rdb.Get(ctx, "{r}:value").Result())
 	must(t, int64(2))(rdb.ZCard(ctx, "{r}:permits").Result())
+}
+
+// In Java, the greatest long means no limit. What is left stays a number that Redis can count with.
+func TestRateWithoutALimit(t *testing.T) {
+	srv := redistest.Any(t)
+	rdb, ctx := srv.Client(t), t.Context()
+	l := newClient(t, srv).RateLimiter("r")
+	check(t, rdb.HSet(ctx, "r", "rate", math.MaxInt64, "interval", 60000, "type", 0).Err())
+	must(t, redisson.Rate{Permits: 1 << 53, Interval: time.Minute})(l.Rate(ctx))
+	must(t, int64(1<<53))(l.AvailablePermits(ctx))
+	check(t, l.Acquire(ctx, 3))
+	check(t, l.Release(ctx, 1))
+	check(t, l.Acquire(ctx, 2))
+	must(t, int64(1<<53-5))(rdb.DecrBy(ctx, "{r}:value", 1).Result())
+	check(t, rdb.Set(ctx, "{r}:value", math.MaxInt64-2, 0).Err()) // as Java leaves it
+	must(t, int64(1<<53-4))(l.AvailablePermits(ctx))
+	check(t, l.Acquire(ctx, 1))
+	must(t, int64(1<<53-6))(rdb.DecrBy(ctx, "{r}:value", 1).Result())
 }
 
 // A rate that is forgotten before its interval is over would let more through than it says. Redisson refuses it, too.

@@ -20,7 +20,7 @@ func TestScriptDigests(t *testing.T) {
 		rwUpdate, rwRelease, rwForce, permitAcquire, permitUpdate,
 		permitRelease, semaphoreAcquire, semaphoreCancel, semaphoreRelease, semaphoreSet,
 		semaphoreAdd, semaphoreDrain, permitsAcquire, permitsCancel, permitsRelease,
-		permitsCount, permitsLease, permitsSet, latchSet, latchDown, latchDelete,
+		permitsCount, permitsLease, permitsUpdate, permitsSet, latchSet, latchDown, latchDelete,
 		rateAcquire, rateCancel, rateRelease, rateAvailable, rateSet, rateGet, number,
 		deleteKeys,
 	} {

@@ -45,8 +45,9 @@ var (
 	permitsCancel  = load("49aa40758320caa42c47edc70e0a89b6685cc615", "permits", "permits_give", "permits_cancel")
 	permitsRelease = load("8a9bb49d72170c97d96c5a07d56e86a10fcb0bd9", "receipt", "permits", "permits_give", "permits_release")
 	permitsCount   = load("dcb507c63fe9739ed6db570bd67f49b4bfe7c20f", "permits", "permits_count")
-	permitsLease   = load("2984f117c3ebdd3618fa7466d2e2e09f9c316c1b", "permits", "permits_lease")
-	permitsSet     = load("15e599df35b0542794b7218ae6a98930036809dd", "permits", "permits_set")
+	permitsLease   = load("b1bea2e83da9e8177d3a2577741bc0f829bce289", "permits", "permits_lease")
+	permitsUpdate  = load("f0d22c3a5a400d4f3e8bc519ae0b46650a50229d", "receipt", "permits", "permits_update")
+	permitsSet     = load("4c7c92f3955efa6dbeb9572f91beee31c15800e3", "receipt", "permits", "permits_set")
 
 	latchSet    = load("8366c477f58ba09cb98cccb2efaa836f4d36b573", "receipt", "countdownlatch_set")
 	latchDown   = load("6a356633615d9daaa768d14f851d2c42a8e860ac", "receipt", "countdownlatch_down")

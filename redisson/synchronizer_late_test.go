@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,7 +33,17 @@ func numberChanges(ctx context.Context) []numberChange {
 		n, err := c.PermitExpirableSemaphore(key).AvailablePermits(ctx)
 		return int64(n), err
 	}
-	freeRate := func(c *redisson.Client, key string) (int64, error) { return c.RateLimiter(key).AvailablePermits(ctx) }
+	freeRate := func(c *redisson.Client, key string) (int64, error) {
+		n, err := c.RateLimiter(key).AvailablePermits(ctx)
+		if errors.Is(err, redisson.ErrNoRate) {
+			return 0, nil
+		}
+		return n, err
+	}
+	free := func(c *redisson.Client, key string) (int64, error) {
+		n, err := c.Semaphore(key).AvailablePermits(ctx)
+		return int64(n), err
+	}
 	five := func(c *redisson.Client, key string) error {
 		return second(c.PermitExpirableSemaphore(key).TrySetPermits(ctx, 5))
 	}
@@ -54,10 +65,23 @@ func numberChanges(ctx context.Context) []numberChange {
 		{"PermitExpirableSemaphore.Release", takeFour, func(c *redisson.Client, key string) error {
 			return c.PermitExpirableSemaphore(key).Release(ctx, ids[:3]...)
 		}, freeIDs, 4, 0},
+		{"SetPermits", func(c *redisson.Client, key string) error {
+			return c.PermitExpirableSemaphore(key).SetPermits(ctx, 5)
+		}, func(c *redisson.Client, key string) error {
+			return c.PermitExpirableSemaphore(key).SetPermits(ctx, 7)
+		}, freeIDs, 7, 5},
 		{"PermitExpirableSemaphore.Delete", five, func(c *redisson.Client, key string) error {
-			ok, err := c.PermitExpirableSemaphore(key).Delete(ctx)
-			return errors.Join(err, map[bool]error{false: errors.New("nothing was there")}[ok])
+			return deleted(c.PermitExpirableSemaphore(key).Delete(ctx))
 		}, freeIDs, 0, 5},
+		{"Semaphore.Delete", five, func(c *redisson.Client, key string) error {
+			return deleted(c.Semaphore(key).Delete(ctx))
+		}, free, 0, 5},
+		{"CountDownLatch.Delete", five, func(c *redisson.Client, key string) error {
+			return deleted(c.CountDownLatch(key).Delete(ctx))
+		}, free, 0, 5},
+		{"RateLimiter.Delete", takeEight, func(c *redisson.Client, key string) error {
+			return deleted(c.RateLimiter(key).Delete(ctx))
+		}, freeRate, 0, 1},
 		{"RateLimiter.Release", takeEight, func(c *redisson.Client, key string) error {
 			return c.RateLimiter(key).Release(ctx, 2)
 		}, freeRate, 3, 1},
@@ -65,6 +89,13 @@ func numberChanges(ctx context.Context) []numberChange {
 			return c.RateLimiter(key).UpdateRate(ctx, redisson.Rate{Permits: 20, Interval: time.Hour}, true)
 		}, freeRate, 12, 1},
 	}
+}
+
+func deleted(ok bool, err error) error {
+	if err == nil && !ok {
+		err = errors.New("nothing was there")
+	}
+	return err
 }
 
 func TestChangeAnswerLost(t *testing.T) {
@@ -102,22 +133,62 @@ func TestLateCopyOfAChange(t *testing.T) {
 	}
 }
 
-// The first attempt to give permits back does not arrive, and meanwhile one of them is over. That is no success: the others are
-// still taken.
+// A copy of a change of a lease arrives after a later one. The permit would become free under its holder.
+func TestLateUpdateLeaseShortensNothing(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Start(t)
+	ctx, direct := t.Context(), newPermits(t, newClient(t, srv), 1)
+	id := mustPermit(t, direct, time.Hour)
+	check(t, direct.UpdateLease(ctx, id, time.Hour)) // loads the script
+	c, p := behind(t, srv)
+	late := p.KeepBack(naming(direct.Name()), 0)
+	check(t, c.PermitExpirableSemaphore(direct.Name()).UpdateLease(ctx, id, time.Minute))
+	check(t, direct.UpdateLease(ctx, id, time.Hour))
+	late.Deliver(t)
+	if left, err := direct.LeaseTime(ctx, id); left < 59*time.Minute || err != nil {
+		t.Errorf("the permit lasts for %v, %v; want an hour", left, err)
+	}
+}
+
+// The first attempt to give permits back does not arrive, and meanwhile one of them is over. That is no success, and the others
+// are still taken.
 func TestReleaseInDoubtIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	srv := redistest.Start(t)
 	ctx, direct := t.Context(), newPermits(t, newClient(t, srv), 2)
 	check(t, direct.Release(ctx, mustPermit(t, direct, 0))) // loads the script
-	short, long := mustPermit(t, direct, 50*time.Millisecond), mustPermit(t, direct, 0)
 	c, p := behind(t, srv)
-	late := p.KeepBack(naming(direct.Name()), 0)
-	eventually(t, "the lease is over", func() bool { n, err := direct.AvailablePermits(ctx); return n == 1 && err == nil })
-	if err := c.PermitExpirableSemaphore(direct.Name()).Release(ctx, short, long); !errors.Is(err, lock.ErrNotHeld) {
-		t.Errorf("Release = %v, want ErrNotHeld", err)
+	for _, others := range []int{0, 1} {
+		short := mustPermit(t, direct, 50*time.Millisecond)
+		long, err := direct.AcquireN(ctx, others, 0)
+		check(t, err)
+		late := p.KeepBack(naming(direct.Name()), 0)
+		eventually(t, "the lease is over", func() bool { n, err := direct.AvailablePermits(ctx); return n == 2-others && err == nil })
+		if err := c.PermitExpirableSemaphore(direct.Name()).Release(ctx, append(long, short)...); !errors.Is(err, lock.ErrNotHeld) {
+			t.Errorf("Release with %d others = %v, want ErrNotHeld", others, err)
+		}
+		late.Deliver(t)
+		must(t, others)(direct.AcquiredPermits(ctx))
 	}
-	late.Deliver(t)
-	must(t, 1)(direct.AcquiredPermits(ctx))
+}
+
+// The answer to an acquire is lost, and somebody gives back what it took before it is asked for again. It takes no more then.
+func TestRateReleaseBetweenTwoAttempts(t *testing.T) {
+	srv := redistest.Any(t)
+	ctx, p := t.Context(), srv.Front(t)
+	direct := newRate(t, newClient(t, srv), redisson.Rate{Permits: 5, Interval: time.Hour})
+	must(t, true)(direct.TryAcquire(ctx, 1, 0)) // loads the scripts
+	check(t, direct.Release(ctx, 1))
+	rdb := srv.Client(t, func(o *redis.Options) { o.Addr = p.Addr })
+	var first sync.Once
+	rdb.AddHook(hook{func(cmd redis.Cmder) {
+		if strings.HasPrefix(cmd.Name(), "eval") {
+			first.Do(func() { check(t, direct.Release(ctx, 3)) })
+		}
+	}})
+	p.CutReply(naming(direct.Name()), 1)
+	must(t, true)(onClient(t, rdb).RateLimiter(direct.Name()).TryAcquire(ctx, 3, 0))
+	must(t, int64(5))(direct.AvailablePermits(ctx))
 }
 
 // refuseInDoubt has a try for the object of that name refused whose first attempt is on its way, and returns that when it is undone.
