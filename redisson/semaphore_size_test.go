@@ -11,6 +11,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
 )
 
 // Requests for several permits, and for none, beside others of the same client; and semaphores that are deleted.
@@ -196,6 +197,32 @@ func TestDeletedSemaphores(t *testing.T) {
 	}
 	must(t, true)(s.TrySetPermits(ctx, 1))
 	expectDone(t, waiter)
+}
+
+// So do the waiters for permits with ids. Those of a rate limiter learn that there is no rate.
+func TestDeletedUnderAWaiter(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Start(t)
+	rdb, ctx := srv.Client(t), t.Context()
+	c := newClient(t, srv, redisson.WatchdogTimeout(600*time.Millisecond))
+	x, r := newPermits(t, c, 1), newRate(t, c, redisson.Rate{Permits: 1, Interval: time.Hour})
+	permits, rate := make(chan error, 1), make(chan error, 1)
+	go func() { permits <- second(x.AcquireN(ctx, 2, 0)) }()
+	check(t, r.Acquire(ctx, 1))
+	before, _ := commands(t, rdb)
+	go func() { rate <- r.Acquire(ctx, 1) }()
+	eventually(t, "both wait", func() bool {
+		n, _ := commands(t, rdb)
+		return n > before && len(subscriptions(t, rdb)) == 1
+	})
+	must(t, true)(x.Delete(ctx))
+	must(t, true)(r.Delete(ctx))
+	if err := <-rate; !errors.Is(err, redisson.ErrNoRate) {
+		t.Errorf("Acquire of a rate limiter that was deleted = %v, want ErrNoRate", err)
+	}
+	must(t, true)(x.TrySetPermits(ctx, 3))
+	expectDone(t, permits)
+	must(t, 1)(x.AvailablePermits(ctx))
 }
 
 // One that was made by an Acquire of kind Permit goes as well, and its holders learn of it.
