@@ -43,8 +43,8 @@ func (s *PermitExpirableSemaphore) TrySetPermits(ctx context.Context, n int) (bo
 	return s.c.setPermits(ctx, s.key, n, 0)
 }
 
-// SetPermits sets how many permits there are, free and taken ones together. If more are taken, none is free until enough
-// of them have been given back.
+// SetPermits sets how many permits there are, free and taken ones together, and makes a semaphore that does not exist. If more
+// are taken, none is free until enough of them have been given back.
 func (s *PermitExpirableSemaphore) SetPermits(ctx context.Context, n int) error {
 	if err := s.check(n, 0); err != nil {
 		return err
@@ -201,8 +201,9 @@ func (s *PermitExpirableSemaphore) Release(ctx context.Context, ids ...string) e
 	return s.changeHeld(ctx, permitsRelease, args...)
 }
 
-// UpdateLease gives the permit with that id a new lease from now on, of 0 one without end. The error matches lock.ErrNotHeld
-// when it was given back or its lease is over.
+// UpdateLease gives the permit with that id a new lease, which counts from when Redis does it and may be shorter than the old
+// one; a lease of 0 has no end. The error matches lock.ErrNotHeld when the permit was given back or its lease is over. What is
+// said of Release about ctx holds here, too.
 func (s *PermitExpirableSemaphore) UpdateLease(ctx context.Context, id string, lease time.Duration) error {
 	raw, err := s.parse(id)
 	if err := cmp.Or(s.checkLease(lease), err); err != nil {

@@ -18,7 +18,7 @@ var ErrNoRate = errors.New("redisson: rate limiter has no rate")
 
 // Rate is how much a RateLimiter allows.
 type Rate struct {
-	// Permits is how many may be taken within any Interval, at least 1.
+	// Permits is how many may be taken within any Interval, from 1 to 2^53. A greater number that Redisson has set is read as 2^53.
 	Permits int64
 	// Interval is at least 1ms.
 	Interval time.Duration
@@ -75,7 +75,7 @@ func (l *RateLimiter) SetRate(ctx context.Context, r Rate) error {
 //
 // With keepState, what was taken within the new interval counts against the new rate: a lower one can leave nothing to take
 // until enough of it has come back. Without, and also when PerClient changes, it is forgotten as with SetRate. Where each
-// client has its own permits, other clients go on with what they have left.
+// client has its own permits, other clients go on with what they have left. Waiters are not told; see Release.
 func (l *RateLimiter) UpdateRate(ctx context.Context, r Rate, keepState bool) error {
 	how := "update"
 	if keepState {
@@ -213,7 +213,7 @@ func (l *RateLimiter) Release(ctx context.Context, n int64) error {
 }
 
 // Delete removes the rate limiter with its rate, and what was taken except by other clients where each has its own permits. It
-// reports whether there was any of that.
+// reports whether there was any of that. Waiters get ErrNoRate when they look next; see Release.
 func (l *RateLimiter) Delete(ctx context.Context) (bool, error) {
 	if err := l.c.checkName(l.name); err != nil {
 		return false, err

@@ -14,10 +14,10 @@ import (
 // made, for two minutes at least, while the caller goes on. Making the change again would make it twice.
 var ErrPending = errors.New("redisson: change is pending")
 
-// A lock is set to what it should be, so that a script may run twice. A number that others change too has to be added to,
-// and so must know which requests it has seen: each but a refused acquire leaves a receipt, a key beside the number. An
-// attempt that finds the receipt of its own request changes nothing and answers what the receipt says; one that finds a
-// later request's receipt was delayed on its way, and does nothing. A refused acquire in doubt is undone, which leaves one.
+// A lock is set to what it should be, so that a script may run twice. What others change too, such as a number of permits,
+// must know which requests it has seen: each but a refused acquire leaves a receipt, a key beside it. An attempt that finds
+// the receipt of its own request changes nothing and answers what the receipt says; one that finds a later request's
+// receipt was delayed on its way, and does nothing. A refused acquire in doubt is undone, which leaves one.
 //
 // A request has a slot of its own while it is under way. The next request in the slot replaces the receipt, so that a
 // client leaves no more of them at one object than it had requests at a time, and none once their life is over.

@@ -165,6 +165,9 @@ func TestNoPermits(t *testing.T) {
 	if _, err := x.AcquireN(ctx, 4097, 0); err == nil {
 		t.Error("AcquireN of 4,097 permits was not refused")
 	}
+	if err := x.Release(ctx, make([]string, 4097)...); err == nil || !strings.Contains(err.Error(), "4097 permits at once") {
+		t.Errorf("Release of 4,097 permits = %v, want a refusal", err)
+	}
 	if got := keys(t, srv.Client(t)); len(got) != 0 {
 		t.Errorf("keys %q", got)
 	}
