@@ -1,6 +1,10 @@
 package redisson_test
 
 import (
+	"context"
+	"errors"
+	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -97,4 +101,28 @@ func TestShortFencingTokenTTLIsRefused(t *testing.T) {
 			t.Errorf("FencingTokenTTL(%v) was not refused", d)
 		}
 	}
+}
+
+// What is no counter, or one that is at its end, fails the acquire, which leaves nothing behind.
+func TestTokenCounterThatDoesNotCount(t *testing.T) {
+	srv := redistest.Any(t)
+	rdb, ctx, c := srv.Client(t), t.Context(), newClient(t, srv)
+	fails := func(ctx context.Context) {
+		t.Helper()
+		if _, err := c.Acquire(ctx, lock.Request{Key: "k", Kind: lock.Fenced}); err == nil {
+			t.Error("Acquire succeeded without a counter")
+		}
+	}
+	check(t, rdb.RPush(ctx, tokenKey, "x").Err())
+	fails(ctx)
+	must(t, int64(0))(rdb.Exists(ctx, "k").Result())
+	check(t, errors.Join(rdb.Del(ctx, tokenKey).Err(), rdb.Set(ctx, tokenKey, int64(math.MaxInt64), 0).Err()))
+	fails(ctx)
+	must(t, int64(0))(rdb.Exists(ctx, "k").Result())
+	outer := acquire(ctx, t, c, lock.Request{Key: "k"})
+	fails(outer.Context())
+	if got := rdb.HVals(ctx, "k").Val(); !slices.Equal(got, []string{"1"}) {
+		t.Errorf("counts %q after a re-entry in vain, want 1", got)
+	}
+	release(t, outer)
 }

@@ -14,8 +14,8 @@ var sources embed.FS
 
 // All scripts. Some begin with parts that they share.
 var (
-	lockAcquire = taking("d438f3e8d1b462b4998a59e6a4bfa81c375ed2cc", "lock_acquire")
-	lockUpdate  = load("1db9d934f2a379bed1bd36149ee8b67cb4e02ae7", "lock_update")
+	lockAcquire = taking("367699c98170fcedfd99390ba69c09a9acbae3f1", "token", "lock_acquire")
+	lockUpdate  = load("7cfe0a3662accb4977cce12bbbe0fa5b36a72b5c", "token", "lock_update")
 	lockRelease = load("6b731bd8ba7bace5350df97a3793a62b65d5c46d", "lock_release")
 	lockForce   = load("625ed3a50e11b31761e5b1c7232a2dad6801626d", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")

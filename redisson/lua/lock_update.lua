@@ -7,20 +7,14 @@
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return {0}
 end
+local token = ARGV[5] == '1' and redis.call('incr', KEYS[2]) or 0 -- fails before anything has changed if it is no number
 redis.call('hset', KEYS[1], ARGV[1], ARGV[3])
 local left, lease = redis.call('pttl', KEYS[1]), tonumber(ARGV[2])
 if left < lease then
   redis.call('pexpire', KEYS[1], lease)
   left = lease
 end
-local token = 0
 if KEYS[2] then
-  if ARGV[5] == '1' then
-    token = redis.call('incr', KEYS[2])
-  end
-  local life = left + ARGV[4]
-  if life > left and redis.call('pttl', KEYS[2]) < life then
-    redis.call('pexpire', KEYS[2], life)
-  end
+  keep(ARGV[4], left)
 end
 return {1, left, token}
