@@ -55,7 +55,7 @@ var (
 
 	rateAcquire   = load("4e4b547434cb32c726ab2bd57dadda18c146075c", "receipt", "rate_permits", "rate", "rate_acquire")
 	rateCancel    = load("a72de07b4c8aa5de4d1eb05248ca4d22c62a4e8d", "rate_permits", "rate", "rate_cancel")
-	rateRelease   = load("fa9f91bc6699c5d98ad6a710a600e851863cf38f", "receipt", "rate_permits", "rate", "rate_release")
+	rateRelease   = load("f5a7733ca9f8c8d543ab1334e23eb1a3de2edb54", "receipt", "rate_permits", "rate", "rate_release")
 	rateAvailable = load("16aa92e87e96dfcfcd5055bf3289a91651a725e0", "rate_permits", "rate", "rate_available")
 	rateSet       = load("e93f50cff9ecc1f24217a0b748e7c8f85ac16114", "receipt", "rate_permits", "rate_set")
 	rateGet       = load("0283d93049d38afc71baf92dcd195322c60d9dcf", "rate_get")

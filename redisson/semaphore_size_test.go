@@ -128,6 +128,17 @@ func TestPermitsAtOnce(t *testing.T) {
 	expectMessages(t, messages, "2", "3") // for several how many they were, for one how many there are, as in Redisson
 }
 
+// As many as one call may have, which is what the scripts of Redisson can bear as well.
+func TestMostPermitsAtOnce(t *testing.T) {
+	srv := redistest.Any(t)
+	ctx, s := t.Context(), newPermits(t, newClient(t, srv), 4097)
+	ids, err := s.AcquireN(ctx, 4096, time.Hour)
+	check(t, err)
+	must(t, 1)(s.AvailablePermits(ctx))
+	check(t, s.Release(ctx, ids...))
+	must(t, 4097)(s.AvailablePermits(ctx))
+}
+
 // No permits can always be had and given back, without a question. Fewer can't.
 func TestNoPermits(t *testing.T) {
 	srv := redistest.Any(t)

@@ -149,3 +149,19 @@ func ExampleRateLimiter_UpdateRate() {
 	// 2 <nil>
 	// {5 1m0s false 0s} <nil>
 }
+
+func ExampleFencingTokenTTL() {
+	client, stop := example(redisson.FencingTokenTTL(30 * 24 * time.Hour)) // longer than any resource remembers a token
+	defer stop()
+
+	l := client.FencedLock("order:7")
+	held, err := l.Lock(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(l.Token(held))
+	fmt.Println(l.Unlock(held))
+	// Output:
+	// 1 true
+	// <nil>
+}

@@ -70,6 +70,16 @@ func permitsAtOnce(t *testing.T, on setting) {
 		t.Errorf("Go gives back a second time: %v", err)
 	}
 	messages.expect()
+	one := must[string](t)(p.golang.Acquire(ctx, 0))
+	if err := p.golang.Release(ctx, one, one); !errors.Is(err, lock.ErrNotHeld) {
+		t.Errorf("Go gives a permit back twice at once: %v", err)
+	}
+	p.count(4, 1)
+	if n := p.java.get("", "tryRelease", list([]string{one, one})); n != 1.0 {
+		t.Errorf("Java gives back %v of a permit that is named twice, want 1", n)
+	}
+	messages.expect("1")
+	p.count(5, 0)
 	messages.close()
 }
 

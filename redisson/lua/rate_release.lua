@@ -12,8 +12,8 @@ repeat
   local members = redis.call('zrange', taken, 0, math.min(back, 1000) - 1, 'withscores')
   local n, rest = 0, 0
   while back > 0 and members[2 * n + 1] do
-    rest = math.max(0, permits({members[2 * n + 1]}) - back)
-    back = math.max(0, back - permits({members[2 * n + 1]}))
+    rest = permits({members[2 * n + 1]}) - back
+    back = math.max(0, -rest)
     n = n + 1
   end
   if n > 0 then
