@@ -92,7 +92,7 @@ func (s *PermitExpirableSemaphore) count(ctx context.Context) (free, taken int, 
 }
 
 // Delete removes the semaphore with all permits that are taken, and reports whether there was one. Holds of kind lock.Permit
-// are lost: this client's at once, others when they are next renewed. Waiters are not told; they wait for permits of the next
+// are lost: this client's at once, others when they are next renewed. Waiters are not notified; they wait for permits of the next
 // semaphore of that name. So do Redisson's.
 func (s *PermitExpirableSemaphore) Delete(ctx context.Context) (bool, error) {
 	if err := s.c.checkName(s.name); err != nil {

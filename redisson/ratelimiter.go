@@ -75,7 +75,7 @@ func (l *RateLimiter) SetRate(ctx context.Context, r Rate) error {
 //
 // With keepState, what was taken within the new interval counts against the new rate: a lower one can leave nothing to take
 // until enough of it has come back. Without, and also when PerClient changes, it is forgotten as with SetRate. Where each
-// client has its own permits, other clients go on with what they have left. Waiters are not told; see Release.
+// client has its own permits, other clients go on with what they have left. Waiters are not notified; see Release.
 func (l *RateLimiter) UpdateRate(ctx context.Context, r Rate, keepState bool) error {
 	how := "update"
 	if keepState {
@@ -198,7 +198,7 @@ func newMember(n int64) []byte {
 
 // Release gives back n permits that were taken and are not used after all, so that there are as many more at once, but no more
 // than the rate allows. Like Redisson's it does not ask whether they were taken. They count as those that were taken first.
-// Waiters are not told: they look when the next permits come back by themselves, or after a third of the watchdog's timeout.
+// Waiters are not notified: they look when the next permits come back by themselves, or after a third of the watchdog's timeout.
 // The error matches ErrNoRate where no rate is set. It goes out even if ctx has ended; ctx bounds only the wait for the answer.
 func (l *RateLimiter) Release(ctx context.Context, n int64) error {
 	if err := l.check(n, maxCount); n == 0 || err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -152,6 +153,9 @@ func TestUpdateRate(t *testing.T) {
 			}
 			rate.PerClient = !rate.PerClient
 			update(6, true, 6)
+			if got := redissonKeys(t, rdb); !slices.Equal(got, []string{"r"}) {
+				t.Errorf("keys %q when PerClient has changed", got)
+			}
 		})
 	}
 }
@@ -209,7 +213,7 @@ func TestLateRateAcquireAfterItsInterval(t *testing.T) {
 	must(t, int64(4))(direct.AvailablePermits(ctx))
 }
 
-// Nobody tells waiters that permits were given back, but they look by themselves.
+// Waiters are not notified that permits were given back, but they look by themselves.
 func TestRateReleaseServesWaiters(t *testing.T) {
 	srv := redistest.Any(t)
 	ctx := t.Context()

@@ -45,7 +45,7 @@ var (
 	permitsCancel  = load("49aa40758320caa42c47edc70e0a89b6685cc615", "permits", "permits_give", "permits_cancel")
 	permitsRelease = load("8a9bb49d72170c97d96c5a07d56e86a10fcb0bd9", "receipt", "permits", "permits_give", "permits_release")
 	permitsCount   = load("dcb507c63fe9739ed6db570bd67f49b4bfe7c20f", "permits", "permits_count")
-	permitsLease   = load("b1bea2e83da9e8177d3a2577741bc0f829bce289", "permits", "permits_lease")
+	permitsLease   = load("307a0ab0d38f88eb8b3f212d5dc9ca9ca63e0eb5", "permits", "permits_lease")
 	permitsUpdate  = load("f0d22c3a5a400d4f3e8bc519ae0b46650a50229d", "receipt", "permits", "permits_update")
 	permitsSet     = load("4c7c92f3955efa6dbeb9572f91beee31c15800e3", "receipt", "permits", "permits_set")
 
@@ -57,7 +57,7 @@ var (
 	rateCancel    = load("a72de07b4c8aa5de4d1eb05248ca4d22c62a4e8d", "rate_permits", "rate", "rate_cancel")
 	rateRelease   = load("f5a7733ca9f8c8d543ab1334e23eb1a3de2edb54", "receipt", "rate_permits", "rate", "rate_release")
 	rateAvailable = load("16aa92e87e96dfcfcd5055bf3289a91651a725e0", "rate_permits", "rate", "rate_available")
-	rateSet       = load("e93f50cff9ecc1f24217a0b748e7c8f85ac16114", "receipt", "rate_permits", "rate_set")
+	rateSet       = load("0eee2f32f6a328d1c93b68e778f88ea2a1fc0532", "receipt", "rate_permits", "rate_set")
 	rateGet       = load("0283d93049d38afc71baf92dcd195322c60d9dcf", "rate_get")
 
 	number     = load("b6fb9adf2cdba5a8e1a5cbf903d601e974b0c9ab", "number")

@@ -95,7 +95,7 @@ func (s *Semaphore) AvailablePermits(ctx context.Context) (int, error) {
 	return int(n), err
 }
 
-// Delete removes the semaphore, and reports whether there was one. Waiters are not told; they wait for permits of the next
+// Delete removes the semaphore, and reports whether there was one. Waiters are not notified; they wait for permits of the next
 // semaphore of that name. So does Redisson's.
 func (s *Semaphore) Delete(ctx context.Context) (bool, error) {
 	if err := s.check(1, 1); err != nil {

@@ -136,7 +136,7 @@ func deletedSemaphores(t *testing.T, on setting) {
 		tt.prepare()
 		messages.expect("2")
 		if tt.remove() != true || tt.remove() != false {
-			t.Error("delete does not tell whether there was a semaphore")
+			t.Error("delete does not report whether there was a semaphore")
 		}
 		if n := w.rdb.Exists(ctx, "k", "{k}:timeout").Val(); n != 0 {
 			t.Errorf("%d keys are left", n)

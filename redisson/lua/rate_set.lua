@@ -30,13 +30,12 @@ if how ~= 'keep' or before ~= kind then
 end
 
 -- What is left may be less than nothing where the rate is lower now. Redisson has 0 there, and then gives back what was taken
--- under the former rate permit by permit, so that the former rate goes on for as long as there is no pause.
+-- under the former rate permit by permit, so that the former rate goes on for as long as there is no pause. What was taken more
+-- than the new interval ago is there again as soon as somebody asks.
 local left, taken = KEYS[2], KEYS[3]
 if kind == '1' then
   left, taken = KEYS[4], KEYS[5]
 end
-local time = redis.call('time')
-redis.call('zremrangebyscore', taken, '-inf', time[1] * 1000 + math.floor(time[2] / 1000) - ARGV[2])
 redis.call('persist', taken)
 leave(ARGV[1] - permits(redis.call('zrange', taken, 0, -1)), left, taken, keep)
 return done(1)
