@@ -10,8 +10,8 @@ import (
 // work to the resource, which refuses tokens that are smaller than the last one it has seen; so a holder that lost the lock
 // without noticing can't overwrite what the next one did. It has all methods of Lock.
 //
-// The counter is a key of its own that Redis keeps for ever, as Redisson has it: one for each name that was ever locked. That is
-// what makes it safe, and many keys where names are made from requests: a site found 25 million of them. [FencingTokenTTL] lets
+// As Redisson has it, Redis keeps the counter for ever, under a key of its own for each name that was ever locked. That makes
+// tokens safe, but where names are made from requests the keys add up: one site found 25 million of them. [FencingTokenTTL] lets
 // them go.
 type FencedLock struct{ base }
 

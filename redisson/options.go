@@ -72,8 +72,8 @@ func FairLockWaitTimeout(d time.Duration) Option {
 	return optionFunc(func(s *settings) { s.fairWait = d })
 }
 
-// FencingTokenTTL is how long the counter of a [FencedLock] is kept after the last lease of the lock: an acquire or renewal gives
-// it that long on top of its lease. Then the tokens begin at 1 again, so it must be longer than any resource remembers a token
+// FencingTokenTTL is how long the counter of a [FencedLock] is kept after the lease of its last hold: an acquire or renewal gives
+// it that long on top of the lease. Then the tokens begin at 1 again, so it must be longer than any resource remembers a token
 // and any stopped process may sleep. The default, 0, keeps the counters for ever, as Redisson does; less than an hour is refused.
 // Give all programs that share a lock the same: one without the option counts up, but does not keep the counter alive. So does
 // Redisson, which neither sets nor removes a time to live of the counter: locks that Java takes, too, are not for this option.

@@ -106,8 +106,9 @@ func (s *PermitExpirableSemaphore) Delete(ctx context.Context) (bool, error) {
 	return ok, err
 }
 
-// Acquire takes a permit, waiting as long as ctx, and returns its id. The permit becomes free when lease is over; with a
-// lease of 0 it never does by itself, also if this process crashes. Goroutines of one client are served in the order in
+// Acquire takes a permit, waiting as long as ctx, and returns its id. The permit becomes free when lease is over, which counts
+// from when Redis gave it: up to [Timeout] before Acquire returns if an answer is lost. With a lease of 0 it never becomes free by
+// itself, also if this process crashes. Goroutines of one client are served in the order in
 // which they came. The error is the cause of ctx, or says why Redis could not be asked; then no permit is taken.
 func (s *PermitExpirableSemaphore) Acquire(ctx context.Context, lease time.Duration) (id string, err error) {
 	return first(s.AcquireN(ctx, 1, lease))
@@ -165,15 +166,18 @@ func (s *PermitExpirableSemaphore) try(ctx context.Context, by time.Time, n int,
 		id := raw[16*i : 16*(i+1)]
 		ids[i], args[i] = hex.EncodeToString(id), id
 	}
-	r := s.c.request(s.key)
+	asked, r := time.Now(), s.c.request(s.key)
 	undo := call{permitsCancel, s.keys(), append([]any{s.channel(), r.receipt, r.number, millis(s.c.receiptLife())}, args...)}
 	a := s.c.take(ctx, by, r, s.c.once(r, permitsAcquire, s.keys(), append([]any{s.channel(), millis(lease)}, args...)...), undo)
+	if a.doubts == 0 {
+		asked = a.sent
+	}
 	switch {
 	case a.err != nil:
 		return nil, -1, a.err
 	case a.values[0] == 0:
 		return nil, duration(a.values[1]), nil
-	case lease > 0 && time.Since(a.sent) >= lease:
+	case lease > 0 && time.Since(asked) >= lease: // an earlier attempt may have taken it
 		return nil, -1, refusal{errTooLate}
 	}
 	return ids, -1, nil

@@ -27,23 +27,26 @@ type numberChange struct {
 	again   int64                                               // after another prepare
 }
 
+func freeIDs(c *redisson.Client, key string) (int64, error) {
+	n, err := c.PermitExpirableSemaphore(key).AvailablePermits(context.Background())
+	return int64(n), err
+}
+
+func freeRate(c *redisson.Client, key string) (int64, error) {
+	n, err := c.RateLimiter(key).AvailablePermits(context.Background())
+	if errors.Is(err, redisson.ErrNoRate) {
+		return 0, nil
+	}
+	return n, err
+}
+
+func free(c *redisson.Client, key string) (int64, error) {
+	n, err := c.Semaphore(key).AvailablePermits(context.Background())
+	return int64(n), err
+}
+
 func numberChanges(ctx context.Context) []numberChange {
 	hour := redisson.Rate{Permits: 9, Interval: time.Hour}
-	freeIDs := func(c *redisson.Client, key string) (int64, error) {
-		n, err := c.PermitExpirableSemaphore(key).AvailablePermits(ctx)
-		return int64(n), err
-	}
-	freeRate := func(c *redisson.Client, key string) (int64, error) {
-		n, err := c.RateLimiter(key).AvailablePermits(ctx)
-		if errors.Is(err, redisson.ErrNoRate) {
-			return 0, nil
-		}
-		return n, err
-	}
-	free := func(c *redisson.Client, key string) (int64, error) {
-		n, err := c.Semaphore(key).AvailablePermits(ctx)
-		return int64(n), err
-	}
 	five := func(c *redisson.Client, key string) error {
 		return second(c.PermitExpirableSemaphore(key).TrySetPermits(ctx, 5))
 	}
@@ -91,6 +94,7 @@ func numberChanges(ctx context.Context) []numberChange {
 	}
 }
 
+// deleted is an error also where nothing was there.
 func deleted(ok bool, err error) error {
 	if err == nil && !ok {
 		err = errors.New("nothing was there")
@@ -189,6 +193,21 @@ func TestRateReleaseBetweenTwoAttempts(t *testing.T) {
 	p.CutReply(naming(direct.Name()), 1)
 	must(t, true)(onClient(t, rdb).RateLimiter(direct.Name()).TryAcquire(ctx, 3, 0))
 	must(t, int64(5))(direct.AvailablePermits(ctx))
+}
+
+// The first attempt takes a permit, and only the second is answered, when the lease is over. The permit may be another one's then.
+func TestPermitOfALostAnswerEndsInTime(t *testing.T) {
+	srv := redistest.Any(t)
+	ctx, p := t.Context(), srv.Front(t)
+	direct := newPermits(t, newClient(t, srv), 1)
+	check(t, direct.Release(ctx, mustPermit(t, direct, 0))) // loads the scripts
+	c := onClient(t, srv.Client(t, func(o *redis.Options) { o.Addr = p.Addr }))
+	p.CutReply(naming(direct.Name()), 1)
+	const lease = 5 * time.Millisecond // sooner over than the call is repeated
+	if id, err := c.PermitExpirableSemaphore(direct.Name()).Acquire(ctx, lease); err == nil {
+		t.Errorf("Acquire = %q, which has ended", id)
+	}
+	must(t, 1)(direct.AvailablePermits(ctx))
 }
 
 // refuseInDoubt has a try for the object of that name refused whose first attempt is on its way, and returns that when it is undone.
