@@ -99,7 +99,7 @@ func (c *Client) reenter(ctx context.Context, ho *holder, r lock.Request) (*hold
 
 // contend takes the lock in competition with everybody else.
 func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hold, error) {
-	ho := &holder{id: c.nextHolder(r.Kind), name: name, family: familyOf(r.Kind), kind: r.Kind, limit: r.Limit,
+	ho := &holder{id: c.nextHolder(r.Kind), name: name, family: c.familyOf(r.Kind), kind: r.Kind, limit: r.Limit,
 		queues: r.Kind == lock.Fair && r.Wait != 0, patience: c.fairWait, index: -1}
 	if r.Wait > 0 {
 		ho.patience = min(r.Wait, c.fairWait)

@@ -82,6 +82,7 @@ func operations(t *testing.T, c *redisson.Client) []operation {
 		{"Semaphore.Acquire", ctx, func(ctx context.Context) error { return sem.Acquire(ctx, 1) }},
 		{"Semaphore.Release", ctx, func(ctx context.Context) error { return sem.Release(ctx, 1) }},
 		{"Semaphore.AvailablePermits", ctx, func(ctx context.Context) error { return second(sem.AvailablePermits(ctx)) }},
+		{"Semaphore.Delete", ctx, func(ctx context.Context) error { return second(c.Semaphore("deleted").Delete(ctx)) }},
 		{"Semaphore.DrainPermits", ctx, func(ctx context.Context) error { return second(sem.DrainPermits(ctx)) }},
 		{"PermitExpirableSemaphore.Acquire", ctx, func(ctx context.Context) error { return second(permits.Acquire(ctx, time.Minute)) }},
 		{"PermitExpirableSemaphore.Release", ctx, func(ctx context.Context) error { return permits.Release(ctx, id) }},
@@ -92,7 +93,12 @@ func operations(t *testing.T, c *redisson.Client) []operation {
 		{"CountDownLatch.Count", ctx, func(ctx context.Context) error { return second(latch.Count(ctx)) }},
 		{"RateLimiter.Acquire", ctx, func(ctx context.Context) error { return rate.Acquire(ctx, 1) }},
 		{"RateLimiter.AvailablePermits", ctx, func(ctx context.Context) error { return second(rate.AvailablePermits(ctx)) }},
-		{"RateLimiter.Delete", ctx, rate.Delete},
+		{"RateLimiter.Release", ctx, func(ctx context.Context) error { return rate.Release(ctx, 1) }},
+		{"RateLimiter.Rate", ctx, func(ctx context.Context) error { return second(rate.Rate(ctx)) }},
+		{"RateLimiter.UpdateRate", ctx, func(ctx context.Context) error {
+			return rate.UpdateRate(ctx, redisson.Rate{Permits: 8, Interval: time.Second}, true)
+		}},
+		{"RateLimiter.Delete", ctx, func(ctx context.Context) error { return second(rate.Delete(ctx)) }},
 	}
 	for _, kind := range []lock.Kind{lock.Exclusive, lock.Fair, lock.Fenced, lock.Spin, lock.Read, lock.Write, lock.Permit} {
 		ops = append(ops, operation{"Acquire " + kind.String(), ctx, func(ctx context.Context) error {

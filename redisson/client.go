@@ -33,6 +33,7 @@ type Client struct {
 	timeout  time.Duration
 	mapName  func(string) string
 	fairWait time.Duration
+	tokenTTL time.Duration
 	spin     backoff
 
 	holders    atomic.Int64
@@ -73,7 +74,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if err := s.check(rdb); err != nil {
 		return nil, err
 	}
-	c := &Client{rdb: rdb, id: newUUID(), timeout: s.timeout, mapName: s.mapName, fairWait: s.fairWait, spin: s.spin, stop: make(chan struct{})}
+	c := &Client{rdb: rdb, id: newUUID(), timeout: s.timeout, mapName: s.mapName, fairWait: s.fairWait, tokenTTL: s.tokenTTL, spin: s.spin, stop: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.topology = topology{pubsub.NewTopology(rdb, pubsub.Mode(s.sharded))}
 	c.road = newRoad(rdb, c.topology, s)

@@ -54,6 +54,7 @@ func TestCluster(t *testing.T) {
 	t.Run("mismatched modes", func(t *testing.T) { testMismatchedModes(t, c) })
 	t.Run("batch", func(t *testing.T) { testClusterBatch(t, c) })
 	t.Run("names", func(t *testing.T) { testClusterNames(t, c) })
+	t.Run("synchronizers", func(t *testing.T) { testClusterSynchronizers(t, c) })
 	t.Run("slot moves", func(t *testing.T) { testSlotMoves(t, c) })
 	t.Run("counter", func(t *testing.T) { testClusterCounter(t, c) })
 	t.Run("silent node", func(t *testing.T) { testSilentNode(t, c) })
@@ -176,6 +177,52 @@ func testClusterNames(t *testing.T, c *redistest.Cluster) {
 	single := newClient(t, redistest.Any(t))
 	for _, name := range []string{"a{b", "a}b", "{}x"} {
 		mustUnlock(t, single.Lock(name), mustLock(t, single.Lock(name)))
+	}
+}
+
+// All keys of a synchronizer are in one slot, those of its receipts as well.
+func testClusterSynchronizers(t *testing.T, c *redistest.Cluster) {
+	m, ctx := member(t, c, redisson.FencingTokenTTL(time.Hour)), t.Context()
+	for _, name := range []string{"numbers", "{numbers}:1", "numbers:{2}"} {
+		s, x, r := m.Semaphore(name), m.PermitExpirableSemaphore(name), m.RateLimiter(name)
+		must(t, true)(s.TrySetPermits(ctx, 2))
+		check(t, s.Acquire(ctx, 2))
+		check(t, s.Release(ctx, 1))
+		must(t, true)(s.Delete(ctx))
+		check(t, x.SetPermits(ctx, 3))
+		ids, err := x.AcquireN(ctx, 3, 0)
+		check(t, err)
+		check(t, x.UpdateLease(ctx, ids[0], time.Minute))
+		check(t, x.Release(ctx, ids...))
+		must(t, true)(x.Delete(ctx))
+		for _, perClient := range []bool{false, true} {
+			check(t, r.SetRate(ctx, redisson.Rate{Permits: 3, Interval: time.Minute, PerClient: perClient}))
+			check(t, r.Acquire(ctx, 3))
+			check(t, r.Release(ctx, 1))
+			check(t, r.UpdateRate(ctx, redisson.Rate{Permits: 4, Interval: time.Minute, PerClient: perClient}, true))
+			must(t, int64(2))(r.AvailablePermits(ctx))
+			check(t, second(r.Rate(ctx)))
+			must(t, true)(r.Delete(ctx))
+		}
+		fenced := m.FencedLock(name)
+		held := mustLock(t, fenced)
+		inner, err := fenced.Lock(held)
+		check(t, err)
+		check(t, errors.Join(fenced.Unlock(inner), fenced.Unlock(held)))
+		must(t, int64(2))(fenced.LastToken(ctx))
+	}
+	// Redisson's channel of a latch is in another slot when its name has a hash tag.
+	must(t, true)(m.CountDownLatch("numbers").TrySetCount(ctx, 2))
+	must(t, true)(m.CountDownLatch("numbers").Delete(ctx))
+	if _, err := m.CountDownLatch("{numbers}:1").Delete(ctx); err == nil {
+		t.Error("Delete of a latch with a hash tag was not refused")
+	}
+	for _, tt := range []interface {
+		Delete(ctx context.Context) (bool, error)
+	}{m.Semaphore("a{b"), m.PermitExpirableSemaphore("a{b"), m.RateLimiter("a{b"), m.CountDownLatch("a{b")} {
+		if _, err := tt.Delete(ctx); err == nil || !strings.Contains(err.Error(), "different slots") {
+			t.Errorf("Delete of %T = %v, want a refusal because of the slots", tt, err)
+		}
 	}
 }
 

@@ -14,13 +14,13 @@ import (
 )
 
 // example returns a client of an embedded Redis, so that the examples run anywhere.
-func example() (client *redisson.Client, stop func()) {
+func example(opts ...redisson.Option) (client *redisson.Client, stop func()) {
 	m, err := miniredis.Run()
 	if err != nil {
 		log.Fatal(err)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: m.Addr()})
-	client, err = redisson.New(rdb)
+	client, err = redisson.New(rdb, opts...)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -26,8 +26,8 @@ type family interface {
 	channel(ho *holder) string
 }
 
-// counts is how many holds a holder has: only of a read/write lock are there two kinds.
-type counts struct{ all, reads, writes int }
+// counts is how many holds a holder has, and how many of them are of a kind that matters to its family.
+type counts struct{ all, reads, writes, fenced int }
 
 func (c *counts) add(k lock.Kind) {
 	c.all++
@@ -36,6 +36,8 @@ func (c *counts) add(k lock.Kind) {
 		c.reads++
 	case lock.Write:
 		c.writes++
+	case lock.Fenced:
+		c.fenced++
 	}
 }
 
@@ -50,14 +52,14 @@ const (
 )
 
 // familyOf returns the family that serves a kind, and nil if there is none.
-func familyOf(k lock.Kind) family {
+func (c *Client) familyOf(k lock.Kind) family {
 	switch k {
 	case lock.Exclusive:
-		return plain{}
+		return plain{c.tokenTTL}
 	case lock.Fenced:
-		return fenced{}
+		return fenced{plain{c.tokenTTL}}
 	case lock.Spin:
-		return spin{}
+		return spin{plain{c.tokenTTL}}
 	case lock.Fair:
 		return fair{}
 	case lock.Read, lock.Write:
@@ -69,18 +71,21 @@ func familyOf(k lock.Kind) family {
 }
 
 // plain is Redisson's re-entrant lock.
-type plain struct{}
+type plain struct {
+	tokenTTL time.Duration // see FencingTokenTTL
+}
 
 func (plain) enter(ho *holder, lease time.Duration) call {
 	return call{lockAcquire, []string{ho.name}, []any{ho.id, millis(lease)}}
 }
 
-func (plain) update(ho *holder, c counts, lease time.Duration, why change) call {
-	keys := []string{ho.name}
-	if why == numbered {
-		keys = append(keys, tokenKey(ho.name))
+// update also keeps the counter of a fenced hold alive: the hold may last longer than counters are kept.
+func (p plain) update(ho *holder, c counts, lease time.Duration, why change) call {
+	cl := call{lockUpdate, []string{ho.name}, []any{ho.id, millis(lease), c.all}}
+	if why == numbered || c.fenced > 0 && p.tokenTTL > 0 {
+		cl.keys, cl.args = append(cl.keys, tokenKey(ho.name)), append(cl.args, millis(p.tokenTTL), why == numbered)
 	}
-	return call{lockUpdate, keys, []any{ho.id, millis(lease), c.all}}
+	return cl
 }
 
 func (p plain) exit(ho *holder, heir string, kept time.Duration) call {
@@ -98,7 +103,7 @@ type fenced struct{ plain }
 
 func (f fenced) enter(ho *holder, lease time.Duration) call {
 	c := f.plain.enter(ho, lease)
-	c.keys = append(c.keys, tokenKey(ho.name))
+	c.keys, c.args = append(c.keys, tokenKey(ho.name)), append(c.args, millis(f.tokenTTL))
 	return c
 }
 

@@ -8,8 +8,11 @@ import (
 
 // FencedLock is Redisson's RFencedLock: a Lock that numbers its acquires. The number, a fencing token, goes along with the
 // work to the resource, which refuses tokens that are smaller than the last one it has seen; so a holder that lost the lock
-// without noticing can't overwrite what the next one did. Redis keeps the counter for ever, under a key of its own. It has
-// all methods of Lock.
+// without noticing can't overwrite what the next one did. It has all methods of Lock.
+//
+// As Redisson has it, Redis keeps the counter for ever, under a key of its own for each name that was ever locked. That makes
+// tokens safe, but where names are made from requests the keys add up: one site found 25 million of them. [FencingTokenTTL] lets
+// them go.
 type FencedLock struct{ base }
 
 // base is Lock under a name that does not hide its method of that name.

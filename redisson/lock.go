@@ -159,7 +159,7 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	asked := time.Now()
-	a := l.c.road.askSoon(ctx, familyOf(l.kind).force(l.key, l.kind))
+	a := l.c.road.askSoon(ctx, l.c.familyOf(l.kind).force(l.key, l.kind))
 	if a.yes() {
 		l.c.claims.forced(lockID{l.key, l.kind.Family()}, asked)
 	}

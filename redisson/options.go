@@ -21,6 +21,9 @@ const (
 	DefaultSpinMax = 128 * time.Millisecond
 )
 
+// leastTokenTTL is longer than processes and servers are usually out of order for.
+const leastTokenTTL = time.Hour
+
 // Option sets up a Client.
 type Option interface{ apply(*settings) }
 
@@ -30,6 +33,7 @@ type settings struct {
 	timeoutGiven    bool
 	mapName         func(string) string
 	fairWait        time.Duration
+	tokenTTL        time.Duration
 	spin            backoff
 	sharded         ShardedMode
 	sync            syncReplicas
@@ -68,6 +72,15 @@ func FairLockWaitTimeout(d time.Duration) Option {
 	return optionFunc(func(s *settings) { s.fairWait = d })
 }
 
+// FencingTokenTTL is how long the counter of a [FencedLock] is kept after the lease of its last hold: an acquire or renewal gives
+// it that long on top of the lease. Then the tokens begin at 1 again, so it must be longer than any resource remembers a token
+// and any stopped process may sleep. The default, 0, keeps the counters for ever, as Redisson does; less than an hour is refused.
+// Give all programs that share a lock the same: one without the option counts up, but does not keep the counter alive. So does
+// Redisson, which neither sets nor removes a time to live of the counter: locks that Java takes, too, are not for this option.
+func FencingTokenTTL(d time.Duration) Option {
+	return optionFunc(func(s *settings) { s.tokenTTL = d })
+}
+
 // SpinBackoff sets how long a waiter for a spin lock pauses between two tries: at first between first and twice as long, at
 // random, then twice that each time, up to longest. The defaults are DefaultSpinMin and DefaultSpinMax.
 func SpinBackoff(first, longest time.Duration) Option {
@@ -102,6 +115,8 @@ func (s *settings) check(rdb redis.UniversalClient) error {
 		return fmt.Errorf("redisson: timeout %v is over the watchdog's, %v: an answer could come when the lock is over", s.timeout, s.watchdogTimeout)
 	case s.fairWait < time.Second:
 		return fmt.Errorf("redisson: fair lock wait timeout %v is under 1s", s.fairWait)
+	case s.tokenTTL != 0 && s.tokenTTL < leastTokenTTL:
+		return fmt.Errorf("redisson: fencing token TTL %v is under %v: want more, or 0 for ever", s.tokenTTL, leastTokenTTL)
 	case s.spin.first < time.Microsecond || s.spin.longest < s.spin.first:
 		return fmt.Errorf("redisson: spin back-off from %v to %v must grow, from 1µs at least", s.spin.first, s.spin.longest)
 	case s.mapName == nil:

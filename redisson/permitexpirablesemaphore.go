@@ -43,13 +43,14 @@ func (s *PermitExpirableSemaphore) TrySetPermits(ctx context.Context, n int) (bo
 	return s.c.setPermits(ctx, s.key, n, 0)
 }
 
-// SetPermits sets how many permits there are, free and taken ones together. If more are taken, none is free until enough
-// of them have been given back.
+// SetPermits sets how many permits there are, free and taken ones together, and makes a semaphore that does not exist. If more
+// are taken, none is free until enough of them have been given back.
 func (s *PermitExpirableSemaphore) SetPermits(ctx context.Context, n int) error {
 	if err := s.check(n, 0); err != nil {
 		return err
 	}
-	return s.c.road.askSoon(ctx, call{permitsSet, s.keys(), []any{s.channel(), n}}).err
+	_, err := s.change(ctx, permitsSet, n)
+	return err
 }
 
 // AddPermits adds n permits, or takes them away if n is negative. Redisson's rule is that a time to live of the semaphore
@@ -90,91 +91,139 @@ func (s *PermitExpirableSemaphore) count(ctx context.Context) (free, taken int, 
 	return int(a.values[0]), int(a.values[1]), nil
 }
 
-// Acquire takes a permit, waiting as long as ctx, and returns its id. The permit becomes free when lease is over; with a
-// lease of 0 it never does by itself, also if this process crashes. Goroutines of one client are served in the order in
+// Delete removes the semaphore with all permits that are taken, and reports whether there was one. Holds of kind lock.Permit
+// are lost: this client's at once, others when they are next renewed. Waiters are not notified; they wait for permits of the next
+// semaphore of that name. So do Redisson's.
+func (s *PermitExpirableSemaphore) Delete(ctx context.Context) (bool, error) {
+	if err := s.c.checkName(s.name); err != nil {
+		return false, err
+	}
+	asked := time.Now()
+	ok, err := s.c.remove(ctx, permitKeys(s.key)...)
+	if ok {
+		s.c.claims.forced(lockID{s.key, lock.Permit.Family()}, asked)
+	}
+	return ok, err
+}
+
+// Acquire takes a permit, waiting as long as ctx, and returns its id. The permit becomes free when lease is over, which counts
+// from when Redis gave it: up to [Timeout] before Acquire returns if an answer is lost. With a lease of 0 it never becomes free by
+// itself, also if this process crashes. Goroutines of one client are served in the order in
 // which they came. The error is the cause of ctx, or says why Redis could not be asked; then no permit is taken.
 func (s *PermitExpirableSemaphore) Acquire(ctx context.Context, lease time.Duration) (id string, err error) {
-	return s.acquire(ctx, -1, lease)
+	return first(s.AcquireN(ctx, 1, lease))
+}
+
+// AcquireN takes n permits at once, all or none, and returns their ids. The lease is that of each; see Acquire. No permits, an
+// n of 0, can be had at once, and need no semaphore; more than 4,096 are refused. Those of a client's goroutines who want as
+// many are served in the order in which they came; a smaller request passes a larger one.
+func (s *PermitExpirableSemaphore) AcquireN(ctx context.Context, n int, lease time.Duration) (ids []string, err error) {
+	return s.acquire(ctx, n, -1, lease)
 }
 
 // TryAcquire takes a permit if it can be had within wait; a wait of 0 or less tries once, without standing in line. The
 // error is nil if it can't. The lease is Acquire's.
 func (s *PermitExpirableSemaphore) TryAcquire(ctx context.Context, wait, lease time.Duration) (id string, ok bool, err error) {
-	id, err = s.acquire(ctx, max(wait, 0), lease)
-	if errors.Is(err, lock.ErrBusy) {
-		return "", false, nil
-	}
-	return id, err == nil, err
+	ids, ok, err := s.TryAcquireN(ctx, 1, wait, lease)
+	id, err = first(ids, err)
+	return id, ok, err
 }
 
-func (s *PermitExpirableSemaphore) acquire(ctx context.Context, wait, lease time.Duration) (string, error) {
-	if err := s.checkLease(lease); err != nil {
+// TryAcquireN is to AcquireN what TryAcquire is to Acquire.
+func (s *PermitExpirableSemaphore) TryAcquireN(ctx context.Context, n int, wait, lease time.Duration) (ids []string, ok bool, err error) {
+	ids, err = s.acquire(ctx, n, max(wait, 0), lease)
+	if errors.Is(err, lock.ErrBusy) {
+		return nil, false, nil
+	}
+	return ids, err == nil, err
+}
+
+func first(ids []string, err error) (string, error) {
+	if len(ids) == 0 {
 		return "", err
 	}
-	var id []byte
-	err := s.c.awaitPermits(ctx, s.key, 1, s.channel(), wait, func(by time.Time) (ok bool, ttl time.Duration, err error) {
-		id, ttl, err = s.try(ctx, by, lease)
-		return id != nil, ttl, err
-	})
-	return hex.EncodeToString(id), err
+	return ids[0], err
 }
 
-// try asks for a permit once. Each try has an id of its own, so that undoing one can't free the permit of a later one. It
+func (s *PermitExpirableSemaphore) acquire(ctx context.Context, n int, wait, lease time.Duration) (ids []string, err error) {
+	if err := cmp.Or(s.checkLease(lease), checkAtOnce(n)); n == 0 || err != nil {
+		return nil, err
+	}
+	err = s.c.awaitPermits(ctx, s.key, int64(n), s.channel(), wait, func(by time.Time) (ok bool, ttl time.Duration, err error) {
+		ids, ttl, err = s.try(ctx, by, n, lease)
+		return ids != nil, ttl, err
+	})
+	return ids, err
+}
+
+// try asks for n permits once. Each try has ids of its own, so that undoing one can't free the permits of a later one. It
 // returns when the next permit becomes free by itself, if it is refused and that is known.
-func (s *PermitExpirableSemaphore) try(ctx context.Context, by time.Time, lease time.Duration) ([]byte, time.Duration, error) {
-	id := make([]byte, 16)
-	rand.Read(id) // never fails
-	r := s.c.request(s.key)
-	undo := call{permitsRelease, s.keys(), []any{s.channel(), r.receipt, r.number, millis(s.c.receiptLife()), id}}
-	a := s.c.take(ctx, by, r, s.c.once(r, permitsAcquire, s.keys(), s.channel(), millis(lease), id), undo)
+func (s *PermitExpirableSemaphore) try(ctx context.Context, by time.Time, n int, lease time.Duration) ([]string, time.Duration, error) {
+	raw := make([]byte, 16*n)
+	rand.Read(raw) // never fails
+	ids, args := make([]string, n), make([]any, n)
+	for i := range ids {
+		id := raw[16*i : 16*(i+1)]
+		ids[i], args[i] = hex.EncodeToString(id), id
+	}
+	asked, r := time.Now(), s.c.request(s.key)
+	undo := call{permitsCancel, s.keys(), append([]any{s.channel(), r.receipt, r.number, millis(s.c.receiptLife())}, args...)}
+	a := s.c.take(ctx, by, r, s.c.once(r, permitsAcquire, s.keys(), append([]any{s.channel(), millis(lease)}, args...)...), undo)
+	if a.doubts == 0 {
+		asked = a.sent
+	}
 	switch {
 	case a.err != nil:
 		return nil, -1, a.err
 	case a.values[0] == 0:
 		return nil, duration(a.values[1]), nil
-	case lease > 0 && time.Since(a.sent) >= lease:
+	case lease > 0 && time.Since(asked) >= lease: // an earlier attempt may have taken it
 		return nil, -1, refusal{errTooLate}
 	}
-	return id, -1, nil
+	return ids, -1, nil
 }
 
-// Release gives the permit with that id back, whoever took it, and wakes a waiter. The error matches lock.ErrNotHeld when
-// it was given back before or its lease is over. The release goes out even if ctx has ended; ctx bounds only the wait for
-// the answer.
-func (s *PermitExpirableSemaphore) Release(ctx context.Context, id string) error {
-	raw, err := s.parse(id)
-	if err != nil {
+// Release gives the permits with these ids back at once, whoever took them, and wakes waiters. It gives back all or none: the
+// error matches lock.ErrNotHeld when one of them was given back before, is named twice, or has come to the end of its lease.
+// Without ids it does nothing. It goes out even if ctx has ended; ctx bounds only the wait for the answer.
+func (s *PermitExpirableSemaphore) Release(ctx context.Context, ids ...string) error {
+	if err := cmp.Or(s.c.checkName(s.name), checkAtOnce(len(ids))); len(ids) == 0 || err != nil {
 		return err
 	}
-	a, err := s.c.change(ctx, s.c.request(s.key), call{permitsRelease, s.keys(), []any{s.channel(), "", 0, 0, raw}})
-	if err == nil && a.values[0] == 0 && a.doubts == 0 {
-		return lock.ErrNotHeld
+	args, seen := []any{}, map[string]bool{}
+	for _, id := range ids {
+		raw, err := s.parse(id)
+		if err != nil {
+			return err
+		}
+		if seen[string(raw)] {
+			return fmt.Errorf("redisson: %w: a permit is named twice", lock.ErrNotHeld)
+		}
+		seen[string(raw)] = true
+		args = append(args, raw)
 	}
-	return err
+	return s.changeHeld(ctx, permitsRelease, args...)
 }
 
-// UpdateLease gives the permit with that id a new lease from now on, of 0 one without end. The error matches
-// lock.ErrNotHeld when it was given back or its lease is over.
+// UpdateLease gives the permit with that id a new lease, which counts from when Redis does it and may be shorter than the old
+// one; a lease of 0 has no end. The error matches lock.ErrNotHeld when the permit was given back or its lease is over. What is
+// said of Release about ctx holds here, too.
 func (s *PermitExpirableSemaphore) UpdateLease(ctx context.Context, id string, lease time.Duration) error {
-	if err := s.checkLease(lease); err != nil {
+	raw, err := s.parse(id)
+	if err := cmp.Or(s.checkLease(lease), err); err != nil {
 		return err
 	}
-	_, err := s.lease(ctx, id, millis(lease))
-	return err
+	return s.changeHeld(ctx, permitsUpdate, raw, millis(lease))
 }
 
 // LeaseTime returns how long the permit with that id lasts. It is negative for one without end. The error matches
 // lock.ErrNotHeld when it was given back or its lease is over.
 func (s *PermitExpirableSemaphore) LeaseTime(ctx context.Context, id string) (time.Duration, error) {
-	return s.lease(ctx, id, "")
-}
-
-func (s *PermitExpirableSemaphore) lease(ctx context.Context, id, change string) (time.Duration, error) {
 	raw, err := s.parse(id)
 	if err != nil {
 		return 0, err
 	}
-	a := s.c.query(ctx, call{permitsLease, s.keys(), []any{s.channel(), raw, change}})
+	a := s.c.query(ctx, call{permitsLease, s.keys(), []any{s.channel(), raw}})
 	switch {
 	case a.err != nil:
 		return 0, a.err
@@ -182,6 +231,21 @@ func (s *PermitExpirableSemaphore) lease(ctx context.Context, id, change string)
 		return 0, lock.ErrNotHeld
 	}
 	return duration(a.values[1]), nil
+}
+
+// change makes a change once, whatever is lost on the way.
+func (s *PermitExpirableSemaphore) change(ctx context.Context, sc *script, args ...any) (answer, error) {
+	r := s.c.request(s.key)
+	return s.c.change(ctx, r, s.c.once(r, sc, s.keys(), append([]any{s.channel()}, args...)...))
+}
+
+// changeHeld makes a change to permits that somebody must have.
+func (s *PermitExpirableSemaphore) changeHeld(ctx context.Context, sc *script, args ...any) error {
+	a, err := s.change(ctx, sc, args...)
+	if err == nil && a.values[0] == 0 {
+		return lock.ErrNotHeld
+	}
+	return err
 }
 
 func (s *PermitExpirableSemaphore) keys() []string { return []string{s.key, permitsKey(s.key)} }
@@ -202,6 +266,17 @@ func (s *PermitExpirableSemaphore) parse(id string) ([]byte, error) {
 
 func (s *PermitExpirableSemaphore) check(n, least int) error {
 	return cmp.Or(s.c.checkName(s.name), checkPermits(n, least))
+}
+
+// atOnce is how many permits one call may take or give back. More would hold up Redis, and Redisson's script could not give them
+// back.
+const atOnce = 4096
+
+func checkAtOnce(n int) error {
+	if n < 0 || n > atOnce {
+		return fmt.Errorf("redisson: %d permits at once are not between 0 and %d", n, atOnce)
+	}
+	return nil
 }
 
 func (s *PermitExpirableSemaphore) checkLease(lease time.Duration) error {

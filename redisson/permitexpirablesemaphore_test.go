@@ -239,6 +239,10 @@ func TestLateUndoTakesNoPermitAway(t *testing.T) {
 	direct := newPermits(t, newClient(t, srv), 1)
 	id := mustPermit(t, direct, time.Hour)
 	c, p := behind(t, srv)
+	refuseInDoubt(t, srv, p, "other", func() (bool, error) { // loads the script that undoes
+		_, ok, err := c.PermitExpirableSemaphore("other").TryAcquire(t.Context(), 0, 0)
+		return ok, err
+	})
 	var late []*redistest.Late
 	for _, n := range []int{0, 2, 3} { // the first try; and of what follows its repetition, what undoes it and the second try
 		late = append(late, p.KeepBack(naming(direct.Name()), n))

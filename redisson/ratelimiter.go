@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -19,14 +18,14 @@ var ErrNoRate = errors.New("redisson: rate limiter has no rate")
 
 // Rate is how much a RateLimiter allows.
 type Rate struct {
-	// Permits is how many may be taken within any Interval, at least 1.
+	// Permits is how many may be taken within any Interval, from 1 to 2^53. A greater number that Redisson has set is read as 2^53.
 	Permits int64
 	// Interval is at least 1ms.
 	Interval time.Duration
 	// PerClient gives each Client as many. The zero value has all clients share them.
 	PerClient bool
-	// KeepAlive removes the rate limiter, rate included, after so long without TryAcquire or Acquire: at least Interval. 0 keeps
-	// it for ever.
+	// KeepAlive removes the rate limiter, rate included, after so long without TryAcquire, Acquire or Release: at least Interval.
+	// 0 sets no end.
 	KeepAlive time.Duration
 }
 
@@ -45,7 +44,8 @@ func (r Rate) check() error {
 // RateLimiter is Redisson's RRateLimiter: permits to start something, which come back by themselves an interval after they
 // were taken. They are counted by the clock of Redis, where Redisson counts by that of its host.
 //
-// It is only a name and a client, free to make and safe for concurrent use.
+// It is only a name and a client, free to make and safe for concurrent use. No permit is taken or given back twice when an
+// answer of Redis is lost on the way; see [ErrPending] for changes.
 type RateLimiter struct {
 	c    *Client
 	name string // as given
@@ -61,15 +61,34 @@ func (c *Client) RateLimiter(name string) *RateLimiter {
 func (l *RateLimiter) Name() string { return l.name }
 
 // TrySetRate sets the rate where none is set, and reports whether it did.
-func (l *RateLimiter) TrySetRate(ctx context.Context, r Rate) (bool, error) { return l.set(ctx, r, 1) }
+func (l *RateLimiter) TrySetRate(ctx context.Context, r Rate) (bool, error) {
+	return l.set(ctx, r, "try")
+}
 
 // SetRate sets the rate and forgets what was taken, except by other clients where each has its own permits.
 func (l *RateLimiter) SetRate(ctx context.Context, r Rate) error {
-	_, err := l.set(ctx, r, 0)
+	_, err := l.set(ctx, r, "set")
 	return err
 }
 
-func (l *RateLimiter) set(ctx context.Context, r Rate, ifNone int) (bool, error) {
+// UpdateRate changes the rate where one is set. The error matches ErrNoRate where none is, or not any more.
+//
+// With keepState, what was taken within the new interval counts against the new rate: a lower one can leave nothing to take
+// until enough of it has come back. Without, and also when PerClient changes, it is forgotten as with SetRate. Where each
+// client has its own permits, other clients go on with what they have left. Waiters are not notified; see Release.
+func (l *RateLimiter) UpdateRate(ctx context.Context, r Rate, keepState bool) error {
+	how := "update"
+	if keepState {
+		how = "keep"
+	}
+	ok, err := l.set(ctx, r, how)
+	if err == nil && !ok {
+		return ErrNoRate
+	}
+	return err
+}
+
+func (l *RateLimiter) set(ctx context.Context, r Rate, how string) (bool, error) {
 	if err := cmp.Or(l.c.checkName(l.name), r.check()); err != nil {
 		return false, err
 	}
@@ -78,8 +97,24 @@ func (l *RateLimiter) set(ctx context.Context, r Rate, ifNone int) (bool, error)
 		kind = 1
 	}
 	rq := l.c.request(l.key)
-	a, err := l.c.change(ctx, rq, l.c.once(rq, rateSet, l.keys(), r.Permits, millis(r.Interval), kind, millis(r.KeepAlive), ifNone))
+	a, err := l.c.change(ctx, rq, l.c.once(rq, rateSet, l.keys(), r.Permits, millis(r.Interval), kind, millis(r.KeepAlive), how))
 	return err == nil && a.values[0] == 1, err
+}
+
+// Rate returns the rate that is set. The error matches ErrNoRate where none is.
+func (l *RateLimiter) Rate(ctx context.Context) (Rate, error) {
+	if err := l.c.checkName(l.name); err != nil {
+		return Rate{}, err
+	}
+	a := l.c.query(ctx, call{rateGet, []string{l.key}, nil})
+	switch {
+	case a.err != nil:
+		return Rate{}, a.err
+	case a.values[0] < 0:
+		return Rate{}, ErrNoRate
+	}
+	v := a.values
+	return Rate{Permits: v[1], Interval: duration(v[2]), PerClient: v[3] == 1, KeepAlive: duration(v[4])}, nil
 }
 
 // AvailablePermits returns how many permits can be taken now. The error matches ErrNoRate where none is set.
@@ -97,8 +132,9 @@ func (l *RateLimiter) AvailablePermits(ctx context.Context) (int64, error) {
 	return a.values[1], nil
 }
 
-// Acquire takes n permits at once, waiting as long as ctx. The error is the cause of ctx, matches ErrNoRate where no rate
-// is set, or says that the rate is lower than n or why Redis could not be asked.
+// Acquire takes n permits at once, waiting as long as ctx. No permits, an n of 0, can be had at once, and need no rate. Those of
+// a client's goroutines who want as many are served in the order in which they came. The error is the cause of ctx, matches
+// ErrNoRate where no rate is set, or says that the rate is lower than n or why Redis could not be asked.
 func (l *RateLimiter) Acquire(ctx context.Context, n int64) error {
 	_, err := l.acquire(ctx, n, -1)
 	return err
@@ -111,10 +147,10 @@ func (l *RateLimiter) TryAcquire(ctx context.Context, n int64, wait time.Duratio
 }
 
 func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) (bool, error) {
-	if n < 1 || n > math.MaxUint32 {
-		return false, fmt.Errorf("redisson: %d permits are not between 1 and %d", n, int64(math.MaxUint32))
+	if err := l.check(n, math.MaxUint32); n == 0 || err != nil {
+		return err == nil, err
 	}
-	if err := cmp.Or(l.c.checkName(l.name), firstCause(ctx, l.c.ctx)); err != nil {
+	if err := firstCause(ctx, l.c.ctx); err != nil {
 		return false, err
 	}
 	end := time.Now().Add(wait)
@@ -134,10 +170,9 @@ func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) 
 // try asks once. It returns how long to wait if there are not enough permits. What was taken unseen is given back in the
 // background.
 func (l *RateLimiter) try(ctx context.Context, by time.Time, n int64) (bool, time.Duration, error) {
-	r := l.c.request(l.key)
-	args := []any{n, newMember(n), r.receipt, r.number}
-	undo := call{rateCancel, l.keys(), append(slices.Clip(args), millis(l.c.receiptLife()))}
-	a := l.c.take(ctx, by, r, call{rateAcquire, l.keys(), args}, undo)
+	r, member := l.c.request(l.key), newMember(n)
+	undo := call{rateCancel, l.keys(), []any{n, member, r.receipt, r.number, millis(l.c.receiptLife())}}
+	a := l.c.take(ctx, by, r, l.c.once(r, rateAcquire, l.keys(), n, member), undo)
 	switch {
 	case a.err != nil:
 		return false, -1, a.err
@@ -161,15 +196,42 @@ func newMember(n int64) []byte {
 	return m
 }
 
-// Delete removes the rate limiter with its rate, and what was taken except by other clients where each has its own permits.
-func (l *RateLimiter) Delete(ctx context.Context) error {
-	if err := l.c.checkName(l.name); err != nil {
+// Release gives back n permits that were taken and are not used after all, so that there are as many more at once, but no more
+// than the rate allows. Like Redisson's it does not ask whether they were taken. They count as those that were taken first.
+// Waiters are not notified: they look when the next permits come back by themselves, or after a third of the watchdog's timeout.
+// The error matches ErrNoRate where no rate is set. It goes out even if ctx has ended; ctx bounds only the wait for the answer.
+func (l *RateLimiter) Release(ctx context.Context, n int64) error {
+	if err := l.check(n, maxCount); n == 0 || err != nil {
 		return err
 	}
-	return l.c.road.askSoon(ctx, call{deleteKeys, l.keys(), nil}).err
+	r := l.c.request(l.key)
+	a, err := l.c.change(ctx, r, l.c.once(r, rateRelease, l.keys(), n))
+	if err == nil && a.values[0] < 0 {
+		return ErrNoRate
+	}
+	return err
+}
+
+// Delete removes the rate limiter with its rate, and what was taken except by other clients where each has its own permits. It
+// reports whether there was any of that. Waiters get ErrNoRate when they look next; see Release.
+func (l *RateLimiter) Delete(ctx context.Context) (bool, error) {
+	if err := l.c.checkName(l.name); err != nil {
+		return false, err
+	}
+	return l.c.remove(ctx, l.keys()...)
 }
 
 func (l *RateLimiter) keys() []string {
 	value, permits, ownValue, ownPermits := rateKeys(l.key, l.c.id)
 	return []string{l.key, value, permits, ownValue, ownPermits}
+}
+
+func (l *RateLimiter) check(n, most int64) error {
+	if err := l.c.checkName(l.name); err != nil {
+		return err
+	}
+	if n < 0 || n > most {
+		return fmt.Errorf("redisson: %d permits are not between 0 and %d", n, most)
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -57,7 +58,8 @@ func TestRateLayout(t *testing.T) {
 			}
 			must(t, int64(5))(l.AvailablePermits(ctx))
 			must(t, true)(l.TryAcquire(ctx, 5, 0))
-			check(t, l.Delete(ctx))
+			must(t, true)(l.Delete(ctx))
+			must(t, false)(l.Delete(ctx))
 			if got := redissonKeys(t, rdb); len(got) != 0 || l.Name() != "r" {
 				t.Errorf("keys %q of %q after Delete", got, l.Name())
 			}
@@ -125,7 +127,8 @@ func TestRateRefuses(t *testing.T) {
 		"interval 0s":            set(redisson.Rate{Permits: 1}),
 		"interval 1µs":           set(redisson.Rate{Permits: 1, Interval: time.Microsecond}),
 		"can't be kept for -1s":  set(redisson.Rate{Permits: 1, Interval: time.Second, KeepAlive: -time.Second}),
-		"0 permits are not":      l.Acquire(ctx, 0),
+		"-1 permits are not":     l.Acquire(ctx, -1),
+		"-2 permits are not":     l.Release(ctx, -2),
 		"and 4294967295":         l.Acquire(ctx, 1<<32),
 		"without a key":          c.RateLimiter("").Acquire(ctx, 1),
 		context.Canceled.Error(): l.Acquire(canceled(), 1),
@@ -204,7 +207,7 @@ func TestRateAnswerLost(t *testing.T) {
 		ctx, p := t.Context(), srv.Front(t)
 		l := onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }), redisson.Timeout(time.Second)).RateLimiter("r")
 		for range 2 { // the first time loads the scripts
-			check(t, l.Delete(ctx))
+			check(t, second(l.Delete(ctx)))
 			p.CutReply("evalsha", 2)
 			must(t, true)(l.TrySetRate(ctx, redisson.Rate{Permits: 9, Interval: time.Hour}))
 			p.CutReply("evalsha", 2)
@@ -236,6 +239,24 @@ func TestRateReadsRedisson(t *testing.T) {
 	must(t, false)(l.TryAcquire(ctx, 1, 0))
 	must(t, "0")(rdb.Get(ctx, "{r}:value").Result())
 	must(t, int64(2))(rdb.ZCard(ctx, "{r}:permits").Result())
+}
+
+// In Java, the greatest long means no limit. What is left stays a number that Redis can count with.
+func TestRateWithoutALimit(t *testing.T) {
+	srv := redistest.Any(t)
+	rdb, ctx := srv.Client(t), t.Context()
+	l := newClient(t, srv).RateLimiter("r")
+	check(t, rdb.HSet(ctx, "r", "rate", math.MaxInt64, "interval", 60000, "type", 0).Err())
+	must(t, redisson.Rate{Permits: 1 << 53, Interval: time.Minute})(l.Rate(ctx))
+	must(t, int64(1<<53))(l.AvailablePermits(ctx))
+	check(t, l.Acquire(ctx, 3))
+	check(t, l.Release(ctx, 1))
+	check(t, l.Acquire(ctx, 2))
+	must(t, int64(1<<53-5))(rdb.DecrBy(ctx, "{r}:value", 1).Result())
+	check(t, rdb.Set(ctx, "{r}:value", math.MaxInt64-2, 0).Err()) // as Java leaves it
+	must(t, int64(1<<53-4))(l.AvailablePermits(ctx))
+	check(t, l.Acquire(ctx, 1))
+	must(t, int64(1<<53-6))(rdb.DecrBy(ctx, "{r}:value", 1).Result())
 }
 
 // A rate that is forgotten before its interval is over would let more through than it says. Redisson refuses it, too.

@@ -14,10 +14,10 @@ import (
 // made, for two minutes at least, while the caller goes on. Making the change again would make it twice.
 var ErrPending = errors.New("redisson: change is pending")
 
-// A lock is set to what it should be, so that a script may run twice. A number that others change too has to be added to,
-// and so must know which requests it has seen: each but a refused acquire leaves a receipt, a key beside the number. An
-// attempt that finds the receipt of its own request changes nothing and answers what the receipt says; one that finds a
-// later request's receipt was delayed on its way, and does nothing.
+// A lock is set to what it should be, so that a script may run twice. What others change too, such as a number of permits,
+// must know which requests it has seen: each but a refused acquire leaves a receipt, a key beside it. An attempt that finds
+// the receipt of its own request changes nothing and answers what the receipt says; one that finds a later request's
+// receipt was delayed on its way, and does nothing. A refused acquire in doubt is undone, which leaves one.
 //
 // A request has a slot of its own while it is under way. The next request in the slot replaces the receipt, so that a
 // client leaves no more of them at one object than it had requests at a time, and none once their life is over.
@@ -87,7 +87,7 @@ func (c *Client) once(r request, s *script, keys []string, args ...any) call {
 }
 
 // take performs a call that takes something for its caller, who stays until by, and has undo put it back if the caller has gone
-// or if it is not known what became of it.
+// or if it is not known what became of it. A refusal says nothing about an earlier attempt, which may yet arrive and take.
 func (c *Client) take(ctx context.Context, by time.Time, r request, cl, undo call) answer {
 	a := c.road.ask(ctx, by, cl)
 	took := a.err == nil && a.values[0] > 0
@@ -111,6 +111,13 @@ func (c *Client) change(ctx context.Context, r request, cl call) (answer, error)
 	}
 	c.claims.retry(cl, time.Now().Add(c.receiptLife()))
 	return a, fmt.Errorf("%w: %w", ErrPending, a.err)
+}
+
+// remove deletes the keys of an object, the first of which is its name, and reports whether there were any.
+func (c *Client) remove(ctx context.Context, keys ...string) (bool, error) {
+	r := c.request(keys[0])
+	a, err := c.change(ctx, r, c.once(r, deleteKeys, keys))
+	return err == nil && a.values[0] > 0, err
 }
 
 // final reports whether a call that failed with err would fail again, as far as time goes. Memory may become free.

@@ -19,9 +19,9 @@ func TestScriptDigests(t *testing.T) {
 		fairAcquire, fairRelease, fairForce, readAcquire, writeAcquire,
 		rwUpdate, rwRelease, rwForce, permitAcquire, permitUpdate,
 		permitRelease, semaphoreAcquire, semaphoreCancel, semaphoreRelease, semaphoreSet,
-		semaphoreAdd, semaphoreDrain, permitsAcquire, permitsRelease, permitsCount,
-		permitsLease, permitsSet, latchSet, latchDown, latchDelete,
-		rateAcquire, rateCancel, rateAvailable, rateSet, number,
+		semaphoreAdd, semaphoreDrain, permitsAcquire, permitsCancel, permitsRelease,
+		permitsCount, permitsLease, permitsUpdate, permitsSet, latchSet, latchDown, latchDelete,
+		rateAcquire, rateCancel, rateRelease, rateAvailable, rateSet, rateGet, number,
 		deleteKeys,
 	} {
 		sum := sha1.Sum([]byte(s.source))

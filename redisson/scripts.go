@@ -14,8 +14,8 @@ var sources embed.FS
 
 // All scripts. Some begin with parts that they share.
 var (
-	lockAcquire = taking("a676761118f81c2ce2406649cd3025542c8ea027", "lock_acquire")
-	lockUpdate  = load("0bcb921617847fc1b25aaf68c941f5604d3f8690", "lock_update")
+	lockAcquire = taking("367699c98170fcedfd99390ba69c09a9acbae3f1", "token", "lock_acquire")
+	lockUpdate  = load("7cfe0a3662accb4977cce12bbbe0fa5b36a72b5c", "token", "lock_update")
 	lockRelease = load("6b731bd8ba7bace5350df97a3793a62b65d5c46d", "lock_release")
 	lockForce   = load("625ed3a50e11b31761e5b1c7232a2dad6801626d", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
@@ -42,22 +42,26 @@ var (
 	semaphoreDrain   = load("87e037bd126f9430db1ed1f1ca49c0454a188df0", "receipt", "semaphore_drain")
 
 	permitsAcquire = load("c395d4c05b851d18f95beaeaa94e462c9cb63661", "receipt", "permits", "permits_acquire")
-	permitsRelease = load("fee475f712a3d718e8384f635103ee2716902b08", "permits", "permits_release")
+	permitsCancel  = load("49aa40758320caa42c47edc70e0a89b6685cc615", "permits", "permits_give", "permits_cancel")
+	permitsRelease = load("8a9bb49d72170c97d96c5a07d56e86a10fcb0bd9", "receipt", "permits", "permits_give", "permits_release")
 	permitsCount   = load("dcb507c63fe9739ed6db570bd67f49b4bfe7c20f", "permits", "permits_count")
-	permitsLease   = load("2984f117c3ebdd3618fa7466d2e2e09f9c316c1b", "permits", "permits_lease")
-	permitsSet     = load("15e599df35b0542794b7218ae6a98930036809dd", "permits", "permits_set")
+	permitsLease   = load("307a0ab0d38f88eb8b3f212d5dc9ca9ca63e0eb5", "permits", "permits_lease")
+	permitsUpdate  = load("f0d22c3a5a400d4f3e8bc519ae0b46650a50229d", "receipt", "permits", "permits_update")
+	permitsSet     = load("4c7c92f3955efa6dbeb9572f91beee31c15800e3", "receipt", "permits", "permits_set")
 
 	latchSet    = load("8366c477f58ba09cb98cccb2efaa836f4d36b573", "receipt", "countdownlatch_set")
 	latchDown   = load("6a356633615d9daaa768d14f851d2c42a8e860ac", "receipt", "countdownlatch_down")
 	latchDelete = load("512fc614d4dbabcde4b686944e9cf142dec0b5d9", "receipt", "countdownlatch_delete")
 
-	rateAcquire   = load("14241f623e4337c00ff836a46400b91f3b5d0e12", "rate", "rate_acquire")
-	rateCancel    = load("c66de61a5ccaec05ce0d5d2263d6ab93e46c1ef9", "rate", "rate_cancel")
-	rateAvailable = load("bdd780819230a8072182020183987c62e37e380b", "rate", "rate_available")
-	rateSet       = load("b09fb1fe9a2e57e7f4c06760263861f2959e8f5c", "receipt", "rate_set")
+	rateAcquire   = load("4e4b547434cb32c726ab2bd57dadda18c146075c", "receipt", "rate_permits", "rate", "rate_acquire")
+	rateCancel    = load("a72de07b4c8aa5de4d1eb05248ca4d22c62a4e8d", "rate_permits", "rate", "rate_cancel")
+	rateRelease   = load("f5a7733ca9f8c8d543ab1334e23eb1a3de2edb54", "receipt", "rate_permits", "rate", "rate_release")
+	rateAvailable = load("16aa92e87e96dfcfcd5055bf3289a91651a725e0", "rate_permits", "rate", "rate_available")
+	rateSet       = load("0eee2f32f6a328d1c93b68e778f88ea2a1fc0532", "receipt", "rate_permits", "rate_set")
+	rateGet       = load("0283d93049d38afc71baf92dcd195322c60d9dcf", "rate_get")
 
 	number     = load("b6fb9adf2cdba5a8e1a5cbf903d601e974b0c9ab", "number")
-	deleteKeys = load("948d93981e10a46e76323f975ad9b8593782e74b", "delete")
+	deleteKeys = load("1e1b6edbba4766e6e02ac02ac108afa20ea465ad", "receipt", "delete")
 )
 
 // load joins the files of a script.

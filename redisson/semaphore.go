@@ -95,8 +95,18 @@ func (s *Semaphore) AvailablePermits(ctx context.Context) (int, error) {
 	return int(n), err
 }
 
-// Acquire takes n permits at once, waiting as long as ctx. Goroutines of one client are served in the order in which they
-// came. The error is the cause of ctx, or says why Redis could not be asked; then no permit is taken.
+// Delete removes the semaphore, and reports whether there was one. Waiters are not notified; they wait for permits of the next
+// semaphore of that name. So does Redisson's.
+func (s *Semaphore) Delete(ctx context.Context) (bool, error) {
+	if err := s.check(1, 1); err != nil {
+		return false, err
+	}
+	return s.c.remove(ctx, s.key)
+}
+
+// Acquire takes n permits at once, waiting as long as ctx. No permits, an n of 0, can be had at once, and need no semaphore.
+// Those of a client's goroutines who want as many are served in the order in which they came; a smaller request passes a
+// larger one. The error is the cause of ctx, or says why Redis could not be asked; then no permit is taken.
 func (s *Semaphore) Acquire(ctx context.Context, n int) error { return s.acquire(ctx, n, -1) }
 
 // TryAcquire takes n permits at once if they can be had within wait; a wait of 0 or less tries once, without standing in
@@ -132,14 +142,15 @@ func (s *Semaphore) Release(ctx context.Context, n int) error {
 	return err
 }
 
-// ReleaseIfExists is Release unless the semaphore does not exist (any more). It reports whether it did.
+// ReleaseIfExists is Release unless the semaphore does not exist (any more). It reports whether it gave permits back; false for
+// an n of 0.
 func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (bool, error) {
 	return s.release(ctx, n, 1)
 }
 
 func (s *Semaphore) release(ctx context.Context, n, ifExists int) (bool, error) {
 	if err := s.check(n, 0); n == 0 || err != nil {
-		return err == nil, err
+		return false, err
 	}
 	r := s.c.request(s.key)
 	a, err := s.c.change(ctx, r, s.c.once(r, semaphoreRelease, []string{s.key}, semaphoreChannel(s.key), n, ifExists))

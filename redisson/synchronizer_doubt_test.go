@@ -123,19 +123,26 @@ func TestSemaphoreCallerGoneBeforeTheAnswer(t *testing.T) {
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		c, direct, p := brittle(t, change)
 		s := newSemaphore(t, direct, 3)
+		check(t, direct.PermitExpirableSemaphore("three").SetPermits(t.Context(), 3))
 		p.Freeze()
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		if err := c.Semaphore("s").Acquire(ctx, 2); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Acquire = %v, want the end of its context", err)
-		}
-		if _, err := c.PermitExpirableSemaphore("warmer").Acquire(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Acquire of a permit = %v, want the end of its context", err)
+		for what, acquire := range map[string]func(ctx context.Context) error{
+			"Acquire":             func(ctx context.Context) error { return c.Semaphore("s").Acquire(ctx, 2) },
+			"Acquire of a permit": func(ctx context.Context) error { return second(c.PermitExpirableSemaphore("warmer").Acquire(ctx, 0)) },
+			"AcquireN": func(ctx context.Context) error {
+				return second(c.PermitExpirableSemaphore("three").AcquireN(ctx, 3, 0))
+			},
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			if err := acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s = %v, want the end of its context", what, err)
+			}
 		}
 		p.Thaw()
 		check(t, c.Close()) // waits for what goes on
 		must(t, 3)(s.AvailablePermits(t.Context()))
 		must(t, 1)(direct.PermitExpirableSemaphore("warmer").AvailablePermits(t.Context()))
+		must(t, 3)(direct.PermitExpirableSemaphore("three").AvailablePermits(t.Context()))
 	})
 }
 

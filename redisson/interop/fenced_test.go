@@ -11,6 +11,7 @@ import (
 // fencedScenarios are those of the fenced lock.
 var fencedScenarios = []scenario{
 	{name: "43_fencing_tokens", play: fencingTokens},
+	{name: "43_counter_with_an_end", play: counterWithAnEnd},
 	{name: "spin_lock", play: spin},
 }
 
@@ -51,6 +52,30 @@ func fencingTokens(t *testing.T, on setting) {
 	if ttl := w.rdb.TTL(t.Context(), "redisson_lock_token:{k}").Val(); ttl != -1 {
 		t.Errorf("the counter has a time to live of %v", ttl)
 	}
+}
+
+// counterWithAnEnd: a counter that Go does not keep for ever is one for Java as well. Java leaves its end as it is.
+func counterWithAnEnd(t *testing.T, on setting) {
+	w := newWorld(t, on)
+	w.client = w.newClient(redisson.FencingTokenTTL(2 * time.Hour))
+	f := w.fence("k")
+	left := func(from, to time.Duration) {
+		t.Helper()
+		w.between("the counter is kept for", w.rdb.PTTL(t.Context(), "redisson_lock_token:{k}").Val(), from, to)
+	}
+	f.javaTakes(1)
+	w.release(f.java, "a")
+	left(-2, -1)
+	f.goTakes(1)
+	w.release(f.golang, "a")
+	left(2*time.Hour, 2*time.Hour+20*time.Second)
+	w.rdb.PExpire(t.Context(), "redisson_lock_token:{k}", time.Minute)
+	f.javaTakes(1)
+	w.release(f.java, "a")
+	left(50*time.Second, time.Minute)
+	f.goTakes(1)
+	w.release(f.golang, "a")
+	left(2*time.Hour, 2*time.Hour+20*time.Second)
 }
 
 // fence is a fenced lock seen from both sides.

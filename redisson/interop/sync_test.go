@@ -14,13 +14,21 @@ import (
 var syncScenarios = []scenario{
 	{name: "44_semaphore", play: semaphore, long: true},
 	{name: "44_semaphore_changes", play: semaphoreChanges, long: true},
+	{name: "44_deleted_semaphores", play: deletedSemaphores},
 	{name: "45_permit_expires", play: permitExpires, long: true},
 	{name: "45_permit_changes_hands", play: permitChangesHands},
 	{name: "45_permit_as_a_lock", play: permitAsLock},
+	{name: "45_permits_at_once", play: permitsAtOnce},
+	{name: "45_permits_at_once_waiting", play: permitsAtOnceWaiting},
 	{name: "46_count_down", play: func(t *testing.T, on setting) { latchBothWays(newWorld(t, on).latches()) }, long: true},
 	{name: "46_deleted_latch", play: deletedLatch, long: true},
 	{name: "rate_limiter", play: rates, long: true},
 	{name: "rate_limiter_of_each_client", play: ratesOfClients},
+	{name: "rate_limiter_release", play: rateReleases},
+	{name: "rate_limiter_update", play: rateUpdates},
+	{name: "rate_limiter_reset", play: rateResets},
+	{name: "rate_limiter_lowered", play: rateLowered},
+	{name: "rate_limiter_refusals", play: rateRefusals},
 }
 
 // object is an object of Redisson's, with what Go has of the same name.

@@ -1,3 +1,4 @@
--- Removes an object with all of its keys. Safe to repeat.
+-- Removes an object with all of its keys.
+-- KEYS its keys   ARGV the receipt
 -- Answers {how many of the keys there were}.
-return {redis.call('del', unpack(KEYS))}
+return done(redis.call('del', unpack(KEYS)))

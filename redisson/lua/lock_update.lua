@@ -1,15 +1,20 @@
 -- Sets the hold count of a holder that has the lock, and makes its lease at least so long: for re-entries, for releases of
 -- a part, and for renewals.
 -- Safe to repeat, at any time: it makes no holder and shortens no lease.
--- KEYS[1] lock, KEYS[2] fencing token or nothing   ARGV[1] holder, ARGV[2] lease in ms, ARGV[3] count
+-- KEYS[1] lock, KEYS[2] fencing token or nothing   ARGV[1] holder, ARGV[2] lease in ms, ARGV[3] count; with a token, ARGV[4] how
+-- long it is kept after the lease in ms, 0 for ever, ARGV[5] '1' to count it up
 -- Answers {1, lease left in ms, token or 0} when done, {0} when this holder does not have the lock.
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return {0}
 end
+local token = ARGV[5] == '1' and redis.call('incr', KEYS[2]) or 0 -- fails before anything has changed if it is no number
 redis.call('hset', KEYS[1], ARGV[1], ARGV[3])
 local left, lease = redis.call('pttl', KEYS[1]), tonumber(ARGV[2])
 if left < lease then
   redis.call('pexpire', KEYS[1], lease)
   left = lease
 end
-return {1, left, KEYS[2] and redis.call('incr', KEYS[2]) or 0}
+if KEYS[2] then
+  keep(ARGV[4], left)
+end
+return {1, left, token}

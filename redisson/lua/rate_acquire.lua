@@ -1,39 +1,19 @@
--- Takes permits if that many may be taken now. Safe to repeat: a second run finds the member of the first, and one that comes
--- after its request was cancelled finds the receipt of that.
--- KEYS[1..5] as above   ARGV[1] permits, ARGV[2] member: 1 byte length, random bytes, 4 bytes permits, ARGV[3] receipt, ARGV[4]
--- number of the request
--- Answers {1, 0} when taken, else {0, ms to wait}; {-1, 0} without a rate, {-2, rate} when it is lower than what is wanted.
-if redis.call('zscore', taken, ARGV[2]) then
-  return {1, 0}
-end
-local seen = string.match(redis.call('get', ARGV[3]) or '', '^%d+')
-if seen and tonumber(seen) >= tonumber(ARGV[4]) then
-  return {0, interval}
+-- Takes permits if that many may be taken now.
+-- KEYS[1..5] as above   ARGV[1] permits, ARGV[2] member: 1 byte length, random bytes, 4 bytes permits, then the receipt
+-- Answers {1} when taken, else {0, ms to wait}; {-1} without a rate, {-2, rate} when it is lower than what is wanted.
+if not known then
+  return {-1}
 end
 local wanted = tonumber(ARGV[1])
 if wanted > rate then
   return {-2, rate}
 end
 redis.call('zremrangebyscore', taken, '-inf', past)
-local answer
 if value < wanted then
+  leave(value, left, taken, keep)
   local first = redis.call('zrange', taken, 0, 0, 'withscores')
-  answer = {0, 3 + interval - (now - tonumber(first[2] or now))}
-else
-  redis.call('zadd', taken, now, ARGV[2])
-  value = value - wanted
-  answer = {1, 0}
+  return {0, 3 + interval - (now - tonumber(first[2] or now))}
 end
-redis.call('set', left, value)
--- All keys live as long as the settings say, or else as long as the settings.
-local ttl = keep
-if keep > 0 then
-  redis.call('pexpire', KEYS[1], keep)
-else
-  ttl = redis.call('pttl', KEYS[1])
-end
-if ttl > 0 then
-  redis.call('pexpire', left, ttl)
-  redis.call('pexpire', taken, ttl)
-end
-return answer
+redis.call('zadd', taken, now, ARGV[2])
+leave(value - wanted, left, taken, keep)
+return done(1)

@@ -1,13 +1,12 @@
--- Gives back what a request took less than an interval ago, and keeps it from taking anything if it is still on its way. Safe to
--- repeat.
+-- Gives back what a request took less than an interval ago, and keeps the request from taking anything if it is still on its way.
+-- Safe to repeat.
 -- KEYS[1..5] as above   ARGV[1] permits, ARGV[2] member, ARGV[3] receipt, ARGV[4] number of the request, ARGV[5] life of the
 -- receipt in ms
 -- Answers {1} when there was something to give back, else {0}.
 redis.call('set', ARGV[3], ARGV[4] .. ' 0', 'px', ARGV[5])
-if redis.call('zrem', taken, ARGV[2]) == 0 then
+if not known or redis.call('zrem', taken, ARGV[2]) == 0 then
   return {0}
 end
-if redis.call('exists', left) == 1 then
-  redis.call('incrby', left, ARGV[1])
-end
+redis.call('zremrangebyscore', taken, '-inf', past)
+leave(math.min(rate, value + ARGV[1]), left, taken, keep)
 return {1}
