@@ -1,0 +1,239 @@
+// Package sim simulates the network between go-redis and a Redis server, in the virtual time of a testing/synctest bubble.
+// Clients dial into a [Network], which delays what they say and what they are answered, and loses, holds back or cuts some
+// of it. The server behind it is miniredis.
+//
+// The same seed gives the same run. Goroutines that run at the same virtual instant run in any order, so nothing here may
+// depend on that order:
+//
+//   - All that clients write at one instant is collected, and sorted by what it says, one nanosecond later.
+//   - Delays and faults are drawn from a generator that is keyed by the seed, the client, what is said, and how often this
+//     client has said that before. Which pooled connection carries a request does not matter.
+//   - Each event on the wire has an instant of its own, so that all that follows from one has happened before the next.
+package sim
+
+import (
+	"container/heap"
+	"context"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// settling is how long the network waits for everybody who acts at the same instant.
+const settling = time.Nanosecond
+
+// Options sets up a Network.
+type Options struct {
+	// Seed decides all delays and faults.
+	Seed uint64
+	// Faults is what may go wrong, until [Network.Heal].
+	Faults Faults
+	// Names makes what is said comparable between runs.
+	Names Names
+	// Executed, if not nil, is called after the server has run a command. It must not call the Network.
+	Executed func(Execution)
+}
+
+// Execution is one command that the server ran.
+type Execution struct {
+	At     time.Duration // since the network was made
+	Client int
+	Script string   // the name of a script, as Names has it; else the command
+	Args   []string // the whole command
+	Answer string   // as on the wire
+	// Late says that nobody waits for the answer any more.
+	Late bool
+}
+
+// Network is the network and the server behind it. It must be made and closed in the same bubble.
+type Network struct {
+	opts  Options
+	start time.Time
+	wake  chan struct{}
+	stop  chan struct{}
+	done  chan struct{}
+
+	mu       sync.Mutex
+	server   *server
+	names    *namer
+	trace    Trace
+	events   schedule
+	taken    map[time.Duration]bool // the instants of events
+	conns    []*conn                // open ones, in the order of dialling
+	written  []*conn                // that something was written to at writtenAt
+	at       time.Duration          // when that was
+	said     map[string]int         // how often a client has said something
+	faults   Faults
+	windows  []window
+	reached  map[string]int
+	finished bool
+}
+
+// New starts a network with an empty server.
+func New(opts Options) (*Network, error) {
+	s, err := newServer(int(opts.Seed))
+	if err != nil {
+		return nil, err
+	}
+	n := &Network{
+		opts: opts, start: time.Now(), faults: opts.Faults,
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		server: s, names: newNamer(opts.Names), taken: map[time.Duration]bool{}, said: map[string]int{}, reached: map[string]int{},
+	}
+	n.plan()
+	go n.run()
+	return n, nil
+}
+
+// Close ends all connections and the network's goroutine.
+func (n *Network) Close() {
+	close(n.stop)
+	<-n.done
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.finished = true
+	for _, c := range slices.Clone(n.conns) {
+		c.cutLocked(net.ErrClosed)
+	}
+	n.server.Close()
+}
+
+// Dialer returns what go-redis is to dial with for the client of that number.
+func (n *Network) Dialer(client int) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(context.Context, string, string) (net.Conn, error) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if n.finished {
+			return nil, net.ErrClosed
+		}
+		c := newConn(n, client)
+		n.conns = append(n.conns, c)
+		return c, nil
+	}
+}
+
+// Heal ends all faults. What was sent late before may still arrive.
+func (n *Network) Heal() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.faults, n.windows = Faults{}, nil
+}
+
+// Server is the server, to look at. Looking takes no virtual time.
+func (n *Network) Server() *miniredis.Miniredis { return n.server.Miniredis }
+
+// Since returns how much virtual time has passed.
+func (n *Network) Since() time.Duration { return time.Since(n.start) }
+
+// run is the network's goroutine: it lets happen what is due.
+func (n *Network) run() {
+	defer close(n.done)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-n.wake:
+		case <-n.stop:
+			return
+		}
+		if next, ok := n.step(); ok {
+			timer.Reset(next - n.Since())
+		}
+	}
+}
+
+// step does all that is due and returns when there is more to do.
+func (n *Network) step() (next time.Duration, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := n.Since()
+	if len(n.written) > 0 && now >= n.at+settling {
+		n.turn()
+	}
+	for len(n.events) > 0 && n.events[0].at <= now {
+		e := heap.Pop(&n.events).(event)
+		delete(n.taken, e.at)
+		e.happen()
+	}
+	if len(n.events) > 0 {
+		next, ok = n.events[0].at, true
+	}
+	if settled := n.at + settling; len(n.written) > 0 && (!ok || settled < next) {
+		next, ok = settled, true
+	}
+	return next, ok
+}
+
+// turn sends on its way all that was written at one instant, in an order that depends on nothing but what it says.
+func (n *Network) turn() {
+	var all []*message
+	for _, c := range n.written {
+		all = append(all, c.take()...)
+	}
+	n.written = nil
+	for _, m := range all {
+		m.text = n.names.peek(m)
+	}
+	slices.SortStableFunc(all, func(a, b *message) int {
+		if a.client != b.client {
+			return a.client - b.client
+		}
+		return strings.Compare(a.text, b.text)
+	})
+	for _, m := range all {
+		m.text = n.names.text(m)
+		n.send(m)
+	}
+}
+
+// wrote notes that there is something to take from c. The mutex is held.
+func (n *Network) wrote(c *conn) {
+	n.at = n.Since()
+	n.written = append(n.written, c)
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+// after has f happen at an instant of its own, not before d has passed. It returns the instant.
+func (n *Network) after(d time.Duration, f func()) time.Duration { return n.happenAt(n.Since()+d, f) }
+
+func (n *Network) happenAt(at time.Duration, f func()) time.Duration {
+	for n.taken[at] {
+		at++
+	}
+	n.taken[at] = true
+	heap.Push(&n.events, event{at, f})
+	return at
+}
+
+// event is something that happens at an instant. The mutex is held when it does.
+type event struct {
+	at     time.Duration
+	happen func()
+}
+
+// schedule is a heap of events.
+type schedule []event
+
+func (s schedule) Len() int           { return len(s) }
+func (s schedule) Less(i, j int) bool { return s[i].at < s[j].at }
+func (s schedule) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
+
+// Push implements [heap.Interface].
+func (s *schedule) Push(x any) { *s = append(*s, x.(event)) }
+
+// Pop implements [heap.Interface].
+func (s *schedule) Pop() any {
+	last := len(*s) - 1
+	e := (*s)[last]
+	(*s)[last] = event{}
+	*s = (*s)[:last]
+	return e
+}
