@@ -123,6 +123,7 @@ func (s *stay) release(sec *section) {
 	s.sections = slices.DeleteFunc(s.sections, func(o *section) bool { return o == sec })
 	sec.stop()
 	sec.end()
+	s.o.sleep(time.Millisecond)
 	err := sec.hold.Release(context.Background())
 	s.o.w.net.Note("%s released %v: %v", s.name, sec.kind, err)
 }
@@ -188,6 +189,7 @@ func (s *stay) nest(under *section) {
 
 func (s *stay) acquire(ctx context.Context, kind lock.Kind, wait time.Duration) bool {
 	lease := s.o.lease()
+	s.o.sleep(time.Millisecond)
 	h, err := s.o.client.Acquire(ctx, lock.Request{Key: "L", Kind: kind, Wait: wait, Lease: lease, Limit: simLimit})
 	s.o.w.net.Note("%s acquires %v for %v: %v", s.name, kind, lease, err)
 	if err != nil {

@@ -15,8 +15,9 @@ type message struct {
 	fate     fate
 }
 
-// take returns what was written to c since the last time.
-func (c *conn) take() []*message {
+// take returns what is complete with data that was written to c.
+func (c *conn) take(data string) []*message {
+	c.unsent = append(c.unsent, data...)
 	var all []*message
 	request := &message{client: c.client, conn: c}
 	for {

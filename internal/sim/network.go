@@ -64,8 +64,7 @@ type Network struct {
 	events   schedule
 	taken    map[time.Duration]bool // the instants of events
 	conns    []*conn                // open ones, in the order of dialling
-	written  []*conn                // that something was written to at writtenAt
-	at       time.Duration          // when that was
+	written  []writing              // what was not taken yet, in the order of time
 	said     map[string]int         // how often a client has said something
 	faults   Faults
 	windows  []window
@@ -152,9 +151,7 @@ func (n *Network) step() (next time.Duration, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := n.Since()
-	if len(n.written) > 0 && now >= n.at+settling {
-		n.turn()
-	}
+	n.turn(now)
 	for len(n.events) > 0 && n.events[0].at <= now {
 		e := heap.Pop(&n.events).(event)
 		delete(n.taken, e.at)
@@ -163,19 +160,27 @@ func (n *Network) step() (next time.Duration, ok bool) {
 	if len(n.events) > 0 {
 		next, ok = n.events[0].at, true
 	}
-	if settled := n.at + settling; len(n.written) > 0 && (!ok || settled < next) {
-		next, ok = settled, true
+	if len(n.written) > 0 && (!ok || n.written[0].at+settling < next) {
+		next, ok = n.written[0].at+settling, true
 	}
 	return next, ok
 }
 
-// turn sends on its way all that was written at one instant, in an order that depends on nothing but what it says.
-func (n *Network) turn() {
+// writing is what a client wrote at an instant.
+type writing struct {
+	conn *conn
+	at   time.Duration
+	data string
+}
+
+// turn sends on its way what was written before now, in an order that depends on nothing but what it says.
+func (n *Network) turn(now time.Duration) {
 	var all []*message
-	for _, c := range n.written {
-		all = append(all, c.take()...)
+	for len(n.written) > 0 && n.written[0].at < now {
+		w := n.written[0]
+		n.written = n.written[1:]
+		all = append(all, w.conn.take(w.data)...)
 	}
-	n.written = nil
 	for _, m := range all {
 		m.text = n.names.peek(m)
 	}
@@ -191,10 +196,9 @@ func (n *Network) turn() {
 	}
 }
 
-// wrote notes that there is something to take from c. The mutex is held.
-func (n *Network) wrote(c *conn) {
-	n.at = n.Since()
-	n.written = append(n.written, c)
+// wrote notes what was written to c. The mutex is held.
+func (n *Network) wrote(c *conn, data string) {
+	n.written = append(n.written, writing{c, n.Since(), data})
 	select {
 	case n.wake <- struct{}{}:
 	default:
