@@ -6,32 +6,24 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
-// owner takes a lock again and again.
+// owner takes what the scene has, again and again. All that it draws is its own, so that it does the same in each run of a
+// seed, and each of its calls comes at an instant of its own.
 type owner struct {
 	w      *world
 	client *redisson.Client
 	name   string
 	rand   *rand.Rand
-	stays  int
+	rounds int
+	final  bool // no faults any more
 }
 
-// simLimit is how many may hold a permit.
-const simLimit = 2
-
-var simKinds = map[string][]lock.Kind{
-	"plain": {lock.Exclusive}, "fenced": {lock.Fenced}, "spin": {lock.Spin}, "fair": {lock.Fair}, "write": {lock.Write},
-	"permit": {lock.Permit}, "read": {lock.Read, lock.Read, lock.Read, lock.Write}, "rw": {lock.Read, lock.Write},
-}
-
-// live is an owner's life.
+// live is an owner's life while there are faults.
 func (o *owner) live() {
 	o.sleep(5 * time.Millisecond)
 	for range o.w.options.rounds {
@@ -40,210 +32,136 @@ func (o *owner) live() {
 	}
 }
 
-func (o *owner) round() {
-	switch o.w.options.kinds {
-	case "permits":
-		o.takePermit()
-	default:
-		o.stay()
+// last is one more round without faults. What was asked before may still fail.
+func (o *owner) last() {
+	o.final = true
+	for range 3 {
+		if o.round() {
+			return
+		}
 	}
+	o.w.judge.accuse("liveness: %s waits in vain", o.name)
+}
+
+// round does what the scene has, once. It reports whether the owner came to what it wanted.
+func (o *owner) round() bool {
+	o.rounds++
+	return o.w.scene.round(o)
 }
 
 func (o *owner) sleep(most time.Duration) { time.Sleep(o.upTo(most)) }
 
-// upTo is a time below d, to the nanosecond, so that no two are the same.
+// upTo is a time below d, to the nanosecond.
 func (o *owner) upTo(d time.Duration) time.Duration { return time.Duration(o.rand.Int64N(int64(d))) }
 
 // between is a time between the two, of which each order of magnitude is as likely.
 func (o *owner) between(least, most time.Duration) time.Duration {
-	ratio := float64(most) / float64(least)
-	return time.Duration(float64(least) * math.Pow(ratio, o.rand.Float64()))
+	return time.Duration(float64(least) * math.Pow(float64(most)/float64(least), o.rand.Float64()))
 }
 
-// lease is 0 or a time from 300 ms to 20 s.
+// lease is 0, for one that is renewed, or a time from 300 ms to 20 s.
 func (o *owner) lease() time.Duration {
-	if o.rand.IntN(2) == 0 || o.w.options.leases == "renewed" {
+	lease := o.between(300*time.Millisecond, simLongest).Truncate(time.Millisecond)
+	if renewed := o.rand.IntN(2) == 0; renewed || o.w.options.leases == "renewed" {
 		return 0
 	}
-	return o.between(300*time.Millisecond, 20*time.Second).Truncate(time.Millisecond)
+	return lease
 }
 
-// patience is the context of an acquire.
-func (o *owner) patience() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), 20*time.Second+o.upTo(10*time.Second))
+// liveness is how long a waiter may have to wait when there are no faults any more: for late copies, for what they took until
+// their lease is over, and for the stays of all others.
+const liveness = 2 * time.Minute
+
+// patience is how long an owner waits, and under which context.
+func (o *owner) patience() (wait time.Duration, ctx context.Context, cancel context.CancelFunc) {
+	ctx, draw, soon, long := context.Background(), o.rand.IntN(10), o.between(time.Millisecond, 5*time.Second), 20*time.Second+o.upTo(10*time.Second)
+	if o.final {
+		ctx, cancel = context.WithTimeout(ctx, liveness)
+		return -1, ctx, cancel
+	}
+	switch draw {
+	case 0:
+		return 0, ctx, func() {}
+	case 1, 2:
+		return soon, ctx, func() {}
+	case 3, 4:
+		ctx, cancel = context.WithTimeout(ctx, soon)
+		return -1, ctx, cancel
+	case 5:
+		ctx, cancel = context.WithCancel(ctx)
+		time.AfterFunc(soon, cancel)
+		return 10 * time.Second, ctx, cancel
+	}
+	ctx, cancel = context.WithTimeout(ctx, long)
+	return -1, ctx, cancel
 }
 
-// stay is the time from an owner's first hold of a lock to the last.
+// call makes a call of the client, and holds it to its bounds. A negative wait has no end.
+func (o *owner) call(what string, ctx context.Context, wait time.Duration, f func() error) error {
+	o.sleep(time.Millisecond)
+	start, b := time.Now(), simBounds[o.w.options.bounds]
+	ended := make(chan time.Time, 1)
+	stop := context.AfterFunc(ctx, func() { ended <- time.Now() })
+	err := f()
+	took := time.Since(start)
+	o.w.net.Note("%s %s: %v", o.name, what, err)
+	if late := took - wait; wait >= 0 && late > b.busy {
+		o.w.judge.accuse("late: %s returned %v after its wait of %v: %v", what, late, wait, err)
+	}
+	if !stop() {
+		if late := took - (<-ended).Sub(start); late > b.leave {
+			o.w.judge.accuse("late: %s returned %v after its context: %v", what, late, err)
+		}
+	}
+	o.weigh(what, ctx, wait, err)
+	return err
+}
+
+// weigh looks at how a call has ended.
+func (o *owner) weigh(what string, ctx context.Context, wait time.Duration, err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, lock.ErrBusy):
+		o.w.net.Reach("busy")
+		if wait < 0 {
+			o.w.judge.accuse("%s: busy without an end of the wait", what)
+		}
+	case errors.Is(err, lock.ErrLost):
+		o.w.net.Reach("lost")
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		o.w.net.Reach("context ended")
+	default:
+		o.w.net.Reach("outage")
+		if o.w.options.faults == "none" {
+			o.w.judge.accuse("%s: an outage without a fault: %v", what, err)
+		}
+	}
+}
+
+// stay is the time from an owner's first hold to the last.
 type stay struct {
 	o        *owner
 	name     string
+	keys     []string
+	kind     lock.Kind
 	sections []*section // live ones
 	pace     time.Duration
 
-	kind                     lock.Kind // of the first section
-	readers, writers, others int       // guarded by the judge
+	reading, writing, permits int // guarded by the judge
 }
 
-func (s *stay) count(kind lock.Kind, by int) {
+func (o *owner) newStay(kind lock.Kind, keys ...string) *stay {
+	return &stay{o: o, name: fmt.Sprintf("%s.%d", o.name, o.rounds), keys: keys, kind: kind, pace: o.between(20*time.Millisecond, 4*time.Second)}
+}
+
+// count notes that the owner is inside, by so much.
+func (s *stay) count(kind lock.Kind, amount int) {
 	switch kind {
 	case lock.Read:
-		s.readers += by
-	case lock.Write:
-		s.writers += by
+		s.reading += amount
+	case lock.Permit:
+		s.permits += amount
 	default:
-		s.others += by
-	}
-}
-
-// section is what is done under one hold. It ends with the hold's context, or right before the release.
-type section struct {
-	stay *stay
-	hold lock.Hold
-	kind lock.Kind
-	end  func()
-	stop func() bool
-}
-
-func (s *stay) enter(h lock.Hold, kind lock.Kind, limit int) {
-	sec := &section{stay: s, hold: h, kind: kind}
-	sec.end = sync.OnceFunc(func() {
-		s.o.w.judge.leave(s, kind)
-	})
-	s.o.w.judge.enter(s, kind, limit)
-	sec.stop = context.AfterFunc(h.Context(), func() {
-		s.o.w.judge.look()
-		sec.end()
-	})
-	s.sections = append(s.sections, sec)
-	s.o.w.counted()
-}
-
-// release ends a section.
-func (s *stay) release(sec *section) {
-	s.sections = slices.DeleteFunc(s.sections, func(o *section) bool { return o == sec })
-	sec.stop()
-	sec.end()
-	s.o.sleep(time.Millisecond)
-	err := sec.hold.Release(context.Background())
-	s.o.w.net.Note("%s released %v: %v", s.name, sec.kind, err)
-}
-
-// stay takes the lock, does this and that under it, and gives it back.
-func (o *owner) stay() {
-	kinds := simKinds[o.w.options.kinds]
-	o.stays++
-	s := &stay{o: o, name: fmt.Sprintf("%s.%d", o.name, o.stays)}
-	ctx, cancel := o.patience()
-	defer cancel()
-	kind := kinds[o.rand.IntN(len(kinds))]
-	s.kind = kind
-	if !s.acquire(ctx, kind, -1) {
-		return
-	}
-	s.pace = o.between(20*time.Millisecond, 4*time.Second)
-	steps := o.rand.IntN(12)
-	if o.rand.IntN(6) == 0 {
-		steps *= 3
-	}
-	for range steps {
-		s.step()
-	}
-	for len(s.sections) > 0 {
-		s.release(s.sections[o.rand.IntN(len(s.sections))])
-	}
-}
-
-// step does one thing of a stay.
-func (s *stay) step() {
-	o := s.o
-	if len(s.sections) == 0 {
-		return
-	}
-	sec := s.sections[o.rand.IntN(len(s.sections))]
-	switch o.rand.IntN(4) {
-	case 0:
-		if len(s.sections) > 1 {
-			s.release(sec)
-		}
-	case 1, 2:
-		s.nest(sec)
-	default:
-		o.pause(s)
-	}
-}
-
-func (s *stay) nest(under *section) {
-	ctx := under.hold.Context()
-	if ctx.Err() != nil || under.kind == lock.Permit {
-		return
-	}
-	if s.o.rand.IntN(2) == 0 {
-		ctx = context.WithoutCancel(ctx)
-	}
-	kind := under.kind
-	if kind == lock.Write && s.o.rand.IntN(2) == 0 {
-		kind = lock.Read
-	}
-	s.acquire(ctx, kind, time.Second)
-}
-
-func (s *stay) acquire(ctx context.Context, kind lock.Kind, wait time.Duration) bool {
-	lease := s.o.lease()
-	s.o.sleep(time.Millisecond)
-	h, err := s.o.client.Acquire(ctx, lock.Request{Key: "L", Kind: kind, Wait: wait, Lease: lease, Limit: simLimit})
-	s.o.w.net.Note("%s acquires %v for %v: %v", s.name, kind, lease, err)
-	if err != nil {
-		return false
-	}
-	limit := 0
-	if kind == lock.Permit {
-		limit = simLimit
-	}
-	s.enter(h, kind, limit)
-	return true
-}
-
-// pause lets time pass while a hold is alive.
-func (o *owner) pause(s *stay) {
-	timer := time.NewTimer(o.upTo(s.pace))
-	defer timer.Stop()
-	for _, sec := range s.sections {
-		select {
-		case <-timer.C:
-			return
-		case <-sec.hold.Context().Done():
-		}
-	}
-}
-
-// takePermit is a round with an expirable semaphore. Nobody tells the holder of a permit that it is over, so it reckons with
-// the lease from the earliest time on at which the permit can have been given.
-func (o *owner) takePermit() {
-	o.stays++
-	s := &stay{o: o, name: fmt.Sprintf("%s.%d", o.name, o.stays), kind: lock.Permit}
-	ctx, cancel := o.patience()
-	defer cancel()
-	sem := o.client.PermitExpirableSemaphore("L")
-	var lease time.Duration
-	if o.rand.IntN(2) == 0 {
-		lease = o.between(2*time.Second, 20*time.Second).Truncate(time.Millisecond)
-	}
-	id, err := sem.Acquire(ctx, lease)
-	o.w.net.Note("%s acquires a permit for %v: %v", s.name, lease, err)
-	if err != nil {
-		return
-	}
-	stay := o.between(time.Millisecond, 4*time.Second)
-	if lease > 0 {
-		stay = min(stay, lease-simTimeout)
-	}
-	o.w.judge.enter(s, lock.Permit, simLimit)
-	time.Sleep(stay)
-	o.w.judge.leave(s, lock.Permit)
-	o.w.counted()
-	err = sem.Release(context.Background(), id)
-	o.w.net.Note("%s released a permit: %v", s.name, err)
-	if errors.Is(err, lock.ErrNotHeld) && (lease == 0 || stay < lease-simTimeout) {
-		o.w.judge.accuse("%s has lost its permit", s.name)
+		s.writing += amount
 	}
 }

@@ -1,0 +1,44 @@
+package redisson_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestSimRepeats holds the simulation to its word: the same seed gives the same trace.
+func TestSimRepeats(t *testing.T) {
+	o, err := parseSimOptions(os.Getenv(simVariable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range max(o.seeds, 1) {
+		one := o.one(i)
+		first := traceOf(t, one)
+		for range o.again - 1 {
+			if again := traceOf(t, one); again != first {
+				t.Errorf("%v: two traces of one seed differ:\n%s", one, difference(first, again))
+				break
+			}
+		}
+	}
+}
+
+func traceOf(t *testing.T, o simOptions) string {
+	var b strings.Builder
+	_, _ = simulate(t, o).net.Trace().WriteTo(&b)
+	return b.String()
+}
+
+// difference shows where two traces part.
+func difference(a, b string) string {
+	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
+	at := 0
+	for at < min(len(as), len(bs)) && as[at] == bs[at] {
+		at++
+	}
+	around := func(lines []string) string {
+		return strings.Join(lines[max(at-5, 0):min(at+10, len(lines))], "\n")
+	}
+	return around(as) + "\n\n" + around(bs)
+}

@@ -1,0 +1,188 @@
+package redisson_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+)
+
+// section is what is done under one hold. It ends when the hold's context does, or right before the release.
+type section struct {
+	stay *stay
+	hold lock.Hold
+	kind lock.Kind
+	end  func()
+	stop func() bool // the watch over the context
+}
+
+// enter begins a section.
+func (s *stay) enter(h lock.Hold, kind lock.Kind) {
+	sec := &section{stay: s, hold: h, kind: kind}
+	sec.end = sync.OnceFunc(func() { s.o.w.judge.leave(s, kind, 1) })
+	s.o.w.judge.enter(s, kind, 1)
+	if fenced, ok := h.(interface{ Token() int64 }); ok {
+		s.o.w.judge.token(s, fenced.Token())
+	}
+	sec.stop = context.AfterFunc(h.Context(), func() {
+		s.o.w.judge.look()
+		sec.end()
+	})
+	s.sections = append(s.sections, sec)
+}
+
+// leave ends a section and gives back its hold.
+func (s *stay) leave(sec *section) {
+	s.sections = slices.DeleteFunc(s.sections, func(o *section) bool { return o == sec })
+	sec.stop()
+	sec.end()
+	_ = s.o.call(fmt.Sprintf("releases %v", sec.kind), context.Background(), simTimeout, func() error {
+		return sec.hold.Release(context.Background())
+	})
+}
+
+// stay takes the lock, does this and that under it, and gives it back.
+func (o *owner) stay() bool {
+	kinds := o.w.scene.kinds
+	s := o.newStay(kinds[o.rand.IntN(len(kinds))], "L")
+	wait, ctx, cancel := o.patience()
+	defer cancel()
+	if !s.acquire(ctx, s.kind, wait) {
+		return false
+	}
+	s.work(s.nest)
+	return true
+}
+
+// work does this and that until the stay is over. The holds are given back in any order.
+func (s *stay) work(nest func(*section)) {
+	o := s.o
+	steps := o.rand.IntN(12)
+	if o.rand.IntN(6) == 0 {
+		steps *= 3
+	}
+	for range steps {
+		if len(s.sections) == 0 {
+			return
+		}
+		sec := s.sections[o.rand.IntN(len(s.sections))]
+		switch draw := o.rand.IntN(4); {
+		case draw == 0 && len(s.sections) > 1:
+			s.leave(sec)
+		case draw == 1, draw == 2:
+			nest(sec)
+		case draw == 3:
+			s.pause()
+		}
+	}
+	for len(s.sections) > 0 {
+		s.leave(s.sections[o.rand.IntN(len(s.sections))])
+	}
+}
+
+// nest takes the lock again below a hold, whose end may be the end of the new one or not.
+func (s *stay) nest(under *section) {
+	o, ctx, kind := s.o, under.hold.Context(), under.kind
+	if ctx.Err() != nil || kind == lock.Permit {
+		return
+	}
+	if o.rand.IntN(2) == 0 {
+		ctx = context.WithoutCancel(ctx)
+	}
+	if kind == lock.Write && o.rand.IntN(2) == 0 {
+		kind = lock.Read
+	}
+	if s.acquire(ctx, kind, simTimeout) {
+		o.w.net.Reach("re-entry")
+	}
+}
+
+func (s *stay) acquire(ctx context.Context, kind lock.Kind, wait time.Duration) bool {
+	r := lock.Request{Key: s.keys[0], Kind: kind, Wait: wait, Lease: s.o.lease(), Limit: simPermits}
+	var h lock.Hold
+	err := s.o.call(fmt.Sprintf("acquires %v within %v for %v", kind, wait, r.Lease), ctx, wait, func() (err error) {
+		h, err = s.o.client.Acquire(ctx, r)
+		return err
+	})
+	if err != nil {
+		return false
+	}
+	s.enter(h, kind)
+	return true
+}
+
+// pause lets time pass while a hold is alive.
+func (s *stay) pause() {
+	timer := time.NewTimer(s.o.upTo(s.pace))
+	defer timer.Stop()
+	for _, sec := range s.sections {
+		select {
+		case <-timer.C:
+			return
+		case <-sec.hold.Context().Done():
+		}
+	}
+}
+
+// multiHold is a MultiLock that is held.
+type multiHold struct {
+	m   *redisson.MultiLock
+	ctx context.Context
+}
+
+func (h multiHold) Context() context.Context      { return h.ctx }
+func (h multiHold) Release(context.Context) error { return h.m.Unlock(h.ctx) }
+
+// stayAtMany is stay with one to three locks at once.
+func (o *owner) stayAtMany() bool {
+	keys := []string{"K1", "K2", "K3"}
+	o.rand.Shuffle(len(keys), func(i, k int) { keys[i], keys[k] = keys[k], keys[i] })
+	s := o.newStay(lock.Exclusive, keys[:1+o.rand.IntN(len(keys))]...)
+	members := make([]redisson.Member, len(s.keys))
+	for i, key := range s.keys {
+		members[i] = o.client.Lock(key)
+	}
+	m, err := redisson.NewMultiLock(members...)
+	if err != nil {
+		o.w.judge.accuse("NewMultiLock: %v", err)
+		return false
+	}
+	wait, ctx, cancel := o.patience()
+	defer cancel()
+	if !s.acquireAll(ctx, m, wait) {
+		return false
+	}
+	s.work(func(under *section) { s.nestAll(m, under) })
+	return true
+}
+
+func (s *stay) nestAll(m *redisson.MultiLock, under *section) {
+	if ctx := under.hold.Context(); ctx.Err() == nil && s.acquireAll(ctx, m, simTimeout) {
+		s.o.w.net.Reach("re-entry")
+	}
+}
+
+func (s *stay) acquireAll(ctx context.Context, m *redisson.MultiLock, wait time.Duration) bool {
+	lease := s.o.lease()
+	h := multiHold{m: m}
+	err := s.o.call(fmt.Sprintf("acquires %q within %v for %v", s.keys, wait, lease), ctx, wait, func() (err error) {
+		if wait < 0 {
+			h.ctx, err = m.Lock(ctx)
+			return err
+		}
+		ok := false
+		if h.ctx, ok, err = m.TryLock(ctx, wait, lease); err == nil && !ok {
+			err = lock.ErrBusy
+		}
+		return err
+	})
+	if err != nil {
+		return false
+	}
+	s.enter(h, lock.Exclusive)
+	return true
+}
