@@ -32,6 +32,7 @@ type simOptions struct {
 
 	trace    bool // print what happened
 	again    int  // how often TestSimRepeats runs each seed
+	verbose  bool // print how often what was reached
 	until    bool // stop at the first violation
 	parts    int  // processes to share the seeds
 	part     int  // the number of this one, from 1 on; 0 starts them all
@@ -73,6 +74,8 @@ func (o *simOptions) set(name, value string) (err error) {
 		o.trace = true
 	case "again":
 		o.again, err = strconv.Atoi(value)
+	case "verbose":
+		o.verbose = true
 	case "until":
 		o.until = true
 	case "parts":
@@ -135,17 +138,16 @@ func (o simOptions) one(i int) simOptions {
 	return o
 }
 
-// simFaults are the faults by name. A late copy arrives after what it is a copy of was given up, but never after its lease:
-// a lease begins when Redis runs the script.
+// simFaults are the faults by name. With "all", a late copy arrives before the client believes that there is none any more.
 var simFaults = map[string]sim.Faults{
 	"none": {},
 	"all": {
-		LoseRequest: 0.01, LoseAnswer: 0.01, CutSubscription: 0.01, Late: 0.7, LateMost: 4 * time.Second, Tail: 0.01,
+		LoseRequest: 0.01, LoseAnswer: 0.01, CutSubscription: 0.01, Late: 0.7, LateMost: 3 * simTimeout / 2, Tail: 0.01, Drift: 0.01,
 		Flush: 5 * time.Second, Silence: 30 * time.Second, Partition: 30 * time.Second, WindowMost: 6 * time.Second,
 		Clients: simClients, Span: 10 * time.Minute,
 	},
 	"rough": {
-		LoseRequest: 0.1, LoseAnswer: 0.05, CutSubscription: 0.05, Late: 0.7, LateMost: 4 * time.Second, Tail: 0.03,
+		LoseRequest: 0.1, LoseAnswer: 0.05, CutSubscription: 0.05, Late: 0.7, LateMost: 4 * time.Second, Tail: 0.03, Drift: 0.02,
 		Flush: 3 * time.Second, Silence: 20 * time.Second, Partition: 20 * time.Second, WindowMost: 6 * time.Second,
 		Clients: simClients, Span: 10 * time.Minute,
 	},

@@ -46,6 +46,12 @@ func (o *owner) last() {
 // round does what the scene has, once. It reports whether the owner came to what it wanted.
 func (o *owner) round() bool {
 	o.rounds++
+	if free := o.w.scene.force; free != nil && !o.final && o.rand.IntN(40) == 0 {
+		_ = o.call("frees by force", context.Background(), simTimeout, func() error {
+			_, err := free(o.client).ForceUnlock(context.Background())
+			return err
+		})
+	}
 	return o.w.scene.round(o)
 }
 
@@ -96,6 +102,13 @@ func (o *owner) patience() (wait time.Duration, ctx context.Context, cancel cont
 	return -1, ctx, cancel
 }
 
+// acquire is a call that waits to get inside of these keys.
+func (o *owner) acquire(what string, ctx context.Context, wait time.Duration, keys []string, f func() error) error {
+	o.sleep(time.Millisecond)
+	defer o.w.judge.await(keys)()
+	return o.call(what, ctx, wait, f)
+}
+
 // call makes a call of the client, and holds it to its bounds. A negative wait has no end.
 func (o *owner) call(what string, ctx context.Context, wait time.Duration, f func() error) error {
 	o.sleep(time.Millisecond)
@@ -144,24 +157,32 @@ type stay struct {
 	name     string
 	keys     []string
 	kind     lock.Kind
-	sections []*section // live ones
-	pace     time.Duration
+	asked    time.Duration // when the first acquire was called
+	sections []*section    // live ones
+	pace     time.Duration // of what is done under it
 
-	reading, writing, permits int // guarded by the judge
+	// Guarded by the judge's mutex.
+	reading, writing, permits int
+	renewed                   int           // of these, without a lease
+	robbed                    time.Duration // when the lock was freed by force; 0 is never
 }
 
 func (o *owner) newStay(kind lock.Kind, keys ...string) *stay {
-	return &stay{o: o, name: fmt.Sprintf("%s.%d", o.name, o.rounds), keys: keys, kind: kind, pace: o.between(20*time.Millisecond, 4*time.Second)}
+	return &stay{o: o, asked: o.w.net.Since(), name: fmt.Sprintf("%s.%d", o.name, o.rounds), keys: keys, kind: kind, pace: o.between(20*time.Millisecond, 4*time.Second)}
 }
 
-// count notes that the owner is inside, by so much.
-func (s *stay) count(kind lock.Kind, amount int) {
-	switch kind {
+// count notes that the owner is inside for a section, or with -1 that it is not any more.
+func (s *stay) count(sec *section, by int) {
+	amount := by * sec.amount
+	switch sec.kind {
 	case lock.Read:
 		s.reading += amount
 	case lock.Permit:
 		s.permits += amount
 	default:
 		s.writing += amount
+	}
+	if sec.renewed {
+		s.renewed += amount
 	}
 }

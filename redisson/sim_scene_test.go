@@ -20,24 +20,25 @@ const (
 
 // scene is what the owners of a world do.
 type scene struct {
-	kinds   []lock.Kind                  // of locks; which one an owner takes is drawn from these
-	prepare func(*redisson.Client) error // may be nil; is repeated until it succeeds
-	round   func(*owner) bool            // what an owner does once; reports whether it came to that
-	taken   func(*world, string) int     // how many permits Redis has as taken
-	calm    time.Duration                // how long to wait for changes that are pending before the last round
-	keeps   []string                     // the keys that may be left
-	final   func(*world) string          // what is wrong at the end; may be nil
+	force   func(*redisson.Client) *redisson.Lock // the lock to free by force now and then; may be nil
+	kinds   []lock.Kind                           // of locks; which one an owner takes is drawn from these
+	prepare func(*redisson.Client) error          // may be nil; is repeated until it succeeds
+	round   func(*owner) bool                     // what an owner does once; reports whether it came to that
+	taken   func(*world, string) int              // how many permits Redis has as taken
+	calm    time.Duration                         // how long to wait for changes that are pending before the last round
+	keeps   []string                              // the keys that may be left
+	final   func(*world) string                   // what is wrong at the end; may be nil
 }
 
 // simScenes are the scenes by name.
 var simScenes = map[string]scene{
-	"plain":  lockScene(lock.Exclusive),
-	"spin":   lockScene(lock.Spin),
-	"fair":   lockScene(lock.Fair),
-	"write":  lockScene(lock.Write),
-	"read":   lockScene(lock.Read, lock.Read, lock.Read, lock.Write),
-	"rw":     lockScene(lock.Read, lock.Write),
-	"fenced": {kinds: []lock.Kind{lock.Fenced}, round: (*owner).stay, keeps: []string{"redisson_lock_token:{L}"}},
+	"plain":  lockScene(freePlain, lock.Exclusive),
+	"spin":   lockScene(freeSpin, lock.Spin),
+	"fair":   lockScene(freeFair, lock.Fair),
+	"write":  lockScene(freeWrite, lock.Write),
+	"read":   lockScene(freeRead, lock.Read, lock.Read, lock.Read, lock.Write),
+	"rw":     lockScene(freeWrite, lock.Read, lock.Write),
+	"fenced": {force: freePlain, kinds: []lock.Kind{lock.Fenced}, round: (*owner).stay, keeps: []string{"redisson_lock_token:{L}"}},
 	"multi":  {round: (*owner).stayAtMany},
 	"permit": {kinds: []lock.Kind{lock.Permit}, round: (*owner).stay, taken: expirablePermits},
 	"expirable": {round: (*owner).takeExpirable, taken: expirablePermits, final: allFree, keeps: []string{"L", "{L}:timeout"}, prepare: func(c *redisson.Client) error {
@@ -66,7 +67,15 @@ func allFree(w *world) string {
 	return ""
 }
 
-func lockScene(kinds ...lock.Kind) scene { return scene{kinds: kinds, round: (*owner).stay} }
+func lockScene(force func(*redisson.Client) *redisson.Lock, kinds ...lock.Kind) scene {
+	return scene{force: force, kinds: kinds, round: (*owner).stay}
+}
+
+func freePlain(c *redisson.Client) *redisson.Lock { return c.Lock("L") }
+func freeSpin(c *redisson.Client) *redisson.Lock  { return c.SpinLock("L") }
+func freeFair(c *redisson.Client) *redisson.Lock  { return c.FairLock("L") }
+func freeWrite(c *redisson.Client) *redisson.Lock { return c.ReadWriteLock("L").WriteLock() }
+func freeRead(c *redisson.Client) *redisson.Lock  { return c.ReadWriteLock("L").ReadLock() }
 
 // stays reports whether a key may be left when nobody holds anything. Receipts may, as they end by themselves.
 func (s scene) stays(w *world, key string) bool {
@@ -81,7 +90,7 @@ func (s scene) stays(w *world, key string) bool {
 // expirablePermits counts the permits that are not free: others have an end that is past.
 func expirablePermits(w *world, key string) int {
 	ends, _ := w.net.Server().SortedSet("{" + key + "}:timeout")
-	taken, now := plainPermits(w, key), float64(time.Now().UnixMilli())
+	taken, now := plainPermits(w, key), float64(w.net.ServerTime().UnixMilli())
 	for _, end := range ends {
 		if end <= now {
 			taken--

@@ -2,6 +2,7 @@ package redisson_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,36 +14,56 @@ import (
 
 // section is what is done under one hold. It ends when the hold's context does, or right before the release.
 type section struct {
-	stay *stay
-	hold lock.Hold
-	kind lock.Kind
-	end  func()
-	stop func() bool // the watch over the context
+	stay    *stay
+	hold    lock.Hold // nil for permits that do not tell of their end
+	kind    lock.Kind
+	amount  int
+	renewed bool
+	over    sync.Once
+	stop    func() bool // the watch over the context
+}
+
+// end is called when the work must end: because of a release, or of the end of the context.
+func (sec *section) end(released bool) {
+	sec.over.Do(func() { sec.stay.o.w.judge.leave(sec, released) })
 }
 
 // enter begins a section.
-func (s *stay) enter(h lock.Hold, kind lock.Kind) {
-	sec := &section{stay: s, hold: h, kind: kind}
-	sec.end = sync.OnceFunc(func() { s.o.w.judge.leave(s, kind, 1) })
-	s.o.w.judge.enter(s, kind, 1)
+func (s *stay) enter(h lock.Hold, kind lock.Kind, renewed bool) {
+	sec := &section{stay: s, hold: h, kind: kind, amount: 1, renewed: renewed}
+	s.o.w.judge.enter(sec)
 	if fenced, ok := h.(interface{ Token() int64 }); ok {
 		s.o.w.judge.token(s, fenced.Token())
 	}
 	sec.stop = context.AfterFunc(h.Context(), func() {
-		s.o.w.judge.look()
-		sec.end()
+		if errors.Is(context.Cause(h.Context()), lock.ErrLost) {
+			s.o.w.net.Reach("lease over inside")
+			s.o.w.judge.look()
+		}
+		sec.end(false)
 	})
 	s.sections = append(s.sections, sec)
 }
 
 // leave ends a section and gives back its hold.
 func (s *stay) leave(sec *section) {
+	s.note(sec)
 	s.sections = slices.DeleteFunc(s.sections, func(o *section) bool { return o == sec })
 	sec.stop()
-	sec.end()
+	sec.end(true)
 	_ = s.o.call(fmt.Sprintf("releases %v", sec.kind), context.Background(), simTimeout, func() error {
 		return sec.hold.Release(context.Background())
 	})
+}
+
+// note notes in what order holds are given back.
+func (s *stay) note(sec *section) {
+	if len(s.sections) > 1 && s.sections[0] == sec {
+		s.o.w.net.Reach("outer hold released first")
+		if sec.kind == lock.Write && s.sections[1].kind == lock.Read {
+			s.o.w.net.Reach("downgrade")
+		}
+	}
 }
 
 // stay takes the lock, does this and that under it, and gives it back.
@@ -104,14 +125,14 @@ func (s *stay) nest(under *section) {
 func (s *stay) acquire(ctx context.Context, kind lock.Kind, wait time.Duration) bool {
 	r := lock.Request{Key: s.keys[0], Kind: kind, Wait: wait, Lease: s.o.lease(), Limit: simPermits}
 	var h lock.Hold
-	err := s.o.call(fmt.Sprintf("acquires %v within %v for %v", kind, wait, r.Lease), ctx, wait, func() (err error) {
+	err := s.o.acquire(fmt.Sprintf("acquires %v within %v for %v", kind, wait, r.Lease), ctx, wait, s.keys, func() (err error) {
 		h, err = s.o.client.Acquire(ctx, r)
 		return err
 	})
 	if err != nil {
 		return false
 	}
-	s.enter(h, kind)
+	s.enter(h, kind, r.Lease == 0)
 	return true
 }
 
@@ -169,7 +190,7 @@ func (s *stay) nestAll(m *redisson.MultiLock, under *section) {
 func (s *stay) acquireAll(ctx context.Context, m *redisson.MultiLock, wait time.Duration) bool {
 	lease := s.o.lease()
 	h := multiHold{m: m}
-	err := s.o.call(fmt.Sprintf("acquires %q within %v for %v", s.keys, wait, lease), ctx, wait, func() (err error) {
+	err := s.o.acquire(fmt.Sprintf("acquires %q within %v for %v", s.keys, wait, lease), ctx, wait, s.keys, func() (err error) {
 		if wait < 0 {
 			h.ctx, err = m.Lock(ctx)
 			return err
@@ -183,6 +204,6 @@ func (s *stay) acquireAll(ctx context.Context, m *redisson.MultiLock, wait time.
 	if err != nil {
 		return false
 	}
-	s.enter(h, lock.Exclusive)
+	s.enter(h, lock.Exclusive, lease == 0)
 	return true
 }

@@ -53,11 +53,12 @@ func (o *owner) takeExpirable() bool {
 	return true
 }
 
-// permit is the section of a permit that does not tell of its end.
+// permit is the section of permits that do not tell of their end.
 func (s *stay) permit(amount int, d time.Duration) {
-	s.o.w.judge.enter(s, lock.Permit, amount)
+	sec := &section{stay: s, kind: lock.Permit, amount: amount}
+	s.o.w.judge.enter(sec)
 	time.Sleep(d)
-	s.o.w.judge.leave(s, lock.Permit, amount)
+	sec.end(true)
 }
 
 // takePermits takes permits that last for ever. If a release is pending, the client goes on with it.
@@ -92,7 +93,6 @@ func (o *owner) takeRate() bool {
 		return busyUnless(l.TryAcquire(ctx, 1, wait))
 	})
 	if err == nil {
-		o.w.sections.Add(1)
 		o.w.judge.rate(start, o.w.net.Since())
 	}
 	return err == nil

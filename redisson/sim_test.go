@@ -1,33 +1,80 @@
 package redisson_test
 
 import (
+	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
+// simSeeds is how many seeds TestSim runs by itself.
+const simSeeds = 100
+
 // TestSim runs a simulation for each of some seeds.
 func TestSim(t *testing.T) {
-	o, err := parseSimOptions(os.Getenv(simVariable))
+	text, given := os.LookupEnv(simVariable)
+	o, err := parseSimOptions(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	began, sections, failed := time.Now(), int64(0), 0
-	for i := range o.seeds {
+	if !given {
+		o.seeds = simSeeds
+	}
+	r := o.run(t)
+	t.Logf("sim: %d seeds, %d sections, %d violations, %v", r.seeds, r.sections, r.violations, r.took.Round(time.Millisecond))
+	for _, what := range missed(r.reached) {
+		if !given {
+			t.Errorf("no seed has reached: %s", what)
+		}
+	}
+	if o.verbose {
+		for _, what := range slices.Sorted(maps.Keys(r.reached)) {
+			t.Logf("%6d %s", r.reached[what], what)
+		}
+	}
+}
+
+// simResult is what came of some seeds.
+type simResult struct {
+	seeds, violations int
+	sections          int64
+	reached           map[string]int
+	took              time.Duration
+}
+
+// run runs the simulations and reports what they find.
+func (o simOptions) run(t *testing.T) simResult {
+	began := time.Now()
+	r := simResult{reached: map[string]int{}}
+	for i := 0; i < o.seeds && (r.violations == 0 || !o.until); i++ {
 		one := o.one(i)
 		w := simulate(t, one)
-		sections += w.sections.Load()
-		if len(w.judge.violations) > 0 {
-			failed++
-			t.Errorf("%s\nafter %v; repeat with %s=%v go test -run 'TestSim$' ./redisson", strings.Join(w.judge.violations[:min(3, len(w.judge.violations))], "\n"), time.Since(began).Round(time.Millisecond), simVariable, one)
+		r.add(w)
+		if found := w.judge.violations; len(found) > 0 {
+			t.Errorf("%s\nfound after %v; repeat it with\n%s=%v go test -run 'TestSim$' ./redisson",
+				strings.Join(found[:min(3, len(found))], "\n"), time.Since(began).Round(time.Millisecond), simVariable, one)
 		}
 		if o.trace {
 			_, _ = w.net.Trace().WriteTo(os.Stderr)
 		}
-		if o.until && failed > 0 {
-			break
-		}
 	}
-	t.Logf("sim: %d seeds, %d sections, %d failed, %v", o.seeds, sections, failed, time.Since(began).Round(time.Millisecond))
+	r.took = time.Since(began)
+	return r
+}
+
+func (r *simResult) add(w *world) {
+	r.seeds++
+	r.violations += len(w.judge.violations)
+	r.sections += w.sections.Load()
+	for what, n := range w.net.Reached() {
+		r.reached[what] += n
+	}
+}
+
+// String is the last line of a run.
+func (r simResult) String() string {
+	return fmt.Sprintf("sim: %d seeds, %d sections, %d violations", r.seeds, r.sections, r.violations)
 }

@@ -54,12 +54,12 @@ func simulate(t *testing.T, o simOptions) *world {
 
 // run lets the owners live, first with faults and then without, and looks at what they leave.
 func (w *world) run(t *testing.T) {
-	w.judge = newJudge(w)
 	net, err := sim.New(sim.Options{Seed: w.options.seed, Faults: simFaults[w.options.faults], Names: simNames, Executed: w.executed})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.net = net
+	w.judge = newJudge(w)
 	for i := range simClients {
 		w.connect(t, i)
 	}
@@ -106,9 +106,6 @@ func (w *world) connect(t *testing.T, i int) {
 	}
 	w.clients, w.rdbs = append(w.clients, c), append(w.rdbs, rdb)
 }
-
-// executed is called with each command that the server has run.
-func (w *world) executed(sim.Execution) { w.judge.look() }
 
 // clean waits until all leases are over, and finds what nobody needs any more.
 func (w *world) clean() {

@@ -22,6 +22,8 @@ type Faults struct {
 	Flush, Silence, Partition time.Duration
 	// WindowMost is how long a silence or a partition lasts at most.
 	WindowMost time.Duration
+	// Drift is by which part the server's clock is faster or slower than the clients' at most.
+	Drift float64
 	// Clients is how many clients there are, from 0 on.
 	Clients int
 	// Span is how long the server's and the clients' faults are planned ahead.
@@ -115,6 +117,7 @@ type window struct {
 func (n *Network) plan() {
 	r := rand.New(rand.NewPCG(hash(n.opts.Seed, "plan"), 0))
 	f := n.faults
+	n.server.drift = (2*r.Float64() - 1) * f.Drift
 	each := func(mean time.Duration, strike func(at time.Duration)) {
 		if mean <= 0 {
 			return
@@ -138,10 +141,10 @@ func spread(r *rand.Rand, mean time.Duration) time.Duration {
 }
 
 func (n *Network) flush() {
-	if n.faults == (Faults{}) {
+	if n.faults.Flush == 0 { // healed
 		return
 	}
-	n.reach("script flush")
+	n.Reach("script flush")
 	n.note(-1, "runs", "script flush", "")
 	n.server.run(newPeer(), []string{"script", "flush"})
 }
@@ -151,7 +154,7 @@ func (n *Network) held(client int) (end time.Duration, ok bool) {
 	for _, w := range n.windows {
 		if now := n.Since(); w.from <= now && now < w.to && (w.client == client || w.client < 0) && w.to > end {
 			end, ok = w.to, true
-			n.reach("request held back")
+			n.Reach("request held back")
 		}
 	}
 	return end, ok
@@ -162,7 +165,7 @@ func (n *Network) partitioned(client int) (end time.Duration, ok bool) {
 	for _, w := range n.windows {
 		if now := n.Since(); w.from <= now && now < w.to && w.client == client && w.to > end {
 			end, ok = w.to, true
-			n.reach("answer held back")
+			n.Reach("answer held back")
 		}
 	}
 	return end, ok

@@ -54,10 +54,7 @@ func (n *Network) send(m *message) {
 	if c.hole {
 		return
 	}
-	n.reach(f.kind.String())
-	if f.tail {
-		n.reach("tail of delay")
-	}
+	n.count(m)
 	n.note(m.client, "says", m.text, f.String())
 	switch f.kind {
 	case requestLost, requestLate:
@@ -69,6 +66,21 @@ func (n *Network) send(m *message) {
 	}
 	c.up = max(n.Since()+f.up, c.up+1)
 	c.up = n.happenAt(c.up, func() { n.arrive(m) })
+}
+
+// count counts what becomes of a message, in all and for each of its scripts.
+func (n *Network) count(m *message) {
+	f := m.fate
+	n.Reach(f.kind.String())
+	if f.tail {
+		n.Reach("tail of delay")
+	}
+	if f.kind == delivered {
+		return
+	}
+	for _, args := range m.commands {
+		n.Reach(f.kind.String() + ": " + n.names.script(args))
+	}
 }
 
 // breakAfter has a connection end without an answer, or just never answer again.
@@ -93,7 +105,7 @@ func (n *Network) arrive(m *message) {
 		return
 	}
 	if c.closed {
-		n.reach("request after its caller left")
+		n.Reach("request after its caller left")
 	}
 	answer := n.execute(m, c.server, c.closed)
 	if m.fate.kind == answerLost {

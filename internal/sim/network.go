@@ -34,7 +34,8 @@ type Options struct {
 	Faults Faults
 	// Names makes what is said comparable between runs.
 	Names Names
-	// Executed, if not nil, is called after the server has run a command. It must not call the Network.
+	// Executed, if not nil, is called after the server has run a command. It may note and count things, and look at the
+	// server, but not change anything.
 	Executed func(Execution)
 }
 
@@ -56,11 +57,12 @@ type Network struct {
 	wake  chan struct{}
 	stop  chan struct{}
 	done  chan struct{}
+	trace Trace
+	tally tally
 
 	mu       sync.Mutex
 	server   *server
 	names    *namer
-	trace    Trace
 	events   schedule
 	taken    map[time.Duration]bool // the instants of events
 	conns    []*conn                // open ones, in the order of dialling
@@ -68,7 +70,6 @@ type Network struct {
 	said     map[string]int         // how often a client has said something
 	faults   Faults
 	windows  []window
-	reached  map[string]int
 	finished bool
 }
 
@@ -81,7 +82,7 @@ func New(opts Options) (*Network, error) {
 	n := &Network{
 		opts: opts, start: time.Now(), faults: opts.Faults,
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
-		server: s, names: newNamer(opts.Names), taken: map[time.Duration]bool{}, said: map[string]int{}, reached: map[string]int{},
+		server: s, names: newNamer(opts.Names), taken: map[time.Duration]bool{}, said: map[string]int{},
 	}
 	n.plan()
 	go n.run()
@@ -123,7 +124,13 @@ func (n *Network) Heal() {
 }
 
 // Server is the server, to look at. Looking takes no virtual time.
-func (n *Network) Server() *miniredis.Miniredis { return n.server.Miniredis }
+func (n *Network) Server() *miniredis.Miniredis {
+	n.server.tick()
+	return n.server.Miniredis
+}
+
+// ServerTime is the time by the server's clock.
+func (n *Network) ServerTime() time.Time { return n.server.now() }
 
 // Since returns how much virtual time has passed.
 func (n *Network) Since() time.Duration { return time.Since(n.start) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	redis "github.com/alicebob/miniredis/v2/server"
@@ -14,6 +15,8 @@ import (
 // server is miniredis without connections: commands are run one at a time, at once, and what they publish is collected.
 type server struct {
 	*miniredis.Miniredis
+	start     time.Time
+	drift     float64
 	published []publication
 	listeners func(channel string) int
 }
@@ -21,8 +24,9 @@ type server struct {
 type publication struct{ channel, payload string }
 
 func newServer(seed int) (*server, error) {
-	s := &server{Miniredis: miniredis.NewMiniRedis()}
+	s := &server{Miniredis: miniredis.NewMiniRedis(), start: time.Now()}
 	s.Seed(seed)
+	s.tick()
 	s.ClockTTL(true)
 	c, err := s.Dial() // without a connection there is no server
 	if err != nil {
@@ -32,6 +36,15 @@ func newServer(seed int) (*server, error) {
 	s.Server().SetPreHook(s.publish)
 	return s, nil
 }
+
+// now is the time by the server's clock.
+func (s *server) now() time.Time {
+	passed := time.Since(s.start)
+	return s.start.Add(passed + time.Duration(s.drift*float64(passed)))
+}
+
+// tick lets keys end whose time is over.
+func (s *server) tick() { s.SetTime(s.now()) }
 
 // publish takes the place of a command of miniredis, which serves connections of its own.
 func (s *server) publish(p *redis.Peer, cmd string, args ...string) bool {
@@ -49,6 +62,7 @@ func (s *server) publish(p *redis.Peer, cmd string, args ...string) bool {
 
 // run runs a command for a connection and returns the answer.
 func (s *server) run(p *peer, args []string) string {
+	s.tick()
 	s.Server().Dispatch(p.Peer, args)
 	p.Flush()
 	answer := p.answer.String()

@@ -41,7 +41,7 @@ func (n *Network) notify(c *conn, p publication) {
 	n.draw(m)
 	n.note(c.client, "is sent", m.text, m.fate.String())
 	if m.fate.kind != delivered {
-		n.reach("subscription cut")
+		n.Reach("subscription cut")
 		n.after(m.fate.down, func() { c.cutLocked(io.EOF) })
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -60,7 +61,9 @@ func (t *Trace) Sum() string {
 }
 
 // Note adds a line to the trace.
-func (n *Network) Note(format string, args ...any) { n.trace.add(n.Since(), fmt.Sprintf(format, args...)) }
+func (n *Network) Note(format string, args ...any) {
+	n.trace.add(n.Since(), fmt.Sprintf(format, args...))
+}
 
 // note is Note for what happens on the wire. The mutex is held.
 func (n *Network) note(client int, verb, what, end string) {
@@ -76,20 +79,23 @@ func (n *Network) Trace() *Trace { return &n.trace }
 
 // Reach counts that something has happened that tests want to have seen.
 func (n *Network) Reach(what string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.reach(what)
+	n.tally.mu.Lock()
+	defer n.tally.mu.Unlock()
+	if n.tally.counts == nil {
+		n.tally.counts = map[string]int{}
+	}
+	n.tally.counts[what]++
 }
-
-func (n *Network) reach(what string) { n.reached[what]++ }
 
 // Reached returns how often each thing has happened.
 func (n *Network) Reached() map[string]int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	all := make(map[string]int, len(n.reached))
-	for what, count := range n.reached {
-		all[what] = count
-	}
-	return all
+	n.tally.mu.Lock()
+	defer n.tally.mu.Unlock()
+	return maps.Clone(n.tally.counts)
+}
+
+// tally counts what has happened.
+type tally struct {
+	mu     sync.Mutex
+	counts map[string]int
 }
