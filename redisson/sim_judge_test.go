@@ -23,6 +23,7 @@ type judge struct {
 	served     []served                 // by a rate limiter, in the order of their ends
 	closed     bool                     // a latch was closed at the last look
 	open       time.Duration            // when it last was not, as far as is known
+	opens      time.Duration            // when it was opened
 	violations []string
 }
 
@@ -133,6 +134,10 @@ func (j *judge) opened(start time.Duration) {
 	j.w.sections.Add(1)
 	if j.lookAtLatch(); j.open < start {
 		j.violation("a latch was closed from %v to %v, and a wait for it ended", start, j.open)
+	}
+	late, most := j.net.Since()-max(start, j.opens), j.idleMost(vacancy{released: true})
+	if late > most {
+		j.violation("idle: the end of a wait for an open latch took %v, and %v may be", late, most)
 	}
 }
 

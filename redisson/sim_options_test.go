@@ -30,14 +30,16 @@ type simOptions struct {
 	bounds string // one of simBounds
 	ctx    string // "on" or "off": go-redis' ContextTimeoutEnabled
 
-	trace    bool // print what happened
-	again    int  // how often TestSimRepeats runs each seed
-	verbose  bool // print how often what was reached
-	until    bool // stop at the first violation
-	parts    int  // processes to share the seeds
-	part     int  // the number of this one, from 1 on; 0 starts them all
-	mutants  bool // also find the mutants
-	realtime bool // on a real server
+	trace    bool          // print what happened
+	again    int           // how often TestSimRepeats runs each seed
+	verbose  bool          // print how often what was reached
+	until    bool          // stop at the first violation
+	parts    int           // processes to share the seeds
+	part     int           // the number of this one, from 1 on; 0 starts them all
+	most     time.Duration // start no seed after that; 0 is no limit
+	mutant   string        // only those with this in their names
+	mutants  bool          // also find the mutants
+	realtime bool          // on a real server
 }
 
 // parseSimOptions reads the variable.
@@ -82,8 +84,12 @@ func (o *simOptions) set(name, value string) (err error) {
 		o.parts, err = strconv.Atoi(value)
 	case "part":
 		o.part, err = strconv.Atoi(value)
+	case "most":
+		o.most, err = time.ParseDuration(value)
 	case "mutants":
 		o.mutants = true
+	case "mutant":
+		o.mutant, o.mutants = value, true
 	case "real":
 		o.realtime = true
 	case "":
@@ -128,7 +134,7 @@ func (o simOptions) one(i int) simOptions {
 	if o.scene == "" {
 		o.scene = simCast[o.seed%uint64(len(simCast))]
 	}
-	open(&o.faults, "all", "all", "all", "rough", "rough", "none")
+	open(&o.faults, "all", "all", "all", "rough", "rough", "lossy", "none")
 	open(&o.leases, "any", "any", "any", "renewed")
 	open(&o.ctx, "on", "off")
 	open(&o.bounds, "loose")
@@ -143,12 +149,15 @@ var simFaults = map[string]sim.Faults{
 	"none": {},
 	"all": {
 		LoseRequest: 0.01, LoseAnswer: 0.01, CutSubscription: 0.01, Late: 0.7, LateMost: 3 * simTimeout / 2, Tail: 0.01, Drift: 0.01,
-		Flush: 5 * time.Second, Silence: 30 * time.Second, Partition: 30 * time.Second, WindowMost: 6 * time.Second,
+		Flush: 5 * time.Second, Silence: 15 * time.Second, Partition: 8 * time.Second, WindowMost: 6 * time.Second,
 		Clients: simClients, Span: 10 * time.Minute,
+	},
+	"lossy": {
+		LoseRequest: 0.15, LoseAnswer: 0.05, CutSubscription: 0.05, Late: 0.9, LateMost: 3 * simTimeout / 2, Tail: 0.01, Clients: simClients,
 	},
 	"rough": {
 		LoseRequest: 0.1, LoseAnswer: 0.05, CutSubscription: 0.05, Late: 0.7, LateMost: 4 * time.Second, Tail: 0.03, Drift: 0.02,
-		Flush: 3 * time.Second, Silence: 20 * time.Second, Partition: 20 * time.Second, WindowMost: 6 * time.Second,
+		Flush: 3 * time.Second, Silence: 10 * time.Second, Partition: 8 * time.Second, WindowMost: 6 * time.Second,
 		Clients: simClients, Span: 10 * time.Minute,
 	},
 }

@@ -32,10 +32,10 @@ func (o *owner) live() {
 	}
 }
 
-// last is one more round without faults. What was asked before may still fail.
+// last is one more round: it begins with faults, and soon there are none. What was asked before that may still fail.
 func (o *owner) last() {
 	o.final = true
-	for range 3 {
+	for start := time.Now(); time.Since(start) < liveness; o.sleep(time.Second) {
 		if o.round() {
 			return
 		}

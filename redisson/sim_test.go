@@ -23,6 +23,11 @@ func TestSim(t *testing.T) {
 	if !given {
 		o.seeds = simSeeds
 	}
+	if o.mutants {
+		wanted := slices.DeleteFunc(slices.Clone(simMutants), func(m mutant) bool { return !strings.Contains(m.name, o.mutant) })
+		t.Logf("sim: %d of %d mutants found", hunt(t, wanted, 2), len(wanted))
+		return
+	}
 	r := o.run(t)
 	t.Logf("sim: %d seeds, %d sections, %d violations, %v", r.seeds, r.sections, r.violations, r.took.Round(time.Millisecond))
 	for _, what := range missed(r.reached) {
@@ -49,7 +54,7 @@ type simResult struct {
 func (o simOptions) run(t *testing.T) simResult {
 	began := time.Now()
 	r := simResult{reached: map[string]int{}}
-	for i := 0; i < o.seeds && (r.violations == 0 || !o.until); i++ {
+	for i := 0; i < o.seeds && (r.violations == 0 || !o.until) && (o.most == 0 || time.Since(began) < o.most); i++ {
 		one := o.one(i)
 		w := simulate(t, one)
 		r.add(w)

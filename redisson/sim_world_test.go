@@ -68,7 +68,7 @@ func (w *world) run(t *testing.T) {
 	}
 	owners := w.owners()
 	each(owners, (*owner).live)
-	net.Heal()
+	time.AfterFunc(time.Second, net.Heal)
 	time.Sleep(w.scene.calm)
 	each(owners, (*owner).last)
 	w.clean()

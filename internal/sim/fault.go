@@ -149,27 +149,30 @@ func (n *Network) flush() {
 	n.server.run(newPeer(), []string{"script", "flush"})
 }
 
-// held reports until when the server does not hear a client.
-func (n *Network) held(client int) (end time.Duration, ok bool) {
-	for _, w := range n.windows {
-		if now := n.Since(); w.from <= now && now < w.to && (w.client == client || w.client < 0) && w.to > end {
-			end, ok = w.to, true
-			n.Reach("request held back")
-		}
-	}
-	return end, ok
+// held returns how much longer the server does not hear a client, as far as is worth to wait before looking again.
+func (n *Network) held(client int) time.Duration {
+	return n.closed("request held back", func(w window) bool { return w.client == client || w.client < 0 })
 }
 
-// partitioned reports until when a client hears nothing.
-func (n *Network) partitioned(client int) (end time.Duration, ok bool) {
+// partitioned is held for what a client is to hear.
+func (n *Network) partitioned(client int) time.Duration {
+	return n.closed("answer held back", func(w window) bool { return w.client == client })
+}
+
+func (n *Network) closed(what string, concerns func(window) bool) (longest time.Duration) {
 	for _, w := range n.windows {
-		if now := n.Since(); w.from <= now && now < w.to && w.client == client && w.to > end {
-			end, ok = w.to, true
-			n.Reach("answer held back")
+		if now := n.Since(); w.from <= now && now < w.to && concerns(w) {
+			longest = max(longest, min(w.to-now, lookAgain))
 		}
 	}
-	return end, ok
+	if longest > 0 {
+		n.Reach(what)
+	}
+	return longest
 }
+
+// lookAgain is after how long a message that is held back may go on if the network has been healed.
+const lookAgain = 250 * time.Millisecond
 
 // hash mixes a number and a text.
 func hash(seed uint64, text string) uint64 {

@@ -95,8 +95,8 @@ func (n *Network) breakAfter(c *conn, f *fate) {
 // arrive runs a request, and puts its answer on its way.
 func (n *Network) arrive(m *message) {
 	c := m.conn
-	if end, ok := n.held(m.client); ok {
-		c.up = max(end+m.fate.up, c.up+1)
+	if wait := n.held(m.client); wait > 0 {
+		c.up = max(n.Since()+wait+m.fate.up, c.up+1)
 		c.up = n.happenAt(c.up, func() { n.arrive(m) })
 		return
 	}
@@ -122,8 +122,8 @@ func (n *Network) reply(m *message, answer string) { n.carry(m.conn, m.fate.down
 func (n *Network) carry(c *conn, delay time.Duration, what string) {
 	c.down = max(n.Since()+delay, c.down+1)
 	c.down = n.happenAt(c.down, func() {
-		if end, ok := n.partitioned(c.client); ok {
-			n.carry(c, end-n.Since()+delay, what)
+		if wait := n.partitioned(c.client); wait > 0 {
+			n.carry(c, wait+delay, what)
 			return
 		}
 		c.receive(what)
@@ -132,8 +132,8 @@ func (n *Network) carry(c *conn, delay time.Duration, what string) {
 
 // deliverLate runs a request that its sender gave up long ago.
 func (n *Network) deliverLate(m *message) {
-	if end, ok := n.held(m.client); ok {
-		n.happenAt(end+m.fate.up, func() { n.deliverLate(m) })
+	if wait := n.held(m.client); wait > 0 {
+		n.after(wait+m.fate.up, func() { n.deliverLate(m) })
 		return
 	}
 	n.execute(m, newPeer(), true)
