@@ -5,14 +5,12 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/latchkey-go/latchkey/internal/sim"
 )
 
 // judge knows who is inside of what, and notes what must not be.
 type judge struct {
 	w   *world
-	net *sim.Network
+	net stage
 
 	mu         sync.Mutex
 	inside     map[string][]*stay // by key, in the order in which they came
@@ -73,12 +71,27 @@ func (j *judge) compare(s *stay, key string) {
 	for _, o := range j.inside[key] {
 		permits += o.permits
 		if o != s && o.robbed == 0 && s.robbed == 0 && (s.writing > 0 || o.writing > 0) {
-			j.violation("two owners of %s: %s and %s", key, o.name, s.name)
+			j.clash("two owners of %s: %s and %s", key, o, s)
 		}
 	}
 	if permits > simPermits {
 		j.violation("%d permits of %s are taken, and there are %d", permits, key, simPermits)
 	}
+}
+
+// clash notes that two are inside at once. In real time, one of them may only be slow to hear that its time is over.
+func (j *judge) clash(format, key string, a, b *stay) {
+	if j.w.times.grace == 0 {
+		j.violation(format, key, a.name, b.name)
+		return
+	}
+	time.AfterFunc(j.w.times.grace, func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if slices.Contains(j.inside[key], a) && slices.Contains(j.inside[key], b) {
+			j.violation(format, key, a.name, b.name)
+		}
+	})
 }
 
 // rob is called when a ForceUnlock has taken a lock from whoever has it.

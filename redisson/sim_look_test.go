@@ -17,6 +17,9 @@ func (j *judge) look() {
 }
 
 func (j *judge) lookLocked() {
+	if j.w.sim == nil { // a real server can't be looked at without time passing
+		return
+	}
 	j.lookAtLatch()
 	for _, key := range slices.Sorted(maps.Keys(j.inside)) {
 		stays := slices.DeleteFunc(slices.Clone(j.inside[key]), j.excuse)
@@ -36,7 +39,7 @@ func (j *judge) excuse(s *stay) bool {
 	if s.robbed == 0 {
 		return false
 	}
-	if late := j.net.Since() - s.robbed; s.renewed > 0 && late > simWatchdog {
+	if late := j.net.Since() - s.robbed; s.renewed > 0 && late > j.w.times.watchdog {
 		j.violation("%s has not heard for %v that its lock was freed by force", s.name, late)
 	}
 	return true
@@ -90,7 +93,7 @@ func (j *judge) missed(s *stay) bool { return s.robbed == 0 && s.asked <= j.robb
 
 // holders counts what Redis has of a client: all fields but those of writers, these, and readers with a lease.
 func (j *judge) holders(key, client string) (holders, writers, readers int) {
-	fields, _ := j.net.Server().HKeys(key)
+	fields, _ := j.w.sim.Server().HKeys(key)
 	for _, f := range fields {
 		switch {
 		case !strings.HasPrefix(f, client):
@@ -109,12 +112,12 @@ func (j *judge) holders(key, client string) (holders, writers, readers int) {
 // reads reports whether a holder has a timeout key.
 func (j *judge) reads(key, holder string) bool {
 	prefix := fmt.Sprintf("{%s}:%s:rwlock_timeout:", key, holder)
-	return slices.ContainsFunc(j.net.Server().Keys(), func(k string) bool { return strings.HasPrefix(k, prefix) })
+	return slices.ContainsFunc(j.w.sim.Server().Keys(), func(k string) bool { return strings.HasPrefix(k, prefix) })
 }
 
 // lookAtLatch notes whether the latch is open.
 func (j *judge) lookAtLatch() {
-	closed := j.net.Server().Exists("L")
+	closed := j.w.sim.Server().Exists("L")
 	if !closed || !j.closed {
 		j.open = j.net.Since()
 	}

@@ -108,7 +108,7 @@ var simMutants = []mutant{
 	{
 		name: "an acquire without an answer is forgotten",
 		file: "acquire.go", old: "traces := cl.doubt || cl.queued", new: "traces := cl.queued",
-		run: "scene=plain,faults=lossy", want: "idle|left",
+		run: "scene=plain,faults=lossy", want: "idle|left|believes|two owners",
 	},
 	{
 		name: "a subscription is not followed by a look",

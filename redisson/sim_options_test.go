@@ -37,7 +37,6 @@ type simOptions struct {
 	parts    int           // processes to share the seeds
 	part     int           // the number of this one, from 1 on; 0 starts them all
 	most     time.Duration // start no seed after that; 0 is no limit
-	mutant   string        // only those with this in their names
 	mutants  bool          // also find the mutants
 	realtime bool          // on a real server
 }
@@ -88,8 +87,6 @@ func (o *simOptions) set(name, value string) (err error) {
 		o.most, err = time.ParseDuration(value)
 	case "mutants":
 		o.mutants = true
-	case "mutant":
-		o.mutant, o.mutants = value, true
 	case "real":
 		o.realtime = true
 	case "":

@@ -47,7 +47,7 @@ func (o *owner) last() {
 func (o *owner) round() bool {
 	o.rounds++
 	if free := o.w.scene.force; free != nil && !o.final && o.rand.IntN(40) == 0 {
-		_ = o.call("frees by force", context.Background(), simTimeout, func() error {
+		_ = o.call("frees by force", context.Background(), o.w.times.timeout, func() error {
 			_, err := free(o.client).ForceUnlock(context.Background())
 			return err
 		})
@@ -58,16 +58,22 @@ func (o *owner) round() bool {
 func (o *owner) sleep(most time.Duration) { time.Sleep(o.upTo(most)) }
 
 // upTo is a time below d, to the nanosecond.
-func (o *owner) upTo(d time.Duration) time.Duration { return time.Duration(o.rand.Int64N(int64(d))) }
+func (o *owner) upTo(d time.Duration) time.Duration {
+	return time.Duration(o.rand.Int64N(int64(d / o.w.times.scale)))
+}
 
 // between is a time between the two, of which each order of magnitude is as likely.
 func (o *owner) between(least, most time.Duration) time.Duration {
+	return o.draw(least/o.w.times.scale, most/o.w.times.scale)
+}
+
+func (o *owner) draw(least, most time.Duration) time.Duration {
 	return time.Duration(float64(least) * math.Pow(float64(most)/float64(least), o.rand.Float64()))
 }
 
-// lease is 0, for one that is renewed, or a time from 300 ms to 20 s.
+// lease is 0, for one that is renewed, or a time.
 func (o *owner) lease() time.Duration {
-	lease := o.between(300*time.Millisecond, simLongest).Truncate(time.Millisecond)
+	lease := o.draw(o.w.times.least, o.w.times.most).Truncate(time.Millisecond)
 	if renewed := o.rand.IntN(2) == 0; renewed || o.w.options.leases == "renewed" {
 		return 0
 	}
@@ -168,7 +174,10 @@ type stay struct {
 }
 
 func (o *owner) newStay(kind lock.Kind, keys ...string) *stay {
-	return &stay{o: o, asked: o.w.net.Since(), name: fmt.Sprintf("%s.%d", o.name, o.rounds), keys: keys, kind: kind, pace: o.between(20*time.Millisecond, 4*time.Second)}
+	return &stay{
+		o: o, name: fmt.Sprintf("%s.%d", o.name, o.rounds), keys: keys, kind: kind, asked: o.w.net.Since(),
+		pace: o.between(20*time.Millisecond, 4*time.Second),
+	}
 }
 
 // count notes that the owner is inside for a section, or with -1 that it is not any more.

@@ -26,7 +26,7 @@ func TestSimRepeats(t *testing.T) {
 
 func traceOf(t *testing.T, o simOptions) string {
 	var b strings.Builder
-	_, _ = simulate(t, o).net.Trace().WriteTo(&b)
+	_, _ = simulate(t, o).sim.Trace().WriteTo(&b)
 	return b.String()
 }
 

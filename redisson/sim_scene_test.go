@@ -84,13 +84,13 @@ func (s scene) stays(w *world, key string) bool {
 			return true
 		}
 	}
-	return strings.HasPrefix(key, "latchkey_receipt:") && w.net.Server().TTL(key) > 0
+	return strings.HasPrefix(key, "latchkey_receipt:") && w.net.TTL(key) > 0
 }
 
 // expirablePermits counts the permits that are not free: others have an end that is past.
 func expirablePermits(w *world, key string) int {
-	ends, _ := w.net.Server().SortedSet("{" + key + "}:timeout")
-	taken, now := plainPermits(w, key), float64(w.net.ServerTime().UnixMilli())
+	ends, _ := w.sim.Server().SortedSet("{" + key + "}:timeout")
+	taken, now := plainPermits(w, key), float64(w.sim.ServerTime().UnixMilli())
 	for _, end := range ends {
 		if end <= now {
 			taken--
@@ -102,7 +102,7 @@ func expirablePermits(w *world, key string) int {
 // plainPermits counts the permits that are not there.
 func plainPermits(w *world, key string) int {
 	free := 0
-	if text, err := w.net.Server().Get(key); err == nil {
+	if text, err := w.sim.Server().Get(key); err == nil {
 		free = atoi(text)
 	}
 	return simPermits - free

@@ -43,7 +43,7 @@ func (w *world) late(e sim.Execution) {
 	case strings.HasSuffix(e.Script, "release") && inside:
 		w.net.Reach("late release with somebody inside")
 	}
-	if queue, _ := w.net.Server().List("redisson_lock_queue:{L}"); e.Script == "fair_acquire" && slices.Contains(queue, holderOf(e.Args)) {
+	if queue, _ := w.sim.Server().List("redisson_lock_queue:{L}"); e.Script == "fair_acquire" && slices.Contains(queue, holderOf(e.Args)) {
 		w.net.Reach("ghost in a fair queue")
 	}
 }

@@ -51,7 +51,7 @@ func (s *stay) leave(sec *section) {
 	s.sections = slices.DeleteFunc(s.sections, func(o *section) bool { return o == sec })
 	sec.stop()
 	sec.end(true)
-	_ = s.o.call(fmt.Sprintf("releases %v", sec.kind), context.Background(), simTimeout, func() error {
+	_ = s.o.call(fmt.Sprintf("releases %v", sec.kind), context.Background(), s.o.w.times.timeout, func() error {
 		return sec.hold.Release(context.Background())
 	})
 }
@@ -117,7 +117,7 @@ func (s *stay) nest(under *section) {
 	if kind == lock.Write && o.rand.IntN(2) == 0 {
 		kind = lock.Read
 	}
-	if s.acquire(ctx, kind, simTimeout) {
+	if s.acquire(ctx, kind, o.w.times.timeout) {
 		o.w.net.Reach("re-entry")
 	}
 }
@@ -182,7 +182,7 @@ func (o *owner) stayAtMany() bool {
 }
 
 func (s *stay) nestAll(m *redisson.MultiLock, under *section) {
-	if ctx := under.hold.Context(); ctx.Err() == nil && s.acquireAll(ctx, m, simTimeout) {
+	if ctx := under.hold.Context(); ctx.Err() == nil && s.acquireAll(ctx, m, s.o.w.times.timeout) {
 		s.o.w.net.Reach("re-entry")
 	}
 }

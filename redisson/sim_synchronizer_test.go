@@ -26,7 +26,7 @@ func (o *owner) takeExpirable() bool {
 	defer cancel()
 	lease := o.lease()
 	if lease > 0 {
-		lease += 2 * simTimeout
+		lease += 2 * o.w.times.timeout
 	}
 	var id string
 	err := o.call(fmt.Sprintf("acquires a permit within %v for %v", wait, lease), ctx, wait, func() (err error) {
@@ -43,10 +43,10 @@ func (o *owner) takeExpirable() bool {
 	}
 	stays := o.upTo(s.pace)
 	if lease > 0 {
-		stays = min(stays, lease-simTimeout-simTimeout/2)
+		stays = min(stays, lease-o.w.times.timeout-o.w.times.timeout/2)
 	}
 	s.permit(1, stays)
-	err = o.call("releases a permit", context.Background(), simTimeout, func() error { return sem.Release(context.Background(), id) })
+	err = o.call("releases a permit", context.Background(), o.w.times.timeout, func() error { return sem.Release(context.Background(), id) })
 	if errors.Is(err, lock.ErrNotHeld) {
 		o.w.judge.accuse("%s had a permit that was free", s.name)
 	}
@@ -76,7 +76,7 @@ func (o *owner) takePermits() bool {
 		return false
 	}
 	s.permit(amount, o.upTo(s.pace))
-	_ = o.call("releases permits", context.Background(), simTimeout, func() error { return sem.Release(context.Background(), amount) })
+	_ = o.call("releases permits", context.Background(), o.w.times.timeout, func() error { return sem.Release(context.Background(), amount) })
 	return true
 }
 
@@ -102,13 +102,13 @@ func (o *owner) takeRate() bool {
 func (o *owner) countDown() bool {
 	l := o.client.CountDownLatch("L")
 	ctx := context.Background()
-	_ = o.call("sets the latch", ctx, simTimeout, func() error {
+	_ = o.call("sets the latch", ctx, o.w.times.timeout, func() error {
 		_, err := l.TrySetCount(ctx, simCount)
 		return err
 	})
 	if o.rand.IntN(3) > 0 || o.final {
 		for range simCount {
-			_ = o.call("counts down", ctx, simTimeout, func() error { return l.CountDown(ctx) })
+			_ = o.call("counts down", ctx, o.w.times.timeout, func() error { return l.CountDown(ctx) })
 		}
 		return true
 	}

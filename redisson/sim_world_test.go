@@ -3,16 +3,9 @@ package redisson_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"regexp"
-	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/cryptotest"
-	"testing/synctest"
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/sim"
@@ -22,19 +15,47 @@ import (
 )
 
 const (
-	simClients  = 3
-	simOwners   = 2 // of each client
-	simWatchdog = 3 * time.Second
-	simTimeout  = time.Second
-	simFairWait = 5 * time.Second
-	simLongest  = 20 * time.Second // of all leases
+	simClients = 3
+	simOwners  = 2 // of each client
+	simTimeout = time.Second
 )
 
-// world is a simulation of one seed: clients with owners, who take what the scene has, on one server.
+// simTimes are how long things take in a world.
+type simTimes struct {
+	watchdog, timeout, fairWait time.Duration
+	least, most                 time.Duration // of leases
+	calm                        time.Duration // after which nothing may be left that nobody has
+	grace                       time.Duration // in which a holder may hear that its time is over
+	scale                       time.Duration // of all else
+}
+
+// virtualTimes are those of a simulation.
+var virtualTimes = simTimes{
+	watchdog: 3 * time.Second, timeout: simTimeout, fairWait: 5 * time.Second,
+	least: 300 * time.Millisecond, most: 20 * time.Second, calm: 30 * time.Second, scale: 1,
+}
+
+// stage is where a world is played: in a simulation, or on a real server.
+type stage interface {
+	// Note adds a line to the trace, Reach counts that something has happened, and Since is how long the world lasts.
+	Note(format string, args ...any)
+	Reach(what string)
+	Since() time.Duration
+	// Heal ends all faults.
+	Heal()
+	// Keys, TTL and Subscriptions are what the server has.
+	Keys() []string
+	TTL(key string) time.Duration
+	Subscriptions() []string
+}
+
+// world is what happens for one seed: clients with owners, who take what the scene has, on one server.
 type world struct {
 	options simOptions
 	scene   scene
-	net     *sim.Network
+	times   simTimes
+	net     stage
+	sim     *sim.Network // nil on a real server
 	judge   *judge
 	clients []*redisson.Client
 	rdbs    []*redis.Client
@@ -42,36 +63,19 @@ type world struct {
 	sections atomic.Int64
 }
 
-// simulate runs a world and returns it when all is over.
-func simulate(t *testing.T, o simOptions) *world {
-	w := &world{options: o, scene: simScenes[o.scene]}
-	alarm := time.AfterFunc(2*time.Minute, func() { panic(fmt.Sprintf("virtual time stands still: %v", o)) })
-	defer alarm.Stop()
-	cryptotest.SetGlobalRandom(t, o.seed)
-	synctest.Test(t, func(t *testing.T) { w.run(t) })
-	return w
-}
-
-// run lets the owners live, first with faults and then without, and looks at what they leave.
-func (w *world) run(t *testing.T) {
-	net, err := sim.New(sim.Options{Seed: w.options.seed, Faults: simFaults[w.options.faults], Names: simNames, Executed: w.executed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.net = net
-	w.judge = newJudge(w)
-	for i := range simClients {
-		w.connect(t, i)
-	}
+// play lets the owners live, first with faults and then without, and looks at what they leave. When the faults end, all are
+// waiting.
+func (w *world) play() {
 	for w.scene.prepare != nil && w.scene.prepare(w.clients[0]) != nil {
 		time.Sleep(time.Second)
 	}
 	owners := w.owners()
 	each(owners, (*owner).live)
-	time.AfterFunc(time.Second, net.Heal)
+	time.AfterFunc(time.Second/w.times.scale, w.net.Heal)
 	time.Sleep(w.scene.calm)
 	each(owners, (*owner).last)
-	w.clean()
+	time.Sleep(w.times.calm)
+	w.inspect()
 }
 
 func (w *world) owners() []*owner {
@@ -91,87 +95,45 @@ func each(owners []*owner, f func(*owner)) {
 	all.Wait()
 }
 
-// connect makes a client.
-func (w *world) connect(t *testing.T, i int) {
-	rdb := redis.NewClient(&redis.Options{
-		Addr: "127.0.0.1:6379", Dialer: w.net.Dialer(i), Protocol: 2, DisableIdentity: true, PoolSize: 64, MaxRetries: -1,
+// connect makes a client, whose connections the change sets up.
+func (w *world) connect(t *testing.T, i int, change func(*redis.Options)) {
+	opts := &redis.Options{
+		Addr: "127.0.0.1:6379", Protocol: 2, DisableIdentity: true, PoolSize: 64, MaxRetries: -1,
 		ContextTimeoutEnabled:    w.options.ctx == "on",
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
-	pause := 40*time.Millisecond + time.Duration(i)*time.Microsecond
-	c, err := redisson.New(rdb, redisson.WatchdogTimeout(simWatchdog), redisson.Timeout(simTimeout),
-		redisson.FairLockWaitTimeout(simFairWait), redisson.SpinBackoff(pause, pause))
+	}
+	change(opts)
+	rdb := redis.NewClient(opts)
+	pause := 40*time.Millisecond + time.Duration(i)*time.Microsecond // without chance
+	c, err := redisson.New(rdb, redisson.WatchdogTimeout(w.times.watchdog), redisson.Timeout(w.times.timeout),
+		redisson.FairLockWaitTimeout(w.times.fairWait), redisson.SpinBackoff(pause, pause))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.clients, w.rdbs = append(w.clients, c), append(w.rdbs, rdb)
 }
 
-// clean waits until all leases are over, and finds what nobody needs any more.
-func (w *world) clean() {
-	time.Sleep(simLongest + 10*time.Second)
+// inspect finds what nobody needs any more.
+func (w *world) inspect() {
 	if left := w.net.Subscriptions(); len(left) > 0 {
 		w.judge.accuse("left: subscriptions %q", left)
 	}
-	for _, key := range w.net.Server().Keys() {
+	for _, key := range w.net.Keys() {
 		if !w.scene.stays(w, key) {
 			w.judge.accuse("left: key %s", key)
 		}
 	}
-	if w.scene.final != nil {
-		if wrong := w.scene.final(w); wrong != "" {
-			w.judge.accuse("left: %s", wrong)
-		}
+	if w.scene.final == nil || w.sim == nil {
+		return
 	}
+	if wrong := w.scene.final(w); wrong != "" {
+		w.judge.accuse("left: %s", wrong)
+	}
+}
+
+func (w *world) close() {
 	for i, c := range w.clients {
 		_ = c.Close()
 		_ = w.rdbs[i].Close()
-	}
-	w.net.Close()
-	time.Sleep(10 * time.Second) // what goes on after Close is bounded by the client's timeout
-	synctest.Wait()
-	if left := goroutines(); left != "" {
-		w.judge.accuse("left: goroutines\n%s", left)
-	}
-}
-
-// bubble finds in a stack trace the bubble that a goroutine is in.
-var bubble = regexp.MustCompile(`synctest bubble \d+`)
-
-// goroutines returns the stacks of all goroutines in the bubble but two: the caller, and the test that made the bubble.
-func goroutines() string {
-	buf := make([]byte, 1<<20)
-	stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
-	mine := bubble.FindString(stacks[0])
-	var left []string
-	for _, s := range stacks[1:] {
-		if bubble.FindString(s) == mine && !strings.Contains(s, "synctest.Run(") && !strings.Contains(s, "synctest.testing") {
-			left = append(left, s)
-		}
-	}
-	return strings.Join(left, "\n\n")
-}
-
-// simNames tells apart the ids of holders, and names scripts by their files.
-var simNames = sim.Names{ID: regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}(:[0-9]+)?`), Script: scriptNamer()}
-
-// scriptNamer returns a function that finds the file of a script by its end: it may have a prelude.
-func scriptNamer() func(text string) string {
-	texts := map[string]string{}
-	for _, pattern := range []string{"*.lua", "lua/*.lua"} {
-		files, _ := filepath.Glob(pattern)
-		for _, file := range files {
-			if text, err := os.ReadFile(file); err == nil {
-				texts[strings.TrimSuffix(filepath.Base(file), ".lua")] = string(text)
-			}
-		}
-	}
-	return func(text string) (found string) {
-		for name, end := range texts {
-			if strings.HasSuffix(text, end) && len(end) > len(texts[found]) {
-				found = name
-			}
-		}
-		return found
 	}
 }

@@ -129,6 +129,12 @@ func (n *Network) Server() *miniredis.Miniredis {
 	return n.server.Miniredis
 }
 
+// Keys lists the keys of the server.
+func (n *Network) Keys() []string { return n.Server().Keys() }
+
+// TTL is how long a key lasts; 0 is for ever.
+func (n *Network) TTL(key string) time.Duration { return n.Server().TTL(key) }
+
 // ServerTime is the time by the server's clock.
 func (n *Network) ServerTime() time.Time { return n.server.now() }
 
