@@ -89,10 +89,10 @@ func (s scene) stays(w *world, key string) bool {
 
 // expirablePermits counts the permits that are not free: others have an end that is past.
 func expirablePermits(w *world, key string) int {
-	ends, _ := w.sim.Server().SortedSet("{" + key + "}:timeout")
-	taken, now := plainPermits(w, key), float64(w.sim.ServerTime().UnixMilli())
-	for _, end := range ends {
-		if end <= now {
+	ends, taken, now := "{"+key+"}:timeout", plainPermits(w, key), float64(w.sim.ServerTime().UnixMilli())
+	ids, _ := w.sim.Server().ZMembers(ends)
+	for _, id := range ids {
+		if end, _ := w.sim.Server().ZScore(ends, id); end <= now {
 			taken--
 		}
 	}

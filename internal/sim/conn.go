@@ -9,31 +9,30 @@ import (
 	"time"
 )
 
-// conn is a client's end of a connection. All its fields but the first three are guarded by the network's mutex.
+// conn is a client's end of a connection. All fields but the first three are guarded by the network's mutex.
 //
-// Nothing sleeps in Read or Write but Read itself, which waits for a channel: go-redis holds a mutex in places, and a
-// goroutine that waits for a mutex keeps virtual time from passing.
+// Write never blocks, and Read waits for nothing but a channel: go-redis holds mutexes around both, and a goroutine that waits
+// for a mutex keeps virtual time from passing.
 type conn struct {
 	n        *Network
 	client   int
-	readable chan struct{} // something that Read waits for may have happened
+	readable chan struct{} // what Read waits for may have happened
 
-	server   *peer
-	unsent   []byte // the beginning of a command
-	received []byte // arrived, and not read yet
-	broken   error  // what Read returns after that
-	hole     bool   // nothing gets through any more, in either direction, and nobody is told
-	closed   bool   // by the client
-	deadline time.Time
-	stamp    uint64 // of what was last written
-
+	peer       *peer
+	unsent     []byte // the beginning of a command
+	received   []byte // arrived, and not read yet
+	broken     error  // what Read returns after that
+	hole       bool   // nothing gets through any more, in either direction
+	closed     bool   // by the client
+	deadline   time.Time
+	jitter     time.Duration // by which Read is late
 	subscriber bool
 	channels   []string
-	up, down   time.Duration // when the last thing in that direction arrives
+	up, down   time.Duration // when the last message in that direction arrives
 }
 
 func newConn(n *Network, client int) *conn {
-	return &conn{n: n, client: client, readable: make(chan struct{}, 1), server: newPeer()}
+	return &conn{n: n, client: client, readable: make(chan struct{}, 1), peer: newPeer()}
 }
 
 // Read implements [net.Conn].
@@ -47,31 +46,28 @@ func (c *conn) Read(b []byte) (int, error) {
 	}
 }
 
-// read returns what there is to read; if it returns nothing, Read is to wait for more until the given time.
-func (c *conn) read(b []byte) (int, time.Time, error) {
+// read returns what there is to read. If there is nothing, Read is to wait until the given time; zero is for ever.
+func (c *conn) read(b []byte) (size int, until time.Time, err error) {
 	c.n.mu.Lock()
 	defer c.n.mu.Unlock()
+	if !c.deadline.IsZero() {
+		until = c.deadline.Add(c.jitter)
+	}
 	switch {
 	case c.closed:
-		return 0, time.Time{}, net.ErrClosed
+		err = net.ErrClosed
 	case len(c.received) > 0:
-		size := copy(b, c.received)
+		size = copy(b, c.received)
 		c.received = c.received[size:]
-		return size, time.Time{}, nil
 	case c.broken != nil:
-		return 0, time.Time{}, c.broken
-	case c.deadline.IsZero():
-		return 0, time.Time{}, nil
+		err = c.broken
+	case !until.IsZero() && !time.Now().Before(until):
+		err = os.ErrDeadlineExceeded
 	}
-	// A little later than asked for: the deadline of a context often is the same, and what happens first must not be left
-	// to the scheduler.
-	until := c.deadline.Add(time.Duration(1 + c.stamp%997))
-	if !time.Now().Before(until) {
-		return 0, until, os.ErrDeadlineExceeded
-	}
-	return 0, until, nil
+	return size, until, err
 }
 
+// await waits until there may be something to read.
 func (c *conn) await(until time.Time) {
 	if until.IsZero() {
 		<-c.readable
@@ -95,13 +91,20 @@ func (c *conn) Write(b []byte) (int, error) {
 	case c.broken != nil:
 		return 0, &net.OpError{Op: "write", Net: "sim", Err: io.ErrClosedPipe}
 	}
-	if c.stamp = hash(0, string(b)); bytes.Contains(b, []byte("subscribe")) || c.subscriber {
-		c.stamp = uint64(c.client) // the order of channels differs between runs
-	}
+	c.jitter = c.jitterOf(b)
 	if rest := c.handshake(b); len(rest) > 0 {
 		c.n.wrote(c, string(rest))
 	}
 	return len(b), nil
+}
+
+// jitterOf is by how much a Read that follows is late. The deadline of a context and of a Read are often the same, and what
+// happens first must not be left to the scheduler. Channels are subscribed in any order, so they do not count.
+func (c *conn) jitterOf(written []byte) time.Duration {
+	if c.subscriber || bytes.Contains(written, []byte("subscribe")) {
+		written = nil
+	}
+	return time.Duration(1 + hash(uint64(c.client), string(written))%997)
 }
 
 // handshake answers at once what a new connection begins with: go-redis makes it under a mutex. It returns the rest.
@@ -112,7 +115,7 @@ func (c *conn) handshake(b []byte) (rest []byte) {
 			return b
 		}
 		b = b[size:]
-		c.receive(c.n.server.run(c.server, args))
+		c.receive(c.n.server.run(c.peer, args))
 	}
 }
 
@@ -125,25 +128,23 @@ func (c *conn) Close() error {
 	}
 	c.closed = true
 	c.leave()
-	c.signal()
 	return nil
 }
 
-// cutLocked ends the connection from outside. With a nil reason nobody notices: nothing gets through any more.
-func (c *conn) cutLocked(reason error) {
+// cut ends the connection from outside. With a nil reason nobody notices that nothing gets through any more.
+func (c *conn) cut(reason error) {
 	c.hole = true
-	if reason == nil || c.broken != nil {
-		return
+	if reason != nil && c.broken == nil {
+		c.broken = reason
+		c.leave()
 	}
-	c.broken = reason
-	c.leave()
-	c.signal()
 }
 
 // leave takes c out of the network.
 func (c *conn) leave() {
 	c.channels = nil
 	c.n.conns = slices.DeleteFunc(c.n.conns, func(o *conn) bool { return o == c })
+	c.signal()
 }
 
 // receive lets b arrive at the client.
@@ -174,7 +175,7 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 // SetDeadline implements [net.Conn].
 func (c *conn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
-// SetWriteDeadline implements [net.Conn]. A Write never blocks.
+// SetWriteDeadline implements [net.Conn].
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
 // LocalAddr implements [net.Conn].

@@ -10,32 +10,31 @@ import (
 // Faults says what goes wrong. The zero value is a network with nothing but latency.
 type Faults struct {
 	// LoseRequest, LoseAnswer and CutSubscription are the parts of all messages that are lost on their way, from 0 to 1.
-	// The connection breaks: at once, or for half of the requests and answers without notice.
+	// The connection breaks with them: in half of the cases, a request or an answer is just never answered.
 	LoseRequest, LoseAnswer, CutSubscription float64
 	// Late is the part of the lost requests that arrives nevertheless, on its own, within LateMost.
 	Late     float64
 	LateMost time.Duration
 	// Tail is the part of all messages that takes from 100 to 400 ms longer.
 	Tail float64
-	// Flush, Silence and Partition are how often, on the average, the server forgets its scripts, answers nobody for a
-	// while, and can't be reached by one of the clients; 0 is never.
+	// Drift is by which part the server's clock is faster or slower than the clients' at most.
+	Drift float64
+	// Flush, Silence and Partition are how often, on the average, the server forgets its scripts, hears nobody for a while,
+	// and can't be reached by one of the clients; 0 is never.
 	Flush, Silence, Partition time.Duration
 	// WindowMost is how long a silence or a partition lasts at most.
 	WindowMost time.Duration
-	// Drift is by which part the server's clock is faster or slower than the clients' at most.
-	Drift float64
-	// Clients is how many clients there are, from 0 on.
+	// Clients is how many clients there are, from 0 on, and Span how long there are flushes, silences and partitions.
 	Clients int
-	// Span is how long the server's and the clients' faults are planned ahead.
-	Span time.Duration
+	Span    time.Duration
 }
 
-// fate is what becomes of one message.
-type fate struct {
+// outcome is what becomes of one message.
+type outcome struct {
 	kind     kind
-	up, down time.Duration
-	late     time.Duration
-	silent   bool
+	up, down time.Duration // how long the request and the answer take
+	late     time.Duration // after which a late request arrives
+	silent   bool          // nobody notices that the connection is broken
 	tail     bool
 }
 
@@ -48,68 +47,73 @@ const (
 	answerLost
 )
 
-// String returns the name under which a fault is counted.
+// String returns the name under which an outcome is counted.
 func (k kind) String() string {
 	return [...]string{"message delivered", "request lost", "request late", "answer lost"}[k]
 }
 
 // String is what a trace shows.
-func (f fate) String() string {
-	s := ""
-	if f.kind != delivered {
-		s = " " + f.kind.String()
+func (o *outcome) String() string {
+	if o.kind == delivered {
+		return ""
 	}
-	if f.silent {
+	s := o.kind.String()
+	if o.silent {
 		s += " silently"
 	}
-	if f.kind == requestLate {
-		s += fmt.Sprintf(" by %v", f.late)
+	if o.kind == requestLate {
+		s += fmt.Sprintf(" by %v", o.late)
 	}
 	return s
 }
 
-// draw decides the fate of a message. It always draws as many numbers, so that one rate does not shift the others.
-func (n *Network) draw(m *message) {
+// draw decides what becomes of a message. It always draws as many numbers, so that one rate does not shift another.
+func (n *Network) draw(m *message) *outcome {
 	who := fmt.Sprintf("%d %s", m.client, m.text)
 	n.said[who]++
 	r := rand.New(rand.NewPCG(hash(n.opts.Seed, who), uint64(n.said[who])))
-	f := &m.fate
-	f.up, f.down = latency(r), latency(r)
-	chance, late, silent, tail, extra := r.Float64(), r.Float64(), r.Float64(), r.Float64(), r.Int64N(300e6)
-	lateBy := r.Int64N(max(int64(n.faults.LateMost), 1))
-	if f.tail = tail < n.faults.Tail; f.tail {
-		d := 100*time.Millisecond + time.Duration(extra)
-		if tail < n.faults.Tail/2 {
-			f.up += d
-		} else {
-			f.down += d
-		}
-	}
-	if m.conn.subscriber {
-		if chance < n.faults.CutSubscription {
-			f.kind = answerLost
-		}
-		return
-	}
+	o := &m.outcome
+	o.up, o.down = latency(r), latency(r)
+	o.addTail(r, n.faults.Tail)
+	chance, late, silent, by := r.Float64(), r.Float64(), r.Float64(), below(r, n.faults.LateMost)
+	f := n.faults
 	switch {
-	case chance >= n.faults.LoseRequest+n.faults.LoseAnswer:
-		return
-	case chance >= n.faults.LoseRequest:
-		f.kind = answerLost
-	case late < n.faults.Late:
-		f.kind, f.late = requestLate, f.up+time.Duration(lateBy)
+	case m.conn.subscriber && chance < f.CutSubscription:
+		o.kind = answerLost
+	case m.conn.subscriber, chance >= f.LoseRequest+f.LoseAnswer:
+	case chance >= f.LoseRequest:
+		o.kind, o.silent = answerLost, silent < 0.5
+	case late < f.Late:
+		o.kind, o.late, o.silent = requestLate, o.up+by, silent < 0.5
 	default:
-		f.kind = requestLost
+		o.kind, o.silent = requestLost, silent < 0.5
 	}
-	f.silent = silent < 0.5
+	return o
 }
 
 // latency is how long a hop takes, to the nanosecond.
-func latency(r *rand.Rand) time.Duration { return time.Duration(50_000 + r.Int64N(900_000)) }
+func latency(r *rand.Rand) time.Duration { return 50*time.Microsecond + below(r, 900*time.Microsecond) }
 
-// window is a time in which the server hears nobody (client -1), or does not hear one of the clients.
+// addTail makes one of the hops slow, with the given chance.
+func (o *outcome) addTail(r *rand.Rand, chance float64) {
+	draw, extra := r.Float64(), 100*time.Millisecond+below(r, 300*time.Millisecond)
+	o.tail = draw < chance
+	switch {
+	case draw < chance/2:
+		o.up += extra
+	case o.tail:
+		o.down += extra
+	}
+}
+
+// below draws a time from 0 to d.
+func below(r *rand.Rand, d time.Duration) time.Duration {
+	return time.Duration(r.Int64N(max(int64(d), 1)))
+}
+
+// window is a time in which the server hears nobody, or does not hear one of the clients.
 type window struct {
-	client   int
+	client   int // -1 is all
 	from, to time.Duration
 }
 
@@ -119,25 +123,17 @@ func (n *Network) plan() {
 	f := n.faults
 	n.server.drift = (2*r.Float64() - 1) * f.Drift
 	each := func(mean time.Duration, strike func(at time.Duration)) {
-		if mean <= 0 {
-			return
-		}
-		for at := spread(r, mean); at < f.Span; at += spread(r, mean) {
+		for at := below(r, 2*mean); mean > 0 && at < f.Span; at += below(r, 2*mean) {
 			strike(at)
 		}
 	}
 	each(f.Flush, func(at time.Duration) { n.happenAt(at, n.flush) })
 	each(f.Silence, func(at time.Duration) {
-		n.windows = append(n.windows, window{-1, at, at + spread(r, f.WindowMost)/2})
+		n.windows = append(n.windows, window{-1, at, at + below(r, f.WindowMost)})
 	})
 	each(f.Partition, func(at time.Duration) {
-		n.windows = append(n.windows, window{r.IntN(max(f.Clients, 1)), at, at + spread(r, f.WindowMost)/2})
+		n.windows = append(n.windows, window{r.IntN(max(f.Clients, 1)), at, at + below(r, f.WindowMost)})
 	})
-}
-
-// spread draws a time from 0 to twice the mean.
-func spread(r *rand.Rand, mean time.Duration) time.Duration {
-	return time.Duration(r.Int64N(max(2*int64(mean), 1)))
 }
 
 func (n *Network) flush() {
@@ -149,19 +145,23 @@ func (n *Network) flush() {
 	n.server.run(newPeer(), []string{"script", "flush"})
 }
 
-// held returns how much longer the server does not hear a client, as far as is worth to wait before looking again.
+// held returns how long to wait before looking again whether the server hears a client; 0 is that it does.
 func (n *Network) held(client int) time.Duration {
-	return n.closed("request held back", func(w window) bool { return w.client == client || w.client < 0 })
+	return n.unreachable("request held back", func(w window) bool { return w.client == client || w.client < 0 })
 }
 
 // partitioned is held for what a client is to hear.
 func (n *Network) partitioned(client int) time.Duration {
-	return n.closed("answer held back", func(w window) bool { return w.client == client })
+	return n.unreachable("answer held back", func(w window) bool { return w.client == client })
 }
 
-func (n *Network) closed(what string, concerns func(window) bool) (longest time.Duration) {
+// lookAgain is how long a message that is held back waits at a time, as the network may be healed meanwhile.
+const lookAgain = 250 * time.Millisecond
+
+func (n *Network) unreachable(what string, concerns func(window) bool) (longest time.Duration) {
+	now := n.Since()
 	for _, w := range n.windows {
-		if now := n.Since(); w.from <= now && now < w.to && concerns(w) {
+		if w.from <= now && now < w.to && concerns(w) {
 			longest = max(longest, min(w.to-now, lookAgain))
 		}
 	}
@@ -170,9 +170,6 @@ func (n *Network) closed(what string, concerns func(window) bool) (longest time.
 	}
 	return longest
 }
-
-// lookAgain is after how long a message that is held back may go on if the network has been healed.
-const lookAgain = 250 * time.Millisecond
 
 // hash mixes a number and a text.
 func hash(seed uint64, text string) uint64 {

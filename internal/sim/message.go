@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// message is what is carried as a whole: a pipeline of commands, or one channel's part of a subscription.
+// message is what is carried as a whole: the commands of a pipeline, or one channel's part of a subscription.
 type message struct {
 	client   int
 	conn     *conn
 	commands [][]string
 	text     string // what it says, in names that do not differ between runs
-	fate     fate
+	outcome  outcome
 }
 
 // take returns what is complete with data that was written to c.
@@ -26,20 +26,11 @@ func (c *conn) take(data string) []*message {
 			break
 		}
 		c.unsent = c.unsent[size:]
-		name := strings.ToLower(args[0])
-		if c.subscriber = c.subscriber || name == "subscribe"; !c.subscriber {
-			request.commands = append(request.commands, args)
+		if c.subscriber = c.subscriber || strings.EqualFold(args[0], "subscribe"); c.subscriber {
+			all = append(all, c.split(args)...)
 			continue
 		}
-		if len(args) == 1 {
-			all = append(all, &message{client: c.client, conn: c, commands: [][]string{args}})
-		}
-		for _, channel := range args[1:] {
-			all = append(all, &message{client: c.client, conn: c, commands: [][]string{{name, channel}}})
-		}
-	}
-	if c.subscriber && c.closed {
-		return nil // go-redis subscribes anew on a connection that its user closes next
+		request.commands = append(request.commands, args)
 	}
 	if len(request.commands) > 0 {
 		all = append(all, request)
@@ -47,81 +38,100 @@ func (c *conn) take(data string) []*message {
 	return all
 }
 
+// split makes a message of each channel in a command of a subscriber. There are none after a Close: before it, go-redis by
+// itself subscribes on a connection that its user is about to close.
+func (c *conn) split(args []string) (all []*message) {
+	if c.closed {
+		return nil
+	}
+	if len(args) == 1 {
+		return []*message{{client: c.client, conn: c, commands: [][]string{args}}}
+	}
+	for _, channel := range args[1:] {
+		all = append(all, &message{client: c.client, conn: c, commands: [][]string{{strings.ToLower(args[0]), channel}}})
+	}
+	return all
+}
+
 // send puts a request on its way to the server.
 func (n *Network) send(m *message) {
-	n.draw(m)
-	c, f := m.conn, &m.fate
+	c, o := m.conn, n.draw(m)
 	if c.hole {
 		return
 	}
 	n.count(m)
-	n.note(m.client, "says", m.text, f.String())
-	switch f.kind {
-	case requestLost, requestLate:
-		n.breakAfter(c, f)
-		if f.kind == requestLate {
-			n.after(f.late, func() { n.deliverLate(m) })
-		}
-		return
+	n.note(m.client, "says", m.text, o.String())
+	switch o.kind {
+	case requestLate:
+		n.after(o.late, func() { n.arriveLate(m) })
+		n.breakOff(m, o.up)
+	case requestLost:
+		n.breakOff(m, o.up)
+	default:
+		c.up = n.happenAt(max(n.Since()+o.up, c.up+1), func() { n.arrive(m) })
 	}
-	c.up = max(n.Since()+f.up, c.up+1)
-	c.up = n.happenAt(c.up, func() { n.arrive(m) })
 }
 
 // count counts what becomes of a message, in all and for each of its scripts.
 func (n *Network) count(m *message) {
-	f := m.fate
-	n.Reach(f.kind.String())
-	if f.tail {
+	n.Reach(m.outcome.kind.String())
+	if m.outcome.tail {
 		n.Reach("tail of delay")
 	}
-	if f.kind == delivered {
+	if m.outcome.kind == delivered {
 		return
 	}
 	for _, args := range m.commands {
-		n.Reach(f.kind.String() + ": " + n.names.script(args))
+		n.Reach(m.outcome.kind.String() + ": " + n.names.script(args))
 	}
 }
 
-// breakAfter has a connection end without an answer, or just never answer again.
-func (n *Network) breakAfter(c *conn, f *fate) {
-	if f.silent {
-		c.cutLocked(nil)
+// breakOff has a connection end without an answer after d, or just never answer again.
+func (n *Network) breakOff(m *message, d time.Duration) {
+	if m.outcome.silent {
+		m.conn.cut(nil)
 		return
 	}
-	n.after(f.up, func() { c.cutLocked(io.EOF) })
+	n.after(d, func() { m.conn.cut(io.EOF) })
 }
 
-// arrive runs a request, and puts its answer on its way.
+// arrive has the server answer a request.
 func (n *Network) arrive(m *message) {
-	c := m.conn
+	c, o := m.conn, &m.outcome
 	if wait := n.held(m.client); wait > 0 {
-		c.up = max(n.Since()+wait+m.fate.up, c.up+1)
-		c.up = n.happenAt(c.up, func() { n.arrive(m) })
+		c.up = n.happenAt(max(n.Since()+wait+o.up, c.up+1), func() { n.arrive(m) })
 		return
 	}
-	if c.subscriber {
-		n.reply(m, n.subscribe(c, m.commands[0]))
-		return
-	}
-	if c.closed {
+	if c.closed && !c.subscriber {
 		n.Reach("request after its caller left")
 	}
-	answer := n.execute(m, c.server, c.closed)
-	if m.fate.kind == answerLost {
-		n.breakAfter(c, &m.fate)
+	answer := n.serve(m)
+	if o.kind == answerLost {
+		n.breakOff(m, o.down)
 		return
 	}
-	n.reply(m, answer)
+	n.carry(c, o.down, answer)
 }
 
-// reply puts an answer on its way.
-func (n *Network) reply(m *message, answer string) { n.carry(m.conn, m.fate.down, answer) }
+func (n *Network) serve(m *message) (answer string) {
+	if m.conn.subscriber {
+		return n.subscribe(m.conn, m.commands[0])
+	}
+	return n.execute(m, m.conn.peer, m.conn.closed)
+}
+
+// arriveLate has the server run a request that its sender gave up long ago.
+func (n *Network) arriveLate(m *message) {
+	if wait := n.held(m.client); wait > 0 {
+		n.after(wait+m.outcome.up, func() { n.arriveLate(m) })
+		return
+	}
+	n.execute(m, newPeer(), true)
+}
 
 // carry brings something to a client, behind all that is on its way there on the same connection.
 func (n *Network) carry(c *conn, delay time.Duration, what string) {
-	c.down = max(n.Since()+delay, c.down+1)
-	c.down = n.happenAt(c.down, func() {
+	c.down = n.happenAt(max(n.Since()+delay, c.down+1), func() {
 		if wait := n.partitioned(c.client); wait > 0 {
 			n.carry(c, wait+delay, what)
 			return
@@ -130,26 +140,16 @@ func (n *Network) carry(c *conn, delay time.Duration, what string) {
 	})
 }
 
-// deliverLate runs a request that its sender gave up long ago.
-func (n *Network) deliverLate(m *message) {
-	if wait := n.held(m.client); wait > 0 {
-		n.after(wait+m.fate.up, func() { n.deliverLate(m) })
-		return
-	}
-	n.execute(m, newPeer(), true)
-}
-
-// execute runs the commands of a message.
+// execute runs the commands of a message and returns the answers.
 func (n *Network) execute(m *message, p *peer, late bool) string {
 	var answers strings.Builder
 	for _, args := range m.commands {
 		answer := n.server.run(p, args)
 		answers.WriteString(answer)
-		n.names.learn(args, answer)
 		n.note(m.client, "ran", n.names.command(m.client, args), "-> "+line(answer))
 		n.publish()
 		if n.opts.Executed != nil {
-			n.opts.Executed(Execution{At: n.Since(), Client: m.client, Script: n.names.script(args), Args: args, Answer: answer, Late: late})
+			n.opts.Executed(Execution{Client: m.client, Script: n.names.script(args), Args: args, Answer: answer, Late: late})
 		}
 	}
 	return answers.String()

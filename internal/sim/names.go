@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"crypto/sha1"
+	"crypto/sha1" // as Redis does
 	"encoding/hex"
 	"fmt"
 	"regexp"
@@ -10,15 +10,16 @@ import (
 	"strings"
 )
 
-// Names tells how to make comparable what is said in two runs of one seed.
+// Names tells how to compare what is said in two runs of one seed.
 type Names struct {
-	// ID finds the ids of holders in an argument. A client may number them in the order in which its goroutines run, so
-	// they are called by the order in which they first appear. Arguments that are no text are ids, too.
+	// ID finds the ids of holders in an argument. A client may number them in the order in which its goroutines run, so they
+	// are called by the order in which they first appear. An argument that is no text is an id, too.
 	ID *regexp.Regexp
 	// Script names a script by its text. Without a name it is called by its digest.
 	Script func(text string) string
 }
 
+// namer gives names to scripts and ids.
 type namer struct {
 	Names
 	scripts map[string]string // by digest
@@ -30,13 +31,13 @@ func newNamer(n Names) *namer {
 	return &namer{Names: n, scripts: map[string]string{}, ids: map[string]string{}, counts: map[int]int{}}
 }
 
-// peek is text, but does not give names to ids that have none yet.
-func (n *namer) peek(m *message) string { return n.say(m, func(string) string { return "?" }) }
-
 // text is what a message says.
 func (n *namer) text(m *message) string {
 	return n.say(m, func(id string) string { return n.name(m.client, id) })
 }
+
+// peek is text, but gives no names to ids that have none.
+func (n *namer) peek(m *message) string { return n.say(m, func(string) string { return "?" }) }
 
 func (n *namer) say(m *message, unknown func(id string) string) string {
 	parts := make([]string, len(m.commands))
@@ -47,13 +48,13 @@ func (n *namer) say(m *message, unknown func(id string) string) string {
 	return strings.Join(parts, "; ")
 }
 
-// command is the text of one command that was run.
+// command is the text of one command.
 func (n *namer) command(client int, args []string) string {
 	return n.sentence(args, func(id string) string { return n.name(client, id) })
 }
 
 // sentence is what a command says: of a script its name, the first key and the first argument. The others are no part of
-// it, as some of them are numbered by all goroutines of a client together.
+// it: some are numbers that all goroutines of a client count up together.
 func (n *namer) sentence(args []string, unknown func(id string) string) string {
 	if !isScript(args) {
 		return n.replace(strings.Join(args, " "), unknown)
@@ -87,7 +88,7 @@ func (n *namer) script(args []string) string {
 	return digest[:min(8, len(digest))]
 }
 
-// digest names a script by its text, and returns the digest.
+// digest returns the digest of a script, and names the script.
 func (n *namer) digest(text string) string {
 	sum := sha1.Sum([]byte(text))
 	digest := hex.EncodeToString(sum[:])
@@ -97,34 +98,27 @@ func (n *namer) digest(text string) string {
 	return digest
 }
 
-// learn does nothing yet.
-func (n *namer) learn([]string, string) {}
-
+// replace puts names in the place of ids.
 func (n *namer) replace(text string, unknown func(id string) string) string {
-	if binary(text) {
-		return n.known(text, unknown)
+	known := func(id string) string {
+		if name := n.ids[id]; name != "" {
+			return name
+		}
+		return unknown(id)
 	}
-	if n.ID == nil {
+	switch {
+	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }):
+		return known(text)
+	case n.ID == nil:
 		return text
 	}
-	return n.ID.ReplaceAllStringFunc(text, func(id string) string { return n.known(id, unknown) })
+	return n.ID.ReplaceAllStringFunc(text, known)
 }
 
-func (n *namer) known(id string, unknown func(id string) string) string {
-	if name := n.ids[id]; name != "" {
-		return name
-	}
-	return unknown(id)
-}
-
-// name gives an id a name: that of the client which used it first, and a number.
+// name gives an id a name, by the client that says it first.
 func (n *namer) name(client int, id string) string {
 	n.counts[client]++
 	name := fmt.Sprintf("%c%d", 'a'+client, n.counts[client])
 	n.ids[id] = name
 	return name
-}
-
-func binary(text string) bool {
-	return strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == '\ufffd' || r > '~' })
 }

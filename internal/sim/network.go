@@ -1,6 +1,6 @@
 // Package sim simulates the network between go-redis and a Redis server, in the virtual time of a testing/synctest bubble.
-// Clients dial into a [Network], which delays what they say and what they are answered, and loses, holds back or cuts some
-// of it. The server behind it is miniredis.
+// Clients dial into a [Network], which delays what they say and what they are answered, and loses, holds back or cuts off
+// some of it. The server behind it is miniredis.
 //
 // The same seed gives the same run. Goroutines that run at the same virtual instant run in any order, so nothing here may
 // depend on that order:
@@ -12,6 +12,7 @@
 package sim
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"net"
@@ -23,7 +24,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// settling is how long the network waits for everybody who acts at the same instant.
+// settling is how long the network waits for all who act at the same instant.
 const settling = time.Nanosecond
 
 // Options sets up a Network.
@@ -41,36 +42,38 @@ type Options struct {
 
 // Execution is one command that the server ran.
 type Execution struct {
-	At     time.Duration // since the network was made
 	Client int
-	Script string   // the name of a script, as Names has it; else the command
-	Args   []string // the whole command
-	Answer string   // as on the wire
+	// Script is the name of a script, as Names has it, or the command.
+	Script string
+	// Args is the whole command, and Answer what the server said, as it is on the wire.
+	Args   []string
+	Answer string
 	// Late says that nobody waits for the answer any more.
 	Late bool
 }
 
-// Network is the network and the server behind it. It must be made and closed in the same bubble.
+// Network is the network and the server behind it. It must be made and closed in the same bubble. It is safe for concurrent
+// use.
 type Network struct {
 	opts  Options
 	start time.Time
-	wake  chan struct{}
+	wake  chan struct{} // something was written
 	stop  chan struct{}
 	done  chan struct{}
 	trace Trace
 	tally tally
 
-	mu       sync.Mutex
-	server   *server
-	names    *namer
-	events   schedule
-	taken    map[time.Duration]bool // the instants of events
-	conns    []*conn                // open ones, in the order of dialling
-	written  []writing              // what was not taken yet, in the order of time
-	said     map[string]int         // how often a client has said something
-	faults   Faults
-	windows  []window
-	finished bool
+	mu      sync.Mutex
+	server  *server
+	names   *namer
+	events  schedule
+	taken   map[time.Duration]bool // the instants of events
+	conns   []*conn                // open ones, in the order of dialling
+	written []writing              // what was not sent yet, in the order of time
+	said    map[string]int         // how often a client has said something
+	faults  Faults
+	windows []window
+	closed  bool
 }
 
 // New starts a network with an empty server.
@@ -84,20 +87,21 @@ func New(opts Options) (*Network, error) {
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 		server: s, names: newNamer(opts.Names), taken: map[time.Duration]bool{}, said: map[string]int{},
 	}
+	s.listeners = n.listeners
 	n.plan()
 	go n.run()
 	return n, nil
 }
 
-// Close ends all connections and the network's goroutine.
+// Close ends all connections and the network's goroutine. Close the clients before it.
 func (n *Network) Close() {
 	close(n.stop)
 	<-n.done
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.finished = true
+	n.closed = true
 	for _, c := range slices.Clone(n.conns) {
-		c.cutLocked(net.ErrClosed)
+		c.cut(net.ErrClosed)
 	}
 	n.server.Close()
 }
@@ -107,7 +111,7 @@ func (n *Network) Dialer(client int) func(ctx context.Context, network, addr str
 	return func(context.Context, string, string) (net.Conn, error) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		if n.finished {
+		if n.closed {
 			return nil, net.ErrClosed
 		}
 		c := newConn(n, client)
@@ -116,7 +120,7 @@ func (n *Network) Dialer(client int) func(ctx context.Context, network, addr str
 	}
 }
 
-// Heal ends all faults. What was sent late before may still arrive.
+// Heal ends all faults. What was lost or sent late before stays so.
 func (n *Network) Heal() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -129,19 +133,19 @@ func (n *Network) Server() *miniredis.Miniredis {
 	return n.server.Miniredis
 }
 
-// Keys lists the keys of the server.
-func (n *Network) Keys() []string { return n.Server().Keys() }
-
-// TTL is how long a key lasts; 0 is for ever.
-func (n *Network) TTL(key string) time.Duration { return n.Server().TTL(key) }
-
 // ServerTime is the time by the server's clock.
 func (n *Network) ServerTime() time.Time { return n.server.now() }
 
-// Since returns how much virtual time has passed.
+// Keys lists the keys of the server.
+func (n *Network) Keys() []string { return n.Server().Keys() }
+
+// TTL is how long a key of the server lasts; 0 is for ever.
+func (n *Network) TTL(key string) time.Duration { return n.Server().TTL(key) }
+
+// Since returns how much virtual time has passed since New.
 func (n *Network) Since() time.Duration { return time.Since(n.start) }
 
-// run is the network's goroutine: it lets happen what is due.
+// run lets happen what is due, until Close.
 func (n *Network) run() {
 	defer close(n.done)
 	timer := time.NewTimer(0)
@@ -186,7 +190,16 @@ type writing struct {
 	data string
 }
 
-// turn sends on its way what was written before now, in an order that depends on nothing but what it says.
+// wrote notes what was written to c. The mutex is held.
+func (n *Network) wrote(c *conn, data string) {
+	n.written = append(n.written, writing{c, n.Since(), data})
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+// turn sends what was written before now, in an order that depends on nothing but what it says.
 func (n *Network) turn(now time.Duration) {
 	var all []*message
 	for len(n.written) > 0 && n.written[0].at < now {
@@ -198,10 +211,7 @@ func (n *Network) turn(now time.Duration) {
 		m.text = n.names.peek(m)
 	}
 	slices.SortStableFunc(all, func(a, b *message) int {
-		if a.client != b.client {
-			return a.client - b.client
-		}
-		return strings.Compare(a.text, b.text)
+		return cmp.Or(a.client-b.client, strings.Compare(a.text, b.text))
 	})
 	for _, m := range all {
 		m.text = n.names.text(m)
@@ -209,18 +219,10 @@ func (n *Network) turn(now time.Duration) {
 	}
 }
 
-// wrote notes what was written to c. The mutex is held.
-func (n *Network) wrote(c *conn, data string) {
-	n.written = append(n.written, writing{c, n.Since(), data})
-	select {
-	case n.wake <- struct{}{}:
-	default:
-	}
-}
+// after has f happen at an instant of its own, not before d has passed.
+func (n *Network) after(d time.Duration, f func()) { n.happenAt(n.Since()+d, f) }
 
-// after has f happen at an instant of its own, not before d has passed. It returns the instant.
-func (n *Network) after(d time.Duration, f func()) time.Duration { return n.happenAt(n.Since()+d, f) }
-
+// happenAt has f happen at an instant of its own, not before at. It returns the instant.
 func (n *Network) happenAt(at time.Duration, f func()) time.Duration {
 	for n.taken[at] {
 		at++
@@ -230,7 +232,7 @@ func (n *Network) happenAt(at time.Duration, f func()) time.Duration {
 	return at
 }
 
-// event is something that happens at an instant. The mutex is held when it does.
+// event is something that happens at an instant. The network's mutex is held when it does.
 type event struct {
 	at     time.Duration
 	happen func()

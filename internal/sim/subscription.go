@@ -3,29 +3,29 @@ package sim
 import (
 	"io"
 	"slices"
+	"strings"
 )
 
 // subscribe runs a command of a subscriber and returns the answer.
 func (n *Network) subscribe(c *conn, args []string) string {
-	if c.closed {
-		return ""
-	}
-	switch args[0] {
+	n.note(c.client, "ran", n.names.command(c.client, args), "")
+	switch strings.ToLower(args[0]) {
 	case "subscribe":
-		c.channels = append(c.channels, args[1])
+		if !c.closed && !c.hole {
+			c.channels = append(c.channels, args[1])
+		}
 	case "unsubscribe":
 		c.channels = slices.DeleteFunc(c.channels, func(name string) bool { return name == args[1] })
 	default: // ping
 		return "*2\r\n$4\r\npong\r\n$0\r\n\r\n"
 	}
-	n.note(c.client, "ran", n.names.command(c.client, args), "")
 	return push(args[0], args[1], len(c.channels))
 }
 
 // publish sends what the last command published to those who listen.
 func (n *Network) publish() {
 	for _, p := range n.server.published {
-		for _, c := range n.conns {
+		for _, c := range slices.Clone(n.conns) {
 			if slices.Contains(c.channels, p.channel) {
 				n.notify(c, p)
 			}
@@ -38,14 +38,14 @@ func (n *Network) publish() {
 func (n *Network) notify(c *conn, p publication) {
 	m := &message{client: c.client, conn: c, commands: [][]string{{"message", p.channel, p.payload}}}
 	m.text = n.names.text(m)
-	n.draw(m)
-	n.note(c.client, "is sent", m.text, m.fate.String())
-	if m.fate.kind != delivered {
+	o := n.draw(m)
+	n.note(c.client, "is sent", m.text, o.String())
+	if o.kind != delivered {
 		n.Reach("subscription cut")
-		n.after(m.fate.down, func() { c.cutLocked(io.EOF) })
+		n.after(o.down, func() { c.cut(io.EOF) })
 		return
 	}
-	n.carry(c, m.fate.down, push("message", p.channel, p.payload))
+	n.carry(c, o.down, push("message", p.channel, p.payload))
 }
 
 // listeners counts the subscribers of a channel.
