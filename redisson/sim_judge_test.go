@@ -16,6 +16,7 @@ type judge struct {
 	inside     map[string][]*stay // by key, in the order in which they came
 	vacant     map[string]vacancy // since when nobody is inside
 	waiting    []*waiter
+	entering   *stay                    // for the first time, at this instant
 	robbed     map[string]time.Duration // when a lock was last freed by force
 	tokens     map[string]int64         // the last fencing tokens, by key
 	served     []served                 // by a rate limiter, in the order of their ends
@@ -39,9 +40,11 @@ func (j *judge) enter(sec *section) {
 		if !slices.Contains(j.inside[key], s) {
 			j.idle(key)
 			j.inside[key] = append(j.inside[key], s)
+			j.entering, s.asked, s.robbed = s, sec.asked, 0
 		}
 	}
 	j.lookLocked()
+	j.entering = nil
 	for _, key := range s.keys {
 		j.compare(s, key)
 	}

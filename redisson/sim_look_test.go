@@ -75,8 +75,8 @@ func (j *judge) lookForHolders(key, client string, stays []*stay) {
 	}
 	name := stays[len(stays)-1].name
 	lacking := holders < 0 || writers < 0 || readers < 0 && (stays[0].kind == lock.Read || stays[0].kind == lock.Write)
-	if at := slices.IndexFunc(stays, j.missed); lacking && at >= 0 {
-		stays[at].robbed = j.robbed[key]
+	if s := j.entering; lacking && s != nil && s.o.client.ID() == client && s.asked <= j.robbed[key] {
+		s.robbed = j.robbed[key] // after Redis ran its acquire, and before that was answered
 		return
 	}
 	switch {
@@ -86,10 +86,6 @@ func (j *judge) lookForHolders(key, client string, stays []*stay) {
 		j.violation("%s believes in a hold of %s whose lease is over in Redis", name, key)
 	}
 }
-
-// missed reports whether a stay may have begun with an acquire that Redis ran before the lock was freed by force, and answered
-// after that.
-func (j *judge) missed(s *stay) bool { return s.robbed == 0 && s.asked <= j.robbed[s.keys[0]] }
 
 // holders counts what Redis has of a client: all fields but those of writers, these, and readers with a lease.
 func (j *judge) holders(key, client string) (holders, writers, readers int) {

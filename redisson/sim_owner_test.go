@@ -163,19 +163,19 @@ type stay struct {
 	name     string
 	keys     []string
 	kind     lock.Kind
-	asked    time.Duration // when the first acquire was called
 	sections []*section    // live ones
 	pace     time.Duration // of what is done under it
 
 	// Guarded by the judge's mutex.
 	reading, writing, permits int
 	renewed                   int           // of these, without a lease
-	robbed                    time.Duration // when the lock was freed by force; 0 is never
+	asked                     time.Duration // when the acquire was called that brought the owner inside
+	robbed                    time.Duration // when the lock was freed by force after that; 0 is never
 }
 
 func (o *owner) newStay(kind lock.Kind, keys ...string) *stay {
 	return &stay{
-		o: o, name: fmt.Sprintf("%s.%d", o.name, o.rounds), keys: keys, kind: kind, asked: o.w.net.Since(),
+		o: o, name: fmt.Sprintf("%s.%d", o.name, o.rounds), keys: keys, kind: kind,
 		pace: o.between(20*time.Millisecond, 4*time.Second),
 	}
 }

@@ -19,6 +19,7 @@ type section struct {
 	kind    lock.Kind
 	amount  int
 	renewed bool
+	asked   time.Duration // when its acquire was called
 	over    sync.Once
 	stop    func() bool // the watch over the context
 }
@@ -29,8 +30,8 @@ func (sec *section) end(released bool) {
 }
 
 // enter begins a section.
-func (s *stay) enter(h lock.Hold, kind lock.Kind, renewed bool) {
-	sec := &section{stay: s, hold: h, kind: kind, amount: 1, renewed: renewed}
+func (s *stay) enter(sec *section) {
+	h := sec.hold
 	s.o.w.judge.enter(sec)
 	if fenced, ok := h.(interface{ Token() int64 }); ok {
 		s.o.w.judge.token(s, fenced.Token())
@@ -124,15 +125,15 @@ func (s *stay) nest(under *section) {
 
 func (s *stay) acquire(ctx context.Context, kind lock.Kind, wait time.Duration) bool {
 	r := lock.Request{Key: s.keys[0], Kind: kind, Wait: wait, Lease: s.o.lease(), Limit: simPermits}
-	var h lock.Hold
+	sec := &section{stay: s, kind: kind, amount: 1, renewed: r.Lease == 0, asked: s.o.w.net.Since()}
 	err := s.o.acquire(fmt.Sprintf("acquires %v within %v for %v", kind, wait, r.Lease), ctx, wait, s.keys, func() (err error) {
-		h, err = s.o.client.Acquire(ctx, r)
+		sec.hold, err = s.o.client.Acquire(ctx, r)
 		return err
 	})
 	if err != nil {
 		return false
 	}
-	s.enter(h, kind, r.Lease == 0)
+	s.enter(sec)
 	return true
 }
 
@@ -190,6 +191,7 @@ func (s *stay) nestAll(m *redisson.MultiLock, under *section) {
 func (s *stay) acquireAll(ctx context.Context, m *redisson.MultiLock, wait time.Duration) bool {
 	lease := s.o.lease()
 	h := multiHold{m: m}
+	sec := &section{stay: s, kind: lock.Exclusive, amount: 1, renewed: lease == 0, asked: s.o.w.net.Since()}
 	err := s.o.acquire(fmt.Sprintf("acquires %q within %v for %v", s.keys, wait, lease), ctx, wait, s.keys, func() (err error) {
 		if wait < 0 {
 			h.ctx, err = m.Lock(ctx)
@@ -204,6 +206,7 @@ func (s *stay) acquireAll(ctx context.Context, m *redisson.MultiLock, wait time.
 	if err != nil {
 		return false
 	}
-	s.enter(h, lock.Exclusive, lease == 0)
+	sec.hold = h
+	s.enter(sec)
 	return true
 }
