@@ -161,12 +161,13 @@ var simFaults = map[string]sim.Faults{
 
 // bounds is how much longer than it may a call may take.
 type bounds struct {
-	leave time.Duration // after its context has ended
-	busy  time.Duration // after its wait is over
+	leave  time.Duration // after its context has ended
+	busy   time.Duration // after the end of its wait, to say that the lock is busy
+	outage time.Duration // after the end of its wait, to say anything else
 }
 
-// simBounds are the bounds by name. The strict ones are those that the documentation promises.
+// simBounds are the bounds by name. The strict ones are those that are promised.
 var simBounds = map[string]bounds{
-	"strict": {leave: 100 * time.Millisecond, busy: 500 * time.Millisecond},
-	"loose":  {leave: simTimeout + 500*time.Millisecond, busy: 2*simTimeout + 500*time.Millisecond},
+	"strict": {leave: 100 * time.Millisecond, busy: 100 * time.Millisecond, outage: 550 * time.Millisecond},
+	"loose":  {leave: simTimeout + 500*time.Millisecond, busy: 2*simTimeout + 500*time.Millisecond, outage: 2*simTimeout + 500*time.Millisecond},
 }

@@ -124,7 +124,11 @@ func (o *owner) call(what string, ctx context.Context, wait time.Duration, f fun
 	err := f()
 	took := time.Since(start)
 	o.w.net.Note("%s %s: %v", o.name, what, err)
-	if late := took - wait; wait >= 0 && late > b.busy {
+	most := b.outage
+	if errors.Is(err, lock.ErrBusy) {
+		most = b.busy
+	}
+	if late := took - wait; wait >= 0 && late > most {
 		o.w.judge.accuse("late: %s returned %v after its wait of %v: %v", what, late, wait, err)
 	}
 	if !stop() {

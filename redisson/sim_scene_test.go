@@ -3,6 +3,7 @@ package redisson_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,12 +80,7 @@ func freeRead(c *redisson.Client) *redisson.Lock  { return c.ReadWriteLock("L").
 
 // stays reports whether a key may be left when nobody holds anything. Receipts may, as they end by themselves.
 func (s scene) stays(w *world, key string) bool {
-	for _, k := range s.keeps {
-		if k == key {
-			return true
-		}
-	}
-	return strings.HasPrefix(key, "latchkey_receipt:") && w.net.TTL(key) > 0
+	return slices.Contains(s.keeps, key) || strings.HasPrefix(key, "latchkey_receipt:") && w.net.TTL(key) > 0
 }
 
 // expirablePermits counts the permits that are not free: others have an end that is past.

@@ -197,11 +197,9 @@ func (s *stay) acquireAll(ctx context.Context, m *redisson.MultiLock, wait time.
 			h.ctx, err = m.Lock(ctx)
 			return err
 		}
-		ok := false
-		if h.ctx, ok, err = m.TryLock(ctx, wait, lease); err == nil && !ok {
-			err = lock.ErrBusy
-		}
-		return err
+		var ok bool
+		h.ctx, ok, err = m.TryLock(ctx, wait, lease)
+		return busyUnless(ok, err)
 	})
 	if err != nil {
 		return false

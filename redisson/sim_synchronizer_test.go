@@ -34,7 +34,7 @@ func (o *owner) takeExpirable() bool {
 			id, err = sem.Acquire(ctx, lease)
 			return err
 		}
-		ok := false
+		var ok bool
 		id, ok, err = sem.TryAcquire(ctx, wait, lease)
 		return busyUnless(ok, err)
 	})
