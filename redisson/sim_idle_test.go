@@ -52,15 +52,22 @@ func (j *judge) idle(key string) {
 // idleMost is how long a lock may be left to nobody. Without faults a release is heard at once, and a lease that the holder
 // takes for over is over in Redis a margin later.
 func (j *judge) idleMost(v vacancy) time.Duration {
-	switch o := j.w.options; {
+	o, slow := j.w.options, time.Duration(0)
+	if o.ctx == "slow" {
+		slow = simSlow * simTimeout
+	}
+	if o.scene == "fair" { // waiters that died have a turn, too
+		slow += 2 * j.w.times.fairWait
+	}
+	switch {
 	case o.faults == "none" && v.released:
 		return 100 * time.Millisecond
 	case o.faults == "none":
 		return 2 * time.Second
 	case o.faults == "lossy":
-		return 6 * time.Second
+		return 6*time.Second + slow
 	case o.faults == "all":
-		return 15 * time.Second
+		return 15*time.Second + slow
 	}
 	return liveness
 }

@@ -28,7 +28,7 @@ type simOptions struct {
 	faults string // one of simFaults
 	leases string // "renewed", or "any"
 	bounds string // one of simBounds
-	ctx    string // "on" or "off": go-redis' ContextTimeoutEnabled
+	ctx    string // go-redis' ContextTimeoutEnabled: "on", "off", or "slow", which is off with a long ReadTimeout
 
 	trace    bool          // print what happened
 	again    int           // how often TestSimRepeats runs each seed
@@ -105,7 +105,7 @@ func (o *simOptions) check() error {
 		{"faults", o.faults, slices.Collect(maps.Keys(simFaults))},
 		{"leases", o.leases, []string{"renewed", "any"}},
 		{"bounds", o.bounds, slices.Collect(maps.Keys(simBounds))},
-		{"ctx", o.ctx, []string{"on", "off"}},
+		{"ctx", o.ctx, []string{"on", "off", "slow"}},
 	} {
 		if c.value != "" && !slices.Contains(c.known, c.value) {
 			return fmt.Errorf("%s: %s=%s is none of %v", simVariable, c.name, c.value, slices.Sorted(slices.Values(c.known)))
@@ -133,7 +133,7 @@ func (o simOptions) one(i int) simOptions {
 	}
 	open(&o.faults, "all", "all", "all", "rough", "rough", "lossy", "none")
 	open(&o.leases, "any", "any", "any", "renewed")
-	open(&o.ctx, "on", "off")
+	open(&o.ctx, "on", "on", "off", "slow")
 	open(&o.bounds, "loose")
 	if o.rounds == 0 {
 		o.rounds = 5

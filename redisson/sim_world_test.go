@@ -18,6 +18,7 @@ const (
 	simClients = 3
 	simOwners  = 2 // of each client
 	simTimeout = time.Second
+	simSlow    = 3 // times the timeout, a slow client waits for an answer
 )
 
 // simTimes are how long things take in a world.
@@ -100,7 +101,11 @@ func (w *world) connect(t *testing.T, i int, change func(*redis.Options)) {
 	opts := &redis.Options{
 		Addr: "127.0.0.1:6379", Protocol: 2, DisableIdentity: true, PoolSize: 64, MaxRetries: -1,
 		ContextTimeoutEnabled:    w.options.ctx == "on",
+		ReadTimeout:              w.times.timeout,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+	if w.options.ctx == "slow" {
+		opts.ReadTimeout *= simSlow
 	}
 	change(opts)
 	rdb := redis.NewClient(opts)

@@ -28,7 +28,9 @@ type conn struct {
 	jitter     time.Duration // by which Read is late
 	subscriber bool
 	channels   []string
-	up, down   time.Duration // when the last message in that direction arrives
+	requests   []*message    // on their way to the server
+	answers    []string      // on their way back
+	up, down   time.Duration // when the last of these arrives
 }
 
 func newConn(n *Network, client int) *conn {

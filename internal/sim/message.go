@@ -68,7 +68,8 @@ func (n *Network) send(m *message) {
 	case requestLost:
 		n.breakOff(m, o.up)
 	default:
-		c.up = n.happenAt(max(n.Since()+o.up, c.up+1), func() { n.arrive(m) })
+		c.requests = append(c.requests, m)
+		n.approach(c, o.up)
 	}
 }
 
@@ -95,22 +96,28 @@ func (n *Network) breakOff(m *message, d time.Duration) {
 	n.after(d, func() { m.conn.cut(io.EOF) })
 }
 
-// arrive has the server answer a request.
-func (n *Network) arrive(m *message) {
-	c, o := m.conn, &m.outcome
+// approach has the next request of a connection arrive, not before d has passed. Requests stay in order.
+func (n *Network) approach(c *conn, d time.Duration) {
+	c.up = n.happenAt(max(n.Since()+d, c.up+1), func() { n.arrive(c) })
+}
+
+// arrive has the server answer the next request of a connection.
+func (n *Network) arrive(c *conn) {
+	m := c.requests[0]
 	if wait := n.held(m.client); wait > 0 {
-		c.up = n.happenAt(max(n.Since()+wait+o.up, c.up+1), func() { n.arrive(m) })
+		n.approach(c, wait+m.outcome.up)
 		return
 	}
+	c.requests = c.requests[1:]
 	if c.closed && !c.subscriber {
 		n.Reach("request after its caller left")
 	}
 	answer := n.serve(m)
-	if o.kind == answerLost {
-		n.breakOff(m, o.down)
+	if m.outcome.kind == answerLost {
+		n.breakOff(m, m.outcome.down)
 		return
 	}
-	n.carry(c, o.down, answer)
+	n.carry(c, m.outcome.down, answer)
 }
 
 func (n *Network) serve(m *message) (answer string) {
@@ -130,12 +137,20 @@ func (n *Network) arriveLate(m *message) {
 }
 
 // carry brings something to a client, behind all that is on its way there on the same connection.
-func (n *Network) carry(c *conn, delay time.Duration, what string) {
-	c.down = n.happenAt(max(n.Since()+delay, c.down+1), func() {
+func (n *Network) carry(c *conn, d time.Duration, what string) {
+	c.answers = append(c.answers, what)
+	n.bring(c, d)
+}
+
+// bring has the next thing that is carried to a client arrive, not before d has passed.
+func (n *Network) bring(c *conn, d time.Duration) {
+	c.down = n.happenAt(max(n.Since()+d, c.down+1), func() {
 		if wait := n.partitioned(c.client); wait > 0 {
-			n.carry(c, wait+delay, what)
+			n.bring(c, wait)
 			return
 		}
+		what := c.answers[0]
+		c.answers = c.answers[1:]
 		c.receive(what)
 	})
 }
