@@ -72,7 +72,7 @@ func (n *Network) draw(m *message) *outcome {
 	who := fmt.Sprintf("%d %s", m.client, m.text)
 	n.said[who]++
 	r := rand.New(rand.NewPCG(hash(n.opts.Seed, who), uint64(n.said[who])))
-	o := &m.outcome
+	o := &outcome{}
 	o.up, o.down = latency(r), latency(r)
 	o.addTail(r, n.faults.Tail)
 	chance, late, silent, by := r.Float64(), r.Float64(), r.Float64(), below(r, n.faults.LateMost)
@@ -127,7 +127,7 @@ func (n *Network) plan() {
 			strike(at)
 		}
 	}
-	each(f.Flush, func(at time.Duration) { n.happenAt(at, n.flush) })
+	each(f.Flush, func(at time.Duration) { n.happenAt(at, &outcome{}, n.flush) })
 	each(f.Silence, func(at time.Duration) {
 		n.windows = append(n.windows, window{-1, at, at + below(r, f.WindowMost)})
 	})

@@ -12,7 +12,7 @@ type message struct {
 	conn     *conn
 	commands [][]string
 	text     string // what it says, in names that do not differ between runs
-	outcome  outcome
+	outcome  *outcome
 }
 
 // take returns what is complete with data that was written to c.
@@ -55,7 +55,7 @@ func (c *conn) split(args []string) (all []*message) {
 
 // send puts a request on its way to the server.
 func (n *Network) send(m *message) {
-	c, o := m.conn, n.draw(m)
+	c, o := m.conn, m.outcome
 	if c.hole {
 		return
 	}
@@ -63,13 +63,13 @@ func (n *Network) send(m *message) {
 	n.note(m.client, "says", m.text, o.String())
 	switch o.kind {
 	case requestLate:
-		n.after(o.late, func() { n.arriveLate(m) })
+		n.after(o.late, o, func() { n.arriveLate(m) })
 		n.breakOff(m, o.up)
 	case requestLost:
 		n.breakOff(m, o.up)
 	default:
 		c.requests = append(c.requests, m)
-		n.approach(c, o.up)
+		n.approach(m, o.up)
 	}
 }
 
@@ -93,19 +93,20 @@ func (n *Network) breakOff(m *message, d time.Duration) {
 		m.conn.cut(nil)
 		return
 	}
-	n.after(d, func() { m.conn.cut(io.EOF) })
+	n.after(d, m.outcome, func() { m.conn.cut(io.EOF) })
 }
 
-// approach has the next request of a connection arrive, not before d has passed. Requests stay in order.
-func (n *Network) approach(c *conn, d time.Duration) {
-	c.up = n.happenAt(max(n.Since()+d, c.up+1), func() { n.arrive(c) })
+// approach has the next request of the message's connection arrive, not before d has passed. Requests stay in order.
+func (n *Network) approach(m *message, d time.Duration) {
+	c := m.conn
+	c.up = n.happenAt(max(n.Since()+d, c.up+1), m.outcome, func() { n.arrive(c) })
 }
 
 // arrive has the server answer the next request of a connection.
 func (n *Network) arrive(c *conn) {
 	m := c.requests[0]
 	if wait := n.held(m.client); wait > 0 {
-		n.approach(c, wait+m.outcome.up)
+		n.approach(m, wait+m.outcome.up)
 		return
 	}
 	c.requests = c.requests[1:]
@@ -117,7 +118,7 @@ func (n *Network) arrive(c *conn) {
 		n.breakOff(m, m.outcome.down)
 		return
 	}
-	n.carry(c, m.outcome.down, answer)
+	n.carry(m, answer)
 }
 
 func (n *Network) serve(m *message) (answer string) {
@@ -130,23 +131,24 @@ func (n *Network) serve(m *message) (answer string) {
 // arriveLate has the server run a request that its sender gave up long ago.
 func (n *Network) arriveLate(m *message) {
 	if wait := n.held(m.client); wait > 0 {
-		n.after(wait+m.outcome.up, func() { n.arriveLate(m) })
+		n.after(wait+m.outcome.up, m.outcome, func() { n.arriveLate(m) })
 		return
 	}
 	n.execute(m, newPeer(), true)
 }
 
-// carry brings something to a client, behind all that is on its way there on the same connection.
-func (n *Network) carry(c *conn, d time.Duration, what string) {
-	c.answers = append(c.answers, what)
-	n.bring(c, d)
+// carry brings what belongs to a message to the client, behind all that is on its way there on the same connection.
+func (n *Network) carry(m *message, what string) {
+	m.conn.answers = append(m.conn.answers, what)
+	n.bring(m, m.outcome.down)
 }
 
-// bring has the next thing that is carried to a client arrive, not before d has passed.
-func (n *Network) bring(c *conn, d time.Duration) {
-	c.down = n.happenAt(max(n.Since()+d, c.down+1), func() {
+// bring has the next thing that is carried to the client arrive, not before d has passed.
+func (n *Network) bring(m *message, d time.Duration) {
+	c := m.conn
+	c.down = n.happenAt(max(n.Since()+d, c.down+1), m.outcome, func() {
 		if wait := n.partitioned(c.client); wait > 0 {
-			n.bring(c, wait)
+			n.bring(m, wait)
 			return
 		}
 		what := c.answers[0]

@@ -8,7 +8,8 @@
 //   - All that clients write at one instant is collected, and sorted by what it says, one nanosecond later.
 //   - Delays and faults are drawn from a generator that is keyed by the seed, the client, what is said, and how often this
 //     client has said that before. Which pooled connection carries a request does not matter.
-//   - Each event on the wire has an instant of its own, so that all that follows from one has happened before the next.
+//   - Each event on the wire has an instant of its own, so that all that follows from one has happened before the next. Only
+//     what one client says twice at the same instant happens together, as nothing tells the two apart.
 package sim
 
 import (
@@ -67,10 +68,10 @@ type Network struct {
 	server  *server
 	names   *namer
 	events  schedule
-	taken   map[time.Duration]bool // the instants of events
-	conns   []*conn                // open ones, in the order of dialling
-	written []writing              // what was not sent yet, in the order of time
-	said    map[string]int         // how often a client has said something
+	taken   map[time.Duration]*outcome // the instants of events, and which message they are about
+	conns   []*conn                    // open ones, in the order of dialling
+	written []writing                  // what was not sent yet, in the order of time
+	said    map[string]int             // how often a client has said something
 	faults  Faults
 	windows []window
 	closed  bool
@@ -85,7 +86,7 @@ func New(opts Options) (*Network, error) {
 	n := &Network{
 		opts: opts, start: time.Now(), faults: opts.Faults,
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
-		server: s, names: newNamer(opts.Names), taken: map[time.Duration]bool{}, said: map[string]int{},
+		server: s, names: newNamer(opts.Names), taken: map[time.Duration]*outcome{}, said: map[string]int{},
 	}
 	s.listeners = n.listeners
 	n.plan()
@@ -213,21 +214,27 @@ func (n *Network) turn(now time.Duration) {
 	slices.SortStableFunc(all, func(a, b *message) int {
 		return cmp.Or(a.client-b.client, strings.Compare(a.text, b.text))
 	})
-	for _, m := range all {
+	for i, m := range all {
 		m.text = n.names.text(m)
+		if i > 0 && all[i-1].client == m.client && all[i-1].text == m.text {
+			m.outcome = all[i-1].outcome
+		} else {
+			m.outcome = n.draw(m)
+		}
 		n.send(m)
 	}
 }
 
-// after has f happen at an instant of its own, not before d has passed.
-func (n *Network) after(d time.Duration, f func()) { n.happenAt(n.Since()+d, f) }
+// after has f happen when d has passed, or a little later.
+func (n *Network) after(d time.Duration, about *outcome, f func()) { n.happenAt(n.Since()+d, about, f) }
 
-// happenAt has f happen at an instant of its own, not before at. It returns the instant.
-func (n *Network) happenAt(at time.Duration, f func()) time.Duration {
-	for n.taken[at] {
+// happenAt has f happen at the given instant or a little later, when nothing else happens but what is about the same. It
+// returns the instant.
+func (n *Network) happenAt(at time.Duration, about *outcome, f func()) time.Duration {
+	for n.taken[at] != nil && n.taken[at] != about {
 		at++
 	}
-	n.taken[at] = true
+	n.taken[at] = about
 	heap.Push(&n.events, event{at, f})
 	return at
 }

@@ -39,13 +39,14 @@ func (n *Network) notify(c *conn, p publication) {
 	m := &message{client: c.client, conn: c, commands: [][]string{{"message", p.channel, p.payload}}}
 	m.text = n.names.text(m)
 	o := n.draw(m)
+	m.outcome = o
 	n.note(c.client, "is sent", m.text, o.String())
 	if o.kind != delivered {
 		n.Reach("subscription cut")
-		n.after(o.down, func() { c.cut(io.EOF) })
+		n.after(o.down, o, func() { c.cut(io.EOF) })
 		return
 	}
-	n.carry(c, o.down, push("message", p.channel, p.payload))
+	n.carry(m, push("message", p.channel, p.payload))
 }
 
 // listeners counts the subscribers of a channel.
