@@ -34,7 +34,7 @@ func (j *judge) await(keys []string) (done func()) {
 // waiting for it.
 func (j *judge) idle(key string) {
 	v, known := j.vacant[key]
-	if !known || len(j.inside[key]) > 0 || j.w.sim == nil {
+	if !known || len(j.inside[key]) > 0 || j.w.sim == nil || j.w.scene.partly {
 		return
 	}
 	from := j.net.Since()

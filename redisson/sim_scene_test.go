@@ -27,6 +27,7 @@ type scene struct {
 	round   func(*owner) bool                     // what an owner does once; reports whether it came to that
 	taken   func(*world, string) int              // how many permits Redis has as taken
 	calm    time.Duration                         // how long to wait for changes that are pending before the last round
+	partly  bool                                  // who waits for several locks may hold some of them
 	keeps   []string                              // the keys that may be left
 	final   func(*world) string                   // what is wrong at the end; may be nil
 }
@@ -40,7 +41,7 @@ var simScenes = map[string]scene{
 	"read":   lockScene(freeRead, lock.Read, lock.Read, lock.Read, lock.Write),
 	"rw":     lockScene(freeWrite, lock.Read, lock.Write),
 	"fenced": {force: freePlain, kinds: []lock.Kind{lock.Fenced}, round: (*owner).stay, keeps: []string{"redisson_lock_token:{L}"}},
-	"multi":  {round: (*owner).stayAtMany},
+	"multi":  {round: (*owner).stayAtMany, partly: true},
 	"permit": {kinds: []lock.Kind{lock.Permit}, round: (*owner).stay, taken: expirablePermits},
 	"expirable": {round: (*owner).takeExpirable, taken: expirablePermits, final: allFree, keeps: []string{"L", "{L}:timeout"}, prepare: func(c *redisson.Client) error {
 		_, err := c.PermitExpirableSemaphore("L").TrySetPermits(context.Background(), simPermits)
