@@ -17,15 +17,18 @@ type waiter struct {
 	since time.Duration
 }
 
-// await notes that somebody begins to wait. The function that it returns ends that.
-func (j *judge) await(keys []string) (done func()) {
+// await notes that somebody begins to wait. The function that it returns ends that, and is told whether it was in vain.
+func (j *judge) await(keys []string) (done func(vain bool)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	w := &waiter{keys: keys, since: j.net.Since()}
 	j.waiting = append(j.waiting, w)
-	return func() {
+	return func(vain bool) {
 		j.mu.Lock()
 		defer j.mu.Unlock()
+		if vain {
+			j.left = j.net.Since()
+		}
 		j.waiting = slices.DeleteFunc(j.waiting, func(o *waiter) bool { return o == w })
 	}
 }
@@ -49,8 +52,9 @@ func (j *judge) idle(key string) {
 	}
 }
 
-// idleMost is how long a lock may be left to nobody. Without faults a release is heard at once, and a lease that the holder
-// takes for over is over in Redis a margin later.
+// idleMost is how long a lock may be left to nobody. Without faults a release is heard at once, unless another caller has left
+// since: what it asked may overtake what undoes it. A lease that the holder takes for over is over in Redis a margin later, and
+// the head of a fair queue may count as dead when its turn comes.
 func (j *judge) idleMost(v vacancy) time.Duration {
 	o, slow := j.w.options, time.Duration(0)
 	if o.ctx == "slow" {
@@ -60,7 +64,7 @@ func (j *judge) idleMost(v vacancy) time.Duration {
 		slow += 2 * j.w.times.fairWait
 	}
 	switch {
-	case o.faults == "none" && v.released:
+	case o.faults == "none" && v.released && j.left < v.since && o.scene != "fair":
 		return 100 * time.Millisecond
 	case o.faults == "none":
 		return 2 * time.Second

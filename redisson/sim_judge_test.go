@@ -17,6 +17,7 @@ type judge struct {
 	vacant     map[string]vacancy // since when nobody is inside
 	waiting    []*waiter
 	entering   *stay                    // for the first time, at this instant
+	left       time.Duration            // when a waiter last left without the lock
 	robbed     map[string]time.Duration // when a lock was last freed by force
 	tokens     map[string]int64         // the last fencing tokens, by key
 	served     []served                 // by a rate limiter, in the order of their ends
@@ -151,7 +152,7 @@ func (j *judge) opened(start time.Duration) {
 	if j.lookAtLatch(); j.open < start {
 		j.violation("a latch was closed from %v to %v, and a wait for it ended", start, j.open)
 	}
-	late, most := j.net.Since()-max(start, j.opens), j.idleMost(vacancy{released: true})
+	late, most := j.net.Since()-max(start, j.opens), j.idleMost(vacancy{since: j.opens, released: true})
 	if late > most {
 		j.violation("idle: the end of a wait for an open latch took %v, and %v may be", late, most)
 	}

@@ -111,8 +111,10 @@ func (o *owner) patience() (wait time.Duration, ctx context.Context, cancel cont
 // acquire is a call that waits to get inside of these keys.
 func (o *owner) acquire(what string, ctx context.Context, wait time.Duration, keys []string, f func() error) error {
 	o.sleep(time.Millisecond)
-	defer o.w.judge.await(keys)()
-	return o.call(what, ctx, wait, f)
+	done := o.w.judge.await(keys)
+	err := o.call(what, ctx, wait, f)
+	done(err != nil)
+	return err
 }
 
 // call makes a call of the client, and holds it to its bounds. A negative wait has no end.
