@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -142,7 +141,7 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, er
 	}
 	start := time.Now()
 	for lead, patience := 0, firstPatience; ; patience = min(2*patience, mostPatience) {
-		try := &attempt{ctx: ctx, request: r, start: start, patience: patience + rand.N(patience)}
+		try := &attempt{ctx: ctx, request: r, start: start, patience: patience + m.locks[0].c.jitter(patience)}
 		stuck, err := try.take(m.from(lead))
 		if err == nil {
 			return m.newHold(try), nil

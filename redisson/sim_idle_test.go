@@ -46,7 +46,7 @@ func (j *judge) idle(key string) {
 			from = min(from, w.since)
 		}
 	}
-	idle := j.net.Since() - max(from, v.since)
+	idle := j.net.Since() - max(from, v.since, j.keptLast(key))
 	if most := j.idleMost(v); idle > most {
 		j.violation("idle: nobody got %s for %v while somebody was waiting, and %v may be", key, idle, most)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
 )
 
 // judge knows who is inside of what, and notes what must not be.
@@ -15,8 +17,8 @@ type judge struct {
 	mu         sync.Mutex
 	inside     map[string][]*stay // by key, in the order in which they came
 	vacant     map[string]vacancy // since when nobody is inside
+	kept       map[string][]keep  // by key, by those who have left
 	waiting    []*waiter
-	entering   *stay                    // for the first time, at this instant
 	left       time.Duration            // when a waiter last left without the lock
 	robbed     map[string]time.Duration // when a lock was last freed by force
 	tokens     map[string]int64         // the last fencing tokens, by key
@@ -28,7 +30,10 @@ type judge struct {
 }
 
 func newJudge(w *world) *judge {
-	return &judge{w: w, net: w.net, inside: map[string][]*stay{}, vacant: map[string]vacancy{}, robbed: map[string]time.Duration{}, tokens: map[string]int64{}}
+	return &judge{
+		w: w, net: w.net, inside: map[string][]*stay{}, vacant: map[string]vacancy{}, kept: map[string][]keep{},
+		robbed: map[string]time.Duration{}, tokens: map[string]int64{},
+	}
 }
 
 // enter is called with each new section.
@@ -36,16 +41,18 @@ func (j *judge) enter(sec *section) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s := sec.stay
-	s.count(sec, 1)
 	for _, key := range s.keys {
 		if !slices.Contains(j.inside[key], s) {
 			j.idle(key)
 			j.inside[key] = append(j.inside[key], s)
-			j.entering, s.asked, s.robbed = s, sec.asked, 0
+		}
+		if sec.asked <= j.robbed[key] && !j.w.has(sec, key) {
+			sec.robbed = j.robbed[key] // after Redis ran its acquire, and before that was answered
 		}
 	}
+	s.live = append(s.live, sec)
+	s.leases += sec.lease
 	j.lookLocked()
-	j.entering = nil
 	for _, key := range s.keys {
 		j.compare(s, key)
 	}
@@ -57,8 +64,8 @@ func (j *judge) leave(sec *section, released bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s := sec.stay
-	s.count(sec, -1)
-	if s.reading+s.writing+s.permits > 0 {
+	s.live = slices.DeleteFunc(s.live, func(o *section) bool { return o == sec })
+	if len(s.live) > 0 {
 		return
 	}
 	for _, key := range s.keys {
@@ -69,12 +76,30 @@ func (j *judge) leave(sec *section, released bool) {
 	}
 }
 
-// compare looks for somebody who must not be inside together with s. Who was robbed by a ForceUnlock does not know it yet.
+// amounts is what an owner has, as far as nobody has freed it by force: of that, the owner may not know yet.
+func (s *stay) amounts() (reading, writing, permits int) {
+	for _, sec := range s.live {
+		switch {
+		case sec.robbed > 0:
+		case sec.kind == lock.Read:
+			reading += sec.amount
+		case sec.kind == lock.Permit:
+			permits += sec.amount
+		default:
+			writing += sec.amount
+		}
+	}
+	return reading, writing, permits
+}
+
+// compare looks for somebody who must not be inside together with s.
 func (j *judge) compare(s *stay, key string) {
-	permits := 0
+	permits := j.keptFrom(s, key)
+	reading, writing, _ := s.amounts()
 	for _, o := range j.inside[key] {
-		permits += o.permits
-		if o != s && o.robbed == 0 && s.robbed == 0 && (s.writing > 0 || o.writing > 0) {
+		r, w, p := o.amounts()
+		permits += p
+		if o != s && (writing > 0 && r+w > 0 || w > 0 && reading > 0) {
 			j.clash("two owners of %s: %s and %s", key, o, s)
 		}
 	}
@@ -103,21 +128,24 @@ func (j *judge) rob(key string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.robbed[key] = j.net.Since()
+	delete(j.kept, key)
 	for _, s := range j.inside[key] {
-		if s.robbed == 0 {
-			j.net.Reach("robbed")
-			s.robbed = j.robbed[key]
+		for _, sec := range s.live {
+			if sec.robbed == 0 {
+				j.net.Reach("robbed")
+				sec.robbed = j.robbed[key]
+			}
 		}
 	}
 }
 
 // token is called with the fencing token of each section.
-func (j *judge) token(s *stay, token int64) {
+func (j *judge) token(sec *section, token int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	key := s.keys[0]
-	if token <= j.tokens[key] && s.robbed == 0 {
-		j.violation("token %d of %s comes after token %d", token, s.name, j.tokens[key])
+	key := sec.stay.keys[0]
+	if token <= j.tokens[key] && sec.robbed == 0 {
+		j.violation("token %d of %s comes after token %d", token, sec.stay.name, j.tokens[key])
 	}
 	j.tokens[key] = max(token, j.tokens[key])
 }

@@ -22,93 +22,99 @@ func (j *judge) lookLocked() {
 	}
 	j.lookAtLatch()
 	for _, key := range slices.Sorted(maps.Keys(j.inside)) {
-		stays := slices.DeleteFunc(slices.Clone(j.inside[key]), j.excuse)
-		if len(stays) > 0 && stays[0].kind == lock.Permit {
-			j.lookForPermits(key, stays)
+		if j.w.scene.anonymous && j.w.scene.taken != nil {
+			j.lookForPermits(key)
 			continue
 		}
-		for _, c := range j.w.clients {
-			j.lookForHolders(key, c.ID(), slices.DeleteFunc(slices.Clone(stays), func(s *stay) bool { return s.o.client != c }))
+		for _, s := range j.inside[key] {
+			for _, sec := range s.live {
+				j.lookFor(sec, key)
+			}
 		}
 	}
 }
 
-// excuse reports whether a stay need not be looked for: its lock was freed by force. If it is renewed, its owner learns of that
-// when the lease is over that was last confirmed.
-func (j *judge) excuse(s *stay) bool {
-	if s.robbed == 0 {
-		return false
+// lookFor looks for the holder of a section in Redis.
+func (j *judge) lookFor(sec *section, key string) {
+	switch {
+	case sec.robbed > 0:
+		j.deaf(sec)
+	case !j.w.has(sec, key):
+		j.violation("%s believes in a %v hold of %s that Redis does not have", sec.stay.name, sec.kind, key)
 	}
-	if late := j.net.Since() - s.robbed; s.renewed > 0 && late > j.w.times.watchdog {
-		j.violation("%s has not heard for %v that its lock was freed by force", s.name, late)
+}
+
+// deaf is called with a section that was robbed. An owner learns of that with the next renewal or, if nothing gets through,
+// when the leases are over that its holds have asked for, of which a writer's add up. One that is not renewed may not learn of it
+// before.
+func (j *judge) deaf(sec *section) {
+	late, most := j.net.Since()-sec.robbed, j.w.times.watchdog
+	if j.w.options.faults != "none" {
+		most += sec.stay.leases
 	}
-	return true
+	if sec.lease == 0 && late > most {
+		j.violation("%s has not heard for %v that its lock was freed by force", sec.stay.name, late)
+	}
 }
 
 // lookForPermits counts the permits that Redis has as taken.
-func (j *judge) lookForPermits(key string, stays []*stay) {
+func (j *judge) lookForPermits(key string) {
 	believed := 0
-	for _, s := range stays {
-		believed += s.permits
+	for _, s := range j.inside[key] {
+		_, _, permits := s.amounts()
+		believed += permits
 	}
 	if taken := j.w.scene.taken(j.w, key); believed > taken {
 		j.violation("%d permits of %s are believed in, and Redis has %d as taken", believed, key, taken)
 	}
 }
 
-// lookForHolders looks for the holders of one client in the hash of a lock, and for the leases of those who read.
-func (j *judge) lookForHolders(key, client string, stays []*stay) {
-	if len(stays) == 0 {
-		return
-	}
-	holders, writers, readers := j.holders(key, client)
-	for _, s := range stays {
-		switch {
-		case s.kind != lock.Read && s.kind != lock.Write:
-			holders--
-		case s.writing > 0:
-			writers--
-		default:
-			holders--
-			readers--
-		}
-	}
-	name := stays[len(stays)-1].name
-	lacking := holders < 0 || writers < 0 || readers < 0 && (stays[0].kind == lock.Read || stays[0].kind == lock.Write)
-	if s := j.entering; lacking && s != nil && s.o.client.ID() == client && s.asked <= j.robbed[key] {
-		s.robbed = j.robbed[key] // after Redis ran its acquire, and before that was answered
-		return
-	}
+// has reports whether Redis has what the owner of a section believes in.
+func (w *world) has(sec *section, key string) bool {
 	switch {
-	case holders < 0 || writers < 0:
-		j.violation("%s believes in a hold of %s that Redis does not have", name, key)
-	case lacking:
-		j.violation("%s believes in a hold of %s whose lease is over in Redis", name, key)
+	case w.sim == nil || w.scene.anonymous:
+		return true
+	case w.scene.majority:
+		return w.hasMajority(sec)
 	}
+	return w.hasHolder(sec, key)
 }
 
-// holders counts what Redis has of a client: all fields but those of writers, these, and readers with a lease.
-func (j *judge) holders(key, client string) (holders, writers, readers int) {
-	fields, _ := j.w.sim.Server().HKeys(key)
-	for _, f := range fields {
-		switch {
-		case !strings.HasPrefix(f, client):
-		case strings.HasSuffix(f, ":write"):
-			writers++
-		default:
-			holders++
-			if j.reads(key, f) {
-				readers++
-			}
+// hasHolder reports whether Redis has the holder of a section. What belongs to a reader may be missing for a moment as long as the
+// same holder writes: that keeps others out as well, and the next update repairs it.
+func (w *world) hasHolder(sec *section, key string) bool {
+	id := sec.ids[key]
+	switch sec.kind {
+	case lock.Permit:
+		return w.hasPermit(key, id)
+	case lock.Write:
+		return w.hasField(key, id+":write")
+	case lock.Read:
+		return w.hasField(key, id+":write") || w.hasField(key, id) && w.sim.Server().Exists(fmt.Sprintf("{%s}:%s:rwlock_timeout:1", key, id))
+	}
+	return w.hasField(key, id)
+}
+
+func (w *world) hasField(key, field string) bool { return w.sim.Server().HGet(key, field) != "" }
+
+// hasPermit reports whether a permit is taken, and not over.
+func (w *world) hasPermit(key, id string) bool {
+	end, err := w.sim.Server().ZScore("{"+key+"}:timeout", id)
+	return err == nil && end > float64(w.sim.ServerTime().UnixMilli())
+}
+
+// hasMajority reports whether Redis has a holder of the clients of an owner at most servers of a RedLock. Which one of the two
+// owners of these clients that is does not follow.
+func (w *world) hasMajority(sec *section) bool {
+	found := 0
+	for i, key := range simServers {
+		fields, _ := w.sim.Server().HKeys(key)
+		id := sec.stay.o.linkTo(i).ID()
+		if slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, id) }) {
+			found++
 		}
 	}
-	return holders, writers, readers
-}
-
-// reads reports whether a holder has a timeout key.
-func (j *judge) reads(key, holder string) bool {
-	prefix := fmt.Sprintf("{%s}:%s:rwlock_timeout:", key, holder)
-	return slices.ContainsFunc(j.w.sim.Server().Keys(), func(k string) bool { return strings.HasPrefix(k, prefix) })
+	return found > len(simServers)/2
 }
 
 // lookAtLatch notes whether the latch is open.

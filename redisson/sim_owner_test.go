@@ -3,7 +3,6 @@ package redisson_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -15,12 +14,13 @@ import (
 // owner takes what the scene has, again and again. All that it draws is its own, so that it does the same in each run of a
 // seed, and each of its calls comes at an instant of its own.
 type owner struct {
-	w      *world
-	client *redisson.Client
-	name   string
-	rand   *rand.Rand
-	rounds int
-	final  bool // no faults any more
+	w       *world
+	client  *redisson.Client
+	name    string
+	rand    *rand.Rand
+	rounds  int
+	final   bool // no faults any more
+	process int  // which has links of its own to the servers
 }
 
 // live is an owner's life while there are faults.
@@ -160,44 +160,5 @@ func (o *owner) weigh(what string, ctx context.Context, wait time.Duration, err 
 		if o.w.options.faults == "none" {
 			o.w.judge.accuse("%s: an outage without a fault: %v", what, err)
 		}
-	}
-}
-
-// stay is the time from an owner's first hold to the last.
-type stay struct {
-	o        *owner
-	name     string
-	keys     []string
-	kind     lock.Kind
-	sections []*section    // live ones
-	pace     time.Duration // of what is done under it
-
-	// Guarded by the judge's mutex.
-	reading, writing, permits int
-	renewed                   int           // of these, without a lease
-	asked                     time.Duration // when the acquire was called that brought the owner inside
-	robbed                    time.Duration // when the lock was freed by force after that; 0 is never
-}
-
-func (o *owner) newStay(kind lock.Kind, keys ...string) *stay {
-	return &stay{
-		o: o, name: fmt.Sprintf("%s.%d", o.name, o.rounds), keys: keys, kind: kind,
-		pace: o.between(20*time.Millisecond, 4*time.Second),
-	}
-}
-
-// count notes that the owner is inside for a section, or with -1 that it is not any more.
-func (s *stay) count(sec *section, by int) {
-	amount := by * sec.amount
-	switch sec.kind {
-	case lock.Read:
-		s.reading += amount
-	case lock.Permit:
-		s.permits += amount
-	default:
-		s.writing += amount
-	}
-	if sec.renewed {
-		s.renewed += amount
 	}
 }

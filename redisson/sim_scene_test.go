@@ -21,15 +21,17 @@ const (
 
 // scene is what the owners of a world do.
 type scene struct {
-	force   func(*redisson.Client) *redisson.Lock // the lock to free by force now and then; may be nil
-	kinds   []lock.Kind                           // of locks; which one an owner takes is drawn from these
-	prepare func(*redisson.Client) error          // may be nil; is repeated until it succeeds
-	round   func(*owner) bool                     // what an owner does once; reports whether it came to that
-	taken   func(*world, string) int              // how many permits Redis has as taken
-	calm    time.Duration                         // how long to wait for changes that are pending before the last round
-	partly  bool                                  // who waits for several locks may hold some of them
-	keeps   []string                              // the keys that may be left
-	final   func(*world) string                   // what is wrong at the end; may be nil
+	force     func(*redisson.Client) *redisson.Lock // the lock to free by force now and then; may be nil
+	kinds     []lock.Kind                           // of locks; which one an owner takes is drawn from these
+	prepare   func(*redisson.Client) error          // may be nil; is repeated until it succeeds
+	round     func(*owner) bool                     // what an owner does once; reports whether it came to that
+	taken     func(*world, string) int              // how many permits Redis has as taken
+	calm      time.Duration                         // how long to wait for changes that are pending before the last round
+	partly    bool                                  // nobody may be inside while somebody waits: who waits may hold a part, or hears nothing
+	anonymous bool                                  // nobody in Redis is known by an id
+	majority  bool                                  // it is enough to be at most of simServers
+	keeps     []string                              // the keys that may be left
+	final     func(*world) string                   // what is wrong at the end; may be nil
 }
 
 // simScenes are the scenes by name.
@@ -42,12 +44,14 @@ var simScenes = map[string]scene{
 	"rw":     lockScene(freeWrite, lock.Read, lock.Write),
 	"fenced": {force: freePlain, kinds: []lock.Kind{lock.Fenced}, round: (*owner).stay, keeps: []string{"redisson_lock_token:{L}"}},
 	"multi":  {round: (*owner).stayAtMany, partly: true},
+	"red":    {round: (*owner).stayAtMajority, partly: true, majority: true},
+	"family": {force: freePlain, kinds: []lock.Kind{lock.Exclusive, lock.Fenced, lock.Spin, lock.Fair}, round: (*owner).stay, keeps: []string{"redisson_lock_token:{L}"}, partly: true},
 	"permit": {kinds: []lock.Kind{lock.Permit}, round: (*owner).stay, taken: expirablePermits},
 	"expirable": {round: (*owner).takeExpirable, taken: expirablePermits, final: allFree, keeps: []string{"L", "{L}:timeout"}, prepare: func(c *redisson.Client) error {
 		_, err := c.PermitExpirableSemaphore("L").TrySetPermits(context.Background(), simPermits)
 		return err
 	}},
-	"semaphore": {round: (*owner).takePermits, taken: plainPermits, final: allFree, keeps: []string{"L"}, prepare: func(c *redisson.Client) error {
+	"semaphore": {anonymous: true, round: (*owner).takePermits, taken: plainPermits, final: allFree, keeps: []string{"L"}, prepare: func(c *redisson.Client) error {
 		_, err := c.Semaphore("L").TrySetPermits(context.Background(), simPermits)
 		return err
 	}},
@@ -59,7 +63,7 @@ var simScenes = map[string]scene{
 }
 
 // simCast is the scenes that take turns.
-var simCast = []string{"plain", "fair", "fenced", "write", "permit", "spin", "multi", "semaphore", "latch", "rate", "rw", "read", "expirable"}
+var simCast = []string{"plain", "fair", "fenced", "write", "permit", "spin", "multi", "semaphore", "latch", "rate", "rw", "read", "expirable", "red", "family"}
 
 // allFree finds permits that got lost, or came from nowhere.
 func allFree(w *world) string {

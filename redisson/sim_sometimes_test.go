@@ -63,7 +63,7 @@ func (j *judge) present(client int) (inside, nested bool) {
 	for _, stays := range j.inside {
 		for _, s := range stays {
 			inside = true
-			nested = nested || s.o.client == j.w.clients[client] && s.reading+s.writing > 1
+			nested = nested || s.o.client == j.w.clients[client] && len(s.live) > 1
 		}
 	}
 	return inside, nested

@@ -2,6 +2,7 @@ package redisson_test
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -45,7 +46,8 @@ func (o *owner) takeExpirable() bool {
 	if lease > 0 {
 		stays = min(stays, lease-o.w.times.timeout-o.w.times.timeout/2)
 	}
-	s.permit(1, stays)
+	raw, _ := hex.DecodeString(id)
+	s.permit(string(raw), 1, stays)
 	err = o.call("releases a permit", context.Background(), o.w.times.timeout, func() error { return sem.Release(context.Background(), id) })
 	if errors.Is(err, lock.ErrNotHeld) {
 		o.w.judge.accuse("%s had a permit that was free", s.name)
@@ -54,8 +56,9 @@ func (o *owner) takeExpirable() bool {
 }
 
 // permit is the section of permits that do not tell of their end.
-func (s *stay) permit(amount int, d time.Duration) {
-	sec := &section{stay: s, kind: lock.Permit, amount: amount}
+func (s *stay) permit(id string, amount int, d time.Duration) {
+	sec := s.newSection(lock.Permit, 0)
+	sec.amount, sec.ids = amount, map[string]string{s.keys[0]: id}
 	s.o.w.judge.enter(sec)
 	time.Sleep(d)
 	sec.end(true)
@@ -75,7 +78,7 @@ func (o *owner) takePermits() bool {
 	if err != nil {
 		return false
 	}
-	s.permit(amount, o.upTo(s.pace))
+	s.permit("", amount, o.upTo(s.pace))
 	_ = o.call("releases permits", context.Background(), o.w.times.timeout, func() error { return sem.Release(context.Background(), amount) })
 	return true
 }

@@ -82,7 +82,7 @@ func (w *world) play() {
 func (w *world) owners() []*owner {
 	all := make([]*owner, simClients*simOwners)
 	for i := range all {
-		all[i] = &owner{w: w, client: w.clients[i/simOwners], name: fmt.Sprint("w", i), rand: rand.New(rand.NewPCG(w.options.seed, uint64(i+1)))}
+		all[i] = &owner{w: w, process: i / simOwners, client: w.clients[i/simOwners], name: fmt.Sprint("w", i), rand: rand.New(rand.NewPCG(w.options.seed, uint64(i+1)))}
 	}
 	return all
 }
