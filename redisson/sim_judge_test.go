@@ -50,6 +50,7 @@ func (j *judge) enter(sec *section) {
 			sec.robbed = j.robbed[key] // after Redis ran its acquire, and before that was answered
 		}
 	}
+	sec.entered = j.net.Since()
 	s.live = append(s.live, sec)
 	s.leases += sec.lease
 	j.lookLocked()

@@ -134,7 +134,7 @@ func (o simOptions) one(i int) simOptions {
 	open(&o.faults, "all", "all", "all", "rough", "rough", "lossy", "none")
 	open(&o.leases, "any", "any", "any", "renewed")
 	open(&o.ctx, "on", "on", "off", "slow")
-	open(&o.bounds, "loose")
+	open(&o.bounds, "strict")
 	if o.rounds == 0 {
 		o.rounds = 5
 	}
@@ -159,15 +159,21 @@ var simFaults = map[string]sim.Faults{
 	},
 }
 
-// bounds is how much longer than it may a call may take.
+// bounds is how long a call may take.
 type bounds struct {
 	leave  time.Duration // after its context has ended
-	busy   time.Duration // after the end of its wait, to say that the lock is busy
-	outage time.Duration // after the end of its wait, to say anything else
+	answer time.Duration // after its wait, until it says that nobody has answered
+	slack  time.Duration // after the time to return
 }
 
 // simBounds are the bounds by name. The strict ones are those that are promised.
 var simBounds = map[string]bounds{
-	"strict": {leave: 100 * time.Millisecond, busy: 100 * time.Millisecond, outage: 550 * time.Millisecond},
-	"loose":  {leave: simTimeout + 500*time.Millisecond, busy: 2*simTimeout + 500*time.Millisecond, outage: 2*simTimeout + 500*time.Millisecond},
+	"strict": {leave: 100 * time.Millisecond, answer: 500 * time.Millisecond, slack: 100 * time.Millisecond},
+	"loose":  {leave: simTimeout + 500*time.Millisecond, answer: 2 * simTimeout, slack: 2*simTimeout + 500*time.Millisecond},
+}
+
+// most is how long a call may take that waits for so long. Who has never been answered stays a little longer, but no longer than
+// the client's timeout.
+func (b bounds) most(wait, timeout time.Duration) time.Duration {
+	return max(wait, min(wait+b.answer, timeout)) + b.slack
 }

@@ -126,12 +126,8 @@ func (o *owner) call(what string, ctx context.Context, wait time.Duration, f fun
 	err := f()
 	took := time.Since(start)
 	o.w.net.Note("%s %s: %v", o.name, what, err)
-	most := b.outage
-	if errors.Is(err, lock.ErrBusy) {
-		most = b.busy
-	}
-	if late := took - wait; wait >= 0 && late > most {
-		o.w.judge.accuse("late: %s returned %v after its wait of %v: %v", what, late, wait, err)
+	if most := b.most(wait, o.w.times.timeout) + o.w.scene.longer; wait >= 0 && took > most {
+		o.w.judge.accuse("late: %s returned after %v, and %v may be: %v", what, took, most, err)
 	}
 	if !stop() {
 		if late := took - (<-ended).Sub(start); late > b.leave {

@@ -37,14 +37,14 @@ func (j *judge) keep(sec *section, from, kept time.Duration, err error) {
 // keptFrom finds a lock that somebody else keeps from s, and returns the number of permits that are kept.
 func (j *judge) keptFrom(s *stay, key string) (permits int) {
 	j.kept[key] = slices.DeleteFunc(j.kept[key], func(k keep) bool { return k.latest < j.net.Since()-liveness })
-	_, writing, _ := s.amounts()
+	reading, writing, _ := s.amounts()
 	for _, k := range j.kept[key] {
 		left := k.until - j.net.Since()
 		switch {
 		case left <= 0:
 		case k.kind == lock.Permit:
 			permits++
-		case k.by != s && (writing > 0 || k.kind != lock.Read):
+		case k.by != s && (writing > 0 || reading > 0 && k.kind != lock.Read):
 			j.violation("%s got %s, which %s keeps for another %v", s.name, key, k.by.name, left)
 		}
 	}
@@ -75,9 +75,9 @@ func (j *judge) lost(sec *section, err error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	ended := sec.asked + lost.Held
+	ended := sec.entered + lost.Held // or a little sooner
 	switch {
-	case sec.robbed > 0 || j.w.sim == nil:
+	case j.robbed[sec.stay.keys[0]] >= sec.asked || j.w.sim == nil:
 	case errors.Is(err, redisson.ErrGone):
 		j.violation("%s was told that somebody has removed its lock, and nobody has", sec.stay.name)
 	case j.w.options.faults == "none" && (sec.lease == 0 || ended < sec.lasts):

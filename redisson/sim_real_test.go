@@ -31,7 +31,7 @@ func TestSimOnServer(t *testing.T) {
 	var worlds []simOptions
 	if !given {
 		for _, scene := range []string{"plain", "fair", "write", "permit"} {
-			worlds = append(worlds, simOptions{seed: 1, scene: scene, rounds: 3, faults: "all"}.one(0))
+			worlds = append(worlds, simOptions{seed: 1, scene: scene, rounds: 3, faults: "all", bounds: "loose"}.one(0))
 		}
 	}
 	for i := range o.seeds {

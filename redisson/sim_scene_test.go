@@ -30,6 +30,7 @@ type scene struct {
 	partly    bool                                  // nobody may be inside while somebody waits: who waits may hold a part, or hears nothing
 	anonymous bool                                  // nobody in Redis is known by an id
 	majority  bool                                  // it is enough to be at most of simServers
+	longer    time.Duration                         // by how much the bounds of calls are
 	keeps     []string                              // the keys that may be left
 	final     func(*world) string                   // what is wrong at the end; may be nil
 }
@@ -43,8 +44,8 @@ var simScenes = map[string]scene{
 	"read":   lockScene(freeRead, lock.Read, lock.Read, lock.Read, lock.Write),
 	"rw":     lockScene(freeWrite, lock.Read, lock.Write),
 	"fenced": {force: freePlain, kinds: []lock.Kind{lock.Fenced}, round: (*owner).stay, keeps: []string{"redisson_lock_token:{L}"}},
-	"multi":  {round: (*owner).stayAtMany, partly: true},
-	"red":    {round: (*owner).stayAtMajority, partly: true, majority: true},
+	"multi":  {round: (*owner).stayAtMany, partly: true, longer: 2 * simTimeout},
+	"red":    {longer: 400 * time.Millisecond, round: (*owner).stayAtMajority, partly: true, majority: true},
 	"family": {force: freePlain, kinds: []lock.Kind{lock.Exclusive, lock.Fenced, lock.Spin, lock.Fair}, round: (*owner).stay, keeps: []string{"redisson_lock_token:{L}"}, partly: true},
 	"permit": {kinds: []lock.Kind{lock.Permit}, round: (*owner).stay, taken: expirablePermits},
 	"expirable": {round: (*owner).takeExpirable, taken: expirablePermits, final: allFree, keeps: []string{"L", "{L}:timeout"}, prepare: func(c *redisson.Client) error {

@@ -46,7 +46,9 @@ type section struct {
 	over   sync.Once
 	stop   func() bool // the watch over the context
 
-	robbed time.Duration // when the lock was freed by force after that; 0 is never; guarded by the judge's mutex
+	// Guarded by the judge's mutex.
+	entered time.Duration // when it began
+	robbed  time.Duration // when the lock was freed by force after that; 0 is never
 }
 
 // newSection is called before the hold is asked for.

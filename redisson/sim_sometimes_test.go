@@ -34,7 +34,7 @@ func (w *world) executed(e sim.Execution) {
 
 // late notes what a command has done whose sender had given it up.
 func (w *world) late(e sim.Execution) {
-	took := strings.HasPrefix(e.Answer, "*2\r\n:1\r\n")
+	took := strings.HasPrefix(e.Answer, "*3\r\n:1\r\n")
 	switch inside, nested := w.judge.present(e.Client); {
 	case strings.HasSuffix(e.Script, "acquire") && took && nested:
 		w.net.Reach("late acquire behind a re-entry")
