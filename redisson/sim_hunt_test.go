@@ -61,7 +61,7 @@ func (m mutant) find(dir string) (what string, err error) {
 	run.Env = append(os.Environ(), fmt.Sprintf("%s=seeds=1000000,until,most=%v,%s", simVariable, simHunt, m.run))
 	out, err := run.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err == nil || !errors.As(err, &exit) {
-		return "", fmt.Errorf("not found within %v", simHunt)
+		return "", fmt.Errorf("not found within %v: %.500s", simHunt, out)
 	}
 	found := regexp.MustCompile(`(?m)^ *sim_test.go:\d+: (.*(` + m.want + `).*)$`).FindSubmatch(out)
 	if found == nil {
@@ -70,32 +70,49 @@ func (m mutant) find(dir string) (what string, err error) {
 	return string(found[1]), nil
 }
 
-// overlay writes the changed file, and what tells the go command to build with it.
-func (m mutant) overlay(dir string) (string, error) {
-	path, err := filepath.Abs(m.file)
+// overlay writes the changed files, and what tells the go command to build with them.
+func (m mutant) overlay(dir string) (path string, err error) {
+	changed := map[string][]byte{}
+	for _, e := range m.edits {
+		source := changed[e.file]
+		if source == nil {
+			if source, err = os.ReadFile(e.file); err != nil {
+				return "", err
+			}
+		}
+		if n := bytes.Count(source, []byte(e.old)); n != 1 {
+			return "", fmt.Errorf("%s has %q %d times: adapt the mutant", e.file, e.old, n)
+		}
+		changed[e.file] = bytes.Replace(source, []byte(e.old), []byte(e.new), 1)
+	}
+	here, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
-	source, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	if n := bytes.Count(source, []byte(m.old)); n != 1 {
-		return "", fmt.Errorf("%s has the text to replace %d times: adapt the mutant", m.file, n)
-	}
-	changed := filepath.Join(dir, filepath.Base(m.file))
-	overlay := filepath.Join(dir, "overlay.json")
-	replace := map[string]string{path: changed}
-	tests, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*_test.go"))
-	for _, test := range tests {
-		if !strings.HasPrefix(filepath.Base(test), "sim_") {
-			replace[test] = "" // it is not there: that saves half of the time
+	replace := map[string]string{}
+	for file, source := range changed {
+		replace[filepath.Join(here, file)] = filepath.Join(dir, filepath.Base(file))
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), source, 0o600); err != nil {
+			return "", err
 		}
 	}
+	for _, test := range simUnneeded() {
+		replace[filepath.Join(here, test)] = "" // it is not there: that saves half of the time
+	}
 	list, _ := json.Marshal(map[string]any{"Replace": replace})
-	return overlay, errors.Join(
-		os.WriteFile(changed, bytes.Replace(source, []byte(m.old), []byte(m.new), 1), 0o600),
-		os.WriteFile(overlay, list, 0o600))
+	path = filepath.Join(dir, "overlay.json")
+	return path, os.WriteFile(path, list, 0o600)
+}
+
+// simUnneeded are the test files that the simulation does without.
+func simUnneeded() (files []string) {
+	tests, _ := filepath.Glob("*_test.go")
+	for _, test := range tests {
+		if !strings.HasPrefix(test, "sim_") && test != "export_test.go" {
+			files = append(files, test)
+		}
+	}
+	return files
 }
 
 // TestSimMutants keeps the mutants fit for the sources: what they replace must be there.

@@ -40,7 +40,7 @@ func (j *judge) lookFor(sec *section, key string) {
 	case sec.robbed > 0:
 		j.deaf(sec)
 	case !j.w.has(sec, key):
-		j.violation("%s believes in a %v hold of %s that Redis does not have", sec.stay.name, sec.kind, key)
+		j.violation("%s believes in its %v hold of %s, and Redis does not have it", sec.stay.name, sec.kind, key)
 	}
 }
 

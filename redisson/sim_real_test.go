@@ -99,7 +99,7 @@ func (s *realStage) trouble(p *redistest.Proxy, r *rand.Rand) {
 			return
 		case <-time.After(time.Duration(r.Int64N(int64(400 * time.Millisecond)))):
 		}
-		switch r.IntN(6) {
+		switch r.IntN(7) {
 		case 0:
 			s.Reach("subscription cut")
 			p.Drop()
@@ -108,6 +108,12 @@ func (s *realStage) trouble(p *redistest.Proxy, r *rand.Rand) {
 			p.Freeze()
 			time.Sleep(time.Duration(r.Int64N(int64(time.Second))))
 			p.Thaw()
+		case 2:
+			late := p.KeepBack("evalsha", r.IntN(3))
+			time.Sleep(time.Duration(r.Int64N(int64(time.Second))))
+			if late.TryDeliver() == nil { // or it strikes later, and does not arrive
+				s.Reach("request late")
+			}
 		default:
 			s.Reach("answer lost")
 			p.CutReply("evalsha", 1+r.IntN(3))

@@ -13,12 +13,15 @@ var simSometimes = []string{
 	"request lost", "request late", "answer lost", "subscription cut", "tail of delay", "script flush", "request held back",
 	"answer held back", "request after its caller left",
 	// Faults that strike where it matters.
-	"request lost: renew", "answer lost: renew", "answer lost: acquire", "answer lost: release", "request late: release",
-	"answer lost: rw_release", "answer lost: fair_acquire", "answer lost: semaphore_release", "answer lost: permits_acquire",
+	"request lost: lock_update", "answer lost: lock_update", "answer lost: lock_acquire", "answer lost: lock_release",
+	"request late: lock_release", "answer lost: rw_update", "answer lost: rw_release", "answer lost: fair_acquire",
+	"answer lost: semaphore_release", "answer lost: permits_acquire",
 	// Rare states.
-	"late acquire took the lock", "late acquire behind a re-entry", "late release with somebody inside", "ghost in a fair queue",
+	"late acquire took the lock", "late update behind a re-entry", "late update of a lock that is gone",
+	"late release with somebody inside", "loss during a renewal", "ghost in a fair queue",
 	// How calls end.
 	"busy", "context ended", "outage", "lost", "re-entry", "downgrade", "outer hold released first", "lease over inside", "robbed",
+	"kept", "extended", "refused as not re-entrant",
 }
 
 // executed is called with each command that the server has run.
@@ -27,6 +30,9 @@ func (w *world) executed(e sim.Execution) {
 		w.judge.rob("L")
 	}
 	w.judge.look()
+	if strings.HasSuffix(e.Script, "_update") && e.Answer == "*1\r\n:0\r\n" {
+		w.net.Reach("loss during a renewal")
+	}
 	if e.Late && len(e.Args) > 2 {
 		w.late(e)
 	}
@@ -35,12 +41,15 @@ func (w *world) executed(e sim.Execution) {
 // late notes what a command has done whose sender had given it up.
 func (w *world) late(e sim.Execution) {
 	took := strings.HasPrefix(e.Answer, "*3\r\n:1\r\n")
+	updates := strings.HasSuffix(e.Script, "_update")
 	switch inside, nested := w.judge.present(e.Client); {
-	case strings.HasSuffix(e.Script, "acquire") && took && nested:
-		w.net.Reach("late acquire behind a re-entry")
-	case strings.HasSuffix(e.Script, "acquire") && took && !inside:
+	case updates && took && nested:
+		w.net.Reach("late update behind a re-entry")
+	case updates && !took:
+		w.net.Reach("late update of a lock that is gone")
+	case strings.HasSuffix(e.Script, "_acquire") && took && !inside:
 		w.net.Reach("late acquire took the lock")
-	case strings.HasSuffix(e.Script, "release") && inside:
+	case strings.HasSuffix(e.Script, "_release") && inside:
 		w.net.Reach("late release with somebody inside")
 	}
 	if queue, _ := w.sim.Server().List("redisson_lock_queue:{L}"); e.Script == "fair_acquire" && slices.Contains(queue, holderOf(e.Args)) {

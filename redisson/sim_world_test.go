@@ -30,9 +30,10 @@ type simTimes struct {
 	scale                       time.Duration // of all else
 }
 
-// virtualTimes are those of a simulation.
+// virtualTimes are those of a simulation. The watchdog's is no multiple of anything, so that its timers do not end at the very
+// instant of others: which of two was first would be left to the scheduler.
 var virtualTimes = simTimes{
-	watchdog: 3 * time.Second, timeout: simTimeout, fairWait: 5 * time.Second,
+	watchdog: 3*time.Second + 7001, timeout: simTimeout, fairWait: 5 * time.Second,
 	least: 300 * time.Millisecond, most: 20 * time.Second, calm: 30 * time.Second, scale: 1,
 }
 

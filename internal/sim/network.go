@@ -1,15 +1,3 @@
-// Package sim simulates the network between go-redis and a Redis server, in the virtual time of a testing/synctest bubble.
-// Clients dial into a [Network], which delays what they say and what they are answered, and loses, holds back or cuts off
-// some of it. The server behind it is miniredis.
-//
-// The same seed gives the same run. Goroutines that run at the same virtual instant run in any order, so nothing here may
-// depend on that order:
-//
-//   - All that clients write at one instant is collected, and sorted by what it says, one nanosecond later.
-//   - Delays and faults are drawn from a generator that is keyed by the seed, the client, what is said, and how often this
-//     client has said that before. Which pooled connection carries a request does not matter.
-//   - Each event on the wire has an instant of its own, so that all that follows from one has happened before the next. Only
-//     what one client says twice at the same instant happens together, as nothing tells the two apart.
 package sim
 
 import (
