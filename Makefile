@@ -4,7 +4,7 @@ FUZZTIME ?= 1m
 BENCH    ?= .
 
 .DEFAULT_GOAL := help
-.PHONY: help test interop lint fmt bench fuzz cover
+.PHONY: help test interop sim lint fmt bench fuzz cover
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,11 @@ interop: ## run the Go side against Redisson and Spring in Java; needs a JDK 17 
 	go test -c -o redisson/interop/java/target/interop.test ./redisson/interop
 	LATCHKEY_INTEROP=1 go test -count=1 ./keyexpr/spel/interop
 	@cd redisson/interop && LATCHKEY_INTEROP=1 java/target/interop.test -test.v -test.parallel 32 -test.timeout 20m
+
+# The test binary runs by itself, as for interop. A failure prints how to repeat it: go doc ./internal/sim.
+sim: ## run 1,000 seeds of the simulation, and find the mutants in it
+	@go test -c -o redisson/sim.test ./redisson
+	@cd redisson && LATCHKEY_SIM=seeds=1000,parts=2,mutants ./sim.test -test.run '^TestSim$$' -test.timeout 20m
 
 lint: ## run the linters pinned in tools/go.mod; the first run compiles them
 	go mod tidy -diff

@@ -45,10 +45,10 @@ func (c *counts) add(k lock.Kind) {
 type change int
 
 const (
-	renewal  change = iota
-	reentry         // a writer's lease is added
-	numbered        // re-entry that gets a fencing token
-	partial         // release; a writer's lease is cut
+	renewal    change = iota // or release of a part
+	reentry                  // a writer's lease is added
+	numbered                 // re-entry that gets a fencing token
+	shortening               // release of a part of the writing: the lease is cut
 )
 
 // familyOf returns the family that serves a kind, and nil if there is none.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -142,10 +141,14 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, er
 	}
 	start := time.Now()
 	for lead, patience := 0, firstPatience; ; patience = min(2*patience, mostPatience) {
-		try := &attempt{ctx: ctx, request: r, start: start, patience: patience + rand.N(patience)}
+		try := &attempt{ctx: ctx, request: r, start: start, patience: patience + m.locks[0].c.jitter(patience)}
 		stuck, err := try.take(m.from(lead))
 		if err == nil {
 			return m.newHold(try), nil
+		}
+		if ctx.Err() != nil { // the caller has stayed for the answer of one member already
+			go func() { _ = giveBack(context.Background(), try.parts) }() // as long as the clients' timeouts let it
+			return nil, context.Cause(ctx)
 		}
 		_ = giveBack(ctx, try.parts) // by the watchdog where it fails
 		switch busy, _ := errors.AsType[*lock.BusyError](err); {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -138,7 +137,7 @@ func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redH
 		if wait >= 0 && left <= 0 || !busy && now.Sub(answered) >= r.patience {
 			return nil, err
 		}
-		d := pause/2 + rand.N(pause)
+		d := pause/2 + r.locks[0].c.jitter(pause)
 		if wait >= 0 {
 			d = min(d, left)
 		}

@@ -39,10 +39,12 @@ func (s *claims) beginRelease(h *hold, kept time.Duration) (d departure, err err
 		return d, nil
 	}
 	ho.version++
-	d.task = s.updateLocked(ho, 0, partial)
+	why := renewal
 	if d.cut = h.kind == lock.Write && kept == 0 && ho.counts().writes > 0; d.cut {
+		why = shortening
 		ho.beginCut(ho.need(now, s.timeout), now)
 	}
+	d.task = s.updateLocked(ho, 0, why)
 	s.placeLocked(ho)
 	return d, nil
 }

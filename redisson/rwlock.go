@@ -39,7 +39,7 @@ func (readWrite) enter(ho *holder, lease time.Duration) call {
 }
 
 func (readWrite) update(ho *holder, c counts, lease time.Duration, why change) call {
-	how := map[change]string{reentry: "add", partial: "cut"}[why]
+	how := map[change]string{reentry: "add", shortening: "cut"}[why]
 	return call{rwUpdate, []string{ho.name}, []any{ho.id, millis(lease), c.reads, c.writes, how, readTimeout(ho.name, ho.id)}}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"time"
 
@@ -222,6 +223,14 @@ func (w *waiter) sleep(turn <-chan error, changed <-chan struct{}, d time.Durati
 			return context.Cause(w.c.ctx)
 		}
 	}
+}
+
+// jitter is a time below d that differs between clients and from one time to another. It follows from both, so that a run in
+// simulated time can be repeated.
+func (c *Client) jitter(d time.Duration) time.Duration {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(c.id)) // never fails
+	return time.Duration(rand.New(rand.NewPCG(h.Sum64(), uint64(time.Now().UnixNano()))).Int64N(int64(d)))
 }
 
 // backoff is a growing pause. Each is a random one between the present step and twice as long.

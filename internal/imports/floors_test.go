@@ -52,6 +52,7 @@ var rows = map[string]row{
 	"middleware":                      {floor: 3, packages: []string{"guard", "keyexpr", "lock"}},
 	"middleware/ginguard":             {floor: 3, packages: []string{"middleware", "guard"}, modules: []string{gin}},
 	"interceptor":                     {floor: 3, packages: []string{"guard", "keyexpr", "lock", "internal/suggest"}, modules: []string{grpc, protobuf, rpc}},
+	"internal/sim":                    {modules: []string{miniredis}, tests: []string{"redisson"}},
 	"internal/redistest":              {modules: []string{goredis, miniredis}, tests: []string{"redisson", "redisson/interop", "redisson/internal/pubsub", "guard"}},
 	"middleware/internal/adaptertest": {floor: 3, packages: []string{"middleware"}, tests: []string{"middleware", "middleware/ginguard"}},
 	"internal/imports":                {floor: 0},

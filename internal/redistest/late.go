@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -78,22 +79,29 @@ func (l *Late) Await(tb testing.TB) {
 // nothing was kept back, or if it is a script that the server does not know.
 func (l *Late) Deliver(tb testing.TB) {
 	tb.Helper()
+	if err := l.TryDeliver(); err != nil {
+		tb.Fatalf("redistest: %v", err)
+	}
+}
+
+// TryDeliver is Deliver for those who are not the test, or do not know whether anything was kept back.
+func (l *Late) TryDeliver() (err error) {
 	if !l.Taken() {
-		tb.Fatalf("redistest: there was no request with %q", l.part)
+		return fmt.Errorf("there was no request with %q", l.part)
 	}
 	l.once.Do(func() {
 		close(l.delivered)
 		if !l.reply {
-			l.send(tb)
+			err = l.send()
 		}
 	})
+	return err
 }
 
-func (l *Late) send(tb testing.TB) {
-	tb.Helper()
+func (l *Late) send() error {
 	conn, err := net.DialTimeout("tcp", l.p.target, lateTimeout)
 	if err != nil {
-		tb.Fatalf("redistest: %v", err)
+		return err
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(lateTimeout))
@@ -103,7 +111,11 @@ func (l *Late) send(tb testing.TB) {
 	if err == nil {
 		n, err = conn.Read(answer)
 	}
-	if got := string(answer[:n]); err != nil || strings.HasPrefix(got, "-NOSCRIPT") {
-		tb.Fatalf("redistest: late request: %q, %v", got, err)
+	if err != nil {
+		return fmt.Errorf("late request: %w", err)
 	}
+	if got := string(answer[:n]); strings.HasPrefix(got, "-NOSCRIPT") {
+		return fmt.Errorf("late request: %q", got)
+	}
+	return nil
 }

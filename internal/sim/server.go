@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"bufio"
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	redis "github.com/alicebob/miniredis/v2/server"
+)
+
+// server is miniredis without connections: commands are run one at a time, at once, and what they publish is collected.
+type server struct {
+	*miniredis.Miniredis
+	start     time.Time
+	drift     float64
+	published []publication
+	listeners func(channel string) int
+}
+
+type publication struct{ channel, payload string }
+
+func newServer(seed int) (*server, error) {
+	s := &server{Miniredis: miniredis.NewMiniRedis(), start: time.Now()}
+	s.Seed(seed)
+	s.tick()
+	s.ClockTTL(true)
+	c, err := s.Dial() // without a connection there is no server
+	if err != nil {
+		return nil, err
+	}
+	_ = c.Close()
+	s.Server().SetPreHook(s.publish)
+	return s, nil
+}
+
+// now is the time by the server's clock.
+func (s *server) now() time.Time {
+	passed := time.Since(s.start)
+	return s.start.Add(passed + time.Duration(s.drift*float64(passed)))
+}
+
+// tick lets keys end whose time is over.
+func (s *server) tick() { s.SetTime(s.now()) }
+
+// publish takes the place of a command of miniredis, which serves connections of its own.
+func (s *server) publish(p *redis.Peer, cmd string, args ...string) bool {
+	if cmd != "PUBLISH" || len(args) != 2 {
+		return false
+	}
+	s.published = append(s.published, publication{args[0], args[1]})
+	n := 0
+	if s.listeners != nil {
+		n = s.listeners(args[0])
+	}
+	p.WriteInt(n)
+	return true
+}
+
+// run runs a command for a connection and returns the answer.
+func (s *server) run(p *peer, args []string) string {
+	s.tick()
+	s.Server().Dispatch(p.Peer, args)
+	p.Flush()
+	answer := p.answer.String()
+	p.answer.Reset()
+	return answer
+}
+
+// peer is the server's end of a connection.
+type peer struct {
+	*redis.Peer
+	answer bytes.Buffer
+}
+
+func newPeer() *peer {
+	p := &peer{}
+	p.Peer = redis.NewPeer(bufio.NewWriter(&p.answer))
+	return p
+}
+
+// greeting reports whether a command belongs to the handshake of a connection.
+func greeting(command string) bool {
+	return slices.Contains([]string{"hello", "client", "auth", "select", "readonly"}, strings.ToLower(command))
+}
+
+// parse returns the first command in b and its size, or nil if it is not complete.
+func parse(b []byte) (args []string, size int) {
+	count, at, ok := header(b, 0, '*')
+	if !ok {
+		return nil, 0
+	}
+	for range count {
+		length, begin, ok := header(b, at, '$')
+		if !ok || len(b) < begin+length+2 {
+			return nil, 0
+		}
+		args = append(args, string(b[begin:begin+length]))
+		at = begin + length + 2
+	}
+	return args, at
+}
+
+// header reads a line like "*3" and returns the number and where the next line begins.
+func header(b []byte, at int, kind byte) (number, next int, ok bool) {
+	end := bytes.Index(b[at:], []byte("\r\n"))
+	if end < 2 || b[at] != kind {
+		return 0, 0, false
+	}
+	number, err := strconv.Atoi(string(b[at+1 : at+end]))
+	return number, at + end + 2, err == nil
+}
+
+// push encodes what a subscriber is sent.
+func push(kind, channel string, last any) string {
+	var b strings.Builder
+	b.WriteString("*3\r\n")
+	bulk(&b, kind)
+	bulk(&b, channel)
+	switch last := last.(type) {
+	case int:
+		b.WriteString(":" + strconv.Itoa(last) + "\r\n")
+	case string:
+		bulk(&b, last)
+	}
+	return b.String()
+}
+
+func bulk(b *strings.Builder, s string) {
+	b.WriteString("$" + strconv.Itoa(len(s)) + "\r\n" + s + "\r\n")
+}

@@ -1,0 +1,19 @@
+package redisson
+
+import (
+	"context"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// ErrGone is the reason of a loss that a force unlock explains, and nothing else does.
+var ErrGone = errGone
+
+// HolderID is what Redis calls the holder of the innermost hold in ctx, also of one that has ended.
+func HolderID(ctx context.Context, c *Client, name string, kind lock.Kind) string {
+	h, err := c.newLock(name, kind).hold(ctx)
+	if err != nil {
+		return ""
+	}
+	return h.holder.id
+}

@@ -1,0 +1,207 @@
+package redisson_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// judge knows who is inside of what, and notes what must not be.
+type judge struct {
+	w   *world
+	net stage
+
+	mu         sync.Mutex
+	inside     map[string][]*stay // by key, in the order in which they came
+	vacant     map[string]vacancy // since when nobody is inside
+	kept       map[string][]keep  // by key, by those who have left
+	waiting    []*waiter
+	left       time.Duration            // when a waiter last left without the lock
+	robbed     map[string]time.Duration // when a lock was last freed by force
+	tokens     map[string]int64         // the last fencing tokens, by key
+	served     []served                 // by a rate limiter, in the order of their ends
+	closed     bool                     // a latch was closed at the last look
+	open       time.Duration            // when it last was not, as far as is known
+	opens      time.Duration            // when it was opened
+	violations []string
+}
+
+func newJudge(w *world) *judge {
+	return &judge{
+		w: w, net: w.net, inside: map[string][]*stay{}, vacant: map[string]vacancy{}, kept: map[string][]keep{},
+		robbed: map[string]time.Duration{}, tokens: map[string]int64{},
+	}
+}
+
+// enter is called with each new section.
+func (j *judge) enter(sec *section) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s := sec.stay
+	for _, key := range s.keys {
+		if !slices.Contains(j.inside[key], s) {
+			j.idle(key)
+			j.inside[key] = append(j.inside[key], s)
+		}
+		if sec.asked <= j.robbed[key] && !j.w.has(sec, key) {
+			sec.robbed = j.robbed[key] // after Redis ran its acquire, and before that was answered
+		}
+	}
+	sec.entered = j.net.Since()
+	s.live = append(s.live, sec)
+	s.leases += sec.lease
+	j.lookLocked()
+	for _, key := range s.keys {
+		j.compare(s, key)
+	}
+	j.w.sections.Add(1)
+}
+
+// leave is called when a section has ended: by a release, or else by the end of its time.
+func (j *judge) leave(sec *section, released bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s := sec.stay
+	s.live = slices.DeleteFunc(s.live, func(o *section) bool { return o == sec })
+	if len(s.live) > 0 {
+		return
+	}
+	for _, key := range s.keys {
+		j.inside[key] = slices.DeleteFunc(j.inside[key], func(o *stay) bool { return o == s })
+		if len(j.inside[key]) == 0 {
+			j.vacant[key] = vacancy{since: j.net.Since(), released: released}
+		}
+	}
+}
+
+// amounts is what an owner has, as far as nobody has freed it by force: of that, the owner may not know yet.
+func (s *stay) amounts() (reading, writing, permits int) {
+	for _, sec := range s.live {
+		switch {
+		case sec.robbed > 0:
+		case sec.kind == lock.Read:
+			reading += sec.amount
+		case sec.kind == lock.Permit:
+			permits += sec.amount
+		default:
+			writing += sec.amount
+		}
+	}
+	return reading, writing, permits
+}
+
+// compare looks for somebody who must not be inside together with s.
+func (j *judge) compare(s *stay, key string) {
+	permits := j.keptFrom(s, key)
+	reading, writing, _ := s.amounts()
+	for _, o := range j.inside[key] {
+		r, w, p := o.amounts()
+		permits += p
+		if o != s && (writing > 0 && r+w > 0 || w > 0 && reading > 0) {
+			j.clash("two owners of %s: %s and %s", key, o, s)
+		}
+	}
+	if permits > simPermits {
+		j.violation("%d permits of %s are taken, and there are %d", permits, key, simPermits)
+	}
+}
+
+// clash notes that two are inside at once. In real time, one of them may only be slow to hear that its time is over.
+func (j *judge) clash(format, key string, a, b *stay) {
+	if j.w.times.grace == 0 {
+		j.violation(format, key, a.name, b.name)
+		return
+	}
+	time.AfterFunc(j.w.times.grace, func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if slices.Contains(j.inside[key], a) && slices.Contains(j.inside[key], b) {
+			j.violation(format, key, a.name, b.name)
+		}
+	})
+}
+
+// rob is called when a ForceUnlock has taken a lock from whoever has it.
+func (j *judge) rob(key string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.robbed[key] = j.net.Since()
+	delete(j.kept, key)
+	for _, s := range j.inside[key] {
+		for _, sec := range s.live {
+			if sec.robbed == 0 {
+				j.net.Reach("robbed")
+				sec.robbed = j.robbed[key]
+			}
+		}
+	}
+}
+
+// token is called with the fencing token of each section.
+func (j *judge) token(sec *section, token int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	key := sec.stay.keys[0]
+	if token <= j.tokens[key] && sec.robbed == 0 {
+		j.violation("token %d of %s comes after token %d", token, sec.stay.name, j.tokens[key])
+	}
+	j.tokens[key] = max(token, j.tokens[key])
+}
+
+// served is when a rate limiter gave a permit: at some time between the start and the end of a call.
+type served struct{ start, end time.Duration }
+
+// rate checks that not more permits than there may be were given within an interval.
+func (j *judge) rate(start, end time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.w.sections.Add(1)
+	j.served = append(j.served, served{start, end})
+	earliest, inWindow := start, 0
+	for _, o := range slices.Backward(j.served) {
+		earliest = min(earliest, o.start)
+		if end-earliest >= simInterval-simInterval/20 { // the server's clock may be the faster one
+			break
+		}
+		inWindow++
+	}
+	if inWindow > simRate {
+		j.violation("%d permits within %v, and %d may be", inWindow, simInterval, simRate)
+	}
+}
+
+// opened is called when a wait for the latch has ended that began at start: the latch was open in between.
+func (j *judge) opened(start time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.w.sections.Add(1)
+	if j.lookAtLatch(); j.open < start {
+		j.violation("a latch was closed from %v to %v, and a wait for it ended", start, j.open)
+	}
+	late, most := j.net.Since()-max(start, j.opens), j.idleMost(vacancy{since: j.opens, released: true})
+	if late > most {
+		j.violation("idle: the end of a wait for an open latch took %v, and %v may be", late, most)
+	}
+}
+
+// simMostViolations is how many violations of a world are noted: each leads to more.
+const simMostViolations = 10
+
+// accuse notes a violation.
+func (j *judge) accuse(format string, args ...any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.violation(format, args...)
+}
+
+func (j *judge) violation(format string, args ...any) {
+	if len(j.violations) == simMostViolations {
+		return
+	}
+	text := fmt.Sprintf(format, args...)
+	j.violations = append(j.violations, text)
+	j.net.Note("VIOLATION %s", text)
+}

@@ -1,0 +1,208 @@
+package redisson_test
+
+// mutant is a broken client: the sources of the package with some texts replaced. The simulation must find it.
+type mutant struct {
+	name  string
+	edits []edit
+	run   string // options
+	want  string // what must be violated, as a regular expression
+}
+
+// edit replaces a text that is in a file once.
+type edit struct{ file, old, new string }
+
+// simMutants are the broken clients.
+var simMutants = []mutant{
+	// Who holds the lock.
+	{
+		name:  "a release does not look who holds the lock",
+		edits: []edit{{"lua/lock_release.lua", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then", "if redis.call('exists', KEYS[1]) == 0 then"}},
+		run:   "scene=plain", want: "two owners|believes",
+	},
+	{
+		name:  "a renewal makes a lock that is not there any more",
+		edits: []edit{{"lua/lock_update.lua", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then\n  return {0}\nend\n", ""}},
+		run:   "scene=plain", want: "two owners|believes|has not heard|idle",
+	},
+	{
+		name:  "an acquire does not look whether the lock is free",
+		edits: []edit{{"lua/lock_acquire.lua", "redis.call('exists', KEYS[1]) == 0", "redis.call('hlen', KEYS[1]) < 2"}},
+		run:   "scene=spin", want: "two owners",
+	},
+	{
+		name:  "a writer does not look for readers",
+		edits: []edit{{"lua/write_acquire.lua", "redis.call('exists', KEYS[1]) == 0", "redis.call('hget', KEYS[1], 'mode') ~= 'write'"}},
+		run:   "scene=rw", want: "two owners",
+	},
+	{
+		name:  "all owners of a client have one id",
+		edits: []edit{{"acquire.go", "strconv.FormatInt(c.holders.Add(1), 10)", "strconv.Itoa(1)"}},
+		run:   "scene=plain", want: "two owners|believes",
+	},
+	{
+		name:  "a call re-enters what its siblings hold",
+		edits: []edit{{"acquire.go", "\tif outer != nil {\n", "\tif hos := c.claims.byLock[id]; outer == nil && len(hos) > 0 && len(hos[0].holds) > 0 {\n\t\touter = hos[0].holds[0]\n\t}\n\tif outer != nil {\n"}},
+		run:   "scene=plain", want: "two owners",
+	},
+	{
+		name:  "a lock that is not re-entrant is re-entered",
+		edits: []edit{{"lock.go", "if err == nil && outer != nil {", "if err == nil && outer != nil && false {"}},
+		run:   "scene=spin", want: "not re-entrant",
+	},
+	{
+		name:  "a minority of the servers is enough",
+		edits: []edit{{"redlock.go", "quorum: len(locks)/2 + 1", "quorum: len(locks) / 2"}},
+		run:   "scene=red", want: "two owners|believes",
+	},
+	{
+		name:  "a fencing token is given twice",
+		edits: []edit{{"lua/lock_acquire.lua", "redis.call('incr', KEYS[2])", "redis.call('incrby', KEYS[2], #KEYS[1] - 1)"}},
+		run:   "scene=fenced", want: "token",
+	},
+
+	// Leases, and what is believed about them.
+	{
+		name:  "a lease is counted from its answer",
+		edits: []edit{{"call.go", "a := answer{sent: sent}", "a := answer{sent: time.Now()}"}},
+		run:   "scene=plain,faults=rough", want: "two owners|believes",
+	},
+	{
+		name:  "no margin",
+		edits: []edit{{"holder.go", "return lease - margin(lease)", "return lease - 0*margin(lease)"}},
+		run:   "scene=plain,faults=rough", want: "two owners|believes",
+	},
+	{
+		name:  "a late acquire is believed",
+		edits: []edit{{"holder.go", "ho.validUntil = later(ho.validUntil, a.sent.Add(goodFor(lease)))", "ho.validUntil = later(ho.validUntil, later(a.sent.Add(goodFor(lease)), time.Now().Add(lease/4)))"}},
+		run:   "scene=plain,faults=rough", want: "two owners|believes",
+	},
+	{
+		name:  "a renewal without an answer counts",
+		edits: []edit{{"release.go", "\t\tho.lastErr = a.err\n", "\t\tho.lastErr = a.err\n\t\tho.validUntil = time.Now().Add(s.timeout)\n"}},
+		run:   "scene=plain,faults=rough,leases=renewed", want: "two owners|believes",
+	},
+	{
+		name:  "a partial release of a reader believes in the lease that it asks for",
+		edits: []edit{{"lua/rw_update.lua", "return {1, math.min(left, reading), 0}", "return {1, lease + 3000, 0}"}},
+		run:   "scene=read", want: "two owners|believes",
+	},
+	{
+		name: "readers are kept by count",
+		edits: []edit{
+			{"rwlock.go", "c.reads, c.writes, how, readTimeout(ho.name, ho.id)}", "c.reads, c.writes, how, readTimeout(ho.name, ho.id)[:len(readTimeout(ho.name, ho.id))-1] + fmt.Sprint(c.reads)}"},
+			{"rwlock.go", "\t\"time\"\n", "\t\"fmt\"\n\t\"time\"\n"},
+		},
+		run: "scene=read", want: "two owners|believes",
+	},
+	{
+		name:  "a reader that leaves takes the leases of the others along",
+		edits: []edit{{"lua/rw_release.lua", "longest = math.max(longest, redis.call('pttl', timeout(holder, n)))", "longest = math.min(math.max(longest, redis.call('pttl', timeout(holder, n))), 500)"}},
+		run:   "scene=read", want: "two owners|believes",
+	},
+	{
+		name:  "a writer's shorter lease is not believed in time",
+		edits: []edit{{"holder.go", "\tho.validUntil = earlier(ho.validUntil, now.Add(goodFor(ho.cut)))\n", ""}},
+		run:   "scene=write", want: "two owners|believes",
+	},
+	{
+		name:  "an update does not make a lease longer",
+		edits: []edit{{"lua/lock_update.lua", "if left < lease then", "if left < lease and lease < 4000 then"}},
+		run:   "scene=plain", want: "two owners|believes|lost early",
+	},
+	{
+		name:  "renewals come late",
+		edits: []edit{{"watchdog.go", "at := asked.Add(lease / 3)", "at := asked.Add(lease)"}},
+		run:   "scene=plain,faults=none", want: "lost early",
+	},
+	{
+		name:  "a lock is not kept",
+		edits: []edit{{"lua/lock_release.lua", "if ARGV[4] ~= '0' then", "if ARGV[4] == 'kept' then"}},
+		run:   "scene=plain", want: "keeps for another",
+	},
+	{
+		name:  "a forced unlock ends later holds",
+		edits: []edit{{"claims.go", "if ho.admitted.Before(asked) {", "if true {"}},
+		run:   "scene=plain", want: "nobody has",
+	},
+
+	// Waiting.
+	{
+		name:  "a line loses a waiter",
+		edits: []edit{{"line.go", "\tcase i == 0:\n", "\tcase i == 0 && len(p.line.places) > 1:\n"}},
+		run:   "scene=plain", want: "liveness|late|idle",
+	},
+	{
+		name:  "a subscription is not followed by a look",
+		edits: []edit{{"wait.go", "live {\n\t\t\t\tcontinue\n", "live {\n\t\t\t\tttl = -1\n"}},
+		run:   "scene=fair,faults=none", want: "idle",
+	},
+	{
+		name:  "dead waiters stay at the head of a fair queue",
+		edits: []edit{{"lua/fair_prelude.lua", "tonumber(deadline) > now", "tonumber(deadline) > 0"}},
+		run:   "scene=fair,faults=rough", want: "liveness|idle|left",
+	},
+	{
+		name:  "a waiter that leaves stays in the fair queue",
+		edits: []edit{{"lua/fair_release.lua", "  redis.call('zrem', KEYS[3], ARGV[1])\n  redis.call('lrem', KEYS[2], 0, ARGV[1])\n", ""}},
+		run:   "scene=fair", want: "liveness|idle|left",
+	},
+	{
+		name:  "a latch does not say that it is open",
+		edits: []edit{{"lua/countdownlatch_down.lua", "if count == 1 then", "if count == 0 then"}},
+		run:   "scene=latch,faults=none", want: "idle",
+	},
+	{
+		name:  "a MultiLock keeps what it has while it waits for the rest",
+		edits: []edit{{"multilock.go", "\t\t_ = giveBack(ctx, try.parts) // by the watchdog where it fails\n", ""}},
+		run:   "scene=multi", want: "liveness|left|late|believes",
+	},
+
+	// What is not answered.
+	{
+		name:  "an acquire without an answer is forgotten",
+		edits: []edit{{"claims.go", "if ho.queues || ho.doubts > 0 {", "if ho.queues {"}},
+		run:   "scene=plain,faults=lossy", want: "idle|left|believes|two owners",
+	},
+	{
+		name:  "a release without an answer is not repeated",
+		edits: []edit{{"release.go", "if a.err != nil && !a.gone() || ho.inDoubt(now) {", "if ho.inDoubt(now) && a.err == nil {"}},
+		run:   "scene=plain,faults=lossy,leases=any", want: "idle|left",
+	},
+	{
+		name:  "an undo is not sent",
+		edits: []edit{{"receipt.go", "\t\tc.claims.retry(undo, time.Now().Add(c.receiptLife()))\n", ""}},
+		run:   "scene=semaphore,faults=lossy", want: "left|liveness",
+	},
+	{
+		name:  "a request that was seen is done again",
+		edits: []edit{{"lua/receipt.lua", "if seen and tonumber(seen) >= tonumber(number) then", "if false then"}},
+		run:   "scene=semaphore,faults=rough", want: "permits of L|left|liveness",
+	},
+	{
+		name: "one id for all tries",
+		edits: []edit{
+			{"permitexpirablesemaphore.go", "\tvar id []byte\n", "\tvar id []byte\n\tone := make([]byte, 16)\n\trand.Read(one)\n"},
+			{"permitexpirablesemaphore.go", "s.try(ctx, by, lease)", "s.try(ctx, by, lease, one)"},
+			{"permitexpirablesemaphore.go", "by time.Time, lease time.Duration) ([]byte", "by time.Time, lease time.Duration, id []byte) ([]byte"},
+			{"permitexpirablesemaphore.go", "\tid := make([]byte, 16)\n\trand.Read(id) // never fails\n", ""},
+		},
+		run: "scene=expirable,faults=lossy", want: "permits? of L|permit hold|was free",
+	},
+
+	// Numbers.
+	{
+		name:  "one permit more than there are",
+		edits: []edit{{"lua/permit_acquire.lua", "if free < 1 then", "if free < 0 then"}},
+		run:   "scene=permit", want: "permits of L are taken",
+	},
+	{
+		name:  "a permit can be given back twice",
+		edits: []edit{{"lua/permit_release.lua", "if not taken then", "if not taken and redis.call('zcard', KEYS[2]) == 0 then"}},
+		run:   "scene=permit,faults=rough", want: "permits of L",
+	},
+	{
+		name:  "a permit of a rate is taken without being counted",
+		edits: []edit{{"lua/rate_acquire.lua", "redis.call('zadd', taken, now, ARGV[2])", ""}},
+		run:   "scene=rate,faults=none", want: "permits within",
+	},
+}

@@ -1,0 +1,86 @@
+package redisson_test
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+)
+
+// keep is a lock that an owner has left in such a way that nobody else gets it for a while.
+type keep struct {
+	by            *stay
+	kind          lock.Kind
+	from          time.Duration // when that was asked for
+	until, latest time.Duration // it is over
+}
+
+// keep is called when somebody has left a lock in that way, or has tried to.
+func (j *judge) keep(sec *section, from, kept time.Duration, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	key := sec.stay.keys[0]
+	sec.stay.leases += kept
+	k := keep{by: sec.stay, kind: sec.kind, from: from, latest: j.net.Since() + kept + kept/49}
+	switch {
+	case err == nil && sec.robbed == 0 && j.robbed[key] < from:
+		j.net.Reach("kept")
+		k.until = from + kept - kept/50 - time.Millisecond // the server's clock may be the faster one
+	case !errors.Is(err, lock.ErrLost):
+		k.latest = j.net.Since() + liveness // it is not known when Redis will do it
+	}
+	j.kept[key] = append(j.kept[key], k)
+}
+
+// keptFrom finds a lock that somebody else keeps from s, and returns the number of permits that are kept.
+func (j *judge) keptFrom(s *stay, key string) (permits int) {
+	j.kept[key] = slices.DeleteFunc(j.kept[key], func(k keep) bool { return k.latest < j.net.Since()-liveness })
+	reading, writing, _ := s.amounts()
+	for _, k := range j.kept[key] {
+		left := k.until - j.net.Since()
+		switch {
+		case left <= 0:
+		case k.kind == lock.Permit:
+			permits++
+		case k.by != s && (writing > 0 || reading > 0 && k.kind != lock.Read):
+			j.violation("%s got %s, which %s keeps for another %v", s.name, key, k.by.name, left)
+		}
+	}
+	return permits
+}
+
+// keptLast is until when a lock may have been kept.
+func (j *judge) keptLast(key string) (latest time.Duration) {
+	for _, k := range j.kept[key] {
+		latest = max(latest, k.latest)
+	}
+	return latest
+}
+
+// prolong is called when a hold has a new lease.
+func (j *judge) prolong(sec *section, lease time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	sec.stay.leases += lease
+}
+
+// lost is called with the error of a release. A hold is lost if somebody has freed the lock by force, if its time is over, and
+// if it was not confirmed in time.
+func (j *judge) lost(sec *section, err error) {
+	lost, ok := errors.AsType[*lock.LostError](err)
+	if !ok {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	ended := sec.entered + lost.Held // or a little sooner
+	switch {
+	case j.robbed[sec.stay.keys[0]] >= sec.asked || j.w.sim == nil:
+	case errors.Is(err, redisson.ErrGone):
+		j.violation("%s was told that somebody has removed its lock, and nobody has", sec.stay.name)
+	case j.w.options.faults == "none" && (sec.lease == 0 || ended < sec.lasts):
+		j.violation("%s was lost early, after %v: %v", sec.stay.name, lost.Held, err)
+	}
+}

@@ -1,0 +1,102 @@
+package redisson_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// stay takes the lock, does this and that under it, and gives it back.
+func (o *owner) stay() bool {
+	kinds := o.w.scene.kinds
+	s := o.newStay(kinds[o.rand.IntN(len(kinds))], "L")
+	wait, ctx, cancel := o.patience()
+	defer cancel()
+	if !s.acquire(ctx, s.kind, wait) {
+		return false
+	}
+	s.work(s.nest)
+	return true
+}
+
+// work does this and that until the stay is over. The holds are given back in any order.
+func (s *stay) work(nest func(*section)) {
+	o := s.o
+	steps := o.rand.IntN(12)
+	if o.rand.IntN(6) == 0 {
+		steps *= 3
+	}
+	for range steps {
+		if len(s.sections) == 0 {
+			return
+		}
+		sec := s.sections[o.rand.IntN(len(s.sections))]
+		switch draw := o.rand.IntN(9); {
+		case draw < 2 && len(s.sections) > 1:
+			s.leave(sec)
+		case draw < 2:
+		case draw < 6:
+			nest(sec)
+		case draw < 8:
+			s.pause()
+		case o.rand.IntN(3) == 0 && sec.reenters():
+			sec.refuseAgain()
+		default:
+			sec.extend()
+		}
+	}
+	for len(s.sections) > 0 {
+		s.leave(s.sections[o.rand.IntN(len(s.sections))])
+	}
+}
+
+// reenters reports whether there is a lock that would be the same but for its re-entrance.
+func (sec *section) reenters() bool {
+	return len(sec.ids) == 1 && sec.kind.Family() == lock.Exclusive
+}
+
+// nest takes the lock again below a hold, whose end may be the end of the new one or not.
+func (s *stay) nest(under *section) {
+	o, ctx, kind := s.o, under.hold.Context(), under.kind
+	if ctx.Err() != nil || kind == lock.Permit {
+		return
+	}
+	if o.rand.IntN(2) == 0 {
+		ctx = context.WithoutCancel(ctx)
+	}
+	if kind == lock.Write && o.rand.IntN(2) == 0 {
+		kind = lock.Read
+	}
+	if s.acquire(ctx, kind, o.w.times.timeout) {
+		o.w.net.Reach("re-entry")
+	}
+}
+
+func (s *stay) acquire(ctx context.Context, kind lock.Kind, wait time.Duration) bool {
+	r := lock.Request{Key: s.keys[0], Kind: kind, Wait: wait, Lease: s.o.lease(), Limit: simPermits}
+	sec := s.newSection(kind, r.Lease)
+	err := s.o.acquire(fmt.Sprintf("acquires %v within %v for %v", kind, wait, r.Lease), ctx, wait, s.keys, func() (err error) {
+		sec.hold, err = s.o.client.Acquire(ctx, r)
+		return err
+	})
+	if err != nil {
+		return false
+	}
+	s.enter(sec)
+	return true
+}
+
+// pause lets time pass while a hold is alive.
+func (s *stay) pause() {
+	timer := time.NewTimer(s.o.upTo(s.pace))
+	defer timer.Stop()
+	for _, sec := range s.sections {
+		select {
+		case <-timer.C:
+			return
+		case <-sec.hold.Context().Done():
+		}
+	}
+}
