@@ -26,7 +26,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "an acquire does not look whether the lock is free",
-		edits: []edit{{"lua/lock_acquire.lua", "redis.call('exists', KEYS[1]) == 0", "redis.call('hlen', KEYS[1]) < 2"}},
+		edits: []edit{{"lua/lock_acquire.lua", "local free = before == -2", "local free = redis.call('hlen', KEYS[1]) < 2"}},
 		run:   "scene=spin", want: "two owners",
 	},
 	{
@@ -181,10 +181,10 @@ var simMutants = []mutant{
 	{
 		name: "one id for all tries",
 		edits: []edit{
-			{"permitexpirablesemaphore.go", "\tvar id []byte\n", "\tvar id []byte\n\tone := make([]byte, 16)\n\trand.Read(one)\n"},
-			{"permitexpirablesemaphore.go", "s.try(ctx, by, lease)", "s.try(ctx, by, lease, one)"},
-			{"permitexpirablesemaphore.go", "by time.Time, lease time.Duration) ([]byte", "by time.Time, lease time.Duration, id []byte) ([]byte"},
-			{"permitexpirablesemaphore.go", "\tid := make([]byte, 16)\n\trand.Read(id) // never fails\n", ""},
+			{"permitexpirablesemaphore.go", "\terr = s.c.awaitPermits(", "\tone := make([]byte, 16*n)\n\trand.Read(one)\n\terr = s.c.awaitPermits("},
+			{"permitexpirablesemaphore.go", "s.try(ctx, by, n, lease)", "s.try(ctx, by, n, lease, one)"},
+			{"permitexpirablesemaphore.go", "n int, lease time.Duration) ([]string, time.Duration", "n int, lease time.Duration, raw []byte) ([]string, time.Duration"},
+			{"permitexpirablesemaphore.go", "\traw := make([]byte, 16*n)\n\trand.Read(raw) // never fails\n", ""},
 		},
 		run: "scene=expirable,faults=lossy", want: "permits? of L|permit hold|was free",
 	},
