@@ -67,16 +67,20 @@ func (rs *receipts) next() request {
 	return request{slot: len(rs.slots) - 1, number: rs.last}
 }
 
-// conclude gives the slot of a request back. If copies of it may still be on their way, that is not before the receipt's
-// life is over: the receipt keeps them from running.
+// conclude gives the slot of a request back. If copies of the request may still arrive, the slot rests until the receipt's life is
+// over: the receipt keeps them from running.
 func (c *Client) conclude(r request, inDoubt bool) {
-	c.receipts.mu.Lock()
-	defer c.receipts.mu.Unlock()
-	s := slot{}
+	var rests time.Time
 	if inDoubt {
-		s.rests = time.Now().Add(2 * c.receiptLife()) // the client tries to learn what became of it for the first half
+		rests = time.Now().Add(2 * c.receiptLife()) // the client tries to learn what became of it for the first half
 	}
-	c.receipts.slots[r.slot] = s
+	c.receipts.giveBack(r.slot, rests)
+}
+
+func (rs *receipts) giveBack(i int, rests time.Time) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.slots[i] = slot{rests: rests}
 }
 
 func (c *Client) receiptLife() time.Duration { return max(receiptLife, 20*c.timeout) }
