@@ -3,6 +3,8 @@ package redisson
 import (
 	"container/list"
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -110,7 +112,7 @@ func (r *road) wait(ctx context.Context, q *question) answer {
 		<-q.done
 	}
 	a := q.answers[0]
-	if a.err == errNoAnswer || a.err != nil && !reply.IsReply(a.err) && !time.Now().Before(q.until) { // go-redis may notice first
+	if errors.Is(a.err, errNoAnswer) || a.err != nil && !reply.IsReply(a.err) && !time.Now().Before(q.until) { // go-redis may notice first
 		a.err = noAnswer(time.Since(asked))
 		if ctx.Err() != nil {
 			a.err = context.Cause(ctx)
@@ -233,8 +235,8 @@ func (r *road) sweep() {
 	defer r.mu.Unlock()
 	r.sweeping = false
 	now := time.Now()
-	for i := len(r.open) - 1; i >= 0; i-- {
-		if q := r.open[i]; !now.Before(q.by) {
+	for _, q := range slices.Backward(r.open) { // the last takes the place of one that ends
+		if !now.Before(q.by) {
 			r.giveUpLocked(q)
 		}
 	}

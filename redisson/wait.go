@@ -44,7 +44,7 @@ func (w *waiter) run(id lineID) (err error) {
 	} else {
 		err = w.standIn(id)
 	}
-	if own, ok := err.(refusal); ok {
+	if own, ok := errors.AsType[refusal](err); ok {
 		return own.error
 	}
 	return err
@@ -125,7 +125,7 @@ func (w *waiter) outcome(asked time.Time, err error) error {
 	if cause := firstCause(w.ctx, w.c.ctx); cause != nil {
 		return cause
 	}
-	own, refused := err.(refusal)
+	own, refused := errors.AsType[refusal](err)
 	if refused && !errors.Is(own, lock.ErrUnsupported) {
 		return own
 	}

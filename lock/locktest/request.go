@@ -120,7 +120,7 @@ func label(key string) {
 // goroutines counts those that have the label of the scene.
 func (s *scene) goroutines() (n int) {
 	var profile bytes.Buffer
-	_ = pprof.Lookup("goroutine").WriteTo(&profile, 1) // the buffer does not fail
+	_ = pprof.Lookup("goroutine").WriteTo(&profile, 1)  // the buffer does not fail
 	_, groups, _ := strings.Cut(profile.String(), "\n") // behind the total
 	for group := range strings.SplitSeq(groups, "\n\n") {
 		if strings.Contains(group, s.key) {
