@@ -38,9 +38,8 @@ type line struct {
 
 // place is one waiter's place in a line.
 type place struct {
-	lines *lines
-	line  *line
-	turn  chan error // receives nil when this is the head, or why the line has failed
+	line *line
+	turn chan error // receives nil when this is the head, or why the line has failed
 }
 
 // join adds a place at the end of the line. Leave must be called once for it.
@@ -52,7 +51,7 @@ func (l *lines) join(id lineID) *place {
 		ln = &line{id: id}
 		l.byID[id] = ln
 	}
-	p := &place{lines: l, line: ln, turn: make(chan error, 1)}
+	p := &place{line: ln, turn: make(chan error, 1)}
 	ln.places = append(ln.places, p)
 	if len(ln.places) == 1 {
 		p.turn <- nil
@@ -61,9 +60,9 @@ func (l *lines) join(id lineID) *place {
 }
 
 // leave gives up a place; the next one becomes the head if this was it.
-func (p *place) leave() {
-	p.lines.mu.Lock()
-	defer p.lines.mu.Unlock()
+func (l *lines) leave(p *place) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	i := slices.Index(p.line.places, p)
 	if i < 0 {
 		return
@@ -71,7 +70,7 @@ func (p *place) leave() {
 	p.line.places = slices.Delete(p.line.places, i, i+1)
 	switch {
 	case len(p.line.places) == 0:
-		p.lines.dropLocked(p.line)
+		l.dropLocked(p.line)
 	case i == 0:
 		p.line.places[0].turn <- nil
 	}
@@ -79,9 +78,9 @@ func (p *place) leave() {
 
 // fail ends the wait of all behind the head with its error, because Redis would give them no better answer. Later waiters start a
 // new line.
-func (p *place) fail(err error) {
-	p.lines.mu.Lock()
-	defer p.lines.mu.Unlock()
+func (l *lines) fail(p *place, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if len(p.line.places) == 0 || p.line.places[0] != p {
 		return
 	}
@@ -89,7 +88,7 @@ func (p *place) fail(err error) {
 		other.turn <- err
 	}
 	p.line.places = nil
-	p.lines.dropLocked(p.line)
+	l.dropLocked(p.line)
 }
 
 func (l *lines) dropLocked(ln *line) {
@@ -100,21 +99,21 @@ func (l *lines) dropLocked(ln *line) {
 }
 
 // listen has the line hear about changes, if it does not yet and there is a channel. It reports whether that is new.
-func (p *place) listen() bool {
-	p.lines.mu.Lock()
-	defer p.lines.mu.Unlock()
+func (l *lines) listen(p *place) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if p.line.subscription != nil || p.line.id.channel == "" {
 		return false
 	}
-	p.line.subscription = p.lines.subscriber.Subscribe(p.line.id.channel)
+	p.line.subscription = l.subscriber.Subscribe(p.line.id.channel)
 	return true
 }
 
 // changed returns what is closed when what the line waits for may have changed, and whether messages get through at present.
 // Without a subscription there is nothing to receive from.
-func (p *place) changed() (changed <-chan struct{}, live bool) {
-	p.lines.mu.Lock()
-	defer p.lines.mu.Unlock()
+func (l *lines) changed(p *place) (changed <-chan struct{}, live bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if p.line.subscription == nil {
 		return nil, false
 	}
@@ -122,16 +121,16 @@ func (p *place) changed() (changed <-chan struct{}, live bool) {
 }
 
 // answered notes for all in line that Redis has answered, and for how long it is busy at least; not positive: not known.
-func (p *place) answered(ttl time.Duration) {
-	p.lines.mu.Lock()
-	defer p.lines.mu.Unlock()
+func (l *lines) answered(p *place, ttl time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	p.line.heard, p.line.silent, p.line.busyUntil = true, time.Time{}, time.Now().Add(ttl)
 }
 
 // unanswered notes that Redis has not answered a question from the given time, and returns the news.
-func (p *place) unanswered(asked time.Time) (heard bool, silent time.Time, remaining time.Duration) {
-	p.lines.mu.Lock()
-	defer p.lines.mu.Unlock()
+func (l *lines) unanswered(p *place, asked time.Time) (heard bool, silent time.Time, remaining time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if p.line.silent.IsZero() {
 		p.line.silent = asked
 	}
@@ -139,9 +138,9 @@ func (p *place) unanswered(asked time.Time) (heard bool, silent time.Time, remai
 }
 
 // news is what is known in a line: whether Redis has answered, since when it has been silent, and for how long it is busy.
-func (p *place) news() (heard bool, silent time.Time, remaining time.Duration) {
-	p.lines.mu.Lock()
-	defer p.lines.mu.Unlock()
+func (l *lines) news(p *place) (heard bool, silent time.Time, remaining time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return p.line.newsLocked()
 }
 

@@ -63,12 +63,12 @@ func (w *waiter) once() error {
 // it are lost.
 func (w *waiter) standIn(id lineID) error {
 	w.place = w.c.lines.join(id)
-	defer w.place.leave()
+	defer w.c.lines.leave(w.place)
 	if err := w.sleep(w.place.turn, nil, forever); err != nil {
 		return err
 	}
 	for {
-		changed, live := w.place.changed()
+		changed, live := w.c.lines.changed(w.place)
 		asked := time.Now()
 		ok, ttl, err := w.try(w.until(asked))
 		if err != nil {
@@ -76,10 +76,10 @@ func (w *waiter) standIn(id lineID) error {
 				return err
 			}
 			changed, ttl = nil, pollInterval
-		} else if w.place.answered(ttl); ok {
+		} else if w.c.lines.answered(w.place, ttl); ok {
 			return nil
-		} else if w.place.listen() {
-			if changed, live = w.place.changed(); live {
+		} else if w.c.lines.listen(w.place) {
+			if changed, live = w.c.lines.changed(w.place); live {
 				continue
 			}
 		}
@@ -97,7 +97,7 @@ func (r refusal) Unwrap() error { return r.error }
 
 // until returns how long the head of a line waits for an answer.
 func (w *waiter) until(now time.Time) time.Time {
-	heard, silent, _ := w.place.news()
+	heard, silent, _ := w.c.lines.news(w.place)
 	if !heard {
 		return w.firstAnswerBy()
 	}
@@ -130,7 +130,7 @@ func (w *waiter) outcome(asked time.Time, err error) error {
 		return own
 	}
 	if !refused && !lasting(err) {
-		heard, silent, _ := w.place.unanswered(asked)
+		heard, silent, _ := w.c.lines.unanswered(w.place, asked)
 		switch {
 		case heard && time.Since(silent) < w.c.timeout:
 			_, err := w.over()
@@ -139,13 +139,13 @@ func (w *waiter) outcome(asked time.Time, err error) error {
 			return err
 		}
 	}
-	w.place.fail(err)
+	w.c.lines.fail(w.place, err)
 	return err
 }
 
 // over returns when the wait is over as far as is known now, and the error if it is: busy if Redis has answered anybody in line.
 func (w *waiter) over() (at time.Time, err error) {
-	heard, _, remaining := w.place.news()
+	heard, _, remaining := w.c.lines.news(w.place)
 	now := time.Now()
 	end, firstAnswerBy := w.start.Add(w.wait), w.firstAnswerBy()
 	switch {
