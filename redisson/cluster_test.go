@@ -44,7 +44,7 @@ func TestCluster(t *testing.T) {
 		var n atomic.Int64
 		locktest.Run(t, func(t *testing.T) lock.Locker { // names of its own for each, and room for braces in them
 			prefix := fmt.Sprintf("{%d}:", n.Add(1))
-			return member(t, c, redisson.WatchdogTimeout(time.Second),
+			return member(t, c, redisson.WatchdogTimeout(2*time.Second),
 				redisson.NameMapper(func(name string) string { return prefix + name }))
 		}, locktest.Kinds(lock.Exclusive, lock.Fair, lock.Read, lock.Write, lock.Fenced, lock.Spin, lock.Permit))
 	})
