@@ -1,6 +1,8 @@
 package interop
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -30,6 +32,35 @@ func waiterCutOff(t *testing.T, on setting) {
 		w.release(golang, "b")
 		return back, woken
 	})
+	w.clean()
+}
+
+// waiterIsCancelled: a waiter of Go leaves when its context ends, and the lock of Java as it is.
+func waiterIsCancelled(t *testing.T, on setting) {
+	w := newWorld(t, on)
+	java, golang := w.pair("k")
+	w.take(java, "a", 0)
+	leaves := func(ctx context.Context, end func() time.Time, want error) (ended, left result) {
+		p := w.beginAt(channelOf("k"), "Go waits", func() result { return golang.takeUnder(ctx, "b", forever, 0) })
+		ended.start = end()
+		if left = p.ends(); left.ok || !errors.Is(left.err, want) {
+			t.Errorf("Go waits under a context that ends: %v, %v; want %v", left.ok, left.err, want)
+		}
+		return ended, left
+	}
+	w.wakes(func() (ended, left result) {
+		ctx, cancel := context.WithCancel(t.Context())
+		return leaves(ctx, func() time.Time { defer cancel(); return time.Now() }, context.Canceled)
+	})
+	w.wakes(func() (ended, left result) {
+		deadline := time.Now().Add(2 * time.Second)
+		ctx, cancel := context.WithDeadline(t.Context(), deadline)
+		defer cancel()
+		return leaves(ctx, func() time.Time { return deadline }, context.DeadlineExceeded)
+	})
+	w.eventually("the channel is left", func() bool { return w.subscribers(channelOf("k")) == 0 })
+	w.only("k", "1")
+	w.release(java, "a")
 	w.clean()
 }
 
