@@ -186,7 +186,7 @@ func (ho *holder) endCut(by time.Time) {
 // changed has the counts brought to Redis soon, or it found out whether the holder is still there.
 func (ho *holder) changed() {
 	ho.version++
-	ho.outdated, ho.renewAt = true, time.Now()
+	ho.outdated, ho.renewAt = true, soon()
 }
 
 // lapse is why a holder is over that was not confirmed again in time.

@@ -27,7 +27,7 @@ var (
 	readAcquire  = taking("892eb7d4b95ef1ef480ccb3751f3817ee97a1a31", "read_acquire")
 	writeAcquire = taking("aa39f88482a3c560f41d5c437dd5bc178611b4f1", "write_acquire")
 	rwUpdate     = load("596eb01f7826375971d1bb66794efe21e6aa9ff8", "rw_update")
-	rwRelease    = load("1751c904c10ec18f56090b2b3780debee7259840", "rw_release")
+	rwRelease    = load("830d17e7811b41efa1f696a5a41671f91a530f69", "rw_release")
 	rwForce      = load("e30a0c2b0e1d8ad35f06c1ab37d9051c29082793", "rw_force")
 
 	permitAcquire = taking("f19d54590f3790419dc6c65c0aac6fce76bb0a53", "permit_prelude", "permit_acquire")
