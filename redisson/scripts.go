@@ -26,7 +26,7 @@ var (
 
 	readAcquire  = taking("892eb7d4b95ef1ef480ccb3751f3817ee97a1a31", "read_acquire")
 	writeAcquire = taking("aa39f88482a3c560f41d5c437dd5bc178611b4f1", "write_acquire")
-	rwUpdate     = load("596eb01f7826375971d1bb66794efe21e6aa9ff8", "rw_update")
+	rwUpdate     = load("1c8e5f90db399f55bb53219fc45751c44b0e0c35", "rw_update")
 	rwRelease    = load("830d17e7811b41efa1f696a5a41671f91a530f69", "rw_release")
 	rwForce      = load("e30a0c2b0e1d8ad35f06c1ab37d9051c29082793", "rw_force")
 

@@ -38,6 +38,7 @@ type simOptions struct {
 	part     int           // the number of this one, from 1 on; 0 starts them all
 	most     time.Duration // start no seed after that; 0 is no limit
 	mutants  bool          // also find the mutants
+	mutant   string        // and of these, those whose names have this part
 	realtime bool          // on a real server
 }
 
@@ -86,7 +87,7 @@ func (o *simOptions) set(name, value string) (err error) {
 	case "most":
 		o.most, err = time.ParseDuration(value)
 	case "mutants":
-		o.mutants = true
+		o.mutants, o.mutant = true, value
 	case "real":
 		o.realtime = true
 	case "":
