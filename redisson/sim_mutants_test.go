@@ -132,8 +132,8 @@ var simMutants = []mutant{
 		run:   "scene=plain", want: "liveness|late|idle",
 	},
 	{
-		name:  "a subscription is not followed by a look",
-		edits: []edit{{"wait.go", "live {\n\t\t\t\tcontinue\n", "live {\n\t\t\t\tttl = -1\n"}},
+		name:  "a message that comes during a try is missed",
+		edits: []edit{{"wait.go", "\t\t} else if w.place.listen() {\n", "\t\t} else if changed, live = w.place.changed(); w.place.listen() {\n"}},
 		run:   "scene=plain,faults=none", want: "idle",
 	},
 	{
