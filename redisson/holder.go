@@ -178,7 +178,7 @@ func (ho *holder) endCut(by time.Time) {
 // changed makes an update due now. It brings the counts to Redis, or finds out whether the holder is still there.
 func (ho *holder) changed() {
 	ho.version++
-	ho.outdated, ho.renewAt = true, time.Now()
+	ho.outdated, ho.renewAt = true, soon()
 }
 
 // lapse returns why a holder is lost that is not valid any more.

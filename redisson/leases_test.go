@@ -134,6 +134,27 @@ func TestLateReadReleaseUnderWriteLeavesLaterReads(t *testing.T) {
 	expectKeys(t, s.Client(t))
 }
 
+// A late copy of a read's release under a write does not cut the lease of a write that came after it.
+func TestLateReadReleaseUnderWriteCutsNoLease(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c, p := behind(t, s)
+	write := func(ctx context.Context, lease time.Duration) lock.Hold {
+		return acquire(ctx, t, c, lock.Request{Key: "k", Kind: lock.Write, Lease: lease})
+	}
+	outer := write(t.Context(), 10*time.Second)
+	read := acquire(beneath(outer), t, c, lock.Request{Key: "k", Kind: lock.Read, Lease: short})
+	late := p.KeepBack(naming("k"), 0)
+	release(t, read)
+	inner := write(beneath(outer), 5*long)
+	late.Deliver(t)
+	if ttl := s.Client(t).PTTL(t.Context(), "k").Val(); ttl < 4*long {
+		t.Errorf("the lock lasts %v, and the inner hold has a lease of %v", ttl, 5*long)
+	}
+	release(t, inner)
+	release(t, outer)
+}
+
 // Each inner hold comes and goes before the next renewal is due. The outer one must be renewed all the same.
 func TestNestedReadHoldsKeepWritersOut(t *testing.T) {
 	t.Parallel()

@@ -157,20 +157,29 @@ type redCall struct {
 }
 
 // round asks all servers at once for the lock and returns as soon as the outcome is certain. Members that have not answered
-// an earlier round are left out: another question would only queue up behind the first.
+// an earlier round are left out: another question would only queue up behind the first. If that leaves no majority, nobody is
+// asked.
 func (c *redCall) round() (*redHold, error) {
 	if err := firstCause(c.ctx); err != nil {
 		return nil, err
 	}
 	h := newRedHold(c)
-	for i, l := range c.r.locks {
-		if c.asked[i].Swap(true) {
+	var able []int
+	for i := range c.r.locks {
+		if c.asked[i].Load() {
 			h.add(nil, errSilent)
-			continue
+		} else {
+			able = append(able, i)
 		}
+	}
+	for _, i := range able {
+		if len(able) < c.r.quorum {
+			break
+		}
+		c.asked[i].Store(true)
 		go func() {
 			defer c.asked[i].Store(false)
-			part, err := l.acquire(h.questions, lock.Request{Lease: c.lease})
+			part, err := c.r.locks[i].acquire(h.questions, lock.Request{Lease: c.lease})
 			if !h.add(part, err) && err == nil {
 				_ = part.Release(context.Background()) // by the watchdog where it fails
 			}

@@ -28,7 +28,7 @@ func (rt *retry) place() *int    { return &rt.index }
 func (s *claims) retry(cl call, until time.Time) {
 	s.mu.Lock()
 	defer s.unlock()
-	s.retryLocked(&retry{call: cl, next: time.Now(), until: until})
+	s.retryLocked(&retry{call: cl, next: soon(), until: until})
 }
 
 func (s *claims) retryLocked(rt *retry) {
@@ -39,6 +39,7 @@ func (s *claims) retryLocked(rt *retry) {
 
 // removeLocked starts to remove ho from Redis at the given time, or earlier if that was planned before.
 func (s *claims) removeLocked(ho *holder, at time.Time) {
+	at = later(at, soon())
 	if rt := ho.removal; rt != nil {
 		rt.next = earlier(rt.next, at)
 		s.placeLocked(rt)

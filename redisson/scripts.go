@@ -26,8 +26,8 @@ var (
 
 	readAcquire  = taking("892eb7d4b95ef1ef480ccb3751f3817ee97a1a31", "read_acquire")
 	writeAcquire = taking("aa39f88482a3c560f41d5c437dd5bc178611b4f1", "write_acquire")
-	rwUpdate     = load("f3d5669199d8caf4de409752c40d3a193d051961", "rw_update")
-	rwRelease    = load("782693e66f2f23ca9bcb0364fc9c003e2d749d91", "rw_release")
+	rwUpdate     = load("2d40cbde8148a93c42fc86fc26c018da7bf91c22", "rw_update")
+	rwRelease    = load("5504b0c632d3436bfa076a9339f6def6167c740b", "rw_release")
 	rwForce      = load("e30a0c2b0e1d8ad35f06c1ab37d9051c29082793", "rw_force")
 
 	permitAcquire = taking("f19d54590f3790419dc6c65c0aac6fce76bb0a53", "permit_prelude", "permit_acquire")

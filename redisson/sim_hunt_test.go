@@ -54,7 +54,7 @@ func (m mutant) find(dir string) (what string, err error) {
 		return "", err
 	}
 	binary := filepath.Join(dir, "mutant.test")
-	if out, err := exec.Command("go", "test", "-c", "-vet=off", "-gcflags=-l", "-overlay", overlay, "-o", binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "test", "-c", "-vet=off", "-gcflags=-l", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, ".").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	run := exec.Command(binary, "-test.run=^TestSim$", "-test.timeout=5m")

@@ -46,16 +46,17 @@ func (j *judge) idle(key string) {
 			from = min(from, w.since)
 		}
 	}
-	idle := j.net.Since() - max(from, v.since, j.keptLast(key))
-	if most := j.idleMost(v); idle > most {
+	kept := j.keptLast(key)
+	idle := j.net.Since() - max(from, v.since, kept)
+	if most := j.idleMost(v, kept); idle > most {
 		j.violation("idle: nobody got %s for %v while somebody was waiting, and %v may be", key, idle, most)
 	}
 }
 
 // idleMost is how long a lock may be left to nobody. Without faults a release is heard at once, unless another caller has left
-// since: what it asked may overtake what undoes it. A lease that the holder takes for over is over in Redis a margin later, and
+// since: what it asked may overtake what undoes it. The end of a lock that was kept is not told either. A lease that the holder takes for over is over in Redis a margin later, and
 // the head of a fair queue may count as dead when its turn comes.
-func (j *judge) idleMost(v vacancy) time.Duration {
+func (j *judge) idleMost(v vacancy, kept time.Duration) time.Duration {
 	o, slow := j.w.options, time.Duration(0)
 	if o.ctx == "slow" {
 		slow = simSlow * simTimeout
@@ -64,7 +65,7 @@ func (j *judge) idleMost(v vacancy) time.Duration {
 		slow += 2 * j.w.times.fairWait
 	}
 	switch {
-	case o.faults == "none" && v.released && j.left < v.since && o.scene != "fair":
+	case o.faults == "none" && v.released && j.left < v.since && kept < v.since && o.scene != "fair":
 		return 100 * time.Millisecond
 	case o.faults == "none":
 		return 2 * time.Second

@@ -181,7 +181,7 @@ func (j *judge) opened(start time.Duration) {
 	if j.lookAtLatch(); j.open < start {
 		j.violation("a latch was closed from %v to %v, and a wait for it ended", start, j.open)
 	}
-	late, most := j.net.Since()-max(start, j.opens), j.idleMost(vacancy{since: j.opens, released: true})
+	late, most := j.net.Since()-max(start, j.opens), j.idleMost(vacancy{since: j.opens, released: true}, 0)
 	if late > most {
 		j.violation("idle: the end of a wait for an open latch took %v, and %v may be", late, most)
 	}

@@ -38,12 +38,13 @@ type simOptions struct {
 	part     int           // the number of this one, from 1 on; 0 starts them all
 	most     time.Duration // start no seed after that; 0 is no limit
 	mutants  bool          // also find the mutants
+	mutant   string        // and of these, those whose names have this part
 	realtime bool          // on a real server
 }
 
 // parseSimOptions reads the variable.
 func parseSimOptions(text string) (simOptions, error) {
-	o := simOptions{seed: 1, seeds: 1, parts: 1, again: 3}
+	o := simOptions{seed: 1, seeds: 1, parts: 1, again: 10}
 	for pair := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(pair, "=")
 		if err := o.set(name, value); err != nil {
@@ -86,7 +87,7 @@ func (o *simOptions) set(name, value string) (err error) {
 	case "most":
 		o.most, err = time.ParseDuration(value)
 	case "mutants":
-		o.mutants = true
+		o.mutants, o.mutant = true, value
 	case "real":
 		o.realtime = true
 	case "":

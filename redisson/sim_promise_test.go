@@ -75,7 +75,7 @@ func (j *judge) lost(sec *section, err error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	ended := sec.entered + lost.Held // or a little sooner
+	ended := sec.entered + lost.Held + sec.lease/100 + 2*time.Millisecond // or sooner; a RedLock gives away as much for drift
 	switch {
 	case j.robbed[sec.stay.keys[0]] >= sec.asked || j.w.sim == nil:
 	case errors.Is(err, redisson.ErrGone):

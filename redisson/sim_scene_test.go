@@ -84,11 +84,9 @@ func freeFair(c *redisson.Client) *redisson.Lock  { return c.FairLock("L") }
 func freeWrite(c *redisson.Client) *redisson.Lock { return c.ReadWriteLock("L").WriteLock() }
 func freeRead(c *redisson.Client) *redisson.Lock  { return c.ReadWriteLock("L").ReadLock() }
 
-// stays reports whether a key may be left when nobody holds anything. Receipts may, as they end by themselves, and so does what
-// says for how long somebody reads; a ForceUnlock leaves it, like Redisson's.
+// stays reports whether a key may be left when nobody holds anything. Receipts may, as they end by themselves.
 func (s scene) stays(w *world, key string) bool {
-	ends := strings.HasPrefix(key, "latchkey_receipt:") || strings.Contains(key, ":rwlock_timeout:") && w.judge.robbed["L"] > 0
-	return slices.Contains(s.keeps, key) || ends && w.net.TTL(key) > 0
+	return slices.Contains(s.keeps, key) || strings.HasPrefix(key, "latchkey_receipt:") && w.net.TTL(key) > 0
 }
 
 // expirablePermits counts the permits that are not free: others have an end that is past.

@@ -191,6 +191,9 @@ func (w *waiter) pause(ttl time.Duration, live bool) time.Duration {
 // sleep returns nil when it is the waiter's turn, when something has changed, or after d, and the reason when there is nothing
 // left to wait for.
 func (w *waiter) sleep(turn <-chan error, changed <-chan struct{}, d time.Duration) error {
+	if cause := firstCause(w.ctx, w.c.ctx); cause != nil {
+		return cause
+	}
 	select {
 	case err := <-turn:
 		return err

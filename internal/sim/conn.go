@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"io"
 	"net"
 	"os"
@@ -93,20 +92,17 @@ func (c *conn) Write(b []byte) (int, error) {
 	case c.broken != nil:
 		return 0, &net.OpError{Op: "write", Net: "sim", Err: io.ErrClosedPipe}
 	}
-	c.jitter = c.jitterOf(b)
+	c.jitter = c.newJitter()
 	if rest := c.handshake(b); len(rest) > 0 {
 		c.n.wrote(c, string(rest))
 	}
 	return len(b), nil
 }
 
-// jitterOf is by how much a Read that follows is late. The deadline of a context and of a Read are often the same, and what
-// happens first must not be left to the scheduler. Channels are subscribed in any order, so they do not count.
-func (c *conn) jitterOf(written []byte) time.Duration {
-	if c.subscriber || bytes.Contains(written, []byte("subscribe")) {
-		written = nil
-	}
-	return time.Duration(1 + hash(uint64(c.client), string(written))%997)
+// newJitter is by how much a Read that follows a Write is late. The deadline of a context and of a Read are often the same, and
+// what happens first must not be left to the scheduler. It does not follow from what is written, which may differ between runs.
+func (c *conn) newJitter() time.Duration {
+	return time.Duration(1 + hash(uint64(c.client), c.n.Since().String())%997)
 }
 
 // handshake answers at once what a new connection begins with: go-redis makes it under a mutex. It returns the rest.

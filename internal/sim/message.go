@@ -2,6 +2,7 @@ package sim
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -157,19 +158,31 @@ func (n *Network) bring(m *message, d time.Duration) {
 	})
 }
 
-// execute runs the commands of a message and returns the answers.
+// execute runs the commands of a message and returns the answers. What travels together is not in an order that is the same in
+// each run, so it is run in the order of what it says.
 func (n *Network) execute(m *message, p *peer, late bool) string {
-	var answers strings.Builder
-	for _, args := range m.commands {
+	answers := make([]string, len(m.commands))
+	for _, i := range n.inOrder(m) {
+		args := m.commands[i]
 		answer := n.server.run(p, args)
-		answers.WriteString(answer)
+		answers[i] = answer
 		n.note(m.client, "ran", n.names.command(m.client, args), "-> "+line(answer))
 		n.publish()
 		if n.opts.Executed != nil {
 			n.opts.Executed(Execution{Client: m.client, Script: n.names.script(args), Args: args, Answer: answer, Late: late})
 		}
 	}
-	return answers.String()
+	return strings.Join(answers, "")
+}
+
+// inOrder returns the places of a message's commands in the order in which they are run.
+func (n *Network) inOrder(m *message) []int {
+	places, texts := make([]int, len(m.commands)), make([]string, len(m.commands))
+	for i, args := range m.commands {
+		places[i], texts[i] = i, n.names.command(m.client, args)
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return strings.Compare(texts[a], texts[b]) })
+	return places
 }
 
 // line puts an answer into one line.

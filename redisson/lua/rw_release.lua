@@ -4,13 +4,14 @@
 -- KEYS[1] lock   ARGV[1] holder, ARGV[2] the timeout keys of all holders up to the holder's id, ARGV[3] message if there is
 -- no lock, ARGV[4] channel, ARGV[5] heir, ARGV[6] how long it keeps the lock in ms or 0, last ARGV publish or spublish
 -- Answers {1} when done, {0} when this holder does not have the lock.
-local mode = redis.call('hget', KEYS[1], 'mode')
-if not mode then
-  redis.call(ARGV[#ARGV], ARGV[4], ARGV[3])
-  return {0}
-end
 local function timeout(holder, n)
   return ARGV[2] .. ':' .. holder .. ':rwlock_timeout:' .. n
+end
+local mode = redis.call('hget', KEYS[1], 'mode')
+if not mode then
+  redis.call('del', timeout(ARGV[1], 1)) -- it can outlive the lock, after a force unlock or when a lease was cut
+  redis.call(ARGV[#ARGV], ARGV[4], ARGV[3])
+  return {0}
 end
 local kept = tonumber(ARGV[6])
 local wrote = redis.call('hexists', KEYS[1], ARGV[1] .. ':write') == 1

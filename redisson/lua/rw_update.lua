@@ -23,7 +23,7 @@ elseif writes ~= ARGV[4] then
   if ARGV[5] == 'add' then
     whole = lease + math.max(left, 0)
   elseif ARGV[5] == 'cut' then
-    left = 0
+    left, reading = 0, 0
   end
 end
 if left < whole then
