@@ -79,9 +79,12 @@ func (c *compilation) stepsOf(n *ast.MemberNode) ([]run.Step, bool) {
 
 // pathCode compiles a path to a value of type t, nil if it is not known.
 func (c *compilation) pathCode(p *run.Path, t reflect.Type) *code {
-	x := valueCode(1, func(st *run.State) (any, error) {
+	x := valueCode(1+len(p.Steps)/2, func(st *run.State) (any, error) {
 		v, err := p.Follow(&st.Source, st.Elems)
-		return run.Plain(v), err
+		if err != nil {
+			return nil, err
+		}
+		return st.Plain(v)
 	})
 	x.path = p
 	follow := func(st *run.State) (reflect.Value, error) {
@@ -166,8 +169,10 @@ func (c *compilation) member(n *ast.MemberNode) (*code, error) {
 		}
 		if len(steps) > 0 {
 			p := run.Path{Elem: true, Steps: steps}
-			v, err = p.Follow(nil, []reflect.Value{v})
-			return run.Plain(v), err
+			if v, err = p.Follow(nil, []reflect.Value{v}); err != nil {
+				return nil, err
+			}
+			return st.Plain(v)
 		}
 		key, err := by.value(st)
 		if err != nil {
@@ -176,8 +181,10 @@ func (c *compilation) member(n *ast.MemberNode) (*code, error) {
 		if k := run.Indirect(reflect.ValueOf(key)); k.IsValid() {
 			key = k.Interface()
 		}
-		v, err = run.Entry(v, key)
-		return run.Plain(v), err
+		if v, err = run.Entry(v, key); err != nil {
+			return nil, err
+		}
+		return st.Plain(v)
 	}), nil
 }
 
@@ -191,7 +198,10 @@ func (c *compilation) lookup(root *run.Path, by *code, cost int) *code {
 		}
 		p := run.Path{Root: root.Root, Steps: []run.Step{{Lookup: true, By: s}}}
 		v, err := p.Follow(&st.Source, nil)
-		return run.Plain(v), err
+		if err != nil {
+			return nil, err
+		}
+		return st.Plain(v)
 	})
 }
 
@@ -233,6 +243,9 @@ func (c *compilation) slice(n *ast.SliceNode) (*code, error) {
 			at[0] = at[1]
 		}
 		if v.Kind() == reflect.Array {
+			if err := st.Spend(int(v.Type().Size())); err != nil {
+				return nil, err
+			}
 			s := reflect.MakeSlice(reflect.SliceOf(v.Type().Elem()), v.Len(), v.Len())
 			reflect.Copy(s, v)
 			v = s

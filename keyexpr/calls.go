@@ -150,7 +150,10 @@ func (c *compilation) builtin(n *ast.BuiltinNode) (*code, error) {
 				return nil, err
 			}
 			if k := reflect.TypeOf(x); k != nil && k.Kind() == reflect.Pointer {
-				args[i] = run.Plain(run.Indirect(reflect.ValueOf(x)))
+				var err error
+				if args[i], err = st.Plain(run.Indirect(reflect.ValueOf(x))); err != nil {
+					return nil, err
+				}
 			}
 		}
 		switch {

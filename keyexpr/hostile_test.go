@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,6 +25,8 @@ type greedy struct {
 	Near   string // as Text, but for its end
 	A, B   string
 	Many   []string
+	Ints   []int
+	Arr    [4096]int
 	Nested any
 	Big    *big.Int
 	Map    map[string]int
@@ -37,6 +40,7 @@ func newGreedy() *greedy {
 		Map: map[string]int{}, Big: new(big.Int).Lsh(big.NewInt(1), 1<<23),
 	}
 	g.Near = g.Text[1:] + "w"
+	g.Ints = make([]int, 190_000)
 	g.Many = slices.Repeat([]string{strings.Repeat("x", 1000)}, 100_000)
 	for i := range 1_000_000 {
 		g.Map[fmt.Sprint(i)] = i
@@ -113,6 +117,12 @@ var hostile = []struct{ name, text string }{
 	{"comparing rings", "#{req.Ring == req.Ring}"},
 	{"comparing lists", "#{req.Lists == [req.Many]}"},
 	{"a thousand long keys", "#{map(req.Many[0:1024], req.A + ':' + #)}"},
+	{"a long text between numbers", "#{join(req.Ints, '" + strings.Repeat("s", 3900) + "')}"},
+	{"a long text with each number", "#{join(map(req.Ints, '" + strings.Repeat("s", 3900) + "' + string(#)), ',')}"},
+	{"a long list in each key", "#{map(1..1000, join(req.Ints, '" + strings.Repeat("s", 3900) + "'))}"},
+	{"many tests in a joined list", "#{join(map(req.Ints, (" + strings.Repeat("# == 1 or ", 45) + "false) ? 'x' : 'y'), ',')}"},
+	{"many tests within a sum", "#{len(map(req.Ints, lower(((" + strings.Repeat("# == 1 or ", 40) + "false) ? 'x' : 'y') + ':' + string(#))))}"},
+	{"pieces of arrays", "#{len(map(1..20000, req.Arr[0:4096]))}:#{req.A == 'x'}"},
 	{"text behind many keys", "#{req.Many[0:1024]}:#{req.A}"},
 	// Syntax.
 	{"brackets", "#{" + strings.Repeat("(", 2000) + "1" + strings.Repeat(")", 2000) + "}"},
@@ -126,38 +136,111 @@ var hostile = []struct{ name, text string }{
 
 func TestNothingHostileTakesLong(t *testing.T) {
 	g := newGreedy()
-	roots := Roots{"req": TypeFor[*greedy]()}
-	facts := func(string) (any, error) { return g, nil }
 	for _, tt := range hostile {
-		tmpl, err := Parse(tt.text, roots)
-		if err != nil {
-			if _, ok := errors.AsType[*Error](err); !ok {
-				t.Errorf("%s: Parse = %v, want an *Error", tt.name, err)
-			}
-			continue
-		}
-		least, made := time.Hour, uint64(math.MaxUint64)
-		for try := 0; try < 20 && (least > mostTime || made > mostBytes); try++ { // until one is not disturbed
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			start := time.Now()
-			_, err = tmpl.Expand(t.Context(), facts)
-			least = min(least, time.Since(start))
-			runtime.ReadMemStats(&after)
-			made = min(made, after.TotalAlloc-before.TotalAlloc)
-		}
-		steps, bytes := tmpl.spent(t, facts)
-		t.Logf("%-40s %8v %7d KiB made, %7d steps, %8d bytes, %.60v", tt.name, least.Round(time.Microsecond), made>>10, steps, bytes, err)
-		if least > mostTime || made > mostBytes {
-			t.Errorf("%s takes %v and %d MiB", tt.name, least, made>>20)
-		}
-		if steps > run.MaxSteps || bytes > run.MaxBytes {
-			t.Errorf("%s takes %d steps and %d bytes", tt.name, steps, bytes)
-		}
-		if err != nil && !errors.Is(err, ErrValue) {
-			t.Errorf("%s: %v, want ErrValue", tt.name, err)
+		g.expand(t, tt.name, tt.text)
+	}
+}
+
+// expand holds an expansion to the bounds, and to an error that is the value's fault.
+func (g *greedy) expand(t *testing.T, name, text string) {
+	t.Helper()
+	facts := func(string) (any, error) { return g, nil }
+	tmpl, err := Parse(text, Roots{"req": TypeFor[*greedy]()}, OneKey())
+	if err != nil {
+		checkError(t, text, err)
+		return
+	}
+	least, made := time.Hour, uint64(math.MaxUint64)
+	for try := 0; try < 20 && (least > mostTime || made > mostBytes); try++ { // until one is not disturbed
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		start := time.Now()
+		_, err = tmpl.Expand(t.Context(), facts)
+		least = min(least, time.Since(start))
+		runtime.ReadMemStats(&after)
+		made = min(made, after.TotalAlloc-before.TotalAlloc)
+	}
+	steps, bytes := tmpl.spent(t, facts)
+	t.Logf("%-40s %8v %7d KiB made, %7d steps, %8d bytes, %.60v", name, least.Round(time.Microsecond), made>>10, steps, bytes, err)
+	if least > mostTime || made > mostBytes {
+		t.Errorf("%s takes %v and %d MiB", name, least, made>>20)
+	}
+	if steps > run.MaxSteps || bytes > run.MaxBytes {
+		t.Errorf("%s takes %d steps and %d bytes", name, steps, bytes)
+	}
+	if err != nil && !errors.Is(err, ErrValue) {
+		t.Errorf("%s: %v, want ErrValue", name, err)
+	}
+}
+
+// FuzzHostile holds templates that nobody thought of to the same bounds, on the same values.
+func FuzzHostile(f *testing.F) {
+	for seed := range uint64(40) {
+		f.Add(seed)
+	}
+	g := newGreedy()
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		r := hostileGenerator{rand.New(rand.NewPCG(seed, 7))}
+		text := "#{" + r.pick(r.text(1+r.IntN(5)), r.list(1+r.IntN(5))) + "}"
+		g.expand(t, text, text)
+	})
+}
+
+// hostileGenerator writes expressions that make much of what is there, most of them of the right types.
+type hostileGenerator struct{ *rand.Rand }
+
+func (r hostileGenerator) pick(list ...string) string { return list[r.IntN(len(list))] }
+
+// fill writes a form with T, L, N and C for an expression that is a text, a list, a number and a condition.
+func (r hostileGenerator) fill(depth int, form string) string {
+	var b strings.Builder
+	for _, c := range form {
+		switch c {
+		case 'T':
+			b.WriteString(r.text(depth))
+		case 'L':
+			b.WriteString(r.list(depth))
+		case 'N':
+			b.WriteString(r.number(depth))
+		case 'C':
+			b.WriteString(r.condition(depth))
+		default:
+			b.WriteRune(c)
 		}
 	}
+	return b.String()
+}
+
+func (r hostileGenerator) text(depth int) string {
+	if depth <= 0 {
+		return r.pick("req.Text", "req.A", "req.B", "'x'", "req.Near", "'%'", "req.Many[5]", "req.Big", "req.Lists[1][1]", "#", "req.Huge")
+	}
+	return r.fill(depth-1, r.pick("T + ':' + T", "lower(T)", "upper(T)", "trim(T)", "toBase64(T)", "hash(T)", "string(T)", "required(T)", "(C ? T : T)", "(T ?? T)",
+		"or(T, T)", "join(L, ',')", "join(L, 'ssssssssssssssssssssssssssssssssssssssssssss')", "replace(T, 'x', T)", "L[0]", "(T)[N:N]", "hash(L)", "string(N)",
+		"trim(T, T)", "find(L, C)"))
+}
+
+func (r hostileGenerator) list(depth int) string {
+	if depth <= 0 {
+		return r.pick("req.Many", "req.Ints", "req.Lists", "req.Arr", "req.Lists[1]", "req.Nested", "1..9000", "1..300", "req.Many[0:1000]", "req.Ring")
+	}
+	return r.fill(depth-1, r.pick("map(L, T)", "map(L, L)", "filter(L, C)", "concat(L, L)", "reverse(L)", "sort(L)", "uniq(L)", "flatten(L)", "sortBy(L, T)",
+		"split(T, 'v')", "[T, T, N]", "L[N:N]", "take(L, N)"))
+}
+
+func (r hostileGenerator) number(depth int) string {
+	if depth <= 0 {
+		return r.pick("0", "5", "100", "70000", "-1", "#index", "len(req.Many)")
+	}
+	return r.fill(depth-1, r.pick("len(L)", "len(T)", "count(L, C)", "shard(T, 100)", "(N + N)", "(N * N)", "indexOf(T, T)"))
+}
+
+func (r hostileGenerator) condition(depth int) string {
+	if depth <= 0 {
+		return r.pick("true", "# == 1", "# == 'x'", "#index > 5", "req.Text == req.Near")
+	}
+	return r.fill(depth-1, r.pick("(T == T)", "(T < T)", "(T contains T)", "(T in L)", "any(L, C)", "all(L, C)", "one(L, C)", "(C and C)", "(C or C)",
+		"(T matches '(a|b|v)*(x|y|v)+z')", "(L == L)", "(N > N)"))
 }
 
 // spent returns what an expansion has cost.

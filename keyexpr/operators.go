@@ -197,7 +197,11 @@ func among(st *run.State, x, list any) (bool, error) {
 			return false, err
 		}
 		for i := range v.Len() {
-			if same, err := equal(st, x, run.Plain(run.Tame(v.Index(i)))); same || err != nil {
+			e, err := st.Plain(run.Tame(v.Index(i)))
+			if err != nil {
+				return false, err
+			}
+			if same, err := equal(st, x, e); same || err != nil {
 				return same, err
 			}
 		}
@@ -326,8 +330,13 @@ func (op comparison) values(st *run.State, x, y *code) (bool, error) {
 }
 
 // equal compares as the engine does, but numbers as numbers, and named types as what they are made of.
-func equal(st *run.State, a, b any) (bool, error) {
-	a, b = basic(a), basic(b)
+func equal(st *run.State, a, b any) (_ bool, err error) {
+	if a, err = basicOf(st, a); err != nil {
+		return false, err
+	}
+	if b, err = basicOf(st, b); err != nil {
+		return false, err
+	}
 	switch x := a.(type) {
 	case nil:
 		return b == nil || runtime.IsNil(b), nil

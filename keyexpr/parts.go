@@ -162,6 +162,7 @@ func (c *compilation) leaf(n ast.Node, e *run.Escape) (run.Part, error) {
 	if err != nil {
 		return part, err
 	}
+	part.Cost = x.cost
 	switch {
 	case x.path != nil && len(x.path.Steps) > 0 && x.path.Steps[0].Lookup && len(x.path.Steps) == 1:
 		p := x.path
@@ -363,5 +364,6 @@ func (c *compilation) together(pieces []piece) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
-	return textCode(1+len(parts), func(st *run.State) (string, error) { return st.Together(parts) }), nil
+	steps, _ := run.Weigh(parts)
+	return textCode(1+steps, func(st *run.State) (string, error) { return st.Together(parts) }), nil
 }

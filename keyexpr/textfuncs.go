@@ -89,6 +89,15 @@ func basic(x any) any {
 	return v.Interface()
 }
 
+// basicOf is basic for what is done many times: the copy of a struct behind a pointer is charged.
+func basicOf(st *run.State, x any) (any, error) {
+	if t := reflect.TypeOf(x); t == nil || t.Kind() != reflect.Pointer {
+		return basic(x), nil
+	}
+	x, err := st.Plain(run.Indirect(reflect.ValueOf(x)))
+	return basic(x), err
+}
+
 func textCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("%d arguments where 1 is wanted", len(args))
@@ -167,7 +176,7 @@ func joinCheck(args []reflect.Type) (reflect.Type, error) {
 
 // join puts texts together as they are. In a key, parts.go does that, and keeps them apart.
 func join(st *run.State, args []any) (any, error) {
-	v, err := listOf(args[0])
+	v, err := listOf(reflect.ValueOf(args[0]))
 	if err != nil {
 		return nil, err
 	}
@@ -198,8 +207,8 @@ func join(st *run.State, args []any) (any, error) {
 }
 
 // listOf returns a list argument.
-func listOf(x any) (reflect.Value, error) {
-	v := run.Indirect(reflect.ValueOf(x))
+func listOf(v reflect.Value) (reflect.Value, error) {
+	v = run.Indirect(v)
 	if !v.IsValid() {
 		return v, run.Faulty("has nil where a list is wanted")
 	}
@@ -235,7 +244,7 @@ func uniqCheck(args []reflect.Type) (reflect.Type, error) {
 // uniq keeps the first of equal texts, numbers and the like. The engine's compares each with each, which takes for ever
 // with what a hostile request sends.
 func uniq(st *run.State, args []any) (any, error) {
-	v, err := listOf(args[0])
+	v, err := listOf(reflect.ValueOf(args[0]))
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +254,13 @@ func uniq(st *run.State, args []any) (any, error) {
 	seen := make(map[any]bool, v.Len())
 	list := make([]any, 0, v.Len())
 	for i := range v.Len() {
-		x := basic(v.Index(i).Interface())
+		x, err := st.Plain(v.Index(i))
+		if err == nil {
+			x, err = basicOf(st, x)
+		}
+		if err != nil {
+			return nil, err
+		}
 		if !reflect.ValueOf(&x).Elem().Comparable() {
 			return nil, run.Faulty("has elements that can't be compared")
 		}

@@ -151,7 +151,7 @@ func (c *compiler) part(p *run.Program, n *node, converted bool) {
 		c.fail(n, "%s", why)
 	}
 	src := c.whole
-	part := run.Part{Src: src}
+	part := run.Part{Src: src, Cost: x.cost}
 	leaf := run.LeafOf(x.typ.t)
 	if x.path != nil && (x.typ.k == textK || x.typ.k == intK || x.typ.k == longK) && !x.typ.pointer && leaf != run.LeafAny {
 		part.Path, part.Leaf, part.Type = x.path, leaf, x.typ.t

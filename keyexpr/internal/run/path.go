@@ -232,11 +232,3 @@ func Integer(x any) (int64, error) {
 	}
 	return int64(v.Uint()), nil
 }
-
-// Plain returns what v holds, and nil if it holds nothing.
-func Plain(v reflect.Value) any {
-	if !v.IsValid() {
-		return nil
-	}
-	return v.Interface()
-}

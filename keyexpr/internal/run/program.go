@@ -39,6 +39,7 @@ type Part struct {
 	Via    func(string) string // what becomes of the text at the end of the path
 	Escape *Escape
 	Append func(st *State, key []byte, e *Escape) ([]byte, error)
+	Cost   int // steps of Append
 	// Join makes it several values with Text between them.
 	Join *Items
 }
@@ -222,7 +223,7 @@ func (p *Part) missing() error {
 // join appends the values of a list with a text between them.
 func (st *State) join(key []byte, p *Part) ([]byte, error) {
 	first := true
-	err := p.Join.each(st, func() (err error) {
+	err := p.Join.each(st, MaxSteps, len(p.Text), func() (err error) {
 		if !first {
 			key = append(key, p.Text...)
 		}
@@ -237,8 +238,20 @@ func (st *State) join(key []byte, p *Part) ([]byte, error) {
 	return key, err
 }
 
-// each calls f with each value of a list at the end of st.Elems.
-func (it *Items) each(st *State, f func() error) error {
+// Weigh returns what parts cost each time they are made: steps, and bytes of literals. A list within charges by itself.
+func Weigh(parts []Part) (steps, bytes int) {
+	for i := range parts {
+		steps += 1 + parts[i].Cost
+		if parts[i].Literal() {
+			bytes += len(parts[i].Text)
+		}
+	}
+	return steps, bytes
+}
+
+// each calls f with each value of a list at the end of st.Elems. All of them are charged before the first is made, each with
+// some more bytes: a list of a million must not be found too long by making half of it.
+func (it *Items) each(st *State, most, more int, f func() error) error {
 	if it.List == nil {
 		return f()
 	}
@@ -253,7 +266,11 @@ func (it *Items) each(st *State, f func() error) error {
 		return Faulty("is no list, but of type %v", list.Type())
 	}
 	n := list.Len()
-	if err := st.Step(n * len(it.Item)); err != nil {
+	if n > most {
+		return Faulty("makes more than %d keys", most)
+	}
+	steps, bytes := Weigh(it.Item)
+	if err := st.Times(n, 1+steps, bytes+more); err != nil {
 		return err
 	}
 	for i := range n {
@@ -285,7 +302,12 @@ func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string
 	for i := range p.Items {
 		it := &p.Items[i]
 		*src = it.Src
-		if keys, err = p.expandList(st, keys, start, it, before, behind); err != nil {
+		err := it.each(st, MaxKeys-len(keys)+start, 0, func() error {
+			key, err := p.item(st, it, before, behind)
+			keys = append(keys, key)
+			return err
+		})
+		if err != nil {
 			return nil, Blame(it.Src, err)
 		}
 	}
@@ -296,63 +318,31 @@ func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string
 	return append(keys[:start], slices.Compact(keys[start:])...), nil
 }
 
-// expandList puts each element between what is before it and what is behind. The buffer keeps the beginning, and is cut back
-// to it for the next element. More elements than keys are allowed is found out before any is rendered.
-func (p *Program) expandList(st *State, keys []string, start int, it *Items, before int, behind []byte) ([]string, error) {
-	var list reflect.Value
-	n := 1
-	if it.List != nil {
-		var err error
-		if list, err = it.List(st); err != nil {
-			return nil, err
-		}
-		list = Indirect(list)
-		if !list.IsValid() {
-			return nil, ErrNil
-		}
-		if k := list.Kind(); k != reflect.Slice && k != reflect.Array {
-			return nil, Faulty("is no list, but of type %v", list.Type())
-		}
-		n = list.Len()
+// item puts an element between what is before it and what is behind. The buffer keeps the beginning, and is cut back to it for
+// the next element.
+func (p *Program) item(st *State, it *Items, before int, behind []byte) (string, error) {
+	src := ""
+	key, err := st.parts(st.buf[:before], it.Item, &src)
+	if err == nil && len(key)+len(behind) == 0 {
+		err = ErrEmpty
 	}
-	if n > MaxKeys-len(keys)+start {
-		return nil, Faulty("makes more than %d keys", MaxKeys)
+	if f, ok := errors.AsType[*Fault](err); ok {
+		err = Faulty("has an element that %s", f.Reason)
 	}
-	if err := st.Step(n * (1 + len(it.Item))); err != nil {
-		return nil, err
+	if err != nil {
+		return "", err
 	}
-	keys = slices.Grow(keys, n)
-	for i := range n {
-		if it.List != nil {
-			st.Push(Tame(list.Index(i)), i)
+	key = append(key, behind...)
+	st.buf = key
+	if len(key) > MaxKey {
+		if err := st.Spend(len(key)); err != nil {
+			return "", err
 		}
-		src := ""
-		key, err := st.parts(st.buf[:before], it.Item, &src)
-		if it.List != nil {
-			st.Pop()
+		if key, err = p.shorten(key); err != nil {
+			return "", err
 		}
-		if err == nil && len(key)+len(behind) == 0 {
-			err = ErrEmpty
-		}
-		if err != nil {
-			if f, ok := errors.AsType[*Fault](err); ok {
-				err = Faulty("has an element that %s", f.Reason)
-			}
-			return nil, err
-		}
-		key = append(key, behind...)
-		st.buf = key
-		if len(key) > MaxKey {
-			if err := st.Spend(len(key)); err != nil {
-				return nil, err
-			}
-			if key, err = p.shorten(key); err != nil {
-				return nil, err
-			}
-		}
-		keys = append(keys, string(key))
 	}
-	return keys, nil
+	return string(key), nil
 }
 
 var errNoUTF8 = Faulty("is no UTF-8, which no text of Java is")

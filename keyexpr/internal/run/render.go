@@ -233,8 +233,10 @@ func (st *State) Leaf(dst []byte, v reflect.Value, l Leaf, e *Escape) ([]byte, e
 	case l == LeafAny:
 		return st.Value(dst, v.Interface(), e)
 	}
-	return appendNumber(dst, v, l, e), nil
+	return appendNumber(dst, v, l, e), st.Spend(maxDigits)
 }
+
+const maxDigits = 20 // of a number of 64 bits
 
 // appendNumber appends a whole number. Only what follows can make escapes necessary.
 func appendNumber(dst []byte, v reflect.Value, l Leaf, e *Escape) []byte {

@@ -86,6 +86,17 @@ func (st *State) Step(n int) error {
 	return nil
 }
 
+// Times charges n rounds of so many steps and bytes each.
+func (st *State) Times(n, steps, bytes int) error {
+	if n > MaxSteps {
+		return errSteps
+	}
+	if err := st.Step(n * steps); err != nil {
+		return err
+	}
+	return st.Spend(n * bytes)
+}
+
 // List charges the memory of a list of n values, and a step for each.
 func (st *State) List(n int) error {
 	if n > MaxBytes {
@@ -95,6 +106,20 @@ func (st *State) List(n int) error {
 		return err
 	}
 	return st.Spend(24 * n)
+}
+
+// Plain returns what v holds, and nil if it holds nothing. An interface around a struct or an array is a copy of it, which can
+// be large, and is charged.
+func (st *State) Plain(v reflect.Value) (any, error) {
+	if !v.IsValid() {
+		return nil, nil
+	}
+	if k := v.Kind(); k == reflect.Struct || k == reflect.Array {
+		if err := st.Spend(int(v.Type().Size())); err != nil {
+			return nil, err
+		}
+	}
+	return v.Interface(), nil
 }
 
 // Sort charges the sorting of n values.
