@@ -29,14 +29,15 @@ type compilation struct {
 	used   []run.Root
 	conf   *conf.Config
 	vars   []variable
-	reads  bool // something of the request
-	varies bool // with the element of a loop, a variable, the time or a user's function
-	raw    bool // some value goes into the key as it is
+	reads  bool                 // something of the request
+	known  map[ast.Node]insight // of what is compiled
+	varies bool                 // with the element of a loop, a variable, the time or a user's function
+	raw    bool                 // some value goes into the key as it is
 	fields []string
 }
 
 func newCompilation(text string, roots Roots, cond bool, cfg config) (*compilation, error) {
-	c := &compilation{text: text, roots: roots, cond: cond, hosts: hostFuncs(cond)}
+	c := &compilation{text: text, roots: roots, cond: cond, hosts: hostFuncs(cond), known: map[ast.Node]insight{}}
 	for _, f := range cfg.funcs {
 		if err := c.addFunc(f); err != nil {
 			return nil, err

@@ -30,14 +30,32 @@ type variable struct {
 	name  string
 	slot  int
 	reads bool // something of the request
+	fixed any  // what it is for all requests; nil if it is not known
 }
 
 // errChain is how a ?. leaves the chain that it stands in.
 var errChain = errors.New("nil in a chain")
 
-// compile makes a closure of a node. Paths come first: they are most of what is in keys, and what the quick ways of other
-// nodes are built on.
+// compile makes a closure of a node, and notes whether the node reads anything of the request: not if it is the same for all
+// requests, and of a list that is written out only through the element that it takes.
 func (c *compilation) compile(n ast.Node) (*code, error) {
+	before := c.reads
+	c.reads = false
+	x, err := c.compileNode(n)
+	if part, ok := taken(n); ok {
+		c.reads = c.known[part].reads
+	}
+	value, same := c.sameForAll(n)
+	if !same {
+		value = nil
+	}
+	c.known[n] = insight{c.reads && !same, value}
+	c.reads = c.known[n].reads || before
+	return x, err
+}
+
+// compileNode takes paths first: they are most of what is in keys, and what the quick ways of other nodes are built on.
+func (c *compilation) compileNode(n ast.Node) (*code, error) {
 	if p, ok := c.pathOf(n); ok {
 		return c.pathCode(p, c.typeOf(n)), nil
 	}
@@ -123,6 +141,7 @@ func (c *compilation) fold(n ast.Node) (x *code, fixed any, err error) {
 	defer func() { _ = recover() }() // what panics now does so for each request, and is an error then
 	if v, err := x.value(st); err == nil {
 		fixed = v
+		c.known[n] = insight{value: v}
 	}
 	return x, fixed, nil
 }
@@ -233,6 +252,9 @@ func (x *code) asList() func(st *run.State) (reflect.Value, error) {
 func (c *compilation) variable(n *ast.IdentifierNode) (*code, error) {
 	for _, v := range slices.Backward(c.vars) {
 		if v.name == n.Value {
+			if v.fixed != nil {
+				return constant(v.fixed), nil
+			}
 			c.reads, c.varies = c.reads || v.reads, true
 			return valueCode(1, func(st *run.State) (any, error) { return st.Vars[v.slot], nil }), nil
 		}
@@ -264,12 +286,17 @@ func (c *compilation) let(n *ast.VariableDeclaratorNode) (*code, error) {
 func (c *compilation) declare(n *ast.VariableDeclaratorNode) (*code, error) {
 	before := c.reads
 	c.reads = false // unless the variable is used
-	v, err := c.compile(n.Value)
+	v, fixed, err := c.fold(n.Value)
 	if err != nil {
 		return nil, err
 	}
+	switch fixed.(type) {
+	case string, bool, int:
+	default: // a list is made anew for each request, whose functions may change it
+		fixed = nil
+	}
 	slot := len(c.vars)
-	c.vars = append(c.vars, variable{n.Name, slot, c.reads})
+	c.vars = append(c.vars, variable{n.Name, slot, c.reads, fixed})
 	c.reads = before
 	return valueCode(v.cost, func(st *run.State) (any, error) {
 		x, err := v.value(st)
@@ -337,16 +364,21 @@ func (c *compilation) conditional(n *ast.ConditionalNode) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
-	branches := []ast.Node{n.Exp1, n.Exp2}
 	switch fixed { // what is never looked at is not read
 	case true:
 		return c.compile(n.Exp1)
 	case false:
 		return c.compile(n.Exp2)
 	}
-	list, more, err := c.compileAll(branches)
+	list, more, err := c.compileAll([]ast.Node{n.Exp1, n.Exp2})
 	if err != nil {
 		return nil, err
+	}
+	switch always := c.known[n.Cond].value; {
+	case always == true, n.Exp1.String() == n.Exp2.String():
+		c.reads = c.known[n.Exp1].reads
+	case always == false:
+		c.reads = c.known[n.Exp2].reads
 	}
 	test, yes, no := cond.asTest(), list[0], list[1]
 	pick := func(st *run.State) (*code, error) {

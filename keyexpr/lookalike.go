@@ -2,9 +2,12 @@ package keyexpr
 
 import (
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/expr-lang/expr/ast"
 
 	"github.com/latchkey-go/latchkey/internal/suggest"
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
@@ -89,8 +92,11 @@ var mistakes = []struct {
 }
 
 // lookAlike is the error of a template that reads nothing of the request.
-func lookAlike(text string, parts []part, roots Roots) error {
-	const rule = "all requests would share one key, as nothing of the request is read"
+func lookAlike(text string, parts []part, roots Roots, named bool) error {
+	rule := "all requests would share one key, as nothing of the request is read"
+	if named {
+		rule = "all requests would share one key, as nothing that is read of the request makes a difference"
+	}
 	literals := []byte(text) // with blanks for holes
 	for _, p := range parts {
 		for i := p.off - len("#{"); p.hole && i <= p.off+len(p.text); i++ {
@@ -111,6 +117,195 @@ func lookAlike(text string, parts []part, roots Roots) error {
 	return errAt(text, 0, "%s: write something like order:#{req.OrderID}; OneKey (one-key in a tag) says that it is meant", rule)
 }
 
+// insight is what is known at start of what a node comes to.
+type insight struct {
+	reads bool // something of the request
+	value any  // what a test always is: true or false; nil if that is not known
+}
+
+// sameForAll reports whether a node is the same for all requests although its operands are not, and what it then is if it is
+// a test. There are two reasons: the operands are equal, as in a == a, which is mostly a slip of the pen; or one of them
+// leaves nothing of the other, as in a * 0. That is all the algebra that there is: it knows operators and not values, so
+// that what it calls the same is the same, and a template that anybody means is let through.
+func (c *compilation) sameForAll(node ast.Node) (value any, same bool) {
+	switch n := node.(type) {
+	case *ast.UnaryNode:
+		if v, ok := c.known[n.Node].value.(bool); ok && n.Operator != "-" && n.Operator != "+" {
+			return !v, true
+		}
+	case *ast.BinaryNode:
+		if decides, ok := deciding[n.Operator]; ok {
+			return c.decided(decides, n)
+		}
+		return sameResult(n.Operator, n.Left, n.Right)
+	case *ast.BuiltinNode:
+		if n.Name == "len" {
+			return nil, c.fixedLength(n.Arguments[0])
+		}
+		if l, ok := loops[n.Name]; ok && !l.values && len(n.Arguments) > 1 {
+			never, ok := n.Arguments[1].(*ast.PredicateNode).Node.(*ast.BoolNode)
+			return nil, ok && never.Value == l.miss // no element is a hit, whatever the list is
+		}
+		if len(n.Arguments) == 2 {
+			return sameResult(n.Name, n.Arguments[0], n.Arguments[1])
+		}
+	case *ast.CallNode:
+		if name, ok := n.Callee.(*ast.IdentifierNode); ok && len(n.Arguments) == 2 {
+			return sameResult(name.Value, n.Arguments[0], n.Arguments[1])
+		}
+	case *ast.SliceNode:
+		return nil, n.To != nil && (n.From == nil && n.To.String() == "0" || n.From != nil && n.From.String() == n.To.String())
+	}
+	return nil, false
+}
+
+// deciding are the operators that one operand can decide, and what that operand is.
+var deciding = map[string]bool{"and": false, "&&": false, "or": true, "||": true}
+
+// decided is sameForAll for and and or.
+func (c *compilation) decided(decides bool, n *ast.BinaryNode) (value any, same bool) {
+	left, right := c.known[n.Left].value, c.known[n.Right].value
+	if left == decides || right == decides {
+		return decides, true
+	}
+	return !decides, left != nil && right != nil
+}
+
+// sameResult is sameForAll for an operator, or a function of two arguments. Nodes are equal if they are written alike, as
+// facts don't change while a key is made.
+func sameResult(operator string, a, b ast.Node) (value any, same bool) {
+	left, right := a.String(), b.String()
+	switch operator {
+	case "==", "<=", ">=":
+		return true, left == right
+	case "!=", "<", ">":
+		return false, left == right
+	case "contains", "startsWith", "endsWith", "hasPrefix", "hasSuffix":
+		return true, left == right || right == `""`
+	case "matches":
+		return true, right == `""` || right == `".*"`
+	case "in":
+		list, ok := writtenOut(b)
+		return true, ok && slices.ContainsFunc(list, func(n ast.Node) bool { return n.String() == left })
+	case "-":
+		return nil, left == right
+	case "*":
+		return nil, left == "0" || right == "0"
+	case "%", "mod":
+		return nil, left == right || left == "0" || right == "1" || right == "-1"
+	case "div":
+		return nil, left == right || left == "0"
+	case "shard":
+		return nil, right == "1"
+	}
+	return nil, false
+}
+
+// fixedLength reports whether all values of a node are of one length.
+func (c *compilation) fixedLength(n ast.Node) bool {
+	if _, ok := writtenOut(n); ok {
+		return true
+	}
+	if call, ok := n.(*ast.CallNode); ok {
+		return call.Callee.String() == "hash"
+	}
+	t := c.typeOf(n)
+	return t != nil && t.Kind() == reflect.Array
+}
+
+// writtenOut returns the elements of a list that stands in the template, in their order.
+func writtenOut(n ast.Node) ([]ast.Node, bool) {
+	switch n := n.(type) {
+	case *ast.ArrayNode:
+		return n.Nodes, true
+	case *ast.BuiltinNode:
+		if n.Name != "reverse" && n.Name != "take" {
+			return nil, false
+		}
+		list, ok := writtenOut(n.Arguments[0])
+		if ok && n.Name == "reverse" {
+			list = slices.Clone(list)
+			slices.Reverse(list)
+		}
+		if ok && n.Name == "take" {
+			count, fixed := integer(n.Arguments[1])
+			if !fixed {
+				return nil, false
+			}
+			list = list[:min(max(count, 0), len(list))]
+		}
+		return list, ok
+	}
+	return nil, false
+}
+
+// integer returns what a literal says.
+func integer(n ast.Node) (int, bool) {
+	switch n := n.(type) {
+	case *ast.IntegerNode:
+		return n.Value, true
+	case *ast.UnaryNode:
+		i, ok := integer(n.Node)
+		return -i, ok && n.Operator == "-"
+	}
+	return 0, false
+}
+
+// taken returns the one element of a list or map, which stands in the template, that a node takes: nothing of the others is
+// read.
+func taken(node ast.Node) (ast.Node, bool) {
+	var from, by ast.Node
+	switch n := node.(type) {
+	case *ast.MemberNode:
+		from, by = n.Node, n.Property
+	case *ast.BuiltinNode:
+		switch {
+		case n.Name == "first":
+			from, by = n.Arguments[0], &ast.IntegerNode{}
+		case n.Name == "last":
+			from, by = n.Arguments[0], &ast.IntegerNode{Value: -1}
+		case n.Name == "get" && len(n.Arguments) == 2:
+			from, by = n.Arguments[0], n.Arguments[1]
+		}
+	}
+	if m, ok := from.(*ast.MapNode); ok {
+		for _, p := range m.Pairs {
+			if pair := p.(*ast.PairNode); pair.Key.String() == by.String() {
+				return pair.Value, true
+			}
+		}
+		return nil, false
+	}
+	list, ok := writtenOut(from)
+	i, fixed := integer(by)
+	if !ok || !fixed {
+		return nil, false
+	}
+	if i < 0 {
+		i += len(list)
+	}
+	if i < 0 || i >= len(list) {
+		return nil, false
+	}
+	return list[i], true
+}
+
+// named reports whether a node names anything: a fact, a variable, a function or the element of a loop.
+func named(node ast.Node) bool {
+	v := nameVisitor{}
+	ast.Walk(&node, &v)
+	return v.found
+}
+
+type nameVisitor struct{ found bool }
+
+func (v *nameVisitor) Visit(node *ast.Node) {
+	switch (*node).(type) {
+	case *ast.IdentifierNode, *ast.PointerNode:
+		v.found = true
+	}
+}
+
 var tag = regexp.MustCompile(`\{([^{}]*)\}`)
 
 // checkTag refuses a hash tag whose text is a fact, or a field of one: somebody meant it to be a hole.
@@ -126,8 +321,8 @@ func (c *compilation) checkTag(lit part) error {
 
 // inReach reports whether a name is a root, a path from one, or a field of one.
 func (c *compilation) inReach(name string) (hole string, ok bool) {
-	root, _, _ := strings.Cut(name, ".")
-	if _, ok := c.roots[root]; ok {
+	first, _, _ := strings.Cut(name, ".")
+	if _, ok := c.roots[first]; ok {
 		return name, true
 	}
 	for _, root := range slices.Sorted(maps.Keys(c.roots)) {
@@ -136,13 +331,13 @@ func (c *compilation) inReach(name string) (hole string, ok bool) {
 			return root + "." + name, true
 		}
 		t := of.Type
-		for t != nil && t.Kind().String() == "ptr" {
+		for t != nil && t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
-		if t == nil || t.Kind().String() != "struct" || name == "" {
+		if t == nil || t.Kind() != reflect.Struct || first == "" {
 			continue
 		}
-		if f, ok := t.FieldByName(name); ok && f.IsExported() || len(run.Aliases(t, name)) > 0 {
+		if f, ok := t.FieldByName(first); ok && f.IsExported() || len(run.Aliases(t, first)) > 0 {
 			return root + "." + name, true
 		}
 	}

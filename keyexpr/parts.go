@@ -291,9 +291,13 @@ func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
 		case n.Name == "reverse", n.Name == "sort" && len(n.Arguments) == 1:
 			return c.sources(n.Arguments[0], follow)
 		case n.Name == "map":
-			it, err := c.items(n.Arguments[0], n.Arguments[1].(*ast.PredicateNode).Node, follow, run.Before)
+			body, reads := n.Arguments[1].(*ast.PredicateNode).Node, c.reads
+			it, err := c.items(n.Arguments[0], body, follow, run.Before)
 			if err != nil {
 				return nil, err
+			}
+			if !named(body) { // each element makes the same key
+				c.reads = reads
 			}
 			return []run.Items{*it}, nil
 		}

@@ -40,7 +40,7 @@ func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 	}
 	t.program.Roots, t.program.Raw, t.program.Fields = c.used, c.raw, c.fields
 	if !c.reads && !cfg.oneKey {
-		return nil, lookAlike(text, parts, roots)
+		return nil, lookAlike(text, parts, roots, len(c.used) > 0)
 	}
 	t.program.Finish()
 	return t, nil
