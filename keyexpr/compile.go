@@ -138,6 +138,7 @@ func (c *compilation) fold(n ast.Node) (x *code, fixed any, err error) {
 	}
 	st := run.NewState(context.Background(), nil, nil)
 	defer st.Release()
+	_, _ = st.Step(run.MaxSteps-foldSteps), st.Spend(run.MaxBytes-foldBytes)
 	defer func() { _ = recover() }() // what panics now does so for each request, and is an error then
 	if v, err := x.value(st); err == nil {
 		fixed = v
@@ -145,6 +146,13 @@ func (c *compilation) fold(n ast.Node) (x *code, fixed any, err error) {
 	}
 	return x, fixed, nil
 }
+
+// What folding one node may cost. A text can have many of them, and a program that starts has many texts: what is larger is
+// left to each request, whose bounds it must keep.
+const (
+	foldSteps = run.MaxSteps / 20
+	foldBytes = run.MaxBytes / 20
+)
 
 // plainly is compile for what becomes no part of a key.
 func (c *compilation) plainly(n ast.Node) (*code, error) {

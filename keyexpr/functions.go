@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"math/big"
 	"reflect"
 	"strconv"
 	"strings"
@@ -51,6 +52,7 @@ var (
 	anyType      = reflect.TypeFor[any]()
 	rawType      = reflect.TypeFor[run.Raw]()
 	timeType     = reflect.TypeFor[time.Time]()
+	bigFloatType = reflect.TypeFor[big.Float]()
 	durationType = reflect.TypeFor[time.Duration]()
 )
 
@@ -249,7 +251,7 @@ func fmtTimeCheck(args []reflect.Type) (reflect.Type, error) {
 }
 
 // fmtTime spells a time in UTC, so that one instant makes one key.
-func fmtTime(_ *run.State, args []any) (any, error) {
+func fmtTime(st *run.State, args []any) (any, error) {
 	v := reflect.ValueOf(args[0])
 	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, run.ErrNil
@@ -269,7 +271,13 @@ func fmtTime(_ *run.State, args []any) (any, error) {
 		return nil, run.ErrEmpty
 	}
 	layout, err := text(args[1])
-	return t.UTC().Format(layout), err
+	if err == nil {
+		err = st.Spend(4 * len(layout)) // as "January" may be September, and "Z07:00" +00:00
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t.UTC().Format(layout), nil
 }
 
 // rawCheck gives a list of raw elements for a list.

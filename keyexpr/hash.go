@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
@@ -46,7 +47,7 @@ func unhashable(t reflect.Type, seen map[reflect.Type]bool) string {
 		return ""
 	}
 	seen[t] = true
-	if why := run.Refusal(t); t.Kind() == reflect.Func || t.Kind() == reflect.Chan || t.Kind() == reflect.UnsafePointer || isTimeRefusal(t) {
+	if why := run.Refusal(t); t.Kind() == reflect.Func || t.Kind() == reflect.Chan || t.Kind() == reflect.UnsafePointer || t == bigFloatType || isTimeRefusal(t) {
 		return why
 	}
 	if spellsItself(t) {
@@ -61,11 +62,11 @@ func unhashable(t reflect.Type, seen map[reflect.Type]bool) string {
 		}
 		return unhashable(t.Elem(), seen)
 	case reflect.Struct:
-		fields := hashed(t)
-		if len(fields) == 0 && len(getters(t)) == 0 {
+		l := layoutOf(t)
+		if len(l.fields) == 0 && len(l.methods) == 0 {
 			return nothingToHash(t)
 		}
-		for _, f := range fields {
+		for _, f := range l.fields {
 			if why := unhashable(f.Type, seen); why != "" {
 				return fmt.Sprintf("has a field %s that %s", f.Name, why)
 			}
@@ -76,6 +77,28 @@ func unhashable(t reflect.Type, seen map[reflect.Type]bool) string {
 
 func nothingToHash(t reflect.Type) string {
 	return fmt.Sprintf("is a struct without exported fields, %v: there is nothing to hash", t)
+}
+
+// layout is what of a struct is hashed: its fields, or the methods that read them.
+type layout struct {
+	fields  []reflect.StructField
+	methods []string
+}
+
+// layouts are those of the types that were hashed, of which a program has a certain number. To ask reflect for each struct
+// of a list would take longer, and more memory, than the hash itself.
+var layouts sync.Map // of *layout by reflect.Type
+
+func layoutOf(t reflect.Type) *layout {
+	if l, ok := layouts.Load(t); ok {
+		return l.(*layout)
+	}
+	l := &layout{fields: hashed(t)}
+	if len(l.fields) == 0 {
+		l.methods = getters(t)
+	}
+	layouts.Store(t, l)
+	return l
 }
 
 // hashed returns the fields of struct t that are hashed: those that are exported, and embedded structs, whose fields may be.
@@ -102,7 +125,7 @@ func spellsItself(t reflect.Type) bool {
 // which of them are set. It is empty for any other type.
 func getters(t reflect.Type) (methods []string) {
 	p := reflect.PointerTo(t)
-	if t.Kind() != reflect.Struct || len(hashed(t)) > 0 {
+	if t.Kind() != reflect.Struct {
 		return nil
 	}
 	if _, ok := p.MethodByName("ProtoReflect"); !ok {
@@ -288,17 +311,17 @@ func (e *encoder) mapOf(v reflect.Value, depth int) error {
 // by place, so that moving one in the source keeps the locks.
 func (e *encoder) structOf(v reflect.Value, depth int) error {
 	t := v.Type()
-	fields, methods := hashed(t), getters(t)
-	if len(fields) == 0 && len(methods) == 0 {
+	l := layoutOf(t)
+	if len(l.fields) == 0 && len(l.methods) == 0 {
 		return &run.Fault{Reason: nothingToHash(t)}
 	}
 	if err := e.text('r', t.String()); err != nil {
 		return err
 	}
-	if len(methods) > 0 {
-		return e.message(v, methods, depth)
+	if len(l.methods) > 0 {
+		return e.message(v, l.methods, depth)
 	}
-	for _, f := range fields {
+	for _, f := range l.fields {
 		if err := e.text('s', f.Name); err != nil {
 			return err
 		}

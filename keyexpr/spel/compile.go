@@ -273,7 +273,7 @@ func choose(st *run.State, n *node, l list, body *code) (any, error) {
 		if n.kind == kindSelect && n.text == "$" {
 			i = l.len() - 1 - i
 		}
-		e, err := l.at(i)
+		e, err := l.at(st, i)
 		if err != nil {
 			return nil, err
 		}

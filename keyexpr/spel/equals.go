@@ -66,7 +66,7 @@ func find(st *run.State, l list, x any) (int, error) {
 		return 0, err
 	}
 	for i := range l.len() {
-		e, err := l.at(i)
+		e, err := l.at(st, i)
 		if err != nil {
 			return 0, err
 		}

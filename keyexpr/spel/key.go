@@ -215,7 +215,7 @@ func (c *compiler) items(p *run.Program, n *node) bool {
 		c.fail(n, "each element %s", why)
 	}
 	item := run.Part{Src: c.whole, Type: goType(*x.typ.elem), Append: func(st *run.State, key []byte, _ *run.Escape) ([]byte, error) {
-		v, err := valueOf(st.Elems[len(st.Elems)-1], *x.typ.elem)
+		v, err := valueOf(st, st.Elems[len(st.Elems)-1], *x.typ.elem)
 		if err != nil {
 			return key, err
 		}

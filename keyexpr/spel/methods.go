@@ -54,13 +54,13 @@ var listMethods = map[string]method{
 		i, err := find(st, on.(list), args[0])
 		return int32(i), err
 	}},
-	"get/1": {[]jkind{intK}, anyK, func(_ *run.State, on any, args []any) (any, error) {
+	"get/1": {[]jkind{intK}, anyK, func(st *run.State, on any, args []any) (any, error) {
 		l := on.(list)
 		i, ok := integer(args[0])
 		if !ok || i < 0 || i >= int64(l.len()) {
 			return nil, run.Faulty("asks a list of %d elements for number %d", l.len(), i)
 		}
-		return l.at(int(i))
+		return l.at(st, int(i))
 	}},
 }
 
@@ -68,16 +68,16 @@ var listMethods = map[string]method{
 var mapMethods = map[string]method{
 	"size/0":    {nil, intK, func(_ *run.State, on any, _ []any) (any, error) { return int32(on.(mapping).of.Len()), nil }},
 	"isEmpty/0": {nil, boolK, func(_ *run.State, on any, _ []any) (any, error) { return on.(mapping).of.Len() == 0, nil }},
-	"get/1": {[]jkind{textK}, anyK, func(_ *run.State, on any, args []any) (any, error) {
-		x, _, err := entry(on, args[0])
+	"get/1": {[]jkind{textK}, anyK, func(st *run.State, on any, args []any) (any, error) {
+		x, _, err := entry(st, on, args[0])
 		return x, err
 	}},
-	"containsKey/1": {[]jkind{textK}, boolK, func(_ *run.State, on any, args []any) (any, error) {
-		_, there, err := entry(on, args[0])
+	"containsKey/1": {[]jkind{textK}, boolK, func(st *run.State, on any, args []any) (any, error) {
+		_, there, err := entry(st, on, args[0])
 		return there, err
 	}},
-	"getOrDefault/2": {[]jkind{textK, anyK}, anyK, func(_ *run.State, on any, args []any) (any, error) {
-		x, there, err := entry(on, args[0])
+	"getOrDefault/2": {[]jkind{textK, anyK}, anyK, func(st *run.State, on any, args []any) (any, error) {
+		x, there, err := entry(st, on, args[0])
 		if !there && err == nil {
 			x = args[1]
 		}
@@ -85,12 +85,12 @@ var mapMethods = map[string]method{
 	}},
 }
 
-func entry(on, key any) (any, bool, error) {
+func entry(st *run.State, on, key any) (any, bool, error) {
 	s, ok := key.(string)
 	if !ok {
 		return nil, false, run.Faulty("asks a map by what is no text")
 	}
-	return on.(mapping).get(s)
+	return on.(mapping).get(st, s)
 }
 
 // call compiles a function of the user's, or a method.
@@ -149,7 +149,7 @@ func (c *compiler) function(n *node) *code {
 		if err != nil {
 			return nil, err
 		}
-		return valueOf(reflect.ValueOf(v), t)
+		return valueOf(st, reflect.ValueOf(v), t)
 	}}
 }
 

@@ -16,7 +16,7 @@ func (c *compiler) pathCode(p *run.Path, name string, t typ) *code {
 		if err != nil {
 			return nil, err
 		}
-		return valueOf(v, t)
+		return valueOf(st, v, t)
 	}}
 }
 
@@ -159,7 +159,7 @@ func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 			return x
 		}
 		p := &run.Path{Elem: true, Steps: steps}
-		return c.after(n, base, typeOf(f.Type), func(_ *run.State, v any) (any, error) {
+		return c.after(n, base, typeOf(f.Type), func(st *run.State, v any) (any, error) {
 			o, ok := v.(object)
 			if !ok {
 				return nil, run.Faulty("asks what is no object for %s", name)
@@ -168,7 +168,7 @@ func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 			if err != nil {
 				return nil, err
 			}
-			return valueOf(e, typeOf(f.Type))
+			return valueOf(st, e, typeOf(f.Type))
 		})
 	}
 	for _, on := range []reflect.Type{base.typ.t, reflect.PointerTo(t)} {
@@ -189,7 +189,7 @@ func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 
 // getter calls a method of Go.
 func (c *compiler) getter(n *node, base *code, method string, t typ) *code {
-	return c.after(n, base, t, func(_ *run.State, v any) (any, error) {
+	return c.after(n, base, t, func(st *run.State, v any) (any, error) {
 		o, ok := v.(object)
 		if !ok {
 			return nil, run.Faulty("asks what is no object for %s", method)
@@ -202,7 +202,7 @@ func (c *compiler) getter(n *node, base *code, method string, t typ) *code {
 		if err != nil {
 			return nil, err
 		}
-		return valueOf(reflect.ValueOf(x), t)
+		return valueOf(st, reflect.ValueOf(x), t)
 	})
 }
 
@@ -212,17 +212,17 @@ func (c *compiler) entryOf(n *node, base *code, name string) *code {
 	if x, ok := c.extend(base, []run.Step{step}, name, typ{}); ok {
 		return x
 	}
-	return c.after(n, base, typ{}, func(_ *run.State, v any) (any, error) {
+	return c.after(n, base, typ{}, func(st *run.State, v any) (any, error) {
 		switch v := v.(type) {
 		case mapping:
-			x, _, err := v.get(name)
+			x, _, err := v.get(st, name)
 			return x, err
 		case object:
 			e, err := run.Entry(v.of, name)
 			if err != nil {
 				return nil, err
 			}
-			return valueOf(e, typ{})
+			return valueOf(st, e, typ{})
 		}
 		return nil, run.Faulty("asks what is no object for %s", name)
 	})
@@ -287,8 +287,8 @@ func (c *compiler) index(n *node) *code {
 		if x, ok := c.extend(base, []run.Step{step}, key, *base.typ.elem); ok {
 			return x
 		}
-		return c.after(n, base, *base.typ.elem, func(_ *run.State, v any) (any, error) {
-			x, _, err := v.(mapping).get(key)
+		return c.after(n, base, *base.typ.elem, func(st *run.State, v any) (any, error) {
+			x, _, err := v.(mapping).get(st, key)
 			return x, err
 		})
 	}
@@ -332,7 +332,7 @@ func (c *compiler) indexBy(n *node, base, by *code) *code {
 			if !ok {
 				return nil, run.Faulty("asks a map by what is no text")
 			}
-			x, _, err := m.get(s)
+			x, _, err := m.get(st, s)
 			return x, err
 		}
 		i, ok := integer(key)
@@ -344,7 +344,7 @@ func (c *compiler) indexBy(n *node, base, by *code) *code {
 			if i < 0 || i >= int64(v.len()) {
 				return nil, run.Faulty("asks a list of %d elements for number %d", v.len(), i)
 			}
-			return v.at(int(i))
+			return v.at(st, int(i))
 		case string:
 			u, err := units(st, v)
 			if err != nil {

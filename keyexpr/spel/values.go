@@ -171,7 +171,7 @@ func listType(t reflect.Type, spells bool) typ {
 }
 
 // valueOf converts a value of Go, whose static type is t.
-func valueOf(v reflect.Value, t typ) (any, error) {
+func valueOf(st *run.State, v reflect.Value, t typ) (any, error) {
 	if v = run.Indirect(v); !v.IsValid() {
 		return nil, nil
 	}
@@ -185,6 +185,11 @@ func valueOf(v reflect.Value, t typ) (any, error) {
 	}
 	if k := v.Kind(); (k == reflect.Slice || k == reflect.Map) && v.IsNil() {
 		return nil, run.ErrNilList
+	}
+	if t.k >= listK {
+		if err := st.Spend(sizeOfList); err != nil {
+			return nil, err
+		}
 	}
 	switch t.k {
 	case textK:
@@ -202,7 +207,7 @@ func valueOf(v reflect.Value, t typ) (any, error) {
 	case wholeK:
 		return wholeOf(v)
 	case enumK, otherK:
-		return spelled(v, t)
+		return spelled(st, v, t)
 	case listK, bytesK:
 		l := list{of: v}
 		if t.elem != nil {
@@ -219,6 +224,9 @@ func valueOf(v reflect.Value, t typ) (any, error) {
 	return nil, run.Faulty("%s", t.why)
 }
 
+// sizeOfList is what a list, a map or an object takes, over and above what is in it.
+const sizeOfList = 128
+
 // wholeOf refuses what no long of Java holds, rather than to write a number that Java can't make.
 func wholeOf(v reflect.Value) (any, error) {
 	switch {
@@ -230,15 +238,18 @@ func wholeOf(v reflect.Value) (any, error) {
 		}
 		return whole(v.Uint()), nil
 	}
-	n, err := strconv.ParseInt(v.String(), 10, 64) // a json.Number
+	if v.Len() > len("-9223372036854775808") { // of a json.Number, which may have ten million zeros in front
+		return nil, run.Faulty("is a number that is no int and no long")
+	}
+	n, err := strconv.ParseInt(v.String(), 10, 64)
 	if err != nil || strconv.FormatInt(n, 10) != v.String() {
 		return nil, run.Faulty("is a number that is no int and no long")
 	}
 	return whole(n), nil
 }
 
-func spelled(v reflect.Value, t typ) (any, error) {
-	s, err := (&run.State{}).TextOf(v)
+func spelled(st *run.State, v reflect.Value, t typ) (any, error) {
+	s, err := st.TextOf(v)
 	if err == nil && !utf8.ValidString(s) {
 		err = errNoJavaText
 	}
@@ -260,24 +271,24 @@ func (l list) len() int {
 	return len(l.made)
 }
 
-func (l list) at(i int) (any, error) {
+func (l list) at(st *run.State, i int) (any, error) {
 	if l.of.IsValid() {
 		e := l.of.Index(i)
 		if e.Kind() == reflect.Uint8 && l.elem.k == smallK {
 			return small(int8(e.Uint())), nil
 		}
-		return valueOf(e, l.elem)
+		return valueOf(st, e, l.elem)
 	}
 	return l.made[i], nil
 }
 
 // get is the entry of a map, null if there is none.
-func (m mapping) get(key string) (any, bool, error) {
+func (m mapping) get(st *run.State, key string) (any, bool, error) {
 	v, err := run.Entry(m.of, key)
 	if err != nil || !v.IsValid() {
 		return nil, m.of.MapIndex(reflect.ValueOf(key).Convert(m.of.Type().Key())).IsValid(), err
 	}
-	x, err := valueOf(v, m.elem)
+	x, err := valueOf(st, v, m.elem)
 	return x, true, err
 }
 
@@ -349,21 +360,27 @@ func spell(st *run.State, x any) (string, error) {
 
 // convert is what Spring's conversion to a String makes of a value, as in + and in lock4j: of a list, its elements with
 // commas between them.
-func convert(st *run.State, x any) (string, error) {
+func convert(st *run.State, x any) (string, error) { return convertList(st, x, 0) }
+
+// convertList counts how deep it is: a list can hold itself.
+func convertList(st *run.State, x any, depth int) (string, error) {
 	l, ok := x.(list)
 	if !ok {
 		return spell(st, x)
+	}
+	if depth == maxDepth {
+		return "", run.Faulty("goes too deep, or in a circle")
 	}
 	if err := st.List(l.len()); err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	for i := range l.len() {
-		e, err := l.at(i)
+		e, err := l.at(st, i)
 		if err != nil {
 			return "", err
 		}
-		s, err := convert(st, e)
+		s, err := convertList(st, e, depth+1)
 		if err != nil {
 			return "", err
 		}

@@ -188,12 +188,13 @@ func Convert(v reflect.Value, to reflect.Type) (reflect.Value, bool) {
 
 func negative(v reflect.Value) bool { return v.CanInt() && v.Int() < 0 }
 
-// Tame turns a json.Number that is a whole number into an integer, so that conditions can compare it.
+// Tame turns a json.Number that is a whole number into an integer, so that conditions can compare it. It looks at the length
+// first: a number of ten million digits is read once for each time that a loop comes by.
 func Tame(v reflect.Value) reflect.Value {
 	if v.Kind() == reflect.Interface {
 		v = v.Elem()
 	}
-	if !v.IsValid() || v.Kind() != reflect.String || v.Type() != numberType || !wholeNumber(v.String()) {
+	if !v.IsValid() || v.Kind() != reflect.String || v.Type() != numberType || v.Len() > maxDigits || !wholeNumber(v.String()) {
 		return v
 	}
 	if i, err := strconv.ParseInt(v.String(), 10, 64); err == nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"reflect"
 	"slices"
 	"strconv"
@@ -271,18 +272,23 @@ func (st *State) TextOf(v reflect.Value) (string, error) {
 		return "", &Fault{Reason: fault}
 	}
 	if v.Kind() == reflect.String {
-		if v.Type() == numberType && !wholeNumber(v.String()) {
-			return "", Faulty("is a number with many spellings: only whole numbers can be in a key")
+		if v.Type() == numberType {
+			if err := st.Spend(v.Len()); err != nil {
+				return "", err
+			}
+			if !wholeNumber(v.String()) {
+				return "", Faulty("is a number with many spellings: only whole numbers can be in a key")
+			}
 		}
 		return v.String(), nil
 	}
 	if Spells(v.Type()) {
-		return spelling(v.Interface())
+		return st.spelling(v.Interface())
 	}
 	if v.Kind() != reflect.Pointer && Spells(reflect.PointerTo(v.Type())) {
 		p := reflect.New(v.Type())
 		p.Elem().Set(v)
-		return spelling(p.Interface())
+		return st.spelling(p.Interface())
 	}
 	return st.basicText(v)
 }
@@ -312,6 +318,7 @@ var (
 	stringer      = reflect.TypeFor[fmt.Stringer]()
 	timeType      = reflect.TypeFor[time.Time]()
 	numberType    = reflect.TypeFor[json.Number]()
+	bigFloatType  = reflect.TypeFor[big.Float]()
 	rawType       = reflect.TypeFor[Raw]()
 )
 
@@ -319,12 +326,31 @@ var (
 func Spells(t reflect.Type) bool { return t.Implements(textMarshaler) || t.Implements(stringer) }
 
 // maxBits is the size of the largest number that is written out. To do so takes the square of the size.
-const maxBits = 1 << 14
+const maxBits = 1 << 12
 
-// spelling prefers MarshalText, as encoding/json does: what a String says is for people, and may leave out what differs.
-func spelling(v any) (string, error) {
-	if n, ok := v.(interface{ BitLen() int }); ok && n.BitLen() > maxBits {
+// sizeOf returns the size of a number that can be of any size. JSON has 1e1000000 in nine bytes.
+func sizeOf(v any) int {
+	switch n := v.(type) {
+	case *big.Int:
+		return n.BitLen()
+	case *big.Rat:
+		return max(n.Num().BitLen(), n.Denom().BitLen())
+	}
+	return 0
+}
+
+// spelling prefers MarshalText, as encoding/json does: what a String says is for people, and may leave out what differs. How
+// long it takes is the type's own affair, but for numbers; what it returns takes some memory even where it is not used.
+func (st *State) spelling(v any) (string, error) {
+	size := sizeOf(v)
+	if size > maxBits {
 		return "", Faulty("is a number of more than %d bits", maxBits)
+	}
+	if err := st.Step(1 + size/8); err != nil {
+		return "", err
+	}
+	if err := st.Spend(64 + size/2); err != nil {
+		return "", err
 	}
 	if m, ok := v.(encoding.TextMarshaler); ok {
 		text, err := m.MarshalText()
@@ -368,6 +394,8 @@ func Refusal(t reflect.Type) string {
 		return fmt.Sprintf("is a message, %v: name one of its fields", bare)
 	}
 	switch {
+	case bare == bigFloatType:
+		return "is a float, big.Float, which has many spellings: use a whole number or a string"
 	case IsTime(bare):
 		return "is a time, which has many spellings: use fmtTime(x, \"2006-01-02\")"
 	case t.Kind() == reflect.Interface, Spells(t), Spells(reflect.PointerTo(bare)):
