@@ -53,10 +53,12 @@ func (c *compilation) pieces(node ast.Node, list []piece) ([]piece, error) {
 			break
 		}
 		switch name.Value {
-		case basicName:
+		case basicName, "string": // a hole needs no string: it is for + alone
 			return c.pieces(n.Arguments[0], list)
-		case "string": // which is for + alone: a hole needs none
-			return append(list, piece{node: n.Arguments[0]}), nil
+		case "required":
+			if sum, ok := n.Arguments[0].(*ast.BinaryNode); ok && c.textual(sum) { // which is never empty
+				return c.pieces(sum, list)
+			}
 		case "join":
 			j, err := c.joinOf(n)
 			return append(list, piece{items: j, node: n}), err
@@ -151,14 +153,15 @@ func (c *compilation) follow(p piece, rest []piece, follow []rune) ([]rune, erro
 // leaf compiles one value of a key.
 func (c *compilation) leaf(n ast.Node, e *run.Escape) (run.Part, error) {
 	part := run.Part{Src: strings.TrimSpace(c.src), Escape: e}
-	if call, ok := n.(*ast.CallNode); ok && c.isRaw(n) {
-		c.raw, n, part.Escape = true, call.Arguments[0], nil
+	compile := c.compile
+	if call, ok := n.(*ast.CallNode); ok && c.isRaw(n) { // which is not escaped within either
+		c.raw, n, part.Escape, compile = true, call.Arguments[0], nil, c.plainly
 	}
 	if err := c.checkHole(n); err != nil {
 		return part, err
 	}
 	part.Type = c.typeOf(n)
-	x, err := c.compile(n)
+	x, err := compile(n)
 	if err != nil {
 		return part, err
 	}
@@ -256,6 +259,8 @@ func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
 		}
 		if c.isRaw(n) {
 			c.raw = true
+			c.plain++
+			defer func() { c.plain-- }()
 			it, err := c.items(n.Arguments[0], nil, nil, func([]rune) *run.Escape { return nil })
 			if err != nil {
 				return nil, err
