@@ -312,7 +312,11 @@ var tag = regexp.MustCompile(`\{([^{}]*)\}`)
 func (c *compilation) checkTag(lit part) error {
 	for _, m := range tag.FindAllStringSubmatchIndex(lit.text, -1) {
 		name := strings.TrimSpace(lit.text[m[2]:m[3]])
-		if hole, ok := c.inReach(name); ok {
+		hole, ok := c.inReach(name)
+		if ok && strings.HasSuffix(lit.text[:m[0]], "#") {
+			return errAt(c.text, place(c.text, lit, m[0])-2, "##{ is a literal #{, and %s could be read: write #{%s}", hole, hole)
+		}
+		if ok {
 			return errAt(c.text, place(c.text, lit, m[0]), "{%s} is a hash tag, and %s could be read: write #{%s}", name, hole, hole)
 		}
 	}

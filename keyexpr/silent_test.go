@@ -44,6 +44,8 @@ var mistaken = []struct {
 	{"order:#req.OrderID", true, "a hole is written #{req.OrderID}"},
 	{"order:# {nope}", true, "without a blank"},
 	{"order:# {req.OrderID}", false, "write #{req.OrderID}"},
+	{"order:##{req.OrderID}", false, "##{ is a literal #{, and req.OrderID could be read: write #{req.OrderID}"},
+	{"order:##{OrderID}:#{req.Seq}", false, "##{ is a literal #{, and req.OrderID could be read"},
 	{"order:##{nope}", true, "##{ is a literal #{"},
 	{"'order:' + #order.id", true, "this looks like Java"},
 	{`"order:" + order.getId()`, true, "this looks like Java"},
