@@ -11,13 +11,14 @@ import (
 // compiler makes closures of the nodes of one expression.
 type compiler struct {
 	*java
-	setup  *run.Setup
-	whole  string // the text for errors
-	used   []run.Root
-	fields []string
-	reads  bool
-	texts  map[*node]bool // whether each is a text for sure
-	elems  []typ          // of the selections and projections around
+	setup    *run.Setup
+	whole    string // the text for errors
+	used     []run.Root
+	fields   []string
+	reads    bool
+	insights map[*node]insight // of what is compiled
+	texts    map[*node]bool    // whether each is a text for sure
+	elems    []typ             // of the selections and projections around
 }
 
 // code is a compiled node.
@@ -34,6 +35,15 @@ func (c *compiler) fail(n *node, format string, args ...any) { failAt(c.whole, n
 // compile makes a closure of a node, and finds out its type in Java. Names that stand for the annotated method come first:
 // #root.method.name is no path through facts.
 func (c *compiler) compile(n *node) *code {
+	before := c.reads
+	c.reads = false
+	x := c.compileNode(n)
+	c.note(n, x)
+	c.reads = c.reads || before
+	return x
+}
+
+func (c *compiler) compileNode(n *node) *code {
 	if text, ok := c.metadata(n); ok {
 		return constant(text, typ{k: textK})
 	}

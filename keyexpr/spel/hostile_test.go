@@ -113,7 +113,7 @@ func TestHugeValues(t *testing.T) {
 		"#p0.ring == #p0.ring",
 		"{#p0.ring}.contains(#p0.ring)",
 	} {
-		tmpl, err := Expression(text).Parse(keyexpr.Roots{"req": keyexpr.TypeFor[*hugeOrder]()})
+		tmpl, err := Expression(text).Parse(keyexpr.Roots{"req": keyexpr.TypeFor[*hugeOrder]()}, keyexpr.OneKey())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -92,7 +92,7 @@ func holeEnd(text string, at int) (int, bool) {
 func (k *Key) compile(setup *run.Setup) (p *run.Program, err error) {
 	defer caught(&err)
 	p = &run.Program{Raw: true, Valid: true}
-	c := &compiler{java: k.java, setup: setup, texts: map[*node]bool{}}
+	c := &compiler{java: k.java, setup: setup, insights: map[*node]insight{}, texts: map[*node]bool{}}
 	c.literal(p, k.prefix)
 	for _, s := range k.parts {
 		if s.node == nil {
@@ -207,9 +207,13 @@ func (c *compiler) findText(n *node) bool {
 
 // items compiles a list, which makes a key of each element. It reports whether n is one.
 func (c *compiler) items(p *run.Program, n *node) bool {
+	reads := c.reads
 	x := c.compile(n)
 	if x.typ.k != listK {
 		return false
+	}
+	if n.kind == kindProject && !names(n.args[1]) { // each element makes the same key
+		c.reads = reads
 	}
 	if why := spellable(*x.typ.elem, false); why != "" {
 		c.fail(n, "each element %s", why)
