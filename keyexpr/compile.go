@@ -1,7 +1,6 @@
 package keyexpr
 
 import (
-	"context"
 	"errors"
 	"reflect"
 	"slices"
@@ -126,46 +125,11 @@ func (c *compilation) asIs(nodes ...ast.Node) (list []*code, cost int, err error
 	return c.compileAll(nodes)
 }
 
-// fold compiles a node, and evaluates it if it is the same for all requests: fixed is nil if it is not.
-func (c *compilation) fold(n ast.Node) (x *code, fixed any, err error) {
-	reads, varies := c.reads, c.varies
-	c.reads, c.varies = false, false
-	x, err = c.compile(n)
-	same := !c.reads && !c.varies && err == nil
-	c.reads, c.varies = c.reads || reads, c.varies || varies
-	if !same {
-		return x, nil, err
-	}
-	st := run.NewState(context.Background(), nil, nil)
-	defer st.Release()
-	_, _ = st.Step(run.MaxSteps-foldSteps), st.Spend(run.MaxBytes-foldBytes)
-	defer func() { _ = recover() }() // what panics now does so for each request, and is an error then
-	if v, err := x.value(st); err == nil {
-		fixed = v
-		c.known[n] = insight{value: v}
-	}
-	return x, fixed, nil
-}
-
-// What folding one node may cost. A text can have many of them, and a program that starts has many texts: what is larger is
-// left to each request, whose bounds it must keep.
-const (
-	foldSteps = run.MaxSteps / 20
-	foldBytes = run.MaxBytes / 20
-)
-
 // plainly is compile for what becomes no part of a key.
 func (c *compilation) plainly(n ast.Node) (*code, error) {
 	c.plain++
 	defer func() { c.plain-- }()
 	return c.compile(n)
-}
-
-// foldTest is fold for a test, which becomes no part of a key.
-func (c *compilation) foldTest(n ast.Node) (x *code, fixed any, err error) {
-	c.plain++
-	defer func() { c.plain-- }()
-	return c.fold(n)
 }
 
 func valueCode(cost int, value func(st *run.State) (any, error)) *code {

@@ -129,22 +129,6 @@ var listFuncs = map[string]callFunc{
 	},
 }
 
-// trimmed bounds the product: each character of the one text is looked for in the other.
-func trimmed(space func(s string) string, cut func(s, part string) string) callFunc {
-	return func(st *run.State, args []any) (any, error) {
-		list, err := texts(st, args)
-		switch {
-		case err != nil:
-			return nil, err
-		case len(list) == 1:
-			return space(list[0]), nil
-		case len(list[0])*len(list[1]) > run.MaxBytes:
-			return nil, run.Faulty("trims too much")
-		}
-		return cut(list[0], list[1]), nil
-	}
-}
-
 // nth returns an element of a list, and nil beyond its ends.
 func nth(st *run.State, x any, i int64) (any, error) {
 	v, err := listOf(reflect.ValueOf(x))

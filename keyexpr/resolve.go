@@ -230,3 +230,41 @@ func (c *compilation) functionNames() (names []string) {
 func (c *compilation) source(n ast.Node) string {
 	return strings.ReplaceAll(run.Abridge(showOr(n.String())), "\n", " ")
 }
+
+// holds reports whether a list or map has elements or keys of just the type of n.
+func holds(list, n ast.Node) bool {
+	switch t := list.Type(); t.Kind() {
+	case reflect.Slice, reflect.Array:
+		return t.Elem() == n.Type()
+	case reflect.Map:
+		return t.Key() == n.Type()
+	}
+	return false
+}
+
+// basicType returns the predeclared type that a named one is made of, or a pointer to it for a pointer. All other types
+// it returns as they are.
+func basicType(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		if basic := basicType(t.Elem()); basic != t.Elem() {
+			return reflect.PointerTo(basic)
+		}
+		return t
+	}
+	if t == durationType {
+		return t
+	}
+	if basic, ok := basicTypes[t.Kind()]; ok {
+		return basic
+	}
+	return t
+}
+
+var basicTypes = func() map[reflect.Kind]reflect.Type {
+	types := map[reflect.Kind]reflect.Type{}
+	for _, v := range []any{false, "", 0, int8(0), int16(0), int32(0), int64(0), uint(0), uint8(0), uint16(0), uint32(0), uint64(0), uintptr(0), float32(0), 0.0} {
+		t := reflect.TypeOf(v)
+		types[t.Kind()] = t
+	}
+	return types
+}()

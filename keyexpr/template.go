@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/expr-lang/expr/ast"
+
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
@@ -262,4 +264,98 @@ func shapeOf(t reflect.Type) string {
 		return t.String()
 	}
 	return basicType(t).String()
+}
+
+// items compiles a list whose elements are values of their own.
+func (c *compilation) items(list, body ast.Node, follow []rune, escape func([]rune) *run.Escape) (*run.Items, error) {
+	x, err := c.compile(list)
+	if err != nil {
+		return nil, err
+	}
+	it := &run.Items{Src: strings.TrimSpace(c.src), List: x.asList()}
+	if body == nil {
+		it.Item, err = c.elements(list, escape(follow))
+		return it, err
+	}
+	pieces, err := c.pieces(body, nil)
+	if err != nil {
+		return nil, err
+	}
+	it.Item, err = c.parts(pieces, follow, escape)
+	return it, err
+}
+
+// elements are the parts that an element of a list is made of: itself.
+func (c *compilation) elements(list ast.Node, e *run.Escape) ([]run.Part, error) {
+	t, ok := c.elemOf(list)
+	if ok && t != nil {
+		if why := run.Refusal(t); why != "" {
+			return nil, errAt(c.text, c.off, "%s is a list; each element %s", c.source(list), why)
+		}
+	}
+	return []run.Part{{Src: strings.TrimSpace(c.src), Type: t, Path: &run.Path{Elem: true}, Leaf: run.LeafOf(t), Escape: e}}, nil
+}
+
+// sources takes apart a list that makes a key of each element. Keys are sorted and distinct anyhow.
+func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
+	switch n := n.(type) {
+	case *ast.CallNode:
+		if name, ok := n.Callee.(*ast.IdentifierNode); ok && name.Value == "uniq" {
+			return c.sources(n.Arguments[0], follow)
+		}
+		if c.isRaw(n) {
+			c.raw = true
+			c.plain++
+			defer func() { c.plain-- }()
+			it, err := c.items(n.Arguments[0], nil, nil, func([]rune) *run.Escape { return nil })
+			if err != nil {
+				return nil, err
+			}
+			return []run.Items{*it}, nil
+		}
+	case *ast.ArrayNode:
+		var all []run.Items
+		for _, e := range n.Nodes {
+			pieces, err := c.pieces(e, nil)
+			if err != nil {
+				return nil, err
+			}
+			parts, err := c.parts(pieces, follow, run.Before)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, run.Items{Src: strings.TrimSpace(c.src), Item: parts})
+		}
+		return all, nil
+	case *ast.BuiltinNode:
+		switch {
+		case n.Name == "concat":
+			var all []run.Items
+			for _, l := range n.Arguments {
+				items, err := c.sources(l, follow)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, items...)
+			}
+			return all, nil
+		case n.Name == "reverse", n.Name == "sort" && len(n.Arguments) == 1:
+			return c.sources(n.Arguments[0], follow)
+		case n.Name == "map":
+			body, reads := n.Arguments[1].(*ast.PredicateNode).Node, c.reads
+			it, err := c.items(n.Arguments[0], body, follow, run.Before)
+			if err != nil {
+				return nil, err
+			}
+			if !named(body) { // each element makes the same key
+				c.reads = reads
+			}
+			return []run.Items{*it}, nil
+		}
+	}
+	it, err := c.items(n, nil, follow, run.Before)
+	if err != nil {
+		return nil, err
+	}
+	return []run.Items{*it}, nil
 }

@@ -2,11 +2,9 @@ package spel
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/big"
 	"reflect"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -316,102 +314,4 @@ func textOf(x any) (s string, ok bool) {
 		return string(x), true
 	}
 	return "", false
-}
-
-// spell is what String.valueOf makes of a value, for which Java has one spelling.
-func spell(st *run.State, x any) (string, error) {
-	var s string
-	switch x := x.(type) {
-	case nil:
-		return "", run.Faulty("is null, for which Java writes null: all requests without it would share a key")
-	case string:
-		s = x
-	case named:
-		s = string(x)
-	case enum:
-		s = string(x)
-	case other:
-		s = string(x)
-	case bool:
-		return strconv.FormatBool(x), nil
-	case char:
-		if x >= 0xd800 && x < 0xe000 {
-			return "", errSurrogate
-		}
-		return string(rune(x)), nil
-	case list:
-		return "", run.Faulty("is a list, which has no text of its own in Java if it is an array")
-	case mapping:
-		return "", run.Faulty("is a map: name one of its entries")
-	case object:
-		return "", run.Faulty("is an object, %v: name one of its properties", x.of.Type())
-	default:
-		n, _ := integer(x)
-		return strconv.FormatInt(n, 10), nil
-	}
-	if err := st.Spend(len(s)); err != nil {
-		return "", err
-	}
-	if !utf8.ValidString(s) {
-		return "", errNoJavaText
-	}
-	return s, nil
-}
-
-// convert is what Spring's conversion to a String makes of a value, as in + and in lock4j: of a list, its elements with
-// commas between them.
-func convert(st *run.State, x any) (string, error) { return convertList(st, x, 0) }
-
-// convertList counts how deep it is: a list can hold itself.
-func convertList(st *run.State, x any, depth int) (string, error) {
-	l, ok := x.(list)
-	if !ok {
-		return spell(st, x)
-	}
-	if depth == maxDepth {
-		return "", run.Faulty("goes too deep, or in a circle")
-	}
-	if err := st.List(l.len()); err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	for i := range l.len() {
-		e, err := l.at(st, i)
-		if err != nil {
-			return "", err
-		}
-		s, err := convertList(st, e, depth+1)
-		if err != nil {
-			return "", err
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(s)
-	}
-	return b.String(), nil
-}
-
-// spellable says why values of a type have no text, and "" if they have. lists says whether a list has one.
-func spellable(t typ, lists bool) string {
-	switch t.k {
-	case refusedK:
-		return t.why
-	case nullK:
-		return "is null, for which Java writes null"
-	case listK, bytesK:
-		if !lists {
-			return "is a list, whose text in Java depends on whether it is an array: put its elements together, or name one"
-		}
-		if t.elem != nil {
-			if why := spellable(*t.elem, lists); why != "" {
-				return "is a list; each element " + why
-			}
-		}
-	case mapK:
-		return "is a map: name one of its entries"
-	case objectK:
-		return fmt.Sprintf("is an object, %v: name one of its properties", t.t)
-	}
-	return ""
 }

@@ -1,0 +1,141 @@
+package run
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"slices"
+)
+
+// Items are the values of a list.
+type Items struct {
+	Src  string
+	List func(st *State) (reflect.Value, error) // nil for a single value
+	// Item is what a value is made of, with the element of List at the end of State.Elems.
+	Item []Part
+}
+
+// join appends the values of a list with a text between them.
+func (st *State) join(key []byte, p *Part) ([]byte, error) {
+	first := true
+	err := p.Join.each(st, MaxSteps, len(p.Text), func() (err error) {
+		if !first {
+			key = append(key, p.Text...)
+		}
+		first = false
+		src := ""
+		key, err = st.parts(key, p.Join.Item, &src)
+		return err
+	})
+	if err == nil && first {
+		err = ErrEmpty
+	}
+	return key, err
+}
+
+// Weigh returns what parts cost each time they are made: steps, and bytes of literals. A list within charges by itself.
+func Weigh(parts []Part) (steps, bytes int) {
+	for i := range parts {
+		steps += 1 + parts[i].Cost
+		if parts[i].Literal() {
+			bytes += len(parts[i].Text)
+		}
+	}
+	return steps, bytes
+}
+
+// each calls f with each value of a list at the end of st.Elems. All of them are charged before the first is made, each with
+// some more bytes: a list of a million must not be found too long by making half of it.
+func (it *Items) each(st *State, most, more int, f func() error) error {
+	if it.List == nil {
+		return f()
+	}
+	list, err := it.List(st)
+	if err != nil {
+		return err
+	}
+	if list = Indirect(list); !list.IsValid() {
+		return ErrNil
+	}
+	if k := list.Kind(); k != reflect.Slice && k != reflect.Array {
+		return Faulty("is no list, but of type %v", list.Type())
+	}
+	n := list.Len()
+	if n > most {
+		return Faulty("makes more than %d keys", most)
+	}
+	steps, bytes := Weigh(it.Item)
+	if err := st.Times(n, 1+steps, bytes+more); err != nil {
+		return err
+	}
+	for i := range n {
+		st.Push(Tame(list.Index(i)), i)
+		err := f()
+		st.Pop()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expandItems renders what stands before and behind the list once, whatever the length of the list. Keys are sorted, so that
+// two requests with the same elements in another order take their locks in one order, and can't wait for each other.
+func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string, err error) {
+	if st.buf, err = st.parts(st.buf[:0], p.Parts[:p.At], src); err != nil {
+		return nil, Blame(*src, err)
+	}
+	before := len(st.buf)
+	if st.buf, err = st.parts(st.buf, p.Parts[p.At:], src); err != nil {
+		return nil, Blame(*src, err)
+	}
+	var behind []byte
+	if len(st.buf) > before {
+		behind = bytes.Clone(st.buf[before:])
+	}
+	start := len(keys)
+	for i := range p.Items {
+		it := &p.Items[i]
+		*src = it.Src
+		err := it.each(st, MaxKeys-len(keys)+start, 0, func() error {
+			key, err := p.item(st, it, before, behind)
+			keys = append(keys, key)
+			return err
+		})
+		if err != nil {
+			return nil, Blame(it.Src, err)
+		}
+	}
+	if len(keys) == start {
+		return nil, Blame(*src, ErrEmpty)
+	}
+	slices.Sort(keys[start:])
+	return append(keys[:start], slices.Compact(keys[start:])...), nil
+}
+
+// item puts an element between what is before it and what is behind. The buffer keeps the beginning, and is cut back to it for
+// the next element.
+func (p *Program) item(st *State, it *Items, before int, behind []byte) (string, error) {
+	src := ""
+	key, err := st.parts(st.buf[:before], it.Item, &src)
+	if err == nil && len(key)+len(behind) == 0 {
+		err = ErrEmpty
+	}
+	if f, ok := errors.AsType[*Fault](err); ok {
+		err = Faulty("has an element that %s", f.Reason)
+	}
+	if err != nil {
+		return "", err
+	}
+	key = append(key, behind...)
+	st.buf = key
+	if len(key) > MaxKey {
+		if err := st.Spend(len(key)); err != nil {
+			return "", err
+		}
+		if key, err = p.shorten(key); err != nil {
+			return "", err
+		}
+	}
+	return string(key), nil
+}

@@ -1,0 +1,304 @@
+package keyexpr
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// insight is what is known at start of what a node comes to.
+type insight struct {
+	reads bool // something of the request
+	value any  // what a test always is: true or false; nil if that is not known
+}
+
+// sameForAll reports whether a node is the same for all requests although its operands are not, and what it then is if it is
+// a test. There are two reasons: the operands are equal, as in a == a, which is mostly a slip of the pen; or one of them
+// leaves nothing of the other, as in a * 0. That is all the algebra that there is: it knows operators and not values, so
+// that what it calls the same is the same, and a template that anybody means is let through.
+func (c *compilation) sameForAll(node ast.Node) (value any, same bool) {
+	switch n := node.(type) {
+	case *ast.UnaryNode:
+		if v, ok := c.known[n.Node].value.(bool); ok && n.Operator != "-" && n.Operator != "+" {
+			return !v, true
+		}
+	case *ast.BinaryNode:
+		if decides, ok := deciding[n.Operator]; ok {
+			return c.decided(decides, n)
+		}
+		return sameResult(n.Operator, n.Left, n.Right)
+	case *ast.BuiltinNode:
+		if n.Name == "len" {
+			return nil, c.fixedLength(n.Arguments[0])
+		}
+		if l, ok := loops[n.Name]; ok && !l.values && len(n.Arguments) > 1 {
+			never, ok := n.Arguments[1].(*ast.PredicateNode).Node.(*ast.BoolNode)
+			return nil, ok && never.Value == l.miss // no element is a hit, whatever the list is
+		}
+		if len(n.Arguments) == 2 {
+			return sameResult(n.Name, n.Arguments[0], n.Arguments[1])
+		}
+	case *ast.CallNode:
+		if name, ok := n.Callee.(*ast.IdentifierNode); ok && len(n.Arguments) == 2 {
+			return sameResult(name.Value, n.Arguments[0], n.Arguments[1])
+		}
+	case *ast.SliceNode:
+		return nil, n.To != nil && (n.From == nil && n.To.String() == "0" || n.From != nil && n.From.String() == n.To.String())
+	}
+	return nil, false
+}
+
+// deciding are the operators that one operand can decide, and what that operand is.
+var deciding = map[string]bool{"and": false, "&&": false, "or": true, "||": true}
+
+// decided is sameForAll for and and or.
+func (c *compilation) decided(decides bool, n *ast.BinaryNode) (value any, same bool) {
+	left, right := c.known[n.Left].value, c.known[n.Right].value
+	if left == decides || right == decides {
+		return decides, true
+	}
+	return !decides, left != nil && right != nil
+}
+
+// sameResult is sameForAll for an operator, or a function of two arguments. Nodes are equal if they are written alike, as
+// facts don't change while a key is made.
+func sameResult(operator string, a, b ast.Node) (value any, same bool) {
+	left, right := a.String(), b.String()
+	switch operator {
+	case "==", "<=", ">=":
+		return true, left == right
+	case "!=", "<", ">":
+		return false, left == right
+	case "contains", "startsWith", "endsWith", "hasPrefix", "hasSuffix":
+		return true, left == right || right == `""`
+	case "matches":
+		return true, right == `""` || right == `".*"`
+	case "in":
+		list, ok := writtenOut(b)
+		return true, ok && slices.ContainsFunc(list, func(n ast.Node) bool { return n.String() == left })
+	case "-":
+		return nil, left == right
+	case "*":
+		return nil, left == "0" || right == "0"
+	case "%", "mod":
+		return nil, left == right || left == "0" || right == "1" || right == "-1"
+	case "div":
+		return nil, left == right || left == "0"
+	case "shard":
+		return nil, right == "1"
+	}
+	return nil, false
+}
+
+// fixedLength reports whether all values of a node are of one length.
+func (c *compilation) fixedLength(n ast.Node) bool {
+	if _, ok := writtenOut(n); ok {
+		return true
+	}
+	if call, ok := n.(*ast.CallNode); ok {
+		return call.Callee.String() == "hash"
+	}
+	t := c.typeOf(n)
+	return t != nil && t.Kind() == reflect.Array
+}
+
+// writtenOut returns the elements of a list that stands in the template, in their order.
+func writtenOut(n ast.Node) ([]ast.Node, bool) {
+	switch n := n.(type) {
+	case *ast.ArrayNode:
+		return n.Nodes, true
+	case *ast.BuiltinNode:
+		if n.Name != "reverse" && n.Name != "take" {
+			return nil, false
+		}
+		list, ok := writtenOut(n.Arguments[0])
+		if ok && n.Name == "reverse" {
+			list = slices.Clone(list)
+			slices.Reverse(list)
+		}
+		if ok && n.Name == "take" {
+			count, fixed := integer(n.Arguments[1])
+			if !fixed {
+				return nil, false
+			}
+			list = list[:min(max(count, 0), len(list))]
+		}
+		return list, ok
+	}
+	return nil, false
+}
+
+// integer returns what a literal says.
+func integer(n ast.Node) (int, bool) {
+	switch n := n.(type) {
+	case *ast.IntegerNode:
+		return n.Value, true
+	case *ast.UnaryNode:
+		i, ok := integer(n.Node)
+		return -i, ok && n.Operator == "-"
+	}
+	return 0, false
+}
+
+// taken returns the one element of a list or map, which stands in the template, that a node takes: nothing of the others is
+// read.
+func taken(node ast.Node) (ast.Node, bool) {
+	var from, by ast.Node
+	switch n := node.(type) {
+	case *ast.MemberNode:
+		from, by = n.Node, n.Property
+	case *ast.BuiltinNode:
+		switch {
+		case n.Name == "first":
+			from, by = n.Arguments[0], &ast.IntegerNode{}
+		case n.Name == "last":
+			from, by = n.Arguments[0], &ast.IntegerNode{Value: -1}
+		case n.Name == "get" && len(n.Arguments) == 2:
+			from, by = n.Arguments[0], n.Arguments[1]
+		}
+	}
+	if m, ok := from.(*ast.MapNode); ok {
+		for _, p := range m.Pairs {
+			if pair := p.(*ast.PairNode); pair.Key.String() == by.String() {
+				return pair.Value, true
+			}
+		}
+		return nil, false
+	}
+	list, ok := writtenOut(from)
+	i, fixed := integer(by)
+	if !ok || !fixed {
+		return nil, false
+	}
+	if i < 0 {
+		i += len(list)
+	}
+	if i < 0 || i >= len(list) {
+		return nil, false
+	}
+	return list[i], true
+}
+
+// named reports whether a node names anything: a fact, a variable, a function or the element of a loop.
+func named(node ast.Node) bool {
+	v := nameVisitor{}
+	ast.Walk(&node, &v)
+	return v.found
+}
+
+type nameVisitor struct{ found bool }
+
+func (v *nameVisitor) Visit(node *ast.Node) {
+	switch (*node).(type) {
+	case *ast.IdentifierNode, *ast.PointerNode:
+		v.found = true
+	}
+}
+
+// fold compiles a node, and evaluates it if it is the same for all requests: fixed is nil if it is not.
+func (c *compilation) fold(n ast.Node) (x *code, fixed any, err error) {
+	reads, varies := c.reads, c.varies
+	c.reads, c.varies = false, false
+	x, err = c.compile(n)
+	same := !c.reads && !c.varies && err == nil
+	c.reads, c.varies = c.reads || reads, c.varies || varies
+	if !same {
+		return x, nil, err
+	}
+	st := run.NewState(context.Background(), nil, nil)
+	defer st.Release()
+	_, _ = st.Step(run.MaxSteps-foldSteps), st.Spend(run.MaxBytes-foldBytes)
+	defer func() { _ = recover() }() // what panics now does so for each request, and is an error then
+	if v, err := x.value(st); err == nil {
+		fixed = v
+		c.known[n] = insight{value: v}
+	}
+	return x, fixed, nil
+}
+
+// What folding one node may cost. A text can have many of them, and a program that starts has many texts: what is larger is
+// left to each request, whose bounds it must keep.
+const (
+	foldSteps = run.MaxSteps / 20
+	foldBytes = run.MaxBytes / 20
+)
+
+// foldTest is fold for a test, which becomes no part of a key.
+func (c *compilation) foldTest(n ast.Node) (x *code, fixed any, err error) {
+	c.plain++
+	defer func() { c.plain-- }()
+	return c.fold(n)
+}
+
+// fieldVisitor collects the paths that start at a root, as far as they are known at start.
+type fieldVisitor struct {
+	c     *compilation
+	inner map[ast.Node]bool // parts of a longer path
+	paths []ast.Node
+}
+
+// Visit comes to the parts of a path before it comes to the path, and then forgets them: req.Customer.Name reads one field.
+func (v *fieldVisitor) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		v.paths = append(v.paths, n)
+	case *ast.MemberNode:
+		if v.c.pathText(n) != "" {
+			v.inner[n.Node] = true
+			v.paths = append(v.paths, n)
+		}
+	case *ast.ChainNode:
+		if v.c.pathText(n) != "" {
+			v.inner[n.Node] = true
+			v.paths = append(v.paths, n)
+		}
+	}
+}
+
+// addFields adds what the tree reads to the fields of the text.
+func (c *compilation) addFields(root *ast.Node) {
+	v := fieldVisitor{c: c, inner: map[ast.Node]bool{}}
+	ast.Walk(root, &v)
+	for _, n := range v.paths {
+		if path := c.pathText(n); path != "" && !v.inner[n] && !slices.Contains(c.fields, path) {
+			c.fields = append(c.fields, path)
+		}
+	}
+	slices.Sort(c.fields)
+}
+
+// pathText returns the path that n is, and "" if it is none.
+func (c *compilation) pathText(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.IdentifierNode:
+		if _, ok := c.roots[n.Value]; ok {
+			return n.Value
+		}
+	case *ast.ChainNode:
+		return c.pathText(n.Node)
+	case *ast.MemberNode:
+		base := c.pathText(n.Node)
+		if name := propertyName(n.Property); base != "" && name != "" {
+			return base + "." + name
+		}
+		return base
+	}
+	return ""
+}
+
+// propertyName returns the name of a field or entry, and "" if it is found by a number or computed.
+func propertyName(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value
+	case *ast.ConstantNode:
+		if v := reflect.ValueOf(n.Value); v.Kind() == reflect.String {
+			return v.String()
+		}
+	}
+	return ""
+}
