@@ -9,7 +9,9 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// pathOf returns the path that node is, if it is one.
+// pathOf returns the path that node is, if it is one. A path is followed by one loop in package
+// run, without a closure for each step. The roots that it names are noted as used when it is
+// found, also if it goes on in a way that is no path.
 func (c *compilation) pathOf(node ast.Node) (*run.Path, bool) {
 	if chain, ok := node.(*ast.ChainNode); ok {
 		node = chain.Node
@@ -39,8 +41,11 @@ func (c *compilation) pathOf(node ast.Node) (*run.Path, bool) {
 	return nil, false
 }
 
-// stepsOf returns the steps of one access. Whether it is a field is decided here, by type, and not per request: a map that has
-// an entry of the name of a method, or a struct that grows a field, can't change what a template reads.
+// stepsOf returns the steps of one access. Whether it is a field is decided here, by type, and
+// not per request: a map that has an entry of the name of a method, or a struct that grows a
+// field, can't change what a template reads. Where a type is known only when there is a request,
+// the step fetches by name. It still can't call: to the engine, a method and an entry of one
+// name are the same thing.
 func (c *compilation) stepsOf(n *ast.MemberNode) ([]run.Step, bool) {
 	s := run.Step{Src: c.source(n.Node), Optional: n.Optional}
 	switch property := n.Property.(type) {
@@ -77,7 +82,9 @@ func (c *compilation) stepsOf(n *ast.MemberNode) ([]run.Step, bool) {
 	return steps, true
 }
 
-// pathCode compiles a path to a value of type t, nil if it is not known.
+// pathCode compiles a path to a value of type t, nil if it is not known. A path may end in nil
+// though its type is string: in a ?., a pointer, or a map without the entry. Then the quick
+// forms fail with an error of their own, by which a comparison knows to look again.
 func (c *compilation) pathCode(p *run.Path, t reflect.Type) *code {
 	x := valueCode(1+len(p.Steps)/2, func(st *run.State) (any, error) {
 		v, err := p.Follow(&st.Source, st.Elems)
@@ -124,8 +131,10 @@ func (c *compilation) pathCode(p *run.Path, t reflect.Type) *code {
 	return x
 }
 
-// chain ends where a ?. found nil. That is no error value but a way out of several calls of closures, so that it must not
-// leave the chain: a user's function or a hole that saw it would take nil for a fault.
+// chain ends where a ?. found nil. That is no error value but a way out of several calls of
+// closures, so that it must not leave the chain: a user's function or a hole that saw it would
+// take nil for a fault. The way out ends here, so that x?.y.z is nil as a whole if x is. That is
+// the engine's rule. Java's has ?. guard one step only, and the table in README.md says so.
 func (c *compilation) chain(n *ast.ChainNode) (*code, error) {
 	x, err := c.compile(n.Node)
 	if err != nil {
@@ -140,7 +149,8 @@ func (c *compilation) chain(n *ast.ChainNode) (*code, error) {
 	}), nil
 }
 
-// member is an access to what is no plain path: of a result, or by a name or number that is computed.
+// member is an access to what is no plain path: of a result, or by a name or number that is
+// computed. Its operands are no parts of the key, but ways to one.
 func (c *compilation) member(n *ast.MemberNode) (*code, error) {
 	list, cost, err := c.asIs(n.Node, n.Property)
 	if err != nil {
@@ -188,7 +198,9 @@ func (c *compilation) member(n *ast.MemberNode) (*code, error) {
 	}), nil
 }
 
-// lookup asks a lookup root for a name that is computed.
+// lookup asks a lookup root for a name that is computed. The name may come from the request:
+// header[req.Source]. It is asked for as any other name is, and an adapter refuses one that is
+// there twice.
 func (c *compilation) lookup(root *run.Path, by *code, cost int) *code {
 	name := by.asText()
 	return valueCode(1+cost, func(st *run.State) (any, error) {
@@ -206,6 +218,9 @@ func (c *compilation) lookup(root *run.Path, by *code, cost int) *code {
 }
 
 // slice is a piece of a text or a list. Bounds beyond its ends are its ends, as with the engine.
+// An array is copied, as only what has an address can be sliced, and what an interface holds has
+// none. The copy is charged as a whole, since an array can be a megabyte that costs nothing to
+// name.
 func (c *compilation) slice(n *ast.SliceNode) (*code, error) {
 	base, err := c.compile(n.Node)
 	if err != nil {

@@ -11,8 +11,14 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// code is a compiled node. value is always there. The others do the same for nodes whose type is known to be that at start:
-// they spare the memory that an interface takes.
+// code is a compiled node. value is always there. The others do the same for nodes whose type is
+// known to be that at start: they spare the memory that an interface takes. Closures are what is
+// left of a node. They are several times as fast as the engine's machine for what is in keys, which is short, and they can charge the budget where work is done: the machine counts
+// neither bytes nor rounds.
+//
+// A closure is shared by all requests. It must not write to a variable outside of itself: what a
+// run has to keep is in its State. One that did mixed up the errors of two requests, and
+// TestManyRequestsAtOnce is there to find the next one.
 type code struct {
 	cost  int // steps of one evaluation
 	path  *run.Path
@@ -24,7 +30,8 @@ type code struct {
 	num   func(st *run.State) (int64, error)
 }
 
-// variable is what let has declared.
+// variable is what let has declared. Values lie in slots of the state, by number, and not in a
+// map by name.
 type variable struct {
 	name  string
 	slot  int
@@ -32,11 +39,15 @@ type variable struct {
 	fixed any  // what it is for all requests; nil if it is not known
 }
 
-// errChain is how a ?. leaves the chain that it stands in.
+// errChain is how a ?. leaves the chain that it stands in. An error is the one thing that all
+// closures on the way pass on without looking at it.
 var errChain = errors.New("nil in a chain")
 
-// compile makes a closure of a node, and notes whether the node reads anything of the request: not if it is the same for all
-// requests, and of a list that is written out only through the element that it takes.
+// compile makes a closure of a node, and notes whether the node reads anything of the request:
+// not if it is the same for all requests, and of a list that is written out only through the
+// element that it takes. The note is made on the way up, from what the operands have noted, so
+// that no tree is gone through twice: to ask each node for all below it would take the square of
+// the nodes, and an expression could be built that way to take seconds at start.
 func (c *compilation) compile(n ast.Node) (*code, error) {
 	before := c.reads
 	c.reads = false
@@ -53,7 +64,9 @@ func (c *compilation) compile(n ast.Node) (*code, error) {
 	return x, err
 }
 
-// compileNode takes paths first: they are most of what is in keys, and what the quick ways of other nodes are built on.
+// compileNode takes paths first: they are most of what is in keys, and what the quick ways of
+// other nodes are built on. A sequence is what the engine makes of texts with semicolons: its
+// last node is its value.
 func (c *compilation) compileNode(n ast.Node) (*code, error) {
 	if p, ok := c.pathOf(n); ok {
 		return c.pathCode(p, c.typeOf(n)), nil
@@ -118,7 +131,9 @@ func (c *compilation) compileAll(nodes []ast.Node) (list []*code, cost int, err 
 	return list, cost, nil
 }
 
-// asIs compiles what becomes no part of a key: + in it puts texts together as they are.
+// asIs compiles what becomes no part of a key: + in it puts texts together as they are. A
+// method, a test and a user's function want the text that the author sees. With escapes in it,
+// "a:b" == req.A + ":" + req.B would be false.
 func (c *compilation) asIs(nodes ...ast.Node) (list []*code, cost int, err error) {
 	c.plain++
 	defer func() { c.plain-- }()
@@ -132,10 +147,14 @@ func (c *compilation) plainly(n ast.Node) (*code, error) {
 	return c.compile(n)
 }
 
+// Costs are summed up when a node is compiled, and charged by loops for each round: a closure
+// that charged for itself would take longer for that than for its work.
 func valueCode(cost int, value func(st *run.State) (any, error)) *code {
 	return &code{cost: cost, value: value}
 }
 
+// A test in front of a choice, of an and or of a loop is asked in this form, which makes no
+// interface.
 func testCode(cost int, test func(st *run.State) (bool, error)) *code {
 	return &code{cost: cost, test: test, value: func(st *run.State) (any, error) {
 		b, err := test(st)
@@ -143,6 +162,7 @@ func testCode(cost int, test func(st *run.State) (bool, error)) *code {
 	}}
 }
 
+// An error must come without a value. An interface around the empty text would be one.
 func textCode(cost int, text func(st *run.State) (string, error)) *code {
 	return &code{cost: cost, text: text, value: func(st *run.State) (any, error) {
 		s, err := text(st)
@@ -167,7 +187,8 @@ func constant(v any) *code {
 	return x
 }
 
-// integer is a literal, which the checker may have made a float.
+// integer is a literal, which the checker may have made a float. The checker gives a literal the
+// type of what it is compared or passed with. To the engine, 1 beside a float is a float.
 func (c *compilation) integer(n *ast.IntegerNode) *code {
 	if t := n.Type(); t.Kind() != reflect.Int && reflect.TypeFor[int]().ConvertibleTo(t) && t.Kind() < reflect.Complex64 && t.Kind() > reflect.Bool {
 		return constant(reflect.ValueOf(n.Value).Convert(t).Interface())
@@ -175,7 +196,8 @@ func (c *compilation) integer(n *ast.IntegerNode) *code {
 	return constant(n.Value)
 }
 
-// asTest returns x as a test, whatever is known of its type.
+// asTest returns x as a test, whatever is known of its type. A value of any may turn out to be a
+// bool, or a pointer to one: JSON has both.
 func (x *code) asTest() func(st *run.State) (bool, error) {
 	if x.test != nil {
 		return x.test
@@ -207,7 +229,8 @@ func (x *code) asText() func(st *run.State) (string, error) {
 	}
 }
 
-// asList returns x as a list.
+// asList returns x as a list. A path gives its list without an interface around it, which for an
+// array would be a copy.
 func (x *code) asList() func(st *run.State) (reflect.Value, error) {
 	if p := x.path; p != nil {
 		return func(st *run.State) (reflect.Value, error) {
@@ -221,6 +244,7 @@ func (x *code) asList() func(st *run.State) (reflect.Value, error) {
 	}
 }
 
+// The innermost of several with one name is meant, as in Go.
 func (c *compilation) variable(n *ast.IdentifierNode) (*code, error) {
 	for _, v := range slices.Backward(c.vars) {
 		if v.name == n.Value {
@@ -234,8 +258,9 @@ func (c *compilation) variable(n *ast.IdentifierNode) (*code, error) {
 	return nil, c.at(n, "unknown name %s", n.Value)
 }
 
-// let takes its variable off again behind the body, as the next hole must not see it; the slot is used anew. Values of a
-// request don't stay in slots: the state clears them.
+// let takes its variable off again behind the body, as the next hole must not see it; the slot
+// is used anew. Values of a request don't stay in slots: the state clears them. The engine would
+// allow a variable to be used behind the body that it was declared for.
 func (c *compilation) let(n *ast.VariableDeclaratorNode) (*code, error) {
 	set, err := c.declare(n)
 	if err != nil {
@@ -254,7 +279,9 @@ func (c *compilation) let(n *ast.VariableDeclaratorNode) (*code, error) {
 	}), nil
 }
 
-// declare compiles the setting of a variable, which is there until the caller takes it off c.vars.
+// declare compiles the setting of a variable, which is there until the caller takes it off
+// c.vars. What is assigned counts as read where the variable is used, and not where it is
+// declared: let x = req.ID; "a" reads nothing.
 func (c *compilation) declare(n *ast.VariableDeclaratorNode) (*code, error) {
 	before := c.reads
 	c.reads = false // unless the variable is used
@@ -280,6 +307,8 @@ func (c *compilation) declare(n *ast.VariableDeclaratorNode) (*code, error) {
 	}), nil
 }
 
+// The list is charged before its elements are made. A list of lists charges for each of them by
+// itself.
 func (c *compilation) array(n *ast.ArrayNode) (*code, error) {
 	list, cost, err := c.compileAll(n.Nodes)
 	if err != nil {
@@ -301,6 +330,7 @@ func (c *compilation) array(n *ast.ArrayNode) (*code, error) {
 	}), nil
 }
 
+// An entry is charged several times what an element is: a map keeps room for more than it holds.
 func (c *compilation) mapOf(n *ast.MapNode) (*code, error) {
 	var nodes []ast.Node
 	for _, p := range n.Pairs {
@@ -329,8 +359,10 @@ func (c *compilation) mapOf(n *ast.MapNode) (*code, error) {
 	}), nil
 }
 
-// conditional compiles both branches, so that a mistake in the one that is rarely taken shows at start, too. A condition
-// that is the same for all requests leaves one branch, and only that one counts as read.
+// conditional compiles both branches, so that a mistake in the one that is rarely taken shows at
+// start, too. A condition that is the same for all requests leaves one branch, and only that one
+// counts as read. If both branches are written alike, the test makes no difference either. What
+// is read is then what one of them reads.
 func (c *compilation) conditional(n *ast.ConditionalNode) (*code, error) {
 	cond, fixed, err := c.foldTest(n.Cond)
 	if err != nil {

@@ -17,7 +17,9 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// hostFunc is a function that we give to the engine, or that takes the place of one of its builtins.
+// hostFunc is a function that we give to the engine, or that takes the place of one of its
+// builtins. The two halves are apart because the engine needs the one and this package the
+// other. The engine checks calls by the types of their arguments; it never makes one.
 type hostFunc struct {
 	name  string
 	check checkFunc
@@ -32,7 +34,8 @@ type (
 	callFunc  func(st *run.State, args []any) (any, error)
 )
 
-// function is h as the engine wants to have it, which checks calls but never makes them.
+// function is h as the engine wants to have it, which checks calls but never makes them. A
+// pointer or an interface that is nil comes without a type. It may turn out to be anything.
 func (h *hostFunc) function() *builtin.Function {
 	return &builtin.Function{
 		Name: h.name,
@@ -56,7 +59,8 @@ var (
 	durationType = reflect.TypeFor[time.Duration]()
 )
 
-// hostFuncs returns all functions of ours by name.
+// hostFuncs returns all functions of ours by name. The table is made anew for each text, as the
+// user's functions are added to it.
 func hostFuncs(cond bool) map[string]*hostFunc {
 	list := []hostFunc{
 		// What keys are made with.
@@ -92,6 +96,7 @@ func hostFuncs(cond bool) map[string]*hostFunc {
 	return funcs
 }
 
+// UTC, so that now().Hour() is the same hour on all machines.
 func now(*run.State, []any) (any, error) { return time.Now().UTC(), nil }
 
 // takes checks that there are between least and most arguments, and gives result.
@@ -111,7 +116,8 @@ func wanted(least, most int) string {
 	return fmt.Sprintf("%d to %d", least, most)
 }
 
-// numbers checks that all arguments from the first on may be whole numbers.
+// numbers checks that all arguments from the first on may be whole numbers. A pointer to a
+// number passes: it is followed when there is one, and an error of the request if it is nil.
 func numbers(first, count int) checkFunc {
 	return func(args []reflect.Type) (reflect.Type, error) {
 		if len(args) != count {
@@ -132,7 +138,10 @@ func numbers(first, count int) checkFunc {
 	}
 }
 
-// shard spreads the text of a value over the numbers from 0 to n-1, the same way in every process and release.
+// shard spreads the text of a value over the numbers from 0 to n-1, the same way in every
+// process and release. It digests the text and not the value. So an id keeps its shard when its
+// type changes from int to int64, and a service in another language can find the same one. The
+// first eight bytes of SHA-256, as a number in network order, are divided by n.
 func shard(st *run.State, args []any) (any, error) {
 	n, err := run.Integer(args[1])
 	if err != nil {
@@ -152,7 +161,8 @@ func shard(st *run.State, args []any) (any, error) {
 	return int(binary.BigEndian.Uint64(sum[:]) % uint64(n)), nil
 }
 
-// isEmpty reports whether x is nil or has nothing in it. A number is never empty.
+// isEmpty reports whether x is nil or has nothing in it. A number is never empty. It is what or
+// and required mean by empty. "0" and 0 are not: they are ids that somebody has.
 func isEmpty(x any) bool {
 	if s, ok := x.(string); ok {
 		return s == ""
@@ -168,7 +178,8 @@ func isEmpty(x any) bool {
 	return false
 }
 
-// orCheck gives the type of the arguments if they have one. Else it is not known at start which of them will be taken.
+// orCheck gives the type of the arguments if they have one. Else it is not known at start which
+// of them will be taken. One type for all keeps the quick ways open that depend on a type.
 func orCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) < 2 {
 		return nil, fmt.Errorf("or takes at least 2 arguments")
@@ -194,8 +205,9 @@ func orMixed(args []reflect.Type) (reflect.Type, error) {
 	return stringType, nil
 }
 
-// or returns the first of its arguments that is neither nil nor empty, and nil if there is none. Strings come back as
-// plain strings, as their static type says.
+// or returns the first of its arguments that is neither nil nor empty, and nil if there is none.
+// Strings come back as plain strings, as their static type says. It returns nil if nothing is
+// left, which a hole refuses, so that a key without any of them is never made.
 func or(_ *run.State, args []any) (any, error) {
 	for _, x := range args {
 		if isEmpty(x) {
@@ -219,8 +231,10 @@ func requiredCheck(args []reflect.Type) (reflect.Type, error) {
 	return args[0], nil
 }
 
-// required fails, with a message of the template's author, if a value is not set: nil, empty, the number 0, or an array of
-// zeros, such as a UUID.
+// required fails, with a message of the template's author, if a value is not set: nil, empty,
+// the number 0, or an array of zeros, such as a UUID. A zero is refused here although it is a
+// legal value elsewhere: protobuf and Go can't tell an id that was not sent from 0, and only the
+// author knows that 0 is no id.
 func required(_ *run.State, args []any) (any, error) {
 	v := run.Indirect(reflect.ValueOf(args[0]))
 	unset := isEmpty(args[0])
@@ -250,7 +264,8 @@ func fmtTimeCheck(args []reflect.Type) (reflect.Type, error) {
 	return stringType, nil
 }
 
-// fmtTime spells a time in UTC, so that one instant makes one key.
+// fmtTime spells a time in UTC, so that one instant makes one key. The time that was never set,
+// in Go the year 1, is as empty as "": all requests without one would share a key.
 func fmtTime(st *run.State, args []any) (any, error) {
 	v := reflect.ValueOf(args[0])
 	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
@@ -280,7 +295,8 @@ func fmtTime(st *run.State, args []any) (any, error) {
 	return t.UTC().Format(layout), nil
 }
 
-// rawCheck gives a list of raw elements for a list.
+// rawCheck gives a list of raw elements for a list. A list of raw values keeps the type that
+// says so, since elements are rendered one by one.
 func rawCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("raw takes 1 argument")
@@ -298,7 +314,8 @@ func rawCheck(args []reflect.Type) (reflect.Type, error) {
 	return rawType, nil
 }
 
-// raw bounds the list before it is made. Each element could be the text of a whole request.
+// raw bounds the list before it is made. Each element could be the text of a whole request. It
+// is bounded by the number of keys, as a list of raw values can only become keys.
 func raw(st *run.State, args []any) (any, error) {
 	v := run.Indirect(reflect.ValueOf(args[0]))
 	if !v.IsValid() {

@@ -28,6 +28,8 @@ import (
 //	       | "m" count (value value)…         maps, in the order of their keys' bytes
 //	       | "r" type count (name value)…     structs: every exported field by its Go name; messages by their getters
 
+// Types that have nothing to hash are refused here, when the program starts. They would all have
+// one hash.
 func hashCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("hash takes 1 argument")
@@ -38,7 +40,9 @@ func hashCheck(args []reflect.Type) (reflect.Type, error) {
 	return stringType, nil
 }
 
-// unhashable says why values of type t have nothing to hash, and "" if they have.
+// unhashable says why values of type t have nothing to hash, and "" if they have. A type can
+// hold itself, in a pointer or a list. It is looked at once, and taken for hashable on the way
+// back.
 func unhashable(t reflect.Type, seen map[reflect.Type]bool) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -101,7 +105,9 @@ func layoutOf(t reflect.Type) *layout {
 	return l
 }
 
-// hashed returns the fields of struct t that are hashed: those that are exported, and embedded structs, whose fields may be.
+// hashed returns the fields of struct t that are hashed: those that are exported, and embedded
+// structs, whose fields may be. Tags don't matter. A field that JSON leaves out tells two
+// requests apart as well as any other: to hash what JSON says would make one lock of them.
 func hashed(t reflect.Type) (fields []reflect.StructField) {
 	for f := range t.Fields() {
 		if f.IsExported() || f.Anonymous && f.Type.Kind() == reflect.Struct {
@@ -113,7 +119,9 @@ func hashed(t reflect.Type) (fields []reflect.StructField) {
 
 func isTimeRefusal(t reflect.Type) bool { return t.Kind() == reflect.Struct && run.IsTime(t) }
 
-// spellsItself reports whether a hole would take values of type t as they spell themselves. Messages do, for people only.
+// spellsItself reports whether a hole would take values of type t as they spell themselves.
+// Messages do, for people only. A text is one whatever it can do, so that an enum of strings has
+// the hash of its text.
 func spellsItself(t reflect.Type) bool {
 	if _, message := reflect.PointerTo(t).MethodByName("ProtoReflect"); message && t.Kind() == reflect.Struct {
 		return false
@@ -121,8 +129,11 @@ func spellsItself(t reflect.Type) bool {
 	return t.Kind() != reflect.String && t.Kind() != reflect.Interface && (run.Spells(t) || run.Spells(reflect.PointerTo(t)))
 }
 
-// getters returns the methods that read a protobuf message without exported fields, in order: what its fields are, and
-// which of them are set. It is empty for any other type.
+// getters returns the methods that read a protobuf message without exported fields, in order:
+// what its fields are, and which of them are set. It is empty for any other type. Messages of
+// the opaque API have no exported fields. Their getters return a default for what is not set,
+// which is why Has is asked as well: a name that is empty and one that was not sent are two
+// requests.
 func getters(t reflect.Type) (methods []string) {
 	p := reflect.PointerTo(t)
 	if t.Kind() != reflect.Struct {
@@ -140,7 +151,8 @@ func getters(t reflect.Type) (methods []string) {
 	return methods
 }
 
-// hash digests what is too long, too private or too composite for a key. Its result is 32 hex digits.
+// hash digests what is too long, too private or too composite for a key. Its result is 32 hex
+// digits. Two values with one digest of 16 bytes take 2^64 tries to find, for somebody who looks for them.
 func hash(st *run.State, args []any) (any, error) {
 	if isEmpty(args[0]) {
 		return nil, run.ErrEmpty
@@ -163,6 +175,8 @@ func (e *encoder) count(kind byte, n int) {
 	e.buf = binary.AppendUvarint(append(e.buf, kind), uint64(n))
 }
 
+// The bytes are taken as they are. JSON replaces what is no UTF-8, so that "\xff" and "\xfe" had
+// one hash.
 func (e *encoder) text(kind byte, s string) error {
 	if err := e.st.Spend(2*len(s) + 10); err != nil { // append may copy what is there
 		return err
@@ -209,8 +223,10 @@ func (e *encoder) value(v reflect.Value, depth int) error {
 	return e.kind(v, depth)
 }
 
-// kind writes a value that does not spell itself. Whole numbers of all types are one kind: an id that becomes an int64 keeps
-// its locks. A float is another, so that 7 and 7.0 differ as they do in Go.
+// kind writes a value that does not spell itself. Whole numbers of all types are one kind: an id
+// that becomes an int64 keeps its locks. A float is another, so that 7 and 7.0 differ as they do
+// in Go. A bool and a text have kinds of their own: true and "true" are two facts, and JSON of
+// no declared type has both.
 func (e *encoder) kind(v reflect.Value, depth int) error {
 	switch k := v.Kind(); k {
 	case reflect.String:
@@ -274,8 +290,9 @@ func (e *encoder) list(v reflect.Value, depth int) error {
 	return nil
 }
 
-// mapOf charges for all entries before the first is written: to find out that a map of a million is too much must not take a
-// million steps.
+// mapOf charges for all entries before the first is written: to find out that a map of a million
+// is too much must not take a million steps. The order of a map changes from run to run. Sorting
+// bytes needs no order between values of different types.
 func (e *encoder) mapOf(v reflect.Value, depth int) error {
 	n := v.Len()
 	if err := e.st.List(4 * n); err != nil {
@@ -307,8 +324,10 @@ func (e *encoder) mapOf(v reflect.Value, depth int) error {
 	return nil
 }
 
-// structOf writes the name of the type in front, so that two structs with the same fields differ; and fields by name and not
-// by place, so that moving one in the source keeps the locks.
+// structOf writes the name of the type in front, so that two structs with the same fields
+// differ; and fields by name and not by place, so that moving one in the source keeps the locks.
+// Without the name, a Refund{ID: "7"} would have the hash of an Order{ID: "7"} in one field of
+// type any.
 func (e *encoder) structOf(v reflect.Value, depth int) error {
 	t := v.Type()
 	l := layoutOf(t)
@@ -332,7 +351,9 @@ func (e *encoder) structOf(v reflect.Value, depth int) error {
 	return nil
 }
 
-// message writes a protobuf message, which is only ever read through a pointer.
+// message writes a protobuf message, which is only ever read through a pointer. The message is
+// called by its pointer, since all of its methods are on that, and those of a copy would lock a
+// mutex that is nobody's.
 func (e *encoder) message(v reflect.Value, methods []string, depth int) error {
 	if !v.CanAddr() {
 		return run.Faulty("has a message, %v, that is no pointer", v.Type())

@@ -44,7 +44,10 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// Roots says what a template may refer to: the name of each root and what is known of it when the program starts.
+// Roots says what a template may refer to: the name of each root and what is known of it when
+// the program starts. A root is a name that an adapter can always give a value for, at a cost
+// that it knows: a header costs nothing, a body must be read. So roots are named by the program,
+// and asked for by the template.
 type Roots map[string]Root
 
 // Root is what is known of one root before there are requests: its type, or the names that it has. Its zero value is
@@ -70,7 +73,9 @@ func Names(names ...string) Root {
 	return Root{run.Root{Lookup: true, Closed: true, Names: slices.Compact(names)}}
 }
 
-// AnyName is a root whose value is a Lookup that may have any name, such as the headers of a request.
+// AnyName is a root whose value is a Lookup that may have any name, such as the headers of a
+// request. Nothing is known of its names. A header that is misspelt can't be found at start; it
+// is nil for each request, and nil is no key.
 func AnyName() Root { return Root{run.Root{Lookup: true}} }
 
 // Lookup is the value of a root whose members are looked up by name for each request: path values, headers, a query,
@@ -90,6 +95,7 @@ type Facts func(root string) (any, error)
 // Option changes how Parse and ParseCondition read a text.
 type Option interface{ apply(*config) }
 
+// It is what options fill in, before there is anything to apply them to.
 type config struct {
 	funcs  []userFunc
 	oneKey bool
@@ -126,7 +132,9 @@ func newConfig(opts []Option) (c config) {
 	return c
 }
 
-// addFunc makes a user's function known.
+// addFunc makes a user's function known. A name of ours can't be taken over. Whoever reads
+// lower(x) in a template has to know what it does without looking for a function of that name in
+// the program.
 func (c *compilation) addFunc(f userFunc) error {
 	_, taken := c.hosts[f.name]
 	_, isRoot := c.roots[f.name]
@@ -145,7 +153,8 @@ func (c *compilation) addFunc(f userFunc) error {
 	return nil
 }
 
-// isName reports whether the engine reads s as the name of a function.
+// isName reports whether the engine reads s as the name of a function. Words of the language
+// would be parsed as such, so that the function could be declared and never called.
 func isName(s string) bool {
 	for i, r := range s {
 		if !isLetter(r) && (i == 0 || r < '0' || r > '9') {
@@ -164,7 +173,10 @@ type Condition struct {
 	fields []string
 }
 
-// ParseCondition parses text, an expression of type bool, and type-checks it against roots. Its error is an *Error.
+// ParseCondition parses text, an expression of type bool, and type-checks it against roots. Its
+// error is an *Error. The rules about keys don't hold: nothing of a condition is escaped, floats
+// and times may be used, and one that reads nothing is the author's own affair. Its budget is
+// that of a key, as it runs for each request, too.
 func ParseCondition(text string, roots Roots, opts ...Option) (_ *Condition, err error) {
 	if err := checkCondition(text); err != nil {
 		return nil, err
@@ -191,7 +203,8 @@ func ParseCondition(text string, roots Roots, opts ...Option) (_ *Condition, err
 	return &Condition{text: text, test: x.asTest(), used: c.used, fields: c.fields}, nil
 }
 
-// checkCondition refuses what is no condition whatever the roots are.
+// checkCondition refuses what is no condition whatever the roots are. A hole in a condition is a
+// list with a comment in it to the engine, or a mistake somewhere behind it.
 func checkCondition(text string) error {
 	if err := checkText(text); err != nil {
 		return err
@@ -210,7 +223,9 @@ func CheckCondition(text string) error {
 	return checkSyntax(text, text, 0, true)
 }
 
-// Eval reports whether the condition holds. Its errors are those of [Template.Expand].
+// Eval reports whether the condition holds. Its errors are those of [Template.Expand]. A panic
+// of a method is turned into an error, as that method was called by a text and not by the
+// program. A panic of facts goes on: it is the program's own.
 func (c *Condition) Eval(ctx context.Context, facts Facts) (holds bool, err error) {
 	st := run.NewState(ctx, facts, c.used)
 	defer func() {
@@ -250,13 +265,15 @@ type Error struct {
 	Reason string // what is wrong and, where it can be guessed, what was meant
 }
 
-// Error returns one line: the reason and the offset.
+// Error returns one line: the reason and the offset. The text is abridged, as it goes into logs
+// that are read by lines. What is at the offset may be cut off; Detail shows it.
 func (e *Error) Error() string {
 	return fmt.Sprintf("keyexpr: %s (at offset %d of %q)", e.Reason, e.Offset, run.Abridge(e.Text))
 }
 
-// Detail returns the error over several lines, for people: the reason, the line of the text that is at fault, and a caret
-// under the place.
+// Detail returns the error over several lines, for people: the reason, the line of the text that
+// is at fault, and a caret under the place. Tabs are kept in front of the caret, since nobody
+// knows how wide they are where this is shown.
 func (e *Error) Detail() string {
 	start := strings.LastIndexByte(e.Text[:e.Offset], '\n') + 1
 	line, _, _ := strings.Cut(e.Text[start:], "\n")
@@ -270,7 +287,9 @@ func (e *Error) Detail() string {
 	return fmt.Sprintf("keyexpr: %s\n    %s\n    %s^", e.Reason, line, pad.String())
 }
 
-// errAt keeps the promises of Error: one line, and an offset within the text.
+// errAt keeps the promises of Error: one line, and an offset within the text. Reasons of the
+// engine can have several lines, and offsets behind the text where something is missing at the
+// end.
 func errAt(text string, off int, format string, args ...any) *Error {
 	reason := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
 	return &Error{Text: text, Offset: min(max(off, 0), len(text)), Reason: reason}

@@ -13,7 +13,9 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// listFuncs are the engine's functions on lists and texts, which it does without counting.
+// listFuncs are the engine's functions on lists and texts, which it does without counting. The
+// engine's own are as short, and charge nothing: flatten of a list that holds itself does not
+// end, and concat in a loop takes all memory.
 var listFuncs = map[string]callFunc{
 	"len": func(st *run.State, args []any) (any, error) {
 		v := run.Indirect(reflect.ValueOf(args[0]))
@@ -129,7 +131,8 @@ var listFuncs = map[string]callFunc{
 	},
 }
 
-// nth returns an element of a list, and nil beyond its ends.
+// nth returns an element of a list, and nil beyond its ends. The engine's first and last return
+// nil for an empty list, so that ?? can stand behind them. An index in brackets is an error.
 func nth(st *run.State, x any, i int64) (any, error) {
 	v, err := listOf(reflect.ValueOf(x))
 	if err != nil {
@@ -144,7 +147,8 @@ func nth(st *run.State, x any, i int64) (any, error) {
 	return st.Plain(run.Tame(v.Index(int(i))))
 }
 
-// copied returns the first n elements of a list.
+// copied returns the first n elements of a list. It is a copy in each case, since reverse and
+// sort must not touch the request: the handler that is guarded reads it next.
 func copied(st *run.State, v reflect.Value, n int) ([]any, error) {
 	if err := st.List(n); err != nil {
 		return nil, err
@@ -185,7 +189,9 @@ func flatten(st *run.State, v reflect.Value, all *[]any, depth int) error {
 	return nil
 }
 
-// sortBy sorts list by keys of the same length, which are all texts or all numbers.
+// sortBy sorts list by keys of the same length, which are all texts or all numbers. Each
+// comparison reads as much of two texts as they have in common. So texts are charged with the
+// number of comparisons that sorting makes of each. Mixed types have no order.
 func sortBy(st *run.State, list, keys []any, order string) error {
 	if order != "asc" && order != "desc" {
 		return run.Faulty("sorts by neither asc nor desc")
@@ -233,8 +239,10 @@ func number(x any) bool {
 	return v.IsValid() && (v.CanInt() || v.CanUint() || v.CanFloat())
 }
 
-// loop is a function that evaluates an expression for the elements of a list: for what it comes to, or as a test. A test
-// counts its hits, and stops where no further one can change the answer.
+// loop is a function that evaluates an expression for the elements of a list: for what it comes
+// to, or as a test. A test counts its hits, and stops where no further one can change the
+// answer. All of the engine's loops are these few decisions, which the table below makes for
+// each. One loop that charges is easier to trust than twelve.
 type loop struct {
 	values bool // the expression is no test, and what it comes to is kept
 	miss   bool // a hit is an element for which the test is false
@@ -243,7 +251,7 @@ type loop struct {
 	end    func(r *round) any
 }
 
-// round is a loop under way.
+// round is a loop under way. It belongs to one run. The loop itself is shared by all requests.
 type round struct {
 	index int
 	hits  int
@@ -281,7 +289,9 @@ func (r *round) place() any {
 	return r.index
 }
 
-// loop compiles a function of a list and an expression about its elements. Without an expression, the elements are meant.
+// loop compiles a function of a list and an expression about its elements. Without an
+// expression, the elements are meant. A list that is long enough is refused on the way, since a
+// loop may well end at its first element: any and find are for that.
 func (c *compilation) loop(n *ast.BuiltinNode, l loop) (*code, error) {
 	list, err := c.compile(n.Arguments[0])
 	if err != nil {
@@ -329,6 +339,8 @@ func (c *compilation) loop(n *ast.BuiltinNode, l loop) (*code, error) {
 }
 
 // next is a round, which costs some steps, and the room that a list takes which is made of it.
+// The room is charged for each round although only some keep anything: which ones is not known
+// before.
 func (l *loop) next(st *run.State, r *round, list reflect.Value, body *code, test func(*run.State) (bool, error)) error {
 	if err := st.Times(1, 1+body.cost, 24); err != nil {
 		return err

@@ -10,16 +10,23 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// insight is what is known at start of what a node comes to.
+// insight is what is known at start of what a node comes to. The value is known of few nodes,
+// and needed of fewer: only what decides between others is asked for it.
 type insight struct {
 	reads bool // something of the request
 	value any  // what a test always is: true or false; nil if that is not known
 }
 
-// sameForAll reports whether a node is the same for all requests although its operands are not, and what it then is if it is
-// a test. There are two reasons: the operands are equal, as in a == a, which is mostly a slip of the pen; or one of them
-// leaves nothing of the other, as in a * 0. That is all the algebra that there is: it knows operators and not values, so
-// that what it calls the same is the same, and a template that anybody means is let through.
+// sameForAll reports whether a node is the same for all requests although its operands are not,
+// and what it then is if it is a test. There are two reasons: the operands are equal, as in a ==
+// a, which is mostly a slip of the pen; or one of them leaves nothing of the other, as in a * 0.
+// That is all the algebra that there is: it knows operators and not values, so that what it
+// calls the same is the same, and a template that anybody means is let through. It looks at a
+// node alone, with what is known of its operands. So it costs little, and finds nothing that is
+// spread over several nodes: req.Seq + 1 - req.Seq is the same for all, and starts. To find all
+// of these is not possible, and to find more of them is not worth it, as nobody writes them.
+// What counts is the other direction. A template that is refused with reason has a way out,
+// OneKey; one that is refused without reason has made somebody say a thing that is not true.
 func (c *compilation) sameForAll(node ast.Node) (value any, same bool) {
 	switch n := node.(type) {
 	case *ast.UnaryNode:
@@ -55,7 +62,8 @@ func (c *compilation) sameForAll(node ast.Node) (value any, same bool) {
 // deciding are the operators that one operand can decide, and what that operand is.
 var deciding = map[string]bool{"and": false, "&&": false, "or": true, "||": true}
 
-// decided is sameForAll for and and or.
+// decided is sameForAll for and and or. A fact beside true in an or is read by nobody, on
+// whichever side it stands.
 func (c *compilation) decided(decides bool, n *ast.BinaryNode) (value any, same bool) {
 	left, right := c.known[n.Left].value, c.known[n.Right].value
 	if left == decides || right == decides {
@@ -64,8 +72,10 @@ func (c *compilation) decided(decides bool, n *ast.BinaryNode) (value any, same 
 	return !decides, left != nil && right != nil
 }
 
-// sameResult is sameForAll for an operator, or a function of two arguments. Nodes are equal if they are written alike, as
-// facts don't change while a key is made.
+// sameResult is sameForAll for an operator, or a function of two arguments. Nodes are equal if
+// they are written alike, as facts don't change while a key is made. Errors don't count.
+// req.Tags[9] == req.Tags[9] is an error for a request without ten tags, and true for all
+// others; one key and no key is not two keys.
 func sameResult(operator string, a, b ast.Node) (value any, same bool) {
 	left, right := a.String(), b.String()
 	switch operator {
@@ -94,7 +104,8 @@ func sameResult(operator string, a, b ast.Node) (value any, same bool) {
 	return nil, false
 }
 
-// fixedLength reports whether all values of a node are of one length.
+// fixedLength reports whether all values of a node are of one length. An array of Go has one
+// length, as a list has that is written out, and a digest. A list of the request has its own.
 func (c *compilation) fixedLength(n ast.Node) bool {
 	if _, ok := writtenOut(n); ok {
 		return true
@@ -106,7 +117,8 @@ func (c *compilation) fixedLength(n ast.Node) bool {
 	return t != nil && t.Kind() == reflect.Array
 }
 
-// writtenOut returns the elements of a list that stands in the template, in their order.
+// writtenOut returns the elements of a list that stands in the template, in their order. The
+// names of functions are those that move elements and don't look at them.
 func writtenOut(n ast.Node) ([]ast.Node, bool) {
 	switch n := n.(type) {
 	case *ast.ArrayNode:
@@ -144,8 +156,10 @@ func integer(n ast.Node) (int, bool) {
 	return 0, false
 }
 
-// taken returns the one element of a list or map, which stands in the template, that a node takes: nothing of the others is
-// read.
+// taken returns the one element of a list or map, which stands in the template, that a node
+// takes: nothing of the others is read. It is the same thought as behind a choice: ["a",
+// req.ID][0] names a fact as `true ? "a" : req.ID` does. Indexes beyond the end are left to the
+// request, which will fail.
 func taken(node ast.Node) (ast.Node, bool) {
 	var from, by ast.Node
 	switch n := node.(type) {
@@ -183,7 +197,10 @@ func taken(node ast.Node) (ast.Node, bool) {
 	return list[i], true
 }
 
-// named reports whether a node names anything: a fact, a variable, a function or the element of a loop.
+// named reports whether a node names anything: a fact, a variable, a function or the element of
+// a loop. A body that names nothing makes one key of each element. So the keys of the list are
+// the same for all requests that have an element, however many they have, since a list of keys
+// is a set.
 func named(node ast.Node) bool {
 	v := nameVisitor{}
 	ast.Walk(&node, &v)
@@ -199,7 +216,10 @@ func (v *nameVisitor) Visit(node *ast.Node) {
 	}
 }
 
-// fold compiles a node, and evaluates it if it is the same for all requests: fixed is nil if it is not.
+// fold compiles a node, and evaluates it if it is the same for all requests: fixed is nil if it
+// is not. A node that varies is not evaluated although it reads nothing: the element of 1..3 is
+// another one each time, now is another time, and a function of the user's is for requests, and
+// may not be ready when the program starts.
 func (c *compilation) fold(n ast.Node) (x *code, fixed any, err error) {
 	reads, varies := c.reads, c.varies
 	c.reads, c.varies = false, false
@@ -227,14 +247,18 @@ const (
 	foldBytes = run.MaxBytes / 20
 )
 
-// foldTest is fold for a test, which becomes no part of a key.
+// foldTest is fold for a test, which becomes no part of a key. Two texts beside each other need
+// no text between them in a test: they become no part of the key.
 func (c *compilation) foldTest(n ast.Node) (x *code, fixed any, err error) {
 	c.plain++
 	defer func() { c.plain-- }()
 	return c.fold(n)
 }
 
-// fieldVisitor collects the paths that start at a root, as far as they are known at start.
+// fieldVisitor collects the paths that start at a root, as far as they are known at start. It
+// serves the registry of guards, where somebody who is about to rename a field looks for the
+// locks that depend on it. What is computed, such as header[req.Name], is listed as far as it is
+// known: as header.
 type fieldVisitor struct {
 	c     *compilation
 	inner map[ast.Node]bool // parts of a longer path
@@ -259,7 +283,8 @@ func (v *fieldVisitor) Visit(node *ast.Node) {
 	}
 }
 
-// addFields adds what the tree reads to the fields of the text.
+// addFields adds what the tree reads to the fields of the text. It runs on the tree as it was
+// resolved, so that order_id and OrderID are listed as one.
 func (c *compilation) addFields(root *ast.Node) {
 	v := fieldVisitor{c: c, inner: map[ast.Node]bool{}}
 	ast.Walk(root, &v)
@@ -271,7 +296,8 @@ func (c *compilation) addFields(root *ast.Node) {
 	slices.Sort(c.fields)
 }
 
-// pathText returns the path that n is, and "" if it is none.
+// pathText returns the path that n is, and "" if it is none. An index is left out of the path,
+// as which element is read says little: req.Lines[0].SKU is listed as req.Lines.SKU.
 func (c *compilation) pathText(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.IdentifierNode:

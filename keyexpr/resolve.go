@@ -19,8 +19,11 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// resolveNames replaces the names that JSON, protobuf and other cases have for a field by the Go name. It goes on as long
-// as a new name brings to light the type of what comes after it.
+// resolveNames replaces the names that JSON, protobuf and other cases have for a field by the Go
+// name. It goes on as long as a new name brings to light the type of what comes after it. The
+// type of a.b is known only when b is. So a path with three foreign names takes three rounds,
+// each of which finds one name more. What is not found in a round is left to the checker, which
+// says so with a place.
 func (c *compilation) resolveNames(tree *parser.Tree) error {
 	for {
 		_, _ = checker.Check(tree, c.conf)
@@ -39,8 +42,11 @@ type aliasVisitor struct {
 	err   error
 }
 
-// Visit takes a Go name for itself first, also where another field has it as its JSON name: what the compiler of Go would
-// read is what a reader of the template expects.
+// Visit takes a Go name for itself first, also where another field has it as its JSON name: what
+// the compiler of Go would read is what a reader of the template expects. A method is taken
+// before any alias: req.GetName() must not become a field that JSON calls GetName. A field
+// behind a call, req.name(), is left alone for the same reason: the call is what is wrong there.
+// The getter comes last, for messages whose fields can't be seen at all.
 func (v *aliasVisitor) Visit(node *ast.Node) {
 	n, ok := (*node).(*ast.MemberNode)
 	if !ok || v.err != nil {
@@ -74,7 +80,9 @@ func (v *aliasVisitor) Visit(node *ast.Node) {
 	}
 }
 
-// engineError converts an error of the engine, whose offset counts runes of src.
+// engineError converts an error of the engine, whose offset counts runes of src. The engine
+// counts runes, as an editor does. Errors of this package count bytes, as Go does, and point
+// into the whole template.
 func (c *compilation) engineError(err error) error {
 	if java, ok := c.javaText(); ok {
 		return java
@@ -91,7 +99,9 @@ func (c *compilation) at(n ast.Node, format string, args ...any) error {
 	return errAt(c.text, c.off+byteOffset(c.src, n.Location().From), format, args...)
 }
 
-// explain finds a better message than the engine's for an unknown name.
+// explain finds a better message than the engine's for an unknown name. It does not replace what
+// is right about the engine's error, which is where the fault lies. It finds the node there, and
+// looks whether that is a name which does not exist.
 func (c *compilation) explain(tree *parser.Tree, err error) error {
 	fault, ok := errors.AsType[*file.Error](err)
 	if !ok {
@@ -112,6 +122,9 @@ type unknownVisitor struct {
 	err error
 }
 
+// The name of a function is visited as any other name is, before the call is. By then it is
+// known to be one of a function, for which functions are suggested; the check at the top takes
+// the explanation back that the name alone has got.
 func (v *unknownVisitor) Visit(node *ast.Node) {
 	if call, ok := (*node).(*ast.CallNode); ok && call.Callee.Location() == v.at {
 		if name, ok := call.Callee.(*ast.IdentifierNode); ok { // visited already, as a name that could be anything
@@ -131,6 +144,8 @@ func (v *unknownVisitor) Visit(node *ast.Node) {
 	}
 }
 
+// Without a guess the list of roots is shown, as there are only a few: to know them is what was
+// missing.
 func (c *compilation) unknownName(n *ast.IdentifierNode) error {
 	if _, ok := c.conf.Env.Fields[n.Value]; ok {
 		return nil
@@ -145,6 +160,8 @@ func (c *compilation) unknownName(n *ast.IdentifierNode) error {
 }
 
 // dashed finds out whether n is a piece of header.X-Tenant-Id, and how that is written.
+// header.X-Tenant is a subtraction to the engine, whose error is about Tenant. To find out what
+// was meant, the source has to be looked at on both sides of the place.
 func (c *compilation) dashed(n ast.Node) (access string, ok bool) {
 	at := byteOffset(c.src, n.Location().From)
 	inName := func(b byte) bool {
@@ -164,8 +181,10 @@ func (c *compilation) dashed(n ast.Node) (access string, ok bool) {
 	return fmt.Sprintf("%s[%q]", root, name), true
 }
 
-// unknownMember suggests fields for fields and methods for methods, and asks first whether a function was meant: x.lower() is
-// how other languages write lower(x).
+// unknownMember suggests fields for fields and methods for methods, and asks first whether a
+// function was meant: x.lower() is how other languages write lower(x). An unexported field is
+// there for whoever looks at the type, and is not there for a template. To say "unknown field",
+// and to suggest another, would send its reader to look for a typing mistake.
 func (c *compilation) unknownMember(n *ast.MemberNode) error {
 	name, ok := n.Property.(*ast.StringNode)
 	if !ok {
@@ -211,7 +230,8 @@ func typeName(t reflect.Type) string {
 	return t.String()
 }
 
-// functionNames lists what can be called, for suggestions.
+// functionNames lists what can be called, for suggestions. Names that can't be written, such as
+// that of the function which the checker puts in, are left out.
 func (c *compilation) functionNames() (names []string) {
 	for _, f := range builtin.Builtins {
 		if allowed(f.Name, c.cond) {
@@ -226,12 +246,15 @@ func (c *compilation) functionNames() (names []string) {
 	return names
 }
 
-// source returns the text of a node for messages, without what the engine adds.
+// source returns the text of a node for messages, without what the engine adds. It spells the
+// tree and not the text. The engine has no end of a node's place, and a message needs the node
+// alone.
 func (c *compilation) source(n ast.Node) string {
 	return strings.ReplaceAll(run.Abridge(showOr(n.String())), "\n", " ")
 }
 
-// holds reports whether a list or map has elements or keys of just the type of n.
+// holds reports whether a list or map has elements or keys of just the type of n. It keeps the
+// checker from converting what fits as it is. In a []Status, "in" must look for a Status.
 func holds(list, n ast.Node) bool {
 	switch t := list.Type(); t.Kind() {
 	case reflect.Slice, reflect.Array:
@@ -242,8 +265,9 @@ func holds(list, n ast.Node) bool {
 	return false
 }
 
-// basicType returns the predeclared type that a named one is made of, or a pointer to it for a pointer. All other types
-// it returns as they are.
+// basicType returns the predeclared type that a named one is made of, or a pointer to it for a
+// pointer. All other types it returns as they are. A duration stays one, as it is a number with
+// a unit: 5 and 5*time.Second are two things.
 func basicType(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		if basic := basicType(t.Elem()); basic != t.Elem() {

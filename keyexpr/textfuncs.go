@@ -15,7 +15,8 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// textFunc is a function from text to text, whose result is at most four times as long.
+// textFunc is a function from text to text, whose result is at most four times as long. That the
+// result has a bound in terms of the argument is what lets it be charged before it is made.
 func textFunc(name string, f func(string) string) hostFunc {
 	check := func(args []reflect.Type) (reflect.Type, error) {
 		if len(args) > 0 {
@@ -42,7 +43,8 @@ func textFunc(name string, f func(string) string) hostFunc {
 	return hostFunc{name: name, check: check, call: call, text: f}
 }
 
-// text returns a string argument.
+// text returns a string argument. The error gives the type and not the value, as all errors do
+// that may reach a client.
 func text(x any) (string, error) {
 	if s, ok := x.(string); ok {
 		return s, nil
@@ -108,7 +110,8 @@ func textCheck(args []reflect.Type) (reflect.Type, error) {
 	return stringType, nil
 }
 
-// toString spells a value as a hole would. There is no text for nil.
+// toString spells a value as a hole would. There is no text for nil. It is what stands in a
+// hole, without escapes: string(x) + "" and #{x} must not spell one value in two ways.
 func toString(st *run.State, args []any) (any, error) {
 	v := reflect.ValueOf(args[0])
 	if !v.IsValid() {
@@ -124,7 +127,9 @@ func toString(st *run.State, args []any) (any, error) {
 	return s, nil
 }
 
-// toInt takes a float only if it is a whole number that a float can hold exactly, so that two ids can't become one.
+// toInt takes a float only if it is a whole number that a float can hold exactly, so that two
+// ids can't become one. A text must be the whole of a number: "7 " and "07x" are mistakes of a
+// client, and no 7. But "07" is 7, as it is to every parser.
 func toInt(st *run.State, args []any) (any, error) {
 	x := basic(args[0])
 	switch v := reflect.ValueOf(x); v.Kind() {
@@ -145,7 +150,8 @@ func toInt(st *run.State, args []any) (any, error) {
 	return int(n), err
 }
 
-// split charges the list that it makes, as the pieces share the memory of the text.
+// split charges the list that it makes, as the pieces share the memory of the text. The engine's
+// limit is Go's: a negative one is none.
 func split(st *run.State, args []any) (any, error) {
 	list, err := texts(st, args[:2])
 	if err != nil {
@@ -174,7 +180,9 @@ func joinCheck(args []reflect.Type) (reflect.Type, error) {
 	return stringType, nil
 }
 
-// join puts texts together as they are. In a key, parts.go does that, and keeps them apart.
+// join puts texts together as they are. In a key, parts.go does that, and keeps them apart. This
+// is the join of conditions and of what is compared. Without a separator it puts texts together
+// as they are, which a key must not.
 func join(st *run.State, args []any) (any, error) {
 	v, err := listOf(reflect.ValueOf(args[0]))
 	if err != nil {
@@ -218,7 +226,8 @@ func listOf(v reflect.Value) (reflect.Value, error) {
 	return v, nil
 }
 
-// replace knows the length of its result before it makes it.
+// replace knows the length of its result before it makes it. An empty old text matches between
+// all runes, as in Go; the count knows that.
 func replace(st *run.State, args []any) (any, error) {
 	list, err := texts(st, args)
 	if err != nil {
@@ -241,8 +250,10 @@ func uniqCheck(args []reflect.Type) (reflect.Type, error) {
 	return reflect.TypeFor[[]any](), nil
 }
 
-// uniq keeps the first of equal texts, numbers and the like. The engine's compares each with each, which takes for ever
-// with what a hostile request sends.
+// uniq keeps the first of equal texts, numbers and the like. The engine's compares each with
+// each, which takes for ever with what a hostile request sends. A list of lists can't be
+// compared by a map, and is refused: to compare each with each is what was wrong with the
+// engine's.
 func uniq(st *run.State, args []any) (any, error) {
 	v, err := listOf(reflect.ValueOf(args[0]))
 	if err != nil {
@@ -277,7 +288,8 @@ func uniq(st *run.State, args []any) (any, error) {
 	return slices.Clip(list), nil
 }
 
-// matches compiles a pattern, which is written out.
+// matches compiles a pattern, which is written out. The pattern is compiled once, at start. nil
+// matches nothing, as in the engine: a header that is not there is no text.
 func (c *compilation) matches(n *ast.BinaryNode, x *code) (*code, error) {
 	pattern := n.Right.(*ast.StringNode).Value
 	size, err := programSize(pattern)
@@ -303,7 +315,8 @@ func (c *compilation) matches(n *ast.BinaryNode, x *code) (*code, error) {
 
 var errLargePattern = errors.New("the pattern is too large")
 
-// maxSubject is the longest text that is matched.
+// maxSubject is the longest text that is matched. Nobody checks the format of a longer one; what
+// is in a header has a few bytes.
 const maxSubject = 64 << 10
 
 // chargeMatch charges the matching of a pattern with size instructions. It takes a few nanoseconds for each instruction and
@@ -320,7 +333,9 @@ var textTests = map[string]func(s, part string) bool{
 	"contains": strings.Contains, "startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix, "hasPrefix": strings.HasPrefix, "hasSuffix": strings.HasSuffix,
 }
 
-// trimmed bounds the product: each character of the one text is looked for in the other.
+// trimmed bounds the product: each character of the one text is looked for in the other. An
+// ASCII set is a bitmap to Go, and the product says too much. It is meant for the others, where
+// each rune is searched for.
 func trimmed(space func(s string) string, cut func(s, part string) string) callFunc {
 	return func(st *run.State, args []any) (any, error) {
 		list, err := texts(st, args)

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// Items are the values of a list.
+// Items are the values of a list. Parts of an element are made like those of a key, one element
+// at a time, so that a list of keys needs no memory but the keys.
 type Items struct {
 	Src  string
 	List func(st *State) (reflect.Value, error) // nil for a single value
@@ -15,7 +16,8 @@ type Items struct {
 	Item []Part
 }
 
-// join appends the values of a list with a text between them.
+// join appends the values of a list with a text between them. An empty list is as empty as an
+// empty text.
 func (st *State) join(key []byte, p *Part) ([]byte, error) {
 	first := true
 	err := p.Join.each(st, MaxSteps, len(p.Text), func() (err error) {
@@ -33,7 +35,9 @@ func (st *State) join(key []byte, p *Part) ([]byte, error) {
 	return key, err
 }
 
-// Weigh returns what parts cost each time they are made: steps, and bytes of literals. A list within charges by itself.
+// Weigh returns what parts cost each time they are made: steps, and bytes of literals. A list
+// within charges by itself. Costs are known at start for everything but lists within, and so a
+// loop can charge all of its rounds before the first.
 func Weigh(parts []Part) (steps, bytes int) {
 	for i := range parts {
 		steps += 1 + parts[i].Cost
@@ -44,8 +48,11 @@ func Weigh(parts []Part) (steps, bytes int) {
 	return steps, bytes
 }
 
-// each calls f with each value of a list at the end of st.Elems. All of them are charged before the first is made, each with
-// some more bytes: a list of a million must not be found too long by making half of it.
+// each calls f with each value of a list at the end of st.Elems. All of them are charged before
+// the first is made, each with some more bytes: a list of a million must not be found too long
+// by making half of it. most is not the budget. It is what makes an error that says what is
+// wrong: a thousand keys are no mistake of a client, but of a template that was meant for
+// shorter lists.
 func (it *Items) each(st *State, most, more int, f func() error) error {
 	if it.List == nil {
 		return f()
@@ -79,8 +86,10 @@ func (it *Items) each(st *State, most, more int, f func() error) error {
 	return nil
 }
 
-// expandItems renders what stands before and behind the list once, whatever the length of the list. Keys are sorted, so that
-// two requests with the same elements in another order take their locks in one order, and can't wait for each other.
+// expandItems renders what stands before and behind the list once, whatever the length of the
+// list. Keys are sorted, so that two requests with the same elements in another order take their
+// locks in one order, and can't wait for each other. Equal keys are one key. A request that has
+// one product on two lines would otherwise wait for itself.
 func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string, err error) {
 	if st.buf, err = st.parts(st.buf[:0], p.Parts[:p.At], src); err != nil {
 		return nil, Blame(*src, err)
@@ -113,8 +122,9 @@ func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string
 	return append(keys[:start], slices.Compact(keys[start:])...), nil
 }
 
-// item puts an element between what is before it and what is behind. The buffer keeps the beginning, and is cut back to it for
-// the next element.
+// item puts an element between what is before it and what is behind. The buffer keeps the
+// beginning, and is cut back to it for the next element. An error in an element says that it is
+// one, since the source names the list.
 func (p *Program) item(st *State, it *Items, before int, behind []byte) (string, error) {
 	src := ""
 	key, err := st.parts(st.buf[:before], it.Item, &src)

@@ -8,8 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// shorten makes a key of more than MaxKey bytes a readable head and a digest of all of it. A hash tag stays whole, so that
-// the key keeps its slot in a Redis Cluster; one that is too long for that is an error.
+// shorten makes a key of more than MaxKey bytes a readable head and a digest of all of it. A
+// hash tag stays whole, so that the key keeps its slot in a Redis Cluster; one that is too long
+// for that is an error. The digest is of all of the key, the part that is still there included,
+// so that two keys with one head differ. The head is for people, who look for "order:" in Redis.
 func (p *Program) shorten(key []byte) ([]byte, error) {
 	if p.Raw {
 		// Somebody else makes the same key, and would not make the digest.
@@ -32,8 +34,10 @@ func (p *Program) shorten(key []byte) ([]byte, error) {
 	return hex.AppendEncode(short, sum[:]), nil
 }
 
-// hashTag returns where the hash tag of a key begins and ends, with its braces; 0, 0 if there is none. As in Redis, it
-// is what stands between the first opening brace and the next closing one, unless that is nothing.
+// hashTag returns where the hash tag of a key begins and ends, with its braces; 0, 0 if there is
+// none. As in Redis, it is what stands between the first opening brace and the next closing one,
+// unless that is nothing. To keep it matters for locks of several keys, which Redis Cluster
+// takes in one script only if they have one slot.
 func hashTag(key []byte) (open, end int) {
 	open = bytes.IndexByte(key, '{')
 	if open < 0 {
@@ -46,7 +50,9 @@ func hashTag(key []byte) (open, end int) {
 	return open, open + n + 1
 }
 
-// cut returns at most n bytes of s, and ends it neither within a rune nor within %XX.
+// cut returns at most n bytes of s, and ends it neither within a rune nor within %XX. A cut
+// within %3A would leave %3, and within a rune something that is no UTF-8. Both would be shown
+// to people as garbage.
 func cut(s []byte, n int) []byte {
 	if len(s) <= n {
 		return s
@@ -62,7 +68,9 @@ func cut(s []byte, n int) []byte {
 	return s[:n]
 }
 
-// Match reads a key back into the values that its holes had.
+// Match reads a key back into the values that its holes had. A template with a list has several
+// ways to make a key, as [a + ":x", b + ":y"] has two. They are tried in their order, and the
+// first that fits is the answer, as each reads a key in one way only.
 func (p *Program) Match(key string) (values []string, ok bool) {
 	if strings.Contains(key, DigestMark) {
 		return nil, false
@@ -83,7 +91,9 @@ func (p *Program) Match(key string) (values []string, ok bool) {
 	return nil, false
 }
 
-// matcher reads a key from left to right. What ends a value never occurs in it unescaped, so that there is one way to go.
+// matcher reads a key from left to right. What ends a value never occurs in it unescaped, so
+// that there is one way to go. So it never goes back, and takes one step for each byte, whatever
+// the key is: keys of other programs are tried as well.
 type matcher struct {
 	rest   string
 	values []string
@@ -94,6 +104,7 @@ func (m *matcher) end(values *[]string) bool {
 	return m.rest == ""
 }
 
+// A raw value could end anywhere, and is not read.
 func (m *matcher) parts(parts []Part) bool {
 	for i := range parts {
 		p := &parts[i]
@@ -116,6 +127,7 @@ func (m *matcher) parts(parts []Part) bool {
 }
 
 // join needs no look ahead: compiling has refused a list whose values and whose end begin alike.
+// An item that does not fit makes the whole not fit. There is no other way to cut the list.
 func (m *matcher) join(p *Part) bool {
 	for m.parts(p.Join.Item) {
 		rest, more := strings.CutPrefix(m.rest, p.Text)
@@ -127,7 +139,9 @@ func (m *matcher) join(p *Part) bool {
 	return false
 }
 
-// value reads up to the first rune that e would have escaped.
+// value reads up to the first rune that e would have escaped. The value is escaped again and
+// compared. So a key that nobody could have made, with an escaped letter or a %zz, is no match,
+// and no two keys are read as the same values.
 func (m *matcher) value(e *Escape) bool {
 	s, n := m.rest, 0
 	for n < len(s) {

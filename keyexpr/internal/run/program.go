@@ -10,7 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// Program makes the keys of a request. It is immutable and safe for concurrent use.
+// Program makes the keys of a request. It is immutable and safe for concurrent use. It is the
+// same for a template and for a key of Java. What differs is in its parts: those of Java have no
+// Escape.
 type Program struct {
 	Text  string
 	Roots []Root
@@ -27,6 +29,8 @@ type Program struct {
 }
 
 // Part is a piece of a key: a literal, what is at the end of a path, or what a function appends.
+// A part is data as far as possible, and a closure where it has to be. Data can be read back,
+// weighed and shown.
 type Part struct {
 	Text   string
 	Src    string       // of the hole, for messages
@@ -44,7 +48,10 @@ type Part struct {
 // Literal reports whether p is text of the template itself.
 func (p *Part) Literal() bool { return p.Path == nil && p.Append == nil && p.Join == nil }
 
-// Expand appends the keys of a request to keys, sorted and distinct.
+// Expand appends the keys of a request to keys, sorted and distinct. Most templates are a
+// literal and one or two paths to short texts. They are made without a state, whose pool costs
+// as much as the two paths. What turns out not to be short is started again with a state and its
+// budget, with the facts that are there.
 func (p *Program) Expand(ctx context.Context, keys []string, facts func(root string) (any, error)) (_ []string, err error) {
 	if !p.plain {
 		st := NewState(ctx, facts, p.Roots)
@@ -63,10 +70,12 @@ func (p *Program) Expand(ctx context.Context, keys []string, facts func(root str
 	return p.ExpandWith(st, keys)
 }
 
-// maxSlots is how many roots expandPaths has room for.
+// maxSlots is how many roots expandPaths has room for. Two are the request and a header. The
+// room for them is on the stack, and has to be cleared for each request.
 const maxSlots = 2
 
-// Finish finds out whether all parts are literals and paths to texts and numbers.
+// Finish finds out whether all parts are literals and paths to texts and numbers. It runs once,
+// when all parts are there.
 func (p *Program) Finish() {
 	p.plain = len(p.Items) == 0 && len(p.Roots) <= maxSlots
 	for i := range p.Parts {
@@ -75,8 +84,10 @@ func (p *Program) Finish() {
 	}
 }
 
-// expandPaths is Expand for what is quick to do: short values at the ends of paths. All that it needs lies on the stack.
-// done is false if there is more to it.
+// expandPaths is Expand for what is quick to do: short values at the ends of paths. All that it
+// needs lies on the stack. done is false if there is more to it. It has no budget and needs
+// none: a value that is longer than a key is left to the other way, and there are only so many
+// parts.
 func (p *Program) expandPaths(keys []string, from *Source) (_ []string, done bool, err error) {
 	var room [MaxKey / 2]byte
 	buf := room[:0]
@@ -126,7 +137,9 @@ func (p *Program) expandPaths(keys []string, from *Source) (_ []string, done boo
 	return append(keys, string(buf)), true, nil
 }
 
-// ExpandWith is Expand with a state, which knows afterwards what was spent.
+// ExpandWith is Expand with a state, which knows afterwards what was spent. The buffer belongs
+// to the state and is used again. The key is copied out of it, as a text, which is the one
+// allocation that can't be spared.
 func (p *Program) ExpandWith(st *State, keys []string) (_ []string, err error) {
 	src := p.Text
 	defer func() {
@@ -159,7 +172,9 @@ func (p *Program) ExpandWith(st *State, keys []string) (_ []string, err error) {
 	return append(keys, string(key)), nil
 }
 
-// parts appends what parts stand for; src becomes the source of the one at work.
+// parts appends what parts stand for; src becomes the source of the one at work. The source is
+// noted before a part is made, so that an error, and a panic too, is blamed on the hole that it
+// comes from.
 func (st *State) parts(key []byte, parts []Part, src *string) (_ []byte, err error) {
 	for i := range parts {
 		p := &parts[i]
@@ -211,6 +226,7 @@ func (p *Part) missing() error {
 
 var errNoUTF8 = Faulty("is no UTF-8, which no text of Java is")
 
+// Redis takes longer ones, and whoever lists them by hand does not want to.
 const (
 	// MaxKey is the length of the longest key.
 	MaxKey = 512
@@ -221,7 +237,8 @@ const (
 	maxTag     = 256 // the longest hash tag that is kept in a key with a digest
 )
 
-// Together returns what parts stand for as one text.
+// Together returns what parts stand for as one text. A text of this kind is mostly short. What
+// fits into the room on the stack is copied once.
 func (st *State) Together(parts []Part) (string, error) {
 	src := ""
 	var room [128]byte

@@ -10,13 +10,16 @@ import (
 	"unicode/utf8"
 )
 
-// Raw is text that goes into the key as it is.
+// Raw is text that goes into the key as it is. It is a type, so that a value which was marked in
+// the middle of an expression still knows it at the end.
 type Raw string
 
 const upperHex = "0123456789ABCDEF"
 
-// Escape appends values so that they can be read back from a key: as they are, except for %, braces, white space,
-// control characters, bytes that are no UTF-8, and the runes that may follow the value, which become %XX.
+// Escape appends values so that they can be read back from a key: as they are, except for %,
+// braces, white space, control characters, bytes that are no UTF-8, and the runes that may
+// follow the value, which become %XX. Which bytes are plain is decided at start, as a table. For
+// nearly all values the loop over them is all there is to do.
 type Escape struct {
 	plain  [256]bool // the bytes that are left alone; those from 0x80 on belong to a rune and are judged as such
 	runes  []rune    // from 0x80 on that are escaped
@@ -25,6 +28,9 @@ type Escape struct {
 }
 
 // Before returns the Escape of a value behind which the literal begins with one of these runes.
+// Braces are escaped since a value in front of a hash tag could open another one, and move the
+// key to a slot of its choice. White space and control characters are escaped for those who read
+// keys, and for protocols of lines.
 func Before(runes []rune) *Escape {
 	e := &Escape{}
 	for c := '!'; c < 0x7f; c++ {
@@ -34,7 +40,9 @@ func Before(runes []rune) *Escape {
 	return e
 }
 
-// Within is Before for text that is not put into a key yet: it does what is needed to read it back, and no more.
+// Within is Before for text that is not put into a key yet: it does what is needed to read it
+// back, and no more. Such a text is read by nobody but the digest or the case mapping behind it,
+// and is escaped as a value once more.
 func Within(runes []rune) *Escape {
 	e := &Escape{inner: true}
 	for c := range 0x80 {
@@ -44,6 +52,7 @@ func Within(runes []rune) *Escape {
 	return e
 }
 
+// Digits are noted, as a number needs no look at its bytes if nothing of it can be special.
 func (e *Escape) except(runes []rune) {
 	for _, r := range runes {
 		if r < utf8.RuneSelf {
@@ -105,7 +114,8 @@ func (e *Escape) append(dst []byte, s string) []byte {
 // longText is from where on it is worth to count before something is done.
 const longText = 1024
 
-// escaped counts the bytes of s that are escaped.
+// escaped counts the bytes of s that are escaped. Memory is charged by it, since a value of
+// braces becomes three times as long.
 func (e *Escape) escaped(s string) (n int) {
 	for i := 0; i < len(s); {
 		r, size := rune(s[i]), 1
@@ -154,7 +164,8 @@ func Unescape(s string) (string, bool) {
 	return b.String(), true
 }
 
-// text appends a text that must not be empty; a nil Escape leaves it as it is.
+// text appends a text that must not be empty; a nil Escape leaves it as it is. It is where every
+// value of a key comes by, and so where an empty one is refused and a long one is charged.
 func (st *State) text(dst []byte, s string, e *Escape) ([]byte, error) {
 	if s == "" {
 		return dst, ErrEmpty
@@ -173,7 +184,8 @@ func (st *State) text(dst []byte, s string, e *Escape) ([]byte, error) {
 	return e.Append(dst, s), nil
 }
 
-// Value appends the text that stands for v in keys.
+// Value appends the text that stands for v in keys. A text has no way around, and needs no
+// reflection.
 func (st *State) Value(dst []byte, v any, e *Escape) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
@@ -220,7 +232,9 @@ func appendNumber(dst []byte, v reflect.Value, l Leaf, e *Escape) []byte {
 	return e.Append(dst[:start], digits)
 }
 
-// TextOf returns the text that stands for v in keys. It never calls methods of nil.
+// TextOf returns the text that stands for v in keys. It never calls methods of nil. Pointers are
+// followed up to the first type that can say itself how it is written: a *url.URL can, a url.URL
+// can't.
 func (st *State) TextOf(v reflect.Value) (string, error) {
 	for depth := 0; v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer; depth++ {
 		if v.IsNil() || depth == maxPointers {
@@ -259,7 +273,8 @@ func (st *State) TextOf(v reflect.Value) (string, error) {
 	return st.basicText(v)
 }
 
-// basicText charges bytes twice, as hex doubles them.
+// basicText charges bytes twice, as hex doubles them. Bytes are spelt in hex, as two requests of
+// any bytes must differ, and base64 has letters that differ in case alone.
 func (st *State) basicText(v reflect.Value) (string, error) {
 	switch v.Kind() {
 	case reflect.Bool:

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Leaf is how values of one type get into a key quickest.
+// Leaf is how values of one type get into a key quickest. The kind is found at start, by type.
+// It spares the renderer a look at the type of each value.
 type Leaf int
 
 // The leaves.
@@ -20,7 +21,8 @@ const (
 	LeafUint
 )
 
-// LeafOf returns the leaf for values of type t, which is nil if it is not known.
+// LeafOf returns the leaf for values of type t, which is nil if it is not known. A type that
+// spells itself is asked, whatever it is made of.
 func LeafOf(t reflect.Type) Leaf {
 	if t == nil {
 		return LeafAny
@@ -47,13 +49,16 @@ var (
 	rawType       = reflect.TypeFor[Raw]()
 )
 
-// Spells reports whether values of type t say themselves how they are written.
+// Spells reports whether values of type t say themselves how they are written. Both are standard
+// interfaces that ids already have: UUIDs, network addresses, protobuf enums, numbers of any
+// size.
 func Spells(t reflect.Type) bool { return t.Implements(textMarshaler) || t.Implements(stringer) }
 
 // maxBits is the size of the largest number that is written out. To do so takes the square of the size.
 const maxBits = 1 << 12
 
 // sizeOf returns the size of a number that can be of any size. JSON has 1e1000000 in nine bytes.
+// Other types of such numbers are the program's own, and so is the time that they take.
 func sizeOf(v any) int {
 	switch n := v.(type) {
 	case *big.Int:
@@ -93,8 +98,9 @@ func IsList(t reflect.Type) bool {
 		t.Elem().Kind() != reflect.Uint8 && !Spells(t) && !Spells(reflect.PointerTo(t))
 }
 
-// IsTime reports whether t is a time, or a struct that has become one by embedding it: it would marshal to the time, and
-// leave out its other fields.
+// IsTime reports whether t is a time, or a struct that has become one by embedding it: it would
+// marshal to the time, and leave out its other fields. One instant has as many spellings as
+// there are zones and precisions, of which two services choose two.
 func IsTime(t reflect.Type) bool {
 	if t == timeType {
 		return true
@@ -106,7 +112,10 @@ func IsTime(t reflect.Type) bool {
 	return ok && f.Anonymous && (f.Type == timeType || f.Type == reflect.PointerTo(timeType))
 }
 
-// Refusal says why values of type t can't be part of a key, and "" if they can. An interface can, until it is known what is in it.
+// Refusal says why values of type t can't be part of a key, and "" if they can. An interface
+// can, until it is known what is in it. The sentences say what to write, and stand behind the
+// source of a hole: "req.At is a time, …". A message is refused before its String is looked at,
+// as that is for people and changes from run to run on purpose.
 func Refusal(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer && t.Elem().Kind() != reflect.Struct {
 		t = t.Elem()
