@@ -8,7 +8,9 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// compiler makes closures of the nodes of one expression.
+// compiler makes closures of the nodes of one expression. It compiles nodes into closures over
+// values of Java, which know their types: an int and a long differ in overflow and in equals,
+// and Go's own types do not say which one a fact is there.
 type compiler struct {
 	*java
 	setup    *run.Setup
@@ -21,7 +23,8 @@ type compiler struct {
 	elems    []typ             // of the selections and projections around
 }
 
-// code is a compiled node.
+// code is a compiled node. A path is kept as one for as long as it goes, so that a key of paths
+// is as quick as a template's.
 type code struct {
 	typ   typ
 	path  *run.Path // if it is one
@@ -32,8 +35,9 @@ type code struct {
 
 func (c *compiler) fail(n *node, format string, args ...any) { failAt(c.whole, n.off, format, args...) }
 
-// compile makes a closure of a node, and finds out its type in Java. Names that stand for the annotated method come first:
-// #root.method.name is no path through facts.
+// compile makes a closure of a node, and finds out its type in Java. Names that stand for the
+// annotated method come first: #root.method.name is no path through facts. It notes what each
+// node reads, as templates do, so that an expression which makes one key for all is found.
 func (c *compiler) compile(n *node) *code {
 	before := c.reads
 	c.reads = false
@@ -96,6 +100,7 @@ func constant(v any, t typ) *code {
 	return &code{typ: t, cost: 1, value: func(*run.State) (any, error) { return v, nil }}
 }
 
+// The digits were checked when they were read, with their size.
 func number(text string) *code {
 	if digits, long := strings.CutSuffix(text, "L"); long {
 		n, _ := strconv.ParseInt(digits, 10, 64)
@@ -130,7 +135,8 @@ func (c *compiler) wantBool(n *node, x *code) {
 	}
 }
 
-// test evaluates what must be true or false.
+// test evaluates what must be true or false. Java would throw for anything else: null is not
+// false.
 func test(st *run.State, x *code) (bool, error) {
 	v, err := x.value(st)
 	if err != nil {
@@ -164,7 +170,9 @@ func (c *compiler) ternary(n *node) *code {
 	}}
 }
 
-// join is the type of what is one or the other, as far as it is known at start.
+// join is the type of what is one or the other, as far as it is known at start. Whatever is not
+// known to be the same in both is not known at all, and each value decides for itself. What is
+// refused stays refused, since either branch may be taken.
 func join(a, b typ) typ {
 	switch {
 	case a.k == nullK:
@@ -185,7 +193,8 @@ func join(a, b typ) typ {
 	return typ{}
 }
 
-// elvis is a ?: b, which takes b for null and for an empty text.
+// elvis is a ?: b, which takes b for null and for an empty text. Spring takes an empty String
+// for null here, and no other empty value.
 func (c *compiler) elvis(n *node) *code {
 	x, y := c.compile(n.args[0]), c.compile(n.args[1])
 	return &code{typ: join(x.typ, y.typ), cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
@@ -270,7 +279,9 @@ func (c *compiler) overElements(n *node) *code {
 	return x
 }
 
-// choose evaluates body for the elements of a list.
+// choose evaluates body for the elements of a list. A selection of the last element goes from
+// the end, as it stops where it finds one. An error in an element that Spring does not look at
+// must not be one here.
 func choose(st *run.State, n *node, l list, body *code) (any, error) {
 	made := []any{}
 	for i := range l.len() {
@@ -317,7 +328,8 @@ func choose(st *run.State, n *node, l list, body *code) (any, error) {
 	return list{made: made}, nil
 }
 
-// goValue is a value of Java as one of Go, for paths that start at an element.
+// goValue is a value of Java as one of Go, for paths that start at an element. A path through an
+// element starts at the value of Go, if there is one. What an expression has made has no fields.
 func goValue(x any) reflect.Value {
 	switch x := x.(type) {
 	case object:
@@ -354,6 +366,7 @@ func (c *compiler) stringOf(n *node) *code {
 	}}
 }
 
+// Messages name types of Java, as they are about the text of somebody who writes Java.
 func describe(t typ) string {
 	names := map[jkind]string{nullK: "null", textK: "a text", nameK: "a text or enum", enumK: "an enum", boolK: "true or false", smallK: "a number",
 		intK: "a number", longK: "a number", wholeK: "a number", charK: "a character", listK: "a list", mapK: "a map", bytesK: "a byte array", otherK: "an id"}

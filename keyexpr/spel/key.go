@@ -11,7 +11,9 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// add parses one text. Where it is no expression, it may be a text with expressions in #{…}.
+// add parses one text. Where it is no expression, it may be a text with expressions in #{…}. A
+// text is tried as an expression first, as 'lock:#{' + #p0.id + '}' is one, and looks like a
+// template as well. The error of that try is kept if there is no hole in the text.
 func (k *Key) add(text string, template bool) {
 	if k.err != nil {
 		return
@@ -39,7 +41,8 @@ func (k *Key) add(text string, template bool) {
 // maxText bounds the length of an expression.
 const maxText = 4096
 
-// holes cuts a text with expressions in #{…}.
+// holes cuts a text with expressions in #{…}. Spring's TemplateParserContext has #{ and }, and
+// nothing else that is special: no way to write a literal #{.
 func (k *Key) holes(text string) (parts []source, err error) {
 	for at := 0; at < len(text); {
 		open := strings.Index(text[at:], "#{")
@@ -63,7 +66,9 @@ func (k *Key) holes(text string) (parts []source, err error) {
 	return parts, nil
 }
 
-// holeEnd returns the offset of the brace that closes a hole. Braces in texts do not count.
+// holeEnd returns the offset of the brace that closes a hole. Braces in texts do not count. It
+// skips texts up to the next quote of their kind. A doubled quote ends one and begins another,
+// which comes to the same.
 func holeEnd(text string, at int) (int, bool) {
 	depth := 0
 	for ; at < len(text); at++ {
@@ -88,7 +93,9 @@ func holeEnd(text string, at int) (int, bool) {
 	return 0, false
 }
 
-// compile is the run.Compiler of k.
+// compile is the run.Compiler of k. The program is marked as raw: Java makes the same key, and
+// would neither escape nor digest it. It is marked as UTF-8 as well, since no text of Java has
+// other bytes.
 func (k *Key) compile(setup *run.Setup) (p *run.Program, err error) {
 	defer caught(&err)
 	p = &run.Program{Raw: true, Valid: true}
@@ -127,7 +134,10 @@ func (c *compiler) literal(p *run.Program, text string) {
 	p.Parts = append(p.Parts, run.Part{Text: text})
 }
 
-// part compiles an expression as parts of a key: the operands of a concatenation are parts of their own.
+// part compiles an expression as parts of a key: the operands of a concatenation are parts of
+// their own. A sum whose first operands are numbers is a number up to its first text: 1 + 2 +
+// 'x' is 3x. So operands are taken apart only where one of the two is a text for sure. In Java
+// itself, a list in a sum is an error rather than its elements with commas.
 func (c *compiler) part(p *run.Program, n *node, converted bool) {
 	if text, ok := c.metadata(n); ok {
 		c.literal(p, text)
@@ -178,7 +188,8 @@ func (c *compiler) part(p *run.Program, n *node, converted bool) {
 	p.Parts = append(p.Parts, part)
 }
 
-// isText reports whether a node is a text for sure, without compiling it.
+// isText reports whether a node is a text for sure, without compiling it. It is asked for each +
+// of a long sum, from the outside to the inside, and remembers what it has found out.
 func (c *compiler) isText(n *node) bool {
 	known, ok := c.texts[n]
 	if !ok {
@@ -205,7 +216,9 @@ func (c *compiler) findText(n *node) bool {
 	return c.compile(n).typ.k == textK
 }
 
-// items compiles a list, which makes a key of each element. It reports whether n is one.
+// items compiles a list, which makes a key of each element. It reports whether n is one. Spring
+// has no lists of keys. Lock libraries do, and make a lock of each element of what an expression
+// comes to.
 func (c *compiler) items(p *run.Program, n *node) bool {
 	reads := c.reads
 	x := c.compile(n)

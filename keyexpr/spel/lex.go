@@ -23,7 +23,8 @@ type token struct {
 	off  int
 }
 
-// signs are the operators and brackets, longest first.
+// signs are the operators and brackets, longest first. ?.[ and the like are one sign, as Spring
+// reads them: ?. in front of a bracket would be a name that is missing.
 var signs = strings.Fields("?.?[ ?.^[ ?.$[ ?.![ .?[ .^[ .$[ .![ ?.[ ?. ?: == != <= >= && || ++ -- ( ) [ ] { } . , : ? + - * / % ^ < > ! = # @ &")
 
 // lex cuts a source into tokens:
@@ -34,6 +35,9 @@ var signs = strings.Fields("?.?[ ?.^[ ?.$[ ?.![ .?[ .^[ .$[ .![ ?.[ ?. ?: == != 
 //	char   = "'" ( any | "\" escape ) "'"                             plain Java only
 //	number = digit { letter | digit }
 //	name   = ( letter | "$" | "_" ) { letter | digit | "$" | "_" }
+//
+// A character that begins no token is an error and not a part of one: Java's own letters are
+// more than Go's in a few scripts, and a name in one of these must not be cut in two.
 func (p *parser) lex(src string, off int) (tokens []token) {
 	for i := 0; i < len(src); {
 		c, size := utf8.DecodeRuneInString(src[i:])
@@ -90,7 +94,8 @@ func signOf(s string) string {
 	return ""
 }
 
-// lexText reads a string in which a quote is doubled, or escaped in plain Java.
+// lexText reads a string in which a quote is doubled, or escaped in plain Java. An escape that
+// is not listed, such as \u0041 or \101, is refused rather than guessed at.
 func (p *parser) lexText(s string, off int) (text string, n int) {
 	quote := s[0]
 	var b strings.Builder

@@ -10,14 +10,17 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// method is a method of Java whose result is known to be the same here.
+// method is a method of Java whose result is known to be the same here. A method that is not
+// listed is refused, although many others would be easy: those that are here were compared with
+// Java by the corpus.
 type method struct {
 	args []jkind // of the arguments; anyK takes all that has a text
 	out  jkind
 	call func(st *run.State, on any, args []any) (any, error)
 }
 
-// textMethods are those of String, by name and number of arguments.
+// textMethods are those of String, by name and number of arguments. They work on UTF-16 where
+// positions and lengths are concerned, as Java counts: "😀".length() is 2.
 var textMethods = map[string]method{
 	"length/0":           {nil, intK, func(st *run.State, on any, _ []any) (any, error) { u, err := units(st, on); return int32(len(u)), err }},
 	"isEmpty/0":          {nil, boolK, func(_ *run.State, on any, _ []any) (any, error) { return on == "", nil }},
@@ -93,7 +96,8 @@ func entry(st *run.State, on, key any) (any, bool, error) {
 	return on.(mapping).get(st, s)
 }
 
-// call compiles a function of the user's, or a method.
+// call compiles a function of the user's, or a method. formatted is an expression in disguise,
+// and is compiled as the sum that it stands for.
 func (c *compiler) call(n *node) *code {
 	if n.args[0] == nil {
 		return c.function(n)
@@ -112,7 +116,9 @@ func (c *compiler) call(n *node) *code {
 	return c.invoke(n, base, n.text, args)
 }
 
-// function calls what guard.Function, or keyexpr.Func, has given a name.
+// function calls what guard.Function, or keyexpr.Func, has given a name. Java's own #name(…) is
+// a method that was registered in the context. What takes its place is the user's function, and
+// never one of templates: a typing mistake must not reach lower or hash.
 func (c *compiler) function(n *node) *code {
 	f, ok := c.setup.Functions[n.text]
 	if !ok {
@@ -151,60 +157,6 @@ func (c *compiler) function(n *node) *code {
 		}
 		return valueOf(st, reflect.ValueOf(v), t)
 	}}
-}
-
-// goType is what a function of the user's gets for a value.
-func goType(t typ) reflect.Type {
-	switch t.k {
-	case textK, nameK, enumK, otherK, charK:
-		return reflect.TypeFor[string]()
-	case boolK:
-		return reflect.TypeFor[bool]()
-	case intK:
-		return reflect.TypeFor[int32]()
-	case smallK, longK, wholeK:
-		return reflect.TypeFor[int64]()
-	case listK, mapK, objectK, bytesK:
-		if t.t != nil {
-			return t.t
-		}
-	}
-	return reflect.TypeFor[any]()
-}
-
-// given is a value of Java as a function in Go takes it: texts and numbers without their types of Java, and facts as they were.
-func given(x any) any {
-	switch x := x.(type) {
-	case named:
-		return string(x)
-	case enum:
-		return string(x)
-	case other:
-		return string(x)
-	case char:
-		return string(rune(x))
-	case small:
-		return int64(x)
-	case whole:
-		return int64(x)
-	case list:
-		if x.of.IsValid() {
-			return x.of.Interface()
-		}
-		all := make([]any, len(x.made))
-		for i, e := range x.made {
-			all[i] = given(e)
-		}
-		return all
-	case mapping:
-		return x.of.Interface()
-	case object:
-		if x.of.CanAddr() {
-			return x.of.Addr().Interface()
-		}
-		return x.of.Interface()
-	}
-	return x
 }
 
 // invoke compiles a call of a method of Java.
@@ -248,7 +200,9 @@ func (c *compiler) invoke(n *node, base *code, name string, args []*code) *code 
 	return nil
 }
 
-// accessor returns the property that a method without arguments reads: that of getId, isUrgent, and, as of a record, id.
+// accessor returns the property that a method without arguments reads: that of getId, isUrgent,
+// and, as of a record, id. Methods of Object are no properties, though they look like those of a
+// record. To read a field class for getClass() would make another key than Java does.
 func accessor(name string) (property string, ok bool) {
 	switch name {
 	case "getClass", "hashCode", "notify", "wait", "clone", "ordinal":
@@ -276,7 +230,8 @@ func (c *compiler) textMethod(n *node, base *code, name string, args []*code) *c
 	return c.tabled(n, base, name, args, textMethods)
 }
 
-// tabled compiles a method of a table.
+// tabled compiles a method of a table. An int of Go passes where Java wants an int. If it is a
+// long there, Java has no such method, and makes no key.
 func (c *compiler) tabled(n *node, base *code, name string, args []*code, table map[string]method) *code {
 	m, ok := table[name+"/"+string(rune('0'+min(len(args), 9)))]
 	if !ok {
@@ -335,7 +290,8 @@ func (c *compiler) tabled(n *node, base *code, name string, args []*code, table 
 	return x
 }
 
-// anyMethod decides by the value, whose type is not known at start.
+// anyMethod decides by the value, whose type is not known at start. The table is looked up
+// twice: at start, to refuse what no value can have, and for each value.
 func (c *compiler) anyMethod(n *node, base *code, name string, args []*code) *code {
 	key := name + "/" + string(rune('0'+min(len(args), 9)))
 	_, text := textMethods[key]
@@ -373,26 +329,5 @@ func (c *compiler) anyMethod(n *node, base *code, name string, args []*code) *co
 			}
 		}
 		return m.call(st, v, values)
-	})
-}
-
-// split is String.split, which leaves out empty texts at the end.
-func (c *compiler) split(n *node, base *code) *code {
-	if n.args[1].kind != kindText {
-		c.fail(n.args[1], "what split looks for must be written out: it is a pattern")
-	}
-	re, err := translate(n.args[1].text)
-	if err != nil {
-		c.fail(n.args[1], "%v", err)
-	}
-	if re.part.MatchString("") {
-		c.fail(n.args[1], "this pattern matches an empty text, at which Java splits in its own way")
-	}
-	return c.after(n, base, typ{k: listK, elem: &typ{k: textK}, array: true}, func(st *run.State, v any) (any, error) {
-		s, ok := textOf(v)
-		if !ok {
-			return nil, run.Faulty("splits what is no text")
-		}
-		return re.split(st, s)
 	})
 }

@@ -25,7 +25,8 @@ import (
 // Plain Java, which the preset Redisson reads, has names without #, String.valueOf and String.format, and lacks words as
 // operators, "?:", "?.", "{…}", selections and projections.
 
-// node is a node of an expression.
+// node is a node of an expression. Places are kept in bytes of the whole text, so that an error
+// in a hole points into the annotation.
 type node struct {
 	kind kind
 	off  int    // in the whole text
@@ -57,7 +58,9 @@ const (
 	kindString              // String.valueOf(args[0]), and what Java's other ways of making a text of anything are
 )
 
-// parser is a recursive descent over the tokens of one expression.
+// parser is a recursive descent over the tokens of one expression. There are two grammars in
+// one: SpringEL, and the small part of Java that names are built with. They differ in quotes, in
+// names and in what is missing.
 type parser struct {
 	whole  string
 	tokens []token
@@ -70,10 +73,13 @@ type parser struct {
 // maxDepth bounds the nesting of an expression.
 const maxDepth = 100
 
-// fault is how the parser and the compiler leave: with an *Error.
+// fault is how the parser and the compiler leave: with an *Error. A parser that returned an
+// error from each of its thirty functions would be twice as long, and this one is small enough
+// to see that all of them are below parse or compile, which catch it.
 type fault struct{ err *keyexpr.Error }
 
-// caught turns a fault into an error.
+// caught turns a fault into an error. Any other panic is a mistake in here and goes on, for the
+// fuzz tests to see.
 func caught(err *error) {
 	switch r := recover().(type) {
 	case nil:
@@ -84,6 +90,7 @@ func caught(err *error) {
 	}
 }
 
+// Reasons are one line, as those of templates are.
 func failAt(whole string, off int, format string, args ...any) {
 	reason := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
 	panic(fault{&keyexpr.Error{Text: whole, Offset: min(max(off, 0), len(whole)), Reason: reason}})
@@ -116,7 +123,8 @@ func (p *parser) next() token {
 	return t
 }
 
-// accept takes the next token if it is one of these signs or words. Plain Java has no words for operators.
+// accept takes the next token if it is one of these signs or words. Plain Java has no words for
+// operators. Spring takes AND, And and and for the operator.
 func (p *parser) accept(texts ...string) (token, bool) {
 	t := p.peek()
 	if t.kind != tokenSign && (t.kind != tokenName || p.plain) {
@@ -191,6 +199,8 @@ func operatorOf(t token) string {
 	return word
 }
 
+// Spring's comparisons don't chain: it reads one, and what follows is no part of it. That is
+// refused here.
 func (p *parser) binary(level int) *node {
 	if level == len(levels) {
 		return p.unary()

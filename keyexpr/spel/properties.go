@@ -9,7 +9,8 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// pathCode compiles a path to values of Java type t.
+// pathCode compiles a path to values of Java type t. A path that ends in nil is null, which each
+// user of the value judges for itself: ?: takes it, + refuses it.
 func (c *compiler) pathCode(p *run.Path, name string, t typ) *code {
 	return &code{typ: t, path: p, name: name, cost: 1, value: func(st *run.State) (any, error) {
 		v, err := p.Follow(&st.Source, st.Elems)
@@ -31,7 +32,9 @@ func (c *compiler) use(name string) int {
 	return len(c.used) - 1
 }
 
-// variable is #name: a parameter, or what Var says.
+// variable is #name: a parameter, or what Var says. Spring takes an unknown variable for null
+// without a word, and + makes "null" of that: one lock for all, from a typing mistake. Here it
+// is an error at start.
 func (c *compiler) variable(n *node) *code {
 	switch n.text {
 	case "root":
@@ -69,8 +72,9 @@ func (c *compiler) isLookup(x *code) bool {
 	return x.path != nil && !x.path.Elem && len(x.path.Steps) == 0 && c.used[x.path.Root].Lookup
 }
 
-// extend goes on with a path by a step, if a nil on the way means the same to both: Spring leaves a step out behind ?., and
-// then goes on; a path ends there.
+// extend goes on with a path by a step, if a nil on the way means the same to both: Spring
+// leaves a step out behind ?., and then goes on; a path ends there. A path through a struct, a
+// map or JSON stays one path. It ends where an expression has to be evaluated.
 func (c *compiler) extend(base *code, steps []run.Step, name string, t typ) (*code, bool) {
 	if base.path == nil {
 		return nil, false
@@ -95,7 +99,8 @@ func (c *compiler) extend(base *code, steps []run.Step, name string, t typ) (*co
 	return x, true
 }
 
-// property reads base.name.
+// property reads base.name. A property of a List that Spring reads through isEmpty is empty;
+// length is one of arrays alone.
 func (c *compiler) property(n *node, base *code, name string) *code {
 	if c.isLookup(base) {
 		root := c.used[base.path.Root]
@@ -134,7 +139,9 @@ func (c *compiler) property(n *node, base *code, name string) *code {
 	return nil
 }
 
-// fieldOf reads a property of a struct: a field of that name, in any of its spellings, or a getter.
+// fieldOf reads a property of a struct: a field of that name, in any of its spellings, or a
+// getter. A field and its JSON name may be two properties in Java. Where a name fits several
+// fields, nobody knows which one is meant.
 func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 	t := base.typ.t
 	for t.Kind() == reflect.Pointer {
@@ -187,7 +194,7 @@ func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 	return nil
 }
 
-// getter calls a method of Go.
+// getter calls a method of Go. A message in Go is read by its getters as one in Java is.
 func (c *compiler) getter(n *node, base *code, method string, t typ) *code {
 	return c.after(n, base, t, func(st *run.State, v any) (any, error) {
 		o, ok := v.(object)
@@ -206,7 +213,9 @@ func (c *compiler) getter(n *node, base *code, method string, t typ) *code {
 	})
 }
 
-// entryOf reads a property of a value whose type is not known at start, such as JSON: null if it is not there.
+// entryOf reads a property of a value whose type is not known at start, such as JSON: null if it
+// is not there. JSON of no declared type is an object to the Java program, which has a class for
+// it: a name that is not there is null.
 func (c *compiler) entryOf(n *node, base *code, name string) *code {
 	step := run.Step{Src: c.source(n.args), Optional: n.safe, Fetch: true, By: name, Strict: true}
 	if x, ok := c.extend(base, []run.Step{step}, name, typ{}); ok {
@@ -228,7 +237,9 @@ func (c *compiler) entryOf(n *node, base *code, name string) *code {
 	})
 }
 
-// after evaluates base, and goes on with what it comes to: nothing follows null, unless ?. says that null does.
+// after evaluates base, and goes on with what it comes to: nothing follows null, unless ?. says
+// that null does. ?. guards this step and nothing behind it. #a?.b.c fails in Spring if a is
+// null, since null has no c, where a template would stop.
 func (c *compiler) after(n *node, base *code, t typ, f func(st *run.State, v any) (any, error)) *code {
 	return &code{typ: t, cost: base.cost + 1, value: func(st *run.State) (any, error) {
 		v, err := base.value(st)
@@ -263,7 +274,8 @@ func (c *compiler) source(args []*node) string {
 	return "what comes before"
 }
 
-// index is list[i], text[i] or map['key'].
+// index is list[i], text[i] or map['key']. #map[key] without quotes takes key for a text, as
+// Spring does, unless it stands within a projection where key is a property of the element.
 func (c *compiler) index(n *node) *code {
 	base := c.rootArgs(n)
 	if base != nil {

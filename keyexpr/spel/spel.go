@@ -32,7 +32,9 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
-// Key is a key in Java's language, for guard.KeyFrom. It is immutable and safe for concurrent use.
+// Key is a key in Java's language, for guard.KeyFrom. It is immutable and safe for concurrent
+// use. It knows the text alone. Facts come with Parse, since one key may guard several
+// functions.
 type Key struct {
 	text  string // as the declaration in Java has it, for people
 	java  *java
@@ -52,10 +54,13 @@ type source struct {
 	whole string // what node was parsed from
 }
 
-// Expression is a key in SpringEL: an expression, or a text with expressions in #{…}. A list makes a key of each element.
+// Expression is a key in SpringEL: an expression, or a text with expressions in #{…}. A list
+// makes a key of each element.
 //
-// #p0 and #a0 are req. Other variables are facts of the same name, if no [Params] or [Var] says what they stand for. Types,
-// beans, constructors and assignments have no counterpart; the error says what to write instead.
+// #p0 and #a0 are req. Other variables are facts of the same name, if no [Params] or [Var] says
+// what they stand for. Types, beans, constructors and assignments have no counterpart; the error
+// says what to write instead. A literal text is no expression: order:42 is a syntax error, as it
+// is in Spring. Quotes make it one.
 func Expression(text string, opts ...Option) *Key {
 	k := newKey(text, opts)
 	k.java.cacheRoot, k.java.path = true, true
@@ -94,7 +99,8 @@ type option func(*java)
 
 func (o option) apply(j *java) { o(j) }
 
-// java is what is known about the annotated method, and what a library makes of it.
+// java is what is known about the annotated method, and what a library makes of it. The options
+// fill it in, and the presets say what each library adds.
 type java struct {
 	class, method string
 	params        []string
@@ -124,7 +130,9 @@ func Var(name, path string) Option {
 	})
 }
 
-// steps reads a path: a root, and names behind dots or in brackets and quotes.
+// steps reads a path: a root, and names behind dots or in brackets and quotes. It reads a path
+// and not an expression, so that what a variable stands for can be shown, and is as quick as a
+// path.
 func steps(path string) (names []string, ok bool) {
 	rest := path
 	for first := true; rest != "" || first; first = false {
@@ -160,7 +168,9 @@ func Method(class, name string) Option {
 	return option(func(j *java) { j.class, j.method = class, name })
 }
 
-// variable returns the root that #name stands for, and the names from there.
+// variable returns the root that #name stands for, and the names from there. Without Params, any
+// name may be a root, such as #header. With them, a name that is neither a parameter nor a root
+// of an adapter is a typing mistake.
 func (j *java) variable(name string) ([]string, bool) {
 	if path, ok := j.vars[name]; ok {
 		return path, true
@@ -218,7 +228,8 @@ func (c *compiler) rootHint() string {
 	return "#root is not known here: name a parameter"
 }
 
-// metadata returns what is said about the Java method itself.
+// metadata returns what is said about the Java method itself. The Java method is not there to
+// ask, but its names don't change from call to call. Method gives them.
 func (c *compiler) metadata(n *node) (string, bool) {
 	name := dotted(n)
 	if name == "" {

@@ -11,7 +11,8 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// units are the characters of a text as Java counts them.
+// units are the characters of a text as Java counts them. The memory is charged before: seven
+// bytes for each, as runes and UTF-16 are both made.
 func units(st *run.State, x any) ([]uint16, error) {
 	s, _ := textOf(x)
 	if err := st.Spend(7 * len(s)); err != nil {
@@ -25,7 +26,8 @@ func units(st *run.State, x any) ([]uint16, error) {
 
 var errSurrogate = run.Faulty("takes half of a character that Java has in two halves")
 
-// piece is a part of a text, which must not end within a character.
+// piece is a part of a text, which must not end within a character. Half of a pair has no UTF-8.
+// Java would write a question mark into Redis for it, for all such halves alike.
 func piece(u []uint16, from, to int64) (any, error) {
 	if from < 0 || to < from || to > int64(len(u)) {
 		return nil, run.Faulty("takes a part of a text that is not there")
@@ -54,6 +56,7 @@ func containsReplacement(u []uint16) bool {
 	return true
 }
 
+// A single half is kept as a number, so that a comparison with it works; it has no text.
 func charAt(st *run.State, on any, args []any) (any, error) {
 	u, err := units(st, on)
 	if err != nil {
@@ -158,7 +161,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// isWhitespace is Character.isWhitespace: no space that does not break a line is.
+// isWhitespace is Character.isWhitespace: no space that does not break a line is. trim is
+// another thing: it cuts everything up to the blank, control characters included.
 func isWhitespace(r rune) bool {
 	switch r {
 	case '\u00a0', '\u2007', '\u202f':
@@ -169,7 +173,9 @@ func isWhitespace(r rune) bool {
 	return unicode.In(r, unicode.Zs, unicode.Zl, unicode.Zp)
 }
 
-// mapped maps the characters of a text by one of Java's mappings.
+// mapped maps the characters of a text by one of Java's mappings. It maps character by
+// character, where Java maps by the whole text: what depends on its neighbours is refused
+// before.
 func mapped(f func(r rune) (string, bool)) func(*run.State, any, []any) (any, error) {
 	return func(st *run.State, on any, _ []any) (any, error) {
 		s, err := spell(st, on)
@@ -191,8 +197,11 @@ func mapped(f func(r rune) (string, bool)) func(*run.State, any, []any) (any, er
 	}
 }
 
-// upper is the upper case of r in all versions of Java since 8, and reports whether there is one. It is not known where
-// Go's tables have a mapping outside of the scripts that have not changed since, or where several characters come out.
+// upper is the upper case of r in all versions of Java since 8, and reports whether there is
+// one. It is not known where Go's tables have a mapping outside of the scripts that have not
+// changed since, or where several characters come out. Unicode grows, and each version of Java
+// has its own. A letter that got an upper case last year has none in Java 8, and the key would
+// depend on who asks.
 func upper(r rune) (string, bool) {
 	switch {
 	case r == 'ß':
@@ -214,7 +223,8 @@ func lower(r rune) (string, bool) {
 	return string(unicode.ToLower(r)), settled(r)
 }
 
-// settled reports whether r is in a script whose mappings are the same in all versions.
+// settled reports whether r is in a script whose mappings are the same in all versions. A letter
+// outside of them is refused if Go's tables give it another case, as those of some Java may not.
 func settled(r rune) bool {
 	return r < 0x250 || r >= 0x370 && r < 0x530 && r != 0x37f && r != 0x3f3 && r < 0x528 || r >= 0x531 && r < 0x587 || r >= 0x1e00 && r < 0x1f00 && r != 0x1e9e
 }
@@ -233,7 +243,9 @@ func several(r rune) bool {
 	return false
 }
 
-// equalsIgnoreCase compares character by character, upper and then lower case, as Java does: ß does not equal SS.
+// equalsIgnoreCase compares character by character, upper and then lower case, as Java does: ß
+// does not equal SS. It compares units, as String.regionMatches does, so that pairs beyond
+// U+FFFF are compared half by half.
 func equalsIgnoreCase(st *run.State, on any, args []any) (any, error) {
 	u, err := units(st, on)
 	if err != nil {
@@ -262,7 +274,8 @@ func equalsIgnoreCase(st *run.State, on any, args []any) (any, error) {
 	return true, nil
 }
 
-// spell is what String.valueOf makes of a value, for which Java has one spelling.
+// spell is what String.valueOf makes of a value, for which Java has one spelling. It is the only
+// way from a value to a text of a key, and refuses what Java has no one text for.
 func spell(st *run.State, x any) (string, error) {
 	var s string
 	switch x := x.(type) {
@@ -336,7 +349,9 @@ func convertList(st *run.State, x any, depth int) (string, error) {
 	return b.String(), nil
 }
 
-// spellable says why values of a type have no text, and "" if they have. lists says whether a list has one.
+// spellable says why values of a type have no text, and "" if they have. lists says whether a
+// list has one. What can be known by types is refused at start, in the words of what stands
+// there.
 func spellable(t typ, lists bool) string {
 	switch t.k {
 	case refusedK:

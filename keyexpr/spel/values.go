@@ -28,6 +28,7 @@ import (
 //	*big.Int                    BigInteger
 //	structs, pointers           an object; nil is null
 
+// It says what is known at start. A value says the rest, by its dynamic type.
 type typ struct {
 	k       jkind
 	t       reflect.Type // nil if it is not known
@@ -59,7 +60,9 @@ const (
 	refusedK       // why
 )
 
-// The dynamic types of values: nil, string, bool, int32 and int64 are themselves.
+// The dynamic types of values: nil, string, bool, int32 and int64 are themselves. Each differs
+// in what Java does with it, and has a type of its own so that no two can be confused: a
+// named("x") is not equal to a "x" by accident of Go's ==.
 type (
 	named string // String or enum
 	enum  string
@@ -94,7 +97,9 @@ var (
 	bigType      = reflect.TypeFor[big.Int]()
 )
 
-// typeOf returns what values of Go type t are in Java.
+// typeOf returns what values of Go type t are in Java. A type that could be two in Java is one
+// of its own here, and refused only where the two differ. So a key that reads an int of Go, and
+// only writes it, needs no declaration.
 func typeOf(t reflect.Type) typ {
 	if t != nil && t.Kind() == reflect.Pointer {
 		x := typeOf(t.Elem())
@@ -168,7 +173,9 @@ func listType(t reflect.Type, spells bool) typ {
 	return typ{k: listK, t: t, elem: &elem}
 }
 
-// valueOf converts a value of Go, whose static type is t.
+// valueOf converts a value of Go, whose static type is t. A nil slice or map is refused: whether
+// the Java program has null or an empty one depends on how the request came, and ?: and
+// isEmpty() tell them apart.
 func valueOf(st *run.State, v reflect.Value, t typ) (any, error) {
 	if v = run.Indirect(v); !v.IsValid() {
 		return nil, nil
@@ -280,7 +287,8 @@ func (l list) at(st *run.State, i int) (any, error) {
 	return l.made[i], nil
 }
 
-// get is the entry of a map, null if there is none.
+// get is the entry of a map, null if there is none. A key whose value is null is there, as
+// containsKey and getOrDefault say.
 func (m mapping) get(st *run.State, key string) (any, bool, error) {
 	v, err := run.Entry(m.of, key)
 	if err != nil || !v.IsValid() {
@@ -314,4 +322,58 @@ func textOf(x any) (s string, ok bool) {
 		return string(x), true
 	}
 	return "", false
+}
+
+// goType is what a function of the user's gets for a value.
+func goType(t typ) reflect.Type {
+	switch t.k {
+	case textK, nameK, enumK, otherK, charK:
+		return reflect.TypeFor[string]()
+	case boolK:
+		return reflect.TypeFor[bool]()
+	case intK:
+		return reflect.TypeFor[int32]()
+	case smallK, longK, wholeK:
+		return reflect.TypeFor[int64]()
+	case listK, mapK, objectK, bytesK:
+		if t.t != nil {
+			return t.t
+		}
+	}
+	return reflect.TypeFor[any]()
+}
+
+// given is a value of Java as a function in Go takes it: texts and numbers without their types of Java, and facts as they were.
+func given(x any) any {
+	switch x := x.(type) {
+	case named:
+		return string(x)
+	case enum:
+		return string(x)
+	case other:
+		return string(x)
+	case char:
+		return string(rune(x))
+	case small:
+		return int64(x)
+	case whole:
+		return int64(x)
+	case list:
+		if x.of.IsValid() {
+			return x.of.Interface()
+		}
+		all := make([]any, len(x.made))
+		for i, e := range x.made {
+			all[i] = given(e)
+		}
+		return all
+	case mapping:
+		return x.of.Interface()
+	case object:
+		if x.of.CanAddr() {
+			return x.of.Addr().Interface()
+		}
+		return x.of.Interface()
+	}
+	return x
 }
