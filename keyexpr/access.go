@@ -3,6 +3,7 @@ package keyexpr
 import (
 	"errors"
 	"reflect"
+	"slices"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -282,4 +283,76 @@ func position(x any, length int) (int, error) {
 		i += int64(length)
 	}
 	return int(min(max(i, 0), int64(length))), nil
+}
+
+// variable is what let has declared. Values lie in slots of the state, by number, and not in a
+// map by name.
+type variable struct {
+	name  string
+	slot  int
+	reads bool // something of the request
+	fixed any  // what it is for all requests; nil if it is not known
+}
+
+// The innermost of several with one name is meant, as in Go.
+func (c *compilation) variable(n *ast.IdentifierNode) (*code, error) {
+	for _, v := range slices.Backward(c.vars) {
+		if v.name == n.Value {
+			if v.fixed != nil {
+				return constant(v.fixed), nil
+			}
+			c.reads, c.varies = c.reads || v.reads, true
+			return valueCode(1, func(st *run.State) (any, error) { return st.Vars[v.slot], nil }), nil
+		}
+	}
+	return nil, c.at(n, "unknown name %s", n.Value)
+}
+
+// let takes its variable off again behind the body, as the next hole must not see it; the slot
+// is used anew. Values of a request don't stay in slots: the state clears them. The engine would
+// allow a variable to be used behind the body that it was declared for.
+func (c *compilation) let(n *ast.VariableDeclaratorNode) (*code, error) {
+	set, err := c.declare(n)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { c.vars = c.vars[:len(c.vars)-1] }()
+	body, err := c.compile(n.Expr)
+	if err != nil {
+		return nil, err
+	}
+	return valueCode(1+set.cost+body.cost, func(st *run.State) (any, error) {
+		if _, err := set.value(st); err != nil {
+			return nil, err
+		}
+		return body.value(st)
+	}), nil
+}
+
+// declare compiles the setting of a variable, which is there until the caller takes it off
+// c.vars. What is assigned counts as read where the variable is used, and not where it is
+// declared: let x = req.ID; "a" reads nothing.
+func (c *compilation) declare(n *ast.VariableDeclaratorNode) (*code, error) {
+	before := c.reads
+	c.reads = false // unless the variable is used
+	v, fixed, err := c.fold(n.Value)
+	if err != nil {
+		return nil, err
+	}
+	switch fixed.(type) {
+	case string, bool, int:
+	default: // a list is made anew for each request, whose functions may change it
+		fixed = nil
+	}
+	slot := len(c.vars)
+	c.vars = append(c.vars, variable{n.Name, slot, c.reads, fixed})
+	c.reads = before
+	return valueCode(v.cost, func(st *run.State) (any, error) {
+		x, err := v.value(st)
+		for len(st.Vars) <= slot {
+			st.Vars = append(st.Vars, nil)
+		}
+		st.Vars[slot] = x
+		return nil, err
+	}), nil
 }

@@ -157,7 +157,8 @@ func (c *compilation) check(tree *parser.Tree) error {
 	return c.checkCalls(&tree.Node)
 }
 
-// methodVisitor refuses, now that types are known, calls that may have effects and lookup roots that are not looked up.
+// methodVisitor refuses, now that types are known, calls that may have effects and lookup roots
+// that are not looked up.
 type methodVisitor struct {
 	c      *compilation
 	err    error
@@ -165,8 +166,8 @@ type methodVisitor struct {
 	looked map[ast.Node]bool
 }
 
-// Visit sees a lookup root before it sees whether it is looked up: parents come after their children. So roots are noted,
-// and judged at the end.
+// Visit sees a lookup root before it sees whether it is looked up: parents come after their
+// children. So roots are noted, and judged at the end.
 func (v *methodVisitor) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.CallNode:
@@ -249,7 +250,8 @@ func (forgetCalls) Visit(node *ast.Node) {
 	}
 }
 
-// basicName is the function that gives a value of a named basic type its basic type. No text can spell it.
+// basicName is the function that gives a value of a named basic type its basic type. No text can
+// spell it.
 const basicName = "&basic"
 
 // basicVisitor gives operands of named basic types their basic types. Go programs have type
@@ -289,8 +291,9 @@ func (v *basicVisitor) Visit(node *ast.Node) {
 	}
 }
 
-// binary leaves ?? alone, whose sides need not be of one type, and comparisons with nil, which would see a zero value. An
-// element is not converted where the list holds just that type: in a []Status, "in" finds a Status.
+// binary leaves ?? alone, whose sides need not be of one type, and comparisons with nil, which
+// would see a zero value. An element is not converted where the list holds just that type: in a
+// []Status, "in" finds a Status.
 func (v *basicVisitor) binary(n *ast.BinaryNode) {
 	if n.Operator == "??" || n.Left.Nature().Nil || n.Right.Nature().Nil || n.Operator == "in" && holds(n.Right, n.Left) {
 		return

@@ -3,7 +3,6 @@ package keyexpr
 import (
 	"errors"
 	"reflect"
-	"slices"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm/runtime"
@@ -13,8 +12,9 @@ import (
 
 // code is a compiled node. value is always there. The others do the same for nodes whose type is
 // known to be that at start: they spare the memory that an interface takes. Closures are what is
-// left of a node. They are several times as fast as the engine's machine for what is in keys, which is short, and they can charge the budget where work is done: the machine counts
-// neither bytes nor rounds.
+// left of a node. They are several times as fast as the engine's machine for what is in keys,
+// which is short, and they can charge the budget where work is done: the machine counts neither
+// bytes nor rounds.
 //
 // A closure is shared by all requests. It must not write to a variable outside of itself: what a
 // run has to keep is in its State. One that did mixed up the errors of two requests, and
@@ -28,15 +28,6 @@ type code struct {
 	text  func(st *run.State) (string, error)
 	test  func(st *run.State) (bool, error)
 	num   func(st *run.State) (int64, error)
-}
-
-// variable is what let has declared. Values lie in slots of the state, by number, and not in a
-// map by name.
-type variable struct {
-	name  string
-	slot  int
-	reads bool // something of the request
-	fixed any  // what it is for all requests; nil if it is not known
 }
 
 // errChain is how a ?. leaves the chain that it stands in. An error is the one thing that all
@@ -244,69 +235,6 @@ func (x *code) asList() func(st *run.State) (reflect.Value, error) {
 	}
 }
 
-// The innermost of several with one name is meant, as in Go.
-func (c *compilation) variable(n *ast.IdentifierNode) (*code, error) {
-	for _, v := range slices.Backward(c.vars) {
-		if v.name == n.Value {
-			if v.fixed != nil {
-				return constant(v.fixed), nil
-			}
-			c.reads, c.varies = c.reads || v.reads, true
-			return valueCode(1, func(st *run.State) (any, error) { return st.Vars[v.slot], nil }), nil
-		}
-	}
-	return nil, c.at(n, "unknown name %s", n.Value)
-}
-
-// let takes its variable off again behind the body, as the next hole must not see it; the slot
-// is used anew. Values of a request don't stay in slots: the state clears them. The engine would
-// allow a variable to be used behind the body that it was declared for.
-func (c *compilation) let(n *ast.VariableDeclaratorNode) (*code, error) {
-	set, err := c.declare(n)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { c.vars = c.vars[:len(c.vars)-1] }()
-	body, err := c.compile(n.Expr)
-	if err != nil {
-		return nil, err
-	}
-	return valueCode(1+set.cost+body.cost, func(st *run.State) (any, error) {
-		if _, err := set.value(st); err != nil {
-			return nil, err
-		}
-		return body.value(st)
-	}), nil
-}
-
-// declare compiles the setting of a variable, which is there until the caller takes it off
-// c.vars. What is assigned counts as read where the variable is used, and not where it is
-// declared: let x = req.ID; "a" reads nothing.
-func (c *compilation) declare(n *ast.VariableDeclaratorNode) (*code, error) {
-	before := c.reads
-	c.reads = false // unless the variable is used
-	v, fixed, err := c.fold(n.Value)
-	if err != nil {
-		return nil, err
-	}
-	switch fixed.(type) {
-	case string, bool, int:
-	default: // a list is made anew for each request, whose functions may change it
-		fixed = nil
-	}
-	slot := len(c.vars)
-	c.vars = append(c.vars, variable{n.Name, slot, c.reads, fixed})
-	c.reads = before
-	return valueCode(v.cost, func(st *run.State) (any, error) {
-		x, err := v.value(st)
-		for len(st.Vars) <= slot {
-			st.Vars = append(st.Vars, nil)
-		}
-		st.Vars[slot] = x
-		return nil, err
-	}), nil
-}
-
 // The list is charged before its elements are made. A list of lists charges for each of them by
 // itself.
 func (c *compilation) array(n *ast.ArrayNode) (*code, error) {
@@ -411,7 +339,8 @@ func (c *compilation) conditional(n *ast.ConditionalNode) (*code, error) {
 	return x, nil
 }
 
-// unary has no way for + but to leave it out: it does nothing to a number, and the checker refuses all else.
+// unary has no way for + but to leave it out: it does nothing to a number, and the checker
+// refuses all else.
 func (c *compilation) unary(n *ast.UnaryNode) (*code, error) {
 	x, err := c.compile(n.Node)
 	if err != nil {

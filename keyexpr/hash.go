@@ -15,8 +15,8 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// What hash digests. Everything begins with a letter for its kind, so that no value has the bytes of one of another kind,
-// and says its length before what can have several:
+// What hash digests. Everything begins with a letter for its kind, so that no value has the
+// bytes of one of another kind, and says its length before what can have several:
 //
 //	value  = "n"                              nil
 //	       | "s" length bytes                 text, also of what spells itself, as a hole would have it
@@ -89,8 +89,9 @@ type layout struct {
 	methods []string
 }
 
-// layouts are those of the types that were hashed, of which a program has a certain number. To ask reflect for each struct
-// of a list would take longer, and more memory, than the hash itself.
+// layouts are those of the types that were hashed, of which a program has a certain number. To
+// ask reflect for each struct of a list would take longer, and more memory, than the hash
+// itself.
 var layouts sync.Map // of *layout by reflect.Type
 
 func layoutOf(t reflect.Type) *layout {
@@ -152,7 +153,8 @@ func getters(t reflect.Type) (methods []string) {
 }
 
 // hash digests what is too long, too private or too composite for a key. Its result is 32 hex
-// digits. Two values with one digest of 16 bytes take 2^64 tries to find, for somebody who looks for them.
+// digits. Two values with one digest of 16 bytes take 2^64 tries to find, for somebody who looks
+// for them.
 func hash(st *run.State, args []any) (any, error) {
 	if isEmpty(args[0]) {
 		return nil, run.ErrEmpty
@@ -186,8 +188,9 @@ func (e *encoder) text(kind byte, s string) error {
 	return nil
 }
 
-// value charges before it looks, and counts the depth with each pointer, so that a value which points to itself ends as an
-// error. A typed nil pointer and an untyped nil are one: which of them an interface holds is nothing that a request says.
+// value charges before it looks, and counts the depth with each pointer, so that a value which
+// points to itself ends as an error. A typed nil pointer and an untyped nil are one: which of
+// them an interface holds is nothing that a request says.
 func (e *encoder) value(v reflect.Value, depth int) error {
 	if depth > maxDepth {
 		return run.Faulty("goes too deep, or in a circle")

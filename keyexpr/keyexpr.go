@@ -1,35 +1,54 @@
 // Package keyexpr turns requests into the keys of locks.
 //
-// A template is literal text with holes, order:#{req.OrderID}:#{lower(header.Tenant)}. It is parsed and type-checked once,
-// against the [Roots] that an adapter can offer, so that a misspelt field, a missing brace or a float in a key stops the
-// program when it starts, with a place and the name that was probably meant:
+// A template is literal text with holes, order:#{req.OrderID}:#{lower(header.Tenant)}. It is
+// parsed and type-checked once, against the [Roots] that an adapter can offer, so that a
+// misspelt field, a missing brace or a float in a key stops the program when it starts, with a
+// place and the name that was probably meant:
 //
 //	tmpl, err := keyexpr.Parse("order:#{req.OrderID}", keyexpr.Roots{"req": keyexpr.TypeFor[PayRequest]()})
 //	…
 //	keys, err := tmpl.Expand(ctx, facts)
 //
-// Keys are made so that they can be trusted. A template that reads nothing of the request is an error, unless [OneKey] says
-// that it is meant. A value that is nil or empty is an error that matches [ErrValue]: it never makes a key that unrelated
-// requests share. What could be taken for the literal text around a value is escaped, so that different values never make
-// the same key, and [Template.Match] reads them back. README.md in this folder teaches the language.
+// Keys are made so that they can be trusted. A template that reads nothing of the request is an
+// error, unless [OneKey] says that it is meant. A value that is nil or empty is an error that
+// matches [ErrValue]: it never makes a key that unrelated requests share. What could be taken
+// for the literal text around a value is escaped, so that different values never make the same
+// key, and [Template.Match] reads them back. README.md in this folder teaches the language.
 //
-// Most programs don't import this package: they write templates in the options and tags of package guard. Package spel
-// beside it is for programs that share locks with a service in Java.
+// Most programs don't import this package: they write templates in the options and tags of
+// package guard. Package spel beside it is for programs that share locks with a service in Java.
 package keyexpr
 
-// How a text becomes a key. Each stage has a file:
+// How a text becomes a key:
 //
-//	scan.go       cuts a template into literals and the sources of holes; lookalike.go explains what was meant to be a hole
-//	parse.go      makes a tree of each source, and refuses what a key must not use
-//	resolve.go    replaces other spellings of fields by their Go names, and explains names that there are not
-//	check.go      finds out the types, with types.go, and refuses what makes no key
-//	parts.go      takes apart what puts values together (+, join, lists), so that each value is escaped by itself
-//	compile.go    makes closures of all other nodes, with access.go for paths, operators.go and numbers.go, and calls.go for the
-//	              functions in functions.go, textfuncs.go, lists.go and hash.go
-//	internal/run  asks for the facts and runs what was compiled, within bounds of time and memory
+//	scan → parse → check → resolve → rewrite → run
 //
-// The trees and their types are those of expr-lang/expr, whose language this is. Its machine is not used: it neither counts
-// what an expression costs nor knows that two values in one text must stay apart.
+// The first five happen once, when a program starts, so that whatever can be wrong with a text is
+// found before there is a request. The last one happens for each request, in front of the lock, and
+// does nothing that could have been done before.
+//
+//	scan      scan.go cuts a template into literals and the sources of holes, as the engine knows
+//	          expressions only. lookalike.go explains what was meant to be a hole, and is none.
+//	parse     parse.go lets the engine make a tree of each source, and refuses what a key must not
+//	          use: functions without bounds, patterns that come from requests, Java's names.
+//	check     check.go describes the roots to the engine's checker, and refuses types that make no
+//	          key. It comes again behind each change of the tree, since a change brings new types.
+//	resolve   resolve.go replaces the names that JSON and protobuf have for fields by Go's, and
+//	          explains names that there are not.
+//	rewrite   parts.go takes apart what puts values together (+, join, lists), so that each value is
+//	          escaped by itself. compile.go makes closures of everything else: access.go of paths
+//	          and variables, operators.go and numbers.go of operators, calls.go of the functions in
+//	          functions.go, textfuncs.go, lists.go and hash.go. reads.go notes which of them read a
+//	          fact, as a template that reads none is refused.
+//	run       internal/run asks for the facts, follows the paths, calls the closures and puts the
+//	          texts together, within bounds of time and memory.
+//
+// template.go leads through the stages. What stands in this file is what programs declare: roots,
+// options, conditions, and the errors that they get.
+//
+// The trees and their types are those of expr-lang/expr, whose language this is. Its machine is not
+// used, for two reasons: it does not count what an expression costs, and it does not know that two
+// values in one text must stay apart.
 
 import (
 	"context"
@@ -50,8 +69,8 @@ import (
 // and asked for by the template.
 type Roots map[string]Root
 
-// Root is what is known of one root before there are requests: its type, or the names that it has. Its zero value is
-// a root of type any, about which nothing can be checked at start.
+// Root is what is known of one root before there are requests: its type, or the names that it
+// has. Its zero value is a root of type any, about which nothing can be checked at start.
 type Root struct{ of run.Root }
 
 // TypeFor is a root whose values are of type T.
@@ -65,8 +84,8 @@ func Type(t reflect.Type) Root {
 	return Root{run.Root{Type: t}}
 }
 
-// Names is a root whose value is a Lookup that has these names and no others, such as the path values of a route. A
-// template that uses another name is refused at start.
+// Names is a root whose value is a Lookup that has these names and no others, such as the path
+// values of a route. A template that uses another name is refused at start.
 func Names(names ...string) Root {
 	names = slices.Clone(names)
 	slices.Sort(names)
@@ -78,18 +97,20 @@ func Names(names ...string) Root {
 // is nil for each request, and nil is no key.
 func AnyName() Root { return Root{run.Root{Lookup: true}} }
 
-// Lookup is the value of a root whose members are looked up by name for each request: path values, headers, a query,
-// metadata. In a template it is used as header.Tenant or header["X-Tenant-Id"]. A name that is not there (ok is false)
-// is nil, and so refused unless `?? "none"` follows. An error fails the expansion and is returned wrapped, as that of
-// [Facts]: for a name that is there twice, or can't be read.
+// Lookup is the value of a root whose members are looked up by name for each request: path
+// values, headers, a query, metadata. In a template it is used as header.Tenant or
+// header["X-Tenant-Id"]. A name that is not there (ok is false) is nil, and so refused unless
+// `?? "none"` follows. An error fails the expansion and is returned wrapped, as that of [Facts]:
+// for a name that is there twice, or can't be read.
 type Lookup func(name string) (value string, ok bool, err error)
 
 // Find calls f.
 func (f Lookup) Find(name string) (value string, ok bool, err error) { return f(name) }
 
-// Facts gives the value of one root. It is asked at most once for each root in an expansion, and only for those that
-// the template needs. The value must be assignable to the type in Roots, and be a Lookup for Names and AnyName. An error
-// fails the expansion and is returned wrapped, so that errors.Is still sees it.
+// Facts gives the value of one root. It is asked at most once for each root in an expansion, and
+// only for those that the template needs. The value must be assignable to the type in Roots, and
+// be a Lookup for Names and AnyName. An error fails the expansion and is returned wrapped, so
+// that errors.Is still sees it.
 type Facts func(root string) (any, error)
 
 // Option changes how Parse and ParseCondition read a text.
@@ -105,16 +126,19 @@ type optionFunc func(*config)
 
 func (f optionFunc) apply(c *config) { f(c) }
 
-// OneKey says that a template which reads nothing of the request is meant: one key for all requests, as for a nightly job.
+// OneKey says that a template which reads nothing of the request is meant: one key for all
+// requests, as for a nightly job.
 func OneKey() Option { return optionFunc(func(c *config) { c.oneKey = true }) }
 
-// Func gives templates a function of the user's own under name. fn takes any arguments, after a context.Context if it
-// wants that of Expand, and returns a value and perhaps an error: func(ctx context.Context, id string) (string, error).
-// Calls are type-checked at start. Lists are copied for fn. An error of fn fails the expansion and is returned wrapped; it
-// does not match ErrValue unless it does so itself. fn must be safe for concurrent use, and quick: it runs for each request,
-// before the lock.
+// Func gives templates a function of the user's own under name. fn takes any arguments, after a
+// context.Context if it wants that of Expand, and returns a value and perhaps an error: func(ctx
+// context.Context, id string) (string, error). Calls are type-checked at start. Lists are copied
+// for fn. An error of fn fails the expansion and is returned wrapped; it does not match ErrValue
+// unless it does so itself. fn must be safe for concurrent use, and quick: it runs for each
+// request, before the lock.
 //
-// A call counts as reading the request if fn takes a context or the call has an argument that does.
+// A call counts as reading the request if fn takes a context or the call has an argument that
+// does.
 func Func(name string, fn any) Option { return userFunc{name, fn} }
 
 // userFunc is a function of the user's own.
@@ -253,9 +277,10 @@ func (c *Condition) Fields() []string { return slices.Clone(c.fields) }
 // String returns the text of the condition.
 func (c *Condition) String() string { return c.text }
 
-// ErrValue is matched by every error of Expand and Eval that is the fault of a request's values: nil or empty where a
-// key needs something, a type that is no key material, an expression that failed. Their texts name the hole, never its
-// value, except that of a panic, which is for the log: it says what the panic was given, and where it happened.
+// ErrValue is matched by every error of Expand and Eval that is the fault of a request's values:
+// nil or empty where a key needs something, a type that is no key material, an expression that
+// failed. Their texts name the hole, never its value, except that of a panic, which is for the
+// log: it says what the panic was given, and where it happened.
 var ErrValue = run.ErrValue
 
 // Error is a fault in a template or condition, found at start.

@@ -11,9 +11,10 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// A template that reads no fact locks one key for the whole world. The rule is that alone, and needs no list of mistakes:
-// what stands here only finds the sentence that fits one. Some mistakes are refused by themselves, as nobody means them:
-// ${, {{, and braces without a partner.
+// A template that reads no fact locks one key for the whole world. The rule is that alone, and
+// needs no list of mistakes: what stands here only finds the sentence that fits one. Some
+// mistakes are refused by themselves, as nobody means them: ${, {{, and braces without a
+// partner.
 
 // checkBraces refuses literals that no key has: braces that do not pair, and what other
 // languages begin their holes with. They are errors under OneKey, too. That a key without facts

@@ -310,8 +310,8 @@ func (op comparison) missing(st *run.State, x, y *code, err error) (bool, error)
 	return op.values(st, x, y)
 }
 
-// values takes the quick way for texts only where neither can be nil: a path may end in nil, which equals no text, not even
-// an empty one.
+// values takes the quick way for texts only where neither can be nil: a path may end in nil,
+// which equals no text, not even an empty one.
 func (op comparison) values(st *run.State, x, y *code) (bool, error) {
 	if op.engine == nil && x.text != nil && y.text != nil && x.path == nil && y.path == nil {
 		// Both are texts for sure: a path may end in nil, which is no text.

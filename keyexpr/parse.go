@@ -11,8 +11,8 @@ import (
 	"github.com/expr-lang/expr/parser"
 )
 
-// A hole, and a condition, is an expression of expr-lang. Of its grammar this is what passes, from the loosest operator to
-// the tightest:
+// A hole, and a condition, is an expression of expr-lang. Of its grammar this is what passes,
+// from the loosest operator to the tightest:
 //
 //	expression  = [ "let" name "=" expression ";" ] choice
 //	choice      = or [ "?" expression ":" expression ] | "if" or "{" expression "}" "else" …

@@ -11,14 +11,16 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// What puts values together (+, join, and string around them) is taken apart again, into literals and values. So each
-// value is escaped by itself, for the literal that follows it, and the key can be read back into the values. A hole
+// What puts values together (+, join, and string around them) is taken apart again, into
+// literals and values. So each value is escaped by itself, for the literal that follows it, and
+// the key can be read back into the values. A hole
 //
 //	#{req.Tenant + "/" + req.ID}:…
 //
-// is the same as #{req.Tenant}/#{req.ID}:… . Where such a text is no part of the key itself, as in lower(a + "/" + b), it is
-// put together with escapes of its own, so that it still says what it was made of. Only what is compared, counted or
-// given to a user's function is put together as it is.
+// is the same as #{req.Tenant}/#{req.ID}:… . Where such a text is no part of the key itself, as
+// in lower(a + "/" + b), it is put together with escapes of its own, so that it still says what
+// it was made of. Only what is compared, counted or given to a user's function is put together
+// as it is.
 
 // piece is a literal, or a node that stands for one value or, with items, for several. A node
 // that is a join is noted beside its items, for the place in errors.

@@ -240,8 +240,8 @@ func (c *compilation) fold(n ast.Node) (x *code, fixed any, err error) {
 	return x, fixed, nil
 }
 
-// What folding one node may cost. A text can have many of them, and a program that starts has many texts: what is larger is
-// left to each request, whose bounds it must keep.
+// What folding one node may cost. A text can have many of them, and a program that starts has
+// many texts: what is larger is left to each request, whose bounds it must keep.
 const (
 	foldSteps = run.MaxSteps / 20
 	foldBytes = run.MaxBytes / 20
@@ -265,7 +265,8 @@ type fieldVisitor struct {
 	paths []ast.Node
 }
 
-// Visit comes to the parts of a path before it comes to the path, and then forgets them: req.Customer.Name reads one field.
+// Visit comes to the parts of a path before it comes to the path, and then forgets them:
+// req.Customer.Name reads one field.
 func (v *fieldVisitor) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
@@ -316,7 +317,8 @@ func (c *compilation) pathText(n ast.Node) string {
 	return ""
 }
 
-// propertyName returns the name of a field or entry, and "" if it is found by a number or computed.
+// propertyName returns the name of a field or entry, and "" if it is found by a number or
+// computed.
 func propertyName(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.StringNode:

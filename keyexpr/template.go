@@ -245,7 +245,8 @@ func rootNames(used []run.Root) []string {
 	return names
 }
 
-// Fields returns what the template reads of each root, in Go's spelling and sorted, such as req.OrderID and header.Tenant.
+// Fields returns what the template reads of each root, in Go's spelling and sorted, such as
+// req.OrderID and header.Tenant.
 func (t *Template) Fields() []string { return slices.Clone(t.program.Fields) }
 
 // String returns the text of the template.

@@ -75,7 +75,8 @@ func texts(st *run.State, args []any) ([]string, error) {
 	return list, nil
 }
 
-// basic converts a value of a named basic type, or a pointer to one, to its basic type. nil stays nil.
+// basic converts a value of a named basic type, or a pointer to one, to its basic type. nil
+// stays nil.
 func basic(x any) any {
 	switch x.(type) {
 	case string, int, int64, bool:
@@ -91,7 +92,8 @@ func basic(x any) any {
 	return v.Interface()
 }
 
-// basicOf is basic for what is done many times: the copy of a struct behind a pointer is charged.
+// basicOf is basic for what is done many times: the copy of a struct behind a pointer is
+// charged.
 func basicOf(st *run.State, x any) (any, error) {
 	if t := reflect.TypeOf(x); t == nil || t.Kind() != reflect.Pointer {
 		return basic(x), nil
@@ -319,8 +321,8 @@ var errLargePattern = errors.New("the pattern is too large")
 // is in a header has a few bytes.
 const maxSubject = 64 << 10
 
-// chargeMatch charges the matching of a pattern with size instructions. It takes a few nanoseconds for each instruction and
-// byte at worst, of which a step may take some.
+// chargeMatch charges the matching of a pattern with size instructions. It takes a few
+// nanoseconds for each instruction and byte at worst, of which a step may take some.
 func chargeMatch(st *run.State, size, length int) error {
 	if length > maxSubject {
 		return run.Faulty("matches a text of more than %d bytes", maxSubject)

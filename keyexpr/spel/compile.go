@@ -149,8 +149,9 @@ func test(st *run.State, x *code) (bool, error) {
 	return b, nil
 }
 
-// ternary keeps a type only if both branches have it. Java would promote a number to the type of the other in its own language,
-// which changes the text for a char alone; Spring leaves each value as it is.
+// ternary keeps a type only if both branches have it. Java would promote a number to the type of
+// the other in its own language, which changes the text for a char alone; Spring leaves each
+// value as it is.
 func (c *compiler) ternary(n *node) *code {
 	cond, yes, no := c.compile(n.args[0]), c.compile(n.args[1]), c.compile(n.args[2])
 	c.wantBool(n.args[0], cond)
@@ -212,8 +213,8 @@ func (c *compiler) elvis(n *node) *code {
 	}}
 }
 
-// list has the type that all its elements have, so that {1, 42} is known to hold Integers; one Long among them, and equals
-// decides by each value.
+// list has the type that all its elements have, so that {1, 42} is known to hold Integers; one
+// Long among them, and equals decides by each value.
 func (c *compiler) list(n *node) *code {
 	t, cost := typ{k: listK, elem: &typ{}}, 1
 	items := make([]*code, len(n.args))

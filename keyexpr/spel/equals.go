@@ -41,8 +41,8 @@ func (c *compiler) equals(n *node, base, arg *code) *code {
 	})
 }
 
-// equals knows numbers of an int of Go that could be either type: unequal numbers are unequal in both, and only equal ones are
-// in doubt.
+// equals knows numbers of an int of Go that could be either type: unequal numbers are unequal in
+// both, and only equal ones are in doubt.
 func equals(st *run.State, a, b any) (bool, error) {
 	x, ok := integer(a)
 	y, ok2 := integer(b)

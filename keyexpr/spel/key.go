@@ -199,8 +199,8 @@ func (c *compiler) isText(n *node) bool {
 	return known
 }
 
-// findText compiles what it can't tell by looking, and forgets what that has noted: a node is asked before it is compiled for
-// good, and must not count as read twice.
+// findText compiles what it can't tell by looking, and forgets what that has noted: a node is
+// asked before it is compiled for good, and must not count as read twice.
 func (c *compiler) findText(n *node) bool {
 	switch n.kind {
 	case kindText, kindString:

@@ -217,7 +217,8 @@ func accessor(name string) (property string, ok bool) {
 	return name, true
 }
 
-// textMethod is also for what may be an enum: an enum has none of these methods, so that in Java it is a String.
+// textMethod is also for what may be an enum: an enum has none of these methods, so that in Java
+// it is a String.
 func (c *compiler) textMethod(n *node, base *code, name string, args []*code) *code {
 	switch {
 	case name == "split" && len(args) == 1:

@@ -281,7 +281,8 @@ func order(st *run.State, a, b any) (int, error) {
 	return len(u) - len(v), nil
 }
 
-// between compiles its operands once each. The first edition wrote the left one twice, which doubled with each nesting.
+// between compiles its operands once each. The first edition wrote the left one twice, which
+// doubled with each nesting.
 func (c *compiler) between(n *node) *code {
 	bounds := n.args[1]
 	if bounds.kind != kindList || len(bounds.args) != 2 {

@@ -22,8 +22,8 @@ import (
 //	postfix    = ("." | "?.") name [ arguments ] | ("[" | "?.[") expression "]"
 //	           | (".?[" | ".^[" | ".$[" | ".![" , with "?" in front for null) expression "]"
 //
-// Plain Java, which the preset Redisson reads, has names without #, String.valueOf and String.format, and lacks words as
-// operators, "?:", "?.", "{…}", selections and projections.
+// Plain Java, which the preset Redisson reads, has names without #, String.valueOf and
+// String.format, and lacks words as operators, "?:", "?.", "{…}", selections and projections.
 
 // node is a node of an expression. Places are kept in bytes of the whole text, so that an error
 // in a hole points into the annotation.
@@ -159,7 +159,8 @@ func (p *parser) deeper() func() {
 	return func() { p.depth-- }
 }
 
-// expression parses the branches of ?: and ? by itself again, so that they bind to the right: a ? b : c ? d : e.
+// expression parses the branches of ?: and ? by itself again, so that they bind to the right: a
+// ? b : c ? d : e.
 func (p *parser) expression() *node {
 	defer p.deeper()()
 	n := p.binary(0)
@@ -265,7 +266,8 @@ func (p *parser) postfix(n *node) *node {
 	return nil
 }
 
-// index is what is between brackets. A name there, which would be a property elsewhere, is the key of a map.
+// index is what is between brackets. A name there, which would be a property elsewhere, is the
+// key of a map.
 func (p *parser) index() *node {
 	if t := p.peek(); t.kind == tokenName && !p.plain && p.tokens[p.at+1].text == "]" && !isWord(t.text) {
 		p.next()

@@ -73,12 +73,14 @@ func Klock(name string, keys []string, opts ...Option) *Key {
 	return k
 }
 
-// Alturkovic is the keys of a method annotated with @RedisLocked(storeId = …, prefix = …, expression = …) or its kin: the
-// store, a colon, the prefix, and what the expression says. A list makes a key of each element. An empty store is
-// distributed_lock, an empty expression #executionPath. #root is the bean.
+// Alturkovic is the keys of a method annotated with @RedisLocked(storeId = …, prefix = …,
+// expression = …) or its kin: the store, a colon, the prefix, and what the expression says. A
+// list makes a key of each element. An empty store is distributed_lock, an empty expression
+// #executionPath. #root is the bean.
 //
-// Checked against github.com/alturkovic/distributed-lock at 5458750, by reading: SpelKeyGenerator, SimpleRedisLock,
-// MultiRedisLock. Only the key is the same: those locks are plain strings in Redis, and no locks to Redisson.
+// Checked against github.com/alturkovic/distributed-lock at 5458750, by reading:
+// SpelKeyGenerator, SimpleRedisLock, MultiRedisLock. Only the key is the same: those locks are
+// plain strings in Redis, and no locks to Redisson.
 func Alturkovic(store, prefix, expression string, opts ...Option) *Key {
 	if store == "" {
 		store = "distributed_lock"

@@ -8,10 +8,11 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// An expression that reads nothing of the request locks one key for the whole world. That is more than to name no parameter:
-// 'a' ?: #order.id names one and never looks at it, and #order.id == #order.id makes the same of all orders. What follows is
-// the rule that templates have, for Java's operators; the two agree, so that a key which is moved from one language to the
-// other stays refused, or stays allowed.
+// An expression that reads nothing of the request locks one key for the whole world. That is
+// more than to name no parameter: 'a' ?: #order.id names one and never looks at it, and
+// #order.id == #order.id makes the same of all orders. What follows is the rule that templates
+// have, for Java's operators; the two agree, so that a key which is moved from one language to
+// the other stays refused, or stays allowed.
 
 // insight is what is known at start of what a node comes to.
 type insight struct {
@@ -35,7 +36,8 @@ func (c *compiler) note(n *node, x *code) {
 	c.insights[n], c.reads = in, in.reads
 }
 
-// constantOf evaluates what needs no request. What fails now fails for each request, and is an error then.
+// constantOf evaluates what needs no request. What fails now fails for each request, and is an
+// error then.
 func constantOf(x *code) any {
 	if x.typ.k != boolK && x.typ.k != textK {
 		return nil // nothing is decided by others
@@ -51,7 +53,8 @@ func constantOf(x *code) any {
 	return v
 }
 
-// taken returns the operand that a node comes to, if it is always the same one: nothing of the others is read.
+// taken returns the operand that a node comes to, if it is always the same one: nothing of the
+// others is read.
 func (c *compiler) taken(n *node) *node {
 	switch n.kind {
 	case kindTernary:
@@ -74,8 +77,9 @@ func (c *compiler) taken(n *node) *node {
 	return nil
 }
 
-// sameForAll reports whether a node is the same for all requests although its operands are not, and what it is then if it is
-// a test: the operands are equal, or one of them leaves nothing of the other.
+// sameForAll reports whether a node is the same for all requests although its operands are not,
+// and what it is then if it is a test: the operands are equal, or one of them leaves nothing of
+// the other.
 func (c *compiler) sameForAll(n *node) (value any, same bool) {
 	switch {
 	case n.kind == kindOp && (n.text == "&&" || n.text == "||"):
@@ -121,8 +125,8 @@ func sameResult(operator string, a, b *node) (value any, same bool) {
 	return nil, false
 }
 
-// alike reports whether two nodes are written alike, and so come to the same. A function of the user's may know more than
-// its arguments.
+// alike reports whether two nodes are written alike, and so come to the same. A function of the
+// user's may know more than its arguments.
 func alike(a, b *node) bool {
 	switch {
 	case a == nil || b == nil:
@@ -133,7 +137,8 @@ func alike(a, b *node) bool {
 	return slices.EqualFunc(a.args, b.args, alike)
 }
 
-// callsFunction reports whether a function of the user's is called, which is for requests, and not for the start.
+// callsFunction reports whether a function of the user's is called, which is for requests, and
+// not for the start.
 func callsFunction(n *node) bool {
 	if n == nil {
 		return true // in front of #name(…)
@@ -141,7 +146,8 @@ func callsFunction(n *node) bool {
 	return slices.ContainsFunc(n.args, callsFunction)
 }
 
-// names reports whether a node names anything: a parameter, a function, or the element of a projection.
+// names reports whether a node names anything: a parameter, a function, or the element of a
+// projection.
 func names(n *node) bool {
 	if n == nil {
 		return true // of #name(…), which is a function

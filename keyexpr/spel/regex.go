@@ -88,8 +88,8 @@ func (t *translator) run() error {
 	return nil
 }
 
-// next translates one atom or operator. Whatever is not listed is an error: the two dialects agree on much that is not, but
-// a pattern that is read in two ways makes two keys.
+// next translates one atom or operator. Whatever is not listed is an error: the two dialects
+// agree on much that is not, but a pattern that is read in two ways makes two keys.
 func (t *translator) next() error {
 	c := t.in[t.at]
 	t.at++
@@ -169,8 +169,8 @@ func (t *translator) repeat(c byte) error {
 	return nil
 }
 
-// escape passes punctuation on, which is itself in both. Letters are refused unless they are known: \b and \w with flags
-// differ, and others are only Java's.
+// escape passes punctuation on, which is itself in both. Letters are refused unless they are
+// known: \b and \w with flags differ, and others are only Java's.
 func (t *translator) escape(class bool) (string, error) {
 	if t.at == len(t.in) {
 		return "", errors.New("a pattern ends in a backslash")
@@ -270,7 +270,8 @@ func (p *pattern) matches(st *run.State, s string) (any, error) {
 	return p.all.MatchString(s), nil
 }
 
-// split leaves out empty pieces at the end, and keeps the one piece of a text that has no match, even if it is empty.
+// split leaves out empty pieces at the end, and keeps the one piece of a text that has no match,
+// even if it is empty.
 func (p *pattern) split(st *run.State, s string) (any, error) {
 	if err := p.charge(st, s); err != nil {
 		return nil, err

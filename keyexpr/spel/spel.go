@@ -1,28 +1,38 @@
-// Package spel makes keys of what annotation locks in Java have: expressions in SpringEL, and what lock libraries put around
-// them. A service in Go that declares
+// Package spel makes keys of what annotation locks in Java have: expressions in SpringEL, and
+// what lock libraries put around them. A service in Go that declares
 //
 //	guard.KeyFrom(spel.Expression("'order:' + #order.id", spel.Params("order")))
 //
 // and one in Java that has @Lock(key = "'order:' + #order.id") take the same lock.
 //
-// The rule is: for each expression, on each request, the key that Spring makes, or an error. What can be known at start is an
-// error at start, with its place in the Java text and with what to write instead; what the facts decide is
-// keyexpr.ErrValue. README.md in this folder has the table of what is refused and why.
+// The rule is: for each expression, on each request, the key that Spring makes, or an error.
+// What can be known at start is an error at start, with its place in the Java text and with what
+// to write instead; what the facts decide is keyexpr.ErrValue. README.md in this folder has the
+// table of what is refused and why.
 //
-// Keys are not escaped and not shortened, as Java does neither: one of more than 512 bytes is refused, and so is one for
-// which Java would write null.
+// Keys are not escaped and not shortened, as Java does neither: one of more than 512 bytes is
+// refused, and so is one for which Java would write null.
 package spel
 
 // How a text becomes a key:
 //
-//	presets.go   puts around an expression what a lock library does
-//	lex.go       cuts an expression into tokens
-//	parse.go     makes a tree of them, with primary.go for what is no operator; the grammar is Spring's
-//	key.go       takes a sum of texts apart into the parts of a key
-//	compile.go   finds out the types in Java of all other nodes, and makes closures; properties, operators, methods and
-//	             equals have files of their own
-//	values.go    says what a value of Go is in Java, and how that is spelt; text.go and regex.go do what Java does to texts
-//	../internal/run runs what was compiled
+//	presets → lex → parse → compile → run
+//
+//	presets.go   puts around an expression what a lock library does: names, prefixes, separators
+//	lex.go       cuts an expression into tokens, with quotes that are doubled, or escaped in Java
+//	parse.go     makes a tree of them, with primary.go for what is no operator; the grammar is
+//	             Spring's own, mistakes included
+//	key.go       takes a sum of texts apart into the parts of a key, so that a key of literals and
+//	             paths is as quick as a template; an expression that is a list makes several keys
+//	compile.go   finds out the types in Java of all other nodes, and makes closures of them:
+//	             properties.go of paths, operators.go, methods.go, and equals.go of what compares
+//	reads.go     notes which of them read a fact, by the rule of templates
+//	values.go    says what a value of Go is in Java; text.go how it is spelt, and what Java's methods
+//	             make of texts; regex.go reads Java's patterns
+//
+// What was compiled runs in ../internal/run, as templates do, with the same bounds. Nothing is shared
+// with the language of templates but that: a function of theirs can't be reached from Java's text, and
+// an error points into the text of the annotation.
 
 import (
 	"fmt"
@@ -80,11 +90,12 @@ func newKey(text string, opts []Option) *Key {
 // String returns the text of the key as Java has it.
 func (k *Key) String() string { return k.text }
 
-// Check reports a mistake that shows without knowing the facts. It is an *keyexpr.Error with its place in the Java text.
+// Check reports a mistake that shows without knowing the facts. It is an *keyexpr.Error with its
+// place in the Java text.
 func (k *Key) Check() error { return k.err }
 
-// Parse type-checks the key against roots. Its error is an *keyexpr.Error with its place in the Java text. Options are those
-// of keyexpr.Parse.
+// Parse type-checks the key against roots. Its error is an *keyexpr.Error with its place in the
+// Java text. Options are those of keyexpr.Parse.
 func (k *Key) Parse(roots keyexpr.Roots, opts ...keyexpr.Option) (*keyexpr.Template, error) {
 	if k.err != nil {
 		return nil, k.err
@@ -113,13 +124,14 @@ type java struct {
 	err           error
 }
 
-// Params names the parameters of the Java method in their order. A single one is req; of several, each is the field of
-// req that has its name.
+// Params names the parameters of the Java method in their order. A single one is req; of
+// several, each is the field of req that has its name.
 func Params(names ...string) Option {
 	return option(func(j *java) { j.params = names })
 }
 
-// Var says which fact the variable #name stands for: a path such as path.id or header["X-Tenant"].
+// Var says which fact the variable #name stands for: a path such as path.id or
+// header["X-Tenant"].
 func Var(name, path string) Option {
 	return option(func(j *java) {
 		steps, ok := steps(path)
@@ -162,8 +174,8 @@ func steps(path string) (names []string, ok bool) {
 	return names, true
 }
 
-// Method gives the full name of the Java class, as Class.getName has it, and the name of the method, for keys that are
-// made of them.
+// Method gives the full name of the Java class, as Class.getName has it, and the name of the
+// method, for keys that are made of them.
 func Method(class, name string) Option {
 	return option(func(j *java) { j.class, j.method = class, name })
 }
@@ -262,7 +274,8 @@ func (c *compiler) metadata(n *node) (string, bool) {
 	return text, true
 }
 
-// dotted returns a variable with properties as root.method.name, and "" for everything else. getName() is name.
+// dotted returns a variable with properties as root.method.name, and "" for everything else.
+// getName() is name.
 func dotted(n *node) string {
 	switch n.kind {
 	case kindVar:

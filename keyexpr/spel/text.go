@@ -69,7 +69,8 @@ func charAt(st *run.State, on any, args []any) (any, error) {
 	return char(u[i]), nil
 }
 
-// substring counts UTF-16, and throws where Java does: it does not cut back what lies beyond the end.
+// substring counts UTF-16, and throws where Java does: it does not cut back what lies beyond the
+// end.
 func substring(st *run.State, on any, args []any) (any, error) {
 	u, err := units(st, on)
 	if err != nil {
@@ -108,8 +109,8 @@ func onTexts(f func(s, t string) any) func(*run.State, any, []any) (any, error) 
 	}
 }
 
-// indexOf finds bytes, and then counts characters as Java does up to there. The pieces are UTF-8, so that no match begins
-// within a character.
+// indexOf finds bytes, and then counts characters as Java does up to there. The pieces are
+// UTF-8, so that no match begins within a character.
 func indexOf(f func(s, t string) int) func(*run.State, any, []any) (any, error) {
 	return func(st *run.State, on any, args []any) (any, error) {
 		s, err := spell(st, on)
@@ -129,7 +130,8 @@ func indexOf(f func(s, t string) int) func(*run.State, any, []any) (any, error) 
 	}
 }
 
-// replace with an empty text puts the other one between all characters, which Java has two of where Go has one.
+// replace with an empty text puts the other one between all characters, which Java has two of
+// where Go has one.
 func replace(st *run.State, on any, args []any) (any, error) {
 	s, err := spell(st, on)
 	if err != nil {
@@ -315,8 +317,8 @@ func spell(st *run.State, x any) (string, error) {
 	return s, nil
 }
 
-// convert is what Spring's conversion to a String makes of a value, as in + and in lock4j: of a list, its elements with
-// commas between them.
+// convert is what Spring's conversion to a String makes of a value, as in + and in lock4j: of a
+// list, its elements with commas between them.
 func convert(st *run.State, x any) (string, error) { return convertList(st, x, 0) }
 
 // convertList counts how deep it is: a list can hold itself.

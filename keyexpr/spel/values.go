@@ -11,8 +11,8 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// What a value of Go is in Java. Types decide what + and equals do there, so that each type of Go stands for one of Java,
-// or for two that may differ, which is then refused where they do:
+// What a value of Go is in Java. Types decide what + and equals do there, so that each type of
+// Go stands for one of Java, or for two that may differ, which is then refused where they do:
 //
 //	string                      String
 //	a named string              String or an enum: the two differ in ==
@@ -158,8 +158,8 @@ func typeOf(t reflect.Type) typ {
 
 func refused(t reflect.Type, why string) typ { return typ{k: refusedK, t: t, why: why} }
 
-// listType tells ids from lists: an array of 16 bytes with a String is a UUID, whose spelling is the same everywhere. Other
-// types that spell themselves do it in Go alone.
+// listType tells ids from lists: an array of 16 bytes with a String is a UUID, whose spelling is
+// the same everywhere. Other types that spell themselves do it in Go alone.
 func listType(t reflect.Type, spells bool) typ {
 	switch {
 	case t.Elem().Kind() == reflect.Uint8 && spells && t.Kind() == reflect.Array && t.Len() == 16:
@@ -232,7 +232,8 @@ func valueOf(st *run.State, v reflect.Value, t typ) (any, error) {
 // sizeOfList is what a list, a map or an object takes, over and above what is in it.
 const sizeOfList = 128
 
-// wholeOf refuses what no long of Java holds, rather than to write a number that Java can't make.
+// wholeOf refuses what no long of Java holds, rather than to write a number that Java can't
+// make.
 func wholeOf(v reflect.Value) (any, error) {
 	switch {
 	case v.CanInt():
@@ -343,7 +344,8 @@ func goType(t typ) reflect.Type {
 	return reflect.TypeFor[any]()
 }
 
-// given is a value of Java as a function in Go takes it: texts and numbers without their types of Java, and facts as they were.
+// given is a value of Java as a function in Go takes it: texts and numbers without their types
+// of Java, and facts as they were.
 func given(x any) any {
 	switch x := x.(type) {
 	case named:

@@ -92,7 +92,8 @@ func (p *Path) lacks(rest []Step, err error, all []Step) error {
 	return Faulty("can't go on: %s is nil", all[1].Src)
 }
 
-// maxPointers is how many pointers and interfaces may lie on top of each other. A type can point to itself.
+// maxPointers is how many pointers and interfaces may lie on top of each other. A type can point
+// to itself.
 const maxPointers = 16
 
 // Indirect follows pointers and interfaces to the value, which is invalid if one of them is nil,
@@ -204,8 +205,9 @@ func Convert(v reflect.Value, to reflect.Type) (reflect.Value, bool) {
 
 func negative(v reflect.Value) bool { return v.CanInt() && v.Int() < 0 }
 
-// Tame turns a json.Number that is a whole number into an integer, so that conditions can compare it. It looks at the length
-// first: a number of ten million digits is read once for each time that a loop comes by.
+// Tame turns a json.Number that is a whole number into an integer, so that conditions can
+// compare it. It looks at the length first: a number of ten million digits is read once for each
+// time that a loop comes by.
 func Tame(v reflect.Value) reflect.Value {
 	if v.Kind() == reflect.Interface {
 		v = v.Elem()

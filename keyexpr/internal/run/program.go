@@ -1,6 +1,7 @@
-// Package run is the last stage of every key, whatever language it is written in: it asks for the facts, follows paths
-// through them, and puts texts together within bounds of time and memory. Package keyexpr compiles templates to the
-// programs of this package, and package spel does so with Java's expressions.
+// Package run is the last stage of every key, whatever language it is written in: it asks for
+// the facts, follows paths through them, and puts texts together within bounds of time and
+// memory. Package keyexpr compiles templates to the programs of this package, and package spel
+// does so with Java's expressions.
 package run
 
 import (

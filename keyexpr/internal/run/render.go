@@ -80,8 +80,8 @@ func (e *Escape) Append(dst []byte, s string) []byte {
 	return append(dst, s...)
 }
 
-// append is Append from the first byte on that is not plain. Long texts are counted first: to let the buffer grow on the way
-// would copy each of them several times.
+// append is Append from the first byte on that is not plain. Long texts are counted first: to
+// let the buffer grow on the way would copy each of them several times.
 func (e *Escape) append(dst []byte, s string) []byte {
 	if len(s) > longText {
 		dst = slices.Grow(dst, len(s)+2*e.escaped(s))

@@ -118,8 +118,8 @@ func (st *State) List(n int) error {
 	return st.Spend(24 * n)
 }
 
-// Plain returns what v holds, and nil if it holds nothing. An interface around a struct or an array is a copy of it, which can
-// be large, and is charged.
+// Plain returns what v holds, and nil if it holds nothing. An interface around a struct or an
+// array is a copy of it, which can be large, and is charged.
 func (st *State) Plain(v reflect.Value) (any, error) {
 	if !v.IsValid() {
 		return nil, nil

@@ -54,7 +54,8 @@ var (
 // size.
 func Spells(t reflect.Type) bool { return t.Implements(textMarshaler) || t.Implements(stringer) }
 
-// maxBits is the size of the largest number that is written out. To do so takes the square of the size.
+// maxBits is the size of the largest number that is written out. To do so takes the square of
+// the size.
 const maxBits = 1 << 12
 
 // sizeOf returns the size of a number that can be of any size. JSON has 1e1000000 in nine bytes.
@@ -69,8 +70,9 @@ func sizeOf(v any) int {
 	return 0
 }
 
-// spelling prefers MarshalText, as encoding/json does: what a String says is for people, and may leave out what differs. How
-// long it takes is the type's own affair, but for numbers; what it returns takes some memory even where it is not used.
+// spelling prefers MarshalText, as encoding/json does: what a String says is for people, and may
+// leave out what differs. How long it takes is the type's own affair, but for numbers; what it
+// returns takes some memory even where it is not used.
 func (st *State) spelling(v any) (string, error) {
 	size := sizeOf(v)
 	if size > maxBits {
@@ -92,7 +94,8 @@ func (st *State) spelling(v any) (string, error) {
 	return v.(fmt.Stringer).String(), nil
 }
 
-// IsList reports whether values of type t are lists rather than ids that are made of bytes or that spell themselves.
+// IsList reports whether values of type t are lists rather than ids that are made of bytes or
+// that spell themselves.
 func IsList(t reflect.Type) bool {
 	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) &&
 		t.Elem().Kind() != reflect.Uint8 && !Spells(t) && !Spells(reflect.PointerTo(t))
