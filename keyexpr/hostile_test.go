@@ -279,7 +279,14 @@ func (r hostileGenerator) text(depth int) string {
 		return r.pick("req.Text", "req.A", "req.B", "'x'", "req.Near", "'%'", "req.Many[5]", "req.Big", "req.Lists[1][1]", "#", "req.Huge")
 	}
 	return r.fill(depth-1, r.pick("T + ':' + T", "lower(T)", "upper(T)", "trim(T)", "toBase64(T)", "hash(T)", "string(T)", "required(T)", "(C ? T : T)", "(T ?? T)",
-		"or(T, T)", "join(L, ',')", "join(L, 'ssssssssssssssssssssssssssssssssssssssssssss')", "replace(T, 'x', T)", "L[0]", "(T)[N:N]", "hash(L)", "string(N)",
+		"or(T, T)",
+		"join(L, ',')",
+		"join(L, 'ssssssssssssssssssssssssssssssssssssssssssss')",
+		"replace(T, 'x', T)",
+		"L[0]",
+		"(T)[N:N]",
+		"hash(L)",
+		"string(N)",
 		"trim(T, T)", "find(L, C)"))
 }
 

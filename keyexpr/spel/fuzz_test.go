@@ -13,9 +13,35 @@ import (
 // comes out as it went in.
 func FuzzExpression(f *testing.F) {
 	for _, seed := range []string{
-		"order:", "#{", "{#x}", "##{", "'", "\"", "\\", "\x00", "é\u00a0\U0001f600", "'a' + #p0.id", "a#{#p0.id}b", "#p0?.x.?[y > 1].![z]",
-		"#a ?: 'b'", "T(x)", "{1,2}", "#p0.name.substring(1,2).hashCode()", "between {1,2}", "a ? b : c", "!!!not -1", "'#' + #p0.id + '{#'", "0X", "0x1L + 9223372036854775808",
-		"#if", "#if.x", "#p0.items.![sku][0]", "'a' matches '[a-z&&[b]]'", "'%s'.formatted('%s'.formatted(1))", "#p0.attrs[k]?.length() ?: {1}", "'lock:#{' + #p0.id + '}'",
+		"order:",
+		"#{",
+		"{#x}",
+		"##{",
+		"'",
+		"\"",
+		"\\",
+		"\x00",
+		"é\u00a0\U0001f600",
+		"'a' + #p0.id",
+		"a#{#p0.id}b",
+		"#p0?.x.?[y > 1].![z]",
+		"#a ?: 'b'",
+		"T(x)",
+		"{1,2}",
+		"#p0.name.substring(1,2).hashCode()",
+		"between {1,2}",
+		"a ? b : c",
+		"!!!not -1",
+		"'#' + #p0.id + '{#'",
+		"0X",
+		"0x1L + 9223372036854775808",
+		"#if",
+		"#if.x",
+		"#p0.items.![sku][0]",
+		"'a' matches '[a-z&&[b]]'",
+		"'%s'.formatted('%s'.formatted(1))",
+		"#p0.attrs[k]?.length() ?: {1}",
+		"'lock:#{' + #p0.id + '}'",
 	} {
 		f.Add(seed)
 	}

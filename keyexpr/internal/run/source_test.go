@@ -226,8 +226,15 @@ func TestAliases(t *testing.T) {
 	}
 	_ = message{}.private // which has no name
 	for name, want := range map[string]string{
-		"order_id": "OrderID", "orderId": "OrderID", "ORDERID": "OrderID", "id": "OrderID", "user_name": "UserName", "login": "UserName", "hidden": "Hidden", "-": "",
-		"b": "B", "B": "A B", "renamed": "", "private": "", "nope": "",
+		"order_id":  "OrderID",
+		"orderId":   "OrderID",
+		"ORDERID":   "OrderID",
+		"id":        "OrderID",
+		"user_name": "UserName",
+		"login":     "UserName",
+		"hidden":    "Hidden",
+		"-":         "",
+		"b":         "B", "B": "A B", "renamed": "", "private": "", "nope": "",
 	} {
 		if got := strings.Join(Aliases(reflect.TypeFor[message](), name), " "); got != want {
 			t.Errorf("Aliases(%q) = %q, want %q", name, got, want)
