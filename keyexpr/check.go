@@ -198,6 +198,8 @@ func (c *compilation) checkCalls(root *ast.Node) error {
 	return v.err
 }
 
+const onlyTelling = "only methods without arguments and with a result can be called"
+
 // checkMethod lets through the methods that only tell something: without arguments and with one
 // result. A method is code of the program, which a template may call only to be told something.
 // With arguments it could be made to do something: account.Withdraw(100). The engine would also
@@ -219,7 +221,7 @@ func (c *compilation) checkMethod(call *ast.CallNode, m *ast.MemberNode) error {
 	}
 	result := t.NumOut() == 1 || t.NumOut() == 2 && t.Out(1) == reflect.TypeFor[error]()
 	if !result || len(call.Arguments) > 0 {
-		return c.at(call, "only methods without arguments and with a result can be called")
+		return c.at(call, onlyTelling)
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/big"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 
@@ -103,17 +102,22 @@ func now(*run.State, []any) (any, error) { return time.Now().UTC(), nil }
 func takes(least, most int, result reflect.Type) checkFunc {
 	return func(args []reflect.Type) (reflect.Type, error) {
 		if len(args) < least || len(args) > most {
-			return nil, fmt.Errorf("%d arguments where %s are wanted", len(args), wanted(least, most))
+			return nil, wanted(len(args), least, most)
 		}
 		return result, nil
 	}
 }
 
-func wanted(least, most int) string {
-	if least == most {
-		return strconv.Itoa(least)
+// wanted is the error of a call with another number of arguments.
+func wanted(got, least, most int) error {
+	s := map[bool]string{false: "s"}[got == 1]
+	switch {
+	case least < most:
+		return fmt.Errorf("%d argument%s where %d to %d are wanted", got, s, least, most)
+	case least == 1:
+		return fmt.Errorf("%d argument%s where 1 is wanted", got, s)
 	}
-	return fmt.Sprintf("%d to %d", least, most)
+	return fmt.Errorf("%d argument%s where %d are wanted", got, s, least)
 }
 
 // numbers checks that all arguments from the first on may be whole numbers. A pointer to a
@@ -121,7 +125,7 @@ func wanted(least, most int) string {
 func numbers(first, count int) checkFunc {
 	return func(args []reflect.Type) (reflect.Type, error) {
 		if len(args) != count {
-			return nil, fmt.Errorf("%d arguments where %d are wanted", len(args), count)
+			return nil, wanted(len(args), count, count)
 		}
 		for _, t := range args[first:] {
 			if t = basicType(t); t.Kind() == reflect.Pointer {

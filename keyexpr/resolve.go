@@ -206,6 +206,9 @@ func (c *compilation) unknownMember(n *ast.MemberNode) error {
 	if _, ok := base.FieldByName(&c.conf.NtCache, name.Value); ok {
 		return nil
 	}
+	if _, ok := n.Node.Nature().MethodByName(&c.conf.NtCache, name.Value); ok && n.Method {
+		return c.at(n, onlyTelling)
+	}
 	if n.Method {
 		return c.at(n, "unknown method %s of %s%s", name.Value, typeName(base.Type), suggest.Ending(name.Value, methodNames(n.Node.Type())))
 	}

@@ -104,7 +104,7 @@ func basicOf(st *run.State, x any) (any, error) {
 
 func textCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) != 1 {
-		return nil, fmt.Errorf("%d arguments where 1 is wanted", len(args))
+		return nil, wanted(len(args), 1, 1)
 	}
 	if why := run.Refusal(args[0]); why != "" {
 		return nil, fmt.Errorf("what string(x) gets %s", why)
@@ -174,7 +174,7 @@ func split(st *run.State, args []any) (any, error) {
 
 func joinCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) < 1 || len(args) > 2 {
-		return nil, fmt.Errorf("%d arguments where 1 to 2 are wanted", len(args))
+		return nil, wanted(len(args), 1, 2)
 	}
 	if k := args[0].Kind(); k != reflect.Slice && k != reflect.Array && k != reflect.Interface {
 		return nil, fmt.Errorf("can't join %v", args[0])
