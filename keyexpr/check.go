@@ -252,9 +252,12 @@ func (forgetCalls) Visit(node *ast.Node) {
 	}
 }
 
-// basicName is the function that gives a value of a named basic type its basic type. No text can
-// spell it.
-const basicName = "&basic"
+// No text can spell these functions: one gives a value of a named basic type its basic type, the
+// other hides its type from the checker.
+const (
+	basicName = "&basic"
+	anyName   = "&any"
+)
 
 // basicVisitor gives operands of named basic types their basic types. Go programs have type
 // Tenant string, and protobuf has named numbers. To the engine, a Tenant and a string are
@@ -297,6 +300,10 @@ func (v *basicVisitor) Visit(node *ast.Node) {
 // would see a zero value. An element is not converted where the list holds just that type: in a
 // []Status, "in" finds a Status.
 func (v *basicVisitor) binary(n *ast.BinaryNode) {
+	if n.Operator == "in" && likeHeld(n.Right, n.Left) {
+		v.wrap(&n.Left, anyName)
+		return
+	}
 	if n.Operator == "??" || n.Left.Nature().Nil || n.Right.Nature().Nil || n.Operator == "in" && holds(n.Right, n.Left) {
 		return
 	}
@@ -333,12 +340,15 @@ func (v *basicVisitor) key(n *ast.MemberNode) {
 // It wraps the node in a call, as that is the one way to give a node another type which the
 // checker does not undo.
 func (v *basicVisitor) convert(node *ast.Node) {
-	n := *node
-	if basicType(n.Type()) == n.Type() {
-		return
+	if n := *node; basicType(n.Type()) != n.Type() {
+		v.wrap(node, basicName)
 	}
-	call := &ast.CallNode{Callee: &ast.IdentifierNode{Value: basicName}, Arguments: []ast.Node{n}}
-	call.SetLocation(n.Location())
+}
+
+// wrap makes a node the argument of a function that no text can call.
+func (v *basicVisitor) wrap(node *ast.Node, function string) {
+	call := &ast.CallNode{Callee: &ast.IdentifierNode{Value: function}, Arguments: []ast.Node{*node}}
+	call.SetLocation((*node).Location())
 	*node = call
 }
 

@@ -84,6 +84,7 @@ func hostFuncs(cond bool) map[string]*hostFunc {
 		// What the checker puts in.
 		{name: basicName, check: func(args []reflect.Type) (reflect.Type, error) { return basicType(args[0]), nil },
 			call: func(_ *run.State, args []any) (any, error) { return basic(args[0]), nil }},
+		{name: anyName, check: takes(1, 1, anyType), call: func(_ *run.State, args []any) (any, error) { return args[0], nil }},
 	}
 	if cond {
 		list = append(list, hostFunc{name: "now", check: takes(0, 0, timeType), call: now})

@@ -251,7 +251,7 @@ func (c *compilation) textTest(list []*code, cost int, test func(s, part string)
 		var s [2]string
 		for i, x := range list {
 			v, err := x.value(st)
-			if err != nil || v == nil {
+			if err != nil || runtime.IsNil(v) {
 				return false, err
 			}
 			if s[i], err = text(v); err == nil {

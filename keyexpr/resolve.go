@@ -268,6 +268,21 @@ func holds(list, n ast.Node) bool {
 	return false
 }
 
+// likeHeld reports whether a list or map has elements or keys of a named type, and n is what that type is made of: in a
+// []Tenant, "acme" is looked for. The checker would refuse it, and among compares the two as what they are.
+func likeHeld(list, n ast.Node) bool {
+	t := list.Type()
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+		t = t.Elem()
+	case reflect.Map:
+		t = t.Key()
+	default:
+		return false
+	}
+	return t != n.Type() && basicType(t) == basicType(n.Type()) && t.Kind() != reflect.Interface
+}
+
 // basicType returns the predeclared type that a named one is made of, or a pointer to it for a
 // pointer. All other types it returns as they are. A duration stays one, as it is a number with
 // a unit: 5 and 5*time.Second are two things.

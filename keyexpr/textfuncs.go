@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/vm/runtime"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
@@ -304,7 +305,7 @@ func (c *compilation) matches(n *ast.BinaryNode, x *code) (*code, error) {
 	}
 	return testCode(1+x.cost, func(st *run.State) (bool, error) {
 		v, err := x.value(st)
-		if err != nil || v == nil {
+		if err != nil || runtime.IsNil(v) {
 			return false, err
 		}
 		s, err := text(v)
