@@ -349,7 +349,7 @@ func goValue(x any) reflect.Value {
 func (c *compiler) stringOf(n *node) *code {
 	x := c.compile(n.args[0])
 	if why := spellable(x.typ, false); why != "" {
-		c.fail(n.args[0], "%s", why)
+		c.fail(n.args[0], "this %s", why)
 	}
 	if n.text == "%d" && !x.typ.number() && x.typ.k != anyK {
 		c.fail(n.args[0], "%%d is for whole numbers, not for %s", describe(x.typ))

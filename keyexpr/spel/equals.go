@@ -22,7 +22,7 @@ func (c *compiler) comparable(n *node, a, b typ) {
 		case x.k == listK || x.k == mapK || x.k == objectK || x.k == bytesK:
 			c.fail(n, "%s can't be compared here: compare its parts", describe(x))
 		case x.k == refusedK:
-			c.fail(n, "%s", x.why)
+			c.fail(n, "this %s", x.why)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (c *compiler) hashCode(n *node, base *code) *code {
 // It is what String.valueOf makes, but for null, on which it throws.
 func (c *compiler) toString(n *node, base *code) *code {
 	if why := spellable(base.typ, false); why != "" {
-		c.fail(n, "%s", why)
+		c.fail(n, "this %s", why)
 	}
 	return c.after(n, base, typ{k: textK}, func(st *run.State, v any) (any, error) { return spell(st, v) })
 }
@@ -139,7 +139,7 @@ func (c *compiler) equality(n *node, x, y *code) *code {
 		switch {
 		case a.typ.k == nullK || b.typ.k == nullK:
 		case a.typ.k == refusedK:
-			c.fail(n.args[i], "%s", a.typ.why)
+			c.fail(n.args[i], "this %s", a.typ.why)
 		case a.typ.k == nameK && b.typ.k == textK, a.typ.k == nameK && b.typ.k == charK:
 			c.fail(n.args[i], "%v may be an enum in Java, which is never == to a text: write .name() == '…' for an enum, or .toString() == '…' for both", a.typ.t)
 		case a.typ.k == enumK && b.typ.k == textK:

@@ -236,7 +236,7 @@ func TestLibraries(t *testing.T) {
 		{Redisson(`req.s ?: "x"`), "start: is SpringEL, and no Java"},
 		{Redisson(`{1}`), "start: is SpringEL, and no Java"},
 		{Redisson(`"o:" + 'ab'`), "start: is one character in Java"},
-		{Redisson(`"o:" + 08`), "start: not an int"},
+		{Redisson(`"o:" + 08`), "start: this is no number"},
 		{Redisson(`req.s == "text" ? "y" : "n"`), "start: write .equals"},
 		{Redisson(`req.b ? 'a' : 1`), "start: a char and a number"},
 		{Redisson(`"x" + req.texts`), "start: is a list"},

@@ -158,7 +158,7 @@ func (c *compiler) part(p *run.Program, n *node, converted bool) {
 		c.fail(n, "%s is looked up by name, as in #%s.name or #%s['name']", name, name, name)
 	}
 	if why := spellable(x.typ, converted); why != "" {
-		c.fail(n, "%s", why)
+		c.fail(n, "this %s", why)
 	}
 	src := c.whole
 	part := run.Part{Src: src, Cost: x.cost}

@@ -1,6 +1,7 @@
 package spel
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"unicode"
@@ -107,7 +108,7 @@ func (c *compiler) call(n *node) *code {
 	}
 	base := c.compile(n.args[0])
 	if base.typ.k == refusedK {
-		c.fail(n.args[0], "%s", base.typ.why)
+		c.fail(n.args[0], "this %s", base.typ.why)
 	}
 	args := make([]*code, len(n.args)-1)
 	for i, a := range n.args[1:] {
@@ -126,7 +127,11 @@ func (c *compiler) function(n *node) *code {
 		for name := range c.setup.Functions {
 			names = append(names, name)
 		}
-		c.fail(n, "there is no function %s%s; guard.Function gives one", n.text, suggest.Ending(n.text, names))
+		ending := ""
+		if len(names) > 0 {
+			ending = suggest.Ending(n.text, names)
+		}
+		c.fail(n, "there is no function %s%s; guard.Function gives one", n.text, ending)
 	}
 	c.reads = c.reads || f.Contextual()
 	args := make([]*code, len(n.args)-1)
@@ -196,7 +201,7 @@ func (c *compiler) invoke(n *node, base *code, name string, args []*code) *code 
 			return x
 		}
 	}
-	c.fail(n, "%s has no method %s with %d arguments here: give the guard a function with Function, and write #%s(…)", describe(base.typ), name, len(args), name)
+	c.fail(n, "%s has no method %s %s here: give the guard a function with Function, and write #%s(…)", describe(base.typ), name, withArguments(len(args)), name)
 	return nil
 }
 
@@ -236,7 +241,7 @@ func (c *compiler) textMethod(n *node, base *code, name string, args []*code) *c
 func (c *compiler) tabled(n *node, base *code, name string, args []*code, table map[string]method) *code {
 	m, ok := table[name+"/"+string(rune('0'+min(len(args), 9)))]
 	if !ok {
-		c.fail(n, "the method %s with %d arguments of %s is not known here: give the guard a function with Function, and write #%s(…)", name, len(args), describe(base.typ), name)
+		c.fail(n, "the method %s %s of %s is not known here: give the guard a function with Function, and write #%s(…)", name, withArguments(len(args)), describe(base.typ), name)
 	}
 	cost := 1
 	for i, want := range m.args {
@@ -245,7 +250,7 @@ func (c *compiler) tabled(n *node, base *code, name string, args []*code, table 
 		fits := got.k == want || got.k == anyK || want == anyK || want == intK && (got.k == wholeK || got.k == smallK) ||
 			want == textK && c.plain && got.k == charK && (name == "indexOf" || name == "lastIndexOf")
 		if want == anyK && got.k == refusedK {
-			c.fail(n.args[i+1], "%s", got.why)
+			c.fail(n.args[i+1], "this %s", got.why)
 		}
 		if name == "concat" && got.k != textK && got.k != anyK {
 			if why := spellable(got, true); why != "" || c.plain {
@@ -302,7 +307,7 @@ func (c *compiler) anyMethod(n *node, base *code, name string, args []*code) *co
 		if prop, ok := accessor(name); ok && len(args) == 0 {
 			return c.property(&node{off: n.off, args: n.args, safe: n.safe}, base, prop)
 		}
-		c.fail(n, "the method %s with %d arguments is not known here: give the guard a function with Function, and write #%s(…)", name, len(args), name)
+		c.fail(n, "the method %s %s is not known here: give the guard a function with Function, and write #%s(…)", name, withArguments(len(args)), name)
 	}
 	return c.after(n, base, typ{}, func(st *run.State, v any) (any, error) {
 		m, ok := method{}, false
@@ -331,4 +336,14 @@ func (c *compiler) anyMethod(n *node, base *code, name string, args []*code) *co
 		}
 		return m.call(st, v, values)
 	})
+}
+
+func withArguments(n int) string {
+	switch n {
+	case 0:
+		return "without arguments"
+	case 1:
+		return "with 1 argument"
+	}
+	return fmt.Sprintf("with %d arguments", n)
 }

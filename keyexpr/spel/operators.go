@@ -57,7 +57,7 @@ func (c *compiler) plus(n *node, x, y *code) *code {
 			continue
 		}
 		if why := spellable(a.typ, !c.plain); why != "" {
-			c.fail(n.args[i], "%s", why)
+			c.fail(n.args[i], "this %s", why)
 		}
 	}
 	t := typ{}

@@ -1,6 +1,7 @@
 package spel
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -56,6 +57,8 @@ func (p *parser) number(t token) string {
 	switch {
 	case fraction || strings.ContainsAny(digits, ".eEfFdD") && base == 10:
 		p.fail(t.off, "only whole numbers can be in a key")
+	case errors.Is(err, strconv.ErrSyntax):
+		p.fail(t.off, "this is no number")
 	case err != nil && size == 32:
 		p.fail(t.off, "not an int of 32 bits: write an L behind it for a long")
 	case err != nil:

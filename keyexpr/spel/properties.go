@@ -327,7 +327,7 @@ func (c *compiler) indexBy(n *node, base, by *code) *code {
 		t = typ{k: smallK}
 	case anyK:
 	case refusedK:
-		c.fail(n, "%s", base.typ.why)
+		c.fail(n, "this %s", base.typ.why)
 	default:
 		c.fail(n, "%s has no elements", describe(base.typ))
 	}

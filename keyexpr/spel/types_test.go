@@ -94,7 +94,7 @@ func TestTypesOfGo(t *testing.T) {
 		{"#p0.any.name.substring(#p0.any.name)", "request: gives to substring what it does not take"},
 		{"#p0.any.tags", "request: is a list"},
 		{"#p0.any.tags.![#this + '!']", "x! y!"},
-		{"#p0.any.foo(1)", "start: the method foo with 1 arguments"},
+		{"#p0.any.foo(1)", "start: the method foo with 1 argument"},
 		{"#p0.any.id + 1", "10"},
 		{"#p0.any.id.equals(9)", "request: equal only if both are int"},
 		{"#p0.any.id.equals(10) ? 'y' : 'n'", "n"},
