@@ -18,15 +18,18 @@ import (
 // What hash digests. Everything begins with a letter for its kind, so that no value has the
 // bytes of one of another kind, and says its length before what can have several:
 //
-//	value  = "n"                              nil
-//	       | "s" length bytes                 text, also of what spells itself, as a hole would have it
-//	       | "i" text | "u" text              whole numbers, one spelling for all their types
+//	value  = "n"                              nil, and what points to nothing
+//	       | "s" length bytes                 text, and what spells itself, as a hole would have it
+//	       | "i" length digits                whole numbers, one spelling for all their types
 //	       | "f" 8 bytes                      floats, by their bits; -0 is 0, and all that are no number are one
 //	       | "t" | "F"                        true, false
 //	       | "b" length bytes                 bytes
 //	       | "l" count value…                 lists
 //	       | "m" count (value value)…         maps, in the order of their keys' bytes
-//	       | "r" type count (name value)…     structs: every exported field by its Go name; messages by their getters
+//	       | "r" length type (value value)…   structs: the name of the type, and each exported field by its Go name;
+//	                                          messages by their getters
+//
+// Lengths and counts are written as Go's binary.AppendUvarint does. TestHashEncoding holds the bytes.
 
 // Types that have nothing to hash are refused here, when the program starts. They would all have
 // one hash.
