@@ -270,7 +270,8 @@ func (c *compilation) slice(n *ast.SliceNode) (*code, error) {
 	}), nil
 }
 
-// position is where a bound of a slice is; nil is the end.
+// position is where a bound of a slice is; nil is the end. A negative one counts from the end.
+// What lies beyond is cut back, as with Go's strings in the engine.
 func position(x any, length int) (int, error) {
 	if x == nil {
 		return length, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// A callee that is no name is a method, since nothing else is left by the rules.
 func (c *compilation) call(n *ast.CallNode) (*code, error) {
 	if name, ok := n.Callee.(*ast.IdentifierNode); ok {
 		return c.host(n, name.Value)
@@ -180,7 +181,8 @@ func (c *compilation) builtin(n *ast.BuiltinNode) (*code, error) {
 	}), nil
 }
 
-// basicKeyOf is basicKey for what may be no map.
+// basicKeyOf is basicKey for what may be no map. get is the one function that takes both a list
+// and a map.
 func basicKeyOf(v reflect.Value, x any) any {
 	if v.Kind() == reflect.Map {
 		return basicKey(v, x)

@@ -134,6 +134,7 @@ func lookupNature(names []string, closed bool) nature.Nature {
 	return n
 }
 
+// The engine describes a type once and remembers it in the cache of its configuration.
 func (r Root) nature(cache *nature.Cache) nature.Nature {
 	if r.of.Lookup {
 		return lookupNature(r.of.Names, r.of.Closed)
@@ -158,7 +159,7 @@ func (c *compilation) check(tree *parser.Tree) error {
 }
 
 // methodVisitor refuses, now that types are known, calls that may have effects and lookup roots
-// that are not looked up.
+// that are not looked up. Both need what only the last run of the checker has found out.
 type methodVisitor struct {
 	c      *compilation
 	err    error
@@ -167,7 +168,8 @@ type methodVisitor struct {
 }
 
 // Visit sees a lookup root before it sees whether it is looked up: parents come after their
-// children. So roots are noted, and judged at the end.
+// children. So roots are noted, and judged at the end. The name of a root alone is fine in
+// header.Tenant and wrong in len(header), and the node looks the same.
 func (v *methodVisitor) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.CallNode:
@@ -226,7 +228,8 @@ func (c *compilation) checkMethod(call *ast.CallNode, m *ast.MemberNode) error {
 	return nil
 }
 
-// lookupRoot returns the root that n names, if it is one that is looked up by name.
+// lookupRoot returns the root that n names, if it is one that is looked up by name. A variable
+// of let can't be one: what it holds is a value.
 func (c *compilation) lookupRoot(n ast.Node) (run.Root, bool) {
 	id, ok := n.(*ast.IdentifierNode)
 	if !ok {
@@ -244,6 +247,8 @@ func (c *compilation) isLookup(n ast.Node) bool {
 }
 
 // forgetCalls makes the checker look at calls again, whose types it would take for given.
+// Without it, a function whose argument has become a text would keep the type that it had for an
+// unknown one.
 type forgetCalls struct{}
 
 func (forgetCalls) Visit(node *ast.Node) {

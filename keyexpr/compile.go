@@ -110,7 +110,8 @@ func (c *compilation) compileNode(n ast.Node) (*code, error) {
 	return nil, c.at(n, "this is not understood here")
 }
 
-// compileAll compiles several nodes, and adds up their costs.
+// compileAll compiles several nodes, and adds up their costs. An error in any of them is an
+// error of the whole: a template is not half compiled.
 func (c *compilation) compileAll(nodes []ast.Node) (list []*code, cost int, err error) {
 	for _, n := range nodes {
 		x, err := c.compile(n)
@@ -131,7 +132,8 @@ func (c *compilation) asIs(nodes ...ast.Node) (list []*code, cost int, err error
 	return c.compileAll(nodes)
 }
 
-// plainly is compile for what becomes no part of a key.
+// plainly is compile for what becomes no part of a key. It is a count and not a flag, as one of
+// these may lie within another.
 func (c *compilation) plainly(n ast.Node) (*code, error) {
 	c.plain++
 	defer func() { c.plain-- }()
@@ -164,7 +166,8 @@ func textCode(cost int, text func(st *run.State) (string, error)) *code {
 	}}
 }
 
-// constant knows its type, so that a comparison with it needs no interface.
+// constant knows its type, so that a comparison with it needs no interface. A literal is the
+// most common thing to compare with.
 func constant(v any) *code {
 	x := valueCode(1, func(*run.State) (any, error) { return v, nil })
 	switch v := v.(type) {
@@ -206,7 +209,8 @@ func (x *code) asTest() func(st *run.State) (bool, error) {
 	}
 }
 
-// asText returns x as a text, which nil and numbers are not.
+// asText returns x as a text, which nil and numbers are not. A number is no text. lower(7) is a
+// mistake, and a key of it would depend on how a number is spelt.
 func (x *code) asText() func(st *run.State) (string, error) {
 	if x.text != nil {
 		return x.text
@@ -340,7 +344,7 @@ func (c *compilation) conditional(n *ast.ConditionalNode) (*code, error) {
 }
 
 // unary has no way for + but to leave it out: it does nothing to a number, and the checker
-// refuses all else.
+// refuses all else. A minus may overflow, for the smallest number, and is calculated as 0 - x.
 func (c *compilation) unary(n *ast.UnaryNode) (*code, error) {
 	x, err := c.compile(n.Node)
 	if err != nil {

@@ -27,6 +27,7 @@ type hostFunc struct {
 	user  *run.Function       // the user's own; nil for ours
 }
 
+// The types are those that are known at start: what comes from JSON is any, and passes.
 type (
 	// checkFunc returns the type of a call's result, from those of its arguments; any stands for those that are not known.
 	checkFunc func(args []reflect.Type) (reflect.Type, error)
@@ -99,7 +100,8 @@ func hostFuncs(cond bool) map[string]*hostFunc {
 // UTC, so that now().Hour() is the same hour on all machines.
 func now(*run.State, []any) (any, error) { return time.Now().UTC(), nil }
 
-// takes checks that there are between least and most arguments, and gives result.
+// takes checks that there are between least and most arguments, and gives result. How many
+// arguments there are is all that can be said where each may be of any type.
 func takes(least, most int, result reflect.Type) checkFunc {
 	return func(args []reflect.Type) (reflect.Type, error) {
 		if len(args) < least || len(args) > most {
@@ -197,7 +199,8 @@ func orCheck(args []reflect.Type) (reflect.Type, error) {
 	return args[0], nil
 }
 
-// orMixed gives strings of several types, and pointers to them, the type string.
+// orMixed gives strings of several types, and pointers to them, the type string. A *string and a
+// string are both texts, of which one is there.
 func orMixed(args []reflect.Type) (reflect.Type, error) {
 	for _, t := range args {
 		if t.Kind() == reflect.Pointer {
@@ -229,6 +232,8 @@ func or(_ *run.State, args []any) (any, error) {
 	return nil, nil
 }
 
+// Its result has the type of its argument, so that everything around it is checked as if it were
+// not there.
 func requiredCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) < 1 || len(args) > 2 || len(args) == 2 && args[1] != stringType {
 		return nil, fmt.Errorf("required takes a value, and a message if it should have one")
@@ -255,9 +260,11 @@ func required(_ *run.State, args []any) (any, error) {
 	return args[0], nil
 }
 
-// timed is what protobuf timestamps have.
+// timed is what protobuf timestamps have. Other libraries of protobuf have the same method, and
+// none of them is imported for it.
 type timed interface{ AsTime() time.Time }
 
+// A layout that says too little, such as "2006", makes one key for a year, which may be meant.
 func fmtTimeCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) != 2 || args[1] != stringType {
 		return nil, fmt.Errorf("fmtTime takes a time and a layout, as time.Format does")

@@ -82,11 +82,13 @@ func unhashable(t reflect.Type, seen map[reflect.Type]bool) string {
 	return ""
 }
 
+// All values of such a type would have one hash, and all requests one lock.
 func nothingToHash(t reflect.Type) string {
 	return fmt.Sprintf("is a struct without exported fields, %v: there is nothing to hash", t)
 }
 
-// layout is what of a struct is hashed: its fields, or the methods that read them.
+// layout is what of a struct is hashed: its fields, or the methods that read them. Which of the
+// two it is depends on the type alone.
 type layout struct {
 	fields  []reflect.StructField
 	methods []string
@@ -170,7 +172,8 @@ func hash(st *run.State, args []any) (any, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// encoder writes values in the only way that there is to write them.
+// encoder writes values in the only way that there is to write them. It is a buffer and not a
+// running digest, as maps sort the bytes of their entries. The budget bounds it.
 type encoder struct {
 	st  *run.State
 	buf []byte
@@ -271,7 +274,9 @@ func (e *encoder) kind(v reflect.Value, depth int) error {
 	return run.Faulty("has a value of type %v, which can't be hashed", v.Type())
 }
 
-// list writes arrays as slices, and []byte by itself: "a" as text and as bytes are two values.
+// list writes arrays as slices, and []byte by itself: "a" as text and as bytes are two values. A
+// []byte is not gone through by element, which would be a list of numbers and twenty times as
+// long.
 func (e *encoder) list(v reflect.Value, depth int) error {
 	n := v.Len()
 	if v.Type().Elem().Kind() == reflect.Uint8 {

@@ -70,13 +70,16 @@ import (
 type Roots map[string]Root
 
 // Root is what is known of one root before there are requests: its type, or the names that it
-// has. Its zero value is a root of type any, about which nothing can be checked at start.
+// has. Its zero value is a root of type any, about which nothing can be checked at start. Two
+// adapters describe the same kind of request in two ways: gRPC knows the type of a message, and
+// HTTP the names in a route.
 type Root struct{ of run.Root }
 
 // TypeFor is a root whose values are of type T.
 func TypeFor[T any]() Root { return Type(reflect.TypeFor[T]()) }
 
-// Type is a root whose values are of type t; nil stands for any.
+// Type is a root whose values are of type t; nil stands for any. A type that says nothing, such
+// as any, is as if it were not given.
 func Type(t reflect.Type) Root {
 	if t == nil || t.Kind() == reflect.Interface && t.NumMethod() == 0 {
 		return Root{}
@@ -85,7 +88,8 @@ func Type(t reflect.Type) Root {
 }
 
 // Names is a root whose value is a Lookup that has these names and no others, such as the path
-// values of a route. A template that uses another name is refused at start.
+// values of a route. A template that uses another name is refused at start. The names are copied
+// and sorted, so that suggestions come in one order, and a caller may go on using its slice.
 func Names(names ...string) Root {
 	names = slices.Clone(names)
 	slices.Sort(names)
@@ -113,7 +117,8 @@ func (f Lookup) Find(name string) (value string, ok bool, err error) { return f(
 // that errors.Is still sees it.
 type Facts func(root string) (any, error)
 
-// Option changes how Parse and ParseCondition read a text.
+// Option changes how Parse and ParseCondition read a text. It is an interface without exported
+// methods, so that options can be added without breaking anybody.
 type Option interface{ apply(*config) }
 
 // It is what options fill in, before there is anything to apply them to.
@@ -141,7 +146,8 @@ func OneKey() Option { return optionFunc(func(c *config) { c.oneKey = true }) }
 // does.
 func Func(name string, fn any) Option { return userFunc{name, fn} }
 
-// userFunc is a function of the user's own.
+// userFunc is a function of the user's own. What it takes and returns is found out by reflection
+// when it is declared, and not when it is first called.
 type userFunc struct {
 	name string
 	fn   any
@@ -189,7 +195,8 @@ func isName(s string) bool {
 	return s != "" && !strings.Contains(words, " "+s+" ")
 }
 
-// Condition is a parsed condition. It is immutable and safe for concurrent use.
+// Condition is a parsed condition. It is immutable and safe for concurrent use. It has no parts
+// and nothing to escape. All of it is one closure.
 type Condition struct {
 	text   string
 	test   func(*run.State) (bool, error)
@@ -320,7 +327,8 @@ func errAt(text string, off int, format string, args ...any) *Error {
 	return &Error{Text: text, Offset: min(max(off, 0), len(text)), Reason: reason}
 }
 
-// byteOffset converts an offset in runes, as the engine counts, into one in bytes.
+// byteOffset converts an offset in runes, as the engine counts, into one in bytes. A place
+// behind the text is its end, which is where something is missing.
 func byteOffset(s string, runes int) int {
 	for i := range s {
 		if runes--; runes < 0 {
@@ -330,4 +338,5 @@ func byteOffset(s string, runes int) int {
 	return len(s)
 }
 
+// It is the engine's own idea of a letter in a name.
 func isLetter(r rune) bool { return r == '_' || unicode.IsLetter(r) }

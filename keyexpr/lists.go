@@ -164,7 +164,8 @@ func copied(st *run.State, v reflect.Value, n int) ([]any, error) {
 	return list, nil
 }
 
-// flatten does not take ids that are made of bytes, or that spell themselves, for lists.
+// flatten does not take ids that are made of bytes, or that spell themselves, for lists. It goes
+// as deep as maxDepth and no deeper, as a list of any may hold itself.
 func flatten(st *run.State, v reflect.Value, all *[]any, depth int) error {
 	if depth > maxDepth {
 		return run.Faulty("goes too deep")
@@ -234,6 +235,7 @@ func sortBy(st *run.State, list, keys []any, order string) error {
 	return nil
 }
 
+// A bool has no order, though the engine would not mind.
 func number(x any) bool {
 	v := reflect.ValueOf(x)
 	return v.IsValid() && (v.CanInt() || v.CanUint() || v.CanFloat())
@@ -258,6 +260,8 @@ type round struct {
 	list  []any // what is kept
 }
 
+// hits are counted where the answer depends on how many there are, and the loop is left at the
+// first one that decides. A test that must hold for all counts those for which it does not.
 var loops = map[string]loop{
 	"all":       {most: 1, miss: true, end: func(r *round) any { return r.hits == 0 }},
 	"any":       {most: 1, end: func(r *round) any { return r.hits > 0 }},
@@ -366,7 +370,7 @@ func (l *loop) next(st *run.State, r *round, list reflect.Value, body *code, tes
 	return err
 }
 
-// total adds up numbers.
+// total adds up numbers. It adds as + does, and so fails where + fails.
 func total(list []any) (sum any, err error) {
 	sum = 0
 	for _, x := range list {

@@ -68,6 +68,8 @@ func place(text string, p part, i int) int {
 	return len(text)
 }
 
+// It takes a path with dots, as {{.Order.ID}} is one, and leaves out what other languages put in
+// front.
 var fieldName = regexp.MustCompile(`^[{. ]*((?:[\pL_][\pL\d_]*\.)*[\pL_][\pL\d_]*)`)
 
 // suggestHole writes the name that s begins with as a hole. It takes a name with a root for a
@@ -126,6 +128,7 @@ func lookAlike(text string, parts []part, roots Roots, named bool) error {
 	return errAt(text, 0, "%s: write something like order:#{req.OrderID}; OneKey (one-key in a tag) says that it is meant", rule)
 }
 
+// A tag has no braces in it, as Redis ends it at the first closing one.
 var tag = regexp.MustCompile(`\{([^{}]*)\}`)
 
 // checkTag refuses a hash tag whose text is a fact, or a field of one: somebody meant it to be a

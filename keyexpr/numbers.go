@@ -65,11 +65,13 @@ func whole(x any) bool {
 	return v.IsValid() && v.Type() != durationType && (v.CanInt() || v.CanUint())
 }
 
+// An overflow shows in the direction of the result.
 func sum(a, b int64) (int64, bool) {
 	c := a + b
 	return c, (c > a) == (b > 0)
 }
 
+// b may be the smallest number, whose negation is itself; so this is not a + -b.
 func minus(a, b int64) (int64, bool) {
 	c := a - b
 	return c, (c < a) == (b > 0)
@@ -85,6 +87,7 @@ func times(a, b int64) (int64, bool) {
 	return int64(low), high == 0 && low < 1<<63
 }
 
+// Negating as an uint64 is defined for all of them.
 func magnitude(a int64) uint64 {
 	if a < 0 {
 		return -uint64(a)
@@ -126,7 +129,8 @@ func remainder(l, r any) (any, error) {
 
 func negative(v reflect.Value) bool { return v.CanInt() && v.Int() < 0 }
 
-// size returns a whole number as the bits of an uint64.
+// size returns a whole number as the bits of an uint64. Which of the two it is has been settled
+// by the caller, who has looked at the signs.
 func size(v reflect.Value) uint64 {
 	if v.CanInt() {
 		return uint64(v.Int())
@@ -193,7 +197,8 @@ func divide(_ *run.State, args []any) (any, error) {
 	return int(x / y), nil
 }
 
-// weigh charges a value that the engine is going to go through, with all that lies in it.
+// weigh charges a value that the engine is going to go through, with all that lies in it. It is
+// for equal and for the functions of conditions, which go through a value by themselves.
 func weigh(st *run.State, x any) error { return weighValue(st, reflect.ValueOf(x), 0) }
 
 // weighValue does not go into elements that hold nothing themselves: their number is their
@@ -241,5 +246,6 @@ func weighValue(st *run.State, v reflect.Value, depth int) error {
 	return nil
 }
 
-// maxDepth is how deep values may lie in each other.
+// maxDepth is how deep values may lie in each other. Requests are flatter. What is deeper was
+// made to be.
 const maxDepth = 64

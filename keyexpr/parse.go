@@ -34,6 +34,8 @@ const (
 	condBuiltins = " abs ceil floor round float sum mean median date duration timezone type "
 )
 
+// Conditions may do more, as what they compute is thrown away: a float or the time of day
+// decides, and is no part of a key.
 func allowed(name string, cond bool) bool {
 	name = " " + name + " "
 	return strings.Contains(keyBuiltins, name) || cond && strings.Contains(condBuiltins, name)
@@ -60,7 +62,8 @@ func whyNot(name string) string {
 	return ""
 }
 
-// javaName finds what Java's expressions have, and templates only in loops.
+// javaName finds what Java's expressions have, and templates only in loops. It knows letters of
+// all alphabets, as Java does.
 var javaName = regexp.MustCompile(`#[\pL_][\pL_\d]*`)
 
 // javaText explains an error by a # that belongs to Java, if there is one. #index and #acc are
@@ -150,7 +153,8 @@ func (v *ruleVisitor) Visit(node *ast.Node) {
 	}
 }
 
-// patternVisitor is ruleVisitor for patterns alone.
+// patternVisitor is ruleVisitor for patterns alone. Without roots nothing else of the profile
+// can be held: a name that is no function may be one of the user's.
 type patternVisitor struct {
 	c   *compilation
 	err error
@@ -231,6 +235,7 @@ func (c *compilation) checkMessage(n *ast.CallNode, name string) error {
 	return nil
 }
 
+// It is the same sentence whether the engine's parser or its checker comes upon the name.
 func (c *compilation) refuseBuiltin(n ast.Node, name string) error {
 	return c.at(n, "%s is not allowed here%s", name, whyNot(name))
 }
@@ -277,7 +282,8 @@ func hideOr(src string) string {
 	return b.String()
 }
 
-// wordAt returns the length of the name or number that s begins with.
+// wordAt returns the length of the name or number that s begins with. It ends where the engine's
+// lexer ends a name, so that for and order are words, and no or within.
 func wordAt(s string) int {
 	n := strings.IndexFunc(s, func(r rune) bool { return !isLetter(r) && r != '$' && (r < '0' || r > '9') })
 	if n < 0 {
@@ -286,5 +292,6 @@ func wordAt(s string) int {
 	return n
 }
 
-// showOr gives the function its name back, in messages.
+// showOr gives the function its name back, in messages. A name that nobody has written would
+// send its reader to look for it.
 func showOr(s string) string { return strings.ReplaceAll(s, orName, "or") }

@@ -278,7 +278,7 @@ func (c *compilation) plus(n *ast.BinaryNode) (*code, error) {
 	return c.together(pieces)
 }
 
-// joined compiles join outside of parts.
+// joined compiles join outside of parts. A join is one piece, which brings its own values.
 func (c *compilation) joined(n *ast.CallNode) (*code, error) {
 	pieces, err := c.pieces(n, nil)
 	if err != nil {

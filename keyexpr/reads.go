@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -59,7 +60,8 @@ func (c *compilation) sameForAll(node ast.Node) (value any, same bool) {
 	return nil, false
 }
 
-// deciding are the operators that one operand can decide, and what that operand is.
+// deciding are the operators that one operand can decide, and what that operand is. and is
+// decided by false and or by true; the other operand may say what it likes.
 var deciding = map[string]bool{"and": false, "&&": false, "or": true, "||": true}
 
 // decided is sameForAll for and and or. A fact beside true in an or is read by nobody, on
@@ -144,7 +146,7 @@ func writtenOut(n ast.Node) ([]ast.Node, bool) {
 	return nil, false
 }
 
-// integer returns what a literal says.
+// integer returns what a literal says. -1 is a minus and a number to the parser.
 func integer(n ast.Node) (int, bool) {
 	switch n := n.(type) {
 	case *ast.IntegerNode:
@@ -207,6 +209,7 @@ func named(node ast.Node) bool {
 	return v.found
 }
 
+// Functions count as well. What one of the user's returns is not known before it is asked.
 type nameVisitor struct{ found bool }
 
 func (v *nameVisitor) Visit(node *ast.Node) {
@@ -241,7 +244,8 @@ func (c *compilation) fold(n ast.Node) (x *code, fixed any, err error) {
 }
 
 // What folding one node may cost. A text can have many of them, and a program that starts has
-// many texts: what is larger is left to each request, whose bounds it must keep.
+// many texts: what is larger is left to each request, whose bounds it must keep. A fold that was
+// not made is no fault. The branch counts as read, and the request evaluates it.
 const (
 	foldSteps = run.MaxSteps / 20
 	foldBytes = run.MaxBytes / 20
@@ -266,7 +270,8 @@ type fieldVisitor struct {
 }
 
 // Visit comes to the parts of a path before it comes to the path, and then forgets them:
-// req.Customer.Name reads one field.
+// req.Customer.Name reads one field. A chain with ?. is a node around a path, and lists as the
+// path does.
 func (v *fieldVisitor) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
@@ -318,7 +323,7 @@ func (c *compilation) pathText(n ast.Node) string {
 }
 
 // propertyName returns the name of a field or entry, and "" if it is found by a number or
-// computed.
+// computed. Names that are constants of a map's own key type are names, too.
 func propertyName(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -329,4 +334,44 @@ func propertyName(n ast.Node) string {
 		}
 	}
 	return ""
+}
+
+// They are sorted for people. A path finds its root by the order in which roots were first used.
+func rootNames(used []run.Root) []string {
+	names := make([]string, len(used))
+	for i, r := range used {
+		names[i] = r.Name
+	}
+	slices.Sort(names)
+	return names
+}
+
+// An ellipsis says that a join may have any number of values.
+func writeShape(b *strings.Builder, parts []run.Part) {
+	for _, p := range parts {
+		switch {
+		case p.Literal():
+			b.WriteString(p.Text)
+		case p.Join != nil:
+			writeShape(b, p.Join.Item)
+			b.WriteString(p.Text + "…")
+		default:
+			b.WriteString("<" + shapeOf(p.Type) + ">")
+		}
+	}
+}
+
+// What spells itself is shown as its type, since its text has a form of its own: <uuid.UUID>
+// says more than <[16]uint8>.
+func shapeOf(t reflect.Type) string {
+	if t == nil {
+		return "any"
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if run.Spells(reflect.PointerTo(t)) && t.Kind() != reflect.String {
+		return t.String()
+	}
+	return basicType(t).String()
 }

@@ -36,6 +36,8 @@ func (c *compilation) resolveNames(tree *parser.Tree) error {
 	}
 }
 
+// It changes names in place and lets the caller check again, as what lies behind a name has no
+// type before.
 type aliasVisitor struct {
 	c     *compilation
 	found bool
@@ -94,7 +96,8 @@ func (c *compilation) engineError(err error) error {
 	return errAt(c.text, c.off+byteOffset(c.src, fault.From), "%s", showOr(fault.Message))
 }
 
-// at is an error at a node of the tree.
+// at is an error at a node of the tree. Nodes keep the place where they begin. That of a + is
+// the operator, which is where a person would point, too.
 func (c *compilation) at(n ast.Node, format string, args ...any) error {
 	return errAt(c.text, c.off+byteOffset(c.src, n.Location().From), format, args...)
 }
@@ -115,7 +118,8 @@ func (c *compilation) explain(tree *parser.Tree, err error) error {
 	return c.engineError(err)
 }
 
-// unknownVisitor explains the unknown name at a place.
+// unknownVisitor explains the unknown name at a place. The engine gives a place, and no node. A
+// walk finds the node again.
 type unknownVisitor struct {
 	c   *compilation
 	at  file.Location
@@ -219,6 +223,8 @@ func (c *compilation) unknownMember(n *ast.MemberNode) error {
 	return c.at(n, "unknown field %s of %s%s", name.Value, typeName(base.Type), suggest.Ending(name.Value, names))
 }
 
+// They include those that a key could not call, as the name is the question here; the next error
+// is about the arguments.
 func methodNames(t reflect.Type) (names []string) {
 	for m := range t.Methods() {
 		names = append(names, m.Name)
@@ -226,6 +232,7 @@ func methodNames(t reflect.Type) (names []string) {
 	return names
 }
 
+// The package is left out where it can be: the type is in the program of whoever reads this.
 func typeName(t reflect.Type) string {
 	if t.Name() != "" {
 		return t.Name()

@@ -57,6 +57,7 @@ type scanner struct {
 	litAt int             // where it begins
 }
 
+// An empty literal is none: two holes with nothing between them must be seen as what they are.
 func (s *scanner) flush() {
 	if s.lit.Len() > 0 {
 		s.parts = append(s.parts, part{text: s.lit.String(), off: s.litAt})
@@ -207,7 +208,8 @@ func skipQuoted(s string) int {
 	return -1
 }
 
-// skipRaw is skipQuoted for a string in backquotes, in which two backquotes stand for one.
+// skipRaw is skipQuoted for a string in backquotes, in which two backquotes stand for one. In a
+// raw string nothing is escaped, and so the backslash of a pattern does not hide its end.
 func skipRaw(s string) int {
 	for i := 1; i < len(s); i++ {
 		if s[i] != '`' {
@@ -229,6 +231,7 @@ func lengthTo(s string, from int, end string) int {
 	return from + i + len(end)
 }
 
+// The place of the error is where it began, since where it should have ended is not known.
 func quotedName(s string) string {
 	if s[0] == '/' {
 		return "the comment"

@@ -2,7 +2,6 @@ package keyexpr
 
 import (
 	"context"
-	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -236,15 +235,6 @@ func (t *Template) Match(key string) (values []string, ok bool) { return t.progr
 // Roots returns the names of the roots that the template uses, sorted.
 func (t *Template) Roots() []string { return rootNames(t.program.Roots) }
 
-func rootNames(used []run.Root) []string {
-	names := make([]string, len(used))
-	for i, r := range used {
-		names[i] = r.Name
-	}
-	slices.Sort(names)
-	return names
-}
-
 // Fields returns what the template reads of each root, in Go's spelling and sorted, such as
 // req.OrderID and header.Tenant.
 func (t *Template) Fields() []string { return slices.Clone(t.program.Fields) }
@@ -267,33 +257,6 @@ func (t *Template) Shape() string {
 	writeShape(&b, p.Items[0].Item)
 	writeShape(&b, p.Parts[p.At:])
 	return b.String()
-}
-
-func writeShape(b *strings.Builder, parts []run.Part) {
-	for _, p := range parts {
-		switch {
-		case p.Literal():
-			b.WriteString(p.Text)
-		case p.Join != nil:
-			writeShape(b, p.Join.Item)
-			b.WriteString(p.Text + "…")
-		default:
-			b.WriteString("<" + shapeOf(p.Type) + ">")
-		}
-	}
-}
-
-func shapeOf(t reflect.Type) string {
-	if t == nil {
-		return "any"
-	}
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if run.Spells(reflect.PointerTo(t)) && t.Kind() != reflect.String {
-		return t.String()
-	}
-	return basicType(t).String()
 }
 
 // items compiles a list whose elements are values of their own. The same function serves the

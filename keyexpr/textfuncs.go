@@ -60,7 +60,8 @@ func text(x any) (string, error) {
 	return v.String(), nil
 }
 
-// texts returns several string arguments, which are about to be read.
+// texts returns several string arguments, which are about to be read. All of them are charged
+// before the first is looked at.
 func texts(st *run.State, args []any) ([]string, error) {
 	list := make([]string, len(args))
 	for i, x := range args {
@@ -77,7 +78,7 @@ func texts(st *run.State, args []any) ([]string, error) {
 }
 
 // basic converts a value of a named basic type, or a pointer to one, to its basic type. nil
-// stays nil.
+// stays nil. What comes most is looked at first, since each comparison asks for it twice.
 func basic(x any) any {
 	switch x.(type) {
 	case string, int, int64, bool:
@@ -173,6 +174,7 @@ func split(st *run.State, args []any) (any, error) {
 	return strings.SplitN(s, sep, int(most)), nil
 }
 
+// The engine's join wants a []string, and a map of named texts makes none.
 func joinCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) < 1 || len(args) > 2 {
 		return nil, wanted(len(args), 1, 2)
@@ -217,7 +219,8 @@ func join(st *run.State, args []any) (any, error) {
 	return b.String(), nil
 }
 
-// listOf returns a list argument.
+// listOf returns a list argument. A nil list is an error here and an empty one elsewhere: what
+// was not sent and what was sent empty are two things.
 func listOf(v reflect.Value) (reflect.Value, error) {
 	v = run.Indirect(v)
 	if !v.IsValid() {
@@ -243,6 +246,7 @@ func replace(st *run.State, args []any) (any, error) {
 	return strings.ReplaceAll(s, old, by), nil
 }
 
+// The type of the elements is forgotten, as basic makes others of them.
 func uniqCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("uniq takes 1 argument")
@@ -323,7 +327,9 @@ var errLargePattern = errors.New("the pattern is too large")
 const maxSubject = 64 << 10
 
 // chargeMatch charges the matching of a pattern with size instructions. It takes a few
-// nanoseconds for each instruction and byte at worst, of which a step may take some.
+// nanoseconds for each instruction and byte at worst, of which a step may take some. It is Go's
+// own bound, with some room: the machine that backtracks, and the one that does not, look at
+// each pair of an instruction and a byte at most once.
 func chargeMatch(st *run.State, size, length int) error {
 	if length > maxSubject {
 		return run.Faulty("matches a text of more than %d bytes", maxSubject)
@@ -331,7 +337,8 @@ func chargeMatch(st *run.State, size, length int) error {
 	return st.Step(1 + size*length/16)
 }
 
-// textTests are the operators and functions that compare texts.
+// textTests are the operators and functions that compare texts. They are the same whether they
+// are written as operators or as functions.
 var textTests = map[string]func(s, part string) bool{
 	"contains": strings.Contains, "startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix, "hasPrefix": strings.HasPrefix, "hasSuffix": strings.HasSuffix,
 }

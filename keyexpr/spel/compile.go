@@ -33,6 +33,7 @@ type code struct {
 	value func(st *run.State) (any, error)
 }
 
+// It leaves by a panic that parse and compile catch, as the parser does.
 func (c *compiler) fail(n *node, format string, args ...any) { failAt(c.whole, n.off, format, args...) }
 
 // compile makes a closure of a node, and finds out its type in Java. Names that stand for the
@@ -47,6 +48,8 @@ func (c *compiler) compile(n *node) *code {
 	return x
 }
 
+// Names that stand for the annotated method come first: #root.method.name is no path through
+// facts.
 func (c *compiler) compileNode(n *node) *code {
 	if text, ok := c.metadata(n); ok {
 		return constant(text, typ{k: textK})
@@ -96,6 +99,8 @@ func (c *compiler) compileNode(n *node) *code {
 	return c.operator(n)
 }
 
+// A constant costs a step like any other node. What is only made of constants is known to be a
+// key for all.
 func constant(v any, t typ) *code {
 	return &code{typ: t, cost: 1, value: func(*run.State) (any, error) { return v, nil }}
 }
@@ -110,7 +115,8 @@ func number(text string) *code {
 	return constant(int32(n), typ{k: intK})
 }
 
-// unary takes -x for 0 - x, which wraps around in the same way, also for the smallest number.
+// unary takes -x for 0 - x, which wraps around in the same way, also for the smallest number. A
+// plus does nothing, and is only for numbers.
 func (c *compiler) unary(n *node) *code {
 	x := c.compile(n.args[0])
 	if n.text == "!" {
@@ -129,6 +135,7 @@ func (c *compiler) unary(n *node) *code {
 	return arithmetic("-", constant(int32(0), typ{k: intK}), x, c.plain)
 }
 
+// null passes where the type is not known, and fails for the request: Spring throws for it.
 func (c *compiler) wantBool(n *node, x *code) {
 	if x.typ.k != boolK && x.typ.k != anyK {
 		c.fail(n, "%s is neither true nor false", describe(x.typ))
@@ -151,7 +158,8 @@ func test(st *run.State, x *code) (bool, error) {
 
 // ternary keeps a type only if both branches have it. Java would promote a number to the type of
 // the other in its own language, which changes the text for a char alone; Spring leaves each
-// value as it is.
+// value as it is. A list of the types that both branches may have is not kept. What depends on
+// them asks the value.
 func (c *compiler) ternary(n *node) *code {
 	cond, yes, no := c.compile(n.args[0]), c.compile(n.args[1]), c.compile(n.args[2])
 	c.wantBool(n.args[0], cond)
@@ -214,7 +222,8 @@ func (c *compiler) elvis(n *node) *code {
 }
 
 // list has the type that all its elements have, so that {1, 42} is known to hold Integers; one
-// Long among them, and equals decides by each value.
+// Long among them, and equals decides by each value. It is what between and contains are given,
+// and sometimes a key of several parts.
 func (c *compiler) list(n *node) *code {
 	t, cost := typ{k: listK, elem: &typ{}}, 1
 	items := make([]*code, len(n.args))
@@ -243,7 +252,8 @@ func (c *compiler) list(n *node) *code {
 	}}
 }
 
-// overElements is a selection or projection.
+// overElements is a selection or projection. The type of an element is noted while the body is
+// compiled, so that a property of it is checked as any other is.
 func (c *compiler) overElements(n *node) *code {
 	base := c.compile(n.args[0])
 	elem := typ{}
@@ -345,7 +355,8 @@ func goValue(x any) reflect.Value {
 	return reflect.ValueOf(x)
 }
 
-// stringOf is String.valueOf, and an argument of a format.
+// stringOf is String.valueOf, and an argument of a format. null is refused by spell, where Java
+// writes four letters.
 func (c *compiler) stringOf(n *node) *code {
 	x := c.compile(n.args[0])
 	if why := spellable(x.typ, false); why != "" {

@@ -42,7 +42,8 @@ func (c *compiler) equals(n *node, base, arg *code) *code {
 }
 
 // equals knows numbers of an int of Go that could be either type: unequal numbers are unequal in
-// both, and only equal ones are in doubt.
+// both, and only equal ones are in doubt. An int of Go is 42 and 42L at once. That 42 is not 43
+// holds for both of them.
 func equals(st *run.State, a, b any) (bool, error) {
 	x, ok := integer(a)
 	y, ok2 := integer(b)
@@ -121,7 +122,8 @@ func (c *compiler) toString(n *node, base *code) *code {
 	return c.after(n, base, typ{k: textK}, func(st *run.State, v any) (any, error) { return spell(st, v) })
 }
 
-// narrowed settles which type a number has, so that what follows is sure of it.
+// narrowed settles which type a number has, so that what follows is sure of it. They are what to
+// write where an int of Go is in doubt, on both sides.
 func (c *compiler) narrowed(n *node, base *code, name string) *code {
 	if name == "longValue" {
 		return c.after(n, base, typ{k: longK}, func(_ *run.State, v any) (any, error) { i, _ := integer(v); return i, nil })

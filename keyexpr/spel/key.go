@@ -38,7 +38,8 @@ func (k *Key) add(text string, template bool) {
 	}
 }
 
-// maxText bounds the length of an expression.
+// maxText bounds the length of an expression. It is the bound of templates. An annotation has
+// one line.
 const maxText = 4096
 
 // holes cuts a text with expressions in #{…}. Spring's TemplateParserContext has #{ and }, and
@@ -123,6 +124,7 @@ func (k *Key) compile(setup *run.Setup) (p *run.Program, err error) {
 	return p, nil
 }
 
+// Literals that follow each other are one part, so that a key of constants is copied as a whole.
 func (c *compiler) literal(p *run.Program, text string) {
 	if text == "" {
 		return
@@ -200,7 +202,8 @@ func (c *compiler) isText(n *node) bool {
 }
 
 // findText compiles what it can't tell by looking, and forgets what that has noted: a node is
-// asked before it is compiled for good, and must not count as read twice.
+// asked before it is compiled for good, and must not count as read twice. The answer decides
+// what + means, for its operands as well, and so it has to be found first.
 func (c *compiler) findText(n *node) bool {
 	switch n.kind {
 	case kindText, kindString:

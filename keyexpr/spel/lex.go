@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 )
 
+// What is a word for an operator and what is a name is not decided here, as #and is a name.
 type tokenKind int
 
 const (
@@ -17,6 +18,7 @@ const (
 	tokenSign
 )
 
+// The text of a quoted one is what it stands for, without quotes.
 type token struct {
 	kind tokenKind
 	text string
@@ -76,8 +78,10 @@ func (p *parser) lex(src string, off int) (tokens []token) {
 	return append(tokens, token{tokenEnd, "the end", off + len(src)})
 }
 
+// The dollar is one in Java, and in names that compilers make.
 func isLetter(r rune) bool { return r == '_' || r == '$' || unicode.IsLetter(r) }
 
+// It counts bytes, as all places do.
 func spanOf(s string, in func(rune) bool) int {
 	if n := strings.IndexFunc(s, func(r rune) bool { return !in(r) }); n >= 0 {
 		return n
@@ -85,6 +89,7 @@ func spanOf(s string, in func(rune) bool) int {
 	return len(s)
 }
 
+// The list is in the order of lengths, so that the first that fits is the longest.
 func signOf(s string) string {
 	for _, sign := range signs {
 		if strings.HasPrefix(s, sign) {

@@ -46,7 +46,8 @@ var textMethods = map[string]method{
 	"intern/0":           {nil, textK, onText(func(s string) any { return s })},
 }
 
-// listMethods are those of List.
+// listMethods are those of List. An element may be null, and is one of Java's values then, which
+// only what reads it refuses.
 var listMethods = map[string]method{
 	"size/0":    {nil, intK, func(_ *run.State, on any, _ []any) (any, error) { return int32(on.(list).len()), nil }},
 	"isEmpty/0": {nil, boolK, func(_ *run.State, on any, _ []any) (any, error) { return on.(list).len() == 0, nil }},
@@ -68,7 +69,7 @@ var listMethods = map[string]method{
 	}},
 }
 
-// mapMethods are those of Map.
+// mapMethods are those of Map. Maps of other keys than texts were refused by type.
 var mapMethods = map[string]method{
 	"size/0":    {nil, intK, func(_ *run.State, on any, _ []any) (any, error) { return int32(on.(mapping).of.Len()), nil }},
 	"isEmpty/0": {nil, boolK, func(_ *run.State, on any, _ []any) (any, error) { return on.(mapping).of.Len() == 0, nil }},
@@ -89,6 +90,8 @@ var mapMethods = map[string]method{
 	}},
 }
 
+// A number is no key of a map of texts, in Java as well as here: get(1) finds nothing there, and
+// is a mistake.
 func entry(st *run.State, on, key any) (any, bool, error) {
 	s, ok := key.(string)
 	if !ok {
@@ -164,7 +167,8 @@ func (c *compiler) function(n *node) *code {
 	}}
 }
 
-// invoke compiles a call of a method of Java.
+// invoke compiles a call of a method of Java. Methods that all objects have come first, then
+// those of the type. A property that is written as a method, getId(), is looked for last.
 func (c *compiler) invoke(n *node, base *code, name string, args []*code) *code {
 	switch {
 	case name == "equals" && len(args) == 1:
@@ -223,7 +227,7 @@ func accessor(name string) (property string, ok bool) {
 }
 
 // textMethod is also for what may be an enum: an enum has none of these methods, so that in Java
-// it is a String.
+// it is a String. Whoever calls one on a named string has said that it is a String.
 func (c *compiler) textMethod(n *node, base *code, name string, args []*code) *code {
 	switch {
 	case name == "split" && len(args) == 1:

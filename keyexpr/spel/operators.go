@@ -37,6 +37,7 @@ func (c *compiler) operator(n *node) *code {
 	return c.compare(n, n.text, x, y)
 }
 
+// A character counts as one in Java itself, and in SpringEL it does not.
 func (c *compiler) wantNumbers(n *node, list ...*code) {
 	for i, x := range list {
 		if x.typ.k == charK && c.plain {
@@ -85,7 +86,8 @@ func (c *compiler) plus(n *node, x, y *code) *code {
 	}}
 }
 
-// countable reports whether + adds values of a type to numbers.
+// countable reports whether + adds values of a type to numbers. Without a text, + of two of them
+// is a sum.
 func (c *compiler) countable(t typ) bool { return t.number() || t.k == charK && c.plain }
 
 // concat decides by the values, as Spring does: one text makes a text of both, and without one
@@ -225,6 +227,7 @@ func (c *compiler) compare(n *node, op string, x, y *code) *code {
 	}}
 }
 
+// They are all that is left of the four operators once there is an order.
 func holds(op string, o int) bool {
 	switch op {
 	case "<":
@@ -314,7 +317,8 @@ func (c *compiler) between(n *node) *code {
 	}}
 }
 
-// matches asks whether a pattern, which is written out, matches the whole text.
+// matches asks whether a pattern, which is written out, matches the whole text. Written as a
+// method it takes the same way.
 func (c *compiler) matches(n *node) *code { return c.matching(n, c.compile(n.args[0])) }
 
 // matching converts the subject as Spring does, so that an id matches by its digits. The whole

@@ -35,6 +35,8 @@ type node struct {
 	args []*node
 }
 
+// Some kinds of Spring's own tree are missing: types, beans, constructors, assignments and maps,
+// which are refused where they begin.
 type kind int
 
 const (
@@ -70,7 +72,8 @@ type parser struct {
 	inner  int  // selections and projections around
 }
 
-// maxDepth bounds the nesting of an expression.
+// maxDepth bounds the nesting of an expression. Each level of brackets and choices takes a few
+// frames of the stack.
 const maxDepth = 100
 
 // fault is how the parser and the compiler leave: with an *Error. A parser that returned an
@@ -96,7 +99,8 @@ func failAt(whole string, off int, format string, args ...any) {
 	panic(fault{&keyexpr.Error{Text: whole, Offset: min(max(off, 0), len(whole)), Reason: reason}})
 }
 
-// parse parses src, which begins at off in whole.
+// parse parses src, which begins at off in whole. An empty expression is what Spring throws for,
+// rather than one that comes to nothing.
 func parse(whole, src string, off int, plain bool) (n *node, err error) {
 	defer caught(&err)
 	p := &parser{whole: whole, plain: plain}
@@ -111,10 +115,12 @@ func parse(whole, src string, off int, plain bool) (n *node, err error) {
 	return n, nil
 }
 
+// It does not come back.
 func (p *parser) fail(off int, format string, args ...any) { failAt(p.whole, off, format, args...) }
 
 func (p *parser) peek() token { return p.tokens[p.at] }
 
+// The end is never passed, so that whoever asks behind it gets the end again.
 func (p *parser) next() token {
 	t := p.tokens[p.at]
 	if t.kind != tokenEnd {
@@ -138,13 +144,15 @@ func (p *parser) accept(texts ...string) (token, bool) {
 	return t, false
 }
 
+// The token that stands there instead is named, as it is what somebody sees.
 func (p *parser) expect(sign string) {
 	if t, ok := p.accept(sign); !ok {
 		p.fail(t.off, "%q is missing before %q", sign, t.text)
 	}
 }
 
-// only refuses in plain Java what SpringEL alone has.
+// only refuses in plain Java what SpringEL alone has. The error says how Java writes it, or that
+// it has no such thing.
 func (p *parser) only(t token) {
 	if p.plain {
 		p.fail(t.off, "%s is SpringEL, and no Java: use Key", t.text)
@@ -223,6 +231,7 @@ func (p *parser) binary(level int) *node {
 	}
 }
 
+// Two minus signs are one sign to Spring, which decrements. - -1 has a blank.
 func (p *parser) unary() *node {
 	if t, ok := p.accept("++", "--"); ok {
 		p.fail(t.off, "nothing can be assigned")

@@ -80,7 +80,8 @@ func Klock(name string, keys []string, opts ...Option) *Key {
 //
 // Checked against github.com/alturkovic/distributed-lock at 5458750, by reading:
 // SpelKeyGenerator, SimpleRedisLock, MultiRedisLock. Only the key is the same: those locks are
-// plain strings in Redis, and no locks to Redisson.
+// plain strings in Redis, and no locks to Redisson. Its keys are lists by nature: a method may
+// lock several.
 func Alturkovic(store, prefix, expression string, opts ...Option) *Key {
 	if store == "" {
 		store = "distributed_lock"
@@ -107,7 +108,8 @@ func Redisson(expression string, opts ...Option) *Key {
 	return k
 }
 
-// Prefix says that lock4j.lock-key-prefix is configured in Java.
+// Prefix says that lock4j.lock-key-prefix is configured in Java. It is a setting of the whole
+// program in Java, and one of each key here.
 func Prefix(prefix string) Option { return option(func(j *java) { j.prefix = prefix }) }
 
 func (k *Key) literal(text string) { k.parts = append(k.parts, source{text: text}) }
@@ -117,7 +119,8 @@ func (k *Key) needsMethod(annotation string) *Key {
 	return k
 }
 
-// annotation writes an annotation as Java has it.
+// annotation writes an annotation as Java has it. It is what people see in logs and registries,
+// and need not be what they wrote to the letter.
 func annotation(name, label string, keys []string) string {
 	var b strings.Builder
 	b.WriteString("@" + name + "(")

@@ -21,7 +21,7 @@ func (c *compiler) pathCode(p *run.Path, name string, t typ) *code {
 	}}
 }
 
-// use returns the index of a root.
+// use returns the index of a root. The order of use is the order of slots, as for templates.
 func (c *compiler) use(name string) int {
 	if i := slices.IndexFunc(c.used, func(r run.Root) bool { return r.Name == name }); i >= 0 {
 		return i
@@ -68,6 +68,7 @@ func (c *compiler) field(x *code) {
 	}
 }
 
+// Headers and path values have no properties of their own: each name is one that is looked up.
 func (c *compiler) isLookup(x *code) bool {
 	return x.path != nil && !x.path.Elem && len(x.path.Steps) == 0 && c.used[x.path.Root].Lookup
 }
@@ -256,7 +257,8 @@ func (c *compiler) after(n *node, base *code, t typ, f func(st *run.State, v any
 	}}
 }
 
-// source writes the object of a node, for messages.
+// source writes the object of a node, for messages. Messages name what was null, as somebody
+// would say it.
 func (c *compiler) source(args []*node) string {
 	if len(args) == 0 || args[0] == nil {
 		return "what comes before"
@@ -307,7 +309,8 @@ func (c *compiler) index(n *node) *code {
 	return c.indexBy(n, base, c.compile(by))
 }
 
-// rootArgs is #root.args[i].
+// rootArgs is #root.args[i]. #root.args[0] is #p0 by another name, and is taken as such for
+// types as well.
 func (c *compiler) rootArgs(n *node) *code {
 	if dotted(n.args[0]) == "root.args" && n.args[1].kind == kindNumber && c.cacheRoot {
 		return c.variable(&node{kind: kindVar, off: n.off, text: "p" + n.args[1].text})
@@ -315,7 +318,8 @@ func (c *compiler) rootArgs(n *node) *code {
 	return nil
 }
 
-// indexBy indexes by what is computed.
+// indexBy indexes by what is computed. What has been made, such as the list of a projection, is
+// indexed in the same way as a fact.
 func (c *compiler) indexBy(n *node, base, by *code) *code {
 	t := typ{}
 	switch base.typ.k {

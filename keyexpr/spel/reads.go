@@ -20,7 +20,9 @@ type insight struct {
 	value any  // what it always is; nil if that is not known
 }
 
-// note finds out what a node reads that was just compiled; c.reads says so of its operands.
+// note finds out what a node reads that was just compiled; c.reads says so of its operands. A
+// constant is evaluated where it stands alone, and not within a projection, whose element it may
+// not know.
 func (c *compiler) note(n *node, x *code) {
 	in := insight{reads: c.reads}
 	switch value, same := c.sameForAll(n); {
@@ -54,7 +56,8 @@ func constantOf(x *code) any {
 }
 
 // taken returns the operand that a node comes to, if it is always the same one: nothing of the
-// others is read.
+// others is read. It is what a choice comes to, and the only element of a list that is looked
+// at.
 func (c *compiler) taken(n *node) *node {
 	switch n.kind {
 	case kindTernary:
@@ -79,7 +82,8 @@ func (c *compiler) taken(n *node) *node {
 
 // sameForAll reports whether a node is the same for all requests although its operands are not,
 // and what it is then if it is a test: the operands are equal, or one of them leaves nothing of
-// the other.
+// the other. There is no algebra beyond that, as in templates: what it finds is a slip of the
+// pen.
 func (c *compiler) sameForAll(n *node) (value any, same bool) {
 	switch {
 	case n.kind == kindOp && (n.text == "&&" || n.text == "||"):

@@ -35,6 +35,8 @@ const (
 //	atom     = char | "." | class | escape | "(" [ "?:" ] pattern ")"
 //	class    = "[" [ "^" ] { char [ "-" char ] | escape } "]"
 //	escape   = "\" ( "d" | "D" | "w" | "W" | "s" | "S" | "t" | "n" | "r" | punctuation )
+//
+// A group is only for repeating: what it has found is asked for by nobody.
 func translate(java string) (*pattern, error) {
 	t := &translator{in: java}
 	if err := t.run(); err != nil {
@@ -70,7 +72,8 @@ type translator struct {
 	out   strings.Builder
 }
 
-// lineEnds are what . leaves out in Java. In Go it is the newline alone.
+// lineEnds are what . leaves out in Java. In Go it is the newline alone. A text with one of
+// these is rare in an id, and would match in Go alone.
 const (
 	anyButLineEnds = `[^\n\r\x{85}\x{2028}\x{2029}]`
 	space          = `\t\n\x0B\f\r `
@@ -89,7 +92,8 @@ func (t *translator) run() error {
 }
 
 // next translates one atom or operator. Whatever is not listed is an error: the two dialects
-// agree on much that is not, but a pattern that is read in two ways makes two keys.
+// agree on much that is not, but a pattern that is read in two ways makes two keys. A caret asks
+// for the beginning in both, as no flag can be set.
 func (t *translator) next() error {
 	c := t.in[t.at]
 	t.at++
@@ -146,6 +150,7 @@ func (t *translator) next() error {
 	return nil
 }
 
+// Go refuses more than a thousand; three digits are less.
 var repeats = regexp.MustCompile(`^\{\d{1,3}(,\d{0,3})?\}`)
 
 // A repetition that takes as much as it can, and gives nothing back, is Java's alone. A lazy one
@@ -170,7 +175,8 @@ func (t *translator) repeat(c byte) error {
 }
 
 // escape passes punctuation on, which is itself in both. Letters are refused unless they are
-// known: \b and \w with flags differ, and others are only Java's.
+// known: \b and \w with flags differ, and others are only Java's. \s has one character less in
+// Go, the vertical tab, and is written out.
 func (t *translator) escape(class bool) (string, error) {
 	if t.at == len(t.in) {
 		return "", errors.New("a pattern ends in a backslash")
@@ -271,7 +277,8 @@ func (p *pattern) matches(st *run.State, s string) (any, error) {
 }
 
 // split leaves out empty pieces at the end, and keeps the one piece of a text that has no match,
-// even if it is empty.
+// even if it is empty. Java leaves out an empty text in front only where it was matched by
+// nothing, which was refused.
 func (p *pattern) split(st *run.State, s string) (any, error) {
 	if err := p.charge(st, s); err != nil {
 		return nil, err

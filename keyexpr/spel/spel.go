@@ -57,7 +57,8 @@ type Key struct {
 	prefix   string // of each key
 }
 
-// source is a piece of a key: literal text, or an expression.
+// source is a piece of a key: literal text, or an expression. An expression keeps the text that
+// it stood in, for the places of errors: lock4j has a list of them.
 type source struct {
 	text  string
 	node  *node
@@ -95,7 +96,8 @@ func (k *Key) String() string { return k.text }
 func (k *Key) Check() error { return k.err }
 
 // Parse type-checks the key against roots. Its error is an *keyexpr.Error with its place in the
-// Java text. Options are those of keyexpr.Parse.
+// Java text. Options are those of keyexpr.Parse. It is what guard.KeyFrom calls, once for each
+// guard.
 func (k *Key) Parse(roots keyexpr.Roots, opts ...keyexpr.Option) (*keyexpr.Template, error) {
 	if k.err != nil {
 		return nil, k.err
@@ -125,13 +127,15 @@ type java struct {
 }
 
 // Params names the parameters of the Java method in their order. A single one is req; of
-// several, each is the field of req that has its name.
+// several, each is the field of req that has its name. A Go handler has one request, which
+// stands for one parameter or has a field for each.
 func Params(names ...string) Option {
 	return option(func(j *java) { j.params = names })
 }
 
 // Var says which fact the variable #name stands for: a path such as path.id or
-// header["X-Tenant"].
+// header["X-Tenant"]. It is also the way to what Java gets from elsewhere, such as a header that
+// a filter puts into a parameter.
 func Var(name, path string) Option {
 	return option(func(j *java) {
 		steps, ok := steps(path)
@@ -175,7 +179,8 @@ func steps(path string) (names []string, ok bool) {
 }
 
 // Method gives the full name of the Java class, as Class.getName has it, and the name of the
-// method, for keys that are made of them.
+// method, for keys that are made of them. It can't be found out: the class is in another
+// program.
 func Method(class, name string) Option {
 	return option(func(j *java) { j.class, j.method = class, name })
 }
@@ -206,7 +211,8 @@ func isPosition(name string, i int) bool {
 	return name == fmt.Sprintf("p%d", i) || name == fmt.Sprintf("a%d", i)
 }
 
-// isRoot reports whether an adapter has a root of this name, which Params leaves alone.
+// isRoot reports whether an adapter has a root of this name, which Params leaves alone. They are
+// not parameters, and yet facts, in any guard.
 func isRoot(name string) bool {
 	return slices.Contains([]string{"req", "path", "query", "header", "host", "body", "method", "md"}, name)
 }
@@ -230,6 +236,7 @@ func (c *compiler) roots() (names []string) {
 	return names
 }
 
+// What #root is differs between libraries, and so does what can be said about it.
 func (c *compiler) rootHint() string {
 	switch {
 	case c.root != "":
@@ -275,7 +282,8 @@ func (c *compiler) metadata(n *node) (string, bool) {
 }
 
 // dotted returns a variable with properties as root.method.name, and "" for everything else.
-// getName() is name.
+// getName() is name. It recognizes the few paths that mean the method itself, in both of Java's
+// spellings.
 func dotted(n *node) string {
 	switch n.kind {
 	case kindVar:

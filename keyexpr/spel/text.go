@@ -24,6 +24,7 @@ func units(st *run.State, x any) ([]uint16, error) {
 	return utf16.Encode([]rune(s)), nil
 }
 
+// There is no text in Redis for it that would come back as itself.
 var errSurrogate = run.Faulty("takes half of a character that Java has in two halves")
 
 // piece is a part of a text, which must not end within a character. Half of a pair has no UTF-8.
@@ -44,6 +45,7 @@ func piece(u []uint16, from, to int64) (any, error) {
 }
 
 // containsReplacement reports whether U+FFFD is in a text by itself, and no half of a pair is.
+// Go's decoder writes U+FFFD for what is broken, and a text may have one of its own.
 func containsReplacement(u []uint16) bool {
 	for i, c := range u {
 		if c >= 0xd800 && c < 0xdc00 && (i+1 == len(u) || u[i+1] < 0xdc00 || u[i+1] >= 0xe000) {
@@ -70,7 +72,8 @@ func charAt(st *run.State, on any, args []any) (any, error) {
 }
 
 // substring counts UTF-16, and throws where Java does: it does not cut back what lies beyond the
-// end.
+// end. Go's slices would be cut back, and then two texts that differ in length could make one
+// key.
 func substring(st *run.State, on any, args []any) (any, error) {
 	u, err := units(st, on)
 	if err != nil {
@@ -84,7 +87,8 @@ func substring(st *run.State, on any, args []any) (any, error) {
 	return piece(u, from, to)
 }
 
-// onText is a method of a text whose result no alphabet changes.
+// onText is a method of a text whose result no alphabet changes. They work on bytes, as no test
+// or cut of theirs can fall within a character.
 func onText(f func(s string) any) func(*run.State, any, []any) (any, error) {
 	return func(st *run.State, on any, _ []any) (any, error) {
 		s, err := spell(st, on)
@@ -110,7 +114,8 @@ func onTexts(f func(s, t string) any) func(*run.State, any, []any) (any, error) 
 }
 
 // indexOf finds bytes, and then counts characters as Java does up to there. The pieces are
-// UTF-8, so that no match begins within a character.
+// UTF-8, so that no match begins within a character. A character of plain Java is looked for as
+// a text of one.
 func indexOf(f func(s, t string) int) func(*run.State, any, []any) (any, error) {
 	return func(st *run.State, on any, args []any) (any, error) {
 		s, err := spell(st, on)
@@ -131,7 +136,7 @@ func indexOf(f func(s, t string) int) func(*run.State, any, []any) (any, error) 
 }
 
 // replace with an empty text puts the other one between all characters, which Java has two of
-// where Go has one.
+// where Go has one. Between all characters of ASCII, the two languages agree.
 func replace(st *run.State, on any, args []any) (any, error) {
 	s, err := spell(st, on)
 	if err != nil {
@@ -154,6 +159,7 @@ func replace(st *run.State, on any, args []any) (any, error) {
 	return strings.ReplaceAll(s, old, by), nil
 }
 
+// It is asked where a rune could be two characters.
 func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
@@ -214,7 +220,8 @@ func upper(r rune) (string, bool) {
 	return string(unicode.ToUpper(r)), settled(r) && !several(r)
 }
 
-// lower is upper for the lower case. That of a sigma depends on whether a word ends there.
+// lower is upper for the lower case. That of a sigma depends on whether a word ends there. That
+// of İ is two characters, of which one is a mark above nothing.
 func lower(r rune) (string, bool) {
 	switch {
 	case r == 'Σ', r == 'İ':
@@ -231,12 +238,14 @@ func settled(r rune) bool {
 	return r < 0x250 || r >= 0x370 && r < 0x530 && r != 0x37f && r != 0x3f3 && r < 0x528 || r >= 0x531 && r < 0x587 || r >= 0x1e00 && r < 0x1f00 && r != 0x1e9e
 }
 
-// unsure reports whether the case of r is one that not all versions know of.
+// unsure reports whether the case of r is one that not all versions know of. For these, a
+// comparison without case may have two answers.
 func unsure(r rune) bool {
 	return !settled(r) && (unicode.ToUpper(r) != r || unicode.ToLower(r) != r)
 }
 
-// several reports whether the upper case of r is more than one character, as for ŉ, ΐ and ﬁ.
+// several reports whether the upper case of r is more than one character, as for ŉ, ΐ and ﬁ. The
+// list is that of SpecialCasing in Unicode, which has not changed since Java 8.
 func several(r rune) bool {
 	switch {
 	case r == 'ŉ', r == 'ǰ', r == 'ΐ', r == 'ΰ', r == 'և', r >= 0x1e96 && r <= 0x1e9a, r >= 0x1f50 && r < 0x2000, r >= 0xfb00 && r <= 0xfb17:
@@ -318,7 +327,8 @@ func spell(st *run.State, x any) (string, error) {
 }
 
 // convert is what Spring's conversion to a String makes of a value, as in + and in lock4j: of a
-// list, its elements with commas between them.
+// list, its elements with commas between them. Java's own + calls toString, which for a list has
+// brackets and blanks, and for an array an address.
 func convert(st *run.State, x any) (string, error) { return convertList(st, x, 0) }
 
 // convertList counts how deep it is: a list can hold itself.

@@ -38,6 +38,7 @@ type typ struct {
 	array   bool         // a list is an array for sure
 }
 
+// Their order matters in one place: those from listK on are more than one value.
 type jkind int
 
 const (
@@ -82,7 +83,8 @@ type (
 	object struct{ of reflect.Value }
 )
 
-// ours are the dynamic types that Go does not have itself.
+// ours are the dynamic types that Go does not have itself. They come by again where a list that
+// an expression has made is gone through.
 var ours = map[reflect.Type]bool{
 	reflect.TypeFor[named](): true, reflect.TypeFor[enum](): true, reflect.TypeFor[small](): true, reflect.TypeFor[whole](): true,
 	reflect.TypeFor[char](): true, reflect.TypeFor[other](): true, reflect.TypeFor[list](): true, reflect.TypeFor[mapping](): true,
@@ -156,10 +158,13 @@ func typeOf(t reflect.Type) typ {
 	return typ{k: wholeK, t: t}
 }
 
+// The reason is kept in the type, for the place where a value of it is used: a field that nobody
+// reads may be of any type.
 func refused(t reflect.Type, why string) typ { return typ{k: refusedK, t: t, why: why} }
 
 // listType tells ids from lists: an array of 16 bytes with a String is a UUID, whose spelling is
-// the same everywhere. Other types that spell themselves do it in Go alone.
+// the same everywhere. Other types that spell themselves do it in Go alone. An id of 16 bytes
+// that spells itself is what all UUID packages make.
 func listType(t reflect.Type, spells bool) typ {
 	switch {
 	case t.Elem().Kind() == reflect.Uint8 && spells && t.Kind() == reflect.Array && t.Len() == 16:
@@ -233,7 +238,8 @@ func valueOf(st *run.State, v reflect.Value, t typ) (any, error) {
 const sizeOfList = 128
 
 // wholeOf refuses what no long of Java holds, rather than to write a number that Java can't
-// make.
+// make. A number of JSON must be in its own spelling, since Java writes the number and not the
+// text.
 func wholeOf(v reflect.Value) (any, error) {
 	switch {
 	case v.CanInt():
@@ -254,6 +260,7 @@ func wholeOf(v reflect.Value) (any, error) {
 	return whole(n), nil
 }
 
+// An enum's text is its name in Java, which String should be in Go.
 func spelled(st *run.State, v reflect.Value, t typ) (any, error) {
 	s, err := st.TextOf(v)
 	if err == nil && !utf8.ValidString(s) {
@@ -277,6 +284,7 @@ func (l list) len() int {
 	return len(l.made)
 }
 
+// A byte of Java has a sign.
 func (l list) at(st *run.State, i int) (any, error) {
 	if l.of.IsValid() {
 		e := l.of.Index(i)
@@ -299,7 +307,7 @@ func (m mapping) get(st *run.State, key string) (any, bool, error) {
 	return x, true, err
 }
 
-// integer returns a number as an int64.
+// integer returns a number as an int64. A char is none in SpringEL.
 func integer(x any) (n int64, ok bool) {
 	switch x := x.(type) {
 	case small:
@@ -314,7 +322,8 @@ func integer(x any) (n int64, ok bool) {
 	return 0, false
 }
 
-// texts are what is a CharSequence, or would be if it is not an enum.
+// texts are what is a CharSequence, or would be if it is not an enum. An enum has no methods of
+// a text. What is called on it shows that it is none.
 func textOf(x any) (s string, ok bool) {
 	switch x := x.(type) {
 	case string:

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// ErrValue is keyexpr.ErrValue.
+// ErrValue is keyexpr.ErrValue. It stands here so that the last stage can make errors which
+// match it.
 var ErrValue = errors.New("keyexpr: unusable value")
 
 // Fault is a fault of a value. Its text may go to logs and answers: it never holds the value.

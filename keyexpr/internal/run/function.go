@@ -44,7 +44,8 @@ func NewFunction(name string, fn any) (*Function, error) {
 // such a function alone reads the request.
 func (f *Function) Contextual() bool { return f.ctx == 1 }
 
-// Out is the type of the result.
+// Out is the type of the result. Package spel asks for it, to know what type the result has in
+// Java.
 func (f *Function) Out() reflect.Type { return f.typ.Out(0) }
 
 // param returns the type of the i-th argument, without a context. A variadic function gets its

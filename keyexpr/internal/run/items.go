@@ -8,7 +8,8 @@ import (
 )
 
 // Items are the values of a list. Parts of an element are made like those of a key, one element
-// at a time, so that a list of keys needs no memory but the keys.
+// at a time, so that a list of keys needs no memory but the keys. A list is rendered at the end
+// of the stack of elements, so that a list within a list sees both.
 type Items struct {
 	Src  string
 	List func(st *State) (reflect.Value, error) // nil for a single value

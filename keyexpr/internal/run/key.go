@@ -99,6 +99,7 @@ type matcher struct {
 	values []string
 }
 
+// A key with something behind it is another key.
 func (m *matcher) end(values *[]string) bool {
 	*values = m.values
 	return m.rest == ""

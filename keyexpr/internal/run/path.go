@@ -93,7 +93,7 @@ func (p *Path) lacks(rest []Step, err error, all []Step) error {
 }
 
 // maxPointers is how many pointers and interfaces may lie on top of each other. A type can point
-// to itself.
+// to itself. Sixteen are more than any request has.
 const maxPointers = 16
 
 // Indirect follows pointers and interfaces to the value, which is invalid if one of them is nil,
@@ -203,6 +203,7 @@ func Convert(v reflect.Value, to reflect.Type) (reflect.Value, bool) {
 	return x, x.Convert(v.Type()).Equal(v) && negative(x) == negative(v)
 }
 
+// An unsigned number never is, whatever its bits are.
 func negative(v reflect.Value) bool { return v.CanInt() && v.Int() < 0 }
 
 // Tame turns a json.Number that is a whole number into an integer, so that conditions can

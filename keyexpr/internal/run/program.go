@@ -202,7 +202,8 @@ func (st *State) parts(key []byte, parts []Part, src *string) (_ []byte, err err
 	return key, nil
 }
 
-// leaf appends the value at the end of a path.
+// leaf appends the value at the end of a path. The function behind a path is charged for what it
+// reads; what it makes is charged as text.
 func (st *State) leaf(key []byte, v reflect.Value, p *Part) ([]byte, error) {
 	switch {
 	case !v.IsValid():
@@ -217,7 +218,8 @@ func (st *State) leaf(key []byte, v reflect.Value, p *Part) ([]byte, error) {
 	return st.text(key, p.Via(s), p.Escape)
 }
 
-// missing is the error of a path that ends in nil.
+// missing is the error of a path that ends in nil. Behind a function, nil is the argument and
+// not the value, and the error says so.
 func (p *Part) missing() error {
 	if p.Via != nil {
 		return ErrNoText
@@ -253,7 +255,8 @@ func (st *State) Together(parts []Part) (string, error) {
 	return string(text), nil
 }
 
-// Lookup appends the value of a path that is a name in a lookup root.
+// Lookup appends the value of a path that is a name in a lookup root. A header by its name is
+// the second most common value, and needs no closure for a path.
 func (st *State) Lookup(dst []byte, p *Path, e *Escape) ([]byte, error) {
 	s, ok, err := st.look(p.Root, p.Steps[0].By.(string))
 	if err == nil && !ok {

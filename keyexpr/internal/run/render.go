@@ -64,7 +64,8 @@ func (e *Escape) except(runes []rune) {
 	}
 }
 
-// Append appends s escaped.
+// Append appends s escaped. Nothing is allocated for a value that needs no escape, but the room
+// in the key.
 func (e *Escape) Append(dst []byte, s string) []byte {
 	i := 0
 	for ; i+4 <= len(s); i += 4 { // four at a time, as nearly all values are plain
@@ -132,7 +133,8 @@ func (e *Escape) escaped(s string) (n int) {
 	return n
 }
 
-// leaves reports whether a rune beyond ASCII stays as it is.
+// leaves reports whether a rune beyond ASCII stays as it is. White space beyond ASCII is escaped
+// like a blank: somebody who reads keys can't see the difference.
 func (e *Escape) leaves(r rune, size int) bool {
 	if slices.Contains(e.runes, r) {
 		return false
@@ -140,7 +142,8 @@ func (e *Escape) leaves(r rune, size int) bool {
 	return e.inner || (r != utf8.RuneError || size > 1) && !unicode.IsSpace(r) && !unicode.IsControl(r)
 }
 
-// Unescape undoes any Escape. It fails for what no Escape makes.
+// Unescape undoes any Escape. It fails for what no Escape makes. It takes capital letters only,
+// as that is how they are made. Two spellings of one key would be two locks.
 func Unescape(s string) (string, bool) {
 	if !strings.Contains(s, "%") {
 		return s, true
@@ -202,7 +205,8 @@ func (st *State) Value(dst []byte, v any, e *Escape) ([]byte, error) {
 	return st.text(dst, s, e)
 }
 
-// Leaf appends a value of a type whose leaf is l.
+// Leaf appends a value of a type whose leaf is l. What is nil has no kind, and is refused
+// before.
 func (st *State) Leaf(dst []byte, v reflect.Value, l Leaf, e *Escape) ([]byte, error) {
 	switch {
 	case !v.IsValid():
@@ -217,7 +221,8 @@ func (st *State) Leaf(dst []byte, v reflect.Value, l Leaf, e *Escape) ([]byte, e
 
 const maxDigits = 20 // of a number of 64 bits
 
-// appendNumber appends a whole number. Only what follows can make escapes necessary.
+// appendNumber appends a whole number. Only what follows can make escapes necessary. It escapes
+// only if a digit or a minus may follow, as in #{req.Seq}-x.
 func appendNumber(dst []byte, v reflect.Value, l Leaf, e *Escape) []byte {
 	start := len(dst)
 	if l == LeafInt {

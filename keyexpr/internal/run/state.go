@@ -63,7 +63,8 @@ func (st *State) Release() {
 	states.Put(st)
 }
 
-// Push enters a loop, or goes on to its next element after Pop.
+// Push enters a loop, or goes on to its next element after Pop. Loops nest, and so elements lie
+// on a stack.
 func (st *State) Push(elem reflect.Value, index int) {
 	st.Elems = append(st.Elems, elem)
 	st.Index = append(st.Index, index)
@@ -140,7 +141,8 @@ func (st *State) Sort(n int) error {
 	return st.Step(n * bits.Len(uint(n)))
 }
 
-// Spent returns the steps and bytes used so far, for tests.
+// Spent returns the steps and bytes used so far, for tests. Tests hold what is hostile to
+// counts, as time depends on the machine.
 func (st *State) Spent() (steps, bytes int) { return st.steps, st.bytes }
 
 var (
@@ -148,7 +150,8 @@ var (
 	errSteps = Faulty("takes too many steps")
 )
 
-// Root is what is known of a root at start.
+// Root is what is known of a root at start. It is what is left of keyexpr.Root when the text is
+// compiled.
 type Root struct {
 	Name   string
 	Type   reflect.Type // nil for any
@@ -157,7 +160,8 @@ type Root struct {
 	Closed bool
 }
 
-// lookup is what keyexpr.Lookup has.
+// lookup is what keyexpr.Lookup has. It is an interface, so that this package need not know the
+// type of its user.
 type lookup interface {
 	Find(name string) (string, bool, error)
 }

@@ -72,7 +72,8 @@ func sizeOf(v any) int {
 
 // spelling prefers MarshalText, as encoding/json does: what a String says is for people, and may
 // leave out what differs. How long it takes is the type's own affair, but for numbers; what it
-// returns takes some memory even where it is not used.
+// returns takes some memory even where it is not used. A marshaler may fail, and its error may
+// have the value in it.
 func (st *State) spelling(v any) (string, error) {
 	size := sizeOf(v)
 	if size > maxBits {
@@ -95,7 +96,7 @@ func (st *State) spelling(v any) (string, error) {
 }
 
 // IsList reports whether values of type t are lists rather than ids that are made of bytes or
-// that spell themselves.
+// that spell themselves. A [16]byte without methods is bytes as well, and is spelt in hex.
 func IsList(t reflect.Type) bool {
 	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) &&
 		t.Elem().Kind() != reflect.Uint8 && !Spells(t) && !Spells(reflect.PointerTo(t))
