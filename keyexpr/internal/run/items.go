@@ -20,20 +20,26 @@ type Items struct {
 // join appends the values of a list with a text between them. An empty list is as empty as an
 // empty text.
 func (st *State) join(key []byte, p *Part) ([]byte, error) {
-	first := true
-	err := p.Join.each(st, MaxSteps, len(p.Text), func() (err error) {
-		if !first {
+	list, n, err := p.Join.open(st, MaxSteps, len(p.Text))
+	if err != nil {
+		return key, err
+	}
+	if n == 0 {
+		return key, ErrEmpty
+	}
+	src := ""
+	for i := range n {
+		if i > 0 {
 			key = append(key, p.Text...)
 		}
-		first = false
-		src := ""
+		p.Join.push(st, list, i)
 		key, err = st.parts(key, p.Join.Item, &src)
-		return err
-	})
-	if err == nil && first {
-		err = ErrEmpty
+		p.Join.pop(st)
+		if err != nil {
+			return key, err
+		}
 	}
-	return key, err
+	return key, nil
 }
 
 // Weigh returns what parts cost each time they are made: steps, and bytes of literals. A list
@@ -49,42 +55,44 @@ func Weigh(parts []Part) (steps, bytes int) {
 	return steps, bytes
 }
 
-// each calls f with each value of a list at the end of st.Elems. All of them are charged before
-// the first is made, each with some more bytes: a list of a million must not be found too long
-// by making half of it. most is not the budget. It is what makes an error that says what is
-// wrong: a thousand keys are no mistake of a client, but of a template that was meant for
-// shorter lists.
-func (it *Items) each(st *State, most, more int, f func() error) error {
+// open evaluates the list, and charges all of its elements before the first is made, each with some
+// more bytes: a list of a million must not be found too long by making half of it. most is not the
+// budget. It is what makes an error that says what is wrong: a thousand keys are no mistake of a
+// client, but of a template that was meant for shorter lists.
+//
+// It returns the list and the number of rounds that the caller has to make, with push and pop around
+// each. A callback would be shorter, and would take more memory than the keys.
+func (it *Items) open(st *State, most, more int) (list reflect.Value, n int, err error) {
 	if it.List == nil {
-		return f()
+		return list, 1, nil
 	}
-	list, err := it.List(st)
-	if err != nil {
-		return err
+	if list, err = it.List(st); err != nil {
+		return list, 0, err
 	}
 	if list = Indirect(list); !list.IsValid() {
-		return ErrNil
+		return list, 0, ErrNil
 	}
 	if k := list.Kind(); k != reflect.Slice && k != reflect.Array {
-		return Faulty("is no list, but of type %v", list.Type())
+		return list, 0, Faulty("is no list, but of type %v", list.Type())
 	}
-	n := list.Len()
-	if n > most {
-		return Faulty("makes more than %d keys", most)
+	if n = list.Len(); n > most {
+		return list, 0, Faulty("makes more than %d keys", most)
 	}
 	steps, bytes := Weigh(it.Item)
-	if err := st.Times(n, 1+steps, bytes+more); err != nil {
-		return err
-	}
-	for i := range n {
+	return list, n, st.Times(n, 1+steps, bytes+more)
+}
+
+// push enters the i-th round over a list, if there is one.
+func (it *Items) push(st *State, list reflect.Value, i int) {
+	if it.List != nil {
 		st.Push(Tame(list.Index(i)), i)
-		err := f()
-		st.Pop()
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+}
+
+func (it *Items) pop(st *State) {
+	if it.List != nil {
+		st.Pop()
+	}
 }
 
 // expandItems renders what stands before and behind the list once, whatever the length of the
@@ -107,13 +115,19 @@ func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string
 	for i := range p.Items {
 		it := &p.Items[i]
 		*src = it.Src
-		err := it.each(st, MaxKeys-len(keys)+start, 0, func() error {
-			key, err := p.item(st, it, before, behind)
-			keys = append(keys, key)
-			return err
-		})
+		list, n, err := it.open(st, MaxKeys-len(keys)+start, 0)
 		if err != nil {
 			return nil, Blame(it.Src, err)
+		}
+		keys = slices.Grow(keys, n)
+		for i := range n {
+			it.push(st, list, i)
+			key, err := p.item(st, it, before, behind)
+			it.pop(st)
+			if err != nil {
+				return nil, Blame(it.Src, err)
+			}
+			keys = append(keys, key)
 		}
 	}
 	if len(keys) == start {
