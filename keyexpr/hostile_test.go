@@ -87,7 +87,7 @@ func newGreedy() *greedy {
 const (
 	mostTime  = slower * 50 * time.Millisecond
 	mostStart = slower * 200 * time.Millisecond // which comes once, and from the program itself
-	mostBytes = 8 << 20
+	mostBytes = slower * 8 << 20                // with the race detector, a sync.Pool forgets what it is given
 )
 
 // twenty writes a hole for each of the fields.
