@@ -55,8 +55,9 @@ func parseTag(tag string) (Spec, fields, error) {
 	if t.spec.Key = strings.TrimSpace(t.literal()); t.spec.Key != "" {
 		t.set |= fieldKey
 	}
-	if at := commaAttribute.FindStringSubmatchIndex(t.spec.Key); at != nil {
-		return Spec{}, 0, t.errorf(strings.Index(tag, t.spec.Key)+at[0], "attributes follow a semicolon, not a comma: write ; %s", t.spec.Key[at[2]:])
+	if at := lostAttribute.FindStringSubmatchIndex(t.spec.Key); at != nil && !strings.HasSuffix(t.spec.Key[:at[0]], ";") {
+		return Spec{}, 0, t.errorf(strings.Index(tag, t.spec.Key)+at[0], "attributes follow a semicolon, not a %s: write ; %s",
+			map[byte]string{',': "comma", ' ': "blank"}[t.spec.Key[at[0]]], t.spec.Key[max(at[2], at[4]):])
 	}
 	for t.pos < len(tag) {
 		t.pos++ // past the semicolon
@@ -70,8 +71,12 @@ func parseTag(tag string) (Spec, fields, error) {
 	return t.spec, t.set, nil
 }
 
-// commaAttribute finds what looks like an attribute in a template.
-var commaAttribute = regexp.MustCompile(`,\s*((?:` + strings.Join(attributes, "|") + `)\s*(?:=|$|[;,]))`)
+// lostAttribute finds an attribute that became a part of the template: order:7 wait=2s would be the key, and nobody waits.
+// Behind a comma it is one in any spelling, as other tags have commas; behind a blank it must have a value.
+var lostAttribute = func() *regexp.Regexp {
+	names := `(?:` + strings.Join(attributes, "|") + `)`
+	return regexp.MustCompile(`, *(` + names + ` *(?:=|$|[;,]))| (` + names + ` *=(?:[^=]|$))`)
+}()
 
 // tagParser reads a tag from left to right.
 type tagParser struct {

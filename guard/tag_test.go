@@ -39,6 +39,7 @@ func TestParseTag(t *testing.T) {
 		{"#{map(x, {.A; .B})}; wait=1s", Spec{Key: "#{map(x, {.A; .B})}", Wait: time.Second}, fieldKey | fieldWait},
 		{"{#{x}}; wait=1s", Spec{Key: "{#{x}}", Wait: time.Second}, fieldKey | fieldWait},
 		{"##{; wait=1s", Spec{Key: "##{", Wait: time.Second}, fieldKey | fieldWait},
+		{"the name of #{x ?? kind == 'y'}; wait=1s", Spec{Key: "the name of #{x ?? kind == 'y'}", Wait: time.Second}, fieldKey | fieldWait},
 		{"it's; wait=1s", Spec{Key: "it's", Wait: time.Second}, fieldKey | fieldWait},
 		{"k; when = any(x, {.A; .B}) ; wait=1s", Spec{Key: "k", When: "any(x, {.A; .B})", Wait: time.Second}, fieldKey | fieldWhen | fieldWait},
 
@@ -87,6 +88,8 @@ func TestParseTagErrors(t *testing.T) {
 		{"order:#{req.ID}, wait=2s", `attributes follow a semicolon, not a comma: write ; wait=2s (at offset 15)`},
 		{"order:#{req.ID},kind = fair, wait=2s", `write ; kind = fair, wait=2s`},
 		{"nightly, one-key", `write ; one-key`},
+		{"order:#{req.ID} wait=2s", `attributes follow a semicolon, not a blank: write ; wait=2s (at offset 15)`},
+		{"order:#{req.ID}  busy = skip", `write ; busy = skip`},
 	}
 	for _, tt := range tests {
 		_, _, err := parseTag(tt.tag)

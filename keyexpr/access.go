@@ -3,13 +3,16 @@ package keyexpr
 import (
 	"errors"
 	"reflect"
+	"slices"
 
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// pathOf returns the path that node is, if it is one.
+// pathOf returns the path that node is, if it is one. A path is followed by one loop in package
+// run, without a closure for each step. The roots that it names are noted as used when it is
+// found, also if it goes on in a way that is no path.
 func (c *compilation) pathOf(node ast.Node) (*run.Path, bool) {
 	if chain, ok := node.(*ast.ChainNode); ok {
 		node = chain.Node
@@ -39,8 +42,11 @@ func (c *compilation) pathOf(node ast.Node) (*run.Path, bool) {
 	return nil, false
 }
 
-// stepsOf returns the steps of one access. Whether it is a field is decided here, by type, and not per request: a map that has
-// an entry of the name of a method, or a struct that grows a field, can't change what a template reads.
+// stepsOf returns the steps of one access. Whether it is a field is decided here, by type, and
+// not per request: a map that has an entry of the name of a method, or a struct that grows a
+// field, can't change what a template reads. Where a type is known only when there is a request,
+// the step fetches by name. It still can't call: to the engine, a method and an entry of one
+// name are the same thing.
 func (c *compilation) stepsOf(n *ast.MemberNode) ([]run.Step, bool) {
 	s := run.Step{Src: c.source(n.Node), Optional: n.Optional}
 	switch property := n.Property.(type) {
@@ -77,11 +83,16 @@ func (c *compilation) stepsOf(n *ast.MemberNode) ([]run.Step, bool) {
 	return steps, true
 }
 
-// pathCode compiles a path to a value of type t, nil if it is not known.
+// pathCode compiles a path to a value of type t, nil if it is not known. A path may end in nil
+// though its type is string: in a ?., a pointer, or a map without the entry. Then the quick
+// forms fail with an error of their own, by which a comparison knows to look again.
 func (c *compilation) pathCode(p *run.Path, t reflect.Type) *code {
-	x := valueCode(1, func(st *run.State) (any, error) {
+	x := valueCode(1+len(p.Steps)/2, func(st *run.State) (any, error) {
 		v, err := p.Follow(&st.Source, st.Elems)
-		return run.Plain(v), err
+		if err != nil {
+			return nil, err
+		}
+		return st.Plain(v)
 	})
 	x.path = p
 	follow := func(st *run.State) (reflect.Value, error) {
@@ -121,8 +132,10 @@ func (c *compilation) pathCode(p *run.Path, t reflect.Type) *code {
 	return x
 }
 
-// chain ends where a ?. found nil. That is no error value but a way out of several calls of closures, so that it must not
-// leave the chain: a user's function or a hole that saw it would take nil for a fault.
+// chain ends where a ?. found nil. That is no error value but a way out of several calls of
+// closures, so that it must not leave the chain: a user's function or a hole that saw it would
+// take nil for a fault. The way out ends here, so that x?.y.z is nil as a whole if x is. That is
+// the engine's rule. Java's has ?. guard one step only, and the table in README.md says so.
 func (c *compilation) chain(n *ast.ChainNode) (*code, error) {
 	x, err := c.compile(n.Node)
 	if err != nil {
@@ -137,7 +150,8 @@ func (c *compilation) chain(n *ast.ChainNode) (*code, error) {
 	}), nil
 }
 
-// member is an access to what is no plain path: of a result, or by a name or number that is computed.
+// member is an access to what is no plain path: of a result, or by a name or number that is
+// computed. Its operands are no parts of the key, but ways to one.
 func (c *compilation) member(n *ast.MemberNode) (*code, error) {
 	list, cost, err := c.asIs(n.Node, n.Property)
 	if err != nil {
@@ -166,8 +180,10 @@ func (c *compilation) member(n *ast.MemberNode) (*code, error) {
 		}
 		if len(steps) > 0 {
 			p := run.Path{Elem: true, Steps: steps}
-			v, err = p.Follow(nil, []reflect.Value{v})
-			return run.Plain(v), err
+			if v, err = p.Follow(nil, []reflect.Value{v}); err != nil {
+				return nil, err
+			}
+			return st.Plain(v)
 		}
 		key, err := by.value(st)
 		if err != nil {
@@ -176,12 +192,16 @@ func (c *compilation) member(n *ast.MemberNode) (*code, error) {
 		if k := run.Indirect(reflect.ValueOf(key)); k.IsValid() {
 			key = k.Interface()
 		}
-		v, err = run.Entry(v, key)
-		return run.Plain(v), err
+		if v, err = run.Entry(v, key); err != nil {
+			return nil, err
+		}
+		return st.Plain(v)
 	}), nil
 }
 
-// lookup asks a lookup root for a name that is computed.
+// lookup asks a lookup root for a name that is computed. The name may come from the request:
+// header[req.Source]. It is asked for as any other name is, and an adapter refuses one that is
+// there twice.
 func (c *compilation) lookup(root *run.Path, by *code, cost int) *code {
 	name := by.asText()
 	return valueCode(1+cost, func(st *run.State) (any, error) {
@@ -191,11 +211,17 @@ func (c *compilation) lookup(root *run.Path, by *code, cost int) *code {
 		}
 		p := run.Path{Root: root.Root, Steps: []run.Step{{Lookup: true, By: s}}}
 		v, err := p.Follow(&st.Source, nil)
-		return run.Plain(v), err
+		if err != nil {
+			return nil, err
+		}
+		return st.Plain(v)
 	})
 }
 
 // slice is a piece of a text or a list. Bounds beyond its ends are its ends, as with the engine.
+// An array is copied, as only what has an address can be sliced, and what an interface holds has
+// none. The copy is charged as a whole, since an array can be a megabyte that costs nothing to
+// name.
 func (c *compilation) slice(n *ast.SliceNode) (*code, error) {
 	base, err := c.compile(n.Node)
 	if err != nil {
@@ -233,6 +259,9 @@ func (c *compilation) slice(n *ast.SliceNode) (*code, error) {
 			at[0] = at[1]
 		}
 		if v.Kind() == reflect.Array {
+			if err := st.Spend(int(v.Type().Size())); err != nil {
+				return nil, err
+			}
 			s := reflect.MakeSlice(reflect.SliceOf(v.Type().Elem()), v.Len(), v.Len())
 			reflect.Copy(s, v)
 			v = s
@@ -241,7 +270,8 @@ func (c *compilation) slice(n *ast.SliceNode) (*code, error) {
 	}), nil
 }
 
-// position is where a bound of a slice is; nil is the end.
+// position is where a bound of a slice is; nil is the end. A negative one counts from the end.
+// What lies beyond is cut back, as with Go's strings in the engine.
 func position(x any, length int) (int, error) {
 	if x == nil {
 		return length, nil
@@ -254,4 +284,76 @@ func position(x any, length int) (int, error) {
 		i += int64(length)
 	}
 	return int(min(max(i, 0), int64(length))), nil
+}
+
+// variable is what let has declared. Values lie in slots of the state, by number, and not in a
+// map by name.
+type variable struct {
+	name  string
+	slot  int
+	reads bool // something of the request
+	fixed any  // what it is for all requests; nil if it is not known
+}
+
+// The innermost of several with one name is meant, as in Go.
+func (c *compilation) variable(n *ast.IdentifierNode) (*code, error) {
+	for _, v := range slices.Backward(c.vars) {
+		if v.name == n.Value {
+			if v.fixed != nil {
+				return constant(v.fixed), nil
+			}
+			c.reads, c.varies = c.reads || v.reads, true
+			return valueCode(1, func(st *run.State) (any, error) { return st.Vars[v.slot], nil }), nil
+		}
+	}
+	return nil, c.at(n, "unknown name %s", n.Value)
+}
+
+// let takes its variable off again behind the body, as the next hole must not see it; the slot
+// is used anew. Values of a request don't stay in slots: the state clears them. The engine would
+// allow a variable to be used behind the body that it was declared for.
+func (c *compilation) let(n *ast.VariableDeclaratorNode) (*code, error) {
+	set, err := c.declare(n)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { c.vars = c.vars[:len(c.vars)-1] }()
+	body, err := c.compile(n.Expr)
+	if err != nil {
+		return nil, err
+	}
+	return valueCode(1+set.cost+body.cost, func(st *run.State) (any, error) {
+		if _, err := set.value(st); err != nil {
+			return nil, err
+		}
+		return body.value(st)
+	}), nil
+}
+
+// declare compiles the setting of a variable, which is there until the caller takes it off
+// c.vars. What is assigned counts as read where the variable is used, and not where it is
+// declared: let x = req.ID; "a" reads nothing.
+func (c *compilation) declare(n *ast.VariableDeclaratorNode) (*code, error) {
+	before := c.reads
+	c.reads = false // unless the variable is used
+	v, fixed, err := c.fold(n.Value)
+	if err != nil {
+		return nil, err
+	}
+	switch fixed.(type) {
+	case string, bool, int:
+	default: // a list is made anew for each request, whose functions may change it
+		fixed = nil
+	}
+	slot := len(c.vars)
+	c.vars = append(c.vars, variable{n.Name, slot, c.reads, fixed})
+	c.reads = before
+	return valueCode(v.cost, func(st *run.State) (any, error) {
+		x, err := v.value(st)
+		for len(st.Vars) <= slot {
+			st.Vars = append(st.Vars, nil)
+		}
+		st.Vars[slot] = x
+		return nil, err
+	}), nil
 }

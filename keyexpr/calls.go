@@ -11,6 +11,7 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// A callee that is no name is a method, since nothing else is left by the rules.
 func (c *compilation) call(n *ast.CallNode) (*code, error) {
 	if name, ok := n.Callee.(*ast.IdentifierNode); ok {
 		return c.host(n, name.Value)
@@ -18,7 +19,9 @@ func (c *compilation) call(n *ast.CallNode) (*code, error) {
 	return c.method(n)
 }
 
-// host calls one of our functions or of the user's.
+// host calls one of our functions or of the user's. join in a key is put together from parts,
+// which keeps its values apart; in a test, it is the function. A user's function counts as
+// reading the request if it takes a context: that is how claim("sub") gets at the token.
 func (c *compilation) host(n *ast.CallNode, name string) (*code, error) {
 	h, ok := c.hosts[name]
 	if !ok {
@@ -48,6 +51,8 @@ func (c *compilation) host(n *ast.CallNode, name string) (*code, error) {
 }
 
 // or compiles the function or, whose arguments are not looked at behind one that is never empty.
+// Arguments behind one that is never empty are not compiled. So they don't count as read, and a
+// mistake in them is found by the checker, which has seen them all.
 func (c *compilation) or(n *ast.CallNode, h *hostFunc) (*code, error) {
 	var args []*code
 	cost := 1
@@ -67,7 +72,9 @@ func (c *compilation) or(n *ast.CallNode, h *hostFunc) (*code, error) {
 	return arguments(args, cost, h.call), nil
 }
 
-// mapped applies a function from text to text.
+// mapped applies a function from text to text. A path through one such function is followed by
+// package run without any closure. lower(req.Tenant) is the one thing that people write around a
+// path.
 func mapped(arg *code, f func(string) string, cost int) *code {
 	x := textCode(cost, func(st *run.State) (string, error) {
 		s, err := arg.text(st)
@@ -85,7 +92,10 @@ func mapped(arg *code, f func(string) string, cost int) *code {
 	return x
 }
 
-// arguments evaluates arguments and calls f with them. They lie on a stack in the state, so that calls need no memory.
+// arguments evaluates arguments and calls f with them. They lie on a stack in the state, so that
+// calls need no memory. The stack is cut back by its own length and not popped, as an argument
+// may be a call itself. What was on it is cleared at once: a pooled state must not keep a
+// request's values alive.
 func arguments(args []*code, cost int, f callFunc) *code {
 	return valueCode(cost, func(st *run.State) (any, error) {
 		bottom := len(st.Args)
@@ -106,8 +116,10 @@ func arguments(args []*code, cost int, f callFunc) *code {
 	})
 }
 
-// method calls a method of the request's own types. They have no arguments and run with the values as they are, so that
-// nothing in a template can make them do anything but tell.
+// method calls a method of the request's own types. They have no arguments and run with the
+// values as they are, so that nothing in a template can make them do anything but tell. A method
+// on a nil pointer is called as Go would call it, and may panic. That is an error of the request
+// with the place in it.
 func (c *compilation) method(n *ast.CallNode) (*code, error) {
 	m := n.Callee.(*ast.MemberNode) // or it would have been refused
 	name := m.Property.(*ast.StringNode).Value
@@ -128,7 +140,9 @@ func (c *compilation) method(n *ast.CallNode) (*code, error) {
 	}), nil
 }
 
-// builtin calls one of the engine's functions. Those that keys may use are our own code.
+// builtin calls one of the engine's functions. Those that keys may use are our own code. The
+// engine's own are left for conditions: dates, floats, sums. What they go through is weighed
+// before, as they count nothing, and pointers are followed for them, as they don't.
 func (c *compilation) builtin(n *ast.BuiltinNode) (*code, error) {
 	if loop, ok := loops[n.Name]; ok {
 		return c.loop(n, loop)
@@ -150,7 +164,10 @@ func (c *compilation) builtin(n *ast.BuiltinNode) (*code, error) {
 				return nil, err
 			}
 			if k := reflect.TypeOf(x); k != nil && k.Kind() == reflect.Pointer {
-				args[i] = run.Plain(run.Indirect(reflect.ValueOf(x)))
+				var err error
+				if args[i], err = st.Plain(run.Indirect(reflect.ValueOf(x))); err != nil {
+					return nil, err
+				}
 			}
 		}
 		switch {
@@ -164,7 +181,8 @@ func (c *compilation) builtin(n *ast.BuiltinNode) (*code, error) {
 	}), nil
 }
 
-// basicKeyOf is basicKey for what may be no map.
+// basicKeyOf is basicKey for what may be no map. get is the one function that takes both a list
+// and a map.
 func basicKeyOf(v reflect.Value, x any) any {
 	if v.Kind() == reflect.Map {
 		return basicKey(v, x)

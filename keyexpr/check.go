@@ -14,10 +14,13 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// maxNodes bounds the size of one expression.
+// maxNodes bounds the size of one expression. The cost of what compiles is bounded by it, and
+// that of what runs by the budget of a request.
 const maxNodes = 200
 
-// compilation turns one text into programs.
+// compilation turns one text into programs. One compilation serves all holes of a template,
+// since roots are asked for once each, whichever hole names them first. src and off change from
+// hole to hole. All else is collected.
 type compilation struct {
 	text   string // the whole template or condition
 	src    string // the expression at work
@@ -29,14 +32,17 @@ type compilation struct {
 	used   []run.Root
 	conf   *conf.Config
 	vars   []variable
-	reads  bool // something of the request
-	varies bool // with the element of a loop, a variable, the time or a user's function
-	raw    bool // some value goes into the key as it is
+	reads  bool                 // something of the request
+	known  map[ast.Node]insight // of what is compiled
+	varies bool                 // with the element of a loop, a variable, the time or a user's function
+	raw    bool                 // some value goes into the key as it is
 	fields []string
 }
 
+// Functions of the user's come in before anything is parsed: a name that is taken should be
+// found where it is declared.
 func newCompilation(text string, roots Roots, cond bool, cfg config) (*compilation, error) {
-	c := &compilation{text: text, roots: roots, cond: cond, hosts: hostFuncs(cond)}
+	c := &compilation{text: text, roots: roots, cond: cond, hosts: hostFuncs(cond), known: map[ast.Node]insight{}}
 	for _, f := range cfg.funcs {
 		if err := c.addFunc(f); err != nil {
 			return nil, err
@@ -45,7 +51,9 @@ func newCompilation(text string, roots Roots, cond bool, cfg config) (*compilati
 	return c, nil
 }
 
-// use returns the index of a root among those that are used, and puts it there.
+// use returns the index of a root among those that are used, and puts it there. The order in
+// which roots are used becomes the order of the slots that hold their values. A path then finds
+// its root by an index, and not by name.
 func (c *compilation) use(name string) int {
 	i := slices.IndexFunc(c.used, func(r run.Root) bool { return r.Name == name })
 	if i >= 0 {
@@ -57,7 +65,9 @@ func (c *compilation) use(name string) int {
 	return len(c.used) - 1
 }
 
-// tree parses and checks the expression src, found at off in the text.
+// tree parses and checks the expression src, found at off in the text. Each hole gets a
+// configuration of its own. The checker keeps what it has found out about types in there, in
+// caches that are not made for two trees.
 func (c *compilation) tree(src string, off int) (ast.Node, error) {
 	c.src, c.off = src, off
 	c.conf = c.newConf()
@@ -72,14 +82,20 @@ func (c *compilation) tree(src string, off int) (ast.Node, error) {
 	return tree.Node, nil
 }
 
-// gaveUp turns a panic of the engine, on an expression that it does not understand, into an error.
+// gaveUp turns a panic of the engine, on an expression that it does not understand, into an
+// error. Some of the engine's code panics where it was never meant to be reached. A template is
+// text of the program's own, but the tag or file that it stands in is not always written by
+// somebody who can read a stack trace.
 func (c *compilation) gaveUp(err *error) {
 	if r := recover(); r != nil {
 		*err = errAt(c.text, c.off, "the expression engine gives up: %v", r)
 	}
 }
 
-// newConf describes the roots and functions to the engine.
+// newConf describes the roots and functions to the engine. Strict makes the checker refuse
+// fields that are not there, which it would otherwise take for nil. The engine's builtins that
+// are not allowed are disabled and deleted: disabled so that one of ours may have their name,
+// and deleted so that the parser takes their calls for calls.
 func (c *compilation) newConf() *conf.Config {
 	cfg := conf.CreateNew()
 	cfg.MaxNodes = maxNodes
@@ -102,6 +118,8 @@ func (c *compilation) newConf() *conf.Config {
 }
 
 // lookupNature describes a map of strings with these names and, unless it is closed, any other.
+// So header.Tenant and path.id are checked as fields are, with the type string, and path.idd is
+// an error at start.
 func lookupNature(names []string, closed bool) nature.Nature {
 	n := nature.NatureOf(map[string]any{})
 	n.TypeData = &nature.TypeData{Fields: map[string]nature.Nature{}}
@@ -116,6 +134,7 @@ func lookupNature(names []string, closed bool) nature.Nature {
 	return n
 }
 
+// The engine describes a type once and remembers it in the cache of its configuration.
 func (r Root) nature(cache *nature.Cache) nature.Nature {
 	if r.of.Lookup {
 		return lookupNature(r.of.Names, r.of.Closed)
@@ -123,8 +142,10 @@ func (r Root) nature(cache *nature.Cache) nature.Nature {
 	return cache.FromType(r.of.Type)
 }
 
-// check type-checks the tree. On the way it gives operands of named basic types, which the engine takes for strangers,
-// their basic types.
+// check type-checks the tree. On the way it gives operands of named basic types, which the
+// engine takes for strangers, their basic types. The checker runs several times over one tree,
+// as each of the rewritings needs the types and changes them. It takes the type of a call for
+// given once it is set, which is why calls are made to forget theirs in between.
 func (c *compilation) check(tree *parser.Tree) error {
 	if err := c.resolveNames(tree); err != nil {
 		return err
@@ -137,7 +158,8 @@ func (c *compilation) check(tree *parser.Tree) error {
 	return c.checkCalls(&tree.Node)
 }
 
-// methodVisitor refuses, now that types are known, calls that may have effects and lookup roots that are not looked up.
+// methodVisitor refuses, now that types are known, calls that may have effects and lookup roots
+// that are not looked up. Both need what only the last run of the checker has found out.
 type methodVisitor struct {
 	c      *compilation
 	err    error
@@ -145,8 +167,9 @@ type methodVisitor struct {
 	looked map[ast.Node]bool
 }
 
-// Visit sees a lookup root before it sees whether it is looked up: parents come after their children. So roots are noted,
-// and judged at the end.
+// Visit sees a lookup root before it sees whether it is looked up: parents come after their
+// children. So roots are noted, and judged at the end. The name of a root alone is fine in
+// header.Tenant and wrong in len(header), and the node looks the same.
 func (v *methodVisitor) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.CallNode:
@@ -177,7 +200,12 @@ func (c *compilation) checkCalls(root *ast.Node) error {
 	return v.err
 }
 
-// checkMethod lets through the methods that only tell something: without arguments and with one result.
+const onlyTelling = "only methods without arguments and with a result can be called"
+
+// checkMethod lets through the methods that only tell something: without arguments and with one
+// result. A method is code of the program, which a template may call only to be told something.
+// With arguments it could be made to do something: account.Withdraw(100). The engine would also
+// call a function in a field or in an entry of a map, which a request may have filled.
 func (c *compilation) checkMethod(call *ast.CallNode, m *ast.MemberNode) error {
 	if m.Node.Nature().IsUnknown(&c.conf.NtCache) {
 		return c.at(call, "methods need a type that is known at start")
@@ -195,12 +223,13 @@ func (c *compilation) checkMethod(call *ast.CallNode, m *ast.MemberNode) error {
 	}
 	result := t.NumOut() == 1 || t.NumOut() == 2 && t.Out(1) == reflect.TypeFor[error]()
 	if !result || len(call.Arguments) > 0 {
-		return c.at(call, "only methods without arguments and with a result can be called")
+		return c.at(call, onlyTelling)
 	}
 	return nil
 }
 
-// lookupRoot returns the root that n names, if it is one that is looked up by name.
+// lookupRoot returns the root that n names, if it is one that is looked up by name. A variable
+// of let can't be one: what it holds is a value.
 func (c *compilation) lookupRoot(n ast.Node) (run.Root, bool) {
 	id, ok := n.(*ast.IdentifierNode)
 	if !ok {
@@ -210,12 +239,16 @@ func (c *compilation) lookupRoot(n ast.Node) (run.Root, bool) {
 	return root.of, ok && root.of.Lookup
 }
 
+// Such a root is no value that could be in a key or be passed on. It can only be asked for a
+// name.
 func (c *compilation) isLookup(n ast.Node) bool {
 	_, ok := c.lookupRoot(n)
 	return ok
 }
 
 // forgetCalls makes the checker look at calls again, whose types it would take for given.
+// Without it, a function whose argument has become a text would keep the type that it had for an
+// unknown one.
 type forgetCalls struct{}
 
 func (forgetCalls) Visit(node *ast.Node) {
@@ -224,12 +257,21 @@ func (forgetCalls) Visit(node *ast.Node) {
 	}
 }
 
-// basicName is the function that gives a value of a named basic type its basic type. No text can spell it.
-const basicName = "&basic"
+// No text can spell these functions: one gives a value of a named basic type its basic type, the
+// other hides its type from the checker.
+const (
+	basicName = "&basic"
+	anyName   = "&any"
+)
 
-// basicVisitor gives operands of named basic types their basic types.
+// basicVisitor gives operands of named basic types their basic types. Go programs have type
+// Tenant string, and protobuf has named numbers. To the engine, a Tenant and a string are
+// strangers: comparing them is an error at start, or false for each request where the type is
+// not known. What a template means is the text.
 type basicVisitor struct{ c *compilation }
 
+// Operands are converted where they meet another value. A hole that is a value of a named type
+// stays as it is, since the type may know how it is spelt.
 func (v *basicVisitor) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.UnaryNode:
@@ -259,9 +301,14 @@ func (v *basicVisitor) Visit(node *ast.Node) {
 	}
 }
 
-// binary leaves ?? alone, whose sides need not be of one type, and comparisons with nil, which would see a zero value. An
-// element is not converted where the list holds just that type: in a []Status, "in" finds a Status.
+// binary leaves ?? alone, whose sides need not be of one type, and comparisons with nil, which
+// would see a zero value. An element is not converted where the list holds just that type: in a
+// []Status, "in" finds a Status.
 func (v *basicVisitor) binary(n *ast.BinaryNode) {
+	if n.Operator == "in" && likeHeld(n.Right, n.Left) {
+		v.wrap(&n.Left, anyName)
+		return
+	}
 	if n.Operator == "??" || n.Left.Nature().Nil || n.Right.Nature().Nil || n.Operator == "in" && holds(n.Right, n.Left) {
 		return
 	}
@@ -269,7 +316,8 @@ func (v *basicVisitor) binary(n *ast.BinaryNode) {
 	v.convert(&n.Right)
 }
 
-// key gives the constant key of an entry the type that the map wants.
+// key gives the constant key of an entry the type that the map wants. The engine looks up
+// entries by reflection, for which a string is no key of a map[Status]T.
 func (v *basicVisitor) key(n *ast.MemberNode) {
 	var by any
 	switch property := n.Property.(type) {
@@ -294,17 +342,24 @@ func (v *basicVisitor) key(n *ast.MemberNode) {
 	}
 }
 
+// It wraps the node in a call, as that is the one way to give a node another type which the
+// checker does not undo.
 func (v *basicVisitor) convert(node *ast.Node) {
-	n := *node
-	if basicType(n.Type()) == n.Type() {
-		return
+	if n := *node; basicType(n.Type()) != n.Type() {
+		v.wrap(node, basicName)
 	}
-	call := &ast.CallNode{Callee: &ast.IdentifierNode{Value: basicName}, Arguments: []ast.Node{n}}
-	call.SetLocation(n.Location())
+}
+
+// wrap makes a node the argument of a function that no text can call.
+func (v *basicVisitor) wrap(node *ast.Node, function string) {
+	call := &ast.CallNode{Callee: &ast.IdentifierNode{Value: function}, Arguments: []ast.Node{*node}}
+	call.SetLocation((*node).Location())
 	*node = call
 }
 
-// checkHole refuses what can't be a value in a key.
+// checkHole refuses what can't be a value in a key. A type that can't be in a key is refused
+// when the program starts, and not for the first request that comes by, which may be the one
+// that matters.
 func (c *compilation) checkHole(n ast.Node) error {
 	if n.Nature().Nil {
 		return c.at(n, "nil makes no key")
@@ -317,7 +372,8 @@ func (c *compilation) checkHole(n ast.Node) error {
 	return nil
 }
 
-// typeOf returns the static type of a node, and nil if it is not known at start.
+// typeOf returns the static type of a node, and nil if it is not known at start. nil has a
+// nature and no type. What is read from it is as unknown as what is read from any.
 func (c *compilation) typeOf(n ast.Node) reflect.Type {
 	if n.Nature().IsUnknown(&c.conf.NtCache) || n.Nature().Nil {
 		return nil
@@ -325,7 +381,9 @@ func (c *compilation) typeOf(n ast.Node) reflect.Type {
 	return n.Nature().Type
 }
 
-// elemOf returns the static type of the elements of a list, nil if it is not known, and whether n is a list.
+// elemOf returns the static type of the elements of a list, nil if it is not known, and whether
+// n is a list. A list behind a pointer is a list: protobuf and JSON make both, and a template
+// should not have to know.
 func (c *compilation) elemOf(n ast.Node) (elem reflect.Type, ok bool) {
 	t := c.typeOf(n)
 	for t != nil && t.Kind() == reflect.Pointer && run.IsList(t.Elem()) {

@@ -6,8 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"math/big"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,7 +16,9 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// hostFunc is a function that we give to the engine, or that takes the place of one of its builtins.
+// hostFunc is a function that we give to the engine, or that takes the place of one of its
+// builtins. The two halves are apart because the engine needs the one and this package the
+// other. The engine checks calls by the types of their arguments; it never makes one.
 type hostFunc struct {
 	name  string
 	check checkFunc
@@ -25,13 +27,15 @@ type hostFunc struct {
 	user  *run.Function       // the user's own; nil for ours
 }
 
+// The types are those that are known at start: what comes from JSON is any, and passes.
 type (
 	// checkFunc returns the type of a call's result, from those of its arguments; any stands for those that are not known.
 	checkFunc func(args []reflect.Type) (reflect.Type, error)
 	callFunc  func(st *run.State, args []any) (any, error)
 )
 
-// function is h as the engine wants to have it, which checks calls but never makes them.
+// function is h as the engine wants to have it, which checks calls but never makes them. A
+// pointer or an interface that is nil comes without a type. It may turn out to be anything.
 func (h *hostFunc) function() *builtin.Function {
 	return &builtin.Function{
 		Name: h.name,
@@ -51,10 +55,12 @@ var (
 	anyType      = reflect.TypeFor[any]()
 	rawType      = reflect.TypeFor[run.Raw]()
 	timeType     = reflect.TypeFor[time.Time]()
+	bigFloatType = reflect.TypeFor[big.Float]()
 	durationType = reflect.TypeFor[time.Duration]()
 )
 
-// hostFuncs returns all functions of ours by name.
+// hostFuncs returns all functions of ours by name. The table is made anew for each text, as the
+// user's functions are added to it.
 func hostFuncs(cond bool) map[string]*hostFunc {
 	list := []hostFunc{
 		// What keys are made with.
@@ -79,6 +85,7 @@ func hostFuncs(cond bool) map[string]*hostFunc {
 		// What the checker puts in.
 		{name: basicName, check: func(args []reflect.Type) (reflect.Type, error) { return basicType(args[0]), nil },
 			call: func(_ *run.State, args []any) (any, error) { return basic(args[0]), nil }},
+		{name: anyName, check: takes(1, 1, anyType), call: func(_ *run.State, args []any) (any, error) { return args[0], nil }},
 	}
 	if cond {
 		list = append(list, hostFunc{name: "now", check: takes(0, 0, timeType), call: now})
@@ -90,30 +97,38 @@ func hostFuncs(cond bool) map[string]*hostFunc {
 	return funcs
 }
 
+// UTC, so that now().Hour() is the same hour on all machines.
 func now(*run.State, []any) (any, error) { return time.Now().UTC(), nil }
 
-// takes checks that there are between least and most arguments, and gives result.
+// takes checks that there are between least and most arguments, and gives result. How many
+// arguments there are is all that can be said where each may be of any type.
 func takes(least, most int, result reflect.Type) checkFunc {
 	return func(args []reflect.Type) (reflect.Type, error) {
 		if len(args) < least || len(args) > most {
-			return nil, fmt.Errorf("%d arguments where %s are wanted", len(args), wanted(least, most))
+			return nil, wanted(len(args), least, most)
 		}
 		return result, nil
 	}
 }
 
-func wanted(least, most int) string {
-	if least == most {
-		return strconv.Itoa(least)
+// wanted is the error of a call with another number of arguments.
+func wanted(got, least, most int) error {
+	s := map[bool]string{false: "s"}[got == 1]
+	switch {
+	case least < most:
+		return fmt.Errorf("%d argument%s where %d to %d are wanted", got, s, least, most)
+	case least == 1:
+		return fmt.Errorf("%d argument%s where 1 is wanted", got, s)
 	}
-	return fmt.Sprintf("%d to %d", least, most)
+	return fmt.Errorf("%d argument%s where %d are wanted", got, s, least)
 }
 
-// numbers checks that all arguments from the first on may be whole numbers.
+// numbers checks that all arguments from the first on may be whole numbers. A pointer to a
+// number passes: it is followed when there is one, and an error of the request if it is nil.
 func numbers(first, count int) checkFunc {
 	return func(args []reflect.Type) (reflect.Type, error) {
 		if len(args) != count {
-			return nil, fmt.Errorf("%d arguments where %d are wanted", len(args), count)
+			return nil, wanted(len(args), count, count)
 		}
 		for _, t := range args[first:] {
 			if t = basicType(t); t.Kind() == reflect.Pointer {
@@ -130,7 +145,10 @@ func numbers(first, count int) checkFunc {
 	}
 }
 
-// shard spreads the text of a value over the numbers from 0 to n-1, the same way in every process and release.
+// shard spreads the text of a value over the numbers from 0 to n-1, the same way in every
+// process and release. It digests the text and not the value. So an id keeps its shard when its
+// type changes from int to int64, and a service in another language can find the same one. The
+// first eight bytes of SHA-256, as a number in network order, are divided by n.
 func shard(st *run.State, args []any) (any, error) {
 	n, err := run.Integer(args[1])
 	if err != nil {
@@ -150,7 +168,8 @@ func shard(st *run.State, args []any) (any, error) {
 	return int(binary.BigEndian.Uint64(sum[:]) % uint64(n)), nil
 }
 
-// isEmpty reports whether x is nil or has nothing in it. A number is never empty.
+// isEmpty reports whether x is nil or has nothing in it. A number is never empty. It is what or
+// and required mean by empty. "0" and 0 are not: they are ids that somebody has.
 func isEmpty(x any) bool {
 	if s, ok := x.(string); ok {
 		return s == ""
@@ -166,7 +185,8 @@ func isEmpty(x any) bool {
 	return false
 }
 
-// orCheck gives the type of the arguments if they have one. Else it is not known at start which of them will be taken.
+// orCheck gives the type of the arguments if they have one. Else it is not known at start which
+// of them will be taken. One type for all keeps the quick ways open that depend on a type.
 func orCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) < 2 {
 		return nil, fmt.Errorf("or takes at least 2 arguments")
@@ -179,7 +199,8 @@ func orCheck(args []reflect.Type) (reflect.Type, error) {
 	return args[0], nil
 }
 
-// orMixed gives strings of several types, and pointers to them, the type string.
+// orMixed gives strings of several types, and pointers to them, the type string. A *string and a
+// string are both texts, of which one is there.
 func orMixed(args []reflect.Type) (reflect.Type, error) {
 	for _, t := range args {
 		if t.Kind() == reflect.Pointer {
@@ -192,8 +213,9 @@ func orMixed(args []reflect.Type) (reflect.Type, error) {
 	return stringType, nil
 }
 
-// or returns the first of its arguments that is neither nil nor empty, and nil if there is none. Strings come back as
-// plain strings, as their static type says.
+// or returns the first of its arguments that is neither nil nor empty, and nil if there is none.
+// Strings come back as plain strings, as their static type says. It returns nil if nothing is
+// left, which a hole refuses, so that a key without any of them is never made.
 func or(_ *run.State, args []any) (any, error) {
 	for _, x := range args {
 		if isEmpty(x) {
@@ -210,6 +232,8 @@ func or(_ *run.State, args []any) (any, error) {
 	return nil, nil
 }
 
+// Its result has the type of its argument, so that everything around it is checked as if it were
+// not there.
 func requiredCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) < 1 || len(args) > 2 || len(args) == 2 && args[1] != stringType {
 		return nil, fmt.Errorf("required takes a value, and a message if it should have one")
@@ -217,8 +241,10 @@ func requiredCheck(args []reflect.Type) (reflect.Type, error) {
 	return args[0], nil
 }
 
-// required fails, with a message of the template's author, if a value is not set: nil, empty, the number 0, or an array of
-// zeros, such as a UUID.
+// required fails, with a message of the template's author, if a value is not set: nil, empty,
+// the number 0, or an array of zeros, such as a UUID. A zero is refused here although it is a
+// legal value elsewhere: protobuf and Go can't tell an id that was not sent from 0, and only the
+// author knows that 0 is no id.
 func required(_ *run.State, args []any) (any, error) {
 	v := run.Indirect(reflect.ValueOf(args[0]))
 	unset := isEmpty(args[0])
@@ -234,9 +260,11 @@ func required(_ *run.State, args []any) (any, error) {
 	return args[0], nil
 }
 
-// timed is what protobuf timestamps have.
+// timed is what protobuf timestamps have. Other libraries of protobuf have the same method, and
+// none of them is imported for it.
 type timed interface{ AsTime() time.Time }
 
+// A layout that says too little, such as "2006", makes one key for a year, which may be meant.
 func fmtTimeCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) != 2 || args[1] != stringType {
 		return nil, fmt.Errorf("fmtTime takes a time and a layout, as time.Format does")
@@ -248,8 +276,9 @@ func fmtTimeCheck(args []reflect.Type) (reflect.Type, error) {
 	return stringType, nil
 }
 
-// fmtTime spells a time in UTC, so that one instant makes one key.
-func fmtTime(_ *run.State, args []any) (any, error) {
+// fmtTime spells a time in UTC, so that one instant makes one key. The time that was never set,
+// in Go the year 1, is as empty as "": all requests without one would share a key.
+func fmtTime(st *run.State, args []any) (any, error) {
 	v := reflect.ValueOf(args[0])
 	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, run.ErrNil
@@ -269,10 +298,17 @@ func fmtTime(_ *run.State, args []any) (any, error) {
 		return nil, run.ErrEmpty
 	}
 	layout, err := text(args[1])
-	return t.UTC().Format(layout), err
+	if err == nil {
+		err = st.Spend(4 * len(layout)) // as "January" may be September, and "Z07:00" +00:00
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t.UTC().Format(layout), nil
 }
 
-// rawCheck gives a list of raw elements for a list.
+// rawCheck gives a list of raw elements for a list. A list of raw values keeps the type that
+// says so, since elements are rendered one by one.
 func rawCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("raw takes 1 argument")
@@ -290,7 +326,8 @@ func rawCheck(args []reflect.Type) (reflect.Type, error) {
 	return rawType, nil
 }
 
-// raw bounds the list before it is made. Each element could be the text of a whole request.
+// raw bounds the list before it is made. Each element could be the text of a whole request. It
+// is bounded by the number of keys, as a list of raw values can only become keys.
 func raw(st *run.State, args []any) (any, error) {
 	v := run.Indirect(reflect.ValueOf(args[0]))
 	if !v.IsValid() {

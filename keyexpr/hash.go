@@ -10,23 +10,29 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// What hash digests. Everything begins with a letter for its kind, so that no value has the bytes of one of another kind,
-// and says its length before what can have several:
+// What hash digests. Everything begins with a letter for its kind, so that no value has the
+// bytes of one of another kind, and says its length before what can have several:
 //
-//	value  = "n"                              nil
-//	       | "s" length bytes                 text, also of what spells itself, as a hole would have it
-//	       | "i" text | "u" text              whole numbers, one spelling for all their types
+//	value  = "n"                              nil, and what points to nothing
+//	       | "s" length bytes                 text, and what spells itself, as a hole would have it
+//	       | "i" length digits                whole numbers, one spelling for all their types
 //	       | "f" 8 bytes                      floats, by their bits; -0 is 0, and all that are no number are one
 //	       | "t" | "F"                        true, false
 //	       | "b" length bytes                 bytes
 //	       | "l" count value…                 lists
 //	       | "m" count (value value)…         maps, in the order of their keys' bytes
-//	       | "r" type count (name value)…     structs: every exported field by its Go name; messages by their getters
+//	       | "r" length type (value value)…   structs: the name of the type, and each exported field by its Go name;
+//	                                          messages by their getters
+//
+// Lengths and counts are written as Go's binary.AppendUvarint does. TestHashEncoding holds the bytes.
 
+// Types that have nothing to hash are refused here, when the program starts. They would all have
+// one hash.
 func hashCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("hash takes 1 argument")
@@ -37,7 +43,9 @@ func hashCheck(args []reflect.Type) (reflect.Type, error) {
 	return stringType, nil
 }
 
-// unhashable says why values of type t have nothing to hash, and "" if they have.
+// unhashable says why values of type t have nothing to hash, and "" if they have. A type can
+// hold itself, in a pointer or a list. It is looked at once, and taken for hashable on the way
+// back.
 func unhashable(t reflect.Type, seen map[reflect.Type]bool) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -46,7 +54,7 @@ func unhashable(t reflect.Type, seen map[reflect.Type]bool) string {
 		return ""
 	}
 	seen[t] = true
-	if why := run.Refusal(t); t.Kind() == reflect.Func || t.Kind() == reflect.Chan || t.Kind() == reflect.UnsafePointer || isTimeRefusal(t) {
+	if why := run.Refusal(t); t.Kind() == reflect.Func || t.Kind() == reflect.Chan || t.Kind() == reflect.UnsafePointer || t == bigFloatType || isTimeRefusal(t) {
 		return why
 	}
 	if spellsItself(t) {
@@ -61,11 +69,11 @@ func unhashable(t reflect.Type, seen map[reflect.Type]bool) string {
 		}
 		return unhashable(t.Elem(), seen)
 	case reflect.Struct:
-		fields := hashed(t)
-		if len(fields) == 0 && len(getters(t)) == 0 {
+		l := layoutOf(t)
+		if len(l.fields) == 0 && len(l.methods) == 0 {
 			return nothingToHash(t)
 		}
-		for _, f := range fields {
+		for _, f := range l.fields {
 			if why := unhashable(f.Type, seen); why != "" {
 				return fmt.Sprintf("has a field %s that %s", f.Name, why)
 			}
@@ -74,11 +82,38 @@ func unhashable(t reflect.Type, seen map[reflect.Type]bool) string {
 	return ""
 }
 
+// All values of such a type would have one hash, and all requests one lock.
 func nothingToHash(t reflect.Type) string {
 	return fmt.Sprintf("is a struct without exported fields, %v: there is nothing to hash", t)
 }
 
-// hashed returns the fields of struct t that are hashed: those that are exported, and embedded structs, whose fields may be.
+// layout is what of a struct is hashed: its fields, or the methods that read them. Which of the
+// two it is depends on the type alone.
+type layout struct {
+	fields  []reflect.StructField
+	methods []string
+}
+
+// layouts are those of the types that were hashed, of which a program has a certain number. To
+// ask reflect for each struct of a list would take longer, and more memory, than the hash
+// itself.
+var layouts sync.Map // of *layout by reflect.Type
+
+func layoutOf(t reflect.Type) *layout {
+	if l, ok := layouts.Load(t); ok {
+		return l.(*layout)
+	}
+	l := &layout{fields: hashed(t)}
+	if len(l.fields) == 0 {
+		l.methods = getters(t)
+	}
+	layouts.Store(t, l)
+	return l
+}
+
+// hashed returns the fields of struct t that are hashed: those that are exported, and embedded
+// structs, whose fields may be. Tags don't matter. A field that JSON leaves out tells two
+// requests apart as well as any other: to hash what JSON says would make one lock of them.
 func hashed(t reflect.Type) (fields []reflect.StructField) {
 	for f := range t.Fields() {
 		if f.IsExported() || f.Anonymous && f.Type.Kind() == reflect.Struct {
@@ -90,7 +125,9 @@ func hashed(t reflect.Type) (fields []reflect.StructField) {
 
 func isTimeRefusal(t reflect.Type) bool { return t.Kind() == reflect.Struct && run.IsTime(t) }
 
-// spellsItself reports whether a hole would take values of type t as they spell themselves. Messages do, for people only.
+// spellsItself reports whether a hole would take values of type t as they spell themselves.
+// Messages do, for people only. A text is one whatever it can do, so that an enum of strings has
+// the hash of its text.
 func spellsItself(t reflect.Type) bool {
 	if _, message := reflect.PointerTo(t).MethodByName("ProtoReflect"); message && t.Kind() == reflect.Struct {
 		return false
@@ -98,11 +135,14 @@ func spellsItself(t reflect.Type) bool {
 	return t.Kind() != reflect.String && t.Kind() != reflect.Interface && (run.Spells(t) || run.Spells(reflect.PointerTo(t)))
 }
 
-// getters returns the methods that read a protobuf message without exported fields, in order: what its fields are, and
-// which of them are set. It is empty for any other type.
+// getters returns the methods that read a protobuf message without exported fields, in order:
+// what its fields are, and which of them are set. It is empty for any other type. Messages of
+// the opaque API have no exported fields. Their getters return a default for what is not set,
+// which is why Has is asked as well: a name that is empty and one that was not sent are two
+// requests.
 func getters(t reflect.Type) (methods []string) {
 	p := reflect.PointerTo(t)
-	if t.Kind() != reflect.Struct || len(hashed(t)) > 0 {
+	if t.Kind() != reflect.Struct {
 		return nil
 	}
 	if _, ok := p.MethodByName("ProtoReflect"); !ok {
@@ -117,7 +157,9 @@ func getters(t reflect.Type) (methods []string) {
 	return methods
 }
 
-// hash digests what is too long, too private or too composite for a key. Its result is 32 hex digits.
+// hash digests what is too long, too private or too composite for a key. Its result is 32 hex
+// digits. Two values with one digest of 16 bytes take 2^64 tries to find, for somebody who looks
+// for them.
 func hash(st *run.State, args []any) (any, error) {
 	if isEmpty(args[0]) {
 		return nil, run.ErrEmpty
@@ -130,7 +172,8 @@ func hash(st *run.State, args []any) (any, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// encoder writes values in the only way that there is to write them.
+// encoder writes values in the only way that there is to write them. It is a buffer and not a
+// running digest, as maps sort the bytes of their entries. The budget bounds it.
 type encoder struct {
 	st  *run.State
 	buf []byte
@@ -140,6 +183,8 @@ func (e *encoder) count(kind byte, n int) {
 	e.buf = binary.AppendUvarint(append(e.buf, kind), uint64(n))
 }
 
+// The bytes are taken as they are. JSON replaces what is no UTF-8, so that "\xff" and "\xfe" had
+// one hash.
 func (e *encoder) text(kind byte, s string) error {
 	if err := e.st.Spend(2*len(s) + 10); err != nil { // append may copy what is there
 		return err
@@ -149,8 +194,9 @@ func (e *encoder) text(kind byte, s string) error {
 	return nil
 }
 
-// value charges before it looks, and counts the depth with each pointer, so that a value which points to itself ends as an
-// error. A typed nil pointer and an untyped nil are one: which of them an interface holds is nothing that a request says.
+// value charges before it looks, and counts the depth with each pointer, so that a value which
+// points to itself ends as an error. A typed nil pointer and an untyped nil are one: which of
+// them an interface holds is nothing that a request says.
 func (e *encoder) value(v reflect.Value, depth int) error {
 	if depth > maxDepth {
 		return run.Faulty("goes too deep, or in a circle")
@@ -186,8 +232,10 @@ func (e *encoder) value(v reflect.Value, depth int) error {
 	return e.kind(v, depth)
 }
 
-// kind writes a value that does not spell itself. Whole numbers of all types are one kind: an id that becomes an int64 keeps
-// its locks. A float is another, so that 7 and 7.0 differ as they do in Go.
+// kind writes a value that does not spell itself. Whole numbers of all types are one kind: an id
+// that becomes an int64 keeps its locks. A float is another, so that 7 and 7.0 differ as they do
+// in Go. A bool and a text have kinds of their own: true and "true" are two facts, and JSON of
+// no declared type has both.
 func (e *encoder) kind(v reflect.Value, depth int) error {
 	switch k := v.Kind(); k {
 	case reflect.String:
@@ -226,7 +274,9 @@ func (e *encoder) kind(v reflect.Value, depth int) error {
 	return run.Faulty("has a value of type %v, which can't be hashed", v.Type())
 }
 
-// list writes arrays as slices, and []byte by itself: "a" as text and as bytes are two values.
+// list writes arrays as slices, and []byte by itself: "a" as text and as bytes are two values. A
+// []byte is not gone through by element, which would be a list of numbers and twenty times as
+// long.
 func (e *encoder) list(v reflect.Value, depth int) error {
 	n := v.Len()
 	if v.Type().Elem().Kind() == reflect.Uint8 {
@@ -251,8 +301,9 @@ func (e *encoder) list(v reflect.Value, depth int) error {
 	return nil
 }
 
-// mapOf charges for all entries before the first is written: to find out that a map of a million is too much must not take a
-// million steps.
+// mapOf charges for all entries before the first is written: to find out that a map of a million
+// is too much must not take a million steps. The order of a map changes from run to run. Sorting
+// bytes needs no order between values of different types.
 func (e *encoder) mapOf(v reflect.Value, depth int) error {
 	n := v.Len()
 	if err := e.st.List(4 * n); err != nil {
@@ -284,21 +335,23 @@ func (e *encoder) mapOf(v reflect.Value, depth int) error {
 	return nil
 }
 
-// structOf writes the name of the type in front, so that two structs with the same fields differ; and fields by name and not
-// by place, so that moving one in the source keeps the locks.
+// structOf writes the name of the type in front, so that two structs with the same fields
+// differ; and fields by name and not by place, so that moving one in the source keeps the locks.
+// Without the name, a Refund{ID: "7"} would have the hash of an Order{ID: "7"} in one field of
+// type any.
 func (e *encoder) structOf(v reflect.Value, depth int) error {
 	t := v.Type()
-	fields, methods := hashed(t), getters(t)
-	if len(fields) == 0 && len(methods) == 0 {
+	l := layoutOf(t)
+	if len(l.fields) == 0 && len(l.methods) == 0 {
 		return &run.Fault{Reason: nothingToHash(t)}
 	}
 	if err := e.text('r', t.String()); err != nil {
 		return err
 	}
-	if len(methods) > 0 {
-		return e.message(v, methods, depth)
+	if len(l.methods) > 0 {
+		return e.message(v, l.methods, depth)
 	}
-	for _, f := range fields {
+	for _, f := range l.fields {
 		if err := e.text('s', f.Name); err != nil {
 			return err
 		}
@@ -309,7 +362,9 @@ func (e *encoder) structOf(v reflect.Value, depth int) error {
 	return nil
 }
 
-// message writes a protobuf message, which is only ever read through a pointer.
+// message writes a protobuf message, which is only ever read through a pointer. The message is
+// called by its pointer, since all of its methods are on that, and those of a copy would lock a
+// mutex that is nobody's.
 func (e *encoder) message(v reflect.Value, methods []string, depth int) error {
 	if !v.CanAddr() {
 		return run.Faulty("has a message, %v, that is no pointer", v.Type())

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm/runtime"
@@ -12,7 +13,9 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// listFuncs are the engine's functions on lists and texts, which it does without counting.
+// listFuncs are the engine's functions on lists and texts, which it does without counting. The
+// engine's own are as short, and charge nothing: flatten of a list that holds itself does not
+// end, and concat in a loop takes all memory.
 var listFuncs = map[string]callFunc{
 	"len": func(st *run.State, args []any) (any, error) {
 		v := run.Indirect(reflect.ValueOf(args[0]))
@@ -20,7 +23,10 @@ var listFuncs = map[string]callFunc{
 			return nil, run.Faulty("asks nil for its length")
 		}
 		if v.Kind() == reflect.String {
-			return len([]rune(v.String())), st.Spend(v.Len())
+			if err := st.Spend(v.Len()); err != nil {
+				return nil, err
+			}
+			return utf8.RuneCountInString(v.String()), nil
 		}
 		if k := v.Kind(); k != reflect.Slice && k != reflect.Array && k != reflect.Map {
 			return nil, run.Faulty("asks a value of type %v for its length", v.Type())
@@ -44,22 +50,25 @@ var listFuncs = map[string]callFunc{
 		}
 		return strings.LastIndex(list[0], list[1]), nil
 	},
-	"first": func(_ *run.State, args []any) (any, error) { return nth(args[0], 0) },
-	"last":  func(_ *run.State, args []any) (any, error) { return nth(args[0], -1) },
-	"get": func(_ *run.State, args []any) (any, error) {
+	"first": func(st *run.State, args []any) (any, error) { return nth(st, args[0], 0) },
+	"last":  func(st *run.State, args []any) (any, error) { return nth(st, args[0], -1) },
+	"get": func(st *run.State, args []any) (any, error) {
 		v := run.Indirect(reflect.ValueOf(args[0]))
 		if v.IsValid() && v.Kind() != reflect.Slice && v.Kind() != reflect.Array {
 			e, err := run.Entry(v, basicKeyOf(v, args[1]))
-			return run.Plain(e), err
+			if err != nil {
+				return nil, err
+			}
+			return st.Plain(e)
 		}
 		i, err := run.Integer(args[1])
 		if err != nil {
 			return nil, err
 		}
-		return nth(args[0], i)
+		return nth(st, args[0], i)
 	},
 	"take": func(st *run.State, args []any) (any, error) {
-		v, err := listOf(args[0])
+		v, err := listOf(reflect.ValueOf(args[0]))
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +79,7 @@ var listFuncs = map[string]callFunc{
 		return copied(st, v, int(min(max(n, 0), int64(v.Len()))))
 	},
 	"reverse": func(st *run.State, args []any) (any, error) {
-		v, err := listOf(args[0])
+		v, err := listOf(reflect.ValueOf(args[0]))
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +92,7 @@ var listFuncs = map[string]callFunc{
 	"concat": func(st *run.State, args []any) (any, error) {
 		var all []any
 		for _, x := range args {
-			v, err := listOf(x)
+			v, err := listOf(reflect.ValueOf(x))
 			if err != nil {
 				return nil, err
 			}
@@ -97,14 +106,14 @@ var listFuncs = map[string]callFunc{
 	},
 	"flatten": func(st *run.State, args []any) (any, error) {
 		var all []any
-		v, err := listOf(args[0])
+		v, err := listOf(reflect.ValueOf(args[0]))
 		if err == nil {
 			err = flatten(st, v, &all, 0)
 		}
 		return all, err
 	},
 	"sort": func(st *run.State, args []any) (any, error) {
-		v, err := listOf(args[0])
+		v, err := listOf(reflect.ValueOf(args[0]))
 		if err != nil {
 			return nil, err
 		}
@@ -122,25 +131,10 @@ var listFuncs = map[string]callFunc{
 	},
 }
 
-// trimmed bounds the product: each character of the one text is looked for in the other.
-func trimmed(space func(s string) string, cut func(s, part string) string) callFunc {
-	return func(st *run.State, args []any) (any, error) {
-		list, err := texts(st, args)
-		switch {
-		case err != nil:
-			return nil, err
-		case len(list) == 1:
-			return space(list[0]), nil
-		case len(list[0])*len(list[1]) > run.MaxBytes:
-			return nil, run.Faulty("trims too much")
-		}
-		return cut(list[0], list[1]), nil
-	}
-}
-
-// nth returns an element of a list, and nil beyond its ends.
-func nth(x any, i int64) (any, error) {
-	v, err := listOf(x)
+// nth returns an element of a list, and nil beyond its ends. The engine's first and last return
+// nil for an empty list, so that ?? can stand behind them. An index in brackets is an error.
+func nth(st *run.State, x any, i int64) (any, error) {
+	v, err := listOf(reflect.ValueOf(x))
 	if err != nil {
 		return nil, err
 	}
@@ -150,22 +144,28 @@ func nth(x any, i int64) (any, error) {
 	if i < 0 || i >= int64(v.Len()) {
 		return nil, nil
 	}
-	return run.Plain(run.Tame(v.Index(int(i)))), nil
+	return st.Plain(run.Tame(v.Index(int(i))))
 }
 
-// copied returns the first n elements of a list.
+// copied returns the first n elements of a list. It is a copy in each case, since reverse and
+// sort must not touch the request: the handler that is guarded reads it next.
 func copied(st *run.State, v reflect.Value, n int) ([]any, error) {
 	if err := st.List(n); err != nil {
 		return nil, err
 	}
 	list := make([]any, n)
 	for i := range list {
-		list[i] = run.Plain(run.Tame(v.Index(i)))
+		x, err := st.Plain(run.Tame(v.Index(i)))
+		if err != nil {
+			return nil, err
+		}
+		list[i] = x
 	}
 	return list, nil
 }
 
-// flatten does not take ids that are made of bytes, or that spell themselves, for lists.
+// flatten does not take ids that are made of bytes, or that spell themselves, for lists. It goes
+// as deep as maxDepth and no deeper, as a list of any may hold itself.
 func flatten(st *run.State, v reflect.Value, all *[]any, depth int) error {
 	if depth > maxDepth {
 		return run.Faulty("goes too deep")
@@ -181,12 +181,18 @@ func flatten(st *run.State, v reflect.Value, all *[]any, depth int) error {
 			}
 			continue
 		}
-		*all = append(*all, run.Plain(run.Tame(v.Index(i))))
+		x, err := st.Plain(run.Tame(v.Index(i)))
+		if err != nil {
+			return err
+		}
+		*all = append(*all, x)
 	}
 	return nil
 }
 
-// sortBy sorts list by keys of the same length, which are all texts or all numbers.
+// sortBy sorts list by keys of the same length, which are all texts or all numbers. Each
+// comparison reads as much of two texts as they have in common. So texts are charged with the
+// number of comparisons that sorting makes of each. Mixed types have no order.
 func sortBy(st *run.State, list, keys []any, order string) error {
 	if order != "asc" && order != "desc" {
 		return run.Faulty("sorts by neither asc nor desc")
@@ -229,67 +235,67 @@ func sortBy(st *run.State, list, keys []any, order string) error {
 	return nil
 }
 
+// A bool has no order, though the engine would not mind.
 func number(x any) bool {
 	v := reflect.ValueOf(x)
 	return v.IsValid() && (v.CanInt() || v.CanUint() || v.CanFloat())
 }
 
-// loop is a function that evaluates an expression for the elements of a list. next is given what that comes to, and says
-// whether to stop; end gives the result.
+// loop is a function that evaluates an expression for the elements of a list: for what it comes
+// to, or as a test. A test counts its hits, and stops where no further one can change the
+// answer. All of the engine's loops are these few decisions, which the table below makes for
+// each. One loop that charges is easier to trust than twelve.
 type loop struct {
-	test bool // the expression is true or false
-	next func(r *round, holds bool, v any) (stop bool)
-	end  func(r *round) any
+	values bool // the expression is no test, and what it comes to is kept
+	miss   bool // a hit is an element for which the test is false
+	keep   bool // elements that are hits are kept
+	most   int  // hits that decide; 0 if all elements count
+	end    func(r *round) any
 }
 
-// round is a loop under way.
+// round is a loop under way. It belongs to one run. The loop itself is shared by all requests.
 type round struct {
-	elem  reflect.Value
 	index int
-	count int
-	list  []any
-	found any
+	hits  int
+	list  []any // what is kept
 }
 
+// hits are counted where the answer depends on how many there are, and the loop is left at the
+// first one that decides. A test that must hold for all counts those for which it does not.
 var loops = map[string]loop{
-	"all":      {true, func(r *round, holds bool, _ any) bool { r.hit(!holds); return !holds }, func(r *round) any { return r.count == 0 }},
-	"any":      {true, func(r *round, holds bool, _ any) bool { r.hit(holds); return holds }, func(r *round) any { return r.count > 0 }},
-	"none":     {true, func(r *round, holds bool, _ any) bool { r.hit(holds); return holds }, func(r *round) any { return r.count == 0 }},
-	"one":      {true, func(r *round, holds bool, _ any) bool { r.hit(holds); return r.count > 1 }, func(r *round) any { return r.count == 1 }},
-	"count":    {true, func(r *round, holds bool, _ any) bool { r.hit(holds); return false }, func(r *round) any { return r.count }},
-	"find":     {true, (*round).find, func(r *round) any { return r.found }},
-	"findLast": {true, (*round).find, func(r *round) any { return r.found }},
-	"findIndex": {true, (*round).find, func(r *round) any {
-		if r.count == 0 {
-			return nil
-		}
-		return r.index
-	}},
-	"filter": {true, func(r *round, holds bool, _ any) bool {
-		if holds {
-			r.list = append(r.list, run.Plain(r.elem))
-		}
-		return false
-	}, func(r *round) any { return r.list }},
-	"map":    {false, func(r *round, _ bool, v any) bool { r.list = append(r.list, v); return false }, func(r *round) any { return r.list }},
-	"sum":    {false, func(r *round, _ bool, v any) bool { r.list = append(r.list, v); return false }, nil},
-	"sortBy": {false, func(r *round, _ bool, v any) bool { r.list = append(r.list, v); return false }, func(r *round) any { return r.list }},
+	"all":       {most: 1, miss: true, end: func(r *round) any { return r.hits == 0 }},
+	"any":       {most: 1, end: func(r *round) any { return r.hits > 0 }},
+	"none":      {most: 1, end: func(r *round) any { return r.hits == 0 }},
+	"one":       {most: 2, end: func(r *round) any { return r.hits == 1 }},
+	"count":     {end: func(r *round) any { return r.hits }},
+	"findIndex": {most: 1, end: (*round).place},
+	"find":      {most: 1, keep: true, end: (*round).first},
+	"findLast":  {most: 1, keep: true, end: (*round).first},
+	"filter":    {keep: true, end: (*round).kept},
+	"map":       {values: true, end: (*round).kept},
+	"sum":       {values: true},
+	"sortBy":    {values: true},
 }
 
-func (r *round) hit(holds bool) {
-	if holds {
-		r.count++
+func (r *round) kept() any { return r.list }
+
+func (r *round) first() any {
+	if r.hits == 0 {
+		return nil
 	}
+	return r.list[0]
 }
 
-func (r *round) find(holds bool, _ any) bool {
-	if holds {
-		r.found, r.count = run.Plain(r.elem), 1
+func (r *round) place() any {
+	if r.hits == 0 {
+		return nil
 	}
-	return holds
+	return r.index
 }
 
-// loop compiles a function of a list and an expression about its elements. Without an expression, the elements are meant.
+// loop compiles a function of a list and an expression about its elements. Without an
+// expression, the elements are meant. A list that is long enough is refused on the way, since a
+// loop may well end at its first element: any and find are for that.
 func (c *compilation) loop(n *ast.BuiltinNode, l loop) (*code, error) {
 	list, err := c.compile(n.Arguments[0])
 	if err != nil {
@@ -311,22 +317,20 @@ func (c *compilation) loop(n *ast.BuiltinNode, l loop) (*code, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !v.IsValid() {
-			return nil, run.Faulty("has nil where a list is wanted")
-		}
-		if k := v.Kind(); k != reflect.Slice && k != reflect.Array {
-			return nil, run.Faulty("has a value of type %v where a list is wanted", v.Type())
-		}
-		r, err := each(st, v, n.Name == "findLast", 1+body.cost, func(r *round) (bool, error) {
-			if l.test {
-				holds, err := test(st)
-				return l.next(r, holds, nil), err
-			}
-			x, err := body.value(st)
-			return l.next(r, false, x), err
-		})
-		if err != nil {
+		if v, err = listOf(v); err != nil {
 			return nil, err
+		}
+		r := &round{list: []any{}}
+		for i := range v.Len() {
+			if r.index = i; n.Name == "findLast" {
+				r.index = v.Len() - 1 - i
+			}
+			if err := l.next(st, r, v, body, test); err != nil {
+				return nil, err
+			}
+			if l.most > 0 && r.hits == l.most {
+				break
+			}
 		}
 		switch n.Name {
 		case "sortBy":
@@ -338,7 +342,35 @@ func (c *compilation) loop(n *ast.BuiltinNode, l loop) (*code, error) {
 	}), nil
 }
 
-// total adds up numbers.
+// next is a round, which costs some steps, and the room that a list takes which is made of it.
+// The room is charged for each round although only some keep anything: which ones is not known
+// before.
+func (l *loop) next(st *run.State, r *round, list reflect.Value, body *code, test func(*run.State) (bool, error)) error {
+	if err := st.Times(1, 1+body.cost, 24); err != nil {
+		return err
+	}
+	elem := run.Tame(list.Index(r.index))
+	st.Push(elem, r.index)
+	defer st.Pop()
+	if l.values {
+		x, err := body.value(st)
+		r.list = append(r.list, x)
+		return err
+	}
+	holds, err := test(st)
+	if err != nil || holds == l.miss {
+		return err
+	}
+	r.hits++
+	if !l.keep {
+		return nil
+	}
+	x, err := st.Plain(elem)
+	r.list = append(r.list, x)
+	return err
+}
+
+// total adds up numbers. It adds as + does, and so fails where + fails.
 func total(list []any) (sum any, err error) {
 	sum = 0
 	for _, x := range list {
@@ -347,30 +379,6 @@ func total(list []any) (sum any, err error) {
 		}
 	}
 	return sum, nil
-}
-
-// each runs f for the elements of a list, from the end if backwards. Each round costs some steps.
-func each(st *run.State, v reflect.Value, backwards bool, cost int, f func(r *round) (bool, error)) (*round, error) {
-	r := &round{list: []any{}}
-	for i := range v.Len() {
-		if err := st.Step(cost); err != nil {
-			return r, err
-		}
-		if err := st.Spend(24); err != nil { // what a list takes that is made of it
-			return r, err
-		}
-		if r.index = i; backwards {
-			r.index = v.Len() - 1 - i
-		}
-		r.elem = run.Tame(v.Index(r.index))
-		st.Push(r.elem, r.index)
-		stop, err := f(r)
-		st.Pop()
-		if stop || err != nil {
-			return r, err
-		}
-	}
-	return r, nil
 }
 
 // sorted is sortBy, which knows the keys of the elements.

@@ -2,6 +2,7 @@ package keyexpr
 
 import (
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,11 +11,16 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// A template that reads no fact locks one key for the whole world. The rule is that alone, and needs no list of mistakes:
-// what stands here only finds the sentence that fits one. Some mistakes are refused by themselves, as nobody means them:
-// ${, {{, and braces without a partner.
+// A template that reads no fact locks one key for the whole world. The rule is that alone, and
+// needs no list of mistakes: what stands here only finds the sentence that fits one. Some
+// mistakes are refused by themselves, as nobody means them: ${, {{, and braces without a
+// partner.
 
-// checkBraces refuses literals that no key has: braces that do not pair, and what other languages begin their holes with.
+// checkBraces refuses literals that no key has: braces that do not pair, and what other
+// languages begin their holes with. They are errors under OneKey, too. That a key without facts
+// is meant says nothing about a brace in it that does not close. Pairs are counted over all
+// literals together, as a hash tag may have holes in it: order:{#{req.ID}}:x is two literals
+// with one brace each.
 func checkBraces(text string, parts []part) error {
 	var open []int
 	for _, p := range parts {
@@ -43,7 +49,9 @@ func checkBraces(text string, parts []part) error {
 	return nil
 }
 
-// place returns where the i-th byte of a literal stands in the text, in which some hashes count half.
+// place returns where the i-th byte of a literal stands in the text, in which some hashes count
+// half. A literal has no table of where its bytes come from, since it is needed for errors
+// alone. So the text is gone through again, as the scanner has done it.
 func place(text string, p part, i int) int {
 	for at, n := p.off, 0; at < len(text); {
 		hashes := countHashes(text[at:])
@@ -60,9 +68,12 @@ func place(text string, p part, i int) int {
 	return len(text)
 }
 
+// It takes a path with dots, as {{.Order.ID}} is one, and leaves out what other languages put in
+// front.
 var fieldName = regexp.MustCompile(`^[{. ]*((?:[\pL_][\pL\d_]*\.)*[\pL_][\pL\d_]*)`)
 
-// suggestHole writes the name that s begins with as a hole.
+// suggestHole writes the name that s begins with as a hole. It takes a name with a root for a
+// path, and guesses req for a name without one: most templates are about the request.
 func suggestHole(s, otherwise string) string {
 	m := fieldName.FindStringSubmatch(s)
 	if m == nil {
@@ -74,7 +85,9 @@ func suggestHole(s, otherwise string) string {
 	return "#{req." + m[1] + "}"
 }
 
-// mistakes are how a value is put into a text elsewhere.
+// mistakes are how a value is put into a text elsewhere. The order is from what is surely one to
+// what might be. It decides only which sentence is shown. A text that none of them knows is
+// refused all the same, since it is refused for reading nothing.
 var mistakes = []struct {
 	pattern *regexp.Regexp
 	reason  string
@@ -88,9 +101,13 @@ var mistakes = []struct {
 	{regexp.MustCompile(`[/:]:\pL`), ":name is not filled in: write #{path.name}"},
 }
 
-// lookAlike is the error of a template that reads nothing of the request.
-func lookAlike(text string, parts []part, roots Roots) error {
-	const rule = "all requests would share one key, as nothing of the request is read"
+// lookAlike is the error of a template that reads nothing of the request. The patterns look at
+// literals alone. In an expression, + and quotes are what everybody writes.
+func lookAlike(text string, parts []part, roots Roots, named bool) error {
+	rule := "all requests would share one key, as nothing of the request is read"
+	if named {
+		rule = "all requests would share one key, as nothing that is read of the request makes a difference"
+	}
 	literals := []byte(text) // with blanks for holes
 	for _, p := range parts {
 		for i := p.off - len("#{"); p.hole && i <= p.off+len(p.text); i++ {
@@ -111,23 +128,33 @@ func lookAlike(text string, parts []part, roots Roots) error {
 	return errAt(text, 0, "%s: write something like order:#{req.OrderID}; OneKey (one-key in a tag) says that it is meant", rule)
 }
 
+// A tag has no braces in it, as Redis ends it at the first closing one.
 var tag = regexp.MustCompile(`\{([^{}]*)\}`)
 
-// checkTag refuses a hash tag whose text is a fact, or a field of one: somebody meant it to be a hole.
+// checkTag refuses a hash tag whose text is a fact, or a field of one: somebody meant it to be a
+// hole. It looks at all names in reach, and not only at those that the template uses: order:{id}
+// is written by somebody who has not found out about holes. Who really wants a tag that is
+// called like a field can call it otherwise; nobody needs it.
 func (c *compilation) checkTag(lit part) error {
 	for _, m := range tag.FindAllStringSubmatchIndex(lit.text, -1) {
 		name := strings.TrimSpace(lit.text[m[2]:m[3]])
-		if hole, ok := c.inReach(name); ok {
+		hole, ok := c.inReach(name)
+		if ok && strings.HasSuffix(lit.text[:m[0]], "#") {
+			return errAt(c.text, place(c.text, lit, m[0])-2, "##{ is a literal #{, and %s could be read: write #{%s}", hole, hole)
+		}
+		if ok {
 			return errAt(c.text, place(c.text, lit, m[0]), "{%s} is a hash tag, and %s could be read: write #{%s}", name, hole, hole)
 		}
 	}
 	return nil
 }
 
-// inReach reports whether a name is a root, a path from one, or a field of one.
+// inReach reports whether a name is a root, a path from one, or a field of one. The first
+// element of a path decides, as the rest of it may be misspelt: {req.OrdreID} is meant to be a
+// hole, too.
 func (c *compilation) inReach(name string) (hole string, ok bool) {
-	root, _, _ := strings.Cut(name, ".")
-	if _, ok := c.roots[root]; ok {
+	first, _, _ := strings.Cut(name, ".")
+	if _, ok := c.roots[first]; ok {
 		return name, true
 	}
 	for _, root := range slices.Sorted(maps.Keys(c.roots)) {
@@ -136,13 +163,13 @@ func (c *compilation) inReach(name string) (hole string, ok bool) {
 			return root + "." + name, true
 		}
 		t := of.Type
-		for t != nil && t.Kind().String() == "ptr" {
+		for t != nil && t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
-		if t == nil || t.Kind().String() != "struct" || name == "" {
+		if t == nil || t.Kind() != reflect.Struct || first == "" {
 			continue
 		}
-		if f, ok := t.FieldByName(name); ok && f.IsExported() || len(run.Aliases(t, name)) > 0 {
+		if f, ok := t.FieldByName(first); ok && f.IsExported() || len(run.Aliases(t, first)) > 0 {
 			return root + "." + name, true
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// add is + where it puts texts together as they are, or adds.
+// add is + where it puts texts together as they are, or adds. A number beside a text is refused
+// here, where the checker could not see it.
 func add(st *run.State, a, b any) (any, error) {
 	a, b = basic(a), basic(b)
 	if s, ok := a.(string); ok {
@@ -31,7 +32,9 @@ func add(st *run.State, a, b any) (any, error) {
 
 var addNumbers = arithmetic(sum, runtime.Add)
 
-// arithmetic does what exact does for whole numbers, and leaves floats, times and durations to the engine.
+// arithmetic does what exact does for whole numbers, and leaves floats, times and durations to
+// the engine. The engine wraps around without a word. A key of a number that has wrapped around
+// is the key of another request.
 func arithmetic(exact func(a, b int64) (int64, bool), other func(a, b any) any) func(a, b any) (any, error) {
 	return func(a, b any) (any, error) {
 		a, b = basic(a), basic(b)
@@ -62,17 +65,20 @@ func whole(x any) bool {
 	return v.IsValid() && v.Type() != durationType && (v.CanInt() || v.CanUint())
 }
 
+// An overflow shows in the direction of the result.
 func sum(a, b int64) (int64, bool) {
 	c := a + b
 	return c, (c > a) == (b > 0)
 }
 
+// b may be the smallest number, whose negation is itself; so this is not a + -b.
 func minus(a, b int64) (int64, bool) {
 	c := a - b
 	return c, (c < a) == (b > 0)
 }
 
-// times multiplies magnitudes, as an overflow of int64 leaves no trace in its result.
+// times multiplies magnitudes, as an overflow of int64 leaves no trace in its result. The
+// smallest int64 has no positive counterpart, so that its magnitude needs all bits of a uint64.
 func times(a, b int64) (int64, bool) {
 	high, low := bits.Mul64(magnitude(a), magnitude(b))
 	if (a < 0) != (b < 0) {
@@ -81,6 +87,7 @@ func times(a, b int64) (int64, bool) {
 	return int64(low), high == 0 && low < 1<<63
 }
 
+// Negating as an uint64 is defined for all of them.
 func magnitude(a int64) uint64 {
 	if a < 0 {
 		return -uint64(a)
@@ -88,7 +95,9 @@ func magnitude(a int64) uint64 {
 	return uint64(a)
 }
 
-// remainder is % with the sign of the dividend, as in Go and Java, also for large unsigned numbers.
+// remainder is % with the sign of the dividend, as in Go and Java, also for large unsigned
+// numbers. A uint64 is divided as one, as an id that is spread by % 16 may have its highest bit
+// set; the engine makes a negative number of it.
 func remainder(l, r any) (any, error) {
 	a, b := reflect.ValueOf(basic(l)), reflect.ValueOf(basic(r))
 	if a.IsValid() && a.CanUint() && b.IsValid() {
@@ -120,7 +129,8 @@ func remainder(l, r any) (any, error) {
 
 func negative(v reflect.Value) bool { return v.CanInt() && v.Int() < 0 }
 
-// size returns a whole number as the bits of an uint64.
+// size returns a whole number as the bits of an uint64. Which of the two it is has been settled
+// by the caller, who has looked at the signs.
 func size(v reflect.Value) uint64 {
 	if v.CanInt() {
 		return uint64(v.Int())
@@ -128,7 +138,8 @@ func size(v reflect.Value) uint64 {
 	return v.Uint()
 }
 
-// order compares two whole numbers as cmp.Compare would if there were a type for them.
+// order compares two whole numbers as cmp.Compare would if there were a type for them. There is
+// no type that holds both, so that signs are looked at first.
 func order(a, b reflect.Value) int {
 	switch {
 	case negative(a) && !negative(b):
@@ -139,7 +150,9 @@ func order(a, b reflect.Value) int {
 	return cmp.Compare(size(a), size(b)) // two's complement keeps the order of two negative numbers
 }
 
-// modulo takes numbers above int64 as they are: a shard of a uint64 must not become negative, as it does in the engine.
+// modulo takes numbers above int64 as they are: a shard of a uint64 must not become negative, as
+// it does in the engine. It is never negative, as shards are numbered from zero. % keeps the
+// sign, as Java's and Go's do.
 func modulo(_ *run.State, args []any) (any, error) {
 	n, err := run.Integer(args[1])
 	if err != nil {
@@ -156,7 +169,9 @@ func modulo(_ *run.State, args []any) (any, error) {
 	return int(((a % n) + n) % n), err
 }
 
-// divide has one result that int64 can't hold, the smallest number by -1.
+// divide has one result that int64 can't hold, the smallest number by -1. It rounds towards
+// zero, as Go and Java do, and is exact where the engine's / goes through a float and loses the
+// last digits of an id.
 func divide(_ *run.State, args []any) (any, error) {
 	a, b := run.Indirect(reflect.ValueOf(args[0])), run.Indirect(reflect.ValueOf(args[1]))
 	if a.IsValid() && a.CanUint() && b.IsValid() && (b.CanInt() || b.CanUint()) && !negative(b) {
@@ -182,10 +197,13 @@ func divide(_ *run.State, args []any) (any, error) {
 	return int(x / y), nil
 }
 
-// weigh charges a value that the engine is going to go through, with all that lies in it.
+// weigh charges a value that the engine is going to go through, with all that lies in it. It is
+// for equal and for the functions of conditions, which go through a value by themselves.
 func weigh(st *run.State, x any) error { return weighValue(st, reflect.ValueOf(x), 0) }
 
-// weighValue does not go into elements that hold nothing themselves: their number is their weight.
+// weighValue does not go into elements that hold nothing themselves: their number is their
+// weight. Depth ends what goes in a circle. A struct is charged by its fields although they may
+// be small, since reflection visits each.
 func weighValue(st *run.State, v reflect.Value, depth int) error {
 	if depth > maxDepth {
 		return run.Faulty("goes too deep")
@@ -228,5 +246,6 @@ func weighValue(st *run.State, v reflect.Value, depth int) error {
 	return nil
 }
 
-// maxDepth is how deep values may lie in each other.
+// maxDepth is how deep values may lie in each other. Requests are flatter. What is deeper was
+// made to be.
 const maxDepth = 64

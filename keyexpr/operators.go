@@ -12,6 +12,8 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// Operands of numbers may become part of the key. Those of tests never do: what they put
+// together is put together as it is.
 func (c *compilation) binary(n *ast.BinaryNode) (*code, error) {
 	switch n.Operator {
 	case "+":
@@ -62,7 +64,8 @@ func (c *compilation) binary(n *ast.BinaryNode) (*code, error) {
 	return holds.compile(list, cost), nil
 }
 
-// both evaluates two operands and applies an operator to them.
+// both evaluates two operands and applies an operator to them. The left side first, as in Go:
+// which error a request gets should not depend on the operator.
 func both(list []*code, cost int, op func(a, b any) (any, error)) *code {
 	x, y := list[0], list[1]
 	return valueCode(1+cost, func(st *run.State) (any, error) {
@@ -78,7 +81,10 @@ func both(list []*code, cost int, op func(a, b any) (any, error)) *code {
 	})
 }
 
-// orElse is a ?? b. A text in front, which is never nil, leaves nothing to read of the other.
+// orElse is a ?? b. A text in front, which is never nil, leaves nothing to read of the other. ??
+// ends a chain that has met nil, as a header that is not there and a ?. that found nothing are
+// the same to an author. It takes nothing else for nil: what is empty is an error of the
+// request, unless or stands there.
 func (c *compilation) orElse(n *ast.BinaryNode) (*code, error) {
 	left, fixed, err := c.fold(n.Left)
 	if err != nil || fixed != nil {
@@ -113,7 +119,9 @@ func (c *compilation) orElse(n *ast.BinaryNode) (*code, error) {
 	return x, nil
 }
 
-// logic is and and or. Behind a literal that decides, nothing is read.
+// logic is and and or. Behind a literal that decides, nothing is read. A fold must not hide a
+// mistake: both sides were checked, and the left one is still evaluated first where neither is
+// known.
 func (c *compilation) logic(n *ast.BinaryNode) (*code, error) {
 	decides := n.Operator == "or" || n.Operator == "||"
 	reads := c.reads
@@ -139,7 +147,8 @@ func (c *compilation) logic(n *ast.BinaryNode) (*code, error) {
 	}), nil
 }
 
-// span is the list from a to b.
+// span is the list from a to b. The number of elements is found with care: from the least to the
+// largest int64 there are more than an int64 can say.
 func (c *compilation) span(list []*code, cost int) *code {
 	return &code{cost: 1 + cost, value: func(st *run.State) (any, error) {
 		var ends [2]int64
@@ -170,7 +179,9 @@ func (c *compilation) span(list []*code, cost int) *code {
 	}}
 }
 
-// in compares as == does, so that a list of named types, of pointers or of numbers of another size has what it seems to have.
+// in compares as == does, so that a list of named types, of pointers or of numbers of another
+// size has what it seems to have. The engine compares by Go's ==, for which int64(7) is not in
+// [7], as JSON and a literal make them.
 func (c *compilation) in(list []*code, cost int) *code {
 	return testCode(1+cost, func(st *run.State) (bool, error) {
 		x, err := list[0].value(st)
@@ -185,7 +196,9 @@ func (c *compilation) in(list []*code, cost int) *code {
 	})
 }
 
-// among reports whether x is an element of a list, a key of a map or a field of a struct.
+// among reports whether x is an element of a list, a key of a map or a field of a struct. All
+// elements are charged before the first is compared. A list of a million costs nothing to
+// refuse.
 func among(st *run.State, x, list any) (bool, error) {
 	v := run.Indirect(reflect.ValueOf(list))
 	if !v.IsValid() {
@@ -197,7 +210,11 @@ func among(st *run.State, x, list any) (bool, error) {
 			return false, err
 		}
 		for i := range v.Len() {
-			if same, err := equal(st, x, run.Plain(run.Tame(v.Index(i)))); same || err != nil {
+			e, err := st.Plain(run.Tame(v.Index(i)))
+			if err != nil {
+				return false, err
+			}
+			if same, err := equal(st, x, e); same || err != nil {
 				return same, err
 			}
 		}
@@ -219,7 +236,8 @@ func among(st *run.State, x, list any) (bool, error) {
 	return false, run.Faulty("looks for something in a value of type %v", v.Type())
 }
 
-// basicKey leaves a key of the map's own type as it is.
+// basicKey leaves a key of the map's own type as it is. A map[Status]T is asked by a Status as
+// it is, and by anything else as what it is made of.
 func basicKey(m reflect.Value, x any) any {
 	if reflect.TypeOf(x) == m.Type().Key() {
 		return x
@@ -228,12 +246,13 @@ func basicKey(m reflect.Value, x any) any {
 }
 
 // textTest is false for nil, as the engine's is: a header that is not there contains nothing.
+// Both texts are charged, as the time is that of the longer one; none of these goes back.
 func (c *compilation) textTest(list []*code, cost int, test func(s, part string) bool) *code {
 	return testCode(1+cost, func(st *run.State) (bool, error) {
 		var s [2]string
 		for i, x := range list {
 			v, err := x.value(st)
-			if err != nil || v == nil {
+			if err != nil || runtime.IsNil(v) {
 				return false, err
 			}
 			if s[i], err = text(v); err == nil {
@@ -247,12 +266,15 @@ func (c *compilation) textTest(list []*code, cost int, test func(s, part string)
 	})
 }
 
-// comparison is an operator that compares whole numbers of all types and sizes as numbers, and leaves the rest to the engine.
+// comparison is an operator that compares whole numbers of all types and sizes as numbers, and
+// leaves the rest to the engine. uint64 above the largest int64 and negative numbers are
+// compared right, which neither Go's conversions nor the engine do.
 type comparison struct {
 	holds  func(order int) bool
 	engine func(a, b any) bool
 }
 
+// == and != have no function of the engine, as equal does what they need.
 var comparisons = map[string]comparison{
 	"==": {holds: func(o int) bool { return o == 0 }},
 	"!=": {holds: func(o int) bool { return o != 0 }},
@@ -262,7 +284,8 @@ var comparisons = map[string]comparison{
 	">=": {func(o int) bool { return o >= 0 }, runtime.MoreOrEqual},
 }
 
-// compile has a way without interfaces for whole numbers, which most conditions compare.
+// compile has a way without interfaces for whole numbers, which most conditions compare. An id
+// against a number is what most conditions are. Without interfaces, that takes some nanoseconds.
 func (op comparison) compile(list []*code, cost int) *code {
 	x, y := list[0], list[1]
 	if a, b := x.num, y.num; a != nil && b != nil {
@@ -281,7 +304,8 @@ func (op comparison) compile(list []*code, cost int) *code {
 	return testCode(1+cost, func(st *run.State) (bool, error) { return op.values(st, x, y) })
 }
 
-// missing compares again where a number was not there, which is no error for == and !=.
+// missing compares again where a number was not there, which is no error for == and !=. The
+// error is known by its value, which no fact can have.
 func (op comparison) missing(st *run.State, x, y *code, err error) (bool, error) {
 	if !errors.Is(err, run.ErrNoText) || op.engine != nil {
 		return false, err
@@ -289,8 +313,8 @@ func (op comparison) missing(st *run.State, x, y *code, err error) (bool, error)
 	return op.values(st, x, y)
 }
 
-// values takes the quick way for texts only where neither can be nil: a path may end in nil, which equals no text, not even
-// an empty one.
+// values takes the quick way for texts only where neither can be nil: a path may end in nil,
+// which equals no text, not even an empty one.
 func (op comparison) values(st *run.State, x, y *code) (bool, error) {
 	if op.engine == nil && x.text != nil && y.text != nil && x.path == nil && y.path == nil {
 		// Both are texts for sure: a path may end in nil, which is no text.
@@ -325,9 +349,17 @@ func (op comparison) values(st *run.State, x, y *code) (bool, error) {
 	return op.engine(a, b), nil
 }
 
-// equal compares as the engine does, but numbers as numbers, and named types as what they are made of.
-func equal(st *run.State, a, b any) (bool, error) {
-	a, b = basic(a), basic(b)
+// equal compares as the engine does, but numbers as numbers, and named types as what they are
+// made of. What is neither text, bool nor number goes to the engine, which compares by
+// reflection and to any depth. So it is weighed first: two lists of a million would be compared
+// for a second.
+func equal(st *run.State, a, b any) (_ bool, err error) {
+	if a, err = basicOf(st, a); err != nil {
+		return false, err
+	}
+	if b, err = basicOf(st, b); err != nil {
+		return false, err
+	}
 	switch x := a.(type) {
 	case nil:
 		return b == nil || runtime.IsNil(b), nil

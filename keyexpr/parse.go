@@ -11,8 +11,8 @@ import (
 	"github.com/expr-lang/expr/parser"
 )
 
-// A hole, and a condition, is an expression of expr-lang. Of its grammar this is what passes, from the loosest operator to
-// the tightest:
+// A hole, and a condition, is an expression of expr-lang. Of its grammar this is what passes,
+// from the loosest operator to the tightest:
 //
 //	expression  = [ "let" name "=" expression ";" ] choice
 //	choice      = or [ "?" expression ":" expression ] | "if" or "{" expression "}" "else" …
@@ -24,19 +24,26 @@ import (
 //	postfix     = primary { "." name | "?." name | "[" expression "]" | "[" from ":" to "]" | "(" ")" | "|" function }
 //	primary     = root | literal | list | map | function "(" arguments ")" | "#" in a loop | "(" expression ")"
 
-// Builtins of the engine that keys and conditions may use. Those that depend on time or on the order of a map, that
-// build up values without bound, or that are done better in functions.go are missing on purpose.
+// Builtins of the engine that keys and conditions may use. Those that depend on time or on the
+// order of a map, that build up values without bound, or that are done better in functions.go
+// are missing on purpose. Each of those that are here is our own code in lists.go, textfuncs.go
+// or functions.go, since the engine's has no budget. This list is what may be called, so that a
+// function which a new version of the engine brings does not get into keys by itself.
 const (
 	keyBuiltins  = " all any none one filter map find findLast findIndex count sortBy len trim trimPrefix trimSuffix indexOf lastIndexOf hasPrefix hasSuffix max min first last get take reverse concat flatten sort "
 	condBuiltins = " abs ceil floor round float sum mean median date duration timezone type "
 )
 
+// Conditions may do more, as what they compute is thrown away: a float or the time of day
+// decides, and is no part of a key.
 func allowed(name string, cond bool) bool {
 	name = " " + name + " "
 	return strings.Contains(keyBuiltins, name) || cond && strings.Contains(condBuiltins, name)
 }
 
-// whyNot says what to do instead of using a builtin that is not allowed.
+// whyNot says what to do instead of using a builtin that is not allowed. A name that the engine
+// knows, and that is refused, would otherwise be answered with "unknown name", which nobody
+// believes who has just read about it in the engine's manual.
 func whyNot(name string) string {
 	switch name {
 	case "now", "date":
@@ -55,10 +62,13 @@ func whyNot(name string) string {
 	return ""
 }
 
-// javaName finds what Java's expressions have, and templates only in loops.
+// javaName finds what Java's expressions have, and templates only in loops. It knows letters of
+// all alphabets, as Java does.
 var javaName = regexp.MustCompile(`#[\pL_][\pL_\d]*`)
 
-// javaText explains an error by a # that belongs to Java, if there is one.
+// javaText explains an error by a # that belongs to Java, if there is one. #index and #acc are
+// words of the engine. Whatever else begins with # comes from a Java annotation, and the
+// engine's own words for it ("unexpected token Operator") lead nowhere.
 func (c *compilation) javaText() (*Error, bool) {
 	for _, at := range javaName.FindAllStringIndex(c.src, -1) {
 		if name := c.src[at[0]:at[1]]; name != "#index" && name != "#acc" {
@@ -68,6 +78,8 @@ func (c *compilation) javaText() (*Error, bool) {
 	return nil, false
 }
 
+// The rules are checked on the tree as it was written, before types are known: a function that
+// is not allowed should be named, and not its argument that is of the wrong type.
 func (c *compilation) parse() (*parser.Tree, error) {
 	tree, err := parser.ParseWithConfig(hideOr(c.src), c.conf)
 	if err != nil {
@@ -81,7 +93,9 @@ func (c *compilation) parse() (*parser.Tree, error) {
 	return tree, nil
 }
 
-// checkSyntax parses one expression.
+// checkSyntax parses one expression. It has no roots, so that whatever is there may be meant.
+// Patterns are looked at nevertheless. They must be written out, so that what is wrong with one
+// shows without any type.
 func checkSyntax(text, src string, off int, cond bool) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -100,12 +114,16 @@ func checkSyntax(text, src string, off int, cond bool) (err error) {
 	return v.err
 }
 
-// ruleVisitor refuses what the profile does not have, before types are known.
+// ruleVisitor refuses what the profile does not have, before types are known. It stops at the
+// first fault by keeping it, as the engine's walk can't be left.
 type ruleVisitor struct {
 	c   *compilation
 	err error
 }
 
+// $env is a map of all roots by name. It would make every check of names void. The engine reads
+// a ?: b as a choice whose test and first branch are one node, which is how it is told from a ?
+// a : b.
 func (v *ruleVisitor) Visit(node *ast.Node) {
 	if v.err != nil {
 		return
@@ -135,7 +153,8 @@ func (v *ruleVisitor) Visit(node *ast.Node) {
 	}
 }
 
-// patternVisitor is ruleVisitor for patterns alone.
+// patternVisitor is ruleVisitor for patterns alone. Without roots nothing else of the profile
+// can be held: a name that is no function may be one of the user's.
 type patternVisitor struct {
 	c   *compilation
 	err error
@@ -147,11 +166,14 @@ func (v *patternVisitor) Visit(node *ast.Node) {
 	}
 }
 
-// maxProgram is the size of the largest pattern, in instructions of its program. Matching takes its product with the size
-// of the subject.
+// maxProgram is the size of the largest pattern, in instructions of its program. Matching takes
+// its product with the size of the subject. Go's patterns take time in proportion to this
+// product, whatever the pattern: they have no exponential cases as Java's and Perl's do. 500
+// instructions are a pattern of some lines.
 const maxProgram = 500
 
-// checkPattern bounds a pattern, which must be written out: nobody else's pattern is run.
+// checkPattern bounds a pattern, which must be written out: nobody else's pattern is run. A
+// pattern that comes from a request is a program that comes from a request.
 func (c *compilation) checkPattern(n ast.Node) error {
 	pattern, ok := n.(*ast.StringNode)
 	if !ok {
@@ -163,7 +185,9 @@ func (c *compilation) checkPattern(n ast.Node) error {
 	return nil
 }
 
-// programSize is measured on the program that will run. The length of a pattern says nothing: a{30}{30} has nine characters.
+// programSize is measured on the program that will run. The length of a pattern says nothing:
+// a{30}{30} has nine characters. Simplify has to come first, as regexp.Compile does it, too: it
+// is what unrolls the repetitions.
 func programSize(pattern string) (int, error) {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -179,6 +203,8 @@ func programSize(pattern string) (int, error) {
 	return 0, errLargePattern
 }
 
+// The engine would find out by itself that a root is no function, and says it in words about
+// types.
 func (c *compilation) checkCallee(n *ast.CallNode) error {
 	name, ok := n.Callee.(*ast.IdentifierNode)
 	if !ok {
@@ -196,7 +222,9 @@ func (c *compilation) checkCallee(n *ast.CallNode) error {
 	return nil
 }
 
-// checkMessage sees to it that the message of required, which goes to logs, comes from the template.
+// checkMessage sees to it that the message of required, which goes to logs, comes from the
+// template. Messages of errors are logged and may be answered to a client. A message that is
+// computed could hold the value that it is about.
 func (c *compilation) checkMessage(n *ast.CallNode, name string) error {
 	if name != "required" || len(n.Arguments) != 2 {
 		return nil
@@ -207,15 +235,20 @@ func (c *compilation) checkMessage(n *ast.CallNode, name string) error {
 	return nil
 }
 
+// It is the same sentence whether the engine's parser or its checker comes upon the name.
 func (c *compilation) refuseBuiltin(n ast.Node, name string) error {
 	return c.at(n, "%s is not allowed here%s", name, whyNot(name))
 }
 
-// orName is what the function or is called for the engine, to which the word is always an operator. It has as many runes,
-// so that offsets stay the same.
+// orName is what the function or is called for the engine, to which the word is always an
+// operator. It has as many runes, so that offsets stay the same. To hide a name is less than to
+// patch the engine's lexer, and the checker, which has to know the function by some name.
 const orName = "o\u0155"
 
 // hideOr renames calls of the function or in an expression: those where an operand may begin.
+// Whether or is the operator or the function shows by what is in front of it: an operator stands
+// behind an operand. It must be a call, too. So `a or (b)` stays what it is, and `or(a, b)`, `x
+// | or(y)` and `[or(a, b)]` are calls.
 func hideOr(src string) string {
 	if !strings.Contains(src, "or") {
 		return src
@@ -249,7 +282,8 @@ func hideOr(src string) string {
 	return b.String()
 }
 
-// wordAt returns the length of the name or number that s begins with.
+// wordAt returns the length of the name or number that s begins with. It ends where the engine's
+// lexer ends a name, so that for and order are words, and no or within.
 func wordAt(s string) int {
 	n := strings.IndexFunc(s, func(r rune) bool { return !isLetter(r) && r != '$' && (r < '0' || r > '9') })
 	if n < 0 {
@@ -258,5 +292,6 @@ func wordAt(s string) int {
 	return n
 }
 
-// showOr gives the function its name back, in messages.
+// showOr gives the function its name back, in messages. A name that nobody has written would
+// send its reader to look for it.
 func showOr(s string) string { return strings.ReplaceAll(s, orName, "or") }

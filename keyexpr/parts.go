@@ -11,30 +11,38 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// What puts values together (+, join, and string around them) is taken apart again, into literals and values. So each
-// value is escaped by itself, for the literal that follows it, and the key can be read back into the values. A hole
+// What puts values together (+, join, and string around them) is taken apart again, into
+// literals and values. So each value is escaped by itself, for the literal that follows it, and
+// the key can be read back into the values. A hole
 //
 //	#{req.Tenant + "/" + req.ID}:…
 //
-// is the same as #{req.Tenant}/#{req.ID}:… . Where such a text is no part of the key itself, as in lower(a + "/" + b), it is
-// put together with escapes of its own, so that it still says what it was made of. Only what is compared, counted or
-// given to a user's function is put together as it is.
+// is the same as #{req.Tenant}/#{req.ID}:… . Where such a text is no part of the key itself, as
+// in lower(a + "/" + b), it is put together with escapes of its own, so that it still says what
+// it was made of. Only what is compared, counted or given to a user's function is put together
+// as it is.
 
-// piece is a literal, or a node that stands for one value or, with items, for several.
+// piece is a literal, or a node that stands for one value or, with items, for several. A node
+// that is a join is noted beside its items, for the place in errors.
 type piece struct {
 	lit   string
 	node  ast.Node
 	items *series
 }
 
-// series is a list whose values have a text between them.
+// series is a list whose values have a text between them. A map within a join is taken in, as
+// its body is what stands between the separators. So join(map(req.Lines, .SKU), ",") never makes
+// the list of the map, and the operands of a + in the body are values of their own.
 type series struct {
 	list ast.Node
 	body ast.Node // what each element becomes; nil for itself
 	sep  string
 }
 
-// pieces takes node apart.
+// pieces takes node apart. What is not taken apart here is one value. That is right for
+// everything else: a choice, a let or a function may come to any text, in which nobody can find
+// the places where its parts met. TestChoicesAreOneValue has the two requests that would share a
+// key otherwise.
 func (c *compilation) pieces(node ast.Node, list []piece) ([]piece, error) {
 	switch n := node.(type) {
 	case *ast.StringNode:
@@ -53,10 +61,12 @@ func (c *compilation) pieces(node ast.Node, list []piece) ([]piece, error) {
 			break
 		}
 		switch name.Value {
-		case basicName:
+		case basicName, "string": // a hole needs no string: it is for + alone
 			return c.pieces(n.Arguments[0], list)
-		case "string": // which is for + alone: a hole needs none
-			return append(list, piece{node: n.Arguments[0]}), nil
+		case "required":
+			if sum, ok := n.Arguments[0].(*ast.BinaryNode); ok && c.textual(sum) { // which is never empty
+				return c.pieces(sum, list)
+			}
 		case "join":
 			j, err := c.joinOf(n)
 			return append(list, piece{items: j, node: n}), err
@@ -65,7 +75,9 @@ func (c *compilation) pieces(node ast.Node, list []piece) ([]piece, error) {
 	return append(list, piece{node: node}), nil
 }
 
-// textual reports whether n puts texts together, rather than numbers.
+// textual reports whether n puts texts together, rather than numbers. One operand of type string
+// is enough, since the checker lets nothing else stand beside it. Where a type is not known at
+// start, plus decides for each request.
 func (c *compilation) textual(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -79,7 +91,9 @@ func (c *compilation) textual(n ast.Node) bool {
 	return t != nil && t.Kind() == reflect.String
 }
 
-// joinOf reads join(list, "text"). Without the text, ["a", "b"] and ["ab"] would be one key.
+// joinOf reads join(list, "text"). Without the text, ["a", "b"] and ["ab"] would be one key. The
+// text between must be written out because what follows a value decides what is escaped in it,
+// and that is decided at start.
 func (c *compilation) joinOf(n *ast.CallNode) (*series, error) {
 	j := &series{list: n.Arguments[0]}
 	if len(n.Arguments) > 1 {
@@ -98,7 +112,11 @@ func (c *compilation) joinOf(n *ast.CallNode) (*series, error) {
 	return j, nil
 }
 
-// parts compiles pieces. follow is what the literal behind them may begin with.
+// parts compiles pieces. follow is what the literal behind them may begin with. It goes from
+// left to right and looks ahead: what a value is escaped for is what stands behind it, up to the
+// first literal. Nothing is known to be needed for what stands in front. A reader comes from the
+// left, and has found the place where a value begins when it has found where the one before it
+// ends.
 func (c *compilation) parts(pieces []piece, follow []rune, escape func([]rune) *run.Escape) ([]run.Part, error) {
 	var parts []run.Part
 	for i, p := range pieces {
@@ -131,7 +149,9 @@ func (c *compilation) parts(pieces []piece, follow []rune, escape func([]rune) *
 	return parts, nil
 }
 
-// follow returns what may follow a value: the beginning of the next literal, or what follows all pieces.
+// follow returns what may follow a value: the beginning of the next literal, or what follows all
+// pieces. An empty literal in between is as none. A % begins each escape, so that behind a value
+// it could be the end of that value.
 func (c *compilation) follow(p piece, rest []piece, follow []rune) ([]rune, error) {
 	for _, next := range rest {
 		if next.node != nil {
@@ -148,20 +168,24 @@ func (c *compilation) follow(p piece, rest []piece, follow []rune) ([]rune, erro
 	return follow, nil
 }
 
-// leaf compiles one value of a key.
+// leaf compiles one value of a key. The ways are tried from the quickest on: a header by its
+// name, a path, a path through one function from text to text, what is a text for sure, and
+// anything else. They differ in what they allocate. The first three make nothing but the key.
 func (c *compilation) leaf(n ast.Node, e *run.Escape) (run.Part, error) {
 	part := run.Part{Src: strings.TrimSpace(c.src), Escape: e}
-	if call, ok := n.(*ast.CallNode); ok && c.isRaw(n) {
-		c.raw, n, part.Escape = true, call.Arguments[0], nil
+	compile := c.compile
+	if call, ok := n.(*ast.CallNode); ok && c.isRaw(n) { // which is not escaped within either
+		c.raw, n, part.Escape, compile = true, call.Arguments[0], nil, c.plainly
 	}
 	if err := c.checkHole(n); err != nil {
 		return part, err
 	}
 	part.Type = c.typeOf(n)
-	x, err := c.compile(n)
+	x, err := compile(n)
 	if err != nil {
 		return part, err
 	}
+	part.Cost = x.cost
 	switch {
 	case x.path != nil && len(x.path.Steps) > 0 && x.path.Steps[0].Lookup && len(x.path.Steps) == 1:
 		p := x.path
@@ -190,7 +214,9 @@ func (c *compilation) leaf(n ast.Node, e *run.Escape) (run.Part, error) {
 	return part, nil
 }
 
-// isRaw looks at the call alone: raw deeper within an expression gives a value that knows itself to be raw.
+// isRaw looks at the call alone: raw deeper within an expression gives a value that knows itself
+// to be raw. That value tells the renderer, since only a value that is computed for a request is
+// known to be raw there.
 func (c *compilation) isRaw(n ast.Node) bool {
 	call, ok := n.(*ast.CallNode)
 	if !ok {
@@ -200,8 +226,11 @@ func (c *compilation) isRaw(n ast.Node) bool {
 	return ok && name.Value == "raw"
 }
 
-// joinPart compiles a list whose values have a text between them. A value ends where that text begins, or what follows the
-// list; the two must not begin alike, or the end of the list could not be found.
+// joinPart compiles a list whose values have a text between them. A value ends where that text
+// begins, or what follows the list; the two must not begin alike, or the end of the list could
+// not be found. An item of a join may be a join again, whose end is found by the outer
+// separator. The rule that the two don't begin alike holds on each level, and so the whole can
+// be read without looking back.
 func (c *compilation) joinPart(p piece, follow []rune, escape func([]rune) *run.Escape) (run.Part, error) {
 	part := run.Part{Src: strings.TrimSpace(c.src), Text: p.items.sep}
 	first, _ := utf8.DecodeRuneInString(p.items.sep)
@@ -216,95 +245,9 @@ func (c *compilation) joinPart(p piece, follow []rune, escape func([]rune) *run.
 	return part, err
 }
 
-// items compiles a list whose elements are values of their own.
-func (c *compilation) items(list, body ast.Node, follow []rune, escape func([]rune) *run.Escape) (*run.Items, error) {
-	x, err := c.compile(list)
-	if err != nil {
-		return nil, err
-	}
-	it := &run.Items{Src: strings.TrimSpace(c.src), List: x.asList()}
-	if body == nil {
-		it.Item, err = c.elements(list, escape(follow))
-		return it, err
-	}
-	pieces, err := c.pieces(body, nil)
-	if err != nil {
-		return nil, err
-	}
-	it.Item, err = c.parts(pieces, follow, escape)
-	return it, err
-}
-
-// elements are the parts that an element of a list is made of: itself.
-func (c *compilation) elements(list ast.Node, e *run.Escape) ([]run.Part, error) {
-	t, ok := c.elemOf(list)
-	if ok && t != nil {
-		if why := run.Refusal(t); why != "" {
-			return nil, errAt(c.text, c.off, "%s is a list; each element %s", c.source(list), why)
-		}
-	}
-	return []run.Part{{Src: strings.TrimSpace(c.src), Type: t, Path: &run.Path{Elem: true}, Leaf: run.LeafOf(t), Escape: e}}, nil
-}
-
-// sources takes apart a list that makes a key of each element. Keys are sorted and distinct anyhow.
-func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
-	switch n := n.(type) {
-	case *ast.CallNode:
-		if name, ok := n.Callee.(*ast.IdentifierNode); ok && name.Value == "uniq" {
-			return c.sources(n.Arguments[0], follow)
-		}
-		if c.isRaw(n) {
-			c.raw = true
-			it, err := c.items(n.Arguments[0], nil, nil, func([]rune) *run.Escape { return nil })
-			if err != nil {
-				return nil, err
-			}
-			return []run.Items{*it}, nil
-		}
-	case *ast.ArrayNode:
-		var all []run.Items
-		for _, e := range n.Nodes {
-			pieces, err := c.pieces(e, nil)
-			if err != nil {
-				return nil, err
-			}
-			parts, err := c.parts(pieces, follow, run.Before)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, run.Items{Src: strings.TrimSpace(c.src), Item: parts})
-		}
-		return all, nil
-	case *ast.BuiltinNode:
-		switch {
-		case n.Name == "concat":
-			var all []run.Items
-			for _, l := range n.Arguments {
-				items, err := c.sources(l, follow)
-				if err != nil {
-					return nil, err
-				}
-				all = append(all, items...)
-			}
-			return all, nil
-		case n.Name == "reverse", n.Name == "sort" && len(n.Arguments) == 1:
-			return c.sources(n.Arguments[0], follow)
-		case n.Name == "map":
-			it, err := c.items(n.Arguments[0], n.Arguments[1].(*ast.PredicateNode).Node, follow, run.Before)
-			if err != nil {
-				return nil, err
-			}
-			return []run.Items{*it}, nil
-		}
-	}
-	it, err := c.items(n, nil, follow, run.Before)
-	if err != nil {
-		return nil, err
-	}
-	return []run.Items{*it}, nil
-}
-
-// plus compiles + outside of parts.
+// plus compiles + outside of parts. Texts of unknown types can't be taken apart at start. To put
+// them together as they are would give up the promise for them, so that one of the two has to
+// show what it is: by a text between them, or by string(x).
 func (c *compilation) plus(n *ast.BinaryNode) (*code, error) {
 	if c.cond || c.plain > 0 || !c.textual(n) {
 		list, cost, err := c.compileAll([]ast.Node{n.Left, n.Right})
@@ -335,7 +278,7 @@ func (c *compilation) plus(n *ast.BinaryNode) (*code, error) {
 	return c.together(pieces)
 }
 
-// joined compiles join outside of parts.
+// joined compiles join outside of parts. A join is one piece, which brings its own values.
 func (c *compilation) joined(n *ast.CallNode) (*code, error) {
 	pieces, err := c.pieces(n, nil)
 	if err != nil {
@@ -344,7 +287,11 @@ func (c *compilation) joined(n *ast.CallNode) (*code, error) {
 	return c.together(pieces)
 }
 
-// together puts the pieces into one text, which says what it was made of. One value needs no escapes for that.
+// together puts the pieces into one text, which says what it was made of. One value needs no
+// escapes for that. A text of one value says what it was made of as it is: the literals around
+// it are the same for all requests. Escapes within a text are fewer than those of a key, as only
+// what has to be read back is escaped: order ids in a hash should not look different from order
+// ids in a key.
 func (c *compilation) together(pieces []piece) (*code, error) {
 	values := 0
 	for _, p := range pieces {
@@ -363,5 +310,6 @@ func (c *compilation) together(pieces []piece) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
-	return textCode(1+len(parts), func(st *run.State) (string, error) { return st.Together(parts) }), nil
+	steps, _ := run.Weigh(parts)
+	return textCode(1+steps, func(st *run.State) (string, error) { return st.Together(parts) }), nil
 }

@@ -67,16 +67,107 @@ func TestParts(t *testing.T) {
 		{"#{concat(map(req.Lines, 'l:' + .SKU), req.Tags)}", "l:s,1 l:s2 x,y z"},
 		{"#{uniq(map(req.Lines, .Warehouse + ':' + .SKU))}", "w%3A1:s,1 w2:s2"},
 		{"#{sort(reverse(map(req.Lines, .SKU)))}", "s,1 s2"},
-		// Where such a text is no part of the key itself, it says what it was made of, and is then escaped as any text is.
+		// string is for +, and required is for what may be empty: neither makes one value of a sum.
+		{"#{string(req.A + ':' + req.B)}", "a%3Ab:c/d"},
+		{"#{'x' + string(req.A + ':' + req.B)}", "xa%3Ab:c/d"},
+		{"#{required(req.A + ':' + req.B)}", "a%3Ab:c/d"},
+		{"#{join(map(req.Lines, string(.Warehouse + ':' + .SKU)), ',')}", "w%3A1:s%2C1,w2:s2"},
+		// In anything else a sum is one value: its text says what it was made of, and is then escaped as any text is.
 		{"#{lower(req.A + ':' + req.B)}", "a%253ab:c/d"},
 		{"#{req.A == 'x' ? 'y' : req.A + ':' + req.B}", "a%253Ab:c/d"},
+		{"#{if req.A == 'x' {'y'} else {req.A + ':' + req.B}}", "a%253Ab:c/d"},
+		{"#{req.Tags[5:][0:1] == [] ? req.A + ':' + req.B : 'x'}:pay", "a%253Ab%3Ac/d:pay"},
+		{"#{or('', req.A + ':' + req.B)}", "a%253Ab:c/d"},
+		{"#{let x = req.A + ':' + req.B; x}", "a%253Ab:c/d"},
+		{"#{let x = req.A; x + ':' + req.B}", "a%253Ab:c/d"},
+		{"#{filter(map(req.Lines, .Warehouse + ':' + .SKU), # != '')}", "w%253A1:s,1 w2:s2"},
+		{"#{take(map(req.Lines, .Warehouse + ':' + .SKU), 1)}", "w%253A1:s,1"},
+		// A sum of one value and literals needs no escapes to be read.
 		{"#{lower('X' + req.A)}", "xa:b"},
+		{"#{lower('X:' + req.A)}:y", "x%3Aa%3Ab:y"},
+		{"#{'x:' + lower(req.A)}:y", "x:a%3Ab:y"},
+		// What is taken apart inside of a value is put together in the same way, so that these are spellings of one key.
+		{"#{map(filter(req.Lines, .SKU != ''), .Warehouse + ':' + .SKU)}", "w%3A1:s,1 w2:s2"},
+		{"#{map(take(req.Lines, 1), .Warehouse + ':' + .SKU)}", "w%3A1:s,1"},
+		// raw is as it is, all through.
+		{"#{raw(req.A + ':' + req.B)}", "a:b:c/d"},
+		{"#{raw(join(req.Tags, ','))}", "x,y,z"},
+		{"#{raw(map(req.Lines, .Warehouse + ':' + .SKU))}", "w2:s2 w:1:s,1"},
+		{"#{raw(req.A) + ':' + req.B}", "a:b:c/d"},
+		{"#{lower('X' + lower(req.A + ':' + req.B))}", "xa%253ab:c/d"},
 		// Compared, counted and given to functions of the user's, it is as it is.
 		{"#{req.A + ':' + req.B == 'a:b:c/d'}", "true"},
 		{"#{req.A + ':' + req.B contains 'b:c'}", "true"},
 	} {
 		if got, want := stockKeys(t, tt.text, req), strings.Fields(tt.want); !slices.Equal(got, want) {
 			t.Errorf("Expand(%q) = %q, want %q", tt.text, got, want)
+		}
+	}
+}
+
+// Why a choice is one value. If its branches were taken apart as a hole is, these two orders would make one key, x:y:z: nobody
+// could say where the choice ends.
+func TestChoicesAreOneValue(t *testing.T) {
+	const text = "#{req.C == 'both' ? req.A + ':' + req.B : req.A}:#{req.C}"
+	both := stockRequest{A: "x", B: "y", C: "both"}
+	one := stockRequest{A: "x", B: "-", C: "y:both"}
+	if got := stockKeys(t, text, both); !slices.Equal(got, []string{"x%3Ay:both"}) {
+		t.Errorf("Expand(%q) = %q", text, got)
+	}
+	if got := stockKeys(t, text, one); !slices.Equal(got, []string{"x:y:both"}) {
+		t.Errorf("Expand(%q) = %q", text, got)
+	}
+}
+
+// Values behind functions are told apart as well: a digest, a case or a choice forgets what its own rule is, and not where one
+// value ends and the next begins.
+func TestPartsWithinFunctionsAreToldApart(t *testing.T) {
+	for _, form := range []string{
+		"#{%s}",
+		"#{lower(%s)}",
+		"#{upper(%s)}",
+		"#{hash(%s)}",
+		"#{toBase64(%s)}",
+		"#{trim(%s)}",
+		"#{string(%s)}",
+		"#{required(%s)}",
+		"#{or(%s, 'x')}",
+		"#{(%s) ?? 'x'}",
+		"#{len(req.Tags) == 0 ? (%s) : 'x'}",
+		"#{let x = %s; x}",
+		"#{lower('x' + lower(%s))}",
+		"#{[%s]}",
+		"#{first([%s])}",
+		"#{map(['x'], %s)}",
+		"#{reverse(map(['x'], %s))}",
+		"#{filter(map(['x'], %s), true)}",
+		"#{join([%s], ',')}",
+		"#{join(map(['x'], %s), ',')}",
+		"#{replace(%s, 'q', 'r')}",
+		"#{shard(%s, 1000000007)}",
+		"x#{%s};y",
+		"x#{lower(%s)}:y",
+	} {
+		for _, sum := range []string{"req.A + ':' + req.B", "join([req.A, req.B], ':')", "'-' + req.A + ':' + req.B + '-'"} {
+			text := strings.ReplaceAll(form, "%s", sum)
+			seen := map[string]stockRequest{}
+			for _, req := range []stockRequest{
+				{A: "a:b", B: "c"},
+				{A: "a", B: "b:c"},
+				{A: "a%3Ab", B: "c"},
+				{A: "a", B: "b%3Ac"},
+				{A: "a%253Ab", B: "c"},
+				{A: "a%3ab", B: "d"},
+				{A: "a:", B: ":c"},
+				{A: "a::", B: "c"},
+				{A: "a", B: "::c"},
+			} {
+				key := stockKeys(t, text, req)[0]
+				if other, ok := seen[key]; ok {
+					t.Errorf("%q makes %q of %q, %q and of %q, %q", text, key, req.A, req.B, other.A, other.B)
+				}
+				seen[key] = req
+			}
 		}
 	}
 }
@@ -177,10 +268,35 @@ func TestHashTellsApart(t *testing.T) {
 	}
 	values := []any{
 		"a", "b", "", "7", 7, int64(8), uint8(9), -7, true, false, 7.0, 7.5, math.Inf(1), math.NaN(), []byte("a"), []byte{},
-		[]string{"a", "b"}, []string{"ab"}, []string{"a", "", "b"}, []any{"a", []string{"b"}}, []any{[]string{"a"}, "b"}, []any{[]string{"a", "b"}}, []any{[]string{"a"}, []string{"b"}}, []int{1, 2}, []string{"1", "2"}, []string{},
-		map[string]string{"a": "b"}, map[string]string{"a": "", "b": ""}, map[string]string{"b": "a"}, map[string]int{"a": 1, "b": 2}, map[string]any{"a": nil}, map[string]any{}, []any{map[string]string{"a": "b"}, "c", "d"}, []any{map[string]string{"a": "b", "c": "d"}},
+		[]string{"a", "b"},
+		[]string{"ab"},
+		[]string{"a", "", "b"},
+		[]any{"a", []string{"b"}},
+		[]any{[]string{"a"}, "b"},
+		[]any{[]string{"a", "b"}},
+		[]any{[]string{"a"}, []string{"b"}},
+		[]int{1, 2},
+		[]string{"1", "2"},
+		[]string{},
+		map[string]string{"a": "b"},
+		map[string]string{"a": "", "b": ""},
+		map[string]string{"b": "a"},
+		map[string]int{"a": 1, "b": 2},
+		map[string]any{"a": nil},
+		map[string]any{},
+		[]any{map[string]string{"a": "b"}, "c", "d"},
+		[]any{map[string]string{"a": "b", "c": "d"}},
 		[]any{map[string]string{"a": "b"}, "c", "d", map[string]string{"e": "f", "g": "h"}}, []any{map[string]string{"a": "b", "c": "d"}, map[string]string{"e": "f"}, "g", "h"},
-		tagged{A: "x"}, tagged{A: "y"}, tagged{B: "x"}, tagged{C: "x"}, tagged{C: 1}, tagged{C: "1"}, other{"x", ""}, other{"", "x"}, embedded{other{"x", ""}, ""}, embedded{other{}, "x"},
+		tagged{A: "x"},
+		tagged{A: "y"},
+		tagged{B: "x"},
+		tagged{C: "x"},
+		tagged{C: 1},
+		tagged{C: "1"},
+		other{"x", ""},
+		other{"", "x"},
+		embedded{other{"x", ""}, ""},
+		embedded{other{}, "x"},
 		"\xff", "\xfe", "\ufffd", "null", "s\x01a", []any{nil}, []any{"null"}, uuid{1}, uuid{2}, level(2), "level-3",
 		&fakeMessage{name: "x"}, &fakeMessage{name: "y"}, &fakeMessage{}, &fakeMessage{set: true},
 	}

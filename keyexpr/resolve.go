@@ -19,8 +19,11 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// resolveNames replaces the names that JSON, protobuf and other cases have for a field by the Go name. It goes on as long
-// as a new name brings to light the type of what comes after it.
+// resolveNames replaces the names that JSON, protobuf and other cases have for a field by the Go
+// name. It goes on as long as a new name brings to light the type of what comes after it. The
+// type of a.b is known only when b is. So a path with three foreign names takes three rounds,
+// each of which finds one name more. What is not found in a round is left to the checker, which
+// says so with a place.
 func (c *compilation) resolveNames(tree *parser.Tree) error {
 	for {
 		_, _ = checker.Check(tree, c.conf)
@@ -33,14 +36,19 @@ func (c *compilation) resolveNames(tree *parser.Tree) error {
 	}
 }
 
+// It changes names in place and lets the caller check again, as what lies behind a name has no
+// type before.
 type aliasVisitor struct {
 	c     *compilation
 	found bool
 	err   error
 }
 
-// Visit takes a Go name for itself first, also where another field has it as its JSON name: what the compiler of Go would
-// read is what a reader of the template expects.
+// Visit takes a Go name for itself first, also where another field has it as its JSON name: what
+// the compiler of Go would read is what a reader of the template expects. A method is taken
+// before any alias: req.GetName() must not become a field that JSON calls GetName. A field
+// behind a call, req.name(), is left alone for the same reason: the call is what is wrong there.
+// The getter comes last, for messages whose fields can't be seen at all.
 func (v *aliasVisitor) Visit(node *ast.Node) {
 	n, ok := (*node).(*ast.MemberNode)
 	if !ok || v.err != nil {
@@ -74,7 +82,9 @@ func (v *aliasVisitor) Visit(node *ast.Node) {
 	}
 }
 
-// engineError converts an error of the engine, whose offset counts runes of src.
+// engineError converts an error of the engine, whose offset counts runes of src. The engine
+// counts runes, as an editor does. Errors of this package count bytes, as Go does, and point
+// into the whole template.
 func (c *compilation) engineError(err error) error {
 	if java, ok := c.javaText(); ok {
 		return java
@@ -86,12 +96,15 @@ func (c *compilation) engineError(err error) error {
 	return errAt(c.text, c.off+byteOffset(c.src, fault.From), "%s", showOr(fault.Message))
 }
 
-// at is an error at a node of the tree.
+// at is an error at a node of the tree. Nodes keep the place where they begin. That of a + is
+// the operator, which is where a person would point, too.
 func (c *compilation) at(n ast.Node, format string, args ...any) error {
 	return errAt(c.text, c.off+byteOffset(c.src, n.Location().From), format, args...)
 }
 
-// explain finds a better message than the engine's for an unknown name.
+// explain finds a better message than the engine's for an unknown name. It does not replace what
+// is right about the engine's error, which is where the fault lies. It finds the node there, and
+// looks whether that is a name which does not exist.
 func (c *compilation) explain(tree *parser.Tree, err error) error {
 	fault, ok := errors.AsType[*file.Error](err)
 	if !ok {
@@ -105,13 +118,17 @@ func (c *compilation) explain(tree *parser.Tree, err error) error {
 	return c.engineError(err)
 }
 
-// unknownVisitor explains the unknown name at a place.
+// unknownVisitor explains the unknown name at a place. The engine gives a place, and no node. A
+// walk finds the node again.
 type unknownVisitor struct {
 	c   *compilation
 	at  file.Location
 	err error
 }
 
+// The name of a function is visited as any other name is, before the call is. By then it is
+// known to be one of a function, for which functions are suggested; the check at the top takes
+// the explanation back that the name alone has got.
 func (v *unknownVisitor) Visit(node *ast.Node) {
 	if call, ok := (*node).(*ast.CallNode); ok && call.Callee.Location() == v.at {
 		if name, ok := call.Callee.(*ast.IdentifierNode); ok { // visited already, as a name that could be anything
@@ -131,6 +148,8 @@ func (v *unknownVisitor) Visit(node *ast.Node) {
 	}
 }
 
+// Without a guess the list of roots is shown, as there are only a few: to know them is what was
+// missing.
 func (c *compilation) unknownName(n *ast.IdentifierNode) error {
 	if _, ok := c.conf.Env.Fields[n.Value]; ok {
 		return nil
@@ -145,6 +164,8 @@ func (c *compilation) unknownName(n *ast.IdentifierNode) error {
 }
 
 // dashed finds out whether n is a piece of header.X-Tenant-Id, and how that is written.
+// header.X-Tenant is a subtraction to the engine, whose error is about Tenant. To find out what
+// was meant, the source has to be looked at on both sides of the place.
 func (c *compilation) dashed(n ast.Node) (access string, ok bool) {
 	at := byteOffset(c.src, n.Location().From)
 	inName := func(b byte) bool {
@@ -164,8 +185,10 @@ func (c *compilation) dashed(n ast.Node) (access string, ok bool) {
 	return fmt.Sprintf("%s[%q]", root, name), true
 }
 
-// unknownMember suggests fields for fields and methods for methods, and asks first whether a function was meant: x.lower() is
-// how other languages write lower(x).
+// unknownMember suggests fields for fields and methods for methods, and asks first whether a
+// function was meant: x.lower() is how other languages write lower(x). An unexported field is
+// there for whoever looks at the type, and is not there for a template. To say "unknown field",
+// and to suggest another, would send its reader to look for a typing mistake.
 func (c *compilation) unknownMember(n *ast.MemberNode) error {
 	name, ok := n.Property.(*ast.StringNode)
 	if !ok {
@@ -187,6 +210,9 @@ func (c *compilation) unknownMember(n *ast.MemberNode) error {
 	if _, ok := base.FieldByName(&c.conf.NtCache, name.Value); ok {
 		return nil
 	}
+	if _, ok := n.Node.Nature().MethodByName(&c.conf.NtCache, name.Value); ok && n.Method {
+		return c.at(n, onlyTelling)
+	}
 	if n.Method {
 		return c.at(n, "unknown method %s of %s%s", name.Value, typeName(base.Type), suggest.Ending(name.Value, methodNames(n.Node.Type())))
 	}
@@ -197,6 +223,8 @@ func (c *compilation) unknownMember(n *ast.MemberNode) error {
 	return c.at(n, "unknown field %s of %s%s", name.Value, typeName(base.Type), suggest.Ending(name.Value, names))
 }
 
+// They include those that a key could not call, as the name is the question here; the next error
+// is about the arguments.
 func methodNames(t reflect.Type) (names []string) {
 	for m := range t.Methods() {
 		names = append(names, m.Name)
@@ -204,6 +232,7 @@ func methodNames(t reflect.Type) (names []string) {
 	return names
 }
 
+// The package is left out where it can be: the type is in the program of whoever reads this.
 func typeName(t reflect.Type) string {
 	if t.Name() != "" {
 		return t.Name()
@@ -211,7 +240,8 @@ func typeName(t reflect.Type) string {
 	return t.String()
 }
 
-// functionNames lists what can be called, for suggestions.
+// functionNames lists what can be called, for suggestions. Names that can't be written, such as
+// that of the function which the checker puts in, are left out.
 func (c *compilation) functionNames() (names []string) {
 	for _, f := range builtin.Builtins {
 		if allowed(f.Name, c.cond) {
@@ -226,7 +256,64 @@ func (c *compilation) functionNames() (names []string) {
 	return names
 }
 
-// source returns the text of a node for messages, without what the engine adds.
+// source returns the text of a node for messages, without what the engine adds. It spells the
+// tree and not the text. The engine has no end of a node's place, and a message needs the node
+// alone.
 func (c *compilation) source(n ast.Node) string {
 	return strings.ReplaceAll(run.Abridge(showOr(n.String())), "\n", " ")
 }
+
+// holds reports whether a list or map has elements or keys of just the type of n. It keeps the
+// checker from converting what fits as it is. In a []Status, "in" must look for a Status.
+func holds(list, n ast.Node) bool {
+	switch t := list.Type(); t.Kind() {
+	case reflect.Slice, reflect.Array:
+		return t.Elem() == n.Type()
+	case reflect.Map:
+		return t.Key() == n.Type()
+	}
+	return false
+}
+
+// likeHeld reports whether a list or map has elements or keys of a named type, and n is what that type is made of: in a
+// []Tenant, "acme" is looked for. The checker would refuse it, and among compares the two as what they are.
+func likeHeld(list, n ast.Node) bool {
+	t := list.Type()
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+		t = t.Elem()
+	case reflect.Map:
+		t = t.Key()
+	default:
+		return false
+	}
+	return t != n.Type() && basicType(t) == basicType(n.Type()) && t.Kind() != reflect.Interface
+}
+
+// basicType returns the predeclared type that a named one is made of, or a pointer to it for a
+// pointer. All other types it returns as they are. A duration stays one, as it is a number with
+// a unit: 5 and 5*time.Second are two things.
+func basicType(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		if basic := basicType(t.Elem()); basic != t.Elem() {
+			return reflect.PointerTo(basic)
+		}
+		return t
+	}
+	if t == durationType {
+		return t
+	}
+	if basic, ok := basicTypes[t.Kind()]; ok {
+		return basic
+	}
+	return t
+}
+
+var basicTypes = func() map[reflect.Kind]reflect.Type {
+	types := map[reflect.Kind]reflect.Type{}
+	for _, v := range []any{false, "", 0, int8(0), int16(0), int32(0), int64(0), uint(0), uint8(0), uint16(0), uint32(0), uint64(0), uintptr(0), float32(0), 0.0} {
+		t := reflect.TypeOf(v)
+		types[t.Kind()] = t
+	}
+	return types
+}()

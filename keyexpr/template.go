@@ -2,18 +2,24 @@ package keyexpr
 
 import (
 	"context"
-	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/expr-lang/expr/ast"
+
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// Template is a parsed key template. It is immutable and safe for concurrent use.
+// Template is a parsed key template. It is immutable and safe for concurrent use. Whatever could
+// be found out at start is in its program, in the form in which it is used: a path knows the
+// indexes of its fields, a value what it is escaped for, a list what one round of it costs.
 type Template struct{ program run.Program }
 
-// Parse parses text and type-checks it against roots. Its error is an *Error.
+// Parse parses text and type-checks it against roots. Its error is an *Error. Parts are compiled
+// in their order, with a glance at what follows, and each hole is its own expression. Only then
+// is known whether anything was read. That is why the error about one key comes last: a mistake
+// in a hole is worth more to its author.
 func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 	parts, err := scan(text)
 	if err != nil {
@@ -40,14 +46,17 @@ func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 	}
 	t.program.Roots, t.program.Raw, t.program.Fields = c.used, c.raw, c.fields
 	if !c.reads && !cfg.oneKey {
-		return nil, lookAlike(text, parts, roots)
+		return nil, lookAlike(text, parts, roots, len(c.used) > 0)
 	}
 	t.program.Finish()
 	return t, nil
 }
 
-// Compile makes a template of a key in another language than this one's. It is for package spel: nobody else can have a
-// compiler. An error of it is returned as it is.
+// Compile makes a template of a key in another language than this one's. It is for package spel:
+// nobody else can have a compiler. An error of it is returned as it is. The compiler gets what
+// is needed of the configuration and nothing of this package's types, so that a language can be
+// added without touching the files of the other. The two share roots, functions, budgets, and
+// the program that runs.
 func Compile(text string, roots Roots, opts []Option, compile run.Compiler) (*Template, error) {
 	cfg := newConfig(opts)
 	setup := &run.Setup{Roots: map[string]run.Root{}, Functions: map[string]*run.Function{}, OneKey: cfg.oneKey}
@@ -70,7 +79,8 @@ func Compile(text string, roots Roots, opts []Option, compile run.Compiler) (*Te
 	return &Template{program: *p}, nil
 }
 
-// follows returns what the literal behind a hole begins with.
+// follows returns what the literal behind a hole begins with. A literal is never empty. So one
+// rune is enough to know what a value must not have in it.
 func follows(rest []part) []rune {
 	if len(rest) == 0 {
 		return nil
@@ -79,7 +89,9 @@ func follows(rest []part) []rune {
 	return []rune{r}
 }
 
-// literal joins what scanning has cut: a hash tag, or the mark of a digest, may lie across two pieces.
+// literal joins what scanning has cut: a hash tag, or the mark of a digest, may lie across two
+// pieces. A piece in front of it may come from a hole, as #{"a" + req.ID + ":"} ends in a
+// literal. It must be one literal for Match, and for the rules about % as well.
 func (c *compilation) literal(p *run.Program, lit part) error {
 	if err := c.checkTag(lit); err != nil {
 		return err
@@ -92,7 +104,9 @@ func (c *compilation) literal(p *run.Program, lit part) error {
 	return c.checkDigest(p.Parts[len(p.Parts)-1:])
 }
 
-// hole compiles a hole into values of the key, or into the items that make one each.
+// hole compiles a hole into values of the key, or into the items that make one each. A hole of a
+// list type makes several keys. There can be one such hole: with two, the keys would be all
+// pairs, of which a request with a thousand lines and a thousand tags makes a million.
 func (c *compilation) hole(p *run.Program, h part, follow []rune) (err error) {
 	defer c.gaveUp(&err)
 	node, err := c.tree(h.text, h.off)
@@ -140,7 +154,9 @@ func (c *compilation) hole(p *run.Program, h part, follow []rune) (err error) {
 	return c.checkDigest(p.Parts)
 }
 
-// checkPercent refuses a % next to a value: behind it, it would look like an escape, and before it like a digest.
+// checkPercent refuses a % next to a value: behind it, it would look like an escape, and before
+// it like a digest. Whoever reads a key finds escapes by their %, and a digest by its %~. These
+// are the two rules that keep both from appearing by accident, at the two ends of a value.
 func (c *compilation) checkPercent(before []run.Part, follow []rune, hole []run.Part) error {
 	if n := len(hole); n > 0 && (hole[n-1].Escape != nil || hole[n-1].Join != nil) && slices.Contains(follow, '%') {
 		return errAt(c.text, c.off+len(c.src)+1, "a %% behind a hole would look like an escape: put another literal between them")
@@ -151,7 +167,10 @@ func (c *compilation) checkPercent(before []run.Part, follow []rune, hole []run.
 	return nil
 }
 
-// checkDigest refuses literals that could make a short key look like one with a digest.
+// checkDigest refuses literals that could make a short key look like one with a digest. The rule
+// is on the literals of a template since nothing else can make the mark: in a value, two hex
+// digits follow each %. Without it, somebody who can choose an id of 512 bytes could aim at the
+// key of another request.
 func (c *compilation) checkDigest(parts []run.Part) error {
 	for i, p := range parts {
 		if strings.Contains(p.Text, run.DigestMark) {
@@ -172,7 +191,10 @@ func (c *compilation) checkDigest(parts []run.Part) error {
 	return nil
 }
 
-// Check parses the syntax of text only: holes are closed and each is an expression. Its error is an *Error.
+// Check parses the syntax of text only: holes are closed and each is an expression. Its error is
+// an *Error. It knows no roots, so that names, types and "reads nothing" are left to Parse. It
+// is for text that is written far from where it is used, in a tag or a file, and should be found
+// faulty there.
 func Check(text string) error {
 	parts, err := scan(text)
 	if err != nil {
@@ -188,42 +210,42 @@ func Check(text string) error {
 	return nil
 }
 
-// Expand returns the keys that the template stands for: one, or for a template with a hole of list type one an element,
-// sorted and distinct. ctx is for users' own functions. An error matches ErrValue if the request is to blame, and the error
-// of facts or of a user's function otherwise.
+// Expand returns the keys that the template stands for: one, or for a template with a hole of
+// list type one an element, sorted and distinct. ctx is for users' own functions. An error
+// matches ErrValue if the request is to blame, and the error of facts or of a user's function
+// otherwise. Facts are asked for in the order in which the template needs them, so that a body
+// is not read for a request that lacks a header in front of it.
 func (t *Template) Expand(ctx context.Context, facts Facts) ([]string, error) {
 	return t.program.Expand(ctx, nil, facts)
 }
 
-// AppendKeys is Expand with memory of the caller's: it appends to keys.
+// AppendKeys is Expand with memory of the caller's: it appends to keys. The one allocation that
+// is left is the key itself, since a text of Go can't be changed.
 func (t *Template) AppendKeys(ctx context.Context, keys []string, facts Facts) ([]string, error) {
 	return t.program.Expand(ctx, keys, facts)
 }
 
-// Match reads a key back: it returns the values that the holes had in it, in their order, and those of a join one by one. ok
-// is false for what is no key of this template, or can't be read back: a key that was shortened, and one with raw.
+// Match reads a key back: it returns the values that the holes had in it, in their order, and
+// those of a join one by one. ok is false for what is no key of this template, or can't be read
+// back: a key that was shortened, and one with raw. It is for tools that list the locks in Redis
+// and ask whose they are, and for tests: a key that can be read back to other facts than those
+// that it was made of would have been another request's key.
 func (t *Template) Match(key string) (values []string, ok bool) { return t.program.Match(key) }
 
 // Roots returns the names of the roots that the template uses, sorted.
 func (t *Template) Roots() []string { return rootNames(t.program.Roots) }
 
-func rootNames(used []run.Root) []string {
-	names := make([]string, len(used))
-	for i, r := range used {
-		names[i] = r.Name
-	}
-	slices.Sort(names)
-	return names
-}
-
-// Fields returns what the template reads of each root, in Go's spelling and sorted, such as req.OrderID and header.Tenant.
+// Fields returns what the template reads of each root, in Go's spelling and sorted, such as
+// req.OrderID and header.Tenant.
 func (t *Template) Fields() []string { return slices.Clone(t.program.Fields) }
 
 // String returns the text of the template.
 func (t *Template) String() string { return t.program.Text }
 
-// Shape shows what the keys look like, with the type of each value: order:<string>:<int64>. A list template has the shape
-// of one of its keys.
+// Shape shows what the keys look like, with the type of each value: order:<string>:<int64>. A
+// list template has the shape of one of its keys. Types are spelt as they are in Go, but for
+// named ones that are spelt by what they are made of: a <string> says more about a key than a
+// <Tenant>.
 func (t *Template) Shape() string {
 	var b strings.Builder
 	p := &t.program
@@ -237,29 +259,102 @@ func (t *Template) Shape() string {
 	return b.String()
 }
 
-func writeShape(b *strings.Builder, parts []run.Part) {
-	for _, p := range parts {
-		switch {
-		case p.Literal():
-			b.WriteString(p.Text)
-		case p.Join != nil:
-			writeShape(b, p.Join.Item)
-			b.WriteString(p.Text + "…")
-		default:
-			b.WriteString("<" + shapeOf(p.Type) + ">")
-		}
+// items compiles a list whose elements are values of their own. The same function serves the
+// list of a join and the list that makes keys: what differs is what follows each of their
+// values.
+func (c *compilation) items(list, body ast.Node, follow []rune, escape func([]rune) *run.Escape) (*run.Items, error) {
+	x, err := c.compile(list)
+	if err != nil {
+		return nil, err
 	}
+	it := &run.Items{Src: strings.TrimSpace(c.src), List: x.asList()}
+	if body == nil {
+		it.Item, err = c.elements(list, escape(follow))
+		return it, err
+	}
+	pieces, err := c.pieces(body, nil)
+	if err != nil {
+		return nil, err
+	}
+	it.Item, err = c.parts(pieces, follow, escape)
+	return it, err
 }
 
-func shapeOf(t reflect.Type) string {
-	if t == nil {
-		return "any"
+// elements are the parts that an element of a list is made of: itself. The type of the elements
+// is checked once, at start. Where it is not known, each element is.
+func (c *compilation) elements(list ast.Node, e *run.Escape) ([]run.Part, error) {
+	t, ok := c.elemOf(list)
+	if ok && t != nil {
+		if why := run.Refusal(t); why != "" {
+			return nil, errAt(c.text, c.off, "%s is a list; each element %s", c.source(list), why)
+		}
 	}
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
+	return []run.Part{{Src: strings.TrimSpace(c.src), Type: t, Path: &run.Path{Elem: true}, Leaf: run.LeafOf(t), Escape: e}}, nil
+}
+
+// sources takes apart a list that makes a key of each element. Keys are sorted and distinct
+// anyhow. Functions that change only the order of the elements, or leave out equal ones, make no
+// difference to a set of keys and are left out. So the elements behind them are still taken
+// apart, and escaped as those of the bare list: sort(map(…)) and map(…) make the same keys.
+func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
+	switch n := n.(type) {
+	case *ast.CallNode:
+		if name, ok := n.Callee.(*ast.IdentifierNode); ok && name.Value == "uniq" {
+			return c.sources(n.Arguments[0], follow)
+		}
+		if c.isRaw(n) {
+			c.raw = true
+			c.plain++
+			defer func() { c.plain-- }()
+			it, err := c.items(n.Arguments[0], nil, nil, func([]rune) *run.Escape { return nil })
+			if err != nil {
+				return nil, err
+			}
+			return []run.Items{*it}, nil
+		}
+	case *ast.ArrayNode:
+		var all []run.Items
+		for _, e := range n.Nodes {
+			pieces, err := c.pieces(e, nil)
+			if err != nil {
+				return nil, err
+			}
+			parts, err := c.parts(pieces, follow, run.Before)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, run.Items{Src: strings.TrimSpace(c.src), Item: parts})
+		}
+		return all, nil
+	case *ast.BuiltinNode:
+		switch {
+		case n.Name == "concat":
+			var all []run.Items
+			for _, l := range n.Arguments {
+				items, err := c.sources(l, follow)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, items...)
+			}
+			return all, nil
+		case n.Name == "reverse", n.Name == "sort" && len(n.Arguments) == 1:
+			return c.sources(n.Arguments[0], follow)
+		case n.Name == "map":
+			body, reads := n.Arguments[1].(*ast.PredicateNode).Node, c.reads
+			it, err := c.items(n.Arguments[0], body, follow, run.Before)
+			if err != nil {
+				return nil, err
+			}
+			if !named(body) { // each element makes the same key
+				c.reads = reads
+			}
+			return []run.Items{*it}, nil
+		}
 	}
-	if run.Spells(reflect.PointerTo(t)) && t.Kind() != reflect.String {
-		return t.String()
+	it, err := c.items(n, nil, follow, run.Before)
+	if err != nil {
+		return nil, err
 	}
-	return basicType(t).String()
+	return []run.Items{*it}, nil
 }

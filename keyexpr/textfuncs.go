@@ -11,11 +11,13 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/vm/runtime"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// textFunc is a function from text to text, whose result is at most four times as long.
+// textFunc is a function from text to text, whose result is at most four times as long. That the
+// result has a bound in terms of the argument is what lets it be charged before it is made.
 func textFunc(name string, f func(string) string) hostFunc {
 	check := func(args []reflect.Type) (reflect.Type, error) {
 		if len(args) > 0 {
@@ -42,7 +44,8 @@ func textFunc(name string, f func(string) string) hostFunc {
 	return hostFunc{name: name, check: check, call: call, text: f}
 }
 
-// text returns a string argument.
+// text returns a string argument. The error gives the type and not the value, as all errors do
+// that may reach a client.
 func text(x any) (string, error) {
 	if s, ok := x.(string); ok {
 		return s, nil
@@ -57,7 +60,8 @@ func text(x any) (string, error) {
 	return v.String(), nil
 }
 
-// texts returns several string arguments, which are about to be read.
+// texts returns several string arguments, which are about to be read. All of them are charged
+// before the first is looked at.
 func texts(st *run.State, args []any) ([]string, error) {
 	list := make([]string, len(args))
 	for i, x := range args {
@@ -73,7 +77,8 @@ func texts(st *run.State, args []any) ([]string, error) {
 	return list, nil
 }
 
-// basic converts a value of a named basic type, or a pointer to one, to its basic type. nil stays nil.
+// basic converts a value of a named basic type, or a pointer to one, to its basic type. nil
+// stays nil. What comes most is looked at first, since each comparison asks for it twice.
 func basic(x any) any {
 	switch x.(type) {
 	case string, int, int64, bool:
@@ -89,9 +94,19 @@ func basic(x any) any {
 	return v.Interface()
 }
 
+// basicOf is basic for what is done many times: the copy of a struct behind a pointer is
+// charged.
+func basicOf(st *run.State, x any) (any, error) {
+	if t := reflect.TypeOf(x); t == nil || t.Kind() != reflect.Pointer {
+		return basic(x), nil
+	}
+	x, err := st.Plain(run.Indirect(reflect.ValueOf(x)))
+	return basic(x), err
+}
+
 func textCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) != 1 {
-		return nil, fmt.Errorf("%d arguments where 1 is wanted", len(args))
+		return nil, wanted(len(args), 1, 1)
 	}
 	if why := run.Refusal(args[0]); why != "" {
 		return nil, fmt.Errorf("what string(x) gets %s", why)
@@ -99,7 +114,8 @@ func textCheck(args []reflect.Type) (reflect.Type, error) {
 	return stringType, nil
 }
 
-// toString spells a value as a hole would. There is no text for nil.
+// toString spells a value as a hole would. There is no text for nil. It is what stands in a
+// hole, without escapes: string(x) + "" and #{x} must not spell one value in two ways.
 func toString(st *run.State, args []any) (any, error) {
 	v := reflect.ValueOf(args[0])
 	if !v.IsValid() {
@@ -115,7 +131,9 @@ func toString(st *run.State, args []any) (any, error) {
 	return s, nil
 }
 
-// toInt takes a float only if it is a whole number that a float can hold exactly, so that two ids can't become one.
+// toInt takes a float only if it is a whole number that a float can hold exactly, so that two
+// ids can't become one. A text must be the whole of a number: "7 " and "07x" are mistakes of a
+// client, and no 7. But "07" is 7, as it is to every parser.
 func toInt(st *run.State, args []any) (any, error) {
 	x := basic(args[0])
 	switch v := reflect.ValueOf(x); v.Kind() {
@@ -136,7 +154,8 @@ func toInt(st *run.State, args []any) (any, error) {
 	return int(n), err
 }
 
-// split charges the list that it makes, as the pieces share the memory of the text.
+// split charges the list that it makes, as the pieces share the memory of the text. The engine's
+// limit is Go's: a negative one is none.
 func split(st *run.State, args []any) (any, error) {
 	list, err := texts(st, args[:2])
 	if err != nil {
@@ -155,9 +174,10 @@ func split(st *run.State, args []any) (any, error) {
 	return strings.SplitN(s, sep, int(most)), nil
 }
 
+// The engine's join wants a []string, and a map of named texts makes none.
 func joinCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) < 1 || len(args) > 2 {
-		return nil, fmt.Errorf("%d arguments where 1 to 2 are wanted", len(args))
+		return nil, wanted(len(args), 1, 2)
 	}
 	if k := args[0].Kind(); k != reflect.Slice && k != reflect.Array && k != reflect.Interface {
 		return nil, fmt.Errorf("can't join %v", args[0])
@@ -165,9 +185,11 @@ func joinCheck(args []reflect.Type) (reflect.Type, error) {
 	return stringType, nil
 }
 
-// join puts texts together as they are. In a key, parts.go does that, and keeps them apart.
+// join puts texts together as they are. In a key, parts.go does that, and keeps them apart. This
+// is the join of conditions and of what is compared. Without a separator it puts texts together
+// as they are, which a key must not.
 func join(st *run.State, args []any) (any, error) {
-	v, err := listOf(args[0])
+	v, err := listOf(reflect.ValueOf(args[0]))
 	if err != nil {
 		return nil, err
 	}
@@ -197,9 +219,10 @@ func join(st *run.State, args []any) (any, error) {
 	return b.String(), nil
 }
 
-// listOf returns a list argument.
-func listOf(x any) (reflect.Value, error) {
-	v := run.Indirect(reflect.ValueOf(x))
+// listOf returns a list argument. A nil list is an error here and an empty one elsewhere: what
+// was not sent and what was sent empty are two things.
+func listOf(v reflect.Value) (reflect.Value, error) {
+	v = run.Indirect(v)
 	if !v.IsValid() {
 		return v, run.Faulty("has nil where a list is wanted")
 	}
@@ -209,7 +232,8 @@ func listOf(x any) (reflect.Value, error) {
 	return v, nil
 }
 
-// replace knows the length of its result before it makes it.
+// replace knows the length of its result before it makes it. An empty old text matches between
+// all runes, as in Go; the count knows that.
 func replace(st *run.State, args []any) (any, error) {
 	list, err := texts(st, args)
 	if err != nil {
@@ -222,6 +246,7 @@ func replace(st *run.State, args []any) (any, error) {
 	return strings.ReplaceAll(s, old, by), nil
 }
 
+// The type of the elements is forgotten, as basic makes others of them.
 func uniqCheck(args []reflect.Type) (reflect.Type, error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("uniq takes 1 argument")
@@ -232,10 +257,12 @@ func uniqCheck(args []reflect.Type) (reflect.Type, error) {
 	return reflect.TypeFor[[]any](), nil
 }
 
-// uniq keeps the first of equal texts, numbers and the like. The engine's compares each with each, which takes for ever
-// with what a hostile request sends.
+// uniq keeps the first of equal texts, numbers and the like. The engine's compares each with
+// each, which takes for ever with what a hostile request sends. A list of lists can't be
+// compared by a map, and is refused: to compare each with each is what was wrong with the
+// engine's.
 func uniq(st *run.State, args []any) (any, error) {
-	v, err := listOf(args[0])
+	v, err := listOf(reflect.ValueOf(args[0]))
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +272,13 @@ func uniq(st *run.State, args []any) (any, error) {
 	seen := make(map[any]bool, v.Len())
 	list := make([]any, 0, v.Len())
 	for i := range v.Len() {
-		x := basic(v.Index(i).Interface())
+		x, err := st.Plain(v.Index(i))
+		if err == nil {
+			x, err = basicOf(st, x)
+		}
+		if err != nil {
+			return nil, err
+		}
 		if !reflect.ValueOf(&x).Elem().Comparable() {
 			return nil, run.Faulty("has elements that can't be compared")
 		}
@@ -262,7 +295,8 @@ func uniq(st *run.State, args []any) (any, error) {
 	return slices.Clip(list), nil
 }
 
-// matches compiles a pattern, which is written out.
+// matches compiles a pattern, which is written out. The pattern is compiled once, at start. nil
+// matches nothing, as in the engine: a header that is not there is no text.
 func (c *compilation) matches(n *ast.BinaryNode, x *code) (*code, error) {
 	pattern := n.Right.(*ast.StringNode).Value
 	size, err := programSize(pattern)
@@ -275,7 +309,7 @@ func (c *compilation) matches(n *ast.BinaryNode, x *code) (*code, error) {
 	}
 	return testCode(1+x.cost, func(st *run.State) (bool, error) {
 		v, err := x.value(st)
-		if err != nil || v == nil {
+		if err != nil || runtime.IsNil(v) {
 			return false, err
 		}
 		s, err := text(v)
@@ -288,19 +322,41 @@ func (c *compilation) matches(n *ast.BinaryNode, x *code) (*code, error) {
 
 var errLargePattern = errors.New("the pattern is too large")
 
-// maxSubject is the longest text that is matched.
+// maxSubject is the longest text that is matched. Nobody checks the format of a longer one; what
+// is in a header has a few bytes.
 const maxSubject = 64 << 10
 
-// chargeMatch charges the matching of a pattern with size instructions. It takes a few nanoseconds for each instruction and
-// byte at worst, of which a step may take some.
+// chargeMatch charges the matching of a pattern with size instructions. It takes a few
+// nanoseconds for each instruction and byte at worst, of which a step may take some. It is Go's
+// own bound, with some room: the machine that backtracks, and the one that does not, look at
+// each pair of an instruction and a byte at most once.
 func chargeMatch(st *run.State, size, length int) error {
 	if length > maxSubject {
 		return run.Faulty("matches a text of more than %d bytes", maxSubject)
 	}
-	return st.Step(1 + size*length/16)
+	return st.Step(1 + size*(length+8)/16) // to set up for an empty text costs something, too
 }
 
-// textTests are the operators and functions that compare texts.
+// textTests are the operators and functions that compare texts. They are the same whether they
+// are written as operators or as functions.
 var textTests = map[string]func(s, part string) bool{
 	"contains": strings.Contains, "startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix, "hasPrefix": strings.HasPrefix, "hasSuffix": strings.HasSuffix,
+}
+
+// trimmed bounds the product: each character of the one text is looked for in the other. An
+// ASCII set is a bitmap to Go, and the product says too much. It is meant for the others, where
+// each rune is searched for.
+func trimmed(space func(s string) string, cut func(s, part string) string) callFunc {
+	return func(st *run.State, args []any) (any, error) {
+		list, err := texts(st, args)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(list) == 1:
+			return space(list[0]), nil
+		case len(list[0])*len(list[1]) > run.MaxBytes:
+			return nil, run.Faulty("trims too much")
+		}
+		return cut(list[0], list[1]), nil
+	}
 }

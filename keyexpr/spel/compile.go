@@ -8,19 +8,23 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// compiler makes closures of the nodes of one expression.
+// compiler makes closures of the nodes of one expression. It compiles nodes into closures over
+// values of Java, which know their types: an int and a long differ in overflow and in equals,
+// and Go's own types do not say which one a fact is there.
 type compiler struct {
 	*java
-	setup  *run.Setup
-	whole  string // the text for errors
-	used   []run.Root
-	fields []string
-	reads  bool
-	texts  map[*node]bool // whether each is a text for sure
-	elems  []typ          // of the selections and projections around
+	setup    *run.Setup
+	whole    string // the text for errors
+	used     []run.Root
+	fields   []string
+	reads    bool
+	insights map[*node]insight // of what is compiled
+	texts    map[*node]bool    // whether each is a text for sure
+	elems    []typ             // of the selections and projections around
 }
 
-// code is a compiled node.
+// code is a compiled node. A path is kept as one for as long as it goes, so that a key of paths
+// is as quick as a template's.
 type code struct {
 	typ   typ
 	path  *run.Path // if it is one
@@ -29,11 +33,24 @@ type code struct {
 	value func(st *run.State) (any, error)
 }
 
+// It leaves by a panic that parse and compile catch, as the parser does.
 func (c *compiler) fail(n *node, format string, args ...any) { failAt(c.whole, n.off, format, args...) }
 
-// compile makes a closure of a node, and finds out its type in Java. Names that stand for the annotated method come first:
-// #root.method.name is no path through facts.
+// compile makes a closure of a node, and finds out its type in Java. Names that stand for the
+// annotated method come first: #root.method.name is no path through facts. It notes what each
+// node reads, as templates do, so that an expression which makes one key for all is found.
 func (c *compiler) compile(n *node) *code {
+	before := c.reads
+	c.reads = false
+	x := c.compileNode(n)
+	c.note(n, x)
+	c.reads = c.reads || before
+	return x
+}
+
+// Names that stand for the annotated method come first: #root.method.name is no path through
+// facts.
+func (c *compiler) compileNode(n *node) *code {
 	if text, ok := c.metadata(n); ok {
 		return constant(text, typ{k: textK})
 	}
@@ -82,10 +99,13 @@ func (c *compiler) compile(n *node) *code {
 	return c.operator(n)
 }
 
+// A constant costs a step like any other node. What is only made of constants is known to be a
+// key for all.
 func constant(v any, t typ) *code {
 	return &code{typ: t, cost: 1, value: func(*run.State) (any, error) { return v, nil }}
 }
 
+// The digits were checked when they were read, with their size.
 func number(text string) *code {
 	if digits, long := strings.CutSuffix(text, "L"); long {
 		n, _ := strconv.ParseInt(digits, 10, 64)
@@ -95,7 +115,8 @@ func number(text string) *code {
 	return constant(int32(n), typ{k: intK})
 }
 
-// unary takes -x for 0 - x, which wraps around in the same way, also for the smallest number.
+// unary takes -x for 0 - x, which wraps around in the same way, also for the smallest number. A
+// plus does nothing, and is only for numbers.
 func (c *compiler) unary(n *node) *code {
 	x := c.compile(n.args[0])
 	if n.text == "!" {
@@ -114,13 +135,15 @@ func (c *compiler) unary(n *node) *code {
 	return arithmetic("-", constant(int32(0), typ{k: intK}), x, c.plain)
 }
 
+// null passes where the type is not known, and fails for the request: Spring throws for it.
 func (c *compiler) wantBool(n *node, x *code) {
 	if x.typ.k != boolK && x.typ.k != anyK {
 		c.fail(n, "%s is neither true nor false", describe(x.typ))
 	}
 }
 
-// test evaluates what must be true or false.
+// test evaluates what must be true or false. Java would throw for anything else: null is not
+// false.
 func test(st *run.State, x *code) (bool, error) {
 	v, err := x.value(st)
 	if err != nil {
@@ -133,8 +156,10 @@ func test(st *run.State, x *code) (bool, error) {
 	return b, nil
 }
 
-// ternary keeps a type only if both branches have it. Java would promote a number to the type of the other in its own language,
-// which changes the text for a char alone; Spring leaves each value as it is.
+// ternary keeps a type only if both branches have it. Java would promote a number to the type of
+// the other in its own language, which changes the text for a char alone; Spring leaves each
+// value as it is. A list of the types that both branches may have is not kept. What depends on
+// them asks the value.
 func (c *compiler) ternary(n *node) *code {
 	cond, yes, no := c.compile(n.args[0]), c.compile(n.args[1]), c.compile(n.args[2])
 	c.wantBool(n.args[0], cond)
@@ -154,7 +179,9 @@ func (c *compiler) ternary(n *node) *code {
 	}}
 }
 
-// join is the type of what is one or the other, as far as it is known at start.
+// join is the type of what is one or the other, as far as it is known at start. Whatever is not
+// known to be the same in both is not known at all, and each value decides for itself. What is
+// refused stays refused, since either branch may be taken.
 func join(a, b typ) typ {
 	switch {
 	case a.k == nullK:
@@ -175,7 +202,8 @@ func join(a, b typ) typ {
 	return typ{}
 }
 
-// elvis is a ?: b, which takes b for null and for an empty text.
+// elvis is a ?: b, which takes b for null and for an empty text. Spring takes an empty String
+// for null here, and no other empty value.
 func (c *compiler) elvis(n *node) *code {
 	x, y := c.compile(n.args[0]), c.compile(n.args[1])
 	return &code{typ: join(x.typ, y.typ), cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
@@ -193,8 +221,9 @@ func (c *compiler) elvis(n *node) *code {
 	}}
 }
 
-// list has the type that all its elements have, so that {1, 42} is known to hold Integers; one Long among them, and equals
-// decides by each value.
+// list has the type that all its elements have, so that {1, 42} is known to hold Integers; one
+// Long among them, and equals decides by each value. It is what between and contains are given,
+// and sometimes a key of several parts.
 func (c *compiler) list(n *node) *code {
 	t, cost := typ{k: listK, elem: &typ{}}, 1
 	items := make([]*code, len(n.args))
@@ -223,7 +252,8 @@ func (c *compiler) list(n *node) *code {
 	}}
 }
 
-// overElements is a selection or projection.
+// overElements is a selection or projection. The type of an element is noted while the body is
+// compiled, so that a property of it is checked as any other is.
 func (c *compiler) overElements(n *node) *code {
 	base := c.compile(n.args[0])
 	elem := typ{}
@@ -260,7 +290,9 @@ func (c *compiler) overElements(n *node) *code {
 	return x
 }
 
-// choose evaluates body for the elements of a list.
+// choose evaluates body for the elements of a list. A selection of the last element goes from
+// the end, as it stops where it finds one. An error in an element that Spring does not look at
+// must not be one here.
 func choose(st *run.State, n *node, l list, body *code) (any, error) {
 	made := []any{}
 	for i := range l.len() {
@@ -273,7 +305,7 @@ func choose(st *run.State, n *node, l list, body *code) (any, error) {
 		if n.kind == kindSelect && n.text == "$" {
 			i = l.len() - 1 - i
 		}
-		e, err := l.at(i)
+		e, err := l.at(st, i)
 		if err != nil {
 			return nil, err
 		}
@@ -307,7 +339,8 @@ func choose(st *run.State, n *node, l list, body *code) (any, error) {
 	return list{made: made}, nil
 }
 
-// goValue is a value of Java as one of Go, for paths that start at an element.
+// goValue is a value of Java as one of Go, for paths that start at an element. A path through an
+// element starts at the value of Go, if there is one. What an expression has made has no fields.
 func goValue(x any) reflect.Value {
 	switch x := x.(type) {
 	case object:
@@ -322,11 +355,12 @@ func goValue(x any) reflect.Value {
 	return reflect.ValueOf(x)
 }
 
-// stringOf is String.valueOf, and an argument of a format.
+// stringOf is String.valueOf, and an argument of a format. null is refused by spell, where Java
+// writes four letters.
 func (c *compiler) stringOf(n *node) *code {
 	x := c.compile(n.args[0])
 	if why := spellable(x.typ, false); why != "" {
-		c.fail(n.args[0], "%s", why)
+		c.fail(n.args[0], "this %s", why)
 	}
 	if n.text == "%d" && !x.typ.number() && x.typ.k != anyK {
 		c.fail(n.args[0], "%%d is for whole numbers, not for %s", describe(x.typ))
@@ -344,6 +378,7 @@ func (c *compiler) stringOf(n *node) *code {
 	}}
 }
 
+// Messages name types of Java, as they are about the text of somebody who writes Java.
 func describe(t typ) string {
 	names := map[jkind]string{nullK: "null", textK: "a text", nameK: "a text or enum", enumK: "an enum", boolK: "true or false", smallK: "a number",
 		intK: "a number", longK: "a number", wholeK: "a number", charK: "a character", listK: "a list", mapK: "a map", bytesK: "a byte array", otherK: "an id"}

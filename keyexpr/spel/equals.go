@@ -7,6 +7,7 @@ import (
 )
 
 // comparable refuses equals between types for which its result is not known to be that of Java.
+// Only what is in doubt is refused: a text and a number are known to differ, whatever they are.
 func (c *compiler) comparable(n *node, a, b typ) {
 	for _, pair := range [][2]typ{{a, b}, {b, a}} {
 		x, y := pair[0], pair[1]
@@ -21,12 +22,14 @@ func (c *compiler) comparable(n *node, a, b typ) {
 		case x.k == listK || x.k == mapK || x.k == objectK || x.k == bytesK:
 			c.fail(n, "%s can't be compared here: compare its parts", describe(x))
 		case x.k == refusedK:
-			c.fail(n, "%s", x.why)
+			c.fail(n, "this %s", x.why)
 		}
 	}
 }
 
-// equals is Object.equals, for which 42 and 42L differ.
+// equals is Object.equals, for which 42 and 42L differ. It is where most ports of such keys go
+// wrong. In Java, Long.valueOf(42).equals(42) is false, as the literal is an Integer, and {1,
+// 42}.contains(#id) is false for the same reason.
 func (c *compiler) equals(n *node, base, arg *code) *code {
 	c.comparable(n, base.typ, arg.typ)
 	return c.after(n, base, typ{k: boolK}, func(st *run.State, v any) (any, error) {
@@ -38,8 +41,9 @@ func (c *compiler) equals(n *node, base, arg *code) *code {
 	})
 }
 
-// equals knows numbers of an int of Go that could be either type: unequal numbers are unequal in both, and only equal ones are
-// in doubt.
+// equals knows numbers of an int of Go that could be either type: unequal numbers are unequal in
+// both, and only equal ones are in doubt. An int of Go is 42 and 42L at once. That 42 is not 43
+// holds for both of them.
 func equals(st *run.State, a, b any) (bool, error) {
 	x, ok := integer(a)
 	y, ok2 := integer(b)
@@ -59,14 +63,15 @@ func equals(st *run.State, a, b any) (bool, error) {
 	return false, nil
 }
 
-// find goes on behind what is not equal, and ends in an error where equality is in doubt: which element comes first is part of
-// the answer.
+// find goes on behind what is not equal, and ends in an error where equality is in doubt: which
+// element comes first is part of the answer. A list of a million is charged before the first
+// element is compared.
 func find(st *run.State, l list, x any) (int, error) {
 	if err := st.Step(2 * l.len()); err != nil {
 		return 0, err
 	}
 	for i := range l.len() {
-		e, err := l.at(i)
+		e, err := l.at(st, i)
 		if err != nil {
 			return 0, err
 		}
@@ -77,7 +82,9 @@ func find(st *run.State, l list, x any) (int, error) {
 	return -1, nil
 }
 
-// hashCode is known of texts, numbers and booleans.
+// hashCode is known of texts, numbers and booleans. It is a method that people shard keys by. Of
+// a text it is written down in Java's documentation; of a List it would be known as well, and of
+// an array, an enum or an object it is another one in each process.
 func (c *compiler) hashCode(n *node, base *code) *code {
 	switch base.typ.k {
 	case textK, intK, longK, boolK, anyK:
@@ -107,14 +114,16 @@ func (c *compiler) hashCode(n *node, base *code) *code {
 	})
 }
 
+// It is what String.valueOf makes, but for null, on which it throws.
 func (c *compiler) toString(n *node, base *code) *code {
 	if why := spellable(base.typ, false); why != "" {
-		c.fail(n, "%s", why)
+		c.fail(n, "this %s", why)
 	}
 	return c.after(n, base, typ{k: textK}, func(st *run.State, v any) (any, error) { return spell(st, v) })
 }
 
-// narrowed settles which type a number has, so that what follows is sure of it.
+// narrowed settles which type a number has, so that what follows is sure of it. They are what to
+// write where an int of Go is in doubt, on both sides.
 func (c *compiler) narrowed(n *node, base *code, name string) *code {
 	if name == "longValue" {
 		return c.after(n, base, typ{k: longK}, func(_ *run.State, v any) (any, error) { i, _ := integer(v); return i, nil })
@@ -122,14 +131,17 @@ func (c *compiler) narrowed(n *node, base *code, name string) *code {
 	return c.after(n, base, typ{k: intK}, func(_ *run.State, v any) (any, error) { i, _ := integer(v); return int32(i), nil })
 }
 
-// equality is ==, which compares numbers as numbers, and texts as texts.
+// equality is ==, which compares numbers as numbers, and texts as texts. Spring compares an enum
+// with a text by equals, which is false without a word: `#status == 'PAID'` takes the other
+// branch for ever. That is in nobody's mind who writes it, and so it is refused with the way to
+// write it.
 func (c *compiler) equality(n *node, x, y *code) *code {
 	for i, a := range []*code{x, y} {
 		b := []*code{y, x}[i]
 		switch {
 		case a.typ.k == nullK || b.typ.k == nullK:
 		case a.typ.k == refusedK:
-			c.fail(n.args[i], "%s", a.typ.why)
+			c.fail(n.args[i], "this %s", a.typ.why)
 		case a.typ.k == nameK && b.typ.k == textK, a.typ.k == nameK && b.typ.k == charK:
 			c.fail(n.args[i], "%v may be an enum in Java, which is never == to a text: write .name() == '…' for an enum, or .toString() == '…' for both", a.typ.t)
 		case a.typ.k == enumK && b.typ.k == textK:
@@ -156,7 +168,9 @@ func (c *compiler) equality(n *node, x, y *code) *code {
 	}}
 }
 
-// same is Spring's ==: numbers by value, whatever their types are, and a text never equal to anything but a text.
+// same is Spring's ==: numbers by value, whatever their types are, and a text never equal to
+// anything but a text. What is one object in Java can't be seen here, so that objects are not
+// compared at all.
 func same(st *run.State, a, b any) (bool, error) {
 	if a == nil || b == nil {
 		return a == nil && b == nil, nil

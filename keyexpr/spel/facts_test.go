@@ -115,43 +115,6 @@ func agrees(got, want string) bool {
 	return strings.HasPrefix(got, kind+": ") && strings.Contains(got, part)
 }
 
-func TestTypesOfGo(t *testing.T) {
-	for _, tt := range []struct{ text, want string }{
-		// What has one spelling.
-		{"#p0.i", "7"}, {"#p0.u", "1099511627776"}, {"#p0.i8", "3"}, {"#p0.i32", "5"}, {"#p0.i64", "6"}, {"#p0.s", "text"}, {"#p0.b", "true"}, {"#p0.st", "PAID"}, {"#p0.ph", "PAID"},
-		{"#p0.ref", "01020000-000000000000000000000000"}, {"#p0.big", "12"}, {"#p0.num", "34"}, {"#p0.any", "request: is a map"}, {"#p0.texts", "a"}, {"#p0.named", "NEW"},
-		{"#p0.p", "request: is null"}, {"#p0.n", "request: is null"},
-		// What has not.
-		{"#p0.f", "start: is a float"}, {"'x' + #p0.f", "start: is a float"}, {"#p0.at", "start: is a time"}, {"'x' + #p0.at", "start: is a time"}, {"#p0.took", "start: is a duration"},
-		{"#p0.code", "start: spells itself"}, {"#p0.data", "start: is a list, whose text in Java depends"}, {"'d:' + #p0.data", "d:1"}, {"#p0.byInt[1]", "start: is a map whose keys are no texts"},
-		{"#p0.func", "start: has no counterpart"}, {"#p0", "start: is an object"}, {"#p0.attrs", "start: is a map"}, {"#p0.isbn", "start: unknown property isbn of spel.gofacts"},
-		// An int of Go is an int or a long of Java.
-		{"#p0.i + 1", "8"}, {"#p0.i * 1000000000", "request: more than 32 bits"}, {"#p0.i * 1000000000L", "7000000000"}, {"#p0.u + 1", "1099511627777"}, {"#p0.i32 * 1000000000", "705032704"},
-		{"#p0.i64 * 1000000000", "6000000000"}, {"#p0.i == 7 ? 'y' : 'n'", "y"}, {"#p0.i.equals(7)", "start: an Integer never equals a Long"}, {"#p0.i.equals(8)", "start: an Integer never equals a Long"},
-		{"#p0.i.equals(#p0.i)", "start: an Integer never equals a Long"}, {"#p0.any.id.equals(#p0.any.id)", "request: equal only if both are int"}, {"#p0.i8.equals(#p0.i16)", "start: a Byte never equals a Short"},
-		{"#p0.i8.equals(3) ? 'y' : 'n'", "n"}, {"#p0.i8.equals(#p0.i8) ? 'y' : 'n'", "y"}, {"#p0.data[0] + 1", "2"}, {"#p0.i.hashCode()", "start: hashCode"}, {"#p0.list.contains(1)", "start: an Integer never equals a Long"}, {"#p0.list[0]", "1"}, {"#p0.i16.hashCode()", "start: hashCode"}, {"#p0.i8 + #p0.i16", "7"},
-		{"#p0.i.toString() + #p0.num.toString()", "734"}, {"#p0.num + 1", "35"}, {"-#p0.i", "-7"}, {"#p0.i.longValue() * 1000000000", "7000000000"}, {"#p0.i.intValue() * 1000000000", "-1589934592"},
-		// A named string is a String or an enum.
-		{"'s:' + #p0.st", "s:PAID"}, {"#p0.st == 'PAID'", "start: may be an enum in Java"}, {"#p0.st.name() == 'PAID' ? 'y' : 'n'", "y"}, {"#p0.st.toString() == 'PAID' ? 'y' : 'n'", "y"}, {"#p0.st.equals('PAID')", "start: may be an enum"},
-		{"#p0.st.toLowerCase()", "paid"}, {"{'PAID'}.contains(#p0.st)", "start: may be an enum"}, {"#p0.named.contains('NEW')", "start: may be an enum"}, {"#p0.st == #p0.st ? 'y' : 'n'", "y"}, {"#p0.st + #p0.st", "start: put a text in front"},
-		{"#p0.ph == 'PAID'", "start: is an enum in Java"}, {"#p0.ph.name() + '!'", "PAID!"}, {"#p0.ph.ordinal()", "start: no method ordinal"},
-		// JSON of no declared type is an object, a list or a value.
-		{"#p0.any.id", "9"}, {"#p0.any.name + ':' + #p0.any.id", "n:9"}, {"#p0.any.getName()", "n"}, {"#p0.any.tags[1]", "y"}, {"#p0.any['name']", "n"}, {"#p0.any.nope ?: 'none'", "none"}, {"#p0.any.nope.deeper", "request: is nil"},
-		{"#p0.any?.nope?.deeper ?: 'none'", "none"}, {"#p0.any.deep.id", "d"}, {"#p0.any.tags.size()", "2"}, {"#p0.any.tags.contains('x') ? 'y' : 'n'", "y"}, {"#p0.any.name.length()", "1"}, {"#p0.any.id.length()", "request: without the method length"},
-		{"#p0.any.name.substring(#p0.any.name)", "request: gives to substring what it does not take"}, {"#p0.any.tags", "request: is a list"}, {"#p0.any.tags.![#this + '!']", "x! y!"}, {"#p0.any.foo(1)", "start: the method foo with 1 arguments"},
-		{"#p0.any.id + 1", "10"}, {"#p0.any.id.equals(9)", "request: equal only if both are int"}, {"#p0.any.id.equals(10) ? 'y' : 'n'", "n"}, {"#p0.any.name == 'n' ? 'y' : 'n'", "y"}, {"#p0.any.get('id')", "9"}, {"#p0.doc.id", "8"},
-		{"#p0.any.tags + 'x'", "x,yx"}, {"#p0.any + 'x'", "request: is a map"}, {"#p0.any == 'x'", "request: compares lists, maps or objects"}, {"#p0.any.name > 'a' ? 'y' : 'n'", "y"}, {"!#p0.any.name", "request: neither true nor false"},
-		{"#p0.any.id.name", "request: has no fields or entries"}, {"#p0.any.name[0]", "n"}, {"#body.id", "9"}, {"#body.deep.id", "d"},
-		// Getters, and what is looked up by name.
-		{"#p0.msg.orderID", "11"}, {"#p0.msg.getOrderID()", "11"}, {"#p0.msg.self.self.orderId + '!'", "11!"}, {"#header.tenant", "header-tenant"}, {"#header['X-T'] + '!'", "header-X-T!"}, {"#header.none ?: 'd'", "d"}, {"#path.id", "path-id"},
-		{"#path.idd", "start: unknown name idd of path, did you mean id?"}, {"#header", "start: header is looked up by name"}, {"#p0.isB()", "true"}, {"#p0.isS()", "start: isS() is of type boolean in Java"}, {"#p0.getClass()", "start: no method getClass"},
-	} {
-		if got := outcome(t, Expression(tt.text), goFacts); !agrees(got, tt.want) {
-			t.Errorf("%q comes to %q, want %q", tt.text, got, tt.want)
-		}
-	}
-}
-
 func TestVariables(t *testing.T) {
 	for _, tt := range []struct {
 		text string
@@ -273,7 +236,7 @@ func TestLibraries(t *testing.T) {
 		{Redisson(`req.s ?: "x"`), "start: is SpringEL, and no Java"},
 		{Redisson(`{1}`), "start: is SpringEL, and no Java"},
 		{Redisson(`"o:" + 'ab'`), "start: is one character in Java"},
-		{Redisson(`"o:" + 08`), "start: not an int"},
+		{Redisson(`"o:" + 08`), "start: this is no number"},
 		{Redisson(`req.s == "text" ? "y" : "n"`), "start: write .equals"},
 		{Redisson(`req.b ? 'a' : 1`), "start: a char and a number"},
 		{Redisson(`"x" + req.texts`), "start: is a list"},

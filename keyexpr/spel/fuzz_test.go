@@ -13,9 +13,35 @@ import (
 // comes out as it went in.
 func FuzzExpression(f *testing.F) {
 	for _, seed := range []string{
-		"order:", "#{", "{#x}", "##{", "'", "\"", "\\", "\x00", "é\u00a0\U0001f600", "'a' + #p0.id", "a#{#p0.id}b", "#p0?.x.?[y > 1].![z]",
-		"#a ?: 'b'", "T(x)", "{1,2}", "#p0.name.substring(1,2).hashCode()", "between {1,2}", "a ? b : c", "!!!not -1", "'#' + #p0.id + '{#'", "0X", "0x1L + 9223372036854775808",
-		"#if", "#if.x", "#p0.items.![sku][0]", "'a' matches '[a-z&&[b]]'", "'%s'.formatted('%s'.formatted(1))", "#p0.attrs[k]?.length() ?: {1}", "'lock:#{' + #p0.id + '}'",
+		"order:",
+		"#{",
+		"{#x}",
+		"##{",
+		"'",
+		"\"",
+		"\\",
+		"\x00",
+		"é\u00a0\U0001f600",
+		"'a' + #p0.id",
+		"a#{#p0.id}b",
+		"#p0?.x.?[y > 1].![z]",
+		"#a ?: 'b'",
+		"T(x)",
+		"{1,2}",
+		"#p0.name.substring(1,2).hashCode()",
+		"between {1,2}",
+		"a ? b : c",
+		"!!!not -1",
+		"'#' + #p0.id + '{#'",
+		"0X",
+		"0x1L + 9223372036854775808",
+		"#if",
+		"#if.x",
+		"#p0.items.![sku][0]",
+		"'a' matches '[a-z&&[b]]'",
+		"'%s'.formatted('%s'.formatted(1))",
+		"#p0.attrs[k]?.length() ?: {1}",
+		"'lock:#{' + #p0.id + '}'",
 	} {
 		f.Add(seed)
 	}
@@ -90,30 +116,6 @@ func TestNothingHostileTakesLong(t *testing.T) {
 		})
 		if took > slower*200*time.Millisecond {
 			t.Errorf("%s takes %v", tt.name, took)
-		}
-	}
-}
-
-// A value can be as large as a request.
-func TestHugeValues(t *testing.T) {
-	huge := &javaOrder{Name: strings.Repeat("aB ", 20<<20), Tags: make([]string, 1_000_000)}
-	for _, text := range []string{
-		"'o:' + #p0.name", "#p0.name.trim()", "#p0.name.toUpperCase()", "#p0.name.substring(1)", "#p0.name.length()", "#p0.name.hashCode()", "#p0.name.split(',')[0]",
-		"#p0.name matches '(a|b)*c'", "#p0.name == 'x'", "#p0.name < 'x'", "#p0.tags", "'t:' + #p0.tags", "#p0.tags.![#this + 'x'][0]", "#p0.tags.?[#this == 'x'].size()",
-		"#p0.tags.contains('x')", "#p0.name.replace('a', 'bbbbbbbb')", "#p0.name.equalsIgnoreCase('x')", "#p0.name.indexOf('zz')",
-	} {
-		tmpl, err := Expression(text).Parse(javaRoots)
-		if err != nil {
-			t.Fatal(err)
-		}
-		took := quickest(slower*50*time.Millisecond, func() {
-			_, err = tmpl.Expand(t.Context(), func(string) (any, error) { return huge, nil })
-		})
-		if took > slower*50*time.Millisecond {
-			t.Errorf("%q takes %v: %v", text, took, err)
-		}
-		if err != nil && !errors.Is(err, keyexpr.ErrValue) {
-			t.Errorf("%q: %v, want ErrValue", text, err)
 		}
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// add parses one text. Where it is no expression, it may be a text with expressions in #{…}.
+// add parses one text. Where it is no expression, it may be a text with expressions in #{…}. A
+// text is tried as an expression first, as 'lock:#{' + #p0.id + '}' is one, and looks like a
+// template as well. The error of that try is kept if there is no hole in the text.
 func (k *Key) add(text string, template bool) {
 	if k.err != nil {
 		return
@@ -36,10 +38,12 @@ func (k *Key) add(text string, template bool) {
 	}
 }
 
-// maxText bounds the length of an expression.
+// maxText bounds the length of an expression. It is the bound of templates. An annotation has
+// one line.
 const maxText = 4096
 
-// holes cuts a text with expressions in #{…}.
+// holes cuts a text with expressions in #{…}. Spring's TemplateParserContext has #{ and }, and
+// nothing else that is special: no way to write a literal #{.
 func (k *Key) holes(text string) (parts []source, err error) {
 	for at := 0; at < len(text); {
 		open := strings.Index(text[at:], "#{")
@@ -63,7 +67,9 @@ func (k *Key) holes(text string) (parts []source, err error) {
 	return parts, nil
 }
 
-// holeEnd returns the offset of the brace that closes a hole. Braces in texts do not count.
+// holeEnd returns the offset of the brace that closes a hole. Braces in texts do not count. It
+// skips texts up to the next quote of their kind. A doubled quote ends one and begins another,
+// which comes to the same.
 func holeEnd(text string, at int) (int, bool) {
 	depth := 0
 	for ; at < len(text); at++ {
@@ -88,11 +94,13 @@ func holeEnd(text string, at int) (int, bool) {
 	return 0, false
 }
 
-// compile is the run.Compiler of k.
+// compile is the run.Compiler of k. The program is marked as raw: Java makes the same key, and
+// would neither escape nor digest it. It is marked as UTF-8 as well, since no text of Java has
+// other bytes.
 func (k *Key) compile(setup *run.Setup) (p *run.Program, err error) {
 	defer caught(&err)
 	p = &run.Program{Raw: true, Valid: true}
-	c := &compiler{java: k.java, setup: setup, texts: map[*node]bool{}}
+	c := &compiler{java: k.java, setup: setup, insights: map[*node]insight{}, texts: map[*node]bool{}}
 	c.literal(p, k.prefix)
 	for _, s := range k.parts {
 		if s.node == nil {
@@ -116,6 +124,7 @@ func (k *Key) compile(setup *run.Setup) (p *run.Program, err error) {
 	return p, nil
 }
 
+// Literals that follow each other are one part, so that a key of constants is copied as a whole.
 func (c *compiler) literal(p *run.Program, text string) {
 	if text == "" {
 		return
@@ -127,7 +136,10 @@ func (c *compiler) literal(p *run.Program, text string) {
 	p.Parts = append(p.Parts, run.Part{Text: text})
 }
 
-// part compiles an expression as parts of a key: the operands of a concatenation are parts of their own.
+// part compiles an expression as parts of a key: the operands of a concatenation are parts of
+// their own. A sum whose first operands are numbers is a number up to its first text: 1 + 2 +
+// 'x' is 3x. So operands are taken apart only where one of the two is a text for sure. In Java
+// itself, a list in a sum is an error rather than its elements with commas.
 func (c *compiler) part(p *run.Program, n *node, converted bool) {
 	if text, ok := c.metadata(n); ok {
 		c.literal(p, text)
@@ -148,10 +160,10 @@ func (c *compiler) part(p *run.Program, n *node, converted bool) {
 		c.fail(n, "%s is looked up by name, as in #%s.name or #%s['name']", name, name, name)
 	}
 	if why := spellable(x.typ, converted); why != "" {
-		c.fail(n, "%s", why)
+		c.fail(n, "this %s", why)
 	}
 	src := c.whole
-	part := run.Part{Src: src}
+	part := run.Part{Src: src, Cost: x.cost}
 	leaf := run.LeafOf(x.typ.t)
 	if x.path != nil && (x.typ.k == textK || x.typ.k == intK || x.typ.k == longK) && !x.typ.pointer && leaf != run.LeafAny {
 		part.Path, part.Leaf, part.Type = x.path, leaf, x.typ.t
@@ -178,7 +190,8 @@ func (c *compiler) part(p *run.Program, n *node, converted bool) {
 	p.Parts = append(p.Parts, part)
 }
 
-// isText reports whether a node is a text for sure, without compiling it.
+// isText reports whether a node is a text for sure, without compiling it. It is asked for each +
+// of a long sum, from the outside to the inside, and remembers what it has found out.
 func (c *compiler) isText(n *node) bool {
 	known, ok := c.texts[n]
 	if !ok {
@@ -188,8 +201,9 @@ func (c *compiler) isText(n *node) bool {
 	return known
 }
 
-// findText compiles what it can't tell by looking, and forgets what that has noted: a node is asked before it is compiled for
-// good, and must not count as read twice.
+// findText compiles what it can't tell by looking, and forgets what that has noted: a node is
+// asked before it is compiled for good, and must not count as read twice. The answer decides
+// what + means, for its operands as well, and so it has to be found first.
 func (c *compiler) findText(n *node) bool {
 	switch n.kind {
 	case kindText, kindString:
@@ -205,17 +219,23 @@ func (c *compiler) findText(n *node) bool {
 	return c.compile(n).typ.k == textK
 }
 
-// items compiles a list, which makes a key of each element. It reports whether n is one.
+// items compiles a list, which makes a key of each element. It reports whether n is one. Spring
+// has no lists of keys. Lock libraries do, and make a lock of each element of what an expression
+// comes to.
 func (c *compiler) items(p *run.Program, n *node) bool {
+	reads := c.reads
 	x := c.compile(n)
 	if x.typ.k != listK {
 		return false
+	}
+	if n.kind == kindProject && !names(n.args[1]) { // each element makes the same key
+		c.reads = reads
 	}
 	if why := spellable(*x.typ.elem, false); why != "" {
 		c.fail(n, "each element %s", why)
 	}
 	item := run.Part{Src: c.whole, Type: goType(*x.typ.elem), Append: func(st *run.State, key []byte, _ *run.Escape) ([]byte, error) {
-		v, err := valueOf(st.Elems[len(st.Elems)-1], *x.typ.elem)
+		v, err := valueOf(st, st.Elems[len(st.Elems)-1], *x.typ.elem)
 		if err != nil {
 			return key, err
 		}

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 )
 
+// What is a word for an operator and what is a name is not decided here, as #and is a name.
 type tokenKind int
 
 const (
@@ -17,13 +18,15 @@ const (
 	tokenSign
 )
 
+// The text of a quoted one is what it stands for, without quotes.
 type token struct {
 	kind tokenKind
 	text string
 	off  int
 }
 
-// signs are the operators and brackets, longest first.
+// signs are the operators and brackets, longest first. ?.[ and the like are one sign, as Spring
+// reads them: ?. in front of a bracket would be a name that is missing.
 var signs = strings.Fields("?.?[ ?.^[ ?.$[ ?.![ .?[ .^[ .$[ .![ ?.[ ?. ?: == != <= >= && || ++ -- ( ) [ ] { } . , : ? + - * / % ^ < > ! = # @ &")
 
 // lex cuts a source into tokens:
@@ -34,6 +37,9 @@ var signs = strings.Fields("?.?[ ?.^[ ?.$[ ?.![ .?[ .^[ .$[ .![ ?.[ ?. ?: == != 
 //	char   = "'" ( any | "\" escape ) "'"                             plain Java only
 //	number = digit { letter | digit }
 //	name   = ( letter | "$" | "_" ) { letter | digit | "$" | "_" }
+//
+// A character that begins no token is an error and not a part of one: Java's own letters are
+// more than Go's in a few scripts, and a name in one of these must not be cut in two.
 func (p *parser) lex(src string, off int) (tokens []token) {
 	for i := 0; i < len(src); {
 		c, size := utf8.DecodeRuneInString(src[i:])
@@ -72,8 +78,10 @@ func (p *parser) lex(src string, off int) (tokens []token) {
 	return append(tokens, token{tokenEnd, "the end", off + len(src)})
 }
 
+// The dollar is one in Java, and in names that compilers make.
 func isLetter(r rune) bool { return r == '_' || r == '$' || unicode.IsLetter(r) }
 
+// It counts bytes, as all places do.
 func spanOf(s string, in func(rune) bool) int {
 	if n := strings.IndexFunc(s, func(r rune) bool { return !in(r) }); n >= 0 {
 		return n
@@ -81,6 +89,7 @@ func spanOf(s string, in func(rune) bool) int {
 	return len(s)
 }
 
+// The list is in the order of lengths, so that the first that fits is the longest.
 func signOf(s string) string {
 	for _, sign := range signs {
 		if strings.HasPrefix(s, sign) {
@@ -90,7 +99,8 @@ func signOf(s string) string {
 	return ""
 }
 
-// lexText reads a string in which a quote is doubled, or escaped in plain Java.
+// lexText reads a string in which a quote is doubled, or escaped in plain Java. An escape that
+// is not listed, such as \u0041 or \101, is refused rather than guessed at.
 func (p *parser) lexText(s string, off int) (text string, n int) {
 	quote := s[0]
 	var b strings.Builder

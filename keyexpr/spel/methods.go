@@ -1,6 +1,7 @@
 package spel
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"unicode"
@@ -10,14 +11,17 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// method is a method of Java whose result is known to be the same here.
+// method is a method of Java whose result is known to be the same here. A method that is not
+// listed is refused, although many others would be easy: those that are here were compared with
+// Java by the corpus.
 type method struct {
 	args []jkind // of the arguments; anyK takes all that has a text
 	out  jkind
 	call func(st *run.State, on any, args []any) (any, error)
 }
 
-// textMethods are those of String, by name and number of arguments.
+// textMethods are those of String, by name and number of arguments. They work on UTF-16 where
+// positions and lengths are concerned, as Java counts: "😀".length() is 2.
 var textMethods = map[string]method{
 	"length/0":           {nil, intK, func(st *run.State, on any, _ []any) (any, error) { u, err := units(st, on); return int32(len(u)), err }},
 	"isEmpty/0":          {nil, boolK, func(_ *run.State, on any, _ []any) (any, error) { return on == "", nil }},
@@ -42,7 +46,8 @@ var textMethods = map[string]method{
 	"intern/0":           {nil, textK, onText(func(s string) any { return s })},
 }
 
-// listMethods are those of List.
+// listMethods are those of List. An element may be null, and is one of Java's values then, which
+// only what reads it refuses.
 var listMethods = map[string]method{
 	"size/0":    {nil, intK, func(_ *run.State, on any, _ []any) (any, error) { return int32(on.(list).len()), nil }},
 	"isEmpty/0": {nil, boolK, func(_ *run.State, on any, _ []any) (any, error) { return on.(list).len() == 0, nil }},
@@ -54,30 +59,30 @@ var listMethods = map[string]method{
 		i, err := find(st, on.(list), args[0])
 		return int32(i), err
 	}},
-	"get/1": {[]jkind{intK}, anyK, func(_ *run.State, on any, args []any) (any, error) {
+	"get/1": {[]jkind{intK}, anyK, func(st *run.State, on any, args []any) (any, error) {
 		l := on.(list)
 		i, ok := integer(args[0])
 		if !ok || i < 0 || i >= int64(l.len()) {
 			return nil, run.Faulty("asks a list of %d elements for number %d", l.len(), i)
 		}
-		return l.at(int(i))
+		return l.at(st, int(i))
 	}},
 }
 
-// mapMethods are those of Map.
+// mapMethods are those of Map. Maps of other keys than texts were refused by type.
 var mapMethods = map[string]method{
 	"size/0":    {nil, intK, func(_ *run.State, on any, _ []any) (any, error) { return int32(on.(mapping).of.Len()), nil }},
 	"isEmpty/0": {nil, boolK, func(_ *run.State, on any, _ []any) (any, error) { return on.(mapping).of.Len() == 0, nil }},
-	"get/1": {[]jkind{textK}, anyK, func(_ *run.State, on any, args []any) (any, error) {
-		x, _, err := entry(on, args[0])
+	"get/1": {[]jkind{textK}, anyK, func(st *run.State, on any, args []any) (any, error) {
+		x, _, err := entry(st, on, args[0])
 		return x, err
 	}},
-	"containsKey/1": {[]jkind{textK}, boolK, func(_ *run.State, on any, args []any) (any, error) {
-		_, there, err := entry(on, args[0])
+	"containsKey/1": {[]jkind{textK}, boolK, func(st *run.State, on any, args []any) (any, error) {
+		_, there, err := entry(st, on, args[0])
 		return there, err
 	}},
-	"getOrDefault/2": {[]jkind{textK, anyK}, anyK, func(_ *run.State, on any, args []any) (any, error) {
-		x, there, err := entry(on, args[0])
+	"getOrDefault/2": {[]jkind{textK, anyK}, anyK, func(st *run.State, on any, args []any) (any, error) {
+		x, there, err := entry(st, on, args[0])
 		if !there && err == nil {
 			x = args[1]
 		}
@@ -85,15 +90,18 @@ var mapMethods = map[string]method{
 	}},
 }
 
-func entry(on, key any) (any, bool, error) {
+// A number is no key of a map of texts, in Java as well as here: get(1) finds nothing there, and
+// is a mistake.
+func entry(st *run.State, on, key any) (any, bool, error) {
 	s, ok := key.(string)
 	if !ok {
 		return nil, false, run.Faulty("asks a map by what is no text")
 	}
-	return on.(mapping).get(s)
+	return on.(mapping).get(st, s)
 }
 
-// call compiles a function of the user's, or a method.
+// call compiles a function of the user's, or a method. formatted is an expression in disguise,
+// and is compiled as the sum that it stands for.
 func (c *compiler) call(n *node) *code {
 	if n.args[0] == nil {
 		return c.function(n)
@@ -103,7 +111,7 @@ func (c *compiler) call(n *node) *code {
 	}
 	base := c.compile(n.args[0])
 	if base.typ.k == refusedK {
-		c.fail(n.args[0], "%s", base.typ.why)
+		c.fail(n.args[0], "this %s", base.typ.why)
 	}
 	args := make([]*code, len(n.args)-1)
 	for i, a := range n.args[1:] {
@@ -112,7 +120,9 @@ func (c *compiler) call(n *node) *code {
 	return c.invoke(n, base, n.text, args)
 }
 
-// function calls what guard.Function, or keyexpr.Func, has given a name.
+// function calls what guard.Function, or keyexpr.Func, has given a name. Java's own #name(…) is
+// a method that was registered in the context. What takes its place is the user's function, and
+// never one of templates: a typing mistake must not reach lower or hash.
 func (c *compiler) function(n *node) *code {
 	f, ok := c.setup.Functions[n.text]
 	if !ok {
@@ -120,7 +130,11 @@ func (c *compiler) function(n *node) *code {
 		for name := range c.setup.Functions {
 			names = append(names, name)
 		}
-		c.fail(n, "there is no function %s%s; guard.Function gives one", n.text, suggest.Ending(n.text, names))
+		ending := ""
+		if len(names) > 0 {
+			ending = suggest.Ending(n.text, names)
+		}
+		c.fail(n, "there is no function %s%s; guard.Function gives one", n.text, ending)
 	}
 	c.reads = c.reads || f.Contextual()
 	args := make([]*code, len(n.args)-1)
@@ -149,65 +163,12 @@ func (c *compiler) function(n *node) *code {
 		if err != nil {
 			return nil, err
 		}
-		return valueOf(reflect.ValueOf(v), t)
+		return valueOf(st, reflect.ValueOf(v), t)
 	}}
 }
 
-// goType is what a function of the user's gets for a value.
-func goType(t typ) reflect.Type {
-	switch t.k {
-	case textK, nameK, enumK, otherK, charK:
-		return reflect.TypeFor[string]()
-	case boolK:
-		return reflect.TypeFor[bool]()
-	case intK:
-		return reflect.TypeFor[int32]()
-	case smallK, longK, wholeK:
-		return reflect.TypeFor[int64]()
-	case listK, mapK, objectK, bytesK:
-		if t.t != nil {
-			return t.t
-		}
-	}
-	return reflect.TypeFor[any]()
-}
-
-// given is a value of Java as a function in Go takes it: texts and numbers without their types of Java, and facts as they were.
-func given(x any) any {
-	switch x := x.(type) {
-	case named:
-		return string(x)
-	case enum:
-		return string(x)
-	case other:
-		return string(x)
-	case char:
-		return string(rune(x))
-	case small:
-		return int64(x)
-	case whole:
-		return int64(x)
-	case list:
-		if x.of.IsValid() {
-			return x.of.Interface()
-		}
-		all := make([]any, len(x.made))
-		for i, e := range x.made {
-			all[i] = given(e)
-		}
-		return all
-	case mapping:
-		return x.of.Interface()
-	case object:
-		if x.of.CanAddr() {
-			return x.of.Addr().Interface()
-		}
-		return x.of.Interface()
-	}
-	return x
-}
-
-// invoke compiles a call of a method of Java.
+// invoke compiles a call of a method of Java. Methods that all objects have come first, then
+// those of the type. A property that is written as a method, getId(), is looked for last.
 func (c *compiler) invoke(n *node, base *code, name string, args []*code) *code {
 	switch {
 	case name == "equals" && len(args) == 1:
@@ -244,11 +205,13 @@ func (c *compiler) invoke(n *node, base *code, name string, args []*code) *code 
 			return x
 		}
 	}
-	c.fail(n, "%s has no method %s with %d arguments here: give the guard a function with Function, and write #%s(…)", describe(base.typ), name, len(args), name)
+	c.fail(n, "%s has no method %s %s here: give the guard a function with Function, and write #%s(…)", describe(base.typ), name, withArguments(len(args)), name)
 	return nil
 }
 
-// accessor returns the property that a method without arguments reads: that of getId, isUrgent, and, as of a record, id.
+// accessor returns the property that a method without arguments reads: that of getId, isUrgent,
+// and, as of a record, id. Methods of Object are no properties, though they look like those of a
+// record. To read a field class for getClass() would make another key than Java does.
 func accessor(name string) (property string, ok bool) {
 	switch name {
 	case "getClass", "hashCode", "notify", "wait", "clone", "ordinal":
@@ -263,7 +226,8 @@ func accessor(name string) (property string, ok bool) {
 	return name, true
 }
 
-// textMethod is also for what may be an enum: an enum has none of these methods, so that in Java it is a String.
+// textMethod is also for what may be an enum: an enum has none of these methods, so that in Java
+// it is a String. Whoever calls one on a named string has said that it is a String.
 func (c *compiler) textMethod(n *node, base *code, name string, args []*code) *code {
 	switch {
 	case name == "split" && len(args) == 1:
@@ -276,11 +240,12 @@ func (c *compiler) textMethod(n *node, base *code, name string, args []*code) *c
 	return c.tabled(n, base, name, args, textMethods)
 }
 
-// tabled compiles a method of a table.
+// tabled compiles a method of a table. An int of Go passes where Java wants an int. If it is a
+// long there, Java has no such method, and makes no key.
 func (c *compiler) tabled(n *node, base *code, name string, args []*code, table map[string]method) *code {
 	m, ok := table[name+"/"+string(rune('0'+min(len(args), 9)))]
 	if !ok {
-		c.fail(n, "the method %s with %d arguments of %s is not known here: give the guard a function with Function, and write #%s(…)", name, len(args), describe(base.typ), name)
+		c.fail(n, "the method %s %s of %s is not known here: give the guard a function with Function, and write #%s(…)", name, withArguments(len(args)), describe(base.typ), name)
 	}
 	cost := 1
 	for i, want := range m.args {
@@ -289,7 +254,7 @@ func (c *compiler) tabled(n *node, base *code, name string, args []*code, table 
 		fits := got.k == want || got.k == anyK || want == anyK || want == intK && (got.k == wholeK || got.k == smallK) ||
 			want == textK && c.plain && got.k == charK && (name == "indexOf" || name == "lastIndexOf")
 		if want == anyK && got.k == refusedK {
-			c.fail(n.args[i+1], "%s", got.why)
+			c.fail(n.args[i+1], "this %s", got.why)
 		}
 		if name == "concat" && got.k != textK && got.k != anyK {
 			if why := spellable(got, true); why != "" || c.plain {
@@ -335,7 +300,8 @@ func (c *compiler) tabled(n *node, base *code, name string, args []*code, table 
 	return x
 }
 
-// anyMethod decides by the value, whose type is not known at start.
+// anyMethod decides by the value, whose type is not known at start. The table is looked up
+// twice: at start, to refuse what no value can have, and for each value.
 func (c *compiler) anyMethod(n *node, base *code, name string, args []*code) *code {
 	key := name + "/" + string(rune('0'+min(len(args), 9)))
 	_, text := textMethods[key]
@@ -345,7 +311,7 @@ func (c *compiler) anyMethod(n *node, base *code, name string, args []*code) *co
 		if prop, ok := accessor(name); ok && len(args) == 0 {
 			return c.property(&node{off: n.off, args: n.args, safe: n.safe}, base, prop)
 		}
-		c.fail(n, "the method %s with %d arguments is not known here: give the guard a function with Function, and write #%s(…)", name, len(args), name)
+		c.fail(n, "the method %s %s is not known here: give the guard a function with Function, and write #%s(…)", name, withArguments(len(args)), name)
 	}
 	return c.after(n, base, typ{}, func(st *run.State, v any) (any, error) {
 		m, ok := method{}, false
@@ -376,23 +342,12 @@ func (c *compiler) anyMethod(n *node, base *code, name string, args []*code) *co
 	})
 }
 
-// split is String.split, which leaves out empty texts at the end.
-func (c *compiler) split(n *node, base *code) *code {
-	if n.args[1].kind != kindText {
-		c.fail(n.args[1], "what split looks for must be written out: it is a pattern")
+func withArguments(n int) string {
+	switch n {
+	case 0:
+		return "without arguments"
+	case 1:
+		return "with 1 argument"
 	}
-	re, err := translate(n.args[1].text)
-	if err != nil {
-		c.fail(n.args[1], "%v", err)
-	}
-	if re.part.MatchString("") {
-		c.fail(n.args[1], "this pattern matches an empty text, at which Java splits in its own way")
-	}
-	return c.after(n, base, typ{k: listK, elem: &typ{k: textK}, array: true}, func(st *run.State, v any) (any, error) {
-		s, ok := textOf(v)
-		if !ok {
-			return nil, run.Faulty("splits what is no text")
-		}
-		return re.split(st, s)
-	})
+	return fmt.Sprintf("with %d arguments", n)
 }

@@ -4,6 +4,8 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// Operands are compiled once each, and the closures used as often as needed. To write an operand
+// twice would double it with each nesting, and 330 bytes of Java could take all memory.
 func (c *compiler) operator(n *node) *code {
 	switch n.text {
 	case "between":
@@ -35,6 +37,7 @@ func (c *compiler) operator(n *node) *code {
 	return c.compare(n, n.text, x, y)
 }
 
+// A character counts as one in Java itself, and in SpringEL it does not.
 func (c *compiler) wantNumbers(n *node, list ...*code) {
 	for i, x := range list {
 		if x.typ.k == charK && c.plain {
@@ -46,7 +49,8 @@ func (c *compiler) wantNumbers(n *node, list ...*code) {
 	}
 }
 
-// plus adds numbers, and puts texts together if one of its operands is one.
+// plus adds numbers, and puts texts together if one of its operands is one. Spring asks each
+// side whether it is a text. An enum is none, and enum + enum is an error there; so is true + 1.
 func (c *compiler) plus(n *node, x, y *code) *code {
 	isText := func(t typ) bool { return t.k == textK }
 	for i, a := range []*code{x, y} {
@@ -54,7 +58,7 @@ func (c *compiler) plus(n *node, x, y *code) *code {
 			continue
 		}
 		if why := spellable(a.typ, !c.plain); why != "" {
-			c.fail(n.args[i], "%s", why)
+			c.fail(n.args[i], "this %s", why)
 		}
 	}
 	t := typ{}
@@ -82,10 +86,13 @@ func (c *compiler) plus(n *node, x, y *code) *code {
 	}}
 }
 
-// countable reports whether + adds values of a type to numbers.
+// countable reports whether + adds values of a type to numbers. Without a text, + of two of them
+// is a sum.
 func (c *compiler) countable(t typ) bool { return t.number() || t.k == charK && c.plain }
 
-// concat decides by the values, as Spring does: one text makes a text of both, and without one they must be numbers.
+// concat decides by the values, as Spring does: one text makes a text of both, and without one
+// they must be numbers. null has a text in Java, "null", which no key should have, and spell
+// refuses it.
 func concat(st *run.State, a, b any, plain bool) (any, error) {
 	_, left := a.(string)
 	_, right := b.(string)
@@ -110,7 +117,9 @@ func concat(st *run.State, a, b any, plain bool) (any, error) {
 	return s + t, nil
 }
 
-// arithmetic calculates as Java does: with 32 bits, or with 64 if an operand is a long.
+// arithmetic calculates as Java does: with 32 bits, or with 64 if an operand is a long. The type
+// of the result follows from those of the operands by Java's rule of promotion, in which a byte
+// and a short become an int.
 func arithmetic(op string, x, y *code, plain bool) *code {
 	t := typ{k: intK}
 	switch {
@@ -134,7 +143,9 @@ func arithmetic(op string, x, y *code, plain bool) *code {
 	}}
 }
 
-// calculate takes a character for a number only in plain Java.
+// calculate takes a character for a number only in plain Java. A value of a Go int is calculated
+// in both sizes. If the results differ, only the declaration in Java knows which one is right,
+// and the request is refused.
 func calculate(op string, a, b any, plain bool) (any, error) {
 	x, ok := integer(a)
 	if ch, isChar := a.(char); isChar && plain {
@@ -172,7 +183,8 @@ func calculate(op string, a, b any, plain bool) (any, error) {
 	return whole(wide), nil
 }
 
-// apply wraps around as Java does.
+// apply wraps around as Java does. Go's integers wrap around as Java's do, and division rounds
+// to zero in both. The smallest number divided by -1 is itself in both.
 func apply[N int32 | int64](op string, x, y N) N {
 	switch op {
 	case "+":
@@ -190,7 +202,8 @@ func apply[N int32 | int64](op string, x, y N) N {
 	return x % y
 }
 
-// compare is an order: of numbers, and of texts by their UTF-16.
+// compare is an order: of numbers, and of texts by their UTF-16. Texts are compared by UTF-16,
+// which is not the order of their bytes: 😀 comes before U+FFFD there, and behind it in Go.
 func (c *compiler) compare(n *node, op string, x, y *code) *code {
 	for i, a := range []*code{x, y} {
 		if k := a.typ.k; !a.typ.number() && k != textK && k != anyK && k != nullK || k == textK && c.plain {
@@ -214,6 +227,7 @@ func (c *compiler) compare(n *node, op string, x, y *code) *code {
 	}}
 }
 
+// They are all that is left of the four operators once there is an order.
 func holds(op string, o int) bool {
 	switch op {
 	case "<":
@@ -226,7 +240,8 @@ func holds(op string, o int) bool {
 	return o >= 0
 }
 
-// order compares as Spring does, for which null comes before everything.
+// order compares as Spring does, for which null comes before everything. null before everything
+// is Spring's own rule; Java's Comparator would throw.
 func order(st *run.State, a, b any) (int, error) {
 	if a == nil || b == nil {
 		switch a {
@@ -269,7 +284,8 @@ func order(st *run.State, a, b any) (int, error) {
 	return len(u) - len(v), nil
 }
 
-// between compiles its operands once each. The first edition wrote the left one twice, which doubled with each nesting.
+// between compiles its operands once each. The first edition wrote the left one twice, which
+// doubled with each nesting.
 func (c *compiler) between(n *node) *code {
 	bounds := n.args[1]
 	if bounds.kind != kindList || len(bounds.args) != 2 {
@@ -301,10 +317,12 @@ func (c *compiler) between(n *node) *code {
 	}}
 }
 
-// matches asks whether a pattern, which is written out, matches the whole text.
+// matches asks whether a pattern, which is written out, matches the whole text. Written as a
+// method it takes the same way.
 func (c *compiler) matches(n *node) *code { return c.matching(n, c.compile(n.args[0])) }
 
-// matching converts the subject as Spring does, so that an id matches by its digits.
+// matching converts the subject as Spring does, so that an id matches by its digits. The whole
+// text must match, as in Matcher.matches, while Go's MatchString looks for a part.
 func (c *compiler) matching(n *node, x *code) *code {
 	if n.args[1].kind != kindText {
 		c.fail(n.args[1], "a pattern must be written out")

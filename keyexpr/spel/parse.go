@@ -22,10 +22,11 @@ import (
 //	postfix    = ("." | "?.") name [ arguments ] | ("[" | "?.[") expression "]"
 //	           | (".?[" | ".^[" | ".$[" | ".![" , with "?" in front for null) expression "]"
 //
-// Plain Java, which the preset Redisson reads, has names without #, String.valueOf and String.format, and lacks words as
-// operators, "?:", "?.", "{…}", selections and projections.
+// Plain Java, which the preset Redisson reads, has names without #, String.valueOf and
+// String.format, and lacks words as operators, "?:", "?.", "{…}", selections and projections.
 
-// node is a node of an expression.
+// node is a node of an expression. Places are kept in bytes of the whole text, so that an error
+// in a hole points into the annotation.
 type node struct {
 	kind kind
 	off  int    // in the whole text
@@ -34,6 +35,8 @@ type node struct {
 	args []*node
 }
 
+// Some kinds of Spring's own tree are missing: types, beans, constructors, assignments and maps,
+// which are refused where they begin.
 type kind int
 
 const (
@@ -57,7 +60,9 @@ const (
 	kindString              // String.valueOf(args[0]), and what Java's other ways of making a text of anything are
 )
 
-// parser is a recursive descent over the tokens of one expression.
+// parser is a recursive descent over the tokens of one expression. There are two grammars in
+// one: SpringEL, and the small part of Java that names are built with. They differ in quotes, in
+// names and in what is missing.
 type parser struct {
 	whole  string
 	tokens []token
@@ -67,13 +72,17 @@ type parser struct {
 	inner  int  // selections and projections around
 }
 
-// maxDepth bounds the nesting of an expression.
+// maxDepth bounds the nesting of an expression. Each level of brackets and choices takes a few
+// frames of the stack.
 const maxDepth = 100
 
-// fault is how the parser and the compiler leave: with an *Error.
+// fault is how the parser and the compiler leave: with an *Error. A parser that returned an
+// error from each of its thirty functions would be twice as long, and this one is small enough
+// to see that all of them are below parse or compile, which catch it.
 type fault struct{ err *keyexpr.Error }
 
-// caught turns a fault into an error.
+// caught turns a fault into an error. Any other panic is a mistake in here and goes on, for the
+// fuzz tests to see.
 func caught(err *error) {
 	switch r := recover().(type) {
 	case nil:
@@ -84,12 +93,14 @@ func caught(err *error) {
 	}
 }
 
+// Reasons are one line, as those of templates are.
 func failAt(whole string, off int, format string, args ...any) {
 	reason := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
 	panic(fault{&keyexpr.Error{Text: whole, Offset: min(max(off, 0), len(whole)), Reason: reason}})
 }
 
-// parse parses src, which begins at off in whole.
+// parse parses src, which begins at off in whole. An empty expression is what Spring throws for,
+// rather than one that comes to nothing.
 func parse(whole, src string, off int, plain bool) (n *node, err error) {
 	defer caught(&err)
 	p := &parser{whole: whole, plain: plain}
@@ -104,10 +115,12 @@ func parse(whole, src string, off int, plain bool) (n *node, err error) {
 	return n, nil
 }
 
+// It does not come back.
 func (p *parser) fail(off int, format string, args ...any) { failAt(p.whole, off, format, args...) }
 
 func (p *parser) peek() token { return p.tokens[p.at] }
 
+// The end is never passed, so that whoever asks behind it gets the end again.
 func (p *parser) next() token {
 	t := p.tokens[p.at]
 	if t.kind != tokenEnd {
@@ -116,7 +129,8 @@ func (p *parser) next() token {
 	return t
 }
 
-// accept takes the next token if it is one of these signs or words. Plain Java has no words for operators.
+// accept takes the next token if it is one of these signs or words. Plain Java has no words for
+// operators. Spring takes AND, And and and for the operator.
 func (p *parser) accept(texts ...string) (token, bool) {
 	t := p.peek()
 	if t.kind != tokenSign && (t.kind != tokenName || p.plain) {
@@ -130,13 +144,15 @@ func (p *parser) accept(texts ...string) (token, bool) {
 	return t, false
 }
 
+// The token that stands there instead is named, as it is what somebody sees.
 func (p *parser) expect(sign string) {
 	if t, ok := p.accept(sign); !ok {
 		p.fail(t.off, "%q is missing before %q", sign, t.text)
 	}
 }
 
-// only refuses in plain Java what SpringEL alone has.
+// only refuses in plain Java what SpringEL alone has. The error says how Java writes it, or that
+// it has no such thing.
 func (p *parser) only(t token) {
 	if p.plain {
 		p.fail(t.off, "%s is SpringEL, and no Java: use Key", t.text)
@@ -151,7 +167,8 @@ func (p *parser) deeper() func() {
 	return func() { p.depth-- }
 }
 
-// expression parses the branches of ?: and ? by itself again, so that they bind to the right: a ? b : c ? d : e.
+// expression parses the branches of ?: and ? by itself again, so that they bind to the right: a
+// ? b : c ? d : e.
 func (p *parser) expression() *node {
 	defer p.deeper()()
 	n := p.binary(0)
@@ -191,6 +208,8 @@ func operatorOf(t token) string {
 	return word
 }
 
+// Spring's comparisons don't chain: it reads one, and what follows is no part of it. That is
+// refused here.
 func (p *parser) binary(level int) *node {
 	if level == len(levels) {
 		return p.unary()
@@ -212,6 +231,7 @@ func (p *parser) binary(level int) *node {
 	}
 }
 
+// Two minus signs are one sign to Spring, which decrements. - -1 has a blank.
 func (p *parser) unary() *node {
 	if t, ok := p.accept("++", "--"); ok {
 		p.fail(t.off, "nothing can be assigned")
@@ -255,7 +275,8 @@ func (p *parser) postfix(n *node) *node {
 	return nil
 }
 
-// index is what is between brackets. A name there, which would be a property elsewhere, is the key of a map.
+// index is what is between brackets. A name there, which would be a property elsewhere, is the
+// key of a map.
 func (p *parser) index() *node {
 	if t := p.peek(); t.kind == tokenName && !p.plain && p.tokens[p.at+1].text == "]" && !isWord(t.text) {
 		p.next()

@@ -6,12 +6,14 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
-// Lock4j is the key of a method annotated with @Lock4j(name = …, keys = …): lock4j, a colon, the name or else class and
-// method without anything between them, a #, and the keys with dots between them. A list is one key, with commas between
-// its elements. #root is the bean. The prefix lock4j can be configured in Java: [Prefix] says so.
+// Lock4j is the key of a method annotated with @Lock4j(name = …, keys = …): lock4j, a colon, the
+// name or else class and method without anything between them, a #, and the keys with dots
+// between them. A list is one key, with commas between its elements. #root is the bean. The
+// prefix lock4j can be configured in Java: [Prefix] says so.
 //
-// Checked against com.baomidou:lock4j-core 2.2.7: LockInterceptor, DefaultLockKeyBuilder. A lock of its Redisson executor is
-// a Redisson lock of that name; those of its other executors are not.
+// Checked against com.baomidou:lock4j-core 2.2.7: LockInterceptor, DefaultLockKeyBuilder. A lock
+// of its Redisson executor is a Redisson lock of that name; those of its other executors are
+// not. An expression that is empty is left out, dot and all, as lock4j does.
 func Lock4j(name string, keys []string, opts ...Option) *Key {
 	k := newKey(annotation("Lock4j", name, keys), opts)
 	k.one, k.java.root = true, "the bean"
@@ -41,12 +43,14 @@ func Lock4j(name string, keys []string, opts ...Option) *Key {
 	return k
 }
 
-// Klock is the key of a method annotated with @Klock(name = …, keys = …): lock, a dot, the name or else class and method
-// with a dot between them, and each key behind a dash. The values of parameters that are annotated with @KlockKey come
-// last; add them to the keys as #parameter. #root is null.
+// Klock is the key of a method annotated with @Klock(name = …, keys = …): lock, a dot, the name
+// or else class and method with a dot between them, and each key behind a dash. The values of
+// parameters that are annotated with @KlockKey come last; add them to the keys as #parameter.
+// #root is null.
 //
-// Checked against cn.keking:spring-boot-klock-starter 1.4-RELEASE: LockInfoProvider, BusinessKeyProvider. Its locks are
-// Redisson's.
+// Checked against cn.keking:spring-boot-klock-starter 1.4-RELEASE: LockInfoProvider,
+// BusinessKeyProvider. Its locks are Redisson's. Values are spelt by toString and not converted,
+// which differs for lists.
 func Klock(name string, keys []string, opts ...Option) *Key {
 	k := newKey(annotation("Klock", name, keys), opts)
 	k.java.root = "null"
@@ -69,12 +73,15 @@ func Klock(name string, keys []string, opts ...Option) *Key {
 	return k
 }
 
-// Alturkovic is the keys of a method annotated with @RedisLocked(storeId = …, prefix = …, expression = …) or its kin: the
-// store, a colon, the prefix, and what the expression says. A list makes a key of each element. An empty store is
-// distributed_lock, an empty expression #executionPath. #root is the bean.
+// Alturkovic is the keys of a method annotated with @RedisLocked(storeId = …, prefix = …,
+// expression = …) or its kin: the store, a colon, the prefix, and what the expression says. A
+// list makes a key of each element. An empty store is distributed_lock, an empty expression
+// #executionPath. #root is the bean.
 //
-// Checked against github.com/alturkovic/distributed-lock at 5458750, by reading: SpelKeyGenerator, SimpleRedisLock,
-// MultiRedisLock. Only the key is the same: those locks are plain strings in Redis, and no locks to Redisson.
+// Checked against github.com/alturkovic/distributed-lock at 5458750, by reading:
+// SpelKeyGenerator, SimpleRedisLock, MultiRedisLock. Only the key is the same: those locks are
+// plain strings in Redis, and no locks to Redisson. Its keys are lists by nature: a method may
+// lock several.
 func Alturkovic(store, prefix, expression string, opts ...Option) *Key {
 	if store == "" {
 		store = "distributed_lock"
@@ -89,10 +96,11 @@ func Alturkovic(store, prefix, expression string, opts ...Option) *Key {
 	return k
 }
 
-// Redisson is the name that a program in Java gives to redisson.getLock: an expression such as "order:" + order.getId(), or
-// String.format("order:%s", id).
+// Redisson is the name that a program in Java gives to redisson.getLock: an expression such as
+// "order:" + order.getId(), or String.format("order:%s", id).
 //
-// Checked against the Java language: Redisson takes the name as it is.
+// Checked against the Java language: Redisson takes the name as it is. It is for programs that
+// call Redisson by themselves, and whose key is in the code rather than in an annotation.
 func Redisson(expression string, opts ...Option) *Key {
 	k := newKey(expression, opts)
 	k.java.plain = true
@@ -100,7 +108,8 @@ func Redisson(expression string, opts ...Option) *Key {
 	return k
 }
 
-// Prefix says that lock4j.lock-key-prefix is configured in Java.
+// Prefix says that lock4j.lock-key-prefix is configured in Java. It is a setting of the whole
+// program in Java, and one of each key here.
 func Prefix(prefix string) Option { return option(func(j *java) { j.prefix = prefix }) }
 
 func (k *Key) literal(text string) { k.parts = append(k.parts, source{text: text}) }
@@ -110,7 +119,8 @@ func (k *Key) needsMethod(annotation string) *Key {
 	return k
 }
 
-// annotation writes an annotation as Java has it.
+// annotation writes an annotation as Java has it. It is what people see in logs and registries,
+// and need not be what they wrote to the letter.
 func annotation(name, label string, keys []string) string {
 	var b strings.Builder
 	b.WriteString("@" + name + "(")

@@ -1,10 +1,13 @@
 package spel
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 )
 
+// Brackets leave no node behind. Whether a sum is taken apart depends on types alone, as it does
+// in Java.
 func (p *parser) primary() *node {
 	t := p.next()
 	switch t.kind {
@@ -35,7 +38,10 @@ func (p *parser) primary() *node {
 	return nil
 }
 
-// number reads a literal: an int of 32 bits, or a long with an L. In plain Java, a 0 in front makes it octal.
+// number reads a literal: an int of 32 bits, or a long with an L. In plain Java, a 0 in front
+// makes it octal. An octal number is what makes 007 differ in the two grammars: SpringEL reads
+// it as 7 as well, and 010 as 10. Numbers with a point are refused where they stand, as no key
+// can have them.
 func (p *parser) number(t token) string {
 	digits, base, size := t.text, 10, 32
 	if s := strings.TrimRight(digits, "lL"); len(s)+1 == len(digits) {
@@ -51,6 +57,8 @@ func (p *parser) number(t token) string {
 	switch {
 	case fraction || strings.ContainsAny(digits, ".eEfFdD") && base == 10:
 		p.fail(t.off, "only whole numbers can be in a key")
+	case errors.Is(err, strconv.ErrSyntax):
+		p.fail(t.off, "this is no number")
 	case err != nil && size == 32:
 		p.fail(t.off, "not an int of 32 bits: write an L behind it for a long")
 	case err != nil:
@@ -62,6 +70,8 @@ func (p *parser) number(t token) string {
 	return strconv.FormatInt(n, 10)
 }
 
+// #if and #in are names like any other: Spring's words are words only where an operator can
+// stand.
 func (p *parser) variable(hash token) *node {
 	t := p.next()
 	if t.kind != tokenName {
@@ -79,7 +89,8 @@ func (p *parser) variable(hash token) *node {
 	return &node{kind: kindVar, off: hash.off, text: t.text}
 }
 
-// name is a word without #.
+// name is a word without #. A name without # is a property of the root object to Spring, and a
+// variable to Java itself.
 func (p *parser) name(t token) *node {
 	word := t.text
 	if !p.plain {
@@ -109,7 +120,8 @@ func (p *parser) name(t token) *node {
 	return &node{kind: kindVar, off: t.off, text: t.text}
 }
 
-// typeName is T(…), which reaches no class but one.
+// typeName is T(…), which reaches no class but one. T(…) reaches any class of the other program,
+// which is not here. String.valueOf needs nothing of it.
 func (p *parser) typeName(t token) *node {
 	p.next()
 	var b strings.Builder
@@ -124,7 +136,10 @@ func (p *parser) typeName(t token) *node {
 	return p.stringMethod(t)
 }
 
-// stringMethod is String.valueOf(x) or, in plain Java, String.format("a:%s", x).
+// stringMethod is String.valueOf(x) or, in plain Java, String.format("a:%s", x). String.format
+// writes numbers by the locale of the Java program: %d has other digits in Arabic. In Java
+// itself it is taken for ids, as everybody uses it for that, with the three conversions whose
+// text is known.
 func (p *parser) stringMethod(t token) *node {
 	p.expect(".")
 	method := p.next()
@@ -142,7 +157,8 @@ func (p *parser) stringMethod(t token) *node {
 	return nil
 }
 
-// format is String.format with %s, %d and %%, as a sum of texts.
+// format is String.format with %s, %d and %%, as a sum of texts. An argument that is left over
+// is no error in Java, and is a mistake all the same.
 func (p *parser) format(format *node, args []*node) *node {
 	n := &node{kind: kindText, off: format.off}
 	plus := func(right *node) {

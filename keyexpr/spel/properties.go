@@ -9,18 +9,19 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// pathCode compiles a path to values of Java type t.
+// pathCode compiles a path to values of Java type t. A path that ends in nil is null, which each
+// user of the value judges for itself: ?: takes it, + refuses it.
 func (c *compiler) pathCode(p *run.Path, name string, t typ) *code {
 	return &code{typ: t, path: p, name: name, cost: 1, value: func(st *run.State) (any, error) {
 		v, err := p.Follow(&st.Source, st.Elems)
 		if err != nil {
 			return nil, err
 		}
-		return valueOf(v, t)
+		return valueOf(st, v, t)
 	}}
 }
 
-// use returns the index of a root.
+// use returns the index of a root. The order of use is the order of slots, as for templates.
 func (c *compiler) use(name string) int {
 	if i := slices.IndexFunc(c.used, func(r run.Root) bool { return r.Name == name }); i >= 0 {
 		return i
@@ -31,7 +32,9 @@ func (c *compiler) use(name string) int {
 	return len(c.used) - 1
 }
 
-// variable is #name: a parameter, or what Var says.
+// variable is #name: a parameter, or what Var says. Spring takes an unknown variable for null
+// without a word, and + makes "null" of that: one lock for all, from a typing mistake. Here it
+// is an error at start.
 func (c *compiler) variable(n *node) *code {
 	switch n.text {
 	case "root":
@@ -65,12 +68,14 @@ func (c *compiler) field(x *code) {
 	}
 }
 
+// Headers and path values have no properties of their own: each name is one that is looked up.
 func (c *compiler) isLookup(x *code) bool {
 	return x.path != nil && !x.path.Elem && len(x.path.Steps) == 0 && c.used[x.path.Root].Lookup
 }
 
-// extend goes on with a path by a step, if a nil on the way means the same to both: Spring leaves a step out behind ?., and
-// then goes on; a path ends there.
+// extend goes on with a path by a step, if a nil on the way means the same to both: Spring
+// leaves a step out behind ?., and then goes on; a path ends there. A path through a struct, a
+// map or JSON stays one path. It ends where an expression has to be evaluated.
 func (c *compiler) extend(base *code, steps []run.Step, name string, t typ) (*code, bool) {
 	if base.path == nil {
 		return nil, false
@@ -95,7 +100,8 @@ func (c *compiler) extend(base *code, steps []run.Step, name string, t typ) (*co
 	return x, true
 }
 
-// property reads base.name.
+// property reads base.name. A property of a List that Spring reads through isEmpty is empty;
+// length is one of arrays alone.
 func (c *compiler) property(n *node, base *code, name string) *code {
 	if c.isLookup(base) {
 		root := c.used[base.path.Root]
@@ -134,7 +140,9 @@ func (c *compiler) property(n *node, base *code, name string) *code {
 	return nil
 }
 
-// fieldOf reads a property of a struct: a field of that name, in any of its spellings, or a getter.
+// fieldOf reads a property of a struct: a field of that name, in any of its spellings, or a
+// getter. A field and its JSON name may be two properties in Java. Where a name fits several
+// fields, nobody knows which one is meant.
 func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 	t := base.typ.t
 	for t.Kind() == reflect.Pointer {
@@ -159,7 +167,7 @@ func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 			return x
 		}
 		p := &run.Path{Elem: true, Steps: steps}
-		return c.after(n, base, typeOf(f.Type), func(_ *run.State, v any) (any, error) {
+		return c.after(n, base, typeOf(f.Type), func(st *run.State, v any) (any, error) {
 			o, ok := v.(object)
 			if !ok {
 				return nil, run.Faulty("asks what is no object for %s", name)
@@ -168,7 +176,7 @@ func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 			if err != nil {
 				return nil, err
 			}
-			return valueOf(e, typeOf(f.Type))
+			return valueOf(st, e, typeOf(f.Type))
 		})
 	}
 	for _, on := range []reflect.Type{base.typ.t, reflect.PointerTo(t)} {
@@ -187,9 +195,9 @@ func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 	return nil
 }
 
-// getter calls a method of Go.
+// getter calls a method of Go. A message in Go is read by its getters as one in Java is.
 func (c *compiler) getter(n *node, base *code, method string, t typ) *code {
-	return c.after(n, base, t, func(_ *run.State, v any) (any, error) {
+	return c.after(n, base, t, func(st *run.State, v any) (any, error) {
 		o, ok := v.(object)
 		if !ok {
 			return nil, run.Faulty("asks what is no object for %s", method)
@@ -202,33 +210,37 @@ func (c *compiler) getter(n *node, base *code, method string, t typ) *code {
 		if err != nil {
 			return nil, err
 		}
-		return valueOf(reflect.ValueOf(x), t)
+		return valueOf(st, reflect.ValueOf(x), t)
 	})
 }
 
-// entryOf reads a property of a value whose type is not known at start, such as JSON: null if it is not there.
+// entryOf reads a property of a value whose type is not known at start, such as JSON: null if it
+// is not there. JSON of no declared type is an object to the Java program, which has a class for
+// it: a name that is not there is null.
 func (c *compiler) entryOf(n *node, base *code, name string) *code {
 	step := run.Step{Src: c.source(n.args), Optional: n.safe, Fetch: true, By: name, Strict: true}
 	if x, ok := c.extend(base, []run.Step{step}, name, typ{}); ok {
 		return x
 	}
-	return c.after(n, base, typ{}, func(_ *run.State, v any) (any, error) {
+	return c.after(n, base, typ{}, func(st *run.State, v any) (any, error) {
 		switch v := v.(type) {
 		case mapping:
-			x, _, err := v.get(name)
+			x, _, err := v.get(st, name)
 			return x, err
 		case object:
 			e, err := run.Entry(v.of, name)
 			if err != nil {
 				return nil, err
 			}
-			return valueOf(e, typ{})
+			return valueOf(st, e, typ{})
 		}
 		return nil, run.Faulty("asks what is no object for %s", name)
 	})
 }
 
-// after evaluates base, and goes on with what it comes to: nothing follows null, unless ?. says that null does.
+// after evaluates base, and goes on with what it comes to: nothing follows null, unless ?. says
+// that null does. ?. guards this step and nothing behind it. #a?.b.c fails in Spring if a is
+// null, since null has no c, where a template would stop.
 func (c *compiler) after(n *node, base *code, t typ, f func(st *run.State, v any) (any, error)) *code {
 	return &code{typ: t, cost: base.cost + 1, value: func(st *run.State) (any, error) {
 		v, err := base.value(st)
@@ -245,7 +257,8 @@ func (c *compiler) after(n *node, base *code, t typ, f func(st *run.State, v any
 	}}
 }
 
-// source writes the object of a node, for messages.
+// source writes the object of a node, for messages. Messages name what was null, as somebody
+// would say it.
 func (c *compiler) source(args []*node) string {
 	if len(args) == 0 || args[0] == nil {
 		return "what comes before"
@@ -263,7 +276,8 @@ func (c *compiler) source(args []*node) string {
 	return "what comes before"
 }
 
-// index is list[i], text[i] or map['key'].
+// index is list[i], text[i] or map['key']. #map[key] without quotes takes key for a text, as
+// Spring does, unless it stands within a projection where key is a property of the element.
 func (c *compiler) index(n *node) *code {
 	base := c.rootArgs(n)
 	if base != nil {
@@ -287,15 +301,16 @@ func (c *compiler) index(n *node) *code {
 		if x, ok := c.extend(base, []run.Step{step}, key, *base.typ.elem); ok {
 			return x
 		}
-		return c.after(n, base, *base.typ.elem, func(_ *run.State, v any) (any, error) {
-			x, _, err := v.(mapping).get(key)
+		return c.after(n, base, *base.typ.elem, func(st *run.State, v any) (any, error) {
+			x, _, err := v.(mapping).get(st, key)
 			return x, err
 		})
 	}
 	return c.indexBy(n, base, c.compile(by))
 }
 
-// rootArgs is #root.args[i].
+// rootArgs is #root.args[i]. #root.args[0] is #p0 by another name, and is taken as such for
+// types as well.
 func (c *compiler) rootArgs(n *node) *code {
 	if dotted(n.args[0]) == "root.args" && n.args[1].kind == kindNumber && c.cacheRoot {
 		return c.variable(&node{kind: kindVar, off: n.off, text: "p" + n.args[1].text})
@@ -303,7 +318,8 @@ func (c *compiler) rootArgs(n *node) *code {
 	return nil
 }
 
-// indexBy indexes by what is computed.
+// indexBy indexes by what is computed. What has been made, such as the list of a projection, is
+// indexed in the same way as a fact.
 func (c *compiler) indexBy(n *node, base, by *code) *code {
 	t := typ{}
 	switch base.typ.k {
@@ -315,7 +331,7 @@ func (c *compiler) indexBy(n *node, base, by *code) *code {
 		t = typ{k: smallK}
 	case anyK:
 	case refusedK:
-		c.fail(n, "%s", base.typ.why)
+		c.fail(n, "this %s", base.typ.why)
 	default:
 		c.fail(n, "%s has no elements", describe(base.typ))
 	}
@@ -332,7 +348,7 @@ func (c *compiler) indexBy(n *node, base, by *code) *code {
 			if !ok {
 				return nil, run.Faulty("asks a map by what is no text")
 			}
-			x, _, err := m.get(s)
+			x, _, err := m.get(st, s)
 			return x, err
 		}
 		i, ok := integer(key)
@@ -344,7 +360,7 @@ func (c *compiler) indexBy(n *node, base, by *code) *code {
 			if i < 0 || i >= int64(v.len()) {
 				return nil, run.Faulty("asks a list of %d elements for number %d", v.len(), i)
 			}
-			return v.at(int(i))
+			return v.at(st, int(i))
 		case string:
 			u, err := units(st, v)
 			if err != nil {

@@ -11,13 +11,16 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// pattern is a regular expression of Java in Go's words. What the two do not have in common is refused.
+// pattern is a regular expression of Java in Go's words. What the two do not have in common is
+// refused. It is compiled twice, as the whole of a text and for its parts, since split looks for
+// parts.
 type pattern struct {
 	all  *regexp.Regexp // the whole text
 	part *regexp.Regexp // what matches in it
 	size int            // of its program
 }
 
+// They are those of templates.
 const (
 	maxProgram = 500
 	maxSubject = 64 << 10
@@ -32,6 +35,8 @@ const (
 //	atom     = char | "." | class | escape | "(" [ "?:" ] pattern ")"
 //	class    = "[" [ "^" ] { char [ "-" char ] | escape } "]"
 //	escape   = "\" ( "d" | "D" | "w" | "W" | "s" | "S" | "t" | "n" | "r" | punctuation )
+//
+// A group is only for repeating: what it has found is asked for by nobody.
 func translate(java string) (*pattern, error) {
 	t := &translator{in: java}
 	if err := t.run(); err != nil {
@@ -57,6 +62,8 @@ func translate(java string) (*pattern, error) {
 	return p, err
 }
 
+// It writes Go's pattern as it reads Java's, one atom at a time, and knows no more of the
+// structure than whether something can be repeated.
 type translator struct {
 	in    string
 	at    int
@@ -65,7 +72,8 @@ type translator struct {
 	out   strings.Builder
 }
 
-// lineEnds are what . leaves out in Java. In Go it is the newline alone.
+// lineEnds are what . leaves out in Java. In Go it is the newline alone. A text with one of
+// these is rare in an id, and would match in Go alone.
 const (
 	anyButLineEnds = `[^\n\r\x{85}\x{2028}\x{2029}]`
 	space          = `\t\n\x0B\f\r `
@@ -83,8 +91,9 @@ func (t *translator) run() error {
 	return nil
 }
 
-// next translates one atom or operator. Whatever is not listed is an error: the two dialects agree on much that is not, but
-// a pattern that is read in two ways makes two keys.
+// next translates one atom or operator. Whatever is not listed is an error: the two dialects
+// agree on much that is not, but a pattern that is read in two ways makes two keys. A caret asks
+// for the beginning in both, as no flag can be set.
 func (t *translator) next() error {
 	c := t.in[t.at]
 	t.at++
@@ -141,8 +150,11 @@ func (t *translator) next() error {
 	return nil
 }
 
+// Go refuses more than a thousand; three digits are less.
 var repeats = regexp.MustCompile(`^\{\d{1,3}(,\d{0,3})?\}`)
 
+// A repetition that takes as much as it can, and gives nothing back, is Java's alone. A lazy one
+// only decides what a group has, and is the same for a whole match.
 func (t *translator) repeat(c byte) error {
 	how := string(c)
 	if c == '{' {
@@ -162,8 +174,9 @@ func (t *translator) repeat(c byte) error {
 	return nil
 }
 
-// escape passes punctuation on, which is itself in both. Letters are refused unless they are known: \b and \w with flags
-// differ, and others are only Java's.
+// escape passes punctuation on, which is itself in both. Letters are refused unless they are
+// known: \b and \w with flags differ, and others are only Java's. \s has one character less in
+// Go, the vertical tab, and is written out.
 func (t *translator) escape(class bool) (string, error) {
 	if t.at == len(t.in) {
 		return "", errors.New("a pattern ends in a backslash")
@@ -187,7 +200,9 @@ func (t *translator) escape(class bool) (string, error) {
 	return "", fmt.Errorf(`\%c of a pattern is not the same in Go: write what it stands for`, c)
 }
 
-// class reads [...], of which only what both languages read alike is let through.
+// class reads [...], of which only what both languages read alike is let through. A ^ that is
+// not the first, a blank and a tilde are written as numbers, since Go reads some of them in
+// classes as something else.
 func (t *translator) class() error {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -245,12 +260,13 @@ func (t *translator) class() error {
 	}
 }
 
-// charge charges the matching of a text.
+// charge charges the matching of a text. The product is that of templates, and the reason too:
+// 256 KiB by a pattern of some lines took 18 seconds.
 func (p *pattern) charge(st *run.State, s string) error {
 	if len(s) > maxSubject {
 		return run.Faulty("matches a text of more than %d bytes", maxSubject)
 	}
-	return st.Step(1 + p.size*len(s)/16)
+	return st.Step(1 + p.size*(len(s)+8)/16) // to set up for an empty text costs something, too
 }
 
 func (p *pattern) matches(st *run.State, s string) (any, error) {
@@ -260,7 +276,9 @@ func (p *pattern) matches(st *run.State, s string) (any, error) {
 	return p.all.MatchString(s), nil
 }
 
-// split leaves out empty pieces at the end, and keeps the one piece of a text that has no match, even if it is empty.
+// split leaves out empty pieces at the end, and keeps the one piece of a text that has no match,
+// even if it is empty. Java leaves out an empty text in front only where it was matched by
+// nothing, which was refused.
 func (p *pattern) split(st *run.State, s string) (any, error) {
 	if err := p.charge(st, s); err != nil {
 		return nil, err
@@ -283,4 +301,26 @@ func (p *pattern) split(st *run.State, s string) (any, error) {
 		made = made[:len(made)-1]
 	}
 	return list{made: made}, nil
+}
+
+// split is String.split, which leaves out empty texts at the end. Java splits by a pattern, and
+// leaves out empty texts at the end: "a,,".split(",") has one element. Go has three.
+func (c *compiler) split(n *node, base *code) *code {
+	if n.args[1].kind != kindText {
+		c.fail(n.args[1], "what split looks for must be written out: it is a pattern")
+	}
+	re, err := translate(n.args[1].text)
+	if err != nil {
+		c.fail(n.args[1], "%v", err)
+	}
+	if re.part.MatchString("") {
+		c.fail(n.args[1], "this pattern matches an empty text, at which Java splits in its own way")
+	}
+	return c.after(n, base, typ{k: listK, elem: &typ{k: textK}, array: true}, func(st *run.State, v any) (any, error) {
+		s, ok := textOf(v)
+		if !ok {
+			return nil, run.Faulty("splits what is no text")
+		}
+		return re.split(st, s)
+	})
 }

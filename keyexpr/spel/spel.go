@@ -1,28 +1,38 @@
-// Package spel makes keys of what annotation locks in Java have: expressions in SpringEL, and what lock libraries put around
-// them. A service in Go that declares
+// Package spel makes keys of what annotation locks in Java have: expressions in SpringEL, and
+// what lock libraries put around them. A service in Go that declares
 //
 //	guard.KeyFrom(spel.Expression("'order:' + #order.id", spel.Params("order")))
 //
 // and one in Java that has @Lock(key = "'order:' + #order.id") take the same lock.
 //
-// The rule is: for each expression, on each request, the key that Spring makes, or an error. What can be known at start is an
-// error at start, with its place in the Java text and with what to write instead; what the facts decide is
-// keyexpr.ErrValue. README.md in this folder has the table of what is refused and why.
+// The rule is: for each expression, on each request, the key that Spring makes, or an error.
+// What can be known at start is an error at start, with its place in the Java text and with what
+// to write instead; what the facts decide is keyexpr.ErrValue. README.md in this folder has the
+// table of what is refused and why.
 //
-// Keys are not escaped and not shortened, as Java does neither: one of more than 512 bytes is refused, and so is one for
-// which Java would write null.
+// Keys are not escaped and not shortened, as Java does neither: one of more than 512 bytes is
+// refused, and so is one for which Java would write null.
 package spel
 
 // How a text becomes a key:
 //
-//	presets.go   puts around an expression what a lock library does
-//	lex.go       cuts an expression into tokens
-//	parse.go     makes a tree of them, with primary.go for what is no operator; the grammar is Spring's
-//	key.go       takes a sum of texts apart into the parts of a key
-//	compile.go   finds out the types in Java of all other nodes, and makes closures; properties, operators, methods and
-//	             equals have files of their own
-//	values.go    says what a value of Go is in Java, and how that is spelt; text.go and regex.go do what Java does to texts
-//	../internal/run runs what was compiled
+//	presets → lex → parse → compile → run
+//
+//	presets.go   puts around an expression what a lock library does: names, prefixes, separators
+//	lex.go       cuts an expression into tokens, with quotes that are doubled, or escaped in Java
+//	parse.go     makes a tree of them, with primary.go for what is no operator; the grammar is
+//	             Spring's own, mistakes included
+//	key.go       takes a sum of texts apart into the parts of a key, so that a key of literals and
+//	             paths is as quick as a template; an expression that is a list makes several keys
+//	compile.go   finds out the types in Java of all other nodes, and makes closures of them:
+//	             properties.go of paths, operators.go, methods.go, and equals.go of what compares
+//	reads.go     notes which of them read a fact, by the rule of templates
+//	values.go    says what a value of Go is in Java; text.go how it is spelt, and what Java's methods
+//	             make of texts; regex.go reads Java's patterns
+//
+// What was compiled runs in ../internal/run, as templates do, with the same bounds. Nothing is shared
+// with the language of templates but that: a function of theirs can't be reached from Java's text, and
+// an error points into the text of the annotation.
 
 import (
 	"fmt"
@@ -32,7 +42,9 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
-// Key is a key in Java's language, for guard.KeyFrom. It is immutable and safe for concurrent use.
+// Key is a key in Java's language, for guard.KeyFrom. It is immutable and safe for concurrent
+// use. It knows the text alone. Facts come with Parse, since one key may guard several
+// functions.
 type Key struct {
 	text  string // as the declaration in Java has it, for people
 	java  *java
@@ -45,17 +57,21 @@ type Key struct {
 	prefix   string // of each key
 }
 
-// source is a piece of a key: literal text, or an expression.
+// source is a piece of a key: literal text, or an expression. An expression keeps the text that
+// it stood in, for the places of errors: lock4j has a list of them.
 type source struct {
 	text  string
 	node  *node
 	whole string // what node was parsed from
 }
 
-// Expression is a key in SpringEL: an expression, or a text with expressions in #{…}. A list makes a key of each element.
+// Expression is a key in SpringEL: an expression, or a text with expressions in #{…}. A list
+// makes a key of each element.
 //
-// #p0 and #a0 are req. Other variables are facts of the same name, if no [Params] or [Var] says what they stand for. Types,
-// beans, constructors and assignments have no counterpart; the error says what to write instead.
+// #p0 and #a0 are req. Other variables are facts of the same name, if no [Params] or [Var] says
+// what they stand for. Types, beans, constructors and assignments have no counterpart; the error
+// says what to write instead. A literal text is no expression: order:42 is a syntax error, as it
+// is in Spring. Quotes make it one.
 func Expression(text string, opts ...Option) *Key {
 	k := newKey(text, opts)
 	k.java.cacheRoot, k.java.path = true, true
@@ -75,11 +91,13 @@ func newKey(text string, opts []Option) *Key {
 // String returns the text of the key as Java has it.
 func (k *Key) String() string { return k.text }
 
-// Check reports a mistake that shows without knowing the facts. It is an *keyexpr.Error with its place in the Java text.
+// Check reports a mistake that shows without knowing the facts. It is an *keyexpr.Error with its
+// place in the Java text.
 func (k *Key) Check() error { return k.err }
 
-// Parse type-checks the key against roots. Its error is an *keyexpr.Error with its place in the Java text. Options are those
-// of keyexpr.Parse.
+// Parse type-checks the key against roots. Its error is an *keyexpr.Error with its place in the
+// Java text. Options are those of keyexpr.Parse. It is what guard.KeyFrom calls, once for each
+// guard.
 func (k *Key) Parse(roots keyexpr.Roots, opts ...keyexpr.Option) (*keyexpr.Template, error) {
 	if k.err != nil {
 		return nil, k.err
@@ -94,7 +112,8 @@ type option func(*java)
 
 func (o option) apply(j *java) { o(j) }
 
-// java is what is known about the annotated method, and what a library makes of it.
+// java is what is known about the annotated method, and what a library makes of it. The options
+// fill it in, and the presets say what each library adds.
 type java struct {
 	class, method string
 	params        []string
@@ -107,13 +126,16 @@ type java struct {
 	err           error
 }
 
-// Params names the parameters of the Java method in their order. A single one is req; of several, each is the field of
-// req that has its name.
+// Params names the parameters of the Java method in their order. A single one is req; of
+// several, each is the field of req that has its name. A Go handler has one request, which
+// stands for one parameter or has a field for each.
 func Params(names ...string) Option {
 	return option(func(j *java) { j.params = names })
 }
 
-// Var says which fact the variable #name stands for: a path such as path.id or header["X-Tenant"].
+// Var says which fact the variable #name stands for: a path such as path.id or
+// header["X-Tenant"]. It is also the way to what Java gets from elsewhere, such as a header that
+// a filter puts into a parameter.
 func Var(name, path string) Option {
 	return option(func(j *java) {
 		steps, ok := steps(path)
@@ -124,7 +146,9 @@ func Var(name, path string) Option {
 	})
 }
 
-// steps reads a path: a root, and names behind dots or in brackets and quotes.
+// steps reads a path: a root, and names behind dots or in brackets and quotes. It reads a path
+// and not an expression, so that what a variable stands for can be shown, and is as quick as a
+// path.
 func steps(path string) (names []string, ok bool) {
 	rest := path
 	for first := true; rest != "" || first; first = false {
@@ -154,13 +178,16 @@ func steps(path string) (names []string, ok bool) {
 	return names, true
 }
 
-// Method gives the full name of the Java class, as Class.getName has it, and the name of the method, for keys that are
-// made of them.
+// Method gives the full name of the Java class, as Class.getName has it, and the name of the
+// method, for keys that are made of them. It can't be found out: the class is in another
+// program.
 func Method(class, name string) Option {
 	return option(func(j *java) { j.class, j.method = class, name })
 }
 
-// variable returns the root that #name stands for, and the names from there.
+// variable returns the root that #name stands for, and the names from there. Without Params, any
+// name may be a root, such as #header. With them, a name that is neither a parameter nor a root
+// of an adapter is a typing mistake.
 func (j *java) variable(name string) ([]string, bool) {
 	if path, ok := j.vars[name]; ok {
 		return path, true
@@ -184,7 +211,8 @@ func isPosition(name string, i int) bool {
 	return name == fmt.Sprintf("p%d", i) || name == fmt.Sprintf("a%d", i)
 }
 
-// isRoot reports whether an adapter has a root of this name, which Params leaves alone.
+// isRoot reports whether an adapter has a root of this name, which Params leaves alone. They are
+// not parameters, and yet facts, in any guard.
 func isRoot(name string) bool {
 	return slices.Contains([]string{"req", "path", "query", "header", "host", "body", "method", "md"}, name)
 }
@@ -208,6 +236,7 @@ func (c *compiler) roots() (names []string) {
 	return names
 }
 
+// What #root is differs between libraries, and so does what can be said about it.
 func (c *compiler) rootHint() string {
 	switch {
 	case c.root != "":
@@ -218,7 +247,8 @@ func (c *compiler) rootHint() string {
 	return "#root is not known here: name a parameter"
 }
 
-// metadata returns what is said about the Java method itself.
+// metadata returns what is said about the Java method itself. The Java method is not there to
+// ask, but its names don't change from call to call. Method gives them.
 func (c *compiler) metadata(n *node) (string, bool) {
 	name := dotted(n)
 	if name == "" {
@@ -251,7 +281,9 @@ func (c *compiler) metadata(n *node) (string, bool) {
 	return text, true
 }
 
-// dotted returns a variable with properties as root.method.name, and "" for everything else. getName() is name.
+// dotted returns a variable with properties as root.method.name, and "" for everything else.
+// getName() is name. It recognizes the few paths that mean the method itself, in both of Java's
+// spellings.
 func dotted(n *node) string {
 	switch n.kind {
 	case kindVar:

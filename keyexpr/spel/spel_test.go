@@ -114,7 +114,7 @@ func TestExpressionErrors(t *testing.T) {
 		{"#order.id + 1.5", 12, "only whole numbers"},
 		{"2 ^ 3", 2, "a power"},
 		{"#this", 0, "#this is the element"},
-		{"#order.name.format('x')", 12, "the method format with 1 arguments of a text is not known here"},
+		{"#order.name.format('x')", 12, "the method format with 1 argument of a text is not known here"},
 		{"#order.name matches #order.name", 27, "must be written out"},
 		{"#order.id between 5", 18, "a list of two"},
 		{"#root.methodName", 6, "add Method"},

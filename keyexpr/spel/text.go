@@ -1,6 +1,8 @@
 package spel
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -9,7 +11,8 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// units are the characters of a text as Java counts them.
+// units are the characters of a text as Java counts them. The memory is charged before: seven
+// bytes for each, as runes and UTF-16 are both made.
 func units(st *run.State, x any) ([]uint16, error) {
 	s, _ := textOf(x)
 	if err := st.Spend(7 * len(s)); err != nil {
@@ -21,9 +24,11 @@ func units(st *run.State, x any) ([]uint16, error) {
 	return utf16.Encode([]rune(s)), nil
 }
 
+// There is no text in Redis for it that would come back as itself.
 var errSurrogate = run.Faulty("takes half of a character that Java has in two halves")
 
-// piece is a part of a text, which must not end within a character.
+// piece is a part of a text, which must not end within a character. Half of a pair has no UTF-8.
+// Java would write a question mark into Redis for it, for all such halves alike.
 func piece(u []uint16, from, to int64) (any, error) {
 	if from < 0 || to < from || to > int64(len(u)) {
 		return nil, run.Faulty("takes a part of a text that is not there")
@@ -40,6 +45,7 @@ func piece(u []uint16, from, to int64) (any, error) {
 }
 
 // containsReplacement reports whether U+FFFD is in a text by itself, and no half of a pair is.
+// Go's decoder writes U+FFFD for what is broken, and a text may have one of its own.
 func containsReplacement(u []uint16) bool {
 	for i, c := range u {
 		if c >= 0xd800 && c < 0xdc00 && (i+1 == len(u) || u[i+1] < 0xdc00 || u[i+1] >= 0xe000) {
@@ -52,6 +58,7 @@ func containsReplacement(u []uint16) bool {
 	return true
 }
 
+// A single half is kept as a number, so that a comparison with it works; it has no text.
 func charAt(st *run.State, on any, args []any) (any, error) {
 	u, err := units(st, on)
 	if err != nil {
@@ -64,7 +71,9 @@ func charAt(st *run.State, on any, args []any) (any, error) {
 	return char(u[i]), nil
 }
 
-// substring counts UTF-16, and throws where Java does: it does not cut back what lies beyond the end.
+// substring counts UTF-16, and throws where Java does: it does not cut back what lies beyond the
+// end. Go's slices would be cut back, and then two texts that differ in length could make one
+// key.
 func substring(st *run.State, on any, args []any) (any, error) {
 	u, err := units(st, on)
 	if err != nil {
@@ -78,7 +87,8 @@ func substring(st *run.State, on any, args []any) (any, error) {
 	return piece(u, from, to)
 }
 
-// onText is a method of a text whose result no alphabet changes.
+// onText is a method of a text whose result no alphabet changes. They work on bytes, as no test
+// or cut of theirs can fall within a character.
 func onText(f func(s string) any) func(*run.State, any, []any) (any, error) {
 	return func(st *run.State, on any, _ []any) (any, error) {
 		s, err := spell(st, on)
@@ -103,8 +113,9 @@ func onTexts(f func(s, t string) any) func(*run.State, any, []any) (any, error) 
 	}
 }
 
-// indexOf finds bytes, and then counts characters as Java does up to there. The pieces are UTF-8, so that no match begins
-// within a character.
+// indexOf finds bytes, and then counts characters as Java does up to there. The pieces are
+// UTF-8, so that no match begins within a character. A character of plain Java is looked for as
+// a text of one.
 func indexOf(f func(s, t string) int) func(*run.State, any, []any) (any, error) {
 	return func(st *run.State, on any, args []any) (any, error) {
 		s, err := spell(st, on)
@@ -124,7 +135,8 @@ func indexOf(f func(s, t string) int) func(*run.State, any, []any) (any, error) 
 	}
 }
 
-// replace with an empty text puts the other one between all characters, which Java has two of where Go has one.
+// replace with an empty text puts the other one between all characters, which Java has two of
+// where Go has one. Between all characters of ASCII, the two languages agree.
 func replace(st *run.State, on any, args []any) (any, error) {
 	s, err := spell(st, on)
 	if err != nil {
@@ -147,6 +159,7 @@ func replace(st *run.State, on any, args []any) (any, error) {
 	return strings.ReplaceAll(s, old, by), nil
 }
 
+// It is asked where a rune could be two characters.
 func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
@@ -156,7 +169,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// isWhitespace is Character.isWhitespace: no space that does not break a line is.
+// isWhitespace is Character.isWhitespace: no space that does not break a line is. trim is
+// another thing: it cuts everything up to the blank, control characters included.
 func isWhitespace(r rune) bool {
 	switch r {
 	case '\u00a0', '\u2007', '\u202f':
@@ -167,7 +181,9 @@ func isWhitespace(r rune) bool {
 	return unicode.In(r, unicode.Zs, unicode.Zl, unicode.Zp)
 }
 
-// mapped maps the characters of a text by one of Java's mappings.
+// mapped maps the characters of a text by one of Java's mappings. It maps character by
+// character, where Java maps by the whole text: what depends on its neighbours is refused
+// before.
 func mapped(f func(r rune) (string, bool)) func(*run.State, any, []any) (any, error) {
 	return func(st *run.State, on any, _ []any) (any, error) {
 		s, err := spell(st, on)
@@ -189,8 +205,11 @@ func mapped(f func(r rune) (string, bool)) func(*run.State, any, []any) (any, er
 	}
 }
 
-// upper is the upper case of r in all versions of Java since 8, and reports whether there is one. It is not known where
-// Go's tables have a mapping outside of the scripts that have not changed since, or where several characters come out.
+// upper is the upper case of r in all versions of Java since 8, and reports whether there is
+// one. It is not known where Go's tables have a mapping outside of the scripts that have not
+// changed since, or where several characters come out. Unicode grows, and each version of Java
+// has its own. A letter that got an upper case last year has none in Java 8, and the key would
+// depend on who asks.
 func upper(r rune) (string, bool) {
 	switch {
 	case r == 'ß':
@@ -201,7 +220,8 @@ func upper(r rune) (string, bool) {
 	return string(unicode.ToUpper(r)), settled(r) && !several(r)
 }
 
-// lower is upper for the lower case. That of a sigma depends on whether a word ends there.
+// lower is upper for the lower case. That of a sigma depends on whether a word ends there. That
+// of İ is two characters, of which one is a mark above nothing.
 func lower(r rune) (string, bool) {
 	switch {
 	case r == 'Σ', r == 'İ':
@@ -212,17 +232,20 @@ func lower(r rune) (string, bool) {
 	return string(unicode.ToLower(r)), settled(r)
 }
 
-// settled reports whether r is in a script whose mappings are the same in all versions.
+// settled reports whether r is in a script whose mappings are the same in all versions. A letter
+// outside of them is refused if Go's tables give it another case, as those of some Java may not.
 func settled(r rune) bool {
 	return r < 0x250 || r >= 0x370 && r < 0x530 && r != 0x37f && r != 0x3f3 && r < 0x528 || r >= 0x531 && r < 0x587 || r >= 0x1e00 && r < 0x1f00 && r != 0x1e9e
 }
 
-// unsure reports whether the case of r is one that not all versions know of.
+// unsure reports whether the case of r is one that not all versions know of. For these, a
+// comparison without case may have two answers.
 func unsure(r rune) bool {
 	return !settled(r) && (unicode.ToUpper(r) != r || unicode.ToLower(r) != r)
 }
 
-// several reports whether the upper case of r is more than one character, as for ŉ, ΐ and ﬁ.
+// several reports whether the upper case of r is more than one character, as for ŉ, ΐ and ﬁ. The
+// list is that of SpecialCasing in Unicode, which has not changed since Java 8.
 func several(r rune) bool {
 	switch {
 	case r == 'ŉ', r == 'ǰ', r == 'ΐ', r == 'ΰ', r == 'և', r >= 0x1e96 && r <= 0x1e9a, r >= 0x1f50 && r < 0x2000, r >= 0xfb00 && r <= 0xfb17:
@@ -231,7 +254,9 @@ func several(r rune) bool {
 	return false
 }
 
-// equalsIgnoreCase compares character by character, upper and then lower case, as Java does: ß does not equal SS.
+// equalsIgnoreCase compares character by character, upper and then lower case, as Java does: ß
+// does not equal SS. It compares units, as String.regionMatches does, so that pairs beyond
+// U+FFFF are compared half by half.
 func equalsIgnoreCase(st *run.State, on any, args []any) (any, error) {
 	u, err := units(st, on)
 	if err != nil {
@@ -258,4 +283,106 @@ func equalsIgnoreCase(st *run.State, on any, args []any) (any, error) {
 		}
 	}
 	return true, nil
+}
+
+// spell is what String.valueOf makes of a value, for which Java has one spelling. It is the only
+// way from a value to a text of a key, and refuses what Java has no one text for.
+func spell(st *run.State, x any) (string, error) {
+	var s string
+	switch x := x.(type) {
+	case nil:
+		return "", run.Faulty("is null, for which Java writes null: all requests without it would share a key")
+	case string:
+		s = x
+	case named:
+		s = string(x)
+	case enum:
+		s = string(x)
+	case other:
+		s = string(x)
+	case bool:
+		return strconv.FormatBool(x), nil
+	case char:
+		if x >= 0xd800 && x < 0xe000 {
+			return "", errSurrogate
+		}
+		return string(rune(x)), nil
+	case list:
+		return "", run.Faulty("is a list, which has no text of its own in Java if it is an array")
+	case mapping:
+		return "", run.Faulty("is a map: name one of its entries")
+	case object:
+		return "", run.Faulty("is an object, %v: name one of its properties", x.of.Type())
+	default:
+		n, _ := integer(x)
+		return strconv.FormatInt(n, 10), nil
+	}
+	if err := st.Spend(len(s)); err != nil {
+		return "", err
+	}
+	if !utf8.ValidString(s) {
+		return "", errNoJavaText
+	}
+	return s, nil
+}
+
+// convert is what Spring's conversion to a String makes of a value, as in + and in lock4j: of a
+// list, its elements with commas between them. Java's own + calls toString, which for a list has
+// brackets and blanks, and for an array an address.
+func convert(st *run.State, x any) (string, error) { return convertList(st, x, 0) }
+
+// convertList counts how deep it is: a list can hold itself.
+func convertList(st *run.State, x any, depth int) (string, error) {
+	l, ok := x.(list)
+	if !ok {
+		return spell(st, x)
+	}
+	if depth == maxDepth {
+		return "", run.Faulty("goes too deep, or in a circle")
+	}
+	if err := st.List(l.len()); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for i := range l.len() {
+		e, err := l.at(st, i)
+		if err != nil {
+			return "", err
+		}
+		s, err := convertList(st, e, depth+1)
+		if err != nil {
+			return "", err
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(s)
+	}
+	return b.String(), nil
+}
+
+// spellable says why values of a type have no text, and "" if they have. lists says whether a
+// list has one. What can be known by types is refused at start, in the words of what stands
+// there.
+func spellable(t typ, lists bool) string {
+	switch t.k {
+	case refusedK:
+		return t.why
+	case nullK:
+		return "is null, for which Java writes null"
+	case listK, bytesK:
+		if !lists {
+			return "is a list, whose text in Java depends on whether it is an array: put its elements together, or name one"
+		}
+		if t.elem != nil {
+			if why := spellable(*t.elem, lists); why != "" {
+				return "is a list; each element " + why
+			}
+		}
+	case mapK:
+		return "is a map: name one of its entries"
+	case objectK:
+		return fmt.Sprintf("is an object, %v: name one of its properties", t.t)
+	}
+	return ""
 }

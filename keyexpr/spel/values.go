@@ -2,19 +2,17 @@ package spel
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/big"
 	"reflect"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// What a value of Go is in Java. Types decide what + and equals do there, so that each type of Go stands for one of Java,
-// or for two that may differ, which is then refused where they do:
+// What a value of Go is in Java. Types decide what + and equals do there, so that each type of
+// Go stands for one of Java, or for two that may differ, which is then refused where they do:
 //
 //	string                      String
 //	a named string              String or an enum: the two differ in ==
@@ -30,6 +28,7 @@ import (
 //	*big.Int                    BigInteger
 //	structs, pointers           an object; nil is null
 
+// It says what is known at start. A value says the rest, by its dynamic type.
 type typ struct {
 	k       jkind
 	t       reflect.Type // nil if it is not known
@@ -39,6 +38,7 @@ type typ struct {
 	array   bool         // a list is an array for sure
 }
 
+// Their order matters in one place: those from listK on are more than one value.
 type jkind int
 
 const (
@@ -61,7 +61,9 @@ const (
 	refusedK       // why
 )
 
-// The dynamic types of values: nil, string, bool, int32 and int64 are themselves.
+// The dynamic types of values: nil, string, bool, int32 and int64 are themselves. Each differs
+// in what Java does with it, and has a type of its own so that no two can be confused: a
+// named("x") is not equal to a "x" by accident of Go's ==.
 type (
 	named string // String or enum
 	enum  string
@@ -81,7 +83,8 @@ type (
 	object struct{ of reflect.Value }
 )
 
-// ours are the dynamic types that Go does not have itself.
+// ours are the dynamic types that Go does not have itself. They come by again where a list that
+// an expression has made is gone through.
 var ours = map[reflect.Type]bool{
 	reflect.TypeFor[named](): true, reflect.TypeFor[enum](): true, reflect.TypeFor[small](): true, reflect.TypeFor[whole](): true,
 	reflect.TypeFor[char](): true, reflect.TypeFor[other](): true, reflect.TypeFor[list](): true, reflect.TypeFor[mapping](): true,
@@ -96,7 +99,9 @@ var (
 	bigType      = reflect.TypeFor[big.Int]()
 )
 
-// typeOf returns what values of Go type t are in Java.
+// typeOf returns what values of Go type t are in Java. A type that could be two in Java is one
+// of its own here, and refused only where the two differ. So a key that reads an int of Go, and
+// only writes it, needs no declaration.
 func typeOf(t reflect.Type) typ {
 	if t != nil && t.Kind() == reflect.Pointer {
 		x := typeOf(t.Elem())
@@ -153,10 +158,13 @@ func typeOf(t reflect.Type) typ {
 	return typ{k: wholeK, t: t}
 }
 
+// The reason is kept in the type, for the place where a value of it is used: a field that nobody
+// reads may be of any type.
 func refused(t reflect.Type, why string) typ { return typ{k: refusedK, t: t, why: why} }
 
-// listType tells ids from lists: an array of 16 bytes with a String is a UUID, whose spelling is the same everywhere. Other
-// types that spell themselves do it in Go alone.
+// listType tells ids from lists: an array of 16 bytes with a String is a UUID, whose spelling is
+// the same everywhere. Other types that spell themselves do it in Go alone. An id of 16 bytes
+// that spells itself is what all UUID packages make.
 func listType(t reflect.Type, spells bool) typ {
 	switch {
 	case t.Elem().Kind() == reflect.Uint8 && spells && t.Kind() == reflect.Array && t.Len() == 16:
@@ -170,8 +178,10 @@ func listType(t reflect.Type, spells bool) typ {
 	return typ{k: listK, t: t, elem: &elem}
 }
 
-// valueOf converts a value of Go, whose static type is t.
-func valueOf(v reflect.Value, t typ) (any, error) {
+// valueOf converts a value of Go, whose static type is t. A nil slice or map is refused: whether
+// the Java program has null or an empty one depends on how the request came, and ?: and
+// isEmpty() tell them apart.
+func valueOf(st *run.State, v reflect.Value, t typ) (any, error) {
 	if v = run.Indirect(v); !v.IsValid() {
 		return nil, nil
 	}
@@ -185,6 +195,11 @@ func valueOf(v reflect.Value, t typ) (any, error) {
 	}
 	if k := v.Kind(); (k == reflect.Slice || k == reflect.Map) && v.IsNil() {
 		return nil, run.ErrNilList
+	}
+	if t.k >= listK {
+		if err := st.Spend(sizeOfList); err != nil {
+			return nil, err
+		}
 	}
 	switch t.k {
 	case textK:
@@ -202,7 +217,7 @@ func valueOf(v reflect.Value, t typ) (any, error) {
 	case wholeK:
 		return wholeOf(v)
 	case enumK, otherK:
-		return spelled(v, t)
+		return spelled(st, v, t)
 	case listK, bytesK:
 		l := list{of: v}
 		if t.elem != nil {
@@ -219,7 +234,12 @@ func valueOf(v reflect.Value, t typ) (any, error) {
 	return nil, run.Faulty("%s", t.why)
 }
 
-// wholeOf refuses what no long of Java holds, rather than to write a number that Java can't make.
+// sizeOfList is what a list, a map or an object takes, over and above what is in it.
+const sizeOfList = 128
+
+// wholeOf refuses what no long of Java holds, rather than to write a number that Java can't
+// make. A number of JSON must be in its own spelling, since Java writes the number and not the
+// text.
 func wholeOf(v reflect.Value) (any, error) {
 	switch {
 	case v.CanInt():
@@ -230,15 +250,19 @@ func wholeOf(v reflect.Value) (any, error) {
 		}
 		return whole(v.Uint()), nil
 	}
-	n, err := strconv.ParseInt(v.String(), 10, 64) // a json.Number
+	if v.Len() > len("-9223372036854775808") { // of a json.Number, which may have ten million zeros in front
+		return nil, run.Faulty("is a number that is no int and no long")
+	}
+	n, err := strconv.ParseInt(v.String(), 10, 64)
 	if err != nil || strconv.FormatInt(n, 10) != v.String() {
 		return nil, run.Faulty("is a number that is no int and no long")
 	}
 	return whole(n), nil
 }
 
-func spelled(v reflect.Value, t typ) (any, error) {
-	s, err := (&run.State{}).TextOf(v)
+// An enum's text is its name in Java, which String should be in Go.
+func spelled(st *run.State, v reflect.Value, t typ) (any, error) {
+	s, err := st.TextOf(v)
 	if err == nil && !utf8.ValidString(s) {
 		err = errNoJavaText
 	}
@@ -260,28 +284,30 @@ func (l list) len() int {
 	return len(l.made)
 }
 
-func (l list) at(i int) (any, error) {
+// A byte of Java has a sign.
+func (l list) at(st *run.State, i int) (any, error) {
 	if l.of.IsValid() {
 		e := l.of.Index(i)
 		if e.Kind() == reflect.Uint8 && l.elem.k == smallK {
 			return small(int8(e.Uint())), nil
 		}
-		return valueOf(e, l.elem)
+		return valueOf(st, e, l.elem)
 	}
 	return l.made[i], nil
 }
 
-// get is the entry of a map, null if there is none.
-func (m mapping) get(key string) (any, bool, error) {
+// get is the entry of a map, null if there is none. A key whose value is null is there, as
+// containsKey and getOrDefault say.
+func (m mapping) get(st *run.State, key string) (any, bool, error) {
 	v, err := run.Entry(m.of, key)
 	if err != nil || !v.IsValid() {
 		return nil, m.of.MapIndex(reflect.ValueOf(key).Convert(m.of.Type().Key())).IsValid(), err
 	}
-	x, err := valueOf(v, m.elem)
+	x, err := valueOf(st, v, m.elem)
 	return x, true, err
 }
 
-// integer returns a number as an int64.
+// integer returns a number as an int64. A char is none in SpringEL.
 func integer(x any) (n int64, ok bool) {
 	switch x := x.(type) {
 	case small:
@@ -296,7 +322,8 @@ func integer(x any) (n int64, ok bool) {
 	return 0, false
 }
 
-// texts are what is a CharSequence, or would be if it is not an enum.
+// texts are what is a CharSequence, or would be if it is not an enum. An enum has no methods of
+// a text. What is called on it shows that it is none.
 func textOf(x any) (s string, ok bool) {
 	switch x := x.(type) {
 	case string:
@@ -307,94 +334,57 @@ func textOf(x any) (s string, ok bool) {
 	return "", false
 }
 
-// spell is what String.valueOf makes of a value, for which Java has one spelling.
-func spell(st *run.State, x any) (string, error) {
-	var s string
-	switch x := x.(type) {
-	case nil:
-		return "", run.Faulty("is null, for which Java writes null: all requests without it would share a key")
-	case string:
-		s = x
-	case named:
-		s = string(x)
-	case enum:
-		s = string(x)
-	case other:
-		s = string(x)
-	case bool:
-		return strconv.FormatBool(x), nil
-	case char:
-		if x >= 0xd800 && x < 0xe000 {
-			return "", errSurrogate
-		}
-		return string(rune(x)), nil
-	case list:
-		return "", run.Faulty("is a list, which has no text of its own in Java if it is an array")
-	case mapping:
-		return "", run.Faulty("is a map: name one of its entries")
-	case object:
-		return "", run.Faulty("is an object, %v: name one of its properties", x.of.Type())
-	default:
-		n, _ := integer(x)
-		return strconv.FormatInt(n, 10), nil
-	}
-	if err := st.Spend(len(s)); err != nil {
-		return "", err
-	}
-	if !utf8.ValidString(s) {
-		return "", errNoJavaText
-	}
-	return s, nil
-}
-
-// convert is what Spring's conversion to a String makes of a value, as in + and in lock4j: of a list, its elements with
-// commas between them.
-func convert(st *run.State, x any) (string, error) {
-	l, ok := x.(list)
-	if !ok {
-		return spell(st, x)
-	}
-	if err := st.List(l.len()); err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	for i := range l.len() {
-		e, err := l.at(i)
-		if err != nil {
-			return "", err
-		}
-		s, err := convert(st, e)
-		if err != nil {
-			return "", err
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(s)
-	}
-	return b.String(), nil
-}
-
-// spellable says why values of a type have no text, and "" if they have. lists says whether a list has one.
-func spellable(t typ, lists bool) string {
+// goType is what a function of the user's gets for a value.
+func goType(t typ) reflect.Type {
 	switch t.k {
-	case refusedK:
-		return t.why
-	case nullK:
-		return "is null, for which Java writes null"
-	case listK, bytesK:
-		if !lists {
-			return "is a list, whose text in Java depends on whether it is an array: put its elements together, or name one"
+	case textK, nameK, enumK, otherK, charK:
+		return reflect.TypeFor[string]()
+	case boolK:
+		return reflect.TypeFor[bool]()
+	case intK:
+		return reflect.TypeFor[int32]()
+	case smallK, longK, wholeK:
+		return reflect.TypeFor[int64]()
+	case listK, mapK, objectK, bytesK:
+		if t.t != nil {
+			return t.t
 		}
-		if t.elem != nil {
-			if why := spellable(*t.elem, lists); why != "" {
-				return "is a list; each element " + why
-			}
-		}
-	case mapK:
-		return "is a map: name one of its entries"
-	case objectK:
-		return fmt.Sprintf("is an object, %v: name one of its properties", t.t)
 	}
-	return ""
+	return reflect.TypeFor[any]()
+}
+
+// given is a value of Java as a function in Go takes it: texts and numbers without their types
+// of Java, and facts as they were.
+func given(x any) any {
+	switch x := x.(type) {
+	case named:
+		return string(x)
+	case enum:
+		return string(x)
+	case other:
+		return string(x)
+	case char:
+		return string(rune(x))
+	case small:
+		return int64(x)
+	case whole:
+		return int64(x)
+	case list:
+		if x.of.IsValid() {
+			return x.of.Interface()
+		}
+		all := make([]any, len(x.made))
+		for i, e := range x.made {
+			all[i] = given(e)
+		}
+		return all
+	case mapping:
+		return x.of.Interface()
+	case object:
+		if x.of.CanAddr() {
+			return x.of.Addr().Interface()
+		}
+		return x.of.Interface()
+	}
+	return x
 }

@@ -8,20 +8,25 @@ import (
 	"unicode/utf8"
 )
 
-// ErrValue is keyexpr.ErrValue.
+// ErrValue is keyexpr.ErrValue. It stands here so that the last stage can make errors which
+// match it.
 var ErrValue = errors.New("keyexpr: unusable value")
 
 // Fault is a fault of a value. Its text may go to logs and answers: it never holds the value.
+// That is what makes it a type: everything else that goes wrong in an expression, such as an
+// error of strconv, may have the value in its text, and Blame leaves it out.
 type Fault struct{ Reason string }
 
 func (e *Fault) Error() string { return e.Reason }
 
-// Faulty makes a *Fault.
+// Faulty makes a *Fault. The arguments are types, numbers and names of the template. None of
+// them is a value of the request.
 func Faulty(format string, args ...any) error {
 	return &Fault{Reason: fmt.Sprintf(format, args...)}
 }
 
-// What is wrong with most values that are refused.
+// What is wrong with most values that are refused. They are values and not types, as many of
+// them are made for each request that is refused.
 var (
 	ErrNil   = Faulty("is nil; if it may be, write what stands for it: ?? \"none\"")
 	ErrEmpty = Faulty("is empty")
@@ -31,7 +36,9 @@ var (
 	ErrNoText = Faulty("has nil where a string is wanted")
 )
 
-// FactError is an error of Facts or of a Lookup, kept apart from faults of values.
+// FactError is an error of Facts or of a Lookup, kept apart from faults of values. The adapter
+// knows what it means, such as a header that is there twice, and answers accordingly. To match
+// ErrValue would make it the client's fault.
 type FactError struct {
 	Root string
 	Err  error
@@ -40,7 +47,8 @@ type FactError struct {
 func (e *FactError) Error() string { return fmt.Sprintf("root %s: %v", e.Root, e.Err) }
 func (e *FactError) Unwrap() error { return e.Err }
 
-// CallError is an error of a user's function.
+// CallError is an error of a user's function. It does not match ErrValue either, unless the
+// function says so: a function that asks a database fails for reasons of its own.
 type CallError struct {
 	Name string
 	Err  error
@@ -49,8 +57,9 @@ type CallError struct {
 func (e *CallError) Error() string { return fmt.Sprintf("function %s: %v", e.Name, e.Err) }
 func (e *CallError) Unwrap() error { return e.Err }
 
-// PanicError is a panic of a method or function that an expression calls. Its text is for logs: it holds what the panic
-// was given, and where it happened.
+// PanicError is a panic of a method or function that an expression calls. Its text is for logs:
+// it holds what the panic was given, and where it happened. Without the place, the log would say
+// that some method of some type got a nil pointer.
 type PanicError struct {
 	Value any
 	Place string // file and line
@@ -58,7 +67,10 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panicked: %v (at %s)", e.Value, e.Place) }
 
-// Recovered makes an error of what recover returned, in the function that called it.
+// Recovered makes an error of what recover returned, in the function that called it. The frames
+// are those of the goroutine that panicked, as recover runs in its deferred function. The first
+// frame behind those of the runtime is the one that panicked, for a nil pointer as well as for a
+// call of panic.
 func Recovered(value any) *PanicError {
 	callers := make([]uintptr, 64)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers)])
@@ -77,8 +89,10 @@ func Recovered(value any) *PanicError {
 	}
 }
 
-// Blame turns the error of an expression into the one that Expand and Eval return. What is not known to be free of
-// values is left out.
+// Blame turns the error of an expression into the one that Expand and Eval return. What is not
+// known to be free of values is left out. The order matters where one error wraps another: a
+// fact's error stays one, also if a user's function has asked for the fact. The source of the
+// hole is named, since a template has several, and abridged, since it may be long.
 func Blame(src string, err error) error {
 	src = Abridge(strings.TrimSpace(src))
 	if fact, ok := errors.AsType[*FactError](err); ok {
@@ -96,7 +110,8 @@ func Blame(src string, err error) error {
 	return fmt.Errorf("%w: %s fails for this request", ErrValue, src)
 }
 
-// Abridge shortens a text that is too long for one line of a log.
+// Abridge shortens a text that is too long for one line of a log. It cuts between runes, so that
+// what goes into a log is UTF-8.
 func Abridge(s string) string {
 	const most = 120
 	if len(s) <= most {

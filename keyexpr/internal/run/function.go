@@ -12,7 +12,8 @@ var (
 	anyType     = reflect.TypeFor[any]()
 )
 
-// Function is a function of the user's own.
+// Function is a function of the user's own. It is called by reflection, as its type is known to
+// nobody here. That takes a microsecond, and a lock takes a hundred.
 type Function struct {
 	Name string
 	fn   reflect.Value
@@ -20,7 +21,8 @@ type Function struct {
 	ctx  int // 1 if the first parameter is a context
 }
 
-// NewFunction checks the shape of fn.
+// NewFunction checks the shape of fn. A function whose only result is an error would be a check,
+// which belongs in front of the guard and not into a key.
 func NewFunction(name string, fn any) (*Function, error) {
 	v := reflect.ValueOf(fn)
 	if v.Kind() != reflect.Func || v.IsNil() {
@@ -37,13 +39,17 @@ func NewFunction(name string, fn any) (*Function, error) {
 	return f, nil
 }
 
-// Contextual reports whether f takes the context of a call, and so may know the request without an argument.
+// Contextual reports whether f takes the context of a call, and so may know the request without
+// an argument. The context of an HTTP handler or a gRPC method holds who is calling. So a key of
+// such a function alone reads the request.
 func (f *Function) Contextual() bool { return f.ctx == 1 }
 
-// Out is the type of the result.
+// Out is the type of the result. Package spel asks for it, to know what type the result has in
+// Java.
 func (f *Function) Out() reflect.Type { return f.typ.Out(0) }
 
-// param returns the type of the i-th argument, without a context.
+// param returns the type of the i-th argument, without a context. A variadic function gets its
+// arguments one by one, so that each is checked for itself.
 func (f *Function) param(i int) reflect.Type {
 	i += f.ctx
 	if last := f.typ.NumIn() - 1; f.typ.IsVariadic() && i >= last {
@@ -52,7 +58,9 @@ func (f *Function) param(i int) reflect.Type {
 	return f.typ.In(i)
 }
 
-// Check reports whether a call with arguments of these types can work, any standing for a type that is not known.
+// Check reports whether a call with arguments of these types can work, any standing for a type
+// that is not known. It errs on the side of letting through. A number that may not fit, or a
+// value of any, is looked at when there is one.
 func (f *Function) Check(args []reflect.Type) (reflect.Type, error) {
 	want := f.typ.NumIn() - f.ctx
 	if f.typ.IsVariadic() && len(args) < want-1 || !f.typ.IsVariadic() && len(args) != want {
@@ -66,7 +74,9 @@ func (f *Function) Check(args []reflect.Type) (reflect.Type, error) {
 	return f.typ.Out(0), nil
 }
 
-// Call calls f. It gets copies of the request's lists, so that sorting one changes nothing for the work that follows.
+// Call calls f. It gets copies of the request's lists, so that sorting one changes nothing for
+// the work that follows. Its panic is caught here and not further out, as it is the function's
+// fault and not the request's.
 func (f *Function) Call(st *State, args []any) (v any, err error) {
 	in := make([]reflect.Value, 0, len(args)+f.ctx)
 	if f.ctx == 1 {
@@ -92,6 +102,7 @@ func (f *Function) Call(st *State, args []any) (v any, err error) {
 }
 
 // passes reports whether a value of type from can be passed as to, as far as is known at start.
+// A list passes if its elements do: named strings are passed as strings, one by one.
 func passes(from, to reflect.Type) bool {
 	switch {
 	case from == anyType || from.AssignableTo(to):
@@ -104,7 +115,10 @@ func passes(from, to reflect.Type) bool {
 	return SameSort(from, to) || from.Kind() == to.Kind() && from.Kind() < reflect.Array && from.Kind() > reflect.Invalid
 }
 
-// pass converts a value to what a function takes. Numbers must fit.
+// pass converts a value to what a function takes. Numbers must fit. A pointer is followed, as a
+// request has pointers where a value may be missing, and a function that wants a string has no
+// use for nil. Numbers keep their value or are refused: an id that was cut to 32 bits would be
+// another id.
 func (st *State) pass(v reflect.Value, to reflect.Type) (reflect.Value, error) {
 	if v.IsValid() && v.Kind() != reflect.Slice && v.Type().AssignableTo(to) {
 		return v, nil
@@ -129,6 +143,8 @@ func (st *State) pass(v reflect.Value, to reflect.Type) (reflect.Value, error) {
 	return v, Faulty("passes a value of type %v where %v is wanted", from, to)
 }
 
+// The copy is charged, with what its elements take. Lists in the list are copied as well; what
+// lies behind pointers in it is not.
 func (st *State) passList(v reflect.Value, to reflect.Type) (reflect.Value, error) {
 	if err := st.Spend(v.Len() * int(v.Type().Elem().Size())); err != nil {
 		return v, err
@@ -151,7 +167,8 @@ func (st *State) passList(v reflect.Value, to reflect.Type) (reflect.Value, erro
 	return list, nil
 }
 
-// Setup is what a compiler of another language than templates gets to know.
+// Setup is what a compiler of another language than templates gets to know. It is the whole of
+// what the two languages share before there is a program.
 type Setup struct {
 	Roots     map[string]Root
 	Functions map[string]*Function

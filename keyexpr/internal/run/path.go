@@ -2,12 +2,14 @@ package run
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Path is an expression that only follows fields, entries and elements. It starts at a root or, if Elem is set, at the
-// element that a loop is at.
+// Path is an expression that only follows fields, entries and elements. It starts at a root or,
+// if Elem is set, at the element that a loop is at. It is plain data, so that a compiler can
+// look at it: whether it is one header, where it starts, and whether to go on along it.
 type Path struct {
 	Root  int // index into the roots of the source
 	Elem  bool
@@ -15,7 +17,9 @@ type Path struct {
 	Steps []Step
 }
 
-// Step goes from a value to one of its parts. Lookup, Fetch or neither is set: then it is a field.
+// Step goes from a value to one of its parts. Lookup, Fetch or neither is set: then it is a
+// field. Which of the three it is was decided at start, by types. A step that fetches has to
+// look at the value for each request.
 type Step struct {
 	Src      string // what came before, for messages
 	Optional bool   // nil here makes the whole path nil: ?.
@@ -26,8 +30,9 @@ type Step struct {
 	Strict   bool   // a nil map is an error, and not a map without entries
 }
 
-// Follow returns the value at the end of the path; an invalid one stands for nil. elems are the elements of the loops
-// around, the innermost last.
+// Follow returns the value at the end of the path; an invalid one stands for nil. elems are the
+// elements of the loops around, the innermost last. The first pointer of a step is followed by
+// hand, since Indirect is a call that costs as much as the rest of a step.
 func (p *Path) Follow(from *Source, elems []reflect.Value) (reflect.Value, error) {
 	steps := p.Steps
 	var v reflect.Value
@@ -78,6 +83,8 @@ func (p *Path) Follow(from *Source, elems []reflect.Value) (reflect.Value, error
 }
 
 // lacks is the error of a path whose name is not there: none, if nothing follows that needs it.
+// A name that is not there is nil, which a path that goes on can't follow, unless it says ?.
+// there.
 func (p *Path) lacks(rest []Step, err error, all []Step) error {
 	if err != nil || len(rest) == 0 || rest[0].Optional {
 		return err
@@ -85,11 +92,13 @@ func (p *Path) lacks(rest []Step, err error, all []Step) error {
 	return Faulty("can't go on: %s is nil", all[1].Src)
 }
 
-// maxPointers is how many pointers and interfaces may lie on top of each other. A type can point to itself.
+// maxPointers is how many pointers and interfaces may lie on top of each other. A type can point
+// to itself. Sixteen are more than any request has.
 const maxPointers = 16
 
-// Indirect follows pointers and interfaces to the value, which is invalid if one of them is nil, or if they go round in a
-// circle.
+// Indirect follows pointers and interfaces to the value, which is invalid if one of them is nil,
+// or if they go round in a circle. What goes round is nil to everything that follows: there is
+// no value at its end.
 func Indirect(v reflect.Value) reflect.Value {
 	for range maxPointers {
 		if v.Kind() != reflect.Pointer && v.Kind() != reflect.Interface {
@@ -100,9 +109,10 @@ func Indirect(v reflect.Value) reflect.Value {
 	return reflect.Value{}
 }
 
-// Entry returns what is found in v under by, a string or an integer: an entry of a map, an element of a list, or a
-// field of a struct. What is not in a map is nil, an invalid value: all requests without it would share a key if it
-// were "" or 0.
+// Entry returns what is found in v under by, a string or an integer: an entry of a map, an
+// element of a list, or a field of a struct. What is not in a map is nil, an invalid value: all
+// requests without it would share a key if it were "" or 0. It calls nothing, whatever the value
+// is: a step is a look and not an act.
 func Entry(v reflect.Value, by any) (reflect.Value, error) {
 	switch v.Kind() {
 	case reflect.Map:
@@ -125,7 +135,9 @@ func Entry(v reflect.Value, by any) (reflect.Value, error) {
 	return reflect.Value{}, Faulty("has no fields or entries: it is of type %v", v.Type())
 }
 
-// structEntry finds a field of a struct whose type was not known at start, by its Go name.
+// structEntry finds a field of a struct whose type was not known at start, by its Go name. An
+// alias is not looked for. It would cost a search of all fields for each request, and what was
+// meant can't be checked at start.
 func structEntry(v reflect.Value, by any) (reflect.Value, error) {
 	name, ok := by.(string)
 	if !ok {
@@ -142,8 +154,9 @@ func structEntry(v reflect.Value, by any) (reflect.Value, error) {
 	return Tame(field), nil
 }
 
-// mapEntry has its own way for what JSON becomes, which is most maps. A number that does not fit the type of the keys finds
-// nothing, rather than the entry of the number that it would wrap around to.
+// mapEntry has its own way for what JSON becomes, which is most maps. A number that does not fit
+// the type of the keys finds nothing, rather than the entry of the number that it would wrap
+// around to. A key that can't be compared would make Go panic.
 func mapEntry(v reflect.Value, by any) (reflect.Value, error) {
 	if m, ok := reflect.TypeAssert[map[string]any](v); ok {
 		if name, ok := by.(string); ok {
@@ -171,7 +184,9 @@ func mapEntry(v reflect.Value, by any) (reflect.Value, error) {
 	return Tame(v.MapIndex(key)), nil
 }
 
-// SameSort reports whether values of both types are strings, or of both whole numbers, or otherwise interchangeable.
+// SameSort reports whether values of both types are strings, or of both whole numbers, or
+// otherwise interchangeable. A number is no string, though Go converts one to the other:
+// string(65) is "A".
 func SameSort(from, to reflect.Type) bool {
 	if from.AssignableTo(to) {
 		return true
@@ -180,20 +195,25 @@ func SameSort(from, to reflect.Type) bool {
 	return from.Kind() == reflect.String && to.Kind() == reflect.String || whole(from) && whole(to)
 }
 
-// Convert converts v to another type of the same sort, and reports whether it fits.
+// Convert converts v to another type of the same sort, and reports whether it fits. It converts
+// there and back. A number that comes back as itself has lost nothing, unless its sign was one
+// of its bits.
 func Convert(v reflect.Value, to reflect.Type) (reflect.Value, bool) {
 	x := v.Convert(to)
 	return x, x.Convert(v.Type()).Equal(v) && negative(x) == negative(v)
 }
 
+// An unsigned number never is, whatever its bits are.
 func negative(v reflect.Value) bool { return v.CanInt() && v.Int() < 0 }
 
-// Tame turns a json.Number that is a whole number into an integer, so that conditions can compare it.
+// Tame turns a json.Number that is a whole number into an integer, so that conditions can
+// compare it. It looks at the length first: a number of ten million digits is read once for each
+// time that a loop comes by.
 func Tame(v reflect.Value) reflect.Value {
 	if v.Kind() == reflect.Interface {
 		v = v.Elem()
 	}
-	if !v.IsValid() || v.Kind() != reflect.String || v.Type() != numberType || !wholeNumber(v.String()) {
+	if !v.IsValid() || v.Kind() != reflect.String || v.Type() != numberType || v.Len() > maxDigits || !wholeNumber(v.String()) {
 		return v
 	}
 	if i, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
@@ -205,7 +225,9 @@ func Tame(v reflect.Value) reflect.Value {
 	return v
 }
 
-// wholeNumber reports whether s is a whole number in its only spelling.
+// wholeNumber reports whether s is a whole number in its only spelling. JSON knows 1, 1.0, 1e0
+// and 10e-1 for one number. Two of them in two requests would make two keys, and so all but the
+// first are refused.
 func wholeNumber(s string) bool {
 	if s == "0" {
 		return true
@@ -214,7 +236,8 @@ func wholeNumber(s string) bool {
 	return digits != "" && digits[0] != '0' && strings.Trim(digits, "0123456789") == ""
 }
 
-// Integer returns a whole number as an int64.
+// Integer returns a whole number as an int64. A uint64 above it is refused rather than wrapped
+// around: its wrapped form is some other request's number.
 func Integer(x any) (int64, error) {
 	if i, ok := x.(int); ok {
 		return int64(i), nil
@@ -233,10 +256,67 @@ func Integer(x any) (int64, error) {
 	return int64(v.Uint()), nil
 }
 
-// Plain returns what v holds, and nil if it holds nothing.
-func Plain(v reflect.Value) any {
-	if !v.IsValid() {
-		return nil
+// Aliases returns the Go names of the fields of struct t that name may stand for: by JSON, by
+// protobuf, or in another case. All that fit are returned, for the caller to refuse more than
+// one. To take the first would make the order of fields in a struct part of a key.
+func Aliases(t reflect.Type, name string) (fields []string) {
+	for _, f := range reflect.VisibleFields(t) {
+		if f.IsExported() && f.Tag.Get("expr") == "" && hasAlias(f, name) && !slices.Contains(fields, f.Name) {
+			fields = append(fields, f.Name)
+		}
 	}
-	return v.Interface()
+	return fields
+}
+
+// hasAlias compares JSON and protobuf names as they are, and Go names in any spelling. A name
+// that fits two fields is an error of the caller's, never the first of them. A field with an
+// expr tag has told the engine what it is called.
+func hasAlias(f reflect.StructField, name string) bool {
+	if json, _, _ := strings.Cut(f.Tag.Get("json"), ","); json == name && json != "-" {
+		return true
+	}
+	for option := range strings.SplitSeq(f.Tag.Get("protobuf"), ",") {
+		if option == "name="+name || option == "json="+name {
+			return true
+		}
+	}
+	return Fold(f.Name) == Fold(name)
+}
+
+// Fold makes the usual spellings of a name alike: OrderID, orderId, order_id.
+func Fold(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
+
+// Getter returns the method of t that reads a field which can only be reached so, as in opaque
+// protobuf messages. It is found by the name that protoc makes of a field, GetOrderId or
+// GetOrderID, as generators differ.
+func Getter(t reflect.Type, name string) (method string, ok bool) {
+	for m := range t.Methods() {
+		if Fold(m.Name) == "get"+Fold(name) && m.Type.NumIn() == 1 && m.Type.NumOut() == 1 {
+			return m.Name, true
+		}
+	}
+	return "", false
+}
+
+// CallMethod calls a method without arguments. Behind ?. there is nothing to call on nil. It is
+// called for methods that were checked at start: no arguments, one result, and perhaps an error.
+// What the error says is left out, as it may hold the value.
+func CallMethod(base any, name string, optional bool) (v any, err error) {
+	on := reflect.ValueOf(base)
+	if !on.IsValid() || on.Kind() == reflect.Pointer && on.IsNil() && optional {
+		if optional {
+			return nil, nil
+		}
+		return nil, Faulty("can't go on: what should have %s() is nil", name)
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			v, err = nil, Recovered(r)
+		}
+	}()
+	out := on.MethodByName(name).Call(nil)
+	if len(out) == 2 && !out[1].IsNil() {
+		return nil, Faulty("can't go on: %s() fails", name)
+	}
+	return out[0].Interface(), nil
 }

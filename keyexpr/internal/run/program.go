@@ -1,19 +1,19 @@
-// Package run is the last stage of every key, whatever language it is written in: it asks for the facts, follows paths
-// through them, and puts texts together within bounds of time and memory. Package keyexpr compiles templates to the
-// programs of this package, and package spel does so with Java's expressions.
+// Package run is the last stage of every key, whatever language it is written in: it asks for
+// the facts, follows paths through them, and puts texts together within bounds of time and
+// memory. Package keyexpr compiles templates to the programs of this package, and package spel
+// does so with Java's expressions.
 package run
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"reflect"
-	"slices"
 	"unicode/utf8"
 )
 
-// Program makes the keys of a request. It is immutable and safe for concurrent use.
+// Program makes the keys of a request. It is immutable and safe for concurrent use. It is the
+// same for a template and for a key of Java. What differs is in its parts: those of Java have no
+// Escape.
 type Program struct {
 	Text  string
 	Roots []Root
@@ -30,6 +30,8 @@ type Program struct {
 }
 
 // Part is a piece of a key: a literal, what is at the end of a path, or what a function appends.
+// A part is data as far as possible, and a closure where it has to be. Data can be read back,
+// weighed and shown.
 type Part struct {
 	Text   string
 	Src    string       // of the hole, for messages
@@ -39,6 +41,7 @@ type Part struct {
 	Via    func(string) string // what becomes of the text at the end of the path
 	Escape *Escape
 	Append func(st *State, key []byte, e *Escape) ([]byte, error)
+	Cost   int // steps of Append
 	// Join makes it several values with Text between them.
 	Join *Items
 }
@@ -46,15 +49,10 @@ type Part struct {
 // Literal reports whether p is text of the template itself.
 func (p *Part) Literal() bool { return p.Path == nil && p.Append == nil && p.Join == nil }
 
-// Items are the values of a list.
-type Items struct {
-	Src  string
-	List func(st *State) (reflect.Value, error) // nil for a single value
-	// Item is what a value is made of, with the element of List at the end of State.Elems.
-	Item []Part
-}
-
-// Expand appends the keys of a request to keys, sorted and distinct.
+// Expand appends the keys of a request to keys, sorted and distinct. Most templates are a
+// literal and one or two paths to short texts. They are made without a state, whose pool costs
+// as much as the two paths. What turns out not to be short is started again with a state and its
+// budget, with the facts that are there.
 func (p *Program) Expand(ctx context.Context, keys []string, facts func(root string) (any, error)) (_ []string, err error) {
 	if !p.plain {
 		st := NewState(ctx, facts, p.Roots)
@@ -73,10 +71,12 @@ func (p *Program) Expand(ctx context.Context, keys []string, facts func(root str
 	return p.ExpandWith(st, keys)
 }
 
-// maxSlots is how many roots expandPaths has room for.
+// maxSlots is how many roots expandPaths has room for. Two are the request and a header. The
+// room for them is on the stack, and has to be cleared for each request.
 const maxSlots = 2
 
-// Finish finds out whether all parts are literals and paths to texts and numbers.
+// Finish finds out whether all parts are literals and paths to texts and numbers. It runs once,
+// when all parts are there.
 func (p *Program) Finish() {
 	p.plain = len(p.Items) == 0 && len(p.Roots) <= maxSlots
 	for i := range p.Parts {
@@ -85,8 +85,10 @@ func (p *Program) Finish() {
 	}
 }
 
-// expandPaths is Expand for what is quick to do: short values at the ends of paths. All that it needs lies on the stack.
-// done is false if there is more to it.
+// expandPaths is Expand for what is quick to do: short values at the ends of paths. All that it
+// needs lies on the stack. done is false if there is more to it. It has no budget and needs
+// none: a value that is longer than a key is left to the other way, and there are only so many
+// parts.
 func (p *Program) expandPaths(keys []string, from *Source) (_ []string, done bool, err error) {
 	var room [MaxKey / 2]byte
 	buf := room[:0]
@@ -136,7 +138,9 @@ func (p *Program) expandPaths(keys []string, from *Source) (_ []string, done boo
 	return append(keys, string(buf)), true, nil
 }
 
-// ExpandWith is Expand with a state, which knows afterwards what was spent.
+// ExpandWith is Expand with a state, which knows afterwards what was spent. The buffer belongs
+// to the state and is used again. The key is copied out of it, as a text, which is the one
+// allocation that can't be spared.
 func (p *Program) ExpandWith(st *State, keys []string) (_ []string, err error) {
 	src := p.Text
 	defer func() {
@@ -169,7 +173,9 @@ func (p *Program) ExpandWith(st *State, keys []string) (_ []string, err error) {
 	return append(keys, string(key)), nil
 }
 
-// parts appends what parts stand for; src becomes the source of the one at work.
+// parts appends what parts stand for; src becomes the source of the one at work. The source is
+// noted before a part is made, so that an error, and a panic too, is blamed on the hole that it
+// comes from.
 func (st *State) parts(key []byte, parts []Part, src *string) (_ []byte, err error) {
 	for i := range parts {
 		p := &parts[i]
@@ -196,7 +202,8 @@ func (st *State) parts(key []byte, parts []Part, src *string) (_ []byte, err err
 	return key, nil
 }
 
-// leaf appends the value at the end of a path.
+// leaf appends the value at the end of a path. The function behind a path is charged for what it
+// reads; what it makes is charged as text.
 func (st *State) leaf(key []byte, v reflect.Value, p *Part) ([]byte, error) {
 	switch {
 	case !v.IsValid():
@@ -211,7 +218,8 @@ func (st *State) leaf(key []byte, v reflect.Value, p *Part) ([]byte, error) {
 	return st.text(key, p.Via(s), p.Escape)
 }
 
-// missing is the error of a path that ends in nil.
+// missing is the error of a path that ends in nil. Behind a function, nil is the argument and
+// not the value, and the error says so.
 func (p *Part) missing() error {
 	if p.Via != nil {
 		return ErrNoText
@@ -219,144 +227,9 @@ func (p *Part) missing() error {
 	return ErrNil
 }
 
-// join appends the values of a list with a text between them.
-func (st *State) join(key []byte, p *Part) ([]byte, error) {
-	first := true
-	err := p.Join.each(st, func() (err error) {
-		if !first {
-			key = append(key, p.Text...)
-		}
-		first = false
-		src := ""
-		key, err = st.parts(key, p.Join.Item, &src)
-		return err
-	})
-	if err == nil && first {
-		err = ErrEmpty
-	}
-	return key, err
-}
-
-// each calls f with each value of a list at the end of st.Elems.
-func (it *Items) each(st *State, f func() error) error {
-	if it.List == nil {
-		return f()
-	}
-	list, err := it.List(st)
-	if err != nil {
-		return err
-	}
-	if list = Indirect(list); !list.IsValid() {
-		return ErrNil
-	}
-	if k := list.Kind(); k != reflect.Slice && k != reflect.Array {
-		return Faulty("is no list, but of type %v", list.Type())
-	}
-	n := list.Len()
-	if err := st.Step(n * len(it.Item)); err != nil {
-		return err
-	}
-	for i := range n {
-		st.Push(Tame(list.Index(i)), i)
-		err := f()
-		st.Pop()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// expandItems renders what stands before and behind the list once, whatever the length of the list. Keys are sorted, so that
-// two requests with the same elements in another order take their locks in one order, and can't wait for each other.
-func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string, err error) {
-	if st.buf, err = st.parts(st.buf[:0], p.Parts[:p.At], src); err != nil {
-		return nil, Blame(*src, err)
-	}
-	before := len(st.buf)
-	if st.buf, err = st.parts(st.buf, p.Parts[p.At:], src); err != nil {
-		return nil, Blame(*src, err)
-	}
-	var behind []byte
-	if len(st.buf) > before {
-		behind = bytes.Clone(st.buf[before:])
-	}
-	start := len(keys)
-	for i := range p.Items {
-		it := &p.Items[i]
-		*src = it.Src
-		if keys, err = p.expandList(st, keys, start, it, before, behind); err != nil {
-			return nil, Blame(it.Src, err)
-		}
-	}
-	if len(keys) == start {
-		return nil, Blame(*src, ErrEmpty)
-	}
-	slices.Sort(keys[start:])
-	return append(keys[:start], slices.Compact(keys[start:])...), nil
-}
-
-// expandList puts each element between what is before it and what is behind. The buffer keeps the beginning, and is cut back
-// to it for the next element. More elements than keys are allowed is found out before any is rendered.
-func (p *Program) expandList(st *State, keys []string, start int, it *Items, before int, behind []byte) ([]string, error) {
-	var list reflect.Value
-	n := 1
-	if it.List != nil {
-		var err error
-		if list, err = it.List(st); err != nil {
-			return nil, err
-		}
-		list = Indirect(list)
-		if !list.IsValid() {
-			return nil, ErrNil
-		}
-		if k := list.Kind(); k != reflect.Slice && k != reflect.Array {
-			return nil, Faulty("is no list, but of type %v", list.Type())
-		}
-		n = list.Len()
-	}
-	if n > MaxKeys-len(keys)+start {
-		return nil, Faulty("makes more than %d keys", MaxKeys)
-	}
-	if err := st.Step(n * (1 + len(it.Item))); err != nil {
-		return nil, err
-	}
-	keys = slices.Grow(keys, n)
-	for i := range n {
-		if it.List != nil {
-			st.Push(Tame(list.Index(i)), i)
-		}
-		src := ""
-		key, err := st.parts(st.buf[:before], it.Item, &src)
-		if it.List != nil {
-			st.Pop()
-		}
-		if err == nil && len(key)+len(behind) == 0 {
-			err = ErrEmpty
-		}
-		if err != nil {
-			if f, ok := errors.AsType[*Fault](err); ok {
-				err = Faulty("has an element that %s", f.Reason)
-			}
-			return nil, err
-		}
-		key = append(key, behind...)
-		st.buf = key
-		if len(key) > MaxKey {
-			if err := st.Spend(len(key)); err != nil {
-				return nil, err
-			}
-			if key, err = p.shorten(key); err != nil {
-				return nil, err
-			}
-		}
-		keys = append(keys, string(key))
-	}
-	return keys, nil
-}
-
 var errNoUTF8 = Faulty("is no UTF-8, which no text of Java is")
 
+// Redis takes longer ones, and whoever lists them by hand does not want to.
 const (
 	// MaxKey is the length of the longest key.
 	MaxKey = 512
@@ -367,7 +240,8 @@ const (
 	maxTag     = 256 // the longest hash tag that is kept in a key with a digest
 )
 
-// Together returns what parts stand for as one text.
+// Together returns what parts stand for as one text. A text of this kind is mostly short. What
+// fits into the room on the stack is copied once.
 func (st *State) Together(parts []Part) (string, error) {
 	src := ""
 	var room [128]byte
@@ -381,7 +255,8 @@ func (st *State) Together(parts []Part) (string, error) {
 	return string(text), nil
 }
 
-// Lookup appends the value of a path that is a name in a lookup root.
+// Lookup appends the value of a path that is a name in a lookup root. A header by its name is
+// the second most common value, and needs no closure for a path.
 func (st *State) Lookup(dst []byte, p *Path, e *Escape) ([]byte, error) {
 	s, ok, err := st.look(p.Root, p.Steps[0].By.(string))
 	if err == nil && !ok {

@@ -1,26 +1,25 @@
 package run
 
 import (
-	"encoding"
 	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Raw is text that goes into the key as it is.
+// Raw is text that goes into the key as it is. It is a type, so that a value which was marked in
+// the middle of an expression still knows it at the end.
 type Raw string
 
 const upperHex = "0123456789ABCDEF"
 
-// Escape appends values so that they can be read back from a key: as they are, except for %, braces, white space,
-// control characters, bytes that are no UTF-8, and the runes that may follow the value, which become %XX.
+// Escape appends values so that they can be read back from a key: as they are, except for %,
+// braces, white space, control characters, bytes that are no UTF-8, and the runes that may
+// follow the value, which become %XX. Which bytes are plain is decided at start, as a table. For
+// nearly all values the loop over them is all there is to do.
 type Escape struct {
 	plain  [256]bool // the bytes that are left alone; those from 0x80 on belong to a rune and are judged as such
 	runes  []rune    // from 0x80 on that are escaped
@@ -29,6 +28,9 @@ type Escape struct {
 }
 
 // Before returns the Escape of a value behind which the literal begins with one of these runes.
+// Braces are escaped since a value in front of a hash tag could open another one, and move the
+// key to a slot of its choice. White space and control characters are escaped for those who read
+// keys, and for protocols of lines.
 func Before(runes []rune) *Escape {
 	e := &Escape{}
 	for c := '!'; c < 0x7f; c++ {
@@ -38,7 +40,9 @@ func Before(runes []rune) *Escape {
 	return e
 }
 
-// Within is Before for text that is not put into a key yet: it does what is needed to read it back, and no more.
+// Within is Before for text that is not put into a key yet: it does what is needed to read it
+// back, and no more. Such a text is read by nobody but the digest or the case mapping behind it,
+// and is escaped as a value once more.
 func Within(runes []rune) *Escape {
 	e := &Escape{inner: true}
 	for c := range 0x80 {
@@ -48,6 +52,7 @@ func Within(runes []rune) *Escape {
 	return e
 }
 
+// Digits are noted, as a number needs no look at its bytes if nothing of it can be special.
 func (e *Escape) except(runes []rune) {
 	for _, r := range runes {
 		if r < utf8.RuneSelf {
@@ -59,7 +64,8 @@ func (e *Escape) except(runes []rune) {
 	}
 }
 
-// Append appends s escaped.
+// Append appends s escaped. Nothing is allocated for a value that needs no escape, but the room
+// in the key.
 func (e *Escape) Append(dst []byte, s string) []byte {
 	i := 0
 	for ; i+4 <= len(s); i += 4 { // four at a time, as nearly all values are plain
@@ -75,8 +81,8 @@ func (e *Escape) Append(dst []byte, s string) []byte {
 	return append(dst, s...)
 }
 
-// append is Append from the first byte on that is not plain. Long texts are counted first: to let the buffer grow on the way
-// would copy each of them several times.
+// append is Append from the first byte on that is not plain. Long texts are counted first: to
+// let the buffer grow on the way would copy each of them several times.
 func (e *Escape) append(dst []byte, s string) []byte {
 	if len(s) > longText {
 		dst = slices.Grow(dst, len(s)+2*e.escaped(s))
@@ -109,7 +115,8 @@ func (e *Escape) append(dst []byte, s string) []byte {
 // longText is from where on it is worth to count before something is done.
 const longText = 1024
 
-// escaped counts the bytes of s that are escaped.
+// escaped counts the bytes of s that are escaped. Memory is charged by it, since a value of
+// braces becomes three times as long.
 func (e *Escape) escaped(s string) (n int) {
 	for i := 0; i < len(s); {
 		r, size := rune(s[i]), 1
@@ -126,7 +133,8 @@ func (e *Escape) escaped(s string) (n int) {
 	return n
 }
 
-// leaves reports whether a rune beyond ASCII stays as it is.
+// leaves reports whether a rune beyond ASCII stays as it is. White space beyond ASCII is escaped
+// like a blank: somebody who reads keys can't see the difference.
 func (e *Escape) leaves(r rune, size int) bool {
 	if slices.Contains(e.runes, r) {
 		return false
@@ -134,7 +142,8 @@ func (e *Escape) leaves(r rune, size int) bool {
 	return e.inner || (r != utf8.RuneError || size > 1) && !unicode.IsSpace(r) && !unicode.IsControl(r)
 }
 
-// Unescape undoes any Escape. It fails for what no Escape makes.
+// Unescape undoes any Escape. It fails for what no Escape makes. It takes capital letters only,
+// as that is how they are made. Two spellings of one key would be two locks.
 func Unescape(s string) (string, bool) {
 	if !strings.Contains(s, "%") {
 		return s, true
@@ -158,7 +167,8 @@ func Unescape(s string) (string, bool) {
 	return b.String(), true
 }
 
-// text appends a text that must not be empty; a nil Escape leaves it as it is.
+// text appends a text that must not be empty; a nil Escape leaves it as it is. It is where every
+// value of a key comes by, and so where an empty one is refused and a long one is charged.
 func (st *State) text(dst []byte, s string, e *Escape) ([]byte, error) {
 	if s == "" {
 		return dst, ErrEmpty
@@ -177,7 +187,8 @@ func (st *State) text(dst []byte, s string, e *Escape) ([]byte, error) {
 	return e.Append(dst, s), nil
 }
 
-// Value appends the text that stands for v in keys.
+// Value appends the text that stands for v in keys. A text has no way around, and needs no
+// reflection.
 func (st *State) Value(dst []byte, v any, e *Escape) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
@@ -194,36 +205,8 @@ func (st *State) Value(dst []byte, v any, e *Escape) ([]byte, error) {
 	return st.text(dst, s, e)
 }
 
-// Leaf is how values of one type get into a key quickest.
-type Leaf int
-
-// The leaves.
-const (
-	LeafAny Leaf = iota
-	LeafString
-	LeafInt
-	LeafUint
-)
-
-// LeafOf returns the leaf for values of type t, which is nil if it is not known.
-func LeafOf(t reflect.Type) Leaf {
-	if t == nil {
-		return LeafAny
-	}
-	switch kind := t.Kind(); {
-	case kind == reflect.String && t != numberType && t != rawType:
-		return LeafString
-	case Spells(reflect.PointerTo(t)): // has the methods of t, too
-		return LeafAny
-	case kind >= reflect.Int && kind <= reflect.Int64:
-		return LeafInt
-	case kind >= reflect.Uint && kind <= reflect.Uint64:
-		return LeafUint
-	}
-	return LeafAny
-}
-
-// Leaf appends a value of a type whose leaf is l.
+// Leaf appends a value of a type whose leaf is l. What is nil has no kind, and is refused
+// before.
 func (st *State) Leaf(dst []byte, v reflect.Value, l Leaf, e *Escape) ([]byte, error) {
 	switch {
 	case !v.IsValid():
@@ -233,10 +216,13 @@ func (st *State) Leaf(dst []byte, v reflect.Value, l Leaf, e *Escape) ([]byte, e
 	case l == LeafAny:
 		return st.Value(dst, v.Interface(), e)
 	}
-	return appendNumber(dst, v, l, e), nil
+	return appendNumber(dst, v, l, e), st.Spend(maxDigits)
 }
 
-// appendNumber appends a whole number. Only what follows can make escapes necessary.
+const maxDigits = 20 // of a number of 64 bits
+
+// appendNumber appends a whole number. Only what follows can make escapes necessary. It escapes
+// only if a digit or a minus may follow, as in #{req.Seq}-x.
 func appendNumber(dst []byte, v reflect.Value, l Leaf, e *Escape) []byte {
 	start := len(dst)
 	if l == LeafInt {
@@ -251,7 +237,9 @@ func appendNumber(dst []byte, v reflect.Value, l Leaf, e *Escape) []byte {
 	return e.Append(dst[:start], digits)
 }
 
-// TextOf returns the text that stands for v in keys. It never calls methods of nil.
+// TextOf returns the text that stands for v in keys. It never calls methods of nil. Pointers are
+// followed up to the first type that can say itself how it is written: a *url.URL can, a url.URL
+// can't.
 func (st *State) TextOf(v reflect.Value) (string, error) {
 	for depth := 0; v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer; depth++ {
 		if v.IsNil() || depth == maxPointers {
@@ -269,23 +257,29 @@ func (st *State) TextOf(v reflect.Value) (string, error) {
 		return "", &Fault{Reason: fault}
 	}
 	if v.Kind() == reflect.String {
-		if v.Type() == numberType && !wholeNumber(v.String()) {
-			return "", Faulty("is a number with many spellings: only whole numbers can be in a key")
+		if v.Type() == numberType {
+			if err := st.Spend(v.Len()); err != nil {
+				return "", err
+			}
+			if !wholeNumber(v.String()) {
+				return "", Faulty("is a number with many spellings: only whole numbers can be in a key")
+			}
 		}
 		return v.String(), nil
 	}
 	if Spells(v.Type()) {
-		return spelling(v.Interface())
+		return st.spelling(v.Interface())
 	}
 	if v.Kind() != reflect.Pointer && Spells(reflect.PointerTo(v.Type())) {
 		p := reflect.New(v.Type())
 		p.Elem().Set(v)
-		return spelling(p.Interface())
+		return st.spelling(p.Interface())
 	}
 	return st.basicText(v)
 }
 
-// basicText charges bytes twice, as hex doubles them.
+// basicText charges bytes twice, as hex doubles them. Bytes are spelt in hex, as two requests of
+// any bytes must differ, and base64 has letters that differ in case alone.
 func (st *State) basicText(v reflect.Value) (string, error) {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -303,92 +297,4 @@ func (st *State) basicText(v reflect.Value) (string, error) {
 		return hex.EncodeToString(b), nil
 	}
 	return "", Faulty("is of type %v, which is no key material", v.Type())
-}
-
-var (
-	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
-	stringer      = reflect.TypeFor[fmt.Stringer]()
-	timeType      = reflect.TypeFor[time.Time]()
-	numberType    = reflect.TypeFor[json.Number]()
-	rawType       = reflect.TypeFor[Raw]()
-)
-
-// Spells reports whether values of type t say themselves how they are written.
-func Spells(t reflect.Type) bool { return t.Implements(textMarshaler) || t.Implements(stringer) }
-
-// maxBits is the size of the largest number that is written out. To do so takes the square of the size.
-const maxBits = 1 << 14
-
-// spelling prefers MarshalText, as encoding/json does: what a String says is for people, and may leave out what differs.
-func spelling(v any) (string, error) {
-	if n, ok := v.(interface{ BitLen() int }); ok && n.BitLen() > maxBits {
-		return "", Faulty("is a number of more than %d bits", maxBits)
-	}
-	if m, ok := v.(encoding.TextMarshaler); ok {
-		text, err := m.MarshalText()
-		if err != nil {
-			return "", Faulty("of type %T does not marshal to text", v)
-		}
-		return string(text), nil
-	}
-	return v.(fmt.Stringer).String(), nil
-}
-
-// IsList reports whether values of type t are lists rather than ids that are made of bytes or that spell themselves.
-func IsList(t reflect.Type) bool {
-	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) &&
-		t.Elem().Kind() != reflect.Uint8 && !Spells(t) && !Spells(reflect.PointerTo(t))
-}
-
-// IsTime reports whether t is a time, or a struct that has become one by embedding it: it would marshal to the time, and
-// leave out its other fields.
-func IsTime(t reflect.Type) bool {
-	if t == timeType {
-		return true
-	}
-	if t.Kind() != reflect.Struct {
-		return false
-	}
-	f, ok := t.FieldByName("Time")
-	return ok && f.Anonymous && (f.Type == timeType || f.Type == reflect.PointerTo(timeType))
-}
-
-// Refusal says why values of type t can't be part of a key, and "" if they can. An interface can, until it is known what is in it.
-func Refusal(t reflect.Type) string {
-	if t.Kind() == reflect.Pointer && t.Elem().Kind() != reflect.Struct {
-		t = t.Elem()
-	}
-	bare := t
-	if t.Kind() == reflect.Pointer {
-		bare = t.Elem()
-	}
-	if _, ok := reflect.PointerTo(bare).MethodByName("ProtoReflect"); ok && bare.Kind() == reflect.Struct {
-		return fmt.Sprintf("is a message, %v: name one of its fields", bare)
-	}
-	switch {
-	case IsTime(bare):
-		return "is a time, which has many spellings: use fmtTime(x, \"2006-01-02\")"
-	case t.Kind() == reflect.Interface, Spells(t), Spells(reflect.PointerTo(bare)):
-		return ""
-	}
-	switch bare.Kind() {
-	case reflect.String, reflect.Bool,
-		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return ""
-	case reflect.Slice, reflect.Array:
-		if bare.Elem().Kind() == reflect.Uint8 {
-			return ""
-		}
-		return fmt.Sprintf("is a list, %v: a list makes keys only as a hole of its own, as in #{map(list, \"item:\" + .ID)}", bare)
-	case reflect.Float32, reflect.Float64:
-		return fmt.Sprintf("is a float, %v, which has many spellings: use a whole number or a string", bare)
-	case reflect.Func:
-		return "is a function: call it"
-	case reflect.Struct:
-		return fmt.Sprintf("is a struct, %v: name one of its fields", bare)
-	case reflect.Map:
-		return fmt.Sprintf("is a map, %v: name one of its entries", bare)
-	}
-	return fmt.Sprintf("is of type %v, which is no key material", bare)
 }

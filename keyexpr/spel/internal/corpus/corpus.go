@@ -47,7 +47,7 @@ func (s Subject) Orders() []*Order { return s.orders() }
 
 // Subjects returns all of them, in the order of the answers.
 func Subjects() (list []Subject) {
-	for _, text := range expressions {
+	for _, text := range slices.Concat(basics, calls) {
 		list = append(list, Expression(text))
 	}
 	for _, method := range []string{

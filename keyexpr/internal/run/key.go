@@ -1,0 +1,171 @@
+package run
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"unicode/utf8"
+)
+
+// shorten makes a key of more than MaxKey bytes a readable head and a digest of all of it. A
+// hash tag stays whole, so that the key keeps its slot in a Redis Cluster; one that is too long
+// for that is an error. The digest is of all of the key, the part that is still there included,
+// so that two keys with one head differ. The head is for people, who look for "order:" in Redis.
+func (p *Program) shorten(key []byte) ([]byte, error) {
+	if p.Raw {
+		// Somebody else makes the same key, and would not make the digest.
+		return nil, Faulty("makes a key of more than %d bytes with raw", MaxKey)
+	}
+	sum := sha256.Sum256(key)
+	room := MaxKey - digestTail
+	open, end := hashTag(key)
+	head := cut(key, room)
+	if end > len(head) {
+		tag := key[open:end]
+		if len(tag) > maxTag {
+			return nil, Faulty("makes a hash tag of more than %d bytes", maxTag)
+		}
+		head = append(bytes.Clone(cut(key[:open], room-len(tag))), tag...)
+	}
+	short := make([]byte, 0, MaxKey)
+	short = append(short, head...)
+	short = append(short, DigestMark...)
+	return hex.AppendEncode(short, sum[:]), nil
+}
+
+// hashTag returns where the hash tag of a key begins and ends, with its braces; 0, 0 if there is
+// none. As in Redis, it is what stands between the first opening brace and the next closing one,
+// unless that is nothing. To keep it matters for locks of several keys, which Redis Cluster
+// takes in one script only if they have one slot.
+func hashTag(key []byte) (open, end int) {
+	open = bytes.IndexByte(key, '{')
+	if open < 0 {
+		return 0, 0
+	}
+	n := bytes.IndexByte(key[open:], '}')
+	if n <= 1 {
+		return 0, 0
+	}
+	return open, open + n + 1
+}
+
+// cut returns at most n bytes of s, and ends it neither within a rune nor within %XX. A cut
+// within %3A would leave %3, and within a rune something that is no UTF-8. Both would be shown
+// to people as garbage.
+func cut(s []byte, n int) []byte {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	for i := max(n-2, 0); i < n; i++ {
+		if s[i] == '%' {
+			return s[:i]
+		}
+	}
+	return s[:n]
+}
+
+// Match reads a key back into the values that its holes had. A template with a list has several
+// ways to make a key, as [a + ":x", b + ":y"] has two. They are tried in their order, and the
+// first that fits is the answer, as each reads a key in one way only.
+func (p *Program) Match(key string) (values []string, ok bool) {
+	if strings.Contains(key, DigestMark) {
+		return nil, false
+	}
+	if len(p.Items) == 0 {
+		m := matcher{rest: key}
+		if m.parts(p.Parts) && m.end(&values) {
+			return values, true
+		}
+		return nil, false
+	}
+	for i := range p.Items {
+		m := matcher{rest: key}
+		if m.parts(p.Parts[:p.At]) && m.parts(p.Items[i].Item) && m.parts(p.Parts[p.At:]) && m.end(&values) {
+			return values, true
+		}
+	}
+	return nil, false
+}
+
+// matcher reads a key from left to right. What ends a value never occurs in it unescaped, so
+// that there is one way to go. So it never goes back, and takes one step for each byte, whatever
+// the key is: keys of other programs are tried as well.
+type matcher struct {
+	rest   string
+	values []string
+}
+
+// A key with something behind it is another key.
+func (m *matcher) end(values *[]string) bool {
+	*values = m.values
+	return m.rest == ""
+}
+
+// A raw value could end anywhere, and is not read.
+func (m *matcher) parts(parts []Part) bool {
+	for i := range parts {
+		p := &parts[i]
+		switch {
+		case p.Literal():
+			rest, ok := strings.CutPrefix(m.rest, p.Text)
+			if !ok {
+				return false
+			}
+			m.rest = rest
+		case p.Join != nil:
+			if !m.join(p) {
+				return false
+			}
+		case p.Escape == nil || !m.value(p.Escape):
+			return false
+		}
+	}
+	return true
+}
+
+// join needs no look ahead: compiling has refused a list whose values and whose end begin alike.
+// An item that does not fit makes the whole not fit. There is no other way to cut the list.
+func (m *matcher) join(p *Part) bool {
+	for m.parts(p.Join.Item) {
+		rest, more := strings.CutPrefix(m.rest, p.Text)
+		if !more {
+			return true
+		}
+		m.rest = rest
+	}
+	return false
+}
+
+// value reads up to the first rune that e would have escaped. The value is escaped again and
+// compared. So a key that nobody could have made, with an escaped letter or a %zz, is no match,
+// and no two keys are read as the same values.
+func (m *matcher) value(e *Escape) bool {
+	s, n := m.rest, 0
+	for n < len(s) {
+		if s[n] == '%' {
+			n += 3
+			continue
+		}
+		size := 1
+		if s[n] < utf8.RuneSelf && !e.plain[s[n]] {
+			break
+		}
+		if s[n] >= utf8.RuneSelf {
+			var r rune
+			if r, size = utf8.DecodeRuneInString(s[n:]); !e.leaves(r, size) {
+				break
+			}
+		}
+		n += size
+	}
+	if n == 0 || n > len(s) {
+		return false
+	}
+	value, ok := Unescape(s[:n])
+	m.rest, m.values = s[n:], append(m.values, value)
+	return ok && string(e.Append(nil, value)) == s[:n]
+}

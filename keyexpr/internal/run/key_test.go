@@ -1,0 +1,158 @@
+package run
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// As in Redis: what is between the first { and the next }, unless that is nothing.
+func TestHashTag(t *testing.T) {
+	for _, tt := range []struct{ key, tag string }{
+		{"", ""},
+		{"order:7", ""},
+		{"{order}:7", "{order}"},
+		{"a{b}c{d}", "{b}"},
+		{"{}{b}", ""},
+		{"{", ""},
+		{"}", ""},
+		{"}{b}", "{b}"},
+		{"{b", ""},
+		{"a{b{c}d}", "{b{c}"},
+		{"{→}", "{→}"},
+	} {
+		open, end := hashTag([]byte(tt.key))
+		if got := tt.key[open:end]; got != tt.tag {
+			t.Errorf("hashTag(%q) = %q, want %q", tt.key, got, tt.tag)
+		}
+	}
+}
+
+// A cut ends neither within a rune nor within an escape.
+func TestCut(t *testing.T) {
+	for _, tt := range []struct {
+		key  string
+		n    int
+		want string
+	}{
+		{"abc", 5, "abc"},
+		{"abc", 3, "abc"},
+		{"abc", 2, "ab"},
+		{"abc", 0, ""},
+		{"aé", 2, "a"},
+		{"a→", 3, "a"},
+		{"a%3Ab", 5, "a%3Ab"},
+		{"a%3Abc", 4, "a%3A"},
+		{"a%3Ab", 3, "a"},
+		{"a%3Ab", 2, "a"},
+		{"%3A%3A", 5, "%3A"},
+	} {
+		if got := string(cut([]byte(tt.key), tt.n)); got != tt.want {
+			t.Errorf("cut(%q, %d) = %q, want %q", tt.key, tt.n, got, tt.want)
+		}
+	}
+}
+
+// A long hash tag can't be kept, and a raw key can't be digested.
+func TestKeysThatCannotBeShortened(t *testing.T) {
+	long := strings.Repeat("x", 600)
+	if got, err := (&Program{}).shorten([]byte("o:{" + long + "}")); err == nil || !strings.Contains(err.Error(), "a hash tag of more than 256 bytes") {
+		t.Errorf("shorten = %q, %v", got, err)
+	}
+	if got, err := (&Program{Raw: true}).shorten([]byte(long)); err == nil || !strings.Contains(err.Error(), "more than 512 bytes with raw") {
+		t.Errorf("shorten = %q, %v", got, err)
+	}
+}
+
+// value is a part that is read back; text is one of the template's own.
+func value(follow ...rune) Part { return Part{Path: &Path{Root: 2}, Escape: Before(follow)} }
+func text(s string) Part        { return Part{Text: s} }
+
+// A program is read back by its parts alone, without facts. There is one way to read a key, or none.
+func TestMatchReadsParts(t *testing.T) {
+	join := func(sep string, follow ...rune) Part {
+		first := []rune(sep)[0]
+		return Part{Text: sep, Join: &Items{Item: []Part{{Path: &Path{Elem: true}, Escape: Before(append(follow, first))}}}}
+	}
+	for _, tt := range []struct {
+		name  string
+		parts []Part
+		key   string
+		want  []string // nil for no match
+	}{
+		{"a literal", []Part{text("order")}, "order", []string{}},
+		{"another literal", []Part{text("order")}, "orders", nil},
+		{"a value", []Part{text("o:"), value()}, "o:7", []string{"7"}},
+		{"no value", []Part{text("o:"), value()}, "o:", nil},
+		{"a value up to a literal", []Part{value(':'), text(":x")}, "7:x", []string{"7"}},
+		{"an escaped value", []Part{value(':'), text(":x")}, "a%3Ab:x", []string{"a:b"}},
+		{"an escape that nobody makes", []Part{value(':'), text(":x")}, "%61:x", nil},
+		{"an escape in lower case", []Part{value(':'), text(":x")}, "a%3ab:x", nil},
+		{"an escape that ends early", []Part{value()}, "a%3", nil},
+		{"an escape that is none", []Part{value()}, "a%zz", nil},
+		{"a brace that was not escaped", []Part{value()}, "a{b", nil},
+		{"a blank that was not escaped", []Part{value()}, "a b", nil},
+		{"bytes that are no UTF-8", []Part{value()}, "%FF", []string{"\xff"}},
+		{"bytes that were not escaped", []Part{value()}, "\xff", nil},
+		{"a rune that follows", []Part{value('→'), text("→")}, "a%E2%86%92b→", []string{"a→b"}},
+		{"two values", []Part{value(':'), text(":"), value()}, "a:b:c", []string{"a", "b:c"}},
+		{"more than the key", []Part{value(':'), text(":"), value()}, "a", nil},
+		{"a list of one", []Part{join(",")}, "a", []string{"a"}},
+		{"a list of three", []Part{join(",")}, "a,b,c%2Cd", []string{"a", "b", "c,d"}},
+		{"a list and a literal", []Part{join(",", ';'), text(";x")}, "a,b;x", []string{"a", "b"}},
+		{"a list with nothing in it", []Part{join(",")}, "a,,b", nil},
+		{"a list that does not end", []Part{join(",")}, "a,", nil},
+		{"a raw value", []Part{{Path: &Path{Root: 2}}}, "a", nil},
+		{"a digest", []Part{value()}, "x" + DigestMark + strings.Repeat("0", 64), nil},
+	} {
+		p := &Program{Parts: tt.parts}
+		got, ok := p.Match(tt.key)
+		if ok != (tt.want != nil) || ok && !slices.Equal(got, tt.want) {
+			t.Errorf("%s: Match(%q) = %q, %v, want %q", tt.name, tt.key, got, ok, tt.want)
+		}
+	}
+}
+
+// The quick way and the way with a state make the same keys of the same facts.
+func TestBothWaysMakeOneKey(t *testing.T) {
+	for _, id := range []string{"7", "a:b", "a b", "%", "é→", "\xff", strings.Repeat("x", 511), strings.Repeat("x", 600), strings.Repeat("{", 200)} {
+		p := &Program{
+			Roots: []Root{{Name: "id", Type: reflect.TypeFor[string]()}},
+			Parts: []Part{text("o:"), {Path: &Path{}, Leaf: LeafString, Escape: Before([]rune{':'})}, text(":x")},
+		}
+		p.Finish()
+		if !p.plain {
+			t.Fatal("the quick way is not taken")
+		}
+		facts := func(string) (any, error) { return id, nil }
+		quick, err := p.Expand(context.Background(), nil, facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := NewState(context.Background(), facts, p.Roots)
+		slow, err := p.ExpandWith(st, nil)
+		st.Release()
+		if err != nil || !slices.Equal(quick, slow) {
+			t.Errorf("%.20q makes %q and %q, %v", id, quick, slow, err)
+		}
+	}
+}
+
+// Facts are asked for once, also where the quick way finds out that it is none.
+func TestFactsAreAskedForOnce(t *testing.T) {
+	p := &Program{
+		Roots: []Root{{Name: "id", Type: reflect.TypeFor[string]()}},
+		Parts: []Part{{Path: &Path{}, Leaf: LeafString, Escape: Before([]rune{':'})}, text(":"), {Path: &Path{}, Leaf: LeafString, Escape: Before(nil)}},
+	}
+	p.Finish()
+	asked := 0
+	_, err := p.Expand(context.Background(), nil, func(string) (any, error) {
+		asked++
+		return strings.Repeat("x", 600), nil
+	})
+	if err != nil || asked != 1 {
+		t.Errorf("asked %d times, %v", asked, err)
+	}
+}

@@ -1,0 +1,342 @@
+// Package keyexpr turns requests into the keys of locks.
+//
+// A template is literal text with holes, order:#{req.OrderID}:#{lower(header.Tenant)}. It is
+// parsed and type-checked once, against the [Roots] that an adapter can offer, so that a
+// misspelt field, a missing brace or a float in a key stops the program when it starts, with a
+// place and the name that was probably meant:
+//
+//	tmpl, err := keyexpr.Parse("order:#{req.OrderID}", keyexpr.Roots{"req": keyexpr.TypeFor[PayRequest]()})
+//	…
+//	keys, err := tmpl.Expand(ctx, facts)
+//
+// Keys are made so that they can be trusted. A template that reads nothing of the request is an
+// error, unless [OneKey] says that it is meant. A value that is nil or empty is an error that
+// matches [ErrValue]: it never makes a key that unrelated requests share. What could be taken
+// for the literal text around a value is escaped, so that different values never make the same
+// key, and [Template.Match] reads them back. README.md in this folder teaches the language.
+//
+// Most programs don't import this package: they write templates in the options and tags of
+// package guard. Package spel beside it is for programs that share locks with a service in Java.
+package keyexpr
+
+// How a text becomes a key:
+//
+//	scan → parse → check → resolve → rewrite → run
+//
+// The first five happen once, when a program starts, so that whatever can be wrong with a text is
+// found before there is a request. The last one happens for each request, in front of the lock, and
+// does nothing that could have been done before.
+//
+//	scan      scan.go cuts a template into literals and the sources of holes, as the engine knows
+//	          expressions only. lookalike.go explains what was meant to be a hole, and is none.
+//	parse     parse.go lets the engine make a tree of each source, and refuses what a key must not
+//	          use: functions without bounds, patterns that come from requests, Java's names.
+//	check     check.go describes the roots to the engine's checker, and refuses types that make no
+//	          key. It comes again behind each change of the tree, since a change brings new types.
+//	resolve   resolve.go replaces the names that JSON and protobuf have for fields by Go's, and
+//	          explains names that there are not.
+//	rewrite   parts.go takes apart what puts values together (+, join, lists), so that each value is
+//	          escaped by itself. compile.go makes closures of everything else: access.go of paths
+//	          and variables, operators.go and numbers.go of operators, calls.go of the functions in
+//	          functions.go, textfuncs.go, lists.go and hash.go. reads.go notes which of them read a
+//	          fact, as a template that reads none is refused.
+//	run       internal/run asks for the facts, follows the paths, calls the closures and puts the
+//	          texts together, within bounds of time and memory.
+//
+// template.go leads through the stages. What stands in this file is what programs declare: roots,
+// options, conditions, and the errors that they get.
+//
+// The trees and their types are those of expr-lang/expr, whose language this is. Its machine is not
+// used, for two reasons: it does not count what an expression costs, and it does not know that two
+// values in one text must stay apart.
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/expr-lang/expr/builtin"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// Roots says what a template may refer to: the name of each root and what is known of it when
+// the program starts. A root is a name that an adapter can always give a value for, at a cost
+// that it knows: a header costs nothing, a body must be read. So roots are named by the program,
+// and asked for by the template.
+type Roots map[string]Root
+
+// Root is what is known of one root before there are requests: its type, or the names that it
+// has. Its zero value is a root of type any, about which nothing can be checked at start. Two
+// adapters describe the same kind of request in two ways: gRPC knows the type of a message, and
+// HTTP the names in a route.
+type Root struct{ of run.Root }
+
+// TypeFor is a root whose values are of type T.
+func TypeFor[T any]() Root { return Type(reflect.TypeFor[T]()) }
+
+// Type is a root whose values are of type t; nil stands for any. A type that says nothing, such
+// as any, is as if it were not given.
+func Type(t reflect.Type) Root {
+	if t == nil || t.Kind() == reflect.Interface && t.NumMethod() == 0 {
+		return Root{}
+	}
+	return Root{run.Root{Type: t}}
+}
+
+// Names is a root whose value is a Lookup that has these names and no others, such as the path
+// values of a route. A template that uses another name is refused at start. The names are copied
+// and sorted, so that suggestions come in one order, and a caller may go on using its slice.
+func Names(names ...string) Root {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	return Root{run.Root{Lookup: true, Closed: true, Names: slices.Compact(names)}}
+}
+
+// AnyName is a root whose value is a Lookup that may have any name, such as the headers of a
+// request. Nothing is known of its names. A header that is misspelt can't be found at start; it
+// is nil for each request, and nil is no key.
+func AnyName() Root { return Root{run.Root{Lookup: true}} }
+
+// Lookup is the value of a root whose members are looked up by name for each request: path
+// values, headers, a query, metadata. In a template it is used as header.Tenant or
+// header["X-Tenant-Id"]. A name that is not there (ok is false) is nil, and so refused unless
+// `?? "none"` follows. An error fails the expansion and is returned wrapped, as that of [Facts]:
+// for a name that is there twice, or can't be read.
+type Lookup func(name string) (value string, ok bool, err error)
+
+// Find calls f.
+func (f Lookup) Find(name string) (value string, ok bool, err error) { return f(name) }
+
+// Facts gives the value of one root. It is asked at most once for each root in an expansion, and
+// only for those that the template needs. The value must be assignable to the type in Roots, and
+// be a Lookup for Names and AnyName. An error fails the expansion and is returned wrapped, so
+// that errors.Is still sees it.
+type Facts func(root string) (any, error)
+
+// Option changes how Parse and ParseCondition read a text. It is an interface without exported
+// methods, so that options can be added without breaking anybody.
+type Option interface{ apply(*config) }
+
+// It is what options fill in, before there is anything to apply them to.
+type config struct {
+	funcs  []userFunc
+	oneKey bool
+}
+
+type optionFunc func(*config)
+
+func (f optionFunc) apply(c *config) { f(c) }
+
+// OneKey says that a template which reads nothing of the request is meant: one key for all
+// requests, as for a nightly job.
+func OneKey() Option { return optionFunc(func(c *config) { c.oneKey = true }) }
+
+// Func gives templates a function of the user's own under name. fn takes any arguments, after a
+// context.Context if it wants that of Expand, and returns a value and perhaps an error: func(ctx
+// context.Context, id string) (string, error). Calls are type-checked at start. Lists are copied
+// for fn. An error of fn fails the expansion and is returned wrapped; it does not match ErrValue
+// unless it does so itself. fn must be safe for concurrent use, and quick: it runs for each
+// request, before the lock.
+//
+// A call counts as reading the request if fn takes a context or the call has an argument that
+// does.
+func Func(name string, fn any) Option { return userFunc{name, fn} }
+
+// userFunc is a function of the user's own. What it takes and returns is found out by reflection
+// when it is declared, and not when it is first called.
+type userFunc struct {
+	name string
+	fn   any
+}
+
+func (f userFunc) apply(c *config) { c.funcs = append(c.funcs, f) }
+
+func newConfig(opts []Option) (c config) {
+	for _, o := range opts {
+		o.apply(&c)
+	}
+	return c
+}
+
+// addFunc makes a user's function known. A name of ours can't be taken over. Whoever reads
+// lower(x) in a template has to know what it does without looking for a function of that name in
+// the program.
+func (c *compilation) addFunc(f userFunc) error {
+	_, taken := c.hosts[f.name]
+	_, isRoot := c.roots[f.name]
+	_, isBuiltin := builtin.Index[f.name]
+	switch {
+	case !isName(f.name):
+		return errAt(c.text, 0, "a function can't be called %q", f.name)
+	case taken || isRoot || isBuiltin:
+		return errAt(c.text, 0, "function %s: there is something of that name already", f.name)
+	}
+	fn, err := run.NewFunction(f.name, f.fn)
+	if err != nil {
+		return errAt(c.text, 0, "%v", err)
+	}
+	c.hosts[f.name] = &hostFunc{name: f.name, check: fn.Check, call: fn.Call, user: fn}
+	return nil
+}
+
+// isName reports whether the engine reads s as the name of a function. Words of the language
+// would be parsed as such, so that the function could be declared and never called.
+func isName(s string) bool {
+	for i, r := range s {
+		if !isLetter(r) && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	const words = " true false nil not in or and matches contains startsWith endsWith let if else "
+	return s != "" && !strings.Contains(words, " "+s+" ")
+}
+
+// Condition is a parsed condition. It is immutable and safe for concurrent use. It has no parts
+// and nothing to escape. All of it is one closure.
+type Condition struct {
+	text   string
+	test   func(*run.State) (bool, error)
+	used   []run.Root
+	fields []string
+}
+
+// ParseCondition parses text, an expression of type bool, and type-checks it against roots. Its
+// error is an *Error. The rules about keys don't hold: nothing of a condition is escaped, floats
+// and times may be used, and one that reads nothing is the author's own affair. Its budget is
+// that of a key, as it runs for each request, too.
+func ParseCondition(text string, roots Roots, opts ...Option) (_ *Condition, err error) {
+	if err := checkCondition(text); err != nil {
+		return nil, err
+	}
+	c, err := newCompilation(text, roots, true, newConfig(opts))
+	if err != nil {
+		return nil, err
+	}
+	defer c.gaveUp(&err)
+	node, err := c.tree(text, 0)
+	if err != nil {
+		return nil, err
+	}
+	switch t := c.typeOf(node); {
+	case t == nil:
+		return nil, errAt(text, 0, "a condition is true or false, and this is not known to be: compare it, as in (…) == true")
+	case t.Kind() != reflect.Bool:
+		return nil, errAt(text, 0, "a condition is true or false, and this is of type %v", t)
+	}
+	x, err := c.compile(node)
+	if err != nil {
+		return nil, err
+	}
+	return &Condition{text: text, test: x.asTest(), used: c.used, fields: c.fields}, nil
+}
+
+// checkCondition refuses what is no condition whatever the roots are. A hole in a condition is a
+// list with a comment in it to the engine, or a mistake somewhere behind it.
+func checkCondition(text string) error {
+	if err := checkText(text); err != nil {
+		return err
+	}
+	if at := strings.Index(text, "#{"); at >= 0 {
+		return errAt(text, at, "a condition has no holes: write the expression without #{ and }")
+	}
+	return nil
+}
+
+// CheckCondition parses the syntax of a condition only. Its error is an *Error.
+func CheckCondition(text string) error {
+	if err := checkCondition(text); err != nil {
+		return err
+	}
+	return checkSyntax(text, text, 0, true)
+}
+
+// Eval reports whether the condition holds. Its errors are those of [Template.Expand]. A panic
+// of a method is turned into an error, as that method was called by a text and not by the
+// program. A panic of facts goes on: it is the program's own.
+func (c *Condition) Eval(ctx context.Context, facts Facts) (holds bool, err error) {
+	st := run.NewState(ctx, facts, c.used)
+	defer func() {
+		if r := recover(); r != nil {
+			if st.Asking {
+				panic(r)
+			}
+			holds, err = false, run.Blame(c.text, run.Recovered(r))
+		}
+		st.Release()
+	}()
+	holds, err = c.test(st)
+	if err != nil {
+		return false, run.Blame(c.text, err)
+	}
+	return holds, nil
+}
+
+// Roots returns the names of the roots that the condition uses, sorted.
+func (c *Condition) Roots() []string { return rootNames(c.used) }
+
+// Fields returns what the condition reads of each root, in Go's spelling and sorted.
+func (c *Condition) Fields() []string { return slices.Clone(c.fields) }
+
+// String returns the text of the condition.
+func (c *Condition) String() string { return c.text }
+
+// ErrValue is matched by every error of Expand and Eval that is the fault of a request's values:
+// nil or empty where a key needs something, a type that is no key material, an expression that
+// failed. Their texts name the hole, never its value, except that of a panic, which is for the
+// log: it says what the panic was given, and where it happened.
+var ErrValue = run.ErrValue
+
+// Error is a fault in a template or condition, found at start.
+type Error struct {
+	Text   string // the whole text
+	Offset int    // where in Text the fault begins, in bytes; at most len(Text)
+	Reason string // what is wrong and, where it can be guessed, what was meant
+}
+
+// Error returns one line: the reason and the offset. The text is abridged, as it goes into logs
+// that are read by lines. What is at the offset may be cut off; Detail shows it.
+func (e *Error) Error() string {
+	return fmt.Sprintf("keyexpr: %s (at offset %d of %q)", e.Reason, e.Offset, run.Abridge(e.Text))
+}
+
+// Detail returns the error over several lines, for people: the reason, the line of the text that
+// is at fault, and a caret under the place. Tabs are kept in front of the caret, since nobody
+// knows how wide they are where this is shown.
+func (e *Error) Detail() string {
+	start := strings.LastIndexByte(e.Text[:e.Offset], '\n') + 1
+	line, _, _ := strings.Cut(e.Text[start:], "\n")
+	var pad strings.Builder
+	for _, r := range e.Text[start:e.Offset] {
+		if r != '\t' {
+			r = ' '
+		}
+		pad.WriteRune(r)
+	}
+	return fmt.Sprintf("keyexpr: %s\n    %s\n    %s^", e.Reason, line, pad.String())
+}
+
+// errAt keeps the promises of Error: one line, and an offset within the text. Reasons of the
+// engine can have several lines, and offsets behind the text where something is missing at the
+// end.
+func errAt(text string, off int, format string, args ...any) *Error {
+	reason := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
+	return &Error{Text: text, Offset: min(max(off, 0), len(text)), Reason: reason}
+}
+
+// byteOffset converts an offset in runes, as the engine counts, into one in bytes. A place
+// behind the text is its end, which is where something is missing.
+func byteOffset(s string, runes int) int {
+	for i := range s {
+		if runes--; runes < 0 {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// It is the engine's own idea of a letter in a name.
+func isLetter(r rune) bool { return r == '_' || unicode.IsLetter(r) }

@@ -1,0 +1,75 @@
+package spel
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
+)
+
+// An expression that makes the same key of all requests is refused, as a template is: with the same rule, and as far.
+func TestOneKeyForAll(t *testing.T) {
+	for _, text := range []string{
+		// No parameter is named.
+		"'order'",
+		"'a' + 1",
+		"order-#{'x'}",
+		"#fixed('x')",
+		// None is looked at.
+		"true ? 'a' : #order.name",
+		"1 < 2 ? 'a' : #order.name",
+		"#order.urgent or true ? 'a' : #order.name",
+		"!(#order.urgent and false) ? 'x' : #order.name",
+		"'a' ?: #order.name",
+		"{'a', #order.name}[0]",
+		// An operator makes the same of all: of equal operands, or of one that leaves nothing of the other.
+		"#order.id == #order.id",
+		"#order.id == #order.id ? 'x' : #order.name",
+		"#order.id != #order.id ? #order.name : 'x'",
+		"#order.name.equals(#order.name)",
+		"#order.name.contains('')",
+		"#order.name matches '.*'",
+		"#order.urgent ? 'a' : 'a'",
+		"#order.id - #order.id",
+		"#order.id * 0 + 'x'",
+		"#order.id % 1",
+		"#order.tags.!['x']",
+	} {
+		fixed := keyexpr.Func("fixed", func(string) string { t.Error("a function ran at start"); return "x" })
+		_, err := Expression(text, Params("order")).Parse(javaRoots, fixed)
+		if err == nil || !strings.Contains(err.Error(), "all requests would share one key") {
+			t.Errorf("Parse(%q) = %v, want it refused", text, err)
+		}
+		if _, err := Expression(text, Params("order")).Parse(javaRoots, fixed, keyexpr.OneKey()); err != nil {
+			t.Errorf("Parse(%q, OneKey()) = %v", text, err)
+		}
+	}
+}
+
+// What tells some requests from others is let through, however little it tells.
+func TestKeysThatDiffer(t *testing.T) {
+	for _, text := range []string{
+		"#order.id",
+		"order-#{#order.id}",
+		"#root.args[0].id",
+		"#order.id == #order.id ? #order.name : 'x'",
+		"#order.urgent ? #order.name : #order.name",
+		"#order.id % 2 == 0 ? 'even' : 'odd'",
+		"#order.note == null ? 'a' : 'b'",
+		"#order.note ?: 'none'",
+		"'x' + #order.tags.size()",
+		"'x' + #order.tags.!['x']",
+		"#order.tags.![#this]",
+		"#order.tags.?[#this == 'x']",
+		"#order.tags.![#this == 'x' ? 'a' : 'b']",
+		"{'a', 'b'}[#order.tags.size() - 1]",
+		"{'all', #order.name}",
+		"#tenant()", // which knows the request by its context
+	} {
+		tenant := keyexpr.Func("tenant", func(context.Context) string { return "x" })
+		if _, err := Expression(text, Params("order")).Parse(javaRoots, tenant); err != nil {
+			t.Errorf("Parse(%q) = %v", text, err)
+		}
+	}
+}
