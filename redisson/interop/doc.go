@@ -1,5 +1,5 @@
 // Package interop holds no code but its tests, which run package redisson against Redisson itself: a Java program in the
-// folder java does to Redisson's objects what a test tells it, on the Redis that the Go side uses.
+// folder java does to Redisson's objects what a test asks for, on the Redis that the Go side uses.
 //
 // The scenarios are numbered, and ../WIRE.md says by number what they have shown. Each plays real processes, most of them
 // in both directions, on one server or, where the name begins with cluster, in a Redis Cluster of three masters.

@@ -15,7 +15,7 @@ var downgradeScenarios = []scenario{
 	{name: "53_leased_write_ends_beside_a_read", play: leasedWriteEnds, long: true},
 }
 
-// downgradeLetsIn: nobody is told of a downgrade. Readers that wait get in when they next try, of Go after a third of the watchdog's
+// downgradeLetsIn: a downgrade is not announced. Readers that wait get in when they next try, of Go after a third of the watchdog's
 // timeout at the latest, of Java when the lease is over that they have heard of. A writer waits until nobody reads any more.
 func downgradeLetsIn(t *testing.T, on setting) {
 	w := newWorld(t, on)

@@ -10,7 +10,7 @@ import (
 
 // fairHeadIsKilled: a head that died keeps those behind it waiting until its deadline, and no longer. A living head of Go puts its
 // deadline off; one of Redisson's joins with the time to live of the lock and its own wait. The watchdogs are short because a waiter
-// of Redisson's, which nobody tells of the release, sleeps for the time to live that it has heard of.
+// of Redisson's, which is not notified of the release, sleeps for the time to live that it has heard of.
 func fairHeadIsKilled(t *testing.T, on setting) {
 	const watchdog, patience = 6 * time.Second, 12 * time.Second
 	w := newWorld(t, on)

@@ -10,7 +10,7 @@ import (
 )
 
 // fairUnits: Redisson's tryLock(30, SECONDS) queues up for 30 milliseconds. So it is dead to the queue, though it waits, and whoever
-// comes after it is served before it. It is not told of the release after that, either.
+// comes after it is served before it. It is not notified of the release after that, either.
 func fairUnits(t *testing.T, on setting) {
 	w := newWorld(t, on)
 	w.client = w.newClient(redisson.WatchdogTimeout(6 * time.Second)) // Java may hear of the lease of Go
@@ -69,7 +69,7 @@ func fairShortened(t *testing.T, on setting) {
 }
 
 // fairAsync: when Redisson's tryLockAsync gives up, it takes five minutes from all behind it, whatever its wait was. The
-// holder that finds the Go waiter dead tells nobody; so it comes back when it next looks by itself.
+// holder that finds the Go waiter dead notifies nobody; so it comes back when it next looks by itself.
 func fairAsync(t *testing.T, on setting) {
 	w := newWorld(t, on)
 	w.client = w.newClient(redisson.WatchdogTimeout(6*time.Second), redisson.FairLockWaitTimeout(5*time.Second))
@@ -97,7 +97,7 @@ func fairAsync(t *testing.T, on setting) {
 	w.clean()
 }
 
-// fairVanishes: whoever unlocks a fair lock that is gone tells the head of the queue. For Redisson that is a success; Go
+// fairVanishes: whoever unlocks a fair lock that is gone notifies the head of the queue. For Redisson that is a success; Go
 // says that the hold was lost.
 func fairVanishes(t *testing.T, on setting) {
 	w := newWorld(t, on)

@@ -278,7 +278,7 @@ func (w *world) leavesLine(name string, holder, other mutex, worth time.Duration
 	w.clean()
 }
 
-// fairMessage: only the head of the queue is told.
+// fairMessage: only the head of the queue is notified.
 func fairMessage(w *world, name string, holder, other mutex) {
 	w.wakes(func() (released, woken result) {
 		w.take(holder, "a", 0)

@@ -130,7 +130,7 @@ func (w *world) inTime(what string, at span, refused, got result) {
 	}
 }
 
-// keepsForWaiter: who waits for the lock is told that it is kept, and comes when it is not any more.
+// keepsForWaiter: who waits for the lock is notified that it is kept, and comes when it is not any more.
 func (w *world) keepsForWaiter(name, channel string, holder mutex, waiter mutex) {
 	w.t.Helper()
 	w.take(holder, "a", 0)

@@ -13,7 +13,7 @@ func (w *world) messages(channel string) *listener {
 	return w.listen(&listener{w: w, channel: channel}, channel)
 }
 
-// everything listens to all that is told about any lock; in a cluster, which has no patterns, to the channels alone.
+// everything listens to all messages about any lock; in a cluster, which has no patterns, to the channels alone.
 func (w *world) everything(channels ...string) *listener {
 	w.t.Helper()
 	if w.on.cluster {

@@ -33,7 +33,7 @@ type setting struct {
 	beside   bool   // other scenarios, which keep the machine busy
 }
 
-// sharded tells which of them those use who look on.
+// sharded reports which of them those use who look on.
 func (s setting) sharded() bool { return s.cluster && s.mode != redisson.ShardedOff }
 
 // oldVersions are the versions of Redisson that scenario 50 repeats the first twelve with.
@@ -102,7 +102,7 @@ func count(t *testing.T) {
 	}
 }
 
-// required tells whether LATCHKEY_REQUIRE, a comma-separated list, names redisson.
+// required reports whether LATCHKEY_REQUIRE, a comma-separated list, names redisson.
 func required() bool {
 	return slices.Contains(strings.Split(os.Getenv("LATCHKEY_REQUIRE"), ","), "redisson")
 }

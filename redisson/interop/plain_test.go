@@ -267,12 +267,12 @@ func javaForcesGo(t *testing.T, on setting) {
 	forced = java.force()
 	select {
 	case <-held.Done():
-		w.between("told after", time.Since(forced.end), -time.Second, 2*time.Second+soon)
+		w.between("notified after", time.Since(forced.end), -time.Second, 2*time.Second+soon)
 		if cause := context.Cause(held); !errors.Is(cause, lock.ErrLost) {
 			t.Errorf("the hold ended with %v, want ErrLost", cause)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("the holder is not told")
+		t.Error("the holder is not notified")
 	}
 	w.pass(3 * time.Second)
 	if hash := w.hash("k"); len(hash) != 0 {

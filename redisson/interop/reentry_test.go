@@ -53,7 +53,7 @@ func (w *world) onlyOnce(holder, other, reentrant mutex) {
 	w.clean()
 }
 
-// reentryRefused tells whether err is how a side says that the lock can't be re-entered.
+// reentryRefused reports whether err is how a side says that the lock can't be re-entered.
 func reentryRefused(err error) bool {
 	if thrown, ok := errors.AsType[*javaError](err); ok {
 		return thrown.class == "java.lang.IllegalMonitorStateException" && strings.Contains(thrown.message, "non-reentrant")

@@ -166,7 +166,7 @@ func readersWake(w *world, name string, n int, a, b sides) {
 	w.clean()
 }
 
-// downgrade: a writer that reads and then stops writing lets other readers in, but tells nobody.
+// downgrade: a writer that reads and then stops writing lets other readers in, but notifies nobody.
 func downgrade(w *world, name string, a, b sides) {
 	messages := w.messages(rwChannelOf(name))
 	w.take(a.write, "a", 0)
@@ -217,7 +217,7 @@ func longestReader(t *testing.T, on setting) {
 				w.between("written since the reader asked", written.end.Sub(long.start), 10*time.Second, time.Hour)
 				latest := 20*time.Second + soon
 				if other == 30*time.Second && goStays {
-					latest = other + soon // nobody is told, and Java sleeps for as long as the lock was to last, Go for 10s
+					latest = other + soon // nobody is notified, and Java sleeps for as long as the lock was to last, Go for 10s
 				}
 				w.between("written since it read", written.end.Sub(long.end), 0, latest)
 				w.release(leaves.write, name+" writer")
@@ -297,7 +297,7 @@ func writeReentry(w *world, name string, a, b sides) {
 	w.clean()
 }
 
-// foreignSideUnlock: Go knows by itself what it does not hold and tells nobody. Redisson asks Redis, where the unlock of a
+// foreignSideUnlock: Go knows by itself what it does not hold and notifies nobody. Redisson asks Redis, where the unlock of a
 // lock that nobody has is a message all the same; and so is Go's, of a hold that it had and lost.
 func foreignSideUnlock(t *testing.T, on setting) {
 	w := newWorld(t, on)

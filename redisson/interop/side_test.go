@@ -12,7 +12,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// result tells how an operation on one of the sides ended and when, by the clock that all processes here share.
+// result says how an operation on one of the sides ended and when, by the clock that all processes here share.
 type result struct {
 	ok         bool // of a try: whether it has the lock
 	err        error
@@ -141,7 +141,7 @@ func (m *goMutex) takeUnder(ctx context.Context, thread string, wait, lease time
 	return r
 }
 
-// outage tells whether err says nothing of the lock.
+// outage reports whether err says nothing of the lock.
 func outage(err error) bool {
 	return err != nil && !errors.Is(err, lock.ErrUnsupported) && !errors.Is(err, lock.ErrLost) && !errors.Is(err, context.Canceled)
 }
@@ -253,7 +253,7 @@ func (m *javaMutex) ttl() time.Duration {
 	return time.Duration(m.get("", "remainTimeToLive").(float64)) * time.Millisecond
 }
 
-// notOwner tells whether err is how a side says that the lock is not the caller's, or no longer.
+// notOwner reports whether err is how a side says that the lock is not the caller's, or no longer.
 func notOwner(err error) bool {
 	if thrown, ok := errors.AsType[*javaError](err); ok {
 		return thrown.class == "java.lang.IllegalMonitorStateException"

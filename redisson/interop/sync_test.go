@@ -121,7 +121,7 @@ func semaphore(t *testing.T, on setting) {
 	w.clean()
 }
 
-// semaphoreChanges: all that changes the permits does the same and says the same on both sides, but that Go tells nobody
+// semaphoreChanges: all that changes the permits does the same and says the same on both sides, but that Go notifies nobody
 // of a number below zero, which ends the subscriptions of Redisson.
 func semaphoreChanges(t *testing.T, on setting) {
 	w := newWorld(t, on)
@@ -233,7 +233,7 @@ func latchBothWays(l latches) {
 	w.clean()
 }
 
-// deletedLatch: nobody is told that a latch was deleted, so Redisson waits on, until a new count has come to its end.
+// deletedLatch: nobody is notified that a latch was deleted, so Redisson waits on, until a new count has come to its end.
 func deletedLatch(t *testing.T, on setting) {
 	w := newWorld(t, on)
 	w.client = w.newClient(redisson.WatchdogTimeout(6 * time.Second)) // so that Go looks every 2s

@@ -283,7 +283,7 @@ func (w *world) clean() {
 	}, &keys, &channels)
 }
 
-// receipt tells whether a key is one that Go leaves where it counted, for a while.
+// receipt reports whether a key is one that Go leaves where it counted, for a while.
 func (w *world) receipt(key string) bool {
 	return strings.HasPrefix(key, "latchkey_receipt:") && w.rdb.TTL(context.Background(), key).Val() > 0
 }
@@ -320,7 +320,7 @@ func (w *world) pass(d time.Duration) {
 	}
 }
 
-// soon is within what something happens that a waiter is told of, on a machine that is busy with other things. Who is not told
+// soon is within what something happens that a waiter is notified of, on a machine that is busy with other things. Who is not notified
 // waits longer, unless a scenario says otherwise: for 10s in Go, and for the lease that it has heard of in Java.
 const soon = 5 * time.Second
 
@@ -330,7 +330,7 @@ func (w *world) wakes(round func() (released, woken result)) {
 	w.wakesWithin(100*time.Millisecond, round)
 }
 
-// wakesWithin gives a machine that is busy with other things a few more rounds, but not for what takes so long that nobody was told.
+// wakesWithin gives a machine that is busy with other things a few more rounds, but not for what takes so long that nobody was notified.
 // Beside other scenarios, a second is good enough. It counts from the answer to the release, which may have to wait for one itself.
 func (w *world) wakesWithin(limit time.Duration, round func() (released, woken result)) {
 	w.t.Helper()
