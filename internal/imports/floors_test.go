@@ -65,7 +65,7 @@ var (
 )
 
 // fault says what is wrong with an import, and nothing if all is well. Both packages are named by their path below the
-// module; test tells whether the import is a test's.
+// module; test reports whether the import is a test's.
 func fault(from, to string, test bool) string {
 	r, t := rows[from], rows[to]
 	test = test || len(r.tests) > 0
@@ -113,7 +113,7 @@ func moduleFault(from, mod string, test bool) string {
 	return fmt.Sprintf("%s imports %s: of other modules, its row in internal/imports allows %s", from, mod, list(r.modules))
 }
 
-// program tells whether pkg is among those that may import everything and that nothing imports.
+// program reports whether pkg is among those that may import everything and that nothing imports.
 func program(pkg string) bool {
 	top, _, _ := strings.Cut(pkg, "/")
 	return top == "examples" || top == "benchmarks"

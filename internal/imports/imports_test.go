@@ -113,7 +113,7 @@ func imports(t *testing.T) []importSpec {
 	return specs
 }
 
-// elsewhere tells whether a folder is no part of the module, by the go command's rules.
+// elsewhere reports whether a folder is no part of the module, by the go command's rules.
 func elsewhere(dir string) bool {
 	base := path.Base(dir)
 	if dir == "." {

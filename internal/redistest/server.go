@@ -204,7 +204,7 @@ func FreePort(tb testing.TB) string {
 	}
 }
 
-// required tells whether LATCHKEY_REQUIRE, a comma-separated list, names redis.
+// required reports whether LATCHKEY_REQUIRE, a comma-separated list, names redis.
 func required() bool {
 	return slices.Contains(strings.Split(os.Getenv("LATCHKEY_REQUIRE"), ","), "redis")
 }

@@ -232,7 +232,7 @@ func (tt statusCase) check(t *testing.T, got response) {
 	}
 }
 
-// problem tells whether the adapter answers with a problem, neither the handler nor nobody.
+// problem reports whether the adapter answers with a problem, neither the handler nor nobody.
 func (tt statusCase) problem() bool {
 	return tt.typ != "" || !tt.ran && tt.status != http.StatusNoContent && tt.status != http.StatusServiceUnavailable
 }
