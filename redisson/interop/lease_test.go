@@ -69,7 +69,7 @@ func keep(t *testing.T, on setting) {
 			w.keepsForWaiter("read", rwChannelOf("read"), golang.read, java.write)
 			w.keepsInside(golang.read, java.write)
 			w.take(golang.read, "a", 0)
-			w.kept(golang.read, "a")
+			w.kept(golang.read)
 			w.take(java.read, "b", 0)
 			w.release(java.read, "b")
 			w.refused(java.write, "b")
@@ -87,10 +87,10 @@ func keep(t *testing.T, on setting) {
 	w.clean()
 }
 
-// kept gives back a lock that stays.
-func (w *world) kept(m mutex, thread string) result {
+// kept gives back a lock of thread a that stays.
+func (w *world) kept(m mutex) result {
 	w.t.Helper()
-	r := m.(*goMutex).keep(thread, keptFor)
+	r := m.(*goMutex).keep("a", keptFor)
 	if r.err != nil {
 		w.t.Errorf("Keep: %v", r.err)
 	}
@@ -103,7 +103,7 @@ func (w *world) keeps(name string, holder mutex, others ...mutex) {
 	w.take(holder, "a", 0)
 	before, held := w.hash(name), holder.(*goMutex).threads.current("a")
 	over := span{}
-	over.extend(w.kept(holder, "a"), keptFor)
+	over.extend(w.kept(holder), keptFor)
 	if r := holder.(*goMutex).unlockUnder(held); !errors.Is(r.err, lock.ErrNotHeld) {
 		w.t.Errorf("Unlock of what was given back = %v, want ErrNotHeld", r.err)
 	}
@@ -137,7 +137,7 @@ func (w *world) keepsForWaiter(name, channel string, holder mutex, waiter mutex)
 	p := begin(w.t, fmt.Sprintf("%v waits for what is kept", waiter), func() result { return waiter.take(name, forever, 0) })
 	w.eventually("it waits", func() bool { return len(w.rdb.PubSubChannels(w.t.Context(), channel).Val()) == 1 })
 	p.waits(100 * time.Millisecond)
-	kept := w.kept(holder, "a")
+	kept := w.kept(holder)
 	got := p.gets()
 	w.between("had after", got.end.Sub(kept.start), keptFor, time.Hour)
 	w.between("had after it could be", got.end.Sub(kept.end), 0, keptFor+soon)
@@ -150,7 +150,7 @@ func (w *world) keepsInside(holder mutex, other mutex) {
 	w.take(holder, "a", 0)
 	w.take(holder, "a", 0)
 	over := span{}
-	over.extend(w.kept(holder, "a"), keptFor)
+	over.extend(w.kept(holder), keptFor)
 	w.pass(500 * time.Millisecond)
 	w.refused(other, "b")
 	w.release(holder, "a")

@@ -36,14 +36,14 @@ func (r red) pair(name string) (java *javaMutex, golang *goMutex) {
 	return newJavaMutex(r[0].t, r[0].java, path), newGo(r[0].t, l)
 }
 
-// holders expects so many servers to have the lock, with one holder each.
-func (r red) holders(name string, want int) {
+// holders expects so many servers to have the lock k, with one holder each.
+func (r red) holders(want int) {
 	r[0].t.Helper()
 	got := 0
 	for _, w := range r {
-		hash := w.hash(name)
+		hash := w.hash("k")
 		if len(hash) > 1 {
-			w.t.Errorf("%s = %v, want one holder", name, hash)
+			w.t.Errorf("k = %v, want one holder", hash)
 		}
 		got += len(hash)
 	}
@@ -67,7 +67,7 @@ func redLock(t *testing.T, on setting) {
 		holder, other := side[0], side[1]
 		for _, lease := range []time.Duration{0, 20 * time.Second} {
 			w.take(holder, "a", lease)
-			r.holders("k", 3)
+			r.holders(3)
 			w.refused(other, "b")
 			p := begin(t, fmt.Sprintf("%v waits for %v", other, holder), func() result { return other.take("b", forever, 0) })
 			p.waits(2 * time.Second)
@@ -82,10 +82,10 @@ func redLock(t *testing.T, on setting) {
 		single, _ := r[1].pair("k")
 		w.take(single, "s", 0)
 		w.take(holder, "a", 0)
-		r.holders("k", 3)
+		r.holders(3)
 		w.refused(other, "b")
 		w.release(holder, "a")
-		r.holders("k", 1)
+		r.holders(1)
 		second, _ := r[2].pair("k")
 		w.take(second, "s", 0)
 		w.refused(holder, "a")
@@ -119,7 +119,7 @@ func redWithout(t *testing.T, on setting) {
 	for _, side := range [][2]mutex{{java, golang}, {golang, java}} {
 		holder, other := side[0], side[1]
 		w.take(holder, "a", 0)
-		up.holders("k", 2)
+		up.holders(2)
 		w.refused(other, "b")
 		if r := holder.unlock("a"); r.err != nil {
 			t.Errorf("%v gives back the lock: %v", holder, r.err)

@@ -102,8 +102,8 @@ func (t *threads) pop(thread string, l goLock) context.Context {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	held := t.held[thread]
-	for i := len(held) - 1; i >= 0; i-- {
-		if h := held[i]; h.of == l {
+	for i, h := range slices.Backward(held) {
+		if h.of == l {
 			t.held[thread] = slices.Delete(held, i, i+1)
 			return h.ctx
 		}
