@@ -10,6 +10,16 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// Paths are most of what is in keys: req.OrderID, header["X-Tenant"], req.Lines[0].SKU. The
+// engine follows them by reflection and by name, for each request, and allocates on the way.
+// Here a path is resolved when the program starts, into a root and the indexes of fields, and
+// package run follows it in a loop.
+//
+// Two traps of the engine are closed on the way. A map[string]string has "" for an entry that is
+// not there, which would be one key for all requests without it; here it is nil. And what is
+// called on a map or a text may be an entry of that name, which a request can fill in; here
+// whether a name is a field, an entry or a method is decided by type, at start.
+
 // pathOf returns the path that node is, if it is one. A path is followed by one loop in package
 // run, without a closure for each step. The roots that it names are noted as used when it is
 // found, also if it goes on in a way that is no path.

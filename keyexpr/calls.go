@@ -11,6 +11,14 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// Calls are of three kinds. Our own functions have taken the place of nearly all of the
+// engine's, since those neither count nor refuse. A user's function is called through package
+// run, which copies what it gets. A method of the request's own types is called as it is, and is
+// checked at start to be one that only tells something.
+//
+// Arguments are evaluated from left to right, before the call, but for those of or, which are
+// not looked at behind one that is never empty.
+
 // A callee that is no name is a method, since nothing else is left by the rules.
 func (c *compilation) call(n *ast.CallNode) (*code, error) {
 	if name, ok := n.Callee.(*ast.IdentifierNode); ok {

@@ -14,6 +14,15 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// The checker is the engine's. It knows the types of Go, generics of lists, and what each
+// operator takes. What it does not know is what a key is, and three things are added for that:
+// types that make no key are refused, calls are limited to what only tells something, and values
+// of named basic types are given their basic types where they meet others.
+//
+// It is strict: a name that it does not know is an error. Where a type is any, as for JSON
+// without a declaration, it lets everything through, and what is wrong is an error of the
+// request.
+
 // maxNodes bounds the size of one expression. The cost of what compiles is bounded by it, and
 // that of what runs by the budget of a request.
 const maxNodes = 200
@@ -115,31 +124,6 @@ func (c *compilation) newConf() *conf.Config {
 		cfg.Functions[h.name] = h.function()
 	}
 	return cfg
-}
-
-// lookupNature describes a map of strings with these names and, unless it is closed, any other.
-// So header.Tenant and path.id are checked as fields are, with the type string, and path.idd is
-// an error at start.
-func lookupNature(names []string, closed bool) nature.Nature {
-	n := nature.NatureOf(map[string]any{})
-	n.TypeData = &nature.TypeData{Fields: map[string]nature.Nature{}}
-	n.Strict = closed
-	text := nature.FromType(stringType)
-	for _, name := range names {
-		n.Fields[name] = text
-	}
-	if !closed {
-		n.DefaultMapValue = &text
-	}
-	return n
-}
-
-// The engine describes a type once and remembers it in the cache of its configuration.
-func (r Root) nature(cache *nature.Cache) nature.Nature {
-	if r.of.Lookup {
-		return lookupNature(r.of.Names, r.of.Closed)
-	}
-	return cache.FromType(r.of.Type)
 }
 
 // check type-checks the tree. On the way it gives operands of named basic types, which the

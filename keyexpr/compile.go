@@ -10,6 +10,16 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// The engine would compile a tree to the code of a machine with a stack. That machine has no
+// idea of what an instruction costs: one of them may add two numbers or sort a million texts.
+// Here each node becomes a closure over those of its operands, which charges the state of the
+// request before it works. What the closures mean is what the engine means, and
+// TestExpressionsMeanWhatTheyMeanToTheEngine and TestRandomConditions hold them to it; where
+// they differ on purpose, TestExpressionsThatTheEngineReadsOtherwise says so.
+//
+// A closure has up to four forms: as a value, a text, a test and a number. The last three spare
+// the interface that the first one needs, and with it an allocation for each value.
+
 // code is a compiled node. value is always there. The others do the same for nodes whose type is
 // known to be that at start: they spare the memory that an interface takes. Closures are what is
 // left of a node. They are several times as fast as the engine's machine for what is in keys,

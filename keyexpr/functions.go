@@ -16,6 +16,11 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// Functions that keys are made with, and how calls of all functions are checked. The rules
+// behind them come from what has gone wrong elsewhere: a hash that was JSON, and left out
+// fields; a modulo that was negative for large ids; a default that was taken for an empty header
+// and not for a missing one; a time in the zone of the machine.
+
 // hostFunc is a function that we give to the engine, or that takes the place of one of its
 // builtins. The two halves are apart because the engine needs the one and this package the
 // other. The engine checks calls by the types of their arguments; it never makes one.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"math"
 	"testing"
 	"time"
@@ -103,11 +104,7 @@ func TestHashOfMaps(t *testing.T) {
 	}
 	first := hashOf(t, m)
 	for range 20 {
-		again := map[any]any{}
-		for k, v := range m {
-			again[k] = v
-		}
-		if got := hashOf(t, again); got != first {
+		if got := hashOf(t, maps.Clone(m)); got != first {
 			t.Fatalf("one map has two hashes, %s and %s", first, got)
 		}
 	}
@@ -148,5 +145,78 @@ func TestHashRefusesValues(t *testing.T) {
 		if keys, err := tmpl.Expand(t.Context(), func(string) (any, error) { return v, nil }); err == nil {
 			t.Errorf("hash of %s = %q, want an error", name, keys)
 		}
+	}
+}
+
+type hashTagged struct {
+	A string `json:"-"`
+	B string `json:",omitempty"`
+	C any    `json:"c"`
+}
+type hashOther struct{ A, B string }
+type hashEmbedded struct {
+	hashOther
+	C string
+}
+
+// distinct are values of which no two are the same.
+var distinct = []any{
+	"a", "b", "", "7", 7, int64(8), uint8(9), -7, true, false, 7.0, 7.5, math.Inf(1), math.NaN(), []byte("a"), []byte{},
+	[]string{"a", "b"},
+	[]string{"ab"},
+	[]string{"a", "", "b"},
+	[]any{"a", []string{"b"}},
+	[]any{[]string{"a"}, "b"},
+	[]any{[]string{"a", "b"}},
+	[]any{[]string{"a"}, []string{"b"}},
+	[]int{1, 2},
+	[]string{"1", "2"},
+	[]string{},
+	map[string]string{"a": "b"},
+	map[string]string{"a": "", "b": ""},
+	map[string]string{"b": "a"},
+	map[string]int{"a": 1, "b": 2},
+	map[string]any{"a": nil},
+	map[string]any{},
+	[]any{map[string]string{"a": "b"}, "c", "d"},
+	[]any{map[string]string{"a": "b", "c": "d"}},
+	[]any{map[string]string{"a": "b"}, "c", "d", map[string]string{"e": "f", "g": "h"}}, []any{map[string]string{"a": "b", "c": "d"}, map[string]string{"e": "f"}, "g", "h"},
+	hashTagged{A: "x"},
+	hashTagged{A: "y"},
+	hashTagged{B: "x"},
+	hashTagged{C: "x"},
+	hashTagged{C: 1},
+	hashTagged{C: "1"},
+	hashOther{"x", ""},
+	hashOther{"", "x"},
+	hashEmbedded{hashOther{"x", ""}, ""},
+	hashEmbedded{hashOther{}, "x"},
+	"\xff", "\xfe", "\ufffd", "null", "s\x01a", []any{nil}, []any{"null"}, uuid{1}, uuid{2}, level(2), "level-3",
+	&fakeMessage{name: "x"}, &fakeMessage{name: "y"}, &fakeMessage{}, &fakeMessage{set: true},
+}
+
+// Values that differ have hashes that differ, whatever their types are and however JSON would write them.
+func TestHashTellsApart(t *testing.T) {
+	roots := Roots{"v": {}}
+	tmpl, err := Parse("#{hash([v])}", roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for i, v := range distinct {
+		for range 3 { // a map has another order each time
+			keys, err := tmpl.Expand(t.Context(), func(string) (any, error) { return v, nil })
+			if err != nil {
+				t.Errorf("hash(%#v): %v", v, err)
+				break
+			}
+			if was, ok := seen[keys[0]]; ok && was != i {
+				t.Errorf("%#v and %#v have one hash", distinct[was], v)
+			}
+			seen[keys[0]] = i
+		}
+	}
+	if len(seen) != len(distinct) {
+		t.Errorf("%d values have %d hashes", len(distinct), len(seen))
 	}
 }

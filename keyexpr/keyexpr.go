@@ -59,6 +59,7 @@ import (
 	"unicode"
 
 	"github.com/expr-lang/expr/builtin"
+	"github.com/expr-lang/expr/checker/nature"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
@@ -75,7 +76,8 @@ type Roots map[string]Root
 // HTTP the names in a route.
 type Root struct{ of run.Root }
 
-// TypeFor is a root whose values are of type T.
+// TypeFor is a root whose values are of type T. An any, as of a message that any of several
+// types can be, is a root of no known type.
 func TypeFor[T any]() Root { return Type(reflect.TypeFor[T]()) }
 
 // Type is a root whose values are of type t; nil stands for any. A type that says nothing, such
@@ -105,7 +107,8 @@ func AnyName() Root { return Root{run.Root{Lookup: true}} }
 // values, headers, a query, metadata. In a template it is used as header.Tenant or
 // header["X-Tenant-Id"]. A name that is not there (ok is false) is nil, and so refused unless
 // `?? "none"` follows. An error fails the expansion and is returned wrapped, as that of [Facts]:
-// for a name that is there twice, or can't be read.
+// for a name that is there twice, or can't be read. It answers with an error rather than with
+// the first of two values, as the handler may use the other one.
 type Lookup func(name string) (value string, ok bool, err error)
 
 // Find calls f.
@@ -114,7 +117,7 @@ func (f Lookup) Find(name string) (value string, ok bool, err error) { return f(
 // Facts gives the value of one root. It is asked at most once for each root in an expansion, and
 // only for those that the template needs. The value must be assignable to the type in Roots, and
 // be a Lookup for Names and AnyName. An error fails the expansion and is returned wrapped, so
-// that errors.Is still sees it.
+// that errors.Is still sees it. A panic of it goes on, as it is the adapter's own.
 type Facts func(root string) (any, error)
 
 // Option changes how Parse and ParseCondition read a text. It is an interface without exported
@@ -132,7 +135,8 @@ type optionFunc func(*config)
 func (f optionFunc) apply(c *config) { f(c) }
 
 // OneKey says that a template which reads nothing of the request is meant: one key for all
-// requests, as for a nightly job.
+// requests, as for a nightly job. It does not let through what is surely a mistake, such as
+// ${…}: that no fact is read on purpose says nothing about it.
 func OneKey() Option { return optionFunc(func(c *config) { c.oneKey = true }) }
 
 // Func gives templates a function of the user's own under name. fn takes any arguments, after a
@@ -143,7 +147,8 @@ func OneKey() Option { return optionFunc(func(c *config) { c.oneKey = true }) }
 // request, before the lock.
 //
 // A call counts as reading the request if fn takes a context or the call has an argument that
-// does.
+// does. A function that is given a name which exists already is refused, so that lower(x) is the
+// same in all programs.
 func Func(name string, fn any) Option { return userFunc{name, fn} }
 
 // userFunc is a function of the user's own. What it takes and returns is found out by reflection
@@ -246,7 +251,8 @@ func checkCondition(text string) error {
 	return nil
 }
 
-// CheckCondition parses the syntax of a condition only. Its error is an *Error.
+// CheckCondition parses the syntax of a condition only. Its error is an *Error. It is Check for
+// conditions, and as much.
 func CheckCondition(text string) error {
 	if err := checkCondition(text); err != nil {
 		return err
@@ -287,10 +293,12 @@ func (c *Condition) String() string { return c.text }
 // ErrValue is matched by every error of Expand and Eval that is the fault of a request's values:
 // nil or empty where a key needs something, a type that is no key material, an expression that
 // failed. Their texts name the hole, never its value, except that of a panic, which is for the
-// log: it says what the panic was given, and where it happened.
+// log: it says what the panic was given, and where it happened. An adapter answers it with a
+// client's error, and everything else with one of its own.
 var ErrValue = run.ErrValue
 
-// Error is a fault in a template or condition, found at start.
+// Error is a fault in a template or condition, found at start. A guard that can't be built
+// prints Detail, which shows the place.
 type Error struct {
 	Text   string // the whole text
 	Offset int    // where in Text the fault begins, in bytes; at most len(Text)
@@ -340,3 +348,28 @@ func byteOffset(s string, runes int) int {
 
 // It is the engine's own idea of a letter in a name.
 func isLetter(r rune) bool { return r == '_' || unicode.IsLetter(r) }
+
+// lookupNature describes a map of strings with these names and, unless it is closed, any other.
+// So header.Tenant and path.id are checked as fields are, with the type string, and path.idd is
+// an error at start.
+func lookupNature(names []string, closed bool) nature.Nature {
+	n := nature.NatureOf(map[string]any{})
+	n.TypeData = &nature.TypeData{Fields: map[string]nature.Nature{}}
+	n.Strict = closed
+	text := nature.FromType(stringType)
+	for _, name := range names {
+		n.Fields[name] = text
+	}
+	if !closed {
+		n.DefaultMapValue = &text
+	}
+	return n
+}
+
+// The engine describes a type once and remembers it in the cache of its configuration.
+func (r Root) nature(cache *nature.Cache) nature.Nature {
+	if r.of.Lookup {
+		return lookupNature(r.of.Names, r.of.Closed)
+	}
+	return cache.FromType(r.of.Type)
+}

@@ -13,6 +13,13 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// Functions on lists. In a key, a list is either a hole of its own, which makes a key of each
+// element, or what join, a test or a choice makes one value of. parts.go takes apart what it
+// can, and what is left comes here.
+//
+// A request decides how long its lists are, so that each of these charges for what it is about
+// to do. It also decides what is in them: an element may be nil, a list, or the list itself.
+
 // listFuncs are the engine's functions on lists and texts, which it does without counting. The
 // engine's own are as short, and charge nothing: flatten of a list that holds itself does not
 // end, and concat in a loop takes all memory.
@@ -235,12 +242,6 @@ func sortBy(st *run.State, list, keys []any, order string) error {
 	return nil
 }
 
-// A bool has no order, though the engine would not mind.
-func number(x any) bool {
-	v := reflect.ValueOf(x)
-	return v.IsValid() && (v.CanInt() || v.CanUint() || v.CanFloat())
-}
-
 // loop is a function that evaluates an expression for the elements of a list: for what it comes
 // to, or as a test. A test counts its hits, and stops where no further one can change the
 // answer. All of the engine's loops are these few decisions, which the table below makes for
@@ -368,17 +369,6 @@ func (l *loop) next(st *run.State, r *round, list reflect.Value, body *code, tes
 	x, err := st.Plain(elem)
 	r.list = append(r.list, x)
 	return err
-}
-
-// total adds up numbers. It adds as + does, and so fails where + fails.
-func total(list []any) (sum any, err error) {
-	sum = 0
-	for _, x := range list {
-		if sum, err = addNumbers(sum, x); err != nil {
-			return nil, err
-		}
-	}
-	return sum, nil
 }
 
 // sorted is sortBy, which knows the keys of the elements.

@@ -10,6 +10,11 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// Whole numbers are ids, and ids must not change on their way into a key. The engine calculates
+// with ints of the machine: uint64 above the largest int64 become negative, sums wrap around,
+// and a division is one of floats, which forgets the last digits of a number above 2^53. Here a
+// result is exact, or it is an error of the request.
+
 // add is + where it puts texts together as they are, or adds. A number beside a text is refused
 // here, where the checker could not see it.
 func add(st *run.State, a, b any) (any, error) {
@@ -249,3 +254,20 @@ func weighValue(st *run.State, v reflect.Value, depth int) error {
 // maxDepth is how deep values may lie in each other. Requests are flatter. What is deeper was
 // made to be.
 const maxDepth = 64
+
+// A bool has no order, though the engine would not mind.
+func number(x any) bool {
+	v := reflect.ValueOf(x)
+	return v.IsValid() && (v.CanInt() || v.CanUint() || v.CanFloat())
+}
+
+// total adds up numbers. It adds as + does, and so fails where + fails.
+func total(list []any) (sum any, err error) {
+	sum = 0
+	for _, x := range list {
+		if sum, err = addNumbers(sum, x); err != nil {
+			return nil, err
+		}
+	}
+	return sum, nil
+}

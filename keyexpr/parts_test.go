@@ -1,7 +1,6 @@
 package keyexpr
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -33,72 +32,75 @@ func stockKeys(t testing.TB, text string, req stockRequest) []string {
 	return keys
 }
 
+// together are ways to put values together, and the keys that they make of the request in TestParts.
+var together = []struct{ text, want string }{
+	// + in a hole is what holes beside each other are.
+	{"#{req.A + ':' + req.B}", "a%3Ab:c/d"},
+	{"#{req.A}:#{req.B}", "a%3Ab:c/d"},
+	{"#{req.A + '/' + req.B + '/' + req.C}", "a:b/c%2Fd/e,f"},
+	{"#{'x' + req.A}", "xa:b"},
+	{"#{'x' + (req.A + ':') + req.B}", "xa%3Ab:c/d"},
+	{"#{req.A + ':' + req.B}/#{req.C}", "a%3Ab:c%2Fd/e,f"},
+	{"#{'n' + string(req.A) + ':'}", "na%3Ab:"},
+	{"#{'{' + req.A + '}:' + req.B}", "{a:b}:c/d"},
+	// So is join, whose values may also be followed by what is behind it.
+	{"#{join(req.Tags, ',')}", "x%2Cy,z"},
+	{"#{join(req.Tags, ',')}:#{req.A}", "x%2Cy,z:a:b"},
+	{"#{join(req.Tags, '--')}", "x,y--z"},
+	{"#{join(map(req.Lines, .SKU), ',')}", "s%2C1,s2"},
+	{"#{join(map(req.Lines, .Warehouse + ':' + .SKU), ',')}", "w%3A1:s%2C1,w2:s2"},
+	{"#{join(map(req.Nested, join(#, ',')), ';')}", "p%2Cq,r;s%3Bt"},
+	{"t#{'[' + join(req.Tags, ',') + ']'}", "t[x%2Cy,z]"},
+	// And the elements of a list that makes keys.
+	{"#{map(req.Lines, .Warehouse + ':' + .SKU)}", "w%3A1:s,1 w2:s2"},
+	{"#{map(req.Lines, 'stock:' + .SKU)}", "stock:s,1 stock:s2"},
+	{"stock:#{map(req.Lines, .SKU)}", "stock:s,1 stock:s2"},
+	{"stock:#{map(req.Lines, .SKU)}:x", "stock:s,1:x stock:s2:x"},
+	{"#{req.A}:#{map(req.Lines, .Warehouse)}:#{req.B}", "a%3Ab:w%3A1:c/d a%3Ab:w2:c/d"},
+	{"#{[req.A + ':' + req.B, req.C]}", "a%3Ab:c/d e,f"},
+	{"#{concat(map(req.Lines, 'l:' + .SKU), req.Tags)}", "l:s,1 l:s2 x,y z"},
+	{"#{uniq(map(req.Lines, .Warehouse + ':' + .SKU))}", "w%3A1:s,1 w2:s2"},
+	{"#{sort(reverse(map(req.Lines, .SKU)))}", "s,1 s2"},
+	// string is for +, and required is for what may be empty: neither makes one value of a sum.
+	{"#{string(req.A + ':' + req.B)}", "a%3Ab:c/d"},
+	{"#{'x' + string(req.A + ':' + req.B)}", "xa%3Ab:c/d"},
+	{"#{required(req.A + ':' + req.B)}", "a%3Ab:c/d"},
+	{"#{join(map(req.Lines, string(.Warehouse + ':' + .SKU)), ',')}", "w%3A1:s%2C1,w2:s2"},
+	// In anything else a sum is one value: its text says what it was made of, and is then escaped as any text is.
+	{"#{lower(req.A + ':' + req.B)}", "a%253ab:c/d"},
+	{"#{req.A == 'x' ? 'y' : req.A + ':' + req.B}", "a%253Ab:c/d"},
+	{"#{if req.A == 'x' {'y'} else {req.A + ':' + req.B}}", "a%253Ab:c/d"},
+	{"#{req.Tags[5:][0:1] == [] ? req.A + ':' + req.B : 'x'}:pay", "a%253Ab%3Ac/d:pay"},
+	{"#{or('', req.A + ':' + req.B)}", "a%253Ab:c/d"},
+	{"#{let x = req.A + ':' + req.B; x}", "a%253Ab:c/d"},
+	{"#{let x = req.A; x + ':' + req.B}", "a%253Ab:c/d"},
+	{"#{filter(map(req.Lines, .Warehouse + ':' + .SKU), # != '')}", "w%253A1:s,1 w2:s2"},
+	{"#{take(map(req.Lines, .Warehouse + ':' + .SKU), 1)}", "w%253A1:s,1"},
+	// A sum of one value and literals needs no escapes to be read.
+	{"#{lower('X' + req.A)}", "xa:b"},
+	{"#{lower('X:' + req.A)}:y", "x%3Aa%3Ab:y"},
+	{"#{'x:' + lower(req.A)}:y", "x:a%3Ab:y"},
+	// What is taken apart inside of a value is put together in the same way, so that these are spellings of one key.
+	{"#{map(filter(req.Lines, .SKU != ''), .Warehouse + ':' + .SKU)}", "w%3A1:s,1 w2:s2"},
+	{"#{map(take(req.Lines, 1), .Warehouse + ':' + .SKU)}", "w%3A1:s,1"},
+	// raw is as it is, all through.
+	{"#{raw(req.A + ':' + req.B)}", "a:b:c/d"},
+	{"#{raw(join(req.Tags, ','))}", "x,y,z"},
+	{"#{raw(map(req.Lines, .Warehouse + ':' + .SKU))}", "w2:s2 w:1:s,1"},
+	{"#{raw(req.A) + ':' + req.B}", "a:b:c/d"},
+	{"#{lower('X' + lower(req.A + ':' + req.B))}", "xa%253ab:c/d"},
+	// Compared, counted and given to functions of the user's, it is as it is.
+	{"#{req.A + ':' + req.B == 'a:b:c/d'}", "true"},
+	{"#{req.A + ':' + req.B contains 'b:c'}", "true"},
+}
+
 // What puts values together keeps them apart: each is escaped for what follows it.
 func TestParts(t *testing.T) {
 	req := stockRequest{
 		A: "a:b", B: "c/d", C: "e,f", Lines: []stockLine{{"w:1", "s,1"}, {"w2", "s2"}}, Tags: []string{"x,y", "z"},
 		Nested: [][]string{{"p,q", "r"}, {"s;t"}},
 	}
-	for _, tt := range []struct{ text, want string }{
-		// + in a hole is what holes beside each other are.
-		{"#{req.A + ':' + req.B}", "a%3Ab:c/d"},
-		{"#{req.A}:#{req.B}", "a%3Ab:c/d"},
-		{"#{req.A + '/' + req.B + '/' + req.C}", "a:b/c%2Fd/e,f"},
-		{"#{'x' + req.A}", "xa:b"},
-		{"#{'x' + (req.A + ':') + req.B}", "xa%3Ab:c/d"},
-		{"#{req.A + ':' + req.B}/#{req.C}", "a%3Ab:c%2Fd/e,f"},
-		{"#{'n' + string(req.A) + ':'}", "na%3Ab:"},
-		{"#{'{' + req.A + '}:' + req.B}", "{a:b}:c/d"},
-		// So is join, whose values may also be followed by what is behind it.
-		{"#{join(req.Tags, ',')}", "x%2Cy,z"},
-		{"#{join(req.Tags, ',')}:#{req.A}", "x%2Cy,z:a:b"},
-		{"#{join(req.Tags, '--')}", "x,y--z"},
-		{"#{join(map(req.Lines, .SKU), ',')}", "s%2C1,s2"},
-		{"#{join(map(req.Lines, .Warehouse + ':' + .SKU), ',')}", "w%3A1:s%2C1,w2:s2"},
-		{"#{join(map(req.Nested, join(#, ',')), ';')}", "p%2Cq,r;s%3Bt"},
-		{"t#{'[' + join(req.Tags, ',') + ']'}", "t[x%2Cy,z]"},
-		// And the elements of a list that makes keys.
-		{"#{map(req.Lines, .Warehouse + ':' + .SKU)}", "w%3A1:s,1 w2:s2"},
-		{"#{map(req.Lines, 'stock:' + .SKU)}", "stock:s,1 stock:s2"},
-		{"stock:#{map(req.Lines, .SKU)}", "stock:s,1 stock:s2"},
-		{"stock:#{map(req.Lines, .SKU)}:x", "stock:s,1:x stock:s2:x"},
-		{"#{req.A}:#{map(req.Lines, .Warehouse)}:#{req.B}", "a%3Ab:w%3A1:c/d a%3Ab:w2:c/d"},
-		{"#{[req.A + ':' + req.B, req.C]}", "a%3Ab:c/d e,f"},
-		{"#{concat(map(req.Lines, 'l:' + .SKU), req.Tags)}", "l:s,1 l:s2 x,y z"},
-		{"#{uniq(map(req.Lines, .Warehouse + ':' + .SKU))}", "w%3A1:s,1 w2:s2"},
-		{"#{sort(reverse(map(req.Lines, .SKU)))}", "s,1 s2"},
-		// string is for +, and required is for what may be empty: neither makes one value of a sum.
-		{"#{string(req.A + ':' + req.B)}", "a%3Ab:c/d"},
-		{"#{'x' + string(req.A + ':' + req.B)}", "xa%3Ab:c/d"},
-		{"#{required(req.A + ':' + req.B)}", "a%3Ab:c/d"},
-		{"#{join(map(req.Lines, string(.Warehouse + ':' + .SKU)), ',')}", "w%3A1:s%2C1,w2:s2"},
-		// In anything else a sum is one value: its text says what it was made of, and is then escaped as any text is.
-		{"#{lower(req.A + ':' + req.B)}", "a%253ab:c/d"},
-		{"#{req.A == 'x' ? 'y' : req.A + ':' + req.B}", "a%253Ab:c/d"},
-		{"#{if req.A == 'x' {'y'} else {req.A + ':' + req.B}}", "a%253Ab:c/d"},
-		{"#{req.Tags[5:][0:1] == [] ? req.A + ':' + req.B : 'x'}:pay", "a%253Ab%3Ac/d:pay"},
-		{"#{or('', req.A + ':' + req.B)}", "a%253Ab:c/d"},
-		{"#{let x = req.A + ':' + req.B; x}", "a%253Ab:c/d"},
-		{"#{let x = req.A; x + ':' + req.B}", "a%253Ab:c/d"},
-		{"#{filter(map(req.Lines, .Warehouse + ':' + .SKU), # != '')}", "w%253A1:s,1 w2:s2"},
-		{"#{take(map(req.Lines, .Warehouse + ':' + .SKU), 1)}", "w%253A1:s,1"},
-		// A sum of one value and literals needs no escapes to be read.
-		{"#{lower('X' + req.A)}", "xa:b"},
-		{"#{lower('X:' + req.A)}:y", "x%3Aa%3Ab:y"},
-		{"#{'x:' + lower(req.A)}:y", "x:a%3Ab:y"},
-		// What is taken apart inside of a value is put together in the same way, so that these are spellings of one key.
-		{"#{map(filter(req.Lines, .SKU != ''), .Warehouse + ':' + .SKU)}", "w%3A1:s,1 w2:s2"},
-		{"#{map(take(req.Lines, 1), .Warehouse + ':' + .SKU)}", "w%3A1:s,1"},
-		// raw is as it is, all through.
-		{"#{raw(req.A + ':' + req.B)}", "a:b:c/d"},
-		{"#{raw(join(req.Tags, ','))}", "x,y,z"},
-		{"#{raw(map(req.Lines, .Warehouse + ':' + .SKU))}", "w2:s2 w:1:s,1"},
-		{"#{raw(req.A) + ':' + req.B}", "a:b:c/d"},
-		{"#{lower('X' + lower(req.A + ':' + req.B))}", "xa%253ab:c/d"},
-		// Compared, counted and given to functions of the user's, it is as it is.
-		{"#{req.A + ':' + req.B == 'a:b:c/d'}", "true"},
-		{"#{req.A + ':' + req.B contains 'b:c'}", "true"},
-	} {
+	for _, tt := range together {
 		if got, want := stockKeys(t, tt.text, req), strings.Fields(tt.want); !slices.Equal(got, want) {
 			t.Errorf("Expand(%q) = %q, want %q", tt.text, got, want)
 		}
@@ -253,76 +255,6 @@ func (*fakeMessage) String() string     { return "for people" }
 func (m *fakeMessage) GetName() string  { return m.name }
 func (m *fakeMessage) HasName() bool    { return m.set }
 func (m *fakeMessage) SetName(s string) { m.name = s }
-
-// Values that differ have hashes that differ, whatever their types are and however JSON would write them.
-func TestHashTellsApart(t *testing.T) {
-	type tagged struct {
-		A string `json:"-"`
-		B string `json:",omitempty"`
-		C any    `json:"c"`
-	}
-	type other struct{ A, B string }
-	type embedded struct {
-		other
-		C string
-	}
-	values := []any{
-		"a", "b", "", "7", 7, int64(8), uint8(9), -7, true, false, 7.0, 7.5, math.Inf(1), math.NaN(), []byte("a"), []byte{},
-		[]string{"a", "b"},
-		[]string{"ab"},
-		[]string{"a", "", "b"},
-		[]any{"a", []string{"b"}},
-		[]any{[]string{"a"}, "b"},
-		[]any{[]string{"a", "b"}},
-		[]any{[]string{"a"}, []string{"b"}},
-		[]int{1, 2},
-		[]string{"1", "2"},
-		[]string{},
-		map[string]string{"a": "b"},
-		map[string]string{"a": "", "b": ""},
-		map[string]string{"b": "a"},
-		map[string]int{"a": 1, "b": 2},
-		map[string]any{"a": nil},
-		map[string]any{},
-		[]any{map[string]string{"a": "b"}, "c", "d"},
-		[]any{map[string]string{"a": "b", "c": "d"}},
-		[]any{map[string]string{"a": "b"}, "c", "d", map[string]string{"e": "f", "g": "h"}}, []any{map[string]string{"a": "b", "c": "d"}, map[string]string{"e": "f"}, "g", "h"},
-		tagged{A: "x"},
-		tagged{A: "y"},
-		tagged{B: "x"},
-		tagged{C: "x"},
-		tagged{C: 1},
-		tagged{C: "1"},
-		other{"x", ""},
-		other{"", "x"},
-		embedded{other{"x", ""}, ""},
-		embedded{other{}, "x"},
-		"\xff", "\xfe", "\ufffd", "null", "s\x01a", []any{nil}, []any{"null"}, uuid{1}, uuid{2}, level(2), "level-3",
-		&fakeMessage{name: "x"}, &fakeMessage{name: "y"}, &fakeMessage{}, &fakeMessage{set: true},
-	}
-	roots := Roots{"v": {}}
-	tmpl, err := Parse("#{hash([v])}", roots)
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := map[string]int{}
-	for i, v := range values {
-		for range 3 { // a map has another order each time
-			keys, err := tmpl.Expand(t.Context(), func(string) (any, error) { return v, nil })
-			if err != nil {
-				t.Errorf("hash(%#v): %v", v, err)
-				break
-			}
-			if was, ok := seen[keys[0]]; ok && was != i {
-				t.Errorf("%#v and %#v have one hash", values[was], v)
-			}
-			seen[keys[0]] = i
-		}
-	}
-	if len(seen) != len(values) {
-		t.Errorf("%d values have %d hashes", len(values), len(seen))
-	}
-}
 
 // What has nothing to hash is refused, at start where the type is known.
 func TestHashRefuses(t *testing.T) {

@@ -11,6 +11,14 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// What a text reads of the request. A template that reads nothing locks one key for the whole
+// world, and so it is an error unless its author says that it is meant. To name a fact is not to
+// read it: `true ? "a" : req.ID` never looks at it, and shard(req.ID, 1) makes the same of all.
+// So each node is asked whether what it comes to depends on a fact, from the leaves up.
+//
+// FuzzStrangers holds the rule from both sides, with requests that have nothing in common: what
+// starts gives them different keys, and what is refused would have given them the same.
+
 // insight is what is known at start of what a node comes to. The value is known of few nodes,
 // and needed of fewer: only what decides between others is asked for it.
 type insight struct {

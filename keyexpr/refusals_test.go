@@ -80,7 +80,7 @@ var refusals = []struct {
 	{"#{req.OrdreID}", 6, "unknown field OrdreID of payRequest, did you mean OrderID?"},
 	{"#{req.Nope}", 6, "unknown field Nope of payRequest: there is Amount, Any, Counts, Coupon, Customer, Digest, Labels, Level, Lines, Notify, OrderID, Ref and 7 more"},
 	{"#{req.secret}", 6, "field secret of payRequest is not exported: nothing outside of its package can read it"},
-	{"#{req.Customer.Nmae}", 15, "unknown field Nmae of customer, did you mean Name?"},
+	{"#{req.Customer.Nam}", 15, "unknown field Nam of customer, did you mean Name?"},
 	{"#{path.idd}", 7, "unknown name idd of path, did you mean id?"},
 	{"#{path.customer}", 7, "unknown name customer of path: there is id, org"},
 	{"#{header.X-Tenant-Id}", 11, `unknown name Tenant: a name with a dash is written header["X-Tenant-Id"]`},

@@ -19,6 +19,14 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// Names. A field has its name in Go, and often another in JSON and in a .proto file, and whoever
+// writes a template has one of them in mind. All are taken, if they mean one field; the tree
+// goes on with Go's name, so that types, lists of fields and errors speak of the same thing.
+//
+// A name that there is not gets a sentence. It only suggests what can stand there, with one edit
+// distance for the whole house (internal/suggest), and beside a far guess, or without one, it
+// lists what there is.
+
 // resolveNames replaces the names that JSON, protobuf and other cases have for a field by the Go
 // name. It goes on as long as a new name brings to light the type of what comes after it. The
 // type of a.b is known only when b is. So a path with three foreign names takes three rounds,

@@ -303,14 +303,7 @@ func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
 			return c.sources(n.Arguments[0], follow)
 		}
 		if c.isRaw(n) {
-			c.raw = true
-			c.plain++
-			defer func() { c.plain-- }()
-			it, err := c.items(n.Arguments[0], nil, nil, func([]rune) *run.Escape { return nil })
-			if err != nil {
-				return nil, err
-			}
-			return []run.Items{*it}, nil
+			return c.rawItems(n.Arguments[0])
 		}
 	case *ast.ArrayNode:
 		var all []run.Items
@@ -353,6 +346,18 @@ func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
 		}
 	}
 	it, err := c.items(n, nil, follow, run.Before)
+	if err != nil {
+		return nil, err
+	}
+	return []run.Items{*it}, nil
+}
+
+// rawItems are the elements of a list that is not escaped, all through.
+func (c *compilation) rawItems(list ast.Node) ([]run.Items, error) {
+	c.raw = true
+	c.plain++
+	defer func() { c.plain-- }()
+	it, err := c.items(list, nil, nil, func([]rune) *run.Escape { return nil })
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,10 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// Functions on texts. Positions and pieces count bytes, as in Go and in the engine; len counts
+// runes, as the engine's does. Nothing here depends on a locale: lower of an I is an i, in
+// Turkey as well.
+
 // textFunc is a function from text to text, whose result is at most four times as long. That the
 // result has a bound in terms of the argument is what lets it be charged before it is made.
 func textFunc(name string, f func(string) string) hostFunc {

@@ -8,6 +8,14 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// Types are those of Java, in which a text and an enum, an int and a long, a list and an array
+// differ in what operators do with them. A node whose type is not known, as with JSON, decides
+// for each value, by the same rules.
+//
+// What Java does is not guessed at. Each rule here was found in Spring's sources or in the
+// language's own documents, and is held by the corpus, which has been run in Java. Where the two
+// can't be made to agree, the expression is refused with a sentence that says what to write.
+
 // compiler makes closures of the nodes of one expression. It compiles nodes into closures over
 // values of Java, which know their types: an int and a long differ in overflow and in equals,
 // and Go's own types do not say which one a fact is there.

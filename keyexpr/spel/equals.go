@@ -6,6 +6,10 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// What is the same as what. There are two answers in SpringEL: == compares numbers by value and
+// everything else by equals, and equals itself takes an Integer and a Long for different things.
+// Which of the two a fact is, its type in Go has to say.
+
 // comparable refuses equals between types for which its result is not known to be that of Java.
 // Only what is in doubt is refused: a text and a number are known to differ, whatever they are.
 func (c *compiler) comparable(n *node, a, b typ) {

@@ -52,67 +52,70 @@ const (
 	mostBytes = slower * 8 << 20 // with the race detector, a sync.Pool forgets what it is given
 )
 
+// hugeTexts are expressions that are cheap to write, and would cost much.
+var hugeTexts = []string{
+	// Texts, and what is made of them.
+	"'o:' + #p0.name",
+	"#p0.name.trim()",
+	"#p0.name.toUpperCase()",
+	"#p0.name.substring(1)",
+	"#p0.name.length()",
+	"#p0.name.hashCode()",
+	"#p0.name.split(',')[0]",
+	"#p0.name == 'x'",
+	"#p0.name < 'x'",
+	"#p0.name.replace('a', 'bbbbbbbb')",
+	"#p0.name.equalsIgnoreCase('x')",
+	"#p0.name.indexOf('zz')",
+	// The same within a loop, where each round costs little.
+	"#p0.counts.?[#p0.runes.toLowerCase() == 'x'].size()",
+	"#p0.counts.?[#p0.runes.charAt(5) == 'x'].size()",
+	"#p0.counts.?[#p0.runes.substring(5) == 'x'].size()",
+	"#p0.counts.?[#p0.runes < #p0.runes].size()",
+	"#p0.counts.?[#p0.runes.split('z')[0] == 'x'].size()",
+	"#p0.counts.?[#p0.runes.strip() == 'x'].size()",
+	"#p0.counts.?[#p0.runes.lastIndexOf('z') == 5].size()",
+	"#p0.counts.?['%s%s'.formatted(#p0.runes, #p0.runes) == 'x'].size()",
+	// Patterns.
+	"#p0.name matches '(a|b)*c'",
+	"#p0.ab matches '(a|b|ab|ba)*(a|b)*(aab|abb)*c'",
+	"#p0.ab matches '(a?b?){60}'",
+	"#p0.counts.?[#p0.ab matches '(a|b)*c'].size()",
+	"#p0.counts.?['x' matches '(a?b?){60}'].size()",
+	// Numbers that are spelt, or read, in the square of their length.
+	"#p0.big",
+	"#p0.bigger",
+	"#p0.counts.?[#p0.big == #p0.big].size()",
+	"#p0.counts.?[#p0.big.toString() == 'x'].size()",
+	"#p0.number",
+	"#p0.counts.?[#p0.json.n == 5].size()",
+	"#p0.counts.?[#p0.json.zeros == 5].size()",
+	// Lists.
+	"#p0.tags",
+	"'t:' + #p0.tags",
+	"#p0.tags.![#this + 'x'][0]",
+	"#p0.tags.?[#this == 'x'].size()",
+	"#p0.tags.contains('x')",
+	"#p0.counts.![#p0.counts.size()].size()",
+	"#p0.counts.?[#p0.counts.contains(5)].size()",
+	"#p0.counts.?[{1, 2, 3, 4, 5, 6, 7, 8, 9}.contains(#this)].size()",
+	"#p0.counts.![{#this, #this, #this, #this, #this, #this, #this, #this}].size()",
+	"#p0.counts.![#this + 1].![#this * 2].![#this + 1].![#this * 2].size()",
+	"#p0.items.![sku + ':' + qty].size()",
+	"'x' + #p0.iDs",
+	// Lists in lists, and in a circle.
+	"'x' + #p0.deep",
+	"'x' + #p0.ring",
+	"'x' + #p0.json.ring",
+	"#p0.counts.?[#p0.json.ring[0][0][0][0] == null].size()",
+	"#p0.ring == #p0.ring",
+	"{#p0.ring}.contains(#p0.ring)",
+}
+
 func TestHugeValues(t *testing.T) {
 	huge := newHugeOrder()
 	facts := func(string) (any, error) { return huge, nil }
-	for _, text := range []string{
-		// Texts, and what is made of them.
-		"'o:' + #p0.name",
-		"#p0.name.trim()",
-		"#p0.name.toUpperCase()",
-		"#p0.name.substring(1)",
-		"#p0.name.length()",
-		"#p0.name.hashCode()",
-		"#p0.name.split(',')[0]",
-		"#p0.name == 'x'",
-		"#p0.name < 'x'",
-		"#p0.name.replace('a', 'bbbbbbbb')",
-		"#p0.name.equalsIgnoreCase('x')",
-		"#p0.name.indexOf('zz')",
-		// The same within a loop, where each round costs little.
-		"#p0.counts.?[#p0.runes.toLowerCase() == 'x'].size()",
-		"#p0.counts.?[#p0.runes.charAt(5) == 'x'].size()",
-		"#p0.counts.?[#p0.runes.substring(5) == 'x'].size()",
-		"#p0.counts.?[#p0.runes < #p0.runes].size()",
-		"#p0.counts.?[#p0.runes.split('z')[0] == 'x'].size()",
-		"#p0.counts.?[#p0.runes.strip() == 'x'].size()",
-		"#p0.counts.?[#p0.runes.lastIndexOf('z') == 5].size()",
-		"#p0.counts.?['%s%s'.formatted(#p0.runes, #p0.runes) == 'x'].size()",
-		// Patterns.
-		"#p0.name matches '(a|b)*c'",
-		"#p0.ab matches '(a|b|ab|ba)*(a|b)*(aab|abb)*c'",
-		"#p0.ab matches '(a?b?){60}'",
-		"#p0.counts.?[#p0.ab matches '(a|b)*c'].size()",
-		"#p0.counts.?['x' matches '(a?b?){60}'].size()",
-		// Numbers that are spelt, or read, in the square of their length.
-		"#p0.big",
-		"#p0.bigger",
-		"#p0.counts.?[#p0.big == #p0.big].size()",
-		"#p0.counts.?[#p0.big.toString() == 'x'].size()",
-		"#p0.number",
-		"#p0.counts.?[#p0.json.n == 5].size()",
-		"#p0.counts.?[#p0.json.zeros == 5].size()",
-		// Lists.
-		"#p0.tags",
-		"'t:' + #p0.tags",
-		"#p0.tags.![#this + 'x'][0]",
-		"#p0.tags.?[#this == 'x'].size()",
-		"#p0.tags.contains('x')",
-		"#p0.counts.![#p0.counts.size()].size()",
-		"#p0.counts.?[#p0.counts.contains(5)].size()",
-		"#p0.counts.?[{1, 2, 3, 4, 5, 6, 7, 8, 9}.contains(#this)].size()",
-		"#p0.counts.![{#this, #this, #this, #this, #this, #this, #this, #this}].size()",
-		"#p0.counts.![#this + 1].![#this * 2].![#this + 1].![#this * 2].size()",
-		"#p0.items.![sku + ':' + qty].size()",
-		"'x' + #p0.iDs",
-		// Lists in lists, and in a circle.
-		"'x' + #p0.deep",
-		"'x' + #p0.ring",
-		"'x' + #p0.json.ring",
-		"#p0.counts.?[#p0.json.ring[0][0][0][0] == null].size()",
-		"#p0.ring == #p0.ring",
-		"{#p0.ring}.contains(#p0.ring)",
-	} {
+	for _, text := range hugeTexts {
 		tmpl, err := Expression(text).Parse(keyexpr.Roots{"req": keyexpr.TypeFor[*hugeOrder]()}, keyexpr.OneKey())
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,11 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// A key of Java is text like any other, and what Redis gets is what Java would have sent:
+// nothing is escaped, and nothing is shortened. So two requests may have one key where the
+// author in Java has left them no room to differ, as 'a' + #x + #y does. That is Java's key, and
+// stays it.
+
 // add parses one text. Where it is no expression, it may be a text with expressions in #{…}. A
 // text is tried as an expression first, as 'lock:#{' + #p0.id + '}' is one, and looks like a
 // template as well. The error of that try is kept if there is no hole in the text.

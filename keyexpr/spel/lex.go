@@ -6,6 +6,9 @@ import (
 	"unicode/utf8"
 )
 
+// Tokens of SpringEL and of the small part of Java that names of locks are written in. Spring's
+// lexer is the model, with its doubled quotes and words that are operators in any case.
+
 // What is a word for an operator and what is a name is not decided here, as #and is a name.
 type tokenKind int
 

@@ -11,6 +11,10 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// Methods. SpringEL finds them by reflection, on any object, with conversions of arguments. Here
+// there are tables of those whose results are known, and getters. Everything else is refused,
+// with the way to a function of the user's.
+
 // method is a method of Java whose result is known to be the same here. A method that is not
 // listed is refused, although many others would be easy: those that are here were compared with
 // Java by the corpus.

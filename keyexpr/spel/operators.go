@@ -4,6 +4,10 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// Operators, by Spring's rules where they are not Java's: + takes a list for its elements with
+// commas, == converts nothing, null can be compared and comes first, matches wants the whole
+// text.
+
 // Operands are compiled once each, and the closures used as often as needed. To write an operand
 // twice would double it with each nesting, and 330 bytes of Java could take all memory.
 func (c *compiler) operator(n *node) *code {

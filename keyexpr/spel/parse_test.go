@@ -53,78 +53,81 @@ func tree(n *node) string {
 	return "unknown"
 }
 
+// trees are expressions, and what binds to what in them.
+var trees = []struct{ text, want string }{
+	// Literals.
+	{"'it''s'", "'it's'"},
+	{`"say ""hi"""`, `'say "hi"'`},
+	{`'a"b'`, `'a"b'`},
+	{"42", "42"},
+	{"42L", "42L"},
+	{"0x7F", "127"},
+	{"010", "10"},
+	{"TRUE", "true"},
+	{"Null", "null"},
+	{"{}", "{}"},
+	{"{1, {2}}", "{1 {2}}"},
+	// Names.
+	{"#order", "#order"},
+	{"#if", "#if"},
+	{"#order.id", "(.id #order)"},
+	{"#order?.id", "(?.id #order)"},
+	{"#order.getId()", "(call getId #order)"},
+	{"#order.name.substring(1, 2)", "(call substring (.name #order) 1 2)"},
+	{"#fn(1, 'a')", "(call fn _ 1 'a')"},
+	{"#list[0]", "(index #list 0)"},
+	{"#list[0][1]", "(index (index #list 0) 1)"},
+	{"#map['k']", "(index #map 'k')"},
+	{"#list?.[0]", "(?index #list 0)"},
+	{"#list.![sku]", "(project #list sku)"},
+	{"#list?.![sku]", "(?project #list sku)"},
+	{"#list.?[#this > 1]", "(select? #list (> this 1))"},
+	{"#list.^[true]", "(select^ #list true)"},
+	{"#list.$[true].sku", "(.sku (select$ #list true))"},
+	{"T(String).valueOf(1)", "(string 1)"},
+	{"T(java.lang.String).valueOf(1)", "(string 1)"},
+	// Sums and products, from the left.
+	{"1 + 2 + 3", "(+ (+ 1 2) 3)"},
+	{"1 + 2 * 3", "(+ 1 (* 2 3))"},
+	{"(1 + 2) * 3", "(* (+ 1 2) 3)"},
+	{"1 - 2 - 3", "(- (- 1 2) 3)"},
+	{"6 / 2 % 2", "(% (/ 6 2) 2)"},
+	{"6 div 2 mod 2", "(% (/ 6 2) 2)"},
+	{"-1 + 2", "(+ (- 1) 2)"},
+	{"- - 1", "(- (- 1))"},
+	{"!true", "(! true)"},
+	{"not true", "(! true)"},
+	{"!(true and false)", "(! (&& true false))"},
+	// Comparisons, in signs and words.
+	{"1 == 2", "(== 1 2)"},
+	{"1 eq 2", "(== 1 2)"},
+	{"1 NE 2", "(!= 1 2)"},
+	{"1 lt 2 and 3 ge 4", "(&& (< 1 2) (>= 3 4))"},
+	{"1 + 1 == 2", "(== (+ 1 1) 2)"},
+	{"'a' matches 'b'", "(matches 'a' 'b')"},
+	{"1 between {0, 2}", "(between 1 {0 2})"},
+	// Logic, and binding tighter than or.
+	{"true or false and true", "(|| true (&& false true))"},
+	{"true || false && true", "(|| true (&& false true))"},
+	{"true and false or true", "(|| (&& true false) true)"},
+	{"not true and false", "(&& (! true) false)"},
+	// Choices.
+	{"true ? 1 : 2", "(if true 1 2)"},
+	{"true ? 1 : false ? 2 : 3", "(if true 1 (if false 2 3))"},
+	{"1 == 2 ? 'a' : 'b' + 'c'", "(if (== 1 2) 'a' (+ 'b' 'c'))"},
+	{"#a ?: 'b'", "(?: #a 'b')"},
+	{"#a + #b ?: 'c'", "(?: (+ #a #b) 'c')"},
+	{"#a ?: #b ?: 'c'", "(?: #a (?: #b 'c'))"},
+	{"(#a ?: 'b') + 'c'", "(+ (?: #a 'b') 'c')"},
+	// White space is none.
+	{" \t1\n+\r2 ", "(+ 1 2)"},
+	{"1+2", "(+ 1 2)"},
+	{"#a . b", "(.b #a)"},
+}
+
 // What binds to what is Spring's grammar, not Java's: matches and between stand with the comparisons, and ?: is loosest.
 func TestTrees(t *testing.T) {
-	for _, tt := range []struct{ text, want string }{
-		// Literals.
-		{"'it''s'", "'it's'"},
-		{`"say ""hi"""`, `'say "hi"'`},
-		{`'a"b'`, `'a"b'`},
-		{"42", "42"},
-		{"42L", "42L"},
-		{"0x7F", "127"},
-		{"010", "10"},
-		{"TRUE", "true"},
-		{"Null", "null"},
-		{"{}", "{}"},
-		{"{1, {2}}", "{1 {2}}"},
-		// Names.
-		{"#order", "#order"},
-		{"#if", "#if"},
-		{"#order.id", "(.id #order)"},
-		{"#order?.id", "(?.id #order)"},
-		{"#order.getId()", "(call getId #order)"},
-		{"#order.name.substring(1, 2)", "(call substring (.name #order) 1 2)"},
-		{"#fn(1, 'a')", "(call fn _ 1 'a')"},
-		{"#list[0]", "(index #list 0)"},
-		{"#list[0][1]", "(index (index #list 0) 1)"},
-		{"#map['k']", "(index #map 'k')"},
-		{"#list?.[0]", "(?index #list 0)"},
-		{"#list.![sku]", "(project #list sku)"},
-		{"#list?.![sku]", "(?project #list sku)"},
-		{"#list.?[#this > 1]", "(select? #list (> this 1))"},
-		{"#list.^[true]", "(select^ #list true)"},
-		{"#list.$[true].sku", "(.sku (select$ #list true))"},
-		{"T(String).valueOf(1)", "(string 1)"},
-		{"T(java.lang.String).valueOf(1)", "(string 1)"},
-		// Sums and products, from the left.
-		{"1 + 2 + 3", "(+ (+ 1 2) 3)"},
-		{"1 + 2 * 3", "(+ 1 (* 2 3))"},
-		{"(1 + 2) * 3", "(* (+ 1 2) 3)"},
-		{"1 - 2 - 3", "(- (- 1 2) 3)"},
-		{"6 / 2 % 2", "(% (/ 6 2) 2)"},
-		{"6 div 2 mod 2", "(% (/ 6 2) 2)"},
-		{"-1 + 2", "(+ (- 1) 2)"},
-		{"- - 1", "(- (- 1))"},
-		{"!true", "(! true)"},
-		{"not true", "(! true)"},
-		{"!(true and false)", "(! (&& true false))"},
-		// Comparisons, in signs and words.
-		{"1 == 2", "(== 1 2)"},
-		{"1 eq 2", "(== 1 2)"},
-		{"1 NE 2", "(!= 1 2)"},
-		{"1 lt 2 and 3 ge 4", "(&& (< 1 2) (>= 3 4))"},
-		{"1 + 1 == 2", "(== (+ 1 1) 2)"},
-		{"'a' matches 'b'", "(matches 'a' 'b')"},
-		{"1 between {0, 2}", "(between 1 {0 2})"},
-		// Logic, and binding tighter than or.
-		{"true or false and true", "(|| true (&& false true))"},
-		{"true || false && true", "(|| true (&& false true))"},
-		{"true and false or true", "(|| (&& true false) true)"},
-		{"not true and false", "(&& (! true) false)"},
-		// Choices.
-		{"true ? 1 : 2", "(if true 1 2)"},
-		{"true ? 1 : false ? 2 : 3", "(if true 1 (if false 2 3))"},
-		{"1 == 2 ? 'a' : 'b' + 'c'", "(if (== 1 2) 'a' (+ 'b' 'c'))"},
-		{"#a ?: 'b'", "(?: #a 'b')"},
-		{"#a + #b ?: 'c'", "(?: (+ #a #b) 'c')"},
-		{"#a ?: #b ?: 'c'", "(?: #a (?: #b 'c'))"},
-		{"(#a ?: 'b') + 'c'", "(+ (?: #a 'b') 'c')"},
-		// White space is none.
-		{" \t1\n+\r2 ", "(+ 1 2)"},
-		{"1+2", "(+ 1 2)"},
-		{"#a . b", "(.b #a)"},
-	} {
+	for _, tt := range trees {
 		n, err := parse(tt.text, tt.text, 0, false)
 		if err != nil {
 			t.Errorf("parse(%q): %v", tt.text, err)

@@ -6,6 +6,10 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
+// What lock libraries make of expressions. Each has its own prefix, its own separators, its own
+// idea of #root, and its own way with lists and null. A preset says which version it was checked
+// against, and how: by running it, or by reading.
+
 // Lock4j is the key of a method annotated with @Lock4j(name = …, keys = …): lock4j, a colon, the
 // name or else class and method without anything between them, a #, and the keys with dots
 // between them. A list is one key, with commas between its elements. #root is the bean. The

@@ -9,6 +9,10 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// Properties and indexes. Spring reads #order.id through a getter or a field, case aside; in Go
+// it is a field in any of its spellings, or a getter of a message. What a map is asked for as
+// #map.key Spring does not find, and so it is refused rather than found.
+
 // pathCode compiles a path to values of Java type t. A path that ends in nil is null, which each
 // user of the value judges for itself: ?: takes it, + refuses it.
 func (c *compiler) pathCode(p *run.Path, name string, t typ) *code {

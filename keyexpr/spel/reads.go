@@ -113,8 +113,10 @@ func sameResult(operator string, a, b *node) (value any, same bool) {
 		return true, alike(a, b)
 	case "!=", "<", ">":
 		return false, alike(a, b)
-	case "contains", "startsWith", "endsWith":
+	case "startsWith", "endsWith":
 		return true, alike(a, b) || empty
+	case "contains": // which a list has as well, and may lack the empty text
+		return true, alike(a, b)
 	case "matches":
 		return true, b.kind == kindText && b.text == ".*"
 	case "-":

@@ -11,6 +11,10 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// Patterns. Java's and Go's are close enough to be taken for each other, and far enough apart to
+// make two keys of one text. So a pattern is read by a grammar of its own, which has what means
+// the same in both, and written out again in Go's words. All else is refused.
+
 // pattern is a regular expression of Java in Go's words. What the two do not have in common is
 // refused. It is compiled twice, as the whole of a text and for its parts, since split looks for
 // parts.

@@ -11,6 +11,10 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
+// What Java's methods make of texts. A text there is a sequence of 16 bits, and here it is
+// UTF-8. Case is mapped by tables that have grown with Unicode, which each version of Java has
+// another edition of.
+
 // units are the characters of a text as Java counts them. The memory is charged before: seven
 // bytes for each, as runes and UTF-16 are both made.
 func units(st *run.State, x any) ([]uint16, error) {

@@ -91,7 +91,7 @@ func TestInteger(t *testing.T) {
 // messageLike is read by methods alone.
 type messageLike struct{ id string }
 
-func (m *messageLike) GetOrderId() string     { return m.id }
+func (m *messageLike) GetOrderID() string     { return m.id }
 func (m *messageLike) GetPair() (int, int)    { return 0, 0 }
 func (m *messageLike) GetWith(int) string     { return "" }
 func (m *messageLike) Fails() (string, error) { return "", Faulty("secret") }
@@ -100,9 +100,9 @@ func (m *messageLike) Panics() string         { panic("secret") }
 func TestGetter(t *testing.T) {
 	of := reflect.TypeFor[*messageLike]()
 	for _, tt := range []struct{ name, want string }{
-		{"order_id", "GetOrderId"},
-		{"orderID", "GetOrderId"},
-		{"OrderId", "GetOrderId"},
+		{"order_id", "GetOrderID"},
+		{"orderID", "GetOrderID"},
+		{"OrderId", "GetOrderID"},
 		{"order", ""},
 		{"pair", ""},
 		{"with", ""},
@@ -125,11 +125,11 @@ func TestCallMethod(t *testing.T) {
 		want     any
 		fault    string
 	}{
-		{"a method", &messageLike{"7"}, "GetOrderId", false, "7", ""},
-		{"of nil", nil, "GetOrderId", false, nil, "what should have GetOrderId() is nil"},
-		{"of nil, behind ?.", nil, "GetOrderId", true, nil, ""},
-		{"of a nil pointer, behind ?.", none, "GetOrderId", true, nil, ""},
-		{"of a nil pointer that it reads", none, "GetOrderId", false, nil, "panicked: runtime error"},
+		{"a method", &messageLike{"7"}, "GetOrderID", false, "7", ""},
+		{"of nil", nil, "GetOrderID", false, nil, "what should have GetOrderID() is nil"},
+		{"of nil, behind ?.", nil, "GetOrderID", true, nil, ""},
+		{"of a nil pointer, behind ?.", none, "GetOrderID", true, nil, ""},
+		{"of a nil pointer that it reads", none, "GetOrderID", false, nil, "panicked: runtime error"},
 		{"that fails", &messageLike{}, "Fails", false, nil, "can't go on: Fails() fails"},
 		{"that panics", &messageLike{}, "Panics", false, nil, "panicked: secret (at "},
 	} {

@@ -8,6 +8,12 @@ import (
 	"unicode/utf8"
 )
 
+// Three things can be wrong with a request, and three different people want to know. A value
+// that is unusable is the client's, and matches ErrValue. A fact that can't be had is the
+// adapter's. A function that fails is the program's. None of the texts holds a value of the
+// request, since keys are made of what identifies people; a panic is the exception, whose value
+// is what says what went wrong.
+
 // ErrValue is keyexpr.ErrValue. It stands here so that the last stage can make errors which
 // match it.
 var ErrValue = errors.New("keyexpr: unusable value")

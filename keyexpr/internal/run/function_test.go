@@ -137,7 +137,7 @@ func TestFunctionFails(t *testing.T) {
 	}{
 		{func() (string, error) { return "", io.ErrUnexpectedEOF }, "function f: unexpected EOF"},
 		{func() string { panic("boom") }, "function f: panicked: boom (at "},
-		{func() string { var m map[string]int; m["x"] = 1; return "" }, "assignment to entry in nil map (at "},
+		{func() string { return []string{}[len("x")] }, "index out of range [1] with length 0 (at "},
 		{func() string { panic(io.ErrUnexpectedEOF) }, "panicked: unexpected EOF"},
 	} {
 		f, err := NewFunction("f", tt.fn)

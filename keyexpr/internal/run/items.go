@@ -7,6 +7,10 @@ import (
 	"slices"
 )
 
+// Lists. A program may have one list that makes a key of each element, and any number of lists
+// that are joined into one value. Both go over their elements in the same way, and both charge
+// for all of it before they begin.
+
 // Items are the values of a list. Parts of an element are made like those of a key, one element
 // at a time, so that a list of keys needs no memory but the keys. A list is rendered at the end
 // of the stack of elements, so that a list within a list sees both.

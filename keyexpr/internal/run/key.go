@@ -8,6 +8,10 @@ import (
 	"unicode/utf8"
 )
 
+// What becomes of a key when it is made, and what it can be read back to. A long key is
+// shortened for people and for Redis, in a way that keeps two keys apart and the slot of a
+// cluster the same. A short one is read back by the parts that it was made of.
+
 // shorten makes a key of more than MaxKey bytes a readable head and a digest of all of it. A
 // hash tag stays whole, so that the key keeps its slot in a Redis Cluster; one that is too long
 // for that is an error. The digest is of all of the key, the part that is still there included,

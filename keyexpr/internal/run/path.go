@@ -7,6 +7,10 @@ import (
 	"strings"
 )
 
+// Following paths. What is at the end of one is a reflect.Value and no interface, since an
+// interface around a string is an allocation. An invalid value is nil, whatever it was that was
+// nil on the way: a pointer, an interface, an entry that is not there.
+
 // Path is an expression that only follows fields, entries and elements. It starts at a root or,
 // if Elem is set, at the element that a loop is at. It is plain data, so that a compiler can
 // look at it: whether it is one header, where it starts, and whether to go on along it.

@@ -11,6 +11,10 @@ import (
 	"unicode/utf8"
 )
 
+// A program is what is left of a text: parts in their order, of which each is a literal, a path,
+// a closure or a join. Running it costs about as much as writing the same in Go by hand, as what
+// can be decided at start has been.
+
 // Program makes the keys of a request. It is immutable and safe for concurrent use. It is the
 // same for a template and for a key of Java. What differs is in its parts: those of Java have no
 // Escape.

@@ -10,6 +10,15 @@ import (
 	"unicode/utf8"
 )
 
+// How values become text. There is one spelling for each value, so that one fact makes one key:
+// numbers in decimals, bytes in hex, and what can marshal itself as it does that. What has
+// several spellings, such as a float or a time, was refused at start, or is refused here if its
+// type was not known.
+//
+// Escapes are those of URLs, with capital letters. They are made of what a value must not
+// contain at the place where it stands, and of nothing else: ordinary ids look in the key as
+// they look everywhere.
+
 // Raw is text that goes into the key as it is. It is a type, so that a value which was marked in
 // the middle of an expression still knows it at the end.
 type Raw string

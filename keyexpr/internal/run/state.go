@@ -8,6 +8,10 @@ import (
 	"sync"
 )
 
+// What a run may use, and what it has used. Bounds are in steps and bytes and not in time, since
+// they have to be the same on each machine and under each load: a request that makes a key today
+// makes it tomorrow. What a step stands for was found by measuring.
+
 // What one evaluation may use. Both are charged before the work is done, so that an evaluation
 // that is refused has not cost more than one that is not: a step is well under 100 ns, and the
 // text under 1 MiB. The numbers are what keeps the worst that was found under 50 ms and 8 MiB,

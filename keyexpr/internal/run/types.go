@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// What types of Go are to a key. It is decided by reflection, at start where a type is known,
+// and for each value where it is not.
+
 // Leaf is how values of one type get into a key quickest. The kind is found at start, by type.
 // It spares the renderer a look at the type of each value.
 type Leaf int
