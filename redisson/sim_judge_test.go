@@ -178,6 +178,9 @@ func (j *judge) opened(start time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.w.sections.Add(1)
+	if j.w.sim == nil {
+		return
+	}
 	if j.lookAtLatch(); j.open < start {
 		j.violation("a latch was closed from %v to %v, and a wait for it ended", start, j.open)
 	}

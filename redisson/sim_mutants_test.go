@@ -133,7 +133,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a message that comes during a try is missed",
-		edits: []edit{{"wait.go", "\t\t} else if w.place.listen() {\n", "\t\t} else if changed, live = w.place.changed(); w.place.listen() {\n"}},
+		edits: []edit{{"wait.go", "\t\t} else if w.c.lines.listen(w.place) {\n", "\t\t} else if changed, live = w.c.lines.changed(w.place); w.c.lines.listen(w.place) {\n"}},
 		run:   "scene=plain,faults=none", want: "idle",
 	},
 	{

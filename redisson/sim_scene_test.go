@@ -27,10 +27,10 @@ type scene struct {
 	round     func(*owner) bool                     // what an owner does once; reports whether it came to that
 	taken     func(*world, string) int              // how many permits Redis has as taken
 	calm      time.Duration                         // how long to wait for changes that are pending before the last round
-	partly    bool                                  // nobody may be inside while somebody waits: who waits may hold a part, or hears nothing
-	anonymous bool                                  // nobody in Redis is known by an id
-	majority  bool                                  // it is enough to be at most of simServers
-	longer    time.Duration                         // by how much the bounds of calls are
+	partly    bool                                  // the lock may be free while somebody waits, who holds a part of it or hears nothing
+	anonymous bool                                  // Redis knows no holders, only how many there are
+	majority  bool                                  // who holds it does so at most of simServers, not at all
+	longer    time.Duration                         // how much longer than others its calls may take
 	keeps     []string                              // the keys that may be left
 	final     func(*world) string                   // what is wrong at the end; may be nil
 }
