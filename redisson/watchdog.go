@@ -100,9 +100,11 @@ func (s *claims) renewalDue(asked time.Time, lease time.Duration) time.Time {
 	return s.origin.Add(at.Truncate(max(lease/30, 1)))
 }
 
-// soon is when the watchdog asks for what has just come up. What comes up at about the same time travels together, and not before
-// what was due already.
-func soon() time.Time { return time.Now().Add(time.Millisecond) }
+// soonInterval is how long the watchdog collects what has just come up. What comes up at about the same time travels together, and
+// not before what was due already.
+const soonInterval = time.Millisecond
+
+func soon() time.Time { return time.Now().Add(soonInterval) }
 
 // batchSize bounds a pipeline, so that its answer comes well before the next attempt is due.
 const batchSize = 500

@@ -224,7 +224,7 @@ func TestSuspensionRenewsAtOnce(t *testing.T) {
 		w.mu.Lock()
 		w.asleep = -11 * time.Second // the suspension that was known about was shorter than the present one
 		w.mu.Unlock()
-		endsAfter(t, h, 5*time.Second, errGone)
+		endsAfter(t, h, 5*time.Second+soonInterval, errGone)
 	})
 }
 
@@ -239,7 +239,7 @@ func TestRetryGoesOnUntilAnswered(t *testing.T) {
 	watch30(t, flaky, func(t *testing.T, w *watched) {
 		<-w.discardDoubtful()
 		time.Sleep(time.Minute)
-		if got := w.questions(); len(got) != 6 || got[5].at != 5*time.Second {
+		if got := w.questions(); len(got) != 6 || got[5].at != 5*time.Second+soonInterval {
 			t.Errorf("removals at %v, want one each second until the sixth is answered", got)
 		}
 		w.expectEmpty(t)
@@ -257,7 +257,7 @@ func (w *watched) discardDoubtful() <-chan struct{} {
 func TestRemovalWaitsForLateAttempts(t *testing.T) {
 	watch30(t, func(call) answer { return answer{values: []int64{0}} }, func(t *testing.T, w *watched) {
 		<-w.discardDoubtful()
-		if d := time.Since(w.start); d != 6*time.Second {
+		if d := time.Since(w.start); d != 6*time.Second+soonInterval {
 			t.Errorf("given up after %v, want 6s", d)
 		}
 		w.expectEmpty(t)
@@ -268,7 +268,7 @@ func TestRemovalWaitsForLateAttempts(t *testing.T) {
 func TestRetryEndsWithTheLease(t *testing.T) {
 	watch30(t, func(call) answer { return answer{err: errNoAnswer} }, func(t *testing.T, w *watched) {
 		<-w.discardDoubtful()
-		if d := time.Since(w.start); d != 42*time.Second {
+		if d := time.Since(w.start); d != 42*time.Second+soonInterval {
 			t.Errorf("given up after %v, want 42s", d)
 		}
 	})
