@@ -54,7 +54,7 @@ var (
 	latchDelete = load("512fc614d4dbabcde4b686944e9cf142dec0b5d9", "receipt", "countdownlatch_delete")
 
 	rateAcquire   = load("4e4b547434cb32c726ab2bd57dadda18c146075c", "receipt", "rate_permits", "rate", "rate_acquire")
-	rateCancel    = load("a72de07b4c8aa5de4d1eb05248ca4d22c62a4e8d", "rate_permits", "rate", "rate_cancel")
+	rateCancel    = load("0f95cc637743c494d9b8eebfe9846c43345dd719", "rate_permits", "rate", "rate_cancel")
 	rateRelease   = load("f5a7733ca9f8c8d543ab1334e23eb1a3de2edb54", "receipt", "rate_permits", "rate", "rate_release")
 	rateAvailable = load("16aa92e87e96dfcfcd5055bf3289a91651a725e0", "rate_permits", "rate", "rate_available")
 	rateSet       = load("0eee2f32f6a328d1c93b68e778f88ea2a1fc0532", "receipt", "rate_permits", "rate_set")

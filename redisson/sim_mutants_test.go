@@ -73,7 +73,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a late acquire is believed",
-		edits: []edit{{"holder.go", "ho.validUntil = later(ho.validUntil, a.sent.Add(goodFor(lease)))", "ho.validUntil = later(ho.validUntil, later(a.sent.Add(goodFor(lease)), time.Now().Add(lease/4)))"}},
+		edits: []edit{{"holder.go", "ho.validUntil = later(ho.validUntil, a.sent.Add(goodFor(lease)))", "ho.validUntil = later(ho.validUntil, later(a.sent.Add(goodFor(lease)), time.Now().Add(goodFor(lease))))"}},
 		run:   "scene=plain,faults=rough", want: "two owners|believes",
 	},
 	{
@@ -122,7 +122,7 @@ var simMutants = []mutant{
 	{
 		name:  "a forced unlock ends later holds",
 		edits: []edit{{"claims.go", "if ho.admitted.Before(asked) {", "if true {"}},
-		run:   "scene=plain", want: "nobody has|keeps for another",
+		run:   "scene=plain,faults=all,rounds=20", want: "nobody has|keeps for another",
 	},
 
 	// Waiting.

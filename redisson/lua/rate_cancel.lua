@@ -4,9 +4,13 @@
 -- receipt in ms
 -- Answers {1} when there was something to give back, else {0}.
 redis.call('set', ARGV[3], ARGV[4] .. ' 0', 'px', ARGV[5])
-if not known or redis.call('zrem', taken, ARGV[2]) == 0 then
+if not known then
   return {0}
 end
-redis.call('zremrangebyscore', taken, '-inf', past)
-leave(math.min(rate, value + ARGV[1]), left, taken, keep)
-return {1}
+-- What was taken longer ago is in the value already.
+local over = redis.call('zremrangebyscore', taken, '-inf', past)
+local found = redis.call('zrem', taken, ARGV[2])
+if over + found > 0 then
+  leave(math.min(rate, value + found * ARGV[1]), left, taken, keep)
+end
+return {found}
