@@ -213,6 +213,33 @@ func TestLateRateAcquireAfterItsInterval(t *testing.T) {
 	must(t, int64(4))(direct.AvailablePermits(ctx))
 }
 
+// What a caller took who has gone comes back by itself after the interval, so the undo that arrives later gives nothing back.
+func TestLateRateCancelGivesNothingTwice(t *testing.T) {
+	t.Parallel()
+	const interval = 2 * time.Second
+	srv := redistest.Start(t)
+	direct := newRate(t, newClient(t, srv), redisson.Rate{Permits: 3, Interval: interval})
+	c, p := behind(t, srv)
+	answer := p.KeepBackReply(naming(direct.Name()), 1) // behind the one that says that the script is not known
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	gone := make(chan error, 1)
+	go func() { gone <- c.RateLimiter(direct.Name()).Acquire(ctx, 2) }()
+	answer.Await(t)
+	taken := time.Now()
+	p.Freeze()
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("Acquire = %v, want canceled", err)
+	}
+	<-time.After(interval * 7 / 10)
+	must(t, true)(direct.TryAcquire(t.Context(), 1, 0))
+	<-time.After(time.Until(taken.Add(interval * 11 / 10)))
+	p.Thaw()
+	check(t, c.Close()) // waits for the undo
+	must(t, int64(2))(direct.AvailablePermits(t.Context()))
+}
+
 // Waiters are not notified that permits were given back, but they look by themselves.
 func TestRateReleaseServesWaiters(t *testing.T) {
 	srv := redistest.Any(t)
