@@ -105,41 +105,32 @@ func (c *compilation) pathCode(p *run.Path, t reflect.Type) *code {
 		return st.Plain(v)
 	})
 	x.path = p
-	follow := func(st *run.State) (reflect.Value, error) {
+	switch {
+	case t == nil:
+	case run.LeafOf(t) == run.LeafString:
+		x.text = quick(p, reflect.Value.String)
+	case t.Kind() == reflect.Bool:
+		x.test = quick(p, reflect.Value.Bool)
+	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64 && t != durationType:
+		x.num = quick(p, reflect.Value.Int)
+	}
+	return x
+}
+
+// quick is one of the quick forms of a path: what read takes out of the value at its end. It is one
+// function for three types because all of them have to ask for nil first, of which reflect would
+// panic, or make the text "<invalid Value>" and a key of it.
+func quick[T any](p *run.Path, read func(reflect.Value) T) func(*run.State) (T, error) {
+	return func(st *run.State) (x T, err error) {
 		v, err := p.Follow(&st.Source, st.Elems)
 		if err == nil && !v.IsValid() {
 			err = run.ErrNoText
 		}
-		return v, err
+		if err != nil {
+			return x, err
+		}
+		return read(v), nil
 	}
-	switch {
-	case t == nil:
-	case run.LeafOf(t) == run.LeafString:
-		x.text = func(st *run.State) (string, error) {
-			v, err := follow(st)
-			if err != nil {
-				return "", err
-			}
-			return v.String(), nil
-		}
-	case t.Kind() == reflect.Bool:
-		x.test = func(st *run.State) (bool, error) {
-			v, err := follow(st)
-			if err != nil {
-				return false, err
-			}
-			return v.Bool(), nil
-		}
-	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64 && t != durationType:
-		x.num = func(st *run.State) (int64, error) {
-			v, err := follow(st)
-			if err != nil {
-				return 0, err
-			}
-			return v.Int(), nil
-		}
-	}
-	return x
 }
 
 // chain ends where a ?. found nil. That is no error value but a way out of several calls of
@@ -151,13 +142,17 @@ func (c *compilation) chain(n *ast.ChainNode) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
-	return valueCode(x.cost, func(st *run.State) (any, error) {
-		v, err := x.value(st)
-		if errors.Is(err, errChain) {
-			return nil, nil
-		}
-		return v, err
-	}), nil
+	return valueCode(x.cost, x.orNil), nil
+}
+
+// orNil is value where a chain may have ended in nil: behind ?? and as an argument, nil is a value
+// like any other.
+func (x *code) orNil(st *run.State) (any, error) {
+	v, err := x.value(st)
+	if errors.Is(err, errChain) {
+		return nil, nil
+	}
+	return v, err
 }
 
 // member is an access to what is no plain path: of a result, or by a name or number that is

@@ -1,7 +1,6 @@
 package keyexpr
 
 import (
-	"errors"
 	"reflect"
 
 	"github.com/expr-lang/expr/ast"
@@ -36,7 +35,7 @@ func (c *compilation) host(n *ast.CallNode, name string) (*code, error) {
 		return nil, c.at(n, "%s is not a function", name)
 	}
 	if name == "join" && c.plain == 0 && !c.cond {
-		return c.joined(n)
+		return c.together(n)
 	}
 	compile := c.compileAll
 	if h.user != nil {
@@ -108,10 +107,7 @@ func arguments(args []*code, cost int, f callFunc) *code {
 	return valueCode(cost, func(st *run.State) (any, error) {
 		bottom := len(st.Args)
 		for _, arg := range args {
-			v, err := arg.value(st)
-			if errors.Is(err, errChain) {
-				v, err = nil, nil
-			}
+			v, err := arg.orNil(st)
 			if err != nil {
 				return nil, err
 			}
@@ -187,13 +183,4 @@ func (c *compilation) builtin(n *ast.BuiltinNode) (*code, error) {
 		v, _, err := f.Safe(args...)
 		return v, err
 	}), nil
-}
-
-// basicKeyOf is basicKey for what may be no map. get is the one function that takes both a list
-// and a map.
-func basicKeyOf(v reflect.Value, x any) any {
-	if v.Kind() == reflect.Map {
-		return basicKey(v, x)
-	}
-	return basic(x)
 }

@@ -128,6 +128,15 @@ func wanted(got, least, most int) error {
 	return fmt.Errorf("%d argument%s where %d are wanted", got, s, least)
 }
 
+// pointee is what an argument is checked as: a pointer passes for what it points to, since requests
+// have pointers where a value may be missing.
+func pointee(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
 // numbers checks that all arguments from the first on may be whole numbers. A pointer to a
 // number passes: it is followed when there is one, and an error of the request if it is nil.
 func numbers(first, count int) checkFunc {
@@ -136,10 +145,7 @@ func numbers(first, count int) checkFunc {
 			return nil, wanted(len(args), count, count)
 		}
 		for _, t := range args[first:] {
-			if t = basicType(t); t.Kind() == reflect.Pointer {
-				t = t.Elem()
-			}
-			if t != anyType && (t.Kind() < reflect.Int || t.Kind() > reflect.Uint64) {
+			if t = pointee(basicType(t)); t != anyType && (t.Kind() < reflect.Int || t.Kind() > reflect.Uint64) {
 				return nil, fmt.Errorf("%v is no whole number", t)
 			}
 		}
@@ -208,10 +214,7 @@ func orCheck(args []reflect.Type) (reflect.Type, error) {
 // string are both texts, of which one is there.
 func orMixed(args []reflect.Type) (reflect.Type, error) {
 	for _, t := range args {
-		if t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		if t.Kind() != reflect.String {
+		if pointee(t).Kind() != reflect.String {
 			return anyType, nil
 		}
 	}

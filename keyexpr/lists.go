@@ -40,29 +40,17 @@ var listFuncs = map[string]callFunc{
 		}
 		return v.Len(), nil
 	},
-	"trim":       trimmed(strings.TrimSpace, strings.Trim),
-	"trimPrefix": trimmed(func(s string) string { return strings.TrimPrefix(s, " ") }, strings.TrimPrefix),
-	"trimSuffix": trimmed(func(s string) string { return strings.TrimSuffix(s, " ") }, strings.TrimSuffix),
-	"indexOf": func(st *run.State, args []any) (any, error) {
-		list, err := texts(st, args)
-		if err != nil {
-			return nil, err
-		}
-		return strings.Index(list[0], list[1]), nil
-	},
-	"lastIndexOf": func(st *run.State, args []any) (any, error) {
-		list, err := texts(st, args)
-		if err != nil {
-			return nil, err
-		}
-		return strings.LastIndex(list[0], list[1]), nil
-	},
-	"first": func(st *run.State, args []any) (any, error) { return nth(st, args[0], 0) },
-	"last":  func(st *run.State, args []any) (any, error) { return nth(st, args[0], -1) },
+	"trim":        trimmed(strings.TrimSpace, strings.Trim),
+	"trimPrefix":  trimmed(func(s string) string { return strings.TrimPrefix(s, " ") }, strings.TrimPrefix),
+	"trimSuffix":  trimmed(func(s string) string { return strings.TrimSuffix(s, " ") }, strings.TrimSuffix),
+	"indexOf":     finder(strings.Index),
+	"lastIndexOf": finder(strings.LastIndex),
+	"first":       func(st *run.State, args []any) (any, error) { return nth(st, args[0], 0) },
+	"last":        func(st *run.State, args []any) (any, error) { return nth(st, args[0], -1) },
 	"get": func(st *run.State, args []any) (any, error) {
 		v := run.Indirect(reflect.ValueOf(args[0]))
 		if v.IsValid() && v.Kind() != reflect.Slice && v.Kind() != reflect.Array {
-			e, err := run.Entry(v, basicKeyOf(v, args[1]))
+			e, err := run.Entry(v, basicKey(v, args[1]))
 			if err != nil {
 				return nil, err
 			}
@@ -86,24 +74,14 @@ var listFuncs = map[string]callFunc{
 		return copied(st, v, int(min(max(n, 0), int64(v.Len()))))
 	},
 	"reverse": func(st *run.State, args []any) (any, error) {
-		v, err := listOf(reflect.ValueOf(args[0]))
-		if err != nil {
-			return nil, err
-		}
-		list, err := copied(st, v, v.Len())
-		if err == nil {
-			slices.Reverse(list)
-		}
+		list, err := copyOf(st, args[0])
+		slices.Reverse(list)
 		return list, err
 	},
 	"concat": func(st *run.State, args []any) (any, error) {
 		var all []any
 		for _, x := range args {
-			v, err := listOf(reflect.ValueOf(x))
-			if err != nil {
-				return nil, err
-			}
-			list, err := copied(st, v, v.Len())
+			list, err := copyOf(st, x)
 			if err != nil {
 				return nil, err
 			}
@@ -120,21 +98,11 @@ var listFuncs = map[string]callFunc{
 		return all, err
 	},
 	"sort": func(st *run.State, args []any) (any, error) {
-		v, err := listOf(reflect.ValueOf(args[0]))
+		list, err := copyOf(st, args[0])
 		if err != nil {
 			return nil, err
 		}
-		list, err := copied(st, v, v.Len())
-		if err != nil {
-			return nil, err
-		}
-		order := "asc"
-		if len(args) == 2 {
-			if order, err = text(args[1]); err != nil {
-				return nil, err
-			}
-		}
-		return list, sortBy(st, list, list, order)
+		return list, sortBy(st, list, list, args[1:])
 	},
 }
 
@@ -171,6 +139,15 @@ func copied(st *run.State, v reflect.Value, n int) ([]any, error) {
 	return list, nil
 }
 
+// copyOf is copied for an argument that has to be a list, all of it.
+func copyOf(st *run.State, x any) ([]any, error) {
+	v, err := listOf(reflect.ValueOf(x))
+	if err != nil {
+		return nil, err
+	}
+	return copied(st, v, v.Len())
+}
+
 // flatten does not take ids that are made of bytes, or that spell themselves, for lists. It goes
 // as deep as maxDepth and no deeper, as a list of any may hold itself.
 func flatten(st *run.State, v reflect.Value, all *[]any, depth int) error {
@@ -200,7 +177,14 @@ func flatten(st *run.State, v reflect.Value, all *[]any, depth int) error {
 // sortBy sorts list by keys of the same length, which are all texts or all numbers. Each
 // comparison reads as much of two texts as they have in common. So texts are charged with the
 // number of comparisons that sorting makes of each. Mixed types have no order.
-func sortBy(st *run.State, list, keys []any, order string) error {
+//
+// how is empty or holds the word for the order, which may be computed, and so is looked at before
+// anything is charged for.
+func sortBy(st *run.State, list, keys, how []any) error {
+	order := "asc"
+	if len(how) > 0 {
+		order, _ = basic(how[0]).(string)
+	}
 	if order != "asc" && order != "desc" {
 		return run.Faulty("sorts by neither asc nor desc")
 	}
@@ -312,6 +296,14 @@ func (c *compilation) loop(n *ast.BuiltinNode, l loop) (*code, error) {
 			return nil, err
 		}
 	}
+	var how []any // of sortBy, written out
+	for _, arg := range n.Arguments[min(2, len(n.Arguments)):] {
+		s, _ := arg.(*ast.StringNode)
+		if s == nil {
+			return nil, c.at(arg, "asc or desc must be written out here")
+		}
+		how = append(how, s.Value)
+	}
 	elements, test := list.asList(), body.asTest()
 	return valueCode(1+list.cost+body.cost, func(st *run.State) (any, error) {
 		v, err := elements(st)
@@ -335,7 +327,11 @@ func (c *compilation) loop(n *ast.BuiltinNode, l loop) (*code, error) {
 		}
 		switch n.Name {
 		case "sortBy":
-			return c.sorted(st, n, v, r.list)
+			list, err := copied(st, v, v.Len())
+			if err != nil {
+				return nil, err
+			}
+			return list, sortBy(st, list, r.list, how)
 		case "sum":
 			return total(r.list)
 		}
@@ -369,21 +365,4 @@ func (l *loop) next(st *run.State, r *round, list reflect.Value, body *code, tes
 	x, err := st.Plain(elem)
 	r.list = append(r.list, x)
 	return err
-}
-
-// sorted is sortBy, which knows the keys of the elements.
-func (c *compilation) sorted(st *run.State, n *ast.BuiltinNode, v reflect.Value, keys []any) (any, error) {
-	order := "asc"
-	if len(n.Arguments) > 2 {
-		s, ok := n.Arguments[2].(*ast.StringNode)
-		if !ok {
-			return nil, run.Faulty("sorts by neither asc nor desc")
-		}
-		order = s.Value
-	}
-	list, err := copied(st, v, v.Len())
-	if err != nil {
-		return nil, err
-	}
-	return list, sortBy(st, list, keys, order)
 }

@@ -35,6 +35,8 @@ func add(st *run.State, a, b any) (any, error) {
 	return addNumbers(a, b)
 }
 
+var errZero = run.Faulty("divides by zero")
+
 var addNumbers = arithmetic(sum, runtime.Add)
 
 // arithmetic does what exact does for whole numbers, and leaves floats, times and durations to
@@ -49,11 +51,7 @@ func arithmetic(exact func(a, b int64) (int64, bool), other func(a, b any) any) 
 			}
 			return other(a, b), nil
 		}
-		x, err := run.Integer(a)
-		if err != nil {
-			return nil, err
-		}
-		y, err := run.Integer(b)
+		x, y, err := integers(a, b)
 		if err != nil {
 			return nil, err
 		}
@@ -63,6 +61,15 @@ func arithmetic(exact func(a, b int64) (int64, bool), other func(a, b any) any) 
 		}
 		return int(z), nil
 	}
+}
+
+// integers are both operands as int64. One that is too large for that is refused before the other
+// is looked at, as no operator here could make use of it.
+func integers(a, b any) (x, y int64, err error) {
+	if x, err = run.Integer(a); err == nil {
+		y, err = run.Integer(b)
+	}
+	return x, y, err
 }
 
 func whole(x any) bool {
@@ -111,23 +118,16 @@ func remainder(l, r any) (any, error) {
 			return nil, err
 		}
 		if n == 0 {
-			return nil, run.Faulty("divides by zero")
+			return nil, errZero
 		}
 		return int(a.Uint() % magnitude(n)), nil
 	}
-	x, err := run.Integer(l)
-	if err != nil {
+	x, y, err := integers(l, r)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	y, err := run.Integer(r)
-	if err != nil {
-		return nil, err
-	}
-	if y == 0 {
-		return nil, run.Faulty("divides by zero")
-	}
-	if y == -1 {
-		return 0, nil
+	case y == 0:
+		return nil, errZero
 	}
 	return int(x % y), nil
 }
@@ -171,7 +171,10 @@ func modulo(_ *run.State, args []any) (any, error) {
 		return int(v.Uint() % uint64(n)), nil
 	}
 	a, err := run.Integer(args[0])
-	return int(((a % n) + n) % n), err
+	if a %= n; a < 0 { // a%n + n, for all numbers, would not fit where n is large
+		a += n
+	}
+	return int(a), err
 }
 
 // divide has one result that int64 can't hold, the smallest number by -1. It rounds towards
@@ -181,21 +184,17 @@ func divide(_ *run.State, args []any) (any, error) {
 	a, b := run.Indirect(reflect.ValueOf(args[0])), run.Indirect(reflect.ValueOf(args[1]))
 	if a.IsValid() && a.CanUint() && b.IsValid() && (b.CanInt() || b.CanUint()) && !negative(b) {
 		if size(b) == 0 {
-			return nil, run.Faulty("divides by zero")
+			return nil, errZero
 		}
 		n, err := run.Integer(a.Uint() / size(b))
 		return int(n), err
 	}
-	x, err := run.Integer(args[0])
-	if err != nil {
-		return nil, err
-	}
-	y, err := run.Integer(args[1])
+	x, y, err := integers(args[0], args[1])
 	switch {
 	case err != nil:
 		return nil, err
 	case y == 0:
-		return nil, run.Faulty("divides by zero")
+		return nil, errZero
 	case y == -1 && x == -x && x != 0:
 		return nil, run.Faulty("calculates more than an int can hold")
 	}
@@ -234,6 +233,9 @@ func weighValue(st *run.State, v reflect.Value, depth int) error {
 			return err
 		}
 		for it := v.MapRange(); it.Next(); {
+			if err := weighValue(st, it.Key(), depth+1); err != nil {
+				return err
+			}
 			if err := weighValue(st, it.Value(), depth+1); err != nil {
 				return err
 			}

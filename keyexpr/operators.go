@@ -69,16 +69,20 @@ func (c *compilation) binary(n *ast.BinaryNode) (*code, error) {
 	return holds.compile(list, cost), nil
 }
 
-// both evaluates two operands and applies an operator to them. The left side first, as in Go:
-// which error a request gets should not depend on the operator.
+// operands evaluates both sides of an operator. The left one comes first, as in Go: which error a
+// request gets should not depend on the operator. An operator that stops between its sides, as
+// and does, can't use it.
+func operands(st *run.State, x, y *code) (a, b any, err error) {
+	if a, err = x.value(st); err == nil {
+		b, err = y.value(st)
+	}
+	return a, b, err
+}
+
+// both is an operator that needs both of its operands, and charges nothing by itself.
 func both(list []*code, cost int, op func(a, b any) (any, error)) *code {
-	x, y := list[0], list[1]
 	return valueCode(1+cost, func(st *run.State) (any, error) {
-		a, err := x.value(st)
-		if err != nil {
-			return nil, err
-		}
-		b, err := y.value(st)
+		a, b, err := operands(st, list[0], list[1])
 		if err != nil {
 			return nil, err
 		}
@@ -100,10 +104,7 @@ func (c *compilation) orElse(n *ast.BinaryNode) (*code, error) {
 		return nil, err
 	}
 	x := valueCode(1+left.cost+right.cost, func(st *run.State) (any, error) {
-		v, err := left.value(st)
-		if errors.Is(err, errChain) {
-			v, err = nil, nil
-		}
+		v, err := left.orNil(st)
 		if err != nil || !runtime.IsNil(v) {
 			return v, err
 		}
@@ -152,36 +153,34 @@ func (c *compilation) logic(n *ast.BinaryNode) (*code, error) {
 	}), nil
 }
 
-// span is the list from a to b. The number of elements is found with care: from the least to the
-// largest int64 there are more than an int64 can say.
+// span is the list from a to b, which is empty if b is the smaller one. The distance is taken as
+// an uint64: from the least to the largest int64 there are 2^64 numbers, which an int64 would
+// take for none.
 func (c *compilation) span(list []*code, cost int) *code {
-	return &code{cost: 1 + cost, value: func(st *run.State) (any, error) {
-		var ends [2]int64
-		for i, x := range list {
-			v, err := x.value(st)
-			if err != nil {
-				return nil, err
-			}
-			if ends[i], err = run.Integer(v); err != nil {
-				return nil, err
-			}
+	return valueCode(1+cost, func(st *run.State) (any, error) {
+		a, b, err := operands(st, list[0], list[1])
+		if err != nil {
+			return nil, err
 		}
-		n := ends[1] - ends[0] + 1
-		if ends[1] < ends[0] {
-			n = 0
-		}
-		if n < 0 || n > run.MaxSteps || int64(int(ends[0])) != ends[0] {
+		first, last, err := integers(a, b)
+		switch {
+		case err != nil:
+			return nil, err
+		case last < first:
+			return []int{}, nil
+		case uint64(last)-uint64(first) >= run.MaxSteps || int64(int(first)) != first:
 			return nil, run.Faulty("makes too long a list")
 		}
-		if err := st.List(int(n)); err != nil {
+		n := int(last-first) + 1
+		if err := st.List(n); err != nil {
 			return nil, err
 		}
 		values := make([]int, n)
 		for i := range values {
-			values[i] = int(ends[0]) + i
+			values[i] = int(first) + i
 		}
 		return values, nil
-	}}
+	})
 }
 
 // in compares as == does, so that a list of named types, of pointers or of numbers of another
@@ -189,11 +188,7 @@ func (c *compilation) span(list []*code, cost int) *code {
 // [7], as JSON and a literal make them.
 func (c *compilation) in(list []*code, cost int) *code {
 	return testCode(1+cost, func(st *run.State) (bool, error) {
-		x, err := list[0].value(st)
-		if err != nil {
-			return false, err
-		}
-		l, err := list[1].value(st)
+		x, l, err := operands(st, list[0], list[1])
 		if err != nil {
 			return false, err
 		}
@@ -241,10 +236,11 @@ func among(st *run.State, x, list any) (bool, error) {
 	return false, run.Faulty("looks for something in a value of type %v", v.Type())
 }
 
-// basicKey leaves a key of the map's own type as it is. A map[Status]T is asked by a Status as
-// it is, and by anything else as what it is made of.
-func basicKey(m reflect.Value, x any) any {
-	if reflect.TypeOf(x) == m.Type().Key() {
+// basicKey leaves a key of a map's own type as it is. A map[Status]T is asked by a Status as it
+// is, and by anything else as what it is made of. What is no map has no such type: get takes a
+// struct as well.
+func basicKey(v reflect.Value, x any) any {
+	if v.Kind() == reflect.Map && reflect.TypeOf(x) == v.Type().Key() {
 		return x
 	}
 	return basic(x)
@@ -322,7 +318,6 @@ func (op comparison) missing(st *run.State, x, y *code, err error) (bool, error)
 // which equals no text, not even an empty one.
 func (op comparison) values(st *run.State, x, y *code) (bool, error) {
 	if op.engine == nil && x.text != nil && y.text != nil && x.path == nil && y.path == nil {
-		// Both are texts for sure: a path may end in nil, which is no text.
 		a, err := x.text(st)
 		if err != nil {
 			return false, err
@@ -330,11 +325,7 @@ func (op comparison) values(st *run.State, x, y *code) (bool, error) {
 		b, err := y.text(st)
 		return op.holds(strings.Compare(a, b)), err
 	}
-	a, err := x.value(st)
-	if err != nil {
-		return false, err
-	}
-	b, err := y.value(st)
+	a, b, err := operands(st, x, y)
 	if err != nil {
 		return false, err
 	}

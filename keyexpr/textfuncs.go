@@ -25,11 +25,7 @@ import (
 func textFunc(name string, f func(string) string) hostFunc {
 	check := func(args []reflect.Type) (reflect.Type, error) {
 		if len(args) > 0 {
-			t := args[0]
-			if t.Kind() == reflect.Pointer {
-				t = t.Elem()
-			}
-			if t.Kind() != reflect.String && t.Kind() != reflect.Interface {
+			if k := pointee(args[0]).Kind(); k != reflect.String && k != reflect.Interface {
 				return nil, fmt.Errorf("the first argument is of type %v, and should be a string", args[0])
 			}
 		}
@@ -276,7 +272,7 @@ func uniq(st *run.State, args []any) (any, error) {
 	seen := make(map[any]bool, v.Len())
 	list := make([]any, 0, v.Len())
 	for i := range v.Len() {
-		x, err := st.Plain(v.Index(i))
+		x, err := st.Plain(run.Tame(v.Index(i))) // 7 of JSON is a number, and no text
 		if err == nil {
 			x, err = basicOf(st, x)
 		}
@@ -345,6 +341,18 @@ func chargeMatch(st *run.State, size, length int) error {
 // are written as operators or as functions.
 var textTests = map[string]func(s, part string) bool{
 	"contains": strings.Contains, "startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix, "hasPrefix": strings.HasPrefix, "hasSuffix": strings.HasSuffix,
+}
+
+// finder is a function that finds one text in another: the byte where it begins, or -1. Go's search
+// takes the sum of both lengths at worst, and so the charge for reading them is enough.
+func finder(find func(s, part string) int) callFunc {
+	return func(st *run.State, args []any) (any, error) {
+		list, err := texts(st, args)
+		if err != nil {
+			return nil, err
+		}
+		return find(list[0], list[1]), nil
+	}
 }
 
 // trimmed bounds the product: each character of the one text is looked for in the other. An
