@@ -129,10 +129,17 @@ func (c *compiler) toString(n *node, base *code) *code {
 // narrowed settles which type a number has, so that what follows is sure of it. They are what to
 // write where an int of Go is in doubt, on both sides.
 func (c *compiler) narrowed(n *node, base *code, name string) *code {
+	t := typ{k: intK}
 	if name == "longValue" {
-		return c.after(n, base, typ{k: longK}, func(_ *run.State, v any) (any, error) { i, _ := integer(v); return i, nil })
+		t.k = longK
 	}
-	return c.after(n, base, typ{k: intK}, func(_ *run.State, v any) (any, error) { i, _ := integer(v); return int32(i), nil })
+	return c.after(n, base, t, func(_ *run.State, v any) (any, error) {
+		i, _ := integer(v)
+		if t.k == longK {
+			return i, nil
+		}
+		return int32(i), nil
+	})
 }
 
 // equality is ==, which compares numbers as numbers, and texts as texts. Spring compares an enum
@@ -158,18 +165,10 @@ func (c *compiler) equality(n *node, x, y *code) *code {
 		}
 	}
 	negate := n.text == "!="
-	return &code{typ: typ{k: boolK}, cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
-		a, err := x.value(st)
-		if err != nil {
-			return nil, err
-		}
-		b, err := y.value(st)
-		if err != nil {
-			return nil, err
-		}
+	return binary(typ{k: boolK}, x, y, func(st *run.State, a, b any) (any, error) {
 		same, err := same(st, a, b)
 		return same != negate, err
-	}}
+	})
 }
 
 // same is Spring's ==: numbers by value, whatever their types are, and a text never equal to
@@ -183,36 +182,23 @@ func same(st *run.State, a, b any) (bool, error) {
 		y, ok := integer(b)
 		return ok && x == y, nil
 	}
-	switch x := a.(type) {
-	case string:
-		switch y := b.(type) {
-		case string:
-			if len(x) == len(y) {
-				if err := st.Spend(len(x)); err != nil {
-					return false, err
-				}
-			}
-			return x == y, nil
-		case named:
-			return false, errNamed
-		}
+	s, text := textOf(a)
+	t, text2 := textOf(b)
+	switch {
+	case text && !text2:
 		return false, nil
-	case named:
-		switch y := b.(type) {
-		case string:
-			return false, errNamed
-		case named:
-			return x == y, nil
-		}
+	case text && reflect.TypeOf(a) != reflect.TypeOf(b):
+		return false, run.Faulty("compares a text with what may be an enum")
+	case text && len(s) == len(t):
+		return s == t, st.Spend(len(s))
+	case text:
 		return false, nil
-	case list, mapping, object:
-		return false, run.Faulty("compares lists, maps or objects")
 	}
-	switch b.(type) {
-	case list, mapping, object:
-		return false, run.Faulty("compares lists, maps or objects")
+	for _, v := range []any{a, b} {
+		switch v.(type) {
+		case list, mapping, object:
+			return false, run.Faulty("compares lists, maps or objects")
+		}
 	}
 	return a == b, nil
 }
-
-var errNamed = run.Faulty("compares a text with what may be an enum")

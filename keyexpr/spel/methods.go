@@ -3,6 +3,7 @@ package spel
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -22,6 +23,36 @@ type method struct {
 	args []jkind // of the arguments; anyK takes all that has a text
 	out  jkind
 	call func(st *run.State, on any, args []any) (any, error)
+}
+
+// signature is how a table lists a method. Nine stands for all that no table has.
+func signature(name string, arguments int) string {
+	return name + "/" + strconv.Itoa(min(arguments, 9))
+}
+
+// values evaluates arguments and holds them to what the method takes.
+func (m method) values(st *run.State, name string, args []*code) ([]any, error) {
+	values := make([]any, len(args))
+	for i, a := range args {
+		var err error
+		if values[i], err = a.value(st); err != nil {
+			return nil, err
+		}
+		_, isInt := integer(values[i])
+		_, isText := values[i].(string)
+		switch want := m.args[i]; {
+		case values[i] == nil && want != anyK:
+			return nil, run.Faulty("gives null to %s", name)
+		case want == intK && !isInt, want == textK && !isText && !takesChar(name, a.typ):
+			return nil, run.Faulty("gives to %s what it does not take", name)
+		}
+	}
+	return values, nil
+}
+
+// takesChar reports whether a char may stand for the text that a method of plain Java takes.
+func takesChar(name string, t typ) bool {
+	return t.k == charK && (name == "indexOf" || name == "lastIndexOf")
 }
 
 // textMethods are those of String, by name and number of arguments. They work on UTF-16 where
@@ -64,12 +95,7 @@ var listMethods = map[string]method{
 		return int32(i), err
 	}},
 	"get/1": {[]jkind{intK}, anyK, func(st *run.State, on any, args []any) (any, error) {
-		l := on.(list)
-		i, ok := integer(args[0])
-		if !ok || i < 0 || i >= int64(l.len()) {
-			return nil, run.Faulty("asks a list of %d elements for number %d", l.len(), i)
-		}
-		return l.at(st, int(i))
+		return on.(list).get(st, args[0])
 	}},
 }
 
@@ -179,10 +205,9 @@ func (c *compiler) invoke(n *node, base *code, name string, args []*code) *code 
 		return c.equals(n, base, args[0])
 	case name == "hashCode" && len(args) == 0:
 		return c.hashCode(n, base)
-	case name == "toString" && len(args) == 0:
+	case name == "toString" && len(args) == 0,
+		name == "name" && len(args) == 0 && (base.typ.k == enumK || base.typ.k == nameK):
 		return c.toString(n, base)
-	case name == "name" && len(args) == 0 && (base.typ.k == enumK || base.typ.k == nameK):
-		return c.after(n, base, typ{k: textK}, func(st *run.State, v any) (any, error) { return spell(st, v) })
 	case (name == "intValue" || name == "longValue") && len(args) == 0 && base.typ.number():
 		return c.narrowed(n, base, name)
 	case name == "booleanValue" && len(args) == 0 && base.typ.k == boolK:
@@ -247,7 +272,7 @@ func (c *compiler) textMethod(n *node, base *code, name string, args []*code) *c
 // tabled compiles a method of a table. An int of Go passes where Java wants an int. If it is a
 // long there, Java has no such method, and makes no key.
 func (c *compiler) tabled(n *node, base *code, name string, args []*code, table map[string]method) *code {
-	m, ok := table[name+"/"+string(rune('0'+min(len(args), 9)))]
+	m, ok := table[signature(name, len(args))]
 	if !ok {
 		c.fail(n, "the method %s %s of %s is not known here: give the guard a function with Function, and write #%s(…)", name, withArguments(len(args)), describe(base.typ), name)
 	}
@@ -256,7 +281,7 @@ func (c *compiler) tabled(n *node, base *code, name string, args []*code, table 
 		got := args[i].typ
 		cost += args[i].cost
 		fits := got.k == want || got.k == anyK || want == anyK || want == intK && (got.k == wholeK || got.k == smallK) ||
-			want == textK && c.plain && got.k == charK && (name == "indexOf" || name == "lastIndexOf")
+			want == textK && c.plain && takesChar(name, got)
 		if want == anyK && got.k == refusedK {
 			c.fail(n.args[i+1], "this %s", got.why)
 		}
@@ -280,20 +305,9 @@ func (c *compiler) tabled(n *node, base *code, name string, args []*code, table 
 		}
 	}
 	x := c.after(n, base, out, func(st *run.State, v any) (any, error) {
-		values := make([]any, len(args))
-		for i, a := range args {
-			var err error
-			if values[i], err = a.value(st); err != nil {
-				return nil, err
-			}
-			if want := m.args[i]; values[i] == nil && want != anyK {
-				return nil, run.Faulty("gives null to %s", name)
-			}
-			_, isInt := integer(values[i])
-			_, isText := values[i].(string)
-			if m.args[i] == intK && !isInt || m.args[i] == textK && !isText && args[i].typ.k != charK {
-				return nil, run.Faulty("gives to %s what it does not take", name)
-			}
+		values, err := m.values(st, name, args)
+		if err != nil {
+			return nil, err
 		}
 		if s, ok := textOf(v); ok {
 			v = s
@@ -330,17 +344,9 @@ func (c *compiler) anyMethod(n *node, base *code, name string, args []*code) *co
 		if !ok {
 			return nil, run.Faulty("has a value without the method %s", name)
 		}
-		values := make([]any, len(args))
-		for i, a := range args {
-			var err error
-			if values[i], err = a.value(st); err != nil {
-				return nil, err
-			}
-			_, isText := values[i].(string)
-			_, isInt := integer(values[i])
-			if m.args[i] == textK && !isText || m.args[i] == intK && !isInt {
-				return nil, run.Faulty("gives to %s what it does not take", name)
-			}
+		values, err := m.values(st, name, args)
+		if err != nil {
+			return nil, err
 		}
 		return m.call(st, v, values)
 	})

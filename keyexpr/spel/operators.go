@@ -1,6 +1,9 @@
 package spel
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
@@ -41,6 +44,21 @@ func (c *compiler) operator(n *node) *code {
 	return c.compare(n, n.text, x, y)
 }
 
+// binary evaluates the left operand first, and both always.
+func binary(t typ, x, y *code, f func(st *run.State, a, b any) (any, error)) *code {
+	return &code{typ: t, cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
+		a, err := x.value(st)
+		if err != nil {
+			return nil, err
+		}
+		b, err := y.value(st)
+		if err != nil {
+			return nil, err
+		}
+		return f(st, a, b)
+	}}
+}
+
 // A character counts as one in Java itself, and in SpringEL it does not.
 func (c *compiler) wantNumbers(n *node, list ...*code) {
 	for i, x := range list {
@@ -77,17 +95,7 @@ func (c *compiler) plus(n *node, x, y *code) *code {
 		c.fail(n, "+ is for numbers and texts, and not for %s and %s", describe(x.typ), describe(y.typ))
 	}
 	plain := c.plain
-	return &code{typ: t, cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
-		a, err := x.value(st)
-		if err != nil {
-			return nil, err
-		}
-		b, err := y.value(st)
-		if err != nil {
-			return nil, err
-		}
-		return concat(st, a, b, plain)
-	}}
+	return binary(t, x, y, func(st *run.State, a, b any) (any, error) { return concat(st, a, b, plain) })
 }
 
 // countable reports whether + adds values of a type to numbers. Without a text, + of two of them
@@ -134,17 +142,7 @@ func arithmetic(op string, x, y *code, plain bool) *code {
 	case x.typ.k == wholeK || y.typ.k == wholeK:
 		t.k = wholeK
 	}
-	return &code{typ: t, cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
-		a, err := x.value(st)
-		if err != nil {
-			return nil, err
-		}
-		b, err := y.value(st)
-		if err != nil {
-			return nil, err
-		}
-		return calculate(op, a, b, plain)
-	}}
+	return binary(t, x, y, func(_ *run.State, a, b any) (any, error) { return calculate(op, a, b, plain) })
 }
 
 // calculate takes a character for a number only in plain Java. A value of a Go int is calculated
@@ -217,18 +215,10 @@ func (c *compiler) compare(n *node, op string, x, y *code) *code {
 	if x.typ.number() && y.typ.k == textK || y.typ.number() && x.typ.k == textK {
 		c.fail(n, "a number and a text have no order")
 	}
-	return &code{typ: typ{k: boolK}, cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
-		a, err := x.value(st)
-		if err != nil {
-			return nil, err
-		}
-		b, err := y.value(st)
-		if err != nil {
-			return nil, err
-		}
+	return binary(typ{k: boolK}, x, y, func(st *run.State, a, b any) (any, error) {
 		o, err := order(st, a, b)
 		return holds(op, o), err
-	}}
+	})
 }
 
 // They are all that is left of the four operators once there is an order.
@@ -259,33 +249,15 @@ func order(st *run.State, a, b any) (int, error) {
 	x, ok := integer(a)
 	y, ok2 := integer(b)
 	if ok && ok2 {
-		switch {
-		case x < y:
-			return -1, nil
-		case x > y:
-			return 1, nil
-		}
-		return 0, nil
+		return cmp.Compare(x, y), nil
 	}
 	s, ok := a.(string)
 	t, ok2 := b.(string)
 	if !ok || !ok2 {
 		return 0, run.Faulty("compares what has no order")
 	}
-	u, err := units(st, s)
-	if err != nil {
-		return 0, err
-	}
-	v, err := units(st, t)
-	if err != nil {
-		return 0, err
-	}
-	for i := range min(len(u), len(v)) {
-		if u[i] != v[i] {
-			return int(u[i]) - int(v[i]), nil
-		}
-	}
-	return len(u) - len(v), nil
+	u, v, err := unitsOfBoth(st, s, t)
+	return slices.Compare(u, v), err
 }
 
 // between compiles its operands once each. The first edition wrote the left one twice, which

@@ -348,25 +348,15 @@ func (c *compiler) indexBy(n *node, base, by *code) *code {
 			return nil, err
 		}
 		if m, ok := v.(mapping); ok {
-			s, ok := key.(string)
-			if !ok {
-				return nil, run.Faulty("asks a map by what is no text")
-			}
-			x, _, err := m.get(st, s)
+			x, _, err := entry(st, m, key)
 			return x, err
 		}
-		i, ok := integer(key)
-		if !ok {
-			return nil, run.Faulty("asks a list by what is no number")
+		if l, ok := v.(list); ok {
+			return l.get(st, key)
 		}
-		switch v := v.(type) {
-		case list:
-			if i < 0 || i >= int64(v.len()) {
-				return nil, run.Faulty("asks a list of %d elements for number %d", v.len(), i)
-			}
-			return v.at(st, int(i))
-		case string:
-			u, err := units(st, v)
+		i, ok := integer(key)
+		if s, isText := v.(string); isText && ok {
+			u, err := units(st, s)
 			if err != nil {
 				return nil, err
 			}

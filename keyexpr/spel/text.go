@@ -103,13 +103,23 @@ func onText(f func(s string) any) func(*run.State, any, []any) (any, error) {
 	}
 }
 
+func spellBoth(st *run.State, x, y any) (s, t string, err error) {
+	if s, err = spell(st, x); err == nil {
+		t, err = spell(st, y)
+	}
+	return s, t, err
+}
+
+func unitsOfBoth(st *run.State, x, y any) (u, v []uint16, err error) {
+	if u, err = units(st, x); err == nil {
+		v, err = units(st, y)
+	}
+	return u, v, err
+}
+
 func onTexts(f func(s, t string) any) func(*run.State, any, []any) (any, error) {
 	return func(st *run.State, on any, args []any) (any, error) {
-		s, err := spell(st, on)
-		if err != nil {
-			return nil, err
-		}
-		t, err := spell(st, args[0])
+		s, t, err := spellBoth(st, on, args[0])
 		if err != nil {
 			return nil, err
 		}
@@ -122,11 +132,7 @@ func onTexts(f func(s, t string) any) func(*run.State, any, []any) (any, error) 
 // a text of one.
 func indexOf(f func(s, t string) int) func(*run.State, any, []any) (any, error) {
 	return func(st *run.State, on any, args []any) (any, error) {
-		s, err := spell(st, on)
-		if err != nil {
-			return nil, err
-		}
-		t, err := spell(st, args[0])
+		s, t, err := spellBoth(st, on, args[0])
 		if err != nil {
 			return nil, err
 		}
@@ -142,11 +148,7 @@ func indexOf(f func(s, t string) int) func(*run.State, any, []any) (any, error) 
 // replace with an empty text puts the other one between all characters, which Java has two of
 // where Go has one. Between all characters of ASCII, the two languages agree.
 func replace(st *run.State, on any, args []any) (any, error) {
-	s, err := spell(st, on)
-	if err != nil {
-		return nil, err
-	}
-	old, err := spell(st, args[0])
+	s, old, err := spellBoth(st, on, args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -262,11 +264,7 @@ func several(r rune) bool {
 // does not equal SS. It compares units, as String.regionMatches does, so that pairs beyond
 // U+FFFF are compared half by half.
 func equalsIgnoreCase(st *run.State, on any, args []any) (any, error) {
-	u, err := units(st, on)
-	if err != nil {
-		return nil, err
-	}
-	v, err := units(st, args[0])
+	u, v, err := unitsOfBoth(st, on, args[0])
 	if err != nil {
 		return nil, err
 	}

@@ -296,6 +296,18 @@ func (l list) at(st *run.State, i int) (any, error) {
 	return l.made[i], nil
 }
 
+// get is the element that stands at x, as List.get and Indexer take it.
+func (l list) get(st *run.State, x any) (any, error) {
+	i, ok := integer(x)
+	if !ok {
+		return nil, run.Faulty("asks a list by what is no number")
+	}
+	if i < 0 || i >= int64(l.len()) {
+		return nil, run.Faulty("asks a list of %d elements for number %d", l.len(), i)
+	}
+	return l.at(st, int(i))
+}
+
 // get is the entry of a map, null if there is none. A key whose value is null is there, as
 // containsKey and getOrDefault say.
 func (m mapping) get(st *run.State, key string) (any, bool, error) {
