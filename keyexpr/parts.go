@@ -149,6 +149,18 @@ func (c *compilation) parts(pieces []piece, follow []rune, escape func([]rune) *
 	return parts, nil
 }
 
+// partsOf takes a node apart and compiles its pieces.
+func (c *compilation) partsOf(n ast.Node, follow []rune, escape func([]rune) *run.Escape) ([]run.Part, error) {
+	pieces, err := c.pieces(n, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.parts(pieces, follow, escape)
+}
+
+// asItIs escapes nothing: it is for raw, and for the one value of a text.
+func asItIs([]rune) *run.Escape { return nil }
+
 // follow returns what may follow a value: the beginning of the next literal, or what follows all
 // pieces. An empty literal in between is as none. A % begins each escape, so that behind a value
 // it could be the end of that value.
@@ -291,7 +303,7 @@ func (c *compilation) together(n ast.Node) (*code, error) {
 	}
 	escape := run.Within
 	if values < 2 {
-		escape = func([]rune) *run.Escape { return nil }
+		escape = asItIs
 	}
 	parts, err := c.parts(pieces, nil, escape)
 	if err != nil {

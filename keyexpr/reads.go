@@ -285,15 +285,17 @@ func (v *fieldVisitor) Visit(node *ast.Node) {
 	case *ast.IdentifierNode:
 		v.paths = append(v.paths, n)
 	case *ast.MemberNode:
-		if v.c.pathText(n) != "" {
-			v.inner[n.Node] = true
-			v.paths = append(v.paths, n)
-		}
+		v.longer(n, n.Node)
 	case *ast.ChainNode:
-		if v.c.pathText(n) != "" {
-			v.inner[n.Node] = true
-			v.paths = append(v.paths, n)
-		}
+		v.longer(n, n.Node)
+	}
+}
+
+// longer takes a path in the place of the one that it begins with.
+func (v *fieldVisitor) longer(n, begin ast.Node) {
+	if v.c.pathText(n) != "" {
+		v.inner[begin] = true
+		v.paths = append(v.paths, n)
 	}
 }
 
