@@ -146,7 +146,9 @@ func (c *compilation) method(n *ast.CallNode) (*code, error) {
 
 // builtin calls one of the engine's functions. Those that keys may use are our own code. The
 // engine's own are left for conditions: dates, floats, sums. What they go through is weighed
-// before, as they count nothing, and pointers are followed for them, as they don't.
+// before, as they count nothing, and pointers are followed for them, as they don't. Some of them
+// panic about a wrong argument, with its value in the text: float("secret") must not put it into
+// a log. So the value is left out.
 func (c *compilation) builtin(n *ast.BuiltinNode) (*code, error) {
 	if loop, ok := loops[n.Name]; ok {
 		return c.loop(n, loop)
@@ -162,13 +164,17 @@ func (c *compilation) builtin(n *ast.BuiltinNode) (*code, error) {
 		return c.textTest(args, cost, test), nil
 	}
 	f := builtin.Builtins[builtin.Index[n.Name]]
-	return arguments(args, 1+cost, func(st *run.State, args []any) (any, error) {
+	return arguments(args, 1+cost, func(st *run.State, args []any) (_ any, err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				err = run.Faulty("gives %s what it does not take", n.Name)
+			}
+		}()
 		for i, x := range args {
 			if err := weigh(st, x); err != nil {
 				return nil, err
 			}
 			if k := reflect.TypeOf(x); k != nil && k.Kind() == reflect.Pointer {
-				var err error
 				if args[i], err = st.Plain(run.Indirect(reflect.ValueOf(x))); err != nil {
 					return nil, err
 				}

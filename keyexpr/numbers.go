@@ -49,7 +49,7 @@ func arithmetic(exact func(a, b int64) (int64, bool), other func(a, b any) any) 
 			if a == nil || b == nil {
 				return nil, run.Faulty("calculates with nil")
 			}
-			return other(a, b), nil
+			return engines(other, a, b)
 		}
 		x, y, err := integers(a, b)
 		if err != nil {

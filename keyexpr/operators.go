@@ -52,9 +52,9 @@ func (c *compilation) binary(n *ast.BinaryNode) (*code, error) {
 	case "%":
 		return both(list, cost, remainder), nil
 	case "/":
-		return both(list, cost, func(a, b any) (any, error) { return runtime.Divide(basic(a), basic(b)), nil }), nil
+		return both(list, cost, byEngine(runtime.Divide)), nil
 	case "**", "^":
-		return both(list, cost, func(a, b any) (any, error) { return runtime.Exponent(basic(a), basic(b)), nil }), nil
+		return both(list, cost, byEngine(runtime.Exponent)), nil
 	case "..":
 		return c.span(list, cost), nil
 	case "in":
@@ -342,7 +342,27 @@ func (op comparison) values(st *run.State, x, y *code) (bool, error) {
 			return false, err
 		}
 	}
-	return op.engine(a, b), nil
+	return engines(op.engine, a, b)
+}
+
+// engines is what an operator of the engine makes of a and b. For operands that it has no meaning
+// for, it panics with a text of their types. A field that a client has left out, or sent as a
+// text, is no bug of the program's, and must not look like one in its log.
+func engines[T any](op func(a, b any) T, a, b any) (v T, err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case string:
+			err = run.Faulty("has operands of types %T and %T, which don't fit", a, b)
+		default:
+			err = run.Recovered(r)
+		}
+	}()
+	return op(a, b), nil
+}
+
+func byEngine[T any](op func(a, b any) T) func(a, b any) (any, error) {
+	return func(a, b any) (any, error) { return engines(op, basic(a), basic(b)) }
 }
 
 // equal compares as the engine does, but numbers as numbers, and named types as what they are
