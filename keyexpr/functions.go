@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/expr-lang/expr/builtin"
 
@@ -78,8 +79,8 @@ func hostFuncs(cond bool) map[string]*hostFunc {
 		{name: "fmtTime", check: fmtTimeCheck, call: fmtTime},
 		{name: "raw", check: rawCheck, call: raw},
 		// What the engine's functions on text do worse.
-		textFunc("lower", strings.ToLower),
-		textFunc("upper", strings.ToUpper),
+		textFunc("lower", inCase(strings.ToLower, unicode.ToLower)),
+		textFunc("upper", inCase(strings.ToUpper, unicode.ToUpper)),
 		textFunc("toBase64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
 		{name: "string", check: textCheck, call: toString},
 		{name: "int", check: takes(1, 1, intType), call: toInt},

@@ -219,10 +219,13 @@ func among(st *run.State, x, list any) (bool, error) {
 			}
 		}
 		return false, nil
-	case reflect.Map:
-		if x == nil {
+	case reflect.Map, reflect.Struct:
+		if runtime.IsNil(x) { // a pointer to nothing as well as nothing
 			return false, nil
 		}
+	}
+	switch v.Kind() {
+	case reflect.Map:
 		found, err := run.Entry(v, basicKey(v, x))
 		return found.IsValid() && err == nil, err
 	case reflect.Struct:

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm/runtime"
@@ -42,6 +43,28 @@ func textFunc(name string, f func(string) string) hostFunc {
 		return f(s), nil
 	}
 	return hostFunc{name: name, check: check, call: call, text: f}
+}
+
+// inCase is a mapping of letters that leaves bytes alone which are no UTF-8. Go's mapping makes
+// U+FFFD of each of them, so that "\xff" and "\xfe", two ids of somebody's, would share a key. Such
+// a text is rare, and goes by rune; all others take Go's way, which does ASCII at once.
+func inCase(all func(string) string, one func(rune) rune) func(string) string {
+	return func(s string) string {
+		if utf8.ValidString(s) {
+			return all(s)
+		}
+		var b strings.Builder
+		for i := 0; i < len(s); {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError {
+				b.WriteString(s[i : i+size])
+			} else {
+				b.WriteRune(one(r))
+			}
+			i += size
+		}
+		return b.String()
+	}
 }
 
 // text returns a string argument. The error gives the type and not the value, as all errors do
