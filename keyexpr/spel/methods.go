@@ -248,8 +248,8 @@ func accessor(name string) (property string, ok bool) {
 	}
 	for _, prefix := range []string{"get", "is"} {
 		rest, ok := strings.CutPrefix(name, prefix)
-		if r, _ := utf8.DecodeRuneInString(rest); ok && unicode.IsUpper(r) {
-			return strings.ToLower(rest[:1]) + rest[1:], true
+		if r, size := utf8.DecodeRuneInString(rest); ok && unicode.IsUpper(r) {
+			return string(unicode.ToLower(r)) + rest[size:], true
 		}
 	}
 	return name, true
