@@ -142,17 +142,13 @@ func (c *compilation) chain(n *ast.ChainNode) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
-	return valueCode(x.cost, x.orNil), nil
-}
-
-// orNil is value where a chain may have ended in nil: behind ?? and as an argument, nil is a value
-// like any other.
-func (x *code) orNil(st *run.State) (any, error) {
-	v, err := x.value(st)
-	if errors.Is(err, errChain) {
-		return nil, nil
-	}
-	return v, err
+	return valueCode(x.cost, func(st *run.State) (any, error) {
+		v, err := x.value(st)
+		if errors.Is(err, errChain) {
+			return nil, nil
+		}
+		return v, err
+	}), nil
 }
 
 // member is an access to what is no plain path: of a result, or by a name or number that is

@@ -107,7 +107,7 @@ func arguments(args []*code, cost int, f callFunc) *code {
 	return valueCode(cost, func(st *run.State) (any, error) {
 		bottom := len(st.Args)
 		for _, arg := range args {
-			v, err := arg.orNil(st)
+			v, err := arg.value(st)
 			if err != nil {
 				return nil, err
 			}

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/vm/runtime"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
@@ -45,6 +44,8 @@ var listFuncs = map[string]callFunc{
 	"trimSuffix":  trimmed(func(s string) string { return strings.TrimSuffix(s, " ") }, strings.TrimSuffix),
 	"indexOf":     finder(strings.Index),
 	"lastIndexOf": finder(strings.LastIndex),
+	"max":         extreme(1),
+	"min":         extreme(-1),
 	"first":       func(st *run.State, args []any) (any, error) { return nth(st, args[0], 0) },
 	"last":        func(st *run.State, args []any) (any, error) { return nth(st, args[0], -1) },
 	"get": func(st *run.State, args []any) (any, error) {
@@ -104,6 +105,27 @@ var listFuncs = map[string]callFunc{
 		}
 		return list, sortBy(st, list, list, args[1:])
 	},
+}
+
+// extreme is max, or min with a sign of -1, of all arguments and of what lies in those that are
+// lists. It is nil if there are no numbers, as first is, so that ?? can stand behind it. The
+// engine's max of the largest uint64 and 1 is 1.
+func extreme(sign int) callFunc {
+	return func(st *run.State, args []any) (most any, err error) {
+		var all []any
+		if err := flatten(st, reflect.ValueOf(args), &all, 0); err != nil {
+			return nil, err
+		}
+		for i, x := range all {
+			if x = basic(x); !number(x) {
+				return nil, run.Faulty("compares what is no number")
+			}
+			if i == 0 || sign*compareNumbers(x, most) > 0 {
+				most = x
+			}
+		}
+		return most, nil
+	}
 }
 
 // nth returns an element of a list, and nil beyond its ends. The engine's first and last return
@@ -212,13 +234,7 @@ func sortBy(st *run.State, list, keys, how []any) error {
 		if s, ok := a.key.(string); ok {
 			return strings.Compare(s, b.key.(string))
 		}
-		switch {
-		case runtime.Less(a.key, b.key):
-			return -1
-		case runtime.Less(b.key, a.key):
-			return 1
-		}
-		return 0
+		return compareNumbers(a.key, b.key)
 	})
 	for i := range pairs {
 		list[i] = pairs[i].value

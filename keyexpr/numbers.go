@@ -155,6 +155,20 @@ func order(a, b reflect.Value) int {
 	return cmp.Compare(size(a), size(b)) // two's complement keeps the order of two negative numbers
 }
 
+// compareNumbers is order for what may be a float as well. The engine compares whole numbers as
+// ints, to which the largest uint64 is -1.
+func compareNumbers(a, b any) int {
+	switch {
+	case whole(a) && whole(b):
+		return order(reflect.ValueOf(a), reflect.ValueOf(b))
+	case runtime.Less(a, b):
+		return -1
+	case runtime.Less(b, a):
+		return 1
+	}
+	return 0
+}
+
 // modulo takes numbers above int64 as they are: a shard of a uint64 must not become negative, as
 // it does in the engine. It is never negative, as shards are numbered from zero. % keeps the
 // sign, as Java's and Go's do.

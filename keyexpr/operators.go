@@ -90,9 +90,9 @@ func both(list []*code, cost int, op func(a, b any) (any, error)) *code {
 	})
 }
 
-// orElse is a ?? b. A text in front, which is never nil, leaves nothing to read of the other. ??
-// ends a chain that has met nil, as a header that is not there and a ?. that found nothing are
-// the same to an author. It takes nothing else for nil: what is empty is an error of the
+// orElse is a ?? b. A text in front, which is never nil, leaves nothing to read of the other. A
+// chain in front has ended by itself, so that a header that is not there and a ?. that found
+// nothing are the same here. It takes nothing else for nil: what is empty is an error of the
 // request, unless or stands there.
 func (c *compilation) orElse(n *ast.BinaryNode) (*code, error) {
 	left, fixed, err := c.fold(n.Left)
@@ -104,7 +104,7 @@ func (c *compilation) orElse(n *ast.BinaryNode) (*code, error) {
 		return nil, err
 	}
 	x := valueCode(1+left.cost+right.cost, func(st *run.State) (any, error) {
-		v, err := left.orNil(st)
+		v, err := left.value(st)
 		if err != nil || !runtime.IsNil(v) {
 			return v, err
 		}
