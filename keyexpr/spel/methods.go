@@ -14,11 +14,16 @@ import (
 
 // Methods. SpringEL finds them by reflection, on any object, with conversions of arguments. Here
 // there are tables of those whose results are known, and getters. Everything else is refused,
-// with the way to a function of the user's.
+// with the way to a function of the user's. It takes a node of kindCall and gives code. The
+// tables are by name and number of arguments, as no method that is listed has two overloads of
+// the same number that would differ here.
 
 // method is a method of Java whose result is known to be the same here. A method that is not
 // listed is refused, although many others would be easy: those that are here were compared with
-// Java by the corpus.
+// Java by the corpus. ReflectiveMethodResolver finds overloads by the types of arguments and
+// converts them if it must. substring('1') works in Spring by that. A table has one row a method
+// and number of arguments, and takes what fits without a conversion; concat is the exception, as
+// people write it with an id.
 type method struct {
 	args []jkind // of the arguments; anyK takes all that has a text
 	out  jkind
@@ -82,7 +87,9 @@ var textMethods = map[string]method{
 }
 
 // listMethods are those of List. An element may be null, and is one of Java's values then, which
-// only what reads it refuses.
+// only what reads it refuses. They are those that do not change the list, and whose result does
+// not depend on which List it is. An element is found by equals, so that the types of both sides
+// are looked at in tabled.
 var listMethods = map[string]method{
 	"size/0":    {nil, intK, func(_ *run.State, on any, _ []any) (any, error) { return int32(on.(list).len()), nil }},
 	"isEmpty/0": {nil, boolK, func(_ *run.State, on any, _ []any) (any, error) { return on.(list).len() == 0, nil }},
@@ -99,7 +106,8 @@ var listMethods = map[string]method{
 	}},
 }
 
-// mapMethods are those of Map. Maps of other keys than texts were refused by type.
+// mapMethods are those of Map. Maps of other keys than texts were refused by type. keySet and
+// values are left out for their order, and put and remove for what they do.
 var mapMethods = map[string]method{
 	"size/0":    {nil, intK, func(_ *run.State, on any, _ []any) (any, error) { return int32(on.(mapping).of.Len()), nil }},
 	"isEmpty/0": {nil, boolK, func(_ *run.State, on any, _ []any) (any, error) { return on.(mapping).of.Len() == 0, nil }},
@@ -121,7 +129,8 @@ var mapMethods = map[string]method{
 }
 
 // A number is no key of a map of texts, in Java as well as here: get(1) finds nothing there, and
-// is a mistake.
+// is a mistake. Map.get takes any object in Java, and answers null to an Integer on a map of
+// Strings. ?: then takes the default for all requests.
 func entry(st *run.State, on, key any) (any, bool, error) {
 	s, ok := key.(string)
 	if !ok {
@@ -153,6 +162,9 @@ func (c *compiler) call(n *node) *code {
 // function calls what guard.Function, or keyexpr.Func, has given a name. Java's own #name(…) is
 // a method that was registered in the context. What takes its place is the user's function, and
 // never one of templates: a typing mistake must not reach lower or hash.
+// StandardEvaluationContext.registerFunction takes a static method. A Go function by the same
+// name takes its place, is the user's to keep equal to the other one, and gets values of Go:
+// texts, int32 for an int, int64 for a long.
 func (c *compiler) function(n *node) *code {
 	f, ok := c.setup.Functions[n.text]
 	if !ok {
@@ -199,6 +211,9 @@ func (c *compiler) function(n *node) *code {
 
 // invoke compiles a call of a method of Java. Methods that all objects have come first, then
 // those of the type. A property that is written as a method, getId(), is looked for last.
+// equals, hashCode and toString are there for every object in Java, and so they are asked for
+// before any table. The rest is found by the type that the value is known to have, and never by
+// that of Go: a method of a Go type that happens to have Java's name may do something else.
 func (c *compiler) invoke(n *node, base *code, name string, args []*code) *code {
 	switch {
 	case name == "equals" && len(args) == 1:
@@ -241,6 +256,9 @@ func (c *compiler) invoke(n *node, base *code, name string, args []*code) *code 
 // accessor returns the property that a method without arguments reads: that of getId, isUrgent,
 // and, as of a record, id. Methods of Object are no properties, though they look like those of a
 // record. To read a field class for getClass() would make another key than Java does.
+// ReflectivePropertyAccessor turns id into getId and isId; this is the way back.
+// Introspector.decapitalize leaves URL as it is, where this makes uRL of it. Fields are found in
+// any spelling, so that both lead to the same one.
 func accessor(name string) (property string, ok bool) {
 	switch name {
 	case "getClass", "hashCode", "notify", "wait", "clone", "ordinal":
@@ -256,7 +274,9 @@ func accessor(name string) (property string, ok bool) {
 }
 
 // textMethod is also for what may be an enum: an enum has none of these methods, so that in Java
-// it is a String. Whoever calls one on a named string has said that it is a String.
+// it is a String. Whoever calls one on a named string has said that it is a String. A named type
+// is a String or an enum. A method that only String has settles it: with an enum the Java
+// program would not compile, or throw for every request.
 func (c *compiler) textMethod(n *node, base *code, name string, args []*code) *code {
 	switch {
 	case name == "split" && len(args) == 1:
@@ -270,7 +290,10 @@ func (c *compiler) textMethod(n *node, base *code, name string, args []*code) *c
 }
 
 // tabled compiles a method of a table. An int of Go passes where Java wants an int. If it is a
-// long there, Java has no such method, and makes no key.
+// long there, Java has no such method, and makes no key. Each argument is held to its type
+// twice: here by the type that is known, and by values for the request. A long is no index in
+// Java, where the call would not compile, and SpringEL would narrow it. That is refused, since
+// narrowing loses bits without an error.
 func (c *compiler) tabled(n *node, base *code, name string, args []*code, table map[string]method) *code {
 	m, ok := table[signature(name, len(args))]
 	if !ok {
@@ -319,7 +342,10 @@ func (c *compiler) tabled(n *node, base *code, name string, args []*code, table 
 }
 
 // anyMethod decides by the value, whose type is not known at start. The table is looked up
-// twice: at start, to refuse what no value can have, and for each value.
+// twice: at start, to refuse what no value can have, and for each value. JSON of no declared
+// type has a class in the Java program, and the value tells which of the three it can be. A
+// number or a boolean has no table: their methods are those of invoke, and depend on whether it
+// is an Integer or a Long.
 func (c *compiler) anyMethod(n *node, base *code, name string, args []*code) *code {
 	key := name + "/" + string(rune('0'+min(len(args), 9)))
 	_, text := textMethods[key]

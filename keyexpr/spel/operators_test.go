@@ -104,7 +104,7 @@ func TestPlus(t *testing.T) {
 		{"#p0.text + (1 + 2)", "Text3"},
 		{"#p0.int + #p0.long + 'x' + #p0.int + #p0.long", "14x77"},
 		{"2147483647 + 1 + 'x' + #p0.int", "-2147483648x7"},
-		// Lists are converted by CollectionToStringConverter: commas, no brackets, and nothing for a null in Java.
+		// Lists are converted by CollectionToStringConverter: commas and no brackets.
 		{"'l:' + #p0.ints", "l:3,1,2"},
 		{"#p0.texts + ':l'", "x,y,x:l"},
 		{"'l:' + #p0.none + #p0.int", "request: is empty"},
