@@ -241,6 +241,9 @@ func (c *compiler) elvis(n *node) *code {
 		if err != nil {
 			return nil, err
 		}
+		// An enum without a value is null in Java, for which ?: stands in, and a String may be
+		// empty, for which it does as well; but an enum of Go whose zero value is "" may also
+		// stand for a constant of its own.
 		if v == named("") {
 			return nil, run.Faulty("is empty, which ?: tells from null if it is an enum: make it a string")
 		}

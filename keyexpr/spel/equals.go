@@ -67,6 +67,8 @@ func equals(st *run.State, a, b any) (bool, error) {
 	_, short := a.(small)
 	_, short2 := b.(small)
 	switch {
+	// A byte or short never equals an int or a long, so that an unsure number of the same digits
+	// is unequal to it whichever it is.
 	case x == y && (wide && !short2 || wide2 && !short):
 		return false, run.Faulty("compares numbers that are equal only if both are int, or both long, in Java")
 	case reflect.TypeOf(a) == reflect.TypeOf(b):

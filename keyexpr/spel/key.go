@@ -122,6 +122,8 @@ func (k *Key) compile(setup *run.Setup) (p *run.Program, err error) {
 			continue
 		}
 		c.whole = s.whole
+		// lock4j converts the whole list to one text. Elsewhere each element is locked by itself, in
+		// the order of the keys, so that two requests can't wait for each other.
 		if len(k.parts) == 1 && !k.one && c.items(p, s.node) {
 			break
 		}

@@ -81,6 +81,7 @@ func (p *parser) lex(src string, off int) (tokens []token) {
 			n := spanOf(src[i:], func(r rune) bool { return isLetter(r) || r >= '0' && r <= '9' })
 			add(tokenName, src[i:i+n], n)
 		default:
+			// A character that is neither is shown as Go quotes it: it may be invisible.
 			sign := signOf(src[i:])
 			if sign == "" {
 				p.fail(off+i, "unexpected %q", c)

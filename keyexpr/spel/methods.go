@@ -332,6 +332,7 @@ func (c *compiler) tabled(n *node, base *code, name string, args []*code, table 
 		if err != nil {
 			return nil, err
 		}
+		// What was asked for a method of String is one, and no enum: from here on it is a text.
 		if s, ok := textOf(v); ok {
 			v = s
 		}

@@ -190,7 +190,8 @@ func calculate(op string, a, b any, plain bool) (any, error) {
 	if !wholeA && !wholeB {
 		return narrow, nil
 	}
-	// An int or a long of Java: the two must agree.
+	// An int or a long of Java: the two must agree. A value that no int holds says that it was a
+	// long all along, so that only results which an int could have overflowed into are in doubt.
 	wide := apply(op, x, y)
 	if int64(int32(x)) != x || int64(int32(y)) != y {
 		return wide, nil // no int has it

@@ -203,6 +203,8 @@ func valueOf(st *run.State, v reflect.Value, t typ) (any, error) {
 			t.k = wholeK
 		}
 	}
+	// Jackson makes null of an absent list and protobuf an empty one, and both are nil in Go. To
+	// take it for either would be right in half of the programs.
 	if k := v.Kind(); (k == reflect.Slice || k == reflect.Map) && v.IsNil() {
 		return nil, run.ErrNilList
 	}
