@@ -34,6 +34,8 @@ func (c *compilation) pathOf(node ast.Node) (*run.Path, bool) {
 		}
 		c.reads = true
 		return &run.Path{Root: c.use(n.Value)}, true
+	// # is the element of the innermost loop. #index has a name, and is no path: it is no part of the
+	// element.
 	case *ast.PointerNode:
 		c.varies = true
 		return &run.Path{Elem: true}, n.Name == ""
@@ -69,11 +71,15 @@ func (c *compilation) stepsOf(n *ast.MemberNode) ([]run.Step, bool) {
 	default:
 		return nil, false
 	}
+	// A header that is found by a number is refused by the checker, and by named here once more: Find
+	// takes nothing but names.
 	name, named := s.By.(string)
 	if c.isLookup(n.Node) {
 		s.Lookup = true
 		return []run.Step{s}, named
 	}
+	// The name of a method must never be read as that of an entry. The type decides for all requests:
+	// else a client could send an entry of that name and choose the key.
 	if _, method := n.Node.Nature().MethodByName(&c.conf.NtCache, name); method || n.Method {
 		return nil, false
 	}
@@ -86,6 +92,8 @@ func (c *compilation) stepsOf(n *ast.MemberNode) ([]run.Step, bool) {
 	if !ok || !named {
 		return nil, false
 	}
+	// A field of an embedded struct is several steps. Each follows its pointer, so that an embedded nil
+	// is an error with a place, where reflect's FieldByIndex would panic.
 	steps := make([]run.Step, len(index))
 	for i, x := range index {
 		steps[i] = run.Step{Src: s.Src, Optional: s.Optional, Field: x}
@@ -111,6 +119,7 @@ func (c *compilation) pathCode(p *run.Path, t reflect.Type) *code {
 		x.text = quick(p, reflect.Value.String)
 	case t.Kind() == reflect.Bool:
 		x.test = quick(p, reflect.Value.Bool)
+	// A duration is compared with durations only. As a number, 5 would equal 5ns.
 	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64 && t != durationType:
 		x.num = quick(p, reflect.Value.Int)
 	}
@@ -190,6 +199,8 @@ func (c *compilation) member(n *ast.MemberNode) (*code, error) {
 		if err != nil {
 			return nil, err
 		}
+		// A map is asked by what a pointer points to. Its address would find nothing, and each request
+		// would be one without the entry.
 		if k := run.Indirect(reflect.ValueOf(key)); k.IsValid() {
 			key = k.Interface()
 		}
@@ -256,6 +267,7 @@ func (c *compilation) slice(n *ast.SliceNode) (*code, error) {
 				return nil, err
 			}
 		}
+		// Bounds that have crossed make an empty piece. In a hole that is an error, as all that is empty.
 		if at[0] > at[1] {
 			at[0] = at[1]
 		}

@@ -40,6 +40,8 @@ func (c *compilation) host(n *ast.CallNode, name string) (*code, error) {
 	compile := c.compileAll
 	if h.user != nil {
 		c.reads, c.varies = c.reads || h.user.Contextual(), true
+		// What a function makes of its arguments is not known, so that it counts as varying. With a
+		// context, it may know who is calling, and counts as reading the request as well.
 		compile = func(nodes []ast.Node) ([]*code, int, error) { return c.asIs(nodes...) }
 	}
 	if name == orName {
@@ -51,6 +53,8 @@ func (c *compilation) host(n *ast.CallNode, name string) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Only an argument that is a text for sure goes without an interface. One of any may be a number,
+	// for which the function has a sentence.
 	if h.text != nil && args[0].text != nil {
 		return mapped(args[0], h.text, 1+cost), nil
 	}
@@ -105,6 +109,8 @@ func mapped(arg *code, f func(string) string, cost int) *code {
 // request's values alive.
 func arguments(args []*code, cost int, f callFunc) *code {
 	return valueCode(cost, func(st *run.State) (any, error) {
+		// An error leaves on the stack what was pushed. That does no harm where evaluation goes on, as
+		// behind a chain: each call has its own bottom, and Release clears all of the stack.
 		bottom := len(st.Args)
 		for _, arg := range args {
 			v, err := arg.value(st)
@@ -189,4 +195,14 @@ func (c *compilation) builtin(n *ast.BuiltinNode) (*code, error) {
 		v, _, err := f.Safe(args...)
 		return v, err
 	}), nil
+}
+
+// basicKey leaves a key of a map's own type as it is. A map[Status]T is asked by a Status as it
+// is, and by anything else as what it is made of. What is no map has no such type: get takes a
+// struct as well.
+func basicKey(v reflect.Value, x any) any {
+	if v.Kind() == reflect.Map && reflect.TypeOf(x) == v.Type().Key() {
+		return x
+	}
+	return basic(x)
 }

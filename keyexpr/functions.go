@@ -176,6 +176,8 @@ func shard(st *run.State, args []any) (any, error) {
 	if s == "" {
 		return nil, run.ErrEmpty
 	}
+	// The remainder of 64 bits favours small shards by less than n in 2^64, which nobody can measure. A hash with
+	// a seed would be quicker, and different in each process.
 	sum := sha256.Sum256([]byte(s.(string)))
 	return int(binary.BigEndian.Uint64(sum[:]) % uint64(n)), nil
 }
@@ -244,6 +246,8 @@ func or(_ *run.State, args []any) (any, error) {
 // Its result has the type of its argument, so that everything around it is checked as if it were
 // not there.
 func requiredCheck(args []reflect.Type) (reflect.Type, error) {
+	// That the message is written out is checked where calls are resolved. A message that is computed
+	// could carry a value of the request into logs.
 	if len(args) < 1 || len(args) > 2 || len(args) == 2 && args[1] != stringType {
 		return nil, fmt.Errorf("required takes a value, and a message if it should have one")
 	}
@@ -303,6 +307,8 @@ func fmtTime(st *run.State, args []any) (any, error) {
 	default:
 		return nil, run.Faulty("is no time, but of type %T", x)
 	}
+	// A protobuf timestamp of 1970 passes, as it may be meant: one that was not sent is a nil pointer,
+	// which was refused above.
 	if t.IsZero() {
 		return nil, run.ErrEmpty
 	}
@@ -346,6 +352,7 @@ func raw(st *run.State, args []any) (any, error) {
 		s, err := st.TextOf(reflect.ValueOf(args[0]))
 		return run.Raw(s), err
 	}
+	// Found before the texts are made. Each of them may be as long as a request.
 	if v.Len() > run.MaxKeys {
 		return nil, run.Faulty("makes more than %d keys", run.MaxKeys)
 	}

@@ -23,6 +23,9 @@ import (
 // engine's own are as short, and charge nothing: flatten of a list that holds itself does not
 // end, and concat in a loop takes all memory.
 var listFuncs = map[string]callFunc{
+	// A text is read to count its runes, and is charged; a list and a map know their length. Bytes
+	// that are no UTF-8 count as one each. A struct has no length, though the engine's checker lets
+	// one pass that comes in an any.
 	"len": func(st *run.State, args []any) (any, error) {
 		v := run.Indirect(reflect.ValueOf(args[0]))
 		if !v.IsValid() {
@@ -39,6 +42,8 @@ var listFuncs = map[string]callFunc{
 		}
 		return v.Len(), nil
 	},
+	// Without a second text, the engine's trimPrefix cuts one blank and its trim all white space. That
+	// is odd, and kept: an expression that was tried out with the engine must mean the same here.
 	"trim":        trimmed(strings.TrimSpace, strings.Trim),
 	"trimPrefix":  trimmed(func(s string) string { return strings.TrimPrefix(s, " ") }, strings.TrimPrefix),
 	"trimSuffix":  trimmed(func(s string) string { return strings.TrimSuffix(s, " ") }, strings.TrimSuffix),
@@ -48,6 +53,8 @@ var listFuncs = map[string]callFunc{
 	"min":         extreme(-1),
 	"first":       func(st *run.State, args []any) (any, error) { return nth(st, args[0], 0) },
 	"last":        func(st *run.State, args []any) (any, error) { return nth(st, args[0], -1) },
+	// get is how an author says that an element of a list may be missing: nil where brackets are an error. A key
+	// of the map's own type is looked for as it is, and any other as what it is made of.
 	"get": func(st *run.State, args []any) (any, error) {
 		v := run.Indirect(reflect.ValueOf(args[0]))
 		if v.IsValid() && v.Kind() != reflect.Slice && v.Kind() != reflect.Array {
@@ -63,6 +70,8 @@ var listFuncs = map[string]callFunc{
 		}
 		return nth(st, args[0], i)
 	},
+	// take is charged for what it takes and not for the list that it takes it from: take(list, 1) of a
+	// million costs one. That makes it the way to bound what comes behind it.
 	"take": func(st *run.State, args []any) (any, error) {
 		v, err := listOf(reflect.ValueOf(args[0]))
 		if err != nil {
@@ -92,6 +101,8 @@ var listFuncs = map[string]callFunc{
 	},
 	"flatten": func(st *run.State, args []any) (any, error) {
 		var all []any
+		// A list that is flat already is copied all the same. What comes out is always ours, so that sort
+		// behind it can't move the elements of the request.
 		v, err := listOf(reflect.ValueOf(args[0]))
 		if err == nil {
 			err = flatten(st, v, &all, 0)
@@ -105,27 +116,6 @@ var listFuncs = map[string]callFunc{
 		}
 		return list, sortBy(st, list, list, args[1:])
 	},
-}
-
-// extreme is max, or min with a sign of -1, of all arguments and of what lies in those that are
-// lists. It is nil if there are no numbers, as first is, so that ?? can stand behind it. The
-// engine's max of the largest uint64 and 1 is 1.
-func extreme(sign int) callFunc {
-	return func(st *run.State, args []any) (most any, err error) {
-		var all []any
-		if err := flatten(st, reflect.ValueOf(args), &all, 0); err != nil {
-			return nil, err
-		}
-		for i, x := range all {
-			if x = basic(x); !number(x) {
-				return nil, run.Faulty("compares what is no number")
-			}
-			if i == 0 || sign*compareNumbers(x, most) > 0 {
-				most = x
-			}
-		}
-		return most, nil
-	}
 }
 
 // nth returns an element of a list, and nil beyond its ends. The engine's first and last return
@@ -227,6 +217,8 @@ func sortBy(st *run.State, list, keys, how []any) error {
 			}
 		}
 	}
+	// Stable, so that elements with equal keys keep the order of the request. first(sortBy(…)) picks one
+	// of them, and an unstable sort could pick another one in another release of Go.
 	slices.SortStableFunc(pairs, func(a, b pair) int {
 		if order == "desc" {
 			a, b = b, a
@@ -337,6 +329,8 @@ func (c *compilation) loop(n *ast.BuiltinNode, l loop) (*code, error) {
 			if err := l.next(st, r, v, body, test); err != nil {
 				return nil, err
 			}
+			// What is behind the element that decides is not looked at, as with the engine: it may have fields
+			// that are nil, on which the test would fail.
 			if l.most > 0 && r.hits == l.most {
 				break
 			}
@@ -363,6 +357,8 @@ func (l *loop) next(st *run.State, r *round, list reflect.Value, body *code, tes
 		return err
 	}
 	elem := run.Tame(list.Index(r.index))
+	// The element is entered as a reflect.Value. An interface would be an allocation a round, and a
+	// loop of a thousand lines would cost a thousand of them.
 	st.Push(elem, r.index)
 	defer st.Pop()
 	if l.values {
@@ -370,6 +366,8 @@ func (l *loop) next(st *run.State, r *round, list reflect.Value, body *code, tes
 		r.list = append(r.list, x)
 		return err
 	}
+	// An error in one round ends the loop. To leave the element out would make the key of a request
+	// whose lines are broken equal to that of one without these lines.
 	holds, err := test(st)
 	if err != nil || holds == l.miss {
 		return err

@@ -32,6 +32,8 @@ func (c *compilation) binary(n *ast.BinaryNode) (*code, error) {
 	var cost int
 	var err error
 	switch n.Operator {
+	// What is calculated may be a value of the key, and a sum of texts in it is one that could not be
+	// told apart. So these operands follow the rules of keys.
 	case "-", "*", "%", "/", "**", "^", "..":
 		list, cost, err = c.compileAll([]ast.Node{n.Left, n.Right})
 	case "matches": // whose right side is written out
@@ -110,6 +112,8 @@ func (c *compilation) orElse(n *ast.BinaryNode) (*code, error) {
 		}
 		return right.value(st)
 	})
+	// header.Tenant ?? "none" is in half of all keys. As a text it spares the interface around the
+	// value, which is an allocation. Only a path can tell a text that is missing from an empty one.
 	if p := left.path; p != nil && left.text != nil && right.text != nil {
 		x.text = func(st *run.State) (string, error) {
 			v, err := p.Follow(&st.Source, st.Elems)
@@ -139,6 +143,8 @@ func (c *compilation) logic(n *ast.BinaryNode) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Both sides are compiled although one of them decides, since a mistake in the other should be
+	// found at start and not when somebody changes the literal.
 	if fixed == decides || fixed2 == decides {
 		c.reads = reads
 		return constant(decides), nil
@@ -168,6 +174,8 @@ func (c *compilation) span(list []*code, cost int) *code {
 			return nil, err
 		case last < first:
 			return []int{}, nil
+		// The bound is checked before the budget, whose sums are of ints. On a machine of 32 bits an end
+		// may not fit an int, and would wrap around to another number.
 		case uint64(last)-uint64(first) >= run.MaxSteps || int64(int(first)) != first:
 			return nil, run.Faulty("makes too long a list")
 		}
@@ -206,6 +214,8 @@ func among(st *run.State, x, list any) (bool, error) {
 	}
 	switch v.Kind() {
 	case reflect.Slice, reflect.Array:
+		// Two steps an element, as each is made an interface and compared. A text in the list is charged
+		// by equal, and only if it is as long as the one that is looked for.
 		if err := st.Step(2 * v.Len()); err != nil {
 			return false, err
 		}
@@ -233,20 +243,12 @@ func among(st *run.State, x, list any) (bool, error) {
 		if err != nil {
 			return false, err
 		}
+		// The engine's "in" of a struct asks whether there is a field of that name, whatever it holds. An
+		// unexported one must not be found, as nothing else here shows that it exists.
 		f, ok := v.Type().FieldByName(name)
 		return ok && f.IsExported(), nil
 	}
 	return false, run.Faulty("looks for something in a value of type %v", v.Type())
-}
-
-// basicKey leaves a key of a map's own type as it is. A map[Status]T is asked by a Status as it
-// is, and by anything else as what it is made of. What is no map has no such type: get takes a
-// struct as well.
-func basicKey(v reflect.Value, x any) any {
-	if v.Kind() == reflect.Map && reflect.TypeOf(x) == v.Type().Key() {
-		return x
-	}
-	return basic(x)
 }
 
 // textTest is false for nil, as the engine's is: a header that is not there contains nothing.
@@ -292,6 +294,7 @@ var comparisons = map[string]comparison{
 // against a number is what most conditions are. Without interfaces, that takes some nanoseconds.
 func (op comparison) compile(list []*code, cost int) *code {
 	x, y := list[0], list[1]
+	// Both are int64 for sure. An uint64 has no such form, because its upper half is negative there.
 	if a, b := x.num, y.num; a != nil && b != nil {
 		return testCode(1+cost, func(st *run.State) (bool, error) {
 			m, err := a(st)
@@ -340,32 +343,13 @@ func (op comparison) values(st *run.State, x, y *code) (bool, error) {
 	if whole(a) && whole(b) {
 		return op.holds(order(reflect.ValueOf(a), reflect.ValueOf(b))), nil
 	}
+	// Two texts have as much in common as the left one is long, at most.
 	if s, ok := a.(string); ok {
 		if err := st.Spend(len(s)); err != nil {
 			return false, err
 		}
 	}
 	return engines(op.engine, a, b)
-}
-
-// engines is what an operator of the engine makes of a and b. For operands that it has no meaning
-// for, it panics with a text of their types. A field that a client has left out, or sent as a
-// text, is no bug of the program's, and must not look like one in its log.
-func engines[T any](op func(a, b any) T, a, b any) (v T, err error) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case string:
-			err = run.Faulty("has operands of types %T and %T, which don't fit", a, b)
-		default:
-			err = run.Recovered(r)
-		}
-	}()
-	return op(a, b), nil
-}
-
-func byEngine[T any](op func(a, b any) T) func(a, b any) (any, error) {
-	return func(a, b any) (any, error) { return engines(op, basic(a), basic(b)) }
 }
 
 // equal compares as the engine does, but numbers as numbers, and named types as what they are
@@ -384,6 +368,8 @@ func equal(st *run.State, a, b any) (_ bool, err error) {
 		return b == nil || runtime.IsNil(b), nil
 	case string:
 		y, ok := b.(string)
+		// Texts of different lengths are told apart without reading them. So a list of a thousand ids can
+		// be searched for one of another length at no cost in bytes.
 		if ok && len(x) == len(y) {
 			if err := st.Spend(len(x)); err != nil {
 				return false, err
@@ -397,6 +383,8 @@ func equal(st *run.State, a, b any) (_ bool, err error) {
 	if whole(a) && whole(b) {
 		return order(reflect.ValueOf(a), reflect.ValueOf(b)) == 0, nil
 	}
+	// A pointer, map or list that is nil equals nil. A typed nil in an interface would not, by Go's ==,
+	// and an author can't see the difference.
 	if b == nil {
 		return runtime.IsNil(a), nil
 	}

@@ -111,6 +111,8 @@ func (c *compilation) hole(p *run.Program, h part, follow []rune) (err error) {
 		return err
 	}
 	if _, ok := c.elemOf(node); ok {
+		// The list is found by its static type. One of any makes a value that is refused for each request,
+		// as a key must not become several because a client has sent an array.
 		if len(p.Items) > 0 {
 			return errAt(c.text, h.off, "a second list: a template makes a key of each element of one")
 		}

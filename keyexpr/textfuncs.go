@@ -3,11 +3,9 @@ package keyexpr
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -154,29 +152,6 @@ func toString(st *run.State, args []any) (any, error) {
 	return s, nil
 }
 
-// toInt takes a float only if it is a whole number that a float can hold exactly, so that two
-// ids can't become one. A text must be the whole of a number: "7 " and "07x" are mistakes of a
-// client, and no 7. But "07" is 7, as it is to every parser.
-func toInt(st *run.State, args []any) (any, error) {
-	x := basic(args[0])
-	switch v := reflect.ValueOf(x); v.Kind() {
-	case reflect.String:
-		n, err := strconv.Atoi(v.String())
-		if err != nil {
-			return nil, run.Faulty("has text that is no whole number")
-		}
-		return n, nil
-	case reflect.Float32, reflect.Float64:
-		f := v.Float()
-		if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-			return nil, run.Faulty("has a float that is no whole number")
-		}
-		return int(f), nil
-	}
-	n, err := run.Integer(x)
-	return int(n), err
-}
-
 // split charges the list that it makes, as the pieces share the memory of the text. The engine's
 // limit is Go's: a negative one is none.
 func split(st *run.State, args []any) (any, error) {
@@ -190,6 +165,8 @@ func split(st *run.State, args []any) (any, error) {
 			return nil, err
 		}
 	}
+	// All separators are counted, also where a limit makes fewer pieces: that takes one pass, and is an
+	// upper bound.
 	s, sep := list[0], list[1]
 	if err := st.List(strings.Count(s, sep) + 1); err != nil {
 		return nil, err
@@ -302,6 +279,8 @@ func uniq(st *run.State, args []any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Asked of the value and not of its type: an interface within a struct may hold a list, on which a
+		// map of Go panics.
 		if !reflect.ValueOf(&x).Elem().Comparable() {
 			return nil, run.Faulty("has elements that can't be compared")
 		}
@@ -322,6 +301,8 @@ func uniq(st *run.State, args []any) (any, error) {
 // matches nothing, as in the engine: a header that is not there is no text.
 func (c *compilation) matches(n *ast.BinaryNode, x *code) (*code, error) {
 	pattern := n.Right.(*ast.StringNode).Value
+	// A few bytes of pattern may be thousands of instructions, as in (\pL{100}){9}, and each of them
+	// is looked at for each byte of a subject. So its size is asked for before anything else.
 	size, err := programSize(pattern)
 	if err != nil {
 		return nil, c.at(n.Right, "%v", err)
@@ -389,6 +370,8 @@ func trimmed(space func(s string) string, cut func(s, part string) string) callF
 			return nil, err
 		case len(list) == 1:
 			return space(list[0]), nil
+		// Both lengths are charged, and so at most MaxBytes: the product fits an int of 64 bits, and it is
+		// this check that bounds the time.
 		case len(list[0])*len(list[1]) > run.MaxBytes:
 			return nil, run.Faulty("trims too much")
 		}
