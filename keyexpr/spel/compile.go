@@ -146,6 +146,7 @@ func (c *compiler) unary(n *node) *code {
 	if !x.typ.number() && x.typ.k != anyK {
 		c.fail(n, "%s is not for %s", n.text, describe(x.typ))
 	}
+	// A plus in front promotes in Java, which no text shows.
 	if n.text == "+" {
 		return &code{typ: x.typ, cost: x.cost + 1, value: x.value}
 	}

@@ -100,6 +100,7 @@ func choose(st *run.State, n *node, l list, body *code) (any, error) {
 		if err := st.Spend(24); err != nil {
 			return nil, err
 		}
+		// Selection goes through a list once for ^ and from its end for $, and stops at what it finds.
 		if n.kind == kindSelect && n.text == "$" {
 			i = l.len() - 1 - i
 		}

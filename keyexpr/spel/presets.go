@@ -66,6 +66,7 @@ func Lock4j(name string, keys []string, opts ...Option) *Key {
 // A key that is null is written as four letters by klock. It is refused here, as everywhere.
 func Klock(name string, keys []string, opts ...Option) *Key {
 	k := newKey(annotation("Klock", name, keys), opts)
+	// Its context has no root object, so that a name without # and #root.name throw in Java.
 	k.java.root = "null"
 	switch {
 	case name != "":

@@ -318,6 +318,7 @@ func (p *pattern) split(st *run.State, s string) (any, error) {
 		start = m[1]
 	}
 	made = append(made, s[start:])
+	// Only what a match has cut off can be left out: a text without one is a piece, empty or not.
 	for len(at) > 0 && len(made) > 0 && made[len(made)-1] == "" {
 		made = made[:len(made)-1]
 	}

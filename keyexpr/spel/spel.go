@@ -207,6 +207,8 @@ func (j *java) variable(name string) ([]string, bool) {
 	if isPosition(name, 0) && len(j.params) == 0 {
 		return []string{"req"}, true
 	}
+	// #p2 of a method with two parameters is a mistake whatever roots there are: Spring would take
+	// it for null.
 	positional := len(name) > 1 && (name[0] == 'p' || name[0] == 'a') && strings.Trim(name[1:], "0123456789") == ""
 	return []string{name}, !positional && (len(j.params) == 0 || isRoot(name))
 }

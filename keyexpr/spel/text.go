@@ -170,6 +170,7 @@ func replace(st *run.State, on any, args []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Between two units of one character Java would put the text as well, and tear it in two.
 	if old == "" && !isASCII(s) {
 		return nil, run.Faulty("puts a text between the characters of another one, which Java counts in its own way")
 	}
