@@ -115,7 +115,7 @@ func TestPlacesInAnnotations(t *testing.T) {
 		{Redisson(`"a" + p0.nope()`), `"a" + p0.nope()`, 9, "unknown property nope of spel.shop, did you mean None?"},
 		{Expression("a-#{#p0.int}-#{#p0.}"), "a-#{#p0.int}-#{#p0.}", 19, `a name is missing before "the end"`},
 		{Expression("é#{é}"), "é#{é}", 4, "é is a property of the root object, which is not known here: write #é for a parameter"},
-		{Expression("é-#{#p0.int}-#{#p0.nope}"), "é-#{#p0.int}-#{#p0.nope}", 19, "unknown property nope of spel.shop, did you mean None?"},
+		{Expression("é-#{#p0.int}-#{#p0.nope}"), "é-#{#p0.int}-#{#p0.nope}", 20, "unknown property nope of spel.shop, did you mean None?"},
 		{Expression("a#{'b}"), "a#{'b}", 1, "the hole is not closed by }"},
 		{Expression("#{#p0.int"), "#{#p0.int", 0, "the hole is not closed by }"},
 	} {
