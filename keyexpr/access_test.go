@@ -42,7 +42,7 @@ type (
 	}
 )
 
-func (m *sealed) GetOrderId() string { return m.id }
+func (m *sealed) GetOrderID() string { return m.id }
 func (m *sealed) GetTenant() string  { return m.tenant }
 func (p *parcel) Label() string      { return "label-" + p.ID }
 
@@ -57,68 +57,72 @@ func newParcel() *parcel {
 	}
 }
 
+const isNil = `is nil; if it may be, write what stands for it: ?? "none"`
+
+// accessPaths are the ways into a parcel, and what is at their ends: the key, or why there is none.
+var accessPaths = []struct{ expr, want string }{
+	// Fields of embedded structs are those of the outer one. The nearest of two with one name is meant, as in Go.
+	{"req.ID", "7"},
+	{"req.By", "ada"},
+	{"req.Audit.By", "ada"},
+	{"req.Audit.Team.Lead", "bob"},
+	{"req.Lead", "eve"},
+	{"req.Team.Lead", "eve"},
+	// Pointers are followed, however many there are, and one that is nil says which.
+	{"req.Deep", "deep"},
+	{"req.Nobody.By", "can't go on: req.Nobody is nil"},
+	{"req.Nobody?.By", isNil},
+	{"req.Nobody?.By ?? 'none'", "none"},
+	{"req.Nobody?.Team.Lead ?? 'none'", "none"},
+	{"req.Pair[1].Team.Lead", "can't go on: req.Pair[1].Team is nil"},
+	// Maps: by name, by number, by a named type, by what is computed. What is not there is nil, and not "" or 0.
+	{"req.ByName.a.By", "first"},
+	{"req.ByName['a'].By", "first"},
+	{"req.ByName.b.By", "can't go on: req.ByName.b is nil"},
+	{"req.ByName['nil']?.By ?? 'none'", "none"},
+	{"req.ByNumber[2]", "two"},
+	{"req.ByNumber[-1]", "minus"},
+	{"req.ByNumber[3] ?? 'none'", "none"},
+	{"req.ByTenant.acme", "t1"},
+	{"req.ByTenant['nope'] ?? 'none'", "none"},
+	// Lists and arrays, from both ends. Beyond them is an error, since nobody writes an index for what may not be there.
+	{"req.Rows[0][1]", "b"},
+	{"req.Rows[0][-1]", "b"},
+	{"req.Rows[1][0]", "asks a list of 0 elements for number 0"},
+	{"req.Rows[int('0')][0]", "a"},
+	{"req.Pair[0].By", "p0"},
+	{"req.Pair[-1].By", "p1"},
+	{"last(req.Pair[:1]).By", "p0"},
+	{"join(map(req.Pair[0:2], .By), ',')", "p0,p1"},
+	// Interfaces: types are found for each request.
+	{"req.Boxed.id", "42"},
+	{"req.Boxed['id']", "42"},
+	{"req.Boxed.id + 1", "43"},
+	{"req.Boxed.list[0]", "x"},
+	{"req.Boxed.list[1].y", "z"},
+	{"req.Boxed.audit.By", "boxed"},
+	{"req.Boxed.audit.by", "asks keyexpr.Audit for a field that it does not have"},
+	{"req.Boxed.none", isNil},
+	{"req.Boxed.none.x", "can't go on: req.Boxed.none is nil"},
+	{"req.Boxed.nope?.x.y ?? 'none'", "none"},
+	{"req.Boxed.n", "is a float, float64, which has many spellings: use a whole number or a string"},
+	{"req.Boxed[0]", "asks a map by string for an entry by int"},
+	{"body.ID", "7"},
+	{"body.By", "ada"},
+	{"body.hidden", "asks keyexpr.parcel for a field that it does not have"},
+	{"body.Label", "asks keyexpr.parcel for a field that it does not have"},
+	// Methods, and the getters of messages, which are found by the name of their field.
+	{"req.Label()", "label-7"},
+	{"req.Message.GetOrderID()", "m7"},
+	{"req.Message.order_id", "m7"},
+	{"req.Message.orderId", "m7"},
+	{"req.Message.tenant", "mt"},
+	{"lower(req.Message.Tenant)", "mt"},
+}
+
 func TestAccessPaths(t *testing.T) {
-	const isNil = `is nil; if it may be, write what stands for it: ?? "none"`
 	roots := Roots{"req": TypeFor[*parcel](), "body": Root{}}
-	for _, tt := range []struct{ expr, want string }{
-		// Fields of embedded structs are those of the outer one. The nearest of two with one name is meant, as in Go.
-		{"req.ID", "7"},
-		{"req.By", "ada"},
-		{"req.Audit.By", "ada"},
-		{"req.Audit.Team.Lead", "bob"},
-		{"req.Lead", "eve"},
-		{"req.Team.Lead", "eve"},
-		// Pointers are followed, however many there are, and one that is nil says which.
-		{"req.Deep", "deep"},
-		{"req.Nobody.By", "can't go on: req.Nobody is nil"},
-		{"req.Nobody?.By", isNil},
-		{"req.Nobody?.By ?? 'none'", "none"},
-		{"req.Nobody?.Team.Lead ?? 'none'", "none"},
-		{"req.Pair[1].Team.Lead", "can't go on: req.Pair[1].Team is nil"},
-		// Maps: by name, by number, by a named type, by what is computed. What is not there is nil, and not "" or 0.
-		{"req.ByName.a.By", "first"},
-		{"req.ByName['a'].By", "first"},
-		{"req.ByName.b.By", "can't go on: req.ByName.b is nil"},
-		{"req.ByName['nil']?.By ?? 'none'", "none"},
-		{"req.ByNumber[2]", "two"},
-		{"req.ByNumber[-1]", "minus"},
-		{"req.ByNumber[3] ?? 'none'", "none"},
-		{"req.ByTenant.acme", "t1"},
-		{"req.ByTenant['nope'] ?? 'none'", "none"},
-		// Lists and arrays, from both ends. Beyond them is an error, since nobody writes an index for what may not be there.
-		{"req.Rows[0][1]", "b"},
-		{"req.Rows[0][-1]", "b"},
-		{"req.Rows[1][0]", "asks a list of 0 elements for number 0"},
-		{"req.Rows[int('0')][0]", "a"},
-		{"req.Pair[0].By", "p0"},
-		{"req.Pair[-1].By", "p1"},
-		{"last(req.Pair[:1]).By", "p0"},
-		{"join(map(req.Pair[0:2], .By), ',')", "p0,p1"},
-		// Interfaces: types are found for each request.
-		{"req.Boxed.id", "42"},
-		{"req.Boxed['id']", "42"},
-		{"req.Boxed.id + 1", "43"},
-		{"req.Boxed.list[0]", "x"},
-		{"req.Boxed.list[1].y", "z"},
-		{"req.Boxed.audit.By", "boxed"},
-		{"req.Boxed.audit.by", "asks keyexpr.Audit for a field that it does not have"},
-		{"req.Boxed.none", isNil},
-		{"req.Boxed.none.x", "can't go on: req.Boxed.none is nil"},
-		{"req.Boxed.nope?.x.y ?? 'none'", "none"},
-		{"req.Boxed.n", "is a float, float64, which has many spellings: use a whole number or a string"},
-		{"req.Boxed[0]", "asks a map by string for an entry by int"},
-		{"body.ID", "7"},
-		{"body.By", "ada"},
-		{"body.hidden", "asks keyexpr.parcel for a field that it does not have"},
-		{"body.Label", "asks keyexpr.parcel for a field that it does not have"},
-		// Methods, and the getters of messages, which are found by the name of their field.
-		{"req.Label()", "label-7"},
-		{"req.Message.GetOrderId()", "m7"},
-		{"req.Message.order_id", "m7"},
-		{"req.Message.orderId", "m7"},
-		{"req.Message.tenant", "mt"},
-		{"lower(req.Message.Tenant)", "mt"},
-	} {
+	for _, tt := range accessPaths {
 		tmpl, err := Parse("#{"+tt.expr+"}", roots, OneKey())
 		if err != nil {
 			t.Errorf("Parse(%q): %v", tt.expr, err)
@@ -171,6 +175,49 @@ type holeFacts struct {
 	Any    any
 }
 
+// kindsOfHoles have the key of a request with the facts in TestMatchEachKindOfHole, and what is read back from it.
+var kindsOfHoles = []struct {
+	text, key string
+	values    []string
+}{
+	// Values of each type.
+	{"o:#{req.Text}:x", "o:a%3Ab%20c:x", []string{"a:b c"}},
+	{"o:#{req.Named}/x", "o:ac%2Fme/x", []string{"ac/me"}},
+	{"o:#{req.Ptr}:x", "o:p%3A1%25:x", []string{"p:1%"}},
+	{"o:#{req.Int}:x", "o:-42:x", []string{"-42"}},
+	{"o:#{req.Int}-x", "o:%2D42-x", []string{"-42"}},
+	{"o:#{req.Int}4", "o:-%3424", []string{"-42"}},
+	{"o:#{req.Uint}", "o:18446744073709551615", []string{"18446744073709551615"}},
+	{"o:#{req.Yes}", "o:true", []string{"true"}},
+	{"o:#{req.Level}-x", "o:level%2D3-x", []string{"level-3"}},
+	{"o:#{req.Ref}", "o:ab000000-0000-0000-0000-000000000000", []string{"ab000000-0000-0000-0000-000000000000"}},
+	{"o:#{req.Bytes}f", "o:00%66%66f", []string{"00ff"}},
+	{"o:#{req.Addr}:x", "o:fe80%3A%3A1:x", []string{"fe80::1"}},
+	{"o:#{req.Number}", "o:17", []string{"17"}},
+	{"o:#{req.Any}:x", "o:an%3Ay:x", []string{"an:y"}},
+	{"o:#{req.Map.k}:x", "o:v%3Aw:x", []string{"v:w"}},
+	{"o:#{header.Tenant}:x", "o:h%3ATenant:x", []string{"h:Tenant"}},
+	{"o:#{header[req.Named]}:x", "o:h%3Aac/me:x", []string{"h:ac/me"}},
+	// What is computed is one value.
+	{"o:#{upper(req.Text)}:x", "o:A%3AB%20C:x", []string{"A:B C"}},
+	{"o:#{req.Int + 1}:x", "o:-41:x", []string{"-41"}},
+	{"o:#{req.Yes ? req.Text : req.Named}:x", "o:a%3Ab%20c:x", []string{"a:b c"}},
+	{"o:#{let x = req.Text; x}:x", "o:a%3Ab%20c:x", []string{"a:b c"}},
+	{"o:#{req.Map.nope ?? req.Text}:x", "o:a%3Ab%20c:x", []string{"a:b c"}},
+	{"o:#{or(req.Map.nope, req.Named)}/x", "o:ac%2Fme/x", []string{"ac/me"}},
+	{"o:#{fmtTime(req.At, '15:04')}:x", "o:07%3A30:x", []string{"07:30"}},
+	{"o:#{req.Text[0:3]}:x", "o:a%3Ab:x", []string{"a:b"}},
+	{"o:#{first(req.Texts)},x", "o:x%2C1,x", []string{"x,1"}},
+	{"o:#{toBase64(req.Text)}=", "o:YTpiIGM%3D=", []string{"YTpiIGM="}},
+	{"o:#{req.Int < 0}", "o:true", []string{"true"}},
+	// What is put together is several.
+	{"#{'o:' + req.Text + ':' + req.Named}", "o:a%3Ab%20c:ac/me", []string{"a:b c", "ac/me"}},
+	{"o:#{join(req.Texts, ',')}:x", "o:x%2C1,y:x", []string{"x,1", "y"}},
+	{"o:#{join(req.Ints, '-')}", "o:3-%2D1", []string{"3", "-1"}},
+	{"o:#{join(map(req.Texts, # + '=' + req.Named), ';')}", "o:x,1=ac/me;y=ac/me", []string{"x,1", "ac/me", "y", "ac/me"}},
+	{"{#{req.Named}}:#{req.Int}", "{ac/me}:-42", []string{"ac/me", "-42"}},
+}
+
 // A key of each kind of hole is read back to the texts that it was made of. What follows a value is escaped in it, whatever kind
 // of value it is: a colon in an address and a minus in front of a number as well as one in a text.
 func TestMatchEachKindOfHole(t *testing.T) {
@@ -180,47 +227,7 @@ func TestMatchEachKindOfHole(t *testing.T) {
 		Number: "17", At: time.Date(2026, 3, 5, 7, 30, 0, 0, time.UTC), Texts: []string{"x,1", "y"}, Ints: []int{3, -1}, Map: map[string]string{"k": "v:w"}, Any: "an:y",
 	}
 	roots := Roots{"req": TypeFor[holeFacts](), "header": AnyName()}
-	for _, tt := range []struct {
-		text, key string
-		values    []string
-	}{
-		// Values of each type.
-		{"o:#{req.Text}:x", "o:a%3Ab%20c:x", []string{"a:b c"}},
-		{"o:#{req.Named}/x", "o:ac%2Fme/x", []string{"ac/me"}},
-		{"o:#{req.Ptr}:x", "o:p%3A1%25:x", []string{"p:1%"}},
-		{"o:#{req.Int}:x", "o:-42:x", []string{"-42"}},
-		{"o:#{req.Int}-x", "o:%2D42-x", []string{"-42"}},
-		{"o:#{req.Int}4", "o:-%3424", []string{"-42"}},
-		{"o:#{req.Uint}", "o:18446744073709551615", []string{"18446744073709551615"}},
-		{"o:#{req.Yes}", "o:true", []string{"true"}},
-		{"o:#{req.Level}-x", "o:level%2D3-x", []string{"level-3"}},
-		{"o:#{req.Ref}", "o:ab000000-0000-0000-0000-000000000000", []string{"ab000000-0000-0000-0000-000000000000"}},
-		{"o:#{req.Bytes}f", "o:00%66%66f", []string{"00ff"}},
-		{"o:#{req.Addr}:x", "o:fe80%3A%3A1:x", []string{"fe80::1"}},
-		{"o:#{req.Number}", "o:17", []string{"17"}},
-		{"o:#{req.Any}:x", "o:an%3Ay:x", []string{"an:y"}},
-		{"o:#{req.Map.k}:x", "o:v%3Aw:x", []string{"v:w"}},
-		{"o:#{header.Tenant}:x", "o:h%3ATenant:x", []string{"h:Tenant"}},
-		{"o:#{header[req.Named]}:x", "o:h%3Aac/me:x", []string{"h:ac/me"}},
-		// What is computed is one value.
-		{"o:#{upper(req.Text)}:x", "o:A%3AB%20C:x", []string{"A:B C"}},
-		{"o:#{req.Int + 1}:x", "o:-41:x", []string{"-41"}},
-		{"o:#{req.Yes ? req.Text : req.Named}:x", "o:a%3Ab%20c:x", []string{"a:b c"}},
-		{"o:#{let x = req.Text; x}:x", "o:a%3Ab%20c:x", []string{"a:b c"}},
-		{"o:#{req.Map.nope ?? req.Text}:x", "o:a%3Ab%20c:x", []string{"a:b c"}},
-		{"o:#{or(req.Map.nope, req.Named)}/x", "o:ac%2Fme/x", []string{"ac/me"}},
-		{"o:#{fmtTime(req.At, '15:04')}:x", "o:07%3A30:x", []string{"07:30"}},
-		{"o:#{req.Text[0:3]}:x", "o:a%3Ab:x", []string{"a:b"}},
-		{"o:#{first(req.Texts)},x", "o:x%2C1,x", []string{"x,1"}},
-		{"o:#{toBase64(req.Text)}=", "o:YTpiIGM%3D=", []string{"YTpiIGM="}},
-		{"o:#{req.Int < 0}", "o:true", []string{"true"}},
-		// What is put together is several.
-		{"#{'o:' + req.Text + ':' + req.Named}", "o:a%3Ab%20c:ac/me", []string{"a:b c", "ac/me"}},
-		{"o:#{join(req.Texts, ',')}:x", "o:x%2C1,y:x", []string{"x,1", "y"}},
-		{"o:#{join(req.Ints, '-')}", "o:3-%2D1", []string{"3", "-1"}},
-		{"o:#{join(map(req.Texts, # + '=' + req.Named), ';')}", "o:x,1=ac/me;y=ac/me", []string{"x,1", "ac/me", "y", "ac/me"}},
-		{"{#{req.Named}}:#{req.Int}", "{ac/me}:-42", []string{"ac/me", "-42"}},
-	} {
+	for _, tt := range kindsOfHoles {
 		tmpl, err := Parse(tt.text, roots)
 		if err != nil {
 			t.Errorf("Parse(%q): %v", tt.text, err)
