@@ -34,6 +34,8 @@ func (c *compilation) pathOf(node ast.Node) (*run.Path, bool) {
 		}
 		c.reads = true
 		return &run.Path{Root: c.use(n.Value)}, true
+	// # is the element of the innermost loop. #index has a name, and is no path: it is no part of the
+	// element.
 	case *ast.PointerNode:
 		c.varies = true
 		return &run.Path{Elem: true}, n.Name == ""
@@ -69,11 +71,15 @@ func (c *compilation) stepsOf(n *ast.MemberNode) ([]run.Step, bool) {
 	default:
 		return nil, false
 	}
+	// A header that is found by a number is refused by the checker, and by named here once more: Find
+	// takes nothing but names.
 	name, named := s.By.(string)
 	if c.isLookup(n.Node) {
 		s.Lookup = true
 		return []run.Step{s}, named
 	}
+	// The name of a method must never be read as that of an entry. The type decides for all requests:
+	// else a client could send an entry of that name and choose the key.
 	if _, method := n.Node.Nature().MethodByName(&c.conf.NtCache, name); method || n.Method {
 		return nil, false
 	}
@@ -86,6 +92,8 @@ func (c *compilation) stepsOf(n *ast.MemberNode) ([]run.Step, bool) {
 	if !ok || !named {
 		return nil, false
 	}
+	// A field of an embedded struct is several steps. Each follows its pointer, so that an embedded nil
+	// is an error with a place, where reflect's FieldByIndex would panic.
 	steps := make([]run.Step, len(index))
 	for i, x := range index {
 		steps[i] = run.Step{Src: s.Src, Optional: s.Optional, Field: x}
@@ -105,41 +113,33 @@ func (c *compilation) pathCode(p *run.Path, t reflect.Type) *code {
 		return st.Plain(v)
 	})
 	x.path = p
-	follow := func(st *run.State) (reflect.Value, error) {
+	switch {
+	case t == nil:
+	case run.LeafOf(t) == run.LeafString:
+		x.text = quick(p, reflect.Value.String)
+	case t.Kind() == reflect.Bool:
+		x.test = quick(p, reflect.Value.Bool)
+	// A duration is compared with durations only. As a number, 5 would equal 5ns.
+	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64 && t != durationType:
+		x.num = quick(p, reflect.Value.Int)
+	}
+	return x
+}
+
+// quick is one of the quick forms of a path: what read takes out of the value at its end. It is one
+// function for three types because all of them have to ask for nil first, of which reflect would
+// panic, or make the text "<invalid Value>" and a key of it.
+func quick[T any](p *run.Path, read func(reflect.Value) T) func(*run.State) (T, error) {
+	return func(st *run.State) (x T, err error) {
 		v, err := p.Follow(&st.Source, st.Elems)
 		if err == nil && !v.IsValid() {
 			err = run.ErrNoText
 		}
-		return v, err
+		if err != nil {
+			return x, err
+		}
+		return read(v), nil
 	}
-	switch {
-	case t == nil:
-	case run.LeafOf(t) == run.LeafString:
-		x.text = func(st *run.State) (string, error) {
-			v, err := follow(st)
-			if err != nil {
-				return "", err
-			}
-			return v.String(), nil
-		}
-	case t.Kind() == reflect.Bool:
-		x.test = func(st *run.State) (bool, error) {
-			v, err := follow(st)
-			if err != nil {
-				return false, err
-			}
-			return v.Bool(), nil
-		}
-	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64 && t != durationType:
-		x.num = func(st *run.State) (int64, error) {
-			v, err := follow(st)
-			if err != nil {
-				return 0, err
-			}
-			return v.Int(), nil
-		}
-	}
-	return x
 }
 
 // chain ends where a ?. found nil. That is no error value but a way out of several calls of
@@ -199,6 +199,8 @@ func (c *compilation) member(n *ast.MemberNode) (*code, error) {
 		if err != nil {
 			return nil, err
 		}
+		// A map is asked by what a pointer points to. Its address would find nothing, and each request
+		// would be one without the entry.
 		if k := run.Indirect(reflect.ValueOf(key)); k.IsValid() {
 			key = k.Interface()
 		}
@@ -265,6 +267,7 @@ func (c *compilation) slice(n *ast.SliceNode) (*code, error) {
 				return nil, err
 			}
 		}
+		// Bounds that have crossed make an empty piece. In a hole that is an error, as all that is empty.
 		if at[0] > at[1] {
 			at[0] = at[1]
 		}

@@ -1,7 +1,6 @@
 package keyexpr
 
 import (
-	"errors"
 	"reflect"
 
 	"github.com/expr-lang/expr/ast"
@@ -36,11 +35,13 @@ func (c *compilation) host(n *ast.CallNode, name string) (*code, error) {
 		return nil, c.at(n, "%s is not a function", name)
 	}
 	if name == "join" && c.plain == 0 && !c.cond {
-		return c.joined(n)
+		return c.together(n)
 	}
 	compile := c.compileAll
 	if h.user != nil {
 		c.reads, c.varies = c.reads || h.user.Contextual(), true
+		// What a function makes of its arguments is not known, so that it counts as varying. With a
+		// context, it may know who is calling, and counts as reading the request as well.
 		compile = func(nodes []ast.Node) ([]*code, int, error) { return c.asIs(nodes...) }
 	}
 	if name == orName {
@@ -52,6 +53,8 @@ func (c *compilation) host(n *ast.CallNode, name string) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Only an argument that is a text for sure goes without an interface. One of any may be a number,
+	// for which the function has a sentence.
 	if h.text != nil && args[0].text != nil {
 		return mapped(args[0], h.text, 1+cost), nil
 	}
@@ -106,12 +109,11 @@ func mapped(arg *code, f func(string) string, cost int) *code {
 // request's values alive.
 func arguments(args []*code, cost int, f callFunc) *code {
 	return valueCode(cost, func(st *run.State) (any, error) {
+		// An error leaves on the stack what was pushed. That does no harm where evaluation goes on, as
+		// behind a chain: each call has its own bottom, and Release clears all of the stack.
 		bottom := len(st.Args)
 		for _, arg := range args {
 			v, err := arg.value(st)
-			if errors.Is(err, errChain) {
-				v, err = nil, nil
-			}
 			if err != nil {
 				return nil, err
 			}
@@ -150,7 +152,9 @@ func (c *compilation) method(n *ast.CallNode) (*code, error) {
 
 // builtin calls one of the engine's functions. Those that keys may use are our own code. The
 // engine's own are left for conditions: dates, floats, sums. What they go through is weighed
-// before, as they count nothing, and pointers are followed for them, as they don't.
+// before, as they count nothing, and pointers are followed for them, as they don't. Some of them
+// panic about a wrong argument, with its value in the text: float("secret") must not put it into
+// a log. So the value is left out.
 func (c *compilation) builtin(n *ast.BuiltinNode) (*code, error) {
 	if loop, ok := loops[n.Name]; ok {
 		return c.loop(n, loop)
@@ -166,13 +170,17 @@ func (c *compilation) builtin(n *ast.BuiltinNode) (*code, error) {
 		return c.textTest(args, cost, test), nil
 	}
 	f := builtin.Builtins[builtin.Index[n.Name]]
-	return arguments(args, 1+cost, func(st *run.State, args []any) (any, error) {
+	return arguments(args, 1+cost, func(st *run.State, args []any) (_ any, err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				err = run.Faulty("gives %s what it does not take", n.Name)
+			}
+		}()
 		for i, x := range args {
 			if err := weigh(st, x); err != nil {
 				return nil, err
 			}
 			if k := reflect.TypeOf(x); k != nil && k.Kind() == reflect.Pointer {
-				var err error
 				if args[i], err = st.Plain(run.Indirect(reflect.ValueOf(x))); err != nil {
 					return nil, err
 				}
@@ -189,11 +197,12 @@ func (c *compilation) builtin(n *ast.BuiltinNode) (*code, error) {
 	}), nil
 }
 
-// basicKeyOf is basicKey for what may be no map. get is the one function that takes both a list
-// and a map.
-func basicKeyOf(v reflect.Value, x any) any {
-	if v.Kind() == reflect.Map {
-		return basicKey(v, x)
+// basicKey leaves a key of a map's own type as it is. A map[Status]T is asked by a Status as it
+// is, and by anything else as what it is made of. What is no map has no such type: get takes a
+// struct as well.
+func basicKey(v reflect.Value, x any) any {
+	if v.Kind() == reflect.Map && reflect.TypeOf(x) == v.Type().Key() {
+		return x
 	}
 	return basic(x)
 }

@@ -320,6 +320,8 @@ func (c *compilation) conditional(n *ast.ConditionalNode) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The test may be the same for all requests without being a literal, as in req.A == req.A. The
+	// branches are still both there, since the test may fail for a request.
 	switch always := c.known[n.Cond].value; {
 	case always == true, n.Exp1.String() == n.Exp2.String():
 		c.reads = c.known[n.Exp1].reads
@@ -368,6 +370,7 @@ func (c *compilation) unary(n *ast.UnaryNode) (*code, error) {
 			return !b, err
 		}), nil
 	case "-":
+		// The engine negates the smallest int64 to itself, and an uint64 to a large one.
 		negate := arithmetic(minus, func(_, b any) any { return runtime.Negate(b) })
 		return valueCode(1+x.cost, func(st *run.State) (any, error) {
 			v, err := x.value(st)

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/expr-lang/expr/builtin"
 
@@ -78,8 +79,8 @@ func hostFuncs(cond bool) map[string]*hostFunc {
 		{name: "fmtTime", check: fmtTimeCheck, call: fmtTime},
 		{name: "raw", check: rawCheck, call: raw},
 		// What the engine's functions on text do worse.
-		textFunc("lower", strings.ToLower),
-		textFunc("upper", strings.ToUpper),
+		textFunc("lower", inCase(strings.ToLower, unicode.ToLower)),
+		textFunc("upper", inCase(strings.ToUpper, unicode.ToUpper)),
 		textFunc("toBase64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
 		{name: "string", check: textCheck, call: toString},
 		{name: "int", check: takes(1, 1, intType), call: toInt},
@@ -128,6 +129,15 @@ func wanted(got, least, most int) error {
 	return fmt.Errorf("%d argument%s where %d are wanted", got, s, least)
 }
 
+// pointee is what an argument is checked as: a pointer passes for what it points to, since requests
+// have pointers where a value may be missing.
+func pointee(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
 // numbers checks that all arguments from the first on may be whole numbers. A pointer to a
 // number passes: it is followed when there is one, and an error of the request if it is nil.
 func numbers(first, count int) checkFunc {
@@ -136,10 +146,7 @@ func numbers(first, count int) checkFunc {
 			return nil, wanted(len(args), count, count)
 		}
 		for _, t := range args[first:] {
-			if t = basicType(t); t.Kind() == reflect.Pointer {
-				t = t.Elem()
-			}
-			if t != anyType && (t.Kind() < reflect.Int || t.Kind() > reflect.Uint64) {
+			if t = pointee(basicType(t)); t != anyType && (t.Kind() < reflect.Int || t.Kind() > reflect.Uint64) {
 				return nil, fmt.Errorf("%v is no whole number", t)
 			}
 		}
@@ -169,6 +176,8 @@ func shard(st *run.State, args []any) (any, error) {
 	if s == "" {
 		return nil, run.ErrEmpty
 	}
+	// The remainder of 64 bits favours small shards by less than n in 2^64, which nobody can measure. A hash with
+	// a seed would be quicker, and different in each process.
 	sum := sha256.Sum256([]byte(s.(string)))
 	return int(binary.BigEndian.Uint64(sum[:]) % uint64(n)), nil
 }
@@ -208,10 +217,7 @@ func orCheck(args []reflect.Type) (reflect.Type, error) {
 // string are both texts, of which one is there.
 func orMixed(args []reflect.Type) (reflect.Type, error) {
 	for _, t := range args {
-		if t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		if t.Kind() != reflect.String {
+		if pointee(t).Kind() != reflect.String {
 			return anyType, nil
 		}
 	}
@@ -240,6 +246,8 @@ func or(_ *run.State, args []any) (any, error) {
 // Its result has the type of its argument, so that everything around it is checked as if it were
 // not there.
 func requiredCheck(args []reflect.Type) (reflect.Type, error) {
+	// That the message is written out is checked where calls are resolved. A message that is computed
+	// could carry a value of the request into logs.
 	if len(args) < 1 || len(args) > 2 || len(args) == 2 && args[1] != stringType {
 		return nil, fmt.Errorf("required takes a value, and a message if it should have one")
 	}
@@ -299,6 +307,8 @@ func fmtTime(st *run.State, args []any) (any, error) {
 	default:
 		return nil, run.Faulty("is no time, but of type %T", x)
 	}
+	// A protobuf timestamp of 1970 passes, as it may be meant: one that was not sent is a nil pointer,
+	// which was refused above.
 	if t.IsZero() {
 		return nil, run.ErrEmpty
 	}
@@ -342,6 +352,7 @@ func raw(st *run.State, args []any) (any, error) {
 		s, err := st.TextOf(reflect.ValueOf(args[0]))
 		return run.Raw(s), err
 	}
+	// Found before the texts are made. Each of them may be as long as a request.
 	if v.Len() > run.MaxKeys {
 		return nil, run.Faulty("makes more than %d keys", run.MaxKeys)
 	}

@@ -247,6 +247,8 @@ func (e *encoder) kind(v reflect.Value, depth int) error {
 			e.buf = append(e.buf, 'F')
 		}
 		return nil
+	// A float has no key of its own, as it has many spellings. Its bits are one, but for the two zeros,
+	// which are equal, and for what is no number, which has many bit patterns.
 	case reflect.Float32, reflect.Float64:
 		f := v.Float()
 		switch {

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/vm/runtime"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
@@ -24,6 +23,9 @@ import (
 // engine's own are as short, and charge nothing: flatten of a list that holds itself does not
 // end, and concat in a loop takes all memory.
 var listFuncs = map[string]callFunc{
+	// A text is read to count its runes, and is charged; a list and a map know their length. Bytes
+	// that are no UTF-8 count as one each. A struct has no length, though the engine's checker lets
+	// one pass that comes in an any.
 	"len": func(st *run.State, args []any) (any, error) {
 		v := run.Indirect(reflect.ValueOf(args[0]))
 		if !v.IsValid() {
@@ -40,29 +42,23 @@ var listFuncs = map[string]callFunc{
 		}
 		return v.Len(), nil
 	},
-	"trim":       trimmed(strings.TrimSpace, strings.Trim),
-	"trimPrefix": trimmed(func(s string) string { return strings.TrimPrefix(s, " ") }, strings.TrimPrefix),
-	"trimSuffix": trimmed(func(s string) string { return strings.TrimSuffix(s, " ") }, strings.TrimSuffix),
-	"indexOf": func(st *run.State, args []any) (any, error) {
-		list, err := texts(st, args)
-		if err != nil {
-			return nil, err
-		}
-		return strings.Index(list[0], list[1]), nil
-	},
-	"lastIndexOf": func(st *run.State, args []any) (any, error) {
-		list, err := texts(st, args)
-		if err != nil {
-			return nil, err
-		}
-		return strings.LastIndex(list[0], list[1]), nil
-	},
-	"first": func(st *run.State, args []any) (any, error) { return nth(st, args[0], 0) },
-	"last":  func(st *run.State, args []any) (any, error) { return nth(st, args[0], -1) },
+	// Without a second text, the engine's trimPrefix cuts one blank and its trim all white space. That
+	// is odd, and kept: an expression that was tried out with the engine must mean the same here.
+	"trim":        trimmed(strings.TrimSpace, strings.Trim),
+	"trimPrefix":  trimmed(func(s string) string { return strings.TrimPrefix(s, " ") }, strings.TrimPrefix),
+	"trimSuffix":  trimmed(func(s string) string { return strings.TrimSuffix(s, " ") }, strings.TrimSuffix),
+	"indexOf":     finder(strings.Index),
+	"lastIndexOf": finder(strings.LastIndex),
+	"max":         extreme(1),
+	"min":         extreme(-1),
+	"first":       func(st *run.State, args []any) (any, error) { return nth(st, args[0], 0) },
+	"last":        func(st *run.State, args []any) (any, error) { return nth(st, args[0], -1) },
+	// get is how an author says that an element of a list may be missing: nil where brackets are an error. A key
+	// of the map's own type is looked for as it is, and any other as what it is made of.
 	"get": func(st *run.State, args []any) (any, error) {
 		v := run.Indirect(reflect.ValueOf(args[0]))
 		if v.IsValid() && v.Kind() != reflect.Slice && v.Kind() != reflect.Array {
-			e, err := run.Entry(v, basicKeyOf(v, args[1]))
+			e, err := run.Entry(v, basicKey(v, args[1]))
 			if err != nil {
 				return nil, err
 			}
@@ -74,6 +70,8 @@ var listFuncs = map[string]callFunc{
 		}
 		return nth(st, args[0], i)
 	},
+	// take is charged for what it takes and not for the list that it takes it from: take(list, 1) of a
+	// million costs one. That makes it the way to bound what comes behind it.
 	"take": func(st *run.State, args []any) (any, error) {
 		v, err := listOf(reflect.ValueOf(args[0]))
 		if err != nil {
@@ -86,24 +84,14 @@ var listFuncs = map[string]callFunc{
 		return copied(st, v, int(min(max(n, 0), int64(v.Len()))))
 	},
 	"reverse": func(st *run.State, args []any) (any, error) {
-		v, err := listOf(reflect.ValueOf(args[0]))
-		if err != nil {
-			return nil, err
-		}
-		list, err := copied(st, v, v.Len())
-		if err == nil {
-			slices.Reverse(list)
-		}
+		list, err := copyOf(st, args[0])
+		slices.Reverse(list)
 		return list, err
 	},
 	"concat": func(st *run.State, args []any) (any, error) {
 		var all []any
 		for _, x := range args {
-			v, err := listOf(reflect.ValueOf(x))
-			if err != nil {
-				return nil, err
-			}
-			list, err := copied(st, v, v.Len())
+			list, err := copyOf(st, x)
 			if err != nil {
 				return nil, err
 			}
@@ -113,6 +101,8 @@ var listFuncs = map[string]callFunc{
 	},
 	"flatten": func(st *run.State, args []any) (any, error) {
 		var all []any
+		// A list that is flat already is copied all the same. What comes out is always ours, so that sort
+		// behind it can't move the elements of the request.
 		v, err := listOf(reflect.ValueOf(args[0]))
 		if err == nil {
 			err = flatten(st, v, &all, 0)
@@ -120,21 +110,11 @@ var listFuncs = map[string]callFunc{
 		return all, err
 	},
 	"sort": func(st *run.State, args []any) (any, error) {
-		v, err := listOf(reflect.ValueOf(args[0]))
+		list, err := copyOf(st, args[0])
 		if err != nil {
 			return nil, err
 		}
-		list, err := copied(st, v, v.Len())
-		if err != nil {
-			return nil, err
-		}
-		order := "asc"
-		if len(args) == 2 {
-			if order, err = text(args[1]); err != nil {
-				return nil, err
-			}
-		}
-		return list, sortBy(st, list, list, order)
+		return list, sortBy(st, list, list, args[1:])
 	},
 }
 
@@ -171,6 +151,15 @@ func copied(st *run.State, v reflect.Value, n int) ([]any, error) {
 	return list, nil
 }
 
+// copyOf is copied for an argument that has to be a list, all of it.
+func copyOf(st *run.State, x any) ([]any, error) {
+	v, err := listOf(reflect.ValueOf(x))
+	if err != nil {
+		return nil, err
+	}
+	return copied(st, v, v.Len())
+}
+
 // flatten does not take ids that are made of bytes, or that spell themselves, for lists. It goes
 // as deep as maxDepth and no deeper, as a list of any may hold itself.
 func flatten(st *run.State, v reflect.Value, all *[]any, depth int) error {
@@ -200,7 +189,14 @@ func flatten(st *run.State, v reflect.Value, all *[]any, depth int) error {
 // sortBy sorts list by keys of the same length, which are all texts or all numbers. Each
 // comparison reads as much of two texts as they have in common. So texts are charged with the
 // number of comparisons that sorting makes of each. Mixed types have no order.
-func sortBy(st *run.State, list, keys []any, order string) error {
+//
+// how is empty or holds the word for the order, which may be computed, and so is looked at before
+// anything is charged for.
+func sortBy(st *run.State, list, keys, how []any) error {
+	order := "asc"
+	if len(how) > 0 {
+		order, _ = basic(how[0]).(string)
+	}
 	if order != "asc" && order != "desc" {
 		return run.Faulty("sorts by neither asc nor desc")
 	}
@@ -221,6 +217,8 @@ func sortBy(st *run.State, list, keys []any, order string) error {
 			}
 		}
 	}
+	// Stable, so that elements with equal keys keep the order of the request. first(sortBy(…)) picks one
+	// of them, and an unstable sort could pick another one in another release of Go.
 	slices.SortStableFunc(pairs, func(a, b pair) int {
 		if order == "desc" {
 			a, b = b, a
@@ -228,13 +226,7 @@ func sortBy(st *run.State, list, keys []any, order string) error {
 		if s, ok := a.key.(string); ok {
 			return strings.Compare(s, b.key.(string))
 		}
-		switch {
-		case runtime.Less(a.key, b.key):
-			return -1
-		case runtime.Less(b.key, a.key):
-			return 1
-		}
-		return 0
+		return compareNumbers(a.key, b.key)
 	})
 	for i := range pairs {
 		list[i] = pairs[i].value
@@ -312,6 +304,14 @@ func (c *compilation) loop(n *ast.BuiltinNode, l loop) (*code, error) {
 			return nil, err
 		}
 	}
+	var how []any // of sortBy, written out
+	for _, arg := range n.Arguments[min(2, len(n.Arguments)):] {
+		s, _ := arg.(*ast.StringNode)
+		if s == nil {
+			return nil, c.at(arg, "asc or desc must be written out here")
+		}
+		how = append(how, s.Value)
+	}
 	elements, test := list.asList(), body.asTest()
 	return valueCode(1+list.cost+body.cost, func(st *run.State) (any, error) {
 		v, err := elements(st)
@@ -329,13 +329,19 @@ func (c *compilation) loop(n *ast.BuiltinNode, l loop) (*code, error) {
 			if err := l.next(st, r, v, body, test); err != nil {
 				return nil, err
 			}
+			// What is behind the element that decides is not looked at, as with the engine: it may have fields
+			// that are nil, on which the test would fail.
 			if l.most > 0 && r.hits == l.most {
 				break
 			}
 		}
 		switch n.Name {
 		case "sortBy":
-			return c.sorted(st, n, v, r.list)
+			list, err := copied(st, v, v.Len())
+			if err != nil {
+				return nil, err
+			}
+			return list, sortBy(st, list, r.list, how)
 		case "sum":
 			return total(r.list)
 		}
@@ -351,6 +357,8 @@ func (l *loop) next(st *run.State, r *round, list reflect.Value, body *code, tes
 		return err
 	}
 	elem := run.Tame(list.Index(r.index))
+	// The element is entered as a reflect.Value. An interface would be an allocation a round, and a
+	// loop of a thousand lines would cost a thousand of them.
 	st.Push(elem, r.index)
 	defer st.Pop()
 	if l.values {
@@ -358,6 +366,8 @@ func (l *loop) next(st *run.State, r *round, list reflect.Value, body *code, tes
 		r.list = append(r.list, x)
 		return err
 	}
+	// An error in one round ends the loop. To leave the element out would make the key of a request
+	// whose lines are broken equal to that of one without these lines.
 	holds, err := test(st)
 	if err != nil || holds == l.miss {
 		return err
@@ -369,21 +379,4 @@ func (l *loop) next(st *run.State, r *round, list reflect.Value, body *code, tes
 	x, err := st.Plain(elem)
 	r.list = append(r.list, x)
 	return err
-}
-
-// sorted is sortBy, which knows the keys of the elements.
-func (c *compilation) sorted(st *run.State, n *ast.BuiltinNode, v reflect.Value, keys []any) (any, error) {
-	order := "asc"
-	if len(n.Arguments) > 2 {
-		s, ok := n.Arguments[2].(*ast.StringNode)
-		if !ok {
-			return nil, run.Faulty("sorts by neither asc nor desc")
-		}
-		order = s.Value
-	}
-	list, err := copied(st, v, v.Len())
-	if err != nil {
-		return nil, err
-	}
-	return list, sortBy(st, list, keys, order)
 }

@@ -2,8 +2,10 @@ package keyexpr
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"reflect"
+	"strconv"
 
 	"github.com/expr-lang/expr/vm/runtime"
 
@@ -35,6 +37,8 @@ func add(st *run.State, a, b any) (any, error) {
 	return addNumbers(a, b)
 }
 
+var errZero = run.Faulty("divides by zero")
+
 var addNumbers = arithmetic(sum, runtime.Add)
 
 // arithmetic does what exact does for whole numbers, and leaves floats, times and durations to
@@ -43,17 +47,15 @@ var addNumbers = arithmetic(sum, runtime.Add)
 func arithmetic(exact func(a, b int64) (int64, bool), other func(a, b any) any) func(a, b any) (any, error) {
 	return func(a, b any) (any, error) {
 		a, b = basic(a), basic(b)
+		// Whole numbers of all types come out as an int. The type of a result must not depend on which of
+		// them a request happens to have, since JSON makes an int64 or an uint64 of one field.
 		if !whole(a) || !whole(b) {
 			if a == nil || b == nil {
 				return nil, run.Faulty("calculates with nil")
 			}
-			return other(a, b), nil
+			return engines(other, a, b)
 		}
-		x, err := run.Integer(a)
-		if err != nil {
-			return nil, err
-		}
-		y, err := run.Integer(b)
+		x, y, err := integers(a, b)
 		if err != nil {
 			return nil, err
 		}
@@ -63,6 +65,15 @@ func arithmetic(exact func(a, b int64) (int64, bool), other func(a, b any) any) 
 		}
 		return int(z), nil
 	}
+}
+
+// integers are both operands as int64. One that is too large for that is refused before the other
+// is looked at, as no operator here could make use of it.
+func integers(a, b any) (x, y int64, err error) {
+	if x, err = run.Integer(a); err == nil {
+		y, err = run.Integer(b)
+	}
+	return x, y, err
 }
 
 func whole(x any) bool {
@@ -104,6 +115,8 @@ func magnitude(a int64) uint64 {
 // numbers. A uint64 is divided as one, as an id that is spread by % 16 may have its highest bit
 // set; the engine makes a negative number of it.
 func remainder(l, r any) (any, error) {
+	// A divisor above the largest int64 is refused. It would leave nearly all ids as they are, and
+	// nobody spreads locks over that many shards.
 	a, b := reflect.ValueOf(basic(l)), reflect.ValueOf(basic(r))
 	if a.IsValid() && a.CanUint() && b.IsValid() {
 		n, err := run.Integer(r)
@@ -111,23 +124,16 @@ func remainder(l, r any) (any, error) {
 			return nil, err
 		}
 		if n == 0 {
-			return nil, run.Faulty("divides by zero")
+			return nil, errZero
 		}
 		return int(a.Uint() % magnitude(n)), nil
 	}
-	x, err := run.Integer(l)
-	if err != nil {
+	x, y, err := integers(l, r)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	y, err := run.Integer(r)
-	if err != nil {
-		return nil, err
-	}
-	if y == 0 {
-		return nil, run.Faulty("divides by zero")
-	}
-	if y == -1 {
-		return 0, nil
+	case y == 0:
+		return nil, errZero
 	}
 	return int(x % y), nil
 }
@@ -155,6 +161,20 @@ func order(a, b reflect.Value) int {
 	return cmp.Compare(size(a), size(b)) // two's complement keeps the order of two negative numbers
 }
 
+// compareNumbers is order for what may be a float as well. The engine compares whole numbers as
+// ints, to which the largest uint64 is -1.
+func compareNumbers(a, b any) int {
+	switch {
+	case whole(a) && whole(b):
+		return order(reflect.ValueOf(a), reflect.ValueOf(b))
+	case runtime.Less(a, b):
+		return -1
+	case runtime.Less(b, a):
+		return 1
+	}
+	return 0
+}
+
 // modulo takes numbers above int64 as they are: a shard of a uint64 must not become negative, as
 // it does in the engine. It is never negative, as shards are numbered from zero. % keeps the
 // sign, as Java's and Go's do.
@@ -171,7 +191,10 @@ func modulo(_ *run.State, args []any) (any, error) {
 		return int(v.Uint() % uint64(n)), nil
 	}
 	a, err := run.Integer(args[0])
-	return int(((a % n) + n) % n), err
+	if a %= n; a < 0 { // a%n + n, for all numbers, would not fit where n is large
+		a += n
+	}
+	return int(a), err
 }
 
 // divide has one result that int64 can't hold, the smallest number by -1. It rounds towards
@@ -179,23 +202,21 @@ func modulo(_ *run.State, args []any) (any, error) {
 // last digits of an id.
 func divide(_ *run.State, args []any) (any, error) {
 	a, b := run.Indirect(reflect.ValueOf(args[0])), run.Indirect(reflect.ValueOf(args[1]))
+	// A negative divisor goes the other way, where a dividend above the largest int64 is refused: the
+	// quotient would need a sign and 64 bits.
 	if a.IsValid() && a.CanUint() && b.IsValid() && (b.CanInt() || b.CanUint()) && !negative(b) {
 		if size(b) == 0 {
-			return nil, run.Faulty("divides by zero")
+			return nil, errZero
 		}
 		n, err := run.Integer(a.Uint() / size(b))
 		return int(n), err
 	}
-	x, err := run.Integer(args[0])
-	if err != nil {
-		return nil, err
-	}
-	y, err := run.Integer(args[1])
+	x, y, err := integers(args[0], args[1])
 	switch {
 	case err != nil:
 		return nil, err
 	case y == 0:
-		return nil, run.Faulty("divides by zero")
+		return nil, errZero
 	case y == -1 && x == -x && x != 0:
 		return nil, run.Faulty("calculates more than an int can hold")
 	}
@@ -221,6 +242,8 @@ func weighValue(st *run.State, v reflect.Value, depth int) error {
 		if err := st.List(v.Len()); err != nil {
 			return err
 		}
+		// Elements that are numbers hold nothing. To visit a million of them would cost more than what
+		// comes next, which compares them as memory.
 		if k := v.Type().Elem().Kind(); k < reflect.Array && k != reflect.Invalid {
 			return nil // flat
 		}
@@ -234,10 +257,15 @@ func weighValue(st *run.State, v reflect.Value, depth int) error {
 			return err
 		}
 		for it := v.MapRange(); it.Next(); {
+			if err := weighValue(st, it.Key(), depth+1); err != nil {
+				return err
+			}
 			if err := weighValue(st, it.Value(), depth+1); err != nil {
 				return err
 			}
 		}
+	// Unexported fields are weighed as well, since the engine compares by reflect.DeepEqual, which
+	// reads them.
 	case reflect.Struct:
 		if err := st.Step(v.NumField()); err != nil {
 			return err
@@ -270,4 +298,70 @@ func total(list []any) (sum any, err error) {
 		}
 	}
 	return sum, nil
+}
+
+// engines is what an operator of the engine makes of a and b. For operands that it has no meaning
+// for, it panics with a text of their types. A field that a client has left out, or sent as a
+// text, is no bug of the program's, and must not look like one in its log.
+func engines[T any](op func(a, b any) T, a, b any) (v T, err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case string:
+			err = run.Faulty("has operands of types %T and %T, which don't fit", a, b)
+		default:
+			err = run.Recovered(r)
+		}
+	}()
+	return op(a, b), nil
+}
+
+func byEngine[T any](op func(a, b any) T) func(a, b any) (any, error) {
+	return func(a, b any) (any, error) { return engines(op, basic(a), basic(b)) }
+}
+
+// extreme is max, or min with a sign of -1, of all arguments and of what lies in those that are
+// lists. It is nil if there are no numbers, as first is, so that ?? can stand behind it. The
+// engine's max of the largest uint64 and 1 is 1.
+func extreme(sign int) callFunc {
+	return func(st *run.State, args []any) (most any, err error) {
+		var all []any
+		if err := flatten(st, reflect.ValueOf(args), &all, 0); err != nil {
+			return nil, err
+		}
+		for i, x := range all {
+			if x = basic(x); !number(x) {
+				return nil, run.Faulty("compares what is no number")
+			}
+			if i == 0 || sign*compareNumbers(x, most) > 0 {
+				most = x
+			}
+		}
+		return most, nil
+	}
+}
+
+// toInt takes a float only if it is a whole number that a float can hold exactly, so that two
+// ids can't become one. A text must be the whole of a number: "7 " and "07x" are mistakes of a
+// client, and no 7. But "07" is 7, as it is to every parser.
+func toInt(st *run.State, args []any) (any, error) {
+	x := basic(args[0])
+	switch v := reflect.ValueOf(x); v.Kind() {
+	case reflect.String:
+		n, err := strconv.Atoi(v.String())
+		if err != nil {
+			return nil, run.Faulty("has text that is no whole number")
+		}
+		return n, nil
+	// JSON without UseNumber makes a float of each number. Up to 2^53 each whole number has a float of
+	// its own. Above, two ids have one, and one of them would take the other's lock.
+	case reflect.Float32, reflect.Float64:
+		f := v.Float()
+		if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+			return nil, run.Faulty("has a float that is no whole number")
+		}
+		return int(f), nil
+	}
+	n, err := run.Integer(x)
+	return int(n), err
 }

@@ -32,6 +32,8 @@ func (c *compilation) binary(n *ast.BinaryNode) (*code, error) {
 	var cost int
 	var err error
 	switch n.Operator {
+	// What is calculated may be a value of the key, and a sum of texts in it is one that could not be
+	// told apart. So these operands follow the rules of keys.
 	case "-", "*", "%", "/", "**", "^", "..":
 		list, cost, err = c.compileAll([]ast.Node{n.Left, n.Right})
 	case "matches": // whose right side is written out
@@ -52,9 +54,9 @@ func (c *compilation) binary(n *ast.BinaryNode) (*code, error) {
 	case "%":
 		return both(list, cost, remainder), nil
 	case "/":
-		return both(list, cost, func(a, b any) (any, error) { return runtime.Divide(basic(a), basic(b)), nil }), nil
+		return both(list, cost, byEngine(runtime.Divide)), nil
 	case "**", "^":
-		return both(list, cost, func(a, b any) (any, error) { return runtime.Exponent(basic(a), basic(b)), nil }), nil
+		return both(list, cost, byEngine(runtime.Exponent)), nil
 	case "..":
 		return c.span(list, cost), nil
 	case "in":
@@ -69,16 +71,20 @@ func (c *compilation) binary(n *ast.BinaryNode) (*code, error) {
 	return holds.compile(list, cost), nil
 }
 
-// both evaluates two operands and applies an operator to them. The left side first, as in Go:
-// which error a request gets should not depend on the operator.
+// operands evaluates both sides of an operator. The left one comes first, as in Go: which error a
+// request gets should not depend on the operator. An operator that stops between its sides, as
+// and does, can't use it.
+func operands(st *run.State, x, y *code) (a, b any, err error) {
+	if a, err = x.value(st); err == nil {
+		b, err = y.value(st)
+	}
+	return a, b, err
+}
+
+// both is an operator that needs both of its operands, and charges nothing by itself.
 func both(list []*code, cost int, op func(a, b any) (any, error)) *code {
-	x, y := list[0], list[1]
 	return valueCode(1+cost, func(st *run.State) (any, error) {
-		a, err := x.value(st)
-		if err != nil {
-			return nil, err
-		}
-		b, err := y.value(st)
+		a, b, err := operands(st, list[0], list[1])
 		if err != nil {
 			return nil, err
 		}
@@ -86,9 +92,9 @@ func both(list []*code, cost int, op func(a, b any) (any, error)) *code {
 	})
 }
 
-// orElse is a ?? b. A text in front, which is never nil, leaves nothing to read of the other. ??
-// ends a chain that has met nil, as a header that is not there and a ?. that found nothing are
-// the same to an author. It takes nothing else for nil: what is empty is an error of the
+// orElse is a ?? b. A text in front, which is never nil, leaves nothing to read of the other. A
+// chain in front has ended by itself, so that a header that is not there and a ?. that found
+// nothing are the same here. It takes nothing else for nil: what is empty is an error of the
 // request, unless or stands there.
 func (c *compilation) orElse(n *ast.BinaryNode) (*code, error) {
 	left, fixed, err := c.fold(n.Left)
@@ -101,14 +107,13 @@ func (c *compilation) orElse(n *ast.BinaryNode) (*code, error) {
 	}
 	x := valueCode(1+left.cost+right.cost, func(st *run.State) (any, error) {
 		v, err := left.value(st)
-		if errors.Is(err, errChain) {
-			v, err = nil, nil
-		}
 		if err != nil || !runtime.IsNil(v) {
 			return v, err
 		}
 		return right.value(st)
 	})
+	// header.Tenant ?? "none" is in half of all keys. As a text it spares the interface around the
+	// value, which is an allocation. Only a path can tell a text that is missing from an empty one.
 	if p := left.path; p != nil && left.text != nil && right.text != nil {
 		x.text = func(st *run.State) (string, error) {
 			v, err := p.Follow(&st.Source, st.Elems)
@@ -138,6 +143,8 @@ func (c *compilation) logic(n *ast.BinaryNode) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Both sides are compiled although one of them decides, since a mistake in the other should be
+	// found at start and not when somebody changes the literal.
 	if fixed == decides || fixed2 == decides {
 		c.reads = reads
 		return constant(decides), nil
@@ -152,36 +159,36 @@ func (c *compilation) logic(n *ast.BinaryNode) (*code, error) {
 	}), nil
 }
 
-// span is the list from a to b. The number of elements is found with care: from the least to the
-// largest int64 there are more than an int64 can say.
+// span is the list from a to b, which is empty if b is the smaller one. The distance is taken as
+// an uint64: from the least to the largest int64 there are 2^64 numbers, which an int64 would
+// take for none.
 func (c *compilation) span(list []*code, cost int) *code {
-	return &code{cost: 1 + cost, value: func(st *run.State) (any, error) {
-		var ends [2]int64
-		for i, x := range list {
-			v, err := x.value(st)
-			if err != nil {
-				return nil, err
-			}
-			if ends[i], err = run.Integer(v); err != nil {
-				return nil, err
-			}
+	return valueCode(1+cost, func(st *run.State) (any, error) {
+		a, b, err := operands(st, list[0], list[1])
+		if err != nil {
+			return nil, err
 		}
-		n := ends[1] - ends[0] + 1
-		if ends[1] < ends[0] {
-			n = 0
-		}
-		if n < 0 || n > run.MaxSteps || int64(int(ends[0])) != ends[0] {
+		first, last, err := integers(a, b)
+		switch {
+		case err != nil:
+			return nil, err
+		case last < first:
+			return []int{}, nil
+		// The bound is checked before the budget, whose sums are of ints. On a machine of 32 bits an end
+		// may not fit an int, and would wrap around to another number.
+		case uint64(last)-uint64(first) >= run.MaxSteps || int64(int(first)) != first:
 			return nil, run.Faulty("makes too long a list")
 		}
-		if err := st.List(int(n)); err != nil {
+		n := int(last-first) + 1
+		if err := st.List(n); err != nil {
 			return nil, err
 		}
 		values := make([]int, n)
 		for i := range values {
-			values[i] = int(ends[0]) + i
+			values[i] = int(first) + i
 		}
 		return values, nil
-	}}
+	})
 }
 
 // in compares as == does, so that a list of named types, of pointers or of numbers of another
@@ -189,11 +196,7 @@ func (c *compilation) span(list []*code, cost int) *code {
 // [7], as JSON and a literal make them.
 func (c *compilation) in(list []*code, cost int) *code {
 	return testCode(1+cost, func(st *run.State) (bool, error) {
-		x, err := list[0].value(st)
-		if err != nil {
-			return false, err
-		}
-		l, err := list[1].value(st)
+		x, l, err := operands(st, list[0], list[1])
 		if err != nil {
 			return false, err
 		}
@@ -211,6 +214,8 @@ func among(st *run.State, x, list any) (bool, error) {
 	}
 	switch v.Kind() {
 	case reflect.Slice, reflect.Array:
+		// Two steps an element, as each is made an interface and compared. A text in the list is charged
+		// by equal, and only if it is as long as the one that is looked for.
 		if err := st.Step(2 * v.Len()); err != nil {
 			return false, err
 		}
@@ -224,10 +229,13 @@ func among(st *run.State, x, list any) (bool, error) {
 			}
 		}
 		return false, nil
-	case reflect.Map:
-		if x == nil {
+	case reflect.Map, reflect.Struct:
+		if runtime.IsNil(x) { // a pointer to nothing as well as nothing
 			return false, nil
 		}
+	}
+	switch v.Kind() {
+	case reflect.Map:
 		found, err := run.Entry(v, basicKey(v, x))
 		return found.IsValid() && err == nil, err
 	case reflect.Struct:
@@ -235,19 +243,12 @@ func among(st *run.State, x, list any) (bool, error) {
 		if err != nil {
 			return false, err
 		}
+		// The engine's "in" of a struct asks whether there is a field of that name, whatever it holds. An
+		// unexported one must not be found, as nothing else here shows that it exists.
 		f, ok := v.Type().FieldByName(name)
 		return ok && f.IsExported(), nil
 	}
 	return false, run.Faulty("looks for something in a value of type %v", v.Type())
-}
-
-// basicKey leaves a key of the map's own type as it is. A map[Status]T is asked by a Status as
-// it is, and by anything else as what it is made of.
-func basicKey(m reflect.Value, x any) any {
-	if reflect.TypeOf(x) == m.Type().Key() {
-		return x
-	}
-	return basic(x)
 }
 
 // textTest is false for nil, as the engine's is: a header that is not there contains nothing.
@@ -293,6 +294,7 @@ var comparisons = map[string]comparison{
 // against a number is what most conditions are. Without interfaces, that takes some nanoseconds.
 func (op comparison) compile(list []*code, cost int) *code {
 	x, y := list[0], list[1]
+	// Both are int64 for sure. An uint64 has no such form, because its upper half is negative there.
 	if a, b := x.num, y.num; a != nil && b != nil {
 		return testCode(1+cost, func(st *run.State) (bool, error) {
 			m, err := a(st)
@@ -322,7 +324,6 @@ func (op comparison) missing(st *run.State, x, y *code, err error) (bool, error)
 // which equals no text, not even an empty one.
 func (op comparison) values(st *run.State, x, y *code) (bool, error) {
 	if op.engine == nil && x.text != nil && y.text != nil && x.path == nil && y.path == nil {
-		// Both are texts for sure: a path may end in nil, which is no text.
 		a, err := x.text(st)
 		if err != nil {
 			return false, err
@@ -330,11 +331,7 @@ func (op comparison) values(st *run.State, x, y *code) (bool, error) {
 		b, err := y.text(st)
 		return op.holds(strings.Compare(a, b)), err
 	}
-	a, err := x.value(st)
-	if err != nil {
-		return false, err
-	}
-	b, err := y.value(st)
+	a, b, err := operands(st, x, y)
 	if err != nil {
 		return false, err
 	}
@@ -346,12 +343,13 @@ func (op comparison) values(st *run.State, x, y *code) (bool, error) {
 	if whole(a) && whole(b) {
 		return op.holds(order(reflect.ValueOf(a), reflect.ValueOf(b))), nil
 	}
+	// Two texts have as much in common as the left one is long, at most.
 	if s, ok := a.(string); ok {
 		if err := st.Spend(len(s)); err != nil {
 			return false, err
 		}
 	}
-	return op.engine(a, b), nil
+	return engines(op.engine, a, b)
 }
 
 // equal compares as the engine does, but numbers as numbers, and named types as what they are
@@ -370,6 +368,8 @@ func equal(st *run.State, a, b any) (_ bool, err error) {
 		return b == nil || runtime.IsNil(b), nil
 	case string:
 		y, ok := b.(string)
+		// Texts of different lengths are told apart without reading them. So a list of a thousand ids can
+		// be searched for one of another length at no cost in bytes.
 		if ok && len(x) == len(y) {
 			if err := st.Spend(len(x)); err != nil {
 				return false, err
@@ -383,6 +383,8 @@ func equal(st *run.State, a, b any) (_ bool, err error) {
 	if whole(a) && whole(b) {
 		return order(reflect.ValueOf(a), reflect.ValueOf(b)) == 0, nil
 	}
+	// A pointer, map or list that is nil equals nil. A typed nil in an interface would not, by Go's ==,
+	// and an author can't see the difference.
 	if b == nil {
 		return runtime.IsNil(a), nil
 	}

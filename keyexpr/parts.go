@@ -149,6 +149,18 @@ func (c *compilation) parts(pieces []piece, follow []rune, escape func([]rune) *
 	return parts, nil
 }
 
+// partsOf takes a node apart and compiles its pieces.
+func (c *compilation) partsOf(n ast.Node, follow []rune, escape func([]rune) *run.Escape) ([]run.Part, error) {
+	pieces, err := c.pieces(n, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.parts(pieces, follow, escape)
+}
+
+// asItIs escapes nothing: it is for raw, and for the one value of a text.
+func asItIs([]rune) *run.Escape { return nil }
+
 // follow returns what may follow a value: the beginning of the next literal, or what follows all
 // pieces. An empty literal in between is as none. A % begins each escape, so that behind a value
 // it could be the end of that value.
@@ -257,11 +269,7 @@ func (c *compilation) plus(n *ast.BinaryNode) (*code, error) {
 		left, right := list[0], list[1]
 		keyed := !c.cond && c.plain == 0
 		return valueCode(1+cost, func(st *run.State) (any, error) {
-			a, err := left.value(st)
-			if err != nil {
-				return nil, err
-			}
-			b, err := right.value(st)
+			a, b, err := operands(st, left, right)
 			if err != nil {
 				return nil, err
 			}
@@ -271,40 +279,31 @@ func (c *compilation) plus(n *ast.BinaryNode) (*code, error) {
 			return add(st, a, b)
 		}), nil
 	}
-	pieces, err := c.pieces(n, nil)
-	if err != nil {
-		return nil, err
-	}
-	return c.together(pieces)
+	return c.together(n)
 }
 
-// joined compiles join outside of parts. A join is one piece, which brings its own values.
-func (c *compilation) joined(n *ast.CallNode) (*code, error) {
-	pieces, err := c.pieces(n, nil)
-	if err != nil {
-		return nil, err
-	}
-	return c.together(pieces)
-}
-
-// together puts the pieces into one text, which says what it was made of. One value needs no
+// together puts the pieces of a sum or a join into one text, which says what it was made of. One value needs no
 // escapes for that. A text of one value says what it was made of as it is: the literals around
 // it are the same for all requests. Escapes within a text are fewer than those of a key, as only
 // what has to be read back is escaped: order ids in a hash should not look different from order
 // ids in a key.
-func (c *compilation) together(pieces []piece) (*code, error) {
+func (c *compilation) together(n ast.Node) (*code, error) {
+	pieces, err := c.pieces(n, nil)
+	if err != nil {
+		return nil, err
+	}
 	values := 0
 	for _, p := range pieces {
 		if p.node != nil {
 			values++
 		}
-		if p.items != nil {
+		if p.items != nil { // has any number
 			values++
 		}
 	}
 	escape := run.Within
 	if values < 2 {
-		escape = func([]rune) *run.Escape { return nil }
+		escape = asItIs
 	}
 	parts, err := c.parts(pieces, nil, escape)
 	if err != nil {

@@ -100,6 +100,8 @@ func sameResult(operator string, a, b ast.Node) (value any, same bool) {
 	case "in":
 		list, ok := writtenOut(b)
 		return true, ok && slices.ContainsFunc(list, func(n ast.Node) bool { return n.String() == left })
+	// A number that is always the same is known to be so, and its value is left open: only tests choose
+	// between branches.
 	case "-":
 		return nil, left == right
 	case "*":
@@ -285,15 +287,17 @@ func (v *fieldVisitor) Visit(node *ast.Node) {
 	case *ast.IdentifierNode:
 		v.paths = append(v.paths, n)
 	case *ast.MemberNode:
-		if v.c.pathText(n) != "" {
-			v.inner[n.Node] = true
-			v.paths = append(v.paths, n)
-		}
+		v.longer(n, n.Node)
 	case *ast.ChainNode:
-		if v.c.pathText(n) != "" {
-			v.inner[n.Node] = true
-			v.paths = append(v.paths, n)
-		}
+		v.longer(n, n.Node)
+	}
+}
+
+// longer takes a path in the place of the one that it begins with.
+func (v *fieldVisitor) longer(n, begin ast.Node) {
+	if v.c.pathText(n) != "" {
+		v.inner[begin] = true
+		v.paths = append(v.paths, n)
 	}
 }
 

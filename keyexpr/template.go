@@ -1,6 +1,7 @@
 package keyexpr
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -96,11 +97,7 @@ func (c *compilation) literal(p *run.Program, lit part) error {
 	if err := c.checkTag(lit); err != nil {
 		return err
 	}
-	if n := len(p.Parts); n > 0 && p.Parts[n-1].Literal() && p.At != n {
-		p.Parts[n-1].Text += lit.text
-		return c.checkDigest(p.Parts[n-1:])
-	}
-	p.Parts = append(p.Parts, run.Part{Text: lit.text})
+	addPart(p, run.Part{Text: lit.text})
 	return c.checkDigest(p.Parts[len(p.Parts)-1:])
 }
 
@@ -114,6 +111,8 @@ func (c *compilation) hole(p *run.Program, h part, follow []rune) (err error) {
 		return err
 	}
 	if _, ok := c.elemOf(node); ok {
+		// The list is found by its static type. One of any makes a value that is refused for each request,
+		// as a key must not become several because a client has sent an array.
 		if len(p.Items) > 0 {
 			return errAt(c.text, h.off, "a second list: a template makes a key of each element of one")
 		}
@@ -122,22 +121,13 @@ func (c *compilation) hole(p *run.Program, h part, follow []rune) (err error) {
 			return err
 		}
 		for _, it := range p.Items {
-			if err := c.checkDigest(it.Item); err != nil {
-				return err
-			}
-		}
-		for _, it := range p.Items {
-			if err := c.checkPercent(p.Parts, follow, it.Item); err != nil {
+			if err := cmp.Or(c.checkDigest(it.Item), c.checkPercent(p.Parts, follow, it.Item)); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	pieces, err := c.pieces(node, nil)
-	if err != nil {
-		return err
-	}
-	parts, err := c.parts(pieces, follow, run.Before)
+	parts, err := c.partsOf(node, follow, run.Before)
 	if err != nil {
 		return err
 	}
@@ -145,13 +135,19 @@ func (c *compilation) hole(p *run.Program, h part, follow []rune) (err error) {
 		return err
 	}
 	for _, part := range parts {
-		if n := len(p.Parts); part.Literal() && n > 0 && p.Parts[n-1].Literal() && p.At != n {
-			p.Parts[n-1].Text += part.Text
-			continue
-		}
-		p.Parts = append(p.Parts, part)
+		addPart(p, part)
 	}
 	return c.checkDigest(p.Parts)
+}
+
+// addPart joins a literal to one in front of it, but not across a list: what stands behind the
+// elements is a literal of its own, as they are put in between.
+func addPart(p *run.Program, part run.Part) {
+	if n := len(p.Parts); part.Literal() && n > 0 && p.Parts[n-1].Literal() && p.At != n {
+		p.Parts[n-1].Text += part.Text
+		return
+	}
+	p.Parts = append(p.Parts, part)
 }
 
 // checkPercent refuses a % next to a value: behind it, it would look like an escape, and before
@@ -272,11 +268,7 @@ func (c *compilation) items(list, body ast.Node, follow []rune, escape func([]ru
 		it.Item, err = c.elements(list, escape(follow))
 		return it, err
 	}
-	pieces, err := c.pieces(body, nil)
-	if err != nil {
-		return nil, err
-	}
-	it.Item, err = c.parts(pieces, follow, escape)
+	it.Item, err = c.partsOf(body, follow, escape)
 	return it, err
 }
 
@@ -308,11 +300,7 @@ func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
 	case *ast.ArrayNode:
 		var all []run.Items
 		for _, e := range n.Nodes {
-			pieces, err := c.pieces(e, nil)
-			if err != nil {
-				return nil, err
-			}
-			parts, err := c.parts(pieces, follow, run.Before)
+			parts, err := c.partsOf(e, follow, run.Before)
 			if err != nil {
 				return nil, err
 			}
@@ -336,16 +324,17 @@ func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
 		case n.Name == "map":
 			body, reads := n.Arguments[1].(*ast.PredicateNode).Node, c.reads
 			it, err := c.items(n.Arguments[0], body, follow, run.Before)
-			if err != nil {
-				return nil, err
-			}
 			if !named(body) { // each element makes the same key
 				c.reads = reads
 			}
-			return []run.Items{*it}, nil
+			return alone(it, err)
 		}
 	}
-	it, err := c.items(n, nil, follow, run.Before)
+	return alone(c.items(n, nil, follow, run.Before))
+}
+
+// alone is a list that was not put together from several.
+func alone(it *run.Items, err error) ([]run.Items, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -357,9 +346,5 @@ func (c *compilation) rawItems(list ast.Node) ([]run.Items, error) {
 	c.raw = true
 	c.plain++
 	defer func() { c.plain-- }()
-	it, err := c.items(list, nil, nil, func([]rune) *run.Escape { return nil })
-	if err != nil {
-		return nil, err
-	}
-	return []run.Items{*it}, nil
+	return alone(c.items(list, nil, nil, asItIs))
 }

@@ -3,12 +3,11 @@ package keyexpr
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm/runtime"
@@ -25,11 +24,7 @@ import (
 func textFunc(name string, f func(string) string) hostFunc {
 	check := func(args []reflect.Type) (reflect.Type, error) {
 		if len(args) > 0 {
-			t := args[0]
-			if t.Kind() == reflect.Pointer {
-				t = t.Elem()
-			}
-			if t.Kind() != reflect.String && t.Kind() != reflect.Interface {
+			if k := pointee(args[0]).Kind(); k != reflect.String && k != reflect.Interface {
 				return nil, fmt.Errorf("the first argument is of type %v, and should be a string", args[0])
 			}
 		}
@@ -46,6 +41,28 @@ func textFunc(name string, f func(string) string) hostFunc {
 		return f(s), nil
 	}
 	return hostFunc{name: name, check: check, call: call, text: f}
+}
+
+// inCase is a mapping of letters that leaves bytes alone which are no UTF-8. Go's mapping makes
+// U+FFFD of each of them, so that "\xff" and "\xfe", two ids of somebody's, would share a key. Such
+// a text is rare, and goes by rune; all others take Go's way, which does ASCII at once.
+func inCase(all func(string) string, one func(rune) rune) func(string) string {
+	return func(s string) string {
+		if utf8.ValidString(s) {
+			return all(s)
+		}
+		var b strings.Builder
+		for i := 0; i < len(s); {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError {
+				b.WriteString(s[i : i+size])
+			} else {
+				b.WriteRune(one(r))
+			}
+			i += size
+		}
+		return b.String()
+	}
 }
 
 // text returns a string argument. The error gives the type and not the value, as all errors do
@@ -135,29 +152,6 @@ func toString(st *run.State, args []any) (any, error) {
 	return s, nil
 }
 
-// toInt takes a float only if it is a whole number that a float can hold exactly, so that two
-// ids can't become one. A text must be the whole of a number: "7 " and "07x" are mistakes of a
-// client, and no 7. But "07" is 7, as it is to every parser.
-func toInt(st *run.State, args []any) (any, error) {
-	x := basic(args[0])
-	switch v := reflect.ValueOf(x); v.Kind() {
-	case reflect.String:
-		n, err := strconv.Atoi(v.String())
-		if err != nil {
-			return nil, run.Faulty("has text that is no whole number")
-		}
-		return n, nil
-	case reflect.Float32, reflect.Float64:
-		f := v.Float()
-		if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-			return nil, run.Faulty("has a float that is no whole number")
-		}
-		return int(f), nil
-	}
-	n, err := run.Integer(x)
-	return int(n), err
-}
-
 // split charges the list that it makes, as the pieces share the memory of the text. The engine's
 // limit is Go's: a negative one is none.
 func split(st *run.State, args []any) (any, error) {
@@ -171,6 +165,8 @@ func split(st *run.State, args []any) (any, error) {
 			return nil, err
 		}
 	}
+	// All separators are counted, also where a limit makes fewer pieces: that takes one pass, and is an
+	// upper bound.
 	s, sep := list[0], list[1]
 	if err := st.List(strings.Count(s, sep) + 1); err != nil {
 		return nil, err
@@ -276,13 +272,15 @@ func uniq(st *run.State, args []any) (any, error) {
 	seen := make(map[any]bool, v.Len())
 	list := make([]any, 0, v.Len())
 	for i := range v.Len() {
-		x, err := st.Plain(v.Index(i))
+		x, err := st.Plain(run.Tame(v.Index(i))) // 7 of JSON is a number, and no text
 		if err == nil {
 			x, err = basicOf(st, x)
 		}
 		if err != nil {
 			return nil, err
 		}
+		// Asked of the value and not of its type: an interface within a struct may hold a list, on which a
+		// map of Go panics.
 		if !reflect.ValueOf(&x).Elem().Comparable() {
 			return nil, run.Faulty("has elements that can't be compared")
 		}
@@ -303,6 +301,8 @@ func uniq(st *run.State, args []any) (any, error) {
 // matches nothing, as in the engine: a header that is not there is no text.
 func (c *compilation) matches(n *ast.BinaryNode, x *code) (*code, error) {
 	pattern := n.Right.(*ast.StringNode).Value
+	// A few bytes of pattern may be thousands of instructions, as in (\pL{100}){9}, and each of them
+	// is looked at for each byte of a subject. So its size is asked for before anything else.
 	size, err := programSize(pattern)
 	if err != nil {
 		return nil, c.at(n.Right, "%v", err)
@@ -347,6 +347,18 @@ var textTests = map[string]func(s, part string) bool{
 	"contains": strings.Contains, "startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix, "hasPrefix": strings.HasPrefix, "hasSuffix": strings.HasSuffix,
 }
 
+// finder is a function that finds one text in another: the byte where it begins, or -1. Go's search
+// takes the sum of both lengths at worst, and so the charge for reading them is enough.
+func finder(find func(s, part string) int) callFunc {
+	return func(st *run.State, args []any) (any, error) {
+		list, err := texts(st, args)
+		if err != nil {
+			return nil, err
+		}
+		return find(list[0], list[1]), nil
+	}
+}
+
 // trimmed bounds the product: each character of the one text is looked for in the other. An
 // ASCII set is a bitmap to Go, and the product says too much. It is meant for the others, where
 // each rune is searched for.
@@ -358,6 +370,8 @@ func trimmed(space func(s string) string, cut func(s, part string) string) callF
 			return nil, err
 		case len(list) == 1:
 			return space(list[0]), nil
+		// Both lengths are charged, and so at most MaxBytes: the product fits an int of 64 bits, and it is
+		// this check that bounds the time.
 		case len(list[0])*len(list[1]) > run.MaxBytes:
 			return nil, run.Faulty("trims too much")
 		}

@@ -1,7 +1,6 @@
 package spel
 
 import (
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -15,6 +14,10 @@ import (
 // What Java does is not guessed at. Each rule here was found in Spring's sources or in the
 // language's own documents, and is held by the corpus, which has been run in Java. Where the two
 // can't be made to agree, the expression is refused with a sentence that says what to write.
+//
+// A refusal at start comes from a type, and costs nobody a request: the program does not come
+// up, and the sentence names the place. A refusal for the request is for what only its values
+// show. There is no third way, such as a key that is probably right.
 
 // compiler makes closures of the nodes of one expression. It compiles nodes into closures over
 // values of Java, which know their types: an int and a long differ in overflow and in equals,
@@ -46,7 +49,9 @@ func (c *compiler) fail(n *node, format string, args ...any) { failAt(c.whole, n
 
 // compile makes a closure of a node, and finds out its type in Java. Names that stand for the
 // annotated method come first: #root.method.name is no path through facts. It notes what each
-// node reads, as templates do, so that an expression which makes one key for all is found.
+// node reads, as templates do, so that an expression which makes one key for all is found. The
+// flag of reads is kept apart for each node, since an operand that is never looked at must not
+// count for the whole. It is put back together here, so that no operator has to think of it.
 func (c *compiler) compile(n *node) *code {
 	before := c.reads
 	c.reads = false
@@ -108,7 +113,8 @@ func (c *compiler) compileNode(n *node) *code {
 }
 
 // A constant costs a step like any other node. What is only made of constants is known to be a
-// key for all.
+// key for all. The closure is made once at start. Its type is the one that the literal has in
+// Java, since {1}.contains(1L) is decided by it.
 func constant(v any, t typ) *code {
 	return &code{typ: t, cost: 1, value: func(*run.State) (any, error) { return v, nil }}
 }
@@ -124,7 +130,10 @@ func number(text string) *code {
 }
 
 // unary takes -x for 0 - x, which wraps around in the same way, also for the smallest number. A
-// plus does nothing, and is only for numbers.
+// plus does nothing, and is only for numbers. OperatorNot converts its operand to Boolean and
+// throws for null, so that !#flag on a missing flag is no key rather than true. OpMinus with one
+// operand negates in the operand's own type; a byte and a short are promoted to int by JLS
+// 15.15.4.
 func (c *compiler) unary(n *node) *code {
 	x := c.compile(n.args[0])
 	if n.text == "!" {
@@ -137,13 +146,17 @@ func (c *compiler) unary(n *node) *code {
 	if !x.typ.number() && x.typ.k != anyK {
 		c.fail(n, "%s is not for %s", n.text, describe(x.typ))
 	}
+	// A plus in front promotes in Java, which no text shows.
 	if n.text == "+" {
 		return &code{typ: x.typ, cost: x.cost + 1, value: x.value}
 	}
 	return arithmetic("-", constant(int32(0), typ{k: intK}), x, c.plain)
 }
 
-// null passes where the type is not known, and fails for the request: Spring throws for it.
+// null passes where the type is not known, and fails for the request: Spring throws for it. A
+// test that can never be one is refused at start. With JSON the type shows only for the request,
+// and then a text "true" is refused although Spring's StringToBooleanConverter takes it: which
+// texts it takes is a list of eight words that nobody who writes a key has in mind.
 func (c *compiler) wantBool(n *node, x *code) {
 	if x.typ.k != boolK && x.typ.k != anyK {
 		c.fail(n, "%s is neither true nor false", describe(x.typ))
@@ -151,7 +164,9 @@ func (c *compiler) wantBool(n *node, x *code) {
 }
 
 // test evaluates what must be true or false. Java would throw for anything else: null is not
-// false.
+// false. Go's zero value for a missing boolean would be false, and would take the other branch.
+// In Java a null there ends in an exception, and a request without a key is the only answer that
+// both give.
 func test(st *run.State, x *code) (bool, error) {
 	v, err := x.value(st)
 	if err != nil {
@@ -167,7 +182,10 @@ func test(st *run.State, x *code) (bool, error) {
 // ternary keeps a type only if both branches have it. Java would promote a number to the type of
 // the other in its own language, which changes the text for a char alone; Spring leaves each
 // value as it is. A list of the types that both branches may have is not kept. What depends on
-// them asks the value.
+// them asks the value. Ternary evaluates one branch, so that a division by zero in the other one
+// is no error. In Java, JLS 15.25 gives `cond ? 'a' : 1` the type char and `cond ? 'a' : n` the
+// type int, by whether the number is a constant that fits. One of them writes a, the other 97.
+// That is too fine a point to hang a lock on.
 func (c *compiler) ternary(n *node) *code {
 	cond, yes, no := c.compile(n.args[0]), c.compile(n.args[1]), c.compile(n.args[2])
 	c.wantBool(n.args[0], cond)
@@ -189,7 +207,9 @@ func (c *compiler) ternary(n *node) *code {
 
 // join is the type of what is one or the other, as far as it is known at start. Whatever is not
 // known to be the same in both is not known at all, and each value decides for itself. What is
-// refused stays refused, since either branch may be taken.
+// refused stays refused, since either branch may be taken. null takes any type, as it is spelt
+// by nobody: whoever reads the value meets it and refuses it there. A pointer on either side
+// means that null may come, which the quick way through a path does not ask about.
 func join(a, b typ) typ {
 	switch {
 	case a.k == nullK:
@@ -211,7 +231,10 @@ func join(a, b typ) typ {
 }
 
 // elvis is a ?: b, which takes b for null and for an empty text. Spring takes an empty String
-// for null here, and no other empty value.
+// for null here, and no other empty value. Elvis.getValueInternal asks for null or an empty
+// String since Spring 3; Groovy, whence it came, asks for truth, where 0 and an empty list are
+// false as well. A count of zero is a value here. An enum is never an empty String, and a String
+// may be: for a named type both answers are possible, and an empty one is refused.
 func (c *compiler) elvis(n *node) *code {
 	x, y := c.compile(n.args[0]), c.compile(n.args[1])
 	return &code{typ: join(x.typ, y.typ), cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
@@ -219,6 +242,9 @@ func (c *compiler) elvis(n *node) *code {
 		if err != nil {
 			return nil, err
 		}
+		// An enum without a value is null in Java, for which ?: stands in, and a String may be
+		// empty, for which it does as well; but an enum of Go whose zero value is "" may also
+		// stand for a constant of its own.
 		if v == named("") {
 			return nil, run.Faulty("is empty, which ?: tells from null if it is an enum: make it a string")
 		}
@@ -229,142 +255,9 @@ func (c *compiler) elvis(n *node) *code {
 	}}
 }
 
-// list has the type that all its elements have, so that {1, 42} is known to hold Integers; one
-// Long among them, and equals decides by each value. It is what between and contains are given,
-// and sometimes a key of several parts.
-func (c *compiler) list(n *node) *code {
-	t, cost := typ{k: listK, elem: &typ{}}, 1
-	items := make([]*code, len(n.args))
-	for i, a := range n.args {
-		items[i] = c.compile(a)
-		cost += items[i].cost
-		if i == 0 {
-			t.elem = &items[i].typ
-		} else {
-			elem := join(*t.elem, items[i].typ)
-			t.elem = &elem
-		}
-	}
-	return &code{typ: t, cost: cost, value: func(st *run.State) (any, error) {
-		if err := st.List(len(items)); err != nil {
-			return nil, err
-		}
-		made := make([]any, len(items))
-		for i, x := range items {
-			var err error
-			if made[i], err = x.value(st); err != nil {
-				return nil, err
-			}
-		}
-		return list{made: made}, nil
-	}}
-}
-
-// overElements is a selection or projection. The type of an element is noted while the body is
-// compiled, so that a property of it is checked as any other is.
-func (c *compiler) overElements(n *node) *code {
-	base := c.compile(n.args[0])
-	elem := typ{}
-	switch base.typ.k {
-	case listK:
-		elem = *base.typ.elem
-	case anyK:
-	case mapK:
-		c.fail(n, "entries of a map come in no order: name one")
-	default:
-		c.fail(n, "%s has no elements", describe(base.typ))
-	}
-	c.elems = append(c.elems, elem)
-	body := c.compile(n.args[1])
-	c.elems = c.elems[:len(c.elems)-1]
-	out := typ{k: listK, elem: &elem}
-	switch {
-	case n.kind == kindProject:
-		out.elem = &body.typ
-	case n.text != "?":
-		out = elem
-	}
-	if n.kind == kindSelect {
-		c.wantBool(n.args[1], body)
-	}
-	x := c.after(n, base, out, func(st *run.State, v any) (any, error) {
-		l, ok := v.(list)
-		if !ok {
-			return nil, run.Faulty("has a value that is no list where one is wanted")
-		}
-		return choose(st, n, l, body)
-	})
-	x.cost += body.cost
-	return x
-}
-
-// choose evaluates body for the elements of a list. A selection of the last element goes from
-// the end, as it stops where it finds one. An error in an element that Spring does not look at
-// must not be one here.
-func choose(st *run.State, n *node, l list, body *code) (any, error) {
-	made := []any{}
-	for i := range l.len() {
-		if err := st.Step(1 + body.cost); err != nil {
-			return nil, err
-		}
-		if err := st.Spend(24); err != nil {
-			return nil, err
-		}
-		if n.kind == kindSelect && n.text == "$" {
-			i = l.len() - 1 - i
-		}
-		e, err := l.at(st, i)
-		if err != nil {
-			return nil, err
-		}
-		if l.of.IsValid() {
-			st.Push(l.of.Index(i), i)
-		} else {
-			st.Push(goValue(e), i)
-		}
-		var v any
-		holds := false
-		if n.kind == kindProject {
-			v, err = body.value(st)
-		} else {
-			holds, err = test(st, body)
-		}
-		st.Pop()
-		switch {
-		case err != nil:
-			return nil, err
-		case n.kind == kindProject:
-			made = append(made, v)
-		case holds && n.text != "?":
-			return e, nil
-		case holds:
-			made = append(made, e)
-		}
-	}
-	if n.kind == kindSelect && n.text != "?" {
-		return nil, nil
-	}
-	return list{made: made}, nil
-}
-
-// goValue is a value of Java as one of Go, for paths that start at an element. A path through an
-// element starts at the value of Go, if there is one. What an expression has made has no fields.
-func goValue(x any) reflect.Value {
-	switch x := x.(type) {
-	case object:
-		return x.of
-	case mapping:
-		return x.of
-	case list:
-		if x.of.IsValid() {
-			return x.of
-		}
-	}
-	return reflect.ValueOf(x)
-}
-
 // stringOf is String.valueOf, and an argument of a format. null is refused by spell, where Java
-// writes four letters.
+// writes four letters. String.valueOf(char[]) writes the characters and String.valueOf(Object)
+// an address for any other array. A slice may be either, and is refused with the lists.
 func (c *compiler) stringOf(n *node) *code {
 	x := c.compile(n.args[0])
 	if why := spellable(x.typ, false); why != "" {

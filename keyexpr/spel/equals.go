@@ -8,10 +8,15 @@ import (
 
 // What is the same as what. There are two answers in SpringEL: == compares numbers by value and
 // everything else by equals, and equals itself takes an Integer and a Long for different things.
-// Which of the two a fact is, its type in Go has to say.
+// Which of the two a fact is, its type in Go has to say. This takes two compiled operands and
+// gives code that is true or false. It stands in a file of its own since it is where Java
+// surprises most, and where a mistake makes no error but the other branch.
 
 // comparable refuses equals between types for which its result is not known to be that of Java.
 // Only what is in doubt is refused: a text and a number are known to differ, whatever they are.
+// It is asked at start with the types of both sides. What passes is then compared by value for
+// each request, and can still be refused there if one side had no type. A sentence at start is
+// worth more: a branch that is in doubt for equal numbers only would be found out in production.
 func (c *compiler) comparable(n *node, a, b typ) {
 	for _, pair := range [][2]typ{{a, b}, {b, a}} {
 		x, y := pair[0], pair[1]
@@ -47,7 +52,10 @@ func (c *compiler) equals(n *node, base, arg *code) *code {
 
 // equals knows numbers of an int of Go that could be either type: unequal numbers are unequal in
 // both, and only equal ones are in doubt. An int of Go is 42 and 42L at once. That 42 is not 43
-// holds for both of them.
+// holds for both of them. Integer.equals begins with instanceof Integer, Long.equals with
+// instanceof Long. Each answers false to the other for equal digits. Nothing in Java warns of
+// it. It is false here as well, since the key that follows from it is the one that the Java
+// program locks.
 func equals(st *run.State, a, b any) (bool, error) {
 	x, ok := integer(a)
 	y, ok2 := integer(b)
@@ -59,6 +67,8 @@ func equals(st *run.State, a, b any) (bool, error) {
 	_, short := a.(small)
 	_, short2 := b.(small)
 	switch {
+	// A byte or short never equals an int or a long, so that an unsure number of the same digits
+	// is unequal to it whichever it is.
 	case x == y && (wide && !short2 || wide2 && !short):
 		return false, run.Faulty("compares numbers that are equal only if both are int, or both long, in Java")
 	case reflect.TypeOf(a) == reflect.TypeOf(b):
@@ -67,28 +77,12 @@ func equals(st *run.State, a, b any) (bool, error) {
 	return false, nil
 }
 
-// find goes on behind what is not equal, and ends in an error where equality is in doubt: which
-// element comes first is part of the answer. A list of a million is charged before the first
-// element is compared.
-func find(st *run.State, l list, x any) (int, error) {
-	if err := st.Step(2 * l.len()); err != nil {
-		return 0, err
-	}
-	for i := range l.len() {
-		e, err := l.at(st, i)
-		if err != nil {
-			return 0, err
-		}
-		if same, err := equals(st, e, x); same || err != nil {
-			return i, err
-		}
-	}
-	return -1, nil
-}
-
 // hashCode is known of texts, numbers and booleans. It is a method that people shard keys by. Of
 // a text it is written down in Java's documentation; of a List it would be known as well, and of
-// an array, an enum or an object it is another one in each process.
+// an array, an enum or an object it is another one in each process. String.hashCode is specified
+// as s[0]*31^(n-1) + … over UTF-16 in 32 bits, Long.hashCode as the exclusive or of its halves,
+// Boolean.hashCode as 1231 or 1237. Enum.hashCode is Object's, and differs between two starts of
+// the same program. A key made of it would lock nothing across machines.
 func (c *compiler) hashCode(n *node, base *code) *code {
 	switch base.typ.k {
 	case textK, intK, longK, boolK, anyK:
@@ -127,18 +121,29 @@ func (c *compiler) toString(n *node, base *code) *code {
 }
 
 // narrowed settles which type a number has, so that what follows is sure of it. They are what to
-// write where an int of Go is in doubt, on both sides.
+// write where an int of Go is in doubt, on both sides. Number.intValue keeps the lower 32 bits,
+// without an error, as Go's conversion does.
 func (c *compiler) narrowed(n *node, base *code, name string) *code {
+	t := typ{k: intK}
 	if name == "longValue" {
-		return c.after(n, base, typ{k: longK}, func(_ *run.State, v any) (any, error) { i, _ := integer(v); return i, nil })
+		t.k = longK
 	}
-	return c.after(n, base, typ{k: intK}, func(_ *run.State, v any) (any, error) { i, _ := integer(v); return int32(i), nil })
+	return c.after(n, base, t, func(_ *run.State, v any) (any, error) {
+		i, _ := integer(v)
+		if t.k == longK {
+			return i, nil
+		}
+		return int32(i), nil
+	})
 }
 
 // equality is ==, which compares numbers as numbers, and texts as texts. Spring compares an enum
 // with a text by equals, which is false without a word: `#status == 'PAID'` takes the other
 // branch for ever. That is in nobody's mind who writes it, and so it is refused with the way to
-// write it.
+// write it. Operator.equalityCheck is the model: two Numbers by value, two CharSequences as
+// Strings, all else by ObjectUtils.nullSafeEquals and then by Comparable. In plain Java, == on a
+// String is identity: true for two literals, false for the same text out of a request. It is
+// refused there for all that is no primitive.
 func (c *compiler) equality(n *node, x, y *code) *code {
 	for i, a := range []*code{x, y} {
 		b := []*code{y, x}[i]
@@ -158,23 +163,17 @@ func (c *compiler) equality(n *node, x, y *code) *code {
 		}
 	}
 	negate := n.text == "!="
-	return &code{typ: typ{k: boolK}, cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
-		a, err := x.value(st)
-		if err != nil {
-			return nil, err
-		}
-		b, err := y.value(st)
-		if err != nil {
-			return nil, err
-		}
+	return binary(typ{k: boolK}, x, y, func(st *run.State, a, b any) (any, error) {
 		same, err := same(st, a, b)
 		return same != negate, err
-	}}
+	})
 }
 
 // same is Spring's ==: numbers by value, whatever their types are, and a text never equal to
 // anything but a text. What is one object in Java can't be seen here, so that objects are not
-// compared at all.
+// compared at all. A char from charAt meets a text of one character in `#name.charAt(0) == 'a'`.
+// Character is no CharSequence, so that it is false in Spring, and is false here by Go's
+// comparison of two types.
 func same(st *run.State, a, b any) (bool, error) {
 	if a == nil || b == nil {
 		return a == nil && b == nil, nil
@@ -183,36 +182,23 @@ func same(st *run.State, a, b any) (bool, error) {
 		y, ok := integer(b)
 		return ok && x == y, nil
 	}
-	switch x := a.(type) {
-	case string:
-		switch y := b.(type) {
-		case string:
-			if len(x) == len(y) {
-				if err := st.Spend(len(x)); err != nil {
-					return false, err
-				}
-			}
-			return x == y, nil
-		case named:
-			return false, errNamed
-		}
+	s, text := textOf(a)
+	t, text2 := textOf(b)
+	switch {
+	case text && !text2:
 		return false, nil
-	case named:
-		switch y := b.(type) {
-		case string:
-			return false, errNamed
-		case named:
-			return x == y, nil
-		}
+	case text && reflect.TypeOf(a) != reflect.TypeOf(b):
+		return false, run.Faulty("compares a text with what may be an enum")
+	case text && len(s) == len(t):
+		return s == t, st.Spend(len(s))
+	case text:
 		return false, nil
-	case list, mapping, object:
-		return false, run.Faulty("compares lists, maps or objects")
 	}
-	switch b.(type) {
-	case list, mapping, object:
-		return false, run.Faulty("compares lists, maps or objects")
+	for _, v := range []any{a, b} {
+		switch v.(type) {
+		case list, mapping, object:
+			return false, run.Faulty("compares lists, maps or objects")
+		}
 	}
 	return a == b, nil
 }
-
-var errNamed = run.Faulty("compares a text with what may be an enum")

@@ -14,11 +14,15 @@ import (
 // A key of Java is text like any other, and what Redis gets is what Java would have sent:
 // nothing is escaped, and nothing is shortened. So two requests may have one key where the
 // author in Java has left them no room to differ, as 'a' + #x + #y does. That is Java's key, and
-// stays it.
+// stays it. It takes the parts that a preset has listed and gives a program for the runner:
+// literals, paths that it can follow by itself, and closures for the rest.
 
 // add parses one text. Where it is no expression, it may be a text with expressions in #{…}. A
 // text is tried as an expression first, as 'lock:#{' + #p0.id + '}' is one, and looks like a
-// template as well. The error of that try is kept if there is no hole in the text.
+// template as well. The error of that try is kept if there is no hole in the text. Which of the
+// two readings is tried first matters. ParserContext.TEMPLATE_EXPRESSION has to be asked for in
+// Java, and annotations mostly don't. A text that is a whole expression means itself, then, even
+// if it has #{ within its quotes.
 func (k *Key) add(text string, template bool) {
 	if k.err != nil {
 		return
@@ -49,6 +53,8 @@ const maxText = 4096
 
 // holes cuts a text with expressions in #{…}. Spring's TemplateParserContext has #{ and }, and
 // nothing else that is special: no way to write a literal #{.
+// TemplateAwareExpressionParser.parseExpressions cuts in the same way, and puts the pieces
+// together as a CompositeStringExpression, which writes each value by conversion to a String.
 func (k *Key) holes(text string) (parts []source, err error) {
 	for at := 0; at < len(text); {
 		open := strings.Index(text[at:], "#{")
@@ -74,7 +80,9 @@ func (k *Key) holes(text string) (parts []source, err error) {
 
 // holeEnd returns the offset of the brace that closes a hole. Braces in texts do not count. It
 // skips texts up to the next quote of their kind. A doubled quote ends one and begins another,
-// which comes to the same.
+// which comes to the same. skipToCorrectEndSuffix keeps a stack of brackets, and takes the first
+// } outside of all of them. Cutting at the first brace would end a hole within '}' or within a
+// list.
 func holeEnd(text string, at int) (int, bool) {
 	depth := 0
 	for ; at < len(text); at++ {
@@ -101,7 +109,8 @@ func holeEnd(text string, at int) (int, bool) {
 
 // compile is the run.Compiler of k. The program is marked as raw: Java makes the same key, and
 // would neither escape nor digest it. It is marked as UTF-8 as well, since no text of Java has
-// other bytes.
+// other bytes. A key that reads nothing is refused by the rule of templates. A list is only
+// split into keys where it is the whole key: as a part of one it is a text, by convert.
 func (k *Key) compile(setup *run.Setup) (p *run.Program, err error) {
 	defer caught(&err)
 	p = &run.Program{Raw: true, Valid: true}
@@ -113,6 +122,8 @@ func (k *Key) compile(setup *run.Setup) (p *run.Program, err error) {
 			continue
 		}
 		c.whole = s.whole
+		// lock4j converts the whole list to one text. Elsewhere each element is locked by itself, in
+		// the order of the keys, so that two requests can't wait for each other.
 		if len(k.parts) == 1 && !k.one && c.items(p, s.node) {
 			break
 		}
@@ -144,7 +155,10 @@ func (c *compiler) literal(p *run.Program, text string) {
 // part compiles an expression as parts of a key: the operands of a concatenation are parts of
 // their own. A sum whose first operands are numbers is a number up to its first text: 1 + 2 +
 // 'x' is 3x. So operands are taken apart only where one of the two is a text for sure. In Java
-// itself, a list in a sum is an error rather than its elements with commas.
+// itself, a list in a sum is an error rather than its elements with commas. Taking a sum apart
+// spares the text that it would build, and is why a key of literals and paths makes one
+// allocation. It must not change a single byte. Each operand of a concatenation is spelt by
+// itself in Java as well, so that the parts side by side are the same text.
 func (c *compiler) part(p *run.Program, n *node, converted bool) {
 	if text, ok := c.metadata(n); ok {
 		c.literal(p, text)
@@ -196,7 +210,9 @@ func (c *compiler) part(p *run.Program, n *node, converted bool) {
 }
 
 // isText reports whether a node is a text for sure, without compiling it. It is asked for each +
-// of a long sum, from the outside to the inside, and remembers what it has found out.
+// of a long sum, from the outside to the inside, and remembers what it has found out. Without
+// the memory, a sum of five hundred operands would look at each of them for every + around it, a
+// quarter of a million times.
 func (c *compiler) isText(n *node) bool {
 	known, ok := c.texts[n]
 	if !ok {
@@ -226,7 +242,9 @@ func (c *compiler) findText(n *node) bool {
 
 // items compiles a list, which makes a key of each element. It reports whether n is one. Spring
 // has no lists of keys. Lock libraries do, and make a lock of each element of what an expression
-// comes to.
+// comes to. Elements are spelt as single values are. A list in the list has no spelling that all
+// libraries share, and is refused at start. null for the whole list is no key, as an empty list
+// is none.
 func (c *compiler) items(p *run.Program, n *node) bool {
 	reads := c.reads
 	x := c.compile(n)

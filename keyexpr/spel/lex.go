@@ -7,7 +7,10 @@ import (
 )
 
 // Tokens of SpringEL and of the small part of Java that names of locks are written in. Spring's
-// lexer is the model, with its doubled quotes and words that are operators in any case.
+// lexer is the model, with its doubled quotes and words that are operators in any case. It takes
+// the text of one expression and gives tokens with their places, of which the last one is the
+// end. Nothing is decided here but where a token ends, and no value is computed: a number is
+// still its digits, so that an error about it can show them.
 
 // What is a word for an operator and what is a name is not decided here, as #and is a name.
 type tokenKind int
@@ -29,7 +32,10 @@ type token struct {
 }
 
 // signs are the operators and brackets, longest first. ?.[ and the like are one sign, as Spring
-// reads them: ?. in front of a bracket would be a name that is missing.
+// reads them: ?. in front of a bracket would be a name that is missing. Tokenizer.process tries
+// two characters before one. Here the marks that only make sense together are one sign, so that
+// the parser never has to look two tokens ahead. A new sign must come before its own beginnings:
+// with ?. in front of ?.[ a list behind ?. would be asked for a name.
 var signs = strings.Fields("?.?[ ?.^[ ?.$[ ?.![ .?[ .^[ .$[ .![ ?.[ ?. ?: == != <= >= && || ++ -- ( ) [ ] { } . , : ? + - * / % ^ < > ! = # @ &")
 
 // lex cuts a source into tokens:
@@ -43,6 +49,10 @@ var signs = strings.Fields("?.?[ ?.^[ ?.$[ ?.![ .?[ .^[ .$[ .![ ?.[ ?. ?: == != 
 //
 // A character that begins no token is an error and not a part of one: Java's own letters are
 // more than Go's in a few scripts, and a name in one of these must not be cut in two.
+//
+// Placeholders such as ${app.prefix} are filled in by the Spring container before SpringEL sees
+// the text. Their values are in the configuration of the other program, and so they are refused
+// by name: a general complaint about a dollar would send people looking for a typing mistake.
 func (p *parser) lex(src string, off int) (tokens []token) {
 	for i := 0; i < len(src); {
 		c, size := utf8.DecodeRuneInString(src[i:])
@@ -71,6 +81,7 @@ func (p *parser) lex(src string, off int) (tokens []token) {
 			n := spanOf(src[i:], func(r rune) bool { return isLetter(r) || r >= '0' && r <= '9' })
 			add(tokenName, src[i:i+n], n)
 		default:
+			// A character that is neither is shown as Go quotes it: it may be invisible.
 			sign := signOf(src[i:])
 			if sign == "" {
 				p.fail(off+i, "unexpected %q", c)
@@ -81,7 +92,9 @@ func (p *parser) lex(src string, off int) (tokens []token) {
 	return append(tokens, token{tokenEnd, "the end", off + len(src)})
 }
 
-// The dollar is one in Java, and in names that compilers make.
+// The dollar is one in Java, and in names that compilers make. Tokenizer.isIdentifier takes
+// letters, digits, underscore and dollar. A name that was cut short at one of these would be
+// another name, and might even exist.
 func isLetter(r rune) bool { return r == '_' || r == '$' || unicode.IsLetter(r) }
 
 // It counts bytes, as all places do.
@@ -104,6 +117,10 @@ func signOf(s string) string {
 
 // lexText reads a string in which a quote is doubled, or escaped in plain Java. An escape that
 // is not listed, such as \u0041 or \101, is refused rather than guessed at.
+// Tokenizer.lexQuotedStringLiteral knows the doubled quote and no escape, so that a backslash in
+// SpringEL is itself, and "a\tb" has a backslash in its key. Java's own compiler reads the same
+// characters as a tab. One reading for both would give one of the two programs another key,
+// hence the two grammars.
 func (p *parser) lexText(s string, off int) (text string, n int) {
 	quote := s[0]
 	var b strings.Builder

@@ -3,6 +3,7 @@ package spel
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,15 +14,50 @@ import (
 
 // Methods. SpringEL finds them by reflection, on any object, with conversions of arguments. Here
 // there are tables of those whose results are known, and getters. Everything else is refused,
-// with the way to a function of the user's.
+// with the way to a function of the user's. It takes a node of kindCall and gives code. The
+// tables are by name and number of arguments, as no method that is listed has two overloads of
+// the same number that would differ here.
 
 // method is a method of Java whose result is known to be the same here. A method that is not
 // listed is refused, although many others would be easy: those that are here were compared with
-// Java by the corpus.
+// Java by the corpus. ReflectiveMethodResolver finds overloads by the types of arguments and
+// converts them if it must. substring('1') works in Spring by that. A table has one row a method
+// and number of arguments, and takes what fits without a conversion; concat is the exception, as
+// people write it with an id.
 type method struct {
 	args []jkind // of the arguments; anyK takes all that has a text
 	out  jkind
 	call func(st *run.State, on any, args []any) (any, error)
+}
+
+// signature is how a table lists a method. Nine stands for all that no table has.
+func signature(name string, arguments int) string {
+	return name + "/" + strconv.Itoa(min(arguments, 9))
+}
+
+// values evaluates arguments and holds them to what the method takes.
+func (m method) values(st *run.State, name string, args []*code) ([]any, error) {
+	values := make([]any, len(args))
+	for i, a := range args {
+		var err error
+		if values[i], err = a.value(st); err != nil {
+			return nil, err
+		}
+		_, isInt := integer(values[i])
+		_, isText := values[i].(string)
+		switch want := m.args[i]; {
+		case values[i] == nil && want != anyK:
+			return nil, run.Faulty("gives null to %s", name)
+		case want == intK && !isInt, want == textK && !isText && !takesChar(name, a.typ):
+			return nil, run.Faulty("gives to %s what it does not take", name)
+		}
+	}
+	return values, nil
+}
+
+// takesChar reports whether a char may stand for the text that a method of plain Java takes.
+func takesChar(name string, t typ) bool {
+	return t.k == charK && (name == "indexOf" || name == "lastIndexOf")
 }
 
 // textMethods are those of String, by name and number of arguments. They work on UTF-16 where
@@ -51,7 +87,9 @@ var textMethods = map[string]method{
 }
 
 // listMethods are those of List. An element may be null, and is one of Java's values then, which
-// only what reads it refuses.
+// only what reads it refuses. They are those that do not change the list, and whose result does
+// not depend on which List it is. An element is found by equals, so that the types of both sides
+// are looked at in tabled.
 var listMethods = map[string]method{
 	"size/0":    {nil, intK, func(_ *run.State, on any, _ []any) (any, error) { return int32(on.(list).len()), nil }},
 	"isEmpty/0": {nil, boolK, func(_ *run.State, on any, _ []any) (any, error) { return on.(list).len() == 0, nil }},
@@ -64,16 +102,12 @@ var listMethods = map[string]method{
 		return int32(i), err
 	}},
 	"get/1": {[]jkind{intK}, anyK, func(st *run.State, on any, args []any) (any, error) {
-		l := on.(list)
-		i, ok := integer(args[0])
-		if !ok || i < 0 || i >= int64(l.len()) {
-			return nil, run.Faulty("asks a list of %d elements for number %d", l.len(), i)
-		}
-		return l.at(st, int(i))
+		return on.(list).get(st, args[0])
 	}},
 }
 
-// mapMethods are those of Map. Maps of other keys than texts were refused by type.
+// mapMethods are those of Map. Maps of other keys than texts were refused by type. keySet and
+// values are left out for their order, and put and remove for what they do.
 var mapMethods = map[string]method{
 	"size/0":    {nil, intK, func(_ *run.State, on any, _ []any) (any, error) { return int32(on.(mapping).of.Len()), nil }},
 	"isEmpty/0": {nil, boolK, func(_ *run.State, on any, _ []any) (any, error) { return on.(mapping).of.Len() == 0, nil }},
@@ -95,7 +129,8 @@ var mapMethods = map[string]method{
 }
 
 // A number is no key of a map of texts, in Java as well as here: get(1) finds nothing there, and
-// is a mistake.
+// is a mistake. Map.get takes any object in Java, and answers null to an Integer on a map of
+// Strings. ?: then takes the default for all requests.
 func entry(st *run.State, on, key any) (any, bool, error) {
 	s, ok := key.(string)
 	if !ok {
@@ -127,6 +162,9 @@ func (c *compiler) call(n *node) *code {
 // function calls what guard.Function, or keyexpr.Func, has given a name. Java's own #name(…) is
 // a method that was registered in the context. What takes its place is the user's function, and
 // never one of templates: a typing mistake must not reach lower or hash.
+// StandardEvaluationContext.registerFunction takes a static method. A Go function by the same
+// name takes its place, is the user's to keep equal to the other one, and gets values of Go:
+// texts, int32 for an int, int64 for a long.
 func (c *compiler) function(n *node) *code {
 	f, ok := c.setup.Functions[n.text]
 	if !ok {
@@ -173,16 +211,18 @@ func (c *compiler) function(n *node) *code {
 
 // invoke compiles a call of a method of Java. Methods that all objects have come first, then
 // those of the type. A property that is written as a method, getId(), is looked for last.
+// equals, hashCode and toString are there for every object in Java, and so they are asked for
+// before any table. The rest is found by the type that the value is known to have, and never by
+// that of Go: a method of a Go type that happens to have Java's name may do something else.
 func (c *compiler) invoke(n *node, base *code, name string, args []*code) *code {
 	switch {
 	case name == "equals" && len(args) == 1:
 		return c.equals(n, base, args[0])
 	case name == "hashCode" && len(args) == 0:
 		return c.hashCode(n, base)
-	case name == "toString" && len(args) == 0:
+	case name == "toString" && len(args) == 0,
+		name == "name" && len(args) == 0 && (base.typ.k == enumK || base.typ.k == nameK):
 		return c.toString(n, base)
-	case name == "name" && len(args) == 0 && (base.typ.k == enumK || base.typ.k == nameK):
-		return c.after(n, base, typ{k: textK}, func(st *run.State, v any) (any, error) { return spell(st, v) })
 	case (name == "intValue" || name == "longValue") && len(args) == 0 && base.typ.number():
 		return c.narrowed(n, base, name)
 	case name == "booleanValue" && len(args) == 0 && base.typ.k == boolK:
@@ -216,6 +256,9 @@ func (c *compiler) invoke(n *node, base *code, name string, args []*code) *code 
 // accessor returns the property that a method without arguments reads: that of getId, isUrgent,
 // and, as of a record, id. Methods of Object are no properties, though they look like those of a
 // record. To read a field class for getClass() would make another key than Java does.
+// ReflectivePropertyAccessor turns id into getId and isId; this is the way back.
+// Introspector.decapitalize leaves URL as it is, where this makes uRL of it. Fields are found in
+// any spelling, so that both lead to the same one.
 func accessor(name string) (property string, ok bool) {
 	switch name {
 	case "getClass", "hashCode", "notify", "wait", "clone", "ordinal":
@@ -223,15 +266,17 @@ func accessor(name string) (property string, ok bool) {
 	}
 	for _, prefix := range []string{"get", "is"} {
 		rest, ok := strings.CutPrefix(name, prefix)
-		if r, _ := utf8.DecodeRuneInString(rest); ok && unicode.IsUpper(r) {
-			return strings.ToLower(rest[:1]) + rest[1:], true
+		if r, size := utf8.DecodeRuneInString(rest); ok && unicode.IsUpper(r) {
+			return string(unicode.ToLower(r)) + rest[size:], true
 		}
 	}
 	return name, true
 }
 
 // textMethod is also for what may be an enum: an enum has none of these methods, so that in Java
-// it is a String. Whoever calls one on a named string has said that it is a String.
+// it is a String. Whoever calls one on a named string has said that it is a String. A named type
+// is a String or an enum. A method that only String has settles it: with an enum the Java
+// program would not compile, or throw for every request.
 func (c *compiler) textMethod(n *node, base *code, name string, args []*code) *code {
 	switch {
 	case name == "split" && len(args) == 1:
@@ -245,9 +290,12 @@ func (c *compiler) textMethod(n *node, base *code, name string, args []*code) *c
 }
 
 // tabled compiles a method of a table. An int of Go passes where Java wants an int. If it is a
-// long there, Java has no such method, and makes no key.
+// long there, Java has no such method, and makes no key. Each argument is held to its type
+// twice: here by the type that is known, and by values for the request. A long is no index in
+// Java, where the call would not compile, and SpringEL would narrow it. That is refused, since
+// narrowing loses bits without an error.
 func (c *compiler) tabled(n *node, base *code, name string, args []*code, table map[string]method) *code {
-	m, ok := table[name+"/"+string(rune('0'+min(len(args), 9)))]
+	m, ok := table[signature(name, len(args))]
 	if !ok {
 		c.fail(n, "the method %s %s of %s is not known here: give the guard a function with Function, and write #%s(…)", name, withArguments(len(args)), describe(base.typ), name)
 	}
@@ -256,7 +304,7 @@ func (c *compiler) tabled(n *node, base *code, name string, args []*code, table 
 		got := args[i].typ
 		cost += args[i].cost
 		fits := got.k == want || got.k == anyK || want == anyK || want == intK && (got.k == wholeK || got.k == smallK) ||
-			want == textK && c.plain && got.k == charK && (name == "indexOf" || name == "lastIndexOf")
+			want == textK && c.plain && takesChar(name, got)
 		if want == anyK && got.k == refusedK {
 			c.fail(n.args[i+1], "this %s", got.why)
 		}
@@ -280,21 +328,11 @@ func (c *compiler) tabled(n *node, base *code, name string, args []*code, table 
 		}
 	}
 	x := c.after(n, base, out, func(st *run.State, v any) (any, error) {
-		values := make([]any, len(args))
-		for i, a := range args {
-			var err error
-			if values[i], err = a.value(st); err != nil {
-				return nil, err
-			}
-			if want := m.args[i]; values[i] == nil && want != anyK {
-				return nil, run.Faulty("gives null to %s", name)
-			}
-			_, isInt := integer(values[i])
-			_, isText := values[i].(string)
-			if m.args[i] == intK && !isInt || m.args[i] == textK && !isText && args[i].typ.k != charK {
-				return nil, run.Faulty("gives to %s what it does not take", name)
-			}
+		values, err := m.values(st, name, args)
+		if err != nil {
+			return nil, err
 		}
+		// What was asked for a method of String is one, and no enum: from here on it is a text.
 		if s, ok := textOf(v); ok {
 			v = s
 		}
@@ -305,7 +343,10 @@ func (c *compiler) tabled(n *node, base *code, name string, args []*code, table 
 }
 
 // anyMethod decides by the value, whose type is not known at start. The table is looked up
-// twice: at start, to refuse what no value can have, and for each value.
+// twice: at start, to refuse what no value can have, and for each value. JSON of no declared
+// type has a class in the Java program, and the value tells which of the three it can be. A
+// number or a boolean has no table: their methods are those of invoke, and depend on whether it
+// is an Integer or a Long.
 func (c *compiler) anyMethod(n *node, base *code, name string, args []*code) *code {
 	key := name + "/" + string(rune('0'+min(len(args), 9)))
 	_, text := textMethods[key]
@@ -330,17 +371,9 @@ func (c *compiler) anyMethod(n *node, base *code, name string, args []*code) *co
 		if !ok {
 			return nil, run.Faulty("has a value without the method %s", name)
 		}
-		values := make([]any, len(args))
-		for i, a := range args {
-			var err error
-			if values[i], err = a.value(st); err != nil {
-				return nil, err
-			}
-			_, isText := values[i].(string)
-			_, isInt := integer(values[i])
-			if m.args[i] == textK && !isText || m.args[i] == intK && !isInt {
-				return nil, run.Faulty("gives to %s what it does not take", name)
-			}
+		values, err := m.values(st, name, args)
+		if err != nil {
+			return nil, err
 		}
 		return m.call(st, v, values)
 	})

@@ -1,15 +1,22 @@
 package spel
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
 // Operators, by Spring's rules where they are not Java's: + takes a list for its elements with
 // commas, == converts nothing, null can be compared and comes first, matches wants the whole
-// text.
+// text. It takes a node with its operator, and gives code and a type. Each operator has a part
+// that is done at start, which looks at types and refuses, and one that is done for each
+// request, which looks at values and may still refuse if a type was not known.
 
 // Operands are compiled once each, and the closures used as often as needed. To write an operand
-// twice would double it with each nesting, and 330 bytes of Java could take all memory.
+// twice would double it with each nesting, and 330 bytes of Java could take all memory. && and
+// || stop at the left operand if it decides, as OpAnd and OpOr do: the right one may divide by
+// zero or read through null.
 func (c *compiler) operator(n *node) *code {
 	switch n.text {
 	case "between":
@@ -41,6 +48,23 @@ func (c *compiler) operator(n *node) *code {
 	return c.compare(n, n.text, x, y)
 }
 
+// binary evaluates the left operand first, and both always. Java evaluates operands from left to
+// right (JLS 15.7), which shows only in which of two errors comes first. It is one function, so
+// that no operator can leave an operand out of its cost.
+func binary(t typ, x, y *code, f func(st *run.State, a, b any) (any, error)) *code {
+	return &code{typ: t, cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
+		a, err := x.value(st)
+		if err != nil {
+			return nil, err
+		}
+		b, err := y.value(st)
+		if err != nil {
+			return nil, err
+		}
+		return f(st, a, b)
+	}}
+}
+
 // A character counts as one in Java itself, and in SpringEL it does not.
 func (c *compiler) wantNumbers(n *node, list ...*code) {
 	for i, x := range list {
@@ -55,6 +79,9 @@ func (c *compiler) wantNumbers(n *node, list ...*code) {
 
 // plus adds numbers, and puts texts together if one of its operands is one. Spring asks each
 // side whether it is a text. An enum is none, and enum + enum is an error there; so is true + 1.
+// OpPlus.getValueInternal asks in this order: both Numbers, both Strings, left a String, right a
+// String. What falls through goes to an overloader that nobody has, and throws. + of two enums
+// compiles to nothing in Java either.
 func (c *compiler) plus(n *node, x, y *code) *code {
 	isText := func(t typ) bool { return t.k == textK }
 	for i, a := range []*code{x, y} {
@@ -77,17 +104,7 @@ func (c *compiler) plus(n *node, x, y *code) *code {
 		c.fail(n, "+ is for numbers and texts, and not for %s and %s", describe(x.typ), describe(y.typ))
 	}
 	plain := c.plain
-	return &code{typ: t, cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
-		a, err := x.value(st)
-		if err != nil {
-			return nil, err
-		}
-		b, err := y.value(st)
-		if err != nil {
-			return nil, err
-		}
-		return concat(st, a, b, plain)
-	}}
+	return binary(t, x, y, func(st *run.State, a, b any) (any, error) { return concat(st, a, b, plain) })
 }
 
 // countable reports whether + adds values of a type to numbers. Without a text, + of two of them
@@ -96,7 +113,9 @@ func (c *compiler) countable(t typ) bool { return t.number() || t.k == charK && 
 
 // concat decides by the values, as Spring does: one text makes a text of both, and without one
 // they must be numbers. null has a text in Java, "null", which no key should have, and spell
-// refuses it.
+// refuses it. The right side of a sum in Spring goes through the ConversionService
+// (convertTypedValueToString), the one in Java through String.valueOf. They agree but for
+// collections and arrays. 'l:' + #ids is l:1,2 there and l:[1, 2] here.
 func concat(st *run.State, a, b any, plain bool) (any, error) {
 	_, left := a.(string)
 	_, right := b.(string)
@@ -123,7 +142,9 @@ func concat(st *run.State, a, b any, plain bool) (any, error) {
 
 // arithmetic calculates as Java does: with 32 bits, or with 64 if an operand is a long. The type
 // of the result follows from those of the operands by Java's rule of promotion, in which a byte
-// and a short become an int.
+// and a short become an int. Binary numeric promotion is JLS 5.6, and OpMultiply and its kin
+// repeat it: a double first, then float, BigDecimal and BigInteger, then long, then int. The
+// first four have no values here.
 func arithmetic(op string, x, y *code, plain bool) *code {
 	t := typ{k: intK}
 	switch {
@@ -134,22 +155,15 @@ func arithmetic(op string, x, y *code, plain bool) *code {
 	case x.typ.k == wholeK || y.typ.k == wholeK:
 		t.k = wholeK
 	}
-	return &code{typ: t, cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
-		a, err := x.value(st)
-		if err != nil {
-			return nil, err
-		}
-		b, err := y.value(st)
-		if err != nil {
-			return nil, err
-		}
-		return calculate(op, a, b, plain)
-	}}
+	return binary(t, x, y, func(_ *run.State, a, b any) (any, error) { return calculate(op, a, b, plain) })
 }
 
 // calculate takes a character for a number only in plain Java. A value of a Go int is calculated
 // in both sizes. If the results differ, only the declaration in Java knows which one is right,
-// and the request is refused.
+// and the request is refused. The overflow is part of the key. 2147483647 + 1 is -2147483648 for
+// an Integer, and a program in Go that adds in 64 bits would lock 2147483648, without an error
+// on either side. Division by zero is an ArithmeticException in Java for whole numbers, and
+// would be a panic in Go.
 func calculate(op string, a, b any, plain bool) (any, error) {
 	x, ok := integer(a)
 	if ch, isChar := a.(char); isChar && plain {
@@ -176,7 +190,8 @@ func calculate(op string, a, b any, plain bool) (any, error) {
 	if !wholeA && !wholeB {
 		return narrow, nil
 	}
-	// An int or a long of Java: the two must agree.
+	// An int or a long of Java: the two must agree. A value that no int holds says that it was a
+	// long all along, so that only results which an int could have overflowed into are in doubt.
 	wide := apply(op, x, y)
 	if int64(int32(x)) != x || int64(int32(y)) != y {
 		return wide, nil // no int has it
@@ -188,7 +203,10 @@ func calculate(op string, a, b any, plain bool) (any, error) {
 }
 
 // apply wraps around as Java does. Go's integers wrap around as Java's do, and division rounds
-// to zero in both. The smallest number divided by -1 is itself in both.
+// to zero in both. The smallest number divided by -1 is itself in both. A shift to a wider type
+// before the operation would hide the overflow, so the type parameter is the size that Java
+// calculates in. x % -1 is 0 for all x; it is written out as the processor's own instruction
+// fails for the smallest number, which Go guards against and other compilers may not.
 func apply[N int32 | int64](op string, x, y N) N {
 	switch op {
 	case "+":
@@ -207,7 +225,10 @@ func apply[N int32 | int64](op string, x, y N) N {
 }
 
 // compare is an order: of numbers, and of texts by their UTF-16. Texts are compared by UTF-16,
-// which is not the order of their bytes: 😀 comes before U+FFFD there, and behind it in Go.
+// which is not the order of their bytes: 😀 comes before U+FFFD there, and behind it in Go. OpLT
+// and its kin compare Numbers by value, and hand everything else to StandardTypeComparator,
+// which takes Comparables of one class. String.compareTo goes by UTF-16. An enum is Comparable
+// by its place in the declaration, which no value in Go has.
 func (c *compiler) compare(n *node, op string, x, y *code) *code {
 	for i, a := range []*code{x, y} {
 		if k := a.typ.k; !a.typ.number() && k != textK && k != anyK && k != nullK || k == textK && c.plain {
@@ -217,18 +238,10 @@ func (c *compiler) compare(n *node, op string, x, y *code) *code {
 	if x.typ.number() && y.typ.k == textK || y.typ.number() && x.typ.k == textK {
 		c.fail(n, "a number and a text have no order")
 	}
-	return &code{typ: typ{k: boolK}, cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
-		a, err := x.value(st)
-		if err != nil {
-			return nil, err
-		}
-		b, err := y.value(st)
-		if err != nil {
-			return nil, err
-		}
+	return binary(typ{k: boolK}, x, y, func(st *run.State, a, b any) (any, error) {
 		o, err := order(st, a, b)
 		return holds(op, o), err
-	}}
+	})
 }
 
 // They are all that is left of the four operators once there is an order.
@@ -245,7 +258,9 @@ func holds(op string, o int) bool {
 }
 
 // order compares as Spring does, for which null comes before everything. null before everything
-// is Spring's own rule; Java's Comparator would throw.
+// is Spring's own rule; Java's Comparator would throw. A request without an amount is below
+// every bound, then, and `#amount < 100` is true for it. That is Spring's answer, and the branch
+// that the Java program takes.
 func order(st *run.State, a, b any) (int, error) {
 	if a == nil || b == nil {
 		switch a {
@@ -259,37 +274,21 @@ func order(st *run.State, a, b any) (int, error) {
 	x, ok := integer(a)
 	y, ok2 := integer(b)
 	if ok && ok2 {
-		switch {
-		case x < y:
-			return -1, nil
-		case x > y:
-			return 1, nil
-		}
-		return 0, nil
+		return cmp.Compare(x, y), nil
 	}
 	s, ok := a.(string)
 	t, ok2 := b.(string)
 	if !ok || !ok2 {
 		return 0, run.Faulty("compares what has no order")
 	}
-	u, err := units(st, s)
-	if err != nil {
-		return 0, err
-	}
-	v, err := units(st, t)
-	if err != nil {
-		return 0, err
-	}
-	for i := range min(len(u), len(v)) {
-		if u[i] != v[i] {
-			return int(u[i]) - int(v[i]), nil
-		}
-	}
-	return len(u) - len(v), nil
+	u, v, err := unitsOfBoth(st, s, t)
+	return slices.Compare(u, v), err
 }
 
 // between compiles its operands once each. The first edition wrote the left one twice, which
-// doubled with each nesting.
+// doubled with each nesting. OperatorBetween wants a list of two and compares with both ends
+// included. A list that is a fact would do in Spring; here it must be written out, so that the
+// types of the bounds are known, and a list of three is an error at start.
 func (c *compiler) between(n *node) *code {
 	bounds := n.args[1]
 	if bounds.kind != kindList || len(bounds.args) != 2 {
@@ -327,6 +326,9 @@ func (c *compiler) matches(n *node) *code { return c.matching(n, c.compile(n.arg
 
 // matching converts the subject as Spring does, so that an id matches by its digits. The whole
 // text must match, as in Matcher.matches, while Go's MatchString looks for a part.
+// OperatorMatches compiles the pattern when it first sees it and keeps it. A pattern that comes
+// from the request would be compiled for each one here, could be of any size, and could be of a
+// dialect that no table has checked: it is refused at start.
 func (c *compiler) matching(n *node, x *code) *code {
 	if n.args[1].kind != kindText {
 		c.fail(n.args[1], "a pattern must be written out")

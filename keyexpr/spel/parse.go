@@ -26,7 +26,9 @@ import (
 // String.format, and lacks words as operators, "?:", "?.", "{…}", selections and projections.
 
 // node is a node of an expression. Places are kept in bytes of the whole text, so that an error
-// in a hole points into the annotation.
+// in a hole points into the annotation. One struct for all kinds keeps the tree easy to compare
+// and to walk, which reads.go does twice. A type for each kind would be checked by the Go
+// compiler, and need a walker with a case for each.
 type node struct {
 	kind kind
 	off  int    // in the whole text
@@ -93,7 +95,8 @@ func caught(err *error) {
 	}
 }
 
-// Reasons are one line, as those of templates are.
+// Reasons are one line, as those of templates are. The offset is kept within the text, as an
+// error at its end is about what is missing there.
 func failAt(whole string, off int, format string, args ...any) {
 	reason := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
 	panic(fault{&keyexpr.Error{Text: whole, Offset: min(max(off, 0), len(whole)), Reason: reason}})
@@ -130,7 +133,10 @@ func (p *parser) next() token {
 }
 
 // accept takes the next token if it is one of these signs or words. Plain Java has no words for
-// operators. Spring takes AND, And and and for the operator.
+// operators. Spring takes AND, And and and for the operator. SpelParser compares identifiers
+// with or, and, matches and their kin without regard to case. A word is only an operator in a
+// place where an operator can stand, which is why this is asked here and not when tokens are
+// cut: #order.mod is a property.
 func (p *parser) accept(texts ...string) (token, bool) {
 	t := p.peek()
 	if t.kind != tokenSign && (t.kind != tokenName || p.plain) {
@@ -152,14 +158,18 @@ func (p *parser) expect(sign string) {
 }
 
 // only refuses in plain Java what SpringEL alone has. The error says how Java writes it, or that
-// it has no such thing.
+// it has no such thing. Both grammars share their functions, since they share all their levels.
+// What SpringEL alone has is found by its first sign, and refused there. A copy of the grammar
+// for Java would drift away from this one.
 func (p *parser) only(t token) {
 	if p.plain {
 		p.fail(t.off, "%s is SpringEL, and no Java: use Key", t.text)
 	}
 }
 
-// deeper counts the nesting.
+// deeper counts the nesting. Spring itself has no bound here, and ends in a StackOverflowError
+// at some depth that depends on the thread. A goroutine would go on until all memory is used, as
+// its stack grows. A hundred levels are more than anybody writes in one line.
 func (p *parser) deeper() func() {
 	if p.depth++; p.depth > maxDepth {
 		p.fail(p.peek().off, "nested too deeply")
@@ -168,7 +178,10 @@ func (p *parser) deeper() func() {
 }
 
 // expression parses the branches of ?: and ? by itself again, so that they bind to the right: a
-// ? b : c ? d : e.
+// ? b : c ? d : e. InternalSpelExpressionParser.eatExpression is the model: it reads what an or
+// can be, and then one of = ?: or ?. An assignment is legal there, and changes the request of
+// the Java program. It is refused with the reading that people mean by it, which is a
+// comparison.
 func (p *parser) expression() *node {
 	defer p.deeper()()
 	n := p.binary(0)
@@ -188,6 +201,10 @@ func (p *parser) expression() *node {
 }
 
 // levels are the binary operators by precedence, lowest first. Those of the third compare once.
+// They are eatLogicalOrExpression down to eatPowerIncDecExpression. Three words stand with the
+// comparisons that Java has as methods or not at all. A level too high or too low moves the
+// brackets of somebody's expression, and with them the key; TestPrecedence has every pair of
+// neighbours.
 var levels = [][]string{
 	{"or", "||"},
 	{"and", "&&"},
@@ -197,7 +214,9 @@ var levels = [][]string{
 	{"^"},
 }
 
-// signOfWord has the operators that are words.
+// signOfWord has the operators that are words. Tokenizer has them as alternativeOperatorNames,
+// but for and, or and not, which the parser itself knows. One spelling behind the parser means
+// one case in the compiler.
 var signOfWord = map[string]string{"or": "||", "and": "&&", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "div": "/", "mod": "%", "not": "!"}
 
 func operatorOf(t token) string {
@@ -209,7 +228,12 @@ func operatorOf(t token) string {
 }
 
 // Spring's comparisons don't chain: it reads one, and what follows is no part of it. That is
-// refused here.
+// refused here. eatRelationalExpression takes one operator and leaves the second one to whoever
+// called it, who finds text left over and throws. In Java itself a == b == c is legal and
+// compares a boolean with c, so that plain Java goes on. Refusing it in SpringEL names the
+// cause, where Spring says only that something is left over. instanceof and ^ are legal in
+// Spring. The first asks for a class of the other program. The second makes a double as soon as
+// a number is large, and a double has a spelling that depends on the version of Java.
 func (p *parser) binary(level int) *node {
 	if level == len(levels) {
 		return p.unary()
@@ -231,7 +255,9 @@ func (p *parser) binary(level int) *node {
 	}
 }
 
-// Two minus signs are one sign to Spring, which decrements. - -1 has a blank.
+// Two minus signs are one sign to Spring, which decrements. - -1 has a blank. OpInc and OpDec
+// change a property of the request. A lock key that changes what it reads would be another one
+// when it is read again at release, so they are refused wherever they stand.
 func (p *parser) unary() *node {
 	if t, ok := p.accept("++", "--"); ok {
 		p.fail(t.off, "nothing can be assigned")
@@ -244,7 +270,10 @@ func (p *parser) unary() *node {
 	return &node{kind: kindUnary, off: t.off, text: operatorOf(t), args: []*node{p.unary()}}
 }
 
-// postfix bounds the chain, as each link is a closure within a closure.
+// postfix bounds the chain, as each link is a closure within a closure. maybeEatNonDottedNode
+// and eatDottedNode read the same links. ?. belongs to its link alone, as in
+// PropertyOrFieldReference and MethodReference, which have a nullSafe flag each. It does not
+// cover the rest of the chain, as it would in Kotlin or in our templates.
 func (p *parser) postfix(n *node) *node {
 	for range maxDepth * 4 {
 		t, ok := p.accept(".", "?.", "[", "?.[", ".?[", ".^[", ".$[", ".![", "?.?[", "?.^[", "?.$[", "?.![", "++", "--")
@@ -276,7 +305,10 @@ func (p *parser) postfix(n *node) *node {
 }
 
 // index is what is between brackets. A name there, which would be a property elsewhere, is the
-// key of a map.
+// key of a map. Indexer looks at its child before evaluating it: a PropertyOrFieldReference in
+// the brackets of a Map gives its name as the key. On a list the same text is a property of the
+// root. Which of the two it is depends on the type in front, which is not known yet, so that the
+// node keeps the name.
 func (p *parser) index() *node {
 	if t := p.peek(); t.kind == tokenName && !p.plain && p.tokens[p.at+1].text == "]" && !isWord(t.text) {
 		p.next()
@@ -289,7 +321,9 @@ func isWord(s string) bool {
 	return slices.Contains([]string{"true", "false", "null"}, strings.ToLower(s))
 }
 
-// innerExpression is an expression about the elements of a list, up to the bracket.
+// innerExpression is an expression about the elements of a list, up to the bracket. Selection
+// and Projection push the element as the active context object. A name without # is its property
+// there, and an error everywhere else, where Spring would ask the root object.
 func (p *parser) innerExpression() *node {
 	p.inner++
 	n := p.expression()
@@ -310,7 +344,9 @@ func (p *parser) member(base *node, safe bool) *node {
 	return &node{kind: kindProp, off: t.off, text: t.text, safe: safe, args: []*node{base}}
 }
 
-// list reads expressions up to end.
+// list reads expressions up to end. InlineList and InlineMap begin alike, with a brace. A map is
+// found out by its first colon, and refused for the order of its entries: two runs of the same
+// program could write it in two ways.
 func (p *parser) list(end string) (nodes []*node) {
 	for {
 		if _, ok := p.accept(end); ok {

@@ -8,7 +8,10 @@ import (
 
 // What lock libraries make of expressions. Each has its own prefix, its own separators, its own
 // idea of #root, and its own way with lists and null. A preset says which version it was checked
-// against, and how: by running it, or by reading.
+// against, and how: by running it, or by reading. It takes what stands in the annotation, and
+// gives a list of literals and expressions, in the order in which the library puts them
+// together. A preset computes nothing: whatever it says about values, it says by an option of
+// the key, so that all libraries share one compiler.
 
 // Lock4j is the key of a method annotated with @Lock4j(name = …, keys = …): lock4j, a colon, the
 // name or else class and method without anything between them, a #, and the keys with dots
@@ -18,6 +21,10 @@ import (
 // Checked against com.baomidou:lock4j-core 2.2.7: LockInterceptor, DefaultLockKeyBuilder. A lock
 // of its Redisson executor is a Redisson lock of that name; those of its other executors are
 // not. An expression that is empty is left out, dot and all, as lock4j does.
+//
+// The method has no parameters in its default name, so that overloads share a lock in Java, and
+// so they do here. An expression that comes to a Date or to a blank text makes lock4j throw; the
+// former is refused by type, the latter is left to the request.
 func Lock4j(name string, keys []string, opts ...Option) *Key {
 	k := newKey(annotation("Lock4j", name, keys), opts)
 	k.one, k.java.root = true, "the bean"
@@ -55,8 +62,11 @@ func Lock4j(name string, keys []string, opts ...Option) *Key {
 // Checked against cn.keking:spring-boot-klock-starter 1.4-RELEASE: LockInfoProvider,
 // BusinessKeyProvider. Its locks are Redisson's. Values are spelt by toString and not converted,
 // which differs for lists.
+//
+// A key that is null is written as four letters by klock. It is refused here, as everywhere.
 func Klock(name string, keys []string, opts ...Option) *Key {
 	k := newKey(annotation("Klock", name, keys), opts)
+	// Its context has no root object, so that a name without # and #root.name throw in Java.
 	k.java.root = "null"
 	switch {
 	case name != "":
@@ -86,6 +96,9 @@ func Klock(name string, keys []string, opts ...Option) *Key {
 // SpelKeyGenerator, SimpleRedisLock, MultiRedisLock. Only the key is the same: those locks are
 // plain strings in Redis, and no locks to Redisson. Its keys are lists by nature: a method may
 // lock several.
+//
+// SpelKeyGenerator converts what the expression comes to into a list of Strings, and prefixes
+// each. #executionPath is its own variable, of class and method.
 func Alturkovic(store, prefix, expression string, opts ...Option) *Key {
 	if store == "" {
 		store = "distributed_lock"
@@ -105,6 +118,10 @@ func Alturkovic(store, prefix, expression string, opts ...Option) *Key {
 //
 // Checked against the Java language: Redisson takes the name as it is. It is for programs that
 // call Redisson by themselves, and whose key is in the code rather than in an annotation.
+//
+// There is no method call on the program's own objects but getters, no arithmetic on floats, and
+// no format but the three plain conversions. What is left is what names of locks are written
+// with.
 func Redisson(expression string, opts ...Option) *Key {
 	k := newKey(expression, opts)
 	k.java.plain = true

@@ -7,7 +7,9 @@ import (
 )
 
 // Brackets leave no node behind. Whether a sum is taken apart depends on types alone, as it does
-// in Java.
+// in Java. eatStartNode tries the same beginnings in the same order. @bean and &bean ask the
+// container of the Java program, which BeanReference resolves while the request runs; there is
+// no container here, and the user's own function is the way to the same value.
 func (p *parser) primary() *node {
 	t := p.next()
 	switch t.kind {
@@ -41,7 +43,11 @@ func (p *parser) primary() *node {
 // number reads a literal: an int of 32 bits, or a long with an L. In plain Java, a 0 in front
 // makes it octal. An octal number is what makes 007 differ in the two grammars: SpringEL reads
 // it as 7 as well, and 010 as 10. Numbers with a point are refused where they stand, as no key
-// can have them.
+// can have them. Literal.getIntLiteral is Integer.parseInt, and Literal.getLongLiteral is
+// Long.parseLong: a number that does not fit throws when the expression is parsed, and is an
+// error at start here too. A suffix decides the type, and the type decides what + does at
+// 2147483647 and what equals says about the same digits. Taking every literal as a long would be
+// right until one of the two happens.
 func (p *parser) number(t token) string {
 	digits, base, size := t.text, 10, 32
 	if s := strings.TrimRight(digits, "lL"); len(s)+1 == len(digits) {
@@ -71,7 +77,9 @@ func (p *parser) number(t token) string {
 }
 
 // #if and #in are names like any other: Spring's words are words only where an operator can
-// stand.
+// stand. VariableReference and FunctionReference share the #. Brackets behind the name tell them
+// apart, as in maybeEatFunctionOrVar. #this is the one variable that Spring itself defines;
+// outside of a selection it is the root object, which no lock library gives away.
 func (p *parser) variable(hash token) *node {
 	t := p.next()
 	if t.kind != tokenName {
@@ -90,7 +98,10 @@ func (p *parser) variable(hash token) *node {
 }
 
 // name is a word without #. A name without # is a property of the root object to Spring, and a
-// variable to Java itself.
+// variable to Java itself. PropertyOrFieldReference reads a name without # from the root object.
+// In an annotation on a method the root is the bean, a cache's root object or null, and none of
+// them is here. `order.id` for `#order.id` is the commonest slip of all. In Spring it throws at
+// the first request; here it does before the first one, with the # put in.
 func (p *parser) name(t token) *node {
 	word := t.text
 	if !p.plain {
@@ -121,7 +132,10 @@ func (p *parser) name(t token) *node {
 }
 
 // typeName is T(…), which reaches no class but one. T(…) reaches any class of the other program,
-// which is not here. String.valueOf needs nothing of it.
+// which is not here. String.valueOf needs nothing of it. TypeReference loads a class by name and
+// MethodReference calls any static method of it. A list of known ones would grow for ever, and
+// UUID.randomUUID or System.currentTimeMillis in a key mean a lock that nobody else ever takes.
+// String.valueOf is let through for what it is: a conversion that + does as well.
 func (p *parser) typeName(t token) *node {
 	p.next()
 	var b strings.Builder
@@ -139,7 +153,10 @@ func (p *parser) typeName(t token) *node {
 // stringMethod is String.valueOf(x) or, in plain Java, String.format("a:%s", x). String.format
 // writes numbers by the locale of the Java program: %d has other digits in Arabic. In Java
 // itself it is taken for ids, as everybody uses it for that, with the three conversions whose
-// text is known.
+// text is known. Formatter takes the digits of %d from Locale.getDefault(FORMAT). A server with
+// an Arabic locale writes other digits than one without, and the key would change with the
+// machine. The text of %s does not depend on it, but a format string is also padding, case and
+// index, of which %s alone is rarely all.
 func (p *parser) stringMethod(t token) *node {
 	p.expect(".")
 	method := p.next()
@@ -158,7 +175,10 @@ func (p *parser) stringMethod(t token) *node {
 }
 
 // format is String.format with %s, %d and %%, as a sum of texts. An argument that is left over
-// is no error in Java, and is a mistake all the same.
+// is no error in Java, and is a mistake all the same. It becomes a sum because sums are taken
+// apart into parts of a key later, and a format should be as quick as the concatenation that it
+// stands for. The empty text in front makes every + of it a concatenation: without it, two
+// numbers side by side would be added.
 func (p *parser) format(format *node, args []*node) *node {
 	n := &node{kind: kindText, off: format.off}
 	plus := func(right *node) {

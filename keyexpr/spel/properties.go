@@ -11,7 +11,9 @@ import (
 
 // Properties and indexes. Spring reads #order.id through a getter or a field, case aside; in Go
 // it is a field in any of its spellings, or a getter of a message. What a map is asked for as
-// #map.key Spring does not find, and so it is refused rather than found.
+// #map.key Spring does not find, and so it is refused rather than found. It takes nodes of
+// variables, properties and indexes, and gives a path as long as a path will do, and a closure
+// from there on.
 
 // pathCode compiles a path to values of Java type t. A path that ends in nil is null, which each
 // user of the value judges for itself: ?: takes it, + refuses it.
@@ -38,7 +40,10 @@ func (c *compiler) use(name string) int {
 
 // variable is #name: a parameter, or what Var says. Spring takes an unknown variable for null
 // without a word, and + makes "null" of that: one lock for all, from a typing mistake. Here it
-// is an error at start.
+// is an error at start. VariableReference answers TypedValue.NULL to a name that nobody has set.
+// 'order:' + #ordre.id then throws, by luck, as null has no id; 'order:' + #ordre writes
+// order:null for every request. #result is set by Spring's cache after the method has run, which
+// is too late for a lock.
 func (c *compiler) variable(n *node) *code {
 	switch n.text {
 	case "root":
@@ -79,7 +84,10 @@ func (c *compiler) isLookup(x *code) bool {
 
 // extend goes on with a path by a step, if a nil on the way means the same to both: Spring
 // leaves a step out behind ?., and then goes on; a path ends there. A path through a struct, a
-// map or JSON stays one path. It ends where an expression has to be evaluated.
+// map or JSON stays one path. It ends where an expression has to be evaluated. A path is what
+// the runner follows without a closure for each step, and it is what makes a key of paths as
+// quick as a template's. The condition is about ?. alone. Anything else that a step may meet
+// ends the whole key in both.
 func (c *compiler) extend(base *code, steps []run.Step, name string, t typ) (*code, bool) {
 	if base.path == nil {
 		return nil, false
@@ -105,7 +113,9 @@ func (c *compiler) extend(base *code, steps []run.Step, name string, t typ) (*co
 }
 
 // property reads base.name. A property of a List that Spring reads through isEmpty is empty;
-// length is one of arrays alone.
+// length is one of arrays alone. StandardEvaluationContext has a ReflectivePropertyAccessor and
+// nothing for maps; MapAccessor is in spring-context and has to be added. A key that read
+// entries as properties would work in Go, and throw for each request in Java.
 func (c *compiler) property(n *node, base *code, name string) *code {
 	if c.isLookup(base) {
 		root := c.used[base.path.Root]
@@ -146,7 +156,10 @@ func (c *compiler) property(n *node, base *code, name string) *code {
 
 // fieldOf reads a property of a struct: a field of that name, in any of its spellings, or a
 // getter. A field and its JSON name may be two properties in Java. Where a name fits several
-// fields, nobody knows which one is meant.
+// fields, nobody knows which one is meant. Spring reads the getter if there is one, and a public
+// field else, by the exact name. Go's fields begin with a capital and often have another name in
+// JSON, so that any spelling is taken. Two fields for one spelling are refused at start rather
+// than chosen from: the wrong one is another key.
 func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 	t := base.typ.t
 	for t.Kind() == reflect.Pointer {
@@ -199,7 +212,9 @@ func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 	return nil
 }
 
-// getter calls a method of Go. A message in Go is read by its getters as one in Java is.
+// getter calls a method of Go. A message in Go is read by its getters as one in Java is. A nil
+// message has getters that answer with zero values in Go, and throws in Java. after refuses null
+// before the getter is called.
 func (c *compiler) getter(n *node, base *code, method string, t typ) *code {
 	return c.after(n, base, t, func(st *run.State, v any) (any, error) {
 		o, ok := v.(object)
@@ -220,7 +235,9 @@ func (c *compiler) getter(n *node, base *code, method string, t typ) *code {
 
 // entryOf reads a property of a value whose type is not known at start, such as JSON: null if it
 // is not there. JSON of no declared type is an object to the Java program, which has a class for
-// it: a name that is not there is null.
+// it: a name that is not there is null. It can't be checked at start, as nothing says which
+// names there are. A typing mistake is null for each request then, and null is refused in a key
+// unless ?: takes it. That is the reason to declare a type.
 func (c *compiler) entryOf(n *node, base *code, name string) *code {
 	step := run.Step{Src: c.source(n.args), Optional: n.safe, Fetch: true, By: name, Strict: true}
 	if x, ok := c.extend(base, []run.Step{step}, name, typ{}); ok {
@@ -244,7 +261,10 @@ func (c *compiler) entryOf(n *node, base *code, name string) *code {
 
 // after evaluates base, and goes on with what it comes to: nothing follows null, unless ?. says
 // that null does. ?. guards this step and nothing behind it. #a?.b.c fails in Spring if a is
-// null, since null has no c, where a template would stop.
+// null, since null has no c, where a template would stop. PropertyOrFieldReference,
+// MethodReference and Indexer each throw for a null target unless their own nullSafe flag is
+// set. All three come through here, so that there is one sentence for it, and it names what was
+// null.
 func (c *compiler) after(n *node, base *code, t typ, f func(st *run.State, v any) (any, error)) *code {
 	return &code{typ: t, cost: base.cost + 1, value: func(st *run.State) (any, error) {
 		v, err := base.value(st)
@@ -282,6 +302,9 @@ func (c *compiler) source(args []*node) string {
 
 // index is list[i], text[i] or map['key']. #map[key] without quotes takes key for a text, as
 // Spring does, unless it stands within a projection where key is a property of the element.
+// Indexer also reads a property of an object by a text, #order['id'], and a character of a text
+// by a number. Both are let through. The second is a String of one character in Spring, and not
+// a char, so that + and == take it for a text.
 func (c *compiler) index(n *node) *code {
 	base := c.rootArgs(n)
 	if base != nil {
@@ -314,7 +337,8 @@ func (c *compiler) index(n *node) *code {
 }
 
 // rootArgs is #root.args[i]. #root.args[0] is #p0 by another name, and is taken as such for
-// types as well.
+// types as well. CacheExpressionRootObject.getArgs is the array of arguments, and #p0 the first
+// of them by MethodBasedEvaluationContext.
 func (c *compiler) rootArgs(n *node) *code {
 	if dotted(n.args[0]) == "root.args" && n.args[1].kind == kindNumber && c.cacheRoot {
 		return c.variable(&node{kind: kindVar, off: n.off, text: "p" + n.args[1].text})
@@ -323,7 +347,9 @@ func (c *compiler) rootArgs(n *node) *code {
 }
 
 // indexBy indexes by what is computed. What has been made, such as the list of a projection, is
-// indexed in the same way as a fact.
+// indexed in the same way as a fact. Indexer converts the index to int for a list and to the key
+// type for a map. '0' for 0 is refused for the first, and a number for a text for the second:
+// Spring would convert both, and nobody who writes it knows that it does.
 func (c *compiler) indexBy(n *node, base, by *code) *code {
 	t := typ{}
 	switch base.typ.k {
@@ -348,25 +374,15 @@ func (c *compiler) indexBy(n *node, base, by *code) *code {
 			return nil, err
 		}
 		if m, ok := v.(mapping); ok {
-			s, ok := key.(string)
-			if !ok {
-				return nil, run.Faulty("asks a map by what is no text")
-			}
-			x, _, err := m.get(st, s)
+			x, _, err := entry(st, m, key)
 			return x, err
 		}
-		i, ok := integer(key)
-		if !ok {
-			return nil, run.Faulty("asks a list by what is no number")
+		if l, ok := v.(list); ok {
+			return l.get(st, key)
 		}
-		switch v := v.(type) {
-		case list:
-			if i < 0 || i >= int64(v.len()) {
-				return nil, run.Faulty("asks a list of %d elements for number %d", v.len(), i)
-			}
-			return v.at(st, int(i))
-		case string:
-			u, err := units(st, v)
+		i, ok := integer(key)
+		if s, isText := v.(string); isText && ok {
+			u, err := units(st, s)
 			if err != nil {
 				return nil, err
 			}

@@ -12,7 +12,9 @@ import (
 // more than to name no parameter: 'a' ?: #order.id names one and never looks at it, and
 // #order.id == #order.id makes the same of all orders. What follows is the rule that templates
 // have, for Java's operators; the two agree, so that a key which is moved from one language to
-// the other stays refused, or stays allowed.
+// the other stays refused, or stays allowed. It takes each node when it has been compiled, and
+// notes whether it can differ between two requests. It decides nothing by itself; key.go asks
+// once, for the whole key.
 
 // insight is what is known at start of what a node comes to.
 type insight struct {
@@ -22,7 +24,8 @@ type insight struct {
 
 // note finds out what a node reads that was just compiled; c.reads says so of its operands. A
 // constant is evaluated where it stands alone, and not within a projection, whose element it may
-// not know.
+// not know. A condition that is the same for all decides which branch is read, and only that
+// branch counts. true ? 'a' : #order.id names a parameter and locks one key.
 func (c *compiler) note(n *node, x *code) {
 	in := insight{reads: c.reads}
 	switch value, same := c.sameForAll(n); {
@@ -39,7 +42,8 @@ func (c *compiler) note(n *node, x *code) {
 }
 
 // constantOf evaluates what needs no request. What fails now fails for each request, and is an
-// error then.
+// error then. It runs at start under a twentieth of a request's budget. A constant that can't be
+// computed within that is not known, and counts as what it reads.
 func constantOf(x *code) any {
 	if x.typ.k != boolK && x.typ.k != textK {
 		return nil // nothing is decided by others
@@ -57,7 +61,8 @@ func constantOf(x *code) any {
 
 // taken returns the operand that a node comes to, if it is always the same one: nothing of the
 // others is read. It is what a choice comes to, and the only element of a list that is looked
-// at.
+// at. Ternary and Elvis take one of theirs, and an InlineList with a number behind it has one
+// element that anybody looks at.
 func (c *compiler) taken(n *node) *node {
 	switch n.kind {
 	case kindTernary:
@@ -83,7 +88,7 @@ func (c *compiler) taken(n *node) *node {
 // sameForAll reports whether a node is the same for all requests although its operands are not,
 // and what it is then if it is a test: the operands are equal, or one of them leaves nothing of
 // the other. There is no algebra beyond that, as in templates: what it finds is a slip of the
-// pen.
+// pen. x == x is true of everything in Java but NaN, which no key has.
 func (c *compiler) sameForAll(n *node) (value any, same bool) {
 	switch {
 	case n.kind == kindOp && (n.text == "&&" || n.text == "||"):
@@ -132,7 +137,8 @@ func sameResult(operator string, a, b *node) (value any, same bool) {
 }
 
 // alike reports whether two nodes are written alike, and so come to the same. A function of the
-// user's may know more than its arguments.
+// user's may know more than its arguments. The same text in the same place of the tree comes to
+// the same value, as nothing in an expression changes anything.
 func alike(a, b *node) bool {
 	switch {
 	case a == nil || b == nil:

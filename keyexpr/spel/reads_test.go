@@ -36,13 +36,40 @@ func TestOneKeyForAll(t *testing.T) {
 		"#order.id * 0 + 'x'",
 		"#order.id % 1",
 		"#order.tags.!['x']",
+		// The same, one step further in.
+		"'o:' + (true ? 'a' : #order.name)",
+		"false ? #order.name : 'a'",
+		"!true ? #order.name : 'a'",
+		"1 == 1 and 2 > 1 ? 'a' : #order.name",
+		"'a' matches 'a' ? 'x' : #order.name",
+		"('a' ?: #order.name).length()",
+		"('a' + 'b' ?: #order.name) + 'c'",
+		"{#order.name, 'a'}[1]",
+		"{'a', {#order.name}}[0]",
+		"#order.urgent and false",
+		"false and #order.urgent",
+		"true or #order.urgent",
+		"#order.id - #order.id + 1",
+		"0 * #order.id",
+		"0L / #order.id",
+		"#order.id / #order.id",
+		"#order.id % #order.id",
+		"0 % #order.id",
+		"#order.id % 1L",
+		"#order.id <= #order.id",
+		"#order.id < #order.id",
+		"#order.name.equalsIgnoreCase(#order.name)",
+		"#order.name.endsWith('')",
+		"#order.getName().equals(#order.getName())",
+		"#root.methodName",
+		"order-#{1 + 2}",
 	} {
 		fixed := keyexpr.Func("fixed", func(string) string { t.Error("a function ran at start"); return "x" })
-		_, err := Expression(text, Params("order")).Parse(javaRoots, fixed)
+		_, err := Expression(text, Params("order"), Method("a.B", "pay")).Parse(javaRoots, fixed)
 		if err == nil || !strings.Contains(err.Error(), "all requests would share one key") {
 			t.Errorf("Parse(%q) = %v, want it refused", text, err)
 		}
-		if _, err := Expression(text, Params("order")).Parse(javaRoots, fixed, keyexpr.OneKey()); err != nil {
+		if _, err := Expression(text, Params("order"), Method("a.B", "pay")).Parse(javaRoots, fixed, keyexpr.OneKey()); err != nil {
 			t.Errorf("Parse(%q, OneKey()) = %v", text, err)
 		}
 	}
@@ -68,6 +95,31 @@ func TestKeysThatDiffer(t *testing.T) {
 		"{'a', 'b'}[#order.tags.size() - 1]",
 		"{'all', #order.name}",
 		"#tenant()", // which knows the request by its context
+		// Nearly the same, and not.
+		"#order.id == #order.id + 1 ? #order.name : 'x' + #order.id",
+		"#order.id == #order.owner?.login ? 'a' : 'b'",
+		"#order.name.startsWith('a')",
+		"'x'.startsWith(#order.name)",
+		"#order.name matches '.+'",
+		"#order.name.contains('')",
+		"#order.id - #order.tags.size()",
+		"#order.id * 1",
+		"#order.id % 2",
+		"#order.id / 1",
+		"0 - #order.id",
+		"1 / #order.id",
+		"#order.urgent and true",
+		"#order.urgent or false",
+		"!#order.urgent",
+		"#order.urgent ? 'a' : 'b'",
+		"#order.urgent ? 'a' : null ?: 'b'",
+		"'' ?: #order.name",
+		"{'a', #order.name}[1]",
+		"{'a', #order.name}.size() + #order.name",
+		"#order.tags[0]",
+		"#order.attrs['k']",
+		"#order.owner?.login ?: 'none'",
+		"#order.tags.^[#this != ''] ?: 'none'",
 	} {
 		tenant := keyexpr.Func("tenant", func(context.Context) string { return "x" })
 		if _, err := Expression(text, Params("order")).Parse(javaRoots, tenant); err != nil {

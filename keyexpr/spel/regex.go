@@ -13,11 +13,16 @@ import (
 
 // Patterns. Java's and Go's are close enough to be taken for each other, and far enough apart to
 // make two keys of one text. So a pattern is read by a grammar of its own, which has what means
-// the same in both, and written out again in Go's words. All else is refused.
+// the same in both, and written out again in Go's words. All else is refused. It takes the text
+// between the quotes and gives two programs of Go. Whatever the grammar does not name is an
+// error, even where both dialects agree on it, since the corpus holds what is let through and
+// nothing holds the rest.
 
 // pattern is a regular expression of Java in Go's words. What the two do not have in common is
 // refused. It is compiled twice, as the whole of a text and for its parts, since split looks for
-// parts.
+// parts. RE2 has no backtracking, and so no pattern of Java's that needs it can be carried over:
+// back references, look-around and possessive repetition are refused. In return a text can't
+// make a match take more than its length times the size of the program.
 type pattern struct {
 	all  *regexp.Regexp // the whole text
 	part *regexp.Regexp // what matches in it
@@ -97,7 +102,10 @@ func (t *translator) run() error {
 
 // next translates one atom or operator. Whatever is not listed is an error: the two dialects
 // agree on much that is not, but a pattern that is read in two ways makes two keys. A caret asks
-// for the beginning in both, as no flag can be set.
+// for the beginning in both, as no flag can be set. A dot in Java stops at five line ends, in Go
+// at one. A dollar in Java also matches before a final line end, which is of no account for
+// Matcher.matches, as the whole text must be taken, and of account for split, where it is
+// refused to stand within.
 func (t *translator) next() error {
 	c := t.in[t.at]
 	t.at++
@@ -158,7 +166,9 @@ func (t *translator) next() error {
 var repeats = regexp.MustCompile(`^\{\d{1,3}(,\d{0,3})?\}`)
 
 // A repetition that takes as much as it can, and gives nothing back, is Java's alone. A lazy one
-// only decides what a group has, and is the same for a whole match.
+// only decides what a group has, and is the same for a whole match. Java has no bound on {n}.
+// Go's is a thousand, and the size of the program is bounded besides, as {30} within {30} within
+// {30} is 27,000 copies.
 func (t *translator) repeat(c byte) error {
 	how := string(c)
 	if c == '{' {
@@ -180,7 +190,9 @@ func (t *translator) repeat(c byte) error {
 
 // escape passes punctuation on, which is itself in both. Letters are refused unless they are
 // known: \b and \w with flags differ, and others are only Java's. \s has one character less in
-// Go, the vertical tab, and is written out.
+// Go, the vertical tab, and is written out. \d, \w and \s are ASCII in both, as long as
+// UNICODE_CHARACTER_CLASS is not set, which takes a flag that is refused. \b is not: Java 19
+// made it ASCII, and before it knew letters of all scripts.
 func (t *translator) escape(class bool) (string, error) {
 	if t.at == len(t.in) {
 		return "", errors.New("a pattern ends in a backslash")
@@ -206,7 +218,10 @@ func (t *translator) escape(class bool) (string, error) {
 
 // class reads [...], of which only what both languages read alike is let through. A ^ that is
 // not the first, a blank and a tilde are written as numbers, since Go reads some of them in
-// classes as something else.
+// classes as something else. Java's classes nest, intersect by && and subtract by both. Go reads
+// the same characters as themselves and says nothing. [a-z&&[^aeiou]] is 21 consonants in Java;
+// in Go it is a class with an ampersand in it, followed by a bracket. Of all differences between
+// the dialects it is the one that no error shows.
 func (t *translator) class() error {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -282,7 +297,9 @@ func (p *pattern) matches(st *run.State, s string) (any, error) {
 
 // split leaves out empty pieces at the end, and keeps the one piece of a text that has no match,
 // even if it is empty. Java leaves out an empty text in front only where it was matched by
-// nothing, which was refused.
+// nothing, which was refused. String.split(regex) is split(regex, 0), by which trailing empty
+// texts are dropped. "".split(",") has one element, and ",".split(",") none: the first has no
+// match, and is the text itself.
 func (p *pattern) split(st *run.State, s string) (any, error) {
 	if err := p.charge(st, s); err != nil {
 		return nil, err
@@ -301,6 +318,7 @@ func (p *pattern) split(st *run.State, s string) (any, error) {
 		start = m[1]
 	}
 	made = append(made, s[start:])
+	// Only what a match has cut off can be left out: a text without one is a piece, empty or not.
 	for len(at) > 0 && len(made) > 0 && made[len(made)-1] == "" {
 		made = made[:len(made)-1]
 	}

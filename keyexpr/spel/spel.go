@@ -27,8 +27,9 @@ package spel
 //	compile.go   finds out the types in Java of all other nodes, and makes closures of them:
 //	             properties.go of paths, operators.go, methods.go, and equals.go of what compares
 //	reads.go     notes which of them read a fact, by the rule of templates
+//	elements.go  makes lists, and goes through them
 //	values.go    says what a value of Go is in Java; text.go how it is spelt, and what Java's methods
-//	             make of texts; regex.go reads Java's patterns
+//	             make of texts; letters.go has the case of letters, and regex.go reads Java's patterns
 //
 // What was compiled runs in ../internal/run, as templates do, with the same bounds. Nothing is shared
 // with the language of templates but that: a function of theirs can't be reached from Java's text, and
@@ -135,7 +136,8 @@ func Params(names ...string) Option {
 
 // Var says which fact the variable #name stands for: a path such as path.id or
 // header["X-Tenant"]. It is also the way to what Java gets from elsewhere, such as a header that
-// a filter puts into a parameter.
+// a filter puts into a parameter. A path that can't be read is kept as the error of the key,
+// which Check and Parse give back: an option has no way to fail by itself.
 func Var(name, path string) Option {
 	return option(func(j *java) {
 		steps, ok := steps(path)
@@ -148,7 +150,7 @@ func Var(name, path string) Option {
 
 // steps reads a path: a root, and names behind dots or in brackets and quotes. It reads a path
 // and not an expression, so that what a variable stands for can be shown, and is as quick as a
-// path.
+// path. It is a small grammar: name { "." name | "[" quoted "]" }.
 func steps(path string) (names []string, ok bool) {
 	rest := path
 	for first := true; rest != "" || first; first = false {
@@ -187,7 +189,9 @@ func Method(class, name string) Option {
 
 // variable returns the root that #name stands for, and the names from there. Without Params, any
 // name may be a root, such as #header. With them, a name that is neither a parameter nor a root
-// of an adapter is a typing mistake.
+// of an adapter is a typing mistake. MethodBasedEvaluationContext sets each argument by three
+// names: p0, a0, and that of the parameter if the class was compiled with -parameters. All three
+// mean the same value, and lead to the same fact here.
 func (j *java) variable(name string) ([]string, bool) {
 	if path, ok := j.vars[name]; ok {
 		return path, true
@@ -203,6 +207,8 @@ func (j *java) variable(name string) ([]string, bool) {
 	if isPosition(name, 0) && len(j.params) == 0 {
 		return []string{"req"}, true
 	}
+	// #p2 of a method with two parameters is a mistake whatever roots there are: Spring would take
+	// it for null.
 	positional := len(name) > 1 && (name[0] == 'p' || name[0] == 'a') && strings.Trim(name[1:], "0123456789") == ""
 	return []string{name}, !positional && (len(j.params) == 0 || isRoot(name))
 }
@@ -212,7 +218,8 @@ func isPosition(name string, i int) bool {
 }
 
 // isRoot reports whether an adapter has a root of this name, which Params leaves alone. They are
-// not parameters, and yet facts, in any guard.
+// not parameters, and yet facts, in any guard. A filter in Java copies a header into a
+// parameter; in Go it is read where it is. Without this exception, Params would hide it.
 func isRoot(name string) bool {
 	return slices.Contains([]string{"req", "path", "query", "header", "host", "body", "method", "md"}, name)
 }
@@ -236,7 +243,9 @@ func (c *compiler) roots() (names []string) {
 	return names
 }
 
-// What #root is differs between libraries, and so does what can be said about it.
+// What #root is differs between libraries, and so does what can be said about it. #root.name in
+// lock4j is a property of the bean. In a cache it is nothing at all. One sentence for both would
+// send somebody to the wrong place.
 func (c *compiler) rootHint() string {
 	switch {
 	case c.root != "":
@@ -248,7 +257,9 @@ func (c *compiler) rootHint() string {
 }
 
 // metadata returns what is said about the Java method itself. The Java method is not there to
-// ask, but its names don't change from call to call. Method gives them.
+// ask, but its names don't change from call to call. Method gives them. They are texts that are
+// written once, and make the key of this method differ from that of another. They say nothing
+// about the request, so that a key of them alone is refused as one key for all.
 func (c *compiler) metadata(n *node) (string, bool) {
 	name := dotted(n)
 	if name == "" {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -13,10 +12,15 @@ import (
 
 // What Java's methods make of texts. A text there is a sequence of 16 bits, and here it is
 // UTF-8. Case is mapped by tables that have grown with Unicode, which each version of Java has
-// another edition of.
+// another edition of. It takes values of Java and gives texts, numbers or characters, always by
+// way of spell or units. These two hold a text to UTF-8 and charge it, so that no method can
+// forget either.
 
 // units are the characters of a text as Java counts them. The memory is charged before: seven
-// bytes for each, as runes and UTF-16 are both made.
+// bytes for each, as runes and UTF-16 are both made. String.length, charAt, substring, indexOf
+// and hashCode all count char values. A letter beyond U+FFFF is two of them. Counting runes
+// would agree on every text of a test in English, and cut another piece out of the first name
+// with an emoji in it.
 func units(st *run.State, x any) ([]uint16, error) {
 	s, _ := textOf(x)
 	if err := st.Spend(7 * len(s)); err != nil {
@@ -32,7 +36,10 @@ func units(st *run.State, x any) ([]uint16, error) {
 var errSurrogate = run.Faulty("takes half of a character that Java has in two halves")
 
 // piece is a part of a text, which must not end within a character. Half of a pair has no UTF-8.
-// Java would write a question mark into Redis for it, for all such halves alike.
+// Java would write a question mark into Redis for it, for all such halves alike. Jedis and
+// Lettuce encode with UTF-8, which replaces a lone surrogate by a question mark. All texts that
+// differ only there would lock one key in Java, so that even the right key is no good one, and
+// the request is refused.
 func piece(u []uint16, from, to int64) (any, error) {
 	if from < 0 || to < from || to > int64(len(u)) {
 		return nil, run.Faulty("takes a part of a text that is not there")
@@ -77,7 +84,8 @@ func charAt(st *run.State, on any, args []any) (any, error) {
 
 // substring counts UTF-16, and throws where Java does: it does not cut back what lies beyond the
 // end. Go's slices would be cut back, and then two texts that differ in length could make one
-// key.
+// key. StringIndexOutOfBoundsException means no key in Java. A helpful cut to what is there
+// would be a key that only the program in Go locks.
 func substring(st *run.State, on any, args []any) (any, error) {
 	u, err := units(st, on)
 	if err != nil {
@@ -92,7 +100,8 @@ func substring(st *run.State, on any, args []any) (any, error) {
 }
 
 // onText is a method of a text whose result no alphabet changes. They work on bytes, as no test
-// or cut of theirs can fall within a character.
+// or cut of theirs can fall within a character. spell comes first, as it holds the text to UTF-8
+// and charges it. A method on what is no text has been refused by type before.
 func onText(f func(s string) any) func(*run.State, any, []any) (any, error) {
 	return func(st *run.State, on any, _ []any) (any, error) {
 		s, err := spell(st, on)
@@ -103,13 +112,23 @@ func onText(f func(s string) any) func(*run.State, any, []any) (any, error) {
 	}
 }
 
+func spellBoth(st *run.State, x, y any) (s, t string, err error) {
+	if s, err = spell(st, x); err == nil {
+		t, err = spell(st, y)
+	}
+	return s, t, err
+}
+
+func unitsOfBoth(st *run.State, x, y any) (u, v []uint16, err error) {
+	if u, err = units(st, x); err == nil {
+		v, err = units(st, y)
+	}
+	return u, v, err
+}
+
 func onTexts(f func(s, t string) any) func(*run.State, any, []any) (any, error) {
 	return func(st *run.State, on any, args []any) (any, error) {
-		s, err := spell(st, on)
-		if err != nil {
-			return nil, err
-		}
-		t, err := spell(st, args[0])
+		s, t, err := spellBoth(st, on, args[0])
 		if err != nil {
 			return nil, err
 		}
@@ -119,14 +138,12 @@ func onTexts(f func(s, t string) any) func(*run.State, any, []any) (any, error) 
 
 // indexOf finds bytes, and then counts characters as Java does up to there. The pieces are
 // UTF-8, so that no match begins within a character. A character of plain Java is looked for as
-// a text of one.
+// a text of one. Java answers in units and Go in bytes, and the two agree only for ASCII. The
+// prefix is counted rather than the text, so that a find near the beginning of a long text stays
+// cheap.
 func indexOf(f func(s, t string) int) func(*run.State, any, []any) (any, error) {
 	return func(st *run.State, on any, args []any) (any, error) {
-		s, err := spell(st, on)
-		if err != nil {
-			return nil, err
-		}
-		t, err := spell(st, args[0])
+		s, t, err := spellBoth(st, on, args[0])
 		if err != nil {
 			return nil, err
 		}
@@ -140,13 +157,12 @@ func indexOf(f func(s, t string) int) func(*run.State, any, []any) (any, error) 
 }
 
 // replace with an empty text puts the other one between all characters, which Java has two of
-// where Go has one. Between all characters of ASCII, the two languages agree.
+// where Go has one. Between all characters of ASCII, the two languages agree. String.replace
+// takes two texts and no pattern; replaceAll is the one with a pattern, and is not in the
+// tables. The new length is charged before it is built, as thirty calls that each put eight
+// letters for one would fill all memory.
 func replace(st *run.State, on any, args []any) (any, error) {
-	s, err := spell(st, on)
-	if err != nil {
-		return nil, err
-	}
-	old, err := spell(st, args[0])
+	s, old, err := spellBoth(st, on, args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +170,7 @@ func replace(st *run.State, on any, args []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Between two units of one character Java would put the text as well, and tear it in two.
 	if old == "" && !isASCII(s) {
 		return nil, run.Faulty("puts a text between the characters of another one, which Java counts in its own way")
 	}
@@ -163,134 +180,11 @@ func replace(st *run.State, on any, args []any) (any, error) {
 	return strings.ReplaceAll(s, old, by), nil
 }
 
-// It is asked where a rune could be two characters.
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
-// isWhitespace is Character.isWhitespace: no space that does not break a line is. trim is
-// another thing: it cuts everything up to the blank, control characters included.
-func isWhitespace(r rune) bool {
-	switch r {
-	case '\u00a0', '\u2007', '\u202f':
-		return false
-	case '\t', '\n', '\v', '\f', '\r', 0x1c, 0x1d, 0x1e, 0x1f:
-		return true
-	}
-	return unicode.In(r, unicode.Zs, unicode.Zl, unicode.Zp)
-}
-
-// mapped maps the characters of a text by one of Java's mappings. It maps character by
-// character, where Java maps by the whole text: what depends on its neighbours is refused
-// before.
-func mapped(f func(r rune) (string, bool)) func(*run.State, any, []any) (any, error) {
-	return func(st *run.State, on any, _ []any) (any, error) {
-		s, err := spell(st, on)
-		if err == nil {
-			err = st.Spend(2 * len(s))
-		}
-		if err != nil {
-			return nil, err
-		}
-		var b strings.Builder
-		for _, r := range s {
-			to, ok := f(r)
-			if !ok {
-				return nil, run.Faulty("has a character whose other case depends on the version of Java, or on what is around it")
-			}
-			b.WriteString(to)
-		}
-		return b.String(), nil
-	}
-}
-
-// upper is the upper case of r in all versions of Java since 8, and reports whether there is
-// one. It is not known where Go's tables have a mapping outside of the scripts that have not
-// changed since, or where several characters come out. Unicode grows, and each version of Java
-// has its own. A letter that got an upper case last year has none in Java 8, and the key would
-// depend on who asks.
-func upper(r rune) (string, bool) {
-	switch {
-	case r == 'ß':
-		return "SS", true
-	case unicode.ToUpper(r) == r && !several(r):
-		return string(r), true
-	}
-	return string(unicode.ToUpper(r)), settled(r) && !several(r)
-}
-
-// lower is upper for the lower case. That of a sigma depends on whether a word ends there. That
-// of İ is two characters, of which one is a mark above nothing.
-func lower(r rune) (string, bool) {
-	switch {
-	case r == 'Σ', r == 'İ':
-		return "", false
-	case unicode.ToLower(r) == r:
-		return string(r), true
-	}
-	return string(unicode.ToLower(r)), settled(r)
-}
-
-// settled reports whether r is in a script whose mappings are the same in all versions. A letter
-// outside of them is refused if Go's tables give it another case, as those of some Java may not.
-func settled(r rune) bool {
-	return r < 0x250 || r >= 0x370 && r < 0x530 && r != 0x37f && r != 0x3f3 && r < 0x528 || r >= 0x531 && r < 0x587 || r >= 0x1e00 && r < 0x1f00 && r != 0x1e9e
-}
-
-// unsure reports whether the case of r is one that not all versions know of. For these, a
-// comparison without case may have two answers.
-func unsure(r rune) bool {
-	return !settled(r) && (unicode.ToUpper(r) != r || unicode.ToLower(r) != r)
-}
-
-// several reports whether the upper case of r is more than one character, as for ŉ, ΐ and ﬁ. The
-// list is that of SpecialCasing in Unicode, which has not changed since Java 8.
-func several(r rune) bool {
-	switch {
-	case r == 'ŉ', r == 'ǰ', r == 'ΐ', r == 'ΰ', r == 'և', r >= 0x1e96 && r <= 0x1e9a, r >= 0x1f50 && r < 0x2000, r >= 0xfb00 && r <= 0xfb17:
-		return true
-	}
-	return false
-}
-
-// equalsIgnoreCase compares character by character, upper and then lower case, as Java does: ß
-// does not equal SS. It compares units, as String.regionMatches does, so that pairs beyond
-// U+FFFF are compared half by half.
-func equalsIgnoreCase(st *run.State, on any, args []any) (any, error) {
-	u, err := units(st, on)
-	if err != nil {
-		return nil, err
-	}
-	v, err := units(st, args[0])
-	if err != nil {
-		return nil, err
-	}
-	if len(u) != len(v) {
-		return false, nil
-	}
-	for i := range u {
-		if u[i] == v[i] {
-			continue
-		}
-		a, b := rune(u[i]), rune(v[i])
-		if unsure(a) || unsure(b) {
-			return nil, run.Faulty("compares characters whose other case depends on the version of Java")
-		}
-		x, y := unicode.ToUpper(a), unicode.ToUpper(b)
-		if x != y && unicode.ToLower(x) != unicode.ToLower(y) {
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
 // spell is what String.valueOf makes of a value, for which Java has one spelling. It is the only
-// way from a value to a text of a key, and refuses what Java has no one text for.
+// way from a value to a text of a key, and refuses what Java has no one text for. A key with
+// null in it is the worst that can happen to a lock: it is taken by every request that lacks the
+// value, and looks like a key. Java writes it without a word. No option lets it through; ?:
+// names what should stand there.
 func spell(st *run.State, x any) (string, error) {
 	var s string
 	switch x := x.(type) {
@@ -332,7 +226,9 @@ func spell(st *run.State, x any) (string, error) {
 
 // convert is what Spring's conversion to a String makes of a value, as in + and in lock4j: of a
 // list, its elements with commas between them. Java's own + calls toString, which for a list has
-// brackets and blanks, and for an array an address.
+// brackets and blanks, and for an array an address. ArrayToStringConverter and
+// CollectionToStringConverter join by a comma without a blank. Nested lists are converted by the
+// same service, and come out flat: {{1, 2}, {3}} is 1,2,3.
 func convert(st *run.State, x any) (string, error) { return convertList(st, x, 0) }
 
 // convertList counts how deep it is: a list can hold itself.
@@ -367,7 +263,8 @@ func convertList(st *run.State, x any, depth int) (string, error) {
 
 // spellable says why values of a type have no text, and "" if they have. lists says whether a
 // list has one. What can be known by types is refused at start, in the words of what stands
-// there.
+// there. The same reasons exist for values, in spell. Both are needed: a type that is known is
+// refused before the first request, and JSON can only be refused when it comes.
 func spellable(t typ, lists bool) string {
 	switch t.k {
 	case refusedK:

@@ -28,7 +28,10 @@ import (
 //	*big.Int                    BigInteger
 //	structs, pointers           an object; nil is null
 
-// It says what is known at start. A value says the rest, by its dynamic type.
+// It says what is known at start. A value says the rest, by its dynamic type. What is known at
+// start goes from typ to typ, and what is known for the request from reflect.Value to one of the
+// dynamic types below. The two must not disagree: code whose typ is textK never gives a named,
+// or a comparison that was let through at start would be of two types after all.
 type typ struct {
 	k       jkind
 	t       reflect.Type // nil if it is not known
@@ -101,7 +104,10 @@ var (
 
 // typeOf returns what values of Go type t are in Java. A type that could be two in Java is one
 // of its own here, and refused only where the two differ. So a key that reads an int of Go, and
-// only writes it, needs no declaration.
+// only writes it, needs no declaration. The trap is to map Go's int to one of Java's two types
+// because most are long. It holds until a sum passes 2147483647 or somebody writes equals, and
+// then two programs lock two keys for one order and both go on. A type of its own costs a case
+// in a few switches, and turns the mistake into a sentence.
 func typeOf(t reflect.Type) typ {
 	if t != nil && t.Kind() == reflect.Pointer {
 		x := typeOf(t.Elem())
@@ -164,7 +170,9 @@ func refused(t reflect.Type, why string) typ { return typ{k: refusedK, t: t, why
 
 // listType tells ids from lists: an array of 16 bytes with a String is a UUID, whose spelling is
 // the same everywhere. Other types that spell themselves do it in Go alone. An id of 16 bytes
-// that spells itself is what all UUID packages make.
+// that spells itself is what all UUID packages make. Field access in Java tells a List from an
+// array, and Go's slice does not say which one was meant. Both are read in the same way by an
+// index and by +, so that these are let through. size() belongs to one and length to the other.
 func listType(t reflect.Type, spells bool) typ {
 	switch {
 	case t.Elem().Kind() == reflect.Uint8 && spells && t.Kind() == reflect.Array && t.Len() == 16:
@@ -180,7 +188,9 @@ func listType(t reflect.Type, spells bool) typ {
 
 // valueOf converts a value of Go, whose static type is t. A nil slice or map is refused: whether
 // the Java program has null or an empty one depends on how the request came, and ?: and
-// isEmpty() tell them apart.
+// isEmpty() tell them apart. An any from JSON is the one case where the dynamic type says more
+// than the declaration. encoding/json knows no int, and Jackson makes an Integer of what fits
+// one, a Long of what does not: whole is the type that stands for both.
 func valueOf(st *run.State, v reflect.Value, t typ) (any, error) {
 	if v = run.Indirect(v); !v.IsValid() {
 		return nil, nil
@@ -193,6 +203,8 @@ func valueOf(st *run.State, v reflect.Value, t typ) (any, error) {
 			t.k = wholeK
 		}
 	}
+	// Jackson makes null of an absent list and protobuf an empty one, and both are nil in Go. To
+	// take it for either would be right in half of the programs.
 	if k := v.Kind(); (k == reflect.Slice || k == reflect.Map) && v.IsNil() {
 		return nil, run.ErrNilList
 	}
@@ -239,7 +251,9 @@ const sizeOfList = 128
 
 // wholeOf refuses what no long of Java holds, rather than to write a number that Java can't
 // make. A number of JSON must be in its own spelling, since Java writes the number and not the
-// text.
+// text. Jackson reads 007 not at all, 1e3 as a double, and -0 as 0. What is spelt in another way
+// than Long.toString would spell it has no place in a key. The length is looked at first, as
+// parsing ten million zeros takes longer than refusing them.
 func wholeOf(v reflect.Value) (any, error) {
 	switch {
 	case v.CanInt():
@@ -260,7 +274,9 @@ func wholeOf(v reflect.Value) (any, error) {
 	return whole(n), nil
 }
 
-// An enum's text is its name in Java, which String should be in Go.
+// An enum's text is its name in Java, which String should be in Go. stringer and protoc-gen-go
+// make a String that is the name of the constant, which Enum.name() is in Java. A String that
+// does anything else is a mistake that can't be seen from here; README.md says it.
 func spelled(st *run.State, v reflect.Value, t typ) (any, error) {
 	s, err := st.TextOf(v)
 	if err == nil && !utf8.ValidString(s) {
@@ -277,37 +293,9 @@ func spelled(st *run.State, v reflect.Value, t typ) (any, error) {
 
 var errNoJavaText = run.Faulty("is no UTF-8, which no text of Java is")
 
-func (l list) len() int {
-	if l.of.IsValid() {
-		return l.of.Len()
-	}
-	return len(l.made)
-}
-
-// A byte of Java has a sign.
-func (l list) at(st *run.State, i int) (any, error) {
-	if l.of.IsValid() {
-		e := l.of.Index(i)
-		if e.Kind() == reflect.Uint8 && l.elem.k == smallK {
-			return small(int8(e.Uint())), nil
-		}
-		return valueOf(st, e, l.elem)
-	}
-	return l.made[i], nil
-}
-
-// get is the entry of a map, null if there is none. A key whose value is null is there, as
-// containsKey and getOrDefault say.
-func (m mapping) get(st *run.State, key string) (any, bool, error) {
-	v, err := run.Entry(m.of, key)
-	if err != nil || !v.IsValid() {
-		return nil, m.of.MapIndex(reflect.ValueOf(key).Convert(m.of.Type().Key())).IsValid(), err
-	}
-	x, err := valueOf(st, v, m.elem)
-	return x, true, err
-}
-
-// integer returns a number as an int64. A char is none in SpringEL.
+// integer returns a number as an int64. A char is none in SpringEL. Character is not a Number,
+// so that OpPlus and its kin do not calculate with it. In Java itself 'a' + 1 is 98; calculate
+// knows the difference.
 func integer(x any) (n int64, ok bool) {
 	switch x := x.(type) {
 	case small:
@@ -334,7 +322,9 @@ func textOf(x any) (s string, ok bool) {
 	return "", false
 }
 
-// goType is what a function of the user's gets for a value.
+// goType is what a function of the user's gets for a value. Check of a function is given these,
+// so that a wrong argument is an error at start. int32 and int64 are passed as such, since a
+// function that shards by an int of Java may want its 32 bits.
 func goType(t typ) reflect.Type {
 	switch t.k {
 	case textK, nameK, enumK, otherK, charK:
@@ -354,7 +344,8 @@ func goType(t typ) reflect.Type {
 }
 
 // given is a value of Java as a function in Go takes it: texts and numbers without their types
-// of Java, and facts as they were.
+// of Java, and facts as they were. A struct is passed by pointer if it can be, as its methods
+// often have pointer receivers, and as the template language does.
 func given(x any) any {
 	switch x := x.(type) {
 	case named:

@@ -1,0 +1,177 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// linesProgram is a program that makes a key of each element of a list, between two literals.
+func linesProgram(list any, before, behind string, item ...Part) (*Program, func(string) (any, error)) {
+	p := &Program{
+		Text:  before + "#{list}" + behind,
+		Roots: []Root{{Name: "list"}},
+		At:    1,
+		Parts: []Part{text(before), text(behind)},
+		Items: []Items{{Src: "list", Item: item, List: func(st *State) (reflect.Value, error) {
+			at, err := st.root(0)
+			if err != nil {
+				return reflect.Value{}, err
+			}
+			return at.value, nil
+		}}},
+	}
+	p.Finish()
+	return p, func(string) (any, error) { return list, nil }
+}
+
+// element is a part that is the element itself.
+func element(follow ...rune) Part {
+	return Part{Src: "#", Path: &Path{Elem: true}, Escape: Before(follow)}
+}
+
+// A list makes a set of keys: sorted, so that all requests take their locks in one order, and each of them once.
+func TestListsOfKeys(t *testing.T) {
+	long := strings.Repeat("x", 600)
+	for _, tt := range []struct {
+		name  string
+		list  any
+		item  []Part
+		want  []string
+		fault string
+	}{
+		{"in order", []string{"b", "a"}, []Part{element(':')}, []string{"o:a:x", "o:b:x"}, ""},
+		{"once", []string{"a", "b", "a"}, []Part{element(':')}, []string{"o:a:x", "o:b:x"}, ""},
+		{"escaped", []string{"a:b"}, []Part{element(':')}, []string{"o:a%3Ab:x"}, ""},
+		{"numbers", []int{10, 9}, []Part{element(':')}, []string{"o:10:x", "o:9:x"}, ""},
+		{"equal as texts", []any{1, "1", int8(1)}, []Part{element(':')}, []string{"o:1:x"}, ""},
+		{"an array", [2]string{"b", "a"}, []Part{element(':')}, []string{"o:a:x", "o:b:x"}, ""},
+		{"a pointer", &[]string{"a"}, []Part{element(':')}, []string{"o:a:x"}, ""},
+		{"of literals around it", []string{"a"}, []Part{text("["), element(']'), text("]")}, []string{"o:[a]:x"}, ""},
+		{"none", []string{}, []Part{element(':')}, nil, "is empty"},
+		{"nil", nil, []Part{element(':')}, nil, "is nil"},
+		{"no list", "a", []Part{element(':')}, nil, "is no list, but of type string"},
+		{"an empty element", []string{"a", ""}, []Part{element(':')}, nil, "has an element that is empty"},
+		{"a nil element", []any{"a", nil}, []Part{element(':')}, nil, "has an element that is nil"},
+		{"an element that is no key", []any{1.5}, []Part{element(':')}, nil, "has an element that is a float"},
+		{"as many as there may be", make([]bool, MaxKeys), []Part{element(':')}, []string{"o:false:x"}, ""},
+		{"one too many", make([]bool, MaxKeys+1), []Part{element(':')}, nil, "makes more than 1024 keys"},
+	} {
+		p, facts := linesProgram(tt.list, "o:", ":x", tt.item...)
+		got, err := p.Expand(context.Background(), nil, facts)
+		if tt.fault == "" && (err != nil || !slices.Equal(got, tt.want)) {
+			t.Errorf("%s: Expand = %q, %v, want %q", tt.name, got, err, tt.want)
+		}
+		if tt.fault != "" && (!errors.Is(err, ErrValue) || !strings.Contains(err.Error(), tt.fault)) {
+			t.Errorf("%s: Expand = %q, %v, want %q", tt.name, got, err, tt.fault)
+		}
+	}
+	// A long key of a list is shortened like any other, and stays another one than its neighbour.
+	p, facts := linesProgram([]string{long + "a", long + "b"}, "o:", ":x", element(':'))
+	got, err := p.Expand(context.Background(), nil, facts)
+	if err != nil || len(got) != 2 || len(got[0]) > MaxKey || !strings.Contains(got[0], DigestMark) {
+		t.Errorf("Expand of long elements = %q, %v", got, err)
+	}
+}
+
+// Keys are appended to what the caller has, which stays as it is: only the new ones are sorted, and none is taken for an old one.
+func TestExpandAppends(t *testing.T) {
+	had := []string{"z", "o:a:x"}
+	p, facts := linesProgram([]string{"b", "a"}, "o:", ":x", element(':'))
+	got, err := p.Expand(context.Background(), slices.Clone(had), facts)
+	if want := append(had, "o:a:x", "o:b:x"); err != nil || !slices.Equal(got, want) {
+		t.Errorf("Expand = %q, %v, want %q", got, err, want)
+	}
+	// The bound is on the keys of one template, and not on those that the caller has.
+	p, facts = linesProgram(make([]bool, MaxKeys), "o:", ":x", element(':'))
+	if got, err := p.Expand(context.Background(), make([]string, 5), facts); err != nil || len(got) != 6 {
+		t.Errorf("Expand behind 5 keys = %d keys, %v", len(got), err)
+	}
+}
+
+// A join puts its separator between elements, charges for all of them before the first, and refuses what is empty.
+func TestJoins(t *testing.T) {
+	join := func(sep string, item ...Part) *Program {
+		p, _ := linesProgram(nil, "", "")
+		items := p.Items[0]
+		items.Item = item
+		return &Program{Text: "join", Roots: p.Roots, Parts: []Part{{Src: "join", Text: sep, Join: &items}}}
+	}
+	for _, tt := range []struct {
+		name string
+		list any
+		want string
+	}{
+		{"one", []string{"a"}, "a"},
+		{"three", []string{"a", "b", "a"}, "a,b,a"},
+		{"with the separator in it", []string{"a,b", "c"}, "a%2Cb,c"},
+		{"none", []string{}, "is empty"},
+		{"nil", nil, "is nil"},
+		{"with an empty one", []string{"a", ""}, "is empty"},
+		{"with nil in it", []any{nil}, "is nil"},
+		{"no list", 7, "is no list, but of type int"},
+		{"too long", make([]bool, MaxSteps), "takes too many steps"},
+	} {
+		p := join(",", element(','))
+		keys, err := p.Expand(context.Background(), nil, func(string) (any, error) { return tt.list, nil })
+		got := strings.Join(keys, " ")
+		if err != nil {
+			got = err.Error()
+		}
+		if got != tt.want && (err == nil || !strings.Contains(got, tt.want)) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Together makes a text of parts for what is no key yet: it may be longer than one, and is charged.
+func TestTogether(t *testing.T) {
+	for _, tt := range []struct {
+		value, want, fault string
+	}{
+		{"a", "o:a:x", ""},
+		{"a:b%", "o:a%3Ab%25:x", ""},
+		{"a b{}", "o:a b{}:x", ""}, // which only a key must not have in it
+		{strings.Repeat("y", 2000), "o:" + strings.Repeat("y", 2000) + ":x", ""},
+		{"", "", "is empty"},
+		{strings.Repeat("y", MaxBytes), "", "takes or makes too much text"},
+	} {
+		st := NewState(context.Background(), func(string) (any, error) { return tt.value, nil }, []Root{{Name: "v"}})
+		got, err := st.Together([]Part{text("o:"), {Path: &Path{}, Escape: Within([]rune{':'})}, text(":x")})
+		st.Release()
+		if got != tt.want || (err == nil) != (tt.fault == "") || err != nil && !strings.Contains(err.Error(), tt.fault) {
+			t.Errorf("Together of %.20q = %.40q, %v", tt.value, got, err)
+		}
+	}
+}
+
+// What an escape makes is undone by Unescape, and by nothing that Unescape would take for another text.
+func TestEscapesAreUndone(t *testing.T) {
+	values := []string{"a", "%", "%41", "a%", "%%", "é", "→", "\xff", "\xe2\x86", "\u00a0", "\x00", "\n", "{}", ":", "-7", "0", "😀", "a:b→c d"}
+	for _, follow := range [][]rune{nil, {':'}, {'→'}, {'-'}, {'7', ':'}, {'é', 'a'}} {
+		for _, e := range []*Escape{Before(follow), Within(follow)} {
+			seen := map[string]string{}
+			for _, v := range values {
+				escaped := string(e.Append([]byte("x"), v))[1:]
+				if back, ok := Unescape(escaped); !ok || back != v {
+					t.Errorf("before %q, %q becomes %q and then %q, %v", follow, v, escaped, back, ok)
+				}
+				if other, ok := seen[escaped]; ok {
+					t.Errorf("before %q, %q and %q become %q", follow, v, other, escaped)
+				}
+				seen[escaped] = v
+				for _, r := range follow {
+					if strings.ContainsRune(escaped, r) && r != '7' && r != 'a' { // a hex digit is no end of a value
+						t.Errorf("before %q, %q becomes %q", follow, v, escaped)
+					}
+				}
+				if n := e.escaped(v); len(escaped) != len(v)+2*n {
+					t.Errorf("before %q, %d bytes of %q are escaped, and %d were counted", follow, (len(escaped)-len(v))/2, v, n)
+				}
+			}
+		}
+	}
+}
