@@ -15,7 +15,7 @@ import (
 // is what says what went wrong.
 
 // ErrValue is keyexpr.ErrValue. It stands here so that the last stage can make errors which
-// match it.
+// match it. The other way round, this package would import its user.
 var ErrValue = errors.New("keyexpr: unusable value")
 
 // Fault is a fault of a value. Its text may go to logs and answers: it never holds the value.
@@ -78,6 +78,8 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panicked: %v (at %s)",
 // frame behind those of the runtime is the one that panicked, for a nil pointer as well as for a
 // call of panic.
 func Recovered(value any) *PanicError {
+	// 64 frames reach past the runtime's own and those of reflection. The stack behind them is the
+	// server's, and as long as it likes.
 	callers := make([]uintptr, 64)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers)])
 	panicking := false
@@ -86,6 +88,8 @@ func Recovered(value any) *PanicError {
 		switch {
 		case strings.HasPrefix(f.Function, "runtime."):
 			panicking = true // what panicked is called before the runtime takes over
+		// A stack that ends without the runtime's frames is one that was cut. Its last frame is the best
+		// that there is to say.
 		case panicking, !more:
 			return &PanicError{value, fmt.Sprintf("%s:%d", f.File, f.Line)}
 		}
@@ -111,8 +115,11 @@ func Blame(src string, err error) error {
 		return fmt.Errorf("%w: %s %s", ErrValue, src, value.Reason)
 	}
 	if p, ok := errors.AsType[*PanicError](err); ok {
+		// Both are wrapped. ErrValue says whose fault it is, and the log finds the value and the place in
+		// the *PanicError. No answer may be made of this text.
 		return fmt.Errorf("%w: %s %w", ErrValue, src, p)
 	}
+	// The error is dropped and not wrapped: whoever prints a chain would print the value with it.
 	return fmt.Errorf("%w: %s fails for this request", ErrValue, src)
 }
 

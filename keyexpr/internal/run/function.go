@@ -25,6 +25,8 @@ type Function struct {
 // which belongs in front of the guard and not into a key.
 func NewFunction(name string, fn any) (*Function, error) {
 	v := reflect.ValueOf(fn)
+	// A nil function is found here, when the program starts. Called, it would panic in the first
+	// request that comes.
 	if v.Kind() != reflect.Func || v.IsNil() {
 		return nil, fmt.Errorf("function %s is of type %T", name, fn)
 	}
@@ -51,6 +53,7 @@ func (f *Function) Out() reflect.Type { return f.typ.Out(0) }
 // param returns the type of the i-th argument, without a context. A variadic function gets its
 // arguments one by one, so that each is checked for itself.
 func (f *Function) param(i int) reflect.Type {
+	// The context is no argument of the template, so that all of its arguments are one further on.
 	i += f.ctx
 	if last := f.typ.NumIn() - 1; f.typ.IsVariadic() && i >= last {
 		return f.typ.In(last).Elem()
@@ -80,6 +83,8 @@ func (f *Function) Check(args []reflect.Type) (reflect.Type, error) {
 func (f *Function) Call(st *State, args []any) (v any, err error) {
 	in := make([]reflect.Value, 0, len(args)+f.ctx)
 	if f.ctx == 1 {
+		// By way of a pointer, so that the value has the type of the interface. ValueOf of a nil context
+		// is invalid, and Call would panic on it.
 		in = append(in, reflect.ValueOf(&st.Ctx).Elem())
 	}
 	for i, arg := range args {
@@ -112,6 +117,8 @@ func passes(from, to reflect.Type) bool {
 	case from.Kind() == reflect.Slice && to.Kind() == reflect.Slice:
 		return passes(from.Elem(), to.Elem())
 	}
+	// From Array on, kinds alone say nothing: two structs are of one kind. What is refused here for
+	// good can never fit, whatever the request.
 	return SameSort(from, to) || from.Kind() == to.Kind() && from.Kind() < reflect.Array && from.Kind() > reflect.Invalid
 }
 
@@ -149,10 +156,14 @@ func (st *State) passList(v reflect.Value, to reflect.Type) (reflect.Value, erro
 	if err := st.Spend(v.Len() * int(v.Type().Elem().Size())); err != nil {
 		return v, err
 	}
+	// A function that takes any gets a list of the list's own type, as it would without the copy: it
+	// may switch on the type.
 	if v.Type().AssignableTo(to) {
 		to = v.Type()
 	}
 	list := reflect.MakeSlice(to, v.Len(), v.Len())
+	// Elements of the same type are copied as memory. A list of a hundred thousand numbers that went
+	// through pass one by one would take milliseconds, which no budget here counts.
 	if to == v.Type() && to.Elem().Kind() != reflect.Slice {
 		reflect.Copy(list, v)
 		return list, nil
@@ -172,7 +183,9 @@ func (st *State) passList(v reflect.Value, to reflect.Type) (reflect.Value, erro
 type Setup struct {
 	Roots     map[string]Root
 	Functions map[string]*Function
-	OneKey    bool // a key that reads nothing of the request is meant
+	// A flag of the declaration and not of the text, as a template that reads nothing is the commonest
+	// mistake: it has to be said twice.
+	OneKey bool // a key that reads nothing of the request is meant
 }
 
 // Compiler makes a program of a key in another language.

@@ -28,9 +28,11 @@ func (st *State) join(key []byte, p *Part) ([]byte, error) {
 	if err != nil {
 		return key, err
 	}
+	// All requests with an empty list would share a key.
 	if n == 0 {
 		return key, ErrEmpty
 	}
+	// The source of an item is not that of the hole: it is lost here, and the join is blamed.
 	src := ""
 	for i := range n {
 		if i > 0 {
@@ -73,12 +75,16 @@ func (it *Items) open(st *State, most, more int) (list reflect.Value, n int, err
 	if list, err = it.List(st); err != nil {
 		return list, 0, err
 	}
+	// Nil is told from empty, since they have different causes: a field that was not filled in, and a
+	// request with no lines. The first has a remedy in the template.
 	if list = Indirect(list); !list.IsValid() {
 		return list, 0, ErrNil
 	}
 	if k := list.Kind(); k != reflect.Slice && k != reflect.Array {
 		return list, 0, Faulty("is no list, but of type %v", list.Type())
 	}
+	// The bound on keys comes before that on steps, though both hold: 1025 keys cost few steps, but
+	// each is a lock that Redis has to hold, and that somebody has to renew and release.
 	if n = list.Len(); n > most {
 		return list, 0, Faulty("makes more than %d keys", most)
 	}
@@ -113,12 +119,15 @@ func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string
 	}
 	var behind []byte
 	if len(st.buf) > before {
+		// A copy, as the elements are rendered over the place where it stands.
 		behind = bytes.Clone(st.buf[before:])
 	}
 	start := len(keys)
 	for i := range p.Items {
 		it := &p.Items[i]
 		*src = it.Src
+		// What the lists before have made counts, so that ten lists in one template have one bound. What
+		// the caller had in keys does not: a guard of several templates bounds itself.
 		list, n, err := it.open(st, MaxKeys-len(keys)+start, 0)
 		if err != nil {
 			return nil, Blame(it.Src, err)
@@ -137,6 +146,8 @@ func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string
 	if len(keys) == start {
 		return nil, Blame(*src, ErrEmpty)
 	}
+	// Only the new ones are sorted. The caller's own stand in an order that this package knows nothing
+	// about.
 	slices.Sort(keys[start:])
 	return append(keys[:start], slices.Compact(keys[start:])...), nil
 }
@@ -147,6 +158,8 @@ func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string
 func (p *Program) item(st *State, it *Items, before int, behind []byte) (string, error) {
 	src := ""
 	key, err := st.parts(st.buf[:before], it.Item, &src)
+	// Each part has refused what is empty, but an item may have no parts that make anything. The empty
+	// key is one that all programs share.
 	if err == nil && len(key)+len(behind) == 0 {
 		err = ErrEmpty
 	}
@@ -159,6 +172,8 @@ func (p *Program) item(st *State, it *Items, before int, behind []byte) (string,
 	key = append(key, behind...)
 	st.buf = key
 	if len(key) > MaxKey {
+		// The digest reads all of the key once more, for each element: a thousand elements behind one
+		// text of a megabyte would be a gigabyte of SHA-256.
 		if err := st.Spend(len(key)); err != nil {
 			return "", err
 		}

@@ -21,6 +21,8 @@ func (p *Program) shorten(key []byte) ([]byte, error) {
 		// Somebody else makes the same key, and would not make the digest.
 		return nil, Faulty("makes a key of more than %d bytes with raw", MaxKey)
 	}
+	// A digest that nobody can find a second key for. With a quick one, a client could choose an id
+	// whose key is that of another client, and hold that lock.
 	sum := sha256.Sum256(key)
 	room := MaxKey - digestTail
 	open, end := hashTag(key)
@@ -30,6 +32,8 @@ func (p *Program) shorten(key []byte) ([]byte, error) {
 		if len(tag) > maxTag {
 			return nil, Faulty("makes a hash tag of more than %d bytes", maxTag)
 		}
+		// Cloned, since the head is a piece of the key's own buffer, and the tag would be written over
+		// what it is copied from.
 		head = append(bytes.Clone(cut(key[:open], room-len(tag))), tag...)
 	}
 	short := make([]byte, 0, MaxKey)
@@ -48,6 +52,8 @@ func hashTag(key []byte) (open, end int) {
 		return 0, 0
 	}
 	n := bytes.IndexByte(key[open:], '}')
+	// Redis takes {} for no tag at all, and hashes the whole key. A later {b} does not count either,
+	// as only the first brace is looked at.
 	if n <= 1 {
 		return 0, 0
 	}
@@ -64,6 +70,8 @@ func cut(s []byte, n int) []byte {
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
+	// An escape that the cut goes through has begun within the last two bytes. A % that stands there
+	// can't be a value's own, as that is %25.
 	for i := max(n-2, 0); i < n; i++ {
 		if s[i] == '%' {
 			return s[:i]
@@ -76,6 +84,7 @@ func cut(s []byte, n int) []byte {
 // ways to make a key, as [a + ":x", b + ":y"] has two. They are tried in their order, and the
 // first that fits is the answer, as each reads a key in one way only.
 func (p *Program) Match(key string) (values []string, ok bool) {
+	// A digest can't be undone, and the head alone would be read as values that are cut off.
 	if strings.Contains(key, DigestMark) {
 		return nil, false
 	}
@@ -151,6 +160,8 @@ func (m *matcher) value(e *Escape) bool {
 	s, n := m.rest, 0
 	for n < len(s) {
 		if s[n] == '%' {
+			// The two digits are not looked at: one of them may be what ends the value, as 7 is in
+			// #{a}7. What is no escape is found out below, where the value is escaped again.
 			n += 3
 			continue
 		}
@@ -166,6 +177,8 @@ func (m *matcher) value(e *Escape) bool {
 		}
 		n += size
 	}
+	// No hole makes an empty value. To read one would find values for "order:", which no request has
+	// made.
 	if n == 0 || n > len(s) {
 		return false
 	}

@@ -49,6 +49,8 @@ func (p *Path) Follow(from *Source, elems []reflect.Value) (reflect.Value, error
 		if err != nil || !ok {
 			return reflect.Value{}, p.lacks(steps[1:], err, steps)
 		}
+		// An empty header is a value here, and is refused where it would become text. A condition may well
+		// ask whether it is empty.
 		v, steps = reflect.ValueOf(s), steps[1:]
 	default:
 		at, err := from.root(p.Root)
@@ -129,6 +131,8 @@ func Entry(v reflect.Value, by any) (reflect.Value, error) {
 		if i < 0 {
 			i += int64(v.Len())
 		}
+		// An error and not nil: a template that says [0] means that there is one, and all requests with no
+		// line would share the key of none.
 		if i < 0 || i >= int64(v.Len()) {
 			return reflect.Value{}, Faulty("asks a list of %d elements for number %v", v.Len(), by)
 		}
@@ -151,6 +155,8 @@ func structEntry(v reflect.Value, by any) (reflect.Value, error) {
 	if !ok || !f.IsExported() {
 		return reflect.Value{}, Faulty("asks %v for a field that it does not have", v.Type())
 	}
+	// FieldByIndex would panic on an embedded pointer that is nil. Which one that is depends on the
+	// request, so that it can't be found out at start.
 	field, err := v.FieldByIndexErr(f.Index)
 	if err != nil {
 		return reflect.Value{}, Faulty("can't go on: an embedded struct is nil")
@@ -162,6 +168,7 @@ func structEntry(v reflect.Value, by any) (reflect.Value, error) {
 // the type of the keys finds nothing, rather than the entry of the number that it would wrap
 // around to. A key that can't be compared would make Go panic.
 func mapEntry(v reflect.Value, by any) (reflect.Value, error) {
+	// MapIndex copies the entry to the heap for each look. An index of Go's own doesn't.
 	if m, ok := reflect.TypeAssert[map[string]any](v); ok {
 		if name, ok := by.(string); ok {
 			return Tame(reflect.ValueOf(m[name])), nil
@@ -176,6 +183,7 @@ func mapEntry(v reflect.Value, by any) (reflect.Value, error) {
 		if !SameSort(key.Type(), want) {
 			return reflect.Value{}, Faulty("asks a map by %v for an entry by %v", want, key.Type())
 		}
+		// 300 in a map by uint8 would find the entry of 44, and two tenants would share a lock.
 		fitting, ok := Convert(key, want)
 		if !ok { // there can be no such entry
 			return reflect.Value{}, nil
@@ -220,6 +228,8 @@ func Tame(v reflect.Value) reflect.Value {
 	if !v.IsValid() || v.Kind() != reflect.String || v.Type() != numberType || v.Len() > maxDigits || !wholeNumber(v.String()) {
 		return v
 	}
+	// Signed comes first, as what is calculated with must fit an int64. Only what is above stays
+	// unsigned.
 	if i, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
 		return reflect.ValueOf(i)
 	}
@@ -318,6 +328,8 @@ func CallMethod(base any, name string, optional bool) (v any, err error) {
 			v, err = nil, Recovered(r)
 		}
 	}()
+	// The linker keeps all exported methods of a program that looks one up by a name that it can't
+	// see. That is the price of getters, and is paid once.
 	out := on.MethodByName(name).Call(nil)
 	if len(out) == 2 && !out[1].IsNil() {
 		return nil, Faulty("can't go on: %s() fails", name)

@@ -58,6 +58,8 @@ func (p *Part) Literal() bool { return p.Path == nil && p.Append == nil && p.Joi
 // as much as the two paths. What turns out not to be short is started again with a state and its
 // budget, with the facts that are there.
 func (p *Program) Expand(ctx context.Context, keys []string, facts func(root string) (any, error)) (_ []string, err error) {
+	// The pool is what the state costs, and not its memory. Where a closure runs, that is lost in the
+	// rest.
 	if !p.plain {
 		st := NewState(ctx, facts, p.Roots)
 		defer st.Release()
@@ -94,6 +96,8 @@ func (p *Program) Finish() {
 // none: a value that is longer than a key is left to the other way, and there are only so many
 // parts.
 func (p *Program) expandPaths(keys []string, from *Source) (_ []string, done bool, err error) {
+	// Half of the longest key holds nearly all, and a buffer that outgrows it moves to the heap. The
+	// room is cleared for each call, so that more of it would be paid for by each request.
 	var room [MaxKey / 2]byte
 	buf := room[:0]
 	for i := range p.Parts {
@@ -111,6 +115,7 @@ func (p *Program) expandPaths(keys []string, from *Source) (_ []string, done boo
 			buf = appendNumber(buf, v, part.Leaf, part.Escape)
 		default:
 			s := v.String()
+			// Decided before Via: upper of ten megabytes is work, and this way has no budget to refuse it.
 			if len(s) > MaxKey {
 				return nil, false, nil
 			}
@@ -149,6 +154,8 @@ func (p *Program) ExpandWith(st *State, keys []string) (_ []string, err error) {
 	src := p.Text
 	defer func() {
 		if r := recover(); r != nil {
+			// What panics while it is asked for facts is the application. To answer 400 for its nil pointer
+			// would hide it from whoever watches for 500s.
 			if st.Asking {
 				panic(r)
 			}
@@ -163,6 +170,8 @@ func (p *Program) ExpandWith(st *State, keys []string) (_ []string, err error) {
 		return nil, Blame(src, err)
 	}
 	st.buf = key
+	// Java replaces what is no UTF-8 when it decodes the request, with the same rune for each. Its key
+	// for two such values is one, and ours would be two, of which none is Java's.
 	if p.Valid && !utf8.Valid(key) {
 		return nil, Blame(p.Text, errNoUTF8)
 	}
@@ -249,6 +258,8 @@ const (
 func (st *State) Together(parts []Part) (string, error) {
 	src := ""
 	var room [128]byte
+	// The place within is dropped, as the hole that asks for the text has a source of its own, which
+	// the error will name.
 	text, err := st.parts(room[:0], parts, &src)
 	if err == nil {
 		err = st.Spend(len(text))

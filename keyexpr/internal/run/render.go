@@ -43,6 +43,8 @@ type Escape struct {
 func Before(runes []rune) *Escape {
 	e := &Escape{}
 	for c := '!'; c < 0x7f; c++ {
+		// All else of ASCII that can be seen. What may follow the value is taken out next, and no more
+		// than that: an id with a slash keeps it, unless the template has one behind it.
 		e.plain[c] = c != '%' && c != '{' && c != '}'
 	}
 	e.except(runes)
@@ -151,8 +153,10 @@ func (e *Escape) leaves(r rune, size int) bool {
 	return e.inner || (r != utf8.RuneError || size > 1) && !unicode.IsSpace(r) && !unicode.IsControl(r)
 }
 
-// Unescape undoes any Escape. It fails for what no Escape makes. It takes capital letters only,
-// as that is how they are made. Two spellings of one key would be two locks.
+// Unescape undoes any Escape. It fails for an escape that is none. It takes more than an Escape
+// makes, such as %3a and %61, as it does not know which Escape was used. Whoever must know
+// whether s is the one spelling of a value escapes the value again and compares, as Match does:
+// two spellings of one key would be two locks.
 func Unescape(s string) (string, bool) {
 	if !strings.Contains(s, "%") {
 		return s, true
@@ -163,6 +167,7 @@ func Unescape(s string) (string, bool) {
 			b.WriteByte(s[i])
 			continue
 		}
+		// An escape that is cut off. To take the % for itself would read "a%" and "a%25" as one value.
 		if i+3 > len(s) {
 			return "", false
 		}
@@ -189,6 +194,8 @@ func (st *State) text(dst []byte, s string, e *Escape) ([]byte, error) {
 		return append(dst, s...), nil
 	}
 	if len(s) > longText {
+		// Short texts are not counted, as nearly all are short. All of them are charged by length, so that
+		// together they can grow by no more than twice the budget.
 		if err := st.Spend(2 * e.escaped(s)); err != nil {
 			return dst, err
 		}
@@ -205,6 +212,7 @@ func (st *State) Value(dst []byte, v any, e *Escape) ([]byte, error) {
 	case string:
 		return st.text(dst, v, e)
 	case Raw:
+		// The mark is the author's: raw(x) says that x is part of the text. It is charged all the same.
 		return st.text(dst, string(v), nil)
 	}
 	s, err := st.TextOf(reflect.ValueOf(v))
@@ -254,6 +262,8 @@ func (st *State) TextOf(v reflect.Value) (string, error) {
 		if v.IsNil() || depth == maxPointers {
 			return "", ErrNil
 		}
+		// A text is a text whatever methods it has. A String that hides a secret as "***" would be one key
+		// for all.
 		if v.Kind() == reflect.Pointer && v.Elem().Kind() != reflect.String && Spells(v.Type()) {
 			break
 		}
@@ -280,6 +290,8 @@ func (st *State) TextOf(v reflect.Value) (string, error) {
 		return st.spelling(v.Interface())
 	}
 	if v.Kind() != reflect.Pointer && Spells(reflect.PointerTo(v.Type())) {
+		// A method on the pointer needs an address, which a value behind an interface does not have. It is
+		// called on a copy, and so can change nothing in the request.
 		p := reflect.New(v.Type())
 		p.Elem().Set(v)
 		return st.spelling(p.Interface())
@@ -301,9 +313,13 @@ func (st *State) basicText(v reflect.Value) (string, error) {
 		if err := st.Spend(2 * v.Len()); err != nil {
 			return "", err
 		}
-		b := make([]byte, v.Len())
-		reflect.Copy(reflect.ValueOf(b), v)
-		return hex.EncodeToString(b), nil
+		// Bytes panics for an array that has no address, and reflect.Copy for elements of a named type.
+		if v.Kind() == reflect.Array {
+			p := reflect.New(v.Type()).Elem()
+			p.Set(v)
+			v = p
+		}
+		return hex.EncodeToString(v.Bytes()), nil
 	}
 	return "", Faulty("is of type %v, which is no key material", v.Type())
 }

@@ -44,6 +44,7 @@ var states = sync.Pool{New: func() any { return new(State) }}
 func NewState(ctx context.Context, facts func(root string) (any, error), roots []Root) *State {
 	st := states.Get().(*State)
 	st.Ctx, st.Facts, st.Roots = ctx, facts, roots
+	// Slots that are too many are cut off and not cleared: Release has cleared all that were in use.
 	if cap(st.slots) < len(roots) {
 		st.slots = make([]slot, len(roots))
 	}
@@ -59,6 +60,8 @@ func (st *State) Release() {
 	clear(st.Vars)
 	clear(st.Args[:cap(st.Args)])
 	st.Elems, st.Index, st.Vars, st.Args = st.Elems[:0], st.Index[:0], st.Vars[:0], st.Args[:0]
+	// One request of a megabyte would otherwise leave a megabyte in the pool for each processor, for
+	// keys of fifty bytes.
 	if cap(st.buf) > 16*MaxKey {
 		st.buf = nil
 	}
@@ -142,6 +145,7 @@ func (st *State) Sort(n int) error {
 	if n > MaxSteps {
 		return errSteps
 	}
+	// Len is above the logarithm, so that a list of one is charged as well.
 	return st.Step(n * bits.Len(uint(n)))
 }
 
@@ -197,6 +201,8 @@ func (s *Source) root(i int) (*slot, error) {
 	}
 	root := &s.Roots[i]
 	s.Asking = true
+	// Not set by defer: after a panic Asking has to stay true, as that is how the one who recovers
+	// knows whose it was.
 	v, err := s.Facts(root.Name)
 	s.Asking = false
 	if err == nil {
@@ -225,6 +231,8 @@ func (r *Root) admit(v any, at *slot) error {
 	if r.Type == nil || v == nil {
 		return nil
 	}
+	// The comparison comes first as it is nearly always true, and a look at two types costs less than
+	// the call.
 	if t := at.value.Type(); t != r.Type && !t.AssignableTo(r.Type) {
 		return fmt.Errorf("is of type %T, and was declared as %v", v, r.Type)
 	}

@@ -31,6 +31,8 @@ func LeafOf(t reflect.Type) Leaf {
 		return LeafAny
 	}
 	switch kind := t.Kind(); {
+	// A json.Number is looked at for its spelling, and Raw is not escaped: both are strings that must
+	// not go the way of strings.
 	case kind == reflect.String && t != numberType && t != rawType:
 		return LeafString
 	case Spells(reflect.PointerTo(t)): // has the methods of t, too
@@ -79,6 +81,8 @@ func sizeOf(v any) int {
 // have the value in it.
 func (st *State) spelling(v any) (string, error) {
 	size := sizeOf(v)
+	// A client that sends 1e1000000 into a *big.Rat has sent nine bytes, and would get a million
+	// digits for them.
 	if size > maxBits {
 		return "", Faulty("is a number of more than %d bits", maxBits)
 	}
@@ -116,6 +120,8 @@ func IsTime(t reflect.Type) bool {
 		return false
 	}
 	f, ok := t.FieldByName("Time")
+	// A field of the name alone is no reason. A struct with a field Time that it does not embed has
+	// methods of its own, or none.
 	return ok && f.Anonymous && (f.Type == timeType || f.Type == reflect.PointerTo(timeType))
 }
 
@@ -124,6 +130,8 @@ func IsTime(t reflect.Type) bool {
 // source of a hole: "req.At is a time, …". A message is refused before its String is looked at,
 // as that is for people and changes from run to run on purpose.
 func Refusal(t reflect.Type) string {
+	// A pointer to a text is how a request says that a field may be missing. A pointer to a struct is
+	// kept, as many types spell themselves only by their pointer.
 	if t.Kind() == reflect.Pointer && t.Elem().Kind() != reflect.Struct {
 		t = t.Elem()
 	}

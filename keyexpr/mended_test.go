@@ -1,0 +1,61 @@
+package keyexpr
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// uniq took a number of JSON for a text, so that 7 and "7" of one body became one element. They are two facts.
+func TestUniqKnowsNumbersOfJSON(t *testing.T) {
+	for _, tt := range []struct {
+		list []any
+		want string
+	}{
+		{[]any{json.Number("7"), "7"}, "2"},
+		{[]any{"7", json.Number("7")}, "2"},
+		{[]any{json.Number("7"), int64(7)}, "1"},
+		{[]any{json.Number("-1"), json.Number("-1")}, "1"},
+		{[]any{json.Number("18446744073709551615"), uint64(1<<64 - 1)}, "1"},
+	} {
+		keys, err := expand(t, "#{len(uniq(req.Any))}", &payRequest{Any: tt.list})
+		if err != nil || strings.Join(keys, " ") != tt.want {
+			t.Errorf("len(uniq(%#v)) = %q, %v, want %s", tt.list, keys, err, tt.want)
+		}
+	}
+}
+
+// weigh did not charge the keys of a map: two maps with a key of a megabyte were compared for the price of two numbers.
+func TestWeighChargesTheKeysOfMaps(t *testing.T) {
+	long := strings.Repeat("x", run.MaxBytes/2)
+	for _, tt := range []struct {
+		name  string
+		v     any
+		bytes int // -1 if it is too much
+	}{
+		{"a nil map", map[string]int(nil), 0},
+		{"an empty map", map[string]int{}, 0},
+		{"a key", map[string]int{"abc": 1}, 24 + 3},
+		{"a key and a text", map[string]string{"abc": "de"}, 24 + 3 + 2},
+		{"a key in an any", map[any]int{"abc": 1}, 24 + 3},
+		{"keys of a map in a map", map[string]any{"ab": map[string]int{"c": 1}}, 2*24 + 2 + 1},
+		{"a key of a struct", map[tenantKey]int{{"abc", 1}: 1}, 24 + 3},
+		{"a long key", map[string]int{long: 1}, 24 + run.MaxBytes/2},
+		{"two long keys", map[string]int{long: 1, long + "x": 2}, -1},
+	} {
+		st := run.NewState(context.Background(), nil, nil)
+		err := weigh(st, tt.v)
+		if _, bytes := st.Spent(); (err != nil) != (tt.bytes < 0) || err == nil && bytes != tt.bytes {
+			t.Errorf("%s: %d bytes, %v, want %d", tt.name, bytes, err, tt.bytes)
+		}
+		st.Release()
+	}
+}
+
+type tenantKey struct {
+	Name string
+	Part int
+}
