@@ -3,77 +3,77 @@ package spel
 import "testing"
 
 // Arithmetic is that of the JLS, 4.2.2: two ints make an int, which wraps around at 32 bits, and a long makes a long.
-func TestArithmeticIsThatOfJava(t *testing.T) {
-	checkRows(t, []row{
-		// Sums.
-		{"#p0.int + 1", "8"},
-		{"#p0.long + 1", "8"},
-		{"#p0.byte + 1", "8"},
-		{"#p0.short + #p0.byte", "14"},
-		{"#p0.maxInt + 1", "-2147483648"},
-		{"#p0.maxInt + 1L", "2147483648"},
-		{"#p0.maxInt + #p0.long", "2147483654"},
-		{"#p0.maxLong + 1", "-9223372036854775808"},
-		{"2147483647 + 1 + #p0.long", "-2147483641"}, // the first sum is an int, and wraps before the long comes
-		{"2147483647 + (1 + #p0.long)", "2147483655"},
-		// Differences.
-		{"#p0.int - 10", "-3"},
-		{"#p0.minInt - 1", "2147483647"},
-		{"#p0.minInt - 1L", "-2147483649"},
-		{"#p0.minLong - 1", "9223372036854775807"},
-		{"10 - 4 - 3 - #p0.int", "-4"},
-		{"10 - (4 - #p0.int)", "13"},
-		// Products.
-		{"#p0.int * -3", "-21"},
-		{"65536 * 65536 + #p0.int", "7"},
-		{"65536L * 65536 + #p0.int", "4294967303"},
-		{"#p0.minInt * -1", "-2147483648"},
-		{"#p0.maxInt * 2", "-2"},
-		{"#p0.int * 0x10", "112"},
-		// Quotients go to zero, and so remainders have the sign of the dividend.
-		{"#p0.int / 2", "3"},
-		{"-7 / 2 + #p0.int", "4"},
-		{"-#p0.int / 2", "-3"},
-		{"#p0.int % 3", "1"},
-		{"-#p0.int % 3", "-1"},
-		{"#p0.int % -3", "1"},
-		{"-#p0.int % -3", "-1"},
-		{"#p0.minInt / -1", "-2147483648"},
-		{"#p0.minInt % -1", "0"},
-		{"#p0.minLong / -1", "-9223372036854775808"},
-		{"#p0.minLong % -1", "0"},
-		{"#p0.minInt / -1L", "2147483648"},
-		{"#p0.int / 0", "request: divides by zero"},
-		{"#p0.long % (#p0.int - 7)", "request: divides by zero"},
-		// Words for signs.
-		{"#p0.int div 2", "3"},
-		{"#p0.int MOD 4", "3"},
-		// Signs in front.
-		{"-#p0.int", "-7"},
-		{"+#p0.int", "7"},
-		{"- -#p0.int", "7"},
-		{"-#p0.minInt", "-2147483648"},
-		{"-#p0.minLong", "-9223372036854775808"},
-		{"-#p0.byte", "-7"},
-		{"-(#p0.int + 1)", "-8"},
-		{"-#p0.text", "start: - is not for a text"},
-		{"+#p0.yes", "start: + is not for true or false"},
-		{"-#p0.noLong", "request: calculates with what is no number"},
-		// An int of Go is both, as long as both agree.
-		{"#p0.loose + 1", "8"},
-		{"#p0.loose * 306783378", "2147483646"},
-		{"#p0.loose * 306783379", "request: calculates more than 32 bits"},
-		{"#p0.loose * 306783379L", "2147483653"},
-		{"#p0.loose - #p0.int", "0"},
-		{"-#p0.loose / 2", "-3"},
-		// What is no number.
-		{"#p0.text * 2", "start: * is for numbers here, and not for a text"},
-		{"'a' * 3", "start: * is for numbers here"},
-		{"#p0.yes - 1", "start: - is for numbers here, and not for true or false"},
-		{"#p0.ints / 2", "start: / is for numbers here, and not for a list"},
-		{"#p0.ref % 2", "start: % is for numbers here, and not for an id"},
-		{"#p0.noLong * 2", "request: calculates with what is no number"},
-	})
+func TestArithmeticIsThatOfJava(t *testing.T) { checkRows(t, arithmeticRows) }
+
+var arithmeticRows = []row{
+	// Sums.
+	{"#p0.int + 1", "8"},
+	{"#p0.long + 1", "8"},
+	{"#p0.byte + 1", "8"},
+	{"#p0.short + #p0.byte", "14"},
+	{"#p0.maxInt + 1", "-2147483648"},
+	{"#p0.maxInt + 1L", "2147483648"},
+	{"#p0.maxInt + #p0.long", "2147483654"},
+	{"#p0.maxLong + 1", "-9223372036854775808"},
+	{"2147483647 + 1 + #p0.long", "-2147483641"}, // the first sum is an int, and wraps before the long comes
+	{"2147483647 + (1 + #p0.long)", "2147483655"},
+	// Differences.
+	{"#p0.int - 10", "-3"},
+	{"#p0.minInt - 1", "2147483647"},
+	{"#p0.minInt - 1L", "-2147483649"},
+	{"#p0.minLong - 1", "9223372036854775807"},
+	{"10 - 4 - 3 - #p0.int", "-4"},
+	{"10 - (4 - #p0.int)", "13"},
+	// Products.
+	{"#p0.int * -3", "-21"},
+	{"65536 * 65536 + #p0.int", "7"},
+	{"65536L * 65536 + #p0.int", "4294967303"},
+	{"#p0.minInt * -1", "-2147483648"},
+	{"#p0.maxInt * 2", "-2"},
+	{"#p0.int * 0x10", "112"},
+	// Quotients go to zero, and so remainders have the sign of the dividend.
+	{"#p0.int / 2", "3"},
+	{"-7 / 2 + #p0.int", "4"},
+	{"-#p0.int / 2", "-3"},
+	{"#p0.int % 3", "1"},
+	{"-#p0.int % 3", "-1"},
+	{"#p0.int % -3", "1"},
+	{"-#p0.int % -3", "-1"},
+	{"#p0.minInt / -1", "-2147483648"},
+	{"#p0.minInt % -1", "0"},
+	{"#p0.minLong / -1", "-9223372036854775808"},
+	{"#p0.minLong % -1", "0"},
+	{"#p0.minInt / -1L", "2147483648"},
+	{"#p0.int / 0", "request: divides by zero"},
+	{"#p0.long % (#p0.int - 7)", "request: divides by zero"},
+	// Words for signs.
+	{"#p0.int div 2", "3"},
+	{"#p0.int MOD 4", "3"},
+	// Signs in front.
+	{"-#p0.int", "-7"},
+	{"+#p0.int", "7"},
+	{"- -#p0.int", "7"},
+	{"-#p0.minInt", "-2147483648"},
+	{"-#p0.minLong", "-9223372036854775808"},
+	{"-#p0.byte", "-7"},
+	{"-(#p0.int + 1)", "-8"},
+	{"-#p0.text", "start: - is not for a text"},
+	{"+#p0.yes", "start: + is not for true or false"},
+	{"-#p0.noLong", "request: calculates with what is no number"},
+	// An int of Go is both, as long as both agree.
+	{"#p0.loose + 1", "8"},
+	{"#p0.loose * 306783378", "2147483646"},
+	{"#p0.loose * 306783379", "request: calculates more than 32 bits"},
+	{"#p0.loose * 306783379L", "2147483653"},
+	{"#p0.loose - #p0.int", "0"},
+	{"-#p0.loose / 2", "-3"},
+	// What is no number.
+	{"#p0.text * 2", "start: * is for numbers here, and not for a text"},
+	{"'a' * 3", "start: * is for numbers here"},
+	{"#p0.yes - 1", "start: - is for numbers here, and not for true or false"},
+	{"#p0.ints / 2", "start: / is for numbers here, and not for a list"},
+	{"#p0.ref % 2", "start: % is for numbers here, and not for an id"},
+	{"#p0.noLong * 2", "request: calculates with what is no number"},
 }
 
 // OpPlus adds two numbers, and makes a text as soon as one side is a String. All else throws in Spring.

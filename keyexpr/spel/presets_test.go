@@ -7,92 +7,96 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
+// pay is the Java method of the annotations in these tests.
+var pay = Method("com.acme.OrderService", "pay")
+
+var wholeKeysOfLibrariesRows = []struct {
+	key  *Key
+	want string
+}{
+	// lock4j: prefix ":" name "#" keys with dots. DefaultLockKeyBuilder leaves empty keys out, and joins what is left.
+	{Lock4j("pay", []string{"#p0.int"}), "lock4j:pay#7"},
+	{Lock4j("pay", []string{"#p0.int", "#p0.text"}), "lock4j:pay#7.Text"},
+	{Lock4j("pay", []string{"", "#p0.int"}), "lock4j:pay#7"},
+	{Lock4j("pay", []string{"#p0.int", "", "#p0.text"}), "lock4j:pay#7.Text"},
+	{Lock4j("pay", []string{"#p0.int", ""}), "lock4j:pay#7"},
+	{Lock4j("pay", nil), "lock4j:pay#"},
+	{Lock4j("", []string{"#p0.int"}, pay), "lock4j:com.acme.OrderServicepay#7"},
+	{Lock4j(" ", []string{"#p0.int"}, pay), "lock4j:com.acme.OrderServicepay#7"}, // StringUtils.hasText
+	{Lock4j("", nil, pay), "lock4j:com.acme.OrderServicepay#"},
+	{Lock4j("", nil), `start: a @Lock4j without a name has its key from the Java method: add Method(class, name)`},
+	{Lock4j("pay", []string{"#p0.int"}, Prefix("shop")), "shop:pay#7"},
+	{Lock4j("pay", []string{"#p0.int"}, Prefix("")), "lock4j:pay#7"},
+	{Lock4j("a b", []string{"#p0.int"}), "lock4j:a b#7"}, // nothing is escaped
+	{Lock4j("pay", []string{"'a.b'", "#p0.int"}), "lock4j:pay#a.b.7"},
+	{Lock4j("pay", []string{"#p0.ints"}), "lock4j:pay#3,1,2"}, // one key, in the order of the list
+	{Lock4j("pay", []string{"#p0.texts", "#p0.int"}), "lock4j:pay#x,y,x.7"},
+	{Lock4j("pay", []string{"#p0.lines.![sku]"}), "lock4j:pay#pen,ink,cap"},
+	{Lock4j("pay", []string{"{#p0.int, 'x'}"}), "lock4j:pay#7,x"},
+	{Lock4j("pay", []string{"#p0.nested"}), "lock4j:pay#1,2,,3"},
+	{Lock4j("pay", []string{"#p0.phase"}), "lock4j:pay#PAID"},
+	{Lock4j("pay", []string{"#p0.yes"}), "lock4j:pay#true"},
+	{Lock4j("pay", []string{"#p0.ref"}), "lock4j:pay#ab000000-000000000000000000000000"},
+	{Lock4j("pay", []string{"#p0.int + 1"}), "lock4j:pay#8"},
+	{Lock4j("pay", []string{"#p0.null"}), "request: is null"},
+	{Lock4j("pay", []string{"#p0.empty"}), "request: is empty"},
+	{Lock4j("pay", []string{"#p0.attrs"}), "start: this is a map: name one of its entries"},
+	{Lock4j("pay", []string{"#p0.owner"}), "start: this is an object, spel.javaOwner"},
+	{Lock4j("pay", []string{"#root"}), "start: #root is the bean, which is not known here: name a parameter"},
+	{Lock4j("pay", []string{"#root.methodName"}, pay), "start: #root is the bean"},
+	{Lock4j("pay", []string{"#executionPath"}, pay), "start: #executionPath stands for executionPath, and there is no such fact"}, // a variable of another library
+	{Lock4j("pay", []string{"order-#{#p0.int}"}), "start: order is a property of the root object"},
+	// klock: "lock." name, and each key behind a dash. BusinessKeyProvider calls toString.
+	{Klock("pay", []string{"#p0.int"}), "lock.pay-7"},
+	{Klock("pay", []string{"#p0.int", "#p0.text"}), "lock.pay-7-Text"},
+	{Klock("pay", []string{"", "#p0.int"}), "lock.pay-7"},
+	{Klock("pay", nil), "lock.pay"},
+	{Klock("", []string{"#p0.int"}, pay), "lock.com.acme.OrderService.pay-7"},
+	{Klock(" ", []string{"#p0.int"}), "lock. -7"}, // only the empty name is none
+	{Klock("", nil), `start: a @Klock without a name has its key from the Java method: add Method(class, name)`},
+	{Klock("pay", []string{"#p0.phase"}), "lock.pay-PAID"},
+	{Klock("pay", []string{"'a' + #p0.ints"}), "lock.pay-a3,1,2"}, // the + converts, and not klock
+	{Klock("pay", []string{"#p0.ints"}), "start: this is a list, whose text in Java depends on whether it is an array"},
+	{Klock("pay", []string{"#p0.ints[0]"}), "lock.pay-3"},
+	{Klock("pay", []string{"#p0.null"}), "request: is null"},
+	{Klock("pay", []string{"#root.methodName"}, pay), "start: #root is null, which is not known here: name a parameter"},
+	{Klock("pay", []string{" "}), "start: nothing is written here, for which Spring throws"},
+	// alturkovic: store ":" prefix expression, and a key of each element.
+	{Alturkovic("", "", "#p0.int"), "distributed_lock:7"},
+	{Alturkovic("", "pay:", "#p0.int"), "distributed_lock:pay:7"},
+	{Alturkovic("locks", "pay:", "#p0.int"), "locks:pay:7"},
+	{Alturkovic("locks", "", "#p0.texts"), "locks:x locks:y"},
+	{Alturkovic("locks", "sku:", "#p0.lines.![sku]"), "locks:sku:cap locks:sku:ink locks:sku:pen"},
+	{Alturkovic("locks", "", "{#p0.int, #p0.text}"), "locks:7 locks:Text"},
+	{Alturkovic("locks", "", "'a' + #p0.ints"), "locks:a3,1,2"},
+	{Alturkovic("locks", "", "", pay), "locks:com.acme.OrderService.pay"},
+	{Alturkovic("locks", "", "#executionPath + #p0.int", pay), "locks:com.acme.OrderService.pay7"},
+	{Alturkovic("", "", ""), "start: the Java method is not known: add Method(class, name)"},
+	{Alturkovic("locks", "", "#p0.none"), "request: is empty"},
+	{Alturkovic("locks", "", "#p0.null"), "request: is null"},
+	// Redisson: the text that getLock gets.
+	{Redisson(`"order:" + p0.getInt()`), "order:7"},
+	{Redisson(`"order:" + p0.int + ":" + p0.text`), "order:7:Text"},
+	{Redisson(`String.format("order:%s:%d", p0.text, p0.long)`), "order:Text:7"},
+	{Redisson(`p0.texts.get(0)`), "x"},
+	{Redisson(`p0.phase.name() + p0.int`), "PAID7"},
+	{Redisson(`"a" + p0.executionPath`), "start: unknown property executionPath"},
+	// Spring's own: #root is that of a cache, with the method's names.
+	{Expression("#root.methodName + #p0.int", pay), "pay7"},
+	{Expression("#root.method.name + #p0.int", pay), "pay7"},
+	{Expression("#root.targetClass.simpleName + #p0.int", pay), "OrderService7"},
+	{Expression("#root.target.class.name + #p0.int", pay), "com.acme.OrderService7"},
+	{Expression("#root.method.declaringClass.name + #p0.int", pay), "com.acme.OrderService7"},
+	{Expression("#root.getMethodName() + #p0.int", pay), "pay7"},
+	{Expression("#root.args[0].int", pay), "7"},
+	{Expression("#{#root.methodName}:#{#p0.int}", pay), "pay:7"},
+	{Expression("#root.target.class.simpleName + #p0.int", Method("a.B$C", "m")), "C7"},
+	{Expression("#root.methodName?.trim() + #p0.int", pay), "pay7"},
+}
+
 // Whole keys, as each library makes them: its prefix, its separators, its way with lists, with an empty key and with #root.
 func TestWholeKeysOfLibraries(t *testing.T) {
-	pay := Method("com.acme.OrderService", "pay")
-	for _, tt := range []struct {
-		key  *Key
-		want string
-	}{
-		// lock4j: prefix ":" name "#" keys with dots. DefaultLockKeyBuilder leaves empty keys out, and joins what is left.
-		{Lock4j("pay", []string{"#p0.int"}), "lock4j:pay#7"},
-		{Lock4j("pay", []string{"#p0.int", "#p0.text"}), "lock4j:pay#7.Text"},
-		{Lock4j("pay", []string{"", "#p0.int"}), "lock4j:pay#7"},
-		{Lock4j("pay", []string{"#p0.int", "", "#p0.text"}), "lock4j:pay#7.Text"},
-		{Lock4j("pay", []string{"#p0.int", ""}), "lock4j:pay#7"},
-		{Lock4j("pay", nil), "lock4j:pay#"},
-		{Lock4j("", []string{"#p0.int"}, pay), "lock4j:com.acme.OrderServicepay#7"},
-		{Lock4j(" ", []string{"#p0.int"}, pay), "lock4j:com.acme.OrderServicepay#7"}, // StringUtils.hasText
-		{Lock4j("", nil, pay), "lock4j:com.acme.OrderServicepay#"},
-		{Lock4j("", nil), `start: a @Lock4j without a name has its key from the Java method: add Method(class, name)`},
-		{Lock4j("pay", []string{"#p0.int"}, Prefix("shop")), "shop:pay#7"},
-		{Lock4j("pay", []string{"#p0.int"}, Prefix("")), "lock4j:pay#7"},
-		{Lock4j("a b", []string{"#p0.int"}), "lock4j:a b#7"}, // nothing is escaped
-		{Lock4j("pay", []string{"'a.b'", "#p0.int"}), "lock4j:pay#a.b.7"},
-		{Lock4j("pay", []string{"#p0.ints"}), "lock4j:pay#3,1,2"}, // one key, in the order of the list
-		{Lock4j("pay", []string{"#p0.texts", "#p0.int"}), "lock4j:pay#x,y,x.7"},
-		{Lock4j("pay", []string{"#p0.lines.![sku]"}), "lock4j:pay#pen,ink,cap"},
-		{Lock4j("pay", []string{"{#p0.int, 'x'}"}), "lock4j:pay#7,x"},
-		{Lock4j("pay", []string{"#p0.nested"}), "lock4j:pay#1,2,,3"},
-		{Lock4j("pay", []string{"#p0.phase"}), "lock4j:pay#PAID"},
-		{Lock4j("pay", []string{"#p0.yes"}), "lock4j:pay#true"},
-		{Lock4j("pay", []string{"#p0.ref"}), "lock4j:pay#ab000000-000000000000000000000000"},
-		{Lock4j("pay", []string{"#p0.int + 1"}), "lock4j:pay#8"},
-		{Lock4j("pay", []string{"#p0.null"}), "request: is null"},
-		{Lock4j("pay", []string{"#p0.empty"}), "request: is empty"},
-		{Lock4j("pay", []string{"#p0.attrs"}), "start: this is a map: name one of its entries"},
-		{Lock4j("pay", []string{"#p0.owner"}), "start: this is an object, spel.javaOwner"},
-		{Lock4j("pay", []string{"#root"}), "start: #root is the bean, which is not known here: name a parameter"},
-		{Lock4j("pay", []string{"#root.methodName"}, pay), "start: #root is the bean"},
-		{Lock4j("pay", []string{"#executionPath"}, pay), "start: #executionPath stands for executionPath, and there is no such fact"}, // a variable of another library
-		{Lock4j("pay", []string{"order-#{#p0.int}"}), "start: order is a property of the root object"},
-		// klock: "lock." name, and each key behind a dash. BusinessKeyProvider calls toString.
-		{Klock("pay", []string{"#p0.int"}), "lock.pay-7"},
-		{Klock("pay", []string{"#p0.int", "#p0.text"}), "lock.pay-7-Text"},
-		{Klock("pay", []string{"", "#p0.int"}), "lock.pay-7"},
-		{Klock("pay", nil), "lock.pay"},
-		{Klock("", []string{"#p0.int"}, pay), "lock.com.acme.OrderService.pay-7"},
-		{Klock(" ", []string{"#p0.int"}), "lock. -7"}, // only the empty name is none
-		{Klock("", nil), `start: a @Klock without a name has its key from the Java method: add Method(class, name)`},
-		{Klock("pay", []string{"#p0.phase"}), "lock.pay-PAID"},
-		{Klock("pay", []string{"'a' + #p0.ints"}), "lock.pay-a3,1,2"}, // the + converts, and not klock
-		{Klock("pay", []string{"#p0.ints"}), "start: this is a list, whose text in Java depends on whether it is an array"},
-		{Klock("pay", []string{"#p0.ints[0]"}), "lock.pay-3"},
-		{Klock("pay", []string{"#p0.null"}), "request: is null"},
-		{Klock("pay", []string{"#root.methodName"}, pay), "start: #root is null, which is not known here: name a parameter"},
-		{Klock("pay", []string{" "}), "start: nothing is written here, for which Spring throws"},
-		// alturkovic: store ":" prefix expression, and a key of each element.
-		{Alturkovic("", "", "#p0.int"), "distributed_lock:7"},
-		{Alturkovic("", "pay:", "#p0.int"), "distributed_lock:pay:7"},
-		{Alturkovic("locks", "pay:", "#p0.int"), "locks:pay:7"},
-		{Alturkovic("locks", "", "#p0.texts"), "locks:x locks:y"},
-		{Alturkovic("locks", "sku:", "#p0.lines.![sku]"), "locks:sku:cap locks:sku:ink locks:sku:pen"},
-		{Alturkovic("locks", "", "{#p0.int, #p0.text}"), "locks:7 locks:Text"},
-		{Alturkovic("locks", "", "'a' + #p0.ints"), "locks:a3,1,2"},
-		{Alturkovic("locks", "", "", pay), "locks:com.acme.OrderService.pay"},
-		{Alturkovic("locks", "", "#executionPath + #p0.int", pay), "locks:com.acme.OrderService.pay7"},
-		{Alturkovic("", "", ""), "start: the Java method is not known: add Method(class, name)"},
-		{Alturkovic("locks", "", "#p0.none"), "request: is empty"},
-		{Alturkovic("locks", "", "#p0.null"), "request: is null"},
-		// Redisson: the text that getLock gets.
-		{Redisson(`"order:" + p0.getInt()`), "order:7"},
-		{Redisson(`"order:" + p0.int + ":" + p0.text`), "order:7:Text"},
-		{Redisson(`String.format("order:%s:%d", p0.text, p0.long)`), "order:Text:7"},
-		{Redisson(`p0.texts.get(0)`), "x"},
-		{Redisson(`p0.phase.name() + p0.int`), "PAID7"},
-		{Redisson(`"a" + p0.executionPath`), "start: unknown property executionPath"},
-		// Spring's own: #root is that of a cache, with the method's names.
-		{Expression("#root.methodName + #p0.int", pay), "pay7"},
-		{Expression("#root.method.name + #p0.int", pay), "pay7"},
-		{Expression("#root.targetClass.simpleName + #p0.int", pay), "OrderService7"},
-		{Expression("#root.target.class.name + #p0.int", pay), "com.acme.OrderService7"},
-		{Expression("#root.method.declaringClass.name + #p0.int", pay), "com.acme.OrderService7"},
-		{Expression("#root.getMethodName() + #p0.int", pay), "pay7"},
-		{Expression("#root.args[0].int", pay), "7"},
-		{Expression("#{#root.methodName}:#{#p0.int}", pay), "pay:7"},
-		{Expression("#root.target.class.simpleName + #p0.int", Method("a.B$C", "m")), "C7"},
-		{Expression("#root.methodName?.trim() + #p0.int", pay), "pay7"},
-	} {
+	for _, tt := range wholeKeysOfLibrariesRows {
 		if got := outcomeOf(t, tt.key); !agrees(got, tt.want) {
 			t.Errorf("%v comes to %q, want %q", tt.key, got, tt.want)
 		}
