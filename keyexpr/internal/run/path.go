@@ -179,10 +179,12 @@ func mapEntry(v reflect.Value, by any) (reflect.Value, error) {
 		return reflect.Value{}, ErrNil
 	}
 	want := v.Type().Key()
-	if key.Type() != want {
-		if !SameSort(key.Type(), want) {
-			return reflect.Value{}, Faulty("asks a map by %v for an entry by %v", want, key.Type())
-		}
+	if key.Type() != want && !SameSort(key.Type(), want) {
+		return reflect.Value{}, Faulty("asks a map by %v for an entry by %v", want, key.Type())
+	}
+	// A map by any, as YAML becomes, is asked by the key as it is: converted to an interface, it would
+	// not come back.
+	if key.Type() != want && want.Kind() != reflect.Interface {
 		// 300 in a map by uint8 would find the entry of 44, and two tenants would share a lock.
 		fitting, ok := Convert(key, want)
 		if !ok { // there can be no such entry
