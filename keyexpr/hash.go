@@ -285,10 +285,8 @@ func (e *encoder) list(v reflect.Value, depth int) error {
 		if err := e.st.Spend(3*n + 10); err != nil {
 			return err
 		}
-		b := make([]byte, n)
-		reflect.Copy(reflect.ValueOf(b), v)
 		e.count('b', n)
-		e.buf = append(e.buf, b...)
+		e.buf = append(e.buf, run.Bytes(v)...)
 		return nil
 	}
 	if err := e.st.List(n); err != nil {

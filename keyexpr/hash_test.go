@@ -28,6 +28,7 @@ func hashOf(t *testing.T, v any) string {
 // The encoding is written down, so that a hash is the same in the next release, and can be made elsewhere.
 func TestHashEncoding(t *testing.T) {
 	type point struct{ X, Y int }
+	type octet byte
 	for _, tt := range []struct {
 		name string
 		v    any
@@ -47,6 +48,8 @@ func TestHashEncoding(t *testing.T) {
 		{"zero", 0.0, "f\x00\x00\x00\x00\x00\x00\x00\x00"},
 		{"bytes", []byte("ab"), "b\x02ab"},
 		{"an array of bytes", [2]byte{'a', 'b'}, "b\x02ab"},
+		{"bytes of a named type", []octet{'a', 'b'}, "b\x02ab"},
+		{"an array of such bytes", [2]octet{'a', 'b'}, "b\x02ab"},
 		{"a list", []string{"a", "b"}, "l\x02s\x01as\x01b"},
 		{"an array", [2]int{1, 2}, "l\x02i\x011i\x012"},
 		{"a list in a list", [][]int{{1}, {}}, "l\x02l\x01i\x011l\x00"},

@@ -313,13 +313,18 @@ func (st *State) basicText(v reflect.Value) (string, error) {
 		if err := st.Spend(2 * v.Len()); err != nil {
 			return "", err
 		}
-		// Bytes panics for an array that has no address, and reflect.Copy for elements of a named type.
-		if v.Kind() == reflect.Array {
-			p := reflect.New(v.Type()).Elem()
-			p.Set(v)
-			v = p
-		}
-		return hex.EncodeToString(v.Bytes()), nil
+		return hex.EncodeToString(Bytes(v)), nil
 	}
 	return "", Faulty("is of type %v, which is no key material", v.Type())
+}
+
+// Bytes returns those of a slice or array of bytes, also of a named type. The method of reflect panics for an array that has no
+// address, and reflect.Copy for elements of a named type.
+func Bytes(v reflect.Value) []byte {
+	if v.Kind() == reflect.Array {
+		p := reflect.New(v.Type()).Elem()
+		p.Set(v)
+		v = p
+	}
+	return v.Bytes()
 }

@@ -13,8 +13,8 @@ import (
 // The largest value that a function is handed is charged with all of its memory, as Interface copies it.
 func TestPlainChargesCopies(t *testing.T) {
 	var none *order
-	type large struct{ room [MaxBytes]byte }
-	type tooLarge struct{ room [MaxBytes + 1]byte }
+	type large struct{ _ [MaxBytes]byte }
+	type tooLarge struct{ _ [MaxBytes + 1]byte }
 	for _, tt := range []struct {
 		name  string
 		v     reflect.Value
