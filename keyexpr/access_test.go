@@ -57,7 +57,7 @@ func newParcel() *parcel {
 	}
 }
 
-const isNil = `is nil; if it may be, write what stands for it: ?? "none"`
+const isNil = `is nil; if it may be, write what stands for it: ?? "none", or ?: 'none' in Java's text`
 
 // accessPaths are the ways into a parcel, and what is at their ends: the key, or why there is none.
 var accessPaths = []struct{ expr, want string }{

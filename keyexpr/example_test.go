@@ -62,7 +62,7 @@ func ExampleLookup() {
 	fmt.Println(err)
 	// Output:
 	// true
-	// keyexpr: unusable value: header["X-Tenant"] is nil; if it may be, write what stands for it: ?? "none"
+	// keyexpr: unusable value: header["X-Tenant"] is nil; if it may be, write what stands for it: ?? "none", or ?: 'none' in Java's text
 }
 
 func ExampleParseCondition() {

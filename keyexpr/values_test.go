@@ -65,7 +65,7 @@ var functionRefusals = map[string]string{
 	"fraction": "has a float that is no whole number",
 	"large":    "has a number that is too large to calculate with",
 	"float":    "is a float, %T, which has many spellings: use a whole number or a string",
-	"nil":      "is nil; if it may be, write what stands for it: ?? \"none\"",
+	"nil":      "is nil; if it may be, write what stands for it: ?? \"none\", or ?: 'none' in Java's text",
 	"length":   "asks a value of type %T for its length",
 	"length?":  "asks nil for its length",
 	"list":     "has a value of type %T where a list is wanted",

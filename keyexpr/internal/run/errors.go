@@ -34,7 +34,7 @@ func Faulty(format string, args ...any) error {
 // What is wrong with most values that are refused. They are values and not types, as many of
 // them are made for each request that is refused.
 var (
-	ErrNil   = Faulty("is nil; if it may be, write what stands for it: ?? \"none\"")
+	ErrNil   = Faulty("is nil; if it may be, write what stands for it: ?? \"none\", or ?: 'none' in Java's text")
 	ErrEmpty = Faulty("is empty")
 	// ErrNilList is that of a language in which null is no list.
 	ErrNilList = Faulty("is nil, which may be null or empty elsewhere: make it an empty list or map")
