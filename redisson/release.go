@@ -33,12 +33,12 @@ func (s *claims) beginRelease(h *hold, kept time.Duration) (d departure, err err
 		h.lease, h.ends, h.over = kept, now.Add(kept), now.Add(kept)
 		ho.holds = append(ho.holds, h)
 	}
+	ho.version++ // also for a partial release that is under way, and may find nothing any more
 	if heir, until, ok := ho.heir(); ok {
 		s.buryLocked(ho)
 		d.whole, d.call = true, ho.family.exit(ho, heir, max(0, until.Sub(now)))
 		return d, nil
 	}
-	ho.version++
 	why := renewal
 	if d.cut = h.kind == lock.Write && kept == 0 && ho.counts().writes > 0; d.cut {
 		why = shortening
