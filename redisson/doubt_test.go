@@ -194,3 +194,27 @@ func TestReleaseWithEndedContext(t *testing.T) {
 		}
 	})
 }
+
+// Two holds of one lock are released at once. The release of a part reaches Redis behind the last one, which has removed the lock:
+// nothing was lost.
+func TestPartialReleaseIsOvertakenByTheLast(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []lock.Kind{lock.Exclusive, lock.Fair, lock.Read, lock.Write} {
+		t.Run(kind.String(), func(t *testing.T) {
+			srv := redistest.Start(t)
+			p := srv.Front(t)
+			c := onClient(t, srv.Client(t, func(o *redis.Options) { o.Addr, o.ReadTimeout = p.Addr, 500*time.Millisecond }))
+			outer := acquire(t.Context(), t, c, lock.Request{Key: "k", Kind: kind})
+			inner := acquire(beneath(outer), t, c, lock.Request{Key: "k", Kind: kind})
+			late := p.KeepBackSilently(naming("k"), 0) // repeated when it is not answered
+			part := make(chan error, 1)
+			go func() { part <- inner.Release(context.Background()) }()
+			late.Await(t)
+			release(t, outer)
+			if err := <-part; err != nil {
+				t.Errorf("Release of the inner hold: %v", err)
+			}
+			expectKeys(t, srv.Client(t))
+		})
+	}
+}
