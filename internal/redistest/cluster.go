@@ -71,9 +71,12 @@ func StartCluster(tb testing.TB, replicas int, args ...string) *Cluster {
 
 func startNode(tb testing.TB, args []string) *Node {
 	tb.Helper()
-	bus := FreePort(tb)
-	s := Start(tb, append([]string{"--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", nodeTimeout,
-		"--cluster-replica-validity-factor", "0", "--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0"}, args...)...)
+	var bus string
+	s := start(tb, func() []string {
+		bus = FreePort(tb)
+		return append([]string{"--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", nodeTimeout,
+			"--cluster-replica-validity-factor", "0", "--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0"}, args...)
+	})
 	n := &Node{Server: s, bus: bus, Admin: s.Client(tb)}
 	n.ID = n.Do(tb, "cluster", "myid").(string)
 	return n

@@ -2,7 +2,6 @@ package redistest
 
 import (
 	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,19 +91,17 @@ func startSentinel(tb testing.TB, name, host, port string) (addr string) {
 		missing(tb, "this test needs redis-server processes of its own, and there is none on PATH")
 	}
 	conf := filepath.Join(tb.TempDir(), "sentinel.conf")
-	own := FreePort(tb)
-	text := strings.Join([]string{
-		"port " + own, "bind 127.0.0.1", "dir " + tb.TempDir(), "daemonize no", "loglevel warning",
-		"sentinel monitor " + name + " " + host + " " + port + " 2",
-		"sentinel down-after-milliseconds " + name + " 500",
-		"sentinel failover-timeout " + name + " 3000",
-		"sentinel parallel-syncs " + name + " 1", "",
-	}, "\n")
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-		tb.Fatalf("redistest: %v", err)
-	}
-	s := &Server{Addr: net.JoinHostPort("127.0.0.1", own), Real: true, args: []string{path, conf, "--sentinel"}}
-	s.run(tb)
-	tb.Cleanup(func() { s.stop(tb) })
-	return s.Addr
+	return launch(tb, func(own string) []string {
+		text := strings.Join([]string{
+			"port " + own, "bind 127.0.0.1", "dir " + tb.TempDir(), "daemonize no", "loglevel warning",
+			"sentinel monitor " + name + " " + host + " " + port + " 2",
+			"sentinel down-after-milliseconds " + name + " 500",
+			"sentinel failover-timeout " + name + " 3000",
+			"sentinel parallel-syncs " + name + " 1", "",
+		}, "\n")
+		if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+			tb.Fatalf("redistest: %v", err)
+		}
+		return []string{path, conf, "--sentinel"}
+	}).Addr
 }

@@ -11,6 +11,7 @@ package redistest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -37,21 +39,47 @@ type Server struct {
 
 	args []string
 	cmd  *exec.Cmd
+	gone chan struct{} // closed when cmd has ended
 }
 
 // Start runs a private redis-server on a free port, without persistence, and stops it when the test ends. Where there is
 // none on PATH, the test is skipped, or fails if LATCHKEY_REQUIRE says so. The args are added to the command line.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
+	return start(tb, func() []string { return args })
+}
+
+// start is Start with arguments that are made again for each try, as they may name another port.
+func start(tb testing.TB, args func() []string) *Server {
+	tb.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		missing(tb, "this test needs a redis-server process of its own, and there is none on PATH")
 	}
-	port := FreePort(tb)
-	s := &Server{Addr: net.JoinHostPort("127.0.0.1", port), Real: true}
-	s.args = append([]string{path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-		"--daemonize", "no", "--loglevel", "warning", "--dir", tb.TempDir()}, args...)
-	s.run(tb)
+	return launch(tb, func(port string) []string {
+		return append([]string{path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+			"--daemonize", "no", "--loglevel", "warning", "--dir", tb.TempDir()}, args()...)
+	})
+}
+
+// launch runs a server on a free port and stops it when the test ends. Somebody else can take a port between the moment
+// when it is seen to be free and the moment when the server listens, so launch tries again with the next one.
+func launch(tb testing.TB, command func(port string) []string) *Server {
+	tb.Helper()
+	const tries = 5
+	s := &Server{Real: true}
+	for i := 1; ; i++ {
+		port := FreePort(tb)
+		s.Addr, s.args = net.JoinHostPort("127.0.0.1", port), command(port)
+		err := s.run(tb)
+		if err == nil {
+			break
+		}
+		s.stop(tb)
+		if i == tries || !errors.Is(err, errTaken) {
+			tb.Fatalf("redistest: redis-server at %s: %v", s.Addr, err)
+		}
+	}
 	tb.Cleanup(func() { s.stop(tb) })
 	return s
 }
@@ -97,12 +125,17 @@ func (s *Server) Resume(tb testing.TB) { tb.Helper(); s.signal(tb, syscall.SIGCO
 func (s *Server) Kill(tb testing.TB) {
 	tb.Helper()
 	s.signal(tb, syscall.SIGKILL)
-	_ = s.cmd.Wait()
+	<-s.gone
 	s.cmd = nil
 }
 
 // Restart starts a killed server again, empty, at the same address.
-func (s *Server) Restart(tb testing.TB) { tb.Helper(); s.run(tb) }
+func (s *Server) Restart(tb testing.TB) {
+	tb.Helper()
+	if err := s.run(tb); err != nil {
+		tb.Fatalf("redistest: restart of redis-server at %s: %v", s.Addr, err)
+	}
+}
 
 func (s *Server) signal(tb testing.TB, sig syscall.Signal) {
 	tb.Helper()
@@ -114,19 +147,26 @@ func (s *Server) signal(tb testing.TB, sig syscall.Signal) {
 	}
 }
 
-func (s *Server) run(tb testing.TB) {
+// errTaken says that a server could not have its port.
+var errTaken = errors.New("another process has a port of this server")
+
+// run starts the process and waits until it answers.
+func (s *Server) run(tb testing.TB) error {
 	tb.Helper()
-	s.cmd = exec.Command(s.args[0], s.args[1:]...)
-	s.cmd.Stderr = os.Stderr
-	s.cmd.SysProcAttr = dieWithParent()
-	if err := s.cmd.Start(); err != nil {
-		tb.Fatalf("redistest: %v", err)
+	cmd, gone := exec.Command(s.args[0], s.args[1:]...), make(chan struct{})
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = dieWithParent()
+	if err := cmd.Start(); err != nil {
+		return err
 	}
+	go func() {
+		_ = cmd.Wait() // reports the signal that ended it
+		close(gone)
+	}()
+	s.cmd, s.gone = cmd, gone
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	if err := answers(ctx, s.Addr); err != nil {
-		tb.Fatalf("redistest: redis-server at %s: %v", s.Addr, err)
-	}
+	return s.answers(ctx)
 }
 
 // stop ends the process, also a paused one, and reaps it.
@@ -134,22 +174,26 @@ func (s *Server) stop(tb testing.TB) {
 	if s.cmd == nil {
 		return
 	}
-	if err := s.cmd.Process.Kill(); err != nil {
+	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		tb.Logf("redistest: stop %s: %v", s.Addr, err)
 	}
-	_ = s.cmd.Wait() // reports the signal that has just been sent
+	<-s.gone
 }
 
-// answers waits until the server at addr answers a PING.
-func answers(ctx context.Context, addr string) error {
-	rdb := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
+// answers waits until the process answers. That something does at its address is not enough: without its port the process
+// ends, and the server that has the port is another test's.
+func (s *Server) answers(ctx context.Context) error {
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1})
 	defer rdb.Close()
+	own := fmt.Sprintf("process_id:%d\r\n", s.cmd.Process.Pid)
 	for {
-		err := rdb.Ping(ctx).Err()
-		if err == nil {
+		info, err := rdb.Info(ctx, "server").Result()
+		if strings.Contains(info, own) {
 			return nil
 		}
 		select {
+		case <-s.gone:
+			return fmt.Errorf("%w, or it ended for another reason: see its output", errTaken)
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), err)
 		case <-time.After(5 * time.Millisecond):
@@ -187,12 +231,18 @@ func borrow(tb testing.TB, addr string) *Server {
 	return &Server{Addr: addr, Real: true}
 }
 
-// FreePort returns a port on which nobody listens at the moment. It lies below those that systems give to outgoing connections:
-// of these, another test can make one on the port before the server is up.
+// given holds the ports that FreePort has returned.
+var given sync.Map
+
+// FreePort returns a port on which nobody listens at the moment, and which it has not returned before. It lies below those
+// that systems give to outgoing connections: of these, another test can make one on the port before the server is up.
 func FreePort(tb testing.TB) string {
 	tb.Helper()
 	for {
 		port := strconv.Itoa(10000 + rand.N(20000))
+		if _, again := given.LoadOrStore(port, true); again {
+			continue
+		}
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
 		if err == nil {
 			_ = l.Close()
