@@ -55,7 +55,7 @@ func (c *call) do(facts keyexpr.Facts, fn func(context.Context) error) (ran bool
 	if c.when != nil {
 		applies, err := c.when.Eval(c.ctx, facts)
 		if err != nil {
-			return c.noKey(err)
+			return c.noKey(err, c.when.Fields(), fn)
 		}
 		if !applies {
 			return true, OutcomeConditionFalse, fn(c.ctx)
@@ -63,7 +63,7 @@ func (c *call) do(facts keyexpr.Facts, fn func(context.Context) error) (ran bool
 	}
 	keys, err := c.keys(c.ctx, facts)
 	if err != nil {
-		return c.noKey(err)
+		return c.noKey(err, c.fields(), fn)
 	}
 	if err := c.acquire(keys); err != nil {
 		c.release() // before anything runs instead of fn
@@ -74,11 +74,22 @@ func (c *call) do(facts keyexpr.Facts, fn func(context.Context) error) (ran bool
 }
 
 // noKey answers a call that failed for err before there was a key: at a fact, or at a function that a template calls.
-func (c *call) noKey(err error) (ran bool, outcome string, _ error) {
+// fields is what the text at fault reads.
+func (c *call) noKey(err error, fields []string, fn func(context.Context) error) (ran bool, outcome string, _ error) {
 	if c.ctx.Err() != nil && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx))) {
 		return false, OutcomeCanceled, c.canceled()
 	}
-	return false, OutcomeKey, c.fail(ErrKey, err)
+	outcome, sentinel := classify(err)
+	failed := c.fail(sentinel, err)
+	failed.Fact = factOf(err)
+	if failed.Fact == "" && len(fields) == 1 {
+		failed.Fact = fields[0]
+	}
+	c.event.Fact = failed.Fact
+	if sentinel == ErrOutage {
+		return c.instead(c.spec.Outage, outcome, failed, fn)
+	}
+	return false, outcome, failed
 }
 
 // end gives back what a panic left held, and tells how the call went. Being deferred and without a recover, it leaves a
@@ -151,19 +162,27 @@ func (c *call) refuse(err error, fn func(context.Context) error) (ran bool, outc
 	if c.ctx.Err() != nil { // whatever the locker made of it: nobody is there to run anything for
 		return false, OutcomeCanceled, c.canceled()
 	}
-	var policy Policy
-	var refused *Error
 	switch {
 	case errors.Is(err, lock.ErrUnsupported):
 		return false, OutcomeUnsupported, c.fail(ErrUnsupported, err)
-	case errors.Is(err, lock.ErrBusy) || c.outwaited(err):
-		outcome, policy, refused = OutcomeBusy, c.spec.Busy, c.fail(ErrBusy, err)
+	case errors.Is(err, lock.ErrRefused):
+		return false, OutcomeFault, c.fail(ErrFault, err)
+	case errors.Is(err, lock.ErrBusy):
+		refused := c.fail(ErrBusy, err)
 		if busy, ok := errors.AsType[*lock.BusyError](err); ok {
 			refused.RetryAfter = busy.Remaining
 		}
-	default:
-		outcome, policy, refused = OutcomeOutage, c.spec.Outage, c.fail(ErrOutage, err)
+		return c.instead(c.spec.Busy, OutcomeBusy, refused, fn)
+	case c.outwaited(err):
+		return c.instead(c.spec.Busy, OutcomeBusy, c.fail(ErrBusy, &early{err}), fn)
+	case errors.Is(err, lock.ErrLost):
+		err = &early{err}
 	}
+	return c.instead(c.spec.Outage, OutcomeOutage, c.fail(ErrOutage, err), fn)
+}
+
+// instead does what policy says in place of the work, or refuses the call.
+func (c *call) instead(policy Policy, outcome string, refused *Error, fn func(context.Context) error) (ran bool, _ string, _ error) {
 	c.event.Refused = refused
 	switch {
 	case policy == Skip:
@@ -213,7 +232,7 @@ func (c *call) settle(err error) (outcome string, _ error) {
 		outcome = OutcomeMaxHold
 	}
 	if err != nil {
-		lost = fmt.Errorf("%w; the work failed: %w", lost, err)
+		lost = &lostWork{lost, err}
 	}
 	return outcome, c.fail(ErrLost, lost)
 }

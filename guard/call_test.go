@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -180,7 +181,7 @@ func TestNoKey(t *testing.T) {
 
 func TestKeyFunc(t *testing.T) {
 	l := newSpy()
-	bad := errors.New("no such tenant")
+	bad := fmt.Errorf("%w: no such tenant", guard.ErrKey)
 	key := guard.KeyFunc(func(o Order) (string, error) {
 		if o.ID == "bad" {
 			return "", bad

@@ -40,6 +40,7 @@
 //	ErrBusy          nothing      retry, after Error.RetryAfter if that is known
 //	ErrOutage        nothing      retry later
 //	ErrUnsupported   nothing      fix the declaration: this locker, or this key, can't serve it
+//	ErrFault         nothing      mend the function that failed, or the lock service that refused
 //	ErrLost          some or all  look before retrying
 //	end of ctx       nothing      decide for itself; matches ctx.Err() and the cause of ctx
 //	the work's own   the work     see the work's documentation; it comes back untouched

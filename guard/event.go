@@ -15,6 +15,7 @@ const (
 	OutcomeBusy           = "busy"            // ErrBusy
 	OutcomeOutage         = "outage"          // ErrOutage
 	OutcomeUnsupported    = "unsupported"     // ErrUnsupported
+	OutcomeFault          = "fault"           // ErrFault
 	OutcomeLost           = "lost"            // ErrLost, but for MaxHold
 	OutcomeMaxHold        = "max_hold"        // ErrLost because the work ran for MaxHold
 	OutcomeCanceled       = "canceled"        // the caller's context ended before the work could start
@@ -22,7 +23,7 @@ const (
 
 var outcomes = [...]string{
 	OutcomeOK, OutcomeError, OutcomePanic, OutcomeConditionFalse, OutcomeSkipped, OutcomeUnlocked, OutcomeFallback,
-	OutcomeKey, OutcomeBusy, OutcomeOutage, OutcomeUnsupported, OutcomeLost, OutcomeMaxHold, OutcomeCanceled,
+	OutcomeKey, OutcomeBusy, OutcomeOutage, OutcomeUnsupported, OutcomeFault, OutcomeLost, OutcomeMaxHold, OutcomeCanceled,
 }
 
 // Event is the account of one guarded call. It has no key in it, but the texts of its errors can quote the request or
@@ -38,6 +39,8 @@ type Event struct {
 	Held time.Duration
 	// Keys is how many keys the call wanted; 0 if it did not get as far.
 	Keys int
+	// Fact names the fact that was missing or unusable when there was no key; see Error.Fact.
+	Fact string
 	// Refused is the *Error that says why the locks could not be had, also where Skip, RunUnlocked or a fallback keep it
 	// from the caller; nil otherwise.
 	Refused error

@@ -127,7 +127,7 @@ func ExampleKeyFunc() {
 		guard.KeyFunc(func(req PayRequest) (string, error) {
 			id, ok := strings.CutPrefix(req.OrderID, "DE-")
 			if !ok {
-				return "", errors.New("not a German order")
+				return "", fmt.Errorf("%w: not a German order", guard.ErrKey)
 			}
 			return "order:" + id, nil
 		})))

@@ -37,8 +37,8 @@ func TestFunction(t *testing.T) {
 	if held, err := f(context.WithValue(t.Context(), tenantKey{}, "test"), req{"7"}); held || err != nil {
 		t.Errorf("call with the condition false = %v, %v", held, err)
 	}
-	if _, err := f(t.Context(), req{"7"}); !errors.Is(err, guard.ErrKey) || !errors.Is(err, errNoTenant) {
-		t.Errorf("call of a function that fails = %v, want ErrKey with its error", err)
+	if _, err := f(t.Context(), req{"7"}); !errors.Is(err, guard.ErrFault) || !errors.Is(err, errNoTenant) {
+		t.Errorf("call of a function that fails = %v, want ErrFault with its error", err)
 	}
 }
 

@@ -124,8 +124,8 @@ func FromSpec(s Spec) Option {
 	return optionFunc(func(c *config) { c.spec, c.source, c.set = s, nil, s.nonZero() })
 }
 
-// KeyFunc computes the key in Go, in place of Key, for what a template can't say. Its error, or an empty key, is
-// ErrKey. The guard fits calls whose request (the root `req`) is a Req: those of Func, and of adapters that offer one.
+// KeyFunc computes the key in Go, in place of Key, for what a template can't say. An empty key is ErrKey, and so is an
+// error that matches ErrKey or keyexpr.ErrValue; one that matches ErrOutage is an outage, any other ErrFault. The guard fits calls whose request (the root `req`) is a Req: those of Func, and of adapters that offer one.
 func KeyFunc[Req any](key func(Req) (string, error)) Option {
 	return optionFunc(func(c *config) { c.keyFunc = newKeyFunc(key) })
 }
@@ -138,7 +138,7 @@ func Fallback[Req, Res any](f func(context.Context, Req, error) (Res, error)) Op
 }
 
 // Function gives the templates of this guard a function of the user's own, as keyexpr.Func describes it: it may take a
-// context first, and may fail. Several options add up.
+// context first, and may fail: with ErrKey or ErrOutage as KeyFunc, or else ErrFault. Several options add up.
 //
 //	guard.Function("tenant", func(ctx context.Context) (string, error) { … }), guard.Key("#{tenant()}:#{req.OrderID}")
 func Function(name string, fn any) Option {

@@ -96,9 +96,17 @@ func (r *Runner) keys(ctx context.Context, facts keyexpr.Facts) ([]string, error
 	return keys, err
 }
 
+// fields is what the key reads of the facts, as far as that is known.
+func (r *Runner) fields() []string {
+	if r.keyFunc != nil {
+		return nil
+	}
+	return r.key.Fields()
+}
+
 var (
-	errNoKeys   = errors.New("the template gave no keys")
-	errEmptyKey = errors.New("the key function gave an empty key")
+	errNoKeys   = fmt.Errorf("%w: the template gave no keys", keyexpr.ErrValue)
+	errEmptyKey = fmt.Errorf("%w: the key function gave an empty key", keyexpr.ErrValue)
 )
 
 // keyFunc is a KeyFunc whose request type is known at run time only.

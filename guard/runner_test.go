@@ -88,6 +88,8 @@ type tooLarge struct{ limit int }
 
 func (*tooLarge) Error() string { return "body too large" }
 
+func (l *tooLarge) Is(target error) bool { return target == guard.ErrKey }
+
 // TestFactsError holds that an adapter finds its own errors behind ErrKey again, from the condition and from the key.
 func TestFactsError(t *testing.T) {
 	for _, opts := range [][]guard.Option{
@@ -177,7 +179,7 @@ func TestKeyFuncOfAdapter(t *testing.T) {
 	}{
 		{&Order{ID: "7"}, nil, nil},
 		{&Order{}, nil, guard.ErrKey},
-		{Order{ID: "7"}, nil, guard.ErrKey}, // an adapter that breaks its word
+		{Order{ID: "7"}, nil, guard.ErrFault}, // an adapter that breaks its word
 		{nil, &tooLarge{}, guard.ErrKey},
 	}
 	for _, tt := range tests {

@@ -82,7 +82,7 @@ func newLabels(s Spec) labels {
 // its caller is the guard's job.
 func failed(outcome string) bool {
 	switch outcome {
-	case OutcomeError, OutcomePanic, OutcomeOutage, OutcomeUnsupported, OutcomeLost, OutcomeMaxHold:
+	case OutcomeError, OutcomePanic, OutcomeOutage, OutcomeUnsupported, OutcomeFault, OutcomeLost, OutcomeMaxHold:
 		return true
 	}
 	return false

@@ -7,7 +7,9 @@ import (
 	"reflect"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/keyexpr"
@@ -24,6 +26,11 @@ type call struct {
 type refusal struct{ status error }
 
 func (r *refusal) Error() string { return r.status.Error() }
+
+// Is reports whether the request is at fault, which decides what observers are told.
+func (r *refusal) Is(target error) bool {
+	return target == guard.ErrKey && status.Code(r.status) == codes.InvalidArgument
+}
 
 // run makes the call under its guard. It reports whether the call was skipped; its error is either the handler's own,
 // untouched, or a status.

@@ -294,7 +294,9 @@ func (c *Condition) String() string { return c.text }
 // nil or empty where a key needs something, a type that is no key material, an expression that
 // failed. Their texts name the hole, never its value, except that of a panic, which is for the
 // log: it says what the panic was given, and where it happened. An adapter answers it with a
-// client's error, and everything else with one of its own.
+// client's error, and everything else with one of its own. An error of one hole has a method
+// Fact() string, found by errors.As, that returns the hole's text without the error's: it may be
+// sent to the client.
 var ErrValue = run.ErrValue
 
 // Error is a fault in a template or condition, found at start. A guard that can't be built

@@ -7,7 +7,7 @@ import (
 )
 
 // The ways in which taking, keeping and giving back a lock can fail. Match them with errors.Is. Any other error of a
-// Locker means that the lock service could not answer.
+// Locker is an outage: the lock service could not answer.
 var (
 	// ErrBusy says that others held the lock for all of the time that the caller was ready to wait.
 	ErrBusy = errors.New("lock: held by others")
@@ -22,6 +22,11 @@ var (
 	// ErrUnsupported says that a Locker does not have the requested Kind, or can't give it beside the kind that is held,
 	// which is a *KindError. Retrying can't help.
 	ErrUnsupported = errors.New("lock: kind not supported")
+	// ErrRefused says that the lock service has answered, and refuses for good: the key holds something else, the user has
+	// no permission, the credentials are wrong, or the service does not know the command. That is a fault of the program or
+	// of its configuration and no outage: nobody should wait for its end, or go on without the lock. What passes by itself,
+	// such as a service that is short of memory, starts or has lost its master, is an outage and no refusal.
+	ErrRefused = errors.New("lock: refused by the lock service")
 )
 
 // BusyError is an ErrBusy with its details.

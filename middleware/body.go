@@ -10,10 +10,12 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
 // errBody says that the body was cut short, or is not what a key could be taken from.
-var errBody = errors.New("middleware: unusable body")
+var errBody = fmt.Errorf("middleware: unusable body: %w", keyexpr.ErrValue)
 
 // read reads the body once and keeps it.
 func (f *facts) read() (err error) {
@@ -38,16 +40,13 @@ func (f *facts) parse() (any, error) {
 // readBody reads at most limit bytes, and stops when the context of r ends. The result is not nil without an error.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
-		return nil, &http.MaxBytesError{Limit: limit} // before the client is told to go on (100 Continue)
+		return nil, fmt.Errorf("%w: %w", errBody, &http.MaxBytesError{Limit: limit}) // before the client is told to go on (100 Continue)
 	}
 	joined := interrupt(w, r)
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	joined()
 	if ctx := r.Context(); ctx.Err() != nil {
 		return nil, fmt.Errorf("middleware: reading the body: %w: %w", ctx.Err(), context.Cause(ctx))
-	}
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, err
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errBody, err)

@@ -2,7 +2,6 @@ package middleware
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,7 +11,7 @@ import (
 )
 
 // errAmbiguous says that a request could mean one thing to the key and another to the handler.
-var errAmbiguous = errors.New("middleware: ambiguous request")
+var errAmbiguous = fmt.Errorf("middleware: ambiguous request: %w", keyexpr.ErrValue)
 
 func (c *config) roots() keyexpr.Roots {
 	return keyexpr.Roots{

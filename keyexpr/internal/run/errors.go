@@ -99,6 +99,24 @@ func Recovered(value any) *PanicError {
 	}
 }
 
+// Blamed is an error of a hole. Its source names the fact that is missing or unusable, and is the
+// template's own text: it may go to the client, which the rest of the error may not.
+type Blamed struct {
+	src string
+	err error
+}
+
+func (e *Blamed) Error() string { return e.err.Error() }
+func (e *Blamed) Unwrap() error { return e.err }
+
+// Fact returns the source of the hole, such as req.OrderID or header["X-Tenant"], abridged.
+func (e *Blamed) Fact() string { return e.src }
+
+// BlameHole is Blame for one hole of several, of which the error says which it was.
+func BlameHole(src string, err error) error {
+	return &Blamed{Abridge(strings.TrimSpace(src)), Blame(src, err)}
+}
+
 // Blame turns the error of an expression into the one that Expand and Eval return. What is not
 // known to be free of values is left out. The order matters where one error wraps another: a
 // fact's error stays one, also if a user's function has asked for the fact. The source of the

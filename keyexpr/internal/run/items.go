@@ -111,11 +111,11 @@ func (it *Items) pop(st *State) {
 // one product on two lines would otherwise wait for itself.
 func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string, err error) {
 	if st.buf, err = st.parts(st.buf[:0], p.Parts[:p.At], src); err != nil {
-		return nil, Blame(*src, err)
+		return nil, BlameHole(*src, err)
 	}
 	before := len(st.buf)
 	if st.buf, err = st.parts(st.buf, p.Parts[p.At:], src); err != nil {
-		return nil, Blame(*src, err)
+		return nil, BlameHole(*src, err)
 	}
 	var behind []byte
 	if len(st.buf) > before {
@@ -130,7 +130,7 @@ func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string
 		// the caller had in keys does not: a guard of several templates bounds itself.
 		list, n, err := it.open(st, MaxKeys-len(keys)+start, 0)
 		if err != nil {
-			return nil, Blame(it.Src, err)
+			return nil, BlameHole(it.Src, err)
 		}
 		keys = slices.Grow(keys, n)
 		for i := range n {
@@ -138,13 +138,13 @@ func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string
 			key, err := p.item(st, it, before, behind)
 			it.pop(st)
 			if err != nil {
-				return nil, Blame(it.Src, err)
+				return nil, BlameHole(it.Src, err)
 			}
 			keys = append(keys, key)
 		}
 	}
 	if len(keys) == start {
-		return nil, Blame(*src, ErrEmpty)
+		return nil, BlameHole(*src, ErrEmpty)
 	}
 	// Only the new ones are sorted. The caller's own stand in an order that this package knows nothing
 	// about.

@@ -132,7 +132,7 @@ func (p *Program) expandPaths(keys []string, from *Source) (_ []string, done boo
 			}
 		}
 		if err != nil {
-			return nil, true, Blame(part.Src, err)
+			return nil, true, BlameHole(part.Src, err)
 		}
 	}
 	switch {
@@ -159,7 +159,7 @@ func (p *Program) ExpandWith(st *State, keys []string) (_ []string, err error) {
 			if st.Asking {
 				panic(r)
 			}
-			err = Blame(src, Recovered(r))
+			err = BlameHole(src, Recovered(r))
 		}
 	}()
 	if len(p.Items) > 0 {
@@ -167,7 +167,7 @@ func (p *Program) ExpandWith(st *State, keys []string) (_ []string, err error) {
 	}
 	key, err := st.parts(st.buf[:0], p.Parts, &src)
 	if err != nil {
-		return nil, Blame(src, err)
+		return nil, BlameHole(src, err)
 	}
 	st.buf = key
 	// Java replaces what is no UTF-8 when it decodes the request, with the same rune for each. Its key
