@@ -19,12 +19,13 @@ type call struct {
 	span  trace.Span
 	event Event
 
-	holds    []lock.Hold // what is to be given back, in the order taken
-	one      [1]lock.Hold
-	locked   bool        // all of them are held, or were
-	since    time.Time   // when that began
-	work     heldContext // of the work, then
-	fallback func(context.Context, error) error
+	holds       []lock.Hold // what is to be given back, in the order taken
+	one         [1]lock.Hold
+	locked      bool        // all of them are held, or were
+	since       time.Time   // when that began
+	countedHeld bool        // in latchkey.guard.held
+	work        heldContext // of the work, then
+	fallback    func(context.Context, error) error
 }
 
 // Run makes one guarded call: it evaluates the condition, renders the keys, takes the locks in the order of their names
@@ -43,7 +44,7 @@ func (r *Runner) run(ctx context.Context, facts keyexpr.Facts, fn func(context.C
 	c := &call{Runner: r, fallback: fallback}
 	// The outcome until a better one is known, which does not happen if anything panics.
 	c.event = Event{Guard: r.spec.Name, Template: r.spec.Key, Outcome: OutcomePanic}
-	c.ctx, c.span = r.tel.tracer.Start(ctx, r.labels.spanName, r.labels.span...)
+	c.ctx, c.span = r.tel.spans.start(ctx, time.Now(), &r.labels)
 	defer c.end()
 	ran, outcome, err := c.do(facts, fn)
 	c.event.Outcome, c.event.Err = outcome, err
@@ -100,7 +101,7 @@ func (c *call) end() {
 }
 
 func (c *call) tell() {
-	c.tel.report(c.ctx, c.span, c.labels.byOutcome[c.event.Outcome], &c.event, c.locked)
+	c.tel.report(c)
 	for _, observe := range c.observers {
 		observe(c.ctx, c.event)
 	}
@@ -110,10 +111,14 @@ func (c *call) tell() {
 // context derives from the one before it, so that the last ends when any of them is lost, and all are above the work.
 func (c *call) acquire(keys []string) error {
 	c.event.Keys = len(keys)
+	if c.wantKeys {
+		names := keys
+		c.event.keys = &names
+	}
 	start := time.Now()
-	c.tel.waiting.Add(c.ctx, 1, c.labels.waiting...)
+	counted := c.tel.count(c.ctx, c.tel.waiting, &c.labels)
 	defer func() {
-		c.tel.waiting.Add(c.ctx, -1, c.labels.waiting...)
+		c.tel.uncount(c.ctx, c.tel.waiting, &c.labels, counted)
 		c.event.Wait = time.Since(start)
 	}()
 	c.holds = c.one[:0]
@@ -137,6 +142,8 @@ func (c *call) acquire(keys []string) error {
 	if len(c.holds) == 1 {
 		c.work.hold = c.holds[0]
 	}
+	c.countedHeld = c.tel.count(c.ctx, c.tel.held, &c.labels)
+	acquired(c.span, len(keys), c.since.Sub(start))
 	return nil
 }
 

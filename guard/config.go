@@ -21,6 +21,7 @@ type config struct {
 	tracers     trace.TracerProvider
 	meters      metric.MeterProvider
 	observers   []func(context.Context, Event)
+	wantKeys    bool // by an observer
 	functions   []keyexpr.Option
 }
 

@@ -50,7 +50,6 @@
 //
 // # What is seen
 //
-// Each call is one span "guard <name>", one [Event] for every observer, and a count in latchkey.guard.calls. The
-// histograms latchkey.guard.wait and latchkey.guard.held are in seconds, and latchkey.guard.waiting is how many wait
-// now. Their attributes are latchkey.guard, latchkey.template and latchkey.outcome: names and templates, never a key.
+// Each call is one span "guard <name>", one [Event] for every observer, and counts and times in OpenTelemetry's metrics:
+// docs/telemetry.md lists their names. [Log] is a ready observer that writes events to a log. None of them tells a key.
 package guard

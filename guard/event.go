@@ -1,6 +1,9 @@
 package guard
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // How a guarded call ended, as Event.Outcome and as an attribute of spans and metrics.
 const (
@@ -26,6 +29,9 @@ var outcomes = [...]string{
 	OutcomeKey, OutcomeBusy, OutcomeOutage, OutcomeUnsupported, OutcomeFault, OutcomeLost, OutcomeMaxHold, OutcomeCanceled,
 }
 
+// Outcomes returns all Outcome constants, for those who make a dashboard or a test of them.
+func Outcomes() []string { return slices.Clone(outcomes[:]) }
+
 // Event is the account of one guarded call. It has no key in it, but the texts of its errors can quote the request or
 // the lock service.
 type Event struct {
@@ -49,4 +55,6 @@ type Event struct {
 	// Release is what went wrong when the locks were given back, and nil if nothing did. It fails the call only where it
 	// matches lock.ErrLost; other locks end by themselves with their lease.
 	Release error
+
+	keys *[]string // only for Log; a pointer, so that printing an Event does not show them
 }

@@ -21,6 +21,7 @@ type Runner struct {
 	tel       *telemetry
 	labels    labels
 	observers []func(context.Context, Event)
+	wantKeys  bool // by one of them
 
 	keyFunc *keyFunc          // or
 	key     *keyexpr.Template // the other is nil
@@ -46,7 +47,7 @@ func (g *Guard) prepare(roots keyexpr.Roots) (*Runner, error) {
 	}
 	r := &Runner{
 		spec: s, locker: g.locker, tel: g.tel, labels: newLabels(s),
-		observers: slices.Clone(g.observers), keyFunc: g.keyFunc,
+		observers: slices.Clone(g.observers), wantKeys: g.wantKeys, keyFunc: g.keyFunc,
 	}
 	var err error
 	if g.keyFunc != nil {

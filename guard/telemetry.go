@@ -3,105 +3,233 @@ package guard
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/latchkey-go/latchkey/lock"
 )
 
 const scope = "github.com/latchkey-go/latchkey/guard"
+
+// The names that docs/telemetry.md lists. A test compares them with what a guard really tells.
+const (
+	metricCalls   = "latchkey.guard.calls"
+	metricWaiting = "latchkey.guard.waiting"
+	metricHeld    = "latchkey.guard.held"
+	metricWait    = "latchkey.guard.wait.duration"
+	metricHold    = "latchkey.guard.hold.duration"
+
+	attrGuard     = "latchkey.guard"
+	attrTemplate  = "latchkey.template" // of spans only
+	attrOutcome   = "latchkey.outcome"
+	attrRefused   = "latchkey.refused"
+	attrErrorType = "error.type"
+	attrKeys      = "latchkey.keys" // of span events only
+
+	eventAcquired = "lock.acquired"
+	eventReleased = "lock.released"
+)
 
 // seconds are the bounds of the histograms: a lock in the same data centre takes a millisecond, a wait up to a minute.
 var seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
 // telemetry is the instruments of one Guard.
 type telemetry struct {
-	tracer     trace.Tracer
-	calls      metric.Int64Counter
-	waiting    metric.Int64UpDownCounter
-	wait, held metric.Float64Histogram
+	spans         spans
+	calls         metric.Int64Counter
+	waiting, held metric.Int64UpDownCounter
+	wait, hold    metric.Float64Histogram
 }
 
 func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (*telemetry, error) {
-	if tracers == nil {
-		tracers = otel.GetTracerProvider()
-	}
 	if meters == nil {
 		meters = otel.GetMeterProvider()
 	}
 	meter := meters.Meter(scope)
-	calls, err1 := meter.Int64Counter("latchkey.guard.calls",
+	calls, err1 := meter.Int64Counter(metricCalls,
 		metric.WithDescription("Guarded calls, by how they ended."), metric.WithUnit("{call}"))
-	waiting, err2 := meter.Int64UpDownCounter("latchkey.guard.waiting",
+	waiting, err2 := meter.Int64UpDownCounter(metricWaiting,
 		metric.WithDescription("Guarded calls that are waiting for their locks now."), metric.WithUnit("{call}"))
-	wait, err3 := meter.Float64Histogram("latchkey.guard.wait", metric.WithExplicitBucketBoundaries(seconds...),
+	held, err3 := meter.Int64UpDownCounter(metricHeld,
+		metric.WithDescription("Guarded calls that hold their locks now."), metric.WithUnit("{call}"))
+	wait, err4 := meter.Float64Histogram(metricWait, metric.WithExplicitBucketBoundaries(seconds...),
 		metric.WithDescription("Time that guarded calls spent to get their locks, or to fail to."), metric.WithUnit("s"))
-	held, err4 := meter.Float64Histogram("latchkey.guard.held", metric.WithExplicitBucketBoundaries(seconds...),
+	hold, err5 := meter.Float64Histogram(metricHold, metric.WithExplicitBucketBoundaries(seconds...),
 		metric.WithDescription("Time that guarded calls held their locks."), metric.WithUnit("s"))
-	t := &telemetry{tracer: tracers.Tracer(scope), calls: calls, waiting: waiting, wait: wait, held: held}
-	return t, errors.Join(err1, err2, err3, err4)
+	t := &telemetry{spans: newSpans(tracers), calls: calls, waiting: waiting, held: held, wait: wait, hold: hold}
+	return t, errors.Join(err1, err2, err3, err4, err5)
 }
 
 // labels are all that telemetry ever says about a guard, made once: its name and template, and never a key.
 type labels struct {
-	spanName  string
-	span      []trace.SpanStartOption
-	waiting   []metric.AddOption
-	byOutcome map[string]outcomeLabels
+	spanName string
+	span     []trace.SpanStartOption
+	now      []metric.AddOption // of waiting and held
+	ended    map[ending]endLabels
 }
 
-type outcomeLabels struct {
-	attribute attribute.KeyValue
-	add       []metric.AddOption
-	record    []metric.RecordOption
-	failed    bool
+// ending is what is told about the end of a call. Both texts come from lists of constants, so the labels are bounded.
+type ending struct {
+	outcome string
+	refused string // the outcome that a policy or a lever kept from the caller
+}
+
+type endLabels struct {
+	span   []attribute.KeyValue
+	add    []metric.AddOption
+	record []metric.RecordOption
+	failed bool
 }
 
 func newLabels(s Spec) labels {
-	attrs := []attribute.KeyValue{
-		attribute.String("latchkey.guard", s.Name),
-		attribute.String("latchkey.template", s.Key),
-	}
+	name := attribute.String(attrGuard, s.Name)
 	l := labels{
-		spanName:  "guard " + s.Name,
-		span:      []trace.SpanStartOption{trace.WithAttributes(attrs...)},
-		waiting:   []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(attrs...))},
-		byOutcome: make(map[string]outcomeLabels, len(outcomes)),
+		spanName: "guard " + s.Name,
+		span:     []trace.SpanStartOption{trace.WithAttributes(name, attribute.String(attrTemplate, s.Key))},
+		now:      []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(name))},
+		ended:    make(map[ending]endLabels, len(outcomes)),
 	}
 	for _, outcome := range outcomes {
-		a := attribute.String("latchkey.outcome", outcome)
-		set := metric.WithAttributeSet(attribute.NewSet(attrs[0], attrs[1], a))
-		l.byOutcome[outcome] = outcomeLabels{a, []metric.AddOption{set}, []metric.RecordOption{set}, failed(outcome)}
+		l.add(name, ending{outcome, ""})
+		if handled(outcome) {
+			for _, r := range refusals {
+				l.add(name, ending{outcome, r.outcome})
+			}
+		}
 	}
 	return l
 }
 
-// failed reports whether outcome makes a span an error. Refusing a request that is busy, without a key or given up by
-// its caller is the guard's job.
+func (l *labels) add(name attribute.KeyValue, e ending) {
+	attrs := []attribute.KeyValue{attribute.String(attrOutcome, e.outcome)}
+	if e.refused != "" {
+		attrs = append(attrs, attribute.String(attrRefused, e.refused))
+	}
+	if failed(e.outcome) {
+		attrs = append(attrs, attribute.String(attrErrorType, e.outcome))
+	}
+	set := metric.WithAttributeSet(attribute.NewSet(append([]attribute.KeyValue{name}, attrs...)...))
+	l.ended[e] = endLabels{attrs, []metric.AddOption{set}, []metric.RecordOption{set}, failed(e.outcome)}
+}
+
+// failed reports whether outcome is a failure of the guard's own, which makes the span an error and has an error.type.
+// The work's own error is the work's to tell. Refusing a request that is busy, without a key or given up by its caller is
+// the guard's job.
 func failed(outcome string) bool {
 	switch outcome {
-	case OutcomeError, OutcomePanic, OutcomeOutage, OutcomeUnsupported, OutcomeFault, OutcomeLost, OutcomeMaxHold:
+	case OutcomeOK, OutcomeError, OutcomeConditionFalse, OutcomeKey, OutcomeBusy, OutcomeCanceled:
+		return false
+	}
+	return !handled(outcome)
+}
+
+// handled reports whether outcome is that something was done about a lock that could not be had.
+func handled(outcome string) bool {
+	switch outcome {
+	case OutcomeSkipped, OutcomeUnlocked, OutcomeFallback:
 		return true
 	}
 	return false
 }
 
-// report writes down a call that has ended; locked says that it got its locks.
-func (t *telemetry) report(ctx context.Context, span trace.Span, o outcomeLabels, e *Event, locked bool) {
-	t.calls.Add(ctx, 1, o.add...)
-	if e.Keys > 0 {
-		t.wait.Record(ctx, e.Wait.Seconds(), o.record...)
+// refusedBy names the outcome that a call would have had without a policy. It is empty if the locks were had.
+func (e *Event) refusedBy() string {
+	refused, ok := e.Refused.(*Error)
+	if !ok || !handled(e.Outcome) {
+		return ""
 	}
-	if locked {
-		t.held.Record(ctx, e.Held.Seconds(), o.record...)
-	}
-	if span.IsRecording() {
-		span.SetAttributes(o.attribute)
-		if o.failed { // without the error's text, which can quote the request or the lock service
-			span.SetStatus(codes.Error, e.Outcome)
+	for _, r := range refusals {
+		if refused.Err == r.sentinel {
+			return r.outcome
 		}
 	}
-	span.End()
+	return ""
+}
+
+var refusals = [...]struct {
+	sentinel error
+	outcome  string
+}{{ErrBusy, OutcomeBusy}, {ErrOutage, OutcomeOutage}}
+
+// count adds a call to now, which is waiting or held. If it returns true, uncount must take the call out again: a
+// provider that comes in between would otherwise see it leave, but not enter.
+func (t *telemetry) count(ctx context.Context, now metric.Int64UpDownCounter, l *labels) bool {
+	if !now.Enabled(ctx) {
+		return false
+	}
+	now.Add(ctx, 1, l.now...)
+	return true
+}
+
+func (t *telemetry) uncount(ctx context.Context, now metric.Int64UpDownCounter, l *labels, counted bool) {
+	if counted {
+		now.Add(ctx, -1, l.now...)
+	}
+}
+
+// acquired notes in the span that the call has its locks.
+func acquired(span trace.Span, keys int, wait time.Duration) {
+	if span.IsRecording() {
+		span.AddEvent(eventAcquired, trace.WithAttributes(
+			attribute.Int(attrKeys, keys), attribute.Float64(metricWait, wait.Seconds())))
+	}
+}
+
+// released notes in the span that the call has given its locks back, or has failed to.
+func released(span trace.Span, err error, hold time.Duration) {
+	if !span.IsRecording() {
+		return
+	}
+	attrs := []attribute.KeyValue{attribute.Float64(metricHold, hold.Seconds())}
+	switch {
+	case errors.Is(err, lock.ErrLost):
+		attrs = append(attrs, attribute.String(attrErrorType, OutcomeLost))
+	case err != nil:
+		attrs = append(attrs, attribute.String(attrErrorType, OutcomeOutage))
+	}
+	span.AddEvent(eventReleased, trace.WithAttributes(attrs...))
+}
+
+// report writes down a call that has ended and given its locks back.
+func (t *telemetry) report(c *call) {
+	e := &c.event
+	t.uncount(c.ctx, t.held, &c.labels, c.countedHeld)
+	if c.locked {
+		released(c.span, e.Release, e.Held)
+	}
+	if recording := c.span.IsRecording(); recording || t.measures(c.ctx) {
+		o := c.labels.ended[ending{e.Outcome, e.refusedBy()}]
+		t.measure(c.ctx, e, c.locked, &o)
+		if recording {
+			finish(c.span, e, &o)
+		}
+	}
+	c.span.End()
+}
+
+func (t *telemetry) measure(ctx context.Context, e *Event, locked bool, l *endLabels) {
+	t.calls.Add(ctx, 1, l.add...)
+	if e.Keys > 0 {
+		t.wait.Record(ctx, e.Wait.Seconds(), l.record...)
+	}
+	if locked {
+		t.hold.Record(ctx, e.Held.Seconds(), l.record...)
+	}
+}
+
+func finish(span trace.Span, e *Event, l *endLabels) {
+	span.SetAttributes(l.span...)
+	if l.failed { // without the error's text, which can quote the request or the lock service
+		span.SetStatus(codes.Error, e.Outcome)
+	}
+}
+
+// measures reports whether anybody reads what is counted at the end of a call.
+func (t *telemetry) measures(ctx context.Context) bool {
+	return t.calls.Enabled(ctx) || t.wait.Enabled(ctx) || t.hold.Enabled(ctx)
 }

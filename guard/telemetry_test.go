@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -70,22 +71,24 @@ func TestTelemetry(t *testing.T) {
 	}
 	tests := []struct {
 		outcome string
-		failed  bool // as a span
+		refused string // latchkey.refused
+		failed  bool   // as a span, with an error.type
 		held    bool
 		work    work
 		set     func(*spy)
 		opts    []guard.Option
 	}{
-		{guard.OutcomeOK, false, true, settled, nil, nil},
-		{guard.OutcomeError, true, true, func(context.Context, Order) (string, error) { return "", leaky }, nil, nil},
-		{guard.OutcomePanic, true, true, func(context.Context, Order) (string, error) { panic(secret) }, nil, nil},
-		{guard.OutcomeConditionFalse, false, false, settled, nil, []guard.Option{guard.When("req.Free")}},
-		{guard.OutcomeBusy, false, false, settled, refuses(lock.ErrBusy), nil},
-		{guard.OutcomeOutage, true, false, settled, refuses(leaky), nil},
-		{guard.OutcomeUnsupported, true, false, settled, refuses(lock.ErrUnsupported), nil},
-		{guard.OutcomeSkipped, false, false, settled, refuses(leaky), []guard.Option{guard.OnOutage(guard.Skip)}},
-		{guard.OutcomeUnlocked, false, false, settled, refuses(leaky), []guard.Option{guard.OnOutage(guard.RunUnlocked)}},
-		{guard.OutcomeLost, true, true, settled, loses, nil},
+		{guard.OutcomeOK, "", false, true, settled, nil, nil},
+		{guard.OutcomeError, "", false, true, func(context.Context, Order) (string, error) { return "", leaky }, nil, nil},
+		{guard.OutcomePanic, "", true, true, func(context.Context, Order) (string, error) { panic(secret) }, nil, nil},
+		{guard.OutcomeConditionFalse, "", false, false, settled, nil, []guard.Option{guard.When("req.Free")}},
+		{guard.OutcomeBusy, "", false, false, settled, refuses(lock.ErrBusy), nil},
+		{guard.OutcomeOutage, "", true, false, settled, refuses(leaky), nil},
+		{guard.OutcomeUnsupported, "", true, false, settled, refuses(lock.ErrUnsupported), nil},
+		{guard.OutcomeSkipped, "outage", false, false, settled, refuses(leaky), []guard.Option{guard.OnOutage(guard.Skip)}},
+		{guard.OutcomeSkipped, "busy", false, false, settled, refuses(lock.ErrBusy), []guard.Option{guard.OnBusy(guard.Skip)}},
+		{guard.OutcomeUnlocked, "outage", false, false, settled, refuses(leaky), []guard.Option{guard.OnOutage(guard.RunUnlocked)}},
+		{guard.OutcomeLost, "", true, true, settled, loses, nil},
 	}
 	for _, tt := range tests {
 		l, r := newSpy(), record()
@@ -103,26 +106,44 @@ func TestTelemetry(t *testing.T) {
 			t.Errorf("%s: %d spans", tt.outcome, len(spans))
 			continue
 		}
-		span, set := spans[0], attribute.NewSet(spans[0].Attributes...)
-		want := attribute.NewSet(
+		labels := []attribute.KeyValue{
 			attribute.String("latchkey.guard", "order.settle"),
-			attribute.String("latchkey.template", "order:#{req.ID}"),
 			attribute.String("latchkey.outcome", tt.outcome),
-		)
-		if span.Name != "guard order.settle" || !set.Equals(&want) || (span.Status.Code == codes.Error) != tt.failed {
+		}
+		if tt.refused != "" {
+			labels = append(labels, attribute.String("latchkey.refused", tt.refused))
+		}
+		if tt.failed {
+			labels = append(labels, attribute.String("error.type", tt.outcome))
+		}
+		want := attribute.NewSet(labels...)
+		ofSpan := attribute.NewSet(append(labels, attribute.String("latchkey.template", "order:#{req.ID}"))...)
+		span, set := spans[0], attribute.NewSet(spans[0].Attributes...)
+		if span.Name != "guard order.settle" || !set.Equals(&ofSpan) || (span.Status.Code == codes.Error) != tt.failed {
 			t.Errorf("%s: span %s with %v, %v", tt.outcome, span.Name, span.Attributes, span.Status)
+		}
+		if got := eventNames(span); slices.Equal(got, []string{"lock.acquired", "lock.released"}) != tt.held || !tt.held && got != nil {
+			t.Errorf("%s: span events %v; held: %v", tt.outcome, got, tt.held)
 		}
 		calls := metrics["latchkey.guard.calls"].Data.(metricdata.Sum[int64]).DataPoints
 		if len(calls) != 1 || calls[0].Value != 1 || !calls[0].Attributes.Equals(&want) {
 			t.Errorf("%s: calls %+v", tt.outcome, calls)
 		}
-		if _, held := metrics["latchkey.guard.held"]; held != tt.held {
+		if _, held := metrics["latchkey.guard.hold.duration"]; held != tt.held {
 			t.Errorf("%s: histogram of held times: %v, want %v", tt.outcome, held, tt.held)
 		}
 		if told := fmt.Sprintf("%+v %+v", spans, metrics); strings.Contains(told, secret) {
 			t.Errorf("%s: telemetry tells the key: %s", tt.outcome, told)
 		}
 	}
+}
+
+func eventNames(span tracetest.SpanStub) []string {
+	var names []string
+	for _, e := range span.Events {
+		names = append(names, e.Name)
+	}
+	return names
 }
 
 func TestMetrics(t *testing.T) {
@@ -132,8 +153,8 @@ func TestMetrics(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			return "", nil
 		}, append(r.options, guard.WaitForever())...)
-		waiting := func() int64 {
-			return r.collect(t)["latchkey.guard.waiting"].Data.(metricdata.Sum[int64]).DataPoints[0].Value
+		now := func(name string) int64 {
+			return r.collect(t)[name].Data.(metricdata.Sum[int64]).DataPoints[0].Value
 		}
 		done := make(chan error, 3)
 		for range 3 {
@@ -143,18 +164,18 @@ func TestMetrics(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if got := waiting(); got != 2 {
-			t.Errorf("%d waiting, want 2", got)
+		if waiting, held := now("latchkey.guard.waiting"), now("latchkey.guard.held"); waiting != 2 || held != 1 {
+			t.Errorf("%d waiting, %d held, want 2 and 1", waiting, held)
 		}
 		for range 3 {
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
 		}
-		if got := waiting(); got != 0 {
-			t.Errorf("%d waiting afterwards", got)
+		if waiting, held := now("latchkey.guard.waiting"), now("latchkey.guard.held"); waiting != 0 || held != 0 {
+			t.Errorf("%d waiting, %d held afterwards", waiting, held)
 		}
-		for name, want := range map[string]float64{"latchkey.guard.wait": 0 + 20 + 40, "latchkey.guard.held": 60} {
+		for name, want := range map[string]float64{"latchkey.guard.wait.duration": 0 + 20 + 40, "latchkey.guard.hold.duration": 60} {
 			m := r.collect(t)[name]
 			points := m.Data.(metricdata.Histogram[float64]).DataPoints
 			if len(points) != 1 || points[0].Count != 3 || points[0].Sum != want || m.Unit != "s" {
@@ -164,12 +185,68 @@ func TestMetrics(t *testing.T) {
 				t.Errorf("%s: outcome %q", name, got)
 			}
 		}
-		names := slices.Sorted(maps.Keys(r.collect(t)))
-		want := []string{"latchkey.guard.calls", "latchkey.guard.held", "latchkey.guard.wait", "latchkey.guard.waiting"}
-		if !slices.Equal(names, want) {
-			t.Errorf("metrics %v, want %v", names, want)
-		}
 	})
+}
+
+// TestTelemetryPage compares docs/telemetry.md with what a guard tells: instruments with unit and kind, attributes,
+// span events, and outcomes.
+func TestTelemetryPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/telemetry.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := record()
+	told := make(map[string]bool)
+	for _, opt := range []guard.Option{guard.OnOutage(guard.Fail), guard.OnOutage(guard.Skip)} {
+		l := newSpy()
+		l.refuse = map[string]error{"order:8": errors.New("down")}
+		settle, _ := guarded(t, l, settled, append(r.options, opt)...)
+		_, _ = settle(t.Context(), Order{ID: "7"})
+		_, _ = settle(t.Context(), Order{ID: "8"})
+	}
+	for name, m := range r.collect(t) {
+		kind := map[string]string{
+			"metricdata.Sum[int64]":         "counter",
+			"metricdata.Histogram[float64]": "histogram",
+		}[fmt.Sprintf("%T", m.Data)]
+		if sum, ok := m.Data.(metricdata.Sum[int64]); ok && !sum.IsMonotonic {
+			kind = "up-down counter"
+		}
+		told[fmt.Sprintf("| `%s` | %s | `%s` |", name, kind, m.Unit)] = true
+	}
+	for _, span := range r.spans.GetSpans() {
+		attributes := slices.Clone(span.Attributes)
+		for _, e := range span.Events {
+			told[fmt.Sprintf("| `%s` |", e.Name)] = true
+			attributes = append(attributes, e.Attributes...)
+		}
+		for _, a := range attributes {
+			if !strings.HasSuffix(string(a.Key), ".duration") {
+				told[fmt.Sprintf("| `%s` |", a.Key)] = true
+			}
+		}
+	}
+	for _, outcome := range guard.Outcomes() {
+		told[fmt.Sprintf("| `%s` |", outcome)] = true
+	}
+	listed := 0
+	for line := range strings.Lines(string(page)) {
+		if !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		listed++
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(told)), func(row string) bool { return strings.HasPrefix(line, row) }) {
+			t.Errorf("docs/telemetry.md lists what is never told: %s", line)
+		}
+	}
+	for row := range told {
+		if !strings.Contains(string(page), "\n"+row) {
+			t.Errorf("docs/telemetry.md has no row %s", row)
+		}
+	}
+	if listed != len(told) {
+		t.Errorf("docs/telemetry.md has %d rows, want %d", listed, len(told))
+	}
 }
 
 // TestSpanIsParent holds that what the locker, the work and an observer trace belongs to the guard's span.

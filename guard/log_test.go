@@ -1,0 +1,111 @@
+package guard_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// logText returns a logger without times, and what it has written so far.
+func logText() (*slog.Logger, *bytes.Buffer) {
+	var b bytes.Buffer
+	return slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{
+		Level: slog.LevelDebug,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == "wait" || a.Key == "held" {
+				return slog.Attr{}
+			}
+			return a
+		},
+	})), &b
+}
+
+// TestLog holds that a person on call sees what needs one, why it happened, and no key.
+func TestLog(t *testing.T) {
+	const secret = "customer-4711"
+	quotes := fmt.Errorf("READONLY order:%s", secret)
+	refuses := func(err error) func(*spy) {
+		return func(l *spy) { l.refuse = map[string]error{"order:" + secret: err} }
+	}
+	fails := func(err error) func(*spy) {
+		return func(l *spy) { l.failing = map[string]error{"order:" + secret: err} }
+	}
+	tests := []struct {
+		id   string
+		set  func(*spy)
+		work work
+		opts []guard.Option
+		want string // begins the line, up to the reason
+		why  string // in the reason
+	}{
+		{secret, nil, settled, nil, `level=DEBUG msg="guard: call" guard=order.settle outcome=ok`, ""},
+		{secret, nil, func(context.Context, Order) (string, error) { return "", quotes }, nil,
+			`level=DEBUG msg="guard: call" guard=order.settle outcome=error`, ""},
+		{secret, nil, func(context.Context, Order) (string, error) { panic(quotes) }, nil,
+			`level=ERROR msg="guard: failed" guard=order.settle outcome=panic`, ""},
+		{"", nil, settled, nil, `level=INFO msg="guard: refused, no key from this request" guard=order.settle outcome=key`, "req.ID"},
+		{secret, refuses(lock.ErrBusy), settled, nil, `level=INFO msg="guard: refused, held by others" guard=order.settle outcome=busy`, "held by others"},
+		{secret, refuses(lock.ErrBusy), settled, []guard.Option{guard.OnBusy(guard.Skip)},
+			`level=WARN msg="guard: skipped without the lock" guard=order.settle outcome=skipped`, "held by others"},
+		{secret, refuses(quotes), settled, []guard.Option{guard.OnOutage(guard.RunUnlocked)},
+			`level=WARN msg="guard: ran without the lock" guard=order.settle outcome=unlocked`, "READONLY <key>"},
+		{secret, refuses(quotes), settled, nil,
+			`level=ERROR msg="guard: refused, the lock service did not answer" guard=order.settle outcome=outage`, "READONLY <key>"},
+		{secret, fails(lock.ErrLost), settled, nil,
+			`level=ERROR msg="guard: lost the lock while the work ran" guard=order.settle outcome=lost`, "lost"},
+		{secret, fails(quotes), settled, nil, `level=WARN msg="guard: call" guard=order.settle outcome=ok release="READONLY <key>"`, ""},
+	}
+	for _, tt := range tests {
+		l := newSpy()
+		if tt.set != nil {
+			tt.set(l)
+		}
+		logger, text := logText()
+		settle, _ := guarded(t, l, tt.work, append(tt.opts, guard.Log(logger))...)
+		func() {
+			defer func() { _ = recover() }()
+			_, _ = settle(t.Context(), Order{ID: tt.id})
+		}()
+		got := text.String()
+		if !strings.HasPrefix(got, tt.want) || strings.Count(got, "\n") != 1 || !strings.Contains(got, tt.why) {
+			t.Errorf("log = %q, want one line %q that says %q", got, tt.want, tt.why)
+		}
+		if hasReason := strings.Contains(got, "reason="); hasReason != (tt.why != "") {
+			t.Errorf("log = %q, want a reason: %v", got, tt.why != "")
+		}
+		if strings.Contains(got, secret) {
+			t.Errorf("log = %q has the key", got)
+		}
+	}
+}
+
+func TestLogKeysOnlyWhenAsked(t *testing.T) {
+	l := newSpy()
+	l.refuse = map[string]error{"order:7": errors.New("LOADING order:7")}
+	logger, text := logText()
+	settle, seen := guarded(t, l, settled, guard.LogKeys(logger))
+	_, _ = settle(t.Context(), Order{ID: "7"})
+	for _, want := range []string{"keys=[order:7]", "LOADING order:7"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("log = %q, want %s in it", text, want)
+		}
+	}
+	event := seen.only(t)
+	event.Refused, event.Err = nil, nil
+	if text := fmt.Sprintf("%+v %#v", event, event); strings.Contains(text, "order:7") {
+		t.Errorf("printing the event shows the key: %s", text)
+	}
+}
+
+func TestLogWithoutLogger(t *testing.T) {
+	if _, err := guard.New(newSpy(), guard.Name("a"), guard.Key("b"), guard.OneKey(), guard.Log(nil)); err == nil {
+		t.Error("New with Log(nil) succeeded")
+	}
+}
