@@ -120,7 +120,7 @@ func (b *binder) field(t reflect.Type, f reflect.StructField, v reflect.Value) e
 		return errors.New("function is nil")
 	}
 	d := declared{name: qualified(t, f)}
-	if d.spec, d.set, err = parseTag(tag); err != nil {
+	if d.spec, err = parseTag(tag); err != nil {
 		return err
 	}
 	r, err := b.guard.forRequest(f.Type.In(1), d)

@@ -196,7 +196,7 @@ func (c *call) instead(policy Policy, outcome string, refused *Error, fn func(co
 		return false, OutcomeSkipped, nil
 	case policy == RunUnlocked:
 		return true, OutcomeUnlocked, fn(c.ctx)
-	case c.fallback != nil:
+	case policy == RunFallback:
 		return false, OutcomeFallback, c.fallback(c.ctx, refused)
 	}
 	return false, outcome, refused

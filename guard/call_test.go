@@ -102,14 +102,14 @@ func TestPolicies(t *testing.T) {
 		outcome string
 	}{
 		{lock.ErrBusy, nil, "", guard.ErrBusy, guard.OutcomeBusy},
-		{lock.ErrBusy, []guard.Option{guard.OnBusy(guard.Skip)}, "", nil, guard.OutcomeSkipped},
-		{lock.ErrBusy, []guard.Option{guard.OnBusy(guard.RunUnlocked)}, "unlocked", nil, guard.OutcomeUnlocked},
-		{lock.ErrBusy, []guard.Option{guard.OnOutage(guard.RunUnlocked)}, "", guard.ErrBusy, guard.OutcomeBusy},
+		{lock.ErrBusy, []guard.Option{guard.Busy(guard.Skip)}, "", nil, guard.OutcomeSkipped},
+		{lock.ErrBusy, []guard.Option{guard.Busy(guard.RunUnlocked)}, "unlocked", nil, guard.OutcomeUnlocked},
+		{lock.ErrBusy, []guard.Option{guard.Outage(guard.RunUnlocked)}, "", guard.ErrBusy, guard.OutcomeBusy},
 		{lock.ErrBusy, []guard.Option{fallback}, "fallback for 7", guard.ErrBusy, guard.OutcomeFallback},
 		{down, nil, "", guard.ErrOutage, guard.OutcomeOutage},
-		{down, []guard.Option{guard.OnOutage(guard.Skip)}, "", nil, guard.OutcomeSkipped},
-		{down, []guard.Option{guard.OnOutage(guard.RunUnlocked)}, "unlocked", nil, guard.OutcomeUnlocked},
-		{down, []guard.Option{guard.OnBusy(guard.RunUnlocked)}, "", guard.ErrOutage, guard.OutcomeOutage},
+		{down, []guard.Option{guard.Outage(guard.Skip)}, "", nil, guard.OutcomeSkipped},
+		{down, []guard.Option{guard.Outage(guard.RunUnlocked)}, "unlocked", nil, guard.OutcomeUnlocked},
+		{down, []guard.Option{guard.Busy(guard.RunUnlocked)}, "", guard.ErrOutage, guard.OutcomeOutage},
 		{down, []guard.Option{fallback}, "fallback for 7", guard.ErrOutage, guard.OutcomeFallback},
 		// The lock service's own timeouts are not the caller's.
 		{context.DeadlineExceeded, nil, "", guard.ErrOutage, guard.OutcomeOutage},
@@ -117,7 +117,7 @@ func TestPolicies(t *testing.T) {
 		{lock.ErrUnsupported, nil, "", guard.ErrUnsupported, guard.OutcomeUnsupported},
 		{lock.ErrUnsupported, []guard.Option{fallback}, "", guard.ErrUnsupported, guard.OutcomeUnsupported},
 		{
-			lock.ErrUnsupported, []guard.Option{guard.OnBusy(guard.Skip), guard.OnOutage(guard.RunUnlocked)},
+			lock.ErrUnsupported, []guard.Option{guard.Busy(guard.Skip), guard.Outage(guard.RunUnlocked)},
 			"", guard.ErrUnsupported, guard.OutcomeUnsupported,
 		},
 	}
@@ -307,7 +307,7 @@ func TestNestedErrorsStayTheirOwn(t *testing.T) {
 	inner, _ := guarded(t, l, settled, guard.Name("inner"))
 	outer, seen := guarded(t, l, func(ctx context.Context, _ Order) (string, error) {
 		return inner(ctx, Order{ID: "inner"})
-	}, guard.OnBusy(guard.RunUnlocked))
+	}, guard.Busy(guard.RunUnlocked))
 	_, err := outer(t.Context(), Order{ID: "7"})
 	if e, ok := errors.AsType[*guard.Error](err); !ok || e.Guard != "inner" {
 		t.Errorf("outer: %v, want the inner guard's error", err)

@@ -2,7 +2,8 @@ package guard
 
 import (
 	"context"
-	"reflect"
+	"errors"
+	"fmt"
 
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
@@ -12,86 +13,96 @@ import (
 
 // config is what options fill in.
 type config struct {
-	spec        Spec
-	set         fields    // of spec, which fields were given
-	source      KeySource // of spec.Key, if that is no template
-	keyFunc     *keyFunc
-	fallback    any // func(context.Context, Req, error) (Res, error)
-	nilFallback bool
-	tracers     trace.TracerProvider
-	meters      metric.MeterProvider
-	observers   []func(context.Context, Event)
-	wantKeys    bool // by an observer
-	functions   []keyexpr.Option
+	spec      Spec
+	single    fields    // of spec, those that an option of their own has given
+	source    KeySource // of spec.Key, if that is no template
+	keyFunc   *keyFunc
+	fallback  any // func(context.Context, Req, error) (Res, error)
+	tracers   trace.TracerProvider
+	meters    metric.MeterProvider
+	observers []func(context.Context, Event)
+	wantKeys  bool // by an observer
+	functions []keyexpr.Option
+	faults    []error // of options
 }
 
-// fields is a set of the fields of a Spec.
-type fields uint
+func (c *config) fault(format string, args ...any) {
+	c.faults = append(c.faults, fmt.Errorf(format, args...))
+}
 
-const (
-	fieldName fields = 1 << iota
-	fieldKey
-	fieldWhen
-	fieldKind
-	fieldWait
-	fieldLease
-	fieldMaxHold
-	fieldLimit
-	fieldBusy
-	fieldOutage
-	fieldOneKey
-)
-
-// nonZero returns the fields of s that have been given a value.
-func (s Spec) nonZero() fields {
-	var set fields
-	v := reflect.ValueOf(s)
-	for i := range v.NumField() {
-		if !v.Field(i).IsZero() {
-			set |= 1 << i
+// give sets the fields in set from s, for an option that is about these only.
+func (c *config) give(set fields, s Spec) {
+	for _, a := range attributes {
+		if c.single&set&a.field != 0 {
+			c.fault("%s is given twice, as %q and as %q", a.name, a.print(&c.spec), a.print(&s))
 		}
 	}
-	return set
+	c.single |= set
+	c.spec.merge(s, set)
 }
 
-// merge fills in the fields that c lacks with those of set in s.
-func (c *config) merge(s Spec, set fields) {
+// fromSpec sets what s gives over what was given before.
+func (c *config) fromSpec(s Spec) {
+	if s.Key != "" {
+		c.source = nil
+	}
+	c.spec.merge(s, s.given())
+}
+
+// defaults reports whether c is meant for many functions, whose tags have the last word.
+func (c *config) defaults() bool {
+	return c.spec.Name == "" && c.spec.Key == "" && c.keyFunc == nil
+}
+
+// fill merges what tags say into c: into the gaps, or, where c has defaults, over them.
+func (c *config) fill(s Spec, defaults bool) {
+	set := s.given()
 	if c.keyFunc != nil {
 		set &^= fieldKey
 	}
-	to, from := reflect.ValueOf(&c.spec).Elem(), reflect.ValueOf(s)
-	for i := range to.NumField() {
-		if field := fields(1) << i; set&field != 0 && c.set&field == 0 {
-			to.Field(i).Set(from.Field(i))
-		}
+	if !defaults {
+		set &^= c.spec.given()
 	}
-	c.set |= set
+	c.spec.merge(s, set)
 }
 
-// validate reports the first fault of c that shows without knowing the facts.
+// imply fills in what the given fields imply, once no tag can say otherwise anymore.
+func (c *config) imply() {
+	c.spec.imply()
+	if c.fallback == nil {
+		return
+	}
+	given := c.spec.given()
+	if given&fieldBusy == 0 {
+		c.spec.Busy = RunFallback
+	}
+	if given&fieldOutage == 0 {
+		c.spec.Outage = RunFallback
+	}
+}
+
+// validate reports the faults of c that show without knowing the facts. What a tag may still fill in is no fault.
 func (c *config) validate() error {
 	s := c.spec
-	switch {
-	case c.keyFunc != nil && c.keyFunc.call == nil:
-		return s.errorf("KeyFunc without a function")
-	case c.keyFunc != nil && s.Key != "":
-		return s.errorf("two sources of keys, Key and KeyFunc: give one")
-	case c.nilFallback:
-		return s.errorf("Fallback without a function")
-	case c.fallback != nil && (s.Busy != Fail || s.Outage != Fail):
-		return s.errorf("Fallback excludes the policies busy=%v and outage=%v: give one or the other", s.Busy, s.Outage)
-	}
-	for _, observe := range c.observers {
-		if observe == nil {
-			return s.errorf("Observe without a function")
+	faults := append(c.faults[:len(c.faults):len(c.faults)], s.faults()...)
+	check := func(bad bool, text string) {
+		if bad {
+			faults = append(faults, errors.New(text))
 		}
 	}
-	if c.source == nil {
-		return s.Validate()
+	check(c.keyFunc != nil && c.keyFunc.call == nil, "KeyFunc without a function")
+	check(c.keyFunc != nil && s.Key != "", "two sources of keys, Key and KeyFunc: give one")
+	const policies = fieldBusy | fieldOutage
+	check(c.fallback != nil && s.given()&policies == policies && s.Busy != RunFallback && s.Outage != RunFallback,
+		fmt.Sprintf("a Fallback that never runs: the policies are busy=%v and outage=%v", s.Busy, s.Outage))
+	for _, observe := range c.observers {
+		check(observe == nil, "Observe without a function")
 	}
-	if err := c.source.Check(); err != nil {
-		return s.errorf("key: %w", err)
+	if c.source != nil {
+		if err := c.source.Check(); err != nil {
+			faults = append(faults, fmt.Errorf("key: %w", err))
+		}
+		s.Key = ""
 	}
-	s.Key = ""
-	return s.Validate()
+	return c.spec.errors(append(faults, s.checkTemplates()...))
 }

@@ -56,8 +56,8 @@ func TestWhoseFault(t *testing.T) {
 		fails := func(Order) (string, error) { return "", tt.err }
 		for place, opts := range map[string][]guard.Option{
 			"KeyFunc":           {guard.Key(""), guard.KeyFunc(fails)},
-			"function":          {guard.Key("#{tenant(req.ID)}"), guard.Function("tenant", func(string) (string, error) { return "", tt.err })},
-			"function for when": {guard.When("ok(req.ID)"), guard.Function("ok", func(string) (bool, error) { return false, tt.err })},
+			"function":          {guard.Key("#{tenant(req.ID)}"), guard.TemplateFunc("tenant", func(string) (string, error) { return "", tt.err })},
+			"function for when": {guard.When("ok(req.ID)"), guard.TemplateFunc("ok", func(string) (bool, error) { return false, tt.err })},
 		} {
 			l := newSpy()
 			settle, seen := guarded(t, l, settled, opts...)
@@ -79,8 +79,8 @@ func TestFaultsAreNotSwallowed(t *testing.T) {
 	fallback := guard.Fallback(func(context.Context, Order, error) (string, error) { return "fallback", nil })
 	for _, opts := range [][]guard.Option{
 		nil, {fallback},
-		{guard.OnBusy(guard.Skip), guard.OnOutage(guard.Skip)},
-		{guard.OnBusy(guard.RunUnlocked), guard.OnOutage(guard.RunUnlocked)},
+		{guard.Busy(guard.Skip), guard.Outage(guard.Skip)},
+		{guard.Busy(guard.RunUnlocked), guard.Outage(guard.RunUnlocked)},
 	} {
 		l := newSpy()
 		l.refuse = map[string]error{"order:7": refused}
@@ -103,7 +103,7 @@ func TestFaultsAreNotSwallowed(t *testing.T) {
 
 // An outage that a function tells of is one, with all that is declared for it.
 func TestPolicyForAnOutageOfAFunction(t *testing.T) {
-	settle, seen := guarded(t, newSpy(), settled, guard.Key(""), guard.OnOutage(guard.RunUnlocked),
+	settle, seen := guarded(t, newSpy(), settled, guard.Key(""), guard.Outage(guard.RunUnlocked),
 		guard.KeyFunc(func(Order) (string, error) { return "", guard.ErrOutage }))
 	if got, err := settle(t.Context(), Order{ID: "7"}); got != "settled" || err != nil {
 		t.Errorf("settle = %q, %v", got, err)
@@ -127,7 +127,7 @@ func TestErrorNamesTheFact(t *testing.T) {
 		{"lower(req.ID)", Order{Items: []string{"secret"}}, []guard.Option{guard.Key("#{lower(req.ID)}:#{req.Items[0]}")}},
 		{"req.ID", Order{ID: "secret"}, []guard.Option{guard.When(`int(req.ID) > 0`)}},
 		{"tenant(req.ID)", Order{ID: "secret"}, []guard.Option{
-			guard.Key("#{tenant(req.ID)}"), guard.Function("tenant", func(string) (string, error) { return "", errNoTenant }),
+			guard.Key("#{tenant(req.ID)}"), guard.TemplateFunc("tenant", func(string) (string, error) { return "", errNoTenant }),
 		}},
 		{"", Order{}, []guard.Option{guard.Key(""), guard.KeyFunc(func(Order) (string, error) { return "", nil })}},
 	} {

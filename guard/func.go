@@ -53,12 +53,17 @@ func requestFacts(req any) keyexpr.Facts {
 }
 
 // forRequest fits g to functions of one request type. What the options of g leave open, first the tag of the function
-// fills in and then that of the request type.
+// fills in and then that of the request type. Over defaults, both have the last word.
 func (g *Guard) forRequest(request reflect.Type, function declared) (*Runner, error) {
 	merged := *g
-	merged.merge(function.spec, function.set)
 	tag, err := requestTag(request)
-	merged.merge(tag.spec, tag.set)
+	if defaults := g.defaults(); defaults {
+		merged.fill(tag.spec, defaults)
+		merged.fill(function.spec, defaults)
+	} else {
+		merged.fill(function.spec, defaults)
+		merged.fill(tag.spec, defaults)
+	}
 	if merged.spec.Name == "" {
 		merged.spec.Name = cmp.Or(function.name, typeName(request))
 	}
@@ -68,6 +73,7 @@ func (g *Guard) forRequest(request reflect.Type, function declared) (*Runner, er
 	if merged.spec.Key == "" && merged.keyFunc == nil {
 		merged.spec.Key = tag.key(merged.spec.Name)
 	}
+	merged.imply()
 	if err := merged.validate(); err != nil {
 		return nil, err
 	}

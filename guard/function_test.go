@@ -25,7 +25,7 @@ var errNoTenant = errors.New("no tenant")
 func TestFunction(t *testing.T) {
 	type req struct{ ID string }
 	locker := memlock.New()
-	g := guard.Must(guard.New(locker, guard.Name("g"), guard.Function("tenant", tenant),
+	g := guard.Must(guard.New(locker, guard.Name("g"), guard.TemplateFunc("tenant", tenant),
 		guard.Key("#{tenant()}:#{req.ID}"), guard.When(`tenant() != "test"`)))
 	f := guard.Must(guard.Func(g, func(ctx context.Context, _ req) (bool, error) {
 		return locker.ForceUnlock("acme:7"), nil
@@ -44,7 +44,7 @@ func TestFunction(t *testing.T) {
 
 func TestFunctionIsChecked(t *testing.T) {
 	type req struct{ ID string }
-	g := guard.Must(guard.New(memlock.New(), guard.Name("g"), guard.Function("tenant", tenant), guard.Key("#{tenannt()}:#{req.ID}")))
+	g := guard.Must(guard.New(memlock.New(), guard.Name("g"), guard.TemplateFunc("tenant", tenant), guard.Key("#{tenannt()}:#{req.ID}")))
 	_, err := guard.Func(g, func(context.Context, req) (bool, error) { return true, nil })
 	if err == nil || !strings.Contains(err.Error(), "tenannt") || !strings.Contains(err.Error(), "tenant") {
 		t.Errorf("Func = %v, want the unknown function and the nearest name", err)

@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"reflect"
+
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -16,15 +18,17 @@ type Guard struct {
 // template fits the request) by Func, Bind or the adapter. Errors name the guard.
 func New(l lock.Locker, opts ...Option) (*Guard, error) {
 	g := &Guard{locker: l}
-	for _, opt := range opts {
+	for i, opt := range opts {
 		if opt == nil {
-			return nil, g.spec.errorf("nil option")
+			g.fault("option %d of %d is nil", i+1, len(opts))
+			continue
 		}
 		opt.apply(&g.config)
 	}
-	if l == nil {
-		return nil, g.spec.errorf("nil locker")
+	if isNil(l) {
+		g.fault("nil locker")
 	}
+	g.spec.imply()
 	if err := g.validate(); err != nil {
 		return nil, err
 	}
@@ -33,6 +37,15 @@ func New(l lock.Locker, opts ...Option) (*Guard, error) {
 		return nil, g.spec.errorf("metrics: %w", err)
 	}
 	return g, nil
+}
+
+// isNil reports whether l is nil, or holds a nil pointer, which would panic at the first call.
+func isNil(l lock.Locker) bool {
+	if l == nil {
+		return true
+	}
+	v := reflect.ValueOf(l)
+	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // Must returns v, or panics with err if it is not nil. It is for declarations at start:
@@ -46,4 +59,8 @@ func Must[T any](v T, err error) T {
 }
 
 // Spec returns the declaration, without what tags add to it in Func.
-func (g *Guard) Spec() Spec { return g.spec }
+func (g *Guard) Spec() Spec {
+	s := g.spec
+	s.zeros = 0 // so that equal declarations are ==, however they were spelled
+	return s
+}

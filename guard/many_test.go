@@ -56,7 +56,7 @@ func TestRollBack(t *testing.T) {
 				return "", err
 			}
 			return "unlocked", hold.Release(ctx)
-		}, guard.Key("#{req.Items}"), guard.Wait(10*time.Second), guard.OnBusy(guard.RunUnlocked))
+		}, guard.Key("#{req.Items}"), guard.Wait(10*time.Second), guard.Busy(guard.RunUnlocked))
 		start := time.Now()
 		if got, err := settle(t.Context(), Order{Items: []string{"a", "b", "c"}}); got != "unlocked" || err != nil {
 			t.Errorf("settle = %q, %v", got, err)

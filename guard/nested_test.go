@@ -86,7 +86,7 @@ func TestDroppedContextIsNamed(t *testing.T) {
 // A reader that calls a writer of its own key would wait for itself: a fault of the declarations, not of the moment.
 func TestReaderCallsWriter(t *testing.T) {
 	l := memlock.New()
-	write, seen := guarded(t, l, settled, guard.Write(), guard.WaitForever(), guard.OnBusy(guard.RunUnlocked))
+	write, seen := guarded(t, l, settled, guard.Write(), guard.WaitForever(), guard.Busy(guard.RunUnlocked))
 	read, _ := guarded(t, l, write, guard.Read())
 	_, err := read(t.Context(), Order{ID: "7"})
 	kinds, ok := errors.AsType[*lock.KindError](err)

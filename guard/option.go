@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -11,21 +12,28 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// An Option declares one thing about a guard, for New and Bind. Where options contradict each other, the last wins.
+// An Option declares one thing about a guard, for New. To give the same thing twice is a mistake, which New reports; only
+// FromSpec and what follows it override what was said before.
 type Option interface{ apply(*config) }
 
 type optionFunc func(*config)
 
 func (f optionFunc) apply(c *config) { f(c) }
 
-// Name sets Spec.Name, which names the guard in errors, spans and metrics.
-func Name(name string) Option {
-	return optionFunc(func(c *config) { c.spec.Name = name; c.set |= fieldName })
+// give is an option that sets the fields in set from s.
+func give(set fields, s Spec) Option {
+	return optionFunc(func(c *config) { c.give(set, s) })
 }
+
+// Name sets Spec.Name, which names the guard in errors, spans and metrics.
+func Name(name string) Option { return give(fieldName, Spec{Name: name}) }
 
 // Key sets Spec.Key, the template of the keys: "order:#{req.OrderID}".
 func Key(template string) Option {
-	return optionFunc(func(c *config) { c.spec.Key, c.source = template, nil; c.set |= fieldKey })
+	return optionFunc(func(c *config) {
+		c.give(fieldKey, Spec{Key: template})
+		c.source = nil
+	})
 }
 
 // KeySource is a key that is not written as a template, such as those of package spel.
@@ -45,46 +53,42 @@ type KeySource interface {
 // Spec.Key is its text, for people; as a template, that text would be refused.
 func KeyFrom(k KeySource) Option {
 	return optionFunc(func(c *config) {
-		c.spec.Key, c.source = "", k
-		if k != nil {
-			c.spec.Key = k.String()
+		if k == nil {
+			c.fault("KeyFrom without a key")
+			return
 		}
-		c.set |= fieldKey
+		c.give(fieldKey, Spec{Key: k.String()})
+		c.source = k
 	})
 }
 
 // OneKey sets Spec.OneKey: a key that reads nothing of the request is meant, and all calls share one lock.
-func OneKey() Option {
-	return optionFunc(func(c *config) { c.spec.OneKey = true; c.set |= fieldOneKey })
-}
+func OneKey() Option { return give(fieldOneKey, Spec{OneKey: true}) }
 
 // When sets Spec.When, a condition: where it is false, the work runs without a lock.
-func When(condition string) Option {
-	return optionFunc(func(c *config) { c.spec.When = condition; c.set |= fieldWhen })
-}
+func When(condition string) Option { return give(fieldWhen, Spec{When: condition}) }
 
 // Wait sets Spec.Wait, the bound on the time spent waiting for the locks; without it, a call tries once.
-func Wait(d time.Duration) Option {
-	return optionFunc(func(c *config) { c.spec.Wait = d; c.set |= fieldWait })
-}
+func Wait(d time.Duration) Option { return give(fieldWait, Spec{Wait: d}) }
 
 // WaitForever waits for the locks as long as the caller's context lasts.
 func WaitForever() Option { return Wait(Forever) }
 
+// Waiters sets Spec.Waiters: at most n calls of this process wait for a key, and one more is busy at once.
+func Waiters(n int) Option { return give(fieldWaiters, Spec{Waiters: n}) }
+
 // Lease sets Spec.Lease, after which a lock ends by itself; without it, locks are renewed until the work is done.
-func Lease(d time.Duration) Option {
-	return optionFunc(func(c *config) { c.spec.Lease = d; c.set |= fieldLease })
-}
+func Lease(d time.Duration) Option { return give(fieldLease, Spec{Lease: d}) }
 
 // MaxHold sets Spec.MaxHold, after which the work's context and the lock end, however often it was renewed.
-func MaxHold(d time.Duration) Option {
-	return optionFunc(func(c *config) { c.spec.MaxHold = d; c.set |= fieldMaxHold })
-}
+func MaxHold(d time.Duration) Option { return give(fieldMaxHold, Spec{MaxHold: d}) }
+
+// HoldAtLeast sets Spec.Hold: after success, strangers find the lock held until d has passed since it was taken. So the
+// work runs once per interval. Work that fails gives the lock back at once.
+func HoldAtLeast(d time.Duration) Option { return give(fieldHold, Spec{Hold: d}) }
 
 // Kind sets Spec.Kind, the sort of lock.
-func Kind(k lock.Kind) Option {
-	return optionFunc(func(c *config) { c.spec.Kind = k; c.set |= fieldKind })
-}
+func Kind(k lock.Kind) Option { return give(fieldKind, Spec{Kind: k}) }
 
 // Fair serves callers in the order of their arrival.
 func Fair() Option { return Kind(lock.Fair) }
@@ -102,46 +106,67 @@ func Fenced() Option { return Kind(lock.Fenced) }
 func Spin() Option { return Kind(lock.Spin) }
 
 // Limit lets up to n calls run at once: it sets Spec.Limit and makes the kind lock.Permit.
-func Limit(n int) Option {
+func Limit(n int) Option { return give(fieldLimit, Spec{Limit: n}) }
+
+// Busy sets Spec.Busy: what to do when others held a lock for all of Wait.
+func Busy(p Policy) Option { return give(fieldBusy, Spec{Busy: p}) }
+
+// Outage sets Spec.Outage: what to do when the lock service could not answer.
+func Outage(p Policy) Option { return give(fieldOutage, Spec{Outage: p}) }
+
+// Methods sets Spec.Methods: the guard is for requests of these methods of HTTP, and others pass without a lock.
+func Methods(names ...string) Option {
+	return give(fieldMethods, Spec{Methods: strings.Join(names, ",")})
+}
+
+// Args sets Spec.Args, the names of the arguments of a function that Bind guards. They mostly stand in its tag.
+func Args(names ...string) Option { return give(fieldArgs, Spec{Args: strings.Join(names, ",")}) }
+
+// Switchable sets Spec.Switchable: the guard may be switched off, or to shadow mode, while the program runs.
+func Switchable() Option { return give(fieldSwitchable, Spec{Switchable: true}) }
+
+// FromSpec sets the fields that s gives, over what was given before; a zero field is not given. Options that follow may
+// set them once more, and tags fill in what is still open.
+func FromSpec(s Spec) Option {
 	return optionFunc(func(c *config) {
-		c.spec.Limit, c.spec.Kind = n, lock.Permit
-		c.set |= fieldLimit | fieldKind
+		c.fromSpec(s)
+		c.single &^= s.given()
 	})
 }
 
-// OnBusy sets Spec.Busy: what to do when others held a lock for all of Wait.
-func OnBusy(p Policy) Option {
-	return optionFunc(func(c *config) { c.spec.Busy = p; c.set |= fieldBusy })
-}
-
-// OnOutage sets Spec.Outage: what to do when the lock service could not answer.
-func OnOutage(p Policy) Option {
-	return optionFunc(func(c *config) { c.spec.Outage = p; c.set |= fieldOutage })
-}
-
-// FromSpec sets all fields at once. A zero field counts as not given, so that a tag may still fill it in.
-func FromSpec(s Spec) Option {
-	return optionFunc(func(c *config) { c.spec, c.source, c.set = s, nil, s.nonZero() })
-}
-
 // KeyFunc computes the key in Go, in place of Key, for what a template can't say. An empty key is ErrKey, and so is an
-// error that matches ErrKey or keyexpr.ErrValue; one that matches ErrOutage is an outage, any other ErrFault. The guard fits calls whose request (the root `req`) is a Req: those of Func, and of adapters that offer one.
+// error that matches ErrKey or keyexpr.ErrValue; one that matches ErrOutage is an outage, any other ErrFault. The guard fits
+// calls whose request (the root `req`) is a Req: those of Func, and of adapters that offer one.
 func KeyFunc[Req any](key func(Req) (string, error)) Option {
-	return optionFunc(func(c *config) { c.keyFunc = newKeyFunc(key) })
+	return optionFunc(func(c *config) {
+		if c.keyFunc != nil {
+			c.fault("KeyFunc is given twice")
+		}
+		c.keyFunc = newKeyFunc(key)
+	})
 }
 
 // Fallback runs in place of the work when a lock is busy or the lock service out, and gets the *Error that says which.
-// It is called with the caller's context, without the lock, and its results are the call's. The guard fits Func with
-// functions of the same request and result only.
+// It is called with the caller's context, without the lock, and its results are the call's. It is the policy RunFallback
+// for busy and outage, unless another one is given. The guard fits Func with functions of the same request and result only.
 func Fallback[Req, Res any](f func(context.Context, Req, error) (Res, error)) Option {
-	return optionFunc(func(c *config) { c.fallback, c.nilFallback = f, f == nil })
+	return optionFunc(func(c *config) {
+		switch {
+		case f == nil:
+			c.fault("Fallback without a function")
+		case c.fallback != nil:
+			c.fault("Fallback is given twice")
+		default:
+			c.fallback = f
+		}
+	})
 }
 
-// Function gives the templates of this guard a function of the user's own, as keyexpr.Func describes it: it may take a
+// TemplateFunc gives the templates of this guard a function of the user's own, as keyexpr.Func describes it: it may take a
 // context first, and may fail: with ErrKey or ErrOutage as KeyFunc, or else ErrFault. Several options add up.
 //
-//	guard.Function("tenant", func(ctx context.Context) (string, error) { … }), guard.Key("#{tenant()}:#{req.OrderID}")
-func Function(name string, fn any) Option {
+//	guard.TemplateFunc("tenant", func(ctx context.Context) (string, error) { … }), guard.Key("#{tenant()}:#{req.OrderID}")
+func TemplateFunc(name string, fn any) Option {
 	return optionFunc(func(c *config) { c.functions = append(c.functions, keyexpr.Func(name, fn)) })
 }
 

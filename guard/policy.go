@@ -8,7 +8,7 @@ import (
 )
 
 // Policy says what becomes of a call whose lock could not be had. Its text form, as in tags and configuration, is
-// "fail", "skip" or "run-unlocked".
+// "fail", "skip", "run-unlocked", "fallback" or "replace".
 type Policy int
 
 const (
@@ -18,9 +18,14 @@ const (
 	Skip
 	// RunUnlocked runs the work without the lock. Choose it only where running twice at once is better than not at all.
 	RunUnlocked
+	// RunFallback runs the fallback instead of the work. Giving one, as by Fallback, sets it where no other policy is given.
+	RunFallback
+	// Replace ends the work of the present holder, whose context ends with a cause that says so, and waits until it has let
+	// go. It is for busy locks only.
+	Replace
 )
 
-var policyNames = [...]string{"fail", "skip", "run-unlocked"}
+var policyNames = [...]string{"fail", "skip", "run-unlocked", "fallback", "replace"}
 
 var policyList = strings.Join(policyNames[:], ", ")
 

@@ -222,7 +222,7 @@ func TestCanceledWhileWaiting(t *testing.T) {
 			settle, seen := guarded(t, l, func(context.Context, Order) (string, error) {
 				t.Errorf("%s: ran for a caller who has gone", tt.name)
 				return "", nil
-			}, guard.Wait(time.Minute), guard.OnBusy(guard.RunUnlocked), guard.OnOutage(guard.RunUnlocked))
+			}, guard.Wait(time.Minute), guard.Busy(guard.RunUnlocked), guard.Outage(guard.RunUnlocked))
 			ctx, cancel := tt.end(t.Context())
 			defer cancel()
 			start := time.Now()

@@ -11,7 +11,6 @@ import (
 type declared struct {
 	name     string // default of Spec.Name
 	spec     Spec
-	set      fields
 	template bool     // a blank field carries a tag
 	keyParts []string // fields marked as `guard:"key"`
 }
@@ -29,7 +28,7 @@ func requestTag(t reflect.Type) (declared, error) {
 	if err := d.scan(t, make(map[reflect.Type]bool)); err != nil {
 		return d, err
 	}
-	if d.set&fieldKey != 0 && len(d.keyParts) > 0 {
+	if d.spec.Key != "" && len(d.keyParts) > 0 {
 		return d, fmt.Errorf("two sources of keys in %v: a template and fields marked as key", t)
 	}
 	return d, nil
@@ -65,7 +64,7 @@ func (d *declared) field(f reflect.StructField) (err error) {
 		return fmt.Errorf("second guard tag of this request type")
 	case f.Name == "_":
 		d.template = true
-		d.spec, d.set, err = parseTag(tag)
+		d.spec, err = parseTag(tag)
 		return err
 	case tag != "key":
 		return fmt.Errorf("tag %q: want `key` (a template goes on a blank field, _ struct{})", tag)

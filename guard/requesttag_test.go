@@ -79,8 +79,12 @@ func TestRequestTag(t *testing.T) {
 	want("o:7", fair, "tagged")(requestOf(t, tagged{ID: "7"}, guard.Key("o:#{req.ID}")))
 	want("f", fair, "tagged")(requestOf(t, tagged{ID: "7"}, guard.KeyFunc(func(tagged) (string, error) { return "f", nil })))
 	want("#{n}:eu:7", lock.Request{}, "#{n}")(requestOf(t, marked{Region: "eu", ID: 7}, guard.Name("#{n}")))
-	want("order:7", lock.Request{Kind: lock.Fair, Wait: s, Lease: time.Minute}, "tagged")(requestOf(t, tagged{ID: "7"},
-		guard.FromSpec(guard.Spec{Wait: s})))
+	want("order:7", lock.Request{Kind: lock.Fair, Wait: s, Lease: time.Minute}, "n")(requestOf(t, tagged{ID: "7"},
+		guard.FromSpec(guard.Spec{Name: "n", Wait: s})))
+
+	// Without a name and a key they are defaults, and tags win.
+	want("order:7", lock.Request{Kind: lock.Fair, Wait: 2 * s, Lease: time.Minute, MaxHold: time.Hour}, "tagged")(requestOf(t,
+		tagged{ID: "7"}, guard.FromSpec(guard.Spec{Wait: s, Kind: lock.Spin, MaxHold: time.Hour})))
 }
 
 // Request types with a mistake each.
@@ -113,7 +117,7 @@ type (
 		At struct{ X int } `guard:"key"`
 	}
 	skips struct {
-		_ struct{} `guard:"order; busy=skip"`
+		_ struct{} `guard:"order; busy=skip; outage=fail; one-key"`
 	}
 	embedsMistake struct {
 		unexported

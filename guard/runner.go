@@ -45,6 +45,9 @@ func (g *Guard) prepare(roots keyexpr.Roots) (*Runner, error) {
 	if err := s.complete(g.keyFunc != nil); err != nil {
 		return nil, err
 	}
+	if s.Busy == RunFallback && g.fallback == nil || s.Outage == RunFallback && g.fallback == nil {
+		return nil, s.errorf("policy fallback without a fallback: give guard.Fallback")
+	}
 	r := &Runner{
 		spec: s, locker: g.locker, tel: g.tel, labels: newLabels(s),
 		observers: slices.Clone(g.observers), wantKeys: g.wantKeys, keyFunc: g.keyFunc,

@@ -70,8 +70,8 @@ func TestRan(t *testing.T) {
 		{nil, nil, true, own},
 		{nil, []guard.Option{guard.When("false")}, true, own},
 		{lock.ErrBusy, nil, false, guard.ErrBusy},
-		{lock.ErrBusy, []guard.Option{guard.OnBusy(guard.Skip)}, false, nil},
-		{lock.ErrBusy, []guard.Option{guard.OnBusy(guard.RunUnlocked)}, true, own},
+		{lock.ErrBusy, []guard.Option{guard.Busy(guard.Skip)}, false, nil},
+		{lock.ErrBusy, []guard.Option{guard.Busy(guard.RunUnlocked)}, true, own},
 	}
 	for _, tt := range tests {
 		l := newSpy()

@@ -1,9 +1,9 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
@@ -34,61 +34,111 @@ type Spec struct {
 	// MaxHold ends the work's context, and with it the lock, after that time, however often the lock was renewed.
 	// 0 sets no bound.
 	MaxHold time.Duration
+	// Hold keeps each lock for at least that long, counted from when it was taken, if the work succeeds: once per
+	// interval. Work that fails gives the lock back at once. 0 always does.
+	Hold time.Duration
 	// Limit is how many may hold a lock.Permit at once. Other kinds have none.
 	Limit int
+	// Waiters is how many calls of this process may wait for a key. One more is busy at once. 0 sets no bound.
+	Waiters int
 	// Busy says what to do when others held a lock for all of Wait.
 	Busy Policy
 	// Outage says what to do when the lock service could not answer.
 	Outage Policy
+	// Args names the arguments of a function that Bind guards, between commas and without its context: "from,to". The
+	// names are the facts of Key and When. Without it, a function has one argument, which is the fact req.
+	Args string
+	// Methods are the methods of HTTP that a guard is for, between commas: "POST,PUT". Other requests pass without a lock.
+	// Empty is all.
+	Methods string
 	// OneKey says that a Key which reads nothing of the request is meant: one lock for all calls, as for a nightly job.
 	// Without it such a Key is an error, unless the guarded function has no request (struct{}).
 	OneKey bool
+	// Switchable says that the guard may be switched off, or to shadow mode, while the program runs.
+	Switchable bool
+
+	zeros fields // have their zero value because a text says so, as in wait=0
 }
 
-// Validate reports every fault of s that shows without knowing the facts, the syntax of Key and When included. Name and
-// Key may be missing, as tags and adapters can fill them in later.
+// Validate reports every fault of s that shows without knowing the facts, the syntax of Key and When included, as errors
+// that are joined. Name and Key may be missing, as tags and adapters can fill them in later.
 func (s Spec) Validate() error {
-	if faults := s.faults(); len(faults) > 0 {
-		return s.errorf("%s", strings.Join(faults, "; "))
+	return s.errors(append(append(s.faults(), s.gaps()...), s.checkTemplates()...))
+}
+
+// errors joins faults, each as an error that says which guard it is about.
+func (s Spec) errors(faults []error) error {
+	for i, fault := range faults {
+		faults[i] = s.errorf("%w", fault)
 	}
+	return errors.Join(faults...)
+}
+
+// notYet lists what a Spec can say before there is anything that does it. Such a Spec is refused.
+var notYet = []struct {
+	what string
+	used func(s *Spec) bool
+}{
+	{"hold", func(s *Spec) bool { return s.Hold != 0 }},
+	{"waiters", func(s *Spec) bool { return s.Waiters != 0 }},
+	{"busy=replace", func(s *Spec) bool { return s.Busy == Replace }},
+	{"methods", func(s *Spec) bool { return s.Methods != "" }},
+	{"args", func(s *Spec) bool { return s.Args != "" }},
+	{"switchable", func(s *Spec) bool { return s.Switchable }},
+}
+
+// faults describes the fields whose value alone is wrong, and those that exclude each other.
+func (s Spec) faults() (faults []error) {
+	for _, a := range attributes {
+		if fault := a.fault(&s); fault != "" {
+			faults = append(faults, errors.New(fault))
+		}
+	}
+	check := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	check(s.Kind != lock.Permit && s.Limit > 0, "limit %d belongs to kind permit, not to kind %v", s.Limit, s.Kind)
+	check(s.MaxHold > 0 && s.Lease > s.MaxHold, "lease %v is over max-hold %v, which would end it first", s.Lease, s.MaxHold)
+	check(s.Outage == Replace, "outage=replace: only a busy lock has a holder to replace")
+	for _, word := range notYet {
+		check(word.used(&s), "%s is not served by this version, and would be ignored: leave it out", word.what)
+	}
+	return faults
+}
+
+// gaps describes the fields that lack another one. A tag may still fill it in.
+func (s Spec) gaps() (faults []error) {
+	if s.Kind == lock.Permit && s.Limit < 1 {
+		faults = append(faults, fmt.Errorf("kind permit needs a limit of at least 1, not %d", s.Limit))
+	}
+	if s.Waiters > 0 && s.Wait == 0 && s.Busy != Replace {
+		faults = append(faults, errors.New("waiters without wait: nobody waits"))
+	}
+	return faults
+}
+
+// checkTemplates reports mistakes of syntax.
+func (s Spec) checkTemplates() (faults []error) {
 	if s.Key != "" {
 		if err := keyexpr.Check(s.Key); err != nil {
-			return s.errorf("key: %w", err)
+			faults = append(faults, fmt.Errorf("key: %w", err))
 		}
 	}
 	if s.When != "" {
 		if err := keyexpr.CheckCondition(s.When); err != nil {
-			return s.errorf("when: %w", err)
+			faults = append(faults, fmt.Errorf("when: %w", err))
 		}
 	}
-	return nil
+	return faults
 }
 
-// faults describes the fields whose value alone is wrong, and the pairs that exclude each other.
-func (s Spec) faults() []string {
-	var faults []string
-	check := func(bad bool, format string, args ...any) {
-		if bad {
-			faults = append(faults, fmt.Sprintf(format, args...))
-		}
+// imply fills in the kind that a limit is for.
+func (s *Spec) imply() {
+	if given := s.given(); given&fieldLimit != 0 && given&fieldKind == 0 {
+		s.Kind = lock.Permit
 	}
-	_, kindErr := s.Kind.MarshalText()
-	check(kindErr != nil, "unknown kind %d, valid are 0 to %d", int(s.Kind), int(lock.Permit))
-	check(s.Wait < 0, "negative wait %v (use Forever to wait as long as the caller)", s.Wait)
-	check(s.Lease < 0, "negative lease %v (0 renews the lock until the work is done)", s.Lease)
-	for _, d := range []struct {
-		name string
-		time.Duration
-	}{{"wait", s.Wait}, {"lease", s.Lease}, {"max-hold", s.MaxHold}} {
-		n := d.Nanoseconds()
-		check(n > 0 && d.Duration < time.Millisecond, "%s %v is under 1ms: a bare number counts nanoseconds, write %d*time.Second", d.name, d.Duration, n)
-	}
-	check(s.MaxHold < 0, "negative max-hold %v (0 sets no bound)", s.MaxHold)
-	check(s.Kind == lock.Permit && s.Limit < 1, "kind permit needs a limit of at least 1, not %d", s.Limit)
-	check(s.Kind != lock.Permit && s.Limit != 0, "limit %d belongs to kind permit, not to kind %v", s.Limit, s.Kind)
-	check(!s.Busy.valid(), "unknown busy policy %d, valid are %s", int(s.Busy), policyList)
-	check(!s.Outage.valid(), "unknown outage policy %d, valid are %s", int(s.Outage), policyList)
-	return faults
 }
 
 // errorf makes a start-up error that says which guard it is about.
@@ -102,11 +152,12 @@ func (s Spec) errorf(format string, args ...any) error {
 
 // complete reports what is still missing now that no tag can add to s anymore.
 func (s Spec) complete(hasKeyFunc bool) error {
+	faults := s.gaps()
 	if s.Name == "" {
-		return s.errorf("give guard.Name")
+		faults = append(faults, errors.New("give guard.Name"))
 	}
 	if s.Key == "" && !hasKeyFunc {
-		return s.errorf("no key: give guard.Key")
+		faults = append(faults, errors.New("no key: give guard.Key"))
 	}
-	return nil
+	return s.errors(faults)
 }

@@ -29,15 +29,15 @@ func TestMistakes(t *testing.T) {
 		{opts{name, key, guard.Kind(lock.Permit)}, []string{"permit needs a limit"}},
 		{opts{name, key, guard.Limit(0)}, []string{"limit of at least 1, not 0"}},
 		{opts{name, key, guard.Limit(3), guard.Fair()}, []string{"limit 3", "kind fair"}},
-		{opts{name, key, guard.OnBusy(7)}, []string{"unknown busy policy 7", "fail, skip, run-unlocked"}},
-		{opts{name, key, guard.OnOutage(-1)}, []string{"unknown outage policy -1"}},
-		{opts{name, key, fallback, guard.OnBusy(guard.Skip)}, []string{"Fallback", "busy=skip"}},
-		{opts{name, key, fallback, guard.OnOutage(guard.RunUnlocked)}, []string{"Fallback", "outage=run-unlocked"}},
+		{opts{name, key, guard.Busy(7)}, []string{"unknown busy policy 7", "fail, skip, run-unlocked"}},
+		{opts{name, key, guard.Outage(-1)}, []string{"unknown outage policy -1"}},
+		{opts{name, key, fallback, guard.Busy(guard.Skip), guard.Outage(guard.Fail)}, []string{"Fallback that never runs", "busy=skip"}},
+		{opts{name, key, guard.Outage(guard.RunFallback)}, []string{"fallback without a fallback"}},
 		{opts{name, key, guard.KeyFunc(func(Order) (string, error) { return "", nil })}, []string{"two sources", "KeyFunc"}},
 		{opts{name, guard.KeyFunc[Order](nil)}, []string{"KeyFunc without"}},
 		{opts{name, key, guard.Fallback[Order, string](nil)}, []string{"Fallback without"}},
 		{opts{name, key, guard.Observe(nil)}, []string{"Observe without"}},
-		{opts{name, key, nil}, []string{"nil option"}},
+		{opts{name, key, nil}, []string{"option 3 of 3 is nil"}},
 		{opts{name, guard.Key("order:#{req.ID")}, []string{"key:", "offset 6"}},
 		{opts{name, guard.Key("order:#{req.IDD}")}, []string{"key:", "offset", "did you mean ID?"}},
 		{opts{name, guard.Key("order:#{rec.ID}")}, []string{"key:", "offset 8", "did you mean req?"}},
@@ -95,8 +95,10 @@ func checkMistakes(t *testing.T, mistakes []mistake) {
 				t.Errorf("error %q does not say %q", err, want)
 			}
 		}
-		if strings.Contains(err.Error(), "\n") {
-			t.Errorf("error %q has several lines", err)
+		for line := range strings.Lines(err.Error()) {
+			if !strings.HasPrefix(line, `guard "order.settle": `) {
+				t.Errorf("error %q has a line that does not name the guard", err)
+			}
 		}
 	}
 }
@@ -155,8 +157,8 @@ func TestSpec(t *testing.T) {
 		{guard.FromSpec(want)},
 		{
 			guard.FromSpec(guard.Spec{Name: "other", Wait: time.Second}), guard.Name("n"), guard.Key("k"),
-			guard.When("true"), guard.Kind(lock.Fair), guard.Limit(2), guard.WaitForever(), guard.Lease(time.Second),
-			guard.MaxHold(time.Minute), guard.OnBusy(guard.Skip), guard.OnOutage(guard.RunUnlocked),
+			guard.When("true"), guard.Limit(2), guard.WaitForever(), guard.Lease(time.Second),
+			guard.MaxHold(time.Minute), guard.Busy(guard.Skip), guard.Outage(guard.RunUnlocked),
 		},
 	} {
 		if got := guard.Must(guard.New(memlock.New(), opts...)).Spec(); got != want {
@@ -193,7 +195,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestPolicyText(t *testing.T) {
-	for _, p := range []guard.Policy{guard.Fail, guard.Skip, guard.RunUnlocked} {
+	for _, p := range []guard.Policy{guard.Fail, guard.Skip, guard.RunUnlocked, guard.RunFallback, guard.Replace} {
 		text, err := json.Marshal(p)
 		if err != nil {
 			t.Errorf("%v: %v", p, err)
@@ -203,15 +205,15 @@ func TestPolicyText(t *testing.T) {
 			t.Errorf("%s read back as %v, %v", text, got, err)
 		}
 	}
-	if _, err := json.Marshal(guard.Policy(3)); err == nil {
-		t.Error("policy 3 has a text")
+	if _, err := json.Marshal(guard.Policy(5)); err == nil {
+		t.Error("policy 5 has a text")
 	}
-	if got := guard.Policy(3).String(); got != "policy(3)" {
+	if got := guard.Policy(5).String(); got != "policy(5)" {
 		t.Errorf("String() = %q", got)
 	}
 	var p guard.Policy
 	for text, want := range map[string]string{
-		"skipp": `did you mean skip?`, "RunUnlocked": `did you mean run-unlocked?`, "x": "there is fail, run-unlocked, skip",
+		"skipp": `did you mean skip?`, "RunUnlocked": `did you mean run-unlocked?`, "x": "there is fail, fallback, replace, run-unlocked, skip",
 	} {
 		if err := p.UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("UnmarshalText(%q): %v, want %s", text, err, want)

@@ -96,7 +96,7 @@ func guarded(t *testing.T, l lock.Locker, fn work, opts ...guard.Option) (work, 
 	t.Helper()
 	seen := new(events)
 	g, err := guard.New(l, append([]guard.Option{
-		guard.Name("order.settle"), guard.Key("order:#{req.ID}"), guard.Observe(seen.add),
+		guard.FromSpec(guard.Spec{Name: "order.settle", Key: "order:#{req.ID}"}), guard.Observe(seen.add),
 	}, opts...)...)
 	if err != nil {
 		t.Fatalf("New: %v", err)

@@ -4,23 +4,12 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/latchkey-go/latchkey/internal/suggest"
-	"github.com/latchkey-go/latchkey/lock"
 )
 
 // tagName is the key of struct tags: `guard:"order:#{req.OrderID}; wait=2s"`.
 const tagName = "guard"
-
-// attributes are the names that may follow the template in a tag.
-var attributes = []string{"name", "when", "kind", "wait", "lease", "max-hold", "limit", "busy", "outage", oneKey}
-
-// oneKey is the attribute that has no value.
-const oneKey = "one-key"
 
 // lookupTag returns the guard tag of f. A tag that package reflect can't read is an error, as it would silently leave
 // something unguarded.
@@ -49,32 +38,37 @@ func misread(tag string) bool {
 	}
 }
 
-// parseTag reads "<template>; name=value; ...". It returns a Spec and which of its fields the tag gives.
-func parseTag(tag string) (Spec, fields, error) {
+// parseTag reads the text of a Spec:
+//
+//	spec      = [template] {";" attribute}
+//	attribute = name "=" value | flag
+//	value     = text up to a semicolon, or a quoted string of Go
+//
+// A semicolon in a hole of the template, or in the quotes and brackets of a template or condition, belongs to it.
+func parseTag(tag string) (Spec, error) {
 	t := tagParser{tag: tag}
-	if t.spec.Key = strings.TrimSpace(t.literal()); t.spec.Key != "" {
-		t.set |= fieldKey
+	if key := strings.TrimSpace(t.literal()); key != "" {
+		t.spec.Key, t.set = key, fieldKey
 	}
-	if at := lostAttribute.FindStringSubmatchIndex(t.spec.Key); at != nil && !strings.HasSuffix(t.spec.Key[:at[0]], ";") {
-		return Spec{}, 0, t.errorf(strings.Index(tag, t.spec.Key)+at[0], "attributes follow a semicolon, not a %s: write ; %s",
-			map[byte]string{',': "comma", ' ': "blank"}[t.spec.Key[at[0]]], t.spec.Key[max(at[2], at[4]):])
+	key := t.spec.Key
+	if at := lostAttribute.FindStringSubmatchIndex(key); at != nil && !strings.HasSuffix(key[:at[0]], ";") {
+		return Spec{}, t.errorf(strings.Index(tag, key)+at[0], "attributes follow a semicolon, not a %s: write ; %s",
+			map[byte]string{',': "comma", ' ': "blank"}[key[at[0]]], key[max(at[2], at[4]):])
 	}
 	for t.pos < len(tag) {
 		t.pos++ // past the semicolon
 		if err := t.attribute(); err != nil {
-			return Spec{}, 0, err
+			return Spec{}, err
 		}
 	}
-	if t.set&fieldLimit != 0 && t.set&fieldKind == 0 {
-		t.spec.Kind, t.set = lock.Permit, t.set|fieldKind
-	}
-	return t.spec, t.set, nil
+	t.spec.imply()
+	return t.spec, nil
 }
 
 // lostAttribute finds an attribute that became a part of the template: order:7 wait=2s would be the key, and nobody waits.
 // Behind a comma it is one in any spelling, as other tags have commas; behind a blank it must have a value.
 var lostAttribute = func() *regexp.Regexp {
-	names := `(?:` + strings.Join(attributes, "|") + `)`
+	names := `(?:` + strings.Join(attributeNames, "|") + `)`
 	return regexp.MustCompile(`, *(` + names + ` *(?:=|$|[;,]))| (` + names + ` *=(?:[^=]|$))`)
 }()
 
@@ -99,42 +93,46 @@ func (t *tagParser) attribute() error {
 	}
 	end := start + strings.IndexAny(t.tag[start:]+";", "=;")
 	name := strings.TrimSpace(t.tag[start:end])
-	if !slices.Contains(attributes, name) {
-		return t.errorf(start, "unknown attribute %q%s", name, suggest.Ending(name, attributes))
-	}
-	t.pos = min(end+1, len(t.tag))
-	if name == oneKey {
-		return t.flag(start, end)
-	}
-	t.space()
-	at := t.pos
-	value := strings.TrimSpace(t.value(name))
-	if value == "" || end == len(t.tag) || t.tag[end] == ';' {
-		return t.errorf(start, "attribute %s has no value, write %s=...", name, name)
-	}
-	field, err := t.spec.setAttribute(name, value)
-	if err != nil {
-		return t.errorf(at, "%v", err)
-	}
-	if t.set&field != 0 {
+	a, err := findAttribute(name)
+	switch {
+	case err != nil:
+		return t.errorf(start, "%v", err)
+	case t.set&a.field != 0:
 		return t.errorf(start, "attribute %s is given twice", name)
 	}
-	t.set |= field
+	t.set |= a.field
+	hasValue := end < len(t.tag) && t.tag[end] == '='
+	if a.style == flag && hasValue {
+		return t.errorf(start, "attribute %s has no value, write it alone", name)
+	}
+	if a.style == flag {
+		t.pos = end
+		return a.parse(&t.spec, "true")
+	}
+	t.pos = min(end+1, len(t.tag))
+	t.space()
+	at := t.pos
+	value := strings.TrimSpace(t.value(a.style))
+	if !hasValue || value == "" {
+		return t.errorf(start, "attribute %s has no value, write %s=...", name, name)
+	}
+	if err := t.parse(a, value); err != nil {
+		return t.errorf(at, "%v", err)
+	}
 	return nil
 }
 
-// flag reads an attribute without a value.
-func (t *tagParser) flag(start, end int) error {
-	if end < len(t.tag) && t.tag[end] == '=' {
-		return t.errorf(start, "attribute %s has no value, write it alone", oneKey)
+// parse sets the field of a from its text, which may stand in quotes.
+func (t *tagParser) parse(a attr, text string) error {
+	if quoted, err := strconv.Unquote(text); err == nil && text[0] == '"' {
+		text = quoted
 	}
-	t.pos = end
-	t.spec.OneKey = true
-	if t.set&fieldOneKey != 0 {
-		return t.errorf(start, "attribute %s is given twice", oneKey)
+	var one Spec
+	err := a.parse(&one, text)
+	if err == nil {
+		t.spec.merge(one, a.field)
 	}
-	t.set |= fieldOneKey
-	return nil
+	return err
 }
 
 func (t *tagParser) space() {
@@ -143,12 +141,17 @@ func (t *tagParser) space() {
 	}
 }
 
-// value reads the value of an attribute. Only a condition can have a semicolon in it.
-func (t *tagParser) value(name string) string {
+// value reads the value of an attribute, up to a semicolon that does not belong to it.
+func (t *tagParser) value(s style) string {
 	start := t.pos
-	if name == "when" {
+	if s == code {
 		t.expression(';')
-	} else if i := strings.IndexByte(t.tag[start:], ';'); i >= 0 {
+		return t.tag[start:t.pos]
+	}
+	if start < len(t.tag) && t.tag[start] == '"' {
+		t.quoted('"')
+	}
+	if i := strings.IndexByte(t.tag[t.pos:], ';'); i >= 0 {
 		t.pos += i
 	} else {
 		t.pos = len(t.tag)
@@ -205,71 +208,4 @@ func (t *tagParser) quoted(quote byte) {
 		}
 	}
 	t.pos = len(t.tag) // a backslash at the very end steps over it
-}
-
-// setAttribute sets the field that an attribute of a tag stands for.
-func (s *Spec) setAttribute(name, value string) (field fields, err error) {
-	switch name {
-	case "name":
-		s.Name, field = value, fieldName
-	case "when":
-		s.When, field = value, fieldWhen
-	case "kind":
-		s.Kind, err = parseKind(value)
-		field = fieldKind
-	case "wait":
-		s.Wait, err = parseWait(value)
-		field = fieldWait
-	case "lease":
-		s.Lease, err = parseDuration(value)
-		field = fieldLease
-	case "max-hold":
-		s.MaxHold, err = parseDuration(value)
-		field = fieldMaxHold
-	case "limit":
-		s.Limit, err = parseLimit(value)
-		field = fieldLimit
-	case "busy":
-		err, field = s.Busy.UnmarshalText([]byte(value)), fieldBusy
-	case "outage":
-		err, field = s.Outage.UnmarshalText([]byte(value)), fieldOutage
-	}
-	return field, err
-}
-
-func parseKind(value string) (lock.Kind, error) {
-	var names []string
-	for k := lock.Exclusive; k <= lock.Permit; k++ {
-		if k.String() == value {
-			return k, nil
-		}
-		names = append(names, k.String())
-	}
-	return 0, fmt.Errorf("unknown kind %q%s", value, suggest.Ending(value, names))
-}
-
-func parseWait(value string) (time.Duration, error) {
-	if value == "forever" {
-		return Forever, nil
-	}
-	return parseDuration(value)
-}
-
-func parseDuration(value string) (time.Duration, error) {
-	d, err := time.ParseDuration(value)
-	if err != nil {
-		return 0, fmt.Errorf("bad duration %q, want one like 2s or 500ms", value)
-	}
-	if d < 0 {
-		return 0, fmt.Errorf("negative duration %q", value)
-	}
-	return d, nil
-}
-
-func parseLimit(value string) (int, error) {
-	n, err := strconv.Atoi(value)
-	if err != nil || n < 1 {
-		return 0, fmt.Errorf("bad limit %q, want a number of at least 1", value)
-	}
-	return n, nil
 }

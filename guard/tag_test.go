@@ -9,53 +9,57 @@ import (
 )
 
 func TestParseTag(t *testing.T) {
-	const all = fieldName | fieldWhen | fieldKind | fieldWait | fieldLease | fieldMaxHold | fieldLimit | fieldBusy | fieldOutage
 	tests := []struct {
 		tag  string
 		spec Spec
-		set  fields
 	}{
-		{"", Spec{}, 0},
-		{"order:#{req.ID}", Spec{Key: "order:#{req.ID}"}, fieldKey},
-		{" order ; wait = 2s ", Spec{Key: "order", Wait: 2 * time.Second}, fieldKey | fieldWait},
-		{"; wait=forever", Spec{Wait: Forever}, fieldWait},
-		{"k;wait=0", Spec{Key: "k"}, fieldKey | fieldWait},
-		{"k; kind=exclusive", Spec{Key: "k"}, fieldKey | fieldKind},
-		{"k; limit=3", Spec{Key: "k", Limit: 3, Kind: lock.Permit}, fieldKey | fieldLimit | fieldKind},
-		{"k; limit=3; kind=fair", Spec{Key: "k", Limit: 3, Kind: lock.Fair}, fieldKey | fieldLimit | fieldKind},
+		{"", Spec{}},
+		{"order:#{req.ID}", Spec{Key: "order:#{req.ID}"}},
+		{" order ; wait = 2s ", Spec{Key: "order", Wait: 2 * time.Second}},
+		{"; wait=forever", Spec{Wait: Forever}},
+		{"k;wait=0", Spec{Key: "k", zeros: fieldWait}},
+		{"k; kind=exclusive", Spec{Key: "k", zeros: fieldKind}},
+		{"k; limit=3", Spec{Key: "k", Limit: 3, Kind: lock.Permit}},
+		{`;key="a;b"; name="x; y"`, Spec{Key: "a;b", Name: "x; y"}},
+		{`; when="a" == req.A; name="x" y`, Spec{When: `"a" == req.A`, Name: `"x" y`}},
+		{"; busy=fail; outage=fallback", Spec{Outage: RunFallback, zeros: fieldBusy}},
+		{"; hold=1m; waiters=2; args=from, to; methods=POST , PUT; switchable", Spec{
+			Hold: time.Minute, Waiters: 2, Args: "from,to", Methods: "POST,PUT", Switchable: true,
+		}},
+		{"k; limit=3; kind=fair", Spec{Key: "k", Limit: 3, Kind: lock.Fair}},
 		{
 			";name=a b;when=req.A=='x;y';kind=permit;wait=1s;lease=2s;max-hold=3s;limit=4;busy=skip;outage=run-unlocked",
 			Spec{
 				Name: "a b", When: "req.A=='x;y'", Kind: lock.Permit, Wait: time.Second, Lease: 2 * time.Second,
 				MaxHold: 3 * time.Second, Limit: 4, Busy: Skip, Outage: RunUnlocked,
-			}, all,
+			},
 		},
 
 		// Semicolons inside of holes and conditions, and things that look like holes.
-		{"a#{x ?? ';'}b; wait=1s", Spec{Key: "a#{x ?? ';'}b", Wait: time.Second}, fieldKey | fieldWait},
-		{`#{x ?? "};"}; wait=1s`, Spec{Key: `#{x ?? "};"}`, Wait: time.Second}, fieldKey | fieldWait},
-		{`#{x ?? "\";"}; wait=1s`, Spec{Key: `#{x ?? "\";"}`, Wait: time.Second}, fieldKey | fieldWait},
-		{"#{x ?? `\\`}; wait=1s", Spec{Key: "#{x ?? `\\`}", Wait: time.Second}, fieldKey | fieldWait},
-		{"#{map(x, {.A; .B})}; wait=1s", Spec{Key: "#{map(x, {.A; .B})}", Wait: time.Second}, fieldKey | fieldWait},
-		{"{#{x}}; wait=1s", Spec{Key: "{#{x}}", Wait: time.Second}, fieldKey | fieldWait},
-		{"##{; wait=1s", Spec{Key: "##{", Wait: time.Second}, fieldKey | fieldWait},
-		{"the name of #{x ?? kind == 'y'}; wait=1s", Spec{Key: "the name of #{x ?? kind == 'y'}", Wait: time.Second}, fieldKey | fieldWait},
-		{"it's; wait=1s", Spec{Key: "it's", Wait: time.Second}, fieldKey | fieldWait},
-		{"k; when = any(x, {.A; .B}) ; wait=1s", Spec{Key: "k", When: "any(x, {.A; .B})", Wait: time.Second}, fieldKey | fieldWhen | fieldWait},
+		{"a#{x ?? ';'}b; wait=1s", Spec{Key: "a#{x ?? ';'}b", Wait: time.Second}},
+		{`#{x ?? "};"}; wait=1s`, Spec{Key: `#{x ?? "};"}`, Wait: time.Second}},
+		{`#{x ?? "\";"}; wait=1s`, Spec{Key: `#{x ?? "\";"}`, Wait: time.Second}},
+		{"#{x ?? `\\`}; wait=1s", Spec{Key: "#{x ?? `\\`}", Wait: time.Second}},
+		{"#{map(x, {.A; .B})}; wait=1s", Spec{Key: "#{map(x, {.A; .B})}", Wait: time.Second}},
+		{"{#{x}}; wait=1s", Spec{Key: "{#{x}}", Wait: time.Second}},
+		{"##{; wait=1s", Spec{Key: "##{", Wait: time.Second}},
+		{"the name of #{x ?? kind == 'y'}; wait=1s", Spec{Key: "the name of #{x ?? kind == 'y'}", Wait: time.Second}},
+		{"it's; wait=1s", Spec{Key: "it's", Wait: time.Second}},
+		{"k; when = any(x, {.A; .B}) ; wait=1s", Spec{Key: "k", When: "any(x, {.A; .B})", Wait: time.Second}},
 
 		// A flag has no value.
-		{"nightly; one-key", Spec{Key: "nightly", OneKey: true}, fieldKey | fieldOneKey},
-		{"nightly; one-key ; wait=1s", Spec{Key: "nightly", OneKey: true, Wait: time.Second}, fieldKey | fieldOneKey | fieldWait},
+		{"nightly; one-key", Spec{Key: "nightly", OneKey: true}},
+		{"nightly; one-key ; wait=1s", Spec{Key: "nightly", OneKey: true, Wait: time.Second}},
 
 		// What never ends is left to package keyexpr.
-		{"#{x; wait=1s", Spec{Key: "#{x; wait=1s"}, fieldKey},
-		{"#{'x}; wait=1s", Spec{Key: "#{'x}; wait=1s"}, fieldKey},
-		{`#{'x\`, Spec{Key: `#{'x\`}, fieldKey},
+		{"#{x; wait=1s", Spec{Key: "#{x; wait=1s"}},
+		{"#{'x}; wait=1s", Spec{Key: "#{'x}; wait=1s"}},
+		{`#{'x\`, Spec{Key: `#{'x\`}},
 	}
 	for _, tt := range tests {
-		spec, set, err := parseTag(tt.tag)
-		if spec != tt.spec || set != tt.set || err != nil {
-			t.Errorf("parseTag(%q) = %+v, %b, %v, want %+v, %b", tt.tag, spec, set, err, tt.spec, tt.set)
+		spec, err := parseTag(tt.tag)
+		if spec != tt.spec || err != nil {
+			t.Errorf("parseTag(%q) = %+v, %v, want %+v", tt.tag, spec, err, tt.spec)
 		}
 	}
 }
@@ -64,7 +68,7 @@ func TestParseTagErrors(t *testing.T) {
 	tests := []struct{ tag, want string }{
 		{"k; wiat=2s", `unknown attribute "wiat", did you mean wait? (at offset 3)`},
 		{"k; maxhold=2s", `did you mean max-hold? (at offset 3)`},
-		{"k; xyzzy=2s", `there is busy, kind, lease, limit, max-hold, name, one-key, outage, wait, when (at offset 3)`},
+		{"k; xyzzy=2s", `there is args, busy, hold, key, kind, lease, limit, max-hold, methods, name, one-key, outage and 4 more (at offset 3)`},
 		{"k;=2s", `unknown attribute ""`},
 		{"k; wait=2", `bad duration "2", want one like 2s or 500ms (at offset 8)`},
 		{"k; wait= -2s", `negative duration "-2s" (at offset 9)`},
@@ -92,7 +96,7 @@ func TestParseTagErrors(t *testing.T) {
 		{"order:#{req.ID}  busy = skip", `write ; busy = skip`},
 	}
 	for _, tt := range tests {
-		_, _, err := parseTag(tt.tag)
+		_, err := parseTag(tt.tag)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("parseTag(%q): %v, want %s", tt.tag, err, tt.want)
 		}
@@ -105,7 +109,7 @@ func FuzzParseTag(f *testing.F) {
 		f.Add(tag)
 	}
 	f.Fuzz(func(t *testing.T, tag string) {
-		spec, _, err := parseTag(tag)
+		spec, err := parseTag(tag)
 		if err != nil {
 			return
 		}

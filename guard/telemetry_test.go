@@ -85,9 +85,9 @@ func TestTelemetry(t *testing.T) {
 		{guard.OutcomeBusy, "", false, false, settled, refuses(lock.ErrBusy), nil},
 		{guard.OutcomeOutage, "", true, false, settled, refuses(leaky), nil},
 		{guard.OutcomeUnsupported, "", true, false, settled, refuses(lock.ErrUnsupported), nil},
-		{guard.OutcomeSkipped, "outage", false, false, settled, refuses(leaky), []guard.Option{guard.OnOutage(guard.Skip)}},
-		{guard.OutcomeSkipped, "busy", false, false, settled, refuses(lock.ErrBusy), []guard.Option{guard.OnBusy(guard.Skip)}},
-		{guard.OutcomeUnlocked, "outage", false, false, settled, refuses(leaky), []guard.Option{guard.OnOutage(guard.RunUnlocked)}},
+		{guard.OutcomeSkipped, "outage", false, false, settled, refuses(leaky), []guard.Option{guard.Outage(guard.Skip)}},
+		{guard.OutcomeSkipped, "busy", false, false, settled, refuses(lock.ErrBusy), []guard.Option{guard.Busy(guard.Skip)}},
+		{guard.OutcomeUnlocked, "outage", false, false, settled, refuses(leaky), []guard.Option{guard.Outage(guard.RunUnlocked)}},
 		{guard.OutcomeLost, "", true, true, settled, loses, nil},
 	}
 	for _, tt := range tests {
@@ -197,7 +197,7 @@ func TestTelemetryPage(t *testing.T) {
 	}
 	r := record()
 	told := make(map[string]bool)
-	for _, opt := range []guard.Option{guard.OnOutage(guard.Fail), guard.OnOutage(guard.Skip)} {
+	for _, opt := range []guard.Option{guard.Outage(guard.Fail), guard.Outage(guard.Skip)} {
 		l := newSpy()
 		l.refuse = map[string]error{"order:8": errors.New("down")}
 		settle, _ := guarded(t, l, settled, append(r.options, opt)...)

@@ -45,7 +45,7 @@ func TestStartUpMistakes(t *testing.T) {
 	}
 	l := memlock.New()
 	key := func(template string) *guard.Guard { return newGuard(t, l, guard.Key(template), guard.OneKey()) }
-	skip := newGuard(t, l, guard.Key("k"), guard.OneKey(), guard.OnBusy(guard.Skip))
+	skip := newGuard(t, l, guard.Key("k"), guard.OneKey(), guard.Busy(guard.Skip))
 	const health = healthpb.Health_Check_FullMethodName
 	tests := []struct {
 		rules []interceptor.Rule

@@ -274,7 +274,7 @@ func TestStreamCancelledWhileWaiting(t *testing.T) {
 
 // A stream that is skipped ends well, with the empty response where its client needs one.
 func TestSkippedStreams(t *testing.T) {
-	g := newGuard(t, failing(lock.ErrBusy), guard.Key("k"), guard.OneKey(), guard.OnBusy(guard.Skip))
+	g := newGuard(t, failing(lock.ErrBusy), guard.Key("k"), guard.OneKey(), guard.Busy(guard.Skip))
 	client := serve(t, &service{}, streaming(t, duplexCall, g), streaming(t, inputCall, g), streaming(t, outputCall, g))
 	if err := closed(t, open(t, client)); !errors.Is(err, io.EOF) {
 		t.Errorf("both ways: %v, want EOF", err)

@@ -246,10 +246,10 @@ func TestPolicies(t *testing.T) {
 		err  error // of the locker
 		want string
 	}{
-		{[]guard.Option{guard.OnBusy(guard.Skip)}, lock.ErrBusy, ""},
-		{[]guard.Option{guard.OnOutage(guard.Skip)}, errors.New("down"), ""},
-		{[]guard.Option{guard.OnBusy(guard.RunUnlocked)}, lock.ErrBusy, "you"},
-		{[]guard.Option{guard.OnOutage(guard.RunUnlocked)}, errors.New("down"), "you"},
+		{[]guard.Option{guard.Busy(guard.Skip)}, lock.ErrBusy, ""},
+		{[]guard.Option{guard.Outage(guard.Skip)}, errors.New("down"), ""},
+		{[]guard.Option{guard.Busy(guard.RunUnlocked)}, lock.ErrBusy, "you"},
+		{[]guard.Option{guard.Outage(guard.RunUnlocked)}, errors.New("down"), "you"},
 		{[]guard.Option{guard.When(`req.ResponseStatus.Message == "lock"`)}, lock.ErrBusy, "you"},
 	}
 	for _, tt := range tests {

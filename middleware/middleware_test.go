@@ -38,7 +38,7 @@ func TestExclusion(t *testing.T) { adaptertest.Exclusion(t, mount) }
 // newGuard declares a guard that settles orders.
 func newGuard(t testing.TB, l lock.Locker, opts ...guard.Option) *guard.Guard {
 	t.Helper()
-	g, err := guard.New(l, append([]guard.Option{guard.Name("order.settle"), guard.Key("order:#{path.id}")}, opts...)...)
+	g, err := guard.New(l, append([]guard.Option{guard.FromSpec(guard.Spec{Name: "order.settle", Key: "order:#{path.id}"})}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestNewReportsMistakes(t *testing.T) {
 		{"struct as key", []guard.Option{guard.Key("order:#{body}")}, []middleware.Option{middleware.Body[struct{ ID string }]()}, "order.settle"},
 		{"unknown root in the condition", []guard.Option{guard.When(`verb == "POST"`)}, nil, "verb"},
 		{"key function", []guard.Option{
-			guard.FromSpec(guard.Spec{Name: "order.settle"}),
+			guard.Key(""),
 			guard.KeyFunc(func(int) (string, error) { return "", nil }),
 		}, nil, "KeyFunc"},
 		{"fallback", []guard.Option{

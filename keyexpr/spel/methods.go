@@ -159,7 +159,7 @@ func (c *compiler) call(n *node) *code {
 	return c.invoke(n, base, n.text, args)
 }
 
-// function calls what guard.Function, or keyexpr.Func, has given a name. Java's own #name(…) is
+// function calls what guard.TemplateFunc, or keyexpr.Func, has given a name. Java's own #name(…) is
 // a method that was registered in the context. What takes its place is the user's function, and
 // never one of templates: a typing mistake must not reach lower or hash.
 // StandardEvaluationContext.registerFunction takes a static method. A Go function by the same
@@ -176,7 +176,7 @@ func (c *compiler) function(n *node) *code {
 		if len(names) > 0 {
 			ending = suggest.Ending(n.text, names)
 		}
-		c.fail(n, "there is no function %s%s; guard.Function gives one", n.text, ending)
+		c.fail(n, "there is no function %s%s; guard.TemplateFunc gives one", n.text, ending)
 	}
 	c.reads = c.reads || f.Contextual()
 	args := make([]*code, len(n.args)-1)

@@ -90,9 +90,9 @@ var refusals = []struct {
 	{"@svc.tenant()", 0, "there are no beans: give the guard a function with Function, and write #name(…)"},
 	{"&factory", 0, "there are no beans: give the guard a function with Function, and write #name(…)"},
 	{"tenant()", 0, "tenant is a method of the target, which is not known here: give the guard a function with Function, and write #tenant(…)"},
-	{"#tenant()", 0, "there is no function tenant; guard.Function gives one"},
-	{"#lower(#order.name)", 0, "there is no function lower; guard.Function gives one"},
-	{"#hash(#order.id)", 0, "there is no function hash; guard.Function gives one"},
+	{"#tenant()", 0, "there is no function tenant; guard.TemplateFunc gives one"},
+	{"#lower(#order.name)", 0, "there is no function lower; guard.TemplateFunc gives one"},
+	{"#hash(#order.id)", 0, "there is no function hash; guard.TemplateFunc gives one"},
 	// Methods.
 	{"#order.name.nope()", 12, "the method nope without arguments of a text is not known here: give the guard a function with Function, and write #nope(…)"},
 	{"#order.name.trim(1)", 12, "the method trim with 1 argument of a text is not known here: give the guard a function with Function, and write #trim(…)"},

@@ -64,7 +64,7 @@ func TestExclusion(t *testing.T) { adaptertest.Exclusion(t, mount) }
 // newGuard declares a guard that settles orders.
 func newGuard(t testing.TB, l lock.Locker, opts ...guard.Option) *guard.Guard {
 	t.Helper()
-	g, err := guard.New(l, append([]guard.Option{guard.Name("order.settle"), guard.Key("order:#{path.id}")}, opts...)...)
+	g, err := guard.New(l, append([]guard.Option{guard.FromSpec(guard.Spec{Name: "order.settle", Key: "order:#{path.id}"})}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +89,8 @@ func TestChain(t *testing.T) {
 		{"runs", adaptertest.Free, nil, "before next last after aborted=false status=201 errors=1"},
 		{"refused", adaptertest.Down, nil, "before after aborted=true status=503 errors=1"},
 		{"ambiguous", adaptertest.Free, []guard.Option{guard.Key(`order:#{query.a ?? "none"}`)}, "before after aborted=true status=400 errors=1"},
-		{"skipped", adaptertest.Down, []guard.Option{guard.OnOutage(guard.Skip)}, "before after aborted=true status=204 errors=1"},
-		{"unlocked", adaptertest.Down, []guard.Option{guard.OnOutage(guard.RunUnlocked)}, "before next last after aborted=false status=201 errors=1"},
+		{"skipped", adaptertest.Down, []guard.Option{guard.Outage(guard.Skip)}, "before after aborted=true status=204 errors=1"},
+		{"unlocked", adaptertest.Down, []guard.Option{guard.Outage(guard.RunUnlocked)}, "before next last after aborted=false status=201 errors=1"},
 		// Nothing but c.Status was called, which gin does not count as written.
 		{"lost", adaptertest.Losing, nil, "before next last after aborted=false status=500 errors=1"},
 	} {
@@ -107,7 +107,7 @@ func TestChain(t *testing.T) {
 				}
 				got = append(got, "after", fmt.Sprintf("aborted=%v status=%d errors=%d", c.IsAborted(), c.Writer.Status(), len(c.Errors)))
 			})
-			e.Use(newGin(t, newGuard(t, tt.locker, append([]guard.Option{guard.Key("order:1"), guard.OneKey()}, tt.opts...)...)))
+			e.Use(newGin(t, newGuard(t, tt.locker, append([]guard.Option{guard.FromSpec(guard.Spec{Key: "order:1", OneKey: true})}, tt.opts...)...)))
 			e.Use(func(c *gin.Context) { got = append(got, "next") })
 			e.POST("/orders", func(c *gin.Context) {
 				got = append(got, "last")

@@ -123,12 +123,12 @@ var statusCases = []statusCase{
 	{name: "busy 423", locker: Busy(0), options: options(middleware.BusyStatus(423)), status: 423, typ: "ErrBusy", retry: "1"},
 	{name: "busy 429", locker: Busy(0), options: options(middleware.BusyStatus(429)), status: 429, typ: "ErrBusy", retry: "1"},
 	{name: "busy, HEAD", locker: Busy(0), request: method("HEAD"), status: 409, typ: "ErrBusy", retry: "1"},
-	{name: "busy, skip", locker: Busy(0), guard: keyed(guard.OnBusy(guard.Skip)), status: 204},
-	{name: "busy, run unlocked", locker: Busy(0), guard: keyed(guard.OnBusy(guard.RunUnlocked)), status: 200, ran: true, body: "done"},
+	{name: "busy, skip", locker: Busy(0), guard: keyed(guard.Busy(guard.Skip)), status: 204},
+	{name: "busy, run unlocked", locker: Busy(0), guard: keyed(guard.Busy(guard.RunUnlocked)), status: 200, ran: true, body: "done"},
 
 	{name: "outage", locker: Down, status: 503, typ: "ErrOutage", retry: "1"},
-	{name: "outage, skip", locker: Down, guard: keyed(guard.OnOutage(guard.Skip)), status: 204},
-	{name: "outage, run unlocked", locker: Down, guard: keyed(guard.OnOutage(guard.RunUnlocked)), status: 200, ran: true, body: "done"},
+	{name: "outage, skip", locker: Down, guard: keyed(guard.Outage(guard.Skip)), status: 204},
+	{name: "outage, run unlocked", locker: Down, guard: keyed(guard.Outage(guard.RunUnlocked)), status: 200, ran: true, body: "done"},
 	{name: "unsupported", locker: Unsupporting, status: 500},
 
 	{name: "lost", locker: Losing, handler: silent, status: 500, typ: "ErrLost", ran: true},
@@ -167,7 +167,7 @@ func (tt statusCase) run(t *testing.T, mount Mount) {
 	if handler == nil {
 		handler = text(200, "done")
 	}
-	g := guard.Must(guard.New(tt.locker, append([]guard.Option{guard.Name("order.settle"), guard.Key(pathKey)}, tt.guard...)...))
+	g := guard.Must(guard.New(tt.locker, append([]guard.Option{guard.FromSpec(guard.Spec{Name: "order.settle", Key: pathKey})}, tt.guard...)...))
 	s := httptest.NewServer(contexts(mount(t, g, func(w http.ResponseWriter, r *http.Request) {
 		ran = true
 		handler(w, r)

@@ -1,0 +1,220 @@
+package guard
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// spellings is one value of each field of Spec in all spellings. The test below fails for a field that is missing here, and
+// for one that lacks a spelling.
+var spellings = map[string]struct {
+	value  any
+	option Option
+	tag    string // behind "; "
+	json   string // in braces
+}{
+	"Name":       {"pay", Name("pay"), "name=pay", `"name":"pay"`},
+	"Key":        {"order:#{req.ID}", Key("order:#{req.ID}"), "key=order:#{req.ID}", `"key":"order:#{req.ID}"`},
+	"When":       {"req.A == ';'", When("req.A == ';'"), "when=req.A == ';'", `"when":"req.A == ';'"`},
+	"Kind":       {lock.Fair, Fair(), "kind=fair", `"kind":"fair"`},
+	"Wait":       {Forever, WaitForever(), "wait=forever", `"wait":"forever"`},
+	"Lease":      {90 * time.Minute, Lease(90 * time.Minute), "lease=1h30m", `"lease":"1h30m"`},
+	"MaxHold":    {time.Hour, MaxHold(time.Hour), "max-hold=1h", `"max-hold":"1h"`},
+	"Hold":       {500 * time.Millisecond, HoldAtLeast(500 * time.Millisecond), "hold=500ms", `"hold":"500ms"`},
+	"Limit":      {3, Limit(3), "limit=3", `"limit":3`},
+	"Waiters":    {1, Waiters(1), "waiters=1", `"waiters":1`},
+	"Busy":       {Replace, Busy(Replace), "busy=replace", `"busy":"replace"`},
+	"Outage":     {RunUnlocked, Outage(RunUnlocked), "outage=run-unlocked", `"outage":"run-unlocked"`},
+	"Args":       {"from,to", Args("from", "to"), "args=from,to", `"args":"from,to"`},
+	"Methods":    {"POST,PUT", Methods("POST", "PUT"), "methods=POST,PUT", `"methods":"POST,PUT"`},
+	"OneKey":     {true, OneKey(), "one-key", `"one-key":true`},
+	"Switchable": {true, Switchable(), "switchable", `"switchable":true`},
+}
+
+func TestEachFieldHasAllSpellings(t *testing.T) {
+	seen := fields(0)
+	for f := range reflect.TypeFor[Spec]().Fields() {
+		if !f.IsExported() {
+			continue
+		}
+		tt, ok := spellings[f.Name]
+		if !ok {
+			t.Errorf("field %s has no spellings", f.Name)
+			continue
+		}
+		var want Spec
+		reflect.ValueOf(&want).Elem().FieldByIndex(f.Index).Set(reflect.ValueOf(tt.value))
+		given := want.given()
+		if given == 0 || given&(given-1) != 0 || seen&given != 0 {
+			t.Errorf("field %s is in the table as %b, want one bit of its own", f.Name, given)
+		}
+		seen |= given
+
+		if want.imply(); f.Name == "Limit" && want.Kind != lock.Permit {
+			t.Errorf("a limit implies kind %v", want.Kind)
+		}
+		var c config
+		tt.option.apply(&c)
+		if c.spec.imply(); c.spec != want || len(c.faults) > 0 {
+			t.Errorf("option for %s = %+v, %v, want %+v", f.Name, c.spec, c.faults, want)
+		}
+		if got, err := parseTag("; " + tt.tag); got != want || err != nil {
+			t.Errorf("parseTag(%q) = %+v, %v, want %+v", tt.tag, got, err, want)
+		}
+		if f.Name == "Limit" { // is printed with its kind
+			tt.tag, tt.json = "kind=permit; "+tt.tag, `"kind":"permit",`+tt.json
+		}
+		if got := want.String(); got != "; "+tt.tag && got != strings.TrimPrefix(tt.tag, "key=") {
+			t.Errorf("String() of %s = %q, want %q", f.Name, got, tt.tag)
+		}
+		if got, err := json.Marshal(want); string(got) != "{"+tt.json+"}" || err != nil {
+			t.Errorf("JSON of %s = %s, %v, want {%s}", f.Name, got, err, tt.json)
+		}
+		checkRoundTrip(t, want)
+	}
+	if len(spellings) != len(attributes) {
+		t.Errorf("%d rows for %d fields", len(attributes), len(spellings))
+	}
+}
+
+// checkRoundTrip fails t if s does not come back from each of its texts.
+func checkRoundTrip(t *testing.T, s Spec) {
+	t.Helper()
+	var fromText, fromJSON, fromString Spec
+	text, err := s.MarshalText()
+	if err == nil {
+		err = fromText.UnmarshalText(text)
+	}
+	if fromText != s || err != nil {
+		t.Errorf("%+v comes back from text %q as %+v, %v", s, text, fromText, err)
+	}
+	object, err := json.Marshal(s)
+	if err == nil {
+		err = json.Unmarshal(object, &fromJSON)
+	}
+	if fromJSON != s || err != nil {
+		t.Errorf("%+v comes back from JSON %s as %+v, %v", s, object, fromJSON, err)
+	}
+	quoted, err := json.Marshal(s.String())
+	if err == nil {
+		err = json.Unmarshal(quoted, &fromString)
+	}
+	if fromString != s || err != nil {
+		t.Errorf("%+v comes back from a JSON string %s as %+v, %v", s, quoted, fromString, err)
+	}
+}
+
+func TestTextOfWholeSpecs(t *testing.T) {
+	tests := []struct {
+		spec Spec
+		text string
+	}{
+		{Spec{}, ""},
+		{Spec{Key: "order:#{req.ID}", Wait: 2 * time.Second, Kind: lock.Fair}, "order:#{req.ID}; kind=fair; wait=2s"},
+		{Spec{Key: "a#{x ?? ';'}", Busy: Skip, OneKey: true}, "a#{x ?? ';'}; busy=skip; one-key"},
+		{Spec{Wait: time.Second, zeros: fieldBusy}, "; wait=1s; busy=fail"},
+		// What would be read back as something else stands in quotes.
+		{Spec{Key: "a;b"}, `; key="a;b"`},
+		{Spec{Key: " a"}, `; key=" a"`},
+		{Spec{Key: "a wait=2s"}, "; key=a wait=2s"},
+		{Spec{Key: "it's", Name: "it's"}, "it's; name=it's"},
+		{Spec{Name: "a;b"}, `; name="a;b"`},
+		{Spec{Name: `"a"`}, `; name="\"a\""`},
+		{Spec{When: `a == ";"`}, `; when=a == ";"`},
+		{Spec{When: "a;b"}, `; when="a;b"`},
+		{Spec{Wait: time.Hour + time.Second}, "; wait=1h0m1s"},
+		{Spec{Wait: time.Minute}, "; wait=1m"},
+	}
+	for _, tt := range tests {
+		if got := tt.spec.String(); got != tt.text {
+			t.Errorf("String() = %q, want %q", got, tt.text)
+		}
+		checkRoundTrip(t, tt.spec)
+	}
+}
+
+func TestSpecWithoutText(t *testing.T) {
+	for _, s := range []Spec{{Kind: 9}, {Busy: 9}, {Wait: -1}, {Lease: Forever}, {Args: "a b"}, {Methods: "post"}, {Limit: -1}} {
+		if text, err := s.MarshalText(); err == nil {
+			t.Errorf("%+v has the text %q", s, text)
+		}
+		if text, err := s.MarshalJSON(); err == nil {
+			t.Errorf("%+v has the JSON %s", s, text)
+		}
+	}
+}
+
+func TestSpecJSONErrors(t *testing.T) {
+	tests := []struct{ json, want string }{
+		{`{"wiat":"2s"}`, `unknown attribute "wiat", did you mean wait? (line 1, column 8)`},
+		{"{\n  \"wait\": \"2\"}", `wait: bad duration "2", want one like 2s or 500ms (line 2, column 14)`},
+		{`{"wait":2}`, "wait: a number without a unit or quotes: 2"},
+		{`{"wait":""}`, "wait: want a text in quotes"},
+		{`{"wait":null}`, "wait: want a text in quotes"},
+		{`{"wait":{"s":2}}`, "wait: want a text in quotes"},
+		{`{"one-key":"yes"}`, "one-key: want true"},
+		{`{"one-key":false}`, "one-key: want true"},
+		{`{"limit":1.5}`, `limit: bad limit "1.5"`},
+		{`{"busy":"skipp"}`, "did you mean skip?"},
+		{`{"wait":"1s","wait":"2s"}`, `"wait" is given twice`},
+		{`7`, "want an object of attributes"},
+		{`["a"]`, "want an object of attributes"},
+		{`"k; wiat=2s"`, `did you mean wait?`},
+	}
+	for _, tt := range tests {
+		s := Spec{Name: "kept"}
+		err := json.Unmarshal([]byte(tt.json), &s)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || s != (Spec{Name: "kept"}) {
+			t.Errorf("Unmarshal(%s): %+v, %v, want %s", tt.json, s, err, tt.want)
+		}
+	}
+	for text, want := range map[string]string{`{"wait":"1s"} x`: "behind the end", `{"wait":`: "end of JSON", `{"wait" 1}`: "line 1"} {
+		if err := new(Spec).UnmarshalJSON([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("UnmarshalJSON(%s): %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestWordsWithoutBehaviour holds that no word of a Spec is silently ignored.
+func TestWordsWithoutBehaviour(t *testing.T) {
+	for _, word := range notYet {
+		found := false
+		for name, tt := range spellings {
+			var s Spec
+			reflect.ValueOf(&s).Elem().FieldByName(name).Set(reflect.ValueOf(tt.value))
+			if s.Name = "g"; !word.used(&s) {
+				continue
+			}
+			found = true
+			if err := s.Validate(); err == nil || !strings.Contains(err.Error(), `guard "g": `+word.what+" is not served") {
+				t.Errorf("Validate of %v: %v, want that %s is not served", s, err, word.what)
+			}
+		}
+		if !found {
+			t.Errorf("no spelling uses %s", word.what)
+		}
+	}
+}
+
+// FuzzSpecText holds that each Spec comes back from its texts.
+func FuzzSpecText(f *testing.F) {
+	f.Add("order:#{req.ID}", "pay", "a == ';'", int64(time.Second), uint8(3))
+	f.Add(` ;"`, `"\`, `a|b; "`, int64(1500), uint8(255))
+	f.Add("a, wait", "#{", "(", int64(Forever), uint8(0))
+	f.Fuzz(func(t *testing.T, key, name, when string, d int64, bits uint8) {
+		s := Spec{
+			Key: strings.ToValidUTF8(key, ""), Name: strings.ToValidUTF8(name, ""), When: strings.ToValidUTF8(when, ""),
+			Wait: time.Duration(d), Lease: time.Duration(d / 2), OneKey: bits&1 != 0, Kind: lock.Kind(bits >> 1 & 3),
+			Busy: Policy(bits >> 3 & 3), Limit: int(bits >> 5 & 1), zeros: 0,
+		}
+		if s.imply(); s.printable() != nil {
+			return
+		}
+		checkRoundTrip(t, s)
+	})
+}
