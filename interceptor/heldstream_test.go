@@ -1,9 +1,12 @@
 package interceptor_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -18,9 +21,12 @@ import (
 // receiving is a stream that tells when each RecvMsg began and how it ended.
 type receiving struct {
 	grpc.ServerStream
+	ctx    context.Context
 	begins chan struct{}
 	ends   chan error
 }
+
+func (s receiving) Context() context.Context { return s.ctx }
 
 func (s receiving) RecvMsg(m any) error {
 	s.begins <- struct{}{}
@@ -29,29 +35,44 @@ func (s receiving) RecvMsg(m any) error {
 	return err
 }
 
+// watched tells how the RecvMsg and SendMsg of guarded streams go, on the server's side of the guard.
+func watched(begins chan struct{}, ends chan error, hidden bool) grpc.ServerOption {
+	return grpc.ChainStreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		ctx := s.Context()
+		if hidden { // as in another transport than gRPC's own
+			ctx = grpc.NewContextWithServerTransportStream(ctx, struct{ grpc.ServerTransportStream }{})
+		}
+		return next(srv, receiving{s, ctx, begins, ends})
+	})
+}
+
 // A handler that waits for a silent client learns that its lock is gone, and so does the client. Nobody goes on waiting.
 func TestStreamEndsWhenLost(t *testing.T) {
 	type view struct {
 		recv, send, cause error
 	}
-	for _, swallow := range []bool{false, true} {
+	for _, tt := range []struct {
+		swallow, hidden bool
+		serve           func(testing.TB, *service, ...grpc.ServerOption) testpb.TestServiceClient
+	}{
+		{swallow: false, serve: serve}, {swallow: true, serve: serve},
+		{swallow: false, serve: serveHTTP}, {swallow: true, serve: serveHTTP},
+		{swallow: false, hidden: true, serve: serve}, {swallow: true, hidden: true, serve: serve},
+	} {
 		l := newLocker()
 		seen := make(chan view, 1)
 		begins, ends := make(chan struct{}, 10), make(chan error, 10)
-		observe := grpc.ChainStreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-			return next(srv, receiving{s, begins, ends})
-		})
-		client := serve(t, &service{duplex: func(s duplexServer) error {
+		client := tt.serve(t, &service{duplex: func(s duplexServer) error {
 			var v view
 			v.recv = ready(s)
 			v.send = s.Send(&testpb.StreamingOutputCallResponse{})
 			v.cause = context.Cause(s.Context())
 			seen <- v
-			if swallow {
+			if tt.swallow {
 				return nil
 			}
 			return v.recv
-		}}, observe, streaming(t, duplexCall, newGuard(t, l, ofMessage())))
+		}}, watched(begins, ends, tt.hidden), streaming(t, duplexCall, newGuard(t, l, ofMessage())))
 		stream := open(t, client, "a")
 		if _, err := stream.Recv(); err != nil {
 			t.Fatal(err)
@@ -68,10 +89,65 @@ func TestStreamEndsWhenLost(t *testing.T) {
 			t.Errorf("Recv = %v, Send = %v, context ended with %v, want %v and ErrLost", v.recv, v.send, v.cause, want)
 		}
 		for err := range ends {
-			if err != nil { // the one that was left behind; the one before it got the message
+			if err != nil { // the one that was interrupted; the one before it got the message
 				break
 			}
 		}
+	}
+}
+
+// A handler that waits for a client which reads nothing is interrupted, too, and the client need not wait for it.
+func TestBlockedSendEndsWhenLost(t *testing.T) {
+	l := newLocker()
+	sent, done := make(chan struct{}, 1000), make(chan error, 1)
+	answered := make(chan struct{})
+	answer := sync.OnceFunc(func() { close(answered) })
+	defer answer()
+	client := serve(t, &service{duplex: func(s duplexServer) error {
+		big := &testpb.StreamingOutputCallResponse{Payload: &testpb.Payload{Body: make([]byte, 1<<20)}}
+		for {
+			sent <- struct{}{}
+			if err := s.Send(big); err != nil {
+				done <- err
+				<-answered
+				return nil
+			}
+		}
+	}}, streaming(t, duplexCall, newGuard(t, l, guard.Key("k"), guard.OneKey())))
+	stream := open(t, client)
+	<-sent
+	<-sent // the windows are full
+	l.ForceUnlock("k")
+	select {
+	case err := <-done:
+		if failureOf(err).reason != "LOCK_LOST" {
+			t.Errorf("Send = %v, want LOCK_LOST", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("Send still waits for the client")
+	}
+	var err error
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	answer()
+	if failureOf(err).reason != "LOCK_LOST" {
+		t.Errorf("the client gets %v, want LOCK_LOST", err)
+	}
+}
+
+// A message costs no goroutine and no memory.
+func TestMessagesAreNotHandedOver(t *testing.T) {
+	s := silent{ctx: grpc.NewContextWithServerTransportStream(t.Context(), transport{})}
+	err := intercept(t, newGuard(t, newLocker(), guard.Key("k"), guard.OneKey()), s, func(s grpc.ServerStream) error {
+		m := message("")
+		if n := testing.AllocsPerRun(100, func() { _ = cmp.Or(s.RecvMsg(m), s.SendMsg(m)) }); n > 0 {
+			t.Errorf("%v allocations for a message each way, want none", n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 
@@ -116,11 +192,22 @@ type stalledHold struct{ *stalled }
 func (h stalledHold) Context() context.Context      { return h.stalled }
 func (h stalledHold) Release(context.Context) error { return h.Err() }
 
+// withAndWithoutTransport are contexts of a stream that gRPC's transport can't end, and of one that it can.
+func withAndWithoutTransport(t *testing.T) []context.Context {
+	return []context.Context{t.Context(), grpc.NewContextWithServerTransportStream(t.Context(), transport{})}
+}
+
 // A message that was received by the time that the loss of the lock is noticed is not for this handler.
 func TestNoMessageAfterLoss(t *testing.T) {
+	for _, ctx := range withAndWithoutTransport(t) {
+		noMessageAfterLoss(t, ctx)
+	}
+}
+
+func noMessageAfterLoss(t *testing.T, ctx context.Context) {
 	c := &stalled{Context: t.Context()}
 	l := lockerFunc(func(context.Context, lock.Request) (lock.Hold, error) { return stalledHold{c}, nil })
-	s := scripted{ctx: t.Context(), recv: func() error {
+	s := scripted{ctx: ctx, recv: func() error {
 		c.lost = true
 		return nil
 	}}
@@ -136,13 +223,16 @@ func TestNoMessageAfterLoss(t *testing.T) {
 }
 
 func TestPanicOfRecvMsgReachesTheHandler(t *testing.T) {
-	s := scripted{ctx: t.Context(), recv: func() error { panic("codec") }}
-	err := intercept(t, newGuard(t, newLocker(), guard.Key("k"), guard.OneKey()), s, func(s grpc.ServerStream) (err error) {
-		defer func() { err = status.Errorf(codes.DataLoss, "recovered: %v", recover()) }()
-		return s.RecvMsg(message(""))
-	})
-	if status.Convert(err).Message() != "recovered: codec" {
-		t.Errorf("= %v, want the codec's panic", err)
+	for _, ctx := range withAndWithoutTransport(t) {
+		s := scripted{ctx: ctx, recv: func() error { panic("codec") }}
+		l := newLocker()
+		err := intercept(t, newGuard(t, l, guard.Key("k"), guard.OneKey()), s, func(s grpc.ServerStream) (err error) {
+			defer func() { err = status.Errorf(codes.DataLoss, "recovered: %v", recover()) }()
+			return s.RecvMsg(message(""))
+		})
+		if status.Convert(err).Message() != "recovered: codec" || !l.free("k") {
+			t.Errorf("= %v, lock free %v, want the codec's panic, and true", err, l.free("k"))
+		}
 	}
 }
 

@@ -3,6 +3,8 @@ package interceptor_test
 import (
 	"context"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 
@@ -83,6 +85,26 @@ func dial(t testing.TB, server *grpc.Server, opts ...grpc.DialOption) *grpc.Clie
 		serving.Wait()
 	})
 	return conn
+}
+
+// serveHTTP is serve within an HTTP server of the standard library.
+func serveHTTP(t testing.TB, s *service, opts ...grpc.ServerOption) testpb.TestServiceClient {
+	t.Helper()
+	server := grpc.NewServer(opts...)
+	testpb.RegisterTestServiceServer(server, s)
+	web := httptest.NewUnstartedServer(server)
+	web.Config.Protocols = new(http.Protocols)
+	web.Config.Protocols.SetUnencryptedHTTP2(true)
+	web.Start()
+	conn, err := grpc.NewClient(web.Listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		web.Close()
+	})
+	return testpb.NewTestServiceClient(conn)
 }
 
 // unary is a server option with the interceptor for one rule; streaming is the same for a streaming method.

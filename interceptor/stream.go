@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"reflect"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -18,6 +20,7 @@ func (m *method) stream(srv any, s grpc.ServerStream, next grpc.StreamHandler) e
 	c := call{method: m, ctx: s.Context(), message: held.peek}
 	skipped, err := c.run(func(ctx context.Context) error {
 		held.ctx = ctx
+		defer held.watch()()
 		return next(srv, held)
 	})
 	if skipped && m.single {
@@ -32,7 +35,36 @@ type heldStream struct {
 	method *method
 	ctx    context.Context // of the lock
 	first  any             // a message that was read for the key, until the handler has received it
+	ends   bool            // the whole call ends with the lock: nobody goes on waiting in the ServerStream
 }
+
+// watch ends the whole call when the lock is lost, with the status of a lost lock: nothing less interrupts a handler that
+// waits in gRPC's own RecvMsg or SendMsg. Without a transport that can do it, RecvMsg has to wait elsewhere. The returned
+// function ends the watch, and has to be called before the lock is given back.
+func (s *heldStream) watch() (stop func()) {
+	transport, ok := grpc.ServerTransportStreamFromContext(s.ServerStream.Context()).(ender)
+	// Within an HTTP server, WriteStatus waits for a SendMsg that waits for the client.
+	if !ok || s.ServerStream.Context().Value(http.ServerContextKey) != nil {
+		return func() {}
+	}
+	s.ends = true
+	ended := make(chan struct{})
+	stopped := context.AfterFunc(s.ctx, func() {
+		defer close(ended)
+		if err := s.lost(); err != nil {
+			_ = transport.WriteStatus(status.Convert(err)) // fails only where the client has gone
+		}
+	})
+	return func() {
+		if !stopped() {
+			<-ended
+		}
+	}
+}
+
+// ender is a stream of gRPC's transports. WriteStatus sends the status that the call ends with, unless one was sent, and
+// makes what is blocked in the stream fail.
+type ender interface{ WriteStatus(*status.Status) error }
 
 // peek reads the first message, for the condition and the key.
 func (s *heldStream) peek() (any, error) {
@@ -50,12 +82,15 @@ func (s *heldStream) peek() (any, error) {
 // Context returns the context of the lock, which derives from the caller's.
 func (s *heldStream) Context() context.Context { return s.ctx }
 
-// SendMsg sends m, unless the lock was lost.
+// SendMsg sends m, and fails as soon as the lock is lost.
 func (s *heldStream) SendMsg(m any) error {
 	if err := s.lost(); err != nil {
 		return err
 	}
-	return s.ServerStream.SendMsg(m)
+	if err := s.ServerStream.SendMsg(m); err != nil {
+		return cmp.Or(s.lost(), err)
+	}
+	return nil
 }
 
 // RecvMsg receives into m, and fails as soon as the lock is lost: m is of no use then.
@@ -67,8 +102,16 @@ func (s *heldStream) RecvMsg(m any) error {
 		s.first = nil
 		return s.replay(m, first)
 	}
-	// Only the end of the call interrupts gRPC's own RecvMsg, and a call whose handler waits there does not end. So the
-	// handler waits here, and the goroutine, should it be left behind, ends with the call.
+	if s.ends {
+		err := s.ServerStream.RecvMsg(m)
+		return cmp.Or(s.lost(), err)
+	}
+	return s.receive(m)
+}
+
+// receive is RecvMsg where the loss of the lock does not interrupt that of the ServerStream. The handler waits here, and
+// the goroutine, should it be left behind, ends with the call.
+func (s *heldStream) receive(m any) error {
 	received := make(chan receipt, 1)
 	go func() { received <- receive(s.ServerStream, m) }()
 	select {
@@ -94,7 +137,7 @@ func receive(s grpc.ServerStream, m any) (r receipt) {
 	return receipt{err: s.RecvMsg(m)}
 }
 
-// take is the end of RecvMsg. A message that came after the lock was lost is not for this handler.
+// take is the end of receive. A message that came after the lock was lost is not for this handler.
 func (s *heldStream) take(r receipt) error {
 	if r.panicked != nil {
 		panic(r.panicked)
