@@ -11,7 +11,7 @@ import (
 
 func TestErrorsMatch(t *testing.T) {
 	errNetwork := errors.New("network down")
-	all := []error{lock.ErrBusy, lock.ErrLost, lock.ErrMaxHold, lock.ErrNotHeld, lock.ErrUnsupported, errNetwork}
+	all := []error{lock.ErrBusy, lock.ErrLost, lock.ErrMaxHold, lock.ErrNotHeld, lock.ErrUnsupported, lock.ErrRefused, errNetwork}
 	for _, tt := range []struct {
 		err     error
 		matches []error

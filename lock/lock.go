@@ -42,8 +42,9 @@ type Locker interface {
 	//
 	// Acquire returns ErrBusy (a *BusyError with the remaining time, if known) when the lock stayed with others for all of
 	// r.Wait; the cause of ctx when ctx ended first; ErrUnsupported at once when waiting can't help (a *KindError, if the
-	// kind that is held is the reason); and any other error when the lock service could not answer. A failed Acquire
-	// leaves nothing behind, also when the answer was lost on the way.
+	// kind that is held is the reason); ErrRefused at once when the lock service answers that it never will, such as for a
+	// key of another type, or a user without permission; and any other error when the lock service could not answer. A
+	// failed Acquire leaves nothing behind, also when the answer was lost on the way.
 	Acquire(ctx context.Context, r Request) (Hold, error)
 }
 
@@ -55,7 +56,10 @@ type Locker interface {
 //   - Keep(ctx context.Context, d time.Duration) error is Release, but strangers find the lock held for another d.
 //   - Extend(ctx context.Context, d time.Duration) error lets the hold go on for d from now, if it would end earlier. It
 //     never shortens a hold, and Request.MaxHold bounds it as ever. On a hold that has ended it returns what Release
-//     would, ErrLost or ErrNotHeld, but leaves the release to be done.
+//     would, ErrLost or ErrNotHeld, but leaves the release to be done. Where a lock service keeps the lock, each Extend of a
+//     live hold asks it; so the shortest d, 1ms, is a check that the lock is still held.
+//   - Remaining() time.Duration is how long the hold is still good if nothing is renewed: never negative, 0 once the hold has
+//     ended, and the longest Duration if it has no end. It asks nobody.
 type Hold interface {
 	// Context derives from the one given to Acquire. The hold is the innermost of its Ancestors. It ends with a cause
 	// that matches ErrLost before anybody else can hold the lock. After Release it is cancelled with cause

@@ -17,13 +17,15 @@ import (
 const leaveInterval = 75 * time.Millisecond
 
 // Acquire implements [lock.Locker], for all kinds. The holds of a Fenced lock have a method Token() int64; all have
-// Keep(ctx, d) error and Extend(ctx, d) error. Permits are those of Redisson's expirable semaphore; where there is none of that
-// name, it is made for as long as somebody holds a permit, with Limit permits, and where there is one it has its own number.
+// Keep(ctx, d) error, Extend(ctx, d) error and Remaining() time.Duration. Permits are those of Redisson's expirable semaphore;
+// where there is none of that name, it is made for as long as somebody holds a permit, with Limit permits, and where there is
+// one it has its own number.
 //
-// An error that matches neither lock.ErrBusy, lock.ErrUnsupported nor the cause of ctx means that Redis could not be asked, did
-// not answer in time, or refused. A caller that Redis has not answered at all stays half a second longer than Wait, but no
-// longer than [Timeout]. The lock is then not held; what the question may have left behind is removed in the background as
-// soon as Redis answers, and ends by itself with its lease otherwise.
+// An error that matches lock.ErrRefused says that Redis refuses for good; see the package's comment. One that matches neither
+// that, lock.ErrBusy, lock.ErrUnsupported nor the cause of ctx means that Redis could not be asked, did not answer in time, or
+// is not ready. A caller that Redis has not answered at all stays half a second longer than Wait, but no longer than
+// [Timeout]. The lock is then not held; what the question may have left behind is removed in the background as soon as Redis
+// answers, and ends by itself with its lease otherwise.
 func (c *Client) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
 	h, err := c.acquire(ctx, r)
 	if err != nil {
@@ -132,7 +134,7 @@ func (c *Client) try(ctx context.Context, h *hold, by time.Time) (ok bool, ttl t
 	}
 	switch {
 	case wrongType(a.err): // of all that this package makes, that can be a semaphore
-		return false, -1, refusal{fmt.Errorf("redisson: %w: %w", &lock.KindError{Held: lock.Permit, Wanted: ho.kind}, a.err)}
+		return false, -1, refusal{fmt.Errorf("%w: %w", &lock.KindError{Held: lock.Permit, Wanted: ho.kind}, a.err)}
 	case a.err != nil:
 		return false, -1, a.err
 	case a.values[0] < 0:

@@ -3,9 +3,11 @@ package redisson
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
+	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson/internal/reply"
 	"github.com/redis/go-redis/v9"
 )
@@ -108,6 +110,9 @@ func (r *road) read(cmd single, sent time.Time) answer {
 		r.topology.Doubt(a.err)
 		if reply.MayHaveRun(a.err) {
 			a.doubts = 1
+		}
+		if reply.Refused(a.err) {
+			a.err = fmt.Errorf("redisson: %w: %w", lock.ErrRefused, a.err)
 		}
 	}
 	return a

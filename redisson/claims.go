@@ -240,6 +240,20 @@ func (s *claims) live(h *hold) bool {
 	return h.state == held
 }
 
+// remaining returns how long h is still good without a renewal.
+func (s *claims) remaining(h *hold) time.Duration {
+	s.mu.Lock()
+	defer s.unlock()
+	if h.state != held {
+		return 0
+	}
+	end := h.holder.validUntil
+	if !h.ends.IsZero() {
+		end = earlier(end, h.ends)
+	}
+	return max(0, time.Until(end))
+}
+
 // close ends all holds, because nothing will renew them. What it returns is closed when nothing is under way any more, and the
 // work of these holds has released them.
 func (s *claims) close(cause error) (quiet <-chan struct{}) {

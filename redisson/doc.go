@@ -63,6 +63,10 @@
 // wait, or after [Timeout] if that is sooner. A waiter that was answered "busy" gets lock.ErrBusy at the end of its wait, also while
 // Redis is silent, and the error of an outage once Redis has been silent for Timeout; so it outlasts a short failover.
 //
+// What Redis refuses for good is no outage, and nobody waits for it: a key that holds something else, a user without permission,
+// wrong credentials, an unknown command. Such errors of all methods match lock.ErrRefused. A Redis without memory (OOM), that
+// can't write (MISCONF, READONLY), starts (LOADING) or moves a slot (TRYAGAIN) may be ready soon; that is an outage.
+//
 // # What cannot
 //
 // A process that was stopped is notified of its loss when it runs again, and work may ignore its context: for a moment, two can

@@ -66,6 +66,9 @@ func (h *hold) Extend(ctx context.Context, d time.Duration) error {
 	return h.c.claims.endExtension(h, d, update, h.c.road.askSoon(ctx, update.call))
 }
 
+// Remaining returns how long the hold is still good if it is not renewed, and 0 once it has ended. It does not ask Redis.
+func (h *hold) Remaining() time.Duration { return h.c.claims.remaining(h) }
+
 // beginExtension prepares an extension of h by d. The method endExtension must follow.
 func (s *claims) beginExtension(h *hold, d time.Duration) (update task, err error) {
 	s.mu.Lock()

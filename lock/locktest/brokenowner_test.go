@@ -315,16 +315,18 @@ func familiesMeet() lock.Locker {
 type brokenOptions struct {
 	lock.Hold
 	keep, extend func(ctx context.Context, d time.Duration) error
+	remaining    func() time.Duration
 }
 
 func (h brokenOptions) Keep(ctx context.Context, d time.Duration) error   { return h.keep(ctx, d) }
 func (h brokenOptions) Extend(ctx context.Context, d time.Duration) error { return h.extend(ctx, d) }
+func (h brokenOptions) Remaining() time.Duration                          { return h.remaining() }
 
 // optional is a good Locker whose holds have other optional methods.
 func optional(change func(l *memlock.Locker, r lock.Request, h *brokenOptions)) func() lock.Locker {
 	return func() lock.Locker {
 		return holds(func(l *memlock.Locker, r lock.Request, h lock.Hold) lock.Hold {
-			o := brokenOptions{Hold: h, keep: h.(keeper).Keep, extend: h.(extender).Extend}
+			o := brokenOptions{Hold: h, keep: h.(keeper).Keep, extend: h.(extender).Extend, remaining: h.(remainer).Remaining}
 			change(l, r, &o)
 			return o
 		})
@@ -343,6 +345,10 @@ var (
 			defer l.ForceUnlock(r.Key)
 			return good.Release(ctx)
 		}}
+	})
+
+	remainsForEver = optional(func(_ *memlock.Locker, _ lock.Request, h *brokenOptions) {
+		h.remaining = func() time.Duration { return time.Minute }
 	})
 
 	doesNotExtend = optional(func(_ *memlock.Locker, _ lock.Request, h *brokenOptions) {

@@ -8,12 +8,13 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// extending is the optional method Extend: work that takes longer than its lease asks for more time.
+// extending is the optional methods Extend and Remaining: work that takes longer than its lease asks for more time.
 var extending = []promise{
 	{name: "a hold is extended and not shortened", check: holdExtended},
 	{name: "an extended hold ends", check: extendedHoldEnds},
 	{name: "MaxHold bounds Extend", check: maxHoldBoundsExtend},
 	{name: "an ended hold is not extended", check: endedHoldNotExtended},
+	{name: "a hold knows how long it remains good", check: holdRemains},
 }
 
 type extender interface {
@@ -123,5 +124,33 @@ func endedHoldNotExtended(s *scene) {
 	s.release(h)
 	e = h.(extender)
 	extends(lock.ErrNotHeld)
+	s.free()
+}
+
+type remainer interface {
+	Remaining() time.Duration
+}
+
+// A hold remains good for its lease at most, and for nothing once it has ended.
+func holdRemains(s *scene) {
+	h := s.acquire(s.Context(), s.own(lock.Request{Lease: time.Minute}))
+	r, ok := h.(remainer)
+	if !ok {
+		s.release(h)
+		return
+	}
+	if d := r.Remaining(); d <= 0 || d > time.Minute {
+		s.Errorf("Remaining() = %v under a lease of %v", d, time.Minute)
+	}
+	s.release(h)
+	if d := r.Remaining(); d != 0 {
+		s.Errorf("Remaining() = %v after the release", d)
+	}
+	lost := s.acquire(s.Context(), s.own(lock.Request{Lease: lease, Wait: -1}))
+	s.ends(lost, lock.ErrLost)
+	if d := lost.(remainer).Remaining(); d != 0 {
+		s.Errorf("Remaining() = %v after the loss", d)
+	}
+	s.releases(lost, lock.ErrLost)
 	s.free()
 }

@@ -2,6 +2,7 @@ package memlock
 
 import (
 	"context"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -112,6 +113,18 @@ func (h *hold) Extend(_ context.Context, d time.Duration) error {
 	default:
 		return lost
 	}
+}
+
+// Remaining returns how long the hold goes on by itself: 0 once it has ended, and the longest Duration if it has no end.
+func (h *hold) Remaining() time.Duration {
+	until := h.l.until(h)
+	switch {
+	case !h.held():
+		return 0
+	case until.IsZero():
+		return math.MaxInt64
+	}
+	return max(time.Until(until), 0)
 }
 
 // begin starts the clock of a hold that has just been granted.

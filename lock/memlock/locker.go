@@ -194,6 +194,13 @@ func (l *Locker) keep(h *hold, d time.Duration) {
 	h.endAt(time.Now().Add(d), func() { l.drop(h) })
 }
 
+// until returns when h ends by itself, and zero if it does not.
+func (l *Locker) until(h *hold) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return h.until
+}
+
 // extend lets h go on for d from now. If it is too late for that, it returns the reason for which h must end.
 func (l *Locker) extend(h *hold, d time.Duration) (over error) {
 	l.mu.Lock()

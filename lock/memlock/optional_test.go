@@ -3,6 +3,7 @@ package memlock
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,6 +109,39 @@ func TestExtend(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestRemaining(t *testing.T) {
+	bubble(t, func(t *testing.T, l *Locker) {
+		remaining := func(h lock.Hold) time.Duration { return h.(interface{ Remaining() time.Duration }).Remaining() }
+		check := func(what string, h lock.Hold, want time.Duration) {
+			t.Helper()
+			if got := remaining(h); got != want {
+				t.Errorf("%s: Remaining() = %v, want %v", what, got, want)
+			}
+		}
+		h := acquire(t, t.Context(), l, lock.Request{Lease: 5 * time.Second, MaxHold: time.Minute})
+		time.Sleep(2 * time.Second)
+		check("after a while", h, 3*time.Second)
+		if err := h.(extender).Extend(t.Context(), 10*time.Second); err != nil {
+			t.Errorf("Extend() = %v", err)
+		}
+		check("extended", h, 10*time.Second)
+		if err := h.(keeper).Keep(t.Context(), time.Second); err != nil {
+			t.Errorf("Keep() = %v", err)
+		}
+		check("kept", h, 0)
+		time.Sleep(time.Second)
+
+		h = acquire(t, t.Context(), l, lock.Request{MaxHold: time.Second})
+		check("bounded by MaxHold", h, time.Second)
+		time.Sleep(2 * time.Second)
+		check("lost", h, 0)
+		h = acquire(t, t.Context(), l, lock.Request{})
+		check("without end", h, math.MaxInt64)
+		release(t, h)
+		check("released", h, 0)
+	})
 }
 
 func TestExtendOfTheEnded(t *testing.T) {

@@ -13,7 +13,10 @@ if not free and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   end
   return {0, before}
 end
-local token = KEYS[2] and redis.call('incr', KEYS[2]) or 0 -- fails before anything has changed if it is no number
+local token = KEYS[2] and count() or 0
+if type(token) == 'table' then
+  return token
+end
 local left = tonumber(ARGV[2])
 if free then
   redis.call('hset', KEYS[1], ARGV[1], 1)

@@ -7,7 +7,10 @@
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return {0}
 end
-local token = ARGV[5] == '1' and redis.call('incr', KEYS[2]) or 0 -- fails before anything has changed if it is no number
+local token = ARGV[5] == '1' and count() or 0
+if type(token) == 'table' then
+  return token
+end
 redis.call('hset', KEYS[1], ARGV[1], ARGV[3])
 local left, lease = redis.call('pttl', KEYS[1]), tonumber(ARGV[2])
 if left < lease then

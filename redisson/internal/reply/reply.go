@@ -1,10 +1,11 @@
 // Package reply classifies what go-redis returns instead of an answer. It looks at the type of an error and, for what a
-// server said, at its first word; it never looks at the text of anything else.
+// server said, at its words; it never looks at the text of anything else.
 package reply
 
 import (
 	"errors"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -35,6 +36,23 @@ func Transient(err error) bool {
 		}
 	}
 	return false
+}
+
+// refused is what a server says when it will never do what it was asked. It need not come first: servers before version 7 wrap
+// what a script met in other words.
+var refused = [...]string{
+	"WRONGTYPE", "is not a number", "is not an integer", // the key holds something else; see the scripts, too
+	"NOPERM", "can't run this command", "NOAUTH", "WRONGPASS", "invalid password",
+	"unknown command", "Unknown Redis command",
+}
+
+// Refused reports whether the same question would be refused until somebody changes the program, the server or the data. What a
+// server may say for other reasons, such as a lack of memory, is no refusal.
+func Refused(err error) bool {
+	said, ok := errors.AsType[redis.Error](err)
+	return ok && !Transient(err) && slices.ContainsFunc(refused[:], func(word string) bool {
+		return strings.Contains(said.Error(), word)
+	})
 }
 
 // MayHaveRun reports whether the server may have run a command whose failure err is. It is false where the command was

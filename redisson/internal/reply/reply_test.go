@@ -17,37 +17,50 @@ func (e said) Error() string { return string(e) }
 func (said) RedisError()     {}
 
 func TestClassification(t *testing.T) {
-	refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
+	undialled := &net.OpError{Op: "dial", Err: errors.New("refused")}
 	for _, tt := range []struct {
-		err                            error
-		isReply, transient, mayHaveRun bool
+		err                                     error
+		isReply, transient, mayHaveRun, refused bool
 	}{
-		{nil, false, false, false},
+		{nil, false, false, false, false},
 		// What was not answered, and may have run.
-		{io.EOF, false, true, true},
-		{&net.OpError{Op: "read", Err: errors.New("reset")}, false, true, true},
+		{io.EOF, false, true, true, false},
+		{&net.OpError{Op: "read", Err: errors.New("reset")}, false, true, true, false},
 		// What never left the process.
-		{refused, false, false, false},
-		{fmt.Errorf("wrapped: %w", refused), false, false, false},
-		{redis.ErrPoolTimeout, false, true, false},
-		{redis.ErrPoolExhausted, false, false, false},
-		{redis.ErrClosed, false, false, false},
+		{undialled, false, false, false, false},
+		{fmt.Errorf("wrapped: %w", undialled), false, false, false, false},
+		{redis.ErrPoolTimeout, false, true, false, false},
+		{redis.ErrPoolExhausted, false, false, false, false},
+		{redis.ErrClosed, false, false, false, false},
 		// What was answered.
-		{said("LOADING Redis is loading the dataset in memory"), true, true, false},
-		{said("READONLY You can't write against a read only replica."), true, true, false},
-		{fmt.Errorf("wrapped: %w", said("MOVED 3999 127.0.0.1:6381")), true, true, false},
-		{said("BUSY Redis is busy running a script."), true, true, false},
-		{said("BUSYGROUP Consumer Group name already exists"), true, false, false},
-		{said("ERR max number of clients reached"), true, true, false},
-		{said("ERR Script attempted to access a non local key in a cluster node script: f00, on @user_script:5."), true, true, false},
-		{said("WRONGTYPE Operation against a key"), true, false, false},
-		{said("NOPERM this user has no permissions"), true, false, false},
+		{said("LOADING Redis is loading the dataset in memory"), true, true, false, false},
+		{said("READONLY You can't write against a read only replica."), true, true, false, false},
+		{fmt.Errorf("wrapped: %w", said("MOVED 3999 127.0.0.1:6381")), true, true, false, false},
+		{said("BUSY Redis is busy running a script."), true, true, false, false},
+		{said("BUSYGROUP Consumer Group name already exists"), true, false, false, false},
+		{said("ERR max number of clients reached"), true, true, false, false},
+		{said("ERR Script attempted to access a non local key in a cluster node script: f00, on @user_script:5."), true, true, false, false},
+		{said("WRONGTYPE Operation against a key"), true, false, false, true},
+		{said("NOPERM this user has no permissions"), true, false, false, true},
+		{said("ERR The user executing the script can't run this command or subcommand script: 4a15"), true, false, false, true},
+		{said("ERR Error running script (call to f_16): @user_script:1: WRONGTYPE Operation against a key"), true, false, false, true},
+		{said("ERR user_script:5: value is not a number script: b6fb, on @user_script:5."), true, false, false, true},
+		{fmt.Errorf("wrapped: %w", said("WRONGPASS invalid username-password pair or user is disabled.")), true, false, false, true},
+		{said("NOAUTH Authentication required."), true, false, false, true},
+		{said("ERR unknown command 'evalsha', with args beginning with: "), true, false, false, true},
+		{said("OOM command not allowed when used memory > 'maxmemory'."), true, false, false, false},
+		{said("MISCONF Redis is configured to save RDB snapshots"), true, false, false, false},
+		{said("TRYAGAIN Multiple keys request during rehashing of slot"), true, true, false, false},
+		{errors.New("WRONGTYPE in words of somebody else"), false, true, true, false},
 	} {
 		if got := IsReply(tt.err); got != tt.isReply {
 			t.Errorf("IsReply(%v) = %v, want %v", tt.err, got, tt.isReply)
 		}
 		if got := Transient(tt.err); got != tt.transient {
 			t.Errorf("Transient(%v) = %v, want %v", tt.err, got, tt.transient)
+		}
+		if got := Refused(tt.err); got != tt.refused {
+			t.Errorf("Refused(%v) = %v, want %v", tt.err, got, tt.refused)
 		}
 		if got := MayHaveRun(tt.err); got != tt.mayHaveRun {
 			t.Errorf("MayHaveRun(%v) = %v, want %v", tt.err, got, tt.mayHaveRun)
