@@ -14,8 +14,12 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
-// errBody says that the body was cut short, or is not what a key could be taken from.
-var errBody = fmt.Errorf("middleware: unusable body: %w", keyexpr.ErrValue)
+var (
+	// errBody says that the body was cut short, or is not what a key could be taken from.
+	errBody      = fmt.Errorf("middleware: unusable body: %w", keyexpr.ErrValue)
+	errEmptyBody = errors.New("it is empty")
+	errTwins     = errors.New("names that differ only in case")
+)
 
 // read reads the body once and keeps it.
 func (f *facts) read() (err error) {
@@ -31,6 +35,9 @@ func (f *facts) parse() (any, error) {
 		return nil, err
 	}
 	v, err := f.decode(f.data)
+	if err == io.EOF {
+		err = errEmptyBody
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errBody, err)
 	}
@@ -115,7 +122,7 @@ func tidy(v any) (_ any, err error) {
 		for name, member := range v {
 			folded := strings.ToLower(strings.ToUpper(name))
 			if seen[folded] {
-				return nil, errors.New("names that differ only in case")
+				return nil, errTwins
 			}
 			seen[folded] = true
 			if v[name], err = tidy(member); err != nil {

@@ -13,15 +13,28 @@ import (
 // errAmbiguous says that a request could mean one thing to the key and another to the handler.
 var errAmbiguous = fmt.Errorf("middleware: ambiguous request: %w", keyexpr.ErrValue)
 
-func (c *config) roots() keyexpr.Roots {
+// own are the roots that every request has.
+func (c *config) own() keyexpr.Roots {
 	return keyexpr.Roots{
 		"method": keyexpr.TypeFor[string](),
 		"host":   keyexpr.TypeFor[string](),
+		"route":  keyexpr.TypeFor[string](),
 		"path":   c.path,
 		"query":  keyexpr.AnyName(),
 		"header": keyexpr.AnyName(),
+		"cookie": keyexpr.AnyName(),
+		"form":   keyexpr.AnyName(),
 		"body":   c.body,
 	}
+}
+
+// roots are those of every request and of the application.
+func (c *config) roots() keyexpr.Roots {
+	roots := c.own()
+	for name, fact := range c.facts {
+		roots[name] = fact.root
+	}
+	return roots
 }
 
 // facts is what one request can tell, each prepared when it is asked for.
@@ -30,7 +43,9 @@ type facts struct {
 	w     http.ResponseWriter
 	r     *http.Request
 	query url.Values // nil until used
+	form  url.Values // nil until used
 	data  []byte     // the body; nil until read
+	known map[string]any
 }
 
 func (f *facts) root(name string) (any, error) {
@@ -39,16 +54,42 @@ func (f *facts) root(name string) (any, error) {
 		return f.r.Method, nil
 	case "host":
 		return hostname(f.r.Host), nil
+	case "route":
+		return f.route()
 	case "path":
 		return keyexpr.Lookup(f.pathValue), nil
 	case "query":
 		return f.queryLookup()
 	case "header":
 		return keyexpr.Lookup(f.header), nil
+	case "cookie":
+		return keyexpr.Lookup(f.cookie), nil
+	case "form":
+		return f.formLookup()
 	case "body":
 		return f.parse()
 	}
-	return nil, fmt.Errorf("middleware: unknown root %q", name)
+	return f.application(name)
+}
+
+// application is a fact of WithFacts. The condition and the key share what the function returned.
+func (f *facts) application(name string) (any, error) {
+	if v, ok := f.known[name]; ok {
+		return v, nil
+	}
+	fact, ok := f.facts[name]
+	if !ok {
+		return nil, fmt.Errorf("middleware: unknown root %q", name)
+	}
+	v, err := fact.of(f.r)
+	if err != nil {
+		return nil, err
+	}
+	if f.known == nil {
+		f.known = make(map[string]any, 1)
+	}
+	f.known[name] = v
+	return v, nil
 }
 
 // hostname drops what may differ between two spellings of one host, so that they share a key.
@@ -57,13 +98,20 @@ func hostname(hostport string) string {
 	return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 }
 
-func (f *facts) pathValue(name string) (string, bool, error) {
-	v := f.r.PathValue(name)
-	return v, v != "", nil
+func (f *facts) header(name string) (string, bool, error) {
+	canonical := http.CanonicalHeaderKey(name)
+	if canonical == "Host" {
+		return "", false, fmt.Errorf("middleware: net/http takes Host out of the headers: write host in place of header.%s", name)
+	}
+	return single("header", name, f.r.Header[canonical])
 }
 
-func (f *facts) header(name string) (string, bool, error) {
-	return single("header", name, f.r.Header[http.CanonicalHeaderKey(name)])
+func (f *facts) cookie(name string) (string, bool, error) {
+	var values []string
+	for _, c := range f.r.CookiesNamed(name) {
+		values = append(values, c.Value)
+	}
+	return single("cookie", name, values)
 }
 
 // queryLookup refuses a query with a malformed part, which handlers drop or read as they like.
@@ -76,6 +124,17 @@ func (f *facts) queryLookup() (any, error) {
 		f.query = query
 	}
 	return keyexpr.Lookup(func(name string) (string, bool, error) { return single("query", name, f.query[name]) }), nil
+}
+
+func (f *facts) formLookup() (any, error) {
+	if f.form == nil {
+		form, err := f.formValues()
+		if err != nil {
+			return nil, err
+		}
+		f.form = form
+	}
+	return keyexpr.Lookup(func(name string) (string, bool, error) { return single("form", name, f.form[name]) }), nil
 }
 
 // single returns the only value. Of several, the handler may use the first, the last or all, so none can be the key.

@@ -50,7 +50,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
+	"sync"
 
 	"github.com/latchkey-go/latchkey/guard"
 )
@@ -63,13 +63,17 @@ func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error
 		return nil, errors.New("middleware: nil guard")
 	}
 	name := g.Spec().Name
-	c, err := newConfig(opts)
-	if err != nil {
-		return nil, fmt.Errorf("middleware: guard %q: %w", name, err)
+	c, faults := newConfig(opts)
+	if faults != nil {
+		faults = fmt.Errorf("middleware: guard %q: %w", name, faults)
 	}
+	c.offerRequest(g)
 	runner, err := g.Prepare(c.roots())
 	if err != nil {
-		return nil, fmt.Errorf("middleware: %w", err)
+		err = fmt.Errorf("middleware: %w", err)
+	}
+	if err := errors.Join(faults, err); err != nil {
+		return nil, err
 	}
 	a := &adapter{config: c, guard: name, runner: runner}
 	return func(next http.Handler) http.Handler {
@@ -79,8 +83,9 @@ func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error
 
 type adapter struct {
 	config
-	guard  string
-	runner *guard.Runner
+	guard    string
+	runner   *guard.Runner
+	reported sync.Map // the routes of which a routeError was logged
 }
 
 func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -100,12 +105,14 @@ func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 	case err != nil:
 		a.fail(out, r, err)
 	case !ran:
+		out.Header().Set(outcomeHeader, guard.OutcomeSkipped)
 		out.WriteHeader(http.StatusNoContent)
 	}
 }
 
 // fail answers for a handler that did not run, or that ran and lost its lock.
 func (a *adapter) fail(w response, r *http.Request, err error) {
+	a.report(r.Context(), err)
 	if w.Written() {
 		if w.Status() < http.StatusBadRequest {
 			cut(w)
@@ -118,52 +125,5 @@ func (a *adapter) fail(w response, r *http.Request, err error) {
 		return
 	}
 	p.Guard, p.Err = a.guard, err
-	p.prepare(w.Header())
-	a.respond(w, r, p)
-}
-
-// problem is the one table of what is answered. A zero Status stands for a caller that has gone.
-func (c *config) problem(err error) Problem {
-	// An *Error comes first: its cause may be a context error too, as when the lock service timed out. Where there was no
-	// key, a fact may have failed, whose answer says more.
-	if e, ok := errors.AsType[*guard.Error](err); ok && (!errors.Is(e.Err, guard.ErrKey) || !factFailed(e.Cause)) {
-		return c.refusal(e)
-	}
-	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return plain(http.StatusRequestEntityTooLarge, fmt.Sprintf("The body is larger than %d bytes.", e.Limit))
-	}
-	switch {
-	case errors.Is(err, errBody):
-		return plain(http.StatusBadRequest, "The body could not be read as one JSON value.")
-	case errors.Is(err, errAmbiguous):
-		return keyProblem()
-	case errors.Is(err, context.DeadlineExceeded):
-		return plain(http.StatusGatewayTimeout, "The time for this request ended before it had the lock. Nothing was done.")
-	case errors.Is(err, context.Canceled):
-		return Problem{}
-	}
-	return plain(http.StatusInternalServerError, "")
-}
-
-// factFailed reports whether the body could not be had, whatever the reason.
-func factFailed(err error) bool {
-	_, large := errors.AsType[*http.MaxBytesError](err)
-	return large || errors.Is(err, errBody) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-}
-
-func (c *config) refusal(e *guard.Error) Problem {
-	switch {
-	case errors.Is(e.Err, guard.ErrKey):
-		return keyProblem()
-	case errors.Is(e.Err, guard.ErrBusy):
-		return Problem{Type: docs + "ErrBusy", Title: "Locked by another request", Status: c.busy, RetryAfter: max(e.RetryAfter, time.Second),
-			Detail: "Another request kept the lock for as long as this one could wait. Nothing was done; retry later."}
-	case errors.Is(e.Err, guard.ErrOutage):
-		return Problem{Type: docs + "ErrOutage", Title: "No answer from the lock service", Status: http.StatusServiceUnavailable,
-			RetryAfter: time.Second, Detail: "The lock service did not answer. Nothing was done; retry later."}
-	case errors.Is(e.Err, guard.ErrLost):
-		return Problem{Type: docs + "ErrLost", Title: "Lock lost", Status: http.StatusInternalServerError,
-			Detail: "The lock ended before the work did, which may be done in part or in full: look before retrying."}
-	}
-	return plain(http.StatusInternalServerError, "")
+	a.write(w, r, p)
 }

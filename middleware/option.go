@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
@@ -23,30 +22,32 @@ type config struct {
 	decode    func([]byte) (any, error)
 	bodyLimit int64
 	path      keyexpr.Root
-	busy      int
+	facts     map[string]appFact
+	statuses  statuses
 	respond   func(http.ResponseWriter, *http.Request, Problem)
 	readAhead bool
-	fault     error
+	faults    []error
 }
 
-// newConfig applies opts to the defaults and reports the first mistake.
+// newConfig applies opts to the defaults and reports every mistake.
 func newConfig(opts []Option) (config, error) {
-	c := config{bodyLimit: defaultBodyLimit, path: keyexpr.AnyName(), busy: http.StatusConflict, respond: respond}
+	c := config{bodyLimit: defaultBodyLimit, path: keyexpr.AnyName(), statuses: defaultStatuses(), respond: respond}
 	Body[any]().apply(&c)
 	for _, o := range opts {
-		o.apply(&c)
+		switch o.(type) {
+		case nil:
+			c.faulty("nil option")
+		case optionFunc:
+			o.apply(&c)
+		default: // such as ginguard's, which want more than a request of net/http
+			c.faulty("an option of another package (%T): give it to New of that package", o)
+		}
 	}
-	switch {
-	case c.fault != nil:
-		return c, c.fault
-	case c.bodyLimit < 1:
-		return c, fmt.Errorf("a body limit must be at least 1 byte, not %d", c.bodyLimit)
-	case c.busy != http.StatusConflict && c.busy != http.StatusLocked && c.busy != http.StatusTooManyRequests:
-		return c, fmt.Errorf("a busy status is 409, 423 or 429, not %d", c.busy)
-	case c.respond == nil:
-		return c, errors.New("nil function in Respond")
-	}
-	return c, nil
+	return c, errors.Join(c.faults...)
+}
+
+func (c *config) faulty(format string, args ...any) {
+	c.faults = append(c.faults, fmt.Errorf(format, args...))
 }
 
 // Body gives the JSON body a type, so that templates are checked against its fields at start: body.OrderID, by their Go
@@ -62,7 +63,15 @@ func Body[T any]() Option {
 
 // BodyLimit bounds the bodies that are read for a key, in bytes; the default is 1 MiB. A larger one is answered with 413.
 // It does not bound what the handler reads where no key uses the body.
-func BodyLimit(n int64) Option { return optionFunc(func(c *config) { c.bodyLimit = n }) }
+func BodyLimit(n int64) Option {
+	return optionFunc(func(c *config) {
+		if n < 1 {
+			c.faulty("a body limit must be at least 1 byte, not %d", n)
+			return
+		}
+		c.bodyLimit = n
+	})
+}
 
 // ReadAhead reads every body before waiting for the lock, up to BodyLimit, also where no key uses it, and the handler
 // reads it again. Over HTTP/1, a server notices that its client hung up only once the body was read: without ReadAhead,
@@ -71,39 +80,37 @@ func BodyLimit(n int64) Option { return optionFunc(func(c *config) { c.bodyLimit
 func ReadAhead() Option { return optionFunc(func(c *config) { c.readAhead = true }) }
 
 // Pattern names the route, as in [http.ServeMux]: "POST /orders/{id}". With it, path.idd is a mistake found at start;
-// without it, one that each request is refused for.
+// without it, one that is found by the first request.
 func Pattern(pattern string) Option {
 	return optionFunc(func(c *config) {
 		names, err := pathNames(pattern)
 		if err != nil {
-			c.fault = err
+			c.faults = append(c.faults, err)
 			return
 		}
 		c.path = keyexpr.Names(names...)
 	})
 }
 
-// BusyStatus is what a busy lock is answered with: 409 (the default), 423 or 429.
-func BusyStatus(status int) Option { return optionFunc(func(c *config) { c.busy = status }) }
-
-// Respond replaces what is written for a problem. The headers Content-Type and Retry-After are set before f is called; f
-// may change them, and must write a status that is not a success. f is not called for a client that has gone.
-func Respond(f func(http.ResponseWriter, *http.Request, Problem)) Option {
-	return optionFunc(func(c *config) { c.respond = f })
+// Status replaces the status for one way of failing, which is one of the errors in the table of the package comment:
+// guard.ErrBusy with 423 or 429, for instance. It must be a status that says the same: of 4xx for guard.ErrKey, 409, 423,
+// 429 or 503 for guard.ErrBusy, and of 5xx for the others.
+func Status(failure error, status int) Option {
+	return optionFunc(func(c *config) {
+		if err := c.statuses.replace(failure, status); err != nil {
+			c.faults = append(c.faults, err)
+		}
+	})
 }
 
-var wildcard = regexp.MustCompile(`\{([^{}$.]+)(?:\.\.\.)?\}`)
-
-// pathNames returns the names of the wildcards in pattern. What a pattern is, a mux of net/http decides.
-func pathNames(pattern string) (names []string, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("pattern: %v", p)
+// Respond replaces what is written for a problem. The headers Content-Type and Retry-After are set before f is called,
+// and f may change them. The status is the problem's if f writes none. f is not called for a client that has gone.
+func Respond(f func(http.ResponseWriter, *http.Request, Problem)) Option {
+	return optionFunc(func(c *config) {
+		if f == nil {
+			c.faulty("nil function in Respond")
+			return
 		}
-	}()
-	http.NewServeMux().Handle(pattern, http.NotFoundHandler())
-	for _, m := range wildcard.FindAllStringSubmatch(pattern, -1) {
-		names = append(names, m[1])
-	}
-	return names, nil
+		c.respond = f
+	})
 }

@@ -3,23 +3,37 @@
 //
 //	var settle = guard.Must(guard.New(locker,
 //		guard.Name("order.settle"),
-//		guard.Key("order:#{path.id}"),
+//		guard.Key("order:#{user}:#{path.id}"),
 //		guard.Wait(2*time.Second),
 //	))
 //
 //	r := gin.Default()
-//	r.POST("/orders/:id/settle", authenticate, guard.Must(ginguard.New(settle)), handler)
+//	r.POST("/orders/:id/settle", authenticate, guard.Must(ginguard.New(settle, ginguard.Value[string]("user"))), handler)
 //
 // Everything after it in the chain runs under the lock, with the held context in c.Request. Place it behind
-// authentication, and in the chain of a route or of a group whose routes all have the parameters of its key. Recovery
-// may stand on either side. A refused request is answered and aborted: handlers after the guard do not run, while those
-// before it go on after their c.Next, see c.IsAborted and c.Writer.Status, and find c.Errors as they left it.
+// authentication, and in the chain of a route or of a group whose routes all have the parameters of its key: a parameter
+// that a route does not have is found by its first request, answered with 500 and logged once. Recovery may stand on
+// either side. A refused request is answered and aborted: handlers after the guard do not run, while those before it go
+// on after their c.Next, see c.IsAborted and c.Writer.Status, and find c.Errors as they left it.
 //
-// See package middleware for templates and statuses.
+// A request without a route passes untouched, so that a guard in [gin.Engine.Use] neither changes a 404 or a 405 nor
+// takes a lock for one. This holds for handlers in NoRoute, too: guard those by package middleware, around what they call.
+//
+// The facts, beside those of package middleware, whose table has them all:
+//
+//	path.id     a parameter of the route, [gin.Context.Param]
+//	route       the route in net/http's spelling, /orders/{id}, so that both adapters make the same key of it
+//	any name    what other handlers put into the context with c.Set: [Value]; or made of the context: [WithFacts]
+//
+// For a refusal by a guard of the service layer there is [Answer], and [Errors] for programs that collect errors in
+// c.Errors. See package middleware for templates and statuses.
 package ginguard
 
 import (
 	"net/http"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/gin-gonic/gin"
 
@@ -31,25 +45,103 @@ import (
 // routes. Errors are those of [middleware.New]. [middleware.Pattern] takes a route in net/http's spelling, also here:
 // "/orders/{id}".
 func New(g *guard.Guard, opts ...middleware.Option) (gin.HandlerFunc, error) {
+	opts, needsContext := unwrap(opts)
 	wrap, err := middleware.New(g, opts...)
 	if err != nil {
 		return nil, err
 	}
-	return func(c *gin.Context) {
-		for _, p := range c.Params {
-			c.Request.SetPathValue(p.Key, p.Value)
+	a := &adapter{wrap: wrap, needsContext: needsContext}
+	return a.serve, nil
+}
+
+type adapter struct {
+	wrap         func(http.Handler) http.Handler
+	needsContext bool     // an option finds the gin.Context in the request's
+	patterns     sync.Map // what a route of gin is in net/http's spelling
+}
+
+func (a *adapter) serve(c *gin.Context) {
+	route := c.FullPath()
+	if route == "" {
+		return // no route, no handler to guard
+	}
+	r := c.Request
+	if a.needsContext {
+		r = r.WithContext(withContext(r.Context(), c))
+		defer func() { c.Request.MultipartForm = r.MultipartForm }() // whose files the server removes
+	}
+	defer a.describe(r, c, route)()
+	ran := false
+	a.wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		ran = true
+		defer restore(c, c.Request)
+		c.Request = r
+		c.Next()
+	})).ServeHTTP(c.Writer, r)
+	if !ran {
+		c.Abort()
+	}
+}
+
+// describe tells r what gin knows of its route, where package middleware looks for it. The returned function takes the
+// pattern away: gin may stand behind a mux that has set its own.
+func (a *adapter) describe(r *http.Request, c *gin.Context, route string) (undo func()) {
+	for _, p := range c.Params {
+		r.SetPathValue(p.Key, p.Value)
+	}
+	outer := r.Pattern
+	r.Pattern = a.pattern(route)
+	return func() { r.Pattern = outer }
+}
+
+// pattern is a route of gin in net/http's spelling.
+func (a *adapter) pattern(route string) string {
+	if p, ok := a.patterns.Load(route); ok {
+		return p.(string)
+	}
+	segments := strings.Split(route, "/")
+	for i, s := range segments {
+		switch {
+		case strings.HasPrefix(s, ":"):
+			segments[i] = "{" + s[1:] + "}"
+		case strings.HasPrefix(s, "*"):
+			segments[i] = "{" + s[1:] + "...}"
 		}
-		ran := false
-		wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			ran = true
-			defer restore(c, c.Request)
-			c.Request = r
-			c.Next()
-		})).ServeHTTP(c.Writer, c.Request)
-		if !ran {
-			c.Abort()
-		}
-	}, nil
+	}
+	p := strings.Join(segments, "/")
+	a.patterns.Store(route, p)
+	return p
 }
 
 func restore(c *gin.Context, r *http.Request) { c.Request = r }
+
+// Answer is [middleware.Answer]: it answers for an error of a guard in the service layer, aborts the chain, and reports
+// whether it did.
+func Answer(c *gin.Context, err error) bool {
+	if !middleware.Answer(c.Writer, c.Request, err) {
+		return false
+	}
+	c.Abort()
+	return true
+}
+
+// Errors returns a handler for [gin.Engine.Use] that answers for the errors of guards which handlers leave in c.Errors,
+// the last one first, if nothing was written. It takes the options of [middleware.NewAnswer]. New does not do that by
+// itself, as many programs write c.Errors out in a handler of their own: call Answer there.
+func Errors(opts ...middleware.Option) (gin.HandlerFunc, error) {
+	answer, err := middleware.NewAnswer(opts...)
+	if err != nil {
+		return nil, err
+	}
+	return func(c *gin.Context) {
+		c.Next()
+		if c.Writer.Written() {
+			return
+		}
+		for _, e := range slices.Backward(c.Errors) {
+			if answer(c.Writer, c.Request, e) {
+				return
+			}
+		}
+	}, nil
+}

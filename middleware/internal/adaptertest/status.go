@@ -35,6 +35,7 @@ type statusCase struct {
 
 	status int
 	typ    string // what follows # in the problem's type; about:blank if empty
+	fact   string // the problem's
 	retry  string // Retry-After
 	ran    bool
 	body   string // for what is no problem
@@ -120,8 +121,8 @@ var statusCases = []statusCase{
 	{name: "busy for whole seconds", locker: Busy(3 * time.Second), status: 409, typ: "ErrBusy", retry: "3"},
 	{name: "busy for a moment", locker: Busy(time.Millisecond), status: 409, typ: "ErrBusy", retry: "1"},
 	{name: "busy for nobody knows", locker: Busy(0), status: 409, typ: "ErrBusy", retry: "1"},
-	{name: "busy 423", locker: Busy(0), options: options(middleware.BusyStatus(423)), status: 423, typ: "ErrBusy", retry: "1"},
-	{name: "busy 429", locker: Busy(0), options: options(middleware.BusyStatus(429)), status: 429, typ: "ErrBusy", retry: "1"},
+	{name: "busy 423", locker: Busy(0), options: options(middleware.Status(guard.ErrBusy, 423)), status: 423, typ: "ErrBusy", retry: "1"},
+	{name: "busy 429", locker: Busy(0), options: options(middleware.Status(guard.ErrBusy, 429)), status: 429, typ: "ErrBusy", retry: "1"},
 	{name: "busy, HEAD", locker: Busy(0), request: method("HEAD"), status: 409, typ: "ErrBusy", retry: "1"},
 	{name: "busy, skip", locker: Busy(0), guard: keyed(guard.Busy(guard.Skip)), status: 204},
 	{name: "busy, run unlocked", locker: Busy(0), guard: keyed(guard.Busy(guard.RunUnlocked)), status: 200, ran: true, body: "done"},
@@ -129,7 +130,7 @@ var statusCases = []statusCase{
 	{name: "outage", locker: Down, status: 503, typ: "ErrOutage", retry: "1"},
 	{name: "outage, skip", locker: Down, guard: keyed(guard.Outage(guard.Skip)), status: 204},
 	{name: "outage, run unlocked", locker: Down, guard: keyed(guard.Outage(guard.RunUnlocked)), status: 200, ran: true, body: "done"},
-	{name: "unsupported", locker: Unsupporting, status: 500},
+	{name: "unsupported", locker: Unsupporting, status: 500, typ: "ErrUnsupported"},
 
 	{name: "lost", locker: Losing, handler: silent, status: 500, typ: "ErrLost", ran: true},
 	{name: "lost after an error", locker: Losing, handler: text(418, "no"), status: 418, ran: true, body: "no"},
@@ -254,14 +255,17 @@ func (tt statusCase) checkProblem(t *testing.T, got response) {
 		t.Errorf("body tells too much: %s", got.body)
 	}
 	var p struct {
-		Type, Title, Detail, Guard string
-		Status                     int
+		Type, Title, Detail, Guard, Fact string
+		Status                           int
 	}
 	if err := json.Unmarshal([]byte(got.body), &p); err != nil {
 		t.Fatalf("body %q: %v", got.body, err)
 	}
 	if p.Status != tt.status || p.Guard != "order.settle" || p.Title == "" {
 		t.Errorf("problem = %+v", p)
+	}
+	if p.Fact != tt.fact {
+		t.Errorf("fact = %q, want %q in %s", p.Fact, tt.fact, got.body)
 	}
 	want := "about:blank"
 	if tt.typ != "" {

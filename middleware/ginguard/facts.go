@@ -1,0 +1,81 @@
+package ginguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/latchkey-go/latchkey/middleware"
+)
+
+// option is one that needs the gin.Context. Package middleware refuses it, as there is none there.
+type option struct{ middleware.Option }
+
+// unwrap returns opts as package middleware knows them, and whether one of them needs the gin.Context.
+func unwrap(opts []middleware.Option) (plain []middleware.Option, needsContext bool) {
+	for _, o := range opts {
+		if own, ok := o.(option); ok {
+			o, needsContext = own.Option, true
+		}
+		plain = append(plain, o)
+	}
+	return plain, needsContext
+}
+
+// WithFacts is [middleware.WithFacts] for facts that are made of the gin.Context:
+//
+//	ginguard.WithFacts("claims", func(c *gin.Context) (Claims, error) { return auth.Claims(c) })
+func WithFacts[T any](root string, f func(*gin.Context) (T, error)) middleware.Option {
+	if f == nil {
+		return middleware.WithFacts[T](root, nil) // an error that says so
+	}
+	return option{middleware.WithFacts(root, func(r *http.Request) (T, error) {
+		c, err := ginContext(r)
+		if err != nil {
+			return *new(T), err
+		}
+		return f(c)
+	})}
+}
+
+// Value gives templates what an earlier handler has put into the context with c.Set(name, …), as a root of the same name
+// and of type T. For other keys than names there is WithFacts. A request for which nothing was set, or something of
+// another type, is the program's fault, answered with 500 and logged once: the guard stands in front of the handler that sets it. Where
+// there are users without a name, set an empty one, which is a 400.
+func Value[T any](name string) middleware.Option {
+	return WithFacts(name, func(c *gin.Context) (T, error) {
+		v, ok := c.Get(name)
+		if !ok {
+			return *new(T), &misplaced{c.FullPath(), fmt.Sprintf("nothing was set as %q: place the guard behind the handler that sets it", name)}
+		}
+		t, ok := v.(T)
+		if !ok {
+			return t, &misplaced{c.FullPath(), fmt.Sprintf("%q was set to a %T, and the guard wants a %v", name, v, reflect.TypeFor[T]())}
+		}
+		return t, nil
+	})
+}
+
+// misplaced says that a guard does not fit the handlers in front of it, which package middleware logs once for a route.
+type misplaced struct{ route, reason string }
+
+func (e *misplaced) Error() string { return "ginguard: " + e.reason }
+func (e *misplaced) Route() string { return e.route }
+
+type contextKey struct{}
+
+func withContext(ctx context.Context, c *gin.Context) context.Context {
+	return context.WithValue(ctx, contextKey{}, c)
+}
+
+func ginContext(r *http.Request) (*gin.Context, error) {
+	c, ok := r.Context().Value(contextKey{}).(*gin.Context)
+	if !ok {
+		return nil, errors.New("ginguard: a request without its gin.Context")
+	}
+	return c, nil
+}
