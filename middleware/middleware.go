@@ -9,35 +9,55 @@
 //
 //	mux.Handle("POST /orders/{id}/settle", guard.Must(middleware.New(settle))(handler))
 //
-// The handler runs under the lock, and its request's context ends when the lock is lost. A template may use
+// The handler runs under the lock, and its request's context ends when the lock is lost.
 //
+// # Facts
+//
+// A template may use, as roots:
+//
+//	claims.Tenant           what the application knows of the request: claims, tenant, session; see [WithFacts]
 //	path.id                 a path value ([http.Request.PathValue]); [Pattern] checks the names at start
 //	query.page              a query parameter
 //	header["X-Tenant-Id"]   a header, its name in any case; also header.Tenant
-//	method, host            the host is in lower case and without a port
+//	cookie.session          a cookie
+//	form.order              a field of a URL-encoded body, as in [http.Request.PostForm]
 //	body.order.id           the JSON body; [Body] gives it a type that is checked at start
+//	method, host            the host is in lower case and without a port
+//	route                   the pattern of the route without its method: /orders/{id}
 //
-// A name that the request has twice (query, header) could mean one value to the key and another to the handler, so it
-// is refused. The body is read only if the key or the condition uses it; the handler then reads the same bytes again.
+// A name that the request has twice (query, header, cookie, form) could mean one value to the key and another to the
+// handler, so it is refused. The body is read only if the key or the condition uses it, up to [BodyLimit]; the handler
+// then reads the same bytes again. There is no root for the client's network address: behind a proxy, it is the proxy's,
+// and would be one lock for all clients.
+//
+// A guard.KeyFunc, in place of a template, takes a *[http.Request]. It must leave the body alone.
 //
 // # Where to place it
 //
-// Inside the mux, around one handler, as above: outside of it there are no path values yet. Inside of authentication,
+// Inside the router, around one handler, as above: outside of it there are no path values yet. Inside of authentication,
 // so that strangers can't hold locks, and outside of transactions, so that a commit is still under the lock. Recovery
 // may stand on either side: a panic releases the lock and goes on. [http.Server.WriteTimeout] must leave room for the
-// guard's wait.
+// guard's wait. In front of a whole [http.ServeMux], requests without a route pass untouched.
+//
+// Path values and routes are those of net/http: [http.Request.PathValue] and Pattern, which chi sets as well. For another
+// router, set them in front of the guard; examples/routers does so for echo. Package ginguard does it for gin.
 //
 // # Responses
 //
-//	ErrKey        400   the handler did not run; so for a body that is not JSON, and 413 for one over BodyLimit
-//	ErrBusy       409   the handler did not run; BusyStatus changes the number; Retry-After is the rest of the lease
-//	ErrOutage     503   the handler did not run; Retry-After
-//	ErrLost       500   the handler ran: its response, if begun and not an error, is broken off instead
-//	deadline      504   the handler did not run
-//	Skip          204   the handler did not run
+//	ErrKey          400   the handler did not run; the answer names the missing fact. So for a body that is no JSON value
+//	                      of the right type, and 413 for one over BodyLimit
+//	ErrBusy         409   the handler did not run; Retry-After comes from the guard's own recent holds
+//	ErrOutage       503   the handler did not run; Retry-After
+//	ErrFault        500   the handler did not run: the program or the lock service is at fault, not the request. So for a
+//	                      path value that the route does not have, which is logged once (slog.Default)
+//	ErrUnsupported  500   the handler did not run: the locker has no locks of that kind
+//	ErrLost         500   the handler ran: its response, if begun and not an error, is broken off instead
+//	deadline        504   the handler did not run
+//	Skip            204   the handler did not run; with the header Latchkey-Outcome: skipped
 //
-// Bodies are problem details (RFC 9457) and name the guard, never the key; see [Problem]. A handler tells nobody that it
-// failed, so only the end of its lock turns a response into an error.
+// [Status] changes the numbers. Bodies are problem details (RFC 9457) and name the guard, never the key; see [Problem]
+// and [Respond]. A handler tells nobody that it failed, so only the end of its lock turns a response into an error. For
+// guards of the service layer, whose errors a handler gets back, [Answer] answers by the same table.
 //
 // A client that hangs up while it waits leaves the line, and its handler does not run. There is nobody to answer: a
 // bare 503 is recorded for logs, and for a client that is still there because the server itself ended the context.
@@ -57,7 +77,7 @@ import (
 
 // New returns middleware that runs handlers under g. It is safe for concurrent use and may wrap any number of handlers,
 // which then share g's name and options. An error is a mistake in the declaration: it names g, and says where the key
-// or the condition does not fit a request. A guard with a KeyFunc or a Fallback fits functions only.
+// or the condition does not fit a request. A guard with a guard.Fallback fits functions only.
 func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error) {
 	if g == nil {
 		return nil, errors.New("middleware: nil guard")
@@ -76,9 +96,7 @@ func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error
 		return nil, err
 	}
 	a := &adapter{config: c, guard: name, runner: runner}
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, next) })
-	}, nil
+	return a.wrap, nil
 }
 
 type adapter struct {
@@ -86,6 +104,28 @@ type adapter struct {
 	guard    string
 	runner   *guard.Runner
 	reported sync.Map // the routes of which a routeError was logged
+}
+
+// wrap puts the guard in front of next. Of nothing it makes nothing, which the router refuses at start.
+func (a *adapter) wrap(next http.Handler) http.Handler {
+	if f, ok := next.(http.HandlerFunc); next == nil || ok && f == nil {
+		return nil
+	}
+	if mux, ok := next.(*http.ServeMux); ok {
+		return a.inFrontOf(mux)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, next) })
+}
+
+// inFrontOf lets requests pass that have no route in mux: they neither wait for a lock nor get another status.
+func (a *adapter) inFrontOf(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern == "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		a.serve(w, r, mux)
+	})
 }
 
 func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {

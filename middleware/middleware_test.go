@@ -25,6 +25,9 @@ func mount(t *testing.T, g *guard.Guard, h http.HandlerFunc, opts ...middleware.
 	if err != nil {
 		t.Fatal(err)
 	}
+	if h == nil {
+		h = func(http.ResponseWriter, *http.Request) { t.Error("the handler ran") }
+	}
 	mux := http.NewServeMux()
 	mux.Handle("/orders/{id}", wrap(h))
 	return mux
@@ -99,11 +102,19 @@ func TestKeys(t *testing.T) {
 		Lines []struct{ SKU string }
 	}
 	typed := []middleware.Option{middleware.Body[order]()}
+	tenant := middleware.WithFacts("tenant", func(r *http.Request) (string, error) { return r.Header.Get("Tenant"), nil })
+	claims := middleware.WithFacts("claims", func(r *http.Request) (*struct{ Roles []string }, error) {
+		return &struct{ Roles []string }{[]string{"payer", r.PathValue("id")}}, nil
+	})
 	for _, tt := range []struct {
 		key  string
 		opts []middleware.Option
 		want string
 	}{
+		{"r:#{route}", nil, "r:/orders/%7Bid%7D"},
+		{"c:#{cookie.session}", nil, "c:s1"},
+		{"t:#{tenant}:#{path.id}", []middleware.Option{tenant}, "t:acme:42"},
+		{"c:#{claims.Roles[1]}:#{tenant}", []middleware.Option{tenant, claims}, "c:42:acme"},
 		{"m:#{method}", nil, "m:POST"},
 		{"h:#{host}", nil, "h:shop.example.com"},
 		{"p:#{path.id}", nil, "p:42"},
@@ -126,6 +137,7 @@ func TestKeys(t *testing.T) {
 			r.Host = "Shop.Example.com.:8080"
 			r.Header.Set("Tenant", "acme")
 			r.Header.Set("X-Tenant-Id", "umbrella")
+			r.Header.Set("Cookie", "session=s1; theme=dark")
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
 			if key := strings.Join(got, " "); key != tt.want || w.Code != 200 {

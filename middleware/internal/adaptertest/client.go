@@ -30,6 +30,9 @@ func contexts(next http.Handler) http.Handler {
 		case "canceled":
 			cancel()
 		}
+		if r.Header.Get("Test-Form") != "" {
+			_ = r.ParseForm()
+		}
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }

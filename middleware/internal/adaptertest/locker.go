@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -43,6 +44,11 @@ func Busy(remaining time.Duration) Locker {
 // Down is a lock service that can't be reached.
 func Down(context.Context, lock.Request) (lock.Hold, error) {
 	return nil, errors.New("dial tcp 10.9.8.7:6379: connection refused")
+}
+
+// Refusing is a lock service that refuses for good.
+func Refusing(context.Context, lock.Request) (lock.Hold, error) {
+	return nil, fmt.Errorf("%w: NOPERM 10.9.8.7", lock.ErrRefused)
 }
 
 // Unsupporting has no locks of the kind.

@@ -4,6 +4,8 @@ package adaptertest
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -31,6 +33,7 @@ type statusCase struct {
 	options []middleware.Option
 	request func(*http.Request) // default: POST with the body {"id":"7f3a"}
 	chunked bool
+	keyless bool             // guard has a key function
 	handler http.HandlerFunc // default: answers 200 "done"
 
 	status int
@@ -75,7 +78,39 @@ var (
 	tenantKey = guard.Key("order:#{header.Tenant}")
 	queryKey  = guard.Key("order:#{query.id}")
 	bodyKey   = guard.Key("order:#{body.id}")
+	cookieKey = guard.Key("order:#{cookie.id}")
+	formKey   = guard.Key("order:#{form.id}")
+	userKey   = guard.Key("order:#{user}")
 )
+
+// user is an application that knows its user, or fails to.
+func user(name string, err error) []middleware.Option {
+	return options(middleware.WithFacts("user", func(*http.Request) (string, error) { return name, err }))
+}
+
+func keyFunc(key string, err error) []guard.Option {
+	return keyed(guard.KeyFunc(func(r *http.Request) (string, error) {
+		if r.PathValue("id") != secret {
+			return "", errors.New("not the request")
+		}
+		return key, err
+	}))
+}
+
+func form(text string, headers ...string) func(*http.Request) {
+	return func(r *http.Request) {
+		body(text)(r)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+	}
+}
+
+// echoForm reads the form that the key was taken from.
+func echoForm(w http.ResponseWriter, r *http.Request) {
+	text(200, r.PostFormValue("id")+" "+r.PostFormValue("page"))(w, r)
+}
 
 func keyed(o ...guard.Option) []guard.Option { return o }
 
@@ -86,36 +121,67 @@ var statusCases = []statusCase{
 	{name: "key from a body", locker: Free, guard: keyed(bodyKey), status: 200, ran: true, body: "done"},
 	{name: "condition is false", locker: Down, guard: keyed(guard.When(`method != "POST"`)), status: 200, ran: true, body: "done"},
 
-	{name: "no header", locker: Down, guard: keyed(tenantKey), status: 400, typ: "ErrKey"},
-	{name: "empty header", locker: Down, guard: keyed(tenantKey), request: header("Tenant", ""), status: 400, typ: "ErrKey"},
-	{name: "two headers", locker: Down, guard: keyed(tenantKey), request: header("Tenant", "a", "b"), status: 400, typ: "ErrKey"},
-	{name: "two headers, default", locker: Down, guard: keyed(guard.Key(`order:#{header.Tenant ?? "none"}`)), request: header("Tenant", "a", "b"), status: 400, typ: "ErrKey"},
-	{name: "no query", locker: Down, guard: keyed(queryKey), status: 400, typ: "ErrKey"},
-	{name: "two in the query", locker: Down, guard: keyed(queryKey), request: query("id=1&id=1"), status: 400, typ: "ErrKey"},
-	{name: "two in the query, condition", locker: Down, guard: keyed(guard.When(`query.mode == "write"`)), request: query("mode=write&mode=write"), status: 400, typ: "ErrKey"},
+	{name: "no header", locker: Down, guard: keyed(tenantKey), status: 400, typ: "ErrKey", fact: "header.Tenant"},
+	{name: "empty header", locker: Down, guard: keyed(tenantKey), request: header("Tenant", ""), status: 400, typ: "ErrKey", fact: "header.Tenant"},
+	{name: "two headers", locker: Down, guard: keyed(tenantKey), request: header("Tenant", "a", "b"), status: 400, typ: "ErrKey", fact: "header.Tenant"},
+	{name: "two headers, default", locker: Down, guard: keyed(guard.Key(`order:#{header.Tenant ?? "none"}`)), request: header("Tenant", "a", "b"), status: 400, typ: "ErrKey", fact: "header.Tenant ?? \"none\""},
+	{name: "no query", locker: Down, guard: keyed(queryKey), status: 400, typ: "ErrKey", fact: "query.id"},
+	{name: "two in the query", locker: Down, guard: keyed(queryKey), request: query("id=1&id=1"), status: 400, typ: "ErrKey", fact: "query.id"},
+	{name: "two in the query, condition", locker: Down, guard: keyed(guard.When(`query.mode == "write"`)), request: query("mode=write&mode=write"), status: 400, typ: "ErrKey", fact: "query.mode"},
 	{name: "two of another name in the query", locker: Free, guard: keyed(queryKey), request: query("id=1&x=1&x=2"), status: 200, ran: true, body: "done"},
-	{name: "malformed query", locker: Down, guard: keyed(queryKey), request: query("id=1&x=%zz"), status: 400, typ: "ErrKey"},
-	{name: "malformed query, default", locker: Down, guard: keyed(guard.Key(`order:#{query.id ?? "none"}`)), request: query("id=1;x=2"), status: 400, typ: "ErrKey"},
-	{name: "no member", locker: Down, guard: keyed(bodyKey), request: body(`{"idd":1}`), status: 400, typ: "ErrKey"},
-	{name: "null", locker: Down, guard: keyed(bodyKey), request: body(`null`), status: 400, typ: "ErrKey"},
-	{name: "fraction", locker: Down, guard: keyed(bodyKey), request: body(`{"id":7.0}`), status: 400, typ: "ErrKey"},
-	{name: "names that differ in case", locker: Down, guard: keyed(bodyKey), request: body(`{"id":"1","ID":"2"}`), status: 400},
-	{name: "names that differ in case, deep", locker: Down, guard: keyed(bodyKey), request: body(`{"id":"1","l":[{"s":1,"ſ":2}]}`), status: 400},
+	{name: "malformed query", locker: Down, guard: keyed(queryKey), request: query("id=1&x=%zz"), status: 400, typ: "ErrKey", fact: "query.id"},
+	{name: "malformed query, default", locker: Down, guard: keyed(guard.Key(`order:#{query.id ?? "none"}`)), request: query("id=1;x=2"), status: 400, typ: "ErrKey", fact: "query.id ?? \"none\""},
+	{name: "no member", locker: Down, guard: keyed(bodyKey), request: body(`{"idd":1}`), status: 400, typ: "ErrKey", fact: "body.id"},
+	{name: "null", locker: Down, guard: keyed(bodyKey), request: body(`null`), status: 400, typ: "ErrKey", fact: "body.id"},
+	{name: "fraction", locker: Down, guard: keyed(bodyKey), request: body(`{"id":7.0}`), status: 400, typ: "ErrKey", fact: "body.id"},
+	{name: "names that differ in case", locker: Down, guard: keyed(bodyKey), request: body(`{"id":"1","ID":"2"}`), status: 400, fact: "body"},
+	{name: "names that differ in case, deep", locker: Down, guard: keyed(bodyKey), request: body(`{"id":"1","l":[{"s":1,"ſ":2}]}`), status: 400, fact: "body"},
 	{name: "condition on a number", locker: Down, guard: keyed(guard.When("body.l[0] > 2")), request: body(`{"l":[3]}`), status: 503, typ: "ErrOutage", retry: "1"},
 	{name: "condition on a fraction", locker: Down, guard: keyed(guard.When("body.l[0] > 2")), request: body(`{"l":[2.5]}`), status: 503, typ: "ErrOutage", retry: "1"},
 	{name: "condition is false for the number", locker: Down, guard: keyed(guard.When("body.l[0] > 2")), request: body(`{"l":[2]}`), status: 200, ran: true, body: "done"},
-	{name: "malformed body", locker: Down, guard: keyed(bodyKey), request: body(`{"id":`), status: 400},
-	{name: "more than one value", locker: Down, guard: keyed(bodyKey), request: body(`{"id":"1"} x`), status: 400},
-	{name: "empty body", locker: Down, guard: keyed(bodyKey), request: body(``), status: 400},
-	{name: "no body", locker: Down, guard: keyed(bodyKey), request: func(r *http.Request) { r.Body, r.ContentLength = nil, 0 }, status: 400},
-	{name: "malformed body, default", locker: Down, guard: keyed(guard.Key(`order:#{body.id ?? "none"}`)), request: body(`{`), status: 400},
+	{name: "malformed body", locker: Down, guard: keyed(bodyKey), request: body(`{"id":`), status: 400, fact: "body"},
+	{name: "more than one value", locker: Down, guard: keyed(bodyKey), request: body(`{"id":"1"} x`), status: 400, fact: "body"},
+	{name: "empty body", locker: Down, guard: keyed(bodyKey), request: body(``), status: 400, fact: "body"},
+	{name: "no body", locker: Down, guard: keyed(bodyKey), request: func(r *http.Request) { r.Body, r.ContentLength = nil, 0 }, status: 400, fact: "body"},
+	{name: "malformed body, default", locker: Down, guard: keyed(guard.Key(`order:#{body.id ?? "none"}`)), request: body(`{`), status: 400, fact: "body"},
 	{name: "malformed body that no key uses", locker: Free, request: body(`{`), status: 200, ran: true, body: "done"},
-	{name: "body of the wrong type", locker: Down, guard: keyed(guard.Key("order:#{body.ID}")), options: options(middleware.Body[struct{ ID int }]()), status: 400},
+	{name: "body of the wrong type", locker: Down, guard: keyed(guard.Key("order:#{body.ID}")), options: options(middleware.Body[struct{ ID int }]()), status: 400, fact: "body.ID"},
 	{name: "body at the limit", locker: Free, guard: keyed(bodyKey), options: options(middleware.BodyLimit(13)), status: 200, ran: true, body: "done"},
 	{name: "body over the limit", locker: Down, guard: keyed(bodyKey), options: options(middleware.BodyLimit(12)), status: 413},
 	{name: "chunked body over the limit", locker: Down, guard: keyed(bodyKey), options: options(middleware.BodyLimit(12)), chunked: true, status: 413},
 	{name: "body over the limit that no key uses", locker: Free, options: options(middleware.BodyLimit(12)), status: 200, ran: true, body: "done"},
 	{name: "body read ahead over the limit", locker: Down, options: options(middleware.BodyLimit(12), middleware.ReadAhead()), status: 413},
+
+	{name: "body of another type than an object", locker: Down, guard: keyed(bodyKey), request: body(`[7]`), status: 400, typ: "ErrKey", fact: "body.id"},
+	{name: "body of another type, typed", locker: Down, guard: keyed(guard.Key("order:#{body.ID}")), options: options(middleware.Body[struct{ ID int }]()), request: body(`[7]`), status: 400, fact: "body"},
+
+	{name: "key from a cookie", locker: Free, guard: keyed(cookieKey), request: header("Cookie", `a=1; id="2"`), status: 200, ran: true, body: "done"},
+	{name: "no cookie", locker: Down, guard: keyed(cookieKey), status: 400, typ: "ErrKey", fact: "cookie.id"},
+	{name: "two cookies", locker: Down, guard: keyed(cookieKey), request: header("Cookie", "id=1; id=2"), status: 400, typ: "ErrKey", fact: "cookie.id"},
+	{name: "key from a form", locker: Free, guard: keyed(formKey), request: form("id=1&page=2"), handler: echoForm, status: 200, ran: true, body: "1 2"},
+	{name: "key from a form that was parsed already", locker: Free, guard: keyed(formKey), request: form("id=1&page=2", "Test-Form", "parse"), handler: echoForm, status: 200, ran: true, body: "1 2"},
+	{name: "form in the query", locker: Down, guard: keyed(formKey), request: func(r *http.Request) { query("id=1")(r); form("page=2")(r) }, status: 400, typ: "ErrKey", fact: "form.id"},
+	{name: "two in the form", locker: Down, guard: keyed(formKey), request: form("id=1&id=2"), status: 400, typ: "ErrKey", fact: "form.id"},
+	{name: "malformed form", locker: Down, guard: keyed(formKey), request: form("id=%zz"), status: 400, fact: "form"},
+	{name: "form of another type", locker: Down, guard: keyed(formKey), status: 400, fact: "form"},
+	{name: "form over the limit", locker: Down, guard: keyed(formKey), options: options(middleware.BodyLimit(3)), request: form("id=1"), status: 413},
+	{name: "form of a method that has none", locker: Down, guard: keyed(formKey), request: func(r *http.Request) { form("id=1")(r); r.Method = "DELETE" }, status: 400, typ: "ErrKey", fact: "form.id"},
+
+	{name: "path value that the route lacks", locker: Down, guard: keyed(guard.Key("order:#{path.idd}")), status: 500, typ: "ErrFault"},
+	{name: "path value that the route lacks, default", locker: Down, guard: keyed(guard.Key(`order:#{path.idd ?? "none"}`)), status: 500, typ: "ErrFault"},
+	{name: "Host among the headers", locker: Down, guard: keyed(guard.Key("order:#{header.Host}")), status: 500, typ: "ErrFault"},
+
+	{name: "fact of the application", locker: Free, guard: keyed(userKey), options: user("7f3a", nil), status: 200, ran: true, body: "done"},
+	{name: "empty fact of the application", locker: Down, guard: keyed(userKey), options: user("", nil), status: 400, typ: "ErrKey", fact: "user"},
+	{name: "refused fact of the application", locker: Down, guard: keyed(userKey), options: user("", fmt.Errorf("7f3a: %w", guard.ErrKey)), status: 400, typ: "ErrKey", fact: "user"},
+	{name: "failed fact of the application", locker: Down, guard: keyed(userKey), options: user("", errors.New("10.9.8.7: no")), status: 500, typ: "ErrFault"},
+	{name: "outage of a fact of the application", locker: Down, guard: keyed(userKey), options: user("", fmt.Errorf("10.9.8.7: %w", guard.ErrOutage)), status: 503, typ: "ErrOutage", retry: "1"},
+
+	{name: "key function", locker: Free, keyless: true, guard: keyFunc("7f3a", nil), status: 200, ran: true, body: "done"},
+	{name: "key function without a key", locker: Down, keyless: true, guard: keyFunc("", nil), status: 400, typ: "ErrKey"},
+	{name: "key function that refuses", locker: Down, keyless: true, guard: keyFunc("", fmt.Errorf("7f3a: %w", guard.ErrKey)), status: 400, typ: "ErrKey"},
+	{name: "key function that fails", locker: Down, keyless: true, guard: keyFunc("", errors.New("10.9.8.7: no")), status: 500, typ: "ErrFault"},
+	{name: "key function during an outage", locker: Down, keyless: true, guard: keyFunc("", fmt.Errorf("10.9.8.7: %w", guard.ErrOutage)), status: 503, typ: "ErrOutage", retry: "1"},
 
 	{name: "busy", locker: Busy(1200 * time.Millisecond), status: 409, typ: "ErrBusy", retry: "2"},
 	{name: "busy for whole seconds", locker: Busy(3 * time.Second), status: 409, typ: "ErrBusy", retry: "3"},
@@ -130,6 +196,8 @@ var statusCases = []statusCase{
 	{name: "outage", locker: Down, status: 503, typ: "ErrOutage", retry: "1"},
 	{name: "outage, skip", locker: Down, guard: keyed(guard.Outage(guard.Skip)), status: 204},
 	{name: "outage, run unlocked", locker: Down, guard: keyed(guard.Outage(guard.RunUnlocked)), status: 200, ran: true, body: "done"},
+	{name: "refused by the lock service", locker: Refusing, status: 500, typ: "ErrFault"},
+	{name: "refused by the lock service, run unlocked", locker: Refusing, guard: keyed(guard.Outage(guard.RunUnlocked)), status: 500, typ: "ErrFault"},
 	{name: "unsupported", locker: Unsupporting, status: 500, typ: "ErrUnsupported"},
 
 	{name: "lost", locker: Losing, handler: silent, status: 500, typ: "ErrLost", ran: true},
@@ -168,7 +236,11 @@ func (tt statusCase) run(t *testing.T, mount Mount) {
 	if handler == nil {
 		handler = text(200, "done")
 	}
-	g := guard.Must(guard.New(tt.locker, append([]guard.Option{guard.FromSpec(guard.Spec{Name: "order.settle", Key: pathKey})}, tt.guard...)...))
+	spec := guard.Spec{Name: "order.settle", Key: pathKey}
+	if tt.keyless {
+		spec.Key = ""
+	}
+	g := guard.Must(guard.New(tt.locker, append([]guard.Option{guard.FromSpec(spec)}, tt.guard...)...))
 	s := httptest.NewServer(contexts(mount(t, g, func(w http.ResponseWriter, r *http.Request) {
 		ran = true
 		handler(w, r)

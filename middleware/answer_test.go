@@ -1,0 +1,150 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/lock/memlock"
+	"github.com/latchkey-go/latchkey/middleware"
+	"github.com/latchkey-go/latchkey/middleware/internal/adaptertest"
+)
+
+type payment struct{ Order string }
+
+// serve sends a payment through a handler that calls a guarded function of the service layer.
+func serve(t *testing.T, l lock.Locker, order string, answer func(http.ResponseWriter, *http.Request, error) bool) *http.Response {
+	t.Helper()
+	g := guard.Must(guard.New(l, guard.Name("order.pay"), guard.Key("order:#{req.Order}")))
+	pay := guard.Must(guard.Func(g, func(_ context.Context, p payment) (string, error) {
+		if p.Order == "unknown" {
+			return "", errors.New("no such order")
+		}
+		return "paid", nil
+	}))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		receipt, err := pay(r.Context(), payment{order})
+		if err != nil {
+			err = fmt.Errorf("pay: %w", err)
+		}
+		switch {
+		case answer(w, r, err):
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusNotFound)
+		default:
+			fmt.Fprint(w, receipt)
+		}
+	}))
+	t.Cleanup(s.Close)
+	res, err := s.Client().Post(s.URL, "application/json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { res.Body.Close() })
+	return res
+}
+
+func TestAnswerMapsErrorsOfTheServiceLayer(t *testing.T) {
+	teapot := guard.Must(middleware.NewAnswer(middleware.Status(guard.ErrBusy, http.StatusLocked)))
+	for _, tt := range []struct {
+		name   string
+		locker lock.Locker
+		order  string
+		answer func(http.ResponseWriter, *http.Request, error) bool
+		status int
+		retry  string
+		body   string
+	}{
+		{"done", memlock.New(), "7f3a", middleware.Answer, 200, "", "paid"},
+		{"own error", memlock.New(), "unknown", middleware.Answer, 404, "", "no such order"},
+		{"no key", memlock.New(), "", middleware.Answer, 400, "", `"fact":"req.Order"`},
+		{"busy", adaptertest.Busy(2500 * time.Millisecond), "7f3a", middleware.Answer, 409, "3", `guard#ErrBusy","title"`},
+		{"busy, other status", adaptertest.Busy(0), "7f3a", teapot, 423, "1", `"status":423`},
+		{"outage", adaptertest.Locker(adaptertest.Down), "7f3a", middleware.Answer, 503, "1", `"guard":"order.pay"`},
+		{"refused", adaptertest.Locker(adaptertest.Refusing), "7f3a", middleware.Answer, 500, "", `guard#ErrFault"`},
+		{"lost", adaptertest.Locker(adaptertest.Losing), "7f3a", middleware.Answer, 500, "", `guard#ErrLost"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			res := serve(t, tt.locker, tt.order, tt.answer)
+			body := read(t, res.Body)
+			if res.StatusCode != tt.status || res.Header.Get("Retry-After") != tt.retry || !strings.Contains(body, tt.body) {
+				t.Errorf("answer = %d, Retry-After %q, %s, want %d, %q, %s", res.StatusCode, res.Header.Get("Retry-After"), body, tt.status, tt.retry, tt.body)
+			}
+			if strings.Contains(body, "7f3a") || strings.Contains(body, "10.9.8.7") {
+				t.Errorf("body tells too much: %s", body)
+			}
+		})
+	}
+}
+
+// TestAnswerKeepsAResponse has begun to answer when it learns of the loss.
+func TestAnswerKeepsAResponse(t *testing.T) {
+	g := newGuard(t, memlock.New())
+	h := mount(t, g, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "half")
+		if !middleware.Answer(w, r, &guard.Error{Guard: "order.pay", Err: guard.ErrLost}) {
+			t.Error("the error is not the guard's")
+		}
+	})
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/orders/42", nil))
+	if w.Body.String() != "half" {
+		t.Errorf("body = %q", w.Body)
+	}
+}
+
+func TestNewAnswerReportsMistakes(t *testing.T) {
+	if _, err := middleware.NewAnswer(middleware.Status(guard.ErrBusy, 200), nil); err == nil ||
+		!strings.Contains(err.Error(), "200") || !strings.Contains(err.Error(), "nil option") {
+		t.Errorf("NewAnswer = %v, want both mistakes", err)
+	}
+}
+
+// TestRespondGetsTheStatus calls functions that forget to write one.
+func TestRespondGetsTheStatus(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		respond func(http.ResponseWriter, *http.Request, middleware.Problem)
+		status  int
+		body    string
+	}{
+		{"nothing", func(http.ResponseWriter, *http.Request, middleware.Problem) {}, 503, ""},
+		{"a body only", func(w http.ResponseWriter, _ *http.Request, p middleware.Problem) { fmt.Fprint(w, p.Guard) }, 503, "order.settle"},
+		{"a flush only", func(w http.ResponseWriter, _ *http.Request, p middleware.Problem) { w.(http.Flusher).Flush() }, 503, ""},
+		{"by a controller", func(w http.ResponseWriter, _ *http.Request, p middleware.Problem) {
+			_ = http.NewResponseController(w).Flush()
+		}, 503, ""},
+		{"hints first", func(w http.ResponseWriter, _ *http.Request, p middleware.Problem) { w.WriteHeader(103) }, 503, ""},
+		{"its own", func(w http.ResponseWriter, _ *http.Request, p middleware.Problem) { w.WriteHeader(418) }, 418, ""},
+		{"by http.Error", func(w http.ResponseWriter, _ *http.Request, p middleware.Problem) { http.Error(w, "no", 500) }, 500, "no\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := httptest.NewServer(mount(t, newGuard(t, adaptertest.Locker(adaptertest.Down)), nil, middleware.Respond(tt.respond)))
+			defer s.Close()
+			res, err := s.Client().Get(s.URL + "/orders/42")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if body := read(t, res.Body); res.StatusCode != tt.status || body != tt.body {
+				t.Errorf("response = %d %q, want %d %q", res.StatusCode, body, tt.status, tt.body)
+			}
+		})
+	}
+}
+
+func TestSkipSaysSo(t *testing.T) {
+	h := mount(t, newGuard(t, adaptertest.Busy(0), guard.OnBusy(guard.Skip)), nil)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/orders/42", nil))
+	if w.Code != 204 || w.Header().Get("Latchkey-Outcome") != "skipped" {
+		t.Errorf("response = %d %v", w.Code, w.Header())
+	}
+}
