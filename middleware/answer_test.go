@@ -141,7 +141,7 @@ func TestRespondGetsTheStatus(t *testing.T) {
 }
 
 func TestSkipSaysSo(t *testing.T) {
-	h := mount(t, newGuard(t, adaptertest.Busy(0), guard.OnBusy(guard.Skip)), nil)
+	h := mount(t, newGuard(t, adaptertest.Busy(0), guard.Busy(guard.Skip)), nil)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/orders/42", nil))
 	if w.Code != 204 || w.Header().Get("Latchkey-Outcome") != "skipped" {

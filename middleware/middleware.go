@@ -37,7 +37,8 @@
 // Inside the router, around one handler, as above: outside of it there are no path values yet. Inside of authentication,
 // so that strangers can't hold locks, and outside of transactions, so that a commit is still under the lock. Recovery
 // may stand on either side: a panic releases the lock and goes on. [http.Server.WriteTimeout] must leave room for the
-// guard's wait. In front of a whole [http.ServeMux], requests without a route pass untouched.
+// guard's wait. In front of a whole [http.ServeMux], requests without a route pass untouched; so do, anywhere, those of
+// other methods than the guard's, if it has some (guard.Methods).
 //
 // Path values and routes are those of net/http: [http.Request.PathValue] and Pattern, which chi sets as well. For another
 // router, set them in front of the guard; examples/routers does so for echo. Package ginguard does it for gin.
@@ -70,6 +71,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/latchkey-go/latchkey/guard"
@@ -96,6 +99,9 @@ func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error
 		return nil, err
 	}
 	a := &adapter{config: c, guard: name, runner: runner}
+	if methods := g.Spec().Methods; methods != "" {
+		a.methods = strings.Split(methods, ",")
+	}
 	return a.wrap, nil
 }
 
@@ -103,6 +109,7 @@ type adapter struct {
 	config
 	guard    string
 	runner   *guard.Runner
+	methods  []string // those that are guarded; nil for all
 	reported sync.Map // the routes of which a routeError was logged
 }
 
@@ -111,21 +118,27 @@ func (a *adapter) wrap(next http.Handler) http.Handler {
 	if f, ok := next.(http.HandlerFunc); next == nil || ok && f == nil {
 		return nil
 	}
-	if mux, ok := next.(*http.ServeMux); ok {
-		return a.inFrontOf(mux)
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, next) })
-}
-
-// inFrontOf lets requests pass that have no route in mux: they neither wait for a lock nor get another status.
-func (a *adapter) inFrontOf(mux *http.ServeMux) http.Handler {
+	mux, _ := next.(*http.ServeMux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, pattern := mux.Handler(r); pattern == "" {
-			mux.ServeHTTP(w, r)
+		if a.passes(r, mux) {
+			next.ServeHTTP(w, r)
 			return
 		}
-		a.serve(w, r, mux)
+		a.serve(w, r, next)
 	})
+}
+
+// passes reports whether r is none of the guard's: it has another method, or no route in the mux that is guarded, where
+// it should neither wait for a lock nor get another status than 404 or 405.
+func (a *adapter) passes(r *http.Request, mux *http.ServeMux) bool {
+	if a.methods != nil && !slices.Contains(a.methods, r.Method) {
+		return true
+	}
+	if mux == nil {
+		return false
+	}
+	_, pattern := mux.Handler(r)
+	return pattern == ""
 }
 
 func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {

@@ -120,7 +120,6 @@ var statusCases = []statusCase{
 	{name: "key from a query", locker: Free, guard: keyed(queryKey), request: query("id=1"), status: 200, ran: true, body: "done"},
 	{name: "key from a body", locker: Free, guard: keyed(bodyKey), status: 200, ran: true, body: "done"},
 	{name: "condition is false", locker: Down, guard: keyed(guard.When(`method != "POST"`)), status: 200, ran: true, body: "done"},
-
 	{name: "no header", locker: Down, guard: keyed(tenantKey), status: 400, typ: "ErrKey", fact: "header.Tenant"},
 	{name: "empty header", locker: Down, guard: keyed(tenantKey), request: header("Tenant", ""), status: 400, typ: "ErrKey", fact: "header.Tenant"},
 	{name: "two headers", locker: Down, guard: keyed(tenantKey), request: header("Tenant", "a", "b"), status: 400, typ: "ErrKey", fact: "header.Tenant"},
