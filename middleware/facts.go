@@ -149,12 +149,15 @@ func single(where, name string, values []string) (string, bool, error) {
 }
 
 // pass calls next with the request as it came, except for its context and a body that was read.
-func (f *facts) pass(ctx context.Context, w http.ResponseWriter, next http.Handler) {
+func (f *facts) pass(ctx context.Context, w *writer, next http.Handler) {
 	r := f.r.WithContext(ctx)
 	if f.data != nil {
 		r.Body = replay(f.data, f.r.Body)
 	}
-	// The server removes the files of a form from the request that it knows.
-	defer func() { f.r.MultipartForm = r.MultipartForm }()
-	next.ServeHTTP(w, r)
+	w.begin(ctx, f.data == nil && r.Body != nil && r.Body != http.NoBody)
+	defer func() {
+		w.end()
+		f.r.MultipartForm = r.MultipartForm // the server removes the files of a form from the request that it knows
+	}()
+	next.ServeHTTP(w.outward(), r)
 }

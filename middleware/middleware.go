@@ -141,22 +141,42 @@ func (a *adapter) passes(r *http.Request, mux *http.ServeMux) bool {
 	return pattern == ""
 }
 
+// exchange is one request and its response.
+type exchange struct {
+	facts facts
+	out   writer
+}
+
 func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	out := record(w)
-	f := &facts{config: &a.config, w: w, r: r}
+	x := new(exchange)
+	f, out := &x.facts, &x.out
+	f.config, f.w, f.r = &a.config, w, r
+	out.reset(w, r)
+	returned := false
+	defer func() {
+		if !returned {
+			a.panicked(out, r)
+		}
+		out.finish()
+	}()
+	a.run(f, out, next)
+	returned = true
+}
+
+func (a *adapter) run(f *facts, out *writer, next http.Handler) {
 	if a.readAhead {
 		if err := f.read(); err != nil {
-			a.fail(out, r, err)
+			a.fail(out, f.r, err)
 			return
 		}
 	}
-	ran, err := a.runner.Run(r.Context(), f.root, func(ctx context.Context) error {
+	ran, err := a.runner.Run(f.r.Context(), f.root, func(ctx context.Context) error {
 		f.pass(ctx, out, next)
 		return nil
 	})
 	switch {
 	case err != nil:
-		a.fail(out, r, err)
+		a.fail(out, f.r, err)
 	case !ran:
 		out.Header().Set(outcomeHeader, guard.OutcomeSkipped)
 		out.WriteHeader(http.StatusNoContent)
@@ -164,11 +184,11 @@ func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 }
 
 // fail answers for a handler that did not run, or that ran and lost its lock.
-func (a *adapter) fail(w response, r *http.Request, err error) {
+func (a *adapter) fail(w *writer, r *http.Request, err error) {
 	a.report(r.Context(), err)
-	if w.Written() {
-		if w.Status() < http.StatusBadRequest {
-			cut(w)
+	if w.Written() && (w.Status() >= http.StatusBadRequest || !w.discard()) {
+		if w.Status() < http.StatusBadRequest && !w.cut(err) {
+			panic(http.ErrAbortHandler)
 		}
 		return
 	}
@@ -179,4 +199,19 @@ func (a *adapter) fail(w response, r *http.Request, err error) {
 	}
 	p.Guard, p.Err = a.guard, err
 	a.write(w, r, p)
+}
+
+// panicked takes back what the handler has written, and lets the panic go on. After a loss it answers first: a client
+// that finds its connection closed, without a byte of a response, may send the request again.
+func (a *adapter) panicked(w *writer, r *http.Request) {
+	switch lost := w.lost; {
+	case lost == nil:
+		w.discard()
+	case w.holds():
+		w.discard()
+		a.fail(w, r, &guard.Error{Guard: a.guard, Err: guard.ErrLost, Cause: lost})
+		w.flushAll()
+	default:
+		w.cut(lost)
+	}
 }

@@ -53,17 +53,18 @@ func TestHijack(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		locker lock.Locker
+		status int
 		hijack func(http.ResponseWriter) (io.WriteCloser, error)
 	}{
-		{"assertion", memlock.New(), func(w http.ResponseWriter) (io.WriteCloser, error) {
+		{"assertion", memlock.New(), 299, func(w http.ResponseWriter) (io.WriteCloser, error) {
 			conn, _, err := w.(http.Hijacker).Hijack()
 			return conn, err
 		}},
-		{"controller", memlock.New(), func(w http.ResponseWriter) (io.WriteCloser, error) {
+		{"controller", memlock.New(), 299, func(w http.ResponseWriter) (io.WriteCloser, error) {
 			conn, _, err := http.NewResponseController(w).Hijack()
 			return conn, err
 		}},
-		{"lost", adaptertest.Locker(adaptertest.Losing), func(w http.ResponseWriter) (io.WriteCloser, error) {
+		{"lost", adaptertest.Locker(adaptertest.Losing), 500, func(w http.ResponseWriter) (io.WriteCloser, error) {
 			conn, _, err := w.(http.Hijacker).Hijack()
 			return conn, err
 		}},
@@ -89,8 +90,8 @@ func TestHijack(t *testing.T) {
 			go func() { // a hijacked connection outlives its handler
 				<-done
 				conn := <-conns
-				if _, err := io.WriteString(conn, "HTTP/1.1 299 Mine\r\nContent-Length: 0\r\n\r\n"); err != nil {
-					t.Error(err)
+				if _, err := io.WriteString(conn, "HTTP/1.1 299 Mine\r\nContent-Length: 0\r\n\r\n"); (err != nil) != (tt.status == 500) {
+					t.Errorf("write to the connection: %v", err)
 				}
 				conn.Close()
 			}()
@@ -99,8 +100,8 @@ func TestHijack(t *testing.T) {
 				t.Fatal(err)
 			}
 			res.Body.Close()
-			if res.StatusCode != 299 || logged.Len() != 0 {
-				t.Errorf("status = %d, want 299; net/http logged %q", res.StatusCode, logged.String())
+			if res.StatusCode != tt.status || logged.Len() != 0 {
+				t.Errorf("status = %d, want %d; net/http logged %q", res.StatusCode, tt.status, logged.String())
 			}
 		})
 	}
@@ -125,7 +126,8 @@ func TestInformationalStatusIsNoAnswer(t *testing.T) {
 // TestCutWithoutDeadlinePanics loses the lock behind a writer that no deadline can be set on.
 func TestCutWithoutDeadlinePanics(t *testing.T) {
 	h := mount(t, newGuard(t, adaptertest.Locker(adaptertest.Losing)), func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, "done")
+		fmt.Fprint(w, "half")
+		w.(http.Flusher).Flush()
 	})
 	defer func() {
 		if p := recover(); p != http.ErrAbortHandler {

@@ -72,10 +72,10 @@ func (a *adapter) serve(c *gin.Context) {
 	}
 	defer a.describe(r, c, route)()
 	ran := false
-	a.wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	a.wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ran = true
-		defer restore(c, c.Request)
-		c.Request = r
+		defer restore(c, c.Writer, c.Request)
+		c.Writer, c.Request = &writer{ResponseWriter: c.Writer, out: w, size: c.Writer.Size()}, r
 		c.Next()
 	})).ServeHTTP(c.Writer, r)
 	if !ran {
@@ -113,7 +113,7 @@ func (a *adapter) pattern(route string) string {
 	return p
 }
 
-func restore(c *gin.Context, r *http.Request) { c.Request = r }
+func restore(c *gin.Context, w gin.ResponseWriter, r *http.Request) { c.Writer, c.Request = w, r }
 
 // Answer is [middleware.Answer]: it answers for an error of a guard in the service layer, aborts the chain, and reports
 // whether it did.

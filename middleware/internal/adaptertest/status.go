@@ -201,16 +201,18 @@ var statusCases = []statusCase{
 
 	{name: "lost", locker: Losing, handler: silent, status: 500, typ: "ErrLost", ran: true},
 	{name: "lost after an error", locker: Losing, handler: text(418, "no"), status: 418, ran: true, body: "no"},
-	{name: "lost after a success", locker: Losing, ran: true, broken: true},
-	{name: "lost after a copy", locker: Losing, ran: true, broken: true, handler: func(w http.ResponseWriter, r *http.Request) {
+	{name: "lost after a large error", locker: Losing, handler: text(418, strings.Repeat("no", 5000)), status: 418, ran: true, body: strings.Repeat("no", 5000)},
+	{name: "lost after a success", locker: Losing, ran: true, status: 500, typ: "ErrLost"},
+	{name: "lost after a copy", locker: Losing, ran: true, status: 500, typ: "ErrLost", handler: func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, io.LimitReader(strings.NewReader("all of it"), 9)) // by ReadFrom
 	}},
 	{name: "lost after a copy of nothing", locker: Losing, ran: true, status: 500, typ: "ErrLost", handler: func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, io.LimitReader(strings.NewReader(""), 9))
 	}},
-	{name: "lost after a string", locker: Losing, ran: true, broken: true, handler: func(w http.ResponseWriter, r *http.Request) {
+	{name: "lost after a string", locker: Losing, ran: true, status: 500, typ: "ErrLost", handler: func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "done")
 	}},
+	{name: "lost after a large success", locker: Losing, ran: true, broken: true, handler: text(200, strings.Repeat("done", 5000))},
 	{name: "lost after a flush", locker: Losing, ran: true, broken: true, handler: func(w http.ResponseWriter, r *http.Request) {
 		text(200, "half")(w, r)
 		w.(http.Flusher).Flush()

@@ -1,0 +1,71 @@
+package ginguard
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+)
+
+var errWritten = errors.New("ginguard: response body already written")
+
+// writer is gin's ResponseWriter for the handlers behind a guard. What they write goes to the writer of package
+// middleware, which may hold it back, and from there to gin's own; the status, until it is written, to gin's own at once.
+type writer struct {
+	gin.ResponseWriter
+	out  http.ResponseWriter
+	size int // as gin counts: -1 until something was written
+}
+
+// Unwrap leads http.ResponseController to the deadlines, which end with the lock.
+func (w *writer) Unwrap() http.ResponseWriter { return w.out }
+
+func (w *writer) Size() int           { return w.size }
+func (w *writer) Written() bool       { return w.size >= 0 }
+func (w *writer) Header() http.Header { return w.out.Header() }
+
+func (w *writer) WriteHeader(status int) {
+	if !w.Written() {
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (w *writer) WriteHeaderNow() {
+	if !w.Written() {
+		w.size = 0
+		w.out.WriteHeader(w.Status())
+	}
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	w.WriteHeaderNow()
+	n, err := w.out.Write(p)
+	w.size += n
+	return n, err
+}
+
+func (w *writer) WriteString(s string) (int, error) {
+	w.WriteHeaderNow()
+	n, err := io.WriteString(w.out, s)
+	w.size += n
+	return n, err
+}
+
+func (w *writer) FlushError() error {
+	w.WriteHeaderNow()
+	return http.NewResponseController(w.out).Flush()
+}
+
+func (w *writer) Flush() { _ = w.FlushError() }
+
+// Hijack is refused after a body, as by gin.
+func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if w.size > 0 {
+		return nil, nil, errWritten
+	}
+	w.size = 0
+	return http.NewResponseController(w.out).Hijack()
+}
