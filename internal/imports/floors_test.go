@@ -49,12 +49,13 @@ var rows = map[string]row{
 	"keyexpr/spel/internal/corpus":    {floor: 1, packages: []string{"keyexpr", "keyexpr/spel"}, tests: []string{"keyexpr/spel", "keyexpr/spel/interop"}},
 	"redisson/interop":                {floor: 1, packages: []string{"redisson"}},
 	"guard":                           {floor: 2, packages: []string{"lock", "keyexpr", "internal/suggest"}, modules: []string{otel, otel + "/metric", otel + "/trace"}},
+	"guard/guardtest":                 {floor: 2, packages: []string{"guard", "lock", "lock/memlock"}},
 	"middleware":                      {floor: 3, packages: []string{"guard", "keyexpr", "lock", "internal/suggest"}},
 	"middleware/ginguard":             {floor: 3, packages: []string{"middleware", "guard"}, modules: []string{gin}},
 	"interceptor":                     {floor: 3, packages: []string{"guard", "keyexpr", "lock", "internal/suggest"}, modules: []string{grpc, protobuf, rpc}},
 	"internal/sim":                    {modules: []string{miniredis}, tests: []string{"redisson"}},
 	"internal/redistest":              {modules: []string{goredis, miniredis}, tests: []string{"redisson", "redisson/interop", "redisson/internal/pubsub", "guard"}},
-	"middleware/internal/adaptertest": {floor: 3, packages: []string{"middleware"}, tests: []string{"middleware", "middleware/ginguard"}},
+	"middleware/internal/adaptertest": {floor: 3, packages: []string{"middleware", "guard/guardtest"}, tests: []string{"middleware", "middleware/ginguard"}},
 	"internal/imports":                {floor: 0},
 }
 

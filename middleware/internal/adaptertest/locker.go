@@ -7,31 +7,22 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/latchkey-go/latchkey/guard/guardtest"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
 )
 
 // Locker is a lock.Locker that is one function.
-type Locker func(context.Context, lock.Request) (lock.Hold, error)
-
-// Acquire calls l.
-func (l Locker) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) { return l(ctx, r) }
-
-// hold is a lock that others do not know of; its Release returns err.
-type hold struct {
-	ctx context.Context
-	err error
-}
-
-func (h hold) Context() context.Context      { return h.ctx }
-func (h hold) Release(context.Context) error { return h.err }
+type Locker = guardtest.Func
 
 // Free gives out every lock.
-func Free(ctx context.Context, _ lock.Request) (lock.Hold, error) { return hold{ctx, nil}, nil }
+func Free(ctx context.Context, r lock.Request) (lock.Hold, error) {
+	return guardtest.PassThrough().Acquire(ctx, r)
+}
 
 // Losing gives out every lock, and finds it lost in the end.
-func Losing(ctx context.Context, _ lock.Request) (lock.Hold, error) {
-	return hold{ctx, &lock.LostError{Held: time.Second}}, nil
+func Losing(ctx context.Context, r lock.Request) (lock.Hold, error) {
+	return guardtest.New(guardtest.LostUnnoticed()).Acquire(ctx, r)
 }
 
 // Busy is held by somebody else for another remaining.
