@@ -123,8 +123,10 @@ type failures struct {
 	texts []string
 }
 
-func (f *failures) Helper()                           {}
-func (f *failures) Errorf(format string, args ...any) { f.texts = append(f.texts, fmt.Sprintf(format, args...)) }
+func (f *failures) Helper() {}
+func (f *failures) Errorf(format string, args ...any) {
+	f.texts = append(f.texts, fmt.Sprintf(format, args...))
+}
 
 // told calls assert and returns what it reported.
 func told(assert func(testing.TB)) string {
