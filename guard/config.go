@@ -72,13 +72,7 @@ func (c *config) imply() {
 	if c.fallback == nil {
 		return
 	}
-	given := c.spec.given()
-	if given&fieldBusy == 0 {
-		c.spec.Busy = RunFallback
-	}
-	if given&fieldOutage == 0 {
-		c.spec.Outage = RunFallback
-	}
+	c.spec.implyFallback()
 }
 
 // validate reports the faults of c that show without knowing the facts. What a tag may still fill in is no fault.
@@ -94,7 +88,7 @@ func (c *config) validate() error {
 	check(c.keyFunc != nil && s.Key != "", "two sources of keys, Key and KeyFunc: give one")
 	const policies = fieldBusy | fieldOutage
 	check(c.fallback != nil && s.given()&policies == policies && s.Busy != RunFallback && s.Outage != RunFallback,
-		fmt.Sprintf("a Fallback that never runs: the policies are busy=%v and outage=%v", s.Busy, s.Outage))
+		s.idleFallback().Error())
 	for _, observe := range c.observers {
 		check(observe == nil, "Observe without a function")
 	}

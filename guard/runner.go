@@ -29,24 +29,25 @@ type Runner struct {
 }
 
 // Prepare fits g to roots, for adapters: it checks that key and condition name nothing else and have fitting types.
-// A KeyFunc wants a root `req` of its request type. A Fallback is refused, as only Func knows the type of results.
-func (g *Guard) Prepare(roots keyexpr.Roots) (*Runner, error) {
+// A KeyFunc wants a root `req` of its request type. A Fallback is refused, as only Func knows the type of results. What
+// not all adapters do is refused unless it is in can.
+func (g *Guard) Prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
 	if g == nil {
 		return nil, errors.New("guard: Prepare of a nil guard")
 	}
 	if g.fallback != nil {
 		return nil, g.spec.errorf("a Fallback works with guard.Func only, and would be ignored here")
 	}
-	return g.prepare(roots)
+	return g.prepare(roots, can...)
 }
 
-func (g *Guard) prepare(roots keyexpr.Roots) (*Runner, error) {
+func (g *Guard) prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
 	s := g.spec
 	if err := s.complete(g.keyFunc != nil); err != nil {
 		return nil, err
 	}
-	if s.Busy == RunFallback && g.fallback == nil || s.Outage == RunFallback && g.fallback == nil {
-		return nil, s.errorf("policy fallback without a fallback: give guard.Fallback")
+	if err := s.admit(g.fallback != nil, can); err != nil {
+		return nil, err
 	}
 	r := &Runner{
 		spec: s, locker: g.locker, tel: g.tel, labels: newLabels(s),

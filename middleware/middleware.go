@@ -55,6 +55,7 @@
 //	ErrLost         500   the handler ran: its response, if begun and not an error, is broken off instead
 //	deadline        504   the handler did not run
 //	Skip            204   the handler did not run; with the header Latchkey-Outcome: skipped
+//	RunFallback           the handler of [Fallback] answers
 //
 // [Status] changes the numbers. Bodies are problem details (RFC 9457) and name the guard, never the key; see [Problem]
 // and [Respond]. A handler tells nobody that it failed, so only the end of its lock turns a response into an error. For
@@ -91,7 +92,7 @@ func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error
 		faults = fmt.Errorf("middleware: guard %q: %w", name, faults)
 	}
 	c.offerRequest(g)
-	runner, err := g.Prepare(c.roots())
+	runner, err := g.Prepare(c.roots(), c.abilities()...)
 	if err != nil {
 		err = fmt.Errorf("middleware: %w", err)
 	}
@@ -170,17 +171,32 @@ func (a *adapter) run(f *facts, out *writer, next http.Handler) {
 			return
 		}
 	}
-	ran, err := a.runner.Run(f.r.Context(), f.root, func(ctx context.Context) error {
-		f.pass(ctx, out, next)
-		return nil
-	})
+	answered, err := a.work(f, out, next)
 	switch {
 	case err != nil:
 		a.fail(out, f.r, err)
-	case !ran:
+	case !answered:
 		out.Header().Set(outcomeHeader, guard.OutcomeSkipped)
 		out.WriteHeader(http.StatusNoContent)
 	}
+}
+
+// work runs next or, in its place, the fallback, and reports whether one of them did.
+func (a *adapter) work(f *facts, out *writer, next http.Handler) (ran bool, err error) {
+	work := func(ctx context.Context) error {
+		f.pass(ctx, out, next)
+		return nil
+	}
+	if a.fallback == nil {
+		return a.runner.Run(f.r.Context(), f.root, work)
+	}
+	fell := false
+	ran, err = a.runner.RunOr(f.r.Context(), f.root, work, func(ctx context.Context, refused error) error {
+		fell = true
+		f.pass(ctx, out, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.fallback(w, r, refused) }))
+		return nil
+	})
+	return ran || fell, err
 }
 
 // fail answers for a handler that did not run, or that ran and lost its lock.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
@@ -25,6 +26,7 @@ type config struct {
 	facts     map[string]appFact
 	statuses  statuses
 	respond   func(http.ResponseWriter, *http.Request, Problem)
+	fallback  func(http.ResponseWriter, *http.Request, error)
 	readAhead bool
 	faults    []error
 }
@@ -113,4 +115,26 @@ func Respond(f func(http.ResponseWriter, *http.Request, Problem)) Option {
 		}
 		c.respond = f
 	})
+}
+
+// Fallback runs in place of the handler when a lock is busy or the lock service out, without the lock: it may answer from
+// a cache, or accept the request for later. It is the policy guard.RunFallback for both, unless the guard says otherwise.
+// err is a *guard.Error and says which it was.
+func Fallback(f func(w http.ResponseWriter, r *http.Request, err error)) Option {
+	return optionFunc(func(c *config) {
+		if f == nil {
+			c.faulty("nil function in Fallback")
+			return
+		}
+		c.fallback = f
+	})
+}
+
+// abilities are what this adapter does for a guard.
+func (c *config) abilities() []guard.Ability {
+	can := []guard.Ability{guard.ServesMethods}
+	if c.fallback != nil {
+		can = append(can, guard.ServesFallback)
+	}
+	return can
 }

@@ -235,3 +235,19 @@ func TestErrorsOfTheServiceLayer(t *testing.T) {
 		t.Error("Errors with a wrong status is no error")
 	}
 }
+
+func TestFallbackOfGin(t *testing.T) {
+	e := gin.New()
+	fallback := ginguard.Fallback(func(c *gin.Context, err error) {
+		if !errors.Is(err, guard.ErrOutage) {
+			t.Errorf("reason = %v, want an outage", err)
+		}
+		c.String(http.StatusAccepted, "later: %s", c.Param("id"))
+	})
+	e.POST("/orders/:id", newGin(t, newGuard(t, adaptertest.Locker(adaptertest.Down)), fallback), func(*gin.Context) { t.Error("the handler ran") })
+	w := httptest.NewRecorder()
+	e.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/orders/42", nil))
+	if w.Code != 202 || w.Body.String() != "later: 42" {
+		t.Errorf("response = %d %s", w.Code, w.Body)
+	}
+}

@@ -75,7 +75,7 @@ func (a *adapter) serve(c *gin.Context) {
 	a.wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ran = true
 		defer restore(c, c.Writer, c.Request)
-		c.Writer, c.Request = &writer{ResponseWriter: c.Writer, out: w, size: c.Writer.Size()}, r
+		replace(c, w, r)
 		c.Next()
 	})).ServeHTTP(c.Writer, r)
 	if !ran {
@@ -113,7 +113,25 @@ func (a *adapter) pattern(route string) string {
 	return p
 }
 
+// replace gives c the writer and the request of package middleware, for what runs behind it.
+func replace(c *gin.Context, w http.ResponseWriter, r *http.Request) {
+	c.Writer, c.Request = &writer{ResponseWriter: c.Writer, out: w, size: c.Writer.Size()}, r
+}
+
 func restore(c *gin.Context, w gin.ResponseWriter, r *http.Request) { c.Writer, c.Request = w, r }
+
+// Fallback is [middleware.Fallback] with the gin.Context. The handlers behind the guard do not run after it.
+func Fallback(f func(c *gin.Context, err error)) middleware.Option {
+	if f == nil {
+		return middleware.Fallback(nil) // an error that says so
+	}
+	return option{middleware.Fallback(func(w http.ResponseWriter, r *http.Request, err error) {
+		c, _ := ginContext(r) // there is one, as New has put it there
+		defer restore(c, c.Writer, c.Request)
+		replace(c, w, r)
+		f(c, err)
+	})}
+}
 
 // Answer is [middleware.Answer]: it answers for an error of a guard in the service layer, aborts the chain, and reports
 // whether it did.

@@ -97,6 +97,16 @@ func keyFunc(key string, err error) []guard.Option {
 	}))
 }
 
+// fallback answers with the reason and with what the request has sent.
+var fallback = options(middleware.Fallback(func(w http.ResponseWriter, r *http.Request, err error) {
+	e, ok := errors.AsType[*guard.Error](err)
+	if !ok || guard.Held(r.Context(), e.Guard) {
+		panic(err)
+	}
+	sent, _ := io.ReadAll(r.Body)
+	text(202, fmt.Sprintf("%s: %v %s", e.Guard, e.Err, sent))(w, r)
+}))
+
 func form(text string, headers ...string) func(*http.Request) {
 	return func(r *http.Request) {
 		body(text)(r)
@@ -119,7 +129,9 @@ var statusCases = []statusCase{
 	{name: "key from a header", locker: Free, guard: keyed(tenantKey), request: header("Tenant", secret), status: 200, ran: true, body: "done"},
 	{name: "key from a query", locker: Free, guard: keyed(queryKey), request: query("id=1"), status: 200, ran: true, body: "done"},
 	{name: "key from a body", locker: Free, guard: keyed(bodyKey), status: 200, ran: true, body: "done"},
-	{name: "condition is false", locker: Down, guard: keyed(guard.When(`method != "POST"`)), status: 200, ran: true, body: "done"},
+	{name: "condition is false", locker: Down, guard: keyed(guard.When(`method != "POST"`)), status: 200, ran: true, body: "done"}, {name: "method of the guard", locker: Down, guard: keyed(guard.Methods("PUT", "POST")), status: 503, typ: "ErrOutage", retry: "1"},
+	{name: "other method", locker: Down, guard: keyed(guard.Methods("PUT", "DELETE")), status: 200, ran: true, body: "done"},
+
 	{name: "no header", locker: Down, guard: keyed(tenantKey), status: 400, typ: "ErrKey", fact: "header.Tenant"},
 	{name: "empty header", locker: Down, guard: keyed(tenantKey), request: header("Tenant", ""), status: 400, typ: "ErrKey", fact: "header.Tenant"},
 	{name: "two headers", locker: Down, guard: keyed(tenantKey), request: header("Tenant", "a", "b"), status: 400, typ: "ErrKey", fact: "header.Tenant"},
@@ -191,6 +203,11 @@ var statusCases = []statusCase{
 	{name: "busy, HEAD", locker: Busy(0), request: method("HEAD"), status: 409, typ: "ErrBusy", retry: "1"},
 	{name: "busy, skip", locker: Busy(0), guard: keyed(guard.Busy(guard.Skip)), status: 204},
 	{name: "busy, run unlocked", locker: Busy(0), guard: keyed(guard.Busy(guard.RunUnlocked)), status: 200, ran: true, body: "done"},
+	{name: "busy, fallback", locker: Busy(0), options: fallback, status: 202, body: "order.settle: lock: held by others {\"id\":\"7f3a\"}"},
+	{name: "busy, fallback for an outage only", locker: Busy(0), guard: keyed(guard.Busy(guard.Skip)), options: fallback, status: 204},
+	{name: "fallback, free", locker: Free, options: fallback, status: 200, ran: true, body: "done"},
+	{name: "fallback, no header", locker: Down, guard: keyed(tenantKey), options: fallback, status: 400, typ: "ErrKey", fact: "header.Tenant"},
+	{name: "fallback, refused", locker: Refusing, options: fallback, status: 500, typ: "ErrFault"},
 
 	{name: "outage", locker: Down, status: 503, typ: "ErrOutage", retry: "1"},
 	{name: "outage, skip", locker: Down, guard: keyed(guard.Outage(guard.Skip)), status: 204},
@@ -308,7 +325,7 @@ func (tt statusCase) check(t *testing.T, got response) {
 
 // problem reports whether the adapter answers with a problem, neither the handler nor nobody.
 func (tt statusCase) problem() bool {
-	return tt.typ != "" || !tt.ran && tt.status != http.StatusNoContent && tt.status != http.StatusServiceUnavailable
+	return tt.typ != "" || !tt.ran && tt.status >= http.StatusBadRequest && tt.status != http.StatusServiceUnavailable
 }
 
 func (tt statusCase) checkProblem(t *testing.T, got response) {

@@ -1,0 +1,63 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
+)
+
+// An Ability is what an adapter does for a Spec that not all can do, for Prepare.
+type Ability int
+
+const (
+	// ServesMethods is that of adapters of HTTP: requests of other methods than Spec.Methods pass.
+	ServesMethods Ability = iota + 1
+	// ServesFallback is that of adapters which got a fallback, and give it to RunOr. It is the policy RunFallback where no
+	// other one is given.
+	ServesFallback
+)
+
+// admit reports what s wants and neither the guard nor its adapter does, and fills in what a fallback implies.
+func (s *Spec) admit(own bool, can []Ability) error {
+	var faults []error
+	adapters := slices.Contains(can, ServesFallback)
+	if adapters {
+		s.implyFallback()
+	}
+	runs := s.Busy == RunFallback || s.Outage == RunFallback
+	if runs && !own && !adapters {
+		faults = append(faults, errors.New("policy fallback without a fallback: give Fallback"))
+	}
+	if adapters && !runs {
+		faults = append(faults, s.idleFallback())
+	}
+	if s.Methods != "" && !slices.Contains(can, ServesMethods) {
+		faults = append(faults, fmt.Errorf("methods=%s is about requests of HTTP, which there are none of here", s.Methods))
+	}
+	return s.errors(faults)
+}
+
+// implyFallback makes the fallback the policy where no other one is given.
+func (s *Spec) implyFallback() {
+	given := s.given()
+	if given&fieldBusy == 0 {
+		s.Busy = RunFallback
+	}
+	if given&fieldOutage == 0 {
+		s.Outage = RunFallback
+	}
+}
+
+func (s *Spec) idleFallback() error {
+	return fmt.Errorf("a Fallback that never runs: the policies are busy=%v and outage=%v", s.Busy, s.Outage)
+}
+
+// RunOr is Run for adapters with a fallback (ServesFallback): where the policy is RunFallback, it runs instead of fn, with
+// the caller's context and the *Error that says why. Its error is then the call's, and ran is false.
+func (r *Runner) RunOr(ctx context.Context, facts keyexpr.Facts, fn func(context.Context) error,
+	fallback func(context.Context, error) error) (ran bool, err error) {
+	return r.run(ctx, facts, fn, fallback)
+}
