@@ -2,8 +2,6 @@ package guard
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -15,17 +13,29 @@ import (
 // call is one run of a Runner.
 type call struct {
 	*Runner
+	task  task
 	ctx   context.Context // the caller's, with our span
 	span  trace.Span
 	event Event
 
 	holds       []lock.Hold // what is to be given back, in the order taken
-	one         [1]lock.Hold
 	locked      bool        // all of them are held, or were
 	since       time.Time   // when that began
 	countedHeld bool        // in latchkey.guard.held
 	work        heldContext // of the work, then
-	fallback    func(context.Context, error) error
+	releasing   releaseContext
+	releaseLost error // what a release said that makes the call a loss
+
+	one [1]lock.Hold // room for the usual case
+	key [1]string
+}
+
+// task is what a call guards. It is an interface because a closure for each call would cost an allocation.
+type task interface {
+	run(ctx context.Context) error
+	// instead is the fallback, which runs in place of work that could not have its lock. A guard whose policy is to run it
+	// has one.
+	instead(ctx context.Context, refused error) error
 }
 
 // Run makes one guarded call: it evaluates the condition, renders the keys, takes the locks in the order of their names
@@ -41,56 +51,50 @@ func (r *Runner) Run(ctx context.Context, facts keyexpr.Facts, fn func(context.C
 
 func (r *Runner) run(ctx context.Context, facts keyexpr.Facts, fn func(context.Context) error,
 	fallback func(context.Context, error) error) (ran bool, err error) {
-	c := &call{Runner: r, fallback: fallback}
+	c := &call{Runner: r, task: &funcTask{fn, fallback}}
+	return c.start(ctx, facts)
+}
+
+// funcTask is work and its fallback as functions.
+type funcTask struct {
+	work     func(context.Context) error
+	fallback func(context.Context, error) error
+}
+
+func (t *funcTask) run(ctx context.Context) error                    { return t.work(ctx) }
+func (t *funcTask) instead(ctx context.Context, refused error) error { return t.fallback(ctx, refused) }
+
+// start makes the call and tells how it went.
+func (c *call) start(ctx context.Context, facts keyexpr.Facts) (ran bool, err error) {
 	// The outcome until a better one is known, which does not happen if anything panics.
-	c.event = Event{Guard: r.spec.Name, Template: r.spec.Key, Outcome: OutcomePanic}
-	c.ctx, c.span = r.tel.spans.start(ctx, time.Now(), &r.labels)
+	c.event = Event{Guard: c.spec.Name, Template: c.spec.Key, Outcome: OutcomePanic}
+	c.ctx, c.span = c.tel.spans.start(ctx, time.Now(), &c.labels)
 	defer c.end()
-	ran, outcome, err := c.do(facts, fn)
-	c.event.Outcome, c.event.Err = outcome, err
-	return ran, err
+	ran, c.event.Outcome, c.event.Err = c.do(facts)
+	return ran, c.event.Err
 }
 
 // do is the call from the condition to the release.
-func (c *call) do(facts keyexpr.Facts, fn func(context.Context) error) (ran bool, outcome string, err error) {
+func (c *call) do(facts keyexpr.Facts) (ran bool, outcome string, err error) {
 	if c.when != nil {
 		applies, err := c.when.Eval(c.ctx, facts)
 		if err != nil {
-			return c.noKey(err, c.when.Fields(), fn)
+			return c.noKey(err, c.when.Fields())
 		}
 		if !applies {
-			return true, OutcomeConditionFalse, fn(c.ctx)
+			return true, OutcomeConditionFalse, c.task.run(c.ctx)
 		}
 	}
-	keys, err := c.keys(c.ctx, facts)
+	keys, err := c.keys(c.ctx, c.key[:0], facts)
 	if err != nil {
-		return c.noKey(err, c.fields(), fn)
+		return c.noKey(err, c.fields())
 	}
 	if err := c.acquire(keys); err != nil {
-		c.release() // before anything runs instead of fn
-		return c.refuse(err, fn)
+		c.release() // before anything runs instead of the work
+		return c.refuse(err)
 	}
-	outcome, err = c.settle(fn(&c.work))
+	outcome, err = c.settle(c.task.run(&c.work))
 	return true, outcome, err
-}
-
-// noKey answers a call that failed for err before there was a key: at a fact, or at a function that a template calls.
-// fields is what the text at fault reads.
-func (c *call) noKey(err error, fields []string, fn func(context.Context) error) (ran bool, outcome string, _ error) {
-	if c.ctx.Err() != nil && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx))) {
-		return false, OutcomeCanceled, c.canceled()
-	}
-	outcome, sentinel := classify(err)
-	failed := c.fail(sentinel, err)
-	failed.Fact = factOf(err)
-	if failed.Fact == "" && len(fields) == 1 {
-		failed.Fact = fields[0]
-	}
-	c.event.Fact = failed.Fact
-	if sentinel == ErrOutage {
-		return c.instead(c.spec.Outage, outcome, failed, fn)
-	}
-	return false, outcome, failed
 }
 
 // end gives back what a panic left held, and tells how the call went. Being deferred and without a recover, it leaves a
@@ -162,113 +166,4 @@ func (s Spec) request() lock.Request {
 		r.Wait = -1
 	}
 	return r
-}
-
-// refuse answers a call that did not get its locks for err.
-func (c *call) refuse(err error, fn func(context.Context) error) (ran bool, outcome string, _ error) {
-	if c.ctx.Err() != nil { // whatever the locker made of it: nobody is there to run anything for
-		return false, OutcomeCanceled, c.canceled()
-	}
-	switch {
-	case errors.Is(err, lock.ErrUnsupported):
-		return false, OutcomeUnsupported, c.fail(ErrUnsupported, err)
-	case errors.Is(err, lock.ErrRefused):
-		return false, OutcomeFault, c.fail(ErrFault, err)
-	case errors.Is(err, lock.ErrBusy):
-		refused := c.fail(ErrBusy, err)
-		if busy, ok := errors.AsType[*lock.BusyError](err); ok {
-			refused.RetryAfter = busy.Remaining
-		}
-		return c.instead(c.spec.Busy, OutcomeBusy, refused, fn)
-	case c.outwaited(err):
-		return c.instead(c.spec.Busy, OutcomeBusy, c.fail(ErrBusy, &early{err}), fn)
-	case errors.Is(err, lock.ErrLost):
-		err = &early{err}
-	}
-	return c.instead(c.spec.Outage, OutcomeOutage, c.fail(ErrOutage, err), fn)
-}
-
-// instead does what policy says in place of the work, or refuses the call.
-func (c *call) instead(policy Policy, outcome string, refused *Error, fn func(context.Context) error) (ran bool, _ string, _ error) {
-	c.event.Refused = refused
-	switch {
-	case policy == Skip:
-		return false, OutcomeSkipped, nil
-	case policy == RunUnlocked:
-		return true, OutcomeUnlocked, fn(c.ctx)
-	case policy == RunFallback:
-		return false, OutcomeFallback, c.fallback(c.ctx, refused)
-	}
-	return false, outcome, refused
-}
-
-// outwaited reports whether err is that a lock reached the end that the Spec sets it while others were waited for. That
-// is contention; a lock lost for another reason is an outage.
-func (c *call) outwaited(err error) bool {
-	return errors.Is(err, lock.ErrLost) && (c.spec.Lease > 0 || errors.Is(err, lock.ErrMaxHold))
-}
-
-func (c *call) fail(sentinel, cause error) *Error {
-	return &Error{Guard: c.spec.Name, Err: sentinel, Cause: cause}
-}
-
-// canceled is the end of the caller's context as an error. With a cause of the caller's own, it matches both.
-func (c *call) canceled() error {
-	err, cause := c.ctx.Err(), context.Cause(c.ctx)
-	if errors.Is(cause, err) {
-		return fmt.Errorf("guard %q: %w", c.spec.Name, cause)
-	}
-	return fmt.Errorf("guard %q: %w: %w", c.spec.Name, err, cause)
-}
-
-// settle gives the locks back after fn returned err, and finds out whether they were held to the end.
-func (c *call) settle(err error) (outcome string, _ error) {
-	lost := c.lost()
-	c.release()
-	if lost == nil && (errors.Is(c.event.Release, lock.ErrLost) || errors.Is(c.event.Release, lock.ErrNotHeld)) {
-		lost = c.event.Release
-	}
-	switch {
-	case lost == nil && err == nil:
-		return OutcomeOK, nil
-	case lost == nil:
-		return OutcomeError, err
-	}
-	outcome = OutcomeLost
-	if errors.Is(lost, lock.ErrMaxHold) {
-		outcome = OutcomeMaxHold
-	}
-	if err != nil {
-		lost = &lostWork{lost, err}
-	}
-	return outcome, c.fail(ErrLost, lost)
-}
-
-// lost is why the work's context ended, if that is the loss of one of our locks. The loss of a lock that the caller
-// holds ends it too, but is the caller's to report.
-func (c *call) lost() error {
-	cause := context.Cause(&c.work)
-	if errors.Is(cause, lock.ErrLost) && !errors.Is(cause, context.Cause(c.ctx)) {
-		return cause
-	}
-	return nil
-}
-
-// release gives back all locks, the last one first and each once, whatever becomes of the others.
-func (c *call) release() {
-	n := len(c.holds)
-	if n == 0 {
-		return
-	}
-	defer c.release()
-	hold := c.holds[n-1]
-	c.holds = c.holds[:n-1]
-	ctx := &releaseContext{caller: c.ctx}
-	defer ctx.stop()
-	if err := hold.Release(ctx); err != nil {
-		c.event.Release = errors.Join(c.event.Release, err)
-	}
-	if c.locked {
-		c.event.Held = time.Since(c.since)
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
@@ -24,6 +25,9 @@ type config struct {
 	wantKeys  bool // by an observer
 	functions []keyexpr.Option
 	faults    []error // of options
+
+	releaseTimeout time.Duration // 0 is the default
+	maxRetryAfter  time.Duration // 0 is none
 }
 
 func (c *config) fault(format string, args ...any) {

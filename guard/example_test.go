@@ -78,9 +78,9 @@ func ExampleError() {
 
 	_, err := pay(ctx, PayRequest{OrderID: "42"})
 	if e, ok := errors.AsType[*guard.Error](err); ok && errors.Is(err, guard.ErrBusy) {
-		fmt.Println(e.Guard, "is busy, retry in", e.RetryAfter.Round(time.Minute))
+		fmt.Println(e.Guard, "is busy, retry within 5s:", e.RetryAfter <= 5*time.Second)
 	}
-	// Output: order.pay is busy, retry in 1m0s
+	// Output: order.pay is busy, retry within 5s: true
 }
 
 // The declaration can stand on the request: on a blank field, or as marks on the parts of the key, which follow the

@@ -6,21 +6,35 @@ import (
 	"time"
 )
 
-// releaseTimeout bounds giving back one lock. It is not the caller's deadline: the caller may be gone.
+// releaseTimeout bounds giving back the locks of a call, unless ReleaseTimeout says otherwise. It is not the caller's
+// deadline: the caller may be gone.
 const releaseTimeout = 5 * time.Second
 
-// releaseContext has the values of the caller's context, but an end of its own, releaseTimeout after its first use. It
+// ReleaseTimeout bounds giving back all locks of a call together; without it, that is 5s. A call does not return before,
+// and what could not be given back ends with its lease. It bounds the roll-back, too: where a guard of several keys must
+// answer an outage quickly, it adds to Wait.
+func ReleaseTimeout(d time.Duration) Option {
+	return optionFunc(func(c *config) {
+		if d < time.Millisecond {
+			c.fault("ReleaseTimeout of %v: give at least 1ms", d)
+		}
+		c.releaseTimeout = d
+	})
+}
+
+// releaseContext has the values of the caller's context, but an end of its own, a timeout after its first use. It
 // is a type because lockers in memory never look at it, and a timer is a good part of what a guard around them costs.
 type releaseContext struct {
-	caller context.Context
-	once   sync.Once
-	ctx    context.Context
-	cancel context.CancelFunc
+	caller  context.Context
+	timeout time.Duration
+	once    sync.Once
+	ctx     context.Context
+	cancel  context.CancelFunc
 }
 
 func (c *releaseContext) timed() context.Context {
 	c.once.Do(func() {
-		c.ctx, c.cancel = context.WithTimeout(context.WithoutCancel(c.caller), releaseTimeout)
+		c.ctx, c.cancel = context.WithTimeout(context.WithoutCancel(c.caller), c.timeout)
 	})
 	return c.ctx
 }

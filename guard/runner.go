@@ -1,11 +1,13 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/lock"
@@ -22,6 +24,10 @@ type Runner struct {
 	labels    labels
 	observers []func(context.Context, Event)
 	wantKeys  bool // by one of them
+	recent    *recentHolds
+
+	releaseTimeout time.Duration
+	maxRetryAfter  time.Duration // 0 is none
 
 	keyFunc *keyFunc          // or
 	key     *keyexpr.Template // the other is nil
@@ -52,6 +58,7 @@ func (g *Guard) prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
 	r := &Runner{
 		spec: s, locker: g.locker, tel: g.tel, labels: newLabels(s),
 		observers: slices.Clone(g.observers), wantKeys: g.wantKeys, keyFunc: g.keyFunc,
+		recent: new(recentHolds), releaseTimeout: cmp.Or(g.releaseTimeout, releaseTimeout), maxRetryAfter: g.maxRetryAfter,
 	}
 	var err error
 	if g.keyFunc != nil {
@@ -89,12 +96,12 @@ func (r *Runner) Uses(root string) bool {
 	return slices.Contains(r.key.Roots(), root)
 }
 
-// keys renders the keys of one call: at least one, none of them empty.
-func (r *Runner) keys(ctx context.Context, facts keyexpr.Facts) ([]string, error) {
+// keys renders the keys of one call, in room if there is enough: at least one, none of them empty.
+func (r *Runner) keys(ctx context.Context, room []string, facts keyexpr.Facts) ([]string, error) {
 	if r.keyFunc != nil {
 		return r.keyFunc.keys(facts)
 	}
-	keys, err := r.key.Expand(ctx, facts)
+	keys, err := r.key.AppendKeys(ctx, room, facts)
 	if err == nil && len(keys) == 0 {
 		err = errNoKeys // nothing to lock must not mean to run without a lock
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -186,7 +187,8 @@ func failureOf(err error) failure {
 				f.reason += " of nobody"
 			}
 		case *errdetails.RetryInfo:
-			f.delay = d.GetRetryDelay().AsDuration().String()
+			const half = 500 * time.Millisecond // a part of the delay is left to chance
+			f.delay = ((d.GetRetryDelay().AsDuration() + half - 1) / half * half).String()
 		}
 	}
 	return f

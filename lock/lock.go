@@ -35,7 +35,11 @@ import (
 	"time"
 )
 
-// A Locker takes locks. Its values are safe for concurrent use.
+// A Locker takes locks. Its values are safe for concurrent use. It may have one more method than this, found by a type
+// assertion:
+//
+//   - ReleaseAll(ctx context.Context, holds []Hold) error gives back holds of one call together, where that is quicker than
+//     one by one. It is [Hold.Release] for each of them, also if others fail, and its error joins theirs.
 type Locker interface {
 	// Acquire takes the lock that r names. If an ancestor of ctx holds it, Acquire re-enters (see Ancestors and Reenter),
 	// past everybody who waits. Otherwise the caller is a stranger to all holders.

@@ -194,7 +194,7 @@ var statusCases = []statusCase{
 	{name: "key function that fails", locker: Down, keyless: true, guard: keyFunc("", errors.New("10.9.8.7: no")), status: 500, typ: "ErrFault"},
 	{name: "key function during an outage", locker: Down, keyless: true, guard: keyFunc("", fmt.Errorf("10.9.8.7: %w", guard.ErrOutage)), status: 503, typ: "ErrOutage", retry: "1"},
 
-	{name: "busy", locker: Busy(1200 * time.Millisecond), status: 409, typ: "ErrBusy", retry: "2"},
+	{name: "busy", locker: Busy(1900 * time.Millisecond), status: 409, typ: "ErrBusy", retry: "2"},
 	{name: "busy for whole seconds", locker: Busy(3 * time.Second), status: 409, typ: "ErrBusy", retry: "3"},
 	{name: "busy for a moment", locker: Busy(time.Millisecond), status: 409, typ: "ErrBusy", retry: "1"},
 	{name: "busy for nobody knows", locker: Busy(0), status: 409, typ: "ErrBusy", retry: "1"},

@@ -1,0 +1,65 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/redisson"
+)
+
+// slack is for a machine that others use, too.
+const slack = 500 * time.Millisecond
+
+// A guard answers an outage half a second after its Wait, however the service is gone. The bound on the roll-back of a
+// guard with several keys comes on top of it.
+func TestOutageIsAnsweredSoonAfterWait(t *testing.T) {
+	proxy := redistest.Start(t).Front(t)
+	rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr})
+	client, err := redisson.New(rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		proxy.Thaw()
+		_ = client.Close()
+		_ = rdb.Close()
+	})
+	one, _ := guarded(t, client, settled, guard.Wait(100*time.Millisecond))
+	freezing := func(ctx context.Context, key string) (string, error) {
+		if key == "b" {
+			proxy.Freeze()
+		}
+		return key, nil
+	}
+	two, _ := guarded(t, client, settled, guard.Wait(100*time.Millisecond), guard.ReleaseTimeout(200*time.Millisecond),
+		guard.Key("#{map(req.Items, reach(#))}"), guard.TemplateFunc("reach", freezing))
+	if _, err := one(t.Context(), Order{ID: "7"}); err != nil { // connected
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		settle work
+		bound  time.Duration
+	}{
+		{"one key", one, 600 * time.Millisecond},
+		{"roll-back", two, 800 * time.Millisecond},
+	} {
+		proxy.Freeze()
+		start := time.Now()
+		_, err := tt.settle(t.Context(), Order{ID: "7", Items: []string{"a", "b"}})
+		took := time.Since(start)
+		proxy.Thaw()
+		if !errors.Is(err, guard.ErrOutage) {
+			t.Errorf("%s: settle: %v, want ErrOutage", tt.name, err)
+		}
+		if took < 100*time.Millisecond || took > tt.bound+slack {
+			t.Errorf("%s: took %v, want %v at most", tt.name, took, tt.bound)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// noKey answers a call that failed for err before there was a key: at a fact, or at a function that a template calls.
+// fields is what the text at fault reads.
+func (c *call) noKey(err error, fields []string) (ran bool, outcome string, _ error) {
+	if c.ctx.Err() != nil && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx))) {
+		return false, OutcomeCanceled, c.canceled()
+	}
+	outcome, sentinel := classify(err)
+	failed := c.fail(sentinel, err)
+	failed.Fact = factOf(err)
+	if failed.Fact == "" && len(fields) == 1 {
+		failed.Fact = fields[0]
+	}
+	c.event.Fact = failed.Fact
+	if sentinel == ErrOutage {
+		return c.instead(c.spec.Outage, outcome, failed)
+	}
+	return false, outcome, failed
+}
+
+// refuse answers a call that did not get its locks for err.
+func (c *call) refuse(err error) (ran bool, outcome string, _ error) {
+	if c.ctx.Err() != nil { // whatever the locker made of it: nobody is there to run anything for
+		return false, OutcomeCanceled, c.canceled()
+	}
+	switch {
+	case errors.Is(err, lock.ErrUnsupported):
+		return false, OutcomeUnsupported, c.fail(ErrUnsupported, err)
+	case errors.Is(err, lock.ErrRefused):
+		return false, OutcomeFault, c.fail(ErrFault, err)
+	case errors.Is(err, lock.ErrBusy):
+		refused := c.fail(ErrBusy, err)
+		refused.RetryAfter = c.retryAfter(err)
+		return c.instead(c.spec.Busy, OutcomeBusy, refused)
+	case c.outwaited(err):
+		return c.instead(c.spec.Busy, OutcomeBusy, c.fail(ErrBusy, &early{err}))
+	case errors.Is(err, lock.ErrLost):
+		err = &early{err}
+	}
+	return c.instead(c.spec.Outage, OutcomeOutage, c.fail(ErrOutage, err))
+}
+
+// instead does what policy says in place of the work, or refuses the call.
+func (c *call) instead(policy Policy, outcome string, refused *Error) (ran bool, _ string, _ error) {
+	c.event.Refused = refused
+	switch {
+	case policy == Skip:
+		return false, OutcomeSkipped, nil
+	case policy == RunUnlocked:
+		return true, OutcomeUnlocked, c.task.run(c.ctx)
+	case policy == RunFallback:
+		return false, OutcomeFallback, c.task.instead(c.ctx, refused)
+	}
+	return false, outcome, refused
+}
+
+// outwaited reports whether err is that a lock reached the end that the Spec sets it while others were waited for. That
+// is contention; a lock lost for another reason is an outage.
+func (c *call) outwaited(err error) bool {
+	return errors.Is(err, lock.ErrLost) && (c.spec.Lease > 0 || errors.Is(err, lock.ErrMaxHold))
+}
+
+func (c *call) fail(sentinel, cause error) *Error {
+	return &Error{Guard: c.spec.Name, Err: sentinel, Cause: cause}
+}
+
+// canceled is the end of the caller's context as an error. With a cause of the caller's own, it matches both.
+func (c *call) canceled() error {
+	err, cause := c.ctx.Err(), context.Cause(c.ctx)
+	if errors.Is(cause, err) {
+		return fmt.Errorf("guard %q: %w", c.spec.Name, cause)
+	}
+	return fmt.Errorf("guard %q: %w: %w", c.spec.Name, err, cause)
+}
