@@ -142,6 +142,12 @@ func (c *conn) blame(err error) error {
 	return err
 }
 
+// Close comes after the answer to a loss.
+func (c *conn) Close() error {
+	c.check()
+	return c.Conn.Close()
+}
+
 func (c *conn) SetDeadline(t time.Time) error      { return c.setDeadline(c.Conn.SetDeadline, t) }
 func (c *conn) SetReadDeadline(t time.Time) error  { return c.setDeadline(c.Conn.SetReadDeadline, t) }
 func (c *conn) SetWriteDeadline(t time.Time) error { return c.setDeadline(c.Conn.SetWriteDeadline, t) }

@@ -57,9 +57,12 @@ func TestStatuses(t *testing.T) {
 	t.Run("recovery", func(t *testing.T) { adaptertest.Statuses(t, withRecovery) })
 }
 
-func TestHangUps(t *testing.T)   { adaptertest.HangUps(t, mount) }
-func TestSlowBody(t *testing.T)  { adaptertest.SlowBody(t, mount) }
-func TestExclusion(t *testing.T) { adaptertest.Exclusion(t, mount) }
+func TestHangUps(t *testing.T)     { adaptertest.HangUps(t, mount) }
+func TestSlowBody(t *testing.T)    { adaptertest.SlowBody(t, mount) }
+func TestExclusion(t *testing.T)   { adaptertest.Exclusion(t, mount) }
+func TestLosses(t *testing.T)      { adaptertest.Losses(t, mount) }
+func TestBlocked(t *testing.T)     { adaptertest.Blocked(t, mount) }
+func TestNothingLeft(t *testing.T) { adaptertest.NothingLeft(t, mount) }
 
 // newGuard declares a guard that settles orders.
 func newGuard(t testing.TB, l lock.Locker, opts ...guard.Option) *guard.Guard {

@@ -1,0 +1,266 @@
+package adaptertest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// Blocked loses the locks of handlers that heed nothing but the errors of reads and writes, and that may be blocked in
+// one.
+func Blocked(t *testing.T, mount Mount) {
+	for _, p := range Protocols {
+		t.Run(p.Name+"/events", func(t *testing.T) { events(t, mount, p) })
+		t.Run(p.Name+"/read", func(t *testing.T) { blockedRead(t, mount, p) })
+		t.Run(p.Name+"/write", func(t *testing.T) { blockedWrite(t, mount, p) })
+		if p.Name != "HTTP2" {
+			t.Run(p.Name+"/hijacked", func(t *testing.T) { hijacked(t, mount, p) })
+			t.Run(p.Name+"/hijacked, blocked", func(t *testing.T) { hijackedBlocked(t, mount, p) })
+		}
+	}
+}
+
+// events is a handler of server-sent events that moves its write deadline before each, as many do.
+func events(t *testing.T, mount Mount, p Protocol) {
+	ended := make(chan error, 1)
+	s, l := lossServer(t, mount, p, func(w http.ResponseWriter, _ *http.Request, l *LossLocker) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		control := http.NewResponseController(w)
+		for i := 0; ; i++ {
+			moved := control.SetWriteDeadline(time.Now().Add(time.Minute))
+			_, wrote := fmt.Fprintf(w, "data: %d\n\n", i)
+			flushed := control.Flush()
+			if err := errors.Join(moved, wrote, flushed); err != nil {
+				ended <- errors.Join(err, isLost(moved), isLost(wrote), isLost(flushed))
+				return
+			}
+			if i > 1_000_000 {
+				ended <- errors.New("the events go on")
+				return
+			}
+		}
+	})
+	res, err := s.Client().Get(s.URL + "/orders/42")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	for range 10 {
+		if !lines.Scan() {
+			t.Fatal(lines.Err())
+		}
+	}
+	l.Lose()
+	for lines.Scan() {
+	}
+	if lines.Err() == nil {
+		t.Error("the events look complete")
+	}
+	if err := <-ended; !errors.Is(err, lock.ErrLost) || errors.Is(err, errNotLost) {
+		t.Errorf("the handler got %v, want ErrLost", err)
+	}
+}
+
+var errNotLost = errors.New("another error than ErrLost")
+
+// isLost objects to errors that are not ErrLost. An operation that was over when the lock was lost has none.
+func isLost(err error) error {
+	if err == nil || errors.Is(err, lock.ErrLost) {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errNotLost, err)
+}
+
+// blockedRead is a handler that waits for the rest of an upload.
+func blockedRead(t *testing.T, mount Mount, p Protocol) {
+	read := make(chan error, 1)
+	s, l := lossServer(t, mount, p, func(_ http.ResponseWriter, r *http.Request, l *LossLocker) {
+		half := make([]byte, 4)
+		_, err := io.ReadFull(r.Body, half)
+		if err != nil {
+			t.Error(err)
+		}
+		go l.Lose()
+		_, err = io.ReadAll(r.Body)
+		read <- err
+	})
+	body, upload := io.Pipe()
+	defer upload.Close()
+	go func() { _, _ = io.WriteString(upload, "half") }()
+	res, err := s.Client().Post(s.URL+"/orders/42", "text/plain", body)
+	if err == nil { // over HTTP/1, the client may find out by its upload only
+		res.Body.Close()
+		if res.StatusCode != 500 {
+			t.Errorf("status = %d, want 500", res.StatusCode)
+		}
+	}
+	if err := <-read; err == nil {
+		t.Error("the body was read to its end")
+	}
+	l.Lose()
+}
+
+// blockedWrite is a handler whose client does not read on.
+func blockedWrite(t *testing.T, mount Mount, p Protocol) {
+	wrote := make(chan error, 1)
+	s, l := lossServer(t, mount, p, func(w http.ResponseWriter, _ *http.Request, l *LossLocker) {
+		var err error
+		for range 1000 {
+			if _, err = w.Write(make([]byte, 1<<20)); err != nil {
+				break
+			}
+		}
+		wrote <- err
+	})
+	res, err := s.Client().Get(s.URL + "/orders/42")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	l.Lose()
+	if err := <-wrote; !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Write = %v, want ErrLost", err)
+	}
+	if _, err := io.Copy(io.Discard, res.Body); err == nil {
+		t.Error("the response looks complete")
+	}
+}
+
+// hijacked is a websocket that echoes, and that sets its deadlines anew for each message.
+func hijacked(t *testing.T, mount Mount, p Protocol) {
+	ended := make(chan error, 1)
+	s, l := lossServer(t, mount, p, func(w http.ResponseWriter, _ *http.Request, l *LossLocker) {
+		conn, rw, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		for err = rw.Flush(); err == nil; {
+			var line string
+			if line, err = rw.ReadString('\n'); err != nil {
+				break
+			}
+			if line == "lose\n" {
+				l.Lose()
+			}
+			_ = conn.SetDeadline(time.Time{})
+			_, err = io.WriteString(conn, line)
+		}
+		ended <- err
+	})
+	_ = l
+	conn := upgrade(t, s.Client(), s.URL)
+	defer conn.Close()
+	lines := bufio.NewReader(conn)
+	fmt.Fprint(conn, "hello\n")
+	if line, err := lines.ReadString('\n'); line != "hello\n" {
+		t.Fatalf("echo = %q, %v", line, err)
+	}
+	fmt.Fprint(conn, "lose\n")
+	if line, err := lines.ReadString('\n'); err == nil {
+		t.Errorf("echo after the loss: %q", line)
+	}
+	if err := <-ended; !errors.Is(err, lock.ErrLost) {
+		t.Errorf("write = %v, want ErrLost", err)
+	}
+}
+
+// hijackedBlocked is a websocket that waits for a message when the lock is lost.
+func hijackedBlocked(t *testing.T, mount Mount, p Protocol) {
+	ended := make(chan error, 1)
+	s, _ := lossServer(t, mount, p, func(w http.ResponseWriter, _ *http.Request, l *LossLocker) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		go l.Lose()
+		_, err = conn.Read(make([]byte, 1))
+		ended <- err
+	})
+	conn := upgrade(t, s.Client(), s.URL)
+	defer conn.Close()
+	if err := <-ended; !errors.Is(err, lock.ErrLost) {
+		t.Errorf("read = %v, want ErrLost", err)
+	}
+}
+
+func upgrade(t *testing.T, c *http.Client, url string) io.ReadWriteCloser {
+	t.Helper()
+	r, err := http.NewRequest("GET", url+"/orders/42", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Connection", "Upgrade")
+	r.Header.Set("Upgrade", "echo")
+	res, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, ok := res.Body.(io.ReadWriteCloser)
+	if !ok || res.StatusCode != 101 {
+		t.Fatalf("status = %d, body %T", res.StatusCode, res.Body)
+	}
+	return conn
+}
+
+// NothingLeft sends requests over one connection to handlers that read, write and flush under locks that are not lost.
+// The connection must stay in use, and no goroutine may be left.
+func NothingLeft(t *testing.T, mount Mount) {
+	for _, p := range Protocols {
+		t.Run(p.Name, func(t *testing.T) {
+			s, _ := lossServer(t, mount, p, func(w http.ResponseWriter, r *http.Request, _ *LossLocker) {
+				if err := http.NewResponseController(w).EnableFullDuplex(); err != nil && p.Name != "HTTP2" {
+					t.Error(err)
+				}
+				if n, err := io.Copy(w, r.Body); n != 100_000 || err != nil {
+					t.Errorf("echoed %d bytes, %v", n, err)
+				}
+				flush(w)
+			})
+			before := 0
+			for i := range 20 {
+				reused := false
+				trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }}
+				r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), "POST", s.URL+"/orders/42",
+					strings.NewReader(strings.Repeat("x", 100_000)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := s.Client().Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n, err := io.Copy(io.Discard, res.Body); n != 100_000 || err != nil {
+					t.Errorf("got %d bytes, %v", n, err)
+				}
+				res.Body.Close()
+				if i == 0 {
+					before = runtime.NumGoroutine()
+				} else if !reused {
+					t.Errorf("request %d came over a new connection", i)
+				}
+			}
+			for i := 0; runtime.NumGoroutine() > before+3; i++ { // the server's own come and go
+				if i > 1000 {
+					t.Fatalf("%d goroutines, %d after the first request", runtime.NumGoroutine(), before)
+				}
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+}
