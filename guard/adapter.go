@@ -20,14 +20,13 @@ const (
 	ServesFallback
 )
 
-// admit reports what s wants and neither the guard nor its adapter does, and fills in what a fallback implies.
-func (s *Spec) admit(own bool, can []Ability) error {
-	var faults []error
+// admit describes what s wants and neither the guard nor its adapter does, and fills in what a fallback implies.
+func (s *Spec) admit(own bool, can []Ability) (faults []error) {
 	adapters := slices.Contains(can, ServesFallback)
 	if adapters {
 		s.implyFallback()
 	}
-	runs := s.Busy == RunFallback || s.Outage == RunFallback
+	runs := s.fallsBack()
 	if runs && !own && !adapters {
 		faults = append(faults, errors.New("policy fallback without a fallback: give Fallback"))
 	}
@@ -37,7 +36,7 @@ func (s *Spec) admit(own bool, can []Ability) error {
 	if s.Methods != "" && !slices.Contains(can, ServesMethods) {
 		faults = append(faults, fmt.Errorf("methods=%s is about requests of HTTP, which there are none of here", s.Methods))
 	}
-	return s.errors(faults)
+	return faults
 }
 
 // implyFallback makes the fallback the policy where no other one is given.

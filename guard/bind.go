@@ -1,43 +1,44 @@
 package guard
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
-
-	"github.com/latchkey-go/latchkey/lock"
+	"slices"
 )
 
 // Bind puts a guard in front of each function that a struct declares with a guard tag, in place. target points to the
-// struct; each tagged field, also of embedded structs, holds a func(context.Context, Req) (Res, error) or a
-// func(context.Context, Req) error. Other fields stay as they are. Options hold for all fields and win over tags; the
-// name of a guard defaults to "<Struct>.<Field>". A Fallback is refused, and a KeyFunc unless it takes the request of each
-// field. On error, which names the field, nothing was replaced.
+// struct. Tagged fields are those of the struct itself and of the structs that it embeds or has as fields, by value or
+// behind a pointer; fields without a tag stay as they are. g mostly has defaults, which tags override:
 //
 //	type Orders struct {
-//		Pay func(context.Context, PayRequest) (Receipt, error) `guard:"order:#{req.OrderID}; wait=2s"`
+//		Pay   func(context.Context, PayRequest) (Receipt, error) `guard:"order:#{req.OrderID}; wait=2s"`
+//		Move  func(ctx context.Context, from, to string) error   `guard:"#{[from, to]}; args=from,to"`
+//		Clean func(context.Context) error                        `guard:"nightly-clean; busy=skip"`
 //	}
+//	err := guard.Bind(guard.Must(guard.New(locker)), &orders)
 //
-// Call Bind once, before the functions are used: it does not synchronise with callers.
-func Bind(l lock.Locker, target any, opts ...Option) error {
+// A function takes a context first and returns an error last. Its only other argument is the fact req; of several, args
+// gives the names. The name of a guard defaults to the path of the field, as in "Orders.Pay". A Fallback must fit each
+// function whose policy it is, and a KeyFunc the request of each.
+//
+// The error joins the mistakes of all fields, and names each; then nothing was replaced. Call Bind once, before the
+// functions are used: it does not synchronise with callers.
+func Bind(g *Guard, target any) error {
+	if g == nil {
+		return errors.New("guard: Bind with a nil guard")
+	}
 	v := reflect.ValueOf(target)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
 		return fmt.Errorf("guard: Bind wants a pointer to a struct, not %T", target)
 	}
-	g, err := New(l, opts...)
-	if err != nil {
-		return err
-	}
-	if g.fallback != nil {
-		return g.spec.errorf("a Fallback works with guard.Func only, and would be ignored by Bind")
-	}
-	b := binder{guard: g, seen: make(map[place]bool)}
-	if err := b.walk(v.Elem()); err != nil {
-		return err
-	}
-	if len(b.bindings) == 0 {
+	b := binder{guard: g, seen: make(map[place]bool), named: make(map[string]string)}
+	b.walk(v.Elem(), v.Elem().Type().Name())
+	if len(b.bindings) == 0 && len(b.faults) == 0 {
 		return fmt.Errorf("guard: Bind of %T: no field has a guard tag", target)
+	}
+	if len(b.faults) > 0 {
+		return errors.Join(b.faults...)
 	}
 	for _, f := range b.bindings {
 		f.field.Set(f.guarded)
@@ -45,11 +46,13 @@ func Bind(l lock.Locker, target any, opts ...Option) error {
 	return nil
 }
 
-// binder collects what Bind is going to replace.
+// binder collects what Bind is going to replace, and what is wrong with it.
 type binder struct {
 	guard    *Guard
 	seen     map[place]bool
+	named    map[string]string // the field of each guard's name
 	bindings []binding
+	faults   []error
 }
 
 type binding struct{ field, guarded reflect.Value }
@@ -60,44 +63,89 @@ type place struct {
 	t       reflect.Type
 }
 
-func (b *binder) walk(v reflect.Value) error {
-	t := v.Type()
-	here := place{v.Addr().Pointer(), t}
+func (b *binder) fault(path string, err error) {
+	b.faults = append(b.faults, fmt.Errorf("guard: Bind of %s: %w", path, err))
+}
+
+// walk notes the tagged fields of v, which is a struct that is found at path.
+func (b *binder) walk(v reflect.Value, path string) {
+	here := place{v.Addr().Pointer(), v.Type()}
 	if b.seen[here] {
-		return nil
+		return
 	}
 	b.seen[here] = true
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if err := b.field(t, f, v.Field(i)); err != nil {
-			return fmt.Errorf("guard: Bind of %s: %w", qualified(t, f), err)
-		}
-		if f.Anonymous && structType(f.Type) != nil {
-			if err := b.embedded(v.Field(i)); err != nil {
-				return err
-			}
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		path := join(path, f.Name)
+		tag, ok, err := lookupTag(f)
+		switch {
+		case err != nil:
+			b.fault(path, err)
+		case ok && (f.Type.Kind() == reflect.Func || !f.Anonymous):
+			b.field(path, f, v.Field(i), tag)
+		case f.Anonymous && embeds(f.Type), declares(f.Type):
+			b.nested(path, f, v.Field(i))
+		case f.Type.Kind() == reflect.Interface && !v.Field(i).IsNil() && declares(v.Field(i).Elem().Type()):
+			b.nested(path, f, v.Field(i).Elem())
 		}
 	}
-	return nil
 }
 
-// embedded walks an embedded struct. A nil pointer to one has no functions to guard yet, and must not get any later.
-func (b *binder) embedded(v reflect.Value) error {
-	if v.Kind() == reflect.Pointer {
-		if v.IsNil() && hasTags(v.Type().Elem()) {
-			return fmt.Errorf("guard: Bind of %v: nil, but its fields have guard tags", v.Type())
-		}
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// nested walks a field that has tagged functions somewhere below it, or says why it can't.
+func (b *binder) nested(path string, f reflect.StructField, v reflect.Value) {
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
 	}
-	if !v.IsValid() {
-		return nil
+	switch {
+	case v.Kind() == reflect.Pointer:
+		b.fault(path, fmt.Errorf("nil %v, but its fields have guard tags", v.Type()))
+	case v.Kind() != reflect.Struct:
+		b.fault(path, fmt.Errorf("functions with guard tags in a %v, where Bind does not look: bind each element", v.Type()))
+	case !f.IsExported() && !f.Anonymous:
+		b.fault(path, errors.New("functions with guard tags, but the field is not exported"))
+	case !v.CanAddr():
+		b.fault(path, fmt.Errorf("functions with guard tags in a %v that is a copy: use a pointer", v.Type()))
+	default:
+		b.walk(v, path)
 	}
-	return b.walk(v)
 }
 
-func hasTags(t reflect.Type) bool {
-	for field := range t.Fields() {
-		if _, ok, err := lookupTag(field); ok || err != nil {
+// embeds reports whether t, or what it points to, is a struct with guard tags.
+func embeds(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() == reflect.Struct && slices.ContainsFunc(slices.Collect(t.Fields()), func(f reflect.StructField) bool {
+		_, ok, err := lookupTag(f)
+		return ok || err != nil
+	})
+}
+
+// declares reports whether a value of type t can lead to functions with guard tags. The tags of requests do not count.
+func declares(t reflect.Type) bool { return leads(t, make(map[reflect.Type]bool)) }
+
+func leads(t reflect.Type, seen map[reflect.Type]bool) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map, reflect.Chan:
+		return leads(t.Elem(), seen)
+	case reflect.Struct:
+	default:
+		return false
+	}
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	for f := range t.Fields() {
+		_, ok, err := lookupTag(f)
+		if f.Type.Kind() == reflect.Func && (ok || err != nil) || leads(f.Type, seen) {
 			return true
 		}
 	}
@@ -105,71 +153,33 @@ func hasTags(t reflect.Type) bool {
 }
 
 // field notes a tagged field for replacement.
-func (b *binder) field(t reflect.Type, f reflect.StructField, v reflect.Value) error {
-	tag, ok, err := lookupTag(f)
-	if err != nil || !ok {
-		return err
-	}
+func (b *binder) field(path string, f reflect.StructField, v reflect.Value, tag string) {
+	spec, err := parseTag(tag)
 	switch {
-	case !f.IsExported():
-		return errors.New("field has a guard tag, but is not exported")
+	case !f.IsExported() || !v.CanSet():
+		err = errors.New("field has a guard tag, but is not exported")
 	case !guardable(f.Type):
-		return fmt.Errorf("field has a guard tag, but is a %v, not a func(context.Context, Req) (Res, error) "+
-			"or a func(context.Context, Req) error", f.Type)
+		err = fmt.Errorf("field has a guard tag, but is a %v, not a function that takes a context.Context first and "+
+			"returns an error last", f.Type)
 	case v.IsNil():
-		return errors.New("function is nil")
+		err = errors.New("function is nil")
+	case isGuarded(v):
+		err = errors.New("function is guarded already (or made by package reflect, which looks the same)")
 	}
-	d := declared{name: qualified(t, f)}
-	if d.spec, err = parseTag(tag); err != nil {
-		return err
-	}
-	r, err := b.guard.forRequest(f.Type.In(1), d)
 	if err != nil {
-		return err
+		b.fault(path, err)
+		return
 	}
-	// A copy, as the field is going to hold the result.
-	b.bindings = append(b.bindings, binding{v, r.wrap(reflect.ValueOf(v.Interface()))})
-	return nil
-}
-
-var (
-	contextType = reflect.TypeFor[context.Context]()
-	errorType   = reflect.TypeFor[error]()
-)
-
-func guardable(t reflect.Type) bool {
-	return t.Kind() == reflect.Func && !t.IsVariadic() &&
-		t.NumIn() == 2 && t.In(0) == contextType &&
-		(t.NumOut() == 1 || t.NumOut() == 2) && t.Out(t.NumOut()-1) == errorType
-}
-
-// qualified is "<Struct>.<Field>", or only the field of a struct without a name.
-func qualified(t reflect.Type, f reflect.StructField) string {
-	if t.Name() == "" {
-		return f.Name
+	bound, err := b.guard.bind(path, spec, v)
+	if err != nil {
+		b.fault(path, err)
+		return
 	}
-	return t.Name() + "." + f.Name
-}
-
-// wrap puts r in front of fn, which is guardable.
-func (r *Runner) wrap(fn reflect.Value) reflect.Value {
-	t := fn.Type()
-	last := t.NumOut() - 1
-	return reflect.MakeFunc(t, func(args []reflect.Value) []reflect.Value {
-		results := make([]reflect.Value, t.NumOut())
-		for i := range results {
-			results[i] = reflect.Zero(t.Out(i))
-		}
-		ctx, _ := reflect.TypeAssert[context.Context](args[0])
-		_, err := r.Run(ctx, requestFacts(args[1].Interface()), func(ctx context.Context) error {
-			results = fn.Call([]reflect.Value{reflect.ValueOf(ctx), args[1]})
-			err, _ := reflect.TypeAssert[error](results[last])
-			return err
-		})
-		results[last] = reflect.Zero(errorType)
-		if err != nil {
-			results[last] = reflect.ValueOf(err)
-		}
-		return results
-	})
+	name := bound.runner.spec.Name
+	if other, ok := b.named[name]; ok {
+		b.fault(path, fmt.Errorf("guard %q is also that of %s: give each a name of its own", name, other))
+		return
+	}
+	b.named[name] = path
+	b.bindings = append(b.bindings, binding{v, bound.function()})
 }

@@ -19,7 +19,7 @@ type orders struct {
 	Settle func(context.Context, Order) (string, error) `guard:"order:#{req.ID}; wait=2s; lease=30s"`
 	Cancel func(context.Context, *Order) error          `guard:"order:#{req.ID}; name=cancel"`
 	Move   handler                                      `guard:"#{req.Items}; kind=fair"`
-	Mark   func(context.Context, marked) error          `guard:"; wait=1s"`
+	Mark   func(context.Context, marked) error          `guard:"; wait=1s; name=mark"`
 	Plain  func(context.Context, Order) (string, error)
 	Note   string `json:"note"`
 	refunds
@@ -48,14 +48,14 @@ func TestBind(t *testing.T) {
 		Settle: func(ctx context.Context, o Order) (string, error) { return o.ID, work(ctx, "orders.Settle") },
 		Cancel: func(ctx context.Context, _ *Order) error { return work(ctx, "cancel") },
 		Move:   func(ctx context.Context, o Order) (string, error) { return o.ID, work(ctx, "orders.Move") },
-		Mark:   func(ctx context.Context, _ marked) error { return work(ctx, "orders.Mark") },
+		Mark:   func(ctx context.Context, _ marked) error { return work(ctx, "mark") },
 		Plain:  func(ctx context.Context, _ Order) (string, error) { return "", nil },
-		Extras: &Extras{Extra: func(ctx context.Context, _ Order) error { return work(ctx, "Extras.Extra") }},
+		Extras: &Extras{Extra: func(ctx context.Context, _ Order) error { return work(ctx, "orders.Extras.Extra") }},
 	}
-	api.Refund = func(ctx context.Context, _ Order) error { return work(ctx, "refunds.Refund") }
+	api.Refund = func(ctx context.Context, _ Order) error { return work(ctx, "orders.refunds.Refund") }
 	plain := reflect.ValueOf(api.Plain).Pointer()
 	l, seen := newSpy(), new(events)
-	if err := guard.Bind(l, api, guard.MaxHold(time.Hour), guard.Observe(seen.add)); err != nil {
+	if err := guard.Bind(guard.Must(guard.New(l, guard.MaxHold(time.Hour), guard.Observe(seen.add))), api); err != nil {
 		t.Fatal(err)
 	}
 	if reflect.ValueOf(api.Plain).Pointer() != plain {
@@ -85,7 +85,7 @@ func TestBind(t *testing.T) {
 		{Key: "order:7", MaxHold: time.Hour},
 		{Key: "a", Kind: lock.Fair, MaxHold: time.Hour},
 		{Key: "b", Kind: lock.Fair, MaxHold: time.Hour},
-		{Key: "orders.Mark:eu:7", Wait: time.Second, MaxHold: time.Hour},
+		{Key: "mark:eu:7", Wait: time.Second, MaxHold: time.Hour},
 		{Key: "order:7", MaxHold: time.Hour},
 		{Key: "order:7", MaxHold: time.Hour},
 	}
@@ -105,7 +105,7 @@ func TestBindRefuses(t *testing.T) {
 	api.Refund = api.Extra
 	l := newSpy()
 	l.refuse = map[string]error{"order:7": lock.ErrBusy}
-	if err := guard.Bind(l, api); err != nil {
+	if err := guard.Bind(guard.Must(guard.New(l)), api); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := api.Settle(t.Context(), Order{ID: "7"}); got != "" || !errors.Is(err, guard.ErrBusy) {
@@ -122,7 +122,7 @@ func TestBindRefuses(t *testing.T) {
 			F func(context.Context, Order) error `guard:"order:#{req.ID}"`
 		}{func(context.Context, Order) error { panic("boom") }}
 		l := newSpy()
-		if err := guard.Bind(l, &api); err != nil {
+		if err := guard.Bind(guard.Must(guard.New(l)), &api); err != nil {
 			t.Fatal(err)
 		}
 		defer l.check(t, "acquire order:7", "release order:7")
@@ -206,8 +206,7 @@ func TestBindMistakes(t *testing.T) {
 		{malformed, nil, []string{"Bind of F", "malformed struct tag"}},
 		{&untagged{f}, nil, []string{"untagged", "no field"}},
 		{&nilEmbedded{}, nil, []string{"Extras", "nil"}},
-		{&embeds{typoInTag{f}}, nil, []string{"typoInTag.F"}},
-		{&nilFunc{f, f}, []guard.Option{guard.Wait(-1)}, []string{"negative wait"}},
+		{&embeds{typoInTag{f}}, nil, []string{"embeds.typoInTag.F"}},
 		{
 			&nilFunc{f, f}, []guard.Option{guard.Fallback(func(context.Context, Order, error) (int, error) { return 0, nil })},
 			[]string{"Fallback"},
@@ -218,7 +217,7 @@ func TestBindMistakes(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		err := guard.Bind(memlock.New(), tt.target, tt.opts...)
+		err := guard.Bind(guard.Must(guard.New(memlock.New(), tt.opts...)), tt.target)
 		for _, want := range append(tt.want, "guard") {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("Bind(%T): %v, want an error with %s", tt.target, err, want)
@@ -231,7 +230,7 @@ func TestBindMistakes(t *testing.T) {
 func TestBindAllOrNothing(t *testing.T) {
 	f := func(context.Context, Order) error { return nil }
 	api := &nilFunc{First: f}
-	if err := guard.Bind(memlock.New(), api); err == nil {
+	if err := guard.Bind(guard.Must(guard.New(memlock.New())), api); err == nil {
 		t.Fatal("no error for a nil function")
 	}
 	if reflect.ValueOf(api.First).Pointer() != reflect.ValueOf(f).Pointer() {
@@ -245,7 +244,7 @@ func TestBindEmbeddedPointers(t *testing.T) {
 	ring := &cycle{F: func(context.Context, Order) error { calls++; return nil }}
 	ring.cycle = ring
 	l := newSpy()
-	if err := guard.Bind(l, ring); err != nil {
+	if err := guard.Bind(guard.Must(guard.New(l)), ring); err != nil {
 		t.Fatal(err)
 	}
 	if err := ring.F(t.Context(), Order{}); err != nil || calls != 1 {
@@ -253,14 +252,15 @@ func TestBindEmbeddedPointers(t *testing.T) {
 	}
 	l.check(t, "acquire order", "release order")
 
+	free := func(context.Context, Order) error { return nil }
 	type left struct{ Extras }
 	type right struct{ Extras }
 	twice := &struct {
 		left
 		right
-	}{left{Extras{ring.F}}, right{Extras{ring.F}}}
+	}{left{Extras{free}}, right{Extras{free}}}
 	l = newSpy()
-	if err := guard.Bind(l, twice); err != nil {
+	if err := guard.Bind(guard.Must(guard.New(l)), twice); err != nil {
 		t.Fatal(err)
 	}
 	_ = twice.left.Extra(t.Context(), Order{ID: "l"})
@@ -273,7 +273,7 @@ func TestBindEmbeddedPointers(t *testing.T) {
 	}{}
 	api.First = func(context.Context, Order) error { return nil }
 	api.Second = api.First
-	if err := guard.Bind(memlock.New(), api); err != nil {
+	if err := guard.Bind(guard.Must(guard.New(memlock.New())), api); err != nil {
 		t.Error(err)
 	}
 }

@@ -18,7 +18,7 @@ type config struct {
 	single    fields    // of spec, those that an option of their own has given
 	source    KeySource // of spec.Key, if that is no template
 	keyFunc   *keyFunc
-	fallback  any // func(context.Context, Req, error) (Res, error)
+	fallback  any // a function like the guarded one, with an error as its last argument
 	tracers   trace.TracerProvider
 	meters    metric.MeterProvider
 	observers []func(context.Context, Event)
@@ -82,20 +82,7 @@ func (c *config) imply() {
 // validate reports the faults of c that show without knowing the facts. What a tag may still fill in is no fault.
 func (c *config) validate() error {
 	s := c.spec
-	faults := append(c.faults[:len(c.faults):len(c.faults)], s.faults()...)
-	check := func(bad bool, text string) {
-		if bad {
-			faults = append(faults, errors.New(text))
-		}
-	}
-	check(c.keyFunc != nil && c.keyFunc.call == nil, "KeyFunc without a function")
-	check(c.keyFunc != nil && s.Key != "", "two sources of keys, Key and KeyFunc: give one")
-	const policies = fieldBusy | fieldOutage
-	check(c.fallback != nil && s.given()&policies == policies && s.Busy != RunFallback && s.Outage != RunFallback,
-		s.idleFallback().Error())
-	for _, observe := range c.observers {
-		check(observe == nil, "Observe without a function")
-	}
+	faults := c.mistakes()
 	if c.source != nil {
 		if err := c.source.Check(); err != nil {
 			faults = append(faults, fmt.Errorf("key: %w", err))
@@ -103,4 +90,25 @@ func (c *config) validate() error {
 		s.Key = ""
 	}
 	return c.spec.errors(append(faults, s.checkTemplates()...))
+}
+
+// mistakes are the faults of c but for those of syntax.
+func (c *config) mistakes() []error {
+	s := c.spec
+	faults := append(c.faults[:len(c.faults):len(c.faults)], s.faults()...)
+	check := func(bad bool, text string) {
+		if bad {
+			faults = append(faults, errors.New(text))
+		}
+	}
+	if c.keyFunc != nil {
+		check(s.Key != "", "two sources of keys, Key and "+c.keyFunc.option+": give one")
+	}
+	const policies = fieldBusy | fieldOutage
+	check(c.fallback != nil && s.given()&policies == policies && s.Busy != RunFallback && s.Outage != RunFallback,
+		s.idleFallback().Error())
+	for _, observe := range c.observers {
+		check(observe == nil, "Observe without a function")
+	}
+	return faults
 }

@@ -111,7 +111,7 @@ func ExampleBind() {
 			return nil
 		},
 	}
-	if err := guard.Bind(memlock.New(), &orders); err != nil {
+	if err := guard.Bind(guard.Must(guard.New(memlock.New())), &orders); err != nil {
 		fmt.Println(err)
 	}
 	fmt.Println(orders.Pay(context.Background(), PayRequest{OrderID: "42"}))

@@ -1,10 +1,11 @@
 package guard
 
 import (
-	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"reflect"
+	"runtime"
+	"strings"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
@@ -14,37 +15,107 @@ import (
 // and Name defaults to the name of that type. An error here is a mistake in the declaration.
 //
 // The returned function returns fn's own error untouched, or an *Error, or, if ctx ended before fn could start, an error
-// that matches both ctx.Err() and the cause of ctx. The result is fn's own also beside an ErrLost.
+// that matches both ctx.Err() and the cause of ctx. The result is fn's own also beside an ErrLost. Where a policy drops
+// the call, the result is zero and the error nil; Try tells that from success.
 func Func[Req, Res any](g *Guard, fn func(context.Context, Req) (Res, error)) (func(context.Context, Req) (Res, error), error) {
-	if g == nil {
-		return nil, errors.New("guard: Func with a nil guard")
-	}
-	if fn == nil {
-		return nil, g.spec.errorf("Func with a nil function")
-	}
-	r, err := g.forRequest(reflect.TypeFor[Req](), declared{})
+	f, err := newFunction("Func", g, fn, fn == nil, asFallback[Req, Res])
 	if err != nil {
 		return nil, err
 	}
-	fallback, ok := g.fallback.(func(context.Context, Req, error) (Res, error))
-	if !ok && g.fallback != nil {
-		return nil, r.spec.errorf("Fallback is a %T, but this function needs a %T", g.fallback, fallback)
+	return f.call, nil
+}
+
+// Action is Func for a function without a result.
+func Action[Req any](g *Guard, fn func(context.Context, Req) error) (func(context.Context, Req) error, error) {
+	work := func(ctx context.Context, req Req) (none, error) { return none{}, fn(ctx, req) }
+	f, err := newFunction("Action", g, work, fn == nil, asActionFallback[Req])
+	if err != nil {
+		return nil, err
 	}
-	return func(ctx context.Context, req Req) (res Res, err error) {
-		work := func(ctx context.Context) (err error) {
-			res, err = fn(ctx, req)
+	return action[Req]{f}.call, nil
+}
+
+// Job is Func for a function without a request and a result, such as a scheduled task. Its key reads nothing.
+func Job(g *Guard, fn func(context.Context) error) (func(context.Context) error, error) {
+	work := func(ctx context.Context, _ none) (none, error) { return none{}, fn(ctx) }
+	f, err := newFunction("Job", g, work, fn == nil, asJobFallback)
+	if err != nil {
+		return nil, err
+	}
+	return job{f}.call, nil
+}
+
+// A Result is what a function guarded by Try did.
+type Result[T any] struct {
+	// Ran reports whether the function was called. With a nil Err, false says that the call was dropped, or that a fallback
+	// ran instead.
+	Ran bool
+	// Value is the result of the function, or that of the fallback.
+	Value T
+	// Err is as Func returns it.
+	Err error
+}
+
+// Try is Func for callers that need to know whether fn was called: with the policy Skip, a dropped call has no error.
+func Try[Req, Res any](g *Guard, fn func(context.Context, Req) (Res, error)) (func(context.Context, Req) Result[Res], error) {
+	f, err := newFunction("Try", g, fn, fn == nil, asFallback[Req, Res])
+	if err != nil {
+		return nil, err
+	}
+	return f.try, nil
+}
+
+// function is fn with a guard. Its methods, and those of action and job, are what callers get: isGuarded knows their names.
+type function[Req, Res any] struct {
+	runner   *Runner
+	fn       func(context.Context, Req) (Res, error)
+	fallback func(context.Context, Req, error) (Res, error)
+}
+
+// newFunction fits g to fn, for the entry point named what. fallback turns the fallback of g into one of fn's type; for
+// one that it can't turn, it returns the type that it wants.
+func newFunction[Req, Res any](what string, g *Guard, fn func(context.Context, Req) (Res, error), isNil bool,
+	fallback func(any) (func(context.Context, Req, error) (Res, error), reflect.Type)) (*function[Req, Res], error) {
+	switch {
+	case g == nil:
+		return nil, fmt.Errorf("guard: %s with a nil guard", what)
+	case isNil:
+		return nil, g.spec.errorf("%s with a nil function", what)
+	}
+	instead, want := fallback(g.fallback)
+	r, err := g.fit(requestOf(reflect.TypeFor[Req](), want))
+	if err != nil {
+		return nil, err
+	}
+	return &function[Req, Res]{r, fn, instead}, nil
+}
+
+func (f *function[Req, Res]) call(ctx context.Context, req Req) (res Res, err error) {
+	_, err = f.run(ctx, req, &res, func(ctx context.Context) (err error) {
+		res, err = f.fn(ctx, req)
+		return err
+	})
+	return res, err
+}
+
+func (f *function[Req, Res]) try(ctx context.Context, req Req) (r Result[Res]) {
+	r.Ran, r.Err = f.run(ctx, req, &r.Value, func(ctx context.Context) (err error) {
+		r.Value, err = f.fn(ctx, req)
+		return err
+	})
+	return r
+}
+
+// run makes one call of work, or of the fallback, which leaves its result in res.
+func (f *function[Req, Res]) run(ctx context.Context, req Req, res *Res, work func(context.Context) error) (ran bool, err error) {
+	var instead func(context.Context, error) error
+	if f.fallback != nil {
+		instead = func(ctx context.Context, refused error) (err error) {
+			*res, err = f.fallback(ctx, req, refused)
 			return err
 		}
-		var instead func(context.Context, error) error
-		if fallback != nil {
-			instead = func(ctx context.Context, refused error) (err error) {
-				res, err = fallback(ctx, req, refused)
-				return err
-			}
-		}
-		_, err = r.run(ctx, requestFacts(req), work, instead)
-		return res, err
-	}, nil
+	}
+	return f.runner.run(ctx, requestFacts(req), work, instead)
 }
 
 // requestFacts are the facts of a function: its request.
@@ -52,44 +123,56 @@ func requestFacts(req any) keyexpr.Facts {
 	return func(string) (any, error) { return req, nil }
 }
 
-// forRequest fits g to functions of one request type. What the options of g leave open, first the tag of the function
-// fills in and then that of the request type. Over defaults, both have the last word.
-func (g *Guard) forRequest(request reflect.Type, function declared) (*Runner, error) {
-	merged := *g
-	tag, err := requestTag(request)
-	if defaults := g.defaults(); defaults {
-		merged.fill(tag.spec, defaults)
-		merged.fill(function.spec, defaults)
-	} else {
-		merged.fill(function.spec, defaults)
-		merged.fill(tag.spec, defaults)
-	}
-	if merged.spec.Name == "" {
-		merged.spec.Name = cmp.Or(function.name, typeName(request))
-	}
-	if err != nil {
-		return nil, merged.spec.errorf("%w", err)
-	}
-	if merged.spec.Key == "" && merged.keyFunc == nil {
-		merged.spec.Key = tag.key(merged.spec.Name)
-	}
-	merged.imply()
-	if err := merged.validate(); err != nil {
-		return nil, err
-	}
-	if t := structType(request); t != nil && t.NumField() == 0 {
-		merged.spec.OneKey = true // there is nothing to read
-	}
-	return merged.prepare(keyexpr.Roots{requestRoot: keyexpr.Type(request)})
+// none is the request, or the result, of a function without one.
+type none = struct{}
+
+// action is a function without a result, and job one without a request as well.
+type (
+	action[Req any] struct{ f *function[Req, none] }
+	job             struct{ f *function[none, none] }
+)
+
+func (a action[Req]) call(ctx context.Context, req Req) error {
+	_, err := a.f.call(ctx, req)
+	return err
 }
 
-// typeName is the name of a defined type or of a pointer to one, and otherwise empty.
-func typeName(t reflect.Type) string {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
+func (j job) call(ctx context.Context) error {
+	_, err := j.f.call(ctx, none{})
+	return err
+}
+
+func asFallback[Req, Res any](f any) (func(context.Context, Req, error) (Res, error), reflect.Type) {
+	typed, _ := f.(func(context.Context, Req, error) (Res, error))
+	return typed, reflect.TypeOf(typed)
+}
+
+func asActionFallback[Req any](f any) (func(context.Context, Req, error) (none, error), reflect.Type) {
+	typed, ok := f.(func(context.Context, Req, error) error)
+	if !ok {
+		return nil, reflect.TypeOf(typed)
 	}
-	if t.PkgPath() == "" {
-		return ""
+	return func(ctx context.Context, req Req, err error) (none, error) { return none{}, typed(ctx, req, err) }, reflect.TypeOf(typed)
+}
+
+func asJobFallback(f any) (func(context.Context, none, error) (none, error), reflect.Type) {
+	typed, ok := f.(func(context.Context, error) error)
+	if !ok {
+		return nil, reflect.TypeOf(typed)
 	}
-	return t.Name()
+	return func(ctx context.Context, _ none, err error) (none, error) { return none{}, typed(ctx, err) }, reflect.TypeOf(typed)
+}
+
+// guardedNames is how the functions are called in the program that entry points return.
+var guardedNames = reflect.TypeFor[Guard]().PkgPath() + ".%s"
+
+// isGuarded reports whether fn, which is a function, has been returned by an entry point or replaced by Bind.
+func isGuarded(fn reflect.Value) bool {
+	name := runtime.FuncForPC(fn.Pointer()).Name()
+	for _, receiver := range []string{"(*function[", "action[", "job."} {
+		if strings.HasPrefix(name, fmt.Sprintf(guardedNames, receiver)) {
+			return true
+		}
+	}
+	return name == "reflect.makeFuncStub"
 }

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"reflect"
+	"sync"
 
 	"github.com/latchkey-go/latchkey/lock"
 )
@@ -12,12 +13,13 @@ type Guard struct {
 	config
 	locker lock.Locker
 	tel    *telemetry
+	inline *sync.Map // the functions of Do, by inlineKey
 }
 
 // New declares a guard over l. Everything that can be known without the request is checked here; the rest (whether the
 // template fits the request) by Func, Bind or the adapter. Errors name the guard.
 func New(l lock.Locker, opts ...Option) (*Guard, error) {
-	g := &Guard{locker: l}
+	g := &Guard{locker: l, inline: new(sync.Map)}
 	for i, opt := range opts {
 		if opt == nil {
 			g.fault("option %d of %d is nil", i+1, len(opts))

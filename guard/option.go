@@ -134,28 +134,31 @@ func FromSpec(s Spec) Option {
 	})
 }
 
-// KeyFunc computes the key in Go, in place of Key, for what a template can't say. An empty key is ErrKey, and so is an
-// error that matches ErrKey or keyexpr.ErrValue; one that matches ErrOutage is an outage, any other ErrFault. The guard fits
-// calls whose request (the root `req`) is a Req: those of Func, and of adapters that offer one.
-func KeyFunc[Req any](key func(Req) (string, error)) Option {
-	return optionFunc(func(c *config) {
-		if c.keyFunc != nil {
-			c.fault("KeyFunc is given twice")
-		}
-		c.keyFunc = newKeyFunc(key)
-	})
-}
-
 // Fallback runs in place of the work when a lock is busy or the lock service out, and gets the *Error that says which.
 // It is called with the caller's context, without the lock, and its results are the call's. It is the policy RunFallback
-// for busy and outage, unless another one is given. The guard fits Func with functions of the same request and result only.
+// for busy and outage, unless another one is given. The guard fits Func, Try and Do with the same request and result only,
+// and a Bind of functions like that.
 func Fallback[Req, Res any](f func(context.Context, Req, error) (Res, error)) Option {
+	return fallback("Fallback", f, f == nil)
+}
+
+// FallbackAction is Fallback for Action.
+func FallbackAction[Req any](f func(context.Context, Req, error) error) Option {
+	return fallback("FallbackAction", f, f == nil)
+}
+
+// FallbackJob is Fallback for Job.
+func FallbackJob(f func(context.Context, error) error) Option {
+	return fallback("FallbackJob", f, f == nil)
+}
+
+func fallback(option string, f any, isNil bool) Option {
 	return optionFunc(func(c *config) {
 		switch {
-		case f == nil:
-			c.fault("Fallback without a function")
+		case isNil:
+			c.fault("%s without a function", option)
 		case c.fallback != nil:
-			c.fault("Fallback is given twice")
+			c.fault("two fallbacks: give one")
 		default:
 			c.fallback = f
 		}

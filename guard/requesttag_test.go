@@ -69,8 +69,8 @@ func TestRequestTag(t *testing.T) {
 	fair := lock.Request{Kind: lock.Fair, Wait: 2 * s, Lease: time.Minute}
 	want("order:7", fair, "tagged")(requestOf(t, tagged{ID: "7"}))
 	want("order:7", fair, "tagged")(requestOf(t, &tagged{ID: "7"}))
-	want("marked:eu:7", lock.Request{}, "marked")(requestOf(t, marked{Region: "eu", ID: 7}))
-	want("node:7", lock.Request{}, "node")(requestOf(t, node{node: nil, ID: "7"}))
+	want("m:eu:7", lock.Request{}, "m")(requestOf(t, marked{Region: "eu", ID: 7}, guard.Name("m")))
+	want("n:7", lock.Request{}, "n")(requestOf(t, node{node: nil, ID: "7"}, guard.Name("n")))
 	want("transfer:X1", lock.Request{Wait: 2 * s}, "transfer")(requestOf(t, markedAndTagged{Account: Account{"X1"}}))
 
 	// Options win, field by field.

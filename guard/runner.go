@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -35,65 +34,63 @@ type Runner struct {
 }
 
 // Prepare fits g to roots, for adapters: it checks that key and condition name nothing else and have fitting types.
-// A KeyFunc wants a root `req` of its request type. A Fallback is refused, as only Func knows the type of results. What
-// not all adapters do is refused unless it is in can.
+// A KeyFunc wants a root `req` of its request type. A Fallback is refused, as only functions know the type of results. What
+// not all adapters do is refused unless it is in can. The error joins all mistakes.
 func (g *Guard) Prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
 	if g == nil {
 		return nil, errors.New("guard: Prepare of a nil guard")
 	}
+	fitted := *g
 	if g.fallback != nil {
-		return nil, g.spec.errorf("a Fallback works with guard.Func only, and would be ignored here")
+		fitted.fault("a Fallback works with guard.Func and its like only, and would be ignored here")
 	}
-	return g.prepare(roots, can...)
+	if g.spec.Args != "" {
+		fitted.fault("args=%s is for functions that Bind finds", g.spec.Args)
+	}
+	return fitted.prepare(roots, can...)
 }
 
+// prepare fits g to roots, now that nothing can add to its Spec anymore. It changes g.
 func (g *Guard) prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
+	g.imply()
+	faults := append(g.spec.admit(g.fallback != nil, can), g.mistakes()...)
 	s := g.spec
-	if err := s.complete(g.keyFunc != nil); err != nil {
-		return nil, err
-	}
-	if err := s.admit(g.fallback != nil, can); err != nil {
-		return nil, err
-	}
 	r := &Runner{
 		spec: s, locker: g.locker, tel: g.tel, labels: newLabels(s),
 		observers: slices.Clone(g.observers), wantKeys: g.wantKeys, keyFunc: g.keyFunc,
 		recent: new(recentHolds), releaseTimeout: cmp.Or(g.releaseTimeout, releaseTimeout), maxRetryAfter: g.maxRetryAfter,
 	}
-	var err error
-	if g.keyFunc != nil {
-		err = g.keyFunc.fits(roots)
-	} else {
-		options := slices.Clone(g.functions)
-		if s.OneKey || len(roots) == 0 {
-			options = append(options, keyexpr.OneKey())
-		}
-		if g.source != nil {
-			r.key, err = g.source.Parse(roots, options...)
-		} else {
-			r.key, err = keyexpr.Parse(s.Key, roots, options...)
-		}
-	}
-	if err != nil {
-		return nil, s.errorf("key: %w", err)
-	}
-	if s.When != "" {
-		if r.when, err = keyexpr.ParseCondition(s.When, roots, g.functions...); err != nil {
-			return nil, s.errorf("when: %w", err)
-		}
+	faults = append(faults, s.missing(g.keyFunc != nil)...)
+	if err := s.errors(append(faults, r.parse(g, roots)...)); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
 
-// Uses reports whether the key or the condition names root, so that an adapter can save preparing what nobody reads.
-func (r *Runner) Uses(root string) bool {
-	switch {
-	case r.when != nil && slices.Contains(r.when.Roots(), root):
-		return true
-	case r.keyFunc != nil:
-		return root == requestRoot
+// parse fits the key and the condition of g to roots.
+func (r *Runner) parse(g *Guard, roots keyexpr.Roots) (faults []error) {
+	var err error
+	options := slices.Clone(g.functions)
+	if r.spec.When != "" {
+		if r.when, err = keyexpr.ParseCondition(r.spec.When, roots, options...); err != nil {
+			faults = append(faults, fmt.Errorf("when: %w", err))
+		}
 	}
-	return slices.Contains(r.key.Roots(), root)
+	if r.spec.OneKey || len(roots) == 0 {
+		options = append(options, keyexpr.OneKey())
+	}
+	switch err = nil; {
+	case g.keyFunc != nil:
+		err = g.keyFunc.fits(roots)
+	case g.source != nil:
+		r.key, err = g.source.Parse(roots, options...)
+	case r.spec.Key != "":
+		r.key, err = keyexpr.Parse(r.spec.Key, roots, options...)
+	}
+	if err != nil {
+		faults = append(faults, fmt.Errorf("key: %w", err))
+	}
+	return faults
 }
 
 // keys renders the keys of one call, in room if there is enough: at least one, none of them empty.
@@ -120,48 +117,3 @@ var (
 	errNoKeys   = fmt.Errorf("%w: the template gave no keys", keyexpr.ErrValue)
 	errEmptyKey = fmt.Errorf("%w: the key function gave an empty key", keyexpr.ErrValue)
 )
-
-// keyFunc is a KeyFunc whose request type is known at run time only.
-type keyFunc struct {
-	request reflect.Type
-	call    func(request any) (string, error)
-}
-
-func newKeyFunc[Req any](key func(Req) (string, error)) *keyFunc {
-	k := &keyFunc{request: reflect.TypeFor[Req]()}
-	if key == nil {
-		return k
-	}
-	k.call = func(request any) (string, error) {
-		req, ok := request.(Req)
-		if !ok && request != nil { // a nil of interface type is a Req, though it does not assert as one
-			return "", fmt.Errorf("request is a %T, not a %v", request, k.request)
-		}
-		return key(req)
-	}
-	return k
-}
-
-// fits reports whether roots have the request that k wants.
-func (k *keyFunc) fits(roots keyexpr.Roots) error {
-	root, ok := roots[requestRoot]
-	if !ok {
-		return fmt.Errorf("KeyFunc takes requests of type %v, but there is no request (root %q) here: use a template", k.request, requestRoot)
-	}
-	if !reflect.DeepEqual(root, keyexpr.Type(k.request)) {
-		return fmt.Errorf("KeyFunc takes requests of type %v, which these are not", k.request)
-	}
-	return nil
-}
-
-func (k *keyFunc) keys(facts keyexpr.Facts) ([]string, error) {
-	request, err := facts(requestRoot)
-	if err != nil {
-		return nil, err
-	}
-	key, err := k.call(request)
-	if err == nil && key == "" {
-		err = errEmptyKey
-	}
-	return []string{key}, err
-}

@@ -82,7 +82,6 @@ var notYet = []struct {
 	{"hold", func(s *Spec) bool { return s.Hold != 0 }},
 	{"waiters", func(s *Spec) bool { return s.Waiters != 0 }},
 	{"busy=replace", func(s *Spec) bool { return s.Busy == Replace }},
-	{"args", func(s *Spec) bool { return s.Args != "" }},
 	{"switchable", func(s *Spec) bool { return s.Switchable }},
 }
 
@@ -149,8 +148,8 @@ func (s Spec) errorf(format string, args ...any) error {
 	return fmt.Errorf(label+": "+format, args...)
 }
 
-// complete reports what is still missing now that no tag can add to s anymore.
-func (s Spec) complete(hasKeyFunc bool) error {
+// missing describes what s still lacks now that no tag can add to it anymore.
+func (s Spec) missing(hasKeyFunc bool) []error {
 	faults := s.gaps()
 	if s.Name == "" {
 		faults = append(faults, errors.New("give guard.Name"))
@@ -158,5 +157,5 @@ func (s Spec) complete(hasKeyFunc bool) error {
 	if s.Key == "" && !hasKeyFunc {
 		faults = append(faults, errors.New("no key: give guard.Key"))
 	}
-	return s.errors(faults)
+	return faults
 }

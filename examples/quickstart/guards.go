@@ -58,7 +58,7 @@ type PayRequest struct {
 
 func bindOrders(locker lock.Locker, bank *Bank) (Orders, error) {
 	orders := Orders{Pay: bank.Pay}
-	return orders, guard.Bind(locker, &orders)
+	return orders, guard.Bind(guard.Must(guard.New(locker)), &orders)
 }
 
 // rules is the fourth spelling: by method, for a gRPC server. Methods without a rule run as they are.

@@ -1,0 +1,56 @@
+package guard
+
+import (
+	"context"
+	"errors"
+)
+
+// Do runs fn under g at once, for work that is no function of its own. req is the request that templates see as `req`;
+// struct{}{} is none. What g leaves open, a tag of Req may say. Results and errors are those of a function from Func.
+//
+//	receipt, err := guard.Do(ctx, pay, req, func(ctx context.Context) (Receipt, error) { … })
+//
+// The first call finds out whether g fits Req. If not, no call runs anything, and each returns an *Error that matches
+// ErrFault. Check finds out when the program starts.
+func Do[Req, Res any](ctx context.Context, g *Guard, req Req, fn func(context.Context) (Res, error)) (res Res, err error) {
+	if g == nil {
+		return res, &Error{Err: ErrFault, Cause: errors.New("guard: Do with a nil guard")}
+	}
+	f, err := inlineFor[Req, Res](g)
+	if err == nil && fn == nil {
+		err = g.spec.errorf("Do with a nil function")
+	}
+	if err != nil {
+		return res, &Error{Guard: g.spec.Name, Err: ErrFault, Cause: err}
+	}
+	_, err = f.run(ctx, req, &res, func(ctx context.Context) (err error) {
+		res, err = fn(ctx)
+		return err
+	})
+	return res, err
+}
+
+// Check reports whether g fits calls of Do with a Req and a Res. Its error is a mistake in the declaration.
+func Check[Req, Res any](g *Guard) error {
+	if g == nil {
+		return errors.New("guard: Check of a nil guard")
+	}
+	_, err := inlineFor[Req, Res](g)
+	return err
+}
+
+// inlineKey is the key of a function in Guard.inline: its types.
+type inlineKey[Req, Res any] struct{}
+
+// inlineFor returns the function of Do that g has for the types Req and Res. It is made only once.
+func inlineFor[Req, Res any](g *Guard) (*function[Req, Res], error) {
+	if f, ok := g.inline.Load(inlineKey[Req, Res]{}); ok {
+		return f.(*function[Req, Res]), nil
+	}
+	f, err := newFunction[Req, Res]("Do", g, nil, false, asFallback[Req, Res])
+	if err != nil {
+		return nil, err
+	}
+	kept, _ := g.inline.LoadOrStore(inlineKey[Req, Res]{}, f)
+	return kept.(*function[Req, Res]), nil
+}

@@ -1,0 +1,72 @@
+package guard
+
+import (
+	"cmp"
+	"reflect"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
+)
+
+// fitting is a function that a guard is to fit.
+type fitting struct {
+	name     string        // default of Spec.Name
+	tag      Spec          // of the function itself
+	request  reflect.Type  // of the only argument; nil if there are others, or none
+	roots    keyexpr.Roots // of templates
+	args     bool          // Spec.Args was understood
+	fallback reflect.Type  // what a fallback must be
+}
+
+// fit fits g to a function. What the options of g leave open, first the tag of the function fills in and then that of the
+// request type. Over defaults, both have the last word.
+func (g *Guard) fit(f fitting) (*Runner, error) {
+	merged := *g
+	tag, err := requestTag(f.request)
+	if g.defaults() {
+		merged.fill(tag.spec, true)
+		merged.fill(f.tag, true)
+	} else {
+		merged.fill(f.tag, false)
+		merged.fill(tag.spec, false)
+	}
+	if merged.spec.Key == "" && merged.keyFunc == nil && len(tag.keyParts) > 0 {
+		if merged.spec.Key = tag.key(merged.spec.Name); merged.spec.Name == "" {
+			merged.fault("the key of fields marked as key begins with the guard's name, as two request types can have the same: " +
+				"give guard.Name, or name=... in a tag")
+		}
+	}
+	merged.spec.Name = cmp.Or(merged.spec.Name, f.name)
+	if err != nil {
+		merged.faults = append(merged.faults, err)
+	}
+	if merged.spec.Args != "" && !f.args {
+		merged.fault("args=%s is for functions that Bind finds", merged.spec.Args)
+	}
+	if t := structType(f.request); t != nil && t.NumField() == 0 {
+		merged.spec.OneKey = true // there is nothing to read
+	}
+	merged.imply()
+	if merged.spec.fallsBack() && g.fallback != nil && reflect.TypeOf(g.fallback) != f.fallback {
+		merged.fault("Fallback is a %T, but this function needs a %v", g.fallback, f.fallback)
+	}
+	return merged.prepare(f.roots)
+}
+
+// fallsBack reports whether a policy is to run the fallback.
+func (s Spec) fallsBack() bool { return s.Busy == RunFallback || s.Outage == RunFallback }
+
+// requestOf is the fitting of a function with one argument of type t.
+func requestOf(t, fallback reflect.Type) fitting {
+	return fitting{name: typeName(t), request: t, roots: keyexpr.Roots{requestRoot: keyexpr.Type(t)}, fallback: fallback}
+}
+
+// typeName is the name of a defined type or of a pointer to one, and otherwise empty.
+func typeName(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.PkgPath() == "" {
+		return ""
+	}
+	return t.Name()
+}
