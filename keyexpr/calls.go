@@ -97,7 +97,7 @@ func mapped(arg *code, f func(string) string, cost int) *code {
 		}
 		return f(s), nil
 	})
-	if p := arg.path; p != nil && (len(p.Steps) == 0 || !p.Steps[0].Lookup) {
+	if p := arg.path; p != nil {
 		x.from, x.via = p, f
 	}
 	return x

@@ -79,8 +79,8 @@ func hostFuncs(cond bool) map[string]*hostFunc {
 		{name: "fmtTime", check: fmtTimeCheck, call: fmtTime},
 		{name: "raw", check: rawCheck, call: raw},
 		// What the engine's functions on text do worse.
-		textFunc("lower", inCase(strings.ToLower, unicode.ToLower)),
-		textFunc("upper", inCase(strings.ToUpper, unicode.ToUpper)),
+		textFunc("lower", inCase('A', 'Z', strings.ToLower, unicode.ToLower)),
+		textFunc("upper", inCase('a', 'z', strings.ToUpper, unicode.ToUpper)),
 		textFunc("toBase64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
 		{name: "string", check: textCheck, call: toString},
 		{name: "int", check: takes(1, 1, intType), call: toInt},

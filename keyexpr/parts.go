@@ -180,9 +180,9 @@ func (c *compilation) follow(p piece, rest []piece, follow []rune) ([]rune, erro
 	return follow, nil
 }
 
-// leaf compiles one value of a key. The ways are tried from the quickest on: a header by its
-// name, a path, a path through one function from text to text, what is a text for sure, and
-// anything else. They differ in what they allocate. The first three make nothing but the key.
+// leaf compiles one value of a key. The ways are tried from the quickest on: a path, a path through
+// one function from text to text, what is a text for sure, and anything else. They differ in what
+// they allocate. The first two make nothing but the key.
 func (c *compilation) leaf(n ast.Node, e *run.Escape) (run.Part, error) {
 	part := run.Part{Src: strings.TrimSpace(c.src), Escape: e}
 	compile := c.compile
@@ -199,13 +199,10 @@ func (c *compilation) leaf(n ast.Node, e *run.Escape) (run.Part, error) {
 	}
 	part.Cost = x.cost
 	switch {
-	case x.path != nil && len(x.path.Steps) > 0 && x.path.Steps[0].Lookup && len(x.path.Steps) == 1:
-		p := x.path
-		part.Append = func(st *run.State, key []byte, e *run.Escape) ([]byte, error) { return st.Lookup(key, p, e) }
 	case x.path != nil:
-		part.Path, part.Leaf = x.path, run.LeafOf(c.typeOf(n))
+		part.Path, part.Leaf = x.path, run.LeafAt(x.path, c.typeOf(n))
 	case x.via != nil:
-		part.Path, part.Leaf, part.Via = x.from, run.LeafString, x.via
+		part.Path, part.Leaf, part.Via = x.from, run.LeafAt(x.from, stringType), x.via
 	case x.text != nil:
 		part.Append = func(st *run.State, key []byte, e *run.Escape) ([]byte, error) {
 			s, err := x.text(st)

@@ -45,9 +45,13 @@ func textFunc(name string, f func(string) string) hostFunc {
 
 // inCase is a mapping of letters that leaves bytes alone which are no UTF-8. Go's mapping makes
 // U+FFFD of each of them, so that "\xff" and "\xfe", two ids of somebody's, would share a key. Such
-// a text is rare, and goes by rune; all others take Go's way, which does ASCII at once.
-func inCase(all func(string) string, one func(rune) rune) func(string) string {
+// a text is rare, and goes by rune; all others take Go's way, which does ASCII at once. low to high
+// are the letters of ASCII that it changes. Most ids that are lowered are lower already.
+func inCase(low, high byte, all func(string) string, one func(rune) rune) func(string) string {
 	return func(s string) string {
+		if run.NoneOf(s, low, high) {
+			return s
+		}
 		if utf8.ValidString(s) {
 			return all(s)
 		}

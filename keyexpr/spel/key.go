@@ -183,9 +183,8 @@ func (c *compiler) part(p *run.Program, n *node, converted bool) {
 	}
 	src := c.whole
 	part := run.Part{Src: src, Cost: x.cost}
-	leaf := run.LeafOf(x.typ.t)
-	if x.path != nil && (x.typ.k == textK || x.typ.k == intK || x.typ.k == longK) && !x.typ.pointer && leaf != run.LeafAny {
-		part.Path, part.Leaf, part.Type = x.path, leaf, x.typ.t
+	if x.path != nil && (x.typ.k == textK || x.typ.k == intK || x.typ.k == longK) && !x.typ.pointer && run.LeafOf(x.typ.t) != run.LeafAny {
+		part.Path, part.Leaf, part.Type = x.path, run.LeafAt(x.path, x.typ.t), x.typ.t
 		p.Parts = append(p.Parts, part)
 		return
 	}

@@ -3,11 +3,17 @@ package run
 import (
 	"context"
 	"errors"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 )
+
+// finder is what keyexpr.Lookup is.
+type finder func(name string) (string, bool, error)
+
+func (f finder) Find(name string) (string, bool, error) { return f(name) }
 
 // The quick way and the way with a state refuse the same facts, in the same words and at the same place.
 func TestBothWaysRefuseTheSame(t *testing.T) {
@@ -17,6 +23,12 @@ func TestBothWaysRefuseTheSame(t *testing.T) {
 	hole := func(leaf Leaf, via func(string) string, steps ...Step) Part {
 		return Part{Src: "v.hole", Path: &Path{Steps: steps}, Leaf: leaf, Via: via, Escape: Before(nil)}
 	}
+	headers := []Root{{Name: "v", Lookup: true}}
+	header := Step{Lookup: true, By: "hole"}
+	has := func(value string) finder {
+		return func(string) (string, bool, error) { return value, value != "none", nil }
+	}
+	fails := finder(func(string) (string, bool, error) { return "x", true, io.ErrUnexpectedEOF })
 	login := []Step{{Src: "v", Field: 1}, {Src: "v.Owner", Field: 0}}
 	maybe := []Step{{Src: "v", Field: 1}, {Src: "v.Owner", Field: 0, Optional: true}}
 	for _, tt := range []struct {
@@ -39,6 +51,14 @@ func TestBothWaysRefuseTheSame(t *testing.T) {
 		{"a nil argument", orders, hole(LeafString, strings.ToUpper, maybe...), false, &order{}, "v.hole has nil where a string is wanted"},
 		{"a typed nil", orders, hole(LeafString, nil, Step{Src: "v", Field: 0}), false, noOrder, "can't go on: v is nil"},
 		{"a fact of another type", orders, hole(LeafString, nil, login...), false, 7, "root v: is of type int, and was declared as *run.order"},
+		{"a header", headers, hole(LeafLookup, nil, header), false, has("a b"), "o:a%20b"},
+		{"a header that becomes another text", headers, hole(LeafLookup, strings.ToUpper, header), false, has("a"), "o:A"},
+		{"a header that is long", headers, hole(LeafLookup, nil, header), false, has(strings.Repeat("x", MaxKey-2)), "o:" + strings.Repeat("x", MaxKey-2)},
+		{"one that is empty", headers, hole(LeafLookup, nil, header), false, has(""), "v.hole is empty"},
+		{"one that is not there", headers, hole(LeafLookup, nil, header), false, has("none"), ErrNil.Error()},
+		{"an argument that is not there", headers, hole(LeafLookup, strings.ToUpper, header), false, has("none"), "v.hole has nil where a string is wanted"},
+		{"one that is there twice", headers, hole(LeafLookup, nil, header), false, fails, "root v: unexpected EOF"},
+		{"a header that is none", headers, hole(LeafLookup, nil, header), false, "x", "root v: is of type string, and was declared as a Lookup"},
 		{"a number", []Root{{Name: "v", Type: reflect.TypeFor[int]()}}, hole(LeafInt, nil), false, -7, "o:-7"},
 		{"a large number", []Root{{Name: "v", Type: reflect.TypeFor[uint64]()}}, hole(LeafUint, nil), false, uint64(1<<64 - 1), "o:18446744073709551615"},
 	} {

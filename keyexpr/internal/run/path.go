@@ -44,8 +44,7 @@ func (p *Path) Follow(from *Source, elems []reflect.Value) (reflect.Value, error
 	case p.Elem:
 		v = elems[len(elems)-1-p.Up]
 	case len(steps) > 0 && steps[0].Lookup:
-		name, _ := steps[0].By.(string)
-		s, ok, err := from.look(p.Root, name)
+		s, ok, err := from.look(p)
 		if err != nil || !ok {
 			return reflect.Value{}, p.lacks(steps[1:], err, steps)
 		}
@@ -59,6 +58,11 @@ func (p *Path) Follow(from *Source, elems []reflect.Value) (reflect.Value, error
 		}
 		v = at.value
 	}
+	return walk(v, steps)
+}
+
+// walk goes steps from v, of which none is a lookup.
+func walk(v reflect.Value, steps []Step) (reflect.Value, error) {
 	for i := range steps {
 		s := &steps[i]
 		if v.Kind() == reflect.Pointer {

@@ -7,6 +7,7 @@ package run
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"reflect"
 	"unicode/utf8"
 )
@@ -54,32 +55,66 @@ type Part struct {
 func (p *Part) Literal() bool { return p.Path == nil && p.Append == nil && p.Join == nil }
 
 // Expand appends the keys of a request to keys, sorted and distinct. Most templates are a
-// literal and one or two paths to short texts. They are made without a state, whose pool costs
-// as much as the two paths. What turns out not to be short is started again with a state and its
-// budget, with the facts that are there.
-func (p *Program) Expand(ctx context.Context, keys []string, facts func(root string) (any, error)) (_ []string, err error) {
-	// The pool is what the state costs, and not its memory. Where a closure runs, that is lost in the
-	// rest.
+// literal and one or two paths to short texts. They are made on the stack, without a state, whose
+// pool costs as much as the two paths. What turns out not to be short is started again with a state
+// and its budget, with the facts that are there.
+//
+// The quick way has no budget and needs none: a value that is longer than a key is left to the other
+// way, and there are only so many parts.
+func (p *Program) Expand(ctx context.Context, keys []string, facts func(root string) (any, error)) ([]string, error) {
+	// Where a closure runs, what the pool costs is lost in the rest.
 	if !p.plain {
-		st := NewState(ctx, facts, p.Roots)
-		defer st.Release()
-		return p.ExpandWith(st, keys)
+		return p.expandSlowly(ctx, keys, facts, nil)
 	}
+	// Both are on the stack, and cleared for each request, so that more room would be paid for by each.
+	// A longer key moves the buffer to the heap.
 	var slots [maxSlots]slot
-	var from Source // filled in where it is: to copy it would take a tenth of all
-	from.Facts, from.Roots, from.slots = facts, p.Roots, slots[:len(p.Roots)]
-	if keys, done, err := p.expandPaths(keys, &from); done {
-		return keys, err
+	var room [MaxKey / 4]byte
+	buf := room[:0]
+	for i := range p.Parts {
+		part := &p.Parts[i]
+		if part.Path == nil {
+			buf = append(buf, part.Text...)
+			continue
+		}
+		at, root := &slots[part.Path.Root], &p.Roots[part.Path.Root]
+		var err error
+		if !at.known {
+			at.value, at.find, err = root.ask(facts)
+			at.known = true
+		}
+		if err == nil {
+			buf, err = part.quick(buf, at, root)
+		}
+		switch {
+		case err == errLong:
+			return p.expandSlowly(ctx, keys, facts, slots[:])
+		case err != nil:
+			return nil, BlameHole(part.Src, err)
+		}
 	}
-	st := NewState(ctx, facts, p.Roots)
-	defer st.Release()
-	copy(st.slots, slots[:]) // so that no fact is asked for twice
-	return p.ExpandWith(st, keys)
+	switch {
+	case len(buf) > MaxKey:
+		return p.expandSlowly(ctx, keys, facts, slots[:])
+	case p.Valid && !utf8.Valid(buf):
+		return nil, Blame(p.Text, errNoUTF8)
+	}
+	if keys == nil {
+		return []string{string(buf)}, nil
+	}
+	return append(keys, string(buf)), nil
 }
 
-// maxSlots is how many roots expandPaths has room for. Two are the request and a header. The
-// room for them is on the stack, and has to be cleared for each request.
+// maxSlots is how many roots the quick way has room for. Two are the request and a header.
 const maxSlots = 2
+
+// expandSlowly is Expand with a state from the pool. No fact is asked for twice.
+func (p *Program) expandSlowly(ctx context.Context, keys []string, facts func(root string) (any, error), known []slot) ([]string, error) {
+	st := NewState(ctx, facts, p.Roots)
+	defer st.Release()
+	copy(st.slots, known)
+	return p.ExpandWith(st, keys)
+}
 
 // Finish finds out whether all parts are literals and paths to texts and numbers. It runs once,
 // when all parts are there.
@@ -91,60 +126,46 @@ func (p *Program) Finish() {
 	}
 }
 
-// expandPaths is Expand for what is quick to do: short values at the ends of paths. All that it
-// needs lies on the stack. done is false if there is more to it. It has no budget and needs
-// none: a value that is longer than a key is left to the other way, and there are only so many
-// parts.
-func (p *Program) expandPaths(keys []string, from *Source) (_ []string, done bool, err error) {
-	// Half of the longest key holds nearly all, and a buffer that outgrows it moves to the heap. The
-	// room is cleared for each call, so that more of it would be paid for by each request.
-	var room [MaxKey / 2]byte
-	buf := room[:0]
-	for i := range p.Parts {
-		part := &p.Parts[i]
-		if part.Path == nil {
-			buf = append(buf, part.Text...)
-			continue
+// errLong is no error of a request: it sends the quick way back, and nobody else sees it.
+var errLong = errors.New("longer than a key")
+
+// quick appends what is at the end of the path of p, which starts at the root in a slot.
+func (p *Part) quick(key []byte, at *slot, root *Root) ([]byte, error) {
+	var s string
+	if p.Leaf == LeafLookup {
+		var ok bool
+		var err error
+		if s, ok, err = at.look(p.Path, root); err != nil {
+			return key, err
+		} else if !ok {
+			return key, p.missing()
 		}
-		v, err := part.Path.Follow(from, nil)
+	} else {
+		v, err := walk(at.value, p.Path.Steps)
 		switch {
 		case err != nil:
+			return key, err
 		case !v.IsValid():
-			err = part.missing()
-		case part.Leaf != LeafString:
-			buf = appendNumber(buf, v, part.Leaf, part.Escape)
-		default:
-			s := v.String()
-			// Decided before Via: upper of ten megabytes is work, and this way has no budget to refuse it.
-			if len(s) > MaxKey {
-				return nil, false, nil
-			}
-			if part.Via != nil {
-				s = part.Via(s)
-			}
-			switch {
-			case s == "":
-				err = ErrEmpty
-			case part.Escape == nil:
-				buf = append(buf, s...)
-			default:
-				buf = part.Escape.Append(buf, s)
-			}
+			return key, p.missing()
+		case p.Leaf != LeafString:
+			return appendNumber(key, v, p.Leaf, p.Escape), nil
 		}
-		if err != nil {
-			return nil, true, BlameHole(part.Src, err)
-		}
+		s = v.String()
+	}
+	// Decided before Via: upper of ten megabytes is work, and this way has no budget to refuse it.
+	if len(s) > MaxKey {
+		return key, errLong
+	}
+	if p.Via != nil {
+		s = p.Via(s)
 	}
 	switch {
-	case len(buf) > MaxKey:
-		return nil, false, nil
-	case p.Valid && !utf8.Valid(buf):
-		return nil, true, Blame(p.Text, errNoUTF8)
+	case s == "":
+		return key, ErrEmpty
+	case p.Escape == nil:
+		return append(key, s...), nil
 	}
-	if keys == nil {
-		return []string{string(buf)}, true, nil
-	}
-	return append(keys, string(buf)), true, nil
+	return p.Escape.Append(key, s), nil
 }
 
 // ExpandWith is Expand with a state, which knows afterwards what was spent. The buffer belongs
@@ -195,10 +216,7 @@ func (st *State) parts(key []byte, parts []Part, src *string) (_ []byte, err err
 		switch {
 		case p.Path != nil:
 			*src = p.Src
-			var v reflect.Value
-			if v, err = p.Path.Follow(&st.Source, st.Elems); err == nil {
-				key, err = st.leaf(key, v, p)
-			}
+			key, err = st.path(key, p)
 		case p.Append != nil:
 			*src = p.Src
 			key, err = p.Append(st, key, p.Escape)
@@ -215,20 +233,34 @@ func (st *State) parts(key []byte, parts []Part, src *string) (_ []byte, err err
 	return key, nil
 }
 
-// leaf appends the value at the end of a path. The function behind a path is charged for what it
+// path appends the value at the end of a path. The function behind a path is charged for what it
 // reads; what it makes is charged as text.
-func (st *State) leaf(key []byte, v reflect.Value, p *Part) ([]byte, error) {
-	switch {
-	case !v.IsValid():
-		return key, p.missing()
-	case p.Via == nil:
-		return st.Leaf(key, v, p.Leaf, p.Escape)
+func (st *State) path(key []byte, p *Part) (_ []byte, err error) {
+	var s string
+	if p.Leaf == LeafLookup {
+		var ok bool
+		if s, ok, err = st.look(p.Path); err == nil && !ok {
+			err = p.missing()
+		}
+	} else {
+		var v reflect.Value
+		if v, err = p.Path.Follow(&st.Source, st.Elems); err == nil && !v.IsValid() {
+			err = p.missing()
+		}
+		if err == nil && p.Via == nil {
+			return st.Leaf(key, v, p.Leaf, p.Escape)
+		}
+		s = v.String()
 	}
-	s := v.String()
-	if err := st.Spend(len(s)); err != nil {
+	if err == nil && p.Via != nil {
+		if err = st.Spend(len(s)); err == nil {
+			s = p.Via(s)
+		}
+	}
+	if err != nil {
 		return key, err
 	}
-	return st.text(key, p.Via(s), p.Escape)
+	return st.text(key, s, p.Escape)
 }
 
 // missing is the error of a path that ends in nil. Behind a function, nil is the argument and
@@ -268,19 +300,6 @@ func (st *State) Together(parts []Part) (string, error) {
 		return "", err
 	}
 	return string(text), nil
-}
-
-// Lookup appends the value of a path that is a name in a lookup root. A header by its name is
-// the second most common value, and needs no closure for a path.
-func (st *State) Lookup(dst []byte, p *Path, e *Escape) ([]byte, error) {
-	s, ok, err := st.look(p.Root, p.Steps[0].By.(string))
-	if err == nil && !ok {
-		err = ErrNil
-	}
-	if err != nil {
-		return dst, err
-	}
-	return st.text(dst, s, e)
 }
 
 // Text appends a text that must not be empty; a nil Escape leaves it as it is.

@@ -192,65 +192,75 @@ type slot struct {
 	known bool
 }
 
-// root returns the slot of the i-th root, filled. The error of a fact is kept apart by type from
-// here on, since only here is known where it comes from.
+// root returns the slot of the i-th root, filled.
 func (s *Source) root(i int) (*slot, error) {
 	at := &s.slots[i]
 	if at.known {
 		return at, nil
 	}
-	root := &s.Roots[i]
 	s.Asking = true
 	// Not set by defer: after a panic Asking has to stay true, as that is how the one who recovers
 	// knows whose it was.
-	v, err := s.Facts(root.Name)
-	s.Asking = false
-	if err == nil {
-		err = root.admit(v, at)
-	}
-	if err != nil {
-		return nil, &FactError{root.Name, err}
-	}
-	at.known = true
-	return at, nil
+	var err error
+	at.value, at.find, err = s.Roots[i].ask(s.Facts)
+	s.Asking, at.known = false, err == nil
+	return at, err
 }
 
-// admit puts a value from Facts into a slot, if it is what was promised. A value of another type
-// than was declared is a mistake of the adapter's. Paths know the places of fields in the
-// declared type, and would read others.
-func (r *Root) admit(v any, at *slot) error {
+// ask asks for the fact of a root: a value, or a lookup. Its error is kept apart by type from here
+// on, since only here is known where it comes from.
+func (r *Root) ask(facts func(root string) (any, error)) (value reflect.Value, find lookup, err error) {
+	v, err := facts(r.Name)
+	if err == nil {
+		value, find, err = r.admit(v)
+	}
+	if err != nil {
+		err = &FactError{r.Name, err}
+	}
+	return value, find, err
+}
+
+// admit returns a value from Facts, if it is what was promised. A value of another type than was
+// declared is a mistake of the adapter's. Paths know the places of fields in the declared type, and
+// would read others.
+func (r *Root) admit(v any) (value reflect.Value, find lookup, err error) {
 	if r.Lookup {
 		find, ok := v.(lookup)
 		if !ok {
-			return fmt.Errorf("is of type %T, and was declared as a Lookup", v)
+			return value, nil, fmt.Errorf("is of type %T, and was declared as a Lookup", v)
 		}
-		at.find = find
-		return nil
+		return value, find, nil
 	}
-	at.value = reflect.ValueOf(v)
+	value = reflect.ValueOf(v)
 	if r.Type == nil || v == nil {
-		return nil
+		return value, nil, nil
 	}
 	// The comparison comes first as it is nearly always true, and a look at two types costs less than
 	// the call.
-	if t := at.value.Type(); t != r.Type && !t.AssignableTo(r.Type) {
-		return fmt.Errorf("is of type %T, and was declared as %v", v, r.Type)
+	if t := value.Type(); t != r.Type && !t.AssignableTo(r.Type) {
+		return value, nil, fmt.Errorf("is of type %T, and was declared as %v", v, r.Type)
 	}
-	return nil
+	return value, nil, nil
 }
 
-// look asks a lookup root for a name. A lookup may panic as facts may, and is let through in the
-// same way.
-func (s *Source) look(i int, name string) (value string, ok bool, err error) {
-	at, err := s.root(i)
+// look asks a lookup root for the name that p begins with. A lookup may panic as facts may, and is
+// let through in the same way.
+func (s *Source) look(p *Path) (value string, ok bool, err error) {
+	at, err := s.root(p.Root)
 	if err != nil {
 		return "", false, err
 	}
 	s.Asking = true
-	value, ok, err = at.find.Find(name)
+	value, ok, err = at.look(p, &s.Roots[p.Root])
 	s.Asking = false
-	if err != nil {
-		return "", false, &FactError{s.Roots[i].Name, err}
+	return value, ok, err
+}
+
+// look is that of a Source whose root is known.
+func (at *slot) look(p *Path, root *Root) (value string, ok bool, err error) {
+	name, _ := p.Steps[0].By.(string)
+	if value, ok, err = at.find.Find(name); err != nil {
+		return "", false, &FactError{root.Name, err}
 	}
 	return value, ok, nil
 }

@@ -153,12 +153,13 @@ func TestLookup(t *testing.T) {
 		{"is " + strings.Repeat("y", MaxBytes+1), nil, "x", errBytes},
 	} {
 		st := NewState(context.Background(), facts, []Root{{Name: "header", Lookup: true}})
-		got, err := st.Lookup([]byte("x"), &Path{Steps: []Step{{Lookup: true, By: tt.name}}}, tt.escape)
+		hole := Part{Path: &Path{Steps: []Step{{Lookup: true, By: tt.name}}}, Leaf: LeafLookup, Escape: tt.escape}
+		got, err := st.path([]byte("x"), &hole)
 		if string(got) != tt.want || !errors.Is(err, tt.err) {
-			t.Errorf("Lookup(%.20q) = %.20q, %v, want %.20q, %v", tt.name, got, err, tt.want, tt.err)
+			t.Errorf("path(%.20q) = %.20q, %v, want %.20q, %v", tt.name, got, err, tt.want, tt.err)
 		}
 		if fact, ok := errors.AsType[*FactError](err); ok != (tt.err == io.ErrUnexpectedEOF) || ok && fact.Root != "header" {
-			t.Errorf("Lookup(%.20q): %v is an error of the facts: %v", tt.name, err, ok)
+			t.Errorf("path(%.20q): %v is an error of the facts: %v", tt.name, err, ok)
 		}
 		st.Release()
 	}

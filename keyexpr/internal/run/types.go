@@ -22,7 +22,17 @@ const (
 	LeafString
 	LeafInt
 	LeafUint
+	LeafLookup // the path is a name in a lookup root, and nothing else
 )
+
+// LeafAt is LeafOf the type of what is at the end of p. A header by its name is the second most
+// common value, and a way of its own spares the reflect.Value of a text that has no address.
+func LeafAt(p *Path, t reflect.Type) Leaf {
+	if len(p.Steps) == 1 && p.Steps[0].Lookup {
+		return LeafLookup
+	}
+	return LeafOf(t)
+}
 
 // LeafOf returns the leaf for values of type t, which is nil if it is not known. A type that
 // spells itself is asked, whatever it is made of.
