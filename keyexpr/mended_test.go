@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
@@ -24,6 +25,50 @@ func TestUniqKnowsNumbersOfJSON(t *testing.T) {
 		keys, err := expand(t, "#{len(uniq(req.Any))}", &payRequest{Any: tt.list})
 		if err != nil || strings.Join(keys, " ") != tt.want {
 			t.Errorf("len(uniq(%#v)) = %q, %v, want %s", tt.list, keys, err, tt.want)
+		}
+	}
+}
+
+// uniq kept the int 7 and the int64 7 apart, which == takes for one, as it compared types. What is equal is one element, and the
+// first of its kind stays as it was.
+func TestUniqComparesAsEqualDoes(t *testing.T) {
+	type count uint8
+	tenth := float32(0.1)
+	for _, tt := range []struct {
+		a, b any
+		want bool
+	}{
+		{7, int64(7), true},
+		{7, uint8(7), true},
+		{7, count(7), true},
+		{int8(-7), -7, true},
+		{7, 7.0, true},
+		{0.5, float32(0.5), true},
+		{7.5, 7, false},
+		{float64(tenth), 0.1, false},
+		{7, "7", false},
+		{1, true, false},
+		{0, nil, false},
+		{int64(-1), uint64(1<<64 - 1), false},
+		{uint64(1<<64 - 1), uintptr(1<<64 - 1), true},
+		{uint64(1 << 63), float64(1 << 63), true},
+		{int64(-1 << 63), -float64(1 << 63), true},
+		{float64(1 << 63), float64(1 << 63), true},
+		{5, 5 * time.Nanosecond, false},
+		{time.Second, time.Second, true},
+	} {
+		list := []any{tt.a, tt.b}
+		keys, err := expand(t, "#{len(uniq(req.Any))}", &payRequest{Any: list})
+		if one := len(keys) == 1 && keys[0] == "1"; err != nil || one != tt.want {
+			t.Errorf("len(uniq(%#v)) = %q, %v", list, keys, err)
+		}
+		c, err := ParseCondition("req.Any[0] == req.Any[1]", Roots{"req": TypeFor[*payRequest]()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal, err := c.Eval(context.Background(), func(string) (any, error) { return &payRequest{Any: list}, nil })
+		if err != nil || equal != tt.want {
+			t.Errorf("%#v == %#v is %v, %v, and uniq says %v", tt.a, tt.b, equal, err, tt.want)
 		}
 	}
 }

@@ -104,8 +104,18 @@ func (c *compiler) plus(n *node, x, y *code) *code {
 		c.fail(n, "+ is for numbers and texts, and not for %s and %s", describe(x.typ), describe(y.typ))
 	}
 	plain := c.plain
-	return binary(t, x, y, func(st *run.State, a, b any) (any, error) { return concat(st, a, b, plain) })
+	return binary(t, x, y, func(st *run.State, a, b any) (any, error) {
+		v, err := concat(st, a, b, plain)
+		if s, ok := v.(string); ok && !plain && len(s) > maxSum && length(s) > maxSum {
+			return nil, run.Faulty("makes a text of more than %d characters, for which Spring throws", maxSum)
+		}
+		return v, err
+	})
 }
+
+// maxSum is OpPlus.MAX_CONCATENATED_STRING_LENGTH. No key is that long, but a hash of a text or its
+// length may be one. concat, the method, is Java's own and has no such bound.
+const maxSum = 100_000
 
 // countable reports whether + adds values of a type to numbers. Without a text, + of two of them
 // is a sum.
@@ -322,7 +332,15 @@ func (c *compiler) between(n *node) *code {
 
 // matches asks whether a pattern, which is written out, matches the whole text. Written as a
 // method it takes the same way.
-func (c *compiler) matches(n *node) *code { return c.matching(n, c.compile(n.args[0])) }
+func (c *compiler) matches(n *node) *code {
+	if length(n.args[1].text) > maxPattern {
+		c.fail(n.args[1], "Spring takes no pattern of more than %d characters", maxPattern)
+	}
+	return c.matching(n, c.compile(n.args[0]))
+}
+
+// maxPattern is OperatorMatches.MAX_REGEX_LENGTH. The method of String has no such bound.
+const maxPattern = 1000
 
 // matching converts the subject as Spring does, so that an id matches by its digits. The whole
 // text must match, as in Matcher.matches, while Go's MatchString looks for a part.

@@ -267,7 +267,20 @@ func (p *parser) unary() *node {
 		return p.postfix(p.primary())
 	}
 	defer p.deeper()()
+	if n, ok := p.smallest(t); ok {
+		return n
+	}
 	return &node{kind: kindUnary, off: t.off, text: operatorOf(t), args: []*node{p.unary()}}
+}
+
+// smallest reads the two numbers of Java whose digits are none without the minus in front, JLS
+// 3.10.1. SpringEL knows no such exception: Spring throws for -2147483648, and so it is refused.
+func (p *parser) smallest(minus token) (*node, bool) {
+	digits := strings.ToUpper(p.peek().text)
+	if !p.plain || minus.text != "-" || digits != "2147483648" && digits != "9223372036854775808L" {
+		return nil, false
+	}
+	return &node{kind: kindNumber, off: minus.off, text: "-" + p.next().text}, true
 }
 
 // postfix bounds the chain, as each link is a closure within a closure. maybeEatNonDottedNode

@@ -59,10 +59,17 @@ func (p *parser) number(t token) string {
 		base = 8
 	}
 	n, err := strconv.ParseInt(digits, base, size)
+	if p.plain && base != 10 { // these are bits, of which the first may be the sign
+		var bits uint64
+		bits, err = strconv.ParseUint(digits, base, size)
+		n = int64(bits) << (64 - size) >> (64 - size)
+	}
 	fraction := p.peek().text == "." && p.tokens[p.at+1].kind == tokenNumber
 	switch {
 	case fraction || strings.ContainsAny(digits, ".eEfFdD") && base == 10:
 		p.fail(t.off, "only whole numbers can be in a key")
+	case errors.Is(err, strconv.ErrSyntax) && p.plain && strings.ContainsAny(digits, "bB_"):
+		p.fail(t.off, "binary numbers and underscores are not read here: write plain digits")
 	case errors.Is(err, strconv.ErrSyntax):
 		p.fail(t.off, "this is no number")
 	case err != nil && size == 32:

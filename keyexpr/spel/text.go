@@ -32,6 +32,17 @@ func units(st *run.State, x any) ([]uint16, error) {
 	return utf16.Encode([]rune(s)), nil
 }
 
+// length is the number of units of a text, as Java has it, without making them.
+func length(s string) (n int) {
+	for _, r := range s {
+		n++
+		if r > 0xffff {
+			n++
+		}
+	}
+	return n
+}
+
 // There is no text in Redis for it that would come back as itself.
 var errSurrogate = run.Faulty("takes half of a character that Java has in two halves")
 

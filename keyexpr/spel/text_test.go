@@ -211,6 +211,27 @@ func TestTextMethods(t *testing.T) {
 	}
 }
 
+// Spring puts no more than 100,000 characters together, of which a character beyond the first plane is two. The method of String
+// has no such bound.
+func TestLongSums(t *testing.T) {
+	for _, tt := range []struct {
+		text             string
+		expression, want string
+	}{
+		{strings.Repeat("x", 50_000), "(#s + #s).isEmpty() ? 'y' : 'n'", "n"},
+		{strings.Repeat("😀", 25_000), "(#s + #s).isEmpty() ? 'y' : 'n'", "n"},
+		{strings.Repeat("x", 50_000), "(#s + #s + 'y').isEmpty() ? 'y' : 'n'", ""},
+		{strings.Repeat("😀", 25_000), "(#s + #s + 'y').isEmpty() ? 'y' : 'n'", ""},
+		{strings.Repeat("é", 50_001), "(#s + #s).isEmpty() ? 'y' : 'n'", ""},
+		{strings.Repeat("x", 50_000), "#s.concat(#s).concat('y').isEmpty() ? 'y' : 'n'", "n"},
+	} {
+		got, err := on(t, tt.text, tt.expression)
+		if tt.want == "" && !errors.Is(err, keyexpr.ErrValue) || tt.want != "" && (err != nil || got != tt.want) {
+			t.Errorf("%s of %d bytes makes %q, %v, want %q", tt.expression, len(tt.text), got, err, tt.want)
+		}
+	}
+}
+
 // What Java's patterns mean where Go's mean something else, in Go's words.
 func TestTranslate(t *testing.T) {
 	for _, tt := range []struct {

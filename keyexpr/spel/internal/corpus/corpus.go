@@ -58,6 +58,9 @@ func Subjects() (list []Subject) {
 			list = append(list, Expression("'x' + #order."+property+"."+method).On(Letters()))
 		}
 	}
+	for _, text := range longCalls {
+		list = append(list, Expression(text).On(Longs()))
+	}
 	for _, keys := range lock4jKeys {
 		list = append(list, Lock4j(keys...))
 	}

@@ -101,6 +101,15 @@ func Letters() []*Order {
 	return list
 }
 
+// Longs are orders with texts half as long as what Spring puts together, in units of one byte and of two halves.
+func Longs() []*Order {
+	var list []*Order
+	for _, s := range []string{strings.Repeat("n", 49_999), strings.Repeat("n", 50_000), strings.Repeat("n", 50_001), strings.Repeat("é", 50_000), strings.Repeat("😀", 25_000), strings.Repeat("😀", 25_000) + "n"} {
+		list = append(list, &Order{Name: s, ISBN: s + "x", Tags: []string{""}, Status: "NEW"})
+	}
+	return list
+}
+
 // Roots are the facts of a method that has one parameter, order.
 var Roots = keyexpr.Roots{"req": keyexpr.TypeFor[*Order]()}
 

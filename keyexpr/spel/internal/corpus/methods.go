@@ -1,5 +1,7 @@
 package corpus
 
+import "strings"
+
 // calls are methods, patterns and what is done with lists and maps.
 var calls = []string{
 	// Methods of String.
@@ -96,6 +98,15 @@ var calls = []string{
 	"#order.id.doubleValue()",
 	"#order.status.hashCode()",
 	"42.toString()",
+	"42.toString().length()",
+	"'x' + 42.toString() + 1",
+	"'x' + 42.hashCode()",
+	"42.equals(42)",
+	"42.equals(42L)",
+	"(42).toString()",
+	"-42.toString()",
+	"(-42).toString()",
+	"0x2A.toString()",
 	"42L.hashCode()",
 	// Patterns.
 	"#order.name matches '.*'",
@@ -151,6 +162,10 @@ var calls = []string{
 	"'tab\t' matches 'tab\\t'",
 	"#order.isbn.matches('[0-9-]+')",
 	"true matches 'true'",
+	"'a' matches '" + strings.Repeat("a?", 60) + "'",
+	"'a' matches '[" + strings.Repeat("a", 998) + "]'",
+	"'a' matches '[" + strings.Repeat("a", 999) + "]'",
+	"'a'.matches('[" + strings.Repeat("a", 999) + "]')",
 	// Lists.
 	"#order.tags[0]",
 	"#order.tags[1]",
@@ -288,4 +303,23 @@ var calls = []string{
 	"'a",
 	"a b",
 	"#order..id",
+}
+
+// longCalls are tried on texts around the length up to which Spring puts texts together.
+var longCalls = []string{
+	"'x' + #order.name.length()",
+	"'x' + (#order.name + #order.name).length()",
+	"'x' + (#order.name + #order.isbn).length()",
+	"'x' + ('' + #order.name + #order.name).hashCode()",
+	"'x' + (#order.name + #order.name + 'y').length()",
+	"'x' + (#order.name + 1).length()",
+	"'x' + (1 + #order.name + #order.name).length()",
+	"'x' + #order.name.concat(#order.name).length()",
+	"'x' + #order.name.concat(#order.name).concat('y').hashCode()",
+	"'x' + (#order.name.concat(#order.name) + 'y').length()",
+	"#order.name + #order.name == #order.isbn ? 'y' : 'n'",
+	"(#order.name + #order.name).substring(0, 3)",
+	"#order.tags.![(#this + #order.name + #order.name).length()]",
+	"#{#order.name.length()}-x",
+	"#order.name + #order.name",
 }
