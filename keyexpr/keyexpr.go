@@ -28,18 +28,18 @@ package keyexpr
 // does nothing that could have been done before.
 //
 //	scan      scan.go cuts a template into literals and the sources of holes, as the engine knows
-//	          expressions only. lookalike.go explains what was meant to be a hole, and is none.
+//	          expressions only. It explains what was meant to be a hole, and is none.
 //	parse     parse.go lets the engine make a tree of each source, and refuses what a key must not
 //	          use: functions without bounds, patterns that come from requests, Java's names.
 //	check     check.go describes the roots to the engine's checker, and refuses types that make no
 //	          key. It comes again behind each change of the tree, since a change brings new types.
 //	resolve   resolve.go replaces the names that JSON and protobuf have for fields by Go's, and
 //	          explains names that there are not.
-//	rewrite   parts.go takes apart what puts values together (+, join, lists), so that each value is
-//	          escaped by itself. compile.go makes closures of everything else: access.go of paths
-//	          and variables, operators.go and numbers.go of operators, calls.go of the functions in
-//	          functions.go, textfuncs.go, lists.go and hash.go. reads.go notes which of them read a
-//	          fact, as a template that reads none is refused.
+//	rewrite   rewrite.go takes apart what puts values together (+, join, lists), so that each value
+//	          is escaped by itself. rewrite_compile.go makes closures of everything else, with a file
+//	          each for paths and variables (access), operators and calls. rewrite_reads.go notes which
+//	          of them read a fact, as a template that reads none is refused. What is called stands in
+//	          func.go and the files beside it, by what it is about: texts, lists, numbers, hashes.
 //	run       internal/run asks for the facts, follows the paths, calls the closures and puts the
 //	          texts together, within bounds of time and memory.
 //

@@ -25,10 +25,10 @@ import (
 //	primary     = root | literal | list | map | function "(" arguments ")" | "#" in a loop | "(" expression ")"
 
 // Builtins of the engine that keys and conditions may use. Those that depend on time or on the
-// order of a map, that build up values without bound, or that are done better in functions.go
-// are missing on purpose. Each of those that are here is our own code in lists.go, textfuncs.go
-// or functions.go, since the engine's has no budget. This list is what may be called, so that a
-// function which a new version of the engine brings does not get into keys by itself.
+// order of a map, that build up values without bound, or that are done better in func.go are missing
+// on purpose. Each of those that are here is our own code in func.go and the files beside it, since
+// the engine's has no budget. This list is what may be called, so that a function which a new
+// version of the engine brings does not get into keys by itself.
 const (
 	keyBuiltins  = " all any none one filter map find findLast findIndex count sortBy len trim trimPrefix trimSuffix indexOf lastIndexOf hasPrefix hasSuffix max min first last get take reverse concat flatten sort "
 	condBuiltins = " abs ceil floor round float sum mean median date duration timezone type "
@@ -295,3 +295,59 @@ func wordAt(s string) int {
 // showOr gives the function its name back, in messages. A name that nobody has written would
 // send its reader to look for it.
 func showOr(s string) string { return strings.ReplaceAll(s, orName, "or") }
+
+// skipQuoted returns the length of the string or comment that s begins with, 1 if it begins with
+// neither, and -1 if its end is missing. A slash alone divides. What follows it is part of the
+// expression, and must be looked at for brackets.
+func skipQuoted(s string) int {
+	switch {
+	case strings.HasPrefix(s, "//"):
+		return lengthTo(s, 2, "\n")
+	case strings.HasPrefix(s, "/*"):
+		return lengthTo(s, 2, "*/")
+	case s[0] == '/':
+		return 1
+	case s[0] == '`':
+		return skipRaw(s)
+	}
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case s[0]:
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// skipRaw is skipQuoted for a string in backquotes, in which two backquotes stand for one. In a
+// raw string nothing is escaped, and so the backslash of a pattern does not hide its end.
+func skipRaw(s string) int {
+	for i := 1; i < len(s); i++ {
+		if s[i] != '`' {
+			continue
+		}
+		if i+1 == len(s) || s[i+1] != '`' {
+			return i + 1
+		}
+		i++
+	}
+	return -1
+}
+
+func lengthTo(s string, from int, end string) int {
+	i := strings.Index(s[from:], end)
+	if i < 0 {
+		return -1
+	}
+	return from + i + len(end)
+}
+
+// The place of the error is where it began, since where it should have ended is not known.
+func quotedName(s string) string {
+	if s[0] == '/' {
+		return "the comment"
+	}
+	return "the string"
+}

@@ -1,8 +1,15 @@
 package keyexpr
 
 import (
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/latchkey-go/latchkey/internal/suggest"
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
 // maxText bounds the length of a template or condition, and with it how deep brackets can nest.
@@ -183,58 +190,167 @@ func holeEnd(text string, open int) (int, error) {
 	return 0, errAt(text, open-1, "the hole is not closed by }")
 }
 
-// skipQuoted returns the length of the string or comment that s begins with, 1 if it begins with
-// neither, and -1 if its end is missing. A slash alone divides. What follows it is part of the
-// expression, and must be looked at for brackets.
-func skipQuoted(s string) int {
-	switch {
-	case strings.HasPrefix(s, "//"):
-		return lengthTo(s, 2, "\n")
-	case strings.HasPrefix(s, "/*"):
-		return lengthTo(s, 2, "*/")
-	case s[0] == '/':
-		return 1
-	case s[0] == '`':
-		return skipRaw(s)
-	}
-	for i := 1; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case s[0]:
-			return i + 1
-		}
-	}
-	return -1
-}
+// A template that reads no fact locks one key for the whole world. The rule is that alone, and
+// needs no list of mistakes: what stands here only finds the sentence that fits one. Some
+// mistakes are refused by themselves, as nobody means them: ${, {{, and braces without a
+// partner.
 
-// skipRaw is skipQuoted for a string in backquotes, in which two backquotes stand for one. In a
-// raw string nothing is escaped, and so the backslash of a pattern does not hide its end.
-func skipRaw(s string) int {
-	for i := 1; i < len(s); i++ {
-		if s[i] != '`' {
+// checkBraces refuses literals that no key has: braces that do not pair, and what other
+// languages begin their holes with. They are errors under OneKey, too. That a key without facts
+// is meant says nothing about a brace in it that does not close. Pairs are counted over all
+// literals together, as a hash tag may have holes in it: order:{#{req.ID}}:x is two literals
+// with one brace each.
+func checkBraces(text string, parts []part) error {
+	var open []int
+	for _, p := range parts {
+		if p.hole {
 			continue
 		}
-		if i+1 == len(s) || s[i+1] != '`' {
-			return i + 1
+		for i := range len(p.text) {
+			at := place(text, p, i)
+			switch {
+			case strings.HasPrefix(p.text[i:], "${"):
+				return errAt(text, at, "${…} is not filled in: write %s", suggestHole(p.text[i+1:], "#{req.OrderID}"))
+			case strings.HasPrefix(p.text[i:], "{{"):
+				return errAt(text, at, "{{…}} is not filled in: write %s", suggestHole(strings.TrimLeft(p.text[i+1:], "{. "), "#{req.OrderID}"))
+			case p.text[i] == '{':
+				open = append(open, at)
+			case p.text[i] == '}' && len(open) == 0:
+				return errAt(text, at, "a } without a {: a hole is written #{…}, and ends at its }")
+			case p.text[i] == '}':
+				open = open[:len(open)-1]
+			}
 		}
-		i++
 	}
-	return -1
+	if len(open) > 0 {
+		return errAt(text, open[len(open)-1], "a { without a }: a hole is written #{…}, and a hash tag {…}")
+	}
+	return nil
 }
 
-func lengthTo(s string, from int, end string) int {
-	i := strings.Index(s[from:], end)
-	if i < 0 {
-		return -1
+// place returns where the i-th byte of a literal stands in the text, in which some hashes count
+// half. A literal has no table of where its bytes come from, since it is needed for errors
+// alone. So the text is gone through again, as the scanner has done it.
+func place(text string, p part, i int) int {
+	for at, n := p.off, 0; at < len(text); {
+		hashes := countHashes(text[at:])
+		literal, source := max(hashes, 1), max(hashes, 1)
+		each := 1
+		if hashes > 0 && at+hashes < len(text) && text[at+hashes] == '{' {
+			literal, source, each = hashes/2+1-hashes%2, hashes+1, 2
+		}
+		if i < n+literal {
+			return min(at+each*(i-n), at+source-1)
+		}
+		n, at = n+literal, at+source
 	}
-	return from + i + len(end)
+	return len(text)
 }
 
-// The place of the error is where it began, since where it should have ended is not known.
-func quotedName(s string) string {
-	if s[0] == '/' {
-		return "the comment"
+// It takes a path with dots, as {{.Order.ID}} is one, and leaves out what other languages put in
+// front.
+var fieldName = regexp.MustCompile(`^[{. ]*((?:[\pL_][\pL\d_]*\.)*[\pL_][\pL\d_]*)`)
+
+// suggestHole writes the name that s begins with as a hole. It takes a name with a root for a
+// path, and guesses req for a name without one: most templates are about the request.
+func suggestHole(s, otherwise string) string {
+	m := fieldName.FindStringSubmatch(s)
+	if m == nil {
+		return otherwise
 	}
-	return "the string"
+	if name := m[1]; strings.Contains(name, ".") && name[0] != '.' {
+		return "#{" + name + "}"
+	}
+	return "#{req." + m[1] + "}"
+}
+
+// mistakes are how a value is put into a text elsewhere. The order is from what is surely one to
+// what might be. It decides only which sentence is shown. A text that none of them knows is
+// refused all the same, since it is refused for reading nothing.
+var mistakes = []struct {
+	pattern *regexp.Regexp
+	reason  string
+}{
+	{regexp.MustCompile(`##+\{`), "##{ is a literal #{: write #{…} for a hole"},
+	{regexp.MustCompile(`# +\{`), "a hole is written #{…}, without a blank"},
+	{regexp.MustCompile(`'\s*\+|\+\s*'|"\s*\+|\+\s*"`), "this looks like Java: give it to package spel, or write order:#{req.OrderID}"},
+	{regexp.MustCompile(`#\pL`), "a hole is written #{req.OrderID}; a key in Java's language goes through package spel"},
+	{regexp.MustCompile(`\{[^{}]*\}`), "{…} is a hash tag, and no hole: write #{…}"},
+	{regexp.MustCompile(`%[sdvq]`), "%s is not filled in: write #{req.OrderID}"},
+	{regexp.MustCompile(`[/:]:\pL`), ":name is not filled in: write #{path.name}"},
+}
+
+// lookAlike is the error of a template that reads nothing of the request. The patterns look at
+// literals alone. In an expression, + and quotes are what everybody writes.
+func lookAlike(text string, parts []part, roots Roots, named bool) error {
+	rule := "all requests would share one key, as nothing of the request is read"
+	if named {
+		rule = "all requests would share one key, as nothing that is read of the request makes a difference"
+	}
+	literals := []byte(text) // with blanks for holes
+	for _, p := range parts {
+		for i := p.off - len("#{"); p.hole && i <= p.off+len(p.text); i++ {
+			literals[i] = ' '
+		}
+	}
+	for _, m := range mistakes {
+		if at := m.pattern.FindIndex(literals); at != nil {
+			return errAt(text, at[0], "%s: %s; OneKey (one-key in a tag) says that it is meant", rule, m.reason)
+		}
+	}
+	for _, p := range parts {
+		if p.hole {
+			return errAt(text, p.off, "%s: write something like #{req.OrderID}, from %s; OneKey (one-key in a tag) says that it is meant",
+				rule, suggest.List(slices.Collect(maps.Keys(roots))))
+		}
+	}
+	return errAt(text, 0, "%s: write something like order:#{req.OrderID}; OneKey (one-key in a tag) says that it is meant", rule)
+}
+
+// A tag has no braces in it, as Redis ends it at the first closing one.
+var tag = regexp.MustCompile(`\{([^{}]*)\}`)
+
+// checkTag refuses a hash tag whose text is a fact, or a field of one: somebody meant it to be a
+// hole. It looks at all names in reach, and not only at those that the template uses: order:{id}
+// is written by somebody who has not found out about holes. Who really wants a tag that is
+// called like a field can call it otherwise; nobody needs it.
+func (c *compilation) checkTag(lit part) error {
+	for _, m := range tag.FindAllStringSubmatchIndex(lit.text, -1) {
+		name := strings.TrimSpace(lit.text[m[2]:m[3]])
+		hole, ok := c.inReach(name)
+		if ok && strings.HasSuffix(lit.text[:m[0]], "#") {
+			return errAt(c.text, place(c.text, lit, m[0])-2, "##{ is a literal #{, and %s could be read: write #{%s}", hole, hole)
+		}
+		if ok {
+			return errAt(c.text, place(c.text, lit, m[0]), "{%s} is a hash tag, and %s could be read: write #{%s}", name, hole, hole)
+		}
+	}
+	return nil
+}
+
+// inReach reports whether a name is a root, a path from one, or a field of one. The first
+// element of a path decides, as the rest of it may be misspelt: {req.OrdreID} is meant to be a
+// hole, too.
+func (c *compilation) inReach(name string) (hole string, ok bool) {
+	first, _, _ := strings.Cut(name, ".")
+	if _, ok := c.roots[first]; ok {
+		return name, true
+	}
+	for _, root := range slices.Sorted(maps.Keys(c.roots)) {
+		of := c.roots[root].of
+		if slices.Contains(of.Names, name) {
+			return root + "." + name, true
+		}
+		t := of.Type
+		for t != nil && t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t == nil || t.Kind() != reflect.Struct || first == "" {
+			continue
+		}
+		if f, ok := t.FieldByName(first); ok && f.IsExported() || len(run.Aliases(t, first)) > 0 {
+			return root + "." + name, true
+		}
+	}
+	return "", false
 }

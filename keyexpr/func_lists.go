@@ -13,7 +13,7 @@ import (
 )
 
 // Functions on lists. In a key, a list is either a hole of its own, which makes a key of each
-// element, or what join, a test or a choice makes one value of. parts.go takes apart what it
+// element, or what join, a test or a choice makes one value of. rewrite.go takes apart what it
 // can, and what is left comes here.
 //
 // A request decides how long its lists are, so that each of these charges for what it is about

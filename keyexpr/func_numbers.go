@@ -365,3 +365,28 @@ func toInt(st *run.State, args []any) (any, error) {
 	n, err := run.Integer(x)
 	return int(n), err
 }
+
+// identity gives all numbers that are equal one type, so that a map of Go finds them to be, as ==
+// does in a condition. JSON, protobuf and Go have three types for the 7 of one id. A duration is no
+// number.
+func identity(x any) any {
+	v := reflect.ValueOf(x)
+	switch {
+	case v.IsValid() && v.CanFloat():
+		f := v.Float()
+		switch {
+		case f != math.Trunc(f), f < math.MinInt64, f >= math.MaxUint64:
+			return f
+		case f < 0:
+			return int64(f)
+		}
+		return uint64(f)
+	case !whole(x):
+		return x
+	case v.CanInt() && v.Int() < 0:
+		return v.Int()
+	case v.CanInt():
+		return uint64(v.Int())
+	}
+	return v.Uint() // which a uintptr is as well
+}

@@ -3,7 +3,6 @@ package keyexpr
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"regexp"
 	"slices"
@@ -190,7 +189,7 @@ func joinCheck(args []reflect.Type) (reflect.Type, error) {
 	return stringType, nil
 }
 
-// join puts texts together as they are. In a key, parts.go does that, and keeps them apart. This
+// join puts texts together as they are. In a key, rewrite.go does that, and keeps them apart. This
 // is the join of conditions and of what is compared. Without a separator it puts texts together
 // as they are, which a key must not.
 func join(st *run.State, args []any) (any, error) {
@@ -300,31 +299,6 @@ func uniq(st *run.State, args []any) (any, error) {
 		}
 	}
 	return slices.Clip(list), nil
-}
-
-// identity gives all numbers that are equal one type, so that a map of Go finds them to be, as ==
-// does in a condition. JSON, protobuf and Go have three types for the 7 of one id. A duration is no
-// number.
-func identity(x any) any {
-	v := reflect.ValueOf(x)
-	switch {
-	case v.IsValid() && v.CanFloat():
-		f := v.Float()
-		switch {
-		case f != math.Trunc(f), f < math.MinInt64, f >= math.MaxUint64:
-			return f
-		case f < 0:
-			return int64(f)
-		}
-		return uint64(f)
-	case !whole(x):
-		return x
-	case v.CanInt() && v.Int() < 0:
-		return v.Int()
-	case v.CanInt():
-		return uint64(v.Int())
-	}
-	return v.Uint() // which a uintptr is as well
 }
 
 // matches compiles a pattern, which is written out. The pattern is compiled once, at start. nil

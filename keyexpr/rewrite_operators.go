@@ -12,7 +12,7 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// Operators other than + on texts, which parts.go takes apart. They compare what values are
+// Operators other than + on texts, which rewrite.go takes apart. They compare what values are
 // rather than what types they have: an int64 of JSON equals the 7 in the template, and a Status
 // equals the text that it is made of. Each charges for texts that it reads, as both sides may be
 // a megabyte.
