@@ -343,17 +343,6 @@ func (st *State) basicText(v reflect.Value) (string, error) {
 	return "", Faulty("is of type %v, which is no key material", v.Type())
 }
 
-// Bytes returns those of a slice or array of bytes, also of a named type. The method of reflect panics for an array that has no
-// address, and reflect.Copy for elements of a named type.
-func Bytes(v reflect.Value) []byte {
-	if v.Kind() == reflect.Array {
-		p := reflect.New(v.Type()).Elem()
-		p.Set(v)
-		v = p
-	}
-	return v.Bytes()
-}
-
 // Eight bytes at once. Nearly all values of keys are ids that are left as they are, and to find that
 // out byte by byte took a fifth of the time of a key. A word holds eight bytes of a text. All of
 // them are compared by one calculation, whose answer is the top bit of each byte.

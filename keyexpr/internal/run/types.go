@@ -181,3 +181,14 @@ func Refusal(t reflect.Type) string {
 	}
 	return fmt.Sprintf("is of type %v, which is no key material", bare)
 }
+
+// Bytes returns those of a slice or array of bytes, also of a named type. The method of reflect panics for an array that has no
+// address, and reflect.Copy for elements of a named type.
+func Bytes(v reflect.Value) []byte {
+	if v.Kind() == reflect.Array {
+		p := reflect.New(v.Type()).Elem()
+		p.Set(v)
+		v = p
+	}
+	return v.Bytes()
+}
