@@ -249,7 +249,7 @@ func (c *compiler) invoke(n *node, base *code, name string, args []*code) *code 
 			return x
 		}
 	}
-	c.fail(n, "%s has no method %s %s here: give the guard a function with Function, and write #%s(…)", describe(base.typ), name, withArguments(len(args)), name)
+	c.fail(n, "%s has no method %s %s here: give the guard a function with TemplateFunc, and write #%s(…)", describe(base.typ), name, withArguments(len(args)), name)
 	return nil
 }
 
@@ -297,7 +297,7 @@ func (c *compiler) textMethod(n *node, base *code, name string, args []*code) *c
 func (c *compiler) tabled(n *node, base *code, name string, args []*code, table map[string]method) *code {
 	m, ok := table[signature(name, len(args))]
 	if !ok {
-		c.fail(n, "the method %s %s of %s is not known here: give the guard a function with Function, and write #%s(…)", name, withArguments(len(args)), describe(base.typ), name)
+		c.fail(n, "the method %s %s of %s is not known here: give the guard a function with TemplateFunc, and write #%s(…)", name, withArguments(len(args)), describe(base.typ), name)
 	}
 	cost := 1
 	for i, want := range m.args {
@@ -356,7 +356,7 @@ func (c *compiler) anyMethod(n *node, base *code, name string, args []*code) *co
 		if prop, ok := accessor(name); ok && len(args) == 0 {
 			return c.property(&node{off: n.off, args: n.args, safe: n.safe}, base, prop)
 		}
-		c.fail(n, "the method %s %s is not known here: give the guard a function with Function, and write #%s(…)", name, withArguments(len(args)), name)
+		c.fail(n, "the method %s %s is not known here: give the guard a function with TemplateFunc, and write #%s(…)", name, withArguments(len(args)), name)
 	}
 	return c.after(n, base, typ{}, func(st *run.State, v any) (any, error) {
 		m, ok := method{}, false

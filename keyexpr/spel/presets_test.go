@@ -113,7 +113,7 @@ func TestPlacesInAnnotations(t *testing.T) {
 	}{
 		{Lock4j("pay", []string{"#p0.int", "#p0.nope"}), "#p0.nope", 4, "unknown property nope of spel.shop, did you mean None?"},
 		{Lock4j("pay", []string{"#p0.int", "'é' + "}), "'é' + ", 7, `unexpected "the end"`},
-		{Lock4j("pay", []string{"T(X)"}), "T(X)", 0, "T(X) reaches no class here: give the guard a function with Function, and write #name(…)"},
+		{Lock4j("pay", []string{"T(X)"}), "T(X)", 0, "T(X) reaches no class here: give the guard a function with TemplateFunc, and write #name(…)"},
 		{Klock("pay", []string{"#p0.int", "#p0.ints"}), "#p0.ints", 4, "this is a list, whose text in Java depends on whether it is an array: put its elements together, or name one"},
 		{Alturkovic("", "x", "#p0.int +"), "#p0.int +", 9, `unexpected "the end"`},
 		{Redisson(`"a" + p0.nope()`), `"a" + p0.nope()`, 9, "unknown property nope of spel.shop, did you mean None?"},

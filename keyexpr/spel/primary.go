@@ -34,7 +34,7 @@ func (p *parser) primary() *node {
 		p.only(t)
 		return &node{kind: kindList, off: t.off, args: p.list("}")}
 	case "@", "&":
-		p.fail(t.off, "there are no beans: give the guard a function with Function, and write #name(…)")
+		p.fail(t.off, "there are no beans: give the guard a function with TemplateFunc, and write #name(…)")
 	}
 	p.fail(t.off, "unexpected %q", t.text)
 	return nil
@@ -118,7 +118,7 @@ func (p *parser) name(t token) *node {
 	case "true", "false", "null":
 		return &node{kind: kindWord, off: t.off, text: word}
 	case "new":
-		p.fail(t.off, "nothing can be constructed: give the guard a function with Function, and write #name(…)")
+		p.fail(t.off, "nothing can be constructed: give the guard a function with TemplateFunc, and write #name(…)")
 	}
 	if t.text == "T" && p.peek().text == "(" && !p.plain {
 		return p.typeName(t)
@@ -127,7 +127,7 @@ func (p *parser) name(t token) *node {
 		return p.stringMethod(t)
 	}
 	if _, ok := p.accept("("); ok {
-		p.fail(t.off, "%s is a method of the target, which is not known here: give the guard a function with Function, and write #%s(…)", t.text, t.text)
+		p.fail(t.off, "%s is a method of the target, which is not known here: give the guard a function with TemplateFunc, and write #%s(…)", t.text, t.text)
 	}
 	if p.inner > 0 {
 		return &node{kind: kindName, off: t.off, text: t.text}
@@ -151,7 +151,7 @@ func (p *parser) typeName(t token) *node {
 	}
 	name := b.String()
 	if name != "String" && name != "java.lang.String" {
-		p.fail(t.off, "T(%s) reaches no class here: give the guard a function with Function, and write #name(…)", name)
+		p.fail(t.off, "T(%s) reaches no class here: give the guard a function with TemplateFunc, and write #name(…)", name)
 	}
 	p.expect(")")
 	return p.stringMethod(t)
