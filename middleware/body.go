@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,27 @@ var (
 	errEmptyBody = errors.New("it is empty")
 	errTwins     = errors.New("names that differ only in case")
 )
+
+// ahead is which bodies are read before waiting for the lock.
+type ahead int
+
+const (
+	readSmall ahead = iota
+	readAll
+	readNone
+)
+
+// smallBody is the most that is read without being asked for.
+const smallBody = 64 << 10
+
+// readsAhead reports whether the body of r is to be read before waiting for the lock. Over HTTP/2, a hang-up shows anyway.
+func (c *config) readsAhead(r *http.Request) bool {
+	if c.ahead != readSmall {
+		return c.ahead == readAll
+	}
+	n := r.ContentLength
+	return c.waits && n > 0 && n <= min(smallBody, c.bodyLimit) && r.ProtoMajor < 2 && r.Header["Expect"] == nil
+}
 
 // read reads the body once and keeps it.
 func (f *facts) read() (err error) {
@@ -50,7 +72,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 		return nil, fmt.Errorf("%w: %w", errBody, &http.MaxBytesError{Limit: limit}) // before the client is told to go on (100 Continue)
 	}
 	joined := interrupt(w, r)
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	data, err := readBytes(http.MaxBytesReader(w, r.Body, limit), r.ContentLength)
 	joined()
 	if ctx := r.Context(); ctx.Err() != nil {
 		return nil, fmt.Errorf("middleware: reading the body: %w: %w", ctx.Err(), context.Cause(ctx))
@@ -59,6 +81,24 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 		return nil, fmt.Errorf("%w: %w", errBody, err)
 	}
 	return data, nil
+}
+
+// readBytes is io.ReadAll with room for what was announced, if that is not much.
+func readBytes(body io.Reader, announced int64) ([]byte, error) {
+	data := make([]byte, 0, max(min(announced, smallBody)+1, 512))
+	for {
+		n, err := body.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err == io.EOF {
+			return data, nil
+		}
+		if err != nil {
+			return data, err
+		}
+		if len(data) == cap(data) {
+			data = slices.Grow(data, 1)
+		}
+	}
 }
 
 // interrupt makes reads of the body fail when the context of r ends. The returned function undoes that, and returns

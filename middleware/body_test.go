@@ -12,8 +12,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
 	"github.com/latchkey-go/latchkey/middleware"
 	"github.com/latchkey-go/latchkey/middleware/internal/adaptertest"
@@ -132,5 +134,39 @@ func TestMultipartFilesAreRemoved(t *testing.T) {
 	h.ServeHTTP(httptest.NewRecorder(), r)
 	if r.MultipartForm == nil {
 		t.Error("the server does not see the form")
+	}
+}
+
+// TestExpectedBodyIsNotReadAhead has a client that wants to be told to send its body. It is told when the handler reads.
+func TestExpectedBodyIsNotReadAhead(t *testing.T) {
+	q := adaptertest.NewQueue()
+	holder, err := q.Locker.Acquire(t.Context(), lock.Request{Key: "order:42"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(mount(t, newGuard(t, q, guard.Wait(time.Minute)), func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body)
+	}))
+	defer s.Close()
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "POST /orders/42 HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+	<-q.Entered // without a body
+	if err := holder.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(conn)
+	if line, err := lines.ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 100 ") {
+		t.Fatalf("answer = %q, %v, want 100 Continue", line, err)
+	}
+	fmt.Fprint(conn, "body")
+	if line, err := lines.ReadString('\n'); line != "\r\n" {
+		t.Fatalf("line = %q, %v", line, err)
+	}
+	if line, err := lines.ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 200 ") {
+		t.Errorf("answer = %q, %v, want status 200", line, err)
 	}
 }

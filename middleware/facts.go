@@ -40,6 +40,8 @@ func (c *config) roots() keyexpr.Roots {
 // facts is what one request can tell, each prepared when it is asked for.
 type facts struct {
 	*config
+	placement *placement
+
 	w     http.ResponseWriter
 	r     *http.Request
 	query url.Values // nil until used
@@ -154,6 +156,7 @@ func (f *facts) pass(ctx context.Context, w *writer, next http.Handler) {
 	if f.data != nil {
 		r.Body = replay(f.data, f.r.Body)
 	}
+	w.placement = f.placement
 	w.begin(ctx, f.data == nil && r.Body != nil && r.Body != http.NoBody)
 	defer func() {
 		w.end()

@@ -46,7 +46,7 @@ func (w *writer) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_ = w.lossLocked()
-	w.ctx = nil
+	w.ctx, w.placement = nil, nil
 	if w.stop != nil {
 		w.stop()
 		w.stop = nil

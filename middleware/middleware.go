@@ -52,7 +52,7 @@
 //	ErrFault        500   the handler did not run: the program or the lock service is at fault, not the request. So for a
 //	                      path value that the route does not have, which is logged once (slog.Default)
 //	ErrUnsupported  500   the handler did not run: the locker has no locks of that kind
-//	ErrLost         500   the handler ran: its response, if begun and not an error, is broken off instead
+//	ErrLost         500   the handler ran; see After a loss
 //	deadline        504   the handler did not run
 //	Skip            204   the handler did not run; with the header Latchkey-Outcome: skipped
 //	RunFallback           the handler of [Fallback] answers
@@ -63,8 +63,34 @@
 //
 // A client that hangs up while it waits leaves the line, and its handler does not run. There is nobody to answer: a
 // bare 503 is recorded for logs, and for a client that is still there because the server itself ended the context.
-// Over HTTP/1, net/http notices a hang-up only once the body has been read, so guards that wait in front of handlers
-// with bodies want the option [ReadAhead].
+// Over HTTP/1, net/http notices a hang-up only once the body has been read. So a guard that waits reads small bodies
+// before, and the handler reads them again; [ReadAhead] does that for larger ones, and [Stream] for none.
+//
+// # After a loss
+//
+// A handler whose lock is lost may still run, beside the next holder. Its context ends with a cause that matches
+// [guard.ErrLost], and so do the means to do harm: reads of the body and writes to the client fail, also where they are
+// blocked, and also on a connection that the handler has hijacked (a websocket); what a handler sets as deadlines
+// afterwards is refused. Writes return an error that matches guard.ErrLost. Only an error of the handler's own, a status
+// of 400 or more, still reaches the client.
+//
+// The client never sees a complete success, nor a connection that is closed without a byte of an answer, for which
+// net/http's Transport would send the request again and the work would run twice:
+//
+//	up to 4 KiB, not flushed       500: they are held back until the lock was given back
+//	no body (HEAD, 204, 304)       500: held back likewise, also if flushed
+//	more, or flushed               broken off: the end is missing, or the last byte of a declared Content-Length
+//	hijacked, nothing written yet  500, and the connection ends
+//	hijacked                       the connection ends
+//	a panic                        500 if nothing was sent, and the panic goes on
+//
+// So a small response leaves when the handler has returned, even if it was complete before, and the last byte of any
+// response of a known length does. Handlers that want the client to have it earlier flush a response of unknown length.
+//
+// [http.TimeoutHandler] belongs outside of the guard: its handler may run on when its time is over, and a guard around
+// it would release the lock under it. New's middleware refuses to wrap one: each request is answered with 500. It does
+// the same once a first request has shown one that is hidden in other middleware. The same is true of anything else
+// that answers for a handler which still runs.
 package middleware
 
 import (
@@ -99,6 +125,7 @@ func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error
 	if err := errors.Join(faults, err); err != nil {
 		return nil, err
 	}
+	c.waits = g.Spec().Wait != 0 || g.Spec().Busy == guard.Replace
 	a := &adapter{config: c, guard: name, runner: runner}
 	if methods := g.Spec().Methods; methods != "" {
 		a.methods = strings.Split(methods, ",")
@@ -119,13 +146,18 @@ func (a *adapter) wrap(next http.Handler) http.Handler {
 	if f, ok := next.(http.HandlerFunc); next == nil || ok && f == nil {
 		return nil
 	}
+	place := new(placement)
+	if isTimeoutHandler(next) {
+		place.wrong.Store(true)
+		a.report(context.Background(), errTimeoutHandler)
+	}
 	mux, _ := next.(*http.ServeMux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.passes(r, mux) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		a.serve(w, r, next)
+		a.serve(w, r, next, place)
 	})
 }
 
@@ -148,10 +180,10 @@ type exchange struct {
 	out   writer
 }
 
-func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handler, place *placement) {
 	x := new(exchange)
 	f, out := &x.facts, &x.out
-	f.config, f.w, f.r = &a.config, w, r
+	f.config, f.placement, f.w, f.r = &a.config, place, w, r
 	out.reset(w, r)
 	returned := false
 	defer func() {
@@ -165,7 +197,11 @@ func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 }
 
 func (a *adapter) run(f *facts, out *writer, next http.Handler) {
-	if a.readAhead {
+	if f.placement.wrong.Load() {
+		a.fail(out, f.r, errTimeoutHandler)
+		return
+	}
+	if a.readsAhead(f.r) {
 		if err := f.read(); err != nil {
 			a.fail(out, f.r, err)
 			return

@@ -27,7 +27,8 @@ type config struct {
 	statuses  statuses
 	respond   func(http.ResponseWriter, *http.Request, Problem)
 	fallback  func(http.ResponseWriter, *http.Request, error)
-	readAhead bool
+	ahead     ahead
+	waits     bool // the guard does
 	faults    []error
 }
 
@@ -76,10 +77,17 @@ func BodyLimit(n int64) Option {
 }
 
 // ReadAhead reads every body before waiting for the lock, up to BodyLimit, also where no key uses it, and the handler
-// reads it again. Over HTTP/1, a server notices that its client hung up only once the body was read: without ReadAhead,
-// a request with a body that no key uses stays in line for all of the guard's wait, and its handler then runs for
-// nobody. A slow upload is also over before the lock is taken. It does not fit handlers that stream.
-func ReadAhead() Option { return optionFunc(func(c *config) { c.readAhead = true }) }
+// reads it again. Over HTTP/1, a server notices that its client hung up only once the body was read; until then, a
+// request stays in line for all of the guard's wait, and its handler runs for nobody. A slow upload is also over before
+// the lock is taken.
+//
+// Most guards need no option: without one, a guard that waits reads bodies ahead that come over HTTP/1 and announce a
+// length of up to 64 KiB, unless the client wants to be told to send it (Expect: 100-continue).
+func ReadAhead() Option { return optionFunc(func(c *config) { c.ahead = readAll }) }
+
+// Stream reads no body ahead. The handler gets it as it comes, and a client that hangs up while it waits may stay
+// unnoticed: see ReadAhead.
+func Stream() Option { return optionFunc(func(c *config) { c.ahead = readNone }) }
 
 // Pattern names the route, as in [http.ServeMux]: "POST /orders/{id}". With it, path.idd is a mistake found at start;
 // without it, one that is found by the first request.

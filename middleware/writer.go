@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"net/http"
-	"reflect"
 	"strconv"
 	"sync"
 	"time"
@@ -67,7 +66,8 @@ type writer struct {
 	http.ResponseWriter
 	major, minor int // version of HTTP
 	head         bool
-	limit        int // of buf
+	limit        int        // of buf
+	placement    *placement // of the guard; nil unless the handler runs
 
 	// The handler's side. The mutex is held where the other side could be told of it.
 	status  int         // 0 until chosen
@@ -96,7 +96,7 @@ func (w *writer) reset(to http.ResponseWriter, r *http.Request) {
 	if out, ok := to.(response); ok && out.Written() {
 		w.status, w.phase = out.Status(), open
 	}
-	if _, ok := to.(http.Flusher); !ok && reflect.TypeOf(to).String() == "*http.timeoutWriter" {
+	if _, ok := to.(http.Flusher); !ok && isTimeoutWriter(to) {
 		w.limit = math.MaxInt // http.TimeoutHandler keeps all of the response, too: nothing is ever on its way
 	}
 }
@@ -160,6 +160,9 @@ func (w *writer) WriteHeader(status int) {
 
 func (w *writer) choose(status int) {
 	w.status = status
+	if w.placement != nil {
+		w.placement.see(status)
+	}
 	if n, err := strconv.ParseInt(w.ResponseWriter.Header().Get("Content-Length"), 10, 64); err == nil && n >= 0 {
 		w.length = n
 	}

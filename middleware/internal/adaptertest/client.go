@@ -48,8 +48,13 @@ func HangUps(t *testing.T, mount Mount) {
 		{name: "no body", method: "GET", key: pathKey},
 		{name: "body that the key uses", method: "POST", body: jsonBody, key: "order:#{body.id}"},
 		{name: "body read ahead", method: "POST", body: jsonBody, key: pathKey, options: options(middleware.ReadAhead())},
+		{name: "small body", method: "POST", body: jsonBody, key: pathKey},
+		{name: "largest small body", method: "POST", body: strings.Repeat("x", 64<<10), key: pathKey},
+		{name: "large body read ahead", method: "POST", body: strings.Repeat("x", 64<<10+1), key: pathKey, options: options(middleware.ReadAhead())},
 		// What ReadAhead is for. Should net/http learn to notice, so may its documentation.
-		{name: "unread body", method: "POST", body: jsonBody, key: pathKey, stays: true},
+		{name: "large body", method: "POST", body: strings.Repeat("x", 64<<10+1), key: pathKey, stays: true},
+		{name: "small body over the limit", method: "POST", body: jsonBody, key: pathKey, options: options(middleware.BodyLimit(12)), stays: true},
+		{name: "streamed body", method: "POST", body: jsonBody, key: pathKey, options: options(middleware.Stream()), stays: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			q := NewQueue()

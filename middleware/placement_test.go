@@ -1,0 +1,99 @@
+package middleware_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/lock/memlock"
+	"github.com/latchkey-go/latchkey/middleware"
+)
+
+// TestTimeoutHandlerOutside is the right order: the lock stays until the handler has returned.
+func TestTimeoutHandlerOutside(t *testing.T) {
+	locker := memlock.New()
+	answered, left := make(chan struct{}), make(chan struct{})
+	wrap := guard.Must(middleware.New(newGuard(t, locker, guard.Key("orders"), guard.OneKey())))
+	s := httptest.NewServer(http.TimeoutHandler(wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(left)
+		<-r.Context().Done()
+		<-answered // as a handler that takes its time
+		if h, err := locker.Acquire(t.Context(), lock.Request{Key: "orders"}); !errors.Is(err, lock.ErrBusy) {
+			t.Errorf("Acquire beside the handler = %v, %v", h, err)
+		}
+	})), time.Millisecond, "too late"))
+	defer s.Close()
+	res, err := s.Client().Get(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("status = %d, want 503", res.StatusCode)
+	}
+	close(answered)
+	<-left
+}
+
+// TestTimeoutHandlerOutsideOfALoss is a response that http.TimeoutHandler would have kept to itself.
+func TestTimeoutHandlerOutsideOfALoss(t *testing.T) {
+	for _, size := range []int{4, 100_000} {
+		l := memlock.New()
+		wrap := guard.Must(middleware.New(newGuard(t, l, guard.Key("orders"), guard.OneKey())))
+		s := httptest.NewServer(http.TimeoutHandler(wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write(make([]byte, size))
+			l.ForceUnlock("orders")
+		})), time.Minute, ""))
+		res, err := s.Client().Get(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusInternalServerError {
+			t.Errorf("%d bytes: status = %d, want 500", size, res.StatusCode)
+		}
+		s.Close()
+	}
+}
+
+// TestTimeoutHandlerInside is the wrong order, in which the lock would be released while the handler runs.
+func TestTimeoutHandlerInside(t *testing.T) {
+	none := func(h http.Handler) http.Handler { return h }
+	for _, tt := range []struct {
+		name     string
+		between  func(http.Handler) http.Handler
+		statuses [2]int
+	}{
+		{"at once", none, [2]int{500, 500}},
+		{"hidden", recoverer, [2]int{200, 500}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var logged bytes.Buffer
+			defer slog.SetDefault(slog.Default())
+			slog.SetDefault(slog.New(slog.NewTextHandler(&logged, nil)))
+			runs := 0
+			inside := tt.between(http.TimeoutHandler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runs++ }), time.Minute, ""))
+			h := guard.Must(middleware.New(newGuard(t, memlock.New(), guard.Key("orders"), guard.OneKey())))(inside)
+			for i, want := range tt.statuses {
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+				if w.Code != want {
+					t.Errorf("request %d: status = %d, want %d", i, w.Code, want)
+				}
+			}
+			if n := strings.Count(logged.String(), "http.TimeoutHandler"); n != 1 || !strings.Contains(logged.String(), "order.settle") {
+				t.Errorf("logged %d times: %s", n, logged.String())
+			}
+			if ran := tt.statuses[0] == 200; runs != map[bool]int{true: 1}[ran] {
+				t.Errorf("ran %d times", runs)
+			}
+		})
+	}
+}
