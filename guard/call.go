@@ -25,6 +25,7 @@ type call struct {
 	work        heldContext // of the work, then
 	releasing   releaseContext
 	releaseLost error // what a release said that makes the call a loss
+	*member           // nil outside of a Registry
 
 	one [1]lock.Hold // room for the usual case
 	key [1]string
@@ -70,7 +71,7 @@ func (c *call) start(ctx context.Context, facts keyexpr.Facts) (ran bool, err er
 	c.event = Event{Guard: c.spec.Name, Template: c.spec.Key, Outcome: OutcomePanic}
 	c.ctx, c.span = c.tel.spans.start(ctx, time.Now(), &c.labels)
 	defer c.end()
-	ran, c.event.Outcome, c.event.Err = c.do(facts)
+	ran, c.event.Outcome, c.event.Err = c.dispatch(facts)
 	return ran, c.event.Err
 }
 
@@ -89,7 +90,7 @@ func (c *call) do(facts keyexpr.Facts) (ran bool, outcome string, err error) {
 	if err != nil {
 		return c.noKey(err, c.fields())
 	}
-	if err := c.acquire(keys); err != nil {
+	if err := c.take(keys); err != nil {
 		c.release() // before anything runs instead of the work
 		return c.refuse(err)
 	}
@@ -100,6 +101,9 @@ func (c *call) do(facts keyexpr.Facts) (ran bool, outcome string, err error) {
 // end gives back what a panic left held, and tells how the call went. Being deferred and without a recover, it leaves a
 // panic as it is.
 func (c *call) end() {
+	if c.entry != nil {
+		defer c.leave()
+	}
 	defer c.tell()
 	c.release()
 }
@@ -120,9 +124,9 @@ func (c *call) acquire(keys []string) error {
 		c.event.keys = &names
 	}
 	start := time.Now()
-	counted := c.tel.count(c.ctx, c.tel.waiting, &c.labels)
+	counted := c.enterLine()
 	defer func() {
-		c.tel.uncount(c.ctx, c.tel.waiting, &c.labels, counted)
+		c.leaveLine(counted)
 		c.event.Wait = time.Since(start)
 	}()
 	c.holds = c.one[:0]
@@ -146,8 +150,7 @@ func (c *call) acquire(keys []string) error {
 	if len(c.holds) == 1 {
 		c.work.hold = c.holds[0]
 	}
-	c.countedHeld = c.tel.count(c.ctx, c.tel.held, &c.labels)
-	acquired(c.span, len(keys), c.since.Sub(start))
+	c.hasLocks(len(keys), c.since.Sub(start))
 	return nil
 }
 

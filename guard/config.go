@@ -24,6 +24,8 @@ type config struct {
 	observers []func(context.Context, Event)
 	wantKeys  bool // by an observer
 	functions []keyexpr.Option
+	registry  *Registry
+	place     string  // in the program; only in a registry
 	faults    []error // of options
 
 	releaseTimeout time.Duration // 0 is the default

@@ -13,6 +13,8 @@ const (
 	OutcomeConditionFalse = "condition_false" // the condition was false: the work ran without a lock
 	OutcomeSkipped        = "skipped"         // no lock: nothing ran, as Skip says
 	OutcomeUnlocked       = "unlocked"        // no lock: the work ran without it, as RunUnlocked says
+	OutcomeOff            = "off"             // switched off: the work ran without a lock
+	OutcomeShadow         = "shadow"          // in shadow mode: the work ran without the lock, beside a measurement
 	OutcomeFallback       = "fallback"        // no lock: the fallback ran instead of the work
 	OutcomeKey            = "key"             // ErrKey
 	OutcomeBusy           = "busy"            // ErrBusy
@@ -21,12 +23,15 @@ const (
 	OutcomeFault          = "fault"           // ErrFault
 	OutcomeLost           = "lost"            // ErrLost, but for MaxHold
 	OutcomeMaxHold        = "max_hold"        // ErrLost because the work ran for MaxHold
+	OutcomeDraining       = "draining"        // ErrDraining
 	OutcomeCanceled       = "canceled"        // the caller's context ended before the work could start
 )
 
 var outcomes = [...]string{
-	OutcomeOK, OutcomeError, OutcomePanic, OutcomeConditionFalse, OutcomeSkipped, OutcomeUnlocked, OutcomeFallback,
-	OutcomeKey, OutcomeBusy, OutcomeOutage, OutcomeUnsupported, OutcomeFault, OutcomeLost, OutcomeMaxHold, OutcomeCanceled,
+	OutcomeOK, OutcomeError, OutcomePanic, OutcomeConditionFalse, OutcomeOff, OutcomeShadow,
+	OutcomeSkipped, OutcomeUnlocked, OutcomeFallback,
+	OutcomeKey, OutcomeBusy, OutcomeOutage, OutcomeUnsupported, OutcomeFault, OutcomeLost, OutcomeMaxHold,
+	OutcomeDraining, OutcomeCanceled,
 }
 
 // Outcomes returns all Outcome constants, for those who make a dashboard or a test of them.
@@ -47,8 +52,8 @@ type Event struct {
 	Keys int
 	// Fact names the fact that was missing or unusable when there was no key; see Error.Fact.
 	Fact string
-	// Refused is the *Error that says why the locks could not be had, also where Skip, RunUnlocked or a fallback keep it
-	// from the caller; nil otherwise.
+	// Refused is the *Error that says why the locks could not be had, also where Skip, RunUnlocked, a fallback or the
+	// mode Shadow keep it from the caller; nil otherwise.
 	Refused error
 	// Err is what the call returned: nil for success and for a panic.
 	Err error

@@ -14,12 +14,14 @@ type Guard struct {
 	locker lock.Locker
 	tel    *telemetry
 	inline *sync.Map // the functions of Do, by inlineKey
+	origin *Guard    // that New returned; this one may be a copy
 }
 
 // New declares a guard over l. Everything that can be known without the request is checked here; the rest (whether the
 // template fits the request) by Func, Bind or the adapter. Errors name the guard.
 func New(l lock.Locker, opts ...Option) (*Guard, error) {
 	g := &Guard{locker: l, inline: new(sync.Map)}
+	g.origin = g
 	for i, opt := range opts {
 		if opt == nil {
 			g.fault("option %d of %d is nil", i+1, len(opts))
@@ -29,6 +31,9 @@ func New(l lock.Locker, opts ...Option) (*Guard, error) {
 	}
 	if isNil(l) {
 		g.fault("nil locker")
+	}
+	if g.registry != nil {
+		g.registry.equip(&g.config)
 	}
 	g.spec.imply()
 	if err := g.validate(); err != nil {

@@ -10,9 +10,9 @@ import (
 // Log writes a line to l for each call, at a level that says who should look:
 //
 //	ERROR  the guard could not do its job: lost, max_hold, outage, unsupported, fault, panic
-//	WARN   the work did not run, or ran without the lock, and the caller may not know: skipped, unlocked, fallback;
-//	       a lock could not be given back
-//	INFO   the caller was told to come back or to mend its request: busy, key, canceled
+//	WARN   the work did not run, or ran without the lock, and the caller may not know: skipped, unlocked, fallback,
+//	       shadow with a lock that was not free; a lock could not be given back
+//	INFO   the caller was told to come back or to mend its request: busy, key, canceled, draining
 //	DEBUG  all else
 //
 // A line has the guard, the outcome, the times spent waiting and holding, the name of a missing fact, and the reason
@@ -84,7 +84,7 @@ func (e *Event) reason() error {
 	switch {
 	case e.Refused != nil:
 		return e.Refused
-	case e.Outcome == OutcomeOK, e.Outcome == OutcomeError, e.Outcome == OutcomeConditionFalse:
+	case ordinary(e.Outcome):
 		return nil
 	}
 	return e.Err
@@ -94,12 +94,21 @@ func logLevel(e *Event) slog.Level {
 	switch {
 	case failed(e.Outcome):
 		return slog.LevelError
-	case handled(e.Outcome), e.Release != nil:
+	case e.Release != nil, e.Refused != nil && handled(e.Outcome):
 		return slog.LevelWarn
-	case e.Outcome == OutcomeOK, e.Outcome == OutcomeError, e.Outcome == OutcomeConditionFalse:
+	case ordinary(e.Outcome):
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo
+}
+
+// ordinary reports whether outcome is that the work ran, as it was to.
+func ordinary(outcome string) bool {
+	switch outcome {
+	case OutcomeOK, OutcomeError, OutcomeConditionFalse, OutcomeOff, OutcomeShadow:
+		return true
+	}
+	return false
 }
 
 // logMessage says in words what outcome means, for those who have not read this package.
@@ -111,6 +120,10 @@ func logMessage(outcome string) string {
 		return "guard: ran without the lock"
 	case OutcomeFallback:
 		return "guard: ran the fallback without the lock"
+	case OutcomeShadow:
+		return "guard: ran beside a shadow of the lock"
+	case OutcomeDraining:
+		return "guard: refused, about to end"
 	case OutcomeLost:
 		return "guard: lost the lock while the work ran"
 	case OutcomeMaxHold:

@@ -14,6 +14,15 @@ func (c *call) noKey(err error, fields []string) (ran bool, outcome string, _ er
 	if c.ctx.Err() != nil && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx))) {
 		return false, OutcomeCanceled, c.canceled()
 	}
+	outcome, failed := c.keyless(err, fields)
+	if failed.Err == ErrOutage {
+		return c.instead(c.spec.Outage, outcome, failed)
+	}
+	return false, outcome, failed
+}
+
+// keyless is why there is no key, as an error for the caller.
+func (c *call) keyless(err error, fields []string) (outcome string, _ *Error) {
 	outcome, sentinel := classify(err)
 	failed := c.fail(sentinel, err)
 	failed.Fact = factOf(err)
@@ -21,15 +30,16 @@ func (c *call) noKey(err error, fields []string) (ran bool, outcome string, _ er
 		failed.Fact = fields[0]
 	}
 	c.event.Fact = failed.Fact
-	if sentinel == ErrOutage {
-		return c.instead(c.spec.Outage, outcome, failed)
-	}
-	return false, outcome, failed
+	return outcome, failed
 }
 
 // refuse answers a call that did not get its locks for err.
 func (c *call) refuse(err error) (ran bool, outcome string, _ error) {
 	if c.ctx.Err() != nil { // whatever the locker made of it: nobody is there to run anything for
+		if c.entry != nil && context.Cause(c.ctx) == ErrDraining {
+			c.entry.registry.gate.refuse()
+			return c.drained()
+		}
 		return false, OutcomeCanceled, c.canceled()
 	}
 	switch {

@@ -22,7 +22,8 @@ type Runner struct {
 	tel       *telemetry
 	labels    labels
 	observers []func(context.Context, Event)
-	wantKeys  bool // by one of them
+	wantKeys  bool   // by one of them
+	entry     *entry // nil outside of a Registry
 	recent    *recentHolds
 
 	releaseTimeout time.Duration
@@ -52,19 +53,34 @@ func (g *Guard) Prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
 
 // prepare fits g to roots, now that nothing can add to its Spec anymore. It changes g.
 func (g *Guard) prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
+	if g.registry != nil {
+		g.registry.override(g)
+	} else if g.spec.Switchable {
+		g.fault("switchable, but in no registry: give guard.In")
+	}
 	g.imply()
 	faults := append(g.spec.admit(g.fallback != nil, can), g.mistakes()...)
-	s := g.spec
-	r := &Runner{
-		spec: s, locker: g.locker, tel: g.tel, labels: newLabels(s),
+	r, more := g.compile(roots)
+	if err := r.spec.errors(append(faults, more...)); err != nil {
+		return nil, err
+	}
+	if g.registry != nil {
+		var err error
+		if r.entry, err = g.registry.register(g, r); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// compile fits the texts of g to roots.
+func (g *Guard) compile(roots keyexpr.Roots) (r *Runner, faults []error) {
+	r = &Runner{
+		spec: g.spec, locker: g.locker, tel: g.tel, labels: newLabels(g.spec),
 		observers: slices.Clone(g.observers), wantKeys: g.wantKeys, keyFunc: g.keyFunc,
 		recent: new(recentHolds), releaseTimeout: cmp.Or(g.releaseTimeout, releaseTimeout), maxRetryAfter: g.maxRetryAfter,
 	}
-	faults = append(faults, s.missing(g.keyFunc != nil)...)
-	if err := s.errors(append(faults, r.parse(g, roots)...)); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, append(g.spec.missing(g.keyFunc != nil), r.parse(g, roots)...)
 }
 
 // parse fits the key and the condition of g to roots.

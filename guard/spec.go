@@ -82,7 +82,6 @@ var notYet = []struct {
 	{"hold", func(s *Spec) bool { return s.Hold != 0 }},
 	{"waiters", func(s *Spec) bool { return s.Waiters != 0 }},
 	{"busy=replace", func(s *Spec) bool { return s.Busy == Replace }},
-	{"switchable", func(s *Spec) bool { return s.Switchable }},
 }
 
 // faults describes the fields whose value alone is wrong, and those that exclude each other.

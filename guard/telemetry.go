@@ -122,7 +122,7 @@ func (l *labels) add(name attribute.KeyValue, e ending) {
 // the guard's job.
 func failed(outcome string) bool {
 	switch outcome {
-	case OutcomeOK, OutcomeError, OutcomeConditionFalse, OutcomeKey, OutcomeBusy, OutcomeCanceled:
+	case OutcomeOK, OutcomeError, OutcomeConditionFalse, OutcomeOff, OutcomeKey, OutcomeBusy, OutcomeDraining, OutcomeCanceled:
 		return false
 	}
 	return !handled(outcome)
@@ -131,7 +131,7 @@ func failed(outcome string) bool {
 // handled reports whether outcome is that something was done about a lock that could not be had.
 func handled(outcome string) bool {
 	switch outcome {
-	case OutcomeSkipped, OutcomeUnlocked, OutcomeFallback:
+	case OutcomeShadow, OutcomeSkipped, OutcomeUnlocked, OutcomeFallback:
 		return true
 	}
 	return false
@@ -154,7 +154,34 @@ func (e *Event) refusedBy() string {
 var refusals = [...]struct {
 	sentinel error
 	outcome  string
-}{{ErrBusy, OutcomeBusy}, {ErrOutage, OutcomeOutage}}
+}{
+	{ErrBusy, OutcomeBusy}, {ErrOutage, OutcomeOutage}, {ErrKey, OutcomeKey}, {ErrFault, OutcomeFault},
+	{ErrUnsupported, OutcomeUnsupported},
+}
+
+// enterLine counts the call among those that wait now; leaveLine, given its result, takes it out again.
+func (c *call) enterLine() (counted bool) {
+	if c.entry != nil {
+		c.entry.waiting.Add(1)
+	}
+	return c.tel.count(c.ctx, c.tel.waiting, &c.labels)
+}
+
+func (c *call) leaveLine(counted bool) {
+	if c.entry != nil {
+		c.entry.waiting.Add(-1)
+	}
+	c.tel.uncount(c.ctx, c.tel.waiting, &c.labels, counted)
+}
+
+// hasLocks counts the call among those that hold their locks now, which report ends.
+func (c *call) hasLocks(keys int, wait time.Duration) {
+	if c.entry != nil {
+		c.entry.held.Add(1)
+	}
+	c.countedHeld = c.tel.count(c.ctx, c.tel.held, &c.labels)
+	acquired(c.span, keys, wait)
+}
 
 // count adds a call to now, which is waiting or held. If it returns true, uncount must take the call out again: a
 // provider that comes in between would otherwise see it leave, but not enter.
@@ -201,6 +228,9 @@ func (t *telemetry) report(c *call) {
 	t.uncount(c.ctx, t.held, &c.labels, c.countedHeld)
 	if c.locked {
 		released(c.span, e.Release, e.Held)
+	}
+	if c.entry != nil {
+		c.entry.count(e.Outcome, c.locked)
 	}
 	if recording := c.span.IsRecording(); recording || t.measures(c.ctx) {
 		o := c.labels.ended[ending{e.Outcome, e.refusedBy()}]

@@ -1,0 +1,153 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ErrDraining says that the program is about to end and lets no new calls in. An error that matches it matches ErrOutage
+// too, so adapters answer it as one: try again, elsewhere. No Policy applies.
+var ErrDraining = errors.New("guard: draining, no new calls")
+
+// DrainReport says how Drain went.
+type DrainReport struct {
+	// Took is how long Drain waited.
+	Took time.Duration
+	// Ended is how many calls ended meanwhile that were running when Drain began, or that such calls made.
+	Ended int
+	// Refused is how many calls were refused with ErrDraining so far: those in line for a lock, and new ones.
+	Refused int
+	// Running is how many calls are still running, by guard. It is empty if Drain succeeded.
+	Running map[string]int
+}
+
+// Drain lets no new calls in, refuses those that are in line for a lock, and waits until the others have ended and given
+// back their locks. What a running call does under its lock, further guarded calls included, goes on as ever.
+//
+// The error says which guards were still running when ctx ended. Nothing is undone then: Drain may be called once more.
+func (r *Registry) Drain(ctx context.Context) (DrainReport, error) {
+	start := time.Now()
+	before := r.gate.close()
+	r.begin()
+	err := r.gate.wait(ctx)
+	report := DrainReport{Took: time.Since(start), Running: make(map[string]int)}
+	report.Ended, report.Refused = r.gate.count(before)
+	if err == nil {
+		return report, nil
+	}
+	var running []string
+	for _, e := range r.list() {
+		if n := int(e.inside.Load()); n > 0 {
+			report.Running[e.spec.Name] = n
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(report.Running)) {
+		running = append(running, fmt.Sprintf("%s (%d)", name, report.Running[name]))
+	}
+	return report, fmt.Errorf("guard: still running after %v: %s: %w", report.Took, strings.Join(running, ", "), err)
+}
+
+// gate counts the calls of a Registry that are under way.
+type gate struct {
+	mu      sync.Mutex
+	closed  bool
+	running int
+	ended   int
+	refused int
+	idle    chan struct{} // closed when nothing runs anymore; nil if nobody waits for that
+}
+
+// enter lets a call in. Behind a closed gate that is only what a running call needs.
+func (g *gate) enter(nested bool) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed && !(nested && g.running > 0) {
+		g.refused++
+		return false
+	}
+	g.running++
+	return true
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running--
+	g.ended++
+	if g.running == 0 && g.idle != nil {
+		close(g.idle)
+		g.idle = nil
+	}
+}
+
+// refuse counts a call that was let in, and then had to go.
+func (g *gate) refuse() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refused++
+	g.ended-- // it is about to leave
+}
+
+// close returns how many calls have ended so far.
+func (g *gate) close() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	return g.ended
+}
+
+func (g *gate) count(before int) (ended, refused int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.ended - before, g.refused
+}
+
+// wait returns when nothing runs, or with the cause of ctx when that ends first.
+func (g *gate) wait(ctx context.Context) error {
+	g.mu.Lock()
+	if g.running == 0 {
+		g.mu.Unlock()
+		return nil
+	}
+	if g.idle == nil {
+		g.idle = make(chan struct{})
+	}
+	idle := g.idle
+	g.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// insideContext marks what runs inside of a call of a Registry.
+type insideContext struct {
+	context.Context
+	registry *Registry
+}
+
+type insideKey struct{}
+
+func (c *insideContext) Value(key any) any {
+	if key == (insideKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// within reports whether ctx is inside of a call of r.
+func (r *Registry) within(ctx context.Context) bool {
+	c, ok := ctx.Value(insideKey{}).(*insideContext)
+	for ok && c.registry != r {
+		c, ok = c.Context.Value(insideKey{}).(*insideContext)
+	}
+	return ok
+}

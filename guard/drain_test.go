@@ -1,0 +1,111 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/latchkey-go/latchkey/guard"
+)
+
+// TestDrain has one call that holds its lock, one in line, and one that comes later. The first makes a nested call.
+func TestDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, reg := newSpy(), newRegistry(t)
+		inner, _ := guarded(t, l, settled, guard.In(reg), guard.Name("inner"), guard.Wait(time.Hour))
+		settle, seen := guarded(t, l, func(ctx context.Context, o Order) (string, error) {
+			time.Sleep(time.Minute)
+			return inner(ctx, Order{ID: "8"})
+		}, guard.In(reg), guard.WaitForever(), guard.Busy(guard.RunUnlocked))
+		errs := make(chan error, 2)
+		for range 2 {
+			go func() { _, err := settle(t.Context(), Order{ID: "7"}); errs <- err }()
+			synctest.Wait()
+		}
+		type result struct {
+			guard.DrainReport
+			err error
+		}
+		drained := make(chan result)
+		go func() {
+			report, err := reg.Drain(t.Context())
+			drained <- result{report, err}
+		}()
+		synctest.Wait()
+		if err := <-errs; !errors.Is(err, guard.ErrDraining) || !errors.Is(err, guard.ErrOutage) {
+			t.Errorf("who was in line = %v, want ErrDraining", err)
+		}
+		if _, err := settle(t.Context(), Order{ID: "9"}); !errors.Is(err, guard.ErrDraining) {
+			t.Errorf("who comes later = %v, want ErrDraining", err)
+		}
+		got := <-drained
+		if err := <-errs; err != nil {
+			t.Errorf("who held the lock = %v", err)
+		}
+		if got.err != nil || got.Took != time.Minute || got.Ended != 2 || got.Refused != 2 || len(got.Running) != 0 {
+			t.Errorf("Drain = %+v", got)
+		}
+		want := map[string]int64{"ok": 1, "draining": 2}
+		if outcomes := infos(reg)["order.settle"].Outcomes; !maps.Equal(outcomes, want) || len(seen.outcomes()) != 3 {
+			t.Errorf("outcomes %v, want %v", outcomes, want)
+		}
+		if _, err := inner(context.Background(), Order{ID: "8"}); !errors.Is(err, guard.ErrDraining) {
+			t.Errorf("afterwards = %v, want ErrDraining", err)
+		}
+		l.check(t, "acquire order:7", "acquire order:7", "acquire order:8", "release order:8", "release order:7")
+	})
+}
+
+func TestDrainReportsWhatDoesNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := newRegistry(t)
+		settle, _ := guarded(t, newSpy(), func(context.Context, Order) (string, error) {
+			time.Sleep(time.Hour)
+			return "", nil
+		}, guard.In(reg))
+		done := make(chan error, 1)
+		go func() { _, err := settle(t.Context(), Order{ID: "7"}); done <- err }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		report, err := reg.Drain(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "order.settle (1)") ||
+			!maps.Equal(report.Running, map[string]int{"order.settle": 1}) {
+			t.Errorf("Drain = %+v, %v", report, err)
+		}
+		if report, err = reg.Drain(t.Context()); err != nil || report.Took != 59*time.Minute || report.Ended != 1 {
+			t.Errorf("second Drain = %+v, %v", report, err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestDrainLeavesWorkAlone holds that Drain ends the wait for a lock, and never the context of work.
+func TestDrainLeavesWorkAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := newRegistry(t)
+		for _, opts := range [][]guard.Option{{}, {guard.When("req.Free")}} {
+			work := func(ctx context.Context, _ Order) (string, error) {
+				time.Sleep(time.Minute)
+				return "", ctx.Err()
+			}
+			name := guard.Name([]string{"a", "b"}[len(opts)])
+			settle, _ := guarded(t, newSpy(), work, append(opts, name, guard.In(reg), guard.Wait(time.Second))...)
+			go func() {
+				if _, err := settle(t.Context(), Order{ID: "7"}); err != nil {
+					t.Errorf("settle = %v", err)
+				}
+			}()
+		}
+		synctest.Wait()
+		if report, err := reg.Drain(t.Context()); err != nil || report.Ended != 2 {
+			t.Errorf("Drain = %+v, %v", report, err)
+		}
+	})
+}

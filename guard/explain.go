@@ -1,0 +1,159 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// An Explanation is what a guard would do with a call, for operators and for tests. It has keys in it, which can hold
+// personal data.
+type Explanation struct {
+	// Spec is the declaration, with what tags and overrides say.
+	Spec Spec
+	// Mode is how the guard is switched.
+	Mode Mode
+	// Shape is what the keys look like: order:<string>. It is empty for a KeyFunc.
+	Shape string
+	// Applies is false if the condition is: the work would run without a lock.
+	Applies bool
+	// Keys are those that the call would take, in this order. There are none if it does not apply, or for Err.
+	Keys []KeyState
+	// Err is why there is no key, as the *Error that the call would return.
+	Err error
+}
+
+// KeyState is what is known of a key at this moment.
+type KeyState struct {
+	Key string
+	// Known is whether the locker can say if the key is held. Busy and Remaining mean nothing without it.
+	Known bool
+	// Busy is whether the call would have to wait for the key, or be refused.
+	Busy bool
+	// Remaining is how long the present holder may keep the key if it does not renew it; 0 is not known.
+	Remaining time.Duration
+}
+
+// A peeker is a Locker that can say whether a lock is free without taking it. Peek returns what an Acquire that does not
+// wait would return, and nil if it would get the lock.
+type peeker interface {
+	Peek(ctx context.Context, r lock.Request) error
+}
+
+// Explain says what a call with these facts would do now, without taking a lock or running anything. Facts are by root, as
+// the key names them: map[string]any{"req": PayRequest{OrderID: "7"}}. The error is that the guard does not fit them.
+//
+// Whether a key is held is known of lockers with a method Peek(context.Context, lock.Request) error, which answers what an
+// Acquire that does not wait would.
+func (g *Guard) Explain(ctx context.Context, facts map[string]any) (Explanation, error) {
+	if g == nil {
+		return Explanation{}, errors.New("guard: Explain of a nil guard")
+	}
+	roots := make(keyexpr.Roots, len(facts))
+	for name, fact := range facts {
+		roots[name] = keyexpr.Type(reflect.TypeOf(fact))
+	}
+	fitted := *g
+	if g.registry != nil {
+		g.registry.override(&fitted)
+	}
+	fitted.imply()
+	r, faults := fitted.compile(roots)
+	if err := fitted.spec.errors(append(faults, fitted.mistakes()...)); err != nil {
+		return Explanation{}, err
+	}
+	if g.registry != nil {
+		r.entry, _ = g.registry.find(r.spec.Name) // nil if the guard stands nowhere yet
+	}
+	return r.Explain(ctx, func(root string) (any, error) { return facts[root], nil }), nil
+}
+
+// Explain says what Run would do now with a call that has these facts, without taking a lock or running anything. It is
+// for adapters; see Guard.Explain.
+func (r *Runner) Explain(ctx context.Context, facts keyexpr.Facts) Explanation {
+	e := Explanation{Spec: r.spec, Applies: true}
+	e.Spec.zeros = 0
+	if r.key != nil {
+		e.Shape = r.key.Shape()
+	}
+	if r.entry != nil {
+		e.Mode = Mode(r.entry.mode.Load())
+	}
+	c := &call{Runner: r, ctx: ctx}
+	if r.when != nil {
+		applies, err := r.when.Eval(ctx, facts)
+		if err != nil {
+			_, e.Err = c.keyless(err, r.when.Fields())
+			return e
+		}
+		if e.Applies = applies; !applies {
+			return e
+		}
+	}
+	keys, err := r.keys(ctx, nil, facts)
+	if err != nil {
+		_, e.Err = c.keyless(err, r.fields())
+		return e
+	}
+	for _, key := range keys {
+		e.Keys = append(e.Keys, r.peek(ctx, key))
+	}
+	return e
+}
+
+func (r *Runner) peek(ctx context.Context, key string) KeyState {
+	state := KeyState{Key: key}
+	p, ok := r.locker.(peeker)
+	if !ok {
+		return state
+	}
+	request := r.spec.request()
+	request.Key, request.Wait = key, 0
+	err := p.Peek(ctx, request)
+	state.Busy = errors.Is(err, lock.ErrBusy)
+	state.Known = err == nil || state.Busy
+	if busy, ok := errors.AsType[*lock.BusyError](err); ok {
+		state.Remaining = busy.Remaining
+	}
+	return state
+}
+
+// String is some lines for people.
+func (e Explanation) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "guard %q, %v: %v\n", e.Spec.Name, e.Mode, e.Spec)
+	if e.Shape != "" {
+		fmt.Fprintf(&b, "keys look like %s\n", e.Shape)
+	}
+	switch {
+	case e.Err != nil:
+		fmt.Fprintf(&b, "would fail: %v\n", e.Err)
+	case !e.Applies:
+		b.WriteString("would run without a lock: the condition is false\n")
+	case e.Mode == Off:
+		b.WriteString("would run without a lock: switched off\n")
+	}
+	for _, k := range e.Keys {
+		b.WriteString(k.String() + "\n")
+	}
+	return b.String()
+}
+
+// String is a line for people.
+func (k KeyState) String() string {
+	switch {
+	case !k.Known:
+		return fmt.Sprintf("key %q", k.Key)
+	case !k.Busy:
+		return fmt.Sprintf("key %q, free now", k.Key)
+	case k.Remaining > 0:
+		return fmt.Sprintf("key %q, held by others for another %v", k.Key, k.Remaining)
+	}
+	return fmt.Sprintf("key %q, held by others", k.Key)
+}

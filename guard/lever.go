@@ -1,0 +1,133 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/latchkey-go/latchkey/internal/suggest"
+	"github.com/latchkey-go/latchkey/keyexpr"
+)
+
+// Mode is how a guard is switched; see Registry.Switch. Its text form is "on", "off" or "shadow".
+type Mode int
+
+const (
+	// On is how a guard begins: it does what its Spec says.
+	On Mode = iota
+	// Off runs the work without anything before it: no condition, no key, no lock. It is the kill switch, for a guard
+	// that does more harm than good.
+	Off
+	// Shadow runs the work without the lock, and asks at the same time whether the lock would have been free: on a key of
+	// its own, which only shadows take. It never waits, never refuses, and never fails a call. Event.Refused says what the
+	// guard would have had to wait for. An answer that comes after the work has ended does not count.
+	Shadow
+)
+
+var modeNames = [...]string{"on", "off", "shadow"}
+
+// String returns the text form of m.
+func (m Mode) String() string {
+	if m < 0 || int(m) >= len(modeNames) {
+		return fmt.Sprintf("mode(%d)", int(m))
+	}
+	return modeNames[m]
+}
+
+// MarshalText returns the text form of m, or an error for a value that is no mode.
+func (m Mode) MarshalText() ([]byte, error) {
+	if m < 0 || int(m) >= len(modeNames) {
+		return nil, fmt.Errorf("guard: unknown mode %d", int(m))
+	}
+	return []byte(modeNames[m]), nil
+}
+
+// UnmarshalText sets m from its text form. The error for any other text suggests the nearest.
+func (m *Mode) UnmarshalText(text []byte) error {
+	for i, name := range modeNames {
+		if name == string(text) {
+			*m = Mode(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown mode %q%s", text, suggest.Ending(string(text), modeNames[:]))
+}
+
+// Switch sets the mode of the named guard, from the next call on. Only a guard whose Spec says Switchable can be switched;
+// the error otherwise, or for an unknown name, leaves everything as it is. Calls in the modes Off and Shadow have outcomes
+// of their own.
+func (r *Registry) Switch(name string, m Mode) error {
+	if _, err := m.MarshalText(); err != nil {
+		return err
+	}
+	e, err := r.find(name)
+	if err != nil {
+		return err
+	}
+	if !e.spec.Switchable {
+		return e.spec.errorf("can't be switched %v: its Spec does not say switchable", m)
+	}
+	e.mode.Store(int32(m))
+	return nil
+}
+
+// member is what a call of a Registry has besides.
+type member struct {
+	inside bool // counted in entry.inside and in the gate
+	nested bool // another call of the Registry is around it
+	mark   insideContext
+	cancel context.CancelCauseFunc
+}
+
+// dispatch is the call as its Registry, if it is in one, wants it.
+func (c *call) dispatch(facts keyexpr.Facts) (ran bool, outcome string, err error) {
+	e := c.entry
+	if e == nil {
+		return c.do(facts)
+	}
+	c.member = &member{nested: e.registry.within(c.ctx), mark: insideContext{c.ctx, e.registry}}
+	if !e.registry.gate.enter(c.nested) {
+		return c.drained()
+	}
+	e.inside.Add(1)
+	c.inside = true
+	c.ctx = &c.mark
+	switch Mode(e.mode.Load()) {
+	case Off:
+		return true, OutcomeOff, c.task.run(c.ctx)
+	case Shadow:
+		return c.shadowed(facts)
+	}
+	return c.do(facts)
+}
+
+// drained refuses a call because its Registry is draining.
+func (c *call) drained() (ran bool, outcome string, err error) {
+	return false, OutcomeDraining, c.fail(ErrOutage, ErrDraining)
+}
+
+// take is acquire for a call that a Drain must get out of the line.
+func (c *call) take(keys []string) error {
+	if c.entry == nil || c.nested || c.spec.Wait == 0 {
+		return c.acquire(keys)
+	}
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	c.ctx, c.cancel = ctx, cancel
+	stop := context.AfterFunc(c.entry.registry.drain, func() { cancel(ErrDraining) })
+	err := c.acquire(keys)
+	if stop() {
+		return err
+	}
+	cancel(ErrDraining) // if the one under way has not come as far
+	return context.Cause(ctx)
+}
+
+// leave tells the Registry that the call is over.
+func (c *call) leave() {
+	if c.cancel != nil {
+		c.cancel(nil)
+	}
+	if c.inside {
+		c.entry.inside.Add(-1)
+		c.entry.registry.gate.leave()
+	}
+}

@@ -1,0 +1,265 @@
+package guard
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/latchkey-go/latchkey/internal/suggest"
+)
+
+// A Registry knows the guards of a program: those that were made with the option In. It lists them, gives all of them the
+// same observers, changes their declarations before they are made, switches them while they run, and lets them end in
+// peace. It is safe for concurrent use.
+//
+//	reg := guard.Must(guard.NewRegistry(guard.Log(logger)))
+//	err := reg.Override(specs) // from a file
+//	pay, err := guard.New(locker, guard.In(reg), guard.Name("order.pay"), …)
+//	… // all other guards
+//	err = reg.Check() // is every name in the file that of a guard?
+//	…
+//	report, err := reg.Drain(ctx) // when the program ends
+type Registry struct {
+	shared config // what all guards get
+	gate   gate
+	drain  context.Context // ends when Drain begins
+	begin  context.CancelFunc
+
+	mu        sync.Mutex
+	entries   map[string]*entry
+	overrides map[string]Spec
+}
+
+// NewRegistry returns a Registry without guards. The options are for all guards in it: Observe, Log, LogKeys, TemplateFunc,
+// TracerProvider, MeterProvider, ReleaseTimeout and MaxRetryAfter. Where a guard has an option of its own, it has the last word, but observers add up:
+// first those of the registry, then the guard's.
+func NewRegistry(opts ...Option) (*Registry, error) {
+	r := &Registry{entries: make(map[string]*entry), overrides: make(map[string]Spec)}
+	r.drain, r.begin = context.WithCancel(context.Background())
+	for i, opt := range opts {
+		if opt == nil {
+			return nil, fmt.Errorf("guard: NewRegistry: option %d of %d is nil", i+1, len(opts))
+		}
+		opt.apply(&r.shared)
+	}
+	c := &r.shared
+	if c.spec.given() != 0 || c.source != nil || c.keyFunc != nil || c.fallback != nil || c.registry != nil {
+		return nil, errors.New("guard: NewRegistry takes options that are for all guards: Observe, Log, LogKeys, TemplateFunc, TracerProvider, MeterProvider, ReleaseTimeout, MaxRetryAfter")
+	}
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("guard: NewRegistry: %w", err)
+	}
+	return r, nil
+}
+
+// In makes a guard one of r's. The guard is listed there once it stands before a function or in an adapter, under its
+// name, which no other guard of r may have.
+func In(r *Registry) Option {
+	return optionFunc(func(c *config) {
+		switch {
+		case r == nil:
+			c.fault("In without a registry")
+		case c.registry != nil:
+			c.fault("In is given twice")
+		default:
+			c.registry, c.place = r, caller()
+		}
+	})
+}
+
+// equip gives c what r has for all guards.
+func (r *Registry) equip(c *config) {
+	s := &r.shared
+	c.observers = append(slices.Clone(s.observers), c.observers...)
+	c.functions = append(slices.Clone(s.functions), c.functions...)
+	c.wantKeys = c.wantKeys || s.wantKeys
+	if c.tracers == nil {
+		c.tracers = s.tracers
+	}
+	if c.meters == nil {
+		c.meters = s.meters
+	}
+	c.releaseTimeout = cmp.Or(c.releaseTimeout, s.releaseTimeout)
+	c.maxRetryAfter = cmp.Or(c.maxRetryAfter, s.maxRetryAfter)
+}
+
+// entry is one guard in a Registry.
+type entry struct {
+	registry *Registry
+	origin   *Guard // that New returned
+	spec     Spec
+	shape    string
+	place    string
+
+	mode          atomic.Int32 // a Mode
+	inside        atomic.Int64
+	waiting, held atomic.Int64
+	outcomes      map[string]*atomic.Int64
+}
+
+// register lists run under its name. A guard that stands in several places is listed once, if it was given its name by an
+// option; a name that is taken by another declaration is an error.
+func (r *Registry) register(g *Guard, run *Runner) (*entry, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.entries[run.spec.Name]; e != nil {
+		if e.origin == g.origin && g.origin.spec.Name != "" && e.spec == run.spec {
+			return e, nil
+		}
+		return nil, run.spec.errorf("the name is taken by the guard declared at %s", e.place)
+	}
+	e := &entry{registry: r, origin: g.origin, spec: run.spec, place: g.place, outcomes: make(map[string]*atomic.Int64, len(outcomes))}
+	if run.key != nil {
+		e.shape = run.key.Shape()
+	}
+	for _, outcome := range outcomes {
+		e.outcomes[outcome] = new(atomic.Int64)
+	}
+	r.entries[run.spec.Name] = e
+	return e, nil
+}
+
+// Override changes the declarations of guards that are yet to be made: what the Spec under a guard's name gives takes the
+// place of what code and tags say, and is checked with it. Call it before the guards are made, with what ParseSpecs read,
+// and Check afterwards.
+func (r *Registry) Override(specs map[string]Spec) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(specs)) {
+		s := specs[name]
+		switch {
+		case r.entries[name] != nil:
+			faults = append(faults, fmt.Errorf("guard %q: Override comes too late: the guard is in use", name))
+		case s.Name != "" && s.Name != name:
+			faults = append(faults, fmt.Errorf("guard %q: Override can't change the name to %q", name, s.Name))
+		}
+		r.overrides[name] = s
+	}
+	return errors.Join(faults...)
+}
+
+// override changes g as was said to Override.
+func (r *Registry) override(g *Guard) {
+	r.mu.Lock()
+	s, ok := r.overrides[g.spec.Name]
+	r.mu.Unlock()
+	if ok {
+		g.fromSpec(s)
+	}
+}
+
+// Check reports each name given to Override that no guard has. Call it when all guards have been made.
+func (r *Registry) Check() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	names := slices.Sorted(maps.Keys(r.entries))
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(r.overrides)) {
+		if r.entries[name] == nil {
+			faults = append(faults, fmt.Errorf("guard: Override of %q, which is the name of no guard%s", name, suggest.Ending(name, names)))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Info is what a Registry knows about a guard.
+type Info struct {
+	// Spec is the declaration, with all that tags and overrides say.
+	Spec Spec
+	// Shape is what the keys look like: order:<string>. It is empty for a KeyFunc.
+	Shape string
+	// Place is where the guard was declared, as folder/file.go:line.
+	Place string
+	// Mode is how the guard is switched.
+	Mode Mode
+	// Waiting is how many calls wait for their locks now, and Held how many have them.
+	Waiting, Held int64
+	// Outcomes counts how calls ended, by the Outcome constants. Those that never happened are missing.
+	Outcomes map[string]int64
+}
+
+// All returns the guards in the order of their names, as they are at this moment.
+func (r *Registry) All() iter.Seq[Info] {
+	return func(yield func(Info) bool) {
+		for _, e := range r.list() {
+			if !yield(e.info()) {
+				return
+			}
+		}
+	}
+}
+
+func (r *Registry) list() []*entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []*entry
+	for _, name := range slices.Sorted(maps.Keys(r.entries)) {
+		list = append(list, r.entries[name])
+	}
+	return list
+}
+
+// count counts the end of a call.
+func (e *entry) count(outcome string, locked bool) {
+	e.outcomes[outcome].Add(1)
+	if locked {
+		e.held.Add(-1)
+	}
+}
+
+func (e *entry) info() Info {
+	i := Info{
+		Spec: e.spec, Shape: e.shape, Place: e.place, Mode: Mode(e.mode.Load()),
+		Waiting: e.waiting.Load(), Held: e.held.Load(), Outcomes: make(map[string]int64),
+	}
+	i.Spec.zeros = 0
+	for outcome, count := range e.outcomes {
+		if n := count.Load(); n > 0 {
+			i.Outcomes[outcome] = n
+		}
+	}
+	return i
+}
+
+// find returns the entry called name, or an error that suggests the nearest.
+func (r *Registry) find(name string) (*entry, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entries[name]
+	if e == nil {
+		return nil, fmt.Errorf("guard: no guard is called %q%s", name, suggest.Ending(name, slices.Sorted(maps.Keys(r.entries))))
+	}
+	return e, nil
+}
+
+// caller is the place in the program, or in its tests, that called us, as folder/file.go:line.
+func caller() string {
+	_, here, _, _ := runtime.Caller(0)
+	root := path.Dir(path.Dir(here))
+	var counters [32]uintptr
+	frames := runtime.CallersFrames(counters[:runtime.Callers(1, counters[:])])
+	for {
+		f, more := frames.Next()
+		if !ownFile(root, f.File) || !more {
+			return fmt.Sprintf("%s/%s:%d", path.Base(path.Dir(f.File)), path.Base(f.File), f.Line)
+		}
+	}
+}
+
+// ownFile reports whether file is one of those that make guards for others. Functions have no say in it: where one is
+// inlined, it has the caller's name.
+func ownFile(root, file string) bool {
+	dir, ours := strings.CutPrefix(path.Dir(file), root+"/")
+	return ours && !strings.HasSuffix(file, "_test.go") &&
+		slices.Contains([]string{"guard", "middleware", "middleware/ginguard", "interceptor", "interceptor/guardpb"}, dir)
+}

@@ -1,0 +1,180 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// shadowPrefix begins the keys that are taken in shadow mode, so that they exclude nobody but each other.
+const shadowPrefix = "latchkey-shadow:"
+
+// shadowed is the call in the mode Shadow.
+func (c *call) shadowed(facts keyexpr.Facts) (ran bool, outcome string, err error) {
+	if c.when != nil {
+		applies, err := c.when.Eval(c.ctx, facts)
+		if err != nil {
+			return c.shadowless(err, c.when.Fields())
+		}
+		if !applies {
+			return true, OutcomeConditionFalse, c.task.run(c.ctx)
+		}
+	}
+	keys, err := c.keys(c.ctx, nil, facts)
+	if err != nil {
+		return c.shadowless(err, c.fields())
+	}
+	c.event.Keys = len(keys)
+	s := newShadow(c, keys)
+	defer func() {
+		if refused := s.end(); refused != nil {
+			c.event.Refused = c.classed(refused)
+		}
+	}()
+	return true, OutcomeShadow, c.task.run(s)
+}
+
+// shadowless runs a call whose key or condition can't be had.
+func (c *call) shadowless(err error, fields []string) (ran bool, outcome string, _ error) {
+	_, refused := c.keyless(err, fields)
+	c.event.Refused = refused
+	return true, OutcomeShadow, c.task.run(c.ctx)
+}
+
+// classed is a failure of a locker as the *Error that the guard would have returned.
+func (c *call) classed(err error) *Error {
+	switch {
+	case errors.Is(err, lock.ErrUnsupported):
+		return c.fail(ErrUnsupported, err)
+	case errors.Is(err, lock.ErrRefused):
+		return c.fail(ErrFault, err)
+	case errors.Is(err, lock.ErrBusy):
+		return c.fail(ErrBusy, err)
+	}
+	return c.fail(ErrOutage, err)
+}
+
+// shadow is the context of work in the mode Shadow. Beside the work, a goroutine takes the locks on the keys of shadows. It
+// has at most the releaseTimeout for each of taking them and giving them back, and the gate of the Registry waits for it.
+type shadow struct {
+	context.Context
+	run   *Runner
+	keys  []string // as the template gave them
+	outer *shadow
+
+	mu       sync.Mutex
+	answered bool
+	over     bool // the work has ended
+	holds    []lock.Hold
+	err      error
+	cancel   context.CancelFunc // of the contexts of holds
+}
+
+type shadowKey struct{}
+
+func newShadow(c *call, keys []string) *shadow {
+	s := &shadow{Context: c.ctx, run: c.Runner, keys: keys}
+	s.outer, _ = c.ctx.Value(shadowKey{}).(*shadow)
+	s.beside(s.take)
+	return s
+}
+
+// beside runs f in a goroutine that a Drain waits for.
+func (s *shadow) beside(f func()) {
+	gate := &s.run.entry.registry.gate
+	gate.enter(true)
+	go func() {
+		defer gate.leave()
+		f()
+	}()
+}
+
+func (s *shadow) Value(key any) any {
+	if key == (shadowKey{}) {
+		return s
+	}
+	return s.Context.Value(key)
+}
+
+// take takes the locks, and gives them back if the work has ended meanwhile.
+func (s *shadow) take() {
+	// The contexts of the holds derive from this one, so it ends in time only if there are none.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context))
+	timer := time.AfterFunc(s.run.releaseTimeout, cancel)
+	holds, err := s.acquire(ctx)
+	timer.Stop()
+	s.mu.Lock()
+	s.answered, s.holds, s.err, s.cancel = true, holds, err, cancel
+	over := s.over
+	s.mu.Unlock()
+	if err != nil || over {
+		s.release()
+	}
+}
+
+// acquire tries each lock once. A locker that panics must not end the program for the sake of a measurement.
+func (s *shadow) acquire(ctx context.Context) (holds []lock.Hold, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("locker panicked: %v", p)
+		}
+	}()
+	request := s.run.spec.request()
+	request.Wait = 0
+	for _, key := range s.keys {
+		if s.outer.has(s.run.locker, key) {
+			continue // the guard would have re-entered
+		}
+		request.Key = shadowPrefix + key
+		hold, err := s.run.locker.Acquire(ctx, request)
+		if err != nil {
+			return holds, err
+		}
+		holds = append(holds, hold)
+	}
+	return holds, nil
+}
+
+// has reports whether s or a shadow around it has the key of l.
+func (s *shadow) has(l lock.Locker, key string) bool {
+	for ; s != nil; s = s.outer {
+		if slices.Contains(s.keys, key) && same(s.run.locker, l) {
+			return true
+		}
+	}
+	return false
+}
+
+// same reports whether two lockers are one, or can't be told apart.
+func same(a, b lock.Locker) bool {
+	return !reflect.ValueOf(a).Comparable() || !reflect.ValueOf(b).Comparable() || a == b
+}
+
+// end says that the work has ended, and returns why the locks were not free. It does not wait for anything.
+func (s *shadow) end() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	if s.answered && s.err == nil {
+		s.beside(s.release)
+	}
+	return s.err
+}
+
+// release gives the locks back, of which there are no more once there was an answer.
+func (s *shadow) release() {
+	defer s.cancel()
+	defer func() { _ = recover() }()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context), s.run.releaseTimeout)
+	defer cancel()
+	for _, hold := range slices.Backward(s.holds) {
+		_ = hold.Release(ctx) // where that fails, the key is busy until its lease ends
+	}
+}

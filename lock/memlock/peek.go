@@ -1,0 +1,30 @@
+package memlock
+
+import (
+	"context"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// Peek returns what an Acquire of r that does not wait would return now, and nil if it would get the lock. It takes
+// nothing, so the answer may be out of date when the caller reads it.
+func (l *Locker) Peek(ctx context.Context, r lock.Request) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	above := l.above(ctx, r.Key)
+	h := &hold{l: l, r: r, mode: modeOf(r.Kind)}
+	l.mu.Lock()
+	e := l.keys[r.Key]
+	if e == nil {
+		l.mu.Unlock()
+		return nil
+	}
+	granted, err := e.admit(h, above)
+	f := e.refusal()
+	l.mu.Unlock()
+	if granted || err != nil {
+		return err
+	}
+	return f.busy(ctx, 0)
+}
