@@ -277,3 +277,24 @@ func TestBindEmbeddedPointers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// One named argument that is no struct, and none at all, are functions without a request type.
+func TestBindWithoutARequestType(t *testing.T) {
+	type api struct {
+		Count func(ctx context.Context, shelf string) (int, error) `guard:"shelf:#{shelf}; args=shelf"`
+		Tidy  func(ctx context.Context) error                      `guard:"tidy"`
+	}
+	a := api{
+		Count: func(_ context.Context, shelf string) (int, error) { return len(shelf), nil },
+		Tidy:  func(context.Context) error { return nil },
+	}
+	if err := guard.Bind(guard.Must(guard.New(memlock.New())), &a); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := a.Count(t.Context(), "left"); n != 4 || err != nil {
+		t.Errorf("Count = %d, %v, want 4", n, err)
+	}
+	if err := a.Tidy(t.Context()); err != nil {
+		t.Errorf("Tidy = %v", err)
+	}
+}

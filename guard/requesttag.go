@@ -19,10 +19,8 @@ type declared struct {
 // marked as parts of the key, or both. Embedded structs count as if their fields were the request's own.
 func requestTag(t reflect.Type) (declared, error) {
 	var d declared
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct {
+	t = structType(t)
+	if t == nil {
 		return d, nil
 	}
 	if err := d.scan(t, make(map[reflect.Type]bool)); err != nil {
@@ -91,12 +89,12 @@ func (d *declared) key(name string) string {
 	return b.String()
 }
 
-// structType returns t, or what t points to, if it is a struct, and else nil.
+// structType returns t, or what t points to, if it is a struct, and else nil, as for a function that has no request.
 func structType(t reflect.Type) reflect.Type {
-	if t.Kind() == reflect.Pointer {
+	if t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t.Kind() != reflect.Struct {
+	if t == nil || t.Kind() != reflect.Struct {
 		return nil
 	}
 	return t

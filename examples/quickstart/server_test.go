@@ -146,6 +146,7 @@ func TestGRPC(t *testing.T) {
 }
 
 // Somebody else holds the locks: every spelling finds them under the same keys, and the twins do not ask.
+// How long the calls of a guard take is not known yet, so they are asked to come again in about five seconds.
 func TestBusy(t *testing.T) {
 	s, locker := start(t, "")
 	hold(t, locker, "account:alice")
@@ -162,7 +163,7 @@ func TestBusy(t *testing.T) {
 		calls.Go(func() {
 			res := post(t, s, tt.path, tt.body)
 			seconds, err := strconv.Atoi(res.header.Get("Retry-After"))
-			if res.status != http.StatusConflict || err != nil || seconds < 10 || seconds > 20 {
+			if res.status != http.StatusConflict || err != nil || seconds < 4 || seconds > 5 {
 				t.Errorf("POST %s %s = %d, Retry-After %q, %s", tt.path, tt.body, res.status, res.header.Get("Retry-After"), res.body)
 			}
 		})
@@ -191,7 +192,7 @@ func wantAborted(t *testing.T, method string, err error) {
 			delay = info.GetRetryDelay().AsDuration()
 		}
 	}
-	if status.Code(err) != codes.Aborted || delay < 10*time.Second || delay > 20*time.Second {
+	if status.Code(err) != codes.Aborted || delay < 4*time.Second || delay > 5*time.Second {
 		t.Errorf("%s = %v, retry in %v", method, err, delay)
 	}
 }
