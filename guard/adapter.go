@@ -1,9 +1,11 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
@@ -59,4 +61,28 @@ func (s *Spec) idleFallback() error {
 func (r *Runner) RunOr(ctx context.Context, facts keyexpr.Facts, fn func(context.Context) error,
 	fallback func(context.Context, error) error) (ran bool, err error) {
 	return r.run(ctx, facts, fn, fallback)
+}
+
+// A Field is one with a guard tag, in a struct that an adapter binds.
+type Field struct {
+	// Path leads to it, as in "Orders.Pay".
+	Path string
+	// Tag has all of its tags.
+	Tag reflect.StructTag
+	// Value is what it holds: no nil.
+	Value reflect.Value
+	// Guard is the one of BindFields with what the tag says.
+	Guard *Guard
+}
+
+// BindFields is Bind for adapters, whose functions are of other types: wrap returns what a field is to hold in place of
+// its value. All else is as in Bind.
+func BindFields(g *Guard, target any, wrap func(Field) (reflect.Value, error)) error {
+	return bind(g, target, func(path string, f reflect.StructField, v reflect.Value, tag Spec) (string, reflect.Value, error) {
+		tagged := *g
+		tagged.fill(tag, g.defaults())
+		tagged.spec.Name = cmp.Or(tagged.spec.Name, path)
+		guarded, err := wrap(Field{path, f.Tag, v, &tagged})
+		return tagged.spec.Name, guarded, err
+	})
 }

@@ -25,6 +25,27 @@ import (
 // The error joins the mistakes of all fields, and names each; then nothing was replaced. Call Bind once, before the
 // functions are used: it does not synchronise with callers.
 func Bind(g *Guard, target any) error {
+	return bind(g, target, func(path string, f reflect.StructField, v reflect.Value, tag Spec) (name string, guarded reflect.Value, err error) {
+		switch {
+		case !guardable(f.Type):
+			return "", v, fmt.Errorf("field has a guard tag, but is a %v, not a function that takes a context.Context first and "+
+				"returns an error last", f.Type)
+		case isGuarded(v):
+			return "", v, errors.New("function is guarded already (or made by package reflect, which looks the same)")
+		}
+		bound, err := g.bind(path, tag, v)
+		if err != nil {
+			return "", v, err
+		}
+		return bound.runner.spec.Name, bound.function(), nil
+	})
+}
+
+// wrapper makes the guarded value of a field, and says what its guard is called.
+type wrapper func(path string, f reflect.StructField, v reflect.Value, tag Spec) (name string, guarded reflect.Value, err error)
+
+// bind is Bind for functions of any type, which wrap knows.
+func bind(g *Guard, target any, wrap wrapper) error {
 	if g == nil {
 		return errors.New("guard: Bind with a nil guard")
 	}
@@ -32,7 +53,7 @@ func Bind(g *Guard, target any) error {
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
 		return fmt.Errorf("guard: Bind wants a pointer to a struct, not %T", target)
 	}
-	b := binder{guard: g, seen: make(map[place]bool), named: make(map[string]string)}
+	b := binder{wrap: wrap, seen: make(map[place]bool), named: make(map[string]string)}
 	b.walk(v.Elem(), v.Elem().Type().Name())
 	if len(b.bindings) == 0 && len(b.faults) == 0 {
 		return fmt.Errorf("guard: Bind of %T: no field has a guard tag", target)
@@ -48,7 +69,7 @@ func Bind(g *Guard, target any) error {
 
 // binder collects what Bind is going to replace, and what is wrong with it.
 type binder struct {
-	guard    *Guard
+	wrap     wrapper
 	seen     map[place]bool
 	named    map[string]string // the field of each guard's name
 	bindings []binding
@@ -144,8 +165,10 @@ func leads(t reflect.Type, seen map[reflect.Type]bool) bool {
 	}
 	seen[t] = true
 	for f := range t.Fields() {
-		_, ok, err := lookupTag(f)
-		if f.Type.Kind() == reflect.Func && (ok || err != nil) || leads(f.Type, seen) {
+		tag, ok, err := lookupTag(f)
+		// Handlers are interfaces to some adapters, and so can be a part of a request's key.
+		callable := f.Type.Kind() == reflect.Func || f.Type.Kind() == reflect.Interface && tag != "key"
+		if callable && (ok || err != nil) || leads(f.Type, seen) {
 			return true
 		}
 	}
@@ -158,28 +181,22 @@ func (b *binder) field(path string, f reflect.StructField, v reflect.Value, tag 
 	switch {
 	case !f.IsExported() || !v.CanSet():
 		err = errors.New("field has a guard tag, but is not exported")
-	case !guardable(f.Type):
-		err = fmt.Errorf("field has a guard tag, but is a %v, not a function that takes a context.Context first and "+
-			"returns an error last", f.Type)
-	case v.IsNil():
+	case (f.Type.Kind() == reflect.Func || f.Type.Kind() == reflect.Interface) && v.IsNil():
 		err = errors.New("function is nil")
-	case isGuarded(v):
-		err = errors.New("function is guarded already (or made by package reflect, which looks the same)")
 	}
 	if err != nil {
 		b.fault(path, err)
 		return
 	}
-	bound, err := b.guard.bind(path, spec, v)
+	name, guarded, err := b.wrap(path, f, v, spec)
 	if err != nil {
 		b.fault(path, err)
 		return
 	}
-	name := bound.runner.spec.Name
 	if other, ok := b.named[name]; ok {
 		b.fault(path, fmt.Errorf("guard %q is also that of %s: give each a name of its own", name, other))
 		return
 	}
 	b.named[name] = path
-	b.bindings = append(b.bindings, binding{v, bound.function()})
+	b.bindings = append(b.bindings, binding{v, guarded})
 }

@@ -152,25 +152,35 @@ func (a *adapter) wrap(next http.Handler) http.Handler {
 		a.report(context.Background(), errTimeoutHandler)
 	}
 	mux, _ := next.(*http.ServeMux)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if a.passes(r, mux) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		a.serve(w, r, next, place)
-	})
+	return &guarded{a, next, mux, place}
+}
+
+// guarded is a handler with the guard in front of it.
+type guarded struct {
+	*adapter
+	next  http.Handler
+	mux   *http.ServeMux // next, if it is one
+	place *placement
+}
+
+func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if g.passes(r) {
+		g.next.ServeHTTP(w, r)
+		return
+	}
+	g.serve(w, r, g.next, g.place)
 }
 
 // passes reports whether r is none of the guard's: it has another method, or no route in the mux that is guarded, where
 // it should neither wait for a lock nor get another status than 404 or 405.
-func (a *adapter) passes(r *http.Request, mux *http.ServeMux) bool {
-	if a.methods != nil && !slices.Contains(a.methods, r.Method) {
+func (g *guarded) passes(r *http.Request) bool {
+	if g.methods != nil && !slices.Contains(g.methods, r.Method) {
 		return true
 	}
-	if mux == nil {
+	if g.mux == nil {
 		return false
 	}
-	_, pattern := mux.Handler(r)
+	_, pattern := g.mux.Handler(r)
 	return pattern == ""
 }
 

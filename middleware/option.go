@@ -7,6 +7,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/keyexpr"
+	"github.com/latchkey-go/latchkey/middleware/internal/route"
 )
 
 const defaultBodyLimit = 1 << 20
@@ -93,7 +94,7 @@ func Stream() Option { return optionFunc(func(c *config) { c.ahead = readNone })
 // without it, one that is found by the first request.
 func Pattern(pattern string) Option {
 	return optionFunc(func(c *config) {
-		names, err := pathNames(pattern)
+		names, err := route.Check(pattern)
 		if err != nil {
 			c.faults = append(c.faults, err)
 			return

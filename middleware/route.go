@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/latchkey-go/latchkey/internal/suggest"
+	"github.com/latchkey-go/latchkey/middleware/internal/route"
 )
 
 // routeError says that a guard does not fit the route that it stands in. That is the program's fault, and the same for
@@ -29,7 +28,8 @@ func (f *facts) route() (string, error) {
 	if f.r.Pattern == "" {
 		return "", &routeError{"", errNoRoute}
 	}
-	return afterMethod(f.r.Pattern), nil
+	_, path := route.Method(f.r.Pattern)
+	return path, nil
 }
 
 // pathValue refuses a name that the route does not have. It would be missing from each request, which is not the
@@ -41,7 +41,7 @@ func (f *facts) pathValue(name string) (string, bool, error) {
 	if f.r.Pattern == "" {
 		return "", false, &routeError{"", fmt.Sprintf("no path value %q: %s", name, errNoRoute)}
 	}
-	if names := wildcards(f.r.Pattern); !slices.Contains(names, name) {
+	if names := route.Names(f.r.Pattern); !slices.Contains(names, name) {
 		return "", false, &routeError{f.r.Pattern, fmt.Sprintf("the route %q has no path value %q%s", f.r.Pattern, name, suggest.Ending(name, names))}
 	}
 	return "", false, nil // what {rest...} matches can be empty
@@ -59,105 +59,4 @@ func (a *adapter) report(ctx context.Context, err error) {
 	if _, again := a.reported.LoadOrStore(e.Route(), true); !again {
 		slog.ErrorContext(ctx, "guard does not fit its route", "guard", a.guard, "error", e)
 	}
-}
-
-func afterMethod(pattern string) string {
-	if _, rest, ok := strings.Cut(pattern, " "); ok {
-		return strings.TrimLeft(rest, " \t")
-	}
-	return pattern
-}
-
-// wildcards returns the names in a pattern of any router that sets path values: net/http's {id} and {rest...}, chi's
-// {id:[0-9]+} and *, and the :id and *rest of gin and echo.
-func wildcards(pattern string) (names []string) {
-	for segment := range strings.SplitSeq(afterMethod(pattern), "/") {
-		if name, ok := colonName(segment); ok {
-			names = append(names, name)
-		} else if segment == "*" {
-			names = append(names, "*")
-		}
-	}
-	return append(names, braced(pattern)...)
-}
-
-// colonName is the name in a segment of gin's or echo's spelling.
-func colonName(segment string) (name string, ok bool) {
-	if len(segment) < 2 || segment[0] != ':' && segment[0] != '*' {
-		return "", false
-	}
-	return segment[1:], identifier.MatchString(segment[1:])
-}
-
-// braced returns the names in braces. A regular expression behind a name may have braces of its own.
-func braced(pattern string) (names []string) {
-	depth, start := 0, 0
-	for i := range len(pattern) {
-		switch pattern[i] {
-		case '{':
-			if depth++; depth == 1 {
-				start = i + 1
-			}
-		case '}':
-			if depth--; depth != 0 {
-				continue
-			}
-			name, _, _ := strings.Cut(pattern[start:i], ":")
-			if name = strings.TrimSuffix(name, "..."); name != "$" {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
-
-// pathNames returns the names of the wildcards in a pattern of net/http. What a pattern is, a mux of net/http decides,
-// but for what is one in another router's spelling and would be literal text.
-func pathNames(pattern string) (names []string, err error) {
-	if own := respell(pattern); own != pattern {
-		return nil, fmt.Errorf("pattern %q is not in net/http's spelling: write %q", pattern, own)
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			names, err = nil, fmt.Errorf("pattern: %v", p)
-		}
-	}()
-	http.NewServeMux().Handle(pattern, http.NotFoundHandler())
-	return braced(pattern), nil
-}
-
-// respell writes a pattern of gin, echo or chi as net/http does: /orders/:id as /orders/{id}.
-func respell(pattern string) string {
-	path := afterMethod(pattern)
-	method := strings.TrimSuffix(pattern, path)
-	segments := strings.Split(path, "/")
-	changed := false
-	for i, segment := range segments {
-		if own := respellSegment(segment); own != segment {
-			segments[i], changed = own, true
-		}
-	}
-	if !changed {
-		return pattern
-	}
-	if segments[0] != "" && !strings.Contains(segments[0], ".") { // no host, but a path without its slash
-		segments = append([]string{""}, segments...)
-	}
-	return method + strings.Join(segments, "/")
-}
-
-func respellSegment(segment string) string {
-	name, ok := colonName(segment)
-	switch {
-	case ok && segment[0] == ':':
-		return "{" + name + "}"
-	case ok:
-		return "{" + name + "...}"
-	case segment == "*":
-		return "{rest...}"
-	case strings.HasPrefix(segment, "{") && strings.HasSuffix(segment, "}") && strings.Contains(segment, ":"):
-		name, _, _ := strings.Cut(segment, ":")
-		return name + "}"
-	}
-	return segment
 }

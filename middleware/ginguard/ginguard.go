@@ -32,26 +32,38 @@ package ginguard
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/middleware"
+	"github.com/latchkey-go/latchkey/middleware/internal/route"
 )
 
 // New returns a gin handler that runs the rest of the chain under g. It is safe for concurrent use, on any number of
 // routes. Errors are those of [middleware.New]. [middleware.Pattern] takes a route in net/http's spelling, also here:
 // "/orders/{id}".
 func New(g *guard.Guard, opts ...middleware.Option) (gin.HandlerFunc, error) {
+	a, err := newAdapter(g, opts)
+	if err != nil {
+		return nil, err
+	}
+	return func(c *gin.Context) {
+		if c.FullPath() == "" {
+			return // no route, no handler to guard
+		}
+		a.serve(c, (*gin.Context).Next)
+	}, nil
+}
+
+func newAdapter(g *guard.Guard, opts []middleware.Option) (*adapter, error) {
 	opts, needsContext := unwrap(opts)
 	wrap, err := middleware.New(g, opts...)
 	if err != nil {
 		return nil, err
 	}
-	a := &adapter{wrap: wrap, needsContext: needsContext}
-	return a.serve, nil
+	return &adapter{wrap: wrap, needsContext: needsContext}, nil
 }
 
 type adapter struct {
@@ -60,23 +72,20 @@ type adapter struct {
 	patterns     sync.Map // what a route of gin is in net/http's spelling
 }
 
-func (a *adapter) serve(c *gin.Context) {
-	route := c.FullPath()
-	if route == "" {
-		return // no route, no handler to guard
-	}
+// serve runs next, which is one handler or the rest of the chain, under the guard.
+func (a *adapter) serve(c *gin.Context, next gin.HandlerFunc) {
 	r := c.Request
 	if a.needsContext {
 		r = r.WithContext(withContext(r.Context(), c))
 		defer func() { c.Request.MultipartForm = r.MultipartForm }() // whose files the server removes
 	}
-	defer a.describe(r, c, route)()
+	defer a.describe(r, c)()
 	ran := false
 	a.wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ran = true
 		defer restore(c, c.Writer, c.Request)
 		replace(c, w, r)
-		c.Next()
+		next(c)
 	})).ServeHTTP(c.Writer, r)
 	if !ran {
 		c.Abort()
@@ -85,31 +94,22 @@ func (a *adapter) serve(c *gin.Context) {
 
 // describe tells r what gin knows of its route, where package middleware looks for it. The returned function takes the
 // pattern away: gin may stand behind a mux that has set its own.
-func (a *adapter) describe(r *http.Request, c *gin.Context, route string) (undo func()) {
+func (a *adapter) describe(r *http.Request, c *gin.Context) (undo func()) {
 	for _, p := range c.Params {
 		r.SetPathValue(p.Key, p.Value)
 	}
 	outer := r.Pattern
-	r.Pattern = a.pattern(route)
+	r.Pattern = a.pattern(c.FullPath())
 	return func() { r.Pattern = outer }
 }
 
 // pattern is a route of gin in net/http's spelling.
-func (a *adapter) pattern(route string) string {
-	if p, ok := a.patterns.Load(route); ok {
+func (a *adapter) pattern(path string) string {
+	if p, ok := a.patterns.Load(path); ok {
 		return p.(string)
 	}
-	segments := strings.Split(route, "/")
-	for i, s := range segments {
-		switch {
-		case strings.HasPrefix(s, ":"):
-			segments[i] = "{" + s[1:] + "}"
-		case strings.HasPrefix(s, "*"):
-			segments[i] = "{" + s[1:] + "...}"
-		}
-	}
-	p := strings.Join(segments, "/")
-	a.patterns.Store(route, p)
+	p := route.FromGin(path)
+	a.patterns.Store(path, p)
 	return p
 }
 

@@ -1,0 +1,203 @@
+package middleware_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock/memlock"
+	"github.com/latchkey-go/latchkey/middleware"
+	"github.com/latchkey-go/latchkey/middleware/internal/adaptertest"
+)
+
+func say(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, text, " ", guard.Held(r.Context(), "API."+text))
+	}
+}
+
+type admin struct {
+	Purge http.Handler `route:"DELETE /orders/{id}" guard:"order:#{path.id}; name=API.Purge"`
+}
+
+type API struct {
+	Settle http.HandlerFunc                             `route:"POST /orders/{id}/settle" guard:"order:#{tenant}:#{path.id}"`
+	Cancel func(w http.ResponseWriter, r *http.Request) `route:"POST /orders/{id}/cancel" guard:"order:#{path.id}"`
+	List   http.HandlerFunc                             `route:"GET /orders"`
+	Custom http.HandlerFunc                             `guard:"custom:#{header.Tenant}"`
+	Other  int
+	admin
+}
+
+func newAPI() *API {
+	return &API{
+		Settle: say("Settle"), Cancel: say("Cancel"), List: say("List"), Custom: say("Custom"), admin: admin{say("Purge")},
+	}
+}
+
+func TestBindAndRegister(t *testing.T) {
+	var got []string
+	api := newAPI()
+	tenant := middleware.WithFacts("tenant", func(r *http.Request) (string, error) { return r.Header.Get("Tenant"), nil })
+	if err := middleware.Bind(guard.Must(guard.New(keys(&got))), api, tenant); err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	if err := middleware.Register(mux, api); err != nil {
+		t.Fatal(err)
+	}
+	mux.Handle("PUT /custom", api.Custom)
+	for _, tt := range []struct{ method, url, body, key string }{
+		{"POST", "/orders/42/settle", "Settle true", "order:acme:42"},
+		{"POST", "/orders/42/cancel", "Cancel true", "order:42"},
+		{"GET", "/orders", "List false", ""},
+		{"PUT", "/custom", "Custom true", "custom:acme"},
+		{"DELETE", "/orders/42", "Purge true", "order:42"},
+	} {
+		got = nil
+		r := httptest.NewRequest(tt.method, tt.url, nil)
+		r.Header.Set("Tenant", "acme")
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, r)
+		if w.Code != 200 || w.Body.String() != tt.body || strings.Join(got, " ") != tt.key {
+			t.Errorf("%s %s = %d %q with keys %q, want %q with %q", tt.method, tt.url, w.Code, w.Body, got, tt.body, tt.key)
+		}
+	}
+}
+
+// tagged makes a struct with a tag that go vet would not let pass.
+func tagged(h http.HandlerFunc, tag string) any {
+	t := reflect.StructOf([]reflect.StructField{{Name: "Settle", Type: reflect.TypeOf(h), Tag: reflect.StructTag(tag)}})
+	v := reflect.New(t)
+	v.Elem().Field(0).Set(reflect.ValueOf(h))
+	return v.Interface()
+}
+
+func TestBindReportsMistakes(t *testing.T) {
+	h := say("x")
+	done := &struct {
+		Settle http.HandlerFunc `guard:"order:#{path.id}"`
+	}{h}
+	if err := middleware.Bind(guard.Must(guard.New(memlock.New())), done); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		target any
+		want   string
+	}{
+		{"path value that the route lacks", &struct {
+			Settle http.HandlerFunc `route:"POST /orders/{id}" guard:"order:#{path.idd}"`
+		}{h}, "Settle"},
+		{"gin's spelling", &struct {
+			Settle http.HandlerFunc `route:"POST /orders/:id" guard:"order:#{path.id}"`
+		}{h}, `write "POST /orders/{id}"`},
+		{"malformed route tag", tagged(h, `guard:"order:#{path.id}" route:POST`), "malformed struct tag"},
+		{"comma between the tags", tagged(h, `guard:"order:#{path.id}",route:"POST /orders/{id}"`), "malformed struct tag"},
+		{"no key", &struct {
+			Settle http.HandlerFunc `guard:"; wait=2s"`
+		}{h}, "no key"},
+		{"unknown attribute", &struct {
+			Settle http.HandlerFunc `guard:"order:#{path.id}; wiat=2s"`
+		}{h}, "did you mean wait"},
+		{"root of functions", &struct {
+			Settle http.HandlerFunc `guard:"order:#{req.ID}"`
+		}{h}, "req"},
+		{"args", &struct {
+			Settle http.HandlerFunc `guard:"order:#{path.id}; args=w,r"`
+		}{h}, "args"},
+		{"fallback without one", &struct {
+			Settle http.HandlerFunc `guard:"order:#{path.id}; busy=fallback"`
+		}{h}, "fallback"},
+		{"nil handler", &struct {
+			Settle http.HandlerFunc `guard:"order:#{path.id}"`
+		}{}, "nil"},
+		{"function of the service layer", &struct {
+			Settle func(context.Context, int) error `guard:"order:#{path.id}"`
+		}{func(context.Context, int) error { return nil }}, "not an http.HandlerFunc"},
+		{"not exported", &struct {
+			settle http.HandlerFunc `guard:"order:#{path.id}"`
+		}{h}, "not exported"},
+		{"bound twice", done, "guarded already"},
+		{"two of one name", &struct {
+			A http.HandlerFunc `guard:"order:#{path.id}; name=x"`
+			B http.HandlerFunc `guard:"order:#{path.id}; name=x"`
+		}{h, h}, `"x"`},
+		{"no tag at all", &struct{ Settle http.HandlerFunc }{h}, "no field has a guard tag"},
+		{"no pointer", struct{}{}, "pointer to a struct"},
+		{"nothing", nil, "pointer to a struct"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := middleware.Bind(guard.Must(guard.New(memlock.New())), tt.target)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Bind = %v, want %q in it", err, tt.want)
+			}
+		})
+	}
+	if err := middleware.Bind(nil, newAPI()); err == nil {
+		t.Error("Bind with a nil guard is no error")
+	}
+	if err := middleware.Bind(guard.Must(guard.New(memlock.New())), newAPI(), nil); err == nil || !strings.Contains(err.Error(), "nil option") {
+		t.Errorf("Bind with a nil option: %v", err)
+	}
+}
+
+func TestRegisterReportsMistakes(t *testing.T) {
+	h := say("x")
+	taken := http.NewServeMux()
+	taken.Handle("GET /orders", h)
+	for _, tt := range []struct {
+		name   string
+		target any
+		want   string
+	}{
+		{"not bound", newAPI(), "call Bind first"},
+		{"conflict", &struct {
+			List http.HandlerFunc `route:"GET /orders"`
+		}{h}, "conflicts"},
+		{"gin's spelling", &struct {
+			List http.HandlerFunc `route:"GET /orders/:id"`
+		}{h}, "write"},
+		{"malformed tag", tagged(h, `route:GET`), "malformed struct tag"},
+		{"nil handler", &struct {
+			List http.HandlerFunc `route:"GET /o"`
+		}{}, "nil"},
+		{"no handler", &struct {
+			List int `route:"GET /o"`
+		}{}, "is a int"},
+		{"not exported", &struct {
+			list http.HandlerFunc `route:"GET /o"`
+		}{h}, "not exported"},
+		{"no tag at all", &struct{ List http.HandlerFunc }{h}, "has a route tag"},
+		{"no struct", 7, "pointer to a struct"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := middleware.Register(taken, tt.target); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Register = %v, want %q in it", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestBoundHandlersShareOptions is about a slice that Bind must not write to.
+func TestBoundHandlersShareOptions(t *testing.T) {
+	opts := make([]middleware.Option, 1, 8)
+	opts[0] = middleware.Status(guard.ErrBusy, 423)
+	two := &struct {
+		A http.HandlerFunc `route:"/a/{x}" guard:"a:#{path.x}"`
+		B http.HandlerFunc `route:"/b/{y}" guard:"b:#{path.y}"`
+	}{say("A"), say("B")}
+	if err := middleware.Bind(guard.Must(guard.New(adaptertest.Busy(0))), two, opts...); err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	two.A(w, httptest.NewRequest(http.MethodGet, "/a/1", nil))
+	if w.Code != 500 { // outside of a mux
+		t.Errorf("status = %d", w.Code)
+	}
+}
