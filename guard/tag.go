@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/latchkey-go/latchkey/internal/suggest"
 )
 
 // tagName is the key of struct tags: `guard:"order:#{req.OrderID}; wait=2s"`.
@@ -46,14 +48,13 @@ func misread(tag string) bool {
 //
 // A semicolon in a hole of the template, or in the quotes and brackets of a template or condition, belongs to it.
 func parseTag(tag string) (Spec, error) {
-	t := tagParser{tag: tag}
-	if key := strings.TrimSpace(t.literal()); key != "" {
+	t := tagParser{text: tag, stops: ";"}
+	template, bare := t.literal()
+	if key := strings.TrimSpace(template); key != "" {
 		t.spec.Key, t.set = key, fieldKey
 	}
-	key := t.spec.Key
-	if at := lostAttribute.FindStringSubmatchIndex(key); at != nil && !strings.HasSuffix(key[:at[0]], ";") {
-		return Spec{}, t.errorf(strings.Index(tag, key)+at[0], "attributes follow a semicolon, not a %s: write ; %s",
-			map[byte]string{',': "comma", ' ': "blank"}[key[at[0]]], key[max(at[2], at[4]):])
+	if err := t.lostAttribute(bare, 0); err != nil {
+		return Spec{}, err
 	}
 	for t.pos < len(tag) {
 		t.pos++ // past the semicolon
@@ -65,34 +66,56 @@ func parseTag(tag string) (Spec, error) {
 	return t.spec, nil
 }
 
-// lostAttribute finds an attribute that became a part of the template: order:7 wait=2s would be the key, and nobody waits.
-// Behind a comma it is one in any spelling, as other tags have commas; behind a blank it must have a value.
-var lostAttribute = func() *regexp.Regexp {
-	names := `(?:` + strings.Join(attributeNames, "|") + `)`
-	return regexp.MustCompile(`, *(` + names + ` *(?:=|$|[;,]))| (` + names + ` *=(?:[^=]|$))`)
-}()
-
-// tagParser reads a tag from left to right.
+// tagParser reads a text from left to right.
 type tagParser struct {
-	tag  string
-	pos  int
-	spec Spec
-	set  fields
+	text  string
+	stops string // what ends an attribute
+	guard string // in a text about many
+	pos   int
+	spec  Spec
+	set   fields
 }
 
 func (t *tagParser) errorf(offset int, format string, args ...any) error {
-	return fmt.Errorf("tag %q: %s (at offset %d)", t.tag, fmt.Sprintf(format, args...), offset)
+	what := fmt.Sprintf(format, args...)
+	if t.guard != "" {
+		line, column := position(t.text, offset)
+		return fmt.Errorf("guard %q: %s (line %d, column %d)", t.guard, what, line, column)
+	}
+	return fmt.Errorf("tag %q: %s (at offset %d)", t.text, what, offset)
+}
+
+// likeAttribute is what may be an attribute behind a comma or blank. Behind a comma it is one also without a value.
+var likeAttribute = regexp.MustCompile(`([, ]) *([a-z][a-zA-Z_-]*) *(=[^=]|[=;,]?$|[;,])`)
+
+// lostAttribute reports an attribute that became a part of the value before it, which is text at offset: with the template
+// "order:7 wait=2s", nobody would wait. A name with a slip is an attribute, too.
+func (t *tagParser) lostAttribute(text string, offset int) error {
+	for _, at := range likeAttribute.FindAllStringSubmatchIndex(text, -1) {
+		separator, name, assigned := text[at[2]:at[3]], text[at[4]:at[5]], strings.HasPrefix(text[at[6]:], "=")
+		comma := separator == "," || strings.HasSuffix(strings.TrimRight(text[:at[2]], " "), ",")
+		near, distance := suggest.Nearest(name, attributeNames)
+		switch {
+		case near == "" || distance > 1+len(name)/5 || distance > 0 && !assigned:
+			continue
+		case !comma && !assigned || strings.HasSuffix(text[:at[2]], ";"):
+			continue
+		}
+		return t.errorf(offset+at[2], "attributes follow a semicolon, not a %s: write ; %s",
+			map[bool]string{true: "comma", false: "blank"}[comma], t.text[offset+at[4]:offset+len(text)])
+	}
+	return nil
 }
 
 // attribute reads "name=value" up to a semicolon or the end.
 func (t *tagParser) attribute() error {
 	t.space()
 	start := t.pos
-	if t.pos == len(t.tag) || t.tag[t.pos] == ';' {
+	if t.stopped() {
 		return t.errorf(start, "nothing between semicolons or behind the last one")
 	}
-	end := start + strings.IndexAny(t.tag[start:]+";", "=;")
-	name := strings.TrimSpace(t.tag[start:end])
+	end := start + strings.IndexAny(t.text[start:]+";", "="+t.stops)
+	name := strings.TrimSpace(t.text[start:end])
 	a, err := findAttribute(name)
 	switch {
 	case err != nil:
@@ -101,7 +124,7 @@ func (t *tagParser) attribute() error {
 		return t.errorf(start, "attribute %s is given twice", name)
 	}
 	t.set |= a.field
-	hasValue := end < len(t.tag) && t.tag[end] == '='
+	hasValue := end < len(t.text) && t.text[end] == '='
 	if a.style == flag && hasValue {
 		return t.errorf(start, "attribute %s has no value, write it alone", name)
 	}
@@ -109,12 +132,17 @@ func (t *tagParser) attribute() error {
 		t.pos = end
 		return a.parse(&t.spec, "true")
 	}
-	t.pos = min(end+1, len(t.tag))
+	t.pos = min(end+1, len(t.text))
 	t.space()
 	at := t.pos
 	value := strings.TrimSpace(t.value(a.style))
 	if !hasValue || value == "" {
 		return t.errorf(start, "attribute %s has no value, write %s=...", name, name)
+	}
+	if a.field == fieldName {
+		if err := t.lostAttribute(value, at); err != nil {
+			return err
+		}
 	}
 	if err := t.parse(a, value); err != nil {
 		return t.errorf(at, "%v", err)
@@ -136,53 +164,67 @@ func (t *tagParser) parse(a attr, text string) error {
 }
 
 func (t *tagParser) space() {
-	for t.pos < len(t.tag) && t.tag[t.pos] == ' ' {
+	for t.pos < len(t.text) && strings.IndexByte(" \t\r", t.text[t.pos]) >= 0 {
 		t.pos++
 	}
 }
 
-// value reads the value of an attribute, up to a semicolon that does not belong to it.
+// stopped reports whether an attribute ends here. The operator || of a condition ends none.
+func (t *tagParser) stopped() bool {
+	if t.pos == len(t.text) {
+		return true
+	}
+	if c := t.text[t.pos]; c != '|' || strings.IndexByte(t.stops, '|') < 0 {
+		return strings.IndexByte(t.stops, c) >= 0
+	}
+	return !strings.HasPrefix(t.text[t.pos:], "||") && (t.pos == 0 || t.text[t.pos-1] != '|')
+}
+
+// value reads the value of an attribute, up to where it ends.
 func (t *tagParser) value(s style) string {
 	start := t.pos
 	if s == code {
-		t.expression(';')
-		return t.tag[start:t.pos]
+		t.expression(0)
+		return t.text[start:t.pos]
 	}
-	if start < len(t.tag) && t.tag[start] == '"' {
+	if start < len(t.text) && t.text[start] == '"' {
 		t.quoted('"')
 	}
-	if i := strings.IndexByte(t.tag[t.pos:], ';'); i >= 0 {
-		t.pos += i
-	} else {
-		t.pos = len(t.tag)
+	for !t.stopped() {
+		t.pos++
 	}
-	return t.tag[start:t.pos]
+	return t.text[start:t.pos]
 }
 
-// literal reads a template up to a semicolon outside of its holes.
-func (t *tagParser) literal() string {
-	for t.pos < len(t.tag) && t.tag[t.pos] != ';' {
-		switch rest := t.tag[t.pos:]; {
+// literal reads a template up to a semicolon outside of its holes. bare is the same with dots for the holes.
+func (t *tagParser) literal() (template, bare string) {
+	var b strings.Builder
+	for t.pos < len(t.text) && t.text[t.pos] != ';' {
+		switch rest := t.text[t.pos:]; {
 		case strings.HasPrefix(rest, "##{"):
+			b.WriteString("...")
 			t.pos += len("##{")
 		case strings.HasPrefix(rest, "#{"):
+			start := t.pos
 			t.pos += len("#{")
 			t.expression('}')
+			b.WriteString(strings.Repeat(".", t.pos-start))
 		default:
+			b.WriteByte(rest[0])
 			t.pos++
 		}
 	}
-	return t.tag[:t.pos]
+	return t.text[:t.pos], b.String()
 }
 
-// expression reads up to end, where it is neither quoted nor in brackets. An expression without an end takes all of the
-// tag, and is then for package keyexpr to complain about.
+// expression reads up to end, or for 0 to the end of the attribute, where it is neither quoted nor in brackets. An
+// expression without an end takes all of the text, and is then for package keyexpr to complain about.
 func (t *tagParser) expression(end byte) {
 	depth := 0
-	for t.pos < len(t.tag) {
-		c := t.tag[t.pos]
+	for t.pos < len(t.text) {
+		c := t.text[t.pos]
 		switch {
-		case c == end && depth == 0:
+		case depth == 0 && (c == end || end == 0 && t.stopped()):
 			return
 		case strings.IndexByte(`'"`+"`", c) >= 0:
 			t.quoted(c)
@@ -198,8 +240,8 @@ func (t *tagParser) expression(end byte) {
 
 // quoted reads a string in an expression, from its opening quote to behind its closing one.
 func (t *tagParser) quoted(quote byte) {
-	for t.pos++; t.pos < len(t.tag); t.pos++ {
-		switch c := t.tag[t.pos]; {
+	for t.pos++; t.pos < len(t.text); t.pos++ {
+		switch c := t.text[t.pos]; {
 		case c == quote:
 			t.pos++
 			return
@@ -207,5 +249,5 @@ func (t *tagParser) quoted(quote byte) {
 			t.pos++
 		}
 	}
-	t.pos = len(t.tag) // a backslash at the very end steps over it
+	t.pos = len(t.text) // a backslash at the very end steps over it
 }

@@ -105,7 +105,7 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 // such as "2s".
 func (s *Spec) UnmarshalJSON(data []byte) error {
 	r := newJSONReader(data)
-	spec, err := r.spec()
+	spec, err := r.spec(parseTag)
 	if err == nil {
 		err = r.end()
 	}
@@ -170,15 +170,15 @@ func (r *jsonReader) end() error {
 	return nil
 }
 
-// spec reads one Spec.
-func (r *jsonReader) spec() (s Spec, err error) {
+// spec reads one Spec, whose text form parse reads.
+func (r *jsonReader) spec(parse func(text string) (Spec, error)) (s Spec, err error) {
 	token, err := r.next()
 	if err != nil {
 		return s, err
 	}
 	offset := r.InputOffset()
 	if text, ok := token.(string); ok {
-		if s, err = parseTag(text); err != nil {
+		if s, err = parse(text); err != nil {
 			err = r.at(offset, err)
 		}
 		return s, err
