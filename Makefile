@@ -4,10 +4,10 @@ FUZZTIME ?= 1m
 BENCH    ?= .
 
 .DEFAULT_GOAL := help
-.PHONY: help test interop sim lint fmt bench fuzz cover
+.PHONY: help test test-modules generate interop sim lint fmt bench fuzz cover
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The results are not taken from go's cache, which does not know the Redis that the tests talk to. The race detector
 # needs cgo.
@@ -15,6 +15,16 @@ test: ## vet and run all tests with the race detector; installs redis-server on 
 	@sh tools/prepare.sh test
 	go vet ./...
 	CGO_ENABLED=1 go test -race -count=1 -parallel 8 -timeout 15m ./...
+
+# Modules below the root have dependencies of their own. Those under tools are programs without tests.
+test-modules: ## vet and test each module below the root
+	@set -e; for mod in $$(git ls-files '*/go.mod' | grep -v '^tools/'); do \
+		dir=$$(dirname "$$mod"); echo "$$dir"; \
+		(cd "$$dir" && go vet ./... && CGO_ENABLED=1 go test -race -count=1 ./...); \
+	done
+
+generate: ## make the code of all .proto files again, with the plugins pinned in tools/generate; needs no protoc
+	go -C tools/generate run . ../..
 
 # The test binary runs by itself, so that the last line is its own. Most scenarios wait for most of their time.
 interop: ## run the Go side against Redisson and Spring in Java; needs a JDK 17 and Maven, installs redis-server like test

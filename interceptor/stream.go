@@ -11,28 +11,34 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/latchkey-go/latchkey/interceptor/internal/answer"
+	"github.com/latchkey-go/latchkey/interceptor/internal/rules"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
 // stream makes a call of a streaming method.
-func (m *method) stream(srv any, s grpc.ServerStream, next grpc.StreamHandler) error {
+func stream(m *rules.Bound, srv any, s grpc.ServerStream, next grpc.StreamHandler) error {
 	held := &heldStream{ServerStream: s, method: m}
-	c := call{method: m, ctx: s.Context(), message: held.peek}
+	c := call{method: m, ctx: s.Context(), stream: held}
 	skipped, err := c.run(func(ctx context.Context) error {
 		held.ctx = ctx
 		defer held.watch()()
 		return next(srv, held)
 	})
-	if skipped && m.single {
-		return s.SendMsg(m.response.New().Interface())
+	if !skipped {
+		return err
 	}
-	return err
+	_ = s.SetHeader(skippedHeader) // fails only where the call has ended
+	if m.Single {
+		return s.SendMsg(m.Response.New().Interface())
+	}
+	return nil
 }
 
 // heldStream is what the handler of a guarded stream gets: the caller's stream, which ends when the lock is lost.
 type heldStream struct {
 	grpc.ServerStream
-	method *method
+	method *rules.Bound
 	ctx    context.Context // of the lock
 	first  any             // a message that was read for the key, until the handler has received it
 	ends   bool            // the whole call ends with the lock: nobody goes on waiting in the ServerStream
@@ -71,7 +77,7 @@ func (s *heldStream) peek() (any, error) {
 	if s.first != nil {
 		return s.first, nil
 	}
-	m := reflect.New(s.method.request.Elem()).Interface()
+	m := reflect.New(s.method.Request.Elem()).Interface()
 	if err := s.ServerStream.RecvMsg(m); err != nil {
 		return nil, err
 	}
@@ -150,7 +156,7 @@ func (s *heldStream) lost() error {
 	if s.ctx.Err() == nil || !errors.Is(context.Cause(s.ctx), lock.ErrLost) {
 		return nil
 	}
-	return s.method.lost()
+	return statusOf(answer.New(answer.Lost, s.method.Spec.Name, answer.LostText, 0))
 }
 
 // replay hands first to the handler as if it had just been received.
@@ -162,7 +168,7 @@ func (s *heldStream) replay(m, first any) error {
 		return nil
 	}
 	if reflect.TypeOf(m) != reflect.TypeOf(first) {
-		return s.method.answer(misuse, "its handler receives another type than its rule was made for", 0)
+		return misuse(s.method, "its handler receives another type than its rule was made for")
 	}
 	reflect.ValueOf(m).Elem().Set(reflect.ValueOf(first).Elem())
 	return nil

@@ -3,6 +3,7 @@ package interceptor_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -158,7 +159,7 @@ func TestLostIsInternal(t *testing.T) {
 	}
 }
 
-// Errors of the handler pass as they are, and so do those of guards within it, even if they look like this one's.
+// Errors of the handler pass as they are, but for those of guards within it.
 func TestHandlersErrorIsUntouched(t *testing.T) {
 	detailed, err := status.New(codes.Aborted, "version changed").WithDetails(echo("details"))
 	if err != nil {
@@ -166,9 +167,11 @@ func TestHandlersErrorIsUntouched(t *testing.T) {
 	}
 	for _, want := range []error{
 		detailed.Err(),
-		&guard.Error{Guard: "inner", Err: guard.ErrLost},
-		&guard.Error{Guard: "g", Err: guard.ErrBusy},
+		fmt.Errorf("not now: %w", detailed.Err()),
+		errors.Join(detailed.Err(), &guard.Error{Guard: "g", Err: guard.ErrBusy}), // its own status comes first
+		fmt.Errorf("%w: %w", status.Error(codes.NotFound, "no order"), &guard.Error{Guard: "g", Err: guard.ErrKey}),
 		context.DeadlineExceeded,
+		errors.New("oops"),
 	} {
 		var got error
 		observe := grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {

@@ -1,0 +1,277 @@
+package rules
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/interceptor/guardpb"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/lock/memlock"
+)
+
+// bank is a registry with one service, whose methods get a latchkey.guard.v1.Guard, for want of another message with a Go
+// type: Transfer and Deposit are unary, Watch answers a stream. Transfer has the option, if there is one.
+func bank(t *testing.T, option *guardpb.Guard) *protoregistry.Files {
+	t.Helper()
+	const message = ".latchkey.guard.v1.Guard"
+	method := func(name string, stream bool) *descriptorpb.MethodDescriptorProto {
+		return &descriptorpb.MethodDescriptorProto{
+			Name: new(name), InputType: new(message), OutputType: new(message), ServerStreaming: new(stream),
+		}
+	}
+	transfer := method("Transfer", false)
+	if option != nil {
+		transfer.Options = &descriptorpb.MethodOptions{}
+		proto.SetExtension(transfer.Options, guardpb.E_Guard, option)
+	}
+	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
+		Name: new("bank.proto"), Package: new("bank.v1"), Syntax: new("proto3"),
+		Dependency: []string{guardpb.File_latchkey_guard_v1_guard_proto.Path()},
+		Service: []*descriptorpb.ServiceDescriptorProto{
+			{Name: new("Bank"), Method: []*descriptorpb.MethodDescriptorProto{transfer, method("Deposit", false), method("Watch", true)}},
+			{Name: new("Vault"), Method: []*descriptorpb.MethodDescriptorProto{method("Open", false)}},
+		},
+	}, protoregistry.GlobalFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := new(protoregistry.Files)
+	if err := files.RegisterFile(file); err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+const (
+	transfer = "/bank.v1.Bank/Transfer"
+	deposit  = "/bank.v1.Bank/Deposit"
+	watch    = "/bank.v1.Bank/Watch"
+	open     = "/bank.v1.Vault/Open"
+)
+
+// keyed is a guard of name "g".
+func keyed(t *testing.T, template string, opts ...guard.Option) *guard.Guard {
+	t.Helper()
+	g, err := guard.New(memlock.New(), append(opts, guard.Name("g"), guard.Key(template))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// Every realistic mistake is an error at start that says where it is, and what to write where that can be guessed.
+func TestMistakes(t *testing.T) {
+	g := keyed(t, "account:#{req.name}")
+	locker := lock.Locker(memlock.New())
+	options := func(opts ...guard.Option) []Rule { return []Rule{FromOptions(locker, opts)} }
+	good := &guardpb.Guard{Key: "account:#{req.name}"}
+	faulty := Method(transfer, g)
+	faulty.Fault("option 1 of 1 is nil")
+	withRequest := Service("bank.v1.Bank", g)
+	withRequest.Request(reflect.TypeFor[*guardpb.Guard]())
+	newer := proto.CloneOf(good)
+	newer.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 1000, protowire.VarintType), 1))
+
+	for _, tt := range []struct {
+		name   string
+		kinds  Kinds
+		option *guardpb.Guard // of Transfer
+		rules  []Rule
+		want   []string // in the error
+	}{
+		// Of a rule
+		{name: "no rules", want: []string{"no rules"}},
+		{name: "zero rule", rules: []Rule{{}}, want: []string{"without a guard"}},
+		{name: "nil guard", rules: []Rule{Method(transfer, nil)}, want: []string{transfer, "without a guard"}},
+		{name: "nil option", rules: []Rule{faulty}, want: []string{transfer, "option 1 of 1 is nil"}},
+		{name: "no name of a guard", rules: []Rule{Method(transfer, guard.Must(guard.New(locker, guard.Key("account:#{req.name}"))))},
+			want: []string{transfer, "give guard.Name"}},
+		{name: "no key", rules: []Rule{Method(transfer, guard.Must(guard.New(locker, guard.Name("g"))))}, want: []string{`guard "g"`, "no key"}},
+		{name: "methods of HTTP", rules: []Rule{Method(transfer, keyed(t, "account:#{req.name}", guard.Methods("POST")))}, want: []string{`guard "g"`, "HTTP"}},
+
+		// Of a name
+		{name: "typo in the method", rules: []Rule{Method("/bank.v1.Bank/Trasnfer", g)}, want: []string{`guard "g"`, "did you mean", transfer}},
+		{name: "dots for slashes", rules: []Rule{Method("bank.v1.Bank.Transfer", g)}, want: []string{"did you mean", transfer}},
+		{name: "without the package", rules: []Rule{Method("Bank/Transfer", g)}, want: []string{"did you mean", transfer}},
+		{name: "a route of HTTP", rules: []Rule{Method("POST /v1/transfers", g)}, want: []string{"no such method"}},
+		{name: "service not linked in", rules: []Rule{Method("/shop.v1.Basket/Put", g)}, want: []string{"import the package generated"}},
+		{name: "typo in the service", rules: []Rule{Service("bank.v1.Bnak", g)}, want: []string{`guard "g"`, `did you mean "bank.v1.Bank"`}},
+		{name: "a method as a service", rules: []Rule{Service("bank.v1.Bank/Transfer", g)}, want: []string{"no such service"}},
+		{name: "service without the package", rules: []Rule{Service("Bank", g)}, want: []string{`did you mean "bank.v1.Bank"`}},
+		{name: "pattern of nothing", rules: []Rule{Match("/bank.v2.*/*", g)}, want: []string{`"/bank.v2.*/*"`, `guard "g"`, "no registered method"}},
+		{name: "pattern without a slash", rules: []Rule{Match("bank.*", g)}, want: []string{"want a pattern like"}},
+		{name: "regular expression", rules: []Rule{Match("/bank.v1.Bank/(Transfer|Deposit)", g)}, want: []string{"without a *"}},
+		{name: "braces in a pattern", rules: []Rule{Match("/bank.v1.Bank/{Transfer,Deposit}*", g)}, want: []string{"knows * only"}},
+		{name: "Request of a service", rules: []Rule{withRequest}, want: []string{`"bank.v1.Bank"`, "Request is for rules of one method"}},
+
+		// Of a kind
+		{name: "stream among unary rules", kinds: Unary, rules: []Rule{Method(watch, g)}, want: []string{watch, "StreamServer"}},
+		{name: "unary among stream rules", kinds: Streaming, rules: []Rule{Method(transfer, g)}, want: []string{transfer, "UnaryServer"}},
+		{name: "service with a stream, unary only", kinds: Unary, rules: []Rule{Service("bank.v1.Bank", g)}, want: []string{watch, "New"}},
+		{name: "pattern with a stream, unary only", kinds: Unary, rules: []Rule{Match("/bank.v1.Bank/*", g)}, want: []string{watch, "New"}},
+		{name: "skip without a response", rules: []Rule{ofNoType(t, keyed(t, "k", guard.OneKey(), guard.Busy(guard.Skip)))}, want: []string{"skip"}},
+
+		// Of several rules
+		{name: "two rules of a method", rules: []Rule{Method(transfer, g), Method(transfer, g)}, want: []string{transfer, "another rule"}},
+		{name: "guarded and not", rules: []Rule{Method(transfer, g), Unguarded(transfer)}, want: []string{transfer, "another rule"}},
+		{name: "two rules of a service", rules: []Rule{Service("bank.v1.Bank", g), Service("/bank.v1.Bank", g)}, want: []string{"another rule"}},
+		{name: "patterns that overlap", rules: []Rule{Match("/bank.v1.Bank/T*", g), Match("/bank.v1.Bank/*r", g)},
+			want: []string{transfer, `pattern "/bank.v1.Bank/*r"`, `pattern "/bank.v1.Bank/T*"`}},
+		{name: "a rule that never applies", rules: []Rule{Match("/bank.v1.Vault/*", g), Service("bank.v1.Vault", g)},
+			want: []string{`pattern "/bank.v1.Vault/*"`, "never applies"}},
+		{name: "options twice", option: good, rules: append(options(), options()...), want: []string{transfer, "another rule"}},
+
+		// Of a template
+		{name: "typo in a field", rules: []Rule{Method(transfer, keyed(t, "account:#{req.nmae}"))}, want: []string{transfer, `guard "g"`, "Name"}},
+		{name: "another root", rules: []Rule{Method(transfer, keyed(t, "account:#{body.name}"))}, want: []string{transfer, "body"}},
+		{name: "header for metadata", rules: []Rule{Method(transfer, keyed(t, "account:#{header.tenant}"))}, want: []string{transfer, "header"}},
+		{name: "a message as a key", rules: []Rule{Method(transfer, keyed(t, "account:#{req}"))}, want: []string{transfer, "req"}},
+		{name: "one key for all", rules: []Rule{Method(transfer, keyed(t, "account"))}, want: []string{transfer, "one"}},
+		{name: "one method of many", rules: []Rule{Service("bank.v1.Bank", keyed(t, "account:#{req.nmae}")), Unguarded(transfer)},
+			want: []string{`service "bank.v1.Bank"`, deposit, watch, "Name"}},
+		{name: "key function of another type", rules: []Rule{Method(transfer, guard.Must(guard.New(locker, guard.Name("g"),
+			guard.KeyFunc(func(string) (string, error) { return "k", nil }))))}, want: []string{transfer, "string"}},
+
+		// Of an option in a .proto file
+		{name: "no method has one", rules: options(), want: []string{"no registered method has the option (latchkey.guard.v1.guard)"}},
+		{name: "nil locker", option: good, rules: []Rule{FromOptions(nil, nil)}, want: []string{"nil locker"}},
+		{name: "nil option for all", option: good, rules: options(nil), want: []string{"nil"}},
+		{name: "one name for all", option: good, rules: options(guard.Name("g")), want: []string{"option of each"}},
+		{name: "without a key", option: &guardpb.Guard{Wait: "2s"}, rules: options(), want: []string{transfer, "no key"}},
+		{name: "typo in a proto name", option: &guardpb.Guard{Key: "account:#{req.max_hodl}"}, rules: options(), want: []string{transfer, "MaxHold"}},
+		{name: "bad duration", option: &guardpb.Guard{Key: "account:#{req.name}", Wait: "2"}, rules: options(), want: []string{transfer, "wait", `"2"`, "2s"}},
+		{name: "typo in a kind", option: &guardpb.Guard{Key: "account:#{req.name}", Kind: "fiar"}, rules: options(), want: []string{transfer, "kind", "fair"}},
+		{name: "typo in a policy", option: &guardpb.Guard{Key: "account:#{req.name}", Busy: "skpi"}, rules: options(), want: []string{transfer, "busy", "skip"}},
+		{name: "permit without a limit", option: &guardpb.Guard{Key: "account:#{req.name}", Kind: "permit"}, rules: options(), want: []string{transfer, "limit"}},
+		{name: "negative limit", option: &guardpb.Guard{Key: "account:#{req.name}", Limit: -1}, rules: options(), want: []string{transfer, "limit"}},
+		{name: "lease over max-hold", option: &guardpb.Guard{Key: "account:#{req.name}", Lease: "1m", MaxHold: "1s"}, rules: options(), want: []string{transfer, "max-hold"}},
+		{name: "unclosed hole", option: &guardpb.Guard{Key: "account:#{req.name"}, rules: options(), want: []string{transfer, "key"}},
+		{name: "condition that is none", option: &guardpb.Guard{Key: "account:#{req.name}", When: "req.limit"}, rules: options(), want: []string{transfer, "when"}},
+		{name: "fallback without one", option: &guardpb.Guard{Key: "account:#{req.name}", Busy: "fallback"}, rules: options(), want: []string{transfer, "fallback"}},
+		{name: "field of a later version", option: newer, rules: options(), want: []string{transfer, "does not know"}},
+	} {
+		ms, err := bindIn(bank(t, tt.option), "interceptor", tt.kinds, tt.rules)
+		if err == nil || ms != nil {
+			t.Errorf("%s: no error, but %v", tt.name, ms)
+			continue
+		}
+		for _, part := range append(tt.want, "interceptor: ") {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: error %q does not say %s", tt.name, err, part)
+			}
+		}
+	}
+}
+
+// ofNoType is a rule for a method of which no response is known.
+func ofNoType(t *testing.T, g *guard.Guard) Rule {
+	t.Helper()
+	r := Method("/shop.v1.Basket/Put", g)
+	r.Request(reflect.TypeFor[*guardpb.Guard]())
+	return r
+}
+
+// All faults come at once, each with its method.
+func TestFaultsAreJoined(t *testing.T) {
+	rules := []Rule{Method(transfer, keyed(t, "#{req.nmae}")), Method("/bank.v1.Bank/Depsoit", keyed(t, "#{req.name}")), {}}
+	_, err := bindIn(bank(t, nil), "interceptor", All, rules)
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || len(joined.Unwrap()) != 3 {
+		t.Fatalf("error %v, want three", err)
+	}
+	for _, part := range []string{transfer, deposit, "without a guard"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error %q does not say %s", err, part)
+		}
+	}
+}
+
+// The more specific rule guards a method, and Go wins over a .proto file.
+func TestPrecedence(t *testing.T) {
+	named := func(name string) *guard.Guard {
+		return guard.Must(guard.New(memlock.New(), guard.Name(name), guard.Key("#{req.name}")))
+	}
+	rules := map[string]Rule{
+		"m": Method(transfer, named("m")),
+		"u": Unguarded(transfer),
+		"o": FromOptions(memlock.New(), nil),
+		"s": Service("bank.v1.Bank", named("s")),
+		"p": Match("/bank.*/*", named("p")),
+	}
+	for _, tt := range []struct{ rules, transfer, deposit, open string }{
+		{"m", "m", "", ""},
+		{"p", "p", "p", "p"},
+		{"s", "s", "s", ""},
+		{"sp", "s", "s", "p"},
+		{"o", "bank.v1.Bank/Transfer", "", ""},
+		{"op", "bank.v1.Bank/Transfer", "p", "p"},
+		{"os", "bank.v1.Bank/Transfer", "s", ""},
+		{"ps", "s", "s", "p"},
+		{"msp", "m", "s", "p"},
+		{"us", "", "s", ""},
+	} {
+		var given []Rule
+		for _, name := range tt.rules {
+			given = append(given, rules[string(name)])
+		}
+		ms, err := bindIn(bank(t, &guardpb.Guard{Key: "#{req.name}"}), "interceptor", All, given)
+		if err != nil {
+			t.Errorf("rules %s: %v", tt.rules, err)
+			continue
+		}
+		for method, want := range map[string]string{transfer: tt.transfer, deposit: tt.deposit, open: tt.open} {
+			if got := ms[method]; got == nil && want != "" || got != nil && got.Spec.Name != want {
+				t.Errorf("rules %s guard %s by %+v, want %q", tt.rules, method, got, want)
+			}
+		}
+	}
+}
+
+// A rule in Go for a method whose option it replaces leaves the other options alone, and the option unused is no mistake.
+func TestGoReplacesAnOption(t *testing.T) {
+	_, err := bindIn(bank(t, &guardpb.Guard{Key: "#{req.name}"}), "interceptor", All, []Rule{
+		FromOptions(memlock.New(), nil), Method(transfer, keyed(t, "#{req.name}")),
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Each attribute of a Spec that is not about functions or HTTP can be given in a .proto file, with the same result.
+func TestOptionSaysWhatASpecDoes(t *testing.T) {
+	option := &guardpb.Guard{
+		Name: "n", Key: "account:#{req.name}", When: `req.name != ""`, Kind: "permit", Wait: "2s", Lease: "3s", MaxHold: "4s",
+		Hold: "5s", Limit: 6, Waiters: 7, Busy: "skip", Outage: "run-unlocked", OneKey: true, Switchable: true,
+	}
+	want := guard.Spec{
+		Name: "n", Key: "account:#{req.name}", When: `req.name != ""`, Kind: lock.Permit, Wait: 2 * time.Second, Lease: 3 * time.Second,
+		MaxHold: 4 * time.Second, Hold: 5 * time.Second, Limit: 6, Waiters: 7, Busy: guard.Skip, Outage: guard.RunUnlocked,
+		OneKey: true, Switchable: true,
+	}
+	got, err := specOf(option)
+	if err != nil || got.String() != want.String() {
+		t.Errorf("specOf(%v) = %v, %v, want %v", option, got, err, want)
+	}
+	// A field that was left out above would not be tested, and one that the option lacks could not be given.
+	fields := option.ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		if !option.ProtoReflect().Has(fields.Get(i)) {
+			t.Errorf("the test lacks %s", fields.Get(i).Name())
+		}
+	}
+	elsewhere := map[string]bool{"Args": true, "Methods": true}
+	for f, v := range reflect.ValueOf(want).Fields() {
+		if f.IsExported() && v.IsZero() != elsewhere[f.Name] {
+			t.Errorf("guard.Spec.%s can't be given in a .proto file", f.Name)
+		}
+	}
+}
