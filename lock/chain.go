@@ -5,26 +5,46 @@ import (
 	"iter"
 )
 
-// link is one hold in the chain of a context. Contexts share the links of the contexts that they derive from.
-type link struct {
+// Link is a hold's place in the chain of its context. WithHold makes one. A [Locker] whose hold has a context type of its
+// own embeds one instead, which costs no memory: Join fills it in, and the context's Value asks it first.
+type Link struct {
 	hold  Hold
-	held  func() bool
-	outer *link
+	live  interface{ Held() bool }
+	outer *Link
 }
 
 type chainKey struct{}
 
+// Join puts h, which is what Acquire returns, in front of the chain of ctx. Held is as in WithHold.
+func (l *Link) Join(ctx context.Context, h Hold, live interface{ Held() bool }) {
+	l.hold, l.live, l.outer = h, live, chainOf(ctx)
+}
+
+// Value answers for the key under which contexts carry the chain, and returns nil for any other.
+func (l *Link) Value(key any) any {
+	if key == (chainKey{}) {
+		return l
+	}
+	return nil
+}
+
 // chainOf returns the innermost link above ctx, or nil if there is none.
-func chainOf(ctx context.Context) *link {
-	l, _ := ctx.Value(chainKey{}).(*link)
+func chainOf(ctx context.Context) *Link {
+	l, _ := ctx.Value(chainKey{}).(*Link)
 	return l
 }
+
+type heldFunc func() bool
+
+func (f heldFunc) Held() bool { return f() }
 
 // WithHold returns a context under h. Only a [Locker] needs it, to make [Hold.Context] for h, which is what its Acquire
 // returns. The function held reports whether h is neither released nor lost. It never reports true again after it
 // reported false. It may be called at any time and by several goroutines at once.
 func WithHold(ctx context.Context, h Hold, held func() bool) context.Context {
-	return context.WithValue(ctx, chainKey{}, &link{hold: h, held: held, outer: chainOf(ctx)})
+	l := new(Link)
+	l.Join(ctx, h, heldFunc(held))
+	return context.WithValue(ctx, chainKey{}, l)
 }
 
 // Ancestors returns the live holds above ctx, innermost first. A hold that was released or lost is not among them.
@@ -41,10 +61,10 @@ func Ancestors(ctx context.Context) iter.Seq[Hold] {
 	}
 }
 
-func live(ctx context.Context) iter.Seq[*link] {
-	return func(yield func(*link) bool) {
+func live(ctx context.Context) iter.Seq[*Link] {
+	return func(yield func(*Link) bool) {
 		for l := chainOf(ctx); l != nil; l = l.outer {
-			if l.held() && !yield(l) {
+			if l.live.Held() && !yield(l) {
 				return
 			}
 		}
@@ -54,7 +74,7 @@ func live(ctx context.Context) iter.Seq[*link] {
 // NewOwner returns a context without ancestors. It is for work that starts under a hold and must exclude the call that
 // started it, or outlives it.
 func NewOwner(ctx context.Context) context.Context {
-	return context.WithValue(ctx, chainKey{}, (*link)(nil))
+	return context.WithValue(ctx, chainKey{}, (*Link)(nil))
 }
 
 // Related reports whether a live hold is above both contexts. A [Locker] asks it with the contexts of a holder and of a

@@ -13,6 +13,8 @@ type entry struct {
 	holds []*hold // all of one family of kinds; also those released with Keep, until that ends
 	queue []*hold // strangers to all holds, in the order of arrival
 	stays int     // different ones among holds
+
+	room [1]*hold // of holds, for the usual case
 }
 
 // stay is what one owner has of a key: the hold that began it, and those that re-entered. It lasts until the last of them
@@ -25,7 +27,7 @@ func (e *entry) admit(h *hold, above []*hold) (bool, error) {
 	var first *hold
 	var kinds []lock.Kind
 	for _, a := range above {
-		if a.held() { // may have been released since it was found
+		if a.Held() { // may have been released since it was found
 			first = a
 			kinds = append(kinds, a.r.Kind)
 		}
@@ -95,8 +97,8 @@ type refusal struct {
 func (e *entry) refusal() refusal {
 	f := refusal{remaining: e.remaining()}
 	for _, h := range e.holds {
-		if h.held() {
-			f.holders = append(f.holders, h.ctx)
+		if h.Held() {
+			f.holders = append(f.holders, &h.ctx)
 		}
 	}
 	return f

@@ -34,11 +34,10 @@ var givenBack = new(lock.LostError)
 
 // hold is a request from its arrival on: first perhaps in a queue, then holding, then ended.
 type hold struct {
-	l      *Locker
-	r      lock.Request
-	mode   mode
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	l    *Locker
+	r    lock.Request
+	mode mode
+	ctx  holdContext
 
 	granted  chan struct{}                  // closed when a hold from the queue is granted
 	ended    atomic.Pointer[lock.LostError] // nil until the end, whose first cause wins
@@ -57,8 +56,8 @@ type hold struct {
 
 func newHold(ctx context.Context, l *Locker, r lock.Request) *hold {
 	h := &hold{l: l, r: r, mode: modeOf(r.Kind)}
-	ctx, h.cancel = context.WithCancelCause(ctx)
-	h.ctx = lock.WithHold(ctx, h.public(), h.held)
+	h.ctx.parent = ctx
+	h.ctx.link.Join(ctx, h.public(), h)
 	return h
 }
 
@@ -73,11 +72,11 @@ func (h *hold) public() lock.Hold {
 // private undoes public.
 func (h *hold) private() *hold { return h }
 
-// held reports whether h, once granted, is neither released nor lost.
-func (h *hold) held() bool { return h.ended.Load() == nil }
+// Held reports whether h, once granted, is neither released nor lost.
+func (h *hold) Held() bool { return h.ended.Load() == nil }
 
 // Context implements [lock.Hold].
-func (h *hold) Context() context.Context { return h.ctx }
+func (h *hold) Context() context.Context { return &h.ctx }
 
 // Release implements [lock.Hold]. It never blocks, so it has no use for its context.
 func (h *hold) Release(context.Context) error {
@@ -119,7 +118,7 @@ func (h *hold) Extend(_ context.Context, d time.Duration) error {
 func (h *hold) Remaining() time.Duration {
 	until := h.l.until(h)
 	switch {
-	case !h.held():
+	case !h.Held():
 		return 0
 	case until.IsZero():
 		return math.MaxInt64
@@ -188,7 +187,7 @@ func (h *hold) close(how *lock.LostError, cause error) bool {
 	if !h.ended.CompareAndSwap(nil, how) {
 		return false
 	}
-	h.cancel(cause)
+	h.ctx.cancel(cause)
 	return true
 }
 

@@ -77,7 +77,9 @@ func TestToldBeforeOthersAreLetIn(t *testing.T) {
 						t.Errorf("another Acquire = %v, want ErrBusy", err)
 					}
 				}}
-				tt.end(t, l, acquire(t, ctx, l, lock.Request{MaxHold: time.Second}))
+				h := acquire(t, ctx, l, lock.Request{MaxHold: time.Second})
+				_ = h.Context().Done() // now its context is one of its parent's
+				tt.end(t, l, h)
 				synctest.Wait()
 				if !notified {
 					t.Error("the context of the hold does not end")

@@ -31,6 +31,7 @@ var (
 type Locker struct {
 	mu    sync.Mutex
 	keys  map[string]*entry // those with a hold
+	spare *entry            // for the next key, as the last one is often gone by then
 	token int64             // the last one given to a Fenced hold of any key
 }
 
@@ -87,7 +88,7 @@ func (l *Locker) take(ctx context.Context, h *hold) error {
 	case err == nil:
 		return l.wait(ctx, h)
 	}
-	h.cancel(nil)
+	h.ctx.cancel(context.Canceled)
 	return err
 }
 
@@ -113,7 +114,11 @@ func (l *Locker) arrive(h *hold, above []*hold) (granted bool, f refusal, err er
 	defer l.mu.Unlock()
 	e := l.keys[h.r.Key]
 	if e == nil {
-		e = new(entry)
+		if e = l.spare; e == nil {
+			e = new(entry)
+			e.holds = e.room[:0]
+		}
+		l.spare = nil
 		l.keys[h.r.Key] = e
 	}
 	granted, err = e.admit(h, above)
@@ -144,7 +149,7 @@ func (l *Locker) wait(ctx context.Context, h *hold) error {
 	case <-ctx.Done():
 	case <-timeout:
 		if f, left := l.leave(h); left {
-			h.cancel(nil)
+			h.ctx.cancel(context.Canceled)
 			return f.busy(ctx, time.Since(start))
 		}
 		// Granted at the last moment: a caller who was ready to wait for the lock has no reason to refuse it.
@@ -206,7 +211,7 @@ func (l *Locker) extend(h *hold, d time.Duration) (over error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	end := time.Now().Add(d)
-	if !h.held() || h.until.IsZero() || !end.After(h.until) {
+	if !h.Held() || h.until.IsZero() || !end.After(h.until) {
 		return nil
 	}
 	if !h.timer.Stop() { // it went off, but has not ended h yet
@@ -249,5 +254,8 @@ func (l *Locker) remove(h *hold) {
 	e.queue = waiting
 	if len(e.holds) == 0 { // then nobody waits either: a lock that is free admits everyone
 		delete(l.keys, h.r.Key)
+		if cap(e.holds)+cap(e.queue) < 64 { // a crowd's room is not kept
+			l.spare = e
+		}
 	}
 }
