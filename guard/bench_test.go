@@ -48,7 +48,7 @@ func TestAllocations(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if got >= 20 {
-		t.Errorf("%v allocations a call, want fewer than 20", got)
+	if got > 5 {
+		t.Errorf("%v allocations a call, want 5", got)
 	}
 }

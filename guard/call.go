@@ -18,11 +18,11 @@ type call struct {
 	span  trace.Span
 	event Event
 
-	holds       []lock.Hold // what is to be given back, in the order taken
-	locked      bool        // all of them are held, or were
-	since       time.Time   // when that began
-	countedHeld bool        // in latchkey.guard.held
-	work        heldContext // of the work, then
+	holds       []lock.Hold   // what is to be given back, in the order taken
+	locked      bool          // all of them are held, or were
+	since       time.Duration // when that began, by now
+	countedHeld bool          // in latchkey.guard.held
+	work        heldContext   // of the work, then
 	releasing   releaseContext
 	releaseLost error // what a release said that makes the call a loss
 	*member           // nil outside of a Registry
@@ -69,7 +69,7 @@ func (t *funcTask) instead(ctx context.Context, refused error) error { return t.
 func (c *call) start(ctx context.Context, facts keyexpr.Facts) (ran bool, err error) {
 	// The outcome until a better one is known, which does not happen if anything panics.
 	c.event = Event{Guard: c.spec.Name, Template: c.spec.Key, Outcome: OutcomePanic}
-	c.ctx, c.span = c.tel.spans.start(ctx, time.Now(), &c.labels)
+	c.ctx, c.span = c.tel.spans.start(ctx, now(), &c.labels)
 	defer c.end()
 	ran, c.event.Outcome, c.event.Err = c.dispatch(facts)
 	return ran, c.event.Err
@@ -123,11 +123,13 @@ func (c *call) acquire(keys []string) error {
 		names := keys
 		c.event.keys = &names
 	}
-	start := time.Now()
+	start := now()
 	counted := c.enterLine()
 	defer func() {
 		c.leaveLine(counted)
-		c.event.Wait = time.Since(start)
+		if !c.locked {
+			c.event.Wait = now() - start
+		}
 	}()
 	c.holds = c.one[:0]
 	request := c.spec.request()
@@ -138,19 +140,20 @@ func (c *call) acquire(keys []string) error {
 			return err
 		}
 		c.holds = append(c.holds, hold)
-		if c.spec.Wait != Forever {
-			request.Wait = max(0, c.spec.Wait-time.Since(start))
+		if c.spec.Wait > 0 && c.spec.Wait != Forever && len(keys) > 1 {
+			request.Wait = max(0, c.spec.Wait-(now()-start))
 		}
 	}
 	ctx := c.latest()
 	if ctx.Err() != nil { // the caller has gone, or a lock was lost while others were waited for
 		return context.Cause(ctx)
 	}
-	c.work, c.locked, c.since = heldContext{Context: ctx, guard: c.spec.Name}, true, time.Now()
+	c.work, c.locked, c.since = heldContext{Context: ctx, guard: c.spec.Name}, true, now()
+	c.event.Wait = c.since - start
 	if len(c.holds) == 1 {
 		c.work.hold = c.holds[0]
 	}
-	c.hasLocks(len(keys), c.since.Sub(start))
+	c.hasLocks(len(keys), c.event.Wait)
 	return nil
 }
 

@@ -23,10 +23,7 @@ func Do[Req, Res any](ctx context.Context, g *Guard, req Req, fn func(context.Co
 	if err != nil {
 		return res, &Error{Guard: g.spec.Name, Err: ErrFault, Cause: err}
 	}
-	_, err = f.run(ctx, req, &res, func(ctx context.Context) (err error) {
-		res, err = fn(ctx)
-		return err
-	})
+	_, res, err = f.run(ctx, req, fn)
 	return res, err
 }
 

@@ -90,32 +90,14 @@ func newFunction[Req, Res any](what string, g *Guard, fn func(context.Context, R
 	return &function[Req, Res]{r, fn, instead}, nil
 }
 
-func (f *function[Req, Res]) call(ctx context.Context, req Req) (res Res, err error) {
-	_, err = f.run(ctx, req, &res, func(ctx context.Context) (err error) {
-		res, err = f.fn(ctx, req)
-		return err
-	})
+func (f *function[Req, Res]) call(ctx context.Context, req Req) (Res, error) {
+	_, res, err := f.run(ctx, req, nil)
 	return res, err
 }
 
 func (f *function[Req, Res]) try(ctx context.Context, req Req) (r Result[Res]) {
-	r.Ran, r.Err = f.run(ctx, req, &r.Value, func(ctx context.Context) (err error) {
-		r.Value, err = f.fn(ctx, req)
-		return err
-	})
+	r.Ran, r.Value, r.Err = f.run(ctx, req, nil)
 	return r
-}
-
-// run makes one call of work, or of the fallback, which leaves its result in res.
-func (f *function[Req, Res]) run(ctx context.Context, req Req, res *Res, work func(context.Context) error) (ran bool, err error) {
-	var instead func(context.Context, error) error
-	if f.fallback != nil {
-		instead = func(ctx context.Context, refused error) (err error) {
-			*res, err = f.fallback(ctx, req, refused)
-			return err
-		}
-	}
-	return f.runner.run(ctx, requestFacts(req), work, instead)
 }
 
 // requestFacts are the facts of a function: its request.

@@ -64,7 +64,7 @@ func (c *call) declared() time.Duration {
 	if end == Forever {
 		return Forever
 	}
-	return max(0, end-time.Since(c.since))
+	return max(0, end-(now()-c.since))
 }
 
 // lost is how one of our locks was lost, if it was; good is for how long none will be. The loss of a lock that the caller
@@ -77,7 +77,7 @@ func (c *call) lost(good time.Duration) error {
 	if good > 0 {
 		return nil
 	}
-	held := time.Since(c.since)
+	held := now() - c.since
 	if c.spec.MaxHold > 0 && held >= c.spec.MaxHold {
 		return &lock.LostError{Held: held, Reason: lock.ErrMaxHold}
 	}
@@ -97,74 +97,77 @@ func (c *call) releaseWithin(good time.Duration) {
 	}
 	c.releasing.caller, c.releasing.timeout = c.ctx, c.releaseTimeout
 	defer c.releasing.stop()
-	r := release{ctx: &c.releasing}
+	until := Forever
 	if good < Forever {
-		r.until = time.Now().Add(good)
+		until = now() + good
 	}
-	r.all(c.locker, holds)
-	c.event.Release, c.releaseLost = errors.Join(r.errs...), r.lost
+	all, ok := c.locker.(releaser)
+	switch {
+	case len(holds) == 1:
+		err := holds[0].Release(&c.releasing)
+		c.released(err, err != nil && now() < until)
+	case ok:
+		slices.Reverse(holds) // the last one first, where it gives them back one by one
+		err := all.ReleaseAll(&c.releasing, holds)
+		c.released(err, err != nil && now() < until)
+	default:
+		c.releaseTogether(holds, until)
+	}
 	if c.locked {
-		c.event.Held = time.Since(c.since)
+		c.event.Held = now() - c.since
 		c.recent.add(c.event.Held)
 	}
 }
 
-// release is the giving back of the locks of one call.
-type release struct {
-	ctx   context.Context
-	until time.Time // until when the locks are good; zero is forever
-
-	mu       sync.Mutex
-	errs     []error
-	lost     error // the first loss that is the work's
-	panicked any
+// releaser is what a locker is that gives back several locks at once.
+type releaser interface {
+	ReleaseAll(ctx context.Context, holds []lock.Hold) error
 }
 
-// all gives back holds. A panic of the locker reaches the caller when all are done.
-func (r *release) all(l lock.Locker, holds []lock.Hold) {
-	if len(holds) == 1 {
-		r.note(holds[0].Release(r.ctx))
-		return
-	}
-	slices.Reverse(holds) // so that a locker which gives them back one by one leaves the last one first
-	if l, ok := l.(interface {
-		ReleaseAll(ctx context.Context, holds []lock.Hold) error
-	}); ok {
-		r.note(l.ReleaseAll(r.ctx, holds))
-		return
-	}
-	var releases sync.WaitGroup
-	for _, hold := range holds {
-		releases.Go(func() { r.one(hold) })
-	}
-	releases.Wait()
-	if r.panicked != nil {
-		panic(r.panicked)
-	}
-}
-
-// one gives back hold in a goroutine of its own, where a panic would end the program.
-func (r *release) one(hold lock.Hold) {
-	defer func() {
-		if v := recover(); v != nil {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.panicked = v
-		}
-	}()
-	r.note(hold.Release(r.ctx))
-}
-
-// note writes down what the locker has answered.
-func (r *release) note(err error) {
+// released notes what the locker has answered, while the locks were good or later.
+func (c *call) released(err error, good bool) {
 	if err == nil {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.errs = append(r.errs, err)
-	gone := errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrNotHeld)
-	if gone && r.lost == nil && (r.until.IsZero() || time.Now().Before(r.until)) {
-		r.lost = err
+	if gone := errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrNotHeld); gone && good && c.releaseLost == nil {
+		c.releaseLost = err
+	}
+	if c.event.Release != nil {
+		err = errors.Join(c.event.Release, err)
+	}
+	c.event.Release = err
+}
+
+// answer is how the release of one of many locks ended.
+type answer struct {
+	err      error
+	good     bool // the locks were, when it came
+	panicked any
+}
+
+// releaseTogether gives back each of holds in a goroutine of its own. A panic of the locker reaches the caller when all are
+// done.
+func (c *call) releaseTogether(holds []lock.Hold, until time.Duration) {
+	answers := make([]answer, len(holds))
+	var releases sync.WaitGroup
+	for i, hold := range holds {
+		releases.Go(func() {
+			a := &answers[i]
+			a.err = errNoAnswer // unless Release returns
+			defer func() { a.panicked = recover() }()
+			a.err = hold.Release(&c.releasing)
+			a.good = a.err != nil && now() < until
+		})
+	}
+	releases.Wait()
+	for _, a := range answers {
+		c.released(a.err, a.good)
+	}
+	for _, a := range answers {
+		if a.panicked != nil {
+			panic(a.panicked)
+		}
 	}
 }
+
+var errNoAnswer = errors.New("the release of a lock did not return")

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/otel"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -20,20 +19,20 @@ func TestSpansForNobodyAreFree(t *testing.T) {
 	l := newLabels(Spec{Name: "a", Key: "b"})
 	for _, p := range []trace.TracerProvider{nil, otel.GetTracerProvider(), noop.NewTracerProvider()} {
 		s := newSpans(p)
-		now := time.Now()
-		_, first := s.start(t.Context(), now, &l)
+		at := now()
+		_, first := s.start(t.Context(), at, &l)
 		if asked := first != noSpan; asked == s.never {
 			t.Errorf("%T: first call asked for a span: %v", p, asked)
 		}
 		if got := testing.AllocsPerRun(100, func() {
-			ctx, span := s.start(t.Context(), now, &l)
+			ctx, span := s.start(t.Context(), at, &l)
 			if span != noSpan || ctx != t.Context() {
 				t.Errorf("%T: a span for nobody", p)
 			}
 		}); got != 0 {
 			t.Errorf("%T: %v allocations", p, got)
 		}
-		if _, later := s.start(t.Context(), now.Add(askEvery), &l); (later != noSpan) == s.never {
+		if _, later := s.start(t.Context(), at+askEvery, &l); (later != noSpan) == s.never {
 			t.Errorf("%T: asked again: %v", p, later != noSpan)
 		}
 	}
@@ -51,15 +50,15 @@ func TestSpansAlwaysStartWithAProvider(t *testing.T) {
 		return
 	}
 	exporter := tracetest.NewInMemoryExporter()
-	l, now := newLabels(Spec{Name: "a", Key: "b"}), time.Now()
+	l, at := newLabels(Spec{Name: "a", Key: "b"}), now()
 	early, given := newSpans(nil), newSpans(otel.GetTracerProvider())
-	early.start(context.Background(), now, &l)
-	given.start(context.Background(), now, &l)
+	early.start(context.Background(), at, &l)
+	given.start(context.Background(), at, &l)
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
 	late := newSpans(nil)
 	for i, s := range []spans{early, given, late} {
 		for n := range 5 {
-			ctx, span := s.start(t.Context(), now, &l)
+			ctx, span := s.start(t.Context(), at, &l)
 			span.End()
 			if want := 5*i + n + 1; len(exporter.GetSpans()) != want || trace.SpanFromContext(ctx) != span {
 				t.Fatalf("provider %d, call %d: %d spans, want %d", i, n, len(exporter.GetSpans()), want)

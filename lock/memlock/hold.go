@@ -42,7 +42,7 @@ type hold struct {
 	granted  chan struct{}                  // closed when a hold from the queue is granted
 	ended    atomic.Pointer[lock.LostError] // nil until the end, whose first cause wins
 	released atomic.Bool                    // by its holder, before or after the end
-	start    time.Time                      // of holding; set once, when granted
+	start    time.Duration                  // of holding, by now; set once, when granted
 	token    int64                          // likewise
 
 	// The Locker's mutex guards the rest.
@@ -116,7 +116,10 @@ func (h *hold) Extend(_ context.Context, d time.Duration) error {
 
 // Remaining returns how long the hold goes on by itself: 0 once it has ended, and the longest Duration if it has no end.
 func (h *hold) Remaining() time.Duration {
-	until := h.l.until(h)
+	var until time.Time
+	if h.limited() {
+		until = h.l.until(h)
+	}
 	switch {
 	case !h.Held():
 		return 0
@@ -128,19 +131,32 @@ func (h *hold) Remaining() time.Duration {
 
 // begin starts the clock of a hold that has just been granted.
 func (h *hold) begin() {
-	h.start = time.Now()
-	if h.r.Lease > 0 {
-		h.limit(h.start.Add(h.r.Lease))
-	} else {
+	h.start = now()
+	switch {
+	case h.r.Lease > 0:
+		h.limit(time.Now().Add(h.r.Lease))
+	case h.limited():
 		h.limit(time.Time{})
 	}
 }
 
+// limited reports whether h ends by itself.
+func (h *hold) limited() bool { return h.r.Lease > 0 || h.r.MaxHold > 0 }
+
+// epoch is what the start of a hold is counted from.
+var epoch = time.Now()
+
+// now is the time since epoch. It costs half of what time.Now costs.
+func now() time.Duration { return time.Since(epoch) }
+
 // limit lets h end by itself at end, or at its MaxHold if that comes first. A zero end is never.
 func (h *hold) limit(end time.Time) {
 	h.reason = errLease
-	if last := h.start.Add(h.r.MaxHold); h.r.MaxHold > 0 && (end.IsZero() || last.Before(end)) {
-		end, h.reason = last, lock.ErrMaxHold
+	if h.r.MaxHold > 0 {
+		last := time.Now().Add(h.start + h.r.MaxHold - now())
+		if end.IsZero() || last.Before(end) {
+			end, h.reason = last, lock.ErrMaxHold
+		}
 	}
 	if !end.IsZero() {
 		reason := h.reason
@@ -170,7 +186,7 @@ func (h *hold) finish() error {
 
 // lose ends h against the will of its holder.
 func (h *hold) lose(reason error) {
-	lost := &lock.LostError{Held: time.Since(h.start), Reason: reason}
+	lost := &lock.LostError{Held: now() - h.start, Reason: reason}
 	h.end(lost, lost)
 }
 
