@@ -131,7 +131,7 @@ func TestRemaining(t *testing.T) {
 			t.Errorf("Keep() = %v", err)
 		}
 		check("kept", h, 0)
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second)
 
 		h = acquire(t, t.Context(), l, lock.Request{MaxHold: time.Second})
 		check("bounded by MaxHold", h, time.Second)
