@@ -90,7 +90,7 @@ func TestDetail(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"order:#{req.OrdreID}", "keyexpr: unknown field OrdreID of payRequest, did you mean OrderID?\n    order:#{req.OrdreID}\n                ^"},
 		{"é→#{reqq.x}", "keyexpr: unknown name reqq, did you mean req?\n    é→#{reqq.x}\n        ^"},
-		{"o:\n\t#{req.Nope}!", "\n    \t#{req.Nope}!\n    \t      ^"},
+		{"o:#{\n\treq.Nope}!", "\n    \treq.Nope}!\n    \t    ^"},
 		{"o:#{", "    o:#{\n      ^"},
 	} {
 		_, err := Parse(tt.text, testRoots())

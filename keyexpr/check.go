@@ -142,76 +142,6 @@ func (c *compilation) check(tree *parser.Tree) error {
 	return c.checkCalls(&tree.Node)
 }
 
-// methodVisitor refuses, now that types are known, calls that may have effects and lookup roots
-// that are not looked up. Both need what only the last run of the checker has found out.
-type methodVisitor struct {
-	c      *compilation
-	err    error
-	roots  []ast.Node
-	looked map[ast.Node]bool
-}
-
-// Visit sees a lookup root before it sees whether it is looked up: parents come after their
-// children. So roots are noted, and judged at the end. The name of a root alone is fine in
-// header.Tenant and wrong in len(header), and the node looks the same.
-func (v *methodVisitor) Visit(node *ast.Node) {
-	switch n := (*node).(type) {
-	case *ast.CallNode:
-		if member, ok := n.Callee.(*ast.MemberNode); ok && v.err == nil {
-			v.err = v.c.checkMethod(n, member)
-		}
-	case *ast.IdentifierNode:
-		if v.c.isLookup(n) {
-			v.roots = append(v.roots, n)
-		}
-	case *ast.MemberNode:
-		if v.c.isLookup(n.Node) {
-			v.looked[n.Node] = true
-		}
-	}
-}
-
-// checkCalls applies methodVisitor to a tree.
-func (c *compilation) checkCalls(root *ast.Node) error {
-	v := methodVisitor{c: c, looked: map[ast.Node]bool{}}
-	ast.Walk(root, &v)
-	for _, n := range v.roots {
-		if !v.looked[n] && v.err == nil {
-			name := n.String()
-			v.err = c.at(n, "%s is looked up by name, as in %s.name or %s[\"name\"]", name, name, name)
-		}
-	}
-	return v.err
-}
-
-const onlyTelling = "only methods without arguments and with a result can be called"
-
-// checkMethod lets through the methods that only tell something: without arguments and with one
-// result. A method is code of the program, which a template may call only to be told something.
-// With arguments it could be made to do something: account.Withdraw(100). The engine would also
-// call a function in a field or in an entry of a map, which a request may have filled.
-func (c *compilation) checkMethod(call *ast.CallNode, m *ast.MemberNode) error {
-	if m.Node.Nature().IsUnknown(&c.conf.NtCache) {
-		return c.at(call, "methods need a type that is known at start")
-	}
-	name, _ := m.Property.(*ast.StringNode)
-	if name == nil {
-		return c.at(call, "the name of a method must be written out")
-	}
-	if _, ok := m.Node.Nature().MethodByName(&c.conf.NtCache, name.Value); !ok {
-		return c.at(call, "%s of %v is no method: a function in a field or an entry can't be called", name.Value, m.Node.Type())
-	}
-	t := m.Nature().Type
-	if t == nil || t.Kind() != reflect.Func {
-		return nil
-	}
-	result := t.NumOut() == 1 || t.NumOut() == 2 && t.Out(1) == reflect.TypeFor[error]()
-	if !result || len(call.Arguments) > 0 {
-		return c.at(call, onlyTelling)
-	}
-	return nil
-}
-
 // lookupRoot returns the root that n names, if it is one that is looked up by name. A variable
 // of let can't be one: what it holds is a value.
 func (c *compilation) lookupRoot(n ast.Node) (run.Root, bool) {
@@ -340,6 +270,61 @@ func (v *basicVisitor) wrap(node *ast.Node, function string) {
 	call.SetLocation((*node).Location())
 	*node = call
 }
+
+// holds reports whether a list or map has elements or keys of just the type of n. It keeps the
+// checker from converting what fits as it is. In a []Status, "in" must look for a Status.
+func holds(list, n ast.Node) bool {
+	switch t := list.Type(); t.Kind() {
+	case reflect.Slice, reflect.Array:
+		return t.Elem() == n.Type()
+	case reflect.Map:
+		return t.Key() == n.Type()
+	}
+	return false
+}
+
+// likeHeld reports whether a list or map has elements or keys of a named type, and n is what that type is made of: in a
+// []Tenant, "acme" is looked for. The checker would refuse it, and among compares the two as what they are.
+func likeHeld(list, n ast.Node) bool {
+	t := list.Type()
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+		t = t.Elem()
+	case reflect.Map:
+		t = t.Key()
+	default:
+		return false
+	}
+	return t != n.Type() && basicType(t) == basicType(n.Type()) && t.Kind() != reflect.Interface
+}
+
+// basicType returns the predeclared type that a named one is made of, or a pointer to it for a
+// pointer. All other types it returns as they are. A duration stays one, as it is a number with
+// a unit: 5 and 5*time.Second are two things.
+func basicType(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		if basic := basicType(t.Elem()); basic != t.Elem() {
+			return reflect.PointerTo(basic)
+		}
+		return t
+	}
+	if t == durationType {
+		return t
+	}
+	if basic, ok := basicTypes[t.Kind()]; ok {
+		return basic
+	}
+	return t
+}
+
+var basicTypes = func() map[reflect.Kind]reflect.Type {
+	types := map[reflect.Kind]reflect.Type{}
+	for _, v := range []any{false, "", 0, int8(0), int16(0), int32(0), int64(0), uint(0), uint8(0), uint16(0), uint32(0), uint64(0), uintptr(0), float32(0), 0.0} {
+		t := reflect.TypeOf(v)
+		types[t.Kind()] = t
+	}
+	return types
+}()
 
 // checkHole refuses what can't be a value in a key. A type that can't be in a key is refused
 // when the program starts, and not for the first request that comes by, which may be the one

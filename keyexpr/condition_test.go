@@ -50,7 +50,7 @@ func TestConditionErrors(t *testing.T) {
 		{"", "nothing is written"},
 		{"req.OrderID", "of type string"},
 		{"body.urgent", "not known to be"},
-		{"req.Urgent &&", "unexpected token"},
+		{"req.Urgent &&", "the expression ends too early"},
 		{"req.Urgnt", "did you mean Urgent?"},
 		{"repeat('a', 3) == ''", "not allowed"},
 	} {

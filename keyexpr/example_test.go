@@ -127,7 +127,7 @@ func ExampleTemplate_Shape() {
 
 func ExampleCheckCondition() {
 	fmt.Println(keyexpr.CheckCondition("req.Total >"))
-	// Output: keyexpr: unexpected token EOF (at offset 10 of "req.Total >")
+	// Output: keyexpr: the expression ends too early: something is missing (at offset 10 of "req.Total >")
 }
 
 func ExampleOneKey() {

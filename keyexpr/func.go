@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/big"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -287,6 +288,23 @@ func fmtTimeCheck(args []reflect.Type) (reflect.Type, error) {
 		return nil, fmt.Errorf("fmtTime takes a time, not %v", t)
 	}
 	return stringType, nil
+}
+
+// strangeLayout finds the letters of other languages, of which nothing in Go's layouts is made.
+var strangeLayout = regexp.MustCompile(`\b(?:[yY]{2,4}|MM|DD|dd|HH|hh|mm|ss)+\b|%[YmdHMS]`)
+
+// layoutFault says why a layout makes the same of different times, and "" if it does not. Go copies
+// what it does not know: "YYYY-MM-DD" would be one key for all requests, and "2006-MM-DD" one for a
+// year. The two times differ in all that a layout can show but the zone, which is UTC for each.
+func layoutFault(layout string) string {
+	if strange := strangeLayout.FindString(layout); strange != "" {
+		return fmt.Sprintf("%s is no part of a layout of Go, which is made of 2006-01-02 15:04:05", strange)
+	}
+	a, b := time.Date(2031, 4, 9, 5, 7, 8, 123456789, time.UTC), time.Date(2047, 11, 28, 19, 43, 56, 987654321, time.UTC)
+	if a.Format(layout) == b.Format(layout) {
+		return "this layout is the same for all times: one of Go is made of 2006-01-02 15:04:05"
+	}
+	return ""
 }
 
 // fmtTime spells a time in UTC, so that one instant makes one key. The time that was never set,

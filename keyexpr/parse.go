@@ -150,6 +150,9 @@ func (v *ruleVisitor) Visit(node *ast.Node) {
 		if n.Operator == "matches" {
 			v.err = v.c.checkPattern(n.Right)
 		}
+		if i, ok := integer(n.Right); ok && i == 0 && n.Operator == "%" {
+			v.err = v.c.at(n.Right, "nothing can be divided by 0")
+		}
 	}
 }
 
@@ -211,26 +214,42 @@ func (c *compilation) checkCallee(n *ast.CallNode) error {
 		return nil
 	}
 	if _, ok := c.hosts[name.Value]; ok {
-		return c.checkMessage(n, name.Value)
+		return c.checkArguments(n, name.Value)
 	}
 	if _, ok := builtin.Index[name.Value]; ok && !allowed(name.Value, c.cond) {
 		return c.refuseBuiltin(n, name.Value)
 	}
-	if _, ok := c.roots[name.Value]; ok {
+	if root, ok := c.roots[name.Value]; ok && root.of.Lookup {
+		return c.at(n, "%s is not a function: "+onlyLookedUp, name.Value, "it", name.Value, name.Value)
+	} else if ok {
 		return c.at(n, "%s is not a function", name.Value)
 	}
 	return nil
 }
 
-// checkMessage sees to it that the message of required, which goes to logs, comes from the
-// template. Messages of errors are logged and may be answered to a client. A message that is
-// computed could hold the value that it is about.
-func (c *compilation) checkMessage(n *ast.CallNode, name string) error {
-	if name != "required" || len(n.Arguments) != 2 {
+// checkArguments refuses arguments that are written out and can't be meant, whatever the request is.
+// The message of required goes to logs and may be answered to a client: one that is computed could
+// hold the value that it is about.
+func (c *compilation) checkArguments(n *ast.CallNode, name string) error {
+	if len(n.Arguments) != 2 {
 		return nil
 	}
-	if _, ok := n.Arguments[1].(*ast.StringNode); !ok {
-		return c.at(n.Arguments[1], "the message of required must be written out")
+	second := n.Arguments[1]
+	text, written := second.(*ast.StringNode)
+	number, fixed := integer(second)
+	switch {
+	case name == "required" && !written:
+		return c.at(second, "the message of required must be written out")
+	case name == "fmtTime" && written:
+		if why := layoutFault(text.Value); why != "" {
+			return c.at(second, "%s", why)
+		}
+	case fixed && number == 0 && name == "div":
+		return c.at(second, "nothing can be divided by 0")
+	case fixed && number < 1 && name == "mod":
+		return c.at(second, "mod divides by 1 or more")
+	case fixed && number < 1 && name == "shard":
+		return c.at(second, "there are no shards: write how many, as in shard(x, 16)")
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -101,7 +102,36 @@ func (c *compilation) engineError(err error) error {
 	if !ok {
 		return errAt(c.text, c.off, "%v", err)
 	}
-	return errAt(c.text, c.off+byteOffset(c.src, fault.From), "%s", showOr(fault.Message))
+	return errAt(c.text, c.off+byteOffset(c.src, fault.From), "%s", reworded(showOr(fault.Message)))
+}
+
+// rewordings are what the engine says in words of its own parser and checker, and what its reader
+// has to do. Where the engine knows no more than that something is wrong, nor do these: but that a
+// text and a number are "mismatched" has never told anybody to write string(x).
+var rewordings = []struct {
+	engine *regexp.Regexp
+	ours   string
+}{
+	{regexp.MustCompile(`^unexpected token EOF`), "the expression ends too early: something is missing"},
+	{regexp.MustCompile(`^unexpected token Operator\("="\)`), `unexpected "=": nothing is assigned here, and == compares`},
+	{regexp.MustCompile(`^unexpected token \w+\((".*")\)`), "unexpected $1"},
+	{regexp.MustCompile(`^invalid operation: (\|\||or) \(mismatched types (.+) and (.+)\)`), "$1 is for true and false, and not for $2 and $3: or(a, b) is the first that is not empty"},
+	{regexp.MustCompile(`^invalid operation: (&&|and) \(mismatched types (.+) and (.+)\)`), "$1 is for true and false, and not for $2 and $3"},
+	{regexp.MustCompile(`^invalid operation: \+ \(mismatched types (string and .+|.+ and string)\)`), "+ does not put $1 together: string(x) is the text of a number"},
+	{regexp.MustCompile(`^invalid operation: % \(mismatched types string and .+\)`), "% is for whole numbers: shard(x, 16) makes one of a text"},
+	{regexp.MustCompile(`^invalid operation: ([=!<>]=?) \(mismatched types (string and .+|.+ and string)\)`), "$1 does not compare $2: string(x) is the text of a number"},
+	{regexp.MustCompile(`^invalid operation: (\S+) \(mismatched types (.+)\)`), "$1 is not for $2"},
+	{regexp.MustCompile(`^cannot use int to get an element from map\[string\]interface \{\}`), `what is looked up has names and no numbers, as in header["X-Tenant"]`},
+	{regexp.MustCompile(`^type string\[int\] is undefined`), "a text has no elements: [0:1] is the first byte of one"},
+}
+
+func reworded(message string) string {
+	for _, r := range rewordings {
+		if r.engine.MatchString(message) {
+			return r.engine.ReplaceAllString(message, r.ours)
+		}
+	}
+	return message
 }
 
 // at is an error at a node of the tree. Nodes keep the place where they begin. That of a + is
@@ -129,9 +159,10 @@ func (c *compilation) explain(tree *parser.Tree, err error) error {
 // unknownVisitor explains the unknown name at a place. The engine gives a place, and no node. A
 // walk finds the node again.
 type unknownVisitor struct {
-	c   *compilation
-	at  file.Location
-	err error
+	c    *compilation
+	at   file.Location
+	err  error
+	name *ast.IdentifierNode // that is unknown, if it is one
 }
 
 // The name of a function is visited as any other name is, before the call is. By then it is
@@ -141,19 +172,72 @@ func (v *unknownVisitor) Visit(node *ast.Node) {
 	if call, ok := (*node).(*ast.CallNode); ok && call.Callee.Location() == v.at {
 		if name, ok := call.Callee.(*ast.IdentifierNode); ok { // visited already, as a name that could be anything
 			if _, known := v.c.conf.Functions[name.Value]; !known {
-				v.err = v.c.at(name, "unknown function %s%s", name.Value, suggest.Ending(name.Value, v.c.functionNames()))
+				v.err, v.name = v.c.unknownFunction(name), nil
 			}
 		}
+	}
+	if loop, ok := (*node).(*ast.BuiltinNode); ok {
+		v.inElement(loop)
 	}
 	if (*node).Location() != v.at || v.err != nil {
 		return
 	}
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
-		v.err = v.c.unknownName(n)
+		if v.err = v.c.unknownName(n); v.err != nil {
+			v.name = n
+		}
 	case *ast.MemberNode:
 		v.err = v.c.unknownMember(n)
 	}
+}
+
+// inElement explains an unknown name in a loop that is a field of its elements, whose dot is
+// missing. A loop is visited behind what is in it.
+func (v *unknownVisitor) inElement(loop *ast.BuiltinNode) {
+	if v.name == nil || len(loop.Arguments) < 2 {
+		return
+	}
+	elem, ok := v.c.elemOf(loop.Arguments[0])
+	if ok && elem != nil && elem.Kind() == reflect.Pointer {
+		elem = elem.Elem()
+	}
+	if !ok || elem == nil || elem.Kind() != reflect.Struct {
+		return
+	}
+	if f, ok := elem.FieldByName(v.name.Value); ok && f.IsExported() && ast.Find(loop.Arguments[1], func(n ast.Node) bool { return n == v.name }) != nil {
+		v.err = v.c.at(v.name, "unknown name %s: write .%s for that of the element", v.name.Value, v.name.Value)
+	}
+}
+
+// unknownFunction looks first for what was meant by it elsewhere: sha256 is no slip of the pen for
+// shard, though it is near, and GetID may be a method of the request.
+func (c *compilation) unknownFunction(n *ast.IdentifierNode) error {
+	if write, ok := elsewhere[strings.ToLower(n.Value)]; ok {
+		return c.at(n, "unknown function %s: %s", n.Value, write)
+	}
+	for _, root := range slices.Sorted(maps.Keys(c.roots)) {
+		if t := c.roots[root].of.Type; t != nil && slices.Contains(methodNames(t), n.Value) {
+			return c.at(n, "unknown function %s: write %s.%s()", n.Value, root, n.Value)
+		}
+	}
+	return c.at(n, "unknown function %s%s", n.Value, suggest.Ending(n.Value, c.functionNames()))
+}
+
+// elsewhere has the names that functions of other languages have, in small letters, and what is
+// written here. A name that is near to one of ours by its letters alone would be a wrong guess.
+var elsewhere = map[string]string{
+	"tolower": "write lower(x)", "tolowercase": "write lower(x)", "lowercase": "write lower(x)",
+	"toupper": "write upper(x)", "touppercase": "write upper(x)", "uppercase": "write upper(x)",
+	"trimspace": "write trim(x)", "strip": "write trim(x)", "length": "write len(x)", "size": "write len(x)",
+	"substr": "write x[0:4]", "substring": "write x[0:4]", "slice": "write x[0:4]", "left": "write x[0:4]",
+	"md5": "write hash(x)", "sha1": "write hash(x)", "sha256": "write hash(x)", "digest": "write hash(x)", "checksum": "write hash(x)",
+	"default": "write or(x, \"none\")", "coalesce": "write or(x, \"none\")", "ifnull": "write or(x, \"none\")",
+	"str": "write string(x)", "tostring": "write string(x)", "itoa": "write string(x)", "sprintf": "write a + \":\" + b",
+	"format": "write a + \":\" + b, and fmtTime(x, \"2006-01-02\") for a time", "formattime": "write fmtTime(x, \"2006-01-02\")",
+	"uuid": "a key must be the same for the same request", "guid": "a key must be the same for the same request",
+	"random": "a key must be the same for the same request", "rand": "a key must be the same for the same request",
+	"env": "what does not come from the request is literal text", "getenv": "what does not come from the request is literal text",
 }
 
 // Without a guess the list of roots is shown, as there are only a few: to know them is what was
@@ -167,6 +251,9 @@ func (c *compilation) unknownName(n *ast.IdentifierNode) error {
 	}
 	if access, ok := c.dashed(n); ok {
 		return c.at(n, "unknown name %s: a name with a dash is written %s", n.Value, access)
+	}
+	if path, ok := c.inReach(n.Value); ok {
+		return c.at(n, "unknown name %s: write %s", n.Value, path)
 	}
 	return c.at(n, "unknown name %s%s", n.Value, suggest.Ending(n.Value, slices.Collect(maps.Keys(c.roots))))
 }
@@ -199,10 +286,14 @@ func (c *compilation) dashed(n ast.Node) (access string, ok bool) {
 // and to suggest another, would send its reader to look for a typing mistake.
 func (c *compilation) unknownMember(n *ast.MemberNode) error {
 	name, ok := n.Property.(*ast.StringNode)
+	root, lookup := c.lookupRoot(n.Node)
+	if lookup && (n.Method || !ok) {
+		return c.at(n, onlyLookedUp, n.Node, n.Node, n.Node)
+	}
 	if !ok {
 		return nil
 	}
-	if root, ok := c.lookupRoot(n.Node); ok {
+	if lookup {
 		if !root.Closed || slices.Contains(root.Names, name.Value) {
 			return nil
 		}
@@ -211,6 +302,9 @@ func (c *compilation) unknownMember(n *ast.MemberNode) error {
 	base := n.Node.Nature().Deref(&c.conf.NtCache)
 	if n.Method && slices.Contains(c.functionNames(), name.Value) {
 		return c.at(n, "%s is a function, no method: write %s(%s)", name.Value, name.Value, c.source(n.Node))
+	}
+	if write := c.elsewhereCalled(n, name.Value, base.Kind); write != "" {
+		return c.at(n, "%s", write)
 	}
 	if base.Kind != reflect.Struct {
 		return nil
@@ -229,6 +323,29 @@ func (c *compilation) unknownMember(n *ast.MemberNode) error {
 	}
 	names := slices.Collect(maps.Keys(nature.StructFields(&c.conf.NtCache, base.Type)))
 	return c.at(n, "unknown field %s of %s%s", name.Value, typeName(base.Type), suggest.Ending(name.Value, names))
+}
+
+// elsewhereCalled says what is written here for a method or field that texts and lists have in other
+// languages, and "" if it does not know.
+func (c *compilation) elsewhereCalled(n *ast.MemberNode, name string, kind reflect.Kind) string {
+	of, write := c.source(n.Node), elsewhere[strings.ToLower(name)]
+	word := strings.ToLower(name[:min(1, len(name))]) + name[min(1, len(name)):]
+	switch list := kind == reflect.Slice || kind == reflect.Array; {
+	case kind != reflect.String && !list:
+		return ""
+	case write != "":
+		return fmt.Sprintf("%s has no %s: %s", of, name, write)
+	case n.Method && list && (word == "contains" || word == "includes"):
+		return fmt.Sprintf("%s has no %s: write \"…\" in %s", of, name, of)
+	case n.Method && !list && slices.Contains([]string{"contains", "startsWith", "endsWith", "matches"}, word):
+		return fmt.Sprintf("%s has no method %s: write %s %s \"…\"", of, name, of, word)
+	case n.Method || !list:
+		return ""
+	}
+	if elem, _ := c.elemOf(n.Node); elem != nil && basicTypes[elem.Kind()] != nil {
+		return fmt.Sprintf("%s is a list of %v: it has no fields, and %s[0] is its first element", of, elem, of)
+	}
+	return fmt.Sprintf("%s is a list: write map(%s, .%s), or %s[0].%s for one element", of, of, name, of, name)
 }
 
 // They include those that a key could not call, as the name is the question here; the next error
@@ -270,58 +387,3 @@ func (c *compilation) functionNames() (names []string) {
 func (c *compilation) source(n ast.Node) string {
 	return strings.ReplaceAll(run.Abridge(showOr(n.String())), "\n", " ")
 }
-
-// holds reports whether a list or map has elements or keys of just the type of n. It keeps the
-// checker from converting what fits as it is. In a []Status, "in" must look for a Status.
-func holds(list, n ast.Node) bool {
-	switch t := list.Type(); t.Kind() {
-	case reflect.Slice, reflect.Array:
-		return t.Elem() == n.Type()
-	case reflect.Map:
-		return t.Key() == n.Type()
-	}
-	return false
-}
-
-// likeHeld reports whether a list or map has elements or keys of a named type, and n is what that type is made of: in a
-// []Tenant, "acme" is looked for. The checker would refuse it, and among compares the two as what they are.
-func likeHeld(list, n ast.Node) bool {
-	t := list.Type()
-	switch t.Kind() {
-	case reflect.Slice, reflect.Array:
-		t = t.Elem()
-	case reflect.Map:
-		t = t.Key()
-	default:
-		return false
-	}
-	return t != n.Type() && basicType(t) == basicType(n.Type()) && t.Kind() != reflect.Interface
-}
-
-// basicType returns the predeclared type that a named one is made of, or a pointer to it for a
-// pointer. All other types it returns as they are. A duration stays one, as it is a number with
-// a unit: 5 and 5*time.Second are two things.
-func basicType(t reflect.Type) reflect.Type {
-	if t.Kind() == reflect.Pointer {
-		if basic := basicType(t.Elem()); basic != t.Elem() {
-			return reflect.PointerTo(basic)
-		}
-		return t
-	}
-	if t == durationType {
-		return t
-	}
-	if basic, ok := basicTypes[t.Kind()]; ok {
-		return basic
-	}
-	return t
-}
-
-var basicTypes = func() map[reflect.Kind]reflect.Type {
-	types := map[reflect.Kind]reflect.Type{}
-	for _, v := range []any{false, "", 0, int8(0), int16(0), int32(0), int64(0), uint(0), uint8(0), uint16(0), uint32(0), uint64(0), uintptr(0), float32(0), 0.0} {
-		t := reflect.TypeOf(v)
-		types[t.Kind()] = t
-	}
-	return types
-}()

@@ -206,3 +206,76 @@ func basicKey(v reflect.Value, x any) any {
 	}
 	return basic(x)
 }
+
+// methodVisitor refuses, now that types are known, calls that may have effects and lookup roots
+// that are not looked up. Both need what only the last run of the checker has found out.
+type methodVisitor struct {
+	c      *compilation
+	err    error
+	roots  []ast.Node
+	looked map[ast.Node]bool
+}
+
+// Visit sees a lookup root before it sees whether it is looked up: parents come after their
+// children. So roots are noted, and judged at the end. The name of a root alone is fine in
+// header.Tenant and wrong in len(header), and the node looks the same.
+func (v *methodVisitor) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.CallNode:
+		if member, ok := n.Callee.(*ast.MemberNode); ok && v.err == nil {
+			v.err = v.c.checkMethod(n, member)
+		}
+	case *ast.IdentifierNode:
+		if v.c.isLookup(n) {
+			v.roots = append(v.roots, n)
+		}
+	case *ast.MemberNode:
+		if v.c.isLookup(n.Node) {
+			v.looked[n.Node] = true
+		}
+	}
+}
+
+// checkCalls applies methodVisitor to a tree.
+func (c *compilation) checkCalls(root *ast.Node) error {
+	v := methodVisitor{c: c, looked: map[ast.Node]bool{}}
+	ast.Walk(root, &v)
+	for _, n := range v.roots {
+		if !v.looked[n] && v.err == nil {
+			name := n.String()
+			v.err = c.at(n, onlyLookedUp, name, name, name)
+		}
+	}
+	return v.err
+}
+
+const (
+	onlyTelling  = "only methods without arguments and with a result can be called"
+	onlyLookedUp = "%s is looked up by name, as in %s.name or %s[\"name\"]"
+)
+
+// checkMethod lets through the methods that only tell something: without arguments and with one
+// result. A method is code of the program, which a template may call only to be told something.
+// With arguments it could be made to do something: account.Withdraw(100). The engine would also
+// call a function in a field or in an entry of a map, which a request may have filled.
+func (c *compilation) checkMethod(call *ast.CallNode, m *ast.MemberNode) error {
+	if m.Node.Nature().IsUnknown(&c.conf.NtCache) {
+		return c.at(call, "methods need a type that is known at start")
+	}
+	name, _ := m.Property.(*ast.StringNode)
+	if name == nil {
+		return c.at(call, "the name of a method must be written out")
+	}
+	if _, ok := m.Node.Nature().MethodByName(&c.conf.NtCache, name.Value); !ok {
+		return c.at(call, "%s of %v is no method: a function in a field or an entry can't be called", name.Value, m.Node.Type())
+	}
+	t := m.Nature().Type
+	if t == nil || t.Kind() != reflect.Func {
+		return nil
+	}
+	result := t.NumOut() == 1 || t.NumOut() == 2 && t.Out(1) == reflect.TypeFor[error]()
+	if !result || len(call.Arguments) > 0 {
+		return c.at(call, onlyTelling)
+	}
+	return nil
+}

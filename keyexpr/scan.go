@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/latchkey-go/latchkey/internal/suggest"
@@ -51,7 +52,32 @@ func scan(text string) ([]part, error) {
 		}
 	}
 	s.flush()
+	if err := checkBlanks(text, s.parts); err != nil {
+		return nil, err
+	}
 	return s.parts, checkBraces(text, s.parts)
+}
+
+// checkBlanks refuses what is in a literal and can't be seen: blanks at the ends of the text, line
+// ends and other control characters. They come from a file or a variable whose last line end was
+// read as well, and make another key than the service has that writes the same without it. Nothing
+// would show that the two don't exclude each other. A blank within is seen, and may be meant.
+func checkBlanks(text string, parts []part) error {
+	for i, p := range parts {
+		if p.hole {
+			continue
+		}
+		if i == 0 && strings.TrimLeftFunc(p.text, unicode.IsSpace) != p.text {
+			return errAt(text, 0, "begins with a blank, which would be in the key: remove it")
+		}
+		if rest := strings.TrimRightFunc(p.text, unicode.IsSpace); i == len(parts)-1 && rest != p.text {
+			return errAt(text, place(text, p, len(rest)), "ends with a blank or a line end, which would be in the key: remove it")
+		}
+		if at := strings.IndexFunc(p.text, unicode.IsControl); at >= 0 {
+			return errAt(text, place(text, p, at), "a line end or another control character would be in the key")
+		}
+	}
+	return nil
 }
 
 // A literal is collected in a builder because it is not always a piece of the text: ##{ in the
