@@ -63,6 +63,15 @@ func (r *Runner) RunOr(ctx context.Context, facts keyexpr.Facts, fn func(context
 	return r.run(ctx, facts, fn, fallback)
 }
 
+// RequestType returns what the KeyFunc or KeysFunc of g takes, and nil if there is none. An adapter that has such a
+// request offers it as the root `req`.
+func (g *Guard) RequestType() reflect.Type {
+	if g == nil || g.keyFunc == nil {
+		return nil
+	}
+	return g.keyFunc.request
+}
+
 // A Field is one with a guard tag, in a struct that an adapter binds.
 type Field struct {
 	// Path leads to it, as in "Orders.Pay".

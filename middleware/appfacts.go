@@ -1,7 +1,10 @@
 package middleware
 
 import (
+	"bytes"
+	"io"
 	"net/http"
+	"reflect"
 	"regexp"
 
 	"github.com/latchkey-go/latchkey/guard"
@@ -18,19 +21,18 @@ type appFact struct {
 // templates, which could otherwise make a key of a network address.
 const requestRoot = "req"
 
-// offerRequest offers the request to a guard that has a key function in place of a template.
+// offerRequest offers the request to a guard that has a key function for it in place of a template.
 func (c *config) offerRequest(g *guard.Guard) {
-	if _, given := c.facts[requestRoot]; given || g.Spec().Key != "" {
-		return
+	if g.RequestType() == reflect.TypeFor[*http.Request]() {
+		WithFacts(requestRoot, func(r *http.Request) (*http.Request, error) { return r, nil }).apply(c)
 	}
-	WithFacts(requestRoot, func(r *http.Request) (*http.Request, error) { return r, nil }).apply(c)
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // WithFacts gives templates a root of the application's own: the claims of a token, a tenant, a session. Templates use it
-// by name, and are checked at start against T. It is asked for at most once a request, and only where a template uses
-// it; the request still has its body, which f must not read.
+// by name, and are checked at start against T. f is called at most once a request, and only where a template uses the
+// root. It may read the body, up to BodyLimit: the handler reads the same bytes again.
 //
 //	middleware.WithFacts("claims", func(r *http.Request) (Claims, error) { return auth.Claims(r.Context()) })
 //	guard.Key("basket:#{claims.Tenant}:#{claims.Subject}")
@@ -61,3 +63,32 @@ func WithFacts[T any](root string, f func(*http.Request) (T, error)) Option {
 		}
 	})
 }
+
+// offer is the request for a function of the application. What that reads of the body, the handler reads again.
+func (f *facts) offer() *http.Request {
+	if f.r.Body == nil || f.r.Body == http.NoBody {
+		return f.r
+	}
+	r := *f.r
+	r.Body = &peek{f: f}
+	return &r
+}
+
+// peek is a body that is read when somebody wants it.
+type peek struct {
+	f    *facts
+	data io.Reader
+}
+
+func (p *peek) Read(b []byte) (int, error) {
+	if p.data == nil {
+		if err := p.f.read(); err != nil {
+			return 0, err
+		}
+		p.data = bytes.NewReader(p.f.data)
+	}
+	return p.data.Read(b)
+}
+
+// Close leaves the body to the handler.
+func (p *peek) Close() error { return nil }

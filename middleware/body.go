@@ -43,13 +43,12 @@ func (c *config) readsAhead(r *http.Request) bool {
 	return c.waits && n > 0 && n <= min(smallBody, c.bodyLimit) && r.ProtoMajor < 2 && r.Header["Expect"] == nil
 }
 
-// read reads the body once and keeps it.
-func (f *facts) read() (err error) {
-	if f.data != nil || f.r.Body == nil || f.r.Body == http.NoBody {
-		return nil
+// read reads the body once and keeps it, or why it could not be read: what is left of it then is no body.
+func (f *facts) read() error {
+	if f.data == nil && f.unread == nil && f.r.Body != nil && f.r.Body != http.NoBody {
+		f.data, f.unread = readBody(f.w, f.r, f.bodyLimit)
 	}
-	f.data, err = readBody(f.w, f.r, f.bodyLimit)
-	return err
+	return f.unread
 }
 
 func (f *facts) parse() (any, error) {

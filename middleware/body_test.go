@@ -64,6 +64,44 @@ func TestBodyIsReplayed(t *testing.T) {
 	}
 }
 
+// TestBodyIsReplayedAfterFunctions has functions of the application that read the body, each from its beginning.
+func TestBodyIsReplayedAfterFunctions(t *testing.T) {
+	const sent = "id=7&page=2"
+	read := func(r *http.Request) (string, error) {
+		data, err := io.ReadAll(r.Body)
+		return string(data[:min(4, len(data))]), err
+	}
+	var got []string
+	g := newGuard(t, keys(&got), guard.FromSpec(guard.Spec{Name: "order.settle", Key: "#{one}:#{two}"}))
+	h := mount(t, g, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.PostFormValue("id"), r.PostFormValue("page"))
+	},
+		middleware.WithFacts("one", func(r *http.Request) (string, error) {
+			text, err := read(r)
+			if err != nil {
+				return "unknown", nil // as careless functions do
+			}
+			return text, nil
+		}), middleware.WithFacts("two", func(r *http.Request) (string, error) { return r.PostFormValue("page"), nil }),
+		middleware.BodyLimit(int64(len(sent))))
+	for _, tt := range []struct {
+		body   string
+		status int
+		want   string
+	}{{sent, 200, "72"}, {sent + "0", 413, "larger than"}} {
+		r := httptest.NewRequest(http.MethodPost, "/orders/42", io.NopCloser(strings.NewReader(tt.body)))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.want) {
+			t.Errorf("response = %d %s, want %d %s", w.Code, w.Body, tt.status, tt.want)
+		}
+	}
+	if key := strings.Join(got, " "); key != "id=7:2" {
+		t.Errorf("keys = %q", key)
+	}
+}
+
 // TestTooLargeIsSaidAtOnce announces a body that is over the limit and waits to be told to send it.
 func TestTooLargeIsSaidAtOnce(t *testing.T) {
 	g := newGuard(t, adaptertest.Locker(adaptertest.Down), guard.Key("order:#{body.id}"))

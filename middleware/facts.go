@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -42,12 +43,13 @@ type facts struct {
 	*config
 	placement *placement
 
-	w     http.ResponseWriter
-	r     *http.Request
-	query url.Values // nil until used
-	form  url.Values // nil until used
-	data  []byte     // the body; nil until read
-	known map[string]any
+	w      http.ResponseWriter
+	r      *http.Request
+	query  url.Values // nil until used
+	form   url.Values // nil until used
+	data   []byte     // the body; nil until read
+	unread error      // why there is no data
+	known  map[string]any
 }
 
 func (f *facts) root(name string) (any, error) {
@@ -83,8 +85,12 @@ func (f *facts) application(name string) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("middleware: unknown root %q", name)
 	}
-	v, err := fact.of(f.r)
-	if err != nil {
+	r := f.offer()
+	v, err := fact.of(r)
+	if r.MultipartForm != nil {
+		f.r.MultipartForm = r.MultipartForm // whose files the server removes
+	}
+	if err = errors.Join(err, f.unread); err != nil {
 		return nil, err
 	}
 	if f.known == nil {

@@ -30,7 +30,7 @@
 // then reads the same bytes again. There is no root for the client's network address: behind a proxy, it is the proxy's,
 // and would be one lock for all clients.
 //
-// A guard.KeyFunc, in place of a template, takes a *[http.Request]. It must leave the body alone.
+// A guard.KeyFunc or guard.KeysFunc, in place of a template, takes a *[http.Request].
 //
 // # Where to place it
 //

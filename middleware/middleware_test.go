@@ -166,6 +166,17 @@ func TestRespondReplacesTheResponse(t *testing.T) {
 	}
 }
 
+func TestSeveralKeysOfAFunction(t *testing.T) {
+	var got []string
+	g := guard.Must(guard.New(keys(&got), guard.Name("order.merge"), guard.KeysFunc(func(r *http.Request) ([]string, error) {
+		return []string{"order:" + r.PathValue("id"), "order:" + r.URL.Query().Get("with")}, nil
+	})))
+	mount(t, g, func(http.ResponseWriter, *http.Request) {}).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/orders/7?with=42", nil))
+	if s := strings.Join(got, " "); s != "order:42 order:7" {
+		t.Errorf("keys = %q", s)
+	}
+}
+
 func TestHeadHasNoBody(t *testing.T) {
 	h := mount(t, newGuard(t, adaptertest.Locker(adaptertest.Down)), nil)
 	w := httptest.NewRecorder()

@@ -38,6 +38,8 @@ func WithFacts[T any](root string, f func(*gin.Context) (T, error)) middleware.O
 		if err != nil {
 			return *new(T), err
 		}
+		defer restore(c, c.Writer, c.Request)
+		c.Request = r // whose body can be read twice
 		return f(c)
 	})}
 }

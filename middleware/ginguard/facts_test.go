@@ -251,3 +251,27 @@ func TestFallbackOfGin(t *testing.T) {
 		t.Errorf("response = %d %s", w.Code, w.Body)
 	}
 }
+
+func TestKeyFunctionsOfGin(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		key  guard.Option
+		want string
+	}{
+		{"KeyFunc", guard.KeyFunc(func(c *gin.Context) (string, error) { return "order:" + c.Param("id") + c.GetString("user"), nil }), "order:42alice"},
+		{"KeyFunc of the request", guard.KeyFunc(func(r *http.Request) (string, error) { return "order:" + r.PathValue("id"), nil }), "order:42"},
+		{"KeysFunc", guard.KeysFunc(func(c *gin.Context) ([]string, error) { return []string{c.Param("id"), "a"}, nil }), "42 a"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			g := guard.Must(guard.New(keys(&got), guard.Name("order.settle"), tt.key))
+			e := gin.New()
+			e.POST("/orders/:id", func(c *gin.Context) { c.Set("user", "alice") }, newGin(t, g), func(*gin.Context) {})
+			w := httptest.NewRecorder()
+			e.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/orders/42", nil))
+			if s := strings.Join(got, " "); s != tt.want || w.Code != 200 {
+				t.Errorf("keys = %q, want %q (status %d)", s, tt.want, w.Code)
+			}
+		})
+	}
+}

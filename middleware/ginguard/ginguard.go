@@ -25,12 +25,15 @@
 //	route       the route in net/http's spelling, /orders/{id}, so that both adapters make the same key of it
 //	any name    what other handlers put into the context with c.Set: [Value]; or made of the context: [WithFacts]
 //
+// A guard.KeyFunc or guard.KeysFunc, in place of a template, takes a *gin.Context or a *[http.Request].
+//
 // For a refusal by a guard of the service layer there is [Answer], and [Errors] for programs that collect errors in
 // c.Errors. See package middleware for templates and statuses.
 package ginguard
 
 import (
 	"net/http"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -58,6 +61,9 @@ func New(g *guard.Guard, opts ...middleware.Option) (gin.HandlerFunc, error) {
 }
 
 func newAdapter(g *guard.Guard, opts []middleware.Option) (*adapter, error) {
+	if g.RequestType() == reflect.TypeFor[*gin.Context]() {
+		opts = append(opts[:len(opts):len(opts)], WithFacts("req", func(c *gin.Context) (*gin.Context, error) { return c, nil }))
+	}
 	opts, needsContext := unwrap(opts)
 	wrap, err := middleware.New(g, opts...)
 	if err != nil {
