@@ -1,0 +1,128 @@
+package connectguard
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"reflect"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/interceptor/internal/answer"
+	"github.com/latchkey-go/latchkey/interceptor/internal/rules"
+)
+
+// stream makes a call of a streaming method.
+func stream(ctx context.Context, m *rules.Bound, conn connect.StreamingHandlerConn, next connect.StreamingHandlerFunc) error {
+	held := &heldConn{StreamingHandlerConn: conn, method: m}
+	c := call{method: m, ctx: ctx, header: conn.RequestHeader(), conn: held}
+	skipped, err := c.run(func(ctx context.Context) error {
+		held.ctx = ctx
+		return next(ctx, held)
+	})
+	if !skipped {
+		return err
+	}
+	conn.ResponseHeader().Set(outcomeHeader, guard.OutcomeSkipped)
+	if m.Single {
+		return conn.Send(m.Response.New().Interface())
+	}
+	return nil
+}
+
+// heldConn is what the handler of a guarded stream gets: the caller's stream, which ends when the lock is lost.
+type heldConn struct {
+	connect.StreamingHandlerConn
+	method *rules.Bound
+	ctx    context.Context // of the lock
+	first  proto.Message   // a message that was read for the key, until the handler has received it
+}
+
+// peek reads the first message, for the condition and the key.
+func (c *heldConn) peek() (any, error) {
+	if c.first != nil {
+		return c.first, nil
+	}
+	m, ok := reflect.New(c.method.Request.Elem()).Interface().(proto.Message)
+	if !ok {
+		return nil, misuse(c.method, "its requests are no messages of protobuf")
+	}
+	if err := c.StreamingHandlerConn.Receive(m); err != nil {
+		return nil, err
+	}
+	c.first = m
+	return m, nil
+}
+
+// Send sends m, unless the lock was lost.
+func (c *heldConn) Send(m any) error {
+	if err := c.lost(); err != nil {
+		return err
+	}
+	return c.StreamingHandlerConn.Send(m)
+}
+
+// Receive receives into m, and fails as soon as the lock is lost: m is of no use then.
+func (c *heldConn) Receive(m any) error {
+	if err := c.lost(); err != nil {
+		return err
+	}
+	if first := c.first; first != nil {
+		c.first = nil
+		return c.replay(m, first)
+	}
+	// Nothing interrupts the Receive of HTTP's own connections but the end of the call. So the handler waits here, and the
+	// goroutine, should it be left behind, ends with the call.
+	received := make(chan receipt, 1)
+	go func() { received <- receive(c.StreamingHandlerConn, m) }()
+	select {
+	case r := <-received:
+		return c.take(r)
+	case <-c.ctx.Done():
+	}
+	if err := c.lost(); err != nil {
+		return err
+	}
+	return c.take(<-received) // the caller has gone, or the handler returned: Connect knows what to say
+}
+
+// receipt is the result of a Receive.
+type receipt struct {
+	err      error
+	panicked any
+}
+
+func receive(conn connect.StreamingHandlerConn, m any) (r receipt) {
+	// A codec or another interceptor may panic, and whoever recovers from that stands above the handler.
+	defer func() { r.panicked = recover() }()
+	return receipt{err: conn.Receive(m)}
+}
+
+// take is the end of Receive. A message that came after the lock was lost is not for this handler.
+func (c *heldConn) take(r receipt) error {
+	if r.panicked != nil {
+		panic(r.panicked)
+	}
+	return cmp.Or(c.lost(), r.err)
+}
+
+// lost returns the error for a lost lock, and nil as long as it is held.
+func (c *heldConn) lost() error {
+	if c.ctx.Err() == nil || !errors.Is(context.Cause(c.ctx), guard.ErrLost) {
+		return nil
+	}
+	return errorOf(answer.New(answer.Lost, c.method.Spec.Name, answer.LostText, 0))
+}
+
+// replay hands first to the handler as if it had just been received.
+func (c *heldConn) replay(m any, first proto.Message) error {
+	to, ok := m.(proto.Message)
+	if !ok || to.ProtoReflect().Descriptor() != first.ProtoReflect().Descriptor() {
+		return misuse(c.method, "its handler receives another type than its rule was made for")
+	}
+	proto.Reset(to)
+	proto.Merge(to, first)
+	return nil
+}
