@@ -75,7 +75,8 @@ func (w *writer) lossLocked() error {
 		w.conn.lose(w.lost)
 		return w.lost
 	}
-	if w.readable {
+	// An error that has begun goes on, and may have promised that the connection does: see send.
+	if w.readable && (w.phase == holding || w.status < http.StatusBadRequest) {
 		w.interrupted = http.NewResponseController(w.ResponseWriter).SetReadDeadline(past) == nil
 	}
 	if w.phase == opening && w.major == 1 {
@@ -189,6 +190,19 @@ func (w *writer) discard() bool {
 	maps.DeleteFunc(h, func(name string, _ []string) bool { return strings.HasPrefix(name, http.TrailerPrefix) })
 	w.status, w.header, w.length, w.written, w.lost = 0, nil, -1, 0, nil
 	return true
+}
+
+// truncate takes back what would make a response complete: the last byte of a known length, or all that has no body.
+func (w *writer) truncate() {
+	w.tailed = false
+	if w.bodyless() && w.discard() || w.written != w.length {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if held := w.heldLocked(); len(held) > 0 {
+		*w.buf = held[:len(held)-1]
+	}
 }
 
 // cut breaks off a response that was begun, so that it can't pass for complete. A write deadline in the past does that

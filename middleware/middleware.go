@@ -263,17 +263,18 @@ func (a *adapter) fail(w *writer, r *http.Request, err error) {
 	a.write(w, r, p)
 }
 
-// panicked takes back what the handler has written, and lets the panic go on. After a loss it answers first: a client
-// that finds its connection closed, without a byte of a response, may send the request again.
+// panicked lets a panic go on, and the server break off the response. After a loss it answers first: a client that finds
+// its connection closed, without a byte of a response, may send the request again.
 func (a *adapter) panicked(w *writer, r *http.Request) {
-	switch lost := w.lost; {
-	case lost == nil:
-		w.discard()
-	case w.holds():
-		w.discard()
-		a.fail(w, r, &guard.Error{Guard: a.guard, Err: guard.ErrLost, Cause: lost})
+	if w.lost == nil {
+		w.truncate()
+		return
+	}
+	lost := &guard.Error{Guard: a.guard, Err: guard.ErrLost, Cause: w.lost}
+	if w.discard() {
+		a.fail(w, r, lost)
 		w.flushAll()
-	default:
+	} else {
 		w.cut(lost)
 	}
 }

@@ -62,7 +62,18 @@ func TestSlowBody(t *testing.T)    { adaptertest.SlowBody(t, mount) }
 func TestExclusion(t *testing.T)   { adaptertest.Exclusion(t, mount) }
 func TestLosses(t *testing.T)      { adaptertest.Losses(t, mount) }
 func TestBlocked(t *testing.T)     { adaptertest.Blocked(t, mount) }
+func TestReset(t *testing.T)       { adaptertest.Reset(t, mount) }
 func TestNothingLeft(t *testing.T) { adaptertest.NothingLeft(t, mount) }
+func TestRandom(t *testing.T)      { adaptertest.Random(t, mount, mountBare) }
+
+func mountBare(_ *testing.T, _ *guard.Guard, h http.HandlerFunc, _ ...middleware.Option) http.Handler {
+	e := gin.New()
+	e.Any("/orders/:id", func(c *gin.Context) {
+		c.Request.SetPathValue("id", c.Param("id"))
+		h(c.Writer, c.Request)
+	})
+	return e
+}
 
 // newGuard declares a guard that settles orders.
 func newGuard(t testing.TB, l lock.Locker, opts ...guard.Option) *guard.Guard {

@@ -29,6 +29,23 @@ func Blocked(t *testing.T, mount Mount) {
 	}
 }
 
+// Reset loses the lock of a response to HTTP/1.0 whose length is not known: the client takes the end of the connection
+// for that of the response, unless it is a reset.
+func Reset(t *testing.T, mount Mount) {
+	for _, late := range []bool{false, true} {
+		s, l := lossServer(t, mount, Protocols[0], func(w http.ResponseWriter, _ *http.Request, l *LossLocker) {
+			_, _ = w.Write(make([]byte, 10_000))
+			l.Lose()
+		})
+		l.Late.Store(late)
+		conn := dial(t, s)
+		fmt.Fprint(conn, "GET /orders/42 HTTP/1.0\r\n\r\n")
+		if answer, err := io.ReadAll(conn); err == nil {
+			t.Errorf("late %v: a response of %d bytes that looks complete", late, len(answer))
+		}
+	}
+}
+
 // events is a handler of server-sent events that moves its write deadline before each, as many do.
 func events(t *testing.T, mount Mount, p Protocol) {
 	ended := make(chan error, 1)

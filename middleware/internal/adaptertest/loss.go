@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -26,14 +27,21 @@ type Protocol struct {
 
 // Protocols are those that behave differently when a connection is broken off.
 var Protocols = []Protocol{
-	{"HTTP1", httptest.NewServer},
-	{"HTTP1-TLS", httptest.NewTLSServer},
+	{"HTTP1", func(h http.Handler) *httptest.Server { return start(h, (*httptest.Server).Start) }},
+	{"HTTP1-TLS", func(h http.Handler) *httptest.Server { return start(h, (*httptest.Server).StartTLS) }},
 	{"HTTP2", func(h http.Handler) *httptest.Server {
-		s := httptest.NewUnstartedServer(h)
-		s.EnableHTTP2 = true
-		s.StartTLS()
-		return s
+		return start(h, func(s *httptest.Server) {
+			s.EnableHTTP2 = true
+			s.StartTLS()
+		})
 	}},
+}
+
+func start(h http.Handler, start func(*httptest.Server)) *httptest.Server {
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // headers that are written twice, and connections that break off
+	start(s)
+	return s
 }
 
 // LossLocker gives out locks in memory. Those of the key can be lost: at once with Lose, or, if Late is set, by a
