@@ -61,6 +61,7 @@ var rows = map[string]row{
 	"internal/sim":                    {modules: []string{miniredis}, tests: []string{"redisson"}},
 	"internal/redistest":              {modules: []string{goredis, miniredis}, tests: []string{"redisson", "redisson/interop", "redisson/internal/pubsub", "guard"}},
 	"middleware/internal/adaptertest": {floor: 3, packages: []string{"middleware", "guard/guardtest"}, tests: []string{"middleware", "middleware/ginguard"}},
+	"internal/scenario":               {floor: 3, tests: []string{"guard", "middleware", "middleware/ginguard", "middleware/internal/adaptertest", "interceptor"}},
 	"internal/imports":                {floor: 0},
 }
 
