@@ -43,20 +43,20 @@ func settledBy(settle func(context.Context, Order) (string, error)) scenario.Cal
 	}
 }
 
-func mountFunc(t testing.TB, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
+func mountFunc(t *testing.T, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
 	return settledBy(must(guard.Func(must(guard.New(l, opts...))(t), settling(work)))(t))
 }
 
-func mountFallback(t testing.TB, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
+func mountFallback(t *testing.T, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
 	return mountFunc(t, l, append(opts, guard.Fallback(func(context.Context, Order, error) (string, error) { return "fallback", nil })), work)
 }
 
-func mountAction(t testing.TB, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
+func mountAction(t *testing.T, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
 	settle := must(guard.Action(must(guard.New(l, opts...))(t), func(ctx context.Context, _ Order) error { return work(ctx) }))(t)
 	return func(ctx context.Context, id string) scenario.Class { return scenario.Of(settle(ctx, Order{ID: id})) }
 }
 
-func mountDo(t testing.TB, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
+func mountDo(t *testing.T, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
 	g := must(guard.New(l, opts...))(t)
 	if err := guard.Check[Order, string](g); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func mountDo(t testing.TB, l lock.Locker, opts []guard.Option, work scenario.Wor
 	})
 }
 
-func mountTry(t testing.TB, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
+func mountTry(t *testing.T, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
 	settle := must(guard.Try(must(guard.New(l, opts...))(t), settling(work)))(t)
 	return func(ctx context.Context, id string) scenario.Class {
 		res := settle(ctx, Order{ID: id})
@@ -77,7 +77,7 @@ func mountTry(t testing.TB, l lock.Locker, opts []guard.Option, work scenario.Wo
 	}
 }
 
-func mountBind(t testing.TB, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
+func mountBind(t *testing.T, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
 	api := struct {
 		Settle func(context.Context, Order) (string, error) `guard:""`
 	}{settling(work)}
@@ -87,7 +87,7 @@ func mountBind(t testing.TB, l lock.Locker, opts []guard.Option, work scenario.W
 	return settledBy(api.Settle)
 }
 
-func mountArgs(t testing.TB, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
+func mountArgs(t *testing.T, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
 	api := struct {
 		Settle func(context.Context, string) (string, error) `guard:"; args=id"`
 	}{func(ctx context.Context, _ string) (string, error) { return "settled", work(ctx) }}

@@ -42,9 +42,9 @@ type event struct {
 	outcome    string
 	keys       int
 	wait, held time.Duration
-	refused    error // a sentinel that Refused matches
-	release    error // likewise
-	fact       bool  // Fact is the driver's
+	refused    error  // a sentinel that Refused matches
+	release    error  // likewise
+	fact       string // Fact; FACT stands for the driver's
 }
 
 // scene is one play of a row.
@@ -182,7 +182,7 @@ func (s *scene) compare(want []event) {
 		if !matches(e.Refused, w.refused) || !matches(e.Release, w.release) {
 			s.Errorf("event %d: refused %v, release %v, want %v and %v", i, e.Refused, e.Release, w.refused, w.release)
 		}
-		if fact := map[bool]string{true: s.driver.Fact}[w.fact]; e.Fact != fact {
+		if fact := strings.ReplaceAll(w.fact, "FACT", s.driver.Fact); e.Fact != fact {
 			s.Errorf("event %d: fact %q, want %q", i, e.Fact, fact)
 		}
 	}
@@ -219,6 +219,12 @@ func heeds(d time.Duration) func(*scene, context.Context) error {
 // ignores is work of d that does not look at its context.
 func ignores(d time.Duration) func(*scene, context.Context) error {
 	return func(*scene, context.Context) error { time.Sleep(d); return nil }
+}
+
+// longer is work that takes a second, and one more for each call before.
+func longer(s *scene, _ context.Context) error {
+	time.Sleep(time.Duration(s.ran) * time.Second)
+	return nil
 }
 
 // lost is work of d that returns with nil, but whose context must have ended with a loss by then.

@@ -79,7 +79,7 @@ type Work func(ctx context.Context) error
 type Call func(ctx context.Context, id string) Class
 
 // A Mount puts work behind a guard over l with these options.
-type Mount func(t testing.TB, l lock.Locker, opts []guard.Option, work Work) Call
+type Mount func(t *testing.T, l lock.Locker, opts []guard.Option, work Work) Call
 
 // Driver is one way in which a guard stands before the work.
 type Driver struct {

@@ -34,10 +34,10 @@ var scripts = []row{
 		s.switchTo(guard.Off)
 		s.expect(s.Context(), "", Done)
 	}, ran: 1, events: []event{{outcome: "off"}}},
-	{name: "shadow", options: options(guard.Switchable()), work: ignores(second), script: func(s *scene) {
+	{name: "shadow", options: options(guard.Switchable()), work: longer, script: func(s *scene) {
 		s.switchTo(guard.Shadow)
 		crowd(Done, Done)(s)
-	}, ran: 2, took: second, keys: []string{"latchkey-shadow:order:7"}, events: []event{{outcome: "shadow", keys: 1}, {outcome: "shadow", keys: 1, refused: guard.ErrBusy}}},
+	}, ran: 2, took: 2 * second, keys: []string{"latchkey-shadow:order:7"}, events: []event{{outcome: "shadow", keys: 1}, {outcome: "shadow", keys: 1, refused: guard.ErrBusy}}},
 	{name: "shadow of an outage", faults: down, options: options(guard.Switchable()), work: ignores(second), script: func(s *scene) {
 		s.switchTo(guard.Shadow)
 		s.expect(s.Context(), "7", Done)

@@ -43,7 +43,7 @@ var table = []row{
 	// Condition and key.
 	{name: "condition false", when: `FACT != "7"`, faults: down, want: Done, ran: 1, events: []event{{outcome: "condition_false"}}},
 	{name: "condition true", when: `FACT == "7"`, want: Done, ran: 1, keys: one, events: []event{{outcome: "ok", keys: 1}}},
-	{name: "key missing", noID: true, want: BadKey, events: []event{{outcome: "key", fact: true}}},
+	{name: "key missing", noID: true, want: BadKey, events: []event{{outcome: "key", fact: "FACT"}}},
 	{name: "two keys", key: `#{["b:" + FACT, "a:" + FACT]}`, want: Done, ran: 1, keys: []string{"a:7", "b:7"}, events: []event{{outcome: "ok", keys: 2}}},
 	{name: "two keys, the second busy", key: `#{["b:" + FACT, "a:" + FACT]}`, faults: []guardtest.Fault{guardtest.On(guardtest.Busy(), "b:7")}, want: Busy,
 		keys: []string{"a:7"}, events: []event{{outcome: "busy", keys: 2, refused: guard.ErrBusy}}},
@@ -53,9 +53,9 @@ var table = []row{
 	// A function of the template. Whose fault it is decides, and no policy hides it.
 	{name: "function", key: functionKey, options: function(nil), want: Done, ran: 1, keys: []string{"acme:7"}, events: []event{{outcome: "ok", keys: 1}}},
 	{name: "fault of a function", key: functionKey, options: append(function(errDown), guard.Outage(guard.RunUnlocked), guard.Busy(guard.RunUnlocked)),
-		want: Broken, events: []event{{outcome: "fault"}}},
-	{name: "bad value in a function", key: functionKey, options: function(guard.ErrKey), want: BadKey, events: []event{{outcome: "key"}}},
-	{name: "outage of a function", key: functionKey, options: function(guard.ErrOutage), want: Unavailable, events: []event{{outcome: "outage", refused: guard.ErrOutage}}},
+		want: Broken, events: []event{{outcome: "fault", fact: "tenant()"}}},
+	{name: "bad value in a function", key: functionKey, options: function(guard.ErrKey), want: BadKey, events: []event{{outcome: "key", fact: "tenant()"}}},
+	{name: "outage of a function", key: functionKey, options: function(guard.ErrOutage), want: Unavailable, events: []event{{outcome: "outage", refused: guard.ErrOutage, fact: "tenant()"}}},
 
 	// Busy.
 	{name: "busy at once", faults: busy2s, want: Busy, events: []event{{outcome: "busy", keys: 1, refused: guard.ErrBusy}}},
