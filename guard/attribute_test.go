@@ -180,27 +180,6 @@ func TestSpecJSONErrors(t *testing.T) {
 	}
 }
 
-// TestWordsWithoutBehaviour holds that no word of a Spec is silently ignored.
-func TestWordsWithoutBehaviour(t *testing.T) {
-	for _, word := range notYet {
-		found := false
-		for name, tt := range spellings {
-			var s Spec
-			reflect.ValueOf(&s).Elem().FieldByName(name).Set(reflect.ValueOf(tt.value))
-			if s.Name = "g"; !word.used(&s) {
-				continue
-			}
-			found = true
-			if err := s.Validate(); err == nil || !strings.Contains(err.Error(), `guard "g": `+word.what+" is not served") {
-				t.Errorf("Validate of %v: %v, want that %s is not served", s, err, word.what)
-			}
-		}
-		if !found {
-			t.Errorf("no spelling uses %s", word.what)
-		}
-	}
-}
-
 // FuzzSpecText holds that each Spec comes back from its texts.
 func FuzzSpecText(f *testing.F) {
 	f.Add("order:#{req.ID}", "pay", "a == ';'", int64(time.Second), uint8(3))

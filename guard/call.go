@@ -24,8 +24,12 @@ type call struct {
 	countedHeld bool          // in latchkey.guard.held
 	work        heldContext   // of the work, then
 	releasing   releaseContext
-	releaseLost error // what a release said that makes the call a loss
-	*member           // nil outside of a Registry
+	releaseLost error         // what a release said that makes the call a loss
+	keep        time.Duration // how long the locks stay after their release
+	turn        *turn         // nil unless newer calls replace this one
+	next        *call         // of the stack; nil until it runs
+	above       *call
+	*member     // nil outside of a Registry
 
 	one [1]lock.Hold // room for the usual case
 	key [1]string
@@ -105,11 +109,19 @@ func (c *call) end() {
 		defer c.leave()
 	}
 	defer c.tell()
+	if c.turn != nil {
+		defer c.local.leave(c.turn)
+	}
 	c.release()
 }
 
 func (c *call) tell() {
 	c.tel.report(c)
+	if c.locked {
+		for _, hook := range c.afterRelease {
+			hook(c.ctx, c.event)
+		}
+	}
 	for _, observe := range c.observers {
 		observe(c.ctx, c.event)
 	}
@@ -133,9 +145,12 @@ func (c *call) acquire(keys []string) error {
 	}()
 	c.holds = c.one[:0]
 	request := c.spec.request()
+	if c.spec.Busy == Replace && c.takeTurn(keys) && request.Wait == 0 {
+		request.Wait = -1 // it has been told to end, and will
+	}
 	for _, key := range keys {
 		request.Key = key
-		hold, err := c.locker.Acquire(c.latest(), request)
+		hold, err := c.takeOne(request)
 		if err != nil {
 			return err
 		}
@@ -148,11 +163,12 @@ func (c *call) acquire(keys []string) error {
 	if ctx.Err() != nil { // the caller has gone, or a lock was lost while others were waited for
 		return context.Cause(ctx)
 	}
-	c.work, c.locked, c.since = heldContext{Context: ctx, guard: c.spec.Name}, true, now()
-	c.event.Wait = c.since - start
-	if len(c.holds) == 1 {
-		c.work.hold = c.holds[0]
+	if err := c.canKeep(); err != nil {
+		return err
 	}
+	c.work.Context, c.work.guard, c.work.holds, c.work.turn = ctx, c.spec.Name, c.holds, c.turn
+	c.locked, c.since = true, now()
+	c.event.Wait = c.since - start
 	c.hasLocks(len(keys), c.event.Wait)
 	return nil
 }
@@ -161,6 +177,9 @@ func (c *call) acquire(keys []string) error {
 func (c *call) latest() context.Context {
 	if n := len(c.holds); n > 0 {
 		return c.holds[n-1].Context()
+	}
+	if c.turn != nil {
+		return c.turn.ctx
 	}
 	return c.ctx
 }

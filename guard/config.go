@@ -22,7 +22,8 @@ type config struct {
 	tracers   trace.TracerProvider
 	meters    metric.MeterProvider
 	observers []func(context.Context, Event)
-	wantKeys  bool // by an observer
+	hooks     []func(context.Context, Event) // of AfterRelease
+	wantKeys  bool                           // by an observer
 	functions []keyexpr.Option
 	registry  *Registry
 	place     string  // in the program; only in a registry

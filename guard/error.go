@@ -34,6 +34,10 @@ var (
 	// in a way that is neither the request's nor an outage, or the lock service refused for good (lock.ErrRefused).
 	// Nothing ran, no Policy applies, and retrying cannot help until somebody has mended it.
 	ErrFault = errors.New("guard: fault of the program or of the lock service")
+	// ErrReplaced says that a newer call came for the same key, as the policy Replace says. The work's context ended with it
+	// as the cause, or the call was still waiting and nothing ran. It does not match ErrLost: the lock was held until the
+	// work had returned, and nobody ran beside it. Work that returns nil nevertheless was done, and is no error.
+	ErrReplaced = errors.New("guard: replaced by a newer call")
 )
 
 // Error is a failure on the guard's side. The work's own errors are never wrapped in one, and neither is the end of the
@@ -41,7 +45,7 @@ var (
 type Error struct {
 	// Guard is the name of the guard.
 	Guard string
-	// Err is one of ErrKey, ErrBusy, ErrOutage, ErrLost, ErrUnsupported and ErrFault. It says what happened here, whatever
+	// Err is one of ErrKey, ErrBusy, ErrOutage, ErrLost, ErrUnsupported, ErrFault and ErrReplaced. It says what happened here, whatever
 	// else Cause makes the error match.
 	Err error
 	// Fact names the fact that was missing or unusable, where that is known: req.OrderID, header["X-Tenant"]. It is the

@@ -24,6 +24,7 @@ const (
 	OutcomeLost           = "lost"            // ErrLost, but for MaxHold
 	OutcomeMaxHold        = "max_hold"        // ErrLost because the work ran for MaxHold
 	OutcomeDraining       = "draining"        // ErrDraining
+	OutcomeReplaced       = "replaced"        // ErrReplaced
 	OutcomeCanceled       = "canceled"        // the caller's context ended before the work could start
 )
 
@@ -31,7 +32,7 @@ var outcomes = [...]string{
 	OutcomeOK, OutcomeError, OutcomePanic, OutcomeConditionFalse, OutcomeOff, OutcomeShadow,
 	OutcomeSkipped, OutcomeUnlocked, OutcomeFallback,
 	OutcomeKey, OutcomeBusy, OutcomeOutage, OutcomeUnsupported, OutcomeFault, OutcomeLost, OutcomeMaxHold,
-	OutcomeDraining, OutcomeCanceled,
+	OutcomeDraining, OutcomeReplaced, OutcomeCanceled,
 }
 
 // Outcomes returns all Outcome constants, for those who make a dashboard or a test of them.

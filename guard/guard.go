@@ -13,6 +13,7 @@ type Guard struct {
 	config
 	locker lock.Locker
 	tel    *telemetry
+	local  *local    // shared by all copies
 	inline *sync.Map // the functions of Do, by inlineKey
 	origin *Guard    // that New returned; this one may be a copy
 }
@@ -20,7 +21,7 @@ type Guard struct {
 // New declares a guard over l. Everything that can be known without the request is checked here; the rest (whether the
 // template fits the request) by Func, Bind or the adapter. Errors name the guard.
 func New(l lock.Locker, opts ...Option) (*Guard, error) {
-	g := &Guard{locker: l, inline: new(sync.Map)}
+	g := &Guard{locker: l, inline: new(sync.Map), local: newLocal()}
 	g.origin = g
 	for i, opt := range opts {
 		if opt == nil {

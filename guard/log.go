@@ -124,6 +124,8 @@ func logMessage(outcome string) string {
 		return "guard: ran beside a shadow of the lock"
 	case OutcomeDraining:
 		return "guard: refused, about to end"
+	case OutcomeReplaced:
+		return "guard: replaced by a newer call"
 	case OutcomeLost:
 		return "guard: lost the lock while the work ran"
 	case OutcomeMaxHold:

@@ -20,8 +20,11 @@ const (
 	RunUnlocked
 	// RunFallback runs the fallback instead of the work. Giving one, as by Fallback, sets it where no other policy is given.
 	RunFallback
-	// Replace ends the work of the present holder, whose context ends with a cause that says so, and waits until it has let
-	// go. It is for busy locks only.
+	// Replace lets the newest call win: it ends the work of the call that holds the lock, and of those that wait for it,
+	// whose contexts end with the cause ErrReplaced. Then it waits until they have let go, for Wait, or for as long as the
+	// caller if there is no Wait: two never run at once. Work that ignores its context is bounded by Lease or MaxHold only.
+	// Calls of the same guard in the same process are replaced. Holders in other processes are not told, and are waited for
+	// as declared. It is for busy locks only, of kinds that one call holds at a time.
 	Replace
 )
 

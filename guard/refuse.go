@@ -43,6 +43,8 @@ func (c *call) refuse(err error) (ran bool, outcome string, _ error) {
 		return false, OutcomeCanceled, c.canceled()
 	}
 	switch {
+	case c.turn.replaced():
+		return false, OutcomeReplaced, c.fail(ErrReplaced, nil)
 	case errors.Is(err, lock.ErrUnsupported):
 		return false, OutcomeUnsupported, c.fail(ErrUnsupported, err)
 	case errors.Is(err, lock.ErrRefused):

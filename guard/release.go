@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +19,9 @@ var errLeaseOver = errors.New("the lease was over when the work returned")
 func (c *call) settle(err error) (outcome string, _ error) {
 	good := c.good()
 	lost := c.lost(good)
+	if lost == nil && err == nil && c.spec.Hold > 0 {
+		c.keep = c.spec.Hold - (now() - c.since)
+	}
 	c.releaseWithin(good)
 	if lost == nil {
 		lost = c.releaseLost
@@ -25,6 +29,8 @@ func (c *call) settle(err error) (outcome string, _ error) {
 	switch {
 	case lost == nil && err == nil:
 		return OutcomeOK, nil
+	case lost == nil && c.stopped(err):
+		return OutcomeReplaced, c.fail(ErrReplaced, err)
 	case lost == nil:
 		return OutcomeError, err
 	}
@@ -61,7 +67,7 @@ func (c *call) declared() time.Duration {
 	if c.spec.MaxHold > 0 {
 		end = min(end, c.spec.MaxHold)
 	}
-	if end == Forever {
+	if end == Forever || c.work.extended.Load() {
 		return Forever
 	}
 	return max(0, end-(now()-c.since))
@@ -104,10 +110,11 @@ func (c *call) releaseWithin(good time.Duration) {
 	all, ok := c.locker.(releaser)
 	switch {
 	case len(holds) == 1:
-		err := holds[0].Release(&c.releasing)
+		err := c.giveBack(holds[0])
 		c.released(err, err != nil && now() < until)
-	case ok:
-		slices.Reverse(holds) // the last one first, where it gives them back one by one
+	case ok && c.keep <= 0:
+		holds = slices.Clone(holds) // others may read it
+		slices.Reverse(holds)       // the last one first, where it gives them back one by one
 		err := all.ReleaseAll(&c.releasing, holds)
 		c.released(err, err != nil && now() < until)
 	default:
@@ -115,8 +122,39 @@ func (c *call) releaseWithin(good time.Duration) {
 	}
 	if c.locked {
 		c.event.Held = now() - c.since
-		c.recent.add(c.event.Held)
+		c.recent.add(c.event.Held + max(0, c.keep))
 	}
+}
+
+// keeper is a hold that can stand in the way of strangers for some time after its release.
+type keeper interface {
+	Keep(ctx context.Context, d time.Duration) error
+}
+
+// giveBack releases hold, or keeps it for as long as is declared.
+func (c *call) giveBack(hold lock.Hold) error {
+	if c.keep > 0 {
+		return hold.(keeper).Keep(&c.releasing, c.keep)
+	}
+	return hold.Release(&c.releasing)
+}
+
+// canKeep refuses holds that can't be kept, where that is declared.
+func (c *call) canKeep() error {
+	if c.spec.Hold == 0 {
+		return nil
+	}
+	for _, hold := range c.holds {
+		if _, ok := hold.(keeper); !ok {
+			return fmt.Errorf("%w: hold=%v, but locks of this locker can't be kept", lock.ErrUnsupported, c.spec.Hold)
+		}
+	}
+	return nil
+}
+
+// stopped reports whether err of the work is that a newer call has come.
+func (c *call) stopped(err error) bool {
+	return c.turn.replaced() && c.ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, ErrReplaced))
 }
 
 // releaser is what a locker is that gives back several locks at once.
@@ -155,7 +193,7 @@ func (c *call) releaseTogether(holds []lock.Hold, until time.Duration) {
 			a := &answers[i]
 			a.err = errNoAnswer // unless Release returns
 			defer func() { a.panicked = recover() }()
-			a.err = hold.Release(&c.releasing)
+			a.err = c.giveBack(hold)
 			a.good = a.err != nil && now() < until
 		})
 	}

@@ -25,6 +25,9 @@ type Runner struct {
 	wantKeys  bool   // by one of them
 	entry     *entry // nil outside of a Registry
 	recent    *recentHolds
+	local     *local
+
+	afterRelease []func(context.Context, Event)
 
 	releaseTimeout time.Duration
 	maxRetryAfter  time.Duration // 0 is none
@@ -78,7 +81,8 @@ func (g *Guard) compile(roots keyexpr.Roots) (r *Runner, faults []error) {
 	r = &Runner{
 		spec: g.spec, locker: g.locker, tel: g.tel, labels: newLabels(g.spec),
 		observers: slices.Clone(g.observers), wantKeys: g.wantKeys, keyFunc: g.keyFunc,
-		recent: new(recentHolds), releaseTimeout: cmp.Or(g.releaseTimeout, releaseTimeout), maxRetryAfter: g.maxRetryAfter,
+		recent: new(recentHolds), local: g.local, afterRelease: slices.Clone(g.hooks),
+		releaseTimeout: cmp.Or(g.releaseTimeout, releaseTimeout), maxRetryAfter: g.maxRetryAfter,
 	}
 	return r, append(g.spec.missing(g.keyFunc != nil), r.parse(g, roots)...)
 }

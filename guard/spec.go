@@ -74,16 +74,6 @@ func (s Spec) errors(faults []error) error {
 	return errors.Join(faults...)
 }
 
-// notYet lists what a Spec can say before there is anything that does it. Such a Spec is refused.
-var notYet = []struct {
-	what string
-	used func(s *Spec) bool
-}{
-	{"hold", func(s *Spec) bool { return s.Hold != 0 }},
-	{"waiters", func(s *Spec) bool { return s.Waiters != 0 }},
-	{"busy=replace", func(s *Spec) bool { return s.Busy == Replace }},
-}
-
 // faults describes the fields whose value alone is wrong, and those that exclude each other.
 func (s Spec) faults() (faults []error) {
 	for _, a := range attributes {
@@ -98,10 +88,8 @@ func (s Spec) faults() (faults []error) {
 	}
 	check(s.Kind != lock.Permit && s.Limit > 0, "limit %d belongs to kind permit, not to kind %v", s.Limit, s.Kind)
 	check(s.MaxHold > 0 && s.Lease > s.MaxHold, "lease %v is over max-hold %v, which would end it first", s.Lease, s.MaxHold)
+	check(s.Busy == Replace && (s.Kind == lock.Read || s.Kind == lock.Permit), "busy=replace is for kinds that one call holds at a time, not for kind %v", s.Kind)
 	check(s.Outage == Replace, "outage=replace: only a busy lock has a holder to replace")
-	for _, word := range notYet {
-		check(word.used(&s), "%s is not served by this version, and would be ignored: leave it out", word.what)
-	}
 	return faults
 }
 

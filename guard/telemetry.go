@@ -122,7 +122,7 @@ func (l *labels) add(name attribute.KeyValue, e ending) {
 // the guard's job.
 func failed(outcome string) bool {
 	switch outcome {
-	case OutcomeOK, OutcomeError, OutcomeConditionFalse, OutcomeOff, OutcomeKey, OutcomeBusy, OutcomeDraining, OutcomeCanceled:
+	case OutcomeOK, OutcomeError, OutcomeConditionFalse, OutcomeOff, OutcomeKey, OutcomeBusy, OutcomeDraining, OutcomeReplaced, OutcomeCanceled:
 		return false
 	}
 	return !handled(outcome)

@@ -1,0 +1,157 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/lock/memlock"
+)
+
+func TestHoldFrom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := memlock.New()
+		settle, _ := guarded(t, l, func(ctx context.Context, _ Order) (string, error) {
+			h, ok := guard.HoldFrom(ctx)
+			if !ok || h.Name() != "order.settle" || h.Token() == 0 || h.Remaining() != 3*time.Second {
+				t.Errorf("HoldFrom = %q, %v, %v, %v", h.Name(), h.Token(), h.Remaining(), ok)
+			}
+			if err := h.Check(ctx); err != nil {
+				t.Errorf("Check: %v", err)
+			}
+			time.Sleep(2 * time.Second)
+			if err := h.Extend(ctx, 5*time.Second); err != nil || h.Remaining() != 5*time.Second {
+				t.Errorf("Extend: %v, %v left", err, h.Remaining())
+			}
+			if err := h.Extend(ctx, 0); !errors.Is(err, guard.ErrFault) {
+				t.Errorf("Extend for nothing: %v, want ErrFault", err)
+			}
+			time.Sleep(4 * time.Second)
+			return "settled", h.Check(ctx)
+		}, guard.Fenced(), guard.Lease(3*time.Second))
+		if got, err := settle(t.Context(), Order{ID: "7"}); got != "settled" || err != nil {
+			t.Errorf("settle = %q, %v", got, err)
+		}
+	})
+}
+
+// Check and RequireHeld tell a loss before anything is committed.
+func TestCheckTellsALoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := memlock.New()
+		settle, _ := guarded(t, l, func(ctx context.Context, _ Order) (string, error) {
+			h, _ := guard.HoldFrom(ctx)
+			l.ForceUnlock("b")
+			for name, err := range map[string]error{
+				"Check": h.Check(ctx), "Check of another's context": h.Check(t.Context()), "Extend": h.Extend(ctx, time.Second),
+				"RequireHeld": guard.RequireHeld(ctx, "order.settle"), "any": guard.RequireHeld(ctx, ""),
+			} {
+				e, ok := errors.AsType[*guard.Error](err)
+				if !ok || e.Err != guard.ErrLost || e.Guard != "order.settle" {
+					t.Errorf("%s: %v, want ErrLost", name, err)
+				}
+			}
+			return "", nil
+		}, guard.Key("#{req.Items}"))
+		if _, err := settle(t.Context(), Order{Items: []string{"a", "b"}}); !errors.Is(err, guard.ErrLost) {
+			t.Errorf("settle: %v, want ErrLost", err)
+		}
+	})
+}
+
+// asking is a locker whose holds answer what they are told to.
+type asking struct {
+	*memlock.Locker
+	answer error
+}
+
+type askedHold struct {
+	lock.Hold
+	answer error
+}
+
+func (a asking) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
+	hold, err := a.Locker.Acquire(ctx, r)
+	return askedHold{hold, a.answer}, err
+}
+
+func (h askedHold) Extend(context.Context, time.Duration) error { return h.answer }
+
+func TestCheckAsksTheService(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		answer error
+		ctx    context.Context
+		want   error
+	}{
+		{nil, t.Context(), nil},
+		{lock.ErrNotHeld, t.Context(), guard.ErrLost},
+		{&lock.LostError{}, t.Context(), guard.ErrLost},
+		{errors.New("connection reset"), t.Context(), guard.ErrOutage},
+		{lock.ErrRefused, t.Context(), guard.ErrFault},
+		{context.Canceled, ended, context.Canceled},
+	} {
+		settle, _ := guarded(t, asking{memlock.New(), tt.answer}, func(ctx context.Context, _ Order) (string, error) {
+			h, _ := guard.HoldFrom(ctx)
+			for _, err := range []error{h.Check(tt.ctx), h.Extend(tt.ctx, time.Second)} {
+				if !errors.Is(err, tt.want) {
+					t.Errorf("the service answers %v: %v, want %v", tt.answer, err, tt.want)
+				}
+			}
+			return "", nil
+		})
+		if _, err := settle(t.Context(), Order{ID: "7"}); err != nil {
+			t.Error(err)
+		}
+	}
+	settle, _ := guarded(t, newSpy(), func(ctx context.Context, _ Order) (string, error) {
+		h, _ := guard.HoldFrom(ctx)
+		if err := h.Check(ctx); err != nil {
+			t.Errorf("Check without a way to ask: %v", err)
+		}
+		if err := h.Extend(ctx, time.Second); !errors.Is(err, guard.ErrUnsupported) {
+			t.Errorf("Extend without a way to: %v, want ErrUnsupported", err)
+		}
+		return "", nil
+	})
+	if _, err := settle(t.Context(), Order{ID: "7"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRequireHeld(t *testing.T) {
+	var kept context.Context
+	settle, _ := guarded(t, memlock.New(), func(ctx context.Context, o Order) (string, error) {
+		kept = ctx
+		for _, name := range []string{"", "order.settle"} {
+			if err := guard.RequireHeld(ctx, name); err != nil != o.Free {
+				t.Errorf("free %v: RequireHeld(%q) = %v", o.Free, name, err)
+			}
+		}
+		err := guard.RequireHeld(ctx, "other")
+		if e, ok := errors.AsType[*guard.Error](err); !ok || e.Guard != "other" || e.Err != guard.ErrFault || !errors.Is(err, lock.ErrNotHeld) {
+			t.Errorf("RequireHeld of another guard: %v", err)
+		}
+		return "", nil
+	}, guard.When("!req.Free"))
+	for _, free := range []bool{true, false} {
+		if _, err := settle(t.Context(), Order{ID: "7", Free: free}); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := guard.RequireHeld(kept, "order.settle"); !errors.Is(err, guard.ErrLost) {
+		t.Errorf("after the call: %v, want ErrLost", err)
+	}
+	if _, ok := guard.HoldFrom(t.Context()); ok {
+		t.Error("HoldFrom outside of a guard")
+	}
+	var none guard.Hold
+	if none.Name() != "" || none.Token() != 0 || none.Remaining() != 0 || !errors.Is(none.Check(t.Context()), guard.ErrFault) {
+		t.Error("the zero Hold holds something")
+	}
+}

@@ -1,0 +1,291 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/lock/memlock"
+)
+
+// A job runs once per interval, whoever starts it how often; if it fails, the next one may try at once.
+func TestHoldAtLeast(t *testing.T) {
+	own := errors.New("own")
+	tests := []struct {
+		name string
+		job  func() error
+		free time.Duration // from the start of the job on
+	}{
+		{"done", func() error { return nil }, 30 * time.Second},
+		{"done after a while", func() error { time.Sleep(10 * time.Second); return nil }, 30 * time.Second},
+		{"done after more than the interval", func() error { time.Sleep(40 * time.Second); return nil }, 40 * time.Second},
+		{"failed", func() error { time.Sleep(10 * time.Second); return own }, 10 * time.Second},
+		{"panicked", func() error { time.Sleep(10 * time.Second); panic("boom") }, 10 * time.Second},
+	}
+	for _, tt := range tests {
+		for _, keys := range [][]string{{"a"}, {"a", "b"}} {
+			synctest.Test(t, func(t *testing.T) {
+				l := memlock.New()
+				run, _ := guarded(t, l, func(context.Context, Order) (string, error) { return "", tt.job() },
+					guard.Key("#{req.Items}"), guard.HoldAtLeast(30*time.Second))
+				start := time.Now()
+				func() {
+					defer func() { _ = recover() }()
+					_, _ = run(t.Context(), Order{Items: keys})
+				}()
+				for _, key := range keys {
+					hold, err := l.Acquire(t.Context(), lock.Request{Key: key, Wait: -1})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got := time.Since(start); got != tt.free {
+						t.Errorf("%s, %v: %s is free after %v, want %v", tt.name, keys, key, got, tt.free)
+					}
+					_ = hold.Release(t.Context())
+				}
+			})
+		}
+	}
+}
+
+// What is declared and can't be had is refused before the work runs.
+func TestHoldAtLeastNeedsKeep(t *testing.T) {
+	l := newSpy() // whose holds have no Keep
+	run, seen := guarded(t, l, func(context.Context, Order) (string, error) {
+		t.Error("ran")
+		return "", nil
+	}, guard.HoldAtLeast(time.Second))
+	if _, err := run(t.Context(), Order{ID: "7"}); !errors.Is(err, guard.ErrUnsupported) {
+		t.Errorf("run: %v, want ErrUnsupported", err)
+	}
+	if e := seen.only(t); e.Outcome != guard.OutcomeUnsupported || e.Held != 0 {
+		t.Errorf("event %+v", e)
+	}
+	l.check(t, "acquire order:7", "release order:7")
+}
+
+// Two wait, and the others are told at once that it is no use.
+func TestWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		settle, seen := guarded(t, memlock.New(), func(context.Context, Order) (string, error) {
+			time.Sleep(time.Minute)
+			return "settled", nil
+		}, guard.WaitForever(), guard.Waiters(2))
+		start := time.Now()
+		var calls sync.WaitGroup
+		for range 6 {
+			calls.Go(func() {
+				_, err := settle(t.Context(), Order{ID: "7"})
+				if err != nil && (!errors.Is(err, guard.ErrBusy) || time.Since(start) != 0) {
+					t.Errorf("settle: %v after %v, want busy at once", err, time.Since(start))
+				}
+			})
+		}
+		calls.Go(func() {
+			if _, err := settle(t.Context(), Order{ID: "another"}); err != nil {
+				t.Errorf("another key: %v", err)
+			}
+		})
+		calls.Wait()
+		got := seen.outcomes()
+		slices.Sort(got)
+		if want := []string{"busy", "busy", "busy", "ok", "ok", "ok", "ok"}; !slices.Equal(got, want) {
+			t.Errorf("outcomes %v, want %v", got, want)
+		}
+		if got := time.Since(start); got != 3*time.Minute {
+			t.Errorf("all done after %v, want 3m", got)
+		}
+		if _, err := settle(t.Context(), Order{ID: "7"}); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
+	})
+}
+
+// The wait is as long as declared, although it begins with a try.
+func TestWaitersWaitAsDeclared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newSpy()
+		hold, err := l.Locker.Acquire(t.Context(), lock.Request{Key: "order:7"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		settle, _ := guarded(t, l, settled, guard.Wait(time.Second), guard.Waiters(1))
+		start := time.Now()
+		if _, err := settle(t.Context(), Order{ID: "7"}); !errors.Is(err, guard.ErrBusy) || time.Since(start) != time.Second {
+			t.Errorf("settle: %v after %v, want busy after 1s", err, time.Since(start))
+		}
+		_ = hold.Release(t.Context())
+		l.check(t, "acquire order:7", "acquire order:7")
+	})
+}
+
+// The newest call wins: the one that runs is told to end, those that wait give up, and nobody runs beside another.
+func TestReplace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		running := 0
+		settle, seen := guarded(t, memlock.New(), func(ctx context.Context, o Order) (string, error) {
+			if running++; running != 1 {
+				t.Errorf("%d at once", running)
+			}
+			defer func() { running-- }()
+			select {
+			case <-ctx.Done():
+				if cause := context.Cause(ctx); !errors.Is(cause, guard.ErrReplaced) || errors.Is(cause, guard.ErrLost) {
+					t.Errorf("ended for %v, want ErrReplaced", cause)
+				}
+				time.Sleep(time.Second) // to tidy up, still under the lock
+				return "", ctx.Err()
+			case <-time.After(time.Minute):
+				return "settled", nil
+			}
+		}, guard.Busy(guard.Replace))
+		start := time.Now()
+		var calls sync.WaitGroup
+		for i := range 4 {
+			calls.Go(func() {
+				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
+				got, err := settle(t.Context(), Order{ID: "7"})
+				switch {
+				case i == 3 && (got != "settled" || err != nil):
+					t.Errorf("the newest call = %q, %v", got, err)
+				case i < 3 && (!errors.Is(err, guard.ErrReplaced) || errors.Is(err, guard.ErrLost)):
+					t.Errorf("call %d: %v, want ErrReplaced", i, err)
+				}
+			})
+		}
+		calls.Wait()
+		// The first is told after 0.1s and ends after 1.1s; only then the newest runs.
+		if got := time.Since(start); got != 61100*time.Millisecond {
+			t.Errorf("all done after %v, want 61.1s", got)
+		}
+		got := seen.outcomes()
+		slices.Sort(got)
+		if want := []string{"ok", "replaced", "replaced", "replaced"}; !slices.Equal(got, want) {
+			t.Errorf("outcomes %v, want %v", got, want)
+		}
+	})
+}
+
+func TestReplaceLeavesAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own := errors.New("own")
+		var settle work
+		settle, seen := guarded(t, memlock.New(), func(ctx context.Context, o Order) (string, error) {
+			if o.Free { // the same call comes again
+				return settle(ctx, Order{ID: o.ID})
+			}
+			time.Sleep(time.Minute)
+			switch {
+			case o.Items == nil && ctx.Err() != nil:
+				t.Errorf("%s: ended for %v", o.ID, context.Cause(ctx))
+			case o.Items != nil && ctx.Err() == nil:
+				t.Errorf("%s: was not told", o.ID)
+			}
+			switch {
+			case o.ID == "done":
+				return "settled", nil
+			case o.ID == "fails":
+				return "", own
+			}
+			return "", ctx.Err()
+		}, guard.Busy(guard.Replace))
+		call := func(o Order, want error) func() {
+			return func() {
+				if _, err := settle(t.Context(), o); err != want {
+					t.Errorf("%+v: %v, want %v", o, err, want)
+				}
+			}
+		}
+		var calls sync.WaitGroup
+		calls.Go(call(Order{ID: "a", Free: true}, nil))
+		calls.Go(call(Order{ID: "b"}, nil))
+		// Work that is told to end, and comes to its own end, keeps its result.
+		calls.Go(call(Order{ID: "done", Items: []string{"told"}}, nil))
+		calls.Go(call(Order{ID: "fails", Items: []string{"told"}}, own))
+		time.Sleep(time.Second)
+		calls.Go(call(Order{ID: "done"}, nil))
+		calls.Go(call(Order{ID: "fails"}, own))
+		calls.Wait()
+		for _, outcome := range seen.outcomes() {
+			if outcome == guard.OutcomeReplaced {
+				t.Errorf("outcomes %v", seen.outcomes())
+			}
+		}
+	})
+}
+
+// A holder in another process can't be told: it is waited for as declared.
+func TestReplaceOfAStranger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := memlock.New()
+		hold, err := l.Acquire(t.Context(), lock.Request{Key: "order:7", Lease: 3 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := func(wait time.Duration, want error, after time.Duration) {
+			t.Helper()
+			settle, _ := guarded(t, l, settled, guard.Busy(guard.Replace), guard.Wait(wait))
+			start := time.Now()
+			if _, err := settle(t.Context(), Order{ID: "7"}); !errors.Is(err, want) || time.Since(start) != after {
+				t.Errorf("wait %v: %v after %v, want %v after %v", wait, err, time.Since(start), want, after)
+			}
+		}
+		at(0, guard.ErrBusy, 0)
+		at(time.Second, guard.ErrBusy, time.Second)
+		at(time.Minute, nil, 2*time.Second) // the rest of its lease
+		_ = hold.Release(t.Context())
+	})
+}
+
+func TestAfterRelease(t *testing.T) {
+	l := newSpy()
+	var log []string
+	hook := func(name string) guard.Option {
+		return guard.AfterRelease(func(_ context.Context, e guard.Event) {
+			hold, err := l.Locker.Acquire(context.Background(), lock.Request{Key: "order:7"})
+			if err != nil {
+				t.Errorf("%s: the lock is still held: %v", name, err)
+				return
+			}
+			_ = hold.Release(context.Background())
+			log = append(log, name+" "+e.Outcome)
+		})
+	}
+	own := errors.New("own")
+	settle, _ := guarded(t, l, func(_ context.Context, o Order) (string, error) {
+		if len(o.Items) > 0 {
+			return "", own
+		}
+		return "", nil
+	}, hook("first"), hook("second"), guard.When("!req.Free"),
+		guard.Observe(func(_ context.Context, e guard.Event) { log = append(log, "observed "+e.Outcome) }))
+	for _, o := range []Order{{ID: "7"}, {ID: "7", Items: []string{"a"}}, {ID: "7", Free: true}, {}} {
+		_, _ = settle(t.Context(), o)
+	}
+	want := []string{
+		"first ok", "second ok", "observed ok",
+		"first error", "second error", "observed error",
+		"observed condition_false", "observed key", // no lock, no release
+	}
+	if !slices.Equal(log, want) {
+		t.Errorf("saw %q, want %q", log, want)
+	}
+	if _, err := guard.New(l, guard.AfterRelease(nil)); err == nil {
+		t.Error("AfterRelease(nil) is no error")
+	}
+}
+
+// Where several hold at once, a newer call has no reason to end an older one.
+func TestReplaceNeedsOneHolder(t *testing.T) {
+	for _, opt := range []guard.Option{guard.Read(), guard.Limit(3)} {
+		if _, err := guard.New(memlock.New(), guard.Name("g"), guard.Busy(guard.Replace), opt); err == nil {
+			t.Error("busy=replace of a shared lock is no error")
+		}
+	}
+}
