@@ -120,6 +120,9 @@ var attributeNames = func() (names []string) {
 // findAttribute returns the attribute called name, or an error that suggests the nearest.
 func findAttribute(name string) (attr, error) {
 	i := slices.Index(attributeNames, name)
+	if before, value, ok := strings.Cut(name, ":"); i < 0 && ok && slices.Contains(attributeNames, before) {
+		return attr{}, fmt.Errorf("unknown attribute %q: write %s=%s", name, before, strings.TrimSpace(value))
+	}
 	if i < 0 {
 		return attr{}, fmt.Errorf("unknown attribute %q%s", name, suggest.Ending(name, attributeNames))
 	}
@@ -299,13 +302,13 @@ func parseList(text, what string, check func(string) error) (string, error) {
 	for name := range strings.SplitSeq(text, ",") {
 		name = strings.TrimSpace(name)
 		if name == "" {
-			return "", fmt.Errorf("a %s is missing between commas", what)
+			return "", fmt.Errorf("no %s between commas", what)
 		}
 		if err := check(name); err != nil {
 			return "", err
 		}
 		if slices.Contains(names, name) {
-			return "", fmt.Errorf("%s %s is given twice", what, name)
+			return "", fmt.Errorf("%s %q is given twice", what, name)
 		}
 		names = append(names, name)
 	}
@@ -327,7 +330,7 @@ func listFault(name, list string, parse func(string) (string, error)) string {
 }
 
 func parseArgs(text string) (string, error) {
-	return parseList(text, "name of an argument", func(name string) error {
+	return parseList(text, "argument", func(name string) error {
 		for i, r := range name {
 			if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
 				return fmt.Errorf("%q is no name for an argument", name)

@@ -28,7 +28,7 @@ func Bind(g *Guard, target any) error {
 	return bind(g, target, func(path string, f reflect.StructField, v reflect.Value, tag Spec) (name string, guarded reflect.Value, err error) {
 		switch {
 		case !guardable(f.Type):
-			return "", v, fmt.Errorf("field has a guard tag, but is a %v, not a function that takes a context.Context first and "+
+			return "", v, fmt.Errorf("field has a guard tag, but is of type %v, not a function that takes a context.Context first and "+
 				"returns an error last", f.Type)
 		case isGuarded(v):
 			return "", v, errors.New("function is guarded already (or made by package reflect, which looks the same)")

@@ -67,7 +67,7 @@ func argumentNames(t reflect.Type, args string) ([]string, error) {
 	}
 	names := strings.Split(args, ",")
 	if len(names) != n {
-		return nil, fmt.Errorf("args=%s names %d arguments, but %v has %d behind its context", args, len(names), t, n)
+		return nil, fmt.Errorf("args=%s names %d, but %v has %d behind its context", args, len(names), t, n)
 	}
 	for i, name := range names {
 		tag, err := requestTag(t.In(i + 1))

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"reflect"
 )
 
 // Do runs fn under g at once, for work that is no function of its own. req is the request that templates see as `req`;
@@ -44,7 +45,7 @@ func inlineFor[Req, Res any](g *Guard) (*function[Req, Res], error) {
 	if f, ok := g.inline.Load(inlineKey[Req, Res]{}); ok {
 		return f.(*function[Req, Res]), nil
 	}
-	f, err := newFunction[Req, Res]("Do", g, nil, false, asFallback[Req, Res])
+	f, err := newFunction(entryPoint{"Do", reflect.TypeFor[Req](), false}, g, nil, asFallback[Req, Res])
 	if err != nil {
 		return nil, err
 	}

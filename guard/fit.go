@@ -29,15 +29,17 @@ func (g *Guard) fit(f fitting) (*Runner, error) {
 		merged.fill(f.tag, false)
 		merged.fill(tag.spec, false)
 	}
-	if merged.spec.Key == "" && merged.keyFunc == nil && len(tag.keyParts) > 0 {
-		if merged.spec.Key = tag.key(merged.spec.Name); merged.spec.Name == "" {
-			merged.fault("the key of fields marked as key begins with the guard's name, as two request types can have the same: " +
-				"give guard.Name, or name=... in a tag")
-		}
-	}
+	named := merged.spec.Name != ""
 	merged.spec.Name = cmp.Or(merged.spec.Name, f.name)
 	if err != nil {
-		merged.faults = append(merged.faults, err)
+		return nil, merged.spec.errorf("%w", err)
+	}
+	if merged.spec.Key == "" && merged.keyFunc == nil && len(tag.keyParts) > 0 {
+		if !named {
+			return nil, merged.spec.errorf("fields marked as key follow the guard's name in the key, and types of two packages can " +
+				"have the same: give guard.Name, or name=... in a tag")
+		}
+		merged.spec.Key = tag.key(merged.spec.Name)
 	}
 	if merged.spec.Args != "" && !f.args {
 		merged.fault("args=%s is for functions that Bind finds", merged.spec.Args)
@@ -55,9 +57,15 @@ func (g *Guard) fit(f fitting) (*Runner, error) {
 // fallsBack reports whether a policy is to run the fallback.
 func (s Spec) fallsBack() bool { return s.Busy == RunFallback || s.Outage == RunFallback }
 
-// requestOf is the fitting of a function with one argument of type t.
-func requestOf(t, fallback reflect.Type) fitting {
-	return fitting{name: typeName(t), request: t, roots: keyexpr.Roots{requestRoot: keyexpr.Type(t)}, fallback: fallback}
+// fittingOf is the fitting of a function with one argument of type request, or without any.
+func fittingOf(request, fallback reflect.Type) fitting {
+	if request == nil {
+		return fitting{fallback: fallback}
+	}
+	return fitting{
+		name: typeName(request), request: request, fallback: fallback,
+		roots: keyexpr.Roots{requestRoot: keyexpr.Type(request)},
+	}
 }
 
 // typeName is the name of a defined type or of a pointer to one, and otherwise empty.

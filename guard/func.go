@@ -17,8 +17,10 @@ import (
 // The returned function returns fn's own error untouched, or an *Error, or, if ctx ended before fn could start, an error
 // that matches both ctx.Err() and the cause of ctx. The result is fn's own also beside an ErrLost. Where a policy drops
 // the call, the result is zero and the error nil; Try tells that from success.
+//
+//go:noinline
 func Func[Req, Res any](g *Guard, fn func(context.Context, Req) (Res, error)) (func(context.Context, Req) (Res, error), error) {
-	f, err := newFunction("Func", g, fn, fn == nil, asFallback[Req, Res])
+	f, err := newFunction(entryPoint{"Func", reflect.TypeFor[Req](), fn == nil}, g, fn, asFallback[Req, Res])
 	if err != nil {
 		return nil, err
 	}
@@ -26,9 +28,11 @@ func Func[Req, Res any](g *Guard, fn func(context.Context, Req) (Res, error)) (f
 }
 
 // Action is Func for a function without a result.
+//
+//go:noinline
 func Action[Req any](g *Guard, fn func(context.Context, Req) error) (func(context.Context, Req) error, error) {
 	work := func(ctx context.Context, req Req) (none, error) { return none{}, fn(ctx, req) }
-	f, err := newFunction("Action", g, work, fn == nil, asActionFallback[Req])
+	f, err := newFunction(entryPoint{"Action", reflect.TypeFor[Req](), fn == nil}, g, work, asActionFallback[Req])
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +42,7 @@ func Action[Req any](g *Guard, fn func(context.Context, Req) error) (func(contex
 // Job is Func for a function without a request and a result, such as a scheduled task. Its key reads nothing.
 func Job(g *Guard, fn func(context.Context) error) (func(context.Context) error, error) {
 	work := func(ctx context.Context, _ none) (none, error) { return none{}, fn(ctx) }
-	f, err := newFunction("Job", g, work, fn == nil, asJobFallback)
+	f, err := newFunction(entryPoint{"Job", nil, fn == nil}, g, work, asJobFallback)
 	if err != nil {
 		return nil, err
 	}
@@ -57,33 +61,42 @@ type Result[T any] struct {
 }
 
 // Try is Func for callers that need to know whether fn was called: with the policy Skip, a dropped call has no error.
+//
+//go:noinline
 func Try[Req, Res any](g *Guard, fn func(context.Context, Req) (Res, error)) (func(context.Context, Req) Result[Res], error) {
-	f, err := newFunction("Try", g, fn, fn == nil, asFallback[Req, Res])
+	f, err := newFunction(entryPoint{"Try", reflect.TypeFor[Req](), fn == nil}, g, fn, asFallback[Req, Res])
 	if err != nil {
 		return nil, err
 	}
 	return f.try, nil
 }
 
-// function is fn with a guard. Its methods, and those of action and job, are what callers get: isGuarded knows their names.
+// function is fn with a guard.
 type function[Req, Res any] struct {
 	runner   *Runner
 	fn       func(context.Context, Req) (Res, error)
 	fallback func(context.Context, Req, error) (Res, error)
 }
 
-// newFunction fits g to fn, for the entry point named what. fallback turns the fallback of g into one of fn's type; for
-// one that it can't turn, it returns the type that it wants.
-func newFunction[Req, Res any](what string, g *Guard, fn func(context.Context, Req) (Res, error), isNil bool,
+// entryPoint is what newFunction has to know of an entry point.
+type entryPoint struct {
+	name    string
+	request reflect.Type // nil for a function without one
+	isNil   bool         // the function
+}
+
+// newFunction fits g to fn. fallback turns the fallback of g into one of fn's type, which it returns; it returns the type
+// also where it can't.
+func newFunction[Req, Res any](e entryPoint, g *Guard, fn func(context.Context, Req) (Res, error),
 	fallback func(any) (func(context.Context, Req, error) (Res, error), reflect.Type)) (*function[Req, Res], error) {
 	switch {
 	case g == nil:
-		return nil, fmt.Errorf("guard: %s with a nil guard", what)
-	case isNil:
-		return nil, g.spec.errorf("%s with a nil function", what)
+		return nil, fmt.Errorf("guard: %s with a nil guard", e.name)
+	case e.isNil:
+		return nil, g.spec.errorf("%s with a nil function", e.name)
 	}
 	instead, want := fallback(g.fallback)
-	r, err := g.fit(requestOf(reflect.TypeFor[Req](), want))
+	r, err := g.fit(fittingOf(e.request, want))
 	if err != nil {
 		return nil, err
 	}
@@ -145,16 +158,18 @@ func asJobFallback(f any) (func(context.Context, none, error) (none, error), ref
 	return func(ctx context.Context, _ none, err error) (none, error) { return none{}, typed(ctx, err) }, reflect.TypeOf(typed)
 }
 
-// guardedNames is how the functions are called in the program that entry points return.
-var guardedNames = reflect.TypeFor[Guard]().PkgPath() + ".%s"
-
-// isGuarded reports whether fn, which is a function, has been returned by an entry point or replaced by Bind.
+// isGuarded reports whether fn, which is a function, has been returned by an entry point or replaced by Bind. It goes by the
+// name that the compiler gave it, which is that of the entry point as long as that is not inlined.
 func isGuarded(fn reflect.Value) bool {
 	name := runtime.FuncForPC(fn.Pointer()).Name()
-	for _, receiver := range []string{"(*function[", "action[", "job."} {
-		if strings.HasPrefix(name, fmt.Sprintf(guardedNames, receiver)) {
+	ours, ok := strings.CutPrefix(name, reflect.TypeFor[Guard]().PkgPath()+".")
+	if !ok {
+		return name == "reflect.makeFuncStub"
+	}
+	for _, entry := range []string{"Func[", "Action[", "Try[", "job."} {
+		if strings.HasPrefix(ours, entry) {
 			return true
 		}
 	}
-	return name == "reflect.makeFuncStub"
+	return false
 }

@@ -170,7 +170,13 @@ func fallback(option string, f any, isNil bool) Option {
 //
 //	guard.TemplateFunc("tenant", func(ctx context.Context) (string, error) { … }), guard.Key("#{tenant()}:#{req.OrderID}")
 func TemplateFunc(name string, fn any) Option {
-	return optionFunc(func(c *config) { c.functions = append(c.functions, keyexpr.Func(name, fn)) })
+	return optionFunc(func(c *config) {
+		if fn == nil {
+			c.fault("TemplateFunc %s without a function", name)
+			return
+		}
+		c.functions = append(c.functions, keyexpr.Func(name, fn))
+	})
 }
 
 // TracerProvider sets where spans go; without it, or for nil, to OpenTelemetry's global provider.

@@ -19,8 +19,7 @@ type declared struct {
 // marked as parts of the key, or both. Embedded structs count as if their fields were the request's own.
 func requestTag(t reflect.Type) (declared, error) {
 	var d declared
-	t = structType(t)
-	if t == nil {
+	if t = structType(t); t == nil {
 		return d, nil
 	}
 	if err := d.scan(t, make(map[reflect.Type]bool)); err != nil {

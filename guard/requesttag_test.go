@@ -147,7 +147,7 @@ func TestRequestTagMistakes(t *testing.T) {
 		{tryFunc[blankKey](l), []string{"blankKey._", "no value"}},
 		{tryFunc[twoTags](l), []string{"twoTags._", "second"}},
 		{tryFunc[twoSources](l), []string{`guard "twoSources"`, "two sources of keys"}},
-		{tryFunc[unkeyable](l), []string{`guard "unkeyable"`, "key:", "offset"}},
+		{tryFunc[unkeyable](l, guard.Name("n")), []string{`guard "n"`, "key:", "offset"}},
 		{tryFunc[skips](l, fallback), []string{`guard "skips"`, "Fallback", "busy=skip"}},
 		{tryFunc[plain](l), []string{`guard "plain"`, "no key"}},
 		{tryFunc[typo](l, guard.Name("mine")), []string{`guard "mine"`}},
