@@ -1,6 +1,8 @@
 package spel
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -290,4 +292,46 @@ func describe(t typ) string {
 		return "an object"
 	}
 	return "this"
+}
+
+// methodNames are those of a table, without the numbers of their arguments.
+func methodNames(table map[string]method) (names []string) {
+	for key := range table {
+		name, _, _ := strings.Cut(key, "/")
+		names = append(names, name)
+	}
+	slices.Sort(names) // so that of two that are as near the same one is shown
+	return names
+}
+
+func withArguments(n int) string {
+	switch n {
+	case 0:
+		return "without arguments"
+	case 1:
+		return "with 1 argument"
+	}
+	return fmt.Sprintf("with %d arguments", n)
+}
+
+// after evaluates base, and goes on with what it comes to: nothing follows null, unless ?. says
+// that null does. ?. guards this step and nothing behind it. #a?.b.c fails in Spring if a is
+// null, since null has no c, where a template would stop. PropertyOrFieldReference,
+// MethodReference and Indexer each throw for a null target unless their own nullSafe flag is
+// set. All three come through here, so that there is one sentence for it, and it names what was
+// null.
+func (c *compiler) after(n *node, base *code, t typ, f func(st *run.State, v any) (any, error)) *code {
+	return &code{typ: t, cost: base.cost + 1, value: func(st *run.State) (any, error) {
+		v, err := base.value(st)
+		if err != nil {
+			return nil, err
+		}
+		if v == nil {
+			if n.safe {
+				return nil, nil
+			}
+			return nil, run.Faulty("can't go on: %s is null", c.source(n.args))
+		}
+		return f(st, v)
+	}}
 }

@@ -1,7 +1,6 @@
 package spel
 
 import (
-	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -297,6 +296,9 @@ func (c *compiler) textMethod(n *node, base *code, name string, args []*code) *c
 func (c *compiler) tabled(n *node, base *code, name string, args []*code, table map[string]method) *code {
 	m, ok := table[signature(name, len(args))]
 	if !ok {
+		if near, d := suggest.Nearest(name, methodNames(table)); near != name && near != "" && d < 2 {
+			c.fail(n, "there is no method %s, did you mean %s?", name, near)
+		}
 		c.fail(n, "the method %s %s of %s is not known here: give the guard a function with TemplateFunc, and write #%s(…)", name, withArguments(len(args)), describe(base.typ), name)
 	}
 	cost := 1
@@ -377,14 +379,4 @@ func (c *compiler) anyMethod(n *node, base *code, name string, args []*code) *co
 		}
 		return m.call(st, v, values)
 	})
-}
-
-func withArguments(n int) string {
-	switch n {
-	case 0:
-		return "without arguments"
-	case 1:
-		return "with 1 argument"
-	}
-	return fmt.Sprintf("with %d arguments", n)
 }

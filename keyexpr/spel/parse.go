@@ -193,6 +193,9 @@ func (p *parser) expression() *node {
 		return &node{kind: kindElvis, off: t.off, args: []*node{n, p.expression()}}
 	}
 	if t, ok := p.accept("?"); ok {
+		if p.peek().text == "?" {
+			p.fail(t.off, "?? is not in Java's text: write ?: 'none'")
+		}
 		then := p.expression()
 		p.expect(":")
 		return &node{kind: kindTernary, off: t.off, args: []*node{n, then, p.expression()}}

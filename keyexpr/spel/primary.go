@@ -2,6 +2,7 @@ package spel
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -133,9 +134,23 @@ func (p *parser) name(t token) *node {
 		return &node{kind: kindName, off: t.off, text: t.text}
 	}
 	if !p.plain {
+		p.meant(t)
 		p.fail(t.off, "%s is a property of the root object, which is not known here: write #%s for a parameter", t.text, t.text)
 	}
 	return &node{kind: kindVar, off: t.off, text: t.text}
+}
+
+// meant explains what is surely no property of the root object: a text without quotes, a class, and
+// the roots that templates of Go have, whose text was given to the wrong one of the two.
+func (p *parser) meant(t token) {
+	switch {
+	case p.at == 1 && p.peek().text == ":":
+		p.fail(t.off, "a text stands in quotes, as in '%s:' + #order.id, or in front of a hole, as in %s:#{#order.id}", t.text, t.text)
+	case t.text == "String":
+		p.fail(t.off, "String is no property: write 'order:' + #order.id")
+	case slices.Contains([]string{"req", "header", "path", "query", "body"}, t.text):
+		p.fail(t.off, "%s is a fact of templates, which go to guard.Key: in Java's text a parameter is #order", t.text)
+	}
 }
 
 // typeName is T(…), which reaches no class but one. T(…) reaches any class of the other program,

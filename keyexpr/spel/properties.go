@@ -52,7 +52,11 @@ func (c *compiler) variable(n *node) *code {
 		c.fail(n, "there is no #result before the call")
 	}
 	steps, ok := c.java.variable(n.text)
-	if !ok {
+	switch {
+	case ok:
+	case len(c.elems) > 0:
+		c.fail(n, "unknown parameter #%s: a property of the element is %s, without #", n.text, n.text)
+	default:
 		c.fail(n, "unknown parameter #%s%s; Params lists the parameters of the method, and Var says what others stand for", n.text, suggest.Ending(n.text, c.known()))
 	}
 	if _, ok := c.setup.Roots[steps[0]]; !ok {
@@ -149,6 +153,9 @@ func (c *compiler) property(n *node, base *code, name string) *code {
 		if name == "length" && base.typ.k == listK {
 			c.fail(n, "length is a property of arrays, and this may be a List: write size()")
 		}
+	}
+	if base.typ.k == listK && !base.typ.array {
+		c.fail(n, "a list has no property %s: write .![%s] for that of each element, or [0].%s", name, name, name)
 	}
 	c.fail(n, "%s has no property %s", describe(base.typ), name)
 	return nil
@@ -257,28 +264,6 @@ func (c *compiler) entryOf(n *node, base *code, name string) *code {
 		}
 		return nil, run.Faulty("asks what is no object for %s", name)
 	})
-}
-
-// after evaluates base, and goes on with what it comes to: nothing follows null, unless ?. says
-// that null does. ?. guards this step and nothing behind it. #a?.b.c fails in Spring if a is
-// null, since null has no c, where a template would stop. PropertyOrFieldReference,
-// MethodReference and Indexer each throw for a null target unless their own nullSafe flag is
-// set. All three come through here, so that there is one sentence for it, and it names what was
-// null.
-func (c *compiler) after(n *node, base *code, t typ, f func(st *run.State, v any) (any, error)) *code {
-	return &code{typ: t, cost: base.cost + 1, value: func(st *run.State) (any, error) {
-		v, err := base.value(st)
-		if err != nil {
-			return nil, err
-		}
-		if v == nil {
-			if n.safe {
-				return nil, nil
-			}
-			return nil, run.Faulty("can't go on: %s is null", c.source(n.args))
-		}
-		return f(st, v)
-	}}
 }
 
 // source writes the object of a node, for messages. Messages name what was null, as somebody

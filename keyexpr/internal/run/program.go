@@ -121,9 +121,18 @@ func (p *Program) expandSlowly(ctx context.Context, keys []string, facts func(ro
 func (p *Program) Finish() {
 	p.plain = len(p.Items) == 0 && len(p.Roots) <= maxSlots
 	for i := range p.Parts {
-		part := &p.Parts[i]
-		p.plain = p.plain && (part.Literal() || part.Path != nil && part.Leaf != LeafAny)
+		p.plain = p.plain && p.Parts[i].plain()
 	}
+}
+
+// plain reports whether the quick way knows how to make p. It looks a name up, or goes from a value
+// along fields and entries, and never does the one after the other.
+func (p *Part) plain() bool {
+	if p.Path == nil {
+		return p.Literal()
+	}
+	looks := len(p.Path.Steps) > 0 && p.Path.Steps[0].Lookup
+	return p.Leaf != LeafAny && !p.Path.Elem && looks == (p.Leaf == LeafLookup)
 }
 
 // errLong is no error of a request: it sends the quick way back, and nobody else sees it.
