@@ -174,6 +174,7 @@ func shard(st *run.State, args []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The empty text has a shard as any other has, and all requests without an id would share it.
 	if s == "" {
 		return nil, run.ErrEmpty
 	}

@@ -97,6 +97,7 @@ var listFuncs = map[string]callFunc{
 			}
 			all = append(all, list...)
 		}
+		// Charged once more as a whole, as append has made room for it several times over.
 		return all, st.List(len(all))
 	},
 	"flatten": func(st *run.State, args []any) (any, error) {
@@ -142,6 +143,8 @@ func copied(st *run.State, v reflect.Value, n int) ([]any, error) {
 	}
 	list := make([]any, n)
 	for i := range list {
+		// A number of JSON is made one here, so that what comes behind compares it with other numbers, and
+		// sorts 9 before 10.
 		x, err := st.Plain(run.Tame(v.Index(i)))
 		if err != nil {
 			return nil, err
@@ -170,6 +173,8 @@ func flatten(st *run.State, v reflect.Value, all *[]any, depth int) error {
 		return err
 	}
 	for i := range v.Len() {
+		// A pointer to a list is a list, too, as JSON decodes one into a field that may be missing. Each is
+		// charged where it is entered: a list of a thousand pointers to one list is a million elements.
 		e := run.Indirect(v.Index(i))
 		if e.IsValid() && (e.Kind() == reflect.Slice || e.Kind() == reflect.Array) && run.IsList(e.Type()) {
 			if err := flatten(st, e, all, depth+1); err != nil {

@@ -288,6 +288,7 @@ func uniq(st *run.State, args []any) (any, error) {
 		if !reflect.ValueOf(&x).Elem().Comparable() {
 			return nil, run.Faulty("has elements that can't be compared")
 		}
+		// A text is read to find its place in the map, and once more where two have one.
 		if s, ok := x.(string); ok {
 			if err := st.Spend(len(s)); err != nil {
 				return nil, err

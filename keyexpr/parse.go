@@ -85,6 +85,8 @@ func (c *compilation) parse() (*parser.Tree, error) {
 	if err != nil {
 		return nil, c.engineError(err)
 	}
+	// The engine has expanded what it calls builtins by now, pipes among them, so that the rules see a | f()
+	// as f(a) and need to know one spelling.
 	v := ruleVisitor{c: c}
 	ast.Walk(&tree.Node, &v)
 	if v.err != nil {

@@ -148,6 +148,9 @@ func (c *compilation) explain(tree *parser.Tree, err error) error {
 	if !ok {
 		return c.engineError(err)
 	}
+	// A name that is misspelt makes everything around it wrong as well: an unknown field has no type, and
+	// what is done with it is "mismatched". The engine reports the first fault that it comes upon, which
+	// is the innermost one, so that the place is right even where its words are not.
 	v := unknownVisitor{c: c, at: fault.Location}
 	ast.Walk(&tree.Node, &v)
 	if v.err != nil {
@@ -216,6 +219,8 @@ func (c *compilation) unknownFunction(n *ast.IdentifierNode) error {
 	if write, ok := elsewhere[strings.ToLower(n.Value)]; ok {
 		return c.at(n, "unknown function %s: %s", n.Value, write)
 	}
+	// Sorted, so that of two roots with the method the same one is shown each time: an error that changes
+	// from run to run is taken for two.
 	for _, root := range slices.Sorted(maps.Keys(c.roots)) {
 		if t := c.roots[root].of.Type; t != nil && slices.Contains(methodNames(t), n.Value) {
 			return c.at(n, "unknown function %s: write %s.%s()", n.Value, root, n.Value)
@@ -303,6 +308,8 @@ func (c *compilation) unknownMember(n *ast.MemberNode) error {
 	if n.Method && slices.Contains(c.functionNames(), name.Value) {
 		return c.at(n, "%s is a function, no method: write %s(%s)", name.Value, name.Value, c.source(n.Node))
 	}
+	// Before fields are suggested: texts and lists have none, and "type string has no method ToLower" is
+	// something that its reader does not believe.
 	if write := c.elsewhereCalled(n, name.Value, base.Kind); write != "" {
 		return c.at(n, "%s", write)
 	}

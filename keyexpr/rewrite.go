@@ -48,6 +48,9 @@ func (c *compilation) pieces(node ast.Node, list []piece) ([]piece, error) {
 	case *ast.StringNode:
 		return append(list, piece{lit: n.Value}), nil
 	case *ast.BinaryNode:
+		// All operands of a text are values by themselves, on whatever side the text stands. In Java, 1 + 2
+		// + "x" is 3x. Here the checker refuses a number beside a text, so that no sum of numbers is cut in
+		// two by this.
 		if n.Operator == "+" && c.textual(n) {
 			list, err := c.pieces(n.Left, list)
 			if err != nil {
@@ -124,6 +127,8 @@ func (c *compilation) parts(pieces []piece, follow []rune, escape func([]rune) *
 			if p.lit == "" {
 				continue
 			}
+			// Literals that meet are one. The rules about what a literal begins and ends with, and Match, must
+			// not depend on how an author has cut it: "a" + "%" + x is "a%" + x.
 			if n := len(parts); n > 0 && parts[n-1].Literal() {
 				parts[n-1].Text += p.lit
 				continue
@@ -166,6 +171,8 @@ func asItIs([]rune) *run.Escape { return nil }
 // it could be the end of that value.
 func (c *compilation) follow(p piece, rest []piece, follow []rune) ([]rune, error) {
 	for _, next := range rest {
+		// No escape could help here, as there is nothing to escape for. A length in front would, and would
+		// make another key than a service that puts the same two texts together.
 		if next.node != nil {
 			return nil, c.at(next.node, "two values without text between them could not be told apart: put text there, as in a + \":\" + b")
 		}
@@ -189,6 +196,8 @@ func (c *compilation) leaf(n ast.Node, e *run.Escape) (run.Part, error) {
 	if call, ok := n.(*ast.CallNode); ok && c.isRaw(n) { // which is not escaped within either
 		c.raw, n, part.Escape, compile = true, call.Arguments[0], nil, c.plainly
 	}
+	// Asked before it is compiled: that a struct makes no key is what its author has to know, and not
+	// that some closure can't be made of it.
 	if err := c.checkHole(n); err != nil {
 		return part, err
 	}

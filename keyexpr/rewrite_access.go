@@ -88,6 +88,8 @@ func (c *compilation) stepsOf(n *ast.MemberNode) ([]run.Step, bool) {
 		s.Fetch = true
 		return []run.Step{s}, true
 	}
+	// Asked of the checker and not of reflect, so that both agree on which field of two embedded structs
+	// is meant: what was type-checked is what will be read.
 	index, ok := base.FieldIndex(&c.conf.NtCache, name)
 	if !ok || !named {
 		return nil, false
@@ -163,6 +165,8 @@ func (c *compilation) chain(n *ast.ChainNode) (*code, error) {
 // member is an access to what is no plain path: of a result, or by a name or number that is
 // computed. Its operands are no parts of the key, but ways to one.
 func (c *compilation) member(n *ast.MemberNode) (*code, error) {
+	// A text that a name is made of is no part of the key, and escapes in it would look for a header that
+	// nobody has sent: header["X-" + req.Kind].
 	list, cost, err := c.asIs(n.Node, n.Property)
 	if err != nil {
 		return nil, err
@@ -171,6 +175,8 @@ func (c *compilation) member(n *ast.MemberNode) (*code, error) {
 	if c.isLookup(n.Node) {
 		return c.lookup(base.path, by, cost), nil
 	}
+	// The place of a field is found at start here, too. By name, for each request, reflect would go
+	// through all fields of the type.
 	var steps []run.Step
 	if n.Node.Nature().Deref(&c.conf.NtCache).Kind == reflect.Struct {
 		steps, _ = c.stepsOf(n)

@@ -143,6 +143,8 @@ func (c *compilation) method(n *ast.CallNode) (*code, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Without the question mark a nil pointer is called: a method may well be made for one, as the getters
+		// of protobuf messages are.
 		if m.Optional && runtime.IsNil(v) {
 			return nil, errChain
 		}

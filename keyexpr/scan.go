@@ -131,6 +131,8 @@ func (s *scanner) next() error {
 
 // hole reads the hole whose brace is at open.
 func (s *scanner) hole(open int) error {
+	// Found here, and not when holes are compiled: it is wrong whatever is in them, and Check finds it
+	// without any roots.
 	if n := len(s.parts); s.lit.Len() == 0 && n > 0 && s.parts[n-1].hole {
 		return errAt(s.text, open-1, "two holes without a literal between them: what is put in could not be told apart")
 	}

@@ -42,6 +42,8 @@ func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 			return nil, err
 		}
 	}
+	// Holes may come to nothing at start, as #{"" + ""} does. The empty key is one that all guards have
+	// in common, which OneKey does not ask for.
 	if len(t.program.Parts)+len(t.program.Items) == 0 {
 		return nil, errAt(text, 0, "makes an empty key")
 	}
@@ -64,6 +66,8 @@ func Compile(text string, roots Roots, opts []Option, compile run.Compiler) (*Te
 	for name, root := range roots {
 		setup.Roots[name] = root.of
 	}
+	// Names are not compared with those of our functions, as templates do: another language has its own,
+	// and #lower(…) of Java is whatever the Java program has registered.
 	for _, f := range cfg.funcs {
 		fn, err := run.NewFunction(f.name, f.fn)
 		if err != nil {
@@ -297,6 +301,8 @@ func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
 		if c.isRaw(n) {
 			return c.rawItems(n.Arguments[0])
 		}
+	// A list that is written out becomes single values, each with its own escapes. As a list of any it
+	// would be rendered by the types of its elements, for each request anew.
 	case *ast.ArrayNode:
 		var all []run.Items
 		for _, e := range n.Nodes {
