@@ -1,0 +1,80 @@
+package main
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/redisson"
+)
+
+func client(t *testing.T) *redisson.Client {
+	t.Helper()
+	c, err := redisson.Open("redis://" + redistest.Any(t).Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// All instances reach one tick together, and one of them runs the job.
+func TestOneInstanceRunsATick(t *testing.T) {
+	c := client(t)
+	var ran atomic.Int64
+	var all sync.WaitGroup
+	for range 20 {
+		g, err := onceATick(c, "report")
+		if err != nil {
+			t.Fatal(err)
+		}
+		job := cron.NewChain(guarded(t.Context(), g)).Then(cron.FuncJob(func() { ran.Add(1) }))
+		all.Go(job.Run)
+	}
+	all.Wait()
+	if n := ran.Load(); n != 1 {
+		t.Errorf("%d instances ran the job, want 1", n)
+	}
+}
+
+func TestGocronLocker(t *testing.T) {
+	c := client(t)
+	var got atomic.Int64
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			l, err := gocronLocker{c}.Lock(t.Context(), "report")
+			if err != nil {
+				return // another instance runs it
+			}
+			got.Add(1)
+			if err := l.Unlock(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := got.Load(); n != 1 {
+		t.Errorf("%d instances got the lock, want 1", n)
+	}
+}
+
+// The schedulers themselves start the jobs: five instances that know nothing of each other would make fifteen runs.
+func TestSchedulers(t *testing.T) {
+	var out strings.Builder
+	if err := run(t.Context(), client(t), &out); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		t.Log(strings.TrimSpace(line))
+		for _, bad := range []string{" 0 runs", " 5 runs", "10 runs", "15 runs"} {
+			if strings.HasSuffix(strings.TrimSpace(line), bad) {
+				t.Errorf("it printed %q", line)
+			}
+		}
+	}
+}
