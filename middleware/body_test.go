@@ -41,9 +41,10 @@ func TestBodyIsReplayed(t *testing.T) {
 		{"read ahead", "order:#{path.id}", []middleware.Option{middleware.ReadAhead()}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			original := &closable{Reader: strings.NewReader(sent)}
+			left := strings.NewReader(sent)
+			original := &closable{Reader: left}
 			h := mount(t, newGuard(t, memlock.New(), guard.Key(tt.key)), func(w http.ResponseWriter, r *http.Request) {
-				if got := r.Body == io.ReadCloser(original); got != tt.untouched {
+				if got := left.Len() == len(sent); got != tt.untouched {
 					t.Errorf("body untouched: %v, want %v", got, tt.untouched)
 				}
 				got, err := io.ReadAll(r.Body)

@@ -50,6 +50,7 @@ type facts struct {
 	data   []byte     // the body; nil until read
 	unread error      // why there is no data
 	known  map[string]any
+	upload upload // what the handler reads, if there is no data
 }
 
 func (f *facts) root(name string) (any, error) {
@@ -159,11 +160,14 @@ func single(where, name string, values []string) (string, bool, error) {
 // pass calls next with the request as it came, except for its context and a body that was read.
 func (f *facts) pass(ctx context.Context, w *writer, next http.Handler) {
 	r := f.r.WithContext(ctx)
-	if f.data != nil {
+	switch {
+	case f.data != nil:
 		r.Body = replay(f.data, f.r.Body)
+	case r.Body != nil && r.Body != http.NoBody:
+		f.upload = upload{r.Body, w}
+		r.Body = &f.upload
 	}
-	w.placement = f.placement
-	w.begin(ctx, f.data == nil && r.Body != nil && r.Body != http.NoBody)
+	w.begin(ctx, f.placement)
 	defer func() {
 		w.end()
 		f.r.MultipartForm = r.MultipartForm // the server removes the files of a form from the request that it knows

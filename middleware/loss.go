@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -21,14 +22,33 @@ var past = time.Unix(1, 0)
 // firstByte is how long a first write to a client may take after a loss: see writer.
 const firstByte = time.Second
 
-// begin tells w that the handler starts, with ctx. With readable, it may read the body from the connection.
-func (w *writer) begin(ctx context.Context, readable bool) {
-	w.mu.Lock()
-	w.ctx, w.readable = ctx, readable
-	w.mu.Unlock()
-	if readable {
-		w.watch()
+// begin tells w that the handler starts, with ctx. Nobody else knows of w yet.
+func (w *writer) begin(ctx context.Context, p *placement) { w.ctx, w.placement = ctx, p }
+
+// upload is the body of a request that comes from the connection.
+type upload struct {
+	io.ReadCloser
+	w *writer
+}
+
+func (u *upload) Read(p []byte) (int, error) {
+	if err := u.w.read(); err != nil {
+		return 0, err
 	}
+	n, err := u.ReadCloser.Read(p)
+	if err != io.EOF {
+		err = u.w.blame(err)
+	}
+	return n, err
+}
+
+// read is called before the handler reads from the connection.
+func (w *writer) read() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reads = true
+	w.watchLocked()
+	return w.lossLocked()
 }
 
 // watch is called before the handler can block in the connection, which most handlers never do: they write little, and
@@ -36,6 +56,10 @@ func (w *writer) begin(ctx context.Context, readable bool) {
 func (w *writer) watch() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.watchLocked()
+}
+
+func (w *writer) watchLocked() {
 	if w.stop == nil && w.ctx != nil && w.ctx.Done() != nil {
 		w.stop = context.AfterFunc(w.ctx, w.check)
 	}
@@ -76,7 +100,7 @@ func (w *writer) lossLocked() error {
 		return w.lost
 	}
 	// An error that has begun goes on, and may have promised that the connection does: see send.
-	if w.readable && (w.phase == holding || w.status < http.StatusBadRequest) {
+	if w.reads && (w.phase == holding || w.status < http.StatusBadRequest) {
 		w.interrupted = http.NewResponseController(w.ResponseWriter).SetReadDeadline(past) == nil
 	}
 	if w.phase == opening && w.major == 1 {
@@ -151,15 +175,21 @@ func (w *writer) setDeadline(set func(time.Time) error, t time.Time) error {
 
 // finish sends what was held back, or the end of it, to the client.
 func (w *writer) finish() {
-	if w.holds() {
-		_ = w.send() // fails if the client has gone
-	} else if w.tailed {
-		_, _ = w.ResponseWriter.Write(w.tail[:])
+	if w.status != 0 {
+		w.finishBody()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.phase = ended
 	w.dropLocked()
+}
+
+func (w *writer) finishBody() {
+	if w.holds() {
+		_ = w.send() // fails if the client has gone
+	} else if w.tailed {
+		_, _ = w.ResponseWriter.Write(w.tail[:])
+	}
 }
 
 // flushAll sends all of a response that was held back, while the server is about to close the connection.

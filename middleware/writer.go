@@ -82,7 +82,7 @@ type writer struct {
 	phase       phase
 	ctx         context.Context // of the handler, while it runs
 	stop        func() bool     // ends the watch over ctx; nil if there is none
-	readable    bool            // the handler may be blocked in a read of the body
+	reads       bool            // the handler does, from the connection
 	interrupted bool            // reads have been made to fail
 	lost        error           // what writes return
 	grace       *time.Timer     // while opening
