@@ -90,3 +90,30 @@ func BenchmarkOverhead(b *testing.B) {
 		})
 	}
 }
+
+// TestAllocations bounds what middleware allocates beyond a guarded function: the request's copy with the held context,
+// its facts and writer, and the two functions and the fact that it gives to the guard.
+func TestAllocations(t *testing.T) {
+	type request struct{ ID string }
+	f := guard.Must(guard.Func(newGuard(t, memlock.New(), guard.Key("order:#{req.ID}")), func(context.Context, request) (int, error) {
+		return 0, nil
+	}))
+	h := guard.Must(middleware.New(newGuard(t, memlock.New())))(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, benchBody)
+	}))
+	r, err := http.NewRequest(http.MethodPost, "/orders/42", rewinder{strings.NewReader(benchBody)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Pattern = "/orders/{id}"
+	r.SetPathValue("id", "42")
+	w := discard{http.Header{}}
+	bare := testing.AllocsPerRun(100, func() {
+		if _, err := f(t.Context(), request{"42"}); err != nil {
+			t.Error(err)
+		}
+	})
+	if got := testing.AllocsPerRun(100, func() { h.ServeHTTP(w, r) }); got > bare+5 {
+		t.Errorf("%v allocations a request, %v for a function, want at most 5 more", got, bare)
+	}
+}

@@ -163,8 +163,10 @@ func (w *writer) choose(status int) {
 	if w.placement != nil {
 		w.placement.see(status)
 	}
-	if n, err := strconv.ParseInt(w.ResponseWriter.Header().Get("Content-Length"), 10, 64); err == nil && n >= 0 {
-		w.length = n
+	if text := w.ResponseWriter.Header().Get("Content-Length"); text != "" {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
+			w.length = n
+		}
 	}
 }
 
