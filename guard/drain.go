@@ -67,7 +67,7 @@ type gate struct {
 func (g *gate) enter(nested bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed && !(nested && g.running > 0) {
+	if g.closed && (!nested || g.running == 0) {
 		g.refused++
 		return false
 	}

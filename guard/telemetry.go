@@ -139,12 +139,12 @@ func handled(outcome string) bool {
 
 // refusedBy names the outcome that a call would have had without a policy. It is empty if the locks were had.
 func (e *Event) refusedBy() string {
-	refused, ok := e.Refused.(*Error)
+	refused, ok := errors.AsType[*Error](e.Refused)
 	if !ok || !handled(e.Outcome) {
 		return ""
 	}
 	for _, r := range refusals {
-		if refused.Err == r.sentinel {
+		if errors.Is(refused.Err, r.sentinel) {
 			return r.outcome
 		}
 	}

@@ -106,18 +106,7 @@ func TestTelemetry(t *testing.T) {
 			t.Errorf("%s: %d spans", tt.outcome, len(spans))
 			continue
 		}
-		labels := []attribute.KeyValue{
-			attribute.String("latchkey.guard", "order.settle"),
-			attribute.String("latchkey.outcome", tt.outcome),
-		}
-		if tt.refused != "" {
-			labels = append(labels, attribute.String("latchkey.refused", tt.refused))
-		}
-		if tt.failed {
-			labels = append(labels, attribute.String("error.type", tt.outcome))
-		}
-		want := attribute.NewSet(labels...)
-		ofSpan := attribute.NewSet(append(labels, attribute.String("latchkey.template", "order:#{req.ID}"))...)
+		want, ofSpan := labelsOf(tt.outcome, tt.refused, tt.failed)
 		span, set := spans[0], attribute.NewSet(spans[0].Attributes...)
 		if span.Name != "guard order.settle" || !set.Equals(&ofSpan) || (span.Status.Code == codes.Error) != tt.failed {
 			t.Errorf("%s: span %s with %v, %v", tt.outcome, span.Name, span.Attributes, span.Status)
@@ -136,6 +125,18 @@ func TestTelemetry(t *testing.T) {
 			t.Errorf("%s: telemetry tells the key: %s", tt.outcome, told)
 		}
 	}
+}
+
+// labelsOf are the labels of metrics and the attributes of the span of a call.
+func labelsOf(outcome, refused string, failed bool) (ofMetrics, ofSpan attribute.Set) {
+	labels := []attribute.KeyValue{attribute.String("latchkey.guard", "order.settle"), attribute.String("latchkey.outcome", outcome)}
+	if refused != "" {
+		labels = append(labels, attribute.String("latchkey.refused", refused))
+	}
+	if failed {
+		labels = append(labels, attribute.String("error.type", outcome))
+	}
+	return attribute.NewSet(labels...), attribute.NewSet(append(labels, attribute.String("latchkey.template", "order:#{req.ID}"))...)
 }
 
 func eventNames(span tracetest.SpanStub) []string {

@@ -98,8 +98,8 @@ func Slow(d time.Duration) Fault {
 func Deaf(d time.Duration) Fault {
 	return Fault{
 		lost:    -1,
-		acquire: func(context.Context, *lock.Request, time.Time) error { time.Sleep(d); return nil },
-		release: func(context.Context) error { time.Sleep(d); return nil },
+		acquire: func(context.Context, *lock.Request, time.Time) error { <-time.After(d); return nil },
+		release: func(context.Context) error { <-time.After(d); return nil },
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -173,8 +174,8 @@ type order struct{ ID string }
 func nest(t *testing.T, l lock.Locker, events *guardtest.Events, id string, names ...string) {
 	t.Helper()
 	f := func(context.Context, order) (struct{}, error) { return struct{}{}, nil }
-	for i := len(names) - 1; i >= 0; i-- {
-		g := guard.Must(guard.New(l, guard.Name(names[i]), guard.Key(names[i]+":#{req.ID}"), guard.Observe(events.Observe)))
+	for _, name := range slices.Backward(names) {
+		g := guard.Must(guard.New(l, guard.Name(name), guard.Key(name+":#{req.ID}"), guard.Observe(events.Observe)))
 		f = guard.Must(guard.Func(g, f))
 	}
 	if _, err := f(t.Context(), order{id}); err != nil {

@@ -23,7 +23,7 @@ type row struct {
 	when    string // likewise
 	id      string // of the call; 7 if empty
 	noID    bool   // the call has an empty id
-	work    func(s *scene, ctx context.Context) error
+	work    func(ctx context.Context, s *scene) error
 	caller  func(context.Context) (context.Context, context.CancelFunc)
 	script  func(s *scene)
 
@@ -109,7 +109,7 @@ func newScene(t *testing.T, d Driver, r *row) *scene {
 		if r.work == nil {
 			return nil
 		}
-		return r.work(s, ctx)
+		return r.work(ctx, s)
 	})
 	return s
 }
@@ -145,7 +145,7 @@ func (s *scene) expect(ctx context.Context, id string, want Class) {
 
 func (s *scene) made(ctx context.Context, id string) (c Class) {
 	defer func() {
-		if p := recover(); p == errPanic {
+		if p := recover(); p == any(errPanic) {
 			c = Panicked
 		} else if p != nil {
 			panic(p)
@@ -205,8 +205,8 @@ func leaves(d time.Duration) func(context.Context) (context.Context, context.Can
 }
 
 // heeds is work of d that ends with its context.
-func heeds(d time.Duration) func(*scene, context.Context) error {
-	return func(_ *scene, ctx context.Context) error {
+func heeds(d time.Duration) func(context.Context, *scene) error {
+	return func(ctx context.Context, _ *scene) error {
 		select {
 		case <-time.After(d):
 			return nil
@@ -217,20 +217,20 @@ func heeds(d time.Duration) func(*scene, context.Context) error {
 }
 
 // ignores is work of d that does not look at its context.
-func ignores(d time.Duration) func(*scene, context.Context) error {
-	return func(*scene, context.Context) error { time.Sleep(d); return nil }
+func ignores(d time.Duration) func(context.Context, *scene) error {
+	return func(context.Context, *scene) error { <-time.After(d); return nil }
 }
 
 // longer is work that takes a second, and one more for each call before.
-func longer(s *scene, _ context.Context) error {
-	time.Sleep(time.Duration(s.ran) * time.Second)
+func longer(_ context.Context, s *scene) error {
+	<-time.After(time.Duration(s.ran) * time.Second)
 	return nil
 }
 
 // lost is work of d that returns with nil, but whose context must have ended with a loss by then.
-func lost(d time.Duration) func(*scene, context.Context) error {
-	return func(s *scene, ctx context.Context) error {
-		time.Sleep(d)
+func lost(d time.Duration) func(context.Context, *scene) error {
+	return func(ctx context.Context, s *scene) error {
+		<-time.After(d)
 		if !errors.Is(context.Cause(ctx), lock.ErrLost) {
 			s.Errorf("cause in the work = %v, want ErrLost", context.Cause(ctx))
 		}

@@ -56,17 +56,13 @@ func Of(err error) Class {
 }
 
 func ofGuard(e *guard.Error) Class {
-	switch e.Err {
-	case guard.ErrKey:
-		return BadKey
-	case guard.ErrBusy:
-		return Busy
-	case guard.ErrOutage:
-		return Unavailable
-	case guard.ErrFault, guard.ErrUnsupported:
-		return Broken
-	case guard.ErrLost:
-		return Lost
+	for sentinel, class := range map[error]Class{
+		guard.ErrKey: BadKey, guard.ErrBusy: Busy, guard.ErrOutage: Unavailable,
+		guard.ErrFault: Broken, guard.ErrUnsupported: Broken, guard.ErrLost: Lost,
+	} {
+		if errors.Is(e.Err, sentinel) {
+			return class
+		}
 	}
 	return Unknown
 }

@@ -60,14 +60,14 @@ func crowd(want ...Class) func(*scene) {
 }
 
 // nests is work that calls itself once more.
-func nests(s *scene, ctx context.Context) error {
+func nests(ctx context.Context, s *scene) error {
 	if s.ran == 1 {
 		s.expect(ctx, "7", Done)
 	}
 	return nil
 }
 
-func panicsOnce(s *scene, _ context.Context) error {
+func panicsOnce(_ context.Context, s *scene) error {
 	if s.ran == 1 {
 		panic(errPanic)
 	}

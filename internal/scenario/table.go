@@ -34,8 +34,8 @@ var table = []row{
 	// The work runs under its lock.
 	{name: "ok", want: Done, ran: 1, keys: one, events: []event{{outcome: "ok", keys: 1}}},
 	{name: "ok after a second", work: ignores(second), want: Done, ran: 1, took: second, keys: one, events: []event{{outcome: "ok", keys: 1, held: second}}},
-	{name: "error", fails: true, work: func(*scene, context.Context) error { return ErrOwn }, want: Failed, ran: 1, keys: one, events: []event{{outcome: "error", keys: 1}}},
-	{name: "panic", work: func(*scene, context.Context) error { panic(errPanic) }, want: Panicked, ran: 1, keys: one, events: []event{{outcome: "panic", keys: 1}}},
+	{name: "error", fails: true, work: func(context.Context, *scene) error { return ErrOwn }, want: Failed, ran: 1, keys: one, events: []event{{outcome: "error", keys: 1}}},
+	{name: "panic", work: func(context.Context, *scene) error { panic(errPanic) }, want: Panicked, ran: 1, keys: one, events: []event{{outcome: "panic", keys: 1}}},
 	{name: "the work knows its guard", work: knows, want: Done, ran: 1, keys: one, events: []event{{outcome: "ok", keys: 1}}},
 	{name: "fencing token", options: options(guard.Fenced()), work: fenced, want: Done, ran: 1, keys: one, events: []event{{outcome: "ok", keys: 1}}},
 	{name: "release fails", faults: []guardtest.Fault{guardtest.ReleaseFails(errDown)}, want: Done, ran: 1, keys: one, events: []event{{outcome: "ok", keys: 1, release: errDown}}},
@@ -96,7 +96,7 @@ var table = []row{
 }
 
 // knows is work that asks for its guard.
-func knows(s *scene, ctx context.Context) error {
+func knows(ctx context.Context, s *scene) error {
 	if !guard.Held(ctx, "order.settle") || guard.Held(ctx, "order.ship") {
 		s.Error("the work does not know that order.settle holds its lock")
 	}
@@ -104,14 +104,14 @@ func knows(s *scene, ctx context.Context) error {
 }
 
 // stranger is work without a lock.
-func stranger(s *scene, ctx context.Context) error {
+func stranger(ctx context.Context, s *scene) error {
 	if guard.Held(ctx, "") {
 		s.Error("the work believes to be under a lock")
 	}
 	return nil
 }
 
-func fenced(s *scene, ctx context.Context) error {
+func fenced(ctx context.Context, s *scene) error {
 	if token, ok := guard.Token(ctx); !ok || token < 1 {
 		s.Errorf("token %d, %v", token, ok)
 	}
