@@ -107,7 +107,7 @@ func (c *call) drained() (ran bool, outcome string, err error) {
 
 // take is acquire for a call that a Drain must get out of the line.
 func (c *call) take(keys []string) error {
-	if c.entry == nil || c.nested || c.spec.Wait == 0 {
+	if c.entry == nil || c.nested || c.spec.Wait == 0 && c.spec.Busy != Replace {
 		return c.acquire(keys)
 	}
 	ctx, cancel := context.WithCancelCause(c.ctx)

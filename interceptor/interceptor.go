@@ -46,6 +46,7 @@
 //	guard.ErrFault            nothing      Internal           LOCK_FAULT
 //	guard.ErrUnsupported      nothing      Internal           LOCK_MISUSE
 //	guard.ErrLost             some or all  Internal           LOCK_LOST
+//	guard.ErrReplaced         some or none Aborted            LOCK_REPLACED
 //	the deadline passed       nothing      DeadlineExceeded
 //	the caller gave up        nothing      Canceled
 //	the handler's own error   the handler  untouched

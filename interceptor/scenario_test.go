@@ -108,6 +108,7 @@ func classOf(err error) scenario.Class {
 		{codes.Internal, "LOCK_MISUSE"}:     scenario.Broken,
 		{codes.Internal, "LOCK_FAULT"}:      scenario.Broken,
 		{codes.Internal, "LOCK_LOST"}:       scenario.Lost,
+		{codes.Aborted, "LOCK_REPLACED"}:    scenario.Replaced,
 		{codes.DeadlineExceeded, ""}:        scenario.Late,
 		{codes.Canceled, ""}:                scenario.Gone,
 	}[coded{s.Code(), reason}]

@@ -53,6 +53,7 @@
 //	                      path value that the route does not have, which is logged once (slog.Default)
 //	ErrUnsupported  500   the handler did not run: the locker has no locks of that kind
 //	ErrLost         500   the handler ran; see After a loss
+//	ErrReplaced     409   a newer request came while this one waited
 //	deadline        504   the handler did not run
 //	Skip            204   the handler did not run; with the header Latchkey-Outcome: skipped
 //	RunFallback           the handler of [Fallback] answers

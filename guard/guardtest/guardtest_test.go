@@ -231,3 +231,47 @@ func TestPassThrough(t *testing.T) {
 		t.Errorf("second Release = %v", err)
 	}
 }
+
+// bare is a hold without more methods than it must have.
+type bare struct{ lock.Hold }
+
+// TestRecordedHoldsHaveTheirOwnMethods holds that a record neither hides nor invents what a hold can do.
+func TestRecordedHoldsHaveTheirOwnMethods(t *testing.T) {
+	for _, tt := range []struct {
+		kind          lock.Kind
+		bare          bool
+		keeps, fenced bool
+	}{
+		{lock.Exclusive, false, true, false}, {lock.Fenced, false, true, true}, {lock.Fenced, true, false, false},
+	} {
+		inner := memlock.New()
+		l := guardtest.Record(guardtest.Func(func(ctx context.Context, r lock.Request) (lock.Hold, error) {
+			h, err := inner.Acquire(ctx, r)
+			if tt.bare {
+				h = bare{h}
+			}
+			return h, err
+		}))
+		h, err := l.Acquire(t.Context(), lock.Request{Key: "a", Kind: tt.kind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, fenced := h.(interface{ Token() int64 })
+		k, keeps := h.(interface {
+			Keep(context.Context, time.Duration) error
+		})
+		if keeps != tt.keeps || fenced != tt.fenced {
+			t.Errorf("%v, bare %v: Keep %v, Token %v", tt.kind, tt.bare, keeps, fenced)
+		}
+		if !keeps {
+			continue
+		}
+		if err := k.Keep(t.Context(), time.Hour); err != nil {
+			t.Error(err)
+		}
+		l.WantNothingHeld(t)
+		if err := inner.Peek(t.Context(), lock.Request{Key: "a"}); !errors.Is(err, lock.ErrBusy) {
+			t.Errorf("the key is not kept: %v", err)
+		}
+	}
+}

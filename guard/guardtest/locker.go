@@ -192,15 +192,9 @@ func (h *hold) Context() context.Context { return context.WithValue(h.Hold.Conte
 // Release implements [lock.Hold].
 func (h *hold) Release(ctx context.Context) error { return h.end(ctx, h.Hold.Release) }
 
-// Keep is that of the recorded hold, or ErrUnsupported if it has none.
-func (h *hold) Keep(ctx context.Context, d time.Duration) error {
-	k, ok := h.Hold.(interface {
-		Keep(context.Context, time.Duration) error
-	})
-	if !ok {
-		return lock.ErrUnsupported
-	}
-	return h.end(ctx, func(ctx context.Context) error { return k.Keep(ctx, d) })
+// keep is that of the recorded hold, which has one.
+func (h *hold) keep(ctx context.Context, d time.Duration) error {
+	return h.end(ctx, func(ctx context.Context) error { return h.Hold.(keeper).Keep(ctx, d) })
 }
 
 // Extend is that of the recorded hold, or ErrUnsupported if it has none.
@@ -243,18 +237,40 @@ func (h *hold) end(ctx context.Context, release func(context.Context) error) err
 	return err
 }
 
-// public is what the caller of Acquire gets: with a fencing token only where the recorded hold has one.
+// keeper is a hold that can stand for some time after its release.
+type keeper interface {
+	Keep(ctx context.Context, d time.Duration) error
+}
+
+// fenced is a hold with a fencing token.
+type fenced interface{ Token() int64 }
+
+// public is what the caller of Acquire gets: a token, or Keep, only where the recorded hold has it.
 func (h *hold) public() lock.Hold {
-	if t, ok := h.Hold.(interface{ Token() int64 }); ok {
-		return fencedHold{h, t}
+	_, keeps := h.Hold.(keeper)
+	token, isFenced := h.Hold.(fenced)
+	switch {
+	case keeps && isFenced:
+		return fencedKeptHold{keptHold{h}, token}
+	case keeps:
+		return keptHold{h}
+	case isFenced:
+		return fencedHold{h, token}
 	}
 	return h
 }
 
+type keptHold struct{ *hold }
+
+// Keep is Release, but strangers find the lock held for another d.
+func (h keptHold) Keep(ctx context.Context, d time.Duration) error { return h.keep(ctx, d) }
+
 type fencedHold struct {
 	*hold
-	token interface{ Token() int64 }
+	fenced
 }
 
-// Token is the fencing token of the recorded hold.
-func (h fencedHold) Token() int64 { return h.token.Token() }
+type fencedKeptHold struct {
+	keptHold
+	fenced
+}

@@ -29,6 +29,7 @@ const (
 	Unavailable Class = "unavailable" // ErrOutage
 	Broken      Class = "broken"      // ErrFault or ErrUnsupported
 	Lost        Class = "lost"        // ErrLost
+	Replaced    Class = "replaced"    // ErrReplaced
 	Late        Class = "late"        // the caller's deadline
 	Gone        Class = "gone"        // the caller's context was cancelled
 	Unknown     Class = "unknown"     // none of these, which fails every scenario
@@ -58,7 +59,7 @@ func Of(err error) Class {
 func ofGuard(e *guard.Error) Class {
 	for sentinel, class := range map[error]Class{
 		guard.ErrKey: BadKey, guard.ErrBusy: Busy, guard.ErrOutage: Unavailable,
-		guard.ErrFault: Broken, guard.ErrUnsupported: Broken, guard.ErrLost: Lost,
+		guard.ErrFault: Broken, guard.ErrUnsupported: Broken, guard.ErrLost: Lost, guard.ErrReplaced: Replaced,
 	} {
 		if errors.Is(e.Err, sentinel) {
 			return class

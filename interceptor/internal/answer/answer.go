@@ -56,6 +56,7 @@ var (
 	Outage = Kind{Unavailable, "LOCK_OUTAGE", true}
 	Lost   = Kind{Internal, "LOCK_LOST", false}
 	Fault  = Kind{Internal, "LOCK_FAULT", false}
+	Newer  = Kind{Aborted, "LOCK_REPLACED", false}
 	Misuse = Kind{Internal, "LOCK_MISUSE", false}
 )
 
@@ -70,6 +71,8 @@ func Of(e *guard.Error) Answer {
 		return New(Outage, e.Guard, "the lock service did not answer", e.RetryAfter)
 	case is(guard.ErrLost):
 		return New(Lost, e.Guard, LostText, 0)
+	case is(guard.ErrReplaced):
+		return New(Newer, e.Guard, "a newer call took its place", 0)
 	case is(guard.ErrUnsupported):
 		return New(Misuse, e.Guard, "the lock service can't do what it declares", 0)
 	default:

@@ -82,6 +82,7 @@ func classOf(r *http.Response) scenario.Class {
 	class, ok := map[answered]scenario.Class{
 		{http.StatusBadRequest, "ErrKey"}:                  scenario.BadKey,
 		{http.StatusConflict, "ErrBusy"}:                   scenario.Busy,
+		{http.StatusConflict, "ErrReplaced"}:               scenario.Replaced,
 		{http.StatusServiceUnavailable, "ErrOutage"}:       scenario.Unavailable,
 		{http.StatusInternalServerError, "ErrFault"}:       scenario.Broken,
 		{http.StatusInternalServerError, "ErrUnsupported"}: scenario.Broken,
