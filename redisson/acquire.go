@@ -3,11 +3,9 @@ package redisson
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -173,17 +171,6 @@ func (c *Client) newHold(ho *holder, r lock.Request) *hold {
 		h.lease = min(r.Lease, r.MaxHold)
 	}
 	return h
-}
-
-// nextHolder returns a holder id that no lock has had: Redisson's "<uuid>:<thread id>", with a number for the thread. A
-// permit's id is 16 random bytes instead.
-func (c *Client) nextHolder(k lock.Kind) string {
-	if k == lock.Permit {
-		var id [16]byte
-		rand.Read(id[:]) // never fails
-		return string(id[:])
-	}
-	return c.id + ":" + strconv.FormatInt(c.holders.Add(1), 10)
 }
 
 // firstCause returns why the first context that has ended did so.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,22 +47,13 @@ const (
 	pauseGrowth = 4
 )
 
-// perform makes one attempt at each call, all in one round trip. It asks a server that does not know a script again, with the
-// whole text. go-redis repeats nothing by itself: only a client that knows of an earlier attempt can distinguish a
-// release that finds nothing from a lost lock.
+// perform makes one attempt at each call, all in one round trip. If the server does not know one of the scripts, it asks again for
+// all, with the whole texts: each call is safe to repeat. go-redis repeats nothing by itself: only a client that knows of an
+// earlier attempt can distinguish a release that finds nothing from a lost lock.
 func (r *road) perform(calls []call, by time.Time) []answer {
 	answers := r.attempt(calls, by, "evalsha")
-	var unknown []call
-	var places []int
-	for i, a := range answers {
-		if redis.HasErrorPrefix(a.err, "NOSCRIPT") {
-			unknown, places = append(unknown, calls[i]), append(places, i)
-		}
-	}
-	if len(unknown) > 0 {
-		for i, a := range r.attempt(unknown, by, "eval") {
-			answers[places[i]] = a
-		}
+	if slices.ContainsFunc(answers, func(a answer) bool { return redis.HasErrorPrefix(a.err, "NOSCRIPT") }) {
+		answers = r.attempt(calls, by, "eval")
 	}
 	return answers
 }
@@ -176,10 +168,8 @@ func wrongType(err error) bool {
 
 // sleep waits for d, and returns false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

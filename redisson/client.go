@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,7 +69,8 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	for _, o := range opts {
 		o.apply(&s)
 	}
-	if err := checkServers(rdb); err != nil {
+	var err error
+	if s.workers, err = checkServers(rdb); err != nil {
 		return nil, err
 	}
 	if err := s.check(rdb); err != nil {
@@ -173,6 +175,17 @@ func (c *Client) Close() (err error) {
 		}
 	})
 	return err
+}
+
+// nextHolder returns a holder id that no lock has had: Redisson's "<uuid>:<thread id>", with a number for the thread. A
+// permit's id is 16 random bytes instead.
+func (c *Client) nextHolder(k lock.Kind) string {
+	if k == lock.Permit {
+		var id [16]byte
+		rand.Read(id[:]) // never fails
+		return string(id[:])
+	}
+	return c.id + ":" + strconv.FormatInt(c.holders.Add(1), 10)
 }
 
 func newUUID() string {

@@ -32,6 +32,7 @@ type settings struct {
 	timeout         time.Duration
 	timeoutGiven    bool
 	mapName         func(string) string
+	workers         int // as many as there can be connections
 	fairWait        time.Duration
 	tokenTTL        time.Duration
 	spin            backoff
@@ -129,24 +130,24 @@ func (s *settings) check(rdb redis.UniversalClient) error {
 	return s.sync.check(s.timeout)
 }
 
-// checkServers refuses clients that locks can't rely on.
-func checkServers(rdb redis.UniversalClient) error {
+// checkServers refuses clients that locks can't rely on. It returns how many connections go-redis makes to a server.
+func checkServers(rdb redis.UniversalClient) (connections int, err error) {
 	switch rdb := rdb.(type) {
 	case *redis.Client:
 		if rdb != nil {
-			return nil
+			return max(1, rdb.Options().PoolSize), nil
 		}
 	case *redis.ClusterClient:
 		if rdb != nil {
-			return nil
+			return max(1, rdb.Options().PoolSize), nil
 		}
 	case nil:
 	case *redis.Ring:
-		return errors.New("redisson: a redis.Ring moves keys to other servers when one is down, so two holders could have one lock; use a single server, Sentinel or Redis Cluster")
+		return 0, errors.New("redisson: a redis.Ring moves keys to other servers when one is down, so two holders could have one lock; use a single server, Sentinel or Redis Cluster")
 	default:
-		return fmt.Errorf("redisson: %T is not a client that this package knows: it has to know whether it talks to a cluster, and to send scripts one by one; give it the *redis.Client or *redis.ClusterClient inside", rdb)
+		return 0, fmt.Errorf("redisson: %T is not a client that this package knows: it has to know whether it talks to a cluster, and to send scripts one by one; give it the *redis.Client or *redis.ClusterClient inside", rdb)
 	}
-	return errors.New("redisson: no Redis client given")
+	return 0, errors.New("redisson: no Redis client given")
 }
 
 func isCluster(rdb redis.UniversalClient) bool {

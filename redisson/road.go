@@ -1,7 +1,6 @@
 package redisson
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"slices"
@@ -27,7 +26,7 @@ type road struct {
 
 	mu       sync.Mutex
 	lanes    map[string]*lane // by the address of the master
-	open     []*question      // that somebody waits for
+	open     []*question      // those that are not over, and those that have ended since the last sweep
 	sweeper  *time.Timer
 	sweeping bool // the sweeper is set
 	closed   bool
@@ -35,8 +34,8 @@ type road struct {
 
 // lane leads to one master. The road's mutex guards it.
 type lane struct {
-	queue   list.List // of *question
-	filled  sync.Cond // the queue is not empty, or the road is closed
+	queue   []*question // that were not sent; some may be over
+	filled  sync.Cond   // the queue is not empty, or the road is closed
 	workers int
 	idle    int // workers that wait for a question
 }
@@ -49,11 +48,9 @@ type question struct {
 	posted func([]answer) // is given the answers where nobody waits
 
 	// Guarded by the road's mutex.
-	lane    *lane
-	by      time.Time     // the deadline of the asker, if there is one
-	index   int           // in open
-	queued  *list.Element // in the lane; nil once it is sent
-	over    bool          // answered or given up
+	by      time.Time // the deadline of the asker
+	sent    bool
+	over    bool // answered or given up
 	answers []answer
 }
 
@@ -65,21 +62,10 @@ const (
 )
 
 func newRoad(rdb redis.UniversalClient, t topology, s settings) *road {
-	r := &road{rdb: rdb, topology: t, timeout: s.timeout, replicas: s.sync, workers: poolSize(rdb), lanes: map[string]*lane{}}
+	r := &road{rdb: rdb, topology: t, timeout: s.timeout, replicas: s.sync, workers: s.workers, lanes: map[string]*lane{}}
 	r.sweeper = time.AfterFunc(time.Hour, r.sweep)
 	r.sweeper.Stop()
 	return r
-}
-
-// poolSize is how many connections go-redis makes to a server.
-func poolSize(rdb redis.UniversalClient) int {
-	switch rdb := rdb.(type) {
-	case *redis.Client:
-		return max(1, rdb.Options().PoolSize)
-	case *redis.ClusterClient:
-		return max(1, rdb.Options().PoolSize)
-	}
-	return 1
 }
 
 // ask performs cl and waits for its answer until by. It repeats a call that was not answered, or refused by a server that
@@ -136,11 +122,10 @@ func (r *road) send(q *question) {
 		l = &lane{filled: sync.Cond{L: &r.mu}}
 		r.lanes[address] = l
 	}
-	q.lane, q.queued, q.index = l, l.queue.PushBack(q), len(r.open)
-	r.open = append(r.open, q)
+	l.queue, r.open = append(l.queue, q), append(r.open, q)
 	r.setSweeperLocked()
 	l.filled.Signal()
-	if l.queue.Len() > l.idle && l.workers < r.workers {
+	if len(l.queue) > l.idle && l.workers < r.workers {
 		l.workers++
 		go r.work(l)
 	}
@@ -156,24 +141,29 @@ func (r *road) work(l *lane) {
 func (r *road) next(l *lane) *question {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for l.queue.Len() == 0 {
-		if r.closed {
-			l.workers--
-			return nil
+	for {
+		for len(l.queue) == 0 {
+			if r.closed {
+				l.workers--
+				return nil
+			}
+			l.idle++
+			l.filled.Wait()
+			l.idle--
 		}
-		l.idle++
-		l.filled.Wait()
-		l.idle--
+		q := l.queue[0]
+		l.queue = l.queue[1:]
+		if !q.over {
+			q.sent = true
+			return q
+		}
 	}
-	q := l.queue.Remove(l.queue.Front()).(*question)
-	q.queued = nil
-	return q
 }
 
 func (r *road) answer(q *question, answers []answer) {
 	r.mu.Lock()
 	if !q.over {
-		r.endLocked(q, answers)
+		q.endLocked(answers)
 	}
 	r.mu.Unlock()
 	if q.posted != nil {
@@ -181,32 +171,24 @@ func (r *road) answer(q *question, answers []answer) {
 	}
 }
 
-// endLocked takes q off the road with these answers.
-func (r *road) endLocked(q *question, answers []answer) {
+// endLocked ends q with these answers.
+func (q *question) endLocked(answers []answer) {
 	q.over, q.answers = true, answers
-	last := r.open[len(r.open)-1]
-	last.index = q.index
-	r.open[q.index] = last
-	r.open[len(r.open)-1] = nil
-	r.open = r.open[:len(r.open)-1]
-	if q.queued != nil {
-		q.lane.queue.Remove(q.queued)
-	}
 	if q.done != nil {
 		q.done <- struct{}{}
 	}
 }
 
 // giveUpLocked ends q without an answer. If it was sent, its calls may have run, or may run later.
-func (r *road) giveUpLocked(q *question) {
+func (q *question) giveUpLocked() {
 	answers := make([]answer, len(q.calls))
 	for i := range answers {
 		answers[i].err = errNoAnswer
-		if q.queued == nil {
+		if q.sent {
 			answers[i].doubts = 1
 		}
 	}
-	r.endLocked(q, answers)
+	q.endLocked(answers)
 }
 
 // hurry gives q up if it was not sent, and soon otherwise.
@@ -215,8 +197,8 @@ func (r *road) hurry(q *question) {
 	defer r.mu.Unlock()
 	switch {
 	case q.over:
-	case q.queued != nil:
-		r.giveUpLocked(q)
+	case !q.sent:
+		q.giveUpLocked()
 	default:
 		q.by = earlier(q.by, time.Now().Add(goneInterval))
 	}
@@ -229,16 +211,21 @@ func (r *road) setSweeperLocked() {
 	}
 }
 
-// sweep gives up the questions whose deadlines are over.
+// sweep gives up the questions whose deadlines are over, and forgets those that have ended.
 func (r *road) sweep() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sweeping = false
 	now := time.Now()
-	for _, q := range slices.Backward(r.open) { // the last takes the place of one that ends
-		if !now.Before(q.by) {
-			r.giveUpLocked(q)
+	ended := func(q *question) bool {
+		if !q.over && !now.Before(q.by) {
+			q.giveUpLocked()
 		}
+		return q.over
+	}
+	r.open = slices.DeleteFunc(r.open, ended)
+	for _, l := range r.lanes {
+		l.queue = slices.DeleteFunc(l.queue, ended)
 	}
 	r.setSweeperLocked()
 }

@@ -36,7 +36,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "all owners of a client have one id",
-		edits: []edit{{"acquire.go", "strconv.FormatInt(c.holders.Add(1), 10)", "strconv.Itoa(1)"}},
+		edits: []edit{{"client.go", "strconv.FormatInt(c.holders.Add(1), 10)", "strconv.Itoa(1)"}},
 		run:   "scene=plain", want: "two owners|believes",
 	},
 	{
@@ -56,7 +56,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a fencing token is given twice",
-		edits: []edit{{"lua/lock_acquire.lua", "redis.call('incr', KEYS[2])", "redis.call('incrby', KEYS[2], #KEYS[1] - 1)"}},
+		edits: []edit{{"lua/token.lua", "redis.pcall('incr', KEYS[2])", "redis.pcall('incrby', KEYS[2], #KEYS[1] - 1)"}},
 		run:   "scene=fenced", want: "token",
 	},
 
