@@ -33,15 +33,9 @@ func (c *Client) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
 }
 
 func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
-	if err := r.Validate(); err != nil {
-		return nil, err
-	}
 	name := c.mapName(r.Key)
-	if err := c.topology.check(name); err != nil {
+	if err := cmp.Or(r.Validate(), c.topology.check(name), firstCause(ctx)); err != nil {
 		return nil, err
-	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
 	}
 	if err := c.claims.begin(); err != nil {
 		return nil, err
@@ -84,11 +78,7 @@ func (c *Client) reenter(ctx context.Context, ho *holder, r lock.Request) (*hold
 	if !ok {
 		return nil, nil
 	}
-	stay := c.timeout
-	if r.Wait >= 0 {
-		stay = min(stay, r.Wait+answerInterval)
-	}
-	a := c.road.ask(ctx, time.Now().Add(stay), update.call)
+	a := c.road.ask(ctx, time.Now().Add(c.patience(r.Wait)), update.call)
 	h.open(ctx)
 	if err := c.claims.endReentry(h, update, a); err != nil {
 		h.cancel(nil)
@@ -106,7 +96,7 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hol
 	}
 	h := c.newHold(ho, r)
 	ho.asked = cmp.Or(h.lease, c.claims.timeout)
-	w := &waiter{c: c, ctx: ctx, wait: r.Wait, start: time.Now(), try: func(by time.Time) (bool, time.Duration, error) {
+	w := &waiter{c: c, ctx: ctx, try: func(by time.Time) (bool, time.Duration, error) {
 		return c.try(ctx, h, by)
 	}}
 	switch r.Kind {
@@ -116,15 +106,15 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hol
 		pause := c.spin
 		w.backoff = &pause
 	}
-	if err := w.run(lineID{name: name, channel: ho.family.channel(ho), kind: r.Kind, permits: int64(r.Limit)}); err != nil {
+	if err := w.run(lineID{name: name, channel: ho.family.channel(ho), kind: r.Kind, permits: int64(r.Limit)}, r.Wait); err != nil {
 		c.cleanUp(ctx, ho, err)
 		return nil, err
 	}
 	return h, nil
 }
 
-// try asks Redis once for a holder's first hold.
-func (c *Client) try(ctx context.Context, h *hold, by time.Time) (ok bool, ttl time.Duration, err error) {
+// try asks Redis once for a holder's first hold; see waiter.
+func (c *Client) try(ctx context.Context, h *hold, by time.Time) (done bool, ttl time.Duration, err error) {
 	ho := h.holder
 	a := c.road.ask(ctx, by, ho.family.enter(ho, ho.asked))
 	if a.doubts > 0 {
@@ -132,18 +122,18 @@ func (c *Client) try(ctx context.Context, h *hold, by time.Time) (ok bool, ttl t
 	}
 	switch {
 	case wrongType(a.err): // of all that this package makes, that can be a semaphore
-		return false, -1, refusal{fmt.Errorf("%w: %w", &lock.KindError{Held: lock.Permit, Wanted: ho.kind}, a.err)}
+		return false, -1, fmt.Errorf("%w: %w", &lock.KindError{Held: lock.Permit, Wanted: ho.kind}, a.err)
 	case a.err != nil:
 		return false, -1, a.err
 	case a.values[0] < 0:
-		return false, -1, refusal{&lock.KindError{Held: lock.Kind(a.values[1]), Wanted: ho.kind}}
+		return false, -1, &lock.KindError{Held: lock.Kind(a.values[1]), Wanted: ho.kind}
 	case a.values[0] == 0:
 		return false, duration(a.values[1]), nil
 	}
 	h.open(ctx)
 	if err := c.claims.enter(h, a); err != nil {
 		h.cancel(nil)
-		return false, -1, refusal{err}
+		return true, -1, err
 	}
 	return true, ho.asked, nil
 }
@@ -154,11 +144,9 @@ func (c *Client) cleanUp(ctx context.Context, ho *holder, err error) {
 	if removed == nil || errors.Is(err, lock.ErrBusy) && !ho.queues {
 		return
 	}
-	t := time.NewTimer(leaveInterval)
-	defer t.Stop()
 	select {
 	case <-removed:
-	case <-t.C:
+	case <-time.After(leaveInterval):
 	case <-ctx.Done():
 	case <-c.ctx.Done(): // Close waits for it
 	}

@@ -157,7 +157,8 @@ func (r *road) repeatable(err error) bool {
 
 // lasting reports whether err is permanent. All others can come of a change of masters, or of a server that starts.
 func lasting(err error) bool {
-	return reply.IsReply(err) && !reply.Transient(err) || errors.Is(err, redis.ErrClosed) || errors.Is(err, ErrNotReplicated)
+	return reply.IsReply(err) && !reply.Transient(err) || errors.Is(err, redis.ErrClosed) || errors.Is(err, ErrNotReplicated) ||
+		errors.Is(err, lock.ErrUnsupported)
 }
 
 // wrongType reports whether err is the server's word that a key does not hold what the script works on. Servers before

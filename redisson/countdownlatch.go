@@ -75,11 +75,11 @@ func (l *CountDownLatch) Await(ctx context.Context) error {
 	if err := cmp.Or(l.check(), firstCause(ctx, l.c.ctx)); err != nil {
 		return err
 	}
-	w := &waiter{c: l.c, ctx: ctx, wait: -1, start: time.Now(), try: func(by time.Time) (bool, time.Duration, error) {
+	w := &waiter{c: l.c, ctx: ctx, try: func(by time.Time) (bool, time.Duration, error) {
 		a := l.c.road.ask(ctx, by, call{number, []string{l.key}, nil})
 		return a.err == nil && a.values[0] <= 0, -1, a.err
 	}}
-	return w.run(lineID{name: l.key, channel: latchChannel(l.key)})
+	return w.run(lineID{name: l.key, channel: latchChannel(l.key)}, -1)
 }
 
 // check also refuses a name with a hash tag of its own in a cluster: Redisson's channel for it is in another slot.

@@ -31,19 +31,24 @@ type line struct {
 	id           lineID
 	places       []*place
 	subscription *pubsub.Subscription // made by the first refusal
-	heard        bool                 // Redis has answered the head
-	busyUntil    time.Time            // as far as the head has heard
-	silent       time.Time            // when the first question was asked that was not answered; zero after an answer
+	news
+}
+
+// news is what is known in a line.
+type news struct {
+	heard     bool      // Redis has answered the head
+	busyUntil time.Time // as far as the head has heard
+	silent    time.Time // when the first question was asked that was not answered; zero after an answer
 }
 
 // place is one waiter's place in a line.
 type place struct {
 	line *line
-	turn chan error // receives nil when this is the head, or why the line has failed
+	turn chan error // receives nil when this becomes the head, or why the line has failed
 }
 
-// join adds a place at the end of the line. Leave must be called once for it.
-func (l *lines) join(id lineID) *place {
+// join adds a place at the end of the line, and reports whether it is the head. Leave must be called once for it.
+func (l *lines) join(id lineID) (p *place, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ln := l.byID[id]
@@ -51,12 +56,9 @@ func (l *lines) join(id lineID) *place {
 		ln = &line{id: id}
 		l.byID[id] = ln
 	}
-	p := &place{line: ln, turn: make(chan error, 1)}
+	p = &place{line: ln, turn: make(chan error, 1)}
 	ln.places = append(ln.places, p)
-	if len(ln.places) == 1 {
-		p.turn <- nil
-	}
-	return p
+	return p, len(ln.places) == 1
 }
 
 // leave gives up a place; the next one becomes the head if this was it.
@@ -76,14 +78,11 @@ func (l *lines) leave(p *place) {
 	}
 }
 
-// fail ends the wait of all behind the head with its error, because Redis would give them no better answer. Later waiters start a
+// fail ends the wait of all behind p, the head, with its error, because Redis would give them no better answer. Later waiters start a
 // new line.
 func (l *lines) fail(p *place, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(p.line.places) == 0 || p.line.places[0] != p {
-		return
-	}
 	for _, other := range p.line.places[1:] {
 		other.turn <- err
 	}
@@ -124,26 +123,21 @@ func (l *lines) changed(p *place) (changed <-chan struct{}, live bool) {
 func (l *lines) answered(p *place, ttl time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.line.heard, p.line.silent, p.line.busyUntil = true, time.Time{}, time.Now().Add(ttl)
+	p.line.news = news{heard: true, busyUntil: time.Now().Add(ttl)}
 }
 
 // unanswered notes that Redis has not answered a question from the given time, and returns the news.
-func (l *lines) unanswered(p *place, asked time.Time) (heard bool, silent time.Time, remaining time.Duration) {
+func (l *lines) unanswered(p *place, asked time.Time) news {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p.line.silent.IsZero() {
 		p.line.silent = asked
 	}
-	return p.line.newsLocked()
+	return p.line.news
 }
 
-// news is what is known in a line: whether Redis has answered, since when it has been silent, and for how long it is busy.
-func (l *lines) news(p *place) (heard bool, silent time.Time, remaining time.Duration) {
+func (l *lines) news(p *place) news {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return p.line.newsLocked()
-}
-
-func (ln *line) newsLocked() (heard bool, silent time.Time, remaining time.Duration) {
-	return ln.heard, ln.silent, max(0, time.Until(ln.busyUntil))
+	return p.line.news
 }

@@ -3,6 +3,7 @@ package redisson
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -153,4 +154,14 @@ func checkServers(rdb redis.UniversalClient) (connections int, err error) {
 func isCluster(rdb redis.UniversalClient) bool {
 	_, ok := rdb.(*redis.ClusterClient)
 	return ok
+}
+
+// backoff is a growing pause. Each is a random one between the present step and twice as long.
+type backoff struct{ first, longest time.Duration }
+
+// next returns a pause and doubles the step, up to the longest.
+func (b *backoff) next() time.Duration {
+	d := b.first + rand.N(b.first)
+	b.first = min(2*b.first, b.longest)
+	return min(d, b.longest)
 }

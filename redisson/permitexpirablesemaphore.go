@@ -151,7 +151,7 @@ func (s *PermitExpirableSemaphore) acquire(ctx context.Context, n int, wait, lea
 	}
 	err = s.c.awaitPermits(ctx, s.key, int64(n), s.channel(), wait, func(by time.Time) (ok bool, ttl time.Duration, err error) {
 		ids, ttl, err = s.try(ctx, by, n, lease)
-		return ids != nil, ttl, err
+		return ids != nil || errors.Is(err, errTooLate), ttl, err
 	})
 	return ids, err
 }
@@ -178,7 +178,7 @@ func (s *PermitExpirableSemaphore) try(ctx context.Context, by time.Time, n int,
 	case a.values[0] == 0:
 		return nil, duration(a.values[1]), nil
 	case lease > 0 && time.Since(asked) >= lease: // an earlier attempt may have taken it
-		return nil, -1, refusal{errTooLate}
+		return nil, -1, errTooLate
 	}
 	return ids, -1, nil
 }

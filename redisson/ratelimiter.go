@@ -157,7 +157,7 @@ func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) 
 	err := l.c.awaitPermits(ctx, l.key, n, "", wait, func(by time.Time) (bool, time.Duration, error) {
 		ok, delay, err := l.try(ctx, by, n)
 		if !ok && err == nil && wait >= 0 && time.Until(end) < delay {
-			err = refusal{&lock.BusyError{Remaining: delay}}
+			return true, delay, &lock.BusyError{Remaining: delay}
 		}
 		return ok, delay, err
 	})
@@ -179,9 +179,9 @@ func (l *RateLimiter) try(ctx context.Context, by time.Time, n int64) (bool, tim
 	case a.values[0] == 0:
 		return false, duration(a.values[1]), nil
 	case a.values[0] == -1:
-		return false, -1, refusal{ErrNoRate}
+		return true, -1, ErrNoRate
 	case a.values[0] == -2:
-		return false, -1, refusal{fmt.Errorf("redisson: %d permits are more than the rate of %d allows at once", n, a.values[1])}
+		return true, -1, fmt.Errorf("redisson: %d permits are more than the rate of %d allows at once", n, a.values[1])
 	}
 	return true, -1, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -207,4 +209,12 @@ func (c *redCall) silence() time.Duration {
 		lease = c.r.renewed
 	}
 	return min(lease/20, mostSilence)
+}
+
+// jitter is a time below d that differs between clients and from one time to another. It follows from both, so that a run in
+// simulated time can be repeated.
+func (c *Client) jitter(d time.Duration) time.Duration {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(c.id)) // never fails
+	return time.Duration(rand.New(rand.NewPCG(h.Sum64(), uint64(time.Now().UnixNano()))).Int64N(int64(d)))
 }

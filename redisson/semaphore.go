@@ -175,6 +175,6 @@ func (c *Client) awaitPermits(ctx context.Context, key string, n int64, channel 
 	if err := firstCause(ctx, c.ctx); err != nil {
 		return err
 	}
-	w := &waiter{c: c, ctx: ctx, wait: wait, start: time.Now(), try: try}
-	return w.run(lineID{name: key, channel: channel, permits: n})
+	w := &waiter{c: c, ctx: ctx, try: try}
+	return w.run(lineID{name: key, channel: channel, permits: n}, wait)
 }
