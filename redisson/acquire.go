@@ -34,7 +34,7 @@ func (c *Client) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
 
 func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
 	name := c.mapName(r.Key)
-	if err := cmp.Or(r.Validate(), c.topology.check(name), firstCause(ctx)); err != nil {
+	if err := cmp.Or(r.Validate(), c.topology.check(name), context.Cause(ctx)); err != nil {
 		return nil, err
 	}
 	if err := c.claims.begin(); err != nil {
@@ -73,15 +73,13 @@ func (c *Client) ancestor(ctx context.Context, id lockID, wanted lock.Kind) (out
 
 // reenter adds a hold to ho. It returns nil, nil if ho is not alive any more: the lock is then taken like any other.
 func (c *Client) reenter(ctx context.Context, ho *holder, r lock.Request) (*hold, error) {
-	h := c.newHold(ho, r)
+	h := newHold(c, ho, r)
 	update, ok := c.claims.beginReentry(h)
 	if !ok {
 		return nil, nil
 	}
 	a := c.road.ask(ctx, time.Now().Add(c.patience(r.Wait)), update.call)
-	h.open(ctx)
-	if err := c.claims.endReentry(h, update, a); err != nil {
-		h.cancel(nil)
+	if err := h.enter(ctx, update.version, a); err != nil {
 		return nil, err
 	}
 	return h, nil
@@ -90,12 +88,12 @@ func (c *Client) reenter(ctx context.Context, ho *holder, r lock.Request) (*hold
 // contend takes the lock in competition with everybody else.
 func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hold, error) {
 	ho := &holder{id: c.nextHolder(r.Kind), name: name, family: c.familyOf(r.Kind), kind: r.Kind, limit: r.Limit,
-		queues: r.Kind == lock.Fair && r.Wait != 0, patience: c.fairWait, index: -1}
+		queues: r.Kind == lock.Fair && r.Wait != 0, patience: c.fairWait}
 	if r.Wait > 0 {
 		ho.patience = min(r.Wait, c.fairWait)
 	}
-	h := c.newHold(ho, r)
-	ho.asked = cmp.Or(h.lease, c.claims.timeout)
+	h := newHold(c, ho, r)
+	ho.holds, ho.asked = []*hold{h}, cmp.Or(h.lease, c.claims.timeout)
 	w := &waiter{c: c, ctx: ctx, try: func(by time.Time) (bool, time.Duration, error) {
 		return c.try(ctx, h, by)
 	}}
@@ -130,12 +128,17 @@ func (c *Client) try(ctx context.Context, h *hold, by time.Time) (done bool, ttl
 	case a.values[0] == 0:
 		return false, duration(a.values[1]), nil
 	}
+	return true, ho.asked, h.enter(ctx, 0, a)
+}
+
+// enter makes h a hold under ctx, as Redis has answered, or says why not.
+func (h *hold) enter(ctx context.Context, version int, a answer) error {
 	h.open(ctx)
-	if err := c.claims.enter(h, a); err != nil {
+	err := h.c.claims.enter(h, version, a)
+	if err != nil {
 		h.cancel(nil)
-		return true, -1, err
 	}
-	return true, ho.asked, nil
+	return err
 }
 
 // cleanUp starts to remove what a failed Acquire may have left in Redis, and waits for that for a moment if the caller can.
@@ -153,20 +156,10 @@ func (c *Client) cleanUp(ctx context.Context, ho *holder, err error) {
 }
 
 // newHold prepares a hold of ho.
-func (c *Client) newHold(ho *holder, r lock.Request) *hold {
-	h := &hold{c: c, holder: ho, kind: r.Kind, lease: r.Lease, most: r.MaxHold}
+func newHold(c *Client, ho *holder, r lock.Request) *hold {
+	h := &hold{c: c, holder: ho, kind: r.Kind, lease: r.Lease, most: r.MaxHold, since: time.Now()}
 	if r.MaxHold > 0 {
 		h.lease = min(r.Lease, r.MaxHold)
 	}
 	return h
-}
-
-// firstCause returns why the first context that has ended did so.
-func firstCause(ctxs ...context.Context) error {
-	for _, ctx := range ctxs {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-	}
-	return nil
 }

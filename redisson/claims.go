@@ -30,10 +30,9 @@ type claims struct {
 
 	// While the client is being closed.
 	closed  error         // why no lock is taken any more
-	quiet   chan struct{} // closed when nothing is under way
+	quiet   chan struct{} // closed when nothing is under way; nil before the close and after that
 	active  int           // acquires and releases under way
-	retries int
-	awaited int // holds that the close has ended, and whose work has not released them
+	awaited int           // holds that the close has ended, and whose work has not released them
 }
 
 // lockID identifies a lock in Redis: kinds of one family share a name.
@@ -52,28 +51,22 @@ type ending struct {
 var errTooLate = errors.New("redisson: Redis took longer to answer than the lease")
 
 func newClaims(timeout, grace time.Duration) *claims {
-	s := &claims{timeout: timeout, grace: grace, origin: time.Now(), byLock: map[lockID][]*holder{}, quiet: make(chan struct{})}
-	s.alarm = time.NewTimer(time.Hour)
-	s.alarm.Stop()
-	return s
+	return &claims{timeout: timeout, grace: grace, origin: time.Now(), alarm: time.NewTimer(forever), byLock: map[lockID][]*holder{}}
 }
 
 func (ho *holder) lockID() lockID { return lockID{ho.name, ho.kind.Family()} }
 
-// unlock ends a transition. It moves the alarm forward if something is due before it, and then ends the contexts of the holds that
-// have ended. That comes after the mutex, because the end of a context can run foreign code.
+// unlock ends a transition. It moves the alarm forward if something is due before it; the alarm also goes off once in a while by
+// itself, because a suspension of the machine is only noticed by looking. Then it ends the contexts of the holds that have ended.
+// That comes after the mutex, because the end of a context can run foreign code.
 func (s *claims) unlock() {
-	if len(s.schedule) > 0 {
-		if at := s.schedule[0].due(); s.alarmAt.IsZero() || at.Before(s.alarmAt) {
-			s.setAlarmLocked(at)
-		}
+	if len(s.schedule) > 0 && (s.alarmAt.IsZero() || s.schedule[0].due.Before(s.alarmAt)) {
+		s.alarmAt = earlier(s.schedule[0].due, time.Now().Add(s.timeout/30))
+		s.alarm.Reset(time.Until(s.alarmAt))
 	}
-	if s.closed != nil && s.active+s.retries+s.awaited == 0 {
-		select {
-		case <-s.quiet:
-		default:
-			close(s.quiet)
-		}
+	if s.quiet != nil && s.active+s.awaited+len(s.schedule) == 0 {
+		close(s.quiet)
+		s.quiet = nil
 	}
 	ended := s.ended
 	s.ended = nil
@@ -81,12 +74,6 @@ func (s *claims) unlock() {
 	for _, e := range ended {
 		e.hold.cancel(e.cause)
 	}
-}
-
-// setAlarmLocked wakes the watchdog at the given time, or sooner: a suspension of the machine is only noticed by looking.
-func (s *claims) setAlarmLocked(at time.Time) {
-	s.alarmAt = earlier(at, time.Now().Add(s.timeout/30))
-	s.alarm.Reset(time.Until(s.alarmAt))
 }
 
 // begin announces an Acquire, for which a close waits until end. It fails after a close.
@@ -106,32 +93,40 @@ func (s *claims) end() {
 	s.active--
 }
 
-// enter makes h the first hold of its holder, as Redis has answered.
-func (s *claims) enter(h *hold, a answer) error {
+// enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none.
+func (s *claims) enter(h *hold, version int, a answer) error {
 	s.mu.Lock()
 	defer s.unlock()
 	ho := h.holder
-	lease := ho.believe(a)
-	if err := s.refusalLocked(h); err != nil {
-		s.removeLocked(ho, time.Now())
+	s.applyLocked(ho, a, version)
+	if err := s.refusalLocked(h, a); err != nil {
+		ho.holds = without(ho.holds, h)
+		ho.changed()
+		s.emptyLocked(ho, time.Now())
+		s.placeLocked(ho)
 		return err
 	}
 	h.admit(a)
-	ho.holds, ho.admitted = append(ho.holds, h), time.Now()
-	ho.renewAt = s.renewalDue(a.sent, lease)
-	s.byLock[ho.lockID()] = append(s.byLock[ho.lockID()], ho)
+	if id := ho.lockID(); !slices.Contains(s.byLock[id], ho) {
+		s.byLock[id], ho.admitted = append(s.byLock[id], ho), time.Now()
+	}
 	s.placeLocked(ho)
 	return nil
 }
 
-// refusalLocked returns why a hold that Redis has granted is not admitted, or nil.
-func (s *claims) refusalLocked(h *hold) error {
+// refusalLocked returns why h is not admitted after this answer, or nil.
+func (s *claims) refusalLocked(h *hold, a answer) error {
+	now := time.Now()
 	switch {
+	case a.gone() || h.holder.dead:
+		return h.lostError(now, errGone)
+	case a.err != nil:
+		return a.err
 	case h.ctx.Err() != nil:
 		return context.Cause(h.ctx)
 	case s.closed != nil:
 		return s.closed
-	case !time.Now().Before(h.holder.validUntil):
+	case !now.Before(h.holder.validUntil):
 		return errTooLate
 	}
 	return nil
@@ -139,10 +134,11 @@ func (s *claims) refusalLocked(h *hold) error {
 
 // updateLocked returns the task that brings the counts of ho to Redis, with the lease that its holds need, or a longer one.
 func (s *claims) updateLocked(ho *holder, lease time.Duration, why change) task {
-	return task{ho, ho.family.update(ho, ho.counts(), max(lease, ho.need(time.Now(), s.timeout)), why), ho.version}
+	cl := ho.family.update(ho, ho.counts(), max(lease, ho.need(time.Now(), s.timeout)), why)
+	return task{of: ho, call: cl, version: ho.version, why: why}
 }
 
-// beginReentry prepares a re-entry of h. The method endReentry must follow, unless the holder is not there any more.
+// beginReentry prepares a re-entry of h. The method enter must follow, unless the holder is not there any more.
 func (s *claims) beginReentry(h *hold) (update task, ok bool) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -153,33 +149,7 @@ func (s *claims) beginReentry(h *hold) (update task, ok bool) {
 	ho.holds, ho.asked = append(ho.holds, h), max(ho.asked, h.lease)
 	h.over = time.Now().Add(h.lease)
 	ho.version++
-	if h.kind == lock.Fenced {
-		return s.updateLocked(ho, 0, numbered), true
-	}
 	return s.updateLocked(ho, 0, reentry), true
-}
-
-// endReentry admits h, as Redis has answered, or says why not.
-func (s *claims) endReentry(h *hold, update task, a answer) error {
-	s.mu.Lock()
-	defer s.unlock()
-	ho := h.holder
-	s.applyLocked(ho, a, update.version)
-	err := a.err
-	if a.gone() || ho.dead {
-		err = h.lostError(time.Now(), errGone)
-	} else if err == nil {
-		err = s.refusalLocked(h)
-	}
-	if err == nil {
-		h.admit(a)
-	} else {
-		ho.holds = without(ho.holds, h)
-		ho.changed()
-		s.emptyLocked(ho)
-	}
-	s.placeLocked(ho)
-	return err
 }
 
 // discard starts to remove what a holder that was not admitted may have left in Redis. The channel is closed when Redis has
@@ -187,13 +157,10 @@ func (s *claims) endReentry(h *hold, update task, a answer) error {
 func (s *claims) discard(ho *holder) (done <-chan struct{}) {
 	s.mu.Lock()
 	defer s.unlock()
-	if ho.queues || ho.doubts > 0 {
-		s.removeLocked(ho, time.Now())
+	if ho.queues || ho.doubts > 0 || ho.dead {
+		return s.removeLocked(ho, time.Now()).done
 	}
-	if ho.removal == nil {
-		return nil
-	}
-	return ho.removal.done
+	return nil
 }
 
 // tried notes how many attempts to enter were not answered.
@@ -205,18 +172,16 @@ func (s *claims) tried(ho *holder, doubts int) {
 }
 
 // forced ends all holds of a lock that was freed by force. A holder that was admitted after the force was sent may have taken the
-// lock afterwards; its next update shows that.
+// lock afterwards, and is looked at.
 func (s *claims) forced(id lockID, asked time.Time) {
 	s.mu.Lock()
 	defer s.unlock()
 	for _, ho := range slices.Clone(s.byLock[id]) {
 		if ho.admitted.Before(asked) {
 			s.loseLocked(ho, errGone)
-			continue
 		}
-		ho.changed()
-		s.placeLocked(ho)
 	}
+	s.doubtLocked(s.byLock[id])
 }
 
 // contexts returns those of the holds of a lock.
@@ -240,28 +205,14 @@ func (s *claims) live(h *hold) bool {
 	return h.state == held
 }
 
-// remaining returns how long h is still good without a renewal.
-func (s *claims) remaining(h *hold) time.Duration {
-	s.mu.Lock()
-	defer s.unlock()
-	if h.state != held {
-		return 0
-	}
-	end := h.holder.validUntil
-	if !h.ends.IsZero() {
-		end = earlier(end, h.ends)
-	}
-	return max(0, time.Until(end))
-}
-
 // close ends all holds, because nothing will renew them. What it returns is closed when nothing is under way any more, and the
 // work of these holds has released them.
 func (s *claims) close(cause error) (quiet <-chan struct{}) {
 	s.mu.Lock()
 	defer s.unlock()
-	s.closed = cause
-	for _, t := range slices.Clone(s.schedule) {
-		if ho, ok := t.(*holder); ok {
+	s.closed, s.quiet = cause, make(chan struct{})
+	for _, e := range slices.Clone(s.schedule) {
+		if ho, ok := e.of.(*holder); ok {
 			s.awaited -= ho.unreleased
 			s.loseLocked(ho, cause)
 			s.awaited += ho.unreleased
@@ -299,24 +250,23 @@ func (s *claims) endLocked(h *hold, state holdState, cause error) {
 	s.ended = append(s.ended, ending{h, cause})
 }
 
-// emptyLocked removes ho if it has no holds left.
-func (s *claims) emptyLocked(ho *holder) {
+// emptyLocked removes ho at the given time if it has no holds left.
+func (s *claims) emptyLocked(ho *holder, at time.Time) {
 	if !ho.dead && len(ho.holds) == 0 {
 		s.buryLocked(ho)
-		s.removeLocked(ho, time.Now())
+		s.removeLocked(ho, at)
 	}
 }
 
 // buryLocked takes ho from the holders that are alive.
 func (s *claims) buryLocked(ho *holder) {
-	if ho.dead {
-		return
-	}
 	ho.dead = true
-	if rest := without(s.byLock[ho.lockID()], ho); len(rest) > 0 {
-		s.byLock[ho.lockID()] = rest
-	} else {
+	s.byLock[ho.lockID()] = without(s.byLock[ho.lockID()], ho)
+	if len(s.byLock[ho.lockID()]) == 0 {
 		delete(s.byLock, ho.lockID())
 	}
 	s.placeLocked(ho)
 }
+
+// placeLocked gives ho its place in the schedule.
+func (s *claims) placeLocked(ho *holder) { s.schedule.set(&ho.entry, ho, ho.attention()) }

@@ -72,7 +72,7 @@ func (l *CountDownLatch) Count(ctx context.Context) (int64, error) {
 // Await waits until the count is zero, as long as ctx; bound it with a context's deadline. The error is the cause of ctx,
 // or says why Redis could not be asked.
 func (l *CountDownLatch) Await(ctx context.Context) error {
-	if err := cmp.Or(l.check(), firstCause(ctx, l.c.ctx)); err != nil {
+	if err := cmp.Or(l.check(), context.Cause(ctx), context.Cause(l.c.ctx)); err != nil {
 		return err
 	}
 	w := &waiter{c: l.c, ctx: ctx, try: func(by time.Time) (bool, time.Duration, error) {

@@ -46,8 +46,7 @@ type change int
 
 const (
 	renewal    change = iota // or release of a part
-	reentry                  // a writer's lease is added
-	numbered                 // re-entry that gets a fencing token
+	reentry                  // a writer's lease is added; where there is a fenced hold, the token is counted up
 	shortening               // release of a part of the writing: the lease is cut
 )
 
@@ -82,8 +81,8 @@ func (plain) enter(ho *holder, lease time.Duration) call {
 // update also keeps the counter of a fenced hold alive: the hold may last longer than counters are kept.
 func (p plain) update(ho *holder, c counts, lease time.Duration, why change) call {
 	cl := call{lockUpdate, []string{ho.name}, []any{ho.id, millis(lease), c.all}}
-	if why == numbered || c.fenced > 0 && p.tokenTTL > 0 {
-		cl.keys, cl.args = append(cl.keys, tokenKey(ho.name)), append(cl.args, millis(p.tokenTTL), why == numbered)
+	if c.fenced > 0 && (why == reentry || p.tokenTTL > 0) {
+		cl.keys, cl.args = append(cl.keys, tokenKey(ho.name)), append(cl.args, millis(p.tokenTTL), why == reentry)
 	}
 	return cl
 }

@@ -32,10 +32,11 @@ type holder struct {
 	patience time.Duration
 
 	// The mutex of claims guards the rest.
+	entry
 	holds      []*hold       // joining, held or kept, oldest first
 	unreleased int           // lost holds whose work has not released them
-	dead       bool          // lost, or being removed: nothing joins any more
 	admitted   time.Time     // when the first hold was
+	dead       bool          // lost, or being removed: nothing joins any more
 	validUntil time.Time     // when the holder counts as lost; the key in Redis lives longer
 	renewAt    time.Time     // when to update next, if a hold is renewed or outdated says so
 	outdated   bool          // the counts in Redis may be others, or it is not known whether the holder is still there
@@ -48,7 +49,6 @@ type holder struct {
 	doubtUntil time.Time     // when the last of them counts as lost on its way
 	lastErr    error         // of an update
 	removal    *retry        // of what it may have left in Redis
-	index      int           // in the heap of claims; -1 when not there
 }
 
 // hold is one successful Acquire.
@@ -62,8 +62,8 @@ type hold struct {
 	cancel context.CancelCauseFunc
 
 	// These are set when the hold is admitted.
-	since time.Time
-	token int64 // of a fenced lock
+	since time.Time // before, when it was asked for
+	token int64     // of a fenced lock
 
 	// The mutex of claims guards the rest.
 	lease time.Duration // 0: renewed
@@ -169,10 +169,13 @@ func (ho *holder) beginCut(lease time.Duration, now time.Time) {
 	ho.validUntil = earlier(ho.validUntil, now.Add(goodFor(ho.cut)))
 }
 
-// endCut notes that no copy of a cut arrives after the given time.
-func (ho *holder) endCut(by time.Time) {
+// endCut notes the end of such an update. If one of its attempts was not answered, a copy may arrive until late.
+func (ho *holder) endCut(a answer, late time.Time) {
 	ho.cuts--
-	ho.cutBy = later(ho.cutBy, by)
+	if a.doubts == 0 {
+		late = time.Now()
+	}
+	ho.cutBy = later(ho.cutBy, late)
 }
 
 // changed makes an update due now. It brings the counts to Redis, or finds out whether the holder is still there.
@@ -192,9 +195,12 @@ func (ho *holder) lapse() error {
 	return errLease
 }
 
-// due returns when the holder next needs attention.
-func (ho *holder) due() time.Time {
-	at := ho.validUntil
+// attention returns when the holder next needs to be seen to; zero once it is dead.
+func (ho *holder) attention() (at time.Time) {
+	if ho.dead {
+		return at
+	}
+	at = ho.validUntil
 	if ho.outdated || ho.renewed() {
 		at = earlier(at, ho.renewAt)
 	}
@@ -205,9 +211,6 @@ func (ho *holder) due() time.Time {
 	}
 	return at
 }
-
-func (ho *holder) place() *int    { return &ho.index }
-func (ho *holder) finished() bool { return ho.dead }
 
 // inDoubt reports whether an attempt to enter may still arrive.
 func (ho *holder) inDoubt(now time.Time) bool { return ho.doubts > 0 && now.Before(ho.doubtUntil) }
@@ -237,11 +240,7 @@ func (h *hold) lapse() error {
 }
 
 func (h *hold) lostError(now time.Time, reason error) error {
-	lost := &lock.LostError{Reason: reason}
-	if !h.since.IsZero() {
-		lost.Held = now.Sub(h.since)
-	}
-	return lost
+	return &lock.LostError{Held: now.Sub(h.since), Reason: reason}
 }
 
 func later(a, b time.Time) time.Time {
@@ -256,4 +255,48 @@ func earlier(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// holdKey finds in a context the innermost hold of a lock, also one that has ended.
+type holdKey struct {
+	c    *Client
+	name string
+	kind lock.Kind
+}
+
+// open makes the context of a hold that is about to be admitted.
+func (h *hold) open(ctx context.Context) {
+	ctx = context.WithValue(ctx, holdKey{h.c, h.holder.name, h.kind}, h)
+	h.ctx, h.cancel = context.WithCancelCause(lock.WithHold(ctx, h.public(), h.live))
+}
+
+// public is h as its owner sees it.
+func (h *hold) public() lock.Hold {
+	if h.kind == lock.Fenced {
+		return fencedHold{h}
+	}
+	return h
+}
+
+func (h *hold) inner() *hold { return h }
+
+func (h *hold) live() bool { return h.c.claims.live(h) }
+
+// Context implements [lock.Hold].
+func (h *hold) Context() context.Context { return h.ctx }
+
+// Release implements [lock.Hold]. The script goes out even if ctx has ended; ctx bounds only the wait for its answer, and so
+// does the client's timeout. When the answer is an error, the watchdog goes on trying to remove the lock until its lease ends.
+func (h *hold) Release(ctx context.Context) error { return h.release(ctx, 0) }
+
+// Keep is Release, except that nobody gets the lock for another d: for work that is done once an interval. A d of 0 or less is
+// Release. If the hold is a re-entry, the time counts from now, too, but the outer hold goes on.
+func (h *hold) Keep(ctx context.Context, d time.Duration) error { return h.release(ctx, max(d, 0)) }
+
+func (h *hold) release(ctx context.Context, kept time.Duration) error {
+	d, lost := h.c.claims.beginRelease(h, kept)
+	if d.call.script == nil {
+		return lost
+	}
+	return cmp.Or(lost, h.c.claims.endRelease(h, d, h.c.road.askSoon(ctx, d.call)))
 }

@@ -140,6 +140,65 @@ func (l *Lock) Extend(held context.Context, d time.Duration) error {
 	return h.Extend(context.WithoutCancel(held), d)
 }
 
+// Extend gives a hold with a lease of its own another d from now on, if it would end sooner. A hold that is renewed has
+// no need of it; MaxHold stays. The errors are those of Release.
+func (h *hold) Extend(ctx context.Context, d time.Duration) error {
+	if d < time.Millisecond {
+		return fmt.Errorf("redisson: a hold can't be extended by %v: want at least 1ms", d)
+	}
+	update, err := h.c.claims.beginExtension(h, d)
+	if err != nil {
+		return err
+	}
+	return h.c.claims.endExtension(h, d, update, h.c.road.askSoon(ctx, update.call))
+}
+
+// Remaining returns how long the hold is still good if it is not renewed, and 0 once it has ended. It does not ask Redis.
+func (h *hold) Remaining() time.Duration { return h.c.claims.remaining(h) }
+
+// beginExtension prepares an extension of h by d. The method endExtension must follow.
+func (s *claims) beginExtension(h *hold, d time.Duration) (update task, err error) {
+	s.mu.Lock()
+	defer s.unlock()
+	if err := s.overLocked(h, time.Now()); err != nil {
+		return update, err
+	}
+	return s.updateLocked(h.holder, d, renewal), nil
+}
+
+// endExtension lets h go on for d from when Redis was asked, if that is longer than it would.
+func (s *claims) endExtension(h *hold, d time.Duration, update task, a answer) error {
+	s.mu.Lock()
+	defer s.unlock()
+	s.applyLocked(h.holder, a, update.version)
+	err := s.overLocked(h, time.Now())
+	switch {
+	case err != nil:
+	case a.gone(): // overtaken by another change
+		err = h.lostError(time.Now(), errGone)
+	case a.err == nil && h.lease > 0:
+		h.lastFor(d, a.sent)
+	default:
+		err = a.err
+	}
+	s.placeLocked(h.holder)
+	return err
+}
+
+// remaining returns how long h is still good without a renewal.
+func (s *claims) remaining(h *hold) time.Duration {
+	s.mu.Lock()
+	defer s.unlock()
+	if h.state != held {
+		return 0
+	}
+	end := h.holder.validUntil
+	if !h.ends.IsZero() {
+		end = earlier(end, h.ends)
+	}
+	return max(0, time.Until(end))
+}
+
 // errNoHold is the error of a release under a context without the hold.
 var errNoHold = fmt.Errorf("%w: the context is under no hold of this lock; pass the one that Lock returned", lock.ErrNotHeld)
 

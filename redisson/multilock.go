@@ -136,7 +136,7 @@ func (m *MultiLock) Unlock(held context.Context) error {
 
 // acquire makes attempts until one succeeds or the wait is over.
 func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, error) {
-	if err := firstCause(ctx); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
 	start := time.Now()

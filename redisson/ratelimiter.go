@@ -150,7 +150,7 @@ func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) 
 	if err := l.check(n, math.MaxUint32); n == 0 || err != nil {
 		return err == nil, err
 	}
-	if err := firstCause(ctx, l.c.ctx); err != nil {
+	if err := cmp.Or(context.Cause(ctx), context.Cause(l.c.ctx)); err != nil {
 		return false, err
 	}
 	end := time.Now().Add(wait)

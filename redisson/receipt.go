@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ func (c *Client) once(r request, s *script, keys []string, args ...any) call {
 func (c *Client) take(ctx context.Context, by time.Time, r request, cl, undo call) answer {
 	a := c.road.ask(ctx, by, cl)
 	took := a.err == nil && a.values[0] > 0
-	if gone := firstCause(ctx, c.ctx); gone != nil && took {
+	if gone := cmp.Or(context.Cause(ctx), context.Cause(c.ctx)); gone != nil && took {
 		took, a.err, a.doubts = false, gone, 1
 	}
 	c.conclude(r, a.doubts > 0)

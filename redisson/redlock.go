@@ -162,7 +162,7 @@ type redCall struct {
 // an earlier round are left out: another question would only queue up behind the first. If that leaves no majority, nobody is
 // asked.
 func (c *redCall) round() (*redHold, error) {
-	if err := firstCause(c.ctx); err != nil {
+	if err := context.Cause(c.ctx); err != nil {
 		return nil, err
 	}
 	h := newRedHold(c)

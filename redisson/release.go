@@ -7,25 +7,14 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// departure is what to ask Redis for a release.
-type departure struct {
-	task       // without a script: nothing
-	whole bool // the holder goes, and not only a hold
-	cut   bool // the lease is cut
-}
-
 // beginRelease ends h on this side before Redis is asked, so that no renewal follows. With a time to keep the lock for, h stays
 // among the holds of its holder. The error says why h was lost. The method endRelease must follow if there is something to ask.
-func (s *claims) beginRelease(h *hold, kept time.Duration) (d departure, err error) {
+func (s *claims) beginRelease(h *hold, kept time.Duration) (t task, err error) {
 	s.mu.Lock()
 	defer s.unlock()
-	now := time.Now()
-	ho := h.holder
-	switch err := s.overLocked(h, now); {
-	case h.state == lost:
+	now, ho := time.Now(), h.holder
+	if err := s.overLocked(h, now); err != nil {
 		return s.dischargeLocked(h, now), err
-	case err != nil:
-		return d, err
 	}
 	s.active++
 	s.endLocked(h, released, nil)
@@ -36,17 +25,16 @@ func (s *claims) beginRelease(h *hold, kept time.Duration) (d departure, err err
 	ho.version++ // also for a partial release that is under way, and may find nothing any more
 	if heir, until, ok := ho.heir(); ok {
 		s.buryLocked(ho)
-		d.whole, d.call = true, ho.family.exit(ho, heir, max(0, until.Sub(now)))
-		return d, nil
+		return task{call: ho.family.exit(ho, heir, max(0, until.Sub(now))), whole: true}, nil
 	}
 	why := renewal
-	if d.cut = h.kind == lock.Write && kept == 0 && ho.counts().writes > 0; d.cut {
+	if h.kind == lock.Write && kept == 0 && ho.counts().writes > 0 {
 		why = shortening
 		ho.beginCut(ho.need(now, s.timeout), now)
 	}
-	d.task = s.updateLocked(ho, 0, why)
+	t = s.updateLocked(ho, 0, why)
 	s.placeLocked(ho)
-	return d, nil
+	return t, nil
 }
 
 // overLocked returns why h is not held any more, or nil.
@@ -60,59 +48,53 @@ func (s *claims) overLocked(h *hold, now time.Time) error {
 	return h.cause
 }
 
-// dischargeLocked is beginRelease for a lost hold. Its work has ended now, so whatever is left of the lock in Redis can go before its
-// lease ends. The watchdog removes it, or the caller after a close.
-func (s *claims) dischargeLocked(h *hold, now time.Time) (d departure) {
+// dischargeLocked is beginRelease for a hold that has ended. If it was lost, its work has ended now, so whatever is left of the lock
+// in Redis can go before its lease ends. The watchdog removes it, or the caller after a close.
+func (s *claims) dischargeLocked(h *hold, now time.Time) (t task) {
+	if h.state == released {
+		return t
+	}
 	h.state = released
-	ho := h.holder
-	ho.unreleased--
+	h.holder.unreleased--
 	if errors.Is(h.cause, ErrClosed) && s.awaited > 0 {
 		s.awaited--
 	}
 	switch {
-	case ho.unreleased > 0 || !ho.dead:
+	case h.holder.unreleased > 0 || !h.holder.dead:
 	case s.closed != nil:
 		s.active++
-		d.whole, d.call = true, ho.family.exit(ho, "", 0)
+		t.whole, t.call = true, h.holder.family.exit(h.holder, "", 0)
 	default:
-		s.removeLocked(ho, now)
+		s.removeLocked(h.holder, now)
 	}
-	return d
+	return t
 }
 
-// endRelease notes what Redis has answered to a departure, and returns the error of the release.
-func (s *claims) endRelease(h *hold, d departure, a answer) error {
+// endRelease notes what Redis has answered to a release, and returns the error of it.
+func (s *claims) endRelease(h *hold, t task, a answer) error {
 	s.mu.Lock()
 	defer s.unlock()
 	s.active--
-	now := time.Now()
-	ho := h.holder
-	if d.whole {
-		if a.err != nil && !a.gone() || ho.inDoubt(now) {
-			s.removeLocked(ho, now)
-			if a.err != nil {
-				ho.removal.call = d.call
-			}
+	now, ho := time.Now(), h.holder
+	switch {
+	case !t.whole:
+		if t.why == shortening {
+			ho.endCut(a, now.Add(s.grace))
 		}
-	} else {
-		switch {
-		case d.cut && a.doubts > 0:
-			ho.endCut(now.Add(s.grace))
-		case d.cut:
-			ho.endCut(now)
-		}
-		s.applyLocked(ho, a, d.version)
-		s.emptyLocked(ho)
+		s.applyLocked(ho, a, t.version)
+		s.emptyLocked(ho, now)
 		s.placeLocked(ho)
+	case a.err != nil && !a.gone() || ho.inDoubt(now):
+		s.removeLocked(ho, now).call = t.call
 	}
 	switch {
 	case !a.gone():
 		return a.err
-	case !d.whole && d.version != ho.version: // overtaken by another change
+	case !t.whole && t.version != ho.version: // overtaken by another change
 		return nil
 	case !now.Before(ho.validUntil):
 		return h.lostError(now, errLease)
-	case d.whole && a.doubts > 0: // the attempt that was not answered has done it
+	case t.whole && a.doubts > 0: // the attempt that was not answered has done it
 		return nil
 	}
 	return h.lostError(now, errGone)

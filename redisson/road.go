@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -99,20 +100,12 @@ func (r *road) wait(ctx context.Context, q *question) answer {
 	}
 	a := q.answers[0]
 	if errors.Is(a.err, errNoAnswer) || a.err != nil && !reply.IsReply(a.err) && !time.Now().Before(q.until) { // go-redis may notice first
-		a.err = noAnswer(time.Since(asked))
-		if ctx.Err() != nil {
-			a.err = context.Cause(ctx)
-		}
+		a.err = cmp.Or(context.Cause(ctx), noAnswer(time.Since(asked)))
 	}
 	return a
 }
 
-// post asks without waiting. The function done gets the answers, also after by; what was not sent by then is dropped.
-func (r *road) post(calls []call, by time.Time, done func([]answer)) {
-	r.send(&question{calls: calls, until: by, by: by, posted: done})
-}
-
-// send brings a question on its way.
+// send brings a question on its way. What is not sent before its deadlines are over never will be.
 func (r *road) send(q *question) {
 	address := r.topology.Master(q.calls[0].keys[0])
 	r.mu.Lock()

@@ -75,7 +75,7 @@ func (c *Client) addPermits(ctx context.Context, key string, n int, message stri
 
 // DrainPermits takes all free permits and returns how many they were. As with AddPermits, a time to live ends.
 func (s *Semaphore) DrainPermits(ctx context.Context) (int, error) {
-	if err := cmp.Or(s.check(1, 1), firstCause(ctx, s.c.ctx)); err != nil {
+	if err := cmp.Or(s.check(1, 1), context.Cause(ctx), context.Cause(s.c.ctx)); err != nil {
 		return 0, err
 	}
 	r := s.c.request(s.key)
@@ -172,7 +172,7 @@ func checkPermits(n, least int) error {
 // awaitPermits waits for n permits of an object. Those who want as many stand in one line; a smaller request passes a larger
 // one.
 func (c *Client) awaitPermits(ctx context.Context, key string, n int64, channel string, wait time.Duration, try func(by time.Time) (bool, time.Duration, error)) error {
-	if err := firstCause(ctx, c.ctx); err != nil {
+	if err := cmp.Or(context.Cause(ctx), context.Cause(c.ctx)); err != nil {
 		return err
 	}
 	w := &waiter{c: c, ctx: ctx, try: try}

@@ -133,7 +133,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a message that comes during a try is missed",
-		edits: []edit{{"wait.go", "\t\t} else if w.c.lines.listen(w.place) {\n", "\t\t} else if changed, live = w.c.lines.changed(w.place); w.c.lines.listen(w.place) {\n"}},
+		edits: []edit{{"wait.go", "\t\t} else if w.c.lines.listen(place) {\n", "\t\t} else if changed, live = w.c.lines.changed(place); w.c.lines.listen(place) {\n"}},
 		run:   "scene=plain,faults=none", want: "idle",
 	},
 	{
@@ -155,13 +155,13 @@ var simMutants = []mutant{
 	// What is not answered.
 	{
 		name:  "an acquire without an answer is forgotten",
-		edits: []edit{{"claims.go", "if ho.queues || ho.doubts > 0 {", "if ho.queues {"}},
+		edits: []edit{{"claims.go", "if ho.queues || ho.doubts > 0 || ho.dead {", "if ho.queues || ho.dead {"}},
 		run:   "scene=plain,faults=lossy", want: "idle|left|believes|two owners",
 	},
 	{
 		name:  "a release without an answer is not repeated",
-		edits: []edit{{"release.go", "if a.err != nil && !a.gone() || ho.inDoubt(now) {", "if ho.inDoubt(now) && a.err == nil {"}},
-		run:   "scene=plain,faults=lossy,leases=any", want: "idle|left",
+		edits: []edit{{"release.go", "case a.err != nil && !a.gone() || ho.inDoubt(now):", "case a.err == nil && ho.inDoubt(now):"}},
+		run:   "scene=plain,faults=lossy,leases=any", want: "idle|left|keeps for another",
 	},
 	{
 		name:  "an undo is not sent",

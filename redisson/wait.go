@@ -117,7 +117,7 @@ func (w *waiter) until(now time.Time) time.Time {
 // outcome returns what the failure of a try means for the head of a line; the try began at asked. It is nil if Redis has answered
 // before and may soon do so again. An error that is true of Redis, and not only of this caller, fails all in line.
 func (w *waiter) outcome(asked time.Time, err error) error {
-	n, cause := w.c.lines.unanswered(w.place, asked), firstCause(w.ctx, w.c.ctx)
+	n, cause := w.c.lines.unanswered(w.place, asked), cmp.Or(context.Cause(w.ctx), context.Cause(w.c.ctx))
 	switch {
 	case cause != nil:
 		return cause
@@ -134,7 +134,7 @@ func (w *waiter) outcome(asked time.Time, err error) error {
 
 // over returns when the wait is over, as far as is known now, and why it is if it is: busy if Redis has answered anybody in line.
 func (w *waiter) over() (at time.Time, err error) {
-	n, now, cause := w.c.lines.news(w.place), time.Now(), firstCause(w.ctx, w.c.ctx)
+	n, now, cause := w.c.lines.news(w.place), time.Now(), cmp.Or(context.Cause(w.ctx), context.Cause(w.c.ctx))
 	switch {
 	case cause != nil:
 		return now, cause

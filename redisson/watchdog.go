@@ -1,57 +1,65 @@
 package redisson
 
 import (
-	"container/heap"
+	"maps"
 	"slices"
 	"time"
 )
 
-// task is a script that is due: an update of a holder, or a retry.
+// task is a call to make for a holder, or for a retry.
 type task struct {
-	what    scheduled
+	of      any
 	call    call
-	version int
+	version int    // of a holder's counts
+	why     change // of these
+	whole   bool   // the holder goes
 }
 
-// takeDue ends what is over by now, sets the next alarm, and returns what Redis is to be asked.
+// takeDue ends what is over by now, and returns what Redis is to be asked. The next alarm is set by unlock.
 func (s *claims) takeDue() (todo []task) {
 	s.mu.Lock()
 	defer s.unlock()
 	now := time.Now()
+	s.alarmAt = time.Time{}
+	s.wakeUpLocked(now)
+	for len(s.schedule) > 0 && !s.schedule[0].due.After(now) {
+		switch due := s.schedule[0].of.(type) {
+		case *holder:
+			s.expireLocked(due, now)
+			if !due.dead && (due.outdated || due.renewed()) && !now.Before(due.renewAt) {
+				due.renewAt = now.Add(s.retryAfter())
+				todo = append(todo, s.updateLocked(due, 0, renewal))
+			}
+			s.placeLocked(due)
+		case *retry:
+			if now.Before(due.until) {
+				todo = append(todo, task{of: due, call: due.call})
+				s.schedule.set(&due.entry, due, earlier(due.until, now.Add(s.retryAfter())))
+			} else {
+				s.finishLocked(due)
+			}
+		}
+	}
+	return todo
+}
+
+// wakeUpLocked has all locks looked at after a suspension of the machine: the lease of each may be over.
+func (s *claims) wakeUpLocked(now time.Time) {
 	asleep := suspension(s.origin, now)
 	if asleep-s.asleep > s.timeout/3 {
 		for _, hos := range s.byLock {
-			for _, ho := range hos {
-				ho.changed()
-				s.placeLocked(ho)
-			}
+			s.doubtLocked(hos)
 		}
 	}
 	s.asleep = asleep
-	for len(s.schedule) > 0 && !s.schedule[0].due().After(now) {
-		switch t := s.schedule[0].(type) {
-		case *holder:
-			s.expireLocked(t, now)
-			if !t.dead && (t.outdated || t.renewed()) && !now.Before(t.renewAt) {
-				t.renewAt = now.Add(s.retryAfter())
-				todo = append(todo, s.updateLocked(t, 0, renewal))
-			}
-			s.placeLocked(t)
-		case *retry:
-			if !now.Before(t.until) {
-				s.finishLocked(t)
-				continue
-			}
-			t.next = now.Add(s.retryAfter())
-			todo = append(todo, task{what: t, call: t.call})
-			s.placeLocked(t)
-		}
+}
+
+// doubtLocked has Redis asked now whether it still has these holders.
+func (s *claims) doubtLocked(hos []*holder) {
+	for _, ho := range hos {
+		ho.changed()
+		s.placeLocked(ho)
 	}
-	s.alarmAt = time.Time{}
-	if len(s.schedule) > 0 {
-		s.setAlarmLocked(s.schedule[0].due())
-	}
-	return todo
 }
 
 // answered notes the answers to tasks.
@@ -59,12 +67,12 @@ func (s *claims) answered(tasks []task, answers []answer) {
 	s.mu.Lock()
 	defer s.unlock()
 	for i, t := range tasks {
-		switch what := t.what.(type) {
+		switch of := t.of.(type) {
 		case *holder:
-			s.applyLocked(what, answers[i], t.version)
-			s.placeLocked(what)
+			s.applyLocked(of, answers[i], t.version)
+			s.placeLocked(of)
 		case *retry:
-			s.retriedLocked(what, answers[i])
+			s.retriedLocked(of, answers[i])
 		}
 	}
 }
@@ -79,10 +87,7 @@ func (s *claims) expireLocked(ho *holder, now time.Time) {
 		s.endLocked(h, lost, h.lostError(now, h.lapse()))
 		ho.changed()
 		ho.renewAt = earlier(h.over, now.Add(s.retryAfter())) // the work has that long to take notice
-		if len(ho.holds) == 0 {
-			s.buryLocked(ho)
-			s.removeLocked(ho, h.over)
-		}
+		s.emptyLocked(ho, h.over)
 	}
 	if !ho.dead && !now.Before(ho.validUntil) {
 		s.loseLocked(ho, ho.lapse())
@@ -120,16 +125,12 @@ func (c *Client) watch(stop <-chan struct{}) {
 			return
 		}
 		byMaster := map[string][]task{}
-		var masters []string
-		for _, e := range c.claims.takeDue() {
-			master := c.topology.Master(e.call.keys[0])
-			if byMaster[master] == nil {
-				masters = append(masters, master)
-			}
-			byMaster[master] = append(byMaster[master], e)
+		for _, t := range c.claims.takeDue() {
+			master := c.topology.Master(t.call.keys[0])
+			byMaster[master] = append(byMaster[master], t)
 		}
-		for _, m := range masters {
-			c.dispatch(byMaster[m], time.Now())
+		for _, master := range slices.Sorted(maps.Keys(byMaster)) {
+			c.dispatch(byMaster[master], time.Now())
 		}
 	}
 }
@@ -140,68 +141,14 @@ func (c *Client) dispatch(tasks []task, due time.Time) {
 	part := tasks[:min(batchSize, len(tasks))]
 	rest := tasks[len(part):]
 	calls := make([]call, len(part))
-	for i, e := range part {
-		calls[i] = e.call
+	for i, t := range part {
+		calls[i] = t.call
 	}
-	c.road.post(calls, time.Now().Add(min(c.timeout, c.claims.timeout/3)), func(answers []answer) {
+	by := time.Now().Add(min(c.timeout, c.claims.timeout/3))
+	c.road.send(&question{calls: calls, until: by, by: by, posted: func(answers []answer) {
 		c.claims.answered(part, answers)
 		if len(rest) > 0 && time.Since(due) < c.claims.retryAfter() {
 			c.dispatch(rest, due)
 		}
-	})
-}
-
-// scheduled is something that claims have to see to at a time.
-type scheduled interface {
-	due() time.Time
-	finished() bool
-	place() *int // in the heap; -1 when not there
-}
-
-// placeLocked puts t where it belongs in the heap, or takes it out.
-func (s *claims) placeLocked(t scheduled) {
-	switch i := *t.place(); {
-	case t.finished():
-		if i >= 0 {
-			heap.Remove(&s.schedule, i)
-		}
-	case i < 0:
-		heap.Push(&s.schedule, t)
-	default:
-		heap.Fix(&s.schedule, i)
-	}
-}
-
-// schedule implements heap.Interface.
-type schedule []scheduled
-
-func (h schedule) Len() int           { return len(h) }
-func (h schedule) Less(i, j int) bool { return h[i].due().Before(h[j].due()) }
-
-func (h schedule) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	*h[i].place(), *h[j].place() = i, j
-}
-
-func (h *schedule) Push(x any) {
-	t := x.(scheduled)
-	*t.place() = len(*h)
-	*h = append(*h, t)
-}
-
-func (h *schedule) Pop() any {
-	old := *h
-	t := old[len(old)-1]
-	*t.place() = -1
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	return t
-}
-
-// without returns list without one element, in place.
-func without[T comparable](list []T, x T) []T {
-	if i := slices.Index(list, x); i >= 0 {
-		return slices.Delete(list, i, i+1)
-	}
-	return list
+	}})
 }

@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -70,14 +71,11 @@ func (w *watched) questions() []question30 {
 // hold makes a hold as an Acquire at this moment does.
 func (w *watched) hold(t *testing.T, r lock.Request) *hold {
 	t.Helper()
-	ho := &holder{id: "h", name: "k", family: plain{}, index: -1}
-	h := w.c.newHold(ho, r)
-	ho.asked = max(h.lease, 30*time.Second)
-	if h.lease > 0 {
-		ho.asked = h.lease
-	}
+	ho := &holder{id: "h", name: "k", family: plain{}}
+	h := newHold(w.c, ho, r)
+	ho.holds, ho.asked = []*hold{h}, cmp.Or(h.lease, 30*time.Second)
 	h.open(t.Context())
-	if err := w.enter(h, yes(ho.asked)); err != nil {
+	if err := w.enter(h, 0, yes(ho.asked)); err != nil {
 		t.Fatal(err)
 	}
 	return h
@@ -107,8 +105,8 @@ func (w *watched) expectEmpty(t *testing.T) {
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.schedule) != 0 || len(w.byLock) != 0 || w.retries != 0 {
-		t.Errorf("left: %d scheduled, %d locks, %d retries", len(w.schedule), len(w.byLock), w.retries)
+	if len(w.schedule) != 0 || len(w.byLock) != 0 {
+		t.Errorf("left: %d scheduled, %d locks", len(w.schedule), len(w.byLock))
 	}
 }
 
@@ -248,7 +246,7 @@ func TestRetryGoesOnUntilAnswered(t *testing.T) {
 
 // discardDoubtful discards a holder that an attempt may have brought into Redis, or may yet.
 func (w *watched) discardDoubtful() <-chan struct{} {
-	ho := &holder{id: "h", name: "k", family: plain{}, asked: 30 * time.Second, index: -1}
+	ho := &holder{id: "h", name: "k", family: plain{}, asked: 30 * time.Second}
 	w.tried(ho, 1)
 	return w.discard(ho)
 }
