@@ -294,9 +294,9 @@ func (h *hold) Release(ctx context.Context) error { return h.release(ctx, 0) }
 func (h *hold) Keep(ctx context.Context, d time.Duration) error { return h.release(ctx, max(d, 0)) }
 
 func (h *hold) release(ctx context.Context, kept time.Duration) error {
-	d, lost := h.c.claims.beginRelease(h, kept)
-	if d.call.script == nil {
+	t, lost := h.c.claims.beginRelease(h, kept)
+	if t.call.script == nil {
 		return lost
 	}
-	return cmp.Or(lost, h.c.claims.endRelease(h, d, h.c.road.askSoon(ctx, d.call)))
+	return cmp.Or(lost, h.c.claims.endRelease(h, t, h.c.road.askSoon(ctx, t.call)))
 }

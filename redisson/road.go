@@ -28,8 +28,7 @@ type road struct {
 	mu       sync.Mutex
 	lanes    map[string]*lane // by the address of the master
 	open     []*question      // those that are not over, and those that have ended since the last sweep
-	sweeper  *time.Timer
-	sweeping bool // the sweeper is set
+	sweeping bool             // soon
 	closed   bool
 }
 
@@ -63,10 +62,7 @@ const (
 )
 
 func newRoad(rdb redis.UniversalClient, t topology, s settings) *road {
-	r := &road{rdb: rdb, topology: t, timeout: s.timeout, replicas: s.sync, workers: s.workers, lanes: map[string]*lane{}}
-	r.sweeper = time.AfterFunc(time.Hour, r.sweep)
-	r.sweeper.Stop()
-	return r
+	return &road{rdb: rdb, topology: t, timeout: s.timeout, replicas: s.sync, workers: s.workers, lanes: map[string]*lane{}}
 }
 
 // ask performs cl and waits for its answer until by. It repeats a call that was not answered, or refused by a server that
@@ -197,10 +193,11 @@ func (r *road) hurry(q *question) {
 	}
 }
 
+// setSweeperLocked has the questions looked at soon, as long as there are any.
 func (r *road) setSweeperLocked() {
 	if !r.sweeping && len(r.open) > 0 {
 		r.sweeping = true
-		r.sweeper.Reset(sweepInterval)
+		time.AfterFunc(sweepInterval, r.sweep)
 	}
 }
 
