@@ -138,6 +138,18 @@ func (c *Client) query(ctx context.Context, cl call) answer {
 	return c.road.askSoon(ctx, cl)
 }
 
+// background runs f without its caller. Close waits for it; after a Close, the caller does.
+func (c *Client) background(f func()) {
+	if c.claims.begin() != nil {
+		f()
+		return
+	}
+	c.wg.Go(func() {
+		defer c.claims.end()
+		f()
+	})
+}
+
 // ID is the client's part of each holder id: a version 4 UUID, new for each Client.
 func (c *Client) ID() string { return c.id }
 

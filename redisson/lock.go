@@ -19,7 +19,8 @@ type Lock struct {
 	name string // as given
 	key  string // as mapped
 	kind lock.Kind
-	once bool // not re-entrant
+	// nonReentrant has a call refused under a hold of the lock.
+	nonReentrant bool
 }
 
 // Lock returns the lock of that name, Redisson's getLock: for one owner at a time. An empty name is refused by the lock's
@@ -34,14 +35,14 @@ func (c *Client) SpinLock(name string) *Lock { return c.newLock(name, lock.Spin)
 // with an error that matches lock.ErrUnsupported.
 func (c *Client) NonReentrantLock(name string) *Lock {
 	l := c.newLock(name, lock.Exclusive)
-	l.once = true
+	l.nonReentrant = true
 	return l
 }
 
 // NonReentrantFairLock is to FairLock what NonReentrantLock is to Lock.
 func (c *Client) NonReentrantFairLock(name string) *Lock {
 	l := c.newLock(name, lock.Fair)
-	l.once = true
+	l.nonReentrant = true
 	return l
 }
 
@@ -97,7 +98,7 @@ func (l *Lock) Do(ctx context.Context, f func(held context.Context) error) (err 
 
 func (l *Lock) acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
 	r.Key, r.Kind = l.name, l.kind
-	if l.once {
+	if l.nonReentrant {
 		outer, err := l.c.ancestor(ctx, lockID{l.key, l.kind.Family()}, l.kind)
 		if err == nil && outer != nil {
 			err = fmt.Errorf("redisson: %w: this lock is not re-entrant, and the call is under a hold of it", lock.ErrUnsupported)

@@ -147,7 +147,7 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, er
 			return m.newHold(try), nil
 		}
 		if ctx.Err() != nil { // the caller has stayed for the answer of one member already
-			go func() { _ = giveBack(context.Background(), try.parts) }() // as long as the clients' timeouts let it
+			m.locks[0].c.background(func() { _ = giveBack(context.Background(), try.parts) }) // as long as the clients' timeouts let it
 			return nil, context.Cause(ctx)
 		}
 		_ = giveBack(ctx, try.parts) // by the watchdog where it fails

@@ -70,7 +70,7 @@ func (m mutant) find(dir string) (what string, err error) {
 	return string(found[1]), nil
 }
 
-// overlay writes the changed files, and what tells the go command to build with them.
+// overlay writes the changed files, and a file that has the go command build with them.
 func (m mutant) overlay(dir string) (path string, err error) {
 	changed := map[string][]byte{}
 	for _, e := range m.edits {

@@ -17,7 +17,7 @@ type waiter struct {
 	since time.Duration
 }
 
-// await notes that somebody begins to wait. The function that it returns ends that, and is told whether it was in vain.
+// await notes that somebody begins to wait. The function that it returns ends that; its argument says whether it was in vain.
 func (j *judge) await(keys []string) (done func(vain bool)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -54,7 +54,7 @@ func (j *judge) idle(key string) {
 }
 
 // idleMost is how long a lock may be left to nobody. Without faults a release is heard at once, unless another caller has left
-// since: what it asked may overtake what undoes it. The end of a lock that was kept is not told either. A lease that the holder takes for over is over in Redis a margin later, and
+// since: what it asked may overtake what undoes it. The end of a lock that was kept is not announced either. A lease that the holder takes for over is over in Redis a margin later, and
 // the head of a fair queue may count as dead when its turn comes.
 func (j *judge) idleMost(v vacancy, kept time.Duration) time.Duration {
 	o, slow := j.w.options, time.Duration(0)

@@ -79,7 +79,7 @@ func (j *judge) lost(sec *section, err error) {
 	switch {
 	case sec.robbed > 0 || j.robbed[sec.stay.keys[0]] >= sec.entered || j.w.sim == nil:
 	case errors.Is(err, redisson.ErrGone):
-		j.violation("%s was told that somebody has removed its lock, and nobody has", sec.stay.name)
+		j.violation("%s was notified that somebody has removed its lock, and nobody has", sec.stay.name)
 	case j.w.options.faults == "none" && (sec.lease == 0 || ended < sec.lasts):
 		j.violation("%s was lost early, after %v: %v", sec.stay.name, lost.Held, err)
 	}

@@ -36,7 +36,7 @@ func (o *owner) newStay(kind lock.Kind, keys ...string) *stay {
 // section is what is done under one hold. It ends when the hold's context does, or right before the release.
 type section struct {
 	stay   *stay
-	hold   lock.Hold // nil for permits that do not tell of their end
+	hold   lock.Hold // nil for permits whose end is not announced
 	kind   lock.Kind
 	amount int
 	lease  time.Duration     // 0: renewed

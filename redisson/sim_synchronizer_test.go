@@ -19,7 +19,7 @@ func busyUnless(ok bool, err error) error {
 	return err
 }
 
-// takeExpirable takes an expirable permit and gives it back. Nobody tells its holder when it is over, so the holder reckons with
+// takeExpirable takes an expirable permit and gives it back. Its holder is not notified when it is over, so the holder reckons with
 // the lease from the earliest time on at which the permit can have been given.
 func (o *owner) takeExpirable() bool {
 	s, sem := o.newStay(lock.Permit, "L"), o.client.PermitExpirableSemaphore("L")
@@ -55,7 +55,7 @@ func (o *owner) takeExpirable() bool {
 	return true
 }
 
-// permit is the section of permits that do not tell of their end.
+// permit is the section of permits whose end is not announced.
 func (s *stay) permit(id string, amount int, d time.Duration) {
 	sec := s.newSection(lock.Permit, 0)
 	sec.amount, sec.ids = amount, map[string]string{s.keys[0]: id}

@@ -63,7 +63,7 @@ func goroutines() string {
 	return strings.Join(left, "\n\n")
 }
 
-// simNames tells apart the ids of holders, and names scripts by their files.
+// simNames distinguishes the ids of holders, and names scripts by their files.
 var simNames = sim.Names{ID: regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}(:[0-9]+)?`), Script: scriptNamer()}
 
 // scriptNamer returns a function that finds the file of a script by its end: it may have a prelude.

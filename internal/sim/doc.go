@@ -40,5 +40,5 @@
 //   - Delays and faults are drawn from a generator that is keyed by the seed, the client, what is said, and how often this
 //     client has said that before. Which pooled connection carries a request does not matter.
 //   - Each event on the wire has an instant of its own, so that all that follows from one has happened before the next. Only
-//     what one client says twice at the same instant happens together, as nothing tells the two apart.
+//     what one client says twice at the same instant happens together, as nothing distinguishes the two.
 package sim

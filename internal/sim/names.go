@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Names tells how to compare what is said in two runs of one seed.
+// Names says how to compare what is said in two runs of one seed.
 type Names struct {
 	// ID finds the ids of holders in an argument. A client may number them in the order in which its goroutines run, so they
 	// are called by the order in which they first appear. An argument that is no text is an id, too.

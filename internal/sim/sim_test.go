@@ -234,7 +234,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// What is said is told by names: a script by its own, and ids by the order in which they appear.
+// What is said is compared by names: a script by its own, and ids by the order in which they appear.
 func TestNames(t *testing.T) {
 	names := sim.Names{
 		ID:     regexp.MustCompile(`id-\d+`),
