@@ -107,8 +107,9 @@ func (s *claims) enter(h *hold, version int, a answer) error {
 		return err
 	}
 	h.admit(a)
-	if id := ho.lockID(); !slices.Contains(s.byLock[id], ho) {
-		s.byLock[id], ho.admitted = append(s.byLock[id], ho), time.Now()
+	if ho.admitted.IsZero() {
+		ho.admitted = time.Now()
+		s.byLock[ho.lockID()] = append(s.byLock[ho.lockID()], ho)
 	}
 	s.placeLocked(ho)
 	return nil
