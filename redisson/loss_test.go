@@ -331,3 +331,30 @@ func TestForceUnlockLeavesTheNextHold(t *testing.T) {
 		}
 	}
 }
+
+// The shortest Extend asks Redis whether the lock is still held, also for a hold that is renewed, and changes nothing else.
+func TestShortExtendIsACheck(t *testing.T) {
+	s := redistest.Any(t)
+	rdb, c := s.Client(t), newClient(t, s)
+	for _, r := range []lock.Request{
+		{Key: "renewed"}, {Key: "leased", Lease: time.Minute}, {Key: "fair", Kind: lock.Fair}, {Key: "read", Kind: lock.Read},
+		{Key: "write", Kind: lock.Write}, {Key: "fenced", Kind: lock.Fenced}, {Key: "permit", Kind: lock.Permit, Limit: 1},
+	} {
+		h := acquire(t.Context(), t, c, r)
+		check := func() error {
+			return h.(interface {
+				Extend(context.Context, time.Duration) error
+			}).Extend(t.Context(), time.Millisecond)
+		}
+		if err := check(); err != nil || h.Context().Err() != nil {
+			t.Errorf("%s: Extend of a held lock = %v, context %v", r.Key, err, h.Context().Err())
+		}
+		rdb.FlushAll(t.Context())
+		if err := check(); !errors.Is(err, lock.ErrLost) || !errors.Is(context.Cause(h.Context()), lock.ErrLost) {
+			t.Errorf("%s: Extend of a lost lock = %v, context %v; want ErrLost", r.Key, err, context.Cause(h.Context()))
+		}
+		if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("%s: Release = %v, want ErrLost", r.Key, err)
+		}
+	}
+}
