@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"sync"
 )
 
 // Do runs fn under g at once, for work that is no function of its own. req is the request that templates see as `req`;
@@ -37,7 +38,13 @@ func Check[Req, Res any](g *Guard) error {
 	return err
 }
 
-// inlineKey is the key of a function in Guard.inline: its types.
+// inlineFunctions are the functions of Do that a guard has, by inlineKey.
+type inlineFunctions struct {
+	sync.Map
+	making sync.Mutex // held while a function is made, so that each is made once
+}
+
+// inlineKey is the key of a function in inlineFunctions: its types.
 type inlineKey[Req, Res any] struct{}
 
 // inlineFor returns the function of Do that g has for the types Req and Res. It is made only once.
@@ -45,10 +52,14 @@ func inlineFor[Req, Res any](g *Guard) (*function[Req, Res], error) {
 	if f, ok := g.inline.Load(inlineKey[Req, Res]{}); ok {
 		return f.(*function[Req, Res]), nil
 	}
-	f, err := newFunction(entryPoint{"Do", reflect.TypeFor[Req](), false}, g, nil, asFallback[Req, Res])
-	if err != nil {
-		return nil, err
+	g.inline.making.Lock()
+	defer g.inline.making.Unlock()
+	if f, ok := g.inline.Load(inlineKey[Req, Res]{}); ok {
+		return f.(*function[Req, Res]), nil
 	}
-	kept, _ := g.inline.LoadOrStore(inlineKey[Req, Res]{}, f)
-	return kept.(*function[Req, Res]), nil
+	f, err := newFunction(entryPoint{"Do", reflect.TypeFor[Req](), false}, g, nil, asFallback[Req, Res])
+	if err == nil {
+		g.inline.Store(inlineKey[Req, Res]{}, f)
+	}
+	return f, err
 }

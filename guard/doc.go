@@ -8,23 +8,67 @@
 //	svc.Pay = guard.Must(guard.Func(pay, svc.Pay))
 //
 // New checks the declaration, Func that it fits the function: a template with a typo stops the program at start, with an
-// error that names the guard. Most callers need no more than these two. The other spellings fill in the same [Spec]: a
-// tag on the request type, or on the fields of a struct of functions ([Bind]):
+// error that names the guard. Most callers need no more than these two.
+//
+//	entry point  guards
+//	Func         func(context.Context, Req) (Res, error)
+//	Action       func(context.Context, Req) error
+//	Job          func(context.Context) error
+//	Try          the same as Func, and returns a Result that tells a skipped call from one that was done
+//	Do           a function literal, at once
+//	Bind         all functions of a struct that have a guard tag, with any arguments and results
+//
+// Adapters for servers build on [Guard.Prepare].
+//
+// # Declarations
+//
+// A declaration is a [Spec]: plain data. Four spellings fill it in, and all print alike and read back. The first is
+// options. The second is a tag on the request type:
 //
 //	type PayRequest struct {
 //		_       struct{} `guard:"order:#{req.OrderID}; wait=2s; kind=fair"`
 //		OrderID string
 //	}
 //
-// A tag is the template of the key, which may be empty, and then attributes: name, when, kind, wait (or forever), lease,
-// max-hold, limit, busy, outage and one-key. Instead of writing a template, mark the fields of a request that make up its key
-// with `guard:"key"`. Options win over tags. Adapters for servers build on [Guard.Prepare].
+// Instead of writing a template, mark the fields that make up the key with `guard:"key"`. The guard then needs a name,
+// which the key begins with. The third spelling is a tag on the fields of a struct of functions, for Bind:
+//
+//	type Orders struct {
+//		Pay  func(context.Context, PayRequest) (Receipt, error) `guard:"order:#{req.OrderID}; wait=2s"`
+//		Move func(ctx context.Context, from, to string) error   `guard:"#{[from, to]}; args=from,to"`
+//	}
+//
+// The fourth is text: that of a tag, or JSON, for configuration and annotations of other languages.
+//
+//	attribute   option            says
+//	name        Name              what the guard is called in errors, spans and metrics
+//	key         Key               the template of the keys; in a tag it comes first, without its name
+//	when        When              the condition; where it is false, the work runs without a lock
+//	kind        Kind, Fair, …     exclusive, fair, read, write, fenced, spin or permit
+//	wait        Wait              how long to wait; forever is as long as the caller
+//	lease       Lease             when a lock ends by itself; without it, it is renewed
+//	max-hold    MaxHold           when a lock ends at the latest
+//	hold        HoldAtLeast       how long the key stays locked after success: once per interval
+//	limit       Limit             how many may hold a permit at once
+//	waiters     Waiters           how many calls of this process may wait for a key
+//	busy        Busy              fail, skip, run-unlocked, fallback or replace
+//	outage      Outage            fail, skip, run-unlocked or fallback
+//	args        Args              the names of the arguments of a function that Bind guards
+//	methods     Methods           the methods of HTTP that are guarded
+//	one-key     OneKey            a key that reads nothing is meant
+//	switchable  Switchable        a Registry may switch the guard off, or to shadow mode
+//
+// Options win over tags, and the tag of a function over that of its request. A guard without a name and a key has
+// defaults, as for Bind of many functions: over those, tags win. [ParseSpecs] reads what is to override the declarations
+// when the program starts. Mistakes are errors of New, Func and the others, joined if there are several; what contradicts
+// itself, is given twice, or would be ignored is a mistake.
 //
 // # A call
 //
 // Keys are rendered once, before the work. Locks are taken in the order of their keys, all or none, within one Wait. The
 // work runs with a context that ends when a lock is lost. Then each lock is given back once, also if the caller is gone or
-// the work panics. Without its locks the work runs only if the declaration says so in words: run-unlocked.
+// the work panics. Without its locks the work runs only if the declaration says so in words: run-unlocked. A fallback, which
+// has the type of the guarded function and gets the reason as an error behind its arguments, runs instead of it.
 //
 // The work may call guarded functions, with the context that it was given. A guard inside of it that takes the same key
 // re-enters, because it is the same call. On any other key, the calls of the work are strangers to everybody and to each

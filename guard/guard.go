@@ -2,7 +2,6 @@ package guard
 
 import (
 	"reflect"
-	"sync"
 
 	"github.com/latchkey-go/latchkey/lock"
 )
@@ -13,15 +12,15 @@ type Guard struct {
 	config
 	locker lock.Locker
 	tel    *telemetry
-	local  *local    // shared by all copies
-	inline *sync.Map // the functions of Do, by inlineKey
-	origin *Guard    // that New returned; this one may be a copy
+	local  *local // shared by all copies
+	inline *inlineFunctions
+	origin *Guard // that New returned; this one may be a copy
 }
 
 // New declares a guard over l. Everything that can be known without the request is checked here; the rest (whether the
 // template fits the request) by Func, Bind or the adapter. Errors name the guard.
 func New(l lock.Locker, opts ...Option) (*Guard, error) {
-	g := &Guard{locker: l, inline: new(sync.Map), local: newLocal()}
+	g := &Guard{locker: l, inline: new(inlineFunctions), local: newLocal()}
 	g.origin = g
 	for i, opt := range opts {
 		if opt == nil {
