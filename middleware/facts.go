@@ -110,7 +110,7 @@ func hostname(hostport string) string {
 func (f *facts) header(name string) (string, bool, error) {
 	canonical := http.CanonicalHeaderKey(name)
 	if canonical == "Host" {
-		return "", false, fmt.Errorf("middleware: net/http takes Host out of the headers: write host in place of header.%s", name)
+		return "", false, &routeError{f.r.Pattern, "net/http takes Host out of the headers: write host in place of header." + name}
 	}
 	return single("header", name, f.r.Header[canonical])
 }

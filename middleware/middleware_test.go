@@ -48,46 +48,6 @@ func newGuard(t testing.TB, l lock.Locker, opts ...guard.Option) *guard.Guard {
 	return g
 }
 
-func TestNewWithoutGuard(t *testing.T) {
-	if _, err := middleware.New(nil); err == nil {
-		t.Error("New(nil) is no error")
-	}
-}
-
-func TestNewReportsMistakes(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		guard []guard.Option
-		opts  []middleware.Option
-		want  string
-	}{
-		{"unknown root", []guard.Option{guard.Key("order:#{pat.id}")}, nil, "pat"},
-		{"unknown path value", []guard.Option{guard.Key("order:#{path.idd}")}, []middleware.Option{middleware.Pattern("POST /orders/{id}")}, "idd"},
-		{"path value of a route without", nil, []middleware.Option{middleware.Pattern("/orders/{$}")}, "id"},
-		{"unknown field", []guard.Option{guard.Key("order:#{body.IDs}")}, []middleware.Option{middleware.Body[struct{ ID string }]()}, "IDs"},
-		{"struct as key", []guard.Option{guard.Key("order:#{body}")}, []middleware.Option{middleware.Body[struct{ ID string }]()}, "order.settle"},
-		{"unknown root in the condition", []guard.Option{guard.When(`verb == "POST"`)}, nil, "verb"},
-		{"key function", []guard.Option{
-			guard.Key(""),
-			guard.KeyFunc(func(int) (string, error) { return "", nil }),
-		}, nil, "KeyFunc"},
-		{"fallback", []guard.Option{
-			guard.Fallback(func(context.Context, int, error) (int, error) { return 0, nil }),
-		}, nil, "Fallback"},
-		{"busy status", nil, []middleware.Option{middleware.Status(guard.ErrBusy, 500)}, "500"},
-		{"body limit", nil, []middleware.Option{middleware.BodyLimit(0)}, "not 0"},
-		{"pattern", nil, []middleware.Option{middleware.Pattern("POST /orders/{id")}, "orders/{id"},
-		{"respond", nil, []middleware.Option{middleware.Respond(nil)}, "Respond"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := middleware.New(newGuard(t, memlock.New(), tt.guard...), tt.opts...)
-			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), `"order.settle"`) {
-				t.Errorf("New = %v, want an error with %q that names the guard", err, tt.want)
-			}
-		})
-	}
-}
-
 // keys returns a locker that gives out every lock and tells its key.
 func keys(got *[]string) adaptertest.Locker {
 	return func(ctx context.Context, r lock.Request) (lock.Hold, error) {

@@ -85,13 +85,6 @@ func newGuard(t testing.TB, l lock.Locker, opts ...guard.Option) *guard.Guard {
 	return g
 }
 
-func TestNewReportsMistakes(t *testing.T) {
-	_, err := ginguard.New(newGuard(t, memlock.New(), guard.Key("order:#{path.idd}")), middleware.Pattern("/orders/{id}"))
-	if err == nil || !strings.Contains(err.Error(), "order.settle") {
-		t.Errorf("New = %v, want an error that names the guard", err)
-	}
-}
-
 // TestChain follows one request through handlers before and after the guard.
 func TestChain(t *testing.T) {
 	for _, tt := range []struct {
