@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -79,16 +76,7 @@ func misread(c *gin.Context, err error) {
 // middleware does that. The guards' come first, as an error can be both: a lost lock, and what the bank said then.
 func refuse(c *gin.Context, err error) {
 	switch {
-	case errors.Is(err, guard.ErrKey):
-		problem(c, http.StatusBadRequest, "the request lacks what the lock needs")
-	case errors.Is(err, guard.ErrBusy):
-		retryAfter(c, err)
-		problem(c, http.StatusConflict, "somebody else is at it; retry later")
-	case errors.Is(err, guard.ErrOutage):
-		retryAfter(c, err)
-		problem(c, http.StatusServiceUnavailable, "the lock service did not answer; retry later")
-	case errors.Is(err, guard.ErrLost):
-		problem(c, http.StatusInternalServerError, "it may have been done in part: look before retrying")
+	case ginguard.Answer(c, err):
 	case errors.Is(err, errUnknown):
 		problem(c, http.StatusNotFound, err.Error())
 	case errors.Is(err, errAmount), errors.Is(err, errSame), errors.Is(err, errFunds):
@@ -96,14 +84,6 @@ func refuse(c *gin.Context, err error) {
 	default:
 		problem(c, http.StatusInternalServerError, "the bank could not do it")
 	}
-}
-
-func retryAfter(c *gin.Context, err error) {
-	wait := time.Second
-	if e, ok := errors.AsType[*guard.Error](err); ok {
-		wait = max(wait, e.RetryAfter)
-	}
-	c.Header("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 }
 
 func problem(c *gin.Context, status int, detail string) {
