@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
 	"time"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
@@ -109,6 +111,8 @@ func (s Spec) checkTemplates() (faults []error) {
 	if s.Key != "" {
 		if err := keyexpr.Check(s.Key); err != nil {
 			faults = append(faults, fmt.Errorf("key: %w", err))
+		} else if name := attributeIn(s.Key); name != "" {
+			faults = append(faults, fmt.Errorf("key: %s would be a part of the key: in a tag it stands behind a semicolon, and else it is an option", name))
 		}
 	}
 	if s.When != "" {
@@ -117,6 +121,18 @@ func (s Spec) checkTemplates() (faults []error) {
 		}
 	}
 	return faults
+}
+
+var inKey = regexp.MustCompile(`[;,] *([a-z][a-z-]*)=`)
+
+// attributeIn finds the text of an attribute in that of a key, which was copied from a tag into an option: nobody would wait.
+func attributeIn(key string) string {
+	for _, m := range inKey.FindAllStringSubmatch(key, -1) {
+		if slices.Contains(attributeNames, m[1]) {
+			return m[1] + "="
+		}
+	}
+	return ""
 }
 
 // imply fills in the kind that a limit is for.

@@ -192,6 +192,14 @@ func TestValidate(t *testing.T) {
 	if err := (guard.Spec{When: "("}).Validate(); err == nil {
 		t.Error("Validate is happy with an unclosed condition")
 	}
+	for key, ok := range map[string]bool{
+		"order:#{req.ID}; wait=2s": false, "order:#{req.ID}, wait=2s": false, "order:#{req.ID};kind=fair": false,
+		"order:#{req.ID};v=2": true, "order:wait=#{req.ID}": true, "order:#{req.ID}": true,
+	} {
+		if err := (guard.Spec{Key: key}).Validate(); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "would be a part of the key") {
+			t.Errorf("Validate of key %q: %v, want that it is right: %v", key, err, ok)
+		}
+	}
 }
 
 func TestPolicyText(t *testing.T) {

@@ -22,6 +22,8 @@ func TestAllocations(t *testing.T) {
 		{"two paths in functions", "order:#{lower(req.Tenant)}:#{lower(req.OrderID)}", 2},
 		{"a sum", "#{req.Tenant + '/' + req.OrderID}", 2},
 		{"a header", "tenant:#{header.Tenant}", 2},
+		{"a header in a function", "tenant:#{lower(header.Tenant)}", 2},
+		{"a header and a path", "order:#{lower(header.Tenant)}:#{req.OrderID}", 2},
 		{"a default", "tenant:#{header.Nope ?? req.Tenant}", 2},
 		{"a choice", "#{req.Total > 5 ? req.Tenant : 'small'}", 2},
 		{"a list of three", "#{map(req.Lines, .SKU)}", 5},

@@ -86,10 +86,10 @@ func (p *Program) Expand(ctx context.Context, keys []string, facts func(root str
 		if err == nil {
 			buf, err = part.quick(buf, at, root)
 		}
-		switch {
-		case err == errLong:
-			return p.expandSlowly(ctx, keys, facts, slots[:])
-		case err != nil:
+		if err != nil {
+			if errors.Is(err, errLong) {
+				return p.expandSlowly(ctx, keys, facts, slots[:])
+			}
 			return nil, BlameHole(part.Src, err)
 		}
 	}
