@@ -18,7 +18,7 @@ test: ## vet and run all tests with the race detector; installs redis-server on 
 
 # Modules below the root have dependencies of their own. Those under tools are programs without tests.
 test-modules: ## vet and test each module below the root
-	@set -e; for mod in $$(git ls-files '*/go.mod' | grep -v '^tools/'); do \
+	@set -e; for mod in $$(find . -mindepth 2 -name go.mod -not -path './tools/*' | sort); do \
 		dir=$$(dirname "$$mod"); echo "$$dir"; \
 		(cd "$$dir" && go vet ./... && CGO_ENABLED=1 go test -race -count=1 ./...); \
 	done
