@@ -24,7 +24,7 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	if w.status == 0 {
-		w.status = http.StatusSwitchingProtocols
+		w.note(http.StatusSwitchingProtocols)
 	}
 	c := &conn{Conn: raw, check: w.check, wrote: !w.holds()}
 	if rw.Writer.Buffered() == 0 {

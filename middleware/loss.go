@@ -36,10 +36,10 @@ func (u *upload) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := u.ReadCloser.Read(p)
-	if err != io.EOF {
-		err = u.w.blame(err)
+	if errors.Is(err, io.EOF) {
+		return n, err
 	}
-	return n, err
+	return n, u.w.blame(err)
 }
 
 // read is called before the handler reads from the connection.

@@ -72,8 +72,8 @@
 // A handler whose lock is lost may still run, beside the next holder. Its context ends with a cause that matches
 // [guard.ErrLost], and so do the means to do harm: reads of the body and writes to the client fail, also where they are
 // blocked, and also on a connection that the handler has hijacked (a websocket); what a handler sets as deadlines
-// afterwards is refused. Writes return an error that matches guard.ErrLost. Only an error of the handler's own, a status
-// of 400 or more, still reaches the client.
+// afterwards is refused. Their errors match guard.ErrLost. Only an error of the handler's own, a status of 400 or more, still
+// reaches the client.
 //
 // The client never sees a complete success, nor a connection that is closed without a byte of an answer, for which
 // net/http's Transport would send the request again and the work would run twice:

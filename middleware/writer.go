@@ -69,8 +69,7 @@ type writer struct {
 	limit        int        // of buf
 	placement    *placement // of the guard; nil unless the handler runs
 
-	// The handler's side. The mutex is held where the other side could be told of it.
-	status  int         // 0 until chosen
+	// The handler's side.
 	header  http.Header // as it was then, if it may have changed since
 	length  int64       // declared; -1 is not known
 	written int64       // by the handler
@@ -79,6 +78,7 @@ type writer struct {
 	tailed  bool
 
 	mu          sync.Mutex
+	status      int // 0 until chosen; written with the mutex held, and by the handler's side only
 	phase       phase
 	ctx         context.Context // of the handler, while it runs
 	stop        func() bool     // ends the watch over ctx; nil if there is none
@@ -159,7 +159,7 @@ func (w *writer) WriteHeader(status int) {
 }
 
 func (w *writer) choose(status int) {
-	w.status = status
+	w.note(status)
 	if w.placement != nil {
 		w.placement.see(status)
 	}
@@ -168,6 +168,12 @@ func (w *writer) choose(status int) {
 			w.length = n
 		}
 	}
+}
+
+func (w *writer) note(status int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.status = status
 }
 
 // bodyless reports whether the response is complete with its header.
@@ -322,8 +328,8 @@ func (w *writer) send() error {
 		later = maps.Clone(h)
 		replace(h, w.header)
 	}
-	if w.interrupted && w.major == 1 {
-		h.Set("Connection", "close") // nothing more can be read from it
+	if w.major == 1 && w.cannotRead() {
+		h.Set("Connection", "close")
 	}
 	w.ResponseWriter.WriteHeader(w.status)
 	if now, ok := w.ResponseWriter.(interface{ WriteHeaderNow() }); ok { // gin's only takes a note of the status
@@ -344,6 +350,13 @@ func (w *writer) send() error {
 	defer w.mu.Lock()
 	_, err := w.ResponseWriter.Write(data)
 	return err
+}
+
+// cannotRead reports whether the connection is of no more use for requests.
+func (w *writer) cannotRead() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.interrupted
 }
 
 func replace(h, by http.Header) {

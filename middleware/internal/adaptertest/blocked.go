@@ -117,12 +117,12 @@ func blockedRead(t *testing.T, mount Mount, p Protocol) {
 	res, err := s.Client().Post(s.URL+"/orders/42", "text/plain", body)
 	if err == nil { // over HTTP/1, the client may find out by its upload only
 		res.Body.Close()
-		if res.StatusCode != 500 {
+		if res.StatusCode != http.StatusInternalServerError {
 			t.Errorf("status = %d, want 500", res.StatusCode)
 		}
 	}
-	if err := <-read; err == nil {
-		t.Error("the body was read to its end")
+	if err := <-read; !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Read = %v, want ErrLost", err)
 	}
 	l.Lose()
 }
@@ -218,7 +218,7 @@ func hijackedBlocked(t *testing.T, mount Mount, p Protocol) {
 
 func upgrade(t *testing.T, c *http.Client, url string) io.ReadWriteCloser {
 	t.Helper()
-	r, err := http.NewRequest("GET", url+"/orders/42", nil)
+	r, err := http.NewRequest(http.MethodGet, url+"/orders/42", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,8 +228,9 @@ func upgrade(t *testing.T, c *http.Client, url string) io.ReadWriteCloser {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { res.Body.Close() })
 	conn, ok := res.Body.(io.ReadWriteCloser)
-	if !ok || res.StatusCode != 101 {
+	if !ok || res.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("status = %d, body %T", res.StatusCode, res.Body)
 	}
 	return conn
@@ -253,7 +254,7 @@ func NothingLeft(t *testing.T, mount Mount) {
 			for i := range 20 {
 				reused := false
 				trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }}
-				r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), "POST", s.URL+"/orders/42",
+				r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodPost, s.URL+"/orders/42",
 					strings.NewReader(strings.Repeat("x", 100_000)))
 				if err != nil {
 					t.Fatal(err)
@@ -272,12 +273,20 @@ func NothingLeft(t *testing.T, mount Mount) {
 					t.Errorf("request %d came over a new connection", i)
 				}
 			}
-			for i := 0; runtime.NumGoroutine() > before+3; i++ { // the server's own come and go
-				if i > 1000 {
-					t.Fatalf("%d goroutines, %d after the first request", runtime.NumGoroutine(), before)
-				}
-				time.Sleep(time.Millisecond)
-			}
+			waitForGoroutines(t, before+3) // the server's own come and go
 		})
+	}
+}
+
+// waitForGoroutines waits until there are at most that many.
+func waitForGoroutines(t *testing.T, most int) {
+	t.Helper()
+	late := time.After(20 * time.Second)
+	for runtime.NumGoroutine() > most {
+		select {
+		case <-late:
+			t.Fatalf("%d goroutines, want %d", runtime.NumGoroutine(), most)
+		case <-time.After(time.Millisecond):
+		}
 	}
 }

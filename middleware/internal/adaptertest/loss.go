@@ -201,7 +201,7 @@ var lossHandlers = []struct {
 		}
 	}},
 	{name: "hijack and write", ends: true, h1: true, run: func(w http.ResponseWriter, r *http.Request, lose func()) {
-		if r.Method == "HEAD" {
+		if r.Method == http.MethodHead {
 			lose() // whoever hijacks a connection writes what he likes
 			return
 		}

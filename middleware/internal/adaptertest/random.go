@@ -45,12 +45,7 @@ func Random(t *testing.T, guarded, bare Mount) {
 				}
 			})
 		}
-		for i := 0; runtime.NumGoroutine() > before; i++ {
-			if i > 5000 {
-				t.Fatalf("%s: %d goroutines, %d before", p.Name, runtime.NumGoroutine(), before)
-			}
-			time.Sleep(time.Millisecond) // servers and clients close
-		}
+		waitForGoroutines(t, before) // of servers and clients
 	}
 }
 
