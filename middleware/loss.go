@@ -99,8 +99,9 @@ func (w *writer) lossLocked() error {
 		w.conn.lose(w.lost)
 		return w.lost
 	}
-	// An error that has begun goes on, and may have promised that the connection does: see send.
-	if w.reads && (w.phase == holding || w.status < http.StatusBadRequest) {
+	// The server itself may read, too, before it sends the header. An error that has begun goes on, and may have promised that
+	// the connection does: see send.
+	if begun := w.phase != holding; begun && w.status < http.StatusBadRequest || !begun && w.reads {
 		w.interrupted = http.NewResponseController(w.ResponseWriter).SetReadDeadline(past) == nil
 	}
 	if w.phase == opening && w.major == 1 {
@@ -264,7 +265,7 @@ func abort(w http.ResponseWriter) bool {
 	for {
 		if h, ok := w.(http.Hijacker); ok {
 			if conn, _, err := h.Hijack(); err == nil {
-				reset(conn)
+				sever(conn)
 				return true
 			}
 		}
@@ -276,7 +277,7 @@ func abort(w http.ResponseWriter) bool {
 	}
 }
 
-func reset(conn net.Conn) {
+func sever(conn net.Conn) {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn() // which does not say good-bye
 	}

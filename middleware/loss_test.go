@@ -12,6 +12,7 @@ import (
 func TestLosses(t *testing.T)      { adaptertest.Losses(t, mount) }
 func TestBlocked(t *testing.T)     { adaptertest.Blocked(t, mount) }
 func TestReset(t *testing.T)       { adaptertest.Reset(t, mount) }
+func TestDraining(t *testing.T)    { adaptertest.Draining(t, mount) }
 func TestNothingLeft(t *testing.T) { adaptertest.NothingLeft(t, mount) }
 func TestRandom(t *testing.T)      { adaptertest.Random(t, mount, mountBare) }
 

@@ -46,6 +46,23 @@ func Reset(t *testing.T, mount Mount) {
 	}
 }
 
+// Draining loses the lock while the server reads the rest of an upload, which it does before it sends a header.
+func Draining(t *testing.T, mount Mount) {
+	wrote := make(chan error, 1)
+	s, _ := lossServer(t, mount, Protocols[0], func(w http.ResponseWriter, _ *http.Request, l *LossLocker) {
+		time.AfterFunc(50*time.Millisecond, l.Lose) // most likely while Write waits
+		_, err := w.Write(make([]byte, 10_000))
+		for ; err == nil; _, err = w.Write(make([]byte, 10_000)) {
+		}
+		wrote <- err
+	})
+	conn := dial(t, s)
+	fmt.Fprint(conn, "POST /orders/42 HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf")
+	if err := <-wrote; !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Write = %v, want ErrLost", err)
+	}
+}
+
 // events is a handler of server-sent events that moves its write deadline before each, as many do.
 func events(t *testing.T, mount Mount, p Protocol) {
 	ended := make(chan error, 1)
