@@ -115,9 +115,15 @@ func (c *config) write(w response, r *http.Request, p Problem) {
 	out.decide()
 }
 
+// bodyHeaders speak of the body, or of the success, that a problem takes the place of.
+var bodyHeaders = []string{
+	"Accept-Ranges", "Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Length",
+	"Content-Range", "Etag", "Expires", "Last-Modified", "Location", "Transfer-Encoding",
+}
+
 // prepare sets the headers of p, and drops those that a handler meant for a body which is not sent.
 func (p *Problem) prepare(h http.Header) {
-	for _, name := range []string{"Content-Length", "Content-Encoding", "Etag", "Last-Modified", "Cache-Control"} {
+	for _, name := range bodyHeaders {
 		h.Del(name)
 	}
 	h.Set("Content-Type", "application/problem+json")

@@ -268,6 +268,11 @@ func loseOne(t *testing.T, mount Mount, p Protocol, late bool, method string, ha
 	if err == nil && got.status < 500 {
 		t.Errorf("%s: a complete %d: %.60q %v", method, got.status, got.body, got.header)
 	}
+	for _, name := range []string{"Location", "Trailer", "Sum", "Last-Modified", "Accept-Ranges"} {
+		if err == nil && len(got.header[name]) > 0 {
+			t.Errorf("%s: %s of the success is left: %v", method, name, got.header)
+		}
+	}
 	if n := runs.Load(); n != 1 {
 		t.Errorf("%s: the handler ran %d times", method, n)
 	}
