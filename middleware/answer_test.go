@@ -100,6 +100,15 @@ func TestAnswerKeepsAResponse(t *testing.T) {
 	}
 }
 
+// TestDrainingIsNotTheLockServicesFault sends a request to a program that is about to end.
+func TestDrainingIsNotTheLockServicesFault(t *testing.T) {
+	w := httptest.NewRecorder()
+	err := &guard.Error{Guard: "order.pay", Err: guard.ErrOutage, Cause: guard.ErrDraining}
+	if !middleware.Answer(w, httptest.NewRequest(http.MethodPost, "/", nil), err) || w.Code != 503 || strings.Contains(w.Body.String(), "lock service") {
+		t.Errorf("answer = %d %s", w.Code, w.Body)
+	}
+}
+
 func TestNewAnswerReportsMistakes(t *testing.T) {
 	if _, err := middleware.NewAnswer(middleware.Status(guard.ErrBusy, 200), nil); err == nil ||
 		!strings.Contains(err.Error(), "200") || !strings.Contains(err.Error(), "nil option") {

@@ -59,8 +59,9 @@
 //	RunFallback           the handler of [Fallback] answers
 //
 // [Status] changes the numbers. Bodies are problem details (RFC 9457) and name the guard, never the key; see [Problem]
-// and [Respond]. A handler tells nobody that it failed, so only the end of its lock turns a response into an error. For
-// guards of the service layer, whose errors a handler gets back, [Answer] answers by the same table.
+// and [Respond]. A handler that answers 4xx or 5xx has failed: its event is an error, and a guard.HoldAtLeast gives the lock
+// back at once. Its response stays as it is. For guards of the service layer, whose errors a handler gets back, [Answer]
+// answers by the same table.
 //
 // A client that hangs up while it waits leaves the line, and its handler does not run. There is nobody to answer: a
 // bare 503 is recorded for logs, and for a client that is still there because the server itself ended the context.
@@ -221,7 +222,9 @@ func (a *adapter) run(f *facts, out *writer, next http.Handler) {
 	answered, err := a.work(f, out, next)
 	switch {
 	case err != nil:
-		a.fail(out, f.r, err)
+		if _, own := err.(*statusError); !own { // the handler has answered
+			a.fail(out, f.r, err)
+		}
 	case !answered:
 		out.Header().Set(outcomeHeader, guard.OutcomeSkipped)
 		out.WriteHeader(http.StatusNoContent)
@@ -232,7 +235,7 @@ func (a *adapter) run(f *facts, out *writer, next http.Handler) {
 func (a *adapter) work(f *facts, out *writer, next http.Handler) (ran bool, err error) {
 	work := func(ctx context.Context) error {
 		f.pass(ctx, out, next)
-		return nil
+		return outcome(ctx, out)
 	}
 	if a.fallback == nil {
 		return a.runner.Run(f.r.Context(), f.root, work)
@@ -244,6 +247,25 @@ func (a *adapter) work(f *facts, out *writer, next http.Handler) (ran bool, err 
 		return nil
 	})
 	return ran || fell, err
+}
+
+// statusError is work that failed, as its response says.
+type statusError struct{ status int }
+
+func (e *statusError) Error() string {
+	return fmt.Sprintf("the handler answered %d %s", e.status, http.StatusText(e.status))
+}
+
+// outcome is what a response says of the work: an error of the client's or the server's is one of the work's own. So is
+// silence after the context ended for a newer call, which net/http would take for success.
+func outcome(ctx context.Context, out *writer) error {
+	switch cause := context.Cause(ctx); {
+	case out.Status() >= http.StatusBadRequest:
+		return &statusError{out.Status()}
+	case !out.Written() && errors.Is(cause, guard.ErrReplaced):
+		return cause
+	}
+	return nil
 }
 
 // fail answers for a handler that did not run, or that ran and lost its lock.

@@ -110,6 +110,9 @@ func (c *config) refusal(e *guard.Error) Problem {
 		if f.err == guard.ErrKey {
 			p.Fact, p.Detail = e.Fact, fmt.Sprintf(f.detail, subject(e.Fact))
 		}
+		if errors.Is(e.Cause, guard.ErrDraining) {
+			p.Title, p.Detail = "Server is about to stop", "This server lets no new requests in. Nothing was done; retry."
+		}
 		if f.retry {
 			p.RetryAfter = max(e.RetryAfter, time.Second)
 		}

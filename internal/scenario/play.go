@@ -27,7 +27,6 @@ type row struct {
 	caller  func(context.Context) (context.Context, context.CancelFunc)
 	script  func(s *scene)
 
-	fails    bool // the work returns an error of its own
 	fallback bool // mounted with one
 
 	want   Class // of the only call

@@ -86,8 +86,6 @@ type Driver struct {
 	Mount Mount
 	// Fallback mounts with one, whose class is Fell. It is nil where there is none.
 	Fallback Mount
-	// NoErrors says that the work can't return an error, as a handler of HTTP.
-	NoErrors bool
 	// SilentSkip says that the caller can't tell Skipped from Done.
 	SilentSkip bool
 }
@@ -95,7 +93,7 @@ type Driver struct {
 // Run plays the table with d.
 func Run(t *testing.T, d Driver) {
 	for _, s := range slices.Concat(table, scripts) {
-		if s.fails && d.NoErrors || s.fallback && d.Fallback == nil {
+		if s.fallback && d.Fallback == nil {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) { play(t, d, &s) })

@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -18,7 +19,7 @@ import (
 // Scenarios plays the table of all adapters over mount. Requests need no sockets, which a bubble can't wait for; what the
 // wire adds is for the other tests here.
 func Scenarios(t *testing.T, mount Mount, fallback middleware.Option) {
-	driver := scenario.Driver{Fact: "query.id", NoErrors: true}
+	driver := scenario.Driver{Fact: "query.id"}
 	driver.Mount = func(t *testing.T, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
 		return requests(mount(t, newGuard(t, l, opts), handler(work)))
 	}
@@ -40,10 +41,16 @@ func newGuard(t *testing.T, l lock.Locker, opts []guard.Option) *guard.Guard {
 	return g
 }
 
-// handler is work that answers "done", whatever it returns: handlers return nothing.
+// handler is work that answers "done", whatever it returns but its own error, and says nothing after it was replaced.
 func handler(work scenario.Work) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		_ = work(r.Context())
+		switch err := work(r.Context()); {
+		case errors.Is(err, scenario.ErrOwn):
+			http.Error(w, "failed", http.StatusConflict)
+			return
+		case err != nil && errors.Is(context.Cause(r.Context()), guard.ErrReplaced):
+			return
+		}
 		_, _ = io.WriteString(w, "done")
 	}
 }
@@ -69,6 +76,8 @@ func classOf(r *http.Response) scenario.Class {
 		return scenario.Fell
 	case r.StatusCode == http.StatusNoContent && r.Header.Get("Latchkey-Outcome") == guard.OutcomeSkipped:
 		return scenario.Skipped
+	case r.StatusCode == http.StatusConflict && string(body) == "failed\n":
+		return scenario.Failed
 	case r.StatusCode == http.StatusGatewayTimeout:
 		return scenario.Late
 	case r.StatusCode == http.StatusServiceUnavailable && len(body) == 0:
