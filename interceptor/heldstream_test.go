@@ -110,7 +110,7 @@ func TestBlockedSendEndsWhenLost(t *testing.T) {
 			if err := s.Send(big); err != nil {
 				done <- err
 				<-answered
-				return nil
+				return err
 			}
 		}
 	}}, streaming(t, duplexCall, newGuard(t, l, guard.Key("k"), guard.OneKey())))

@@ -27,7 +27,7 @@ func Status(err error) error {
 }
 
 func isStatus(err error) bool {
-	_, ok := err.(interface{ GRPCStatus() *status.Status }) //nolint:errorlint // its caller looks at what err wraps
+	_, ok := err.(interface{ GRPCStatus() *status.Status })
 	return ok
 }
 

@@ -103,7 +103,7 @@ func (b *binder) match(i int) {
 	r := b.rules[i]
 	found, err := b.find(r)
 	if err == nil {
-		err = b.checkKinds(r, found)
+		err = b.checkKinds(found)
 	}
 	if err != nil {
 		b.fault(r, r.errorf("%w", err))
@@ -122,7 +122,7 @@ func (b *binder) match(i int) {
 }
 
 // checkKinds reports methods that would stay without a guard, as they are of the other kind.
-func (b *binder) checkKinds(r Rule, found []string) error {
+func (b *binder) checkKinds(found []string) error {
 	wrong := slices.DeleteFunc(slices.Clone(found), func(name string) bool {
 		d := b.registered[name]
 		return d == nil || b.kinds == All || (b.kinds == Streaming) == isStreaming(d)

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,26 +69,39 @@ func keyed(t *testing.T, template string, opts ...guard.Option) *guard.Guard {
 	return g
 }
 
+// mistake is one in rules, and what has to stand in the error.
+type mistake struct {
+	name   string
+	kinds  Kinds
+	option *guardpb.Guard // of Transfer
+	rules  []Rule
+	want   []string
+}
+
 // Every realistic mistake is an error at start that says where it is, and what to write where that can be guessed.
 func TestMistakes(t *testing.T) {
+	for _, tt := range slices.Concat(mistakesInRules(t), mistakesInNames(t), mistakesInTemplates(t), mistakesInOptions(t)) {
+		ms, err := bindIn(bank(t, tt.option), "interceptor", tt.kinds, tt.rules)
+		if err == nil || ms != nil {
+			t.Errorf("%s: no error, but %v", tt.name, ms)
+			continue
+		}
+		for _, part := range append(tt.want, "interceptor: ") {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: error %q does not say %s", tt.name, err, part)
+			}
+		}
+	}
+}
+
+// mistakesInRules are about one rule, or several that do not go together.
+func mistakesInRules(t *testing.T) []mistake {
 	g := keyed(t, "account:#{req.name}")
 	locker := lock.Locker(memlock.New())
-	options := func(opts ...guard.Option) []Rule { return []Rule{FromOptions(locker, opts)} }
 	good := &guardpb.Guard{Key: "account:#{req.name}"}
 	faulty := Method(transfer, g)
 	faulty.Fault("option 1 of 1 is nil")
-	withRequest := Service("bank.v1.Bank", g)
-	withRequest.Request(reflect.TypeFor[*guardpb.Guard]())
-	newer := proto.CloneOf(good)
-	newer.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 1000, protowire.VarintType), 1))
-
-	for _, tt := range []struct {
-		name   string
-		kinds  Kinds
-		option *guardpb.Guard // of Transfer
-		rules  []Rule
-		want   []string // in the error
-	}{
+	return []mistake{
 		// Of a rule
 		{name: "no rules", want: []string{"no rules"}},
 		{name: "zero rule", rules: []Rule{{}}, want: []string{"without a guard"}},
@@ -97,21 +111,6 @@ func TestMistakes(t *testing.T) {
 			want: []string{transfer, "give guard.Name"}},
 		{name: "no key", rules: []Rule{Method(transfer, guard.Must(guard.New(locker, guard.Name("g"))))}, want: []string{`guard "g"`, "no key"}},
 		{name: "methods of HTTP", rules: []Rule{Method(transfer, keyed(t, "account:#{req.name}", guard.Methods("POST")))}, want: []string{`guard "g"`, "HTTP"}},
-
-		// Of a name
-		{name: "typo in the method", rules: []Rule{Method("/bank.v1.Bank/Trasnfer", g)}, want: []string{`guard "g"`, "did you mean", transfer}},
-		{name: "dots for slashes", rules: []Rule{Method("bank.v1.Bank.Transfer", g)}, want: []string{"did you mean", transfer}},
-		{name: "without the package", rules: []Rule{Method("Bank/Transfer", g)}, want: []string{"did you mean", transfer}},
-		{name: "a route of HTTP", rules: []Rule{Method("POST /v1/transfers", g)}, want: []string{"no such method"}},
-		{name: "service not linked in", rules: []Rule{Method("/shop.v1.Basket/Put", g)}, want: []string{"import the package generated"}},
-		{name: "typo in the service", rules: []Rule{Service("bank.v1.Bnak", g)}, want: []string{`guard "g"`, `did you mean "bank.v1.Bank"`}},
-		{name: "a method as a service", rules: []Rule{Service("bank.v1.Bank/Transfer", g)}, want: []string{"no such service"}},
-		{name: "service without the package", rules: []Rule{Service("Bank", g)}, want: []string{`did you mean "bank.v1.Bank"`}},
-		{name: "pattern of nothing", rules: []Rule{Match("/bank.v2.*/*", g)}, want: []string{`"/bank.v2.*/*"`, `guard "g"`, "no registered method"}},
-		{name: "pattern without a slash", rules: []Rule{Match("bank.*", g)}, want: []string{"want a pattern like"}},
-		{name: "regular expression", rules: []Rule{Match("/bank.v1.Bank/(Transfer|Deposit)", g)}, want: []string{"without a *"}},
-		{name: "braces in a pattern", rules: []Rule{Match("/bank.v1.Bank/{Transfer,Deposit}*", g)}, want: []string{"knows * only"}},
-		{name: "Request of a service", rules: []Rule{withRequest}, want: []string{`"bank.v1.Bank"`, "Request is for rules of one method"}},
 
 		// Of a kind
 		{name: "stream among unary rules", kinds: Unary, rules: []Rule{Method(watch, g)}, want: []string{watch, "StreamServer"}},
@@ -128,9 +127,36 @@ func TestMistakes(t *testing.T) {
 			want: []string{transfer, `pattern "/bank.v1.Bank/*r"`, `pattern "/bank.v1.Bank/T*"`}},
 		{name: "a rule that never applies", rules: []Rule{Match("/bank.v1.Vault/*", g), Service("bank.v1.Vault", g)},
 			want: []string{`pattern "/bank.v1.Vault/*"`, "never applies"}},
-		{name: "options twice", option: good, rules: append(options(), options()...), want: []string{transfer, "another rule"}},
+		{name: "options twice", option: good, rules: []Rule{FromOptions(locker, nil), FromOptions(locker, nil)}, want: []string{transfer, "another rule"}},
+	}
+}
 
-		// Of a template
+// mistakesInNames are about methods, services and patterns.
+func mistakesInNames(t *testing.T) []mistake {
+	g := keyed(t, "account:#{req.name}")
+	withRequest := Service("bank.v1.Bank", g)
+	withRequest.Request(reflect.TypeFor[*guardpb.Guard]())
+	return []mistake{
+		{name: "typo in the method", rules: []Rule{Method("/bank.v1.Bank/Tranfser", g)}, want: []string{`guard "g"`, "did you mean", transfer}},
+		{name: "dots for slashes", rules: []Rule{Method("bank.v1.Bank.Transfer", g)}, want: []string{"did you mean", transfer}},
+		{name: "without the package", rules: []Rule{Method("Bank/Transfer", g)}, want: []string{"did you mean", transfer}},
+		{name: "a route of HTTP", rules: []Rule{Method("POST /v1/transfers", g)}, want: []string{"no such method"}},
+		{name: "service not linked in", rules: []Rule{Method("/shop.v1.Basket/Put", g)}, want: []string{"import the package generated"}},
+		{name: "typo in the service", rules: []Rule{Service("bank.v1.Bnak", g)}, want: []string{`guard "g"`, `did you mean "bank.v1.Bank"`}},
+		{name: "a method as a service", rules: []Rule{Service("bank.v1.Bank/Transfer", g)}, want: []string{"no such service"}},
+		{name: "service without the package", rules: []Rule{Service("Bank", g)}, want: []string{`did you mean "bank.v1.Bank"`}},
+		{name: "pattern of nothing", rules: []Rule{Match("/bank.v2.*/*", g)}, want: []string{`"/bank.v2.*/*"`, `guard "g"`, "no registered method"}},
+		{name: "pattern without a slash", rules: []Rule{Match("bank.*", g)}, want: []string{"want a pattern like"}},
+		{name: "regular expression", rules: []Rule{Match("/bank.v1.Bank/(Transfer|Deposit)", g)}, want: []string{"without a *"}},
+		{name: "braces in a pattern", rules: []Rule{Match("/bank.v1.Bank/{Transfer,Deposit}*", g)}, want: []string{"knows * only"}},
+		{name: "Request of a service", rules: []Rule{withRequest}, want: []string{`"bank.v1.Bank"`, "Request is for rules of one method"}},
+	}
+}
+
+// mistakesInTemplates are about keys.
+func mistakesInTemplates(t *testing.T) []mistake {
+	locker := lock.Locker(memlock.New())
+	return []mistake{
 		{name: "typo in a field", rules: []Rule{Method(transfer, keyed(t, "account:#{req.nmae}"))}, want: []string{transfer, `guard "g"`, "Name"}},
 		{name: "another root", rules: []Rule{Method(transfer, keyed(t, "account:#{body.name}"))}, want: []string{transfer, "body"}},
 		{name: "header for metadata", rules: []Rule{Method(transfer, keyed(t, "account:#{header.tenant}"))}, want: []string{transfer, "header"}},
@@ -140,8 +166,16 @@ func TestMistakes(t *testing.T) {
 			want: []string{`service "bank.v1.Bank"`, deposit, watch, "Name"}},
 		{name: "key function of another type", rules: []Rule{Method(transfer, guard.Must(guard.New(locker, guard.Name("g"),
 			guard.KeyFunc(func(string) (string, error) { return "k", nil }))))}, want: []string{transfer, "string"}},
+	}
+}
 
-		// Of an option in a .proto file
+// mistakesInOptions are about what stands in a .proto file.
+func mistakesInOptions(t *testing.T) []mistake {
+	options := func(opts ...guard.Option) []Rule { return []Rule{FromOptions(memlock.New(), opts)} }
+	good := &guardpb.Guard{Key: "account:#{req.name}"}
+	newer := proto.CloneOf(good)
+	newer.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 1000, protowire.VarintType), 1))
+	return []mistake{
 		{name: "no method has one", rules: options(), want: []string{"no registered method has the option (latchkey.guard.v1.guard)"}},
 		{name: "nil locker", option: good, rules: []Rule{FromOptions(nil, nil)}, want: []string{"nil locker"}},
 		{name: "nil option for all", option: good, rules: options(nil), want: []string{"nil"}},
@@ -158,17 +192,6 @@ func TestMistakes(t *testing.T) {
 		{name: "condition that is none", option: &guardpb.Guard{Key: "account:#{req.name}", When: "req.limit"}, rules: options(), want: []string{transfer, "when"}},
 		{name: "fallback without one", option: &guardpb.Guard{Key: "account:#{req.name}", Busy: "fallback"}, rules: options(), want: []string{transfer, "fallback"}},
 		{name: "field of a later version", option: newer, rules: options(), want: []string{transfer, "does not know"}},
-	} {
-		ms, err := bindIn(bank(t, tt.option), "interceptor", tt.kinds, tt.rules)
-		if err == nil || ms != nil {
-			t.Errorf("%s: no error, but %v", tt.name, ms)
-			continue
-		}
-		for _, part := range append(tt.want, "interceptor: ") {
-			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%s: error %q does not say %s", tt.name, err, part)
-			}
-		}
 	}
 }
 
