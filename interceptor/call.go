@@ -86,17 +86,48 @@ func misuse(m *rules.Bound, text string) error {
 
 // unary makes a call of a unary method.
 func unary(ctx context.Context, m *rules.Bound, req any, next grpc.UnaryHandler) (any, error) {
+	if m.Fallback != nil {
+		return unaryOr(ctx, m, req, next)
+	}
 	var res any
 	c := call{method: m, ctx: ctx, req: req}
-	skipped, err := c.run(func(ctx context.Context) (err error) {
+	skip, err := c.run(func(ctx context.Context) (err error) {
 		res, err = next(ctx, req)
 		return err
 	})
-	if skipped {
-		_ = grpc.SetHeader(ctx, skippedHeader) // fails only for a caller within the process
-		return m.Response.New().Interface(), nil
+	if skip {
+		return skipped(ctx, m), nil
 	}
 	return res, err
+}
+
+// unaryOr is unary for a method with a fallback.
+func unaryOr(ctx context.Context, m *rules.Bound, req any, next grpc.UnaryHandler) (any, error) {
+	var res any
+	instead := false
+	c := call{method: m, ctx: ctx, req: req}
+	ran, err := m.Runner.RunOr(ctx, c.fact, func(ctx context.Context) (err error) {
+		res, err = next(ctx, req)
+		return err
+	}, func(ctx context.Context, refused error) (err error) {
+		instead = true
+		res, err = m.Fallback.Run(ctx, req, refused)
+		return err
+	})
+	switch {
+	case ran || instead:
+		return res, Status(err)
+	case err != nil:
+		return nil, c.refused(err)
+	default:
+		return skipped(ctx, m), nil
+	}
+}
+
+// skipped is the answer to a call that was skipped.
+func skipped(ctx context.Context, m *rules.Bound) any {
+	_ = grpc.SetHeader(ctx, skippedHeader) // fails only for a caller within the process
+	return m.Response.New().Interface()
 }
 
 // skippedHeader tells the caller that the answer is not the handler's.

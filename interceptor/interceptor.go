@@ -59,7 +59,8 @@
 // layer answer well, too. That holds for all methods of the server. A status of the handler's own stays what it is.
 //
 // A call that is skipped ([guard.Skip]) succeeds with an empty response and the header latchkey-outcome: skipped, just as a
-// skipped function returns the zero value; a server stream that is skipped ends without a message.
+// skipped function returns the zero value; a server stream that is skipped ends without a message. [Fallback] answers a
+// unary call with something better.
 //
 // # Where to place it
 //

@@ -1,6 +1,7 @@
 package interceptor
 
 import (
+	"context"
 	"reflect"
 
 	"github.com/latchkey-go/latchkey/guard"
@@ -60,3 +61,25 @@ func Request[T any]() Option { return request{reflect.TypeFor[T]()} }
 type request struct{ reflect.Type }
 
 func (o request) apply(r *rules.Rule) { r.Request(o.Type) }
+
+// Fallback answers a call of a unary method whose lock is busy, or whose lock service is out, instead of the handler. It gets
+// the *guard.Error that says which, and runs without the lock. Req and Res are the types of the handler:
+//
+//	interceptor.Method(bankpb.Bank_Balance_FullMethodName, g, interceptor.Fallback(
+//		func(ctx context.Context, r *bankpb.BalanceRequest, refused error) (*bankpb.BalanceResponse, error) { … }))
+//
+// It is the policy guard.RunFallback for both, unless the guard gives another one.
+func Fallback[Req, Res any](f func(context.Context, Req, error) (Res, error)) Option {
+	o := fallback{rules.Fallback{Request: reflect.TypeFor[Req](), Response: reflect.TypeFor[Res]()}}
+	if f != nil {
+		o.Run = func(ctx context.Context, req any, refused error) (any, error) {
+			r, _ := req.(Req) // as the rules have checked
+			return f(ctx, r, refused)
+		}
+	}
+	return o
+}
+
+type fallback struct{ rules.Fallback }
+
+func (o fallback) apply(r *rules.Rule) { r.Fallback(o.Fallback) }

@@ -45,7 +45,7 @@ func (c *heldConn) peek() (any, error) {
 	if c.first != nil {
 		return c.first, nil
 	}
-	m, ok := reflect.New(c.method.Request.Elem()).Interface().(proto.Message)
+	m, ok := reflect.TypeAssert[proto.Message](reflect.New(c.method.Request.Elem()))
 	if !ok {
 		return nil, misuse(c.method, "its requests are no messages of protobuf")
 	}

@@ -35,6 +35,7 @@ type Bound struct {
 	Runner    *guard.Runner
 	Request   reflect.Type             // what handlers get, a pointer
 	Response  protoreflect.MessageType // nil: not known
+	Fallback  *Fallback                // or nil
 	Single    bool                     // the response is one message, which a skipped call has to give as well
 }
 
@@ -189,12 +190,19 @@ func (b *binder) prepare(r Rule, name string) (*Bound, error) {
 	if m.Single && m.Response == nil && (m.Spec.Busy == guard.Skip || m.Spec.Outage == guard.Skip) {
 		return nil, r.errorf("a skipped call must answer something, but the type of its responses is not known: let the guard fail")
 	}
+	var can []guard.Ability
+	if m.Fallback = r.instead; m.Fallback != nil {
+		if err := m.Fallback.fits(m); err != nil {
+			return nil, r.errorf("%w", err)
+		}
+		can = append(can, guard.ServesFallback)
+	}
 	var err error
 	m.Runner, err = r.guard.Prepare(keyexpr.Roots{ // whose errors name the guard
 		"req":    keyexpr.Type(m.Request),
 		"md":     keyexpr.AnyName(),
 		"method": keyexpr.TypeFor[string](),
-	})
+	}, can...)
 	return m, err
 }
 

@@ -2,6 +2,8 @@
 package rules
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -27,6 +29,7 @@ type Rule struct {
 	guard   *guard.Guard
 	free    bool         // its method has no guard
 	request reflect.Type // nil: the registered one
+	instead *Fallback    // or nil
 	options *options     // the rule stands for all methods with an option in their .proto file
 	faults  []error
 }
@@ -63,6 +66,37 @@ func (r *Rule) Request(t reflect.Type) {
 		return
 	}
 	r.request = t
+}
+
+// Fallback answers calls of a unary method instead of its handler.
+type Fallback struct {
+	Request, Response reflect.Type
+	Run               func(ctx context.Context, req any, refused error) (any, error)
+}
+
+// Fallback sets what answers instead of the handler.
+func (r *Rule) Fallback(f Fallback) {
+	switch {
+	case f.Run == nil:
+		r.Fault("Fallback without a function")
+	case r.instead != nil:
+		r.Fault("Fallback is given twice")
+	default:
+		r.instead = &f
+	}
+}
+
+// fits reports whether f can answer calls of m.
+func (f *Fallback) fits(m *Bound) error {
+	switch {
+	case m.Streaming:
+		return errors.New("a Fallback is for unary methods")
+	case f.Request != m.Request:
+		return fmt.Errorf("the Fallback takes a %v, but requests are a %v", f.Request, m.Request)
+	case m.Response != nil && f.Response != reflect.TypeOf(m.Response.Zero().Interface()):
+		return fmt.Errorf("the Fallback returns a %v, but responses are a %T", f.Response, m.Response.Zero().Interface())
+	}
+	return nil
 }
 
 // Fault notes a mistake in the declaration of r, for Bind to report.
