@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock"
 )
 
 // TestDrain has one call that holds its lock, one in line, and one that comes later. The first makes a nested call.
@@ -17,8 +18,10 @@ func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, reg := newSpy(), newRegistry(t)
 		inner, _ := guarded(t, l, settled, guard.In(reg), guard.Name("inner"), guard.Wait(time.Hour))
+		var left context.Context // of a call that has ended
 		settle, seen := guarded(t, l, func(ctx context.Context, o Order) (string, error) {
 			time.Sleep(time.Minute)
+			left = context.WithoutCancel(ctx)
 			return inner(ctx, Order{ID: "8"})
 		}, guard.In(reg), guard.WaitForever(), guard.Busy(guard.RunUnlocked))
 		errs := make(chan error, 2)
@@ -53,8 +56,10 @@ func TestDrain(t *testing.T) {
 		if outcomes := infos(reg)["order.settle"].Outcomes; !maps.Equal(outcomes, want) || len(seen.outcomes()) != 3 {
 			t.Errorf("outcomes %v, want %v", outcomes, want)
 		}
-		if _, err := inner(context.Background(), Order{ID: "8"}); !errors.Is(err, guard.ErrDraining) {
-			t.Errorf("afterwards = %v, want ErrDraining", err)
+		for _, ctx := range []context.Context{context.Background(), left} {
+			if _, err := inner(ctx, Order{ID: "8"}); !errors.Is(err, guard.ErrDraining) {
+				t.Errorf("afterwards = %v, want ErrDraining", err)
+			}
 		}
 		l.check(t, "acquire order:7", "acquire order:7", "acquire order:8", "release order:8", "release order:7")
 	})
@@ -107,5 +112,32 @@ func TestDrainLeavesWorkAlone(t *testing.T) {
 		if report, err := reg.Drain(t.Context()); err != nil || report.Ended != 2 {
 			t.Errorf("Drain = %+v, %v", report, err)
 		}
+	})
+}
+
+// TestDrainBetweenLockAndWork begins to drain at the moment in which a locker without an ear for its context gives out the
+// lock.
+func TestDrainBetweenLockAndWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, reg := newSpy(), newRegistry(t)
+		drained := make(chan error, 1)
+		l.after = func(lock.Request) {
+			go func() { _, err := reg.Drain(t.Context()); drained <- err }()
+			time.Sleep(time.Second)
+		}
+		settle, seen := guarded(t, l, func(context.Context, Order) (string, error) {
+			t.Error("the work ran")
+			return "", nil
+		}, guard.In(reg), guard.Wait(time.Hour))
+		if _, err := settle(t.Context(), Order{ID: "7"}); !errors.Is(err, guard.ErrDraining) {
+			t.Errorf("settle = %v, want ErrDraining", err)
+		}
+		if err := <-drained; err != nil {
+			t.Error(err)
+		}
+		if got := seen.only(t).Outcome; got != guard.OutcomeDraining {
+			t.Errorf("outcome %q", got)
+		}
+		l.check(t, "acquire order:7", "release order:7")
 	})
 }

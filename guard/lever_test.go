@@ -239,3 +239,21 @@ func TestShadowOfAPanic(t *testing.T) {
 		}
 	})
 }
+
+// TestShadowAnsweredTooLate holds that a shadow which gets its lock only after the work gives it back.
+func TestShadowAnsweredTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newSpy()
+		l.after = func(lock.Request) { time.Sleep(time.Minute) }
+		settle, seen := shadowed(t, l, aSecond)
+		start := time.Now()
+		if _, err := settle(t.Context(), Order{ID: "7"}); err != nil || time.Since(start) != time.Second {
+			t.Errorf("settle = %v after %v", err, time.Since(start))
+		}
+		if e := seen.only(t); e.Refused != nil {
+			t.Errorf("event %+v", e)
+		}
+		time.Sleep(time.Hour)
+		l.check(t, "acquire latchkey-shadow:order:7", "release latchkey-shadow:order:7")
+	})
+}

@@ -88,6 +88,8 @@ type Driver struct {
 	Fallback Mount
 	// SilentSkip says that the caller can't tell Skipped from Done.
 	SilentSkip bool
+	// Client says that calls come from a client, which itself gives up when its context ends, whatever the server does.
+	Client bool
 }
 
 // Run plays the table with d.
