@@ -64,8 +64,8 @@ type attr struct {
 	style style
 	// parse sets the field from its text.
 	parse func(s *Spec, text string) error
-	// print returns the text of the field.
-	print func(s *Spec) string
+	// format returns the text of the field.
+	format func(s *Spec) string
 	// zero reports whether the field has its zero value.
 	zero func(s *Spec) bool
 	// copy sets the field of to from that of from.
@@ -86,10 +86,10 @@ const (
 
 // values is how the values of a type are written and checked, whichever field has them.
 type values[T comparable] struct {
-	style style
-	parse func(text string) (T, error)
-	print func(v T) string
-	fault func(name string, v T) string
+	style  style
+	parse  func(text string) (T, error)
+	format func(v T) string
+	fault  func(name string, v T) string
 }
 
 func row[T comparable](field fields, name string, at func(*Spec) *T, v values[T]) attr {
@@ -102,10 +102,10 @@ func row[T comparable](field fields, name string, at func(*Spec) *T, v values[T]
 			}
 			return err
 		},
-		print: func(s *Spec) string { return v.print(*at(s)) },
-		zero:  func(s *Spec) bool { var zero T; return *at(s) == zero },
-		copy:  func(to, from *Spec) { *at(to) = *at(from) },
-		fault: func(s *Spec) string { return v.fault(name, *at(s)) },
+		format: func(s *Spec) string { return v.format(*at(s)) },
+		zero:   func(s *Spec) bool { var zero T; return *at(s) == zero },
+		copy:   func(to, from *Spec) { *at(to) = *at(from) },
+		fault:  func(s *Spec) string { return v.fault(name, *at(s)) },
 	}
 }
 
@@ -156,7 +156,7 @@ func (s *Spec) merge(from Spec, set fields) {
 
 var (
 	nameValues = values[string]{
-		parse: asWritten, print: itself,
+		parse: asWritten, format: itself,
 		fault: func(name, v string) string {
 			if utf8.ValidString(v) && strings.IndexFunc(v, unicode.IsControl) < 0 {
 				return ""
@@ -165,14 +165,14 @@ var (
 		},
 	}
 	codeValues = values[string]{code, asWritten, itself, func(string, string) string { return "" }}
-	argValues  = values[string]{parse: parseArgs, print: itself, fault: func(name, v string) string {
+	argValues  = values[string]{parse: parseArgs, format: itself, fault: func(name, v string) string {
 		return listFault(name, v, parseArgs)
 	}}
-	methodValues = values[string]{parse: parseMethods, print: itself, fault: func(name, v string) string {
+	methodValues = values[string]{parse: parseMethods, format: itself, fault: func(name, v string) string {
 		return listFault(name, v, parseMethods)
 	}}
 	kindValues = values[lock.Kind]{
-		parse: parseKind, print: lock.Kind.String,
+		parse: parseKind, format: lock.Kind.String,
 		fault: func(_ string, k lock.Kind) string {
 			if _, err := k.MarshalText(); err == nil {
 				return ""
@@ -181,14 +181,14 @@ var (
 		},
 	}
 	waitValues = values[time.Duration]{
-		parse: parseWait, print: printDuration,
+		parse: parseWait, format: printDuration,
 		fault: func(name string, d time.Duration) string {
 			return durationFault(name, d, "use Forever to wait as long as the caller")
 		},
 	}
 	policyValues = values[Policy]{
-		parse: func(text string) (p Policy, err error) { return p, p.UnmarshalText([]byte(text)) },
-		print: Policy.String,
+		parse:  func(text string) (p Policy, err error) { return p, p.UnmarshalText([]byte(text)) },
+		format: Policy.String,
 		fault: func(name string, p Policy) string {
 			if p.valid() {
 				return ""
@@ -197,26 +197,26 @@ var (
 		},
 	}
 	flags = values[bool]{
-		style: flag, parse: strconv.ParseBool, print: strconv.FormatBool,
+		style: flag, parse: strconv.ParseBool, format: strconv.FormatBool,
 		fault: func(string, bool) string { return "" },
 	}
 )
 
-// asWritten parses what is its own text, and itself prints it.
+// asWritten parses what is its own text, and itself formats it.
 func asWritten(text string) (string, error) { return text, nil }
 
 func itself(text string) string { return text }
 
 func durations(zero string) values[time.Duration] {
 	return values[time.Duration]{
-		parse: parseDuration, print: printDuration,
+		parse: parseDuration, format: printDuration,
 		fault: func(name string, d time.Duration) string { return durationFault(name, d, zero) },
 	}
 }
 
 func counts(what string) values[int] {
 	return values[int]{
-		style: number, print: strconv.Itoa,
+		style: number, format: strconv.Itoa,
 		parse: func(text string) (int, error) {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 1 {

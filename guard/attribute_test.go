@@ -2,6 +2,7 @@ package guard
 
 import (
 	"encoding/json"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -79,6 +80,19 @@ func TestEachFieldHasAllSpellings(t *testing.T) {
 	}
 	if len(spellings) != len(attributes) {
 		t.Errorf("%d rows for %d fields", len(attributes), len(spellings))
+	}
+}
+
+// TestPackageCommentListsTheAttributes holds that the table in doc.go has a line for each attribute.
+func TestPackageCommentListsTheAttributes(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range attributes {
+		if !strings.Contains(string(doc), "\n//\t"+a.name+" ") {
+			t.Errorf("doc.go has no line for %s", a.name)
+		}
 	}
 }
 

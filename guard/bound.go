@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
@@ -88,13 +89,7 @@ func exampleArgs(n int) string {
 
 // fallbackType is the type of a fallback for functions of type t: with an error behind the arguments.
 func fallbackType(t reflect.Type) reflect.Type {
-	var in, out []reflect.Type
-	for i := range t.NumIn() {
-		in = append(in, t.In(i))
-	}
-	for i := range t.NumOut() {
-		out = append(out, t.Out(i))
-	}
+	in, out := slices.Collect(t.Ins()), slices.Collect(t.Outs())
 	return reflect.FuncOf(append(in, errorType), out, false)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -41,7 +42,7 @@ func (c *config) fault(format string, args ...any) {
 func (c *config) give(set fields, s Spec) {
 	for _, a := range attributes {
 		if c.single&set&a.field != 0 {
-			c.fault("%s is given twice, as %q and as %q", a.name, a.print(&c.spec), a.print(&s))
+			c.fault("%s is given twice, as %q and as %q", a.name, a.format(&c.spec), a.format(&s))
 		}
 	}
 	c.single |= set
@@ -98,7 +99,7 @@ func (c *config) validate() error {
 // mistakes are the faults of c but for those of syntax.
 func (c *config) mistakes() []error {
 	s := c.spec
-	faults := append(c.faults[:len(c.faults):len(c.faults)], s.faults()...)
+	faults := append(slices.Clip(c.faults), s.faults()...)
 	check := func(bad bool, text string) {
 		if bad {
 			faults = append(faults, errors.New(text))

@@ -9,7 +9,6 @@ import (
 
 // declared is what tags say about a guard.
 type declared struct {
-	name     string // default of Spec.Name
 	spec     Spec
 	template bool     // a blank field carries a tag
 	keyParts []string // fields marked as `guard:"key"`

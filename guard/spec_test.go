@@ -178,6 +178,16 @@ func TestSpec(t *testing.T) {
 	}
 }
 
+// TestFromSpecMerges holds that a zero field of a Spec is not given, and leaves what came before.
+func TestFromSpecMerges(t *testing.T) {
+	got := guard.Must(guard.New(memlock.New(), guard.Name("n"), guard.Wait(time.Second), guard.Fair(),
+		guard.FromSpec(guard.Spec{Key: "k", Wait: time.Minute}), guard.FromSpec(guard.Spec{Lease: time.Second}))).Spec()
+	want := guard.Spec{Name: "n", Key: "k", Wait: time.Minute, Lease: time.Second, Kind: lock.Fair}
+	if got != want {
+		t.Errorf("Spec() = %v, want %v", got, want)
+	}
+}
+
 func TestValidate(t *testing.T) {
 	if err := (guard.Spec{}).Validate(); err != nil {
 		t.Errorf("zero Spec: %v", err)

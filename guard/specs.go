@@ -148,6 +148,8 @@ func (s Spec) checkOverride() error {
 	switch {
 	case given&fieldName != 0:
 		return errors.New("name can't be overridden: it says which guard is meant")
+	case given&fieldArgs != 0:
+		return errors.New("args can't be overridden: the function has its arguments")
 	case given == 0:
 		return errors.New("no attributes")
 	}

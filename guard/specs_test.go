@@ -72,6 +72,7 @@ func TestParseSpecsErrors(t *testing.T) {
 		{"a: wait=5s;", `guard "a": nothing between semicolons`},
 		{"a: wait=5s\na: wait=6s", `guard "a": is given twice (line 2, column 1)`},
 		{"a: name=b", `guard "a": name can't be overridden`},
+		{"a: args=from", `guard "a": args can't be overridden`},
 		{"a: order:#{req.ID}", "unknown attribute"},
 		{"a: wait=1us", "wait 1µs is under 1ms"},
 		{"a: lease=2m; max-hold=1m", "lease 2m0s is over max-hold 1m0s"},

@@ -43,12 +43,12 @@ const next = "; switchable"
 
 // text is the value of a in s, in quotes if it would be read back as another one.
 func (a attr) text(s *Spec) string {
-	text := a.print(s)
+	text := a.format(s)
 	if a.fault(s) != "" { // it can't be read back anyway
 		return text
 	}
 	back, err := parseTag("; " + a.name + "=" + text + next)
-	if err != nil || a.print(&back) != text || !back.Switchable || strings.ContainsAny(text, "\n|") {
+	if err != nil || a.format(&back) != text || !back.Switchable || strings.ContainsAny(text, "\n|") {
 		return strconv.Quote(text)
 	}
 	return text
@@ -88,7 +88,7 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		value := a.print(&s)
+		value := a.format(&s)
 		if a.style != number && a.style != flag {
 			quoted, err := json.Marshal(value)
 			if err != nil {
