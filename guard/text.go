@@ -48,7 +48,7 @@ func (a attr) text(s *Spec) string {
 		return text
 	}
 	back, err := parseTag("; " + a.name + "=" + text + next)
-	if err != nil || a.format(&back) != text || !back.Switchable || strings.ContainsAny(text, "\n|") {
+	if err != nil || a.format(&back) != text || strings.ContainsAny(text, "\n|") {
 		return strconv.Quote(text)
 	}
 	return text
