@@ -27,9 +27,8 @@ type call struct {
 	releaseLost error         // what a release said that makes the call a loss
 	keep        time.Duration // how long the locks stay after their release
 	turn        *turn         // nil unless newer calls replace this one
-	next        *call         // of the stack; nil until it runs
-	above       *call
-	*member     // nil outside of a Registry
+	stacked     bool          // behind another guard of a Stack
+	*member                   // nil outside of a Registry
 
 	one [1]lock.Hold // room for the usual case
 	key [1]string
@@ -75,8 +74,14 @@ func (c *call) start(ctx context.Context, facts keyexpr.Facts) (ran bool, err er
 	c.event = Event{Guard: c.spec.Name, Template: c.spec.Key, Outcome: OutcomePanic}
 	c.ctx, c.span = c.tel.spans.start(ctx, now(), &c.labels)
 	defer c.end()
-	ran, c.event.Outcome, c.event.Err = c.dispatch(facts)
-	return ran, c.event.Err
+	below := c.descend(facts)
+	ran, outcome, err := c.dispatch(facts)
+	if below != nil && below.back {
+		ran = false
+		outcome, err = c.rolledBack(below)
+	}
+	c.event.Outcome, c.event.Err = outcome, err
+	return ran, err
 }
 
 // do is the call from the condition to the release.

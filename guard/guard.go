@@ -10,11 +10,13 @@ import (
 // hand it to an adapter. It is immutable and safe for concurrent use.
 type Guard struct {
 	config
-	locker lock.Locker
-	tel    *telemetry
-	local  *local // shared by all copies
-	inline *inlineFunctions
-	origin *Guard // that New returned; this one may be a copy
+	locker  lock.Locker
+	tel     *telemetry
+	local   *local   // shared by all copies
+	rest    []*Guard // behind it, of a Stack
+	adopted bool     // the fallback of the first guard of a Stack is its own, too
+	inline  *inlineFunctions
+	origin  *Guard // that New returned; this one may be a copy
 }
 
 // New declares a guard over l. Everything that can be known without the request is checked here; the rest (whether the
@@ -44,6 +46,13 @@ func New(l lock.Locker, opts ...Option) (*Guard, error) {
 		return nil, g.spec.errorf("metrics: %w", err)
 	}
 	return g, nil
+}
+
+// detached returns a copy of g that is a guard of its own.
+func (g *Guard) detached() *Guard {
+	other := *g
+	other.inline = new(inlineFunctions)
+	return &other
 }
 
 // isNil reports whether l is nil, or holds a nil pointer, which would panic at the first call.

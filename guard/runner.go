@@ -26,6 +26,7 @@ type Runner struct {
 	entry     *entry // nil outside of a Registry
 	recent    *recentHolds
 	local     *local
+	next      *Runner // behind it, of a Stack
 
 	afterRelease []func(context.Context, Event)
 
@@ -62,9 +63,13 @@ func (g *Guard) prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
 		g.fault("switchable, but in no registry: give guard.In")
 	}
 	g.imply()
-	faults := append(g.spec.admit(g.fallback != nil, can), g.mistakes()...)
+	if g.adopted {
+		g.spec.implyFallback()
+	}
+	faults := append(g.spec.admit(g.fallback != nil || g.adopted, can), g.mistakes()...)
 	r, more := g.compile(roots)
-	if err := r.spec.errors(append(faults, more...)); err != nil {
+	own := r.spec.errors(append(faults, more...))
+	if err := errors.Join(append([]error{own}, g.prepareRest(r, roots, can)...)...); err != nil {
 		return nil, err
 	}
 	if g.registry != nil {

@@ -1,0 +1,113 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
+)
+
+// Stack returns a guard of several, each with a name, a key and policies of its own, for one entry point: the locks of the
+// first are taken first and given back last. It fits where a Guard does.
+//
+//	pay, err := guard.Func(guard.Must(guard.Stack(perCustomer, perOrder)), svc.Pay)
+//
+// The work runs under all of them, or not at all: if one can't have its lock, those before it give theirs back before its
+// policy does anything. With RunUnlocked, the call goes on without that lock; a condition that is false passes its guard
+// only. A Fallback is declared with the first guard and is that of all. Each guard has its own event and span; of a call
+// that was rolled back, all of them tell the same outcome.
+func Stack(guards ...*Guard) (*Guard, error) {
+	if len(guards) < 2 {
+		return nil, fmt.Errorf("guard: Stack of %d guards: give at least two", len(guards))
+	}
+	var faults []error
+	names := make(map[string]bool)
+	for i, g := range guards {
+		if g == nil {
+			faults = append(faults, fmt.Errorf("guard: Stack: guard %d is nil", i+1))
+			continue
+		}
+		faults = append(faults, g.unstackable(i == 0)...)
+		if names[g.spec.Name] {
+			faults = append(faults, g.spec.errorf("twice in a Stack"))
+		}
+		names[g.spec.Name] = true
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	first := guards[0].detached()
+	first.rest = slices.Clone(guards[1:])
+	return first, nil
+}
+
+// unstackable says why g can't be in a Stack.
+func (g *Guard) unstackable(first bool) (faults []error) {
+	check := func(bad bool, text string) {
+		if bad {
+			faults = append(faults, g.spec.errorf("in a Stack: %s", text))
+		}
+	}
+	check(g.spec.Name == "" || g.spec.Key == "" && g.keyFunc == nil, "give it a Name and a Key")
+	check(len(g.rest) > 0, "it is a Stack itself: give its guards")
+	check(!first && g.fallback != nil, "declare the Fallback with the first guard")
+	return faults
+}
+
+// prepareRest fits the guards behind the first to roots.
+func (g *Guard) prepareRest(r *Runner, roots keyexpr.Roots, can []Ability) (faults []error) {
+	for _, member := range g.rest {
+		fitted := *member
+		fitted.adopted = g.fallback != nil
+		next, err := fitted.prepare(roots, can...)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		r.next, r = next, next
+	}
+	return faults
+}
+
+// descent is the work of a guard that has others behind it: their call.
+type descent struct {
+	task
+	facts keyexpr.Facts
+	inner call
+	back  bool // the locks before it are to be given back, as nothing ran
+}
+
+// errRolledBack ends the work of a guard whose successors could not run. The caller never gets it.
+var errRolledBack = errors.New("guard: rolled back")
+
+func (d *descent) run(ctx context.Context) error {
+	ran, err := d.inner.start(ctx, d.facts)
+	if d.back = !ran; d.back {
+		return errRolledBack
+	}
+	return err
+}
+
+// descend makes the call of the guards behind c the work of c.
+func (c *call) descend(facts keyexpr.Facts) *descent {
+	if c.Runner.next == nil {
+		return nil
+	}
+	d := &descent{task: c.task, facts: facts}
+	d.inner.Runner, d.inner.task, d.inner.stacked = c.Runner.next, c.task, true
+	c.task = d
+	return d
+}
+
+// rolledBack is the end of a call whose successors could not run, now that its own locks have been given back. The first
+// guard of the stack runs the fallback.
+func (c *call) rolledBack(d *descent) (outcome string, err error) {
+	e := &d.inner.event
+	c.event.Refused, c.event.Fact = e.Refused, e.Fact
+	if e.Outcome == OutcomeFallback && !c.stacked {
+		return e.Outcome, d.instead(c.ctx, e.Refused)
+	}
+	return e.Outcome, e.Err
+}
