@@ -24,10 +24,12 @@ type call struct {
 	countedHeld bool          // in latchkey.guard.held
 	work        heldContext   // of the work, then
 	releasing   releaseContext
-	releaseLost error         // what a release said that makes the call a loss
+	judged      bool          // when the work returned:
+	lost        error         // why the call lost a lock
+	until       time.Duration // until when the locks are good, by now
 	keep        time.Duration // how long the locks stay after their release
 	turn        *turn         // nil unless newer calls replace this one
-	stacked     bool          // behind another guard of a Stack
+	above       *call         // before it in a Stack
 	*member                   // nil outside of a Registry
 
 	one [1]lock.Hold // room for the usual case
@@ -71,6 +73,7 @@ func (t *funcTask) instead(ctx context.Context, refused error) error { return t.
 // start makes the call and tells how it went.
 func (c *call) start(ctx context.Context, facts keyexpr.Facts) (ran bool, err error) {
 	// The outcome until a better one is known, which does not happen if anything panics.
+	c.until = Forever
 	c.event = Event{Guard: c.spec.Name, Template: c.spec.Key, Outcome: OutcomePanic}
 	c.ctx, c.span = c.tel.spans.start(ctx, now(), &c.labels)
 	defer c.end()

@@ -69,7 +69,7 @@ func (c *call) instead(policy Policy, outcome string, refused *Error) (ran bool,
 		return false, OutcomeSkipped, nil
 	case policy == RunUnlocked:
 		return true, OutcomeUnlocked, c.task.run(c.ctx)
-	case policy == RunFallback && c.stacked:
+	case policy == RunFallback && c.above != nil:
 		return false, OutcomeFallback, nil // when those before it have given their locks back
 	case policy == RunFallback:
 		return false, OutcomeFallback, c.task.instead(c.ctx, refused)

@@ -17,15 +17,12 @@ var errLeaseOver = errors.New("the lease was over when the work returned")
 // settle gives the locks back after the work returned err, and finds out whether they were held to its end. A lock that
 // is good when the work returns is not lost by what becomes of it while it is given back.
 func (c *call) settle(err error) (outcome string, _ error) {
-	good := c.good()
-	lost := c.lost(good)
-	if lost == nil && err == nil && c.spec.Hold > 0 {
+	c.judge()
+	if c.lost == nil && err == nil && c.spec.Hold > 0 {
 		c.keep = c.spec.Hold - (now() - c.since)
 	}
-	c.releaseWithin(good)
-	if lost == nil {
-		lost = c.releaseLost
-	}
+	c.release()
+	lost := c.lost
 	switch {
 	case lost == nil && err == nil:
 		return OutcomeOK, nil
@@ -42,6 +39,23 @@ func (c *call) settle(err error) (outcome string, _ error) {
 		lost = &lostWork{lost, err}
 	}
 	return outcome, c.fail(ErrLost, lost)
+}
+
+// judge finds out, when the work has returned, whether the locks of c are lost, and those of the guards before it in a
+// Stack: what follows is not the work's time anymore.
+func (c *call) judge() {
+	if c.judged {
+		return
+	}
+	c.judged = true
+	good := c.good()
+	c.lost = c.loss(good)
+	if good < Forever {
+		c.until = now() + good
+	}
+	if c.above != nil && c.above.locked {
+		c.above.judge()
+	}
 }
 
 // good is how long all locks are still good by their own clocks. One that has no clock is good for what was declared, or
@@ -73,9 +87,9 @@ func (c *call) declared() time.Duration {
 	return max(0, end-(now()-c.since))
 }
 
-// lost is how one of our locks was lost, if it was; good is for how long none will be. The loss of a lock that the caller
+// loss is how one of our locks was lost, if it was; good is for how long none will be. The loss of a lock that the caller
 // holds ends the work's context too, but is the caller's to report.
-func (c *call) lost(good time.Duration) error {
+func (c *call) loss(good time.Duration) error {
 	cause := context.Cause(&c.work)
 	if errors.Is(cause, lock.ErrLost) && !errors.Is(cause, context.Cause(c.ctx)) {
 		return cause
@@ -90,12 +104,9 @@ func (c *call) lost(good time.Duration) error {
 	return &lock.LostError{Held: held, Reason: errLeaseOver}
 }
 
-// release gives back what is still held, where the work did not return.
-func (c *call) release() { c.releaseWithin(Forever) }
-
-// releaseWithin gives back all locks, each once and all under one bound, whatever becomes of the others. A loss that a
-// locker answers while the locks are good happened during the work.
-func (c *call) releaseWithin(good time.Duration) {
+// release gives back all locks, each once and all under one bound, whatever becomes of the others. A loss that a locker
+// answers while the locks are good happened during the work.
+func (c *call) release() {
 	holds := c.holds
 	c.holds = nil
 	if len(holds) == 0 {
@@ -103,22 +114,18 @@ func (c *call) releaseWithin(good time.Duration) {
 	}
 	c.releasing.caller, c.releasing.timeout = c.ctx, c.releaseTimeout
 	defer c.releasing.stop()
-	until := Forever
-	if good < Forever {
-		until = now() + good
-	}
 	all, ok := c.locker.(releaser)
 	switch {
 	case len(holds) == 1:
 		err := c.giveBack(holds[0])
-		c.released(err, err != nil && now() < until)
+		c.released(err, err != nil && now() < c.until)
 	case ok && c.keep <= 0:
 		holds = slices.Clone(holds) // others may read it
 		slices.Reverse(holds)       // the last one first, where it gives them back one by one
 		err := all.ReleaseAll(&c.releasing, holds)
-		c.released(err, err != nil && now() < until)
+		c.released(err, err != nil && now() < c.until)
 	default:
-		c.releaseTogether(holds, until)
+		c.releaseTogether(holds)
 	}
 	if c.locked {
 		c.event.Held = now() - c.since
@@ -167,8 +174,8 @@ func (c *call) released(err error, good bool) {
 	if err == nil {
 		return
 	}
-	if gone := errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrNotHeld); gone && good && c.releaseLost == nil {
-		c.releaseLost = err
+	if gone := errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrNotHeld); gone && good && c.lost == nil {
+		c.lost = err
 	}
 	if c.event.Release != nil {
 		err = errors.Join(c.event.Release, err)
@@ -185,7 +192,7 @@ type answer struct {
 
 // releaseTogether gives back each of holds in a goroutine of its own. A panic of the locker reaches the caller when all are
 // done.
-func (c *call) releaseTogether(holds []lock.Hold, until time.Duration) {
+func (c *call) releaseTogether(holds []lock.Hold) {
 	answers := make([]answer, len(holds))
 	var releases sync.WaitGroup
 	for i, hold := range holds {
@@ -194,7 +201,7 @@ func (c *call) releaseTogether(holds []lock.Hold, until time.Duration) {
 			a.err = errNoAnswer // unless Release returns
 			defer func() { a.panicked = recover() }()
 			a.err = c.giveBack(hold)
-			a.good = a.err != nil && now() < until
+			a.good = a.err != nil && now() < c.until
 		})
 	}
 	releases.Wait()

@@ -96,7 +96,7 @@ func (c *call) descend(facts keyexpr.Facts) *descent {
 		return nil
 	}
 	d := &descent{task: c.task, facts: facts}
-	d.inner.Runner, d.inner.task, d.inner.stacked = c.Runner.next, c.task, true
+	d.inner.Runner, d.inner.task, d.inner.above = c.Runner.next, c.task, c
 	c.task = d
 	return d
 }
@@ -106,8 +106,22 @@ func (c *call) descend(facts keyexpr.Facts) *descent {
 func (c *call) rolledBack(d *descent) (outcome string, err error) {
 	e := &d.inner.event
 	c.event.Refused, c.event.Fact = e.Refused, e.Fact
-	if e.Outcome == OutcomeFallback && !c.stacked {
+	switch {
+	case e.Outcome == OutcomeFallback && c.above == nil:
 		return e.Outcome, d.instead(c.ctx, e.Refused)
+	case e.Outcome == OutcomeCanceled && c.ctx.Err() == nil: // it was c that ended them, and not the caller
+		return c.ended(context.Cause(&c.work))
 	}
 	return e.Outcome, e.Err
+}
+
+// ended is the end of a call whose own lock, or turn, ended for cause while its successors waited. No policy applies.
+func (c *call) ended(cause error) (outcome string, err error) {
+	switch {
+	case c.turn.replaced():
+		return OutcomeReplaced, c.fail(ErrReplaced, nil)
+	case c.outwaited(cause):
+		return OutcomeBusy, c.fail(ErrBusy, &early{cause})
+	}
+	return OutcomeOutage, c.fail(ErrOutage, &early{cause})
 }

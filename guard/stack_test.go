@@ -236,3 +236,64 @@ func TestStackMistakes(t *testing.T) {
 		}
 	}
 }
+
+// What ends a guard while those behind it wait is told as its own, and nothing ran.
+func TestStackEndsWhileItWaits(t *testing.T) {
+	tests := []struct {
+		name    string
+		tenant  guard.Option
+		end     func(l *memlock.Locker, again func())
+		want    error
+		outcome string
+	}{
+		{"lease", guard.Lease(time.Second), nil, guard.ErrBusy, guard.OutcomeBusy},
+		{"taken away", guard.Wait(0), func(l *memlock.Locker, _ func()) { l.ForceUnlock("tenant") }, guard.ErrOutage, guard.OutcomeOutage},
+		{"replaced", guard.Busy(guard.Replace), func(_ *memlock.Locker, again func()) { again() }, guard.ErrReplaced, guard.OutcomeReplaced},
+	}
+	for _, tt := range tests {
+		synctest.Test(t, func(t *testing.T) {
+			l := memlock.New()
+			if _, err := l.Acquire(t.Context(), lock.Request{Key: "order:7"}); err != nil {
+				t.Fatal(err)
+			}
+			settle, seen := stacked(t, l, func(_ context.Context, o Order) (string, error) {
+				if o.ID == "7" {
+					t.Errorf("%s: ran", tt.name)
+				}
+				return "", nil
+			}, []guard.Option{tt.tenant}, nil, []guard.Option{guard.Wait(time.Minute)})
+			if tt.end != nil {
+				time.AfterFunc(time.Second, func() {
+					tt.end(l, func() { _, _ = settle(t.Context(), Order{ID: "8", Items: []string{"a"}}) })
+				})
+			}
+			start := time.Now()
+			_, err := settle(t.Context(), Order{ID: "7", Items: []string{"a"}})
+			if e, ok := errors.AsType[*guard.Error](err); !ok || e.Guard != "tenant" || e.Err != tt.want || errors.Is(err, guard.ErrLost) {
+				t.Errorf("%s: settle: %v, want %v", tt.name, err, tt.want)
+			}
+			if got := time.Since(start); got != time.Second {
+				t.Errorf("%s: waited %v, want 1s", tt.name, got)
+			}
+			synctest.Wait()
+			if got := seen["tenant"].outcomes()[0]; got != tt.outcome {
+				t.Errorf("%s: outcome %s, want %s", tt.name, got, tt.outcome)
+			}
+		})
+	}
+}
+
+// A slow release of one guard does not make the lock of another a loss: the work had returned.
+func TestStackIsLostWhenTheWorkReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := guard.Must(guard.New(shy{memlock.New()}, guard.Name("slow"), guard.Key("slow:#{req.ID}")))
+		short := guard.Must(guard.New(memlock.New(), guard.Name("short"), guard.Key("short:#{req.ID}"), guard.Lease(2*time.Second)))
+		settle := guard.Must(guard.Func(guard.Must(guard.Stack(short, slow)), func(context.Context, Order) (string, error) {
+			time.Sleep(time.Second)
+			return "settled", nil
+		}))
+		if _, err := settle(t.Context(), Order{ID: "7"}); err != nil {
+			t.Errorf("settle: %v", err)
+		}
+	})
+}
