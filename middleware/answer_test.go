@@ -20,7 +20,8 @@ import (
 type payment struct{ Order string }
 
 // serve sends a payment through a handler that calls a guarded function of the service layer.
-func serve(t *testing.T, l lock.Locker, order string, answer func(http.ResponseWriter, *http.Request, error) bool) *http.Response {
+func serve(t *testing.T, l lock.Locker, order string,
+	answer func(http.ResponseWriter, *http.Request, error) bool) (status int, h http.Header, body string) {
 	t.Helper()
 	g := guard.Must(guard.New(l, guard.Name("order.pay"), guard.Key("order:#{req.Order}")))
 	pay := guard.Must(guard.Func(g, func(_ context.Context, p payment) (string, error) {
@@ -47,8 +48,8 @@ func serve(t *testing.T, l lock.Locker, order string, answer func(http.ResponseW
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { res.Body.Close() })
-	return res
+	defer res.Body.Close()
+	return res.StatusCode, res.Header, read(t, res.Body)
 }
 
 func TestAnswerMapsErrorsOfTheServiceLayer(t *testing.T) {
@@ -72,10 +73,9 @@ func TestAnswerMapsErrorsOfTheServiceLayer(t *testing.T) {
 		{"lost", adaptertest.Locker(adaptertest.Losing), "7f3a", middleware.Answer, 500, "", `guard#ErrLost"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			res := serve(t, tt.locker, tt.order, tt.answer)
-			body := read(t, res.Body)
-			if res.StatusCode != tt.status || res.Header.Get("Retry-After") != tt.retry || !strings.Contains(body, tt.body) {
-				t.Errorf("answer = %d, Retry-After %q, %s, want %d, %q, %s", res.StatusCode, res.Header.Get("Retry-After"), body, tt.status, tt.retry, tt.body)
+			status, h, body := serve(t, tt.locker, tt.order, tt.answer)
+			if status != tt.status || h.Get("Retry-After") != tt.retry || !strings.Contains(body, tt.body) {
+				t.Errorf("answer = %d, Retry-After %q, %s, want %d, %q, %s", status, h.Get("Retry-After"), body, tt.status, tt.retry, tt.body)
 			}
 			if strings.Contains(body, "7f3a") || strings.Contains(body, "10.9.8.7") {
 				t.Errorf("body tells too much: %s", body)
@@ -130,9 +130,13 @@ func TestRespondGetsTheStatus(t *testing.T) {
 		{"by a controller", func(w http.ResponseWriter, _ *http.Request, p middleware.Problem) {
 			_ = http.NewResponseController(w).Flush()
 		}, 503, ""},
-		{"hints first", func(w http.ResponseWriter, _ *http.Request, p middleware.Problem) { w.WriteHeader(103) }, 503, ""},
-		{"its own", func(w http.ResponseWriter, _ *http.Request, p middleware.Problem) { w.WriteHeader(418) }, 418, ""},
-		{"by http.Error", func(w http.ResponseWriter, _ *http.Request, p middleware.Problem) { http.Error(w, "no", 500) }, 500, "no\n"},
+		{"hints first", func(w http.ResponseWriter, _ *http.Request, p middleware.Problem) {
+			w.WriteHeader(http.StatusEarlyHints)
+		}, 503, ""},
+		{"its own", func(w http.ResponseWriter, _ *http.Request, p middleware.Problem) { w.WriteHeader(http.StatusTeapot) }, 418, ""},
+		{"by http.Error", func(w http.ResponseWriter, _ *http.Request, p middleware.Problem) {
+			http.Error(w, "no", http.StatusInternalServerError)
+		}, 500, "no\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := httptest.NewServer(mount(t, newGuard(t, adaptertest.Locker(adaptertest.Down)), nil, middleware.Respond(tt.respond)))

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"runtime"
+	"slices"
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/middleware/internal/route"
@@ -35,7 +36,7 @@ func Bind(g *guard.Guard, target any, opts ...Option) error {
 		if isGuarded(handler) {
 			return f.Value, errors.New("handler is guarded already")
 		}
-		options := opts[:len(opts):len(opts)]
+		options := slices.Clip(opts)
 		if pattern, ok, err := route.Lookup(f.Tag); err != nil {
 			return f.Value, err
 		} else if ok {
@@ -93,12 +94,12 @@ func handlerOf(v reflect.Value) (http.Handler, error) {
 	var h http.Handler
 	switch {
 	case v.Kind() == reflect.Func && v.CanConvert(reflect.TypeFor[http.HandlerFunc]()):
-		f, _ := v.Convert(reflect.TypeFor[http.HandlerFunc]()).Interface().(http.HandlerFunc)
+		f, _ := reflect.TypeAssert[http.HandlerFunc](v.Convert(reflect.TypeFor[http.HandlerFunc]()))
 		if f != nil {
 			h = f
 		}
 	case v.Type() == reflect.TypeFor[http.Handler]():
-		h, _ = v.Interface().(http.Handler)
+		h, _ = reflect.TypeAssert[http.Handler](v)
 	default:
 		return nil, fmt.Errorf("field has a tag of a handler, but is a %v, not an http.HandlerFunc or an http.Handler", v.Type())
 	}

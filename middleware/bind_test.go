@@ -139,6 +139,9 @@ func TestBindReportsMistakes(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestBindReportsMistakesOfItsArguments(t *testing.T) {
 	if err := middleware.Bind(nil, newAPI()); err == nil {
 		t.Error("Bind with a nil guard is no error")
 	}

@@ -56,7 +56,7 @@ func (f *facts) parse() (any, error) {
 		return nil, err
 	}
 	v, err := f.decode(f.data)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = errEmptyBody
 	}
 	if err != nil {

@@ -30,7 +30,8 @@
 // then reads the same bytes again. There is no root for the client's network address: behind a proxy, it is the proxy's,
 // and would be one lock for all clients.
 //
-// A guard.KeyFunc or guard.KeysFunc, in place of a template, takes a *[http.Request].
+// A guard.KeyFunc or guard.KeysFunc, in place of a template, takes a *[http.Request]. [Bind] guards the handlers of a
+// struct, with a tag on each.
 //
 // # Where to place it
 //
@@ -53,7 +54,7 @@
 //	                      path value that the route does not have, which is logged once (slog.Default)
 //	ErrUnsupported  500   the handler did not run: the locker has no locks of that kind
 //	ErrLost         500   the handler ran; see After a loss
-//	ErrReplaced     409   a newer request came while this one waited
+//	ErrReplaced     409   a newer request came while this one waited, or while its handler ran, which has said nothing
 //	deadline        504   the handler did not run
 //	Skip            204   the handler did not run; with the header Latchkey-Outcome: skipped
 //	RunFallback           the handler of [Fallback] answers
@@ -221,10 +222,9 @@ func (a *adapter) run(f *facts, out *writer, next http.Handler) {
 	}
 	answered, err := a.work(f, out, next)
 	switch {
+	case handlers(err): // and it has answered
 	case err != nil:
-		if _, own := err.(*statusError); !own { // the handler has answered
-			a.fail(out, f.r, err)
-		}
+		a.fail(out, f.r, err)
 	case !answered:
 		out.Header().Set(outcomeHeader, guard.OutcomeSkipped)
 		out.WriteHeader(http.StatusNoContent)
@@ -254,6 +254,13 @@ type statusError struct{ status int }
 
 func (e *statusError) Error() string {
 	return fmt.Sprintf("the handler answered %d %s", e.status, http.StatusText(e.status))
+}
+
+// handlers reports whether err is the handler's own and nothing else.
+func handlers(err error) bool {
+	_, guards := errors.AsType[*guard.Error](err)
+	_, own := errors.AsType[*statusError](err)
+	return own && !guards
 }
 
 // outcome is what a response says of the work: an error of the client's or the server's is one of the work's own. So is

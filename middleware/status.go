@@ -65,7 +65,7 @@ func (s *statuses) replace(failure error, status int) error {
 	for i, f := range failures {
 		names = append(names, "guard."+f.name)
 		switch {
-		case failure != f.err: // as identity: it is a name here
+		case !errors.Is(failure, f.err):
 		case status > 599 || !f.others(status):
 			return fmt.Errorf("status %d does not say what guard.%s means: see Status", status, f.name)
 		default:
@@ -73,7 +73,7 @@ func (s *statuses) replace(failure error, status int) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("Status of %v: give one of %s", failure, strings.Join(names, ", "))
+	return fmt.Errorf("status of %q: give one of %s", fmt.Sprint(failure), strings.Join(names, ", "))
 }
 
 // problem is what err is answered with. A zero Status stands for a caller that has gone.
@@ -96,18 +96,18 @@ func (c *config) problem(err error) Problem {
 
 // refusal is the problem of a guard's error. Where there was no key because of the body, that says more.
 func (c *config) refusal(e *guard.Error) Problem {
-	if e.Err == guard.ErrKey {
+	if errors.Is(e.Err, guard.ErrKey) {
 		if p, ok := bodyProblem(e.Cause); ok {
 			p.Guard = e.Guard
 			return p
 		}
 	}
 	for i, f := range failures {
-		if f.err != e.Err {
+		if !errors.Is(e.Err, f.err) {
 			continue
 		}
 		p := Problem{Type: docs + f.name, Title: f.title, Status: c.statuses[i], Detail: f.detail, Guard: e.Guard}
-		if f.err == guard.ErrKey {
+		if errors.Is(f.err, guard.ErrKey) {
 			p.Fact, p.Detail = e.Fact, fmt.Sprintf(f.detail, subject(e.Fact))
 		}
 		if errors.Is(e.Cause, guard.ErrDraining) {

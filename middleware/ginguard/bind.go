@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -37,7 +38,7 @@ func Bind(g *guard.Guard, target any, opts ...middleware.Option) error {
 		if isGuarded(handler) {
 			return f.Value, errors.New("handler is guarded already")
 		}
-		own := opts[:len(opts):len(opts)]
+		own := slices.Clip(opts)
 		if pattern, ok, err := route.Lookup(f.Tag); err != nil {
 			return f.Value, err
 		} else if ok {
@@ -135,7 +136,7 @@ func handlerOf(v reflect.Value) (gin.HandlerFunc, error) {
 		}
 		return nil, fmt.Errorf("field has a tag of a handler, but is a %v, not a gin.HandlerFunc", v.Type())
 	}
-	h, _ := v.Convert(t).Interface().(gin.HandlerFunc)
+	h, _ := reflect.TypeAssert[gin.HandlerFunc](v.Convert(t))
 	if h == nil {
 		return nil, errors.New("handler is nil")
 	}

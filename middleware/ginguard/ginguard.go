@@ -27,7 +27,7 @@
 //
 // A guard.KeyFunc or guard.KeysFunc, in place of a template, takes a *gin.Context or a *[http.Request].
 //
-// For a refusal by a guard of the service layer there is [Answer], and [Errors] for programs that collect errors in
+// [Bind] guards the handlers of a struct, with a tag on each, and [Register] registers them. For a refusal by a guard of the service layer there is [Answer], and [Errors] for programs that collect errors in
 // c.Errors. See package middleware for templates and statuses.
 package ginguard
 
@@ -62,7 +62,7 @@ func New(g *guard.Guard, opts ...middleware.Option) (gin.HandlerFunc, error) {
 
 func newAdapter(g *guard.Guard, opts []middleware.Option) (*adapter, error) {
 	if g.RequestType() == reflect.TypeFor[*gin.Context]() {
-		opts = append(opts[:len(opts):len(opts)], WithFacts("req", func(c *gin.Context) (*gin.Context, error) { return c, nil }))
+		opts = append(slices.Clip(opts), WithFacts("req", func(c *gin.Context) (*gin.Context, error) { return c, nil }))
 	}
 	opts, needsContext := unwrap(opts)
 	wrap, err := middleware.New(g, opts...)

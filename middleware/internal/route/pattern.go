@@ -128,10 +128,10 @@ func FromGin(route string) string {
 func ToGin(pattern string) string {
 	segments := strings.Split(pattern, "/")
 	for i, s := range segments {
-		name, ok := strings.CutPrefix(s, "{")
-		if name, ok = strings.CutSuffix(name, "}"); !ok {
+		if !strings.HasPrefix(s, "{") || !strings.HasSuffix(s, "}") {
 			continue
 		}
+		name := s[1 : len(s)-1]
 		if rest, ok := strings.CutSuffix(name, "..."); ok {
 			segments[i] = "*" + rest
 		} else {
