@@ -96,4 +96,11 @@
 //
 // Each call is one span "guard <name>", one [Event] for every observer, and counts and times in OpenTelemetry's metrics:
 // docs/telemetry.md lists their names. [Log] is a ready observer that writes events to a log. None of them tells a key.
+//
+// # All guards of a program
+//
+// A [Registry] lists the guards that are made with the option [In]: Spec, shape of the keys, place in the source, and how many
+// calls wait, hold and ended how. It gives all of them the same observers, overrides their Specs at start, and drains them
+// when the program ends. A guard that is switchable may be switched off there, or to shadow mode, which counts the calls that
+// would have found the lock busy, and makes nobody wait. [Guard.Explain] says what a guard would do with a request.
 package guard

@@ -35,11 +35,13 @@ import (
 	"time"
 )
 
-// A Locker takes locks. Its values are safe for concurrent use. It may have one more method than this, found by a type
+// A Locker takes locks. Its values are safe for concurrent use. It may have more methods than this, found by a type
 // assertion:
 //
 //   - ReleaseAll(ctx context.Context, holds []Hold) error gives back holds of one call together, where that is quicker than
 //     one by one. It is [Hold.Release] for each of them, also if others fail, and its error joins theirs.
+//   - Peek(ctx context.Context, r Request) error returns what an Acquire of r that does not wait would return now, and nil if
+//     it would get the lock. It takes nothing.
 type Locker interface {
 	// Acquire takes the lock that r names. If an ancestor of ctx holds it, Acquire re-enters (see Ancestors and Reenter),
 	// past everybody who waits. Otherwise the caller is a stranger to all holders.
