@@ -174,7 +174,7 @@ func (c *call) acquire(keys []string) error {
 	if err := c.canKeep(); err != nil {
 		return err
 	}
-	c.work.Context, c.work.guard, c.work.holds, c.work.turn = ctx, c.spec.Name, c.holds, c.turn
+	c.work.Context, c.work.guard, c.work.holds, c.work.turn = ctx, c.spec.Name, c.holds, c.turn //nolint:fatcontext // one a call
 	c.locked, c.since = true, now()
 	c.event.Wait = c.since - start
 	c.hasLocks(len(keys), c.event.Wait)

@@ -86,6 +86,7 @@
 //	ErrUnsupported   nothing      fix the declaration: this locker, or this key, can't serve it
 //	ErrFault         nothing      mend the function that failed, or the lock service that refused
 //	ErrLost          some or all  look before retrying
+//	ErrReplaced      none or some let the newer call have its way
 //	end of ctx       nothing      decide for itself; matches ctx.Err() and the cause of ctx
 //	the work's own   the work     see the work's documentation; it comes back untouched
 //

@@ -72,12 +72,12 @@ func (e *Error) Error() string {
 
 // what says what happened, in words that fit a guard.
 func (e *Error) what() string {
-	switch e.Err {
-	case ErrBusy:
+	switch {
+	case errors.Is(e.Err, ErrBusy):
 		return "lock held by others"
-	case ErrLost:
+	case errors.Is(e.Err, ErrLost):
 		return "lock lost while the work ran"
-	case ErrUnsupported:
+	case errors.Is(e.Err, ErrUnsupported):
 		return "kind of lock not supported"
 	}
 	return strings.TrimPrefix(e.Err.Error(), "guard: ")

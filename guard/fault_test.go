@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -88,7 +89,7 @@ func TestFaultsAreNotSwallowed(t *testing.T) {
 		for _, tt := range []struct {
 			opts []guard.Option
 			want error
-		}{{opts, refused}, {append(opts[:len(opts):len(opts)], guard.Key(""), keyless), errNoTenant}} {
+		}{{opts, refused}, {append(slices.Clip(opts), guard.Key(""), keyless), errNoTenant}} {
 			settle, seen := guarded(t, l, settled, tt.opts...)
 			got, err := settle(t.Context(), Order{ID: "7"})
 			if got != "" || !errors.Is(err, guard.ErrFault) || !errors.Is(err, tt.want) {

@@ -187,10 +187,10 @@ func TestReplaceLeavesAlone(t *testing.T) {
 			case o.Items != nil && ctx.Err() == nil:
 				t.Errorf("%s: was not told", o.ID)
 			}
-			switch {
-			case o.ID == "done":
+			switch o.ID {
+			case "done":
 				return "settled", nil
-			case o.ID == "fails":
+			case "fails":
 				return "", own
 			}
 			return "", ctx.Err()

@@ -72,7 +72,7 @@ func (t *turn) replaced() bool { return t != nil && errors.Is(context.Cause(t.ct
 
 // takeTurn ends the calls of this guard that hold or wait for one of keys, and reports whether there were any. They keep
 // their locks until their work returns.
-func (c *call) takeTurn(keys []string) (any bool) {
+func (c *call) takeTurn(keys []string) bool {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	c.turn = &turn{ctx, cancel, keys}
 	older := c.local.enter(c.turn, heldBy(c.ctx, ""))

@@ -132,7 +132,7 @@ func (p *play) run() {
 		calls.Go(func() {
 			for range 3 {
 				p.round(time.Duration(p.n(2000)) * time.Millisecond)
-				p.call(p.t.Context(), 0)
+				_ = p.call(p.t.Context(), 0)
 			}
 		})
 	}

@@ -15,7 +15,7 @@ func (c *call) noKey(err error, fields []string) (ran bool, outcome string, _ er
 		return false, OutcomeCanceled, c.canceled()
 	}
 	outcome, failed := c.keyless(err, fields)
-	if failed.Err == ErrOutage {
+	if errors.Is(failed.Err, ErrOutage) {
 		return c.instead(c.spec.Outage, outcome, failed)
 	}
 	return false, outcome, failed
@@ -36,7 +36,7 @@ func (c *call) keyless(err error, fields []string) (outcome string, _ *Error) {
 // refuse answers a call that did not get its locks for err.
 func (c *call) refuse(err error) (ran bool, outcome string, _ error) {
 	if c.ctx.Err() != nil { // whatever the locker made of it: nobody is there to run anything for
-		if c.entry != nil && context.Cause(c.ctx) == ErrDraining {
+		if c.entry != nil && errors.Is(context.Cause(c.ctx), ErrDraining) {
 			c.entry.registry.gate.refuse()
 			return c.drained()
 		}

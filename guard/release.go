@@ -112,7 +112,7 @@ func (c *call) release() {
 	if len(holds) == 0 {
 		return
 	}
-	c.releasing.caller, c.releasing.timeout = c.ctx, c.releaseTimeout
+	c.releasing.caller, c.releasing.timeout = c.ctx, c.releaseTimeout //nolint:fatcontext // one a call
 	defer c.releasing.stop()
 	all, ok := c.locker.(releaser)
 	switch {

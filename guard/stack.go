@@ -92,11 +92,11 @@ func (d *descent) run(ctx context.Context) error {
 
 // descend makes the call of the guards behind c the work of c.
 func (c *call) descend(facts keyexpr.Facts) *descent {
-	if c.Runner.next == nil {
+	if c.next == nil {
 		return nil
 	}
 	d := &descent{task: c.task, facts: facts}
-	d.inner.Runner, d.inner.task, d.inner.above = c.Runner.next, c.task, c
+	d.inner.Runner, d.inner.task, d.inner.above = c.next, c.task, c
 	c.task = d
 	return d
 }

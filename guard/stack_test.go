@@ -57,34 +57,39 @@ func TestStack(t *testing.T) {
 	}
 }
 
+// The guards of TestStackRollsBack take these keys.
+var stackKeys = []string{"tenant", "a", "order:7"}
+
+var skip, unlocked = guard.Busy(guard.Skip), guard.Busy(guard.RunUnlocked)
+
+// rollBacks are the ways in which a stack of three can lack a lock.
+var rollBacks = []struct {
+	busy     string // the key that another holds
+	policy   guard.Option
+	fallback bool
+	result   string
+	err      error
+	outcomes []string // of tenant, user and order; of those that the call came to
+	held     []string // while the work runs, or the fallback
+}{
+	{"", nil, true, "settled", nil, []string{"ok", "ok", "ok"}, stackKeys},
+	{"order:7", nil, false, "", guard.ErrBusy, []string{"busy", "busy", "busy"}, nil},
+	{"order:7", skip, false, "", nil, []string{"skipped", "skipped", "skipped"}, nil},
+	{"order:7", unlocked, false, "settled", nil, []string{"ok", "ok", "unlocked"}, []string{"tenant", "a"}},
+	{"order:7", nil, true, "fallback", nil, []string{"fallback", "fallback", "fallback"}, nil},
+	{"a", nil, false, "", guard.ErrBusy, []string{"busy", "busy"}, nil},
+	{"a", skip, false, "", nil, []string{"skipped", "skipped"}, nil},
+	{"a", unlocked, false, "settled", nil, []string{"ok", "unlocked", "ok"}, []string{"tenant", "order:7"}},
+	{"a", nil, true, "fallback", nil, []string{"fallback", "fallback"}, nil},
+	{"tenant", nil, false, "", guard.ErrBusy, []string{"busy"}, nil},
+	{"tenant", unlocked, false, "settled", nil, []string{"unlocked", "ok", "ok"}, []string{"a", "order:7"}},
+	{"tenant", nil, true, "fallback", nil, []string{"fallback"}, nil},
+}
+
 // TestStackRollsBack is a lock that can't be had: nothing runs under the others, and they are free when anything runs
 // instead.
 func TestStackRollsBack(t *testing.T) {
-	skip, unlocked := guard.Busy(guard.Skip), guard.Busy(guard.RunUnlocked)
-	all := []string{"tenant", "a", "order:7"}
-	tests := []struct {
-		busy     string // the key that another holds
-		policy   guard.Option
-		fallback bool
-		result   string
-		err      error
-		outcomes []string // of tenant, user and order; of those that the call came to
-		held     []string // while the work runs, or the fallback
-	}{
-		{"", nil, true, "settled", nil, []string{"ok", "ok", "ok"}, all},
-		{"order:7", nil, false, "", guard.ErrBusy, []string{"busy", "busy", "busy"}, nil},
-		{"order:7", skip, false, "", nil, []string{"skipped", "skipped", "skipped"}, nil},
-		{"order:7", unlocked, false, "settled", nil, []string{"ok", "ok", "unlocked"}, []string{"tenant", "a"}},
-		{"order:7", nil, true, "fallback", nil, []string{"fallback", "fallback", "fallback"}, nil},
-		{"a", nil, false, "", guard.ErrBusy, []string{"busy", "busy"}, nil},
-		{"a", skip, false, "", nil, []string{"skipped", "skipped"}, nil},
-		{"a", unlocked, false, "settled", nil, []string{"ok", "unlocked", "ok"}, []string{"tenant", "order:7"}},
-		{"a", nil, true, "fallback", nil, []string{"fallback", "fallback"}, nil},
-		{"tenant", nil, false, "", guard.ErrBusy, []string{"busy"}, nil},
-		{"tenant", unlocked, false, "settled", nil, []string{"unlocked", "ok", "ok"}, []string{"a", "order:7"}},
-		{"tenant", nil, true, "fallback", nil, []string{"fallback"}, nil},
-	}
-	for _, tt := range tests {
+	for _, tt := range rollBacks {
 		l := memlock.New()
 		if tt.busy != "" {
 			if _, err := l.Acquire(t.Context(), lock.Request{Key: tt.busy}); err != nil {
@@ -92,7 +97,7 @@ func TestStackRollsBack(t *testing.T) {
 			}
 		}
 		check := func(what string) {
-			for _, key := range all {
+			for _, key := range stackKeys {
 				hold, err := l.Acquire(context.Background(), lock.Request{Key: key})
 				if held := err != nil; key != tt.busy && held != slices.Contains(tt.held, key) {
 					t.Errorf("%s busy, %v: while the %s runs, %s is held: %v", tt.busy, tt.outcomes, what, key, held)

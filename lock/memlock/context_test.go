@@ -11,28 +11,31 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
+var errOwn = errors.New("own")
+
+// contextEnds are the ways in which the context of a hold can end.
+var contextEnds = []struct {
+	name       string
+	end        func(l *Locker, h lock.Hold, cancel context.CancelCauseFunc)
+	err, cause error
+}{
+	{"goes on", func(*Locker, lock.Hold, context.CancelCauseFunc) {}, nil, nil},
+	{"released", func(_ *Locker, h lock.Hold, _ context.CancelCauseFunc) { _ = h.Release(context.Background()) }, context.Canceled, context.Canceled},
+	{"lost", func(l *Locker, _ lock.Hold, _ context.CancelCauseFunc) { l.ForceUnlock(key) }, context.Canceled, lock.ErrLost},
+	{"lease", func(*Locker, lock.Hold, context.CancelCauseFunc) { time.Sleep(time.Minute) }, context.Canceled, lock.ErrLost},
+	{"parent", func(_ *Locker, _ lock.Hold, cancel context.CancelCauseFunc) { cancel(errOwn) }, context.Canceled, errOwn},
+	{"parent, then lost", func(l *Locker, _ lock.Hold, cancel context.CancelCauseFunc) { cancel(errOwn); l.ForceUnlock(key) }, context.Canceled, errOwn},
+	{"lost, then parent", func(l *Locker, _ lock.Hold, cancel context.CancelCauseFunc) { l.ForceUnlock(key); cancel(errOwn) }, context.Canceled, lock.ErrLost},
+	{"deadline of the parent, then released", func(_ *Locker, h lock.Hold, _ context.CancelCauseFunc) {
+		time.Sleep(31 * time.Second)
+		_ = h.Release(context.Background())
+	}, context.DeadlineExceeded, context.DeadlineExceeded},
+}
+
 // TestContextOfHold holds the context to what one of package context does, whether it was asked for Done or not, before
 // its end or after.
 func TestContextOfHold(t *testing.T) {
-	own := errors.New("own")
-	tests := []struct {
-		name       string
-		end        func(l *Locker, h lock.Hold, cancel context.CancelCauseFunc)
-		err, cause error
-	}{
-		{"goes on", func(*Locker, lock.Hold, context.CancelCauseFunc) {}, nil, nil},
-		{"released", func(_ *Locker, h lock.Hold, _ context.CancelCauseFunc) { _ = h.Release(context.Background()) }, context.Canceled, context.Canceled},
-		{"lost", func(l *Locker, _ lock.Hold, _ context.CancelCauseFunc) { l.ForceUnlock(key) }, context.Canceled, lock.ErrLost},
-		{"lease", func(*Locker, lock.Hold, context.CancelCauseFunc) { time.Sleep(time.Minute) }, context.Canceled, lock.ErrLost},
-		{"parent", func(_ *Locker, _ lock.Hold, cancel context.CancelCauseFunc) { cancel(own) }, context.Canceled, own},
-		{"parent, then lost", func(l *Locker, _ lock.Hold, cancel context.CancelCauseFunc) { cancel(own); l.ForceUnlock(key) }, context.Canceled, own},
-		{"lost, then parent", func(l *Locker, _ lock.Hold, cancel context.CancelCauseFunc) { l.ForceUnlock(key); cancel(own) }, context.Canceled, lock.ErrLost},
-		{"deadline of the parent, then released", func(_ *Locker, h lock.Hold, _ context.CancelCauseFunc) {
-			time.Sleep(31 * time.Second)
-			_ = h.Release(context.Background())
-		}, context.DeadlineExceeded, context.DeadlineExceeded},
-	}
-	for _, tt := range tests {
+	for _, tt := range contextEnds {
 		for _, asked := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
 				l := New()

@@ -56,7 +56,7 @@ type hold struct {
 
 func newHold(ctx context.Context, l *Locker, r lock.Request) *hold {
 	h := &hold{l: l, r: r, mode: modeOf(r.Kind)}
-	h.ctx.parent = ctx
+	h.ctx.parent = ctx //nolint:fatcontext // one a hold
 	h.ctx.link.Join(ctx, h.public(), h)
 	return h
 }
