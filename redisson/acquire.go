@@ -132,7 +132,7 @@ func (c *Client) try(ctx context.Context, h *hold, by time.Time) (done bool, ttl
 }
 
 // enter makes h a hold under ctx, as Redis has answered, or says why not.
-func (h *hold) enter(ctx context.Context, version int, a answer) error {
+func (h *hold) enter(ctx context.Context, version int32, a answer) error {
 	h.open(ctx)
 	err := h.c.claims.enter(h, version, a)
 	if err != nil {

@@ -94,7 +94,7 @@ func (s *claims) end() {
 }
 
 // enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none.
-func (s *claims) enter(h *hold, version int, a answer) error {
+func (s *claims) enter(h *hold, version int32, a answer) error {
 	s.mu.Lock()
 	defer s.unlock()
 	ho := h.holder

@@ -42,7 +42,7 @@ func (c *counts) add(k lock.Kind) {
 }
 
 // change is why counts are updated.
-type change int
+type change uint8
 
 const (
 	renewal    change = iota // or release of a part

@@ -40,7 +40,7 @@ type holder struct {
 	validUntil time.Time     // when the holder counts as lost; the key in Redis lives longer
 	renewAt    time.Time     // when to update next, if a hold is renewed or outdated says so
 	outdated   bool          // the counts in Redis may be others, or it is not known whether the holder is still there
-	version    int           // of the counts
+	version    int32         // of the counts
 	cuts       int           // updates under way that cut the lease
 	cutBy      time.Time     // until then, one of them may arrive late
 	cut        time.Duration // the shortest lease that one of them sets

@@ -102,7 +102,7 @@ func (s *claims) endRelease(h *hold, t task, a answer) error {
 
 // applyLocked takes over the answer to an update of a holder that had this version of its counts. An older version may have been
 // overtaken by a newer one, to which it does not apply.
-func (s *claims) applyLocked(ho *holder, a answer, version int) {
+func (s *claims) applyLocked(ho *holder, a answer, version int32) {
 	switch {
 	case ho.dead:
 	case a.yes():

@@ -35,8 +35,8 @@ type waiter struct {
 
 	// These are set by run.
 	start    time.Time
-	end      time.Time // of the wait
-	answerBy time.Time // when the first answer of Redis is overdue
+	wait     time.Duration
+	patience time.Duration // for the first answer of Redis
 	place    *place
 	timer    *time.Timer
 }
@@ -44,16 +44,14 @@ type waiter struct {
 // run waits for at most the given time; 0 tries once, and a negative one waits as long as ctx. Those who give the same id stand in
 // one line.
 func (w *waiter) run(id lineID, wait time.Duration) error {
-	w.start = time.Now()
-	w.answerBy = w.start.Add(w.c.patience(wait))
+	w.start, w.wait, w.patience = time.Now(), wait, w.c.patience(wait)
 	if wait < 0 {
-		wait = forever
+		w.wait = forever
 	}
-	w.end = w.start.Add(wait)
-	if wait > 0 {
+	if w.wait > 0 {
 		return w.standIn(id)
 	}
-	done, ttl, err := w.try(w.answerBy)
+	done, ttl, err := w.try(w.start.Add(w.patience))
 	if !done && err == nil {
 		err = &lock.BusyError{Remaining: max(ttl, 0), Waited: time.Since(w.start)}
 	}
@@ -106,12 +104,12 @@ func (w *waiter) standIn(id lineID) error {
 func (w *waiter) until(now time.Time) time.Time {
 	n := w.c.lines.news(w.place)
 	if !n.heard {
-		return w.answerBy
+		return w.start.Add(w.patience)
 	}
 	if n.silent.IsZero() {
 		n.silent = now
 	}
-	return earlier(w.end, n.silent.Add(w.c.timeout))
+	return earlier(w.start.Add(w.wait), n.silent.Add(w.c.timeout))
 }
 
 // outcome returns what the failure of a try means for the head of a line; the try began at asked. It is nil if Redis has answered
@@ -134,18 +132,19 @@ func (w *waiter) outcome(asked time.Time, err error) error {
 
 // over returns when the wait is over, as far as is known now, and why it is if it is: busy if Redis has answered anybody in line.
 func (w *waiter) over() (at time.Time, err error) {
-	n, now, cause := w.c.lines.news(w.place), time.Now(), cmp.Or(context.Cause(w.ctx), context.Cause(w.c.ctx))
+	n, waited := w.c.lines.news(w.place), time.Since(w.start)
+	cause := cmp.Or(context.Cause(w.ctx), context.Cause(w.c.ctx))
 	switch {
 	case cause != nil:
-		return now, cause
-	case n.heard && !now.Before(w.end):
-		return now, &lock.BusyError{Remaining: max(0, n.busyUntil.Sub(now)), Waited: now.Sub(w.start)}
-	case !n.heard && !now.Before(w.answerBy):
-		return now, noAnswer(now.Sub(w.start))
-	case !n.heard && (w.answerBy.Before(w.end) || !now.Before(w.end)):
-		return w.answerBy, nil
+		return at, cause
+	case n.heard && waited >= w.wait:
+		return at, &lock.BusyError{Remaining: max(0, time.Until(n.busyUntil)), Waited: waited}
+	case !n.heard && waited >= w.patience:
+		return at, noAnswer(waited)
+	case !n.heard && (w.patience < w.wait || waited >= w.wait):
+		return w.start.Add(w.patience), nil
 	}
-	return w.end, nil
+	return w.start.Add(w.wait), nil
 }
 
 func noAnswer(after time.Duration) error {

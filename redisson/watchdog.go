@@ -10,7 +10,7 @@ import (
 type task struct {
 	of      any
 	call    call
-	version int    // of a holder's counts
+	version int32  // of a holder's counts
 	why     change // of these
 	whole   bool   // the holder goes
 }
