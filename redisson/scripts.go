@@ -14,8 +14,8 @@ var sources embed.FS
 
 // All scripts. Some begin with parts that they share.
 var (
-	lockAcquire = taking("7c6d95fb68c3cf4a6e1b257be4acc92458124a4c", "token", "lock_acquire")
-	lockUpdate  = load("ed6e5276d0472608921173be56e038d6485ec12d", "token", "lock_update")
+	lockAcquire = taking("ec754b96a97524510acc5f5c113660f27ef2a115", "token", "lock_acquire")
+	lockUpdate  = load("dac7035be407fa0ce5f8826979adea9e0fab47fa", "token", "lock_update")
 	lockRelease = load("6b731bd8ba7bace5350df97a3793a62b65d5c46d", "lock_release")
 	lockForce   = load("625ed3a50e11b31761e5b1c7232a2dad6801626d", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")

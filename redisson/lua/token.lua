@@ -1,5 +1,6 @@
 -- Goes before the scripts of a lock that may be fenced.
 -- KEYS[2] fencing token or nothing
+
 -- count counts the token up. An error changes nothing, and is to be returned. That the key holds something else says nothing about
 -- the lock, so it is not said as for the lock.
 local function count()
