@@ -80,7 +80,7 @@ type mistake struct {
 
 // Every realistic mistake is an error at start that says where it is, and what to write where that can be guessed.
 func TestMistakes(t *testing.T) {
-	for _, tt := range slices.Concat(mistakesInRules(t), mistakesInNames(t), mistakesInTemplates(t), mistakesInOptions(t)) {
+	for _, tt := range slices.Concat(mistakesInRules(t), mistakesInNames(t), mistakesInTemplates(t), mistakesInOptions()) {
 		ms, err := bindIn(bank(t, tt.option), "interceptor", tt.kinds, tt.rules)
 		if err == nil || ms != nil {
 			t.Errorf("%s: no error, but %v", tt.name, ms)
@@ -170,7 +170,7 @@ func mistakesInTemplates(t *testing.T) []mistake {
 }
 
 // mistakesInOptions are about what stands in a .proto file.
-func mistakesInOptions(t *testing.T) []mistake {
+func mistakesInOptions() []mistake {
 	options := func(opts ...guard.Option) []Rule { return []Rule{FromOptions(memlock.New(), opts)} }
 	good := &guardpb.Guard{Key: "account:#{req.name}"}
 	newer := proto.CloneOf(good)
