@@ -95,7 +95,7 @@ func write(ctx context.Context, db *sql.DB, account string, cents, token int64) 
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // does nothing after the commit
+	defer func() { _ = tx.Rollback() }() // does nothing after the commit
 	res, err := tx.ExecContext(ctx, "update account set cents = ?, token = ? where id = ? and token <= ?", cents, token, account, token)
 	if err != nil {
 		return err
