@@ -59,7 +59,7 @@ func (r *road) perform(calls []call, by time.Time) []answer {
 }
 
 // attempt sends calls once, with the digests of their scripts (EVALSHA) or the whole texts (EVAL).
-func (r *road) attempt(calls []call, by time.Time, name string) []answer {
+func (r *road) attempt(calls []call, by time.Time, name any) []answer {
 	ctx := deadline{context.Background(), by}
 	sent := time.Now()
 	publish, err := r.topology.publish(ctx)
@@ -71,9 +71,9 @@ func (r *road) attempt(calls []call, by time.Time, name string) []answer {
 	if err == nil {
 		r.process(ctx, calls, cmds)
 	}
-	answers := make([]answer, len(calls))
+	answers, room := make([]answer, len(calls)), make([]int64, 0, usualAnswer*len(calls))
 	for i, cmd := range cmds {
-		answers[i] = r.read(cmd, sent)
+		answers[i] = r.read(cmd, sent, &room)
 	}
 	return answers
 }
@@ -95,9 +95,12 @@ func (r *road) process(ctx context.Context, calls []call, cmds []single) {
 	_, _ = pipe.Exec(ctx)
 }
 
-func (r *road) read(cmd single, sent time.Time) answer {
+// usualAnswer is how many integers most scripts answer.
+const usualAnswer = 3
+
+func (r *road) read(cmd single, sent time.Time, room *[]int64) answer {
 	a := answer{sent: sent}
-	a.values, a.err = cmd.Int64Slice()
+	a.values, a.err = reply.Ints(cmd.Cmd, room)
 	if a.err != nil {
 		r.topology.Doubt(a.err)
 		if reply.MayHaveRun(a.err) {
@@ -116,7 +119,7 @@ type single struct{ *redis.Cmd }
 // NoRetry is asked by go-redis.
 func (single) NoRetry() bool { return true }
 
-func (c call) command(ctx context.Context, name, publish string) single {
+func (c call) command(ctx context.Context, name, publish any) single {
 	code := c.script.sha
 	if name == "eval" {
 		code = c.script.source

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
@@ -26,13 +28,29 @@ var errCrossSlot = errors.New("redisson: the braces in this name put the lock an
 // topology adds to what is known of the servers how Redisson's names fit on them.
 type topology struct{ *pubsub.Topology }
 
-// publish is the command that scripts announce a release with.
-func (t topology) publish(ctx context.Context) (string, error) {
+// publish is the command that scripts announce a release with, as the argument that it becomes.
+func (t topology) publish(ctx context.Context) (command any, err error) {
 	sharded, err := t.Sharded(ctx)
 	if sharded {
 		return "spublish", err
 	}
 	return "publish", err
+}
+
+// byMaster cuts tasks into parts, each for one master. A single server gets them as they are: there can be very many.
+func (t topology) byMaster(tasks []task) (parts [][]task) {
+	if t.Cluster() == nil && len(tasks) > 0 {
+		return [][]task{tasks}
+	}
+	of := map[string][]task{}
+	for _, task := range tasks {
+		master := t.Master(task.call.keys[0])
+		of[master] = append(of[master], task)
+	}
+	for _, master := range slices.Sorted(maps.Keys(of)) {
+		parts = append(parts, of[master])
+	}
+	return parts
 }
 
 // check refuses a name, as mapped, whose derived names are in other slots of the cluster than itself. All that follow

@@ -1,7 +1,6 @@
 package redisson
 
 import (
-	"maps"
 	"slices"
 	"time"
 )
@@ -124,13 +123,8 @@ func (c *Client) watch(stop <-chan struct{}) {
 		case <-stop:
 			return
 		}
-		byMaster := map[string][]task{}
-		for _, t := range c.claims.takeDue() {
-			master := c.topology.Master(t.call.keys[0])
-			byMaster[master] = append(byMaster[master], t)
-		}
-		for _, master := range slices.Sorted(maps.Keys(byMaster)) {
-			c.dispatch(byMaster[master], time.Now())
+		for _, part := range c.topology.byMaster(c.claims.takeDue()) {
+			c.dispatch(part, time.Now())
 		}
 	}
 }

@@ -1,9 +1,10 @@
-// Package reply classifies what go-redis returns instead of an answer. It looks at the type of an error and, for what a
+// Package reply reads the answers of scripts, and classifies what go-redis returns instead of one. It looks at the type of an error and, for what a
 // server said, at its words; it never looks at the text of anything else.
 package reply
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -15,6 +16,24 @@ import (
 var transient = [...]string{
 	"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY ", "ERR max number of clients",
 	"ERR Script attempted to access a non local key", // it is missing while its slot is on the move
+}
+
+// Ints returns what a script has answered to cmd, a list of integers. They are appended to room, which the answers to many
+// commands can share.
+func Ints(cmd *redis.Cmd, room *[]int64) ([]int64, error) {
+	list, err := cmd.Slice()
+	if err != nil {
+		return nil, err
+	}
+	from := len(*room)
+	for _, v := range list {
+		n, ok := v.(int64)
+		if !ok {
+			return nil, fmt.Errorf("a script answered %T where an integer was expected", v)
+		}
+		*room = append(*room, n)
+	}
+	return slices.Clip((*room)[from:]), nil
 }
 
 // IsReply reports whether err is what a server said, so that the server is there.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -65,5 +66,29 @@ func TestClassification(t *testing.T) {
 		if got := MayHaveRun(tt.err); got != tt.mayHaveRun {
 			t.Errorf("MayHaveRun(%v) = %v, want %v", tt.err, got, tt.mayHaveRun)
 		}
+	}
+}
+
+func TestInts(t *testing.T) {
+	room := make([]int64, 0, 3)
+	read := func(answer any, err error) ([]int64, error) {
+		cmd := redis.NewCmd(t.Context())
+		cmd.SetVal(answer)
+		cmd.SetErr(err)
+		return Ints(cmd, &room)
+	}
+	first, err := read([]any{int64(1), int64(30000)}, nil)
+	if err != nil || !slices.Equal(first, []int64{1, 30000}) {
+		t.Fatalf("Ints = %v, %v", first, err)
+	}
+	second, err := read([]any{int64(0), int64(7), int64(8)}, nil) // does not fit behind the first
+	if err != nil || !slices.Equal(second, []int64{0, 7, 8}) || !slices.Equal(first, []int64{1, 30000}) {
+		t.Errorf("Ints = %v, %v, and the first answer is %v now", second, err, first)
+	}
+	if got, err := read([]any{"1"}, nil); err == nil {
+		t.Errorf("Ints of a text = %v, want an error", got)
+	}
+	if _, err := read(nil, redis.Nil); !errors.Is(err, redis.Nil) {
+		t.Errorf("Ints of an error = %v, want it", err)
 	}
 }
