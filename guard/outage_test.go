@@ -63,3 +63,25 @@ func TestOutageIsAnsweredSoonAfterWait(t *testing.T) {
 		}
 	}
 }
+
+// A key that holds something else is the server's fault: no outage, no busy lock, and nothing that a policy answers.
+func TestKeyOfAnotherType(t *testing.T) {
+	s := redistest.Any(t)
+	rdb := s.Client(t)
+	client, err := redisson.New(rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	if err := rdb.Set(t.Context(), "order:7", "settled", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	settle, seen := guarded(t, client, settled, guard.Busy(guard.RunUnlocked), guard.Outage(guard.RunUnlocked))
+	got, err := settle(t.Context(), Order{ID: "7"})
+	if e, ok := errors.AsType[*guard.Error](err); got != "" || !ok || e.Err != guard.ErrFault { //nolint:errorlint // the field says which
+		t.Errorf("settle = %q, %v, want ErrFault", got, err)
+	}
+	if e := seen.only(t); e.Outcome != guard.OutcomeFault {
+		t.Errorf("event %+v, want the outcome fault", e)
+	}
+}

@@ -45,10 +45,10 @@ func (c *call) refuse(err error) (ran bool, outcome string, _ error) {
 	switch {
 	case c.turn.replaced():
 		return false, OutcomeReplaced, c.fail(ErrReplaced, nil)
+	case errors.Is(err, lock.ErrRefused): // first, as the key of another type may be a lock of another kind, or anything else
+		return false, OutcomeFault, c.fail(ErrFault, err)
 	case errors.Is(err, lock.ErrUnsupported):
 		return false, OutcomeUnsupported, c.fail(ErrUnsupported, err)
-	case errors.Is(err, lock.ErrRefused):
-		return false, OutcomeFault, c.fail(ErrFault, err)
 	case errors.Is(err, lock.ErrBusy):
 		refused := c.fail(ErrBusy, err)
 		refused.RetryAfter = c.retryAfter(err)
