@@ -78,7 +78,7 @@ func TestKeyOfAnotherType(t *testing.T) {
 	}
 	settle, seen := guarded(t, client, settled, guard.Busy(guard.RunUnlocked), guard.Outage(guard.RunUnlocked))
 	got, err := settle(t.Context(), Order{ID: "7"})
-	if e, ok := errors.AsType[*guard.Error](err); got != "" || !ok || e.Err != guard.ErrFault { //nolint:errorlint // the field says which
+	if e, ok := errors.AsType[*guard.Error](err); got != "" || !ok || e.Err != guard.ErrFault {
 		t.Errorf("settle = %q, %v, want ErrFault", got, err)
 	}
 	if e := seen.only(t); e.Outcome != guard.OutcomeFault {
