@@ -8,27 +8,15 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
-	"os"
 	"runtime"
 	"sync"
 
-	"github.com/latchkey-go/latchkey/examples/internal/lockers"
+	"github.com/latchkey-go/latchkey/examples/internal/example"
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-func main() {
-	locker, done, err := lockers.Open("counter", os.Args[1:])
-	if err != nil {
-		log.Fatal(err)
-	}
-	err = run(context.Background(), locker, os.Stdout)
-	_ = done()
-	if err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { example.Main(run) }
 
 // Add is a request to add N to the counter of a page.
 type Add struct {

@@ -7,46 +7,29 @@ package main
 
 import (
 	"context"
-	"log"
+	"io"
 	"net/http"
-	"os"
-	"os/signal"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/latchkey-go/latchkey/examples/internal/lockers"
+	"github.com/latchkey-go/latchkey/examples/internal/example"
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/middleware/ginguard"
 )
 
 func main() {
-	locker, done, err := lockers.Open("ginuser", os.Args[1:])
-	if err != nil {
-		log.Fatal(err)
-	}
-	gin.SetMode(gin.ReleaseMode)
-	handler, err := newHandler(locker, &wallets{cents: map[string]int{"alice": 100, "bob": 100}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	server := &http.Server{Addr: "localhost:8080", Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	failed := make(chan error, 1)
-	go func() { failed <- server.ListenAndServe() }()
-	log.Print("listening on http://", server.Addr)
-
-	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	select {
-	case err := <-failed:
-		log.Print(err)
-	case <-interrupted.Done():
-	}
-	_ = server.Shutdown(context.Background())
-	_ = done()
+	example.Main(func(ctx context.Context, locker lock.Locker, out io.Writer) error {
+		gin.SetMode(gin.ReleaseMode)
+		handler, err := newHandler(locker, &wallets{cents: map[string]int{"alice": 100, "bob": 100}})
+		if err != nil {
+			return err
+		}
+		return example.Serve(ctx, handler, out)
+	})
 }
 
 // newHandler locks the wallet of gin.AuthUserKey, which authentication has set. A key made of what the client sends, such as

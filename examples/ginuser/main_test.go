@@ -8,22 +8,15 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/latchkey-go/latchkey/internal/redistest"
-	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/latchkey-go/latchkey/examples/internal/exampletest"
 )
 
 // Two instances, and more requests than the wallets can pay for: nobody spends a cent twice.
 func TestNobodySpendsTwice(t *testing.T) {
 	gin.SetMode(gin.TestMode)
-	addr := redistest.Any(t).Addr
 	w := &wallets{cents: map[string]int{"alice": 100, "bob": 50}}
 	var instances []string
-	for range 2 {
-		client, err := redisson.Open("redis://" + addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.Close()
+	for _, client := range exampletest.Clients(t, 2) {
 		h, err := newHandler(client, w)
 		if err != nil {
 			t.Fatal(err)
@@ -59,12 +52,7 @@ func TestNobodySpendsTwice(t *testing.T) {
 
 func TestNobodyUnknownLocks(t *testing.T) {
 	gin.SetMode(gin.TestMode)
-	client, err := redisson.Open("redis://" + redistest.Any(t).Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	h, err := newHandler(client, &wallets{})
+	h, err := newHandler(exampletest.Clients(t, 1)[0], &wallets{})
 	if err != nil {
 		t.Fatal(err)
 	}

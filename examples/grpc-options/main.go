@@ -8,31 +8,19 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
 	"net"
-	"os"
 	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/latchkey-go/latchkey/examples/grpc-options/stockpb"
-	"github.com/latchkey-go/latchkey/examples/internal/lockers"
+	"github.com/latchkey-go/latchkey/examples/internal/example"
 	"github.com/latchkey-go/latchkey/interceptor"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-func main() {
-	locker, done, err := lockers.Open("grpc-options", os.Args[1:])
-	if err != nil {
-		log.Fatal(err)
-	}
-	err = run(context.Background(), locker, os.Stdout)
-	_ = done()
-	if err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { example.Main(run) }
 
 // newServer guards what the .proto file says. It would refuse to start if the file had a mistake.
 func newServer(locker lock.Locker, w *warehouse) (*grpc.Server, *interceptor.Guards, error) {

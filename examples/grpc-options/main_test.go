@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"net"
-	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -13,28 +12,15 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/latchkey-go/latchkey/examples/grpc-options/stockpb"
-	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/examples/internal/exampletest"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
-	"github.com/latchkey-go/latchkey/redisson"
 )
 
 // Customers who meet get no item twice, with locks of Redis.
 func TestNothingIsSoldTwice(t *testing.T) {
-	client, err := redisson.Open("redis://" + redistest.Any(t).Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	var out strings.Builder
-	if err := run(t.Context(), client, &out); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"with a guard:    sold 50 of 50 items", "Stock/Count  count:#{req.warehouse_id}; name=stock.count; max-hold=1m", "Stock/Reserve  "} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("it printed\n%swithout %s", out.String(), want)
-		}
-	}
+	exampletest.Prints(t, run, "with a guard:    sold 50 of 50 items",
+		"Stock/Count  count:#{req.warehouse_id}; name=stock.count; max-hold=1m", "Stock/Reserve  ")
 }
 
 // The methods take the locks that their options name: of each item, all or none, and of the warehouse.

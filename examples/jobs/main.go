@@ -10,29 +10,18 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"os"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
 	"github.com/robfig/cron/v3"
 
-	"github.com/latchkey-go/latchkey/examples/internal/lockers"
+	"github.com/latchkey-go/latchkey/examples/internal/example"
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-func main() {
-	locker, done, err := lockers.Open("jobs", os.Args[1:])
-	if err != nil {
-		log.Fatal(err)
-	}
-	err = run(context.Background(), locker, os.Stdout)
-	_ = done()
-	if err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { example.Main(run) }
 
 const (
 	instances = 5

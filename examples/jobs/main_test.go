@@ -8,23 +8,12 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"github.com/latchkey-go/latchkey/internal/redistest"
-	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/latchkey-go/latchkey/examples/internal/exampletest"
 )
-
-func client(t *testing.T) *redisson.Client {
-	t.Helper()
-	c, err := redisson.Open("redis://" + redistest.Any(t).Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
 
 // All instances reach one tick together, and one of them runs the job.
 func TestOneInstanceRunsATick(t *testing.T) {
-	c := client(t)
+	c := exampletest.Clients(t, 1)[0]
 	var ran atomic.Int64
 	var all sync.WaitGroup
 	for range 20 {
@@ -42,7 +31,7 @@ func TestOneInstanceRunsATick(t *testing.T) {
 }
 
 func TestGocronLocker(t *testing.T) {
-	c := client(t)
+	c := exampletest.Clients(t, 1)[0]
 	var got atomic.Int64
 	var all sync.WaitGroup
 	for range 20 {
@@ -66,7 +55,7 @@ func TestGocronLocker(t *testing.T) {
 // The schedulers themselves start the jobs: five instances that know nothing of each other would make fifteen runs.
 func TestSchedulers(t *testing.T) {
 	var out strings.Builder
-	if err := run(t.Context(), client(t), &out); err != nil {
+	if err := run(t.Context(), exampletest.Clients(t, 1)[0], &out); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(out.String()) {

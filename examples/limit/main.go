@@ -9,28 +9,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/latchkey-go/latchkey/examples/internal/lockers"
+	"github.com/latchkey-go/latchkey/examples/internal/example"
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-func main() {
-	locker, done, err := lockers.Open("limit", os.Args[1:])
-	if err != nil {
-		log.Fatal(err)
-	}
-	err = run(context.Background(), locker, os.Stdout)
-	_ = done()
-	if err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { example.Main(run) }
 
 // Report is a request for a report, which takes one of the partner's licences for a while.
 type Report struct{ Partner, Customer string }

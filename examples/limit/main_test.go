@@ -1,24 +1,11 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/latchkey-go/latchkey/internal/redistest"
-	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/latchkey-go/latchkey/examples/internal/exampletest"
 )
 
 func TestNoMoreThanTheLimit(t *testing.T) {
-	client, err := redisson.Open("redis://" + redistest.Any(t).Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	var out strings.Builder
-	if err := run(t.Context(), client, &out); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out.String(), "30 reports made, at most 3 at once") {
-		t.Errorf("it printed\n%s", out.String())
-	}
+	exampletest.Prints(t, run, "30 reports made, at most 3 at once")
 }

@@ -1,24 +1,11 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/latchkey-go/latchkey/internal/redistest"
-	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/latchkey-go/latchkey/examples/internal/exampletest"
 )
 
 func TestItIsSetUpOnce(t *testing.T) {
-	client, err := redisson.Open("redis://" + redistest.Any(t).Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	var out strings.Builder
-	if err := run(t.Context(), client, &out); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out.String(), "the schema was created 1 time(s)") {
-		t.Errorf("it printed\n%s", out.String())
-	}
+	exampletest.Prints(t, run, "the schema was created 1 time(s)")
 }

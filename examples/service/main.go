@@ -9,27 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
-	"os"
 	"sync"
 	"time"
 
-	"github.com/latchkey-go/latchkey/examples/internal/lockers"
+	"github.com/latchkey-go/latchkey/examples/internal/example"
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-func main() {
-	locker, done, err := lockers.Open("service", os.Args[1:])
-	if err != nil {
-		log.Fatal(err)
-	}
-	err = run(context.Background(), locker, os.Stdout)
-	_ = done()
-	if err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { example.Main(run) }
 
 // Warehouse is what callers use. Its tags are the locks; what they leave open, the defaults given to newWarehouse say.
 type Warehouse struct {

@@ -1,24 +1,11 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/latchkey-go/latchkey/internal/redistest"
-	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/latchkey-go/latchkey/examples/internal/exampletest"
 )
 
 func TestNoPieceIsLost(t *testing.T) {
-	client, err := redisson.Open("redis://" + redistest.Any(t).Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	var out strings.Builder
-	if err := run(t.Context(), client, &out); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out.String(), "200 moves, and still 200 pieces") {
-		t.Errorf("it printed\n%s", out.String())
-	}
+	exampletest.Prints(t, run, "200 moves, and still 200 pieces")
 }

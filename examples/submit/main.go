@@ -8,43 +8,26 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"log"
+	"io"
 	"net/http"
-	"os"
-	"os/signal"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/latchkey-go/latchkey/examples/internal/lockers"
+	"github.com/latchkey-go/latchkey/examples/internal/example"
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/middleware"
 )
 
 func main() {
-	locker, done, err := lockers.Open("submit", os.Args[1:])
-	if err != nil {
-		log.Fatal(err)
-	}
-	handler, err := newHandler(locker, &shop{orders: make(map[string]Order)})
-	if err != nil {
-		log.Fatal(err)
-	}
-	server := &http.Server{Addr: "localhost:8080", Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	failed := make(chan error, 1)
-	go func() { failed <- server.ListenAndServe() }()
-	log.Print("listening on http://", server.Addr)
-
-	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	select {
-	case err := <-failed:
-		log.Print(err)
-	case <-interrupted.Done():
-	}
-	_ = server.Shutdown(context.Background())
-	_ = done()
+	example.Main(func(ctx context.Context, locker lock.Locker, out io.Writer) error {
+		handler, err := newHandler(locker, &shop{orders: make(map[string]Order)})
+		if err != nil {
+			return err
+		}
+		return example.Serve(ctx, handler, out)
+	})
 }
 
 // Order is what the shop has accepted.

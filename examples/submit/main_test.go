@@ -8,21 +8,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/latchkey-go/latchkey/internal/redistest"
-	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/latchkey-go/latchkey/examples/internal/exampletest"
 )
 
 // Two instances with a client of their own each, one shop, and every order sent twenty times at once.
 func TestEachOrderIsSoldOnce(t *testing.T) {
-	addr := redistest.Any(t).Addr
 	s := &shop{orders: make(map[string]Order)}
 	var instances []string
-	for range 2 {
-		client, err := redisson.Open("redis://" + addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.Close()
+	for _, client := range exampletest.Clients(t, 2) {
 		h, err := newHandler(client, s)
 		if err != nil {
 			t.Fatal(err)
@@ -81,13 +74,8 @@ func send(t *testing.T, url, key string) (status int, o Order) {
 }
 
 func TestNoKeyNoOrder(t *testing.T) {
-	client, err := redisson.Open("redis://" + redistest.Any(t).Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
 	s := &shop{orders: make(map[string]Order)}
-	h, err := newHandler(client, s)
+	h, err := newHandler(exampletest.Clients(t, 1)[0], s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,31 +14,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
-	"os"
 	"sync"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
 
-	"github.com/latchkey-go/latchkey/examples/internal/lockers"
+	"github.com/latchkey-go/latchkey/examples/internal/example"
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
 func main() {
-	locker, done, err := lockers.Open("transaction", os.Args[1:])
-	if err != nil {
-		log.Fatal(err)
-	}
-	db, err := open(":memory:")
-	if err == nil {
-		err = run(context.Background(), locker, db, os.Stdout)
-	}
-	_ = done()
-	if err != nil {
-		log.Fatal(err)
-	}
+	example.Main(func(ctx context.Context, locker lock.Locker, out io.Writer) error {
+		db, err := open(":memory:")
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		return run(ctx, locker, db, out)
+	})
 }
 
 // Payment is a request to take Cents off an account.

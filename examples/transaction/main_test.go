@@ -1,33 +1,25 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"io"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/latchkey-go/latchkey/internal/redistest"
-	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/latchkey-go/latchkey/examples/internal/exampletest"
+	"github.com/latchkey-go/latchkey/lock"
 )
 
 func TestNoPaymentIsLost(t *testing.T) {
-	client, err := redisson.Open("redis://" + redistest.Any(t).Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
 	db, err := open(filepath.Join(t.TempDir(), "bank.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	var out strings.Builder
-	if err := run(t.Context(), client, db, &out); err != nil {
-		t.Fatal(err)
-	}
-	if want := "200 payments of 1.00 from 1000.00 leave 800.00\n"; out.String() != want {
-		t.Errorf("it printed %q, want %q", out.String(), want)
-	}
+	exampletest.Prints(t, func(ctx context.Context, locker lock.Locker, out io.Writer) error {
+		return run(ctx, locker, db, out)
+	}, "200 payments of 1.00 from 1000.00 leave 800.00\n")
 }
 
 // A holder that slept past its lease comes back with an old token, after another one has written.
