@@ -2,6 +2,8 @@ package interceptor_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -21,30 +23,43 @@ import (
 // the sockets that a bubble can't wait for.
 func TestScenarios(t *testing.T) {
 	t.Run("unary", func(t *testing.T) {
-		scenario.Run(t, scenario.Driver{Fact: "req.ResponseStatus.Message", Mount: mountUnary})
+		scenario.Run(t, scenario.Driver{Fact: "req.ResponseStatus.Message", Mount: mountUnary(), Fallback: mountUnary(interceptor.Fallback(fall))})
 	})
 	t.Run("stream", func(t *testing.T) {
 		scenario.Run(t, scenario.Driver{Fact: "md.id", Mount: mountStream})
 	})
 }
 
-func mountUnary(t *testing.T, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
-	i, err := interceptor.UnaryServer(interceptor.Method(unaryCall, scenarioGuard(t, l, opts)))
-	if err != nil {
-		t.Fatal(err)
+// fall is a fallback that wants to know why it runs.
+func fall(_ context.Context, r *testpb.SimpleRequest, refused error) (*testpb.SimpleResponse, error) {
+	if e, ok := errors.AsType[*guard.Error](refused); !ok || r.GetResponseStatus().GetMessage() != "7" {
+		return nil, fmt.Errorf("fallback for %v: %v", r, e)
 	}
-	handler := func(ctx context.Context, _ any) (any, error) {
-		return &testpb.SimpleResponse{Username: "done"}, work(ctx)
-	}
-	return func(ctx context.Context, id string) scenario.Class {
-		res, err := i(ctx, echo(id), &grpc.UnaryServerInfo{FullMethod: unaryCall}, handler)
+	return &testpb.SimpleResponse{Username: "fallback"}, nil
+}
+
+func mountUnary(opts ...interceptor.Option) scenario.Mount {
+	return func(t *testing.T, l lock.Locker, guardOpts []guard.Option, work scenario.Work) scenario.Call {
+		i, err := interceptor.UnaryServer(interceptor.Method(unaryCall, scenarioGuard(t, l, guardOpts), opts...))
 		if err != nil {
-			return classOf(err)
+			t.Fatal(err)
 		}
-		if r, ok := res.(*testpb.SimpleResponse); !ok || r.GetUsername() == "" {
-			return scenario.Skipped
+		handler := func(ctx context.Context, _ any) (any, error) {
+			return &testpb.SimpleResponse{Username: "done"}, work(ctx)
 		}
-		return scenario.Done
+		return func(ctx context.Context, id string) scenario.Class {
+			res, err := i(ctx, echo(id), &grpc.UnaryServerInfo{FullMethod: unaryCall}, handler)
+			if err != nil {
+				return classOf(err)
+			}
+			switch r, _ := res.(*testpb.SimpleResponse); r.GetUsername() {
+			case "":
+				return scenario.Skipped
+			case "fallback":
+				return scenario.Fell
+			}
+			return scenario.Done
+		}
 	}
 }
 

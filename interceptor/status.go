@@ -1,14 +1,10 @@
 package interceptor
 
 import (
-	"context"
-	"errors"
-
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/protoadapt"
 
-	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/interceptor/internal/answer"
 )
 
@@ -42,36 +38,4 @@ func statusOf(a answer.Answer) error {
 		s = full
 	}
 	return s.Err()
-}
-
-// refusal is the error of a fact that can't be had.
-type refusal struct {
-	text   string
-	client bool  // is to blame
-	status error // what the caller gets; nil: what it gets for a bad key
-}
-
-func (r *refusal) Error() string { return r.text }
-
-// Is makes the guard blame the client.
-func (r *refusal) Is(target error) bool { return r.client && target == guard.ErrKey }
-
-// refused is the status of a call whose handler did not run for err.
-func (c *call) refused(err error) error {
-	if r, ok := errors.AsType[*refusal](err); ok && r.status != nil {
-		return r.status
-	}
-	if e, ok := errors.AsType[*guard.Error](err); ok {
-		return statusOf(answer.Of(e))
-	}
-	return c.ended()
-}
-
-// ended is the status of a call that ended before its handler could start.
-func (c *call) ended() error {
-	code, what := codes.Canceled, "the call was cancelled"
-	if errors.Is(c.ctx.Err(), context.DeadlineExceeded) {
-		code, what = codes.DeadlineExceeded, "the deadline passed"
-	}
-	return status.Errorf(code, "guard %q: %s before the call had its lock", c.method.Spec.Name, what)
 }

@@ -19,12 +19,12 @@ import (
 // stream makes a call of a streaming method.
 func stream(m *rules.Bound, srv any, s grpc.ServerStream, next grpc.StreamHandler) error {
 	held := &heldStream{ServerStream: s, method: m}
-	c := call{method: m, ctx: s.Context(), stream: held}
-	skipped, err := c.run(func(ctx context.Context) error {
+	c := rules.Call{Method: m, Context: s.Context(), Stream: held, Transport: transport{}}
+	skipped, err := c.Run(func(ctx context.Context) error {
 		held.ctx = ctx
 		defer held.watch()()
 		return next(srv, held)
-	})
+	}, nil)
 	if !skipped {
 		return err
 	}
@@ -72,13 +72,16 @@ func (s *heldStream) watch() (stop func()) {
 // makes what is blocked in the stream fail.
 type ender interface{ WriteStatus(*status.Status) error }
 
-// peek reads the first message, for the condition and the key.
-func (s *heldStream) peek() (any, error) {
+// Peek reads the first message, for the condition and the key.
+func (s *heldStream) Peek() (any, error) {
 	if s.first != nil {
 		return s.first, nil
 	}
 	m := reflect.New(s.method.Request.Elem()).Interface()
 	if err := s.ServerStream.RecvMsg(m); err != nil {
+		if gone := s.ServerStream.Context().Err(); gone != nil && status.Code(err) == status.FromContextError(gone).Code() {
+			return nil, gone
+		}
 		return nil, err
 	}
 	s.first = m
@@ -168,7 +171,7 @@ func (s *heldStream) replay(m, first any) error {
 		return nil
 	}
 	if reflect.TypeOf(m) != reflect.TypeOf(first) {
-		return misuse(s.method, "its handler receives another type than its rule was made for")
+		return transport{}.Misuse(s.method, "its handler receives another type than its rule was made for")
 	}
 	reflect.ValueOf(m).Elem().Set(reflect.ValueOf(first).Elem())
 	return nil

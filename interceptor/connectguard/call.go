@@ -3,93 +3,49 @@ package connectguard
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
-	"reflect"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/interceptor/internal/answer"
 	"github.com/latchkey-go/latchkey/interceptor/internal/rules"
-	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
 // outcomeHeader tells the caller that the answer is not the handler's.
 const outcomeHeader = "Latchkey-Outcome"
 
-// call is one call of a method: what its guard may ask, and how it ends.
-type call struct {
-	method *rules.Bound
-	ctx    context.Context
-	header http.Header
-	req    any       // of a unary method
-	conn   *heldConn // or nil
+// transport is Connect, with the headers of a request.
+type transport http.Header
+
+func (t transport) Metadata(_ context.Context, name string) []string {
+	return http.Header(t).Values(name)
 }
 
-// run makes the call under its guard. It reports whether the call was skipped; its error is either the handler's own,
-// untouched, or a *connect.Error.
-func (c *call) run(handle func(context.Context) error) (skipped bool, err error) {
-	ran, err := c.method.Runner.Run(c.ctx, c.fact, handle)
-	switch {
-	case err == nil:
-		return !ran, nil
-	case ran:
-		return false, Error(err)
-	default:
-		return false, c.refused(err)
-	}
+func (transport) Answer(err error) error { return Error(err) }
+
+func (transport) Misuse(m *rules.Bound, text string) error {
+	return errorOf(answer.New(answer.Misuse, m.Spec.Name, text, 0))
 }
 
-// fact is the keyexpr.Facts of the call.
-func (c *call) fact(root string) (any, error) {
-	switch root {
-	case "req":
-		return c.request()
-	case "method":
-		return c.method.Name, nil
-	default:
-		return keyexpr.Lookup(c.metadata), nil
+func (transport) Ended(late bool, text string) error {
+	if late {
+		return connect.NewError(connect.CodeDeadlineExceeded, errors.New(text))
 	}
-}
-
-// request returns the request, which has to be of the type that the template was checked against.
-func (c *call) request() (req any, err error) {
-	if req = c.req; c.conn != nil {
-		req, err = c.conn.peek()
-	}
-	switch {
-	case errors.Is(err, io.EOF):
-		return nil, &refusal{text: "the call has no request message", client: true}
-	case err != nil && c.ctx.Err() != nil:
-		return nil, c.ctx.Err() // as if the caller had gone while the guard waited for the lock
-	case err != nil:
-		return nil, &refusal{text: "the request can't be received", client: true, answer: err}
-	case reflect.TypeOf(req) != c.method.Request:
-		const text = "the request is not of the type that its rule was made for"
-		return nil, &refusal{text: text, answer: misuse(c.method, text)}
-	}
-	return req, nil
-}
-
-// metadata is the keyexpr.Lookup of md.
-func (c *call) metadata(name string) (string, bool, error) {
-	switch values := c.header.Values(name); len(values) {
-	case 0:
-		return "", false, nil
-	case 1:
-		return values[0], true, nil
-	default:
-		return "", false, &refusal{text: "a header that was sent more than once", client: true}
-	}
+	return connect.NewError(connect.CodeCanceled, errors.New(text))
 }
 
 // unary makes a call of a unary method.
 func unary(ctx context.Context, m *rules.Bound, req connect.AnyRequest, next connect.UnaryFunc) (connect.AnyResponse, error) {
 	var res connect.AnyResponse
-	c := call{method: m, ctx: ctx, header: req.Header(), req: req.Any()}
-	skipped, err := c.run(func(ctx context.Context) (err error) {
+	c := rules.Call{Method: m, Context: ctx, Request: req.Any(), Transport: transport(req.Header())}
+	skipped, err := c.Run(func(ctx context.Context) (err error) {
 		res, err = next(ctx, req)
+		return err
+	}, func(ctx context.Context, refused error) error {
+		answer, err := m.Fallback.Run(ctx, req, refused)
+		res, _ = answer.(connect.AnyResponse) // as Fallback has made it
 		return err
 	})
 	if skipped {

@@ -19,12 +19,15 @@
 // For that, a message that is received costs a goroutine, which package interceptor does without. If the key or the
 // condition uses req, the first message is read before the lock is taken, and handed to the handler's first Receive.
 //
-// A call that is skipped ([guard.Skip]) succeeds with an empty response and the header Latchkey-Outcome: skipped.
+// A call that is skipped ([guard.Skip]) succeeds with an empty response and the header Latchkey-Outcome: skipped. [Fallback]
+// answers a unary call with something better.
 package connectguard
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"reflect"
 
 	"connectrpc.com/connect"
 
@@ -38,7 +41,17 @@ type Rule struct{ rule rules.Rule }
 
 // Method guards the method with this full name, such as "/bank.v1.Bank/Transfer". Generated code has a constant for it:
 // bankv1connect.BankTransferProcedure.
-func Method(name string, g *guard.Guard) Rule { return Rule{rules.Method(name, g)} }
+func Method(name string, g *guard.Guard, opts ...Option) Rule {
+	r := Rule{rules.Method(name, g)}
+	for i, o := range opts {
+		if o == nil {
+			r.rule.Fault("option %d of %d is nil", i+1, len(opts))
+			continue
+		}
+		o.apply(&r.rule)
+	}
+	return r
+}
 
 // Service guards all methods of the service with this full name, such as bankv1connect.BankName. The template is checked
 // against the request type of each.
@@ -56,6 +69,38 @@ func Unguarded(name string) Rule { return Rule{rules.Unguarded(name)} }
 func FromOptions(l lock.Locker, opts ...guard.Option) Rule {
 	return Rule{rules.FromOptions(l, opts)}
 }
+
+// Option changes a Rule.
+type Option interface{ apply(*rules.Rule) }
+
+// Fallback answers a call of a unary method whose lock is busy, or whose lock service is out, instead of the handler. It gets
+// the *guard.Error that says which, and runs without the lock. Its types are those of the handler:
+//
+//	connectguard.Method(bankv1connect.BankBalanceProcedure, g, connectguard.Fallback(
+//		func(ctx context.Context, r *connect.Request[bankv1.BalanceRequest], refused error) (*connect.Response[bankv1.BalanceResponse], error) { … }))
+//
+// It is the policy guard.RunFallback for both, unless the guard gives another one.
+func Fallback[Req, Res any](f func(context.Context, *connect.Request[Req], error) (*connect.Response[Res], error)) Option {
+	o := fallback{rules.Fallback{Request: reflect.TypeFor[*Req](), Response: reflect.TypeFor[*Res]()}}
+	if f != nil {
+		o.Run = func(ctx context.Context, req any, refused error) (any, error) {
+			r, _ := req.(*connect.Request[Req]) // as the rules have checked
+			res, err := f(ctx, r, refused)
+			switch {
+			case err != nil:
+				return nil, err
+			case res == nil: // Connect would panic
+				return nil, connect.NewError(connect.CodeInternal, errors.New("the fallback gave neither a response nor an error"))
+			}
+			return res, nil
+		}
+	}
+	return o
+}
+
+type fallback struct{ rules.Fallback }
+
+func (o fallback) apply(r *rules.Rule) { r.Fallback(o.Fallback) }
 
 // Guards are the guarded methods of a server, a connect.Interceptor for all its handlers. It is immutable and safe for
 // concurrent use. Printing it lists them.

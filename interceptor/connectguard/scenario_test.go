@@ -3,6 +3,7 @@ package connectguard_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -19,8 +20,19 @@ import (
 // TestScenarios plays the one table with a unary method of Connect. Client and handler meet without the sockets that a
 // bubble can't wait for.
 func TestScenarios(t *testing.T) {
-	scenario.Run(t, scenario.Driver{Fact: "req.OrderId", Mount: mountUnary, Client: true})
+	scenario.Run(t, scenario.Driver{Fact: "req.OrderId", Mount: mountUnary(), Fallback: mountUnary(connectguard.Fallback(fall)), Client: true})
 }
+
+// fall is a fallback that wants to know why it runs.
+func fall(_ context.Context, r *connect.Request[request], refused error) (*connect.Response[response], error) {
+	if e, ok := errors.AsType[*guard.Error](refused); !ok || r.Msg.GetOrderId() != "7" {
+		return nil, fmt.Errorf("fallback for %v: %v", r.Msg, e)
+	}
+	return connect.NewResponse(&response{Orders: fallen}), nil
+}
+
+// fallen is how many orders the fallback says there are.
+const fallen = 99
 
 // direct is an HTTP client that calls its handler.
 type direct struct{ http.Handler }
@@ -31,24 +43,28 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-func mountUnary(t *testing.T, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
-	g, err := guard.New(l, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	handler := connect.NewUnaryHandler(orderCall, func(ctx context.Context, _ *connect.Request[request]) (*connect.Response[response], error) {
-		return connect.NewResponse(&response{Orders: 1}), work(ctx)
-	}, connect.WithInterceptors(guards(t, connectguard.Method(orderCall, g))))
-	client := connect.NewClient[request, response](direct{handler}, "http://shop"+orderCall)
-	return func(ctx context.Context, id string) scenario.Class {
-		res, err := client.CallUnary(ctx, order(id))
-		switch {
-		case err != nil:
-			return classOf(err)
-		case res.Msg.GetOrders() == 0:
-			return scenario.Skipped
+func mountUnary(opts ...connectguard.Option) scenario.Mount {
+	return func(t *testing.T, l lock.Locker, guardOpts []guard.Option, work scenario.Work) scenario.Call {
+		g, err := guard.New(l, guardOpts...)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return scenario.Done
+		handler := connect.NewUnaryHandler(orderCall, func(ctx context.Context, _ *connect.Request[request]) (*connect.Response[response], error) {
+			return connect.NewResponse(&response{Orders: 1}), work(ctx)
+		}, connect.WithInterceptors(guards(t, connectguard.Method(orderCall, g, opts...))))
+		client := connect.NewClient[request, response](direct{handler}, "http://shop"+orderCall)
+		return func(ctx context.Context, id string) scenario.Class {
+			res, err := client.CallUnary(ctx, order(id))
+			switch {
+			case err != nil:
+				return classOf(err)
+			case res.Msg.GetOrders() == fallen:
+				return scenario.Fell
+			case res.Msg.GetOrders() == 0:
+				return scenario.Skipped
+			}
+			return scenario.Done
+		}
 	}
 }
 

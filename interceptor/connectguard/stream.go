@@ -17,11 +17,12 @@ import (
 // stream makes a call of a streaming method.
 func stream(ctx context.Context, m *rules.Bound, conn connect.StreamingHandlerConn, next connect.StreamingHandlerFunc) error {
 	held := &heldConn{StreamingHandlerConn: conn, method: m}
-	c := call{method: m, ctx: ctx, header: conn.RequestHeader(), conn: held}
-	skipped, err := c.run(func(ctx context.Context) error {
+	c := rules.Call{Method: m, Context: ctx, Stream: held, Transport: transport(conn.RequestHeader())}
+	held.ctx = ctx
+	skipped, err := c.Run(func(ctx context.Context) error {
 		held.ctx = ctx
 		return next(ctx, held)
-	})
+	}, nil)
 	if !skipped {
 		return err
 	}
@@ -36,21 +37,21 @@ func stream(ctx context.Context, m *rules.Bound, conn connect.StreamingHandlerCo
 type heldConn struct {
 	connect.StreamingHandlerConn
 	method *rules.Bound
-	ctx    context.Context // of the lock
+	ctx    context.Context // of the lock, once that is held
 	first  proto.Message   // a message that was read for the key, until the handler has received it
 }
 
-// peek reads the first message, for the condition and the key.
-func (c *heldConn) peek() (any, error) {
+// Peek reads the first message, for the condition and the key.
+func (c *heldConn) Peek() (any, error) {
 	if c.first != nil {
 		return c.first, nil
 	}
 	m, ok := reflect.TypeAssert[proto.Message](reflect.New(c.method.Request.Elem()))
 	if !ok {
-		return nil, misuse(c.method, "its requests are no messages of protobuf")
+		return nil, transport{}.Misuse(c.method, "its requests are no messages of protobuf")
 	}
 	if err := c.StreamingHandlerConn.Receive(m); err != nil {
-		return nil, err
+		return nil, cmp.Or(c.ctx.Err(), err)
 	}
 	c.first = m
 	return m, nil
@@ -120,7 +121,7 @@ func (c *heldConn) lost() error {
 func (c *heldConn) replay(m any, first proto.Message) error {
 	to, ok := m.(proto.Message)
 	if !ok || to.ProtoReflect().Descriptor() != first.ProtoReflect().Descriptor() {
-		return misuse(c.method, "its handler receives another type than its rule was made for")
+		return transport{}.Misuse(c.method, "its handler receives another type than its rule was made for")
 	}
 	proto.Reset(to)
 	proto.Merge(to, first)

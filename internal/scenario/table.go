@@ -105,8 +105,8 @@ func knows(ctx context.Context, s *scene) error {
 
 // stranger is work without a lock.
 func stranger(ctx context.Context, s *scene) error {
-	if guard.Held(ctx, "") {
-		s.Error("the work believes to be under a lock")
+	if guard.Held(ctx, "order.settle") {
+		s.Error("the work believes to be under its lock")
 	}
 	return nil
 }
