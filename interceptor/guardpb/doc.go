@@ -9,6 +9,9 @@
 //	  }
 //	}
 //
+// Its fields are the attributes of a guard.Spec, with _ for -, but for two that would say nothing: args, as a method has
+// one request, and methods, as all of its calls are a POST.
+//
 // # Finding guard.proto
 //
 // The file lies in the folder of this package, and is imported by the path that its proto package says. protoc takes a

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -269,7 +270,7 @@ func TestGoReplacesAnOption(t *testing.T) {
 	}
 }
 
-// Each attribute of a Spec that is not about functions or HTTP can be given in a .proto file, with the same result.
+// Each attribute of a Spec can be given in a .proto file, with the same result, but for two that mean nothing there.
 func TestOptionSaysWhatASpecDoes(t *testing.T) {
 	option := &guardpb.Guard{
 		Name: "n", Key: "account:#{req.name}", When: `req.name != ""`, Kind: "permit", Wait: "2s", Lease: "3s", MaxHold: "4s",
@@ -291,10 +292,33 @@ func TestOptionSaysWhatASpecDoes(t *testing.T) {
 			t.Errorf("the test lacks %s", fields.Get(i).Name())
 		}
 	}
-	elsewhere := map[string]bool{"Args": true, "Methods": true}
+	// Words of a Spec that an option lacks on purpose, and what says so when they are given for all methods.
+	lacking := map[string]struct {
+		word   guard.Option
+		reason string
+	}{
+		"Args":    {guard.Args("from"), "args=from is for functions that Bind finds"},                              // a method has one request
+		"Methods": {guard.Methods("POST"), "methods=POST is about requests of HTTP, which there are none of here"}, // gRPC has but POST
+	}
 	for f, v := range reflect.ValueOf(want).Fields() {
-		if f.IsExported() && v.IsZero() != elsewhere[f.Name] {
-			t.Errorf("guard.Spec.%s can't be given in a .proto file", f.Name)
+		if !f.IsExported() {
+			continue
 		}
+		lack, lacks := lacking[f.Name]
+		delete(lacking, f.Name)
+		if v.IsZero() != lacks {
+			t.Errorf("guard.Spec.%s can't be given in a .proto file, or is listed as if it could not", f.Name)
+		}
+		if !lacks {
+			continue
+		}
+		rules := []Rule{FromOptions(memlock.New(), []guard.Option{lack.word})}
+		_, err := bindIn(bank(t, &guardpb.Guard{Key: "account:#{req.name}"}), "interceptor", All, rules)
+		if err == nil || !strings.Contains(err.Error(), lack.reason) {
+			t.Errorf("guard.Spec.%s for all methods: %v, want %s", f.Name, err, lack.reason)
+		}
+	}
+	if len(lacking) > 0 {
+		t.Errorf("a Spec has no fields %v", slices.Collect(maps.Keys(lacking)))
 	}
 }
