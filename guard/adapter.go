@@ -87,11 +87,12 @@ type Field struct {
 // BindFields is Bind for adapters, whose functions are of other types: wrap returns what a field is to hold in place of
 // its value. All else is as in Bind.
 func BindFields(g *Guard, target any, wrap func(Field) (reflect.Value, error)) error {
-	return bind(g, target, func(path string, f reflect.StructField, v reflect.Value, tag Spec) (string, reflect.Value, error) {
+	return bind(g, target, func(f taggedField) (string, reflect.Value, error) {
 		tagged := *g
-		tagged.fill(tag, g.defaults())
-		tagged.spec.Name = cmp.Or(tagged.spec.Name, path)
-		guarded, err := wrap(Field{path, f.Tag, v, &tagged})
+		tagged.owner = f.owner
+		tagged.fill(f.spec, g.defaults())
+		tagged.spec.Name = cmp.Or(tagged.spec.Name, f.path)
+		guarded, err := wrap(Field{f.path, f.tags, f.value, &tagged})
 		return tagged.spec.Name, guarded, err
 	})
 }

@@ -23,26 +23,37 @@ import (
 // function whose policy it is, and a KeyFunc the request of each.
 //
 // The error joins the mistakes of all fields, and names each; then nothing was replaced. Call Bind once, before the
-// functions are used: it does not synchronise with callers.
+// functions are used: it does not synchronise with callers. Several structs of a type may be bound. Their guards have the
+// same names and keys, and so share their locks, and a line in a Registry if they declare the same; the names of fields tell
+// them apart, as in Bind of a struct{ EU, US *Orders }.
 func Bind(g *Guard, target any) error {
-	return bind(g, target, func(path string, f reflect.StructField, v reflect.Value, tag Spec) (name string, guarded reflect.Value, err error) {
+	return bind(g, target, func(f taggedField) (name string, guarded reflect.Value, err error) {
 		switch {
-		case !guardable(f.Type):
-			return "", v, fmt.Errorf("field has a guard tag, but is of type %v, not a function that takes a context.Context first and "+
-				"returns an error last", f.Type)
-		case isGuarded(v):
-			return "", v, errors.New("function is guarded already (or made by package reflect, which looks the same)")
+		case !guardable(f.value.Type()):
+			return "", f.value, fmt.Errorf("field has a guard tag, but is of type %v, not a function that takes a context.Context first and "+
+				"returns an error last", f.value.Type())
+		case isGuarded(f.value):
+			return "", f.value, errors.New("function is guarded already (or made by package reflect, which looks the same)")
 		}
-		bound, err := g.bind(path, tag, v)
+		bound, err := g.bind(f)
 		if err != nil {
-			return "", v, err
+			return "", f.value, err
 		}
 		return bound.runner.spec.Name, bound.function(), nil
 	})
 }
 
+// taggedField is a field with a guard tag.
+type taggedField struct {
+	path  string
+	owner reflect.Type // the struct that declares it
+	tags  reflect.StructTag
+	value reflect.Value
+	spec  Spec // that the tag says
+}
+
 // wrapper makes the guarded value of a field, and says what its guard is called.
-type wrapper func(path string, f reflect.StructField, v reflect.Value, tag Spec) (name string, guarded reflect.Value, err error)
+type wrapper func(taggedField) (name string, guarded reflect.Value, err error)
 
 // bind is Bind for functions of any type, which wrap knows.
 func bind(g *Guard, target any, wrap wrapper) error {
@@ -103,7 +114,7 @@ func (b *binder) walk(v reflect.Value, path string) {
 		case err != nil:
 			b.fault(path, err)
 		case ok && (f.Type.Kind() == reflect.Func || !f.Anonymous):
-			b.field(path, f, v.Field(i), tag)
+			b.field(path, v, i, tag)
 		case f.Anonymous && embeds(f.Type), declares(f.Type):
 			b.nested(path, f, v.Field(i))
 		case f.Type.Kind() == reflect.Interface && !v.Field(i).IsNil() && declares(v.Field(i).Elem().Type()):
@@ -175,8 +186,9 @@ func leads(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// field notes a tagged field for replacement.
-func (b *binder) field(path string, f reflect.StructField, v reflect.Value, tag string) {
+// field notes a tagged field of owner for replacement.
+func (b *binder) field(path string, owner reflect.Value, i int, tag string) {
+	f, v := owner.Type().Field(i), owner.Field(i)
 	spec, err := parseTag(tag)
 	switch {
 	case !f.IsExported() || !v.CanSet():
@@ -188,7 +200,7 @@ func (b *binder) field(path string, f reflect.StructField, v reflect.Value, tag 
 		b.fault(path, err)
 		return
 	}
-	name, guarded, err := b.wrap(path, f, v, spec)
+	name, guarded, err := b.wrap(taggedField{path, owner.Type(), f.Tag, v, spec})
 	if err != nil {
 		b.fault(path, err)
 		return

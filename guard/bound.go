@@ -29,17 +29,17 @@ func guardable(t reflect.Type) bool {
 		t.NumOut() > 0 && t.Out(t.NumOut()-1) == errorType
 }
 
-// bind fits g to the function in v, which is guardable and has spec in its tag.
-func (g *Guard) bind(path string, spec Spec, v reflect.Value) (*bound, error) {
-	t := v.Type()
+// bind fits g to the function in a field, which is guardable.
+func (g *Guard) bind(field taggedField) (*bound, error) {
+	t := field.value.Type()
 	merged, defaults := *g, g.defaults()
-	merged.fill(Spec{Args: spec.Args}, defaults)
+	merged.fill(Spec{Args: field.spec.Args}, defaults)
 	names, err := argumentNames(t, merged.spec.Args)
 	if err != nil {
 		return nil, err
 	}
-	f := fitting{name: path, tag: spec, args: true, roots: make(keyexpr.Roots), fallback: fallbackType(t)}
-	b := &bound{fn: reflect.ValueOf(v.Interface()), facts: make(map[string]int)} // a copy, as the field is going to change
+	f := fitting{name: field.path, owner: field.owner, tag: field.spec, args: true, roots: make(keyexpr.Roots), fallback: fallbackType(t)}
+	b := &bound{fn: reflect.ValueOf(field.value.Interface()), facts: make(map[string]int)} // a copy, as the field is going to change
 	for i, name := range names {
 		f.roots[name], b.facts[name] = keyexpr.Type(t.In(i+1)), i+1
 	}

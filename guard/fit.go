@@ -10,6 +10,7 @@ import (
 // fitting is a function that a guard is to fit.
 type fitting struct {
 	name     string        // default of Spec.Name
+	owner    reflect.Type  // the struct that declares the function, with Bind
 	tag      Spec          // of the function itself
 	request  reflect.Type  // of the only argument; nil if there are others, or none
 	roots    keyexpr.Roots // of templates
@@ -21,6 +22,7 @@ type fitting struct {
 // request type. Over defaults, both have the last word.
 func (g *Guard) fit(f fitting) (*Runner, error) {
 	merged := *g
+	merged.owner = f.owner
 	tag, err := requestTag(f.request)
 	if g.defaults() {
 		merged.fill(tag.spec, true)

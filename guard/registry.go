@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"path"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -96,6 +97,7 @@ func (r *Registry) equip(c *config) {
 type entry struct {
 	registry *Registry
 	origin   *Guard // that New returned
+	owner    reflect.Type
 	spec     Spec
 	shape    string
 	place    string
@@ -107,17 +109,18 @@ type entry struct {
 }
 
 // register lists run under its name. A guard that stands in several places is listed once, if it was given its name by an
-// option; a name that is taken by another declaration is an error.
+// option, or if its places are the same field of several structs of a type. A name that is taken by another declaration is
+// an error.
 func (r *Registry) register(g *Guard, run *Runner) (*entry, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e := r.entries[run.spec.Name]; e != nil {
-		if e.origin == g.origin && g.origin.spec.Name != "" && e.spec == run.spec {
+		if e.declares(g) && e.spec == run.spec {
 			return e, nil
 		}
-		return nil, run.spec.errorf("the name is taken by the guard declared at %s", e.place)
+		return nil, run.spec.errorf("the name is taken by the guard declared at %s%s", e.place, e.rename(g))
 	}
-	e := &entry{registry: r, origin: g.origin, spec: run.spec, place: g.place, outcomes: make(map[string]*atomic.Int64, len(outcomes))}
+	e := &entry{registry: r, origin: g.origin, owner: g.owner, spec: run.spec, place: g.place, outcomes: make(map[string]*atomic.Int64, len(outcomes))}
 	if run.key != nil {
 		e.shape = run.key.Shape()
 	}
@@ -126,6 +129,25 @@ func (r *Registry) register(g *Guard, run *Runner) (*entry, error) {
 	}
 	r.entries[run.spec.Name] = e
 	return e, nil
+}
+
+// declares reports whether e and g come from the same words in the program.
+func (e *entry) declares(g *Guard) bool {
+	if g.owner != nil && e.owner == g.owner {
+		return true
+	}
+	return e.origin == g.origin && g.origin.spec.Name != ""
+}
+
+// rename says how g gets a name of its own beside e.
+func (e *entry) rename(g *Guard) string {
+	switch {
+	case g.owner == nil:
+		return ": guard.Name gives this one another"
+	case g.owner != e.owner:
+		return ": name=... in the tag gives this one another"
+	}
+	return fmt.Sprintf(" for another %v, with another Spec: where the tags give no names, those of fields tell them apart, as in Bind of struct{ Second *%v }", g.owner, g.owner)
 }
 
 // Override changes the declarations of guards that are yet to be made: what the Spec under a guard's name gives takes the

@@ -104,6 +104,48 @@ func TestRegistryRefusesANameTwice(t *testing.T) {
 	}
 }
 
+// TestRegistryKnowsInstancesOfAStruct binds structs of one type.
+func TestRegistryKnowsInstancesOfAStruct(t *testing.T) {
+	type Orders struct {
+		Settle func(context.Context, Order) (string, error) `guard:"order:#{req.ID}"`
+	}
+	reg := newRegistry(t)
+	made := func(opts ...guard.Option) *guard.Guard {
+		return guard.Must(guard.New(memlock.New(), append(opts, guard.In(reg))...))
+	}
+	bind := func(g *guard.Guard, target any) error { return guard.Bind(g, target) }
+	defaults := made()
+	first, second, third := Orders{settled}, Orders{settled}, Orders{settled}
+	if err := errors.Join(bind(defaults, &first), bind(defaults, &second), bind(made(), &third)); err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range []Orders{first, second, third} {
+		if _, err := o.Settle(t.Context(), Order{ID: "7"}); err != nil {
+			t.Error(err)
+		}
+		if all := infos(reg); len(all) != 1 || all["Orders.Settle"].Outcomes["ok"] != int64(i+1) {
+			t.Errorf("after %d calls: %+v", i+1, all)
+		}
+	}
+	err := bind(made(guard.Wait(time.Second)), &Orders{settled})
+	if err == nil || !strings.Contains(err.Error(), "for another guard_test.Orders, with another Spec") {
+		t.Errorf("another Spec: %v", err)
+	}
+	type Second struct{ Second *Orders }
+	if err := bind(made(guard.Wait(time.Second)), &Second{&Orders{settled}}); err != nil {
+		t.Error(err)
+	}
+	if got := slices.Sorted(maps.Keys(infos(reg))); !slices.Equal(got, []string{"Orders.Settle", "Second.Second.Settle"}) {
+		t.Errorf("guards %q", got)
+	}
+	type Other struct {
+		Settle func(context.Context, Order) (string, error) `guard:"order:#{req.ID}; name=Orders.Settle"`
+	}
+	if err := bind(defaults, &Other{settled}); err == nil || !strings.Contains(err.Error(), "name=... in the tag") {
+		t.Errorf("another type: %v", err)
+	}
+}
+
 func TestRegistryObservesAllGuards(t *testing.T) {
 	var order []string
 	note := func(who string) guard.Option {

@@ -204,3 +204,22 @@ func TestBoundHandlersShareOptions(t *testing.T) {
 		t.Errorf("status = %d", w.Code)
 	}
 }
+
+// TestBindOfTwoStructsOfAType has one guard in the registry for each field.
+func TestBindOfTwoStructsOfAType(t *testing.T) {
+	reg := guard.Must(guard.NewRegistry())
+	type API struct {
+		Settle http.HandlerFunc `route:"POST /orders/{id}" guard:"order:#{path.id}"`
+	}
+	for range 2 {
+		api := API{func(http.ResponseWriter, *http.Request) {}}
+		if err := middleware.Bind(guard.Must(guard.New(memlock.New(), guard.In(reg))), &api); err != nil {
+			t.Error(err)
+		}
+	}
+	for info := range reg.All() {
+		if info.Spec.Name != "API.Settle" {
+			t.Errorf("guard %q", info.Spec.Name)
+		}
+	}
+}
