@@ -2,12 +2,14 @@
 
 FUZZTIME ?= 1m
 BENCH    ?= .
+PKG      ?= ./...
+COUNT    ?= 6
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-modules generate interop sim lint fmt bench fuzz cover
+.PHONY: help test test-modules generate interop sim lint fmt bench microbench bench-compare fuzz cover
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The results are not taken from go's cache, which does not know the Redis that the tests talk to. The race detector
 # needs cgo.
@@ -47,8 +49,15 @@ fmt: ## format the code and bring it up to the Go version in go.mod
 	gofmt -w .
 	go fix ./...
 
-bench: ## run the benchmarks; BENCH selects some
+# It starts a redis-server of its own. What is missing, it says, and leaves out; the figures go to benchmarks/out.
+bench: ## measure Latchkey beside other lock libraries, in under 12 minutes; LONG=1 takes figures of record, ONLY=regexp some
+	go -C benchmarks run . $(if $(LONG),-long) $(if $(ONLY),-only '$(ONLY)')
+
+microbench: ## run the benchmarks of the packages; BENCH selects some
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+bench-compare: ## compare microbench with that of another commit, BASE=ref; PKG, BENCH and COUNT select
+	@sh tools/bench-compare.sh '$(BASE)' '$(PKG)' '$(BENCH)' '$(COUNT)'
 
 fuzz: ## run each fuzz target for FUZZTIME, one minute if not set
 	@set -e; grep -rE --include='*_test.go' '^func Fuzz' . | \

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// patience is how much longer than planned a job may take before its worker is ended.
+const patience = 20 * time.Second
+
+// bench is one run of the program: the server, the workers, and what they have measured.
+type bench struct {
+	out     io.Writer
+	rounds  int
+	slice   time.Duration // how long one peer runs one workload in a round
+	peers   *regexp.Regexp
+	dir     string // for what workers share, and for nothing else
+	server  *server
+	link    string // address of the server behind a slow link; empty if there is none
+	samples samples
+
+	workers map[string][]*process
+	broken  map[string]string // peers that cannot run any more, with the reason
+	said    map[string]bool
+	jobs    int
+	round   int
+}
+
+// say prints a line, once.
+func (b *bench) say(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	if !b.said[line] {
+		b.said[line] = true
+		fmt.Fprintln(b.out, line)
+	}
+}
+
+// all returns the peers that fit and that the user wants, another one first in each round.
+func (b *bench) all(fit func(contestant) bool) []string {
+	found := slices.DeleteFunc(names(fit), func(name string) bool { return !b.peers.MatchString(name) || b.broken[name] != "" })
+	if len(found) == 0 {
+		return nil
+	}
+	first := b.round % len(found)
+	return append(slices.Clone(found[first:]), found[:first]...)
+}
+
+// team returns n workers of a peer, started once.
+func (b *bench) team(ctx context.Context, name string, n int) ([]*process, error) {
+	for len(b.workers[name]) < n {
+		command, err := b.command(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		p, err := startProcess(ctx, name, command)
+		if err != nil {
+			return nil, err
+		}
+		b.workers[name] = append(b.workers[name], p)
+	}
+	return b.workers[name][:n], nil
+}
+
+func (b *bench) command(ctx context.Context, name string) ([]string, error) {
+	if name == java {
+		return javaCommand(ctx, b.say)
+	}
+	return own(name)
+}
+
+// dismiss ends all workers of a peer.
+func (b *bench) dismiss(name string) {
+	for _, p := range b.workers[name] {
+		p.stop()
+	}
+	delete(b.workers, name)
+}
+
+func (b *bench) close() {
+	for name := range b.workers {
+		b.dismiss(name)
+	}
+}
+
+// do has so many workers of a peer do a job at the same time, and adds up what they say.
+func (b *bench) do(ctx context.Context, name string, processes int, j job) (result, error) {
+	team, err := b.team(ctx, name, processes)
+	if err != nil {
+		return result{}, b.fail(ctx, name, err)
+	}
+	b.jobs++
+	j.Key = fmt.Sprint("bench:", b.jobs)
+	if processes > 1 {
+		j.Board = filepath.Join(b.dir, fmt.Sprint("board", b.jobs))
+		defer os.Remove(j.Board)
+	}
+	limit := time.Duration(j.Millis)*time.Millisecond + patience
+	type answer struct {
+		r   result
+		err error
+	}
+	answers := make(chan answer, processes)
+	for side, p := range team {
+		mine := j
+		mine.Side = side
+		go func() {
+			r, err := p.do(ctx, mine, limit)
+			answers <- answer{r, err}
+		}()
+	}
+	var total result
+	for range team {
+		a := <-answers
+		total = total.merge(a.r, true)
+		err = errors.Join(err, a.err)
+	}
+	if err != nil {
+		return total, b.fail(ctx, name, err)
+	}
+	b.warn(name, j, total)
+	return total, nil
+}
+
+// fail notes that a peer cannot go on, and why. The other peers can.
+func (b *bench) fail(ctx context.Context, name string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	b.dismiss(name)
+	b.broken[name] = err.Error()
+	b.say("%s: %v; the rest runs", name, err)
+	return err
+}
+
+// warn says what a result must not be silent about.
+func (b *bench) warn(name string, j job, r result) {
+	if r.Overlap > 0 {
+		b.say("%s: TWO CALLERS HELD ONE LOCK, %d times (%s, %d callers)", name, r.Overlap, j.Do, j.Callers)
+	}
+	if r.Failed > 0 {
+		b.say("%s: calls failed (%s, %d callers): %s", name, j.Do, j.Callers, r.Failure)
+	}
+}
+
+// note keeps a figure of this round.
+func (b *bench) note(metric, peer string, value float64) { b.samples.add(metric, peer, b.round, value) }

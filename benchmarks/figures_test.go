@@ -1,0 +1,158 @@
+package main
+
+import (
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// threeRounds are made-up samples in which the machine is twice as slow in the second round.
+func threeRounds() samples {
+	s := samples{}
+	for round, slow := range []float64{1, 2, 1} {
+		s.add("pair_us", "go-redis", round, 50*slow)
+		s.add("pair_us", "bare", round, 60*slow)
+		s.add("pair_us", "latchkey", round, []float64{63, 126, 66}[round])
+	}
+	return s
+}
+
+func TestRatiosAreTakenWithinARound(t *testing.T) {
+	s := threeRounds()
+	s.add("pair_us", "latchkey", 3, 1000) // the base has no such round
+	got := s.ratios("pair_us", "latchkey", "bare")
+	if len(got) != 3 || median(got) != 1.05 {
+		t.Errorf("ratios = %v with median %v, want three with 1.05", got, median(got))
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for _, tt := range []struct {
+		values []float64
+		want   float64
+	}{
+		{[]float64{3}, 3},
+		{[]float64{9, 1, 2}, 2},
+		{[]float64{4, 1, 2, 100}, 3},
+	} {
+		if got := median(tt.values); got != tt.want {
+			t.Errorf("median(%v) = %v, want %v", tt.values, got, tt.want)
+		}
+	}
+	if got := median(nil); !math.IsNaN(got) {
+		t.Errorf("median of nothing = %v, want NaN", got)
+	}
+}
+
+func TestABusyMachineIsAnError(t *testing.T) {
+	b := &bench{samples: threeRounds()}
+	if err := b.quiet(); err == nil || !strings.Contains(err.Error(), "go-redis spreads over 100 % in pair_us") {
+		t.Errorf("quiet = %v, want an error: the base takes 50, 100 and 50 µs", err)
+	}
+	b.samples.add("pair_us", "go-redis", 1, 60)
+	if err := b.quiet(); err != nil {
+		t.Errorf("quiet = %v, want nil: the base takes 50, 60 and 50 µs", err)
+	}
+}
+
+func TestGoals(t *testing.T) {
+	for _, tt := range []struct {
+		goal         *goal
+		value, floor float64
+		want         bool
+		text         string
+	}{
+		{atMost(1.1), 1.1, 0, true, "≤ 1.10"},
+		{atMost(1.1), 1.11, 0, false, "≤ 1.10"},
+		{atLeast(4), 4, 0, true, "≥ 4"},
+		{atLeast(4), 3.9, 0, false, "≥ 4"},
+		{timesFloor(1.1), 1.3, 1.2, true, "≤ 1.10 × floor"},
+		{timesFloor(1.1), 1.33, 1.2, false, "≤ 1.10 × floor"},
+	} {
+		if got := tt.goal.met(tt.value, tt.floor); got != tt.want || tt.goal.String() != tt.text {
+			t.Errorf("%v met by %v of %v = %v, want %v and the text %q", tt.goal, tt.value, tt.floor, got, tt.want, tt.text)
+		}
+	}
+}
+
+func TestFiguresHaveAGoalOrAReason(t *testing.T) {
+	r := report{Figures: figures(threeRounds(), func(planned) string { return "made up" })}
+	f, ok := r.find("uncontended_floor_ratio", we)
+	if !ok || *f.Value != 1.05 || *f.Min != 1.05 || *f.Max != 1.1 || f.Rounds != 3 || f.Goal != "≤ 1.10" || !*f.Met {
+		t.Errorf("uncontended_floor_ratio = %+v", f)
+	}
+	f, ok = r.find("uncontended_pair", we)
+	if !ok || *f.Value != 1.26 || f.Floor == nil || *f.Floor != 1.2 || !*f.Met {
+		t.Errorf("uncontended_pair = %+v, want 1.26 and the floor 1.2", f)
+	}
+	f, ok = r.find("own_keys_64", we)
+	if !ok || f.Value != nil || f.Reason != "made up" || f.Met != nil {
+		t.Errorf("own_keys_64 = %+v, want no value and a reason", f)
+	}
+	for _, p := range goals {
+		if _, ok := r.find(p.id, p.peer); !ok {
+			t.Errorf("%s is missing", p.id)
+		}
+	}
+}
+
+func TestTheWorstRoundCounts(t *testing.T) {
+	s := samples{}
+	for round, n := range []float64{0, 0, 3} {
+		s.add("stuck", we, round, n)
+	}
+	r := report{Figures: figures(s, func(planned) string { return "" })}
+	if f, _ := r.find("stuck", we); f.Value == nil || *f.Value != 3 || *f.Met {
+		t.Errorf("stuck = %+v, want 3", f)
+	}
+}
+
+func TestReportsCanBeReadBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "figures.json")
+	want := report{Machine: "made up", Rounds: 3, Figures: figures(threeRounds(), func(planned) string { return "made up" })}
+	if err := want.write(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readReport(path)
+	if err != nil || len(got.Figures) != len(want.Figures) || got.goals().rows[0][2] != "1.05 (1.05–1.10)" {
+		t.Errorf("read back: %v, %d figures, first row %v", err, len(got.Figures), got.goals().rows[0])
+	}
+}
+
+// Each figure of a table, and each metric of a figure, must be one that exists; a typo would leave a column empty.
+func TestTablesAndFiguresFitTogether(t *testing.T) {
+	ids, metrics := map[string]bool{}, map[string]bool{}
+	for _, w := range workloads {
+		for _, m := range w.feeds {
+			metrics[m] = true
+		}
+	}
+	for _, p := range plan {
+		if ids[p.id] {
+			t.Errorf("two figures are called %s", p.id)
+		}
+		ids[p.id] = true
+		if !metrics[p.metric] {
+			t.Errorf("%s: no workload feeds %s", p.id, p.metric)
+		}
+	}
+	for _, tb := range tables {
+		for _, c := range tb.columns {
+			if !ids[c.id] {
+				t.Errorf("table %q: there is no figure %s", tb.title, c.id)
+			}
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for _, tt := range []struct {
+		value float64
+		want  string
+	}{{0, "0"}, {7, "7"}, {1.257, "1.26"}, {12.34, "12.3"}, {972.4, "972"}, {0.0026, "0.0026"}, {1234567.8, "1234568"}} {
+		if got := number(tt.value); got != tt.want {
+			t.Errorf("number(%v) = %q, want %q", tt.value, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Workloads that run once, or not in each round.
+
+// ownJob has one worker of Latchkey's do a job that other peers have no part in, and notes what it measures.
+func ownJob(do, metric string, divisor float64) func(context.Context, *bench) error {
+	return func(ctx context.Context, b *bench) error {
+		j := job{Do: do, Millis: int(b.slice.Milliseconds())}
+		if b.server != nil {
+			j.Addr = b.server.addr
+		}
+		r, err := b.do(ctx, we, 1, j)
+		if err != nil {
+			return err
+		}
+		for _, m := range r.Named {
+			b.note(metric, m.Name, m.Value/divisor)
+		}
+		return nil
+	}
+}
+
+// nested counts what a guard costs under a guard that holds the same key.
+func nested(ctx context.Context, b *bench) error {
+	const calls = 200
+	p, err := listenAndCount(b.server.addr)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	var sent [2]int64
+	for i, inside := range []bool{false, true} {
+		for _, n := range []int{1, calls} { // the first one opens connections
+			p.Reset()
+			if _, err := b.do(ctx, we, 1, job{Do: "reentry", Addr: p.Addr(), Count: n, OneKey: inside}); err != nil {
+				return err
+			}
+		}
+		sent[i] = total(p.Counts())
+	}
+	b.note("reentry_commands", we, float64(sent[1]-sent[0])/calls)
+	return nil
+}
+
+// freeze stops the server for a moment under 64 callers on one key, and counts those who never come back.
+func freeze(ctx context.Context, b *bench) error {
+	const before, frozen, after = 300 * time.Millisecond, 100 * time.Millisecond, 2 * time.Second
+	for _, name := range b.all(contestant.canWait) {
+		if _, err := b.do(ctx, name, 1, job{Do: "load", Addr: b.server.addr, OneKey: true, Callers: 64, Away: 2, Millis: 50}); err != nil {
+			continue // which has been said
+		}
+		thawed := make(chan error, 1)
+		go func() {
+			sleep(ctx, before)
+			thawed <- b.server.freeze(ctx, frozen)
+		}()
+		j := job{Do: "load", Addr: b.server.addr, OneKey: true, Callers: 64, Away: 2,
+			Millis: int((before + frozen + after).Milliseconds()), Since: int((before + frozen).Milliseconds())}
+		r, err := b.do(ctx, name, 1, j)
+		if err := <-thawed; err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err == nil {
+			b.note("freeze_lost", name, float64(r.Starved))
+			b.note("freeze_longest_ms", name, float64(r.Longest)/1e6)
+			b.noteStuck(name, r.Starved)
+		}
+	}
+	return nil
+}
+
+// heldCounts are how many locks are held at once.
+var heldCounts = []int{1_000, 10_000, 100_000}
+
+func heldMetrics() []string {
+	var all []string
+	for _, n := range heldCounts {
+		for _, s := range []string{"bytes", "goroutines", "scripts", "traffic", "share"} {
+			all = append(all, fmt.Sprintf("held_%d_%s", n, s))
+		}
+	}
+	return all
+}
+
+// renewal is how long the renewals of held locks are watched: one period of Latchkey and of Redisson, four of rueidislock.
+const renewal = 10 * time.Second
+
+// heldLocks has each peer that renews hold many locks, in a process of its own.
+func heldLocks(ctx context.Context, b *bench) error {
+	for _, n := range heldCounts {
+		for _, name := range b.all(func(c contestant) bool { return c.renews && c.name != ourUser && c.name != "rueidislock-3" }) {
+			if err := b.hold(ctx, name, n); err != nil {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				b.say("%s, %d held locks: %v", name, n, err)
+			}
+			if err := b.server.empty(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *bench) hold(ctx context.Context, name string, n int) error {
+	command, err := b.command(ctx, name)
+	if err != nil {
+		return err
+	}
+	p, err := startProcess(ctx, name, command)
+	if err != nil {
+		return err
+	}
+	defer p.stop()
+	b.jobs++
+	r, err := p.do(ctx, job{Do: "hold", Addr: b.server.addr, Count: n, Key: fmt.Sprint("held:", b.jobs)}, patience+10*time.Second)
+	if err != nil {
+		return err
+	}
+	before, err := b.server.traffic(ctx)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	sleep(ctx, renewal)
+	after, err := b.server.traffic(ctx)
+	took := time.Since(start)
+	if err != nil {
+		return err
+	}
+	if size, err := b.server.admin.DBSize(ctx).Result(); err != nil || size < int64(n) {
+		return fmt.Errorf("%d of %d locks are left after %v: %w", size, n, took, err)
+	}
+	for suffix, v := range map[string]float64{
+		"bytes": r.Bytes, "goroutines": r.Routine,
+		"scripts": float64(after.scripts-before.scripts) / took.Seconds(),
+		"traffic": float64(after.bytes-before.bytes) / took.Seconds() / 1e3,
+		"share":   (after.busy - before.busy).Seconds() / took.Seconds(),
+	} {
+		b.note(fmt.Sprintf("held_%d_%s", n, suffix), name, v)
+	}
+	return nil
+}
+
+// traffic says what has reached the server.
+type traffic struct {
+	scripts int64
+	bytes   int64
+	busy    time.Duration // with scripts
+}
+
+func (s *server) traffic(ctx context.Context) (t traffic, err error) {
+	done, err := s.calls(ctx)
+	if err != nil {
+		return t, err
+	}
+	stats, err := s.info(ctx, "stats")
+	if err != nil {
+		return t, err
+	}
+	_, err = fmt.Sscan(stats["total_net_input_bytes"], &t.bytes)
+	t.scripts, t.busy = done.executed["evalsha"]+done.executed["eval"], done.scripts
+	return t, err
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// measureAll runs the workloads round by round, and reports.
+func measureAll(ctx context.Context, c config, chosen []workload, out io.Writer) error {
+	start := time.Now()
+	if err := os.MkdirAll(c.out, 0o755); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "benchmarks")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithCancel(ctx) // ends every process that was started
+	defer cancel()
+	b := &bench{out: out, rounds: c.rounds, slice: c.slice, peers: c.peers, dir: dir, samples: samples{},
+		workers: map[string][]*process{}, broken: map[string]string{}, said: map[string]bool{}}
+	defer b.close()
+	if b.server, err = startServer(ctx, b.say); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		b.say("no Redis: %v; what needs none runs", err)
+		chosen = slices.DeleteFunc(chosen, func(w workload) bool { return !w.local })
+	} else {
+		defer b.server.stop()
+	}
+	if err := b.runAll(ctx, chosen); err != nil {
+		return err
+	}
+	r := b.report()
+	if err := r.write(filepath.Join(c.out, "figures.json")); err != nil {
+		return err
+	}
+	for _, g := range r.grids() {
+		g.text(out)
+	}
+	fmt.Fprintf(out, "\n%s\n%d rounds in %v; the figures are in %s\n", r.Machine, c.rounds, time.Since(start).Round(time.Second), c.out)
+	return b.quiet()
+}
+
+// quiet returns an error if the base says that the machine was busy.
+func (b *bench) quiet() error {
+	for _, metric := range []string{"pair_us", "own_keys_64_rate"} {
+		if s := spread(b.samples.values(metric, base)); s > maxSpread {
+			return fmt.Errorf("the base %s spreads over %.0f %% in %s: the machine was busy with something else; run it again when it is quiet", base, 100*s, metric)
+		}
+	}
+	return nil
+}
+
+func (b *bench) runAll(ctx context.Context, chosen []workload) error {
+	for b.round = range b.rounds {
+		fmt.Fprintf(b.out, "round %d of %d:", b.round+1, b.rounds)
+		start := time.Now()
+		for _, w := range chosen {
+			if w.most > 0 && b.round >= w.most {
+				continue
+			}
+			fmt.Fprint(b.out, " ", w.name, ";")
+			err := w.run(ctx, b)
+			if ctx.Err() != nil {
+				return errors.New("interrupted")
+			}
+			if err != nil {
+				b.say("%s: %v", w.name, err)
+			}
+		}
+		fmt.Fprintln(b.out, "", time.Since(start).Round(time.Second))
+	}
+	return nil
+}
+
+// report makes the figures of what was measured.
+func (b *bench) report() report {
+	r := report{Machine: machine(), Date: time.Now().UTC().Format(time.DateOnly), Versions: versions(), Rounds: b.rounds,
+		Base: spread(b.samples.values("pair_us", base))}
+	if b.server != nil {
+		r.Versions["redis-server"] = b.server.version
+	}
+	r.Figures = figures(b.samples, func(p planned) string {
+		for _, peer := range []string{p.peer, p.base} {
+			if why := b.broken[peer]; why != "" {
+				return strings.TrimSpace(peer + ": " + why)
+			}
+		}
+		if b.server == nil {
+			return "there is no redis-server"
+		}
+		return notRun
+	})
+	return r
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+)
+
+// workload is one kind of work that all peers do that can.
+type workload struct {
+	name  string
+	about string
+	feeds []string // the metrics that it notes; figures are made of them
+	most  int      // rounds; 0 for all
+	local bool     // needs no Redis
+	run   func(context.Context, *bench) error
+}
+
+// workloads are all of them, in the order of a round.
+var workloads = []workload{
+	{name: "pairs", about: "one caller locks and unlocks its own key", feeds: pairMetrics("pair"), run: pairs("pair", direct)},
+	{name: "pairs over a link", about: "the same, each answer 0.5 ms later", feeds: pairMetrics("link_pair"), run: pairs("link_pair", slow)},
+	{name: "8 own keys", about: "8 callers, each with its own key", feeds: []string{"own_keys_8_rate"}, run: ownKeys(8)},
+	{name: "64 own keys", about: "64 callers, each with its own key", feeds: []string{"own_keys_64_rate"}, run: ownKeys(64)},
+	{name: "512 own keys", about: "512 callers, each with its own key", feeds: []string{"own_keys_512_rate"}, run: ownKeys(512)},
+	{name: "one key, no pause", about: "64 callers on one key, each back at once", feeds: contentionMetrics("busy_key"), run: oneKey("busy_key", 1, 64, 0, direct)},
+	{name: "one key", about: "64 callers on one key, each away for 2 ms after its release", feeds: contentionMetrics("one_key"), run: oneKey("one_key", 1, 64, 2, direct)},
+	{name: "one key over a link", about: "the same, each answer of Redis 0.5 ms later", feeds: contentionMetrics("link_key"), run: oneKey("link_key", 1, 64, 2, slow)},
+	{name: "processes", about: "4 processes with 16 callers each on one key, each away for 2 ms after its release", feeds: contentionMetrics("processes"), run: oneKey("processes", 4, 16, 2, direct)},
+	{name: "turns", about: "two processes take strict turns: each release finds the other one waiting", feeds: []string{"turns_gap_us", "stuck"}, run: strictTurns},
+	{name: "http", about: "a POST to a handler that does nothing, over a real connection", feeds: []string{"http_us"}, run: ownJob("http", "http_us", 1e3)},
+	{name: "grpc", about: "a unary call that does nothing, over a real connection", feeds: []string{"grpc_us"}, run: ownJob("grpc", "grpc_us", 1e3)},
+	{name: "keys", about: "the key of a request from two of its fields", feeds: []string{"key_ns"}, local: true, run: ownJob("keys", "key_ns", 1)},
+	{name: "guard", about: "guard.Func around nothing, with memlock", feeds: []string{"guard_ns"}, local: true, run: ownJob("guard", "guard_ns", 1)},
+	{name: "freeze", about: "64 callers on one key, and a server that is stopped for 100 ms", feeds: []string{"freeze_lost", "freeze_longest_ms", "stuck"}, most: 3, run: freeze},
+	{name: "reentry", about: "a guard under a guard that holds the same key", feeds: []string{"reentry_commands"}, most: 1, run: nested},
+	{name: "held", about: "1,000, 10,000 and 100,000 locks are held for 10 s", feeds: heldMetrics(), most: 1, run: heldLocks},
+	{name: "commands", about: "what clients send through a proxy that counts, and what Redis executes, scripts included", feeds: commandMetrics(), most: 1, run: commands},
+}
+
+// selected returns the workloads whose name matches, or that feed a figure whose id does.
+func selected(only *regexp.Regexp) []workload {
+	var chosen []workload
+	for _, w := range workloads {
+		fits := only.MatchString(w.name)
+		for _, m := range w.feeds {
+			fits = fits || only.MatchString(m)
+		}
+		for _, f := range plan {
+			fits = fits || feeds(w, f.metric) && only.MatchString(f.id)
+		}
+		if fits {
+			chosen = append(chosen, w)
+		}
+	}
+	return chosen
+}
+
+func feeds(w workload, metric string) bool {
+	for _, m := range w.feeds {
+		if m == metric {
+			return true
+		}
+	}
+	return false
+}
+
+// where returns the address of Redis for a workload.
+type where func(*bench) (string, error)
+
+func direct(b *bench) (string, error) { return b.server.addr, nil }
+
+func slow(b *bench) (string, error) {
+	if b.link == "" {
+		return "", errors.New("there is no link")
+	}
+	return b.link, nil
+}
+
+// passes is how often the peers of a round follow each other in short workloads: a slow spell of the machine then falls on
+// all of them.
+const passes = 3
+
+// warmUp is how long each job runs before its measured part.
+const warmUp = 50 * time.Millisecond
+
+// sliced runs a job of each peer in turn, several times, and hands what they did to note.
+func (b *bench) sliced(ctx context.Context, peers []string, j job, note func(peer string, r result)) error {
+	total := map[string]result{}
+	for range passes {
+		for _, name := range peers {
+			r, err := b.warm(ctx, name, 1, j, b.slice/passes)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err == nil {
+				total[name] = total[name].merge(r, false)
+			}
+		}
+	}
+	for name, r := range total {
+		note(name, r)
+	}
+	return nil
+}
+
+// warm does a job for a moment, and then for as long as it is to be measured.
+func (b *bench) warm(ctx context.Context, name string, processes int, j job, d time.Duration) (result, error) {
+	if b.broken[name] != "" {
+		return result{}, errors.New(b.broken[name])
+	}
+	j.Millis = int(warmUp.Milliseconds())
+	if _, err := b.do(ctx, name, processes, j); err != nil {
+		return result{}, err
+	}
+	j.Millis = int(d.Milliseconds())
+	return b.do(ctx, name, processes, j)
+}
+
+func pairMetrics(prefix string) []string {
+	return []string{prefix + "_us", prefix + "_p50_us", prefix + "_p99_us", prefix + "_allocs"}
+}
+
+func pairs(prefix string, at where) func(context.Context, *bench) error {
+	return func(ctx context.Context, b *bench) error {
+		addr, err := at(b)
+		if err != nil {
+			return err
+		}
+		return b.sliced(ctx, b.all(everyone), job{Do: "load", Addr: addr, Callers: 1}, func(peer string, r result) {
+			if r.Done == 0 {
+				return
+			}
+			b.note(prefix+"_us", peer, float64(r.Nanos)/1e3/float64(r.Done))
+			b.note(prefix+"_p50_us", peer, float64(r.Times[0])/1e3)
+			b.note(prefix+"_p99_us", peer, float64(r.Times[1])/1e3)
+			if peer != java {
+				b.note(prefix+"_allocs", peer, r.Allocs)
+			}
+		})
+	}
+}
+
+func ownKeys(callers int) func(context.Context, *bench) error {
+	return func(ctx context.Context, b *bench) error {
+		return b.sliced(ctx, b.all(everyone), job{Do: "load", Addr: b.server.addr, Callers: callers}, func(peer string, r result) {
+			b.note(fmt.Sprintf("own_keys_%d_rate", callers), peer, r.perSecond())
+		})
+	}
+}
+
+func contentionMetrics(prefix string) []string {
+	return []string{prefix + "_per_s", prefix + "_changes", prefix + "_gap_us", prefix + "_longest_ms", prefix + "_starved", "stuck"}
+}
+
+// oneKey has processes with callers each on one key. They are longer than other jobs, because whoever polls needs time to
+// be served at all.
+func oneKey(prefix string, processes, callers, away int, at where) func(context.Context, *bench) error {
+	return func(ctx context.Context, b *bench) error {
+		addr, err := at(b)
+		if err != nil {
+			return err
+		}
+		for _, name := range b.all(func(c contestant) bool { return c.waits && (processes == 1 || c.isGo()) }) {
+			j := job{Do: "load", Addr: addr, OneKey: true, Callers: callers, Away: away}
+			r, err := b.warm(ctx, name, processes, j, 2*b.slice)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err == nil {
+				b.noteContention(prefix, name, r)
+			}
+		}
+		return nil
+	}
+}
+
+func (b *bench) noteContention(prefix, name string, r result) {
+	b.note(prefix+"_per_s", name, r.perSecond())
+	b.note(prefix+"_longest_ms", name, float64(r.Longest)/1e6)
+	b.note(prefix+"_starved", name, float64(r.Starved))
+	b.noteStuck(name, r.Starved)
+	if r.Done > 0 {
+		b.note(prefix+"_changes", name, float64(r.Changes)/float64(r.Done))
+	}
+	if len(r.Gaps) > 0 {
+		b.note(prefix+"_gap_us", name, float64(r.Gaps[0])/1e3)
+	}
+}
+
+// noteStuck adds to the callers of a peer that were left without the lock in this round, in whatever workload.
+func (b *bench) noteStuck(name string, n int64) {
+	b.note("stuck", name, b.samples["stuck"][name][b.round]+float64(n))
+}
+
+func strictTurns(ctx context.Context, b *bench) error {
+	for _, name := range b.all(canTeam) {
+		r, err := b.warm(ctx, name, 2, job{Do: "turns", Addr: b.server.addr}, 2*b.slice)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err == nil {
+			b.noteStuck(name, r.Starved)
+		}
+		if err == nil && len(r.Gaps) > 0 {
+			b.note("turns_gap_us", name, float64(r.Gaps[0])/1e3)
+		}
+	}
+	return nil
+}
