@@ -118,7 +118,7 @@ func (c *call) end() {
 	}
 	defer c.tell()
 	if c.turn != nil {
-		defer c.local.leave(c.turn)
+		defer c.leaveTurn()
 	}
 	c.release()
 }
@@ -153,8 +153,11 @@ func (c *call) acquire(keys []string) error {
 	}()
 	c.holds = c.one[:0]
 	request := c.spec.request()
-	if c.spec.Busy == Replace && c.takeTurn(keys) && request.Wait == 0 {
-		request.Wait = -1 // it has been told to end, and will
+	if c.spec.Busy == Replace {
+		if err := c.takeTurn(request, keys); err != nil {
+			return err
+		}
+		request.Wait = c.waitLeft(request.Wait, start)
 	}
 	for _, key := range keys {
 		request.Key = key
@@ -163,8 +166,8 @@ func (c *call) acquire(keys []string) error {
 			return err
 		}
 		c.holds = append(c.holds, hold)
-		if c.spec.Wait > 0 && c.spec.Wait != Forever && len(keys) > 1 {
-			request.Wait = max(0, c.spec.Wait-(now()-start))
+		if len(keys) > 1 {
+			request.Wait = c.waitLeft(request.Wait, start)
 		}
 	}
 	ctx := c.latest()
@@ -174,11 +177,19 @@ func (c *call) acquire(keys []string) error {
 	if err := c.canKeep(); err != nil {
 		return err
 	}
-	c.work.Context, c.work.guard, c.work.holds, c.work.turn = ctx, c.spec.Name, c.holds, c.turn //nolint:fatcontext // one a call
+	c.work.Context, c.work.guard, c.work.holds = ctx, c.spec.Name, c.holds //nolint:fatcontext // one a call
 	c.locked, c.since = true, now()
 	c.event.Wait = c.since - start
 	c.hasLocks(len(keys), c.event.Wait)
 	return nil
+}
+
+// waitLeft is what is left of a wait that has an end, for a call that has waited since start.
+func (c *call) waitLeft(wait, start time.Duration) time.Duration {
+	if wait <= 0 {
+		return wait
+	}
+	return max(0, c.spec.Wait-(now()-start))
 }
 
 // latest is the context of the last lock taken, or the caller's if there is none.
@@ -195,7 +206,7 @@ func (c *call) latest() context.Context {
 // request is what s asks of a locker, but for the key.
 func (s Spec) request() lock.Request {
 	r := lock.Request{Kind: s.Kind, Wait: s.Wait, Lease: s.Lease, MaxHold: s.MaxHold, Limit: s.Limit}
-	if s.Wait == Forever {
+	if s.Wait == Forever || s.Wait == 0 && s.Busy == Replace {
 		r.Wait = -1
 	}
 	return r

@@ -51,6 +51,16 @@ func (c *chaos) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) 
 	return h, nil
 }
 
+// Replace may fail as an Acquire may, also after it has replaced others.
+func (c *chaos) Replace(ctx context.Context, r lock.Request) (context.Context, func(), error) {
+	turn, leave, err := c.mem.Replace(ctx, r)
+	if err == nil && c.chance(3) {
+		leave()
+		return nil, nil, errors.New("connection reset")
+	}
+	return turn, leave, err
+}
+
 // gatheringChaos gives back the locks of a call together.
 type gatheringChaos struct{ chaos }
 

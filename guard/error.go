@@ -34,10 +34,10 @@ var (
 	// in a way that is neither the request's nor an outage, or the lock service refused for good (lock.ErrRefused).
 	// Nothing ran, no Policy applies, and retrying cannot help until somebody has mended it.
 	ErrFault = errors.New("guard: fault of the program or of the lock service")
-	// ErrReplaced says that a newer call came for the same key, as the policy Replace says. The work's context ended with it
-	// as the cause, or the call was still waiting and nothing ran. It does not match ErrLost: the lock was held until the
-	// work had returned, and nobody ran beside it. Work that returns nil nevertheless was done, and is no error.
-	ErrReplaced = errors.New("guard: replaced by a newer call")
+	// ErrReplaced is lock.ErrReplaced: a newer call came for the same key, as the policy Replace says. The work's context ended
+	// with it as the cause, or the call was still waiting and nothing ran. It does not match ErrLost: the lock was held until
+	// the work had returned, and nobody ran beside it. Work that returns nil nevertheless was done, and is no error.
+	ErrReplaced = lock.ErrReplaced
 )
 
 // Error is a failure on the guard's side. The work's own errors are never wrapped in one, and neither is the end of the
@@ -79,6 +79,8 @@ func (e *Error) what() string {
 		return "lock lost while the work ran"
 	case errors.Is(e.Err, ErrUnsupported):
 		return "kind of lock not supported"
+	case errors.Is(e.Err, ErrReplaced):
+		return "replaced by a newer call"
 	}
 	return strings.TrimPrefix(e.Err.Error(), "guard: ")
 }

@@ -39,6 +39,7 @@ func New(l lock.Locker, opts ...Option) (*Guard, error) {
 		g.registry.equip(&g.config)
 	}
 	g.spec.imply()
+	g.serves()
 	if err := g.validate(); err != nil {
 		return nil, err
 	}

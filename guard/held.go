@@ -16,7 +16,6 @@ type heldContext struct {
 	context.Context
 	guard    string
 	holds    []lock.Hold
-	turn     *turn // nil unless newer calls replace this one
 	extended atomic.Bool
 }
 

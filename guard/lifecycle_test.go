@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -220,26 +221,26 @@ func TestReplaceLeavesAlone(t *testing.T) {
 	})
 }
 
-// A holder in another process can't be told: it is waited for as declared.
+// A holder that was not announced can't be told: it is waited for as declared, and without a Wait as long as the caller.
 func TestReplaceOfAStranger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := memlock.New()
-		hold, err := l.Acquire(t.Context(), lock.Request{Key: "order:7", Lease: 3 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
 		at := func(wait time.Duration, want error, after time.Duration) {
 			t.Helper()
 			settle, _ := guarded(t, l, settled, guard.Busy(guard.Replace), guard.Wait(wait))
+			hold, err := l.Acquire(t.Context(), lock.Request{Key: "order:7", Lease: 3 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = hold.Release(t.Context()) }()
 			start := time.Now()
 			if _, err := settle(t.Context(), Order{ID: "7"}); !errors.Is(err, want) || time.Since(start) != after {
 				t.Errorf("wait %v: %v after %v, want %v after %v", wait, err, time.Since(start), want, after)
 			}
 		}
-		at(0, guard.ErrBusy, 0)
 		at(time.Second, guard.ErrBusy, time.Second)
-		at(time.Minute, nil, 2*time.Second) // the rest of its lease
-		_ = hold.Release(t.Context())
+		at(0, nil, 3*time.Second) // its lease
+		at(time.Minute, nil, 3*time.Second)
 	})
 }
 
@@ -278,6 +279,106 @@ func TestAfterRelease(t *testing.T) {
 	}
 	if _, err := guard.New(l, guard.AfterRelease(nil)); err == nil {
 		t.Error("AfterRelease(nil) is no error")
+	}
+}
+
+// Calls of all guards at one locker are replaced, not only those of the same guard.
+func TestReplaceAcrossGuards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := memlock.New()
+		patient := func(ctx context.Context, _ Order) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}
+		older, _ := guarded(t, l, patient, guard.Busy(guard.Replace), guard.Name("older"))
+		newer, _ := guarded(t, l, settled, guard.Busy(guard.Replace), guard.Name("newer"))
+		var calls sync.WaitGroup
+		calls.Go(func() {
+			if _, err := older(t.Context(), Order{ID: "7"}); !errors.Is(err, guard.ErrReplaced) {
+				t.Errorf("the older call: %v, want ErrReplaced", err)
+			}
+		})
+		synctest.Wait()
+		if got, err := newer(t.Context(), Order{ID: "7"}); got != "settled" || err != nil {
+			t.Errorf("the newer call = %q, %v", got, err)
+		}
+		calls.Wait()
+	})
+}
+
+// deaf is a locker whose announcements take a second, and fail for some keys.
+type deaf struct {
+	*memlock.Locker
+	answer map[string]error
+}
+
+func (d deaf) Replace(ctx context.Context, r lock.Request) (context.Context, func(), error) {
+	time.Sleep(time.Second)
+	if err := d.answer[r.Key]; err != nil {
+		return nil, nil, err
+	}
+	return d.Locker.Replace(ctx, r)
+}
+
+// The policy for an outage is that of an announcement, too. Those that were announced before it failed are not anymore.
+func TestReplaceWithoutAnAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		answer error
+		opt    guard.Option
+		ran    bool
+		want   error
+	}{
+		{errors.New("connection reset"), guard.Outage(guard.Fail), false, guard.ErrOutage},
+		{errors.New("connection reset"), guard.Outage(guard.RunUnlocked), true, nil},
+		{lock.ErrRefused, guard.Outage(guard.RunUnlocked), false, guard.ErrFault},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l, ran := deaf{memlock.New(), map[string]error{"b": tt.answer}}, false
+			settle, _ := guarded(t, l, func(context.Context, Order) (string, error) {
+				ran = true
+				return "", nil
+			}, guard.Busy(guard.Replace), guard.Key("#{req.Items}"), tt.opt)
+			if _, err := settle(t.Context(), Order{Items: []string{"a", "b"}}); ran != tt.ran || !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
+				t.Errorf("%v: ran = %v, %v, want %v, %v", tt.answer, ran, err, tt.ran, tt.want)
+			}
+			turn, leave, err := l.Locker.Replace(t.Context(), lock.Request{Key: "a"})
+			if err != nil || turn.Err() != nil {
+				t.Errorf("afterwards: %v, %v", turn, err)
+			}
+			leave()
+		})
+	}
+}
+
+// An announcement is a part of the wait.
+func TestReplaceWaitsAsDeclared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := deaf{Locker: memlock.New()}
+		hold, err := l.Acquire(t.Context(), lock.Request{Key: "order:7"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		settle, _ := guarded(t, l, settled, guard.Busy(guard.Replace), guard.Wait(3*time.Second))
+		start := time.Now()
+		if _, err := settle(t.Context(), Order{ID: "7"}); !errors.Is(err, guard.ErrBusy) || time.Since(start) != 3*time.Second {
+			t.Errorf("settle: %v after %v, want busy after 3s", err, time.Since(start))
+		}
+		_ = hold.Release(t.Context())
+	})
+}
+
+// A locker that can't tell a call of a newer one is refused at the start, wherever the policy is declared.
+func TestReplaceNeedsALocker(t *testing.T) {
+	bare := struct{ lock.Locker }{memlock.New()}
+	_, fault := guard.New(bare, guard.Name("g"), guard.Busy(guard.Replace))
+	var api struct {
+		Pay func(context.Context, Order) (string, error) `guard:"order:#{req.ID}; busy=replace"`
+	}
+	api.Pay = settled
+	for what, err := range map[string]error{"New": fault, "Bind": guard.Bind(guard.Must(guard.New(bare)), &api)} {
+		if err == nil || !strings.Contains(err.Error(), "has no method Replace") {
+			t.Errorf("%s: %v, want that the locker has no method Replace", what, err)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package guard
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -12,13 +11,10 @@ import (
 // local is what the calls of one guard in this process know of each other. Calls of other processes are not in it.
 type local struct {
 	mu      sync.Mutex
-	waiting map[string]int     // by key: how many wait, where Spec.Waiters bounds that
-	turns   map[string][]*turn // by key: those that newer calls replace, the newest last
+	waiting map[string]int // by key: how many wait, where Spec.Waiters bounds that
 }
 
-func newLocal() *local {
-	return &local{waiting: make(map[string]int), turns: make(map[string][]*turn)}
-}
+func newLocal() *local { return &local{waiting: make(map[string]int)} }
 
 // takeOne takes one lock, or refuses at once if as many as may wait for it are waiting already.
 func (c *call) takeOne(r lock.Request) (lock.Hold, error) {
@@ -60,55 +56,45 @@ func (l *local) waited(key string) {
 	}
 }
 
-// turn is a call that newer ones replace, from before it waits until it has given its locks back.
+// replacer is a locker that tells a call of a newer one.
+type replacer interface {
+	Replace(ctx context.Context, r lock.Request) (turn context.Context, leave func(), err error)
+}
+
+// serves refuses a locker that can't do what g declares.
+func (g *Guard) serves() {
+	if _, ok := g.locker.(replacer); g.spec.Busy == Replace && !ok && !isNil(g.locker) {
+		g.fault("busy=replace: a %T can't tell a call of a newer one, as it has no method Replace: see lock.Locker", g.locker)
+	}
+}
+
+// turn is what a call has that newer ones replace, from before it waits until it has given its locks back.
 type turn struct {
-	ctx    context.Context // ends when a newer call comes
-	cancel context.CancelCauseFunc
-	keys   []string
+	ctx   context.Context // ends when a newer call comes for one of the keys
+	leave []func()
 }
 
 // replaced reports whether a newer call has come.
 func (t *turn) replaced() bool { return t != nil && errors.Is(context.Cause(t.ctx), ErrReplaced) }
 
-// takeTurn ends the calls of this guard that hold or wait for one of keys, and reports whether there were any. They keep
-// their locks until their work returns.
-func (c *call) takeTurn(keys []string) bool {
-	ctx, cancel := context.WithCancelCause(c.ctx)
-	c.turn = &turn{ctx, cancel, keys}
-	older := c.local.enter(c.turn, heldBy(c.ctx, ""))
-	for _, t := range older {
-		t.cancel(c.fail(ErrReplaced, nil))
+// takeTurn replaces the calls that hold or wait for one of keys, also in other processes. They keep their locks until
+// their work returns.
+func (c *call) takeTurn(r lock.Request, keys []string) error {
+	c.turn = &turn{ctx: c.ctx}
+	for _, key := range keys {
+		r.Key = key
+		ctx, leave, err := c.locker.(replacer).Replace(c.turn.ctx, r)
+		if err != nil {
+			return err
+		}
+		c.turn.ctx, c.turn.leave = ctx, append(c.turn.leave, leave)
 	}
-	return len(older) > 0
+	return nil
 }
 
-// enter notes t, and returns the calls that are in its way, but for those that t is itself part of.
-func (l *local) enter(t *turn, above *heldContext) (older []*turn) {
-	var own []*turn
-	for ; above != nil; above, _ = above.Context.Value(heldKey{}).(*heldContext) {
-		own = append(own, above.turn)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, key := range t.keys {
-		for _, other := range l.turns[key] {
-			if !slices.Contains(own, other) && !slices.Contains(older, other) {
-				older = append(older, other)
-			}
-		}
-		l.turns[key] = append(l.turns[key], t)
-	}
-	return older
-}
-
-// leave forgets t.
-func (l *local) leave(t *turn) {
-	t.cancel(context.Canceled)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, key := range t.keys {
-		if l.turns[key] = slices.DeleteFunc(l.turns[key], func(o *turn) bool { return o == t }); len(l.turns[key]) == 0 {
-			delete(l.turns, key)
-		}
+// leaveTurn is the end of what takeTurn began.
+func (c *call) leaveTurn() {
+	for _, leave := range c.turn.leave {
+		leave()
 	}
 }

@@ -23,8 +23,13 @@ const (
 	// Replace lets the newest call win: it ends the work of the call that holds the lock, and of those that wait for it,
 	// whose contexts end with the cause ErrReplaced. Then it waits until they have let go, for Wait, or for as long as the
 	// caller if there is no Wait: two never run at once. Work that ignores its context is bounded by Lease or MaxHold only.
-	// Calls of the same guard in the same process are replaced. Holders in other processes are not told, and are waited for
-	// as declared. It is for busy locks only, of kinds that one call holds at a time.
+	//
+	// Calls of all guards with this policy and the same locker are replaced, at the same key, also in other processes that
+	// share its locks: see the method Replace of the locker, which must have one. Other holders are not told, and are waited
+	// for. A call replaces others before it waits. So one that gives up, or gets no answer, may have ended them for nothing.
+	// A call under the work of another one for the same key is a part of it, and replaces nobody.
+	//
+	// It is for busy locks only, of kinds that one call holds at a time.
 	Replace
 )
 

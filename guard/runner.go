@@ -63,6 +63,7 @@ func (g *Guard) prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
 		g.fault("switchable, but in no registry: give guard.In")
 	}
 	g.imply()
+	g.serves()
 	if g.adopted {
 		g.spec.implyFallback()
 	}

@@ -27,6 +27,9 @@ var (
 	// of its configuration and no outage: nobody should wait for its end, or go on without the lock. What passes by itself,
 	// such as a service that is short of memory, starts or has lost its master, is an outage and no refusal.
 	ErrRefused = errors.New("lock: refused by the lock service")
+	// ErrReplaced says that a newer call came for the same key. It is the cause with which a turn ends; see the method Replace
+	// at [Locker]. It does not match ErrLost: what the call holds, it holds until it releases it.
+	ErrReplaced = errors.New("lock: replaced by a newer call")
 )
 
 // BusyError is an ErrBusy with its details.

@@ -42,6 +42,14 @@ import (
 //     one by one. It is [Hold.Release] for each of them, also if others fail, and its error joins theirs.
 //   - Peek(ctx context.Context, r Request) error returns what an Acquire of r that does not wait would return now, and nil if
 //     it would get the lock. It takes nothing.
+//   - Replace(ctx context.Context, r Request) (turn context.Context, leave func(), err error) is for calls of which only the
+//     newest is of use. It announces a call that is about to Acquire r with the context turn. Those that were announced before
+//     at the key of r, and have not left, are replaced, also in other processes: their turns end with the cause ErrReplaced,
+//     so that they stop waiting, or end their work and release the lock. Until then they hold it, as do all those that were
+//     never announced. A newcomer replaces them from its announcement on, even if it never gets the lock. The turn of a call
+//     that would re-enter is ctx: it replaces nobody. The caller calls leave when it has released the lock, or
+//     could not have it. Replace returns the errors of Acquire, but for those that say who holds the lock. After a failure,
+//     older calls may have been replaced nevertheless.
 type Locker interface {
 	// Acquire takes the lock that r names. If an ancestor of ctx holds it, Acquire re-enters (see Ancestors and Reenter),
 	// past everybody who waits. Otherwise the caller is a stranger to all holders.

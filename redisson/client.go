@@ -44,6 +44,7 @@ type Client struct {
 	lines      lines
 	subscriber *pubsub.Subscriber
 	receipts   receipts
+	turns      turns
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelCauseFunc

@@ -102,7 +102,7 @@
 //	WriteLock        1      1
 //
 // Each operation of a Semaphore, PermitExpirableSemaphore, CountDownLatch or RateLimiter is one command, and a MultiLock or
-// RedLock costs what its members cost.
+// RedLock costs what its members cost. Client.Replace is one command, and one or two in the background.
 //
 // A waiting process subscribes to the lock's channel, on one connection for the whole client, and asks again only after a
 // message, when the holder's lease is over, or once in a third of the watchdog's timeout. A waiter for a fair lock asks once in
@@ -113,5 +113,5 @@
 // pttl, persist, publish, subscribe, unsubscribe and ping, and for a cluster spublish, ssubscribe, sunsubscribe,
 // pubsub|shardnumsub, cluster|slots and command; for SyncReplicas, wait. Its keys are the names of the locks, redisson_lock_*,
 // latchkey_* and those that begin with a name in braces; its channels redisson_lock__channel:*, redisson_rwlock:*,
-// redisson_sc:* and redisson_countdownlatch__channel__*.
+// redisson_sc:*, redisson_countdownlatch__channel__* and, for Replace, latchkey_newest:*.
 package redisson

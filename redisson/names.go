@@ -67,6 +67,10 @@ func rateKeys(name, client string) (value, permits, ownValue, ownPermits string)
 	return value, permits, suffixed(value, client), suffixed(permits, client)
 }
 
+// newestName is the key with the client that has the newest of the calls that are announced at a lock, and the channel where another
+// one is announced; see Client.Replace. Redisson does not know it.
+func newestName(name string) string { return prefixed("latchkey_newest", name) }
+
 // receiptKey is where this package notes what came of a client's last request in a slot; see receipts. Redisson does not
 // know it.
 func receiptKey(name, client string, slot int) string {

@@ -28,6 +28,8 @@ func TestNames(t *testing.T) {
 		{"read timeout, hash tag", readTimeout("{test}:abc", id), "{test}:abc:" + id + ":rwlock_timeout:1"},
 		{"semaphore channel", semaphoreChannel("order:1"), "redisson_sc:{order:1}"},
 		{"semaphore channel, hash tag", semaphoreChannel("{order}:1"), "redisson_sc:{order}:1"},
+		{"newest", newestName("order:1"), "latchkey_newest:{order:1}"},
+		{"newest, hash tag", newestName("{order}:1"), "latchkey_newest:{order}:1"},
 		{"permits", permitsKey("order:1"), "{order:1}:timeout"},
 		{"permits, hash tag", permitsKey("{order}:1"), "{order}:1:timeout"},
 	} {

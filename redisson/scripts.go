@@ -60,6 +60,9 @@ var (
 	rateSet       = load("0eee2f32f6a328d1c93b68e778f88ea2a1fc0532", "receipt", "rate_permits", "rate_set")
 	rateGet       = load("0283d93049d38afc71baf92dcd195322c60d9dcf", "rate_get")
 
+	newestAnnounce = load("daa6f8b3125174cde9f653be04d2dfc2f6157050", "receipt", "newest_announce")
+	newestLook     = load("4b89d836fa4bac4b9a0afb238dbeacbbde106891", "newest_look")
+
 	number     = load("b6fb9adf2cdba5a8e1a5cbf903d601e974b0c9ab", "number")
 	deleteKeys = load("1e1b6edbba4766e6e02ac02ac108afa20ea465ad", "receipt", "delete")
 )

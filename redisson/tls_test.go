@@ -100,7 +100,7 @@ const (
 	// And for all of Redisson's family.
 	aclFamily = "+@scripting +@hash +@string +@sortedset +@list +time +exists +del +pexpire +pttl +persist" +
 		" +publish +subscribe +unsubscribe +ping ~lock:* ~{lock:* ~redisson_* ~latchkey_*" +
-		" &redisson_lock__channel:* &redisson_rwlock:* &redisson_sc:* &redisson_countdownlatch__channel__*"
+		" &redisson_lock__channel:* &redisson_rwlock:* &redisson_sc:* &redisson_countdownlatch__channel__* &latchkey_newest:*"
 )
 
 func setUser(t *testing.T, do func(args ...any) error, rules string) {
@@ -163,6 +163,9 @@ func TestACLUserOfTheFamily(t *testing.T) {
 	if err := errors.Join(err, err2); err != nil {
 		t.Errorf("rate limiter: %v", err)
 	}
+	turn := announce(t, c, "lock:replace")
+	listening(t, admin, "lock:replace", 1)
+	turn.leave()
 	for _, denied := range admin.Do(ctx, "acl", "log").Val().([]any) {
 		t.Errorf("denied: %v", denied)
 	}

@@ -213,6 +213,27 @@ func TestOppositeOrders(t *testing.T) {
 	}
 }
 
+// Replace is that of the locker behind, if it has one.
+func TestReplacePassesOn(t *testing.T) {
+	l := guardtest.New()
+	turn, leave, err := l.Replace(t.Context(), lock.Request{Key: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	if _, leave, err = l.Replace(t.Context(), lock.Request{Key: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	if cause := context.Cause(turn); !errors.Is(cause, lock.ErrReplaced) {
+		t.Errorf("the older turn ends with %v, want ErrReplaced", cause)
+	}
+	bare := guardtest.Record(guardtest.Func(memlock.New().Acquire))
+	if _, _, err := bare.Replace(t.Context(), lock.Request{Key: "a"}); !errors.Is(err, lock.ErrUnsupported) {
+		t.Errorf("Replace without a way to = %v, want ErrUnsupported", err)
+	}
+}
+
 func TestPassThrough(t *testing.T) {
 	l, events := guardtest.PassThrough(), new(guardtest.Events)
 	nest(t, l, events, "1", "a", "b")
@@ -229,6 +250,17 @@ func TestPassThrough(t *testing.T) {
 	}
 	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrNotHeld) {
 		t.Errorf("second Release = %v", err)
+	}
+	settle := guard.Must(guard.Func(guard.Must(guard.New(l, guard.Name("g"), guard.Key("a"), guard.OneKey(), guard.Busy(guard.Replace))),
+		func(ctx context.Context, again func() error) (string, error) {
+			return "", errors.Join(again(), ctx.Err())
+		}))
+	once := func() error {
+		_, err := settle(t.Context(), func() error { return nil })
+		return err
+	}
+	if _, err := settle(t.Context(), once); err != nil {
+		t.Errorf("a newer call beside an older one: %v", err)
 	}
 }
 

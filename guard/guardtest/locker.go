@@ -3,6 +3,7 @@ package guardtest
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -106,6 +107,17 @@ func (l *Locker) acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
 		h.timer = time.AfterFunc(lost, func() { l.Lose(r.Key) })
 	}
 	return h.public(), nil
+}
+
+// Replace is that of the recorded locker, or ErrUnsupported if it has none. No Step tells of it.
+func (l *Locker) Replace(ctx context.Context, r lock.Request) (turn context.Context, leave func(), err error) {
+	inner, ok := l.inner.(interface {
+		Replace(context.Context, lock.Request) (context.Context, func(), error)
+	})
+	if !ok {
+		return nil, nil, fmt.Errorf("%w: a %T has no method Replace", lock.ErrUnsupported, l.inner)
+	}
+	return inner.Replace(ctx, r)
 }
 
 func (l *Locker) faultsOf(key string) ([]Fault, time.Time) {

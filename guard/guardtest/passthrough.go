@@ -1,6 +1,7 @@
 package guardtest
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"sync/atomic"
@@ -19,19 +20,29 @@ func (f Func) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) { 
 // locks, in staging or on a developer's machine: declarations, keys, conditions and telemetry work as ever, and nobody
 // waits. Leases and max-holds have no effect. Nothing is excluded.
 func PassThrough() lock.Locker {
-	tokens := new(atomic.Int64)
-	return Func(func(ctx context.Context, r lock.Request) (lock.Hold, error) {
-		if err := r.Validate(); err != nil {
-			return nil, err
-		}
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		h := &pass{token: tokens.Add(1)}
-		ctx, h.cancel = context.WithCancel(ctx)
-		h.ctx = lock.WithHold(ctx, h, func() bool { return !h.released.Load() })
-		return h, nil
-	})
+	return new(passThrough)
+}
+
+// passThrough is the locker of PassThrough.
+type passThrough struct{ tokens atomic.Int64 }
+
+// Acquire implements [lock.Locker].
+func (l *passThrough) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
+	if err := cmp.Or(r.Validate(), context.Cause(ctx)); err != nil {
+		return nil, err
+	}
+	h := &pass{token: l.tokens.Add(1)}
+	ctx, h.cancel = context.WithCancel(ctx)
+	h.ctx = lock.WithHold(ctx, h, func() bool { return !h.released.Load() })
+	return h, nil
+}
+
+// Replace replaces nobody, as nobody is in the way.
+func (l *passThrough) Replace(ctx context.Context, r lock.Request) (turn context.Context, leave func(), err error) {
+	if err := cmp.Or(r.Validate(), context.Cause(ctx)); err != nil {
+		return nil, nil, err
+	}
+	return ctx, func() {}, nil
 }
 
 // pass is a hold of PassThrough.

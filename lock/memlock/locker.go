@@ -33,6 +33,7 @@ type Locker struct {
 	keys  map[string]*entry // those with a hold
 	spare *entry            // for the next key, as the last one is often gone by then
 	token int64             // the last one given to a Fenced hold of any key
+	turns map[string]*turn  // the newest of each key; nil until there is one
 }
 
 var _ lock.Locker = (*Locker)(nil)

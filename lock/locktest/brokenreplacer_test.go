@@ -1,0 +1,68 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/lock/memlock"
+)
+
+// replacerFunc is a good Locker whose Replace does what the function does.
+type replacerFunc struct {
+	*memlock.Locker
+	replace func(ctx context.Context, l *memlock.Locker, r lock.Request) (context.Context, func(), error)
+}
+
+func (f replacerFunc) Replace(ctx context.Context, r lock.Request) (context.Context, func(), error) {
+	return f.replace(ctx, f.Locker, r)
+}
+
+func replacers(replace func(context.Context, *memlock.Locker, lock.Request) (context.Context, func(), error)) func() lock.Locker {
+	return func() lock.Locker { return replacerFunc{memlock.New(), replace} }
+}
+
+var brokenReplacers = []brokenLocker{
+	{"nobody is replaced", nobodyReplaced, lock.Exclusive, "a newer call replaces an older one"},
+	{"replaced means lost", replacedIsLost, lock.Exclusive, "a newer call replaces an older one"},
+	{"the newcomer gives way", newcomerGivesWay, lock.Exclusive, "of many newcomers the newest stays"},
+	{"replaces itself", replacesItself, lock.Exclusive, "a re-entry replaces nobody"},
+	{"one line for all", oneLineForAll, lock.Exclusive, "only turns at the key are replaced"},
+	{"ended context ignored", endedIgnored, lock.Exclusive, "an ended context replaces nobody"},
+}
+
+var (
+	nobodyReplaced = replacers(func(ctx context.Context, _ *memlock.Locker, _ lock.Request) (context.Context, func(), error) {
+		turn, cancel := context.WithCancel(ctx)
+		return turn, cancel, nil
+	})
+
+	// replacedIsLost takes the lock from the older call, which may still be at work.
+	replacedIsLost = replacers(func(ctx context.Context, l *memlock.Locker, r lock.Request) (context.Context, func(), error) {
+		l.ForceUnlock(r.Key)
+		return l.Replace(ctx, r)
+	})
+
+	// newcomerGivesWay ends the newer of two turns.
+	newcomerGivesWay = replacers(func(ctx context.Context, l *memlock.Locker, r lock.Request) (context.Context, func(), error) {
+		if errors.Is(l.Peek(ctx, r), lock.ErrBusy) {
+			turn, end := context.WithCancelCause(ctx)
+			end(lock.ErrReplaced)
+			return turn, func() {}, nil
+		}
+		return l.Replace(ctx, r)
+	})
+
+	replacesItself = replacers(func(ctx context.Context, l *memlock.Locker, r lock.Request) (context.Context, func(), error) {
+		return l.Replace(lock.NewOwner(ctx), r)
+	})
+
+	oneLineForAll = replacers(func(ctx context.Context, l *memlock.Locker, r lock.Request) (context.Context, func(), error) {
+		r.Key = "all"
+		return l.Replace(ctx, r)
+	})
+
+	endedIgnored = replacers(func(ctx context.Context, l *memlock.Locker, r lock.Request) (context.Context, func(), error) {
+		return l.Replace(context.WithoutCancel(ctx), r)
+	})
+)
