@@ -87,7 +87,7 @@ func (c *call) takeTurn(r lock.Request, keys []string) error {
 		if err != nil {
 			return err
 		}
-		c.turn.ctx, c.turn.leave = ctx, append(c.turn.leave, leave)
+		c.turn.ctx, c.turn.leave = ctx, append(c.turn.leave, leave) //nolint:fatcontext // one a key
 	}
 	return nil
 }

@@ -164,7 +164,7 @@ func TestACLUserOfTheFamily(t *testing.T) {
 		t.Errorf("rate limiter: %v", err)
 	}
 	turn := announce(t, c, "lock:replace")
-	listening(t, admin, "lock:replace", 1)
+	listening(t, admin, "lock:replace")
 	turn.leave()
 	for _, denied := range admin.Do(ctx, "acl", "log").Val().([]any) {
 		t.Errorf("denied: %v", denied)
