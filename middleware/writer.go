@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -327,6 +328,7 @@ func (w *writer) send() error {
 	if w.header != nil {
 		later = maps.Clone(h)
 		replace(h, w.header)
+		announce(h, later)
 	}
 	if w.major == 1 && w.cannotRead() {
 		h.Set("Connection", "close")
@@ -362,6 +364,16 @@ func (w *writer) cannotRead() bool {
 func replace(h, by http.Header) {
 	clear(h)
 	maps.Copy(h, by)
+}
+
+// announce puts those of later into h that are trailers by http.TrailerPrefix: a server that does not expect any would not
+// send trailers with a response that it knows all of.
+func announce(h, later http.Header) {
+	for name, values := range later {
+		if strings.HasPrefix(name, http.TrailerPrefix) {
+			h[name] = values
+		}
+	}
 }
 
 // FlushError flushes a response that is not complete, and holds back one that is.
