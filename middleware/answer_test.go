@@ -31,6 +31,7 @@ func serve(t *testing.T, l lock.Locker, order string,
 		return "paid", nil
 	}))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "identity") // as middleware that compresses would
 		receipt, err := pay(r.Context(), payment{order})
 		if err != nil {
 			err = fmt.Errorf("pay: %w", err)
@@ -76,6 +77,9 @@ func TestAnswerMapsErrorsOfTheServiceLayer(t *testing.T) {
 			status, h, body := serve(t, tt.locker, tt.order, tt.answer)
 			if status != tt.status || h.Get("Retry-After") != tt.retry || !strings.Contains(body, tt.body) {
 				t.Errorf("answer = %d, Retry-After %q, %s, want %d, %q, %s", status, h.Get("Retry-After"), body, tt.status, tt.retry, tt.body)
+			}
+			if h.Get("Content-Encoding") != "identity" {
+				t.Errorf("the headers of middleware are gone: %v", h)
 			}
 			if strings.Contains(body, "7f3a") || strings.Contains(body, "10.9.8.7") {
 				t.Errorf("body tells too much: %s", body)

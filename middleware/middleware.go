@@ -290,7 +290,7 @@ func (a *adapter) fail(w *writer, r *http.Request, err error) {
 		return
 	}
 	p.Guard, p.Err = a.guard, err
-	a.write(w, r, p)
+	a.write(w, r, p, w.outer)
 }
 
 // panicked lets a panic go on, and the server break off the response. After a loss it answers first: a client that finds

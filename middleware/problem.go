@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -102,14 +104,14 @@ func (c *config) answer(w http.ResponseWriter, r *http.Request, err error) bool 
 	if out := record(w); !out.Written() {
 		p := c.refusal(e)
 		p.Err = err
-		c.write(out, r, p)
+		c.write(out, r, p, headersOf(w, "Content-Encoding"))
 	}
 	return true
 }
 
-// write sends p as a response.
-func (c *config) write(w response, r *http.Request, p Problem) {
-	p.prepare(w.Header())
+// write sends p as a response, with the headers that outer has.
+func (c *config) write(w response, r *http.Request, p Problem, outer http.Header) {
+	p.prepare(w.Header(), outer)
 	out := &problemWriter{response: w, status: p.Status}
 	c.respond(out, r, p)
 	out.decide()
@@ -121,11 +123,27 @@ var bodyHeaders = []string{
 	"Content-Range", "Etag", "Expires", "Last-Modified", "Location", "Transfer-Encoding",
 }
 
-// prepare sets the headers of p, and drops those that a handler meant for a body which is not sent.
-func (p *Problem) prepare(h http.Header) {
+// headersOf returns those headers of w that middleware further out may have set for whatever comes, such as one that
+// compresses it. It is nil if there are none.
+func headersOf(w http.ResponseWriter, names ...string) (outer http.Header) {
+	for name, values := range w.Header() {
+		if slices.Contains(names, name) && name != "Content-Length" {
+			if outer == nil {
+				outer = make(http.Header)
+			}
+			outer[name] = values
+		}
+	}
+	return outer
+}
+
+// prepare sets the headers of p, and drops those that a handler meant for a body which is not sent. Those of outer are not
+// the handler's.
+func (p *Problem) prepare(h, outer http.Header) {
 	for _, name := range bodyHeaders {
 		h.Del(name)
 	}
+	maps.Copy(h, outer)
 	h.Set("Content-Type", "application/problem+json")
 	if p.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatFloat(math.Ceil(p.RetryAfter.Seconds()), 'f', 0, 64))

@@ -67,8 +67,9 @@ type writer struct {
 	http.ResponseWriter
 	major, minor int // version of HTTP
 	head         bool
-	limit        int        // of buf
-	placement    *placement // of the guard; nil unless the handler runs
+	limit        int         // of buf
+	placement    *placement  // of the guard; nil unless the handler runs
+	outer        http.Header // bodyHeaders that are not the handler's
 
 	// The handler's side.
 	header  http.Header // as it was then, if it may have changed since
@@ -94,6 +95,7 @@ type writer struct {
 func (w *writer) reset(to http.ResponseWriter, r *http.Request) {
 	w.ResponseWriter, w.major, w.minor = to, r.ProtoMajor, r.ProtoMinor
 	w.head, w.length, w.limit = r.Method == http.MethodHead, -1, heldBack
+	w.outer = headersOf(to, bodyHeaders...)
 	if out, ok := to.(response); ok && out.Written() {
 		w.status, w.phase = out.Status(), open
 	}

@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -33,9 +34,24 @@ func contexts(next http.Handler) http.Handler {
 		if r.Header.Get("Test-Form") != "" {
 			_ = r.ParseForm()
 		}
+		if r.Header.Get("Test-Gzip") != "" {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Header().Set("Cache-Control", "no-store")
+			z := gzip.NewWriter(w)
+			defer z.Close()
+			w = compressed{w, z}
+		}
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
+
+// compressed is the writer of middleware that compresses whatever is written.
+type compressed struct {
+	http.ResponseWriter
+	z io.Writer
+}
+
+func (c compressed) Write(p []byte) (int, error) { return c.z.Write(p) }
 
 // HangUps closes the connection of a client that waits for the lock.
 func HangUps(t *testing.T, mount Mount) {

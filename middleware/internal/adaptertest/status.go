@@ -34,6 +34,7 @@ type statusCase struct {
 	request func(*http.Request) // default: POST with the body {"id":"7f3a"}
 	chunked bool
 	keyless bool             // guard has a key function
+	gzip    bool             // by middleware further out, which has headers of its own
 	handler http.HandlerFunc // default: answers 200 "done"
 
 	status int
@@ -195,6 +196,7 @@ var statusCases = []statusCase{
 	{name: "key function during an outage", locker: Down, keyless: true, guard: keyFunc("", fmt.Errorf("10.9.8.7: %w", guard.ErrOutage)), status: 503, typ: "ErrOutage", retry: "1"},
 
 	{name: "busy", locker: Busy(1900 * time.Millisecond), status: 409, typ: "ErrBusy", retry: "2"},
+	{name: "busy, compressed", locker: Busy(0), gzip: true, status: 409, typ: "ErrBusy", retry: "1"},
 	{name: "busy for whole seconds", locker: Busy(3 * time.Second), status: 409, typ: "ErrBusy", retry: "3"},
 	{name: "busy for a moment", locker: Busy(time.Millisecond), status: 409, typ: "ErrBusy", retry: "1"},
 	{name: "busy for nobody knows", locker: Busy(0), status: 409, typ: "ErrBusy", retry: "1"},
@@ -217,6 +219,8 @@ var statusCases = []statusCase{
 	{name: "unsupported", locker: Unsupporting, status: 500, typ: "ErrUnsupported"},
 
 	{name: "lost", locker: Losing, handler: silent, status: 500, typ: "ErrLost", ran: true},
+	{name: "lost, compressed", locker: Losing, gzip: true, handler: silent, status: 500, typ: "ErrLost", ran: true},
+	{name: "success, compressed", locker: Free, gzip: true, ran: true, status: 200, body: "done"},
 	{name: "lost after an error", locker: Losing, handler: text(418, "no"), status: 418, ran: true, body: "no"},
 	{name: "lost after a large error", locker: Losing, handler: text(418, strings.Repeat("no", 5000)), status: 418, ran: true, body: strings.Repeat("no", 5000)},
 	{name: "lost after a success", locker: Losing, ran: true, status: 500, typ: "ErrLost"},
@@ -300,6 +304,9 @@ func (tt statusCase) send(t *testing.T, s *httptest.Server) (response, error) {
 	if tt.chunked {
 		r.ContentLength = -1
 	}
+	if tt.gzip {
+		r.Header.Set("Test-Gzip", "1")
+	}
 	res, err := s.Client().Do(r)
 	if err != nil {
 		return response{}, err
@@ -332,8 +339,8 @@ func (tt statusCase) checkProblem(t *testing.T, got response) {
 	if typ := got.header.Get("Content-Type"); typ != "application/problem+json" {
 		t.Errorf("Content-Type = %q", typ)
 	}
-	if got.header.Get("Content-Encoding")+got.header.Get("Cache-Control") != "" {
-		t.Errorf("headers of the handler's body are left: %v", got.header)
+	if cache := got.header.Get("Cache-Control"); got.header.Get("Content-Encoding") != "" || cache != map[bool]string{true: "no-store"}[tt.gzip] {
+		t.Errorf("headers of the handler's body are left, or others are not: %v", got.header)
 	}
 	if got.method == http.MethodHead {
 		if got.body != "" {
