@@ -54,7 +54,8 @@ func serve(t *testing.T, l lock.Locker, order string,
 }
 
 func TestAnswerMapsErrorsOfTheServiceLayer(t *testing.T) {
-	teapot := guard.Must(middleware.NewAnswer(middleware.Status(guard.ErrBusy, http.StatusLocked)))
+	locked := guard.Must(middleware.NewAnswer(middleware.Status(guard.ErrBusy, http.StatusLocked),
+		middleware.Respond(func(w http.ResponseWriter, _ *http.Request, p middleware.Problem) { fmt.Fprint(w, p.Guard, " ", p.Err) })))
 	for _, tt := range []struct {
 		name   string
 		locker lock.Locker
@@ -68,7 +69,7 @@ func TestAnswerMapsErrorsOfTheServiceLayer(t *testing.T) {
 		{"own error", memlock.New(), "unknown", middleware.Answer, 404, "", "no such order"},
 		{"no key", memlock.New(), "", middleware.Answer, 400, "", `"fact":"req.Order"`},
 		{"busy", adaptertest.Busy(2500 * time.Millisecond), "7f3a", middleware.Answer, 409, "3", `guard#ErrBusy","title"`},
-		{"busy, other status", adaptertest.Busy(0), "7f3a", teapot, 423, "1", `"status":423`},
+		{"busy, other status", adaptertest.Busy(0), "7f3a", locked, 423, "1", `order.pay pay: guard "order.pay": lock: held by others`},
 		{"outage", adaptertest.Locker(adaptertest.Down), "7f3a", middleware.Answer, 503, "1", `"guard":"order.pay"`},
 		{"refused", adaptertest.Locker(adaptertest.Refusing), "7f3a", middleware.Answer, 500, "", `guard#ErrFault"`},
 		{"lost", adaptertest.Locker(adaptertest.Losing), "7f3a", middleware.Answer, 500, "", `guard#ErrLost"`},

@@ -29,7 +29,7 @@ type API struct {
 	Settle http.HandlerFunc                             `route:"POST /orders/{id}/settle" guard:"order:#{tenant}:#{path.id}"`
 	Cancel func(w http.ResponseWriter, r *http.Request) `route:"POST /orders/{id}/cancel" guard:"order:#{path.id}"`
 	List   http.HandlerFunc                             `route:"GET /orders"`
-	Custom http.HandlerFunc                             `guard:"custom:#{header.Tenant}"`
+	Custom http.HandlerFunc                             `guard:"custom:#{header.Tenant}:#{route}"`
 	Other  int
 	admin
 }
@@ -56,7 +56,7 @@ func TestBindAndRegister(t *testing.T) {
 		{"POST", "/orders/42/settle", "Settle true", "order:acme:42"},
 		{"POST", "/orders/42/cancel", "Cancel true", "order:42"},
 		{"GET", "/orders", "List false", ""},
-		{"PUT", "/custom", "Custom true", "custom:acme"},
+		{"PUT", "/custom", "Custom true", "custom:acme:/custom"},
 		{"DELETE", "/orders/42", "Purge true", "order:42"},
 	} {
 		got = nil

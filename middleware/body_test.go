@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
@@ -28,29 +29,55 @@ type closable struct {
 	closed bool
 }
 
+func (c *closable) Read(p []byte) (int, error) {
+	if c.closed {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	return c.Reader.Read(p)
+}
+
 func (c *closable) Close() error { c.closed = true; return nil }
 
+// TestBodyIsReplayed looks which bodies are read before the handler runs, which gets them all the same.
 func TestBodyIsReplayed(t *testing.T) {
-	const sent = " {\"id\" : \"7\"}\n"
+	const used, notUsed = "order:#{body.id}", "order:#{path.id}"
+	forced, waits, replaces := guard.Busy(guard.Fail), guard.Wait(time.Second), guard.Busy(guard.Replace)
 	for _, tt := range []struct {
 		name, key string
+		guard     guard.Option
 		opts      []middleware.Option
+		size      int
+		request   func(*http.Request)
 		untouched bool
 	}{
-		{"used", "order:#{body.id}", nil, false},
-		{"not used", "order:#{path.id}", nil, true},
-		{"read ahead", "order:#{path.id}", []middleware.Option{middleware.ReadAhead()}, false},
+		{name: "used", key: used, guard: forced},
+		{name: "not used", key: notUsed, guard: forced, untouched: true},
+		{name: "read ahead", key: notUsed, guard: forced, opts: os(middleware.ReadAhead())},
+
+		{name: "waiting", key: notUsed, guard: waits},
+		{name: "waiting as long as the client", key: notUsed, guard: guard.WaitForever()},
+		{name: "waiting for the one before", key: notUsed, guard: replaces},
+		{name: "streamed", key: notUsed, guard: waits, opts: os(middleware.Stream()), untouched: true},
+		{name: "streamed, used", key: used, guard: waits, opts: os(middleware.Stream())},
+		{name: "64 KiB", key: notUsed, guard: waits, size: 64 << 10},
+		{name: "over 64 KiB", key: notUsed, guard: waits, size: 64<<10 + 1, untouched: true},
+		{name: "at the limit", key: notUsed, guard: waits, size: 20, opts: os(middleware.BodyLimit(20))},
+		{name: "over the limit", key: notUsed, guard: waits, size: 21, opts: os(middleware.BodyLimit(20)), untouched: true},
+		{name: "of unknown length", key: notUsed, guard: waits, request: func(r *http.Request) { r.ContentLength = -1 }, untouched: true},
+		{name: "HTTP/2", key: notUsed, guard: waits, request: func(r *http.Request) { r.ProtoMajor = 2 }, untouched: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			sent := " {\"id\" : \"7\"}\n"
+			sent += strings.Repeat(" ", max(0, tt.size-len(sent)))
 			left := strings.NewReader(sent)
 			original := &closable{Reader: left}
-			h := mount(t, newGuard(t, memlock.New(), guard.Key(tt.key)), func(w http.ResponseWriter, r *http.Request) {
+			h := mount(t, newGuard(t, memlock.New(), guard.Key(tt.key), tt.guard), func(w http.ResponseWriter, r *http.Request) {
 				if got := left.Len() == len(sent); got != tt.untouched {
 					t.Errorf("body untouched: %v, want %v", got, tt.untouched)
 				}
 				got, err := io.ReadAll(r.Body)
-				if string(got) != sent || err != nil || r.ContentLength != int64(len(sent)) {
-					t.Errorf("body = %q, %v, length %d", got, err, r.ContentLength)
+				if string(got) != sent || err != nil || r.ContentLength != int64(len(sent)) && tt.request == nil {
+					t.Errorf("body = %.100q, %v, length %d", got, err, r.ContentLength)
 				}
 				if err := r.Body.Close(); err != nil {
 					t.Error(err)
@@ -58,6 +85,9 @@ func TestBodyIsReplayed(t *testing.T) {
 			}, tt.opts...)
 			r := httptest.NewRequest(http.MethodPost, "/orders/42", original)
 			r.ContentLength = int64(len(sent))
+			if tt.request != nil {
+				tt.request(r)
+			}
 			h.ServeHTTP(httptest.NewRecorder(), r)
 			if !original.closed {
 				t.Error("closing the body did not close the original")
@@ -70,6 +100,7 @@ func TestBodyIsReplayed(t *testing.T) {
 func TestBodyIsReplayedAfterFunctions(t *testing.T) {
 	const sent = "id=7&page=2"
 	read := func(r *http.Request) (string, error) {
+		r.Body.Close() // which is not the handler's
 		data, err := io.ReadAll(r.Body)
 		return string(data[:min(4, len(data))]), err
 	}
@@ -88,7 +119,7 @@ func TestBodyIsReplayedAfterFunctions(t *testing.T) {
 		status int
 		want   string
 	}{{sent, 200, "72"}, {sent + "0", 413, "larger than"}} {
-		r := httptest.NewRequest(http.MethodPost, "/orders/42", io.NopCloser(strings.NewReader(tt.body)))
+		r := httptest.NewRequest(http.MethodPost, "/orders/42", &closable{Reader: strings.NewReader(tt.body)})
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
@@ -161,16 +192,25 @@ func TestMultipartFilesAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Close()
-	h := mount(t, newGuard(t, memlock.New()), func(w http.ResponseWriter, r *http.Request) {
-		if err := r.ParseMultipartForm(1); err != nil {
-			t.Error(err)
+	parse := func(r *http.Request) (string, error) { return "acme", r.ParseMultipartForm(1) }
+	for _, tt := range []struct {
+		key     string
+		handler http.HandlerFunc
+	}{
+		{"order:#{path.id}", func(_ http.ResponseWriter, r *http.Request) {
+			if _, err := parse(r); err != nil {
+				t.Error(err)
+			}
+		}},
+		{"order:#{tenant}", func(http.ResponseWriter, *http.Request) {}},
+	} {
+		h := mount(t, newGuard(t, memlock.New(), guard.Key(tt.key)), tt.handler, middleware.WithFacts("tenant", parse))
+		r := httptest.NewRequest(http.MethodPost, "/orders/42", bytes.NewReader(sent.Bytes()))
+		r.Header.Set("Content-Type", m.FormDataContentType())
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		if r.MultipartForm == nil {
+			t.Errorf("key %s: the server does not see the form", tt.key)
 		}
-	})
-	r := httptest.NewRequest(http.MethodPost, "/orders/42", &sent)
-	r.Header.Set("Content-Type", m.FormDataContentType())
-	h.ServeHTTP(httptest.NewRecorder(), r)
-	if r.MultipartForm == nil {
-		t.Error("the server does not see the form")
 	}
 }
 
@@ -206,4 +246,35 @@ func TestExpectedBodyIsNotReadAhead(t *testing.T) {
 	if line, err := lines.ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 200 ") {
 		t.Errorf("answer = %q, %v, want status 200", line, err)
 	}
+}
+
+// slowWriter is a connection whose deadline takes a second to set.
+type slowWriter struct {
+	*httptest.ResponseRecorder
+	body *io.PipeReader
+	set  bool
+}
+
+func (w *slowWriter) SetReadDeadline(time.Time) error {
+	_ = w.body.Close()
+	time.Sleep(time.Second)
+	w.set = true
+	return nil
+}
+
+// TestInterruptionIsOverBeforeTheNextRequest ends the context of a request whose body is read. A deadline that is set after the
+// guard has answered would be that of the next request of the connection.
+func TestInterruptionIsOverBeforeTheNextRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		body, upload := io.Pipe()
+		defer upload.Close()
+		w := &slowWriter{httptest.NewRecorder(), body, false}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		h := mount(t, newGuard(t, adaptertest.Locker(adaptertest.Down), guard.Key("order:#{body.id}")), nil)
+		h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/orders/42", body))
+		if w.Code != http.StatusGatewayTimeout || !w.set {
+			t.Errorf("status = %d, deadline set %v; want 504, true", w.Code, w.set)
+		}
+	})
 }

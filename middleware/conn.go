@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"net"
 	"net/http"
@@ -30,6 +31,8 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if rw.Writer.Buffered() == 0 {
 		rw.Writer.Reset(c)
 	}
+	head, _ := rw.Peek(rw.Reader.Buffered()) // what the client has sent already
+	rw.Reader.Reset(io.MultiReader(bytes.NewReader(bytes.Clone(head)), c))
 	w.mu.Lock()
 	w.conn, w.phase = c, hijacked
 	w.mu.Unlock()

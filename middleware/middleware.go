@@ -222,7 +222,6 @@ func (a *adapter) run(f *facts, out *writer, next http.Handler) {
 	}
 	answered, err := a.work(f, out, next)
 	switch {
-	case handlers(err): // and it has answered
 	case err != nil:
 		a.fail(out, f.r, err)
 	case !answered:
@@ -256,13 +255,6 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("the handler answered %d %s", e.status, http.StatusText(e.status))
 }
 
-// handlers reports whether err is the handler's own and nothing else.
-func handlers(err error) bool {
-	_, guards := errors.AsType[*guard.Error](err)
-	_, own := errors.AsType[*statusError](err)
-	return own && !guards
-}
-
 // outcome is what a response says of the work: an error of the client's or the server's is one of the work's own. So is
 // silence after the context ended for a newer call, which net/http would take for success.
 func outcome(ctx context.Context, out *writer) error {
@@ -275,7 +267,8 @@ func outcome(ctx context.Context, out *writer) error {
 	return nil
 }
 
-// fail answers for a handler that did not run, or that ran and lost its lock.
+// fail answers for a handler that did not run, or that ran and lost its lock. One that answered with an error has the last
+// word.
 func (a *adapter) fail(w *writer, r *http.Request, err error) {
 	a.report(r.Context(), err)
 	if w.Written() && (w.Status() >= http.StatusBadRequest || !w.discard()) {

@@ -107,6 +107,38 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestHosts are one host, and so one key, in each of its spellings.
+func TestHosts(t *testing.T) {
+	for _, tt := range []struct{ host, want string }{
+		{"shop.example.com", "shop.example.com"},
+		{"Shop.Example.com.:8080", "shop.example.com"},
+		{"10.1.2.3:80", "10.1.2.3"},
+		{"[FE80::1]:80", "fe80::1"},
+		{"[fe80::1]", "fe80::1"},
+	} {
+		var got []string
+		h := mount(t, newGuard(t, keys(&got), guard.Key("#{raw(host)}")), func(http.ResponseWriter, *http.Request) {})
+		r := httptest.NewRequest(http.MethodPost, "/orders/42", nil)
+		r.Host = tt.host
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		if key := strings.Join(got, " "); key != tt.want {
+			t.Errorf("host %s: key %q, want %q", tt.host, key, tt.want)
+		}
+	}
+}
+
+// TestFactsAreAskedForOnce has a condition and a key that share what a function of the application found out.
+func TestFactsAreAskedForOnce(t *testing.T) {
+	asked := 0
+	tenant := middleware.WithFacts("tenant", func(*http.Request) (string, error) { asked++; return "acme", nil })
+	g := newGuard(t, memlock.New(), guard.When(`tenant != ""`), guard.Key("#{tenant}:#{path.id}"))
+	h := mount(t, g, func(http.ResponseWriter, *http.Request) {}, tenant)
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/orders/42", nil))
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
 func TestRespondReplacesTheResponse(t *testing.T) {
 	var got middleware.Problem
 	respond := middleware.Respond(func(w http.ResponseWriter, r *http.Request, p middleware.Problem) {

@@ -103,7 +103,7 @@ func (c *config) answer(w http.ResponseWriter, r *http.Request, err error) bool 
 	}
 	if out := record(w); !out.Written() {
 		p := c.refusal(e)
-		p.Err = err
+		p.Guard, p.Err = e.Guard, err
 		c.write(out, r, p, headersOf(w, "Content-Encoding"))
 	}
 	return true
@@ -120,7 +120,7 @@ func (c *config) write(w response, r *http.Request, p Problem, outer http.Header
 // bodyHeaders speak of the body, or of the success, that a problem takes the place of.
 var bodyHeaders = []string{
 	"Accept-Ranges", "Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Length",
-	"Content-Range", "Etag", "Expires", "Last-Modified", "Location", "Transfer-Encoding",
+	"Content-Range", "Etag", "Expires", "Last-Modified", "Location",
 }
 
 // headersOf returns those headers of w that middleware further out may have set for whatever comes, such as one that

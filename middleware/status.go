@@ -66,7 +66,7 @@ func (s *statuses) replace(failure error, status int) error {
 		names = append(names, "guard."+f.name)
 		switch {
 		case !errors.Is(failure, f.err):
-		case status > 599 || !f.others(status):
+		case !f.others(status):
 			return fmt.Errorf("status %d does not say what guard.%s means: see Status", status, f.name)
 		default:
 			s[i] = status
@@ -98,7 +98,6 @@ func (c *config) problem(err error) Problem {
 func (c *config) refusal(e *guard.Error) Problem {
 	if errors.Is(e.Err, guard.ErrKey) {
 		if p, ok := bodyProblem(e.Cause); ok {
-			p.Guard = e.Guard
 			return p
 		}
 	}
@@ -106,7 +105,7 @@ func (c *config) refusal(e *guard.Error) Problem {
 		if !errors.Is(e.Err, f.err) {
 			continue
 		}
-		p := Problem{Type: docs + f.name, Title: f.title, Status: c.statuses[i], Detail: f.detail, Guard: e.Guard}
+		p := Problem{Type: docs + f.name, Title: f.title, Status: c.statuses[i], Detail: f.detail}
 		if errors.Is(f.err, guard.ErrKey) {
 			p.Fact, p.Detail = e.Fact, fmt.Sprintf(f.detail, subject(e.Fact))
 		}
@@ -118,9 +117,7 @@ func (c *config) refusal(e *guard.Error) Problem {
 		}
 		return p
 	}
-	p := plain(http.StatusInternalServerError, "")
-	p.Guard = e.Guard
-	return p
+	return plain(http.StatusInternalServerError, "")
 }
 
 func subject(fact string) string {

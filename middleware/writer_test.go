@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +109,42 @@ func TestHijack(t *testing.T) {
 	}
 }
 
+// TestHijackKeepsWhatCameBefore has a client that does not wait to be told that it may speak another protocol.
+func TestHijackKeepsWhatCameBefore(t *testing.T) {
+	s := httptest.NewServer(mount(t, newGuard(t, memlock.New()), func(w http.ResponseWriter, r *http.Request) {
+		conn, rw, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		for range 2 {
+			line, err := rw.ReadString('\n')
+			if err != nil {
+				t.Error(err)
+			}
+			fmt.Fprint(conn, line)
+		}
+	}))
+	defer s.Close()
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(conn, "GET /orders/42 HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\none\ntw")
+	lines := bufio.NewReader(conn)
+	for _, want := range []string{"one\n", "two\n"} {
+		if line, err := lines.ReadString('\n'); line != want {
+			t.Errorf("echo = %q, %v, want %q", line, err, want)
+		}
+		fmt.Fprint(conn, "o\n")
+	}
+}
+
 // TestInformationalStatusIsNoAnswer loses the lock of a handler that has sent 103 Early Hints only.
 func TestInformationalStatusIsNoAnswer(t *testing.T) {
 	s := httptest.NewServer(mount(t, newGuard(t, adaptertest.Locker(adaptertest.Losing)), func(w http.ResponseWriter, r *http.Request) {
@@ -135,6 +173,50 @@ func TestCutWithoutDeadlinePanics(t *testing.T) {
 		}
 	}()
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/orders/42", nil))
+}
+
+// TestPanicIsNoSuccess has handlers that panic when they have said all, below recovery that does not answer.
+func TestPanicIsNoSuccess(t *testing.T) {
+	for _, tt := range []struct {
+		name, method string
+		status, size int
+	}{
+		{"no body", "POST", 204, 0},
+		{"HEAD", "HEAD", 200, 5},
+		{"small", "POST", 200, 5},
+		{"large", "POST", 200, 8192},
+	} {
+		h := mount(t, newGuard(t, memlock.New()), func(w http.ResponseWriter, r *http.Request) {
+			if tt.size > 0 {
+				w.Header().Set("Content-Length", strconv.Itoa(tt.size))
+			}
+			w.WriteHeader(tt.status)
+			_, _ = w.Write(make([]byte, tt.size))
+			panic("boom")
+		})
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer func() {
+				if recover() != nil {
+					w.WriteHeader(http.StatusInternalServerError)
+				}
+			}()
+			h.ServeHTTP(w, r)
+		}))
+		s.Config.ErrorLog = log.New(io.Discard, "", 0)
+		r, err := http.NewRequest(tt.method, s.URL+"/orders/42", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := s.Client().Do(r)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if n, err := io.Copy(io.Discard, res.Body); err == nil && res.StatusCode < 500 {
+			t.Errorf("%s: a complete %d of %d bytes", tt.name, res.StatusCode, n)
+		}
+		res.Body.Close()
+		s.Close()
+	}
 }
 
 // TestHTTP2 breaks off a response, and hangs up, where a connection carries many requests.

@@ -48,6 +48,9 @@ func TestMistakesAreFoundAtStart(t *testing.T) {
 			}
 		})
 	}
+	if _, err := middleware.New(newGuard(t, memlock.New()), ginguard.Value[string]("user")); err == nil || !strings.Contains(err.Error(), "another package") {
+		t.Errorf("middleware.New with an option of gin's: %v", err)
+	}
 	if _, err := ginguard.New(nil); err == nil {
 		t.Error("New(nil) is no error")
 	}

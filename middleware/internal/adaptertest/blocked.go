@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"runtime"
@@ -24,7 +25,12 @@ func Blocked(t *testing.T, mount Mount) {
 		t.Run(p.Name+"/write", func(t *testing.T) { blockedWrite(t, mount, p) })
 		if p.Name != "HTTP2" {
 			t.Run(p.Name+"/hijacked", func(t *testing.T) { hijacked(t, mount, p) })
-			t.Run(p.Name+"/hijacked, blocked", func(t *testing.T) { hijackedBlocked(t, mount, p) })
+			t.Run(p.Name+"/hijacked, blocked", func(t *testing.T) {
+				hijackedBlocked(t, mount, p, func(c net.Conn, _ *bufio.ReadWriter) io.Reader { return c })
+			})
+			t.Run(p.Name+"/hijacked, blocked in the buffer", func(t *testing.T) {
+				hijackedBlocked(t, mount, p, func(_ net.Conn, rw *bufio.ReadWriter) io.Reader { return rw })
+			})
 		}
 	}
 }
@@ -32,16 +38,19 @@ func Blocked(t *testing.T, mount Mount) {
 // Reset loses the lock of a response to HTTP/1.0 whose length is not known: the client takes the end of the connection
 // for that of the response, unless it is a reset.
 func Reset(t *testing.T, mount Mount) {
-	for _, late := range []bool{false, true} {
+	for _, tt := range []struct{ late, panics bool }{{}, {late: true}, {panics: true}} {
 		s, l := lossServer(t, mount, Protocols[0], func(w http.ResponseWriter, _ *http.Request, l *LossLocker) {
 			_, _ = w.Write(make([]byte, 10_000))
 			l.Lose()
+			if tt.panics {
+				panic(http.ErrAbortHandler)
+			}
 		})
-		l.Late.Store(late)
+		l.Late.Store(tt.late)
 		conn := dial(t, s)
 		fmt.Fprint(conn, "GET /orders/42 HTTP/1.0\r\n\r\n")
 		if answer, err := io.ReadAll(conn); err == nil {
-			t.Errorf("late %v: a response of %d bytes that looks complete", late, len(answer))
+			t.Errorf("%+v: a response of %d bytes that looks complete", tt, len(answer))
 		}
 	}
 }
@@ -212,10 +221,10 @@ func hijacked(t *testing.T, mount Mount, p Protocol) {
 }
 
 // hijackedBlocked is a websocket that waits for a message when the lock is lost.
-func hijackedBlocked(t *testing.T, mount Mount, p Protocol) {
+func hijackedBlocked(t *testing.T, mount Mount, p Protocol, reader func(net.Conn, *bufio.ReadWriter) io.Reader) {
 	ended := make(chan error, 1)
 	s, _ := lossServer(t, mount, p, func(w http.ResponseWriter, _ *http.Request, l *LossLocker) {
-		conn, _, err := w.(http.Hijacker).Hijack()
+		conn, rw, err := w.(http.Hijacker).Hijack()
 		if err != nil {
 			t.Error(err)
 			return
@@ -223,7 +232,7 @@ func hijackedBlocked(t *testing.T, mount Mount, p Protocol) {
 		defer conn.Close()
 		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 		go l.Lose()
-		_, err = conn.Read(make([]byte, 1))
+		_, err = reader(conn, rw).Read(make([]byte, 1))
 		ended <- err
 	})
 	conn := upgrade(t, s.Client(), s.URL)

@@ -79,7 +79,7 @@ func HangUps(t *testing.T, mount Mount) {
 				t.Fatal(err)
 			}
 			ran := make(chan struct{}, 1)
-			g := guard.Must(guard.New(q, guard.Name("order.settle"), guard.Key(tt.key), guard.Wait(time.Minute)))
+			g := guard.Must(guard.New(q, guard.Name("order.settle"), guard.Key(tt.key), guard.Wait(time.Hour)))
 			s := httptest.NewServer(mount(t, g, func(http.ResponseWriter, *http.Request) { ran <- struct{}{} }, tt.options...))
 			defer s.Close()
 
@@ -92,7 +92,11 @@ func HangUps(t *testing.T, mount Mount) {
 				<-ran
 				return
 			}
-			<-q.Left // before the lock comes free, and long before a minute has gone
+			select {
+			case <-q.Left: // before the lock comes free
+			case <-time.After(10 * time.Second):
+				t.Error("the request stays in line")
+			}
 			release(t, holder)
 			s.Close() // joins the handler
 			if len(ran) != 0 {

@@ -40,6 +40,7 @@ type statusCase struct {
 	status int
 	typ    string // what follows # in the problem's type; about:blank if empty
 	fact   string // the problem's
+	detail string // a part of the problem's
 	retry  string // Retry-After
 	ran    bool
 	body   string // for what is no problem
@@ -60,6 +61,12 @@ func body(text string) func(*http.Request) {
 	}
 }
 
+// mebibyte is a body of so many bytes more.
+func mebibyte(more int) func(*http.Request) {
+	const head, tail = `{"id":"7f3a","text":"`, `"}`
+	return body(head + strings.Repeat("x", 1<<20+more-len(head)-len(tail)) + tail)
+}
+
 func text(status int, s string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
@@ -70,9 +77,15 @@ func text(status int, s string) http.HandlerFunc {
 
 // silent leaves headers for a body that it does not write.
 func silent(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Encoding", "gzip")
 	w.Header().Set("Content-Length", "5")
-	w.Header().Set("Cache-Control", "max-age=3600")
+	for _, name := range ofBodies {
+		w.Header().Set(name, "max-age=3600")
+	}
+}
+
+// ofBodies are headers that no problem has.
+var ofBodies = []string{
+	"Accept-Ranges", "Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Range", "Etag", "Expires", "Last-Modified", "Location",
 }
 
 var (
@@ -118,6 +131,10 @@ func form(text string, headers ...string) func(*http.Request) {
 	}
 }
 
+func formOf(method string) func(*http.Request) {
+	return func(r *http.Request) { form("id=1&page=2")(r); r.Method = method }
+}
+
 // echoForm reads the form that the key was taken from.
 func echoForm(w http.ResponseWriter, r *http.Request) {
 	text(200, r.PostFormValue("id")+" "+r.PostFormValue("page"))(w, r)
@@ -130,10 +147,11 @@ var statusCases = []statusCase{
 	{name: "key from a header", locker: Free, guard: keyed(tenantKey), request: header("Tenant", secret), status: 200, ran: true, body: "done"},
 	{name: "key from a query", locker: Free, guard: keyed(queryKey), request: query("id=1"), status: 200, ran: true, body: "done"},
 	{name: "key from a body", locker: Free, guard: keyed(bodyKey), status: 200, ran: true, body: "done"},
-	{name: "condition is false", locker: Down, guard: keyed(guard.When(`method != "POST"`)), status: 200, ran: true, body: "done"}, {name: "method of the guard", locker: Down, guard: keyed(guard.Methods("PUT", "POST")), status: 503, typ: "ErrOutage", retry: "1"},
+	{name: "condition is false", locker: Down, guard: keyed(guard.When(`method != "POST"`)), status: 200, ran: true, body: "done"},
+	{name: "method of the guard", locker: Down, guard: keyed(guard.Methods("PUT", "POST")), status: 503, typ: "ErrOutage", retry: "1"},
 	{name: "other method", locker: Down, guard: keyed(guard.Methods("PUT", "DELETE")), status: 200, ran: true, body: "done"},
 
-	{name: "no header", locker: Down, guard: keyed(tenantKey), status: 400, typ: "ErrKey", fact: "header.Tenant"},
+	{name: "no header", locker: Down, guard: keyed(tenantKey), status: 400, typ: "ErrKey", fact: "header.Tenant", detail: "The lock needs header.Tenant, which is missing"},
 	{name: "empty header", locker: Down, guard: keyed(tenantKey), request: header("Tenant", ""), status: 400, typ: "ErrKey", fact: "header.Tenant"},
 	{name: "two headers", locker: Down, guard: keyed(tenantKey), request: header("Tenant", "a", "b"), status: 400, typ: "ErrKey", fact: "header.Tenant"},
 	{name: "two headers, default", locker: Down, guard: keyed(guard.Key(`order:#{header.Tenant ?? "none"}`)), request: header("Tenant", "a", "b"), status: 400, typ: "ErrKey", fact: "header.Tenant ?? \"none\""},
@@ -146,38 +164,42 @@ var statusCases = []statusCase{
 	{name: "no member", locker: Down, guard: keyed(bodyKey), request: body(`{"idd":1}`), status: 400, typ: "ErrKey", fact: "body.id"},
 	{name: "null", locker: Down, guard: keyed(bodyKey), request: body(`null`), status: 400, typ: "ErrKey", fact: "body.id"},
 	{name: "fraction", locker: Down, guard: keyed(bodyKey), request: body(`{"id":7.0}`), status: 400, typ: "ErrKey", fact: "body.id"},
-	{name: "names that differ in case", locker: Down, guard: keyed(bodyKey), request: body(`{"id":"1","ID":"2"}`), status: 400, fact: "body"},
+	{name: "names that differ in case", locker: Down, guard: keyed(bodyKey), request: body(`{"id":"1","ID":"2"}`), status: 400, fact: "body", detail: "two names that differ only in case"},
 	{name: "names that differ in case, deep", locker: Down, guard: keyed(bodyKey), request: body(`{"id":"1","l":[{"s":1,"ſ":2}]}`), status: 400, fact: "body"},
 	{name: "condition on a number", locker: Down, guard: keyed(guard.When("body.l[0] > 2")), request: body(`{"l":[3]}`), status: 503, typ: "ErrOutage", retry: "1"},
 	{name: "condition on a fraction", locker: Down, guard: keyed(guard.When("body.l[0] > 2")), request: body(`{"l":[2.5]}`), status: 503, typ: "ErrOutage", retry: "1"},
 	{name: "condition is false for the number", locker: Down, guard: keyed(guard.When("body.l[0] > 2")), request: body(`{"l":[2]}`), status: 200, ran: true, body: "done"},
-	{name: "malformed body", locker: Down, guard: keyed(bodyKey), request: body(`{"id":`), status: 400, fact: "body"},
+	{name: "malformed body", locker: Down, guard: keyed(bodyKey), request: body(`{"id":`), status: 400, fact: "body", detail: "one JSON value"},
 	{name: "more than one value", locker: Down, guard: keyed(bodyKey), request: body(`{"id":"1"} x`), status: 400, fact: "body"},
-	{name: "empty body", locker: Down, guard: keyed(bodyKey), request: body(``), status: 400, fact: "body"},
+	{name: "empty body", locker: Down, guard: keyed(bodyKey), request: body(``), status: 400, fact: "body", detail: "The body is empty."},
 	{name: "no body", locker: Down, guard: keyed(bodyKey), request: func(r *http.Request) { r.Body, r.ContentLength = nil, 0 }, status: 400, fact: "body"},
 	{name: "malformed body, default", locker: Down, guard: keyed(guard.Key(`order:#{body.id ?? "none"}`)), request: body(`{`), status: 400, fact: "body"},
 	{name: "malformed body that no key uses", locker: Free, request: body(`{`), status: 200, ran: true, body: "done"},
-	{name: "body of the wrong type", locker: Down, guard: keyed(guard.Key("order:#{body.ID}")), options: options(middleware.Body[struct{ ID int }]()), status: 400, fact: "body.ID"},
+	{name: "body of the wrong type", locker: Down, guard: keyed(guard.Key("order:#{body.ID}")), options: options(middleware.Body[struct{ ID int }]()), status: 400, fact: "body.ID", detail: "member ID is of the wrong type"},
 	{name: "body at the limit", locker: Free, guard: keyed(bodyKey), options: options(middleware.BodyLimit(13)), status: 200, ran: true, body: "done"},
 	{name: "body over the limit", locker: Down, guard: keyed(bodyKey), options: options(middleware.BodyLimit(12)), status: 413},
+	{name: "body at the default limit", locker: Free, guard: keyed(bodyKey), request: mebibyte(0), status: 200, ran: true, body: "done"},
+	{name: "body over the default limit", locker: Down, guard: keyed(bodyKey), request: mebibyte(1), status: 413},
 	{name: "chunked body over the limit", locker: Down, guard: keyed(bodyKey), options: options(middleware.BodyLimit(12)), chunked: true, status: 413},
 	{name: "body over the limit that no key uses", locker: Free, options: options(middleware.BodyLimit(12)), status: 200, ran: true, body: "done"},
 	{name: "body read ahead over the limit", locker: Down, options: options(middleware.BodyLimit(12), middleware.ReadAhead()), status: 413},
 
 	{name: "body of another type than an object", locker: Down, guard: keyed(bodyKey), request: body(`[7]`), status: 400, typ: "ErrKey", fact: "body.id"},
-	{name: "body of another type, typed", locker: Down, guard: keyed(guard.Key("order:#{body.ID}")), options: options(middleware.Body[struct{ ID int }]()), request: body(`[7]`), status: 400, fact: "body"},
+	{name: "body of another type, typed", locker: Down, guard: keyed(guard.Key("order:#{body.ID}")), options: options(middleware.Body[struct{ ID int }]()), request: body(`[7]`), status: 400, fact: "body", detail: "a JSON value of the wrong type"},
 
 	{name: "key from a cookie", locker: Free, guard: keyed(cookieKey), request: header("Cookie", `a=1; id="2"`), status: 200, ran: true, body: "done"},
 	{name: "no cookie", locker: Down, guard: keyed(cookieKey), status: 400, typ: "ErrKey", fact: "cookie.id"},
 	{name: "two cookies", locker: Down, guard: keyed(cookieKey), request: header("Cookie", "id=1; id=2"), status: 400, typ: "ErrKey", fact: "cookie.id"},
 	{name: "key from a form", locker: Free, guard: keyed(formKey), request: form("id=1&page=2"), handler: echoForm, status: 200, ran: true, body: "1 2"},
+	{name: "key from a form of a PUT", locker: Free, guard: keyed(formKey), request: formOf("PUT"), handler: echoForm, status: 200, ran: true, body: "1 2"},
+	{name: "key from a form of a PATCH", locker: Free, guard: keyed(formKey), request: formOf("PATCH"), handler: echoForm, status: 200, ran: true, body: "1 2"},
 	{name: "key from a form that was parsed already", locker: Free, guard: keyed(formKey), request: form("id=1&page=2", "Test-Form", "parse"), handler: echoForm, status: 200, ran: true, body: "1 2"},
 	{name: "form in the query", locker: Down, guard: keyed(formKey), request: func(r *http.Request) { query("id=1")(r); form("page=2")(r) }, status: 400, typ: "ErrKey", fact: "form.id"},
 	{name: "two in the form", locker: Down, guard: keyed(formKey), request: form("id=1&id=2"), status: 400, typ: "ErrKey", fact: "form.id"},
 	{name: "malformed form", locker: Down, guard: keyed(formKey), request: form("id=%zz"), status: 400, fact: "form"},
 	{name: "form of another type", locker: Down, guard: keyed(formKey), status: 400, fact: "form"},
 	{name: "form over the limit", locker: Down, guard: keyed(formKey), options: options(middleware.BodyLimit(3)), request: form("id=1"), status: 413},
-	{name: "form of a method that has none", locker: Down, guard: keyed(formKey), request: func(r *http.Request) { form("id=1")(r); r.Method = "DELETE" }, status: 400, typ: "ErrKey", fact: "form.id"},
+	{name: "form of a method that has none", locker: Down, guard: keyed(formKey), request: formOf("DELETE"), status: 400, typ: "ErrKey", fact: "form.id"},
 
 	{name: "path value that the route lacks", locker: Down, guard: keyed(guard.Key("order:#{path.idd}")), status: 500, typ: "ErrFault"},
 	{name: "path value that the route lacks, default", locker: Down, guard: keyed(guard.Key(`order:#{path.idd ?? "none"}`)), status: 500, typ: "ErrFault"},
@@ -187,10 +209,11 @@ var statusCases = []statusCase{
 	{name: "empty fact of the application", locker: Down, guard: keyed(userKey), options: user("", nil), status: 400, typ: "ErrKey", fact: "user"},
 	{name: "refused fact of the application", locker: Down, guard: keyed(userKey), options: user("", fmt.Errorf("7f3a: %w", guard.ErrKey)), status: 400, typ: "ErrKey", fact: "user"},
 	{name: "failed fact of the application", locker: Down, guard: keyed(userKey), options: user("", errors.New("10.9.8.7: no")), status: 500, typ: "ErrFault"},
+	{name: "fact of the application that is over a limit of its own", locker: Down, guard: keyed(userKey), options: user("", &http.MaxBytesError{}), status: 500, typ: "ErrFault"},
 	{name: "outage of a fact of the application", locker: Down, guard: keyed(userKey), options: user("", fmt.Errorf("10.9.8.7: %w", guard.ErrOutage)), status: 503, typ: "ErrOutage", retry: "1"},
 
 	{name: "key function", locker: Free, keyless: true, guard: keyFunc("7f3a", nil), status: 200, ran: true, body: "done"},
-	{name: "key function without a key", locker: Down, keyless: true, guard: keyFunc("", nil), status: 400, typ: "ErrKey"},
+	{name: "key function without a key", locker: Down, keyless: true, guard: keyFunc("", nil), status: 400, typ: "ErrKey", detail: "A value that the lock needs is missing"},
 	{name: "key function that refuses", locker: Down, keyless: true, guard: keyFunc("", fmt.Errorf("7f3a: %w", guard.ErrKey)), status: 400, typ: "ErrKey"},
 	{name: "key function that fails", locker: Down, keyless: true, guard: keyFunc("", errors.New("10.9.8.7: no")), status: 500, typ: "ErrFault"},
 	{name: "key function during an outage", locker: Down, keyless: true, guard: keyFunc("", fmt.Errorf("10.9.8.7: %w", guard.ErrOutage)), status: 503, typ: "ErrOutage", retry: "1"},
@@ -202,6 +225,7 @@ var statusCases = []statusCase{
 	{name: "busy for nobody knows", locker: Busy(0), status: 409, typ: "ErrBusy", retry: "1"},
 	{name: "busy 423", locker: Busy(0), options: options(middleware.Status(guard.ErrBusy, 423)), status: 423, typ: "ErrBusy", retry: "1"},
 	{name: "busy 429", locker: Busy(0), options: options(middleware.Status(guard.ErrBusy, 429)), status: 429, typ: "ErrBusy", retry: "1"},
+	{name: "busy 503", locker: Busy(0), options: options(middleware.Status(guard.ErrBusy, 503)), status: 503, typ: "ErrBusy", retry: "1"},
 	{name: "busy, HEAD", locker: Busy(0), request: method("HEAD"), status: 409, typ: "ErrBusy", retry: "1"},
 	{name: "busy, skip", locker: Busy(0), guard: keyed(guard.Busy(guard.Skip)), status: 204},
 	{name: "busy, run unlocked", locker: Busy(0), guard: keyed(guard.Busy(guard.RunUnlocked)), status: 200, ran: true, body: "done"},
@@ -339,8 +363,14 @@ func (tt statusCase) checkProblem(t *testing.T, got response) {
 	if typ := got.header.Get("Content-Type"); typ != "application/problem+json" {
 		t.Errorf("Content-Type = %q", typ)
 	}
-	if cache := got.header.Get("Cache-Control"); got.header.Get("Content-Encoding") != "" || cache != map[bool]string{true: "no-store"}[tt.gzip] {
-		t.Errorf("headers of the handler's body are left, or others are not: %v", got.header)
+	for _, name := range ofBodies {
+		want := ""
+		if tt.gzip && name == "Cache-Control" {
+			want = "no-store"
+		}
+		if left := got.header.Get(name); left != want {
+			t.Errorf("%s = %q, want %q", name, left, want)
+		}
 	}
 	if got.method == http.MethodHead {
 		if got.body != "" {
@@ -360,6 +390,9 @@ func (tt statusCase) checkProblem(t *testing.T, got response) {
 	}
 	if p.Status != tt.status || p.Guard != "order.settle" || p.Title == "" {
 		t.Errorf("problem = %+v", p)
+	}
+	if !strings.Contains(p.Detail, tt.detail) {
+		t.Errorf("detail = %q, want %q in it", p.Detail, tt.detail)
 	}
 	if p.Fact != tt.fact {
 		t.Errorf("fact = %q, want %q in %s", p.Fact, tt.fact, got.body)
