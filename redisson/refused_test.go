@@ -49,6 +49,17 @@ func TestWrongTypeIsRefused(t *testing.T) {
 	checkAllRefused(t, newClient(t, s))
 }
 
+// Nobody writes over a text that is no number of permits.
+func TestTextIsKept(t *testing.T) {
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	rdb.Set(t.Context(), "k", "mine", 0)
+	checkAllRefused(t, newClient(t, s))
+	if got := rdb.Get(t.Context(), "k").Val(); got != "mine" {
+		t.Errorf("the text is %q now", got)
+	}
+}
+
 // Nor is a user who may not, or a command that a server does not have.
 func TestMissingPermissionIsRefused(t *testing.T) {
 	s := redistest.Start(t, "--rename-command", "EVAL", "", "--rename-command", "SSUBSCRIBE", "")

@@ -22,7 +22,7 @@ func TestScriptDigests(t *testing.T) {
 		semaphoreAdd, semaphoreDrain, permitsAcquire, permitsCancel, permitsRelease,
 		permitsCount, permitsLease, permitsUpdate, permitsSet, latchSet, latchDown, latchDelete,
 		rateAcquire, rateCancel, rateRelease, rateAvailable, rateSet, rateGet, number,
-		deleteKeys, newestAnnounce, newestLook,
+		deleteKeys, newestAnnounce, newestLook, peek,
 	} {
 		sum := sha1.Sum([]byte(s.source))
 		if want := hex.EncodeToString(sum[:]); s.sha != want {

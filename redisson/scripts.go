@@ -30,7 +30,7 @@ var (
 	rwRelease    = load("5504b0c632d3436bfa076a9339f6def6167c740b", "rw_release")
 	rwForce      = load("e30a0c2b0e1d8ad35f06c1ab37d9051c29082793", "rw_force")
 
-	permitAcquire = taking("f19d54590f3790419dc6c65c0aac6fce76bb0a53", "permit_prelude", "permit_acquire")
+	permitAcquire = taking("afe042230ef6083030b4fa913f539f82f25f9b85", "permit_prelude", "permit_acquire")
 	permitUpdate  = load("7843f284b12438ffab180409a2114b673792f900", "permit_prelude", "permit_update")
 	permitRelease = load("5d1611908ba99d83482fc01a14e4c51a3bda3c30", "permit_prelude", "permit_release")
 
@@ -63,6 +63,7 @@ var (
 	newestAnnounce = load("daa6f8b3125174cde9f653be04d2dfc2f6157050", "receipt", "newest_announce")
 	newestLook     = load("4b89d836fa4bac4b9a0afb238dbeacbbde106891", "newest_look")
 
+	peek       = load("2aad38dc172774b7d8962fa9ee7d4f9ce4944849", "peek")
 	number     = load("b6fb9adf2cdba5a8e1a5cbf903d601e974b0c9ab", "number")
 	deleteKeys = load("1e1b6edbba4766e6e02ac02ac108afa20ea465ad", "receipt", "delete")
 )

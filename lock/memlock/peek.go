@@ -1,6 +1,7 @@
 package memlock
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -9,7 +10,7 @@ import (
 // Peek returns what an Acquire of r that does not wait would return now, and nil if it would get the lock. It takes
 // nothing, so the answer may be out of date when the caller reads it.
 func (l *Locker) Peek(ctx context.Context, r lock.Request) error {
-	if err := r.Validate(); err != nil {
+	if err := cmp.Or(r.Validate(), context.Cause(ctx)); err != nil {
 		return err
 	}
 	above := l.above(ctx, r.Key)

@@ -9,8 +9,9 @@ if not taken then
     local mode = redis.call('hget', KEYS[1], 'mode')
     return {-1, mode == 'read' and 2 or mode and 3 or 0}
   end
-  free = tonumber(free)
-  if not free then
+  if free then
+    free = assert(tonumber(free), 'value is not a number')
+  else
     free = ARGV[4] - redis.call('zcard', KEYS[2])
     redis.call('set', KEYS[1], free, 'px', ARGV[3])
     redis.call('set', KEYS[3], 1, 'px', ARGV[3])

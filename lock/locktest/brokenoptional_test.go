@@ -31,6 +31,31 @@ var brokenReplacers = []brokenLocker{
 	{"ended context ignored", endedIgnored, lock.Exclusive, "an ended context replaces nobody"},
 }
 
+var brokenPeekers = []brokenLocker{
+	{"sees nothing", seesNothing, lock.Exclusive, "Peek says what an Acquire would get"},
+	{"Peek takes", peekTakes, lock.Exclusive, "Peek takes nothing"},
+}
+
+// peekerFunc is a good Locker whose Peek does what the function does.
+type peekerFunc struct {
+	*memlock.Locker
+	peek func(ctx context.Context, l *memlock.Locker, r lock.Request) error
+}
+
+func (f peekerFunc) Peek(ctx context.Context, r lock.Request) error { return f.peek(ctx, f.Locker, r) }
+
+func seesNothing() lock.Locker {
+	return peekerFunc{memlock.New(), func(context.Context, *memlock.Locker, lock.Request) error { return nil }}
+}
+
+func peekTakes() lock.Locker {
+	return peekerFunc{memlock.New(), func(ctx context.Context, l *memlock.Locker, r lock.Request) error {
+		r.Wait = 0
+		_, err := l.Acquire(ctx, r)
+		return err
+	}}
+}
+
 var (
 	nobodyReplaced = replacers(func(ctx context.Context, _ *memlock.Locker, _ lock.Request) (context.Context, func(), error) {
 		turn, cancel := context.WithCancel(ctx)

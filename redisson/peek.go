@@ -1,0 +1,48 @@
+package redisson
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// Peek returns what an Acquire of r that does not wait would return now, and nil if it would get the lock. It is one question
+// that changes nothing, so the answer may be out of date when the caller reads it. A call that would re-enter asks nobody.
+func (c *Client) Peek(ctx context.Context, r lock.Request) error {
+	name := c.mapName(r.Key)
+	if err := cmp.Or(r.Validate(), c.topology.check(name), context.Cause(ctx), context.Cause(c.ctx)); err != nil {
+		return err
+	}
+	id := lockID{name, r.Kind.Family()}
+	if outer, err := c.ancestor(ctx, id, r.Kind); outer != nil || err != nil {
+		return err
+	}
+	switch a := c.query(ctx, peekCall(name, r)); {
+	case wrongType(a.err): // of all that this package makes, that can be a semaphore
+		return fmt.Errorf("%w: %w", &lock.KindError{Held: lock.Permit, Wanted: r.Kind}, a.err)
+	case a.err != nil:
+		return a.err
+	case a.values[0] < 0:
+		return &lock.KindError{Held: lock.Kind(a.values[1]), Wanted: r.Kind}
+	case a.values[0] == 0:
+		related := slices.ContainsFunc(c.claims.contexts(id), func(held context.Context) bool { return lock.Related(held, ctx) })
+		return &lock.BusyError{Remaining: max(0, duration(a.values[1])), Related: related}
+	}
+	return nil
+}
+
+// peekCall asks for what the family's enter would be answered.
+func peekCall(name string, r lock.Request) call {
+	switch kind := r.Kind; kind {
+	case lock.Fair:
+		return call{peek, []string{name, fairQueue(name), fairDeadlines(name)}, []any{kind.String()}}
+	case lock.Permit:
+		return call{peek, []string{name, permitsKey(name)}, []any{kind.String(), r.Limit}}
+	case lock.Read, lock.Write:
+		return call{peek, []string{name}, []any{kind.String()}}
+	}
+	return call{peek, []string{name}, []any{lock.Exclusive.String()}}
+}
