@@ -27,6 +27,8 @@ type Explanation struct {
 	Keys []KeyState
 	// Err is why there is no key, as the *Error that the call would return.
 	Err error
+	// Rest are the explanations of the guards behind this one in a Stack.
+	Rest []Explanation
 }
 
 // KeyState is what is known of a key at this moment.
@@ -38,6 +40,9 @@ type KeyState struct {
 	Busy bool
 	// Remaining is how long the present holder may keep the key if it does not renew it; 0 is not known.
 	Remaining time.Duration
+	// Err is why the locker could not say, if it can say at all: it did not answer, or would refuse the call for
+	// another reason than that the key is held.
+	Err error
 }
 
 // A peeker is a Locker that can say whether a lock is free without taking it. Peek returns what an Acquire that does not
@@ -59,24 +64,53 @@ func (g *Guard) Explain(ctx context.Context, facts map[string]any) (Explanation,
 	for name, fact := range facts {
 		roots[name] = keyexpr.Type(reflect.TypeOf(fact))
 	}
+	r, err := g.explainer(roots, false)
+	faults, last := []error{err}, r
+	for _, member := range g.rest {
+		next, err := member.explainer(roots, g.fallback != nil)
+		if faults = append(faults, err); last != nil {
+			last.next = next
+		}
+		last = next
+	}
+	if err := errors.Join(faults...); err != nil {
+		return Explanation{}, err
+	}
+	return r.Explain(ctx, func(root string) (any, error) { return facts[root], nil }), nil
+}
+
+// explainer fits g to roots as prepare does, but for that it counts for nothing: a registry does not get to know it.
+func (g *Guard) explainer(roots keyexpr.Roots, adopted bool) (*Runner, error) {
 	fitted := *g
 	if g.registry != nil {
 		g.registry.override(&fitted)
 	}
 	fitted.imply()
+	if adopted {
+		fitted.spec.implyFallback()
+	}
 	r, faults := fitted.compile(roots)
 	if err := fitted.spec.errors(append(faults, fitted.mistakes()...)); err != nil {
-		return Explanation{}, err
+		return nil, err
 	}
 	if g.registry != nil {
 		r.entry, _ = g.registry.find(r.spec.Name) // nil if the guard stands nowhere yet
 	}
-	return r.Explain(ctx, func(root string) (any, error) { return facts[root], nil }), nil
+	return r, nil
 }
 
 // Explain says what Run would do now with a call that has these facts, without taking a lock or running anything. It is
 // for adapters; see Guard.Explain.
 func (r *Runner) Explain(ctx context.Context, facts keyexpr.Facts) Explanation {
+	e := r.explain(ctx, facts)
+	for next := r.next; next != nil; next = next.next {
+		e.Rest = append(e.Rest, next.explain(ctx, facts))
+	}
+	return e
+}
+
+// explain is Explain for r alone.
+func (r *Runner) explain(ctx context.Context, facts keyexpr.Facts) Explanation {
 	e := Explanation{Spec: r.spec, Applies: true}
 	e.Spec.zeros = 0
 	if r.key != nil {
@@ -117,7 +151,9 @@ func (r *Runner) peek(ctx context.Context, key string) KeyState {
 	request.Key, request.Wait = key, 0
 	err := p.Peek(ctx, request)
 	state.Busy = errors.Is(err, lock.ErrBusy)
-	state.Known = err == nil || state.Busy
+	if state.Known = err == nil || state.Busy; !state.Known {
+		state.Err = err
+	}
 	if busy, ok := errors.AsType[*lock.BusyError](err); ok {
 		state.Remaining = busy.Remaining
 	}
@@ -142,12 +178,17 @@ func (e Explanation) String() string {
 	for _, k := range e.Keys {
 		b.WriteString(k.String() + "\n")
 	}
+	for _, next := range e.Rest {
+		b.WriteString(next.String())
+	}
 	return b.String()
 }
 
 // String is a line for people.
 func (k KeyState) String() string {
 	switch {
+	case k.Err != nil:
+		return fmt.Sprintf("key %q: %v", k.Key, k.Err)
 	case !k.Known:
 		return fmt.Sprintf("key %q", k.Key)
 	case !k.Busy:

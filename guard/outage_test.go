@@ -85,3 +85,36 @@ func TestKeyOfAnotherType(t *testing.T) {
 		t.Errorf("event %+v, want the outcome fault", e)
 	}
 }
+
+// On Redis, too, an explanation says whether a key is held, and by an older service as well.
+func TestExplainOnRedis(t *testing.T) {
+	s := redistest.Any(t)
+	rdb := s.Client(t)
+	client, err := redisson.New(rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	g := guard.Must(guard.New(client, guard.Name("order.settle"), guard.Key("#{req.Items}")))
+	if err := rdb.HSet(t.Context(), "b", "6f0829ed-bfd3-4e6f-bba3-6f3d66cd1765:41", 1).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := rdb.PExpire(t.Context(), "b", time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := rdb.RPush(t.Context(), "c", "mine").Err(); err != nil {
+		t.Fatal(err)
+	}
+	e, err := g.Explain(t.Context(), map[string]any{"req": Order{Items: []string{"a", "b", "c"}}})
+	if err != nil || len(e.Keys) != 3 {
+		t.Fatalf("explanation %+v, %v", e, err)
+	}
+	if a, b, c := e.Keys[0], e.Keys[1], e.Keys[2]; !a.Known || a.Busy || !b.Known || !b.Busy || c.Known || c.Err == nil {
+		t.Errorf("keys %+v, want free, held, refused", e.Keys)
+	} else if b.Remaining <= 30*time.Second || b.Remaining > time.Minute {
+		t.Errorf("the key is held for %v, want about a minute", b.Remaining)
+	}
+	if got := rdb.Keys(t.Context(), "[abc]").Val(); len(got) != 2 {
+		t.Errorf("keys afterwards: %q", got)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
 )
 
@@ -283,6 +284,51 @@ func TestExplain(t *testing.T) {
 	}
 	if got := len(infos(reg)["order.settle"].Outcomes); got != 1 {
 		t.Errorf("explanations were counted as calls: %d outcomes", got)
+	}
+}
+
+// All guards of a Stack are explained, each with its own key, condition and locker, also with a mistake in each.
+func TestExplainAStack(t *testing.T) {
+	l, kinds := memlock.New(), memlock.New()
+	outer := guard.Must(guard.New(l, guard.Name("outer"), guard.Key("#{req.ID}"), guard.Busy(guard.Skip)))
+	inner := guard.Must(guard.New(l, guard.Name("inner"), guard.Key("order:#{req.ID}")))
+	last := guard.Must(guard.New(kinds, guard.Name("last"), guard.Key("#{req.ID}"), guard.When("!req.Free")))
+	stack := guard.Must(guard.Stack(outer, inner, last))
+	held, err := l.Acquire(t.Context(), lock.Request{Key: "order:7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kinds.Acquire(t.Context(), lock.Request{Key: "7", Kind: lock.Read}); err != nil {
+		t.Fatal(err)
+	}
+	e, err := stack.Explain(t.Context(), map[string]any{"req": Order{ID: "7"}})
+	if err != nil || len(e.Rest) != 2 {
+		t.Fatalf("explanation %+v, %v", e, err)
+	}
+	if a, b, c := e.Keys[0], e.Rest[0].Keys[0], e.Rest[1].Keys[0]; a.Busy || !a.Known || !b.Busy || c.Known || !errors.Is(c.Err, lock.ErrUnsupported) {
+		t.Errorf("keys %+v, %+v, %+v: want free, held, refused", a, b, c)
+	}
+	want := []string{`guard "outer", on: `, `key "7", free now`, `guard "inner", on: `, `key "order:7", held by others`, `guard "last", on: `, `key "7": lock: wanted as exclusive`}
+	at := 0
+	for _, line := range want {
+		i := strings.Index(e.String()[at:], line)
+		if i < 0 {
+			t.Fatalf("text %q lacks %q, or has it elsewhere", e, line)
+		}
+		at += i
+	}
+	if err := held.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	e, err = stack.Explain(t.Context(), map[string]any{"req": Order{ID: "7", Free: true}})
+	if err != nil || e.Rest[0].Keys[0].Busy || e.Rest[1].Applies {
+		t.Errorf("explanation %+v, %v", e, err)
+	}
+	_, err = stack.Explain(t.Context(), map[string]any{"request": Order{}})
+	for _, name := range []string{"outer", "inner", "last"} {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("Explain with facts that do not fit: %v, want the mistake of %s", err, name)
+		}
 	}
 }
 
