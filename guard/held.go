@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,7 +116,7 @@ func (h Hold) Remaining() time.Duration {
 	return left
 }
 
-// Check asks the lock service whether all of the locks are still held, just before something that can't be undone, such as
+// Check asks the lock service whether all of the locks are still held, for all at once, just before something that can't be undone, such as
 // a commit. Its error is an *Error: ErrLost if one is not, ErrOutage if the service did not answer; or it matches ctx.Err().
 // Where a locker has no way to ask, Check says what is known here. Even so, a lock can end right after it: a store that is
 // to be safe against that compares tokens.
@@ -145,19 +146,45 @@ func (h Hold) extend(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	for _, hold := range h.c.holds {
-		hold, ok := hold.(interface {
-			Extend(ctx context.Context, d time.Duration) error
-		})
-		if !ok {
+		if _, ok := hold.(extender); !ok {
 			return h.fail(ErrUnsupported, fmt.Errorf("%w: locks of this locker can't be extended", lock.ErrUnsupported))
 		}
-		if err := hold.Extend(ctx, d); err != nil {
-			return h.failed(ctx, err)
-		}
+	}
+	if err := h.extendAll(ctx, d); err != nil {
+		return h.failed(ctx, err)
 	}
 	h.c.extended.Store(true)
 	return nil
 }
+
+// extender is a hold that can go on for longer.
+type extender interface {
+	Extend(ctx context.Context, d time.Duration) error
+}
+
+// extendAll asks for all holds at once. Of several errors, it returns a loss rather than what is not known.
+func (h Hold) extendAll(ctx context.Context, d time.Duration) error {
+	if len(h.c.holds) == 1 {
+		return h.c.holds[0].(extender).Extend(ctx, d)
+	}
+	errs := make([]error, len(h.c.holds))
+	panicked := together(len(errs), func(i int) {
+		errs[i] = errNoAnswer // unless Extend returns
+		errs[i] = h.c.holds[i].(extender).Extend(ctx, d)
+	})
+	if panicked != nil {
+		panic(panicked)
+	}
+	for _, err := range errs {
+		if isLoss(err) {
+			return err
+		}
+	}
+	return cmp.Or(errs...)
+}
+
+// isLoss reports whether err says that a lock is not held anymore.
+func isLoss(err error) bool { return errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrNotHeld) }
 
 // lost is the loss of one of the locks as an *Error, as far as is known here.
 func (h Hold) lost() error {
@@ -173,7 +200,7 @@ func (h Hold) lost() error {
 // failed is err of a hold as the error for the work.
 func (h Hold) failed(ctx context.Context, err error) error {
 	switch {
-	case errors.Is(err, lock.ErrLost), errors.Is(err, lock.ErrNotHeld):
+	case isLoss(err):
 		return h.fail(ErrLost, err)
 	case ctx.Err() != nil:
 		return fmt.Errorf("guard %q: %w", h.c.guard, err)

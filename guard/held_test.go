@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,6 +122,71 @@ func TestCheckAsksTheService(t *testing.T) {
 	})
 	if _, err := settle(t.Context(), Order{ID: "7"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// slow is a locker whose holds take a second to answer, each by its key.
+type slow struct {
+	*memlock.Locker
+	answers map[string]func() error
+}
+
+type slowHold struct {
+	lock.Hold
+	answer func() error
+}
+
+func (s slow) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
+	hold, err := s.Locker.Acquire(ctx, r)
+	return slowHold{hold, s.answers[r.Key]}, err
+}
+
+func (h slowHold) Extend(context.Context, time.Duration) error {
+	time.Sleep(time.Second)
+	if h.answer == nil {
+		return nil
+	}
+	return h.answer()
+}
+
+// All keys are asked about at once, and all answers are waited for. A loss that is known says more than what is not known.
+func TestCheckOfManyKeys(t *testing.T) {
+	reset := func() error { return errors.New("connection reset") }
+	gone := func() error { return &lock.LostError{} }
+	for _, tt := range []struct {
+		name     string
+		answers  map[string]func() error
+		want     error
+		panicked any
+	}{
+		{"held", nil, nil, nil},
+		{"lost", map[string]func() error{"c": gone}, guard.ErrLost, nil},
+		{"no answer", map[string]func() error{"b": reset}, guard.ErrOutage, nil},
+		{"no answer and lost", map[string]func() error{"a": reset, "c": gone}, guard.ErrLost, nil},
+		{"panic", map[string]func() error{"b": func() error { panic("b") }, "c": gone}, nil, "b"},
+		{"goroutine ended", map[string]func() error{"b": func() error { runtime.Goexit(); return nil }}, guard.ErrOutage, nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			settle, _ := guarded(t, slow{memlock.New(), tt.answers}, func(ctx context.Context, _ Order) (string, error) {
+				h, _ := guard.HoldFrom(ctx)
+				start := time.Now()
+				defer func() {
+					if p := recover(); p != tt.panicked {
+						t.Errorf("%s: panic %v, want %v", tt.name, p, tt.panicked)
+					}
+					if took := time.Since(start); took != time.Second {
+						t.Errorf("%s: took %v, want 1s", tt.name, took)
+					}
+				}()
+				if err := h.Check(ctx); !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
+					t.Errorf("%s: Check = %v, want %v", tt.name, err, tt.want)
+				}
+				return "", nil
+			}, guard.Key("#{req.Items}"))
+			if _, err := settle(t.Context(), Order{Items: []string{"a", "b", "c"}}); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

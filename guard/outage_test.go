@@ -86,7 +86,7 @@ func TestKeyOfAnotherType(t *testing.T) {
 	}
 }
 
-// On Redis, too, an explanation says whether a key is held, and by an older service as well.
+// On Redis, too, an explanation says whether a key is held, also by Redisson.
 func TestExplainOnRedis(t *testing.T) {
 	s := redistest.Any(t)
 	rdb := s.Client(t)

@@ -174,7 +174,7 @@ func (c *call) released(err error, good bool) {
 	if err == nil {
 		return
 	}
-	if gone := errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrNotHeld); gone && good && c.lost == nil {
+	if isLoss(err) && good && c.lost == nil {
 		c.lost = err
 	}
 	if c.event.Release != nil {
@@ -185,34 +185,45 @@ func (c *call) released(err error, good bool) {
 
 // answer is how the release of one of many locks ended.
 type answer struct {
-	err      error
-	good     bool // the locks were, when it came
-	panicked any
+	err  error
+	good bool // the locks were, when it came
 }
 
-// releaseTogether gives back each of holds in a goroutine of its own. A panic of the locker reaches the caller when all are
-// done.
+// releaseTogether gives back all of holds at once. A panic of the locker reaches the caller when all are done.
 func (c *call) releaseTogether(holds []lock.Hold) {
 	answers := make([]answer, len(holds))
-	var releases sync.WaitGroup
-	for i, hold := range holds {
-		releases.Go(func() {
-			a := &answers[i]
-			a.err = errNoAnswer // unless Release returns
-			defer func() { a.panicked = recover() }()
-			a.err = c.giveBack(hold)
-			a.good = a.err != nil && now() < c.until
-		})
-	}
-	releases.Wait()
+	panicked := together(len(holds), func(i int) {
+		a := &answers[i]
+		a.err = errNoAnswer // unless Release returns
+		a.err = c.giveBack(holds[i])
+		a.good = a.err != nil && now() < c.until
+	})
 	for _, a := range answers {
 		c.released(a.err, a.good)
 	}
-	for _, a := range answers {
-		if a.panicked != nil {
-			panic(a.panicked)
-		}
+	if panicked != nil {
+		panic(panicked)
 	}
 }
 
-var errNoAnswer = errors.New("the release of a lock did not return")
+var errNoAnswer = errors.New("the locker did not return")
+
+// together calls f for each number below n, each in a goroutine of its own, and waits for all. It returns the first panic
+// among them, by number.
+func together(n int, f func(i int)) (panicked any) {
+	panics := make([]any, n)
+	var calls sync.WaitGroup
+	for i := range n {
+		calls.Go(func() {
+			defer func() { panics[i] = recover() }()
+			f(i)
+		})
+	}
+	calls.Wait()
+	for _, p := range panics {
+		if p != nil {
+			return p
+		}
+	}
+	return nil
+}
