@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -18,6 +19,10 @@ import (
 // A line has the guard, the outcome, the times spent waiting and holding, the name of a missing fact, and the reason
 // with the words of the lock service. It never has a key, which is <key> where those words quote it; use LogKeys where the
 // log may hold personal data.
+//
+// An outage at night is not to fill a disk: of one guard and outcome, at most 10 lines are written a minute. The last of
+// them says for how long no more follow (pause), and the next one how many were left out (omitted). Metrics have them all.
+// Lines of DEBUG are not bounded: who turns them on wants to see each call.
 func Log(l *slog.Logger) Option { return logTo(l, false) }
 
 // LogKeys is Log with the keys of each call. Keys hold what the template reads of the request, such as the number of a
@@ -29,7 +34,8 @@ func logTo(l *slog.Logger, keys bool) Option {
 		return Observe(nil) // which is refused when the guard is made
 	}
 	return optionFunc(func(c *config) {
-		c.observers = append(c.observers, (&logger{l, keys}).log)
+		own := &logger{Logger: l, keys: keys, recent: make(map[lineKind]*lineCount)}
+		c.observers = append(c.observers, own.log)
 		c.wantKeys = true
 	})
 }
@@ -38,6 +44,48 @@ func logTo(l *slog.Logger, keys bool) Option {
 type logger struct {
 	*slog.Logger
 	keys bool
+
+	mu     sync.Mutex
+	recent map[lineKind]*lineCount
+}
+
+// A logger writes so many lines of a kind within linePeriod.
+const (
+	linesKept  = 10
+	linePeriod = time.Minute
+)
+
+// lineKind is what lines have in common of which many are left out.
+type lineKind struct{ guard, outcome string }
+
+// lineCount counts the lines of one kind, from the first of a period.
+type lineCount struct {
+	since         time.Duration // by now
+	kept, omitted int
+}
+
+// keep reports whether a line of e is to be written, with how many were left out before it, and, for the last one of a
+// period, with the rest of that.
+func (l *logger) keep(e *Event) (omitted int, pause time.Duration, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kind, at := lineKind{e.Guard, e.Outcome}, now()
+	n := l.recent[kind]
+	if n == nil || at-n.since >= linePeriod {
+		if n != nil {
+			omitted = n.omitted
+		}
+		l.recent[kind] = &lineCount{since: at, kept: 1}
+		return omitted, 0, true
+	}
+	if n.kept == linesKept {
+		n.omitted++
+		return 0, 0, false
+	}
+	if n.kept++; n.kept == linesKept {
+		pause = n.since + linePeriod - at
+	}
+	return 0, pause, true
 }
 
 func (l *logger) log(ctx context.Context, e Event) {
@@ -45,6 +93,25 @@ func (l *logger) log(ctx context.Context, e Event) {
 	if !l.Enabled(ctx, level) {
 		return
 	}
+	omitted, pause := 0, time.Duration(0)
+	if level > slog.LevelDebug {
+		var ok bool
+		if omitted, pause, ok = l.keep(&e); !ok {
+			return
+		}
+	}
+	attrs := l.attributes(&e)
+	if omitted > 0 {
+		attrs = append(attrs, slog.Int("omitted", omitted))
+	}
+	if pause > 0 {
+		attrs = append(attrs, slog.Duration("pause", pause.Round(time.Millisecond)))
+	}
+	l.LogAttrs(ctx, level, logMessage(e.Outcome), attrs...)
+}
+
+// attributes are what a line says of e.
+func (l *logger) attributes(e *Event) []slog.Attr {
 	attrs := []slog.Attr{slog.String("guard", e.Guard), slog.String("outcome", e.Outcome)}
 	if l.keys && e.keys != nil {
 		attrs = append(attrs, slog.Any("keys", *e.keys))
@@ -59,12 +126,12 @@ func (l *logger) log(ctx context.Context, e Event) {
 		attrs = append(attrs, slog.String("fact", e.Fact))
 	}
 	if reason := e.reason(); reason != nil {
-		attrs = append(attrs, slog.String("reason", l.words(reason, &e)))
+		attrs = append(attrs, slog.String("reason", l.words(reason, e)))
 	}
 	if e.Release != nil {
-		attrs = append(attrs, slog.String("release", l.words(e.Release, &e)))
+		attrs = append(attrs, slog.String("release", l.words(e.Release, e)))
 	}
-	l.LogAttrs(ctx, level, logMessage(e.Outcome), attrs...)
+	return attrs
 }
 
 // words is the text of err. Lock services quote keys in their errors, which have no place in this log unless asked for.

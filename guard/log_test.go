@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
@@ -108,4 +111,62 @@ func TestLogWithoutLogger(t *testing.T) {
 	if _, err := guard.New(newSpy(), guard.Name("a"), guard.Key("b"), guard.OneKey(), guard.Log(nil)); err == nil {
 		t.Error("New with Log(nil) succeeded")
 	}
+}
+
+// TestLogIsBounded has an outage of three minutes with a call each second, and a call of another kind.
+func TestLogIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newSpy()
+		l.refuse = map[string]error{"order:7": errors.New("down"), "order:8": lock.ErrBusy}
+		logger, text := logText()
+		settle, _ := guarded(t, l, settled, guard.Log(logger))
+		for range 180 {
+			_, _ = settle(t.Context(), Order{ID: "7"})
+			time.Sleep(time.Second)
+		}
+		_, _ = settle(t.Context(), Order{ID: "8"})
+		_, _ = settle(t.Context(), Order{ID: "9"}) // DEBUG
+		_, _ = settle(t.Context(), Order{ID: "9"})
+		time.Sleep(time.Hour)
+		_, _ = settle(t.Context(), Order{ID: "7"})
+		lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+		if want := 3*10 + 3 + 1; len(lines) != want {
+			t.Fatalf("%d lines, want %d:\n%s", len(lines), want, text)
+		}
+		for i, line := range lines {
+			attribute := ""
+			switch {
+			case i == 9 || i == 19 || i == 29:
+				attribute = " pause=51s"
+			case i == 10 || i == 20 || i == 33:
+				attribute = " omitted=50"
+			}
+			if !strings.HasSuffix(line, attribute) || attribute == "" && (strings.Contains(line, "pause=") || strings.Contains(line, "omitted=")) {
+				t.Errorf("line %d: %s, want %q at its end", i, line, attribute)
+			}
+		}
+	})
+}
+
+// TestLogIsBoundedByGuard has two guards in an outage, which share the log of their registry.
+func TestLogIsBoundedByGuard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logger, text := logText()
+		reg := newRegistry(t, guard.Log(logger))
+		l := newSpy()
+		l.refuse = map[string]error{"7": errors.New("down")}
+		for _, name := range []string{"a", "b"} {
+			settle := guard.Must(guard.Func(guard.Must(guard.New(l, guard.In(reg), guard.Name(name), guard.Key("#{req.ID}"))), settled))
+			var calls sync.WaitGroup
+			for range 100 {
+				calls.Go(func() { _, _ = settle(t.Context(), Order{ID: "7"}) })
+			}
+			calls.Wait()
+		}
+		for _, name := range []string{"a", "b"} {
+			if n := strings.Count(text.String(), "guard="+name+" "); n != 10 {
+				t.Errorf("%d lines of guard %s, want 10", n, name)
+			}
+		}
+	})
 }
