@@ -33,8 +33,11 @@ func Bind(g *guard.Guard, target any, opts ...Option) error {
 		if err != nil {
 			return f.Value, err
 		}
-		if isGuarded(handler) {
+		switch {
+		case isGuarded(handler):
 			return f.Value, errors.New("handler is guarded already")
+		case isTimeoutHandler(handler):
+			return f.Value, errors.New(errTimeoutHandler.reason + ": wrap the field after Bind")
 		}
 		options := slices.Clip(opts)
 		if pattern, ok, err := route.Lookup(f.Tag); err != nil {

@@ -41,8 +41,6 @@ func (c *config) roots() keyexpr.Roots {
 // facts is what one request can tell, each prepared when it is asked for.
 type facts struct {
 	*config
-	placement *placement
-
 	w      http.ResponseWriter
 	r      *http.Request
 	query  url.Values // nil until used
@@ -167,7 +165,7 @@ func (f *facts) pass(ctx context.Context, w *writer, next http.Handler) {
 		f.upload = upload{r.Body, w}
 		r.Body = &f.upload
 	}
-	w.begin(ctx, f.placement)
+	w.begin(ctx)
 	defer func() {
 		w.end()
 		f.r.MultipartForm = r.MultipartForm // the server removes the files of a form from the request that it knows

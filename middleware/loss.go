@@ -23,7 +23,7 @@ var past = time.Unix(1, 0)
 const firstByte = time.Second
 
 // begin tells w that the handler starts, with ctx. Nobody else knows of w yet.
-func (w *writer) begin(ctx context.Context, p *placement) { w.ctx, w.placement = ctx, p }
+func (w *writer) begin(ctx context.Context) { w.ctx = ctx }
 
 // upload is the body of a request that comes from the connection.
 type upload struct {
@@ -70,7 +70,7 @@ func (w *writer) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_ = w.lossLocked()
-	w.ctx, w.placement = nil, nil
+	w.ctx = nil
 	if w.stop != nil {
 		w.stop()
 		w.stop = nil

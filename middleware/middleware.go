@@ -91,9 +91,12 @@
 // response of a known length does. Handlers that want the client to have it earlier flush a response of unknown length.
 //
 // [http.TimeoutHandler] belongs outside of the guard: its handler may run on when its time is over, and a guard around
-// it would release the lock under it. New's middleware refuses to wrap one: each request is answered with 500. It does
-// the same once a first request has shown one that is hidden in other middleware. The same is true of anything else
-// that answers for a handler which still runs.
+// it would release the lock under it, so that others run beside it:
+//
+//	mux.Handle("POST /orders/{id}", http.TimeoutHandler(guarded(settle), time.Second, "too late"))
+//
+// New's middleware refuses to wrap one: that is logged at once, and each request is answered with 500. It can't see one that
+// is hidden in other middleware. The same is true of anything else that answers for a handler which still runs.
 package middleware
 
 import (
@@ -149,21 +152,19 @@ func (a *adapter) wrap(next http.Handler) http.Handler {
 	if f, ok := next.(http.HandlerFunc); next == nil || ok && f == nil {
 		return nil
 	}
-	place := new(placement)
 	if isTimeoutHandler(next) {
-		place.wrong.Store(true)
 		a.report(context.Background(), errTimeoutHandler)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.refuse(w, r, errTimeoutHandler) })
 	}
 	mux, _ := next.(*http.ServeMux)
-	return &guarded{a, next, mux, place}
+	return &guarded{a, next, mux}
 }
 
 // guarded is a handler with the guard in front of it.
 type guarded struct {
 	*adapter
-	next  http.Handler
-	mux   *http.ServeMux // next, if it is one
-	place *placement
+	next http.Handler
+	mux  *http.ServeMux // next, if it is one
 }
 
 func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -171,7 +172,7 @@ func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.next.ServeHTTP(w, r)
 		return
 	}
-	g.serve(w, r, g.next, g.place)
+	g.serve(w, r, g.next)
 }
 
 // passes reports whether r is none of the guard's: it has another method, or no route in the mux that is guarded, where
@@ -193,10 +194,10 @@ type exchange struct {
 	out   writer
 }
 
-func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handler, place *placement) {
+func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	x := new(exchange)
 	f, out := &x.facts, &x.out
-	f.config, f.placement, f.w, f.r = &a.config, place, w, r
+	f.config, f.w, f.r = &a.config, w, r
 	out.reset(w, r)
 	returned := false
 	defer func() {
@@ -210,10 +211,6 @@ func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 }
 
 func (a *adapter) run(f *facts, out *writer, next http.Handler) {
-	if f.placement.wrong.Load() {
-		a.fail(out, f.r, errTimeoutHandler)
-		return
-	}
 	if a.readsAhead(f.r) {
 		if err := f.read(); err != nil {
 			a.fail(out, f.r, err)
@@ -265,6 +262,14 @@ func outcome(ctx context.Context, out *writer) error {
 		return cause
 	}
 	return nil
+}
+
+// refuse answers a request for a handler that no guard can stand before.
+func (a *adapter) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	var out writer
+	out.reset(w, r)
+	defer out.finish()
+	a.fail(&out, r, err)
 }
 
 // fail answers for a handler that did not run, or that ran and lost its lock. One that answered with an error has the last

@@ -68,7 +68,6 @@ type writer struct {
 	major, minor int // version of HTTP
 	head         bool
 	limit        int         // of buf
-	placement    *placement  // of the guard; nil unless the handler runs
 	outer        http.Header // bodyHeaders that are not the handler's
 
 	// The handler's side.
@@ -163,9 +162,6 @@ func (w *writer) WriteHeader(status int) {
 
 func (w *writer) choose(status int) {
 	w.note(status)
-	if w.placement != nil {
-		w.placement.see(status)
-	}
 	if text := w.ResponseWriter.Header().Get("Content-Length"); text != "" {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
 			w.length = n

@@ -65,35 +65,28 @@ func TestTimeoutHandlerOutsideOfALoss(t *testing.T) {
 
 // TestTimeoutHandlerInside is the wrong order, in which the lock would be released while the handler runs.
 func TestTimeoutHandlerInside(t *testing.T) {
-	none := func(h http.Handler) http.Handler { return h }
-	for _, tt := range []struct {
-		name     string
-		between  func(http.Handler) http.Handler
-		statuses [2]int
-	}{
-		{"at once", none, [2]int{500, 500}},
-		{"hidden", recoverer, [2]int{200, 500}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var logged bytes.Buffer
-			defer slog.SetDefault(slog.Default())
-			slog.SetDefault(slog.New(slog.NewTextHandler(&logged, nil)))
-			runs := 0
-			inside := tt.between(http.TimeoutHandler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runs++ }), time.Minute, ""))
-			h := guard.Must(middleware.New(newGuard(t, memlock.New(), guard.Key("orders"), guard.OneKey())))(inside)
-			for i, want := range tt.statuses {
-				w := httptest.NewRecorder()
-				h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
-				if w.Code != want {
-					t.Errorf("request %d: status = %d, want %d", i, w.Code, want)
-				}
-			}
-			if n := strings.Count(logged.String(), "http.TimeoutHandler"); n != 1 || !strings.Contains(logged.String(), "order.settle") {
-				t.Errorf("logged %d times: %s", n, logged.String())
-			}
-			if ran := tt.statuses[0] == 200; runs != map[bool]int{true: 1}[ran] {
-				t.Errorf("ran %d times", runs)
-			}
-		})
+	var logged bytes.Buffer
+	defer slog.SetDefault(slog.Default())
+	slog.SetDefault(slog.New(slog.NewTextHandler(&logged, nil)))
+	inside := http.TimeoutHandler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("ran") }), time.Minute, "")
+	h := guard.Must(middleware.New(newGuard(t, memlock.New(), guard.Key("orders"), guard.OneKey())))(inside)
+	if text := logged.String(); !strings.Contains(text, "http.TimeoutHandler") || !strings.Contains(text, "order.settle") {
+		t.Errorf("logged when it is wrapped: %s", text)
+	}
+	for range 2 {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		if w.Code != http.StatusInternalServerError {
+			t.Errorf("status = %d, want 500", w.Code)
+		}
+	}
+	if n := strings.Count(logged.String(), "http.TimeoutHandler belongs"); n != 1 {
+		t.Errorf("logged %d times: %s", n, logged.String())
+	}
+	api := struct {
+		Settle http.Handler `guard:"orders; one-key"`
+	}{inside}
+	if err := middleware.Bind(guard.Must(guard.New(memlock.New())), &api); err == nil || !strings.Contains(err.Error(), "wrap the field after Bind") {
+		t.Errorf("Bind = %v", err)
 	}
 }
