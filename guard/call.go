@@ -57,8 +57,15 @@ func (r *Runner) Run(ctx context.Context, facts keyexpr.Facts, fn func(context.C
 
 func (r *Runner) run(ctx context.Context, facts keyexpr.Facts, fn func(context.Context) error,
 	fallback func(context.Context, error) error) (ran bool, err error) {
-	c := &call{Runner: r, task: &funcTask{fn, fallback}}
+	c := &funcCall{funcTask: funcTask{fn, fallback}}
+	c.Runner, c.task = r, &c.funcTask
 	return c.start(ctx, facts)
+}
+
+// funcCall is a call with its task, in one piece of memory.
+type funcCall struct {
+	call
+	funcTask
 }
 
 // funcTask is work and its fallback as functions.

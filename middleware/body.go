@@ -9,7 +9,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
@@ -70,9 +70,10 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	if r.ContentLength > limit {
 		return nil, fmt.Errorf("%w: %w", errBody, &http.MaxBytesError{Limit: limit}) // before the client is told to go on (100 Continue)
 	}
-	joined := interrupt(w, r)
+	i := interruption{w: w, r: r}
+	i.begin()
 	data, err := readBytes(http.MaxBytesReader(w, r.Body, limit), r.ContentLength)
-	joined()
+	i.end()
 	if ctx := r.Context(); ctx.Err() != nil {
 		return nil, fmt.Errorf("middleware: reading the body: %w: %w", ctx.Err(), context.Cause(ctx))
 	}
@@ -84,7 +85,11 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 
 // readBytes is io.ReadAll with room for what was announced, if that is not much.
 func readBytes(body io.Reader, announced int64) ([]byte, error) {
-	data := make([]byte, 0, max(min(announced, smallBody)+1, 512))
+	room := announced + 1 // so that the end shows at once
+	if announced < 0 || announced > smallBody {
+		room = 512
+	}
+	data := make([]byte, 0, room)
 	for {
 		n, err := body.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
@@ -100,31 +105,37 @@ func readBytes(body io.Reader, announced int64) ([]byte, error) {
 	}
 }
 
-// interrupt makes reads of the body fail when the context of r ends. The returned function undoes that, and returns
-// after any failing was done: the connection may be another request's soon.
-func interrupt(w http.ResponseWriter, r *http.Request) (joined func()) {
-	done := make(chan struct{})
-	stop := context.AfterFunc(r.Context(), func() {
-		defer close(done)
-		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // where that can't be done, reads end by themselves
+// interruption makes reads of the body fail when the context of r ends.
+type interruption struct {
+	w    http.ResponseWriter
+	r    *http.Request
+	stop func() bool
+	done sync.WaitGroup
+}
+
+func (i *interruption) begin() {
+	i.done.Add(1)
+	i.stop = context.AfterFunc(i.r.Context(), func() {
+		defer i.done.Done()
+		_ = http.NewResponseController(i.w).SetReadDeadline(time.Unix(1, 0)) // where that can't be done, reads end by themselves
 	})
-	return func() {
-		if stop() {
-			return
-		}
-		<-done
-		if r.ProtoMajor == 1 {
-			w.Header().Set("Connection", "close") // nothing more can be read from it
-		}
+}
+
+// end returns after any failing was done: the connection may be another request's soon.
+func (i *interruption) end() {
+	if i.stop() {
+		return
+	}
+	i.done.Wait()
+	if i.r.ProtoMajor == 1 {
+		i.w.Header().Set("Connection", "close") // nothing more can be read from it
 	}
 }
 
 // replay is a body that starts again, and closes the original.
-func replay(data []byte, original io.Closer) io.ReadCloser {
-	return struct {
-		*bytes.Reader
-		io.Closer
-	}{bytes.NewReader(data), original}
+type replay struct {
+	bytes.Reader
+	io.Closer
 }
 
 // decode reads data, which must be one JSON value and nothing else, as a T.
@@ -138,48 +149,5 @@ func decode[T any](data []byte) (any, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("more than one JSON value")
 	}
-	if a, ok := any(&v).(*any); ok {
-		return tidy(*a)
-	}
 	return v, nil
-}
-
-// tidy makes numbers of json.Numbers, and refuses objects with names that encoding/json would store in one field of a
-// struct: the key must not be taken from the one and the handler work on the other.
-func tidy(v any) (_ any, err error) {
-	switch v := v.(type) {
-	case json.Number:
-		return number(v)
-	case []any:
-		for i, e := range v {
-			if v[i], err = tidy(e); err != nil {
-				return nil, err
-			}
-		}
-	case map[string]any:
-		seen := make(map[string]bool, len(v))
-		for name, member := range v {
-			folded := strings.ToLower(strings.ToUpper(name))
-			if seen[folded] {
-				return nil, errTwins
-			}
-			seen[folded] = true
-			if v[name], err = tidy(member); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return v, nil
-}
-
-// number makes 7 an int64 and 7.0 a float64, which no key takes, because a handler may read both as the same. Digits
-// beyond int64 stay text.
-func number(n json.Number) (any, error) {
-	if i, err := n.Int64(); err == nil {
-		return i, nil
-	}
-	if strings.ContainsAny(n.String(), ".eE") {
-		return n.Float64()
-	}
-	return n, nil
 }

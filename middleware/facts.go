@@ -160,7 +160,9 @@ func (f *facts) pass(ctx context.Context, w *writer, next http.Handler) {
 	r := f.r.WithContext(ctx)
 	switch {
 	case f.data != nil:
-		r.Body = replay(f.data, f.r.Body)
+		again := &replay{Closer: f.r.Body}
+		again.Reset(f.data)
+		r.Body = again
 	case r.Body != nil && r.Body != http.NoBody:
 		f.upload = upload{r.Body, w}
 		r.Body = &f.upload

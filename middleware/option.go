@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/keyexpr"
@@ -62,7 +63,12 @@ func (c *config) faulty(format string, args ...any) {
 // Without Body, members go by their exact names: body.order_id. An object with two names that differ only in case is
 // refused. Whole numbers are whole numbers; one with a fraction or an exponent is no key.
 func Body[T any]() Option {
-	return optionFunc(func(c *config) { c.body, c.decode = keyexpr.TypeFor[T](), decode[T] })
+	return optionFunc(func(c *config) {
+		c.body, c.decode = keyexpr.TypeFor[T](), decode[T]
+		if reflect.TypeFor[T]() == reflect.TypeFor[any]() {
+			c.decode = readJSON
+		}
+	})
 }
 
 // BodyLimit bounds the bodies that are read for a key, in bytes; the default is 1 MiB. A larger one is answered with 413.
