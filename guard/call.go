@@ -18,13 +18,14 @@ type call struct {
 	span  trace.Span
 	event Event
 
-	holds       []lock.Hold   // what is to be given back, in the order taken
-	locked      bool          // all of them are held, or were
-	since       time.Duration // when that began, by now
-	countedHeld bool          // in latchkey.guard.held
-	work        heldContext   // of the work, then
+	work        heldContext // of the work; its holds are in the order taken
+	released    bool        // they are to be given back no more
+	locked      bool        // all of them are held, or were
+	countedHeld bool        // in latchkey.guard.held
+	judged      bool        // lost and until are known, as the work has returned
 	releasing   releaseContext
-	judged      bool          // when the work returned:
+	began       time.Duration // by now
+	since       time.Duration // when all locks were held, by now
 	lost        error         // why the call lost a lock
 	until       time.Duration // until when the locks are good, by now
 	keep        time.Duration // how long the locks stay after their release
@@ -79,10 +80,10 @@ func (t *funcTask) instead(ctx context.Context, refused error) error { return t.
 
 // start makes the call and tells how it went.
 func (c *call) start(ctx context.Context, facts keyexpr.Facts) (ran bool, err error) {
+	c.until, c.began = Forever, now()
 	// The outcome until a better one is known, which does not happen if anything panics.
-	c.until = Forever
-	c.event = Event{Guard: c.spec.Name, Template: c.spec.Key, Outcome: OutcomePanic}
-	c.ctx, c.span = c.tel.spans.start(ctx, now(), &c.labels)
+	c.event.Guard, c.event.Template, c.event.Outcome = c.spec.Name, c.spec.Key, OutcomePanic
+	c.ctx, c.span = c.tel.spans.start(ctx, c.began, &c.labels)
 	defer c.end()
 	below := c.descend(facts)
 	ran, outcome, err := c.dispatch(facts)
@@ -142,7 +143,7 @@ func (c *call) tell() {
 	}
 }
 
-// acquire takes the locks of all keys, or returns the first error with those taken so far in c.holds. Each lock's
+// acquire takes the locks of all keys, or returns the first error with those taken so far in c.work.holds. Each lock's
 // context derives from the one before it, so that the last ends when any of them is lost, and all are above the work.
 func (c *call) acquire(keys []string) error {
 	c.event.Keys = len(keys)
@@ -150,7 +151,10 @@ func (c *call) acquire(keys []string) error {
 		names := keys
 		c.event.keys = &names
 	}
-	start := now()
+	start := c.began
+	if !c.quick {
+		start = now()
+	}
 	counted := c.enterLine()
 	defer func() {
 		c.leaveLine(counted)
@@ -158,7 +162,7 @@ func (c *call) acquire(keys []string) error {
 			c.event.Wait = now() - start
 		}
 	}()
-	c.holds = c.one[:0]
+	c.work.holds = c.one[:0]
 	request := c.spec.request()
 	if c.spec.Busy == Replace {
 		if err := c.takeTurn(request, keys); err != nil {
@@ -172,7 +176,7 @@ func (c *call) acquire(keys []string) error {
 		if err != nil {
 			return err
 		}
-		c.holds = append(c.holds, hold)
+		c.work.holds = append(c.work.holds, hold)
 		if len(keys) > 1 {
 			request.Wait = c.waitLeft(request.Wait, start)
 		}
@@ -184,7 +188,7 @@ func (c *call) acquire(keys []string) error {
 	if err := c.canKeep(); err != nil {
 		return err
 	}
-	c.work.Context, c.work.guard, c.work.holds = ctx, c.spec.Name, c.holds //nolint:fatcontext // one a call
+	c.work.Context, c.work.guard = ctx, c.spec.Name //nolint:fatcontext // one a call
 	c.locked, c.since = true, now()
 	c.event.Wait = c.since - start
 	c.hasLocks(len(keys), c.event.Wait)
@@ -201,8 +205,8 @@ func (c *call) waitLeft(wait, start time.Duration) time.Duration {
 
 // latest is the context of the last lock taken, or the caller's if there is none.
 func (c *call) latest() context.Context {
-	if n := len(c.holds); n > 0 {
-		return c.holds[n-1].Context()
+	if n := len(c.work.holds); n > 0 {
+		return c.work.holds[n-1].Context()
 	}
 	if c.turn != nil {
 		return c.turn.ctx

@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
-
-	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
 // Func puts g in front of fn: the returned function takes the locks, runs fn with a context that ends when a lock is
@@ -111,11 +109,6 @@ func (f *function[Req, Res]) call(ctx context.Context, req Req) (Res, error) {
 func (f *function[Req, Res]) try(ctx context.Context, req Req) (r Result[Res]) {
 	r.Ran, r.Value, r.Err = f.run(ctx, req, nil)
 	return r
-}
-
-// requestFacts are the facts of a function: its request.
-func requestFacts(req any) keyexpr.Facts {
-	return func(string) (any, error) { return req, nil }
 }
 
 // none is the request, or the result, of a function without one.

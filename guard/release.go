@@ -62,7 +62,7 @@ func (c *call) judge() {
 // forever if it is renewed.
 func (c *call) good() time.Duration {
 	good := Forever
-	for _, hold := range c.holds {
+	for _, hold := range c.work.holds {
 		if h, ok := hold.(interface{ Remaining() time.Duration }); ok {
 			good = min(good, h.Remaining())
 		} else {
@@ -107,23 +107,23 @@ func (c *call) loss(good time.Duration) error {
 // release gives back all locks, each once and all under one bound, whatever becomes of the others. A loss that a locker
 // answers while the locks are good happened during the work.
 func (c *call) release() {
-	holds := c.holds
-	c.holds = nil
-	if len(holds) == 0 {
+	holds := c.work.holds
+	if len(holds) == 0 || c.released {
 		return
 	}
-	c.releasing.caller, c.releasing.timeout = c.ctx, c.releaseTimeout //nolint:fatcontext // one a call
+	c.released = true
+	c.releasing.call = c
 	defer c.releasing.stop()
 	all, ok := c.locker.(releaser)
 	switch {
 	case len(holds) == 1:
 		err := c.giveBack(holds[0])
-		c.released(err, err != nil && now() < c.until)
+		c.answered(err, err != nil && now() < c.until)
 	case ok && c.keep <= 0:
 		holds = slices.Clone(holds) // others may read it
 		slices.Reverse(holds)       // the last one first, where it gives them back one by one
 		err := all.ReleaseAll(&c.releasing, holds)
-		c.released(err, err != nil && now() < c.until)
+		c.answered(err, err != nil && now() < c.until)
 	default:
 		c.releaseTogether(holds)
 	}
@@ -151,7 +151,7 @@ func (c *call) canKeep() error {
 	if c.spec.Hold == 0 {
 		return nil
 	}
-	for _, hold := range c.holds {
+	for _, hold := range c.work.holds {
 		if _, ok := hold.(keeper); !ok {
 			return fmt.Errorf("%w: hold=%v, but locks of this locker can't be kept", lock.ErrUnsupported, c.spec.Hold)
 		}
@@ -169,8 +169,8 @@ type releaser interface {
 	ReleaseAll(ctx context.Context, holds []lock.Hold) error
 }
 
-// released notes what the locker has answered, while the locks were good or later.
-func (c *call) released(err error, good bool) {
+// answered notes what the locker has answered to a release, while the locks were good or later.
+func (c *call) answered(err error, good bool) {
 	if err == nil {
 		return
 	}
@@ -199,7 +199,7 @@ func (c *call) releaseTogether(holds []lock.Hold) {
 		a.good = a.err != nil && now() < c.until
 	})
 	for _, a := range answers {
-		c.released(a.err, a.good)
+		c.answered(a.err, a.good)
 	}
 	if panicked != nil {
 		panic(panicked)

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -25,23 +26,39 @@ func ReleaseTimeout(d time.Duration) Option {
 // releaseContext has the values of the caller's context, but an end of its own, a timeout after its first use. It
 // is a type because lockers in memory never look at it, and a timer is a good part of what a guard around them costs.
 type releaseContext struct {
-	caller  context.Context
-	timeout time.Duration
-	once    sync.Once
-	ctx     context.Context
-	cancel  context.CancelFunc
+	call   *call
+	state  atomic.Int32
+	mu     sync.Mutex      // held while ctx is made
+	ctx    context.Context // nil until used
+	cancel context.CancelFunc
 }
 
+// The states of a releaseContext. It begins unused.
+const (
+	unused = iota
+	used
+	stopped
+)
+
 func (c *releaseContext) timed() context.Context {
-	c.once.Do(func() {
-		c.ctx, c.cancel = context.WithTimeout(context.WithoutCancel(c.caller), c.timeout)
-	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.ctx != nil:
+	case c.state.CompareAndSwap(unused, used):
+		c.ctx, c.cancel = context.WithTimeout(context.WithoutCancel(c.call.ctx), c.call.releaseTimeout)
+	default:
+		c.ctx = ended
+	}
 	return c.ctx
 }
 
 // stop ends c. A use after that finds a context that has ended.
 func (c *releaseContext) stop() {
-	c.once.Do(func() { c.ctx, c.cancel = ended, func() {} })
+	if c.state.CompareAndSwap(unused, stopped) {
+		return // as nearly always
+	}
+	c.timed() // is being made, perhaps
 	c.cancel()
 }
 
