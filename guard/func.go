@@ -131,24 +131,27 @@ func (j job) call(ctx context.Context) error {
 }
 
 func asFallback[Req, Res any](f any) (func(context.Context, Req, error) (Res, error), reflect.Type) {
-	typed, _ := f.(func(context.Context, Req, error) (Res, error))
-	return typed, reflect.TypeOf(typed)
+	type fallback = func(context.Context, Req, error) (Res, error)
+	typed, _ := f.(fallback)
+	return typed, reflect.TypeFor[fallback]()
 }
 
 func asActionFallback[Req any](f any) (func(context.Context, Req, error) (none, error), reflect.Type) {
-	typed, ok := f.(func(context.Context, Req, error) error)
+	type fallback = func(context.Context, Req, error) error
+	typed, ok := f.(fallback)
 	if !ok {
-		return nil, reflect.TypeOf(typed)
+		return nil, reflect.TypeFor[fallback]()
 	}
-	return func(ctx context.Context, req Req, err error) (none, error) { return none{}, typed(ctx, req, err) }, reflect.TypeOf(typed)
+	return func(ctx context.Context, req Req, err error) (none, error) { return none{}, typed(ctx, req, err) }, reflect.TypeFor[fallback]()
 }
 
 func asJobFallback(f any) (func(context.Context, none, error) (none, error), reflect.Type) {
-	typed, ok := f.(func(context.Context, error) error)
+	type fallback = func(context.Context, error) error
+	typed, ok := f.(fallback)
 	if !ok {
-		return nil, reflect.TypeOf(typed)
+		return nil, reflect.TypeFor[fallback]()
 	}
-	return func(ctx context.Context, _ none, err error) (none, error) { return none{}, typed(ctx, err) }, reflect.TypeOf(typed)
+	return func(ctx context.Context, _ none, err error) (none, error) { return none{}, typed(ctx, err) }, reflect.TypeFor[fallback]()
 }
 
 // isGuarded reports whether fn, which is a function, has been returned by an entry point or replaced by Bind. It goes by the

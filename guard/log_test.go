@@ -135,10 +135,10 @@ func TestLogIsBounded(t *testing.T) {
 		}
 		for i, line := range lines {
 			attribute := ""
-			switch {
-			case i == 9 || i == 19 || i == 29:
+			switch i {
+			case 9, 19, 29:
 				attribute = " pause=51s"
-			case i == 10 || i == 20 || i == 33:
+			case 10, 20, 33:
 				attribute = " omitted=50"
 			}
 			if !strings.HasSuffix(line, attribute) || attribute == "" && (strings.Contains(line, "pause=") || strings.Contains(line, "omitted=")) {

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -50,17 +52,9 @@ func outOfRange(v any) bool {
 	case error:
 		return true
 	case []any:
-		for _, e := range v {
-			if outOfRange(e) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v, outOfRange)
 	case map[string]any:
-		for _, e := range v {
-			if outOfRange(e) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), outOfRange)
 	}
 	return false
 }
