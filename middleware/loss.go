@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -36,9 +37,6 @@ func (u *upload) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := u.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
-		return n, err
-	}
 	return n, u.w.blame(err)
 }
 
@@ -143,17 +141,14 @@ func (w *writer) refusalLocked() error {
 	return nil
 }
 
-// blame puts the loss of the lock in the place of an error that it has caused.
+// blame puts the loss of the lock in the place of an error that it has most likely caused.
 func (w *writer) blame(err error) error {
 	if err == nil {
 		return nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.lost != nil {
-		return w.lost
-	}
-	return err
+	return cmp.Or(w.lossLocked(), err)
 }
 
 func (w *writer) SetReadDeadline(t time.Time) error {

@@ -147,15 +147,12 @@ func (w *writer) holds() bool {
 // WriteHeader sends informational statuses at once, as another one follows.
 func (w *writer) WriteHeader(status int) {
 	switch {
-	case status < 100 || status > 999 || w.status != 0 && !w.holds():
-		w.ResponseWriter.WriteHeader(status) // the server complains
-	case w.status != 0: // as the server does, but it can't be told
-	case status >= 200:
+	case status < 100 || status > 999:
+		w.ResponseWriter.WriteHeader(status) // the server panics
+	case w.status != 0: // the first one counts
+	case status >= 200 || status == http.StatusSwitchingProtocols:
 		w.choose(status)
-	case status == http.StatusSwitchingProtocols:
-		w.choose(status)
-		_ = w.open()
-	case w.refusal() == nil:
+	default:
 		w.ResponseWriter.WriteHeader(status)
 	}
 }
@@ -163,7 +160,7 @@ func (w *writer) WriteHeader(status int) {
 func (w *writer) choose(status int) {
 	w.note(status)
 	if text := w.ResponseWriter.Header().Get("Content-Length"); text != "" {
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			w.length = n
 		}
 	}
@@ -262,7 +259,7 @@ func (w *writer) dropLocked() {
 // pass writes p to the client, but for the byte that would make the response complete.
 func pass[P []byte | string](w *writer, p P) (n int, err error) {
 	total := len(p)
-	last := w.length >= 0 && total > 0 && w.written+int64(total) == w.length && w.during()
+	last := w.length >= 0 && total > 0 && w.written+int64(total) == w.length
 	if last {
 		w.tail[0], w.tailed = p[total-1], true
 		p = p[:total-1]
@@ -278,13 +275,6 @@ func pass[P []byte | string](w *writer, p P) (n int, err error) {
 	}
 	w.written += int64(n)
 	return n, w.blame(err)
-}
-
-// during reports whether the handler has not returned yet.
-func (w *writer) during() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.phase != ended
 }
 
 // open begins the response, so that the handler can go on writing to the client. It returns when the client was sent
@@ -310,7 +300,6 @@ func (w *writer) open() error {
 		w.grace.Stop()
 	}
 	if refused := w.refusalLocked(); refused != nil {
-		w.endWritesLocked()
 		return refused
 	}
 	return err

@@ -51,6 +51,26 @@ func TestStreaming(t *testing.T) {
 	}
 }
 
+// overLater gives out locks whose contexts end with a loss when they were given back.
+func overLater(ctx context.Context, r lock.Request) (lock.Hold, error) {
+	h, err := adaptertest.Free(ctx, r)
+	ctx, end := context.WithCancelCause(ctx)
+	return overHold{h, ctx, end}, err
+}
+
+type overHold struct {
+	lock.Hold
+	ctx context.Context
+	end context.CancelCauseFunc
+}
+
+func (h overHold) Context() context.Context { return h.ctx }
+
+func (h overHold) Release(ctx context.Context) error {
+	defer h.end(lock.ErrLost)
+	return h.Hold.Release(ctx)
+}
+
 func TestHijack(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -64,6 +84,17 @@ func TestHijack(t *testing.T) {
 		}},
 		{"controller", memlock.New(), 299, func(w http.ResponseWriter) (io.WriteCloser, error) {
 			conn, _, err := http.NewResponseController(w).Hijack()
+			return conn, err
+		}},
+		{"after its status", memlock.New(), 101, func(w http.ResponseWriter) (io.WriteCloser, error) {
+			w.Header().Set("Connection", "Upgrade")
+			w.Header().Set("Upgrade", "mine")
+			w.WriteHeader(http.StatusSwitchingProtocols)
+			conn, _, err := w.(http.Hijacker).Hijack()
+			return conn, err
+		}},
+		{"lost after its handler", adaptertest.Locker(overLater), 299, func(w http.ResponseWriter) (io.WriteCloser, error) {
+			conn, _, err := w.(http.Hijacker).Hijack()
 			return conn, err
 		}},
 		{"lost", adaptertest.Locker(adaptertest.Losing), 500, func(w http.ResponseWriter) (io.WriteCloser, error) {
@@ -142,6 +173,110 @@ func TestHijackKeepsWhatCameBefore(t *testing.T) {
 			t.Errorf("echo = %q, %v, want %q", line, err, want)
 		}
 		fmt.Fprint(conn, "o\n")
+	}
+}
+
+// flusher is a server's writer whose flush is a function.
+type flusher struct {
+	*httptest.ResponseRecorder
+	flush func() error
+}
+
+func (f flusher) FlushError() error { return f.flush() }
+
+// TestLossDuringAFlush loses the lock while the client does not read.
+func TestLossDuringAFlush(t *testing.T) {
+	errDeadline := errors.New("i/o timeout")
+	for _, tt := range []struct {
+		name string
+		at   int // the flush that loses the lock
+		work func(w http.ResponseWriter) error
+	}{
+		{"the first, of a write", 0, func(w http.ResponseWriter) error {
+			_, err := w.Write(make([]byte, 10_000))
+			return err
+		}},
+		{"the first", 0, func(w http.ResponseWriter) error { return http.NewResponseController(w).Flush() }},
+		{"another", 1, func(w http.ResponseWriter) error {
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				return err
+			}
+			return http.NewResponseController(w).Flush()
+		}},
+	} {
+		l, flushes := memlock.New(), 0
+		w := flusher{httptest.NewRecorder(), func() error {
+			flushes++
+			if flushes <= tt.at {
+				return nil
+			}
+			l.ForceUnlock("order:42")
+			return errDeadline
+		}}
+		h := mount(t, newGuard(t, l), func(w http.ResponseWriter, _ *http.Request) {
+			if err := tt.work(w); !errors.Is(err, guard.ErrLost) {
+				t.Errorf("%s: %v, want ErrLost", tt.name, err)
+			}
+		})
+		func() {
+			defer func() { _ = recover() }() // as the writer has no deadline to cut with
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/orders/42", nil))
+		}()
+		if w.Body.Len() > 0 {
+			t.Errorf("%s: wrote %d bytes after the loss", tt.name, w.Body.Len())
+		}
+	}
+}
+
+// TestErrorsOfTheServer are those that a handler gets without a guard, too.
+func TestErrorsOfTheServer(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		work func(w http.ResponseWriter) error
+		want error
+	}{
+		{"flush of a writer that can't", func(w http.ResponseWriter) error { return http.NewResponseController(w).Flush() }, http.ErrNotSupported},
+		{"more than the length", func(w http.ResponseWriter) error {
+			w.Header().Set("Content-Length", "4")
+			_, err := io.WriteString(w, "done")
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(w, "!")
+			return err
+		}, http.ErrContentLength},
+		{"body of a 304", func(w http.ResponseWriter) error {
+			w.WriteHeader(http.StatusNotModified)
+			_, err := io.WriteString(w, "done")
+			return err
+		}, http.ErrBodyNotAllowed},
+	} {
+		mount(t, newGuard(t, memlock.New()), func(w http.ResponseWriter, _ *http.Request) {
+			if err := tt.work(w); !errors.Is(err, tt.want) {
+				t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+			}
+		}).ServeHTTP(struct{ http.ResponseWriter }{httptest.NewRecorder()}, httptest.NewRequest(http.MethodPost, "/orders/42", nil))
+	}
+}
+
+// TestConnectionThatCannotReadIsNotUsedAgain loses the lock of a handler that has read all of its body, so that the server
+// would go on with the connection.
+func TestConnectionThatCannotReadIsNotUsedAgain(t *testing.T) {
+	l := memlock.New()
+	s := httptest.NewServer(mount(t, newGuard(t, l), func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			t.Error(err)
+		}
+		l.ForceUnlock("order:42")
+	}))
+	defer s.Close()
+	res, err := s.Client().Post(s.URL+"/orders/42", "text/plain", strings.NewReader("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusInternalServerError || !res.Close {
+		t.Errorf("status = %d, connection closed: %v; want 500, true", res.StatusCode, res.Close)
 	}
 }
 

@@ -77,31 +77,32 @@ func (h lateHold) Release(ctx context.Context) error {
 
 // lossHandlers lose their lock by calling lose. What they have written before or after must not pass for a success.
 var lossHandlers = []struct {
-	name string
-	h1   bool // makes sense for HTTP/1 only
-	ends bool // the connection, so that a loss at the release comes too late
-	run  func(w http.ResponseWriter, r *http.Request, lose func())
+	name   string
+	h1     bool // makes sense for HTTP/1 only
+	ends   bool // the connection, or more, so that a loss at the release comes too late
+	honest bool // the client gets the problem
+	run    func(w http.ResponseWriter, r *http.Request, lose func())
 }{
-	{name: "nothing", run: func(_ http.ResponseWriter, _ *http.Request, lose func()) { lose() }},
-	{name: "status", run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
+	{name: "nothing", honest: true, run: func(_ http.ResponseWriter, _ *http.Request, lose func()) { lose() }},
+	{name: "status", honest: true, run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
 		w.WriteHeader(http.StatusCreated)
 		lose()
 	}},
-	{name: "small", run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
+	{name: "small", honest: true, run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
 		fmt.Fprint(w, "done")
 		lose()
 	}},
-	{name: "lost before", run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
+	{name: "lost before", honest: true, run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
 		lose()
 		fmt.Fprint(w, "done")
 	}},
-	{name: "small with length", run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
+	{name: "small with length", honest: true, run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
 		w.Header().Set("Content-Length", "4")
 		fmt.Fprint(w, "done")
 		flush(w)
 		lose()
 	}},
-	{name: "3 KiB", run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
+	{name: "3 KiB", honest: true, run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
 		fmt.Fprint(w, strings.Repeat("done", 768))
 		lose()
 	}},
@@ -132,6 +133,20 @@ var lossHandlers = []struct {
 		flush(w)
 		lose()
 	}},
+	{name: "flush after the loss", ends: true, honest: true, run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
+		fmt.Fprint(w, "half")
+		lose()
+		flush(w)
+	}},
+	{name: "4 KiB", honest: true, run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
+		_, _ = w.Write(nil)
+		fmt.Fprint(w, strings.Repeat("done", 1024))
+		lose()
+	}},
+	{name: "over 4 KiB", run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
+		fmt.Fprint(w, strings.Repeat("done", 1025))
+		lose()
+	}},
 	{name: "flush and rest", run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
 		fmt.Fprint(w, "half")
 		flush(w)
@@ -144,32 +159,36 @@ var lossHandlers = []struct {
 		flush(w)
 		lose()
 	}},
-	{name: "204", run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
+	{name: "204", honest: true, run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
 		w.WriteHeader(http.StatusNoContent)
 		flush(w)
 		lose()
 	}},
-	{name: "304", run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
+	{name: "304", honest: true, run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
 		w.WriteHeader(http.StatusNotModified)
 		flush(w)
 		lose()
 	}},
-	{name: "303", run: func(w http.ResponseWriter, r *http.Request, lose func()) {
+	{name: "303", honest: true, run: func(w http.ResponseWriter, r *http.Request, lose func()) {
 		http.Redirect(w, r, "/orders/0", http.StatusSeeOther)
 		lose()
 	}},
-	{name: "early hints", run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
+	{name: "early hints", honest: true, run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
 		w.WriteHeader(http.StatusEarlyHints)
 		lose()
 		w.WriteHeader(http.StatusEarlyHints)
 	}},
-	{name: "trailer", run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
+	{name: "101", h1: true, honest: true, run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
+		w.WriteHeader(http.StatusSwitchingProtocols)
+		lose()
+	}},
+	{name: "trailer", honest: true, run: func(w http.ResponseWriter, _ *http.Request, lose func()) {
 		w.Header().Set("Trailer", "Sum")
 		fmt.Fprint(w, "done")
 		w.Header().Set("Sum", "4")
 		lose()
 	}},
-	{name: "small file", run: func(w http.ResponseWriter, r *http.Request, lose func()) {
+	{name: "small file", honest: true, run: func(w http.ResponseWriter, r *http.Request, lose func()) {
 		serveFile(w, r, 1000)
 		lose()
 	}},
@@ -245,7 +264,7 @@ func Losses(t *testing.T, mount Mount) {
 				}
 				t.Run(fmt.Sprintf("%s/late=%v/%s", p.Name, late, h.name), func(t *testing.T) {
 					for _, method := range []string{"GET", "HEAD", "POST"} {
-						loseOne(t, mount, p, late, method, h.run)
+						loseOne(t, mount, p, late, method, h.honest, h.run)
 					}
 				})
 			}
@@ -253,7 +272,7 @@ func Losses(t *testing.T, mount Mount) {
 	}
 }
 
-func loseOne(t *testing.T, mount Mount, p Protocol, late bool, method string, handler func(http.ResponseWriter, *http.Request, func())) {
+func loseOne(t *testing.T, mount Mount, p Protocol, late bool, method string, honest bool, handler func(http.ResponseWriter, *http.Request, func())) {
 	t.Helper()
 	var runs atomic.Int64
 	s, l := lossServer(t, mount, p, func(w http.ResponseWriter, r *http.Request, l *LossLocker) {
@@ -267,6 +286,9 @@ func loseOne(t *testing.T, mount Mount, p Protocol, late bool, method string, ha
 	got, err := exchange(t, s, method, "42")
 	if err == nil && got.status < 500 {
 		t.Errorf("%s: a complete %d: %.60q %v", method, got.status, got.body, got.header)
+	}
+	if honest && (err != nil || got.status != http.StatusInternalServerError) {
+		t.Errorf("%s: %d, %v, want 500", method, got.status, err)
 	}
 	for _, name := range []string{"Location", "Trailer", "Sum", "Last-Modified", "Accept-Ranges"} {
 		if err == nil && len(got.header[name]) > 0 {
