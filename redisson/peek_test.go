@@ -159,7 +159,7 @@ func contradiction(foretold, came error) error {
 	if same {
 		return nil
 	}
-	return fmt.Errorf("Peek says %w, and Acquire %w", foretold, came) //nolint:errorlint // for people
+	return fmt.Errorf("Peek says %w, and Acquire %w", foretold, came)
 }
 
 // What the client itself holds counts as it does for an Acquire.

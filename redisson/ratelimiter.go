@@ -114,6 +114,9 @@ func (l *RateLimiter) Rate(ctx context.Context) (Rate, error) {
 		return Rate{}, ErrNoRate
 	}
 	v := a.values
+	if len(v) < 5 {
+		return Rate{}, fmt.Errorf("redisson: a rate of %d numbers", len(v))
+	}
 	return Rate{Permits: v[1], Interval: duration(v[2]), PerClient: v[3] == 1, KeepAlive: duration(v[4])}, nil
 }
 

@@ -49,7 +49,7 @@ func (r *road) processConfirmed(ctx context.Context, key string, cmd single) {
 	_ = pipe.Process(ctx, wait)
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	values, err := cmd.Int64Slice()
-	if err != nil || values[0] != 1 {
+	if err != nil || len(values) == 0 || values[0] != 1 {
 		return
 	}
 	confirmed, err := wait.Int()

@@ -18,12 +18,18 @@ var transient = [...]string{
 	"ERR Script attempted to access a non local key", // it is missing while its slot is on the move
 }
 
-// Ints returns what a script has answered to cmd, a list of integers. They are appended to room, which the answers to many
-// commands can share.
+// least is how many integers an answer has for those who read it.
+const least = 3
+
+// Ints returns what a script has answered to cmd, a list of integers: at least three, of which those that the script did not
+// give are 0. No list and an empty one are errors. They are appended to room, which the answers to many commands can share.
 func Ints(cmd *redis.Cmd, room *[]int64) ([]int64, error) {
 	list, err := cmd.Slice()
 	if err != nil {
 		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, errors.New("a script answered nothing")
 	}
 	from := len(*room)
 	for _, v := range list {
@@ -32,6 +38,9 @@ func Ints(cmd *redis.Cmd, room *[]int64) ([]int64, error) {
 			return nil, fmt.Errorf("a script answered %T where an integer was expected", v)
 		}
 		*room = append(*room, n)
+	}
+	for range least - len(list) {
+		*room = append(*room, 0)
 	}
 	return slices.Clip((*room)[from:]), nil
 }

@@ -70,23 +70,47 @@ func TestClassification(t *testing.T) {
 }
 
 func TestInts(t *testing.T) {
-	room := make([]int64, 0, 3)
+	room := make([]int64, 0, 6)
 	read := func(answer any, err error) ([]int64, error) {
 		cmd := redis.NewCmd(t.Context())
 		cmd.SetVal(answer)
 		cmd.SetErr(err)
 		return Ints(cmd, &room)
 	}
-	first, err := read([]any{int64(1), int64(30000)}, nil)
-	if err != nil || !slices.Equal(first, []int64{1, 30000}) {
-		t.Fatalf("Ints = %v, %v", first, err)
+	var answers [][]int64
+	for _, tt := range []struct {
+		answer []any
+		want   []int64
+	}{
+		{[]any{int64(1), int64(30000)}, []int64{1, 30000, 0}},
+		{[]any{int64(5)}, []int64{5, 0, 0}},
+		{[]any{int64(0), int64(7), int64(8), int64(9)}, []int64{0, 7, 8, 9}}, // does not fit behind the others
+		{[]any{int64(2)}, []int64{2, 0, 0}},
+	} {
+		got, err := read(tt.answer, nil)
+		if err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("Ints of %v = %v, %v, want %v", tt.answer, got, err, tt.want)
+		}
+		answers = append(answers, got)
+		_, _ = read([]any{int64(6), "half"}, nil) // leaves nothing that others see
 	}
-	second, err := read([]any{int64(0), int64(7), int64(8)}, nil) // does not fit behind the first
-	if err != nil || !slices.Equal(second, []int64{0, 7, 8}) || !slices.Equal(first, []int64{1, 30000}) {
-		t.Errorf("Ints = %v, %v, and the first answer is %v now", second, err, first)
+	for i, a := range answers { // they share memory, but none of them a place
+		for j := range a {
+			a[j] = int64(-i)
+		}
+		_ = append(a, 99)
 	}
-	if got, err := read([]any{"1"}, nil); err == nil {
-		t.Errorf("Ints of a text = %v, want an error", got)
+	for i, a := range answers {
+		for _, n := range a {
+			if n != int64(-i) {
+				t.Errorf("answer %d is %v, want only %d", i, a, -i)
+			}
+		}
+	}
+	for _, answer := range []any{[]any{"1"}, []any{int64(1), nil}, []any{[]any{}}, []any{}, nil, "text", int64(1)} {
+		if got, err := read(answer, nil); err == nil {
+			t.Errorf("Ints of %v = %v, want an error", answer, got)
+		}
 	}
 	if _, err := read(nil, redis.Nil); !errors.Is(err, redis.Nil) {
 		t.Errorf("Ints of an error = %v, want it", err)
