@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -23,19 +25,24 @@ type bench struct {
 	peers   *regexp.Regexp
 	dir     string // for what workers share, and for nothing else
 	server  *server
-	link    string // address of the server behind a slow link; empty if there is none
+	link    *link // nil if there is none
 	samples samples
 
 	workers map[string][]*process
-	broken  map[string]string // peers that cannot run any more, with the reason
+	failed  map[string]string // why a peer has not done a job, by peer
+	broken  map[string]bool   // peers that cannot run any more
+	lacks   map[string]string // why a figure is missing, by the beginning of its metric and the peer
+	speech  sync.Mutex
 	said    map[string]bool
 	jobs    int
 	round   int
 }
 
-// say prints a line, once.
+// say prints a line, once. Any goroutine may call it.
 func (b *bench) say(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
+	b.speech.Lock()
+	defer b.speech.Unlock()
 	if !b.said[line] {
 		b.said[line] = true
 		fmt.Fprintln(b.out, line)
@@ -44,7 +51,7 @@ func (b *bench) say(format string, args ...any) {
 
 // all returns the peers that fit and that the user wants, another one first in each round.
 func (b *bench) all(fit func(contestant) bool) []string {
-	found := slices.DeleteFunc(names(fit), func(name string) bool { return !b.peers.MatchString(name) || b.broken[name] != "" })
+	found := slices.DeleteFunc(names(fit), func(name string) bool { return !b.peers.MatchString(name) || b.broken[name] })
 	if len(found) == 0 {
 		return nil
 	}
@@ -59,11 +66,16 @@ func (b *bench) team(ctx context.Context, name string, n int) ([]*process, error
 		if err != nil {
 			return nil, err
 		}
-		p, err := startProcess(ctx, name, command)
+		p, err := startProcess(ctx, command)
 		if err != nil {
 			return nil, err
 		}
 		b.workers[name] = append(b.workers[name], p)
+		if name == java {
+			if err := b.warmUpJVM(ctx, p); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return b.workers[name][:n], nil
 }
@@ -128,15 +140,24 @@ func (b *bench) do(ctx context.Context, name string, processes int, j job) (resu
 	return total, nil
 }
 
-// fail notes that a peer cannot go on, and why. The other peers can.
+// errSaid is an error of which the user has been told.
+var errSaid = errors.New("a peer has failed")
+
+// fail notes why a job of a peer has no result. A peer that cannot be started, or that hangs, is left out from then on; one
+// whose process has ended is started again when it is needed.
 func (b *bench) fail(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	b.dismiss(name)
-	b.broken[name] = err.Error()
+	b.failed[name], _, _ = strings.Cut(err.Error(), "\n")
+	if b.workers[name] == nil || errors.Is(err, errHung) {
+		b.broken[name] = true
+	}
+	if errors.Is(err, errHung) || errors.Is(err, errEnded) {
+		b.dismiss(name)
+	}
 	b.say("%s: %v; the rest runs", name, err)
-	return err
+	return errSaid
 }
 
 // warn says what a result must not be silent about.
@@ -151,3 +172,27 @@ func (b *bench) warn(name string, j job, r result) {
 
 // note keeps a figure of this round.
 func (b *bench) note(metric, peer string, value float64) { b.samples.add(metric, peer, b.round, value) }
+
+// lack keeps why a peer has no figures of these metrics.
+func (b *bench) lack(prefix, peer string, why error) { b.lacks[prefix+" "+peer] = why.Error() }
+
+// missing says why a peer does not have a figure, or nothing if it is not meant to have it.
+func (b *bench) missing(p planned, peer string) string {
+	for what, why := range b.lacks {
+		if prefix, who, _ := strings.Cut(what, " "); who == peer && strings.HasPrefix(p.metric, prefix+"_") {
+			return why
+		}
+	}
+	if peer != p.peer {
+		return ""
+	}
+	for _, name := range []string{p.peer, p.base} {
+		if why := b.failed[name]; why != "" {
+			return name + ": " + why
+		}
+	}
+	if b.server == nil {
+		return "there is no redis-server"
+	}
+	return notRun
+}

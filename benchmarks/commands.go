@@ -58,7 +58,7 @@ func (b *bench) count(ctx context.Context, p *proxy, name string, processes int,
 		return err
 	}
 	p.Reset()
-	j.Millis = int((3 * b.slice).Milliseconds())
+	j.Millis = int((2 * b.slice).Milliseconds())
 	r, err := b.do(ctx, name, processes, j)
 	if err != nil {
 		return err

@@ -150,8 +150,9 @@ type report struct {
 	Figures  []figure          `json:"figures"`
 }
 
-// figures makes the planned figures of the samples. Why those are missing that have a goal, missing says by metric and peer.
-func figures(s samples, missing func(p planned) string) []figure {
+// figures makes the planned figures of the samples. Why a peer does not have one, missing says, or nothing if it is not meant
+// to have it.
+func figures(s samples, missing func(p planned, peer string) string) []figure {
 	var all []figure
 	for _, p := range plan {
 		for _, peer := range s.peers(p.metric) {
@@ -159,14 +160,16 @@ func figures(s samples, missing func(p planned) string) []figure {
 			if p.base != "" {
 				values = s.ratios(p.metric, peer, p.base)
 			}
-			if len(values) == 0 && peer != p.peer {
-				continue
-			}
 			f := newFigure(p, peer, values)
-			if peer == p.peer {
-				f.judge(p, s, missing)
+			if f.Value == nil {
+				f.Reason = missing(p, peer)
 			}
-			all = append(all, f)
+			if peer == p.peer {
+				f.judge(p, s)
+			}
+			if f.Value != nil || f.Reason != "" {
+				all = append(all, f)
+			}
 		}
 	}
 	return all
@@ -186,7 +189,7 @@ func newFigure(p planned, peer string, values []float64) figure {
 }
 
 // judge compares a figure with its goal.
-func (f *figure) judge(p planned, s samples, missing func(planned) string) {
+func (f *figure) judge(p planned, s samples) {
 	if p.goal != nil {
 		f.Goal = p.goal.String()
 	}
@@ -195,11 +198,7 @@ func (f *figure) judge(p planned, s samples, missing func(planned) string) {
 			f.Floor = round(floor)
 		}
 	}
-	if f.Value == nil {
-		f.Reason = missing(p)
-		return
-	}
-	if p.goal != nil && (f.Floor != nil || !p.goal.factor) {
+	if f.Value != nil && p.goal != nil && (f.Floor != nil || !p.goal.factor) {
 		met := p.goal.met(*f.Value, *cmp.Or(f.Floor, new(float64)))
 		f.Met = &met
 		if !met {

@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,6 +17,14 @@ func threeRounds() samples {
 		s.add("pair_us", "latchkey", round, []float64{63, 126, 66}[round])
 	}
 	return s
+}
+
+// madeUp is why figures with a goal are missing.
+func madeUp(p planned, peer string) string {
+	if peer == p.peer {
+		return "made up"
+	}
+	return ""
 }
 
 func TestRatiosAreTakenWithinARound(t *testing.T) {
@@ -77,7 +86,7 @@ func TestGoals(t *testing.T) {
 }
 
 func TestFiguresHaveAGoalOrAReason(t *testing.T) {
-	r := report{Figures: figures(threeRounds(), func(planned) string { return "made up" })}
+	r := report{Figures: figures(threeRounds(), madeUp)}
 	f, ok := r.find("uncontended_floor_ratio", we)
 	if !ok || *f.Value != 1.05 || *f.Min != 1.05 || *f.Max != 1.1 || f.Rounds != 3 || f.Goal != "≤ 1.10" || !*f.Met {
 		t.Errorf("uncontended_floor_ratio = %+v", f)
@@ -102,7 +111,7 @@ func TestTheWorstRoundCounts(t *testing.T) {
 	for round, n := range []float64{0, 0, 3} {
 		s.add("stuck", we, round, n)
 	}
-	r := report{Figures: figures(s, func(planned) string { return "" })}
+	r := report{Figures: figures(s, madeUp)}
 	if f, _ := r.find("stuck", we); f.Value == nil || *f.Value != 3 || *f.Met {
 		t.Errorf("stuck = %+v, want 3", f)
 	}
@@ -110,7 +119,7 @@ func TestTheWorstRoundCounts(t *testing.T) {
 
 func TestReportsCanBeReadBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "figures.json")
-	want := report{Machine: "made up", Rounds: 3, Figures: figures(threeRounds(), func(planned) string { return "made up" })}
+	want := report{Machine: "made up", Rounds: 3, Figures: figures(threeRounds(), madeUp)}
 	if err := want.write(path); err != nil {
 		t.Fatal(err)
 	}
@@ -153,6 +162,40 @@ func TestNumbers(t *testing.T) {
 	}{{0, "0"}, {7, "7"}, {1.257, "1.26"}, {12.34, "12.3"}, {972.4, "972"}, {0.0026, "0.0026"}, {1234567.8, "1234568"}} {
 		if got := number(tt.value); got != tt.want {
 			t.Errorf("number(%v) = %q, want %q", tt.value, got, tt.want)
+		}
+	}
+}
+
+func TestWhereOthersAreAhead(t *testing.T) {
+	s := samples{}
+	for peer, us := range map[string]float64{base: 40, we: 60, "redislock": 50, bestRival: 90} {
+		s.add("pair_us", peer, 0, us)
+		s.add("own_keys_64_rate", peer, 0, us)
+	}
+	got := report{Figures: figures(s, madeUp)}.ahead()
+	want := [][]string{{"a pair of one caller, µs", "60", "redislock: 50"}, {"64 callers with own keys, pairs/s", "60", "rueidislock: 90"}}
+	if !slices.EqualFunc(got.rows, want, slices.Equal) {
+		t.Errorf("ahead = %v, want %v", got.rows, want)
+	}
+	for _, c := range comparisons {
+		if !slices.ContainsFunc(plan, func(p planned) bool { return p.id == c.id }) {
+			t.Errorf("there is no figure %s", c.id)
+		}
+	}
+}
+
+func TestWhyAFigureIsMissing(t *testing.T) {
+	b := &bench{server: &server{}, failed: map[string]string{java: "there is no JDK on PATH"}, lacks: map[string]string{}}
+	b.lack("held_100000", bestRival, errHung)
+	for _, tt := range []struct{ metric, peer, base, owner, want string }{
+		{"held_100000_bytes", bestRival, "", "", "cut off"},
+		{"held_10000_bytes", bestRival, "", "", ""},
+		{"pair_us", "redislock", "", we, ""},
+		{"one_key_per_s", we, java, we, "redisson: there is no JDK on PATH"},
+		{"one_key_per_s", we, base, we, notRun},
+	} {
+		if got := b.missing(planned{metric: tt.metric, base: tt.base, peer: tt.owner}, tt.peer); got != tt.want {
+			t.Errorf("%s of %s is missing because %q, want %q", tt.metric, tt.peer, got, tt.want)
 		}
 	}
 }

@@ -12,13 +12,14 @@ import (
 // holders is how many goroutines take the locks that are to be held.
 const holders = 64
 
-// primers is how many locks are taken first, and do not count: with them come connections and what else a client has once.
+// primers is how many of the locks are taken before memory is measured: with them come connections and what else a client
+// has once.
 const primers = 10 * holders
 
-// holdAll takes j.Count locks after the primers. What the caller keeps of them, a name and two words each, was there before
-// and does not count.
+// holdAll takes j.Count locks, more than the primers. What the caller keeps of them, a name and two words each, was there
+// before and does not count.
 func (w *worker) holdAll(ctx context.Context, p peer, j job) (result, error) {
-	keys := make([]string, primers+j.Count)
+	keys := make([]string, j.Count)
 	for i := range keys {
 		keys[i] = fmt.Sprint(j.Key, ":", i)
 	}
@@ -33,8 +34,8 @@ func (w *worker) holdAll(ctx context.Context, p peer, j job) (result, error) {
 	}
 	r := result{Done: int64(j.Count), Nanos: time.Since(start).Nanoseconds()}
 	bytesAfter, goroutinesAfter := memory()
-	r.Bytes = (bytesAfter - bytes) / float64(j.Count)
-	r.Routine = (goroutinesAfter - goroutines) / float64(j.Count)
+	r.Bytes = (bytesAfter - bytes) / float64(j.Count-primers)
+	r.Routine = (goroutinesAfter - goroutines) / float64(j.Count-primers)
 	runtime.KeepAlive(keys)
 	return r, nil
 }

@@ -46,6 +46,8 @@ type config struct {
 	slice       time.Duration
 	only, peers *regexp.Regexp
 	out         string
+	record      bool
+	readme      bool
 	worker      string
 }
 
@@ -60,6 +62,8 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags.Func("only", "`regexp` of workloads and figures: only what they need runs", into(&c.only))
 	flags.Func("peers", "`regexp` of peers: only they run", into(&c.peers))
 	flags.StringVar(&c.out, "out", "out", "`folder` for figures.json and the charts")
+	flags.BoolVar(&c.record, "record", false, "keep the figures and the charts beside README.md, and bring it up to date")
+	flags.BoolVar(&c.readme, "readme", false, "only bring README.md up to date with figures.json, and draw the charts again")
 	flags.StringVar(&c.worker, workerFlag[1:], "", "`peer` for which to work; for the program's own use")
 	if err := flags.Parse(args); err != nil {
 		return c, errors.Join(errUsage, err)
@@ -89,6 +93,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 	}
 	if c.worker != "" {
 		return serve(ctx, c.worker, in, out)
+	}
+	if c.readme {
+		return refresh()
 	}
 	chosen := selected(c.only)
 	if len(chosen) == 0 {

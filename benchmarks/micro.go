@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path"
 	"reflect"
 	"time"
 
@@ -77,7 +78,8 @@ func exprKeys() (func(*Payment) (string, error), error) {
 }
 
 func celKeys() (func(*Payment) (string, error), error) {
-	env, err := cel.NewEnv(ext.NativeTypes(reflect.TypeFor[*Payment]()), cel.Variable("req", cel.ObjectType("main.Payment")))
+	name := path.Base(reflect.TypeFor[Payment]().PkgPath()) + ".Payment"
+	env, err := cel.NewEnv(ext.NativeTypes(reflect.TypeFor[*Payment]()), cel.Variable("req", cel.ObjectType(name)))
 	if err != nil {
 		return nil, err
 	}

@@ -14,21 +14,23 @@ import (
 
 // process is a worker as the program sees it: one of this program's, or the one in Java.
 type process struct {
-	name  string
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	lines chan []byte // closed when it has ended
 }
 
-// errHung says that a peer did not come back, and was ended.
-var errHung = errors.New("cut off")
+// errHung says that a peer did not come back and was ended, errEnded that it has ended by itself.
+var (
+	errHung  = errors.New("cut off")
+	errEnded = errors.New("its process has ended")
+)
 
 // workerFlag has the program be a worker.
 const workerFlag = "-worker"
 
-// startProcess runs a worker for the peer. It ends with ctx.
-func startProcess(ctx context.Context, name string, command []string) (*process, error) {
-	p := &process{name: name, cmd: exec.CommandContext(ctx, command[0], command[1:]...), lines: make(chan []byte, 1)}
+// startProcess runs a worker. It ends with ctx.
+func startProcess(ctx context.Context, command []string) (*process, error) {
+	p := &process{cmd: exec.CommandContext(ctx, command[0], command[1:]...), lines: make(chan []byte, 1)}
 	p.cmd.Stderr = os.Stderr
 	p.cmd.SysProcAttr = apart()
 	in, err := p.cmd.StdinPipe()
@@ -71,26 +73,26 @@ func (p *process) do(ctx context.Context, j job, limit time.Duration) (result, e
 		return r, err
 	}
 	if _, err := p.in.Write(append(text, '\n')); err != nil {
-		return r, fmt.Errorf("%s has ended: %w", p.name, err)
+		return r, fmt.Errorf("%w: %w", errEnded, err)
 	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case line, ok := <-p.lines:
 		if !ok {
-			return r, fmt.Errorf("%s has ended", p.name)
+			return r, errEnded
 		}
 		if err := json.Unmarshal(line, &r); err != nil {
-			return r, fmt.Errorf("%s answers %q: %w", p.name, line, err)
+			return r, fmt.Errorf("it answers %q: %w", line, err)
 		}
 	case <-ctx.Done():
 		return r, context.Cause(ctx)
 	case <-timer.C:
 		p.stop()
-		return r, fmt.Errorf("%w: %s was not back after %v", errHung, p.name, limit)
+		return r, fmt.Errorf("%w: it was not back after %v", errHung, limit)
 	}
 	if r.Error != "" {
-		return r, fmt.Errorf("%s: %s", p.name, r.Error)
+		return r, errors.New(r.Error)
 	}
 	return r, nil
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -94,61 +96,85 @@ func heldMetrics() []string {
 // renewal is how long the renewals of held locks are watched: one period of Latchkey and of Redisson, four of rueidislock.
 const renewal = 10 * time.Second
 
-// heldLocks has each peer that renews hold many locks, in a process of its own.
+// heldLocks has each peer that renews hold many locks, in a process of its own with a server of its own. With few locks that
+// is so little work that all peers do it at the same time.
 func heldLocks(ctx context.Context, b *bench) error {
 	for _, n := range heldCounts {
-		for _, name := range b.all(func(c contestant) bool { return c.renews && c.name != ourUser && c.name != "rueidislock-3" }) {
-			if err := b.hold(ctx, name, n); err != nil {
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				b.say("%s, %d held locks: %v", name, n, err)
+		var at sync.WaitGroup
+		peers := b.all(func(c contestant) bool { return c.renews && c.name != ourUser && c.name != "rueidislock-3" })
+		answers := make([]heldAnswer, len(peers))
+		for i, name := range peers {
+			at.Go(func() { answers[i] = b.hold(ctx, name, n) })
+			if n > 1_000 {
+				at.Wait()
 			}
-			if err := b.server.empty(ctx); err != nil {
-				return err
+		}
+		at.Wait()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for i, name := range peers {
+			if err := answers[i].err; err != nil {
+				b.say("%s, %d held locks: %v", name, n, err)
+				b.lack(fmt.Sprintf("held_%d", n), name, err)
+			}
+			for suffix, v := range answers[i].values {
+				b.note(fmt.Sprintf("held_%d_%s", n, suffix), name, v)
 			}
 		}
 	}
 	return nil
 }
 
-func (b *bench) hold(ctx context.Context, name string, n int) error {
+// heldAnswer is what holding so many locks has cost, by the ends of the metrics' names.
+type heldAnswer struct {
+	values map[string]float64
+	err    error
+}
+
+func (b *bench) hold(ctx context.Context, name string, n int) (a heldAnswer) {
 	command, err := b.command(ctx, name)
 	if err != nil {
-		return err
+		return heldAnswer{err: err}
 	}
-	p, err := startProcess(ctx, name, command)
+	s, err := startServer(ctx, b.say)
 	if err != nil {
-		return err
+		return heldAnswer{err: err}
+	}
+	defer s.stop()
+	p, err := startProcess(ctx, command)
+	if err != nil {
+		return heldAnswer{err: err}
 	}
 	defer p.stop()
-	b.jobs++
-	r, err := p.do(ctx, job{Do: "hold", Addr: b.server.addr, Count: n, Key: fmt.Sprint("held:", b.jobs)}, patience+10*time.Second)
+	r, err := p.do(ctx, job{Do: "hold", Addr: s.addr, Count: n, Key: "held"}, patience)
 	if err != nil {
-		return err
+		return heldAnswer{err: err}
 	}
-	before, err := b.server.traffic(ctx)
+	a.values = map[string]float64{"bytes": r.Bytes, "goroutines": r.Routine}
+	a.err = s.watch(ctx, n, a.values)
+	return a
+}
+
+// watch adds what the renewal of n locks costs the server.
+func (s *server) watch(ctx context.Context, n int, values map[string]float64) error {
+	before, err := s.traffic(ctx)
 	if err != nil {
 		return err
 	}
 	start := time.Now()
 	sleep(ctx, renewal)
-	after, err := b.server.traffic(ctx)
 	took := time.Since(start)
+	after, err := s.traffic(ctx)
 	if err != nil {
 		return err
 	}
-	if size, err := b.server.admin.DBSize(ctx).Result(); err != nil || size < int64(n) {
-		return fmt.Errorf("%d of %d locks are left after %v: %w", size, n, took, err)
+	if size, err := s.admin.DBSize(ctx).Result(); err != nil || size < int64(n) {
+		return errors.Join(fmt.Errorf("%d of %d locks are left after %v", size, n, took), err)
 	}
-	for suffix, v := range map[string]float64{
-		"bytes": r.Bytes, "goroutines": r.Routine,
-		"scripts": float64(after.scripts-before.scripts) / took.Seconds(),
-		"traffic": float64(after.bytes-before.bytes) / took.Seconds() / 1e3,
-		"share":   (after.busy - before.busy).Seconds() / took.Seconds(),
-	} {
-		b.note(fmt.Sprintf("held_%d_%s", n, suffix), name, v)
-	}
+	values["scripts"] = float64(after.scripts-before.scripts) / took.Seconds()
+	values["traffic"] = float64(after.bytes-before.bytes) / took.Seconds() / 1e3
+	values["share"] = (after.busy - before.busy).Seconds() / took.Seconds()
 	return nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -26,7 +25,7 @@ func measureAll(ctx context.Context, c config, chosen []workload, out io.Writer)
 	ctx, cancel := context.WithCancel(ctx) // ends every process that was started
 	defer cancel()
 	b := &bench{out: out, rounds: c.rounds, slice: c.slice, peers: c.peers, dir: dir, samples: samples{},
-		workers: map[string][]*process{}, broken: map[string]string{}, said: map[string]bool{}}
+		workers: map[string][]*process{}, failed: map[string]string{}, lacks: map[string]string{}, broken: map[string]bool{}, said: map[string]bool{}}
 	defer b.close()
 	if b.server, err = startServer(ctx, b.say); err != nil {
 		if ctx.Err() != nil {
@@ -36,6 +35,12 @@ func measureAll(ctx context.Context, c config, chosen []workload, out io.Writer)
 		chosen = slices.DeleteFunc(chosen, func(w workload) bool { return !w.local })
 	} else {
 		defer b.server.stop()
+		b.say("redis-server %s at %s", b.server.version, b.server.addr)
+		if b.link, err = openLink(b.server.addr); err != nil {
+			b.say("no link: %v; the rest runs", err)
+		} else {
+			defer b.link.Close()
+		}
 	}
 	if err := b.runAll(ctx, chosen); err != nil {
 		return err
@@ -44,11 +49,17 @@ func measureAll(ctx context.Context, c config, chosen []workload, out io.Writer)
 	if err := r.write(filepath.Join(c.out, "figures.json")); err != nil {
 		return err
 	}
+	if err := r.draw(c.out); err != nil {
+		return fmt.Errorf("charts: %w", err)
+	}
 	for _, g := range r.grids() {
 		g.text(out)
 	}
 	fmt.Fprintf(out, "\n%s\n%d rounds in %v; the figures are in %s\n", r.Machine, c.rounds, time.Since(start).Round(time.Second), c.out)
-	return b.quiet()
+	if err := b.quiet(); err != nil || !c.record {
+		return err
+	}
+	return record(r)
 }
 
 // quiet returns an error if the base says that the machine was busy.
@@ -74,7 +85,7 @@ func (b *bench) runAll(ctx context.Context, chosen []workload) error {
 			if ctx.Err() != nil {
 				return errors.New("interrupted")
 			}
-			if err != nil {
+			if err != nil && !errors.Is(err, errSaid) {
 				b.say("%s: %v", w.name, err)
 			}
 		}
@@ -90,16 +101,6 @@ func (b *bench) report() report {
 	if b.server != nil {
 		r.Versions["redis-server"] = b.server.version
 	}
-	r.Figures = figures(b.samples, func(p planned) string {
-		for _, peer := range []string{p.peer, p.base} {
-			if why := b.broken[peer]; why != "" {
-				return strings.TrimSpace(peer + ": " + why)
-			}
-		}
-		if b.server == nil {
-			return "there is no redis-server"
-		}
-		return notRun
-	})
+	r.Figures = figures(b.samples, b.missing)
 	return r
 }

@@ -56,7 +56,7 @@ func launch(ctx context.Context, path, port string) (*server, error) {
 		_ = s.cmd.Wait() // reports the signal that ended it
 		close(s.gone)
 	}()
-	s.admin = redis.NewClient(&redis.Options{Addr: s.addr, MaxRetries: -1})
+	s.admin = redis.NewClient(&redis.Options{Addr: s.addr, MaxRetries: -1, ContextTimeoutEnabled: true})
 	if err := s.answers(ctx); err != nil {
 		s.stop()
 		return nil, err
@@ -68,10 +68,11 @@ func launch(ctx context.Context, path, port string) (*server, error) {
 func (s *server) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	own := "process_id:" + strconv.Itoa(s.cmd.Process.Pid)
 	for {
-		info, err := s.info(ctx, "server")
-		if err == nil && info["process_id"] == strings.TrimPrefix(own, "process_id:") {
+		try, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+		info, err := s.info(try, "server")
+		cancel()
+		if err == nil && info["process_id"] == strconv.Itoa(s.cmd.Process.Pid) {
 			s.version = info["redis_version"]
 			return nil
 		}
@@ -142,9 +143,6 @@ func (s *server) calls(ctx context.Context) (calls, error) {
 
 // reset begins to count anew.
 func (s *server) reset(ctx context.Context) error { return s.admin.ConfigResetStat(ctx).Err() }
-
-// empty removes all keys.
-func (s *server) empty(ctx context.Context) error { return s.admin.FlushAll(ctx).Err() }
 
 func freePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -39,11 +39,10 @@ func (g grid) markdown(w io.Writer) {
 func (r report) grids() []grid {
 	all := []grid{r.goals()}
 	for _, t := range tables {
-		if g := r.grid(t); len(g.rows) > 0 {
-			all = append(all, g)
-		}
+		all = append(all, r.grid(t))
 	}
-	return all
+	all = append(all, r.ahead())
+	return slices.DeleteFunc(all, func(g grid) bool { return len(g.rows) == 0 })
 }
 
 // notRun is the reason for a figure that nobody asked for.
@@ -127,13 +126,21 @@ func (r report) grid(t table) grid {
 		for _, col := range t.columns {
 			f, ok := r.find(col.id, peer)
 			any = any || ok && f.Value != nil
-			row = append(row, f.String())
+			row = append(row, f.cell())
 		}
 		if any {
 			g.rows = append(g.rows, row)
 		}
 	}
 	return g
+}
+
+// cell is the figure, or why there is none.
+func (f figure) cell() string {
+	if f.Value == nil && f.Reason != notRun && f.Reason != "" {
+		return f.Reason
+	}
+	return f.String()
 }
 
 // peers are all that have a figure: the contestants first.
