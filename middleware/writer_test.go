@@ -71,6 +71,11 @@ func (h overHold) Release(ctx context.Context) error {
 	return h.Hold.Release(ctx)
 }
 
+func hijack(w http.ResponseWriter) (io.WriteCloser, error) {
+	conn, _, err := w.(http.Hijacker).Hijack()
+	return conn, err
+}
+
 func TestHijack(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -78,10 +83,7 @@ func TestHijack(t *testing.T) {
 		status int
 		hijack func(http.ResponseWriter) (io.WriteCloser, error)
 	}{
-		{"assertion", memlock.New(), 299, func(w http.ResponseWriter) (io.WriteCloser, error) {
-			conn, _, err := w.(http.Hijacker).Hijack()
-			return conn, err
-		}},
+		{"assertion", memlock.New(), 299, hijack},
 		{"controller", memlock.New(), 299, func(w http.ResponseWriter) (io.WriteCloser, error) {
 			conn, _, err := http.NewResponseController(w).Hijack()
 			return conn, err
@@ -90,17 +92,10 @@ func TestHijack(t *testing.T) {
 			w.Header().Set("Connection", "Upgrade")
 			w.Header().Set("Upgrade", "mine")
 			w.WriteHeader(http.StatusSwitchingProtocols)
-			conn, _, err := w.(http.Hijacker).Hijack()
-			return conn, err
+			return hijack(w)
 		}},
-		{"lost after its handler", adaptertest.Locker(overLater), 299, func(w http.ResponseWriter) (io.WriteCloser, error) {
-			conn, _, err := w.(http.Hijacker).Hijack()
-			return conn, err
-		}},
-		{"lost", adaptertest.Locker(adaptertest.Losing), 500, func(w http.ResponseWriter) (io.WriteCloser, error) {
-			conn, _, err := w.(http.Hijacker).Hijack()
-			return conn, err
-		}},
+		{"lost after its handler", adaptertest.Locker(overLater), 299, hijack},
+		{"lost", adaptertest.Locker(adaptertest.Losing), 500, hijack},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			conns := make(chan io.WriteCloser, 1)
