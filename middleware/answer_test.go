@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -155,6 +156,25 @@ func TestRespondGetsTheStatus(t *testing.T) {
 				t.Errorf("response = %d %q, want %d %q", res.StatusCode, body, tt.status, tt.body)
 			}
 		})
+	}
+}
+
+// TestRespondHasTheLastWord answers for a loss with a page of its own.
+func TestRespondHasTheLastWord(t *testing.T) {
+	l := memlock.New()
+	h := mount(t, newGuard(t, l), func(w http.ResponseWriter, _ *http.Request) {
+		l.ForceUnlock("order:42")
+		if _, err := io.WriteString(w, "done"); !errors.Is(err, guard.ErrLost) {
+			t.Errorf("write = %v, want ErrLost", err)
+		}
+	}, middleware.Respond(func(w http.ResponseWriter, _ *http.Request, _ middleware.Problem) {
+		w.WriteHeader(http.StatusOK)
+		fmt.Fprint(w, "look before retrying")
+	}))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/orders/42", nil))
+	if w.Code != 200 || w.Body.String() != "look before retrying" {
+		t.Errorf("response = %d %s", w.Code, w.Body)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
@@ -221,6 +222,60 @@ func TestLossDuringAFlush(t *testing.T) {
 			t.Errorf("%s: wrote %d bytes after the loss", tt.name, w.Body.Len())
 		}
 	}
+}
+
+// deadlines is a server's writer that tells when writes are made to fail.
+type deadlines struct {
+	flusher
+	ended chan time.Time
+}
+
+func (w deadlines) SetWriteDeadline(time.Time) error {
+	w.ended <- time.Now()
+	return nil
+}
+
+// TestFirstByteAfterALoss loses the lock during the first flush, in which the client gets the first byte. Without one it would
+// send the request again over HTTP/1.
+func TestFirstByteAfterALoss(t *testing.T) {
+	for major, want := range map[int]time.Duration{1: time.Second, 2: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			l, start := memlock.New(), time.Now()
+			w := deadlines{ended: make(chan time.Time, 10)}
+			w.flusher = flusher{httptest.NewRecorder(), func() error {
+				l.ForceUnlock("order:42")
+				if took := (<-w.ended).Sub(start); took != want {
+					t.Errorf("HTTP/%d: the flush was ended after %v, want %v", major, took, want)
+				}
+				w.flush = func() error { return nil }
+				return io.ErrShortWrite
+			}}
+			r := httptest.NewRequest(http.MethodPost, "/orders/42", nil)
+			r.ProtoMajor = major
+			mount(t, newGuard(t, l), func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 10_000)) }).ServeHTTP(&w, r)
+		})
+	}
+}
+
+// TestDeadlinesAfterALoss are those of a handler that wants to go on.
+func TestDeadlinesAfterALoss(t *testing.T) {
+	l := memlock.New()
+	s := httptest.NewServer(mount(t, newGuard(t, l), func(w http.ResponseWriter, _ *http.Request) {
+		l.ForceUnlock("order:42")
+		c := http.NewResponseController(w)
+		_, _, hijacked := c.Hijack()
+		for _, err := range []error{c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{}), hijacked} {
+			if !errors.Is(err, guard.ErrLost) {
+				t.Errorf("%v, want ErrLost", err)
+			}
+		}
+	}))
+	defer s.Close()
+	res, err := s.Client().Get(s.URL + "/orders/42")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
 }
 
 // TestErrorsOfTheServer are those that a handler gets without a guard, too.
