@@ -63,7 +63,7 @@ func TestGuardsOfTheServiceLayerAnswerWell(t *testing.T) {
 			_, err := client.UnaryCall(t.Context(), echo(""))
 			_, streamErr := open(t, client).Recv()
 			for _, err := range []error{err, streamErr} {
-				if got := failureOf(err); got != tt.want || strings.Contains(status.Convert(err).Proto().String(), "secret") {
+				if got := failureOf(err); got != tt.want || strings.Contains(status.Convert(err).Proto().String(), "secret") || len(violations(status.Convert(err))) > 0 {
 					t.Errorf("handler returns %v, the client gets %v, want %v", tt.err, err, tt.want)
 				}
 			}

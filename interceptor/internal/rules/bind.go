@@ -89,7 +89,6 @@ func (b *binder) add(r Rule) {
 		b.fault(r, err)
 	}
 	switch {
-	case len(r.faults) > 0:
 	case r.options != nil:
 		b.addOptions(r)
 	case r.guard == nil && !r.free:

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -77,6 +79,7 @@ type mistake struct {
 	option *guardpb.Guard // of Transfer
 	rules  []Rule
 	want   []string
+	others int // mistakes beside the one
 }
 
 // Every realistic mistake is an error at start that says where it is, and what to write where that can be guessed.
@@ -87,7 +90,13 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%s: no error, but %v", tt.name, ms)
 			continue
 		}
-		for _, part := range append(tt.want, "interceptor: ") {
+		if n := strings.Count(err.Error(), "interceptor: "); n != 1+tt.others {
+			t.Errorf("%s: error %q has %d mistakes, want %d", tt.name, err, n, 1+tt.others)
+		}
+		if named := fmt.Sprintf("method %q", transfer); strings.Contains(err.Error(), named+": "+named) {
+			t.Errorf("%s: error %q names the method twice", tt.name, err)
+		}
+		for _, part := range tt.want {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%s: error %q does not say %s", tt.name, err, part)
 			}
@@ -119,11 +128,12 @@ func mistakesInRules(t *testing.T) []mistake {
 		{name: "service with a stream, unary only", kinds: Unary, rules: []Rule{Service("bank.v1.Bank", g)}, want: []string{watch, "New"}},
 		{name: "pattern with a stream, unary only", kinds: Unary, rules: []Rule{Match("/bank.v1.Bank/*", g)}, want: []string{watch, "New"}},
 		{name: "skip without a response", rules: []Rule{ofNoType(t, keyed(t, "k", guard.OneKey(), guard.Busy(guard.Skip)))}, want: []string{"skip"}},
+		{name: "skip in an outage without a response", rules: []Rule{ofNoType(t, keyed(t, "k", guard.OneKey(), guard.Outage(guard.Skip)))}, want: []string{"skip"}},
 
 		// Of several rules
 		{name: "two rules of a method", rules: []Rule{Method(transfer, g), Method(transfer, g)}, want: []string{transfer, "another rule"}},
 		{name: "guarded and not", rules: []Rule{Method(transfer, g), Unguarded(transfer)}, want: []string{transfer, "another rule"}},
-		{name: "two rules of a service", rules: []Rule{Service("bank.v1.Bank", g), Service("/bank.v1.Bank", g)}, want: []string{"another rule"}},
+		{name: "two rules of a service", rules: []Rule{Service("bank.v1.Bank", g), Service("/bank.v1.Bank", g)}, want: []string{"another rule"}, others: 2},
 		{name: "patterns that overlap", rules: []Rule{Match("/bank.v1.Bank/T*", g), Match("/bank.v1.Bank/*r", g)},
 			want: []string{transfer, `pattern "/bank.v1.Bank/*r"`, `pattern "/bank.v1.Bank/T*"`}},
 		{name: "a rule that never applies", rules: []Rule{Match("/bank.v1.Vault/*", g), Service("bank.v1.Vault", g)},
@@ -137,13 +147,19 @@ func mistakesInNames(t *testing.T) []mistake {
 	g := keyed(t, "account:#{req.name}")
 	withRequest := Service("bank.v1.Bank", g)
 	withRequest.Request(reflect.TypeFor[*guardpb.Guard]())
+	slashless, nested := Method("shop.v1.Basket/Put", g), Method("/shop.v1.Basket/Put/All", g)
+	slashless.Request(reflect.TypeFor[*guardpb.Guard]())
+	nested.Request(reflect.TypeFor[*guardpb.Guard]())
 	return []mistake{
 		{name: "typo in the method", rules: []Rule{Method("/bank.v1.Bank/Tranfser", g)}, want: []string{`guard "g"`, "did you mean", transfer}},
 		{name: "dots for slashes", rules: []Rule{Method("bank.v1.Bank.Transfer", g)}, want: []string{"did you mean", transfer}},
 		{name: "without the package", rules: []Rule{Method("Bank/Transfer", g)}, want: []string{"did you mean", transfer}},
 		{name: "a route of HTTP", rules: []Rule{Method("POST /v1/transfers", g)}, want: []string{"no such method"}},
 		{name: "service not linked in", rules: []Rule{Method("/shop.v1.Basket/Put", g)}, want: []string{"import the package generated"}},
+		{name: "no slash, of a method that is not registered", rules: []Rule{slashless}, want: []string{"no such method"}},
+		{name: "a slash too many, of a method that is not registered", rules: []Rule{nested}, want: []string{"no such method"}},
 		{name: "typo in the service", rules: []Rule{Service("bank.v1.Bnak", g)}, want: []string{`guard "g"`, `did you mean "bank.v1.Bank"`}},
+		{name: "the beginning of a service", rules: []Rule{Service("bank.v1.Ban", g)}, want: []string{`did you mean "bank.v1.Bank"`}},
 		{name: "a method as a service", rules: []Rule{Service("bank.v1.Bank/Transfer", g)}, want: []string{"no such service"}},
 		{name: "service without the package", rules: []Rule{Service("Bank", g)}, want: []string{`did you mean "bank.v1.Bank"`}},
 		{name: "pattern of nothing", rules: []Rule{Match("/bank.v2.*/*", g)}, want: []string{`"/bank.v2.*/*"`, `guard "g"`, "no registered method"}},
@@ -164,7 +180,7 @@ func mistakesInTemplates(t *testing.T) []mistake {
 		{name: "a message as a key", rules: []Rule{Method(transfer, keyed(t, "account:#{req}"))}, want: []string{transfer, "req"}},
 		{name: "one key for all", rules: []Rule{Method(transfer, keyed(t, "account"))}, want: []string{transfer, "one"}},
 		{name: "one method of many", rules: []Rule{Service("bank.v1.Bank", keyed(t, "account:#{req.nmae}")), Unguarded(transfer)},
-			want: []string{`service "bank.v1.Bank"`, deposit, watch, "Name"}},
+			want: []string{`service "bank.v1.Bank"`, deposit, watch, "Name"}, others: 1},
 		{name: "key function of another type", rules: []Rule{Method(transfer, guard.Must(guard.New(locker, guard.Name("g"),
 			guard.KeyFunc(func(string) (string, error) { return "k", nil }))))}, want: []string{transfer, "string"}},
 	}
@@ -181,7 +197,9 @@ func mistakesInOptions() []mistake {
 		{name: "nil locker", option: good, rules: []Rule{FromOptions(nil, nil)}, want: []string{"nil locker"}},
 		{name: "nil option for all", option: good, rules: options(nil), want: []string{"nil"}},
 		{name: "one name for all", option: good, rules: options(guard.Name("g")), want: []string{"option of each"}},
-		{name: "without a key", option: &guardpb.Guard{Wait: "2s"}, rules: options(), want: []string{transfer, "no key"}},
+		{name: "one key for all", option: good, rules: options(guard.Key("k"), guard.OneKey()), want: []string{"option of each"}},
+		{name: "without a key", option: &guardpb.Guard{Wait: "2s"}, rules: options(), want: []string{transfer, "no key", "such as key: "}},
+		{name: "two mistakes", option: &guardpb.Guard{Key: "account:#{req.name}", Wait: "2", Kind: "fiar"}, rules: options(), want: []string{transfer, "wait", "fair"}},
 		{name: "typo in a proto name", option: &guardpb.Guard{Key: "account:#{req.max_hodl}"}, rules: options(), want: []string{transfer, "MaxHold"}},
 		{name: "bad duration", option: &guardpb.Guard{Key: "account:#{req.name}", Wait: "2"}, rules: options(), want: []string{transfer, "wait", `"2"`, "2s"}},
 		{name: "typo in a kind", option: &guardpb.Guard{Key: "account:#{req.name}", Kind: "fiar"}, rules: options(), want: []string{transfer, "kind", "fair"}},
@@ -202,6 +220,16 @@ func ofNoType(t *testing.T, g *guard.Guard) Rule {
 	r := Method("/shop.v1.Basket/Put", g)
 	r.Request(reflect.TypeFor[*guardpb.Guard]())
 	return r
+}
+
+// Of a method without a descriptor, the types are what its rule says.
+func TestFallbackWithoutDescriptor(t *testing.T) {
+	r := ofNoType(t, keyed(t, "k", guard.OneKey()))
+	r.Fallback(Fallback{Request: reflect.TypeFor[*guardpb.Guard](), Response: reflect.TypeFor[*guardpb.Guard](),
+		Run: func(context.Context, any, error) (any, error) { return nil, nil }})
+	if ms, err := bindIn(bank(t, nil), "interceptor", All, []Rule{r}); err != nil || ms["/shop.v1.Basket/Put"].Fallback == nil {
+		t.Errorf("= %v, %v", ms, err)
+	}
 }
 
 // All faults come at once, each with its method.
