@@ -33,6 +33,11 @@ type answer struct {
 // yes reports whether the call was answered and the first value is 1.
 func (a answer) yes() bool { return a.err == nil && a.values[0] == 1 }
 
+// failed reports whether the server gave no answer that is true of the call.
+func (a answer) failed() bool {
+	return a.err != nil && (!reply.IsReply(a.err) || reply.Transient(a.err))
+}
+
 // gone reports whether a holder was not there any more. It is also gone when a stranger has written a value of another type over
 // the lock.
 func (a answer) gone() bool { return a.err == nil && a.values[0] == 0 || wrongType(a.err) }
@@ -50,16 +55,16 @@ const (
 // perform makes one attempt at each call, all in one round trip. If the server does not know one of the scripts, it asks again for
 // all, with the whole texts: each call is safe to repeat. go-redis repeats nothing by itself: only a client that knows of an
 // earlier attempt can distinguish a release that finds nothing from a lost lock.
-func (r *road) perform(calls []call, by time.Time) []answer {
-	answers := r.attempt(calls, by, "evalsha")
+func (r *road) perform(via sender, calls []call, by time.Time) []answer {
+	answers := r.attempt(via, calls, by, "evalsha")
 	if slices.ContainsFunc(answers, func(a answer) bool { return redis.HasErrorPrefix(a.err, "NOSCRIPT") }) {
-		answers = r.attempt(calls, by, "eval")
+		answers = r.attempt(via, calls, by, "eval")
 	}
 	return answers
 }
 
 // attempt sends calls once, with the digests of their scripts (EVALSHA) or the whole texts (EVAL).
-func (r *road) attempt(calls []call, by time.Time, name any) []answer {
+func (r *road) attempt(via sender, calls []call, by time.Time, name any) []answer {
 	ctx := deadline{context.Background(), by}
 	sent := time.Now()
 	publish, err := r.topology.publish(ctx)
@@ -69,7 +74,7 @@ func (r *road) attempt(calls []call, by time.Time, name any) []answer {
 		cmds[i].SetErr(err)
 	}
 	if err == nil {
-		r.process(ctx, calls, cmds)
+		r.process(ctx, via, calls, cmds)
 	}
 	answers, room := make([]answer, len(calls)), make([]int64, 0, usualAnswer*len(calls))
 	for i, cmd := range cmds {
@@ -79,16 +84,16 @@ func (r *road) attempt(calls []call, by time.Time, name any) []answer {
 }
 
 // process sends the commands of calls. Each has its own error afterwards.
-func (r *road) process(ctx context.Context, calls []call, cmds []single) {
+func (r *road) process(ctx context.Context, via sender, calls []call, cmds []single) {
 	if len(cmds) == 1 {
 		if calls[0].script.takes && r.replicas.count > 0 {
 			r.processConfirmed(ctx, calls[0].keys[0], cmds[0])
 		} else {
-			_ = r.rdb.Process(ctx, cmds[0])
+			_ = via.Process(ctx, cmds[0])
 		}
 		return
 	}
-	pipe := r.rdb.Pipeline()
+	pipe := via.Pipeline()
 	for _, cmd := range cmds {
 		_ = pipe.Process(ctx, cmd) // queues it
 	}

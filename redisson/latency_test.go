@@ -11,6 +11,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -24,7 +25,10 @@ func TestLatencyCostsNoQuestions(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t)
 			p, admin := s.Front(t), s.Client(t)
-			c := onClient(t, s.Client(t, func(o *redis.Options) { o.PoolSize = 32 }, tt.change, func(o *redis.Options) { o.Addr = p.Addr }))
+			open := func() *redisson.Client {
+				return onClient(t, s.Client(t, func(o *redis.Options) { o.PoolSize = 32 }, tt.change, func(o *redis.Options) { o.Addr = p.Addr }))
+			}
+			c := open()
 			round := func() {
 				var all sync.WaitGroup
 				for i := range callers {
@@ -50,6 +54,7 @@ func TestLatencyCostsNoQuestions(t *testing.T) {
 			round() // loads the scripts
 			near := count()
 			p.Delay(oneWay)
+			c = open()
 			round() // makes the connections
 			_, before := p.Connections()
 			far := count()

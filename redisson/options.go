@@ -33,7 +33,8 @@ type settings struct {
 	timeout         time.Duration
 	timeoutGiven    bool
 	mapName         func(string) string
-	workers         int // as many as there can be connections
+	workers         int  // as many as there can be connections
+	bounded         bool // go-redis heeds deadlines
 	fairWait        time.Duration
 	tokenTTL        time.Duration
 	spin            backoff
@@ -131,24 +132,26 @@ func (s *settings) check(rdb redis.UniversalClient) error {
 	return s.sync.check(s.timeout)
 }
 
-// checkServers refuses clients that locks can't rely on. It returns how many connections go-redis makes to a server.
-func checkServers(rdb redis.UniversalClient) (connections int, err error) {
+// checkServers refuses clients that locks can't rely on. It also notes what they can do.
+func (s *settings) checkServers(rdb redis.UniversalClient) error {
 	switch rdb := rdb.(type) {
 	case *redis.Client:
 		if rdb != nil {
-			return max(1, rdb.Options().PoolSize), nil
+			s.workers, s.bounded = max(1, rdb.Options().PoolSize), rdb.Options().ContextTimeoutEnabled
+			return nil
 		}
 	case *redis.ClusterClient:
 		if rdb != nil {
-			return max(1, rdb.Options().PoolSize), nil
+			s.workers, s.bounded = max(1, rdb.Options().PoolSize), rdb.Options().ContextTimeoutEnabled
+			return nil
 		}
 	case nil:
 	case *redis.Ring:
-		return 0, errors.New("redisson: a redis.Ring moves keys to other servers when one is down, so two holders could have one lock; use a single server, Sentinel or Redis Cluster")
+		return errors.New("redisson: a redis.Ring moves keys to other servers when one is down, so two holders could have one lock; use a single server, Sentinel or Redis Cluster")
 	default:
-		return 0, fmt.Errorf("redisson: %T is not a client that this package knows: it has to know whether it talks to a cluster, and to send scripts one by one; give it the *redis.Client or *redis.ClusterClient inside", rdb)
+		return fmt.Errorf("redisson: %T is not a client that this package knows: it has to know whether it talks to a cluster, and to send scripts one by one; give it the *redis.Client or *redis.ClusterClient inside", rdb)
 	}
-	return 0, errors.New("redisson: no Redis client given")
+	return errors.New("redisson: no Redis client given")
 }
 
 func isCluster(rdb redis.UniversalClient) bool {

@@ -171,7 +171,7 @@ func (s *Subscriber) locate(names []string) []place {
 
 // find returns the master that has the key, or a server without options if the map of the cluster does not say.
 func (s *Subscriber) find(key string) server {
-	node := s.topology.node(key)
+	node := s.topology.Node(key)
 	if node == nil {
 		return server{}
 	}

@@ -23,6 +23,7 @@ const (
 // Topology is what a client knows of the servers behind it: whether there is a cluster, which of its masters has a key, and
 // the kind of its channels. It is safe for concurrent use.
 type Topology struct {
+	client  *redis.Client        // of one server at a time
 	cluster *redis.ClusterClient // nil for one server at a time
 	mode    Mode
 	found   atomic.Int32 // what Auto has come to; Auto as long as that is not known
@@ -31,8 +32,9 @@ type Topology struct {
 
 // NewTopology returns what there is to know about rdb before anything was asked.
 func NewTopology(rdb redis.UniversalClient, mode Mode) *Topology {
+	client, _ := rdb.(*redis.Client)
 	cluster, _ := rdb.(*redis.ClusterClient)
-	return &Topology{cluster: cluster, mode: mode}
+	return &Topology{client: client, cluster: cluster, mode: mode}
 }
 
 // Cluster returns the client of the cluster, or nil if there is one server at a time.
@@ -88,17 +90,21 @@ func (t *Topology) ask(ctx context.Context) error {
 // Master returns the address of the master that has the key, as far as is known. It is empty if there is one server at a
 // time, and before Sharded has first succeeded. Master never waits for the network.
 func (t *Topology) Master(key string) string {
-	if node := t.node(key); node != nil {
+	if t.cluster == nil {
+		return ""
+	}
+	if node := t.Node(key); node != nil {
 		return node.Options().Addr
 	}
 	return ""
 }
 
-// node returns the client of the master that has the key, or nil where Master returns nothing. go-redis blocks in
-// MasterForKey only until it has its first map of the cluster; newer ones it reads in the background.
-func (t *Topology) node(key string) *redis.Client {
+// Node returns the client of the one server, or of the master that has the key: nil as long as that is not known. It never waits
+// for the network. go-redis blocks in MasterForKey only until it has its first map of the cluster; newer ones it reads in the
+// background.
+func (t *Topology) Node(key string) *redis.Client {
 	if t.cluster == nil || !t.mapped.Load() {
-		return nil
+		return t.client
 	}
 	node, err := t.cluster.MasterForKey(context.Background(), key)
 	if err != nil {

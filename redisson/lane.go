@@ -1,0 +1,230 @@
+package redisson
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// lane leads to one master. There are three ways along it:
+//
+//   - A worker sends the oldest question that is queued, and waits for the answer in place of the asker. A lane has at most as many
+//     workers as go-redis has connections, so a silent server holds up no other server and no more goroutines than that.
+//   - Directly: the asker itself sends its question in a session. That saves two switches between goroutines, which take as long as a
+//     round trip on a fast network. The asker can't leave before the socket does, so it waits no longer than directTimeout. Then a
+//     worker sends the question again.
+//   - Gathered: once gatherFrom questions are open, only a few workers send, each all that is queued in one pipeline.
+//
+// The last two are for a quick lane, one whose last answer came soon. The first answer that is late or lost ends that, and then each
+// question has a worker of its own again. A lane is never quick where replicas confirm locks: WAIT is for the writes of its own
+// connection. The road's mutex guards a lane.
+type lane struct {
+	queue   []*question // that were not sent; some may be over
+	filled  sync.Cond   // there is something to do for a worker, or the road is closed
+	open    int         // questions that are not over
+	workers int
+	idle    int // workers that wait for a question
+	busy    int // workers that wait for an answer
+	quick   bool
+
+	sessions []*session // idle; the one used last is the last
+	made     int        // sessions, those in use included
+}
+
+// session is a connection that a lane has borrowed from go-redis' pool. It is in use by one goroutine, or idle.
+type session struct {
+	*redis.Conn
+	used time.Time
+}
+
+// sender is a client or a session.
+type sender interface {
+	Process(ctx context.Context, cmd redis.Cmder) error
+	Pipeline() redis.Pipeliner
+}
+
+const (
+	// gatherFrom is how many questions are open when gathering begins to pay, and gatherers is how many pipelines are then under way.
+	gatherFrom = 20
+	gatherers  = 3
+	// directTimeout is how long one waits for an answer in a session.
+	directTimeout = goneInterval
+	// quickAnswer is how soon the answers of a quick lane come.
+	quickAnswer = directTimeout / 2
+	// sessionIdle is how long an idle session is kept from the pool.
+	sessionIdle = time.Second
+)
+
+func (l *lane) gathering() bool { return l.quick && l.open >= gatherFrom }
+
+// send brings a question on its way. What is not sent before its deadlines are over never will be.
+func (r *road) send(q *question) {
+	address := r.topology.Master(q.calls[0].keys[0])
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.lanes[address]
+	if l == nil {
+		l = &lane{filled: sync.Cond{L: &r.mu}}
+		r.lanes[address] = l
+	}
+	q.lane = l
+	l.open++
+	l.queue, r.open = append(l.queue, q), append(r.open, q)
+	r.sweepLocked(time.Now().Add(sweepInterval))
+	r.callWorkersLocked(l)
+}
+
+// callWorkersLocked has a worker come for what is queued, unless enough are under way.
+func (r *road) callWorkersLocked(l *lane) {
+	if len(l.queue) == 0 || l.gathering() && l.busy >= gatherers {
+		return
+	}
+	l.filled.Signal()
+	if len(l.queue) > l.idle && l.workers < r.workers {
+		l.workers++
+		go r.work(l)
+	}
+}
+
+// work answers what comes along a lane. After close it ends as soon as nothing is queued.
+func (r *road) work(l *lane) {
+	for qs := r.next(l); qs != nil; qs = r.next(l) {
+		calls, until := qs[0].calls, qs[0].until
+		for _, q := range qs[1:] {
+			calls, until = append(calls[:len(calls):len(calls)], q.calls...), later(until, q.until)
+		}
+		ss := r.newSession(l, calls)
+		sent := time.Now()
+		if ss != nil {
+			until = earlier(until, sent.Add(directTimeout))
+		}
+		r.end(l, ss, sent, qs, r.perform(r.via(ss), calls, until))
+	}
+}
+
+func (r *road) next(l *lane) (qs []*question) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		for len(l.queue) == 0 || l.gathering() && l.busy >= gatherers {
+			if r.closed && len(l.queue) == 0 {
+				l.workers--
+				return nil
+			}
+			l.idle++
+			l.filled.Wait()
+			l.idle--
+		}
+		n := 1
+		if l.gathering() {
+			n = min(len(l.queue), batchSize)
+		}
+		for _, q := range l.queue[:n] {
+			if !q.over {
+				q.sent = time.Now()
+				qs = append(qs, q)
+			}
+		}
+		l.queue = l.queue[n:]
+		if len(qs) > 0 {
+			l.busy++
+			r.callWorkersLocked(l)
+			return qs
+		}
+	}
+}
+
+// end ends questions that have travelled together since sent, with the answers to all of their calls. They came to a worker, or in
+// a session.
+func (r *road) end(l *lane, ss *session, sent time.Time, qs []*question, answers []answer) {
+	var posted []func()
+	r.mu.Lock()
+	l.busy--
+	l.quick = r.replicas.count == 0 && time.Since(sent) < quickAnswer && !slices.ContainsFunc(answers, answer.failed)
+	r.keepLocked(l, ss)
+	for _, q := range qs {
+		own := answers[:len(q.calls)]
+		answers = answers[len(q.calls):]
+		if !q.over {
+			q.endLocked(own)
+		}
+		if q.posted != nil {
+			posted = append(posted, func() { q.posted(own) })
+		}
+	}
+	r.callWorkersLocked(l)
+	r.mu.Unlock()
+	for _, f := range posted {
+		f()
+	}
+}
+
+// via is what a worker sends through that may have a session.
+func (r *road) via(ss *session) sender {
+	if ss != nil {
+		return ss
+	}
+	return r.rdb
+}
+
+// borrow returns a session for a question that can be asked directly, with its lane. There is none for one with little time.
+func (r *road) borrow(q *question) (ss *session) {
+	if time.Until(q.by) < 2*directTimeout {
+		return nil
+	}
+	address := r.topology.Master(q.calls[0].keys[0])
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.lanes[address]
+	if l == nil || !l.quick || l.open >= gatherFrom || len(l.sessions) == 0 {
+		return nil
+	}
+	last := len(l.sessions) - 1
+	ss, l.sessions = l.sessions[last], l.sessions[:last]
+	q.lane = l
+	l.open++
+	l.busy++
+	return ss
+}
+
+// newSession returns a session for a call, if the lane is quick and may have one more. The call is its first use, which takes a
+// connection from the pool.
+func (r *road) newSession(l *lane, calls []call) *session {
+	node := r.topology.Node(calls[0].keys[0])
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(calls) > 1 || node == nil || !l.quick || l.gathering() || l.made >= r.sessions || r.closed {
+		return nil
+	}
+	l.made++
+	return &session{Conn: node.Conn()}
+}
+
+// keepLocked keeps a session for the next question, or gives its connection back if the lane is not quick.
+func (r *road) keepLocked(l *lane, ss *session) {
+	switch {
+	case ss == nil:
+	case l.quick && !r.closed:
+		ss.used = time.Now()
+		l.sessions = append(l.sessions, ss)
+		r.sweepLocked(ss.used.Add(sessionIdle))
+	default:
+		l.made--
+		_ = ss.Close() // it only returns the connection
+	}
+}
+
+// returnSessionsLocked gives back the connections that were idle for long, and all of a lane that is not quick.
+func (r *road) returnSessionsLocked(l *lane, now time.Time) {
+	for len(l.sessions) > 0 && (!l.quick || r.closed || now.Sub(l.sessions[0].used) >= sessionIdle) {
+		_ = l.sessions[0].Close()
+		l.sessions = slices.Delete(l.sessions, 0, 1)
+		l.made--
+	}
+	if len(l.sessions) > 0 {
+		r.sweepLocked(l.sessions[0].used.Add(sessionIdle))
+	}
+}
