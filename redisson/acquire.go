@@ -104,7 +104,10 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hol
 		pause := c.spin
 		w.backoff = &pause
 	}
-	if err := w.run(lineID{name: name, channel: ho.family.channel(ho), kind: r.Kind, permits: int64(r.Limit)}, r.Wait); err != nil {
+	if _, ok := ho.family.(passing); ok && c.road.replicas.count == 0 {
+		w.hold = h
+	}
+	if err := w.run(ho.lineID(), r.Wait); err != nil {
 		c.cleanUp(ctx, ho, err)
 		return nil, err
 	}

@@ -14,7 +14,7 @@ func (c *Client) FairLock(name string) *Lock { return c.newLock(name, lock.Fair)
 
 // fair keeps the waiters of a lock in a list, with deadlines in a sorted set, by the server's clock. Each has a channel of
 // its own, on which the release before it announces its turn.
-type fair struct{ plain }
+type fair struct{}
 
 func fairKeys(name string) []string { return []string{name, fairQueue(name), fairDeadlines(name)} }
 
@@ -24,6 +24,10 @@ func (fair) enter(ho *holder, lease time.Duration) call {
 		join = "1"
 	}
 	return call{fairAcquire, fairKeys(ho.name), []any{ho.id, millis(lease), millis(ho.patience), join}}
+}
+
+func (fair) update(ho *holder, c counts, lease time.Duration, why change) call {
+	return plain{}.update(ho, c, lease, why)
 }
 
 func (fair) exit(ho *holder, heir string, kept time.Duration) call {

@@ -26,6 +26,11 @@ type family interface {
 	channel(ho *holder) string
 }
 
+// passing is a family whose locks go from one holder to the next one of the same client without being free in between.
+type passing interface {
+	pass(from, to *holder) call
+}
+
 // counts is how many holds a holder has, and how many of them are of a kind that matters to its family.
 type counts struct{ all, reads, writes, fenced int }
 
@@ -91,6 +96,10 @@ func (p plain) exit(ho *holder, heir string, kept time.Duration) call {
 	return call{lockRelease, []string{ho.name}, []any{ho.id, lockChannel(ho.name), heir, millis(kept)}}
 }
 
+func (plain) pass(from, to *holder) call {
+	return call{lockPass, []string{from.name}, []any{from.id, to.id, millis(to.asked)}}
+}
+
 func (plain) force(name string, _ lock.Kind) call {
 	return call{lockForce, []string{name}, []any{lockChannel(name)}}
 }
@@ -103,6 +112,12 @@ type fenced struct{ plain }
 func (f fenced) enter(ho *holder, lease time.Duration) call {
 	c := f.plain.enter(ho, lease)
 	c.keys, c.args = append(c.keys, tokenKey(ho.name)), append(c.args, millis(f.tokenTTL))
+	return c
+}
+
+func (f fenced) pass(from, to *holder) call {
+	c := f.plain.pass(from, to)
+	c.keys, c.args = append(c.keys, tokenKey(from.name)), append(c.args, millis(f.tokenTTL))
 	return c
 }
 

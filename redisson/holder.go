@@ -298,5 +298,23 @@ func (h *hold) release(ctx context.Context, kept time.Duration) error {
 	if t.call.script == nil {
 		return lost
 	}
+	if family, ok := h.holder.family.(passing); ok && t.free && lost == nil {
+		if place := h.c.lines.offer(h); place != nil {
+			return h.pass(ctx, t, place, family.pass(h.holder, place.hold.holder))
+		}
+		defer h.c.lines.released(h)
+	}
 	return cmp.Or(lost, h.c.claims.endRelease(h, t, h.c.road.askSoon(ctx, t.call)))
+}
+
+// pass is release by a call that makes the waiter at a place the next holder. If the server refuses that, the lock is released.
+func (h *hold) pass(ctx context.Context, t task, to *place, cl call) error {
+	a := h.c.road.askSoon(ctx, cl)
+	if !h.c.lines.give(to, a) {
+		h.c.claims.discard(to.hold.holder) // it has left meanwhile
+	}
+	if lasting(a.err) {
+		a = h.c.road.askSoon(ctx, t.call)
+	}
+	return h.c.claims.endRelease(h, t, a)
 }

@@ -11,6 +11,10 @@ import (
 
 // lines are the queues of this process' waiters, one for each thing that is waited for. Only the head of a line asks Redis, so a
 // process is one contender, however many of its goroutines wait.
+//
+// Within a line, a lock is passed on: the release of one holder makes the head of the line the next holder, in one script, and
+// nobody else hears of it. Such a streak has a bound. At its end the lock is released as usual, and the line leaves it to others for
+// a moment.
 type lines struct {
 	subscriber *pubsub.Subscriber
 
@@ -26,12 +30,18 @@ type lineID struct {
 	permits int64
 }
 
+// lineID returns the line of those who want what ho wants.
+func (ho *holder) lineID() lineID {
+	return lineID{name: ho.name, channel: ho.family.channel(ho), kind: ho.kind, permits: int64(ho.limit)}
+}
+
 // line has one state for all who stand in it. The mutex of lines guards it.
 type line struct {
 	id           lineID
 	places       []*place
 	subscription *pubsub.Subscription // made by the first refusal
 	news
+	streak
 }
 
 // news is what is known in a line.
@@ -41,14 +51,44 @@ type news struct {
 	silent    time.Time // when the first question was asked that was not answered; zero after an answer
 }
 
+// streak is how a lock goes through a line. While the head rests, the alarm is set.
+type streak struct {
+	since time.Time   // when it began; zero: there is none
+	turns int         // how often the lock was passed on in it
+	rests bool        // the head does not ask: somebody of the line has just got the lock, or others are to get it
+	alarm *time.Timer // has the head ask
+}
+
+const (
+	// streakTurns and streakTime bound a streak.
+	streakTurns = 16
+	streakTime  = 50 * time.Millisecond
+	// aloofTime bounds the time that a lock is left to others after a streak: that is as long as a turn was.
+	aloofTime = 2 * time.Millisecond
+)
+
 // place is one waiter's place in a line.
 type place struct {
 	line *line
-	turn chan error // receives nil when this becomes the head, or why the line has failed
+	hold *hold         // that the lock can be passed to; may be nil
+	look chan struct{} // receives when next may answer something else
+
+	// The mutex of lines guards the rest.
+	asking  bool    // Redis
+	offered bool    // the lock is on its way to the hold
+	passed  *answer // to that
+	err     error   // why the line has failed
 }
 
-// join adds a place at the end of the line, and reports whether it is the head. Leave must be called once for it.
-func (l *lines) join(id lineID) (p *place, first bool) {
+// step is what a waiter is to do next. The zero value says that it is to sleep until something changes.
+type step struct {
+	err    error   // return it
+	passed *answer // see whether it brings the lock
+	ask    bool    // ask Redis
+}
+
+// join adds a place at the end of a line. Leave must be called once for it. A lock can be passed on to h, unless that is nil.
+func (l *lines) join(id lineID, h *hold) *place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ln := l.byID[id]
@@ -56,26 +96,44 @@ func (l *lines) join(id lineID) (p *place, first bool) {
 		ln = &line{id: id}
 		l.byID[id] = ln
 	}
-	p = &place{line: ln, turn: make(chan error, 1)}
+	p := &place{line: ln, hold: h, look: make(chan struct{}, 1)}
 	ln.places = append(ln.places, p)
-	return p, len(ln.places) == 1
+	return p
 }
 
-// leave gives up a place; the next one becomes the head if this was it.
-func (l *lines) leave(p *place) {
+// next returns what the waiter at a place is to do.
+func (l *lines) next(p *place) (s step) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	s.err, s.passed, p.passed = p.err, p.passed, nil
+	if s.err == nil && s.passed == nil && !p.offered && !p.line.rests && p.line.places[0] == p {
+		s.ask, p.asking = true, true
+	}
+	return s
+}
+
+// leave gives up a place; the next one becomes the head if this was it. Whether the waiter got what it wanted matters to those
+// behind. Leave reports whether the lock was on its way to the waiter, who has then left it behind.
+func (l *lines) leave(p *place, got bool) (behind bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	behind = p.offered || p.passed != nil
 	i := slices.Index(p.line.places, p)
 	if i < 0 {
-		return
+		return behind
 	}
 	p.line.places = slices.Delete(p.line.places, i, i+1)
 	switch {
 	case len(p.line.places) == 0:
 		l.dropLocked(p.line)
-	case i == 0:
-		p.line.places[0].turn <- nil
+	case i > 0:
+	case got && p.hold != nil:
+		l.restLocked(p.line, pollInterval)
+	default:
+		p.line.rests = false
+		p.line.places[0].wake()
 	}
+	return behind
 }
 
 // fail ends the wait of all behind p, the head, with its error, because Redis would give them no better answer. Later waiters start a
@@ -84,7 +142,8 @@ func (l *lines) fail(p *place, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, other := range p.line.places[1:] {
-		other.turn <- err
+		other.err = err
+		other.wake()
 	}
 	p.line.places = nil
 	l.dropLocked(p.line)
@@ -92,8 +151,80 @@ func (l *lines) fail(p *place, err error) {
 
 func (l *lines) dropLocked(ln *line) {
 	delete(l.byID, ln.id)
+	if ln.alarm != nil {
+		ln.alarm.Stop()
+	}
 	if ln.subscription != nil {
 		ln.subscription.Close()
+	}
+}
+
+// restLocked has the head of a line rest for a while.
+func (l *lines) restLocked(ln *line, d time.Duration) {
+	ln.rests = true
+	if ln.alarm == nil {
+		ln.alarm = time.AfterFunc(d, func() { l.rouse(ln) })
+	}
+	ln.alarm.Reset(d)
+}
+
+// rouse has the head of a line ask.
+func (l *lines) rouse(ln *line) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ln.rests = false
+	if len(ln.places) > 0 {
+		ln.places[0].wake()
+	}
+}
+
+func (p *place) wake() {
+	select {
+	case p.look <- struct{}{}:
+	default:
+	}
+}
+
+// offer chooses the place to which the lock of h is passed on: the head of its line, unless there is none, it just asks Redis, or the
+// streak is over. The method give must follow.
+func (l *lines) offer(h *hold) *place {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ln := l.byID[h.holder.lineID()]
+	if ln == nil || ln.places[0].hold == nil || ln.places[0].asking || ln.places[0].offered {
+		return nil
+	}
+	if ln.since.IsZero() {
+		ln.since, ln.turns = h.since, 0
+	}
+	if ln.turns >= streakTurns || time.Since(ln.since) >= streakTime {
+		return nil
+	}
+	ln.turns++
+	ln.places[0].offered = true
+	return ln.places[0]
+}
+
+// give tells a place what became of an offer. It reports whether the waiter is still there.
+func (l *lines) give(p *place, a answer) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p.offered, p.passed = false, &a
+	p.wake()
+	return slices.Contains(p.line.places, p)
+}
+
+// released has the line of a lock that was released leave it to others for a moment.
+func (l *lines) released(h *hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ln := l.byID[h.holder.lineID()]; ln != nil {
+		turn := time.Since(h.since)
+		if !ln.since.IsZero() {
+			turn = time.Since(ln.since) / time.Duration(ln.turns+1)
+		}
+		ln.since = time.Time{}
+		l.restLocked(ln, min(turn, aloofTime))
 	}
 }
 
@@ -123,6 +254,7 @@ func (l *lines) changed(p *place) (changed <-chan struct{}, live bool) {
 func (l *lines) answered(p *place, ttl time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	p.asking = false
 	p.line.news = news{heard: true, busyUntil: time.Now().Add(ttl)}
 }
 
@@ -130,6 +262,7 @@ func (l *lines) answered(p *place, ttl time.Duration) {
 func (l *lines) unanswered(p *place, asked time.Time) news {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	p.asking = false
 	if p.line.silent.IsZero() {
 		p.line.silent = asked
 	}

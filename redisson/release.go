@@ -25,7 +25,7 @@ func (s *claims) beginRelease(h *hold, kept time.Duration) (t task, err error) {
 	ho.version++ // also for a partial release that is under way, and may find nothing any more
 	if heir, until, ok := ho.heir(); ok {
 		s.buryLocked(ho)
-		return task{call: ho.family.exit(ho, heir, max(0, until.Sub(now))), whole: true}, nil
+		return task{call: ho.family.exit(ho, heir, max(0, until.Sub(now))), whole: true, free: heir == ""}, nil
 	}
 	why := renewal
 	if h.kind == lock.Write && kept == 0 && ho.counts().writes > 0 {

@@ -32,6 +32,8 @@ type waiter struct {
 	rest time.Duration
 	// backoff, if there is one, is how a waiter sleeps that gets no messages.
 	backoff *backoff
+	// hold, if there is one, can be passed the lock.
+	hold *hold
 
 	// These are set by run.
 	start    time.Time
@@ -66,38 +68,64 @@ func (c *Client) patience(wait time.Duration) time.Duration {
 	return min(wait+answerInterval, c.timeout)
 }
 
-// standIn waits in a line. The order of a round matters. The state of the channel is noted before the try, so that a message after
-// it is not missed. The first refusal is followed by a subscription; its confirmation counts as a change, because messages before
-// it are lost.
-func (w *waiter) standIn(id lineID) error {
-	place, first := w.c.lines.join(id)
-	w.place = place
-	defer w.c.lines.leave(place)
-	if !first {
-		if err := w.sleep(place.turn, nil, forever); err != nil {
-			return err
+// standIn waits in a line.
+func (w *waiter) standIn(id lineID) (err error) {
+	got := false
+	w.place = w.c.lines.join(id, w.hold)
+	defer func() {
+		if w.c.lines.leave(w.place, got && err == nil) {
+			w.c.claims.tried(w.hold.holder, 1)
 		}
-	}
+	}()
 	for {
-		changed, live := w.c.lines.changed(place)
-		asked := time.Now()
-		done, ttl, err := w.try(w.until(asked))
-		if err != nil && !done {
-			if err = w.outcome(asked, err); err != nil {
-				return err
-			}
-			changed, ttl = nil, pollInterval
-		} else if w.c.lines.answered(place, ttl); done {
-			return err
-		} else if w.c.lines.listen(place) {
-			if changed, live = w.c.lines.changed(place); live {
-				continue
-			}
+		switch next := w.c.lines.next(w.place); {
+		case next.err != nil:
+			return next.err
+		case next.passed != nil:
+			got, err = w.receive(*next.passed)
+		case next.ask:
+			got, err = w.askInLine()
+		default:
+			err = w.sleep(nil, forever)
 		}
-		if err := w.sleep(nil, changed, w.pause(ttl, live)); err != nil {
+		if got || err != nil {
 			return err
 		}
 	}
+}
+
+// receive takes over a lock that was passed on, and reports whether that was possible.
+func (w *waiter) receive(a answer) (got bool, err error) {
+	if a.doubts > 0 {
+		w.c.claims.tried(w.hold.holder, a.doubts)
+	}
+	if !a.yes() {
+		return false, nil
+	}
+	w.c.lines.answered(w.place, w.hold.holder.asked)
+	return true, w.hold.enter(w.ctx, 0, a)
+}
+
+// askInLine is a round of the head of a line. The order matters. The state of the channel is noted before the try, so that a message
+// after it is not missed. The first refusal is followed by a subscription; its confirmation counts as a change, because messages
+// before it are lost.
+func (w *waiter) askInLine() (done bool, err error) {
+	changed, live := w.c.lines.changed(w.place)
+	asked := time.Now()
+	done, ttl, err := w.try(w.until(asked))
+	if err != nil && !done {
+		if err = w.outcome(asked, err); err != nil {
+			return false, err
+		}
+		changed, ttl = nil, pollInterval
+	} else if w.c.lines.answered(w.place, ttl); done {
+		return true, err
+	} else if w.c.lines.listen(w.place) {
+		if changed, live = w.c.lines.changed(w.place); live {
+			return false, nil
+		}
+	}
+	return false, w.sleep(changed, w.pause(ttl, live))
 }
 
 // until returns how long the head of a line waits for the answer to a question that it asks now.
@@ -166,9 +194,9 @@ func (w *waiter) pause(ttl time.Duration, live bool) time.Duration {
 	return d
 }
 
-// sleep returns nil when it is the waiter's turn, when something has changed, or after d, and the reason when there is nothing
-// left to wait for.
-func (w *waiter) sleep(turn <-chan error, changed <-chan struct{}, d time.Duration) error {
+// sleep returns nil when the waiter's place is to be looked at, when something has changed, or after d, and the reason when there is
+// nothing left to wait for.
+func (w *waiter) sleep(changed <-chan struct{}, d time.Duration) error {
 	for wake := time.Now().Add(d); ; {
 		at, err := w.over()
 		if err != nil || !time.Now().Before(wake) {
@@ -180,8 +208,8 @@ func (w *waiter) sleep(turn <-chan error, changed <-chan struct{}, d time.Durati
 		}
 		w.timer.Reset(left)
 		select {
-		case err := <-turn:
-			return err
+		case <-w.place.look:
+			return nil
 		case <-changed:
 			return nil
 		case <-w.timer.C:

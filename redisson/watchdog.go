@@ -12,6 +12,7 @@ type task struct {
 	version int32  // of a holder's counts
 	why     change // of these
 	whole   bool   // the holder goes
+	free    bool   // and nobody keeps the lock
 }
 
 // takeDue ends what is over by now, and returns what Redis is to be asked. The next alarm is set by unlock.
