@@ -16,7 +16,7 @@ import (
 )
 
 // simHunt is how long a mutant may live.
-const simHunt = 30 * time.Second
+const simHunt = 2 * time.Minute
 
 // hunt lets the simulation find the mutants, and returns how many it found.
 func hunt(t *testing.T, mutants []mutant, workers int) (found int) {

@@ -128,13 +128,33 @@ var simMutants = []mutant{
 	// Waiting.
 	{
 		name:  "a line loses a waiter",
-		edits: []edit{{"line.go", "\tcase i == 0:\n", "\tcase i == 0 && len(p.line.places) > 1:\n"}},
+		edits: []edit{{"line.go", "\tdefault:\n\t\tp.line.rests = false\n", "\tcase len(p.line.places) == 1:\n\tdefault:\n\t\tp.line.rests = false\n"}},
 		run:   "scene=plain", want: "liveness|late|idle",
 	},
 	{
 		name:  "a message that comes during a try is missed",
-		edits: []edit{{"wait.go", "\t\t} else if w.c.lines.listen(place) {\n", "\t\t} else if changed, live = w.c.lines.changed(place); w.c.lines.listen(place) {\n"}},
+		edits: []edit{{"wait.go", "\t} else if w.c.lines.listen(w.place) {\n", "\t} else if changed, live = w.c.lines.changed(w.place); w.c.lines.listen(w.place) {\n"}},
 		run:   "scene=plain,faults=none", want: "idle",
+	},
+	{
+		name:  "a head that counts on its predecessor never asks",
+		edits: []edit{{"line.go", "\tln.alarm.Reset(d)\n", "\tln.alarm.Stop()\n"}},
+		run:   "scene=plain", want: "liveness|late|idle",
+	},
+	{
+		name:  "a lock is passed on that was lost",
+		edits: []edit{{"lua/lock_pass.lua", "if not passed and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then", "if false then"}},
+		run:   "scene=plain", want: "two owners|believes|keeps for another",
+	},
+	{
+		name:  "a waiter leaves the lock behind that was on its way to it",
+		edits: []edit{{"wait.go", "\t\t\tw.c.claims.tried(w.hold.holder, 1)\n", ""}},
+		run:   "scene=plain,faults=lossy", want: "idle|left|late",
+	},
+	{
+		name:  "a lock is passed on with the old token",
+		edits: []edit{{"lua/lock_pass.lua", "token = passed and tonumber(redis.call('get', KEYS[2])) or count()", "token = tonumber(redis.call('get', KEYS[2])) or count()"}},
+		run:   "scene=fenced", want: "token",
 	},
 	{
 		name:  "a waiter that leaves stays in the fair queue",

@@ -1,0 +1,244 @@
+package redisson_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
+)
+
+// Locks that are passed on from one goroutine of a process to the next.
+
+// crowd has n goroutines take the lock again and again, until stop is closed, and calls inside under it. It returns when all of
+// them have left.
+func crowd(t *testing.T, n int, l locker, stop <-chan struct{}, inside func(held context.Context)) {
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				held := mustLock(t, l)
+				inside(held)
+				mustUnlock(t, l, held)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestPassedOnLocksCostOneCommand(t *testing.T) {
+	s := redistest.Start(t)
+	admin, c := s.Client(t), newClient(t, s)
+	l := c.Lock("k")
+	mustUnlock(t, l, mustLock(t, l))      // loads the scripts
+	stop, turns := make(chan struct{}), 0 // turns is guarded by the lock
+	before, _ := commands(t, admin)
+	crowd(t, 64, l, stop, func(context.Context) {
+		if turns++; turns == 2000 {
+			close(stop)
+		}
+	})
+	after, _ := commands(t, admin)
+	if n := float64(after-before) / float64(turns); n > 1.2 {
+		t.Errorf("%.2f commands for each of %d turns, want 1.2 at most", n, turns)
+	}
+}
+
+// However busy the goroutines of a process are with a lock, others get it.
+func TestOthersGetInWhileLocksArePassedOn(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	cluster := redistest.StartCluster(t, 0)
+	single := func(t *testing.T) *redisson.Client { return newClient(t, s) }
+	node := func(t *testing.T) *redisson.Client { return member(t, cluster) }
+	for _, tt := range []struct {
+		name   string
+		client func(t *testing.T) *redisson.Client
+		lock   func(c *redisson.Client, key string) *redisson.Lock
+	}{
+		{"subscriber", single, (*redisson.Client).Lock},
+		{"poller", single, (*redisson.Client).SpinLock},
+		{"another kind", single, func(c *redisson.Client, key string) *redisson.Lock { return c.FairLock(key) }},
+		{"cluster", node, (*redisson.Client).Lock},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			stop := make(chan struct{})
+			var busy sync.WaitGroup
+			busy.Go(func() { crowd(t, 64, tt.client(t).Lock(t.Name()), stop, func(context.Context) {}) })
+			other := tt.lock(tt.client(t), t.Name())
+			for range 5 {
+				held, ok, err := other.TryLock(t.Context(), 20*time.Second, 0)
+				if err != nil || !ok {
+					t.Errorf("TryLock = %v, %v", ok, err)
+					break
+				}
+				mustUnlock(t, other, held)
+			}
+			close(stop)
+			busy.Wait()
+		})
+	}
+}
+
+func TestPassedOnTokensRise(t *testing.T) {
+	s := redistest.Start(t)
+	l := newClient(t, s).FencedLock("k")
+	stop, turns, last := make(chan struct{}), 0, int64(0) // guarded by the lock
+	crowd(t, 16, l, stop, func(held context.Context) {
+		token, _ := l.Token(held)
+		if token <= last {
+			t.Errorf("token %d comes after %d", token, last)
+		}
+		last = token
+		if turns++; turns == 500 {
+			close(stop)
+		}
+	})
+}
+
+// Waiters give up at any moment, also while a lock is on its way to them. It does not stay with them.
+func TestWaitersLeaveWhileLocksArePassedOn(t *testing.T) {
+	t.Parallel()
+	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
+		s := redistest.Start(t)
+		p, admin := s.Front(t), s.Client(t)
+		p.Delay(time.Millisecond)
+		c := onClient(t, s.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }))
+		var inside atomic.Int32
+		var all sync.WaitGroup
+		for range 32 {
+			all.Go(func() {
+				for range 60 {
+					ctx, cancel := context.WithTimeout(t.Context(), rand.N(60*time.Millisecond))
+					h, err := c.Acquire(ctx, lock.Request{Key: "k", Wait: -1})
+					cancel()
+					switch {
+					case err == nil:
+						if inside.Add(1) > 1 {
+							t.Error("two holders")
+						}
+						inside.Add(-1)
+						release(t, h)
+					case !errors.Is(err, context.DeadlineExceeded):
+						t.Errorf("Acquire = %v, want the end of its context", err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		eventually(t, "nothing is left", func() bool { return len(keys(t, admin)) == 0 })
+	})
+}
+
+// A holder whose lease ends under its work, and one that holds the lock twice, have a line behind them like any other.
+func TestLineBehindUnusualHolders(t *testing.T) {
+	s := redistest.Any(t)
+	c := newClient(t, s, redisson.WatchdogTimeout(2*time.Second))
+	l := c.Lock(t.Name())
+	hold := func(lease time.Duration) context.Context {
+		held, err := l.LockFor(t.Context(), lease)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return held
+	}
+	waiting := func() <-chan context.Context {
+		got := lockAsync(l)
+		eventually(t, "somebody waits", func() bool { return len(subscriptions(t, s.Client(t))) > 0 })
+		return got
+	}
+	t.Run("lease", func(t *testing.T) {
+		held := hold(300 * time.Millisecond)
+		got := waiting()
+		<-held.Done()
+		if err := l.Unlock(held); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("Unlock = %v, want ErrLost", err)
+		}
+		expectHeldWithin(t, l, got, 2*time.Second)
+	})
+	t.Run("re-entrant", func(t *testing.T) {
+		outer := hold(0)
+		inner, err := l.Lock(outer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := waiting()
+		mustUnlock(t, l, inner)
+		select {
+		case <-got:
+			t.Fatal("the waiter has a lock that its holder has given back in part only")
+		case <-time.After(50 * time.Millisecond):
+		}
+		mustUnlock(t, l, outer)
+		expectHeldWithin(t, l, got, 2*time.Second)
+	})
+	t.Run("forced", func(t *testing.T) {
+		held := hold(0)
+		got := waiting()
+		if ok, err := c.Lock(t.Name()).ForceUnlock(t.Context()); ok || err != nil { // another name
+			t.Fatalf("ForceUnlock = %v, %v", ok, err)
+		}
+		if err := s.Client(t).Del(t.Context(), l.Name()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Unlock(held); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("Unlock = %v, want ErrLost", err)
+		}
+		expectHeldWithin(t, l, got, 2*time.Second)
+	})
+}
+
+// A process is killed while its goroutines pass a lock on. Others have it after its lease.
+func TestProcessDiesWhileLocksArePassedOn(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	child := exec.Command(os.Args[0], "-test.run=^TestPassingChild$", "-test.timeout=1m")
+	child.Env = append(os.Environ(), stressAddr+"="+s.Addr)
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer child.Wait() //nolint:errcheck // it is killed
+	defer child.Process.Kill()
+	admin := s.Client(t)
+	eventually(t, "the process is busy", func() bool {
+		n, _ := admin.Get(t.Context(), "turns").Int()
+		return n > 100
+	})
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	l := newClient(t, s).Lock("k")
+	held, ok, err := l.TryLock(t.Context(), 10*time.Second, 0)
+	if err != nil || !ok {
+		t.Fatalf("TryLock = %v, %v", ok, err)
+	}
+	mustUnlock(t, l, held)
+}
+
+// TestPassingChild is that process. Alone it has nothing to do.
+func TestPassingChild(t *testing.T) {
+	addr := os.Getenv(stressAddr)
+	if addr == "" {
+		return
+	}
+	s := &redistest.Server{Addr: addr}
+	rdb := s.Client(t)
+	crowd(t, 8, onClient(t, s.Client(t), redisson.WatchdogTimeout(time.Second)).Lock("k"), nil, func(held context.Context) {
+		rdb.Incr(held, "turns")
+	})
+}
