@@ -199,3 +199,17 @@ func TestWhyAFigureIsMissing(t *testing.T) {
 		}
 	}
 }
+
+func TestPeersWithoutAFigureHaveNoRow(t *testing.T) {
+	g := report{Figures: figures(threeRounds(), madeUp)}.grid(tables[0])
+	var rows []string
+	for _, row := range g.rows {
+		rows = append(rows, row[0])
+	}
+	if want := []string{base, "bare", we}; !slices.Equal(rows, want) {
+		t.Errorf("rows of %v, want %v", rows, want)
+	}
+	if g := (report{Figures: figures(threeRounds(), madeUp)}).grid(tables[len(tables)-1]); len(g.rows) != 0 {
+		t.Errorf("rows %v, want none: Latchkey has only a reason there", g.rows)
+	}
+}

@@ -122,13 +122,13 @@ func (r report) grid(t table) grid {
 		g.head = append(g.head, c.head)
 	}
 	for _, peer := range r.peers() {
-		row, any := []string{peer}, false
+		row, some := []string{peer}, false
 		for _, col := range t.columns {
 			f, ok := r.find(col.id, peer)
-			any = any || ok && f.Value != nil
+			some = some || ok && f.Value != nil
 			row = append(row, f.cell())
 		}
-		if any {
+		if some {
 			g.rows = append(g.rows, row)
 		}
 	}

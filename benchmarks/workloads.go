@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -59,12 +60,7 @@ func selected(only *regexp.Regexp) []workload {
 }
 
 func feeds(w workload, metric string) bool {
-	for _, m := range w.feeds {
-		if m == metric {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(w.feeds, metric)
 }
 
 // where returns the address of Redis for a workload.
