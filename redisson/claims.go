@@ -150,7 +150,11 @@ func (s *claims) beginReentry(h *hold) (update task, ok bool) {
 	ho.holds, ho.asked = append(ho.holds, h), max(ho.asked, h.lease)
 	h.over = time.Now().Add(h.lease)
 	ho.version++
-	return s.updateLocked(ho, 0, reentry), true
+	why := reentry
+	if h.kind == lock.Fenced {
+		why = fencing
+	}
+	return s.updateLocked(ho, 0, why), true
 }
 
 // discard starts to remove what a holder that was not admitted may have left in Redis. The channel is closed when Redis has

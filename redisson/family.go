@@ -51,7 +51,8 @@ type change uint8
 
 const (
 	renewal    change = iota // or release of a part
-	reentry                  // a writer's lease is added; where there is a fenced hold, the token is counted up
+	reentry                  // a writer's lease is added
+	fencing                  // re-entry of a fenced hold: the token is counted up
 	shortening               // release of a part of the writing: the lease is cut
 )
 
@@ -65,7 +66,7 @@ func (c *Client) familyOf(k lock.Kind) family {
 	case lock.Spin:
 		return spin{plain{c.tokenTTL}}
 	case lock.Fair:
-		return fair{}
+		return fair{plain{c.tokenTTL}}
 	case lock.Read, lock.Write:
 		return readWrite{}
 	case lock.Permit:
@@ -86,8 +87,8 @@ func (plain) enter(ho *holder, lease time.Duration) call {
 // update also keeps the counter of a fenced hold alive: the hold may last longer than counters are kept.
 func (p plain) update(ho *holder, c counts, lease time.Duration, why change) call {
 	cl := call{lockUpdate, []string{ho.name}, []any{ho.id, millis(lease), c.all}}
-	if c.fenced > 0 && (why == reentry || p.tokenTTL > 0) {
-		cl.keys, cl.args = append(cl.keys, tokenKey(ho.name)), append(cl.args, millis(p.tokenTTL), why == reentry)
+	if c.fenced > 0 && (why == fencing || p.tokenTTL > 0) {
+		cl.keys, cl.args = append(cl.keys, tokenKey(ho.name)), append(cl.args, millis(p.tokenTTL), why == fencing)
 	}
 	return cl
 }

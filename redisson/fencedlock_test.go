@@ -63,7 +63,7 @@ func TestRenewalKeepsTheTokenCounter(t *testing.T) {
 	srv := redistest.Any(t)
 	rdb := srv.Client(t)
 	c := newClient(t, srv, redisson.FencingTokenTTL(time.Hour), redisson.WatchdogTimeout(600*time.Millisecond))
-	for _, kind := range []lock.Kind{lock.Fenced, lock.Exclusive, lock.Spin} {
+	for _, kind := range []lock.Kind{lock.Fenced, lock.Exclusive, lock.Spin, lock.Fair} {
 		outer := acquire(t.Context(), t, c, lock.Request{Key: "k", Kind: kind})
 		inner := acquire(outer.Context(), t, c, lock.Request{Key: "k", Kind: lock.Fenced})
 		rdb.PExpire(t.Context(), tokenKey, time.Minute)
@@ -71,6 +71,31 @@ func TestRenewalKeepsTheTokenCounter(t *testing.T) {
 		release(t, inner)
 		release(t, outer)
 	}
+}
+
+// As in Redisson, only a fenced lock counts, whatever it re-enters and whatever re-enters it.
+func TestOnlyFencedHoldsAreNumbered(t *testing.T) {
+	srv := redistest.Any(t)
+	c := newClient(t, srv)
+	counter := func(want int64) {
+		t.Helper()
+		must(t, want)(c.FencedLock("k").LastToken(t.Context()))
+	}
+	outer := acquire(t.Context(), t, c, lock.Request{Key: "k", Kind: lock.Fenced})
+	counter(1)
+	for i, kind := range []lock.Kind{lock.Exclusive, lock.Spin, lock.Fair} {
+		inner := acquire(outer.Context(), t, c, lock.Request{Key: "k", Kind: kind})
+		counter(int64(i + 1))
+		again := acquire(inner.Context(), t, c, lock.Request{Key: "k", Kind: lock.Fenced})
+		if token := again.(interface{ Token() int64 }).Token(); token != int64(i+2) {
+			t.Errorf("under %v: token %d, want %d", kind, token, i+2)
+		}
+		release(t, again)
+		release(t, inner)
+		counter(int64(i + 2))
+	}
+	release(t, outer)
+	counter(4)
 }
 
 // Without the option Redis keeps the counter for ever, as Redisson has it. Locks of other kinds leave it alone.
