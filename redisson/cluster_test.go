@@ -56,6 +56,7 @@ func TestCluster(t *testing.T) {
 	t.Run("names", func(t *testing.T) { testClusterNames(t, c) })
 	t.Run("synchronizers", func(t *testing.T) { testClusterSynchronizers(t, c) })
 	t.Run("replace", func(t *testing.T) { testClusterReplace(t, c) })
+	t.Run("release all", func(t *testing.T) { testClusterReleaseAll(t, c) })
 	t.Run("slot moves", func(t *testing.T) { testSlotMoves(t, c) })
 	t.Run("counter", func(t *testing.T) { testClusterCounter(t, c) })
 	t.Run("silent node", func(t *testing.T) { testSilentNode(t, c) })

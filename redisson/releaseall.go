@@ -1,0 +1,99 @@
+package redisson
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// ReleaseAll gives back holds of one call together, as [lock.Locker] says: in one round trip to each master, and all of them
+// under the bounds of one Release.
+func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
+	errs := make([]error, len(holds))
+	of := map[string]*batch{}
+	for i, h := range holds {
+		own, ok := h.(interface{ inner() *hold })
+		if !ok || own.inner().c != c {
+			errs[i] = h.Release(ctx)
+			continue
+		}
+		r := &releasing{hold: own.inner(), err: &errs[i]}
+		if r.task, *r.err = c.claims.beginRelease(r.hold, 0); r.task.call.script == nil {
+			continue
+		}
+		master := c.topology.Master(r.task.call.keys[0])
+		if of[master] == nil {
+			of[master] = new(batch)
+		}
+		*of[master] = append(*of[master], r)
+	}
+	by := time.Now().Add(c.timeout)
+	var batches sync.WaitGroup
+	for _, b := range of {
+		batches.Go(func() { c.finish(ctx, *b, by) })
+	}
+	batches.Wait()
+	return errors.Join(errs...)
+}
+
+// releasing is the release of one of many holds.
+type releasing struct {
+	hold *hold
+	task task
+	err  *error // where it goes; already set if the hold was lost before
+}
+
+// batch is releases at one master.
+type batch []*releasing
+
+// finish performs the releases of a batch, in their order. What fails is asked for once more by itself, which also repeats it for as
+// long as there is time.
+func (c *Client) finish(ctx context.Context, b batch, by time.Time) {
+	calls := make([]call, len(b))
+	for i, r := range b {
+		calls[i] = r.task.call
+	}
+	answers := c.road.askTogether(ctx, by, calls)
+	var again sync.WaitGroup
+	for i, r := range b {
+		end := func(a answer) { *r.err = cmp.Or(*r.err, c.claims.endRelease(r.hold, r.task, a)) }
+		if a := answers[i]; a.err == nil {
+			end(a)
+		} else {
+			again.Go(func() {
+				last := c.road.ask(ctx, by, r.task.call)
+				last.doubts += a.doubts
+				end(last)
+			})
+		}
+	}
+	again.Wait()
+}
+
+// askTogether makes one attempt at calls for one master, in as few round trips as batchSize allows, and waits for the answers until by.
+// Like ask it leaves soon after the end of ctx.
+func (r *road) askTogether(ctx context.Context, by time.Time, calls []call) (answers []answer) {
+	var questions []*question
+	for len(calls) > 0 {
+		n := min(batchSize, len(calls))
+		questions = append(questions, &question{calls: calls[:n], until: by, by: by, done: make(chan struct{}, 1)})
+		calls = calls[n:]
+	}
+	for _, q := range questions {
+		r.send(q)
+	}
+	for _, q := range questions {
+		select {
+		case <-q.done:
+		case <-ctx.Done():
+			r.hurry(q)
+			<-q.done
+		}
+		answers = append(answers, q.answers...)
+	}
+	return answers
+}
