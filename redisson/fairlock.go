@@ -14,7 +14,9 @@ func (c *Client) FairLock(name string) *Lock { return c.newLock(name, lock.Fair)
 
 // fair keeps the waiters of a lock in a list, with deadlines in a sorted set, by the server's clock. Each has a channel of
 // its own, on which the release before it announces its turn.
-type fair struct{}
+type fair struct {
+	tokenTTL time.Duration // see FencingTokenTTL
+}
 
 func fairKeys(name string) []string { return []string{name, fairQueue(name), fairDeadlines(name)} }
 
@@ -26,8 +28,8 @@ func (fair) enter(ho *holder, lease time.Duration) call {
 	return call{fairAcquire, fairKeys(ho.name), []any{ho.id, millis(lease), millis(ho.patience), join}}
 }
 
-func (fair) update(ho *holder, c counts, lease time.Duration, why change) call {
-	return plain{}.update(ho, c, lease, why)
+func (f fair) update(ho *holder, c counts, lease time.Duration, why change) call {
+	return plain{f.tokenTTL}.update(ho, c, lease, why)
 }
 
 func (fair) exit(ho *holder, heir string, kept time.Duration) call {

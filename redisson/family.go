@@ -66,7 +66,7 @@ func (c *Client) familyOf(k lock.Kind) family {
 	case lock.Spin:
 		return spin{plain{c.tokenTTL}}
 	case lock.Fair:
-		return fair{plain{c.tokenTTL}}
+		return fair{c.tokenTTL}
 	case lock.Read, lock.Write:
 		return readWrite{}
 	case lock.Permit:
