@@ -23,7 +23,8 @@ const (
 )
 
 // admit describes what s wants and neither the guard nor its adapter does, and fills in what a fallback implies.
-func (s *Spec) admit(own bool, can []Ability) (faults []error) {
+// In a struct that is bound, the tag of a field may do without the fallback of all.
+func (s *Spec) admit(own, tagged bool, can []Ability) (faults []error) {
 	adapters := slices.Contains(can, ServesFallback)
 	if adapters {
 		s.implyFallback()
@@ -32,7 +33,7 @@ func (s *Spec) admit(own bool, can []Ability) (faults []error) {
 	if runs && !own && !adapters {
 		faults = append(faults, errors.New("policy fallback without a fallback: give Fallback"))
 	}
-	if adapters && !runs {
+	if adapters && !runs && !tagged {
 		faults = append(faults, s.idleFallback())
 	}
 	if s.Methods != "" && !slices.Contains(can, ServesMethods) {
@@ -63,13 +64,30 @@ func (r *Runner) RunOr(ctx context.Context, facts keyexpr.Facts, fn func(context
 	return r.run(ctx, facts, fn, fallback)
 }
 
-// RequestType returns what the KeyFunc or KeysFunc of g takes, and nil if there is none. An adapter that has such a
-// request offers it as the root `req`.
+// RequestType returns what the KeyFunc or KeysFunc of g takes, be it one of a Stack, and nil if there is none. An adapter
+// that has such a request offers it as the root `req`.
 func (g *Guard) RequestType() reflect.Type {
-	if g == nil || g.keyFunc == nil {
+	if g == nil {
 		return nil
 	}
-	return g.keyFunc.request
+	for _, g := range append([]*Guard{g}, g.rest...) {
+		if g.keyFunc != nil {
+			return g.keyFunc.request
+		}
+	}
+	return nil
+}
+
+// Specs returns what the guard of r declares, with what tags and overrides say. Of a Stack they are several, the first one
+// first. An adapter that looks into a Spec looks into these: that of a Guard is not the last word.
+func (r *Runner) Specs() []Spec {
+	var specs []Spec
+	for ; r != nil; r = r.next {
+		s := r.spec
+		s.zeros = 0
+		specs = append(specs, s)
+	}
+	return specs
 }
 
 // A Field is one with a guard tag, in a struct that an adapter binds.
@@ -94,5 +112,5 @@ func BindFields(g *Guard, target any, wrap func(Field) (reflect.Value, error)) e
 		tagged.spec.Name = cmp.Or(tagged.spec.Name, f.path)
 		guarded, err := wrap(Field{f.path, f.tags, f.value, &tagged})
 		return tagged.spec.Name, guarded, err
-	})
+	}, func() error { return nil })
 }

@@ -123,10 +123,30 @@ func findAttribute(name string) (attr, error) {
 	if before, value, ok := strings.Cut(name, ":"); i < 0 && ok && slices.Contains(attributeNames, before) {
 		return attr{}, fmt.Errorf("unknown attribute %q: write %s=%s", name, before, strings.TrimSpace(value))
 	}
+	if owner := ownerOf(name); i < 0 && owner != "" {
+		return attr{}, fmt.Errorf("unknown attribute %q: write %s=%s", name, owner, name)
+	}
 	if i < 0 {
 		return attr{}, fmt.Errorf("unknown attribute %q%s", name, suggest.Ending(name, attributeNames))
 	}
 	return attributes[i], nil
+}
+
+// ownerOf names the attribute whose value text is. It is empty if there is none.
+func ownerOf(text string) string {
+	if text == forever {
+		return "wait"
+	}
+	if strings.Contains(text, "#{") {
+		return "key"
+	}
+	if _, err := parseKind(text); err == nil {
+		return "kind"
+	}
+	if slices.Contains(policyNames[:], text) {
+		return "busy"
+	}
+	return ""
 }
 
 // given returns the fields of s that have a value, be it a zero that was written out.
@@ -158,10 +178,13 @@ var (
 	nameValues = values[string]{
 		parse: asWritten, format: itself,
 		fault: func(name, v string) string {
-			if utf8.ValidString(v) && strings.IndexFunc(v, unicode.IsControl) < 0 {
-				return ""
+			switch {
+			case !utf8.ValidString(v) || strings.ContainsFunc(v, unicode.IsControl):
+				return fmt.Sprintf("%s %q has bytes that are no text", name, v)
+			case strings.TrimSpace(v) != v:
+				return fmt.Sprintf("%s %q begins or ends with a blank: remove it", name, v)
 			}
-			return fmt.Sprintf("%s %q has bytes that are no text", name, v)
+			return ""
 		},
 	}
 	codeValues = values[string]{code, asWritten, itself, func(string, string) string { return "" }}

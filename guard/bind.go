@@ -19,15 +19,19 @@ import (
 //	err := guard.Bind(guard.Must(guard.New(locker)), &orders)
 //
 // A function takes a context first and returns an error last. Its only other argument is the fact req; of several, args
-// gives the names. The name of a guard defaults to the path of the field, as in "Orders.Pay". A Fallback must fit each
-// function whose policy it is, and a KeyFunc the request of each.
+// gives the names. The name of a guard defaults to the path of the field, as in "Orders.Pay".
+//
+// The options of g are for all fields. What differs from field to field stands in its tag, and by the name of its guard in
+// what Registry.Override gets. A Fallback must fit each function whose policy it is: busy=fail; outage=fail does without. A
+// KeyFunc must fit the request of each. A function that wants options of its own has no tag, and goes through Func.
 //
 // The error joins the mistakes of all fields, and names each; then nothing was replaced. Call Bind once, before the
 // functions are used: it does not synchronise with callers. Several structs of a type may be bound. Their guards have the
 // same names and keys, and so share their locks, and a line in a Registry if they declare the same; the names of fields tell
 // them apart, as in Bind of a struct{ EU, US *Orders }.
 func Bind(g *Guard, target any) error {
-	return bind(g, target, func(f taggedField) (name string, guarded reflect.Value, err error) {
+	falls := false
+	guarding := func(f taggedField) (name string, guarded reflect.Value, err error) {
 		switch {
 		case !guardable(f.value.Type()):
 			return "", f.value, fmt.Errorf("field has a guard tag, but is of type %v, not a function that takes a context.Context first and "+
@@ -39,7 +43,14 @@ func Bind(g *Guard, target any) error {
 		if err != nil {
 			return "", f.value, err
 		}
+		falls = falls || bound.runner.spec.fallsBack()
 		return bound.runner.spec.Name, bound.function(), nil
+	}
+	return bind(g, target, guarding, func() error {
+		if g.fallback != nil && !falls {
+			return errors.New("guard: Bind with a Fallback that never runs: the tags of all fields say busy and outage otherwise")
+		}
+		return nil
 	})
 }
 
@@ -55,13 +66,16 @@ type taggedField struct {
 // wrapper makes the guarded value of a field, and says what its guard is called.
 type wrapper func(taggedField) (name string, guarded reflect.Value, err error)
 
-// bind is Bind for functions of any type, which wrap knows.
-func bind(g *Guard, target any, wrap wrapper) error {
-	if g == nil {
-		return errors.New("guard: Bind with a nil guard")
+// bind is Bind for functions of any type, which wrap knows. check is asked when all is well with each field.
+func bind(g *Guard, target any, wrap wrapper, check func() error) error {
+	if err := g.unmade("Bind with"); err != nil {
+		return err
 	}
 	v := reflect.ValueOf(target)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+		if v.Kind() == reflect.Pointer && v.IsNil() {
+			return fmt.Errorf("guard: Bind of a nil %T", target)
+		}
 		return fmt.Errorf("guard: Bind wants a pointer to a struct, not %T", target)
 	}
 	b := binder{wrap: wrap, seen: make(map[place]bool), named: make(map[string]string)}
@@ -71,6 +85,9 @@ func bind(g *Guard, target any, wrap wrapper) error {
 	}
 	if len(b.faults) > 0 {
 		return errors.Join(b.faults...)
+	}
+	if err := check(); err != nil {
+		return err
 	}
 	for _, f := range b.bindings {
 		f.field.Set(f.guarded)
@@ -113,7 +130,7 @@ func (b *binder) walk(v reflect.Value, path string) {
 		switch {
 		case err != nil:
 			b.fault(path, err)
-		case ok && (f.Type.Kind() == reflect.Func || !f.Anonymous):
+		case ok:
 			b.field(path, v, i, tag)
 		case f.Anonymous && embeds(f.Type), declares(f.Type):
 			b.nested(path, f, v.Field(i))
@@ -193,8 +210,10 @@ func (b *binder) field(path string, owner reflect.Value, i int, tag string) {
 	switch {
 	case !f.IsExported() || !v.CanSet():
 		err = errors.New("field has a guard tag, but is not exported")
-	case (f.Type.Kind() == reflect.Func || f.Type.Kind() == reflect.Interface) && v.IsNil():
+	case f.Type.Kind() == reflect.Func && v.IsNil():
 		err = errors.New("function is nil")
+	case f.Type.Kind() == reflect.Interface && v.IsNil():
+		err = fmt.Errorf("%v is nil", f.Type)
 	}
 	if err != nil {
 		b.fault(path, err)

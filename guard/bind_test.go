@@ -191,7 +191,7 @@ func TestBindMistakes(t *testing.T) {
 		{comma, nil, []string{"Bind of F", "malformed struct tag", "behind a blank"}},
 		{nil, nil, []string{"pointer to a struct", "<nil>"}},
 		{nilFunc{}, nil, []string{"pointer to a struct", "guard_test.nilFunc"}},
-		{(*nilFunc)(nil), nil, []string{"pointer to a struct"}},
+		{(*nilFunc)(nil), nil, []string{"a nil"}},
 		{new(int), nil, []string{"pointer to a struct", "*int"}},
 		{&nilFunc{First: f}, nil, []string{"nilFunc.Second", "nil"}},
 		{&notAFunc{}, nil, []string{"notAFunc.ID", "string"}},
@@ -296,5 +296,26 @@ func TestBindWithoutARequestType(t *testing.T) {
 	}
 	if err := a.Tidy(t.Context()); err != nil {
 		t.Errorf("Tidy = %v", err)
+	}
+}
+
+// TestBindWithoutTheFallbackOfAll has a field whose tag does without the fallback that the others have.
+func TestBindWithoutTheFallbackOfAll(t *testing.T) {
+	api := struct {
+		Pay  func(context.Context, Order) error `guard:"order:#{req.ID}; name=pay"`
+		Drop func(context.Context, Order) error `guard:"order:#{req.ID}; name=drop; busy=fail; outage=fail"`
+	}{dropOrder, dropOrder}
+	instead := errors.New("instead")
+	l := newSpy()
+	l.refuse = map[string]error{"order:7": lock.ErrBusy}
+	g := guard.Must(guard.New(l, guard.FallbackAction(func(context.Context, Order, error) error { return instead })))
+	if err := guard.Bind(g, &api); err != nil {
+		t.Fatal(err)
+	}
+	if err := api.Pay(t.Context(), Order{ID: "7"}); !errors.Is(err, instead) {
+		t.Errorf("Pay = %v, want the fallback", err)
+	}
+	if err := api.Drop(t.Context(), Order{ID: "7"}); !errors.Is(err, guard.ErrBusy) {
+		t.Errorf("Drop = %v, want ErrBusy", err)
 	}
 }

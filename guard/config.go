@@ -86,7 +86,7 @@ func (c *config) imply() {
 // validate reports the faults of c that show without knowing the facts. What a tag may still fill in is no fault.
 func (c *config) validate() error {
 	s := c.spec
-	faults := c.mistakes()
+	faults := c.mistakes(false)
 	if c.source != nil {
 		if err := c.source.Check(); err != nil {
 			faults = append(faults, fmt.Errorf("key: %w", err))
@@ -96,8 +96,9 @@ func (c *config) validate() error {
 	return c.spec.errors(append(faults, s.checkTemplates()...))
 }
 
-// mistakes are the faults of c but for those of syntax.
-func (c *config) mistakes() []error {
+// mistakes are the faults of c but for those of syntax. In a struct that is bound, the tag of a field may do without the
+// fallback of all.
+func (c *config) mistakes(tagged bool) []error {
 	s := c.spec
 	faults := append(slices.Clip(c.faults), s.faults()...)
 	check := func(bad bool, text string) {
@@ -109,7 +110,7 @@ func (c *config) mistakes() []error {
 		check(s.Key != "", "two sources of keys, Key and "+c.keyFunc.option+": give one")
 	}
 	const policies = fieldBusy | fieldOutage
-	check(c.fallback != nil && s.given()&policies == policies && s.Busy != RunFallback && s.Outage != RunFallback,
+	check(!tagged && c.fallback != nil && s.given()&policies == policies && s.Busy != RunFallback && s.Outage != RunFallback,
 		s.idleFallback().Error())
 	for _, observe := range c.observers {
 		check(observe == nil, "Observe without a function")

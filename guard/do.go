@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"sync"
 )
@@ -15,8 +14,8 @@ import (
 // The first call finds out whether g fits Req. If not, no call runs anything, and each returns an *Error that matches
 // ErrFault. Check finds out when the program starts.
 func Do[Req, Res any](ctx context.Context, g *Guard, req Req, fn func(context.Context) (Res, error)) (res Res, err error) {
-	if g == nil {
-		return res, &Error{Err: ErrFault, Cause: errors.New("guard: Do with a nil guard")}
+	if err := g.unmade("Do with"); err != nil {
+		return res, &Error{Err: ErrFault, Cause: err}
 	}
 	f, err := inlineFor[Req, Res](g)
 	if err == nil && fn == nil {
@@ -31,8 +30,8 @@ func Do[Req, Res any](ctx context.Context, g *Guard, req Req, fn func(context.Co
 
 // Check reports whether g fits calls of Do with a Req and a Res. Its error is a mistake in the declaration.
 func Check[Req, Res any](g *Guard) error {
-	if g == nil {
-		return errors.New("guard: Check of a nil guard")
+	if err := g.unmade("Check of"); err != nil {
+		return err
 	}
 	_, err := inlineFor[Req, Res](g)
 	return err

@@ -90,7 +90,7 @@ func (g *Guard) explainer(roots keyexpr.Roots, adopted bool) (*Runner, error) {
 		fitted.spec.implyFallback()
 	}
 	r, faults := fitted.compile(roots)
-	if err := fitted.spec.errors(append(faults, fitted.mistakes()...)); err != nil {
+	if err := fitted.spec.errors(append(faults, fitted.mistakes(fitted.owner != nil)...)); err != nil {
 		return nil, err
 	}
 	if g.registry != nil {

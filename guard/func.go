@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"runtime"
 	"strings"
@@ -87,10 +86,10 @@ type entryPoint struct {
 // also where it can't.
 func newFunction[Req, Res any](e entryPoint, g *Guard, fn func(context.Context, Req) (Res, error),
 	fallback func(any) (func(context.Context, Req, error) (Res, error), reflect.Type)) (*function[Req, Res], error) {
-	switch {
-	case g == nil:
-		return nil, fmt.Errorf("guard: %s with a nil guard", e.name)
-	case e.isNil:
+	if err := g.unmade(e.name + " with"); err != nil {
+		return nil, err
+	}
+	if e.isNil {
 		return nil, g.spec.errorf("%s with a nil function", e.name)
 	}
 	instead, want := fallback(g.fallback)

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"fmt"
 	"reflect"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -57,13 +58,27 @@ func (g *Guard) detached() *Guard {
 	return &other
 }
 
-// isNil reports whether l is nil, or holds a nil pointer, which would panic at the first call.
-func isNil(l lock.Locker) bool {
-	if l == nil {
+// isNil reports whether v is nil, or holds a nil pointer or function, which would panic at the first call.
+func isNil(v any) bool {
+	if v == nil {
 		return true
 	}
-	v := reflect.ValueOf(l)
-	return v.Kind() == reflect.Pointer && v.IsNil()
+	switch v := reflect.ValueOf(v); v.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Chan:
+		return v.IsNil()
+	}
+	return false
+}
+
+// unmade reports a guard that New did not make.
+func (g *Guard) unmade(what string) error {
+	switch {
+	case g == nil:
+		return fmt.Errorf("guard: %s a nil guard", what)
+	case g.origin == nil:
+		return fmt.Errorf("guard: %s a guard that New did not make", what)
+	}
+	return nil
 }
 
 // Must returns v, or panics with err if it is not nil. It is for declarations at start:

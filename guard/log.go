@@ -30,10 +30,11 @@ func Log(l *slog.Logger) Option { return logTo(l, false) }
 func LogKeys(l *slog.Logger) Option { return logTo(l, true) }
 
 func logTo(l *slog.Logger, keys bool) Option {
-	if l == nil {
-		return Observe(nil) // which is refused when the guard is made
-	}
 	return optionFunc(func(c *config) {
+		if l == nil || l.Handler() == nil {
+			c.fault("Log without a logger: slog.Default() is one")
+			return
+		}
 		own := &logger{Logger: l, keys: keys, recent: make(map[lineKind]*lineCount)}
 		c.observers = append(c.observers, own.log)
 		c.wantKeys = true

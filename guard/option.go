@@ -25,8 +25,35 @@ func give(set fields, s Spec) Option {
 	return optionFunc(func(c *config) { c.give(set, s) })
 }
 
+// giveText is give for texts of which an empty one says nothing.
+func giveText(option, text string, set fields, s Spec) Option {
+	if text != "" {
+		return give(set, s)
+	}
+	return optionFunc(func(c *config) { c.fault("%s without a text: leave it out", option) })
+}
+
+// giveOnce sets what is no field of a Spec, once.
+func giveOnce[T comparable](option string, value T, at func(*config) *T) Option {
+	return optionFunc(func(c *config) {
+		var zero T
+		if *at(c) != zero {
+			c.fault("%s is given twice", option)
+		}
+		*at(c) = value
+	})
+}
+
+// giveBound is giveOnce for times that bound something.
+func giveBound(option string, d time.Duration, at func(*config) *time.Duration) Option {
+	if d < time.Millisecond {
+		return optionFunc(func(c *config) { c.fault("%s of %v: give at least 1ms", option, d) })
+	}
+	return giveOnce(option, d, at)
+}
+
 // Name sets Spec.Name, which names the guard in errors, spans and metrics.
-func Name(name string) Option { return give(fieldName, Spec{Name: name}) }
+func Name(name string) Option { return giveText("Name", name, fieldName, Spec{Name: name}) }
 
 // Key sets Spec.Key, the template of the keys: "order:#{req.OrderID}".
 func Key(template string) Option {
@@ -53,7 +80,7 @@ type KeySource interface {
 // Spec.Key is its text, for people; as a template, that text would be refused.
 func KeyFrom(k KeySource) Option {
 	return optionFunc(func(c *config) {
-		if k == nil {
+		if isNil(k) {
 			c.fault("KeyFrom without a key")
 			return
 		}
@@ -66,7 +93,9 @@ func KeyFrom(k KeySource) Option {
 func OneKey() Option { return give(fieldOneKey, Spec{OneKey: true}) }
 
 // When sets Spec.When, a condition: where it is false, the work runs without a lock.
-func When(condition string) Option { return give(fieldWhen, Spec{When: condition}) }
+func When(condition string) Option {
+	return giveText("When", condition, fieldWhen, Spec{When: condition})
+}
 
 // Wait sets Spec.Wait, the bound on the time spent waiting for the locks; without it, a call tries once.
 func Wait(d time.Duration) Option { return give(fieldWait, Spec{Wait: d}) }
@@ -116,11 +145,15 @@ func Outage(p Policy) Option { return give(fieldOutage, Spec{Outage: p}) }
 
 // Methods sets Spec.Methods: the guard is for requests of these methods of HTTP, and others pass without a lock.
 func Methods(names ...string) Option {
-	return give(fieldMethods, Spec{Methods: strings.Join(names, ",")})
+	list := strings.Join(names, ",")
+	return giveText("Methods", list, fieldMethods, Spec{Methods: list})
 }
 
 // Args sets Spec.Args, the names of the arguments of a function that Bind guards. They mostly stand in its tag.
-func Args(names ...string) Option { return give(fieldArgs, Spec{Args: strings.Join(names, ",")}) }
+func Args(names ...string) Option {
+	list := strings.Join(names, ",")
+	return giveText("Args", list, fieldArgs, Spec{Args: list})
+}
 
 // Switchable sets Spec.Switchable: the guard may be switched off, or to shadow mode, while the program runs.
 func Switchable() Option { return give(fieldSwitchable, Spec{Switchable: true}) }
@@ -171,7 +204,7 @@ func fallback(option string, f any, isNil bool) Option {
 //	guard.TemplateFunc("tenant", func(ctx context.Context) (string, error) { … }), guard.Key("#{tenant()}:#{req.OrderID}")
 func TemplateFunc(name string, fn any) Option {
 	return optionFunc(func(c *config) {
-		if fn == nil {
+		if isNil(fn) {
 			c.fault("TemplateFunc %s without a function", name)
 			return
 		}
@@ -181,12 +214,18 @@ func TemplateFunc(name string, fn any) Option {
 
 // TracerProvider sets where spans go; without it, or for nil, to OpenTelemetry's global provider.
 func TracerProvider(p trace.TracerProvider) Option {
-	return optionFunc(func(c *config) { c.tracers = p })
+	if isNil(p) {
+		p = nil
+	}
+	return giveOnce("TracerProvider", p, func(c *config) *trace.TracerProvider { return &c.tracers })
 }
 
 // MeterProvider sets where metrics go; without it, or for nil, to OpenTelemetry's global provider.
 func MeterProvider(p metric.MeterProvider) Option {
-	return optionFunc(func(c *config) { c.meters = p })
+	if isNil(p) {
+		p = nil
+	}
+	return giveOnce("MeterProvider", p, func(c *config) *metric.MeterProvider { return &c.meters })
 }
 
 // Observe calls f once at the end of each call, after the locks were given back, with the caller's context. Several

@@ -69,6 +69,8 @@ func In(r *Registry) Option {
 		switch {
 		case r == nil:
 			c.fault("In without a registry")
+		case r.entries == nil:
+			c.fault("In with a registry that NewRegistry did not make")
 		case c.registry != nil:
 			c.fault("In is given twice")
 		default:
@@ -152,7 +154,8 @@ func (e *entry) rename(g *Guard) string {
 
 // Override changes the declarations of guards that are yet to be made: what the Spec under a guard's name gives takes the
 // place of what code and tags say, and is checked with it. Call it before the guards are made, with what ParseSpecs read,
-// and Check afterwards.
+// and Check afterwards. Of several calls, as for a file and then an environment variable, the last has the last word on what
+// it gives.
 func (r *Registry) Override(specs map[string]Spec) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,7 +168,9 @@ func (r *Registry) Override(specs map[string]Spec) error {
 		case s.Name != "" && s.Name != name:
 			faults = append(faults, fmt.Errorf("guard %q: Override can't change the name to %q", name, s.Name))
 		}
-		r.overrides[name] = s
+		before := r.overrides[name]
+		before.merge(s, s.given())
+		r.overrides[name] = before
 	}
 	return errors.Join(faults...)
 }

@@ -195,6 +195,21 @@ func TestRegistryOverrides(t *testing.T) {
 	}
 }
 
+// TestOverridesAddUp gives what stands in a file, and then what stands in the environment.
+func TestOverridesAddUp(t *testing.T) {
+	reg := newRegistry(t)
+	for _, text := range []string{"order.settle: wait=5s; busy=skip | other: wait=1s", "order.settle: busy=fail; lease=3s"} {
+		if err := reg.Override(guard.Must(guard.ParseSpecs(text))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	guarded(t, newSpy(), settled, guard.In(reg), guard.Busy(guard.RunUnlocked), guard.Wait(time.Second))
+	want := guard.Spec{Name: "order.settle", Key: "order:#{req.ID}", Wait: 5 * time.Second, Lease: 3 * time.Second}
+	if got := infos(reg)["order.settle"].Spec; got != want {
+		t.Errorf("Spec %+v, want %+v", got, want)
+	}
+}
+
 // TestOverridesAreChecked holds that an override is checked together with the declaration that it changes.
 func TestOverridesAreChecked(t *testing.T) {
 	for _, tt := range []struct {

@@ -15,12 +15,7 @@ const releaseTimeout = 5 * time.Second
 // and what could not be given back ends with its lease. It bounds the roll-back, too: where a guard of several keys must
 // answer an outage quickly, it adds to Wait.
 func ReleaseTimeout(d time.Duration) Option {
-	return optionFunc(func(c *config) {
-		if d < time.Millisecond {
-			c.fault("ReleaseTimeout of %v: give at least 1ms", d)
-		}
-		c.releaseTimeout = d
-	})
+	return giveBound("ReleaseTimeout", d, func(c *config) *time.Duration { return &c.releaseTimeout })
 }
 
 // releaseContext has the values of the caller's context, but an end of its own, a timeout after its first use. It

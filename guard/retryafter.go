@@ -16,12 +16,7 @@ const retryUnknown = 5 * time.Second
 
 // MaxRetryAfter caps Error.RetryAfter; without it, only the rest of the holder's lease does.
 func MaxRetryAfter(d time.Duration) Option {
-	return optionFunc(func(c *config) {
-		if d < time.Millisecond {
-			c.fault("MaxRetryAfter of %v: give at least 1ms", d)
-		}
-		c.maxRetryAfter = d
-	})
+	return giveBound("MaxRetryAfter", d, func(c *config) *time.Duration { return &c.maxRetryAfter })
 }
 
 // retryAfter estimates when a call that is busy for err should come again: when nine of ten recent holders were done.
@@ -30,7 +25,7 @@ func MaxRetryAfter(d time.Duration) Option {
 func (c *call) retryAfter(err error) time.Duration {
 	var rest time.Duration
 	if busy, ok := errors.AsType[*lock.BusyError](err); ok {
-		rest = busy.Remaining
+		rest = max(0, busy.Remaining)
 	}
 	after := c.recent.most()
 	switch {

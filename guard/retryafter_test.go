@@ -100,3 +100,18 @@ func TestRetryAfter(t *testing.T) {
 		})
 	}
 }
+
+// lateLocker is busy, for a holder whose lease was over a second ago by its own clock.
+type lateLocker struct{}
+
+func (lateLocker) Acquire(context.Context, lock.Request) (lock.Hold, error) {
+	return nil, &lock.BusyError{Remaining: -time.Second}
+}
+
+func TestRetryAfterOfALeaseThatIsOver(t *testing.T) {
+	g := Must(New(lateLocker{}, Name("a"), Key("b"), OneKey(), Lease(time.Second)))
+	err := Must(Job(g, func(context.Context) error { return nil }))(t.Context())
+	if e, ok := errors.AsType[*Error](err); !ok || !errors.Is(err, ErrBusy) || e.RetryAfter < 0 {
+		t.Errorf("error %v, want ErrBusy", err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
@@ -43,8 +44,8 @@ type Runner struct {
 // A KeyFunc wants a root `req` of its request type. A Fallback is refused, as only functions know the type of results. What
 // not all adapters do is refused unless it is in can. The error joins all mistakes.
 func (g *Guard) Prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
-	if g == nil {
-		return nil, errors.New("guard: Prepare of a nil guard")
+	if err := g.unmade("Prepare of"); err != nil {
+		return nil, err
 	}
 	fitted := *g
 	if g.fallback != nil {
@@ -68,7 +69,7 @@ func (g *Guard) prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
 	if g.adopted {
 		g.spec.implyFallback()
 	}
-	faults := append(g.spec.admit(g.fallback != nil || g.adopted, can), g.mistakes()...)
+	faults := append(g.spec.admit(g.fallback != nil || g.adopted, g.owner != nil, can), g.mistakes(g.owner != nil)...)
 	r, more := g.compile(roots)
 	own := r.spec.errors(append(faults, more...))
 	if err := errors.Join(append([]error{own}, g.prepareRest(r, roots, can)...)...); err != nil {
@@ -99,7 +100,11 @@ func (r *Runner) parse(g *Guard, roots keyexpr.Roots) (faults []error) {
 	var err error
 	options := slices.Clone(g.functions)
 	if r.spec.When != "" {
-		if r.when, err = keyexpr.ParseCondition(r.spec.When, roots, options...); err != nil {
+		r.when, err = keyexpr.ParseCondition(r.spec.When, roots, options...)
+		if err == nil && len(r.when.Fields()) == 0 && !strings.Contains(r.spec.When, "(") {
+			err = fmt.Errorf("%s is the same for every call, as nothing of the request is read: a Registry switches guards off", r.spec.When)
+		}
+		if err != nil {
 			faults = append(faults, fmt.Errorf("when: %w", err))
 		}
 	}

@@ -63,7 +63,7 @@ func TestRan(t *testing.T) {
 		err     error
 	}{
 		{nil, nil, true, own},
-		{nil, []guard.Option{guard.When("false")}, true, own},
+		{nil, []guard.Option{guard.When("no()"), guard.TemplateFunc("no", func() bool { return false })}, true, own},
 		{lock.ErrBusy, nil, false, guard.ErrBusy},
 		{lock.ErrBusy, []guard.Option{guard.Busy(guard.Skip)}, false, nil},
 		{lock.ErrBusy, []guard.Option{guard.Busy(guard.RunUnlocked)}, true, own},

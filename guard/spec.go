@@ -123,7 +123,7 @@ func (s Spec) checkTemplates() (faults []error) {
 	return faults
 }
 
-var inKey = regexp.MustCompile(`[;,] *([a-z][a-z-]*)=`)
+var inKey = regexp.MustCompile(`[;,| ] *([a-z][a-z-]*)=`)
 
 // attributeIn finds the text of an attribute in that of a key, which was copied from a tag into an option: nobody would wait.
 func attributeIn(key string) string {

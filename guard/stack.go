@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,8 @@ func Stack(guards ...*Guard) (*Guard, error) {
 	var faults []error
 	names := make(map[string]bool)
 	for i, g := range guards {
-		if g == nil {
-			faults = append(faults, fmt.Errorf("guard: Stack: guard %d is nil", i+1))
+		if err := g.unmade(fmt.Sprintf("Stack: number %d is", i+1)); err != nil {
+			faults = append(faults, err)
 			continue
 		}
 		faults = append(faults, g.unstackable(i == 0)...)
@@ -62,6 +63,10 @@ func (g *Guard) prepareRest(r *Runner, roots keyexpr.Roots, can []Ability) (faul
 		fitted := *member
 		fitted.adopted = g.fallback != nil
 		next, err := fitted.prepare(roots, can...)
+		if err == nil && next.spec.Methods != g.spec.Methods {
+			err = next.spec.errorf("in a Stack: for methods %s, but %q for %s: a request passes all guards or none, so give both the same",
+				cmp.Or(next.spec.Methods, "of all kinds"), g.spec.Name, cmp.Or(g.spec.Methods, "all"))
+		}
 		if err != nil {
 			faults = append(faults, err)
 			continue

@@ -230,7 +230,8 @@ func TestStackMistakes(t *testing.T) {
 	a, b := named("a"), named("b")
 	for want, guards := range map[string][]*guard.Guard{
 		"at least two":         {a},
-		"guard 2 is nil":       {a, nil},
+		"number 2 is a nil":    {a, nil},
+		"New did not make":     {a, new(guard.Guard)},
 		"twice":                {a, b, a},
 		"a Name and a Key":     {a, guard.Must(guard.New(l))},
 		"Stack itself":         {a, guard.Must(guard.Stack(named("c"), b))},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,30 +14,39 @@ import (
 // tagName is the key of struct tags: `guard:"order:#{req.OrderID}; wait=2s"`.
 const tagName = "guard"
 
-// lookupTag returns the guard tag of f. A tag that package reflect can't read is an error, as it would silently leave
-// something unguarded.
+// lookupTag returns the guard tag of f. A tag that package reflect can't read, or has another name by a slip, is an error, as
+// it would silently leave something unguarded.
 func lookupTag(f reflect.StructField) (tag string, ok bool, err error) {
-	tag, ok = f.Tag.Lookup(tagName)
-	if !ok && misread(string(f.Tag)) {
-		return "", false, fmt.Errorf("malformed struct tag %q, want guard:\"...\" behind a blank", f.Tag)
+	if err := checkTags(string(f.Tag)); err != nil {
+		return "", false, err
 	}
+	tag, ok = f.Tag.Lookup(tagName)
 	return tag, ok, nil
 }
 
 var tagPair = regexp.MustCompile(`^ *([^ ":]+):"(?:[^"\\]|\\.)*"`)
 
-// misread reports whether package reflect overlooks a guard tag: behind a comma, which it takes for a part of the name, or
-// behind a mistake.
-func misread(tag string) bool {
-	for {
-		pair := tagPair.FindStringSubmatch(tag)
-		if pair == nil {
-			return strings.Contains(tag, tagName+":")
+// checkTags reports a guard tag that package reflect overlooks: behind a comma, which it takes for a part of the name, behind
+// a mistake, behind another one, or under a name that is one letter off.
+func checkTags(tags string) error {
+	given := false
+	for rest := tags; ; {
+		pair := tagPair.FindStringSubmatch(rest)
+		if pair == nil && !strings.Contains(rest, tagName+":") {
+			return nil
 		}
-		if strings.Trim(pair[1], ",;") == tagName {
-			return true
+		if pair == nil || pair[1] != tagName && strings.Trim(pair[1], ",;") == tagName {
+			return fmt.Errorf("malformed struct tag %q, want guard:\"...\" behind a blank", tags)
 		}
-		tag = tag[len(pair[0]):]
+		switch name := pair[1]; {
+		case name == tagName && given:
+			return fmt.Errorf("two guard tags in %q: write one, with semicolons between its parts", tags)
+		case name != tagName && suggest.Distance(strings.ToLower(name), tagName) <= 1:
+			return fmt.Errorf("tag %s:\"...\" is nobody's: write guard:\"...\"", name)
+		default:
+			given = given || name == tagName
+		}
+		rest = rest[len(pair[0]):]
 	}
 }
 
@@ -54,6 +64,9 @@ func parseTag(tag string) (Spec, error) {
 		t.spec.Key, t.set = key, fieldKey
 	}
 	if err := t.lostAttribute(bare, 0); err != nil {
+		return Spec{}, err
+	}
+	if err := t.firstAttribute(); err != nil {
 		return Spec{}, err
 	}
 	for t.pos < len(tag) {
@@ -85,8 +98,8 @@ func (t *tagParser) errorf(offset int, format string, args ...any) error {
 	return fmt.Errorf("tag %q: %s (at offset %d)", t.text, what, offset)
 }
 
-// likeAttribute is what may be an attribute behind a comma or blank. Behind a comma it is one also without a value.
-var likeAttribute = regexp.MustCompile(`([, ]) *([a-z][a-zA-Z_-]*) *(=[^=]|[=;,]?$|[;,])`)
+// likeAttribute is what may be an attribute behind a comma, bar or blank. Behind a comma it is one also without a value.
+var likeAttribute = regexp.MustCompile(`([,| ]) *([a-z][a-zA-Z_-]*) *(=[^=]|[=;,]?$|[;,])`)
 
 // lostAttribute reports an attribute that became a part of the value before it, which is text at offset: with the template
 // "order:7 wait=2s", nobody would wait. A name with a slip is an attribute, too.
@@ -101,10 +114,25 @@ func (t *tagParser) lostAttribute(text string, offset int) error {
 		case !comma && !assigned || strings.HasSuffix(text[:at[2]], ";"):
 			continue
 		}
-		return t.errorf(offset+at[2], "attributes follow a semicolon, not a %s: write ; %s",
-			map[bool]string{true: "comma", false: "blank"}[comma], t.text[offset+at[4]:offset+len(text)])
+		what := map[string]string{",": "comma", "|": "bar", " ": "blank"}[separator]
+		if comma {
+			what = "comma"
+		}
+		return t.errorf(offset+at[2], "attributes follow a semicolon, not a %s: write ; %s", what, t.text[offset+at[4]:offset+len(text)])
 	}
 	return nil
+}
+
+// firstAttribute reports an attribute that stands where the template should: "key=order:7" would be one itself.
+func (t *tagParser) firstAttribute() error {
+	name, value, ok := strings.Cut(t.spec.Key, "=")
+	switch name = strings.TrimSpace(name); {
+	case !ok || !slices.Contains(attributeNames, name):
+		return nil
+	case name == "key":
+		return t.errorf(0, "the template stands first, without its name: write %s", strings.TrimSpace(value))
+	}
+	return t.errorf(0, "the template stands first, and attributes follow a semicolon: write ; %s=%s", name, strings.TrimSpace(value))
 }
 
 // attribute reads "name=value" up to a semicolon or the end.

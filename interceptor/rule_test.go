@@ -187,3 +187,20 @@ func TestOwnCodec(t *testing.T) {
 		t.Errorf("PutAll = %v, %v, want the item back, under its lock", res, err)
 	}
 }
+
+// TestOverriddenToSkip has a guard that skips only as its registry says, before a method of whose response nothing is known.
+func TestOverriddenToSkip(t *testing.T) {
+	reg := guard.Must(guard.NewRegistry())
+	if err := reg.Override(map[string]guard.Spec{"g": {Busy: guard.Skip}}); err != nil {
+		t.Fatal(err)
+	}
+	g := newGuard(t, memlock.New(), guard.In(reg), guard.Key("k"), guard.OneKey())
+	_, err := interceptor.New(interceptor.Method("/shop.v1.Basket/Put", g, interceptor.Request[*testpb.SimpleRequest]()))
+	if err == nil || !strings.Contains(err.Error(), "a skipped call must answer something") {
+		t.Errorf("New = %v", err)
+	}
+	listed, err := interceptor.New(interceptor.Method(healthpb.Health_Check_FullMethodName, g))
+	if err != nil || !strings.Contains(listed.String(), "busy=skip") {
+		t.Errorf("New = %v, %v, want what the registry says in the list", listed, err)
+	}
+}

@@ -89,7 +89,7 @@ func TestFirstMessageIsReplayed(t *testing.T) {
 				}
 				got = append(got, m)
 			}
-		}}, streaming(t, duplexCall, newGuard(t, l, ofMessage(), guard.When(when))))
+		}}, streaming(t, duplexCall, newGuard(t, l, ofMessage(), guard.FromSpec(guard.Spec{When: when}))))
 		if err := closed(t, open(t, client, "a", "b", "c")); !errors.Is(err, io.EOF) {
 			t.Errorf("the stream ends with %v, want EOF", err)
 		}

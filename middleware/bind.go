@@ -25,7 +25,8 @@ import (
 //
 // A route tag is the pattern of the field, in net/http's spelling, so that the names of path values are checked here
 // instead of by the first request; Bind registers nothing, see [Register]. Fields without a guard tag stay as they are.
-// The options are for all fields. Otherwise it is like [guard.Bind], which says where tagged fields are found and what a
+// The options are for all fields; what differs from field to field stands in its tag. A handler that wants options of its own
+// has no guard tag, and goes through New. Otherwise it is like [guard.Bind], which says where tagged fields are found and what a
 // guard is called.
 func Bind(g *guard.Guard, target any, opts ...Option) error {
 	return guard.BindFields(g, target, func(f guard.Field) (reflect.Value, error) {

@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
 	"github.com/latchkey-go/latchkey/middleware"
 	"github.com/latchkey-go/latchkey/middleware/internal/adaptertest"
@@ -221,5 +223,59 @@ func TestBindOfTwoStructsOfAType(t *testing.T) {
 		if info.Spec.Name != "API.Settle" {
 			t.Errorf("guard %q", info.Spec.Name)
 		}
+	}
+}
+
+// TestBindWithoutTheFallbackOfAll has a field whose tag does without the fallback that the others have.
+func TestBindWithoutTheFallbackOfAll(t *testing.T) {
+	api := struct {
+		Settle http.HandlerFunc `guard:"orders; one-key; name=settle"`
+		Cancel http.HandlerFunc `guard:"orders; one-key; name=cancel; busy=fail; outage=fail"`
+	}{say("Settle"), say("Cancel")}
+	fallback := middleware.Fallback(func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusAccepted) })
+	if err := middleware.Bind(guard.Must(guard.New(adaptertest.Busy(0))), &api, fallback); err != nil {
+		t.Fatal(err)
+	}
+	for want, h := range map[int]http.HandlerFunc{http.StatusAccepted: api.Settle, http.StatusConflict: api.Cancel} {
+		w := httptest.NewRecorder()
+		h(w, httptest.NewRequest(http.MethodPost, "/", nil))
+		if w.Code != want {
+			t.Errorf("status = %d, want %d", w.Code, want)
+		}
+	}
+}
+
+// TestOverriddenMethods has a guard for other methods than it declares, as its registry says.
+func TestOverriddenMethods(t *testing.T) {
+	reg := guard.Must(guard.NewRegistry())
+	if err := reg.Override(map[string]guard.Spec{"orders": {Methods: "PUT"}}); err != nil {
+		t.Fatal(err)
+	}
+	g := guard.Must(guard.New(adaptertest.Busy(0), guard.In(reg), guard.Name("orders"), guard.Key("orders"), guard.OneKey(), guard.Methods("POST")))
+	h := guard.Must(middleware.New(g))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for method, want := range map[string]int{http.MethodPost: http.StatusOK, http.MethodPut: http.StatusConflict} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(method, "/", nil))
+		if w.Code != want {
+			t.Errorf("%s: status = %d, want %d", method, w.Code, want)
+		}
+	}
+}
+
+// TestStackWithAKeyFunc has a key function in a guard that is not the first.
+func TestStackWithAKeyFunc(t *testing.T) {
+	l := memlock.New()
+	first := guard.Must(guard.New(l, guard.Name("first"), guard.Key("tenant:#{header.Tenant}")))
+	second := guard.Must(guard.New(l, guard.Name("second"), guard.KeyFunc(func(r *http.Request) (string, error) { return r.URL.Path, nil })))
+	h := guard.Must(middleware.New(guard.Must(guard.Stack(first, second))))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := l.Acquire(t.Context(), lock.Request{Key: "/orders/7"}); !errors.Is(err, lock.ErrBusy) {
+			t.Errorf("Acquire beside the handler = %v", err)
+		}
+	}))
+	r := httptest.NewRequest(http.MethodPost, "/orders/7", nil)
+	r.Header.Set("Tenant", "acme")
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); w.Code != http.StatusOK {
+		t.Errorf("status = %d", w.Code)
 	}
 }

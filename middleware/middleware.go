@@ -131,9 +131,10 @@ func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error
 	if err := errors.Join(faults, err); err != nil {
 		return nil, err
 	}
-	c.waits = g.Spec().Wait != 0 || g.Spec().Busy == guard.Replace
+	specs := runner.Specs()
+	c.waits = slices.ContainsFunc(specs, func(s guard.Spec) bool { return s.Wait != 0 || s.Busy == guard.Replace })
 	a := &adapter{config: c, guard: name, runner: runner}
-	if methods := g.Spec().Methods; methods != "" {
+	if methods := specs[0].Methods; methods != "" {
 		a.methods = strings.Split(methods, ",")
 	}
 	return a.wrap, nil

@@ -70,9 +70,13 @@ func TestFallbackMistakes(t *testing.T) {
 		{connectguard.Method(orderCall, skip, ok), "never runs"},
 		{connectguard.Method(orderCall, newGuard(t, newLocker(), guard.Key("k"), guard.OneKey(), guard.Busy(guard.RunFallback))), "fallback"},
 		{connectguard.Method(orderCall, g, connectguard.Fallback(
-			func(context.Context, *connect.Request[response], error) (*connect.Response[response], error) { return nil, nil })), "takes a *shoppb.OrderResponse"},
+			func(context.Context, *connect.Request[response], error) (*connect.Response[response], error) {
+				return nil, nil
+			})), "takes a *shoppb.OrderResponse"},
 		{connectguard.Method(orderCall, g, connectguard.Fallback(
-			func(context.Context, *connect.Request[request], error) (*connect.Response[request], error) { return nil, nil })), "returns a *shoppb.OrderRequest"},
+			func(context.Context, *connect.Request[request], error) (*connect.Response[request], error) {
+				return nil, nil
+			})), "returns a *shoppb.OrderRequest"},
 	} {
 		if _, err := connectguard.New(tt.rule); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v does not say %s", err, tt.want)

@@ -27,7 +27,8 @@ import (
 //
 // A route tag is the whole route of the field in gin's spelling, that of its group included, so that the names of
 // parameters are checked here instead of by the first request; Bind registers nothing, see [Register]. Fields without a
-// guard tag stay as they are. The options are for all fields. Otherwise it is like [guard.Bind], which says where tagged
+// guard tag stay as they are. The options are for all fields; what differs from field to field stands in its tag. A handler
+// that wants options of its own has no guard tag, and goes through New. Otherwise it is like [guard.Bind], which says where tagged
 // fields are found and what a guard is called.
 func Bind(g *guard.Guard, target any, opts ...middleware.Option) error {
 	return guard.BindFields(g, target, func(f guard.Field) (reflect.Value, error) {

@@ -179,15 +179,12 @@ func inMethod(r Rule, name string, err error) error {
 
 // prepare checks the guard of r for one method.
 func (b *binder) prepare(r Rule, name string) (*Bound, error) {
-	m := &Bound{Name: name, Rule: r.String(), Spec: r.guard.Spec(), Request: r.request, Single: true}
+	m := &Bound{Name: name, Rule: r.String(), Request: r.request, Single: true}
 	if err := m.describe(b.registered[name]); err != nil {
 		return nil, r.errorf("%w", err)
 	}
 	if m.Request.Kind() != reflect.Pointer {
 		return nil, r.errorf("handlers get a pointer, so the request type can't be %v", m.Request)
-	}
-	if m.Single && m.Response == nil && (m.Spec.Busy == guard.Skip || m.Spec.Outage == guard.Skip) {
-		return nil, r.errorf("a skipped call must answer something, but the type of its responses is not known: let the guard fail")
 	}
 	var can []guard.Ability
 	if m.Fallback = r.instead; m.Fallback != nil {
@@ -202,8 +199,18 @@ func (b *binder) prepare(r Rule, name string) (*Bound, error) {
 		"md":     keyexpr.AnyName(),
 		"method": keyexpr.TypeFor[string](),
 	}, can...)
-	return m, err
+	if err != nil {
+		return nil, err
+	}
+	specs := m.Runner.Specs()
+	m.Spec = specs[0]
+	if m.Single && m.Response == nil && slices.ContainsFunc(specs, skips) {
+		return nil, r.errorf("a skipped call must answer something, but the type of its responses is not known: let the guard fail")
+	}
+	return m, nil
 }
+
+func skips(s guard.Spec) bool { return s.Busy == guard.Skip || s.Outage == guard.Skip }
 
 // describe fills in what the descriptor of m says. A method without one is all right if its request type is known.
 func (m *Bound) describe(d protoreflect.MethodDescriptor) error {
