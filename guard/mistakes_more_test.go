@@ -93,10 +93,10 @@ func textMistakes() []slip {
 		{specified("order:#{req.ID}; when="), `guard: tag "order:#{req.ID}; when=": attribute when has no value, write when=... (at offset 17)`},
 		{specified("order:#{req.ID}; args=a b"), `guard: tag "order:#{req.ID}; args=a b": "a b" is no name for an argument (at offset 22)`},
 		{requested[struct {
-			_  struct{} `gaurd:"order:#{req.ID}"`
+			_  struct{} `guards:"order:#{req.ID}"`
 			ID string
-		}](guard.Name("n")), `guard "n": field struct { _ struct {} "gaurd:\"order:#{req.ID}\""; ID string }._: tag gaurd:"..." is nobody's: write guard:"..."`},
-		{bound(`gaurd:"order:#{req.ID}"`, dropOrder), `guard: Bind of Pay: tag gaurd:"..." is nobody's: write guard:"..."`},
+		}](guard.Name("n")), `guard "n": field struct { _ struct {} "guards:\"order:#{req.ID}\""; ID string }._: tag guards:"..." is nobody's: write guard:"..."`},
+		{bound(`guards:"order:#{req.ID}"`, dropOrder), `guard: Bind of Pay: tag guards:"..." is nobody's: write guard:"..."`},
 		{bound(`json:"pay" Guard:"order:#{req.ID}"`, dropOrder), `guard: Bind of Pay: tag Guard:"..." is nobody's: write guard:"..."`},
 		{bound(`guard:"order:#{req.ID}" guard:"wait=2s"`, dropOrder), `guard: Bind of Pay: two guard tags in "guard:\"order:#{req.ID}\" guard:\"wait=2s\"": write one, with semicolons between its parts`},
 		{bound(`guard:"order:#{req.ID}; name=\" x\""`, dropOrder), `guard: Bind of Pay: guard " x": name " x" begins or ends with a blank: remove it`},
