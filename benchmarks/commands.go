@@ -2,50 +2,33 @@ package main
 
 import (
 	"context"
+	"errors"
 )
-
-// counted are the workloads whose commands are counted: the same jobs as in the rounds, for longer.
-var counted = []struct {
-	prefix    string
-	processes int
-	job       job
-	fit       func(contestant) bool
-}{
-	{"pair", 1, job{Do: "load", Callers: 1}, everyone},
-	{"one_key", 1, job{Do: "load", OneKey: true, Callers: 64, Away: 2}, contestant.canWait},
-	{"processes", 4, job{Do: "load", OneKey: true, Callers: 16, Away: 2}, canTeam},
-	{"turns", 2, job{Do: "turns"}, canTeam},
-}
 
 // canTeam reports whether a peer can wait, and be in several processes at once: of a JVM there is one.
 func canTeam(c contestant) bool { return c.waits && c.isGo() }
 
-func commandMetrics() []string {
-	var all []string
-	for _, c := range counted {
-		all = append(all, c.prefix+"_commands", c.prefix+"_executed")
-	}
-	return all
+func commandMetrics(prefix string) []string {
+	return []string{prefix + "_commands", prefix + "_executed"}
 }
 
-// commands has the peers work through a proxy, which counts what they send. It is slower than a direct connection, so
-// nothing else is measured here.
-func commands(ctx context.Context, b *bench) error {
-	p, err := listenAndCount(b.server.addr)
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	for _, c := range counted {
-		for _, name := range b.all(c.fit) {
-			j := c.job
-			j.Addr = p.Addr()
-			if err := b.count(ctx, p, name, c.processes, c.prefix, j); err != nil && ctx.Err() != nil {
-				return context.Cause(ctx)
+// commands has the peers that fit do a job of a workload through a proxy, which counts what they send. It is slower than a
+// direct connection, so nothing else is measured here.
+func commands(prefix string, processes int, j job, fit func(contestant) bool) func(context.Context, *bench) error {
+	return func(ctx context.Context, b *bench) error {
+		p, err := listenAndCount(b.server.addr)
+		if err != nil {
+			return err
+		}
+		defer p.Close()
+		j.Addr = p.Addr()
+		for _, name := range b.all(fit) {
+			if err := b.count(ctx, p, name, processes, prefix, j); err != nil && !errors.Is(err, errSaid) {
+				return err
 			}
 		}
+		return nil
 	}
-	return nil
 }
 
 // count does a job twice and counts the second time, when connections are there and scripts are loaded.

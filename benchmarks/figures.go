@@ -202,8 +202,16 @@ func (f *figure) judge(p planned, s samples) {
 		met := p.goal.met(*f.Value, *cmp.Or(f.Floor, new(float64)))
 		f.Met = &met
 		if !met {
-			f.Reason = reasons[f.ID]
+			f.explain(reasons[f.ID])
 		}
+	}
+}
+
+// explain adds what is known about a goal that is not met.
+func (f *figure) explain(r reason) {
+	f.Reason = r.why
+	if r.floor != 0 {
+		f.Floor = &r.floor
 	}
 }
 

@@ -213,3 +213,12 @@ func TestPeersWithoutAFigureHaveNoRow(t *testing.T) {
 		t.Errorf("rows %v, want none: Latchkey has only a reason there", g.rows)
 	}
 }
+
+func TestAMissedGoalHasAReason(t *testing.T) {
+	value, met := 1000.0, false
+	f := figure{Value: &value, Goal: "≤ 800", Met: &met}
+	f.explain(reason{900, "made up"})
+	if f.bound() != "≤ 800; floor 900" || f.verdict() != "no: made up" {
+		t.Errorf("%q and %q", f.bound(), f.verdict())
+	}
+}

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
 )
 
 // asProgram in the environment makes this binary the program. As a worker it is recognized by its flag.
@@ -43,9 +45,7 @@ func quick(t *testing.T, args ...string) (report, string, error) {
 }
 
 func TestARunGivesFigures(t *testing.T) {
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skip("there is no redis-server")
-	}
+	redistest.Start(t) // there must be a redis-server
 	r, out, _ := quick(t, "-only", "^(pairs|one key|reentry|grpc|http)$", "-peers", "^(go-redis|bare|latchkey|rueidislock)$")
 	for _, id := range []string{"uncontended_pair", "uncontended_floor_ratio", "uncontended_allocs", "one_key_rate", "reentry_commands", "http_us", "grpc_us"} {
 		if f, ok := r.find(id, we); !ok || f.Value == nil || *f.Value <= 0 || *f.Min > *f.Value || *f.Max < *f.Value {
@@ -86,9 +86,10 @@ func TestMistakesInTheFlags(t *testing.T) {
 }
 
 func TestAPortInUse(t *testing.T) {
+	redistest.Start(t) // there must be a redis-server
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		t.Skip("there is no redis-server")
+		t.Fatal(err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -126,9 +127,7 @@ func TestAPeerThatFailsLeavesTheRest(t *testing.T) {
 
 // Ctrl-C ends the server and the workers, too.
 func TestCtrlCEndsEverything(t *testing.T) {
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skip("there is no redis-server")
-	}
+	redistest.Start(t) // there must be a redis-server
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], "-only", "^one key$", "-peers", "^latchkey$", "-slice", "20s", "-out", t.TempDir())

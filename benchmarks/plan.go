@@ -98,5 +98,11 @@ func floorOf(peer string) func(samples) float64 {
 	}
 }
 
-// reasons say why a goal is not met, by id, where that is known.
-var reasons = map[string]string{}
+// reason says why a goal is not met, and what can be reached instead, where that is known.
+type reason struct {
+	floor float64 // 0 if the figure has a floor of its own, or none
+	why   string
+}
+
+// reasons are those of the goals that were looked into, by id. They are written into the figures of a run that misses the goal.
+var reasons = map[string]reason{}

@@ -63,10 +63,13 @@ func (r report) goals() grid {
 
 // bound is the goal, with the floor that it is a factor of.
 func (f figure) bound() string {
-	if f.Floor == nil {
+	switch {
+	case f.Floor == nil:
 		return f.Goal
+	case strings.HasSuffix(f.Goal, "floor"):
+		return fmt.Sprintf("%s of %s", f.Goal, number(*f.Floor))
 	}
-	return fmt.Sprintf("%s of %s", f.Goal, number(*f.Floor))
+	return fmt.Sprintf("%s; floor %s", f.Goal, number(*f.Floor))
 }
 
 func (f figure) verdict() string {

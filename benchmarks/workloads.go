@@ -38,7 +38,13 @@ var workloads = []workload{
 	{name: "freeze", about: "64 callers on one key, and a server that is stopped for 100 ms", feeds: []string{"freeze_lost", "freeze_longest_ms", "stuck"}, most: 2, run: freeze},
 	{name: "reentry", about: "a guard under a guard that holds the same key", feeds: []string{"reentry_commands"}, most: 1, run: nested},
 	{name: "held", about: "1,000, 10,000 and 100,000 locks are held for 10 s", feeds: heldMetrics(), most: 1, run: heldLocks},
-	{name: "commands", about: "what clients send through a proxy that counts, and what Redis executes, scripts included", feeds: commandMetrics(), most: 1, run: commands},
+	{name: "commands of pairs", about: "what one caller sends through a proxy that counts, and what Redis executes, scripts included", feeds: commandMetrics("pair"), most: 1,
+		run: commands("pair", 1, job{Do: "load", Callers: 1}, everyone)},
+	{name: "commands on one key", about: "the same of 64 callers on one key", feeds: commandMetrics("one_key"), most: 1,
+		run: commands("one_key", 1, job{Do: "load", OneKey: true, Callers: 64, Away: 2}, contestant.canWait)},
+	{name: "commands of processes", about: "the same of 4 processes with 16 callers each", feeds: commandMetrics("processes"), most: 1,
+		run: commands("processes", 4, job{Do: "load", OneKey: true, Callers: 16, Away: 2}, canTeam)},
+	{name: "commands of turns", about: "the same of two processes in strict turns", feeds: commandMetrics("turns"), most: 1, run: commands("turns", 2, job{Do: "turns"}, canTeam)},
 }
 
 // selected returns the workloads whose name matches, or that feed a figure whose id does.
