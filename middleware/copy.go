@@ -7,7 +7,7 @@ import (
 // ReadFrom lets files go to the socket without a copy, if the server can do that and the response is not small.
 func (w *writer) ReadFrom(src io.Reader) (n int64, err error) {
 	if w.holds() && w.limit == heldBack {
-		n, err = io.Copy(onlyWriter{w}, io.LimitReader(src, heldBack+1-w.written))
+		n, err = io.Copy(onlyWriter{w}, io.LimitReader(src, heldBack+1))
 		if err != nil || w.holds() && !w.head {
 			return n, err
 		}

@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	stdos "os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -169,6 +171,127 @@ func TestHijackKeepsWhatCameBefore(t *testing.T) {
 			t.Errorf("echo = %q, %v, want %q", line, err, want)
 		}
 		fmt.Fprint(conn, "o\n")
+	}
+}
+
+// talk sends text to a handler of a hijacked connection, and returns all that it says.
+func talk(t *testing.T, l lock.Locker, text string, h http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(mount(t, newGuard(t, l), h))
+	defer s.Close()
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "GET /orders/42 HTTP/1.1\r\nHost: x\r\n\r\n%s", text)
+	said, err := io.ReadAll(conn)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(said)
+}
+
+// TestHijackedConnection has all that a server's own connection can do.
+func TestHijackedConnection(t *testing.T) {
+	got := make(chan string, 1)
+	said := talk(t, memlock.New(), "hello", func(w http.ResponseWriter, _ *http.Request) {
+		conn, rw, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, errCopy := io.Copy(conn, strings.NewReader("copied"))
+		heard := make([]byte, 5)
+		_, errRead := io.ReadFull(rw, heard)
+		half, ok := conn.(interface{ CloseWrite() error })
+		if !ok || half.CloseWrite() != nil || errCopy != nil || errRead != nil {
+			t.Errorf("half %v, copy %v, read %v", ok, errCopy, errRead)
+		}
+		if _, err := io.WriteString(conn, "more"); err == nil {
+			t.Error("a write after CloseWrite")
+		}
+		got <- string(heard)
+	})
+	if heard := <-got; said != "copied" || heard != "hello" {
+		t.Errorf("said %q, heard %q", said, heard)
+	}
+}
+
+// TestHijackedConnectionAfterALoss tells the client once, and not in the middle of something else.
+func TestHijackedConnectionAfterALoss(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		flush bool
+		want  string // the first lines of answers
+	}{
+		{"nothing said", false, "HTTP/1.1 500 Internal Server Error"},
+		{"a response begun", true, "HTTP/1.1 200 OK"},
+	} {
+		l := memlock.New()
+		said := talk(t, l, "onetwo", func(w http.ResponseWriter, _ *http.Request) {
+			if tt.flush {
+				w.(http.Flusher).Flush()
+			}
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			l.ForceUnlock("order:42")
+			if n, err := conn.Read(make([]byte, 3)); n > 0 || !errors.Is(err, guard.ErrLost) {
+				t.Errorf("%s: read %d bytes, %v, want ErrLost", tt.name, n, err)
+			}
+			time.AfterFunc(100*time.Millisecond, func() { conn.Close() }) // later than the guard
+		})
+		var first []string
+		for line := range strings.Lines(said) {
+			if strings.HasPrefix(line, "HTTP/1.1") {
+				first = append(first, strings.TrimSpace(line))
+			}
+		}
+		if got := strings.Join(first, " "); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestCopiesInPieces declares a length, and takes it piece by piece from a file that has more.
+func TestCopiesInPieces(t *testing.T) {
+	all := make([]byte, 200_000)
+	for i := range all {
+		all[i] = byte(i / 7)
+	}
+	name := filepath.Join(t.TempDir(), "file")
+	if err := stdos.WriteFile(name, all, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(mount(t, newGuard(t, memlock.New()), func(w http.ResponseWriter, r *http.Request) {
+		f, err := stdos.Open(name)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer f.Close()
+		w.Header().Set("Content-Length", "100000")
+		for _, n := range []int64{60_000, 1, 39_999} {
+			if m, err := io.CopyN(w, f, n); m != n || err != nil {
+				t.Errorf("copied %d, %v, want %d", m, err, n)
+			}
+		}
+	}))
+	defer s.Close()
+	res, err := s.Client().Get(s.URL + "/orders/42")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if got := read(t, res.Body); got != string(all[:100_000]) {
+		t.Errorf("got %d bytes, and not those of the file", len(got))
 	}
 }
 
@@ -349,15 +472,16 @@ func TestInformationalStatusIsNoAnswer(t *testing.T) {
 // TestCutWithoutDeadlinePanics loses the lock behind a writer that no deadline can be set on.
 func TestCutWithoutDeadlinePanics(t *testing.T) {
 	h := mount(t, newGuard(t, adaptertest.Locker(adaptertest.Losing)), func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, "half")
-		w.(http.Flusher).Flush()
+		w.Header().Set("Content-Length", "8192")
+		_, _ = w.Write(make([]byte, 8192))
 	})
+	w := httptest.NewRecorder()
 	defer func() {
-		if p := recover(); p != http.ErrAbortHandler {
-			t.Errorf("panic = %v, want http.ErrAbortHandler", p)
+		if p := recover(); p != http.ErrAbortHandler || w.Body.Len() == 8192 {
+			t.Errorf("panic = %v after %d bytes, want http.ErrAbortHandler before all are sent", p, w.Body.Len())
 		}
 	}()
-	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/orders/42", nil))
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/orders/42", nil))
 }
 
 // TestPanicIsNoSuccess has handlers that panic when they have said all, below recovery that does not answer.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 
 	"github.com/latchkey-go/latchkey/guard"
@@ -20,6 +21,7 @@ func TestInterrupt(t *testing.T) {
 	url := "redis://" + redistest.Any(t).Addr
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
+	var handled atomic.Bool
 	started := make(chan struct{}, 1)
 	answers := make(chan string, 1)
 	err := with(ctx, []string{"-redis", url}, func(ctx context.Context, locker lock.Locker, _ io.Writer) error {
@@ -27,6 +29,13 @@ func TestInterrupt(t *testing.T) {
 		slow := guard.Must(middleware.New(g))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			started <- struct{}{}
 			<-ctx.Done() // the interrupt, which is none of the request's
+			for err := error(nil); err == nil; {
+				var c net.Conn
+				if c, err = net.Dial("tcp", r.Host); err == nil {
+					c.Close() // the server still listens
+				}
+			}
+			handled.Store(true)
 			fmt.Fprint(w, "done ", guard.Held(r.Context(), "slow"))
 		}))
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,7 +47,11 @@ func TestInterrupt(t *testing.T) {
 			<-started
 			interrupt()
 		}()
-		return serve(ctx, l, slow)
+		err = serve(ctx, l, slow)
+		if !handled.Load() {
+			t.Error("the server has ended before its handler")
+		}
+		return err
 	})
 	if err != nil {
 		t.Error(err)

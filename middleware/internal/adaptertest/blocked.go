@@ -22,14 +22,29 @@ func Blocked(t *testing.T, mount Mount) {
 	for _, p := range Protocols {
 		t.Run(p.Name+"/events", func(t *testing.T) { events(t, mount, p) })
 		t.Run(p.Name+"/read", func(t *testing.T) { blockedRead(t, mount, p) })
-		t.Run(p.Name+"/write", func(t *testing.T) { blockedWrite(t, mount, p) })
+		t.Run(p.Name+"/write", func(t *testing.T) {
+			blockedWrite(t, mount, p, func(w http.ResponseWriter) error { _, err := w.Write(make([]byte, 1<<20)); return err })
+		})
+		t.Run(p.Name+"/copy", func(t *testing.T) {
+			blockedWrite(t, mount, p, func(w http.ResponseWriter) error { _, err := io.Copy(w, endless{}); return err })
+		})
+		t.Run(p.Name+"/copy of a known length", func(t *testing.T) {
+			blockedWrite(t, mount, p, func(w http.ResponseWriter) error {
+				w.Header().Set("Content-Length", "1000000000000")
+				_, err := io.Copy(w, endless{})
+				return err
+			})
+		})
 		if p.Name != "HTTP2" {
 			t.Run(p.Name+"/hijacked", func(t *testing.T) { hijacked(t, mount, p) })
 			t.Run(p.Name+"/hijacked, blocked", func(t *testing.T) {
-				hijackedBlocked(t, mount, p, func(c net.Conn, _ *bufio.ReadWriter) io.Reader { return c })
+				hijackedBlocked(t, mount, p, func(c net.Conn, _ *bufio.ReadWriter) error { _, err := c.Read(make([]byte, 1)); return err })
 			})
 			t.Run(p.Name+"/hijacked, blocked in the buffer", func(t *testing.T) {
-				hijackedBlocked(t, mount, p, func(_ net.Conn, rw *bufio.ReadWriter) io.Reader { return rw })
+				hijackedBlocked(t, mount, p, func(_ net.Conn, rw *bufio.ReadWriter) error { _, err := rw.Read(make([]byte, 1)); return err })
+			})
+			t.Run(p.Name+"/hijacked, blocked in a write", func(t *testing.T) {
+				hijackedBlocked(t, mount, p, func(c net.Conn, _ *bufio.ReadWriter) error { _, err := io.Copy(c, endless{}); return err })
 			})
 		}
 	}
@@ -154,14 +169,12 @@ func blockedRead(t *testing.T, mount Mount, p Protocol) {
 }
 
 // blockedWrite is a handler whose client does not read on.
-func blockedWrite(t *testing.T, mount Mount, p Protocol) {
+func blockedWrite(t *testing.T, mount Mount, p Protocol, write func(http.ResponseWriter) error) {
 	wrote := make(chan error, 1)
 	s, l := lossServer(t, mount, p, func(w http.ResponseWriter, _ *http.Request, l *LossLocker) {
 		var err error
-		for range 1000 {
-			if _, err = w.Write(make([]byte, 1<<20)); err != nil {
-				break
-			}
+		for err == nil {
+			err = write(w)
 		}
 		wrote <- err
 	})
@@ -178,6 +191,11 @@ func blockedWrite(t *testing.T, mount Mount, p Protocol) {
 		t.Error("the response looks complete")
 	}
 }
+
+// endless is a source of bytes.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
 // hijacked is a websocket that echoes, and that sets its deadlines anew for each message.
 func hijacked(t *testing.T, mount Mount, p Protocol) {
@@ -198,8 +216,13 @@ func hijacked(t *testing.T, mount Mount, p Protocol) {
 			if line == "lose\n" {
 				l.Lose()
 			}
-			_ = conn.SetDeadline(time.Time{})
-			_, err = io.WriteString(conn, line)
+			moved := conn.SetDeadline(time.Time{})
+			if _, err = io.WriteString(conn, line); err != nil {
+				err = errors.Join(err, moved)
+				if !errors.Is(moved, lock.ErrLost) {
+					t.Errorf("SetDeadline = %v, want ErrLost", moved)
+				}
+			}
 		}
 		ended <- err
 	})
@@ -220,8 +243,8 @@ func hijacked(t *testing.T, mount Mount, p Protocol) {
 	}
 }
 
-// hijackedBlocked is a websocket that waits for a message when the lock is lost.
-func hijackedBlocked(t *testing.T, mount Mount, p Protocol, reader func(net.Conn, *bufio.ReadWriter) io.Reader) {
+// hijackedBlocked is a websocket that waits for its client when the lock is lost.
+func hijackedBlocked(t *testing.T, mount Mount, p Protocol, wait func(net.Conn, *bufio.ReadWriter) error) {
 	ended := make(chan error, 1)
 	s, _ := lossServer(t, mount, p, func(w http.ResponseWriter, _ *http.Request, l *LossLocker) {
 		conn, rw, err := w.(http.Hijacker).Hijack()
@@ -232,13 +255,12 @@ func hijackedBlocked(t *testing.T, mount Mount, p Protocol, reader func(net.Conn
 		defer conn.Close()
 		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 		go l.Lose()
-		_, err = reader(conn, rw).Read(make([]byte, 1))
-		ended <- err
+		ended <- wait(conn, rw)
 	})
 	conn := upgrade(t, s.Client(), s.URL)
 	defer conn.Close()
 	if err := <-ended; !errors.Is(err, lock.ErrLost) {
-		t.Errorf("read = %v, want ErrLost", err)
+		t.Errorf("%v, want ErrLost", err)
 	}
 }
 
