@@ -294,27 +294,52 @@ func (h *hold) Release(ctx context.Context) error { return h.release(ctx, 0) }
 func (h *hold) Keep(ctx context.Context, d time.Duration) error { return h.release(ctx, max(d, 0)) }
 
 func (h *hold) release(ctx context.Context, kept time.Duration) error {
-	t, lost := h.c.claims.beginRelease(h, kept)
-	if t.call.script == nil {
+	d, lost := h.depart(kept)
+	if d == nil {
 		return lost
 	}
-	if family, ok := h.holder.family.(passing); ok && t.free && lost == nil {
-		if place := h.c.lines.offer(h); place != nil {
-			return h.pass(ctx, t, place, family.pass(h.holder, place.hold.holder))
-		}
-		defer h.c.lines.released(h)
-	}
-	return cmp.Or(lost, h.c.claims.endRelease(h, t, h.c.road.askSoon(ctx, t.call)))
+	return cmp.Or(lost, d.end(ctx, h.c.road.askSoon(ctx, d.call)))
 }
 
-// pass is release by a call that makes the waiter at a place the next holder. If the server refuses that, the lock is released.
-func (h *hold) pass(ctx context.Context, t task, to *place, cl call) error {
-	a := h.c.road.askSoon(ctx, cl)
-	if !h.c.lines.give(to, a) {
-		h.c.claims.discard(to.hold.holder) // it has left meanwhile
+// departure is the release of a hold, by a call that may make a waiter the next holder.
+type departure struct {
+	hold *hold
+	task task
+	call call
+	to   *place // of that waiter
+	free bool   // nobody is the next holder
+}
+
+// depart begins a release. There is no departure if there is nothing to ask. The error says why the hold was lost.
+func (h *hold) depart(kept time.Duration) (d *departure, lost error) {
+	t, lost := h.c.claims.beginRelease(h, kept)
+	if t.call.script == nil {
+		return nil, lost
 	}
-	if lasting(a.err) {
-		a = h.c.road.askSoon(ctx, t.call)
+	d = &departure{hold: h, task: t, call: t.call}
+	if family, ok := h.holder.family.(passing); ok && t.free && lost == nil {
+		if d.to = h.c.lines.offer(h); d.to != nil {
+			d.call = family.pass(h.holder, d.to.hold.holder)
+		}
+		d.free = d.to == nil
 	}
-	return h.c.claims.endRelease(h, t, a)
+	return d, lost
+}
+
+// end notes what Redis has answered. If the server refuses to pass the lock on, it is released.
+func (d *departure) end(ctx context.Context, a answer) error {
+	c := d.hold.c
+	if d.to != nil {
+		if !c.lines.give(d.to, a) {
+			c.claims.discard(d.to.hold.holder) // it has left meanwhile
+		}
+		if lasting(a.err) {
+			a = c.road.askSoon(ctx, d.task.call)
+		}
+	}
+	err := c.claims.endRelease(d.hold, d.task, a)
+	if d.free {
+		c.lines.released(d.hold)
+	}
+	return err
 }

@@ -21,15 +21,15 @@ func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
 			errs[i] = h.Release(ctx)
 			continue
 		}
-		r := &releasing{hold: own.inner(), err: &errs[i]}
-		if r.task, *r.err = c.claims.beginRelease(r.hold, 0); r.task.call.script == nil {
+		d, lost := own.inner().depart(0)
+		if errs[i] = lost; d == nil {
 			continue
 		}
-		master := c.topology.Master(r.task.call.keys[0])
+		master := c.topology.Master(d.call.keys[0])
 		if of[master] == nil {
 			of[master] = new(batch)
 		}
-		*of[master] = append(*of[master], r)
+		*of[master] = append(*of[master], releasing{d, &errs[i]})
 	}
 	by := time.Now().Add(c.timeout)
 	var batches sync.WaitGroup
@@ -42,30 +42,29 @@ func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
 
 // releasing is the release of one of many holds.
 type releasing struct {
-	hold *hold
-	task task
-	err  *error // where it goes; already set if the hold was lost before
+	*departure
+	err *error // where it goes; already set if the hold was lost before
 }
 
 // batch is releases at one master.
-type batch []*releasing
+type batch []releasing
 
 // finish performs the releases of a batch, in their order. What fails is asked for once more by itself, which also repeats it for as
 // long as there is time.
 func (c *Client) finish(ctx context.Context, b batch, by time.Time) {
 	calls := make([]call, len(b))
 	for i, r := range b {
-		calls[i] = r.task.call
+		calls[i] = r.call
 	}
 	answers := c.road.askTogether(ctx, by, calls)
 	var again sync.WaitGroup
 	for i, r := range b {
-		end := func(a answer) { *r.err = cmp.Or(*r.err, c.claims.endRelease(r.hold, r.task, a)) }
+		end := func(a answer) { *r.err = cmp.Or(*r.err, r.end(ctx, a)) }
 		if a := answers[i]; a.err == nil {
 			end(a)
 		} else {
 			again.Go(func() {
-				last := c.road.ask(ctx, by, r.task.call)
+				last := c.road.ask(ctx, by, r.call)
 				last.doubts += a.doubts
 				end(last)
 			})
