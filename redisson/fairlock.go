@@ -29,7 +29,7 @@ func (fair) enter(ho *holder, lease time.Duration) call {
 }
 
 func (f fair) update(ho *holder, c counts, lease time.Duration, why change) call {
-	return plain{f.tokenTTL}.update(ho, c, lease, why)
+	return plain(f).update(ho, c, lease, why)
 }
 
 func (fair) exit(ho *holder, heir string, kept time.Duration) call {
