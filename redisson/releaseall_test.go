@@ -195,11 +195,11 @@ func TestReleaseAllPassesOn(t *testing.T) {
 		}()
 		return got
 	}
-	for range 10 { // the first round loads the scripts, and in another one a waiter may just ask by itself
+	for range 20 { // the first round loads the scripts, and in another one a waiter may just ask, or have come too late
 		a, b := acquire(t.Context(), t, c, lock.Request{Key: "a"}), acquire(t.Context(), t, c, lock.Request{Key: "b"})
 		nextA, nextB := waiter("a"), waiter("b")
 		eventually(t, "they listen", func() bool { return len(subscriptions(t, admin)) == 2 })
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 		before, _ := commands(t, admin)
 		check(t, c.ReleaseAll(t.Context(), []lock.Hold{b, a}))
 		heirs := []lock.Hold{<-nextA, <-nextB}
