@@ -113,6 +113,7 @@ func (c *call) take(keys []string) error {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	c.ctx, c.cancel = ctx, cancel
 	stop := context.AfterFunc(c.entry.registry.drain, func() { cancel(ErrDraining) })
+	defer stop() // also where the locker panics
 	err := c.acquire(keys)
 	if stop() {
 		return err
