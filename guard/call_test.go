@@ -317,3 +317,46 @@ func TestNestedErrorsStayTheirOwn(t *testing.T) {
 	}
 	l.check(t, "acquire order:7", "acquire order:inner", "release order:7")
 }
+
+// slowOrder is a request whose method takes a second.
+type slowOrder struct{ ID string }
+
+func (s slowOrder) Slowly() string {
+	time.Sleep(time.Second)
+	return s.ID
+}
+
+// TestWaitIsForTheLock holds that the time to find out which lock is wanted is no time spent waiting for it.
+func TestWaitIsForTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []guard.Event
+		observe := guard.Observe(func(_ context.Context, e guard.Event) { seen = append(seen, e) })
+		made := func(opts ...guard.Option) *guard.Guard {
+			return guard.Must(guard.New(memlock.New(), append(opts, observe, guard.Name("n"))...))
+		}
+		work := func(context.Context, slowOrder) (string, error) { return "", nil }
+		for _, opts := range [][]guard.Option{
+			{guard.Key("#{req.Slowly()}")},
+			{guard.Key("#{req.ID}"), guard.When("req.Slowly() == '7'")},
+			{guard.Key("#{req.ID}:#{slowly()}"), guard.TemplateFunc("slowly", slowOrder{"7"}.Slowly)},
+			{guard.KeyFunc(func(s slowOrder) (string, error) { return s.Slowly(), nil })},
+		} {
+			if _, err := guard.Must(guard.Func(made(opts...), work))(t.Context(), slowOrder{"7"}); err != nil {
+				t.Error(err)
+			}
+		}
+		r := guard.Must(made(guard.Key("#{body.ID}")).Prepare(keyexpr.Roots{"body": keyexpr.TypeFor[slowOrder]()}))
+		facts := func(string) (any, error) { return slowOrder{slowOrder{"7"}.Slowly()}, nil } // as of a client that uploads it
+		if _, err := r.Run(t.Context(), facts, func(context.Context) error { return nil }); err != nil {
+			t.Error(err)
+		}
+		for i, e := range seen {
+			if e.Outcome != guard.OutcomeOK || e.Wait != 0 {
+				t.Errorf("call %d: %+v, want no wait", i, e)
+			}
+		}
+		if len(seen) != 5 {
+			t.Errorf("%d events", len(seen))
+		}
+	})
+}

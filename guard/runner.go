@@ -37,7 +37,7 @@ type Runner struct {
 	keyFunc *keyFunc          // or
 	key     *keyexpr.Template // the other is nil
 	when    *keyexpr.Condition
-	quick   bool // there is nothing in key and when that could take time
+	quick   bool // there is nothing before the locks that could take time
 }
 
 // Prepare fits g to roots, for adapters: it checks that key and condition name nothing else and have fitting types.
@@ -122,7 +122,6 @@ func (r *Runner) parse(g *Guard, roots keyexpr.Roots) (faults []error) {
 	if err != nil {
 		faults = append(faults, fmt.Errorf("key: %w", err))
 	}
-	r.quick = r.key != nil && r.when == nil && len(g.functions) == 0
 	return faults
 }
 
