@@ -41,17 +41,19 @@ type compilation struct {
 	used   []run.Root
 	conf   *conf.Config
 	vars   []variable
-	reads  bool                 // something of the request
-	known  map[ast.Node]insight // of what is compiled
-	varies bool                 // with the element of a loop, a variable, the time or a user's function
-	raw    bool                 // some value goes into the key as it is
+	elems  []run.Insight            // of the loops around, the innermost last
+	seen   run.Insight              // what the operands compiled so far say; its Differs is that of the template in the end
+	known  map[ast.Node]run.Insight // of what is compiled
+	trials run.Trials
+	guess  *run.Guess // of the trial under way
+	raw    bool       // some value goes into the key as it is
 	fields []string
 }
 
 // Functions of the user's come in before anything is parsed: a name that is taken should be
 // found where it is declared.
 func newCompilation(text string, roots Roots, cond bool, cfg config) (*compilation, error) {
-	c := &compilation{text: text, roots: roots, cond: cond, hosts: hostFuncs(cond), known: map[ast.Node]insight{}}
+	c := &compilation{text: text, roots: roots, cond: cond, hosts: hostFuncs(cond), known: map[ast.Node]run.Insight{}}
 	for _, f := range cfg.funcs {
 		if err := c.addFunc(f); err != nil {
 			return nil, err

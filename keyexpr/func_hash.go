@@ -169,8 +169,10 @@ func hash(st *run.State, args []any) (any, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(e.buf)
-	return hex.EncodeToString(sum[:16]), nil
+	return hex.EncodeToString(sum[:hashLen/2]), nil
 }
+
+const hashLen = 32
 
 // encoder writes values in the only way that there is to write them. It is a buffer and not a
 // running digest, as maps sort the bytes of their entries. The budget bounds it.

@@ -305,7 +305,10 @@ func (c *compilation) loop(n *ast.BuiltinNode, l loop) (*code, error) {
 		if n.Name != "map" { // what is tested, added up or sorted by is no part of the key
 			compile = c.plainly
 		}
-		if body, err = compile(n.Arguments[1].(*ast.PredicateNode).Node); err != nil {
+		if _, err := c.inLoop(n.Arguments[0], func() error {
+			body, err = compile(n.Arguments[1].(*ast.PredicateNode).Node)
+			return err
+		}); err != nil {
 			return nil, err
 		}
 	}

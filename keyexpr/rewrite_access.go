@@ -32,12 +32,10 @@ func (c *compilation) pathOf(node ast.Node) (*run.Path, bool) {
 		if _, ok := c.roots[n.Value]; !ok {
 			return nil, false
 		}
-		c.reads = true
 		return &run.Path{Root: c.use(n.Value)}, true
 	// # is the element of the innermost loop. #index has a name, and is no path: it is no part of the
 	// element.
 	case *ast.PointerNode:
-		c.varies = true
 		return &run.Path{Elem: true}, n.Name == ""
 	case *ast.MemberNode:
 		p, ok := c.pathOf(n.Node)
@@ -310,18 +308,19 @@ func position(x any, length int) (int, error) {
 type variable struct {
 	name  string
 	slot  int
-	reads bool // something of the request
-	fixed any  // what it is for all requests; nil if it is not known
+	is    run.Insight
+	value *code
 }
 
 // The innermost of several with one name is meant, as in Go.
 func (c *compilation) variable(n *ast.IdentifierNode) (*code, error) {
 	for _, v := range slices.Backward(c.vars) {
 		if v.name == n.Value {
-			if v.fixed != nil {
-				return constant(v.fixed), nil
+			if v.value.fixed {
+				return v.value, nil
 			}
-			c.reads, c.varies = c.reads || v.reads, true
+			c.seen = v.is
+			c.seen.Asks = true // for its slot
 			return valueCode(1, func(st *run.State) (any, error) { return st.Vars[v.slot], nil }), nil
 		}
 	}
@@ -353,20 +352,14 @@ func (c *compilation) let(n *ast.VariableDeclaratorNode) (*code, error) {
 // c.vars. What is assigned counts as read where the variable is used, and not where it is
 // declared: let x = req.ID; "a" reads nothing.
 func (c *compilation) declare(n *ast.VariableDeclaratorNode) (*code, error) {
-	before := c.reads
-	c.reads = false // unless the variable is used
-	v, fixed, err := c.fold(n.Value)
+	before := c.seen
+	v, err := c.compile(n.Value)
 	if err != nil {
 		return nil, err
 	}
-	switch fixed.(type) {
-	case string, bool, int:
-	default: // a list is made anew for each request, whose functions may change it
-		fixed = nil
-	}
 	slot := len(c.vars)
-	c.vars = append(c.vars, variable{n.Name, slot, c.reads, fixed})
-	c.reads = before
+	c.vars = append(c.vars, variable{n.Name, slot, c.known[n.Value], v})
+	c.seen = before // unless the variable is used
 	return valueCode(v.cost, func(st *run.State) (any, error) {
 		x, err := v.value(st)
 		for len(st.Vars) <= slot {

@@ -28,7 +28,8 @@ func (c *compilation) call(n *ast.CallNode) (*code, error) {
 
 // host calls one of our functions or of the user's. join in a key is put together from parts,
 // which keeps its values apart; in a test, it is the function. A user's function counts as
-// reading the request if it takes a context: that is how claim("sub") gets at the token.
+// reading the request if it takes a context: that is how claim("sub") gets at the token. What it
+// makes of its arguments is not known, as it is for requests, and may not be ready at start.
 func (c *compilation) host(n *ast.CallNode, name string) (*code, error) {
 	h, ok := c.hosts[name]
 	if !ok {
@@ -38,16 +39,18 @@ func (c *compilation) host(n *ast.CallNode, name string) (*code, error) {
 		return c.together(n)
 	}
 	compile := c.compileAll
+	if h.user != nil || name == "now" {
+		if err := c.ask(); err != nil {
+			return nil, err
+		}
+	}
 	if h.user != nil {
-		c.reads, c.varies = c.reads || h.user.Contextual(), true
-		// What a function makes of its arguments is not known, so that it counts as varying. With a
-		// context, it may know who is calling, and counts as reading the request as well.
+		c.seen.Differs = h.user.Contextual()
 		compile = func(nodes []ast.Node) ([]*code, int, error) { return c.asIs(nodes...) }
 	}
 	if name == orName {
 		return c.or(n, h)
 	}
-	c.varies = c.varies || name == "now"
 	c.raw = c.raw || name == "raw"
 	args, cost, err := compile(n.Arguments)
 	if err != nil {
@@ -68,12 +71,12 @@ func (c *compilation) or(n *ast.CallNode, h *hostFunc) (*code, error) {
 	var args []*code
 	cost := 1
 	for _, arg := range n.Arguments {
-		x, fixed, err := c.fold(arg)
+		x, err := c.compile(arg)
 		if err != nil {
 			return nil, err
 		}
 		args, cost = append(args, x), cost+x.cost
-		if !isEmpty(fixed) {
+		if x.fixed && !isEmpty(x.constant) {
 			break
 		}
 	}
@@ -133,6 +136,9 @@ func arguments(args []*code, cost int, f callFunc) *code {
 func (c *compilation) method(n *ast.CallNode) (*code, error) {
 	m := n.Callee.(*ast.MemberNode) // or it would have been refused
 	name := m.Property.(*ast.StringNode).Value
+	if err := c.ask(); err != nil {
+		return nil, err
+	}
 	list, cost, err := c.asIs(m.Node)
 	if err != nil {
 		return nil, err

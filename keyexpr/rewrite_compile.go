@@ -38,31 +38,36 @@ type code struct {
 	text  func(st *run.State) (string, error)
 	test  func(st *run.State) (bool, error)
 	num   func(st *run.State) (int64, error)
+
+	fixed    bool // it is constant for all requests
+	constant any
 }
 
 // errChain is how a ?. leaves the chain that it stands in. An error is the one thing that all
 // closures on the way pass on without looking at it.
 var errChain = errors.New("nil in a chain")
 
-// compile makes a closure of a node, and notes whether the node reads anything of the request:
-// not if it is the same for all requests, and of a list that is written out only through the
-// element that it takes. The note is made on the way up, from what the operands have noted, so
-// that no tree is gone through twice: to ask each node for all below it would take the square of
-// the nodes, and an expression could be built that way to take seconds at start.
+// compile makes a closure of a node, and notes what is known of it. The note is made on the way
+// up, from what the operands have noted, so that no tree is gone through twice: to ask each node
+// for all below it would take the square of the nodes, and an expression could be built that way
+// to take seconds at start.
 func (c *compilation) compile(n ast.Node) (*code, error) {
-	before := c.reads
-	c.reads = false
+	if c.guess != nil {
+		return c.guessed(n)
+	}
+	around := c.seen
+	c.seen = run.Insight{}
 	x, err := c.compileNode(n)
-	if part, ok := taken(n); ok {
-		c.reads = c.known[part].reads
+	if err != nil {
+		return nil, err
 	}
-	value, same := c.sameForAll(n)
-	if !same {
-		value = nil
+	in := c.insightInto(n, x)
+	c.known[n], c.seen = in, around.Beside(in)
+	switch v, _ := in.Constant(); v.(type) {
+	case string, bool, int, float64: // and no list, which is made anew each time
+		return constant(v), nil
 	}
-	c.known[n] = insight{c.reads && !same, value}
-	c.reads = c.known[n].reads || before
-	return x, err
+	return x, nil
 }
 
 // compileNode takes paths first: they are most of what is in keys, and what the quick ways of
@@ -90,7 +95,7 @@ func (c *compilation) compileNode(n ast.Node) (*code, error) {
 	case *ast.IdentifierNode:
 		return c.variable(n)
 	case *ast.PointerNode: // #index, as # itself is a path
-		c.varies = true
+		c.seen.Asks, c.seen.Rounds = true, run.Round(len(c.elems)-1)
 		return valueCode(1, func(st *run.State) (any, error) { return st.Index[len(st.Index)-1], nil }), nil
 	case *ast.ChainNode:
 		return c.chain(n)
@@ -180,6 +185,7 @@ func textCode(cost int, text func(st *run.State) (string, error)) *code {
 // most common thing to compare with.
 func constant(v any) *code {
 	x := valueCode(1, func(*run.State) (any, error) { return v, nil })
+	x.fixed, x.constant = true, v
 	switch v := v.(type) {
 	case string:
 		x.text = func(*run.State) (string, error) { return v, nil }
@@ -199,6 +205,9 @@ func (c *compilation) integer(n *ast.IntegerNode) *code {
 	}
 	return constant(n.Value)
 }
+
+// always reports whether x is b for all requests.
+func (x *code) always(b bool) bool { return x.fixed && x.constant == b }
 
 // asTest returns x as a test, whatever is known of its type. A value of any may turn out to be a
 // bool, or a pointer to one: JSON has both.
@@ -302,31 +311,22 @@ func (c *compilation) mapOf(n *ast.MapNode) (*code, error) {
 }
 
 // conditional compiles both branches, so that a mistake in the one that is rarely taken shows at
-// start, too. A condition that is the same for all requests leaves one branch, and only that one
-// counts as read. If both branches are written alike, the test makes no difference either. What
-// is read is then what one of them reads.
+// start, too. A condition that is known without a request leaves one branch, and only that one
+// counts as read.
 func (c *compilation) conditional(n *ast.ConditionalNode) (*code, error) {
-	cond, fixed, err := c.foldTest(n.Cond)
+	cond, err := c.plainly(n.Cond)
 	if err != nil {
 		return nil, err
 	}
-	switch fixed { // what is never looked at is not read
-	case true:
+	switch { // what is never looked at is not read
+	case cond.always(true):
 		return c.compile(n.Exp1)
-	case false:
+	case cond.always(false):
 		return c.compile(n.Exp2)
 	}
 	list, more, err := c.compileAll([]ast.Node{n.Exp1, n.Exp2})
 	if err != nil {
 		return nil, err
-	}
-	// The test may be the same for all requests without being a literal, as in req.A == req.A. The
-	// branches are still both there, since the test may fail for a request.
-	switch always := c.known[n.Cond].value; {
-	case always == true, n.Exp1.String() == n.Exp2.String():
-		c.reads = c.known[n.Exp1].reads
-	case always == false:
-		c.reads = c.known[n.Exp2].reads
 	}
 	test, yes, no := cond.asTest(), list[0], list[1]
 	pick := func(st *run.State) (*code, error) {

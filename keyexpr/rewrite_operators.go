@@ -97,8 +97,8 @@ func both(list []*code, cost int, op func(a, b any) (any, error)) *code {
 // nothing are the same here. It takes nothing else for nil: what is empty is an error of the
 // request, unless or stands there.
 func (c *compilation) orElse(n *ast.BinaryNode) (*code, error) {
-	left, fixed, err := c.fold(n.Left)
-	if err != nil || fixed != nil {
+	left, err := c.compile(n.Left)
+	if err != nil || left.fixed && left.constant != nil {
 		return left, err
 	}
 	right, err := c.compile(n.Right)
@@ -134,19 +134,14 @@ func (c *compilation) orElse(n *ast.BinaryNode) (*code, error) {
 // known.
 func (c *compilation) logic(n *ast.BinaryNode) (*code, error) {
 	decides := n.Operator == "or" || n.Operator == "||"
-	reads := c.reads
-	x, fixed, err := c.foldTest(n.Left)
-	if err != nil {
-		return nil, err
-	}
-	y, fixed2, err := c.foldTest(n.Right)
-	if err != nil {
-		return nil, err
-	}
 	// Both sides are compiled although one of them decides, since a mistake in the other should be
 	// found at start and not when somebody changes the literal.
-	if fixed == decides || fixed2 == decides {
-		c.reads = reads
+	list, _, err := c.asIs(n.Left, n.Right)
+	if err != nil {
+		return nil, err
+	}
+	x, y := list[0], list[1]
+	if x.always(decides) || y.always(decides) {
 		return constant(decides), nil
 	}
 	left, right := x.asTest(), y.asTest()

@@ -48,7 +48,7 @@ func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 		return nil, errAt(text, 0, "makes an empty key")
 	}
 	t.program.Roots, t.program.Raw, t.program.Fields = c.used, c.raw, c.fields
-	if !c.reads && !cfg.oneKey {
+	if !c.seen.Differs && !cfg.oneKey {
 		return nil, lookAlike(text, parts, roots, len(c.used) > 0)
 	}
 	t.program.Finish()
@@ -261,19 +261,22 @@ func (t *Template) Shape() string {
 
 // items compiles a list whose elements are values of their own. The same function serves the
 // list of a join and the list that makes keys: what differs is what follows each of their
-// values.
-func (c *compilation) items(list, body ast.Node, follow []rune, escape func([]rune) *run.Escape) (*run.Items, error) {
+// values. same reports that all values are the same one, for all requests.
+func (c *compilation) items(list, body ast.Node, follow []rune, escape func([]rune) *run.Escape) (it *run.Items, same bool, err error) {
 	x, err := c.compile(list)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	it := &run.Items{Src: strings.TrimSpace(c.src), List: x.asList()}
+	it = &run.Items{Src: strings.TrimSpace(c.src), List: x.asList()}
 	if body == nil {
 		it.Item, err = c.elements(list, escape(follow))
-		return it, err
+		return it, c.sameText(c.elementsOf(list)), err
 	}
-	it.Item, err = c.partsOf(body, follow, escape)
-	return it, err
+	inner, err := c.inLoop(list, func() error {
+		it.Item, err = c.partsOf(body, follow, escape)
+		return err
+	})
+	return it, !inner.Differs && inner.Rounds == 0, err
 }
 
 // elements are the parts that an element of a list is made of: itself. The type of the elements
@@ -328,21 +331,23 @@ func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
 		case n.Name == "reverse", n.Name == "sort" && len(n.Arguments) == 1:
 			return c.sources(n.Arguments[0], follow)
 		case n.Name == "map":
-			body, reads := n.Arguments[1].(*ast.PredicateNode).Node, c.reads
-			it, err := c.items(n.Arguments[0], body, follow, run.Before)
-			if !named(body) { // each element makes the same key
-				c.reads = reads
-			}
-			return alone(it, err)
+			body := n.Arguments[1].(*ast.PredicateNode).Node
+			return c.eachKey(n.Arguments[0], body, follow, run.Before)
 		}
 	}
-	return alone(c.items(n, nil, follow, run.Before))
+	return c.eachKey(n, nil, follow, run.Before)
 }
 
-// alone is a list that was not put together from several.
-func alone(it *run.Items, err error) ([]run.Items, error) {
+// eachKey compiles a list that makes a key of each element. How many there are makes no difference
+// where all make the same key, since the keys of a request are a set.
+func (c *compilation) eachKey(list, body ast.Node, follow []rune, escape func([]rune) *run.Escape) ([]run.Items, error) {
+	around := c.seen
+	it, same, err := c.items(list, body, follow, escape)
 	if err != nil {
 		return nil, err
+	}
+	if same {
+		c.seen.Differs = around.Differs
 	}
 	return []run.Items{*it}, nil
 }
@@ -352,5 +357,5 @@ func (c *compilation) rawItems(list ast.Node) ([]run.Items, error) {
 	c.raw = true
 	c.plain++
 	defer func() { c.plain-- }()
-	return alone(c.items(list, nil, nil, asItIs))
+	return c.eachKey(list, nil, nil, asItIs)
 }

@@ -34,6 +34,12 @@ type Step struct {
 	Strict   bool   // a nil map is an error, and not a map without entries
 }
 
+// Fields reports whether the path goes through fields alone, so that nil on its way is an error, and
+// not a value.
+func (p *Path) Fields() bool {
+	return len(p.Steps) > 0 && !slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Optional || s.Lookup || s.Fetch })
+}
+
 // Follow returns the value at the end of the path; an invalid one stands for nil. elems are the
 // elements of the loops around, the innermost last. The first pointer of a step is followed by
 // hand, since Indirect is a call that costs as much as the rest of a step.

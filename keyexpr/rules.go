@@ -1,0 +1,431 @@
+package keyexpr
+
+import (
+	"reflect"
+	"regexp/syntax"
+	"slices"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// What is known of a node although its operands are not. There are three reasons: its operands are
+// written alike, as in a == a, which is mostly a slip of the pen; one of them leaves nothing of the
+// other, as in a * 0; or the node takes one of some values, whichever that is. Everything else is
+// found out by trying (rewrite_reads.go).
+//
+// A rule looks at a node and what is known of its operands, and finds nothing that is spread over
+// several nodes: req.Seq + 1 - req.Seq is the same for all, and starts. To find all of these is not
+// possible, and to find more of them is not worth it, as nobody writes them. What counts is the
+// other direction. A template that is refused with reason has a way out, OneKey; one that is
+// refused without reason has made somebody say a thing that is not true.
+
+// rule returns what is known of a node by its rule, if it has one that says something.
+func (c *compilation) rule(node ast.Node) (in run.Insight, ok bool) {
+	switch n := node.(type) {
+	case *ast.IdentifierNode: // a variable, which has said what it is
+		return c.seen, true
+	case *ast.VariableDeclaratorNode:
+		return c.as(n.Expr), true
+	case *ast.SequenceNode:
+		return c.as(n.Nodes[len(n.Nodes)-1]), true
+	case *ast.ConditionalNode: // the test makes no difference
+		return c.as(n.Exp1), alike(n.Exp1, n.Exp2)
+	case *ast.SliceNode:
+		return c.ofSlice(n)
+	case *ast.MemberNode:
+		return c.taken(n.Node, n.Property)
+	case *ast.BinaryNode:
+		if decides, ok := deciding[n.Operator]; ok {
+			left, right := c.known[n.Left], c.known[n.Right]
+			return c.seen.Of(decides), left.Only(decides) || right.Only(decides) || opposite(n.Left, n.Right) || opposite(n.Right, n.Left)
+		}
+		return c.ofPair(n.Operator, n.Left, n.Right)
+	case *ast.BuiltinNode:
+		return c.ofFunction(n.Name, n.Arguments)
+	case *ast.CallNode:
+		if name, ok := n.Callee.(*ast.IdentifierNode); ok {
+			return c.ofFunction(name.Value, n.Arguments)
+		}
+	}
+	return in, false
+}
+
+// as is the insight into a node that comes to what one of its operands comes to. One that was not
+// compiled, as behind a test that is always false, is not what it comes to.
+func (c *compilation) as(operand ast.Node) run.Insight {
+	in, ok := c.known[operand]
+	if !ok {
+		return c.seen
+	}
+	in.Asks = in.Asks || c.seen.Asks
+	return in
+}
+
+// alike reports whether two nodes are written alike, and so come to the same, as facts don't change
+// while a key is made. Errors don't count. req.Tags[9] == req.Tags[9] is an error for a request
+// without ten tags, and true for all others.
+func alike(a, b ast.Node) bool { return a.String() == b.String() }
+
+// deciding are the operators that one operand can decide, and what that operand is. and is
+// decided by false and or by true; the other operand may say what it likes, on whichever side it
+// stands.
+var deciding = map[string]bool{"and": false, "&&": false, "or": true, "||": true}
+
+// opposite reports whether b is not a.
+func opposite(a, b ast.Node) bool {
+	not, ok := b.(*ast.UnaryNode)
+	return ok && (not.Operator == "not" || not.Operator == "!") && alike(a, not.Node)
+}
+
+// ofPair is the rule of an operator, or a function of two arguments.
+func (c *compilation) ofPair(operator string, a, b ast.Node) (run.Insight, bool) {
+	left, right, same := c.known[a], c.known[b], alike(a, b)
+	if op, ok := comparisons[operator]; ok {
+		return c.ofComparison(op, a, b)
+	}
+	switch operator {
+	case "contains", "startsWith", "endsWith", "hasPrefix", "hasSuffix":
+		return c.seen.Of(true), same || right.Only("")
+	case "matches":
+		pattern, ok := b.(*ast.StringNode)
+		return c.seen.Of(true), ok && matchesAll(pattern.Value)
+	case "in":
+		list, ok := writtenOut(b)
+		found := slices.ContainsFunc(list, func(n ast.Node) bool { return alike(n, a) })
+		return c.seen.Of(found), ok && (found || len(list) == 0)
+	case "indexOf":
+		return c.seen.Of(0), same || right.Only("")
+	case "lastIndexOf", "-":
+		return c.seen.Of(0), same
+	case "trim", "trimPrefix", "trimSuffix":
+		return c.seen.Of(""), same
+	case "*":
+		return c.seen.Of(0), left.Only(0) || right.Only(0)
+	case "%", "mod":
+		return c.seen.Of(0), same || left.Only(0) || right.Only(1) || right.Only(-1)
+	case "div":
+		if left.Only(0) {
+			return c.seen.Of(0), true
+		}
+		return c.seen.Of(1), same
+	case "shard":
+		return c.seen.Of(0), right.Only(1)
+	case "take":
+		return c.seen.Of([]any{}), right.Only(0)
+	case "get":
+		return c.taken(a, b)
+	}
+	return run.Insight{}, false
+}
+
+// ofComparison is the rule of a comparison of what is equal, of what is never nil with nil, and of
+// what is never negative with what is not above 0.
+func (c *compilation) ofComparison(op comparison, a, b ast.Node) (run.Insight, bool) {
+	left, right := c.known[a], c.known[b]
+	switch {
+	case alike(a, b):
+		return c.seen.Of(op.holds(0)), true
+	case op.engine == nil && (right.Only(nil) && c.neverNil(a) || left.Only(nil) && c.neverNil(b)):
+		return c.seen.Of(op.holds(1)), true
+	}
+	order := 1
+	n, ok := c.number(b)
+	if !ok || !c.neverNegative(a) {
+		order = -1
+		n, ok = c.number(a)
+		ok = ok && c.neverNegative(b)
+	}
+	return c.seen.Of(op.holds(order)), ok && (n < 0 || n == 0 && op.holds(order) == op.holds(0))
+}
+
+// neverNil reports whether a node is a field, by way of fields, whose type has no nil.
+func (c *compilation) neverNil(n ast.Node) bool {
+	p, ok := c.pathOf(n)
+	t := c.typeOf(n)
+	return ok && t != nil && (t.Kind() <= reflect.Array || t.Kind() == reflect.String || t.Kind() == reflect.Struct) && p.Fields()
+}
+
+// neverNegative reports whether a node is a number without a sign: one of such a type, or one that
+// counts.
+func (c *compilation) neverNegative(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.BuiltinNode:
+		return n.Name == "len" || n.Name == "count"
+	case *ast.PointerNode:
+		return n.Name == "index"
+	case *ast.CallNode:
+		return slices.Contains([]string{"shard", "mod"}, n.Callee.String())
+	}
+	t := c.typeOf(n)
+	return t != nil && t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uintptr
+}
+
+// ofFunction is the rule of a function, by name and arguments.
+func (c *compilation) ofFunction(name string, args []ast.Node) (run.Insight, bool) {
+	if l, ok := loops[name]; ok {
+		return c.ofLoop(name, l, args)
+	}
+	switch {
+	case name == "len":
+		if n, ok := c.length(args[0]); ok {
+			return c.seen.Of(n), true
+		}
+	case name == "first":
+		return c.taken(args[0], &ast.IntegerNode{})
+	case name == "last":
+		return c.taken(args[0], &ast.IntegerNode{Value: -1})
+	case name == "uniq":
+		if elem := c.elementsOf(args[0]); elem.Known && len(elem.Values) < 2 {
+			return c.seen.Of([]any{}, slices.Clip(elem.Values)), true
+		}
+	case name == "replace" && alike(args[0], args[1]): // which is the whole of it
+		return c.as(args[2]), true
+	case name == "replace" && alike(args[1], args[2]):
+		return c.as(args[0]), true
+	case len(args) == 2:
+		return c.ofPair(name, args[0], args[1])
+	}
+	return run.Insight{}, false
+}
+
+// ofLoop is the rule of a loop whose test is the same for all elements: then none is a hit, or the
+// list stays what it is.
+func (c *compilation) ofLoop(name string, l loop, args []ast.Node) (run.Insight, bool) {
+	if len(args) < 2 || l.values {
+		return run.Insight{}, false
+	}
+	test := c.known[args[1].(*ast.PredicateNode).Node]
+	switch {
+	case test.Only(l.miss):
+		return c.seen.Of(l.end(&round{list: []any{}})), true
+	case test.Only(true) && name == "filter":
+		return c.as(args[0]), true
+	}
+	return run.Insight{}, false
+}
+
+// ofSlice finds pieces that are empty whatever they are cut from: with an end that is not behind
+// the beginning, or at the very beginning. Bounds of one sign can be compared.
+func (c *compilation) ofSlice(n *ast.SliceNode) (run.Insight, bool) {
+	from, _ := c.number(n.From)
+	to, ok := c.number(n.To)
+	if !ok || to != 0 && (to > from || (to < 0) != (from < 0)) {
+		return run.Insight{}, false
+	}
+	switch t := c.typeOf(n.Node); {
+	case t == nil:
+		return c.seen.Of("", []any{}), true
+	case pointee(t).Kind() == reflect.String:
+		return c.seen.Of(""), true
+	}
+	return c.seen.Of([]any{}), true
+}
+
+// number returns the number that a node, if there is one, is known to come to.
+func (c *compilation) number(n ast.Node) (i int, ok bool) {
+	if in := c.known[n]; len(in.Values) == 1 {
+		i, ok = in.Values[0].(int)
+	}
+	return i, ok
+}
+
+// taken is the rule of what takes an element of a list or map that stands in the template: nothing
+// of the others is read. It is the same thought as behind a choice: ["a", req.ID][0] names a fact
+// as `true ? "a" : req.ID` does. Indexes beyond the end are left to the request.
+func (c *compilation) taken(from, by ast.Node) (run.Insight, bool) {
+	if m, ok := from.(*ast.MapNode); ok {
+		for _, p := range m.Pairs {
+			if pair := p.(*ast.PairNode); alike(pair.Key, by) {
+				return c.as(pair.Value), true
+			}
+		}
+		return run.Insight{}, false
+	}
+	list, ok := writtenOut(from)
+	i, fixed := integer(by)
+	if !fixed {
+		i, fixed = c.number(by)
+	}
+	if i < 0 {
+		i += len(list)
+	}
+	if !ok || !fixed || i < 0 || i >= len(list) {
+		return run.Insight{}, false
+	}
+	return c.as(list[i]), true
+}
+
+// writtenOut returns the elements of a list that stands in the template, in their order. The
+// names of functions are those that move elements and don't look at them.
+func writtenOut(n ast.Node) ([]ast.Node, bool) {
+	switch n := n.(type) {
+	case *ast.ArrayNode:
+		return n.Nodes, true
+	case *ast.BuiltinNode:
+		if n.Name != "reverse" && n.Name != "take" {
+			return nil, false
+		}
+		list, ok := writtenOut(n.Arguments[0])
+		if ok && n.Name == "reverse" {
+			list = slices.Clone(list)
+			slices.Reverse(list)
+		}
+		if ok && n.Name == "take" {
+			count, fixed := integer(n.Arguments[1])
+			if !fixed {
+				return nil, false
+			}
+			list = list[:min(max(count, 0), len(list))]
+		}
+		return list, ok
+	}
+	return nil, false
+}
+
+// integer returns what a literal says. -1 is a minus and a number to the parser.
+func integer(n ast.Node) (int, bool) {
+	switch n := n.(type) {
+	case *ast.IntegerNode:
+		return n.Value, true
+	case *ast.UnaryNode:
+		i, ok := integer(n.Node)
+		return -i, ok && n.Operator == "-"
+	}
+	return 0, false
+}
+
+// length returns the length that all values of a node have. An array of Go has one length, as a
+// list has that is written out, what is made of either element by element, and a digest. A list of
+// the request has its own.
+func (c *compilation) length(n ast.Node) (int, bool) {
+	if list, ok := writtenOut(n); ok {
+		return len(list), true
+	}
+	switch n := n.(type) {
+	case *ast.BuiltinNode:
+		if slices.Contains([]string{"map", "sort", "sortBy", "reverse"}, n.Name) {
+			return c.length(n.Arguments[0])
+		}
+	case *ast.CallNode:
+		if n.Callee.String() == "hash" {
+			return hashLen, true
+		}
+	}
+	if t := c.typeOf(n); t != nil && t.Kind() == reflect.Array {
+		return t.Len(), true
+	}
+	return 0, false
+}
+
+// matchesAll reports whether a pattern finds itself in every text, as it takes nothing at the
+// beginning of one.
+func matchesAll(pattern string) bool {
+	re, err := syntax.Parse(pattern, syntax.Perl)
+	return err == nil && takesNothing(re)
+}
+
+func takesNothing(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpEmptyMatch, syntax.OpStar, syntax.OpQuest, syntax.OpBeginLine, syntax.OpBeginText:
+		return true
+	case syntax.OpRepeat:
+		return re.Min == 0 || takesNothing(re.Sub[0])
+	case syntax.OpCapture, syntax.OpPlus:
+		return takesNothing(re.Sub[0])
+	case syntax.OpAlternate:
+		return slices.ContainsFunc(re.Sub, takesNothing)
+	case syntax.OpConcat:
+		return !slices.ContainsFunc(re.Sub, func(re *syntax.Regexp) bool { return !takesNothing(re) })
+	}
+	return false
+}
+
+// ofUnknown is the insight into a node that can't be tried, as it has an operand of which nothing
+// is known: a test is true or false, and who takes an element of a list takes one of them.
+func (c *compilation) ofUnknown(node ast.Node, x *code) run.Insight {
+	switch n := node.(type) {
+	case *ast.ConditionalNode:
+		return c.either(n.Exp1, n.Exp2)
+	case *ast.ArrayNode:
+		return c.listOf(n.Nodes...)
+	case *ast.MemberNode:
+		return c.elementOf(n.Node)
+	case *ast.SliceNode:
+		return c.listLike(n.Node)
+	case *ast.CallNode:
+		if name, ok := n.Callee.(*ast.IdentifierNode); ok && name.Value == "uniq" {
+			return c.listLike(n.Arguments[0])
+		}
+	case *ast.BuiltinNode:
+		if in, ok := c.ofListFunction(n.Name, n.Arguments); ok {
+			return in
+		}
+	}
+	switch t := c.typeOf(node); {
+	case t == boolType && x.test != nil:
+		return c.seen.Of(false, true)
+	case t == boolType:
+		return c.seen.Of(false, true, nil)
+	}
+	return c.seen
+}
+
+// ofListFunction is ofUnknown for a function that gives elements of a list, or some of them.
+func (c *compilation) ofListFunction(name string, args []ast.Node) (run.Insight, bool) {
+	switch name {
+	case "first", "last", "get", "find", "findLast", "max", "min":
+		return c.elementOf(args[0]), len(args) == 1 || name != "max" && name != "min"
+	case "filter", "take", "reverse", "sort", "sortBy":
+		return c.listLike(args[0]), true
+	case "map":
+		return c.listOf(args[1].(*ast.PredicateNode).Node), true
+	case "concat":
+		elems := make([]run.Insight, len(args))
+		for i, list := range args {
+			elems[i] = c.elementsOf(list)
+		}
+		return c.listOver(c.seen.Or(elems...)), true
+	}
+	return run.Insight{}, false
+}
+
+// either is the insight into a choice between two nodes.
+func (c *compilation) either(a, b ast.Node) run.Insight {
+	if in := c.seen.Or(c.known[a], c.known[b]); in.Known {
+		return in
+	}
+	return c.listOver(c.seen.Or(c.elementsOf(a), c.elementsOf(b)))
+}
+
+// listOf is the insight into a list that is made of these nodes.
+func (c *compilation) listOf(elems ...ast.Node) run.Insight {
+	list := make([]run.Insight, len(elems))
+	for i, e := range elems {
+		list[i] = c.known[e]
+	}
+	return c.listOver(c.seen.Or(list...))
+}
+
+// listLike is the insight into a list with no elements but those of another one.
+func (c *compilation) listLike(list ast.Node) run.Insight { return c.listOver(c.elementsOf(list)) }
+
+func (c *compilation) listOver(elem run.Insight) run.Insight {
+	in := c.seen
+	in.Elem = &elem
+	return in
+}
+
+// elementOf is the insight into one of the elements of a list or map, or nil.
+func (c *compilation) elementOf(list ast.Node) run.Insight {
+	elem := c.elementsOf(list)
+	if m, ok := list.(*ast.MapNode); ok {
+		values := make([]run.Insight, len(m.Pairs))
+		for i, p := range m.Pairs {
+			values[i] = c.known[p.(*ast.PairNode).Value]
+		}
+		elem = c.seen.Or(values...)
+	}
+	return c.seen.Or(elem, run.Always(nil))
+}
