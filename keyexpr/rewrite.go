@@ -253,8 +253,8 @@ func (c *compilation) isRaw(n ast.Node) bool {
 // not be found. An item of a join may be a join again, whose end is found by the outer
 // separator. The rule that the two don't begin alike holds on each level, and so the whole can
 // be read without looking back.
-func (c *compilation) joinPart(p piece, follow []rune, escape func([]rune) *run.Escape) (part run.Part, err error) {
-	part = run.Part{Src: strings.TrimSpace(c.src), Text: p.items.sep}
+func (c *compilation) joinPart(p piece, follow []rune, escape func([]rune) *run.Escape) (run.Part, error) {
+	part := run.Part{Src: strings.TrimSpace(c.src), Text: p.items.sep}
 	first, _ := utf8.DecodeRuneInString(p.items.sep)
 	if slices.Contains(follow, first) {
 		return part, c.at(p.node, "the text behind join begins like what is between its values: the end of the list could not be found")
@@ -263,10 +263,11 @@ func (c *compilation) joinPart(p piece, follow []rune, escape func([]rune) *run.
 		return part, c.at(p.node, "a %% behind a value would look like an escape: put another text between them")
 	}
 	around := c.seen
-	part.Join, _, err = c.items(p.items.list, p.items.body, append([]rune{first}, follow...), escape)
-	if c.oneList(p.items.list) && p.items.body == nil {
-		c.seen.Differs, c.seen.Rounds = around.Differs, around.Rounds
+	items, _, one, err := c.items(p.items.list, p.items.body, append([]rune{first}, follow...), escape)
+	if one {
+		c.seen.Differs = around.Differs
 	}
+	part.Join = items
 	return part, err
 }
 

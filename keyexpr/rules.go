@@ -41,7 +41,11 @@ func (c *compilation) rule(node ast.Node) (in run.Insight, ok bool) {
 			left, right := c.known[n.Left], c.known[n.Right]
 			return c.seen.Of(decides), left.Only(decides) || right.Only(decides) || opposite(n.Left, n.Right) || opposite(n.Right, n.Left)
 		}
-		return c.ofPair(n.Operator, n.Left, n.Right)
+		in, ok := c.ofPair(n.Operator, n.Left, n.Right)
+		if t := c.typeOf(n); t == durationType {
+			return run.Insight{Asks: true}, ok // the same for all, and no number
+		}
+		return in, ok
 	case *ast.BuiltinNode:
 		return c.ofFunction(n.Name, n.Arguments)
 	case *ast.CallNode:
@@ -90,7 +94,7 @@ func (c *compilation) ofPair(operator string, a, b ast.Node) (run.Insight, bool)
 		return c.seen.Of(true), same || right.Only("")
 	case "matches":
 		pattern, ok := b.(*ast.StringNode)
-		return c.seen.Of(true), ok && matchesAll(pattern.Value)
+		return c.seen.Of(true), ok && (matchesAll(pattern.Value) || pattern.Value == "^.*$")
 	case "in":
 		list, ok := writtenOut(b)
 		found := slices.ContainsFunc(list, func(n ast.Node) bool { return alike(n, a) })
@@ -200,8 +204,16 @@ func (c *compilation) ofLoop(name string, l loop, args []ast.Node) (run.Insight,
 	switch {
 	case test.Only(l.miss):
 		return c.seen.Of(l.end(&round{list: []any{}})), true
-	case test.Only(true) && name == "filter":
+	case !test.Only(!l.miss):
+	case name == "filter":
 		return c.as(args[0]), true
+	case name == "find":
+		return c.taken(args[0], &ast.IntegerNode{})
+	case name == "findLast":
+		return c.taken(args[0], &ast.IntegerNode{Value: -1})
+	default:
+		n, ok := c.length(args[0])
+		return c.seen.Of(l.end(&round{hits: n})), ok
 	}
 	return run.Insight{}, false
 }
@@ -351,7 +363,7 @@ func (c *compilation) ofUnknown(node ast.Node, x *code) run.Insight {
 	case *ast.ArrayNode:
 		return c.listOf(n.Nodes...)
 	case *ast.MemberNode:
-		return c.elementOf(n.Node)
+		return c.elementOf(n.Node, false)
 	case *ast.SliceNode:
 		return c.listLike(n.Node)
 	case *ast.CallNode:
@@ -376,7 +388,7 @@ func (c *compilation) ofUnknown(node ast.Node, x *code) run.Insight {
 func (c *compilation) ofListFunction(name string, args []ast.Node) (run.Insight, bool) {
 	switch name {
 	case "first", "last", "get", "find", "findLast", "max", "min":
-		return c.elementOf(args[0]), len(args) == 1 || name != "max" && name != "min"
+		return c.elementOf(args[0], true), len(args) == 1 || name != "max" && name != "min"
 	case "filter", "take", "reverse", "sort", "sortBy":
 		return c.listLike(args[0]), true
 	case "map":
@@ -417,15 +429,19 @@ func (c *compilation) listOver(elem run.Insight) run.Insight {
 	return in
 }
 
-// elementOf is the insight into one of the elements of a list or map, or nil.
-func (c *compilation) elementOf(list ast.Node) run.Insight {
+// elementOf is the insight into one of the elements of a list or map. It may be nil where none is
+// found, which brackets behind a list take for an error.
+func (c *compilation) elementOf(list ast.Node, none bool) run.Insight {
 	elem := c.elementsOf(list)
 	if m, ok := list.(*ast.MapNode); ok {
 		values := make([]run.Insight, len(m.Pairs))
 		for i, p := range m.Pairs {
 			values[i] = c.known[p.(*ast.PairNode).Value]
 		}
-		elem = c.seen.Or(values...)
+		elem, none = c.seen.Or(values...), true
 	}
-	return c.seen.Or(elem, run.Always(nil))
+	if elem.Known && none {
+		return c.seen.Or(elem, run.Always(nil))
+	}
+	return c.seen.Or(elem)
 }

@@ -261,22 +261,23 @@ func (t *Template) Shape() string {
 
 // items compiles a list whose elements are values of their own. The same function serves the
 // list of a join and the list that makes keys: what differs is what follows each of their
-// values. same reports that all values are the same one, for all requests.
-func (c *compilation) items(list, body ast.Node, follow []rune, escape func([]rune) *run.Escape) (it *run.Items, same bool, err error) {
+// values. same says that all values are one for all requests, and one that the list is.
+func (c *compilation) items(list, body ast.Node, follow []rune, escape func([]rune) *run.Escape) (it *run.Items, same, one bool, err error) {
 	x, err := c.compile(list)
 	if err != nil {
-		return nil, false, err
+		return nil, false, false, err
 	}
+	one = c.oneList(list)
 	it = &run.Items{Src: strings.TrimSpace(c.src), List: x.asList()}
 	if body == nil {
 		it.Item, err = c.elements(list, escape(follow))
-		return it, c.sameText(c.elementsOf(list)), err
+		return it, c.sameText(c.elementsOf(list)), one, err
 	}
 	inner, err := c.inLoop(list, func() error {
 		it.Item, err = c.partsOf(body, follow, escape)
 		return err
 	})
-	return it, !inner.Differs && inner.Rounds == 0, err
+	return it, !inner.Differs && inner.Rounds == 0, one && !inner.Differs, err
 }
 
 // elements are the parts that an element of a list is made of: itself. The type of the elements
@@ -342,11 +343,11 @@ func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
 // where all make the same key, since the keys of a request are a set.
 func (c *compilation) eachKey(list, body ast.Node, follow []rune, escape func([]rune) *run.Escape) ([]run.Items, error) {
 	around := c.seen
-	it, same, err := c.items(list, body, follow, escape)
+	it, same, one, err := c.items(list, body, follow, escape)
 	if err != nil {
 		return nil, err
 	}
-	if same {
+	if same || one {
 		c.seen.Differs = around.Differs
 	}
 	return []run.Items{*it}, nil

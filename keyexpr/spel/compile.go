@@ -30,10 +30,13 @@ type compiler struct {
 	whole    string // the text for errors
 	used     []run.Root
 	fields   []string
-	reads    bool
+	seen     run.Insight       // what the operands compiled so far say; its Differs is that of the key in the end
 	insights map[*node]insight // of what is compiled
-	texts    map[*node]bool    // whether each is a text for sure
-	elems    []typ             // of the selections and projections around
+	trials   run.Trials
+	guess    *run.Guess     // of the trial under way
+	texts    map[*node]bool // whether each is a text for sure
+	elems    []typ          // of the selections and projections around
+	rounds   []run.Insight  // of the same
 }
 
 // code is a compiled node. A path is kept as one for as long as it goes, so that a key of paths
@@ -51,15 +54,18 @@ func (c *compiler) fail(n *node, format string, args ...any) { failAt(c.whole, n
 
 // compile makes a closure of a node, and finds out its type in Java. Names that stand for the
 // annotated method come first: #root.method.name is no path through facts. It notes what each
-// node reads, as templates do, so that an expression which makes one key for all is found. The
-// flag of reads is kept apart for each node, since an operand that is never looked at must not
-// count for the whole. It is put back together here, so that no operator has to think of it.
+// node reads, as templates do, so that an expression which makes one key for all is found. What is
+// seen is kept apart for each node, since an operand that is never looked at must not count for the
+// whole. It is put back together here, so that no operator has to think of it.
 func (c *compiler) compile(n *node) *code {
-	before := c.reads
-	c.reads = false
+	if c.guess != nil {
+		return c.guessed(n)
+	}
+	around := c.seen
+	c.seen = run.Insight{}
 	x := c.compileNode(n)
-	c.note(n, x)
-	c.reads = c.reads || before
+	in := c.insightInto(n, x)
+	c.insights[n], c.seen = insight{in, x.typ, neverNull(x)}, around.Beside(in)
 	return x
 }
 

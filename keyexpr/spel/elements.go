@@ -62,9 +62,7 @@ func (c *compiler) overElements(n *node) *code {
 	default:
 		c.fail(n, "%s has no elements", describe(base.typ))
 	}
-	c.elems = append(c.elems, elem)
-	body := c.compile(n.args[1])
-	c.elems = c.elems[:len(c.elems)-1]
+	body := c.inLoop(n.args[0], n.args[1], elem)
 	out := typ{k: listK, elem: &elem}
 	switch {
 	case n.kind == kindProject:

@@ -132,7 +132,7 @@ func (k *Key) compile(setup *run.Setup) (p *run.Program, err error) {
 	switch {
 	case len(p.Parts)+len(p.Items) == 0:
 		failAt(k.text, 0, "makes an empty key")
-	case !c.reads && !setup.OneKey:
+	case !c.seen.Differs && !setup.OneKey:
 		failAt(k.text, 0, "all requests would share one key, as nothing of the request is read: write #order.id; OneKey says that it is meant")
 	}
 	p.Roots, p.Fields = c.used, c.fields
@@ -173,7 +173,11 @@ func (c *compiler) part(p *run.Program, n *node, converted bool) {
 		c.part(p, n.args[1], !c.plain)
 		return
 	}
+	around := c.seen
 	x := c.compile(n)
+	if c.sameText(c.insights[n].Insight, converted) {
+		c.seen = around
+	}
 	if c.isLookup(x) {
 		name := c.used[x.path.Root].Name
 		c.fail(n, "%s is looked up by name, as in #%s.name or #%s['name']", name, name, name)
@@ -234,8 +238,8 @@ func (c *compiler) findText(n *node) bool {
 	if _, ok := c.metadata(n); ok {
 		return true
 	}
-	fields, reads := slices.Clone(c.fields), c.reads
-	defer func() { c.fields, c.reads = fields, reads }()
+	fields, seen := slices.Clone(c.fields), c.seen
+	defer func() { c.fields, c.seen = fields, seen }()
 	return c.compile(n).typ.k == textK
 }
 
@@ -245,13 +249,14 @@ func (c *compiler) findText(n *node) bool {
 // libraries share, and is refused at start. null for the whole list is no key, as an empty list
 // is none.
 func (c *compiler) items(p *run.Program, n *node) bool {
-	reads := c.reads
+	around := c.seen
 	x := c.compile(n)
 	if x.typ.k != listK {
+		c.seen = around // as it is compiled once more
 		return false
 	}
-	if n.kind == kindProject && !names(n.args[1]) { // each element makes the same key
-		c.reads = reads
+	if c.sameText(c.elementsOf(n), false) || c.oneList(n) { // each element makes the same key
+		c.seen = around
 	}
 	if why := spellable(*x.typ.elem, false); why != "" {
 		c.fail(n, "each element %s", why)

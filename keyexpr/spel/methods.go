@@ -177,7 +177,8 @@ func (c *compiler) function(n *node) *code {
 		}
 		c.fail(n, "there is no function %s%s; guard.TemplateFunc gives one", n.text, ending)
 	}
-	c.reads = c.reads || f.Contextual()
+	c.ask()
+	c.seen.Differs = f.Contextual()
 	args := make([]*code, len(n.args)-1)
 	types := make([]reflect.Type, len(args))
 	cost := 1

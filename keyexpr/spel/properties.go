@@ -62,7 +62,6 @@ func (c *compiler) variable(n *node) *code {
 	if _, ok := c.setup.Roots[steps[0]]; !ok {
 		c.fail(n, "#%s stands for %s, and there is no such fact%s; Params and Var say what it stands for", n.text, steps[0], suggest.Ending(steps[0], c.roots()))
 	}
-	c.reads = true
 	root := c.setup.Roots[steps[0]]
 	path := &run.Path{Root: c.use(steps[0])}
 	x := c.pathCode(path, steps[0], typeOf(root.Type))

@@ -1,168 +1,152 @@
 package spel
 
 import (
-	"context"
+	"iter"
 	"slices"
-	"strconv"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
 // An expression that reads nothing of the request locks one key for the whole world. That is
 // more than to name no parameter: 'a' ?: #order.id names one and never looks at it, and
-// #order.id == #order.id makes the same of all orders. What follows is the rule that templates
-// have, for Java's operators; the two agree, so that a key which is moved from one language to
-// the other stays refused, or stays allowed. It takes each node when it has been compiled, and
-// notes whether it can differ between two requests. It decides nothing by itself; key.go asks
-// once, for the whole key.
+// #order.id == #order.id makes the same of all orders. What follows is the analysis that templates
+// have (insight.go of package run), for Java's operators; the two agree, so that a key which is
+// moved from one language to the other stays refused, or stays allowed. It takes each node when it
+// has been compiled, and notes whether it can differ between two requests. It decides nothing by
+// itself; key.go asks once, for the whole key.
 
-// insight is what is known at start of what a node comes to.
+// insight is what is known at start of what a node comes to, and its type, which a value of Go
+// does not have.
 type insight struct {
-	reads bool // something of the request
-	value any  // what it always is; nil if that is not known
+	run.Insight
+	typ     typ
+	present bool // never null
 }
 
-// note finds out what a node reads that was just compiled; c.reads says so of its operands. A
-// constant is evaluated where it stands alone, and not within a projection, whose element it may
-// not know. A condition that is the same for all decides which branch is read, and only that
-// branch counts. true ? 'a' : #order.id names a parameter and locks one key.
-func (c *compiler) note(n *node, x *code) {
-	in := insight{reads: c.reads}
-	switch value, same := c.sameForAll(n); {
-	case same:
-		in = insight{value: value}
-	case !c.reads && len(c.elems) == 0 && !callsFunction(n):
-		in.value = constantOf(x)
-	default:
-		if taken := c.taken(n); taken != nil {
-			in = c.insights[taken]
-		}
+// insightInto returns what is known of a node that was just compiled to x. c.seen says whether its
+// operands differ.
+func (c *compiler) insightInto(n *node, x *code) run.Insight {
+	if x.path != nil {
+		return c.ofPath(n, x)
 	}
-	c.insights[n], c.reads = in, in.reads
+	if in, ok := c.rule(n, x); ok {
+		return in
+	}
+	if values, ok := c.outcomes(n); ok {
+		return c.seen.Of(values...)
+	}
+	return c.ofUnknown(n, x)
 }
 
-// constantOf evaluates what needs no request. What fails now fails for each request, and is an
-// error then. It runs at start under a twentieth of a request's budget. A constant that can't be
-// computed within that is not known, and counts as what it reads.
-func constantOf(x *code) any {
-	if x.typ.k != boolK && x.typ.k != textK {
-		return nil // nothing is decided by others
+// ofPath is insightInto for a fact, or what is in the element of a selection or projection.
+func (c *compiler) ofPath(n *node, x *code) run.Insight {
+	in := run.Insight{Differs: true, Asks: true}
+	if x.path.Elem {
+		in = c.rounds[len(c.rounds)-1]
+		if len(x.path.Steps) == 0 {
+			return in
+		}
+		in = run.Insight{Differs: in.Differs, Asks: true, Rounds: run.Round(len(c.rounds) - 1)}
 	}
-	st := run.NewState(context.Background(), nil, nil)
-	defer st.Release()
-	_, _ = st.Step(run.MaxSteps*19/20), st.Spend(run.MaxBytes*19/20) // a key can have many constants
-	defer func() { _ = recover() }()
-	v, err := x.value(st)
-	if err != nil {
-		return nil
-	}
-	return v
+	return c.ofBool(in, n, x)
 }
 
-// taken returns the operand that a node comes to, if it is always the same one: nothing of the
-// others is read. It is what a choice comes to, and the only element of a list that is looked
-// at. Ternary and Elvis take one of theirs, and an InlineList with a number behind it has one
-// element that anybody looks at.
-func (c *compiler) taken(n *node) *node {
-	switch n.kind {
-	case kindTernary:
-		switch yes := c.insights[n.args[0]].value; {
-		case yes == true, alike(n.args[1], n.args[2]):
-			return n.args[1]
-		case yes == false:
-			return n.args[2]
-		}
-	case kindElvis:
-		if text, ok := c.insights[n.args[0]].value.(string); ok && text != "" {
-			return n.args[0]
-		}
-	case kindIndex:
-		list, by := n.args[0], n.args[1]
-		if i, err := strconv.Atoi(by.text); err == nil && by.kind == kindNumber && list.kind == kindList && i < len(list.args) {
-			return list.args[i]
-		}
-	}
-	return nil
-}
-
-// sameForAll reports whether a node is the same for all requests although its operands are not,
-// and what it is then if it is a test: the operands are equal, or one of them leaves nothing of
-// the other. There is no algebra beyond that, as in templates: what it finds is a slip of the
-// pen. x == x is true of everything in Java but NaN, which no key has.
-func (c *compiler) sameForAll(n *node) (value any, same bool) {
+// ofBool is the insight into what is true or false, and null where a value may be missing.
+func (c *compiler) ofBool(in run.Insight, n *node, x *code) run.Insight {
 	switch {
-	case n.kind == kindOp && (n.text == "&&" || n.text == "||"):
-		decides := n.text == "||"
-		left, right := c.insights[n.args[0]].value, c.insights[n.args[1]].value
-		if left == decides || right == decides {
-			return decides, true
-		}
-		return !decides, left != nil && right != nil
-	case n.kind == kindUnary && n.text == "!":
-		v, ok := c.insights[n.args[0]].value.(bool)
-		return !v, ok
-	case n.kind == kindOp:
-		return sameResult(n.text, n.args[0], n.args[1])
-	case n.kind == kindCall && len(n.args) == 2 && n.args[0] != nil:
-		return sameResult(n.text, n.args[0], n.args[1])
+	case x.typ.k != boolK:
+		return in
+	case neverNull(x), n.kind == kindOp, n.kind == kindUnary:
+		return in.Of(false, true)
 	}
-	return nil, false
+	return in.Of(false, true, nil)
 }
 
-// sameResult is sameForAll for an operator, or a method of one argument.
-func sameResult(operator string, a, b *node) (value any, same bool) {
-	number := func(n *node, text string) bool { return n.kind == kindNumber && (n.text == text || n.text == text+"L") }
-	empty := b.kind == kindText && b.text == ""
-	switch operator {
-	case "==", "<=", ">=", "equals", "equalsIgnoreCase":
-		return true, alike(a, b)
-	case "!=", "<", ">":
-		return false, alike(a, b)
-	case "startsWith", "endsWith":
-		return true, alike(a, b) || empty
-	case "contains": // which a list has as well, and may lack the empty text
-		return true, alike(a, b)
-	case "matches":
-		return true, b.kind == kindText && b.text == ".*"
-	case "-":
-		return nil, alike(a, b)
-	case "*":
-		return nil, number(a, "0") || number(b, "0")
-	case "%":
-		return nil, alike(a, b) || number(a, "0") || number(b, "1")
-	case "/":
-		return nil, alike(a, b) || number(a, "0")
-	}
-	return nil, false
+// neverNull reports whether code is a field, by way of fields, of a type of Go that has no nil.
+func neverNull(x *code) bool {
+	return x.path != nil && x.path.Fields() && !x.typ.pointer && (x.typ.number() || x.typ.k == textK || x.typ.k == nameK || x.typ.k == enumK || x.typ.k == boolK)
 }
 
-// alike reports whether two nodes are written alike, and so come to the same. A function of the
-// user's may know more than its arguments. The same text in the same place of the tree comes to
-// the same value, as nothing in an expression changes anything.
-func alike(a, b *node) bool {
+// outcomes tries a node with all that its operands may come to.
+func (c *compiler) outcomes(n *node) ([]any, bool) {
+	seen, fields, depth := c.seen, c.fields, len(c.elems)
+	defer func() { c.seen, c.fields, c.guess = seen, fields, nil }()
+	return c.trials.Outcomes(depth, func(g *run.Guess) (value func(*run.State) (any, error), cost int, err error) {
+		defer func() {
+			if recover() != nil { // c.fail, or ask
+				err = run.ErrUnknown
+			}
+			c.elems, c.rounds = c.elems[:depth], c.rounds[:depth]
+		}()
+		c.guess = g
+		x := c.compileNode(n)
+		return x.value, x.cost, nil
+	})
+}
+
+// guessed is compile during a trial: what the guess takes an operand for. An operand that differs
+// between the elements of a list in the trial is no such value, and is evaluated for each.
+func (c *compiler) guessed(n *node) *code {
+	in, ok := c.insights[n]
 	switch {
-	case a == nil || b == nil:
-		return false
-	case a.kind != b.kind || a.text != b.text || a.safe != b.safe || len(a.args) != len(b.args):
-		return false
+	case !ok, in.Rounds>>c.guess.Depth != 0:
+		return c.compileNode(n)
+	case !in.Known:
+		panic(run.ErrUnknown)
+	case len(in.Values) == 0:
+		return &code{typ: in.typ, cost: 1, value: func(*run.State) (any, error) { return nil, run.Faulty("fails for each request") }}
 	}
-	return slices.EqualFunc(a.args, b.args, alike)
+	return constant(c.guess.Pick(in.Values), in.typ)
 }
 
-// callsFunction reports whether a function of the user's is called, which is for requests, and
-// not for the start.
-func callsFunction(n *node) bool {
-	if n == nil {
-		return true // in front of #name(…)
+// ask notes that a node can be evaluated for a request only.
+func (c *compiler) ask() {
+	if c.guess != nil {
+		panic(run.ErrUnknown)
 	}
-	return slices.ContainsFunc(n.args, callsFunction)
+	c.seen.Asks = true
 }
 
-// names reports whether a node names anything: a parameter, a function, or the element of a
-// projection.
-func names(n *node) bool {
-	if n == nil {
-		return true // of #name(…), which is a function
+// inLoop compiles what is evaluated for each element of a list.
+func (c *compiler) inLoop(list, body *node, t typ) *code {
+	depth := len(c.elems)
+	elem := c.elementsOf(list)
+	if elem.Asks = true; len(elem.Values) != 1 {
+		elem.Rounds = run.Round(depth)
 	}
-	return n.kind == kindVar || n.kind == kindThis || n.kind == kindName || slices.ContainsFunc(n.args, names)
+	around := c.seen
+	c.elems, c.rounds, c.seen = append(c.elems, t), append(c.rounds, elem), run.Insight{}
+	x := c.compile(body)
+	c.elems, c.rounds, c.seen = c.elems[:depth], c.rounds[:depth], around.Beside(c.seen.Outside(depth))
+	return x
+}
+
+// elementsOf is the insight into each element of a list.
+func (c *compiler) elementsOf(n *node) run.Insight {
+	return c.insights[n].Elements(func(v any) (iter.Seq[any], bool) {
+		l, ok := v.(list)
+		return slices.Values(l.made), ok && !l.of.IsValid()
+	})
+}
+
+// oneList reports whether all requests that have a list of elements have the same one. An empty one
+// makes no key.
+func (c *compiler) oneList(n *node) bool {
+	in := c.insights[n]
+	return in.Known && len(slices.DeleteFunc(slices.Clone(in.Values), func(v any) bool { l, ok := v.(list); return !ok || l.len() == 0 })) < 2
+}
+
+// sameText reports whether all requests that have a value in a key have the same one.
+func (c *compiler) sameText(in run.Insight, converted bool) bool {
+	return c.trials.SameText(in, func(st *run.State, v any) (string, error) {
+		spelling := spell
+		if converted {
+			spelling = convert
+		}
+		s, err := spelling(st, v)
+		if err == nil {
+			_, err = st.Text(nil, s, nil) // which is refused if it is empty
+		}
+		return s, err
+	})
 }

@@ -63,6 +63,7 @@ func TestOneKeyForAll(t *testing.T) {
 		"#order.getName().equals(#order.getName())",
 		"#root.methodName",
 		"order-#{1 + 2}",
+		"#order.name.contains('')",
 	} {
 		fixed := keyexpr.Func("fixed", func(string) string { t.Error("a function ran at start"); return "x" })
 		_, err := Expression(text, Params("order"), Method("a.B", "pay")).Parse(javaRoots, fixed)
@@ -101,7 +102,6 @@ func TestKeysThatDiffer(t *testing.T) {
 		"#order.name.startsWith('a')",
 		"'x'.startsWith(#order.name)",
 		"#order.name matches '.+'",
-		"#order.name.contains('')",
 		"#order.id - #order.tags.size()",
 		"#order.id * 1",
 		"#order.id % 2",
