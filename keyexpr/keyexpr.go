@@ -38,8 +38,9 @@ package keyexpr
 //	rewrite   rewrite.go takes apart what puts values together (+, join, lists), so that each value
 //	          is escaped by itself. rewrite_compile.go makes closures of everything else, with a file
 //	          each for paths and variables (access), operators and calls. rewrite_reads.go notes which
-//	          of them read a fact, as a template that reads none is refused. What is called stands in
-//	          func.go and the files beside it, by what it is about: texts, lists, numbers, hashes.
+//	          of them can differ between two requests, as a template is refused in which nothing can;
+//	          rules and elements are what it knows without trying. What is called stands in func.go
+//	          and the files beside it, by what it is about: texts, lists, numbers, hashes.
 //	run       internal/run asks for the facts, follows the paths, calls the closures and puts the
 //	          texts together, within bounds of time and memory.
 //

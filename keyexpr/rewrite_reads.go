@@ -16,7 +16,7 @@ import (
 // world, and so it is an error unless its author says that it is meant. To name a fact is not to
 // read it: `true ? "a" : req.ID` never looks at it, and shard(req.ID, 1) makes the same of all.
 // So each node is asked whether what it comes to can differ between two requests, from the leaves
-// up. Package run says how (insight.go), and rules.go what is the same whatever a fact is.
+// up. Package run says how (insight.go), and rewrite_rules.go what is the same whatever a fact is.
 //
 // FuzzStrangers holds the rule from both sides, with requests that have nothing in common: what
 // starts gives them different keys, and what is refused would have given them the same.

@@ -27,7 +27,7 @@ import (
 
 // node is a node of an expression. Places are kept in bytes of the whole text, so that an error
 // in a hole points into the annotation. One struct for all kinds keeps the tree easy to compare
-// and to walk, which reads.go does twice. A type for each kind would be checked by the Go
+// and to walk, which rules.go does. A type for each kind would be checked by the Go
 // compiler, and need a walker with a case for each.
 type node struct {
 	kind kind

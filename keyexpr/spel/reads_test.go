@@ -64,6 +64,48 @@ func TestOneKeyForAll(t *testing.T) {
 		"#root.methodName",
 		"order-#{1 + 2}",
 		"#order.name.contains('')",
+		// What is made of it is the same, too.
+		"'x' + (#order.id * 0)",
+		"T(String).valueOf(#order.id - #order.id).length()",
+		"#order.id * (2 - 2)",
+		"(('' + #order.id * 0) ?: #order.name).concat('-')",
+		"#order.name.substring(0, 0) ?: 'x'",
+		"'ab'.toUpperCase().substring(1) + 'abc'.hashCode()",
+		"'%s'.formatted('a') + {1, 2, 3}.?[#this > 2].size()",
+		"#fixed('' + #order.id * 0)",
+		// A choice whose results are one, or of which only one makes a key.
+		"#order.urgent ? 'a' : ''",
+		"(#order.urgent ? 'a' : 'A').toLowerCase()",
+		"'k' + (#order.urgent ? 4 : 4L)",
+		"('' + #order.urgent).replace('true', 'false')",
+		"(#order.urgent ? 'a' : 'b').length()",
+		"(#order.urgent ? '' : 'a') ?: 'a'",
+		"{'x', 'x'}[#order.tags.size() % 2]",
+		"{'x', 'x'}[#order.id]",
+		"{#order.name, 'x'}[#order.urgent ? 1 : 1]",
+		"#order.urgent ? #order.tags.?[false] : {'x'}",
+		// Comparisons with one answer.
+		"#order.urgent and !#order.urgent",
+		"#order.name == null ? 'a' : 'b'",
+		"null != #order.id",
+		"#order.tags.size() >= 0 ? 'a' : 'b'",
+		"-1 < #order.name.length()",
+		"#order.id between {#order.id, #order.id}",
+		"{#order.name, 'x'}.contains(#order.name)",
+		"{#order.name, 'x'}.size()",
+		// Methods of two that are one.
+		"#order.name.replace(#order.name, 'x')",
+		"#order.name.indexOf(#order.name) + #order.name.lastIndexOf(#order.name)",
+		// Elements that are all the same.
+		"#order.items.!['x'][0]",
+		"#order.items.!['x'].get(0) ?: #order.name",
+		"#order.items.!['x'].?[#this != '']",
+		"#order.items.!['x'].![#this + 'y']",
+		"#order.items.![sku == sku ? 'a' : 'b']",
+		"#order.tags.?[false].size()",
+		"#order.tags.^[false] ?: 'none'",
+		"{#order.name, 'x'}.$[true]",
+		"#order.items.![1].size() * 0",
 	} {
 		fixed := keyexpr.Func("fixed", func(string) string { t.Error("a function ran at start"); return "x" })
 		_, err := Expression(text, Params("order"), Method("a.B", "pay")).Parse(javaRoots, fixed)
@@ -120,9 +162,25 @@ func TestKeysThatDiffer(t *testing.T) {
 		"#order.attrs['k']",
 		"#order.owner?.login ?: 'none'",
 		"#order.tags.^[#this != ''] ?: 'none'",
+		"#order.urgent ? '' : #order.name",
+		"(#order.urgent ? 'a' : 'B').toLowerCase()",
+		"#order.name.substring(0, 0) ?: #order.name",
+		"{'x', 'y'}[#order.id % 2]",
+		"#order.items.!['x'].^[true] ?: 'y'",
+		"#order.items.!['x'].size()",
+		"'x' + #order.items.!['x']",
+		"{1, 2}.!['' + (#this + #order.id)]",
+		"{1, 2}.?[#this > #order.id].!['' + #this]",
+		"#order.owner?.login == null ? 'a' : 'b'",
+		"#order.note == null ? 'a' : 'b'",
+		"#order.tags.size() > 0 ? 'a' : 'b'",
+		"#order.tags.contains('')",
+		"#order.urgent ? #order.tags : {'x'}",
+		"#fixed2(#order.name)",
 	} {
 		tenant := keyexpr.Func("tenant", func(context.Context) string { return "x" })
-		if _, err := Expression(text, Params("order")).Parse(javaRoots, tenant); err != nil {
+		fixed := keyexpr.Func("fixed2", func(string) string { return "x" })
+		if _, err := Expression(text, Params("order")).Parse(javaRoots, tenant, fixed); err != nil {
 			t.Errorf("Parse(%q) = %v", text, err)
 		}
 	}

@@ -26,7 +26,8 @@ package spel
 //	             paths is as quick as a template; an expression that is a list makes several keys
 //	compile.go   finds out the types in Java of all other nodes, and makes closures of them:
 //	             properties.go of paths, operators.go, methods.go, and equals.go of what compares
-//	reads.go     notes which of them read a fact, by the rule of templates
+//	reads.go     notes which of them can differ between two requests, as templates do, with rules.go
+//	             for what it knows without trying
 //	elements.go  makes lists, and goes through them
 //	values.go    says what a value of Go is in Java; text.go how it is spelt, and what Java's methods
 //	             make of texts; letters.go has the case of letters, and regex.go reads Java's patterns

@@ -23,6 +23,7 @@ var ErrValue = errors.New("keyexpr: unusable value")
 // error of strconv, may have the value in its text, and Blame leaves it out.
 type Fault struct{ Reason string }
 
+// Error returns the reason.
 func (e *Fault) Error() string { return e.Reason }
 
 // Faulty makes a *Fault. The arguments are types, numbers and names of the template. None of
@@ -50,7 +51,10 @@ type FactError struct {
 	Err  error
 }
 
+// Error returns the name of the root and what its error says.
 func (e *FactError) Error() string { return fmt.Sprintf("root %s: %v", e.Root, e.Err) }
+
+// Unwrap returns the error of Facts or of a Lookup.
 func (e *FactError) Unwrap() error { return e.Err }
 
 // CallError is an error of a user's function. It does not match ErrValue either, unless the
@@ -60,7 +64,10 @@ type CallError struct {
 	Err  error
 }
 
+// Error returns the name of the function and what its error says.
 func (e *CallError) Error() string { return fmt.Sprintf("function %s: %v", e.Name, e.Err) }
+
+// Unwrap returns the error of the function.
 func (e *CallError) Unwrap() error { return e.Err }
 
 // PanicError is a panic of a method or function that an expression calls. Its text is for logs:
@@ -71,6 +78,7 @@ type PanicError struct {
 	Place string // file and line
 }
 
+// Error returns the value and the place.
 func (e *PanicError) Error() string { return fmt.Sprintf("panicked: %v (at %s)", e.Value, e.Place) }
 
 // Recovered makes an error of what recover returned, in the function that called it. The frames
@@ -106,7 +114,10 @@ type Blamed struct {
 	err error
 }
 
+// Error returns what the error of the hole says.
 func (e *Blamed) Error() string { return e.err.Error() }
+
+// Unwrap returns the error of the hole.
 func (e *Blamed) Unwrap() error { return e.err }
 
 // Fact returns the source of the hole, such as req.OrderID or header["X-Tenant"], abridged.
