@@ -145,7 +145,7 @@ func (g *templates) text(depth int) string {
 		return g.pick(g.fact(), g.fact(), g.literal())
 	}
 	x := func() string { return g.text(g.IntN(depth)) }
-	switch g.IntN(18) {
+	switch g.IntN(22) {
 	case 0:
 		return "(" + x() + " + ':' + " + x() + ")"
 	case 1:
@@ -166,7 +166,7 @@ func (g *templates) text(depth int) string {
 	case 8:
 		return "replace(" + x() + ", 'a', 'b')"
 	case 9:
-		return x() + g.pick("[0:0]", "[:0]", "[1:1]", "[0:]", "[:999]")
+		return x() + g.pick("[0:0]", "[:0]", "[1:1]", "[0:]", "[:999]", "[3:2]", "[-1:0]", "[:1 - 1]", "[-2:-2]")
 	case 10:
 		return "[" + x() + ", " + x() + "]" + g.pick("[0]", "[1]", "[-1]")
 	case 11:
@@ -177,6 +177,16 @@ func (g *templates) text(depth int) string {
 		return "get([" + x() + ", " + x() + "], " + g.pick("0", "1", "-1") + ")"
 	case 14:
 		return "string(" + g.number(depth-1) + ")"
+	case 15:
+		same := x()
+		return g.pick("replace("+same+", "+same+", "+x()+")", "or(trimPrefix("+same+", "+same+"), "+x()+")", "replace("+same+", 'b', 'b')")
+	case 16:
+		return g.pick("lower", "upper", "", "required") + "((" + g.test(depth-1) + " ? " + g.pick("'y'", "'Y'", "''", "nil") + " : 'y'))"
+	case 17:
+		made := g.pick("map(req.Lines, "+g.literal()+")", "map(req.Tags, "+x()+")", "map(req.Tags, # + 'z')")
+		return g.pick(made+"[0]", "join(uniq("+made+"), ',')", "join(map("+made+", # + 'z'), ',')", "["+x()+", "+x()+"]["+g.pick("1 - 1", "req.Urgent ? 0 : 1", "req.Urgent ? 1 : 1")+"]")
+	case 18:
+		return g.pick("find", "findLast") + "([" + x() + ", " + x() + "], " + g.pick("true", "# == #", "1 < 2") + ")"
 	}
 	return g.fact()
 }
@@ -196,7 +206,8 @@ func (g *templates) rising(depth int) string {
 func (g *templates) number(depth int) string {
 	x := g.rising(depth)
 	return g.pick(x, x, "-"+x, "("+x+" - 5)", "("+x+" - "+x+")", x+" * 0", "0 * "+x, x+" % 1", x+" % "+x, "div("+x+", 1)", "div("+x+", "+x+")", "mod("+x+", 1)", "mod("+x+", 1000003)",
-		"shard("+g.text(depth)+", 1)", "shard("+g.text(depth)+", 1000003)", "len(hash("+g.text(depth)+"))", "len(["+x+", "+x+"])", "len(req.Salt)", "["+x+", 7][1]", "7")
+		"shard("+g.text(depth)+", 1)", "shard("+g.text(depth)+", 1000003)", "len(hash("+g.text(depth)+"))", "len(["+x+", "+x+"])", "len(req.Salt)", "["+x+", 7][1]", "7",
+		x+" * (1 - 1)", "("+x+" - "+x+") * "+x, "-("+x+" * 0)", "(req.Urgent ? 4 : 4)", "count(req.Tags, false)", "max(["+x+" * 0, 3])", "len(map([1, 2], # + "+x+"))", "let n = "+x+"; n - n", "[0, 1][mod("+x+", 1)]")
 }
 
 func (g *templates) test(depth int) string {
@@ -206,7 +217,8 @@ func (g *templates) test(depth int) string {
 	x, n := g.text(depth-1), g.rising(depth-1)
 	return "(" + g.pick("req.Urgent", g.test(0)+" and "+g.test(0), g.test(0)+" or "+g.test(0), "not (1 < 2)", x+" == "+x, x+" != "+x, n+g.pick(" < ", " <= ", " > ", " == ")+n,
 		x+g.pick(" contains ", " startsWith ", " endsWith ")+g.pick(x, "''"), "hasPrefix("+x+", "+x+")", x+" matches "+g.pick("''", "'.*'"), x+" in ["+x+", "+g.literal()+"]", "any(req.Tags, false)", "all(req.Tags, true)",
-		"none(req.Lines, false)") + ")"
+		"none(req.Lines, false)",
+		g.test(0)+" and "+g.test(0)+" or not "+g.test(0), "req.OrderID == nil", "req.Seq != nil", "len("+x+") >= 0", "0 > len(req.Tags)", "req.Shard < 0", x+" in []", "req.Urgent in [true, false]", x+" matches '^(a|b)*'") + ")"
 }
 
 func (g *templates) list(depth int) string {
@@ -214,5 +226,6 @@ func (g *templates) list(depth int) string {
 		return g.pick("req.Tags", "map(req.Lines, .SKU)", "map(req.Lines, "+g.literal()+")", "filter(req.Tags, true)", "filter(req.Tags, false)", "map(1..3, string(#))")
 	}
 	return g.pick(g.list(0), "map(req.Lines, .SKU + ':' + string(.Qty))", "map(req.Lines, "+g.literal()+" + string(#index))", "["+g.text(depth)+", "+g.text(depth)+"]", "concat("+g.list(depth-1)+", ["+g.text(depth)+"])",
-		g.pick("uniq", "reverse", "sort")+"("+g.list(depth-1)+")", "take(req.Tags, 1)")
+		g.pick("uniq", "reverse", "sort")+"("+g.list(depth-1)+")", "take(req.Tags, 1)",
+		"map("+g.list(depth-1)+", # + 'z')", "map("+g.list(depth-1)+", # == # ? 'a' : 'b')", "filter("+g.list(depth-1)+", # != '')", "(req.Urgent ? "+g.list(depth-1)+" : "+g.list(depth-1)+")", "take("+g.list(depth-1)+", 0)", "map(1..2, 'x' + string(# + "+g.rising(0)+"))")
 }
