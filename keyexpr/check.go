@@ -42,11 +42,16 @@ type compilation struct {
 	conf   *conf.Config
 	vars   []variable
 	elems  []run.Insight            // of the loops around, the innermost last
-	seen   run.Insight              // what the operands compiled so far say; its Differs is that of the template in the end
+	seen   run.Insight              // what the operands compiled so far say
 	known  map[ast.Node]run.Insight // of what is compiled
 	trials run.Trials
-	guess  *run.Guess // of the trial under way
-	raw    bool       // some value goes into the key as it is
+	tests  []string      // that halve the worlds
+	nested int           // compilations of nodes under way
+	key    []run.Insight // its parts, as they are spelt
+	sets   []run.Insight // the elements of lists that make one key, or none
+	shared bool          // one of several keys is the same for all requests
+	guess  *run.Guess    // of the trial under way
+	raw    bool          // some value goes into the key as it is
 	fields []string
 }
 

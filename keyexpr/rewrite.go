@@ -207,9 +207,7 @@ func (c *compilation) leaf(n ast.Node, e *run.Escape) (run.Part, error) {
 	if err != nil {
 		return part, err
 	}
-	if c.sameText(c.known[n]) {
-		c.seen.Differs, c.seen.Rounds = around.Differs, around.Rounds
-	}
+	c.part(c.spelt(c.known[n]), around)
 	part.Cost = x.cost
 	switch {
 	case x.path != nil:
@@ -263,11 +261,13 @@ func (c *compilation) joinPart(p piece, follow []rune, escape func([]rune) *run.
 		return part, c.at(p.node, "a %% behind a value would look like an escape: put another text between them")
 	}
 	around := c.seen
+	c.seen = run.Insight{}
 	items, _, one, err := c.items(p.items.list, p.items.body, append([]rune{first}, follow...), escape)
 	if one {
-		c.seen.Differs = around.Differs
+		c.seen.Differs = false
 	}
 	part.Join = items
+	c.part(c.seen, around)
 	return part, err
 }
 

@@ -57,8 +57,9 @@ func (c *compilation) compile(n ast.Node) (*code, error) {
 	}
 	around := c.seen
 	c.seen = run.Insight{}
+	c.nested++
 	x, err := c.compileNode(n)
-	if err != nil {
+	if c.nested--; err != nil {
 		return nil, err
 	}
 	in := c.insightInto(n, x)

@@ -146,7 +146,7 @@ func (c *compilation) ofListFunction(name string, args []ast.Node) (run.Insight,
 
 // either is the insight into a choice between two nodes.
 func (c *compilation) either(a, b ast.Node) run.Insight {
-	if in := c.seen.Or(c.known[a], c.known[b]); in.Known {
+	if in := c.seen.Or(c.known[a], c.known[b]); in.Known != 0 {
 		return in
 	}
 	return c.listOver(c.seen.Or(c.elementsOf(a), c.elementsOf(b)))
@@ -181,7 +181,7 @@ func (c *compilation) elementOf(list ast.Node, none bool) run.Insight {
 		}
 		elem, none = c.seen.Or(values...), true
 	}
-	if elem.Known && none {
+	if none {
 		return c.seen.Or(elem, run.Always(nil))
 	}
 	return c.seen.Or(elem)

@@ -136,11 +136,14 @@ func (c *compilation) logic(n *ast.BinaryNode) (*code, error) {
 	decides := n.Operator == "or" || n.Operator == "||"
 	// Both sides are compiled although one of them decides, since a mistake in the other should be
 	// found at start and not when somebody changes the literal.
-	list, _, err := c.asIs(n.Left, n.Right)
+	x, err := c.plainly(n.Left)
+	if err != nil || c.guess != nil && x.always(decides) {
+		return x, err
+	}
+	y, err := c.plainly(n.Right)
 	if err != nil {
 		return nil, err
 	}
-	x, y := list[0], list[1]
 	if x.always(decides) || y.always(decides) {
 		return constant(decides), nil
 	}

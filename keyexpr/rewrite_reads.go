@@ -33,10 +33,11 @@ func (c *compilation) insightInto(n ast.Node, x *code) run.Insight {
 	if in, ok := c.rule(n); ok {
 		return in
 	}
-	if values, ok := c.outcomes(n); ok {
-		return c.seen.Of(values...)
+	in := c.outcomes(n)
+	if in.IsKnown() {
+		return in
 	}
-	return c.ofUnknown(n, x)
+	return in.OrElse(c.ofUnknown(n, x))
 }
 
 // ofPath is insightInto for a fact, or what is in the element of a loop.
@@ -53,17 +54,37 @@ func (c *compilation) ofPath(p *run.Path, n ast.Node) run.Insight {
 	case c.typeOf(n) != boolType:
 		return in
 	case c.neverNil(n):
-		return in.Of(false, true)
+		return c.ofTest(in, n)
 	}
 	return in.Of(false, true, nil)
 }
 
 var boolType = reflect.TypeFor[bool]()
 
+// ofTest is the insight into a node that is true or false. It is known again where it is written
+// alike, unless its names are those of elements or variables, which may stand for something else
+// there.
+func (c *compilation) ofTest(in run.Insight, n ast.Node) run.Insight {
+	if in.Rounds != 0 || len(c.vars) > 0 && !c.isPath(n) {
+		return in.Of(true, false)
+	}
+	text := n.String()
+	number := slices.Index(c.tests, text)
+	if number < 0 {
+		number, c.tests = len(c.tests), append(c.tests, text)
+	}
+	return in.Test(number)
+}
+
+func (c *compilation) isPath(n ast.Node) bool {
+	_, ok := c.pathOf(n)
+	return ok
+}
+
 // outcomes tries a node with all that its operands may come to.
-func (c *compilation) outcomes(n ast.Node) ([]any, bool) {
+func (c *compilation) outcomes(n ast.Node) run.Insight {
 	defer func(seen run.Insight) { c.seen, c.guess = seen, nil }(c.seen)
-	return c.trials.Outcomes(len(c.elems), func(g *run.Guess) (func(*run.State) (any, error), int, error) {
+	return c.trials.Outcomes(c.seen, len(c.elems), func(g *run.Guess) (func(*run.State) (any, error), int, error) {
 		c.guess = g
 		x, err := c.compileNode(n)
 		if err != nil {
@@ -83,15 +104,14 @@ func (c *compilation) outcomes(n ast.Node) ([]any, bool) {
 // between the rounds of a loop in the trial is no such value, and goes round with it.
 func (c *compilation) guessed(n ast.Node) (*code, error) {
 	in := c.known[n]
-	switch {
-	case in.Rounds>>c.guess.Depth != 0:
+	if in.Rounds>>c.guess.Depth != 0 {
 		return c.compileNode(n)
-	case !in.Known:
-		return nil, run.ErrUnknown
-	case len(in.Values) == 0:
-		return valueCode(1, func(*run.State) (any, error) { return nil, run.Faulty("fails for each request") }), nil
 	}
-	return constant(c.guess.Pick(in.Values)), nil
+	v, err := c.guess.Pick(in)
+	if errors.Is(err, run.ErrFails) {
+		return valueCode(1, func(*run.State) (any, error) { return nil, err }), nil
+	}
+	return constant(v), err
 }
 
 // ask notes that a node can be evaluated for a request only.
@@ -108,9 +128,10 @@ func (c *compilation) ask() error {
 func (c *compilation) inLoop(list ast.Node, body func() error) (inner run.Insight, err error) {
 	depth := len(c.elems)
 	elem := c.elementsOf(list)
-	if elem.Asks = true; len(elem.Values) != 1 {
+	if _, same := elem.Single(); !same {
 		elem.Rounds = run.Round(depth)
 	}
+	elem.Asks = true
 	around := c.seen
 	defer func() { c.elems, c.seen = c.elems[:depth], around.Beside(inner.Outside(depth)) }()
 	c.elems, c.seen = append(c.elems, elem), run.Insight{}
@@ -140,15 +161,31 @@ func (c *compilation) elementsOf(list ast.Node) run.Insight {
 // makes no key.
 func (c *compilation) oneList(n ast.Node) bool {
 	in := c.known[n]
-	return in.Known && len(slices.DeleteFunc(slices.Clone(in.Values), isEmpty)) < 2
+	lists := slices.DeleteFunc(slices.Clone(in.Values), func(v run.Value) bool { return isEmpty(v.Is) })
+	return in.IsKnown() && len(lists) < 2
+}
+
+// spelt is the insight into the text that a node has in a key.
+func (c *compilation) spelt(in run.Insight) run.Insight {
+	return c.trials.Spelt(in, func(st *run.State, v any) (string, error) {
+		key, err := st.Value(nil, v, nil)
+		return string(key), err
+	})
 }
 
 // sameText reports whether all requests that have a value in a key have the same one.
 func (c *compilation) sameText(in run.Insight) bool {
-	return c.trials.SameText(in, func(st *run.State, v any) (string, error) {
-		key, err := st.Value(nil, v, nil)
-		return string(key), err
-	})
+	in = c.spelt(in)
+	return in.IsKnown() && len(in.Values) < 2
+}
+
+// part notes a part of the key that was compiled while something else was seen. What is in it is no
+// part by itself.
+func (c *compilation) part(in, around run.Insight) {
+	if c.nested == 0 && c.guess == nil {
+		c.key = append(c.key, in)
+	}
+	c.seen = around.Beside(in)
 }
 
 // fieldVisitor collects the paths that start at a root, as far as they are known at start. It

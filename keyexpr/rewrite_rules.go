@@ -39,7 +39,7 @@ func (c *compilation) rule(node ast.Node) (in run.Insight, ok bool) {
 	case *ast.BinaryNode:
 		if decides, ok := deciding[n.Operator]; ok {
 			left, right := c.known[n.Left], c.known[n.Right]
-			return c.seen.Of(decides), left.Only(decides) || right.Only(decides) || opposite(n.Left, n.Right) || opposite(n.Right, n.Left)
+			return c.seen.Of(decides), left.Only(decides) || right.Only(decides)
 		}
 		in, ok := c.ofPair(n.Operator, n.Left, n.Right)
 		if t := c.typeOf(n); t == durationType {
@@ -76,12 +76,6 @@ func alike(a, b ast.Node) bool { return a.String() == b.String() }
 // decided by false and or by true; the other operand may say what it likes, on whichever side it
 // stands.
 var deciding = map[string]bool{"and": false, "&&": false, "or": true, "||": true}
-
-// opposite reports whether b is not a.
-func opposite(a, b ast.Node) bool {
-	not, ok := b.(*ast.UnaryNode)
-	return ok && (not.Operator == "not" || not.Operator == "!") && alike(a, not.Node)
-}
 
 // ofPair is the rule of an operator, or a function of two arguments.
 func (c *compilation) ofPair(operator string, a, b ast.Node) (run.Insight, bool) {
@@ -181,8 +175,8 @@ func (c *compilation) ofFunction(name string, args []ast.Node) (run.Insight, boo
 	case name == "last":
 		return c.taken(args[0], &ast.IntegerNode{Value: -1})
 	case name == "uniq":
-		if elem := c.elementsOf(args[0]); elem.Known && len(elem.Values) < 2 {
-			return c.seen.Of([]any{}, slices.Clip(elem.Values)), true
+		if v, ok := c.elementsOf(args[0]).Single(); ok {
+			return c.seen.Of([]any{}, []any{v}), true
 		}
 	case name == "replace" && alike(args[0], args[1]): // which is the whole of it
 		return c.as(args[2]), true
@@ -213,9 +207,8 @@ func (c *compilation) ofSlice(n *ast.SliceNode) (run.Insight, bool) {
 
 // number returns the number that a node, if there is one, is known to come to.
 func (c *compilation) number(n ast.Node) (i int, ok bool) {
-	if in := c.known[n]; len(in.Values) == 1 {
-		i, ok = in.Values[0].(int)
-	}
+	v, _ := c.known[n].Single()
+	i, ok = v.(int)
 	return i, ok
 }
 
@@ -265,7 +258,7 @@ func (c *compilation) ofUnknown(node ast.Node, x *code) run.Insight {
 	}
 	switch t := c.typeOf(node); {
 	case t == boolType && x.test != nil:
-		return c.seen.Of(false, true)
+		return c.ofTest(c.seen, node)
 	case t == boolType:
 		return c.seen.Of(false, true, nil)
 	}

@@ -48,7 +48,7 @@ func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 		return nil, errAt(text, 0, "makes an empty key")
 	}
 	t.program.Roots, t.program.Raw, t.program.Fields = c.used, c.raw, c.fields
-	if !c.seen.Differs && !cfg.oneKey {
+	if run.OneKey(c.key) && !cfg.oneKey {
 		return nil, lookAlike(text, parts, roots, len(c.used) > 0)
 	}
 	t.program.Finish()
@@ -123,6 +123,9 @@ func (c *compilation) hole(p *run.Program, h part, follow []rune) (err error) {
 		p.At = len(p.Parts)
 		if p.Items, err = c.sources(node, follow); err != nil {
 			return err
+		}
+		if !c.oneOfSets() {
+			c.key = append(c.key, run.Insight{Differs: true})
 		}
 		for _, it := range p.Items {
 			if err := cmp.Or(c.checkDigest(it.Item), c.checkPercent(p.Parts, follow, it.Item)); err != nil {
@@ -268,6 +271,7 @@ func (c *compilation) items(list, body ast.Node, follow []rune, escape func([]ru
 		return nil, false, false, err
 	}
 	one = c.oneList(list)
+	defer func(key []run.Insight) { c.key = key }(c.key) // what an element is made of is no part
 	it = &run.Items{Src: strings.TrimSpace(c.src), List: x.asList()}
 	if body == nil {
 		it.Item, err = c.elements(list, escape(follow))
@@ -310,10 +314,12 @@ func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
 	case *ast.ArrayNode:
 		var all []run.Items
 		for _, e := range n.Nodes {
+			before := len(c.key)
 			parts, err := c.partsOf(e, follow, run.Before)
 			if err != nil {
 				return nil, err
 			}
+			c.shared = c.shared || !slices.ContainsFunc(c.key[before:], func(in run.Insight) bool { return in.Differs })
 			all = append(all, run.Items{Src: strings.TrimSpace(c.src), Item: parts})
 		}
 		return all, nil
@@ -343,14 +349,24 @@ func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
 // where all make the same key, since the keys of a request are a set.
 func (c *compilation) eachKey(list, body ast.Node, follow []rune, escape func([]rune) *run.Escape) ([]run.Items, error) {
 	around := c.seen
+	c.seen = run.Insight{}
 	it, same, one, err := c.items(list, body, follow, escape)
 	if err != nil {
 		return nil, err
 	}
+	c.shared = c.shared || !c.seen.Differs
 	if same || one {
-		c.seen.Differs = around.Differs
+		c.seen.Differs = false
+		c.sets = append(c.sets, c.elementsOf(list))
 	}
+	c.part(c.seen, around)
 	return []run.Items{*it}, nil
+}
+
+// oneOfSets reports whether several lists that make one key, or none, make one for all requests: one
+// has it in any case, or it is the same for each list.
+func (c *compilation) oneOfSets() bool {
+	return len(c.sets) < 2 || c.shared || c.sameText(run.Insight{}.Or(c.sets...))
 }
 
 // rawItems are the elements of a list that is not escaped, all through.

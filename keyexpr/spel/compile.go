@@ -30,9 +30,11 @@ type compiler struct {
 	whole    string // the text for errors
 	used     []run.Root
 	fields   []string
-	seen     run.Insight       // what the operands compiled so far say; its Differs is that of the key in the end
+	seen     run.Insight       // what the operands compiled so far say
 	insights map[*node]insight // of what is compiled
 	trials   run.Trials
+	tests    []*node        // that halve the worlds
+	key      []run.Insight  // its parts, as they are spelt
 	guess    *run.Guess     // of the trial under way
 	texts    map[*node]bool // whether each is a text for sure
 	elems    []typ          // of the selections and projections around
@@ -47,6 +49,7 @@ type code struct {
 	name  string    // of the path, for Fields
 	cost  int
 	value func(st *run.State) (any, error)
+	fixed any // what a constant is
 }
 
 // It leaves by a panic that parse and compile catch, as the parser does.
@@ -124,7 +127,7 @@ func (c *compiler) compileNode(n *node) *code {
 // key for all. The closure is made once at start. Its type is the one that the literal has in
 // Java, since {1}.contains(1L) is decided by it.
 func constant(v any, t typ) *code {
-	return &code{typ: t, cost: 1, value: func(*run.State) (any, error) { return v, nil }}
+	return &code{typ: t, cost: 1, fixed: v, value: func(*run.State) (any, error) { return v, nil }}
 }
 
 // The digits were checked when they were read, with their size.
@@ -195,7 +198,13 @@ func test(st *run.State, x *code) (bool, error) {
 // type int, by whether the number is a constant that fits. One of them writes a, the other 97.
 // That is too fine a point to hang a lock on.
 func (c *compiler) ternary(n *node) *code {
-	cond, yes, no := c.compile(n.args[0]), c.compile(n.args[1]), c.compile(n.args[2])
+	cond := c.compile(n.args[0])
+	if c.guess != nil && cond.fixed == true {
+		return c.compile(n.args[1])
+	} else if c.guess != nil && cond.fixed == false {
+		return c.compile(n.args[2])
+	}
+	yes, no := c.compile(n.args[1]), c.compile(n.args[2])
 	c.wantBool(n.args[0], cond)
 	t := join(yes.typ, no.typ)
 	if c.plain && yes.typ.k != no.typ.k && (yes.typ.k == charK || no.typ.k == charK) {
@@ -244,7 +253,11 @@ func join(a, b typ) typ {
 // false as well. A count of zero is a value here. An enum is never an empty String, and a String
 // may be: for a named type both answers are possible, and an empty one is refused.
 func (c *compiler) elvis(n *node) *code {
-	x, y := c.compile(n.args[0]), c.compile(n.args[1])
+	x := c.compile(n.args[0])
+	if c.guess != nil && x.fixed != nil && x.fixed != "" {
+		return x
+	}
+	y := c.compile(n.args[1])
 	return &code{typ: join(x.typ, y.typ), cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
 		v, err := x.value(st)
 		if err != nil {

@@ -132,7 +132,7 @@ func (k *Key) compile(setup *run.Setup) (p *run.Program, err error) {
 	switch {
 	case len(p.Parts)+len(p.Items) == 0:
 		failAt(k.text, 0, "makes an empty key")
-	case !c.seen.Differs && !setup.OneKey:
+	case run.OneKey(c.key) && !setup.OneKey:
 		failAt(k.text, 0, "all requests would share one key, as nothing of the request is read: write #order.id; OneKey says that it is meant")
 	}
 	p.Roots, p.Fields = c.used, c.fields
@@ -173,11 +173,8 @@ func (c *compiler) part(p *run.Program, n *node, converted bool) {
 		c.part(p, n.args[1], !c.plain)
 		return
 	}
-	around := c.seen
 	x := c.compile(n)
-	if c.sameText(c.insights[n].Insight, converted) {
-		c.seen = around
-	}
+	c.key = append(c.key, c.spelt(c.insights[n].Insight, converted))
 	if c.isLookup(x) {
 		name := c.used[x.path.Root].Name
 		c.fail(n, "%s is looked up by name, as in #%s.name or #%s['name']", name, name, name)
@@ -249,15 +246,13 @@ func (c *compiler) findText(n *node) bool {
 // libraries share, and is refused at start. null for the whole list is no key, as an empty list
 // is none.
 func (c *compiler) items(p *run.Program, n *node) bool {
-	around := c.seen
 	x := c.compile(n)
 	if x.typ.k != listK {
-		c.seen = around // as it is compiled once more
 		return false
 	}
-	if c.sameText(c.elementsOf(n), false) || c.oneList(n) { // each element makes the same key
-		c.seen = around
-	}
+	elem := c.spelt(c.elementsOf(n), false)
+	same := elem.IsKnown() && len(elem.Values) < 2 // each makes the same key
+	c.key = append(c.key, run.Insight{Differs: c.insights[n].Differs && !same && !c.oneList(n)})
 	if why := spellable(*x.typ.elem, false); why != "" {
 		c.fail(n, "each element %s", why)
 	}

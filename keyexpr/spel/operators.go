@@ -24,7 +24,11 @@ func (c *compiler) operator(n *node) *code {
 	case "matches":
 		return c.matches(n)
 	}
-	x, y := c.compile(n.args[0]), c.compile(n.args[1])
+	x := c.compile(n.args[0])
+	if c.guess != nil && (n.text == "&&" && x.fixed == false || n.text == "||" && x.fixed == true) {
+		return x
+	}
+	y := c.compile(n.args[1])
 	switch n.text {
 	case "+":
 		return c.plus(n, x, y)

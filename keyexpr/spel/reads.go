@@ -1,6 +1,7 @@
 package spel
 
 import (
+	"errors"
 	"iter"
 	"slices"
 
@@ -32,10 +33,11 @@ func (c *compiler) insightInto(n *node, x *code) run.Insight {
 	if in, ok := c.rule(n, x); ok {
 		return in
 	}
-	if values, ok := c.outcomes(n); ok {
-		return c.seen.Of(values...)
+	in := c.outcomes(n)
+	if in.IsKnown() {
+		return in
 	}
-	return c.ofUnknown(n, x)
+	return in.OrElse(c.ofUnknown(n, x))
 }
 
 // ofPath is insightInto for a fact, or what is in the element of a selection or projection.
@@ -56,10 +58,16 @@ func (c *compiler) ofBool(in run.Insight, n *node, x *code) run.Insight {
 	switch {
 	case x.typ.k != boolK:
 		return in
-	case neverNull(x), n.kind == kindOp, n.kind == kindUnary:
-		return in.Of(false, true)
+	case !neverNull(x) && n.kind != kindOp && n.kind != kindUnary:
+		return in.Of(true, false, nil)
+	case in.Rounds != 0:
+		return in.Of(true, false)
 	}
-	return in.Of(false, true, nil)
+	number := slices.IndexFunc(c.tests, func(test *node) bool { return alike(test, n) })
+	if number < 0 {
+		number, c.tests = len(c.tests), append(c.tests, n)
+	}
+	return in.Test(number)
 }
 
 // neverNull reports whether code is a field, by way of fields, of a type of Go that has no nil.
@@ -68,13 +76,16 @@ func neverNull(x *code) bool {
 }
 
 // outcomes tries a node with all that its operands may come to.
-func (c *compiler) outcomes(n *node) ([]any, bool) {
+func (c *compiler) outcomes(n *node) run.Insight {
 	seen, fields, depth := c.seen, c.fields, len(c.elems)
 	defer func() { c.seen, c.fields, c.guess = seen, fields, nil }()
-	return c.trials.Outcomes(depth, func(g *run.Guess) (value func(*run.State) (any, error), cost int, err error) {
+	return c.trials.Outcomes(seen, depth, func(g *run.Guess) (value func(*run.State) (any, error), cost int, err error) {
 		defer func() {
-			if recover() != nil { // c.fail, or ask
-				err = run.ErrUnknown
+			if r := recover(); r != nil { // c.fail, unless a guess has ended
+				var ok bool
+				if err, ok = r.(error); !ok {
+					err = run.ErrUnknown
+				}
 			}
 			c.elems, c.rounds = c.elems[:depth], c.rounds[:depth]
 		}()
@@ -88,15 +99,17 @@ func (c *compiler) outcomes(n *node) ([]any, bool) {
 // between the elements of a list in the trial is no such value, and is evaluated for each.
 func (c *compiler) guessed(n *node) *code {
 	in, ok := c.insights[n]
-	switch {
-	case !ok, in.Rounds>>c.guess.Depth != 0:
+	if !ok || in.Rounds>>c.guess.Depth != 0 {
 		return c.compileNode(n)
-	case !in.Known:
-		panic(run.ErrUnknown)
-	case len(in.Values) == 0:
-		return &code{typ: in.typ, cost: 1, value: func(*run.State) (any, error) { return nil, run.Faulty("fails for each request") }}
 	}
-	return constant(c.guess.Pick(in.Values), in.typ)
+	switch v, err := c.guess.Pick(in.Insight); {
+	case errors.Is(err, run.ErrFails):
+		return &code{typ: in.typ, cost: 1, value: func(*run.State) (any, error) { return nil, err }}
+	case err != nil:
+		panic(err)
+	default:
+		return constant(v, in.typ)
+	}
 }
 
 // ask notes that a node can be evaluated for a request only.
@@ -111,9 +124,10 @@ func (c *compiler) ask() {
 func (c *compiler) inLoop(list, body *node, t typ) *code {
 	depth := len(c.elems)
 	elem := c.elementsOf(list)
-	if elem.Asks = true; len(elem.Values) != 1 {
+	if _, same := elem.Single(); !same {
 		elem.Rounds = run.Round(depth)
 	}
+	elem.Asks = true
 	around := c.seen
 	c.elems, c.rounds, c.seen = append(c.elems, t), append(c.rounds, elem), run.Insight{}
 	x := c.compile(body)
@@ -133,12 +147,13 @@ func (c *compiler) elementsOf(n *node) run.Insight {
 // makes no key.
 func (c *compiler) oneList(n *node) bool {
 	in := c.insights[n]
-	return in.Known && len(slices.DeleteFunc(slices.Clone(in.Values), func(v any) bool { l, ok := v.(list); return !ok || l.len() == 0 })) < 2
+	lists := slices.DeleteFunc(slices.Clone(in.Values), func(v run.Value) bool { l, ok := v.Is.(list); return !ok || l.len() == 0 })
+	return in.IsKnown() && len(lists) < 2
 }
 
-// sameText reports whether all requests that have a value in a key have the same one.
-func (c *compiler) sameText(in run.Insight, converted bool) bool {
-	return c.trials.SameText(in, func(st *run.State, v any) (string, error) {
+// spelt is the insight into the text that a node has in a key.
+func (c *compiler) spelt(in run.Insight, converted bool) run.Insight {
+	return c.trials.Spelt(in, func(st *run.State, v any) (string, error) {
 		spelling := spell
 		if converted {
 			spelling = convert

@@ -14,10 +14,8 @@ import (
 // rule returns what is known of a node by its rule, if it has one that says something.
 func (c *compiler) rule(n *node, x *code) (in run.Insight, ok bool) {
 	switch n.kind {
-	case kindTernary:
-		return c.ofTernary(n)
-	case kindElvis:
-		return c.ofElvis(n)
+	case kindTernary: // the test makes no difference
+		return c.as(n.args[1]), alike(n.args[1], n.args[2])
 	case kindIndex:
 		return c.taken(n.args[0], n.args[1])
 	case kindSelect:
@@ -26,7 +24,7 @@ func (c *compiler) rule(n *node, x *code) (in run.Insight, ok bool) {
 		if n.text == "&&" || n.text == "||" {
 			decides := n.text == "||"
 			left, right := c.insights[n.args[0]], c.insights[n.args[1]]
-			return c.seen.Of(decides), left.Only(decides) || right.Only(decides) || opposite(n.args[0], n.args[1]) || opposite(n.args[1], n.args[0])
+			return c.seen.Of(decides), left.Only(decides) || right.Only(decides)
 		}
 		return c.ofPair(n, x)
 	case kindCall:
@@ -57,9 +55,6 @@ func alike(a, b *node) bool {
 	return slices.EqualFunc(a.args, b.args, alike)
 }
 
-// opposite reports whether b is not a.
-func opposite(a, b *node) bool { return b.kind == kindUnary && b.text == "!" && alike(a, b.args[0]) }
-
 // is is the insight into a node that comes to one of values, or to null behind ?. .
 func (c *compiler) is(n *node, values ...any) run.Insight {
 	if n.safe {
@@ -82,38 +77,8 @@ func (c *compiler) number(n *node, x *code, i int64) run.Insight {
 // only reports whether a node comes to a number and nothing else.
 func (c *compiler) only(n *node, i int64) bool {
 	in := c.insights[n]
-	return len(in.Values) > 0 && !slices.ContainsFunc(in.Values, func(v any) bool { x, ok := integer(v); return !ok || x != i })
-}
-
-// ofTernary is the rule of a choice: nothing is read of the branch that is never taken, and nothing
-// of the test if it makes no difference.
-func (c *compiler) ofTernary(n *node) (run.Insight, bool) {
-	switch test := c.insights[n.args[0]]; {
-	case test.Only(true), alike(n.args[1], n.args[2]):
-		return c.as(n.args[1]), true
-	case test.Only(false):
-		return c.as(n.args[2]), true
-	}
-	if in := c.seen.Or(c.insights[n.args[1]].Insight, c.insights[n.args[2]].Insight); in.Known {
-		return in, true
-	}
-	return c.listOver(c.seen.Or(c.elementsOf(n.args[1]), c.elementsOf(n.args[2]))), true
-}
-
-// ofElvis is the rule of a ?: b: nothing is read of b if a is always there.
-func (c *compiler) ofElvis(n *node) (run.Insight, bool) {
-	left := c.insights[n.args[0]].Insight
-	if !left.Known {
-		return left, false
-	}
-	there := slices.DeleteFunc(slices.Clone(left.Values), func(v any) bool { return v == nil || v == "" || v == named("") })
-	switch len(there) {
-	case len(left.Values):
-		return c.as(n.args[0]), true
-	case 0:
-		return c.as(n.args[1]), true
-	}
-	return c.seen.Or(left.Of(there...), c.insights[n.args[1]].Insight), true
+	other := func(v run.Value) bool { x, ok := integer(v.Is); return !ok || x != i }
+	return in.IsKnown() && len(in.Values) > 0 && !slices.ContainsFunc(in.Values, other)
 }
 
 // ofSelection is the rule of a selection whose test is the same for all elements.
@@ -213,11 +178,8 @@ func counts(n *node) bool {
 
 // notAbove reports whether a node is known to come to one number, and that to none above 0.
 func (c *compiler) notAbove(n *node) bool {
-	in := c.insights[n]
-	if len(in.Values) != 1 {
-		return false
-	}
-	i, ok := integer(in.Values[0])
+	v, _ := c.insights[n].Single()
+	i, ok := integer(v)
 	return ok && i <= 0
 }
 
@@ -254,11 +216,8 @@ func sizeOf(n *node) (int, bool) {
 
 // taken is the rule of what takes an element of a list by an index.
 func (c *compiler) taken(list, by *node) (run.Insight, bool) {
-	in := c.insights[by]
-	if len(in.Values) != 1 {
-		return run.Insight{}, false
-	}
-	i, ok := integer(in.Values[0])
+	v, _ := c.insights[by].Single()
+	i, ok := integer(v)
 	if !ok {
 		return run.Insight{}, false
 	}
@@ -278,6 +237,8 @@ func (c *compiler) element(list *node, i int64) (run.Insight, bool) {
 // is known: a test is true or false, and who takes an element of a list takes one of them.
 func (c *compiler) ofUnknown(n *node, x *code) run.Insight {
 	switch {
+	case n.kind == kindTernary:
+		return c.listOver(c.seen.Or(c.elementsOf(n.args[1]), c.elementsOf(n.args[2])))
 	case n.kind == kindList:
 		list := make([]run.Insight, len(n.args))
 		for i, a := range n.args {
@@ -289,12 +250,14 @@ func (c *compiler) ofUnknown(n *node, x *code) run.Insight {
 	case n.kind == kindSelect && n.text == "?":
 		return c.listOver(c.elementsOf(n.args[0]))
 	case n.kind == kindSelect:
-		if elem := c.elementsOf(n.args[0]); elem.Known {
-			return c.seen.Of(append(slices.Clip(elem.Values), nil)...)
+		if elem := c.elementsOf(n.args[0]); elem.IsKnown() {
+			return c.seen.Or(elem, run.Always(nil))
 		}
 	case n.kind == kindIndex, n.kind == kindCall && n.text == "get" && len(n.args) == 2:
-		if elem := c.elementsOf(n.args[0]); elem.Known {
-			return c.is(n, elem.Values...)
+		if elem := c.elementsOf(n.args[0]); elem.IsKnown() && n.safe {
+			return c.seen.Or(elem, run.Always(nil))
+		} else if elem.IsKnown() {
+			return c.seen.Or(elem)
 		}
 	}
 	return c.ofBool(c.seen, n, x)

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"reflect"
 	"slices"
@@ -21,41 +22,87 @@ import (
 // What is said to be known holds for all requests, but for those that fail: one key and no key is
 // not two keys. What is not known counts as differing wherever a fact is in it.
 
-// Insight is what is known of one node.
+// Worlds are ways in which the tests of a text may come out, a bit for each. A test that is written
+// twice comes out the same way twice, and so `req.Urgent ? "" : "a"` in one hole and the same test
+// in another one leave a single key. Each of the first tests of a text halves the worlds; whatever
+// comes to a value in some of them says in which.
+type Worlds uint32
+
+const (
+	maxTests = 5
+	all      = ^Worlds(0)
+)
+
+// worldsOf returns the worlds in which a test holds.
+func worldsOf(test int) (worlds Worlds) {
+	for w := range 1 << maxTests {
+		worlds |= Worlds(w>>test&1) << w
+	}
+	return worlds
+}
+
+// Insight is what is known of one node. The empty one knows nothing.
 type Insight struct {
 	Differs bool     // between two requests
 	Asks    bool     // for facts or functions, without which it can't be evaluated; also if it never differs
 	Rounds  uint64   // differs between the rounds of these loops around it, by their depth
-	Known   bool     // comes to one of Values, or fails
-	Values  []any    // each once
+	Known   Worlds   // those in which it comes to one of Values, or fails
+	Values  []Value  // each once
 	Elem    *Insight // what each element of a list comes to; nil if that is not known
+}
+
+// Value is what a node may come to in some worlds.
+type Value struct {
+	Is any
+	In Worlds
 }
 
 // maxValues bounds what a node may come to. What comes to more is not known.
 const maxValues = 8
 
 // Always is what comes to v for all requests.
-func Always(v any) Insight { return Insight{Known: true, Values: []any{v}} }
+func Always(v any) Insight { return Insight{}.Of(v) }
 
 // Of returns the insight into a node that comes to one of values, or fails, and otherwise is as in
-// is. With one value at most there is nothing left to differ.
+// is.
 func (in Insight) Of(values ...any) Insight {
-	in.Known, in.Values, in.Elem = true, nil, nil
+	var list []Value
 	for _, v := range values {
-		in.Values = with(in.Values, v)
+		list = with(list, Value{v, all})
 	}
-	if len(in.Values) < 2 {
+	return in.Comes(list, all)
+}
+
+// Test is Of for a node that is true or false, by its number among those that are written
+// differently.
+func (in Insight) Test(number int) Insight {
+	if number >= maxTests {
+		return in.Of(true, false)
+	}
+	holds := worldsOf(number)
+	return in.Comes([]Value{{true, holds}, {false, ^holds}}, all)
+}
+
+// Comes is Of with worlds. With one value at most there is nothing left to differ.
+func (in Insight) Comes(values []Value, known Worlds) Insight {
+	in.Known, in.Values, in.Elem = known, values, nil
+	switch {
+	case len(values) > maxValues:
+		in.Known, in.Values = 0, nil
+	case known == all && len(values) < 2:
 		in.Differs, in.Rounds = false, 0
 	}
 	return in
 }
 
 // with adds a value to those that don't have it.
-func with(values []any, v any) []any {
-	if slices.ContainsFunc(values, func(x any) bool { return reflect.DeepEqual(x, v) }) {
-		return values
+func with(values []Value, v Value) []Value {
+	i := slices.IndexFunc(values, func(x Value) bool { return reflect.DeepEqual(x.Is, v.Is) })
+	if i < 0 {
+		return append(values, v)
 	}
-	return append(values, v)
+	values[i].In |= v.In
+	return values
 }
 
 // Beside adds what a further operand says to the flags.
@@ -66,51 +113,73 @@ func (in Insight) Beside(operand Insight) Insight {
 // Or is the insight into a node that comes to what one of several others comes to. in has the
 // flags of the whole.
 func (in Insight) Or(others ...Insight) Insight {
-	var values []any
+	var values []Value
+	known := all
 	for _, o := range others {
 		for _, v := range o.Values {
-			values = with(values, v)
+			if values = with(values, v); len(values) > maxValues {
+				return in.Comes(values, 0)
+			}
 		}
-		if !o.Known || len(values) > maxValues {
-			return in
-		}
+		known &= o.Known
 	}
-	return in.Of(values...)
+	return in.Comes(values, known)
+}
+
+// OrElse returns the insight into a node of which more is known in one way than in another. The
+// elements of a list are known in the other way alone.
+func (in Insight) OrElse(other Insight) Insight {
+	if other.IsKnown() || in.Known == 0 {
+		return other
+	}
+	in.Elem = other.Elem
+	return in
+}
+
+// IsKnown reports whether it comes to one of its values, or fails, in all worlds.
+func (in Insight) IsKnown() bool { return in.Known == all }
+
+// Single returns the one value that it comes to.
+func (in Insight) Single() (any, bool) {
+	if !in.IsKnown() || len(in.Values) != 1 {
+		return nil, false
+	}
+	return in.Values[0].Is, true
 }
 
 // Only reports whether it is known to come to v and to nothing else.
-func (in Insight) Only(v any) bool { return len(in.Values) == 1 && reflect.DeepEqual(in.Values[0], v) }
+func (in Insight) Only(v any) bool {
+	single, ok := in.Single()
+	return ok && reflect.DeepEqual(single, v)
+}
 
 // Constant returns what it comes to if no request is needed to find out.
 func (in Insight) Constant() (any, bool) {
-	if in.Asks || len(in.Values) != 1 {
+	if in.Asks {
 		return nil, false
 	}
-	return in.Values[0], true
+	return in.Single()
 }
 
 // Elements is the insight into the elements of a list. of takes a list of the language apart.
 func (in Insight) Elements(of func(list any) (elems iter.Seq[any], ok bool)) Insight {
 	elem := Insight{Differs: in.Differs, Asks: in.Asks, Rounds: in.Rounds}
-	switch {
-	case in.Elem != nil:
+	if in.Elem != nil {
 		return elem.Or(*in.Elem)
-	case !in.Known:
-		return elem
 	}
-	var values []any
+	var values []Value
 	for _, list := range in.Values {
-		elems, ok := of(list)
+		elems, ok := of(list.Is)
 		if !ok {
 			return elem
 		}
 		for v := range elems {
-			if values = with(values, v); len(values) > maxValues {
+			if values = with(values, Value{v, list.In}); len(values) > maxValues {
 				return elem
 			}
 		}
 	}
-	return elem.Of(values...)
+	return elem.Comes(values, in.Known)
 }
 
 // Round is the bit of Rounds for the loop within depth others. Loops deeper than there are bits
@@ -125,8 +194,14 @@ func (in Insight) Outside(depth int) Insight {
 	return in
 }
 
-// ErrUnknown ends the trial of a node: one of its operands is not known.
+// ErrUnknown ends a trial: one of the operands is not known, or not in these worlds.
 var ErrUnknown = errors.New("keyexpr: not known at start")
+
+// ErrFails is how an operand ends that makes no key in these worlds. It may not be needed there.
+var ErrFails = Faulty("fails for each request")
+
+// errNowhere ends a trial that asks for values which come together in no world.
+var errNowhere = errors.New("keyexpr: in no world")
 
 // Trials evaluates nodes at start. All trials of one text have the budget of one request together:
 // a program that starts has many texts, and what is not tried is not known.
@@ -142,24 +217,48 @@ const trialSteps = 50
 // A Guess takes operands for one of the values that they may come to, and for another one in the
 // next trial. Each trial must ask in the same order, as far as the answers are the same.
 type Guess struct {
-	Depth int // how many loops are around the node: those within go round
-	picks []pick
-	at    int
+	Depth  int // how many loops are around the node: those within go round
+	worlds Worlds
+	picks  []pick
+	at     int
 }
 
 type pick struct{ i, of int }
 
-// Trial compiles a node for a guess. A node is one that is known to fail if it has no values.
+// Trial compiles a node for a guess.
 type Trial func(g *Guess) (value func(st *State) (any, error), cost int, err error)
 
-// Pick returns the value for an operand that has some.
-func (g *Guess) Pick(values []any) any {
+// Pick returns a value for an operand, in a world in which all that was picked come together.
+// ErrUnknown says that the operand may be anything there, and ErrFails that it can't be evaluated.
+func (g *Guess) Pick(operand Insight) (any, error) {
+	options := operand.options()
 	if g.at == len(g.picks) {
-		g.picks = append(g.picks, pick{of: len(values)})
+		g.picks = append(g.picks, pick{of: len(options)})
 	}
-	v := values[g.picks[g.at].i]
+	v := options[g.picks[g.at].i]
 	g.at++
-	return v
+	if g.worlds &= v.In; g.worlds == 0 {
+		return nil, errNowhere
+	}
+	if err, ok := v.Is.(error); ok {
+		return nil, err
+	}
+	return v.Is, nil
+}
+
+// options are the values of an operand, and errors for the worlds in which it has none.
+func (in Insight) options() []Value {
+	options, fails := slices.Clip(in.Values), in.Known
+	for _, v := range in.Values {
+		fails &^= v.In
+	}
+	if fails != 0 {
+		options = append(options, Value{ErrFails, fails})
+	}
+	if in.Known != all {
+		options = append(options, Value{ErrUnknown, ^in.Known})
+	}
+	return options
 }
 
 // next goes on to the next combination: the last operand that has another value takes it.
@@ -167,49 +266,62 @@ func (g *Guess) next() bool {
 	for i := g.at - 1; i >= 0; i-- {
 		if p := &g.picks[i]; p.i+1 < p.of {
 			p.i++
-			g.picks, g.at = g.picks[:i+1], 0
+			g.picks, g.at, g.worlds = g.picks[:i+1], 0, all
 			return true
 		}
 	}
 	return false
 }
 
-// Outcomes returns what a node comes to, if that is known. depth is the number of loops around it.
-// Trials that fail come to nothing, as a request that fails has no key. One that is out of budget,
-// or panics, says nothing about a request.
-func (t *Trials) Outcomes(depth int, try Trial) (values []any, known bool) {
+// Outcomes returns what a node comes to, with the flags of in. depth is the number of loops around
+// it. Trials that fail come to nothing, as a request that fails has no key. One that is out of
+// budget, or panics, says nothing about a request.
+func (t *Trials) Outcomes(in Insight, depth int, try Trial) (out Insight) {
 	defer func() {
 		if recover() != nil {
 			spent := t.state().steps
 			t.st = nil
 			_ = t.state().Step(spent)
-			values, known = nil, false
+			out = in
 		}
 	}()
-	g := &Guess{Depth: depth}
+	g := &Guess{Depth: depth, worlds: all}
+	var values []Value
+	known := all
 	for range maxTrials {
-		f, cost, err := try(g)
-		if err != nil {
-			return nil, false
-		}
-		st := t.state()
-		if err := st.Step(trialSteps + cost); err != nil {
-			return nil, false
-		}
-		switch v, err := f(st); {
+		switch v, err := t.trial(g, try); {
 		case err == nil:
-			values = with(values, v)
-		case errors.Is(err, ErrUnknown), errors.Is(err, errSteps), errors.Is(err, errBytes):
-			return nil, false
+			values = with(values, Value{v, g.worlds})
+		case errors.Is(err, ErrUnknown):
+			known &^= g.worlds
+		case errors.Is(err, errSteps), errors.Is(err, errBytes):
+			return in
 		}
-		if len(values) > maxValues {
-			return nil, false
+		if known == 0 || len(values) > maxValues {
+			return in
 		}
 		if !g.next() {
-			return values, true
+			return in.Comes(values, known)
 		}
 	}
-	return nil, false
+	return in
+}
+
+func (t *Trials) trial(g *Guess, try Trial) (any, error) {
+	if err := t.state().Step(trialSteps); err != nil {
+		return nil, err
+	}
+	value, cost, err := try(g)
+	switch {
+	case errors.Is(err, errNowhere):
+		return nil, err
+	case err != nil: // as it may be the guess that does not compile
+		return nil, ErrUnknown
+	}
+	if err := t.state().Step(cost); err != nil {
+		return nil, err
+	}
+	return value(t.state())
 }
 
 // state is made when it is first needed, and is not pooled: a trial leaves things behind.
@@ -220,21 +332,57 @@ func (t *Trials) state() *State {
 	return t.st
 }
 
-// SameText reports whether all values of a node are spelt alike in a key. Those without a text,
-// such as nil, make no key.
-func (t *Trials) SameText(in Insight, spell func(st *State, v any) (string, error)) bool {
-	if !in.Known {
-		return false
-	}
-	first, found := "", false
+// Spelling is how a language writes a value into a key. What it refuses makes no key.
+type Spelling func(st *State, v any) (string, error)
+
+// Spelt returns the insight into the text of a node, in the place of its values.
+func (t *Trials) Spelt(in Insight, spell Spelling) Insight {
+	var texts []Value
 	for _, v := range in.Values {
-		s, err := spell(t.state(), v)
-		switch {
-		case errors.Is(err, errSteps), errors.Is(err, errBytes), err == nil && found && s != first:
-			return false
+		switch s, err := spell(t.state(), v.Is); {
 		case err == nil:
-			first, found = s, true
+			texts = with(texts, Value{s, v.In})
+		case errors.Is(err, errSteps), errors.Is(err, errBytes):
+			return in.Comes(nil, 0)
+		}
+	}
+	return in.Comes(texts, in.Known)
+}
+
+// OneKey reports whether all requests have one key, or none, whose parts are spelt like this.
+func OneKey(parts []Insight) bool {
+	one, found := "", false
+	for w := range 1 << maxTests {
+		key, makes, differs := keyIn(parts, 1<<w)
+		switch {
+		case !makes:
+		case differs, found && key != one:
+			return false
+		default:
+			one, found = key, true
 		}
 	}
 	return true
+}
+
+// keyIn returns the key in one world, if one can be made there, and whether it still differs. A part
+// that never differs may not be known, and is left out then.
+func keyIn(parts []Insight, world Worlds) (key string, makes, differs bool) {
+	for _, p := range parts {
+		if !p.Differs && !p.IsKnown() {
+			continue
+		}
+		texts := 0
+		for _, v := range p.Values {
+			if v.In&world != 0 {
+				key += fmt.Sprintf("%q", v.Is)
+				texts++
+			}
+		}
+		differs = differs || p.Differs && (texts > 1 || p.Known&world == 0)
+		if texts == 0 && p.Known&world != 0 {
+			return "", false, false
+		}
+	}
+	return key, true, differs
 }
