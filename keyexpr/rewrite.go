@@ -211,7 +211,9 @@ func (c *compilation) leaf(n ast.Node, e *run.Escape) (run.Part, error) {
 	part.Cost = x.cost
 	switch {
 	case x.path != nil:
-		part.Path, part.Leaf = x.path, run.LeafAt(x.path, c.typeOf(n))
+		// Not the type of n, which may be a choice between a text and anything else: the checker takes
+		// that for a text.
+		part.Path, part.Leaf, part.Type = x.path, run.LeafAt(x.path, x.of), x.of
 	case x.via != nil:
 		part.Path, part.Leaf, part.Via = x.from, run.LeafAt(x.from, stringType), x.via
 	case x.text != nil:

@@ -112,7 +112,7 @@ func (c *compilation) pathCode(p *run.Path, t reflect.Type) *code {
 		}
 		return st.Plain(v)
 	})
-	x.path = p
+	x.path, x.of = p, t
 	switch {
 	case t == nil:
 	case run.LeafOf(t) == run.LeafString:

@@ -32,6 +32,7 @@ import (
 type code struct {
 	cost  int // steps of one evaluation
 	path  *run.Path
+	of    reflect.Type        // what the path comes to; nil if it is not known
 	from  *run.Path           // if it is what
 	via   func(string) string // makes of the text there
 	value func(st *run.State) (any, error)

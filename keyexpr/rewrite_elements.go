@@ -145,11 +145,12 @@ func (c *compilation) ofListFunction(name string, args []ast.Node) (run.Insight,
 }
 
 // either is the insight into a choice between two nodes.
-func (c *compilation) either(a, b ast.Node) run.Insight {
-	if in := c.seen.Or(c.known[a], c.known[b]); in.Known != 0 {
+func (c *compilation) either(test, a, b ast.Node) run.Insight {
+	if in := c.seen.Or(c.known[a], c.known[b]); in.IsKnown() {
 		return in
 	}
-	return c.listOver(c.seen.Or(c.elementsOf(a), c.elementsOf(b)))
+	yes, no := c.known[test].Branches()
+	return c.listOver(c.seen.Or(c.elementsOf(a).Within(yes), c.elementsOf(b).Within(no)))
 }
 
 // listOf is the insight into a list that is made of these nodes.

@@ -28,7 +28,7 @@ func (c *compilation) insightInto(n ast.Node, x *code) run.Insight {
 	case x.fixed:
 		return run.Always(x.constant)
 	case x.path != nil:
-		return c.ofPath(x.path, n)
+		return c.ofPath(x, n)
 	}
 	if in, ok := c.rule(n); ok {
 		return in
@@ -41,19 +41,19 @@ func (c *compilation) insightInto(n ast.Node, x *code) run.Insight {
 }
 
 // ofPath is insightInto for a fact, or what is in the element of a loop.
-func (c *compilation) ofPath(p *run.Path, n ast.Node) run.Insight {
+func (c *compilation) ofPath(x *code, n ast.Node) run.Insight {
 	in := run.Insight{Differs: true, Asks: true}
-	if p.Elem {
+	if x.path.Elem {
 		in = c.elems[len(c.elems)-1]
-		if len(p.Steps) == 0 {
+		if len(x.path.Steps) == 0 {
 			return in
 		}
 		in = run.Insight{Differs: in.Differs, Asks: true, Rounds: run.Round(len(c.elems) - 1)}
 	}
 	switch {
-	case c.typeOf(n) != boolType:
+	case x.of != boolType:
 		return in
-	case c.neverNil(n):
+	case neverNil(x):
 		return c.ofTest(in, n)
 	}
 	return in.Of(false, true, nil)
@@ -132,6 +132,7 @@ func (c *compilation) inLoop(list ast.Node, body func() error) (inner run.Insigh
 		elem.Rounds = run.Round(depth)
 	}
 	elem.Asks = true
+	elem.Differs = elem.Differs && !c.oneList(list)
 	around := c.seen
 	defer func() { c.elems, c.seen = c.elems[:depth], around.Beside(inner.Outside(depth)) }()
 	c.elems, c.seen = append(c.elems, elem), run.Insight{}

@@ -141,8 +141,11 @@ func (c *compilation) ofComparison(op comparison, a, b ast.Node) (run.Insight, b
 // neverNil reports whether a node is a field, by way of fields, whose type has no nil.
 func (c *compilation) neverNil(n ast.Node) bool {
 	p, ok := c.pathOf(n)
-	t := c.typeOf(n)
-	return ok && t != nil && (t.Kind() <= reflect.Array || t.Kind() == reflect.String || t.Kind() == reflect.Struct) && p.Fields()
+	return ok && neverNil(&code{path: p, of: c.typeOf(n)})
+}
+
+func neverNil(x *code) bool {
+	return x.of != nil && (x.of.Kind() <= reflect.Array || x.of.Kind() == reflect.String || x.of.Kind() == reflect.Struct) && x.path.Fields()
 }
 
 // neverNegative reports whether a node is a number without a sign: one of such a type, or one that
@@ -240,7 +243,7 @@ func takesNothing(re *syntax.Regexp) bool {
 func (c *compilation) ofUnknown(node ast.Node, x *code) run.Insight {
 	switch n := node.(type) {
 	case *ast.ConditionalNode:
-		return c.either(n.Exp1, n.Exp2)
+		return c.either(n.Cond, n.Exp1, n.Exp2)
 	case *ast.ArrayNode:
 		return c.listOf(n.Nodes...)
 	case *ast.MemberNode:
@@ -256,11 +259,8 @@ func (c *compilation) ofUnknown(node ast.Node, x *code) run.Insight {
 			return in
 		}
 	}
-	switch t := c.typeOf(node); {
-	case t == boolType && x.test != nil:
+	if x.test != nil {
 		return c.ofTest(c.seen, node)
-	case t == boolType:
-		return c.seen.Of(false, true, nil)
 	}
 	return c.seen
 }

@@ -128,6 +128,7 @@ func (c *compiler) inLoop(list, body *node, t typ) *code {
 		elem.Rounds = run.Round(depth)
 	}
 	elem.Asks = true
+	elem.Differs = elem.Differs && !c.oneList(list)
 	around := c.seen
 	c.elems, c.rounds, c.seen = append(c.elems, t), append(c.rounds, elem), run.Insight{}
 	x := c.compile(body)

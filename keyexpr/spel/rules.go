@@ -238,7 +238,8 @@ func (c *compiler) element(list *node, i int64) (run.Insight, bool) {
 func (c *compiler) ofUnknown(n *node, x *code) run.Insight {
 	switch {
 	case n.kind == kindTernary:
-		return c.listOver(c.seen.Or(c.elementsOf(n.args[1]), c.elementsOf(n.args[2])))
+		yes, no := c.insights[n.args[0]].Branches()
+		return c.listOver(c.seen.Or(c.elementsOf(n.args[1]).Within(yes), c.elementsOf(n.args[2]).Within(no)))
 	case n.kind == kindList:
 		list := make([]run.Insight, len(n.args))
 		for i, a := range n.args {

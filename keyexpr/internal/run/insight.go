@@ -136,6 +136,34 @@ func (in Insight) OrElse(other Insight) Insight {
 	return in
 }
 
+// Within is in for these worlds alone: in the others it makes no key.
+func (in Insight) Within(worlds Worlds) Insight {
+	var values []Value
+	for _, v := range in.Values {
+		if v.In &= worlds; v.In != 0 {
+			values = append(values, v)
+		}
+	}
+	elem := in.Elem
+	in = in.Comes(values, in.Known|^worlds)
+	in.Elem = elem
+	return in
+}
+
+// Branches returns the worlds in which a test may be true and false.
+func (in Insight) Branches() (yes, no Worlds) {
+	yes, no = ^in.Known, ^in.Known
+	for _, v := range in.Values {
+		switch v.Is {
+		case true:
+			yes |= v.In
+		case false:
+			no |= v.In
+		}
+	}
+	return yes, no
+}
+
 // IsKnown reports whether it comes to one of its values, or fails, in all worlds.
 func (in Insight) IsKnown() bool { return in.Known == all }
 
