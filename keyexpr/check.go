@@ -48,8 +48,7 @@ type compilation struct {
 	tests  []string      // that halve the worlds
 	nested int           // compilations of nodes under way
 	key    []run.Insight // its parts, as they are spelt
-	sets   []run.Insight // the elements of lists that make one key, or none
-	shared bool          // one of several keys is the same for all requests
+	keys   []keys        // of the lists of a hole
 	guess  *run.Guess    // of the trial under way
 	raw    bool          // some value goes into the key as it is
 	fields []string

@@ -253,8 +253,8 @@ func (c *compilation) isRaw(n ast.Node) bool {
 // not be found. An item of a join may be a join again, whose end is found by the outer
 // separator. The rule that the two don't begin alike holds on each level, and so the whole can
 // be read without looking back.
-func (c *compilation) joinPart(p piece, follow []rune, escape func([]rune) *run.Escape) (run.Part, error) {
-	part := run.Part{Src: strings.TrimSpace(c.src), Text: p.items.sep}
+func (c *compilation) joinPart(p piece, follow []rune, escape func([]rune) *run.Escape) (part run.Part, err error) {
+	part = run.Part{Src: strings.TrimSpace(c.src), Text: p.items.sep}
 	first, _ := utf8.DecodeRuneInString(p.items.sep)
 	if slices.Contains(follow, first) {
 		return part, c.at(p.node, "the text behind join begins like what is between its values: the end of the list could not be found")
@@ -264,13 +264,23 @@ func (c *compilation) joinPart(p piece, follow []rune, escape func([]rune) *run.
 	}
 	around := c.seen
 	c.seen = run.Insight{}
-	items, _, one, err := c.items(p.items.list, p.items.body, append([]rune{first}, follow...), escape)
-	if one {
-		c.seen.Differs = false
+	before := len(c.key)
+	if part.Join, _, err = c.items(p.items.list, p.items.body, append([]rune{first}, follow...), escape); err != nil {
+		return part, err
 	}
-	part.Join = items
-	c.part(c.seen, around)
-	return part, err
+	c.key = c.key[:before] // what an element is made of is no part
+	list, ok := p.items.list.(*ast.ArrayNode)
+	switch {
+	case c.nested > 0 || c.guess != nil:
+		c.seen = around.Beside(c.seen)
+	case ok && p.items.body == nil: // each of its elements is one
+		for _, e := range list.Nodes {
+			c.part(c.spelt(c.known[e]), around)
+		}
+	default:
+		c.part(c.spelt(c.outcomes(p.node)), around)
+	}
+	return part, nil
 }
 
 // plus compiles + outside of parts. Texts of unknown types can't be taken apart at start. To put

@@ -76,7 +76,7 @@ func (c *compilation) or(n *ast.CallNode, h *hostFunc) (*code, error) {
 			return nil, err
 		}
 		args, cost = append(args, x), cost+x.cost
-		if x.fixed && !isEmpty(x.constant) {
+		if x.fails || x.fixed && !isEmpty(x.constant) {
 			break
 		}
 	}

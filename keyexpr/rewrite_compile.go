@@ -42,6 +42,7 @@ type code struct {
 
 	fixed    bool // it is constant for all requests
 	constant any
+	fails    bool // in a trial, in its worlds
 }
 
 // errChain is how a ?. leaves the chain that it stands in. An error is the one thing that all
@@ -321,6 +322,8 @@ func (c *compilation) conditional(n *ast.ConditionalNode) (*code, error) {
 		return nil, err
 	}
 	switch { // what is never looked at is not read
+	case cond.fails:
+		return cond, nil
 	case cond.always(true):
 		return c.compile(n.Exp1)
 	case cond.always(false):

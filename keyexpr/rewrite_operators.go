@@ -98,7 +98,7 @@ func both(list []*code, cost int, op func(a, b any) (any, error)) *code {
 // request, unless or stands there.
 func (c *compilation) orElse(n *ast.BinaryNode) (*code, error) {
 	left, err := c.compile(n.Left)
-	if err != nil || left.fixed && left.constant != nil {
+	if err != nil || left.fails || left.fixed && left.constant != nil {
 		return left, err
 	}
 	right, err := c.compile(n.Right)
@@ -137,7 +137,7 @@ func (c *compilation) logic(n *ast.BinaryNode) (*code, error) {
 	// Both sides are compiled although one of them decides, since a mistake in the other should be
 	// found at start and not when somebody changes the literal.
 	x, err := c.plainly(n.Left)
-	if err != nil || c.guess != nil && x.always(decides) {
+	if err != nil || x.fails || c.guess != nil && x.always(decides) {
 		return x, err
 	}
 	y, err := c.plainly(n.Right)

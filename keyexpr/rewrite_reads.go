@@ -30,14 +30,32 @@ func (c *compilation) insightInto(n ast.Node, x *code) run.Insight {
 	case x.path != nil:
 		return c.ofPath(x, n)
 	}
-	if in, ok := c.rule(n); ok {
-		return in
+	in, ok := c.rule(n)
+	if !ok {
+		in = c.outcomes(n)
 	}
-	in := c.outcomes(n)
-	if in.IsKnown() {
-		return in
+	if !ok && !in.IsKnown() {
+		in = in.OrElse(c.ofUnknown(n, x))
 	}
-	return in.OrElse(c.ofUnknown(n, x))
+	if strict(n) {
+		return in.Strict(c.seen)
+	}
+	return in
+}
+
+// strict reports whether a node evaluates all of its operands.
+func strict(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.BinaryNode:
+		_, decides := deciding[n.Operator]
+		return !decides && n.Operator != "??"
+	case *ast.BuiltinNode:
+		_, ok := loops[n.Name]
+		return !ok
+	case *ast.CallNode, *ast.ArrayNode, *ast.MapNode, *ast.UnaryNode, *ast.SliceNode:
+		return true
+	}
+	return false
 }
 
 // ofPath is insightInto for a fact, or what is in the element of a loop.
@@ -109,7 +127,9 @@ func (c *compilation) guessed(n ast.Node) (*code, error) {
 	}
 	v, err := c.guess.Pick(in)
 	if errors.Is(err, run.ErrFails) {
-		return valueCode(1, func(*run.State) (any, error) { return nil, err }), nil
+		x := valueCode(1, func(*run.State) (any, error) { return nil, err })
+		x.fails = true
+		return x, nil
 	}
 	return constant(v), err
 }
@@ -126,18 +146,23 @@ func (c *compilation) ask() error {
 // inLoop compiles what is evaluated for each element of a list, and returns what is seen in it. An
 // element is the same in all rounds if all elements are.
 func (c *compilation) inLoop(list ast.Node, body func() error) (inner run.Insight, err error) {
-	depth := len(c.elems)
-	elem := c.elementsOf(list)
-	if _, same := elem.Single(); !same {
-		elem.Rounds = run.Round(depth)
-	}
-	elem.Asks = true
-	elem.Differs = elem.Differs && !c.oneList(list)
+	depth, elem := len(c.elems), c.element(list)
 	around := c.seen
 	defer func() { c.elems, c.seen = c.elems[:depth], around.Beside(inner.Outside(depth)) }()
 	c.elems, c.seen = append(c.elems, elem), run.Insight{}
 	err = body()
 	return c.seen, err
+}
+
+// element is the insight into the element that a loop over a list is at.
+func (c *compilation) element(list ast.Node) run.Insight {
+	elem := c.elementsOf(list)
+	elem.Asks = true
+	elem.Differs = elem.Differs && !c.oneList(list)
+	if _, same := elem.Single(); !same {
+		elem.Rounds = run.Round(len(c.elems))
+	}
+	return elem
 }
 
 // elementsOf is the insight into each element of a list.
@@ -158,12 +183,16 @@ func (c *compilation) elementsOf(list ast.Node) run.Insight {
 	})
 }
 
-// oneList reports whether all requests that have a list of elements have the same one. An empty one
-// makes no key.
-func (c *compilation) oneList(n ast.Node) bool {
+// filled is the insight into a list that makes a key. An empty one makes none.
+func (c *compilation) filled(n ast.Node) run.Insight {
 	in := c.known[n]
-	lists := slices.DeleteFunc(slices.Clone(in.Values), func(v run.Value) bool { return isEmpty(v.Is) })
-	return in.IsKnown() && len(lists) < 2
+	return in.Comes(slices.DeleteFunc(slices.Clone(in.Values), func(v run.Value) bool { return isEmpty(v.Is) }), in.Known)
+}
+
+// oneList reports whether all requests that have a list of elements have the same one.
+func (c *compilation) oneList(n ast.Node) bool {
+	in := c.filled(n)
+	return in.IsKnown() && len(in.Values) < 2
 }
 
 // spelt is the insight into the text that a node has in a key.

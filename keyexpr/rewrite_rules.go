@@ -30,8 +30,8 @@ func (c *compilation) rule(node ast.Node) (in run.Insight, ok bool) {
 		return c.as(n.Expr), true
 	case *ast.SequenceNode:
 		return c.as(n.Nodes[len(n.Nodes)-1]), true
-	case *ast.ConditionalNode: // the test makes no difference
-		return c.as(n.Exp1), alike(n.Exp1, n.Exp2)
+	case *ast.ConditionalNode:
+		return c.ofChoice(n)
 	case *ast.SliceNode:
 		return c.ofSlice(n)
 	case *ast.MemberNode:
@@ -56,21 +56,37 @@ func (c *compilation) rule(node ast.Node) (in run.Insight, ok bool) {
 	return in, false
 }
 
-// as is the insight into a node that comes to what one of its operands comes to. One that was not
-// compiled, as behind a test that is always false, is not what it comes to.
+// as is the insight into a node that comes to what one of its operands comes to.
 func (c *compilation) as(operand ast.Node) run.Insight {
-	in, ok := c.known[operand]
-	if !ok {
-		return c.seen
-	}
+	in := c.known[operand]
 	in.Asks = in.Asks || c.seen.Asks
 	return in
+}
+
+// ofChoice is the rule of a choice of which one branch was compiled, or whose test makes no
+// difference.
+func (c *compilation) ofChoice(n *ast.ConditionalNode) (run.Insight, bool) {
+	if _, ok := c.known[n.Exp1]; !ok {
+		return c.as(n.Exp2), true
+	}
+	_, ok := c.known[n.Exp2]
+	return c.as(n.Exp1), !ok || alike(n.Exp1, n.Exp2)
 }
 
 // alike reports whether two nodes are written alike, and so come to the same, as facts don't change
 // while a key is made. Errors don't count. req.Tags[9] == req.Tags[9] is an error for a request
 // without ten tags, and true for all others.
-func alike(a, b ast.Node) bool { return a.String() == b.String() }
+func alike(a, b ast.Node) bool { return bare(a).String() == bare(b).String() }
+
+// bare returns a node without what the checker has put around it.
+func bare(n ast.Node) ast.Node {
+	if call, ok := n.(*ast.CallNode); ok {
+		if name := call.Callee.String(); name == basicName || name == anyName {
+			return call.Arguments[0]
+		}
+	}
+	return n
+}
 
 // deciding are the operators that one operand can decide, and what that operand is. and is
 // decided by false and or by true; the other operand may say what it likes, on whichever side it
@@ -85,10 +101,10 @@ func (c *compilation) ofPair(operator string, a, b ast.Node) (run.Insight, bool)
 	}
 	switch operator {
 	case "contains", "startsWith", "endsWith", "hasPrefix", "hasSuffix":
-		return c.seen.Of(true), same || right.Only("")
+		return c.seen.Of(true), (same || right.Only("")) && !left.MayBe(nil)
 	case "matches":
 		pattern, ok := b.(*ast.StringNode)
-		return c.seen.Of(true), ok && (matchesAll(pattern.Value) || pattern.Value == "^.*$")
+		return c.seen.Of(true), ok && (matchesAll(pattern.Value) || pattern.Value == "^.*$") && !left.MayBe(nil)
 	case "in":
 		list, ok := writtenOut(b)
 		found := slices.ContainsFunc(list, func(n ast.Node) bool { return alike(n, a) })

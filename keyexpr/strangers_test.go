@@ -236,5 +236,5 @@ func (g *templates) list(depth int) string {
 	}
 	return g.pick(g.list(0), "map(req.Lines, .SKU + ':' + string(.Qty))", "map(req.Lines, "+g.literal()+" + string(#index))", "["+g.text(depth)+", "+g.text(depth)+"]", "concat("+g.list(depth-1)+", ["+g.text(depth)+"])",
 		g.pick("uniq", "reverse", "sort")+"("+g.list(depth-1)+")", "take(req.Tags, 1)",
-		"map("+g.list(depth-1)+", # + 'z')", "map("+g.list(depth-1)+", # == # ? 'a' : 'b')", "filter("+g.list(depth-1)+", # != '')", "(req.Urgent ? "+g.list(depth-1)+" : "+g.list(depth-1)+")", "take("+g.list(depth-1)+", 0)", "map(1..2, 'x' + string(# + "+g.rising(0)+"))")
+		"map("+g.list(0)+", # + 'z')", "map("+g.list(0)+", # == # ? 'a' : 'b')", "filter("+g.list(0)+", # != '')", "(req.Urgent ? "+g.list(0)+" : "+g.list(0)+")", "take("+g.list(0)+", 0)", "map(1..2, 'x' + string(# + "+g.rising(0)+"))")
 }

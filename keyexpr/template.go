@@ -124,9 +124,7 @@ func (c *compilation) hole(p *run.Program, h part, follow []rune) (err error) {
 		if p.Items, err = c.sources(node, follow); err != nil {
 			return err
 		}
-		if !c.oneOfSets() {
-			c.key = append(c.key, run.Insight{Differs: true})
-		}
+		c.key = append(c.key, setOf(c.keys)...)
 		for _, it := range p.Items {
 			if err := cmp.Or(c.checkDigest(it.Item), c.checkPercent(p.Parts, follow, it.Item)); err != nil {
 				return err
@@ -264,24 +262,24 @@ func (t *Template) Shape() string {
 
 // items compiles a list whose elements are values of their own. The same function serves the
 // list of a join and the list that makes keys: what differs is what follows each of their
-// values. same says that all values are one for all requests, and one that the list is.
-func (c *compilation) items(list, body ast.Node, follow []rune, escape func([]rune) *run.Escape) (it *run.Items, same, one bool, err error) {
+// values. in is what is known of each of them, and c.key has its parts at the end.
+func (c *compilation) items(list, body ast.Node, follow []rune, escape func([]rune) *run.Escape) (it *run.Items, in run.Insight, err error) {
 	x, err := c.compile(list)
 	if err != nil {
-		return nil, false, false, err
+		return nil, in, err
 	}
-	one = c.oneList(list)
-	defer func(key []run.Insight) { c.key = key }(c.key) // what an element is made of is no part
 	it = &run.Items{Src: strings.TrimSpace(c.src), List: x.asList()}
 	if body == nil {
 		it.Item, err = c.elements(list, escape(follow))
-		return it, c.sameText(c.elementsOf(list)), one, err
+		in = c.spelt(c.element(list))
+		c.key = append(c.key, in)
+		return it, in, err
 	}
-	inner, err := c.inLoop(list, func() error {
+	in, err = c.inLoop(list, func() error {
 		it.Item, err = c.partsOf(body, follow, escape)
 		return err
 	})
-	return it, !inner.Differs && inner.Rounds == 0, one && !inner.Differs, err
+	return it, in, err
 }
 
 // elements are the parts that an element of a list is made of: itself. The type of the elements
@@ -319,7 +317,8 @@ func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
 			if err != nil {
 				return nil, err
 			}
-			c.shared = c.shared || !slices.ContainsFunc(c.key[before:], func(in run.Insight) bool { return in.Differs })
+			differ := slices.ContainsFunc(c.key[before:], func(in run.Insight) bool { return in.Differs })
+			c.keys, c.key = append(c.keys, keys{slices.Clone(c.key[before:]), differ, !differ}), c.key[:before]
 			all = append(all, run.Items{Src: strings.TrimSpace(c.src), Item: parts})
 		}
 		return all, nil
@@ -348,25 +347,58 @@ func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
 // eachKey compiles a list that makes a key of each element. How many there are makes no difference
 // where all make the same key, since the keys of a request are a set.
 func (c *compilation) eachKey(list, body ast.Node, follow []rune, escape func([]rune) *run.Escape) ([]run.Items, error) {
-	around := c.seen
+	around, before := c.seen, len(c.key)
 	c.seen = run.Insight{}
-	it, same, one, err := c.items(list, body, follow, escape)
+	it, in, err := c.items(list, body, follow, escape)
 	if err != nil {
 		return nil, err
 	}
-	c.shared = c.shared || !c.seen.Differs
-	if same || one {
-		c.seen.Differs = false
-		c.sets = append(c.sets, c.elementsOf(list))
+	k := keys{always: !c.seen.Differs}
+	switch same := !in.Differs && in.Rounds == 0; {
+	case same:
+		k.parts = slices.Clone(c.key[before:])
+		if text, ok := body.(*ast.StringNode); ok {
+			k.parts = []run.Insight{run.Always(text.Value)}
+		}
+	case body == nil:
+		k.parts, k.differ = []run.Insight{c.filled(list)}, !c.oneList(list)
+	default:
+		k.differ = c.seen.Differs && (in.Differs || !c.oneList(list))
 	}
-	c.part(c.seen, around)
+	c.keys, c.key = append(c.keys, k), c.key[:before]
+	c.seen = around.Beside(c.seen)
 	return []run.Items{*it}, nil
 }
 
-// oneOfSets reports whether several lists that make one key, or none, make one for all requests: one
-// has it in any case, or it is the same for each list.
-func (c *compilation) oneOfSets() bool {
-	return len(c.sets) < 2 || c.shared || c.sameText(run.Insight{}.Or(c.sets...))
+// keys are what is known of those that one list of a hole makes.
+type keys struct {
+	parts  []run.Insight // of each, if all are the same one
+	differ bool          // between requests that have any
+	always bool          // all requests have them
+}
+
+// setOf is the insight into the keys of a hole, of which some make one set. Lists that may be empty
+// make different ones, unless each makes the same key, or one is always there.
+func setOf(all []keys) []run.Insight {
+	if len(all) == 1 && (len(all[0].parts) > 0 || !all[0].differ) {
+		return all[0].parts
+	}
+	var texts []run.Insight
+	for _, k := range all {
+		if len(k.parts) == 1 {
+			texts = append(texts, k.parts[0])
+		}
+	}
+	one := run.Insight{Differs: true}.Or(texts...)
+	switch {
+	case slices.ContainsFunc(all, func(k keys) bool { return k.differ }):
+		one = run.Insight{Differs: true}
+	case slices.ContainsFunc(all, func(k keys) bool { return k.always }):
+		one = run.Insight{}
+	case len(texts) < len(all):
+		one = run.Insight{Differs: true}
+	}
+	return []run.Insight{one}
 }
 
 // rawItems are the elements of a list that is not escaped, all through.

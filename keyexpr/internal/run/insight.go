@@ -49,6 +49,7 @@ type Insight struct {
 	Known   Worlds   // those in which it comes to one of Values, or fails
 	Values  []Value  // each once
 	Elem    *Insight // what each element of a list comes to; nil if that is not known
+	failing Worlds   // those in which one of the operands seen makes no key
 }
 
 // Value is what a node may come to in some worlds.
@@ -85,7 +86,7 @@ func (in Insight) Test(number int) Insight {
 
 // Comes is Of with worlds. With one value at most there is nothing left to differ.
 func (in Insight) Comes(values []Value, known Worlds) Insight {
-	in.Known, in.Values, in.Elem = known, values, nil
+	in.Known, in.Values, in.Elem, in.failing = known, values, nil, 0
 	switch {
 	case len(values) > maxValues:
 		in.Known, in.Values = 0, nil
@@ -107,7 +108,27 @@ func with(values []Value, v Value) []Value {
 
 // Beside adds what a further operand says to the flags.
 func (in Insight) Beside(operand Insight) Insight {
-	return Insight{Differs: in.Differs || operand.Differs, Asks: in.Asks || operand.Asks, Rounds: in.Rounds | operand.Rounds}
+	return Insight{
+		Differs: in.Differs || operand.Differs, Asks: in.Asks || operand.Asks, Rounds: in.Rounds | operand.Rounds,
+		failing: in.failing | operand.fails(),
+	}
+}
+
+// fails returns the worlds in which it makes no key.
+func (in Insight) fails() Worlds {
+	fails := in.Known
+	for _, v := range in.Values {
+		fails &^= v.In
+	}
+	return fails
+}
+
+// Strict is the insight into a node that evaluates all operands seen, and fails where one does.
+func (in Insight) Strict(seen Insight) Insight {
+	if seen.failing == 0 {
+		return in
+	}
+	return in.Within(^seen.failing)
 }
 
 // Or is the insight into a node that comes to what one of several others comes to. in has the
@@ -179,6 +200,11 @@ func (in Insight) Single() (any, bool) {
 func (in Insight) Only(v any) bool {
 	single, ok := in.Single()
 	return ok && reflect.DeepEqual(single, v)
+}
+
+// MayBe reports whether v is among the values that it is known to come to.
+func (in Insight) MayBe(v any) bool {
+	return slices.ContainsFunc(in.Values, func(x Value) bool { return reflect.DeepEqual(x.Is, v) })
 }
 
 // Constant returns what it comes to if no request is needed to find out.
@@ -276,11 +302,8 @@ func (g *Guess) Pick(operand Insight) (any, error) {
 
 // options are the values of an operand, and errors for the worlds in which it has none.
 func (in Insight) options() []Value {
-	options, fails := slices.Clip(in.Values), in.Known
-	for _, v := range in.Values {
-		fails &^= v.In
-	}
-	if fails != 0 {
+	options := slices.Clip(in.Values)
+	if fails := in.fails(); fails != 0 {
 		options = append(options, Value{ErrFails, fails})
 	}
 	if in.Known != all {
