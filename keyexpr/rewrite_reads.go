@@ -43,15 +43,15 @@ func (c *compilation) insightInto(n ast.Node, x *code) run.Insight {
 	return in
 }
 
-// strict reports whether a node evaluates all of its operands.
+// strict reports whether a node evaluates all of its operands. What looks for a text in nil does not.
 func strict(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.BinaryNode:
 		_, decides := deciding[n.Operator]
-		return !decides && n.Operator != "??"
+		return !decides && n.Operator != "??" && textTests[n.Operator] == nil
 	case *ast.BuiltinNode:
 		_, ok := loops[n.Name]
-		return !ok
+		return !ok && textTests[n.Name] == nil
 	case *ast.CallNode, *ast.ArrayNode, *ast.MapNode, *ast.UnaryNode, *ast.SliceNode:
 		return true
 	}
@@ -201,12 +201,6 @@ func (c *compilation) spelt(in run.Insight) run.Insight {
 		key, err := st.Value(nil, v, nil)
 		return string(key), err
 	})
-}
-
-// sameText reports whether all requests that have a value in a key have the same one.
-func (c *compilation) sameText(in run.Insight) bool {
-	in = c.spelt(in)
-	return in.IsKnown() && len(in.Values) < 2
 }
 
 // part notes a part of the key that was compiled while something else was seen. What is in it is no

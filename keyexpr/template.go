@@ -344,63 +344,6 @@ func (c *compilation) sources(n ast.Node, follow []rune) ([]run.Items, error) {
 	return c.eachKey(n, nil, follow, run.Before)
 }
 
-// eachKey compiles a list that makes a key of each element. How many there are makes no difference
-// where all make the same key, since the keys of a request are a set.
-func (c *compilation) eachKey(list, body ast.Node, follow []rune, escape func([]rune) *run.Escape) ([]run.Items, error) {
-	around, before := c.seen, len(c.key)
-	c.seen = run.Insight{}
-	it, in, err := c.items(list, body, follow, escape)
-	if err != nil {
-		return nil, err
-	}
-	k := keys{always: !c.seen.Differs}
-	switch same := !in.Differs && in.Rounds == 0; {
-	case same:
-		k.parts = slices.Clone(c.key[before:])
-		if text, ok := body.(*ast.StringNode); ok {
-			k.parts = []run.Insight{run.Always(text.Value)}
-		}
-	case body == nil:
-		k.parts, k.differ = []run.Insight{c.filled(list)}, !c.oneList(list)
-	default:
-		k.differ = c.seen.Differs && (in.Differs || !c.oneList(list))
-	}
-	c.keys, c.key = append(c.keys, k), c.key[:before]
-	c.seen = around.Beside(c.seen)
-	return []run.Items{*it}, nil
-}
-
-// keys are what is known of those that one list of a hole makes.
-type keys struct {
-	parts  []run.Insight // of each, if all are the same one
-	differ bool          // between requests that have any
-	always bool          // all requests have them
-}
-
-// setOf is the insight into the keys of a hole, of which some make one set. Lists that may be empty
-// make different ones, unless each makes the same key, or one is always there.
-func setOf(all []keys) []run.Insight {
-	if len(all) == 1 && (len(all[0].parts) > 0 || !all[0].differ) {
-		return all[0].parts
-	}
-	var texts []run.Insight
-	for _, k := range all {
-		if len(k.parts) == 1 {
-			texts = append(texts, k.parts[0])
-		}
-	}
-	one := run.Insight{Differs: true}.Or(texts...)
-	switch {
-	case slices.ContainsFunc(all, func(k keys) bool { return k.differ }):
-		one = run.Insight{Differs: true}
-	case slices.ContainsFunc(all, func(k keys) bool { return k.always }):
-		one = run.Insight{}
-	case len(texts) < len(all):
-		one = run.Insight{Differs: true}
-	}
-	return []run.Insight{one}
-}
-
 // rawItems are the elements of a list that is not escaped, all through.
 func (c *compilation) rawItems(list ast.Node) ([]run.Items, error) {
 	c.raw = true
