@@ -104,3 +104,22 @@ type tenantKey struct {
 	Name string
 	Part int
 }
+
+// A choice that was folded at start gave the fact that is left of it the type of the choice, which is that of its other branch to
+// the checker. What came as any was then written as reflect writes it: <interface {} Value>, one key for all requests.
+func TestAFactBehindAFoldedTestKeepsItsType(t *testing.T) {
+	for _, text := range []string{
+		"#{false ? req.Customer?.Name : req.Any}",
+		"#{true ? req.Any : req.Customer?.Name}",
+		"#{'a' == 'b' ? req.Customer?.Name : req.Any}",
+		"#{if false {req.Customer?.Name} else {req.Any}}",
+		"#{(false and req.Urgent) ? req.Coupon : req.Any}",
+		"#{[false ? req.Customer?.Name : req.Any]}",
+		"#{string(false ? req.Customer?.Name : req.Any)}",
+	} {
+		keys, err := expand(t, text, &payRequest{Any: "7"})
+		if err != nil || strings.Join(keys, " ") != "7" {
+			t.Errorf("Expand(%q) = %q, %v, want 7", text, keys, err)
+		}
+	}
+}

@@ -42,12 +42,16 @@ func (c *compilation) ofLoop(name string, l loop, args []ast.Node) (run.Insight,
 // as `true ? "a" : req.ID` does. Indexes beyond the end are left to the request.
 func (c *compilation) taken(from, by ast.Node) (run.Insight, bool) {
 	if m, ok := from.(*ast.MapNode); ok {
+		_, written := by.(*ast.StringNode)
 		for _, p := range m.Pairs {
-			if pair := p.(*ast.PairNode); alike(pair.Key, by) {
+			pair := p.(*ast.PairNode)
+			if alike(pair.Key, by) {
 				return c.as(pair.Value), true
 			}
+			_, name := pair.Key.(*ast.StringNode)
+			written = written && name
 		}
-		return run.Insight{}, false
+		return c.seen.Of(nil), written // which is none of the names
 	}
 	list, ok := writtenOut(from)
 	i, fixed := integer(by)

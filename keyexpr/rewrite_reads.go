@@ -86,13 +86,19 @@ func (c *compilation) ofTest(in run.Insight, n ast.Node) run.Insight {
 	if in.Rounds != 0 || len(c.vars) > 0 && !c.isPath(n) {
 		return in.Of(true, false)
 	}
-	text := n.String()
+	text, holds := n.String(), true
+	if b, ok := n.(*ast.BinaryNode); ok && opposites[b.Operator] != "" {
+		text, holds = (&ast.BinaryNode{Operator: opposites[b.Operator], Left: b.Left, Right: b.Right}).String(), false
+	}
 	number := slices.Index(c.tests, text)
 	if number < 0 {
 		number, c.tests = len(c.tests), append(c.tests, text)
 	}
-	return in.Test(number)
+	return in.Test(number, holds)
 }
+
+// opposites are operators that hold where others don't.
+var opposites = map[string]string{"!=": "==", ">=": "<", "<=": ">"}
 
 func (c *compilation) isPath(n ast.Node) bool {
 	_, ok := c.pathOf(n)

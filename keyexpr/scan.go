@@ -310,9 +310,9 @@ var mistakes = []struct {
 
 // lookAlike is the error of a template that reads nothing of the request. The patterns look at
 // literals alone. In an expression, + and quotes are what everybody writes.
-func lookAlike(text string, parts []part, roots Roots, named bool) error {
+func lookAlike(text string, parts []part, roots Roots, asks []part) error {
 	rule := "all requests would share one key, as nothing of the request is read"
-	if named {
+	if len(asks) > 0 {
 		rule = "all requests would share one key, as nothing that is read of the request makes a difference"
 	}
 	literals := []byte(text) // with blanks for holes
@@ -326,7 +326,7 @@ func lookAlike(text string, parts []part, roots Roots, named bool) error {
 			return errAt(text, at[0], "%s: %s; OneKey (one-key in a tag) says that it is meant", rule, m.reason)
 		}
 	}
-	for _, p := range parts {
+	for _, p := range append(asks, parts...) {
 		if p.hole {
 			return errAt(text, p.off, "%s: write something like #{req.OrderID}, from %s; OneKey (one-key in a tag) says that it is meant",
 				rule, suggest.List(slices.Collect(maps.Keys(roots))))

@@ -124,6 +124,14 @@ var mistaken = []struct {
 	{"#{len(req.Tags) >= 0 ? 'a' : 'b'}:#{0 > req.Shard}:#{len(req.OrderID) != -1}", true, "makes a difference"},
 	{"#{req.Urgent in [true, false]}:#{req.Tenant in []}", true, "makes a difference"},
 	{"#{req.OrderID matches '^(a|b)*'}:#{req.Tenant matches '^.*$'}", true, "makes a difference"},
+	{"#{req.Seq > 5 or req.Seq <= 5}:#{req.Tenant == 'a' and req.Tenant != 'a'}", true, "makes a difference"},
+	{"#{header.A contains header.A}", true, "makes a difference"},
+	// Tests that are written twice come out the same way twice.
+	{"#{req.Urgent ? '' : 'x'}:#{req.Urgent ? req.OrderID : 'y'}", true, "makes a difference"},
+	{"#{req.Urgent ? (req.Urgent ? 'x' : req.OrderID) : 'x'}", true, "makes a difference"},
+	{"#{req.Seq > 5 ? 'x' : req.Seq > 5 ? req.OrderID : 'x'}", true, "makes a difference"},
+	{"#{join([req.Urgent ? nil : 'x', req.Urgent ? req.OrderID : 'y'], ',')}", true, "makes a difference"},
+	{"#{req.Urgent ? map(req.Lines, 'x') : filter(req.Tags, false)}:#{req.Urgent ? 'y' : req.OrderID}", true, "makes a difference"},
 	// Functions of two that are one.
 	{"#{replace(req.OrderID, req.OrderID, 'x')}:#{div(req.Seq, req.Seq)}:#{mod(0, req.Seq)}", true, "makes a difference"},
 	{"x#{or(trimPrefix(req.OrderID, req.OrderID), 'y')}:#{indexOf(req.OrderID, req.OrderID)}", true, "makes a difference"},
@@ -137,6 +145,10 @@ var mistaken = []struct {
 	{"#{find([req.OrderID, 'x'], false) ?? 'y'}:#{findLast([req.OrderID, 'x'], true)}", true, "makes a difference"},
 	{"#{count(req.Tags, false)}:#{count([req.OrderID, 'x'], true)}:#{len(map([1, 2], # + req.Seq))}", true, "makes a difference"},
 	{"#{take(req.Tags, 0)}", true, "makes a difference"},
+	{"#{concat(map(req.Lines, 'x'), map(req.Tags, 'x'))}", true, "makes a difference"},
+	{"#{concat(map(req.Lines, 'x'), map(req.Tags, 'y'), ['z'])}", true, "makes a difference"},
+	{"#{ {a: req.OrderID}.b ?? 'x' }", true, "makes a difference"},
+	{"#{[]}:#{req.OrderID}", false, "an empty list makes no key"},
 	// These read something, and are useful.
 	{"#{req.OrderID}", true, ""},
 	{"#{req.OrderID == req.OrderID ? req.Tenant : 'x'}", true, ""},
@@ -163,6 +175,15 @@ var mistaken = []struct {
 	{"#{fixed(req.Seq)}", true, ""},
 	{"#{req.Urgent ? 'a' : 'b'}", true, ""},
 	// As do those that are nearly one of the above.
+	{"#{concat(map(req.Lines, 'x'), map(req.Tags, 'y'))}", true, ""},
+	{"#{concat(take(req.Tags, 0), [req.OrderID])}", true, ""},
+	{"#{req.Urgent ? '' : 'x'}:#{req.Urgent ? 'y' : req.OrderID}", true, ""},
+	{"#{req.Urgent ? 'x' : req.Tenant == 'a' ? req.OrderID : 'x'}", true, ""},
+	{"#{req.Seq > 5 or req.Seq < 5}", true, ""},
+	{"#{(let v = req.Seq; v == 1) and (let v = req.Shard; v != 1)}", true, ""},
+	{"#{map(1..2, # == len(req.Tags) and # != len(req.Lines) ? 'x' : 'y')}", true, ""},
+	{"#{(req.Urgent ? nil : 'y') matches '^(a|b)*' ? 'x' : 'y'}", true, ""},
+	{"#{ {'a': 'x', (req.OrderID): 'y'}.b ?? 'z' }", true, ""},
 	{"#{lower(req.Urgent ? 'a' : 'B')}", true, ""},
 	{"#{req.Urgent ? '' : req.OrderID}", true, ""},
 	{"#{req.Urgent ? 'a' : body.id}", true, ""},
@@ -209,6 +230,26 @@ func TestMistakesAreNotSilent(t *testing.T) {
 		}
 		if _, err := Parse(tt.text, testRoots(), append(funcs, OneKey())...); (err == nil) != tt.oneKey {
 			t.Errorf("Parse(%q, OneKey()) = %v, want an error: %v", tt.text, err, !tt.oneKey)
+		}
+	}
+}
+
+// The place is that of the first hole which reads something, or else of the first hole.
+func TestOneKeyForAllSaysWhere(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		at   int
+	}{
+		{"order", 0},
+		{"order:#{'x'}", 8},
+		{"order:#{'x'}:#{1 + 2}", 8},
+		{"order:#{'x'}:#{req.Seq * 0}", 15},
+		{"order:#{'x'}:#{true ? 'y' : req.OrderID}:#{map(req.Lines, 'x')}:#{len(req.Salt)}", 43},
+	} {
+		_, err := Parse(tt.text, testRoots())
+		e, ok := errors.AsType[*Error](err)
+		if !ok || e.Offset != tt.at || !strings.Contains(e.Reason, "all requests would share one key") {
+			t.Errorf("Parse(%q) = %v, want offset %d", tt.text, err, tt.at)
 		}
 	}
 }

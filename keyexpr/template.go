@@ -32,6 +32,7 @@ func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 		return nil, err
 	}
 	t := &Template{program: run.Program{Text: text}}
+	var asks []part // the first hole that reads something
 	for i, p := range parts {
 		if !p.hole {
 			err = c.literal(&t.program, p)
@@ -41,6 +42,9 @@ func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 		if err != nil {
 			return nil, err
 		}
+		if len(asks) == 0 && len(c.used) > 0 {
+			asks = append(asks, p)
+		}
 	}
 	// Holes may come to nothing at start, as #{"" + ""} does. The empty key is one that all guards have
 	// in common, which OneKey does not ask for.
@@ -49,7 +53,7 @@ func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 	}
 	t.program.Roots, t.program.Raw, t.program.Fields = c.used, c.raw, c.fields
 	if run.OneKey(c.key) && !cfg.oneKey {
-		return nil, lookAlike(text, parts, roots, len(c.used) > 0)
+		return nil, lookAlike(text, parts, roots, asks)
 	}
 	t.program.Finish()
 	return t, nil
@@ -123,6 +127,9 @@ func (c *compilation) hole(p *run.Program, h part, follow []rune) (err error) {
 		p.At = len(p.Parts)
 		if p.Items, err = c.sources(node, follow); err != nil {
 			return err
+		}
+		if len(p.Items) == 0 {
+			return errAt(c.text, h.off, "an empty list makes no key")
 		}
 		c.key = append(c.key, setOf(c.keys)...)
 		for _, it := range p.Items {

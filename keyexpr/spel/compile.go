@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
@@ -35,6 +36,7 @@ type compiler struct {
 	trials   run.Trials
 	tests    []*node        // that halve the worlds
 	key      []run.Insight  // its parts, as they are spelt
+	vain     *keyexpr.Error // where the first part begins that reads something
 	guess    *run.Guess     // of the trial under way
 	texts    map[*node]bool // whether each is a text for sure
 	elems    []typ          // of the selections and projections around

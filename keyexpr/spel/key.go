@@ -132,6 +132,8 @@ func (k *Key) compile(setup *run.Setup) (p *run.Program, err error) {
 	switch {
 	case len(p.Parts)+len(p.Items) == 0:
 		failAt(k.text, 0, "makes an empty key")
+	case run.OneKey(c.key) && !setup.OneKey && c.vain != nil:
+		failAt(c.vain.Text, c.vain.Offset, "all requests would share one key, as nothing that is read of the request makes a difference: write #order.id; OneKey says that it is meant")
 	case run.OneKey(c.key) && !setup.OneKey:
 		failAt(k.text, 0, "all requests would share one key, as nothing of the request is read: write #order.id; OneKey says that it is meant")
 	}
@@ -174,7 +176,7 @@ func (c *compiler) part(p *run.Program, n *node, converted bool) {
 		return
 	}
 	x := c.compile(n)
-	c.key = append(c.key, c.spelt(c.insights[n].Insight, converted))
+	c.note(n, c.spelt(c.insights[n].Insight, converted))
 	if c.isLookup(x) {
 		name := c.used[x.path.Root].Name
 		c.fail(n, "%s is looked up by name, as in #%s.name or #%s['name']", name, name, name)
@@ -207,6 +209,24 @@ func (c *compiler) part(p *run.Program, n *node, converted bool) {
 		return st.Text(key, s, nil)
 	}
 	p.Parts = append(p.Parts, part)
+}
+
+// note adds a part of the key. The first that reads something is where a key for all is blamed on.
+func (c *compiler) note(n *node, in run.Insight) {
+	c.key = append(c.key, in)
+	if c.vain == nil && len(c.used) > 0 {
+		c.vain = &keyexpr.Error{Text: c.whole, Offset: first(n).off}
+	}
+}
+
+// first returns the node that a node begins with.
+func first(n *node) *node {
+	for _, a := range n.args {
+		if a != nil && first(a).off < n.off {
+			return first(a)
+		}
+	}
+	return n
 }
 
 // isText reports whether a node is a text for sure, without compiling it. It is asked for each +
@@ -252,7 +272,7 @@ func (c *compiler) items(p *run.Program, n *node) bool {
 	}
 	elem := c.spelt(c.elementsOf(n), false)
 	same := elem.IsKnown() && len(elem.Values) < 2 // each makes the same key
-	c.key = append(c.key, run.Insight{Differs: c.insights[n].Differs && !same && !c.oneList(n)})
+	c.note(n, run.Insight{Differs: c.insights[n].Differs && !same && !c.oneList(n)})
 	if why := spellable(*x.typ.elem, false); why != "" {
 		c.fail(n, "each element %s", why)
 	}

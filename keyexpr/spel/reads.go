@@ -63,11 +63,15 @@ func (c *compiler) ofBool(in run.Insight, n *node, x *code) run.Insight {
 	case in.Rounds != 0:
 		return in.Of(true, false)
 	}
+	opposite, differs := map[string]string{"!=": "==", ">=": "<", "<=": ">"}[n.text]
+	if differs && n.kind == kindOp {
+		n = &node{kind: kindOp, text: opposite, args: n.args}
+	}
 	number := slices.IndexFunc(c.tests, func(test *node) bool { return alike(test, n) })
 	if number < 0 {
 		number, c.tests = len(c.tests), append(c.tests, n)
 	}
-	return in.Test(number)
+	return in.Test(number, !differs || n.kind != kindOp)
 }
 
 // neverNull reports whether code is a field, by way of fields, of a type of Go that has no nil.

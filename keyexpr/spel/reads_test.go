@@ -2,6 +2,7 @@ package spel
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -92,6 +93,11 @@ var oneKeyForAll = []string{
 	"#order.id between {#order.id, #order.id}",
 	"{#order.name, 'x'}.contains(#order.name)",
 	"{#order.name, 'x'}.size()",
+	"#order.id > 5 or #order.id <= 5",
+	// Tests that are written twice come out the same way twice.
+	"order-#{#order.urgent ? 'a' : ''}:#{#order.urgent ? 'b' : #order.id}",
+	"#order.id == 5 ? 'x' : #order.id == 5 ? #order.name : 'x'",
+	"#order.urgent ? (#order.urgent ? 'x' : #order.name) : 'x'",
 	// Methods of two that are one.
 	"#order.name.replace(#order.name, 'x')",
 	"#order.name.indexOf(#order.name) + #order.name.lastIndexOf(#order.name)",
@@ -164,6 +170,8 @@ var keysThatDiffer = []string{
 	"#order.owner?.login ?: 'none'",
 	"#order.tags.^[#this != ''] ?: 'none'",
 	"#order.urgent ? '' : #order.name",
+	"order-#{#order.urgent ? 'a' : ''}:#{#order.urgent ? #order.id : 'b'}",
+	"#order.id > 5 or #order.id < 5",
 	"(#order.urgent ? 'a' : 'B').toLowerCase()",
 	"#order.name.substring(0, 0) ?: #order.name",
 	"{'x', 'y'}[#order.id % 2]",
@@ -186,6 +194,26 @@ func TestKeysThatDiffer(t *testing.T) {
 		fixed := keyexpr.Func("fixed2", func(string) string { return "x" })
 		if _, err := Expression(text, Params("order")).Parse(javaRoots, tenant, fixed); err != nil {
 			t.Errorf("Parse(%q) = %v", text, err)
+		}
+	}
+}
+
+// The place is that of the first operand which reads something.
+func TestOneKeyForAllSaysWhere(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		at   int
+	}{
+		{"'order'", 0},
+		{"'order:' + #order.id * 0", 11},
+		{"'order:' + (#order.urgent ? 'a' : 'a')", 12},
+		{"order:#{'x'}:#{(#order.id - #order.id) + 'x'}", 16},
+		{"#order.items.!['x']", 0},
+	} {
+		_, err := Expression(tt.text, Params("order")).Parse(javaRoots)
+		e, ok := errors.AsType[*keyexpr.Error](err)
+		if !ok || e.Offset != tt.at || !strings.Contains(e.Reason, "all requests would share one key") {
+			t.Errorf("Parse(%q) = %v, want offset %d", tt.text, err, tt.at)
 		}
 	}
 }

@@ -71,14 +71,14 @@ func (in Insight) Of(values ...any) Insight {
 	return in.Comes(list, all)
 }
 
-// Test is Of for a node that is true or false, by its number among those that are written
-// differently.
-func (in Insight) Test(number int) Insight {
+// Test is Of for a node that comes to holds where a test holds, and else to its opposite. number is
+// that of the test among those that are written differently.
+func (in Insight) Test(number int, holds bool) Insight {
 	if number >= maxTests {
 		return in.Of(true, false)
 	}
-	holds := worldsOf(number)
-	return in.Comes([]Value{{true, holds}, {false, ^holds}}, all)
+	worlds := worldsOf(number)
+	return in.Comes([]Value{{holds, worlds}, {!holds, ^worlds}}, all)
 }
 
 // Comes is Of with worlds. With one value at most there is nothing left to differ.
