@@ -91,7 +91,7 @@ func (c *compilation) ofTest(in run.Insight, n ast.Node) run.Insight {
 		text, holds = (&ast.BinaryNode{Operator: opposites[b.Operator], Left: b.Left, Right: b.Right}).String(), false
 	}
 	number := slices.Index(c.tests, text)
-	if number < 0 {
+	if number < 0 && len(c.tests) < run.MaxTests {
 		number, c.tests = len(c.tests), append(c.tests, text)
 	}
 	return in.Test(number, holds)

@@ -215,18 +215,19 @@ func (c *compiler) part(p *run.Program, n *node, converted bool) {
 func (c *compiler) note(n *node, in run.Insight) {
 	c.key = append(c.key, in)
 	if c.vain == nil && len(c.used) > 0 {
-		c.vain = &keyexpr.Error{Text: c.whole, Offset: first(n).off}
+		c.vain = &keyexpr.Error{Text: c.whole, Offset: begin(n)}
 	}
 }
 
-// first returns the node that a node begins with.
-func first(n *node) *node {
+// begin returns the offset at which the text of a node begins.
+func begin(n *node) int {
+	off := n.off
 	for _, a := range n.args {
-		if a != nil && first(a).off < n.off {
-			return first(a)
+		if a != nil {
+			off = min(off, begin(a))
 		}
 	}
-	return n
+	return off
 }
 
 // isText reports whether a node is a text for sure, without compiling it. It is asked for each +

@@ -68,7 +68,7 @@ func (c *compiler) ofBool(in run.Insight, n *node, x *code) run.Insight {
 		n = &node{kind: kindOp, text: opposite, args: n.args}
 	}
 	number := slices.IndexFunc(c.tests, func(test *node) bool { return alike(test, n) })
-	if number < 0 {
+	if number < 0 && len(c.tests) < run.MaxTests {
 		number, c.tests = len(c.tests), append(c.tests, n)
 	}
 	return in.Test(number, !differs || n.kind != kindOp)

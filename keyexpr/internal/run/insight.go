@@ -25,14 +25,14 @@ import (
 // comes to a value in some of them says in which.
 type Worlds uint32
 
-const (
-	maxTests = 5
-	all      = ^Worlds(0)
-)
+// MaxTests is how many tests have worlds of their own.
+const MaxTests = 5
+
+const all = ^Worlds(0)
 
 // worldsOf returns the worlds in which a test holds.
 func worldsOf(test int) (worlds Worlds) {
-	for w := range 1 << maxTests {
+	for w := range 1 << MaxTests {
 		worlds |= Worlds(w>>test&1) << w
 	}
 	return worlds
@@ -72,9 +72,9 @@ func (in Insight) Of(values ...any) Insight {
 }
 
 // Test is Of for a node that comes to holds where a test holds, and else to its opposite. number is
-// that of the test among those that are written differently.
+// that of the test among those that are written differently, and negative if there are too many.
 func (in Insight) Test(number int, holds bool) Insight {
-	if number >= maxTests {
+	if number < 0 {
 		return in.Of(true, false)
 	}
 	worlds := worldsOf(number)

@@ -164,7 +164,7 @@ func (t *Trials) Spelt(in Insight, spell Spelling) Insight {
 // OneKey reports whether all requests have one key, or none, whose parts are spelt like this.
 func OneKey(parts []Insight) bool {
 	one, found := "", false
-	for w := range 1 << maxTests {
+	for w := range 1 << MaxTests {
 		key, makes, differs := keyIn(parts, 1<<w)
 		switch {
 		case !makes:
