@@ -52,10 +52,12 @@ func (r report) dots(c chart, dir string) error {
 	}
 	p := newPlot(c.title)
 	p.X.Label.Text = c.axis
+	p.X.Tick.Marker = plainTicks{}
 	if c.log {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
 	p.NominalY(rows...)
+	p.Y.Label.Text = " " // keeps the longest name off the edge
 	for i, col := range c.columns {
 		points := r.points(rows, col.id, offset(i, len(c.columns)))
 		if points.Len() == 0 {
@@ -127,6 +129,7 @@ func addDots(p *plot.Plot, name string, points spreadPoints, i int) error {
 func (r report) scaling(dir string) error {
 	p := newPlot("Pairs a second over the number of callers, each with its own key")
 	p.X.Label.Text, p.Y.Label.Text = "callers", "pairs a second"
+	p.Y.Tick.Marker = plainTicks{}
 	p.X.Scale = plot.LogScale{}
 	p.X.Tick.Marker = plot.ConstantTicks{{Value: 1, Label: "1"}, {Value: 8, Label: "8"}, {Value: 64, Label: "64"}, {Value: 512, Label: "512"}}
 	curves := r.curves()
@@ -148,6 +151,20 @@ func (r report) scaling(dir string) error {
 	}
 	p.Y.Min, p.X.Max = 0, 3000 // the legend has the right to itself
 	return p.Save(9*vg.Inch, 5.5*vg.Inch, filepath.Join(dir, scalingFile))
+}
+
+// plainTicks are the usual ones, with numbers as in the tables.
+type plainTicks struct{ plot.DefaultTicks }
+
+// Ticks implements plot.Ticker.
+func (t plainTicks) Ticks(low, high float64) []plot.Tick {
+	ticks := t.DefaultTicks.Ticks(low, high)
+	for i := range ticks {
+		if ticks[i].Label != "" {
+			ticks[i].Label = number(ticks[i].Value)
+		}
+	}
+	return ticks
 }
 
 // scalingFile is the chart that is no chart of dots.

@@ -5,6 +5,9 @@ import (
 	"errors"
 )
 
+// errNoCounter says that the proxy that counts could not be had, which was said in the beginning.
+var errNoCounter = errors.New("there is no proxy that counts")
+
 // canTeam reports whether a peer can wait, and be in several processes at once: of a JVM there is one.
 func canTeam(c contestant) bool { return c.waits && c.isGo() }
 
@@ -16,14 +19,12 @@ func commandMetrics(prefix string) []string {
 // direct connection, so nothing else is measured here.
 func commands(prefix string, processes int, j job, fit func(contestant) bool) func(context.Context, *bench) error {
 	return func(ctx context.Context, b *bench) error {
-		p, err := listenAndCount(b.server.addr)
-		if err != nil {
-			return err
+		if b.counter == nil {
+			return errNoCounter
 		}
-		defer p.Close()
-		j.Addr = p.Addr()
+		j.Addr = b.counter.Addr()
 		for _, name := range b.all(fit) {
-			if err := b.count(ctx, p, name, processes, prefix, j); err != nil && !errors.Is(err, errSaid) {
+			if err := b.count(ctx, name, processes, prefix, j); err != nil && !errors.Is(err, errSaid) {
 				return err
 			}
 		}
@@ -32,7 +33,7 @@ func commands(prefix string, processes int, j job, fit func(contestant) bool) fu
 }
 
 // count does a job twice and counts the second time, when connections are there and scripts are loaded.
-func (b *bench) count(ctx context.Context, p *proxy, name string, processes int, prefix string, j job) error {
+func (b *bench) count(ctx context.Context, name string, processes int, prefix string, j job) error {
 	j.Millis = int(b.slice.Milliseconds()) / 3
 	if _, err := b.do(ctx, name, processes, j); err != nil {
 		return err
@@ -40,13 +41,13 @@ func (b *bench) count(ctx context.Context, p *proxy, name string, processes int,
 	if err := b.server.reset(ctx); err != nil {
 		return err
 	}
-	p.Reset()
+	b.counter.Reset()
 	j.Millis = int((2 * b.slice).Milliseconds())
 	r, err := b.do(ctx, name, processes, j)
 	if err != nil {
 		return err
 	}
-	sent := total(p.Counts())
+	sent := total(b.counter.Counts())
 	done, err := b.server.calls(ctx)
 	if err != nil || r.Done == 0 {
 		return err

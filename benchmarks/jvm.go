@@ -34,7 +34,7 @@ func javaCommand(ctx context.Context, say func(string, ...any)) ([]string, error
 		}
 	}
 	classes := filepath.Join(targetDir, "classes") + string(filepath.ListSeparator) + filepath.Join(targetDir, "lib", "*")
-	return []string{runtime, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", classes, "latchkey.Bench"}, nil
+	return []string{runtime, "-Dorg.slf4j.simpleLogger.defaultLogLevel=off", "-cp", classes, "latchkey.Bench"}, nil
 }
 
 // upToDate reports whether what Maven made is newer than its sources.

@@ -75,7 +75,7 @@ func plain(prefix, unit string, suffixes ...string) []planned {
 }
 
 func contention(prefix string) []planned {
-	return slicesOf(plain(prefix, "1/s", "_per_s"), plain(prefix, "share", "_changes"), plain(prefix, "µs", "_gap_us"),
+	return slicesOf(plain(prefix, "1/s", "_per_s"), plain(prefix, "share", "_changes"), plain(prefix, "µs", "_gap_us", "_gap_p99_us"),
 		plain(prefix, "ms", "_longest_ms"), plain(prefix, "callers", "_starved"))
 }
 

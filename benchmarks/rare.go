@@ -31,20 +31,18 @@ func ownJob(do, metric string, divisor float64) func(context.Context, *bench) er
 // nested counts what a guard costs under a guard that holds the same key.
 func nested(ctx context.Context, b *bench) error {
 	const calls = 200
-	p, err := listenAndCount(b.server.addr)
-	if err != nil {
-		return err
+	if b.counter == nil {
+		return errNoCounter
 	}
-	defer p.Close()
 	var sent [2]int64
 	for i, inside := range []bool{false, true} {
 		for _, n := range []int{1, calls} { // the first one opens connections
-			p.Reset()
-			if _, err := b.do(ctx, we, 1, job{Do: "reentry", Addr: p.Addr(), Count: n, OneKey: inside}); err != nil {
+			b.counter.Reset()
+			if _, err := b.do(ctx, we, 1, job{Do: "reentry", Addr: b.counter.Addr(), Count: n, OneKey: inside}); err != nil {
 				return err
 			}
 		}
-		sent[i] = total(p.Counts())
+		sent[i] = total(b.counter.Counts())
 	}
 	b.note("reentry_commands", we, float64(sent[1]-sent[0])/calls)
 	return nil
@@ -147,7 +145,7 @@ func (b *bench) hold(ctx context.Context, name string, n int) (a heldAnswer) {
 		return heldAnswer{err: err}
 	}
 	defer p.stop()
-	r, err := p.do(ctx, job{Do: "hold", Addr: s.addr, Count: n, Key: "held"}, patience)
+	r, err := p.do(ctx, job{Do: "hold", Addr: s.addr, Count: n, Key: "held"}, patience+renewal)
 	if err != nil {
 		return heldAnswer{err: err}
 	}

@@ -35,12 +35,7 @@ func measureAll(ctx context.Context, c config, chosen []workload, out io.Writer)
 		chosen = slices.DeleteFunc(chosen, func(w workload) bool { return !w.local })
 	} else {
 		defer b.server.stop()
-		b.say("redis-server %s at %s", b.server.version, b.server.addr)
-		if b.link, err = openLink(b.server.addr); err != nil {
-			b.say("no link: %v; the rest runs", err)
-		} else {
-			defer b.link.Close()
-		}
+		defer b.openProxies()()
 	}
 	if err := b.runAll(ctx, chosen); err != nil {
 		return err
@@ -60,6 +55,26 @@ func measureAll(ctx context.Context, c config, chosen []workload, out io.Writer)
 		return err
 	}
 	return record(r)
+}
+
+// openProxies opens what stands before the server, and returns a function that closes it.
+func (b *bench) openProxies() (stop func()) {
+	b.say("redis-server %s at %s", b.server.version, b.server.addr)
+	var err error
+	if b.counter, err = listenAndCount(b.server.addr); err != nil {
+		b.say("no proxy that counts: %v; the rest runs", err)
+	}
+	if b.link, err = openLink(b.server.addr); err != nil {
+		b.say("no link: %v; the rest runs", err)
+	}
+	return func() {
+		if b.counter != nil {
+			_ = b.counter.Close()
+		}
+		if b.link != nil {
+			b.link.Close()
+		}
+	}
 }
 
 // quiet returns an error if the base says that the machine was busy.

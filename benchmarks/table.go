@@ -115,7 +115,7 @@ var tables = []table{
 }
 
 func contended(title, prefix string, more ...column) table {
-	return table{title, append([]column{{"acquisitions/s", prefix + "_per_s"}, {"by another caller", prefix + "_changes"}, {"release to acquisition µs", prefix + "_gap_us"},
+	return table{title, append([]column{{"acquisitions/s", prefix + "_per_s"}, {"by another caller", prefix + "_changes"}, {"release to acquisition µs", prefix + "_gap_us"}, {"p99 µs", prefix + "_gap_p99_us"},
 		{"longest wait ms", prefix + "_longest_ms"}, {"starved of 64", prefix + "_starved"}}, more...)}
 }
 

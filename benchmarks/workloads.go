@@ -157,7 +157,7 @@ func ownKeys(callers int) func(context.Context, *bench) error {
 }
 
 func contentionMetrics(prefix string) []string {
-	return []string{prefix + "_per_s", prefix + "_changes", prefix + "_gap_us", prefix + "_longest_ms", prefix + "_starved", "stuck"}
+	return []string{prefix + "_per_s", prefix + "_changes", prefix + "_gap_us", prefix + "_gap_p99_us", prefix + "_longest_ms", prefix + "_starved", "stuck"}
 }
 
 // oneKey has processes with callers each on one key. They are longer than other jobs, because whoever polls needs time to
@@ -192,6 +192,7 @@ func (b *bench) noteContention(prefix, name string, r result) {
 	}
 	if len(r.Gaps) > 0 {
 		b.note(prefix+"_gap_us", name, float64(r.Gaps[0])/1e3)
+		b.note(prefix+"_gap_p99_us", name, float64(r.Gaps[1])/1e3)
 	}
 }
 
