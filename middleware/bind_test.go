@@ -74,7 +74,7 @@ func TestBindAndRegister(t *testing.T) {
 
 // tagged makes a struct with a tag that go vet would not let pass.
 func tagged(h http.HandlerFunc, tag string) any {
-	t := reflect.StructOf([]reflect.StructField{{Name: "Settle", Type: reflect.TypeOf(h), Tag: reflect.StructTag(tag)}})
+	t := reflect.StructOf([]reflect.StructField{{Name: "Settle", Type: reflect.TypeFor[http.HandlerFunc](), Tag: reflect.StructTag(tag)}})
 	v := reflect.New(t)
 	v.Elem().Field(0).Set(reflect.ValueOf(h))
 	return v.Interface()
