@@ -236,6 +236,18 @@ func TestPanicOfRecvMsgReachesTheHandler(t *testing.T) {
 	}
 }
 
+// An interceptor further out may refuse the message that the key is made of.
+func TestRefusalOfTheFirstMessage(t *testing.T) {
+	s := scripted{ctx: t.Context(), recv: func() error { return status.Error(codes.PermissionDenied, "not yours") }}
+	err := intercept(t, newGuard(t, newLocker(), ofMessage()), s, func(grpc.ServerStream) error {
+		t.Error("the handler ran")
+		return nil
+	})
+	if s := status.Convert(err); s.Code() != codes.PermissionDenied || s.Message() != "not yours" {
+		t.Errorf("= %v, want the refusal", err)
+	}
+}
+
 func TestReceivingAnotherType(t *testing.T) {
 	s := scripted{ctx: t.Context(), recv: func() error { return nil }}
 	g := newGuard(t, newLocker(), guard.Key("k"), guard.OneKey(), guard.When("req != nil"))

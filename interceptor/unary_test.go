@@ -357,7 +357,9 @@ func TestPanicReleasesAndGoesOn(t *testing.T) {
 
 // A request of another type than the rule was checked against is nobody's fault but the server's.
 func TestRequestOfAnotherType(t *testing.T) {
-	i, err := interceptor.UnaryServer(interceptor.Method(unaryCall, newGuard(t, newLocker(), guard.Key("#{req.ResponseSize}"))))
+	var event guard.Event
+	observe := guard.Observe(func(_ context.Context, e guard.Event) { event = e })
+	i, err := interceptor.UnaryServer(interceptor.Method(unaryCall, newGuard(t, newLocker(), guard.Key("#{req.ResponseSize}"), observe)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +367,7 @@ func TestRequestOfAnotherType(t *testing.T) {
 		t.Error("the handler ran")
 		return nil, nil
 	})
-	if got, want := failureOf(err), (failure{codes.Internal, "LOCK_MISUSE", ""}); got != want {
-		t.Errorf("= %v, want %v", err, want)
+	if got, want := failureOf(err), (failure{codes.Internal, "LOCK_MISUSE", ""}); got != want || event.Outcome != guard.OutcomeFault {
+		t.Errorf("= %v, an event of %s, want %v and fault", err, event.Outcome, want)
 	}
 }

@@ -380,27 +380,6 @@ func TestFirstByteAfterALoss(t *testing.T) {
 	}
 }
 
-// TestDeadlinesAfterALoss are those of a handler that wants to go on.
-func TestDeadlinesAfterALoss(t *testing.T) {
-	l := memlock.New()
-	s := httptest.NewServer(mount(t, newGuard(t, l), func(w http.ResponseWriter, _ *http.Request) {
-		l.ForceUnlock("order:42")
-		c := http.NewResponseController(w)
-		_, _, hijacked := c.Hijack()
-		for _, err := range []error{c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{}), hijacked} {
-			if !errors.Is(err, guard.ErrLost) {
-				t.Errorf("%v, want ErrLost", err)
-			}
-		}
-	}))
-	defer s.Close()
-	res, err := s.Client().Get(s.URL + "/orders/42")
-	if err != nil {
-		t.Fatal(err)
-	}
-	res.Body.Close()
-}
-
 // TestErrorsOfTheServer are those that a handler gets without a guard, too.
 func TestErrorsOfTheServer(t *testing.T) {
 	for _, tt := range []struct {

@@ -206,6 +206,10 @@ func TestErrorsOfTheServiceLayer(t *testing.T) {
 			_ = c.Error(busy)
 			_ = c.Error(errors.New("last"))
 		}, 423, true},
+		{"c.Errors of two guards", func(c *gin.Context) {
+			_ = c.Error(&guard.Error{Guard: "order.ship", Err: guard.ErrOutage})
+			_ = c.Error(busy)
+		}, 423, true},
 		{"c.Errors without one", func(c *gin.Context) { _ = c.Error(errors.New("no such order")).SetType(gin.ErrorTypePublic) }, 200, false},
 		{"c.Errors, written", func(c *gin.Context) {
 			_ = c.Error(busy)
@@ -244,11 +248,35 @@ func TestFallbackOfGin(t *testing.T) {
 		}
 		c.String(http.StatusAccepted, "later: %s", c.Param("id"))
 	})
+	e.Use(func(c *gin.Context) {
+		r, out := c.Request, c.Writer
+		c.Next()
+		if c.Request != r || c.Writer != out || c.Writer.Status() != http.StatusAccepted {
+			t.Errorf("the context is not what it was: status %d", c.Writer.Status())
+		}
+	})
 	e.POST("/orders/:id", newGin(t, newGuard(t, adaptertest.Locker(adaptertest.Down)), fallback), func(*gin.Context) { t.Error("the handler ran") })
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/orders/42", nil))
 	if w.Code != 202 || w.Body.String() != "later: 42" {
 		t.Errorf("response = %d %s", w.Code, w.Body)
+	}
+}
+
+// TestFactsMayReadTheBody has a function and a handler that read the same body.
+func TestFactsMayReadTheBody(t *testing.T) {
+	type order struct{ ID string }
+	bind := func(c *gin.Context) (o order, err error) { return o, c.ShouldBindJSON(&o) }
+	var got []string
+	e := gin.New()
+	e.POST("/orders", newGin(t, keyed(t, keys(&got), "order:#{order.ID}"), ginguard.WithFacts("order", bind)), func(c *gin.Context) {
+		o, err := bind(c)
+		c.String(http.StatusOK, "%s %v", o.ID, err)
+	})
+	w := httptest.NewRecorder()
+	e.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(`{"ID": "42"}`)))
+	if key := strings.Join(got, " "); key != "order:42" || w.Body.String() != "42 <nil>" {
+		t.Errorf("key %q, response %s", key, w.Body)
 	}
 }
 

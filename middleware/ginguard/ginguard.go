@@ -159,9 +159,6 @@ func Errors(opts ...middleware.Option) (gin.HandlerFunc, error) {
 	}
 	return func(c *gin.Context) {
 		c.Next()
-		if c.Writer.Written() {
-			return
-		}
 		for _, e := range slices.Backward(c.Errors) {
 			if answer(c.Writer, c.Request, e) {
 				return

@@ -21,6 +21,7 @@ import (
 func Blocked(t *testing.T, mount Mount) {
 	for _, p := range Protocols {
 		t.Run(p.Name+"/events", func(t *testing.T) { events(t, mount, p) })
+		t.Run(p.Name+"/deadlines", func(t *testing.T) { deadlines(t, mount, p) })
 		t.Run(p.Name+"/read", func(t *testing.T) { blockedRead(t, mount, p) })
 		t.Run(p.Name+"/write", func(t *testing.T) {
 			blockedWrite(t, mount, p, func(w http.ResponseWriter) error { _, err := w.Write(make([]byte, 1<<20)); return err })
@@ -189,6 +190,23 @@ func blockedWrite(t *testing.T, mount Mount, p Protocol, write func(http.Respons
 	}
 	if _, err := io.Copy(io.Discard, res.Body); err == nil {
 		t.Error("the response looks complete")
+	}
+}
+
+// deadlines is a handler that wants to go on after the loss.
+func deadlines(t *testing.T, mount Mount, p Protocol) {
+	s, _ := lossServer(t, mount, p, func(w http.ResponseWriter, _ *http.Request, l *LossLocker) {
+		l.Lose()
+		c := http.NewResponseController(w)
+		_, _, hijacked := c.Hijack()
+		for _, err := range []error{c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{}), hijacked} {
+			if !errors.Is(err, lock.ErrLost) {
+				t.Errorf("%v, want ErrLost", err)
+			}
+		}
+	})
+	if got, err := exchange(t, s, "GET", "42"); err != nil || got.status != http.StatusInternalServerError {
+		t.Errorf("response = %d, %v, want 500", got.status, err)
 	}
 }
 
