@@ -22,14 +22,14 @@ func TestWriterCountsAsGins(t *testing.T) {
 		steps []func(w gin.ResponseWriter) error
 	}{
 		{"writes", []func(gin.ResponseWriter) error{
-			func(w gin.ResponseWriter) error { w.WriteHeader(201); return nil },
+			func(w gin.ResponseWriter) error { w.WriteHeader(http.StatusCreated); return nil },
 			func(w gin.ResponseWriter) error { _, err := w.WriteString("two"); return err },
-			func(w gin.ResponseWriter) error { w.WriteHeader(500); return nil },
+			func(w gin.ResponseWriter) error { w.WriteHeader(http.StatusInternalServerError); return nil },
 			func(w gin.ResponseWriter) error { _, err := w.Write([]byte("three")); return err },
 			func(w gin.ResponseWriter) error { _, _, err := w.Hijack(); return isError(err) },
 		}},
 		{"status only", []func(gin.ResponseWriter) error{
-			func(w gin.ResponseWriter) error { w.WriteHeader(201); w.WriteHeaderNow(); return nil },
+			func(w gin.ResponseWriter) error { w.WriteHeader(http.StatusCreated); w.WriteHeaderNow(); return nil },
 			func(w gin.ResponseWriter) error { w.WriteHeaderNow(); return nil },
 		}},
 		{"hijack", []func(gin.ResponseWriter) error{
