@@ -73,7 +73,8 @@ func (c *Client) ancestor(ctx context.Context, id lockID, wanted lock.Kind) (out
 
 // reenter adds a hold to ho. It returns nil, nil if ho is not alive any more: the lock is then taken like any other.
 func (c *Client) reenter(ctx context.Context, ho *holder, r lock.Request) (*hold, error) {
-	h := newHold(c, ho, r)
+	h := new(hold)
+	h.prepare(c, ho, r)
 	update, ok := c.claims.beginReentry(h)
 	if !ok {
 		return nil, nil
@@ -87,13 +88,20 @@ func (c *Client) reenter(ctx context.Context, ho *holder, r lock.Request) (*hold
 
 // contend takes the lock in competition with everybody else.
 func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hold, error) {
-	ho := &holder{id: c.nextHolder(r.Kind), name: name, family: c.familyOf(r.Kind), kind: r.Kind, limit: r.Limit,
+	both := new(struct { // which live equally long
+		ho holder
+		h  hold
+	})
+	ho, h := &both.ho, &both.h
+	*ho = holder{id: c.nextHolder(r.Kind), name: name, family: c.familyOf(r.Kind), kind: r.Kind, limit: r.Limit,
 		queues: r.Kind == lock.Fair && r.Wait != 0, patience: c.fairWait}
+	ho.channel = ho.family.channel(ho)
 	if r.Wait > 0 {
 		ho.patience = min(r.Wait, c.fairWait)
 	}
-	h := newHold(c, ho, r)
-	ho.holds, ho.asked = []*hold{h}, cmp.Or(h.lease, c.claims.timeout)
+	h.prepare(c, ho, r)
+	ho.first[0] = h
+	ho.holds, ho.asked = ho.first[:], cmp.Or(h.lease, c.claims.timeout)
 	w := &waiter{c: c, ctx: ctx, try: func(by time.Time) (bool, time.Duration, error) {
 		return c.try(ctx, h, by)
 	}}
@@ -158,11 +166,10 @@ func (c *Client) cleanUp(ctx context.Context, ho *holder, err error) {
 	}
 }
 
-// newHold prepares a hold of ho.
-func newHold(c *Client, ho *holder, r lock.Request) *hold {
-	h := &hold{c: c, holder: ho, kind: r.Kind, lease: r.Lease, most: r.MaxHold, since: time.Now()}
+// prepare makes h a hold of ho that is to be admitted.
+func (h *hold) prepare(c *Client, ho *holder, r lock.Request) {
+	h.c, h.holder, h.kind, h.lease, h.most, h.since = c, ho, r.Kind, r.Lease, r.MaxHold, time.Now()
 	if r.MaxHold > 0 {
 		h.lease = min(r.Lease, r.MaxHold)
 	}
-	return h
 }

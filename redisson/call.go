@@ -55,26 +55,44 @@ const (
 // perform makes one attempt at each call, all in one round trip. If the server does not know one of the scripts, it asks again for
 // all, with the whole texts: each call is safe to repeat. go-redis repeats nothing by itself: only a client that knows of an
 // earlier attempt can distinguish a release that finds nothing from a lost lock.
-func (r *road) perform(via sender, calls []call, by time.Time) []answer {
-	answers := r.attempt(via, calls, by, "evalsha")
-	if slices.ContainsFunc(answers, func(a answer) bool { return redis.HasErrorPrefix(a.err, "NOSCRIPT") }) {
-		answers = r.attempt(via, calls, by, "eval")
+func (r *road) perform(ctx *deadline, via sender, calls []call) []answer {
+	if len(calls) == 1 {
+		return []answer{r.performOne(ctx, via, calls[0])}
+	}
+	answers := r.attempt(ctx, via, calls, evalsha)
+	if slices.ContainsFunc(answers, answer.unknown) {
+		answers = r.attempt(ctx, via, calls, eval)
 	}
 	return answers
 }
 
-// attempt sends calls once, with the digests of their scripts (EVALSHA) or the whole texts (EVAL).
-func (r *road) attempt(via sender, calls []call, by time.Time, name any) []answer {
-	ctx := deadline{context.Background(), by}
+// performOne is perform for one call.
+func (r *road) performOne(ctx *deadline, via sender, cl call) answer {
+	a := r.attemptOne(ctx, via, cl, evalsha)
+	if a.unknown() {
+		a = r.attemptOne(ctx, via, cl, eval)
+	}
+	return a
+}
+
+// unknown reports whether the server does not have the script.
+func (a answer) unknown() bool { return a.err != nil && redis.HasErrorPrefix(a.err, "NOSCRIPT") }
+
+// The commands for a script: with its digest, and with the whole text. They are arguments like others.
+var evalsha, eval any = "evalsha", "eval"
+
+// attempt sends calls once.
+func (r *road) attempt(ctx *deadline, via sender, calls []call, name any) []answer {
 	sent := time.Now()
 	publish, err := r.topology.publish(ctx)
-	cmds := make([]single, len(calls))
+	cmds, pipe := make([]single, len(calls)), via.Pipeline()
 	for i, c := range calls {
 		cmds[i] = c.command(ctx, name, publish)
 		cmds[i].SetErr(err)
+		_ = pipe.Process(ctx, cmds[i]) // queues it
 	}
 	if err == nil {
-		r.process(ctx, via, calls, cmds)
+		_, _ = pipe.Exec(ctx) // each command has its own error
 	}
 	answers, room := make([]answer, len(calls)), make([]int64, 0, usualAnswer*len(calls))
 	for i, cmd := range cmds {
@@ -83,21 +101,21 @@ func (r *road) attempt(via sender, calls []call, by time.Time, name any) []answe
 	return answers
 }
 
-// process sends the commands of calls. Each has its own error afterwards.
-func (r *road) process(ctx context.Context, via sender, calls []call, cmds []single) {
-	if len(cmds) == 1 {
-		if calls[0].script.takes && r.replicas.count > 0 {
-			r.processConfirmed(ctx, calls[0].keys[0], cmds[0])
-		} else {
-			_ = via.Process(ctx, cmds[0])
-		}
-		return
+// attemptOne sends a call once.
+func (r *road) attemptOne(ctx *deadline, via sender, cl call, name any) answer {
+	sent := time.Now()
+	publish, err := r.topology.publish(ctx)
+	cmd := cl.command(ctx, name, publish)
+	cmd.SetErr(err)
+	switch {
+	case err != nil:
+	case cl.script.takes && r.replicas.count > 0:
+		r.processConfirmed(ctx, cl.keys[0], cmd)
+	default:
+		_ = via.Process(ctx, cmd) // which has the error
 	}
-	pipe := via.Pipeline()
-	for _, cmd := range cmds {
-		_ = pipe.Process(ctx, cmd) // queues it
-	}
-	_, _ = pipe.Exec(ctx)
+	var room []int64
+	return r.read(cmd, sent, &room)
 }
 
 // usualAnswer is how many integers most scripts answer.
@@ -125,8 +143,8 @@ type single struct{ *redis.Cmd }
 func (single) NoRetry() bool { return true }
 
 func (c call) command(ctx context.Context, name, publish any) single {
-	code := c.script.sha
-	if name == "eval" {
+	code := c.script.digest
+	if name == eval {
 		code = c.script.source
 	}
 	args := make([]any, 0, 4+len(c.keys)+len(c.args))
@@ -146,11 +164,13 @@ type deadline struct {
 	at time.Time
 }
 
+func deadlineAt(at time.Time) deadline { return deadline{context.Background(), at} }
+
 // Deadline implements [context.Context].
-func (d deadline) Deadline() (time.Time, bool) { return d.at, true }
+func (d *deadline) Deadline() (time.Time, bool) { return d.at, true }
 
 // Err implements [context.Context].
-func (d deadline) Err() error {
+func (d *deadline) Err() error {
 	if time.Now().Before(d.at) {
 		return nil
 	}

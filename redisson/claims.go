@@ -23,10 +23,10 @@ type claims struct {
 
 	mu       sync.Mutex
 	schedule schedule
-	byLock   map[lockID][]*holder // alive
-	alarmAt  time.Time            // zero when the alarm is not set
-	asleep   time.Duration        // for how long the machine was suspended since the origin, as far as is known
-	ended    []ending             // by the present transition
+	byLock   map[lockID]*holder // alive; more than one are linked
+	alarmAt  time.Time          // zero when the alarm is not set
+	asleep   time.Duration      // for how long the machine was suspended since the origin, as far as is known
+	ended    []ending           // by the present transition
 
 	// While the client is being closed.
 	closed  error         // why no lock is taken any more
@@ -51,7 +51,7 @@ type ending struct {
 var errTooLate = errors.New("redisson: Redis took longer to answer than the lease")
 
 func newClaims(timeout, grace time.Duration) *claims {
-	return &claims{timeout: timeout, grace: grace, origin: time.Now(), alarm: time.NewTimer(forever), byLock: map[lockID][]*holder{}}
+	return &claims{timeout: timeout, grace: grace, origin: time.Now(), alarm: time.NewTimer(forever), byLock: map[lockID]*holder{}}
 }
 
 func (ho *holder) lockID() lockID { return lockID{ho.name, ho.kind.Family()} }
@@ -68,8 +68,10 @@ func (s *claims) unlock() {
 		close(s.quiet)
 		s.quiet = nil
 	}
-	ended := s.ended
-	s.ended = nil
+	var room [2]ending
+	ended := append(room[:0], s.ended...)
+	clear(s.ended)
+	s.ended = s.ended[:0]
 	s.mu.Unlock()
 	for _, e := range ended {
 		e.hold.cancel(e.cause)
@@ -109,7 +111,8 @@ func (s *claims) enter(h *hold, version int32, a answer) error {
 	h.admit(a)
 	if ho.admitted.IsZero() {
 		ho.admitted = time.Now()
-		s.byLock[ho.lockID()] = append(s.byLock[ho.lockID()], ho)
+		ho.next = s.byLock[ho.lockID()]
+		s.byLock[ho.lockID()] = ho
 	}
 	s.placeLocked(ho)
 	return nil
@@ -124,7 +127,7 @@ func (s *claims) refusalLocked(h *hold, a answer) error {
 	case a.err != nil:
 		return a.err
 	case h.ctx.Err() != nil:
-		return context.Cause(h.ctx)
+		return context.Cause(&h.ctx)
 	case s.closed != nil:
 		return s.closed
 	case !now.Before(h.holder.validUntil):
@@ -181,8 +184,8 @@ func (s *claims) tried(ho *holder, doubts int) {
 func (s *claims) forced(id lockID, asked time.Time) {
 	s.mu.Lock()
 	defer s.unlock()
-	for _, ho := range slices.Clone(s.byLock[id]) {
-		if ho.admitted.Before(asked) {
+	for ho, next := s.byLock[id], (*holder)(nil); ho != nil; ho = next {
+		if next = ho.next; ho.admitted.Before(asked) {
 			s.loseLocked(ho, errGone)
 		}
 	}
@@ -193,10 +196,10 @@ func (s *claims) forced(id lockID, asked time.Time) {
 func (s *claims) contexts(id lockID) (ctxs []context.Context) {
 	s.mu.Lock()
 	defer s.unlock()
-	for _, ho := range s.byLock[id] {
+	for ho := s.byLock[id]; ho != nil; ho = ho.next {
 		for _, h := range ho.holds {
 			if h.state == held {
-				ctxs = append(ctxs, h.ctx)
+				ctxs = append(ctxs, &h.ctx)
 			}
 		}
 	}
@@ -266,11 +269,24 @@ func (s *claims) emptyLocked(ho *holder, at time.Time) {
 // buryLocked takes ho from the holders that are alive.
 func (s *claims) buryLocked(ho *holder) {
 	ho.dead = true
-	s.byLock[ho.lockID()] = without(s.byLock[ho.lockID()], ho)
-	if len(s.byLock[ho.lockID()]) == 0 {
-		delete(s.byLock, ho.lockID())
-	}
+	s.unlinkLocked(ho)
 	s.placeLocked(ho)
+}
+
+// unlinkLocked takes ho out of the list of those that have its lock.
+func (s *claims) unlinkLocked(ho *holder) {
+	id := ho.lockID()
+	if s.byLock[id] == ho {
+		s.byLock[id] = ho.next
+	}
+	for other := s.byLock[id]; other != nil; other = other.next {
+		if other.next == ho {
+			other.next = ho.next
+		}
+	}
+	if ho.next = nil; s.byLock[id] == nil {
+		delete(s.byLock, id)
+	}
 }
 
 // placeLocked gives ho its place in the schedule.

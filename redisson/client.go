@@ -200,7 +200,8 @@ func (c *Client) nextHolder(k lock.Kind) string {
 		rand.Read(id[:]) // never fails
 		return string(id[:])
 	}
-	return c.id + ":" + strconv.FormatInt(c.holders.Add(1), 10)
+	var room [56]byte // of a UUID, a colon and a number
+	return string(strconv.AppendInt(append(append(room[:0], c.id...), ':'), c.holders.Add(1), 10))
 }
 
 func newUUID() string {

@@ -2,7 +2,6 @@ package redisson
 
 import (
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -94,7 +93,7 @@ func (p plain) update(ho *holder, c counts, lease time.Duration, why change) cal
 }
 
 func (p plain) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{lockRelease, []string{ho.name}, []any{ho.id, lockChannel(ho.name), heir, millis(kept)}}
+	return call{lockRelease, []string{ho.name}, []any{ho.id, ho.channel, heir, millis(kept)}}
 }
 
 func (plain) pass(from, to *holder) call {
@@ -140,13 +139,13 @@ func duration(ms int64) time.Duration {
 	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }
 
-// millis rounds up, so that a lease in Redis is never shorter than the one counted here.
-func millis(d time.Duration) string {
+// millis is a time as an argument. It rounds up, so that a lease in Redis is never shorter than the one counted here.
+func millis(d time.Duration) any {
 	ms := d / time.Millisecond
 	if d%time.Millisecond > 0 {
 		ms++
 	}
-	return strconv.FormatInt(int64(ms), 10)
+	return int64(ms)
 }
 
 // permit serves lock.Permit on the data of Redisson's RPermitExpirableSemaphore, so that its holders are freed by their
@@ -166,7 +165,7 @@ func (permit) update(ho *holder, _ counts, lease time.Duration, _ change) call {
 }
 
 func (permit) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{permitRelease, permitKeys(ho.name), []any{ho.id, semaphoreChannel(ho.name), heir, millis(kept)}}
+	return call{permitRelease, permitKeys(ho.name), []any{ho.id, ho.channel, heir, millis(kept)}}
 }
 
 // force is never asked for: there is no Lock of this kind.

@@ -25,7 +25,7 @@ func (c *Client) FencedLock(name string) *FencedLock {
 
 // Token returns the token of the innermost hold of this lock in the context held, and false if there is none.
 func (l *FencedLock) Token(held context.Context) (token int64, ok bool) {
-	h, ok := held.Value(holdKey{l.c, l.key, l.kind}).(*hold)
+	h, ok := held.Value(holdOf{&l.base}).(*hold)
 	if !ok {
 		return 0, false
 	}

@@ -25,6 +25,7 @@ type holder struct {
 	// These never change.
 	id       string // the field of the hash; of a permit, its id
 	name     string // of the lock, as mapped
+	channel  string // where a waiter hears that the lock may be free; "" means nowhere
 	family   family
 	kind     lock.Kind // of the first hold
 	limit    int       // of permits
@@ -33,7 +34,9 @@ type holder struct {
 
 	// The mutex of claims guards the rest.
 	entry
+	next       *holder       // of the same lock, in the order of their admission backwards
 	holds      []*hold       // joining, held or kept, oldest first
+	first      [1]*hold      // room for most of them
 	unreleased int           // lost holds whose work has not released them
 	admitted   time.Time     // when the first hold was
 	dead       bool          // lost, or being removed: nothing joins any more
@@ -58,7 +61,7 @@ type hold struct {
 	holder *holder
 	kind   lock.Kind
 	most   time.Duration // MaxHold; 0 sets no bound
-	ctx    context.Context
+	ctx    heldContext
 	cancel context.CancelCauseFunc
 
 	// These are set when the hold is admitted.
@@ -257,17 +260,32 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// holdKey finds in a context the innermost hold of a lock, also one that has ended.
-type holdKey struct {
-	c    *Client
-	name string
-	kind lock.Kind
+// holdOf finds in a context the innermost hold of a lock, also one that has ended.
+type holdOf struct{ *Lock }
+
+// heldContext is the context of a hold.
+type heldContext struct {
+	context.Context
+	link lock.Link
+	hold *hold
+}
+
+// Value implements [context.Context].
+func (c *heldContext) Value(key any) any {
+	if l, ok := key.(holdOf); ok && l.c == c.hold.c && l.key == c.hold.holder.name && l.kind == c.hold.kind {
+		return c.hold
+	}
+	if v := c.link.Value(key); v != nil {
+		return v
+	}
+	return c.Context.Value(key)
 }
 
 // open makes the context of a hold that is about to be admitted.
 func (h *hold) open(ctx context.Context) {
-	ctx = context.WithValue(ctx, holdKey{h.c, h.holder.name, h.kind}, h)
-	h.ctx, h.cancel = context.WithCancelCause(lock.WithHold(ctx, h.public(), h.live))
+	h.ctx.hold = h
+	h.ctx.Context, h.cancel = context.WithCancelCause(ctx)
+	h.ctx.link.Join(ctx, h.public(), h)
 }
 
 // public is h as its owner sees it.
@@ -280,10 +298,11 @@ func (h *hold) public() lock.Hold {
 
 func (h *hold) inner() *hold { return h }
 
-func (h *hold) live() bool { return h.c.claims.live(h) }
+// Held is for the chain of contexts.
+func (h *hold) Held() bool { return h.c.claims.live(h) }
 
 // Context implements [lock.Hold].
-func (h *hold) Context() context.Context { return h.ctx }
+func (h *hold) Context() context.Context { return &h.ctx }
 
 // Release implements [lock.Hold]. The script goes out even if ctx has ended; ctx bounds only the wait for its answer, and so
 // does the client's timeout. When the answer is an error, the watchdog goes on trying to remove the lock until its lease ends.

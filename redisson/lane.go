@@ -37,7 +37,8 @@ type lane struct {
 // session is a connection that a lane has borrowed from go-redis' pool. It is in use by one goroutine, or idle.
 type session struct {
 	*redis.Conn
-	used time.Time
+	used  time.Time
+	bound deadline // of the question under way
 }
 
 // sender is a client or a session.
@@ -101,7 +102,8 @@ func (r *road) work(l *lane) {
 		if ss != nil {
 			until = earlier(until, sent.Add(directTimeout))
 		}
-		r.end(l, ss, sent, qs, r.perform(r.via(ss), calls, until))
+		bound := deadlineAt(until)
+		r.end(l, ss, sent, qs, r.perform(&bound, r.via(ss), calls))
 	}
 }
 
@@ -137,14 +139,19 @@ func (r *road) next(l *lane) (qs []*question) {
 	}
 }
 
-// end ends questions that have travelled together since sent, with the answers to all of their calls. They came to a worker, or in
-// a session.
+// arriveLocked notes that somebody is back who was sent at the given time, perhaps in a session.
+func (r *road) arriveLocked(l *lane, ss *session, sent time.Time, answered bool) {
+	l.busy--
+	l.quick = answered && r.replicas.count == 0 && time.Since(sent) < quickAnswer
+	r.keepLocked(l, ss)
+	r.callWorkersLocked(l)
+}
+
+// end ends questions that a worker has sent together, with the answers to all of their calls.
 func (r *road) end(l *lane, ss *session, sent time.Time, qs []*question, answers []answer) {
 	var posted []func()
+	answered := !slices.ContainsFunc(answers, answer.failed)
 	r.mu.Lock()
-	l.busy--
-	l.quick = r.replicas.count == 0 && time.Since(sent) < quickAnswer && !slices.ContainsFunc(answers, answer.failed)
-	r.keepLocked(l, ss)
 	for _, q := range qs {
 		own := answers[:len(q.calls)]
 		answers = answers[len(q.calls):]
@@ -155,7 +162,7 @@ func (r *road) end(l *lane, ss *session, sent time.Time, qs []*question, answers
 			posted = append(posted, func() { q.posted(own) })
 		}
 	}
-	r.callWorkersLocked(l)
+	r.arriveLocked(l, ss, sent, answered)
 	r.mu.Unlock()
 	for _, f := range posted {
 		f()
@@ -170,24 +177,38 @@ func (r *road) via(ss *session) sender {
 	return r.rdb
 }
 
-// borrow returns a session for a question that can be asked directly, with its lane. There is none for one with little time.
-func (r *road) borrow(q *question) (ss *session) {
-	if time.Until(q.by) < 2*directTimeout {
-		return nil
+// askDirectly performs a call once, if there is a session for it and enough time to ask again.
+func (r *road) askDirectly(by time.Time, cl call) (a answer, ok bool) {
+	if time.Until(by) < 2*directTimeout {
+		return a, false
 	}
-	address := r.topology.Master(q.calls[0].keys[0])
+	l, ss := r.borrow(r.topology.Master(cl.keys[0]))
+	if ss == nil {
+		return a, false
+	}
+	sent := time.Now()
+	ss.bound = deadlineAt(sent.Add(directTimeout))
+	a = r.performOne(&ss.bound, ss, cl)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l := r.lanes[address]
+	l.open--
+	r.arriveLocked(l, ss, sent, !a.failed())
+	return a, true
+}
+
+// borrow returns an idle session to a master, with its lane, if that is the way for one more question.
+func (r *road) borrow(address string) (l *lane, ss *session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l = r.lanes[address]
 	if l == nil || !l.quick || l.open >= gatherFrom || len(l.sessions) == 0 {
-		return nil
+		return nil, nil
 	}
 	last := len(l.sessions) - 1
 	ss, l.sessions = l.sessions[last], l.sessions[:last]
-	q.lane = l
 	l.open++
 	l.busy++
-	return ss
+	return l, ss
 }
 
 // newSession returns a session for a call, if the lane is quick and may have one more. The call is its first use, which takes a

@@ -18,9 +18,13 @@ import (
 type lines struct {
 	subscriber *pubsub.Subscriber
 
-	mu   sync.Mutex
-	byID map[lineID]*line
+	mu    sync.Mutex
+	byID  map[lineID]*line
+	spare []*line // without waiters, to be used again
 }
+
+// spareLines bounds how many lines are kept for later.
+const spareLines = 64
 
 // lineID is what those in a line have in common: each could go when the one ahead could.
 type lineID struct {
@@ -32,7 +36,7 @@ type lineID struct {
 
 // lineID returns the line of those who want what ho wants.
 func (ho *holder) lineID() lineID {
-	return lineID{name: ho.name, channel: ho.family.channel(ho), kind: ho.kind, permits: int64(ho.limit)}
+	return lineID{name: ho.name, channel: ho.channel, kind: ho.kind, permits: int64(ho.limit)}
 }
 
 // line has one state for all who stand in it. The mutex of lines guards it.
@@ -70,14 +74,14 @@ const (
 // place is one waiter's place in a line.
 type place struct {
 	line *line
-	hold *hold         // that the lock can be passed to; may be nil
-	look chan struct{} // receives when next may answer something else
+	hold *hold // that the lock can be passed to; may be nil
 
 	// The mutex of lines guards the rest.
-	asking  bool    // Redis
-	offered bool    // the lock is on its way to the hold
-	passed  *answer // to that
-	err     error   // why the line has failed
+	look    chan struct{} // see woken; made when somebody sleeps or wakes
+	asking  bool          // Redis
+	offered bool          // the lock is on its way to the hold
+	passed  *answer       // to that
+	err     error         // why the line has failed
 }
 
 // step is what a waiter is to do next. The zero value says that it is to sleep until something changes.
@@ -87,18 +91,28 @@ type step struct {
 	ask    bool    // ask Redis
 }
 
-// join adds a place at the end of a line. Leave must be called once for it. A lock can be passed on to h, unless that is nil.
-func (l *lines) join(id lineID, h *hold) *place {
+// join makes p the last place of a line. Leave must be called once for it. A lock can be passed on to h, unless that is nil.
+func (l *lines) join(p *place, id lineID, h *hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ln := l.byID[id]
 	if ln == nil {
-		ln = &line{id: id}
+		ln = l.newLocked()
+		ln.id = id
 		l.byID[id] = ln
 	}
-	p := &place{line: ln, hold: h, look: make(chan struct{}, 1)}
+	p.line, p.hold = ln, h
 	ln.places = append(ln.places, p)
-	return p
+}
+
+func (l *lines) newLocked() *line {
+	last := len(l.spare) - 1
+	if last < 0 {
+		return &line{}
+	}
+	ln := l.spare[last]
+	l.spare = l.spare[:last]
+	return ln
 }
 
 // next returns what the waiter at a place is to do.
@@ -126,12 +140,16 @@ func (l *lines) leave(p *place, got bool) (behind bool) {
 	switch {
 	case len(p.line.places) == 0:
 		l.dropLocked(p.line)
+		if len(l.spare) < spareLines {
+			*p.line = line{places: p.line.places}
+			l.spare = append(l.spare, p.line)
+		}
 	case i > 0:
 	case got && p.hold != nil:
 		l.restLocked(p.line, pollInterval)
 	default:
 		p.line.rests = false
-		p.line.places[0].wake()
+		p.line.places[0].wakeLocked()
 	}
 	return behind
 }
@@ -143,7 +161,7 @@ func (l *lines) fail(p *place, err error) {
 	defer l.mu.Unlock()
 	for _, other := range p.line.places[1:] {
 		other.err = err
-		other.wake()
+		other.wakeLocked()
 	}
 	p.line.places = nil
 	l.dropLocked(p.line)
@@ -174,15 +192,31 @@ func (l *lines) rouse(ln *line) {
 	defer l.mu.Unlock()
 	ln.rests = false
 	if len(ln.places) > 0 {
-		ln.places[0].wake()
+		ln.places[0].wakeLocked()
 	}
 }
 
-func (p *place) wake() {
+// wakeLocked has the waiter at p look at it.
+func (p *place) wakeLocked() {
+	p.makeLocked()
 	select {
 	case p.look <- struct{}{}:
 	default:
 	}
+}
+
+func (p *place) makeLocked() {
+	if p.look == nil {
+		p.look = make(chan struct{}, 1)
+	}
+}
+
+// woken returns what receives when next may answer something else.
+func (l *lines) woken(p *place) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p.makeLocked()
+	return p.look
 }
 
 // offer chooses the place to which the lock of h is passed on: the head of its line, unless there is none, it just asks Redis, or the
@@ -210,7 +244,7 @@ func (l *lines) give(p *place, a answer) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.offered, p.passed = false, &a
-	p.wake()
+	p.wakeLocked()
 	return slices.Contains(p.line.places, p)
 }
 

@@ -119,7 +119,7 @@ func (l *Lock) Unlock(held context.Context) error {
 	if err != nil {
 		return err
 	}
-	return h.Release(context.WithoutCancel(held))
+	return h.Release(context.Background()) // nothing else of held matters to it
 }
 
 // Keep is Unlock, except that nobody gets the lock for another d: for work that is done once an interval.
@@ -204,7 +204,7 @@ func (s *claims) remaining(h *hold) time.Duration {
 var errNoHold = fmt.Errorf("%w: the context is under no hold of this lock; pass the one that Lock returned", lock.ErrNotHeld)
 
 func (l *Lock) hold(held context.Context) (*hold, error) {
-	h, ok := held.Value(holdKey{l.c, l.key, l.kind}).(*hold)
+	h, ok := held.Value(holdOf{l}).(*hold)
 	if !ok {
 		return nil, errNoHold
 	}

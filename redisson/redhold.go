@@ -135,7 +135,7 @@ func (h *redHold) conclude() error {
 	h.state = redHeld
 	ctx := context.WithValue(h.c.ctx, h.c.r.key, h)
 	for _, part := range h.parts {
-		ctx = lock.WithHold(ctx, part, part.(interface{ live() bool }).live) //nolint:fatcontext // the chain has each part
+		ctx = lock.WithHold(ctx, part, part.(interface{ Held() bool }).Held) //nolint:fatcontext // the chain has each part
 	}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	if h.c.lease > 0 {

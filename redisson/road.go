@@ -70,7 +70,10 @@ func newRoad(rdb redis.UniversalClient, t topology, s settings) *road {
 func (r *road) ask(ctx context.Context, by time.Time, cl call) answer {
 	doubts, asked := 0, time.Now()
 	for pause := firstPause; ; pause = min(pauseGrowth*pause, maxPause) {
-		a := r.wait(ctx, &question{calls: []call{cl}, until: by, by: by})
+		a, ok := r.askDirectly(by, cl)
+		if !ok {
+			a = r.askWorker(ctx, by, cl)
+		}
 		doubts += a.doubts
 		a.doubts = doubts
 		if a.err != nil && ctx.Err() == nil && r.repeatable(a.err) && time.Until(by) > pause && sleep(ctx, pause) {
@@ -88,14 +91,9 @@ func (r *road) askSoon(ctx context.Context, cl call) answer {
 	return r.ask(ctx, time.Now().Add(r.timeout), cl)
 }
 
-// wait performs a question once, directly or by a worker.
-func (r *road) wait(ctx context.Context, q *question) answer {
-	if ss := r.borrow(q); ss != nil {
-		sent := time.Now()
-		r.end(q.lane, ss, sent, []*question{q}, r.perform(ss, q.calls, sent.Add(directTimeout)))
-		return q.answers[0]
-	}
-	q.done = make(chan struct{}, 1)
+// askWorker has a worker perform a call once.
+func (r *road) askWorker(ctx context.Context, by time.Time, cl call) answer {
+	q := &question{calls: []call{cl}, until: by, by: by, done: make(chan struct{}, 1)}
 	r.send(q)
 	select {
 	case <-q.done:

@@ -6,6 +6,7 @@ import "embed"
 // program in FIPS mode may not compute.
 type script struct {
 	source, sha string
+	digest      any  // sha as an argument
 	takes       bool // what a lock is; replicas may have to confirm it
 }
 
@@ -71,7 +72,7 @@ var (
 
 // load joins the files of a script.
 func load(sha string, files ...string) *script {
-	s := &script{sha: sha}
+	s := &script{sha: sha, digest: sha}
 	for _, name := range files {
 		text, err := sources.ReadFile("lua/" + name + ".lua")
 		if err != nil {

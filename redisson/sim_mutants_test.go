@@ -41,7 +41,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a call re-enters what its siblings hold",
-		edits: []edit{{"acquire.go", "\tif outer != nil {\n", "\tif hos := c.claims.byLock[id]; outer == nil && len(hos) > 0 && len(hos[0].holds) > 0 {\n\t\touter = hos[0].holds[0]\n\t}\n\tif outer != nil {\n"}},
+		edits: []edit{{"acquire.go", "\tif outer != nil {\n", "\tif ho := c.claims.byLock[id]; outer == nil && ho != nil && len(ho.holds) > 0 {\n\t\touter = ho.holds[0]\n\t}\n\tif outer != nil {\n"}},
 		run:   "scene=plain", want: "two owners",
 	},
 	{
@@ -133,7 +133,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a message that comes during a try is missed",
-		edits: []edit{{"wait.go", "\t} else if w.c.lines.listen(w.place) {\n", "\t} else if changed, live = w.c.lines.changed(w.place); w.c.lines.listen(w.place) {\n"}},
+		edits: []edit{{"wait.go", "\t} else if w.c.lines.listen(&w.place) {\n", "\t} else if changed, live = w.c.lines.changed(&w.place); w.c.lines.listen(&w.place) {\n"}},
 		run:   "scene=plain,faults=none", want: "idle",
 	},
 	{

@@ -39,7 +39,7 @@ type waiter struct {
 	start    time.Time
 	wait     time.Duration
 	patience time.Duration // for the first answer of Redis
-	place    *place
+	place    place
 	timer    *time.Timer
 }
 
@@ -71,14 +71,14 @@ func (c *Client) patience(wait time.Duration) time.Duration {
 // standIn waits in a line.
 func (w *waiter) standIn(id lineID) (err error) {
 	got := false
-	w.place = w.c.lines.join(id, w.hold)
+	w.c.lines.join(&w.place, id, w.hold)
 	defer func() {
-		if w.c.lines.leave(w.place, got && err == nil) {
+		if w.c.lines.leave(&w.place, got && err == nil) {
 			w.c.claims.tried(w.hold.holder, 1)
 		}
 	}()
 	for {
-		switch next := w.c.lines.next(w.place); {
+		switch next := w.c.lines.next(&w.place); {
 		case next.err != nil:
 			return next.err
 		case next.passed != nil:
@@ -102,7 +102,7 @@ func (w *waiter) receive(a answer) (got bool, err error) {
 	if !a.yes() {
 		return false, nil
 	}
-	w.c.lines.answered(w.place, w.hold.holder.asked)
+	w.c.lines.answered(&w.place, w.hold.holder.asked)
 	return true, w.hold.enter(w.ctx, 0, a)
 }
 
@@ -110,7 +110,7 @@ func (w *waiter) receive(a answer) (got bool, err error) {
 // after it is not missed. The first refusal is followed by a subscription; its confirmation counts as a change, because messages
 // before it are lost.
 func (w *waiter) askInLine() (done bool, err error) {
-	changed, live := w.c.lines.changed(w.place)
+	changed, live := w.c.lines.changed(&w.place)
 	asked := time.Now()
 	done, ttl, err := w.try(w.until(asked))
 	if err != nil && !done {
@@ -118,10 +118,10 @@ func (w *waiter) askInLine() (done bool, err error) {
 			return false, err
 		}
 		changed, ttl = nil, pollInterval
-	} else if w.c.lines.answered(w.place, ttl); done {
+	} else if w.c.lines.answered(&w.place, ttl); done {
 		return true, err
-	} else if w.c.lines.listen(w.place) {
-		if changed, live = w.c.lines.changed(w.place); live {
+	} else if w.c.lines.listen(&w.place) {
+		if changed, live = w.c.lines.changed(&w.place); live {
 			return false, nil
 		}
 	}
@@ -130,7 +130,7 @@ func (w *waiter) askInLine() (done bool, err error) {
 
 // until returns how long the head of a line waits for the answer to a question that it asks now.
 func (w *waiter) until(now time.Time) time.Time {
-	n := w.c.lines.news(w.place)
+	n := w.c.lines.news(&w.place)
 	if !n.heard {
 		return w.start.Add(w.patience)
 	}
@@ -143,7 +143,7 @@ func (w *waiter) until(now time.Time) time.Time {
 // outcome returns what the failure of a try means for the head of a line; the try began at asked. It is nil if Redis has answered
 // before and may soon do so again. An error that is true of Redis, and not only of this caller, fails all in line.
 func (w *waiter) outcome(asked time.Time, err error) error {
-	n, cause := w.c.lines.unanswered(w.place, asked), cmp.Or(context.Cause(w.ctx), context.Cause(w.c.ctx))
+	n, cause := w.c.lines.unanswered(&w.place, asked), cmp.Or(context.Cause(w.ctx), context.Cause(w.c.ctx))
 	switch {
 	case cause != nil:
 		return cause
@@ -154,13 +154,13 @@ func (w *waiter) outcome(asked time.Time, err error) error {
 	case !n.heard && errors.Is(err, errNoAnswer): // in the time that this caller had for it
 		return err
 	}
-	w.c.lines.fail(w.place, err)
+	w.c.lines.fail(&w.place, err)
 	return err
 }
 
 // over returns when the wait is over, as far as is known now, and why it is if it is: busy if Redis has answered anybody in line.
 func (w *waiter) over() (at time.Time, err error) {
-	n, waited := w.c.lines.news(w.place), time.Since(w.start)
+	n, waited := w.c.lines.news(&w.place), time.Since(w.start)
 	cause := cmp.Or(context.Cause(w.ctx), context.Cause(w.c.ctx))
 	switch {
 	case cause != nil:
@@ -197,6 +197,7 @@ func (w *waiter) pause(ttl time.Duration, live bool) time.Duration {
 // sleep returns nil when the waiter's place is to be looked at, when something has changed, or after d, and the reason when there is
 // nothing left to wait for.
 func (w *waiter) sleep(changed <-chan struct{}, d time.Duration) error {
+	look := w.c.lines.woken(&w.place)
 	for wake := time.Now().Add(d); ; {
 		at, err := w.over()
 		if err != nil || !time.Now().Before(wake) {
@@ -208,7 +209,7 @@ func (w *waiter) sleep(changed <-chan struct{}, d time.Duration) error {
 		}
 		w.timer.Reset(left)
 		select {
-		case <-w.place.look:
+		case <-look:
 			return nil
 		case <-changed:
 			return nil

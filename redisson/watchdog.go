@@ -47,16 +47,16 @@ func (s *claims) takeDue() (todo []task) {
 func (s *claims) wakeUpLocked(now time.Time) {
 	asleep := suspension(s.origin, now)
 	if asleep-s.asleep > s.timeout/3 {
-		for _, hos := range s.byLock {
-			s.doubtLocked(hos)
+		for _, first := range s.byLock {
+			s.doubtLocked(first)
 		}
 	}
 	s.asleep = asleep
 }
 
-// doubtLocked has Redis asked now whether it still has these holders.
-func (s *claims) doubtLocked(hos []*holder) {
-	for _, ho := range hos {
+// doubtLocked has Redis asked now whether it still has this holder and those after it in its list.
+func (s *claims) doubtLocked(first *holder) {
+	for ho := first; ho != nil; ho = ho.next {
 		ho.changed()
 		s.placeLocked(ho)
 	}
@@ -80,10 +80,9 @@ func (s *claims) answered(tasks []task, answers []answer) {
 // expireLocked ends the holds of ho whose time is over, and all of them once ho itself is not valid any more. When the last hold
 // ends by its own lease, the lock is removed then, and does not stay for the lease that it has in Redis.
 func (s *claims) expireLocked(ho *holder, now time.Time) {
-	for _, h := range slices.Clone(ho.holds) {
-		if h.ends.IsZero() || now.Before(h.ends) {
-			continue
-		}
+	over := func(h *hold) bool { return !h.ends.IsZero() && !now.Before(h.ends) }
+	for i := slices.IndexFunc(ho.holds, over); i >= 0; i = slices.IndexFunc(ho.holds, over) {
+		h := ho.holds[i]
 		s.endLocked(h, lost, h.lostError(now, h.lapse()))
 		ho.changed()
 		ho.renewAt = earlier(h.over, now.Add(s.retryAfter())) // the work has that long to take notice

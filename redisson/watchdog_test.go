@@ -72,7 +72,8 @@ func (w *watched) questions() []question30 {
 func (w *watched) hold(t *testing.T, r lock.Request) *hold {
 	t.Helper()
 	ho := &holder{id: "h", name: "k", family: plain{}}
-	h := newHold(w.c, ho, r)
+	h := new(hold)
+	h.prepare(w.c, ho, r)
 	ho.holds, ho.asked = []*hold{h}, cmp.Or(h.lease, 30*time.Second)
 	h.open(t.Context())
 	if err := w.enter(h, 0, yes(ho.asked)); err != nil {
@@ -93,7 +94,7 @@ func answers30(call) answer { return yes(30 * time.Second) }
 func endsAfter(t *testing.T, h *hold, want time.Duration, reason error) {
 	t.Helper()
 	<-h.ctx.Done()
-	cause := context.Cause(h.ctx)
+	cause := context.Cause(&h.ctx)
 	lost, ok := errors.AsType[*lock.LostError](cause)
 	if !ok || lost.Held != want || !errors.Is(cause, reason) {
 		t.Errorf("hold ended with %v after %v, want %v after %v", cause, time.Since(h.since), reason, want)
@@ -119,7 +120,7 @@ func TestWatchdogRenewsAtAThird(t *testing.T) {
 			t.Errorf("renewals at %v, want %v", got, want)
 		}
 		if h.ctx.Err() != nil {
-			t.Errorf("hold ended: %v", context.Cause(h.ctx))
+			t.Errorf("hold ended: %v", context.Cause(&h.ctx))
 		}
 	})
 }

@@ -32,6 +32,7 @@ func Ints(cmd *redis.Cmd, room *[]int64) ([]int64, error) {
 		return nil, errors.New("a script answered nothing")
 	}
 	from := len(*room)
+	*room = slices.Grow(*room, max(len(list), least))
 	for _, v := range list {
 		n, ok := v.(int64)
 		if !ok {
