@@ -112,6 +112,11 @@ func (ho *holder) counts() (c counts) {
 	return c
 }
 
+// has reports whether there is a live hold of that kind.
+func (ho *holder) has(k lock.Kind) bool {
+	return slices.ContainsFunc(ho.holds, func(h *hold) bool { return h.kind == k && h.state == held })
+}
+
 // need returns the longest lease that any of the holds still needs.
 func (ho *holder) need(now time.Time, watchdogTimeout time.Duration) (d time.Duration) {
 	for _, h := range ho.holds {

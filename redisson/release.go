@@ -9,6 +9,10 @@ import (
 
 // beginRelease ends h on this side before Redis is asked, so that no renewal follows. With a time to keep the lock for, h stays
 // among the holds of its holder. The error says why h was lost. The method endRelease must follow if there is something to ask.
+//
+// A re-entry under a hold of its kind leaves nothing to ask: Redis has a count that is too high by one until the next update, which
+// matters to nobody. The outer hold is still there, and its release finds out whether the lock is, too. For a writer each release
+// cuts the lease.
 func (s *claims) beginRelease(h *hold, kept time.Duration) (t task, err error) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -21,6 +25,11 @@ func (s *claims) beginRelease(h *hold, kept time.Duration) (t task, err error) {
 	if kept > 0 {
 		h.lease, h.ends, h.over = kept, now.Add(kept), now.Add(kept)
 		ho.holds = append(ho.holds, h)
+	}
+	if _, plain := ho.family.(passing); plain && kept == 0 && ho.has(h.kind) {
+		s.active--
+		s.placeLocked(ho)
+		return t, nil
 	}
 	ho.version++ // also for a partial release that is under way, and may find nothing any more
 	if heir, until, ok := ho.heir(); ok {

@@ -47,12 +47,12 @@ func stoppedWays() []stoppedWay {
 			return held, func() error { return l.Unlock(held) }
 		}, lock1},
 		{"partial release", func(t *testing.T, clients []*redisson.Client) (context.Context, func() error) {
-			l := clients[0].Lock(stoppedKey + "1")
+			l := clients[0].ReadWriteLock(stoppedKey + "1").WriteLock() // others would not ask Redis
 			outer := mustLock(t, l)
 			inner, err := l.Lock(outer)
 			check(t, err)
 			return outer, func() error { return l.Unlock(inner) }
-		}, lock1},
+		}, func(c *redisson.Client) []locker { return []locker{c.ReadWriteLock(stoppedKey + "1").WriteLock()} }},
 		{"read lock", func(t *testing.T, clients []*redisson.Client) (context.Context, func() error) {
 			l := clients[0].ReadWriteLock(stoppedKey + "1").ReadLock()
 			held := mustLock(t, l)

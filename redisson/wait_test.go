@@ -365,6 +365,33 @@ func TestServerDown(t *testing.T) {
 	}
 }
 
+// A call under a hold asks once: its release leaves to the outer one what Redis has to know.
+func TestReentryIsOneCommand(t *testing.T) {
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	l := newClient(t, s).Lock("k")
+	outer := mustLock(t, l)
+	reenter := func() {
+		inner, err := l.Lock(outer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustUnlock(t, l, inner)
+	}
+	reenter() // loads the script
+	before, _ := commands(t, rdb)
+	for range 10 {
+		reenter()
+	}
+	if after, byName := commands(t, rdb); after-before != 10 {
+		t.Errorf("%d commands for 10 re-entries, want 1 each: %v", after-before, byName)
+	}
+	mustUnlock(t, l, outer)
+	if left := keys(t, rdb); len(left) != 0 {
+		t.Errorf("keys %q are left", left)
+	}
+}
+
 // What is in the table of the package comment.
 func TestUncontendedCommandCounts(t *testing.T) {
 	s := redistest.Start(t)
