@@ -252,7 +252,8 @@ func (l *lines) give(p *place, a answer) bool {
 func (l *lines) released(h *hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if ln := l.byID[h.holder.lineID()]; ln != nil {
+	_, passing := h.holder.family.(passing) // or its line knows nothing of it
+	if ln := l.byID[h.holder.lineID()]; ln != nil && passing {
 		turn := time.Since(h.since)
 		if !ln.since.IsZero() {
 			turn = time.Since(ln.since) / time.Duration(ln.turns+1)

@@ -145,6 +145,31 @@ func TestWaitersLeaveWhileLocksArePassedOn(t *testing.T) {
 	})
 }
 
+// Several locks that are given back together are there for those who wait in the same process.
+func TestReleaseAllWakesTheLine(t *testing.T) {
+	c := newClient(t, redistest.Any(t))
+	key := t.Name()
+	for range 20 {
+		hold := acquire(t.Context(), t, c, lock.Request{Key: key})
+		next := make(chan lock.Hold)
+		for range 2 { // the second one relies on the first
+			go func() { next <- acquire(t.Context(), t, c, lock.Request{Key: key, Wait: -1}) }()
+		}
+		for range 2 {
+			<-time.After(5 * time.Millisecond)
+			if err := c.ReleaseAll(t.Context(), []lock.Hold{hold}); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case hold = <-next:
+			case <-time.After(150 * time.Millisecond):
+				t.Fatal("the next one in line did not get the lock within 150ms")
+			}
+		}
+		release(t, hold)
+	}
+}
+
 // A holder whose lease ends under its work, and one that holds the lock twice, have a line behind them like any other.
 func TestLineBehindUnusualHolders(t *testing.T) {
 	s := redistest.Any(t)
