@@ -36,7 +36,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "all owners of a client have one id",
-		edits: []edit{{"client.go", "strconv.FormatInt(c.holders.Add(1), 10)", "strconv.Itoa(1)"}},
+		edits: []edit{{"client.go", "c.holders.Add(1), 10)", "1, 10)"}},
 		run:   "scene=plain", want: "two owners|believes",
 	},
 	{
@@ -121,7 +121,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a forced unlock ends later holds",
-		edits: []edit{{"claims.go", "if ho.admitted.Before(asked) {", "if true {"}},
+		edits: []edit{{"claims.go", "if next = ho.next; ho.admitted.Before(asked) {", "if next = ho.next; true {"}},
 		run:   "scene=plain,faults=all,rounds=20", want: "nobody has|keeps for another",
 	},
 
