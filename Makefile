@@ -50,8 +50,8 @@ fmt: ## format the code and bring it up to the Go version in go.mod
 	go fix ./...
 
 # It starts a redis-server of its own. What is missing, it says, and leaves out; the figures go to benchmarks/out.
-bench: ## measure Latchkey beside other lock libraries, in under 12 minutes; LONG=1 takes figures of record, ONLY=regexp some
-	go -C benchmarks run . $(if $(LONG),-long) $(if $(ONLY),-only '$(ONLY)')
+bench: ## measure Latchkey beside other lock libraries, in under 12 minutes; LONG=1 has more rounds, RECORD=1 keeps the figures, ONLY=regexp selects
+	go -C benchmarks run . $(if $(LONG),-long) $(if $(RECORD),-record) $(if $(ONLY),-only '$(ONLY)')
 
 microbench: ## run the benchmarks of the packages; BENCH selects some
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...

@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -25,11 +28,21 @@ func field(path, name string) string {
 }
 
 // shown are the modules whose versions matter.
-var shown = []string{"github.com/redis/go-redis/v9", "github.com/redis/rueidis", "github.com/bsm/redislock", "github.com/go-redsync/redsync/v4"}
+var shown = []string{"github.com/redis/go-redis/v9", "github.com/redis/rueidis", "github.com/bsm/redislock", "github.com/go-redsync/redsync/v4",
+	"github.com/expr-lang/expr", "cel.dev/cel-go"}
 
-// versions returns those of Go and of the modules that are measured.
+// redissonVersion is where the pom of the worker for Redisson says which one that is.
+var redissonVersion = regexp.MustCompile(`<redisson.version>(.*)</redisson.version>`)
+
+// versions returns those of Go, of Java, and of what is measured.
 func versions() map[string]string {
 	all := map[string]string{"go": runtime.Version()}
+	if out, err := exec.Command("java", "--version").Output(); err == nil {
+		all["java"], _, _ = strings.Cut(string(out), "\n")
+		if pom, err := os.ReadFile(filepath.Join(javaDir, "pom.xml")); err == nil && redissonVersion.Match(pom) {
+			all["org.redisson:redisson"] = string(redissonVersion.FindSubmatch(pom)[1])
+		}
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return all
