@@ -43,6 +43,9 @@ func FuzzParse(f *testing.F) {
 		"#{join(req.Tags, ',')}:#{method}",
 		"x%#{method}",
 		"#{raw(req.Tags)}",
+		"#{((req.Urgent) ? req.Tenant[0:0] : string(body.qty * 0))}#req.OrderIDorder#{or('x9', replace(req.order_id, 'a', 'b'))}#req.OrderID",
+		"#{false ? req.Customer?.Name : req.Any}",
+		"#{req.Urgent ? '' : 'x'}:#{req.Urgent ? req.OrderID : 'b'}",
 	} {
 		f.Add(seed)
 	}

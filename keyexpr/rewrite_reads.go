@@ -52,6 +52,8 @@ func strict(n ast.Node) bool {
 	case *ast.BuiltinNode:
 		_, ok := loops[n.Name]
 		return !ok && textTests[n.Name] == nil
+	case *ast.MemberNode:
+		return !n.Optional
 	case *ast.CallNode, *ast.ArrayNode, *ast.MapNode, *ast.UnaryNode, *ast.SliceNode:
 		return true
 	}

@@ -132,6 +132,7 @@ var mistaken = []struct {
 	{"#{req.Seq > 5 ? 'x' : req.Seq > 5 ? req.OrderID : 'x'}", true, "makes a difference"},
 	{"#{join([req.Urgent ? nil : 'x', req.Urgent ? req.OrderID : 'y'], ',')}", true, "makes a difference"},
 	{"#{req.Urgent ? map(req.Lines, 'x') : filter(req.Tags, false)}:#{req.Urgent ? 'y' : req.OrderID}", true, "makes a difference"},
+	{"#{[required(req.Urgent ? nil : 'y'), req.Urgent ? req.OrderID : 'x'][1]}", true, "makes a difference"},
 	// Functions of two that are one.
 	{"#{replace(req.OrderID, req.OrderID, 'x')}:#{div(req.Seq, req.Seq)}:#{mod(0, req.Seq)}", true, "makes a difference"},
 	{"x#{or(trimPrefix(req.OrderID, req.OrderID), 'y')}:#{indexOf(req.OrderID, req.OrderID)}", true, "makes a difference"},
@@ -183,6 +184,7 @@ var mistaken = []struct {
 	{"#{(let v = req.Seq; v == 1) and (let v = req.Shard; v != 1)}", true, ""},
 	{"#{map(1..2, # == len(req.Tags) and # != len(req.Lines) ? 'x' : 'y')}", true, ""},
 	{"#{(req.Urgent ? nil : 'y') matches '^(a|b)*' ? 'x' : 'y'}", true, ""},
+	{"#{(req.Urgent ? nil : 'y') contains '' ? 'x' : 'y'}", true, ""},
 	{"#{ {'a': 'x', (req.OrderID): 'y'}.b ?? 'z' }", true, ""},
 	{"#{lower(req.Urgent ? 'a' : 'B')}", true, ""},
 	{"#{req.Urgent ? '' : req.OrderID}", true, ""},
