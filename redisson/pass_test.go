@@ -63,17 +63,22 @@ func TestOthersGetInWhileLocksArePassedOn(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	cluster := redistest.StartCluster(t, 0)
+	type trier interface {
+		locker
+		TryLock(ctx context.Context, wait, lease time.Duration) (context.Context, bool, error)
+	}
+	plain := func(c *redisson.Client, key string) trier { return c.Lock(key) }
 	single := func(t *testing.T) *redisson.Client { return newClient(t, s) }
 	node := func(t *testing.T) *redisson.Client { return member(t, cluster) }
 	for _, tt := range []struct {
 		name   string
 		client func(t *testing.T) *redisson.Client
-		lock   func(c *redisson.Client, key string) *redisson.Lock
+		lock   func(c *redisson.Client, key string) trier
 	}{
-		{"subscriber", single, (*redisson.Client).Lock},
-		{"poller", single, (*redisson.Client).SpinLock},
-		{"another kind", single, func(c *redisson.Client, key string) *redisson.Lock { return c.FairLock(key) }},
-		{"cluster", node, (*redisson.Client).Lock},
+		{"subscriber", single, plain},
+		{"poller", single, func(c *redisson.Client, key string) trier { return c.SpinLock(key) }},
+		{"another kind", single, func(c *redisson.Client, key string) trier { return c.FencedLock(key) }},
+		{"cluster", node, plain},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
