@@ -200,6 +200,9 @@ func TestBoundHandlersShareOptions(t *testing.T) {
 	if err := middleware.Bind(guard.Must(guard.New(adaptertest.Busy(0))), two, opts...); err != nil {
 		t.Fatal(err)
 	}
+	if o := opts[:2][1]; o != nil {
+		t.Errorf("Bind wrote %T into the options", o)
+	}
 	w := httptest.NewRecorder()
 	two.A(w, httptest.NewRequest(http.MethodGet, "/a/1", nil))
 	if w.Code != 500 { // outside of a mux

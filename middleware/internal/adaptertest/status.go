@@ -198,6 +198,7 @@ var statusCases = []statusCase{
 	{name: "two in the form", locker: Down, guard: keyed(formKey), request: form("id=1&id=2"), status: 400, typ: "ErrKey", fact: "form.id"},
 	{name: "malformed form", locker: Down, guard: keyed(formKey), request: form("id=%zz"), status: 400, fact: "form"},
 	{name: "form of another type", locker: Down, guard: keyed(formKey), status: 400, fact: "form"},
+	{name: "form that is JSON", locker: Down, guard: keyed(formKey), request: header("Content-Type", "application/json"), status: 400, fact: "form"},
 	{name: "form over the limit", locker: Down, guard: keyed(formKey), options: options(middleware.BodyLimit(3)), request: form("id=1"), status: 413},
 	{name: "form of a method that has none", locker: Down, guard: keyed(formKey), request: formOf("DELETE"), status: 400, typ: "ErrKey", fact: "form.id"},
 
@@ -231,6 +232,7 @@ var statusCases = []statusCase{
 	{name: "busy, run unlocked", locker: Busy(0), guard: keyed(guard.Busy(guard.RunUnlocked)), status: 200, ran: true, body: "done"},
 	{name: "busy, fallback", locker: Busy(0), options: fallback, status: 202, body: "order.settle: lock: held by others {\"id\":\"7f3a\"}"},
 	{name: "busy, fallback for an outage only", locker: Busy(0), guard: keyed(guard.Busy(guard.Skip)), options: fallback, status: 204},
+	{name: "busy, fallback that says nothing", locker: Busy(0), options: options(middleware.Fallback(func(http.ResponseWriter, *http.Request, error) {})), status: 200},
 	{name: "fallback, free", locker: Free, options: fallback, status: 200, ran: true, body: "done"},
 	{name: "fallback, no header", locker: Down, guard: keyed(tenantKey), options: fallback, status: 400, typ: "ErrKey", fact: "header.Tenant"},
 	{name: "fallback, refused", locker: Refusing, options: fallback, status: 500, typ: "ErrFault"},
