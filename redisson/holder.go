@@ -363,7 +363,11 @@ func (d *departure) end(ctx context.Context, a answer) error {
 	}
 	err := c.claims.endRelease(d.hold, d.task, a)
 	if d.free {
-		c.lines.released(d.hold)
+		notified := int64(-1)
+		if a.yes() && c.topology.Cluster() == nil { // there, each node knows of its own subscribers only
+			notified = a.values[1]
+		}
+		c.lines.released(d.hold, notified)
 	}
 	return err
 }

@@ -248,17 +248,28 @@ func (l *lines) give(p *place, a answer) bool {
 	return slices.Contains(p.line.places, p)
 }
 
-// released has the line of a lock that was released leave it to others for a moment.
-func (l *lines) released(h *hold) {
+// released has the line of a lock that was released leave it to others for a moment, unless nobody else was notified. A negative
+// number says that this is not known.
+func (l *lines) released(h *hold, notified int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, passing := h.holder.family.(passing) // or its line knows nothing of it
-	if ln := l.byID[h.holder.lineID()]; ln != nil && passing {
-		turn := time.Since(h.since)
-		if !ln.since.IsZero() {
-			turn = time.Since(ln.since) / time.Duration(ln.turns+1)
-		}
-		ln.since = time.Time{}
+	ln := l.byID[h.holder.lineID()]
+	if ln == nil {
+		return
+	}
+	turn := time.Since(h.since)
+	if !ln.since.IsZero() {
+		turn = time.Since(ln.since) / time.Duration(ln.turns+1)
+	}
+	ln.since = time.Time{}
+	others := notified
+	if ln.subscription != nil {
+		others-- // that is this client
+	}
+	if notified >= 0 && others <= 0 {
+		ln.rests = false
+		ln.places[0].wakeLocked()
+	} else {
 		l.restLocked(ln, min(turn, aloofTime))
 	}
 }
@@ -274,13 +285,13 @@ func (l *lines) listen(p *place) bool {
 	return true
 }
 
-// changed returns what is closed when what the line waits for may have changed, and whether messages get through at present.
-// Without a subscription there is nothing to receive from.
+// changed returns what is closed when what the line waits for may have changed, and whether messages get through at present. Without
+// a subscription, that is so if the one of an earlier line is still there; otherwise there is nothing to receive from.
 func (l *lines) changed(p *place) (changed <-chan struct{}, live bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p.line.subscription == nil {
-		return nil, false
+		return l.subscriber.Changed(p.line.id.channel)
 	}
 	return p.line.subscription.Changed()
 }

@@ -18,7 +18,7 @@ var (
 	lockAcquire = taking("ec754b96a97524510acc5f5c113660f27ef2a115", "token", "lock_acquire")
 	lockPass    = load("7f97fb5a45e8b4be8babb98ac06eac04f356346f", "token", "lock_pass")
 	lockUpdate  = load("dac7035be407fa0ce5f8826979adea9e0fab47fa", "token", "lock_update")
-	lockRelease = load("6b731bd8ba7bace5350df97a3793a62b65d5c46d", "lock_release")
+	lockRelease = load("80c4d12edc5bcf97fd22a953c566358bca1925e6", "lock_release")
 	lockForce   = load("625ed3a50e11b31761e5b1c7232a2dad6801626d", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 

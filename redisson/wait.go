@@ -121,7 +121,8 @@ func (w *waiter) askInLine() (done bool, err error) {
 	} else if w.c.lines.answered(&w.place, ttl); done {
 		return true, err
 	} else if w.c.lines.listen(&w.place) {
-		if changed, live = w.c.lines.changed(&w.place); live {
+		before := changed
+		if changed, live = w.c.lines.changed(&w.place); live && changed != before {
 			return false, nil
 		}
 	}

@@ -86,6 +86,17 @@ func (r *registry) changed(ch *channel) (changed <-chan struct{}, live bool) {
 	return ch.changed, ch.live()
 }
 
+// find is changed for a channel that may be there.
+func (r *registry) find(name string) (changed <-chan struct{}, live bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ch := r.channels[name]
+	if ch == nil || !ch.live() {
+		return nil, false
+	}
+	return ch.changed, true
+}
+
 func (r *registry) endLingeringLocked(ch *channel) {
 	if ch.lingering != nil {
 		r.lingering.Remove(ch.lingering)

@@ -65,6 +65,12 @@ func (s *Subscriber) Subscribe(channel string) *Subscription {
 	return &Subscription{registry: s.registry, channel: s.registry.subscribe(channel)}
 }
 
+// Changed is that of a Subscription, for a channel that has lingered so far. The next Subscription has the same, unless something has
+// changed in between.
+func (s *Subscriber) Changed(channel string) (changed <-chan struct{}, live bool) {
+	return s.registry.find(channel)
+}
+
 // Close ends all connections and waits for its goroutines. It returns within half a second even if a server says nothing: a
 // goroutine that can't be interrupted, because it is in a dialler that does not heed its context (that of TLS does not) or in
 // a cluster's first map, ends by itself later and does nothing any more. After Close, no subscription is live.
