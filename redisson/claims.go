@@ -184,10 +184,12 @@ func (s *claims) tried(ho *holder, doubts int) {
 func (s *claims) forced(id lockID, asked time.Time) {
 	s.mu.Lock()
 	defer s.unlock()
-	for ho, next := s.byLock[id], (*holder)(nil); ho != nil; ho = next {
-		if next = ho.next; ho.admitted.Before(asked) {
+	for ho := s.byLock[id]; ho != nil; {
+		next := ho.next
+		if ho.admitted.Before(asked) {
 			s.loseLocked(ho, errGone)
 		}
+		ho = next
 	}
 	s.doubtLocked(s.byLock[id])
 }

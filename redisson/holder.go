@@ -289,7 +289,7 @@ func (c *heldContext) Value(key any) any {
 // open makes the context of a hold that is about to be admitted.
 func (h *hold) open(ctx context.Context) {
 	h.ctx.hold = h
-	h.ctx.Context, h.cancel = context.WithCancelCause(ctx)
+	h.ctx.Context, h.cancel = context.WithCancelCause(ctx) //nolint:fatcontext // once
 	h.ctx.link.Join(ctx, h.public(), h)
 }
 

@@ -95,7 +95,7 @@ func (r *road) work(l *lane) {
 	for qs := r.next(l); qs != nil; qs = r.next(l) {
 		calls, until := qs[0].calls, qs[0].until
 		for _, q := range qs[1:] {
-			calls, until = append(calls[:len(calls):len(calls)], q.calls...), later(until, q.until)
+			calls, until = append(slices.Clip(calls), q.calls...), later(until, q.until)
 		}
 		ss := r.newSession(l, calls)
 		sent := time.Now()

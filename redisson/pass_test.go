@@ -242,8 +242,7 @@ func TestProcessDiesWhileLocksArePassedOn(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer child.Wait() //nolint:errcheck // it is killed
-	defer child.Process.Kill()
+	defer func() { _ = errors.Join(child.Process.Kill(), child.Wait()) }()
 	admin := s.Client(t)
 	eventually(t, "the process is busy", func() bool {
 		n, _ := admin.Get(t.Context(), "turns").Int()
