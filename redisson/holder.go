@@ -319,7 +319,7 @@ func (h *hold) Keep(ctx context.Context, d time.Duration) error { return h.relea
 
 func (h *hold) release(ctx context.Context, kept time.Duration) error {
 	d, lost := h.depart(kept)
-	if d == nil {
+	if d.hold == nil {
 		return lost
 	}
 	return cmp.Or(lost, d.end(ctx, h.c.road.askSoon(ctx, d.call)))
@@ -334,13 +334,13 @@ type departure struct {
 	free bool   // nobody is the next holder
 }
 
-// depart begins a release. There is no departure if there is nothing to ask. The error says why the hold was lost.
-func (h *hold) depart(kept time.Duration) (d *departure, lost error) {
+// depart begins a release. The departure is zero if there is nothing to ask. The error says why the hold was lost.
+func (h *hold) depart(kept time.Duration) (d departure, lost error) {
 	t, lost := h.c.claims.beginRelease(h, kept)
 	if t.call.script == nil {
-		return nil, lost
+		return d, lost
 	}
-	d = &departure{hold: h, task: t, call: t.call}
+	d = departure{hold: h, task: t, call: t.call}
 	if family, ok := h.holder.family.(passing); ok && t.free && lost == nil {
 		if d.to = h.c.lines.offer(h); d.to != nil {
 			d.call = family.pass(h.holder, d.to.hold.holder)
@@ -351,7 +351,7 @@ func (h *hold) depart(kept time.Duration) (d *departure, lost error) {
 }
 
 // end notes what Redis has answered. If the server refuses to pass the lock on, it is released.
-func (d *departure) end(ctx context.Context, a answer) error {
+func (d departure) end(ctx context.Context, a answer) error {
 	c := d.hold.c
 	if d.to != nil {
 		if !c.lines.give(d.to, a) {

@@ -22,7 +22,7 @@ func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
 			continue
 		}
 		d, lost := own.inner().depart(0)
-		if errs[i] = lost; d == nil {
+		if errs[i] = lost; d.hold == nil {
 			continue
 		}
 		master := c.topology.Master(d.call.keys[0])
@@ -42,7 +42,7 @@ func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
 
 // releasing is the release of one of many holds.
 type releasing struct {
-	*departure
+	departure
 	err *error // where it goes; already set if the hold was lost before
 }
 
