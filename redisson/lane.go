@@ -25,6 +25,7 @@ type lane struct {
 	queue   []*question // that were not sent; some may be over
 	filled  sync.Cond   // there is something to do for a worker, or the road is closed
 	open    int         // questions that are not over
+	crowded bool        // by them
 	workers int
 	idle    int // workers that wait for a question
 	busy    int // workers that wait for an answer
@@ -59,7 +60,18 @@ const (
 	sessionIdle = time.Second
 )
 
-func (l *lane) gathering() bool { return l.quick && l.open >= gatherFrom }
+func (l *lane) gathering() bool { return l.quick && l.crowded }
+
+// addLocked changes the number of questions that are open. A lane gets crowded by many, and stays so until half of them would not make
+// it so: answers to many at once leave it empty for a moment.
+func (l *lane) addLocked(n int) {
+	l.open += n
+	if l.open >= gatherFrom {
+		l.crowded = true
+	} else if l.open < gatherFrom/2 && n < 0 {
+		l.crowded = false
+	}
+}
 
 // send brings a question on its way. What is not sent before its deadlines are over never will be.
 func (r *road) send(q *question) {
@@ -72,7 +84,7 @@ func (r *road) send(q *question) {
 		r.lanes[address] = l
 	}
 	q.lane = l
-	l.open++
+	l.addLocked(1)
 	l.queue, r.open = append(l.queue, q), append(r.open, q)
 	r.sweepLocked(time.Now().Add(sweepInterval))
 	r.callWorkersLocked(l)
@@ -94,8 +106,11 @@ func (r *road) callWorkersLocked(l *lane) {
 func (r *road) work(l *lane) {
 	for qs := r.next(l); qs != nil; qs = r.next(l) {
 		calls, until := qs[0].calls, qs[0].until
-		for _, q := range qs[1:] {
-			calls, until = append(slices.Clip(calls), q.calls...), later(until, q.until)
+		if len(qs) > 1 {
+			calls = make([]call, 0, len(qs)+len(calls))
+			for _, q := range qs {
+				calls, until = append(calls, q.calls...), later(until, q.until)
+			}
 		}
 		ss := r.newSession(l, calls)
 		sent := time.Now()
@@ -191,7 +206,7 @@ func (r *road) askDirectly(by time.Time, cl call) (a answer, ok bool) {
 	a = r.performOne(&ss.bound, ss, cl)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l.open--
+	l.addLocked(-1)
 	r.arriveLocked(l, ss, sent, !a.failed())
 	return a, true
 }
@@ -201,12 +216,12 @@ func (r *road) borrow(address string) (l *lane, ss *session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l = r.lanes[address]
-	if l == nil || !l.quick || l.open >= gatherFrom || len(l.sessions) == 0 {
+	if l == nil || !l.quick || l.crowded || len(l.sessions) == 0 {
 		return nil, nil
 	}
 	last := len(l.sessions) - 1
 	ss, l.sessions = l.sessions[last], l.sessions[:last]
-	l.open++
+	l.addLocked(1)
 	l.busy++
 	return l, ss
 }

@@ -107,7 +107,7 @@ func (r *road) askWorker(ctx context.Context, by time.Time, cl call) answer {
 // endLocked ends q with these answers.
 func (q *question) endLocked(answers []answer) {
 	q.over, q.answers = true, answers
-	q.lane.open--
+	q.lane.addLocked(-1)
 	if q.done != nil {
 		q.done <- struct{}{}
 	}
