@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -50,14 +51,12 @@ func (b *bench) say(format string, args ...any) {
 	}
 }
 
-// all returns the peers that fit and that the user wants, another one first in each round.
+// all returns the peers that fit and that the user wants, in an order of chance. In a fixed one a peer would always come after the same
+// other one, and what that leaves behind matters: behind a JVM, whose threads keep a core awake, a pair took half of the time.
 func (b *bench) all(fit func(contestant) bool) []string {
 	found := slices.DeleteFunc(names(fit), func(name string) bool { return !b.peers.MatchString(name) || b.broken[name] })
-	if len(found) == 0 {
-		return nil
-	}
-	first := b.round % len(found)
-	return append(slices.Clone(found[first:]), found[:first]...)
+	rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
+	return found
 }
 
 // team returns n workers of a peer, started once.
