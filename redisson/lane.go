@@ -178,7 +178,7 @@ func (r *road) end(l *lane, ss *session, sent time.Time, qs []*question, answers
 		}
 	}
 	r.arriveLocked(l, ss, sent, answered)
-	r.mu.Unlock()
+	r.unlock()
 	for _, f := range posted {
 		f()
 	}
@@ -205,7 +205,7 @@ func (r *road) askDirectly(by time.Time, cl call) (a answer, ok bool) {
 	ss.bound = deadlineAt(sent.Add(directTimeout))
 	a = r.performOne(&ss.bound, ss, cl)
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	l.addLocked(-1)
 	r.arriveLocked(l, ss, sent, !a.failed())
 	return a, true
@@ -249,14 +249,25 @@ func (r *road) keepLocked(l *lane, ss *session) {
 		r.sweepLocked(ss.used.Add(sessionIdle))
 	default:
 		l.made--
-		_ = ss.Close() // it only returns the connection
+		r.gone = append(r.gone, ss)
+	}
+}
+
+// unlock also gives the connections of sessions back that are not kept, or closes them. That can take time, so it is done without the
+// mutex.
+func (r *road) unlock() {
+	gone := r.gone
+	r.gone = nil
+	r.mu.Unlock()
+	for _, ss := range gone {
+		_ = ss.Close() // says nothing of use
 	}
 }
 
 // returnSessionsLocked gives back the connections that were idle for long, and all of a lane that is not quick.
 func (r *road) returnSessionsLocked(l *lane, now time.Time) {
 	for len(l.sessions) > 0 && (!l.quick || r.closed || now.Sub(l.sessions[0].used) >= sessionIdle) {
-		_ = l.sessions[0].Close()
+		r.gone = append(r.gone, l.sessions[0])
 		l.sessions = slices.Delete(l.sessions, 0, 1)
 		l.made--
 	}

@@ -27,6 +27,7 @@ type road struct {
 
 	mu      sync.Mutex
 	lanes   map[string]*lane // by the address of the master
+	gone    []*session       // to be closed by unlock
 	open    []*question      // those that are not over, and those that have ended since the last sweep
 	sweeper *time.Timer
 	sweepAt time.Time // zero when nothing is to be swept
@@ -149,7 +150,7 @@ func (r *road) sweepLocked(at time.Time) {
 // sweep gives up the questions whose deadlines are over, and forgets those that have ended. It also looks after the lanes.
 func (r *road) sweep() {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	r.sweepAt = time.Time{}
 	now := time.Now()
 	ended := func(q *question) bool {
@@ -175,7 +176,7 @@ func (r *road) sweep() {
 // close lets the workers go that have nothing to do, and gives connections back. Questions that come later are still answered.
 func (r *road) close() {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	r.closed = true
 	for _, l := range r.lanes {
 		l.filled.Broadcast()

@@ -16,7 +16,7 @@ var sources embed.FS
 // All scripts. Some begin with parts that they share.
 var (
 	lockAcquire = taking("ec754b96a97524510acc5f5c113660f27ef2a115", "token", "lock_acquire")
-	lockPass    = load("7f97fb5a45e8b4be8babb98ac06eac04f356346f", "token", "lock_pass")
+	lockPass    = load("a6c74d7b0542171fe292499cf70facbcfcdb0128", "token", "lock_pass")
 	lockUpdate  = load("dac7035be407fa0ce5f8826979adea9e0fab47fa", "token", "lock_update")
 	lockRelease = load("80c4d12edc5bcf97fd22a953c566358bca1925e6", "lock_release")
 	lockForce   = load("625ed3a50e11b31761e5b1c7232a2dad6801626d", "lock_force")

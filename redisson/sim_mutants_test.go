@@ -143,7 +143,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a lock is passed on that was lost",
-		edits: []edit{{"lua/lock_pass.lua", "if not passed and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then", "if false then"}},
+		edits: []edit{{"lua/lock_pass.lua", "if not first and redis.call('hexists', KEYS[1], ARGV[2]) == 0 then", "first = true\nif false then"}},
 		run:   "scene=plain", want: "two owners|believes|keeps for another",
 	},
 	{
@@ -153,7 +153,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a lock is passed on with the old token",
-		edits: []edit{{"lua/lock_pass.lua", "token = passed and tonumber(redis.call('get', KEYS[2])) or count()", "token = tonumber(redis.call('get', KEYS[2])) or count()"}},
+		edits: []edit{{"lua/lock_pass.lua", "token = not first and tonumber(redis.call('get', KEYS[2])) or count()", "token = tonumber(redis.call('get', KEYS[2])) or count()"}},
 		run:   "scene=fenced", want: "token",
 	},
 	{
