@@ -96,6 +96,24 @@ func TestStreamEndsWhenLost(t *testing.T) {
 	}
 }
 
+// The message that was read for the key is not for a handler that has lost the lock before it receives.
+func TestNoMessageAfterALoss(t *testing.T) {
+	l := newLocker()
+	received := make(chan error, 1)
+	client := serve(t, &service{duplex: func(s duplexServer) error {
+		l.ForceUnlock("order:a")
+		<-s.Context().Done()
+		_, err := s.Recv()
+		received <- err
+		return err
+	}}, streaming(t, duplexCall, newGuard(t, l, ofMessage())))
+	stream := open(t, client, "a")
+	_, err := stream.Recv()
+	if want, got := (failure{codes.Internal, "LOCK_LOST", ""}), <-received; failureOf(err) != want || failureOf(got) != want {
+		t.Errorf("the client gets %v, the handler %v, want %v", err, got, want)
+	}
+}
+
 // A handler that waits for a client which reads nothing is interrupted, too, and the client need not wait for it.
 func TestBlockedSendEndsWhenLost(t *testing.T) {
 	l := newLocker()

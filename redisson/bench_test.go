@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,6 +47,43 @@ func benchmarkUncontended(b *testing.B, s *redistest.Server, change func(*redis.
 	if n := len(keys(b, rdb)); n != 0 {
 		b.Errorf("%d keys are left", n)
 	}
+}
+
+// Many goroutines, each with a lock of its own.
+func BenchmarkOwnKeys(b *testing.B) {
+	for _, goroutines := range []int{4, 32, 256} {
+		b.Run(fmt.Sprint(goroutines), func(b *testing.B) {
+			c, err := redisson.Open("redis://" + redistest.Start(b).Addr)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer c.Close()
+			var n atomic.Int64
+			b.ReportAllocs()
+			b.SetParallelism(goroutines)
+			b.RunParallel(func(pb *testing.PB) {
+				l := c.Lock(fmt.Sprint("k", n.Add(1)))
+				for pb.Next() {
+					mustUnlock(b, l, mustLock(b, l))
+				}
+			})
+		})
+	}
+}
+
+// A call under a hold of the lock.
+func BenchmarkReentry(b *testing.B) {
+	l := newClient(b, redistest.Start(b)).Lock("k")
+	outer := mustLock(b, l)
+	b.ReportAllocs()
+	for b.Loop() {
+		inner, err := l.Lock(outer)
+		if err != nil {
+			b.Fatal(err)
+		}
+		mustUnlock(b, l, inner)
+	}
+	mustUnlock(b, l, outer)
 }
 
 // Goroutines of one process take turns at one lock.

@@ -115,3 +115,28 @@ func TestStreamEndsWhenLost(t *testing.T) {
 		}
 	}
 }
+
+// The message that was read for the key is not for a handler that has lost the lock before it receives.
+func TestNoMessageAfterALoss(t *testing.T) {
+	for protocol := range protocols {
+		l := newLocker()
+		var recv error
+		client := serve(t, service{fill: func(ctx context.Context, s *connect.ClientStream[request]) (*connect.Response[response], error) {
+			l.ForceUnlock("order:7")
+			<-ctx.Done()
+			if s.Receive() {
+				t.Errorf("%s: a message after the loss: %v", protocol, s.Msg())
+			}
+			recv = s.Err()
+			return nil, recv
+		}}, protocol, guards(t, connectguard.Method(fillCall, newGuard(t, l, guard.Key("order:#{req.order_id}")))))
+		stream := client.fill.CallClientStream(t.Context())
+		if err := stream.Send(&request{OrderId: "7"}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := stream.CloseAndReceive()
+		if want := (failure{code: connect.CodeInternal, reason: "LOCK_LOST"}); failureOf(err) != want || failureOf(recv) != want {
+			t.Errorf("%s: the client gets %v, the handler %v, want %v", protocol, err, recv, want)
+		}
+	}
+}
