@@ -167,8 +167,8 @@ func TestReleaseAllWakesTheLine(t *testing.T) {
 			}
 			select {
 			case hold = <-next:
-			case <-time.After(150 * time.Millisecond):
-				t.Fatal("the next one in line did not get the lock within 150ms")
+			case <-time.After(220 * time.Millisecond):
+				t.Fatal("the next one in line did not get the lock within 220ms")
 			}
 		}
 		release(t, hold)
