@@ -43,6 +43,28 @@ func TestCloseIsBounded(t *testing.T) {
 	})
 }
 
+// Who asks after a Close leaves with its context as before it.
+func TestCallersLeaveAfterClose(t *testing.T) {
+	t.Parallel()
+	eachMode(t, 2*time.Second, func(t *testing.T, _ *redistest.Server, c *redisson.Client, p *redistest.Proxy) {
+		for start := time.Now(); time.Since(start) < 100*time.Millisecond; {
+			release(t, acquire(t.Context(), t, c, lock.Request{Key: "k"}))
+		}
+		check(t, c.Close())
+		<-time.After(1100 * time.Millisecond) // for all timers that were set before to be over
+		p.Freeze()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		for _, o := range callAll(t, 50*time.Millisecond+4*soon, p.Thaw, map[string]func() error{
+			"ForceUnlock": func() error { return second(c.Lock("k").ForceUnlock(ctx)) },
+		}) {
+			if o.tooLong(50 * time.Millisecond) {
+				t.Errorf("%s left %v after the end of its context", o.name, o.took()-50*time.Millisecond)
+			}
+		}
+	})
+}
+
 // A program closes both clients at its end, with locks that it unlocks in between.
 func TestUnlockAfterCloseIsSynchronous(t *testing.T) {
 	t.Parallel()

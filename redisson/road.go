@@ -184,5 +184,6 @@ func (r *road) close() {
 	}
 	if len(r.open) == 0 {
 		r.sweeper.Stop()
+		r.sweepAt = time.Time{}
 	}
 }
