@@ -147,6 +147,11 @@ var simMutants = []mutant{
 		run:   "scene=plain", want: "two owners|believes|keeps for another",
 	},
 	{
+		name:  "a waiter leaves the lock behind that was on its way to it",
+		edits: []edit{{"wait.go", "\t\t\tw.c.claims.tried(w.hold.holder, 1)\n", ""}},
+		run:   "scene=plain,faults=none", want: "idle|left|late",
+	},
+	{
 		name:  "a lock is passed on with the old token",
 		edits: []edit{{"lua/lock_pass.lua", "token = not first and tonumber(redis.call('get', KEYS[2])) or count()", "token = tonumber(redis.call('get', KEYS[2])) or count()"}},
 		run:   "scene=fenced", want: "token",
