@@ -312,13 +312,9 @@ func (c *compilation) loop(n *ast.BuiltinNode, l loop) (*code, error) {
 			return nil, err
 		}
 	}
-	var how []any // of sortBy, written out
-	for _, arg := range n.Arguments[min(2, len(n.Arguments)):] {
-		s, _ := arg.(*ast.StringNode)
-		if s == nil {
-			return nil, c.at(arg, "asc or desc must be written out here")
-		}
-		how = append(how, s.Value)
+	how, err := c.order(n.Arguments[min(2, len(n.Arguments)):])
+	if err != nil {
+		return nil, err
 	}
 	elements, test := list.asList(), body.asTest()
 	return valueCode(1+list.cost+body.cost, func(st *run.State) (any, error) {
@@ -355,6 +351,18 @@ func (c *compilation) loop(n *ast.BuiltinNode, l loop) (*code, error) {
 		}
 		return l.end(r), nil
 	}), nil
+}
+
+// order is what sortBy is told of the order, which must be written out.
+func (c *compilation) order(args []ast.Node) (how []any, err error) {
+	for _, arg := range args {
+		s, _ := arg.(*ast.StringNode)
+		if s == nil {
+			return nil, c.at(arg, "asc or desc must be written out here")
+		}
+		how = append(how, s.Value)
+	}
+	return how, nil
 }
 
 // next is a round, which costs some steps, and the room that a list takes which is made of it.
