@@ -97,7 +97,7 @@ func TestStreamEndsWhenLost(t *testing.T) {
 }
 
 // The message that was read for the key is not for a handler that has lost the lock before it receives.
-func TestNoMessageAfterALoss(t *testing.T) {
+func TestNoReplayAfterLoss(t *testing.T) {
 	l := newLocker()
 	received := make(chan error, 1)
 	client := serve(t, &service{duplex: func(s duplexServer) error {

@@ -117,7 +117,7 @@ func TestStreamEndsWhenLost(t *testing.T) {
 }
 
 // The message that was read for the key is not for a handler that has lost the lock before it receives.
-func TestNoMessageAfterALoss(t *testing.T) {
+func TestNoReplayAfterLoss(t *testing.T) {
 	for protocol := range protocols {
 		l := newLocker()
 		var recv error
