@@ -1,0 +1,7 @@
+module github.com/latchkey-go/latchkey/faults
+
+go 1.26.0
+
+replace github.com/latchkey-go/latchkey => ..
+
+require golang.org/x/sys v0.48.0
