@@ -24,8 +24,9 @@ const (
 	Unreleased Op = "unreleased" // the release failed: it may have taken effect, or may later; Error
 	Busy       Op = "busy"       // the call gave up, after its Wait or with its context, and holds nothing; Error
 	Failed     Op = "failed"     // the call failed, and may have held the lock for a while; Error
-	Write      Op = "write"      // a store accepted a write that carried Token
-	Refused    Op = "refused"    // a store refused a write that carried Token
+	Write      Op = "write"      // a store accepted a write, sent at Since, that carried Token and added the element What
+	Refused    Op = "refused"    // a store refused such a write
+	Final      Op = "final"      // the Elements that the stores of Keys hold at the end
 	Set        Op = "set"        // an object was given Limit (permits of a semaphore, count of a latch); Keys, Kind, Since
 	Count      Op = "count"      // a latch was counted down by one, between Since and the event
 	Leftover   Op = "leftover"   // N of What were left over at the end
@@ -59,18 +60,20 @@ type Event struct {
 	Limit    int           `json:"limit,omitempty"`    // how many permits there are
 	Wait     time.Duration `json:"wait,omitempty"`     // negative is without a bound
 	Lease    time.Duration `json:"lease,omitempty"`    // how long Redis keeps the lock without its holder; the watchdog's timeout, if renewed
-	Deadline int64         `json:"deadline,omitempty"` // of the call's context, on the clock of At; 0 is none
+	Deadline int64         `json:"deadline,omitempty"` // of the call's context, on the clock of At; 0 is none; after a release, of its context
 	Rate     time.Duration `json:"rate,omitempty"`     // of a limiter: Limit permits within this time
 
 	// Of other events.
-	Token int64    `json:"token,omitempty"` // the fencing token; of an Enter, a Write and a Refused
-	Error string   `json:"error,omitempty"` // why a call failed
-	What  string   `json:"what,omitempty"`  // the kind of a fault; what was left over
-	N     int      `json:"n,omitempty"`     // how many were left over
-	ID    int      `json:"id,omitempty"`    // the number of a fault
-	Procs []string `json:"procs,omitempty"` // whom a fault, a Stop, a Cont and a Kill strike
-	Since int64    `json:"since,omitempty"` // the earliest time at which it can have happened
-	Pid   int      `json:"pid,omitempty"`   //
+	Token    int64    `json:"token,omitempty"`    // the fencing token; of an Enter, a Write and a Refused
+	Error    string   `json:"error,omitempty"`    // why a call failed
+	What     string   `json:"what,omitempty"`     // the kind of a fault; the element of a write; what was left over
+	N        int      `json:"n,omitempty"`        // how many were left over
+	ID       int      `json:"id,omitempty"`       // the number of a fault
+	Procs    []string `json:"procs,omitempty"`    // whom a fault, a Stop, a Cont and a Kill strike
+	Since    int64    `json:"since,omitempty"`    // the earliest time at which it can have happened
+	Elements []string `json:"elements,omitempty"` //
+	Pid      int      `json:"pid,omitempty"`      //
+	Line     int      `json:"-"`                  // in the file of Proc; set by Read
 }
 
 // Now is the time of an event that happens now.

@@ -71,6 +71,8 @@ type Call struct {
 	l    *Log
 	id   int64
 	over bool // an Exit or a Lost was written
+
+	deadline int64 // of the release
 }
 
 // Note writes e as an event of the call.
@@ -114,23 +116,28 @@ func (c *Call) Fail(op Op, err error) {
 	c.Note(Event{Op: op, Error: err.Error()})
 }
 
-// Release says how the release ended, after it has: lost says that err means that the lock was no longer held.
-func (c *Call) Release(err error, lost bool) {
-	switch {
-	case err == nil:
-		c.Note(Event{Op: Released})
-	case lost:
-		c.Note(Event{Op: NotHeld, Error: err.Error()})
-	default:
-		c.Note(Event{Op: Unreleased, Error: err.Error()})
-	}
+// Releasing says that a release begins that has the context release. A release without a deadline need not be announced.
+func (c *Call) Releasing(release context.Context) {
+	c.deadline = Until(release)
 }
 
-// Write says that a store accepted or refused a write that carried token.
-func (c *Call) Write(token int64, accepted bool) {
+// Release says how the release ended, after it has: lost says that err means that the lock was no longer held.
+func (c *Call) Release(err error, lost bool) {
+	e := Event{Op: Released, Deadline: c.deadline}
+	switch {
+	case err != nil && lost:
+		e.Op, e.Error = NotHeld, err.Error()
+	case err != nil:
+		e.Op, e.Error = Unreleased, err.Error()
+	}
+	c.Note(e)
+}
+
+// Write says that a store accepted or refused a write that was sent at since, carried token, 0 for none, and added element.
+func (c *Call) Write(since, token int64, element string, accepted bool) {
 	op := Refused
 	if accepted {
 		op = Write
 	}
-	c.Note(Event{Op: op, Token: token})
+	c.Note(Event{Op: op, Since: since, Token: token, What: element})
 }

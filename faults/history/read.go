@@ -55,7 +55,7 @@ func readFile(all []Event, name string) ([]Event, error) {
 			}
 			proc = e.Proc
 		}
-		e.Proc = proc
+		e.Proc, e.Line = proc, n
 		all = append(all, e)
 	}
 }
