@@ -52,7 +52,7 @@ type Event struct {
 	Call   int64  `json:"c,omitempty"` // the call, numbered from 1 in each process; set by Log
 
 	// Of an Ask.
-	Kind     string        `json:"kind,omitempty"`     // lock, fair, fenced, spin, read, write, multi, redlock, semaphore, permit, latch, limiter
+	Kind     string        `json:"kind,omitempty"`     // lock, fair, fenced, spin, read, write, multi, redlock, mutex (not re-entrant), semaphore, permit, latch, limiter
 	Keys     []string      `json:"keys,omitempty"`     // what is asked for; more than one of a multi-lock
 	Servers  []string      `json:"servers,omitempty"`  // where the keys are; of a fault, whom it strikes
 	Owner    string        `json:"owner,omitempty"`    // calls of one owner re-enter
