@@ -60,9 +60,6 @@ func (c *call) take(e history.Event) bool {
 	return true
 }
 
-// section is the time inside.
-func (c *call) section() span { return span{c.entered, c.left} }
-
 // lastLook is when the context was last known to be good.
 func (c *call) lastLook() int64 { return c.looks[len(c.looks)-1] }
 

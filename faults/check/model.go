@@ -52,7 +52,8 @@ var admits = map[string]func(s held, h hold) bool{
 	},
 	"readwrite": func(s held, h hold) bool {
 		return !slices.ContainsFunc(s.by, func(o hold) bool {
-			return !(o.class == shared && h.class == shared) && !(o.owner == h.owner && (o.class == exclusive || h.class == shared))
+			read, reentered := o.class == shared && h.class == shared, o.owner == h.owner && (o.class == exclusive || h.class == shared)
+			return !read && !reentered
 		})
 	},
 	"semaphore": func(s held, h hold) bool {

@@ -156,7 +156,6 @@ func testVerdicts(t *testing.T, table []verdict) {
 }
 
 // hold is a whole call without a wait.
-func hold(proc string, call int, key string, from, to int) string {
-	return fmt.Sprintf("%d %s ask %d lock %s\n%d %s enter %d\n%d %s exit %d\n%d %s released %d\n",
-		from, proc, call, key, from, proc, call, to, proc, call, to, proc, call)
+func hold(proc, key string, from, to int) string {
+	return fmt.Sprintf("%d %s ask 1 lock %s\n%d %s enter 1\n%d %s exit 1\n%d %s released 1\n", from, proc, key, from, proc, to, proc, to, proc)
 }
