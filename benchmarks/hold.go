@@ -13,9 +13,12 @@ import (
 // holders is how many goroutines take the locks that are to be held.
 const holders = 64
 
-// primers is how many of the locks are taken before memory is measured: with them come connections and what else a client
-// has once.
-const primers = 10 * holders
+// primers is how many of the locks are taken before memory is measured, after primings in which they are released again: with
+// them come connections and what else a client has once.
+const (
+	primers  = 10 * holders
+	primings = 10
+)
 
 // holdAll takes j.Count locks, more than the primers. What the caller keeps of them, a name and two words each, was there
 // before and does not count.
@@ -25,6 +28,11 @@ func (w *worker) holdAll(ctx context.Context, p peer, j job) (result, error) {
 		keys[i] = fmt.Sprint(j.Key, ":", i)
 	}
 	w.holds = make([]held, len(keys))
+	for range primings {
+		if err := w.prime(ctx, p, keys[:primers]); err != nil {
+			return result{}, err
+		}
+	}
 	if err := w.take(ctx, p, keys[:primers], w.holds); err != nil {
 		return result{}, err
 	}
@@ -39,6 +47,20 @@ func (w *worker) holdAll(ctx context.Context, p peer, j job) (result, error) {
 	r.Routine = math.Round(100*(goroutinesAfter-goroutines)/float64(j.Count-primers)) / 100 // a few that a client has once are none a lock
 	runtime.KeepAlive(keys)
 	return r, nil
+}
+
+// prime takes these locks and releases them.
+func (w *worker) prime(ctx context.Context, p peer, keys []string) error {
+	holds := make([]held, len(keys))
+	if err := w.take(ctx, p, keys, holds); err != nil {
+		return err
+	}
+	for _, h := range holds {
+		if err := h.Release(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // take takes the locks of these names.

@@ -19,10 +19,11 @@ type bare struct {
 	holders          atomic.Int64
 }
 
-// argument is one of a command: a text, perhaps around the name of the lock, or the id of the holder.
+// argument is one of a command: a text, perhaps around the name of the lock, or the id of a holder.
 type argument struct {
 	before, after string
-	named, holder bool
+	named         bool
+	holder        int // the first one in the command, or the second; 0: none
 }
 
 type bareHeld struct {
@@ -39,7 +40,7 @@ func openBareDefault(addr string) (peer, error) { return listen(addr, &redis.Opt
 
 func listen(addr string, o *redis.Options) (*bare, error) {
 	const key = "benchmark-of-the-bare-pair"
-	scripts, id, err := overhear(addr, key)
+	scripts, id, err := overhear(addr, func(l latchkey) error { return pair(context.Background(), l, key) })
 	if err != nil {
 		return nil, fmt.Errorf("the scripts of a pair: %w", err)
 	}
@@ -49,8 +50,8 @@ func listen(addr string, o *redis.Options) (*bare, error) {
 	return &bare{rdb: redis.NewClient(o), acquire: arguments(scripts[0], key, id), release: arguments(scripts[1], key, id)}, nil
 }
 
-// overhear returns the EVALSHA commands that Latchkey sends to lock and unlock key, and the id of the client that did.
-func overhear(addr, key string) (scripts [][]string, id string, err error) {
+// overhear returns the EVALSHA commands that Latchkey sends, and the id of the client that did.
+func overhear(addr string, do func(latchkey) error) (scripts [][]string, id string, err error) {
 	p, err := listenAndCount(addr)
 	if err != nil {
 		return nil, "", err
@@ -61,9 +62,9 @@ func overhear(addr, key string) (scripts [][]string, id string, err error) {
 		return nil, "", err
 	}
 	defer c.Close()
-	for range 2 { // the first pair loads the scripts
+	for range 2 { // the first time loads the scripts
 		p.Record()
-		if err := pair(context.Background(), latchkey{c, nil}, key); err != nil {
+		if err := do(latchkey{c, nil}); err != nil {
 			return nil, "", err
 		}
 	}
@@ -77,21 +78,27 @@ func overhear(addr, key string) (scripts [][]string, id string, err error) {
 
 func arguments(command []string, key, id string) []argument {
 	var all []argument
+	holders := 0
 	for _, text := range command {
-		before, after, named := strings.Cut(text, key)
-		all = append(all, argument{before, after, named, strings.HasPrefix(text, id+":")})
+		a := argument{}
+		a.before, a.after, a.named = strings.Cut(text, key)
+		if strings.HasPrefix(text, id+":") {
+			holders++
+			a.holder = holders
+		}
+		all = append(all, a)
 	}
 	return all
 }
 
-func (b *bare) send(ctx context.Context, command []argument, h *bareHeld) error {
+func (b *bare) send(ctx context.Context, command []argument, key string, holders ...string) error {
 	args := make([]any, len(command))
 	for i, a := range command {
 		switch {
 		case a.named:
-			args[i] = a.before + h.key + a.after
-		case a.holder:
-			args[i] = h.holder
+			args[i] = a.before + key + a.after
+		case a.holder > 0:
+			args[i] = holders[a.holder-1]
 		default:
 			args[i] = a.before
 		}
@@ -104,10 +111,14 @@ func (b *bare) send(ctx context.Context, command []argument, h *bareHeld) error 
 }
 
 func (b *bare) Lock(ctx context.Context, key string) (held, error) {
-	h := &bareHeld{b, key, "benchmark:" + strconv.FormatInt(b.holders.Add(1), 10)}
-	return h, b.send(ctx, b.acquire, h)
+	h := &bareHeld{b, key, b.nextHolder()}
+	return h, b.send(ctx, b.acquire, key, h.holder)
 }
 
-func (h *bareHeld) Release(ctx context.Context) error { return h.b.send(ctx, h.b.release, h) }
+func (b *bare) nextHolder() string { return "benchmark:" + strconv.FormatInt(b.holders.Add(1), 10) }
+
+func (h *bareHeld) Release(ctx context.Context) error {
+	return h.b.send(ctx, h.b.release, h.key, h.holder)
+}
 
 func (b *bare) Close() error { return b.rdb.Close() }

@@ -39,7 +39,7 @@ var workloads = []workload{
 	{name: "reentry", about: "a guard under a guard that holds the same key", feeds: []string{"reentry_commands"}, most: 1, run: nested},
 	{name: "held", about: "1,000, 10,000 and 100,000 locks are held for 10 s", feeds: heldMetrics(), most: 1, run: heldLocks},
 	{name: "commands of pairs", about: "what one caller sends through a proxy that counts, and what Redis executes, scripts included", feeds: commandMetrics("pair"), most: 1,
-		run: commands("pair", 1, job{Do: "load", Callers: 1}, everyone)},
+		run: commands("pair", 1, job{Do: "load", Callers: 1}, alone)},
 	{name: "commands on one key", about: "the same of 64 callers on one key", feeds: commandMetrics("one_key"), most: 1,
 		run: commands("one_key", 1, job{Do: "load", OneKey: true, Callers: 64, Away: 2}, contestant.canWait)},
 	{name: "commands of processes", about: "the same of 4 processes with 16 callers each", feeds: commandMetrics("processes"), most: 1,
@@ -131,7 +131,7 @@ func pairs(prefix string, at where) func(context.Context, *bench) error {
 		if err != nil {
 			return err
 		}
-		return b.sliced(ctx, b.all(everyone), job{Do: "load", Addr: addr, Callers: 1}, func(peer string, r result) {
+		return b.sliced(ctx, b.all(alone), job{Do: "load", Addr: addr, Callers: 1}, func(peer string, r result) {
 			if r.Done == 0 {
 				return
 			}
@@ -150,7 +150,7 @@ var manyCallers = []int{8, 64, 512}
 
 func ownKeys(callers int) func(context.Context, *bench) error {
 	return func(ctx context.Context, b *bench) error {
-		return b.sliced(ctx, b.all(everyone), job{Do: "load", Addr: b.server.addr, Callers: callers}, func(peer string, r result) {
+		return b.sliced(ctx, b.all(alone), job{Do: "load", Addr: b.server.addr, Callers: callers}, func(peer string, r result) {
 			b.note(fmt.Sprintf("own_keys_%d_rate", callers), peer, r.perSecond())
 		})
 	}

@@ -8,7 +8,7 @@ import "fmt"
 // Kinds come in three families: exclusive, fair, fenced and spin locks, which exclude each other; read and write locks;
 // and permits. A key is for one family. A [Locker] refuses a request of another family than the holders of the key have
 // with a [KindError], at once and also if the request would wait.
-type Kind int
+type Kind uint8
 
 const (
 	Exclusive Kind = iota // one owner at a time, re-entrant
@@ -70,7 +70,7 @@ func (e *KindError) Unwrap() error { return ErrUnsupported }
 
 // String returns the text form of k.
 func (k Kind) String() string {
-	if k < 0 || int(k) >= len(kindNames) {
+	if int(k) >= len(kindNames) {
 		return fmt.Sprintf("kind(%d)", int(k))
 	}
 	return kindNames[k]
@@ -78,7 +78,7 @@ func (k Kind) String() string {
 
 // MarshalText returns the text form of k, or an error for a value that is no kind.
 func (k Kind) MarshalText() ([]byte, error) {
-	if k < 0 || int(k) >= len(kindNames) {
+	if int(k) >= len(kindNames) {
 		return nil, fmt.Errorf("lock: unknown kind %d", int(k))
 	}
 	return []byte(kindNames[k]), nil

@@ -18,7 +18,7 @@ func TestKindText(t *testing.T) {
 		if err != nil {
 			t.Errorf("Marshal(%v) = %v", k, err)
 		}
-		back := lock.Kind(-1)
+		back := lock.Kind(255)
 		if err := json.Unmarshal(text, &back); err != nil || back != k {
 			t.Errorf("Unmarshal(%s) = %v, %v, want %v", text, back, err, k)
 		}
@@ -26,7 +26,7 @@ func TestKindText(t *testing.T) {
 }
 
 func TestKindWithoutText(t *testing.T) {
-	for k, want := range map[lock.Kind]string{-1: "kind(-1)", lock.Permit + 1: "kind(7)"} {
+	for k, want := range map[lock.Kind]string{255: "kind(255)", lock.Permit + 1: "kind(7)"} {
 		if k.String() != want {
 			t.Errorf("String() = %q, want %q", k, want)
 		}

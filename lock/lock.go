@@ -109,7 +109,7 @@ func (r Request) Validate() error {
 	switch {
 	case r.Key == "":
 		return fmt.Errorf("lock: request without a key")
-	case r.Kind < 0 || int(r.Kind) >= len(kindNames):
+	case int(r.Kind) >= len(kindNames):
 		return fmt.Errorf("lock: unknown kind %d", int(r.Kind))
 	case r.Lease < 0:
 		return fmt.Errorf("lock: negative lease %v", r.Lease)

@@ -17,7 +17,7 @@ func TestRequestValidate(t *testing.T) {
 		{lock.Request{Key: "k", Kind: lock.Permit, Limit: 1}, ""},
 		{lock.Request{Key: "k", Kind: lock.Fair, Limit: -1}, ""},
 		{lock.Request{}, "lock: request without a key"},
-		{lock.Request{Key: "k", Kind: -1}, "lock: unknown kind -1"},
+		{lock.Request{Key: "k", Kind: 255}, "lock: unknown kind 255"},
 		{lock.Request{Key: "k", Kind: lock.Permit + 1}, "lock: unknown kind 7"},
 		{lock.Request{Key: "k", Lease: -time.Second}, "lock: negative lease -1s"},
 		{lock.Request{Key: "k", Lease: time.Millisecond - 1}, "lock: lease 999.999µs is under a millisecond"},

@@ -95,7 +95,6 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hol
 	ho, h := &both.ho, &both.h
 	*ho = holder{id: c.nextHolder(r.Kind), name: name, family: c.familyOf(r.Kind), kind: r.Kind, limit: r.Limit,
 		queues: r.Kind == lock.Fair && r.Wait != 0, patience: c.fairWait}
-	ho.channel = ho.family.channel(ho)
 	if r.Wait > 0 {
 		ho.patience = min(r.Wait, c.fairWait)
 	}
@@ -115,7 +114,7 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hol
 	if _, ok := ho.family.(passing); ok && c.road.replicas.count == 0 {
 		w.hold = h
 	}
-	if err := w.run(ho.lineID(), r.Wait); err != nil {
+	if err := w.run(ho.lineID(), ho.family.channel(ho), r.Wait); err != nil {
 		c.cleanUp(ctx, ho, err)
 		return nil, err
 	}
@@ -168,7 +167,7 @@ func (c *Client) cleanUp(ctx context.Context, ho *holder, err error) {
 
 // prepare makes h a hold of ho that is to be admitted.
 func (h *hold) prepare(c *Client, ho *holder, r lock.Request) {
-	h.c, h.holder, h.kind, h.lease, h.most, h.since = c, ho, r.Kind, r.Lease, r.MaxHold, time.Now()
+	h.c, h.holder, h.kind, h.lease, h.most, h.since = c, ho, r.Kind, r.Lease, r.MaxHold, present()
 	if r.MaxHold > 0 {
 		h.lease = min(r.Lease, r.MaxHold)
 	}

@@ -24,7 +24,7 @@ type claims struct {
 	mu       sync.Mutex
 	schedule schedule
 	byLock   map[lockID]*holder // alive; more than one are linked
-	alarmAt  time.Time          // zero when the alarm is not set
+	alarmAt  instant            // zero when the alarm is not set
 	asleep   time.Duration      // for how long the machine was suspended since the origin, as far as is known
 	ended    []ending           // by the present transition
 
@@ -60,9 +60,10 @@ func (ho *holder) lockID() lockID { return lockID{ho.name, ho.kind.Family()} }
 // itself, because a suspension of the machine is only noticed by looking. Then it ends the contexts of the holds that have ended.
 // That comes after the mutex, because the end of a context can run foreign code.
 func (s *claims) unlock() {
-	if len(s.schedule) > 0 && (s.alarmAt.IsZero() || s.schedule[0].due.Before(s.alarmAt)) {
-		s.alarmAt = earlier(s.schedule[0].due, time.Now().Add(s.timeout/30))
-		s.alarm.Reset(time.Until(s.alarmAt))
+	if len(s.schedule) > 0 && (s.alarmAt == 0 || s.schedule[0].due < s.alarmAt) {
+		now := present()
+		s.alarmAt = min(s.schedule[0].due, now.add(s.timeout/30))
+		s.alarm.Reset(s.alarmAt.sub(now))
 	}
 	if s.quiet != nil && s.active+s.awaited+len(s.schedule) == 0 {
 		close(s.quiet)
@@ -104,13 +105,13 @@ func (s *claims) enter(h *hold, version int32, a answer) error {
 	if err := s.refusalLocked(h, a); err != nil {
 		ho.holds = without(ho.holds, h)
 		ho.changed()
-		s.emptyLocked(ho, time.Now())
+		s.emptyLocked(ho, present())
 		s.placeLocked(ho)
 		return err
 	}
 	h.admit(a)
-	if ho.admitted.IsZero() {
-		ho.admitted = time.Now()
+	if ho.admitted == 0 {
+		ho.admitted = present()
 		ho.next = s.byLock[ho.lockID()]
 		s.byLock[ho.lockID()] = ho
 	}
@@ -120,7 +121,7 @@ func (s *claims) enter(h *hold, version int32, a answer) error {
 
 // refusalLocked returns why h is not admitted after this answer, or nil.
 func (s *claims) refusalLocked(h *hold, a answer) error {
-	now := time.Now()
+	now := present()
 	switch {
 	case a.gone() || h.holder.dead:
 		return h.lostError(now, errGone)
@@ -130,7 +131,7 @@ func (s *claims) refusalLocked(h *hold, a answer) error {
 		return context.Cause(&h.ctx)
 	case s.closed != nil:
 		return s.closed
-	case !now.Before(h.holder.validUntil):
+	case now >= h.holder.validUntil:
 		return errTooLate
 	}
 	return nil
@@ -138,7 +139,7 @@ func (s *claims) refusalLocked(h *hold, a answer) error {
 
 // updateLocked returns the task that brings the counts of ho to Redis, with the lease that its holds need, or a longer one.
 func (s *claims) updateLocked(ho *holder, lease time.Duration, why change) task {
-	cl := ho.family.update(ho, ho.counts(), max(lease, ho.need(time.Now(), s.timeout)), why)
+	cl := ho.family.update(ho, ho.counts(), max(lease, ho.need(present(), s.timeout)), why)
 	return task{of: ho, call: cl, version: ho.version, why: why}
 }
 
@@ -146,12 +147,12 @@ func (s *claims) updateLocked(ho *holder, lease time.Duration, why change) task 
 func (s *claims) beginReentry(h *hold) (update task, ok bool) {
 	s.mu.Lock()
 	defer s.unlock()
-	ho := h.holder
-	if ho.dead || !time.Now().Before(ho.validUntil) {
+	ho, now := h.holder, present()
+	if ho.dead || now >= ho.validUntil {
 		return update, false
 	}
 	ho.holds, ho.asked = append(ho.holds, h), max(ho.asked, h.lease)
-	h.over = time.Now().Add(h.lease)
+	h.over = now.add(h.lease)
 	ho.version++
 	why := reentry
 	if h.kind == lock.Fenced {
@@ -166,7 +167,7 @@ func (s *claims) discard(ho *holder) (done <-chan struct{}) {
 	s.mu.Lock()
 	defer s.unlock()
 	if ho.queues || ho.doubts > 0 || ho.dead {
-		return s.removeLocked(ho, time.Now()).done
+		return s.removeLocked(ho, present()).done
 	}
 	return nil
 }
@@ -175,18 +176,18 @@ func (s *claims) discard(ho *holder) (done <-chan struct{}) {
 func (s *claims) tried(ho *holder, doubts int) {
 	s.mu.Lock()
 	defer s.unlock()
-	ho.doubts += doubts
-	ho.doubtUntil = time.Now().Add(s.grace)
+	ho.doubts += int32(doubts)
+	ho.doubtUntil = present().add(s.grace)
 }
 
 // forced ends all holds of a lock that was freed by force. A holder that was admitted after the force was sent may have taken the
 // lock afterwards, and is looked at.
-func (s *claims) forced(id lockID, asked time.Time) {
+func (s *claims) forced(id lockID, asked instant) {
 	s.mu.Lock()
 	defer s.unlock()
 	for ho := s.byLock[id]; ho != nil; {
 		next := ho.next
-		if ho.admitted.Before(asked) {
+		if ho.admitted < asked {
 			s.loseLocked(ho, errGone)
 		}
 		ho = next
@@ -223,9 +224,9 @@ func (s *claims) close(cause error) (quiet <-chan struct{}) {
 	s.closed, s.quiet = cause, make(chan struct{})
 	for _, e := range slices.Clone(s.schedule) {
 		if ho, ok := e.of.(*holder); ok {
-			s.awaited -= ho.unreleased
+			s.awaited -= int(ho.unreleased)
 			s.loseLocked(ho, cause)
-			s.awaited += ho.unreleased
+			s.awaited += int(ho.unreleased)
 		}
 	}
 	return s.quiet
@@ -240,7 +241,7 @@ func (s *claims) stopAwaiting() {
 
 // loseLocked ends all holds of ho.
 func (s *claims) loseLocked(ho *holder, reason error) {
-	now := time.Now()
+	now := present()
 	for _, h := range slices.Clone(ho.holds) {
 		s.endLocked(h, lost, h.lostError(now, reason))
 	}
@@ -261,7 +262,7 @@ func (s *claims) endLocked(h *hold, state holdState, cause error) {
 }
 
 // emptyLocked removes ho at the given time if it has no holds left.
-func (s *claims) emptyLocked(ho *holder, at time.Time) {
+func (s *claims) emptyLocked(ho *holder, at instant) {
 	if !ho.dead && len(ho.holds) == 0 {
 		s.buryLocked(ho)
 		s.removeLocked(ho, at)

@@ -79,7 +79,7 @@ func (l *CountDownLatch) Await(ctx context.Context) error {
 		a := l.c.road.ask(ctx, by, call{number, []string{l.key}, nil})
 		return a.err == nil && a.values[0] <= 0, -1, a.err
 	}}
-	return w.run(lineID{name: l.key, channel: latchChannel(l.key)}, -1)
+	return w.run(lineID{name: l.key, kind: latchLine}, latchChannel(l.key), -1)
 }
 
 // check also refuses a name with a hash tag of its own in a cluster: Redisson's channel for it is in another slot.

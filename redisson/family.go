@@ -93,7 +93,7 @@ func (p plain) update(ho *holder, c counts, lease time.Duration, why change) cal
 }
 
 func (p plain) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{lockRelease, []string{ho.name}, []any{ho.id, ho.channel, heir, millis(kept)}}
+	return call{lockRelease, []string{ho.name}, []any{ho.id, p.channel(ho), heir, millis(kept)}}
 }
 
 func (plain) pass(from, to *holder) call {
@@ -164,8 +164,8 @@ func (permit) update(ho *holder, _ counts, lease time.Duration, _ change) call {
 	return call{permitUpdate, permitKeys(ho.name), []any{ho.id, semaphoreChannel(ho.name), millis(lease)}}
 }
 
-func (permit) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{permitRelease, permitKeys(ho.name), []any{ho.id, ho.channel, heir, millis(kept)}}
+func (p permit) exit(ho *holder, heir string, kept time.Duration) call {
+	return call{permitRelease, permitKeys(ho.name), []any{ho.id, p.channel(ho), heir, millis(kept)}}
 }
 
 // force is never asked for: there is no Lock of this kind.

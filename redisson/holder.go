@@ -25,33 +25,37 @@ type holder struct {
 	// These never change.
 	id       string // the field of the hash; of a permit, its id
 	name     string // of the lock, as mapped
-	channel  string // where a waiter hears that the lock may be free; "" means nowhere
 	family   family
-	kind     lock.Kind // of the first hold
-	limit    int       // of permits
-	queues   bool      // of a fair lock: gets in line
+	limit    int // of permits
 	patience time.Duration
+	kind     lock.Kind // of the first hold
+	queues   bool      // of a fair lock: gets in line
 
-	// The mutex of claims guards the rest.
+	// The mutex of claims guards the rest. There can be very many holders: fields of a size stand together.
+	dead       bool  // lost, or being removed: nothing joins any more
+	outdated   bool  // the counts in Redis may be others, or it is not known whether the holder is still there
+	version    int32 // of the counts
+	unreleased int32 // lost holds whose work has not released them
+	doubts     int32 // attempts to enter that were not answered
 	entry
 	next       *holder       // of the same lock, in the order of their admission backwards
 	holds      []*hold       // joining, held or kept, oldest first
 	first      [1]*hold      // room for most of them
-	unreleased int           // lost holds whose work has not released them
-	admitted   time.Time     // when the first hold was
-	dead       bool          // lost, or being removed: nothing joins any more
-	validUntil time.Time     // when the holder counts as lost; the key in Redis lives longer
-	renewAt    time.Time     // when to update next, if a hold is renewed or outdated says so
-	outdated   bool          // the counts in Redis may be others, or it is not known whether the holder is still there
-	version    int32         // of the counts
-	cuts       int           // updates under way that cut the lease
-	cutBy      time.Time     // until then, one of them may arrive late
-	cut        time.Duration // the shortest lease that one of them sets
+	admitted   instant       // when the first hold was
+	validUntil instant       // when the holder counts as lost; the key in Redis lives longer
+	renewAt    instant       // when to update next, if a hold is renewed or outdated says so
 	asked      time.Duration // the longest lease with which it was tried
-	doubts     int           // attempts to enter that were not answered
-	doubtUntil time.Time     // when the last of them counts as lost on its way
+	doubtUntil instant       // when the last attempt that was not answered counts as lost on its way
+	cut        *cut          // nil: no update has cut the lease
 	lastErr    error         // of an update
 	removal    *retry        // of what it may have left in Redis
+}
+
+// cut is about updates that cut a holder's lease.
+type cut struct {
+	underway int
+	by       instant       // until then, one of them may arrive late
+	lease    time.Duration // the shortest that one of them sets
 }
 
 // hold is one successful Acquire.
@@ -59,24 +63,22 @@ type hold struct {
 	// These are set before anybody else knows of the hold.
 	c      *Client
 	holder *holder
-	kind   lock.Kind
 	most   time.Duration // MaxHold; 0 sets no bound
 	ctx    heldContext
 	cancel context.CancelCauseFunc
+	kind   lock.Kind
 
-	// These are set when the hold is admitted.
-	since time.Time // before, when it was asked for
-	token int64     // of a fenced lock
-
-	// The mutex of claims guards the rest.
-	lease time.Duration // 0: renewed
-	ends  time.Time     // for the work, by its own lease or MaxHold; zero: never
-	over  time.Time     // the same for Redis, later by the margin; while joining, as far as is known
+	// The mutex of claims guards the rest; since and token don't change once the hold is admitted.
 	state holdState
-	cause error // why it was lost
+	since instant       // before it is admitted, when it was asked for
+	token int64         // of a fenced lock
+	lease time.Duration // 0: renewed
+	ends  instant       // for the work, by its own lease or MaxHold; zero: never
+	over  instant       // the same for Redis, later by the margin; while joining, as far as is known
+	cause error         // why it was lost
 }
 
-type holdState int
+type holdState uint8
 
 const (
 	joining holdState = iota // not answered by Redis yet
@@ -118,12 +120,12 @@ func (ho *holder) has(k lock.Kind) bool {
 }
 
 // need returns the longest lease that any of the holds still needs.
-func (ho *holder) need(now time.Time, watchdogTimeout time.Duration) (d time.Duration) {
+func (ho *holder) need(now instant, watchdogTimeout time.Duration) (d time.Duration) {
 	for _, h := range ho.holds {
 		if h.lease == 0 {
 			d = max(d, watchdogTimeout)
 		} else {
-			d = max(d, h.over.Sub(now))
+			d = max(d, h.over.sub(now))
 		}
 	}
 	return max(d, time.Millisecond)
@@ -131,12 +133,12 @@ func (ho *holder) need(now time.Time, watchdogTimeout time.Duration) (d time.Dur
 
 // heir returns who keeps the lock, and until when, after the last live hold. Kept holds leave it to a fresh holder id; without
 // any, the id is empty. It is not ok while a hold is live, or while both sides of a read/write lock are kept.
-func (ho *holder) heir() (id string, until time.Time, ok bool) {
+func (ho *holder) heir() (id string, until instant, ok bool) {
 	for _, h := range ho.holds {
 		if h.state != released || (h.kind == lock.Write) != (ho.holds[0].kind == lock.Write) {
 			return "", until, false
 		}
-		until = later(until, h.over)
+		until = max(until, h.over)
 	}
 	if len(ho.holds) > 0 {
 		id = ho.holds[0].c.nextHolder(ho.kind)
@@ -157,33 +159,33 @@ func (ho *holder) renewed() bool {
 // no answer counts for more than the cut. An answer to a question from before a suspension counts for nothing.
 func (ho *holder) believe(a answer) (lease time.Duration) {
 	lease = duration(a.values[1])
-	if ho.cuts > 0 || a.sent.Before(ho.cutBy) {
-		lease = min(lease, ho.cut)
+	if cut := ho.cut; cut != nil && (cut.underway > 0 || instantOf(a.sent) < cut.by) {
+		lease = min(lease, cut.lease)
 	}
 	if suspension(a.sent, time.Now()) < lease/3 {
-		ho.validUntil = later(ho.validUntil, a.sent.Add(goodFor(lease)))
+		ho.validUntil = max(ho.validUntil, instantOf(a.sent).add(goodFor(lease)))
 	}
 	ho.lastErr = nil
 	return lease
 }
 
 // beginCut prepares for an update that leaves only the given lease.
-func (ho *holder) beginCut(lease time.Duration, now time.Time) {
-	if ho.cuts == 0 && !now.Before(ho.cutBy) {
-		ho.cut = lease
+func (ho *holder) beginCut(lease time.Duration, now instant) {
+	if ho.cut == nil || ho.cut.underway == 0 && now >= ho.cut.by {
+		ho.cut = &cut{lease: lease}
 	}
-	ho.cuts++
-	ho.cut = min(ho.cut, lease)
-	ho.validUntil = earlier(ho.validUntil, now.Add(goodFor(ho.cut)))
+	ho.cut.underway++
+	ho.cut.lease = min(ho.cut.lease, lease)
+	ho.validUntil = min(ho.validUntil, now.add(goodFor(ho.cut.lease)))
 }
 
 // endCut notes the end of such an update. If one of its attempts was not answered, a copy may arrive until late.
-func (ho *holder) endCut(a answer, late time.Time) {
-	ho.cuts--
+func (ho *holder) endCut(a answer, late instant) {
+	ho.cut.underway--
 	if a.doubts == 0 {
-		late = time.Now()
+		late = present()
 	}
-	ho.cutBy = later(ho.cutBy, late)
+	ho.cut.by = max(ho.cut.by, late)
 }
 
 // changed makes an update due now. It brings the counts to Redis, or finds out whether the holder is still there.
@@ -204,51 +206,51 @@ func (ho *holder) lapse() error {
 }
 
 // attention returns when the holder next needs to be seen to; zero once it is dead.
-func (ho *holder) attention() (at time.Time) {
+func (ho *holder) attention() (at instant) {
 	if ho.dead {
 		return at
 	}
 	at = ho.validUntil
 	if ho.outdated || ho.renewed() {
-		at = earlier(at, ho.renewAt)
+		at = min(at, ho.renewAt)
 	}
 	for _, h := range ho.holds {
-		if !h.ends.IsZero() {
-			at = earlier(at, h.ends)
+		if h.ends > 0 {
+			at = min(at, h.ends)
 		}
 	}
 	return at
 }
 
 // inDoubt reports whether an attempt to enter may still arrive.
-func (ho *holder) inDoubt(now time.Time) bool { return ho.doubts > 0 && now.Before(ho.doubtUntil) }
+func (ho *holder) inDoubt(now instant) bool { return ho.doubts > 0 && now < ho.doubtUntil }
 
 // admit makes h a hold that Redis has granted.
 func (h *hold) admit(a answer) {
-	h.state, h.since, h.token = held, a.sent, a.values[2]
+	h.state, h.since, h.token = held, instantOf(a.sent), a.values[2]
 	if h.lease > 0 || h.most > 0 {
-		h.lastFor(cmp.Or(h.lease, h.most), a.sent)
+		h.lastFor(cmp.Or(h.lease, h.most), h.since)
 	}
 }
 
 // lastFor gives the hold d from the time at which Redis was asked, but no more than MaxHold in all.
-func (h *hold) lastFor(d time.Duration, asked time.Time) {
-	h.ends, h.over = later(h.ends, asked.Add(goodFor(d))), later(h.over, asked.Add(d))
+func (h *hold) lastFor(d time.Duration, asked instant) {
+	h.ends, h.over = max(h.ends, asked.add(goodFor(d))), max(h.over, asked.add(d))
 	if h.most > 0 {
-		h.ends, h.over = earlier(h.ends, h.since.Add(goodFor(h.most))), earlier(h.over, h.since.Add(h.most))
+		h.ends, h.over = min(h.ends, h.since.add(goodFor(h.most))), min(h.over, h.since.add(h.most))
 	}
 }
 
 // lapse returns why the hold has ended when its own time is over.
 func (h *hold) lapse() error {
-	if h.most > 0 && h.over.Equal(h.since.Add(h.most)) {
+	if h.most > 0 && h.over == h.since.add(h.most) {
 		return lock.ErrMaxHold
 	}
 	return errLease
 }
 
-func (h *hold) lostError(now time.Time, reason error) error {
-	return &lock.LostError{Held: now.Sub(h.since), Reason: reason}
+func (h *hold) lostError(now instant, reason error) error {
+	return &lock.LostError{Held: now.sub(h.since), Reason: reason}
 }
 
 func later(a, b time.Time) time.Time {

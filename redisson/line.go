@@ -29,19 +29,32 @@ const spareLines = 64
 // lineID is what those in a line have in common: each could go when the one ahead could.
 type lineID struct {
 	name    string
-	channel string
-	kind    lock.Kind
+	kind    lock.Kind // or one of those below
 	permits int64
+	alone   string // who stands in a line of its own, because the queue is in Redis
 }
+
+// What waits for no lock has a kind of its own among lines.
+const (
+	latchLine lock.Kind = 128 + iota
+	semaphoreLine
+	permitsLine
+	limiterLine
+)
 
 // lineID returns the line of those who want what ho wants.
 func (ho *holder) lineID() lineID {
-	return lineID{name: ho.name, channel: ho.channel, kind: ho.kind, permits: int64(ho.limit)}
+	id := lineID{name: ho.name, kind: ho.kind, permits: int64(ho.limit)}
+	if ho.queues {
+		id.alone = ho.id
+	}
+	return id
 }
 
 // line has one state for all who stand in it. The mutex of lines guards it.
 type line struct {
 	id           lineID
+	channel      string // where it hears that it may be its turn; "" means nowhere
 	places       []*place
 	subscription *pubsub.Subscription // made by the first refusal
 	news
@@ -57,7 +70,7 @@ type news struct {
 
 // streak is how a lock goes through a line. While the head rests, the alarm is set.
 type streak struct {
-	since time.Time   // when it began; zero: there is none
+	since instant     // when it began; zero: there is none
 	turns int         // how often the lock was passed on in it
 	rests bool        // the head does not ask: somebody of the line has just got the lock, or others are to get it
 	alarm *time.Timer // has the head ask
@@ -92,13 +105,13 @@ type step struct {
 }
 
 // join makes p the last place of a line. Leave must be called once for it. A lock can be passed on to h, unless that is nil.
-func (l *lines) join(p *place, id lineID, h *hold) {
+func (l *lines) join(p *place, id lineID, channel string, h *hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ln := l.byID[id]
 	if ln == nil {
 		ln = l.newLocked()
-		ln.id = id
+		ln.id, ln.channel = id, channel
 		l.byID[id] = ln
 	}
 	p.line, p.hold = ln, h
@@ -228,10 +241,10 @@ func (l *lines) offer(h *hold) *place {
 	if ln == nil || ln.places[0].hold == nil || ln.places[0].asking || ln.places[0].offered {
 		return nil
 	}
-	if ln.since.IsZero() {
+	if ln.since == 0 {
 		ln.since, ln.turns = h.since, 0
 	}
-	if ln.turns >= streakTurns || time.Since(ln.since) >= streakTime {
+	if ln.turns >= streakTurns || present().sub(ln.since) >= streakTime {
 		return nil
 	}
 	ln.turns++
@@ -257,11 +270,11 @@ func (l *lines) released(h *hold, notified int64) {
 	if ln == nil {
 		return
 	}
-	turn := time.Since(h.since)
-	if !ln.since.IsZero() {
-		turn = time.Since(ln.since) / time.Duration(ln.turns+1)
+	turn := present().sub(h.since)
+	if ln.since > 0 {
+		turn = present().sub(ln.since) / time.Duration(ln.turns+1)
 	}
-	ln.since = time.Time{}
+	ln.since = 0
 	others := notified
 	if ln.subscription != nil {
 		others-- // that is this client
@@ -278,10 +291,10 @@ func (l *lines) released(h *hold, notified int64) {
 func (l *lines) listen(p *place) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.line.subscription != nil || p.line.id.channel == "" {
+	if p.line.subscription != nil || p.line.channel == "" {
 		return false
 	}
-	p.line.subscription = l.subscriber.Subscribe(p.line.id.channel)
+	p.line.subscription = l.subscriber.Subscribe(p.line.channel)
 	return true
 }
 
@@ -291,7 +304,7 @@ func (l *lines) changed(p *place) (changed <-chan struct{}, live bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p.line.subscription == nil {
-		return l.subscriber.Changed(p.line.id.channel)
+		return l.subscriber.Changed(p.line.channel)
 	}
 	return p.line.subscription.Changed()
 }

@@ -161,7 +161,7 @@ func (h *hold) Remaining() time.Duration { return h.c.claims.remaining(h) }
 func (s *claims) beginExtension(h *hold, d time.Duration) (update task, err error) {
 	s.mu.Lock()
 	defer s.unlock()
-	if err := s.overLocked(h, time.Now()); err != nil {
+	if err := s.overLocked(h, present()); err != nil {
 		return update, err
 	}
 	return s.updateLocked(h.holder, d, renewal), nil
@@ -172,13 +172,13 @@ func (s *claims) endExtension(h *hold, d time.Duration, update task, a answer) e
 	s.mu.Lock()
 	defer s.unlock()
 	s.applyLocked(h.holder, a, update.version)
-	err := s.overLocked(h, time.Now())
+	err := s.overLocked(h, present())
 	switch {
 	case err != nil:
 	case a.gone(): // overtaken by another change
-		err = h.lostError(time.Now(), errGone)
+		err = h.lostError(present(), errGone)
 	case a.err == nil && h.lease > 0:
-		h.lastFor(d, a.sent)
+		h.lastFor(d, instantOf(a.sent))
 	default:
 		err = a.err
 	}
@@ -194,10 +194,10 @@ func (s *claims) remaining(h *hold) time.Duration {
 		return 0
 	}
 	end := h.holder.validUntil
-	if !h.ends.IsZero() {
-		end = earlier(end, h.ends)
+	if h.ends > 0 {
+		end = min(end, h.ends)
 	}
-	return max(0, time.Until(end))
+	return max(0, end.sub(present()))
 }
 
 // errNoHold is the error of a release under a context without the hold.
@@ -218,7 +218,7 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	if err := l.c.checkName(l.name); err != nil {
 		return false, err
 	}
-	asked := time.Now()
+	asked := present()
 	a := l.c.road.askSoon(ctx, l.c.familyOf(l.kind).force(l.key, l.kind))
 	if a.yes() {
 		l.c.claims.forced(lockID{l.key, l.kind.Family()}, asked)

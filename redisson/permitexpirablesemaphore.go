@@ -98,7 +98,7 @@ func (s *PermitExpirableSemaphore) Delete(ctx context.Context) (bool, error) {
 	if err := s.c.checkName(s.name); err != nil {
 		return false, err
 	}
-	asked := time.Now()
+	asked := present()
 	ok, err := s.c.remove(ctx, permitKeys(s.key)...)
 	if ok {
 		s.c.claims.forced(lockID{s.key, lock.Permit.Family()}, asked)
@@ -149,7 +149,7 @@ func (s *PermitExpirableSemaphore) acquire(ctx context.Context, n int, wait, lea
 	if err := cmp.Or(s.checkLease(lease), checkAtOnce(n)); n == 0 || err != nil {
 		return nil, err
 	}
-	err = s.c.awaitPermits(ctx, s.key, int64(n), s.channel(), wait, func(by time.Time) (ok bool, ttl time.Duration, err error) {
+	err = s.c.awaitPermits(ctx, lineID{name: s.key, kind: permitsLine, permits: int64(n)}, s.channel(), wait, func(by time.Time) (ok bool, ttl time.Duration, err error) {
 		ids, ttl, err = s.try(ctx, by, n, lease)
 		return ids != nil || errors.Is(err, errTooLate), ttl, err
 	})

@@ -157,7 +157,7 @@ func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) 
 		return false, err
 	}
 	end := time.Now().Add(wait)
-	err := l.c.awaitPermits(ctx, l.key, n, "", wait, func(by time.Time) (bool, time.Duration, error) {
+	err := l.c.awaitPermits(ctx, lineID{name: l.key, kind: limiterLine, permits: n}, "", wait, func(by time.Time) (bool, time.Duration, error) {
 		ok, delay, err := l.try(ctx, by, n)
 		if !ok && err == nil && wait >= 0 && time.Until(end) < delay {
 			return true, delay, &lock.BusyError{Remaining: delay}

@@ -101,7 +101,7 @@ func (c *Client) take(ctx context.Context, by time.Time, r request, cl, undo cal
 	}
 	c.conclude(r, a.doubts > 0)
 	if !took && a.doubts > 0 { // an attempt that was not answered may still take it, also after a refusal
-		c.claims.retry(undo, time.Now().Add(c.receiptLife()))
+		c.claims.retry(undo, present().add(c.receiptLife()))
 	}
 	return a
 }
@@ -114,7 +114,7 @@ func (c *Client) change(ctx context.Context, r request, cl call) (answer, error)
 	if a.err == nil || final(a.err) {
 		return a, a.err
 	}
-	c.claims.retry(cl, time.Now().Add(c.receiptLife()))
+	c.claims.retry(cl, present().add(c.receiptLife()))
 	return a, fmt.Errorf("%w: %w", ErrPending, a.err)
 }
 

@@ -16,14 +16,14 @@ import (
 func (s *claims) beginRelease(h *hold, kept time.Duration) (t task, err error) {
 	s.mu.Lock()
 	defer s.unlock()
-	now, ho := time.Now(), h.holder
+	now, ho := present(), h.holder
 	if err := s.overLocked(h, now); err != nil {
 		return s.dischargeLocked(h, now), err
 	}
 	s.active++
 	s.endLocked(h, released, nil)
 	if kept > 0 {
-		h.lease, h.ends, h.over = kept, now.Add(kept), now.Add(kept)
+		h.lease, h.ends, h.over = kept, now.add(kept), now.add(kept)
 		ho.holds = append(ho.holds, h)
 	}
 	if _, plain := ho.family.(passing); plain && kept == 0 && ho.has(h.kind) {
@@ -34,7 +34,7 @@ func (s *claims) beginRelease(h *hold, kept time.Duration) (t task, err error) {
 	ho.version++ // also for a partial release that is under way, and may find nothing any more
 	if heir, until, ok := ho.heir(); ok {
 		s.buryLocked(ho)
-		return task{call: ho.family.exit(ho, heir, max(0, until.Sub(now))), whole: true, free: heir == ""}, nil
+		return task{call: ho.family.exit(ho, heir, max(0, until.sub(now))), whole: true, free: heir == ""}, nil
 	}
 	why := renewal
 	if h.kind == lock.Write && kept == 0 && ho.counts().writes > 0 {
@@ -47,7 +47,7 @@ func (s *claims) beginRelease(h *hold, kept time.Duration) (t task, err error) {
 }
 
 // overLocked returns why h is not held any more, or nil.
-func (s *claims) overLocked(h *hold, now time.Time) error {
+func (s *claims) overLocked(h *hold, now instant) error {
 	if h.state == held {
 		s.expireLocked(h.holder, now)
 	}
@@ -59,7 +59,7 @@ func (s *claims) overLocked(h *hold, now time.Time) error {
 
 // dischargeLocked is beginRelease for a hold that has ended. If it was lost, its work has ended now, so whatever is left of the lock
 // in Redis can go before its lease ends. The watchdog removes it, or the caller after a close.
-func (s *claims) dischargeLocked(h *hold, now time.Time) (t task) {
+func (s *claims) dischargeLocked(h *hold, now instant) (t task) {
 	if h.state == released {
 		return t
 	}
@@ -84,11 +84,11 @@ func (s *claims) endRelease(h *hold, t task, a answer) error {
 	s.mu.Lock()
 	defer s.unlock()
 	s.active--
-	now, ho := time.Now(), h.holder
+	now, ho := present(), h.holder
 	switch {
 	case !t.whole:
 		if t.why == shortening {
-			ho.endCut(a, now.Add(s.grace))
+			ho.endCut(a, now.add(s.grace))
 		}
 		s.applyLocked(ho, a, t.version)
 		s.emptyLocked(ho, now)
@@ -101,7 +101,7 @@ func (s *claims) endRelease(h *hold, t task, a answer) error {
 		return a.err
 	case !t.whole && t.version != ho.version: // overtaken by another change
 		return nil
-	case !now.Before(ho.validUntil):
+	case now >= ho.validUntil:
 		return h.lostError(now, errLease)
 	case t.whole && a.doubts > 0: // the attempt that was not answered has done it
 		return nil

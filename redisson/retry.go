@@ -13,13 +13,13 @@ type retry struct {
 	entry
 	holder *holder // nil for a change
 	call   call
-	until  time.Time
-	goneBy time.Time     // from then on the answer "not there" is trusted: no attempt to enter can still arrive
+	until  instant
+	goneBy instant       // from then on the answer "not there" is trusted: no attempt to enter can still arrive
 	done   chan struct{} // closed when it is over
 }
 
 // retry starts to make a change in the background.
-func (s *claims) retry(cl call, until time.Time) {
+func (s *claims) retry(cl call, until instant) {
 	s.mu.Lock()
 	defer s.unlock()
 	rt := &retry{call: cl, until: until, done: make(chan struct{})}
@@ -27,16 +27,16 @@ func (s *claims) retry(cl call, until time.Time) {
 }
 
 // removeLocked starts to remove ho from Redis at the given time, or earlier if that was planned before.
-func (s *claims) removeLocked(ho *holder, at time.Time) *retry {
-	at = later(at, soon())
+func (s *claims) removeLocked(ho *holder, at instant) *retry {
+	at = max(at, soon())
 	if rt := ho.removal; rt != nil {
-		s.schedule.set(&rt.entry, rt, earlier(rt.due, at))
+		s.schedule.set(&rt.entry, rt, min(rt.due, at))
 		return rt
 	}
 	rt := &retry{holder: ho, call: ho.family.exit(ho, "", 0), done: make(chan struct{}),
-		until: at.Add(max(ho.asked, s.timeout)).Add(2 * s.grace)}
+		until: at.add(max(ho.asked, s.timeout)).add(2 * s.grace)}
 	if ho.queues {
-		rt.until = at.Add(queueMemory)
+		rt.until = at.add(queueMemory)
 	}
 	ho.removal = rt
 	s.schedule.set(&rt.entry, rt, at)
@@ -46,18 +46,18 @@ func (s *claims) removeLocked(ho *holder, at time.Time) *retry {
 // retriedLocked notes the answer to a retry. While an attempt of the holder to enter may still arrive, the answer "not there"
 // proves nothing. An attempt can be as late as Redis was silent, so that time counts from the first answer.
 func (s *claims) retriedLocked(rt *retry, a answer) {
-	now := time.Now()
+	now := present()
 	ho := rt.holder
 	if rt.index == 0 || a.err != nil && !final(a.err) {
 		return
 	}
-	if rt.goneBy.IsZero() {
+	if rt.goneBy == 0 {
 		rt.goneBy = now
 		if ho != nil && ho.inDoubt(now) {
-			rt.goneBy = now.Add(s.grace)
+			rt.goneBy = now.add(s.grace)
 		}
 	}
-	if a.yes() && ho != nil && ho.doubts == 1 || !now.Before(rt.goneBy) {
+	if a.yes() && ho != nil && ho.doubts == 1 || now >= rt.goneBy {
 		s.finishLocked(rt)
 	}
 }
@@ -67,5 +67,5 @@ func (s *claims) finishLocked(rt *retry) {
 		rt.holder.removal = nil
 	}
 	close(rt.done)
-	s.schedule.set(&rt.entry, rt, time.Time{})
+	s.schedule.set(&rt.entry, rt, 0)
 }

@@ -44,7 +44,7 @@ func (readWrite) update(ho *holder, c counts, lease time.Duration, why change) c
 }
 
 func (r readWrite) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{rwRelease, []string{ho.name}, []any{ho.id, suffixBase(ho.name), message(ho.kind), ho.channel, heir, millis(kept)}}
+	return call{rwRelease, []string{ho.name}, []any{ho.id, suffixBase(ho.name), message(ho.kind), r.channel(ho), heir, millis(kept)}}
 }
 
 func (readWrite) force(name string, kind lock.Kind) call {

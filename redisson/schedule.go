@@ -3,7 +3,6 @@ package redisson
 import (
 	"container/heap"
 	"slices"
-	"time"
 )
 
 // schedule is a heap of what claims have to see to. What is due first is at the top.
@@ -12,16 +11,16 @@ type schedule []*entry
 // entry is a part of what can be scheduled.
 type entry struct {
 	of    any // a *holder or a *retry
-	due   time.Time
+	due   instant
 	index int // in the heap, from 1; 0 when not there
 }
 
 // set gives the entry of a holder or a retry a time, or takes it out of the schedule if that is zero.
-func (s *schedule) set(e *entry, of any, due time.Time) {
+func (s *schedule) set(e *entry, of any, due instant) {
 	switch e.of, e.due = of, due; {
-	case due.IsZero() && e.index > 0:
+	case due == 0 && e.index > 0:
 		heap.Remove(s, e.index-1)
-	case due.IsZero():
+	case due == 0:
 	case e.index > 0:
 		heap.Fix(s, e.index-1)
 	default:
@@ -33,7 +32,7 @@ func (s *schedule) set(e *entry, of any, due time.Time) {
 func (s schedule) Len() int { return len(s) }
 
 // Less implements [heap.Interface].
-func (s schedule) Less(i, j int) bool { return s[i].due.Before(s[j].due) }
+func (s schedule) Less(i, j int) bool { return s[i].due < s[j].due }
 
 // Swap implements [heap.Interface].
 func (s schedule) Swap(i, j int) {

@@ -123,7 +123,7 @@ func (s *Semaphore) acquire(ctx context.Context, n int, wait time.Duration) erro
 	if err := s.check(n, 0); n == 0 || err != nil {
 		return err
 	}
-	return s.c.awaitPermits(ctx, s.key, int64(n), semaphoreChannel(s.key), wait, func(by time.Time) (bool, time.Duration, error) {
+	return s.c.awaitPermits(ctx, lineID{name: s.key, kind: semaphoreLine, permits: int64(n)}, semaphoreChannel(s.key), wait, func(by time.Time) (bool, time.Duration, error) {
 		r := s.c.request(s.key)
 		a := s.c.take(ctx, by, r, s.c.once(r, semaphoreAcquire, []string{s.key}, n), s.cancel(r))
 		return a.err == nil && a.values[0] > 0, -1, a.err
@@ -171,10 +171,10 @@ func checkPermits(n, least int) error {
 
 // awaitPermits waits for n permits of an object. Those who want as many stand in one line; a smaller request passes a larger
 // one.
-func (c *Client) awaitPermits(ctx context.Context, key string, n int64, channel string, wait time.Duration, try func(by time.Time) (bool, time.Duration, error)) error {
+func (c *Client) awaitPermits(ctx context.Context, id lineID, channel string, wait time.Duration, try func(by time.Time) (bool, time.Duration, error)) error {
 	if err := cmp.Or(context.Cause(ctx), context.Cause(c.ctx)); err != nil {
 		return err
 	}
 	w := &waiter{c: c, ctx: ctx, try: try}
-	return w.run(lineID{name: key, channel: channel, permits: n}, wait)
+	return w.run(id, channel, wait)
 }

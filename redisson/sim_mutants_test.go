@@ -73,12 +73,12 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a late acquire is believed",
-		edits: []edit{{"holder.go", "ho.validUntil = later(ho.validUntil, a.sent.Add(goodFor(lease)))", "ho.validUntil = later(ho.validUntil, later(a.sent.Add(goodFor(lease)), time.Now().Add(goodFor(lease))))"}},
+		edits: []edit{{"holder.go", "max(ho.validUntil, instantOf(a.sent).add(goodFor(lease)))", "max(ho.validUntil, present().add(goodFor(lease)))"}},
 		run:   "scene=plain,faults=rough", want: "two owners|believes",
 	},
 	{
 		name:  "a renewal without an answer counts",
-		edits: []edit{{"release.go", "\t\tho.lastErr = a.err\n", "\t\tho.lastErr = a.err\n\t\tho.validUntil = time.Now().Add(s.timeout)\n"}},
+		edits: []edit{{"release.go", "\t\tho.lastErr = a.err\n", "\t\tho.lastErr = a.err\n\t\tho.validUntil = present().add(s.timeout)\n"}},
 		run:   "scene=plain,faults=rough,leases=renewed", want: "two owners|believes",
 	},
 	{
@@ -101,7 +101,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a writer's shorter lease is not believed in time",
-		edits: []edit{{"holder.go", "\tho.validUntil = earlier(ho.validUntil, now.Add(goodFor(ho.cut)))\n", ""}},
+		edits: []edit{{"holder.go", "\tho.validUntil = min(ho.validUntil, now.add(goodFor(ho.cut.lease)))\n", ""}},
 		run:   "scene=write", want: "two owners|believes",
 	},
 	{
@@ -121,7 +121,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a forced unlock ends later holds",
-		edits: []edit{{"claims.go", "if ho.admitted.Before(asked) {", "if true {"}},
+		edits: []edit{{"claims.go", "if ho.admitted < asked {", "if true {"}},
 		run:   "scene=plain,faults=all,rounds=20", want: "nobody has|keeps for another",
 	},
 
@@ -185,7 +185,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "an undo is not sent",
-		edits: []edit{{"receipt.go", "\t\tc.claims.retry(undo, time.Now().Add(c.receiptLife()))\n", ""}},
+		edits: []edit{{"receipt.go", "\t\tc.claims.retry(undo, present().add(c.receiptLife()))\n", ""}},
 		run:   "scene=semaphore,faults=lossy", want: "left|liveness",
 	},
 	{

@@ -44,14 +44,14 @@ type waiter struct {
 }
 
 // run waits for at most the given time; 0 tries once, and a negative one waits as long as ctx. Those who give the same id stand in
-// one line.
-func (w *waiter) run(id lineID, wait time.Duration) error {
+// one line, and give the same channel.
+func (w *waiter) run(id lineID, channel string, wait time.Duration) error {
 	w.start, w.wait, w.patience = time.Now(), wait, w.c.patience(wait)
 	if wait < 0 {
 		w.wait = forever
 	}
 	if w.wait > 0 {
-		return w.standIn(id)
+		return w.standIn(id, channel)
 	}
 	done, ttl, err := w.try(w.start.Add(w.patience))
 	if !done && err == nil {
@@ -69,9 +69,9 @@ func (c *Client) patience(wait time.Duration) time.Duration {
 }
 
 // standIn waits in a line.
-func (w *waiter) standIn(id lineID) (err error) {
+func (w *waiter) standIn(id lineID, channel string) (err error) {
 	got := false
-	w.c.lines.join(&w.place, id, w.hold)
+	w.c.lines.join(&w.place, id, channel, w.hold)
 	defer func() {
 		if w.c.lines.leave(&w.place, got && err == nil) {
 			w.c.claims.tried(w.hold.holder, 1)
@@ -189,7 +189,7 @@ func (w *waiter) pause(ttl time.Duration, live bool) time.Duration {
 	if ttl >= 0 {
 		d = min(d, ttl+time.Millisecond)
 	}
-	if !live && w.place.line.id.channel != "" {
+	if !live && w.place.line.channel != "" {
 		d = min(d, pollInterval)
 	}
 	return d

@@ -19,22 +19,22 @@ type task struct {
 func (s *claims) takeDue() (todo []task) {
 	s.mu.Lock()
 	defer s.unlock()
-	now := time.Now()
-	s.alarmAt = time.Time{}
-	s.wakeUpLocked(now)
-	for len(s.schedule) > 0 && !s.schedule[0].due.After(now) {
+	s.alarmAt = 0
+	s.wakeUpLocked(time.Now())
+	now := present()
+	for len(s.schedule) > 0 && s.schedule[0].due <= now {
 		switch due := s.schedule[0].of.(type) {
 		case *holder:
 			s.expireLocked(due, now)
-			if !due.dead && (due.outdated || due.renewed()) && !now.Before(due.renewAt) {
-				due.renewAt = now.Add(s.retryAfter())
+			if !due.dead && (due.outdated || due.renewed()) && now >= due.renewAt {
+				due.renewAt = now.add(s.retryAfter())
 				todo = append(todo, s.updateLocked(due, 0, renewal))
 			}
 			s.placeLocked(due)
 		case *retry:
-			if now.Before(due.until) {
+			if now < due.until {
 				todo = append(todo, task{of: due, call: due.call})
-				s.schedule.set(&due.entry, due, earlier(due.until, now.Add(s.retryAfter())))
+				s.schedule.set(&due.entry, due, min(due.until, now.add(s.retryAfter())))
 			} else {
 				s.finishLocked(due)
 			}
@@ -79,16 +79,16 @@ func (s *claims) answered(tasks []task, answers []answer) {
 
 // expireLocked ends the holds of ho whose time is over, and all of them once ho itself is not valid any more. When the last hold
 // ends by its own lease, the lock is removed then, and does not stay for the lease that it has in Redis.
-func (s *claims) expireLocked(ho *holder, now time.Time) {
-	over := func(h *hold) bool { return !h.ends.IsZero() && !now.Before(h.ends) }
+func (s *claims) expireLocked(ho *holder, now instant) {
+	over := func(h *hold) bool { return h.ends > 0 && now >= h.ends }
 	for i := slices.IndexFunc(ho.holds, over); i >= 0; i = slices.IndexFunc(ho.holds, over) {
 		h := ho.holds[i]
 		s.endLocked(h, lost, h.lostError(now, h.lapse()))
 		ho.changed()
-		ho.renewAt = earlier(h.over, now.Add(s.retryAfter())) // the work has that long to take notice
+		ho.renewAt = min(h.over, now.add(s.retryAfter())) // the work has that long to take notice
 		s.emptyLocked(ho, h.over)
 	}
-	if !ho.dead && !now.Before(ho.validUntil) {
+	if !ho.dead && now >= ho.validUntil {
 		s.loseLocked(ho, ho.lapse())
 	}
 }
@@ -98,17 +98,17 @@ func (s *claims) retryAfter() time.Duration { return min(s.timeout/9, time.Secon
 
 // renewalDue returns when to renew a lease: after a third of it, as Redisson does. The time is rounded down to a grid, so that
 // holders of about the same age share a pipeline.
-func (s *claims) renewalDue(asked time.Time, lease time.Duration) time.Time {
+func (s *claims) renewalDue(asked time.Time, lease time.Duration) instant {
 	lease = min(lease, s.timeout)
 	at := asked.Add(lease / 3).Sub(s.origin)
-	return s.origin.Add(at.Truncate(max(lease/30, 1)))
+	return instantOf(s.origin).add(at.Truncate(max(lease/30, 1)))
 }
 
 // soonInterval is how long the watchdog collects what has just come up. What comes up at about the same time travels together, and
 // not before what was due already.
 const soonInterval = time.Millisecond
 
-func soon() time.Time { return time.Now().Add(soonInterval) }
+func soon() instant { return present().add(soonInterval) }
 
 // batchSize bounds a pipeline, so that its answer comes well before the next attempt is due.
 const batchSize = 500

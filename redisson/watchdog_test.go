@@ -97,7 +97,7 @@ func endsAfter(t *testing.T, h *hold, want time.Duration, reason error) {
 	cause := context.Cause(&h.ctx)
 	lost, ok := errors.AsType[*lock.LostError](cause)
 	if !ok || lost.Held != want || !errors.Is(cause, reason) {
-		t.Errorf("hold ended with %v after %v, want %v after %v", cause, time.Since(h.since), reason, want)
+		t.Errorf("hold ended with %v after %v, want %v after %v", cause, present().sub(h.since), reason, want)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestWatchdogBelievesTheLeaseThatRedisAnswered(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if got, want := h.holder.validUntil.Sub(w.start), 10*time.Second+goodFor(33*time.Second); got != want {
+		if got, want := h.holder.validUntil.sub(instantOf(w.start)), 10*time.Second+goodFor(33*time.Second); got != want {
 			t.Errorf("good until %v after the start, want %v", got, want)
 		}
 	})

@@ -68,7 +68,7 @@ func invalidRefused(s *scene) {
 		{"negative lease", func(r *lock.Request) { r.Lease = -time.Second }},
 		{"lease under a millisecond", func(r *lock.Request) { r.Lease = time.Microsecond }},
 		{"negative max hold", func(r *lock.Request) { r.MaxHold = -time.Second }},
-		{"negative kind", func(r *lock.Request) { r.Kind = -1 }},
+		{"kind of nothing", func(r *lock.Request) { r.Kind = 255 }},
 		{"unknown kind", func(r *lock.Request) { r.Kind = lock.Permit + 1 }},
 		{"permit without a limit", func(r *lock.Request) { r.Kind, r.Limit = lock.Permit, 0 }},
 	} {

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// bareLine hands a lock over as Latchkey does, and does nothing else: the callers of a process stand in line, the one in front asks,
+// and a release with somebody in line is one script. It renews nothing, notices no loss and keeps the lock in the process for as long
+// as somebody wants it.
+type bareLine struct {
+	*bare
+	pass []argument
+
+	mu    sync.Mutex
+	lines map[string]*queue
+}
+
+// queue is those who want one lock.
+type queue struct {
+	busy    bool          // somebody of the process holds the lock, or asks for it
+	waiters []chan string // each gets the id under which it holds the lock, or none if it is to ask
+	freed   chan struct{} // something was published; nil before anybody has subscribed
+	stop    func() error
+}
+
+type lineHeld struct {
+	b           *bareLine
+	key, holder string
+}
+
+func openBareLine(addr string) (peer, error) {
+	const key = "benchmark-of-the-bare-line"
+	b, err := openBare(addr)
+	if err != nil {
+		return nil, err
+	}
+	scripts, id, err := overhear(addr, func(l latchkey) error { return handOver(context.Background(), l, key) })
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the scripts of a hand-over: %w", err), b.Close())
+	}
+	holder := func(text string) bool { return strings.HasPrefix(text, id+":") }
+	for _, command := range scripts {
+		if i := slices.IndexFunc(command, holder); i >= 0 && slices.ContainsFunc(command[i+1:], holder) {
+			return &bareLine{bare: b.(*bare), pass: arguments(command, key, id), lines: map[string]*queue{}}, nil
+		}
+	}
+	return nil, errors.Join(errors.New("a hand-over has no script with two holders"), b.Close())
+}
+
+// handOver has one caller get the lock from another one of the same client.
+func handOver(ctx context.Context, l latchkey, key string) error {
+	h, err := l.Lock(ctx, key)
+	if err != nil {
+		return err
+	}
+	second := make(chan error)
+	go func() { second <- pair(ctx, l, key) }()
+	sleep(ctx, 20*time.Millisecond) // until it stands in line
+	return errors.Join(h.Release(ctx), <-second)
+}
+
+func (b *bareLine) Lock(ctx context.Context, key string) (held, error) {
+	b.mu.Lock()
+	q := b.lines[key]
+	if q == nil {
+		q = &queue{}
+		b.lines[key] = q
+	}
+	if !q.busy {
+		q.busy = true
+		b.mu.Unlock()
+		return b.contend(ctx, q, key)
+	}
+	turn := make(chan string, 1)
+	q.waiters = append(q.waiters, turn)
+	b.mu.Unlock()
+	select {
+	case holder := <-turn:
+		return b.take(ctx, q, key, holder)
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	i := slices.Index(q.waiters, turn)
+	if i >= 0 {
+		q.waiters = slices.Delete(q.waiters, i, i+1)
+	}
+	b.mu.Unlock()
+	if i < 0 { // it is this caller's turn
+		return b.take(ctx, q, key, <-turn)
+	}
+	return nil, ctx.Err()
+}
+
+func (b *bareLine) take(ctx context.Context, q *queue, key, holder string) (held, error) {
+	if holder == "" {
+		return b.contend(ctx, q, key)
+	}
+	return &lineHeld{b, key, holder}, nil
+}
+
+// contend asks until the lock is free, at first and after each message.
+func (b *bareLine) contend(ctx context.Context, q *queue, key string) (held, error) {
+	for {
+		holder := b.nextHolder()
+		err := b.send(ctx, b.acquire, key, holder)
+		if err == nil {
+			return &lineHeld{b, key, holder}, nil
+		}
+		if errors.Is(err, errBusy) {
+			err = b.await(ctx, q, key)
+		}
+		if err != nil {
+			b.leave(q)
+			return nil, err
+		}
+	}
+}
+
+// await returns after a message, or once the line is subscribed: the lock may have been freed before that.
+func (b *bareLine) await(ctx context.Context, q *queue, key string) error {
+	if q.freed == nil {
+		s := b.rdb.Subscribe(ctx, "redisson_lock__channel:{"+key+"}")
+		if _, err := s.Receive(ctx); err != nil {
+			return errors.Join(err, s.Close())
+		}
+		q.freed, q.stop = make(chan struct{}, 1), s.Close
+		go listenTo(s, q.freed)
+		return nil
+	}
+	select {
+	case <-q.freed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func listenTo(s *redis.PubSub, freed chan<- struct{}) {
+	for {
+		if _, err := s.ReceiveMessage(context.Background()); err != nil {
+			return
+		}
+		select {
+		case freed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// leave has the next in line ask, if there is one.
+func (b *bareLine) leave(q *queue) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q.busy = len(q.waiters) > 0; q.busy {
+		q.waiters[0] <- ""
+		q.waiters = q.waiters[1:]
+	}
+}
+
+func (h *lineHeld) Release(ctx context.Context) error {
+	b := h.b
+	b.mu.Lock()
+	q := b.lines[h.key]
+	if len(q.waiters) == 0 {
+		b.mu.Unlock()
+		defer b.leave(q)
+		return b.send(ctx, b.release, h.key, h.holder)
+	}
+	next := q.waiters[0]
+	q.waiters = q.waiters[1:]
+	b.mu.Unlock()
+	holder := b.nextHolder()
+	err := b.send(ctx, b.pass, h.key, h.holder, holder)
+	if err != nil {
+		holder = ""
+	}
+	next <- holder
+	return err
+}
+
+func (b *bareLine) Close() error {
+	for _, q := range b.lines {
+		if q.stop != nil {
+			_ = q.stop() // the process ends
+		}
+	}
+	return b.bare.Close()
+}
