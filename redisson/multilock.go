@@ -32,10 +32,10 @@ func (l *Lock) members() []*Lock { return []*Lock{l} }
 
 func (m *MultiLock) members() []*Lock { return m.locks }
 
-// compare orders the locks of all programs alike, but for those of different clients, which only have an order within a
-// program.
+// compare orders the locks of all programs alike, but for those of one name on several servers, which only have an order within
+// a program.
 func (l *Lock) compare(o *Lock) int {
-	return cmp.Or(cmp.Compare(l.c.id, o.c.id), cmp.Compare(l.key, o.key), cmp.Compare(l.kind, o.kind))
+	return cmp.Or(cmp.Compare(l.key, o.key), cmp.Compare(l.kind, o.kind), cmp.Compare(l.c.id, o.c.id))
 }
 
 // gather returns the locks of all members in order, and a text that is the same for the same locks.
@@ -142,7 +142,7 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, er
 	start := time.Now()
 	for lead, patience := 0, firstPatience; ; patience = min(2*patience, mostPatience) {
 		try := &attempt{ctx: ctx, request: r, start: start, patience: patience + m.locks[0].c.jitter(patience)}
-		stuck, err := try.take(m.from(lead))
+		stuck, err := try.take(m.from(lead), lead)
 		if err == nil {
 			return m.newHold(try), nil
 		}
@@ -205,8 +205,10 @@ func (a *attempt) held() context.Context {
 	return a.parts[len(a.parts)-1].Context()
 }
 
-// take returns the index of the lock that could not be had, with the reason. The locks before it are held.
-func (a *attempt) take(locks []*Lock) (stuck int, err error) {
+// take returns the index of the lock that could not be had, with the reason. The locks before it are held. The first of them is
+// out of order if lead is not 0, and then those that belong before it, up to the index lead, are waited for only for a moment. So
+// only who keeps to the order waits for long while holding something, and many contenders do not go on giving up for each other.
+func (a *attempt) take(locks []*Lock, lead int) (stuck int, err error) {
 	wait := a.request.Wait
 	if wait > 0 {
 		wait = max(wait-time.Since(a.start), 0)
@@ -215,6 +217,9 @@ func (a *attempt) take(locks []*Lock) (stuck int, err error) {
 	for i, l := range locks {
 		if i > 0 {
 			wait = max(time.Until(end), 0)
+		}
+		if i > 0 && i <= lead {
+			wait = min(wait, firstPatience)
 		}
 		h, err := l.acquire(a.held(), lock.Request{Wait: wait, Lease: a.request.Lease})
 		if err != nil {

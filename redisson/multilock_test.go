@@ -258,6 +258,35 @@ func TestMultiLockWaitsWithoutHolding(t *testing.T) {
 	}
 }
 
+// One lock could not be had for a while, so that many wait for either of them first. They must not go on giving up what they hold
+// for each other when both are free again, which once took them minutes.
+func TestMultiLockManyAfterAHoldUp(t *testing.T) {
+	s := redistest.Any(t)
+	const clients, rounds = 4, 3
+	holder := newClient(t, s)
+	var everybody sync.WaitGroup
+	b := mustLock(t, holder.Lock("b"))
+	for range clients {
+		c := newClient(t, s)
+		for range 3 {
+			everybody.Go(func() {
+				m := multiLock(t, namedLocks(c, "a", "b")...)
+				for range rounds {
+					mustGive(t, mustTake(t, m), m)
+				}
+			})
+		}
+	}
+	<-time.After(time.Second) // several have given up waiting for b under a
+	start := time.Now()
+	mustUnlock(t, holder.Lock("b"), b)
+	everybody.Wait()
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("%d rounds of %d clients took %v", rounds, clients, d)
+	}
+	expectKeys(t, s.Client(t))
+}
+
 func TestMultiLockCanceled(t *testing.T) {
 	t.Parallel()
 	s := redistest.Any(t)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -64,7 +65,7 @@ func NewRedLock(locks ...Member) (*RedLock, error) {
 	r := &RedLock{locks: sorted, key: redKey(text), quorum: len(locks)/2 + 1}
 	for i, l := range sorted {
 		c := l.c
-		if i > 0 && c == sorted[i-1].c {
+		if slices.ContainsFunc(sorted[:i], func(o *Lock) bool { return o.c == c }) {
 			return nil, errors.New("redisson: two locks of a RedLock are of the same client, so that they are not independent")
 		}
 		r.patience = max(r.patience, c.timeout)
