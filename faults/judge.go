@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/latchkey-go/latchkey/faults/check"
+	"github.com/latchkey-go/latchkey/faults/history"
+)
+
+// sums is what came of a run, in all its worlds.
+type sums struct {
+	results    []*check.Result
+	sections   int
+	waited     int
+	violations int
+	strikes    map[string]int // kind of fault → sections inside which it struck
+	void       []string
+	took       time.Duration
+}
+
+// judge reads and checks the history of a world. Whether the run is void is decided for all of them together.
+func judge(dir string, p plan) (*check.Result, error) {
+	events, err := history.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, k := range p.kinds {
+		names = append(names, k.name)
+	}
+	return check.Check(events, check.Options{Share: -1, Kinds: names, Live: liveTimeout}), nil
+}
+
+func (s *sums) add(world string, r *check.Result) {
+	s.results = append(s.results, r)
+	s.sections += r.Sections
+	s.waited += r.Waited
+	s.violations += r.Count
+	for k, n := range r.Strikes {
+		s.strikes[k] += n
+	}
+	for _, v := range r.Void {
+		s.void = append(s.void, world+": "+v)
+	}
+}
+
+// least is the rate of sections a second under which a run proves nothing.
+const least = 100
+
+func (s *sums) rate() float64 { return float64(s.sections) / s.took.Seconds() }
+
+// verdict returns what was broken, or why the run is void.
+func (s *sums) verdict() error {
+	var errs []error
+	for _, r := range s.results {
+		for _, v := range r.Violations {
+			errs = append(errs, fmt.Errorf("VIOLATION %s: %s", v.Rule, v.Text))
+		}
+	}
+	if s.rate() < least {
+		s.void = append(s.void, fmt.Sprintf("%.0f sections a second are fewer than %d", s.rate(), least))
+	}
+	if 3*s.waited < s.sections {
+		s.void = append(s.void, fmt.Sprintf("only %d of %d sections waited for another owner", s.waited, s.sections))
+	}
+	for _, v := range s.void {
+		errs = append(errs, errors.New("void: "+v))
+	}
+	return errors.Join(errs...)
+}
+
+// report prints the sums. The last line is for those who read no other.
+func (s *sums) report(out io.Writer) {
+	for _, k := range slices.Sorted(maps.Keys(s.strikes)) {
+		fmt.Fprintf(out, "%-34s struck inside %d sections\n", k, s.strikes[k])
+	}
+	for _, r := range s.results {
+		fmt.Fprint(out, r)
+	}
+	fmt.Fprintf(out, "%.0fs, %.0f sections a second, %d%% of them waited for another owner\n", s.took.Seconds(), s.rate(), 100*s.waited/max(1, s.sections))
+	fmt.Fprintf(out, "faults: %d kinds, %d critical sections, %d violations\n", len(s.strikes), s.sections, s.violations)
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/latchkey-go/latchkey/faults/history"
+	"github.com/latchkey-go/latchkey/faults/server"
+)
+
+// mixes are the kinds of locks that are played together on one server.
+var mixes = [][]string{
+	{"lock", "read", "write", "permit"},
+	{"lock", "multi", "spin"},
+	{"fair", "fenced", "lock"},
+	{"read", "write", "fenced", "multi"},
+	{"permit", "fair", "spin", "lock"},
+}
+
+// plans are the worlds of a run.
+func plans() []plan {
+	return []plan{
+		{name: "links", config: server.Config{Keep: true}, mixes: mixes, kinds: slices.Concat(linkKinds, workerKinds)},
+		{name: "server", config: server.Config{Keep: true}, mixes: mixes, kinds: slices.Concat(wireKinds, serverKinds)},
+	}
+}
+
+// selected leaves only the kinds that the pattern names.
+func selected(all []plan, only *regexp.Regexp) (some []plan) {
+	for _, p := range all {
+		p.kinds = slices.DeleteFunc(slices.Clone(p.kinds), func(k kind) bool { return !only.MatchString(p.name + ": " + k.name) })
+		if len(p.kinds) > 0 {
+			some = append(some, p)
+		}
+	}
+	return some
+}
+
+func hash(text string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text)) // never fails
+	return h.Sum64()
+}
+
+func newLog(dir string) (*history.Log, error) {
+	if err := os.MkdirAll(filepath.Join(dir, "log"), 0o755); err != nil {
+		return nil, err
+	}
+	return history.Create(filepath.Join(dir, "log"), "faults")
+}
+
+// stays reports whether a key may stay in Redis when nobody holds anything: the counter of a fenced lock does for ever, and the note
+// of what came of a request for its time.
+func stays(key string) bool {
+	return strings.HasPrefix(key, "redisson_lock_token:") || strings.HasPrefix(key, "latchkey_receipt:")
+}

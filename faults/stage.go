@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/latchkey-go/latchkey/faults/history"
+	"github.com/latchkey-go/latchkey/faults/server"
+	"github.com/latchkey-go/latchkey/faults/wire"
+	"github.com/latchkey-go/latchkey/faults/worker"
+)
+
+// kind is a kind of fault.
+type kind struct {
+	name string
+	// mix are the kinds of locks that are played; nil leaves it to chance.
+	mix []string
+	// lost says that the servers lose data by it.
+	lost bool
+	// strike makes the fault, and undoes it before it returns.
+	strike func(ctx context.Context, s *stage) error
+}
+
+// stage is a round while its fault is made.
+type stage struct {
+	*world
+	kind  kind
+	order worker.Order
+	procs []string // whom the fault strikes, if not all
+}
+
+// run makes the fault when somebody is inside.
+func (s *stage) run(ctx context.Context) error {
+	s.awaitInside(ctx, s.ways...)
+	s.faults++
+	e := history.Event{Op: history.Fault, What: s.kind.name, ID: s.faults, At: history.Now()}
+	before := e.At
+	err := s.kind.strike(ctx, s)
+	e.Procs = s.procs
+	for _, v := range s.servers {
+		e.Servers = append(e.Servers, v.Name)
+	}
+	s.log.Note(e)
+	if s.kind.lost {
+		s.log.Note(history.Event{Op: history.DataLost, Servers: e.Servers, Since: before})
+	}
+	e.Op, e.At = history.Healed, 0
+	s.log.Note(e)
+	return err
+}
+
+// insideTimeout bounds the wait for a section, which a fault before has put off.
+const insideTimeout = 3 * time.Second
+
+// awaitInside waits until a section is open at one of the workers, which it returns, and nil if none is for a long time.
+func (s *stage) awaitInside(ctx context.Context, from ...*way) *way {
+	return s.await(ctx, from, func(v *way) bool { return s.inside(v) > 0 })
+}
+
+// awaitWaiting waits until one of the workers has a call that waits, and no open section.
+func (s *stage) awaitWaiting(ctx context.Context, from ...*way) *way {
+	return s.await(ctx, from, func(v *way) bool { return s.waiting(v) > 0 && s.inside(v) == 0 })
+}
+
+func (s *stage) await(ctx context.Context, from []*way, ok func(*way) bool) *way {
+	first := s.rng.IntN(len(from))
+	for deadline := time.Now().Add(insideTimeout); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(20 * time.Microsecond) {
+		for i := range from {
+			if v := from[(first+i)%len(from)]; ok(v) {
+				return v
+			}
+		}
+	}
+	return nil
+}
+
+// some returns one, half or all of the workers, and notes that they are struck.
+func (s *stage) some() []*way {
+	n := []int{1, len(s.ways) / 2, len(s.ways)}[s.rng.IntN(3)]
+	return s.only(s.shuffled()[:n]...)
+}
+
+func (s *stage) shuffled() []*way {
+	all := append([]*way{}, s.ways...)
+	s.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+// only notes who is struck.
+func (s *stage) only(ways ...*way) []*way {
+	for _, v := range ways {
+		s.procs = append(s.procs, v.Name)
+	}
+	return ways
+}
+
+// between returns a time from a to b, in milliseconds.
+func (s *stage) between(a, b int) time.Duration {
+	return time.Duration(a+s.rng.IntN(b-a)) * time.Millisecond
+}
+
+// toxics lays a toxic on the links of some workers for a while.
+func (s *stage) toxics(ctx context.Context, d time.Duration, ts ...toxic) (err error) {
+	ways := s.some()
+	for _, v := range ways {
+		for _, l := range v.links {
+			for _, t := range ts {
+				err = errors.Join(err, l.add(t))
+			}
+		}
+	}
+	sleep(ctx, d)
+	for _, v := range ways {
+		for _, l := range v.links {
+			l.clear(ctx)
+		}
+	}
+	return err
+}
+
+// wired strikes requests for a while, on all servers.
+func (s *stage) wired(ctx context.Context, d time.Duration, x wire.Strike) error {
+	for _, w := range s.wires {
+		w.Begin(x)
+	}
+	sleep(ctx, d)
+	struck := 0
+	for _, w := range s.wires {
+		struck += w.End()
+	}
+	if struck == 0 {
+		return errors.New("no request was struck")
+	}
+	return nil
+}
+
+// late waits until all requests that are late have come.
+func (s *stage) late(ctx context.Context) {
+	for _, w := range s.wires {
+		for w.Pending() > 0 && ctx.Err() == nil {
+			sleep(ctx, 10*time.Millisecond)
+		}
+	}
+}
+
+// one is the server that a fault strikes.
+func (s *stage) one() *server.Server { return s.servers[s.rng.IntN(len(s.servers))] }
+
+// admin asks a server of the world for something.
+func admin(ctx context.Context, v *server.Server, args ...any) error {
+	return v.Admin.Do(ctx, args...).Err()
+}
+
+// sleep waits for d, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
