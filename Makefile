@@ -6,7 +6,7 @@ PKG      ?= ./...
 COUNT    ?= 6
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-modules generate interop sim lint fmt bench microbench bench-compare fuzz cover
+.PHONY: help test test-modules generate interop sim faults lint fmt bench microbench bench-compare fuzz cover
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,10 @@ interop: ## run the Go side against Redisson and Spring in Java; needs a JDK 17 
 sim: ## run 1,000 seeds of the simulation, and find the mutants in it
 	@go test -c -o redisson/sim.test ./redisson
 	@cd redisson && LATCHKEY_SIM=seeds=1000,parts=2,mutants ./sim.test -test.run '^TestSim$$' -test.timeout 20m
+
+# It starts servers and workers of its own. A failure names the histories, and the seed that repeats its schedule.
+faults: ## play with locks while servers, networks and processes fail, and check the histories, in under 4 minutes; LONG=1, SEED=number, ONLY=regexp
+	go -C faults run . $(if $(LONG),-long) $(if $(SEED),-seed $(SEED)) $(if $(ONLY),-only '$(ONLY)')
 
 lint: ## run the linters pinned in tools/go.mod; the first run compiles them
 	go mod tidy -diff

@@ -138,10 +138,14 @@ var workerKinds = []kind{
 		return s.freeze(ctx, s.awaitInside(ctx, s.ways...), watchdog+s.between(100, 1500))
 	}},
 	{name: "waiter stopped", strike: func(ctx context.Context, s *stage) error {
+		defer s.only() // it strikes those who are inside, as they can't give it the lock
 		return s.freeze(ctx, s.awaitWaiting(ctx, s.ways...), s.between(200, 3000))
 	}},
 	{name: "holder killed", strike: func(ctx context.Context, s *stage) error { return s.replace(ctx, s.awaitInside(ctx, s.ways...)) }},
-	{name: "waiter killed", strike: func(ctx context.Context, s *stage) error { return s.replace(ctx, s.awaitWaiting(ctx, s.ways...)) }},
+	{name: "waiter killed", strike: func(ctx context.Context, s *stage) error {
+		defer s.only()
+		return s.replace(ctx, s.awaitWaiting(ctx, s.ways...))
+	}},
 	{name: "cancelled waits", strike: func(ctx context.Context, s *stage) error {
 		for range 5 {
 			if err := s.everywhere(worker.Order{Do: "burst", Count: 60}); err != nil {

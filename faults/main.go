@@ -28,8 +28,7 @@ import (
 )
 
 func main() {
-	redis.SetLogger(quiet{}) // connections that fail are the point of it
-	zerolog.SetGlobalLevel(zerolog.Disabled)
+	hush()
 	if text := os.Getenv(workerVariable); text != "" {
 		if err := work(text); err != nil {
 			fmt.Fprintln(os.Stderr, "faults: worker:", err)
@@ -48,6 +47,12 @@ func main() {
 		fmt.Fprintln(os.Stderr, "faults:", err)
 		os.Exit(1)
 	}
+}
+
+// hush keeps go-redis and toxiproxy from telling of connections that fail: they are meant to.
+func hush() {
+	redis.SetLogger(quiet{})
+	zerolog.SetGlobalLevel(zerolog.Disabled)
 }
 
 type quiet struct{}
@@ -120,7 +125,12 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	worlds := selected(plans(), c.only)
+	return c.play(ctx, plans(), out)
+}
+
+// play plays the worlds, keeps the histories if something is wrong, and prints what came of it.
+func (c config) play(ctx context.Context, plans []plan, out io.Writer) (err error) {
+	worlds := selected(plans, c.only)
 	if len(worlds) == 0 {
 		return fmt.Errorf("no kind of fault is called %v", c.only)
 	}

@@ -32,7 +32,7 @@ func plans() []plan {
 // selected leaves only the kinds that the pattern names.
 func selected(all []plan, only *regexp.Regexp) (some []plan) {
 	for _, p := range all {
-		p.kinds = slices.DeleteFunc(slices.Clone(p.kinds), func(k kind) bool { return !only.MatchString(p.name + ": " + k.name) })
+		p.kinds = slices.DeleteFunc(slices.Clone(p.kinds), func(k kind) bool { return !only.MatchString(k.name) })
 		if len(p.kinds) > 0 {
 			some = append(some, p)
 		}

@@ -87,8 +87,9 @@ func (s *stage) shuffled() []*way {
 	return all
 }
 
-// only notes who is struck.
+// only notes who is struck; without any, all are.
 func (s *stage) only(ways ...*way) []*way {
+	s.procs = nil
 	for _, v := range ways {
 		s.procs = append(s.procs, v.Name)
 	}

@@ -78,7 +78,7 @@ func (t *timeline) reentries() {
 	for _, key := range slices.Sorted(maps.Keys(t.byKey)) {
 		holding := map[string][]*call{} // by owner
 		for _, c := range t.byKey[key] {
-			if c.class() > shared || c.ask.Kind == "mutex" {
+			if c.class() > shared || c.ask.Kind == "mutex" || len(c.ask.Keys) > 1 { // others may have the rest of the keys
 				continue
 			}
 			owner := c.ask.Owner

@@ -16,7 +16,7 @@ import (
 // that ends. How it ended decides when that may have been:
 //
 //	released     between Exit and the end of the release
-//	not held     between the last good look and the end of the release: it may have lapsed
+//	not held     between the last good look and the end of the release: it may have lapsed, also while its process was stopped
 //	anything else: lost, killed, release in doubt   at any time after the last good look
 //
 // A call that failed is left out, and so is one whose hold may have been lost with the server's data. That is sound, as is looking at
@@ -108,10 +108,10 @@ func lockModel(admit func(held, hold) bool) porcupine.Model {
 }
 
 // operations are those of the holds of calls.
-func operations(calls []*call) (ops []porcupine.Operation) {
+func (t *timeline) operations(calls []*call) (ops []porcupine.Operation) {
 	for i, c := range calls {
 		h := hold{i, c.ask.Owner, c.class(), c.ask.Permits, c.ask.Limit, c.token}
-		ends := span{c.lastLook(), forever}
+		ends := span{t.provenUntil(c), forever}
 		switch {
 		case c.release.Op == history.Released && c.leftBy == history.Exit:
 			ends = span{c.left, c.released}
@@ -123,6 +123,18 @@ func operations(calls []*call) (ops []porcupine.Operation) {
 			porcupine.Operation{ClientId: i, Input: end{h}, Call: ends.from, Return: ends.to})
 	}
 	return ops
+}
+
+// provenUntil is when a context was last known to be good. A process that was stopped may have looked before it noticed.
+func (t *timeline) provenUntil(c *call) int64 {
+	for _, s := range t.stops[c.ask.Proc] {
+		if s.from < c.entered || s.from > c.lastLook() || c.left > s.to+int64(t.options.Grace) {
+			continue
+		}
+		i, _ := slices.BinarySearch(c.looks, s.from)
+		return c.looks[max(i-1, 0)]
+	}
+	return c.lastLook()
 }
 
 // A window is a part of the history of a key that one model checks.
@@ -143,7 +155,7 @@ func (t *timeline) models() {
 			continue
 		}
 		model := lockModel(admits[w.model])
-		switch porcupine.CheckOperationsTimeout(model, operations(w.calls), left) {
+		switch porcupine.CheckOperationsTimeout(model, t.operations(w.calls), left) {
 		case porcupine.Ok:
 			t.result.Histories[w.model]++
 		case porcupine.Unknown:
@@ -159,7 +171,7 @@ func (t *timeline) models() {
 // illegal reports a window by the first of its calls that the model can't explain, with those that it met.
 func (t *timeline) illegal(w window, model porcupine.Model) {
 	n := 1
-	for n < len(w.calls) && porcupine.CheckOperations(model, operations(w.calls[:n])) {
+	for n < len(w.calls) && porcupine.CheckOperations(model, t.operations(w.calls[:n])) {
 		n++
 	}
 	c := w.calls[n-1]
