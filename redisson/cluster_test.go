@@ -31,10 +31,19 @@ func member(tb testing.TB, c *redistest.Cluster, opts ...redisson.Option) *redis
 func listeners(tb testing.TB, c *redistest.Cluster) (sharded, classic int) {
 	tb.Helper()
 	for _, n := range slices.Concat(c.Masters, c.Replicas) {
-		sharded += len(n.Do(tb, "pubsub", "shardchannels").([]any))
+		if c.Sharded {
+			sharded += len(n.Do(tb, "pubsub", "shardchannels").([]any))
+		}
 		classic += len(n.Do(tb, "pubsub", "channels", "redisson*").([]any))
 	}
 	return sharded, classic
+}
+
+// channels counts the subscriptions on all nodes.
+func channels(tb testing.TB, c *redistest.Cluster) int {
+	tb.Helper()
+	sharded, classic := listeners(tb, c)
+	return sharded + classic
 }
 
 func TestCluster(t *testing.T) {
@@ -49,6 +58,7 @@ func TestCluster(t *testing.T) {
 		}, locktest.Kinds(lock.Exclusive, lock.Fair, lock.Read, lock.Write, lock.Fenced, lock.Spin, lock.Permit))
 	})
 	t.Run("wake", func(t *testing.T) { testClusterWake(t, c) })
+	t.Run("sharded on", func(t *testing.T) { testShardedOn(t, c) })
 	t.Run("ACL user", func(t *testing.T) { testACLUserInACluster(t, c) })
 	t.Run("lost connections", func(t *testing.T) { testLostShardConnections(t, c) })
 	t.Run("mismatched modes", func(t *testing.T) { testMismatchedModes(t, c) })
@@ -65,14 +75,17 @@ func TestCluster(t *testing.T) {
 // Scenarios 3 and 4: a release wakes the other process, on the kind of channels that both have, from each of the masters.
 func testClusterWake(t *testing.T, c *redistest.Cluster) {
 	for _, tt := range []struct {
-		name             string
-		mode             redisson.ShardedMode
-		sharded, classic int
+		name    string
+		mode    redisson.ShardedMode
+		sharded bool
 	}{
-		{"auto", redisson.ShardedAuto, 9, 0},
-		{"on", redisson.ShardedOn, 9, 0},
-		{"off", redisson.ShardedOff, 0, 9},
+		{"auto", redisson.ShardedAuto, c.Sharded},
+		{"on", redisson.ShardedOn, true},
+		{"off", redisson.ShardedOff, false},
 	} {
+		if tt.sharded && !c.Sharded {
+			continue // see testShardedOn
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			holder, waiter := member(t, c, redisson.ShardedPubSub(tt.mode)), member(t, c, redisson.ShardedPubSub(tt.mode))
 			var held []context.Context
@@ -83,7 +96,7 @@ func testClusterWake(t *testing.T, c *redistest.Cluster) {
 			}
 			eventually(t, "waiters subscribe", func() bool {
 				sharded, classic := listeners(t, c)
-				return sharded == tt.sharded && classic == tt.classic
+				return tt.sharded && sharded == 9 && classic == 0 || !tt.sharded && sharded == 0 && classic == 9
 			})
 			<-time.After(50 * time.Millisecond) // for the try that follows a confirmed subscription
 			var slowest time.Duration
@@ -97,11 +110,17 @@ func testClusterWake(t *testing.T, c *redistest.Cluster) {
 			if slowest > 100*time.Millisecond {
 				t.Errorf("a waiter woke after %v, want 100ms at most", slowest)
 			}
-			eventually(t, "nothing is left", func() bool {
-				sharded, classic := listeners(t, c)
-				return sharded+classic == 0
-			})
+			eventually(t, "nothing is left", func() bool { return channels(t, c) == 0 })
 		})
+	}
+}
+
+// Where there are no sharded channels, a client that was told to use them says so when it can't announce a release.
+func testShardedOn(t *testing.T, c *redistest.Cluster) {
+	l := member(t, c, redisson.ShardedPubSub(redisson.ShardedOn)).Lock("on")
+	err := l.Unlock(mustLock(t, l))
+	if c.Sharded && err != nil || !c.Sharded && !errors.Is(err, lock.ErrRefused) {
+		t.Errorf("Unlock = %v; the cluster has sharded channels: %v", err, c.Sharded)
 	}
 }
 
@@ -110,7 +129,7 @@ func testLostShardConnections(t *testing.T, c *redistest.Cluster) {
 	holder, waiter := member(t, c).Lock("killed"), member(t, c).Lock("killed")
 	held := mustLock(t, holder)
 	got := lockAsync(waiter)
-	subscribed := func() bool { n, _ := listeners(t, c); return n == 1 }
+	subscribed := func() bool { return channels(t, c) == 1 }
 	eventually(t, "waiter subscribes", subscribed)
 	for _, n := range c.Masters {
 		n.Do(t, "client", "kill", "type", "pubsub")
@@ -123,6 +142,9 @@ func testLostShardConnections(t *testing.T, c *redistest.Cluster) {
 
 // Peers that disagree about the kind of channels are not woken, and progress by their cap.
 func testMismatchedModes(t *testing.T, c *redistest.Cluster) {
+	if !c.Sharded {
+		t.Skip("this server has no sharded channels: there is one mode, and nobody to differ from")
+	}
 	const watchdog = 3 * time.Second
 	holder := member(t, c, redisson.ShardedPubSub(redisson.ShardedOff), redisson.WatchdogTimeout(watchdog)).Lock("mismatch")
 	waiter := member(t, c, redisson.ShardedPubSub(redisson.ShardedOn), redisson.WatchdogTimeout(watchdog)).Lock("mismatch")
@@ -234,10 +256,13 @@ func testSlotMoves(t *testing.T, c *redistest.Cluster) {
 	i, slot := c.Owner(t, name)
 	from, to := c.Masters[i], c.Masters[(i+1)%3]
 	hm := member(t, c, redisson.WatchdogTimeout(3*waits))
+	listening := func(n *redistest.Node) bool { // at its slot's master if the channel is sharded, and else anywhere
+		return c.Sharded && len(n.Do(t, "pubsub", "shardchannels").([]any)) == 1 || !c.Sharded && channels(t, c) == 1
+	}
 	holder, waiter := hm.Lock(name), member(t, c).Lock(name)
 	held := mustLock(t, holder)
 	got, failed := lockUntil(t.Context(), waiter)
-	eventually(t, "waiter subscribes", func() bool { return len(from.Do(t, "pubsub", "shardchannels").([]any)) == 1 })
+	eventually(t, "waiter subscribes", func() bool { return listening(from) })
 
 	c.OpenSlot(t, slot, from, to)
 	again := mustLock(t, hm.Lock("{"+name+"}new")) // a free lock in an open slot is taken at the new master
@@ -247,16 +272,16 @@ func testSlotMoves(t *testing.T, c *redistest.Cluster) {
 
 	held = mustLock(t, holder) // this one at the new master
 	got, failed = lockUntil(t.Context(), waiter)
-	eventually(t, "waiter subscribes", func() bool { return len(from.Do(t, "pubsub", "shardchannels").([]any)) == 1 })
+	eventually(t, "waiter subscribes", func() bool { return listening(from) })
 	c.CloseSlot(t, slot, from, to)
-	eventually(t, "waiter follows the slot", func() bool { return len(to.Do(t, "pubsub", "shardchannels").([]any)) == 1 })
+	eventually(t, "waiter follows the slot", func() bool { return listening(to) })
 	<-time.After(100 * time.Millisecond)
 	start := time.Now()
 	mustUnlock(t, holder, held)
 	expectWaiter(t, waiter, got, failed)
 	t.Logf("woken at the new master after %v", time.Since(start))
-	if n, _ := listeners(t, c); n > 1 {
-		t.Errorf("%d sharded channels are subscribed, want the old one gone", n)
+	if n := channels(t, c); n > 1 {
+		t.Errorf("%d channels are subscribed, want the old one gone", n)
 	}
 }
 
@@ -281,7 +306,7 @@ func testClusterCounter(t *testing.T, c *redistest.Cluster) {
 	if want := [3]int{160, 160, 160}; count != want {
 		t.Errorf("counts = %v, want %v", count, want)
 	}
-	eventually(t, "nothing is left", func() bool { sharded, classic := listeners(t, c); return sharded+classic == 0 })
+	eventually(t, "nothing is left", func() bool { return channels(t, c) == 0 })
 }
 
 // A node that answers nothing keeps no caller longer than its deadline, and the locks of others not at all.

@@ -51,7 +51,7 @@ func TestClusterFailover(t *testing.T) {
 	waiter := member(t, c, redisson.Timeout(patience)).Lock(name)
 	wait := func() (<-chan context.Context, <-chan error) {
 		got, failed := lockUntil(t.Context(), waiter)
-		eventually(t, "waiter subscribes", func() bool { n, _ := listeners(t, c); return n >= 1 })
+		eventually(t, "waiter subscribes", func() bool { return channels(t, c) >= 1 })
 		<-time.After(50 * time.Millisecond)
 		return got, failed
 	}
@@ -125,7 +125,7 @@ func TestSyncReplicas(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
 	host, port := master.HostPort()
-	replica := redistest.Start(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
+	replica := redistest.Start(t, "--replicaof", host, port, "--repl-diskless-sync-delay", "0")
 	rdb := master.Client(t)
 	eventually(t, "the replica is there", func() bool { return rdb.Wait(t.Context(), 1, time.Millisecond).Val() == 1 })
 	const within = time.Second

@@ -62,7 +62,7 @@ func TestTextIsKept(t *testing.T) {
 
 // Nor is a user who may not, or a command that a server does not have.
 func TestMissingPermissionIsRefused(t *testing.T) {
-	s := redistest.Start(t, "--rename-command", "EVAL", "", "--rename-command", "SSUBSCRIBE", "")
+	s := redistest.Start(t, "--rename-command", "EVAL", "")
 	admin := s.Client(t)
 	for name, rules := range map[string][]any{
 		"none":     {"~*", "&*", "+ping", "+hello", "+client"},

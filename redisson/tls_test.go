@@ -66,15 +66,9 @@ func authority(t *testing.T) (certFile, keyFile string, config *tls.Config) {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	cert, key, config := authority(t)
-	s := redistest.Start(t, "--tls-port", "0") // for its port; TLS is switched on below
+	s, addr := redistest.StartTLS(t, cert, key)
 	admin := s.Client(t)
-	port := redistest.FreePort(t)
-	for _, set := range [][2]string{{"tls-cert-file", cert}, {"tls-key-file", key}, {"tls-ca-cert-file", cert}, {"tls-port", port}} {
-		if err := admin.ConfigSet(t.Context(), set[0], set[1]).Err(); err != nil {
-			t.Fatalf("config set %v: %v", set, err)
-		}
-	}
-	secure := func(o *redis.Options) { o.Addr, o.TLSConfig = net.JoinHostPort("127.0.0.1", port), config }
+	secure := func(o *redis.Options) { o.Addr, o.TLSConfig = addr, config }
 	holder := onClient(t, s.Client(t, secure)).Lock("k")
 	waiter := onClient(t, s.Client(t, secure)).Lock("k")
 	held := mustLock(t, holder)
@@ -95,7 +89,8 @@ func TestTLS(t *testing.T) {
 // What the package documentation says that a user needs.
 const (
 	aclCommands = "+eval +evalsha +exists +hexists +hget +hset +del +pexpire +pttl +publish +subscribe +unsubscribe +ping"
-	aclCluster  = "+spublish +ssubscribe +sunsubscribe +pubsub|shardnumsub +cluster|slots +command"
+	aclCluster  = "+pubsub|shardnumsub +cluster|slots +command"
+	aclSharded  = "+spublish +ssubscribe +sunsubscribe" // unknown before Redis 7.0
 	aclChannels = "&redisson_lock__channel:*"
 	// And for all of Redisson's family.
 	aclFamily = "+@scripting +@hash +@string +@sortedset +@list +time +exists +del +pexpire +pttl +persist" +
@@ -105,7 +100,7 @@ const (
 
 func setUser(t *testing.T, do func(args ...any) error, rules string) {
 	t.Helper()
-	args := []any{"acl", "setuser", "locker", "reset", "on", ">secret"}
+	args := []any{"acl", "setuser", "locker", "reset", "resetchannels", "on", ">secret"} // channels are free to all before Redis 7.0
 	for rule := range strings.FieldsSeq(rules) {
 		args = append(args, rule)
 	}
@@ -166,23 +161,36 @@ func TestACLUserOfTheFamily(t *testing.T) {
 	turn := announce(t, c, "lock:replace")
 	listening(t, admin, "lock:replace")
 	turn.leave()
-	for _, denied := range admin.Do(ctx, "acl", "log").Val().([]any) {
-		t.Errorf("denied: %v", denied)
+	checkNothingDenied(t, admin)
+}
+
+// checkNothingDenied looks at what a server has denied its users. CLIENT SETINFO is go-redis' own, which does without it; the log
+// of servers before Redis 7.0 has only the first word of a command.
+func checkNothingDenied(t *testing.T, admin *redis.Client) {
+	t.Helper()
+	denied, err := admin.ACLLog(t.Context(), 100).Result()
+	check(t, err)
+	for _, d := range denied {
+		if d.Object != "client" && d.Object != "client|setinfo" {
+			t.Errorf("denied: %+v", *d)
+		}
 	}
 }
 
 func testACLUserInACluster(t *testing.T, c *redistest.Cluster) {
+	rules := aclCommands + " " + aclCluster + " ~lock:* " + aclChannels
+	if c.Sharded {
+		rules += " " + aclSharded
+	}
 	for _, n := range c.Masters {
 		do := func(args ...any) error { return n.Admin.Do(t.Context(), args...).Err() }
-		setUser(t, do, aclCommands+" "+aclCluster+" ~lock:* "+aclChannels)
+		setUser(t, do, rules)
 	}
 	user := func(o *redis.ClusterOptions) { o.Username, o.Password = "locker", "secret" }
 	holder, waiter := onClient(t, c.Client(t, user)), onClient(t, c.Client(t, user))
-	useAsUser(t, holder, waiter, func() int { n, _ := listeners(t, c); return n })
+	useAsUser(t, holder, waiter, func() int { return channels(t, c) })
 	for _, n := range c.Masters {
-		if denied := n.Do(t, "acl", "log").([]any); len(denied) > 0 {
-			t.Errorf("denied: %v", denied)
-		}
+		checkNothingDenied(t, n.Admin)
 	}
 }
 

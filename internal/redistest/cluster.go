@@ -3,6 +3,8 @@ package redistest
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,8 @@ import (
 
 const (
 	slots = 16384
+	// busOffset is how far a node's second port is above its first.
+	busOffset = 10000
 	// nodeTimeout is after how many milliseconds of silence the nodes of a cluster take one of them for dead.
 	nodeTimeout = "500"
 	// settleTimeout bounds how long a change may take to be known everywhere in a cluster or a group of sentinels.
@@ -23,6 +27,8 @@ type Cluster struct {
 	Masters []*Node
 	// Replicas[i] is the replica of Masters[i], or there are none.
 	Replicas []*Node
+	// Sharded says that it has sharded channels, as from Redis 7.0 on.
+	Sharded bool
 }
 
 // Node is a server of a cluster.
@@ -32,8 +38,6 @@ type Node struct {
 	ID string
 	// Admin is a client of this node alone, for what a test asks or does there.
 	Admin *redis.Client
-
-	bus string // the port on which the nodes talk
 }
 
 // StartCluster runs three masters with so many replicas each: 0 or 1. It is like Start in all else, and args go to each node.
@@ -47,13 +51,12 @@ func StartCluster(tb testing.TB, replicas int, args ...string) *Cluster {
 		c.Replicas = append(c.Replicas, startNode(tb, args))
 	}
 	for i, n := range c.Masters {
-		from, to := i*slots/3, (i+1)*slots/3-1
-		n.Do(tb, "cluster", "addslotsrange", from, to)
+		n.Do(tb, append([]any{"cluster", "addslots"}, numbers(i*slots/3, (i+1)*slots/3)...)...)
 		n.Do(tb, "cluster", "set-config-epoch", i+1)
 	}
 	for _, n := range c.nodes()[1:] {
 		host, port := n.HostPort()
-		c.Masters[0].Do(tb, "cluster", "meet", host, port, n.bus)
+		c.Masters[0].Do(tb, "cluster", "meet", host, port)
 	}
 	c.await(tb, "all nodes know each other", func(n *Node) bool {
 		known := n.Do(tb, "cluster", "info").(string)
@@ -66,20 +69,36 @@ func StartCluster(tb testing.TB, replicas int, args ...string) *Cluster {
 		c.AwaitReplica(tb, n)
 		c.await(tb, "the replica is known", func(other *Node) bool { return other.serving(tb, c.Masters[i]) == 2 })
 	}
+	c.Sharded = c.Masters[0].Has(tb, "ssubscribe")
 	return c
 }
 
 func startNode(tb testing.TB, args []string) *Node {
 	tb.Helper()
-	var bus string
-	s := start(tb, func() []string {
-		bus = FreePort(tb)
-		return append([]string{"--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", nodeTimeout,
-			"--cluster-replica-validity-factor", "0", "--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0"}, args...)
-	})
-	n := &Node{Server: s, bus: bus, Admin: s.Client(tb)}
+	s := start(tb, freePorts, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", nodeTimeout,
+		"--cluster-replica-validity-factor", "0", "--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0"}, args...))
+	n := &Node{Server: s, Admin: s.Client(tb)}
 	n.ID = n.Do(tb, "cluster", "myid").(string)
 	return n
+}
+
+// freePorts returns a port for a node. The one on which nodes talk to each other is free as well: it is busOffset above, and
+// Redis before 7.0 can't be told another one.
+func freePorts(tb testing.TB) string {
+	tb.Helper()
+	for {
+		if port := lowPort + rand.N(highPort-lowPort-busOffset); free(tb, port) && free(tb, port+busOffset) {
+			return strconv.Itoa(port)
+		}
+	}
+}
+
+// numbers are those from from to before to.
+func numbers(from, to int) (all []any) {
+	for i := from; i < to; i++ {
+		all = append(all, i)
+	}
+	return all
 }
 
 func (c *Cluster) nodes() []*Node { return append(append([]*Node{}, c.Masters...), c.Replicas...) }

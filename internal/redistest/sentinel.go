@@ -3,7 +3,6 @@ package redistest
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ func StartSentinels(tb testing.TB) *Sentinels {
 	tb.Helper()
 	s := &Sentinels{Name: "latchkey", Master: Start(tb)}
 	host, port := s.Master.HostPort()
-	s.Replica = Start(tb, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
+	s.Replica = Start(tb, "--replicaof", host, port, "--repl-diskless-sync-delay", "0")
 	admin := s.Replica.Client(tb)
 	await(tb, "the replica is in sync", func() bool {
 		return strings.Contains(admin.Info(context.Background(), "replication").Val(), "master_link_status:up")
@@ -86,12 +85,9 @@ func (s *Sentinels) AwaitReplicaLeads(tb testing.TB) {
 
 func startSentinel(tb testing.TB, name, host, port string) (addr string) {
 	tb.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		missing(tb, "this test needs redis-server processes of its own, and there is none on PATH")
-	}
+	path := program(tb)
 	conf := filepath.Join(tb.TempDir(), "sentinel.conf")
-	return launch(tb, func(own string) []string {
+	return launch(tb, FreePort, func(own string) []string {
 		text := strings.Join([]string{
 			"port " + own, "bind 127.0.0.1", "dir " + tb.TempDir(), "daemonize no", "loglevel warning",
 			"sentinel monitor " + name + " " + host + " " + port + " 2",

@@ -1,14 +1,17 @@
 // Package redistest gives tests a Redis of their own: a real redis-server process that can be paused, killed and started
 // again, a proxy that cuts connections at the worst moment, and miniredis where no server can be had.
 //
-// Two variables of the environment decide:
+// Three variables of the environment decide:
 //
+//   - LATCHKEY_REDIS_SERVER is the program that is started as a server, such as the path of a redis-server or valkey-server
+//     of another version. Without it, that is redis-server on PATH.
 //   - LATCHKEY_REDIS is the host:port of a running server with an empty database 0, for tests that need nothing but a
 //     server ([Any]). One test at a time uses it.
 //   - LATCHKEY_REQUIRE=redis makes a missing redis-server a failure, where otherwise tests are skipped or run on miniredis.
 package redistest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,33 +46,29 @@ type Server struct {
 }
 
 // Start runs a private redis-server on a free port, without persistence, and stops it when the test ends. Where there is
-// none on PATH, the test is skipped, or fails if LATCHKEY_REQUIRE says so. The args are added to the command line.
+// none, the test is skipped, or fails if LATCHKEY_REQUIRE says so. The args are added to the command line.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
-	return start(tb, func() []string { return args })
+	return start(tb, FreePort, args)
 }
 
-// start is Start with arguments that are made again for each try, as they may name another port.
-func start(tb testing.TB, args func() []string) *Server {
+func start(tb testing.TB, freePort func(testing.TB) string, args []string) *Server {
 	tb.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		missing(tb, "this test needs a redis-server process of its own, and there is none on PATH")
-	}
-	return launch(tb, func(port string) []string {
+	path := program(tb)
+	return launch(tb, freePort, func(port string) []string {
 		return append([]string{path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-			"--daemonize", "no", "--loglevel", "warning", "--dir", tb.TempDir()}, args()...)
+			"--daemonize", "no", "--loglevel", "warning", "--dir", tb.TempDir()}, args...)
 	})
 }
 
 // launch runs a server on a free port and stops it when the test ends. Somebody else can take a port between the moment
 // when it is seen to be free and the moment when the server listens, so launch tries again with the next one.
-func launch(tb testing.TB, command func(port string) []string) *Server {
+func launch(tb testing.TB, freePort func(testing.TB) string, command func(port string) []string) *Server {
 	tb.Helper()
 	const tries = 5
 	s := &Server{Real: true}
 	for i := 1; ; i++ {
-		port := FreePort(tb)
+		port := freePort(tb)
 		s.Addr, s.args = net.JoinHostPort("127.0.0.1", port), command(port)
 		err := s.run(tb)
 		if err == nil {
@@ -91,7 +90,7 @@ func Any(tb testing.TB) *Server {
 	if addr := os.Getenv("LATCHKEY_REDIS"); addr != "" {
 		return borrow(tb, addr)
 	}
-	if _, err := exec.LookPath("redis-server"); err == nil || required() {
+	if _, err := Program(); err == nil || required() {
 		return Start(tb)
 	}
 	return startMini(tb)
@@ -113,6 +112,34 @@ func (s *Server) Client(tb testing.TB, changes ...func(*redis.Options)) *redis.C
 func (s *Server) HostPort() (host, port string) {
 	host, port, _ = net.SplitHostPort(s.Addr)
 	return host, port
+}
+
+// StartTLS is Start with a second port, at the address secure, for TLS with the files of the certificate, which it trusts as well,
+// and of its key. Where the server was built without TLS, the test is skipped.
+func StartTLS(tb testing.TB, cert, key string) (s *Server, secure string) {
+	tb.Helper()
+	path, port := program(tb), FreePort(tb)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	said, err := exec.CommandContext(ctx, path, "--port", "0", "--tls-port", port, "--dir", tb.TempDir()).CombinedOutput()
+	switch text := string(said); {
+	case strings.Contains(text, "Failed finding TLS support"), strings.Contains(text, "Bad directive"):
+		tb.Skip("this server was built without TLS")
+	case !strings.Contains(text, "No tls-cert-file configured"):
+		tb.Fatalf("redistest: a server without a certificate ended with %v and said %s", err, text)
+	}
+	s = Start(tb, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert)
+	return s, net.JoinHostPort("127.0.0.1", port)
+}
+
+// Has reports whether the server knows a command.
+func (s *Server) Has(tb testing.TB, command string) bool {
+	tb.Helper()
+	known, err := s.Client(tb).Do(context.Background(), "command", "info", command).Slice()
+	if err != nil || len(known) != 1 {
+		tb.Fatalf("redistest: command info %s: %v, %v", command, known, err)
+	}
+	return known[0] != nil
 }
 
 // Pause stops the process as SIGSTOP does: connections stay open and nothing is answered.
@@ -231,38 +258,61 @@ func borrow(tb testing.TB, addr string) *Server {
 	return &Server{Addr: addr, Real: true}
 }
 
-// given holds the ports that FreePort has returned.
+// given holds the ports that free was asked about.
 var given sync.Map
 
-// FreePort returns a port on which nobody listens at the moment, and which it has not returned before. It lies below those
-// that systems give to outgoing connections: of these, another test can make one on the port before the server is up.
+// Ports lie from lowPort to highPort, below those that systems give to outgoing connections: of these, another test can make
+// one on the port before the server is up.
+const lowPort, highPort = 10000, 30000
+
+// FreePort returns a port on which nobody listens at the moment, and which it has not returned before.
 func FreePort(tb testing.TB) string {
 	tb.Helper()
 	for {
-		port := strconv.Itoa(10000 + rand.N(20000))
-		if _, again := given.LoadOrStore(port, true); again {
-			continue
-		}
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
-		if err == nil {
-			_ = l.Close()
-			return port
-		}
-		if !errors.Is(err, syscall.EADDRINUSE) {
-			tb.Fatalf("redistest: %v", err)
+		if port := lowPort + rand.N(highPort-lowPort); free(tb, port) {
+			return strconv.Itoa(port)
 		}
 	}
 }
 
-// required reports whether LATCHKEY_REQUIRE, a comma-separated list, names redis.
-func required() bool {
-	return slices.Contains(strings.Split(os.Getenv("LATCHKEY_REQUIRE"), ","), "redis")
-}
-
-func missing(tb testing.TB, why string) {
+// free reports whether nobody listens on the port, and has answered so only once.
+func free(tb testing.TB, port int) bool {
 	tb.Helper()
-	if required() {
-		tb.Fatalf("redistest: LATCHKEY_REQUIRE=redis, but %s", why)
+	if _, again := given.LoadOrStore(port, true); again {
+		return false
 	}
-	tb.Skipf("%s (install redis-server, or set LATCHKEY_REQUIRE=redis to make this a failure)", why)
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	switch {
+	case err == nil:
+		_ = l.Close()
+	case !errors.Is(err, syscall.EADDRINUSE):
+		tb.Fatalf("redistest: %v", err)
+	}
+	return err == nil
+}
+
+// programVariable names the server's program in the environment.
+const programVariable = "LATCHKEY_REDIS_SERVER"
+
+// Program finds the program of a server: that of LATCHKEY_REDIS_SERVER, or redis-server on PATH.
+func Program() (path string, err error) {
+	return exec.LookPath(cmp.Or(os.Getenv(programVariable), "redis-server"))
+}
+
+// program is Program for a test that can't do without: where there is none, the test is skipped or fails.
+func program(tb testing.TB) string {
+	tb.Helper()
+	path, err := Program()
+	switch {
+	case err != nil && required():
+		tb.Fatalf("redistest: a server is required, but %v", err)
+	case err != nil:
+		tb.Skipf("needs servers of its own, but %v (install redis-server, or set LATCHKEY_REQUIRE=redis to make this a failure)", err)
+	}
+	return path
+}
+
+// required reports whether LATCHKEY_REQUIRE, a comma-separated list, names redis. A program that is named is required, too.
+func required() bool {
+	return os.Getenv(programVariable) != "" || slices.Contains(strings.Split(os.Getenv("LATCHKEY_REQUIRE"), ","), "redis")
 }

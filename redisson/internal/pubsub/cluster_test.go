@@ -14,6 +14,9 @@ func TestCluster(t *testing.T) {
 	c := redistest.StartCluster(t, 0)
 	t.Run("topology", func(t *testing.T) { testTopology(t, c) })
 	for _, mode := range []Mode{Auto, On, Off} {
+		if mode == On && !c.Sharded {
+			continue
+		}
 		t.Run(fmt.Sprint("mode ", mode), func(t *testing.T) { testMode(t, c, mode) })
 	}
 	t.Run("lost connections", func(t *testing.T) { testLostConnections(t, c) })
@@ -29,7 +32,7 @@ func testTopology(t *testing.T, c *redistest.Cluster) {
 			t.Errorf("Slot(%q) = %d, want %d", key, Slot(key), want)
 		}
 	}
-	for mode, want := range map[Mode]bool{Auto: true, On: true, Off: false} {
+	for mode, want := range map[Mode]bool{Auto: c.Sharded, On: true, Off: false} {
 		rdb := c.Client(t)
 		top := NewTopology(rdb, mode)
 		if got := top.Master("a"); got != "" {
@@ -51,25 +54,39 @@ func testTopology(t *testing.T, c *redistest.Cluster) {
 }
 
 // subscribed counts the channels of both kinds that are subscribed at a node.
-func subscribed(t *testing.T, n *redistest.Node) (sharded, classic int) {
+func subscribed(t *testing.T, c *redistest.Cluster, n *redistest.Node) (sharded, classic int) {
 	t.Helper()
-	return len(n.Do(t, "pubsub", "shardchannels").([]any)), len(n.Do(t, "pubsub", "channels").([]any))
+	if c.Sharded {
+		sharded = len(n.Do(t, "pubsub", "shardchannels").([]any))
+	}
+	return sharded, len(n.Do(t, "pubsub", "channels").([]any))
 }
 
 // total sums up subscribed.
 func total(t *testing.T, c *redistest.Cluster) (sharded, classic int) {
 	t.Helper()
 	for _, n := range slices.Concat(c.Masters, c.Replicas) {
-		s, c := subscribed(t, n)
-		sharded, classic = sharded+s, classic+c
+		s, o := subscribed(t, c, n)
+		sharded, classic = sharded+s, classic+o
 	}
 	return sharded, classic
 }
 
+// publish announces a release as the mode has it.
+func publish(t *testing.T, c *redistest.Cluster, mode Mode, channel string) {
+	t.Helper()
+	command := "spublish"
+	if mode == Off || mode == Auto && !c.Sharded {
+		command = "publish"
+	}
+	if err := c.Client(t).Do(t.Context(), command, channel, "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A message is received at whichever master it is published, on the kind of channel that the mode says.
 func testMode(t *testing.T, c *redistest.Cluster, mode Mode) {
-	rdb := c.Client(t)
-	s := newSubscriber(t, rdb, mode)
+	s := newSubscriber(t, c.Client(t), mode)
 	var subs []*Subscription
 	for i := range 9 {
 		subs = append(subs, s.Subscribe(fmt.Sprint("k", i)))
@@ -79,18 +96,12 @@ func testMode(t *testing.T, c *redistest.Cluster, mode Mode) {
 	}
 	for i, sub := range subs {
 		changed, _ := sub.Changed()
-		publish := rdb.SPublish
-		if mode == Off {
-			publish = rdb.Publish
-		}
-		if err := publish(t.Context(), fmt.Sprint("k", i), "0").Err(); err != nil {
-			t.Fatal(err)
-		}
+		publish(t, c, mode, fmt.Sprint("k", i))
 		await(t, "a message", changed)
 		sub.Close()
 	}
 	sharded, classic := total(t, c)
-	if mode == Off && (sharded > 0 || classic != 9) || mode != Off && (sharded != 9 || classic > 0) {
+	if shards := mode != Off && c.Sharded; !shards && (sharded > 0 || classic != 9) || shards && (sharded != 9 || classic > 0) {
 		t.Errorf("%d sharded and %d classic channels are subscribed", sharded, classic)
 	}
 	eventually(t, "nothing is left", func() bool { sharded, classic := total(t, c); return sharded+classic == 0 })
@@ -107,14 +118,15 @@ func testLostConnections(t *testing.T, c *redistest.Cluster) {
 	}
 	await(t, "the connection broke", changed)
 	changed = awaitLive(t, sub, true)
-	if err := s.topology.Cluster().SPublish(t.Context(), "killed", "0").Err(); err != nil {
-		t.Fatal(err)
-	}
+	publish(t, c, Auto, "killed")
 	await(t, "a message", changed)
 }
 
 // The slot of a channel moves away and back.
 func testSlotMoves(t *testing.T, c *redistest.Cluster) {
+	if !c.Sharded {
+		t.Skip("this server has no sharded channels: a channel is in no slot")
+	}
 	const name = "moving"
 	i, slot := c.Owner(t, name)
 	from, to := c.Masters[i], c.Masters[(i+1)%3]
@@ -127,10 +139,10 @@ func testSlotMoves(t *testing.T, c *redistest.Cluster) {
 		c.CloseSlot(t, slot, from, to)
 		await(t, "the slot has moved", changed)
 		changed = awaitLive(t, sub, true)
-		if sharded, _ := subscribed(t, to); sharded != 1 {
+		if sharded, _ := subscribed(t, c, to); sharded != 1 {
 			t.Errorf("%d channels are subscribed at the new master", sharded)
 		}
-		if sharded, _ := subscribed(t, from); sharded != 0 {
+		if sharded, _ := subscribed(t, c, from); sharded != 0 {
 			t.Errorf("%d channels are subscribed at the old master", sharded)
 		}
 		to.Do(t, "spublish", name, "0")
@@ -141,6 +153,9 @@ func testSlotMoves(t *testing.T, c *redistest.Cluster) {
 
 // A subscriber whose map of the cluster is old asks the wrong master, is redirected, and finds the right one.
 func testStaleMap(t *testing.T, c *redistest.Cluster) {
+	if !c.Sharded {
+		t.Skip("this server has no sharded channels: a subscriber needs no map")
+	}
 	rdb := c.Client(t, func(o *redis.ClusterOptions) { o.ContextTimeoutEnabled = true })
 	s := newSubscriber(t, rdb, On)
 	var names []string
@@ -167,7 +182,7 @@ func testStaleMap(t *testing.T, c *redistest.Cluster) {
 	for _, sub := range subs {
 		awaitLive(t, sub, true)
 	}
-	if sharded, _ := subscribed(t, c.Masters[1]); sharded != len(names) {
+	if sharded, _ := subscribed(t, c, c.Masters[1]); sharded != len(names) {
 		t.Errorf("%d of %d channels are subscribed at the new master", sharded, len(names))
 	}
 }

@@ -15,7 +15,12 @@ import (
 // transient are the beginnings of what a server says when it is not ready now and may be soon.
 var transient = [...]string{
 	"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY ", "ERR max number of clients",
-	"ERR Script attempted to access a non local key", // it is missing while its slot is on the move
+}
+
+// transientInScripts is the same for what a script met. It need not come first: servers before version 7 wrap it in other words.
+var transientInScripts = [...]string{
+	"attempted to access a non local key", // it is missing while its slot is on the move
+	"-READONLY ",
 }
 
 // least is how many integers an answer has for those who read it.
@@ -59,16 +64,12 @@ func Transient(err error) bool {
 	if !ok {
 		return MayHaveRun(err) || errors.Is(err, redis.ErrPoolTimeout)
 	}
-	for _, beginning := range transient {
-		if strings.HasPrefix(said.Error(), beginning) {
-			return true
-		}
-	}
-	return false
+	text := said.Error()
+	return slices.ContainsFunc(transient[:], func(beginning string) bool { return strings.HasPrefix(text, beginning) }) ||
+		slices.ContainsFunc(transientInScripts[:], func(words string) bool { return strings.Contains(text, words) })
 }
 
-// refused is what a server says when it will never do what it was asked. It need not come first: servers before version 7 wrap
-// what a script met in other words.
+// refused is what a server says when it will never do what it was asked. It need not come first, either.
 var refused = [...]string{
 	"WRONGTYPE", "is not a number", "is not an integer", // the key holds something else; see the scripts, too
 	"NOPERM", "can't run this command", "NOAUTH", "WRONGPASS", "invalid password",
