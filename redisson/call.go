@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -52,16 +51,28 @@ const (
 	pauseGrowth = 4
 )
 
-// perform makes one attempt at each call, all in one round trip. If the server does not know one of the scripts, it asks again for
-// all, with the whole texts: each call is safe to repeat. go-redis repeats nothing by itself: only a client that knows of an
-// earlier attempt can distinguish a release that finds nothing from a lost lock.
+// perform makes one attempt at each call, all in one round trip. What the server did not know the script of, it asks again, with the
+// whole text. Only that: others have run, and a release that runs once more would find nothing, as if the lock had been lost.
+// go-redis repeats nothing by itself: only a client that knows of an earlier attempt can distinguish the two.
 func (r *road) perform(ctx *deadline, via sender, calls []call) []answer {
 	if len(calls) == 1 {
 		return []answer{r.performOne(ctx, via, calls[0])}
 	}
 	answers := r.attempt(ctx, via, calls, evalsha)
-	if slices.ContainsFunc(answers, answer.unknown) {
-		answers = r.attempt(ctx, via, calls, eval)
+	var unknown []call
+	for i, a := range answers {
+		if a.unknown() {
+			unknown = append(unknown, calls[i])
+		}
+	}
+	if len(unknown) == 0 {
+		return answers
+	}
+	again := r.attempt(ctx, via, unknown, eval)
+	for i, a := range answers {
+		if a.unknown() {
+			answers[i], again = again[0], again[1:]
+		}
 	}
 	return answers
 }
