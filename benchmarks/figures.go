@@ -125,6 +125,14 @@ func (g *goal) met(value, floor float64) bool {
 	return value <= bound
 }
 
+// near reports whether a value is within 10 % of the floor, or better.
+func (g *goal) near(value, floor float64) bool {
+	if g.above {
+		return value >= 0.9*floor
+	}
+	return value <= 1.1*floor
+}
+
 // figure is one line of figures.json. Value, Min and Max are of the rounds; null if there is none, and Reason then says why.
 type figure struct {
 	ID     string   `json:"id"`
@@ -137,6 +145,7 @@ type figure struct {
 	Goal   string   `json:"goal,omitempty"`
 	Met    *bool    `json:"met,omitempty"`
 	Floor  *float64 `json:"floor,omitempty"`
+	Near   bool     `json:"near_floor,omitempty"` // within 10 %, which is as good as can be asked where the goal is out of reach
 	Reason string   `json:"reason,omitempty"`
 }
 
@@ -203,6 +212,7 @@ func (f *figure) judge(p planned, s samples) {
 		f.Met = &met
 		if !met {
 			f.explain(reasons[f.ID])
+			f.Near = f.Floor != nil && p.goal.near(*f.Value, *f.Floor)
 		}
 	}
 }

@@ -221,4 +221,23 @@ func TestAMissedGoalHasAReason(t *testing.T) {
 	if f.bound() != "≤ 800; floor 900" || f.verdict() != "no: made up" {
 		t.Errorf("%q and %q", f.bound(), f.verdict())
 	}
+	f.Near = true
+	if f.verdict() != "no, but within 10 % of the floor: made up" {
+		t.Errorf("%q", f.verdict())
+	}
+}
+
+func TestNearTheFloor(t *testing.T) {
+	for _, tt := range []struct {
+		goal         *goal
+		value, floor float64
+		want         bool
+	}{
+		{atLeast(8), 3.1, 3.4, true}, {atLeast(8), 3.0, 3.4, false}, {atLeast(8), 3.5, 3.4, true},
+		{atMost(0.9), 1.1, 1.05, true}, {atMost(0.9), 1.2, 1.05, false},
+	} {
+		if got := tt.goal.near(tt.value, tt.floor); got != tt.want {
+			t.Errorf("%v with %v and a floor of %v: %v, want %v", tt.goal, tt.value, tt.floor, got, tt.want)
+		}
+	}
 }

@@ -39,6 +39,7 @@ var contestants = []contestant{
 	{"go-redis", "`SET key token NX PX 30000`, and a script that compares and deletes, on a client as `redis.NewClient` makes it", false, false, openRaw},
 	{"bare", "the two scripts that Latchkey sends for a pair, by `EVALSHA` on a go-redis client with the options that `redisson.Open` sets: the floor of a lock that is compatible with Redisson", false, false, openBare},
 	{"bare-default", "the same on a client as `redis.NewClient` makes it", false, false, openBareDefault},
+	{floorMany, "the same scripts in pipelines of all that 3 goroutines find when they come back: the floor of many callers", false, false, openGathered},
 	{floorLine, "the script by which Latchkey passes a lock on, by `EVALSHA` on such a client, in a process whose callers stand in line: the floor of a hand-over", true, false, openBareLine},
 	{"latchkey", "`redisson.Open(url)`", true, true, openLatchkey},
 	{"latchkey-default", "`redisson.New` on a client as `redis.NewClient` makes it", true, true, openLatchkeyDefault},
@@ -63,8 +64,9 @@ func names(fit func(contestant) bool) []string {
 
 func everyone(contestant) bool { return true }
 
-// alone reports whether a peer is of interest where nobody waits.
-func alone(c contestant) bool { return c.name != floorLine }
+// alone and many report whether a peer is of interest to one caller, and to many, where nobody waits.
+func alone(c contestant) bool { return many(c) && c.name != floorMany }
+func many(c contestant) bool  { return c.name != floorLine }
 
 func (c contestant) canWait() bool { return c.waits }
 

@@ -15,6 +15,7 @@ import (
 // listens to, so they are those of today.
 type bare struct {
 	rdb              *redis.Client
+	do               func(ctx context.Context, args []any) *redis.Cmd
 	acquire, release []argument
 	holders          atomic.Int64
 }
@@ -47,7 +48,9 @@ func listen(addr string, o *redis.Options) (*bare, error) {
 	if len(scripts) != 2 {
 		return nil, fmt.Errorf("a pair is %d scripts, want 2", len(scripts))
 	}
-	return &bare{rdb: redis.NewClient(o), acquire: arguments(scripts[0], key, id), release: arguments(scripts[1], key, id)}, nil
+	rdb := redis.NewClient(o)
+	do := func(ctx context.Context, args []any) *redis.Cmd { return rdb.Do(ctx, args...) }
+	return &bare{rdb: rdb, do: do, acquire: arguments(scripts[0], key, id), release: arguments(scripts[1], key, id)}, nil
 }
 
 // overhear returns the EVALSHA commands that Latchkey sends, and the id of the client that did.
@@ -103,7 +106,7 @@ func (b *bare) send(ctx context.Context, command []argument, key string, holders
 			args[i] = a.before
 		}
 	}
-	answer, err := b.rdb.Do(ctx, args...).Int64Slice()
+	answer, err := b.do(ctx, args).Int64Slice()
 	if err == nil && (len(answer) == 0 || answer[0] != 1) {
 		err = errBusy
 	}

@@ -78,10 +78,15 @@ func (f figure) verdict() string {
 		return "? " + f.Reason
 	case *f.Met:
 		return "yes"
-	case f.Reason != "":
-		return "no: " + f.Reason
 	}
-	return "no"
+	no := "no"
+	if f.Near {
+		no = "no, but within 10 % of the floor"
+	}
+	if f.Reason != "" {
+		no += ": " + f.Reason
+	}
+	return no
 }
 
 // table says which figures stand side by side, with a row for each peer.

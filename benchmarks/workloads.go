@@ -150,7 +150,7 @@ var manyCallers = []int{8, 64, 512}
 
 func ownKeys(callers int) func(context.Context, *bench) error {
 	return func(ctx context.Context, b *bench) error {
-		return b.sliced(ctx, b.all(alone), job{Do: "load", Addr: b.server.addr, Callers: callers}, func(peer string, r result) {
+		return b.sliced(ctx, b.all(many), job{Do: "load", Addr: b.server.addr, Callers: callers}, func(peer string, r result) {
 			b.note(fmt.Sprintf("own_keys_%d_rate", callers), peer, r.perSecond())
 		})
 	}

@@ -26,6 +26,7 @@ type lane struct {
 	filled  sync.Cond   // there is something to do for a worker, or the road is closed
 	open    int         // questions that are not over
 	crowded bool        // by them
+	since   instant     // when they were last that many
 	workers int
 	idle    int // workers that wait for a question
 	busy    int // workers that wait for an answer
@@ -52,6 +53,8 @@ const (
 	// gatherFrom is how many questions are open when gathering begins to pay, and gatherers is how many pipelines are then under way.
 	gatherFrom = 20
 	gatherers  = 3
+	// crowdedFor is how long a lane stays crowded at least.
+	crowdedFor = 5 * time.Millisecond
 	// directTimeout is how long one waits for an answer in a session.
 	directTimeout = goneInterval
 	// quickAnswer is how soon the answers of a quick lane come.
@@ -62,13 +65,13 @@ const (
 
 func (l *lane) gathering() bool { return l.quick && l.crowded }
 
-// addLocked changes the number of questions that are open. A lane gets crowded by many, and stays so until half of them would not make
-// it so: answers to many at once leave it empty for a moment.
+// addLocked changes the number of questions that are open. A lane gets crowded by many, and stays so for a while: answers to many at
+// once leave it empty for a moment.
 func (l *lane) addLocked(n int) {
 	l.open += n
 	if l.open >= gatherFrom {
-		l.crowded = true
-	} else if l.open < gatherFrom/2 && n < 0 {
+		l.crowded, l.since = true, present()
+	} else if l.crowded && present().sub(l.since) > crowdedFor {
 		l.crowded = false
 	}
 }

@@ -47,7 +47,12 @@ type question struct {
 	sent    time.Time // zero before
 	over    bool      // answered or given up
 	answers []answer
+
+	one [1]call // room for most calls
 }
+
+// dones are channels of questions that are over and whose askers have received.
+var dones = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
 
 const (
 	// sweepInterval is how late a deadline may be noticed.
@@ -94,7 +99,8 @@ func (r *road) askSoon(ctx context.Context, cl call) answer {
 
 // askWorker has a worker perform a call once.
 func (r *road) askWorker(ctx context.Context, by time.Time, cl call) answer {
-	q := &question{calls: []call{cl}, until: by, by: by, done: make(chan struct{}, 1)}
+	q := &question{one: [1]call{cl}, until: by, by: by, done: dones.Get().(chan struct{})}
+	q.calls = q.one[:]
 	r.send(q)
 	select {
 	case <-q.done:
@@ -102,6 +108,7 @@ func (r *road) askWorker(ctx context.Context, by time.Time, cl call) answer {
 		r.hurry(q)
 		<-q.done
 	}
+	dones.Put(q.done)
 	return q.answers[0]
 }
 
