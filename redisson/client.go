@@ -44,6 +44,7 @@ type Client struct {
 	road       *road
 	claims     *claims
 	lines      lines
+	waiters    waiters
 	subscriber *pubsub.Subscriber
 	receipts   receipts
 	turns      turns
@@ -83,6 +84,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.claims = newClaims(s.watchdogTimeout, max(lateness, 2*s.timeout))
 	c.subscriber = pubsub.NewSubscriber(rdb, c.topology.Topology)
 	c.lines = lines{subscriber: c.subscriber, byID: map[lineID]*line{}}
+	c.waiters.mostOfKey, c.waiters.most = s.mostOfKey, s.mostWaiters
 	c.wg.Go(func() { c.watch(c.stop) })
 	return c, nil
 }

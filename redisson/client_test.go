@@ -163,6 +163,9 @@ func TestNewRefuses(t *testing.T) {
 		{"watchdog", rdb, redisson.WatchdogTimeout(time.Millisecond), "watchdog timeout 1ms is under 30ms"},
 		{"timeout", rdb, redisson.Timeout(0), "timeout 0s is under 1ms"},
 		{"mapper", rdb, redisson.NameMapper(nil), "name mapper is nil"},
+		{"negative waiters", rdb, redisson.MaxWaiters(-1, 0), "MaxWaiters(-1, 0): want positive numbers"},
+		{"negative waiters in all", rdb, redisson.MaxWaiters(0, -1), "MaxWaiters(0, -1): want positive numbers"},
+		{"more waiters of a key", rdb, redisson.MaxWaiters(3, 2), "more can wait for one key than in all"},
 	} {
 		if _, err := redisson.New(tt.rdb, tt.opt); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: New = %v, want an error with %q", tt.name, err, tt.want)

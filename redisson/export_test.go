@@ -17,3 +17,10 @@ func HolderID(ctx context.Context, c *Client, name string, kind lock.Kind) strin
 	}
 	return h.holder.id
 }
+
+// Waiting returns how many calls MaxWaiters has counted, and of how many keys.
+func Waiting(c *Client) (all, keys int) {
+	c.waiters.mu.Lock()
+	defer c.waiters.mu.Unlock()
+	return c.waiters.all, len(c.waiters.ofKey)
+}

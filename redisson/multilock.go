@@ -154,7 +154,7 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, er
 		switch busy, _ := errors.AsType[*lock.BusyError](err); {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case busy == nil && !errors.Is(err, lock.ErrLost):
+		case busy == nil && !errors.Is(err, lock.ErrLost), errors.Is(err, ErrTooManyWaiters):
 			return nil, err
 		case r.Wait >= 0 && time.Since(start) >= r.Wait:
 			if busy != nil {

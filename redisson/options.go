@@ -40,6 +40,8 @@ type settings struct {
 	spin            backoff
 	sharded         ShardedMode
 	sync            syncReplicas
+	mostOfKey       int // waiters
+	mostWaiters     int
 }
 
 type optionFunc func(*settings)
@@ -104,6 +106,17 @@ func SyncReplicas(n int, timeout time.Duration) Option {
 	return optionFunc(func(s *settings) { s.sync = syncReplicas{n, timeout} })
 }
 
+// MaxWaiters bounds how many calls of this client wait: ofKey at a time for one key, and inAll for all keys together. 0, the default
+// of both, sets no bound. A call that has to wait beyond it fails at once with an error that matches [ErrTooManyWaiters] and
+// lock.ErrBusy, also if it would wait for ever. It holds for whatever waits: locks of all kinds, synchronizers, and for a RedLock at
+// the first of its clients in the order of their IDs. One that can have at once what it wants is no waiter.
+//
+// A waiter costs a goroutine and what its caller keeps for it, about 10 KB in an HTTP server, and nothing in Redis except for a
+// fair lock. Set a bound where strangers can make as many calls as they like, so that one hot key can't take up the process.
+func MaxWaiters(ofKey, inAll int) Option {
+	return optionFunc(func(s *settings) { s.mostOfKey, s.mostWaiters = ofKey, inAll })
+}
+
 // check also fills in what depends on other settings.
 func (s *settings) check(rdb redis.UniversalClient) error {
 	if !s.timeoutGiven {
@@ -122,6 +135,10 @@ func (s *settings) check(rdb redis.UniversalClient) error {
 		return fmt.Errorf("redisson: fencing token TTL %v is under %v: want more, or 0 for ever", s.tokenTTL, leastTokenTTL)
 	case s.spin.first < time.Microsecond || s.spin.longest < s.spin.first:
 		return fmt.Errorf("redisson: spin back-off from %v to %v must grow, from 1µs at least", s.spin.first, s.spin.longest)
+	case s.mostOfKey < 0 || s.mostWaiters < 0:
+		return fmt.Errorf("redisson: MaxWaiters(%d, %d): want positive numbers, or 0 for no bound", s.mostOfKey, s.mostWaiters)
+	case s.mostWaiters > 0 && s.mostOfKey > s.mostWaiters:
+		return fmt.Errorf("redisson: MaxWaiters(%d, %d): more can wait for one key than in all", s.mostOfKey, s.mostWaiters)
 	case s.mapName == nil:
 		return errors.New("redisson: name mapper is nil")
 	case s.sharded < ShardedAuto || s.sharded > ShardedOff:

@@ -138,36 +138,30 @@ func (l *RateLimiter) AvailablePermits(ctx context.Context) (int64, error) {
 // Acquire takes n permits at once, waiting as long as ctx. No permits, an n of 0, can be had at once, and need no rate. Those of
 // a client's goroutines who want as many are served in the order in which they came. The error is the cause of ctx, matches
 // ErrNoRate where no rate is set, or says that the rate is lower than n or why Redis could not be asked.
-func (l *RateLimiter) Acquire(ctx context.Context, n int64) error {
-	_, err := l.acquire(ctx, n, -1)
-	return err
-}
+func (l *RateLimiter) Acquire(ctx context.Context, n int64) error { return l.acquire(ctx, n, -1) }
 
 // TryAcquire takes n permits at once if they can be had within wait; a wait of 0 or less tries once. It returns false as
 // soon as it is clear that they can't, which may be at once. The errors are Acquire's.
 func (l *RateLimiter) TryAcquire(ctx context.Context, n int64, wait time.Duration) (bool, error) {
-	return l.acquire(ctx, n, max(wait, 0))
+	err := l.acquire(ctx, n, max(wait, 0))
+	if errors.Is(err, lock.ErrBusy) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
-func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) (bool, error) {
+func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) error {
 	if err := l.check(n, math.MaxUint32); n == 0 || err != nil {
-		return err == nil, err
-	}
-	if err := cmp.Or(context.Cause(ctx), context.Cause(l.c.ctx)); err != nil {
-		return false, err
+		return err
 	}
 	end := time.Now().Add(wait)
-	err := l.c.awaitPermits(ctx, lineID{name: l.key, kind: limiterLine, permits: n}, "", wait, func(by time.Time) (bool, time.Duration, error) {
+	return l.c.awaitPermits(ctx, lineID{name: l.key, kind: limiterLine, permits: n}, "", wait, func(by time.Time) (bool, time.Duration, error) {
 		ok, delay, err := l.try(ctx, by, n)
 		if !ok && err == nil && wait >= 0 && time.Until(end) < delay {
 			return true, delay, &lock.BusyError{Remaining: delay}
 		}
 		return ok, delay, err
 	})
-	if errors.Is(err, lock.ErrBusy) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // try asks once. It returns how long to wait if there are not enough permits. What was taken unseen is given back in the

@@ -126,6 +126,8 @@ func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redH
 	}
 	c := &redCall{r: r, ctx: ctx, lease: lease, start: time.Now(), asked: make([]atomic.Bool, len(r.locks))}
 	answered := c.start // when there was a majority of answers last
+	in := stay{waiters: &r.locks[0].c.waiters, name: r.locks[0].key}
+	defer in.end()
 	for pause := leastPause; ; pause = min(2*pause, mostPause) {
 		h, err := c.round()
 		if err == nil {
@@ -139,6 +141,9 @@ func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redH
 		left := wait - now.Sub(c.start)
 		if wait >= 0 && left <= 0 || !busy && now.Sub(answered) >= r.patience {
 			return nil, err
+		}
+		if full := in.begin(); full != nil {
+			return nil, fmt.Errorf("%w: %w", full, err)
 		}
 		d := pause/2 + r.locks[0].c.jitter(pause)
 		if wait >= 0 {

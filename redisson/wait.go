@@ -40,6 +40,7 @@ type waiter struct {
 	wait     time.Duration
 	patience time.Duration // for the first answer of Redis
 	place    place
+	stay     stay
 	timer    *time.Timer
 }
 
@@ -71,8 +72,10 @@ func (c *Client) patience(wait time.Duration) time.Duration {
 // standIn waits in a line.
 func (w *waiter) standIn(id lineID, channel string) (err error) {
 	got := false
+	w.stay = stay{waiters: &w.c.waiters, name: id.name}
 	w.c.lines.join(&w.place, id, channel, w.hold)
 	defer func() {
+		w.stay.end()
 		if w.c.lines.leave(&w.place, got && err == nil) {
 			w.c.claims.tried(w.hold.holder, 1)
 		}
@@ -167,13 +170,19 @@ func (w *waiter) over() (at time.Time, err error) {
 	case cause != nil:
 		return at, cause
 	case n.heard && waited >= w.wait:
-		return at, &lock.BusyError{Remaining: max(0, time.Until(n.busyUntil)), Waited: waited}
+		return at, w.busy()
 	case !n.heard && waited >= w.patience:
 		return at, noAnswer(waited)
 	case !n.heard && (w.patience < w.wait || waited >= w.wait):
 		return w.start.Add(w.patience), nil
 	}
 	return w.start.Add(w.wait), nil
+}
+
+// busy is the error of a call that would have to wait for longer.
+func (w *waiter) busy() error {
+	n := w.c.lines.news(&w.place)
+	return &lock.BusyError{Remaining: max(0, time.Until(n.busyUntil)), Waited: time.Since(w.start)}
 }
 
 func noAnswer(after time.Duration) error {
@@ -196,8 +205,11 @@ func (w *waiter) pause(ttl time.Duration, live bool) time.Duration {
 }
 
 // sleep returns nil when the waiter's place is to be looked at, when something has changed, or after d, and the reason when there is
-// nothing left to wait for.
+// nothing left to wait for. The first sleep of a call makes it one of the client's waiters, which MaxWaiters bounds.
 func (w *waiter) sleep(changed <-chan struct{}, d time.Duration) error {
+	if err := w.stay.begin(); err != nil {
+		return fmt.Errorf("%w: %w", err, w.busy())
+	}
 	look := w.c.lines.woken(&w.place)
 	for wake := time.Now().Add(d); ; {
 		at, err := w.over()

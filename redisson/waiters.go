@@ -1,0 +1,70 @@
+package redisson
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// ErrTooManyWaiters says that a call had to wait where as many calls as [MaxWaiters] allows were waiting already.
+var ErrTooManyWaiters = errors.New("redisson: too many waiters")
+
+// waiters counts the calls of a client that wait, if MaxWaiters bounds that.
+type waiters struct {
+	mostOfKey, most int // 0 sets no bound
+
+	mu    sync.Mutex
+	ofKey map[string]int // by the name of what is waited for, as mapped
+	all   int
+}
+
+// begin counts one more call that waits for name. It returns an error, and counts nothing, where a bound is reached.
+func (ws *waiters) begin(name string) error {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	switch {
+	case ws.mostOfKey > 0 && ws.ofKey[name] >= ws.mostOfKey:
+		return fmt.Errorf("%w: %d calls wait for this key", ErrTooManyWaiters, ws.mostOfKey)
+	case ws.most > 0 && ws.all >= ws.most:
+		return fmt.Errorf("%w: %d calls of this client wait", ErrTooManyWaiters, ws.most)
+	case ws.ofKey == nil:
+		ws.ofKey = map[string]int{}
+	}
+	ws.ofKey[name]++
+	ws.all++
+	return nil
+}
+
+// end undoes begin.
+func (ws *waiters) end(name string) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.all--
+	if ws.ofKey[name]--; ws.ofKey[name] == 0 {
+		delete(ws.ofKey, name)
+	}
+}
+
+// stay is one call's part in the count. It belongs to the call's goroutine.
+type stay struct {
+	waiters *waiters
+	name    string
+	counted bool
+}
+
+// begin counts the call before it waits for the first time.
+func (s *stay) begin() error {
+	if s.counted || s.waiters.mostOfKey == 0 && s.waiters.most == 0 {
+		return nil
+	}
+	err := s.waiters.begin(s.name)
+	s.counted = err == nil
+	return err
+}
+
+// end follows the wait, however that ended.
+func (s *stay) end() {
+	if s.counted {
+		s.waiters.end(s.name)
+	}
+}
