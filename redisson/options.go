@@ -111,8 +111,8 @@ func SyncReplicas(n int, timeout time.Duration) Option {
 // lock.ErrBusy, also if it would wait for ever. It holds for whatever waits: locks of all kinds, synchronizers, and for a RedLock at
 // the first of its clients in the order of their IDs. One that can have at once what it wants is no waiter.
 //
-// A waiter costs a goroutine and what its caller keeps for it, about 10 KB in an HTTP server, and nothing in Redis except for a
-// fair lock. Set a bound where strangers can make as many calls as they like, so that one hot key can't take up the process.
+// A waiter costs about 6 KB and what its caller keeps for it, and nothing in Redis except for a fair lock. Set a bound where strangers
+// can make as many calls as they like, so that one hot key can't take up the process.
 func MaxWaiters(ofKey, inAll int) Option {
 	return optionFunc(func(s *settings) { s.mostOfKey, s.mostWaiters = ofKey, inAll })
 }

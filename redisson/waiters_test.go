@@ -186,10 +186,12 @@ func TestMaxWaiters(t *testing.T) {
 // A RedLock waits by itself, and is counted at the first of its clients.
 func TestMaxWaitersOfRedLock(t *testing.T) {
 	t.Parallel()
+	var clients []*redisson.Client
 	var locks, others []redisson.Member
-	for range 3 {
+	for i := range 3 {
 		s := redistest.Start(t)
-		locks = append(locks, newClient(t, s, redisson.MaxWaiters(2, 0)).Lock("k"))
+		clients = append(clients, newClient(t, s, redisson.MaxWaiters(2, 0)))
+		locks = append(locks, clients[i].Lock("k"))
 		others = append(others, newClient(t, s).Lock("k"))
 	}
 	red, err := redisson.NewRedLock(locks...)
@@ -208,6 +210,11 @@ func TestMaxWaitersOfRedLock(t *testing.T) {
 	cr.want(t, "five came", 2, 3, 0, 0)
 	mustUnlock(t, holder, held)
 	cr.want(t, "it is free", 0, 3, 2, 0)
+	for _, c := range clients {
+		if n, _ := redisson.Waiting(c); n != 0 {
+			t.Errorf("%d waiters are left in the count", n)
+		}
+	}
 }
 
 // The bound is for those who wait: any number of calls can have free locks at the same time.
