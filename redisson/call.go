@@ -99,14 +99,16 @@ func (r *road) attempt(ctx *deadline, via sender, calls []call, name any) []answ
 	cmds, pipe := make([]single, len(calls)), via.Pipeline()
 	for i, c := range calls {
 		cmds[i] = c.command(ctx, name, publish)
-		cmds[i].SetErr(err)
 		_ = pipe.Process(ctx, cmds[i]) // queues it
 	}
 	if err == nil {
-		_, _ = pipe.Exec(ctx) // each command has its own error
+		err = surviving(func() { _, _ = pipe.Exec(ctx) }) // each command has its own error
 	}
 	answers, room := make([]answer, len(calls)), make([]int64, 0, usualAnswer*len(calls))
 	for i, cmd := range cmds {
+		if err != nil {
+			cmd.SetErr(err)
+		}
 		answers[i] = r.read(cmd, sent, &room)
 	}
 	return answers
@@ -117,16 +119,29 @@ func (r *road) attemptOne(ctx *deadline, via sender, cl call, name any) answer {
 	sent := time.Now()
 	publish, err := r.topology.publish(ctx)
 	cmd := cl.command(ctx, name, publish)
-	cmd.SetErr(err)
 	switch {
 	case err != nil:
 	case cl.script.takes && r.replicas.count > 0:
-		r.processConfirmed(ctx, cl.keys[0], cmd)
+		err = surviving(func() { r.processConfirmed(ctx, cl.keys[0], cmd) })
 	default:
-		_ = via.Process(ctx, cmd) // which has the error
+		err = surviving(func() { _ = via.Process(ctx, cmd) }) // which has the error
+	}
+	if err != nil {
+		cmd.SetErr(err)
 	}
 	var room []int64
 	return r.read(cmd, sent, &room)
+}
+
+// surviving sends something by go-redis, which can panic over a reply that no Redis would give. The error says so; the call may have run.
+func surviving(send func()) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("redisson: go-redis panicked: %v", p)
+		}
+	}()
+	send()
+	return nil
 }
 
 // usualAnswer is how many integers most scripts answer.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"runtime"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
+	"github.com/latchkey-go/latchkey/redisson/internal/reply"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -112,6 +114,7 @@ func dial(url string) (redis.UniversalClient, error) {
 			return nil, err
 		}
 		o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries = true, -1, 1
+		o.Dialer = boundedDialer(o.DialTimeout, o.TLSConfig)
 		return redis.NewClusterClient(o), nil
 	}
 	o, err := redis.ParseURL(url)
@@ -119,10 +122,17 @@ func dial(url string) (redis.UniversalClient, error) {
 		return nil, err
 	}
 	o.ContextTimeoutEnabled, o.MaxRetries = true, -1
+	o.Dialer = boundedDialer(o.DialTimeout, o.TLSConfig)
 	if o.PoolSize == 0 {
 		o.PoolSize = max(2*gatherFrom, 10*runtime.GOMAXPROCS(0)) // the second is go-redis' own
 	}
 	return redis.NewClient(o), nil
+}
+
+// boundedDialer is go-redis' own dialler, but for what a hostile server can do with its replies; see reply.Bounded.
+func boundedDialer(timeout time.Duration, secure *tls.Config) reply.Dialer {
+	o := &redis.Options{DialTimeout: cmp.Or(timeout, 5*time.Second), TLSConfig: secure} // the 5s are go-redis', too
+	return reply.Bounded(redis.NewDialer(o))
 }
 
 // Ping asks Redis for a sign of life, in a cluster any master, for health checks. The error is the cause of ctx, or says that Redis

@@ -2,6 +2,7 @@ package pubsub
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,7 +188,7 @@ func (s *session) follow() bool {
 // read passes on what arrives until the connection fails.
 func (s *session) read() {
 	for {
-		m, err := s.ps.ReceiveTimeout(s.ctx, 0) // without a timeout: serve sees to that
+		m, err := s.receive()
 		if err != nil && !s.redirected(err) {
 			return
 		}
@@ -202,6 +203,17 @@ func (s *session) read() {
 			}
 		}
 	}
+}
+
+// receive returns what arrives next. go-redis panics over what it does not know, such as an empty list; that ends the connection like
+// any other failure.
+func (s *session) receive() (m any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("redisson: a message that go-redis can't read: %v", p)
+		}
+	}()
+	return s.ps.ReceiveTimeout(s.ctx, 0) // without a timeout: serve sees to that
 }
 
 // redirected reports whether err is the server's answer that another one has the slot of a channel, and acts on it.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync/atomic"
 
+	"github.com/latchkey-go/latchkey/redisson/internal/reply"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
@@ -24,11 +25,12 @@ var errEnded = errors.New("redisson: the pub/sub connection has ended")
 func dedicated(ctx context.Context, options *redis.Options) *redis.Options {
 	o := *options
 	var dialled atomic.Bool
+	dial := reply.Bounded(options.Dialer)
 	o.Dialer = func(dialCtx context.Context, network, addr string) (net.Conn, error) {
 		if dialled.Swap(true) {
 			return nil, errEnded
 		}
-		conn, err := options.Dialer(dialCtx, network, addr)
+		conn, err := dial(dialCtx, network, addr)
 		if err != nil {
 			return nil, err
 		}
@@ -46,8 +48,9 @@ func dedicated(ctx context.Context, options *redis.Options) *redis.Options {
 
 // cut closes the TCP connection below TLS, whose own Close would wait until it has said goodbye.
 func cut(conn net.Conn) {
-	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok { // *tls.Conn
-		conn = secure.NetConn()
+	outer, ok := conn.(interface{ NetConn() net.Conn }) // *tls.Conn, for one
+	for ; ok; outer, ok = conn.(interface{ NetConn() net.Conn }) {
+		conn = outer.NetConn()
 	}
 	_ = conn.Close()
 }

@@ -1,0 +1,171 @@
+package reply
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strconv"
+	"syscall"
+)
+
+// The bounds on a reply. go-redis has none: it makes room for whatever length is declared, and calls itself for each level of lists.
+// Replies that this module asks for are far below: the largest is that of COMMAND in a cluster.
+const (
+	mostCost  = 16 << 20 // bytes of texts and lines, and elemCost for each element of a list
+	elemCost  = 16
+	mostLine  = 64 << 10
+	mostDepth = 32
+)
+
+var errHostile = errors.New("redisson: a reply that no Redis would give, or one over 16 MiB")
+
+// Dialer is a function of a Redis client's options.
+type Dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// Bounded returns a dialler whose connections fail before the server can have go-redis take more memory, or go deeper, than
+// any reply needs. What has passed by then is not changed.
+func Bounded(dial Dialer) Dialer {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		b := &bounded{Conn: conn}
+		if s, ok := conn.(syscall.Conn); ok { // go-redis looks at the socket of a connection from its pool
+			return struct {
+				*bounded
+				syscall.Conn
+			}{b, s}, nil
+		}
+		return b, nil
+	}
+}
+
+// bounded is a connection that follows the replies that are read from it. Only its reader uses it.
+type bounded struct {
+	net.Conn
+	replies replies
+	err     error
+}
+
+// NetConn returns the connection below.
+func (b *bounded) NetConn() net.Conn { return b.Conn }
+
+// Read implements [net.Conn].
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	n, err := b.Conn.Read(p)
+	taken, ok := b.replies.take(p[:n])
+	if !ok {
+		b.err = errHostile
+		return taken, b.err
+	}
+	return n, err
+}
+
+// replies is where in a stream of replies a reader is. A reply is a line with a type and a number or text, a text of a length that its
+// line declares, or a list of replies of a length that its line declares:
+//
+//	reply = (":" | "+" | "-" | "_" | "," | "#" | "(") line
+//	      | ("$" | "!" | "=") length CRLF bytes CRLF
+//	      | ("*" | "~" | ">" | "%") length CRLF {reply}
+//
+// Attributes, "|", are refused: Redis sends them to nobody who did not ask.
+type replies struct {
+	head []byte // the first bytes of the line under way
+	line int    // its length so far
+	skip int    // bytes of a text that are still to come
+	left []int  // for each list that is open: how many of its elements are to come
+	cost int    // of the reply so far
+}
+
+// mostHead is longer than a type and a length.
+const mostHead = 24
+
+// take follows p. It is not ok if a bound is broken, or the grammar; taken is what came before that.
+func (r *replies) take(p []byte) (taken int, ok bool) {
+	for taken < len(p) {
+		rest := p[taken:]
+		if r.skip > 0 {
+			n := min(r.skip, len(rest))
+			if r.skip, taken = r.skip-n, taken+n; r.skip == 0 {
+				r.end()
+			}
+			continue
+		}
+		n := bytes.IndexByte(rest, '\n') + 1
+		complete := n > 0
+		if !complete {
+			n = len(rest)
+		}
+		r.head = append(r.head, rest[:min(n, mostHead-len(r.head))]...)
+		r.line += n
+		if r.line > mostLine || complete && !r.begin() {
+			return taken, false
+		}
+		taken += n
+	}
+	return taken, true
+}
+
+// begin takes in a line that is complete.
+func (r *replies) begin() bool {
+	head, line := r.head, r.line
+	r.head, r.line = r.head[:0], 0
+	switch head[0] {
+	case ':', '+', '-', '_', ',', '#', '(':
+		r.cost += line
+		small := r.cost <= mostCost
+		r.end()
+		return small
+	}
+	length, err := strconv.Atoi(string(bytes.TrimSuffix(head[1:], []byte("\r\n"))))
+	if err != nil || length < -1 || length > mostCost {
+		return false
+	}
+	switch head[0] {
+	case '$', '!', '=':
+		return r.beginText(length)
+	case '%':
+		length *= 2
+	case '*', '~', '>':
+	default:
+		return false
+	}
+	return r.beginList(length)
+}
+
+func (r *replies) beginText(length int) bool {
+	if length < 0 {
+		r.end()
+		return true
+	}
+	r.skip = length + len("\r\n")
+	r.cost += length
+	return r.cost <= mostCost
+}
+
+func (r *replies) beginList(length int) bool {
+	if length <= 0 {
+		r.end()
+		return true
+	}
+	r.left = append(r.left, length)
+	r.cost += elemCost * length
+	return r.cost <= mostCost && len(r.left) <= mostDepth
+}
+
+// end ends an element, and with it all lists of which it is the last one.
+func (r *replies) end() {
+	for last := len(r.left) - 1; last >= 0; last-- {
+		if r.left[last]--; r.left[last] > 0 {
+			return
+		}
+		r.left = slices.Delete(r.left, last, last+1)
+	}
+	r.cost = 0
+}
