@@ -28,12 +28,19 @@ type hostileServer struct {
 
 func startHostile(t *testing.T, answer string) *hostileServer {
 	t.Helper()
+	s := &hostileServer{answer: answer}
+	s.addr = startServing(t, func(conn net.Conn) { s.serve(conn) })
+	return s
+}
+
+// startServing runs a server that serves each connection like that, and returns its address. It ends with the test.
+func startServing(t *testing.T, serve func(net.Conn)) (addr string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Error(err)
-		return &hostileServer{}
+		return ""
 	}
-	s := &hostileServer{addr: l.Addr().String(), answer: answer}
 	var conns sync.WaitGroup
 	conns.Go(func() {
 		for {
@@ -45,7 +52,7 @@ func startHostile(t *testing.T, answer string) *hostileServer {
 			conns.Go(func() {
 				defer stop()
 				defer conn.Close()
-				s.serve(conn)
+				serve(conn)
 			})
 		}
 	})
@@ -53,7 +60,7 @@ func startHostile(t *testing.T, answer string) *hostileServer {
 		_ = l.Close()
 		conns.Wait()
 	})
-	return s
+	return l.Addr().String()
 }
 
 func (s *hostileServer) serve(conn io.ReadWriter) {
@@ -116,6 +123,7 @@ func hostileAnswers() []string {
 	answers := []string{
 		"*0\r\n", "*-1\r\n", "$-1\r\n", "+OK\r\n", ":1\r\n", "$2\r\nhi\r\n", "*1\r\n$2\r\nhi\r\n", "*2\r\n:1\r\n$-1\r\n", "*1\r\n*1\r\n:1\r\n",
 		"*3\r\n:1\r\n:2\r\n+3\r\n", "-WRONGTYPE\r\n", "-ERR\r\n", "-NOSCRIPT\r\n",
+		"$9223372036854775807\r\n", "*9223372036854775807\r\n", "%1\r\n:1\r\n:1\r\n", "(1\r\n", "HTTP/1.1 400 Bad Request\r\n", // the first two make go-redis panic
 	}
 	for _, a := range []string{"0", "1", "-1", "2", leastInt, mostInt} {
 		answers = append(answers, integers(a), integers(a, leastInt), integers(a, mostInt, "-7"))
