@@ -12,7 +12,7 @@ import (
 
 func TestHolders(t *testing.T) {
 	testVerdicts(t, []verdict{
-		{"one after the other", "", hold("a", "k", 0, 10) + hold("b", "k", 10, 20)},
+		{"one after the other", "", hold("a", 0, 10) + hold("b", 10, 20)},
 		{"at once", "holders model", `
 			0 a ask 1 lock k
 			1 a enter 1
@@ -274,7 +274,7 @@ func TestReturns(t *testing.T) {
 		{"a process that was killed", "", "0 a ask 1 lock k\n1 a enter 1\n2 a ask 2 lock l\n3 faults kill procs=a"},
 		{"a wait for a latch has no release", "", "0 a ask 1 latch k\n1 a enter 1\n2 a exit 1"},
 		{"an event without a call", "log", "0 a enter 1"},
-		{"an event twice", "log", hold("a", "k", 0, 1) + "2 a enter 1"},
+		{"an event twice", "log", hold("a", 0, 1) + "2 a enter 1"},
 		{"a lock without a lease", "log", "0 a ask 1 lock k lease=0s\n1 a busy 1"},
 		{"a heal of no fault", "log", "0 faults healed 3"},
 	})
@@ -306,7 +306,7 @@ func TestReentries(t *testing.T) {
 
 func TestIdle(t *testing.T) {
 	waiter := func(from, to int, between string) string {
-		return hold("a", "k", 0, 10) + fmt.Sprintf("%d b ask 1 lock k\n%s\n%d b enter 1\n%d b exit 1\n%d b released 1", from, between, to, to, to)
+		return hold("a", 0, 10) + fmt.Sprintf("%d b ask 1 lock k\n%s\n%d b enter 1\n%d b exit 1\n%d b released 1", from, between, to, to, to)
 	}
 	testVerdicts(t, []verdict{
 		{"within its lease and some", "", waiter(11, 3000, "")},
@@ -398,7 +398,7 @@ func TestVoid(t *testing.T) {
 		{"a busy run", busy, check.Options{Floor: 100}, ""},
 		{"no section", "0 a ask 1 lock k\n1 a busy 1", check.Options{}, "no section"},
 		{"slow", busy, check.Options{Floor: 1000}, "sections a second"},
-		{"nobody waited", hold("a", "k", 0, 10) + hold("b", "k", 10, 20), check.Options{}, "0 of 2 sections waited"},
+		{"nobody waited", hold("a", 0, 10) + hold("b", 10, 20), check.Options{}, "0 of 2 sections waited"},
 		{"too few waited", busy, check.Options{Share: 0.5}, "1 of 3 sections waited"},
 		{"a fault that struck nobody", strings.ReplaceAll(busy, "servers=s", "servers=r"), check.Options{}, `"cut" never struck`},
 		{"a fault that struck nobody's process", strings.ReplaceAll(busy, "servers=s", "servers=s procs=b"), check.Options{}, `"cut" never struck`},
@@ -419,7 +419,7 @@ func TestVoid(t *testing.T) {
 }
 
 func TestStrikesAreCounted(t *testing.T) {
-	r := judge(t, hold("a", "k", 0, 10)+`
+	r := judge(t, hold("a", 0, 10)+`
 		11 faults fault 1 what=cut servers=s
 		12 a ask 2 lock k
 		13 a enter 2
@@ -427,7 +427,7 @@ func TestStrikesAreCounted(t *testing.T) {
 		15 faults fault 2 what=kill procs=a
 		16 faults kill procs=a
 		17 faults healed 2
-		`+hold("b", "k", 2000, 2010))
+		`+hold("b", 2000, 2010))
 	if r.Strikes["cut"] != 1 || r.Strikes["kill"] != 1 || r.Faults["cut"] != 1 || r.Sections != 3 {
 		t.Errorf("%+v", r)
 	}

@@ -155,7 +155,7 @@ func testVerdicts(t *testing.T, table []verdict) {
 	}
 }
 
-// hold is a whole call without a wait.
-func hold(proc, key string, from, to int) string {
-	return fmt.Sprintf("%d %s ask 1 lock %s\n%d %s enter 1\n%d %s exit 1\n%d %s released 1\n", from, proc, key, from, proc, to, proc, to, proc)
+// hold is a whole call for k without a wait.
+func hold(proc string, from, to int) string {
+	return fmt.Sprintf("%d %s ask 1 lock k\n%d %s enter 1\n%d %s exit 1\n%d %s released 1\n", from, proc, from, proc, to, proc, to, proc)
 }
