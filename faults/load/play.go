@@ -51,16 +51,16 @@ func (s scenario) play(ctx context.Context, out io.Writer, settle time.Duration)
 	if err != nil {
 		return nil, err
 	}
-	warm, _, err := st.part(ctx, s.warm, nil)
+	warm, before, err := st.part(ctx, s.warm, nil)
 	if err != nil {
 		return nil, err
 	}
-	row(out, s.name, "warm", tally{}, warm, 0)
+	row(out, s.name, "warm", before, warm, st.rateOf(before.Ops))
 	end, t, err := st.part(ctx, s.run, &warm)
 	if err != nil {
 		return nil, err
 	}
-	row(out, "", "end", t, end, st.took)
+	row(out, "", "end", t, end, st.rateOf(t.Ops-before.Ops))
 	closed, t, err := st.close(ctx, base)
 	if err != nil {
 		return nil, err
@@ -223,11 +223,11 @@ func header(out io.Writer) {
 		"max", "busy", "err", "heap", "RSS", "gorout", "fds", "redis", "clients", "keys")
 }
 
-func row(out io.Writer, name, when string, t tally, s state, took time.Duration) {
-	rate := 0.0
-	if took > 0 {
-		rate = float64(t.Ops) / took.Seconds()
-	}
+// rateOf returns how much n in the last part is in a second.
+func (st *stage) rateOf(n int64) float64 { return float64(n) / st.took.Seconds() }
+
+// row prints what was done so far, and the state after that.
+func row(out io.Writer, name, when string, t tally, s state, rate float64) {
 	mb := func(n int64) string { return fmt.Sprintf("%.1f", float64(n)/(1<<20)) }
 	ms := func(d time.Duration) string { return fmt.Sprintf("%.1fms", float64(d)/float64(time.Millisecond)) }
 	fmt.Fprintf(out, "%-36s %-6s %9d %8.0f %8s %8s %8s %6d %4d %6s %6s %6d %5d %8s %7d %7d\n", name, when, t.Ops, rate,
