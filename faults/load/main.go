@@ -19,9 +19,18 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
+// quiet keeps go-redis from telling of connections that a server refuses while it starts.
+type quiet struct{}
+
+// Printf implements go-redis' logger.
+func (quiet) Printf(context.Context, string, ...any) {}
+
 func main() {
+	redis.SetLogger(quiet{})
 	if kind := os.Getenv(kindVariable); kind != "" {
 		if err := serve(kind, newSubject, os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintf(os.Stderr, "load: %s: %v\n", kind, err)
