@@ -93,8 +93,9 @@ func (g *generator) run(ctx context.Context, rate int, d time.Duration) (sent in
 		}
 		time.Sleep(time.Until(due))
 		free <- struct{}{}
+		n := sent
 		all.Go(func() {
-			g.request(client, sent, due)
+			g.request(client, n, due)
 			<-free
 		})
 	}
