@@ -63,7 +63,7 @@ func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
 func (c *Client) ancestor(ctx context.Context, id lockID, wanted lock.Kind) (outer *hold, err error) {
 	var kinds []lock.Kind
 	for a := range lock.Ancestors(ctx) {
-		if h, ok := a.(interface{ inner() *hold }); ok && h.inner().c == c && h.inner().holder.name == id.name {
+		if h, ok := a.(interface{ inner() *hold }); ok && h.inner().c == c && h.inner().holder.name() == id.name {
 			outer = cmp.Or(outer, h.inner())
 			kinds = append(kinds, h.inner().kind)
 		}
@@ -93,7 +93,7 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hol
 		h  hold
 	})
 	ho, h := &both.ho, &both.h
-	*ho = holder{id: c.nextHolder(r.Kind), name: name, family: c.familyOf(r.Kind), kind: r.Kind, limit: r.Limit,
+	*ho = holder{id: c.nextHolder(r.Kind), keys: [1]string{name}, family: c.familyOf(r.Kind), kind: r.Kind, limit: r.Limit,
 		queues: r.Kind == lock.Fair && r.Wait != 0, patience: c.fairWait}
 	if r.Wait > 0 {
 		ho.patience = min(r.Wait, c.fairWait)

@@ -54,7 +54,7 @@ func newClaims(timeout, grace time.Duration) *claims {
 	return &claims{timeout: timeout, grace: grace, origin: time.Now(), alarm: time.NewTimer(forever), byLock: map[lockID]*holder{}}
 }
 
-func (ho *holder) lockID() lockID { return lockID{ho.name, ho.kind.Family()} }
+func (ho *holder) lockID() lockID { return lockID{ho.name(), ho.kind.Family()} }
 
 // unlock ends a transition. It moves the alarm forward if something is due before it; the alarm also goes off once in a while by
 // itself, because a suspension of the machine is only noticed by looking. Then it ends the contexts of the holds that have ended.

@@ -80,44 +80,44 @@ type plain struct {
 }
 
 func (plain) enter(ho *holder, lease time.Duration) call {
-	return call{lockAcquire, []string{ho.name}, []any{ho.id, millis(lease)}}
+	return call{lockAcquire, ho.keys[:], []any{ho.id, millis(lease)}}
 }
 
 // update also keeps the counter of a fenced hold alive: the hold may last longer than counters are kept.
 func (p plain) update(ho *holder, c counts, lease time.Duration, why change) call {
-	cl := call{lockUpdate, []string{ho.name}, []any{ho.id, millis(lease), c.all}}
+	cl := call{lockUpdate, ho.keys[:], []any{ho.id, millis(lease), c.all}}
 	if c.fenced > 0 && (why == fencing || p.tokenTTL > 0) {
-		cl.keys, cl.args = append(cl.keys, tokenKey(ho.name)), append(cl.args, millis(p.tokenTTL), why == fencing)
+		cl.keys, cl.args = append(cl.keys, tokenKey(ho.name())), append(cl.args, millis(p.tokenTTL), why == fencing)
 	}
 	return cl
 }
 
 func (p plain) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{lockRelease, []string{ho.name}, []any{ho.id, p.channel(ho), heir, millis(kept)}}
+	return call{lockRelease, ho.keys[:], []any{ho.id, p.channel(ho), heir, millis(kept)}}
 }
 
 func (plain) pass(from, to *holder) call {
-	return call{lockPass, []string{from.name}, []any{from.id, to.id, millis(to.asked)}}
+	return call{lockPass, from.keys[:], []any{from.id, to.id, millis(to.asked)}}
 }
 
 func (plain) force(name string, _ lock.Kind) call {
 	return call{lockForce, []string{name}, []any{lockChannel(name)}}
 }
 
-func (plain) channel(ho *holder) string { return lockChannel(ho.name) }
+func (plain) channel(ho *holder) string { return lockChannel(ho.name()) }
 
 // fenced is plain, and counts up a token with each acquire.
 type fenced struct{ plain }
 
 func (f fenced) enter(ho *holder, lease time.Duration) call {
 	c := f.plain.enter(ho, lease)
-	c.keys, c.args = append(c.keys, tokenKey(ho.name)), append(c.args, millis(f.tokenTTL))
+	c.keys, c.args = append(c.keys, tokenKey(ho.name())), append(c.args, millis(f.tokenTTL))
 	return c
 }
 
 func (f fenced) pass(from, to *holder) call {
 	c := f.plain.pass(from, to)
-	c.keys, c.args = append(c.keys, tokenKey(from.name)), append(c.args, millis(f.tokenTTL))
+	c.keys, c.args = append(c.keys, tokenKey(from.name())), append(c.args, millis(f.tokenTTL))
 	return c
 }
 
@@ -125,7 +125,7 @@ func (f fenced) pass(from, to *holder) call {
 type spin struct{ plain }
 
 func (spin) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{lockRelease, []string{ho.name}, []any{ho.id, "", heir, millis(kept)}}
+	return call{lockRelease, ho.keys[:], []any{ho.id, "", heir, millis(kept)}}
 }
 
 func (spin) force(name string, _ lock.Kind) call {
@@ -157,18 +157,18 @@ type permit struct{}
 func permitKeys(name string) []string { return []string{name, permitsKey(name), permitsMark(name)} }
 
 func (permit) enter(ho *holder, lease time.Duration) call {
-	return call{permitAcquire, permitKeys(ho.name), []any{ho.id, semaphoreChannel(ho.name), millis(lease), ho.limit}}
+	return call{permitAcquire, permitKeys(ho.name()), []any{ho.id, semaphoreChannel(ho.name()), millis(lease), ho.limit}}
 }
 
 func (permit) update(ho *holder, _ counts, lease time.Duration, _ change) call {
-	return call{permitUpdate, permitKeys(ho.name), []any{ho.id, semaphoreChannel(ho.name), millis(lease)}}
+	return call{permitUpdate, permitKeys(ho.name()), []any{ho.id, semaphoreChannel(ho.name()), millis(lease)}}
 }
 
 func (p permit) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{permitRelease, permitKeys(ho.name), []any{ho.id, p.channel(ho), heir, millis(kept)}}
+	return call{permitRelease, permitKeys(ho.name()), []any{ho.id, p.channel(ho), heir, millis(kept)}}
 }
 
 // force is never asked for: there is no Lock of this kind.
 func (permit) force(name string, _ lock.Kind) call { return spin{}.force(name, lock.Permit) }
 
-func (permit) channel(ho *holder) string { return semaphoreChannel(ho.name) }
+func (permit) channel(ho *holder) string { return semaphoreChannel(ho.name()) }

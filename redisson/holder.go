@@ -23,8 +23,8 @@ var (
 // later one.
 type holder struct {
 	// These never change.
-	id       string // the field of the hash; of a permit, its id
-	name     string // of the lock, as mapped
+	id       string    // the field of the hash; of a permit, its id
+	keys     [1]string // the name of the lock, as mapped, which is the only key of most scripts
 	family   family
 	limit    int // of permits
 	patience time.Duration
@@ -105,6 +105,8 @@ func goodFor(lease time.Duration) time.Duration { return lease - margin(lease) }
 func suspension(a, b time.Time) time.Duration {
 	return b.Round(0).Sub(a.Round(0)) - b.Sub(a)
 }
+
+func (ho *holder) name() string { return ho.keys[0] }
 
 // counts returns how many holds there are, those that join and those that are kept included.
 func (ho *holder) counts() (c counts) {
@@ -279,7 +281,7 @@ type heldContext struct {
 
 // Value implements [context.Context].
 func (c *heldContext) Value(key any) any {
-	if l, ok := key.(holdOf); ok && l.c == c.hold.c && l.key == c.hold.holder.name && l.kind == c.hold.kind {
+	if l, ok := key.(holdOf); ok && l.c == c.hold.c && l.key == c.hold.holder.name() && l.kind == c.hold.kind {
 		return c.hold
 	}
 	if v := c.link.Value(key); v != nil {

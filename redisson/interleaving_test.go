@@ -125,7 +125,7 @@ func TestLateAttemptIsRemoved(t *testing.T) {
 	s := redistest.Any(t)
 	admin := s.Client(t)
 	c := clientOn(t, s.Client(t), Timeout(time.Second))
-	ho := &holder{id: c.nextHolder(lock.Exclusive), name: "k", family: plain{}, asked: 30 * time.Second}
+	ho := &holder{id: c.nextHolder(lock.Exclusive), keys: [1]string{"k"}, family: plain{}, asked: 30 * time.Second}
 	c.claims.tried(ho, 1)
 	removed := c.claims.discard(ho)
 	if a := c.road.askSoon(t.Context(), plain{}.enter(ho, ho.asked)); !a.yes() {

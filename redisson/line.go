@@ -44,7 +44,7 @@ const (
 
 // lineID returns the line of those who want what ho wants.
 func (ho *holder) lineID() lineID {
-	id := lineID{name: ho.name, kind: ho.kind, permits: int64(ho.limit)}
+	id := lineID{name: ho.name(), kind: ho.kind, permits: int64(ho.limit)}
 	if ho.queues {
 		id.alone = ho.id
 	}

@@ -22,8 +22,9 @@ type road struct {
 	topology topology
 	timeout  time.Duration
 	replicas syncReplicas
-	workers  int // of a lane, at most
-	sessions int // of a lane, at most; 0 where go-redis can't be told to give up in time
+	workers  int       // of a lane, at most
+	sessions int       // of a lane, at most; 0 where go-redis can't be told to give up in time
+	dones    sync.Pool // of channels of questions that are over and whose askers have received
 
 	mu      sync.Mutex
 	lanes   map[string]*lane // by the address of the master
@@ -51,9 +52,6 @@ type question struct {
 	one [1]call // room for most calls
 }
 
-// dones are channels of questions that are over and whose askers have received.
-var dones = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
-
 const (
 	// sweepInterval is how late a deadline may be noticed.
 	sweepInterval = 20 * time.Millisecond
@@ -66,6 +64,7 @@ func newRoad(rdb redis.UniversalClient, t topology, s settings) *road {
 	if s.bounded {
 		r.sessions = min(gatherFrom, s.workers/2)
 	}
+	r.dones.New = func() any { return make(chan struct{}, 1) }
 	r.sweeper = time.AfterFunc(forever, r.sweep)
 	return r
 }
@@ -99,7 +98,7 @@ func (r *road) askSoon(ctx context.Context, cl call) answer {
 
 // askWorker has a worker perform a call once.
 func (r *road) askWorker(ctx context.Context, by time.Time, cl call) answer {
-	q := &question{one: [1]call{cl}, until: by, by: by, done: dones.Get().(chan struct{})}
+	q := &question{one: [1]call{cl}, until: by, by: by, done: r.dones.Get().(chan struct{})}
 	q.calls = q.one[:]
 	r.send(q)
 	select {
@@ -108,7 +107,7 @@ func (r *road) askWorker(ctx context.Context, by time.Time, cl call) answer {
 		r.hurry(q)
 		<-q.done
 	}
-	dones.Put(q.done)
+	r.dones.Put(q.done)
 	return q.answers[0]
 }
 

@@ -46,7 +46,7 @@ func TestKnownScriptsRunOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := holder{id: "other", name: "free", kind: lock.Exclusive}
+	other := holder{id: "other", keys: [1]string{"free"}, kind: lock.Exclusive}
 	for _, err := range []error{rdb.ScriptFlush(t.Context()).Err(), rdb.ScriptLoad(t.Context(), lockRelease.source).Err()} {
 		if err != nil {
 			t.Fatal(err)

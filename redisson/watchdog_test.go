@@ -71,7 +71,7 @@ func (w *watched) questions() []question30 {
 // hold makes a hold as an Acquire at this moment does.
 func (w *watched) hold(t *testing.T, r lock.Request) *hold {
 	t.Helper()
-	ho := &holder{id: "h", name: "k", family: plain{}}
+	ho := &holder{id: "h", keys: [1]string{"k"}, family: plain{}}
 	h := new(hold)
 	h.prepare(w.c, ho, r)
 	ho.holds, ho.asked = []*hold{h}, cmp.Or(h.lease, 30*time.Second)
@@ -247,7 +247,7 @@ func TestRetryGoesOnUntilAnswered(t *testing.T) {
 
 // discardDoubtful discards a holder that an attempt may have brought into Redis, or may yet.
 func (w *watched) discardDoubtful() <-chan struct{} {
-	ho := &holder{id: "h", name: "k", family: plain{}, asked: 30 * time.Second}
+	ho := &holder{id: "h", keys: [1]string{"k"}, family: plain{}, asked: 30 * time.Second}
 	w.tried(ho, 1)
 	return w.discard(ho)
 }
