@@ -194,7 +194,7 @@ func TestBrokenLockersAreCaught(t *testing.T) {
 func overrun(s *stage) {
 	a, b, c := s.proc("a"), s.proc("b"), s.proc("c")
 	first := a.enter("lock", 0)
-	s.all.Go(func() { b.pass("lock", 0, 600*time.Millisecond) })
+	s.all.Go(func() { b.pass("lock", 0, 800*time.Millisecond) })
 	a.stop()
 	time.Sleep(lease + 100*time.Millisecond)
 	s.all.Go(func() { c.pass("lock", 0, 10*time.Millisecond) })

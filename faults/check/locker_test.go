@@ -51,8 +51,8 @@ type flaw struct {
 }
 
 const (
-	lease  = 300 * time.Millisecond
-	margin = 40 * time.Millisecond
+	lease  = 600 * time.Millisecond
+	margin = 200 * time.Millisecond
 )
 
 var errBusy, errNotHeld = errors.New("busy"), errors.New("not held")

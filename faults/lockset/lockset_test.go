@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	watchdog = 400 * time.Millisecond
-	pause    = 900 * time.Millisecond
+	watchdog = time.Second
+	pause    = 2 * time.Second
 	adds     = 24 // of a process; every eighth is paused
 )
 
