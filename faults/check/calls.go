@@ -8,7 +8,7 @@ import (
 	"github.com/latchkey-go/latchkey/faults/history"
 )
 
-// returns looks for calls that never came back, and for sections and releases that never ended, of processes that live.
+// returns looks for calls that never came back, and for holds that were never given back, of processes that live.
 func (t *timeline) returns() {
 	for _, c := range t.calls {
 		if t.killed(c.ask.Proc) != forever {
@@ -17,10 +17,8 @@ func (t *timeline) returns() {
 		switch {
 		case c.answered == 0:
 			t.violation("return", "a call for %q never came back:\n\t%s", names(c.ask.Keys), t.tell(c))
-		case c.entered != 0 && c.leftBy == "":
-			t.violation("return", "a section of %q never ended:\n\t%s", names(c.ask.Keys), t.tell(c))
 		case c.entered != 0 && c.released == 0 && c.class() != open:
-			t.violation("return", "a release of %q never came back:\n\t%s", names(c.ask.Keys), t.tell(c))
+			t.violation("return", "%q was never given back:\n\t%s", names(c.ask.Keys), t.tell(c))
 		}
 	}
 }
