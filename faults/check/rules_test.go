@@ -367,6 +367,7 @@ func TestLimiters(t *testing.T) {
 		{"at the rate", "", pass(1, 0, 1) + pass(2, 2, 3) + pass(3, 100, 101) + pass(4, 102, 103)},
 		{"over the rate", "rate", pass(1, 0, 1) + pass(2, 2, 3) + pass(3, 80, 81)},
 		{"over the rate after a loss", "", pass(1, 0, 1) + pass(2, 2, 3) + "50 faults datalost since=49 servers=s\n" + pass(3, 80, 81)},
+		{"one asked early and passed late", "", pass(1, 0, 1) + pass(2, 2, 3) + pass(3, 50, 101)},
 		{"one may have been earlier", "", pass(1, 0, 98) + pass(2, 99, 99) + pass(3, 120, 121)},
 	})
 }
