@@ -149,6 +149,7 @@ func TestSectionOverrunAfterALossOfData(t *testing.T) {
 		apart int
 	}{
 		{"until its lease ended", lost(1050, "servers=s"), "", 1},
+		{"until its lease ended, in good faith", strings.Replace(lost(1050, "servers=s"), "150 b enter 1", "150 b enter 1\n500 a look 1", 1), "", 1},
 		{"at another server", lost(1050, "servers=r"), "holders", 0},
 		{"the lock was taken after it", "0 faults datalost since=-10 servers=s\n" + strings.Replace(lost(1050, "servers=r"), "0 a ask", "0.1 a ask", 1), "holders", 0},
 		{"the other came when the lease had ended", strings.Replace(lost(1500, "servers=s"), "150 b enter 1", "1300 b enter 1", 1), "holders", 0},
