@@ -28,7 +28,8 @@ var latchModel = porcupine.Model{
 	},
 }
 
-// latchModels checks each latch that was set, and whose servers lost no data. A count that failed may take effect at any time.
+// latchModels checks each latch that was set, and whose servers lost no data. A count that failed is taken for done: that only lets
+// more waits end.
 func (t *timeline) latchModels() {
 	byKey := map[string][]porcupine.Operation{}
 	for _, e := range t.others {
@@ -36,9 +37,6 @@ func (t *timeline) latchModels() {
 			continue
 		}
 		op := porcupine.Operation{ClientId: len(byKey[e.Keys[0]]), Input: e, Call: cmp.Or(e.Since, e.At), Return: e.At}
-		if e.Error != "" {
-			op.Return = forever
-		}
 		byKey[e.Keys[0]] = append(byKey[e.Keys[0]], op)
 	}
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {

@@ -149,7 +149,8 @@ func TestSectionOverrunAfterALossOfData(t *testing.T) {
 		apart int
 	}{
 		{"until its lease ended", lost(1050, "servers=s"), "", 1},
-		{"until its lease ended, in good faith", strings.Replace(lost(1050, "servers=s"), "150 b enter 1", "150 b enter 1\n500 a look 1", 1), "", 1},
+		{"until its lease ended, in good faith", strings.NewReplacer("1 a enter 1", "1 a enter 1\n50 b ask 1 lock k", "120 b ask 1 lock k", "",
+			"150 b enter 1", "150 b enter 1\n500 a look 1").Replace(lost(1050, "servers=s")), "", 1},
 		{"at another server", lost(1050, "servers=r"), "holders", 0},
 		{"the lock was taken after it", "0 faults datalost since=-10 servers=s\n" + strings.Replace(lost(1050, "servers=r"), "0 a ask", "0.1 a ask", 1), "holders", 0},
 		{"the other came when the lease had ended", strings.Replace(lost(1500, "servers=s"), "150 b enter 1", "1300 b enter 1", 1), "holders", 0},
@@ -417,6 +418,24 @@ func TestVoid(t *testing.T) {
 				t.Errorf("void because %q, want %q\n%s", got, tt.void, r)
 			}
 		})
+	}
+}
+
+func TestWaitingIsForWhomOneExcludes(t *testing.T) {
+	for _, tt := range []struct {
+		first, second string
+		waited        int
+	}{
+		{"lock k", "lock k", 1},
+		{"lock k owner=x", "lock k owner=x", 0},
+		{"read k", "read k", 0},
+		{"read k", "write k", 1},
+		{"permit k limit=2", "permit k limit=2", 0},
+		{"permit k limit=1", "permit k limit=1", 1},
+	} {
+		if r := judge(t, two(tt.first, tt.second)); r.Waited != tt.waited {
+			t.Errorf("after %s, %d of %s have waited, want %d", tt.first, r.Waited, tt.second, tt.waited)
+		}
 	}
 }
 
