@@ -26,7 +26,8 @@ func newLocks(s setting) (*locks, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := redisson.Open("redis://"+s.Redis, redisson.WatchdogTimeout(s.Size.Watchdog))
+	// On a machine that is busy with other programs, Redis can be silent for seconds. How long that is, is not what is measured here.
+	client, err := redisson.Open("redis://"+s.Redis, redisson.WatchdogTimeout(s.Size.Watchdog), redisson.Timeout(s.Size.Watchdog*2/3))
 	return &locks{counter: new(counter), client: client, inside: inside, size: s.Size}, err
 }
 
