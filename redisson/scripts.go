@@ -17,7 +17,7 @@ var sources embed.FS
 var (
 	lockAcquire = taking("ec754b96a97524510acc5f5c113660f27ef2a115", "token", "lock_acquire")
 	lockPass    = load("a6c74d7b0542171fe292499cf70facbcfcdb0128", "token", "lock_pass")
-	lockUpdate  = load("dac7035be407fa0ce5f8826979adea9e0fab47fa", "token", "lock_update")
+	lockUpdate  = load("fe4c73e591deea8bb63f8f37aa4f0e631da9fb5e", "token", "lock_update")
 	lockRelease = load("80c4d12edc5bcf97fd22a953c566358bca1925e6", "lock_release")
 	lockForce   = load("625ed3a50e11b31761e5b1c7232a2dad6801626d", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")

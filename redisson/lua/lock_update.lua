@@ -4,14 +4,17 @@
 -- KEYS[1] lock, KEYS[2] fencing token or nothing   ARGV[1] holder, ARGV[2] lease in ms, ARGV[3] count; with a token, ARGV[4] how
 -- long it is kept after the lease in ms, 0 for ever, ARGV[5] '1' to count it up
 -- Answers {1, lease left in ms, token or 0} when done, {0} when this holder does not have the lock.
-if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+local has = redis.call('hget', KEYS[1], ARGV[1])
+if not has then
   return {0}
 end
 local token = ARGV[5] == '1' and count() or 0
 if type(token) == 'table' then
   return token
 end
-redis.call('hset', KEYS[1], ARGV[1], ARGV[3])
+if has ~= ARGV[3] then
+  redis.call('hset', KEYS[1], ARGV[1], ARGV[3])
+end
 local left, lease = redis.call('pttl', KEYS[1]), tonumber(ARGV[2])
 if left < lease then
   redis.call('pexpire', KEYS[1], lease)
