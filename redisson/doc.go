@@ -106,10 +106,11 @@
 //
 // A waiting process subscribes to the lock's channel, on one connection for the whole client, and asks again only after a
 // message, when the holder's lease is over, or once in a third of the watchdog's timeout. A waiter for a fair lock asks once in
-// a third of its patience, too. The goroutines of a process stand in a line behind the one that asks. Renewals go in pipelines
+// a third of its patience, too. The goroutines of a process stand in a line behind the one that asks; [MaxWaiters] bounds how many wait. Renewals go in pipelines
 // of up to 500, one after the other for each master.
 //
-// An ACL user needs the categories @hash, @string, @sortedset, @list and @scripting, the commands time, exists, del, pexpire,
+// docs/security.md has a line for each feature that makes a user who may do just that. A user for all of them needs the categories
+// @hash, @string, @sortedset, @list and @scripting, the commands time, exists, del, pexpire,
 // pttl, persist, publish, subscribe, unsubscribe and ping, and for a cluster spublish, ssubscribe, sunsubscribe,
 // pubsub|shardnumsub, cluster|slots and command; for SyncReplicas, wait. Its keys are the names of the locks, redisson_lock_*,
 // latchkey_* and those that begin with a name in braces; its channels redisson_lock__channel:*, redisson_rwlock:*,
