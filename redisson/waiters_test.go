@@ -77,7 +77,7 @@ func waitingsOfSynchronizers() []waiting {
 			return func() { check(t, c.CountDownLatch("k").CountDown(t.Context())) }
 		}, func(ctx context.Context, c *redisson.Client) error { return c.CountDownLatch("k").Await(ctx) }},
 		{"rate limiter", func(t *testing.T, c *redisson.Client) func() {
-			check(t, c.RateLimiter("k").SetRate(t.Context(), redisson.Rate{Permits: 1, Interval: 2 * time.Second}))
+			check(t, c.RateLimiter("k").SetRate(t.Context(), redisson.Rate{Permits: 1, Interval: time.Minute}))
 			check(t, c.RateLimiter("k").Acquire(t.Context(), 1))
 			return func() {
 				check(t, c.RateLimiter("k").SetRate(t.Context(), redisson.Rate{Permits: 100, Interval: time.Second}))
@@ -140,7 +140,7 @@ func (cr *callers) want(t *testing.T, when string, waiting, tooMany, entered, le
 		return [4]int64{cr.waiting.Load(), cr.tooMany.Load(), cr.entered.Load(), cr.left.Load()}
 	}
 	want := [4]int64{waiting, tooMany, entered, left}
-	for end := time.Now().Add(10 * time.Second); got() != want; time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); got() != want; time.Sleep(2 * time.Millisecond) {
 		if err := cr.strange.Load(); err != nil {
 			t.Fatalf("%s: %v", when, *err)
 		}
@@ -160,7 +160,7 @@ func TestMaxWaiters(t *testing.T) {
 				t.Parallel()
 				s := redistest.Start(t)
 				free := w.occupy(t, newClient(t, s))
-				c := newClient(t, s, redisson.MaxWaiters(bound[0], bound[1]))
+				c := newClient(t, s, redisson.MaxWaiters(bound[0], bound[1]), redisson.WatchdogTimeout(3*time.Second)) // waiters for a rate look once a second
 				var cr callers
 				wait := func(ctx context.Context) error { return w.wait(ctx, c) }
 				cr.come(t.Context(), 7, wait)
