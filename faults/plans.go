@@ -12,20 +12,29 @@ import (
 	"github.com/latchkey-go/latchkey/faults/server"
 )
 
-// mixes are the kinds of locks that are played together on one server.
+// mixes are the kinds of locks and synchronizers that are played together on one server.
 var mixes = [][]string{
 	{"lock", "read", "write", "permit"},
 	{"lock", "multi", "spin"},
 	{"fair", "fenced", "lock"},
 	{"read", "write", "fenced", "multi"},
 	{"permit", "fair", "spin", "lock"},
+	{"semaphore", "lock", "latch"},
+	{"expirable", "write", "limiter"},
+	{"semaphore", "expirable", "fair", "latch"},
 }
 
 // plans are the worlds of a run.
 func plans() []plan {
 	return []plan{
 		{name: "links", config: server.Config{Keep: true}, mixes: mixes, kinds: slices.Concat(linkKinds, workerKinds)},
-		{name: "server", config: server.Config{Keep: true}, mixes: mixes, kinds: slices.Concat(wireKinds, serverKinds)},
+		{name: "wire", config: server.Config{Keep: true}, mixes: mixes, kinds: wireKinds},
+		{name: "server", config: server.Config{Keep: true}, mixes: mixes, kinds: serverKinds},
+		{name: "loss", mixes: mixes, kinds: lossKinds},
+		{name: "sentinel", servers: 2, arrange: sentinels, mixes: mixes, kinds: sentinelKinds},
+		{name: "cluster", servers: 6, config: server.Config{Cluster: true}, arrange: cluster, mixes: mixes[:5], kinds: clusterKinds},
+		{name: "red", servers: 3, mixes: [][]string{{"redlock"}}, kinds: redKinds},
+		{name: "clock", config: server.Config{Keep: true}, clock: true, mixes: mixes, kinds: clockKinds},
 	}
 }
 

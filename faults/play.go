@@ -28,7 +28,9 @@ func playAll(ctx context.Context, c config, worlds []plan, out io.Writer) (*sums
 		wg.Go(func() {
 			room <- struct{}{}
 			defer func() { <-room }()
-			errs[i] = playOne(ctx, c, p, say)
+			if errs[i] = playOne(ctx, c, p, say); errs[i] != nil {
+				say("%-9s ends early: %v", p.name, errs[i])
+			}
 			r, err := judge(filepath.Join(c.dir, p.name, "log"), p)
 			if errs[i] = errors.Join(errs[i], err); err != nil {
 				return

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/latchkey-go/latchkey/faults/worker"
 )
@@ -88,7 +88,7 @@ func (p *process) order(o worker.Order) error {
 }
 
 // await waits for the reply to a heal or an end.
-func (p *process) await(do string, limit <-chan time.Time) error {
+func (p *process) await(ctx context.Context, do string) error {
 	if p.dead {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (p *process) await(do string, limit <-chan time.Time) error {
 			return fmt.Errorf("worker %s: %s: %s", p.Name, do, r.Error)
 		}
 		return nil
-	case <-limit:
+	case <-ctx.Done():
 		return &hungError{p.Name, do}
 	}
 }

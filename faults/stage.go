@@ -18,6 +18,8 @@ type kind struct {
 	mix []string
 	// lost says that the servers lose data by it.
 	lost bool
+	// kills says that workers are killed by it.
+	kills bool
 	// strike makes the fault, and undoes it before it returns.
 	strike func(ctx context.Context, s *stage) error
 }

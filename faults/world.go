@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/faults/board"
+	"github.com/latchkey-go/latchkey/faults/clock"
 	"github.com/latchkey-go/latchkey/faults/history"
 	"github.com/latchkey-go/latchkey/faults/server"
 	"github.com/latchkey-go/latchkey/faults/wire"
@@ -39,13 +40,17 @@ type world struct {
 	board *board.Board
 
 	servers []*server.Server
-	wires   []*wire.Proxy
-	ways    []*way
-	places  int
-	round   int
-	faults  int
-	say     func(string, ...any)
-	close   []func()
+	// sentinels watch over the servers, and endpoint is how workers find these, where they do not go through proxies.
+	sentinels []*server.Server
+	endpoint  *worker.Endpoint
+	wires     []*wire.Proxy
+	ways      []*way
+	places    int
+	round     int
+	faults    int
+	clock     *clock.Clock // of the servers, where it can be set
+	say       func(string, ...any)
+	close     []func()
 }
 
 // way is a place for a worker: its links to all servers, and the process that is there now.
@@ -62,6 +67,10 @@ type plan struct {
 	kinds   []kind
 	// mixes are the kinds of locks that are played together; a round has one of them.
 	mixes [][]string
+	// arrange makes the servers one, such as a cluster.
+	arrange func(ctx context.Context, w *world) error
+	// clock has the servers go by a clock that can be set.
+	clock bool
 	// broken workers enter without a lock at times, which a test of the program wants to see found.
 	broken bool
 }
@@ -80,18 +89,25 @@ func build(ctx context.Context, p plan, dir string, seed uint64, say func(string
 	if w.board, err = board.Open(w.boardFile()); err != nil {
 		return w, err
 	}
+	if p.clock {
+		if w.clock, err = clock.New(w.dir); err != nil {
+			return w, err
+		}
+	}
 	for i := range max(1, p.servers) {
 		c := p.config
 		c.Name, c.Dir = "s"+strconv.Itoa(i), filepath.Join(w.dir, "s"+strconv.Itoa(i))
+		if p.clock {
+			c.Env = w.clock.Env()
+		}
 		s, err := server.Start(ctx, c)
 		if err != nil {
 			return w, err
 		}
-		x, err := wire.Listen(s.Addr)
-		if err != nil {
-			return w, err
-		}
-		w.servers, w.wires = append(w.servers, s), append(w.wires, x)
+		w.servers = append(w.servers, s)
+	}
+	if err := w.connect(ctx); err != nil {
+		return w, err
 	}
 	for i := range workers {
 		v := &way{}
@@ -110,6 +126,21 @@ func build(ctx context.Context, p plan, dir string, seed uint64, say func(string
 	return w, nil
 }
 
+// connect makes the servers one, or lays a proxy in front of each.
+func (w *world) connect(ctx context.Context) error {
+	if w.plan.arrange != nil {
+		return w.plan.arrange(ctx, w)
+	}
+	for _, s := range w.servers {
+		x, err := wire.Listen(s.Addr)
+		if err != nil {
+			return err
+		}
+		w.wires = append(w.wires, x)
+	}
+	return nil
+}
+
 func (w *world) boardFile() string { return filepath.Join(w.dir, "board") }
 
 // hire starts a worker, also in the place of one that is gone.
@@ -118,6 +149,9 @@ func (w *world) hire(v *way, pool int) (err error) {
 		Timeout: timeout, FairWait: fairWait, Pool: pool, Seed: w.rng.Uint64() >> 8, Broken: w.plan.broken}
 	for i, l := range v.links {
 		s.Servers = append(s.Servers, worker.Endpoint{Name: w.servers[i].Name, URL: "redis://" + server.User + ":" + server.Password + "@" + l.addr()})
+	}
+	if w.endpoint != nil {
+		s.Servers = []worker.Endpoint{*w.endpoint}
 	}
 	w.board[s.Place].Inside.Store(0)
 	w.board[s.Place].Waiting.Store(0)
@@ -142,8 +176,11 @@ func (w *world) everywhere(o worker.Order) (err error) {
 func (w *world) play(ctx context.Context, k kind) error {
 	w.round++
 	s := &stage{world: w, kind: k, order: worker.Order{Do: "round", Round: w.round, Callers: callers, Mix: k.mix, Keys: 2, Limit: 2}}
-	if s.order.Mix == nil {
-		s.order.Mix = w.plan.mixes[w.rng.IntN(len(w.plan.mixes))]
+	if mixes := w.mixes(k); s.order.Mix == nil {
+		s.order.Mix = mixes[w.rng.IntN(len(mixes))]
+	}
+	if err := s.objects(ctx); err != nil {
+		return err
 	}
 	if err := w.everywhere(s.order); err != nil {
 		return err
@@ -159,23 +196,36 @@ func (w *world) play(ctx context.Context, k kind) error {
 	if err := w.everywhere(worker.Order{Do: "heal", Round: w.round}); err != nil {
 		return err
 	}
-	limit := time.After(liveTimeout)
-	var err error
-	for _, v := range w.ways {
-		err = errors.Join(err, v.await("heal", limit))
-	}
+	err := w.awaitAll(ctx, "heal")
+	err = errors.Join(err, s.clear(ctx))
 	w.say("%-9s %-28s %5.1fs, healed for %.1fs, %s", w.plan.name, k.name, time.Since(start).Seconds(), time.Since(healed).Seconds(), s.order.Mix)
 	return err
+}
+
+// mixes are those that a kind of fault allows: where workers are killed, or data is lost, nobody gives back what has no lease.
+func (w *world) mixes(k kind) (some [][]string) {
+	for _, mix := range w.plan.mixes {
+		if !k.kills && !k.lost || !slices.ContainsFunc(mix, func(kind string) bool { return slices.Contains(synchronizers, kind) }) {
+			some = append(some, mix)
+		}
+	}
+	return some
 }
 
 // end has the workers close their clients, and looks for what is left over.
 func (w *world) end(ctx context.Context) error {
 	err := w.everywhere(worker.Order{Do: "end"})
-	limit := time.After(liveTimeout)
+	return errors.Join(err, w.awaitAll(ctx, "end"), w.leftovers(ctx))
+}
+
+// awaitAll waits for the replies of all workers.
+func (w *world) awaitAll(ctx context.Context, do string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
+	defer cancel()
 	for _, v := range w.ways {
-		err = errors.Join(err, v.await("end", limit))
+		err = errors.Join(err, v.await(ctx, do))
 	}
-	return errors.Join(err, w.leftovers(ctx))
+	return err
 }
 
 // leftoverTimeout is how long keys may stay: the longest lease, or as long as copies of what was asked are waited for.
@@ -183,13 +233,13 @@ const leftoverTimeout = 12 * time.Second
 
 // leftovers notes what stays in Redis when all locks are released or over. Counters of fencing tokens stay for ever.
 func (w *world) leftovers(ctx context.Context) error {
-	for i, s := range w.servers {
+	for _, s := range w.servers {
 		for deadline := time.Now().Add(leftoverTimeout); ; sleep(ctx, 100*time.Millisecond) {
 			keys, channels, err := left(ctx, s.Admin)
 			if err != nil {
 				return err
 			}
-			if len(keys)+len(channels) == 0 && w.wires[i].Pending() == 0 {
+			if len(keys)+len(channels) == 0 && w.pending() == 0 {
 				break
 			}
 			if time.Now().Before(deadline) && ctx.Err() == nil {
@@ -213,7 +263,17 @@ func left(ctx context.Context, rdb *redis.Client) (keys, channels []string, err 
 	}
 	keys = slices.DeleteFunc(keys, stays)
 	channels, err = rdb.PubSubChannels(ctx, "*").Result()
-	return keys, channels, err
+	sharded, err2 := rdb.PubSubShardChannels(ctx, "*").Result()
+	channels = slices.DeleteFunc(append(channels, sharded...), func(c string) bool { return c == "__sentinel__:hello" })
+	return keys, channels, errors.Join(err, err2)
+}
+
+// pending returns how many requests are still late.
+func (w *world) pending() (n int) {
+	for _, x := range w.wires {
+		n += x.Pending()
+	}
+	return n
 }
 
 // stop ends all processes and proxies.
@@ -229,11 +289,11 @@ func (w *world) stop() {
 	for _, x := range w.wires {
 		x.Close()
 	}
-	for _, s := range w.servers {
+	for _, s := range append(w.sentinels, w.servers...) {
 		s.Close()
 	}
-	for _, f := range w.close {
-		f()
+	if w.clock != nil {
+		_ = w.clock.Close()
 	}
 	if w.log != nil {
 		_ = w.log.Close()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -35,7 +36,7 @@ type Config struct {
 	Args, Env []string
 	// Sentinel makes it one, with these lines as its configuration.
 	Sentinel []string
-	// Cluster makes it a node of a cluster. Announce is the port that it names to others, if it is not its own.
+	// Cluster makes it a node of a cluster.
 	Cluster bool
 }
 
@@ -43,6 +44,9 @@ type Config struct {
 type Server struct {
 	Name string
 	Addr string
+	Dir  string
+	// Bus is the port on which the nodes of a cluster talk.
+	Bus string
 	// Admin is a client for the program's own questions. It is not the workers' user.
 	Admin *redis.Client
 
@@ -70,12 +74,16 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := &Server{Name: c.Name, Addr: net.JoinHostPort("127.0.0.1", port), path: path, env: append(os.Environ(), c.Env...)}
-		if s.args, err = c.arguments(port); err != nil {
+		s := &Server{Name: c.Name, Dir: c.Dir, Addr: net.JoinHostPort("127.0.0.1", port), path: path, env: append(os.Environ(), c.Env...)}
+		if c.Cluster {
+			if s.Bus, err = freePort(); err != nil {
+				return nil, err
+			}
+		}
+		if s.args, err = c.arguments(port, s.Bus); err != nil {
 			return nil, err
 		}
-		s.Admin = redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, ContextTimeoutEnabled: true, MinIdleConns: 2,
-			DialTimeout: time.Second, DialerRetries: 1, ReadTimeout: 10 * time.Second})
+		s.Admin = adminOf(s.Addr)
 		if err = s.Run(ctx); err == nil {
 			return s, nil
 		}
@@ -86,7 +94,12 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	}
 }
 
-func (c Config) arguments(port string) ([]string, error) {
+func adminOf(addr string) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true, MinIdleConns: 2,
+		DialTimeout: time.Second, DialerRetries: 1, ReadTimeout: 10 * time.Second})
+}
+
+func (c Config) arguments(port, bus string) ([]string, error) {
 	if c.Sentinel != nil {
 		conf := filepath.Join(c.Dir, "sentinel.conf")
 		lines := append([]string{"port " + port, "bind 127.0.0.1", "dir " + c.Dir, "loglevel warning", "logfile " + filepath.Join(c.Dir, "redis.log")}, c.Sentinel...)
@@ -99,10 +112,6 @@ func (c Config) arguments(port string) ([]string, error) {
 		args = append(args, "--appendonly", "yes", "--appendfsync", "always")
 	}
 	if c.Cluster {
-		bus, err := freePort()
-		if err != nil {
-			return nil, err
-		}
 		args = append(args, "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "1000",
 			"--cluster-replica-validity-factor", "0", "--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0")
 	}
@@ -141,6 +150,19 @@ func (s *Server) answers(ctx context.Context) error {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+// Move starts a killed server again at another address.
+func (s *Server) Move(ctx context.Context) error {
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	s.args[slices.Index(s.args, "--port")+1] = port
+	_ = s.Admin.Close()
+	s.Addr = net.JoinHostPort("127.0.0.1", port)
+	s.Admin = adminOf(s.Addr)
+	return s.Run(ctx)
 }
 
 // Kill ends the process as SIGKILL does, and returns when it is gone.

@@ -19,6 +19,7 @@ type caller struct {
 	programs int64
 	owner    string
 	rng      *rand.Rand
+	counted  map[string]bool // latches
 }
 
 // attempt is how a lock is asked for.
@@ -50,9 +51,21 @@ func (c *caller) play() {
 		c.program()
 	}
 	for _, s := range c.sorts {
+		if s.play != nil {
+			c.finish(s)
+			continue
+		}
 		for c.begin(); !c.section(c.take(context.Background(), c.target(s), attempt{wait: -1})); c.begin() {
 			time.Sleep(time.Duration(5+c.rng.IntN(30)) * time.Millisecond)
 		}
+	}
+}
+
+// finish plays a kind that is not held for the last time, with each of its names.
+func (c *caller) finish(s sort) {
+	for i := range c.order.Keys {
+		c.begin()
+		s.play(c, target{sort: s, keys: []string{c.name(s.names, i)}}, true)
 	}
 }
 
@@ -79,18 +92,29 @@ func (c *caller) target(s sort) target {
 	for i := 1; i < s.keys; i++ {
 		keys = append(keys, c.name(s.names, (first+i)%c.order.Keys))
 	}
-	t := target{sort: s, keys: slices.Compact(keys), lock: s.open(c.w, c.round, keys)}
+	t := target{sort: s, keys: keys}
+	if s.play == nil {
+		t.lock = s.open(c.w, c.round, keys)
+	}
 	if c.w.Broken {
 		t.lock = broken{t.lock, func() bool { return c.rng.IntN(50) == 0 }}
 	}
 	return t
 }
 
+// counts reports whether it is of permits.
+func (s sort) counts() bool { return s.kind == "permit" || s.kind == "semaphore" }
+
 // program is one of some that differ in what they nest, and in the order of the releases.
 func (c *caller) program() {
 	ctx, a, cancel := c.attempt()
 	defer cancel()
-	first := c.take(ctx, c.pick(), a)
+	t := c.pick()
+	if t.play != nil {
+		t.play(c, t, false)
+		return
+	}
+	first := c.take(ctx, t, a)
 	if first == nil {
 		return
 	}
@@ -107,7 +131,7 @@ func (c *caller) program() {
 // nested takes a second lock under the first, and gives both back in any order.
 func (c *caller) nested(first *stay, inner target) {
 	c.enter(first)
-	if inner.lock == nil || c.w.Broken || inner.kind == "permit" && slices.Equal(inner.keys, first.keys) { // that would take none
+	if inner.lock == nil || c.w.Broken || inner.counts() && slices.Equal(inner.keys, first.keys) { // that would take none
 		c.leave(first)
 		return
 	}
@@ -197,13 +221,24 @@ func (c *caller) ask(t target, a attempt) *history.Call {
 	if a.lease == 0 {
 		e.Lease = c.w.Watchdog
 	}
-	if t.kind == "permit" {
+	if t.counts() {
 		e.Limit = c.order.Limit
 	}
-	for _, s := range c.w.Servers {
-		e.Servers = append(e.Servers, s.Name)
+	switch t.names {
+	case "sem":
+		e.Lease = 0
+	case "psem":
+		e.Lease = PermitLease
 	}
+	e.Servers = c.servers()
 	return c.w.log.Ask(e)
+}
+
+func (c *caller) servers() (names []string) {
+	for _, s := range c.w.Servers {
+		names = append(names, s.Name)
+	}
+	return names
 }
 
 // section enters, works, leaves, and gives the lock back. It reports whether it was inside.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/faults/history"
+	"github.com/redis/go-redis/v9"
 )
 
 // round is a game of all callers with names of its own.
@@ -37,7 +38,7 @@ func (r *round) start() {
 
 func (r *round) caller(i int) *caller {
 	seed := r.w.Seed + uint64(r.order.Round)*1000 + uint64(i)
-	return &caller{round: r, id: i, rng: rand.New(rand.NewPCG(seed, seed>>32+1))}
+	return &caller{round: r, id: i, rng: rand.New(rand.NewPCG(seed, seed>>32+1)), counted: map[string]bool{}}
 }
 
 // burst has many callers wait whose contexts end soon.
@@ -48,8 +49,24 @@ func (r *round) burst(n int) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+c.rng.IntN(60))*time.Millisecond)
 			defer cancel()
 			c.begin()
-			c.section(c.take(ctx, c.pick(), attempt{wait: -1, deadline: history.Until(ctx)}))
+			if t := c.pick(); t.play == nil {
+				c.section(c.take(ctx, t, attempt{wait: -1, deadline: history.Until(ctx)}))
+			}
 		})
+	}
+}
+
+// exhaust keeps all connections of the pools busy for d.
+func (r *round) exhaust(d time.Duration) {
+	for _, rdb := range r.w.rdbs {
+		single, ok := rdb.(*redis.Client)
+		for i := 0; ok && i < single.Options().PoolSize; i++ {
+			r.callers.Go(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), d)
+				defer cancel()
+				_ = single.BLPop(ctx, d, "nothing").Err() // nobody pushes there
+			})
+		}
 	}
 }
 

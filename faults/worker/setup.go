@@ -33,14 +33,14 @@ type Endpoint struct {
 
 // Order is what a worker is told, one JSON object a line.
 type Order struct {
-	// Do is round, heal, burst, garbage or end.
+	// Do is round, heal, burst, exhaust, garbage or end.
 	Do string
 	// Round is the number of the round, Callers is how many goroutines play it, and Mix are the kinds of locks in it.
 	Round, Callers int
 	Mix            []string
 	// Keys is how many names each kind has, and Limit how many permits.
 	Keys, Limit int
-	// Count is for a burst.
+	// Count is how many calls a burst has, how many goroutines make garbage, and for how many milliseconds the pool is exhausted.
 	Count int
 }
 

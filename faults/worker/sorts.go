@@ -27,7 +27,12 @@ type sort struct {
 	keys int
 	// inner may be taken under it, on the same key.
 	inner []string
+	// play, in place of open, is for what is not held. At the end of a round it stays for as long as it takes.
+	play func(c *caller, t target, end bool)
 }
+
+// Names returns the first part of the keys of a kind, after that of the round.
+func Names(kind string) string { return sorts[kind].names }
 
 var sorts = map[string]sort{
 	"lock":   {kind: "lock", names: "lock", inner: []string{"lock"}, open: func(w *worker, _ *round, keys []string) locker { return w.clients[0].Lock(keys[0]) }},

@@ -127,6 +127,8 @@ func (w *worker) obey(o Order) {
 		}()
 	case "burst":
 		w.round.burst(o.Count)
+	case "exhaust":
+		w.round.exhaust(time.Duration(o.Count) * time.Millisecond)
 	case "garbage":
 		w.round.garbage(o.Count)
 	}

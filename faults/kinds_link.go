@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"syscall"
 	"time"
 
-	"github.com/latchkey-go/latchkey/faults/history"
 	"github.com/latchkey-go/latchkey/faults/wire"
-	"github.com/latchkey-go/latchkey/faults/worker"
 )
 
 // The kinds of fault on the way between workers and servers.
@@ -85,108 +82,4 @@ func wired(name string, a wire.Action, every int) kind {
 		s.late(ctx)
 		return err
 	}}
-}
-
-// The kinds of fault of a server that keeps its data.
-var serverKinds = []kind{
-	{name: "server killed, data kept", strike: func(ctx context.Context, s *stage) error {
-		v := s.one()
-		v.Kill()
-		sleep(ctx, s.between(0, 1500))
-		return v.Run(ctx)
-	}},
-	{name: "server stopped", strike: func(ctx context.Context, s *stage) error {
-		v := s.one()
-		if err := v.Signal(syscall.SIGSTOP); err != nil {
-			return err
-		}
-		sleep(ctx, s.between(200, 3000))
-		return v.Signal(syscall.SIGCONT)
-	}},
-	{name: "connections killed", strike: func(ctx context.Context, s *stage) error {
-		for range 5 {
-			if err := admin(ctx, s.one(), "client", "kill", "type", "normal", "skipme", "yes"); err != nil {
-				return err
-			}
-			sleep(ctx, s.between(20, 200))
-		}
-		return nil
-	}},
-	{name: "subscriptions killed", strike: func(ctx context.Context, s *stage) error {
-		for range 8 {
-			if err := admin(ctx, s.one(), "client", "kill", "type", "pubsub"); err != nil {
-				return err
-			}
-			sleep(ctx, s.between(20, 200))
-		}
-		return nil
-	}},
-	{name: "script cache flushed", strike: func(ctx context.Context, s *stage) error {
-		for range 20 {
-			if err := admin(ctx, s.one(), "script", "flush"); err != nil {
-				return err
-			}
-			sleep(ctx, s.between(5, 60))
-		}
-		return nil
-	}},
-}
-
-// The kinds of fault of workers.
-var workerKinds = []kind{
-	{name: "holder stopped", strike: func(ctx context.Context, s *stage) error {
-		return s.freeze(ctx, s.awaitInside(ctx, s.ways...), watchdog+s.between(100, 1500))
-	}},
-	{name: "waiter stopped", strike: func(ctx context.Context, s *stage) error {
-		defer s.only() // it strikes those who are inside, as they can't give it the lock
-		return s.freeze(ctx, s.awaitWaiting(ctx, s.ways...), s.between(200, 3000))
-	}},
-	{name: "holder killed", strike: func(ctx context.Context, s *stage) error { return s.replace(ctx, s.awaitInside(ctx, s.ways...)) }},
-	{name: "waiter killed", strike: func(ctx context.Context, s *stage) error {
-		defer s.only()
-		return s.replace(ctx, s.awaitWaiting(ctx, s.ways...))
-	}},
-	{name: "cancelled waits", strike: func(ctx context.Context, s *stage) error {
-		for range 5 {
-			if err := s.everywhere(worker.Order{Do: "burst", Count: 60}); err != nil {
-				return err
-			}
-			sleep(ctx, 100*time.Millisecond)
-		}
-		return nil
-	}},
-	{name: "garbage", strike: func(ctx context.Context, s *stage) error {
-		err := s.everywhere(worker.Order{Do: "garbage", Count: 50})
-		sleep(ctx, time.Second)
-		return err
-	}},
-}
-
-// freeze stops a worker for d.
-func (s *stage) freeze(ctx context.Context, v *way, d time.Duration) error {
-	if v == nil {
-		return errNobody
-	}
-	s.only(v)
-	s.log.Note(history.Event{Op: history.Stop, Procs: []string{v.Name}})
-	err := v.signal(syscall.SIGSTOP)
-	sleep(ctx, d)
-	err = errors.Join(err, v.signal(syscall.SIGCONT))
-	s.log.Note(history.Event{Op: history.Cont, Procs: []string{v.Name}})
-	return err
-}
-
-// replace kills a worker, and has another one take its place in the round.
-func (s *stage) replace(ctx context.Context, v *way) error {
-	if v == nil {
-		return errNobody
-	}
-	s.only(v)
-	s.log.Note(history.Event{Op: history.Kill, Procs: []string{v.Name}})
-	v.kill()
-	sleep(ctx, s.between(0, 300))
-	if err := s.hire(v, 0); err != nil {
-		return err
-	}
-	return v.order(s.order)
 }

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/latchkey-go/latchkey/faults/server"
+)
+
+// The kinds of fault of a server that keeps its data.
+var serverKinds = []kind{
+	{name: "server killed, data kept", strike: func(ctx context.Context, s *stage) error {
+		v := s.one()
+		v.Kill()
+		sleep(ctx, s.between(0, 1500))
+		return v.Run(ctx)
+	}},
+	{name: "server stopped", strike: func(ctx context.Context, s *stage) error {
+		v := s.one()
+		if err := v.Signal(syscall.SIGSTOP); err != nil {
+			return err
+		}
+		sleep(ctx, s.between(200, 3000))
+		return v.Signal(syscall.SIGCONT)
+	}},
+	{name: "connections killed", strike: func(ctx context.Context, s *stage) error {
+		for range 5 {
+			if err := admin(ctx, s.one(), "client", "kill", "type", "normal", "skipme", "yes"); err != nil {
+				return err
+			}
+			sleep(ctx, s.between(20, 200))
+		}
+		return nil
+	}},
+	{name: "subscriptions killed", strike: func(ctx context.Context, s *stage) error {
+		for range 8 {
+			if err := admin(ctx, s.one(), "client", "kill", "type", "pubsub"); err != nil {
+				return err
+			}
+			sleep(ctx, s.between(20, 200))
+		}
+		return nil
+	}},
+	{name: "script cache flushed", strike: func(ctx context.Context, s *stage) error {
+		for range 20 {
+			if err := admin(ctx, s.one(), "script", "flush"); err != nil {
+				return err
+			}
+			sleep(ctx, s.between(5, 60))
+		}
+		return nil
+	}},
+	{name: "clients paused", strike: func(ctx context.Context, s *stage) error {
+		d := s.between(300, 2500)
+		err := admin(ctx, s.one(), "client", "pause", d.Milliseconds(), []string{"all", "write"}[s.rng.IntN(2)])
+		sleep(ctx, d)
+		return errors.Join(err, admin(ctx, s.one(), "client", "unpause"))
+	}},
+	{name: "out of memory", strike: func(ctx context.Context, s *stage) error {
+		return s.configured(ctx, s.between(500, 2500), "maxmemory", "1", "0")
+	}},
+	{name: "snapshot fails (MISCONF)", strike: misconf},
+	{name: "no permission (NOPERM)", strike: func(ctx context.Context, s *stage) error {
+		v := s.one()
+		for range 3 {
+			if err := admin(ctx, v, "acl", "setuser", server.User, "-@scripting"); err != nil {
+				return err
+			}
+			sleep(ctx, s.between(50, 900))
+			if err := admin(ctx, v, "acl", "setuser", server.User, "+@all"); err != nil {
+				return err
+			}
+			sleep(ctx, s.between(50, 200))
+		}
+		return nil
+	}},
+	{name: "idle connections closed", strike: func(ctx context.Context, s *stage) error {
+		return s.configured(ctx, 3*time.Second, "timeout", "1", "0")
+	}},
+	{name: "too many clients", strike: func(ctx context.Context, s *stage) error {
+		v := s.one()
+		if err := admin(ctx, v, "config", "set", "maxclients", 8); err != nil {
+			return err
+		}
+		err := admin(ctx, v, "client", "kill", "type", "normal", "skipme", "yes")
+		sleep(ctx, s.between(500, 2000))
+		return errors.Join(err, admin(ctx, v, "config", "set", "maxclients", 10000))
+	}},
+}
+
+// configured sets an option of a server for a while.
+func (s *stage) configured(ctx context.Context, d time.Duration, option, value, before string) error {
+	v := s.one()
+	if err := admin(ctx, v, "config", "set", option, value); err != nil {
+		return err
+	}
+	sleep(ctx, d)
+	return admin(ctx, v, "config", "set", option, before)
+}
+
+// misconf has a server refuse writes because it can't write its snapshot: a folder has its name.
+func misconf(ctx context.Context, s *stage) error {
+	v := s.one()
+	folder := filepath.Join(v.Dir, "dump.rdb")
+	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(filepath.Join(folder, "in the way"), 0o755)); err != nil {
+		return err
+	}
+	if err := errors.Join(admin(ctx, v, "config", "set", "save", "3600 1"), admin(ctx, v, "bgsave")); err != nil {
+		return err
+	}
+	sleep(ctx, s.between(500, 2500))
+	if err := errors.Join(os.RemoveAll(folder), admin(ctx, v, "config", "set", "save", "")); err != nil {
+		return err
+	}
+	if err := admin(ctx, v, "bgsave"); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		info, err := v.Admin.Info(ctx, "persistence").Result()
+		if err != nil || strings.Contains(info, "rdb_last_bgsave_status:ok") {
+			return err
+		}
+		sleep(ctx, 20*time.Millisecond)
+	}
+	return context.Cause(ctx)
+}
+
+// The kinds of fault by which a server loses data.
+var lossKinds = []kind{
+	{name: "server killed, data lost", lost: true, strike: func(ctx context.Context, s *stage) error {
+		v := s.one()
+		v.Kill()
+		sleep(ctx, s.between(0, 800))
+		return v.Run(ctx)
+	}},
+	{name: "everything flushed", lost: true, strike: func(ctx context.Context, s *stage) error {
+		for range 4 {
+			if err := admin(ctx, s.one(), "flushall"); err != nil {
+				return err
+			}
+			sleep(ctx, s.between(20, 300))
+		}
+		return nil
+	}},
+	{name: "keys deleted", lost: true, strike: func(ctx context.Context, s *stage) error {
+		return s.keys(ctx, func(v *server.Server, key string) error { return admin(ctx, v, "del", key) })
+	}},
+	{name: "keys expired", lost: true, strike: func(ctx context.Context, s *stage) error {
+		return s.keys(ctx, func(v *server.Server, key string) error { return admin(ctx, v, "pexpire", key, 1) })
+	}},
+	{name: "wrong type", lost: true, strike: func(ctx context.Context, s *stage) error {
+		var forced []string
+		v := s.one()
+		err := s.keys(ctx, func(v *server.Server, key string) error {
+			forced = append(forced, key)
+			return admin(ctx, v, "set", key, "something else")
+		})
+		for _, key := range forced {
+			err = errors.Join(err, admin(ctx, v, "del", key))
+		}
+		return err
+	}},
+}
+
+// keys does something to the keys of locks that are there, a few times.
+func (s *stage) keys(ctx context.Context, do func(*server.Server, string) error) error {
+	v, done := s.one(), 0
+	for range 200 {
+		keys, err := v.Admin.Keys(ctx, "r*").Result()
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if err := do(v, key); err != nil {
+				return err
+			}
+			done++
+		}
+		if sleep(ctx, s.between(1, 60)); done > 20 {
+			return nil
+		}
+	}
+	return errNobody
+}

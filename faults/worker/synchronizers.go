@@ -1,0 +1,118 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/latchkey-go/latchkey/faults/history"
+	"github.com/latchkey-go/latchkey/redisson"
+)
+
+// What the synchronizers of a round are set to; the program sets them before the round.
+const (
+	// PermitLease is that of a permit of an expirable semaphore. It ends without notice, so it is longer than any fault.
+	PermitLease = 15 * time.Second
+	// RatePermits may be taken from a rate limiter within RateInterval.
+	RatePermits  = 10
+	RateInterval = 100 * time.Millisecond
+)
+
+func init() { //nolint:gochecknoinits // the functions below refer to the table that they stand in
+	sorts["semaphore"] = sort{kind: "semaphore", names: "sem", open: func(w *worker, _ *round, keys []string) locker {
+		return semaphore{w.clients[0].Semaphore(keys[0])}
+	}}
+	sorts["expirable"] = sort{kind: "permit", names: "psem", open: func(w *worker, _ *round, keys []string) locker {
+		return expirable{w.clients[0].PermitExpirableSemaphore(keys[0])}
+	}}
+	sorts["latch"] = sort{kind: "latch", names: "latch", play: (*caller).latch}
+	sorts["limiter"] = sort{kind: "limiter", names: "rate", play: (*caller).limiter}
+}
+
+// semaphore takes one permit, which nothing but its release ends.
+type semaphore struct{ *redisson.Semaphore }
+
+func (s semaphore) Lock(ctx context.Context) (context.Context, error) {
+	return context.WithoutCancel(ctx), s.Acquire(ctx, 1)
+}
+
+func (s semaphore) TryLock(ctx context.Context, wait, _ time.Duration) (context.Context, bool, error) {
+	ok, err := s.TryAcquire(ctx, 1, wait)
+	return context.WithoutCancel(ctx), ok, err
+}
+
+func (s semaphore) Unlock(context.Context) error { return s.Release(context.Background(), 1) }
+
+// expirable takes one permit with a lease.
+type expirable struct {
+	*redisson.PermitExpirableSemaphore
+}
+
+func (s expirable) Lock(ctx context.Context) (context.Context, error) {
+	id, err := s.Acquire(ctx, PermitLease)
+	return context.WithValue(context.WithoutCancel(ctx), holdKey{}, id), err
+}
+
+func (s expirable) TryLock(ctx context.Context, wait, _ time.Duration) (context.Context, bool, error) {
+	id, ok, err := s.TryAcquire(ctx, wait, PermitLease)
+	return context.WithValue(context.WithoutCancel(ctx), holdKey{}, id), ok, err
+}
+
+func (s expirable) Unlock(held context.Context) error {
+	return s.Release(context.Background(), held.Value(holdKey{}).(string))
+}
+
+// latch counts down, each caller once in a round for each latch, and waits for a while, at the end for as long as it takes.
+func (c *caller) latch(t target, end bool) {
+	l := c.w.clients[0].CountDownLatch(t.keys[0])
+	for end, once := end, true; !c.counted[t.keys[0]] && (end || once); once = false {
+		since := history.Now()
+		err := l.CountDown(context.Background())
+		if err != nil && !errors.Is(err, redisson.ErrPending) {
+			time.Sleep(10 * time.Millisecond) // it was refused
+			continue
+		}
+		c.counted[t.keys[0]] = true
+		e := history.Event{Op: history.Count, Kind: "latch", Keys: t.keys, Since: since}
+		if err != nil {
+			e.Error = err.Error()
+		}
+		c.w.log.Note(e)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(c.rng.IntN(50))*time.Millisecond)
+	if end {
+		ctx = context.Background()
+	}
+	defer cancel()
+	call := c.ask(t, attempt{wait: -1, deadline: history.Until(ctx)})
+	c.passed(ctx, call, l.Await(ctx))
+}
+
+// limiter takes some permits.
+func (c *caller) limiter(t target, _ bool) {
+	l := c.w.clients[0].RateLimiter(t.keys[0])
+	n, wait := int64(1+c.rng.IntN(3)), time.Duration(c.rng.IntN(200))*time.Millisecond
+	call := c.w.log.Ask(history.Event{Kind: t.kind, Keys: t.keys, Servers: c.servers(), Worker: c.id, Owner: c.owner, Wait: wait,
+		Permits: int(n), Limit: RatePermits, Rate: RateInterval})
+	ok, err := l.TryAcquire(context.Background(), n, wait)
+	if err == nil && !ok {
+		err = errBusy
+	}
+	c.passed(context.Background(), call, err)
+}
+
+var errBusy = errors.New("no permits in time")
+
+// passed notes how a call ended that holds nothing.
+func (c *caller) passed(ctx context.Context, call *history.Call, err error) {
+	switch {
+	case err == nil:
+		call.Enter(context.Background(), 0)
+		call.Exit()
+	case errors.Is(err, errBusy), ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		call.Fail(history.Busy, err)
+	default:
+		call.Fail(history.Failed, err)
+		time.Sleep(time.Duration(2+c.rng.IntN(15)) * time.Millisecond)
+	}
+}
