@@ -136,6 +136,9 @@ func (c *Client) try(ctx context.Context, h *hold, by time.Time) (done bool, ttl
 	case a.values[0] < 0:
 		return false, -1, &lock.KindError{Held: lock.Kind(a.values[1]), Wanted: ho.kind}
 	case a.values[0] == 0:
+		if ho.queues {
+			c.claims.queued(ho)
+		}
 		return false, duration(a.values[1]), nil
 	}
 	return true, ho.asked, h.enter(ctx, 0, a)

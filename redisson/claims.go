@@ -166,10 +166,17 @@ func (s *claims) beginReentry(h *hold) (update task, ok bool) {
 func (s *claims) discard(ho *holder) (done <-chan struct{}) {
 	s.mu.Lock()
 	defer s.unlock()
-	if ho.queues || ho.doubts > 0 || ho.dead {
+	if ho.queued || ho.doubts > 0 || ho.dead {
 		return s.removeLocked(ho, present()).done
 	}
 	return nil
+}
+
+// queued notes that a holder was answered that it has to wait, and so stands in a queue now if its lock has one.
+func (s *claims) queued(ho *holder) {
+	s.mu.Lock()
+	defer s.unlock()
+	ho.queued = ho.queues
 }
 
 // tried notes how many attempts to enter were not answered.

@@ -32,6 +32,7 @@ type holder struct {
 	queues   bool      // of a fair lock: gets in line
 
 	// The mutex of claims guards the rest. There can be very many holders: fields of a size stand together.
+	queued     bool  // stands in the queue of a fair lock
 	dead       bool  // lost, or being removed: nothing joins any more
 	outdated   bool  // the counts in Redis may be others, or it is not known whether the holder is still there
 	version    int32 // of the counts

@@ -3,6 +3,7 @@ package redisson_test
 import (
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,6 +59,46 @@ func TestTextIsKept(t *testing.T) {
 	if got := rdb.Get(t.Context(), "k").Val(); got != "mine" {
 		t.Errorf("the text is %q now", got)
 	}
+}
+
+// Waiters of a fair lock fail when their user loses a permission. When it is given back, they leave the queue, and do not keep the
+// next one waiting until the last of their deadlines, which add up.
+func TestDeniedWaitersLeaveTheQueue(t *testing.T) {
+	s := redistest.Start(t, "--user", "default", "on", "nopass", "~*", "&*", "+@all", "--user", "worker", "on", ">secret", "~*", "&*", "+@all")
+	admin := s.Client(t)
+	client := func() *redisson.Client {
+		rdb := s.Client(t, func(o *redis.Options) { o.Username, o.Password = "worker", "secret" })
+		return onClient(t, rdb, redisson.WatchdogTimeout(3*time.Second), redisson.FairLockWaitTimeout(2*time.Second))
+	}
+	holder := newClient(t, s).FairLock("f")
+	held := mustLock(t, holder)
+	const waiters = 8
+	var failed sync.WaitGroup
+	for range waiters {
+		l := client().FairLock("f")
+		failed.Go(func() {
+			if _, err := l.Lock(t.Context()); !errors.Is(err, lock.ErrRefused) {
+				t.Errorf("Lock = %v, want ErrRefused", err)
+			}
+		})
+	}
+	queue := func() int64 { return admin.LLen(t.Context(), "redisson_lock_queue:{f}").Val() }
+	eventually(t, "all stand in the queue", func() bool { return queue() == waiters })
+	check(t, admin.Do(t.Context(), "acl", "setuser", "worker", "-@scripting").Err())
+	failed.Wait()
+	<-time.After(500 * time.Millisecond) // they have tried to leave
+	if n := queue(); n != waiters {
+		t.Fatalf("%d in the queue, want %d: the test shows nothing", n, waiters)
+	}
+	check(t, admin.Do(t.Context(), "acl", "setuser", "worker", "+@all").Err())
+	mustUnlock(t, holder, held)
+	start := time.Now()
+	l := client().FairLock("f")
+	mustUnlock(t, l, mustLock(t, l))
+	if d := time.Since(start); d > 2*time.Second {
+		t.Errorf("the next one waited %v", d)
+	}
+	expectKeys(t, admin)
 }
 
 // Nor is a user who may not, or a command that a server does not have.

@@ -1,6 +1,10 @@
 package redisson
 
-import "time"
+import (
+	"time"
+
+	"github.com/latchkey-go/latchkey/redisson/internal/reply"
+)
 
 // queueMemory is how long a client goes on trying to leave the queue of a fair lock. An entry there ends with its deadline, but
 // others ahead may put that off.
@@ -49,6 +53,12 @@ func (s *claims) retriedLocked(rt *retry, a answer) {
 	now := present()
 	ho := rt.holder
 	if rt.index == 0 || a.err != nil && !final(a.err) {
+		return
+	}
+	if reply.Denied(a.err) { // the permission may come back, and a dead waiter in a queue would keep others waiting then
+		if ho != nil {
+			rt.until = min(rt.until, now.add(max(ho.asked, s.timeout)).add(2*s.grace))
+		}
 		return
 	}
 	if rt.goneBy == 0 {

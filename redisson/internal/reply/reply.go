@@ -85,6 +85,14 @@ func Refused(err error) bool {
 	})
 }
 
+// Denied reports whether the server refused for want of permission or credentials, which an operator may give (back) at any time.
+func Denied(err error) bool {
+	said, ok := errors.AsType[redis.Error](err)
+	return ok && slices.ContainsFunc([]string{"NOPERM", "can't run this command", "NOAUTH", "WRONGPASS", "invalid password"}, func(word string) bool {
+		return strings.Contains(said.Error(), word)
+	})
+}
+
 // MayHaveRun reports whether the server may have run a command whose failure err is. It is false where the command was
 // answered, and where it never left this process.
 func MayHaveRun(err error) bool {
