@@ -15,7 +15,7 @@ import (
 
 // objects sets the synchronizers of a round on the first server, before anybody plays.
 func (s *stage) objects(ctx context.Context) error {
-	if !slices.ContainsFunc(s.order.Mix, func(kind string) bool { return slices.Contains(synchronizers, kind) }) {
+	if !synchronized(s.order.Mix) {
 		return nil
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: s.servers[0].Addr, ContextTimeoutEnabled: true, MaxRetries: -1})
@@ -40,6 +40,11 @@ func (s *stage) objects(ctx context.Context) error {
 // synchronizers are those of the kinds of a mix that must be set before they are used.
 var synchronizers = []string{"semaphore", "expirable", "latch", "limiter"}
 
+// synchronized reports whether one of them is in a mix.
+func synchronized(mix []string) bool {
+	return slices.ContainsFunc(mix, func(kind string) bool { return slices.Contains(synchronizers, kind) })
+}
+
 func (s *stage) set(kind, name string, n int, try func(n int) (bool, error)) error {
 	since := history.Now()
 	ok, err := try(n)
@@ -52,6 +57,9 @@ func (s *stage) set(kind, name string, n int, try func(n int) (bool, error)) err
 
 // clear removes the synchronizers of a round. Nothing else removes them, as their programs do not.
 func (s *stage) clear(ctx context.Context) error {
+	if !synchronized(s.order.Mix) {
+		return nil
+	}
 	for _, kind := range []string{"sem", "psem", "latch", "rate"} {
 		for i := range s.order.Keys {
 			name := fmt.Sprintf("r%d:%s:%d", s.order.Round, kind, i)

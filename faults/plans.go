@@ -24,6 +24,9 @@ var mixes = [][]string{
 	{"semaphore", "expirable", "fair", "latch"},
 }
 
+// javaMixes are those that Redisson's workers know.
+var javaMixes = [][]string{{"lock", "read", "write"}, {"fair", "fenced"}, {"lock", "spin", "write"}}
+
 // plans are the worlds of a run.
 func plans() []plan {
 	return []plan{
@@ -31,9 +34,10 @@ func plans() []plan {
 		{name: "wire", config: server.Config{Keep: true}, mixes: mixes, kinds: wireKinds},
 		{name: "server", config: server.Config{Keep: true}, mixes: mixes, kinds: serverKinds},
 		{name: "loss", mixes: mixes, kinds: lossKinds},
-		{name: "sentinel", servers: 2, arrange: sentinels, mixes: mixes, kinds: sentinelKinds},
+		{name: "sentinel", servers: 2, arrange: sentinels, mixes: mixes[:5], kinds: sentinelKinds},
 		{name: "cluster", servers: 6, config: server.Config{Cluster: true}, arrange: cluster, mixes: mixes[:5], kinds: clusterKinds},
 		{name: "red", servers: 3, mixes: [][]string{{"redlock"}}, kinds: redKinds},
+		{name: "redisson", config: server.Config{Keep: true}, java: 2, mixes: javaMixes, kinds: javaKinds},
 		{name: "clock", config: server.Config{Keep: true}, clock: true, mixes: mixes, kinds: clockKinds},
 	}
 }

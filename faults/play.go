@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/latchkey-go/latchkey/faults/clock"
 )
 
 // atOnce is how many worlds are played at a time: most of their time they wait.
@@ -28,7 +31,13 @@ func playAll(ctx context.Context, c config, worlds []plan, out io.Writer) (*sums
 		wg.Go(func() {
 			room <- struct{}{}
 			defer func() { <-room }()
-			if errs[i] = playOne(ctx, c, p, say); errs[i] != nil {
+			errs[i] = playOne(ctx, c, p, say)
+			if leftOut(errs[i]) {
+				say("%-9s %v", p.name, errs[i])
+				errs[i] = nil
+				return
+			}
+			if errs[i] != nil {
 				say("%-9s ends early: %v", p.name, errs[i])
 			}
 			r, err := judge(filepath.Join(c.dir, p.name, "log"), p)
@@ -45,6 +54,14 @@ func playAll(ctx context.Context, c config, worlds []plan, out io.Writer) (*sums
 	err := errors.Join(errs...)
 	return all, errors.Join(err, all.verdict())
 }
+
+// leftOut reports whether a world can't be played because something is not installed.
+func leftOut(err error) bool {
+	return !required() && (errors.Is(err, errNoJava) || errors.Is(err, clock.ErrNoCompiler))
+}
+
+// required reports whether what is missing is a failure.
+func required() bool { return os.Getenv("LATCHKEY_REQUIRE") != "" }
 
 // playOne plays all kinds of fault of one world, in an order that the seed says.
 func playOne(ctx context.Context, c config, p plan, say func(string, ...any)) error {

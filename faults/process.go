@@ -32,16 +32,20 @@ const workerVariable = "LATCHKEY_FAULTS_WORKER"
 // errEnded says that a worker has ended by itself.
 var errEnded = errors.New("a worker has ended by itself; it says above why")
 
-func startWorker(s worker.Setup) (*process, error) {
+// startWorker runs a command as a worker; without one, it runs this program.
+func startWorker(s worker.Setup, command []string) (*process, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
 	}
-	program, err := os.Executable()
-	if err != nil {
-		return nil, err
+	if command == nil {
+		program, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		command = []string{program}
 	}
-	p := &process{Setup: s, cmd: exec.Command(program), replies: make(chan worker.Reply, 8)}
+	p := &process{Setup: s, cmd: exec.Command(command[0], command[1:]...), replies: make(chan worker.Reply, 8)}
 	p.cmd.Env = append(os.Environ(), workerVariable+"="+string(text))
 	p.cmd.Stderr, p.cmd.SysProcAttr = os.Stderr, apart()
 	if p.in, err = p.cmd.StdinPipe(); err != nil {

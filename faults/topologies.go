@@ -111,7 +111,16 @@ func failover(happen func(ctx context.Context, s *stage, master *server.Server) 
 			now, err := s.master(ctx)
 			return err == nil && now != before && info(ctx, now, "replication", "role:master")
 		})
-		return errors.Join(err, undo(), until(ctx, "the sentinels are content", func() bool { return s.watched(ctx) }))
+		if err := errors.Join(err, undo()); err != nil {
+			return err
+		}
+		sleep(ctx, time.Second) // the sentinels would demote it only after 8 seconds
+		now, err := s.master(ctx)
+		if err != nil {
+			return err
+		}
+		host, port := now.HostPort()
+		return errors.Join(admin(ctx, before, "replicaof", host, port), until(ctx, "the sentinels are content", func() bool { return s.watched(ctx) }))
 	}
 }
 

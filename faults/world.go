@@ -56,7 +56,8 @@ type world struct {
 // way is a place for a worker: its links to all servers, and the process that is there now.
 type way struct {
 	*process
-	links []*link
+	command []string // nil: this program
+	links   []*link
 }
 
 // plan is what a world is made of.
@@ -71,6 +72,8 @@ type plan struct {
 	arrange func(ctx context.Context, w *world) error
 	// clock has the servers go by a clock that can be set.
 	clock bool
+	// java is how many of the workers are Redisson's.
+	java int
 	// broken workers enter without a lock at times, which a test of the program wants to see found.
 	broken bool
 }
@@ -111,6 +114,11 @@ func build(ctx context.Context, p plan, dir string, seed uint64, say func(string
 	}
 	for i := range workers {
 		v := &way{}
+		if i < p.java {
+			if v.command, err = javaCommand(ctx); err != nil {
+				return w, err
+			}
+		}
 		for _, x := range w.wires {
 			l, err := openLink(fmt.Sprintf("%s-%d", p.name, i), x.Addr)
 			if err != nil {
@@ -156,7 +164,7 @@ func (w *world) hire(v *way, pool int) (err error) {
 	w.board[s.Place].Inside.Store(0)
 	w.board[s.Place].Waiting.Store(0)
 	w.places++
-	v.process, err = startWorker(s)
+	v.process, err = startWorker(s, v.command)
 	return err
 }
 
@@ -205,7 +213,7 @@ func (w *world) play(ctx context.Context, k kind) error {
 // mixes are those that a kind of fault allows: where workers are killed, or data is lost, nobody gives back what has no lease.
 func (w *world) mixes(k kind) (some [][]string) {
 	for _, mix := range w.plan.mixes {
-		if !k.kills && !k.lost || !slices.ContainsFunc(mix, func(kind string) bool { return slices.Contains(synchronizers, kind) }) {
+		if !k.kills && !k.lost || !synchronized(mix) {
 			some = append(some, mix)
 		}
 	}

@@ -23,12 +23,18 @@ func (t *timeline) returns() {
 	}
 }
 
-// late is how long after a time something was done, without the time in which the process was stopped.
+// late is how long after a time something was done, without the time in which the process was stopped, or had no processor.
 func (t *timeline) late(proc string, due, done int64) time.Duration {
 	if done <= due {
 		return 0
 	}
-	return time.Duration(done-due) - t.stoppedFor(proc, span{due, done})
+	d := time.Duration(done-due) - t.stoppedFor(proc, span{due, done})
+	for _, o := range t.delays[proc] {
+		if o.touches(span{due, done}) {
+			d -= time.Duration(min(done, o.to) - max(due, o.from))
+		}
+	}
+	return d
 }
 
 // back is when a call came back, or else its process or the history ended.

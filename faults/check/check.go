@@ -61,6 +61,7 @@ type Result struct {
 	Updates   int           // acknowledged elements of stores, Missing of them not there at the end
 	Missing   int           //
 	Latest    time.Duration // how late a call was for its deadline, at the most
+	Delayed   time.Duration // for how long a process had no processor, at the most
 	Took      time.Duration // from the first event to the last
 	Rate      float64       // sections a second
 
@@ -87,8 +88,8 @@ func (r *Result) String() string {
 	}
 	fmt.Fprintf(&b, "%d sections in %.1fs (%.0f/s), %d waited for another owner, %d lost; overrun: %d while stopped, %d after a loss of data\n",
 		r.Sections, r.Took.Seconds(), r.Rate, r.Waited, r.Lost, r.Stopped, r.AfterLoss)
-	fmt.Fprintf(&b, "%d passes, %d writes and %d refused, %d of %d updates missing, latest for a deadline %v\n",
-		r.Passes, r.Writes, r.Refused, r.Missing, r.Updates, r.Latest)
+	fmt.Fprintf(&b, "%d passes, %d writes and %d refused, %d of %d updates missing, latest for a deadline %v, without a processor for %v\n",
+		r.Passes, r.Writes, r.Refused, r.Missing, r.Updates, r.Latest, r.Delayed)
 	fmt.Fprintf(&b, "models: %v, %d undecided\nfaults: %v\nstruck: %v\n", r.Histories, r.Undecided, r.Faults, r.Strikes)
 	return b.String()
 }

@@ -28,5 +28,5 @@
 //   - Its server lost its data after the call was sent and before the other entered, and it ended within its lease
 //     ([Result.AfterLoss]).
 //
-// The time in which its process was stopped counts against no call. A section of a process that was killed ends at the kill.
+// The time in which its process was stopped, or had no processor, counts against no call. A section of a process that was killed ends at the kill.
 package check

@@ -40,6 +40,7 @@ type timeline struct {
 	byKey      map[string][]*call //
 	stops      map[string][]span  // when processes were stopped; those within a grace of one another are one
 	kills      map[string]int64   // when processes were killed
+	delays     map[string][]span  // when processes had no processor
 	losses     map[string][]span  // when servers lost their data
 	faults     []fault
 	healthy    []span // from a heal on until something is done again
@@ -50,7 +51,7 @@ type timeline struct {
 // lay sorts the events, which are in the order of their times.
 func lay(events []history.Event, o Options, r *Result) *timeline {
 	t := &timeline{
-		options: o, byKey: map[string][]*call{}, stops: map[string][]span{}, kills: map[string]int64{},
+		options: o, byKey: map[string][]*call{}, stops: map[string][]span{}, kills: map[string]int64{}, delays: map[string][]span{},
 		losses: map[string][]span{}, result: r,
 	}
 	if len(events) > 0 {
@@ -100,6 +101,9 @@ func (b *builder) add(e history.Event) {
 		for _, p := range e.Procs {
 			b.stopped[p] = e.At
 		}
+	case history.Delayed:
+		t.delays[e.Proc] = append(t.delays[e.Proc], span{e.Since, e.At})
+		t.result.Delayed = max(t.result.Delayed, time.Duration(e.At-e.Since))
 	case history.Cont:
 		b.cont(e)
 	case history.Kill:

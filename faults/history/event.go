@@ -29,6 +29,7 @@ const (
 	Final      Op = "final"      // the Elements that the stores of Keys hold at the end
 	Set        Op = "set"        // an object was given Limit (permits of a semaphore, count of a latch); Keys, Kind, Since
 	Count      Op = "count"      // a latch was counted down by one, between Since and the event
+	Delayed    Op = "delayed"    // the process had no processor from Since on: a timer was that late
 	Leftover   Op = "leftover"   // N of What were left over at the end
 )
 

@@ -65,27 +65,32 @@ func (s expirable) Unlock(held context.Context) error {
 // latch counts down, each caller once in a round for each latch, and waits for a while, at the end for as long as it takes.
 func (c *caller) latch(t target, end bool) {
 	l := c.w.clients[0].CountDownLatch(t.keys[0])
-	for end, once := end, true; !c.counted[t.keys[0]] && (end || once); once = false {
-		since := history.Now()
-		err := l.CountDown(context.Background())
-		if err != nil && !errors.Is(err, redisson.ErrPending) {
-			time.Sleep(10 * time.Millisecond) // it was refused
-			continue
-		}
-		c.counted[t.keys[0]] = true
-		e := history.Event{Op: history.Count, Kind: "latch", Keys: t.keys, Since: since}
-		if err != nil {
-			e.Error = err.Error()
-		}
-		c.w.log.Note(e)
+	for !c.countDown(l, t) && end {
+		time.Sleep(10 * time.Millisecond)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(c.rng.IntN(50))*time.Millisecond)
+	defer cancel()
 	if end {
 		ctx = context.Background()
 	}
-	defer cancel()
 	call := c.ask(t, attempt{wait: -1, deadline: history.Until(ctx)})
 	c.passed(ctx, call, l.Await(ctx))
+}
+
+// countDown reports false if Redis refused that.
+func (c *caller) countDown(l *redisson.CountDownLatch, t target) bool {
+	if c.counted[t.keys[0]] {
+		return true
+	}
+	e := history.Event{Op: history.Count, Kind: "latch", Keys: t.keys, Since: history.Now()}
+	if err := l.CountDown(context.Background()); errors.Is(err, redisson.ErrPending) {
+		e.Error = err.Error() // it goes on in the background
+	} else if err != nil {
+		return false
+	}
+	c.counted[t.keys[0]] = true
+	c.w.log.Note(e)
+	return true
 }
 
 // limiter takes some permits.

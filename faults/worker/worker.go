@@ -35,6 +35,11 @@ type worker struct {
 // endTimeout is how long the goroutines and descriptors of closed clients may take to go.
 const endTimeout = 5 * time.Second
 
+const (
+	watchInterval = 5 * time.Millisecond
+	watchSlack    = 10 * time.Millisecond
+)
+
 // Serve is the worker: it does what it is told until in ends.
 func Serve(s Setup, in io.Reader, out io.Writer) error {
 	log, err := history.Create(s.Dir, s.Name)
@@ -47,6 +52,7 @@ func Serve(s Setup, in io.Reader, out io.Writer) error {
 	}
 	w := &worker{Setup: s, log: log, place: &page[s.Place], out: json.NewEncoder(out)}
 	lines := bufio.NewScanner(in)
+	go w.watch()
 	goroutines, files := runtime.NumGoroutine(), descriptors()
 	if err := w.open(); err != nil {
 		return err
@@ -67,6 +73,17 @@ func Serve(s Setup, in io.Reader, out io.Writer) error {
 		w.obey(o)
 	}
 	return lines.Err()
+}
+
+// watch notes when the machine was too busy to run the process: then its timers are late.
+func (w *worker) watch() {
+	for {
+		due := history.Now() + int64(watchInterval)
+		time.Sleep(watchInterval)
+		if now := history.Now(); now-due > int64(watchSlack) {
+			w.log.Note(history.Event{Op: history.Delayed, Since: due, At: now})
+		}
+	}
 }
 
 func (w *worker) open() error {
