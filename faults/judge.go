@@ -14,6 +14,7 @@ import (
 
 // sums is what came of a run, in all its worlds.
 type sums struct {
+	worlds     []string
 	results    []*check.Result
 	sections   int
 	waited     int
@@ -37,7 +38,7 @@ func judge(dir string, p plan) (*check.Result, error) {
 }
 
 func (s *sums) add(world string, r *check.Result) {
-	s.results = append(s.results, r)
+	s.worlds, s.results = append(s.worlds, world), append(s.results, r)
 	s.sections += r.Sections
 	s.waited += r.Waited
 	s.violations += r.Count
@@ -79,8 +80,9 @@ func (s *sums) report(out io.Writer) {
 	for _, k := range slices.Sorted(maps.Keys(s.strikes)) {
 		fmt.Fprintf(out, "%-34s struck inside %d sections\n", k, s.strikes[k])
 	}
-	for _, r := range s.results {
-		fmt.Fprint(out, r)
+	for i, r := range s.results {
+		fmt.Fprintf(out, "%s: %d sections, %d lost, overrun: %d while stopped, %d after a loss of data; %d passes; latest for a deadline %v, without a processor for %v; models: %v, %d undecided\n",
+			s.worlds[i], r.Sections, r.Lost, r.Stopped, r.AfterLoss, r.Passes, r.Latest, r.Delayed, r.Histories, r.Undecided)
 	}
 	fmt.Fprintf(out, "%.0fs, %.0f sections a second, %d%% of them waited for another owner\n", s.took.Seconds(), s.rate(), 100*s.waited/max(1, s.sections))
 	fmt.Fprintf(out, "faults: %d kinds, %d critical sections, %d violations\n", len(s.strikes), s.sections, s.violations)

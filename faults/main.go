@@ -78,6 +78,8 @@ type config struct {
 	seed uint64
 	only *regexp.Regexp
 	dir  string
+
+	sections int64 // that each world has at least
 }
 
 // longSections is how many critical sections the long form has at least.
@@ -133,6 +135,9 @@ func (c config) play(ctx context.Context, plans []plan, out io.Writer) (err erro
 	worlds := selected(plans, c.only)
 	if len(worlds) == 0 {
 		return fmt.Errorf("no kind of fault is called %v", c.only)
+	}
+	if c.long {
+		c.sections = longSections/int64(len(worlds)) + 1
 	}
 	keep := c.dir != ""
 	if !keep {

@@ -106,6 +106,9 @@ func (s *stage) between(a, b int) time.Duration {
 // toxics lays a toxic on the links of some workers for a while.
 func (s *stage) toxics(ctx context.Context, d time.Duration, ts ...toxic) (err error) {
 	ways := s.some()
+	if s.awaitInside(ctx, ways...) == nil {
+		return errNobody
+	}
 	for _, v := range ways {
 		for _, l := range v.links {
 			for _, t := range ts {

@@ -157,7 +157,7 @@ func (c *caller) again(t target) target {
 	if len(t.inner) == 0 {
 		return target{}
 	}
-	s := sorts[t.inner[c.rng.IntN(len(t.inner))]]
+	s := c.w.known[t.inner[c.rng.IntN(len(t.inner))]]
 	return target{sort: s, keys: t.keys, lock: s.open(c.w, c.round, t.keys)}
 }
 

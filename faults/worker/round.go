@@ -24,7 +24,7 @@ type round struct {
 func newRound(w *worker, o Order) *round {
 	r := &round{w: w, order: o, healed: make(chan struct{})}
 	for _, name := range o.Mix {
-		r.sorts = append(r.sorts, sorts[name])
+		r.sorts = append(r.sorts, w.known[name])
 	}
 	return r
 }

@@ -32,40 +32,51 @@ type sort struct {
 }
 
 // Names returns the first part of the keys of a kind, after that of the round.
-func Names(kind string) string { return sorts[kind].names }
+func Names(kind string) string { return newSorts()[kind].names }
 
-var sorts = map[string]sort{
-	"lock":   {kind: "lock", names: "lock", inner: []string{"lock"}, open: func(w *worker, _ *round, keys []string) locker { return w.clients[0].Lock(keys[0]) }},
-	"fair":   {kind: "fair", names: "fair", inner: []string{"fair"}, open: func(w *worker, _ *round, keys []string) locker { return w.clients[0].FairLock(keys[0]) }},
-	"spin":   {kind: "spin", names: "spin", inner: []string{"spin"}, open: func(w *worker, _ *round, keys []string) locker { return w.clients[0].SpinLock(keys[0]) }},
-	"fenced": {kind: "fenced", names: "fenced", inner: []string{"fenced"}, open: func(w *worker, _ *round, keys []string) locker { return w.clients[0].FencedLock(keys[0]) }},
-	"read": {kind: "read", names: "rw", inner: []string{"read"}, open: func(w *worker, _ *round, keys []string) locker {
-		return w.clients[0].ReadWriteLock(keys[0]).ReadLock()
-	}},
-	"write": {kind: "write", names: "rw", inner: []string{"write", "read"}, open: func(w *worker, _ *round, keys []string) locker {
-		return w.clients[0].ReadWriteLock(keys[0]).WriteLock()
-	}},
-	"multi": {kind: "multi", names: "lock", keys: 2, open: func(w *worker, _ *round, keys []string) locker {
-		m, err := redisson.NewMultiLock(w.clients[0].Lock(keys[0]), w.clients[0].Lock(keys[1]))
-		if err != nil {
-			panic(err) // two locks are enough
-		}
-		return m
-	}},
-	"redlock": {kind: "redlock", names: "red", open: func(w *worker, _ *round, keys []string) locker {
-		var members []redisson.Member
-		for _, c := range w.clients {
-			members = append(members, c.Lock(keys[0]))
-		}
-		l, err := redisson.NewRedLock(members...)
-		if err != nil {
-			panic(err) // the run has at least three servers
-		}
-		return l
-	}},
-	"permit": {kind: "permit", names: "permit", open: func(w *worker, r *round, keys []string) locker {
-		return permits{w.clients[0], lock.Request{Key: keys[0], Kind: lock.Permit, Limit: r.order.Limit}}
-	}},
+// newSorts returns all kinds of locks and synchronizers, by the names that mixes have for them.
+func newSorts() map[string]sort {
+	return map[string]sort{
+		"lock":   {kind: "lock", names: "lock", inner: []string{"lock"}, open: func(w *worker, _ *round, keys []string) locker { return w.clients[0].Lock(keys[0]) }},
+		"fair":   {kind: "fair", names: "fair", inner: []string{"fair"}, open: func(w *worker, _ *round, keys []string) locker { return w.clients[0].FairLock(keys[0]) }},
+		"spin":   {kind: "spin", names: "spin", inner: []string{"spin"}, open: func(w *worker, _ *round, keys []string) locker { return w.clients[0].SpinLock(keys[0]) }},
+		"fenced": {kind: "fenced", names: "fenced", inner: []string{"fenced"}, open: func(w *worker, _ *round, keys []string) locker { return w.clients[0].FencedLock(keys[0]) }},
+		"read": {kind: "read", names: "rw", inner: []string{"read"}, open: func(w *worker, _ *round, keys []string) locker {
+			return w.clients[0].ReadWriteLock(keys[0]).ReadLock()
+		}},
+		"write": {kind: "write", names: "rw", inner: []string{"write", "read"}, open: func(w *worker, _ *round, keys []string) locker {
+			return w.clients[0].ReadWriteLock(keys[0]).WriteLock()
+		}},
+		"multi": {kind: "multi", names: "lock", keys: 2, open: func(w *worker, _ *round, keys []string) locker {
+			m, err := redisson.NewMultiLock(w.clients[0].Lock(keys[0]), w.clients[0].Lock(keys[1]))
+			if err != nil {
+				panic(err) // two locks are enough
+			}
+			return m
+		}},
+		"redlock": {kind: "redlock", names: "red", open: func(w *worker, _ *round, keys []string) locker {
+			var members []redisson.Member
+			for _, c := range w.clients {
+				members = append(members, c.Lock(keys[0]))
+			}
+			l, err := redisson.NewRedLock(members...)
+			if err != nil {
+				panic(err) // the run has at least three servers
+			}
+			return l
+		}},
+		"permit": {kind: "permit", names: "permit", open: func(w *worker, r *round, keys []string) locker {
+			return permits{w.clients[0], lock.Request{Key: keys[0], Kind: lock.Permit, Limit: r.order.Limit}}
+		}},
+		"semaphore": {kind: "semaphore", names: "sem", open: func(w *worker, _ *round, keys []string) locker {
+			return semaphore{w.clients[0].Semaphore(keys[0])}
+		}},
+		"expirable": {kind: "permit", names: "psem", open: func(w *worker, _ *round, keys []string) locker {
+			return expirable{w.clients[0].PermitExpirableSemaphore(keys[0])}
+		}},
+		"latch":   {kind: "latch", names: "latch", play: (*caller).latch},
+		"limiter": {kind: "limiter", names: "rate", play: (*caller).limiter},
+	}
 }
 
 // permits are those of lock.Permit.

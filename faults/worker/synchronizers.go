@@ -18,17 +18,6 @@ const (
 	RateInterval = 100 * time.Millisecond
 )
 
-func init() { //nolint:gochecknoinits // the functions below refer to the table that they stand in
-	sorts["semaphore"] = sort{kind: "semaphore", names: "sem", open: func(w *worker, _ *round, keys []string) locker {
-		return semaphore{w.clients[0].Semaphore(keys[0])}
-	}}
-	sorts["expirable"] = sort{kind: "permit", names: "psem", open: func(w *worker, _ *round, keys []string) locker {
-		return expirable{w.clients[0].PermitExpirableSemaphore(keys[0])}
-	}}
-	sorts["latch"] = sort{kind: "latch", names: "latch", play: (*caller).latch}
-	sorts["limiter"] = sort{kind: "limiter", names: "rate", play: (*caller).limiter}
-}
-
 // semaphore takes one permit, which nothing but its release ends.
 type semaphore struct{ *redisson.Semaphore }
 

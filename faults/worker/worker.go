@@ -25,6 +25,7 @@ type worker struct {
 	Setup
 	log     *history.Log
 	place   *board.Place
+	known   map[string]sort
 	rdbs    []redis.UniversalClient
 	clients []*redisson.Client
 	round   *round
@@ -50,7 +51,7 @@ func Serve(s Setup, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	w := &worker{Setup: s, log: log, place: &page[s.Place], out: json.NewEncoder(out)}
+	w := &worker{Setup: s, log: log, place: &page[s.Place], known: newSorts(), out: json.NewEncoder(out)}
 	lines := bufio.NewScanner(in)
 	go w.watch()
 	goroutines, files := runtime.NumGoroutine(), descriptors()
