@@ -124,7 +124,7 @@ func failover(happen func(ctx context.Context, s *stage, master *server.Server) 
 	}
 }
 
-// The kinds of fault of a master with a replica, under sentinels. Replication is asynchronous: each may lose data.
+// The kinds of fault of a master with a replica, under sentinels. Replication is asynchronous: a replica that leads may lack data.
 var sentinelKinds = []kind{
 	{name: "sentinel failover", lost: true, strike: failover(func(ctx context.Context, s *stage, _ *server.Server) (func() error, error) {
 		return func() error { return nil }, admin(ctx, s.sentinels[0], "sentinel", "failover", masterName)
@@ -136,12 +136,12 @@ var sentinelKinds = []kind{
 	{name: "master stopped, replica leads", lost: true, strike: failover(func(_ context.Context, _ *stage, m *server.Server) (func() error, error) {
 		return func() error { return m.Signal(syscall.SIGCONT) }, m.Signal(syscall.SIGSTOP)
 	})},
-	{name: "master is read-only for a while", lost: true, strike: func(ctx context.Context, s *stage) error {
+	{name: "too few replicas (NOREPLICAS)", strike: func(ctx context.Context, s *stage) error {
 		m, err := s.master(ctx)
 		if err != nil {
 			return err
 		}
-		if err := admin(ctx, m, "config", "set", "min-replicas-to-write", 2); err != nil { // NOREPLICAS
+		if err := admin(ctx, m, "config", "set", "min-replicas-to-write", 2); err != nil {
 			return err
 		}
 		sleep(ctx, s.between(300, 1500))

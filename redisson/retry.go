@@ -55,10 +55,8 @@ func (s *claims) retriedLocked(rt *retry, a answer) {
 	if rt.index == 0 || a.err != nil && !final(a.err) {
 		return
 	}
-	if reply.Denied(a.err) { // the permission may come back, and a dead waiter in a queue would keep others waiting then
-		if ho != nil {
-			rt.until = min(rt.until, now.add(max(ho.asked, s.timeout)).add(2*s.grace))
-		}
+	if ho != nil && reply.Curable(a.err) { // what stays behind, such as a dead waiter in a queue, would keep others waiting then
+		rt.until = min(rt.until, now.add(max(ho.asked, s.timeout)).add(2*s.grace))
 		return
 	}
 	if rt.goneBy == 0 {

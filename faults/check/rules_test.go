@@ -112,6 +112,7 @@ func TestSectionOverrunByAStoppedProcess(t *testing.T) {
 	}{
 		{"it looks soon after", stopped(2000, 2050, "lost"), "", 1},
 		{"it is done before it looks", stopped(2000, 2050, "exit"), "", 1},
+		{"its context has not noticed when it looks", strings.Replace(stopped(2000, 2050, "exit"), "2050 a exit", "2049 a look 1\n2050 a exit", 1), "", 1},
 		{"it goes on", stopped(2000, 2150, "lost"), "holders", 0},
 		{"it was continued before the other entered", stopped(1300, 1600, "lost"), "holders", 0},
 		{"it was continued just before the other entered", stopped(1450, 1510, "lost"), "", 1},
@@ -257,6 +258,9 @@ func TestDeadlinesAndWaits(t *testing.T) {
 		{"late because it was stopped", "", ask("deadline=500", "400 faults stop procs=a\n900 faults cont procs=a\n1050 a busy 1")},
 		{"late although it was stopped", "deadline", ask("deadline=500", "400 faults stop procs=a\n900 faults cont procs=a\n1150 a busy 1")},
 		{"late because it was stopped before", "deadline", ask("deadline=500", "100 faults stop procs=a\n400 faults cont procs=a\n650 a busy 1")},
+		{"late because it had no processor", "", ask("deadline=500", "650 a delayed since=450\n740 a busy 1")},
+		{"late although it had no processor for a while", "deadline", ask("deadline=500", "650 a delayed since=450\n760 a busy 1")},
+		{"late while another process had no processor", "deadline", ask("deadline=500", "650 b delayed since=450\n740 a busy 1")},
 		{"release in time", "", ask("", "1 a enter 1\n2 a exit 1\n600 a unreleased 1 deadline=500")},
 		{"release late", "deadline", ask("", "1 a enter 1\n2 a exit 1\n700 a unreleased 1 deadline=500")},
 		{"after its wait", "", ask("wait=100ms", "650 a busy 1")},
@@ -302,6 +306,7 @@ func TestReentries(t *testing.T) {
 		{"reads may not write", "", "0 faults fault 1 what=cut servers=r" + inner("read k", "write k", "")},
 		{"writes may read", "reentry", "0 faults fault 1 what=cut servers=r" + inner("write k", "read k", "")},
 		{"what is not re-entrant", "", "0 faults fault 1 what=cut servers=r" + inner("mutex k", "mutex k", "")},
+		{"of several locks, others have one", "", "0 faults fault 1 what=cut servers=r" + inner("lock k", "multi k+l", "")},
 		{"while it was stopped", "", "0 faults fault 1 what=cut servers=r" + inner("lock k", "lock k", "5 faults stop procs=a\n6 faults cont procs=a")},
 	})
 }

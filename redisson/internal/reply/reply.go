@@ -85,10 +85,11 @@ func Refused(err error) bool {
 	})
 }
 
-// Denied reports whether the server refused for want of permission or credentials, which an operator may give (back) at any time.
-func Denied(err error) bool {
+// Curable reports whether a server may do later what it refuses now, when an operator has seen to it: a permission, a disk, memory or a
+// replica is missing. It can't be cured that the key holds something else, or that the server does not have a command.
+func Curable(err error) bool {
 	said, ok := errors.AsType[redis.Error](err)
-	return ok && slices.ContainsFunc([]string{"NOPERM", "can't run this command", "NOAUTH", "WRONGPASS", "invalid password"}, func(word string) bool {
+	return ok && !slices.ContainsFunc([]string{"WRONGTYPE", "is not a number", "is not an integer", "unknown command", "Unknown Redis command"}, func(word string) bool {
 		return strings.Contains(said.Error(), word)
 	})
 }

@@ -72,6 +72,26 @@ func TestClassification(t *testing.T) {
 	}
 }
 
+func TestCurable(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{said("NOPERM this user has no permissions"), true},
+		{said("MISCONF Redis is configured to save RDB snapshots"), true},
+		{said("OOM command not allowed when used memory > 'maxmemory'."), true},
+		{fmt.Errorf("wrapped: %w", said("NOREPLICAS Not enough good replicas to write.")), true},
+		{said("WRONGTYPE Operation against a key"), false},
+		{said("ERR unknown command 'evalsha', with args beginning with: "), false},
+		{redis.ErrClosed, false},
+		{nil, false},
+	} {
+		if got := Curable(tt.err); got != tt.want {
+			t.Errorf("Curable(%v) = %v, want %v", tt.err, got, tt.want)
+		}
+	}
+}
+
 func TestInts(t *testing.T) {
 	room := make([]int64, 0, 6)
 	read := func(answer any, err error) ([]int64, error) {

@@ -17,7 +17,6 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.redisson.Redisson;
-import org.redisson.api.RFencedLock;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
@@ -29,6 +28,8 @@ import org.redisson.config.Config;
 public final class Faults {
     private static final Gson JSON = new Gson();
     private static final int THREADS = 4;
+    /** How many nanoseconds longer than it said Redisson may wait: that is not judged. */
+    private static final long SLACK = 5_000_000_000L;
 
     private final JsonObject setup;
     private final RedissonClient redisson;
@@ -43,15 +44,12 @@ public final class Faults {
         log = new FileOutputStream(setup.get("Dir").getAsString() + "/" + name + ".log", true);
         note(Map.of("op", "start", "p", name, "pid", ProcessHandle.current().pid()));
         URI url = URI.create(setup.getAsJsonArray("Servers").get(0).getAsJsonObject().get("URL").getAsString());
-        String[] user = url.getUserInfo().split(":");
         Config config = Config.fromYAML(JSON.toJson(Map.of(
                 "threads", THREADS,
                 "nettyThreads", 2,
                 "lockWatchdogTimeout", setup.get("Watchdog").getAsLong() / 1_000_000,
                 "singleServerConfig", Map.of(
                         "address", "redis://" + url.getHost() + ":" + url.getPort(),
-                        "username", user[0],
-                        "password", user[1],
                         "connectionMinimumIdleSize", 2,
                         "connectionPoolSize", 8,
                         "timeout", 1000,
@@ -134,17 +132,18 @@ public final class Faults {
         long wait = bounded ? random.nextInt(400) : -1;
         note(Map.of("op", "ask", "c", call, "kind", kind, "keys", List.of(key), "servers", List.of("s0"), "w", id,
                 "owner", setup.get("Name").getAsString() + "/" + id + "/" + order.get("Round").getAsInt() + "/" + n,
-                "wait", bounded ? wait * 1_000_000 : -1, "lease", setup.get("Watchdog").getAsLong()));
-        RLock lock = lock(kind, key);
+                "wait", bounded ? SLACK + wait * 1_000_000 : -1, "lease", setup.get("Watchdog").getAsLong()));
+        RLock lock;
         long token = 0;
         try {
+            lock = lock(kind, key);
             if (bounded) {
                 if (!lock.tryLock(wait, TimeUnit.MILLISECONDS)) {
                     note(Map.of("op", "busy", "c", call, "error", "busy"));
                     return false;
                 }
-            } else if (lock instanceof RFencedLock fenced) {
-                token = fenced.lockAndGetToken();
+            } else if (kind.equals("fenced")) {
+                token = (Long) lock.getClass().getMethod("lockAndGetToken").invoke(lock);
             } else {
                 lock.lock();
             }
@@ -168,11 +167,12 @@ public final class Faults {
         return true;
     }
 
-    private RLock lock(String kind, String key) {
+    /** Old versions of Redisson have no fenced lock, so that it is found by its name. */
+    private RLock lock(String kind, String key) throws ReflectiveOperationException {
         return switch (kind) {
             case "fair" -> redisson.getFairLock(key);
             case "spin" -> redisson.getSpinLock(key);
-            case "fenced" -> redisson.getFencedLock(key);
+            case "fenced" -> (RLock) RedissonClient.class.getMethod("getFencedLock", String.class).invoke(redisson, key);
             case "read" -> redisson.getReadWriteLock(key).readLock();
             case "write" -> redisson.getReadWriteLock(key).writeLock();
             default -> redisson.getLock(key);
