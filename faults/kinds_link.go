@@ -70,15 +70,30 @@ var wireKinds = []kind{
 	wired("reply lost", wire.LoseReply, 15),
 	wired("reply swallowed", wire.SwallowReply, 60),
 	wired("request late", wire.Late, 20),
-	wired("copy late", wire.LateCopy, 5),
+	noQueue(wired("copy late", wire.LateCopy, 5)),
+	// Who gets such a copy waits for a dead waiter's deadline, and these add up; so there are only two.
+	{name: "copy late, with a queue", mix: []string{"fair"}, strike: func(ctx context.Context, s *stage) error {
+		err := s.wired(ctx, s.between(700, 1500), wire.Strike{Action: wire.LateCopy, Every: 25, Most: 2, Delay: late})
+		s.late(ctx)
+		return err
+	}},
 	wired("copy late, reply lost", wire.LateReplyLost, 20),
 	wired("request twice", wire.Twice, 2),
 }
 
+// noQueue keeps fair locks from the rounds of a kind.
+func noQueue(k kind) kind {
+	k.without = "fair"
+	return k
+}
+
+// late is how late a request is: up to twice the longest lease.
+func late() time.Duration { return rand.N(2 * longest) }
+
 // wired is a fault of one of so many requests. What is late is so by up to twice the longest lease.
 func wired(name string, a wire.Action, every int) kind {
 	return kind{name: name, strike: func(ctx context.Context, s *stage) error {
-		err := s.wired(ctx, s.between(700, 1500), wire.Strike{Action: a, Every: every, Delay: func() time.Duration { return rand.N(2 * longest) }})
+		err := s.wired(ctx, s.between(700, 1500), wire.Strike{Action: a, Every: every, Delay: late})
 		s.late(ctx)
 		return err
 	}}

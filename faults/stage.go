@@ -16,6 +16,8 @@ type kind struct {
 	name string
 	// mix are the kinds of locks that are played; nil leaves it to chance.
 	mix []string
+	// without is a kind of lock that is not played.
+	without string
 	// lost says that the servers lose data by it.
 	lost bool
 	// kills says that workers are killed by it.

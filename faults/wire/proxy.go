@@ -37,6 +37,8 @@ type Strike struct {
 	Action Action
 	// Every has one of so many scripts struck; 1 strikes all of them.
 	Every int
+	// Most is how many are struck at most; 0 sets no bound.
+	Most int
 	// Delay returns how late a request is that comes late.
 	Delay func() time.Duration
 }
@@ -165,7 +167,7 @@ func (p *Proxy) hit(request []byte) (s Strike, ok bool) {
 	if p.strike == nil {
 		return s, false
 	}
-	if p.seen++; p.seen%p.strike.Every != 0 {
+	if p.seen++; p.seen%p.strike.Every != 0 || p.strike.Most > 0 && p.struck == p.strike.Most {
 		return s, false
 	}
 	p.struck++

@@ -30,6 +30,8 @@ public final class Faults {
     private static final int THREADS = 4;
     /** How many nanoseconds longer than it said Redisson may wait: that is not judged. */
     private static final long SLACK = 5_000_000_000L;
+    /** In place of a token: others have the lock. */
+    private static final long BUSY = -1;
 
     private final JsonObject setup;
     private final RedissonClient redisson;
@@ -47,6 +49,7 @@ public final class Faults {
         Config config = Config.fromYAML(JSON.toJson(Map.of(
                 "threads", THREADS,
                 "nettyThreads", 2,
+                "fairLockWaitTimeout", setup.get("FairWait").getAsLong() / 1_000_000,
                 "lockWatchdogTimeout", setup.get("Watchdog").getAsLong() / 1_000_000,
                 "singleServerConfig", Map.of(
                         "address", "redis://" + url.getHost() + ":" + url.getPort(),
@@ -137,15 +140,16 @@ public final class Faults {
         long token = 0;
         try {
             lock = lock(kind, key);
-            if (bounded) {
-                if (!lock.tryLock(wait, TimeUnit.MILLISECONDS)) {
-                    note(Map.of("op", "busy", "c", call, "error", "busy"));
-                    return false;
-                }
-            } else if (kind.equals("fenced")) {
-                token = (Long) lock.getClass().getMethod("lockAndGetToken").invoke(lock);
-            } else {
+            if (kind.equals("fenced")) {
+                token = fenced(lock, wait);
+            } else if (!bounded) {
                 lock.lock();
+            } else if (!lock.tryLock(wait, TimeUnit.MILLISECONDS)) {
+                token = BUSY;
+            }
+            if (token == BUSY) {
+                note(Map.of("op", "busy", "c", call, "error", "busy"));
+                return false;
             }
         } catch (Exception e) {
             note(Map.of("op", "failed", "c", call, "error", String.valueOf(e)));
@@ -165,6 +169,15 @@ public final class Faults {
             note(Map.of("op", "unreleased", "c", call, "error", String.valueOf(e)));
         }
         return true;
+    }
+
+    /** Takes a fenced lock, with a wait below zero for as long as it takes, and returns its token. */
+    private static long fenced(RLock lock, long wait) throws ReflectiveOperationException {
+        if (wait < 0) {
+            return (Long) lock.getClass().getMethod("lockAndGetToken").invoke(lock);
+        }
+        Object token = lock.getClass().getMethod("tryLockAndGetToken", long.class, TimeUnit.class).invoke(lock, wait, TimeUnit.MILLISECONDS);
+        return token == null ? BUSY : (Long) token;
     }
 
     /** Old versions of Redisson have no fenced lock, so that it is found by its name. */
