@@ -175,7 +175,7 @@ var simMutants = []mutant{
 	// What is not answered.
 	{
 		name:  "an acquire without an answer is forgotten",
-		edits: []edit{{"claims.go", "if ho.queues || ho.doubts > 0 || ho.dead {", "if ho.queues || ho.dead {"}},
+		edits: []edit{{"claims.go", "if ho.queued || ho.doubts > 0 || ho.dead {", "if ho.queues || ho.dead {"}},
 		run:   "scene=plain,faults=lossy", want: "idle|left|believes|two owners",
 	},
 	{
