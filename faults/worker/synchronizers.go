@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/faults/history"
+	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
@@ -30,7 +31,21 @@ func (s semaphore) TryLock(ctx context.Context, wait, _ time.Duration) (context.
 	return context.WithoutCancel(ctx), ok, err
 }
 
-func (s semaphore) Unlock(context.Context) error { return s.Release(context.Background(), 1) }
+func (s semaphore) Unlock(context.Context) error {
+	return insist(func() error { return s.Release(context.Background(), 1) })
+}
+
+// insist makes a change until it is made, or goes on in the background: what Redis has refused, such as for want of a permission,
+// is for the caller to repeat.
+func insist(change func() error) error {
+	for {
+		err := change()
+		if err == nil || errors.Is(err, redisson.ErrPending) || errors.Is(err, lock.ErrNotHeld) || errors.Is(err, redisson.ErrClosed) {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
 
 // expirable takes one permit with a lease.
 type expirable struct {
@@ -48,7 +63,7 @@ func (s expirable) TryLock(ctx context.Context, wait, _ time.Duration) (context.
 }
 
 func (s expirable) Unlock(held context.Context) error {
-	return s.Release(context.Background(), held.Value(holdKey{}).(string))
+	return insist(func() error { return s.Release(context.Background(), held.Value(holdKey{}).(string)) })
 }
 
 // latch counts down, each caller once in a round for each latch, and waits for a while, at the end for as long as it takes.
