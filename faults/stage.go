@@ -55,7 +55,7 @@ func (s *stage) run(ctx context.Context) error {
 }
 
 // insideTimeout bounds the wait for a section, which a fault before has put off.
-const insideTimeout = 3 * time.Second
+const insideTimeout = 10 * time.Second
 
 // awaitInside waits until a section is open at one of the workers, which it returns, and nil if none is for a long time.
 func (s *stage) awaitInside(ctx context.Context, from ...*way) *way {

@@ -21,7 +21,7 @@ const (
 	slots      = 16384
 	masterName = "latchkey"
 	// settleTimeout bounds how long a change may take to be known to all servers.
-	settleTimeout = 30 * time.Second
+	settleTimeout = time.Minute
 )
 
 // until waits until ok reports true.
