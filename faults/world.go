@@ -187,6 +187,9 @@ func (w *world) play(ctx context.Context, k kind) error {
 	if mixes := w.mixes(k); s.order.Mix == nil {
 		s.order.Mix = mixes[w.rng.IntN(len(mixes))]
 	}
+	if synchronized(s.order.Mix) {
+		s.order.Keys = 1 // who plays with latches and rates does not contend meanwhile
+	}
 	if err := s.objects(ctx); err != nil {
 		return err
 	}
