@@ -58,8 +58,8 @@ func TestLogsAreMergedByTime(t *testing.T) {
 	if got, want := ops(events), "a:start b:start a:ask a:enter b:ask a:look a:exit b:busy a:released"; got != want {
 		t.Errorf("events are %s\nwant       %s", got, want)
 	}
-	if e := events[3]; e.Call != 1 || e.Token != 7 {
-		t.Errorf("enter is %+v, want call 1, token 7", e)
+	if e := events[3]; e.Call != 1 || e.Token != 7 || e.Line != 3 {
+		t.Errorf("enter is %+v, want call 1, token 7, line 3", e)
 	}
 }
 
