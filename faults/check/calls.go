@@ -28,13 +28,7 @@ func (t *timeline) late(proc string, due, done int64) time.Duration {
 	if done <= due {
 		return 0
 	}
-	d := time.Duration(done-due) - t.stoppedFor(proc, span{due, done})
-	for _, o := range t.delays[proc] {
-		if o.touches(span{due, done}) {
-			d -= time.Duration(min(done, o.to) - max(due, o.from))
-		}
-	}
-	return d
+	return time.Duration(done-due) - t.awayFor(proc, span{due, done})
 }
 
 // back is when a call came back, or else its process or the history ended.

@@ -260,6 +260,8 @@ func TestDeadlinesAndWaits(t *testing.T) {
 		{"late because it was stopped before", "deadline", ask("deadline=500", "100 faults stop procs=a\n400 faults cont procs=a\n650 a busy 1")},
 		{"late because it had no processor", "", ask("deadline=500", "650 a delayed since=450\n740 a busy 1")},
 		{"late although it had no processor for a while", "deadline", ask("deadline=500", "650 a delayed since=450\n760 a busy 1")},
+		{"late although it was stopped, and its ticker with it", "deadline",
+			ask("deadline=500", "400 faults stop procs=a\n900 faults cont procs=a\n901 a delayed since=400\n1150 a busy 1")},
 		{"late while another process had no processor", "deadline", ask("deadline=500", "650 b delayed since=450\n740 a busy 1")},
 		{"release in time", "", ask("", "1 a enter 1\n2 a exit 1\n600 a unreleased 1 deadline=500")},
 		{"release late", "deadline", ask("", "1 a enter 1\n2 a exit 1\n700 a unreleased 1 deadline=500")},

@@ -182,11 +182,19 @@ func (b *builder) close() {
 	}
 }
 
-// stoppedFor is how long a process was stopped within s, and the time that it may take to notice.
-func (t *timeline) stoppedFor(proc string, s span) (d time.Duration) {
+// awayFor is how long within s a process was stopped, with the time that it may take to notice, or had no processor. A ticker of a
+// stopped process is late, too: what is both counts once.
+func (t *timeline) awayFor(proc string, s span) (d time.Duration) {
+	away := slices.Clone(t.delays[proc])
 	for _, o := range t.stops[proc] {
-		if o.touches(s) {
-			d += time.Duration(min(s.to, o.to)-max(s.from, o.from)) + t.options.Grace
+		away = append(away, span{o.from, min(o.to, forever-int64(t.options.Grace)) + int64(t.options.Grace)})
+	}
+	slices.SortFunc(away, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	at := s.from
+	for _, o := range away {
+		if from, to := max(at, o.from), min(s.to, o.to); from < to {
+			d += time.Duration(to - from)
+			at = to
 		}
 	}
 	return d
