@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -171,7 +172,7 @@ var lossKinds = []kind{
 func (s *stage) keys(ctx context.Context, do func(*server.Server, string) error) error {
 	v, done := s.one(), 0
 	for range 200 {
-		keys, err := v.Admin.Keys(ctx, "r*").Result()
+		keys, err := v.Admin.Keys(ctx, fmt.Sprintf("r%d:*", s.order.Round)).Result() // a queue without its deadlines would stay for ever
 		if err != nil {
 			return err
 		}
