@@ -150,7 +150,7 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, er
 			m.locks[0].c.background(func() { _ = giveBack(context.Background(), try.parts) }) // as long as the clients' timeouts let it
 			return nil, context.Cause(ctx)
 		}
-		_ = giveBack(ctx, try.parts) // by the watchdog where it fails
+		try.giveBack()
 		switch busy, _ := errors.AsType[*lock.BusyError](err); {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -231,6 +231,17 @@ func (a *attempt) take(locks []*Lock, lead int) (stuck int, err error) {
 		}
 	}
 	return 0, nil
+}
+
+// giveBack releases what was taken, by the watchdog where that fails or takes longer than the caller stays.
+func (a *attempt) giveBack() {
+	ctx := a.ctx
+	if a.request.Wait >= 0 {
+		bounded, cancel := context.WithDeadline(ctx, a.start.Add(a.request.Wait+answerInterval))
+		defer cancel()
+		ctx = bounded
+	}
+	_ = giveBack(ctx, a.parts)
 }
 
 // end is until when the others are waited for.

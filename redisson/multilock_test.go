@@ -287,6 +287,30 @@ func TestMultiLockManyAfterAHoldUp(t *testing.T) {
 	expectKeys(t, s.Client(t))
 }
 
+// A server that falls silent while one member is held keeps a bounded call no longer than any other: what was taken is given back in
+// the background.
+func TestMultiLockGivesBackInTime(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	holder, c := newClient(t, s), newClient(t, s, redisson.Timeout(10*time.Second))
+	b := mustLock(t, holder.Lock("b"))
+	m := multiLock(t, namedLocks(c, "a", "b")...)
+	const wait = 100 * time.Millisecond
+	go func() {
+		eventually(t, "a is held", func() bool { return slices.Contains(keys(t, s.Client(t)), "a") })
+		s.Pause(t)
+	}()
+	start := time.Now()
+	_, ok, err := m.TryLock(t.Context(), wait, 0)
+	d := time.Since(start)
+	s.Resume(t)
+	if ok || d > wait+time.Second {
+		t.Errorf("TryLock(%v) = %v, %v after %v", wait, ok, err, d)
+	}
+	mustUnlock(t, holder.Lock("b"), b)
+	eventually(t, "nothing is left", func() bool { return len(keys(t, s.Client(t))) == 0 })
+}
+
 func TestMultiLockCanceled(t *testing.T) {
 	t.Parallel()
 	s := redistest.Any(t)

@@ -109,17 +109,22 @@ func (j *judge) compare(s *stay, key string) {
 	}
 }
 
-// clash notes that two are inside at once. In real time, one of them may only be slow to hear that its time is over.
+// clash notes that two are inside at once.
 func (j *judge) clash(format, key string, a, b *stay) {
+	j.unlessLate(key, []*stay{a, b}, func() { j.violation(format, key, a.name, b.name) })
+}
+
+// unlessLate notes a violation by those who are inside. In real time, one of them may only be slow to hear that its time is over.
+func (j *judge) unlessLate(key string, stays []*stay, violate func()) {
 	if j.w.times.grace == 0 {
-		j.violation(format, key, a.name, b.name)
+		violate()
 		return
 	}
 	time.AfterFunc(j.w.times.grace, func() {
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		if slices.Contains(j.inside[key], a) && slices.Contains(j.inside[key], b) {
-			j.violation(format, key, a.name, b.name)
+		if !slices.ContainsFunc(stays, func(s *stay) bool { return !slices.Contains(j.inside[key], s) }) {
+			violate()
 		}
 	})
 }

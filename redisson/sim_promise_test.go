@@ -45,7 +45,7 @@ func (j *judge) keptFrom(s *stay, key string) (permits int) {
 		case k.kind == lock.Permit:
 			permits++
 		case k.by != s && (writing > 0 || reading > 0 && k.kind != lock.Read):
-			j.violation("%s got %s, which %s keeps for another %v", s.name, key, k.by.name, left)
+			j.unlessLate(key, []*stay{s}, func() { j.violation("%s got %s, which %s keeps for another %v", s.name, key, k.by.name, left) })
 		}
 	}
 	return permits
