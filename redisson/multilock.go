@@ -237,7 +237,7 @@ func (a *attempt) take(locks []*Lock, lead int) (stuck int, err error) {
 func (a *attempt) giveBack() {
 	ctx := a.ctx
 	if a.request.Wait >= 0 {
-		bounded, cancel := context.WithDeadline(ctx, a.start.Add(a.request.Wait+answerInterval))
+		bounded, cancel := context.WithDeadline(ctx, a.start.Add(a.request.Wait).Add(answerInterval))
 		defer cancel()
 		ctx = bounded
 	}
