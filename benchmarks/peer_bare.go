@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 // bare sends the two scripts of Latchkey's pair and does nothing else. It learns them from a pair of Latchkey's that it
 // listens to, so they are those of today.
 type bare struct {
+	id               string
 	rdb              *redis.Client
 	do               func(ctx context.Context, args []any) *redis.Cmd
 	acquire, release []argument
@@ -40,7 +42,7 @@ func openBare(addr string) (peer, error) {
 func openBareDefault(addr string) (peer, error) { return listen(addr, &redis.Options{Addr: addr}) }
 
 func listen(addr string, o *redis.Options) (*bare, error) {
-	const key = "benchmark-of-the-bare-pair"
+	key := "benchmark-of-the-bare-pair:" + rand.Text() // several processes can do this at the same time
 	scripts, id, err := overhear(addr, func(l latchkey) error { return pair(context.Background(), l, key) })
 	if err != nil {
 		return nil, fmt.Errorf("the scripts of a pair: %w", err)
@@ -50,7 +52,7 @@ func listen(addr string, o *redis.Options) (*bare, error) {
 	}
 	rdb := redis.NewClient(o)
 	do := func(ctx context.Context, args []any) *redis.Cmd { return rdb.Do(ctx, args...) }
-	return &bare{rdb: rdb, do: do, acquire: arguments(scripts[0], key, id), release: arguments(scripts[1], key, id)}, nil
+	return &bare{id: rand.Text(), rdb: rdb, do: do, acquire: arguments(scripts[0], key, id), release: arguments(scripts[1], key, id)}, nil
 }
 
 // overhear returns the EVALSHA commands that Latchkey sends, and the id of the client that did.
@@ -118,7 +120,8 @@ func (b *bare) Lock(ctx context.Context, key string) (held, error) {
 	return h, b.send(ctx, b.acquire, key, h.holder)
 }
 
-func (b *bare) nextHolder() string { return "benchmark:" + strconv.FormatInt(b.holders.Add(1), 10) }
+// nextHolder returns an id that nobody else has: under an equal one, a lock would be re-entered.
+func (b *bare) nextHolder() string { return b.id + ":" + strconv.FormatInt(b.holders.Add(1), 10) }
 
 func (h *bareHeld) Release(ctx context.Context) error {
 	return h.b.send(ctx, h.b.release, h.key, h.holder)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,7 +38,7 @@ type lineHeld struct {
 }
 
 func openBareLine(addr string) (peer, error) {
-	const key = "benchmark-of-the-bare-line"
+	key := "benchmark-of-the-bare-line:" + rand.Text()
 	b, err := openBare(addr)
 	if err != nil {
 		return nil, err

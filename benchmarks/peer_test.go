@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,6 +81,53 @@ func TestTheBarePairIsLatchkeys(t *testing.T) {
 	}
 	if want := (map[string]int64{"evalsha": 2}); !maps.Equal(sent[0], want) || !maps.Equal(sent[1], want) {
 		t.Errorf("the bare pair sends %v, Latchkey %v; want %v", sent[0], sent[1], want)
+	}
+}
+
+// The floors are no locks to work with, but what they measure has to be a lock.
+func TestFloorsExclude(t *testing.T) {
+	s := redistest.Start(t)
+	b, err := openBoard("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var callers sync.WaitGroup
+	var overlaps atomic.Int64
+	first := map[string]bool{} // ids
+	for range 2 { // as in two processes
+		line, err := openBareLine(s.Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer line.Close()
+		first[line.(*bareLine).nextHolder()] = true
+		for i := range 4 {
+			callers.Go(func() {
+				for range 50 {
+					h, err := line.Lock(t.Context(), "k")
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					_, _, overlap := b.enter(int64(i))
+					sleep(t.Context(), 100*time.Microsecond)
+					b.leave()
+					if overlap {
+						overlaps.Add(1)
+					}
+					if err := h.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	callers.Wait()
+	if len(first) != 2 {
+		t.Errorf("two clients have one id: %v", first)
+	}
+	if n := overlaps.Load(); n > 0 {
+		t.Errorf("%d of 400 acquisitions were beside another one", n)
 	}
 }
 
