@@ -94,7 +94,7 @@ func TestFloorsExclude(t *testing.T) {
 	var callers sync.WaitGroup
 	var overlaps atomic.Int64
 	first := map[string]bool{} // ids
-	for range 2 { // as in two processes
+	for range 2 {              // as in two processes
 		line, err := openBareLine(s.Addr)
 		if err != nil {
 			t.Fatal(err)
