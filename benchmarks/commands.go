@@ -22,7 +22,7 @@ func commands(prefix string, processes int, j job, fit func(contestant) bool) fu
 		if b.counter == nil {
 			return errNoCounter
 		}
-		j.Addr = b.counter.Addr()
+		j.Addr = b.counter.Addr
 		for _, name := range b.all(fit) {
 			if err := b.count(ctx, name, processes, prefix, j); err != nil && !errors.Is(err, errSaid) {
 				return err

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
 )
 
 // The Java program, and what Maven makes of it.
@@ -75,7 +77,7 @@ func maven(ctx context.Context) error {
 	for _, mode := range [][]string{{"-o"}, nil} {
 		cmd := exec.CommandContext(ctx, program, append(mode, "-q", "-B", "-Dmaven.repo.local="+repository, "package")...)
 		cmd.Dir = javaDir
-		cmd.SysProcAttr = apart()
+		cmd.SysProcAttr = redistest.Apart()
 		if out, err = cmd.CombinedOutput(); err == nil {
 			return os.WriteFile(stamp, nil, 0o644)
 		}

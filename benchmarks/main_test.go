@@ -85,23 +85,6 @@ func TestMistakesInTheFlags(t *testing.T) {
 	}
 }
 
-func TestAPortInUse(t *testing.T) {
-	redistest.Start(t) // there must be a redis-server
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	if s, err := launch(t.Context(), path, port); err == nil || !strings.Contains(err.Error(), "its port is in use") {
-		t.Errorf("launch on a port that is in use = %v, %v", s, err)
-	}
-}
-
 func TestAPeerThatHangsIsCutOff(t *testing.T) {
 	p, err := startProcess(t.Context(), []string{"sleep", "60"})
 	if err != nil {

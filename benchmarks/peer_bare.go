@@ -62,7 +62,7 @@ func overhear(addr string, do func(latchkey) error) (scripts [][]string, id stri
 		return nil, "", err
 	}
 	defer p.Close()
-	c, err := redisson.Open("redis://" + p.Addr())
+	c, err := redisson.Open("redis://" + p.Addr)
 	if err != nil {
 		return nil, "", err
 	}

@@ -52,12 +52,12 @@ func TestTheBarePairIsLatchkeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	b, err := openBare(p.Addr())
+	b, err := openBare(p.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	l, err := openLatchkey(p.Addr())
+	l, err := openLatchkey(p.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}

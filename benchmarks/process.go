@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
 )
 
 // process is a worker as the program sees it: one of this program's, or the one in Java.
@@ -32,7 +34,7 @@ const workerFlag = "-worker"
 func startProcess(ctx context.Context, command []string) (*process, error) {
 	p := &process{cmd: exec.CommandContext(ctx, command[0], command[1:]...), lines: make(chan []byte, 1)}
 	p.cmd.Stderr = os.Stderr
-	p.cmd.SysProcAttr = apart()
+	p.cmd.SysProcAttr = redistest.Apart()
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
 		return nil, err

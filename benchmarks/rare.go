@@ -38,7 +38,7 @@ func nested(ctx context.Context, b *bench) error {
 	for i, inside := range []bool{false, true} {
 		for _, n := range []int{1, calls} { // the first one opens connections
 			b.counter.Reset()
-			if _, err := b.do(ctx, we, 1, job{Do: "reentry", Addr: b.counter.Addr(), Count: n, OneKey: inside}); err != nil {
+			if _, err := b.do(ctx, we, 1, job{Do: "reentry", Addr: b.counter.Addr, Count: n, OneKey: inside}); err != nil {
 				return err
 			}
 		}
@@ -135,7 +135,7 @@ func (b *bench) hold(ctx context.Context, name string, n int) (a heldAnswer) {
 	if err != nil {
 		return heldAnswer{err: err}
 	}
-	s, err := startServer(ctx, b.say)
+	s, err := startServer(ctx)
 	if err != nil {
 		return heldAnswer{err: err}
 	}

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -19,71 +18,35 @@ import (
 type server struct {
 	addr    string
 	version string
-	cmd     *exec.Cmd
-	gone    chan struct{}
+	proc    *redistest.Process
 	admin   *redis.Client
 }
 
-// startServer runs one on a free port. If another process takes the port first, it says so and tries the next one.
-func startServer(ctx context.Context, say func(string, ...any)) (*server, error) {
-	path, err := exec.LookPath("redis-server")
+// startServer runs one on a free port. It ends with ctx.
+func startServer(ctx context.Context) (*server, error) {
+	path, err := exec.LookPath("redis-server") // and no other, as figures name it
 	if err != nil {
 		return nil, errors.New("there is no redis-server on PATH")
 	}
-	for try := 1; ; try++ {
-		port, err := freePort()
-		if err != nil {
-			return nil, err
-		}
-		s, err := launch(ctx, path, port)
-		if err == nil || try == 5 {
-			return s, err
-		}
-		say("redis-server on port %s: %v; another port is tried", port, err)
-	}
-}
-
-func launch(ctx context.Context, path, port string) (*server, error) {
-	s := &server{addr: net.JoinHostPort("127.0.0.1", port), gone: make(chan struct{})}
-	s.cmd = exec.CommandContext(ctx, path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-		"--daemonize", "no", "--loglevel", "warning", "--dir", os.TempDir(), "--maxclients", "20000")
-	s.cmd.Stderr = os.Stderr
-	s.cmd.SysProcAttr = apart()
-	if err := s.cmd.Start(); err != nil {
+	s := &server{}
+	s.proc, err = redistest.Launch(ctx, redistest.Port, func(port string) (*exec.Cmd, error) {
+		cmd := exec.CommandContext(ctx, path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+			"--daemonize", "no", "--loglevel", "warning", "--dir", os.TempDir(), "--maxclients", "20000")
+		cmd.SysProcAttr = redistest.Apart()
+		return cmd, nil
+	})
+	if err != nil {
 		return nil, err
 	}
-	go func() {
-		_ = s.cmd.Wait() // reports the signal that ended it
-		close(s.gone)
-	}()
+	s.addr = s.proc.Addr
 	s.admin = redis.NewClient(&redis.Options{Addr: s.addr, MaxRetries: -1, ContextTimeoutEnabled: true})
-	if err := s.answers(ctx); err != nil {
+	info, err := s.info(ctx, "server")
+	if err != nil {
 		s.stop()
 		return nil, err
 	}
+	s.version = info["redis_version"]
 	return s, nil
-}
-
-// answers waits until this very process answers: with its port in use it ends, and another server may have answered.
-func (s *server) answers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	for {
-		try, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
-		info, err := s.info(try, "server")
-		cancel()
-		if err == nil && info["process_id"] == strconv.Itoa(s.cmd.Process.Pid) {
-			s.version = info["redis_version"]
-			return nil
-		}
-		select {
-		case <-s.gone:
-			return errors.New("it has ended; its port is in use, or it says above why")
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
 }
 
 // info returns a section of INFO by field.
@@ -100,18 +63,17 @@ func (s *server) info(ctx context.Context, section string) (map[string]string, e
 
 // freeze stops the process for d, as a machine that is suspended does.
 func (s *server) freeze(ctx context.Context, d time.Duration) error {
-	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := s.proc.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
 	sleep(ctx, d)
-	return s.cmd.Process.Signal(syscall.SIGCONT)
+	return s.proc.Signal(syscall.SIGCONT)
 }
 
 // stop ends the process, also a frozen one, and waits for it.
 func (s *server) stop() {
 	_ = s.admin.Close()
-	_ = s.cmd.Process.Kill() // it may be gone already
-	<-s.gone
+	s.proc.Kill()
 }
 
 // calls says what the server has executed, also within scripts, and for how long it has run scripts.
@@ -143,13 +105,3 @@ func (s *server) calls(ctx context.Context) (calls, error) {
 
 // reset begins to count anew.
 func (s *server) reset(ctx context.Context) error { return s.admin.ConfigResetStat(ctx).Err() }
-
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
-}

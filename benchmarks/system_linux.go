@@ -5,11 +5,6 @@ import (
 	"time"
 )
 
-// apart has the kernel kill a child when the program dies, and keeps the terminal's Ctrl-C from it: the program ends it.
-func apart() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
-
 // pause waits for d. A timer of Go's would wait for a whole millisecond where nothing else is to be done.
 func pause(d time.Duration) {
 	if d > 0 {

@@ -14,7 +14,7 @@ import (
 const javaDir = "../redisson/interop/java"
 
 // errNoJava says that Redisson can't play.
-var errNoJava = errors.New("Redisson is left out: it needs a JDK 17 and Maven")
+var errNoJava = errors.New("no Redisson: it needs a JDK 17 and Maven")
 
 // javaCommand builds the program in Java, with the version of Redisson that its pom.xml names, and returns what runs its worker.
 func javaCommand(ctx context.Context) ([]string, error) {

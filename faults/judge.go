@@ -34,7 +34,16 @@ func judge(dir string, p plan) (*check.Result, error) {
 	for _, k := range p.kinds {
 		names = append(names, k.name)
 	}
-	return check.Check(events, check.Options{Share: -1, Kinds: names, Live: liveTimeout}), nil
+	r := check.Check(events, check.Options{Share: -1, Kinds: names, Live: liveTimeout})
+	for _, k := range p.kinds {
+		if k.lacks == nil {
+			continue
+		}
+		if why := k.lacks(r); why != "" {
+			r.Void = append(r.Void, k.name+": "+why)
+		}
+	}
+	return r, nil
 }
 
 func (s *sums) add(world string, r *check.Result) {
@@ -83,6 +92,9 @@ func (s *sums) report(out io.Writer) {
 	for i, r := range s.results {
 		fmt.Fprintf(out, "%s: %d sections, %d lost, overrun: %d while stopped, %d after a loss of data; %d passes; latest for a deadline %v, without a processor for %v; models: %v, %d undecided\n",
 			s.worlds[i], r.Sections, r.Lost, r.Stopped, r.AfterLoss, r.Passes, r.Latest, r.Delayed, r.Histories, r.Undecided)
+		if r.Updates > 0 {
+			fmt.Fprintf(out, "%s: %d of %d updates are missing, all without a fence; with one, %d writes were refused\n", s.worlds[i], r.Missing, r.Updates, r.Refused)
+		}
 	}
 	fmt.Fprintf(out, "%.0fs, %.0f sections a second, %d%% of them waited for another owner\n", s.took.Seconds(), s.rate(), 100*s.waited/max(1, s.sections))
 	fmt.Fprintf(out, "faults: %d kinds, %d critical sections, %d violations\n", len(s.strikes), s.sections, s.violations)

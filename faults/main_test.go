@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/latchkey-go/latchkey/faults/server"
+	"github.com/latchkey-go/latchkey/internal/redistest"
 )
 
 // The test binary is also the worker that it starts.
@@ -26,16 +26,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func needServer(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil && !strings.Contains(os.Getenv("LATCHKEY_REQUIRE"), "redis") {
-		t.Skip("this test needs redis-server processes of its own, and there is none on PATH")
-	}
-}
-
 // A few kinds of fault, with real processes.
 func TestLocksSurvive(t *testing.T) {
-	needServer(t)
+	redistest.NeedServers(t)
 	c := config{seed: 1, dir: t.TempDir(), only: regexp.MustCompile("^(holder stopped|request late|server killed, data kept)$")}
 	p := plan{name: "short", config: server.Config{Keep: true}, mixes: mixes, kinds: slices.Concat(workerKinds, wireKinds, serverKinds)}
 	out := new(strings.Builder)
@@ -49,7 +42,7 @@ func TestLocksSurvive(t *testing.T) {
 
 // Workers that at times enter without their lock are found, and the command is named that does it again.
 func TestBrokenLockIsFound(t *testing.T) {
-	needServer(t)
+	redistest.NeedServers(t)
 	c := config{seed: 2, dir: t.TempDir(), only: regexp.MustCompile("latency")}
 	p := plan{name: "broken", mixes: [][]string{{"lock", "write", "permit"}}, kinds: linkKinds, broken: true}
 	out := new(strings.Builder)

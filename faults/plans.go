@@ -34,12 +34,24 @@ func plans() []plan {
 		{name: "wire", config: server.Config{Keep: true}, mixes: mixes, kinds: wireKinds},
 		{name: "server", config: server.Config{Keep: true}, mixes: mixes, kinds: serverKinds},
 		{name: "loss", mixes: mixes, kinds: lossKinds},
-		{name: "sentinel", servers: 2, arrange: sentinels, mixes: mixes[:5], kinds: sentinelKinds},
-		{name: "cluster", servers: 6, config: server.Config{Cluster: true}, arrange: cluster, mixes: mixes[:5], kinds: clusterKinds},
+		{name: "sentinel", servers: 2, arrange: sentinels, mixes: mixes[:5], kinds: slices.Concat(sentinelKinds, across("sentinel"))},
+		{name: "cluster", servers: 6, config: server.Config{Cluster: true}, arrange: cluster, mixes: mixes[:5], kinds: slices.Concat(clusterKinds, across("cluster"))},
 		{name: "red", servers: 3, mixes: [][]string{{"redlock"}}, kinds: redKinds},
 		{name: "redisson", config: server.Config{Keep: true}, java: 2, mixes: javaMixes, kinds: javaKinds},
+		{name: "sets", sets: true, config: server.Config{Keep: true}, kinds: setKinds},
 		{name: "clock", config: server.Config{Keep: true}, clock: true, mixes: mixes, kinds: clockKinds},
 	}
+}
+
+// across are kinds of fault on the way to servers that belong together, by the name of their world.
+func across(world string) (some []kind) {
+	for _, k := range slices.Concat(linkKinds, wireKinds) {
+		if slices.Contains([]string{"latency", "cut connections", "request lost", "reply lost"}, k.name) {
+			k.name = world + ": " + k.name
+			some = append(some, k)
+		}
+	}
+	return some
 }
 
 // selected leaves only the kinds that the pattern names.

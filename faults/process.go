@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/latchkey-go/latchkey/faults/worker"
+	"github.com/latchkey-go/latchkey/internal/redistest"
 )
 
 // process is a worker as the program sees it.
@@ -47,7 +48,7 @@ func startWorker(s worker.Setup, command []string) (*process, error) {
 	}
 	p := &process{Setup: s, cmd: exec.Command(command[0], command[1:]...), replies: make(chan worker.Reply, 8)}
 	p.cmd.Env = append(os.Environ(), workerVariable+"="+string(text))
-	p.cmd.Stderr, p.cmd.SysProcAttr = os.Stderr, apart()
+	p.cmd.Stderr, p.cmd.SysProcAttr = os.Stderr, redistest.Apart()
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/latchkey-go/latchkey/faults/check"
 	"github.com/latchkey-go/latchkey/faults/history"
 	"github.com/latchkey-go/latchkey/faults/server"
 	"github.com/latchkey-go/latchkey/faults/wire"
@@ -16,12 +17,16 @@ type kind struct {
 	name string
 	// mix are the kinds of locks that are played; nil leaves it to chance.
 	mix []string
+	// keys is how many names each kind of lock has; 0 is two.
+	keys int
 	// without is a kind of lock that is not played.
 	without string
 	// lost says that the servers lose data by it.
 	lost bool
 	// kills says that workers are killed by it.
 	kills bool
+	// lacks says why a run proves nothing about this kind, if it does not; it may be nil.
+	lacks func(r *check.Result) string
 	// strike makes the fault, and undoes it before it returns.
 	strike func(ctx context.Context, s *stage) error
 }

@@ -37,9 +37,9 @@ func until(ctx context.Context, what string, ok func() bool) error {
 	return nil
 }
 
-// info reports whether a section of INFO has that text.
-func info(ctx context.Context, s *server.Server, section, text string) bool {
-	got, err := s.Admin.Info(ctx, section).Result()
+// replication reports whether that section of INFO has that text.
+func replication(ctx context.Context, s *server.Server, text string) bool {
+	got, err := s.Admin.Info(ctx, "replication").Result()
 	return err == nil && strings.Contains(got, text)
 }
 
@@ -50,7 +50,7 @@ func sentinels(ctx context.Context, w *world) error {
 	if err := admin(ctx, replica, "replicaof", host, port); err != nil {
 		return err
 	}
-	if err := until(ctx, "the replica is in sync", func() bool { return info(ctx, replica, "replication", "master_link_status:up") }); err != nil {
+	if err := until(ctx, "the replica is in sync", func() bool { return replication(ctx, replica, "master_link_status:up") }); err != nil {
 		return err
 	}
 	e := worker.Endpoint{Name: "s0", URL: masterName}
@@ -109,7 +109,7 @@ func failover(happen func(ctx context.Context, s *stage, master *server.Server) 
 		}
 		err = until(ctx, "another server is the master", func() bool {
 			now, err := s.master(ctx)
-			return err == nil && now != before && info(ctx, now, "replication", "role:master")
+			return err == nil && now != before && replication(ctx, now, "role:master")
 		})
 		if err := errors.Join(err, undo()); err != nil {
 			return err
@@ -186,7 +186,7 @@ func cluster(ctx context.Context, w *world) (err error) {
 // whole reports whether each node sees all slots served by a master with a replica, and all replicas are in sync.
 func (w *world) whole(ctx context.Context) bool {
 	return !slices.ContainsFunc(w.servers, func(v *server.Server) bool {
-		parts, err := v.Admin.ClusterSlots(ctx).Result()
+		parts, err := v.Admin.ClusterSlots(ctx).Result() //nolint:staticcheck // it is what go-redis itself asks
 		known, err2 := v.Admin.ClusterInfo(ctx).Result()
 		served := 0
 		for _, p := range parts {
@@ -194,14 +194,14 @@ func (w *world) whole(ctx context.Context) bool {
 				served += p.End - p.Start + 1
 			}
 		}
-		return errors.Join(err, err2) != nil || served != slots || !strings.Contains(known, "cluster_state:ok") || info(ctx, v, "replication", "master_link_status:down")
+		return errors.Join(err, err2) != nil || served != slots || !strings.Contains(known, "cluster_state:ok") || replication(ctx, v, "master_link_status:down")
 	})
 }
 
 // masters returns those that serve slots now.
 func (w *world) masters(ctx context.Context) (all []*server.Server) {
 	for _, v := range w.servers {
-		if info(ctx, v, "replication", "role:master") {
+		if replication(ctx, v, "role:master") {
 			all = append(all, v)
 		}
 	}
@@ -242,7 +242,7 @@ var clusterKinds = []kind{
 		for _, v := range s.servers {
 			if !slices.Contains(masters, v) {
 				err := admin(ctx, v, "cluster", "failover")
-				return errors.Join(err, until(ctx, "the replica leads", func() bool { return info(ctx, v, "replication", "role:master") }),
+				return errors.Join(err, until(ctx, "the replica leads", func() bool { return replication(ctx, v, "role:master") }),
 					until(ctx, "the cluster is whole", func() bool { return s.whole(ctx) }))
 			}
 		}
@@ -254,7 +254,9 @@ var clusterKinds = []kind{
 			return err
 		}
 		m.Kill()
-		return errors.Join(m.Move(ctx), until(ctx, "the cluster is whole", func() bool { return s.whole(ctx) }))
+		err = m.Move(ctx)
+		s.wires[slices.Index(s.servers, m)].Move(m.Addr)
+		return errors.Join(err, until(ctx, "the cluster is whole", func() bool { return s.whole(ctx) }))
 	}},
 }
 
@@ -278,7 +280,7 @@ func (s *stage) migrate(ctx context.Context, key string) error {
 		return err
 	}
 	masters := s.masters(ctx)
-	parts, err := masters[0].Admin.ClusterSlots(ctx).Result()
+	parts, err := masters[0].Admin.ClusterSlots(ctx).Result() //nolint:staticcheck // it is what go-redis itself asks
 	if err != nil {
 		return err
 	}

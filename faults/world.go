@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ type world struct {
 	board *board.Board
 
 	servers []*server.Server
-	// sentinels watch over the servers, and endpoint is how workers find these, where they do not go through proxies.
+	// sentinels watch over the servers, and endpoint is how workers find these, where they are told of addresses.
 	sentinels []*server.Server
 	endpoint  *worker.Endpoint
 	wires     []*wire.Proxy
@@ -50,7 +51,6 @@ type world struct {
 	faults    int
 	clock     *clock.Clock // of the servers, where it can be set
 	say       func(string, ...any)
-	close     []func()
 }
 
 // way is a place for a worker: its links to all servers, and the process that is there now.
@@ -74,6 +74,8 @@ type plan struct {
 	clock bool
 	// java is how many of the workers are Redisson's.
 	java int
+	// sets has a store for the lock-set workload.
+	sets bool
 	// broken workers enter without a lock at times, which a test of the program wants to see found.
 	broken bool
 }
@@ -134,17 +136,17 @@ func build(ctx context.Context, p plan, dir string, seed uint64, say func(string
 	return w, nil
 }
 
-// connect makes the servers one, or lays a proxy in front of each.
+// connect lays a proxy in front of each server, and makes the servers one if the plan says so.
 func (w *world) connect(ctx context.Context) error {
-	if w.plan.arrange != nil {
-		return w.plan.arrange(ctx, w)
-	}
 	for _, s := range w.servers {
 		x, err := wire.Listen(s.Addr)
 		if err != nil {
 			return err
 		}
 		w.wires = append(w.wires, x)
+	}
+	if w.plan.arrange != nil {
+		return w.plan.arrange(ctx, w)
 	}
 	return nil
 }
@@ -159,10 +161,20 @@ func (w *world) hire(v *way, pool int) (err error) {
 		s.Servers = append(s.Servers, worker.Endpoint{Name: w.servers[i].Name, URL: "redis://" + server.User + ":" + server.Password + "@" + l.addr()})
 	}
 	if w.endpoint != nil {
-		s.Servers = []worker.Endpoint{*w.endpoint}
+		e := *w.endpoint
+		e.Via = map[string]string{}
+		for i, l := range v.links {
+			e.Via[w.servers[i].Addr], e.Via[w.servers[i].Spare] = l.addr(), l.addr()
+		}
+		s.Servers = []worker.Endpoint{e}
 	}
-	w.board[s.Place].Inside.Store(0)
-	w.board[s.Place].Waiting.Store(0)
+	if w.plan.sets {
+		s.Store = w.storeURL()
+	}
+	place := &w.board[s.Place]
+	place.Inside.Store(0)
+	place.Waiting.Store(0)
+	place.Adding.Store(0)
 	w.places++
 	v.process, err = startWorker(s, v.command)
 	return err
@@ -183,7 +195,7 @@ func (w *world) everywhere(o worker.Order) (err error) {
 // play plays a round: programs, a fault while they run, and then everybody must get in.
 func (w *world) play(ctx context.Context, k kind) error {
 	w.round++
-	s := &stage{world: w, kind: k, order: worker.Order{Do: "round", Round: w.round, Callers: callers, Mix: k.mix, Keys: 2, Limit: 2}}
+	s := &stage{world: w, kind: k, order: worker.Order{Do: "round", Round: w.round, Callers: callers, Mix: k.mix, Keys: cmp.Or(k.keys, 2), Limit: 2}}
 	if mixes := w.mixes(k); s.order.Mix == nil {
 		s.order.Mix = mixes[w.rng.IntN(len(mixes))]
 	}
@@ -208,7 +220,7 @@ func (w *world) play(ctx context.Context, k kind) error {
 		return err
 	}
 	err := w.awaitAll(ctx, "heal")
-	err = errors.Join(err, s.clear(ctx))
+	err = errors.Join(err, s.clear(ctx), s.finals(ctx))
 	w.say("%-9s %-28s %5.1fs, healed for %.1fs, %s", w.plan.name, k.name, time.Since(start).Seconds(), time.Since(healed).Seconds(), s.order.Mix)
 	return err
 }

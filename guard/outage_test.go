@@ -39,7 +39,8 @@ func TestOutageIsAnsweredSoonAfterWait(t *testing.T) {
 	}
 	two, _ := guarded(t, client, settled, guard.Wait(100*time.Millisecond), guard.ReleaseTimeout(200*time.Millisecond),
 		guard.Key("#{map(req.Items, reach(#))}"), guard.TemplateFunc("reach", freezing))
-	if _, err := one(t.Context(), Order{ID: "7"}); err != nil { // connected
+	patient, _ := guarded(t, client, settled, guard.Wait(10*time.Second))
+	if _, err := patient(t.Context(), Order{ID: "7"}); err != nil { // connected, which may take a while
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {

@@ -59,7 +59,6 @@ func TestCluster(t *testing.T) {
 	})
 	t.Run("wake", func(t *testing.T) { testClusterWake(t, c) })
 	t.Run("sharded on", func(t *testing.T) { testShardedOn(t, c) })
-	t.Run("ACL user", func(t *testing.T) { testACLUserInACluster(t, c) })
 	t.Run("lost connections", func(t *testing.T) { testLostShardConnections(t, c) })
 	t.Run("mismatched modes", func(t *testing.T) { testMismatchedModes(t, c) })
 	t.Run("batch", func(t *testing.T) { testClusterBatch(t, c) })

@@ -2,6 +2,7 @@ package redisson
 
 import (
 	"context"
+	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
 )
@@ -16,6 +17,17 @@ func HolderID(ctx context.Context, c *Client, name string, kind lock.Kind) strin
 		return ""
 	}
 	return h.holder.id
+}
+
+// Left is for how long the client relies on the lease of the innermost hold in ctx.
+func Left(ctx context.Context, c *Client, name string, kind lock.Kind) time.Duration {
+	h, err := c.newLock(name, kind).hold(ctx)
+	if err != nil {
+		return 0
+	}
+	c.claims.mu.Lock()
+	defer c.claims.mu.Unlock()
+	return h.holder.validUntil.sub(present())
 }
 
 // Waiting returns how many calls MaxWaiters has counted, and of how many keys.

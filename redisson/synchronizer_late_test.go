@@ -106,7 +106,7 @@ func TestChangeAnswerLost(t *testing.T) {
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		srv := redistest.Any(t)
 		direct, p := newClient(t, srv), srv.Front(t)
-		c := onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }), redisson.Timeout(time.Second))
+		c := onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }), redisson.Timeout(10*time.Second)) // which nothing is to wait for
 		for _, tt := range numberChanges(t.Context()) {
 			check(t, errors.Join(tt.prepare(direct, "w"+tt.name), tt.do(direct, "w"+tt.name))) // loads the script
 			check(t, tt.prepare(direct, tt.name))

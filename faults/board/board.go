@@ -17,7 +17,8 @@ type Place struct {
 	Inside  atomic.Int64 // sections
 	Waiting atomic.Int64 // calls that have waited for a while
 	Entered atomic.Int64 // sections so far
-	_       [5]int64     // a line of the processor's cache
+	Adding  atomic.Int64 // of these, those between the read and the write of a set
+	_       [4]int64     // a line of the processor's cache
 }
 
 // Board is the whole page.

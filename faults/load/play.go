@@ -20,8 +20,7 @@ type stage struct {
 	scenario
 	redis     *redis.Client
 	processes []*process
-	generator *generator // nil if the processes make the load
-	started   time.Time
+	generator *generator    // nil if the processes make the load
 	sent      int           // by the generator in the last part
 	took      time.Duration // the last part
 	settle    time.Duration // how long a state may take to become flat
@@ -116,7 +115,9 @@ func (st *stage) part(ctx context.Context, d time.Duration, warm *state) (now st
 			return now, t, context.Cause(ctx)
 		}
 		var u usage
-		u, t, err = st.all(order{})
+		if u, t, err = st.all(order{}); err != nil {
+			return now, t, err
+		}
 		before := now
 		if now, err = st.look(ctx, u); err != nil {
 			return now, t, err

@@ -7,8 +7,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"syscall"
 	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
 )
 
 // The environment of a process of a scenario: its kind, and a setting.
@@ -115,7 +116,7 @@ func startProcess(kind string, s setting) (*process, error) {
 	p := &process{cmd: exec.Command(self)}
 	p.cmd.Env = append(os.Environ(), kindVariable+"="+kind, settingVariable+"="+string(text))
 	p.cmd.Stderr = os.Stderr
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	p.cmd.SysProcAttr = redistest.Apart()
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
 		return nil, err

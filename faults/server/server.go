@@ -3,7 +3,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -14,15 +13,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/redis/go-redis/v9"
 )
 
-const (
-	// startTimeout bounds how long a server may take to answer for the first time.
-	startTimeout = 20 * time.Second
-	// User and Password are those of the workers, so that a fault may change what they are allowed to do.
-	User, Password = "worker", "secret"
-)
+// User and Password are those of the workers, so that a fault may change what they are allowed to do.
+const User, Password = "worker", "secret"
 
 // Config says what server to start.
 type Config struct {
@@ -45,53 +41,52 @@ type Server struct {
 	Name string
 	Addr string
 	Dir  string
+	// Spare is where Move brings it.
+	Spare string
 	// Bus is the port on which the nodes of a cluster talk.
 	Bus string
 	// Admin is a client for the program's own questions. It is not the workers' user.
 	Admin *redis.Client
 
-	path string
 	args []string
 	env  []string
-	cmd  *exec.Cmd
-	gone chan struct{} // closed when cmd has ended
+	proc *redistest.Process
 }
-
-// errTaken says that a server could not have its port.
-var errTaken = errors.New("another process has its port, or its redis.log says why it ended")
 
 // Start runs a server on a free port.
 func Start(ctx context.Context, c Config) (*Server, error) {
-	path, err := exec.LookPath("redis-server")
+	path, err := redistest.Program()
 	if err != nil {
-		return nil, errors.New("there is no redis-server on PATH")
+		return nil, err
 	}
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	for try := 1; ; try++ {
-		port, err := freePort()
-		if err != nil {
-			return nil, err
-		}
-		s := &Server{Name: c.Name, Dir: c.Dir, Addr: net.JoinHostPort("127.0.0.1", port), path: path, env: append(os.Environ(), c.Env...)}
+	s := &Server{Name: c.Name, Dir: c.Dir, env: append(os.Environ(), c.Env...)}
+	s.proc, err = redistest.Launch(ctx, redistest.Port, func(port string) (*exec.Cmd, error) {
 		if c.Cluster {
-			if s.Bus, err = freePort(); err != nil {
+			if s.Bus, err = redistest.Port(); err != nil {
 				return nil, err
 			}
 		}
-		if s.args, err = c.arguments(port, s.Bus); err != nil {
-			return nil, err
-		}
-		s.Admin = adminOf(s.Addr)
-		if err = s.Run(ctx); err == nil {
-			return s, nil
-		}
-		s.Close()
-		if try == 5 || !errors.Is(err, errTaken) {
-			return nil, fmt.Errorf("redis-server %s at %s: %w", c.Name, s.Addr, err)
-		}
+		args, err := c.arguments(port, s.Bus)
+		s.args = append([]string{path}, args...)
+		return s.command(), err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s, which logs to %s: %w", c.Name, filepath.Join(c.Dir, "redis.log"), err)
 	}
+	s.Addr = s.proc.Addr
+	s.Admin = adminOf(s.Addr)
+	spare, err := redistest.Port()
+	s.Spare = net.JoinHostPort("127.0.0.1", spare)
+	return s, err
+}
+
+func (s *Server) command() *exec.Cmd {
+	cmd := exec.Command(s.args[0], s.args[1:]...)
+	cmd.Env, cmd.SysProcAttr = s.env, redistest.Apart()
+	return cmd
 }
 
 func adminOf(addr string) *redis.Client {
@@ -118,82 +113,38 @@ func (c Config) arguments(port, bus string) ([]string, error) {
 	return append(args, c.Args...), nil
 }
 
-// Run starts the process, again after Kill, and waits until it answers.
-func (s *Server) Run(ctx context.Context) error {
-	s.cmd, s.gone = exec.Command(s.path, s.args...), make(chan struct{})
-	s.cmd.Env, s.cmd.Stderr, s.cmd.SysProcAttr = s.env, os.Stderr, apart()
-	if err := s.cmd.Start(); err != nil {
-		return err
+// Run starts the process again after Kill, and waits until it answers.
+func (s *Server) Run(ctx context.Context) (err error) {
+	proc, err := redistest.Run(ctx, s.Addr, s.command())
+	if err == nil {
+		s.proc = proc
 	}
-	go func(cmd *exec.Cmd, gone chan struct{}) {
-		_ = cmd.Wait() // reports the signal that ended it
-		close(gone)
-	}(s.cmd, s.gone)
-	return s.answers(ctx)
+	return err
 }
 
-// answers waits until this very process answers and has loaded what it has kept.
-func (s *Server) answers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	own := fmt.Sprintf("process_id:%d\r\n", s.cmd.Process.Pid)
-	for {
-		info, err := s.Admin.Info(ctx).Result()
-		if strings.Contains(info, own) && !strings.Contains(info, "loading:1") {
-			return nil
-		}
-		select {
-		case <-s.gone:
-			return errTaken
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
-
-// Move starts a killed server again at another address.
+// Move starts a killed server again at its other address.
 func (s *Server) Move(ctx context.Context) error {
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
-	s.args[slices.Index(s.args, "--port")+1] = port
 	_ = s.Admin.Close()
-	s.Addr = net.JoinHostPort("127.0.0.1", port)
+	s.Addr, s.Spare = s.Spare, s.Addr
+	_, s.args[slices.Index(s.args, "--port")+1] = s.HostPort()
 	s.Admin = adminOf(s.Addr)
 	return s.Run(ctx)
 }
 
 // Kill ends the process as SIGKILL does, and returns when it is gone.
-func (s *Server) Kill() {
-	_ = s.cmd.Process.Kill() // it may be gone already
-	<-s.gone
-}
+func (s *Server) Kill() { s.proc.Kill() }
 
 // Signal sends a signal to the process.
-func (s *Server) Signal(sig syscall.Signal) error { return s.cmd.Process.Signal(sig) }
+func (s *Server) Signal(sig syscall.Signal) error { return s.proc.Signal(sig) }
 
 // Close ends the process for good.
 func (s *Server) Close() {
 	_ = s.Admin.Close()
-	if s.cmd != nil && s.cmd.Process != nil {
-		s.Kill()
-	}
+	s.Kill()
 }
 
 // HostPort returns the two parts of Addr.
 func (s *Server) HostPort() (host, port string) {
 	host, port, _ = net.SplitHostPort(s.Addr)
 	return host, port
-}
-
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
 }

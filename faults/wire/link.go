@@ -2,11 +2,11 @@ package wire
 
 import (
 	"bufio"
-	"errors"
 	"io"
 	"net"
-	"strconv"
 	"sync"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
 )
 
 // link is a client's connection and the server's behind it.
@@ -23,11 +23,11 @@ type link struct {
 func (l *link) requests() {
 	r, w := bufio.NewReaderSize(l.client, 64<<10), bufio.NewWriterSize(l.server, 64<<10)
 	for {
-		request, err := readRequest(r)
+		request, words, err := redistest.ReadRequest(r)
 		if err != nil {
 			return
 		}
-		s, struck := l.p.hit(request)
+		s, struck := l.p.hit(words)
 		pass, open := true, true
 		if struck {
 			pass, open = l.strike(s, request)
@@ -106,49 +106,4 @@ func (l *link) replies() {
 			return
 		}
 	}
-}
-
-func (l *link) end() {
-	_, _ = l.client.Close(), l.server.Close()
-	l.p.mu.Lock()
-	defer l.p.mu.Unlock()
-	delete(l.p.conns, l.client)
-	delete(l.p.conns, l.server)
-}
-
-var errProtocol = errors.New("not a request in RESP")
-
-// maxBulk bounds what a client may send as one argument.
-const maxBulk = 64 << 20
-
-// readRequest reads an array of bulk strings, which is what clients send, and returns its bytes:
-//
-//	request = "*" count CRLF { "$" length CRLF bytes CRLF }
-func readRequest(r *bufio.Reader) (request []byte, err error) {
-	request, n, err := readNumber(r, request, '*')
-	for i := 0; err == nil && i < n; i++ {
-		var length int
-		if request, length, err = readNumber(r, request, '$'); err != nil {
-			return nil, err
-		}
-		if length < 0 || length > maxBulk {
-			return nil, errProtocol
-		}
-		start := len(request)
-		request = append(request, make([]byte, length+2)...)
-		_, err = io.ReadFull(r, request[start:])
-	}
-	return request, err
-}
-
-func readNumber(r *bufio.Reader, before []byte, kind byte) (after []byte, n int, err error) {
-	line, err := r.ReadSlice('\n')
-	if err != nil {
-		return before, 0, err
-	}
-	if len(line) < 3 || line[0] != kind {
-		return before, 0, errProtocol
-	}
-	n, err = strconv.Atoi(string(line[1 : len(line)-2]))
-	return append(before, line...), n, err
 }

@@ -3,10 +3,12 @@ package wire
 
 import (
 	"bufio"
-	"bytes"
 	"net"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
 )
 
 // Action is what is done to a request.
@@ -43,17 +45,11 @@ type Strike struct {
 	Delay func() time.Duration
 }
 
-// Proxy stands between clients and a server.
+// Proxy stands between clients and a server. Late requests are lost when it is closed.
 type Proxy struct {
-	// Addr is where clients connect.
-	Addr string
-
-	listener net.Listener
-	wg       sync.WaitGroup
+	*redistest.Relay
 
 	mu     sync.Mutex
-	target string
-	conns  map[net.Conn]bool // nil once the proxy is closed
 	strike *Strike
 	seen   int
 	struck int
@@ -61,14 +57,13 @@ type Proxy struct {
 }
 
 // Listen returns a proxy in front of the server at target, on a free port.
-func Listen(target string) (*Proxy, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	p := &Proxy{Addr: l.Addr().String(), listener: l, target: target, conns: map[net.Conn]bool{}}
-	p.wg.Go(p.accept)
-	return p, nil
+func Listen(target string) (p *Proxy, err error) {
+	p = &Proxy{}
+	p.Relay, err = redistest.Listen(target, func(client, server net.Conn) (up, down func()) {
+		l := &link{p: p, client: client, server: server}
+		return l.requests, l.replies
+	})
+	return p, err
 }
 
 // Begin strikes requests until End.
@@ -93,73 +88,9 @@ func (p *Proxy) Pending() int {
 	return p.late
 }
 
-// Move has new connections go to another server, and ends those that there are.
-func (p *Proxy) Move(target string) {
-	p.mu.Lock()
-	p.target = target
-	p.mu.Unlock()
-	p.Drop()
-}
-
-// Drop ends all connections.
-func (p *Proxy) Drop() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for c := range p.conns {
-		_ = c.Close()
-	}
-}
-
-// Close ends the proxy. Late requests are lost.
-func (p *Proxy) Close() {
-	_ = p.listener.Close()
-	p.Drop()
-	p.mu.Lock()
-	p.conns = nil
-	p.mu.Unlock()
-	p.wg.Wait()
-}
-
-func (p *Proxy) accept() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		p.mu.Lock()
-		target := p.target
-		p.mu.Unlock()
-		server, err := net.Dial("tcp", target)
-		if err != nil {
-			_ = client.Close()
-			continue
-		}
-		if !p.keep(client, server) {
-			return
-		}
-		l := &link{p: p, client: client, server: server}
-		p.wg.Go(func() { defer l.end(); l.requests() })
-		p.wg.Go(func() { defer l.end(); l.replies() })
-	}
-}
-
-// keep notes connections that Drop has to end. It ends them at once if the proxy is closed.
-func (p *Proxy) keep(conns ...net.Conn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range conns {
-		if p.conns == nil {
-			_ = c.Close()
-			continue
-		}
-		p.conns[c] = true
-	}
-	return p.conns != nil
-}
-
 // hit decides about a request.
-func (p *Proxy) hit(request []byte) (s Strike, ok bool) {
-	if !script(request) {
+func (p *Proxy) hit(words []string) (s Strike, ok bool) {
+	if !script(words[0]) {
 		return s, false
 	}
 	p.mu.Lock()
@@ -174,15 +105,8 @@ func (p *Proxy) hit(request []byte) (s Strike, ok bool) {
 	return *p.strike, true
 }
 
-// script reports whether a request is one that Redis may run late or twice: the name of its command begins with EVAL.
-func script(request []byte) bool {
-	_, rest, ok := bytes.Cut(request, []byte("\r\n"))
-	if !ok {
-		return false
-	}
-	_, name, ok := bytes.Cut(rest, []byte("\r\n"))
-	return ok && len(name) > 4 && bytes.EqualFold(name[:4], []byte("eval"))
-}
+// script reports whether a command is one that Redis may run late or twice: its name begins with EVAL.
+func script(name string) bool { return len(name) >= 4 && strings.EqualFold(name[:4], "eval") }
 
 // deliver brings a request to the server after d, on a connection of its own.
 func (p *Proxy) deliver(request []byte, d time.Duration) {
@@ -191,10 +115,9 @@ func (p *Proxy) deliver(request []byte, d time.Duration) {
 	p.mu.Unlock()
 	time.AfterFunc(d, func() {
 		p.mu.Lock()
-		target := p.target
 		p.late--
 		p.mu.Unlock()
-		conn, err := net.DialTimeout("tcp", target, time.Second)
+		conn, err := net.DialTimeout("tcp", p.Target(), time.Second)
 		if err != nil {
 			return // then it is lost
 		}

@@ -2,22 +2,18 @@ package wire_test
 
 import (
 	"context"
-	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/latchkey-go/latchkey/faults/server"
 	"github.com/latchkey-go/latchkey/faults/wire"
+	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/redis/go-redis/v9"
 )
 
 // Each action has its effect at the server and at the client: a script counts how often it has run.
 func TestActions(t *testing.T) {
-	if _, err := exec.LookPath("redis-server"); err != nil && !strings.Contains(os.Getenv("LATCHKEY_REQUIRE"), "redis") {
-		t.Skip("this test needs a redis-server process of its own, and there is none on PATH")
-	}
+	redistest.NeedServers(t)
 	const delay = 300 * time.Millisecond
 	for _, tt := range []struct {
 		name        string

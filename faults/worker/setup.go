@@ -14,6 +14,8 @@ type Setup struct {
 	Place int
 	// Servers are the Redis servers: one, or those of a RedLock.
 	Servers []Endpoint
+	// Store is the URL of a Redis for sets, which no fault strikes; "" if there are none.
+	Store string
 	// Watchdog, Timeout and FairWait are options of the clients, and Pool is how many connections each has; 0 is the default.
 	Watchdog, Timeout, FairWait time.Duration
 	Pool                        int
@@ -29,6 +31,8 @@ type Endpoint struct {
 	// URL is that of a server, or a cluster with addr parameters. With Sentinels, it is the name of the master.
 	URL       string
 	Sentinels []string
+	// Via says through which address a worker reaches one that it is told of; others it reaches directly.
+	Via map[string]string
 }
 
 // Order is what a worker is told, one JSON object a line.

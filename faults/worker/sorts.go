@@ -74,8 +74,10 @@ func newSorts() map[string]sort {
 		"expirable": {kind: "permit", names: "psem", open: func(w *worker, _ *round, keys []string) locker {
 			return expirable{w.clients[0].PermitExpirableSemaphore(keys[0])}
 		}},
-		"latch":   {kind: "latch", names: "latch", play: (*caller).latch},
-		"limiter": {kind: "limiter", names: "rate", play: (*caller).limiter},
+		"latch":        {kind: "latch", names: "latch", play: (*caller).latch},
+		"limiter":      {kind: "limiter", names: "rate", play: (*caller).limiter},
+		"set":          {kind: "fenced", names: "set", play: func(c *caller, t target, end bool) { c.add(t, end, true) }},
+		"unfenced set": {kind: "fenced", names: "unfenced", play: func(c *caller, t target, end bool) { c.add(t, end, false) }},
 	}
 }
 

@@ -2,11 +2,13 @@ package worker
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"runtime"
 	"strconv"
@@ -28,6 +30,7 @@ type worker struct {
 	known   map[string]sort
 	rdbs    []redis.UniversalClient
 	clients []*redisson.Client
+	store   *redis.Client // of sets
 	round   *round
 	out     *json.Encoder
 	writing sync.Mutex
@@ -99,6 +102,13 @@ func (w *worker) open() error {
 		}
 		w.rdbs, w.clients = append(w.rdbs, rdb), append(w.clients, c)
 	}
+	if w.Store != "" {
+		o, err := redis.ParseURL(w.Store)
+		if err != nil {
+			return err
+		}
+		w.store = redis.NewClient(o)
+	}
 	return nil
 }
 
@@ -110,10 +120,11 @@ func (w *worker) dial(e Endpoint) (redis.UniversalClient, error) {
 	}
 	if len(e.Sentinels) > 0 {
 		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: e.URL, SentinelAddrs: e.Sentinels, Username: server.User,
-			Password: server.Password, ContextTimeoutEnabled: true, MaxRetries: -1, PoolSize: pool, DialTimeout: w.Timeout, DialerRetries: 1}), nil
+			Password: server.Password, ContextTimeoutEnabled: true, MaxRetries: -1, PoolSize: pool, DialTimeout: w.Timeout, DialerRetries: 1, Dialer: w.via(e)}), nil
 	}
 	if o, err := redis.ParseClusterURL(e.URL); err == nil && len(o.Addrs) > 1 {
 		o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries, o.PoolSize, o.DialTimeout = true, -1, 1, pool, w.Timeout
+		o.Dialer = w.via(e)
 		return redis.NewClusterClient(o), nil
 	}
 	o, err := redis.ParseURL(e.URL)
@@ -124,9 +135,20 @@ func (w *worker) dial(e Endpoint) (redis.UniversalClient, error) {
 	return redis.NewClient(o), nil
 }
 
+// via dials through the links of the worker.
+func (w *worker) via(e Endpoint) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		d := net.Dialer{Timeout: w.Timeout}
+		return d.DialContext(ctx, network, cmp.Or(e.Via[addr], addr))
+	}
+}
+
 func (w *worker) close() (err error) {
 	for i, c := range w.clients {
 		err = errors.Join(err, c.Close(), w.rdbs[i].Close())
+	}
+	if w.store != nil {
+		err = errors.Join(err, w.store.Close())
 	}
 	return err
 }

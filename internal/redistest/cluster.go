@@ -3,8 +3,6 @@ package redistest
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -75,23 +73,16 @@ func StartCluster(tb testing.TB, replicas int, args ...string) *Cluster {
 
 func startNode(tb testing.TB, args []string) *Node {
 	tb.Helper()
-	s := start(tb, freePorts, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", nodeTimeout,
+	s := start(tb, nodePort, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", nodeTimeout,
 		"--cluster-replica-validity-factor", "0", "--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0"}, args...))
 	n := &Node{Server: s, Admin: s.Client(tb)}
 	n.ID = n.Do(tb, "cluster", "myid").(string)
 	return n
 }
 
-// freePorts returns a port for a node. The one on which nodes talk to each other is free as well: it is busOffset above, and
+// nodePort returns a port for a node. The one on which nodes talk to each other is free as well: it is busOffset above, and
 // Redis before 7.0 can't be told another one.
-func freePorts(tb testing.TB) string {
-	tb.Helper()
-	for {
-		if port := lowPort + rand.N(highPort-lowPort-busOffset); free(tb, port) && free(tb, port+busOffset) {
-			return strconv.Itoa(port)
-		}
-	}
-}
+func nodePort() (string, error) { return port(0, busOffset) }
 
 // numbers are those from from to before to.
 func numbers(from, to int) (all []any) {

@@ -99,7 +99,7 @@ func (l *Late) TryDeliver() (err error) {
 }
 
 func (l *Late) send() error {
-	conn, err := net.DialTimeout("tcp", l.p.target, lateTimeout)
+	conn, err := net.DialTimeout("tcp", l.p.Target(), lateTimeout)
 	if err != nil {
 		return err
 	}

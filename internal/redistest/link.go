@@ -10,7 +10,7 @@ import (
 type link struct {
 	p              *Proxy
 	client, server net.Conn
-	ended          chan struct{} // closed with both connections
+	ended          chan struct{} // closed when the link is to end
 
 	mu     sync.Mutex
 	over   bool
@@ -38,7 +38,7 @@ const (
 func (l *link) carry(dst, src net.Conn, look func([]byte) action) {
 	defer l.end()
 	pieces := make(chan piece, 64)
-	l.p.links.Go(func() { l.read(src, pieces) })
+	l.p.reading.Go(func() { l.read(src, pieces) })
 	for pc := range pieces {
 		time.Sleep(time.Until(pc.due))
 		l.p.pass()
@@ -115,16 +115,12 @@ func (l *link) reply(b []byte) action {
 	return forward
 }
 
-// end closes both connections.
+// end has both directions end; the relay closes the connections.
 func (l *link) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over {
-		return
+	if !l.over {
+		l.over = true
+		close(l.ended)
 	}
-	l.over = true
-	close(l.ended)
-	_ = l.client.Close()
-	_ = l.server.Close()
-	l.p.forget(l.client, l.server)
 }

@@ -11,35 +11,33 @@ import (
 
 // Proxy stands between a client and a server and breaks what passes.
 type Proxy struct {
-	// Addr is where clients connect.
-	Addr string
+	*Relay
+	reading sync.WaitGroup
 
-	target    string
-	listener  net.Listener
-	accepting sync.WaitGroup
-	links     sync.WaitGroup
-
-	mu       sync.Mutex
-	conns    map[net.Conn]struct{}
-	accepted int
-	delay    time.Duration
-	cut      []byte        // a request with this in it loses its answer
-	cuts     int           // how often that is still to happen
-	lates    []*Late       // still to be taken
-	frozen   chan struct{} // while not nil, nothing passes until it is closed
+	mu     sync.Mutex
+	delay  time.Duration
+	cut    []byte        // a request with this in it loses its answer
+	cuts   int           // how often that is still to happen
+	lates  []*Late       // still to be taken
+	frozen chan struct{} // while not nil, nothing passes until it is closed
 }
 
 // Front starts a proxy in front of s and stops it when the test ends.
 func (s *Server) Front(tb testing.TB) *Proxy {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	p := &Proxy{}
+	var err error
+	if p.Relay, err = Listen(s.Addr, p.link); err != nil {
 		tb.Fatalf("redistest: %v", err)
 	}
-	p := &Proxy{Addr: l.Addr().String(), target: s.Addr, listener: l, conns: map[net.Conn]struct{}{}}
-	p.accepting.Go(p.accept)
 	tb.Cleanup(p.close)
 	return p
+}
+
+// link begins to carry between two connections.
+func (p *Proxy) link(client, server net.Conn) (up, down func()) {
+	l := &link{p: p, client: client, server: server, ended: make(chan struct{})}
+	return func() { l.carry(server, client, l.request) }, func() { l.carry(client, server, l.reply) }
 }
 
 // CutReply lets the next n requests that contain part reach the server, waits for the answer, and closes the connection
@@ -83,60 +81,10 @@ func (p *Proxy) Delay(d time.Duration) {
 	p.delay = d
 }
 
-// Connections returns how many connections clients have open now, and how many they have made so far.
-func (p *Proxy) Connections() (open, made int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.conns) / 2, p.accepted
-}
-
-// Drop closes all connections that are open now. What they still carry is lost.
-func (p *Proxy) Drop() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for c := range p.conns {
-		_ = c.Close()
-	}
-}
-
 func (p *Proxy) close() {
-	_ = p.listener.Close()
-	p.accepting.Wait()
 	p.Thaw()
-	p.Drop()
-	p.links.Wait()
-}
-
-func (p *Proxy) accept() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		server, err := net.Dial("tcp", p.target)
-		if err != nil {
-			_ = client.Close()
-			continue
-		}
-		l := &link{p: p, client: client, server: server, ended: make(chan struct{})}
-		p.track(client, server)
-		p.links.Go(func() { l.carry(server, client, l.request) })
-		p.links.Go(func() { l.carry(client, server, l.reply) })
-	}
-}
-
-func (p *Proxy) track(client, server net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.conns[client], p.conns[server] = struct{}{}, struct{}{}
-	p.accepted++
-}
-
-func (p *Proxy) forget(client, server net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.conns, client)
-	delete(p.conns, server)
+	p.Close()
+	p.reading.Wait()
 }
 
 // due returns when a piece that arrives now may go on.

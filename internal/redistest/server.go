@@ -11,27 +11,19 @@
 package redistest
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
-
-// startTimeout bounds how long a server may take to answer its first PING.
-const startTimeout = 20 * time.Second
 
 // Server is a Redis for one test. The methods that act on its process are there for servers from Start only.
 type Server struct {
@@ -41,18 +33,17 @@ type Server struct {
 	Real bool
 
 	args []string
-	cmd  *exec.Cmd
-	gone chan struct{} // closed when cmd has ended
+	proc *Process
 }
 
 // Start runs a private redis-server on a free port, without persistence, and stops it when the test ends. Where there is
 // none, the test is skipped, or fails if LATCHKEY_REQUIRE says so. The args are added to the command line.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
-	return start(tb, FreePort, args)
+	return start(tb, Port, args)
 }
 
-func start(tb testing.TB, freePort func(testing.TB) string, args []string) *Server {
+func start(tb testing.TB, freePort func() (string, error), args []string) *Server {
 	tb.Helper()
 	path := program(tb)
 	return launch(tb, freePort, func(port string) []string {
@@ -61,26 +52,27 @@ func start(tb testing.TB, freePort func(testing.TB) string, args []string) *Serv
 	})
 }
 
-// launch runs a server on a free port and stops it when the test ends. Somebody else can take a port between the moment
-// when it is seen to be free and the moment when the server listens, so launch tries again with the next one.
-func launch(tb testing.TB, freePort func(testing.TB) string, command func(port string) []string) *Server {
+// launch runs a server on a free port and stops it when the test ends.
+func launch(tb testing.TB, freePort func() (string, error), command func(port string) []string) *Server {
 	tb.Helper()
-	const tries = 5
 	s := &Server{Real: true}
-	for i := 1; ; i++ {
-		port := freePort(tb)
-		s.Addr, s.args = net.JoinHostPort("127.0.0.1", port), command(port)
-		err := s.run(tb)
-		if err == nil {
-			break
-		}
-		s.stop(tb)
-		if i == tries || !errors.Is(err, errTaken) {
-			tb.Fatalf("redistest: redis-server at %s: %v", s.Addr, err)
-		}
+	var err error
+	s.proc, err = Launch(context.Background(), freePort, func(port string) (*exec.Cmd, error) {
+		s.args = command(port)
+		return s.command(), nil
+	})
+	if err != nil {
+		tb.Fatalf("redistest: %v", err)
 	}
-	tb.Cleanup(func() { s.stop(tb) })
+	s.Addr = s.proc.Addr
+	tb.Cleanup(s.stop)
 	return s
+}
+
+func (s *Server) command() *exec.Cmd {
+	cmd := exec.Command(s.args[0], s.args[1:]...)
+	cmd.SysProcAttr = dieWithParent()
+	return cmd
 }
 
 // Any gives a test that needs no more than scripts and pub/sub what there is: the server of LATCHKEY_REDIS, a private
@@ -151,80 +143,39 @@ func (s *Server) Resume(tb testing.TB) { tb.Helper(); s.signal(tb, syscall.SIGCO
 // Kill ends the process as SIGKILL does. All data is gone.
 func (s *Server) Kill(tb testing.TB) {
 	tb.Helper()
-	s.signal(tb, syscall.SIGKILL)
-	<-s.gone
-	s.cmd = nil
+	s.running(tb).Kill()
+	s.proc = nil
 }
 
 // Restart starts a killed server again, empty, at the same address.
 func (s *Server) Restart(tb testing.TB) {
 	tb.Helper()
-	if err := s.run(tb); err != nil {
-		tb.Fatalf("redistest: restart of redis-server at %s: %v", s.Addr, err)
+	var err error
+	if s.proc, err = Run(context.Background(), s.Addr, s.command()); err != nil {
+		tb.Fatalf("redistest: restart: %v", err)
 	}
+}
+
+// running is the process of a server that has one.
+func (s *Server) running(tb testing.TB) *Process {
+	tb.Helper()
+	if s.proc == nil {
+		tb.Fatal("redistest: this server is no running process of the test")
+	}
+	return s.proc
 }
 
 func (s *Server) signal(tb testing.TB, sig syscall.Signal) {
 	tb.Helper()
-	if s.cmd == nil {
-		tb.Fatal("redistest: this server is no running process of the test")
-	}
-	if err := s.cmd.Process.Signal(sig); err != nil {
+	if err := s.running(tb).Signal(sig); err != nil {
 		tb.Fatalf("redistest: signal %v: %v", sig, err)
 	}
 }
 
-// errTaken says that a server could not have its port.
-var errTaken = errors.New("another process has a port of this server")
-
-// run starts the process and waits until it answers.
-func (s *Server) run(tb testing.TB) error {
-	tb.Helper()
-	cmd, gone := exec.Command(s.args[0], s.args[1:]...), make(chan struct{})
-	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = dieWithParent()
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	go func() {
-		_ = cmd.Wait() // reports the signal that ended it
-		close(gone)
-	}()
-	s.cmd, s.gone = cmd, gone
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	return s.answers(ctx)
-}
-
 // stop ends the process, also a paused one, and reaps it.
-func (s *Server) stop(tb testing.TB) {
-	if s.cmd == nil {
-		return
-	}
-	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		tb.Logf("redistest: stop %s: %v", s.Addr, err)
-	}
-	<-s.gone
-}
-
-// answers waits until the process answers. That something does at its address is not enough: without its port the process
-// ends, and the server that has the port is another test's.
-func (s *Server) answers(ctx context.Context) error {
-	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1})
-	defer rdb.Close()
-	own := fmt.Sprintf("process_id:%d\r\n", s.cmd.Process.Pid)
-	for {
-		info, err := rdb.Info(ctx, "server").Result()
-		if strings.Contains(info, own) {
-			return nil
-		}
-		select {
-		case <-s.gone:
-			return fmt.Errorf("%w, or it ended for another reason: see its output", errTaken)
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		case <-time.After(5 * time.Millisecond):
-		}
+func (s *Server) stop() {
+	if s.proc != nil {
+		s.proc.Kill()
 	}
 }
 
@@ -258,58 +209,36 @@ func borrow(tb testing.TB, addr string) *Server {
 	return &Server{Addr: addr, Real: true}
 }
 
-// given holds the ports that free was asked about.
-var given sync.Map
-
-// Ports lie from lowPort to highPort, below those that systems give to outgoing connections: of these, another test can make
-// one on the port before the server is up.
-const lowPort, highPort = 10000, 30000
-
-// FreePort returns a port on which nobody listens at the moment, and which it has not returned before.
+// FreePort is [Port] for a test.
 func FreePort(tb testing.TB) string {
 	tb.Helper()
-	for {
-		if port := lowPort + rand.N(highPort-lowPort); free(tb, port) {
-			return strconv.Itoa(port)
-		}
-	}
-}
-
-// free reports whether nobody listens on the port, and has answered so only once.
-func free(tb testing.TB, port int) bool {
-	tb.Helper()
-	if _, again := given.LoadOrStore(port, true); again {
-		return false
-	}
-	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	switch {
-	case err == nil:
-		_ = l.Close()
-	case !errors.Is(err, syscall.EADDRINUSE):
+	port, err := Port()
+	if err != nil {
 		tb.Fatalf("redistest: %v", err)
 	}
-	return err == nil
-}
-
-// programVariable names the server's program in the environment.
-const programVariable = "LATCHKEY_REDIS_SERVER"
-
-// Program finds the program of a server: that of LATCHKEY_REDIS_SERVER, or redis-server on PATH.
-func Program() (path string, err error) {
-	return exec.LookPath(cmp.Or(os.Getenv(programVariable), "redis-server"))
+	return port
 }
 
 // program is Program for a test that can't do without: where there is none, the test is skipped or fails.
 func program(tb testing.TB) string {
 	tb.Helper()
 	path, err := Program()
-	switch {
-	case err != nil && required():
-		tb.Fatalf("redistest: a server is required, but %v", err)
-	case err != nil:
-		tb.Skipf("needs servers of its own, but %v (install redis-server, or set LATCHKEY_REQUIRE=redis to make this a failure)", err)
+	if err != nil {
+		Missing(tb, fmt.Errorf("needs servers of its own: %w", err))
 	}
 	return path
+}
+
+// NeedServers is for a test that runs servers by itself, and ends it where there is no program for them: see [Missing].
+func NeedServers(tb testing.TB) { tb.Helper(); _ = program(tb) }
+
+// Missing ends a test that can't do without a tool that is not installed. It is skipped, or fails if LATCHKEY_REQUIRE names redis.
+func Missing(tb testing.TB, tool error) {
+	tb.Helper()
+	if required() {
+		tb.Fatalf("redistest: %v, and it is required", tool)
+	}
+	tb.Skipf("%v (install it, or set LATCHKEY_REQUIRE=redis to make this a failure)", tool)
 }
 
 // required reports whether LATCHKEY_REQUIRE, a comma-separated list, names redis. A program that is named is required, too.

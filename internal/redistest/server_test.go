@@ -10,7 +10,7 @@ func TestStartOnATakenPort(t *testing.T) {
 	first := Start(t)
 	_, taken := first.HostPort()
 	tries := 0
-	second := launch(t, FreePort, func(port string) []string {
+	second := launch(t, Port, func(port string) []string {
 		if tries++; tries == 1 {
 			port = taken
 		}
@@ -26,11 +26,9 @@ func TestStartOnATakenPort(t *testing.T) {
 
 func TestAnswersOfAnotherServerDoNotCount(t *testing.T) {
 	first := Start(t)
-	s := &Server{Addr: first.Addr, args: first.args}
-	if err := s.run(t); !errors.Is(err, errTaken) {
-		t.Errorf("run on a taken port = %v, want errTaken", err)
+	if _, err := Run(t.Context(), first.Addr, first.command()); !errors.Is(err, ErrTaken) {
+		t.Errorf("Run on a taken port = %v, want ErrTaken", err)
 	}
-	s.stop(t)
 }
 
 // A port is given to one test only, also while nobody listens there yet.

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/latchkey-go/latchkey/faults/check"
+	"github.com/latchkey-go/latchkey/faults/lockset"
+	"github.com/latchkey-go/latchkey/faults/server"
+	"github.com/latchkey-go/latchkey/faults/worker"
+	"github.com/redis/go-redis/v9"
+)
+
+// The lock-set workload: holders are stopped for longer than their lease between the read and the write of a set. Without a fence, that
+// must lose what others have added meanwhile: if it did not, the one with a fence would prove nothing.
+var setKinds = []kind{
+	{name: "lock-set, fenced: writer stopped", mix: []string{"set"}, keys: 4, strike: stopWriters, lacks: func(r *check.Result) string {
+		if r.Refused > 0 {
+			return ""
+		}
+		return "the store has refused no write of a writer that was stopped"
+	}},
+	{name: "lock-set, unfenced: writer stopped", mix: []string{"unfenced set"}, keys: 4, strike: stopWriters, lacks: func(r *check.Result) string {
+		if r.Missing > 0 {
+			return ""
+		}
+		return "no update was lost without a fence"
+	}},
+}
+
+// stopWriters stops a worker while it is about to write, a few times.
+func stopWriters(ctx context.Context, s *stage) error {
+	var struck []string
+	for range 3 {
+		v := s.await(ctx, s.ways, func(v *way) bool { return s.board[v.Place].Adding.Load() > 0 })
+		if err := s.freeze(ctx, v, watchdog+s.between(100, 500)); err != nil {
+			return err
+		}
+		struck = append(struck, v.Name)
+		sleep(ctx, s.between(100, 300))
+	}
+	s.procs = struck
+	return nil
+}
+
+// storeURL is where the sets are: no fault of their world strikes the server, and workers reach it directly.
+func (w *world) storeURL() string {
+	return "redis://" + server.User + ":" + server.Password + "@" + w.servers[0].Addr + "/1"
+}
+
+// finals notes what the sets of a round hold at its end.
+func (s *stage) finals(ctx context.Context) (err error) {
+	if !slices.ContainsFunc(setKinds, func(k kind) bool { return k.name == s.kind.name }) {
+		return nil
+	}
+	o, err := redis.ParseURL(s.storeURL())
+	if err != nil {
+		return err
+	}
+	store := redis.NewClient(o)
+	defer store.Close()
+	for _, sort := range s.order.Mix {
+		for i := range s.order.Keys {
+			key := s.keyOf(sort, i)
+			err = errors.Join(err, lockset.New(store, worker.Set(key)).Final(ctx, s.log, key))
+		}
+	}
+	return err
+}

@@ -1,0 +1,391 @@
+package redisson_test
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
+)
+
+// What can be done with each feature, for the tests of the users that need only so many permissions.
+
+// aclUses are the features by the names of the users in the document.
+var aclUses = map[string]func(*aclUse) error{
+	"lock":      func(u *aclUse) error { return u.lock(lock.Exclusive) },
+	"spin":      func(u *aclUse) error { return u.lock(lock.Spin) },
+	"fenced":    func(u *aclUse) error { return u.all(u.kind(lock.Fenced), u.lastToken) },
+	"fair":      func(u *aclUse) error { return u.all(u.kind(lock.Fair), u.impatience, u.ghosts) },
+	"rw":        func(u *aclUse) error { return u.all(u.kind(lock.Write), u.kind(lock.Read), u.readers) },
+	"permit":    func(u *aclUse) error { return u.all(u.kind(lock.Permit), u.otherKind) },
+	"expirable": (*aclUse).expirable, "semaphore": (*aclUse).semaphore, "latch": (*aclUse).latch, "rate": (*aclUse).rate,
+	"replace": (*aclUse).replace,
+}
+
+const (
+	aclName = "order:7"
+	briefly = 30 * time.Millisecond
+	// silently is so long that a connection that listens is pinged.
+	silently = 5500 * time.Millisecond
+)
+
+// all does one thing after the other, until one fails.
+func (u *aclUse) all(things ...func() error) error {
+	for _, do := range things {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *aclUse) kind(k lock.Kind) func() error { return func() error { return u.lock(k) } }
+
+// lock does with a kind of lock all that can be done.
+func (u *aclUse) lock(kind lock.Kind) error {
+	r := lock.Request{Key: aclName, Kind: kind, Limit: 1, Wait: 20 * time.Second}
+	ctx := u.ctx
+	h, err := u.a.Acquire(ctx, r)
+	if err != nil {
+		return err
+	}
+	again, err := u.a.Acquire(h.Context(), r)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(again.Release(ctx), u.looks(r, h)); err != nil {
+		return err
+	}
+	quick := r
+	quick.Wait = 30 * time.Millisecond
+	if other, err := u.b.Acquire(ctx, quick); err == nil {
+		if err := other.Release(ctx); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, lock.ErrBusy) {
+		return err
+	}
+	if err := u.all(func() error { return u.handOver(h, u.b, r, u.pause) }, func() error { return u.passOn(r) }, func() error { return u.keep(r) }); err != nil {
+		return err
+	}
+	return u.unsubscribed()
+}
+
+// looks asks for the state of a lock.
+func (u *aclUse) looks(r lock.Request, h lock.Hold) error {
+	ctx := u.ctx
+	if err := u.b.Peek(ctx, r); err != nil && !errors.Is(err, lock.ErrBusy) {
+		return err
+	}
+	err := h.(interface {
+		Extend(ctx context.Context, d time.Duration) error
+	}).Extend(ctx, time.Minute)
+	if l := u.named(r.Kind); l != nil {
+		_, err1 := l.IsLocked(ctx)
+		_, err2 := l.TTL(ctx)
+		err = errors.Join(err, err1, err2)
+	}
+	return err
+}
+
+// named returns the object of a kind, or nil.
+func (u *aclUse) named(kind lock.Kind) *redisson.Lock {
+	switch kind {
+	case lock.Exclusive:
+		return u.b.Lock(aclName)
+	case lock.Spin:
+		return u.b.SpinLock(aclName)
+	case lock.Fair:
+		return u.b.FairLock(aclName)
+	case lock.Fenced:
+		return nil // a FencedLock has the scripts of a Lock
+	case lock.Read:
+		return u.b.ReadWriteLock(aclName).ReadLock()
+	case lock.Write:
+		return u.b.ReadWriteLock(aclName).WriteLock()
+	}
+	return nil
+}
+
+// handOver releases h when a client has waited for it.
+func (u *aclUse) handOver(h lock.Hold, to *redisson.Client, r lock.Request, pause time.Duration) error {
+	return u.wait(pause, func() error {
+		next, err := to.Acquire(u.ctx, r)
+		if err != nil {
+			return err
+		}
+		return next.Release(u.ctx)
+	}, func() error { return h.Release(u.ctx) })
+}
+
+// wait gives something back when another one has waited for it.
+func (u *aclUse) wait(pause time.Duration, take, giveBack func() error) error {
+	got := make(chan error, 1)
+	go func() { got <- take() }()
+	time.Sleep(pause)
+	err := giveBack()
+	if err != nil {
+		u.stop()
+	}
+	return errors.Join(err, <-got)
+}
+
+// passOn hands a lock over within a client.
+func (u *aclUse) passOn(r lock.Request) error {
+	h, err := u.a.Acquire(u.ctx, r)
+	if err != nil {
+		return err
+	}
+	return u.handOver(h, u.a, r, briefly)
+}
+
+// keep leaves a lock to nobody for a moment, and frees it by force.
+func (u *aclUse) keep(r lock.Request) error {
+	ctx := u.ctx
+	h, err := u.a.Acquire(ctx, r)
+	if err != nil {
+		return err
+	}
+	err = h.(interface {
+		Keep(ctx context.Context, d time.Duration) error
+	}).Keep(ctx, 5*time.Millisecond)
+	if err != nil {
+		return err
+	}
+	time.Sleep(10 * time.Millisecond)
+	h, err = u.a.Acquire(ctx, r)
+	if err != nil {
+		return err
+	}
+	if l := u.named(r.Kind); l != nil {
+		_, err = l.ForceUnlock(ctx)
+		_ = h.Release(ctx) // which is lost
+		return err
+	}
+	return h.Release(ctx)
+}
+
+// unsubscribed waits until nothing is subscribed any more.
+func (u *aclUse) unsubscribed() error {
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if all, err := u.admin.PubSubChannels(u.t.Context(), "*").Result(); err == nil && len(all) == 0 {
+			return nil
+		}
+	}
+	return errors.New("still subscribed")
+}
+
+func (u *aclUse) lastToken() error {
+	_, err := u.a.FencedLock(aclName).LastToken(u.t.Context())
+	return err
+}
+
+// impatience has a waiter leave the queue in front of another one.
+func (u *aclUse) impatience() error {
+	r := lock.Request{Key: aclName, Kind: lock.Fair, Wait: 20 * time.Second}
+	h, err := u.a.Acquire(u.ctx, r)
+	if err != nil {
+		return err
+	}
+	left := make(chan error, 1)
+	go func() {
+		short := r
+		short.Wait = 3 * briefly
+		_, err := u.b.Acquire(u.ctx, short)
+		left <- err
+	}()
+	time.Sleep(briefly)
+	err = u.handOver(h, u.b, r, 5*briefly)
+	if early := <-left; !errors.Is(early, lock.ErrBusy) {
+		err = errors.Join(err, early)
+	}
+	return err
+}
+
+// ghosts leaves a dead waiter and one without a deadline in the queue.
+func (u *aclUse) ghosts() error {
+	ctx := u.t.Context()
+	queue, deadlines := "redisson_lock_queue:{"+aclName+"}", "redisson_lock_timeout:{"+aclName+"}"
+	check(u.t, u.admin.RPush(ctx, queue, "dead:1", "ghost:1").Err())
+	check(u.t, u.admin.ZAdd(ctx, deadlines, redis.Z{Score: 1, Member: "dead:1"}).Err())
+	_, err := u.a.Acquire(ctx, lock.Request{Key: aclName, Kind: lock.Fair})
+	if errors.Is(err, lock.ErrBusy) {
+		err = u.b.Peek(ctx, lock.Request{Key: aclName, Kind: lock.Fair})
+	}
+	check(u.t, u.admin.Del(ctx, queue, deadlines).Err())
+	if errors.Is(err, lock.ErrBusy) {
+		return nil
+	}
+	return err
+}
+
+// readers has one reader leave another behind, and a writer that goes on reading.
+func (u *aclUse) readers() error {
+	ctx := u.ctx
+	read, write := lock.Request{Key: aclName, Kind: lock.Read}, lock.Request{Key: aclName, Kind: lock.Write}
+	one, err1 := u.a.Acquire(ctx, read)
+	two, err2 := u.b.Acquire(ctx, read)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	if err := errors.Join(one.Release(ctx), two.Release(ctx)); err != nil {
+		return err
+	}
+	one, err := u.a.Acquire(ctx, write)
+	if err != nil {
+		return err
+	}
+	two, err = u.a.Acquire(one.Context(), read)
+	if err != nil {
+		return err
+	}
+	if _, err := u.b.ReadWriteLock(aclName).ReadLock().IsLocked(ctx); err != nil {
+		return err
+	}
+	return errors.Join(one.Release(ctx), two.Release(ctx))
+}
+
+// otherKind asks for a permit where there is another kind of lock.
+func (u *aclUse) otherKind() error {
+	ctx := u.t.Context()
+	check(u.t, u.admin.FlushDB(ctx).Err())
+	check(u.t, u.admin.HSet(ctx, aclName, "mode", "read").Err())
+	_, err := u.a.Acquire(ctx, lock.Request{Key: aclName, Kind: lock.Permit, Limit: 1})
+	if !errors.Is(err, lock.ErrUnsupported) {
+		return err
+	}
+	if err = u.a.Peek(ctx, lock.Request{Key: aclName, Kind: lock.Permit, Limit: 1}); !errors.Is(err, lock.ErrUnsupported) {
+		return err
+	}
+	return nil
+}
+
+func (u *aclUse) expirable() error {
+	ctx := u.ctx
+	a, b := u.a.PermitExpirableSemaphore(aclName), u.b.PermitExpirableSemaphore(aclName)
+	if _, err := a.TrySetPermits(ctx, 1); err != nil {
+		return err
+	}
+	check(u.t, u.admin.PExpire(u.t.Context(), aclName, time.Hour).Err()) // which others may set
+	if _, err := a.Acquire(ctx, 5*time.Millisecond); err != nil {
+		return err
+	}
+	time.Sleep(10 * time.Millisecond)
+	id, err := a.Acquire(ctx, time.Minute)
+	if err != nil {
+		return err
+	}
+	if err := a.UpdateLease(ctx, id, time.Hour); err != nil {
+		return err
+	}
+	_, err1 := a.AvailablePermits(ctx)
+	_, err2 := a.LeaseTime(ctx, id)
+	_, err3 := a.AcquiredPermits(ctx)
+	err = u.wait(u.pause, func() error { id, err := b.Acquire(ctx, time.Minute); return errors.Join(err, b.Release(ctx, id)) },
+		func() error { return a.Release(ctx, id) })
+	if err := errors.Join(err, err1, err2, err3, a.AddPermits(ctx, 1), a.SetPermits(ctx, 3)); err != nil {
+		return err
+	}
+	_, err = a.Delete(ctx)
+	return errors.Join(err, u.unsubscribed())
+}
+
+func (u *aclUse) semaphore() error {
+	ctx := u.ctx
+	a, b := u.a.Semaphore(aclName), u.b.Semaphore(aclName)
+	if _, err := a.TrySetPermits(ctx, 1); err != nil {
+		return err
+	}
+	if err := a.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	if err := u.wait(u.pause, func() error { return b.Acquire(ctx, 1) }, func() error { return a.Release(ctx, 1) }); err != nil {
+		return err
+	}
+	_, err1 := a.AvailablePermits(ctx)
+	_, err2 := a.DrainPermits(ctx)
+	_, err3 := a.ReleaseIfExists(ctx, 1)
+	_, err4 := a.Delete(ctx)
+	return errors.Join(err1, err2, err3, err4, a.AddPermits(ctx, 1), u.unsubscribed())
+}
+
+func (u *aclUse) latch() error {
+	ctx := u.ctx
+	l := u.a.CountDownLatch(aclName)
+	if _, err := l.TrySetCount(ctx, 2); err != nil {
+		return err
+	}
+	if err := l.CountDown(ctx); err != nil {
+		return err
+	}
+	if err := u.wait(u.pause, func() error { return u.b.CountDownLatch(aclName).Await(ctx) }, func() error { return l.CountDown(ctx) }); err != nil {
+		return err
+	}
+	_, err1 := l.Count(ctx)
+	_, err2 := l.Delete(ctx)
+	return errors.Join(err1, err2, u.unsubscribed())
+}
+
+func (u *aclUse) rate() error {
+	ctx := u.ctx
+	l := u.a.RateLimiter(aclName)
+	rate := redisson.Rate{Permits: 2, Interval: 100 * time.Millisecond}
+	kept := redisson.Rate{Permits: 2, Interval: time.Second, KeepAlive: time.Minute}
+	if _, err := l.TrySetRate(ctx, rate); err != nil {
+		return err
+	}
+	for range 5 { // the last ones wait
+		if err := l.Acquire(ctx, 1); err != nil {
+			return err
+		}
+	}
+	if err := u.undone(); err != nil {
+		return err
+	}
+	_, err1 := l.Rate(ctx)
+	_, err2 := l.AvailablePermits(ctx)
+	if err := errors.Join(err1, err2, l.UpdateRate(ctx, kept, true), l.Acquire(ctx, 1), l.Release(ctx, 1), l.UpdateRate(ctx, rate, false), l.SetRate(ctx, kept)); err != nil {
+		return err
+	}
+	_, err := l.Delete(ctx)
+	return err
+}
+
+// undone has answers lost on their way, so that what was taken is given back later.
+func (u *aclUse) undone() error {
+	ctx, p := u.ctx, u.s.Front(u.t)
+	c := onClient(u.t, u.s.Client(u.t, u.login, func(o *redis.Options) { o.Addr = p.Addr }), redisson.Timeout(200*time.Millisecond))
+	l := c.RateLimiter(aclName)
+	if _, err := l.Rate(ctx); err != nil {
+		return err
+	}
+	p.CutReply("evalsha", 1000)
+	if l.Acquire(ctx, 2) == nil {
+		return errors.New("an acquire without an answer succeeded")
+	}
+	p.CutReply("", 0)
+	return c.Close()
+}
+
+func (u *aclUse) replace() error {
+	ctx := u.ctx
+	first, leave, err := u.a.Replace(ctx, lock.Request{Key: aclName})
+	if err != nil {
+		return err
+	}
+	time.Sleep(u.pause) // it has looked
+	_, leave2, err := u.b.Replace(ctx, lock.Request{Key: aclName})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-first.Done():
+	case <-time.After(5 * time.Second):
+		err = errors.New("not replaced")
+	}
+	leave()
+	leave2()
+	return errors.Join(err, u.unsubscribed())
+}
