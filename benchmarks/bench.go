@@ -22,6 +22,7 @@ const patience = 20 * time.Second
 type bench struct {
 	out     io.Writer
 	rounds  int
+	void    int           // of them
 	slice   time.Duration // how long one peer runs one workload in a round
 	peers   *regexp.Regexp
 	dir     string // for what workers share, and for nothing else

@@ -76,6 +76,52 @@ func spread(values []float64) float64 {
 	return (slices.Max(values) - slices.Min(values)) / median(values)
 }
 
+// baseMetrics are what the base is judged by.
+var baseMetrics = []string{"pair_us", "own_keys_64_rate"}
+
+// void returns the rounds that lie apart from the largest group of rounds in which the base spreads over no more than most.
+func (s samples) void(most float64) (rounds []int) {
+	var out []int
+	for _, metric := range baseMetrics {
+		values := s[metric][base]
+		sorted := slices.SortedFunc(maps.Keys(values), func(a, b int) int { return cmp.Compare(values[a], values[b]) })
+		var best []int
+		for i := range sorted {
+			for j := len(sorted); j-i > len(best); j-- {
+				group := sorted[i:j]
+				var of []float64
+				for _, round := range group {
+					of = append(of, values[round])
+				}
+				if spread(of) <= most {
+					best = group
+				}
+			}
+		}
+		for _, round := range sorted {
+			if !slices.Contains(best, round) {
+				out = append(out, round)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// drop forgets rounds, but not what is measured in the first rounds only, nor callers that were left without the lock.
+func (s samples) drop(rounds []int) {
+	for _, w := range workloads {
+		if w.most > 0 {
+			continue
+		}
+		for _, metric := range w.feeds {
+			for _, byRound := range s[metric] {
+				maps.DeleteFunc(byRound, func(round int, _ float64) bool { return metric != "stuck" && slices.Contains(rounds, round) })
+			}
+		}
+	}
+}
+
 // planned is a figure that every run gives for each peer that has the metric.
 type planned struct {
 	id     string
@@ -155,6 +201,7 @@ type report struct {
 	Date     string            `json:"date"`
 	Versions map[string]string `json:"versions"`
 	Rounds   int               `json:"rounds"`
+	Void     int               `json:"void_rounds,omitempty"`
 	Base     float64           `json:"base_spread"`
 	Figures  []figure          `json:"figures"`
 }

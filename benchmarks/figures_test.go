@@ -65,6 +65,28 @@ func TestABusyMachineIsAnError(t *testing.T) {
 	}
 }
 
+// The second round is void, because the base was twice as slow. What was measured once, and who was stuck, stays.
+func TestVoidRounds(t *testing.T) {
+	s := threeRounds()
+	for _, metric := range []string{"held_bytes_1k", "stuck"} {
+		s.add(metric, "latchkey", 1, 7)
+	}
+	void := s.void(maxSpread)
+	if !slices.Equal(void, []int{1}) {
+		t.Fatalf("void rounds = %v, want the second", void)
+	}
+	s.drop(void)
+	if n := len(s.values("pair_us", base)); n != 2 || len(s.values("stuck", "latchkey")) != 1 {
+		t.Errorf("%d rounds of the base are left, and %v of stuck", n, s["stuck"])
+	}
+	if err := (&bench{samples: s}).quiet(); err != nil {
+		t.Errorf("quiet = %v without the void round", err)
+	}
+	if void := (samples{"pair_us": {base: {0: 100, 1: 50, 2: 55, 3: 210, 4: 52}}}).void(maxSpread); !slices.Equal(void, []int{0, 3}) {
+		t.Errorf("void rounds = %v, want those apart from the three at 50 to 55", void)
+	}
+}
+
 func TestGoals(t *testing.T) {
 	for _, tt := range []struct {
 		goal         *goal

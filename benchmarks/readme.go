@@ -59,7 +59,7 @@ func fill(text string, r report) (string, error) {
 // markdown is a report for the README.
 func (r report) markdown() string {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "\nTaken on %s, %d rounds, on %s. The base spreads over %.0f %%.\n\n", r.Date, r.Rounds, r.Machine, 100*r.Base)
+	fmt.Fprintf(&b, "\nTaken on %s, %d rounds, on %s. The base spreads over %.0f %%.%s\n\n", r.Date, r.Rounds, r.Machine, 100*r.Base, void(r.Void))
 	fmt.Fprintf(&b, "| | version |\n|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
 		fmt.Fprintf(&b, "| %s | %s |\n", name, r.Versions[name])
@@ -104,4 +104,12 @@ func (r report) drawn() []string {
 		files = append(files, scalingFile)
 	}
 	return files
+}
+
+// void says how many rounds do not count.
+func void(rounds int) string {
+	if rounds == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %d more rounds are void: the machine had another pace.", rounds)
 }
