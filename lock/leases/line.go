@@ -1,0 +1,224 @@
+package leases
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+var errLate = errors.New("leases: the wait is over")
+
+// line waits in the line of this process. The first one asks the service, and then again after a pause, or when something has changed.
+func (c *claim) line(ctx context.Context) (*hold, error) {
+	p := c.join()
+	defer c.leave(p)
+	listening, stop := context.WithCancel(ctx)
+	defer stop()
+	for {
+		ask, err := c.turn(p)
+		if at, reason := c.bounds(p); err == nil && !at.IsZero() && !time.Now().Before(at) {
+			err = reason
+		}
+		if err != nil {
+			return nil, err
+		}
+		var pause <-chan time.Time
+		if ask {
+			h, err := c.first(ctx, listening, p)
+			if h != nil || err != nil {
+				return h, err
+			}
+			pause = time.After(c.l.pause + rand.N(c.l.random+1))
+		}
+		if err := c.sleep(ctx, p, pause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (c *claim) join() *place {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	p := c.l.placeLocked(c.r.Key)
+	p.line = append(p.line, &c.waiter)
+	return p
+}
+
+func (c *claim) leave(p *place) {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	p.line = slices.DeleteFunc(p.line, func(w *waiter) bool { return w == &c.waiter })
+	p.wakeLocked()
+	c.l.sweepLocked(c.r.Key)
+}
+
+// turn reports whether the claim is to ask the service: it is the first in line, and nobody of this process is in the way.
+func (c *claim) turn(p *place) (bool, error) {
+	leaving, err := c.obstacle()
+	switch {
+	case errors.Is(err, lock.ErrBusy) || leaving != nil:
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	return p.line[0] == &c.waiter, nil
+}
+
+// first asks for the first in line. It returns neither a hold nor an error if the wait goes on.
+func (c *claim) first(ctx, listening context.Context, p *place) (*hold, error) {
+	at, reason := c.patience(p)
+	limited, cancel := context.WithDeadlineCause(ctx, at, errLate)
+	defer cancel()
+	asked := time.Now()
+	c.asking(p, true)
+	h, err := c.try(ctx, limited)
+	c.asking(p, false)
+	switch {
+	case err == nil:
+		return h, nil
+	case ctx.Err() != nil:
+		return nil, leftEarly{ctx}
+	case errors.Is(err, lock.ErrBusy):
+		c.heard(p, nil)
+		c.watch(listening)
+		return nil, nil
+	case certain(err):
+		return nil, err
+	case limited.Err() != nil && time.Since(asked) < c.l.timeout: // this says nothing about the service
+		return nil, reason
+	case limited.Err() != nil:
+		err = errSilent
+	}
+	c.heard(p, err)
+	return nil, nil
+}
+
+func (c *claim) asking(p *place, now bool) {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	p.asking = now
+	if now && p.outage == nil {
+		p.silent = time.Now()
+	}
+}
+
+// heard notes what the service has answered, for all who wait.
+func (c *claim) heard(p *place, outage error) {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	if outage == nil {
+		p.known = time.Now()
+	}
+	if (outage != nil) != (p.outage != nil) { // the others have to see to their bounds
+		for _, w := range p.line {
+			if w != &c.waiter { // which looks now, and then has to pause
+				w.signal()
+			}
+		}
+	}
+	p.outage = outage
+}
+
+// watch listens to the store from the first refusal on, if it can be listened to, until ctx has ended. As what happened before it
+// listened was not heard, the claim asks again then. A Watch that hangs, fails or ends leaves the claim to its pauses.
+func (c *claim) watch(ctx context.Context) {
+	w, ok := c.l.store.(Watcher)
+	if !ok || c.watching {
+		return
+	}
+	c.watching = true
+	go func() {
+		defer func() { _ = recover() }() // the client's fault costs the messages and nothing else
+		changed, stop, err := w.Watch(ctx, c.r.Key)
+		if err != nil {
+			return
+		}
+		if stop != nil {
+			defer stop()
+		}
+		for open := ctx.Err() == nil; open; {
+			c.signal()
+			select {
+			case _, open = <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+}
+
+// bounds returns when the claim gives up, and with what. That the lock is busy it says only if it is known.
+func (c *claim) bounds(p *place) (time.Time, error) {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	known := p.known.After(c.start) || !p.known.IsZero() && !p.asking
+	switch {
+	case p.outage == nil && (known || len(p.stays) > 0):
+		return c.end, lock.ErrBusy
+	case known:
+		if last := p.silent.Add(c.l.timeout); c.end.IsZero() || last.Before(c.end) {
+			return last, p.outage
+		}
+		return c.end, lock.ErrBusy
+	}
+	return c.firstAnswer(), cmp.Or(p.outage, errSilent)
+}
+
+// firstAnswer returns until when the claim waits to be answered at all.
+func (c *claim) firstAnswer() time.Time {
+	last := c.start.Add(c.l.timeout)
+	if !c.end.IsZero() {
+		last = earlier(last, c.end.Add(extra))
+	}
+	return last
+}
+
+// patience returns until when the claim waits for the answer to a question, which ends with the Timeout in any case, and what it
+// returns then.
+func (c *claim) patience(p *place) (time.Time, error) {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	switch {
+	case !p.known.After(c.start):
+		return c.firstAnswer().Add(grace), errSilent
+	case c.end.IsZero():
+		return c.start.Add(longest), errSilent
+	}
+	return c.end.Add(grace), lock.ErrBusy
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// sleep waits until there is a reason to look again, or returns why the claim gives up.
+func (c *claim) sleep(ctx context.Context, p *place, pause <-chan time.Time) error {
+	at, _ := c.bounds(p)
+	if time.Now().Before(c.end) && c.end.Before(at) { // what is known by then may be another end
+		at = c.end
+	}
+	var end <-chan time.Time
+	if !at.IsZero() {
+		timer := time.NewTimer(time.Until(at))
+		defer timer.Stop()
+		end = timer.C
+	}
+	select {
+	case <-c.wake:
+	case <-pause:
+	case <-end:
+	case <-ctx.Done():
+		return leftEarly{ctx}
+	}
+	return nil
+}
