@@ -1,0 +1,66 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// MariaDB starts a MariaDB with the user root, who needs no password, and the database test.
+func MariaDB(o Options) (*Server, error) {
+	path, err := program("mariadbd", "mariadb-server", "/usr/sbin/mariadbd", "/usr/sbin/mysqld")
+	if err != nil {
+		return nil, err
+	}
+	install, err := program("mariadb-install-db", "mariadb-server")
+	if err != nil {
+		return nil, err
+	}
+	who, err := someone("mysql", "nobody")
+	if err != nil {
+		return nil, err
+	}
+	sp := spec{user: who, end: syscall.SIGTERM, answers: mariaAnswers}
+	sp.command = func(s *Server) *exec.Cmd {
+		_, port := s.HostPort()
+		// A server removes what it takes for its own old files from the directory for temporary ones.
+		args := []string{"--no-defaults", "--tmpdir=" + s.Dir, "--datadir=" + s.data(), "--port=" + port, "--bind-address=127.0.0.1", "--skip-name-resolve",
+			"--socket=" + filepath.Join(s.Dir, "sock"), "--pid-file=" + filepath.Join(s.Dir, "pid"), "--innodb-buffer-pool-size=32M",
+			"--innodb-log-file-size=16M", "--max-connections=200", "--skip-log-bin", "--innodb-fast-shutdown=2"}
+		if !o.Durable {
+			args = append(args, "--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=0", "--innodb-flush-method=nosync")
+		}
+		cmd := exec.Command(path, append(args, o.Args...)...)
+		cmd.Env = append(os.Environ(), o.Env...)
+		return cmd
+	}
+	return launch("mariadb", sp, func(s *Server) error {
+		return prepare(s, exec.Command(install, "--no-defaults", "--datadir="+s.data(), "--auth-root-authentication-method=normal",
+			"--skip-name-resolve", "--innodb-log-file-size=16M"))
+	})
+}
+
+// mariaAnswers reads the first byte of the greeting, which comes when the server takes connections.
+func mariaAnswers(ctx context.Context, s *Server) error {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", s.Addr)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	head := make([]byte, 5)
+	if _, err := io.ReadFull(c, head); err != nil {
+		return err
+	}
+	if head[4] != 10 { // not a greeting of protocol 10, but an error
+		return errors.New("services: MariaDB is not ready")
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// Postgres starts a PostgreSQL with the superuser and the database postgres, who needs no password.
+func Postgres(o Options) (*Server, error) {
+	sp, err := postgres(o)
+	if err != nil {
+		return nil, err
+	}
+	return launch("postgres", sp, func(s *Server) error {
+		return prepare(s, s.spec.program("initdb", "-D", s.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8",
+			"--locale=C", "--no-sync", "--no-instructions"))
+	})
+}
+
+// PostgresStandby starts a hot standby of the PostgreSQL at primary: a copy that follows it and can be read.
+func PostgresStandby(primary *Server, o Options) (*Server, error) {
+	sp, err := postgres(o)
+	if err != nil {
+		return nil, err
+	}
+	host, port := primary.HostPort()
+	return launch("standby", sp, func(s *Server) error {
+		return prepare(s, s.spec.program("pg_basebackup", "-D", s.data(), "-h", host, "-p", port, "-U", "postgres", "-R", "-X", "stream",
+			"--checkpoint=fast", "--no-sync"))
+	})
+}
+
+// Promote makes a standby a primary, and returns when it can be written.
+func (s *Server) Promote() error {
+	return prepare(s, s.spec.program("pg_ctl", "promote", "-D", s.data(), "-w"))
+}
+
+func (s *Server) data() string { return filepath.Join(s.Dir, "data") }
+
+func postgres(o Options) (spec, error) {
+	path, err := program("postgres", "postgresql", "/usr/lib/postgresql/*/bin/postgres")
+	if err != nil {
+		return spec{}, err
+	}
+	who, err := someone("postgres", "nobody")
+	sp := spec{user: who, end: syscall.SIGQUIT, answers: postgresAnswers}
+	sp.program = func(name string, args ...string) *exec.Cmd {
+		return exec.Command(filepath.Join(filepath.Dir(path), name), args...)
+	}
+	sp.command = func(s *Server) *exec.Cmd {
+		_, port := s.HostPort()
+		args := []string{"-D", s.data(), "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
+			"-c", "max_connections=200", "-c", "shared_buffers=16MB", "-c", "logging_collector=off"}
+		if !o.Durable {
+			args = append(args, "-c", "fsync=off", "-c", "full_page_writes=off")
+		}
+		cmd := exec.Command(path, append(args, o.Args...)...)
+		cmd.Env = append(os.Environ(), o.Env...)
+		return cmd
+	}
+	return sp, err
+}
+
+// postgresAnswers logs in. A server that still starts refuses that.
+func postgresAnswers(ctx context.Context, s *Server) error {
+	startup := []byte("\x00\x03\x00\x00user\x00postgres\x00database\x00postgres\x00\x00")
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", s.Addr)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := c.Write(append([]byte{0, 0, 0, byte(len(startup) + 4)}, startup...)); err != nil {
+		return err
+	}
+	first := make([]byte, 1)
+	if _, err := io.ReadFull(c, first); err != nil {
+		return err
+	}
+	if first[0] != 'R' { // not about authentication, but an error such as "the database system is starting up"
+		return errors.New("services: PostgreSQL is not ready")
+	}
+	return nil
+}
+
+// prepare runs a program of the server's package as the server's user.
+func prepare(s *Server, cmd *exec.Cmd) error {
+	cmd.Dir, cmd.SysProcAttr = s.Dir, &syscall.SysProcAttr{Credential: s.spec.user}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(cmd.Path), err, out)
+	}
+	return nil
+}

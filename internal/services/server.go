@@ -1,0 +1,262 @@
+package services
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// startTimeout bounds how long a server may take until it answers.
+const startTimeout = 60 * time.Second
+
+// Server is a running server. Its methods are for one goroutine.
+type Server struct {
+	// Addr is its host:port on the loopback interface.
+	Addr string
+	// Dir is its own directory, which Stop removes.
+	Dir string
+
+	spec spec
+	cmd  *exec.Cmd
+	gone chan struct{} // closed when cmd has ended
+	said *tail
+}
+
+// spec is what is special about a sort of server.
+type spec struct {
+	command func(s *Server) *exec.Cmd
+	program func(name string, args ...string) *exec.Cmd // another one of its package
+	answers func(ctx context.Context, s *Server) error
+	user    *syscall.Credential // nil for our own
+	end     syscall.Signal      // has it end at once, with nothing left behind
+}
+
+// launch gives a server a port and a directory, prepares it there, and starts it.
+func launch(name string, sp spec, prepare func(*Server) error) (*Server, error) {
+	dir, err := os.MkdirTemp("", "latchkey-"+name+"-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Dir: dir, spec: sp}
+	if sp.user != nil {
+		err = os.Chown(dir, int(sp.user.Uid), int(sp.user.Gid))
+	}
+	if err == nil {
+		err = prepare(s)
+	}
+	for range 5 { // somebody else may take a port that was free
+		if err != nil {
+			break
+		}
+		s.Addr = net.JoinHostPort("127.0.0.1", FreePort())
+		if err = s.Run(); err == nil {
+			return s, nil
+		}
+		if s.said.has("in use") {
+			err = nil
+		}
+	}
+	s.Stop()
+	if err == nil {
+		err = errors.New("services: no free port")
+	}
+	return nil, fmt.Errorf("%s: %w", name, err)
+}
+
+// HostPort returns the two parts of Addr.
+func (s *Server) HostPort() (host, port string) {
+	host, port, _ = net.SplitHostPort(s.Addr)
+	return host, port
+}
+
+// PID is the number of the server's process.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
+// Run starts a server that has ended again, at the same address and with the data that it left, and waits until it answers.
+func (s *Server) Run() error {
+	cmd := s.spec.command(s)
+	cmd.Dir, s.said = s.Dir, new(tail)
+	cmd.Stdout, cmd.Stderr = s.said, s.said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.spec.user}
+	dieWithParent(cmd.SysProcAttr, s.spec.end)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	gone := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(gone)
+	}()
+	s.cmd, s.gone = cmd, gone
+	if err := s.wait(); err != nil {
+		_ = s.End()
+		return fmt.Errorf("%w; it said:\n%s", err, s.said)
+	}
+	return nil
+}
+
+// wait returns when the process answers or has ended.
+func (s *Server) wait() error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	for {
+		err := s.spec.answers(ctx, s)
+		select {
+		case <-s.gone:
+			return errors.New("services: the server ended")
+		default:
+		}
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-s.gone:
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Pause stops the process as SIGSTOP does: connections stay open and nothing is answered. Resume lets it go on. They act on all
+// processes of the server.
+func (s *Server) Pause() error { return s.signal(syscall.SIGSTOP) }
+
+// Resume ends a Pause.
+func (s *Server) Resume() error { return s.signal(syscall.SIGCONT) }
+
+// Kill ends all processes of the server as SIGKILL does.
+func (s *Server) Kill() error {
+	err := s.signal(syscall.SIGKILL)
+	<-s.gone
+	return err
+}
+
+// End has the server end in order, and waits for that.
+func (s *Server) End() error {
+	_ = s.signal(syscall.SIGCONT)
+	if err := s.cmd.Process.Signal(s.spec.end); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case <-s.gone:
+		return nil
+	case <-time.After(20 * time.Second):
+		return s.Kill()
+	}
+}
+
+// Stop ends the server and removes its data.
+func (s *Server) Stop() {
+	if s.cmd != nil {
+		_ = s.End()
+	}
+	_ = os.RemoveAll(s.Dir)
+}
+
+// signal sends sig to the process and to all below it: a server may have one for each connection, and put them in sessions of
+// their own.
+func (s *Server) signal(sig syscall.Signal) error {
+	below := children(s.cmd.Process.Pid)
+	err := s.cmd.Process.Signal(sig)
+	for _, pid := range below {
+		_ = syscall.Kill(pid, sig) // it may just have ended
+	}
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
+}
+
+// children returns the processes below a process, where /proc lists them.
+func children(pid int) (all []int) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		text, _ := os.ReadFile(list)
+		for field := range strings.FieldsSeq(string(text)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				all = append(all, child)
+				all = append(all, children(child)...)
+			}
+		}
+	}
+	return all
+}
+
+// someone returns the credential of the first of the users that there is, for servers that refuse to run as root. It is nil if this
+// process is not root's.
+func someone(names ...string) (*syscall.Credential, error) {
+	if os.Getuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range names {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2)
+	}
+	return nil, fmt.Errorf("services: none of the users %v is there, and the server refuses to run as root", names)
+}
+
+// given holds the ports that free was asked about.
+var given sync.Map
+
+// Ports lie from lowPort to highPort, below those that systems give to outgoing connections.
+const lowPort, highPort = 10000, 30000
+
+// FreePort returns a port on which nobody listens at the moment, and which it has not returned before.
+func FreePort() string {
+	for {
+		port := strconv.Itoa(lowPort + rand.N(highPort-lowPort))
+		if _, again := given.LoadOrStore(port, true); again {
+			continue
+		}
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
+			_ = l.Close()
+			return port
+		}
+	}
+}
+
+// tail keeps the last of what a server says.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const longestTail = 16 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p...)
+	t.text = t.text[max(0, len(t.text)-longestTail):]
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
+}
+
+func (t *tail) has(part string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Contains(t.text, []byte(part))
+}
