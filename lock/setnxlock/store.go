@@ -1,0 +1,139 @@
+package setnxlock
+
+import (
+	"context"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/lock/leases"
+	"github.com/redis/go-redis/v9"
+)
+
+// store is a leases.Store. Its texts say how locks are written.
+type store struct {
+	rdb redis.UniversalClient
+	texts
+}
+
+var (
+	_ leases.Store   = (*store)(nil)
+	_ leases.Peeker  = (*store)(nil)
+	_ leases.Watcher = (*watchingStore)(nil)
+)
+
+// Take implements [leases.Store].
+func (s *store) Take(ctx context.Context, e *leases.Entry, d time.Duration) (leases.Grant, error) {
+	a, _, err := s.ask(ctx, takeScript, false, e, s.valueOf(e), milliseconds(d))
+	return leases.Grant{}, a.refused(err)
+}
+
+// Extend implements [leases.Store].
+func (s *store) Extend(ctx context.Context, e *leases.Entry, d time.Duration) (time.Duration, error) {
+	a, _, err := s.ask(ctx, extendScript, true, e, s.valueOf(e), milliseconds(d))
+	return a.left, a.gone(err)
+}
+
+// Free implements [leases.Store].
+func (s *store) Free(ctx context.Context, e *leases.Entry, keep time.Duration) error {
+	a, doubt, err := s.ask(ctx, freeScript, true, e, s.valueOf(e), s.channelOf(e.Key), milliseconds(max(0, keep)))
+	if err == nil && doubt {
+		return nil // if nothing is there, an earlier attempt has freed it
+	}
+	return a.gone(err)
+}
+
+// Peek implements [leases.Peeker].
+func (s *store) Peek(ctx context.Context, e *leases.Entry) error {
+	a, _, err := s.ask(ctx, peekScript, true, e)
+	return a.refused(err)
+}
+
+// refused reads an answer about a lock that somebody wants.
+func (a answer) refused(err error) error {
+	switch {
+	case err != nil:
+		return err
+	case a.code == otherType:
+		return otherTypeError(a.kind)
+	case a.code == no:
+		return &lock.BusyError{Remaining: max(0, a.left)}
+	}
+	return nil
+}
+
+// gone reads an answer about a lock that somebody has.
+func (a answer) gone(err error) error {
+	if err == nil && a.code != yes {
+		return lock.ErrNotHeld
+	}
+	return err
+}
+
+// milliseconds rounds up, so that no lease is shorter than what was asked for.
+func milliseconds(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}
+
+// single is a command that go-redis does not repeat: ask does, because it has to know that an earlier attempt may have run.
+type single struct{ *redis.Cmd }
+
+// NoRetry is asked by go-redis.
+func (single) NoRetry() bool { return true }
+
+const firstPause, longestPause = 5 * time.Millisecond, 200 * time.Millisecond
+
+// ask runs sc until it is answered, ctx has ended, or another attempt has no prospect. In doubt, an attempt without an answer
+// came before the one that was answered. A Take must not be repeated after such an attempt: it may be on its way for so long
+// that it takes the lock again when it has been released.
+func (s *store) ask(ctx context.Context, sc *script, repeat bool, e *leases.Entry, args ...any) (a answer, doubt bool, err error) {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		a, err = s.askOnce(ctx, sc, e, args)
+		if err == nil {
+			return a, doubt, nil
+		}
+		doubt = doubt || mayHaveRun(err)
+		if doubt && !repeat || !isTransient(err) || !sleep(ctx, pause) {
+			return a, doubt, classify(err)
+		}
+	}
+}
+
+// askOnce sends the digest of a script, and the script itself only if the server does not know it.
+func (s *store) askOnce(ctx context.Context, sc *script, e *leases.Entry, args []any) (answer, error) {
+	a, err := s.send(ctx, "evalsha", sc.digest, e, args)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		a, err = s.send(ctx, "eval", sc.source, e, args)
+	}
+	return a, err
+}
+
+func (s *store) send(ctx context.Context, name, code string, e *leases.Entry, args []any) (answer, error) {
+	cmd := single{redis.NewCmd(ctx, append([]any{name, code, 1, s.keyOf(e.Key)}, args...)...)}
+	cmd.SetFirstKeyPos(3)
+	_ = s.rdb.Process(ctx, cmd) // the command has the error, too
+	return readAnswer(cmd.Cmd)
+}
+
+// sleep reports whether ctx is still alive after d.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return ctx.Err() == nil
+	}
+}
+
+// watchingStore is a store with a channel on which releases are announced.
+type watchingStore struct {
+	*store
+	listener *listener
+}
+
+// Watch implements [leases.Watcher].
+func (s *watchingStore) Watch(_ context.Context, key string) (changed <-chan struct{}, stop func(), err error) {
+	changed, stop = s.listener.listen(s.channelOf(key))
+	return changed, stop, nil
+}
