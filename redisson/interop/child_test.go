@@ -30,6 +30,8 @@ type order struct {
 	Watchdog time.Duration
 	Patience time.Duration // in fair queues; 0: the default
 	Request  lock.Request
+	Setnx    string // the library whose locks package setnxlock takes, in place of redisson
+	Counter  string // what it counts up then, instead of holding the lock
 }
 
 // child is a process with an order.
@@ -88,13 +90,19 @@ func obey(text string) error {
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err
 	}
+	start := time.Now()
+	if o.Setnx != "" {
+		err := obeySetnx(o)
+		fmt.Fprintln(os.Stdout, start.UnixMicro(), time.Now().UnixMicro())
+		return err
+	}
 	patience := cmp.Or(o.Patience, redisson.DefaultFairLockWaitTimeout)
 	client, err := redisson.New(redis.NewUniversalClient(&redis.UniversalOptions{Addrs: o.Addrs, IsClusterMode: o.Cluster}),
 		redisson.WatchdogTimeout(o.Watchdog), redisson.FairLockWaitTimeout(patience))
 	if err != nil {
 		return err
 	}
-	start := time.Now()
+	start = time.Now()
 	if _, err := client.Acquire(context.Background(), o.Request); err != nil {
 		return err
 	}

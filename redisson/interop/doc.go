@@ -3,6 +3,7 @@
 //
 // The scenarios are numbered, and ../WIRE.md says by number what they have shown. Each plays real processes, most of them
 // in both directions, on one server or, where the name begins with cluster, in a Redis Cluster of three masters.
+// Those whose name begins with setnx are for package lock/setnxlock, with lock4j, Spring Integration and ShedLock.
 // "make interop" runs them all; by hand it is
 //
 //	LATCHKEY_INTEROP=1 go test -v -run 'TestInterop/^03' ./redisson/interop

@@ -36,6 +36,7 @@ type command struct {
 	Thread string         `json:"thread,omitempty"`
 	Config map[string]any `json:"config,omitempty"`
 	Prefix string         `json:"prefix,omitempty"` // of all names, beside a Config
+	Setnx  string         `json:"setnx,omitempty"`  // the address of the server, for a Setnx
 	Call   []step         `json:"call,omitempty"`
 }
 

@@ -37,6 +37,7 @@ import org.redisson.config.Config;
  * {"id":3,"client":"a","thread":"t2","call":[["getMultiLock",[["getLock","x"]],[["getLock","y"]]],["lock"]]}
  * {"id":4,"client":"a","thread":"t2","call":[["getRedLock",["a",["getLock","x"]],["b",["getLock","x"]]],["lock"]]}
  * {"id":5,"client":"a"}                                                                         shuts client a down
+ * {"id":6,"client":"b","setnx":"127.0.0.1:6379"}                                                makes client b, a Setnx
  * </pre>
  *
  * A call is a chain of methods: the first is the client's, each next one that of the result before it, and an argument
@@ -54,7 +55,7 @@ public final class Peer {
     private final PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
     private final Executor anyThread = Executors.newCachedThreadPool();
     private final Map<String, Executor> threads = new ConcurrentHashMap<>();
-    private final Map<String, RedissonClient> clients = new ConcurrentHashMap<>();
+    private final Map<String, Object> clients = new ConcurrentHashMap<>(); // each a RedissonClient or a Setnx
     private final Map<String, Object> objects = new ConcurrentHashMap<>();
 
     public static void main(String[] args) throws IOException {
@@ -109,11 +110,23 @@ public final class Peer {
             clients.put(name, Redisson.create(config));
             return null;
         }
+        if (command.has("setnx")) {
+            clients.put(name, new Setnx(command.get("setnx").getAsString()));
+            return null;
+        }
         if (!command.has("call")) {
-            clients.remove(name).shutdown();
+            close(clients.remove(name));
             return null;
         }
         return call(name, command.getAsJsonArray("call"));
+    }
+
+    private static void close(Object client) {
+        if (client instanceof RedissonClient redisson) {
+            redisson.shutdown();
+        } else {
+            ((Setnx) client).close();
+        }
     }
 
     /** Names begin with the prefix in Redis. The interface of a mapper is in another package since version 4. */
