@@ -1,0 +1,18 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/latchkey-go/latchkey/examples/evolution/play"
+	"github.com/latchkey-go/latchkey/examples/evolution/play/playtest"
+)
+
+func TestMain(m *testing.M) { playtest.Main(m, step) }
+
+func TestTwoProcessesSeeOneKey(t *testing.T) {
+	playtest.Closed(t, step, play.TwoMachines)
+}
+
+func TestADeadHolderKeepsItsLock(t *testing.T) {
+	playtest.Hole(t, step, play.KilledHolder, "nobody can have the lock, and Redis keeps it for ever")
+}

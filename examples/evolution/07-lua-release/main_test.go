@@ -1,0 +1,18 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/latchkey-go/latchkey/examples/evolution/play"
+	"github.com/latchkey-go/latchkey/examples/evolution/play/playtest"
+)
+
+func TestMain(m *testing.M) { playtest.Main(m, step) }
+
+func TestTheScriptSeesTheOtherOwner(t *testing.T) {
+	playtest.Closed(t, step, play.StoppedUnlock)
+}
+
+func TestSlowWorkLosesItsLock(t *testing.T) {
+	playtest.Hole(t, step, play.SlowWork, "ann and bob hold the lock at once")
+}
