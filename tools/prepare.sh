@@ -1,15 +1,19 @@
 #!/bin/sh
-# Puts what the tests need on a Debian machine, if it is missing: redis-server, and a C compiler for the race detector.
-# The tests start private servers on free ports, so the service that comes with the package is not left running.
-# The argument is the make target that is being prepared; only "test" has the race detector.
+# Puts what the tests need on a Debian machine, if it is missing: redis-server, a C compiler for the race detector, and for "make
+# services" the servers of other lock services. The tests start private servers on free ports, so the services that come with the
+# packages are not left running. The argument is the make target that is being prepared; "test" and "services" have the race detector.
 set -eu
 
 target=$1
 
 missing() {
 	cc=$(go env CC)
-	[ "$target" != test ] || command -v "${cc%% *}" >/dev/null || echo gcc libc6-dev
+	case $target in test | services) command -v "${cc%% *}" >/dev/null || echo gcc libc6-dev ;; esac
 	command -v redis-server >/dev/null || echo redis-server
+	[ "$target" = services ] || return 0
+	[ -e /usr/share/java/zookeeper.jar ] || echo zookeeper
+	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || echo postgresql
+	command -v mariadbd >/dev/null || echo mariadb-server
 }
 
 fail() {
@@ -33,8 +37,10 @@ apt="$root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=
 $apt update </dev/null || true # one broken source need not matter
 $apt install -y --no-install-recommends $packages </dev/null || fail "apt-get install failed"
 
-case $packages in *redis-server*)
-	$root update-rc.d redis-server disable || true
-	$root invoke-rc.d redis-server stop || true
-esac
+for service in redis-server postgresql mariadb; do
+	case $packages in *$service*)
+		$root update-rc.d "$service" disable || true
+		$root invoke-rc.d "$service" stop || true
+	esac
+done
 [ -z "$(missing)" ] || fail "$(missing | xargs) cannot be found after the installation"

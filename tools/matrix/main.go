@@ -9,7 +9,6 @@ package main
 import (
 	"archive/zip"
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -22,6 +21,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/latchkey-go/latchkey/tools/matrix/tally"
 )
 
 // server is one of a version.
@@ -100,20 +101,21 @@ func (s server) test(root string) error {
 	cmd := exec.Command("go", append([]string{"test", "-json", "-race", "-count=1", "-parallel=8", "-timeout=15m"}, suites...)...)
 	cmd.Dir, cmd.Stderr = root, os.Stderr
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "LATCHKEY_REDIS_SERVER="+program, "LATCHKEY_REQUIRE=redis")
-	events, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
+	var t tally.Tally
+	if err := t.Run(cmd); err != nil {
+		fmt.Print(t.Failures())
+		return fmt.Errorf("%d failed, %s: %w", t.Failed, summary(&t), err)
 	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	t, err := read(events)
-	if err := cmp.Or(err, cmd.Wait()); err != nil {
-		fmt.Print(t.failures())
-		return fmt.Errorf("%d failed, %s: %w", t.failed, t, err)
-	}
-	fmt.Printf("matrix: %s: %s\n", s.name, t)
+	fmt.Printf("matrix: %s: %s\n", s.name, summary(&t))
 	return nil
+}
+
+func summary(t *tally.Tally) string {
+	s := fmt.Sprintf("%d passed, %d skipped", t.Passed, t.Skipped)
+	if t.Skipped > 0 {
+		s += " (" + strings.Join(t.Reasons(), "; ") + ")"
+	}
+	return s
 }
 
 // program finds the server's program, and fetches it if it is not there yet.
