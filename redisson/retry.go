@@ -3,7 +3,7 @@ package redisson
 import (
 	"time"
 
-	"github.com/latchkey-go/latchkey/redisson/internal/reply"
+	"github.com/latchkey-go/latchkey/internal/reply"
 )
 
 // queueMemory is how long a client goes on trying to leave the queue of a fair lock. An entry there ends with its deadline, but

@@ -38,11 +38,10 @@ var rows = map[string]row{
 	"lock/memlock":                    {floor: 0, packages: []string{"lock"}},
 	"lock/locktest":                   {floor: 0, packages: []string{"lock"}},
 	"lock/leases":                     {floor: 0, packages: []string{"lock"}},
-	"lock/setnxlock":                  {floor: 1, packages: []string{"lock", "lock/leases"}, modules: []string{goredis}},
+	"lock/setnxlock":                  {floor: 1, packages: []string{"lock", "lock/leases", "internal/reply"}, modules: []string{goredis}},
 	"keyexpr":                         {floor: 1, packages: []string{"internal/suggest", "keyexpr/internal/run"}, modules: []string{expr}},
-	"redisson":                        {floor: 1, packages: []string{"lock", "redisson/internal/pubsub", "redisson/internal/reply"}, modules: []string{goredis}},
-	"redisson/internal/pubsub":        {floor: 1, packages: []string{"redisson/internal/reply"}, modules: []string{goredis}},
-	"redisson/internal/reply":         {floor: 0, modules: []string{goredis}},
+	"redisson":                        {floor: 1, packages: []string{"lock", "redisson/internal/pubsub", "internal/reply"}, modules: []string{goredis}},
+	"redisson/internal/pubsub":        {floor: 1, packages: []string{"internal/reply"}, modules: []string{goredis}},
 	"internal/suggest":                {floor: 0},
 	"keyexpr/internal/run":            {floor: 0},
 	"keyexpr/internal/keytest":        {floor: 0, tests: []string{"keyexpr", "keyexpr/spel"}},
@@ -65,6 +64,7 @@ var rows = map[string]row{
 	"middleware/internal/adaptertest": {floor: 3, packages: []string{"middleware", "guard/guardtest"}, tests: []string{"middleware", "middleware/ginguard"}},
 	"internal/scenario":               {floor: 3, tests: []string{"guard", "middleware", "middleware/ginguard", "middleware/internal/adaptertest", "interceptor"}},
 	"internal/services":               {floor: 0},
+	"internal/reply":                  {floor: 0, modules: []string{goredis}},
 	"internal/imports":                {floor: 0},
 }
 

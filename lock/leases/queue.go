@@ -3,7 +3,6 @@ package leases
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -90,18 +89,14 @@ func (c *claim) queueOnce(ctx context.Context, q Queue, silent time.Time) (*hold
 
 // enterLine is Enter, but returns soon after ctx has ended. An entry that was not granted is freed.
 func (c *claim) enterLine(ctx context.Context, q Queue, e *Entry) (Grant, error) {
-	type answer struct {
-		g   Grant
-		err error
-	}
-	answers, gone := make(chan answer), make(chan struct{})
+	answers, gone := make(chan answer[Grant]), make(chan struct{})
 	e.turn <- struct{}{} // nobody else has it: the entry is new
 	go func() {
-		var a answer
-		a.g, a.err = enter(ctx, q, e, c.lease)
+		var a answer[Grant]
+		a.value, a.err = call(ctx, longest, func(ctx context.Context) (Grant, error) { return q.Enter(ctx, e, c.lease) })
 		<-e.turn
 		if a.err != nil {
-			c.l.remove(e, c.lease, !errors.Is(a.err, lock.ErrBusy))
+			c.l.remove(e, c.lease, !certain(a.err))
 		}
 		select {
 		case answers <- a:
@@ -116,19 +111,9 @@ func (c *claim) enterLine(ctx context.Context, q Queue, e *Entry) (Grant, error)
 	defer stop()
 	select {
 	case a := <-answers:
-		return a.g, a.err
+		return a.value, a.err
 	case <-left:
 		close(gone)
 		return Grant{}, context.Cause(ctx)
 	}
-}
-
-// enter is Enter, without panics.
-func enter(ctx context.Context, q Queue, e *Entry, d time.Duration) (g Grant, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("leases: the lock service's client panicked: %v", p)
-		}
-	}()
-	return q.Enter(ctx, e, d)
 }

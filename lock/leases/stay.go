@@ -11,7 +11,7 @@ import (
 )
 
 // stay is one owner's presence at a key: an entry in the service and the holds that rely on it. The Locker's mutex guards what is
-// below the line.
+// marked so.
 //
 // One timer serves a stay. It goes off when a hold ends by itself, when the entry must be renewed because some hold needs it for
 // longer, and when the entry is not to be relied on anymore.

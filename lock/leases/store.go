@@ -42,7 +42,7 @@ type Queue interface {
 // Watcher is a Store that is told when a key may have become free.
 type Watcher interface {
 	Store
-	// Watch returns a channel that gets a value when the key of e may have become free, and a function that ends that. A
+	// Watch returns a channel that gets a value when the key may have become free, and a function that ends that. A
 	// message may be lost or too many: the Locker asks again after its pause in any case. An error means the same as a channel
 	// that stays silent.
 	Watch(ctx context.Context, key string) (changed <-chan struct{}, stop func(), err error)
@@ -52,7 +52,7 @@ type Watcher interface {
 type Downgrader interface {
 	Store
 	// Downgrade makes a write lock that is held a read lock, without a moment in between in which others could write. If
-	// others are in the way of that, it leaves e a write lock and returns nil. It never sets e.Kind: the Locker does not use it.
+	// others are in the way of that, it leaves e a write lock and returns nil. It must not set e.Kind.
 	Downgrade(ctx context.Context, e *Entry) error
 }
 

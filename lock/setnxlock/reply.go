@@ -3,11 +3,9 @@ package setnxlock
 import (
 	"errors"
 	"fmt"
-	"net"
-	"slices"
-	"strings"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/redis/go-redis/v9"
 )
@@ -58,49 +56,9 @@ func otherTypeError(kind string) error {
 	return fmt.Errorf("setnxlock: %w: the key holds a %s and no string: take another key", lock.ErrRefused, kind)
 }
 
-// Redis' errors are text. Most begin with a code; those of scripts have it further on in servers before version 7, and some have none.
-var (
-	// transient is what a server says when it is not ready now and may be soon.
-	transient = []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY ", "ERR max number of clients"}
-	// transientInScripts says the same from within a script: "attempted…" while its slot is on the move.
-	transientInScripts = []string{"attempted to access a non local key", "-READONLY "}
-	// refusals are what a server says when it will never do what it was asked.
-	refusals = []string{"NOPERM", "The user executing the script can't", "NOAUTH", "WRONGPASS", "invalid password", "unknown command", "Unknown Redis command"}
-)
-
-// isTransient reports whether the same question may get an answer soon: its connection broke, or the server said that it was not
-// ready. It is false for a connection that could not be made, because go-redis has tried that several times by then.
-func isTransient(err error) bool {
-	said, ok := errors.AsType[redis.Error](err)
-	if !ok {
-		return mayHaveRun(err)
-	}
-	text := said.Error()
-	return slices.ContainsFunc(transient, func(code string) bool { return strings.HasPrefix(text, code) }) ||
-		slices.ContainsFunc(transientInScripts, func(words string) bool { return strings.Contains(text, words) })
-}
-
-// isRefusal reports whether a server will say the same until somebody changes the program, the server or the data.
-func isRefusal(err error) bool {
-	said, ok := errors.AsType[redis.Error](err)
-	return ok && !isTransient(err) && slices.ContainsFunc(refusals, func(words string) bool { return strings.Contains(said.Error(), words) })
-}
-
-// mayHaveRun reports whether the server may have run a command whose failure err is: it was sent, or may have been, and not answered.
-func mayHaveRun(err error) bool {
-	if _, answered := errors.AsType[redis.Error](err); answered || err == nil {
-		return false
-	}
-	if errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed) {
-		return false // without a connection
-	}
-	op, ok := errors.AsType[*net.OpError](err)
-	return !ok || op.Op != "dial"
-}
-
 // classify completes a failure for those who have to decide what to do about it.
 func classify(err error) error {
-	if isRefusal(err) {
+	if reply.Refused(err) {
 		return fmt.Errorf("setnxlock: %w: %w", lock.ErrRefused, err)
 	}
 	return fmt.Errorf("setnxlock: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/leases"
 	"github.com/redis/go-redis/v9"
@@ -91,8 +92,8 @@ func (s *store) ask(ctx context.Context, sc *script, repeat bool, e *leases.Entr
 		if err == nil {
 			return a, doubt, nil
 		}
-		doubt = doubt || mayHaveRun(err)
-		if doubt && !repeat || !isTransient(err) || !sleep(ctx, pause) {
+		doubt = doubt || reply.MayHaveRun(err)
+		if doubt && !repeat || !reply.Transient(err) || !sleep(ctx, pause) {
 			return a, doubt, classify(err)
 		}
 	}

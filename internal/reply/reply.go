@@ -72,7 +72,7 @@ func Transient(err error) bool {
 // refused is what a server says when it will never do what it was asked. It need not come first, either.
 var refused = [...]string{
 	"WRONGTYPE", "is not a number", "is not an integer", // the key holds something else; see the scripts, too
-	"NOPERM", "can't run this command", "NOAUTH", "WRONGPASS", "invalid password",
+	"NOPERM", "The user executing the script can't", "NOAUTH", "WRONGPASS", "invalid password",
 	"unknown command", "Unknown Redis command",
 }
 

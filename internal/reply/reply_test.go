@@ -47,6 +47,7 @@ func TestClassification(t *testing.T) {
 		{said("WRONGTYPE Operation against a key"), true, false, false, true},
 		{said("NOPERM this user has no permissions"), true, false, false, true},
 		{said("ERR The user executing the script can't run this command or subcommand script: 4a15"), true, false, false, true},
+		{said("ERR The user executing the script can't publish to the channel mentioned in the command script: 4a15"), true, false, false, true},
 		{said("ERR Error running script (call to f_16): @user_script:1: WRONGTYPE Operation against a key"), true, false, false, true},
 		{said("ERR user_script:5: value is not a number script: b6fb, on @user_script:5."), true, false, false, true},
 		{fmt.Errorf("wrapped: %w", said("WRONGPASS invalid username-password pair or user is disabled.")), true, false, false, true},
