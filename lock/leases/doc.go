@@ -22,8 +22,8 @@
 // # Who decides that a lock is lost
 //
 // The clock of the process does. An entry is good until the lease ends that the service granted last, counted from before it was
-// asked, less a margin for timers, clocks and the work itself. Half of all renewals may fail before that matters. When the
-// service answers that the entry is gone, the stay is lost at once.
+// asked, less a margin for timers, clocks and the work itself. Renewal begins when a third of the lease has passed, so that the other
+// two thirds are there for an outage. When the service answers that the entry is gone, the stay is lost at once.
 //
 // # Questions without an answer
 //

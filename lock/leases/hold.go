@@ -23,7 +23,7 @@ const (
 	released           // whatever was before
 )
 
-// hold is one successful Acquire. Its Locker's mutex guards what is below the line.
+// hold is one successful Acquire. Its Locker's mutex guards what is marked so.
 type hold struct {
 	l      *Locker
 	stay   *stay
