@@ -32,7 +32,7 @@ func PostgresStandby(primary *Server, o Options) (*Server, error) {
 		return nil, err
 	}
 	host, port := primary.HostPort()
-	return launch("standby", sp, func(s *Server) error {
+	return launch("postgres", sp, func(s *Server) error {
 		return prepare(s, s.spec.program("pg_basebackup", "-D", s.data(), "-h", host, "-p", port, "-U", "postgres", "-R", "-X", "stream",
 			"--checkpoint=fast", "--no-sync"))
 	})

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,6 +46,9 @@ type spec struct {
 
 // launch gives a server a port and a directory, prepares it there, and starts it.
 func launch(name string, sp spec, prepare func(*Server) error) (*Server, error) {
+	if may := os.Getenv(servicesVariable); may != "" && !slices.Contains(strings.Split(may, ","), name) {
+		return nil, fmt.Errorf("%w: %s=%s does not name %s", ErrMissing, servicesVariable, may, name)
+	}
 	dir, err := os.MkdirTemp("", "latchkey-"+name+"-")
 	if err != nil {
 		return nil, err

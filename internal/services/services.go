@@ -3,6 +3,7 @@
 // standard library and the server's own programs, which are found on PATH or where Debian puts them.
 //
 // LATCHKEY_REQUIRE, a comma-separated list, names the services whose absence makes a test fail. Tests are skipped otherwise; see [Start].
+// LATCHKEY_SERVICES, another, names those that may be started, if it is set; the others count as not installed.
 package services
 
 import (
@@ -18,6 +19,9 @@ import (
 
 // ErrMissing says that the program of a server is not installed.
 var ErrMissing = errors.New("services: not installed")
+
+// servicesVariable names the services that may be started.
+const servicesVariable = "LATCHKEY_SERVICES"
 
 // Options changes how a server is started. Its zero value is a server for tests.
 type Options struct {

@@ -98,3 +98,12 @@ func TestEnsembleFindsANewLeader(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 }
+
+func TestOnlyNamedServicesAreStarted(t *testing.T) {
+	t.Setenv("LATCHKEY_SERVICES", "none,other")
+	for _, tt := range starters {
+		if s, err := tt.start(Options{}); !errors.Is(err, ErrMissing) {
+			t.Errorf("%s = %v, %v, want %v", tt.name, s, err, ErrMissing)
+		}
+	}
+}
