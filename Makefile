@@ -16,7 +16,7 @@ help: ## list the targets
 test: ## vet and run all tests with the race detector; installs redis-server on Debian if it is missing
 	@sh tools/prepare.sh test
 	go vet ./...
-	CGO_ENABLED=1 go test -race -count=1 -parallel 8 -timeout 15m ./...
+	CGO_ENABLED=1 go test -race -count=1 -parallel 12 -timeout 15m ./...
 
 # Modules below the root have dependencies of their own. Those under tools are programs without tests.
 test-modules: ## vet and test each module below the root
@@ -59,10 +59,11 @@ load: ## keep thousands of goroutines, locks and requests busy and look for leak
 	@sh tools/prepare.sh load
 	@go -C faults run ./load $(if $(LONG),-long) $(if $(ONLY),-only '$(ONLY)')
 
-lint: ## run the linters pinned in tools/go.mod; the first run compiles them
-	go mod tidy -diff
-	go fix -diff ./...
-	go tool -modfile=tools/go.mod golangci-lint run ./...
+lint: ## run the linters pinned in tools/go.mod in all modules; the first run compiles them
+	@set -e; for mod in $$(find . -name go.mod -not -path './tools/*' | sort); do \
+		dir=$$(dirname "$$mod"); echo "$$dir"; \
+		(cd "$$dir" && go mod tidy -diff && go fix -diff ./... && go tool -modfile="$(CURDIR)/tools/go.mod" golangci-lint run ./...); \
+	done
 
 vulncheck: ## look for known vulnerabilities in all modules; VULNDB=file:///path names a copy of the database, which is asked otherwise
 	@sh tools/vulncheck.sh
