@@ -150,6 +150,7 @@ func TestACLLinesNameAllCommands(t *testing.T) {
 	for _, l := range aclLines(t) {
 		for _, word := range l.words {
 			if command, ok := strings.CutPrefix(word, "+"); ok {
+				command, _, _ = strings.Cut(command, "|")
 				named[command] = true
 			}
 		}
@@ -178,7 +179,7 @@ func aclAddition(t *testing.T, word string) (more aclLine, both []string) {
 		if l.user == "lock" && !l.more {
 			both = slices.Clone(l.words)
 		}
-		if l.more && slices.Contains(l.words, word) {
+		if l.more && l.user == "lock" && slices.Contains(l.words, word) {
 			more = l
 		}
 	}

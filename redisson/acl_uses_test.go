@@ -3,6 +3,7 @@ package redisson_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -21,7 +22,7 @@ var aclUses = map[string]func(*aclUse) error{
 	"rw":        func(u *aclUse) error { return u.all(u.kind(lock.Write), u.kind(lock.Read), u.readers) },
 	"permit":    func(u *aclUse) error { return u.all(u.kind(lock.Permit), u.otherKind) },
 	"expirable": (*aclUse).expirable, "semaphore": (*aclUse).semaphore, "latch": (*aclUse).latch, "rate": (*aclUse).rate,
-	"replace": (*aclUse).replace,
+	"replace": (*aclUse).replace, "inspect": (*aclUse).inspect,
 }
 
 const (
@@ -388,4 +389,39 @@ func (u *aclUse) replace() error {
 	leave()
 	leave2()
 	return errors.Join(err, u.unsubscribed())
+}
+
+// inspect looks at what there can be, as somebody else has made it.
+func (u *aclUse) inspect() error {
+	ctx, maker := u.t.Context(), onClient(u.t, u.admin)
+	for _, kind := range []lock.Kind{lock.Fenced, lock.Read, lock.Permit} {
+		acquire(ctx, u.t, maker, lock.Request{Key: aclName + kind.String(), Kind: kind, Limit: 1})
+	}
+	check(u.t, u.admin.Set(ctx, aclName+"number", 1, 0).Err())
+	var readers []any
+	for i := range 1200 {
+		readers = append(readers, fmt.Sprintf("6ba7b810-9dad-41d1-80b4-%012d:1", i), 1)
+	}
+	check(u.t, u.admin.HSet(ctx, aclName, readers...).Err())
+	check(u.t, u.admin.RPush(ctx, "redisson_lock_queue:{"+aclName+"}", "a:1").Err())
+	check(u.t, u.admin.ZAdd(ctx, "redisson_lock_timeout:{"+aclName+"}", redis.Z{Score: 1, Member: "a:1"}).Err())
+	for _, name := range []string{aclName, aclName + "number", aclName + "fenced", aclName + "none"} {
+		o, err := u.a.Inspect(u.ctx, name)
+		if err != nil {
+			return err
+		}
+		if name == aclName && len(o.Queue) != 1 || name == aclName+"fenced" && o.Token != 1 {
+			return fmt.Errorf("of %s there is %+v", name, o)
+		}
+	}
+	found := 0
+	for _, err := range u.a.Objects(u.ctx, "order:*") {
+		if found++; err != nil {
+			return err
+		}
+	}
+	if found != 4 {
+		return fmt.Errorf("%d objects, want 4", found)
+	}
+	return nil
 }

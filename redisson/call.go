@@ -24,6 +24,7 @@ type call struct {
 // answer is what became of a call.
 type answer struct {
 	values []int64
+	list   []any     // behind the values, of a script that has one
 	sent   time.Time // when the attempt that was answered was sent, on the monotonic clock
 	doubts int       // attempts that were not answered: each may have run, or may yet
 	err    error
@@ -109,7 +110,7 @@ func (r *road) attempt(ctx *deadline, via sender, calls []call, name any) []answ
 		if err != nil {
 			cmd.SetErr(err)
 		}
-		answers[i] = r.read(cmd, sent, &room)
+		answers[i] = r.read(calls[i].script, cmd, sent, &room)
 	}
 	return answers
 }
@@ -130,7 +131,7 @@ func (r *road) attemptOne(ctx *deadline, via sender, cl call, name any) answer {
 		cmd.SetErr(err)
 	}
 	var room []int64
-	return r.read(cmd, sent, &room)
+	return r.read(cl.script, cmd, sent, &room)
 }
 
 // surviving sends something by go-redis, which can panic over a reply that no Redis would give. The error says so; the call may have run.
@@ -147,9 +148,13 @@ func surviving(send func()) (err error) {
 // usualAnswer is how many integers most scripts answer.
 const usualAnswer = 3
 
-func (r *road) read(cmd single, sent time.Time, room *[]int64) answer {
+func (r *road) read(s *script, cmd single, sent time.Time, room *[]int64) answer {
 	a := answer{sent: sent}
-	a.values, a.err = reply.Ints(cmd.Cmd, room)
+	if s.lists {
+		a.values, a.list, a.err = reply.Mixed(cmd.Cmd, room)
+	} else {
+		a.values, a.err = reply.Ints(cmd.Cmd, room)
+	}
 	if a.err != nil {
 		r.topology.Doubt(a.err)
 		if reply.MayHaveRun(a.err) {

@@ -101,7 +101,8 @@
 //	ReadLock         1      1
 //	WriteLock        1      1
 //
-// Each operation of a Semaphore, PermitExpirableSemaphore, CountDownLatch or RateLimiter is one command, and a MultiLock or
+// Client.Inspect is one command, and Client.Objects one for each 500 keys and pass, of which there are three, and one for each object. Each
+// operation of a Semaphore, PermitExpirableSemaphore, CountDownLatch or RateLimiter is one command, and a MultiLock or
 // RedLock costs what its members cost. Client.Replace is one command, and one or two in the background.
 //
 // A waiting process subscribes to the lock's channel, on one connection for the whole client, and asks again only after a
@@ -111,7 +112,7 @@
 //
 // docs/security.md has a line for each feature that makes a user who may do just that. A user for all of them needs the categories
 // @hash, @string, @sortedset, @list and @scripting, the commands time, exists, del, pexpire,
-// pttl, persist, publish, subscribe, unsubscribe and ping, and for a cluster spublish, ssubscribe, sunsubscribe,
+// pttl, persist, publish, type, scan, pubsub, subscribe, unsubscribe and ping, and for a cluster spublish, ssubscribe, sunsubscribe,
 // pubsub|shardnumsub, cluster|slots and command; for SyncReplicas, wait. Its keys are the names of the locks, redisson_lock_*,
 // latchkey_* and those that begin with a name in braces; its channels redisson_lock__channel:*, redisson_rwlock:*,
 // redisson_sc:*, redisson_countdownlatch__channel__* and, for Replace, latchkey_newest:*.

@@ -170,3 +170,45 @@ func ExampleClient_FairLock() {
 	fmt.Println(ok, err, l.Unlock(held))
 	// Output: true <nil> <nil>
 }
+
+func ExampleClient_Inspect() {
+	client, stop := example()
+	defer stop()
+	ctx := context.Background()
+	held, err := client.Lock("order:42").Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Lock("order:42").Unlock(held)
+
+	o, err := client.Inspect(ctx, "order:42")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(o.Type, o.TTL.Round(time.Minute/2))
+	for _, h := range o.Holders {
+		fmt.Println(h.Client == client.ID(), h.Count)
+	}
+	// Output:
+	// lock 30s
+	// true 1
+}
+
+func ExampleClient_Objects() {
+	client, stop := example()
+	defer stop()
+	ctx := context.Background()
+	held, err := client.ReadWriteLock("order:42").ReadLock().Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.ReadWriteLock("order:42").ReadLock().Unlock(held)
+
+	for o, err := range client.Objects(ctx, "order:*") {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(o.Key, o.Type, o.Mode)
+	}
+	// Output: order:42 readwrite read
+}

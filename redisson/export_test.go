@@ -36,3 +36,6 @@ func Waiting(c *Client) (all, keys int) {
 	defer c.waiters.mu.Unlock()
 	return c.waiters.all, len(c.waiters.ofKey)
 }
+
+// Matches is what a search uses for keys that are made from a name.
+func Matches(pattern, text string) bool { return matches(pattern, text) }

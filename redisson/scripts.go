@@ -8,6 +8,7 @@ type script struct {
 	source, sha string
 	digest      any  // sha as an argument
 	takes       bool // what a lock is; replicas may have to confirm it
+	lists       bool // answers a list behind its integers
 }
 
 //go:embed lua/*.lua
@@ -65,6 +66,10 @@ var (
 	newestAnnounce = load("daa6f8b3125174cde9f653be04d2dfc2f6157050", "receipt", "newest_announce")
 	newestLook     = load("4b89d836fa4bac4b9a0afb238dbeacbbde106891", "newest_look")
 
+	inspect      = listing("52d2af59494a2e598007f7c304def4b939725f25", "object", "inspect")
+	scan         = listing("f62480268397ecc1a154264f1d1fb0ac9c356c27", "object", "scan")
+	listChannels = listing("ddae0f09c42f2054cabe29a307ed2592932b3701", "channels")
+
 	peek       = load("2aad38dc172774b7d8962fa9ee7d4f9ce4944849", "peek")
 	number     = load("b6fb9adf2cdba5a8e1a5cbf903d601e974b0c9ab", "number")
 	deleteKeys = load("1e1b6edbba4766e6e02ac02ac108afa20ea465ad", "receipt", "delete")
@@ -86,5 +91,11 @@ func load(sha string, files ...string) *script {
 func taking(sha string, files ...string) *script {
 	s := load(sha, files...)
 	s.takes = true
+	return s
+}
+
+func listing(sha string, files ...string) *script {
+	s := load(sha, files...)
+	s.lists = true
 	return s
 }

@@ -33,6 +33,27 @@ func Ints(cmd *redis.Cmd, room *[]int64) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ints(list, room)
+}
+
+// Mixed returns what a script has answered to cmd, integers as Ints has them, and behind them a list of something else.
+func Mixed(cmd *redis.Cmd, room *[]int64) (values []int64, rest []any, err error) {
+	list, err := cmd.Slice()
+	if err != nil {
+		return nil, nil, err
+	}
+	last := max(0, len(list)-1)
+	if len(list) > 0 {
+		var ok bool
+		if rest, ok = list[last].([]any); !ok {
+			return nil, nil, fmt.Errorf("a script answered %T where a list was expected", list[last])
+		}
+	}
+	values, err = ints(list[:last], room)
+	return values, rest, err
+}
+
+func ints(list []any, room *[]int64) ([]int64, error) {
 	if len(list) == 0 {
 		return nil, errors.New("a script answered nothing")
 	}

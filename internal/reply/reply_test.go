@@ -140,3 +140,25 @@ func TestInts(t *testing.T) {
 		t.Errorf("Ints of an error = %v, want it", err)
 	}
 }
+
+func TestMixed(t *testing.T) {
+	for _, tt := range []struct {
+		answer any
+		ok     bool
+	}{
+		{[]any{int64(1), []any{"a", []any{}}}, true},
+		{[]any{int64(1), int64(2), int64(3), int64(4), []any{}}, true},
+		{[]any{}, false},
+		{[]any{[]any{}}, false},
+		{[]any{int64(1), "a"}, false},
+		{[]any{"a", []any{}}, false},
+		{int64(1), false},
+	} {
+		cmd := redis.NewCmd(t.Context())
+		cmd.SetVal(tt.answer)
+		values, rest, err := Mixed(cmd, new([]int64))
+		if (err == nil) != tt.ok || tt.ok && (values[0] != 1 || len(values) < 3 || rest == nil) {
+			t.Errorf("Mixed(%v) = %v, %v, %v", tt.answer, values, rest, err)
+		}
+	}
+}

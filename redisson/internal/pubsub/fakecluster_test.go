@@ -79,7 +79,7 @@ func (c *fakeCluster) slots(context.Context) ([]redis.ClusterSlot, error) {
 	}
 	slots := []redis.ClusterSlot{}
 	from := 0
-	for _, slot := range append(slices.Sorted(maps.Keys(c.at)), slotCount) {
+	for _, slot := range append(slices.Sorted(maps.Keys(c.at)), SlotCount) {
 		if slot > from {
 			slots = append(slots, redis.ClusterSlot{Start: from, End: slot - 1, Nodes: []redis.ClusterNode{{Addr: addrA}}})
 		}
@@ -87,7 +87,7 @@ func (c *fakeCluster) slots(context.Context) ([]redis.ClusterSlot, error) {
 		if c.at[slot] == c.b {
 			addr = addrB
 		}
-		if slot < slotCount {
+		if slot < SlotCount {
 			slots = append(slots, redis.ClusterSlot{Start: slot, End: slot, Nodes: []redis.ClusterNode{{Addr: addr}}})
 		}
 		from = slot + 1

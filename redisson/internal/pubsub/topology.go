@@ -135,7 +135,8 @@ func (t *Topology) Reload() {
 	}
 }
 
-const slotCount = 16384
+// SlotCount is how many slots a cluster has.
+const SlotCount = 16384
 
 // Slot returns the slot of a key or a sharded channel: CRC-16/XMODEM of its hash tag, or of all of it if it has none.
 func Slot(key string) int {
@@ -155,5 +156,5 @@ func Slot(key string) int {
 			}
 		}
 	}
-	return int(crc) % slotCount
+	return int(crc) % SlotCount
 }

@@ -1,0 +1,11 @@
+-- Looks for keys of one type, a part of the server's at a time. It changes nothing.
+-- KEYS[1] any of the server's   ARGV[1] cursor, ARGV[2] pattern, ARGV[3] type, ARGV[4] how many keys to look at
+-- Answers {1, {next cursor, list of those that can belong to objects}}.
+local found = redis.call('scan', ARGV[1], 'match', ARGV[2], 'type', ARGV[3], 'count', ARGV[4])
+local keys = {}
+for _, key in ipairs(found[2]) do
+  if #key <= 65536 and (ARGV[3] ~= 'hash' or seems(key)) then
+    table.insert(keys, key)
+  end
+end
+return {1, {found[1], keys}}

@@ -1,0 +1,274 @@
+package redisson_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
+)
+
+func objects(tb testing.TB, c *redisson.Client, pattern string) (all []redisson.Object) {
+	tb.Helper()
+	for o, err := range c.Objects(tb.Context(), pattern) {
+		if err != nil {
+			tb.Fatalf("Objects(%q): %v", pattern, err)
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+func expectObjects(tb testing.TB, got []redisson.Object, want ...string) {
+	tb.Helper()
+	var keys []string
+	for _, o := range got {
+		keys = append(keys, o.Key)
+	}
+	slices.Sort(keys)
+	slices.Sort(want)
+	if !slices.Equal(keys, want) {
+		tb.Errorf("there are %.999q, want %.999q", keys, want)
+	}
+}
+
+// oddNames are names that are hard to pass on.
+var oddNames = []string{"order:\xff\xfe", "order:\x00\n\x1b[31m", "order:{7}", "{order}:8", "order:" + strings.Repeat("x", 10<<10), "order:[a]*?\\", "order:ключ"}
+
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c, ctx := newClient(t, s), t.Context()
+	strangers(t, s.Client(t))
+	want := slices.Clone(oddNames)
+	for i, name := range oddNames {
+		kind := []lock.Kind{lock.Exclusive, lock.Fair, lock.Read, lock.Write, lock.Permit, lock.Fenced}[i%6]
+		acquire(ctx, t, c, lock.Request{Key: name, Kind: kind, Limit: 1})
+	}
+	for i := range 2000 {
+		name := fmt.Sprint("order:", i)
+		want = append(want, name)
+		acquire(ctx, t, c, lock.Request{Key: name})
+	}
+	acquire(ctx, t, c, lock.Request{Key: "invoice:1"})
+	acquire(ctx, t, c, lock.Request{Key: "invoice:2", Kind: lock.Permit, Limit: 1})
+	expectObjects(t, objects(t, c, "*order*"), want...)
+	expectObjects(t, objects(t, c, "invoice:[1-2]"), "invoice:1", "invoice:2")
+	expectObjects(t, objects(t, c, "invoice:1"), "invoice:1")
+	expectObjects(t, objects(t, c, ""), append(want, "invoice:1", "invoice:2")...)
+	for _, name := range oddNames {
+		if o := inspect(t, c, name); len(o.Holders) != 1 || o.Key != name {
+			t.Errorf("%.99q has %d holders", name, len(o.Holders))
+		}
+	}
+}
+
+// What Redisson makes is found like ours: as the reference has it, and an owner of a transaction.
+func TestObjectsOfJava(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	rdb, c := s.Client(t), newClient(t, s)
+	const id = "285475da-9152-4c83-822a-67ee2f116a79:52"
+	check(t, rdb.HSet(t.Context(), "java", id, 1).Err())
+	check(t, rdb.HSet(t.Context(), "tx", id+":0f8fad5bd9cb469fa165", 1).Err())
+	check(t, rdb.HSet(t.Context(), "rw", "mode", "write", id+":write", 1, id, 2).Err())
+	check(t, rdb.Set(t.Context(), "{rw}:"+id+":rwlock_timeout:2", 1, time.Minute).Err())
+	expectObjects(t, objects(t, c, ""), "java", "tx", "rw")
+	o := inspect(t, c, "rw")
+	client := id[:36]
+	expectHolders(t, o, redisson.Holder{ID: id, Client: client, Count: 1, Write: true}, redisson.Holder{ID: id, Client: client, Count: 2})
+	for _, h := range o.Holders {
+		if !h.Write {
+			expectLease(t, "the second read", h.Lease, time.Minute)
+		}
+	}
+}
+
+func TestObjectsInACluster(t *testing.T) {
+	t.Parallel()
+	cl := redistest.StartCluster(t, 0)
+	for _, mode := range []redisson.ShardedMode{redisson.ShardedAuto, redisson.ShardedOff} {
+		c := onClient(t, cl.Client(t), redisson.ShardedPubSub(mode))
+		strangers(t, cl.Client(t))
+		var want []string
+		for i := range 50 {
+			name := fmt.Sprint("k", i)
+			want = append(want, name)
+			acquire(t.Context(), t, c, lock.Request{Key: name, Kind: []lock.Kind{lock.Exclusive, lock.Permit, lock.Read}[i%3], Limit: 1})
+		}
+		check(t, cl.Client(t).Set(t.Context(), "latch", "3", 0).Err())
+		go func() { _ = c.CountDownLatch("latch").Await(t.Context()) }()
+		eventually(t, "somebody waits", func() bool { return len(objects(t, c, "latch")) == 1 })
+		expectObjects(t, objects(t, c, ""), append(want, "latch")...)
+		for _, name := range want {
+			if o := inspect(t, c, name); len(o.Holders) != 1 {
+				t.Errorf("%s has %d holders", name, len(o.Holders))
+			}
+		}
+		check(t, c.Close())
+		for _, n := range cl.Masters {
+			n.Do(t, "flushall")
+		}
+	}
+}
+
+// The loop's body ends it, and one that goes on gets an error of each master that fails.
+func TestObjectsEnd(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c := newClient(t, s)
+	for i := range 10 {
+		acquire(t.Context(), t, c, lock.Request{Key: fmt.Sprint("k", i)})
+	}
+	n := 0
+	for range c.Objects(t.Context(), "") {
+		if n++; n == 3 {
+			break
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d objects before the end, want 3", n)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var err error
+	for range c.Objects(ctx, "") {
+		cancel()
+	}
+	for _, err = range c.Objects(ctx, "") {
+	}
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the search of a canceled context ends with %v", err)
+	}
+	s.Kill(t)
+	errs := 0
+	for o, err := range c.Objects(t.Context(), "") {
+		if errs++; err == nil || o.Key != "" {
+			t.Errorf("a server that is gone has %+v, %v", o, err)
+		}
+	}
+	if errs != 1 {
+		t.Errorf("%d errors of one server", errs)
+	}
+}
+
+// One of three masters is gone: there is an error, and what the others have.
+func TestObjectsWithoutAMaster(t *testing.T) {
+	t.Parallel()
+	cl := redistest.StartCluster(t, 0, "--cluster-require-full-coverage", "no")
+	c := onClient(t, cl.Client(t, func(o *redis.ClusterOptions) { o.DialerRetries = 1 }), redisson.Timeout(time.Second))
+	var want []string
+	for i := range 30 {
+		name := fmt.Sprint("k", i)
+		acquire(t.Context(), t, c, lock.Request{Key: name})
+		if at, _ := cl.Owner(t, name); at != 1 {
+			want = append(want, name)
+		}
+	}
+	cl.Masters[1].Kill(t)
+	var got []redisson.Object
+	errs := 0
+	for o, err := range c.Objects(t.Context(), "") {
+		if err != nil {
+			errs++
+		} else {
+			got = append(got, o)
+		}
+	}
+	if expectObjects(t, got, want...); errs != 1 {
+		t.Errorf("%d errors of one master", errs)
+	}
+}
+
+// Patterns mean here what they mean to Redis.
+func TestObjectsPatterns(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	word := func(letters string, n int) string {
+		text := make([]byte, random.IntN(n))
+		for i := range text {
+			text[i] = letters[random.IntN(len(letters))]
+		}
+		return string(text)
+	}
+	for range 20_000 {
+		pattern, text := word("aab*?[]^-\\{", 9), "a"+word("aabc*]^-\\[\xff", 6)
+		check(t, rdb.FlushAll(t.Context()).Err())
+		check(t, rdb.Set(t.Context(), text, 1, 0).Err())
+		found, err := rdb.Keys(t.Context(), pattern).Result()
+		check(t, err)
+		if got := redisson.Matches(pattern, text); got != (len(found) == 1) {
+			t.Fatalf("matches(%q, %q) = %v", pattern, text, got)
+		}
+	}
+	start := time.Now()
+	redisson.Matches(strings.Repeat("a*", 1000)+"b", strings.Repeat("a", 10_000))
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("a hostile pattern takes %v", took)
+	}
+}
+
+// Many keys of others: a part of a million, and all with LATCHKEY_TEST_KEYS=1000000.
+func TestObjectsAmongManyOthers(t *testing.T) {
+	s := redistest.Start(t)
+	c, rdb, ctx := newClient(t, s), s.Client(t), t.Context()
+	n := 30_000
+	if given, err := strconv.Atoi(os.Getenv("LATCHKEY_TEST_KEYS")); err == nil {
+		n = given
+	}
+	for i := 0; i < n; {
+		pipe := rdb.Pipeline()
+		for range 10_000 {
+			switch key := fmt.Sprint("other:", i); i % 4 {
+			case 0:
+				pipe.HSet(ctx, key, "name", "x", "mail", "y")
+			case 1:
+				pipe.ZAdd(ctx, key, redis.Z{Score: 1, Member: "m"})
+			case 2:
+				pipe.RPush(ctx, key, "1")
+			default:
+				pipe.Set(ctx, key, i, 0)
+			}
+			i++
+		}
+		check(t, second(pipe.Exec(ctx)))
+	}
+	var want []string
+	for i := range 100 {
+		want = append(want, fmt.Sprint("order:", i))
+		acquire(ctx, t, c, lock.Request{Key: want[i]})
+	}
+	check(t, rdb.SlowLogReset(ctx).Err())
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	got := objects(t, c, "")
+	took := time.Since(start)
+	runtime.ReadMemStats(&after)
+	expectObjects(t, got, want...)
+	per := took * 100_000 / time.Duration(n)
+	t.Logf("%d keys took %v, %v for 100,000, and %d KiB in all", n, took, per, (after.TotalAlloc-before.TotalAlloc)>>10)
+	if per > 5*time.Second { // a second is what it may take where the machine does nothing else
+		t.Errorf("100,000 keys take %v", per)
+	}
+	if slow := rdb.SlowLogGet(ctx, 10).Val(); len(slow) > 0 && n > 100_000 {
+		t.Errorf("the slow log has %+v", slow)
+	}
+	if grown := int64(after.HeapInuse) - int64(before.HeapInuse); grown > 64<<20 {
+		t.Errorf("the heap has grown by %d MiB", grown>>20)
+	}
+}
