@@ -192,10 +192,11 @@ func TestMetrics(t *testing.T) {
 // TestTelemetryPage compares docs/telemetry.md with what a guard tells: instruments with unit and kind, attributes,
 // span events, and outcomes.
 func TestTelemetryPage(t *testing.T) {
-	page, err := os.ReadFile("../docs/telemetry.md")
+	text, err := os.ReadFile("../docs/telemetry.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	page, _, _ := strings.Cut(string(text), "\n## Metrics of package redisson\n") // which has a test of its own
 	r := record()
 	told := make(map[string]bool)
 	for _, opt := range []guard.Option{guard.Outage(guard.Fail), guard.Outage(guard.Skip)} {
@@ -231,7 +232,7 @@ func TestTelemetryPage(t *testing.T) {
 		told[fmt.Sprintf("| `%s` |", outcome)] = true
 	}
 	listed := 0
-	for line := range strings.Lines(string(page)) {
+	for line := range strings.Lines(page) {
 		if !strings.HasPrefix(line, "| `") {
 			continue
 		}
@@ -241,7 +242,7 @@ func TestTelemetryPage(t *testing.T) {
 		}
 	}
 	for row := range told {
-		if !strings.Contains(string(page), "\n"+row) {
+		if !strings.Contains(page, "\n"+row) {
 			t.Errorf("docs/telemetry.md has no row %s", row)
 		}
 	}

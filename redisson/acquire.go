@@ -147,8 +147,10 @@ func (c *Client) try(ctx context.Context, h *hold, by time.Time) (done bool, ttl
 // enter makes h a hold under ctx, as Redis has answered, or says why not.
 func (h *hold) enter(ctx context.Context, version int32, a answer) error {
 	h.open(ctx)
+	h.c.metrics.holds(h.kind, 1)
 	err := h.c.claims.enter(h, version, a)
 	if err != nil {
+		h.c.metrics.holds(h.kind, -1)
 		h.cancel(nil)
 	}
 	return err

@@ -20,6 +20,7 @@ type claims struct {
 	grace   time.Duration // how long a script that was not answered may still arrive
 	origin  time.Time     // of the grid on which renewals are due
 	alarm   *time.Timer   // of the watchdog
+	metrics *metrics
 
 	mu       sync.Mutex
 	schedule schedule
@@ -75,6 +76,7 @@ func (s *claims) unlock() {
 	s.ended = s.ended[:0]
 	s.mu.Unlock()
 	for _, e := range ended {
+		s.metrics.ended(e)
 		e.hold.cancel(e.cause)
 	}
 }

@@ -50,6 +50,7 @@ type Client struct {
 	subscriber *pubsub.Subscriber
 	receipts   receipts
 	turns      turns
+	metrics    *metrics
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelCauseFunc
@@ -79,7 +80,11 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if err := cmp.Or(s.checkServers(rdb), s.check(rdb)); err != nil {
 		return nil, err
 	}
-	c := &Client{rdb: rdb, id: newUUID(), timeout: s.timeout, mapName: s.mapName, fairWait: s.fairWait, tokenTTL: s.tokenTTL, spin: s.spin, stop: make(chan struct{})}
+	m, err := newMetrics(s.meters)
+	if err != nil {
+		return nil, fmt.Errorf("redisson: %w", err)
+	}
+	c := &Client{rdb: rdb, id: newUUID(), timeout: s.timeout, mapName: s.mapName, fairWait: s.fairWait, tokenTTL: s.tokenTTL, spin: s.spin, stop: make(chan struct{}), metrics: m}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.topology = topology{pubsub.NewTopology(rdb, pubsub.Mode(s.sharded))}
 	c.road = newRoad(rdb, c.topology, s)
@@ -87,6 +92,8 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.subscriber = pubsub.NewSubscriber(rdb, c.topology.Topology)
 	c.lines = lines{subscriber: c.subscriber, byID: map[lineID]*line{}}
 	c.waiters.mostOfKey, c.waiters.most = s.mostOfKey, s.mostWaiters
+	c.road.metrics, c.claims.metrics, c.waiters.metrics = m, m, m
+	m.watch(c.subscriber)
 	c.wg.Go(func() { c.watch(c.stop) })
 	return c, nil
 }
@@ -197,6 +204,7 @@ func (c *Client) Close() (err error) {
 		close(c.stop)
 		c.road.close()
 		c.wg.Wait()
+		c.metrics.close()
 		if c.own {
 			err = c.rdb.Close()
 		}

@@ -45,6 +45,7 @@ type holder struct {
 	admitted   instant       // when the first hold was
 	validUntil instant       // when the holder counts as lost; the key in Redis lives longer
 	renewAt    instant       // when to update next, if a hold is renewed or outdated says so
+	owed       instant       // when the update was first due that Redis has not confirmed; zero: none is
 	asked      time.Duration // the longest lease with which it was tried
 	doubtUntil instant       // when the last attempt that was not answered counts as lost on its way
 	cut        *cut          // nil: no update has cut the lease
@@ -367,6 +368,7 @@ func (d departure) end(ctx context.Context, a answer) error {
 		}
 	}
 	err := c.claims.endRelease(d.hold, d.task, a)
+	c.metrics.released(d.hold, err)
 	if d.free {
 		notified := int64(-1)
 		if a.yes() && c.topology.Cluster() == nil { // there, each node knows of its own subscribers only

@@ -121,7 +121,9 @@ func (r *road) work(l *lane) {
 			until = earlier(until, sent.Add(directTimeout))
 		}
 		bound := deadlineAt(until)
-		r.end(l, ss, sent, qs, r.perform(&bound, r.via(ss), calls))
+		answers := r.perform(&bound, r.via(ss), calls)
+		r.metrics.asked(sent, calls, answers)
+		r.end(l, ss, sent, qs, answers)
 	}
 }
 
@@ -207,6 +209,7 @@ func (r *road) askDirectly(by time.Time, cl call) (a answer, ok bool) {
 	sent := time.Now()
 	ss.bound = deadlineAt(sent.Add(directTimeout))
 	a = r.performOne(&ss.bound, ss, cl)
+	r.metrics.askedOne(sent, cl, a)
 	r.mu.Lock()
 	defer r.unlock()
 	l.addLocked(-1)

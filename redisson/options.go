@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/metric"
 )
 
 // Defaults of a Client. Those of the watchdog and of spin locks are Redisson's.
@@ -42,6 +43,7 @@ type settings struct {
 	sync            syncReplicas
 	mostOfKey       int // waiters
 	mostWaiters     int
+	meters          metric.MeterProvider
 }
 
 type optionFunc func(*settings)

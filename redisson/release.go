@@ -116,6 +116,7 @@ func (s *claims) applyLocked(ho *holder, a answer, version int32) {
 	case ho.dead:
 	case a.yes():
 		lease := ho.believe(a)
+		ho.owed = 0
 		if version == ho.version {
 			ho.renewAt = s.renewalDue(a.sent, lease)
 			ho.outdated = lease < duration(a.values[1]) // and will count for more later

@@ -63,6 +63,7 @@ func (c *Client) finish(ctx context.Context, b batch, by time.Time) {
 		if a := answers[i]; a.err == nil {
 			end(a)
 		} else {
+			c.metrics.repeated(r.call)
 			again.Go(func() {
 				last := c.road.ask(ctx, by, r.call)
 				last.doubts += a.doubts

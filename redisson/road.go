@@ -22,8 +22,9 @@ type road struct {
 	topology topology
 	timeout  time.Duration
 	replicas syncReplicas
-	workers  int       // of a lane, at most
-	sessions int       // of a lane, at most; 0 where go-redis can't be told to give up in time
+	workers  int // of a lane, at most
+	sessions int // of a lane, at most; 0 where go-redis can't be told to give up in time
+	metrics  *metrics
 	dones    sync.Pool // of channels of questions that are over and whose askers have received
 
 	mu      sync.Mutex
@@ -82,6 +83,7 @@ func (r *road) ask(ctx context.Context, by time.Time, cl call) answer {
 		doubts += a.doubts
 		a.doubts = doubts
 		if a.err != nil && ctx.Err() == nil && r.repeatable(a.err) && time.Until(by) > pause && sleep(ctx, pause) {
+			r.metrics.repeated(cl)
 			continue
 		}
 		if errors.Is(a.err, errNoAnswer) || a.err != nil && !reply.IsReply(a.err) && (ctx.Err() != nil || !time.Now().Before(by)) {

@@ -6,9 +6,10 @@ import "embed"
 // program in FIPS mode may not compute.
 type script struct {
 	source, sha string
-	digest      any  // sha as an argument
-	takes       bool // what a lock is; replicas may have to confirm it
-	lists       bool // answers a list behind its integers
+	name        string // of its last file, which no other script has
+	digest      any    // sha as an argument
+	takes       bool   // what a lock is; replicas may have to confirm it
+	lists       bool   // answers a list behind its integers
 }
 
 //go:embed lua/*.lua
@@ -77,7 +78,7 @@ var (
 
 // load joins the files of a script.
 func load(sha string, files ...string) *script {
-	s := &script{sha: sha, digest: sha}
+	s := &script{sha: sha, digest: sha, name: files[len(files)-1]}
 	for _, name := range files {
 		text, err := sources.ReadFile("lua/" + name + ".lua")
 		if err != nil {

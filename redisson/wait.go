@@ -72,7 +72,7 @@ func (c *Client) patience(wait time.Duration) time.Duration {
 // standIn waits in a line.
 func (w *waiter) standIn(id lineID, channel string) (err error) {
 	got := false
-	w.stay = stay{waiters: &w.c.waiters, name: id.name}
+	w.stay = stay{waiters: &w.c.waiters, name: id.name, kind: id.kind}
 	w.c.lines.join(&w.place, id, channel, w.hold)
 	defer func() {
 		w.stay.end()

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/latchkey-go/latchkey/lock"
 )
 
 // ErrTooManyWaiters says that a call had to wait where as many calls as [MaxWaiters] allows were waiting already.
@@ -12,6 +14,7 @@ var ErrTooManyWaiters = errors.New("redisson: too many waiters")
 // waiters counts the calls of a client that wait, if MaxWaiters bounds that.
 type waiters struct {
 	mostOfKey, most int // 0 sets no bound
+	metrics         *metrics
 
 	mu    sync.Mutex
 	ofKey map[string]int // by the name of what is waited for, as mapped
@@ -49,22 +52,33 @@ func (ws *waiters) end(name string) {
 type stay struct {
 	waiters *waiters
 	name    string
-	counted bool
+	kind    lock.Kind // or that of a line
+	counted bool      // against the bounds
+	began   bool
 }
 
 // begin counts the call before it waits for the first time.
 func (s *stay) begin() error {
-	if s.counted || s.waiters.mostOfKey == 0 && s.waiters.most == 0 {
+	if s.began {
 		return nil
 	}
-	err := s.waiters.begin(s.name)
-	s.counted = err == nil
-	return err
+	if s.waiters.mostOfKey > 0 || s.waiters.most > 0 {
+		if err := s.waiters.begin(s.name); err != nil {
+			return err
+		}
+		s.counted = true
+	}
+	s.began = true
+	s.waiters.metrics.waits(s.kind, 1)
+	return nil
 }
 
 // end follows the wait, however that ended.
 func (s *stay) end() {
 	if s.counted {
 		s.waiters.end(s.name)
+	}
+	if s.began {
+		s.waiters.metrics.waits(s.kind, -1)
 	}
 }

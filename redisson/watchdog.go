@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -9,7 +10,8 @@ import (
 type task struct {
 	of      any
 	call    call
-	version int32  // of a holder's counts
+	version int32 // of a holder's counts
+	due     instant
 	why     change // of these
 	whole   bool   // the holder goes
 	free    bool   // and nobody keeps the lock
@@ -27,8 +29,7 @@ func (s *claims) takeDue() (todo []task) {
 		case *holder:
 			s.expireLocked(due, now)
 			if !due.dead && (due.outdated || due.renewed()) && now >= due.renewAt {
-				due.renewAt = now.add(s.retryAfter())
-				todo = append(todo, s.updateLocked(due, 0, renewal))
+				todo = append(todo, s.renewLocked(due, now))
 			}
 			s.placeLocked(due)
 		case *retry:
@@ -41,6 +42,14 @@ func (s *claims) takeDue() (todo []task) {
 		}
 	}
 	return todo
+}
+
+// renewLocked returns the task that renews ho, which is due. It is due again, should Redis not confirm it.
+func (s *claims) renewLocked(ho *holder, now instant) task {
+	ho.owed, ho.renewAt = cmp.Or(ho.owed, ho.renewAt), now.add(s.retryAfter())
+	t := s.updateLocked(ho, 0, renewal)
+	t.due = ho.owed
+	return t
 }
 
 // wakeUpLocked has all locks looked at after a suspension of the machine: the lease of each may be over.
@@ -141,6 +150,7 @@ func (c *Client) dispatch(tasks []task, due time.Time) {
 	by := time.Now().Add(min(c.timeout, c.claims.timeout/3))
 	c.road.send(&question{calls: calls, until: by, by: by, posted: func(answers []answer) {
 		c.claims.answered(part, answers)
+		c.metrics.renewed(part, answers)
 		if len(rest) > 0 && time.Since(due) < c.claims.retryAfter() {
 			c.dispatch(rest, due)
 		}

@@ -40,7 +40,7 @@ var rows = map[string]row{
 	"lock/leases":                     {floor: 0, packages: []string{"lock"}},
 	"lock/setnxlock":                  {floor: 1, packages: []string{"lock", "lock/leases", "internal/reply"}, modules: []string{goredis}},
 	"keyexpr":                         {floor: 1, packages: []string{"internal/suggest", "keyexpr/internal/run"}, modules: []string{expr}},
-	"redisson":                        {floor: 1, packages: []string{"lock", "redisson/internal/pubsub", "internal/reply"}, modules: []string{goredis}},
+	"redisson":                        {floor: 1, packages: []string{"lock", "redisson/internal/pubsub", "internal/reply"}, modules: []string{goredis, otel, otel + "/metric"}},
 	"redisson/internal/pubsub":        {floor: 1, packages: []string{"internal/reply"}, modules: []string{goredis}},
 	"internal/suggest":                {floor: 0},
 	"keyexpr/internal/run":            {floor: 0},

@@ -97,6 +97,12 @@ func (r *registry) find(name string) (changed <-chan struct{}, live bool) {
 	return ch.changed, true
 }
 
+func (r *registry) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.channels)
+}
+
 func (r *registry) endLingeringLocked(ch *channel) {
 	if ch.lingering != nil {
 		r.lingering.Remove(ch.lingering)

@@ -71,6 +71,9 @@ func (s *Subscriber) Changed(channel string) (changed <-chan struct{}, live bool
 	return s.registry.find(channel)
 }
 
+// Channels returns how many channels are wanted or linger.
+func (s *Subscriber) Channels() int { return s.registry.count() }
+
 // Close ends all connections and waits for its goroutines. It returns within half a second even if a server says nothing: a
 // goroutine that can't be interrupted, because it is in a dialler that does not heed its context (that of TLS does not) or in
 // a cluster's first map, ends by itself later and does nothing any more. After Close, no subscription is live.
