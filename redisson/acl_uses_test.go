@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -40,6 +41,17 @@ func (u *aclUse) all(things ...func() error) error {
 		}
 	}
 	return nil
+}
+
+// scripts returns how many scripts the server was asked for by their digests; nothing in a cluster.
+func (u *aclUse) scripts() string {
+	if u.admin == nil {
+		return ""
+	}
+	info := u.admin.Info(u.t.Context(), "commandstats").Val()
+	_, info, _ = strings.Cut(info, "cmdstat_evalsha:calls=")
+	calls, _, _ := strings.Cut(info, ",")
+	return calls
 }
 
 func (u *aclUse) kind(k lock.Kind) func() error { return func() error { return u.lock(k) } }
@@ -121,10 +133,13 @@ func (u *aclUse) handOver(h lock.Hold, to *redisson.Client, r lock.Request, paus
 	}, func() error { return h.Release(u.ctx) })
 }
 
-// wait gives something back when another one has waited for it.
+// wait gives something back when another one has asked for it, and then waited for the pause.
 func (u *aclUse) wait(pause time.Duration, take, giveBack func() error) error {
-	got := make(chan error, 1)
+	got, before := make(chan error, 1), u.scripts()
 	go func() { got <- take() }()
+	for end := time.Now().Add(5 * time.Second); u.admin != nil && len(got) == 0 && u.scripts() == before && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
 	time.Sleep(pause)
 	err := giveBack()
 	if err != nil {

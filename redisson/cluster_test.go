@@ -106,8 +106,8 @@ func testClusterWake(t *testing.T, c *redistest.Cluster) {
 				slowest = max(slowest, time.Since(start))
 			}
 			t.Logf("release to acquire and release by the waiter took up to %v", slowest)
-			if slowest > 100*time.Millisecond {
-				t.Errorf("a waiter woke after %v, want 100ms at most", slowest)
+			if slowest > time.Second { // who is not woken looks again after 10 s; benchmarks measure how long it takes
+				t.Errorf("a waiter woke after %v, want 1s at most", slowest)
 			}
 			eventually(t, "nothing is left", func() bool { return channels(t, c) == 0 })
 		})

@@ -239,7 +239,7 @@ func TestLateUndoTakesNoPermitAway(t *testing.T) {
 	direct := newPermits(t, newClient(t, srv), 1)
 	id := mustPermit(t, direct, time.Hour)
 	c, p := behind(t, srv)
-	refuseInDoubt(t, srv, p, "other", func() (bool, error) { // loads the script that undoes
+	refuseInDoubt(t, srv, c, p, "other", func() (bool, error) { // loads the script that undoes
 		_, ok, err := c.PermitExpirableSemaphore("other").TryAcquire(t.Context(), 0, 0)
 		return ok, err
 	})

@@ -210,14 +210,14 @@ func TestPermitOfALostAnswerEndsInTime(t *testing.T) {
 	must(t, 1)(direct.AvailablePermits(ctx))
 }
 
-// refuseInDoubt has a try for the object of that name refused whose first attempt is on its way, and returns that when it is undone.
-func refuseInDoubt(t *testing.T, srv *redistest.Server, p *redistest.Proxy, name string, try func() (bool, error)) *redistest.Late {
+// refuseInDoubt has a try of c for the object of that name refused whose first attempt is on its way, and returns that when it is undone.
+func refuseInDoubt(t *testing.T, srv *redistest.Server, c *redisson.Client, p *redistest.Proxy, name string, try func() (bool, error)) *redistest.Late {
 	t.Helper()
 	late, rdb := p.KeepBack(naming(name), 0), srv.Client(t)
 	must(t, false)(try())
 	late.Await(t)
 	eventually(t, "the attempt is undone", func() bool {
-		return slices.ContainsFunc(keys(t, rdb), func(k string) bool { return strings.HasPrefix(k, "latchkey_receipt:{"+name+"}") })
+		return slices.ContainsFunc(keys(t, rdb), func(k string) bool { return strings.HasPrefix(k, "latchkey_receipt:{"+name+"}:"+c.ID()) })
 	})
 	return late
 }
@@ -238,12 +238,12 @@ func TestAttemptBeforeARefusalTakesNothing(t *testing.T) {
 	}
 	c, p := behind(t, srv)
 	lates := []*redistest.Late{
-		refuseInDoubt(t, srv, p, "sem", func() (bool, error) { return c.Semaphore("sem").TryAcquire(ctx, 1, 0) }),
-		refuseInDoubt(t, srv, p, "permits", func() (bool, error) {
+		refuseInDoubt(t, srv, c, p, "sem", func() (bool, error) { return c.Semaphore("sem").TryAcquire(ctx, 1, 0) }),
+		refuseInDoubt(t, srv, c, p, "permits", func() (bool, error) {
 			_, ok, err := c.PermitExpirableSemaphore("permits").TryAcquireN(ctx, 2, 0, 0)
 			return ok, err
 		}),
-		refuseInDoubt(t, srv, p, "rate", func() (bool, error) { return c.RateLimiter("rate").TryAcquire(ctx, 1, 0) }),
+		refuseInDoubt(t, srv, c, p, "rate", func() (bool, error) { return c.RateLimiter("rate").TryAcquire(ctx, 1, 0) }),
 	}
 	check(t, sem.Release(ctx, 1))
 	check(t, permits.AddPermits(ctx, 2))

@@ -14,8 +14,9 @@ const (
 	slots = 16384
 	// busOffset is how far a node's second port is above its first.
 	busOffset = 10000
-	// nodeTimeout is after how many milliseconds of silence the nodes of a cluster take one of them for dead.
-	nodeTimeout = "500"
+	// nodeTimeout is after how many milliseconds of silence the nodes of a cluster take one of them for dead. Where no replica can
+	// take over, they are more patient, as a machine that is busy with many tests may well not hear a node for half a second.
+	nodeTimeout, patientTimeout = "500", "3000"
 	// settleTimeout bounds how long a change may take to be known everywhere in a cluster or a group of sentinels.
 	settleTimeout = 30 * time.Second
 )
@@ -42,6 +43,11 @@ type Node struct {
 func StartCluster(tb testing.TB, replicas int, args ...string) *Cluster {
 	tb.Helper()
 	c := &Cluster{}
+	timeout := patientTimeout
+	if replicas > 0 {
+		timeout = nodeTimeout
+	}
+	args = append([]string{"--cluster-node-timeout", timeout}, args...)
 	for range 3 {
 		c.Masters = append(c.Masters, startNode(tb, args))
 	}
@@ -73,7 +79,7 @@ func StartCluster(tb testing.TB, replicas int, args ...string) *Cluster {
 
 func startNode(tb testing.TB, args []string) *Node {
 	tb.Helper()
-	s := start(tb, nodePort, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", nodeTimeout,
+	s := start(tb, nodePort, append([]string{"--cluster-enabled", "yes",
 		"--cluster-replica-validity-factor", "0", "--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0"}, args...))
 	n := &Node{Server: s, Admin: s.Client(tb)}
 	n.ID = n.Do(tb, "cluster", "myid").(string)
