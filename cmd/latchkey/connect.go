@@ -1,0 +1,139 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
+)
+
+// urlVariable names Redis in the environment.
+const urlVariable = "LATCHKEY_REDIS_URL"
+
+const defaultURL = "redis://localhost:6379"
+
+// quiet keeps go-redis from writing about connections beside our own messages.
+type quiet struct{}
+
+// Printf implements go-redis' logger.
+func (quiet) Printf(context.Context, string, ...any) {}
+
+func hushRedis() { redis.SetLogger(quiet{}) }
+
+// address is the URL of Redis, also if it was given as host:port.
+func (a *app) address() (text, from string) {
+	text, from = a.url, "--redis"
+	if text == "" {
+		text, from = a.getenv(urlVariable), urlVariable
+	}
+	if text != "" && !strings.Contains(text, "://") {
+		text = "redis://" + text
+	}
+	return cmp.Or(text, defaultURL), from
+}
+
+// place is the address without secrets, for messages.
+func (a *app) place() string {
+	text, _ := a.address()
+	u, err := url.Parse(text)
+	if err != nil {
+		return "redis"
+	}
+	q := u.Query()
+	for name := range q {
+		if strings.Contains(name, "password") {
+			q.Set(name, "xxxxx")
+		}
+	}
+	u.RawQuery = q.Encode()
+	return u.Redacted()
+}
+
+// open makes a client of the locks. It does not talk to Redis yet.
+func (a *app) open(opts ...redisson.Option) (c *redisson.Client, done func(), err error) {
+	opts = append([]redisson.Option{redisson.Timeout(a.timeout)}, opts...)
+	text, from := a.address()
+	if !sentinel(text) {
+		c, err = redisson.Open(text, opts...)
+		if err != nil {
+			return nil, nil, badURL(from, err)
+		}
+		return c, func() { _ = c.Close() }, nil
+	}
+	rdb, err := a.dial()
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err = redisson.New(rdb, opts...)
+	if err != nil {
+		_ = rdb.Close()
+		return nil, nil, badURL(from, err)
+	}
+	return c, func() { _ = c.Close(); _ = rdb.Close() }, nil
+}
+
+// sentinel reports whether a URL names a master as sentinels know it.
+func sentinel(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Query().Has("master_name")
+}
+
+// dial makes a plain client of Redis, for questions that have nothing to do with locks.
+func (a *app) dial() (redis.UniversalClient, error) {
+	text, from := a.address()
+	switch {
+	case sentinel(text):
+		o, err := redis.ParseFailoverURL(text)
+		if err != nil {
+			return nil, badURL(from, err)
+		}
+		o.ContextTimeoutEnabled, o.MaxRetries, o.DialTimeout = true, -1, a.timeout
+		return redis.NewFailoverClient(o), nil
+	case strings.Contains(text, "addr="):
+		o, err := redis.ParseClusterURL(text)
+		if err != nil {
+			return nil, badURL(from, err)
+		}
+		o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries, o.DialTimeout = true, -1, 1, a.timeout
+		return redis.NewClusterClient(o), nil
+	}
+	o, err := redis.ParseURL(text)
+	if err != nil {
+		return nil, badURL(from, err)
+	}
+	o.ContextTimeoutEnabled, o.MaxRetries, o.DialTimeout = true, -1, a.timeout
+	return redis.NewClient(o), nil
+}
+
+// badURL says what is wrong with a URL, and not what it was: it may have a password in it.
+func badURL(from string, err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	return usage("%s: %w", from, err)
+}
+
+// unanswered adds to an error of Redis which server it was.
+func (a *app) unanswered(err error) error {
+	e := exitOf(err)
+	if e.status != statusNoAnswer {
+		return err
+	}
+	return &exit{e.status, e.event, fmt.Errorf("no answer from %s: %w", a.place(), err)}
+}
+
+// refusal marks what a plain client of Redis was told about its credentials: the locks' client does so by itself.
+func refusal(err error) error {
+	for _, prefix := range []string{"NOAUTH", "WRONGPASS", "NOPERM"} {
+		if strings.HasPrefix(err.Error(), prefix) {
+			return fmt.Errorf("%w: %w", lock.ErrRefused, err)
+		}
+	}
+	return err
+}

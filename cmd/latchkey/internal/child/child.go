@@ -1,0 +1,32 @@
+// Package child runs a command in a process group of its own, which ends with this process however that ends.
+//
+// Three things see to that. What the command is told by signals goes to the whole group. Where Linux is, the kernel kills the
+// command when this process dies. And a second process, the warden, waits at a pipe whose other end only this process has: when it
+// is closed without a word, this process was killed, and the warden kills what is left of the group.
+//
+// If the command's input is the terminal and this process has it, the group becomes the terminal's foreground group, so that keys
+// and Ctrl-C reach the command as they would without us.
+package child
+
+import (
+	"os"
+	"time"
+)
+
+// Command says what to run.
+type Command struct {
+	Args                  []string // the program first
+	Env                   []string
+	Stdin, Stdout, Stderr *os.File // nil is /dev/null
+	// Suspended is called when the terminal stops the command, which is then continued: a lock has no time to lose. It may be nil.
+	Suspended func()
+}
+
+// Result is how a command ended.
+type Result struct {
+	Status int       // its exit status, or 128 and the number of the signal that ended it
+	Signal os.Signal // that ended it, or nil
+}
+
+// poll is how often a group is looked at whose first process has ended.
+const poll = 10 * time.Millisecond

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/latchkey-go/latchkey/cmd/latchkey/internal/safe"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/spf13/cobra"
+)
+
+// What the command finds in its environment.
+const (
+	keyVariable    = "LATCHKEY_KEY"
+	tokenVariable  = "LATCHKEY_TOKEN"
+	reasonVariable = "LATCHKEY_REASON" // for --on-lost
+)
+
+// job is one "latchkey run".
+type job struct {
+	*app
+	key  string
+	args []string
+
+	kind     kindValue
+	wait     waitValue
+	limit    int
+	lease    time.Duration
+	maxHold  time.Duration
+	hold     time.Duration
+	jitter   time.Duration
+	grace    time.Duration
+	watchdog time.Duration
+	busyExit int
+	skipOK   bool
+	onLost   string
+	verbose  bool
+}
+
+func (a *app) runCommand() *cobra.Command {
+	j := &job{app: a}
+	c := &cobra.Command{
+		Use:   "run [flags] KEY -- COMMAND [ARGUMENT...]",
+		Short: "Run a command while a lock is held",
+		Long:  runHelp,
+		Example: `  # one import at a time, on whichever host; others wait for up to 10 seconds
+  latchkey run --wait 10s import:prices -- ./import.sh
+
+  # in a crontab on each of several hosts: once in 15 minutes in all, and no mail from those that came second
+  */15 * * * *  latchkey run --hold 14m --jitter 2s --skip-ok report -- /opt/report/run
+
+  # no more than three of them at a time, each for no longer than 5 minutes
+  latchkey run --kind permit --limit 3 --wait forever --max-hold 5m convert -- ffmpeg -i in.mov out.mp4
+
+  # a token that grows with each holder, for a service that refuses older ones
+  latchkey run --kind fenced ledger -- sh -c 'post-entries --fence "$LATCHKEY_TOKEN"'`,
+		Args: func(c *cobra.Command, args []string) error {
+			switch {
+			case c.ArgsLenAtDash() == 0 || len(args) == 0:
+				return errors.New("run needs a KEY")
+			case c.ArgsLenAtDash() < 0:
+				return errors.New("run needs -- in front of the command")
+			case c.ArgsLenAtDash() > 1:
+				return fmt.Errorf("run takes one KEY, and there are %d arguments in front of --", c.ArgsLenAtDash())
+			case len(args) == 1:
+				return errors.New("run needs a COMMAND behind --")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			j.key, j.args = args[0], args[1:]
+			if err := j.checkFlags(); err != nil {
+				return err
+			}
+			return j.do(c.Context())
+		},
+	}
+	j.declare(c)
+	return c
+}
+
+func (j *job) declare(c *cobra.Command) {
+	f := c.Flags()
+	f.Var(&j.kind, "kind", "plain, fair, read, write, permit, fenced or spin")
+	f.Var(&j.wait, "wait", "how long to wait for the lock, or forever; 0 tries once")
+	f.IntVar(&j.limit, "limit", 0, "how many may hold a permit at a time; for --kind permit")
+	f.DurationVar(&j.lease, "lease", 0, "the lock ends after this time, also if the command has not; 0 renews it")
+	f.DurationVar(&j.maxHold, "max-hold", 0, "end the command if it runs for longer than that")
+	f.DurationVar(&j.hold, "hold", 0, "after success, keep the lock until that long after it was taken")
+	f.DurationVar(&j.jitter, "jitter", 0, "first sleep for a random part of that time")
+	f.DurationVar(&j.grace, "grace", 10*time.Second, "time between SIGTERM and SIGKILL for a command that lost its lock")
+	f.DurationVar(&j.watchdog, "watchdog", redisson.DefaultWatchdogTimeout, "lease of a lock that is renewed: how long it outlives a crash")
+	f.IntVar(&j.busyExit, "busy-exit", statusBusy, "exit status if others have the lock")
+	f.BoolVar(&j.skipOK, "skip-ok", false, "exit silently with 0 if others have the lock")
+	f.StringVar(&j.onLost, "on-lost", "", "shell command to run when the lock is lost, beside the end of COMMAND")
+	f.BoolVarP(&j.verbose, "verbose", "v", false, "say when the lock is taken and given back")
+	_ = c.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (j *job) checkFlags() error {
+	durations := []struct {
+		name string
+		d    time.Duration
+	}{{"lease", j.lease}, {"max-hold", j.maxHold}, {"hold", j.hold}, {"jitter", j.jitter}, {"grace", j.grace}}
+	for _, f := range durations {
+		if f.d < 0 {
+			return usage("--%s %v is negative", f.name, f.d)
+		}
+	}
+	permit := j.kind.Kind == lock.Permit
+	switch {
+	case permit && j.limit < 1:
+		return usage("--kind permit needs --limit, at least 1")
+	case !permit && j.limit != 0:
+		return usage("--limit is for --kind permit")
+	case j.skipOK && j.busyExit != statusBusy:
+		return usage("--skip-ok and --busy-exit: want one of them")
+	case j.busyExit < 0 || j.busyExit > 255:
+		return usage("--busy-exit %d: want 0 to 255", j.busyExit)
+	}
+	if err := j.request().Validate(); err != nil {
+		return usage("%w", err)
+	}
+	return nil
+}
+
+func (j *job) request() lock.Request {
+	return lock.Request{Key: j.key, Kind: j.kind.Kind, Wait: j.wait.Duration, Lease: j.lease, MaxHold: j.maxHold, Limit: j.limit}
+}
+
+// do takes the lock, runs the command and gives the lock back.
+func (j *job) do(ctx context.Context) error {
+	client, done, err := j.open(redisson.WatchdogTimeout(j.watchdog), redisson.Timeout(min(j.timeout, j.watchdog)))
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := j.sleep(ctx); err != nil {
+		return err
+	}
+	start := time.Now()
+	h, err := client.Acquire(ctx, j.request())
+	if err != nil {
+		return j.refused(err)
+	}
+	taken := time.Now()
+	j.detail("taken", fmt.Sprintf("%s is taken after %v", safe.Cut(j.key, 200), taken.Sub(start).Round(time.Millisecond)))
+	end, err := j.command(ctx, h)
+	return j.release(h, taken, end, err)
+}
+
+// sleep is the jitter: hosts whose clocks are good would all come at once, and always the same one first.
+func (j *job) sleep(ctx context.Context) error {
+	if j.jitter == 0 {
+		return nil
+	}
+	d := rand.N(j.jitter)
+	j.detail("jitter", fmt.Sprintf("sleeps for %v", d.Round(time.Millisecond)))
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// refused is how the program ends that could not have the lock.
+func (j *job) refused(err error) error {
+	if !errors.Is(err, lock.ErrBusy) {
+		return j.unanswered(err)
+	}
+	said := fmt.Sprintf("%s is held by others%s", safe.Cut(j.key, 200), remaining(err))
+	if j.skipOK {
+		j.detail("busy", said)
+		return nil
+	}
+	return &exit{j.busyExit, "busy", errors.New(said)}
+}
+
+// remaining says how long the holder's lease goes on.
+func remaining(err error) string {
+	if busy, ok := errors.AsType[*lock.BusyError](err); ok && busy.Remaining > 0 {
+		return fmt.Sprintf(", for up to %v if it is not renewed", busy.Remaining.Round(time.Millisecond))
+	}
+	return ""
+}
+
+// release gives the lock back or keeps it, and decides on the exit status.
+func (j *job) release(h lock.Hold, taken time.Time, end ending, err error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), j.timeout+time.Second)
+	defer cancel()
+	rest := j.hold - time.Since(taken)
+	keeper, ok := h.(interface {
+		Keep(ctx context.Context, d time.Duration) error
+	})
+	var released error
+	if ok && j.hold > 0 && rest >= time.Millisecond && err == nil && end.lost == nil && end.status == 0 {
+		released = keeper.Keep(ctx, rest)
+	} else {
+		released = h.Release(ctx)
+	}
+	switch {
+	case end.lost != nil:
+		return j.lost(end.lost, end)
+	case err != nil:
+		return err
+	case errors.Is(released, lock.ErrLost):
+		return j.lost(released, end)
+	case released != nil:
+		j.say("not-released", 0, fmt.Sprintf("the command has ended with status %d, but the lock could not be given back and stays until its lease ends: %v",
+			end.status, safe.Lines(released.Error())), nil)
+	default:
+		j.detail("released", fmt.Sprintf("%s is given back after %v", safe.Cut(j.key, 200), time.Since(taken).Round(time.Millisecond)))
+	}
+	return end.exit()
+}
+
+// lost is how the program ends whose lock has ended before the command.
+func (j *job) lost(cause error, end ending) error {
+	said := "ended with status"
+	if end.killed {
+		said = "was killed, status"
+	}
+	e := *exitOf(cause)
+	e.err = fmt.Errorf("the lock %s was lost%s; the command %s %d", safe.Cut(j.key, 200), circumstances(cause), said, end.status)
+	return &e
+}
+
+// circumstances are when and why a lock was lost.
+func circumstances(cause error) string {
+	e, ok := errors.AsType[*lock.LostError](cause)
+	if !ok {
+		return ": " + cause.Error()
+	}
+	text := fmt.Sprintf(" after %v", e.Held.Round(time.Millisecond))
+	if e.Reason != nil {
+		text += ": " + e.Reason.Error()
+	}
+	return text
+}
+
+func (j *job) detail(event, message string) {
+	if j.verbose {
+		j.say(event, 0, message, map[string]any{"key": safe.String(j.key)})
+	}
+}
+
+// environment is that of the command: ours, and what is known of the lock.
+func (j *job) environment(h lock.Hold) []string {
+	env := slices.DeleteFunc(slices.Clone(j.environ), func(entry string) bool {
+		return hasName(entry, keyVariable) || hasName(entry, tokenVariable) || hasName(entry, reasonVariable)
+	})
+	env = append(env, keyVariable+"="+j.key)
+	if fenced, ok := h.(interface{ Token() int64 }); ok && j.kind.Kind == lock.Fenced {
+		env = append(env, fmt.Sprintf("%s=%d", tokenVariable, fenced.Token()))
+	}
+	return env
+}

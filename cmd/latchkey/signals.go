@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+)
+
+// endingSignals are the signals that end a wait. They and the others that are passed on are listened for only if whoever started this
+// program does not ignore them, as nohup does.
+var endingSignals = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+
+// signals receives what this process is sent. Until its commands take them over, an ending signal ends their context.
+type signals struct {
+	c    chan os.Signal
+	held chan chan struct{} // who asks is answered when nobody else reads c any more
+}
+
+type signalsKey struct{}
+
+// interruptible returns a context that ends with a signal, with the signal as its cause.
+func (a *app) interruptible(parent context.Context) (context.Context, func()) {
+	s := &signals{c: make(chan os.Signal, 64), held: make(chan chan struct{})}
+	ctx, cancel := context.WithCancelCause(context.WithValue(parent, signalsKey{}, s))
+	listened := slices.DeleteFunc(slices.Concat(endingSignals, passedOn), signal.Ignored)
+	signal.Notify(s.c, listened...)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case sig := <-s.c:
+				if slices.Contains(endingSignals, sig) {
+					cancel(interrupted{sig})
+				}
+			case answer := <-s.held:
+				close(answer)
+				return
+			case <-done:
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(s.c)
+		close(done)
+		cancel(nil)
+	}
+}
+
+// takeSignals returns the channel with the signals of this process, which end the context no more.
+func takeSignals(ctx context.Context) <-chan os.Signal {
+	s := ctx.Value(signalsKey{}).(*signals)
+	answer := make(chan struct{})
+	s.held <- answer
+	<-answer
+	return s.c
+}
