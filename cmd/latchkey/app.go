@@ -82,7 +82,8 @@ With -o json they come whole, one JSON document a line, and messages on stderr a
 	flags.StringVar(&a.name, "name", "", "what others see as the name of this client; the command's without it")
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{outputText, outputJSON}, cobra.ShellCompDirectiveNoFileComp))
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage("%w; see %s --help", err, c.CommandPath()) })
-	root.AddCommand(a.runCommand(), a.explainCommand(), a.decodeCommand(), a.doctorCommand())
+	root.AddCommand(a.runCommand(), a.lsCommand(), a.showCommand(), a.freeCommand(), a.watchCommand(),
+		a.explainCommand(), a.decodeCommand(), a.doctorCommand())
 	strict(root)
 	return root
 }

@@ -50,13 +50,13 @@ var questions = map[string][]any{
 	"evalsha": {"0000000000000000000000000000000000000000", 1, hereKey}, "eval": {"return 1", 1, hereKey}, "exists": {hereKey}, "type": {hereKey},
 	"del": {hereKey}, "unlink": {hereKey}, "pexpire": {hereKey, 1000}, "pttl": {hereKey}, "persist": {hereKey}, "time": {}, "ping": {}, "scan": {0},
 	"hexists": {hereKey, "f"}, "hget": {hereKey, "f"}, "hmget": {hereKey, "f"}, "hset": {hereKey, "f", 1}, "hsetnx": {hereKey, "f", 1},
-	"hdel": {hereKey, "f"}, "hgetall": {hereKey}, "hlen": {hereKey}, "hscan": {hereKey, 0},
+	"hdel": {hereKey, "f"}, "hgetall": {hereKey}, "hlen": {hereKey}, "hscan": {hereKey, 0}, "hrandfield": {hereKey, 1},
 	"get": {hereKey}, "set": {hereKey, 1}, "mget": {hereKey}, "incr": {hereKey}, "incrby": {hereKey, 1}, "decr": {hereKey}, "decrby": {hereKey, 1}, "strlen": {hereKey},
 	"lindex": {hereKey, 0}, "llen": {hereKey}, "lpop": {hereKey}, "lrange": {hereKey, 0, 0}, "lrem": {hereKey, 0, "m"}, "rpush": {hereKey, "m"},
 	"zadd": {hereKey, 1, "m"}, "zcard": {hereKey}, "zcount": {hereKey, 0, 1}, "zincrby": {hereKey, 1, "m"}, "zrange": {hereKey, 0, 0}, "zrangebyscore": {hereKey, 0, 1},
 	"zrem": {hereKey, "m"}, "zremrangebyrank": {hereKey, 0, 0}, "zremrangebyscore": {hereKey, 0, 1}, "zscore": {hereKey, "m"},
 	"publish": {hereChannel, 0}, "subscribe": {hereChannel}, "unsubscribe": {hereChannel}, "spublish": {hereChannel, 0}, "ssubscribe": {hereChannel}, "sunsubscribe": {hereChannel},
-	"pubsub|numsub": {hereChannel}, "pubsub|shardnumsub": {hereChannel}, "cluster|slots": {}, "command": {}, "wait": {1, 1},
+	"pubsub|numsub": {hereChannel}, "pubsub|channels": {}, "pubsub|shardchannels": {}, "pubsub|shardnumsub": {hereChannel}, "cluster|slots": {}, "command": {}, "wait": {1, 1},
 }
 
 // sample is a name that a pattern of a line stands for, with the key in place of the documented prefix.
@@ -141,7 +141,7 @@ func (s *server) rights() {
 	none := true
 	var lacking []Finding
 	for _, f := range features() {
-		if strings.Contains(f.name, clusterFeature) != (s.node != "") && strings.Contains(f.name, clusterFeature) {
+		if s.node == "" && strings.Contains(f.name, clusterFeature) {
 			continue
 		}
 		missing, err := s.missing(f, ask)
@@ -175,10 +175,22 @@ func (s *server) missing(f feature, ask asker) (words []string, err error) {
 		if kind == 0 || kind != q.word[0] { // a key's refusal is the affair of the key's own word
 			continue
 		}
-		word := strings.Replace(q.word, "order:*", s.o.Key, 1)
-		words = append(words, word)
+		words = append(words, concrete(q.word, s.o.Key))
 	}
 	return words, nil
+}
+
+// concrete is a word with the key in place of the documented prefix.
+func concrete(word, key string) string {
+	switch {
+	case word == "~order:*":
+		return "~" + key
+	case word == "~{order:*" && strings.Contains(key, "{"):
+		return "~" + key + ":*"
+	case word == "~{order:*":
+		return "~{" + key + "}:*"
+	}
+	return word
 }
 
 // asker reports for each question what is refused: '+' the command, '~' a key, '&' a channel, and 0 nothing.

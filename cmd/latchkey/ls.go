@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// sortedRows is how many locks are collected, to be sorted and put into columns. Beyond that they are printed as they come, so that
+// memory is bounded.
+const sortedRows = 1000
+
+func (a *app) lsCommand() *cobra.Command {
+	limit := 0
+	c := &cobra.Command{
+		Use:   "ls [PATTERN]",
+		Short: "List the locks that there are",
+		Long: `List all locks whose keys match PATTERN, those of Redisson in Java, too. PATTERN is one of Redis' SCAN: * stands for any text, ? for
+a byte, [ab] for one of these; without it all are listed. Keys that are no locks are passed over. In a cluster, all masters are asked.
+
+WAITING is how many clients listen for the end of the lock, or wait in the queue of a fair one. HELD BY is the name of a client
+that has one, and the id of the holder otherwise.
+
+A free plain semaphore, or a latch, is a bare number in Redis, and is listed only while somebody waits for it; show finds it by name.
+
+Exit status: 0, also if there are none; 69 for no answer, and 77 if Redis refuses.`,
+		Example: `  latchkey ls 'order:*'
+  latchkey ls -o json | jq -r 'select(.ttl_seconds > 3600) | .key'`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.list(c.Context(), strings.Join(args, ""), limit)
+		},
+	}
+	c.Flags().IntVar(&limit, "limit", 0, "stop after so many locks; 0 lists all")
+	return c
+}
+
+func (a *app) list(ctx context.Context, pattern string, limit int) error {
+	client, done, err := a.open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	p := a.progress()
+	defer p.stop()
+	t := &table{app: a, progress: p}
+	var failed error
+	for o, err := range client.Objects(ctx, pattern) {
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		if err := t.add(o); err != nil {
+			return err
+		}
+		if p.found.Add(1); limit > 0 && p.found.Load() >= int64(limit) {
+			break
+		}
+	}
+	p.stop()
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if failed != nil {
+		return a.unanswered(failed)
+	}
+	return nil
+}
+
+// table prints objects, in columns or in JSON.
+type table struct {
+	*app
+	progress *progress
+	rows     []redisson.Object
+	headed   bool
+}
+
+func (t *table) add(o redisson.Object) error {
+	if t.json() {
+		return t.print(document(o))
+	}
+	if t.rows = append(t.rows, o); len(t.rows) >= sortedRows {
+		return t.flush()
+	}
+	return nil
+}
+
+func (t *table) flush() error {
+	if t.json() || len(t.rows) == 0 && t.headed {
+		return nil
+	}
+	slices.SortFunc(t.rows, func(a, b redisson.Object) int { return strings.Compare(a.Key, b.Key) })
+	t.progress.clear()
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	if !t.headed {
+		fmt.Fprint(w, heading)
+		t.headed = true
+	}
+	for _, o := range t.rows {
+		fmt.Fprint(w, row(o))
+	}
+	t.rows = t.rows[:0]
+	return w.Flush()
+}
+
+// progressAfter is how long a search is silent.
+const progressAfter = time.Second
+
+// progress tells on a terminal how far a long search has come.
+func (a *app) progress() *progress {
+	p := &progress{app: a, quit: make(chan struct{}), gone: make(chan struct{})}
+	if !term.IsTerminal(int(a.err.Fd())) {
+		close(p.gone)
+		return p
+	}
+	start := time.Now()
+	go func() {
+		defer close(p.gone)
+		tick := time.NewTicker(progressAfter)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				p.show(time.Since(start))
+			case <-p.quit:
+				return
+			}
+		}
+	}()
+	return p
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// progress is a line on a terminal that comes and goes.
+type progress struct {
+	*app
+	found      atomic.Int64
+	once       sync.Once
+	quit, gone chan struct{}
+
+	mu    sync.Mutex
+	shown bool
+}
+
+const eraseLine = "\r\x1b[K"
+
+func (p *progress) show(since time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(p.err, "%slooking for locks: %d so far, %v", eraseLine, p.found.Load(), since.Round(time.Second))
+	p.shown = true
+}
+
+// clear makes room for other output.
+func (p *progress) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shown {
+		fmt.Fprint(p.err, eraseLine)
+		p.shown = false
+	}
+}
+
+// stop ends it. A second one does nothing.
+func (p *progress) stop() {
+	p.once.Do(func() {
+		close(p.quit)
+		<-p.gone
+		p.clear()
+	})
+}
