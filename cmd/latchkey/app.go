@@ -24,6 +24,8 @@ type app struct {
 	output  string
 	timeout time.Duration
 	name    string
+
+	started bool // the arguments were understood
 }
 
 const (
@@ -46,6 +48,9 @@ func (a *app) run(args []string) int {
 	}
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause
+	}
+	if _, ours := errors.AsType[*exit](err); !ours && !a.started {
+		err = usage("%w", err) // cobra's
 	}
 	e := exitOf(err)
 	if e.err != nil {
@@ -70,10 +75,13 @@ A password is better off in the variable: others on the host can read the argume
 
 Keys and names are shown as they are if a terminal can show them, and as a quoted string of Go otherwise.
 With -o json they come whole, one JSON document a line, and messages on stderr are JSON, too.`,
-		Version:           version(),
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.check() },
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			a.started = true
+			return a.check()
+		},
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.url, "redis", "", "URL of Redis; LATCHKEY_REDIS_URL without it, or else redis://localhost:6379")

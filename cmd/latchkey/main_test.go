@@ -102,7 +102,7 @@ func startIn(t *testing.T, redisURL string, change func(*exec.Cmd), args ...stri
 		t.Fatal(err)
 	}
 	p := &program{t: t, cmd: exec.Command(self, args...), done: make(chan error, 1)}
-	p.cmd.Env = append(os.Environ(), beProgram+"=1", urlVariable+"="+redisURL)
+	p.cmd.Env = append(os.Environ(), beProgram+"=1", urlVariable+"="+redisURL, "GORACE=atexit_sleep_ms=0") // it is a second otherwise
 	if change != nil {
 		change(p.cmd)
 	}

@@ -129,6 +129,9 @@ func describeHolder(h redisson.Holder) string {
 	if h.Count > 1 {
 		text += fmt.Sprintf(", %d holds", h.Count)
 	}
+	if h.Lease < 0 {
+		return text + ", without an end"
+	}
 	return text + ", for " + rest(h.Lease)
 }
 

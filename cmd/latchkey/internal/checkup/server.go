@@ -116,8 +116,11 @@ func (s *server) persistence() {
 	case s.info["aof_last_write_status"] == "err", s.info["rdb_last_bgsave_status"] == "err":
 		s.report(Fail, "persistence", "the last write to disk failed: the server refuses all writes (MISCONF)", "see the server's log; free space on its disk, then BGSAVE")
 	case aof:
-		fsync, _ := s.config("appendfsync")
-		s.report(OK, "persistence", "append-only file"+strings.TrimRight(", fsync "+fsync, ", fsync")+": a restart keeps the locks, but for those of the last moment", "")
+		fsync, known := s.config("appendfsync")
+		if known {
+			fsync = ", fsync " + fsync
+		}
+		s.report(OK, "persistence", "append-only file"+fsync+": a restart keeps the locks, but for those of the last moment", "")
 	case rdb != "":
 		s.report(Warn, "persistence", rdb+" only: a restart loses the locks taken since the last one, and brings back older ones", "CONFIG SET appendonly yes; CONFIG REWRITE")
 	case !known:

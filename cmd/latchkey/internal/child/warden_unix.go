@@ -43,7 +43,7 @@ func startWarden() (*warden, error) {
 	cmd := &exec.Cmd{
 		Path: self,
 		Args: []string{wardenName},
-		Env:  []string{"GOMAXPROCS=1"},
+		Env:  append(os.Environ(), "GOMAXPROCS=1"),
 		// A session of its own keeps it from what the terminal sends to groups.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 		Stdin:       r,

@@ -70,7 +70,10 @@ var rules = []rule{
 	{regexp.MustCompile(`^` + client + `$`), Meaning{What: "no key but a client, the first part of the ids of its holders"}},
 }
 
-// Decode returns what a name can be. The last meaning is always that of an object's main key.
+// certain are names that nobody gives to a lock.
+var certain = regexp.MustCompile(`^(redisson_|latchkey_|` + uuid + `)`)
+
+// Decode returns what a name can be: what a rule makes it, or the main key of an object, or perhaps both.
 func Decode(name string) []Meaning {
 	var all []Meaning
 	for _, r := range rules {
@@ -78,7 +81,7 @@ func Decode(name string) []Meaning {
 		if !ok {
 			continue
 		}
-		if all = append(all, m); strings.Contains(m.What, "no key but") {
+		if all = append(all, m); certain.MatchString(name) {
 			return all
 		}
 		break // those that follow are less exact readings of the same

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+)
+
+func TestFree(t *testing.T) {
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	stock(t, rdb)
+	for _, tt := range []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{[]string{"order:42"}, 64, "add --yes"},
+		{[]string{"--yes", "none"}, 1, "nobody holds it"},
+		{[]string{"--yes", "text"}, 65, "the key of something else"},
+		{[]string{"--yes", "order:42"}, 0, "order:42 is freed; it was held by " + javaClient},
+		{[]string{"--yes", "rw"}, 0, "rw is freed; it was held by write"},
+		{[]string{"--yes", "--quoted", `"a\x1b[31m\n\xff\u202e"`}, 0, "is freed"},
+	} {
+		status, out, err := result(t, at(s), append([]string{"free"}, tt.args...)...)
+		if status != tt.status || !strings.Contains(out+err, tt.says) {
+			t.Errorf("free %q = %d, %q, want %d, %q", tt.args, status, out+err, tt.status, tt.says)
+		}
+	}
+	if n := rdb.Exists(t.Context(), "order:42", "rw", hostile).Val(); n != 0 {
+		t.Errorf("%d are still there", n)
+	}
+	if n := rdb.Exists(t.Context(), "text", "fair", "fenced", "counter", "user:7").Val(); n != 5 {
+		t.Errorf("only %d of 5 others are left", n)
+	}
+}
+
+func TestFreeEndsTheCommandOfAnotherProcess(t *testing.T) {
+	s := redistest.Start(t)
+	p := start(t, at(s), append(short, "k", "--", "sh", "-c", "echo in; exec sleep 60")...)
+	p.out.await(t, "in")
+	if status, _, err := result(t, at(s), "free", "--yes", "k"); status != 0 {
+		t.Fatalf("free: %d, %s", status, err)
+	}
+	if status := p.status(); status != 76 {
+		t.Errorf("status %d, want 76", status)
+	}
+}
+
+func TestWatchTellsAndRecovers(t *testing.T) {
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	p := start(t, at(s), "watch", "--interval", "20ms", "--timeout", "500ms", "k*")
+	holder := start(t, at(s), "run", "k", "--", "cat")
+	p.out.await(t, "held     k  by ")
+	rdb.HSet(t.Context(), "other", goClient+":1", "1") // is not asked for
+	waiter := start(t, at(s), "run", "--wait", "forever", "k", "--", "true")
+	p.out.await(t, "waiting  k  1")
+	_ = holder.stdin.Close()
+	holder.status()
+	waiter.status()
+	p.out.await(t, "free     k")
+	s.Kill(t)
+	p.err.await(t, "no answer from "+at(s))
+	s.Restart(t)
+	p.err.await(t, "answers again after")
+	rdb.HSet(t.Context(), "k2", goClient+":1", "1")
+	if line := p.out.await(t, "k2"); !strings.Contains(line, "held     k2  by "+goClient) {
+		t.Errorf("it said %q", line)
+	}
+	p.signal(syscall.SIGINT)
+	if status := p.status(); status != 130 {
+		t.Errorf("status %d, want 130", status)
+	}
+	if out := p.out.rest(); strings.Contains(out, "other") {
+		t.Errorf("it told of another lock:\n%s", out)
+	}
+}
+
+func TestWatchInJSON(t *testing.T) {
+	s := redistest.Start(t)
+	stock(t, s.Client(t))
+	p := start(t, at(s), "watch", "-o", "json", "order:*")
+	var event struct {
+		Event  string `json:"event"`
+		Object object `json:"object"`
+	}
+	if err := json.Unmarshal([]byte(p.out.await(t, "order:42")), &event); err != nil || event.Event != "held" || len(event.Object.Holders) != 1 {
+		t.Errorf("%+v, %v", event, err)
+	}
+	denied := strings.Replace(at(s), "//", "//nobody:wrong@", 1)
+	if status, _, _ := result(t, denied, "watch"); status != 77 {
+		t.Errorf("with a wrong password: status %d", status)
+	}
+}
+
+// All commands have the same statuses for a server that does not answer, or refuses.
+func TestCommandsSayThatRedisIsDown(t *testing.T) {
+	s := redistest.Start(t)
+	for _, args := range [][]string{{"ls"}, {"show", "k"}, {"free", "--yes", "k"}, {"doctor"}, {"explain", "k", "--one-key", "--state"}} {
+		status, out, err := result(t, "redis://:secret@127.0.0.1:1", args...)
+		if status != 69 || !strings.Contains(err, "no answer from redis://:xxxxx@127.0.0.1:1") || strings.Contains(out, "key:") {
+			t.Errorf("%v = %d, %q, %q", args, status, out, err)
+		}
+		status, _, err = result(t, strings.Replace(at(s), "//", "//nobody:secret@", 1), args...)
+		if status != 77 || !strings.Contains(err, "WRONGPASS") || strings.Contains(err, "secret") {
+			t.Errorf("%v with a wrong password = %d, %q", args, status, err)
+		}
+	}
+}
+
+// README.md and the help have the statuses of status.go.
+func TestStatusesAreDocumented(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, status := range []int{statusFound, statusUsage, statusData, statusNoAnswer, statusInternal, statusBusy, statusLost, statusRefused, statusMaxHold, statusNoExec, statusNotFound, statusSignal} {
+		if !regexp.MustCompile(`(?m)^\| ` + itoa(status) + `\b`).Match(readme) {
+			t.Errorf("README.md has no line for status %d", status)
+		}
+	}
+	for _, c := range (&app{}).root().Commands() {
+		if c.Runnable() && !c.Hidden && !bytes.Contains(readme, []byte("`latchkey "+c.Name())) && c.Name() != "help" {
+			t.Errorf("README.md does not show latchkey %s", c.Name())
+		}
+		if !strings.Contains(c.Long, "xit status") && c.Name() != "completion" && c.Name() != "help" {
+			t.Errorf("the help of %s has no exit statuses", c.Name())
+		}
+	}
+	files, err := filepath.Glob("testdata/*.golden")
+	if err != nil || len(files) < 30 {
+		t.Errorf("%d golden files, %v", len(files), err)
+	}
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
