@@ -130,7 +130,7 @@ func play(t *testing.T, tools, redisCLI, server, port, session string) (output s
 	shell.SysProcAttr = redistest.Apart()
 	shell.Cancel = func() error { return syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) } // the server, too
 	out, err := shell.CombinedOutput()
-	seen := strings.ReplaceAll(string(out), "127.0.0.1:"+port, "127.0.0.1:6379")
+	seen := strings.NewReplacer("127.0.0.1:"+port, "127.0.0.1:6379", "\r", "").Replace(string(out))
 	return regexp.MustCompile(`(?m)^session: line .*\n`).ReplaceAllString(seen, ""), err // a shell's word on jobs that were killed
 }
 
