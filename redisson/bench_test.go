@@ -31,11 +31,14 @@ func BenchmarkUncontended(b *testing.B) {
 			benchmarkUncontended(b, s, func(o *redis.Options) { o.ContextTimeoutEnabled = honour })
 		})
 	}
+	b.Run("lock+unlock/measured", func(b *testing.B) {
+		benchmarkUncontended(b, s, func(o *redis.Options) { o.ContextTimeoutEnabled = true }, newMeters().option)
+	})
 }
 
-func benchmarkUncontended(b *testing.B, s *redistest.Server, change func(*redis.Options)) {
+func benchmarkUncontended(b *testing.B, s *redistest.Server, change func(*redis.Options), opts ...redisson.Option) {
 	rdb := s.Client(b, change)
-	l := onClient(b, rdb).Lock("k")
+	l := onClient(b, rdb, opts...).Lock("k")
 	mustUnlock(b, l, mustLock(b, l)) // loads the scripts
 	before, _ := commands(b, rdb)
 	b.ReportAllocs()

@@ -110,6 +110,8 @@
 // a third of its patience, too. The goroutines of a process stand in a line behind the one that asks; [MaxWaiters] bounds how many wait. Renewals go in pipelines
 // of up to 500, one after the other for each master.
 //
+// [MeterProvider] has all this measured, and docs/operations has what to watch.
+//
 // docs/security.md has a line for each feature that makes a user who may do just that. A user for all of them needs the categories
 // @hash, @string, @sortedset, @list and @scripting, the commands time, exists, del, pexpire,
 // pttl, persist, publish, type, scan, pubsub, subscribe, unsubscribe and ping, and for a cluster spublish, ssubscribe, sunsubscribe,

@@ -61,16 +61,16 @@ type metrics struct {
 	watching                  metric.Registration
 
 	// Labels are made once; which there are is bounded by constants.
-	ofKind   map[lock.Kind]metric.MeasurementOption
-	ofReason map[string]metric.MeasurementOption
-	ofResult map[string]metric.MeasurementOption
+	ofKind   map[lock.Kind][]metric.AddOption
+	ofReason map[string][]metric.AddOption
+	ofResult map[string][]metric.AddOption
 	ofScript sync.Map // *script to *scriptLabels
 }
 
 // scriptLabels are the labels of one script, with each of failures.
 type scriptLabels struct {
-	repeated metric.MeasurementOption
-	asked    [len(failures)]metric.MeasurementOption
+	repeated []metric.AddOption
+	asked    [len(failures)][]metric.RecordOption
 }
 
 // failures are why a question can fail, as error.type; the first one is that it has not.
@@ -116,10 +116,10 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 // zero has counters begin at 0. A rare event that is the first of its series would otherwise be no increase to who reads them.
 func (m *metrics) zero() {
 	for _, reason := range m.ofReason {
-		m.losses.Add(context.Background(), 0, reason)
+		m.losses.Add(context.Background(), 0, reason...)
 	}
 	for _, result := range m.ofResult {
-		m.renewals.Add(context.Background(), 0, result)
+		m.renewals.Add(context.Background(), 0, result...)
 	}
 }
 
@@ -151,7 +151,7 @@ func (m *metrics) histograms(meter metric.Meter) error {
 
 // label makes the labels that are known from the start.
 func (m *metrics) label() {
-	m.ofKind, m.ofReason, m.ofResult = map[lock.Kind]metric.MeasurementOption{}, map[string]metric.MeasurementOption{}, map[string]metric.MeasurementOption{}
+	m.ofKind, m.ofReason, m.ofResult = map[lock.Kind][]metric.AddOption{}, map[string][]metric.AddOption{}, map[string][]metric.AddOption{}
 	for k := lock.Exclusive; k <= lock.Permit; k++ {
 		m.ofKind[k] = labels(attribute.String(attrKind, k.String()))
 	}
@@ -167,8 +167,8 @@ func (m *metrics) label() {
 	}
 }
 
-func labels(all ...attribute.KeyValue) metric.MeasurementOption {
-	return metric.WithAttributeSet(attribute.NewSet(all...))
+func labels(l attribute.KeyValue) []metric.AddOption {
+	return []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(l))}
 }
 
 // of returns the labels of a script.
@@ -178,9 +178,12 @@ func (m *metrics) of(s *script) *scriptLabels {
 	}
 	name := attribute.String(attrScript, s.name)
 	made := &scriptLabels{repeated: labels(name)}
-	made.asked[0] = made.repeated
-	for i, failure := range failures[1:] {
-		made.asked[i+1] = labels(name, attribute.String(attrErrorType, failure))
+	for i, failure := range failures {
+		set := attribute.NewSet(name)
+		if failure != "" {
+			set = attribute.NewSet(name, attribute.String(attrErrorType, failure))
+		}
+		made.asked[i] = []metric.RecordOption{metric.WithAttributeSet(set)}
 	}
 	known, _ := m.ofScript.LoadOrStore(s, made)
 	return known.(*scriptLabels)
@@ -210,14 +213,14 @@ func (m *metrics) close() {
 // holds counts holds that begin, or end if n is negative.
 func (m *metrics) holds(k lock.Kind, n int64) {
 	if m != nil {
-		m.held.Add(context.Background(), n, m.ofKind[k])
+		m.held.Add(context.Background(), n, m.ofKind[k]...)
 	}
 }
 
 // waits counts calls that begin to wait, or end to if n is negative.
 func (m *metrics) waits(k lock.Kind, n int64) {
 	if m != nil {
-		m.waiting.Add(context.Background(), n, m.ofKind[k])
+		m.waiting.Add(context.Background(), n, m.ofKind[k]...)
 	}
 }
 
@@ -249,7 +252,7 @@ func (m *metrics) lost(err error) {
 			break
 		}
 	}
-	m.losses.Add(context.Background(), 1, m.ofReason[name])
+	m.losses.Add(context.Background(), 1, m.ofReason[name]...)
 }
 
 // renewed notes what became of the watchdog's tasks. Removals are no renewals.
@@ -270,7 +273,7 @@ func (m *metrics) renewed(tasks []task, answers []answer) {
 		case a.gone():
 			result = renewedGone
 		}
-		m.renewals.Add(context.Background(), 1, m.ofResult[result])
+		m.renewals.Add(context.Background(), 1, m.ofResult[result]...)
 	}
 }
 
@@ -281,21 +284,21 @@ func (m *metrics) asked(sent time.Time, calls []call, answers []answer) {
 	}
 	took := time.Since(sent).Seconds()
 	for i, cl := range calls {
-		m.questions.Record(context.Background(), took, m.of(cl.script).asked[failureOf(answers[i].err)])
+		m.questions.Record(context.Background(), took, m.of(cl.script).asked[failureOf(answers[i].err)]...)
 	}
 }
 
 // askedOne is asked for one call.
 func (m *metrics) askedOne(sent time.Time, cl call, a answer) {
 	if m != nil {
-		m.questions.Record(context.Background(), time.Since(sent).Seconds(), m.of(cl.script).asked[failureOf(a.err)])
+		m.questions.Record(context.Background(), time.Since(sent).Seconds(), m.of(cl.script).asked[failureOf(a.err)]...)
 	}
 }
 
 // repeated notes that a call is asked again.
 func (m *metrics) repeated(cl call) {
 	if m != nil {
-		m.repeats.Add(context.Background(), 1, m.of(cl.script).repeated)
+		m.repeats.Add(context.Background(), 1, m.of(cl.script).repeated...)
 	}
 }
 

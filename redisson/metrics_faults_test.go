@@ -145,6 +145,28 @@ func TestMetricsOfNobody(t *testing.T) {
 	check(t, c.Close())
 }
 
+// Whatever is locked and fails, no key is told.
+func TestMetricsTellNoKey(t *testing.T) {
+	t.Parallel()
+	const secret = "customer-4711"
+	m := newMeters()
+	s := redistest.Any(t)
+	c := newClient(t, s, m.option)
+	for _, r := range allKinds() {
+		r.Key = secret + r.Kind.String()
+		h := acquire(t.Context(), t, c, r)
+		r.Wait = time.Millisecond
+		_, _ = c.Acquire(t.Context(), r)
+		release(t, h)
+	}
+	check(t, s.Client(t).Set(t.Context(), secret, secret, 0).Err())
+	_, _ = c.Acquire(t.Context(), lock.Request{Key: secret})
+	told := fmt.Sprintf("%+v", m.read(t))
+	if strings.Contains(told, secret) || !strings.Contains(told, "refused") {
+		t.Errorf("metrics tell a key, or nothing: %s", told)
+	}
+}
+
 // TestMetricsPage compares docs/telemetry.md with what a client tells: instruments with kind and unit, and labels.
 func TestMetricsPage(t *testing.T) {
 	t.Parallel()
