@@ -107,24 +107,24 @@ func TestMetricsOfTwoClients(t *testing.T) {
 	m := newMeters()
 	s := redistest.Any(t)
 	one, two := newClient(t, s, m.option), newClient(t, s, m.option)
-	stranger := newClient(t, s)
-	theirs := acquire(t.Context(), t, stranger, lock.Request{Key: "k"})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+	a, b := acquire(t.Context(), t, one, lock.Request{Key: "a"}), acquire(t.Context(), t, two, lock.Request{Key: "b"})
+	m.expect(t, "held", map[string]int64{"kind=exclusive": 2})
+	release(t, a)
+	m.expect(t, "held", map[string]int64{"kind=exclusive": 1})
+	release(t, b)
+	m.expectIdle(t)
+
+	theirs := acquire(t.Context(), t, newClient(t, s), lock.Request{Key: "k"})
 	failed := make(chan error, 2)
 	for _, c := range []*redisson.Client{one, two} {
 		go func() {
-			_, err := c.Acquire(ctx, lock.Request{Key: "k", Wait: -1})
+			_, err := c.Acquire(context.Background(), lock.Request{Key: "k", Wait: -1})
 			failed <- err
 		}()
 	}
-	acquire(t.Context(), t, one, lock.Request{Key: "a"})
-	acquire(t.Context(), t, two, lock.Request{Key: "b"})
-	m.expect(t, "held", map[string]int64{"kind=exclusive": 2})
 	m.expect(t, "waiting", map[string]int64{"kind=exclusive": 2})
 	m.expect(t, "subscriptions", map[string]int64{"": 2})
 	check(t, one.Close())
-	m.expect(t, "held", map[string]int64{"kind=exclusive": 1})
 	m.expect(t, "waiting", map[string]int64{"kind=exclusive": 1})
 	m.expect(t, "subscriptions", map[string]int64{"": 1})
 	check(t, two.Close())
