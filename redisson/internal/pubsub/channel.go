@@ -12,6 +12,7 @@ type channel struct {
 	name          string
 	subscriptions int           // that are not closed
 	changed       chan struct{} // closed and replaced by each hint
+	mail          *mail         // what was said on it, if somebody reads that
 
 	// A channel that has no subscriptions any more lingers as long as it has a connection, and for no longer than Linger.
 	lingering *list.Element // in the registry's list; nil unless the channel lingers
@@ -36,6 +37,26 @@ func (ch *channel) live() bool { return ch.subscribed && ch.subscribing == 0 }
 func (ch *channel) hint() {
 	close(ch.changed)
 	ch.changed = make(chan struct{})
+}
+
+// mail is the messages of a channel that nobody has read yet.
+type mail struct {
+	messages []string
+	size     int  // of these, in bytes
+	missed   bool // there may have been others
+}
+
+// mostMail bounds the messages that wait to be read, in bytes, each with what it takes to keep it.
+const mostMail = 256 << 10
+
+// put adds a message, or notes that there was one.
+func (m *mail) put(message string) {
+	const each = 16
+	if m.size+len(message)+each > mostMail {
+		m.missed = true
+		return
+	}
+	m.messages, m.size = append(m.messages, message), m.size+len(message)+each
 }
 
 // assignment is the channels of one connection.

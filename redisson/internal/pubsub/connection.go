@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -23,6 +24,8 @@ const (
 	// looked for again. The first doubles with each connection that breaks soon, up to reconnectCap.
 	reconnectPause = 50 * time.Millisecond
 	reconnectCap   = 2 * time.Second
+	// refusedPause is how long a channel is left alone that the server has refused.
+	refusedPause = time.Minute
 )
 
 // connection subscribes the channels of an assignment, in one session after the other.
@@ -130,8 +133,8 @@ func (s *session) send(subscribe, unsubscribe []string) error {
 	bound := time.AfterFunc(silence, s.cut)
 	defer bound.Stop()
 	if !s.assignment.sharded() {
-		if len(subscribe) > 0 {
-			if err := s.ps.Subscribe(s.ctx, subscribe...); err != nil {
+		for _, names := range s.registry.apart(subscribe) {
+			if err := s.ps.Subscribe(s.ctx, names...); err != nil {
 				return err
 			}
 		}
@@ -189,13 +192,13 @@ func (s *session) follow() bool {
 func (s *session) read() {
 	for {
 		m, err := s.receive()
-		if err != nil && !s.redirected(err) {
+		if err != nil && !s.redirected(err) && !s.refused(err) {
 			return
 		}
 		s.heard.Store(int64(time.Since(s.began)))
 		switch m := m.(type) {
 		case *redis.Message:
-			s.registry.message(m.Channel)
+			s.registry.message(m.Channel, m.Payload)
 		case *redis.Subscription:
 			if s.registry.confirm(s.assignment, m) {
 				s.topology.Reload()
@@ -233,6 +236,11 @@ func (s *session) redirected(err error) bool {
 	s.topology.Reload()
 	s.release(func(name string) bool { return Slot(name) == slot })
 	return true
+}
+
+// refused reports whether err is the server's answer that its user may not subscribe a channel without which the others are as good.
+func (s *session) refused(err error) bool {
+	return reply.Refused(err) && s.registry.refused(s.assignment, refusedPause)
 }
 
 // release gives up the channels for which gone is true, to be assigned anew.

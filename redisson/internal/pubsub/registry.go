@@ -44,6 +44,21 @@ func newRegistry() *registry {
 func (r *registry) subscribe(name string) *channel {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.subscribeLocked(name)
+}
+
+// receive is subscribe for a channel with mail.
+func (r *registry) receive(name string) *channel {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ch := r.subscribeLocked(name)
+	if ch.mail == nil {
+		ch.mail = new(mail)
+	}
+	return ch
+}
+
+func (r *registry) subscribeLocked(name string) *channel {
 	ch := r.channels[name]
 	if ch == nil {
 		ch = &channel{name: name, changed: make(chan struct{})}
@@ -263,8 +278,11 @@ func (r *registry) confirm(a *assignment, s *redis.Subscription) (moved bool) {
 	switch s.Kind {
 	case "subscribe", "ssubscribe":
 		ch.subscribing = max(0, ch.subscribing-1)
-		if ch.live() {
-			ch.hint() // for the messages that were missed before
+		if ch.live() { // messages were missed before
+			if ch.mail != nil {
+				ch.mail.missed = true
+			}
+			ch.hint()
 		}
 	case "unsubscribe", "sunsubscribe":
 		if ch.unsubscribing == 0 {
@@ -277,12 +295,59 @@ func (r *registry) confirm(a *assignment, s *redis.Subscription) (moved bool) {
 }
 
 // message notes a message on a channel.
-func (r *registry) message(name string) {
+func (r *registry) message(name, payload string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ch := r.channels[name]; ch != nil {
+		if ch.mail != nil {
+			ch.mail.put(payload)
+		}
 		ch.hint()
 	}
+}
+
+// read returns what was said on a channel since the last time.
+func (r *registry) read(ch *channel) (messages []string, missed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	messages, missed = ch.mail.messages, ch.mail.missed
+	*ch.mail = mail{}
+	return messages, missed
+}
+
+// apart groups channels into commands. What the server refuses of a command, it refuses as a whole, so channels with mail go by themselves.
+func (r *registry) apart(names []string) (groups [][]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var others []string
+	for _, name := range names {
+		if ch := r.channels[name]; ch != nil && ch.mail != nil {
+			groups = append(groups, []string{name})
+		} else {
+			others = append(others, name)
+		}
+	}
+	if len(others) > 0 {
+		groups = append(groups, others)
+	}
+	return groups
+}
+
+// refused gives up channels with mail whose subscription is not confirmed, and reports whether there was one: the server has refused
+// something on this connection, and they are what a user is most likely not to be allowed. They are to be tried again after the pause.
+func (r *registry) refused(a *assignment, pause time.Duration) (any bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(a.channels)) {
+		ch := a.channels[name]
+		if ch.mail == nil || ch.subscribing == 0 {
+			continue
+		}
+		any = true
+		r.releaseLocked(ch, 0)
+		ch.notYet = time.Now().Add(pause)
+	}
+	return any
 }
 
 // release takes channels from a connection that does not serve them any more. They are to be assigned again, but only after

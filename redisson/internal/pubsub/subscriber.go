@@ -65,6 +65,12 @@ func (s *Subscriber) Subscribe(channel string) *Subscription {
 	return &Subscription{registry: s.registry, channel: s.registry.subscribe(channel)}
 }
 
+// Receive is Subscribe, and has the messages kept for [Subscription.Read]. Where the server refuses the channel, others do not suffer from
+// that, and it is tried again once a minute.
+func (s *Subscriber) Receive(channel string) *Subscription {
+	return &Subscription{registry: s.registry, channel: s.registry.receive(channel)}
+}
+
 // Changed is that of a Subscription, for a channel that has lingered so far. The next Subscription has the same, unless something has
 // changed in between.
 func (s *Subscriber) Changed(channel string) (changed <-chan struct{}, live bool) {
@@ -99,6 +105,12 @@ type Subscription struct {
 // nothing is missed in between. A Subscription to a channel that lingers is live at once.
 func (s *Subscription) Changed() (changed <-chan struct{}, live bool) {
 	return s.registry.changed(s.channel)
+}
+
+// Read returns the messages since the last Read, for a Subscription of Receive, and whether others may have been missed: before the
+// subscription was confirmed, while there was no connection, or because there were too many.
+func (s *Subscription) Read() (messages []string, missed bool) {
+	return s.registry.read(s.channel)
 }
 
 // Close takes the interest back. A second Close does nothing.
