@@ -212,7 +212,7 @@ func TestACLLinesInACluster(t *testing.T) {
 	more, both := aclAddition(t, "+cluster|slots")
 	if !c.Sharded { // before Redis 7.0, the words for sharded channels are unknown
 		sharded := func(word string) bool {
-			return regexp.MustCompile("spublish|ssubscribe|sunsubscribe").MatchString(word)
+			return regexp.MustCompile("spublish|ssubscribe|sunsubscribe|~latchkey_client").MatchString(word)
 		}
 		more.words, both = slices.DeleteFunc(more.words, sharded), slices.DeleteFunc(both, sharded)
 	}
@@ -243,6 +243,12 @@ func tryACLInACluster(t *testing.T, c *redistest.Cluster, words []string) error 
 	if err == nil {
 		err = u.handOver(h, u.b, r, 300*time.Millisecond)
 	}
+	if err == nil {
+		_, err = u.a.Acquire(u.ctx, r)
+	}
+	if err == nil {
+		_, err = u.b.Lock(aclName).ForceUnlock(u.ctx)
+	}
 	time.Sleep(400 * time.Millisecond) // until nothing is subscribed any more
 	for _, n := range c.Masters {
 		if denied := denials(t, n.Admin); len(denied) > 0 {
@@ -250,4 +256,21 @@ func tryACLInACluster(t *testing.T, c *redistest.Cluster, words []string) error 
 		}
 	}
 	return err
+}
+
+// Name needs a key and a word more.
+func TestACLLineOfName(t *testing.T) {
+	t.Parallel()
+	more, both := aclAddition(t, "+set")
+	for _, word := range append([]string{"nothing"}, more.words...) {
+		s := redistest.Start(t)
+		admin := s.Client(t)
+		setUser(t, func(args ...any) error { return admin.Do(t.Context(), args...).Err() }, strings.Join(aclLine{words: both}.without(word), " "))
+		c := onClient(t, s.Client(t, func(o *redis.Options) { o.Username, o.Password = "locker", "secret" }), redisson.Name("n"))
+		acquire(t.Context(), t, c, lock.Request{Key: aclName})
+		eventually(t, "the name is shown or denied", func() bool {
+			shown := admin.Exists(t.Context(), "latchkey_client:"+c.ID()).Val() == 1
+			return shown != (len(denials(t, admin)) > 0) && shown == (word == "nothing")
+		})
+	}
 }

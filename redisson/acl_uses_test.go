@@ -3,7 +3,6 @@ package redisson_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -23,7 +22,7 @@ var aclUses = map[string]func(*aclUse) error{
 	"rw":        func(u *aclUse) error { return u.all(u.kind(lock.Write), u.kind(lock.Read), u.readers) },
 	"permit":    func(u *aclUse) error { return u.all(u.kind(lock.Permit), u.otherKind) },
 	"expirable": (*aclUse).expirable, "semaphore": (*aclUse).semaphore, "latch": (*aclUse).latch, "rate": (*aclUse).rate,
-	"replace": (*aclUse).replace, "inspect": (*aclUse).inspect,
+	"replace": (*aclUse).replace, "inspect": (*aclUse).inspect, "force": (*aclUse).force,
 }
 
 const (
@@ -113,7 +112,7 @@ func (u *aclUse) named(kind lock.Kind) *redisson.Lock {
 	case lock.Fair:
 		return u.b.FairLock(aclName)
 	case lock.Fenced:
-		return nil // a FencedLock has the scripts of a Lock
+		return u.b.Lock(aclName) // a FencedLock has the scripts of a Lock
 	case lock.Read:
 		return u.b.ReadWriteLock(aclName).ReadLock()
 	case lock.Write:
@@ -185,7 +184,7 @@ func (u *aclUse) keep(r lock.Request) error {
 
 // unsubscribed waits until nothing is subscribed any more.
 func (u *aclUse) unsubscribed() error {
-	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(6 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if all, err := u.admin.PubSubChannels(u.t.Context(), "*").Result(); err == nil && len(all) == 0 {
 			return nil
 		}
@@ -404,39 +403,4 @@ func (u *aclUse) replace() error {
 	leave()
 	leave2()
 	return errors.Join(err, u.unsubscribed())
-}
-
-// inspect looks at what there can be, as somebody else has made it.
-func (u *aclUse) inspect() error {
-	ctx, maker := u.t.Context(), onClient(u.t, u.admin)
-	for _, kind := range []lock.Kind{lock.Fenced, lock.Read, lock.Permit} {
-		acquire(ctx, u.t, maker, lock.Request{Key: aclName + kind.String(), Kind: kind, Limit: 1})
-	}
-	check(u.t, u.admin.Set(ctx, aclName+"number", 1, 0).Err())
-	var readers []any
-	for i := range 1200 {
-		readers = append(readers, fmt.Sprintf("6ba7b810-9dad-41d1-80b4-%012d:1", i), 1)
-	}
-	check(u.t, u.admin.HSet(ctx, aclName, readers...).Err())
-	check(u.t, u.admin.RPush(ctx, "redisson_lock_queue:{"+aclName+"}", "a:1").Err())
-	check(u.t, u.admin.ZAdd(ctx, "redisson_lock_timeout:{"+aclName+"}", redis.Z{Score: 1, Member: "a:1"}).Err())
-	for _, name := range []string{aclName, aclName + "number", aclName + "fenced", aclName + "none"} {
-		o, err := u.a.Inspect(u.ctx, name)
-		if err != nil {
-			return err
-		}
-		if name == aclName && len(o.Queue) != 1 || name == aclName+"fenced" && o.Token != 1 {
-			return fmt.Errorf("of %s there is %+v", name, o)
-		}
-	}
-	found := 0
-	for _, err := range u.a.Objects(u.ctx, "order:*") {
-		if found++; err != nil {
-			return err
-		}
-	}
-	if found != 4 {
-		return fmt.Errorf("%d objects, want 4", found)
-	}
-	return nil
 }

@@ -28,6 +28,8 @@ type claims struct {
 	alarmAt  instant            // zero when the alarm is not set
 	asleep   time.Duration      // for how long the machine was suspended since the origin, as far as is known
 	ended    []ending           // by the present transition
+	ears     ears
+	badge    badge
 
 	// While the client is being closed.
 	closed  error         // why no lock is taken any more
@@ -52,7 +54,8 @@ type ending struct {
 var errTooLate = errors.New("redisson: Redis took longer to answer than the lease")
 
 func newClaims(timeout, grace time.Duration) *claims {
-	return &claims{timeout: timeout, grace: grace, origin: time.Now(), alarm: time.NewTimer(forever), byLock: map[lockID]*holder{}}
+	return &claims{timeout: timeout, grace: grace, origin: time.Now(), alarm: time.NewTimer(forever), byLock: map[lockID]*holder{},
+		ears: ears{after: min(listenAfter, timeout/61)}}
 }
 
 func (ho *holder) lockID() lockID { return lockID{ho.name(), ho.kind.Family()} }
@@ -116,6 +119,8 @@ func (s *claims) enter(h *hold, version int32, a answer) error {
 		ho.admitted = present()
 		ho.next = s.byLock[ho.lockID()]
 		s.byLock[ho.lockID()] = ho
+		s.attendLocked()
+		s.showLocked()
 	}
 	s.placeLocked(ho)
 	return nil
@@ -126,7 +131,7 @@ func (s *claims) refusalLocked(h *hold, a answer) error {
 	now := present()
 	switch {
 	case a.gone() || h.holder.dead:
-		return h.lostError(now, errGone)
+		return h.lostError(now, h.holder.goneError())
 	case a.err != nil:
 		return a.err
 	case h.ctx.Err() != nil:
@@ -197,7 +202,7 @@ func (s *claims) forced(id lockID, asked instant) {
 	for ho := s.byLock[id]; ho != nil; {
 		next := ho.next
 		if ho.admitted < asked {
-			s.loseLocked(ho, errGone)
+			s.loseLocked(ho, ErrForced)
 		}
 		ho = next
 	}
@@ -232,10 +237,15 @@ func (s *claims) close(cause error) (quiet <-chan struct{}) {
 	defer s.unlock()
 	s.closed, s.quiet = cause, make(chan struct{})
 	for _, e := range slices.Clone(s.schedule) {
-		if ho, ok := e.of.(*holder); ok {
-			s.awaited -= int(ho.unreleased)
-			s.loseLocked(ho, cause)
-			s.awaited += int(ho.unreleased)
+		switch of := e.of.(type) {
+		case *holder:
+			s.awaited -= int(of.unreleased)
+			s.loseLocked(of, cause)
+			s.awaited += int(of.unreleased)
+		case *ears:
+			s.schedule.set(&of.entry, of, 0)
+		case *badge:
+			s.schedule.set(&of.entry, of, 0)
 		}
 	}
 	return s.quiet
@@ -298,6 +308,7 @@ func (s *claims) unlinkLocked(ho *holder) {
 	}
 	if ho.next = nil; s.byLock[id] == nil {
 		delete(s.byLock, id)
+		s.hideLocked()
 	}
 }
 

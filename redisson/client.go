@@ -89,6 +89,9 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.topology = topology{pubsub.NewTopology(rdb, pubsub.Mode(s.sharded))}
 	c.road = newRoad(rdb, c.topology, s)
 	c.claims = newClaims(s.watchdogTimeout, max(lateness, 2*s.timeout))
+	if s.named {
+		c.claims.badge = badge{key: clientName(c.id), text: newCard(s.name)}
+	}
 	c.subscriber = pubsub.NewSubscriber(rdb, c.topology.Topology)
 	c.lines = lines{subscriber: c.subscriber, byID: map[lineID]*line{}}
 	c.waiters.mostOfKey, c.waiters.most = s.mostOfKey, s.mostWaiters
@@ -201,6 +204,7 @@ func (c *Client) Close() (err error) {
 			case <-bound.Done():
 			}
 		}
+		c.hide(bound)
 		close(c.stop)
 		c.road.close()
 		c.wg.Wait()

@@ -101,14 +101,19 @@
 //	ReadLock         1      1
 //	WriteLock        1      1
 //
-// Client.Inspect is one command, and Client.Objects one for each 500 keys and pass, of which there are three, and one for each object. Each
-// operation of a Semaphore, PermitExpirableSemaphore, CountDownLatch or RateLimiter is one command, and a MultiLock or
-// RedLock costs what its members cost. Client.Replace is one command, and one or two in the background.
+// Each operation of a Semaphore, PermitExpirableSemaphore, CountDownLatch or RateLimiter is one command, and a MultiLock or
+// RedLock costs what its members cost. Client.Replace is one command, and one or two in the background. Client.Inspect is one command for
+// the object and one for each client that it names; Client.Objects has three passes of one command for each 500 keys, and then does
+// as Inspect.
 //
 // A waiting process subscribes to the lock's channel, on one connection for the whole client, and asks again only after a
 // message, when the holder's lease is over, or once in a third of the watchdog's timeout. A waiter for a fair lock asks once in
 // a third of its patience, too. The goroutines of a process stand in a line behind the one that asks; [MaxWaiters] bounds how many wait. Renewals go in pipelines
 // of up to 500, one after the other for each master.
+//
+// A client that has held a lock for 50ms listens on a channel of its own, latchkey_client:<id>, until it has held nothing for a second or two:
+// there it is told of a lock that somebody has freed by hand, and asks Redis about that holder. When it begins to hear, it asks once about
+// all that it holds. A ForceUnlock costs a command for each holder of another client, beside its own.
 //
 // [MeterProvider] has all this measured, and docs/operations has what to watch.
 //
@@ -117,5 +122,5 @@
 // pttl, persist, publish, type, scan, pubsub, subscribe, unsubscribe and ping, and for a cluster spublish, ssubscribe, sunsubscribe,
 // pubsub|shardnumsub, cluster|slots and command; for SyncReplicas, wait. Its keys are the names of the locks, redisson_lock_*,
 // latchkey_* and those that begin with a name in braces; its channels redisson_lock__channel:*, redisson_rwlock:*,
-// redisson_sc:*, redisson_countdownlatch__channel__* and, for Replace, latchkey_newest:*.
+// redisson_sc:*, redisson_countdownlatch__channel__*, latchkey_client:* and, for Replace, latchkey_newest:*.
 package redisson

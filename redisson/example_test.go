@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -211,4 +212,45 @@ func ExampleClient_Objects() {
 		fmt.Println(o.Key, o.Type, o.Mode)
 	}
 	// Output: order:42 readwrite read
+}
+
+func ExampleName() {
+	client, stop := example(redisson.Name("orders-7f9c"))
+	defer stop()
+	ctx := context.Background()
+	held, err := client.Lock("order:42").Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Lock("order:42").Unlock(held)
+
+	for who := (redisson.Identity{}); who.Name == ""; { // it says so in the background
+		o, err := client.Inspect(ctx, "order:42")
+		if err != nil {
+			log.Fatal(err)
+		}
+		if who = o.Holders[0].Who; who.Name != "" {
+			fmt.Println(who.Name, who.PID == os.Getpid())
+		}
+	}
+	// Output: orders-7f9c true
+}
+
+func ExampleClient_ForceUnlock() {
+	client, stop := example()
+	defer stop()
+	ctx := context.Background()
+	held, err := client.Lock("order:42").Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	fmt.Println(client.ForceUnlock(ctx, "order:42")) // in any process
+	<-held.Done()
+	fmt.Println(errors.Is(context.Cause(held), redisson.ErrForced))
+	fmt.Println(client.ForceUnlock(ctx, "order:42"))
+	// Output:
+	// true <nil>
+	// true
+	// false <nil>
 }

@@ -39,3 +39,17 @@ func Waiting(c *Client) (all, keys int) {
 
 // Matches is what a search uses for keys that are made from a name.
 func Matches(pattern, text string) bool { return matches(pattern, text) }
+
+// Hears reports whether the client is told of locks that are freed by hand, and has asked about what it had missed.
+func Hears(c *Client) bool {
+	_, live := c.subscriber.Changed(clientName(c.id))
+	s := c.claims
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, first := range s.byLock {
+		for ho := first; ho != nil; ho = ho.next {
+			live = live && !ho.outdated
+		}
+	}
+	return live && s.ears.asked > 0
+}

@@ -34,6 +34,7 @@ type holder struct {
 	// The mutex of claims guards the rest. There can be very many holders: fields of a size stand together.
 	queued     bool  // stands in the queue of a fair lock
 	dead       bool  // lost, or being removed: nothing joins any more
+	told       bool  // by somebody that it was freed by hand
 	outdated   bool  // the counts in Redis may be others, or it is not known whether the holder is still there
 	version    int32 // of the counts
 	unreleased int32 // lost holds whose work has not released them
@@ -190,6 +191,14 @@ func (ho *holder) endCut(a answer, late instant) {
 		late = present()
 	}
 	ho.cut.by = max(ho.cut.by, late)
+}
+
+// goneError is why a holder is lost that Redis does not have any more.
+func (ho *holder) goneError() error {
+	if ho.told {
+		return ErrForced
+	}
+	return errGone
 }
 
 // changed makes an update due now. It brings the counts to Redis, or finds out whether the holder is still there.

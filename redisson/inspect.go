@@ -22,7 +22,11 @@ func (c *Client) Inspect(ctx context.Context, name string) (Object, error) {
 		return Object{}, err
 	}
 	key := c.mapName(name)
-	return readObject(key, c.query(ctx, inspectCall(key)))
+	o, err := readObject(key, c.query(ctx, inspectCall(key)))
+	if err == nil {
+		identities{}.learn(ctx, c, &o)
+	}
+	return o, err
 }
 
 // inspectCall asks for all there is at a key. Only the key itself is among KEYS: the others are looked at as they turn out to matter.

@@ -176,7 +176,7 @@ func (s *claims) endExtension(h *hold, d time.Duration, update task, a answer) e
 	switch {
 	case err != nil:
 	case a.gone(): // overtaken by another change
-		err = h.lostError(present(), errGone)
+		err = h.lostError(present(), h.holder.goneError())
 	case a.err == nil && h.lease > 0:
 		h.lastFor(d, instantOf(a.sent))
 	default:
@@ -212,18 +212,15 @@ func (l *Lock) hold(held context.Context) (*hold, error) {
 }
 
 // ForceUnlock frees the lock, whoever holds it, and wakes a waiter. It reports whether there was anything to free; one side
-// of a read/write lock leaves the other one alone. Holders in this client lose their holds at once, others when they next
-// renew them: it is a tool for repairs.
+// of a read/write lock leaves the other one alone. It is a tool for repairs. The contexts of the holds of this package end with
+// [ErrForced], those of other processes within a moment, or when they next renew if Redis can't tell them; Redisson's holders find
+// out when they renew.
 func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	if err := l.c.checkName(l.name); err != nil {
 		return false, err
 	}
-	asked := present()
-	a := l.c.road.askSoon(ctx, l.c.familyOf(l.kind).force(l.key, l.kind))
-	if a.yes() {
-		l.c.claims.forced(lockID{l.key, l.kind.Family()}, asked)
-	}
-	return a.yes(), a.err
+	a, err := l.c.force(ctx, l.key, l.c.familyOf(l.kind).force(l.key, l.kind), l.kind.Family())
+	return a.yes(), err
 }
 
 // IsLocked reports whether anybody holds the lock: of a read/write lock, this side of it.

@@ -86,7 +86,7 @@ var lossReasons = []struct {
 	reason error
 	name   string
 }{
-	{ErrClosed, "closed"}, {lock.ErrMaxHold, "max_hold"}, {errUnrenewed, "unrenewed"}, {errGone, "removed"}, {errLease, "lease"},
+	{ErrClosed, "closed"}, {lock.ErrMaxHold, "max_hold"}, {errUnrenewed, "unrenewed"}, {ErrForced, "forced"}, {errGone, "removed"}, {errLease, "lease"},
 }
 
 const otherReason = "other"

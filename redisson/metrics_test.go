@@ -188,6 +188,10 @@ func TestMetricsCountLosses(t *testing.T) {
 		{"removed", lock.Request{}, func(t *testing.T, s *redistest.Server, _ *redisson.Client) {
 			check(t, s.Client(t).Del(t.Context(), "k").Err())
 		}},
+		{"forced", lock.Request{}, func(t *testing.T, s *redistest.Server, c *redisson.Client) {
+			hears(t, c)
+			must(t, true)(newClient(t, s).ForceUnlock(t.Context(), "k"))
+		}},
 		{"lease", lock.Request{Lease: 300 * time.Millisecond}, nil},
 		{"max_hold", lock.Request{MaxHold: 300 * time.Millisecond}, nil},
 		{"unrenewed", lock.Request{}, func(t *testing.T, s *redistest.Server, _ *redisson.Client) { s.Pause(t) }},

@@ -93,6 +93,10 @@ func rateKeys(name, client string) (value, permits, ownValue, ownPermits string)
 // one is announced; see Client.Replace. Redisson does not know it.
 func newestName(name string) string { return prefixed("latchkey_newest", name) }
 
+// clientName is a client's own: the channel where it is told that a lock was freed by hand, and the key that says whose client it is, if
+// it has a name. Redisson does not know it.
+func clientName(client string) string { return "latchkey_client:" + client }
+
 // receiptKey is where this package notes what came of a client's last request in a slot; see receipts. Redisson does not
 // know it.
 func receiptKey(name, client string, slot int) string {

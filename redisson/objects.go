@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,8 @@ import (
 const (
 	// scanPage is how many keys a server looks at in one script, few enough to take it about a millisecond.
 	scanPage = 500
+	// askedTogether is how many objects are asked about in one pipeline.
+	askedTogether = 100
 	// mostSeen bounds how many objects a search remembers, so that it does not return one twice.
 	mostSeen = 1 << 16
 	// mostChannels bounds how many channels a search looks at of a master and a kind.
@@ -42,7 +45,7 @@ func (c *Client) Objects(ctx context.Context, pattern string) iter.Seq2[Object, 
 		if pattern == "" {
 			pattern = "*"
 		}
-		s := &search{c: c, ctx: ctx, pattern: pattern, yield: yield, seed: maphash.MakeSeed(), found: map[uint64]bool{}}
+		s := &search{c: c, ctx: ctx, pattern: pattern, yield: yield, seed: maphash.MakeSeed(), found: map[uint64]bool{}, who: identities{}}
 		servers, err := c.servers(ctx)
 		if err != nil {
 			yield(Object{}, err)
@@ -64,6 +67,7 @@ type search struct {
 	yield   func(Object, error) bool
 	seed    maphash.Seed
 	found   map[uint64]bool // what was returned, by hash
+	who     identities
 }
 
 // server is a master that is asked, and a key by which a question gets there.
@@ -189,47 +193,65 @@ func (s *search) look(p pass, found []any) bool {
 			}
 		}
 	}
-	for name, a := range s.c.askAll(s.ctx, names, inspectCall) {
-		o, err := readObject(name, a)
-		switch {
-		case err != nil:
-			o = Object{Key: name}
-		case !p.wanted(&o) || s.found[s.hash(name)]:
-			continue
-		}
-		if len(s.found) < mostSeen {
-			s.found[s.hash(name)] = true
-		}
-		if !s.yield(o, err) {
+	for part := range slices.Chunk(names, askedTogether) {
+		if !s.inspect(p, part) {
 			return false
 		}
 	}
 	return s.ctx.Err() == nil || s.fail(context.Cause(s.ctx))
 }
 
+// inspect returns those of the objects with these keys that a pass wants.
+func (s *search) inspect(p pass, names []string) bool {
+	calls := make([]call, len(names))
+	for i, name := range names {
+		calls[i] = inspectCall(name)
+	}
+	var found []*Object
+	for i, a := range s.c.askEach(s.ctx, calls) {
+		name := names[i]
+		o, err := readObject(name, a)
+		switch {
+		case err != nil:
+			if !s.yield(Object{Key: name}, fmt.Errorf("redisson: a key could not be looked at: %w", err)) {
+				return false
+			}
+		case p.wanted(&o) && !s.found[s.hash(name)]:
+			found = append(found, &o)
+			if len(s.found) < mostSeen {
+				s.found[s.hash(name)] = true
+			}
+		}
+	}
+	s.who.learn(s.ctx, s.c, found...)
+	for _, o := range found {
+		if !s.yield(*o, nil) {
+			return false
+		}
+	}
+	return true
+}
+
 func (s *search) hash(name string) uint64 { return maphash.String(s.seed, name) }
 
-// askAll asks about many keys, in few round trips to each of their masters. What fails is asked for once more by itself, which repeats it
-// for as long as there is time. All that is asked changes nothing.
-func (c *Client) askAll(ctx context.Context, keys []string, ask func(key string) call) iter.Seq2[string, answer] {
-	of := map[string][]string{}
-	for _, key := range keys {
-		at := c.topology.Master(key)
-		of[at] = append(of[at], key)
+// askEach asks many questions that change nothing, in few round trips to each master, and yields the answers by their places. What fails is
+// asked once more by itself, which repeats it for as long as there is time.
+func (c *Client) askEach(ctx context.Context, calls []call) iter.Seq2[int, answer] {
+	of := map[string][]int{}
+	for i, cl := range calls {
+		at := c.topology.Master(cl.keys[0])
+		of[at] = append(of[at], i)
 	}
-	return func(yield func(string, answer) bool) {
-		for _, keys := range of {
-			for part := range slices.Chunk(keys, scanPage/10) {
-				calls := make([]call, len(part))
-				for i, key := range part {
-					calls[i] = ask(key)
+	return func(yield func(int, answer) bool) {
+		for _, at := range slices.Sorted(maps.Keys(of)) {
+			for part := range slices.Chunk(of[at], askedTogether) {
+				together := make([]call, len(part))
+				for i, at := range part {
+					together[i] = calls[at]
 				}
-				for i, a := range c.road.askTogether(ctx, time.Now().Add(c.timeout), calls) {
+				for i, a := range c.road.askTogether(ctx, time.Now().Add(c.timeout), together) {
 					if a.err != nil && !lasting(a.err) {
-						a = c.query(ctx, calls[i])
-					}
-					if a.err != nil {
-						a.err = fmt.Errorf("redisson: a key could not be looked at: %w", a.err)
+						a = c.query(ctx, together[i])
 					}
 					if !yield(part[i], a) {
 						return

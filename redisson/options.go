@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -44,6 +45,8 @@ type settings struct {
 	mostOfKey       int // waiters
 	mostWaiters     int
 	meters          metric.MeterProvider
+	name            string
+	named           bool
 }
 
 type optionFunc func(*settings)
@@ -148,7 +151,7 @@ func (s *settings) check(rdb redis.UniversalClient) error {
 	case s.sharded == ShardedOn && !isCluster(rdb):
 		return errors.New("redisson: sharded channels are there in a Redis Cluster only")
 	}
-	return s.sync.check(s.timeout)
+	return cmp.Or(s.checkName(), s.sync.check(s.timeout))
 }
 
 // checkServers refuses clients that locks can't rely on. It also notes what they can do.

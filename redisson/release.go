@@ -106,7 +106,7 @@ func (s *claims) endRelease(h *hold, t task, a answer) error {
 	case t.whole && a.doubts > 0: // the attempt that was not answered has done it
 		return nil
 	}
-	return h.lostError(now, errGone)
+	return h.lostError(now, ho.goneError())
 }
 
 // applyLocked takes over the answer to an update of a holder that had this version of its counts. An older version may have been
@@ -120,12 +120,13 @@ func (s *claims) applyLocked(ho *holder, a answer, version int32) {
 		if version == ho.version {
 			ho.renewAt = s.renewalDue(a.sent, lease)
 			ho.outdated = lease < duration(a.values[1]) // and will count for more later
+			ho.told = false
 		}
 	case !a.gone():
 		ho.lastErr = a.err
 		ho.outdated = true
 	case version == ho.version:
-		s.loseLocked(ho, errGone)
+		s.loseLocked(ho, ho.goneError())
 	default:
 		ho.changed()
 	}

@@ -10,12 +10,12 @@ type schedule []*entry
 
 // entry is a part of what can be scheduled.
 type entry struct {
-	of    any // a *holder or a *retry
+	of    any // a *holder, a *retry, the *ears or the *badge
 	due   instant
 	index int // in the heap, from 1; 0 when not there
 }
 
-// set gives the entry of a holder or a retry a time, or takes it out of the schedule if that is zero.
+// set gives the entry a time, or takes it out of the schedule if that is zero.
 func (s *schedule) set(e *entry, of any, due instant) {
 	switch e.of, e.due = of, due; {
 	case due == 0 && e.index > 0:

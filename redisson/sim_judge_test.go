@@ -135,6 +135,10 @@ func (j *judge) rob(key string) {
 	defer j.mu.Unlock()
 	j.robbed[key] = j.net.Since()
 	delete(j.kept, key)
+	if v, known := j.vacant[key]; known && len(j.inside[key]) == 0 { // it was kept until now
+		v.since = j.robbed[key]
+		j.vacant[key] = v
+	}
 	for _, s := range j.inside[key] {
 		for _, sec := range s.live {
 			if sec.robbed == 0 {

@@ -59,6 +59,16 @@ var simMutants = []mutant{
 		edits: []edit{{"lua/token.lua", "redis.pcall('incr', KEYS[2])", "redis.pcall('incrby', KEYS[2], #KEYS[1] - 1)"}},
 		run:   "scene=fenced", want: "token",
 	},
+	{
+		name:  "nobody is told of a forced release",
+		edits: []edit{{"told.go", "\tfor range c.askEach(ctx, calls) {\n\t}\n", ""}},
+		run:   "scene=plain,faults=none", want: "has not heard",
+	},
+	{
+		name:  "a client that begins to hear does not ask what was forced before",
+		edits: []edit{{"told.go", "(owed || missed) && !c.claims.doubtAll()", "(owed || missed) && false"}},
+		run:   "scene=plain,faults=none", want: "has not heard",
+	},
 
 	// Leases, and what is believed about them.
 	{

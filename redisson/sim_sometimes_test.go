@@ -27,7 +27,7 @@ var simSometimes = []string{
 
 // executed is called with each command that the server has run.
 func (w *world) executed(e sim.Execution) {
-	if strings.HasSuffix(e.Script, "force") && e.Answer == "*1\r\n:1\r\n" {
+	if strings.HasSuffix(e.Script, "force") && strings.HasPrefix(e.Answer, "*2\r\n:1\r\n") {
 		w.judge.rob("L")
 	}
 	w.judge.look()

@@ -74,7 +74,9 @@ func (w *waiter) standIn(id lineID, channel string) (err error) {
 	got := false
 	w.stay = stay{waiters: &w.c.waiters, name: id.name, kind: id.kind}
 	w.c.lines.join(&w.place, id, channel, w.hold)
+	w.c.claims.waits(1)
 	defer func() {
+		w.c.claims.waits(-1)
 		w.stay.end()
 		if w.c.lines.leave(&w.place, got && err == nil) {
 			w.c.claims.tried(w.hold.holder, 1)

@@ -20,6 +20,8 @@ import (
 var wallClock = map[string]string{
 	"suspension": "the wall clock goes on while the machine is suspended, and the monotonic one does not",
 	"jitter":     "as a seed",
+	"newCard":    "since when there is a client is shown to people",
+	"readWaiter": "a deadline in a queue is by the server's clock, and shown to people",
 }
 
 // A step of the wall clock changes nothing, but for the check after a suspend: that asks Redis once more. All times of the package

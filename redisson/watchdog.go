@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// task is a call to make for a holder, or for a retry.
+// task is a call to make for a holder, a retry or the badge.
 type task struct {
 	of      any
 	call    call
@@ -32,6 +32,10 @@ func (s *claims) takeDue() (todo []task) {
 				todo = append(todo, s.renewLocked(due, now))
 			}
 			s.placeLocked(due)
+		case *ears:
+			s.listenLocked(now)
+		case *badge:
+			todo = append(todo, s.badgeLocked(now)...)
 		case *retry:
 			if now < due.until {
 				todo = append(todo, task{of: due, call: due.call})
@@ -82,6 +86,8 @@ func (s *claims) answered(tasks []task, answers []answer) {
 			s.placeLocked(of)
 		case *retry:
 			s.retriedLocked(of, answers[i])
+		case *badge:
+			s.shownLocked(answers[i])
 		}
 	}
 }
@@ -134,6 +140,10 @@ func (c *Client) watch(stop <-chan struct{}) {
 		}
 		for _, part := range c.topology.byMaster(c.claims.takeDue()) {
 			c.dispatch(part, time.Now())
+		}
+		if c.claims.listening() {
+			told := c.subscriber.Receive(clientName(c.id))
+			c.wg.Go(func() { c.listen(told) })
 		}
 	}
 }

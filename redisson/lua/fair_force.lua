@@ -1,11 +1,11 @@
 -- Frees a fair lock whoever holds it, and notifies the head of the queue, which stays.
 -- ARGV[1] channel, to which the head's id is added, last ARGV publish or spublish
--- Answers {1} when there was a lock, else {0}.
-local head = purge()
+-- Answers {1, those who held it} when there was a lock, else {0, {}}.
+local told, head = holders(), purge()
 if redis.call('del', KEYS[1]) == 0 then
-  return {0}
+  return {0, {}}
 end
 if head then
   redis.call(ARGV[#ARGV], ARGV[1] .. ':' .. head, '0')
 end
-return {1}
+return {1, told}

@@ -1,0 +1,179 @@
+package redisson
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"time"
+	"unicode/utf8"
+)
+
+// Name has a client say who it is, for those who look at its locks: see [Identity] and [Client.Inspect]. While it holds or waits for
+// something, and for about a second longer, it keeps a key of its own in Redis, latchkey_client:<id>, which it renews every third of the
+// watchdog's timeout, and which ends with that timeout when the process dies. Permits that [PermitExpirableSemaphore.Acquire] and
+// [Semaphore.Acquire] have taken do not count, as the client does not know whether they were given back. The name must be UTF-8, of
+// 1 to 512 bytes; a pod's name or a service's is a good one. By default, no client says anything, and asks Redis nothing for it.
+func Name(name string) Option {
+	return optionFunc(func(s *settings) { s.name, s.named = name, true })
+}
+
+// mostName bounds a name in bytes.
+const mostName = 512
+
+func (s *settings) checkName() error {
+	if s.named && (s.name == "" || len(s.name) > mostName || !utf8.ValidString(s.name)) {
+		return fmt.Errorf("redisson: the name of a client has %d bytes: want 1 to %d, of UTF-8", len(s.name), mostName)
+	}
+	return nil
+}
+
+// card is an Identity as Redis has it.
+type card struct {
+	Name    string    `json:"name"`
+	Host    string    `json:"host"`
+	PID     int       `json:"pid"`
+	Version string    `json:"version"`
+	Since   time.Time `json:"since"`
+}
+
+// newCard returns what a client of this process says.
+func newCard(name string) string {
+	host, _ := os.Hostname() // or nothing
+	c := card{Name: name, Host: host, PID: os.Getpid(), Since: time.Now().UTC()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		c.Version = info.Main.Version
+	}
+	text, _ := json.Marshal(c) // never fails
+	return string(text)
+}
+
+// badge is the key with which a client says who it is. The mutex of claims guards it.
+type badge struct {
+	entry            // when to renew it, or to take it back
+	key, text string // no text: the client has no name
+	shown     bool
+	waiting   int     // calls that wait
+	idle      instant // since when there is nothing to show it for, if that is so
+}
+
+// badgeIdle is how long the badge is shown for nothing: a client that takes a lock again and again does not show it as often.
+const badgeIdle = time.Second
+
+// showLocked has the badge shown now, if it is not.
+func (s *claims) showLocked() {
+	if s.badge.text != "" && s.badge.index == 0 && s.closed == nil {
+		s.schedule.set(&s.badge.entry, &s.badge, soon())
+	}
+}
+
+// hideLocked has the badge taken back soon if there is nothing any more to show it for.
+func (s *claims) hideLocked() {
+	if s.badge.index == 0 || !s.idleLocked() {
+		return
+	}
+	s.badge.idle = present()
+	if at := s.badge.idle.add(badgeIdle); at < s.badge.due {
+		s.schedule.set(&s.badge.entry, &s.badge, at)
+	}
+}
+
+func (s *claims) idleLocked() bool { return len(s.byLock)+s.badge.waiting == 0 }
+
+// waits notes that so many more calls wait.
+func (s *claims) waits(more int) {
+	if s.badge.text == "" { // which never changes
+		return
+	}
+	s.mu.Lock()
+	defer s.unlock()
+	s.badge.waiting += more
+	s.showLocked()
+	s.hideLocked()
+}
+
+// badgeLocked returns what is to be done about the badge when that is due. Who had nothing but a lock for a moment does not show it.
+func (s *claims) badgeLocked(now instant) (todo []task) {
+	b, next := &s.badge, now.add(s.timeout/3)
+	text := b.text
+	if s.idleLocked() {
+		text, next = "", 0
+		switch end := b.idle.add(badgeIdle); {
+		case !b.shown:
+			s.schedule.set(&b.entry, b, 0)
+			return nil
+		case now < end:
+			s.schedule.set(&b.entry, b, end)
+			return nil
+		}
+	}
+	s.schedule.set(&b.entry, b, next)
+	b.shown = text != ""
+	return []task{{of: b, call: call{clientShow, []string{b.key}, []any{text, millis(s.timeout)}}}}
+}
+
+// shownLocked notes an answer about the badge.
+func (s *claims) shownLocked(a answer) {
+	if at := present().add(s.retryAfter()); a.err != nil && s.badge.index > 0 && at < s.badge.due {
+		s.schedule.set(&s.badge.entry, &s.badge, at)
+	}
+}
+
+// hide takes the badge back at a close.
+func (c *Client) hide(ctx context.Context) {
+	s := c.claims
+	s.mu.Lock()
+	shown := s.badge.shown
+	s.mu.Unlock()
+	if shown {
+		c.road.askSoon(ctx, call{clientShow, []string{s.badge.key}, []any{"", 0}})
+	}
+}
+
+// identities are those of clients, by id. A client without one has the zero Identity.
+type identities map[string]Identity
+
+// mostIdentities bounds how many are remembered during a search.
+const mostIdentities = 10_000
+
+// learn finds out about those clients of an object that are not known yet. What can't be had is as good as none.
+func (who identities) learn(ctx context.Context, c *Client, objects ...*Object) {
+	if len(who) > mostIdentities {
+		clear(who)
+	}
+	var unknown []string
+	add := func(client string) {
+		if _, known := who[client]; !known && client != "" {
+			who[client] = Identity{}
+			unknown = append(unknown, client)
+		}
+	}
+	for _, o := range objects {
+		for _, h := range o.Holders {
+			add(h.Client)
+		}
+		for _, w := range o.Queue {
+			add(w.Client)
+		}
+	}
+	calls := make([]call, len(unknown))
+	for i, client := range unknown {
+		calls[i] = call{clientWho, []string{clientName(client)}, nil}
+	}
+	for i, a := range c.askEach(ctx, calls) {
+		var text string
+		var said card
+		if a.err == nil && len(a.list) == 1 && assign(&text, a.list[0]) && json.Unmarshal([]byte(text), &said) == nil {
+			who[unknown[i]] = Identity(said)
+		}
+	}
+	for _, o := range objects {
+		for i := range o.Holders {
+			o.Holders[i].Who = who[o.Holders[i].Client]
+		}
+		for i := range o.Queue {
+			o.Queue[i].Who = who[o.Queue[i].Client]
+		}
+	}
+}

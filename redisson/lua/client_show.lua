@@ -1,0 +1,10 @@
+-- Says whose a client is, for as long as it says so again, or takes that back.
+-- Safe to repeat. One that arrives late ends by itself.
+-- KEYS[1] the client's own key   ARGV[1] who it is, or nothing, ARGV[2] how long that lasts in ms
+-- Answers {1}.
+if ARGV[1] == '' then
+  redis.call('del', KEYS[1])
+else
+  redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
+end
+return {1}

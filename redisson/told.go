@@ -1,0 +1,225 @@
+package redisson
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
+)
+
+// ErrForced is why a hold is lost whose lock somebody has freed by hand, with [Lock.ForceUnlock] or [Client.ForceUnlock] in any process. The
+// cause with which its context ends matches it, and lock.ErrLost.
+var ErrForced = fmt.Errorf("%w: freed by hand", errGone)
+
+const (
+	// listenAfter is how long a client holds a lock before it listens on its own channel. What it misses before, it asks for once it
+	// hears. So locks that are held for a moment cost nothing.
+	listenAfter = 50 * time.Millisecond
+	// listenIdle is how often a client that listens looks whether it still has something to hear about.
+	listenIdle = time.Second
+	// hearInterval is how long a client gathers messages after those that it has just heard: a flood of them is few questions.
+	hearInterval = 10 * time.Millisecond
+)
+
+// ears is when a client listens on its own channel, where it is told that a lock was freed by hand. The mutex of claims guards it.
+type ears struct {
+	entry    // when to see whether it is time to listen
+	after    time.Duration
+	open     bool    // it listens, or is about to
+	starting bool    // and nobody has seen to that yet
+	asked    instant // when it last asked about all holders since then
+}
+
+// attendLocked has the client listen soon if it goes on holding what it has just got.
+func (s *claims) attendLocked() {
+	if !s.ears.open && s.ears.index == 0 {
+		s.schedule.set(&s.ears.entry, &s.ears, present().add(s.ears.after))
+	}
+}
+
+// listenLocked decides, when that is due, whether to listen: there is a hold that has lasted for long enough.
+func (s *claims) listenLocked(now instant) {
+	var oldest instant
+	for _, first := range s.byLock {
+		for ho := first; ho != nil; ho = ho.next {
+			if ho.kind != lock.Permit && (oldest == 0 || ho.admitted < oldest) { // nobody knows whose a permit is
+				oldest = ho.admitted
+			}
+		}
+	}
+	if oldest > 0 && oldest.add(s.ears.after) <= now {
+		s.ears.open, s.ears.starting = true, true
+		oldest = 0
+	}
+	if oldest > 0 {
+		oldest = oldest.add(s.ears.after)
+	}
+	s.schedule.set(&s.ears.entry, &s.ears, oldest)
+}
+
+// listening reports whether somebody is to begin to listen, once.
+func (s *claims) listening() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	begin := s.ears.starting
+	s.ears.starting = false
+	return begin
+}
+
+// quietDown ends the listening if nothing is held, and reports whether it has.
+func (s *claims) quietDown() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.byLock) > 0 {
+		return false
+	}
+	s.ears.open, s.ears.asked = false, 0
+	return true
+}
+
+// told has Redis asked about a holder that is said to be gone. It is lost only if Redis does not have it.
+func (s *claims) told(name, id string) {
+	s.mu.Lock()
+	defer s.unlock()
+	for _, family := range []lock.Kind{lock.Exclusive, lock.Write} {
+		for ho := s.byLock[lockID{name, family}]; ho != nil; ho = ho.next {
+			if ho.id == id {
+				ho.told = true
+				ho.changed()
+				s.placeLocked(ho)
+			}
+		}
+	}
+}
+
+// doubtAll has Redis asked about all holders, unless that was done a moment ago, and reports whether it has. A connection that breaks again
+// and again must not have all of them asked about as often.
+func (s *claims) doubtAll() bool {
+	s.mu.Lock()
+	defer s.unlock()
+	if now := present(); s.ears.asked > 0 && now.sub(s.ears.asked) < s.retryAfter() {
+		return false
+	}
+	s.ears.asked = present()
+	for _, id := range slices.SortedFunc(maps.Keys(s.byLock), func(a, b lockID) int { return cmp.Compare(a.name, b.name) }) {
+		s.doubtLocked(s.byLock[id])
+	}
+	return true
+}
+
+// listen hears what this client is told on its own channel, until it holds nothing any more. The state of the channel is noted before
+// the messages are read, so that none is missed.
+func (c *Client) listen(told *pubsub.Subscription) {
+	defer told.Close()
+	idle := time.NewTicker(listenIdle)
+	defer idle.Stop()
+	for owed := false; ; {
+		changed, _ := told.Changed()
+		messages, missed := told.Read()
+		for _, m := range messages {
+			if id, name, ok := strings.Cut(m, " "); ok {
+				c.claims.told(name, id)
+			}
+		}
+		owed = (owed || missed) && !c.claims.doubtAll()
+		if len(messages) > 0 && !sleep(c.ctx, hearInterval) {
+			return
+		}
+		select {
+		case <-changed:
+		case <-idle.C:
+			if c.claims.quietDown() {
+				return
+			}
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// toldOf is a holder whose client is to be told.
+type toldOf struct{ client, message string }
+
+// others lists those of the holders of a lock whose clients are to be told: not this one, which knows.
+func (c *Client) others(key string, fields []any) (all []toldOf) {
+	for _, f := range fields {
+		field, _ := f.(string)
+		id := strings.TrimSuffix(field, writes)
+		if client := clientOf(id); client != "" && client != c.id {
+			all = append(all, toldOf{client, id + " " + key})
+		}
+	}
+	return all
+}
+
+// tell has clients told that a lock was freed by hand. It is a hint, without which they learn of it when they next renew: so what can't be
+// sent is no error.
+func (c *Client) tell(ctx context.Context, key string, others []toldOf) {
+	sharded, err := c.topology.Sharded(ctx)
+	if err != nil {
+		return
+	}
+	calls := make([]call, len(others))
+	for i, o := range others {
+		way := key
+		if sharded { // to where the channel is
+			way = clientName(o.client)
+		}
+		calls[i] = call{tell, []string{way}, []any{clientName(o.client), o.message}}
+	}
+	for range c.askEach(ctx, calls) {
+	}
+}
+
+// ForceUnlock frees a lock by its key in Redis, of whatever kind it is and whoever holds it, Redisson too, and wakes who waits for it. It
+// reports whether there was anything to free; a read/write lock is freed of all who read or write. The name mapper does not apply.
+//
+// Clients of this package that held it are told at once, and the contexts of their holds end with [ErrForced]; those of Redisson find
+// out when they renew. What is no lock stays as it is, with an error that matches lock.ErrUnsupported: a permit has an id with which
+// [PermitExpirableSemaphore.Release] gives it back.
+func (c *Client) ForceUnlock(ctx context.Context, key string) (bool, error) {
+	if err := (lock.Request{Key: key}).Validate(); err != nil {
+		return false, err
+	}
+	if err := c.topology.check(key); err != nil {
+		return false, err
+	}
+	a, err := c.force(ctx, key, call{anyForce, []string{key, fairQueue(key), fairDeadlines(key)}, []any{lockChannel(key), rwChannel(key)}}, lock.Exclusive, lock.Write)
+	if err == nil && a.values[0] < 0 {
+		err = fmt.Errorf("redisson: %w: what the key holds is no lock", lock.ErrUnsupported)
+	}
+	return a.yes(), err
+}
+
+// force frees a lock, and has those who held it told.
+func (c *Client) force(ctx context.Context, key string, cl call, families ...lock.Kind) (answer, error) {
+	asked := present()
+	a := c.road.askSoon(ctx, cl)
+	if !a.yes() {
+		return a, a.err
+	}
+	for _, family := range families {
+		c.claims.forced(lockID{key, family}, asked)
+	}
+	others := c.others(key, a.list)
+	if len(others) == 0 {
+		return a, nil
+	}
+	told := make(chan struct{})
+	go c.background(func() {
+		defer close(told)
+		c.tell(context.WithoutCancel(ctx), key, others)
+	})
+	select { // a program may end after this
+	case <-told:
+	case <-ctx.Done():
+	case <-time.After(asked.add(c.timeout).sub(present())):
+	}
+	return a, nil
+}
