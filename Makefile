@@ -12,17 +12,17 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The results are not taken from go's cache, which does not know the Redis that the tests talk to. The race detector
-# needs cgo.
+# needs cgo. vet is told of it, too, or all that is imported would be compiled twice.
 test: ## vet and run all tests with the race detector; installs redis-server on Debian if it is missing
 	@sh tools/prepare.sh test
-	go vet ./...
+	CGO_ENABLED=1 go vet -race ./...
 	CGO_ENABLED=1 go test -race -count=1 -parallel 12 -timeout 15m ./...
 
 # Modules below the root have dependencies of their own. Those under tools are programs without tests.
 test-modules: ## vet and test each module below the root
 	@set -e; for mod in $$(find . -mindepth 2 -name go.mod -not -path './tools/*' | sort); do \
 		dir=$$(dirname "$$mod"); echo "$$dir"; \
-		(cd "$$dir" && go vet ./... && CGO_ENABLED=1 go test -race -count=1 ./...); \
+		(cd "$$dir" && export CGO_ENABLED=1 && go vet -race ./... && go test -race -count=1 ./...); \
 	done
 
 generate: ## make the code of all .proto files again, with the plugins pinned in tools/generate; needs no protoc
