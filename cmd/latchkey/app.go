@@ -17,15 +17,30 @@ import (
 
 // app is one run of the program: its files, and the flags that all commands share.
 type app struct {
-	in, out, err *os.File
-	environ      []string
+	in, err *os.File
+	out     *output
+	environ []string
 
 	url     string
 	output  string
 	timeout time.Duration
-	name    string
 
 	started bool // the arguments were understood
+}
+
+// output remembers that something could not be written, such as on a full disk: a list that ends early is no success.
+type output struct {
+	*os.File
+	failed error
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.File.Write(p)
+	if err != nil && o.failed == nil {
+		o.failed = err
+	}
+	return n, err
 }
 
 const (
@@ -43,6 +58,9 @@ func (a *app) run(args []string) int {
 	ctx, stop := a.interruptible(context.Background())
 	defer stop()
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = a.out.failed
+	}
 	if err == nil {
 		return statusOK
 	}
@@ -87,7 +105,6 @@ With -o json they come whole, one JSON document a line, and messages on stderr a
 	flags.StringVar(&a.url, "redis", "", "URL of Redis; LATCHKEY_REDIS_URL without it, or else redis://localhost:6379")
 	flags.StringVarP(&a.output, "output", "o", outputText, "what to print: text or json")
 	flags.DurationVar(&a.timeout, "timeout", redisson.DefaultTimeout, "how long Redis may take to answer")
-	flags.StringVar(&a.name, "name", "", "what others see as the name of this client; the command's without it")
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{outputText, outputJSON}, cobra.ShellCompDirectiveNoFileComp))
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage("%w; see %s --help", err, c.CommandPath()) })
 	root.AddCommand(a.runCommand(), a.lsCommand(), a.showCommand(), a.freeCommand(), a.watchCommand(),

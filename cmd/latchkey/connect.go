@@ -58,22 +58,21 @@ func (a *app) place() string {
 // open makes a client of the locks. It does not talk to Redis yet.
 func (a *app) open(opts ...redisson.Option) (c *redisson.Client, done func(), err error) {
 	opts = append([]redisson.Option{redisson.Timeout(a.timeout)}, opts...)
-	text, from := a.address()
-	if !sentinel(text) {
-		c, err = redisson.Open(text, opts...)
-		if err != nil {
-			return nil, nil, badURL(from, err)
-		}
-		return c, func() { _ = c.Close() }, nil
-	}
+	text, _ := a.address()
 	rdb, err := a.dial()
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err = redisson.New(rdb, opts...)
-	if err != nil {
+	if !sentinel(text) {
+		_ = rdb.Close() // the locks' client makes a better one of the URL
+		if c, err = redisson.Open(text, opts...); err != nil {
+			return nil, nil, usage("%w", err)
+		}
+		return c, func() { _ = c.Close() }, nil
+	}
+	if c, err = redisson.New(rdb, opts...); err != nil {
 		_ = rdb.Close()
-		return nil, nil, badURL(from, err)
+		return nil, nil, usage("%w", err)
 	}
 	return c, func() { _ = c.Close(); _ = rdb.Close() }, nil
 }

@@ -55,7 +55,7 @@ func (a *app) free(ctx context.Context, key string, yes bool) error {
 	defer done()
 	o, err := a.inspect(ctx, client, key)
 	if err == nil {
-		err = nothing(o)
+		err = errors.Join(nothing(o), noLock(o))
 	}
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (a *app) free(ctx context.Context, key string, yes bool) error {
 			return err
 		}
 	}
-	freed, err := forceUnlock(ctx, client, o)
+	freed, err := client.ForceUnlock(ctx, key)
 	if err != nil {
 		return a.unanswered(err)
 	}
@@ -109,24 +109,19 @@ func (a *app) confirm(ctx context.Context, client *redisson.Client, o redisson.O
 	return nil
 }
 
+// noLock is the error for an object that nobody holds as a whole.
+func noLock(o redisson.Object) error {
+	switch o.Type {
+	case redisson.TypeNone, redisson.TypeLock, redisson.TypeReadWrite:
+		return nil
+	}
+	return faulty(fmt.Errorf("%s is a %v: only locks can be freed", safe.Cut(o.Key, 200), o.Type))
+}
+
 func holderIDs(o redisson.Object) (ids []string) {
 	for _, h := range o.Holders {
 		ids = append(ids, h.ID)
 	}
 	slices.Sort(ids)
 	return ids
-}
-
-// forceUnlock frees what there is of an object.
-func forceUnlock(ctx context.Context, client *redisson.Client, o redisson.Object) (bool, error) {
-	switch o.Type {
-	case redisson.TypeLock:
-		return client.FairLock(o.Key).ForceUnlock(ctx)
-	case redisson.TypeReadWrite:
-		rw := client.ReadWriteLock(o.Key)
-		reads, err1 := rw.ReadLock().ForceUnlock(ctx)
-		writes, err2 := rw.WriteLock().ForceUnlock(ctx)
-		return reads || writes, errors.Join(err1, err2)
-	}
-	return false, usage("%s is a %v: only locks can be freed", safe.Cut(o.Key, 200), o.Type)
 }

@@ -178,7 +178,7 @@ func TestDecodeKnowsAllNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.out = w
+		a.out = &output{File: w}
 		if err := a.decode(name, ""); err != nil {
 			t.Fatal(err)
 		}

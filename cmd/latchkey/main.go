@@ -18,6 +18,6 @@ import (
 func main() {
 	child.Warden()         // and nothing else, if that is what this process was started for
 	runtime.LockOSThread() // the kernel kills the command when the thread that started it ends; see child.Start
-	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ()}
+	a := &app{in: os.Stdin, out: &output{File: os.Stdout}, err: os.Stderr, environ: os.Environ()}
 	os.Exit(a.run(os.Args[1:]))
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -179,6 +180,7 @@ func keys(t *testing.T, rdb *redis.Client) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	slices.Sort(all)
 	return strings.Join(all, " ")
 }
 

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/latchkey-go/latchkey/internal/redistest"
 )
@@ -26,6 +28,7 @@ func TestFree(t *testing.T) {
 		{[]string{"order:42"}, 64, "add --yes"},
 		{[]string{"--yes", "none"}, 1, "nobody holds it"},
 		{[]string{"--yes", "text"}, 65, "the key of something else"},
+		{[]string{"--yes", "permits"}, 65, "only locks can be freed"},
 		{[]string{"--yes", "order:42"}, 0, "order:42 is freed; it was held by " + javaClient},
 		{[]string{"--yes", "rw"}, 0, "rw is freed; it was held by write"},
 		{[]string{"--yes", "--quoted", `"a\x1b[31m\n\xff\u202e"`}, 0, "is freed"},
@@ -45,13 +48,27 @@ func TestFree(t *testing.T) {
 
 func TestFreeEndsTheCommandOfAnotherProcess(t *testing.T) {
 	s := redistest.Start(t)
-	p := start(t, at(s), append(short, "k", "--", "sh", "-c", "echo in; exec sleep 60")...)
+	p := start(t, at(s), "run", "--name", "orders-7f9c", "k", "--", "sh", "-c", "echo in; exec sleep 60")
 	p.out.await(t, "in")
+	eventually(t, "the holder says who it is", func() bool {
+		_, out, _ := result(t, at(s), "show", "k")
+		return strings.Contains(out, "holder    orders-7f9c on ") && strings.Contains(out, ", pid "+itoa(p.cmd.Process.Pid))
+	})
+	asked := time.Now()
 	if status, _, err := result(t, at(s), "free", "--yes", "k"); status != 0 {
 		t.Fatalf("free: %d, %s", status, err)
 	}
 	if status := p.status(); status != 76 {
 		t.Errorf("status %d, want 76", status)
+	}
+	if took := time.Since(asked); took > 5*time.Second { // the next renewal is in 10s
+		t.Errorf("the holder was told after %v", took)
+	}
+	if said := p.err.rest(); !strings.Contains(said, "freed by hand") {
+		t.Errorf("it said %q", said)
+	}
+	if got := keys(t, s.Client(t)); got != "" {
+		t.Errorf("left in Redis: %s", got)
 	}
 }
 
@@ -114,6 +131,18 @@ func TestCommandsSayThatRedisIsDown(t *testing.T) {
 		if status != 77 || !strings.Contains(err, "WRONGPASS") || strings.Contains(err, "secret") {
 			t.Errorf("%v with a wrong password = %d, %q", args, status, err)
 		}
+	}
+}
+
+func TestFullDiskIsNoOutage(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	p := startIn(t, "", func(c *exec.Cmd) { c.Stdout = full }, "decode", "k")
+	if status := p.status(); status != 70 {
+		t.Errorf("status %d, want 70: %s", status, p.err.rest())
 	}
 }
 

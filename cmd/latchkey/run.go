@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/latchkey-go/latchkey/cmd/latchkey/internal/safe"
@@ -39,6 +42,7 @@ type job struct {
 	busyExit int
 	skipOK   bool
 	onLost   string
+	name     string
 	verbose  bool
 }
 
@@ -97,6 +101,7 @@ func (j *job) declare(c *cobra.Command) {
 	f.DurationVar(&j.watchdog, "watchdog", redisson.DefaultWatchdogTimeout, "lease of a lock that is renewed: how long it outlives a crash")
 	f.IntVar(&j.busyExit, "busy-exit", statusBusy, "exit status if others have the lock")
 	f.BoolVar(&j.skipOK, "skip-ok", false, "exit silently with 0 if others have the lock")
+	f.StringVar(&j.name, "name", "", "name of the holder for those who look at the lock; that of COMMAND without it")
 	f.StringVar(&j.onLost, "on-lost", "", "shell command to run when the lock is lost, beside the end of COMMAND")
 	f.BoolVarP(&j.verbose, "verbose", "v", false, "say when the lock is taken and given back")
 	_ = c.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
@@ -135,7 +140,7 @@ func (j *job) request() lock.Request {
 
 // do takes the lock, runs the command and gives the lock back.
 func (j *job) do(ctx context.Context) error {
-	client, done, err := j.open(redisson.WatchdogTimeout(j.watchdog), redisson.Timeout(min(j.timeout, j.watchdog)))
+	client, done, err := j.open(redisson.WatchdogTimeout(j.watchdog), redisson.Name(j.nameOfClient()), redisson.Timeout(min(j.timeout, j.watchdog)))
 	if err != nil {
 		return err
 	}
@@ -152,6 +157,15 @@ func (j *job) do(ctx context.Context) error {
 	j.detail("taken", fmt.Sprintf("%s is taken after %v", safe.Cut(j.key, 200), taken.Sub(start).Round(time.Millisecond)))
 	end, err := j.command(ctx, h)
 	return j.release(h, taken, end, err)
+}
+
+// mostName is how long the name of a client may be.
+const mostName = 512
+
+// nameOfClient is what others see as the name of who holds the lock: without the flag, that of the command.
+func (j *job) nameOfClient() string {
+	name := strings.ToValidUTF8(cmp.Or(j.name, "latchkey run "+filepath.Base(j.args[0])), "?")
+	return strings.ToValidUTF8(name[:min(len(name), mostName)], "")
 }
 
 // sleep is the jitter: hosts whose clocks are good would all come at once, and always the same one first.

@@ -38,7 +38,7 @@ func (j *job) command(ctx context.Context, h lock.Hold) (ending, error) {
 	if err := context.Cause(ctx); err != nil { // it came while the lock did
 		return ending{}, err
 	}
-	p, err := child.Start(child.Command{Args: j.args, Env: j.environment(h), Stdin: j.in, Stdout: j.out, Stderr: j.err,
+	p, err := child.Start(child.Command{Args: j.args, Env: j.environment(h), Stdin: j.in, Stdout: j.out.File, Stderr: j.err,
 		Suspended: func() {
 			j.say("not-suspended", 0, "a command that holds a lock can't be suspended: others wait", nil)
 		}})
@@ -94,7 +94,7 @@ func (j *job) alarm(h lock.Hold, lost error) (wait func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, "sh", "-c", j.onLost)
 	cmd.Env = append(j.environment(h), reasonVariable+"="+lost.Error())
-	cmd.Stdout, cmd.Stderr = j.out, j.err
+	cmd.Stdout, cmd.Stderr = j.out.File, j.err
 	if err := cmd.Start(); err != nil {
 		cancel()
 		j.say("on-lost", 0, fmt.Sprintf("--on-lost: %v", err), nil)

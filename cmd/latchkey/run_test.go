@@ -181,6 +181,7 @@ func TestSignalEndsTheWaitAndLeavesNothing(t *testing.T) {
 				rdb := s.Client(t)
 				holder := start(t, at(s), "run", "--kind", kind, "k", "--", "sh", "-c", "echo in; read -r _")
 				holder.out.await(t, "in")
+				eventually(t, "the holder says who it is", func() bool { return strings.Contains(keys(t, rdb), "latchkey_client:") })
 				held := keys(t, rdb)
 				p := start(t, at(s), "run", "--kind", kind, "--wait", "forever", "k", "--", "echo", "ran")
 				eventually(t, "it waits", func() bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
 
@@ -73,8 +74,14 @@ func exitOf(err error) *exit {
 		return &exit{statusLost, "lost", err}
 	case errors.Is(err, lock.ErrRefused), errors.Is(err, lock.ErrUnsupported):
 		return &exit{statusRefused, "refused", err}
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), isFile(err):
 		return &exit{statusInternal, "internal", err}
 	}
 	return &exit{statusNoAnswer, "no-answer", err}
+}
+
+// isFile reports whether an error is of a file, such as a full disk behind the output.
+func isFile(err error) bool {
+	_, ok := errors.AsType[*fs.PathError](err)
+	return ok
 }

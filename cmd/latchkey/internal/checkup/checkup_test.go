@@ -74,7 +74,7 @@ func TestReplica(t *testing.T) {
 func TestRights(t *testing.T) {
 	s := redistest.Start(t)
 	admin := s.Client(t)
-	const lock = "~order:* &redisson_lock__channel:* +evalsha +eval +exists +hexists +hget +hset +del +pexpire +pttl +time +publish +subscribe +unsubscribe +ping"
+	const lock = "~order:* &redisson_lock__channel:* &latchkey_client:* +evalsha +eval +exists +hexists +hget +hset +hkeys +del +pexpire +pttl +time +publish +subscribe +unsubscribe +ping"
 	for _, tt := range []struct {
 		name, words string
 		key         string

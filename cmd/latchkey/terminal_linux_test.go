@@ -1,0 +1,168 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"golang.org/x/sys/unix"
+)
+
+// terminal is a program on a terminal of its own.
+type terminal struct {
+	*program
+	keys *os.File // what is typed
+}
+
+// startOnTerminal runs latchkey as the leader of a session, whose terminal has no echo. A shell script that is not empty is run in its
+// place; it finds latchkey as $0 "$@".
+func startOnTerminal(t *testing.T, redisURL, script string, args ...string) *terminal {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no terminals here: %v", err)
+	}
+	fd := int(master.Fd())
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	check(err)
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	check(err)
+	settings, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
+	check(err)
+	settings.Lflag &^= unix.ECHO
+	check(unix.IoctlSetTermios(int(slave.Fd()), unix.TCSETS, settings))
+	p := startIn(t, redisURL, func(c *exec.Cmd) {
+		c.Stdin, c.Stdout, c.Stderr = slave, slave, slave
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		if script != "" {
+			c.Args = append([]string{"sh", "-c", script, c.Path}, c.Args[1:]...)
+			c.Path = "/bin/sh"
+		}
+	}, args...)
+	check(slave.Close())
+	p.out = newLines(master)
+	t.Cleanup(func() { _ = master.Close() })
+	return &terminal{p, master}
+}
+
+func (x *terminal) press(text string) {
+	x.t.Helper()
+	if _, err := x.keys.WriteString(text); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+const (
+	ctrlC = "\x03"
+	ctrlZ = "\x1a"
+)
+
+func TestCommandHasTheTerminal(t *testing.T) {
+	s := redistest.Start(t)
+	x := startOnTerminal(t, at(s), "", "run", "k", "--", "sh", "-c", "echo in; read -r a; echo got $a; read -r b; echo got $b; read -r c")
+	x.out.await(t, "in")
+	x.press("one\n")
+	x.out.await(t, "got one")
+	// Others wait for the lock of a command that is suspended, and nobody renews it. So it is not.
+	x.press(ctrlZ)
+	x.out.await(t, "can't be suspended")
+	x.press("two\n")
+	x.out.await(t, "got two")
+	x.press(ctrlC)
+	if status := x.status(); status != 130 {
+		t.Errorf("after Ctrl-C: status %d, want 130", status)
+	}
+	if got := keys(t, s.Client(t)); got != "" {
+		t.Errorf("left in Redis: %s", got)
+	}
+}
+
+func TestCtrlCEndsTheWait(t *testing.T) {
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	stock(t, rdb)
+	x := startOnTerminal(t, at(s), "", "run", "--wait", "forever", "order:42", "--", "true")
+	eventually(t, "it waits", func() bool {
+		channels, _ := rdb.PubSubChannels(t.Context(), "redisson_lock__channel*").Result()
+		return len(channels) > 0
+	})
+	x.press(ctrlC)
+	if status := x.status(); status != 130 {
+		t.Errorf("status %d, want 130", status)
+	}
+}
+
+// A script goes on to use the terminal after its line with latchkey.
+func TestTerminalIsGivenBack(t *testing.T) {
+	s := redistest.Start(t)
+	x := startOnTerminal(t, at(s), `"$0" "$@"; read -r line; echo back $line`, "run", "k", "--", "true")
+	x.press("hello\n")
+	x.out.await(t, "back hello")
+	if status := x.status(); status != 0 {
+		t.Errorf("status %d", status)
+	}
+}
+
+func TestFreeAsks(t *testing.T) {
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	for _, tt := range []struct {
+		name, answer string
+		status       int
+		says         string
+		left         int64
+	}{
+		{"yes", "y\n", 0, "order:42 is freed", 0},
+		{"no", "n\n", 1, "not freed", 1},
+		{"nothing", "\n", 1, "not freed", 1},
+		{"too late", "yes\n", 1, "has other holders now", 1},
+		{"interrupted", ctrlC, 130, "ended by signal", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rdb.FlushAll(t.Context())
+			stock(t, rdb)
+			x := startOnTerminal(t, at(s), "", "free", "order:42")
+			x.out.await(t, "holder    "+javaClient+":31, 2 holds")
+			x.out.await(t, "listeners") // the last line before the question
+			if tt.name == "too late" {
+				rdb.Del(t.Context(), "order:42")
+				rdb.HSet(t.Context(), "order:42", goClient+":9", "1")
+			}
+			x.press(tt.answer)
+			if status := x.status(); status != tt.status {
+				t.Errorf("status %d, want %d", status, tt.status)
+			}
+			if out := x.out.rest(); !strings.Contains(out, tt.says) {
+				t.Errorf("it said %q, want %q", out, tt.says)
+			}
+			if n := rdb.Exists(t.Context(), "order:42").Val(); n != tt.left {
+				t.Errorf("%d locks are left, want %d", n, tt.left)
+			}
+		})
+	}
+}
+
+func TestWatchDrawsOnATerminal(t *testing.T) {
+	s := redistest.Start(t)
+	stock(t, s.Client(t))
+	x := startOnTerminal(t, at(s), "", "watch", "--interval", "20ms")
+	x.out.await(t, "8 locks")
+	x.out.await(t, "order:42")
+	s.Client(t).Del(t.Context(), "order:42")
+	x.out.await(t, "7 locks")
+	x.press(ctrlC)
+	if status := x.status(); status != 130 {
+		t.Errorf("status %d, want 130", status)
+	}
+}
