@@ -185,7 +185,7 @@ func TestSignalEndsTheWaitAndLeavesNothing(t *testing.T) {
 				held := keys(t, rdb)
 				p := start(t, at(s), "run", "--kind", kind, "--wait", "forever", "k", "--", "echo", "ran")
 				eventually(t, "it waits", func() bool {
-					channels, _ := rdb.PubSubChannels(t.Context(), "*").Result()
+					channels, _ := rdb.PubSubChannels(t.Context(), "redisson_*").Result()
 					return len(channels) > 0
 				})
 				p.signal(syscall.SIGUSR1) // is for commands only
@@ -200,7 +200,7 @@ func TestSignalEndsTheWaitAndLeavesNothing(t *testing.T) {
 					t.Errorf("left in Redis: %s, want %s", got, held)
 				}
 				eventually(t, "nothing is subscribed", func() bool {
-					channels, _ := rdb.PubSubChannels(t.Context(), "*").Result()
+					channels, _ := rdb.PubSubChannels(t.Context(), "redisson_*").Result()
 					return len(channels) == 0
 				})
 			})

@@ -20,6 +20,9 @@ func TestDecodeKnowsTheDocumentedNames(t *testing.T) {
 	tails := map[string]string{"redisson_unlock_latch": ":0123456789abcdef0123456789abcdef", "latchkey_receipt": ":" + client + ":1"}
 	found := 0
 	for _, m := range regexp.MustCompile("(?m)^\\| `([PS])\\((\\w+)\\)").FindAllSubmatch(text, -1) {
+		if string(m[2]) == "prefix" || string(m[2]) == "suffix" { // the rules themselves
+			continue
+		}
 		name := string(m[2]) + ":{o}" + tails[string(m[2])]
 		if string(m[1]) == "S" {
 			name = "{o}:" + string(m[2])
