@@ -19,7 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// script is alerts_test.yml, as `promtool test rules` has it.
+// script is alerts_test.yml, whose format is that of `promtool test rules`. Annotations are not compared.
 type script struct {
 	Step  model.Duration `yaml:"evaluation_interval"`
 	Tests []scene
