@@ -195,7 +195,10 @@ func TestMetricsCountLosses(t *testing.T) {
 		{"lease", lock.Request{Lease: 300 * time.Millisecond}, nil},
 		{"max_hold", lock.Request{MaxHold: 300 * time.Millisecond}, nil},
 		{"unrenewed", lock.Request{}, func(t *testing.T, s *redistest.Server, _ *redisson.Client) { s.Pause(t) }},
-		{"closed", lock.Request{}, func(t *testing.T, _ *redistest.Server, c *redisson.Client) { check(t, c.Close()) }},
+		{"closed", lock.Request{}, func(t *testing.T, s *redistest.Server, c *redisson.Client) {
+			check(t, c.Close())
+			check(t, s.Client(t).Del(t.Context(), "k").Err()) // the release finds nothing, which is no other loss
+		}},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			t.Parallel()
@@ -239,5 +242,20 @@ func TestMetricsCountLossesThatAReleaseFinds(t *testing.T) {
 		t.Errorf("ReleaseAll = %v", err)
 	}
 	m.expect(t, "losses", map[string]int64{"reason=removed": 2})
+	m.expectIdle(t)
+}
+
+// A re-entry that finds nothing is no hold, and the loss is that of the outer one.
+func TestMetricsCountNoRefusedReentry(t *testing.T) {
+	t.Parallel()
+	m := newMeters()
+	s := redistest.Any(t)
+	c := newClient(t, s, m.option)
+	outer := acquire(t.Context(), t, c, lock.Request{Key: "k"})
+	check(t, s.Client(t).Del(t.Context(), "k").Err())
+	if _, err := c.Acquire(beneath(outer), lock.Request{Key: "k"}); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("re-entry = %v, want ErrLost", err)
+	}
+	m.expect(t, "losses", map[string]int64{"reason=removed": 1})
 	m.expectIdle(t)
 }
