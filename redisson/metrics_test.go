@@ -192,6 +192,11 @@ func TestMetricsCountLosses(t *testing.T) {
 			hears(t, c)
 			must(t, true)(newClient(t, s).ForceUnlock(t.Context(), "k"))
 		}},
+		{"forced", lock.Request{}, func(t *testing.T, _ *redistest.Server, c *redisson.Client) {
+			if freed, err := c.Lock("k").ForceUnlock(t.Context()); !freed || err != nil {
+				t.Errorf("ForceUnlock = %v, %v", freed, err)
+			}
+		}},
 		{"lease", lock.Request{Lease: 300 * time.Millisecond}, nil},
 		{"max_hold", lock.Request{MaxHold: 300 * time.Millisecond}, nil},
 		{"unrenewed", lock.Request{}, func(t *testing.T, s *redistest.Server, _ *redisson.Client) { s.Pause(t) }},

@@ -52,8 +52,10 @@ func TestSessions(t *testing.T) {
 		t.Skipf("the sessions were seen on Redis 7, and not on %s", version)
 	}
 	tools := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", tools, "./hold").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	for _, program := range [][]string{{"build", "-o", tools, "./hold"}, {"build", "-C", "../../../cmd/latchkey", "-o", tools, "."}} {
+		if out, err := exec.Command("go", program...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
 	pages, err := filepath.Glob("../*.md")
 	if err != nil {
@@ -106,6 +108,7 @@ func play(t *testing.T, tools, redisCLI, server, port, session string) (output s
 	for name, command := range map[string]string{
 		"redis-cli":    redisCLI + ` --no-raw -p ` + port + ` "$@"`,
 		"redis-server": server + ` --port ` + port + ` --bind 127.0.0.1 --logfile server.log "$@" --daemonize no`,
+		"latchkey":     tools + `/latchkey --redis redis://127.0.0.1:` + port + ` "$@"`,
 		"hold":         tools + `/hold -redis redis://127.0.0.1:` + port + ` "$@"`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nexec "+command+"\n"), 0o755); err != nil {
