@@ -14,6 +14,7 @@ import (
 var short = []string{"run", "--watchdog", "600ms"}
 
 func TestLostLockEndsTheCommand(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	rdb := s.Client(t)
 	for _, tt := range []struct {
@@ -51,6 +52,7 @@ func TestLostLockEndsTheCommand(t *testing.T) {
 }
 
 func TestOutageEndsTheCommandBeforeTheLeaseDoes(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	p := start(t, at(s), append(short, "--timeout", "300ms", "k", "--", "sh", "-c", "trap 'exit 9' TERM; echo in; while :; do sleep 0.01; done")...)
 	p.out.await(t, "in")
@@ -65,6 +67,7 @@ func TestOutageEndsTheCommandBeforeTheLeaseDoes(t *testing.T) {
 }
 
 func TestOnLost(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	args := append(append([]string{}, short...), "--kind", "fenced", "--on-lost", `echo "alarm $LATCHKEY_KEY $LATCHKEY_TOKEN: $LATCHKEY_REASON"`)
 	p := start(t, at(s), append(args, "k", "--", "sh", "-c", "echo in; exec sleep 60")...)
@@ -92,6 +95,7 @@ func TestOnLost(t *testing.T) {
 
 // What the kernel and the warden do: nobody is left who works without the lock, which ends with its lease.
 func TestKilledProgramTakesItsCommandAlong(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	rdb := s.Client(t)
 	args := append(append([]string{}, short...), "k", "--", "sh", "-c", "sh -c 'echo $$; while :; do sleep 0.01; done' & echo $$; wait")
@@ -103,6 +107,7 @@ func TestKilledProgramTakesItsCommandAlong(t *testing.T) {
 }
 
 func TestHoldKeepsTheLockAfterSuccess(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	rdb := s.Client(t)
 	tick := func(command string) int {
@@ -132,6 +137,7 @@ func TestHoldKeepsTheLockAfterSuccess(t *testing.T) {
 }
 
 func TestReleaseWithoutAnAnswerIsNoFailureOfTheCommand(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	p := start(t, at(s), "run", "--timeout", "200ms", "k", "--", "sh", "-c", "echo in; read -r _; exit 4")
 	p.out.await(t, "in")

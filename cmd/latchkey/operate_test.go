@@ -17,6 +17,7 @@ import (
 )
 
 func TestFree(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	rdb := s.Client(t)
 	stock(t, rdb)
@@ -47,6 +48,7 @@ func TestFree(t *testing.T) {
 }
 
 func TestFreeEndsTheCommandOfAnotherProcess(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	p := start(t, at(s), "run", "--name", "orders-7f9c", "k", "--", "sh", "-c", "echo in; exec sleep 60")
 	p.out.await(t, "in")
@@ -73,6 +75,7 @@ func TestFreeEndsTheCommandOfAnotherProcess(t *testing.T) {
 }
 
 func TestWatchTellsAndRecovers(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	rdb := s.Client(t)
 	p := start(t, at(s), "watch", "--interval", "20ms", "--timeout", "500ms", "k*")
@@ -103,6 +106,7 @@ func TestWatchTellsAndRecovers(t *testing.T) {
 }
 
 func TestWatchInJSON(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	stock(t, s.Client(t))
 	p := start(t, at(s), "watch", "-o", "json", "order:*")
@@ -121,6 +125,7 @@ func TestWatchInJSON(t *testing.T) {
 
 // All commands have the same statuses for a server that does not answer, or refuses.
 func TestCommandsSayThatRedisIsDown(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	for _, args := range [][]string{{"ls"}, {"show", "k"}, {"free", "--yes", "k"}, {"doctor"}, {"explain", "k", "--one-key", "--state"}} {
 		status, out, err := result(t, "redis://:secret@127.0.0.1:1", args...)
@@ -135,6 +140,7 @@ func TestCommandsSayThatRedisIsDown(t *testing.T) {
 }
 
 func TestFullDiskIsNoOutage(t *testing.T) {
+	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip(err)
@@ -148,6 +154,7 @@ func TestFullDiskIsNoOutage(t *testing.T) {
 
 // README.md and the help have the statuses of status.go.
 func TestStatusesAreDocumented(t *testing.T) {
+	t.Parallel()
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 // TestStatuses plays each line of the table of statuses that one process can make by itself.
 func TestStatuses(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	rdb := s.Client(t)
 	rdb.Do(t.Context(), "acl", "setuser", "nobody", "on", ">secret", "+@connection")
@@ -30,7 +31,7 @@ func TestStatuses(t *testing.T) {
 		{"success", "", []string{"k", "--", "true"}, 0, "", ""},
 		{"the command's own", "", []string{"k", "--", "sh", "-c", "exit 42"}, 42, "", ""},
 		{"the command's signal", "", []string{"k", "--", "sh", "-c", "kill -USR1 $$"}, 128 + 10, "", ""},
-		{"busy", "", []string{"held", "--", "echo", "ran"}, 75, "", "held is held by others, for up to 59m5"},
+		{"busy", "", []string{"held", "--", "echo", "ran"}, 75, "", "held is held by others, for up to 59m"},
 		{"busy after a wait", "", []string{"--wait", "50ms", "held", "--", "echo", "ran"}, 75, "", "is held by others"},
 		{"busy by choice", "", []string{"--busy-exit", "5", "held", "--", "echo", "ran"}, 5, "", "is held by others"},
 		{"busy and fine", "", []string{"--skip-ok", "held", "--", "echo", "ran"}, 0, "", ""},
@@ -84,6 +85,7 @@ func TestStatuses(t *testing.T) {
 }
 
 func TestCommandFindsKeyAndToken(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	const show = `echo "<$LATCHKEY_KEY> <${LATCHKEY_TOKEN-none}> <$LATCHKEY_REDIS_URL>"`
 	for _, tt := range []struct {
@@ -115,6 +117,7 @@ func TestCommandFindsKeyAndToken(t *testing.T) {
 }
 
 func TestCommandGetsInputAndItsEnd(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	p := start(t, at(s), "run", "k", "--", "cat")
 	if _, err := p.stdin.Write([]byte("one\n")); err != nil {
@@ -128,6 +131,7 @@ func TestCommandGetsInputAndItsEnd(t *testing.T) {
 }
 
 func TestTwoProcessesContend(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	first := start(t, at(s), "run", "k", "--", "sh", "-c", "echo in; read -r _; echo out")
 	first.out.await(t, "in")
@@ -157,6 +161,7 @@ func TestTwoProcessesContend(t *testing.T) {
 }
 
 func TestPermitsAreLimited(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	run := func() *program {
 		return start(t, at(s), "run", "--kind", "permit", "--limit", "2", "k", "--", "sh", "-c", "echo in; read -r _")
@@ -173,6 +178,7 @@ func TestPermitsAreLimited(t *testing.T) {
 }
 
 func TestSignalEndsTheWaitAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"plain", "fair", "write"} {
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 			t.Run(kind+" "+sig.String(), func(t *testing.T) {
@@ -209,6 +215,7 @@ func TestSignalEndsTheWaitAndLeavesNothing(t *testing.T) {
 }
 
 func TestSignalEndsTheJitter(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	p := start(t, at(s), "run", "-v", "--jitter", "1000h", "k", "--", "true")
 	p.err.await(t, "sleeps for")
@@ -219,6 +226,7 @@ func TestSignalEndsTheJitter(t *testing.T) {
 }
 
 func TestSignalsArePassedOn(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	for _, tt := range []struct {
 		sig  syscall.Signal
@@ -241,6 +249,7 @@ func TestSignalsArePassedOn(t *testing.T) {
 
 // nohup and shells without job control start processes that ignore signals.
 func TestIgnoredSignalsStayIgnored(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	p := startIn(t, at(s), func(c *exec.Cmd) {
 		c.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, c.Path}, c.Args[1:]...)
