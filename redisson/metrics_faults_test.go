@@ -41,6 +41,38 @@ func TestMetricsTellLateRenewals(t *testing.T) {
 	m.expectIdle(t)
 }
 
+// Renewals in time are not late, however many there were.
+func TestMetricsTellRenewalsInTime(t *testing.T) {
+	t.Parallel()
+	const watchdog = 900 * time.Millisecond
+	m := newMeters()
+	c := newClient(t, redistest.Any(t), m.option, redisson.WatchdogTimeout(watchdog))
+	h := acquire(t.Context(), t, c, lock.Request{Key: "k"})
+	eventually(t, "it is renewed", func() bool { return m.points(t, "renewals")["result=ok"] >= 5 })
+	lateness := m.read(t)["renewal.lateness"].Data.(metricdata.Histogram[float64]).DataPoints[0]
+	if most, _ := lateness.Max.Value(); most > watchdog.Seconds() {
+		t.Errorf("a renewal of a lock that was never lost was %v s late", most)
+	}
+	release(t, h)
+}
+
+// Each question is counted once, whichever way it goes.
+func TestMetricsCountDirectQuestions(t *testing.T) {
+	t.Parallel()
+	m := newMeters()
+	c, err := redisson.Open("redis://"+redistest.Start(t).Addr, m.option)
+	check(t, err)
+	defer func() { _ = c.Close() }()
+	const pairs = 200
+	for range pairs {
+		release(t, acquire(t.Context(), t, c, lock.Request{Key: "k"}))
+	}
+	answered := m.points(t, "question.duration")
+	if answered["script=lock_acquire"] != pairs || answered["script=lock_release"] != pairs {
+		t.Errorf("questions = %v, want %d of each", answered, pairs)
+	}
+}
+
 // A lock that somebody has deleted is a renewal that finds it gone.
 func TestMetricsTellRenewalsOfWhatIsGone(t *testing.T) {
 	t.Parallel()

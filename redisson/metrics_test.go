@@ -264,3 +264,27 @@ func TestMetricsCountNoRefusedReentry(t *testing.T) {
 	m.expect(t, "losses", map[string]int64{"reason=removed": 1})
 	m.expectIdle(t)
 }
+
+// Counters of what is rare begin at 0, so that the first one is an increase. A client that is closed is observed no more.
+func TestMetricsBeginAndEnd(t *testing.T) {
+	t.Parallel()
+	m := newMeters()
+	c := newClient(t, redistest.Any(t), m.option)
+	losses := map[string]int64{}
+	for _, reason := range []string{"closed", "forced", "lease", "max_hold", "other", "removed", "unrenewed"} {
+		losses["reason="+reason] = 0
+	}
+	if got := m.points(t, "losses"); !maps.Equal(got, losses) {
+		t.Errorf("losses begin with %v, want %v", got, losses)
+	}
+	if got, want := m.points(t, "renewals"), map[string]int64{"result=ok": 0, "result=gone": 0, "result=failed": 0}; !maps.Equal(got, want) {
+		t.Errorf("renewals begin with %v, want %v", got, want)
+	}
+	if got := m.points(t, "subscriptions"); len(got) != 1 {
+		t.Errorf("subscriptions = %v, want one value", got)
+	}
+	check(t, c.Close())
+	if got := m.points(t, "subscriptions"); len(got) != 0 {
+		t.Errorf("subscriptions = %v after Close", got)
+	}
+}
