@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 
 	"github.com/latchkey-go/latchkey/internal/suggest"
+	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
 // A Registry knows the guards of a program: those that were made with the option In. It lists them, gives all of them the
@@ -108,29 +109,36 @@ type entry struct {
 	inside        atomic.Int64
 	waiting, held atomic.Int64
 	outcomes      map[string]*atomic.Int64
+	waits, holds  recentTimes
+	runner        *Runner // of the place where it was first listed
+	roots         keyexpr.Roots
 }
 
-// register lists run under its name. A guard that stands in several places is listed once, if it was given its name by an
+// register lists run, which offers roots, under its name. A guard that stands in several places is listed once, if it was given its name by an
 // option, or if its places are the same field of several structs of a type. A name that is taken by another declaration is
 // an error.
-func (r *Registry) register(g *Guard, run *Runner) (*entry, error) {
+func (r *Registry) register(g *Guard, run *Runner, roots keyexpr.Roots) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e := r.entries[run.spec.Name]; e != nil {
 		if e.declares(g) && e.spec == run.spec {
-			return e, nil
+			run.entry = e
+			return nil
 		}
-		return nil, run.spec.errorf("the name is taken by the guard declared at %s%s", e.place, e.rename(g))
+		return run.spec.errorf("the name is taken by the guard declared at %s%s", e.place, e.rename(g))
 	}
-	e := &entry{registry: r, origin: g.origin, owner: g.owner, spec: run.spec, place: g.place, outcomes: make(map[string]*atomic.Int64, len(outcomes))}
+	e := &entry{
+		registry: r, origin: g.origin, owner: g.owner, spec: run.spec, place: g.place,
+		outcomes: make(map[string]*atomic.Int64, len(outcomes)), runner: run, roots: maps.Clone(roots),
+	}
 	if run.key != nil {
 		e.shape = run.key.Shape()
 	}
 	for _, outcome := range outcomes {
 		e.outcomes[outcome] = new(atomic.Int64)
 	}
-	r.entries[run.spec.Name] = e
-	return e, nil
+	run.entry, r.entries[run.spec.Name] = e, e
+	return nil
 }
 
 // declares reports whether e and g come from the same words in the program.
@@ -213,6 +221,11 @@ type Info struct {
 	Waiting, Held int64
 	// Outcomes counts how calls ended, by the Outcome constants. Those that never happened are missing.
 	Outcomes map[string]int64
+	// Waits is how long calls took lately to get their locks, or to fail to. Holds is how long they held them.
+	Waits, Holds Times
+	// Roots are the facts that the guard's adapter offers, by name and in order: body, path and others for HTTP, req for
+	// most functions.
+	Roots []string
 }
 
 // All returns the guards in the order of their names, as they are at this moment.
@@ -237,10 +250,15 @@ func (r *Registry) list() []*entry {
 }
 
 // count counts the end of a call.
-func (e *entry) count(outcome string, locked bool) {
-	e.outcomes[outcome].Add(1)
+func (e *entry) count(ev *Event, locked bool) {
+	e.outcomes[ev.Outcome].Add(1)
+	at := now()
+	if ev.Keys > 0 {
+		e.waits.add(ev.Wait, at)
+	}
 	if locked {
 		e.held.Add(-1)
+		e.holds.add(ev.Held, at)
 	}
 }
 
@@ -248,6 +266,7 @@ func (e *entry) info() Info {
 	i := Info{
 		Spec: e.spec, Shape: e.shape, Place: e.place, Mode: Mode(e.mode.Load()),
 		Waiting: e.waiting.Load(), Held: e.held.Load(), Outcomes: make(map[string]int64),
+		Waits: e.waits.sum(now()), Holds: e.holds.sum(now()), Roots: slices.Sorted(maps.Keys(e.roots)),
 	}
 	i.Spec.zeros = 0
 	for outcome, count := range e.outcomes {

@@ -76,8 +76,7 @@ func (g *Guard) prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
 		return nil, err
 	}
 	if g.registry != nil {
-		var err error
-		if r.entry, err = g.registry.register(g, r); err != nil {
+		if err := g.registry.register(g, r, roots); err != nil {
 			return nil, err
 		}
 	}

@@ -230,7 +230,7 @@ func (t *telemetry) report(c *call) {
 		released(c.span, e.Release, e.Held)
 	}
 	if c.entry != nil {
-		c.entry.count(e.Outcome, c.locked)
+		c.entry.count(e, c.locked)
 	}
 	if recording := c.span.IsRecording(); recording || t.measures(c.ctx) {
 		o := c.labels.ended[ending{e.Outcome, e.refusedBy()}]
