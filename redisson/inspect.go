@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
 )
 
 // Inspect returns what Redis knows of the object with that name, as given to [Client.Lock] and its like. It is one script, which changes
@@ -21,7 +24,18 @@ func (c *Client) Inspect(ctx context.Context, name string) (Object, error) {
 	if err := c.checkName(name); err != nil {
 		return Object{}, err
 	}
-	key := c.mapName(name)
+	return c.inspect(ctx, c.mapName(name))
+}
+
+// InspectKey is Inspect for a key as it is in Redis, such as that of an [Object]. The name mapper does not apply.
+func (c *Client) InspectKey(ctx context.Context, key string) (Object, error) {
+	if err := cmp.Or((lock.Request{Key: key}).Validate(), c.topology.check(key)); err != nil {
+		return Object{}, err
+	}
+	return c.inspect(ctx, key)
+}
+
+func (c *Client) inspect(ctx context.Context, key string) (Object, error) {
 	o, err := readObject(key, c.query(ctx, inspectCall(key)))
 	if err == nil {
 		identities{}.learn(ctx, c, &o)

@@ -67,7 +67,7 @@ var (
 	newestAnnounce = load("daa6f8b3125174cde9f653be04d2dfc2f6157050", "receipt", "newest_announce")
 	newestLook     = load("4b89d836fa4bac4b9a0afb238dbeacbbde106891", "newest_look")
 
-	anyForce   = listing("53301e12bb850a87802f65b787ee6e055fdf16f9", "holders", "object", "fair_prelude", "any_force")
+	anyForce   = listing("17d62604c5ac2fe1c3468548440eaa062e4bbbb6", "holders", "object", "fair_prelude", "any_force")
 	clientShow = load("2f0423ef6c1b8bfffefedc97131e01c332b45bf3", "client_show")
 	clientWho  = listing("e3a47ec28d2f159ebacbd6a3fbf33ba97aa29aab", "client_who")
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")

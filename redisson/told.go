@@ -3,6 +3,7 @@ package redisson
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -184,15 +185,38 @@ func (c *Client) tell(ctx context.Context, key string, others []toldOf) {
 // out when they renew. What is no lock stays as it is, with an error that matches lock.ErrUnsupported: a permit has an id with which
 // [PermitExpirableSemaphore.Release] gives it back.
 func (c *Client) ForceUnlock(ctx context.Context, key string) (bool, error) {
+	return c.forceKey(ctx, key, nil)
+}
+
+// ForceUnlockFrom is ForceUnlock if nobody has the lock but those holders, by [Holder.ID]: somebody has seen them and wants them to
+// end, and not who comes after them. If anybody else has it, it stays as it is, and the error matches lock.ErrBusy.
+func (c *Client) ForceUnlockFrom(ctx context.Context, key string, holders []string) (bool, error) {
+	if len(holders) == 0 {
+		return false, errors.New("redisson: ForceUnlockFrom of no holders")
+	}
+	return c.forceKey(ctx, key, holders)
+}
+
+// forceKey frees a lock from these holders, or from all if there are none.
+func (c *Client) forceKey(ctx context.Context, key string, holders []string) (bool, error) {
 	if err := (lock.Request{Key: key}).Validate(); err != nil {
 		return false, err
 	}
 	if err := c.topology.check(key); err != nil {
 		return false, err
 	}
-	a, err := c.force(ctx, key, call{anyForce, []string{key, fairQueue(key), fairDeadlines(key)}, []any{lockChannel(key), rwChannel(key)}}, lock.Exclusive, lock.Write)
-	if err == nil && a.values[0] < 0 {
+	args := []any{lockChannel(key), rwChannel(key)}
+	for _, id := range holders {
+		args = append(args, id)
+	}
+	a, err := c.force(ctx, key, call{anyForce, []string{key, fairQueue(key), fairDeadlines(key)}, args}, lock.Exclusive, lock.Write)
+	const other, others = -1, -2
+	switch {
+	case err != nil:
+	case a.values[0] == other:
 		err = fmt.Errorf("redisson: %w: what the key holds is no lock", lock.ErrUnsupported)
+	case a.values[0] == others:
+		err = fmt.Errorf("redisson: not freed: %w", lock.ErrBusy)
 	}
 	return a.yes(), err
 }
