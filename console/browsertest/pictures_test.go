@@ -1,0 +1,131 @@
+package browsertest
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/redisson"
+)
+
+var pictures = flag.String("pictures", "", "write the pictures of the documents into this `folder`")
+
+// look is how a page is looked at.
+type look struct {
+	name          string
+	width, height int64
+	scale         float64
+	dark          bool
+}
+
+var looks = []look{
+	{"light", 1120, 700, 1.5, false},
+	{"dark", 1120, 700, 1.5, true},
+	{"phone-light", 390, 780, 2, false},
+	{"phone-dark", 390, 780, 2, true},
+}
+
+// Every page can be read on a wide screen and on a phone: nothing is wider than the window, in light and in dark. With
+// -pictures, the pages are kept.
+func TestPictures(t *testing.T) {
+	ctx := browser(t)
+	complaints(t, ctx)
+	registry := guard.Must(guard.NewRegistry())
+	w := newWorld(t, registry)
+	w.shop(t, registry)
+	for _, l := range looks {
+		scheme := "light"
+		if l.dark {
+			scheme = "dark"
+		}
+		run(t, ctx, "look", chromedp.EmulateViewport(l.width, l.height, chromedp.EmulateScale(l.scale)),
+			command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}))
+		for _, page := range []struct{ name, at, ready string }{
+			{"locks", "", `tr[id]`}, {"lock", "lock?key=order:42", "#free"}, {"free", "free?key=order:42", "#do-free"}, {"guards", "guards", ".figures table"}, {"find", "find", "#what"},
+		} {
+			run(t, ctx, page.name+" "+l.name, chromedp.Navigate(w.url+page.at), chromedp.WaitVisible(page.ready))
+			if ask(t, ctx, page.name, chromedp.Evaluate[bool](`document.documentElement.scrollWidth > document.documentElement.clientWidth`)) {
+				t.Errorf("%s is wider than the window (%s)", page.name, l.name)
+			}
+			w.picture(t, ctx, page.name+"-"+l.name+".png")
+		}
+	}
+}
+
+func (w *world) picture(t *testing.T, ctx context.Context, name string) {
+	t.Helper()
+	if *pictures == "" {
+		return
+	}
+	run(t, ctx, name, chromedp.Sleep(1200*time.Millisecond))
+	png := ask(t, ctx, name, chromedp.CaptureScreenshot())
+	if err := os.WriteFile(filepath.Join(*pictures, name), png, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shop is some locks as a shop has them.
+func (w *world) shop(t *testing.T, registry *guard.Registry) {
+	t.Helper()
+	names := []string{"orders-7f9c", "orders-b21d", "stock-5d88", "billing-c044"}
+	clients := make([]*redisson.Client, len(names))
+	for i, name := range names {
+		clients[i] = w.client(t, name)
+	}
+	for i, key := range []string{"order:42", "order:57", "stock:sku-1189", "invoice:2031", "customer:8812", "report:daily"} {
+		hold(t, clients[i%len(clients)], key)
+	}
+	w.wait(t, clients[1].Lock("order:42"), clients[2].Lock("order:42"))
+	fair := clients[3].FairLock("till:3")
+	held, err := fair.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = fair.Unlock(held) })
+	w.wait(t, clients[0].FairLock("till:3"), clients[1].FairLock("till:3"))
+	w.guards(t, registry, clients[0])
+}
+
+// wait has locks waited for until the test ends.
+func (w *world) wait(t *testing.T, locks ...*redisson.Lock) {
+	for _, l := range locks {
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if held, err := l.Lock(ctx); err == nil {
+				_ = l.Unlock(held)
+			}
+		}()
+		t.Cleanup(func() { cancel(); <-ended })
+	}
+}
+
+type order struct{ ID string }
+
+// guards makes two guards and some calls of them.
+func (w *world) guards(t *testing.T, registry *guard.Registry, c *redisson.Client) {
+	t.Helper()
+	work := func(ctx context.Context, o order) (string, error) {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+		}
+		return o.ID, nil
+	}
+	settle := guard.Must(guard.Func(guard.Must(guard.New(c, guard.In(registry), guard.Name("order.settle"), guard.Key("order:#{req.ID}"), guard.Wait(50*time.Millisecond), guard.MaxHold(time.Minute))), work))
+	pay := guard.Must(guard.Func(guard.Must(guard.New(c, guard.In(registry), guard.Name("invoice.pay"), guard.Key("invoice:#{req.ID}"), guard.Wait(2*time.Second), guard.Switchable())), work))
+	for _, id := range []string{"1", "2", "3", "42", "4", "5"} {
+		_, _ = settle(t.Context(), order{id}) // 42 is busy
+		if _, err := pay(t.Context(), order{id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

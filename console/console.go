@@ -1,0 +1,145 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"iter"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/redisson"
+)
+
+// inspector is what the console asks of a redisson.Client.
+type inspector interface {
+	InspectKey(ctx context.Context, key string) (redisson.Object, error)
+	Objects(ctx context.Context, pattern string) iter.Seq2[redisson.Object, error]
+	ForceUnlockFrom(ctx context.Context, key string, holders []string) (bool, error)
+}
+
+// New returns the console of client's Redis, and of the guards in registry, which may be nil. It starts nothing: Redis is
+// asked while somebody looks, and there is nothing to close. The error is a nil client or a nil option.
+func New(client *redisson.Client, registry *guard.Registry, opts ...Option) (http.Handler, error) {
+	if client == nil {
+		return nil, errors.New("console: nil client")
+	}
+	return newHandler(client, registry, opts)
+}
+
+func newHandler(client inspector, registry *guard.Registry, opts []Option) (*handler, error) {
+	h := &handler{client: client, registry: registry, keys: newSeal(), forms: newForms()}
+	for i, opt := range opts {
+		if opt == nil {
+			return nil, fmt.Errorf("console: option %d of %d is nil", i+1, len(opts))
+		}
+		opt.apply(&h.config)
+	}
+	h.log = cmp.Or(h.log, slog.Default())
+	h.list = newListFeed(client)
+	h.locks.feeds = make(map[string]*feed[*lockState])
+	h.ending, h.end = context.WithCancel(context.Background())
+	h.site = h.protect()
+	return h, nil
+}
+
+// handler is the console. It is safe for concurrent use.
+type handler struct {
+	config
+	client   inspector
+	registry *guard.Registry
+	site     http.Handler // the pages behind all protection
+	keys     *seal
+	forms    *forms
+	list     *feed[*listState]
+	locks    lockFeeds
+	streams  streams
+
+	servers sync.Map           // those that will tell when they shut down
+	ending  context.Context    // ends when one of them does
+	end     context.CancelFunc // of ending
+}
+
+// ServeHTTP answers by the last element of the path alone, so that the console works under any prefix, whether that is
+// stripped on the way or not. All links are relative.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	secure(w.Header())
+	if err := h.admit(r); err != nil {
+		h.log.InfoContext(r.Context(), "console: refused", "remote", r.RemoteAddr, "error", err)
+		deny(w, err)
+		return
+	}
+	h.site.ServeHTTP(w, r)
+}
+
+// pages are by the last element of their path. Those that take a POST are in posts.
+func (h *handler) page(r *http.Request) http.HandlerFunc {
+	name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+	if r.Method == http.MethodPost {
+		switch name {
+		case "free":
+			return h.free
+		case "find":
+			return h.find
+		}
+		return nil
+	}
+	switch name {
+	case "":
+		return h.listPage
+	case "lock":
+		return h.lockPage
+	case "free":
+		return h.confirmPage
+	case "find":
+		return h.findPage
+	case "guards":
+		return h.guardsPage
+	case "events":
+		return h.events
+	case "style.css", "script.js", "icon.svg":
+		return func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, web, "web/"+name) }
+	}
+	return nil
+}
+
+// route answers what has passed all checks.
+func (h *handler) route(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost:
+	default:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		http.Error(w, "The console takes GET, HEAD and POST.", http.StatusMethodNotAllowed)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if page := h.page(r); page != nil {
+		page(w, r)
+		return
+	}
+	h.problem(w, http.StatusNotFound, "There is no such page", "The link may be from another version of the console.")
+}
+
+// maxForm bounds what a form may send, in bytes: a key of 10 KiB, escaped, and a pasted request beside it.
+const maxForm = 256 << 10
+
+// frame is what the layout of all pages wants.
+type frame struct {
+	Title  string
+	Page   string       // the link in the navigation that is this page
+	Stream template.URL // of live updates; empty if there are none
+	Again  template.URL // this page
+	Other  template.URL // this page, coming again by itself
+	Every  int          // seconds after which a browser without JavaScript loads it again; 0 is never
+	Body   any
+}
+
+// problem answers with a page that says what is wrong.
+func (h *handler) problem(w http.ResponseWriter, status int, title, detail string) {
+	h.render(w, status, "problem", frame{Title: title, Body: detail})
+}

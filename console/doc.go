@@ -1,0 +1,42 @@
+// Package console is a page for operators, to mount in a program's own mux: which locks are held in Redis, by whom, for how
+// long, and who waits; what the guards of the program do; and, where that is allowed, freeing a lock by hand.
+//
+//	page, err := console.New(client, registry, console.ShowKeys(console.Whole))
+//	…
+//	mux.Handle("/ops/locks/", page) // or "/", or behind a proxy that strips a prefix
+//
+// # Who may see it
+//
+// As it is, the console answers requests from its own machine only, shows keys in part, and changes nothing. Each of these is
+// an option: [Authorize] opens it to others, [ShowKeys] shows more of the keys, [AllowFree] lets people free locks.
+//
+//	console.Authorize(func(r *http.Request) error { return session.MustBe(r, "operator") }),
+//	console.AllowFree(func(r *http.Request) error { return session.MustBe(r, "on-call") }),
+//	console.Who(session.User),
+//	console.OnFree(func(ctx context.Context, f console.Freed) { audit.Write(ctx, f.Who, f.Reason, f.Key) }),
+//
+// A request comes from its own machine if its address and the host that it asks for are loopback, so that no site can be made
+// to point there, and if no proxy has added its headers. A proxy that adds none, on the same machine, is not noticed: it needs
+// Authorize.
+//
+// # Freeing a lock
+//
+// The link leads to a page that shows who holds the lock, and asks for a reason. Its form is a POST behind
+// [http.CrossOriginProtection], and carries a ticket that is good once, for ten minutes, for this lock and these holders: one
+// that is forged, sent again or late frees nothing, and neither does one for a lock that has another holder by now. Each lock
+// that was freed is logged with who and why, and is given to [OnFree]. The holder is told, as [redisson.Client.ForceUnlock]
+// says.
+//
+// # What it costs
+//
+// Redis is asked only while somebody looks, and all who look at the same thing share what it answers. The list is one search
+// by SCAN, as [redisson.Client.Objects] does it: its questions are a script for 500 keys and one for each lock. It rests for 2
+// seconds at least between two searches, for four times as long as the last one took, and for a second for each 250 locks. An
+// open page of a lock asks once a second. The page of the guards asks nothing.
+//
+// # In the browser
+//
+// Pages are made by the server and work without JavaScript; with it they are live, by server-sent events, until they are
+// paused. They load nothing from elsewhere, and their links are relative: the last element of the path alone says what is
+// wanted. A server that shuts down ends their streams, as far as the handler can see the server in the request's context.
+package console

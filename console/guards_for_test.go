@@ -1,0 +1,41 @@
+package console
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock/memlock"
+	"github.com/latchkey-go/latchkey/middleware"
+)
+
+// prepare puts guards in front of handlers, as a program does.
+func prepare(t *testing.T, reg *guard.Registry) {
+	t.Helper()
+	type transfer struct {
+		From string `json:"from"`
+		To   string `json:"to"`
+	}
+	l := memlock.New()
+	for _, g := range []struct {
+		guard *guard.Guard
+		opts  []middleware.Option
+	}{
+		{guard.Must(guard.New(l, guard.In(reg), guard.Name("transfer"), guard.Key(`#{map([body.From, body.To], "account:" + required(#, "two accounts"))}`))),
+			[]middleware.Option{middleware.Body[transfer]()}},
+		{guard.Must(guard.New(l, guard.In(reg), guard.Name("settle"), guard.Key("order:#{path.id}"), guard.Wait(2*time.Second), guard.Methods("POST"))),
+			[]middleware.Option{middleware.Pattern("/orders/{id}/settle")}},
+		{guard.Must(guard.New(l, guard.In(reg), guard.Name("tenant"), guard.Key(`t:#{header["X-Tenant"]}:#{cookie.session}`))), nil},
+	} {
+		guard.Must(middleware.New(g.guard, g.opts...))
+	}
+}
+
+func serveHandler(t *testing.T, h http.Handler) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}

@@ -1,0 +1,226 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"html/template"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/latchkey-go/latchkey/redisson"
+)
+
+// lockRest is the time between two looks at a lock whose page is open.
+const lockRest = time.Second
+
+// lockState is what is known of one lock.
+type lockState struct {
+	object redisson.Object
+	seen   map[string]time.Time // since when each holder holds it, as far as was seen
+	read   time.Time            // zero if Redis has not answered yet
+	failed error
+	since  time.Time // when it failed for the first time
+}
+
+// lockFeeds are those of the locks whose pages are open.
+type lockFeeds struct {
+	mu    sync.Mutex
+	feeds map[string]*feed[*lockState]
+}
+
+// lockFeed is the one for all who look at a lock.
+func (h *handler) lockFeed(key string) *feed[*lockState] {
+	h.locks.mu.Lock()
+	defer h.locks.mu.Unlock()
+	f := h.locks.feeds[key]
+	if f == nil {
+		f = &feed[*lockState]{}
+		f.read = func(ctx context.Context, last *lockState, _ func(*lockState)) (*lockState, time.Duration) {
+			return h.readLock(ctx, key, last), lockRest
+		}
+		f.idle = func() {
+			h.locks.mu.Lock()
+			defer h.locks.mu.Unlock()
+			if h.locks.feeds[key] == f {
+				delete(h.locks.feeds, key)
+			}
+		}
+		h.locks.feeds[key] = f
+	}
+	return f
+}
+
+func (h *handler) readLock(ctx context.Context, key string, last *lockState) *lockState {
+	o, err := h.client.InspectKey(ctx, key)
+	if err != nil {
+		s := lockState{failed: err, since: time.Now()}
+		if last != nil {
+			s.object, s.seen, s.read = last.object, last.seen, last.read
+			if last.failed != nil {
+				s.since = last.since
+			}
+		}
+		return &s
+	}
+	s := &lockState{object: o, read: time.Now(), seen: make(map[string]time.Time, len(o.Holders))}
+	before := h.seenBefore(key, last)
+	for _, holder := range o.Holders {
+		s.seen[holder.ID] = s.read
+		if at, ok := before[holder.ID]; ok {
+			s.seen[holder.ID] = at
+		}
+	}
+	return s
+}
+
+// seenBefore is what the page, or before it the list, has seen.
+func (h *handler) seenBefore(key string, last *lockState) map[string]time.Time {
+	if last != nil && last.seen != nil {
+		return last.seen
+	}
+	before := map[string]time.Time{}
+	list, _, _ := h.list.look()
+	if list == nil {
+		return before
+	}
+	if i := slices.IndexFunc(list.rows, func(r row) bool { return r.Key == key }); i >= 0 {
+		for _, holder := range list.rows[i].Holders {
+			before[holder.ID] = list.rows[i].seen
+		}
+	}
+	return before
+}
+
+// lockLink is a page of the lock with that key: with the key itself in the link, if all of it is shown.
+func (h *handler) lockLink(page, key string) linkTo {
+	if h.show != nil && h.show(key) == key {
+		return link(page).with("key", key)
+	}
+	return link(page).with("ref", h.keys.close(key))
+}
+
+var errNoKey = errors.New("no key")
+
+// keyOf is the key that a form or a link means.
+func (h *handler) keyOf(value func(string) string) (string, error) {
+	if ref := value("ref"); ref != "" {
+		return h.keys.open(ref)
+	}
+	if key := value("key"); key != "" {
+		return key, nil
+	}
+	return "", errNoKey
+}
+
+// wrongLink answers a link that means no key.
+func (h *handler) wrongLink(w http.ResponseWriter, err error) {
+	if errors.Is(err, errSeal) {
+		h.problem(w, http.StatusNotFound, "This link is from another process",
+			"Keys are not shown whole here, so links to them are good for the process that made them. Look the lock up in the list.")
+		return
+	}
+	h.problem(w, http.StatusBadRequest, "Which lock?", "The link names no key.")
+}
+
+// lockBody is what the page of a lock shows.
+type lockBody struct {
+	Key         keyView
+	Kind        string
+	Exists      bool
+	Why         string
+	Holders     []holderView
+	MoreHolders int64
+	Queue       []holderView
+	MoreQueue   int64
+	Listeners   int64
+	Token       int64
+	Permits     int64
+	HasPermits  bool
+	Left        span
+	Guards      []string
+	Free        template.URL // where to free it, if this visitor may
+	ReadOnly    bool
+	Status      statusView
+	Freed       bool // a moment ago, by this visitor
+}
+
+func (h *handler) lockPage(w http.ResponseWriter, r *http.Request) {
+	key, err := h.keyOf(r.URL.Query().Get)
+	if err != nil {
+		h.wrongLink(w, err)
+		return
+	}
+	freed, since := r.URL.Query().Has("freed"), time.Now().Add(-lockRest)
+	if freed { // what was read before is no longer true
+		since = time.Now()
+	}
+	state, ok := h.lockFeed(key).fresh(r.Context(), patience, func(s *lockState) bool { return s.read.After(since) })
+	if !ok {
+		state = &lockState{failed: context.DeadlineExceeded, since: time.Now()}
+	}
+	body := h.lockBody(key, state, h.mayFree(r) == nil)
+	body.Freed = freed
+	f := frame{
+		Title: h.keyView(key).Text, Body: body,
+		Stream: h.lockLink("events", key).with("of", "lock").URL(), Again: h.lockLink("lock", key).URL(),
+	}
+	f.reload(r)
+	h.render(w, http.StatusOK, "lock", f)
+}
+
+func (h *handler) lockBody(key string, s *lockState, mayFree bool) lockBody {
+	o := &s.object
+	b := lockBody{
+		Key: h.keyView(key), Kind: kindOf(o), Exists: o.Type != redisson.TypeNone, Listeners: o.Listeners, Token: o.Token,
+		Permits: o.Permits, HasPermits: hasPermits(o.Type), Left: leftSpan(o.TTL, s.read), Status: s.status(), Why: why(s),
+	}
+	for _, one := range o.Holders {
+		v := who(one.ID, one.Client, one.Who)
+		v.Count, v.Write, v.Left, v.Seen = one.Count, one.Write, leftSpan(one.Lease, s.read), newSpan(time.Since(s.seen[one.ID]))
+		b.Holders = append(b.Holders, v)
+	}
+	b.Holders, b.MoreHolders = first(b.Holders, o.HolderCount)
+	for _, one := range o.Queue {
+		v := who(one.ID, one.Client, one.Who)
+		if !one.Until.IsZero() {
+			v.Left = newSpan(max(0, time.Until(one.Until)))
+		}
+		b.Queue = append(b.Queue, v)
+	}
+	b.Queue, b.MoreQueue = first(b.Queue, o.QueueLength)
+	if h.registry != nil {
+		b.Guards = h.registry.Match(key)
+	}
+	if freeable(o) {
+		if b.ReadOnly = !mayFree; mayFree {
+			b.Free = h.lockLink("free", key).URL()
+		}
+	}
+	return b
+}
+
+const mostListed = 100
+
+// first cuts a list, and says how many of total are missing then.
+func first(all []holderView, total int64) ([]holderView, int64) {
+	shown := all[:min(len(all), mostListed)]
+	return shown, max(total, int64(len(all))) - int64(len(shown))
+}
+
+// freeable reports whether there is something to free: a lock that is held.
+func freeable(o *redisson.Object) bool {
+	return (o.Type == redisson.TypeLock || o.Type == redisson.TypeReadWrite) && len(o.Holders) > 0
+}
+
+func (s *lockState) status() statusView {
+	if s.failed == nil {
+		return statusView{Text: "Read at " + s.read.Format(time.TimeOnly) + "."}
+	}
+	text := "Redis does not answer since " + s.since.Format(time.TimeOnly) + "."
+	if !s.read.IsZero() {
+		text += " What is below was true at " + s.read.Format(time.TimeOnly) + "."
+	}
+	return statusView{Text: text, Bad: true, Error: errorText(s.failed)}
+}

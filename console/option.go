@@ -1,0 +1,87 @@
+package console
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/latchkey-go/latchkey/redisson"
+)
+
+// An Option changes one thing about a console. Of several of one kind, the last wins.
+type Option interface{ apply(*config) }
+
+type optionFunc func(*config)
+
+func (f optionFunc) apply(c *config) { f(c) }
+
+type config struct {
+	authorize func(*http.Request) error
+	allowFree func(*http.Request) error
+	who       func(*http.Request) string
+	show      func(key string) string
+	onFree    func(context.Context, Freed)
+	log       *slog.Logger
+}
+
+// Authorize opens the console to requests for which check returns nil, wherever they come from. Without it, or with a nil
+// check, only requests from this machine are answered: from a loopback address, to a loopback name, and past no proxy. The
+// error is logged and not shown.
+//
+// Whoever is let in sees who holds which lock. Serve the console over TLS where it leaves the machine.
+func Authorize(check func(*http.Request) error) Option {
+	return optionFunc(func(c *config) { c.authorize = check })
+}
+
+// AllowFree lets those free locks by hand for whom check returns nil; it is asked after Authorize. Without it, or with a
+// nil check, nobody can: the console only shows. The error is logged and not shown.
+func AllowFree(check func(*http.Request) error) Option {
+	return optionFunc(func(c *config) { c.allowFree = check })
+}
+
+// Who says who sends a request, for the account of locks that were freed: the user that a proxy or a session names. Without
+// it, the form asks for a name, and believes it.
+func Who(name func(*http.Request) string) Option {
+	return optionFunc(func(c *config) { c.who = name })
+}
+
+// ShowKeys says how much of a key is shown: show returns a text to put in its place. Keys can hold personal data, so without
+// it, or with a nil show, a key is shown up to the first of the characters ":/.#" and "{", with some digits that tell it from
+// others. A key that is not shown whole is in no link, title or log line either; links to its page are then good for this
+// process only.
+func ShowKeys(show func(key string) string) Option {
+	return optionFunc(func(c *config) { c.show = show })
+}
+
+// Whole is for ShowKeys: it shows all of a key.
+func Whole(key string) string { return key }
+
+// Freed is the account of a lock that was freed by hand.
+type Freed struct {
+	// Key is the whole key in Redis.
+	Key string
+	// Object is what was there before: who held it, and who waited.
+	Object redisson.Object
+	// Who did it, as the option Who says or, without that, as they wrote themselves; Remote is the address of their request.
+	Who, Remote string
+	// Reason is what they gave as the reason.
+	Reason string
+	// Time is when.
+	Time time.Time
+	// Err is nil if the lock was freed. Otherwise Redis did not answer, and the lock may have been freed or not.
+	Err error
+}
+
+// OnFree calls f for each lock that was freed by hand, before the answer is sent. The context does not end with the request.
+// Each is also logged: see Log.
+func OnFree(f func(ctx context.Context, freed Freed)) Option {
+	return optionFunc(func(c *config) { c.onFree = f })
+}
+
+// Log takes the place of slog.Default for a line about each lock that was freed and each form that was refused, at WARN, and about
+// each other request that was refused, at INFO.
+// Keys are in it as far as ShowKeys shows them.
+func Log(l *slog.Logger) Option {
+	return optionFunc(func(c *config) { c.log = l })
+}

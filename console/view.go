@@ -1,0 +1,254 @@
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/latchkey-go/latchkey/redisson"
+)
+
+// linkTo is a relative link. Its query has any bytes, escaped.
+type linkTo string
+
+func link(name string) linkTo { return linkTo(name) }
+
+func (l linkTo) with(name, value string) linkTo {
+	sep := "?"
+	if strings.Contains(string(l), "?") {
+		sep = "&"
+	}
+	return l + linkTo(sep+name+"="+url.QueryEscape(value))
+}
+
+// URL is safe in a page: with makes it of escaped texts only.
+func (l linkTo) URL() template.URL { return template.URL(l) } //nolint:gosec // see above
+
+// keyView is a key as far as it is shown.
+type keyView struct {
+	Text   string // shortened
+	Shown  string // what Text is short for
+	Bytes  int    // of a key that was shortened; 0 otherwise
+	Hidden bool   // Shown is not the key
+}
+
+const (
+	longText  = 120
+	longStart = 80
+	longEnd   = 30
+)
+
+func (h *handler) keyView(key string) keyView {
+	shown := h.shown(key)
+	v := keyView{Shown: printable(shown), Hidden: shown != key}
+	v.Text = shorten(v.Shown)
+	if v.Text != v.Shown {
+		v.Bytes = len(key)
+	}
+	return v
+}
+
+// shown is key as ShowKeys says.
+func (h *handler) shown(key string) string {
+	if h.show != nil {
+		return h.show(key)
+	}
+	if i := strings.IndexAny(key, ":/.#{"); i >= 0 && i < longEnd {
+		return key[:i+1] + "… " + h.keys.mark(key)
+	}
+	return "… " + h.keys.mark(key)
+}
+
+// printable is s as it is if all of it can be seen, and quoted as in Go otherwise: control characters, broken UTF-8, what has
+// no width or turns the direction of writing.
+func printable(s string) string {
+	if quoted := strconv.Quote(s); quoted != `"`+s+`"` {
+		return quoted
+	}
+	return s
+}
+
+// shorten leaves out the middle of a long text.
+func shorten(s string) string {
+	if utf8.RuneCountInString(s) <= longText {
+		return s
+	}
+	runes := []rune(s)
+	return string(runes[:longStart]) + " … " + string(runes[len(runes)-longEnd:])
+}
+
+// span is a time for people and for the script that lets it run: up, or down to 0.
+type span struct {
+	Text string
+	MS   int64 // negative for one without an end
+	Live bool
+}
+
+func newSpan(d time.Duration) span { return span{spanText(d), d.Milliseconds(), true} }
+
+// spanText is what the script writes, too: 24s, 3m 10s, 2h 05m, 3d 4h.
+func spanText(d time.Duration) string {
+	s := int64(d / time.Second)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 60*60:
+		return fmt.Sprintf("%dm %02ds", s/60, s%60)
+	case s < 24*60*60:
+		return fmt.Sprintf("%dh %02dm", s/3600, s/60%60)
+	}
+	return fmt.Sprintf("%dd %dh", s/86400, s/3600%24)
+}
+
+// leftSpan is what is left of a lease that was read at that moment.
+func leftSpan(lease time.Duration, read time.Time) span {
+	if lease < 0 {
+		return span{Text: "no end", MS: 1 << 52}
+	}
+	return newSpan(max(0, lease-time.Since(read)))
+}
+
+// holderView is somebody who holds or waits.
+type holderView struct {
+	ID, Name, Where string // Name is the ID's client if it has none
+	Named           bool
+	Count           int
+	Write           bool
+	Left            span // of the lease, or of the time in the queue
+	Seen            span
+	Client          linkTo // all that its client holds
+}
+
+func who(id, client string, who redisson.Identity) holderView {
+	v := holderView{ID: printable(id), Name: shortID(id), Named: who.Name != ""}
+	if client != "" {
+		v.Client = link("./").with("q", client)
+	}
+	if v.Named {
+		v.Name = printable(who.Name)
+	}
+	var where []string
+	if who.Host != "" {
+		where = append(where, "on "+printable(who.Host))
+	}
+	if who.PID != 0 {
+		where = append(where, fmt.Sprintf("process %d", who.PID))
+	}
+	if who.Version != "" {
+		where = append(where, printable(who.Version))
+	}
+	v.Where = strings.Join(where, ", ")
+	return v
+}
+
+// shortID is the beginning and the number of "<uuid>:<number>".
+func shortID(id string) string {
+	const start = 8
+	client, number, ok := strings.Cut(id, ":")
+	if !ok || len(client) != 36 {
+		return shorten(printable(id))
+	}
+	return printable(client[:start] + "…:" + number)
+}
+
+// kinds are how the list calls what it finds.
+var kinds = [...]string{"lock", "fair lock", "fenced lock", "read lock", "write lock", "semaphore", "expirable semaphore", "latch", "rate limiter"}
+
+func kindOf(o *redisson.Object) string {
+	switch o.Type {
+	case redisson.TypeLock:
+		switch {
+		case o.QueueLength > 0:
+			return "fair lock"
+		case o.Token > 0:
+			return "fenced lock"
+		}
+		return "lock"
+	case redisson.TypeReadWrite:
+		if o.Mode == "write" {
+			return "write lock"
+		}
+		return "read lock"
+	case redisson.TypeSemaphore:
+		return "semaphore"
+	case redisson.TypeExpirableSemaphore:
+		return "expirable semaphore"
+	case redisson.TypeCountDownLatch:
+		return "latch"
+	case redisson.TypeRateLimiter:
+		return "rate limiter"
+	}
+	return o.Type.String()
+}
+
+// rowView is a row of the list.
+type rowView struct {
+	ID          string // of the element, the same as long as the lock is there
+	Link        template.URL
+	Key         keyView
+	Kind        string
+	Holders     []holderView
+	MoreHolders int64
+	Free        int64 // permits, for those that have some
+	HasFree     bool
+	Seen, Left  span
+	Waiting     int64
+}
+
+const shownHolders = 2
+
+func (h *handler) rowView(r *row) rowView {
+	v := rowView{
+		ID: "r" + h.keys.id(r.Key), Link: h.lockLink("lock", r.Key).URL(), Key: h.keyView(r.Key), Kind: kindOf(&r.Object),
+		Seen: newSpan(time.Since(r.seen)), Left: leftSpan(r.TTL, r.read), Waiting: r.waiting(),
+		Free: r.Permits, HasFree: hasPermits(r.Type),
+	}
+	for _, one := range r.Holders[:min(len(r.Holders), shownHolders)] {
+		v.Holders = append(v.Holders, who(one.ID, one.Client, one.Who))
+	}
+	v.MoreHolders = max(r.HolderCount, int64(len(r.Holders))) - int64(len(v.Holders))
+	if len(r.Holders) == 0 {
+		v.Seen = span{}
+	}
+	return v
+}
+
+func hasPermits(t redisson.ObjectType) bool {
+	return t == redisson.TypeSemaphore || t == redisson.TypeExpirableSemaphore || t == redisson.TypeCountDownLatch
+}
+
+// statusView is what a page says of itself.
+type statusView struct {
+	Text  string // in words
+	Bad   bool
+	Error string
+}
+
+func listStatus(s *listState) statusView {
+	switch {
+	case s == nil:
+		return statusView{Text: "Redis has not answered yet. This page tries again by itself.", Bad: true}
+	case s.failed != nil && s.total == 0:
+		return statusView{Text: "Redis does not answer since " + s.since.Format(time.TimeOnly) + ".", Bad: true, Error: errorText(s.failed)}
+	case s.failed != nil && s.took > 0:
+		text := "Not all of Redis answers, since " + s.since.Format(time.TimeOnly) + "."
+		if !s.whole.IsZero() {
+			text += " What was found last, at " + s.whole.Format(time.TimeOnly) + ", may be out of date."
+		}
+		return statusView{Text: text, Bad: true, Error: errorText(s.failed)}
+	case s.took == 0:
+		return statusView{Text: fmt.Sprintf("Searching since %s …", s.begun.Format(time.TimeOnly))}
+	}
+	text := "Read at " + s.whole.Format(time.TimeOnly)
+	if s.took >= time.Second {
+		text += fmt.Sprintf(", which took %.1f s", s.took.Seconds())
+	}
+	return statusView{Text: text + "."}
+}
+
+// errorText is an error in one line.
+func errorText(err error) string { return shorten(printable(err.Error())) }
