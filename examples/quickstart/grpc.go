@@ -10,12 +10,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/latchkey-go/latchkey/examples/quickstart/bankpb"
+	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
 // newGRPC returns the bank as a gRPC server. The rules guard one of its two services.
-func newGRPC(bank *Bank, locker lock.Locker) *grpc.Server {
-	s := grpc.NewServer(grpc.ChainUnaryInterceptor(rules(locker)))
+func newGRPC(bank *Bank, locker lock.Locker, in guard.Option) *grpc.Server {
+	s := grpc.NewServer(grpc.ChainUnaryInterceptor(rules(locker, in)))
 	bankpb.RegisterBankServer(s, &service{bank: bank})
 	bankpb.RegisterUnguardedBankServer(s, &service{bank: bank})
 	reflection.Register(s) // for grpcurl

@@ -13,13 +13,14 @@ import (
 )
 
 // There are four spellings of a guard, and here is one of each. Whatever touches an account takes the lock account:<id>,
-// and so excludes the others, in this process, in other ones, and in Java services that use Redisson on the same Redis.
+// and so excludes the others, in this process, in other ones, and in Java services that use Redisson on the same Redis. The
+// option in makes them guards of one registry, whose page the console shows.
 
 // transferGuard is the first spelling: options. A transfer wants both of its accounts. A template that is a list makes a
 // key of each element; the locks are taken in order, all or none. Without required, the key of an account that the
 // request leaves out would be "account:", and all such requests would wait for each other.
-func transferGuard(locker lock.Locker) *guard.Guard {
-	return guard.Must(guard.New(locker,
+func transferGuard(locker lock.Locker, in guard.Option) *guard.Guard {
+	return guard.Must(guard.New(locker, in,
 		guard.Name("transfer"),
 		guard.Key(`#{map([body.From, body.To], "account:" + required(#, "two accounts"))}`),
 		guard.Wait(2*time.Second),
@@ -41,8 +42,8 @@ type StatementRequest struct {
 
 type statementFunc func(context.Context, StatementRequest) (Record, error)
 
-func guardStatement(locker lock.Locker, statement statementFunc) statementFunc {
-	return guard.Must(guard.Func(guard.Must(guard.New(locker)), statement))
+func guardStatement(locker lock.Locker, in guard.Option, statement statementFunc) statementFunc {
+	return guard.Must(guard.Func(guard.Must(guard.New(locker, in)), statement))
 }
 
 // Orders is the third spelling: a struct of functions, which guard.Bind guards in place.
@@ -56,19 +57,19 @@ type PayRequest struct {
 	Cents int64  `json:"cents"`
 }
 
-func bindOrders(locker lock.Locker, bank *Bank) (Orders, error) {
+func bindOrders(locker lock.Locker, in guard.Option, bank *Bank) (Orders, error) {
 	orders := Orders{Pay: bank.Pay}
-	return orders, guard.Bind(guard.Must(guard.New(locker)), &orders)
+	return orders, guard.Bind(guard.Must(guard.New(locker, in)), &orders)
 }
 
 // rules is the fourth spelling: by method, for a gRPC server. Methods without a rule run as they are.
-func rules(locker lock.Locker) grpc.UnaryServerInterceptor {
-	transfer := guard.Must(guard.New(locker,
+func rules(locker lock.Locker, in guard.Option) grpc.UnaryServerInterceptor {
+	transfer := guard.Must(guard.New(locker, in,
 		guard.Name("grpc.transfer"),
 		guard.Key(`#{map([req.From, req.To], "account:" + required(#, "two accounts"))}`),
 		guard.Wait(2*time.Second),
 	))
-	deposit := guard.Must(guard.New(locker,
+	deposit := guard.Must(guard.New(locker, in,
 		guard.Name("grpc.deposit"),
 		guard.Key("account:#{req.Account}"),
 		guard.Wait(2*time.Second),

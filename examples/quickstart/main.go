@@ -1,7 +1,8 @@
 // Quickstart is a small bank behind gin and gRPC, whose endpoints are guarded in each of Latchkey's spellings.
 //
-//	go run ./examples/quickstart          serve, and print lines to try
-//	go run ./examples/quickstart -demo    see what happens to 400 requests at once, without locks and with them
+//	go run ./examples/quickstart           serve, and print lines to try
+//	go run ./examples/quickstart -demo     see what happens to 400 requests at once, without locks and with them
+//	go run ./examples/quickstart -console  see locks and guards on a page, while requests keep coming
 //
 // It brings a Redis of its own; -redis names another. Read guards.go first.
 package main
@@ -44,7 +45,7 @@ type config struct {
 	httpAddr, grpcAddr string
 	redis, redisAddr   string // URL, and what of it may be shown; empty for the embedded one
 	latency            time.Duration
-	demo               bool
+	demo, console      bool
 }
 
 // errUsage is a mistake in the flags, of which the user has been told.
@@ -56,8 +57,9 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags.SetOutput(stderr)
 	flags.StringVar(&c.httpAddr, "http", "", "`address` for HTTP (default :8080, or any free port for -demo)")
 	flags.StringVar(&c.grpcAddr, "grpc", "", "`address` for gRPC (default :9090, or any free port for -demo)")
-	flags.DurationVar(&c.latency, "latency", time.Millisecond, "how long the bank's database takes")
+	flags.DurationVar(&c.latency, "latency", 0, "how long the bank's database takes (default 1ms, or 300ms for -console)")
 	flags.BoolVar(&c.demo, "demo", false, "send many requests at once, print what became of them, and end")
+	flags.BoolVar(&c.console, "console", false, "show locks and guards on a page, on this machine only, while requests keep coming")
 	flags.Func("redis", "`URL` of a Redis, redis://host:port (default: one within this process)", func(url string) error {
 		o, err := redis.ParseURL(url)
 		if err == nil {
@@ -73,10 +75,18 @@ func parse(args []string, stderr io.Writer) (config, error) {
 		flags.Usage()
 		return c, errUsage
 	}
+	if c.demo && c.console {
+		fmt.Fprintln(stderr, "-demo ends by itself, and -console does not: give one of them")
+		return c, errUsage
+	}
 	httpAddr, grpcAddr := ":8080", ":9090"
 	if c.demo {
 		httpAddr, grpcAddr = "127.0.0.1:0", "127.0.0.1:0"
 	}
+	if c.latency == 0 && c.console {
+		c.latency = consoleLatency
+	}
+	c.latency = cmp.Or(c.latency, time.Millisecond)
 	c.httpAddr, c.grpcAddr = cmp.Or(c.httpAddr, httpAddr), cmp.Or(c.grpcAddr, grpcAddr)
 	return c, nil
 }
@@ -95,7 +105,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		defer r.Close()
 		c.redis, c.redisAddr = "redis://"+r.Addr(), r.Addr()
 	}
-	locker, err := redisson.Open(c.redis)
+	locker, err := redisson.Open(c.redis, redisson.Name("quickstart"))
 	if err != nil {
 		return err
 	}
@@ -110,8 +120,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if c.demo {
+	switch {
+	case c.demo:
 		return runDemo(ctx, s, stdout)
+	case c.console:
+		return runConsole(ctx, s, locker, stdout)
 	}
 	fmt.Fprintf(stdout, hints, s.httpAddr(), s.grpcAddr(), c.redisAddr)
 	return s.serve(ctx)

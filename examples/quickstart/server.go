@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -19,6 +20,7 @@ const grace = 5 * time.Second
 // server is the bank on its two sockets.
 type server struct {
 	bank         *Bank
+	registry     *guard.Registry
 	http         *http.Server
 	grpc         *grpc.Server
 	httpListener net.Listener
@@ -27,10 +29,12 @@ type server struct {
 
 // newServer binds the addresses; serve takes it from there.
 func newServer(bank *Bank, locker lock.Locker, httpAddr, grpcAddr string) (*server, error) {
+	registry := guard.Must(guard.NewRegistry())
 	s := &server{
-		bank: bank,
-		http: &http.Server{Handler: newHTTP(bank, locker), ReadHeaderTimeout: 5 * time.Second},
-		grpc: newGRPC(bank, locker),
+		bank:     bank,
+		registry: registry,
+		http:     &http.Server{Handler: newHTTP(bank, locker, guard.In(registry)), ReadHeaderTimeout: 5 * time.Second},
+		grpc:     newGRPC(bank, locker, guard.In(registry)),
 	}
 	var err error
 	if s.httpListener, err = net.Listen("tcp", httpAddr); err != nil {
