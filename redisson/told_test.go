@@ -349,3 +349,26 @@ func TestForceUnlockByKeyWakes(t *testing.T) {
 		check(t, errors.Join(holder.Close(), other.Close()))
 	}
 }
+
+// Through sentinels, locks are found, and their holders told, also at the new master after a failover.
+func TestOperatorsThroughSentinels(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartSentinels(t)
+	process := func() *redisson.Client {
+		return onClient(t, s.Client(t, func(o *redis.FailoverOptions) { o.ContextTimeoutEnabled, o.DialerRetries = true, 1 }))
+	}
+	holder, hand := process(), process()
+	tell := func(name string) {
+		h := acquire(t.Context(), t, holder, lock.Request{Key: name, Wait: 30 * time.Second})
+		hears(t, holder)
+		expectObjects(t, objects(t, hand, name), name)
+		expectType(t, inspect(t, hand, name), redisson.TypeLock)
+		start := time.Now()
+		must(t, true)(hand.ForceUnlock(t.Context(), name))
+		expectForced(t, name, h.Context(), start)
+	}
+	tell("before")
+	s.Master.Kill(t)
+	s.AwaitReplicaLeads(t)
+	tell("after")
+}
