@@ -32,7 +32,7 @@ func listeners(tb testing.TB, c *redistest.Cluster) (sharded, classic int) {
 	tb.Helper()
 	for _, n := range slices.Concat(c.Masters, c.Replicas) {
 		if c.Sharded {
-			sharded += len(n.Do(tb, "pubsub", "shardchannels").([]any))
+			sharded += len(n.Do(tb, "pubsub", "shardchannels", "redisson*").([]any))
 		}
 		classic += len(n.Do(tb, "pubsub", "channels", "redisson*").([]any))
 	}
@@ -256,7 +256,7 @@ func testSlotMoves(t *testing.T, c *redistest.Cluster) {
 	from, to := c.Masters[i], c.Masters[(i+1)%3]
 	hm := member(t, c, redisson.WatchdogTimeout(3*waits))
 	listening := func(n *redistest.Node) bool { // at its slot's master if the channel is sharded, and else anywhere
-		return c.Sharded && len(n.Do(t, "pubsub", "shardchannels").([]any)) == 1 || !c.Sharded && channels(t, c) == 1
+		return c.Sharded && len(n.Do(t, "pubsub", "shardchannels", "redisson*").([]any)) == 1 || !c.Sharded && channels(t, c) == 1
 	}
 	holder, waiter := hm.Lock(name), member(t, c).Lock(name)
 	held := mustLock(t, holder)

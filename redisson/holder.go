@@ -34,7 +34,8 @@ type holder struct {
 	// The mutex of claims guards the rest. There can be very many holders: fields of a size stand together.
 	queued     bool  // stands in the queue of a fair lock
 	dead       bool  // lost, or being removed: nothing joins any more
-	told       bool  // by somebody that it was freed by hand
+	told       bool  // by somebody that it was freed by hand; Redis is asked
+	toldAgain  bool  // since it was
 	outdated   bool  // the counts in Redis may be others, or it is not known whether the holder is still there
 	version    int32 // of the counts
 	unreleased int32 // lost holds whose work has not released them

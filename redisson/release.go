@@ -120,7 +120,10 @@ func (s *claims) applyLocked(ho *holder, a answer, version int32) {
 		if version == ho.version {
 			ho.renewAt = s.renewalDue(a.sent, lease)
 			ho.outdated = lease < duration(a.values[1]) // and will count for more later
-			ho.told = false
+			if ho.told = ho.toldAgain; ho.told {
+				ho.toldAgain = false
+				ho.changed()
+			}
 		}
 	case !a.gone():
 		ho.lastErr = a.err

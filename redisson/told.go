@@ -90,7 +90,11 @@ func (s *claims) told(name, id string) {
 	defer s.unlock()
 	for _, family := range []lock.Kind{lock.Exclusive, lock.Write} {
 		for ho := s.byLock[lockID{name, family}]; ho != nil; ho = ho.next {
-			if ho.id == id {
+			switch {
+			case ho.id != id:
+			case ho.told: // one question at a time: many would overtake each other, and none would count
+				ho.toldAgain = true
+			default:
 				ho.told = true
 				ho.changed()
 				s.placeLocked(ho)

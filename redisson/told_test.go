@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -238,6 +240,37 @@ func TestForgedMessages(t *testing.T) {
 	release(t, read)
 }
 
+// A flood of forged messages does not hide the true one, although the answers of Redis take longer than the time between two of them.
+func TestForgedMessagesHideNothing(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c, p := behind(t, s, redisson.WatchdogTimeout(30*time.Second))
+	rdb := s.Client(t)
+	h, other := acquire(t.Context(), t, c, lock.Request{Key: "k"}), acquire(t.Context(), t, c, lock.Request{Key: "other"})
+	hears(t, c)
+	p.Delay(40 * time.Millisecond)
+	flood, stop := context.WithCancel(t.Context())
+	var flooding sync.WaitGroup
+	defer flooding.Wait()
+	defer stop()
+	flooding.Go(func() {
+		for flood.Err() == nil {
+			for _, name := range []string{"k", "other"} {
+				_ = rdb.Publish(flood, "latchkey_client:"+c.ID(), redisson.HolderID(h.Context(), c, "k", lock.Exclusive)+" "+name).Err()
+			}
+			<-time.After(time.Millisecond)
+		}
+	})
+	<-time.After(300 * time.Millisecond)
+	must(t, true)(newClient(t, s).ForceUnlock(t.Context(), "k"))
+	if cause := awaitEnd(t, h.Context(), 3*time.Second); !errors.Is(cause, redisson.ErrForced) { // its renewal would be due in 10s
+		t.Errorf("the hold ended with %v", cause)
+	}
+	if other.Context().Err() != nil {
+		t.Errorf("another hold ended: %v", context.Cause(other.Context()))
+	}
+}
+
 // A client listens only while it has something to hear about, and not for the sake of locks that are held for a moment.
 func TestOwnChannelIsGivenUp(t *testing.T) {
 	t.Parallel()
@@ -272,13 +305,18 @@ func TestOwnChannelIsRefused(t *testing.T) {
 	setUser(t, func(args ...any) error { return admin.Do(t.Context(), args...).Err() }, "~* &redisson_lock__channel:* +@all")
 	login := func(o *redis.Options) { o.Username, o.Password = "locker", "secret" }
 	a, b := onClient(t, s.Client(t, login)), onClient(t, s.Client(t, login))
+	connections := func() []string {
+		list, err := admin.Do(t.Context(), "client", "list", "type", "pubsub").Text()
+		check(t, err)
+		return regexp.MustCompile(`(?m)^id=\d+`).FindAllString(list, -1)
+	}
+	acquire(t.Context(), t, b, lock.Request{Key: "other"})
+	eventually(t, "its channel is refused", func() bool {
+		return slices.ContainsFunc(denials(t, admin), func(d string) bool { return strings.HasPrefix(d, "channel latchkey_client:") })
+	})
+	var first []string
 	for i := range 5 {
 		h := acquire(t.Context(), t, a, lock.Request{Key: fmt.Sprint("k", i)})
-		if i == 0 {
-			eventually(t, "its channel is refused", func() bool {
-				return slices.ContainsFunc(denials(t, admin), func(d string) bool { return strings.HasPrefix(d, "channel latchkey_client:") })
-			})
-		}
 		got := make(chan error, 1)
 		go func() {
 			other, err := b.Acquire(t.Context(), lock.Request{Key: fmt.Sprint("k", i), Wait: 20 * time.Second})
@@ -288,7 +326,11 @@ func TestOwnChannelIsRefused(t *testing.T) {
 			}
 		}()
 		eventually(t, "it waits", func() bool { return len(subscriptions(t, admin)) == 1 })
-		<-time.After(60 * time.Millisecond) // so that the waiter's own subscription is live
+		if now := connections(); i == 0 {
+			first = now
+		} else if !slices.Contains(now, first[0]) {
+			t.Errorf("the connection on which it listens was made again: %v, and was %v", now, first)
+		}
 		start := time.Now()
 		release(t, h)
 		if err := <-got; err != nil || time.Since(start) > 100*time.Millisecond+soon {
