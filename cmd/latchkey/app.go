@@ -108,7 +108,7 @@ With -o json they come whole, one JSON document a line, and messages on stderr a
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{outputText, outputJSON}, cobra.ShellCompDirectiveNoFileComp))
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage("%w; see %s --help", err, c.CommandPath()) })
 	root.AddCommand(a.runCommand(), a.lsCommand(), a.showCommand(), a.freeCommand(), a.watchCommand(),
-		a.explainCommand(), a.decodeCommand(), a.doctorCommand())
+		a.explainCommand(), a.decodeCommand(), a.doctorCommand(), a.consoleCommand())
 	strict(root)
 	return root
 }
