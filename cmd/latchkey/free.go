@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/latchkey-go/latchkey/cmd/latchkey/internal/safe"
+	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -61,11 +62,14 @@ func (a *app) free(ctx context.Context, key string, yes bool) error {
 		return err
 	}
 	if !yes {
-		if err := a.confirm(ctx, client, o); err != nil {
+		if err := a.confirm(ctx, o); err != nil {
 			return err
 		}
 	}
-	freed, err := client.ForceUnlock(ctx, key)
+	freed, err := forceUnlock(ctx, client, o, yes)
+	if errors.Is(err, lock.ErrBusy) {
+		return &exit{statusFound, "changed", fmt.Errorf("not freed: %s has other holders now", safe.Cut(key, 200))}
+	}
 	if err != nil {
 		return a.unanswered(err)
 	}
@@ -79,8 +83,17 @@ func (a *app) free(ctx context.Context, key string, yes bool) error {
 	return nil
 }
 
+// forceUnlock frees a lock from those who were seen, or from whoever has it by now if the user said yes beforehand. A free lock with a
+// queue has no holders.
+func forceUnlock(ctx context.Context, client *redisson.Client, o redisson.Object, whoever bool) (bool, error) {
+	if ids := holderIDs(o); !whoever && len(ids) > 0 {
+		return client.ForceUnlockFrom(ctx, o.Key, ids)
+	}
+	return client.ForceUnlock(ctx, o.Key)
+}
+
 // confirm asks the user. Who says yes means the holders that were shown.
-func (a *app) confirm(ctx context.Context, client *redisson.Client, o redisson.Object) error {
+func (a *app) confirm(ctx context.Context, o redisson.Object) error {
 	a.describe(o)
 	fmt.Fprint(a.err, "Free it? Its holders may still be at work. [y/N] ")
 	answered := make(chan string, 1)
@@ -95,16 +108,6 @@ func (a *app) confirm(ctx context.Context, client *redisson.Client, o redisson.O
 		}
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-	now, err := a.inspect(ctx, client, o.Key)
-	if err != nil {
-		return err
-	}
-	if err := nothing(now); err != nil {
-		return err
-	}
-	if !slices.Equal(holderIDs(o), holderIDs(now)) {
-		return &exit{statusFound, "changed", fmt.Errorf("not freed: %s has other holders now", safe.Cut(o.Key, 200))}
 	}
 	return nil
 }
