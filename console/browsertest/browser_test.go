@@ -64,6 +64,9 @@ func browser(t *testing.T) context.Context {
 func complaints(t *testing.T, ctx context.Context) {
 	t.Helper()
 	listen(t, ctx, func(e any) {
+		if t.Context().Err() != nil { // the test is over, and its server may be gone
+			return
+		}
 		switch e := e.(type) {
 		case *runtime.EventExceptionThrown:
 			t.Errorf("exception in the page: %s", e.ExceptionDetails.Text)
