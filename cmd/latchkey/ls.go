@@ -66,8 +66,10 @@ func (a *app) list(ctx context.Context, pattern string, limit int) error {
 		}
 	}
 	p.stop()
-	if err := t.flush(); err != nil {
-		return err
+	if failed == nil || p.found.Load() > 0 { // a heading over nothing would look like an answer
+		if err := t.flush(); err != nil {
+			return err
+		}
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -129,7 +129,7 @@ func TestCommandsSayThatRedisIsDown(t *testing.T) {
 	s := redistest.Start(t)
 	for _, args := range [][]string{{"ls"}, {"show", "k"}, {"free", "--yes", "k"}, {"doctor"}, {"explain", "k", "--one-key", "--state"}} {
 		status, out, err := result(t, "redis://:secret@127.0.0.1:1", args...)
-		if status != 69 || !strings.Contains(err, "no answer from redis://:xxxxx@127.0.0.1:1") || strings.Contains(out, "key:") {
+		if status != 69 || !strings.Contains(err, "no answer from redis://:xxxxx@127.0.0.1:1") || out != "" {
 			t.Errorf("%v = %d, %q, %q", args, status, out, err)
 		}
 		status, _, err = result(t, strings.Replace(at(s), "//", "//nobody:secret@", 1), args...)
