@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
@@ -25,6 +26,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv(beProgram) != "" || os.Args[0] == "latchkey-warden" {
 		_ = os.Unsetenv(beProgram)
 		main()
+	}
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(s) { // as under nohup, which our processes would pass on to the program
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
 	}
 	os.Exit(m.Run())
 }
