@@ -105,7 +105,8 @@ func (w *world) handsOver(name string, holder, waiter mutex) {
 	w.clean()
 }
 
-// holdsTimes: a holder gives the lock back as often as it has taken it. Go leaves the count as it is until the last time.
+// holdsTimes: a holder gives the lock back as often as it has taken it. Go leaves the count as it is, until it asks Redis about the
+// lock for another reason.
 func (w *world) holdsTimes(n int, name string, holder, waiter mutex) {
 	for range n {
 		w.take(holder, "a", 0)
@@ -119,11 +120,11 @@ func (w *world) holdsTimes(n int, name string, holder, waiter mutex) {
 	for n--; n > 0; n-- {
 		w.release(holder, "a")
 		p.waits(200 * time.Millisecond)
+		counts := []string{strconv.Itoa(n)}
 		if _, ok := holder.(*goMutex); ok {
-			w.only(name, all)
-		} else {
-			w.only(name, strconv.Itoa(n))
+			counts = append(counts, all)
 		}
+		w.only(name, counts...)
 		w.refused(waiter, "c")
 	}
 	released := w.release(holder, "a")

@@ -223,16 +223,16 @@ func (w *world) hash(name string) map[string]string {
 	return must[map[string]string](w.t)(w.rdb.HGetAll(context.Background(), name).Result())
 }
 
-// only expects one holder with a count, and returns it.
-func (w *world) only(name, count string) (holder string) {
+// only expects one holder with one of the counts, and returns it.
+func (w *world) only(name string, counts ...string) (holder string) {
 	w.t.Helper()
 	hash := w.hash(name)
 	for h, n := range hash {
-		if len(hash) == 1 && n == count {
+		if len(hash) == 1 && slices.Contains(counts, n) {
 			return h
 		}
 	}
-	w.t.Fatalf("%s = %v, want one holder with %s", name, hash, count)
+	w.t.Fatalf("%s = %v, want one holder with %s", name, hash, strings.Join(counts, " or "))
 	return ""
 }
 
