@@ -20,7 +20,7 @@ type kind struct {
 	// keys is how many names each kind of lock has; 0 is two.
 	keys int
 	// without is a kind of lock that is not played.
-	without string
+	without []string
 	// lost says that the servers lose data by it.
 	lost bool
 	// kills says that workers are killed by it.
