@@ -19,7 +19,7 @@ type kind struct {
 	mix []string
 	// keys is how many names each kind of lock has; 0 is two.
 	keys int
-	// without is a kind of lock that is not played.
+	// without are the sorts of lock that are not played.
 	without []string
 	// lost says that the servers lose data by it.
 	lost bool
