@@ -113,7 +113,7 @@ func (s *stage) between(a, b int) time.Duration {
 // toxics lays a toxic on the links of some workers for a while.
 func (s *stage) toxics(ctx context.Context, d time.Duration, ts ...toxic) (err error) {
 	ways := s.some()
-	if s.awaitInside(ctx, ways...) == nil {
+	if s.awaitInside(ctx, ways...) == nil && s.awaitInside(ctx, s.ways...) == nil { // Redisson's workers are not seen inside at all times
 		return errNobody
 	}
 	for _, v := range ways {
