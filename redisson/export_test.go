@@ -10,6 +10,9 @@ import (
 // ErrGone is the reason of a loss that a force unlock explains, and nothing else does.
 var ErrGone = errGone
 
+// DigestOfPermitsCancel is in each request that undoes an acquire of an expirable semaphore.
+var DigestOfPermitsCancel = permitsCancel.sha
+
 // HolderID is what Redis calls the holder of the innermost hold in ctx, also of one that has ended.
 func HolderID(ctx context.Context, c *Client, name string, kind lock.Kind) string {
 	h, err := c.newLock(name, kind).hold(ctx)

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -231,33 +234,41 @@ func TestPermitAnswerLost(t *testing.T) {
 	})
 }
 
-// A try in doubt was undone, and the undoing arrives when a later try of the same acquire has taken the permit. So do
-// all the other copies that were left behind.
+// A waiter's try in doubt is undone, and a copy of what undoes it arrives when a later try of the same acquire has taken the permit. The
+// copy of the try that was in doubt comes late, too.
 func TestLateUndoTakesNoPermitAway(t *testing.T) {
 	t.Parallel()
 	srv := redistest.Start(t)
+	ctx, rdb := t.Context(), srv.Client(t)
 	direct := newPermits(t, newClient(t, srv), 1)
 	id := mustPermit(t, direct, time.Hour)
-	c, p := behind(t, srv)
-	refuseInDoubt(t, srv, c, p, "other", func() (bool, error) { // loads the script that undoes
-		_, ok, err := c.PermitExpirableSemaphore("other").TryAcquire(t.Context(), 0, 0)
-		return ok, err
-	})
-	var late []*redistest.Late
-	for _, n := range []int{0, 2, 3} { // the first try; and of what follows its repetition, what undoes it and the second try
-		late = append(late, p.KeepBack(naming(direct.Name()), n))
-	}
-	got := permitAsync(c.PermitExpirableSemaphore(direct.Name()))
-	late[0].Await(t)
-	for start := time.Now(); !late[2].Taken() && time.Since(start) < 500*time.Millisecond; <-time.After(5 * time.Millisecond) {
-	}
-	check(t, direct.Release(t.Context(), id))
-	expectDone(t, got)
-	for _, l := range late {
-		if l.Taken() {
-			l.Deliver(t)
+	p, down, refused := srv.Front(t), atomic.Bool{}, atomic.Int32{}
+	c := onClient(t, srv.Client(t, func(o *redis.Options) {
+		o.Addr, o.PoolSize, o.DialerRetries = p.Addr, 1, 1
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if down.Load() {
+				refused.Add(1)
+				return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+			}
+			return new(net.Dialer).DialContext(ctx, network, addr)
 		}
-	}
-	must(t, 1)(direct.AcquiredPermits(t.Context()))
-	must(t, 0)(direct.AvailablePermits(t.Context()))
+	}))
+	got := permitAsync(c.PermitExpirableSemaphore(direct.Name()))
+	eventually(t, "it waits", func() bool { return len(subscriptions(t, rdb)) == 1 })
+	down.Store(true) // so nobody answers the repetition of the try
+	try, undo := p.KeepBack(naming(direct.Name()), 0), p.KeepBack(redisson.DigestOfPermitsCancel, 0)
+	eventually(t, "it tries again", func() bool {
+		check(t, rdb.Publish(ctx, subscriptions(t, rdb)[0], "1").Err())
+		return try.Taken()
+	})
+	eventually(t, "it is refused", func() bool { return refused.Load() > 0 })
+	down.Store(false)
+	undo.Await(t)
+	eventually(t, "the try is undone", func() bool { return rdb.ScriptExists(ctx, redisson.DigestOfPermitsCancel).Val()[0] })
+	check(t, direct.Release(ctx, id))
+	expectDone(t, got)
+	try.Deliver(t)
+	undo.Deliver(t)
+	must(t, 1)(direct.AcquiredPermits(ctx))
+	must(t, 0)(direct.AvailablePermits(ctx))
 }

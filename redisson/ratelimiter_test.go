@@ -143,7 +143,7 @@ func TestRateRefuses(t *testing.T) {
 	if _, err := l.AvailablePermits(ctx); !errors.Is(err, redisson.ErrNoRate) {
 		t.Errorf("AvailablePermits = %v, want ErrNoRate", err)
 	}
-	if got := keys(t, rdb); len(got) != 0 {
+	if got := redissonKeys(t, rdb); len(got) != 0 {
 		t.Errorf("keys %q after refusals", got)
 	}
 	check(t, set(redisson.Rate{Permits: 2, Interval: time.Minute}))

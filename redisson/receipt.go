@@ -16,9 +16,9 @@ import (
 var ErrPending = errors.New("redisson: change is pending")
 
 // A lock is set to what it should be, so that a script may run twice. What others change too, such as a number of permits,
-// must know which requests it has seen: each but a refused acquire leaves a receipt, a key beside it. An attempt that finds
-// the receipt of its own request changes nothing and answers what the receipt says; one that finds a later request's
-// receipt was delayed on its way, and does nothing. A refused acquire in doubt is undone, which leaves one.
+// must know which requests it has seen: each leaves a receipt, a key beside it, and so does an acquire that is refused. An attempt that
+// finds the receipt of its own request changes nothing and answers what the receipt says; one that finds a later request's receipt was
+// delayed on its way, and does nothing.
 //
 // A request has a slot of its own while it is under way. The next request in the slot replaces the receipt, so that a
 // client leaves no more of them at one object than it had requests at a time, and none once their life is over.
@@ -92,7 +92,7 @@ func (c *Client) once(r request, s *script, keys []string, args ...any) call {
 }
 
 // take performs a call that takes something for its caller, who stays until by, and has undo put it back if the caller has gone
-// or if it is not known what became of it. A refusal says nothing about an earlier attempt, which may yet arrive and take.
+// or if no attempt was answered. An answer is about all attempts: its receipt keeps those that are late from taking anything.
 func (c *Client) take(ctx context.Context, by time.Time, r request, cl, undo call) answer {
 	a := c.road.ask(ctx, by, cl)
 	took := a.err == nil && a.values[0] > 0
@@ -100,7 +100,7 @@ func (c *Client) take(ctx context.Context, by time.Time, r request, cl, undo cal
 		took, a.err, a.doubts = false, gone, 1
 	}
 	c.conclude(r, a.doubts > 0)
-	if !took && a.doubts > 0 { // an attempt that was not answered may still take it, also after a refusal
+	if a.err != nil && a.doubts > 0 {
 		c.claims.retry(undo, present().add(c.receiptLife()))
 	}
 	return a

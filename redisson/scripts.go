@@ -38,33 +38,33 @@ var (
 	permitUpdate  = load("7843f284b12438ffab180409a2114b673792f900", "permit_prelude", "permit_update")
 	permitRelease = load("5d1611908ba99d83482fc01a14e4c51a3bda3c30", "permit_prelude", "permit_release")
 
-	semaphoreAcquire = load("91366dec1f5cc46ed43e213ca91f4a829175ab55", "receipt", "semaphore_acquire")
+	semaphoreAcquire = load("9367a31a3c8c9ba2ab86f28160b913ef2be4dd7b", "receipt", "semaphore_acquire")
 	semaphoreCancel  = load("82ef87356aa0d2ba1d7c7d9600aea7264565212f", "semaphore_cancel")
-	semaphoreRelease = load("41f8a303d76f72dbed9e37967aeb93c923bcfa63", "receipt", "semaphore_release")
-	semaphoreSet     = load("06dc1dd6dbf12ec2a9001dcd167b240435a0138f", "receipt", "semaphore_set")
-	semaphoreAdd     = load("ecf35f1311a9be67cf49e075a60ef3cb1edb5f85", "receipt", "semaphore_add")
-	semaphoreDrain   = load("87e037bd126f9430db1ed1f1ca49c0454a188df0", "receipt", "semaphore_drain")
+	semaphoreRelease = load("d85b5720669d41d8bfe6e99c84d11fa603256a3e", "receipt", "semaphore_release")
+	semaphoreSet     = load("0acd35ddeadd6da19d3459e2487db347fac01f38", "receipt", "semaphore_set")
+	semaphoreAdd     = load("8536cde6e862c523548a8a461af840393745b906", "receipt", "semaphore_add")
+	semaphoreDrain   = load("1c57466c4e610e1c3cca0cb2ff702c727939d4cb", "receipt", "semaphore_drain")
 
-	permitsAcquire = load("c395d4c05b851d18f95beaeaa94e462c9cb63661", "receipt", "permits", "permits_acquire")
+	permitsAcquire = load("207792f977d570013d95a65d4d940149f864445a", "receipt", "permits", "permits_acquire")
 	permitsCancel  = load("49aa40758320caa42c47edc70e0a89b6685cc615", "permits", "permits_give", "permits_cancel")
-	permitsRelease = load("8a9bb49d72170c97d96c5a07d56e86a10fcb0bd9", "receipt", "permits", "permits_give", "permits_release")
+	permitsRelease = load("84373b0f7b51f3d2fd0c3a908ccff73335b6d29c", "receipt", "permits", "permits_give", "permits_release")
 	permitsCount   = load("dcb507c63fe9739ed6db570bd67f49b4bfe7c20f", "permits", "permits_count")
 	permitsLease   = load("307a0ab0d38f88eb8b3f212d5dc9ca9ca63e0eb5", "permits", "permits_lease")
-	permitsUpdate  = load("f0d22c3a5a400d4f3e8bc519ae0b46650a50229d", "receipt", "permits", "permits_update")
-	permitsSet     = load("4c7c92f3955efa6dbeb9572f91beee31c15800e3", "receipt", "permits", "permits_set")
+	permitsUpdate  = load("e5484abc33d265878775bd02235e2e2ac056d908", "receipt", "permits", "permits_update")
+	permitsSet     = load("eb78c6e9d151ef5f738d0987e91f4c5d1b14579c", "receipt", "permits", "permits_set")
 
-	latchSet    = load("8366c477f58ba09cb98cccb2efaa836f4d36b573", "receipt", "countdownlatch_set")
-	latchDown   = load("6a356633615d9daaa768d14f851d2c42a8e860ac", "receipt", "countdownlatch_down")
-	latchDelete = load("512fc614d4dbabcde4b686944e9cf142dec0b5d9", "receipt", "countdownlatch_delete")
+	latchSet    = load("61271a2f4295422941df27f4d2ce7271a12f2d55", "receipt", "countdownlatch_set")
+	latchDown   = load("f7d1b86b52a0d3725379b4c3538d2e0eabea303e", "receipt", "countdownlatch_down")
+	latchDelete = load("8e727349d3d5705fb4275e9eeb29fe8b9a9e4435", "receipt", "countdownlatch_delete")
 
-	rateAcquire   = load("4e4b547434cb32c726ab2bd57dadda18c146075c", "receipt", "rate_permits", "rate", "rate_acquire")
+	rateAcquire   = load("442e6d30c01fef3d59305431f27631497e5dee17", "receipt", "rate_permits", "rate", "rate_acquire")
 	rateCancel    = load("0f95cc637743c494d9b8eebfe9846c43345dd719", "rate_permits", "rate", "rate_cancel")
-	rateRelease   = load("f5a7733ca9f8c8d543ab1334e23eb1a3de2edb54", "receipt", "rate_permits", "rate", "rate_release")
+	rateRelease   = load("20b35549487cedc3f33a5e83f63c133d2a9cbe2e", "receipt", "rate_permits", "rate", "rate_release")
 	rateAvailable = load("16aa92e87e96dfcfcd5055bf3289a91651a725e0", "rate_permits", "rate", "rate_available")
-	rateSet       = load("0eee2f32f6a328d1c93b68e778f88ea2a1fc0532", "receipt", "rate_permits", "rate_set")
+	rateSet       = load("4441f0bb16d555588e71615c9977ee8f2f99f859", "receipt", "rate_permits", "rate_set")
 	rateGet       = load("0283d93049d38afc71baf92dcd195322c60d9dcf", "rate_get")
 
-	newestAnnounce = load("daa6f8b3125174cde9f653be04d2dfc2f6157050", "receipt", "newest_announce")
+	newestAnnounce = load("707619196c826f51bac1967150980c24e1fbd626", "receipt", "newest_announce")
 	newestLook     = load("4b89d836fa4bac4b9a0afb238dbeacbbde106891", "newest_look")
 
 	anyForce   = listing("17d62604c5ac2fe1c3468548440eaa062e4bbbb6", "holders", "object", "fair_prelude", "any_force")
@@ -78,7 +78,7 @@ var (
 
 	peek       = load("2aad38dc172774b7d8962fa9ee7d4f9ce4944849", "peek")
 	number     = load("b6fb9adf2cdba5a8e1a5cbf903d601e974b0c9ab", "number")
-	deleteKeys = load("1e1b6edbba4766e6e02ac02ac108afa20ea465ad", "receipt", "delete")
+	deleteKeys = load("b833dc88ef94b03b9819b32ca4f3e2d6acd8b79a", "receipt", "delete")
 )
 
 // load joins the files of a script.

@@ -14,6 +14,7 @@ if free >= wanted then
   return done(1)
 end
 local first = redis.call('zrange', KEYS[2], 0, 0, 'withscores')
+done(0)
 if first[2] and tonumber(first[2]) < never then
   return {0, tonumber(first[2]) - now}
 end

@@ -6,8 +6,8 @@ local seen, outcome = string.match(redis.call('get', receipt) or '', '^(%d+) (-?
 if seen and tonumber(seen) >= tonumber(number) then
   return {seen == number and tonumber(outcome) or 0}
 end
--- done notes what came of the request, and is its answer. A change that finds nothing to do is done, too: a copy that is on
--- its way must not find something later. A refused acquire needs no receipt: the client undoes it when it is in doubt.
+-- done notes what came of the request, and is its answer. A change that finds nothing to do is done, too, and so is an acquire that is
+-- refused: a copy that is on its way must not find something later.
 local function done(outcome)
   redis.call('set', receipt, string.format('%s %.0f', number, outcome), 'px', life)
   return {outcome}

@@ -4,7 +4,7 @@
 local value = tonumber(redis.call('get', KEYS[1]) or '0')
 assert(value, 'value of the semaphore is not a number')
 if value == 0 then
-  return {0}
+  return done(0)
 end
 redis.call('set', KEYS[1], 0)
 return done(value)
