@@ -70,7 +70,7 @@ var wireKinds = []kind{
 	wired("reply lost", wire.LoseReply, 15),
 	wired("reply swallowed", wire.SwallowReply, 60),
 	wired("request late", wire.Late, 20),
-	without(wired("copy late", wire.LateCopy, 5), "fair", "semaphore"),
+	noQueue(wired("copy late", wire.LateCopy, 5)),
 	// Who gets such a copy waits for a dead waiter's deadline, and these add up; so there are only two.
 	{name: "copy late, with a queue", mix: []string{"fair"}, strike: func(ctx context.Context, s *stage) error {
 		err := s.wired(ctx, s.between(700, 1500), wire.Strike{Action: wire.LateCopy, Every: 25, Most: 2, Delay: late})
@@ -78,13 +78,12 @@ var wireKinds = []kind{
 		return err
 	}},
 	wired("copy late, reply lost", wire.LateReplyLost, 20),
-	without(wired("request twice", wire.Twice, 2), "semaphore"),
+	wired("request twice", wire.Twice, 2),
 }
 
-// without keeps some sorts of lock from the rounds of a kind. A copy of an acquire that was answered with a refusal leaves a plain
-// semaphore with a permit less: docs/guarantees.md.
-func without(k kind, sorts ...string) kind {
-	k.without = sorts
+// noQueue keeps fair locks from the rounds of a kind.
+func noQueue(k kind) kind {
+	k.without = "fair"
 	return k
 }
 

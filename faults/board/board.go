@@ -1,5 +1,5 @@
-// Package board is a page of memory that the processes of a run share. Each worker writes there how many of its goroutines are
-// inside a section and how many wait, so that a fault can strike when somebody is.
+// Package board is a page of memory that the processes of a run share. Each worker but Redisson's writes there how many of its
+// goroutines are inside a section and how many wait, so that a fault can strike when somebody is.
 package board
 
 import (
