@@ -1,0 +1,22 @@
+package check
+
+import (
+	"testing"
+
+	"github.com/latchkey-go/latchkey/internal/doctest"
+)
+
+var pages = []string{"../start/*.md"}
+
+// Whoever types what stands in the documents sees what stands there.
+func TestSessions(t *testing.T) {
+	player := doctest.Player{Root: "../..", Tools: []string{"../../cmd/latchkey"}}
+	if n := player.Play(t, doctest.Pages(t, pages...)...); n < 4 {
+		t.Errorf("%d sessions in the documents: that can't be all", n)
+	}
+}
+
+// Code in the documents is code that is compiled and tested elsewhere.
+func TestQuotes(t *testing.T) {
+	doctest.Quotes(t, "../..", doctest.Pages(t, pages...)...)
+}
