@@ -48,7 +48,7 @@ func TestDocumentsNameTests(t *testing.T) {
 			all[name] = true
 		}
 	}
-	for _, document := range []string{"docs/security.md", "docs/guarantees.md"} {
+	for _, document := range []string{"docs/security.md", "docs/guarantees.md", "docs/behaviour.md"} {
 		text, err := os.ReadFile(path.Join(root, document))
 		if err != nil {
 			t.Fatal(err)
