@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/checker"
 	"github.com/expr-lang/expr/checker/nature"
 	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/parser"
@@ -142,7 +141,7 @@ func (c *compilation) check(tree *parser.Tree) error {
 	}
 	ast.Walk(&tree.Node, &basicVisitor{c: c})
 	ast.Walk(&tree.Node, forgetCalls{})
-	if _, err := checker.Check(tree, c.conf); err != nil {
+	if err := c.typecheck(tree); err != nil {
 		return c.explain(tree, err)
 	}
 	return c.checkCalls(&tree.Node)
@@ -310,7 +309,7 @@ func likeHeld(list, n ast.Node) bool {
 func basicType(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		if basic := basicType(t.Elem()); basic != t.Elem() {
-			return reflect.PointerTo(basic)
+			return run.PointerTo(basic)
 		}
 		return t
 	}

@@ -129,10 +129,10 @@ func isTimeRefusal(t reflect.Type) bool { return t.Kind() == reflect.Struct && r
 // Messages do, for people only. A text is one whatever it can do, so that an enum of strings has
 // the hash of its text.
 func spellsItself(t reflect.Type) bool {
-	if _, message := reflect.PointerTo(t).MethodByName("ProtoReflect"); message && t.Kind() == reflect.Struct {
+	if _, message := run.PointerTo(t).MethodByName("ProtoReflect"); message && t.Kind() == reflect.Struct {
 		return false
 	}
-	return t.Kind() != reflect.String && t.Kind() != reflect.Interface && (run.Spells(t) || run.Spells(reflect.PointerTo(t)))
+	return t.Kind() != reflect.String && t.Kind() != reflect.Interface && (run.Spells(t) || run.Spells(run.PointerTo(t)))
 }
 
 // getters returns the methods that read a protobuf message without exported fields, in order:
@@ -141,7 +141,7 @@ func spellsItself(t reflect.Type) bool {
 // which is why Has is asked as well: a name that is empty and one that was not sent are two
 // requests.
 func getters(t reflect.Type) (methods []string) {
-	p := reflect.PointerTo(t)
+	p := run.PointerTo(t)
 	if t.Kind() != reflect.Struct {
 		return nil
 	}

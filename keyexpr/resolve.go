@@ -11,7 +11,6 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/builtin"
-	"github.com/expr-lang/expr/checker"
 	"github.com/expr-lang/expr/checker/nature"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
@@ -35,7 +34,7 @@ import (
 // says so with a place.
 func (c *compilation) resolveNames(tree *parser.Tree) error {
 	for {
-		_, _ = checker.Check(tree, c.conf)
+		_ = c.typecheck(tree)
 		v := aliasVisitor{c: c}
 		ast.Walk(&tree.Node, &v)
 		if v.err != nil || !v.found {

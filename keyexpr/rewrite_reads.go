@@ -333,7 +333,7 @@ func shapeOf(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if run.Spells(reflect.PointerTo(t)) && t.Kind() != reflect.String {
+	if run.Spells(run.PointerTo(t)) && t.Kind() != reflect.String {
 		return t.String()
 	}
 	return basicType(t).String()

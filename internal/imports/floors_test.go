@@ -66,6 +66,8 @@ var rows = map[string]row{
 	"middleware/internal/adaptertest": {floor: 3, packages: []string{"middleware", "guard/guardtest"}, tests: []string{"middleware", "middleware/ginguard"}},
 	"internal/scenario":               {floor: 3, tests: []string{"guard", "middleware", "middleware/ginguard", "middleware/internal/adaptertest", "interceptor"}},
 	"internal/services":               {floor: 0},
+	"internal/gotype":                 {floor: 0},
+	"internal/gotype/gotypetest":      {floor: 0, tests: []string{"internal/gotype", "keyexpr", "keyexpr/spel"}},
 	"internal/reply":                  {floor: 0, modules: []string{goredis}},
 	"internal/imports":                {floor: 0},
 }

@@ -21,11 +21,12 @@ func Ending(name string, names []string) string {
 }
 
 // Nearest returns the name that is most like name, and their distance in any case of letters. It is empty if none is like
-// it: if more than a third of it, and one letter, would have to change.
+// it: if more than a third of it, and one letter, would have to change. Of several it is the first in the alphabet, as names
+// often come out of maps.
 func Nearest(name string, names []string) (near string, distance int) {
 	distance = len(name)/3 + 2
 	for _, candidate := range names {
-		if d := Distance(strings.ToLower(name), strings.ToLower(candidate)); d < distance {
+		if d := Distance(strings.ToLower(name), strings.ToLower(candidate)); d < distance || d == distance && candidate < near {
 			near, distance = candidate, d
 		}
 	}

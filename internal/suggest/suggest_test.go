@@ -39,6 +39,11 @@ func TestEnding(t *testing.T) {
 			t.Errorf("Ending(%q) = %q, want %q", tt.name, got, tt.want)
 		}
 	}
+	for _, names := range [][]string{{"Ref", "Seq"}, {"Seq", "Ref"}} { // as they come out of a map
+		if got, want := Ending("Yes", names), ", did you mean Ref? There is Ref, Seq"; got != want {
+			t.Errorf("Ending of %q = %q, want %q", names, got, want)
+		}
+	}
 	if got := Ending("x", nil); got != ": there is none" {
 		t.Errorf("Ending of no names = %q", got)
 	}

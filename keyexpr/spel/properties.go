@@ -202,7 +202,7 @@ func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 			return valueOf(st, e, typeOf(f.Type))
 		})
 	}
-	for _, on := range []reflect.Type{base.typ.t, reflect.PointerTo(t)} {
+	for _, on := range []reflect.Type{base.typ.t, run.PointerTo(t)} {
 		if getter, ok := run.Getter(on, name); ok {
 			m, _ := on.MethodByName(getter)
 			return c.getter(n, base, getter, typeOf(m.Type.Out(0)))

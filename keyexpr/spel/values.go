@@ -117,7 +117,7 @@ func typeOf(t reflect.Type) typ {
 	if t == nil || t.Kind() == reflect.Interface {
 		return typ{t: t}
 	}
-	spells := run.Spells(t) || run.Spells(reflect.PointerTo(t))
+	spells := run.Spells(t) || run.Spells(run.PointerTo(t))
 	switch {
 	case t == numberType:
 		return typ{k: wholeK, t: t}

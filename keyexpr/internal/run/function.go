@@ -25,12 +25,18 @@ type Function struct {
 // which belongs in front of the guard and not into a key.
 func NewFunction(name string, fn any) (*Function, error) {
 	v := reflect.ValueOf(fn)
+	if t, ok := fn.(reflect.Type); ok && Uncompiled(t) && t.Kind() == reflect.Func { // of source code, and never called
+		return functionOf(name, reflect.Value{}, t)
+	}
 	// A nil function is found here, when the program starts. Called, it would panic in the first
 	// request that comes.
 	if v.Kind() != reflect.Func || v.IsNil() {
 		return nil, fmt.Errorf("function %s is of type %T", name, fn)
 	}
-	t := v.Type()
+	return functionOf(name, v, v.Type())
+}
+
+func functionOf(name string, v reflect.Value, t reflect.Type) (*Function, error) {
 	if n := t.NumOut(); n < 1 || n > 2 || n == 2 && t.Out(1) != errorType || t.Out(0) == errorType {
 		return nil, fmt.Errorf("function %s must return a value, or a value and an error", name)
 	}
@@ -45,6 +51,9 @@ func NewFunction(name string, fn any) (*Function, error) {
 // an argument. The context of an HTTP handler or a gRPC method holds who is calling. So a key of
 // such a function alone reads the request.
 func (f *Function) Contextual() bool { return f.ctx == 1 }
+
+// Uncompiled reports whether f is known by its type alone, which is one of source code.
+func (f *Function) Uncompiled() bool { return !f.fn.IsValid() }
 
 // Out is the type of the result. Package spel asks for it, to know what type the result has in
 // Java.

@@ -45,7 +45,7 @@ func LeafOf(t reflect.Type) Leaf {
 	// not go the way of strings.
 	case kind == reflect.String && t != numberType && t != rawType:
 		return LeafString
-	case Spells(reflect.PointerTo(t)): // has the methods of t, too
+	case Spells(PointerTo(t)): // has the methods of t, too
 		return LeafAny
 	case kind >= reflect.Int && kind <= reflect.Int64:
 		return LeafInt
@@ -63,6 +63,22 @@ var (
 	bigFloatType  = reflect.TypeFor[big.Float]()
 	rawType       = reflect.TypeFor[Raw]()
 )
+
+// Uncompiled reports whether t is a type of source code (internal/gotype). There are no values of it.
+func Uncompiled(t reflect.Type) bool {
+	_, ok := t.(pointable)
+	return ok
+}
+
+type pointable interface{ PointerTo() reflect.Type }
+
+// PointerTo is reflect.PointerTo, also for types of source code.
+func PointerTo(t reflect.Type) reflect.Type {
+	if t, ok := t.(pointable); ok {
+		return t.PointerTo()
+	}
+	return reflect.PointerTo(t)
+}
 
 // Spells reports whether values of type t say themselves how they are written. Both are standard
 // interfaces that ids already have: UUIDs, network addresses, protobuf enums, numbers of any
@@ -116,7 +132,7 @@ func (st *State) spelling(v any) (string, error) {
 // that spell themselves. A [16]byte without methods is bytes as well, and is spelt in hex.
 func IsList(t reflect.Type) bool {
 	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) &&
-		t.Elem().Kind() != reflect.Uint8 && !Spells(t) && !Spells(reflect.PointerTo(t))
+		t.Elem().Kind() != reflect.Uint8 && !Spells(t) && !Spells(PointerTo(t))
 }
 
 // IsTime reports whether t is a time, or a struct that has become one by embedding it: it would
@@ -149,7 +165,7 @@ func Refusal(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		bare = t.Elem()
 	}
-	if _, ok := reflect.PointerTo(bare).MethodByName("ProtoReflect"); ok && bare.Kind() == reflect.Struct {
+	if _, ok := PointerTo(bare).MethodByName("ProtoReflect"); ok && bare.Kind() == reflect.Struct {
 		return fmt.Sprintf("is a message, %v: name one of its fields", bare)
 	}
 	switch {
@@ -157,7 +173,7 @@ func Refusal(t reflect.Type) string {
 		return "is a float, big.Float, which has many spellings: use a whole number or a string"
 	case IsTime(bare):
 		return "is a time, which has many spellings: use fmtTime(x, \"2006-01-02\")"
-	case t.Kind() == reflect.Interface, Spells(t), Spells(reflect.PointerTo(bare)):
+	case t.Kind() == reflect.Interface, Spells(t), Spells(PointerTo(bare)):
 		return ""
 	}
 	switch bare.Kind() {
