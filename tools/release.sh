@@ -55,7 +55,7 @@ release() {
 
 # try releases in a clone, and then is somebody who has only the tags.
 try() {
-	local version=$1 dir
+	local version=$1
 	dir=$(mktemp -d)
 	trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
 	git clone --quiet . "$dir/clone"
