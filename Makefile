@@ -6,7 +6,7 @@ PKG      ?= ./...
 COUNT    ?= 6
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-modules generate interop services console-test matrix sim faults load lint vulncheck fmt bench microbench bench-compare fuzz cover
+.PHONY: help test test-modules generate interop services console-test matrix sim faults load lint vulncheck api fmt bench microbench bench-compare fuzz cover
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ lint: ## run the linters pinned in tools/go.mod in all modules; the first run co
 
 vulncheck: ## look for known vulnerabilities in all modules; VULNDB=file:///path names a copy of the database, which is asked otherwise
 	@sh tools/vulncheck.sh
+
+api: ## compare the API with that of the last tag; an incompatible change needs a heading "### Breaking" in CHANGELOG.md
+	@tools/api.sh
 
 fmt: ## format the code and bring it up to the Go version in go.mod
 	gofmt -w .
