@@ -72,7 +72,7 @@ lint: ## run the linters pinned in tools/go.mod in all modules; the first run co
 vulncheck: ## look for known vulnerabilities in all modules; VULNDB=file:///path names a copy of the database, which is asked otherwise
 	@sh tools/vulncheck.sh
 
-api: ## compare the API with that of the last tag; an incompatible change needs a heading "### Breaking" in CHANGELOG.md
+api: ## compare the API with that of the last tag; what breaks callers has to stand in CHANGELOG.md
 	@tools/api.sh
 
 fmt: ## format the code and bring it up to the Go version in go.mod
