@@ -214,7 +214,7 @@ func (l *Lock) hold(held context.Context) (*hold, error) {
 // ForceUnlock frees the lock, whoever holds it, and wakes a waiter. It reports whether there was anything to free; one side
 // of a read/write lock leaves the other one alone. It is a tool for repairs. The contexts of the holds of this package end with
 // [ErrForced], those of other processes within a moment, or when they next renew if Redis can't tell them; Redisson's holders find
-// out when they renew.
+// out when they renew. It frees once and no more, as [Client.ForceUnlock] does.
 func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	if err := l.c.checkName(l.name); err != nil {
 		return false, err

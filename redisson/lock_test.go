@@ -218,7 +218,7 @@ func TestForceUnlock(t *testing.T) {
 	if err := holder.Unlock(held); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("Unlock = %v, want ErrLost", err)
 	}
-	if got := keys(t, rdb); len(got) != 0 {
+	if got := redissonKeys(t, rdb); len(got) != 0 {
 		t.Errorf("keys = %q, want the lock not made again", got)
 	}
 

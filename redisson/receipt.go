@@ -16,9 +16,9 @@ import (
 var ErrPending = errors.New("redisson: change is pending")
 
 // A lock is set to what it should be, so that a script may run twice. What others change too, such as a number of permits,
-// must know which requests it has seen: each leaves a receipt, a key beside it, and so does an acquire that is refused. An attempt that
-// finds the receipt of its own request changes nothing and answers what the receipt says; one that finds a later request's receipt was
-// delayed on its way, and does nothing.
+// must know which requests it has seen: each leaves a receipt, a key beside it, and so do an acquire that is refused and a forced
+// release. An attempt that finds the receipt of its own request changes nothing and answers what the receipt says; one that finds a later
+// request's receipt was delayed on its way, and does nothing.
 //
 // A request has a slot of its own while it is under way. The next request in the slot replaces the receipt, so that a
 // client leaves no more of them at one object than it had requests at a time, and none once their life is over.

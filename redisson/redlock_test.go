@@ -76,7 +76,7 @@ func (r *red) each(f func(*redistest.Server, testing.TB), at ...int) {
 func (r *red) held(at ...int) int {
 	n := 0
 	for _, i := range at {
-		n += len(keys(r.tb, r.rdbs[i]))
+		n += len(redissonKeys(r.tb, r.rdbs[i]))
 	}
 	return n
 }

@@ -21,18 +21,18 @@ var (
 	lockPass    = load("a6c74d7b0542171fe292499cf70facbcfcdb0128", "token", "lock_pass")
 	lockUpdate  = load("fe4c73e591deea8bb63f8f37aa4f0e631da9fb5e", "token", "lock_update")
 	lockRelease = load("80c4d12edc5bcf97fd22a953c566358bca1925e6", "lock_release")
-	lockForce   = listing("a7fa89823eda027a2b2d96f4dbd1ea0aaca158ac", "holders", "lock_force")
+	lockForce   = listing("4733b71fde49c2ca40bb8df34faf51cd4fca74c4", "force_prelude", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 
 	fairAcquire = taking("7154d8add75abe7be6d8ab8d42a41b1786eab891", "fair_prelude", "fair_acquire")
 	fairRelease = load("38f014a21d7e2016b0ef6ba00efd3ddca5f9765d", "fair_prelude", "fair_release")
-	fairForce   = listing("d6ed4b9ad326aaa670a05516181812a993e4faf7", "holders", "fair_prelude", "fair_force")
+	fairForce   = listing("ab5e348860c64081b971985171729455d83a60e8", "force_prelude", "fair_prelude", "fair_force")
 
 	readAcquire  = taking("892eb7d4b95ef1ef480ccb3751f3817ee97a1a31", "read_acquire")
 	writeAcquire = taking("aa39f88482a3c560f41d5c437dd5bc178611b4f1", "write_acquire")
 	rwUpdate     = load("2d40cbde8148a93c42fc86fc26c018da7bf91c22", "rw_update")
 	rwRelease    = load("5504b0c632d3436bfa076a9339f6def6167c740b", "rw_release")
-	rwForce      = listing("b33206172c779faab0df5f938f8f8f055e7385d9", "holders", "rw_force")
+	rwForce      = listing("ba62b411767b09f2b6df13c5132783f025e8ec70", "force_prelude", "rw_force")
 
 	permitAcquire = taking("afe042230ef6083030b4fa913f539f82f25f9b85", "permit_prelude", "permit_acquire")
 	permitUpdate  = load("7843f284b12438ffab180409a2114b673792f900", "permit_prelude", "permit_update")
@@ -67,7 +67,7 @@ var (
 	newestAnnounce = load("707619196c826f51bac1967150980c24e1fbd626", "receipt", "newest_announce")
 	newestLook     = load("4b89d836fa4bac4b9a0afb238dbeacbbde106891", "newest_look")
 
-	anyForce   = listing("17d62604c5ac2fe1c3468548440eaa062e4bbbb6", "holders", "object", "fair_prelude", "any_force")
+	anyForce   = listing("0d269582f8653227473c32f133c03ad69343f04c", "force_prelude", "object", "fair_prelude", "any_force")
 	clientShow = load("2f0423ef6c1b8bfffefedc97131e01c332b45bf3", "client_show")
 	clientWho  = listing("e3a47ec28d2f159ebacbd6a3fbf33ba97aa29aab", "client_who")
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")

@@ -203,6 +203,11 @@ var simMutants = []mutant{
 		edits: []edit{{"lua/receipt.lua", "if seen and tonumber(seen) >= tonumber(number) then", "if false then"}},
 		run:   "scene=semaphore,faults=rough", want: "permits of L|left|liveness",
 	},
+	{
+		name:  "a forced release that was seen is done again",
+		edits: []edit{{"lua/force_prelude.lua", "if seen and tonumber(seen) >= tonumber(number) then", "if false then"}},
+		run:   "scene=plain,faults=rough", want: "believes|nobody has",
+	},
 
 	// Numbers.
 	{

@@ -20,6 +20,7 @@ var simSometimes = []string{
 	// Rare states.
 	"late acquire took the lock", "late update behind a re-entry", "late update of a lock that is gone",
 	"late release with somebody inside", "loss during a renewal", "ghost in a fair queue", "late pass took the lock",
+	"forced release repeated with somebody inside",
 	// How calls end.
 	"busy", "context ended", "outage", "lost", "re-entry", "downgrade", "outer hold released first", "lease over inside", "robbed",
 	"kept", "extended", "refused as not re-entrant",
@@ -28,7 +29,7 @@ var simSometimes = []string{
 // executed is called with each command that the server has run.
 func (w *world) executed(e sim.Execution) {
 	if strings.HasSuffix(e.Script, "force") && strings.HasPrefix(e.Answer, "*2\r\n:1\r\n") {
-		w.judge.rob("L")
+		w.forced(e)
 	}
 	w.judge.look()
 	if strings.HasSuffix(e.Script, "_update") && e.Answer == "*1\r\n:0\r\n" {
@@ -36,6 +37,17 @@ func (w *world) executed(e sim.Execution) {
 	}
 	if e.Late && len(e.Args) > 2 {
 		w.late(e)
+	}
+}
+
+// forced is called with each command that says that it has freed a lock. Of several copies, the first one has.
+func (w *world) forced(e sim.Execution) {
+	receipt, number := e.Args[len(e.Args)-4], e.Args[len(e.Args)-3]
+	if request := receipt + " " + number; !w.forces[request] {
+		w.forces[request] = true
+		w.judge.rob("L")
+	} else if inside, _ := w.judge.present(e.Client); inside {
+		w.net.Reach("forced release repeated with somebody inside")
 	}
 }
 

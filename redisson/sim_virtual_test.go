@@ -18,7 +18,7 @@ import (
 
 // simulate plays a world in virtual time and returns it when all is over.
 func simulate(t *testing.T, o simOptions) *world {
-	w := &world{options: o, scene: simScenes[o.scene], times: virtualTimes}
+	w := &world{options: o, scene: simScenes[o.scene], times: virtualTimes, forces: map[string]bool{}}
 	alarm := time.AfterFunc(2*time.Minute, func() { panic(fmt.Sprintf("virtual time stands still: %v", o)) })
 	defer alarm.Stop()
 	cryptotest.SetGlobalRandom(t, o.seed)

@@ -61,6 +61,7 @@ type world struct {
 	judge   *judge
 	clients []*redisson.Client
 	rdbs    []*redis.Client
+	forces  map[string]bool // forced releases that were done; guarded by the network, which runs one command at a time
 
 	sections atomic.Int64
 }

@@ -188,6 +188,9 @@ func (c *Client) tell(ctx context.Context, key string, others []toldOf) {
 // Clients of this package that held it are told at once, and the contexts of their holds end with [ErrForced]; those of Redisson find
 // out when they renew. What is no lock stays as it is, with an error that matches lock.ErrUnsupported: a permit has an id with which
 // [PermitExpirableSemaphore.Release] gives it back.
+//
+// One call frees once, however often its question reaches Redis: not whoever takes the lock after that. If Redis does not answer at
+// all, the error is that of an outage, and the lock may have been freed, or may yet be.
 func (c *Client) ForceUnlock(ctx context.Context, key string) (bool, error) {
 	return c.forceKey(ctx, key, nil)
 }
@@ -227,8 +230,9 @@ func (c *Client) forceKey(ctx context.Context, key string, holders []string) (bo
 
 // force frees a lock, and has those who held it told.
 func (c *Client) force(ctx context.Context, key string, cl call, families ...lock.Kind) (answer, error) {
-	asked := present()
-	a := c.road.askSoon(ctx, cl)
+	asked, r := present(), c.request(key)
+	a := c.road.askSoon(ctx, c.once(r, cl.script, cl.keys, cl.args...))
+	c.conclude(r, a.doubts > 0 || a.err != nil)
 	if !a.yes() {
 		return a, a.err
 	}

@@ -1,16 +1,16 @@
 -- Frees a lock of any kind whoever holds it, and notifies waiters as the script of its kind does.
 -- KEYS[1] lock, KEYS[2] queue, KEYS[3] deadlines of those in it   ARGV[1] channel of a lock, ARGV[2] channel of a read/write lock, then
--- the only holders from whom to free it, if there are any, last ARGV publish or spublish
+-- the only holders from whom to free it, if there are any, then the receipt
 -- Answers {1, those who held it} when there was a lock, {0, {}} when there was nothing, {-1, {}} when it is something else, and {-2, {}}
 -- when somebody else holds it.
 if redis.call('exists', KEYS[1]) == 0 then
-  return {0, {}}
+  return done(0, {})
 end
 if redis.call('type', KEYS[1]).ok ~= 'hash' or not seems(KEYS[1]) then
-  return {-1, {}}
+  return done(-1, {})
 end
 local mode, held, only = nil, false, {}
-for i = 3, #ARGV - 1 do
+for i = 3, #ARGV - 4 do
   only[ARGV[i]] = true
 end
 local fields = redis.call('hgetall', KEYS[1])
@@ -20,22 +20,22 @@ for i = 1, #fields, 2 do
   elseif holds(fields[i]) and tonumber(fields[i + 1]) then
     held = true
     if next(only) and not only[fields[i]:gsub(':write$', '')] then
-      return {-2, {}}
+      return done(-2, {})
     end
   else
-    return {-1, {}}
+    return done(-1, {})
   end
 end
 if not held then
-  return {-1, {}}
+  return done(-1, {})
 end
 local told = holders()
 if mode then
   redis.call('del', KEYS[1])
   redis.call(ARGV[#ARGV], ARGV[2], mode == 'write' and '1' or '0')
-  return {1, told}
+  return done(1, told)
 end
 local head = purge()
 redis.call('del', KEYS[1])
 redis.call(ARGV[#ARGV], head and ARGV[1] .. ':' .. head or ARGV[1], '0')
-return {1, told}
+return done(1, told)

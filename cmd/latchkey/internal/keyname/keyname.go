@@ -51,7 +51,7 @@ var rules = []rule{
 	{prefixed("redisson_lock_timeout", ""), Meaning{What: "the deadlines of the waiters of a fair lock", Type: "zset", Ends: "with the last waiter"}},
 	{prefixed("redisson_lock_token", ""), Meaning{What: "the last token of a fenced lock", Type: "string", Ends: "never, unless programs set FencingTokenTTL"}},
 	{prefixed("redisson_unlock_latch", ":[0-9a-f]{32}"), Meaning{What: "the result of one unlock of Redisson, so that it can be repeated", Type: "string", Ends: "after 20s"}},
-	{prefixed("latchkey_receipt", ":"+client+":"+number), Meaning{What: "the result of one change of a number, so that it can be repeated; the number is a slot", Type: "string", Ends: "by itself, after two minutes or more"}},
+	{prefixed("latchkey_receipt", ":"+client+":"+number), Meaning{What: "the result of one change of a number, or of one forced release, so that it can be repeated; the number is a slot", Type: "string", Ends: "by itself, after two minutes or more"}},
 	{prefixed("latchkey_permits", ""), Meaning{What: "mark of a semaphore that guards with a limit have made", Type: "string", Ends: "with the last permit"}},
 	{prefixed("latchkey_newest", ""), Meaning{What: "the client with the newest of the calls of busy=replace; also their channel", Type: "string", Ends: "by itself, after two minutes or more"}},
 	{regexp.MustCompile(`^latchkey_client:` + client + `$`), Meaning{What: "who a client is, while it holds or waits; also the channel on which it is told of locks that are freed by hand", Ends: "with the watchdog's timeout after the client"}},
