@@ -17,6 +17,7 @@ import (
 	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
 )
 
 // onRedis is a console on a real Redis, and a client of it.
@@ -96,6 +97,44 @@ func TestFreedTooLateOnRedis(t *testing.T) {
 	submit(t, s, s.URL, form).wants(t, "late", http.StatusConflict, "another holder now")
 	if locked, err := l.IsLocked(t.Context()); err != nil || !locked || next.Err() != nil {
 		t.Errorf("locked %v, %v, %v", locked, err, next.Err())
+	}
+}
+
+// The answer is lost, and somebody has the lock when Redis is asked again: it stays theirs, and there is an account of what was freed.
+func TestFreedWithoutAnAnswer(t *testing.T) {
+	r := redistest.Start(t)
+	c, p := newClient(t, r), r.Front(t)
+	behind, err := redisson.New(r.Client(t, func(o *redis.Options) { o.Addr = p.Addr }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer behind.Close()
+	var told []Freed
+	h, err := New(behind, nil, quiet, ShowKeys(Whole), AllowFree(allow), OnFree(func(_ context.Context, f Freed) { told = append(told, f) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(h)
+	defer s.Close()
+	if _, err := c.ForceUnlockFrom(t.Context(), "order:42", []string{clientA + ":1"}); err != nil { // loads the script
+		t.Fatal(err)
+	}
+	l := c.Lock("order:42")
+	held := take(t, l)
+	form := confirmation(t, s, "order:42")
+	answer := p.KeepBackReply("latchkey_receipt:{order:42}:"+behind.ID(), 0)
+	status := make(chan answered)
+	go func() { status <- submit(t, s, s.URL, form) }()
+	answer.Await(t)
+	next := take(t, l)
+	p.Drop()
+	(<-status).wants(t, "free", http.StatusSeeOther)
+	<-held.Done()
+	if locked, err := l.IsLocked(t.Context()); err != nil || !locked || next.Err() != nil {
+		t.Errorf("of who came later: locked %v, %v, %v", locked, err, next.Err())
+	}
+	if len(told) != 1 || told[0].Err != nil || told[0].Object.Holders[0].Client != c.ID() {
+		t.Errorf("told %+v, want one lock that was freed", told)
 	}
 }
 
