@@ -351,7 +351,7 @@ func TestMultiLockLosesOne(t *testing.T) {
 		if err := m.Unlock(held); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("%s lost: Unlock = %v, want ErrLost", name, err)
 		}
-		eventually(t, "the others are given back", func() bool { return len(keys(t, rdb)) == 0 })
+		eventually(t, "the others are given back", func() bool { return len(redissonKeys(t, rdb)) == 0 })
 	}
 }
 
