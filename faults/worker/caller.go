@@ -97,7 +97,7 @@ func (c *caller) target(s sort) target {
 		t.lock = s.open(c.w, c.round, keys)
 	}
 	if c.w.Broken {
-		t.lock = broken{t.lock, func() bool { return c.rng.IntN(50) == 0 }}
+		t.lock = broken{t.lock, func() bool { return c.rng.IntN(15) == 0 }}
 	}
 	return t
 }
