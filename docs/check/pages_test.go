@@ -6,7 +6,7 @@ import (
 	"github.com/latchkey-go/latchkey/internal/doctest"
 )
 
-var pages = []string{"../*.md", "../start/*.md"}
+var pages = []string{"../*.md", "../start/*.md", "../migrate/*.md"}
 
 // Whoever types what stands in the documents sees what stands there.
 func TestSessions(t *testing.T) {
