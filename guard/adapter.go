@@ -96,7 +96,9 @@ type Field struct {
 	Path string
 	// Tag has all of its tags.
 	Tag reflect.StructTag
-	// Value is what it holds: no nil.
+	// Type is its type.
+	Type reflect.Type
+	// Value is what it holds: no nil. CheckFields has none.
 	Value reflect.Value
 	// Guard is the one of BindFields with what the tag says.
 	Guard *Guard
@@ -105,12 +107,17 @@ type Field struct {
 // BindFields is Bind for adapters, whose functions are of other types: wrap returns what a field is to hold in place of
 // its value. All else is as in Bind.
 func BindFields(g *Guard, target any, wrap func(Field) (reflect.Value, error)) error {
-	return bind(g, target, func(f taggedField) (string, reflect.Value, error) {
+	return bind(g, target, g.adapted(wrap), func() error { return nil })
+}
+
+// adapted is wrap for binder.
+func (g *Guard) adapted(wrap func(Field) (reflect.Value, error)) wrapper {
+	return func(f taggedField) (string, reflect.Value, error) {
 		tagged := *g
 		tagged.owner = f.owner
 		tagged.fill(f.spec, g.defaults())
 		tagged.spec.Name = cmp.Or(tagged.spec.Name, f.path)
-		guarded, err := wrap(Field{f.path, f.tags, f.value, &tagged})
+		guarded, err := wrap(Field{f.path, f.tags, f.t, f.value, &tagged})
 		return tagged.spec.Name, guarded, err
-	}, func() error { return nil })
+	}
 }

@@ -32,13 +32,6 @@ import (
 func Bind(g *Guard, target any) error {
 	falls := false
 	guarding := func(f taggedField) (name string, guarded reflect.Value, err error) {
-		switch {
-		case !guardable(f.value.Type()):
-			return "", f.value, fmt.Errorf("field has a guard tag, but is of type %v, not a function that takes a context.Context first and "+
-				"returns an error last", f.value.Type())
-		case isGuarded(f.value):
-			return "", f.value, errors.New("function is guarded already (or made by package reflect, which looks the same)")
-		}
 		bound, err := g.bind(f)
 		if err != nil {
 			return "", f.value, err
@@ -46,12 +39,15 @@ func Bind(g *Guard, target any) error {
 		falls = falls || bound.runner.spec.fallsBack()
 		return bound.runner.spec.Name, bound.function(), nil
 	}
-	return bind(g, target, guarding, func() error {
-		if g.fallback != nil && !falls {
-			return errors.New("guard: Bind with a Fallback that never runs: the tags of all fields say busy and outage otherwise")
-		}
-		return nil
-	})
+	return bind(g, target, guarding, func() error { return g.checkFalls(falls) })
+}
+
+// checkFalls reports a fallback that none of the bound functions has use for.
+func (g *Guard) checkFalls(falls bool) error {
+	if g.fallback != nil && !falls {
+		return errors.New("guard: Bind with a Fallback that never runs: the tags of all fields say busy and outage otherwise")
+	}
+	return nil
 }
 
 // taggedField is a field with a guard tag.
@@ -59,8 +55,9 @@ type taggedField struct {
 	path  string
 	owner reflect.Type // the struct that declares it
 	tags  reflect.StructTag
-	value reflect.Value
-	spec  Spec // that the tag says
+	t     reflect.Type
+	value reflect.Value // invalid if only types are checked
+	spec  Spec          // that the tag says
 }
 
 // wrapper makes the guarded value of a field, and says what its guard is called.
@@ -79,12 +76,8 @@ func bind(g *Guard, target any, wrap wrapper, check func() error) error {
 		return fmt.Errorf("guard: Bind wants a pointer to a struct, not %T", target)
 	}
 	b := binder{wrap: wrap, seen: make(map[place]bool), named: make(map[string]string)}
-	b.walk(v.Elem(), v.Elem().Type().Name())
-	if len(b.bindings) == 0 && len(b.faults) == 0 {
-		return fmt.Errorf("guard: Bind of %T: no field has a guard tag", target)
-	}
-	if len(b.faults) > 0 {
-		return errors.Join(b.faults...)
+	if err := b.find(v.Elem().Type(), v.Elem()); err != nil {
+		return err
 	}
 	if err := check(); err != nil {
 		return err
@@ -95,7 +88,8 @@ func bind(g *Guard, target any, wrap wrapper, check func() error) error {
 	return nil
 }
 
-// binder collects what Bind is going to replace, and what is wrong with it.
+// binder collects what Bind is going to replace, and what is wrong with it. It goes by the types of the fields, and looks at
+// their values where there are any: CheckFields has none.
 type binder struct {
 	wrap     wrapper
 	seen     map[place]bool
@@ -112,30 +106,47 @@ type place struct {
 	t       reflect.Type
 }
 
+// find notes the tagged fields of the struct t, whose value is v.
+func (b *binder) find(t reflect.Type, v reflect.Value) error {
+	b.walk(t, v, t.Name())
+	if len(b.bindings) == 0 && len(b.faults) == 0 {
+		return fmt.Errorf("guard: Bind of *%v: no field has a guard tag", t)
+	}
+	return errors.Join(b.faults...)
+}
+
 func (b *binder) fault(path string, err error) {
 	b.faults = append(b.faults, fmt.Errorf("guard: Bind of %s: %w", path, err))
 }
 
-// walk notes the tagged fields of v, which is a struct that is found at path.
-func (b *binder) walk(v reflect.Value, path string) {
-	here := place{v.Addr().Pointer(), v.Type()}
+// walk notes the tagged fields of the struct t with the value v, which is found at path.
+func (b *binder) walk(t reflect.Type, v reflect.Value, path string) {
+	here := place{t: t}
+	if v.IsValid() {
+		here.address = v.Addr().Pointer()
+	}
 	if b.seen[here] {
 		return
 	}
-	b.seen[here] = true
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
+	if b.seen[here] = true; !v.IsValid() {
+		defer delete(b.seen, here) // it is about circles; two fields of a type are another matter
+	}
+	for i := range t.NumField() {
+		f, value := t.Field(i), reflect.Value{}
+		if v.IsValid() {
+			value = v.Field(i)
+		}
 		path := join(path, f.Name)
 		tag, ok, err := lookupTag(f)
 		switch {
 		case err != nil:
 			b.fault(path, err)
 		case ok:
-			b.field(path, v, i, tag)
+			b.field(path, t, f, value, tag)
 		case f.Anonymous && embeds(f.Type), declares(f.Type):
-			b.nested(path, f, v.Field(i))
-		case f.Type.Kind() == reflect.Interface && !v.Field(i).IsNil() && declares(v.Field(i).Elem().Type()):
-			b.nested(path, f, v.Field(i).Elem())
+			b.nested(path, f, f.Type, value)
+		case f.Type.Kind() == reflect.Interface && value.IsValid() && !value.IsNil() && declares(value.Elem().Type()):
+			b.nested(path, f, value.Elem().Type(), value.Elem())
 		}
 	}
 }
@@ -148,21 +159,23 @@ func join(path, name string) string {
 }
 
 // nested walks a field that has tagged functions somewhere below it, or says why it can't.
-func (b *binder) nested(path string, f reflect.StructField, v reflect.Value) {
-	for v.Kind() == reflect.Pointer && !v.IsNil() {
-		v = v.Elem()
+func (b *binder) nested(path string, f reflect.StructField, t reflect.Type, v reflect.Value) {
+	for t.Kind() == reflect.Pointer && (!v.IsValid() || !v.IsNil()) {
+		if t = t.Elem(); v.IsValid() {
+			v = v.Elem()
+		}
 	}
 	switch {
-	case v.Kind() == reflect.Pointer:
-		b.fault(path, fmt.Errorf("nil %v, but its fields have guard tags", v.Type()))
-	case v.Kind() != reflect.Struct:
-		b.fault(path, fmt.Errorf("functions with guard tags in a %v, where Bind does not look: bind each element", v.Type()))
+	case t.Kind() == reflect.Pointer:
+		b.fault(path, fmt.Errorf("nil %v, but its fields have guard tags", t))
+	case t.Kind() != reflect.Struct:
+		b.fault(path, fmt.Errorf("functions with guard tags in a %v, where Bind does not look: bind each element", t))
 	case !f.IsExported() && !f.Anonymous:
 		b.fault(path, errors.New("functions with guard tags, but the field is not exported"))
-	case !v.CanAddr():
-		b.fault(path, fmt.Errorf("functions with guard tags in a %v that is a copy: use a pointer", v.Type()))
+	case v.IsValid() && !v.CanAddr():
+		b.fault(path, fmt.Errorf("functions with guard tags in a %v that is a copy: use a pointer", t))
 	default:
-		b.walk(v, path)
+		b.walk(t, v, path)
 	}
 }
 
@@ -203,23 +216,22 @@ func leads(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// field notes a tagged field of owner for replacement.
-func (b *binder) field(path string, owner reflect.Value, i int, tag string) {
-	f, v := owner.Type().Field(i), owner.Field(i)
+// field notes a tagged field of owner, which has the value v, for replacement.
+func (b *binder) field(path string, owner reflect.Type, f reflect.StructField, v reflect.Value, tag string) {
 	spec, err := parseTag(tag)
 	switch {
-	case !f.IsExported() || !v.CanSet():
+	case !f.IsExported() || v.IsValid() && !v.CanSet():
 		err = errors.New("field has a guard tag, but is not exported")
-	case f.Type.Kind() == reflect.Func && v.IsNil():
+	case f.Type.Kind() == reflect.Func && v.IsValid() && v.IsNil():
 		err = errors.New("function is nil")
-	case f.Type.Kind() == reflect.Interface && v.IsNil():
+	case f.Type.Kind() == reflect.Interface && v.IsValid() && v.IsNil():
 		err = fmt.Errorf("%v is nil", f.Type)
 	}
 	if err != nil {
 		b.fault(path, err)
 		return
 	}
-	name, guarded, err := b.wrap(taggedField{path, owner.Type(), f.Tag, v, spec})
+	name, guarded, err := b.wrap(taggedField{path, owner, f.Tag, f.Type, v, spec})
 	if err != nil {
 		b.fault(path, err)
 		return

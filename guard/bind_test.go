@@ -217,7 +217,8 @@ func TestBindMistakes(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		err := guard.Bind(guard.Must(guard.New(memlock.New(), tt.opts...)), tt.target)
+		g := guard.Must(guard.New(memlock.New(), tt.opts...))
+		err := checkFields(g, tt.target, guard.Bind(g, tt.target))
 		for _, want := range append(tt.want, "guard") {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("Bind(%T): %v, want an error with %s", tt.target, err, want)

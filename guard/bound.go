@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -29,17 +30,28 @@ func guardable(t reflect.Type) bool {
 		t.NumOut() > 0 && t.Out(t.NumOut()-1) == errorType
 }
 
-// bind fits g to the function in a field, which is guardable.
+// bind fits g to the function in a field.
 func (g *Guard) bind(field taggedField) (*bound, error) {
-	t := field.value.Type()
+	t := field.t
+	switch {
+	case !guardable(t):
+		return nil, fmt.Errorf("field has a guard tag, but is of type %v, not a function that takes a context.Context first and "+
+			"returns an error last", t)
+	case field.value.IsValid() && isGuarded(field.value):
+		return nil, errors.New("function is guarded already (or made by package reflect, which looks the same)")
+	}
 	merged, defaults := *g, g.defaults()
 	merged.fill(Spec{Args: field.spec.Args}, defaults)
 	names, err := argumentNames(t, merged.spec.Args)
 	if err != nil {
 		return nil, err
 	}
-	f := fitting{name: field.path, owner: field.owner, tag: field.spec, args: true, roots: make(keyexpr.Roots), fallback: fallbackType(t)}
-	b := &bound{fn: reflect.ValueOf(field.value.Interface()), facts: make(map[string]int)} // a copy, as the field is going to change
+	f := fitting{name: field.path, owner: field.owner, tag: field.spec, args: true, roots: make(keyexpr.Roots), fallback: reflect.TypeOf(g.fallback)}
+	b := &bound{facts: make(map[string]int)}
+	if field.value.IsValid() {
+		f.fallback = fallbackType(t)
+		b.fn = reflect.ValueOf(field.value.Interface()) // a copy, as the field is going to change
+	}
 	for i, name := range names {
 		f.roots[name], b.facts[name] = keyexpr.Type(t.In(i+1)), i+1
 	}

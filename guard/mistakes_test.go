@@ -37,7 +37,7 @@ func declared(opts ...guard.Option) func() error {
 			return err
 		}
 		_, err = guard.Func(g, payOrder)
-		return err
+		return checkRequest(g, reflect.TypeFor[Order](), err)
 	}
 }
 
@@ -56,7 +56,7 @@ func bound(tag string, fn any, opts ...guard.Option) func() error {
 		field := reflect.StructField{Name: "Pay", Type: reflect.TypeOf(fn), Tag: reflect.StructTag(tag)}
 		api := reflect.New(reflect.StructOf([]reflect.StructField{field}))
 		api.Elem().Field(0).Set(reflect.ValueOf(fn))
-		return guard.Bind(g, api.Interface())
+		return checkFields(g, api.Interface(), guard.Bind(g, api.Interface()))
 	}
 }
 
@@ -67,7 +67,7 @@ func boundTo(target any, opts ...guard.Option) func() error {
 		if err != nil {
 			return err
 		}
-		return guard.Bind(g, target)
+		return checkFields(g, target, guard.Bind(g, target))
 	}
 }
 

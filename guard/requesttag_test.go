@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -168,5 +169,5 @@ func tryFunc[Req any](l lock.Locker, opts ...guard.Option) error {
 		return err
 	}
 	_, err = guard.Func(g, func(context.Context, Req) (int, error) { return 0, nil })
-	return err
+	return checkRequest(g, reflect.TypeFor[Req](), err)
 }

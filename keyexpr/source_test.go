@@ -23,9 +23,9 @@ func twinsOf(t *testing.T, pkg *gotypetest.Package, world *gotype.World, compile
 	t.Helper()
 	var source reflect.Type
 	if compiled.Kind() == reflect.Pointer {
-		source = world.Of(types.NewPointer(pkg.Type(t, compiled.Elem().Name())))
+		source = world.Of(types.NewPointer(pkg.Type(compiled.Elem().Name())))
 	} else {
-		source = world.Of(pkg.Type(t, compiled.Name()))
+		source = world.Of(pkg.Type(compiled.Name()))
 	}
 	requestOf := func(t reflect.Type) Roots {
 		r := testRoots()
@@ -65,7 +65,11 @@ func verdict(text string, roots Roots) string {
 // TestTypesOfSourceAreCheckedAlike holds that a tool which knows a program by its source alone says of each text in the tests of this
 // package what the program says when it starts.
 func TestTypesOfSourceAreCheckedAlike(t *testing.T) {
-	pkg, world := gotypetest.Load(t, false), gotype.New()
+	pkg, err := gotypetest.Load(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	world := gotype.New()
 	texts := slices.Concat(keytest.Literals(t), textsOfTypes())
 	started, refused := 0, 0
 	for _, compiled := range []reflect.Type{
@@ -134,7 +138,11 @@ func textsOfTypes() (texts []string) {
 
 // A function of the user's is known by its type.
 func TestFunctionsOfSourceAreCheckedAlike(t *testing.T) {
-	pkg, world := gotypetest.Load(t, false), gotype.New()
+	pkg, err := gotypetest.Load(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	world := gotype.New()
 	request, _ := twinsOf(t, pkg, world, reflect.TypeFor[*payRequest]())
 	here := pkg.Types.Scope().Lookup("textsOfTypes").Pos() // in a file that imports what the types name
 	for _, tt := range []struct {

@@ -217,12 +217,16 @@ func (w *walker) fields(compiled, source reflect.Type) {
 }
 
 func TestTypesOfTheSourceAreThoseThatAreCompiled(t *testing.T) {
-	pkg, world := gotypetest.Load(t, true), gotype.New()
+	pkg, err := gotypetest.Load(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	world := gotype.New()
 	w := &walker{t, make(map[reflect.Type]reflect.Type)}
 	for name, compiled := range map[string]reflect.Type{
 		"Order": reflect.TypeFor[Order](), "node": reflect.TypeFor[node](), "Extras": reflect.TypeFor[Extras](),
 	} {
-		source := world.Of(pkg.Type(t, name))
+		source := world.Of(pkg.Type(name))
 		w.compare(compiled, source)
 		w.compare(reflect.PointerTo(compiled), gotype.PointerTo(source))
 	}

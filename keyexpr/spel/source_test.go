@@ -15,14 +15,18 @@ import (
 
 // TestTypesOfSourceAreCheckedAlike is the test of that name in package keyexpr, for texts of Java.
 func TestTypesOfSourceAreCheckedAlike(t *testing.T) {
-	pkg, world := gotypetest.Load(t, false), gotype.New()
+	pkg, err := gotypetest.Load(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	world := gotype.New()
 	texts := keytest.Literals(t)
 	for seed := range uint64(200) {
 		texts = append(texts, (&keys{Rand: rand.New(rand.NewPCG(seed, 1))}).key())
 	}
 	started := 0
 	for _, compiled := range []reflect.Type{reflect.TypeFor[shop](), reflect.TypeFor[javaOrder]()} {
-		source := world.Of(types.NewPointer(pkg.Type(t, compiled.Name())))
+		source := world.Of(types.NewPointer(pkg.Type(compiled.Name())))
 		for _, text := range texts {
 			if len(text) > 300 { // which is about size and not about types
 				continue

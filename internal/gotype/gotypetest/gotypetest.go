@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/importer"
 	"go/parser"
@@ -15,8 +16,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
-	"testing"
+
+	"github.com/latchkey-go/latchkey/internal/gotype"
 )
 
 // Package is a package of the source, type-checked with its tests.
@@ -25,41 +28,29 @@ type Package struct {
 	Files []*ast.File
 	Types *types.Package
 	Info  *types.Info
+
+	texts map[string][]types.Type // by how package reflect writes them
 }
 
 // listed is what the go command says about a package.
 type listed struct {
-	Dir, ImportPath, Name, Export, ForTest string
-
-	GoFiles []string
+	Dir, ImportPath, Export, ForTest string
+	GoFiles                          []string
 }
 
 // Load loads the package in the folder of the test: with the tests that are inside of it, or for outside, those that are not.
-func Load(t testing.TB, outside bool) *Package {
-	t.Helper()
-	exports := make(map[string]string)
-	var found listed
-	wd, _ := os.Getwd()
-	for _, p := range list(t) {
-		path, _, ours := strings.Cut(p.ImportPath, " ")
-		if !ours && exports[path] != "" {
-			continue // the one that is compiled for the tests has the last word
-		}
-		exports[path] = p.Export
-		if p.Dir == wd && p.ForTest != "" && strings.HasSuffix(path, "_test") == outside {
-			found = p
-		}
-	}
-	if found.ImportPath == "" {
-		t.Fatal("gotypetest: no such package")
+func Load(outside bool) (*Package, error) {
+	found, exports, err := list(outside)
+	if err != nil {
+		return nil, err
 	}
 	pkg := &Package{Fset: token.NewFileSet(), Info: &types.Info{
 		Types: make(map[ast.Expr]types.TypeAndValue), Defs: make(map[*ast.Ident]types.Object), Uses: make(map[*ast.Ident]types.Object),
 	}}
 	for _, name := range found.GoFiles {
-		file, err := parser.ParseFile(pkg.Fset, filepath.Join(found.Dir, name), nil, parser.SkipObjectResolution|parser.ParseComments)
+		file, err := parser.ParseFile(pkg.Fset, filepath.Join(found.Dir, name), nil, parser.SkipObjectResolution)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		pkg.Files = append(pkg.Files, file)
 	}
@@ -69,41 +60,89 @@ func Load(t testing.TB, outside bool) *Package {
 		}
 		return os.Open(exports[path])
 	})}
-	var err error
-	if pkg.Types, err = conf.Check(found.ImportPath, pkg.Fset, pkg.Files, pkg.Info); err != nil {
-		t.Fatal(err)
-	}
-	return pkg
+	pkg.Types, err = conf.Check(found.ImportPath, pkg.Fset, pkg.Files, pkg.Info)
+	return pkg, err
 }
 
-// list asks the go command for the package in the folder, with its tests and all that they import.
-func list(t testing.TB) (all []listed) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-test", "-json=Dir,ImportPath,Name,Export,ForTest,GoFiles", ".")
+// list asks the go command for the package in the folder with its tests, and for the compiled types of all that they import.
+func list(outside bool) (found listed, exports map[string]string, err error) {
+	wd, err := os.Getwd()
+	if err != nil {
+		return found, nil, err
+	}
+	cmd := exec.Command("go", "list", "-export", "-deps", "-test", "-json=Dir,ImportPath,Export,ForTest,GoFiles", ".")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go list: %v", err)
+		return found, nil, fmt.Errorf("go list: %w", err)
 	}
+	exports = make(map[string]string)
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p listed
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			return all
+			return found, exports, nil
 		} else if err != nil {
-			t.Fatal(err)
+			return found, nil, err
 		}
-		all = append(all, p)
+		path, _, ours := strings.Cut(p.ImportPath, " ")
+		if ours || exports[path] == "" { // the one that is compiled for the tests has the last word
+			exports[path] = p.Export
+		}
+		if p.Dir == wd && p.ForTest != "" && strings.HasSuffix(path, "_test") == outside {
+			found = p
+		}
 	}
 }
 
-// Type returns the type called name, also one that a function declares.
-func (p *Package) Type(t testing.TB, name string) types.Type {
-	t.Helper()
+// Like returns the type of the source that looks like t, which was compiled: it is written alike, and has the same fields.
+func (p *Package) Like(world *gotype.World, t reflect.Type) (reflect.Type, bool) {
+	if p.texts == nil {
+		p.texts = make(map[string][]types.Type)
+		seen := make(map[types.Type]bool)
+		note := func(t types.Type) {
+			if _, tuple := t.(*types.Tuple); t == nil || tuple || seen[t] {
+				return
+			}
+			seen[t] = true
+			text := world.Of(t).String()
+			p.texts[text] = append(p.texts[text], t)
+		}
+		for _, tv := range p.Info.Types {
+			note(tv.Type)
+		}
+		for _, obj := range p.Info.Defs {
+			if obj != nil {
+				note(obj.Type())
+			}
+		}
+	}
+	for _, candidate := range p.texts[t.String()] {
+		if source := world.Of(candidate); fields(source) == fields(t) {
+			return source, true
+		}
+	}
+	return nil, false
+}
+
+func fields(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	var b strings.Builder
+	if t.Kind() == reflect.Struct {
+		for f := range t.Fields() {
+			fmt.Fprintf(&b, "%s %v %q\n", f.Name, f.Type, f.Tag)
+		}
+	}
+	return b.String()
+}
+
+// Type returns the type called name, also one that a function declares. There must be one.
+func (p *Package) Type(name string) types.Type {
 	for _, obj := range p.Info.Defs {
 		if named, ok := obj.(*types.TypeName); ok && named.Name() == name {
 			return named.Type()
 		}
 	}
-	t.Fatalf("gotypetest: no type %s", name)
-	return nil
+	panic("gotypetest: no type " + name)
 }
