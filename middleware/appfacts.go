@@ -8,6 +8,7 @@ import (
 	"regexp"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/internal/roots"
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
@@ -44,7 +45,7 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // behind a proxy, the address is the proxy's, and all clients would wait for each other.
 func WithFacts[T any](root string, f func(*http.Request) (T, error)) Option {
 	return optionFunc(func(c *config) {
-		_, own := c.own()[root]
+		_, own := roots.HTTP(c.path, c.body)[root]
 		_, twice := c.facts[root]
 		switch {
 		case !identifier.MatchString(root):

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/latchkey-go/latchkey/guard"
-	"github.com/latchkey-go/latchkey/middleware/internal/route"
+	"github.com/latchkey-go/latchkey/internal/route"
 )
 
 // Bind puts a guard in front of each handler that a struct declares with a guard tag, in place. target points to the

@@ -8,34 +8,20 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/latchkey-go/latchkey/internal/roots"
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
 // errAmbiguous says that a request could mean one thing to the key and another to the handler.
 var errAmbiguous = fmt.Errorf("middleware: ambiguous request: %w", keyexpr.ErrValue)
 
-// own are the roots that every request has.
-func (c *config) own() keyexpr.Roots {
-	return keyexpr.Roots{
-		"method": keyexpr.TypeFor[string](),
-		"host":   keyexpr.TypeFor[string](),
-		"route":  keyexpr.TypeFor[string](),
-		"path":   c.path,
-		"query":  keyexpr.AnyName(),
-		"header": keyexpr.AnyName(),
-		"cookie": keyexpr.AnyName(),
-		"form":   keyexpr.AnyName(),
-		"body":   c.body,
-	}
-}
-
 // roots are those of every request and of the application.
 func (c *config) roots() keyexpr.Roots {
-	roots := c.own()
+	all := roots.HTTP(c.path, c.body)
 	for name, fact := range c.facts {
-		roots[name] = fact.root
+		all[name] = fact.root
 	}
-	return roots
+	return all
 }
 
 // facts is what one request can tell, each prepared when it is asked for.

@@ -7,8 +7,8 @@ import (
 	"reflect"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/internal/route"
 	"github.com/latchkey-go/latchkey/keyexpr"
-	"github.com/latchkey-go/latchkey/middleware/internal/route"
 )
 
 const defaultBodyLimit = 1 << 20

@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/latchkey-go/latchkey/internal/route"
 	"github.com/latchkey-go/latchkey/internal/suggest"
-	"github.com/latchkey-go/latchkey/middleware/internal/route"
 )
 
 // routeError says that a guard does not fit the route that it stands in. That is the program's fault, and the same for

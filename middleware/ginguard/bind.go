@@ -12,8 +12,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/internal/route"
 	"github.com/latchkey-go/latchkey/middleware"
-	"github.com/latchkey-go/latchkey/middleware/internal/route"
 )
 
 // Bind puts a guard in front of each handler that a struct declares with a guard tag, in place. target points to the

@@ -40,8 +40,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/internal/route"
 	"github.com/latchkey-go/latchkey/middleware"
-	"github.com/latchkey-go/latchkey/middleware/internal/route"
 )
 
 // New returns a gin handler that runs the rest of the chain under g. It is safe for concurrent use, on any number of

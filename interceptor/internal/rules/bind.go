@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/internal/roots"
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
@@ -194,11 +195,7 @@ func (b *binder) prepare(r Rule, name string) (*Bound, error) {
 		can = append(can, guard.ServesFallback)
 	}
 	var err error
-	m.Runner, err = r.guard.Prepare(keyexpr.Roots{ // whose errors name the guard
-		"req":    keyexpr.Type(m.Request),
-		"md":     keyexpr.AnyName(),
-		"method": keyexpr.TypeFor[string](),
-	}, can...)
+	m.Runner, err = r.guard.Prepare(roots.RPC(keyexpr.Type(m.Request)), can...) // whose errors name the guard
 	if err != nil {
 		return nil, err
 	}
