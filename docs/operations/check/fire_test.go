@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,13 +14,14 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/template"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 	"github.com/prometheus/prometheus/tsdb/chunks"
 	"github.com/prometheus/prometheus/util/annotations"
 	"go.yaml.in/yaml/v3"
 )
 
-// script is alerts_test.yml, whose format is that of `promtool test rules`. Annotations are not compared.
+// script is alerts_test.yml, whose format is that of `promtool test rules`.
 type script struct {
 	Step  model.Duration `yaml:"evaluation_interval"`
 	Tests []scene
@@ -33,7 +35,8 @@ type scene struct {
 		At   model.Duration `yaml:"eval_time"`
 		Name string         `yaml:"alertname"`
 		Want []struct {
-			Labels map[string]string `yaml:"exp_labels"`
+			Labels      map[string]string `yaml:"exp_labels"`
+			Annotations map[string]string `yaml:"exp_annotations"`
 		} `yaml:"exp_alerts"`
 	} `yaml:"alert_rule_test"`
 }
@@ -56,12 +59,12 @@ func TestAlertsFire(t *testing.T) {
 			}
 			var want []string
 			for _, w := range a.Want {
-				want = append(want, labels.FromMap(w.Labels).String())
+				want = append(want, alert(labels.FromMap(w.Labels), w.Annotations))
 				delete(quiet, a.Name)
 			}
 			slices.Sort(want)
 			if got := p.firing(t, r, time.Duration(a.At), time.Duration(s.Step)); !slices.Equal(got, want) {
-				t.Errorf("scene %d: after %v, %s fires for %v, want %v", i+1, a.At, a.Name, got, want)
+				t.Errorf("scene %d: after %v, %s fires for\n\t%s\nwant\n\t%s", i+1, a.At, a.Name, strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 			}
 		}
 	}
@@ -121,28 +124,52 @@ func newPast(t *testing.T, sc scene) *past {
 	return p
 }
 
-// firing returns the labels of the alerts of r that fire at a time: they were there at each step of the time that r waits.
+// alert is one that fires, as a line.
+func alert(l labels.Labels, annotations map[string]string) string {
+	return l.String() + " " + labels.FromMap(annotations).String()
+}
+
+// firing returns the alerts of r that fire at a time: they were there at each step of the time that r waits.
 func (p *past) firing(t *testing.T, r rulefmt.Rule, at, step time.Duration) (all []string) {
 	t.Helper()
-	steps := 0
-	seen := map[string]int{}
-	for back := time.Duration(0); back <= time.Duration(r.For); back += step {
-		steps++
-		for _, l := range p.ask(t, r, at-back) {
-			seen[l]++
-		}
+	fires := p.ask(t, r, at)
+	for back := step; back <= time.Duration(r.For); back += step {
+		before := p.ask(t, r, at-back)
+		maps.DeleteFunc(fires, func(l string, _ promql.Sample) bool { _, there := before[l]; return !there })
 	}
-	for l, n := range seen {
-		if n == steps {
-			all = append(all, l)
-		}
+	for _, found := range fires {
+		all = append(all, alert(labelled(found, r), p.annotated(t, r, found, at)))
 	}
 	slices.Sort(all)
 	return all
 }
 
-// ask evaluates r once.
-func (p *past) ask(t *testing.T, r rulefmt.Rule, at time.Duration) (all []string) {
+// labelled are the labels of an alert of r.
+func labelled(found promql.Sample, r rulefmt.Rule) labels.Labels {
+	b := labels.NewBuilder(found.Metric).Del(labels.MetricName)
+	for name, value := range r.Labels {
+		b.Set(name, value)
+	}
+	return b.Labels()
+}
+
+// annotated are the annotations of an alert of r, with all that is between braces written out as Prometheus does it.
+func (p *past) annotated(t *testing.T, r rulefmt.Rule, found promql.Sample, at time.Duration) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	data := template.AlertTemplateData(found.Metric.Map(), nil, "", found)
+	for name, text := range r.Annotations {
+		e := template.NewTemplateExpander(t.Context(), "{{$labels := .Labels}}{{$value := .Value}}"+text, r.Alert, data, model.TimeFromUnixNano(begun.Add(at).UnixNano()), nil, nil, nil)
+		var err error
+		if all[name], err = e.Expand(); err != nil {
+			t.Errorf("%s: %s: %v", r.Alert, name, err)
+		}
+	}
+	return all
+}
+
+// ask evaluates r once, and returns what it finds by its labels.
+func (p *past) ask(t *testing.T, r rulefmt.Rule, at time.Duration) map[string]promql.Sample {
 	t.Helper()
 	q, err := p.engine.NewInstantQuery(context.Background(), p, nil, r.Expr, begun.Add(at))
 	if err != nil {
@@ -154,12 +181,9 @@ func (p *past) ask(t *testing.T, r rulefmt.Rule, at time.Duration) (all []string
 	if err != nil {
 		t.Fatal(fmt.Errorf("%s: %w", r.Alert, err))
 	}
-	for _, sample := range vector {
-		b := labels.NewBuilder(sample.Metric).Del(labels.MetricName)
-		for name, value := range r.Labels {
-			b.Set(name, value)
-		}
-		all = append(all, b.Labels().String())
+	all := map[string]promql.Sample{}
+	for _, found := range vector {
+		all[found.Metric.String()] = found
 	}
 	return all
 }

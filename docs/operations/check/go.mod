@@ -5,6 +5,7 @@ go 1.26.0
 replace github.com/latchkey-go/latchkey => ../../..
 
 require (
+	github.com/grafana/grafana-foundation-sdk/go v0.0.7
 	github.com/latchkey-go/latchkey v0.0.0-00010101000000-000000000000
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/common v0.72.1

@@ -3,6 +3,7 @@ package check
 import (
 	"log/slog"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -118,6 +119,21 @@ func checkExpression(t *testing.T, where, expr string) {
 			if !metrics[name][l] {
 				t.Errorf("%s groups by %s, which %s does not have", where, l, name)
 			}
+		}
+	}
+}
+
+// Prometheus' own tool agrees, where it is installed.
+func TestPromtool(t *testing.T) {
+	tool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("there is no promtool on PATH; on Debian it is in the package prometheus")
+	}
+	for _, args := range [][]string{{"check", "rules", "alerts.yml"}, {"test", "rules", "alerts_test.yml"}} {
+		cmd := exec.Command(tool, args...)
+		cmd.Dir = ".."
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("promtool %v: %v\n%s", args, err, out)
 		}
 	}
 }
