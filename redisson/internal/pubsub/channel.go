@@ -3,8 +3,6 @@ package pubsub
 import (
 	"container/list"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // channel is one that somebody wants, or wanted until a moment ago. The registry's mutex guards it.
@@ -57,38 +55,6 @@ func (m *mail) put(message string) {
 		return
 	}
 	m.messages, m.size = append(m.messages, message), m.size+len(message)+each
-}
-
-// assignment is the channels of one connection.
-type assignment struct {
-	addr string        // of the master; empty where one connection has all channels
-	wake chan struct{} // pending has something to send
-
-	// The registry's mutex guards these.
-	server     server              // where the first of the channels was found
-	channels   map[string]*channel // all of them
-	changed    map[string]*channel // those for which something may have to be sent
-	emptySince time.Time           // if there are no channels
-}
-
-func newAssignment(addr string) *assignment {
-	return &assignment{addr: addr, wake: make(chan struct{}, 1), channels: map[string]*channel{}, changed: map[string]*channel{}}
-}
-
-// sharded reports whether the assignment is one of several, with sharded channels.
-func (a *assignment) sharded() bool { return a.addr != "" }
-
-// server is where a connection goes.
-type server struct {
-	options *redis.Options
-	key     string // what it was found by in a cluster
-}
-
-// place is where a channel is to be subscribed.
-type place struct {
-	channel string
-	addr    string // of the assignment
-	server  server
 }
 
 // wake has the reader of c look, now or when it next can.
