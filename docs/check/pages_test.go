@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/latchkey-go/latchkey/internal/doctest"
@@ -11,7 +13,8 @@ var pages = []string{"../*.md", "../start/*.md", "../migrate/*.md"}
 // Whoever types what stands in the documents sees what stands there.
 func TestSessions(t *testing.T) {
 	player := doctest.Player{Root: "../..", Tools: []string{"../../cmd/latchkey"}}
-	if n := player.Play(t, doctest.Pages(t, pages...)...); n < 4 {
+	originals := slices.DeleteFunc(doctest.Pages(t, pages...), func(page string) bool { return strings.HasSuffix(page, ".zh-CN.md") })
+	if n := player.Play(t, originals...); n < 4 {
 		t.Errorf("%d sessions in the documents: that can't be all", n)
 	}
 }

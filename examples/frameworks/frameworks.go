@@ -1,0 +1,85 @@
+// Package frameworks puts guards in front of handlers of echo, go-zero, GoFrame and Kratos, each in the framework's own way. The page
+// docs/recipes.md explains it; the tests start a server of each.
+package frameworks
+
+import (
+	"net/http"
+
+	"github.com/go-kratos/kratos/v2/transport"
+	khttp "github.com/go-kratos/kratos/v2/transport/http"
+	"github.com/gogf/gf/v2/net/ghttp"
+	"github.com/gorilla/mux"
+	"github.com/labstack/echo/v4"
+	"github.com/zeromicro/go-zero/rest"
+	"github.com/zeromicro/go-zero/rest/pathvar"
+)
+
+// Guarded is what middleware.New returns.
+type Guarded = func(http.Handler) http.Handler
+
+// withPath has wrap see the parameters of a route where net/http has them, as vars knows them.
+func withPath(wrap Guarded, vars func(*http.Request) map[string]string) Guarded {
+	return func(next http.Handler) http.Handler {
+		guarded := wrap(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			for name, value := range vars(r) {
+				r.SetPathValue(name, value)
+			}
+			guarded.ServeHTTP(w, r)
+		})
+	}
+}
+
+// ForEcho makes a middleware of echo, for a route or a group.
+func ForEcho(wrap Guarded) echo.MiddlewareFunc {
+	std := echo.WrapMiddleware(wrap)
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		handler := std(next)
+		return func(c echo.Context) error {
+			for i, name := range c.ParamNames() {
+				c.Request().SetPathValue(name, c.ParamValues()[i])
+			}
+			return handler(c)
+		}
+	}
+}
+
+// ForGoZero makes a middleware of go-zero's rest, for rest.WithMiddlewares.
+func ForGoZero(wrap Guarded) rest.Middleware {
+	return rest.ToMiddleware(withPath(wrap, pathvar.Vars))
+}
+
+// ForKratos makes a filter of Kratos' HTTP server, for a route. A filter of the whole server runs before the route is known.
+func ForKratos(wrap Guarded) khttp.FilterFunc {
+	return withPath(func(next http.Handler) http.Handler {
+		return wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if tr, ok := transport.FromServerContext(r.Context()); ok {
+				if ht, ok := tr.(*khttp.Transport); ok {
+					*ht.Request() = *r // the service finds the held context there, too
+				}
+			}
+			next.ServeHTTP(w, r)
+		}))
+	}, mux.Vars)
+}
+
+// ForGoFrame makes a middleware of GoFrame's ghttp. GoFrame keeps a response until all middleware has run; here it is written within the guard,
+// so that no success is sent for work whose lock was lost.
+func ForGoFrame(wrap Guarded) ghttp.HandlerFunc {
+	return func(r *ghttp.Request) {
+		guarded := wrap(http.HandlerFunc(func(w http.ResponseWriter, held *http.Request) {
+			r.SetCtx(held.Context())
+			r.Middleware.Next()
+			if r.Response.Status != 0 {
+				w.WriteHeader(r.Response.Status)
+			}
+			_, _ = w.Write(r.Response.Buffer())
+			r.Response.ClearBuffer()
+		}))
+		for name, value := range r.GetRouterMap() {
+			r.SetPathValue(name, value)
+		}
+		guarded.ServeHTTP(r.Response.RawWriter(), r.Request)
+		r.Response.ClearBuffer()
+	}
+}
