@@ -89,11 +89,20 @@ func reason(output string) string {
 	return lines[len(lines)-1][1]
 }
 
-// Failures is what the tests that failed have written.
+// crash is what a program writes when it ends in the midst of its tests. It stands in the output of whichever ran then, and that has no
+// end.
+var crash = regexp.MustCompile(`(?ms)^(panic:|fatal error:|SIG[A-Z]+:|signal:|unexpected fault).*`)
+
+// Failures is what the tests that failed have written, and what the program did that ended before its tests.
 func (t *Tally) Failures() string {
 	var b strings.Builder
 	for _, name := range t.broken {
 		b.WriteString(t.output[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.output)) {
+		if !slices.Contains(t.broken, name) {
+			b.WriteString(crash.FindString(t.output[name]))
+		}
 	}
 	return b.String()
 }
