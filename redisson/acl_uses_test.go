@@ -136,15 +136,20 @@ func (u *aclUse) handOver(h lock.Hold, to *redisson.Client, r lock.Request, paus
 func (u *aclUse) wait(pause time.Duration, take, giveBack func() error) error {
 	got, before := make(chan error, 1), u.scripts()
 	go func() { got <- take() }()
-	for end := time.Now().Add(5 * time.Second); u.admin != nil && len(got) == 0 && u.scripts() == before && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
+	u.awaitScripts(before, got)
 	time.Sleep(pause)
 	err := giveBack()
 	if err != nil {
 		u.stop()
 	}
 	return errors.Join(err, <-got)
+}
+
+// awaitScripts returns when more scripts have run than before, or the call that is to cause that has ended.
+func (u *aclUse) awaitScripts(before string, ended chan error) {
+	for end := time.Now().Add(5 * time.Second); u.admin != nil && len(ended) == 0 && u.scripts() == before && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // passOn hands a lock over within a client.
@@ -204,19 +209,30 @@ func (u *aclUse) impatience() error {
 	if err != nil {
 		return err
 	}
-	left := make(chan error, 1)
+	ctx, leave := context.WithCancel(u.ctx)
+	defer leave()
+	left, before := make(chan error, 1), u.scripts()
 	go func() {
-		short := r
-		short.Wait = 3 * briefly
-		_, err := u.b.Acquire(u.ctx, short)
+		_, err := u.b.Acquire(ctx, r)
 		left <- err
 	}()
+	u.awaitScripts(before, left)
 	time.Sleep(briefly)
-	err = u.handOver(h, u.b, r, 5*briefly)
-	if early := <-left; !errors.Is(early, lock.ErrBusy) {
-		err = errors.Join(err, early)
-	}
-	return err
+	return u.wait(briefly, func() error {
+		next, err := u.b.Acquire(u.ctx, r)
+		if err != nil {
+			return err
+		}
+		return next.Release(u.ctx)
+	}, func() error {
+		leave()
+		early := <-left
+		if errors.Is(early, context.Canceled) {
+			early = nil
+		}
+		time.Sleep(briefly) // it leaves the queue in the background
+		return errors.Join(early, h.Release(u.ctx))
+	})
 }
 
 // ghosts leaves a dead waiter and one without a deadline in the queue.

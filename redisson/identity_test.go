@@ -66,7 +66,7 @@ func TestNameInACluster(t *testing.T) {
 // The key lives as long as there is something to say, and is renewed with the locks.
 func TestNameIsKeptWhileNeeded(t *testing.T) {
 	t.Parallel()
-	const timeout = 600 * time.Millisecond
+	const timeout = 3 * time.Second // a busy machine may be late by most of it
 	s := redistest.Start(t)
 	rdb, c := s.Client(t), newClient(t, s, redisson.Name("n"), redisson.WatchdogTimeout(timeout))
 	key := "latchkey_client:" + c.ID()
@@ -76,7 +76,7 @@ func TestNameIsKeptWhileNeeded(t *testing.T) {
 	}
 	h := acquire(t.Context(), t, c, lock.Request{Key: "k"})
 	eventually(t, "the name is shown", there)
-	for end := time.Now().Add(4 * timeout); time.Now().Before(end); <-time.After(10 * time.Millisecond) {
+	for end := time.Now().Add(5 * timeout / 2); time.Now().Before(end); <-time.After(10 * time.Millisecond) {
 		if ttl := rdb.PTTL(t.Context(), key).Val(); ttl <= 0 || ttl > timeout {
 			t.Fatalf("the name lasts %v while a lock is held", ttl)
 		}
@@ -89,7 +89,7 @@ func TestNameIsKeptWhileNeeded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { _ = second(c.Acquire(ctx, lock.Request{Key: "k", Wait: -1})) }()
 	eventually(t, "the name of one who waits is shown", there)
-	for end := time.Now().Add(4 * timeout); time.Now().Before(end); <-time.After(10 * time.Millisecond) {
+	for end := time.Now().Add(5 * timeout / 2); time.Now().Before(end); <-time.After(10 * time.Millisecond) {
 		if !there() {
 			t.Fatal("the name is gone while a call waits")
 		}

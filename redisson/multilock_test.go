@@ -296,13 +296,23 @@ func TestMultiLockGivesBackInTime(t *testing.T) {
 	b := mustLock(t, holder.Lock("b"))
 	m := multiLock(t, namedLocks(c, "a", "b")...)
 	const wait = 100 * time.Millisecond
-	go func() {
-		eventually(t, "a is held", func() bool { return slices.Contains(keys(t, s.Client(t)), "a") })
+	rdb, over := s.Client(t), make(chan struct{})
+	var pausing sync.WaitGroup
+	pausing.Go(func() {
+		for rdb.Exists(t.Context(), "a").Val() == 0 {
+			select {
+			case <-over:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
 		s.Pause(t)
-	}()
+	})
 	start := time.Now()
 	_, ok, err := m.TryLock(t.Context(), wait, 0)
 	d := time.Since(start)
+	close(over)
+	pausing.Wait()
 	s.Resume(t)
 	if ok || d > wait+time.Second {
 		t.Errorf("TryLock(%v) = %v, %v after %v", wait, ok, err, d)
