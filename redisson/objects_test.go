@@ -108,7 +108,8 @@ func TestObjectsInACluster(t *testing.T) {
 			acquire(t.Context(), t, c, lock.Request{Key: name, Kind: []lock.Kind{lock.Exclusive, lock.Permit, lock.Read}[i%3], Limit: 1})
 		}
 		check(t, cl.Client(t).Set(t.Context(), "latch", "3", 0).Err())
-		go func() { _ = c.CountDownLatch("latch").Await(t.Context()) }()
+		waiter := onClient(t, cl.Client(t), redisson.ShardedPubSub(mode)) // which listens where the key is, as it does to nothing else
+		go func() { _ = waiter.CountDownLatch("latch").Await(t.Context()) }()
 		eventually(t, "somebody waits", func() bool { return len(objects(t, c, "latch")) == 1 })
 		expectObjects(t, objects(t, c, ""), append(want, "latch")...)
 		for _, name := range want {
@@ -116,7 +117,7 @@ func TestObjectsInACluster(t *testing.T) {
 				t.Errorf("%s has %d holders", name, len(o.Holders))
 			}
 		}
-		check(t, c.Close())
+		check(t, errors.Join(c.Close(), waiter.Close()))
 		for _, n := range cl.Masters {
 			n.Do(t, "flushall")
 		}
