@@ -25,7 +25,7 @@ const ownChannels = "latchkey_client:*"
 // hears waits until a client listens on its own channel, and knows what was said before.
 func hears(tb testing.TB, c *redisson.Client) {
 	tb.Helper()
-	eventually(tb, "the client listens on its own channel", func() bool { return redisson.Hears(c) })
+	within(tb, 30*time.Second, "the client listens on its own channel, and has asked for what it missed", func() bool { return redisson.Hears(c) })
 }
 
 // expectForced checks that a hold ends because it was freed by hand, and by a message, as the next renewal is 10 s away. It returns after
