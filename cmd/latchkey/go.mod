@@ -5,6 +5,7 @@ go 1.26.0
 replace github.com/latchkey-go/latchkey => ../..
 
 require (
+	github.com/creack/pty v1.1.24
 	github.com/latchkey-go/latchkey v0.0.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/spf13/cobra v1.10.2

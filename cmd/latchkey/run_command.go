@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,8 +40,8 @@ func (j *job) command(ctx context.Context, h lock.Hold) (ending, error) {
 		return ending{}, err
 	}
 	p, err := child.Start(child.Command{Args: j.args, Env: j.environment(h), Stdin: j.in, Stdout: j.out.File, Stderr: j.err,
-		Suspended: func() {
-			j.say("not-suspended", 0, "a command that holds a lock can't be suspended: others wait", nil)
+		Suspended: j.notSuspended, Wants: func() {
+			j.say("wants-terminal", 0, "the command holds the lock and waits for the terminal: bring it to the foreground", nil)
 		}})
 	if err != nil {
 		return ending{}, notStarted(err)
@@ -49,7 +50,11 @@ func (j *job) command(ctx context.Context, h lock.Hold) (ending, error) {
 	for {
 		select {
 		case s := <-signals:
-			p.Signal(s)
+			if slices.Contains(suspending, s) { // which would stop the renewals, and not the command, as that has a group of its own
+				j.notSuspended()
+			} else {
+				p.Signal(s)
+			}
 		case <-p.Ended():
 			end := ending{status: p.Result().Status, signal: p.Result().Signal}
 			if context.Cause(h.Context()) != nil { // both at once
@@ -62,6 +67,10 @@ func (j *job) command(ctx context.Context, h lock.Hold) (ending, error) {
 			return end, nil
 		}
 	}
+}
+
+func (j *job) notSuspended() {
+	j.say("not-suspended", 0, "a command that holds a lock can't be suspended: others wait", nil)
 }
 
 // endGroup ends a command whose lock is lost, and all that it has started.

@@ -49,11 +49,15 @@ func (a *app) interruptible(parent context.Context) (context.Context, func()) {
 	}
 }
 
-// takeSignals returns the channel with the signals of this process, which end the context no more.
+// takeSignals returns the channel with the signals of this process, which end the context no more. From now on, those that would suspend
+// it are among them.
 func takeSignals(ctx context.Context) <-chan os.Signal {
 	s := ctx.Value(signalsKey{}).(*signals)
 	answer := make(chan struct{})
 	s.held <- answer
 	<-answer
+	if suspends := slices.DeleteFunc(slices.Clone(suspending), signal.Ignored); len(suspends) > 0 { // none would mean all
+		signal.Notify(s.c, suspends...)
+	}
 	return s.c
 }

@@ -4,4 +4,4 @@ package main
 
 import "os"
 
-var passedOn []os.Signal
+var passedOn, suspending []os.Signal

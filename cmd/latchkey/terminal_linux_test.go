@@ -1,13 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/creack/pty"
 	"github.com/latchkey-go/latchkey/internal/redistest"
 	"golang.org/x/sys/unix"
 )
@@ -22,22 +22,16 @@ type terminal struct {
 // place; it finds latchkey as $0 "$@".
 func startOnTerminal(t *testing.T, redisURL, script string, args ...string) *terminal {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	master, slave, err := pty.Open()
 	if err != nil {
 		t.Skipf("no terminals here: %v", err)
 	}
-	fd := int(master.Fd())
 	check := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	check(unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
-	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	check(err)
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	check(err)
 	settings, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
 	check(err)
 	settings.Lflag &^= unix.ECHO

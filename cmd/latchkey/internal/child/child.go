@@ -4,8 +4,9 @@
 // command when this process dies. And a second process, the warden, waits at a pipe whose other end only this process has: when it
 // is closed without a word, this process was killed, and the warden kills what is left of the group.
 //
-// If the command's input is the terminal and this process has it, the group becomes the terminal's foreground group, so that keys
-// and Ctrl-C reach the command as they would without us.
+// If the command's input and output are the terminal and this process has it, the group becomes the terminal's foreground group, so
+// that keys and Ctrl-C reach the command as they would without us. Any other command may share the terminal, with a pager behind it or a
+// shell that has it in the background: it gets the terminal when it wants it, and is stopped for that, as soon as this process has it.
 package child
 
 import (
@@ -20,6 +21,8 @@ type Command struct {
 	Stdin, Stdout, Stderr *os.File // nil is /dev/null
 	// Suspended is called when the terminal stops the command, which is then continued: a lock has no time to lose. It may be nil.
 	Suspended func()
+	// Wants is called when the command waits for a terminal that another group has. It may be nil.
+	Wants func()
 }
 
 // Result is how a command ended.

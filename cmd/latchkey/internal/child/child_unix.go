@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -15,12 +17,16 @@ import (
 
 // Process is a command that was started.
 type Process struct {
-	pid       int // also of its group
-	tty       int // the file of the terminal, or -1
-	warden    *warden
-	suspended func()
-	ended     chan struct{}
-	result    Result // once ended is closed
+	pid              int // also of its group
+	warden           *warden
+	suspended, wants func()
+	ended            chan struct{}
+	result           Result // once ended is closed
+
+	tty     *os.File    // the terminal of this session, or nil
+	lent    atomic.Bool // the group has been given it
+	lending atomic.Bool // lend is at work
+	lender  sync.WaitGroup
 }
 
 // Start runs a command. Linux kills it when the *thread* that started it ends, so the caller must be locked to one that lives for
@@ -30,14 +36,15 @@ func Start(c Command) (*Process, error) {
 	if err != nil && !errors.Is(err, exec.ErrDot) {
 		return nil, err
 	}
-	p := &Process{tty: -1, suspended: c.Suspended, ended: make(chan struct{})}
+	p := &Process{suspended: c.Suspended, wants: c.Wants, ended: make(chan struct{})}
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	dieWithUs(attr)
-	if c.Stdin != nil && hasTerminal(int(c.Stdin.Fd())) {
-		p.tty = int(c.Stdin.Fd())
-		attr.Foreground, attr.Ctty = true, p.tty
+	if p.tty, err = os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0); err == nil && p.foreground() == unix.Getpgrp() && isTerminal(c.Stdin) && isTerminal(c.Stdout) {
+		attr.Foreground, attr.Ctty = true, int(p.tty.Fd())
+		p.lent.Store(true)
 	}
 	if p.warden, err = startWarden(); err != nil {
+		p.closeTerminal()
 		return nil, err
 	}
 	cmd := &exec.Cmd{Path: path, Args: c.Args, Env: c.Env, SysProcAttr: attr}
@@ -50,7 +57,11 @@ func Start(c Command) (*Process, error) {
 	if c.Stderr != nil {
 		cmd.Stderr = c.Stderr
 	}
-	if err := cmd.Start(); err != nil {
+	err = cmd.Start()
+	// This process keeps a lock alive, so what others do to the terminal must not stop it. The command has its own settings by now.
+	signal.Ignore(unix.SIGTTIN, unix.SIGTTOU)
+	if err != nil {
+		p.takeBack()
 		p.warden.dismiss()
 		return nil, err
 	}
@@ -61,10 +72,22 @@ func Start(c Command) (*Process, error) {
 	return p, nil
 }
 
-// hasTerminal reports whether a file is a terminal whose foreground group is this process's.
-func hasTerminal(fd int) bool {
-	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-	return err == nil && group == unix.Getpgrp()
+// isTerminal reports whether a file is the terminal of this session.
+func isTerminal(f *os.File) bool {
+	if f == nil {
+		return false
+	}
+	_, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
+	return err == nil
+}
+
+// foreground is the terminal's foreground group, or 0 if there is none.
+func (p *Process) foreground() int {
+	if p.tty == nil {
+		return 0
+	}
+	group, _ := unix.IoctlGetInt(int(p.tty.Fd()), unix.TIOCGPGRP)
+	return group
 }
 
 func (p *Process) wait() {
@@ -91,14 +114,44 @@ func (p *Process) wait() {
 
 // stopped continues a command that the terminal has stopped. Another process that stops it has its reasons.
 func (p *Process) stopped(by syscall.Signal) {
-	if p.tty < 0 || by != unix.SIGTSTP {
-		return
+	switch {
+	case by == unix.SIGTSTP && p.lent.Load():
+		if p.suspended != nil {
+			p.suspended()
+		}
+		p.send(unix.SIGCONT)
+	case (by == unix.SIGTTIN || by == unix.SIGTTOU) && p.lending.CompareAndSwap(false, true):
+		p.lender.Go(p.lend)
 	}
-	if p.suspended != nil {
-		p.suspended()
-	}
-	p.send(unix.SIGCONT)
 }
+
+// lend gives the terminal to a group that wants it, as soon as this process has it. A shell need not say when that is: some continue
+// only jobs that are stopped themselves.
+func (p *Process) lend() {
+	for told := false; ; told = true {
+		switch p.foreground() {
+		case unix.Getpgrp():
+			p.lent.Store(true)
+			p.setForeground(p.pid)
+			fallthrough
+		case p.pid:
+			p.lending.Store(false) // it may be stopped again
+			p.send(unix.SIGCONT)
+			return
+		}
+		if !told && p.wants != nil {
+			p.wants()
+		}
+		select {
+		case <-p.ended:
+			return
+		case <-time.After(lendPoll):
+		}
+	}
+}
+
+// lendPoll is how often the terminal is looked at that a stopped command wants.
+const lendPoll = 50 * time.Millisecond
 
 // Ended is closed when the command has ended. Others of its group may go on.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
@@ -106,18 +159,11 @@ func (p *Process) Ended() <-chan struct{} { return p.ended }
 // Result is how the command ended, once it has.
 func (p *Process) Result() Result { return p.result }
 
-// Signal passes a signal on to the group. After SIGCONT, a group that was started in the background gets the terminal if we have
-// it now.
+// Signal passes a signal on to the group.
 func (p *Process) Signal(s os.Signal) {
-	sig, ok := s.(syscall.Signal)
-	if !ok {
-		return
+	if sig, ok := s.(syscall.Signal); ok {
+		p.send(sig)
 	}
-	if sig == unix.SIGCONT && p.tty < 0 && hasTerminal(0) {
-		p.tty = 0
-		setForeground(p.tty, p.pid)
-	}
-	p.send(sig)
 }
 
 // Terminate asks the group to end. One that is stopped could not.
@@ -150,15 +196,25 @@ func (p *Process) AwaitGroup(d time.Duration) bool {
 
 // Close takes the terminal back and sends the warden home. What the command has left in the background goes on.
 func (p *Process) Close() {
-	if p.tty >= 0 {
-		setForeground(p.tty, unix.Getpgrp())
-	}
+	p.lender.Wait()
+	p.takeBack()
 	p.warden.dismiss()
 }
 
-// setForeground makes a group the terminal's foreground group. Who is not in it would be stopped for that by SIGTTOU.
-func setForeground(tty, group int) {
-	signal.Ignore(unix.SIGTTOU)
-	_ = unix.IoctlSetPointerInt(tty, unix.TIOCSPGRP, group)
-	signal.Reset(unix.SIGTTOU)
+func (p *Process) takeBack() {
+	if p.lent.Load() {
+		p.setForeground(unix.Getpgrp())
+	}
+	p.closeTerminal()
+}
+
+func (p *Process) closeTerminal() {
+	if p.tty != nil {
+		_ = p.tty.Close()
+	}
+}
+
+// setForeground makes a group the terminal's foreground group. Who is not in it would be stopped for that, but for Start.
+func (p *Process) setForeground(group int) {
+	_ = unix.IoctlSetPointerInt(int(p.tty.Fd()), unix.TIOCSPGRP, group)
 }
