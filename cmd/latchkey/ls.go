@@ -90,7 +90,7 @@ type table struct {
 
 func (t *table) add(o redisson.Object) error {
 	if t.json() {
-		return t.print(document(o))
+		return t.progress.without(func() error { return t.print(document(o)) })
 	}
 	if t.rows = append(t.rows, o); len(t.rows) >= sortedRows {
 		return t.flush()
@@ -103,7 +103,6 @@ func (t *table) flush() error {
 		return nil
 	}
 	slices.SortFunc(t.rows, func(a, b redisson.Object) int { return strings.Compare(a.Key, b.Key) })
-	t.progress.clear()
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 	if !t.headed {
 		fmt.Fprint(w, heading)
@@ -113,7 +112,7 @@ func (t *table) flush() error {
 		fmt.Fprint(w, row(o))
 	}
 	t.rows = t.rows[:0]
-	return w.Flush()
+	return t.progress.without(w.Flush)
 }
 
 // progressAfter is how long a search is silent.

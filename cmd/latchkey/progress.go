@@ -27,14 +27,15 @@ func (p *progress) show(since time.Duration) {
 	p.shown = true
 }
 
-// clear makes room for other output.
-func (p *progress) clear() {
+// without writes something else, for which the line makes room.
+func (p *progress) without(write func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shown {
 		fmt.Fprint(p.err, eraseLine)
 		p.shown = false
 	}
+	return write()
 }
 
 // stop ends it. A second one does nothing.
@@ -42,6 +43,6 @@ func (p *progress) stop() {
 	p.once.Do(func() {
 		close(p.quit)
 		<-p.gone
-		p.clear()
+		_ = p.without(func() error { return nil })
 	})
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 	"github.com/latchkey-go/latchkey/internal/redistest"
@@ -158,5 +160,54 @@ func TestWatchDrawsOnATerminal(t *testing.T) {
 	x.press(ctrlC)
 	if status := x.status(); status != 130 {
 		t.Errorf("status %d, want 130", status)
+	}
+}
+
+// A long search says on the terminal how far it is, on a line that is gone before anything else is written.
+func TestProgressOnATerminal(t *testing.T) {
+	t.Parallel()
+	few, many := redistest.Start(t), redistest.Start(t)
+	stock(t, few.Client(t))
+	pipe := many.Client(t).Pipeline()
+	for i := range sortedRows + 100 {
+		pipe.HSet(t.Context(), fmt.Sprint("many:", i), goClient+":1", 1)
+	}
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, script string
+		s            *redistest.Server
+		want         string // in the last line
+	}{
+		{"a table", `"$0" ls; echo said`, few, "readwrite"},
+		{"a table of many", `"$0" ls; echo said`, many, "many:"},
+		{"JSON on the terminal", `"$0" ls -o json; echo said`, few, `"type":`},
+		{"a table that goes elsewhere", `"$0" ls >/dev/null; echo said`, few, "said"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			front := tt.s.Front(t)
+			front.Delay(60 * time.Millisecond) // for each question and each answer
+			x := startOnTerminal(t, "redis://"+front.Addr, tt.script)
+			// What a line becomes on the screen: it is erased from its beginning on.
+			x.out.await(t, "said")
+			said := x.out.got.String()
+			lines := strings.Split(strings.TrimSpace(said), "\n")
+			shown := 0
+			for i, line := range lines {
+				at := strings.LastIndex(line, eraseLine)
+				if at >= 0 {
+					shown += strings.Count(line[:at], "looking for locks: ")
+					lines[i] = line[at+len(eraseLine):]
+				}
+			}
+			if shown == 0 || strings.Contains(strings.Join(lines, "\n"), "looking") {
+				t.Errorf("the line was shown %d times, and left on the screen is\n%s", shown, strings.Join(lines, "\n"))
+			}
+			if !strings.Contains(lines[max(0, len(lines)-2)]+lines[len(lines)-1], tt.want) {
+				t.Errorf("no %q at the end of\n%s", tt.want, said)
+			}
+		})
 	}
 }
