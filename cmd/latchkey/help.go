@@ -2,7 +2,7 @@ package main
 
 const runHelp = `Take the lock KEY, run COMMAND, and give the lock back when it has ended.
 
-COMMAND runs in a process group of its own. It has our standard input and output, and if that is a terminal, the terminal.
+COMMAND runs in a process group of its own. It has our standard input and output, and the terminal when it wants it.
 Signals that we get are passed on to the group. In its environment are
 
   LATCHKEY_KEY     the key
