@@ -20,7 +20,9 @@ func atShell(t *testing.T, test func(t *testing.T, s *redistest.Server, script f
 				t.Skip(err)
 			}
 			s := redistest.Start(t)
-			test(t, s, func(text string) *terminal { return startOnTerminal(t, at(s), "exec "+shell+` -c "$1" "$0"`, "set -m; "+text) })
+			test(t, s, func(text string) *terminal {
+				return startOnTerminal(t, at(s), "exec "+shell+` -c "$1" "$0"`, "set -m; "+text)
+			})
 		})
 	}
 }
