@@ -58,9 +58,9 @@ func TestAlerts(t *testing.T) {
 		if r.Annotations["summary"] == "" {
 			t.Errorf("%s has no summary", name)
 		}
-		file, heading, _ := strings.Cut(r.Annotations["runbook"], "#")
-		if file != "docs/operations/runbooks.md" || !hasHeading(runbooks, heading) {
-			t.Errorf("%s: there is no run-book %s", name, r.Annotations["runbook"])
+		file, heading, _ := strings.Cut(r.Annotations["runbook_url"], "#")
+		if file != "https://github.com/latchkey-go/latchkey/blob/main/docs/operations/runbooks.md" || !hasHeading(runbooks, heading) {
+			t.Errorf("%s: there is no run-book %s", name, r.Annotations["runbook_url"])
 		}
 		if !strings.Contains(page, "\n| `"+name+"` |") {
 			t.Errorf("alerts.md has no row of %s", name)

@@ -8,7 +8,7 @@ import (
 
 // Whoever types what stands in the documents sees what stands there.
 func TestSessions(t *testing.T) {
-	player := doctest.Player{Root: "../../..", Tools: []string{"hold", "../../../cmd/latchkey"}}
+	player := doctest.Player{Root: "../../..", Tools: []string{"hold", "rehearse", "../../../cmd/latchkey"}}
 	if n := player.Play(t, doctest.Pages(t, "../*.md")...); n < 15 {
 		t.Errorf("%d sessions in the documents: that can't be all", n)
 	}
