@@ -19,7 +19,8 @@ import (
 // inspector is what the console asks of a redisson.Client.
 type inspector interface {
 	InspectKey(ctx context.Context, key string) (redisson.Object, error)
-	Objects(ctx context.Context, pattern string) iter.Seq2[redisson.Object, error]
+	InspectKeys(ctx context.Context, keys []string, opts ...redisson.SearchOption) iter.Seq2[redisson.Object, error]
+	Objects(ctx context.Context, pattern string, opts ...redisson.SearchOption) iter.Seq2[redisson.Object, error]
 	ForceUnlockFrom(ctx context.Context, key string, holders []string) (bool, error)
 }
 

@@ -40,6 +40,12 @@ func (f *fakeRedis) put(o redisson.Object) {
 	f.objects[o.Key] = o
 }
 
+func (f *fakeRedis) forget(key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.objects, key)
+}
+
 func (f *fakeRedis) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,7 +66,21 @@ func (f *fakeRedis) InspectKey(_ context.Context, key string) (redisson.Object, 
 	return o, nil
 }
 
-func (f *fakeRedis) Objects(context.Context, string) iter.Seq2[redisson.Object, error] {
+func (f *fakeRedis) InspectKeys(ctx context.Context, keys []string, _ ...redisson.SearchOption) iter.Seq2[redisson.Object, error] {
+	return func(yield func(redisson.Object, error) bool) {
+		for _, key := range keys {
+			o, err := f.InspectKey(ctx, key)
+			if err != nil {
+				o = redisson.Object{Key: key}
+			}
+			if !yield(o, err) {
+				return
+			}
+		}
+	}
+}
+
+func (f *fakeRedis) Objects(context.Context, string, ...redisson.SearchOption) iter.Seq2[redisson.Object, error] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.searches++

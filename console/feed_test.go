@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -245,21 +244,5 @@ func TestManyViewers(t *testing.T) {
 	viewers.Wait()
 	if searches, inspects, _ := f.counts(); searches > 1 || inspects > 1+16 {
 		t.Errorf("%d searches and %d looks for 16 viewers; want one search, and a look for all and one for each confirmation", searches, inspects)
-	}
-}
-
-// The more a search costs, the longer it rests: ten thousand locks are looked at at most 250 a second.
-func TestSearchesRest(t *testing.T) {
-	f := newFake()
-	for i := range 10_000 {
-		f.put(heldLock(strconv.Itoa(i), clientA+":1"))
-	}
-	feed := newListFeed(f)
-	state, rest := feed.read(t.Context(), nil, func(*listState) {})
-	if state.total != 10_000 || rest < 40*time.Second || rest > time.Minute {
-		t.Errorf("%d locks: rest for %v, want 40s", state.total, rest)
-	}
-	if _, rest := newListFeed(newFake()).read(t.Context(), nil, func(*listState) {}); rest != listRest {
-		t.Errorf("no locks: rest for %v, want %v", rest, listRest)
 	}
 }

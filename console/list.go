@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,126 +11,10 @@ import (
 )
 
 const (
-	listRest     = 2 * time.Second        // between two searches, at least
-	listShare    = 4                      // a search rests for as many times as long as it took
-	listRate     = 250                    // objects that are looked at a second, at most
-	listPartial  = 500 * time.Millisecond // after which a search that goes on shows what it has found
-	mostRows     = 20_000                 // kept in memory; more are only counted
-	mostHolders  = 100                    // kept of a row, and of its queue
-	firstPage    = 200                    // rows that are shown
-	mostShown    = 2000
-	patience     = 1500 * time.Millisecond // for a page that must show something
-	recentEnough = listRest
+	firstPage = 200 // rows that are shown
+	mostShown = 2000
+	patience  = 1500 * time.Millisecond // for a page that must show something
 )
-
-// row is what the list keeps of an object. It is never changed.
-type row struct {
-	redisson.Object // with mostHolders and as many in its queue at most
-	read            time.Time
-	seen            time.Time // since when one of its holders has been seen to hold it, by a console that was looking
-}
-
-// listState is what the last search found.
-type listState struct {
-	rows   []row
-	total  int // found, with those that are not among the rows
-	begun  time.Time
-	took   time.Duration // 0 for one that goes on
-	failed error         // of a search: not all of Redis has answered
-	since  time.Time     // when it failed for the first time
-	whole  time.Time     // when a search succeeded last
-}
-
-// newListFeed is the one search for all who look at the list.
-func newListFeed(client inspector) *feed[*listState] {
-	return &feed[*listState]{read: func(ctx context.Context, last *listState, publish func(*listState)) (*listState, time.Duration) {
-		s := newSearch(last)
-		for o, err := range client.Objects(ctx, "") {
-			s.add(o, err)
-			if now := time.Now(); now.Sub(s.published) > listPartial {
-				s.published = now
-				publish(s.partial())
-			}
-			if ctx.Err() != nil {
-				break
-			}
-		}
-		next := s.end()
-		return next, max(listRest, listShare*next.took, time.Duration(next.total)*time.Second/listRate)
-	}}
-}
-
-// search collects what one search finds.
-type search struct {
-	last      *listState // nil for the first
-	next      *listState
-	seen      map[string]time.Time // of the last one: by key and holder
-	published time.Time
-}
-
-func newSearch(last *listState) *search {
-	now := time.Now()
-	s := &search{last: last, next: &listState{begun: now}, seen: map[string]time.Time{}, published: now}
-	if last != nil {
-		s.next.whole, s.next.since = last.whole, last.since
-		for _, r := range last.rows {
-			for _, h := range r.Holders {
-				s.seen[r.Key+"\x00"+h.ID] = r.seen
-			}
-		}
-	}
-	return s
-}
-
-func (s *search) add(o redisson.Object, err error) {
-	n := s.next
-	if err != nil {
-		n.failed = cmp.Or(n.failed, err)
-		return
-	}
-	n.total++
-	if len(n.rows) == mostRows {
-		return
-	}
-	r := row{Object: o, read: time.Now()}
-	r.Holders = slices.Clone(o.Holders[:min(len(o.Holders), mostHolders)])
-	r.Queue = slices.Clone(o.Queue[:min(len(o.Queue), mostHolders)])
-	for _, h := range r.Holders {
-		if seen, ok := s.seen[o.Key+"\x00"+h.ID]; ok && (r.seen.IsZero() || seen.Before(r.seen)) {
-			r.seen = seen
-		}
-	}
-	if r.seen.IsZero() {
-		r.seen = r.read
-	}
-	n.rows = append(n.rows, r)
-}
-
-// partial is what there is to show of a search that goes on: what it found, or what the last one did if that was more.
-func (s *search) partial() *listState {
-	p := *s.next
-	if s.last != nil && len(s.last.rows) > len(p.rows) {
-		p.rows, p.total = s.last.rows, s.last.total
-	}
-	p.rows = slices.Clip(p.rows)
-	return &p
-}
-
-func (s *search) end() *listState {
-	n := s.next
-	now := time.Now()
-	n.took = max(now.Sub(n.begun), 1)
-	switch {
-	case n.failed == nil:
-		n.whole, n.since = now, time.Time{}
-	case n.since.IsZero():
-		n.since = now
-	}
-	if n.failed != nil && n.total == 0 && s.last != nil {
-		n.rows, n.total = s.last.rows, s.last.total // as it was
-	}
-	return n
-}
 
 // listBody is what the list's page shows.
 type listBody struct {
@@ -180,7 +63,7 @@ func (q listQuery) link(name string) linkTo {
 
 func (h *handler) listPage(w http.ResponseWriter, r *http.Request) {
 	q := readListQuery(r)
-	state, ok := h.list.fresh(r.Context(), patience, func(s *listState) bool { return time.Since(s.whole) < recentEnough })
+	state, ok := h.list.fresh(r.Context(), patience, func(s *listState) bool { return time.Since(s.whole) < s.rest })
 	if !ok {
 		state = nil
 	}

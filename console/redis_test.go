@@ -1,16 +1,13 @@
 package console
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
+	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,22 +18,26 @@ import (
 )
 
 // onRedis is a console on a real Redis, and a client of it.
-func onRedis(t *testing.T, opts ...Option) (*redistest.Server, *redisson.Client, *httptest.Server) {
+func onRedis(t *testing.T) (*redistest.Server, *redisson.Client, *httptest.Server) {
 	t.Helper()
 	r := redistest.Start(t)
-	c := newClient(t, r)
-	h, err := New(newClient(t, r), nil, append([]Option{quiet, ShowKeys(Whole), AllowFree(allow)}, opts...)...)
+	return r, newClient(t, r.Client(t)), consoleOf(t, r.Client(t))
+}
+
+func consoleOf(t *testing.T, rdb redis.UniversalClient) *httptest.Server {
+	t.Helper()
+	h, err := New(newClient(t, rdb), nil, quiet, ShowKeys(Whole), AllowFree(allow))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
-	return r, c, s
+	return s
 }
 
-func newClient(t *testing.T, r *redistest.Server) *redisson.Client {
+func newClient(t *testing.T, rdb redis.UniversalClient) *redisson.Client {
 	t.Helper()
-	c, err := redisson.New(r.Client(t))
+	c, err := redisson.New(rdb)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func TestFreedTooLateOnRedis(t *testing.T) {
 // The answer is lost, and somebody has the lock when Redis is asked again: it stays theirs, and there is an account of what was freed.
 func TestFreedWithoutAnAnswer(t *testing.T) {
 	r := redistest.Start(t)
-	c, p := newClient(t, r), r.Front(t)
+	c, p := newClient(t, r.Client(t)), r.Front(t)
 	behind, err := redisson.New(r.Client(t, func(o *redis.Options) { o.Addr = p.Addr }))
 	if err != nil {
 		t.Fatal(err)
@@ -152,127 +153,44 @@ func TestHostileKeysOnRedis(t *testing.T) {
 	}
 }
 
-// commands counts what clients send to a server, by name, until stop is called.
-func commands(t *testing.T, r *redistest.Server) (stop func() map[string]int) {
-	t.Helper()
-	conn, err := net.Dial("tcp", r.Addr)
+// The lines of docs/security.md for looking and for freeing suffice for the console.
+func TestACLLinesOfTheConsole(t *testing.T) {
+	text, err := os.ReadFile("../docs/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(conn)
-	if _, err := conn.Write([]byte("MONITOR\r\n")); err != nil || !lines.Scan() || lines.Text() != "+OK" {
-		t.Fatalf("MONITOR: %v, %q", err, lines.Text())
-	}
-	counts := map[string]int{}
-	var reading sync.WaitGroup
-	reading.Go(func() {
-		for lines.Scan() {
-			if name := monitored(lines.Text()); name != "" {
-				counts[name]++
-			}
+	r := redistest.Start(t)
+	admin := r.Client(t)
+	rules := []any{"acl", "setuser", "operator", "resetchannels"} // channels are free to all before Redis 7.0
+	for _, user := range []string{"inspect", "force"} {
+		_, line, ok := strings.Cut(string(text), "\nACL SETUSER "+user+" on >secret ")
+		if !ok {
+			t.Fatalf("no line for %s", user)
 		}
-	})
-	end := sync.OnceFunc(func() { _ = conn.Close(); reading.Wait() })
-	t.Cleanup(end)
-	return func() map[string]int { end(); return counts }
-}
-
-var monitorLine = regexp.MustCompile(`^\+[\d.]+ \[\d+ ([^\]]*)\] "(\w+)"`)
-
-// monitored is the command of a line of MONITOR, unless a script sent it.
-func monitored(line string) string {
-	m := monitorLine.FindStringSubmatch(line)
-	if m == nil || m[1] == "lua" {
-		return ""
+		line, _, _ = strings.Cut(line, "\n")
+		for word := range strings.FieldsSeq("on >secret " + line) {
+			rules = append(rules, word)
+		}
 	}
-	return strings.ToLower(m[2])
-}
-
-// What open pages cost Redis: beside the list's search, less than five commands a second; and nothing once they are closed.
-func TestCost(t *testing.T) {
-	const seconds = 5
-	for _, tt := range []struct {
-		name  string
-		pages []string
-		most  int // commands in all
-	}{
-		{"list", []string{"events?of=list"}, seconds * 5},
-		{"five who look at the list", []string{"events?of=list", "events?of=list", "events?of=list&q=a", "events?of=list&sort=left", "events?of=list"}, seconds * 5},
-		{"lock", []string{"events?of=lock&key=order:42"}, seconds * 5},
-		{"five who look at a lock", []string{"events?of=lock&key=order:42", "events?of=lock&key=order:42", "events?of=lock&key=order:42", "events?of=lock&key=order:42", "events?of=lock&key=order:42"}, seconds * 5},
-		{"guards", []string{"events?of=guards"}, 0},
-		{"nobody", nil, 0},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			r, _, s := onRedis(t)
-			rdb := r.Client(t)
-			for _, key := range []string{"order:42", "order:43"} { // whose holder asks nothing
-				if err := errors.Join(rdb.HSet(t.Context(), key, clientA+":1", 1).Err(), rdb.Expire(t.Context(), key, time.Hour).Err()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			var ends []context.CancelFunc
-			for _, page := range tt.pages {
-				ends = append(ends, watch(t, s, page))
-			}
-			stop := commands(t, r)
-			<-time.After(seconds * time.Second)
-			counts := stop()
-			total := 0
-			for _, n := range counts {
-				total += n
-			}
-			if total > tt.most {
-				t.Errorf("%d commands in %d s, want %d at most: %v", total, seconds, tt.most, counts)
-			}
-			if tt.most > 0 && total == 0 {
-				t.Error("nothing was asked at all")
-			}
-			t.Logf("%.1f commands a second: %v", float64(total)/seconds, counts)
-			for _, end := range ends {
-				end()
-			}
-			<-time.After(linger + time.Second) // by then nothing more is asked
-			stop = commands(t, r)
-			<-time.After(2 * listRest)
-			if counts := stop(); len(counts) > 0 {
-				t.Errorf("asked while nobody looks: %v", counts)
-			}
-		})
+	if err := admin.Do(t.Context(), rules...).Err(); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// watch holds a page's stream open, and reads what comes.
-func watch(t *testing.T, s *httptest.Server, page string) context.CancelFunc {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/"+page, nil)
+	held := take(t, newClient(t, admin).Lock("order:42"))
+	s := consoleOf(t, r.Client(t, func(o *redis.Options) { o.Username, o.Password = "operator", "secret" }))
+	get(t, s.URL+"/").wants(t, "list", http.StatusOK, "1 lock", "order:42")
+	submit(t, s, s.URL, confirmation(t, s, "order:42")).wants(t, "free", http.StatusSeeOther)
+	select {
+	case <-held.Done():
+	case <-time.After(5 * time.Second):
+		t.Fatal("the holder was not told")
+	}
+	log, err := admin.ACLLog(t.Context(), 100).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var reading sync.WaitGroup
-	lines := bufio.NewReader(res.Body)
-	for begun := false; !begun; { // what is needed once, such as a script that is loaded, is over by then
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
+	for _, denied := range log {
+		if denied.Object != "client" && !strings.HasPrefix(denied.Object, "client|") { // which go-redis sends without need
+			t.Errorf("denied: %s %s", denied.Reason, denied.Object)
 		}
-		begun = strings.HasPrefix(line, "data:")
 	}
-	reading.Go(func() {
-		for {
-			if _, err := lines.ReadString('\n'); err != nil {
-				_ = res.Body.Close()
-				return
-			}
-		}
-	})
-	end := sync.OnceFunc(func() { cancel(); reading.Wait() })
-	t.Cleanup(end)
-	return end
 }

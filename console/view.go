@@ -223,9 +223,10 @@ func hasPermits(t redisson.ObjectType) bool {
 
 // statusView is what a page says of itself.
 type statusView struct {
-	Text  string // in words
-	Bad   bool
-	Error string
+	Text      string // in words
+	Bad       bool
+	Searching bool // so that what is missing may yet be found
+	Error     string
 }
 
 func listStatus(s *listState) statusView {
@@ -241,11 +242,15 @@ func listStatus(s *listState) statusView {
 		}
 		return statusView{Text: text, Bad: true, Error: errorText(s.failed)}
 	case s.took == 0:
-		return statusView{Text: fmt.Sprintf("Searching since %s …", s.begun.Format(time.TimeOnly))}
+		text := fmt.Sprintf("Searching since %s", s.begun.Format(time.TimeOnly))
+		if p := s.progress; p.Total > 0 {
+			text += fmt.Sprintf(": %s of %s keys", thousands(p.Keys), thousands(p.Total))
+		}
+		return statusView{Text: text + " …", Searching: true}
 	}
 	text := "Read at " + s.whole.Format(time.TimeOnly)
 	if s.took >= time.Second {
-		text += fmt.Sprintf(", which took %.1f s", s.took.Seconds())
+		text += fmt.Sprintf("; the last search for others, at %s, took %.1f s", s.searched.Format(time.TimeOnly), s.took.Seconds())
 	}
 	return statusView{Text: text + "."}
 }

@@ -55,8 +55,9 @@ func (l aclLine) without(word string) []string {
 type aclUse struct {
 	t     *testing.T
 	ctx   context.Context
-	stop  context.CancelFunc // ends ctx
-	admin *redis.Client
+	stop  context.CancelFunc    // ends ctx
+	admin *redis.Client         // nil in a cluster
+	stock redis.UniversalClient // of a user who may do everything
 	a, b  *redisson.Client
 	pause time.Duration // how long somebody waits, and listens
 	login func(*redis.Options)
@@ -83,6 +84,7 @@ func tryACL(t *testing.T, user string, words []string, pause, patience time.Dura
 	t.Helper()
 	s := redistest.Start(t)
 	u := &aclUse{t: t, admin: s.Client(t), pause: pause, s: s}
+	u.stock = u.admin
 	u.ctx, u.stop = context.WithCancel(t.Context())
 	defer u.stop()
 	setUser(t, func(args ...any) error { return u.admin.Do(t.Context(), args...).Err() }, strings.Join(words, " "))
@@ -172,19 +174,19 @@ func TestACLLinesNameAllCommands(t *testing.T) {
 	}
 }
 
-// aclAddition is the first line that adds a word to the user of plain locks, and the words of both.
-func aclAddition(t *testing.T, word string) (more aclLine, both []string) {
+// aclAddition is the first line that adds a word to a user, and the words of both.
+func aclAddition(t *testing.T, user, word string) (more aclLine, both []string) {
 	t.Helper()
 	for _, l := range aclLines(t) {
-		if l.user == "lock" && !l.more {
+		if l.user == user && !l.more {
 			both = slices.Clone(l.words)
 		}
-		if more.user == "" && l.more && l.user == "lock" && slices.Contains(l.words, word) {
+		if more.user == "" && l.more && l.user == user && slices.Contains(l.words, word) {
 			more = l
 		}
 	}
-	if more.user != "lock" {
-		t.Fatalf("no line adds %s to the user of plain locks", word)
+	if more.user != user {
+		t.Fatalf("no line adds %s to the user %s", word, user)
 	}
 	return more, append(both, more.words...)
 }
@@ -192,7 +194,7 @@ func aclAddition(t *testing.T, word string) (more aclLine, both []string) {
 // SyncReplicas needs one word more.
 func TestACLLineOfSyncReplicas(t *testing.T) {
 	t.Parallel()
-	more, both := aclAddition(t, "+wait")
+	more, both := aclAddition(t, "lock", "+wait")
 	for _, word := range append([]string{"nothing"}, more.words...) {
 		s := redistest.Start(t)
 		admin := s.Client(t)
@@ -208,26 +210,33 @@ func TestACLLineOfSyncReplicas(t *testing.T) {
 // A cluster needs some words more.
 func TestACLLinesInACluster(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartCluster(t, 0)
-	more, both := aclAddition(t, "+cluster|slots")
-	if !c.Sharded { // before Redis 7.0, the words for sharded channels are unknown
-		sharded := func(word string) bool {
-			return regexp.MustCompile("spublish|ssubscribe|sunsubscribe|~latchkey_client").MatchString(word)
-		}
-		more.words, both = slices.DeleteFunc(more.words, sharded), slices.DeleteFunc(both, sharded)
-	}
-	if err := tryACLInACluster(t, c, both); err != nil {
-		t.Fatalf("the lines do not suffice: %v", err)
-	}
-	for _, word := range more.words {
-		if err := tryACLInACluster(t, c, aclLine{words: both}.without(word)); err == nil {
-			t.Errorf("%s can be left out", word)
-		}
+	for user, use := range map[string]func(*aclUse) error{"lock": (*aclUse).lockInACluster, "inspect": (*aclUse).inspect, "force": (*aclUse).force} {
+		t.Run(user, func(t *testing.T) {
+			t.Parallel()
+			c := redistest.StartCluster(t, 0)
+			more, both := aclAddition(t, user, "+cluster|slots")
+			if !c.Sharded { // before Redis 7.0, the words for sharded channels are unknown
+				sharded := func(word string) bool {
+					return regexp.MustCompile("spublish|ssubscribe|sunsubscribe|shardchannels|~latchkey_client").MatchString(word)
+				}
+				base := both[:len(both)-len(more.words)]
+				more.words = slices.DeleteFunc(more.words, sharded)
+				both = append(base, more.words...)
+			}
+			if err := tryACLInACluster(t, c, both, use); err != nil {
+				t.Fatalf("the lines do not suffice: %v", err)
+			}
+			for _, word := range more.words {
+				if err := tryACLInACluster(t, c, aclLine{words: both}.without(word), use); err == nil {
+					t.Errorf("%s can be left out", word)
+				}
+			}
+		})
 	}
 }
 
-// tryACLInACluster is tryACL for plain locks.
-func tryACLInACluster(t *testing.T, c *redistest.Cluster, words []string) error {
+// tryACLInACluster is tryACL in a cluster.
+func tryACLInACluster(t *testing.T, c *redistest.Cluster, words []string, use func(*aclUse) error) error {
 	t.Helper()
 	for _, n := range c.Masters {
 		setUser(t, func(args ...any) error { return n.Admin.Do(t.Context(), args...).Err() }, strings.Join(words, " "))
@@ -235,20 +244,10 @@ func tryACLInACluster(t *testing.T, c *redistest.Cluster, words []string) error 
 		n.Do(t, "flushall")
 	}
 	login := func(o *redis.ClusterOptions) { o.Username, o.Password = "locker", "secret" }
-	u := &aclUse{t: t, a: onClient(t, c.Client(t, login)), b: onClient(t, c.Client(t, login))}
+	u := &aclUse{t: t, stock: c.Client(t), a: onClient(t, c.Client(t, login)), b: onClient(t, c.Client(t, login))}
 	u.ctx, u.stop = context.WithTimeout(t.Context(), 5*time.Second)
 	defer u.stop()
-	r := lock.Request{Key: aclName, Wait: 5 * time.Second}
-	h, err := u.a.Acquire(u.ctx, r)
-	if err == nil {
-		err = u.handOver(h, u.b, r, 300*time.Millisecond)
-	}
-	if err == nil {
-		_, err = u.a.Acquire(u.ctx, r)
-	}
-	if err == nil {
-		_, err = u.b.Lock(aclName).ForceUnlock(u.ctx)
-	}
+	err := use(u)
 	time.Sleep(400 * time.Millisecond) // until nothing is subscribed any more
 	for _, n := range c.Masters {
 		if denied := denials(t, n.Admin); len(denied) > 0 {
@@ -261,7 +260,7 @@ func tryACLInACluster(t *testing.T, c *redistest.Cluster, words []string) error 
 // Name needs a key more.
 func TestACLLineOfName(t *testing.T) {
 	t.Parallel()
-	more, both := aclAddition(t, "~latchkey_client:*")
+	more, both := aclAddition(t, "lock", "~latchkey_client:*")
 	for _, word := range append([]string{"nothing"}, more.words...) {
 		s := redistest.Start(t)
 		admin := s.Client(t)

@@ -53,6 +53,22 @@ func (t topology) byMaster(tasks []task) (parts [][]task) {
 	return parts
 }
 
+// keysByMaster is byMaster for keys.
+func (t topology) keysByMaster(keys []string) (parts [][]string) {
+	if t.Cluster() == nil && len(keys) > 0 {
+		return [][]string{keys}
+	}
+	of := map[string][]string{}
+	for _, key := range keys {
+		master := t.Master(key)
+		of[master] = append(of[master], key)
+	}
+	for _, master := range slices.Sorted(maps.Keys(of)) {
+		parts = append(parts, of[master])
+	}
+	return parts
+}
+
 // check refuses a name, as mapped, whose derived names are in other slots of the cluster than itself. All that follow
 // Redisson's two rules are looked at; those that don't are given.
 func (t topology) check(name string, derived ...string) error {

@@ -103,8 +103,9 @@
 //
 // Each operation of a Semaphore, PermitExpirableSemaphore, CountDownLatch or RateLimiter is one command, and a MultiLock or
 // RedLock costs what its members cost. Client.Replace is one command, and one or two in the background. Client.Inspect is one command for
-// the object and one for each client that it names; Client.Objects has three passes of one command for each 500 keys, and then does
-// as Inspect.
+// the object and one for the names of clients. Client.Objects has three passes of one command for each 1,000 keys, and one command for the
+// channels; then it needs, as Client.InspectKeys does, one for each hundred objects and one for the names of their clients, or more if they are large.
+// In a cluster, that is for each master, and the names of clients are one for each master that has some.
 //
 // A waiting process subscribes to the lock's channel, on one connection for the whole client, and asks again only after a
 // message, when the holder's lease is over, or once in a third of the watchdog's timeout. A waiter for a fair lock asks once in
@@ -119,7 +120,7 @@
 //
 // docs/security.md has a line for each feature that makes a user who may do just that. A user for all of them needs the categories
 // @hash, @string, @sortedset, @list and @scripting, the commands time, exists, del, pexpire,
-// pttl, persist, publish, type, scan, pubsub, subscribe, unsubscribe and ping, and for a cluster spublish, ssubscribe, sunsubscribe,
+// pttl, persist, publish, type, scan, dbsize, pubsub, subscribe, unsubscribe and ping, and for a cluster spublish, ssubscribe, sunsubscribe,
 // pubsub|shardnumsub, cluster|slots and command; for SyncReplicas, wait. Its keys are the names of the locks, redisson_lock_*,
 // latchkey_* and those that begin with a name in braces; its channels redisson_lock__channel:*, redisson_rwlock:*,
 // redisson_sc:*, redisson_countdownlatch__channel__*, latchkey_client:* and, for Replace, latchkey_newest:*.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -137,8 +139,8 @@ type identities map[string]Identity
 // mostIdentities bounds how many are remembered during a search.
 const mostIdentities = 10_000
 
-// learn finds out about those clients of an object that are not known yet. What can't be had is as good as none.
-func (who identities) learn(ctx context.Context, c *Client, objects ...*Object) {
+// learn finds out about those clients of objects that are not known yet. What can't be had is as good as none.
+func (who identities) learn(in *inquiry, objects ...*Object) {
 	if len(who) > mostIdentities {
 		clear(who)
 	}
@@ -146,7 +148,7 @@ func (who identities) learn(ctx context.Context, c *Client, objects ...*Object) 
 	add := func(client string) {
 		if _, known := who[client]; !known && client != "" {
 			who[client] = Identity{}
-			unknown = append(unknown, client)
+			unknown = append(unknown, clientName(client))
 		}
 	}
 	for _, o := range objects {
@@ -157,15 +159,9 @@ func (who identities) learn(ctx context.Context, c *Client, objects ...*Object) 
 			add(w.Client)
 		}
 	}
-	calls := make([]call, len(unknown))
-	for i, client := range unknown {
-		calls[i] = call{clientWho, []string{clientName(client)}, nil}
-	}
-	for i, a := range c.askEach(ctx, calls) {
-		var text string
-		var said card
-		if a.err == nil && len(a.list) == 1 && assign(&text, a.list[0]) && json.Unmarshal([]byte(text), &said) == nil {
-			who[unknown[i]] = Identity(said)
+	for _, names := range in.c.topology.keysByMaster(unknown) {
+		for names := range slices.Chunk(names, lookedTogether) {
+			who.ask(in, names)
 		}
 	}
 	for _, o := range objects {
@@ -174,6 +170,24 @@ func (who identities) learn(ctx context.Context, c *Client, objects ...*Object) 
 		}
 		for i := range o.Queue {
 			o.Queue[i].Who = who[o.Queue[i].Client]
+		}
+	}
+}
+
+// ask asks a master for what clients say, by their own keys.
+func (who identities) ask(in *inquiry, names []string) {
+	args := make([]any, len(names))
+	for i, name := range names {
+		args[i] = name
+	}
+	a := in.ask(call{clientWho, names[:1], args})
+	if a.err != nil || len(a.list) != len(names) {
+		return
+	}
+	for i, name := range names {
+		var said card
+		if text, ok := a.list[i].(string); ok && json.Unmarshal([]byte(text), &said) == nil {
+			who[strings.TrimPrefix(name, clientName(""))] = Identity(said)
 		}
 	}
 }

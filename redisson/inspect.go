@@ -29,29 +29,41 @@ func (c *Client) Inspect(ctx context.Context, name string) (Object, error) {
 
 // InspectKey is Inspect for a key as it is in Redis, such as that of an [Object]. The name mapper does not apply.
 func (c *Client) InspectKey(ctx context.Context, key string) (Object, error) {
-	if err := cmp.Or((lock.Request{Key: key}).Validate(), c.topology.check(key)); err != nil {
+	if err := c.checkKey(key); err != nil {
 		return Object{}, err
 	}
 	return c.inspect(ctx, key)
 }
 
+// checkKey refuses what can be no key of an object.
+func (c *Client) checkKey(key string) error {
+	return cmp.Or((lock.Request{Key: key}).Validate(), c.topology.check(key))
+}
+
 func (c *Client) inspect(ctx context.Context, key string) (Object, error) {
-	o, err := readObject(key, c.query(ctx, inspectCall(key)))
+	in := c.newInquiry(ctx, nil)
+	o, err := in.alone(key)
 	if err == nil {
-		identities{}.learn(ctx, c, &o)
+		in.who.learn(in, &o)
 	}
 	return o, err
 }
 
-// inspectCall asks for all there is at a key. Only the key itself is among KEYS: the others are looked at as they turn out to matter.
-func inspectCall(key string) call {
-	args := []any{fairQueue(key), fairDeadlines(key), tokenKey(key), suffixBase(key), permitsMark(key)}
-	return call{inspect, []string{key}, append(args, lockChannel(key), rwChannel(key), semaphoreChannel(key), latchChannel(key))}
+// inspectCall asks for all there is at some keys of a master, to which way leads. The keys are not among KEYS, as they have
+// different slots, and neither are those that belong to them, which are looked at as they turn out to matter.
+func inspectCall(way string, keys ...string) call {
+	before := func(name func(string) string) string { return strings.TrimSuffix(name("{}"), "{}") }
+	args := []any{before(fairQueue), before(fairDeadlines), before(tokenKey), before(permitsMark),
+		before(lockChannel), before(rwChannel), before(semaphoreChannel), latchPrefix}
+	for _, key := range keys {
+		args = append(args, key, suffixBase(key))
+	}
+	return call{inspect, []string{way}, args}
 }
 
-// seen is the answer to an inspectCall, by its parts.
+// seen is what an inspection was answered of one object, by its parts.
 type seen struct {
-	ttl, now         int64
+	ttl              int64
 	holders, waiting int64
 	free             int64 // permits whose time is over, and that nobody has given back yet
 	onLock, onRW     int64 // listeners
@@ -66,27 +78,24 @@ type seen struct {
 var errUnreadable = errors.New("redisson: an inspection was answered something else")
 
 // parse takes an answer apart.
-func (s *seen) parse(a answer) error {
-	if a.err != nil {
-		return a.err
-	}
-	if len(a.values) != 9 || len(a.list) != 6 {
-		return errUnreadable
-	}
-	v, ok := a.values, true
-	s.ttl, s.now, s.holders, s.waiting, s.free = v[0], v[1], v[2], v[3], v[4]
-	s.onLock, s.onRW, s.onPermits, s.onEnd = v[5], v[6], v[7], v[8]
+func (s *seen) parse(answer any) error {
 	var marked string
-	for i, to := range []any{&s.sort, &s.fields, &s.queue, &s.number, &s.token, &marked} {
-		ok = ok && assign(to, a.list[i])
-	}
-	if s.taken = marked != ""; !ok {
+	to := []any{&s.ttl, &s.holders, &s.waiting, &s.free, &s.onLock, &s.onRW, &s.onPermits, &s.onEnd,
+		&s.sort, &s.fields, &s.queue, &s.number, &s.token, &marked}
+	parts, _ := answer.([]any)
+	if len(parts) != len(to) {
 		return errUnreadable
 	}
+	for i := range to {
+		if !assign(to[i], parts[i]) {
+			return errUnreadable
+		}
+	}
+	s.taken = marked != ""
 	return nil
 }
 
-// assign sets *to, a string or a list, and reports whether the value is one.
+// assign sets *to, a string, a list or an integer, and reports whether the value is one.
 func assign(to, value any) (ok bool) {
 	switch to := to.(type) {
 	case *string:
@@ -99,10 +108,10 @@ func assign(to, value any) (ok bool) {
 	return ok
 }
 
-// readObject returns what an inspection was answered.
-func readObject(key string, a answer) (Object, error) {
+// readObject returns what an inspection was answered of one object.
+func readObject(key string, answer any) (Object, error) {
 	var s seen
-	if err := s.parse(a); err != nil {
+	if err := s.parse(answer); err != nil {
 		return Object{}, err
 	}
 	o := Object{Key: key, TTL: ttl(s.ttl), QueueLength: s.waiting}

@@ -1,13 +1,11 @@
 package redisson
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"iter"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,10 +14,10 @@ import (
 )
 
 const (
-	// scanPage is how many keys a server looks at in one script, few enough to take it about a millisecond.
-	scanPage = 500
-	// askedTogether is how many objects are asked about in one pipeline.
-	askedTogether = 100
+	// scanPage is how many keys a server looks at in one script, few enough to take it a millisecond or two.
+	scanPage = 1000
+	// scanPause is how long an object that was found may wait for others, to be looked at together with them.
+	scanPause = 250 * time.Millisecond
 	// mostSeen bounds how many objects a search remembers, so that it does not return one twice.
 	mostSeen = 1 << 16
 	// mostChannels bounds how many channels a search looks at of a master and a kind.
@@ -40,19 +38,16 @@ var errMoved = errors.New("redisson: the slots of the cluster have moved during 
 // Redis is asked for a part of its keys at a time, so it serves others meanwhile. Each object is as it was at a moment during the search.
 // What is there all the time is returned, of the rest some may be, and once in a while one twice if there are over 65,536. An error comes with
 // an Object without data, or with only a Key. The search goes on after it, at the next master or object if there is one; it ends with ctx.
-func (c *Client) Objects(ctx context.Context, pattern string) iter.Seq2[Object, error] {
+func (c *Client) Objects(ctx context.Context, pattern string, opts ...SearchOption) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		if pattern == "" {
-			pattern = "*"
-		}
-		s := &search{c: c, ctx: ctx, pattern: pattern, yield: yield, seed: maphash.MakeSeed(), found: map[uint64]bool{}, who: identities{}}
-		servers, err := c.servers(ctx)
+		s := &search{inquiry: c.newInquiry(ctx, opts), pattern: cmp.Or(pattern, "*"), yield: yield, seed: maphash.MakeSeed(), found: map[uint64]bool{}}
+		servers, err := s.servers()
 		if err != nil {
 			yield(Object{}, err)
 			return
 		}
-		for _, server := range servers {
-			if !s.at(server) {
+		for i := range servers {
+			if !s.at(&servers[i]) {
 				return
 			}
 		}
@@ -61,27 +56,44 @@ func (c *Client) Objects(ctx context.Context, pattern string) iter.Seq2[Object, 
 
 // search is one for objects. A method that returns false has met the end of it.
 type search struct {
-	c       *Client
-	ctx     context.Context
+	*inquiry
 	pattern string
 	yield   func(Object, error) bool
 	seed    maphash.Seed
 	found   map[uint64]bool // what was returned, by hash
-	who     identities
 }
 
 // server is a master that is asked, and a key by which a question gets there.
-type server struct{ address, key string }
+type server struct {
+	address, key string
+	size         int64 // how many keys it has, if somebody wants to know
+}
 
 // servers lists the masters with slots.
-func (c *Client) servers(ctx context.Context) (all []server, err error) {
-	if c.topology.Cluster() == nil {
-		return []server{{key: searchKey}}, nil
+func (s *search) servers() (all []server, err error) {
+	all = []server{{key: searchKey}}
+	if c := s.c; c.topology.Cluster() != nil {
+		if c.topology.Master(searchKey) == "" { // any question has the map of the cluster read
+			if a := s.ask(call{listChannels, []string{searchKey}, []any{0}}); a.err != nil {
+				return nil, a.err
+			}
+		}
+		all = c.masters()
 	}
-	// Any question has the map of the cluster read.
-	if a := c.query(ctx, call{listChannels, []string{searchKey}, []any{"", 0}}); a.err != nil {
-		return nil, a.err
+	if s.progress == nil {
+		return all, nil
 	}
+	for i := range all {
+		if a := s.ask(call{size, []string{all[i].key}, nil}); a.err == nil { // or else it is not known
+			all[i].size = a.values[0]
+			s.done.Total += a.values[0]
+		}
+	}
+	return all, nil
+}
+
+// masters lists those of a cluster with slots.
+func (c *Client) masters() (all []server) {
 	slots, addresses := map[int]bool{}, map[string]bool{}
 	for i := 0; len(slots) < pubsub.SlotCount; i++ {
 		key := searchKey + strconv.Itoa(i)
@@ -92,10 +104,10 @@ func (c *Client) servers(ctx context.Context) (all []server, err error) {
 		slots[slot] = true
 		if at := c.topology.Master(key); at != "" && !addresses[at] {
 			addresses[at] = true
-			all = append(all, server{at, key})
+			all = append(all, server{address: at, key: key})
 		}
 	}
-	return all, nil
+	return all
 }
 
 // pass is one of the ways in which a search finds objects: by keys of a type, or by channels.
@@ -132,30 +144,43 @@ var (
 func lastOf(names []string) []string { return names[max(0, len(names)-1):] }
 
 // at searches at one master.
-func (s *search) at(m server) bool {
-	for _, p := range passes {
+func (s *search) at(m *server) bool {
+	before := s.done.Keys
+	for i, p := range passes {
 		if p.pattern == "" {
 			p.pattern = s.pattern
 		}
-		more, ok := s.keys(m, p)
+		more, ok := s.keys(m, p, before+m.size*int64(i)/int64(len(passes)))
 		if !ok || !more {
 			return ok
 		}
 	}
+	patterns := []any{mostChannels}
 	for _, p := range channelPasses {
-		a := s.c.query(s.ctx, call{listChannels, []string{m.key}, []any{p.pattern, mostChannels}})
-		if a.err != nil {
-			return s.fail(a.err)
-		}
-		if !s.look(p, a.list) {
-			return false
+		patterns = append(patterns, p.pattern)
+	}
+	a := s.ask(call{listChannels, []string{m.key}, patterns})
+	if a.err == nil && len(a.list) != len(channelPasses) {
+		a.err = errUnreadable
+	}
+	if a.err != nil {
+		return s.fail(a.err)
+	}
+	for i, p := range channelPasses {
+		channels, _ := a.list[i].([]any)
+		if more, ok := s.look(p, s.names(p, channels)); !ok || !more {
+			return ok
 		}
 	}
+	s.advance(before + m.size)
 	return true
 }
 
-// keys searches among the keys of a master. It is not ok at the end of the search; without more, this master has failed.
-func (s *search) keys(m server, p pass) (more, ok bool) {
+// keys searches among the keys of a master, of which so many were looked at before. It is not ok at the end of the search; without more,
+// this master has failed.
+func (s *search) keys(m *server, p pass, before int64) (more, ok bool) {
+	var names []string
+	looked, looks := int64(0), time.Now()
 	for cursor := "0"; ; {
 		a := s.c.query(s.ctx, call{scan, []string{m.key}, []any{cursor, p.pattern, p.sort, scanPage}})
 		err, keys := a.err, []any(nil)
@@ -169,11 +194,14 @@ func (s *search) keys(m server, p pass) (more, ok bool) {
 		if err != nil {
 			return false, s.fail(err)
 		}
-		if !s.look(p, keys) {
-			return false, false
-		}
-		if cursor == "0" {
-			return true, true
+		looked += scanPage
+		s.advance(before + min(looked, m.size)/int64(len(passes)))
+		end := cursor == "0"
+		if names = append(names, s.names(p, keys)...); end || len(names) >= lookedTogether || time.Since(looks) > scanPause {
+			if more, ok := s.look(p, names); !ok || !more || end {
+				return more, ok
+			}
+			names, looks = names[:0], time.Now()
 		}
 	}
 }
@@ -181,9 +209,8 @@ func (s *search) keys(m server, p pass) (more, ok bool) {
 // fail returns an error to the caller, and reports whether the search goes on.
 func (s *search) fail(err error) bool { return s.yield(Object{}, err) && s.ctx.Err() == nil }
 
-// look inspects the objects that keys or channels can belong to, and returns those that are some.
-func (s *search) look(p pass, found []any) bool {
-	var names []string
+// names lists those of the objects that keys or channels can belong to which were not returned yet.
+func (s *search) names(p pass, found []any) (names []string) {
 	for _, f := range found {
 		key, _ := f.(string)
 		for _, name := range p.names(key) {
@@ -193,71 +220,24 @@ func (s *search) look(p pass, found []any) bool {
 			}
 		}
 	}
-	for part := range slices.Chunk(names, askedTogether) {
-		if !s.inspect(p, part) {
-			return false
-		}
-	}
-	return s.ctx.Err() == nil || s.fail(context.Cause(s.ctx))
+	return names
 }
 
-// inspect returns those of the objects with these keys that a pass wants.
-func (s *search) inspect(p pass, names []string) bool {
-	calls := make([]call, len(names))
-	for i, name := range names {
-		calls[i] = inspectCall(name)
-	}
-	var found []*Object
-	for i, a := range s.c.askEach(s.ctx, calls) {
-		name := names[i]
-		o, err := readObject(name, a)
+// look returns those of the objects with these keys that a pass wants. It is not ok at the end of the search; without more, this master has
+// failed.
+func (s *search) look(p pass, names []string) (more, ok bool) {
+	for o, err := range s.objects(names) {
 		switch {
-		case err != nil:
-			if !s.yield(Object{Key: name}, fmt.Errorf("redisson: a key could not be looked at: %w", err)) {
-				return false
-			}
-		case p.wanted(&o) && !s.found[s.hash(name)]:
-			found = append(found, &o)
-			if len(s.found) < mostSeen {
-				s.found[s.hash(name)] = true
-			}
+		case err == nil && (!p.wanted(&o) || s.found[s.hash(o.Key)]):
+		case err != nil && o.Key == "":
+			return false, s.fail(err)
+		case !s.yield(o, err):
+			return false, false
+		case err == nil && len(s.found) < mostSeen:
+			s.found[s.hash(o.Key)] = true
 		}
 	}
-	s.who.learn(s.ctx, s.c, found...)
-	for _, o := range found {
-		if !s.yield(*o, nil) {
-			return false
-		}
-	}
-	return true
+	return true, s.ctx.Err() == nil || s.fail(context.Cause(s.ctx))
 }
 
 func (s *search) hash(name string) uint64 { return maphash.String(s.seed, name) }
-
-// askEach asks many questions that change nothing, in few round trips to each master, and yields the answers by their places. What fails is
-// asked once more by itself, which repeats it for as long as there is time.
-func (c *Client) askEach(ctx context.Context, calls []call) iter.Seq2[int, answer] {
-	of := map[string][]int{}
-	for i, cl := range calls {
-		at := c.topology.Master(cl.keys[0])
-		of[at] = append(of[at], i)
-	}
-	return func(yield func(int, answer) bool) {
-		for _, at := range slices.Sorted(maps.Keys(of)) {
-			for part := range slices.Chunk(of[at], askedTogether) {
-				together := make([]call, len(part))
-				for i, at := range part {
-					together[i] = calls[at]
-				}
-				for i, a := range c.road.askTogether(ctx, time.Now().Add(c.timeout), together) {
-					if a.err != nil && !lasting(a.err) {
-						a = c.query(ctx, together[i])
-					}
-					if !yield(part[i], a) {
-						return
-					}
-				}
-			}
-		}
-	}
-}

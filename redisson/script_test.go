@@ -18,7 +18,7 @@ import (
 func TestScriptDigests(t *testing.T) {
 	for _, s := range []*script{
 		lockAcquire, lockUpdate, lockRelease, lockForce, lockState,
-		inspect, scan, listChannels, anyForce, tell, clientShow, clientWho,
+		inspect, scan, size, listChannels, anyForce, tell, clientShow, clientWho,
 		fairAcquire, fairRelease, fairForce, readAcquire, writeAcquire,
 		rwUpdate, rwRelease, rwForce, permitAcquire, permitUpdate,
 		permitRelease, semaphoreAcquire, semaphoreCancel, semaphoreRelease, semaphoreSet,

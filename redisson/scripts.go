@@ -67,14 +67,15 @@ var (
 	newestAnnounce = load("707619196c826f51bac1967150980c24e1fbd626", "receipt", "newest_announce")
 	newestLook     = load("4b89d836fa4bac4b9a0afb238dbeacbbde106891", "newest_look")
 
-	anyForce   = listing("0d269582f8653227473c32f133c03ad69343f04c", "force_prelude", "object", "fair_prelude", "any_force")
+	anyForce   = listing("46289fdc8d46046924467f38a2563ad354a019b1", "force_prelude", "object", "fair_prelude", "any_force")
 	clientShow = load("2f0423ef6c1b8bfffefedc97131e01c332b45bf3", "client_show")
-	clientWho  = listing("e3a47ec28d2f159ebacbd6a3fbf33ba97aa29aab", "client_who")
+	clientWho  = listing("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who")
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
 
-	inspect      = listing("52d2af59494a2e598007f7c304def4b939725f25", "object", "inspect")
-	scan         = listing("f62480268397ecc1a154264f1d1fb0ac9c356c27", "object", "scan")
-	listChannels = listing("ddae0f09c42f2054cabe29a307ed2592932b3701", "channels")
+	inspect      = listing("be212f5e493c07868e6ec0ac6d7343b8309bb329", "object", "inspect")
+	scan         = listing("2a38b923936e2699d3b9efb5639e101a7c7270d4", "object", "scan")
+	size         = load("805db38bde265cfd534cd5c6adb33f20e779a770", "size")
+	listChannels = listing("df020f1654d625ec43f61aaefaec7c2f19ac31f9", "channels")
 
 	peek       = load("2aad38dc172774b7d8962fa9ee7d4f9ce4944849", "peek")
 	number     = load("b6fb9adf2cdba5a8e1a5cbf903d601e974b0c9ab", "number")

@@ -178,7 +178,23 @@ func (c *Client) tell(ctx context.Context, key string, others []toldOf) {
 		}
 		calls[i] = call{tell, []string{way}, []any{clientName(o.client), o.message}}
 	}
-	for range c.askEach(ctx, calls) {
+	c.askEach(ctx, calls)
+}
+
+// askEach asks many questions in few round trips to each master. What fails is asked once more by itself, which repeats it for as long as
+// there is time.
+func (c *Client) askEach(ctx context.Context, calls []call) {
+	of := map[string][]call{}
+	for _, cl := range calls {
+		at := c.topology.Master(cl.keys[0])
+		of[at] = append(of[at], cl)
+	}
+	for _, at := range slices.Sorted(maps.Keys(of)) {
+		for i, a := range c.road.askTogether(ctx, time.Now().Add(c.timeout), of[at]) {
+			if a.err != nil && !lasting(a.err) {
+				c.query(ctx, of[at][i])
+			}
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ func (a *app) list(ctx context.Context, pattern string, limit int) error {
 	defer p.stop()
 	t := &table{app: a, progress: p}
 	var failed error
-	for o, err := range client.Objects(ctx, pattern) {
+	for o, err := range client.Objects(ctx, pattern, redisson.OnProgress(p.look)) {
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue

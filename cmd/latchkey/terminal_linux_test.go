@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -209,5 +210,23 @@ func TestProgressOnATerminal(t *testing.T) {
 				t.Errorf("no %q at the end of\n%s", tt.want, said)
 			}
 		})
+	}
+}
+
+func TestLsTellsHowFarItIs(t *testing.T) {
+	s := redistest.Start(t)
+	stock(t, s.Client(t))
+	s.Fill(t, 20_000)
+	all := int(s.Client(t).DBSize(t.Context()).Val())
+	p := s.Front(t)
+	p.Delay(20 * time.Millisecond) // so that it takes 40ms for 1,000 keys, three times
+	x := startOnTerminal(t, "redis://"+p.Addr, "", "ls", "order:*")
+	line := x.out.await(t, "KEY") // there is no end of a line before
+	if !regexp.MustCompile(`looking for locks: \d so far, in [1-9]\d* of ` + itoa(all) + ` keys, 1s`).MatchString(line) {
+		t.Errorf("it said %q", line)
+	}
+	x.out.await(t, "order:42")
+	if status := x.status(); status != 0 {
+		t.Errorf("status %d", status)
 	}
 }

@@ -8,12 +8,19 @@ local function holds(field)
   return #field < 256 and string.find(field, '^' .. uuid .. ':%d') ~= nil
 end
 
--- seems reports whether a hash can be a lock or a rate limiter, by one of its fields: those of others may be many, and large.
+-- doubtful reports whether an error leaves open what a key is: then it is looked at by itself, unless the user may not.
+local function doubtful(text) return not string.find(text, 'permission') and not string.find(text, "can't") end
+
+-- seems reports whether a hash can be a lock or a rate limiter, by three of its fields: those of others may be many, and large.
 local function seems(key)
-  local field = redis.pcall('hrandfield', key)
-  if type(field) == 'string' then
-    return field == 'mode' or settings[field] or holds(field)
+  local some = redis.pcall('hrandfield', key, 3)
+  if some.err then
+    return doubtful(some.err)
   end
-  -- In doubt it is looked at by itself, unless the user may not.
-  return type(field) == 'table' and not string.find(field.err, 'permission') and not string.find(field.err, "can't")
+  for _, field in ipairs(some) do
+    if field ~= 'mode' and not settings[field] and not holds(field) then
+      return false
+    end
+  end
+  return #some > 0
 end

@@ -48,7 +48,7 @@ const (
 // questions have each command with arguments that it takes. None of them is run.
 var questions = map[string][]any{
 	"evalsha": {"0000000000000000000000000000000000000000", 1, hereKey}, "eval": {"return 1", 1, hereKey}, "exists": {hereKey}, "type": {hereKey},
-	"del": {hereKey}, "unlink": {hereKey}, "pexpire": {hereKey, 1000}, "pttl": {hereKey}, "persist": {hereKey}, "time": {}, "ping": {}, "scan": {0},
+	"del": {hereKey}, "unlink": {hereKey}, "pexpire": {hereKey, 1000}, "pttl": {hereKey}, "persist": {hereKey}, "time": {}, "ping": {}, "scan": {0}, "dbsize": {},
 	"hexists": {hereKey, "f"}, "hget": {hereKey, "f"}, "hmget": {hereKey, "f"}, "hset": {hereKey, "f", 1}, "hsetnx": {hereKey, "f", 1},
 	"hdel": {hereKey, "f"}, "hgetall": {hereKey}, "hkeys": {hereKey}, "hlen": {hereKey}, "hscan": {hereKey, 0}, "hrandfield": {hereKey, 1},
 	"get": {hereKey}, "set": {hereKey, 1}, "mget": {hereKey}, "incr": {hereKey}, "incrby": {hereKey, 1}, "decr": {hereKey}, "decrby": {hereKey, 1}, "strlen": {hereKey},

@@ -1,0 +1,82 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// slow is what Redis' slow log takes for slow by default.
+const slow = 10 * time.Millisecond
+
+// Slow runs f, and returns what the servers have noted in their slow logs meanwhile. Time does not count in which the machine did something
+// else: as much as a server has waited for its turn in all.
+func Slow(tb testing.TB, f func(), servers ...*Server) (commands []string) {
+	tb.Helper()
+	ctx := context.Background()
+	before := make([]time.Duration, len(servers))
+	for i, s := range servers {
+		rdb := s.Client(tb)
+		for _, err := range []error{rdb.ConfigSet(ctx, "slowlog-log-slower-than", strconv.FormatInt(slow.Microseconds(), 10)).Err(), rdb.SlowLogReset(ctx).Err()} {
+			if err != nil {
+				tb.Fatalf("redistest: %v", err)
+			}
+		}
+		before[i] = s.waited(tb)
+	}
+	f()
+	for i, s := range servers {
+		log, err := s.Client(tb).SlowLogGet(ctx, -1).Result()
+		if err != nil {
+			tb.Fatalf("redistest: %v", err)
+		}
+		waited := s.waited(tb) - before[i]
+		for _, l := range log {
+			if l.Duration-waited > slow {
+				commands = append(commands, fmt.Sprintf("%.200q took %v, of which it waited %v at most", l.Args, l.Duration, waited))
+			}
+		}
+	}
+	return commands
+}
+
+// CPU is how much time of a processor the server has used.
+func (s *Server) CPU(tb testing.TB) time.Duration {
+	tb.Helper()
+	var total float64
+	for _, name := range []string{"used_cpu_user", "used_cpu_sys"} {
+		seconds, err := strconv.ParseFloat(s.info(tb, "cpu", name), 64)
+		if err != nil {
+			tb.Fatalf("redistest: %s: %v", name, err)
+		}
+		total += seconds
+	}
+	return time.Duration(total * float64(time.Second))
+}
+
+// waited is how long the server could have run and did not, where Linux says so.
+func (s *Server) waited(tb testing.TB) time.Duration {
+	tb.Helper()
+	text, err := os.ReadFile("/proc/" + s.info(tb, "server", "process_id") + "/schedstat")
+	if fields := strings.Fields(string(text)); err == nil && len(fields) > 1 {
+		ns, _ := strconv.ParseInt(fields[1], 10, 64)
+		return time.Duration(ns)
+	}
+	return 0
+}
+
+// info is a line of INFO.
+func (s *Server) info(tb testing.TB, section, name string) string {
+	tb.Helper()
+	text, err := s.Client(tb).Info(context.Background(), section).Result()
+	if err != nil {
+		tb.Fatalf("redistest: %v", err)
+	}
+	_, text, _ = strings.Cut(text, "\n"+name+":")
+	text, _, _ = strings.Cut(text, "\r")
+	return text
+}
