@@ -29,10 +29,12 @@
 //
 // # What it costs
 //
-// Redis is asked only while somebody looks, and all who look at the same thing share what it answers. The list is one search
-// by SCAN, as [redisson.Client.Objects] does it: its questions are a script for 500 keys and one for each lock. It rests for 2
-// seconds at least between two searches, for four times as long as the last one took, and for a second for each 250 locks. An
-// open page of a lock asks once a second. The page of the guards asks nothing.
+// Redis is asked only while somebody looks, and all who look at the same thing share what it answers: at most five scripts a second
+// for an open page, beside those with SCAN. The list is found by a search, as [redisson.Client.Objects] does it: three scripts with SCAN
+// for each 1,000 keys in Redis, and few others, as a hundred locks are looked at in one. Between two searches there are two seconds at least
+// and nine times as long as one took; meanwhile, if that is long, the locks that are known are read again every two seconds. The more scripts
+// a reading takes, the longer it rests: four of them are worth a second, as with very many locks, or in a cluster, of which each
+// master is asked. An open page of a lock asks twice a second. The page of the guards asks nothing.
 //
 // # In the browser
 //

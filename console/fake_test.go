@@ -21,6 +21,7 @@ type fakeRedis struct {
 	mu       sync.Mutex
 	objects  map[string]redisson.Object
 	down     error
+	slow     time.Duration // a search
 	searches int
 	inspects int
 	freed    []string
@@ -90,6 +91,7 @@ func (f *fakeRedis) Objects(context.Context, string, ...redisson.SearchOption) i
 		all = append(all, o)
 	}
 	return func(yield func(redisson.Object, error) bool) {
+		time.Sleep(f.slow)
 		if down != nil {
 			yield(redisson.Object{}, down)
 			return

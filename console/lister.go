@@ -54,13 +54,16 @@ func newListFeed(client inspector) *feed[*listState] {
 
 func (l *lister) read(ctx context.Context, last *listState, publish func(*listState)) (*listState, time.Duration) {
 	r := newReading(last, publish)
-	if last == nil || len(last.rows) == 0 || !time.Now().Before(l.due) {
+	n := r.next
+	if last == nil || !time.Now().Before(l.due) {
 		r.search(ctx, l.client)
-		l.due = r.next.whole.Add(searchShare * r.next.took)
+		l.due = time.Now().Add(searchShare * n.took)
 	} else {
 		r.again(ctx, l.client)
 	}
-	n := r.next
+	if len(n.rows) == 0 { // to be read again
+		n.rest = time.Until(l.due)
+	}
 	if n.failed != nil { // which may be because Redis is busy
 		l.due = time.Time{}
 		n.rest = min(searchShare*n.took, listFailed)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/latchkey-go/latchkey/redisson"
@@ -66,4 +67,24 @@ func TestSearchShowsItsProgress(t *testing.T) {
 	if status := listStatus(shown[0]); !status.Searching || !strings.Contains(status.Text, ": 340,000 of 1,000,000 keys") {
 		t.Errorf("it says %+v", status)
 	}
+}
+
+// A search that takes long is not repeated soon: known locks are read again meanwhile, and where there is none, nothing is.
+func TestLongSearchesAreRare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, f := range []*fakeRedis{newFake(), newFake(heldLock("a", clientA+":1"))} {
+			f.slow = 3 * time.Second
+			l, readings, start := &lister{client: f}, 0, time.Now()
+			var last *listState
+			for ; time.Since(start) < 5*time.Minute; readings++ {
+				var rest time.Duration
+				last, rest = l.read(t.Context(), last, func(*listState) {})
+				time.Sleep(rest)
+			}
+			searches, inspects, _ := f.counts()
+			if searches != 10 || inspects != readings-searches || inspects > 0 != (last.total > 0) || last.total > 0 && inspects < 100 {
+				t.Errorf("%d locks: %d readings in 5m, %d by a search of %v", last.total, readings, searches, f.slow)
+			}
+		}
+	})
 }

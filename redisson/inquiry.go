@@ -2,6 +2,7 @@ package redisson
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -25,14 +26,15 @@ func (f searchOption) apply(in *inquiry) { f(in) }
 
 // Progress says how far somebody has come who looks at objects.
 type Progress struct {
-	// Keys is how many keys were looked at, of Total. In a search, Total is how many there were in Redis when it began, at all masters,
-	// and 0 where it does not say; Keys is reckoned from the number of steps, so it is nearly right, and right in the end.
+	// Keys is how many keys were looked at, of Total. In a search, Total is how many there were in Redis when it began, at all masters, and
+	// both are 0 where Redis does not say. Keys is reckoned from the number of steps, so it is nearly right; it is Total in the end, if all
+	// masters have answered.
 	Keys, Total int64
 	// Questions is how many scripts Redis was asked to run, but for those that go through all keys by SCAN.
 	Questions int
 }
 
-// OnProgress calls f after each step, in the goroutine that ranges over the objects.
+// OnProgress calls f after each step, in the goroutine that ranges over the objects. In a search it costs a question for each master.
 func OnProgress(f func(Progress)) SearchOption {
 	return searchOption(func(in *inquiry) { in.progress = f })
 }
@@ -149,10 +151,11 @@ func (in *inquiry) look(keys []string) (found []looked, err error) {
 		} else {
 			one.Object, one.err = readObject(keys[i], answer)
 		}
-		if one.err != nil && !reply.IsReply(one.err) {
+		switch {
+		case one.err == nil:
+		case !reply.IsReply(one.err) && !errors.Is(one.err, errUnreadable): // so others would not be answered, either
 			return nil, one.err
-		}
-		if one.err != nil {
+		default:
 			one.Object, one.err = Object{Key: keys[i]}, fmt.Errorf("redisson: a key could not be looked at: %w", one.err)
 		}
 		found = append(found, one)

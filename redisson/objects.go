@@ -85,8 +85,8 @@ func (s *search) servers() (all []server, err error) {
 	}
 	for i := range all {
 		if a := s.ask(call{size, []string{all[i].key}, nil}); a.err == nil { // or else it is not known
-			all[i].size = a.values[0]
-			s.done.Total += a.values[0]
+			all[i].size = max(0, a.values[0])
+			s.done.Total += all[i].size
 		}
 	}
 	return all, nil

@@ -56,6 +56,11 @@ func TestFreeEndsTheCommandOfAnotherProcess(t *testing.T) {
 		_, out, _ := result(t, at(s), "show", "k")
 		return strings.Contains(out, "holder    orders-7f9c on ") && strings.Contains(out, ", pid "+itoa(p.cmd.Process.Pid))
 	})
+	rdb := s.Client(t)
+	eventually(t, "the holder listens", func() bool {
+		channels, _ := rdb.PubSubChannels(t.Context(), "latchkey_client:*").Result()
+		return len(channels) == 1
+	})
 	asked := time.Now()
 	if status, _, err := result(t, at(s), "free", "--yes", "k"); status != 0 {
 		t.Fatalf("free: %d, %s", status, err)
