@@ -263,15 +263,27 @@ func (st *State) Leaf(dst []byte, v reflect.Value, l Leaf, e *Escape) ([]byte, e
 
 const maxDigits = 20 // of a number of 64 bits
 
-// appendNumber appends a whole number. Only what follows can make escapes necessary. It escapes
-// only if a digit or a minus may follow, as in #{req.Seq}-x.
+// appendNumber appends a whole number.
 func appendNumber(dst []byte, v reflect.Value, l Leaf, e *Escape) []byte {
-	start := len(dst)
 	if l == LeafInt {
-		dst = strconv.AppendInt(dst, v.Int(), 10)
-	} else {
-		dst = strconv.AppendUint(dst, v.Uint(), 10)
+		return e.Int(dst, v.Int())
 	}
+	return e.Uint(dst, v.Uint())
+}
+
+// Int appends a whole number; a nil Escape leaves it as it is.
+func (e *Escape) Int(dst []byte, n int64) []byte {
+	return e.number(strconv.AppendInt(dst, n, 10), len(dst))
+}
+
+// Uint is Int for a number without a sign.
+func (e *Escape) Uint(dst []byte, n uint64) []byte {
+	return e.number(strconv.AppendUint(dst, n, 10), len(dst))
+}
+
+// number escapes the digits from start on. Only what follows can make escapes necessary. It escapes
+// only if a digit or a minus may follow, as in #{req.Seq}-x.
+func (e *Escape) number(dst []byte, start int) []byte {
 	if e == nil || !e.digits {
 		return dst
 	}
