@@ -45,6 +45,13 @@ type task interface {
 	instead(ctx context.Context, refused error) error
 }
 
+// keyed is a task that makes its key by itself, with the pattern of the Runner. For a key that is empty, the template has to
+// say what is wrong, or to make it.
+type keyed interface {
+	quickKey() string
+	fact(root string) (any, error)
+}
+
 // Run makes one guarded call: it evaluates the condition, renders the keys, takes the locks in the order of their names
 // (all or none), runs fn with a context that ends when one of them is lost, and gives them back, also if fn panics.
 // facts is asked for a root once for the condition and once for the key, if they name it.
@@ -106,7 +113,7 @@ func (c *call) do(facts keyexpr.Facts) (ran bool, outcome string, err error) {
 			return true, OutcomeConditionFalse, c.task.run(c.ctx)
 		}
 	}
-	keys, err := c.keys(c.ctx, c.key[:0], facts)
+	keys, err := c.render(c.key[:0], facts)
 	if err != nil {
 		return c.noKey(err, c.fields())
 	}
@@ -116,6 +123,18 @@ func (c *call) do(facts keyexpr.Facts) (ran bool, outcome string, err error) {
 	}
 	outcome, err = c.settle(c.task.run(&c.work))
 	return true, outcome, err
+}
+
+// render renders the keys of the call, in room if there is enough.
+func (c *call) render(room []string, facts keyexpr.Facts) ([]string, error) {
+	if c.pattern != nil {
+		t := c.task.(keyed)
+		if key := t.quickKey(); key != "" {
+			return append(room, key), nil
+		}
+		facts = t.fact
+	}
+	return c.keys(c.ctx, room, facts)
 }
 
 // end gives back what a panic left held, and tells how the call went. Being deferred and without a recover, it leaves a

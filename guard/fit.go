@@ -10,7 +10,7 @@ import (
 // fitting is a function that a guard is to fit.
 type fitting struct {
 	name     string        // default of Spec.Name
-	owner    reflect.Type  // the struct that declares the function, with Bind
+	owner    any           // Guard.owner
 	tag      Spec          // of the function itself
 	request  reflect.Type  // of the only argument; nil if there are others, or none
 	roots    keyexpr.Roots // of templates

@@ -17,8 +17,8 @@ type Guard struct {
 	rest    []*Guard // behind it, of a Stack
 	adopted bool     // the fallback of the first guard of a Stack is its own, too
 	inline  *inlineFunctions
-	origin  *Guard       // that New returned; this one may be a copy
-	owner   reflect.Type // the struct whose tag declares the rest, with Bind
+	origin  *Guard // that New returned; this one may be a copy
+	owner   any    // what declares the rest: with Bind the type of the struct, with Wrap that of the interface, or a function's name
 }
 
 // New declares a guard over l. Everything that can be known without the request is checked here; the rest (whether the

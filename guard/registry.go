@@ -100,7 +100,7 @@ func (r *Registry) equip(c *config) {
 type entry struct {
 	registry *Registry
 	origin   *Guard // that New returned
-	owner    reflect.Type
+	owner    any    // Guard.owner
 	spec     Spec
 	shape    string
 	place    string
@@ -151,11 +151,13 @@ func (e *entry) declares(g *Guard) bool {
 
 // rename says how g gets a name of its own beside e.
 func (e *entry) rename(g *Guard) string {
-	switch {
+	switch t, _ := g.owner.(reflect.Type); {
 	case g.owner == nil:
 		return ": guard.Name gives this one another"
 	case g.owner != e.owner:
 		return ": name=... in the tag gives this one another"
+	case t == nil || t.Kind() == reflect.Interface:
+		return fmt.Sprintf(" for another %v, with other options: guard.Name among them gives this one another", g.owner)
 	}
 	return fmt.Sprintf(" for another %v, with another Spec: where the tags give no names, those of fields tell them apart, as in Bind of struct{ Second *%v }", g.owner, g.owner)
 }

@@ -36,6 +36,7 @@ type Runner struct {
 
 	keyFunc *keyFunc          // or
 	key     *keyexpr.Template // the other is nil
+	pattern *keyexpr.Pattern  // of key, for tasks that are keyed
 	when    *keyexpr.Condition
 	quick   bool // there is nothing before the locks that could take time
 }

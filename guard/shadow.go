@@ -27,7 +27,7 @@ func (c *call) shadowed(facts keyexpr.Facts) (ran bool, outcome string, err erro
 			return true, OutcomeConditionFalse, c.task.run(c.ctx)
 		}
 	}
-	keys, err := c.keys(c.ctx, nil, facts)
+	keys, err := c.render(nil, facts)
 	if err != nil {
 		return c.shadowless(err, c.fields())
 	}
