@@ -38,7 +38,9 @@
 //		Move func(ctx context.Context, from, to string) error   `guard:"#{[from, to]}; args=from,to"`
 //	}
 //
-// The fourth is text: that of a tag, or JSON, for configuration and annotations of other languages.
+// The fourth is text: that of a tag, or JSON, for configuration and annotations of other languages. The text of a tag may also
+// stand in a comment //latchkey:guard above a method of an interface, or above a function: latchkey-gen writes the code that has
+// it guarded, without reflection; see cmd/latchkey-gen.
 //
 //	attribute   option            says
 //	name        Name              what the guard is called in errors, spans and metrics

@@ -151,13 +151,16 @@ func (e *entry) declares(g *Guard) bool {
 
 // rename says how g gets a name of its own beside e.
 func (e *entry) rename(g *Guard) string {
-	switch t, _ := g.owner.(reflect.Type); {
+	t, _ := g.owner.(reflect.Type)
+	switch directed := t == nil || t.Kind() == reflect.Interface; {
 	case g.owner == nil:
 		return ": guard.Name gives this one another"
+	case directed && g.owner == e.owner:
+		return fmt.Sprintf(" for another %v, with other options: guard.Name among them gives this one another", g.owner)
+	case directed:
+		return ": name=... in the directive, or guard.Name among the options, gives this one another"
 	case g.owner != e.owner:
 		return ": name=... in the tag gives this one another"
-	case t == nil || t.Kind() == reflect.Interface:
-		return fmt.Sprintf(" for another %v, with other options: guard.Name among them gives this one another", g.owner)
 	}
 	return fmt.Sprintf(" for another %v, with another Spec: where the tags give no names, those of fields tell them apart, as in Bind of struct{ Second *%v }", g.owner, g.owner)
 }

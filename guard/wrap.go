@@ -64,8 +64,8 @@ func Wrap(l lock.Locker, opts []Option, directives ...Wrapped) error {
 	if err != nil {
 		return err
 	}
-	if g.spec.Key != "" || g.keyFunc != nil {
-		return errors.New("guard: the key of a directive is the one in its text: leave it out of the options")
+	if err := g.withoutKey(); err != nil {
+		return err
 	}
 	var all []*wrapped
 	var faults []error
@@ -97,54 +97,82 @@ func Wrap(l lock.Locker, opts []Option, directives ...Wrapped) error {
 }
 
 func (d Directive[Req, Res]) wrap(g *Guard) (*wrapped, error) {
-	f, err := d.fitting(g.spec.Name)
-	if err != nil {
-		return nil, fmt.Errorf("guard: directive of %s: %w", d.Name, err)
+	owner, t := origin(d.Of)
+	if t == nil || d.Call == nil || d.To == nil {
+		return nil, fmt.Errorf("guard: directive of %s is not as latchkey-gen writes it: Of is a %T", d.Name, d.Of)
 	}
-	unnamed := *g
-	unnamed.spec.Name = ""
-	r, err := unnamed.fit(f)
+	r, err := g.direct(d.Name, d.Text, d.Args, t, fitting{owner: owner, fallback: fallbackType(t)})
 	if err != nil {
 		return nil, err
 	}
-	if d.Key != nil {
-		if p := r.key.Pattern(); p != nil && slices.Equal(p.Paths(), strings.Fields(d.Paths)) {
-			r.pattern = p
-		}
+	if p := r.key.Pattern(); p != nil && d.Key != nil && slices.Equal(p.Paths(), strings.Fields(d.Paths)) {
+		r.pattern = p
 	}
 	r.quick = r.pattern != nil && r.when == nil
 	made := &directed[Req, Res]{d, r, d.fallback(g.fallback)}
 	return &wrapped{r, func() { *d.To = made.call }}, nil
 }
 
-// fitting is what a guard is to fit. If given, name takes the place of the first part of the guard's.
-func (d Directive[Req, Res]) fitting(name string) (fitting, error) {
-	owner, t := origin(d.Of)
-	if t == nil || !guardable(t) || d.Call == nil || d.To == nil {
-		return fitting{}, fmt.Errorf("is not as latchkey-gen writes it: Of is a %T", d.Of)
+// withoutKey reports a key that is not that of a directive.
+func (g *Guard) withoutKey() error {
+	if g.spec.Key != "" || g.keyFunc != nil {
+		return errors.New("guard: Wrap with a key among the options: each directive says its own")
 	}
-	f := fitting{name: d.Name, owner: owner, roots: make(keyexpr.Roots), fallback: fallbackType(t)}
-	var err error
-	if f.tag, err = parseTag(d.Text); err != nil {
-		return f, err
+	return nil
+}
+
+// direct fits g to a function of type t with a directive; see Directive for its name, text and args. The name of g, if it has one,
+// takes the place of the first part of the guard's. f says the rest.
+func (g *Guard) direct(name, text, args string, t reflect.Type, f fitting) (*Runner, error) {
+	wrong := func(err error) (*Runner, error) {
+		return nil, fmt.Errorf("guard: directive of %s: %w", name, err)
 	}
-	names, err := argumentNames(t, d.Args)
+	if !guardable(t) {
+		return wrong(fmt.Errorf("%v does not take a context.Context first and return an error last", t))
+	}
+	tag, err := parseTag(text)
 	if err != nil {
-		return f, err
+		return wrong(err)
 	}
+	names, err := argumentNames(t, args)
+	if err != nil {
+		return wrong(err)
+	}
+	f.name, f.tag, f.roots = name, tag, make(keyexpr.Roots)
 	for i, name := range names {
 		f.roots[name] = keyexpr.Type(t.In(i + 1))
 	}
 	if len(names) == 1 && names[0] == requestRoot {
 		f.request = t.In(1)
 	}
-	if name != "" {
-		f.tag.Name = name
-		if _, method, ok := strings.Cut(d.Name, "."); ok {
+	unnamed := *g
+	if unnamed.spec.Name = ""; g.spec.Name != "" {
+		f.tag.Name = g.spec.Name
+		if _, method, ok := strings.Cut(name, "."); ok {
 			f.tag.Name += "." + method
 		}
 	}
-	return f, nil
+	return unnamed.fit(f)
+}
+
+// CheckDirective reports what Wrap would say to a Directive with this name, text and args of a function of type t, which takes
+// its context first, whose types need not be of the running program. It is for latchkey-gen. The Spec has what tags of a request
+// say, too, and paths are those for Directive.Paths: none if the template makes the key. The type of a Fallback is not looked at.
+func (g *Guard) CheckDirective(name, text, args string, t reflect.Type) (s Spec, paths []string, err error) {
+	if err := g.unmade("Check of"); err != nil {
+		return s, nil, err
+	}
+	if err := g.withoutKey(); err != nil {
+		return s, nil, err
+	}
+	r, err := g.direct(name, text, args, t, fitting{fallback: reflect.TypeOf(g.fallback)})
+	if err != nil {
+		return s, nil, err
+	}
+	if p := r.key.Pattern(); p != nil {
+		paths = p.Paths()
+	}
+	return r.Specs()[0], paths, nil
 }
 
 // origin returns the type of a function, or of a method without its receiver, and what tells its declaration from others.

@@ -220,7 +220,7 @@ func TestWrapPolicies(t *testing.T) {
 
 func TestWrapInARegistry(t *testing.T) {
 	reg := newRegistry(t)
-	override := map[string]guard.Spec{"shop.Pay": {Key: "v2:#{cents}", Wait: time.Minute}, "eu.Refund": {Switchable: true}}
+	override := map[string]guard.Spec{"shop.Pay": {Key: "v2:#{o.ID}:#{id}-#{cents}", Wait: time.Minute}, "eu.Pay": {Switchable: true}}
 	if err := reg.Override(override); err != nil {
 		t.Fatal(err)
 	}
@@ -245,26 +245,27 @@ func TestWrapInARegistry(t *testing.T) {
 		t.Fatalf("guards %q", names)
 	}
 	pay := got["shop.Pay"]
-	if pay.Shape != "v2:<int64>" || strings.Join(pay.Roots, " ") != "cents id o" || !strings.HasPrefix(pay.Place, "guard/wrap_test.go:") {
+	if pay.Shape != "v2:<string>:<string>-<int64>" || strings.Join(pay.Roots, " ") != "cents id o" || !strings.HasPrefix(pay.Place, "guard/wrap_test.go:") {
 		t.Errorf("%+v", pay)
 	}
-	if _, err := first.pay(t.Context(), shopPay{"a", &Order{ID: "7"}, 5}); err != nil || l.requests[0].Key != "v2:5" {
+	if _, err := first.pay(t.Context(), shopPay{"a", &Order{ID: "7"}, 5}); err != nil || l.requests[0].Key != "v2:7:a-5" {
 		t.Errorf("Pay: %v, requests %+v, want the key of the override", err, l.requests)
 	}
 	for _, mode := range []guard.Mode{guard.Off, guard.Shadow} {
-		if err := reg.Switch("eu.Refund", mode); err != nil {
+		if err := reg.Switch("eu.Pay", mode); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := eu.refund(t.Context(), Order{ID: "7"}); err != nil {
+		if _, err := eu.pay(t.Context(), shopPay{"7", &Order{ID: "7"}, 1}); err != nil {
 			t.Error(err)
 		}
-		if got := infos(reg)["eu.Refund"].Outcomes[mode.String()]; got != 1 {
+		if got := infos(reg)["eu.Pay"].Outcomes[mode.String()]; got != 1 {
 			t.Errorf("%v: %d calls", mode, got)
 		}
 	}
 }
 
 func TestWrapMistakes(t *testing.T) {
+	const fails = "; busy=fail; outage=fail"
 	for _, tt := range []struct {
 		texts shopTexts
 		opts  []guard.Option
@@ -280,13 +281,13 @@ func TestWrapMistakes(t *testing.T) {
 		{shopTexts{pay: "order:#{id}; methods=POST"}, nil, `guard "shop.Pay": methods=POST is about requests of HTTP`},
 		{shopTexts{pay: "order:#{id}; busy=fallback"}, nil, `guard "shop.Pay": policy fallback without a fallback`},
 		{shopTexts{pay: "order:#{id}; name=shop.Clean"}, nil, `guard "shop.Clean": two directives have this name`},
-		{goodTexts, []guard.Option{guard.Key("x:#{id}")}, "guard: the key of a directive is the one in its text"},
-		{goodTexts, []guard.Option{guard.KeyFunc(func(Order) (string, error) { return "", nil })}, "guard: the key of a directive is the one in its text"},
+		{goodTexts, []guard.Option{guard.Key("x:#{id}")}, "guard: Wrap with a key among the options"},
+		{goodTexts, []guard.Option{guard.KeyFunc(func(Order) (string, error) { return "", nil })}, "guard: Wrap with a key among the options"},
 		{goodTexts, []guard.Option{guard.Wait(-1)}, "negative wait"},
 		{goodTexts, []guard.Option{guard.FallbackJob(func(context.Context, error) error { return nil })},
 			`guard "shop.Refund": Fallback is a func(context.Context, error) error, but this function needs a func(context.Context, guard_test.Order, error) error`},
-		{shopTexts{pay: "order:#{id}; busy=fail; outage=fail"}, []guard.Option{guard.Busy(guard.Fail), guard.Outage(guard.Fail), guard.FallbackJob(func(context.Context, error) error { return nil })},
-			"a Fallback that never runs"},
+		{shopTexts{"order:#{id}" + fails, "a:#{o.ID}" + fails, "a:#{req.ID}; name=mark" + fails, "a" + fails}, []guard.Option{guard.FallbackJob(func(context.Context, error) error { return nil })},
+			"guard: a Fallback that never runs: all directives say busy and outage otherwise"},
 	} {
 		texts := tt.texts
 		for _, text := range []struct{ at, good *string }{
@@ -297,6 +298,9 @@ func TestWrapMistakes(t *testing.T) {
 			}
 		}
 		w, err := guardShop(memlock.New(), &fakeShop{}, texts, tt.opts...)
+		if text := tt.texts.pay; err != nil && tt.opts == nil && !strings.Contains(err.Error(), "two directives") {
+			err = checkPay(text, err)
+		}
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %s", tt.texts, err, tt.want)
 		}
@@ -308,7 +312,60 @@ func TestWrapMistakes(t *testing.T) {
 		t.Errorf("a nil locker: %v", err)
 	}
 	if err := guard.Wrap(memlock.New(), nil, guard.Directive[Order, string]{Name: "shop.Pay", Text: "a"}); err == nil ||
-		!strings.Contains(err.Error(), "directive of shop.Pay: is not as latchkey-gen writes it: Of is a <nil>") {
+		!strings.Contains(err.Error(), "directive of shop.Pay is not as latchkey-gen writes it: Of is a <nil>") {
 		t.Errorf("an empty Directive: %v", err)
+	}
+}
+
+// checkPay returns err, which Wrap has said to a directive of shop.Pay, if the checks by type say the same.
+func checkPay(text string, err error) error {
+	t := reflect.TypeFor[func(context.Context, string, *Order, int64) (string, error)]()
+	like, unlike := source().like(t)
+	if unlike != nil {
+		return unlike
+	}
+	g := guard.Must(guard.New(memlock.New()))
+	check := func(t reflect.Type) error {
+		_, _, err := g.CheckDirective("shop.Pay", text, "id,o,cents", t)
+		return err
+	}
+	return alike(err, check(t), check(like))
+}
+
+func TestCheckDirective(t *testing.T) {
+	g := guard.Must(guard.New(memlock.New(), guard.Wait(time.Second)))
+	for _, tt := range []struct {
+		of         any
+		args, text string
+		want       guard.Spec
+		paths      string
+	}{
+		{(&fakeShop{}).Pay, "id,o,cents", goodTexts.pay, guard.Spec{Name: "x.y", Key: "order:#{id}:#{o.ID}-#{cents}", Wait: 2 * time.Second, Lease: 30 * time.Second}, "id o.ID cents"},
+		{(&fakeShop{}).Pay, "id,o,cents", "#{o.Items}; name=z", guard.Spec{Name: "z", Key: "#{o.Items}", Wait: time.Second}, ""},
+		{(&fakeShop{}).Mark, "", "; name=mark", guard.Spec{Name: "mark", Key: "mark:#{req.Region}:#{req.ID}", Wait: time.Second}, "req.Region req.ID"},
+		{(&fakeShop{}).Clean, "", "nightly", guard.Spec{Name: "x.y", Key: "nightly", Wait: time.Second}, ""},
+	} {
+		spec, paths, err := g.CheckDirective("x.y", tt.text, tt.args, reflect.TypeOf(tt.of))
+		if spec != tt.want || strings.Join(paths, " ") != tt.paths || err != nil {
+			t.Errorf("CheckDirective(%q) = %v, %q, %v, want %v, %s", tt.text, spec, paths, err, tt.want, tt.paths)
+		}
+	}
+	for text, check := range map[string]func() error{
+		"a nil guard": func() error {
+			_, _, err := (*guard.Guard)(nil).CheckDirective("x", "a", "", reflect.TypeOf(clean))
+			return err
+		},
+		"Wrap with a key among the options": func() error {
+			_, _, err := guard.Must(guard.New(memlock.New(), guard.Key("a"))).CheckDirective("x", "a", "", reflect.TypeOf(clean))
+			return err
+		},
+		"directive of x: func(string) error does not take a context.Context first and return an error last": func() error {
+			_, _, err := g.CheckDirective("x", "a", "", reflect.TypeFor[func(string) error]())
+			return err
+		},
+	} {
+		if err := check(); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v, want %s", err, text)
+		}
 	}
 }

@@ -53,7 +53,7 @@ func (t *Template) Pattern() *Pattern {
 
 // fieldPath is the path of a value from its root, if it goes along fields of types that are known.
 func fieldPath(p *run.Part, roots []run.Root) (path string, ok bool) {
-	if p.Path == nil || p.Path.Elem || p.Leaf == run.LeafAny || p.Leaf == run.LeafLookup {
+	if p.Path == nil || p.Leaf == run.LeafAny || p.Leaf == run.LeafLookup {
 		return "", false
 	}
 	t := roots[p.Path.Root].Type
@@ -70,7 +70,7 @@ func fieldPath(p *run.Part, roots []run.Root) (path string, ok bool) {
 		b.WriteString("." + f.Name)
 		t = f.Type
 	}
-	return b.String(), t != nil && (t.Kind() == reflect.String) == (p.Leaf == run.LeafString)
+	return b.String(), t != nil
 }
 
 // Paths returns the paths of the values in their order, in Go's spelling and with the names of

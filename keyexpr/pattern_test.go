@@ -69,6 +69,7 @@ func TestPatternPaths(t *testing.T) {
 		{"#{lower(text)}", ""},
 		{"#{req.Far.Name}", ""},
 		{"#{req.Any}", ""},
+		{"#{lower(req.Any)}", ""},
 		{"#{body.id}", ""},
 		{"#{lower(body.id)}", ""},
 		{"#{header.Tenant}", ""},
@@ -191,6 +192,7 @@ func TestPatternOfAnotherType(t *testing.T) {
 		"an unsigned for a signed":    p.Uint(start(), 1, 7),
 		"a signed for an unsigned":    p.Int(start(), 2, 7),
 		"a value that there is not":   p.Text(start(), 3, "7"),
+		"a text that is too long":     p.Text(start(), 0, strings.Repeat("x", run.MaxKey+1)),
 		"a value behind one that was": p.Int(p.Text(start(), 0, ""), 1, 7),
 	} {
 		if key != nil || p.Key(key) != "" {
