@@ -2,6 +2,7 @@ package interop
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -360,5 +361,7 @@ func forceOfSides(w *world, name string, a, b sides) {
 	w.holders(name, "read")
 	force(b.read, true, "0")
 	messages.close()
-	w.eventually("the hold of the reader ends", func() bool { return len(w.rdb.Keys(w.t.Context(), "*").Val()) == 0 })
+	w.eventually("the hold of the reader ends", func() bool {
+		return len(slices.DeleteFunc(w.rdb.Keys(w.t.Context(), "*").Val(), w.receipt)) == 0
+	})
 }
