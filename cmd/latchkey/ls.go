@@ -36,6 +36,9 @@ Exit status: 0, also if there are none; 69 for no answer, and 77 if Redis refuse
   latchkey ls -o json | jq -r 'select(.ttl_seconds > 3600) | .key'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if limit < 0 {
+				return usage("--limit %d: want a number above 0, or 0 for all", limit)
+			}
 			return a.list(c.Context(), strings.Join(args, ""), limit)
 		},
 	}

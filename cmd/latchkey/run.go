@@ -140,6 +140,7 @@ func (j *job) request() lock.Request {
 
 // do takes the lock, runs the command and gives the lock back.
 func (j *job) do(ctx context.Context) error {
+	outliveReaders()
 	client, done, err := j.open(redisson.WatchdogTimeout(j.watchdog), redisson.Name(j.nameOfClient()), redisson.Timeout(min(j.timeout, j.watchdog)))
 	if err != nil {
 		return err

@@ -49,6 +49,10 @@ func (a *app) interruptible(parent context.Context) (context.Context, func()) {
 	}
 }
 
+// outliveReaders has what is written to a pipe without a reader be lost, and not this process: it has a lock to give back. Its command
+// ends over such a pipe as usual.
+func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
 // takeSignals returns the channel with the signals of this process, which end the context no more. From now on, those that would suspend
 // it are among them.
 func takeSignals(ctx context.Context) <-chan os.Signal {
