@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	firstPage = 200 // rows that are shown
-	mostShown = 2000
-	patience  = 1500 * time.Millisecond // for a page that must show something
+	firstPage  = 200 // rows that are shown
+	mostShown  = 2000
+	mostFilter = 4 << 10                 // bytes of the text to look for
+	patience   = 1500 * time.Millisecond // for a page that must show something
 )
 
 // listBody is what the list's page shows.
@@ -28,15 +29,26 @@ type listBody struct {
 	Status            statusView
 }
 
+// sorts are the columns by which the list can be sorted.
+var sorts = []string{"key", "seen", "left", "waiting"}
+
 // listQuery is what the page's address says.
 type listQuery struct {
 	text, sort, kind string
 	limit            int
 }
 
+// readListQuery leaves out what the page does not have: what it says is in many of its links.
 func readListQuery(r *http.Request) listQuery {
 	v := r.URL.Query()
 	q := listQuery{text: v.Get("q"), sort: v.Get("sort"), kind: v.Get("type"), limit: firstPage}
+	q.text = strings.ToValidUTF8(q.text[:min(len(q.text), mostFilter)], "")
+	if !slices.Contains(sorts, q.sort) {
+		q.sort = ""
+	}
+	if !slices.Contains(kinds[:], q.kind) {
+		q.kind = ""
+	}
 	if v.Has("all") {
 		q.limit = mostShown
 	}
@@ -74,7 +86,7 @@ func (h *handler) listPage(w http.ResponseWriter, r *http.Request) {
 
 func (h *handler) listBody(q listQuery, s *listState) listBody {
 	b := listBody{Query: q.text, Type: q.kind, Sort: cmp.Or(q.sort, "key"), Sorts: map[string]linkTo{}}
-	for _, by := range []string{"key", "seen", "left", "waiting"} {
+	for _, by := range sorts {
 		other := q
 		other.sort = by
 		b.Sorts[by] = other.link("./")

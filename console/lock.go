@@ -101,17 +101,27 @@ func (h *handler) lockLink(page, key string) linkTo {
 	return link(page).with("ref", h.keys.close(key))
 }
 
-var errNoKey = errors.New("no key")
+var (
+	errNoKey   = errors.New("no key")
+	errLongKey = errors.New("a key that is too long")
+)
+
+// mostKey is how long a key in a link may be, in bytes: the page has it in several places.
+const mostKey = 64 << 10
 
 // keyOf is the key that a form or a link means.
 func (h *handler) keyOf(value func(string) string) (string, error) {
 	if ref := value("ref"); ref != "" {
 		return h.keys.open(ref)
 	}
-	if key := value("key"); key != "" {
+	switch key := value("key"); {
+	case key == "":
+		return "", errNoKey
+	case len(key) > mostKey:
+		return "", errLongKey
+	default:
 		return key, nil
 	}
-	return "", errNoKey
 }
 
 // wrongLink answers a link that means no key.
@@ -119,6 +129,10 @@ func (h *handler) wrongLink(w http.ResponseWriter, err error) {
 	if errors.Is(err, errSeal) {
 		h.problem(w, http.StatusNotFound, "This link is from another process",
 			"Keys are not shown whole here, so links to them are good for the process that made them. Look the lock up in the list.")
+		return
+	}
+	if errors.Is(err, errLongKey) {
+		h.problem(w, http.StatusBadRequest, "Which lock?", "This key is too long for a page. The command line takes it: latchkey show.")
 		return
 	}
 	h.problem(w, http.StatusBadRequest, "Which lock?", "The link names no key.")

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // pasted is a request that somebody has as text: a line with the method and the address, or the address alone; lines of
@@ -23,10 +24,13 @@ type pasted struct {
 var errAddress = errors.New("the first line is no address")
 
 func readRequest(text string) (*pasted, error) {
-	head, body, _ := strings.Cut(strings.TrimLeft(text, " \n"), "\n\n")
+	head, body, _ := strings.Cut(strings.TrimLeftFunc(text, unicode.IsSpace), "\n\n")
 	lines := strings.Split(head, "\n")
 	p := &pasted{method: http.MethodGet, header: http.Header{}, given: map[string]json.RawMessage{}, body: strings.TrimSpace(body)}
 	words := strings.Fields(lines[0])
+	if len(words) == 0 {
+		return nil, errAddress
+	}
 	if len(words) > 1 && !strings.Contains(words[0], "/") {
 		p.method, words = strings.ToUpper(words[0]), words[1:]
 	} else if p.body != "" {
