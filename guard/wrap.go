@@ -14,24 +14,24 @@ import (
 )
 
 // A Directive is what a comment //latchkey:guard says about a method or a function, in the code that latchkey-gen writes
-// of it: see the documentation of cmd/latchkey-gen. By hand, Func and Bind are less to write.
+// from it; see the documentation of cmd/latchkey-gen. By hand, Func and Bind are less to write.
 //
 // Req is the only argument behind the context, a struct of several, or struct{}; Res is the only result before the error, a
 // struct of several, or struct{}.
 type Directive[Req, Res any] struct {
 	// Name is the default of Spec.Name, as in "Orders.Pay".
 	Name string
-	// Text is that of the directive: that of a tag.
+	// Text is what the directive says, in the words of a tag.
 	Text string
-	// Of is what is guarded: the method of the interface as an expression, as in Orders.Pay, or the function. It is not called.
+	// Of is what is guarded, for its type: the method of the interface as an expression, as in Orders.Pay, or the function.
 	Of any
-	// Args are the names of the arguments behind the context, between commas. They are the facts. An argument without a name
+	// Args are the names of the arguments behind the context, between commas. They are the facts. Without it, the only argument
 	// is req.
 	Args string
 	// Fact returns an argument by its name. Without it, Req is the only one.
 	Fact func(req *Req, name string) any
-	// Paths are the values of the key in their order, between blanks, and Key makes the key of them, as the Pattern has it. Key
-	// is not called if the template turns out to have other values, as after an override. Without it, the template makes all keys.
+	// Paths are the values of the key in their order, between blanks, and Key gives them to the Pattern, which makes the key. Key
+	// is not called if the template has other values, as after an override. Without it, the template makes all keys.
 	Paths string
 	Key   func(p *Pattern, req *Req) string
 	// Call makes the call.

@@ -11,6 +11,15 @@ import (
 	"github.com/latchkey-go/latchkey/cmd/latchkey-gen/internal/gen"
 )
 
+const help = `usage: latchkey-gen [-check] [packages]
+
+It writes the guarded wrappers of what directives //latchkey:guard stand above, in the packages
+that are named as for the go command, or in that of the current folder. For more, type
+
+	go doc github.com/latchkey-go/latchkey/cmd/latchkey-gen
+
+`
+
 func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
 
 // The exit statuses.
@@ -25,8 +34,7 @@ func run(args []string, out io.Writer) int {
 	flags.SetOutput(out)
 	check := flags.Bool("check", false, "write nothing, and exit with 1 if a file is out of date")
 	flags.Usage = func() {
-		_, _ = fmt.Fprint(out, "usage: latchkey-gen [-check] [packages]\n\nIt writes the guarded wrappers of what directives //latchkey:guard stand above, in the named packages, as the go\n"+
-			"command names them, or in that of the current folder. See go doc github.com/latchkey-go/latchkey/cmd/latchkey-gen.\n\n")
+		_, _ = fmt.Fprint(out, help)
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {
@@ -57,16 +65,14 @@ func run(args []string, out io.Writer) int {
 func finish(files []gen.File, check bool, out io.Writer) int {
 	status := good
 	for _, f := range files {
-		switch {
-		case check && f.Stale != "":
-			_, _ = fmt.Fprintf(out, "%s: stale, %s: run go generate\n", gen.Relative(".", f.Path), f.Stale)
-			status = bad
-		case check:
-		default:
+		if !check {
 			if err := f.Write(); err != nil {
 				_, _ = fmt.Fprintln(out, err)
 				status = bad
 			}
+		} else if f.Stale != "" {
+			_, _ = fmt.Fprintf(out, "%s: stale, %s: run go generate\n", gen.Relative(".", f.Path), f.Stale)
+			status = bad
 		}
 	}
 	return status

@@ -184,7 +184,8 @@ func (p *pkg) guardable(m *method) bool {
 	}
 	for i := 1; i < params.Len() && params.Len() > 2; i++ {
 		if name := params.At(i).Name(); name == "" || name == "_" {
-			p.fault(m.at(p), "argument %d of %s has no name, and the facts of a directive are the names of arguments: write %s", i, m.fn.Name(), m.suggestion(true, true))
+			p.fault(m.at(p), "argument %d of %s has no name, and the facts of a directive are the names of arguments: write %s",
+				i, m.fn.Name(), m.suggestion(true, true))
 			return false
 		}
 	}

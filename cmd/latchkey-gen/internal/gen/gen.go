@@ -101,7 +101,8 @@ type faults []placed
 // join makes one error of all, in the order of their places, which are shown as dir sees them.
 func (f faults) join(dir string) error {
 	slices.SortFunc(f, func(a, b placed) int {
-		return cmp.Or(strings.Compare(a.Filename, b.Filename), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), strings.Compare(a.text, b.text))
+		return cmp.Or(strings.Compare(a.Filename, b.Filename), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+			strings.Compare(a.text, b.text))
 	})
 	var lines []error
 	for _, p := range slices.Compact(f) {
