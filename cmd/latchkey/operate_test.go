@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/redis/go-redis/v9"
 )
 
 func TestFree(t *testing.T) {
@@ -108,6 +111,37 @@ func TestWatchTellsAndRecovers(t *testing.T) {
 	if out := p.out.rest(); strings.Contains(out, "other") {
 		t.Errorf("it told of another lock:\n%s", out)
 	}
+}
+
+// Where others have very many keys, Redis is not searched all the time, and what was found is followed as closely as asked.
+func TestWatchAmongManyOthers(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	const others = "for i = 1, 200000 do redis.call('set', 'other:' .. i, '') end"
+	if err := rdb.Eval(t.Context(), others, nil).Err(); err != nil && !errors.Is(err, redis.Nil) {
+		t.Fatal(err)
+	}
+	rdb.HSet(t.Context(), "k", goClient+":1", "1")
+	scans := func() (n int) {
+		for line := range strings.Lines(rdb.Info(t.Context(), "commandstats").Val()) {
+			_, _ = fmt.Sscanf(line, "cmdstat_scan:calls=%d", &n)
+		}
+		return n
+	}
+	begun := time.Now()
+	p := start(t, at(s), "watch", "--interval", "20ms")
+	p.out.await(t, "held     k  by ")
+	search, took := scans(), time.Since(begun)
+	if search == 0 {
+		t.Fatal("it did not search")
+	}
+	<-time.After(10 * took)
+	if n := scans() - search; n > 4*search {
+		t.Errorf("%.1f searches in ten times as long as one took, with the program's start", float64(n)/float64(search))
+	}
+	rdb.HSet(t.Context(), "k", javaClient+":1", "1")
+	p.out.await(t, "held     k  by ")
 }
 
 func TestWatchInJSON(t *testing.T) {
