@@ -26,8 +26,10 @@ test-modules: ## vet and test each module below the root
 		(cd "$$dir" && export CGO_ENABLED=1 && go vet -race ./... && go test -race -count=1 ./...); \
 	done
 
-generate: ## make the code of all .proto files again, with the plugins pinned in tools/generate; needs no protoc
+generate: ## make the code of all .proto files again, with the plugins pinned in tools/generate and no protoc, and that of all directives
 	go -C tools/generate run . ../..
+	go -C cmd/latchkey-gen generate ./...
+	go -C examples/generated generate ./...
 
 # The test binary runs by itself, so that the last line is its own. Most scenarios wait for most of their time.
 interop: ## run the Go side against Redisson and Spring in Java; needs a JDK 17 and Maven, installs redis-server like test

@@ -14,8 +14,8 @@ import (
 )
 
 // bareLine hands a lock over as Latchkey does, and does nothing else: the callers of a process stand in line, the one in front asks,
-// and a release with somebody in line is one script. It renews nothing, notices no loss and keeps the lock in the process for as long
-// as somebody wants it.
+// and a release with somebody in line is one script, until a streak of as many turns is over as Latchkey allows one process before it
+// releases the lock to all. It renews nothing and notices no loss.
 type bareLine struct {
 	*bare
 	pass []argument
@@ -24,9 +24,13 @@ type bareLine struct {
 	lines map[string]*queue
 }
 
+// streakTurns is that of package redisson.
+const streakTurns = 16
+
 // queue is those who want one lock.
 type queue struct {
 	busy    bool          // somebody of the process holds the lock, or asks for it
+	turns   int           // how often the lock was handed over since somebody asked for it
 	waiters []chan string // each gets the id under which it holds the lock, or none if it is to ask
 	freed   chan struct{} // something was published; nil before anybody has subscribed
 	stop    func() error
@@ -170,11 +174,13 @@ func (h *lineHeld) Release(ctx context.Context) error {
 	b := h.b
 	b.mu.Lock()
 	q := b.lines[h.key]
-	if len(q.waiters) == 0 {
+	if len(q.waiters) == 0 || q.turns == streakTurns {
+		q.turns = 0
 		b.mu.Unlock()
 		defer b.leave(q)
 		return b.send(ctx, b.release, h.key, h.holder)
 	}
+	q.turns++
 	next := q.waiters[0]
 	q.waiters = q.waiters[1:]
 	b.mu.Unlock()
