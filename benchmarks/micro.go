@@ -11,10 +11,7 @@ import (
 	"cel.dev/cel-go/ext"
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/vm"
-	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/keyexpr"
-	"github.com/latchkey-go/latchkey/lock"
-	"github.com/latchkey-go/latchkey/lock/memlock"
 )
 
 // Payment is a request of which keys are made.
@@ -140,29 +137,6 @@ func repeat(d time.Duration, f func() error) (float64, error) {
 			return float64(took.Nanoseconds()) / float64(n), nil
 		}
 	}
-}
-
-// guarded returns a function behind a guard whose key is that of the payment.
-func guarded(l lock.Locker, name string, f func(context.Context, *Payment) (int, error)) (func(context.Context, *Payment) (int, error), error) {
-	g, err := guard.New(l, guard.Name(name), guard.Key("order:#{req.Tenant}:#{req.OrderID}"), guard.Wait(time.Second))
-	if err != nil {
-		return nil, err
-	}
-	return guard.Func(g, f)
-}
-
-// guard measures guard.Func around nothing, with locks within the process.
-func (w *worker) guard(ctx context.Context, j job) (r result, err error) {
-	f, err := guarded(memlock.New(), "nothing", func(context.Context, *Payment) (int, error) { return 1, nil })
-	if err != nil {
-		return r, err
-	}
-	ns, err := timed(j, func() error {
-		_, err := f(ctx, payment)
-		return err
-	})
-	r.Named = []measure{{we, ns}}
-	return r, err
 }
 
 // reentry runs a guarded function so many times; with j.OneKey it runs another one inside, under the same key.

@@ -39,7 +39,36 @@ func openBare(addr string) (peer, error) {
 	return listen(addr, &redis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1})
 }
 
-func openBareDefault(addr string) (peer, error) { return listen(addr, &redis.Options{Addr: addr}) }
+// openBareDefault uses those of go-redis. Such a client does not give up at the deadline of a caller, who could not leave in time if it
+// waited for the answer itself: goroutines that are kept for that do.
+func openBareDefault(addr string) (peer, error) {
+	b, err := listen(addr, &redis.Options{Addr: addr})
+	if err != nil {
+		return nil, err
+	}
+	ask, questions := b.do, make(chan question)
+	b.do = func(ctx context.Context, args []any) *redis.Cmd {
+		q := question{args, make(chan *redis.Cmd, 1)}
+		select {
+		case questions <- q:
+		default: // nobody is idle
+			go func() {
+				for ; ; q = <-questions {
+					q.answer <- ask(context.Background(), q.args)
+				}
+			}()
+		}
+		select {
+		case cmd := <-q.answer:
+			return cmd
+		case <-ctx.Done():
+			cmd := redis.NewCmd(ctx)
+			cmd.SetErr(ctx.Err())
+			return cmd
+		}
+	}
+	return b, nil
+}
 
 func listen(addr string, o *redis.Options) (*bare, error) {
 	key := "benchmark-of-the-bare-pair:" + rand.Text() // several processes can do this at the same time

@@ -108,14 +108,16 @@ type reason struct {
 
 // reasons are those of the goals that were looked into, by id. They are written into the figures of a run that misses the goal.
 var reasons = map[string]reason{
-	"own_keys_64":  {why: gatheringCost},
-	"jvm_rate":     {why: gatheringCost},
-	"one_key_rate": {why: roundTrip},
-	"jvm_one_key":  {why: roundTrip},
-	"turns":        {why: "the way from a release through a message to the answer of a script is the floor's, and rueidislock's takes as long"},
+	"own_keys_64":         {why: gatheringCost},
+	"jvm_rate":            {why: gatheringCost},
+	"one_key_rate":        {why: roundTrip},
+	"jvm_one_key":         {why: roundTrip},
+	"uncontended_default": {why: waitedFor},
+	"turns":               {why: "the way from a release through a message to the answer of a script is the floor's, and rueidislock's takes as long"},
 }
 
 const (
+	waitedFor     = "a client with go-redis' defaults heeds no deadline, so another goroutine waits in place of the caller: ContextTimeoutEnabled saves that, and redisson.Open sets it"
 	gatheringCost = "what a hold is beside its scripts, a context, its place in the watchdog and a caller to be woken, takes a third of the time"
 	roundTrip     = "each acquisition is one round trip of one script after another, and with bare scripts it is not faster"
 )

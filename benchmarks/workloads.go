@@ -34,7 +34,7 @@ var workloads = []workload{
 	{name: "http", about: "a POST to a handler that does nothing, over a real connection", feeds: []string{"http_us"}, run: ownJob("http", "http_us", 1e3)},
 	{name: "grpc", about: "a unary call that does nothing, over a real connection", feeds: []string{"grpc_us"}, run: ownJob("grpc", "grpc_us", 1e3)},
 	{name: "keys", about: "the key of a request from two of its fields", feeds: []string{"key_ns"}, local: true, run: ownJob("keys", "key_ns", 1)},
-	{name: "guard", about: "guard.Func around nothing, with memlock", feeds: []string{"guard_ns"}, local: true, run: ownJob("guard", "guard_ns", 1)},
+	{name: "guard", about: "guards around nothing, with memlock", feeds: []string{"guard_ns"}, local: true, run: ownJob("guard", "guard_ns", 1)},
 	{name: "freeze", about: "64 callers on one key, and a server that is stopped for 100 ms", feeds: []string{"freeze_lost", "freeze_longest_ms", "stuck"}, most: 2, run: freeze},
 	{name: "reentry", about: "a guard under a guard that holds the same key", feeds: []string{"reentry_commands"}, most: 1, run: nested},
 	{name: "held", about: "1,000, 10,000 and 100,000 locks are held for 10 s", feeds: heldMetrics(), most: 1, run: heldLocks},
