@@ -140,3 +140,17 @@ func ToGin(pattern string) string {
 	}
 	return strings.Join(segments, "/")
 }
+
+// Gin splits a route of gin into its method, which may be missing, and its path.
+func Gin(pattern string) (method, path string, err error) {
+	method, path = Method(pattern)
+	switch own := ToGin(path); {
+	case own != path:
+		return "", "", fmt.Errorf("route %q is not in gin's spelling: write %q", pattern, strings.TrimLeft(method+" "+own, " "))
+	case !strings.HasPrefix(path, "/"):
+		return "", "", fmt.Errorf("route %q does not begin with a slash", pattern)
+	case method != strings.ToUpper(method):
+		return "", "", fmt.Errorf("route %q has a method in lower case: write %q", pattern, strings.ToUpper(method)+" "+path)
+	}
+	return method, path, nil
+}

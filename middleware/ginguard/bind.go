@@ -43,7 +43,7 @@ func Bind(g *guard.Guard, target any, opts ...middleware.Option) error {
 		if pattern, ok, err := route.Lookup(f.Tag); err != nil {
 			return f.Value, err
 		} else if ok {
-			_, path, err := parse(pattern)
+			_, path, err := route.Gin(pattern)
 			if err != nil {
 				return f.Value, err
 			}
@@ -74,7 +74,7 @@ func Register(router gin.IRoutes, target any) error {
 		return errors.New("ginguard: Register with a nil router")
 	}
 	err := route.Each(target, func(pattern string, f reflect.StructField, v reflect.Value) error {
-		method, path, err := parse(pattern)
+		method, path, err := route.Gin(pattern)
 		if err != nil {
 			return err
 		}
@@ -112,20 +112,6 @@ func register(router gin.IRoutes, method, path string, handler gin.HandlerFunc) 
 	}()
 	router.Handle(method, path, handler)
 	return nil
-}
-
-// parse splits a route of gin into its method, which may be missing, and its path.
-func parse(pattern string) (method, path string, err error) {
-	method, path = route.Method(pattern)
-	switch own := route.ToGin(path); {
-	case own != path:
-		return "", "", fmt.Errorf("route %q is not in gin's spelling: write %q", pattern, strings.TrimLeft(method+" "+own, " "))
-	case !strings.HasPrefix(path, "/"):
-		return "", "", fmt.Errorf("route %q does not begin with a slash", pattern)
-	case method != strings.ToUpper(method):
-		return "", "", fmt.Errorf("route %q has a method in lower case: write %q", pattern, strings.ToUpper(method)+" "+path)
-	}
-	return method, path, nil
 }
 
 // handlerOf returns the handler that a field holds.
