@@ -1,8 +1,13 @@
+// Latchkey-vet finds mistakes in the declarations of Latchkey before the program runs. README.md in this folder says how to run it,
+// and what it sees.
+//
+//	go vet -vettool=$(which latchkey-vet) ./...
 package main
 
 import (
 	"golang.org/x/tools/go/analysis/multichecker"
-	_ "github.com/latchkey-go/latchkey/guard"
+
+	"github.com/latchkey-go/latchkey/cmd/latchkey-vet/vet"
 )
 
-func main() { multichecker.Main() }
+func main() { multichecker.Main(vet.Analyzers()...) }

@@ -1,0 +1,269 @@
+package vet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/types"
+	"reflect"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/internal/roots"
+	"github.com/latchkey-go/latchkey/keyexpr"
+)
+
+const docDeclarations = `find declarations of guards that the program would refuse when it starts
+
+Options, tags and texts that are written out are given to the checks that run at start, with the types of the source: templates
+and conditions against the type of the request, struct tags that package reflect can't read or that have another name by a slip,
+attributes and their values, routes, and what contradicts itself. The messages are those of the program.`
+
+// declarations is a run of latchkeydecl.
+type declarations struct {
+	*pass
+	checked map[types.Type]bool // structs whose tags were checked where they are used
+}
+
+func runDeclarations(a *analysis.Pass) (any, error) {
+	d := &declarations{newPass(a), make(map[types.Type]bool)}
+	d.calls(d.call)
+	d.tags()
+	return nil, nil
+}
+
+// call checks what one call of a function of Latchkey declares.
+func (d *declarations) call(c *call) {
+	switch {
+	case c.is("guard", "New", "Stack"):
+		d.declared(c)
+	case c.is("guard", "NewRegistry"):
+		d.registry(c)
+	case c.is("guard", "Func", "Action", "Try", "Job", "Check"):
+		d.entry(c, 0)
+	case c.is("guard", "Do"):
+		d.entry(c, 1)
+	case c.is("guard", "Bind"):
+		d.bind(c)
+	case c.is("guard", "ParseSpecs"), c.pkg == "guard" && c.recv == "Spec":
+		d.text(c)
+	case c.is("middleware", "New", "Bind"), c.is("middleware/ginguard", "New", "Bind"):
+		d.handlers(c)
+	case c.is("interceptor", "Method"):
+		d.method(c)
+	}
+}
+
+// registry checks the options of NewRegistry.
+func (d *declarations) registry(c *call) {
+	known := new(declared)
+	var opts []guard.Option
+	for _, e := range d.spread(known, c.Args, c.Ellipsis.IsValid()) {
+		opts = append(opts, d.option(known, e))
+	}
+	_, err := guard.NewRegistry(opts...)
+	d.failOpen(err, known, place{node: c.CallExpr})
+}
+
+// entry checks a call of Func or the like, whose guard is its n-th argument.
+func (d *declarations) entry(c *call, n int) {
+	if len(c.Args) <= n || c.name != "Job" && len(c.targs) == 0 {
+		return
+	}
+	none := func(i int) bool { return i < len(c.Args) && d.TypesInfo.Types[c.Args[i]].IsNil() }
+	if none(n) {
+		d.fail(fmt.Errorf("guard: %s a nil guard", map[string]string{"Check": "Check of"}[c.name]+map[bool]string{true: c.name + " with"}[c.name != "Check"]), place{node: c.CallExpr})
+		return
+	}
+	g := d.guardOf(c.Args[n])
+	if g == nil {
+		return
+	}
+	if c.name != "Check" && none(len(c.Args)-1) {
+		d.fail(nilFunction(c.name, g.guard), place{node: c.CallExpr})
+		return
+	}
+	var request reflect.Type
+	at := place{node: c.CallExpr}
+	if c.name != "Job" {
+		if parametric(c.targs[0]) {
+			return
+		}
+		request = d.typeOf(c.targs[0])
+		at.texts = d.tagsOf(c.targs[0])
+		d.checked[structOf(c.targs[0])] = true
+	}
+	d.failOpen(g.guard.CheckRequest(request), g, at)
+}
+
+// nilFunction is what an entry point says to a nil function.
+func nilFunction(entry string, g *guard.Guard) (err error) {
+	switch entry {
+	case "Func":
+		_, err = guard.Func[any, any](g, nil)
+	case "Action":
+		_, err = guard.Action[any](g, nil)
+	case "Try":
+		_, err = guard.Try[any, any](g, nil)
+	case "Job":
+		_, err = guard.Job(g, nil)
+	case "Do":
+		_, err = guard.Do[any, any](context.Background(), g, nil, nil)
+		if fault, ok := errors.AsType[*guard.Error](err); ok {
+			err = fault.Cause
+		}
+	}
+	return err
+}
+
+// bind checks a call of Bind.
+func (d *declarations) bind(c *call) {
+	target, ok := d.target(c)
+	if !ok {
+		return
+	}
+	g := d.guardOf(c.Args[0])
+	if g == nil {
+		return
+	}
+	d.failFields(guard.CheckFields(g.guard, d.typeOf(target), nil), g, c, target)
+}
+
+// target is the struct that a call of a Bind is about, if the source says so.
+func (d *declarations) target(c *call) (types.Type, bool) {
+	if len(c.Args) < 2 {
+		return nil, false
+	}
+	t := d.TypesInfo.TypeOf(c.Args[1])
+	p, ok := t.Underlying().(*types.Pointer)
+	if !ok || structOf(p.Elem()) == nil || parametric(t) {
+		if _, is := t.Underlying().(*types.Interface); !is && !d.TypesInfo.Types[c.Args[1]].IsNil() && !parametric(t) {
+			d.fail(fmt.Errorf("guard: Bind wants a pointer to a struct, not %v", d.typeOf(t)), place{node: c.CallExpr})
+		}
+		return nil, false
+	}
+	return p.Elem(), true
+}
+
+// text checks a text that is read as one or several Specs.
+func (d *declarations) text(c *call) {
+	var err error
+	texts := make([]string, len(c.Args))
+	for i, arg := range c.Args {
+		v, ok := d.value(arg, reflect.TypeFor[string]())
+		if !ok {
+			v, ok = d.value(arg, reflect.TypeFor[[]byte]())
+		}
+		if !ok {
+			return
+		}
+		texts[i] = v.Convert(reflect.TypeFor[string]()).String()
+	}
+	switch {
+	case c.name == "ParseSpecs":
+		_, err = guard.ParseSpecs(texts[0])
+	case c.name == "UnmarshalText":
+		err = new(guard.Spec).UnmarshalText([]byte(texts[0]))
+	case c.name == "UnmarshalJSON":
+		err = new(guard.Spec).UnmarshalJSON([]byte(texts[0]))
+	case c.name == "Set":
+		err = new(guard.Spec).Set(texts[0], texts[1])
+	}
+	d.fail(err, place{c.CallExpr, literals(c.CallExpr)})
+}
+
+// method checks a rule for a method of gRPC, if generated code of this program has a constant for its name, and so its types.
+func (d *declarations) method(c *call) {
+	g := d.guardOf(c.Args[min(1, len(c.Args)-1)])
+	name := d.TypesInfo.Types[c.Args[0]].Value
+	request := d.requestOf(c)
+	if g == nil || name == nil || request == nil || parametric(request) {
+		return
+	}
+	var can []guard.Ability
+	for _, opt := range c.Args[2:] {
+		if d.callOf(opt).is("interceptor", "Fallback") {
+			can = append(can, guard.ServesFallback)
+		}
+	}
+	if _, err := g.guard.Prepare(roots.RPC(keyexpr.Type(d.typeOf(request))), can...); err != nil {
+		d.failOpen(fmt.Errorf("interceptor: method %s: %w", name.ExactString(), err), g, place{node: c.CallExpr})
+	}
+}
+
+// requestOf is the type of the requests of the method that a rule is about: that of the option Request, or that of the
+// server's interface in the package which has the constant.
+func (d *declarations) requestOf(c *call) types.Type {
+	for _, opt := range c.Args[min(2, len(c.Args)):] {
+		switch o := d.callOf(opt); {
+		case o.is("interceptor", "Request") && len(o.targs) == 1:
+			return o.targs[0]
+		case !o.is("interceptor", "Fallback"):
+			return nil
+		}
+	}
+	obj, ok := d.object(c.Args[0]).(*types.Const)
+	if !ok || obj.Pkg() == nil {
+		return nil
+	}
+	for _, name := range obj.Pkg().Scope().Names() {
+		for m := range methodsOf(obj.Pkg().Scope().Lookup(name)) {
+			if obj.Name() == trimServer(name)+"_"+m.Name()+"_FullMethodName" {
+				return messageOf(m.Signature())
+			}
+		}
+	}
+	return nil
+}
+
+// structOf is the struct that t, or what it points to, is made of; nil if it is none.
+func structOf(t types.Type) *types.Struct {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	s, _ := t.Underlying().(*types.Struct)
+	return s
+}
+
+// parametric reports whether t depends on type parameters.
+func parametric(t types.Type) bool {
+	found := false
+	seen := make(map[types.Type]bool)
+	var look func(t types.Type)
+	look = func(t types.Type) {
+		if t = types.Unalias(t); seen[t] {
+			return
+		}
+		seen[t] = true
+		switch t := t.(type) {
+		case *types.TypeParam:
+			found = true
+		case *types.Named:
+			for arg := range t.TypeArgs().Types() {
+				look(arg)
+			}
+			if t.Obj().Parent() != nil && t.Obj().Pkg() != nil && t.Obj().Parent() != t.Obj().Pkg().Scope() {
+				look(t.Underlying()) // of a function, which may have parameters
+			}
+		case *types.Struct:
+			for f := range t.Fields() {
+				look(f.Type())
+			}
+		case *types.Map:
+			look(t.Key())
+			look(t.Elem())
+		case *types.Signature:
+			look(t.Params())
+			look(t.Results())
+		case *types.Tuple:
+			for v := range t.Variables() {
+				look(v.Type())
+			}
+		case interface{ Elem() types.Type }:
+			look(t.Elem())
+		}
+	}
+	look(t)
+	return found
+}

@@ -1,0 +1,219 @@
+package vet
+
+import (
+	"context"
+	"go/ast"
+	"go/constant"
+	"go/types"
+	"log/slog"
+	"reflect"
+
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/keyexpr"
+	"github.com/latchkey-go/latchkey/keyexpr/spel"
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// functions are called with the arguments that the source has, where all of them are written out.
+var functions = map[string]any{
+	"guard.AfterRelease": guard.AfterRelease, "guard.Args": guard.Args, "guard.Busy": guard.Busy, "guard.Fair": guard.Fair,
+	"guard.Fenced": guard.Fenced, "guard.HoldAtLeast": guard.HoldAtLeast, "guard.FromSpec": guard.FromSpec, "guard.In": guard.In,
+	"guard.Key": guard.Key, "guard.KeyFrom": guard.KeyFrom, "guard.Kind": guard.Kind, "guard.Lease": guard.Lease, "guard.Limit": guard.Limit,
+	"guard.Log": guard.Log, "guard.LogKeys": guard.LogKeys, "guard.MaxHold": guard.MaxHold, "guard.MaxRetryAfter": guard.MaxRetryAfter,
+	"guard.MeterProvider": guard.MeterProvider, "guard.Methods": guard.Methods, "guard.Name": guard.Name, "guard.Observe": guard.Observe,
+	"guard.OneKey": guard.OneKey, "guard.Outage": guard.Outage, "guard.Read": guard.Read, "guard.ReleaseTimeout": guard.ReleaseTimeout,
+	"guard.Spin": guard.Spin, "guard.Switchable": guard.Switchable, "guard.TracerProvider": guard.TracerProvider, "guard.Wait": guard.Wait,
+	"guard.WaitForever": guard.WaitForever, "guard.Waiters": guard.Waiters, "guard.When": guard.When, "guard.Write": guard.Write,
+	"guard.FallbackJob": guard.FallbackJob,
+
+	"keyexpr/spel.Expression": spel.Expression, "keyexpr/spel.Lock4j": spel.Lock4j, "keyexpr/spel.Klock": spel.Klock,
+	"keyexpr/spel.Redisson": spel.Redisson, "keyexpr/spel.Alturkovic": spel.Alturkovic, "keyexpr/spel.Params": spel.Params,
+	"keyexpr/spel.Var": spel.Var, "keyexpr/spel.Method": spel.Method, "keyexpr/spel.Prefix": spel.Prefix,
+}
+
+// anyLocker stands in for the locker of a program: it has all kinds of locks.
+type anyLocker struct{}
+
+func (anyLocker) Acquire(context.Context, lock.Request) (lock.Hold, error) {
+	return nil, lock.ErrUnsupported
+}
+
+// Replace is there for busy=replace.
+func (anyLocker) Replace(ctx context.Context, _ lock.Request) (context.Context, func(), error) {
+	return ctx, nil, lock.ErrUnsupported
+}
+
+// anyKey stands in for a key that is not written as a template.
+type anyKey struct{}
+
+func (anyKey) String() string { return "?" }
+func (anyKey) Check() error   { return nil }
+func (anyKey) Parse(keyexpr.Roots, ...keyexpr.Option) (*keyexpr.Template, error) {
+	return keyexpr.Parse("?", nil, keyexpr.OneKey())
+}
+
+// someone returns a value for what a check only looks at to see whether there is one.
+func someone(t reflect.Type) (reflect.Value, bool) {
+	var v any
+	switch {
+	case t == reflect.TypeFor[*slog.Logger]():
+		v = slog.Default()
+	case t == reflect.TypeFor[*guard.Registry]():
+		v, _ = guard.NewRegistry()
+	case t == reflect.TypeFor[lock.Locker]():
+		v = anyLocker{}
+	case t == reflect.TypeFor[guard.KeySource]():
+		v = anyKey{}
+	case reflect.TypeOf(metricnoop.MeterProvider{}).AssignableTo(t) && t.Kind() == reflect.Interface && t.NumMethod() > 0:
+		v = metricnoop.NewMeterProvider()
+	case reflect.TypeOf(tracenoop.TracerProvider{}).AssignableTo(t) && t.Kind() == reflect.Interface && t.NumMethod() > 0:
+		v = tracenoop.NewTracerProvider()
+	case t.Kind() == reflect.Func:
+		return reflect.MakeFunc(t, nil), true
+	default:
+		return reflect.Value{}, false
+	}
+	return reflect.ValueOf(v), true
+}
+
+// value returns what e comes to in every run of the program, as a value of type t. ok is false if that is not written out.
+func (p *pass) value(e ast.Expr, t reflect.Type) (v reflect.Value, ok bool) {
+	e = ast.Unparen(e)
+	if c := p.TypesInfo.Types[e].Value; c != nil {
+		return constantOf(c, t)
+	}
+	if p.TypesInfo.Types[e].IsNil() {
+		return reflect.Zero(t), true
+	}
+	if c := p.callOf(e); c != nil {
+		v, _, ok := p.called(c)
+		return v, ok && v.IsValid() && v.Type().AssignableTo(t)
+	}
+	switch e := e.(type) {
+	case *ast.CompositeLit:
+		if t.Kind() == reflect.Slice {
+			return p.list(e, t)
+		}
+		v, complete := p.fieldsOf(e, t)
+		return v, complete
+	case *ast.CallExpr: // a conversion of a constant, to bytes say
+		if arg := p.TypesInfo.Types[e.Fun]; arg.IsType() && len(e.Args) == 1 && t == reflect.TypeFor[[]byte]() {
+			text, ok := p.value(e.Args[0], reflect.TypeFor[string]())
+			if ok {
+				return text.Convert(t), true
+			}
+		}
+	case *ast.Ident:
+		if d, ok := p.only(e); ok && d.result < 0 {
+			return p.value(d.from, t)
+		}
+	}
+	return reflect.Value{}, false
+}
+
+// constantOf is a constant of the source as a value of type t.
+func constantOf(c constant.Value, t reflect.Type) (v reflect.Value, ok bool) {
+	v = reflect.New(t).Elem()
+	switch k := t.Kind(); {
+	case k == reflect.Interface && t.NumMethod() == 0 && c.Kind() == constant.String:
+		return reflect.ValueOf(constant.StringVal(c)), true
+	case k == reflect.String && c.Kind() == constant.String:
+		v.SetString(constant.StringVal(c))
+	case k == reflect.Bool && c.Kind() == constant.Bool:
+		v.SetBool(constant.BoolVal(c))
+	case v.CanInt():
+		i, exact := constant.Int64Val(constant.ToInt(c))
+		if !exact || v.OverflowInt(i) {
+			return v, false
+		}
+		v.SetInt(i)
+	case v.CanUint():
+		u, exact := constant.Uint64Val(constant.ToInt(c))
+		if !exact || v.OverflowUint(u) {
+			return v, false
+		}
+		v.SetUint(u)
+	default:
+		return v, false
+	}
+	return v, true
+}
+
+// list is a slice whose elements are all written out.
+func (p *pass) list(e *ast.CompositeLit, t reflect.Type) (reflect.Value, bool) {
+	list := reflect.MakeSlice(t, 0, len(e.Elts))
+	for _, elt := range e.Elts {
+		v, ok := p.value(elt, t.Elem())
+		if !ok {
+			return list, false
+		}
+		list = reflect.Append(list, v)
+	}
+	return list, true
+}
+
+// fieldsOf is a struct of those fields that are written out. complete is false if there are others.
+func (p *pass) fieldsOf(e *ast.CompositeLit, t reflect.Type) (v reflect.Value, complete bool) {
+	if t.Kind() != reflect.Struct || !p.same(p.TypesInfo.TypeOf(e), t) {
+		return reflect.Value{}, false
+	}
+	v, complete = reflect.New(t).Elem(), true
+	for _, elt := range e.Elts {
+		pair, ok := elt.(*ast.KeyValueExpr)
+		if !ok {
+			return v, false
+		}
+		field := v.FieldByName(pair.Key.(*ast.Ident).Name)
+		if !field.CanSet() {
+			return v, false
+		}
+		x, ok := p.value(pair.Value, field.Type())
+		if complete = complete && ok; ok {
+			field.Set(x)
+		}
+	}
+	return v, complete
+}
+
+// same reports whether a named type of the source is one of the analyser.
+func (p *pass) same(t types.Type, own reflect.Type) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Name() == own.Name() && ours(n.Obj().Pkg()) != "" && module+"/"+ours(n.Obj().Pkg()) == own.PkgPath()
+}
+
+// called calls what c calls, if all that it does is make a value, and its arguments are written out. known is false for
+// other functions. Arguments of which a check only wants to know whether there are any are made up.
+func (p *pass) called(c *call) (v reflect.Value, known, ok bool) {
+	f, known := functions[c.pkg+"."+c.name]
+	if !known || c.recv != "" {
+		return reflect.Value{}, false, false
+	}
+	fn := reflect.ValueOf(f)
+	t := fn.Type()
+	var args []reflect.Value
+	for i, arg := range c.Args {
+		want := t.In(min(i, t.NumIn()-1))
+		spread := c.Ellipsis.IsValid() && i == len(c.Args)-1
+		if t.IsVariadic() && i >= t.NumIn()-1 && !spread {
+			want = want.Elem()
+		}
+		x, ok := p.value(arg, want)
+		if !ok {
+			x, ok = someone(want)
+		}
+		if !ok {
+			return reflect.Value{}, true, false
+		}
+		args = append(args, x)
+	}
+	switch {
+	case !t.IsVariadic() && len(args) != t.NumIn(): // of a call of several results
+		return reflect.Value{}, true, false
+	case c.Ellipsis.IsValid():
+		return fn.CallSlice(args)[0], true, true
+	}
+	return fn.Call(args)[0], true, true
+}

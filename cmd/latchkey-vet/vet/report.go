@@ -1,0 +1,150 @@
+package vet
+
+import (
+	"errors"
+	"go/ast"
+	"go/token"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
+)
+
+// place is where an error is reported: at the text that it is about, if that is one of texts, and else at a node.
+type place struct {
+	node  ast.Node
+	texts []*ast.BasicLit
+}
+
+// fault is one line of an error, and what is known of its place.
+type fault struct {
+	message string
+	text    string // that it is about
+	offset  int    // in text; -1 if it is not known
+}
+
+// faultsOf takes an error apart: a line for each mistake.
+func faultsOf(err error) (faults []fault) {
+	if err == nil {
+		return nil
+	}
+	texts := templates(err)
+	for message := range strings.SplitSeq(err.Error(), "\n") {
+		f := fault{message: message, offset: -1}
+		for _, e := range texts {
+			if strings.HasSuffix(message, e.Error()) {
+				f.text, f.offset = e.Text, e.Offset
+			}
+		}
+		if m := tagPlace.FindStringSubmatch(message); f.text == "" && m != nil {
+			f.text, _ = strconv.Unquote(m[1])
+			f.offset, _ = strconv.Atoi(m[2])
+		}
+		faults = append(faults, f)
+	}
+	return faults
+}
+
+// tagPlace finds the text and the offset in an error about a tag.
+var tagPlace = regexp.MustCompile(`tag ("(?:[^"\\]|\\.)*"): .* \(at offset (\d+)\)$`)
+
+// templates are the errors of templates within err.
+func templates(err error) (all []*keyexpr.Error) {
+	if e, ok := err.(*keyexpr.Error); ok { //nolint:errorlint // it goes through all that is wrapped
+		return []*keyexpr.Error{e}
+	}
+	switch e := err.(type) { //nolint:errorlint // the same
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			all = append(all, templates(err)...)
+		}
+	case interface{ Unwrap() error }:
+		if err := errors.Unwrap(err); err != nil {
+			all = templates(err)
+		}
+	}
+	return all
+}
+
+// fail reports each mistake in err.
+func (p *pass) fail(err error, at place) {
+	for _, f := range faultsOf(err) {
+		p.failOne(f, at)
+	}
+}
+
+func (p *pass) failOne(f fault, at place) {
+	d := analysis.Diagnostic{Pos: at.node.Pos(), End: at.node.End(), Message: f.message}
+	if lit, pos := f.in(at.texts); lit != nil {
+		d.Pos, d.End, d.SuggestedFixes = pos, lit.End(), fixes(lit, pos, f.message)
+	}
+	p.emit(d)
+}
+
+// emit reports d, once, unless the line is excused.
+func (p *pass) emit(d analysis.Diagnostic) {
+	file := p.Fset.File(d.Pos)
+	if r := (report{d.Pos, d.Message}); file == nil || p.reported[r] || p.excused[line{file, file.Line(d.Pos)}] {
+		return
+	} else {
+		p.reported[r] = true
+	}
+	p.Report(d)
+}
+
+// in returns the literal that f is about, and the place of the byte in it, if it has the text as it is. A literal that is the
+// text comes before those that have it in them, as tags have.
+func (f fault) in(texts []*ast.BasicLit) (found *ast.BasicLit, at token.Pos) {
+	if f.offset < 0 || f.text == "" {
+		return nil, 0
+	}
+	for _, lit := range texts {
+		value, err := strconv.Unquote(lit.Value)
+		if err != nil || value != f.text && (found != nil || !strings.Contains(value, f.text) && !strings.Contains(value, strconv.Quote(f.text))) {
+			continue
+		}
+		found, at = lit, lit.Pos()
+		if i := strings.Index(lit.Value, f.text); i >= 0 {
+			at += token.Pos(i + f.offset)
+		}
+		if value == f.text {
+			break
+		}
+	}
+	return found, at
+}
+
+// renamed and instead find what an error says should have been written.
+var (
+	renamed = regexp.MustCompile(`unknown (?:name|field|function|method|attribute|kind|policy) "?([\w-]+)"?(?: of [^,:]*)?, did you mean ([\w-]+)\?(?: \(at offset|$)`)
+	instead = regexp.MustCompile(`is not filled in: write (#\{.*\}) \(at offset`)
+)
+
+// fixes are the changes that an error asks for. The program does not start as it is, so that nothing can break.
+func fixes(lit *ast.BasicLit, pos token.Pos, message string) []analysis.SuggestedFix {
+	rest := lit.Value[pos-lit.Pos():]
+	if m := renamed.FindStringSubmatch(message); m != nil && strings.HasPrefix(rest, m[1]) {
+		return fix(pos, len(m[1]), m[2])
+	}
+	if m := instead.FindStringSubmatch(message); m != nil {
+		for _, alike := range lookAlikes {
+			if end := alike.FindString(rest); end != "" && !strings.ContainsAny(m[1], "\"`\\…") {
+				return fix(pos, len(end), m[1])
+			}
+		}
+	}
+	return nil
+}
+
+// lookAlikes are what people write in the place of a hole.
+var lookAlikes = []*regexp.Regexp{regexp.MustCompile(`^\$\{[^{}]*\}`), regexp.MustCompile(`^\{\{[^{}]*\}\}`)}
+
+func fix(pos token.Pos, length int, text string) []analysis.SuggestedFix {
+	return []analysis.SuggestedFix{{
+		Message:   "write " + text,
+		TextEdits: []analysis.TextEdit{{Pos: pos, End: pos + token.Pos(length), NewText: []byte(text)}},
+	}}
+}

@@ -1,0 +1,197 @@
+package vet
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/internal/roots"
+	"github.com/latchkey-go/latchkey/internal/route"
+	"github.com/latchkey-go/latchkey/keyexpr"
+)
+
+// Structs with guard tags that are used elsewhere, or in ways that the source does not say: the tags are checked as far as
+// they can be wrong whatever the guard is.
+
+// tags checks the structs of the package that were not checked where they are used.
+func (d *declarations) tags() {
+	for _, file := range d.Files {
+		names := make(map[*ast.StructType]*ast.Ident)
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				if s, ok := n.Type.(*ast.StructType); ok {
+					names[s] = n.Name
+				}
+			case *ast.StructType:
+				d.structTags(n, names[n])
+			}
+			return true
+		})
+	}
+}
+
+func (d *declarations) structTags(n *ast.StructType, name *ast.Ident) {
+	s, ok := d.TypesInfo.TypeOf(n).(*types.Struct)
+	if !ok || d.checked[s] || !d.mayBeOurs(s) || parametric(s) {
+		return
+	}
+	var t types.Type = s
+	if name != nil {
+		if obj := d.TypesInfo.Defs[name]; obj != nil {
+			t = obj.Type()
+		}
+	}
+	if named, ok := t.(*types.Named); ok && named.TypeParams().Len() > 0 {
+		return
+	}
+	if isRequest(s) {
+		d.requestTags(t)
+		return
+	}
+	for i := range s.NumFields() {
+		if field := d.fields[s.Field(i)]; field != nil {
+			d.fieldTag(t, s.Field(i), s.Tag(i), field)
+		}
+	}
+}
+
+// mayBeOurs reports whether tags with our key in s are about guards, and not another library's.
+func (d *declarations) mayBeOurs(s *types.Struct) bool {
+	for i := range s.NumFields() {
+		if tag := s.Tag(i); strings.Contains(tag, "#{") || d.concerns() && strings.Contains(strings.ToLower(tag), "g") {
+			return true
+		}
+	}
+	return false
+}
+
+// isRequest reports whether the tags of s are those of a request, and not of functions.
+func isRequest(s *types.Struct) bool {
+	for i := range s.NumFields() {
+		if tag := s.Tag(i); s.Field(i).Name() == "_" && tag != "" || strings.Contains(tag, `guard:"key"`) {
+			return true
+		}
+	}
+	return false
+}
+
+// someGuard is a guard of which nothing is known.
+func someGuard(opts ...guard.Option) (*guard.Guard, *declared) {
+	g, err := guard.New(anyLocker{}, append(opts, guard.FromSpec(guard.Spec{OneKey: true}))...)
+	if err != nil {
+		g, _ = guard.New(anyLocker{}) // the name is a strange one
+	}
+	return g, &declared{guard: g, open: true, functions: true}
+}
+
+func (d *declarations) requestTags(t types.Type) {
+	g, open := someGuard()
+	err := g.CheckRequest(d.typeOf(t))
+	if err != nil && strings.Contains(err.Error(), "fields marked as key follow the guard's name") {
+		g, open = someGuard(guard.Name(named(t)))
+		err = g.CheckRequest(d.typeOf(t))
+	}
+	for _, f := range d.filtered(err, open) {
+		texts := d.tagsOf(t)
+		if len(texts) > 0 {
+			d.failOne(f, place{d.blameField(t, f, texts), texts})
+		}
+	}
+}
+
+// blameField is the tag that f is about: that of the field it names, or the first one.
+func (d *declarations) blameField(t types.Type, f fault, texts []*ast.BasicLit) ast.Node {
+	s := structOf(t)
+	for i := range s.NumFields() {
+		if field := d.fields[s.Field(i)]; field != nil && strings.Contains(f.message, fmt.Sprintf("field %v.%s: ", d.typeOf(t), s.Field(i).Name())) {
+			return field.Tag
+		}
+	}
+	for _, lit := range texts {
+		if strings.Contains(lit.Value, "guard:") {
+			return lit
+		}
+	}
+	return texts[0]
+}
+
+// fieldTag checks the tag of one field, as Bind of a struct with this field alone would.
+func (d *declarations) fieldTag(owner types.Type, f *types.Var, tag string, field *ast.Field) {
+	g, open := someGuard()
+	alone := types.Type(types.NewStruct([]*types.Var{f}, []string{tag}))
+	if n, ok := owner.(*types.Named); ok {
+		alone = types.NewNamed(types.NewTypeName(n.Obj().Pos(), n.Obj().Pkg(), n.Obj().Name(), nil), alone, nil)
+	}
+	var check func(guard.Field) error
+	if !guardable(f.Type()) {
+		check = func(g guard.Field) error { return d.handlerTag(g, f.Type()) }
+	}
+	err := guard.CheckFields(g, d.typeOf(alone), check)
+	for _, fault := range d.filtered(err, open) {
+		if strings.HasSuffix(fault.message, "no field has a guard tag") {
+			continue
+		}
+		if !guardable(f.Type()) && unknownFact.MatchString(fault.message) {
+			continue // one of the application's own
+		}
+		d.failOne(fault, place{field.Tag, []*ast.BasicLit{field.Tag}})
+	}
+}
+
+var unknownFact = regexp.MustCompile(`keyexpr: unknown name [^ ,:]+[,:]`)
+
+// guardable reports whether functions of type t can be bound by package guard.
+func guardable(t types.Type) bool {
+	s, ok := t.Underlying().(*types.Signature)
+	if !ok || s.Params().Len() == 0 || s.Results().Len() == 0 {
+		return false
+	}
+	last := s.Results().At(s.Results().Len() - 1).Type()
+	return isContext(s.Params().At(0).Type()) && types.Identical(last, types.Universe.Lookup("error").Type())
+}
+
+func isContext(t types.Type) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Name() == "Context" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "context"
+}
+
+// handlerTag checks the tag of a field that holds a handler, or something of another adapter.
+func (d *declarations) handlerTag(f guard.Field, t types.Type) error {
+	gin, plain := isGin(t), isHandler(t)
+	if !gin && !plain {
+		spec := f.Guard.Spec()
+		spec.Name = ""
+		return spec.Validate()
+	}
+	path, err := pathOf(f.Tag, gin)
+	if err != nil {
+		return err
+	}
+	_, err = f.Guard.Prepare(roots.HTTP(path, keyexpr.Root{}), guard.ServesMethods, guard.ServesFallback)
+	if err != nil {
+		err = fmt.Errorf("middleware: %w", err)
+	}
+	return err
+}
+
+// pathOf is what the route tag of a field says about path values.
+func pathOf(tag reflect.StructTag, gin bool) (keyexpr.Root, error) {
+	pattern, ok, err := route.Lookup(tag)
+	if err != nil || !ok {
+		return keyexpr.AnyName(), err
+	}
+	if gin {
+		_, path, err := route.Gin(pattern)
+		if err != nil {
+			return keyexpr.Root{}, err
+		}
+		pattern = route.FromGin(path)
+	}
+	names, err := route.Check(pattern)
+	return keyexpr.Names(names...), err
+}

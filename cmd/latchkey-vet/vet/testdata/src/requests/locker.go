@@ -1,0 +1,5 @@
+package requests
+
+import "github.com/latchkey-go/latchkey/lock"
+
+type guardLocker = lock.Locker

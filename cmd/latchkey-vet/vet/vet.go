@@ -1,0 +1,279 @@
+// Package vet has the analysers of latchkey-vet, for drivers of golang.org/x/tools/go/analysis. They find mistakes in the
+// declarations of Latchkey before the program runs: mostly those that the program would find when it starts, in the same
+// words, as the checks that run then are the ones that run here.
+//
+// What is not written out in the source is not seen: an option that comes out of a variable with several values or from
+// another package, a locker, the order of calls across functions. In doubt, nothing is reported.
+package vet
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"reflect"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/types/typeutil"
+
+	"github.com/latchkey-go/latchkey/internal/gotype"
+)
+
+// module is where Latchkey's packages are.
+const module = "github.com/latchkey-go/latchkey"
+
+// Analyzers returns the analysers. Each is of use without the others.
+func Analyzers() []*analysis.Analyzer {
+	return []*analysis.Analyzer{
+		{Name: "latchkeydecl", Doc: docDeclarations, URL: url, Run: runDeclarations},
+		{Name: "latchkeyunit", Doc: docUnits, URL: url, Run: runUnits},
+		{Name: "latchkeyheld", Doc: docHeld, URL: url, Run: runHeld},
+	}
+}
+
+const url = "https://pkg.go.dev/" + module + "/cmd/latchkey-vet"
+
+// pass is one run of an analyser on one package.
+type pass struct {
+	*analysis.Pass
+	world    *gotype.World
+	values   map[types.Object][]definition
+	excused  map[line]bool
+	reported map[report]bool
+	guards   map[*ast.CallExpr]*declared
+	fields   map[*types.Var]*ast.Field // with a tag
+}
+
+type line struct {
+	file *token.File
+	line int
+}
+
+type report struct {
+	pos     token.Pos
+	message string
+}
+
+// definition is where a variable gets a value: the expression, or one of the results of a call. Without an expression, the
+// value is not known.
+type definition struct {
+	from   ast.Expr
+	result int // -1 for an expression of one value
+	at     token.Pos
+}
+
+// excuse is a comment that says why something is as it is. It takes back what is reported on its line, or on the next one.
+const excuse = "//latchkey:ok "
+
+func newPass(p *analysis.Pass) *pass {
+	own := &pass{
+		Pass: p, world: gotype.New(), values: make(map[types.Object][]definition), excused: make(map[line]bool),
+		reported: make(map[report]bool), guards: make(map[*ast.CallExpr]*declared), fields: make(map[*types.Var]*ast.Field),
+	}
+	for _, f := range p.Files {
+		ast.Inspect(f, own.note)
+		file := p.Fset.File(f.Pos())
+		for _, group := range f.Comments {
+			for _, c := range group.List {
+				if why, ok := strings.CutPrefix(c.Text, excuse); ok && strings.TrimSpace(why) != "" {
+					at := file.Line(c.Pos())
+					own.excused[line{file, at}], own.excused[line{file, at + 1}] = true, true
+				}
+			}
+		}
+	}
+	return own
+}
+
+// concerns reports whether the package imports one of Latchkey's, or is one.
+func (p *pass) concerns() bool {
+	if ours(p.Pkg) != "" {
+		return true
+	}
+	for _, imp := range p.Pkg.Imports() {
+		if ours(imp) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// ours is the name of a package of Latchkey below the module, and empty for others.
+func ours(pkg *types.Package) string {
+	if pkg == nil {
+		return ""
+	}
+	name, ok := strings.CutPrefix(pkg.Path(), module+"/")
+	if !ok {
+		return ""
+	}
+	name, _, _ = strings.Cut(name, " ")
+	return name
+}
+
+// call is a call of a function of Latchkey.
+type call struct {
+	*ast.CallExpr
+	pkg, recv, name string
+	targs           []types.Type
+}
+
+// is reports whether c is a call of one of the named functions of a package.
+func (c *call) is(pkg string, names ...string) bool {
+	if c == nil || c.pkg != pkg || c.recv != "" {
+		return false
+	}
+	for _, name := range names {
+		if c.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// callOf returns what e calls, if that is a function of Latchkey.
+func (p *pass) callOf(e ast.Expr) *call {
+	expr, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok {
+		return nil
+	}
+	fn := typeutil.StaticCallee(p.TypesInfo, expr)
+	if fn == nil || ours(fn.Pkg()) == "" {
+		return nil
+	}
+	c := &call{CallExpr: expr, pkg: ours(fn.Pkg()), name: fn.Name()}
+	if recv := fn.Signature().Recv(); recv != nil {
+		c.recv = named(recv.Type())
+	}
+	if id := identOf(expr.Fun); id != nil {
+		for t := range p.TypesInfo.Instances[id].TypeArgs.Types() {
+			c.targs = append(c.targs, t)
+		}
+	}
+	return c
+}
+
+// identOf is the name of a function that is called, behind its package and in front of its type arguments.
+func identOf(e ast.Expr) *ast.Ident {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		return e
+	case *ast.SelectorExpr:
+		return e.Sel
+	case *ast.IndexExpr:
+		return identOf(e.X)
+	case *ast.IndexListExpr:
+		return identOf(e.X)
+	}
+	return nil
+}
+
+// named is the name of a type or of what it points to.
+func named(t types.Type) string {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if n, ok := types.Unalias(t).(*types.Named); ok {
+		return n.Obj().Name()
+	}
+	return ""
+}
+
+// calls calls f for each call in the package of a function of Latchkey.
+func (p *pass) calls(f func(*call)) {
+	for _, file := range p.Files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if e, ok := n.(*ast.CallExpr); ok {
+				if c := p.callOf(e); c != nil {
+					f(c)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// note notes what variables are set to, and the fields of structs.
+func (p *pass) note(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		for i, to := range n.Lhs {
+			p.set(to, sourceOf(n.Rhs, i, len(n.Lhs)), n.Pos())
+		}
+	case *ast.ValueSpec:
+		for i, name := range n.Names {
+			if len(n.Values) > 0 {
+				p.set(name, sourceOf(n.Values, i, len(n.Names)), n.Pos())
+			}
+		}
+	case *ast.RangeStmt:
+		p.set(n.Key, definition{}, n.Pos())
+		p.set(n.Value, definition{}, n.Pos())
+	case *ast.IncDecStmt:
+		p.set(n.X, definition{}, n.Pos())
+	case *ast.UnaryExpr:
+		if n.Op == token.AND { // through the pointer it may be set to anything, by a call say
+			p.set(n.X, definition{}, n.Pos())
+		}
+	case *ast.Field:
+		for _, name := range n.Names {
+			if v, ok := p.TypesInfo.Defs[name].(*types.Var); ok && n.Tag != nil {
+				p.fields[v] = n
+			}
+		}
+		if id := identOf(pointee(n.Type)); len(n.Names) == 0 && id != nil && n.Tag != nil {
+			if v, ok := p.TypesInfo.Defs[id].(*types.Var); ok {
+				p.fields[v] = n
+			}
+		}
+	}
+	return true
+}
+
+func pointee(e ast.Expr) ast.Expr {
+	if star, ok := e.(*ast.StarExpr); ok {
+		return star.X
+	}
+	return e
+}
+
+// sourceOf is where the i-th of n variables gets its value.
+func sourceOf(values []ast.Expr, i, n int) definition {
+	if len(values) == n {
+		return definition{from: values[i], result: -1}
+	}
+	return definition{from: values[0], result: i}
+}
+
+func (p *pass) set(to ast.Expr, d definition, at token.Pos) {
+	if to == nil {
+		return
+	}
+	if obj := p.object(to); obj != nil {
+		d.at = at
+		p.values[obj] = append(p.values[obj], d)
+	}
+}
+
+// object is the variable or field that e names, and nil if it names none.
+func (p *pass) object(e ast.Expr) types.Object {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		return p.TypesInfo.ObjectOf(e)
+	case *ast.SelectorExpr:
+		return p.TypesInfo.ObjectOf(e.Sel)
+	}
+	return nil
+}
+
+// only returns what a variable of this package is set to, if it is set once.
+func (p *pass) only(e ast.Expr) (definition, bool) {
+	obj, ok := p.object(e).(*types.Var)
+	if !ok || obj.IsField() || obj.Pkg() != p.Pkg || len(p.values[obj]) != 1 || p.values[obj][0].from == nil {
+		return definition{}, false
+	}
+	return p.values[obj][0], true
+}
+
+// typeOf is a type of the source as the checks want it.
+func (p *pass) typeOf(t types.Type) reflect.Type { return p.world.Of(t) }
