@@ -94,6 +94,7 @@ type binder struct {
 	wrap     wrapper
 	seen     map[place]bool
 	named    map[string]string // the field of each guard's name
+	unknown  bool              // whether an interface has tagged functions behind it
 	bindings []binding
 	faults   []error
 }
@@ -109,7 +110,7 @@ type place struct {
 // find notes the tagged fields of the struct t, whose value is v.
 func (b *binder) find(t reflect.Type, v reflect.Value) error {
 	b.walk(t, v, t.Name())
-	if len(b.bindings) == 0 && len(b.faults) == 0 {
+	if len(b.bindings) == 0 && len(b.faults) == 0 && !b.unknown {
 		return fmt.Errorf("guard: Bind of *%v: no field has a guard tag", t)
 	}
 	return errors.Join(b.faults...)
@@ -145,7 +146,9 @@ func (b *binder) walk(t reflect.Type, v reflect.Value, path string) {
 			b.field(path, t, f, value, tag)
 		case f.Anonymous && embeds(f.Type), declares(f.Type):
 			b.nested(path, f, f.Type, value)
-		case f.Type.Kind() == reflect.Interface && value.IsValid() && !value.IsNil() && declares(value.Elem().Type()):
+		case f.Type.Kind() == reflect.Interface && !value.IsValid():
+			b.unknown = true
+		case f.Type.Kind() == reflect.Interface && !value.IsNil() && declares(value.Elem().Type()):
 			b.nested(path, f, value.Elem().Type(), value.Elem())
 		}
 	}

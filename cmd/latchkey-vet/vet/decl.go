@@ -92,9 +92,13 @@ func (d *declarations) entry(c *call, n int) {
 		}
 		request = d.typeOf(c.targs[0])
 		at.texts = d.tagsOf(c.targs[0])
-		d.checked[structOf(c.targs[0])] = true
 	}
-	d.failOpen(g.guard.CheckRequest(request), g, at)
+	for _, f := range d.filtered(g.guard.CheckRequest(request), g) {
+		if lit, _ := f.in(at.texts); lit != nil {
+			d.checked[structOf(c.targs[0])] = true
+		}
+		d.failOne(f, place{at.node, append(at.texts, g.texts...)})
+	}
 }
 
 // nilFunction is what an entry point says to a nil function.
@@ -137,7 +141,7 @@ func (d *declarations) target(c *call) (types.Type, bool) {
 	}
 	t := d.TypesInfo.TypeOf(c.Args[1])
 	p, ok := t.Underlying().(*types.Pointer)
-	if !ok || structOf(p.Elem()) == nil || parametric(t) {
+	if isStruct := ok && isPlainStruct(p.Elem()); !isStruct || parametric(t) {
 		if _, is := t.Underlying().(*types.Interface); !is && !d.TypesInfo.Types[c.Args[1]].IsNil() && !parametric(t) {
 			d.fail(fmt.Errorf("guard: Bind wants a pointer to a struct, not %v", d.typeOf(t)), place{node: c.CallExpr})
 		}
@@ -215,6 +219,11 @@ func (d *declarations) requestOf(c *call) types.Type {
 		}
 	}
 	return nil
+}
+
+func isPlainStruct(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Struct)
+	return ok
 }
 
 // structOf is the struct that t, or what it points to, is made of; nil if it is none.

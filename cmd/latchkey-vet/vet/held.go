@@ -276,7 +276,7 @@ func (h *held) unlocks(body *ast.BlockStmt, taken hold) {
 		}
 		c := h.callOf(e)
 		sel, isMethod := ast.Unparen(e.Fun).(*ast.SelectorExpr)
-		if c == nil || c.pkg != "redisson" || !needsHeld[c.name] || !isMethod || types.ExprString(sel.X) != taken.lock || len(e.Args) == 0 {
+		if c == nil || c.pkg != "redisson" || c.name != "Unlock" && c.name != "Keep" || !isMethod || types.ExprString(sel.X) != taken.lock || len(e.Args) == 0 {
 			return true
 		}
 		if h.origin(e.Args[0], nil, taken.given) {

@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -189,8 +190,15 @@ func (d *declarations) adapterOption(a *adapted, c *call) middleware.Option {
 // failure is the error of package guard that e names.
 func (d *declarations) failure(e ast.Expr) (error, bool) {
 	obj := d.object(e)
-	if obj == nil || ours(obj.Pkg()) != "guard" {
+	switch {
+	case obj == nil || obj.Pkg() == nil:
 		return nil, d.TypesInfo.Types[e].IsNil()
+	case obj.Pkg().Path() == "context" && obj.Name() == "Canceled":
+		return context.Canceled, true
+	case obj.Pkg().Path() == "context" && obj.Name() == "DeadlineExceeded":
+		return context.DeadlineExceeded, true
+	case ours(obj.Pkg()) != "guard":
+		return nil, false
 	}
 	err, ok := map[string]error{
 		"ErrKey": guard.ErrKey, "ErrBusy": guard.ErrBusy, "ErrOutage": guard.ErrOutage, "ErrLost": guard.ErrLost,

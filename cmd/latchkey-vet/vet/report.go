@@ -80,6 +80,8 @@ func (p *pass) failOne(f fault, at place) {
 	d := analysis.Diagnostic{Pos: at.node.Pos(), End: at.node.End(), Message: f.message}
 	if lit, pos := f.in(at.texts); lit != nil {
 		d.Pos, d.End, d.SuggestedFixes = pos, lit.End(), fixes(lit, pos, f.message)
+	} else if lit, ok := at.node.(*ast.BasicLit); ok {
+		d.SuggestedFixes = tagFixes(lit, f.message)
 	}
 	p.emit(d)
 }
@@ -117,8 +119,10 @@ func (f fault) in(texts []*ast.BasicLit) (found *ast.BasicLit, at token.Pos) {
 	return found, at
 }
 
-// renamed and instead find what an error says should have been written.
+// These find what an error says should have been written.
 var (
+	separated = regexp.MustCompile(`attributes follow a semicolon, not a (?:comma|bar|blank): write ;`)
+	nobodys   = regexp.MustCompile(`tag (\S+):"\.\.\." is nobody's: write guard:`)
 	renamed = regexp.MustCompile(`unknown (?:name|field|function|method|attribute|kind|policy) "?([\w-]+)"?(?: of [^,:]*)?, did you mean ([\w-]+)\?(?: \(at offset|$)`)
 	instead = regexp.MustCompile(`is not filled in: write (#\{.*\}) \(at offset`)
 )
@@ -129,11 +133,32 @@ func fixes(lit *ast.BasicLit, pos token.Pos, message string) []analysis.Suggeste
 	if m := renamed.FindStringSubmatch(message); m != nil && strings.HasPrefix(rest, m[1]) {
 		return fix(pos, len(m[1]), m[2])
 	}
+	if separated.MatchString(message) && rest != "" {
+		switch rest[0] {
+		case ',', '|':
+			return fix(pos, 1, ";")
+		case ' ':
+			return fix(pos, 0, ";")
+		}
+	}
 	if m := instead.FindStringSubmatch(message); m != nil {
 		for _, alike := range lookAlikes {
 			if end := alike.FindString(rest); end != "" && !strings.ContainsAny(m[1], "\"`\\…") {
 				return fix(pos, len(end), m[1])
 			}
+		}
+	}
+	return nil
+}
+
+// tagFixes are the changes of a struct tag that package reflect does not see.
+func tagFixes(lit *ast.BasicLit, message string) []analysis.SuggestedFix {
+	if i := strings.Index(lit.Value, `",guard:"`); i >= 0 && strings.Contains(message, "malformed struct tag") {
+		return fix(lit.Pos()+token.Pos(i+1), 1, " ")
+	}
+	if m := nobodys.FindStringSubmatch(message); m != nil {
+		if i := strings.Index(lit.Value, m[1]+`:"`); i >= 0 {
+			return fix(lit.Pos()+token.Pos(i), len(m[1]), "guard")
 		}
 	}
 	return nil

@@ -18,13 +18,18 @@ guard get is latchkeydecl's to find.`
 
 func runUnits(a *analysis.Pass) (any, error) {
 	p := newPass(a)
+	spec := make(map[*ast.CompositeLit]bool) // of an option
 	p.calls(func(c *call) {
 		fn, ok := p.TypesInfo.TypeOf(c.Fun).(*types.Signature)
-		if !ok || !ast.IsExported(c.name) || c.pkg == "guard" && isOption(fn) {
+		if !ok || !ast.IsExported(c.name) {
 			return
 		}
+		option := c.pkg == "guard" && isOption(fn)
 		for i, arg := range c.Args {
-			if i < fn.Params().Len() && isDuration(fn.Params().At(i).Type()) {
+			if lit, ok := ast.Unparen(arg).(*ast.CompositeLit); ok && c.is("guard", "FromSpec") {
+				spec[lit] = true
+			}
+			if !option && i < fn.Params().Len() && isDuration(fn.Params().At(i).Type()) {
 				p.bare(arg, fmt.Sprintf("%s of %s", fn.Params().At(i).Name(), c.name))
 			}
 		}
@@ -33,7 +38,9 @@ func runUnits(a *analysis.Pass) (any, error) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CompositeLit:
-				p.bareFields(n)
+				if !spec[n] {
+					p.bareFields(n)
+				}
 			case *ast.AssignStmt:
 				p.bareAssigned(n)
 			}

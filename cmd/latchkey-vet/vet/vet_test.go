@@ -21,16 +21,31 @@ func analyser(name string) *analysis.Analyzer {
 	panic("no analyser " + name)
 }
 
-// The packages in testdata say on each line what is found there.
-func TestDeclarations(t *testing.T) {
-	analysistest.Run(t, "..", analyser("latchkeydecl"), "./vet/testdata/src/requests", "./vet/testdata/src/binds", "./vet/testdata/src/options",
-		"./vet/testdata/src/handlers", "./vet/testdata/src/ginhandlers", "./vet/testdata/src/rpc")
+// all runs all analysers, as what takes the time is to load the packages.
+var all = &analysis.Analyzer{Name: "all", Doc: "all analysers", Run: func(p *analysis.Pass) (any, error) {
+	for _, a := range vet.Analyzers() {
+		if _, err := a.Run(p); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}}
+
+// The packages in testdata say on each line what is found there, and the golden file of fixes what it looks like afterwards.
+func TestWhatIsFound(t *testing.T) {
+	var packages []string
+	for _, name := range []string{"requests", "binds", "options", "handlers", "ginhandlers", "rpc", "units", "held"} {
+		packages = append(packages, "./vet/testdata/src/"+name)
+	}
+	analysistest.Run(t, "..", all, packages...)
 }
 
-func TestUnits(t *testing.T) {
-	analysistest.Run(t, "..", analyser("latchkeyunit"), "./vet/testdata/src/units")
+func TestFixes(t *testing.T) {
+	analysistest.RunWithSuggestedFixes(t, "..", analyser("latchkeydecl"), "./vet/testdata/src/fixes")
 }
 
-func TestHeld(t *testing.T) {
-	analysistest.Run(t, "..", analyser("latchkeyheld"), "./vet/testdata/src/held")
+func TestAnalysersAreValid(t *testing.T) {
+	if err := analysis.Validate(vet.Analyzers()); err != nil {
+		t.Error(err)
+	}
 }
