@@ -88,12 +88,11 @@ func (p *pass) failOne(f fault, at place) {
 
 // emit reports d, once, unless the line is excused.
 func (p *pass) emit(d analysis.Diagnostic) {
-	file := p.Fset.File(d.Pos)
-	if r := (report{d.Pos, d.Message}); file == nil || p.reported[r] || p.excused[line{file, file.Line(d.Pos)}] {
+	file, r := p.Fset.File(d.Pos), report{d.Pos, d.Message}
+	if file == nil || p.reported[r] || p.excused[line{file, file.Line(d.Pos)}] {
 		return
-	} else {
-		p.reported[r] = true
 	}
+	p.reported[r] = true
 	p.Report(d)
 }
 
@@ -123,8 +122,8 @@ func (f fault) in(texts []*ast.BasicLit) (found *ast.BasicLit, at token.Pos) {
 var (
 	separated = regexp.MustCompile(`attributes follow a semicolon, not a (?:comma|bar|blank): write ;`)
 	nobodys   = regexp.MustCompile(`tag (\S+):"\.\.\." is nobody's: write guard:`)
-	renamed = regexp.MustCompile(`unknown (?:name|field|function|method|attribute|kind|policy) "?([\w-]+)"?(?: of [^,:]*)?, did you mean ([\w-]+)\?(?: \(at offset|$)`)
-	instead = regexp.MustCompile(`is not filled in: write (#\{.*\}) \(at offset`)
+	renamed   = regexp.MustCompile(`unknown (?:name|field|function|method|attribute|kind|policy) "?([\w-]+)"?(?: of [^,:]*)?, did you mean ([\w-]+)\?(?: \(at offset|$)`)
+	instead   = regexp.MustCompile(`is not filled in: write (#\{.*\}) \(at offset`)
 )
 
 // fixes are the changes that an error asks for. The program does not start as it is, so that nothing can break.

@@ -36,6 +36,7 @@ func (d *declarations) tags() {
 }
 
 func (d *declarations) structTags(n *ast.StructType, name *ast.Ident) {
+	defer func() { _ = recover() }() // as in call
 	s, ok := d.TypesInfo.TypeOf(n).(*types.Struct)
 	if !ok || d.checked[s] || !d.mayBeOurs(s) || parametric(s) {
 		return
@@ -63,7 +64,7 @@ func (d *declarations) structTags(n *ast.StructType, name *ast.Ident) {
 // mayBeOurs reports whether tags with our key in s are about guards, and not another library's.
 func (d *declarations) mayBeOurs(s *types.Struct) bool {
 	for i := range s.NumFields() {
-		if tag := s.Tag(i); strings.Contains(tag, "#{") || d.concerns() && strings.Contains(strings.ToLower(tag), "g") {
+		if tag := s.Tag(i); strings.Contains(tag, "#{") || tag != "" && d.concerns() {
 			return true
 		}
 	}
@@ -73,7 +74,8 @@ func (d *declarations) mayBeOurs(s *types.Struct) bool {
 // isRequest reports whether the tags of s are those of a request, and not of functions.
 func isRequest(s *types.Struct) bool {
 	for i := range s.NumFields() {
-		if tag := s.Tag(i); s.Field(i).Name() == "_" && tag != "" || strings.Contains(tag, `guard:"key"`) {
+		_, basic := s.Field(i).Type().Underlying().(*types.Basic)
+		if tag := s.Tag(i); s.Field(i).Name() == "_" && tag != "" || strings.Contains(tag, `guard:"key"`) || basic && strings.Contains(tag, `guard:"`) {
 			return true
 		}
 	}

@@ -67,7 +67,7 @@ const excuse = "//latchkey:ok "
 
 func newPass(p *analysis.Pass) *pass {
 	own := &pass{
-		Pass: p, world: gotype.New(), values: make(map[types.Object][]definition), excused: make(map[line]bool),
+		Pass: p, values: make(map[types.Object][]definition), excused: make(map[line]bool),
 		reported: make(map[report]bool), guards: make(map[*ast.CallExpr]*declared), fields: make(map[*types.Var]*ast.Field),
 	}
 	for _, f := range p.Files {
@@ -137,8 +137,8 @@ func (p *pass) callOf(e ast.Expr) *call {
 	if !ok {
 		return nil
 	}
-	fn := typeutil.StaticCallee(p.TypesInfo, expr)
-	if fn == nil || ours(fn.Pkg()) == "" {
+	fn, ok := typeutil.Callee(p.TypesInfo, expr).(*types.Func)
+	if !ok || ours(fn.Pkg()) == "" {
 		return nil
 	}
 	c := &call{CallExpr: expr, pkg: ours(fn.Pkg()), name: fn.Name()}
@@ -246,6 +246,9 @@ func sourceOf(values []ast.Expr, i, n int) definition {
 }
 
 func (p *pass) set(to ast.Expr, d definition, at token.Pos) {
+	if index, ok := to.(*ast.IndexExpr); ok { // one element of it
+		to, d = index.X, definition{}
+	}
 	if to == nil {
 		return
 	}
@@ -276,4 +279,9 @@ func (p *pass) only(e ast.Expr) (definition, bool) {
 }
 
 // typeOf is a type of the source as the checks want it.
-func (p *pass) typeOf(t types.Type) reflect.Type { return p.world.Of(t) }
+func (p *pass) typeOf(t types.Type) reflect.Type {
+	if p.world == nil {
+		p.world = gotype.New()
+	}
+	return p.world.Of(t)
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
@@ -61,7 +62,7 @@ func nested(ctx context.Context, l, m *redisson.Lock, r *redisson.RedLock) error
 		return err
 	}
 	defer l.Unlock(held)
-	inner, err := m.Lock(ctx) // want `ctx was given to Lock, and the lock is held under held: under ctx, what is locked here does not know that lock, and waits for it if it is the same`
+	inner, err := m.Lock(ctx) // want `the lock around it is held under held: under ctx, what is locked here does not know that lock, and waits for it if it is the same`
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func derived(w http.ResponseWriter, q *http.Request, l, m *redisson.Lock) {
 	defer cancel()
 	held, ok, err := l.TryLock(ctx, 0, 0)
 	if ok {
-		_ = m.Do(ctx, work) // want `ctx was given to Lock`
+		_ = m.Do(ctx, work) // want `held under held`
 		_ = m.Do(held, work)
 		_ = l.Unlock(held)
 	}
@@ -133,6 +134,25 @@ func inWork(ctx context.Context, l, m *redisson.Lock, g, h *guard.Guard, s *serv
 		go func() { _ = m.Do(ctx, work) }()
 		return m.Do(held, work)
 	})
+}
+
+func acquired(ctx context.Context, l lock.Locker, m *redisson.Lock) error {
+	hold, err := l.Acquire(ctx, lock.Request{Key: "k"})
+	if err != nil {
+		return err
+	}
+	defer hold.Release(ctx)
+	if err := m.Do(ctx, work); err != nil { // want `the lock around it is held under hold.Context\(\): under ctx`
+		return err
+	}
+	_ = m.Do(hold.Context(), work)
+	_ = hold.Release(ctx)
+	return m.Do(ctx, work)
+}
+
+func tokens(ctx context.Context) {
+	_, _ = guard.Token(ctx)
+	_, _ = guard.Token(context.Background()) // want `Token of a context that holds nothing`
 }
 
 func work(context.Context) error { return nil }

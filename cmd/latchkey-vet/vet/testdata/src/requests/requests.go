@@ -75,6 +75,10 @@ type Methods struct {
 	ID string
 }
 
+type Place struct {
+	ID string `guard:"order:#{req.ID}"` // want `guard "Place": field requests.Place.ID: tag "order:#{req.ID}": want .key. \(a template goes on a blank field, _ struct{}\)`
+}
+
 // Constant may be meant, as the options may say.
 type Constant struct {
 	_  struct{} `guard:"nightly; busy=fallback; kind=permit; switchable"`
