@@ -75,7 +75,7 @@ func (d *declarations) entry(c *call, n int) {
 	}
 	none := func(i int) bool { return i < len(c.Args) && d.TypesInfo.Types[c.Args[i]].IsNil() }
 	if none(n) {
-		d.fail(fmt.Errorf("guard: %s a nil guard", map[string]string{"Check": "Check of"}[c.name]+map[bool]string{true: c.name + " with"}[c.name != "Check"]), place{node: c.CallExpr})
+		d.fail(nothing(c.name, nil), place{node: c.CallExpr})
 		return
 	}
 	g := d.guardOf(c.Args[n])
@@ -83,7 +83,7 @@ func (d *declarations) entry(c *call, n int) {
 		return
 	}
 	if c.name != "Check" && none(len(c.Args)-1) {
-		d.fail(nilFunction(c.name, g.guard), place{node: c.CallExpr})
+		d.fail(nothing(c.name, g.guard), place{node: c.CallExpr})
 		return
 	}
 	var request reflect.Type
@@ -103,9 +103,11 @@ func (d *declarations) entry(c *call, n int) {
 	}
 }
 
-// nilFunction is what an entry point says to a nil function.
-func nilFunction(entry string, g *guard.Guard) (err error) {
+// nothing is what an entry point says to a nil function, or to a nil guard.
+func nothing(entry string, g *guard.Guard) (err error) {
 	switch entry {
+	case "Check":
+		err = guard.Check[any, any](g)
 	case "Func":
 		_, err = guard.Func[any, any](g, nil)
 	case "Action":
@@ -166,14 +168,14 @@ func (d *declarations) text(c *call) {
 		}
 		texts[i] = v.Convert(reflect.TypeFor[string]()).String()
 	}
-	switch {
-	case c.name == "ParseSpecs":
+	switch c.name {
+	case "ParseSpecs":
 		_, err = guard.ParseSpecs(texts[0])
-	case c.name == "UnmarshalText":
+	case "UnmarshalText":
 		err = new(guard.Spec).UnmarshalText([]byte(texts[0]))
-	case c.name == "UnmarshalJSON":
+	case "UnmarshalJSON":
 		err = new(guard.Spec).UnmarshalJSON([]byte(texts[0]))
-	case c.name == "Set":
+	case "Set":
 		err = new(guard.Spec).Set(texts[0], texts[1])
 	}
 	d.fail(err, place{c.CallExpr, literals(c.CallExpr)})

@@ -172,7 +172,7 @@ func (p *pass) option(d *declared, e ast.Expr) guard.Option {
 	case "In": // which may have functions, too
 		d.functions, d.registered = true, !none
 	}
-	v, _, ok := p.called(c)
+	v, ok := p.called(c)
 	if !ok {
 		d.open = true
 		return unknown

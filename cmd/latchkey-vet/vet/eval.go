@@ -67,9 +67,9 @@ func someone(t reflect.Type) (reflect.Value, bool) {
 		v = anyLocker{}
 	case t == reflect.TypeFor[guard.KeySource]():
 		v = anyKey{}
-	case reflect.TypeOf(metricnoop.MeterProvider{}).AssignableTo(t) && t.Kind() == reflect.Interface && t.NumMethod() > 0:
+	case reflect.TypeFor[metricnoop.MeterProvider]().AssignableTo(t) && t.Kind() == reflect.Interface && t.NumMethod() > 0:
 		v = metricnoop.NewMeterProvider()
-	case reflect.TypeOf(tracenoop.TracerProvider{}).AssignableTo(t) && t.Kind() == reflect.Interface && t.NumMethod() > 0:
+	case reflect.TypeFor[tracenoop.TracerProvider]().AssignableTo(t) && t.Kind() == reflect.Interface && t.NumMethod() > 0:
 		v = tracenoop.NewTracerProvider()
 	case t.Kind() == reflect.Func:
 		return reflect.MakeFunc(t, nil), true
@@ -89,7 +89,7 @@ func (p *pass) value(e ast.Expr, t reflect.Type) (v reflect.Value, ok bool) {
 		return reflect.Zero(t), true
 	}
 	if c := p.callOf(e); c != nil {
-		v, _, ok := p.called(c)
+		v, ok := p.called(c)
 		return v, ok && v.IsValid() && v.Type().AssignableTo(t)
 	}
 	switch e := e.(type) {
@@ -184,12 +184,12 @@ func (p *pass) same(t types.Type, own reflect.Type) bool {
 	return ok && n.Obj().Name() == own.Name() && ours(n.Obj().Pkg()) != "" && module+"/"+ours(n.Obj().Pkg()) == own.PkgPath()
 }
 
-// called calls what c calls, if all that it does is make a value, and its arguments are written out. known is false for
-// other functions. Arguments of which a check only wants to know whether there are any are made up.
-func (p *pass) called(c *call) (v reflect.Value, known, ok bool) {
+// called calls what c calls, if all that it does is make a value, and its arguments are written out. Arguments of which a
+// check only wants to know whether there are any are made up.
+func (p *pass) called(c *call) (v reflect.Value, ok bool) {
 	f, known := functions[c.pkg+"."+c.name]
 	if !known || c.recv != "" {
-		return reflect.Value{}, false, false
+		return reflect.Value{}, false
 	}
 	fn := reflect.ValueOf(f)
 	t := fn.Type()
@@ -205,15 +205,15 @@ func (p *pass) called(c *call) (v reflect.Value, known, ok bool) {
 			x, ok = someone(want)
 		}
 		if !ok {
-			return reflect.Value{}, true, false
+			return reflect.Value{}, false
 		}
 		args = append(args, x)
 	}
 	switch {
 	case !t.IsVariadic() && len(args) != t.NumIn(): // of a call of several results
-		return reflect.Value{}, true, false
+		return reflect.Value{}, false
 	case c.Ellipsis.IsValid():
-		return fn.CallSlice(args)[0], true, true
+		return fn.CallSlice(args)[0], true
 	}
-	return fn.Call(args)[0], true, true
+	return fn.Call(args)[0], true
 }

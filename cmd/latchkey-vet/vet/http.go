@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/types"
+	"maps"
 	"net/http"
 	"reflect"
 
@@ -75,9 +76,7 @@ func (a *adapted) check(g *guard.Guard, path keyexpr.Root) error {
 	}
 	_, faults := middleware.New(plain, a.opts...)
 	all := roots.HTTP(path, a.body)
-	for name, root := range a.own {
-		all[name] = root
-	}
+	maps.Copy(all, a.own)
 	for err == nil {
 		if _, err = g.Prepare(all, a.can...); err == nil {
 			return faults

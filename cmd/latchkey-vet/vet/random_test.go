@@ -220,8 +220,8 @@ func lines(err error) string {
 func generated(t *testing.T, dir, text string) *packages.Package {
 	t.Helper()
 	pkgs, err := packages.Load(&packages.Config{
-		Mode: packages.LoadSyntax | packages.NeedModule, Dir: filepath.Join(root(t), "cmd/latchkey-vet"), //nolint:staticcheck // what it stands for is longer
-		Overlay: map[string][]byte{filepath.Join(dir, "generated.go"): []byte(text)},
+		Mode: packages.LoadSyntax | packages.NeedModule, Dir: filepath.Join(root(t), "cmd/latchkey-vet"),
+		BuildFlags: flags, Overlay: map[string][]byte{filepath.Join(dir, "generated.go"): []byte(text)},
 	}, dir)
 	if err != nil {
 		t.Fatal(err)

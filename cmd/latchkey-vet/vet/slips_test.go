@@ -149,7 +149,7 @@ func saidAtStart(t *testing.T) (said []string) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-run", "^TestSaid$", "-overlay", overlay, "./middleware")
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-count=1", "-v", "-run", "^TestSaid$", "-overlay", overlay, "./middleware"}, flags...)...)
 	cmd.Dir = root(t)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

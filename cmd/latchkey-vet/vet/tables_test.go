@@ -233,7 +233,7 @@ func root(t *testing.T) string {
 func load(t *testing.T, dir, name string, overlay map[string][]byte) *packages.Package {
 	t.Helper()
 	pkgs, err := packages.Load(&packages.Config{
-		Mode: packages.LoadSyntax | packages.NeedModule, Dir: root(t), Tests: true, Overlay: overlay, //nolint:staticcheck // what it stands for is longer
+		Mode: packages.LoadSyntax | packages.NeedModule, Dir: root(t), Tests: true, Overlay: overlay, BuildFlags: flags,
 	}, "./"+dir)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"go/token"
 	"go/types"
 	"reflect"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -120,15 +121,7 @@ type call struct {
 
 // is reports whether c is a call of one of the named functions of a package.
 func (c *call) is(pkg string, names ...string) bool {
-	if c == nil || c.pkg != pkg || c.recv != "" {
-		return false
-	}
-	for _, name := range names {
-		if c.name == name {
-			return true
-		}
-	}
-	return false
+	return c != nil && c.pkg == pkg && c.recv == "" && slices.Contains(names, c.name)
 }
 
 // callOf returns what e calls, if that is a function of Latchkey.

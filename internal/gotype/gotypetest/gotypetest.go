@@ -70,7 +70,8 @@ func list(outside bool) (found listed, exports map[string]string, err error) {
 	if err != nil {
 		return found, nil, err
 	}
-	cmd := exec.Command("go", "list", "-export", "-deps", "-test", "-json=Dir,ImportPath,Export,ForTest,GoFiles", ".")
+	args := append([]string{"list", "-export", "-deps", "-test", "-json=Dir,ImportPath,Export,ForTest,GoFiles"}, flags...)
+	cmd := exec.Command("go", append(args, ".")...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -1,0 +1,5 @@
+//go:build !race
+
+package vet_test
+
+var flags []string

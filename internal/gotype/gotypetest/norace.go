@@ -1,0 +1,5 @@
+//go:build !race
+
+package gotypetest
+
+var flags []string
