@@ -21,7 +21,7 @@ func runUnits(a *analysis.Pass) (any, error) {
 	spec := make(map[*ast.CompositeLit]bool) // of an option
 	p.calls(func(c *call) {
 		fn, ok := p.TypesInfo.TypeOf(c.Fun).(*types.Signature)
-		if !ok || !ast.IsExported(c.name) {
+		if !ok || !ast.IsExported(c.name) || c.recv != "" && !ast.IsExported(c.recv) {
 			return
 		}
 		option := c.pkg == "guard" && isOption(fn)
