@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
 )
@@ -182,7 +183,12 @@ func (h *held) derived(e ast.Expr) bool {
 		return false
 	}
 	obj := h.object(call.Args[0])
-	return obj != nil && h.ofCaller(obj)
+	return obj != nil && obj.Pos() < call.Pos() && !h.assigns(obj, call) && h.ofCaller(obj)
+}
+
+// assigns reports whether a variable is set to what a call makes, of itself maybe.
+func (h *held) assigns(obj types.Object, call *ast.CallExpr) bool {
+	return slices.ContainsFunc(h.values[obj], func(d definition) bool { return d.from == call })
 }
 
 // outer is the variable from outside of fn that a context comes from.

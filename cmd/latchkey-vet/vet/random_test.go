@@ -3,14 +3,11 @@ package vet_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/tools/go/packages"
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/keyexpr/spel"
@@ -180,9 +177,8 @@ func TestRandomDeclarations(t *testing.T) {
 		want = append(want, lines(err))
 	}
 	got := make([][]string, len(want))
-	dir := filepath.Join(root(t), "cmd/latchkey-vet/vet/testdata/src/random")
-	pkg := generated(t, dir, b.String())
-	for _, d := range diagnostics(t, "latchkeydecl", pkg) {
+	pkg := generated(t, "random", b.String())
+	for _, d := range diagnostics(t, pkg, "latchkeydecl") {
 		for i := range want {
 			if f := pkg.Types.Scope().Lookup(fmt.Sprintf("f%d", i)); f.Pos() < d.Pos {
 				if next := pkg.Types.Scope().Lookup(fmt.Sprintf("f%d", i+1)); next == nil || next.Pos() > d.Pos {
@@ -214,20 +210,4 @@ func lines(err error) string {
 	list := strings.Split(err.Error(), "\n")
 	slices.Sort(list)
 	return strings.Join(slices.Compact(list), "\n")
-}
-
-// generated loads a package of one file that is not there.
-func generated(t *testing.T, dir, text string) *packages.Package {
-	t.Helper()
-	pkgs, err := packages.Load(&packages.Config{
-		Mode: packages.LoadSyntax | packages.NeedModule, Dir: filepath.Join(root(t), "cmd/latchkey-vet"),
-		BuildFlags: flags, Overlay: map[string][]byte{filepath.Join(dir, "generated.go"): []byte(text)},
-	}, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range pkgs[0].Errors {
-		t.Fatal(e)
-	}
-	return pkgs[0]
 }

@@ -78,7 +78,7 @@ func (s *source) slip(call *ast.CallExpr) string {
 
 // guardTables are those of package guard.
 var guardTables = table{
-	dir: "guard", name: "guard_test", files: []string{"mistakes_test.go", "mistakes_more_test.go"}, row: slip,
+	dir: "guard", files: []string{"mistakes_test.go", "mistakes_more_test.go"}, row: slip,
 	unseen: map[string]*regexp.Regexp{
 		"only a value shows it": regexp.MustCompile(` is nil$|: nil \*|guarded already|that is a copy|Bind of a nil \*|not <nil>$`),
 		"it is about functions": regexp.MustCompile(`Fallback is a |KeyFunc takes`),
@@ -94,7 +94,7 @@ func TestTheTablesOfGuard(t *testing.T) {
 }
 
 // middlewareTables has a table whose rows are structs.
-var middlewareTables = table{dir: "middleware", name: "middleware_test", files: []string{"mistakes_test.go"}, row: handlerSlip, unseen: map[string]*regexp.Regexp{
+var middlewareTables = table{dir: "middleware", files: []string{"mistakes_test.go"}, row: handlerSlip, unseen: map[string]*regexp.Regexp{
 	"it is about functions": regexp.MustCompile(`KeyFunc takes|a Fallback works with`),
 }}
 
@@ -137,9 +137,13 @@ func handlerSlip(s *source, lit *ast.CompositeLit) *row {
 // saidAtStart is what the program says to each row of that table, which has only a part of it.
 func saidAtStart(t *testing.T) (said []string) {
 	t.Helper()
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	test, overlay := filepath.Join(dir, "said_test.go"), filepath.Join(dir, "overlay.json")
-	files := map[string]map[string]string{"Replace": {filepath.Join(root(t), "middleware", "said_test.go"): test}}
+	files := map[string]map[string]string{"Replace": {filepath.Join(root, "middleware", "said_test.go"): test}}
 	list, err := json.Marshal(files)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +154,7 @@ func saidAtStart(t *testing.T) (said []string) {
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-count=1", "-v", "-run", "^TestSaid$", "-overlay", overlay, "./middleware"}, flags...)...)
-	cmd.Dir = root(t)
+	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -195,7 +199,7 @@ func TestSaid(t *testing.T) {
 `
 
 // ginTables has rows with a part of what is said.
-var ginTables = table{dir: "middleware/ginguard", name: "ginguard_test", files: []string{"mistakes_test.go"}, row: ginSlip, part: true, unseen: map[string]*regexp.Regexp{
+var ginTables = table{dir: "middleware/ginguard", files: []string{"mistakes_test.go"}, row: ginSlip, part: true, unseen: map[string]*regexp.Regexp{
 	"it is about functions": regexp.MustCompile(`KeyFunc`),
 }}
 

@@ -1,10 +1,10 @@
 package vet_test
 
 import (
-	"cmp"
 	"go/ast"
+	"go/build"
 	"go/token"
-	"os"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 )
 
@@ -23,8 +21,8 @@ import (
 
 // table is a test package with tables of mistakes.
 type table struct {
-	dir, name string
-	files     []string
+	dir   string
+	files []string
 	// row writes a declaration out, if it is a row of a table.
 	row func(s *source, lit *ast.CompositeLit) (written *row)
 	// part says that rows have a part of what is said.
@@ -115,36 +113,31 @@ func unquoted(constant string) string {
 // only a part of it.
 func (tt *table) check(t *testing.T, said []string) (seen, unseen int) {
 	t.Helper()
-	original := load(t, tt.dir, tt.name, nil)
-	overlay := make(map[string][]byte)
+	dir := filepath.Join("../../..", tt.dir)
+	folder, err := build.ImportDir(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := folder.Name + "_test"
+	files := read(t, dir, folder.XTestGoFiles)
+	original := checked(t, path, files)
 	rows := make(map[string][]*row)
 	for _, file := range original.Syntax {
-		path := original.Fset.Position(file.Pos()).Filename
-		if !slices.Contains(tt.files, filepath.Base(path)) {
-			continue
+		name := original.Fset.Position(file.Pos()).Filename
+		if slices.Contains(tt.files, filepath.Base(name)) {
+			s := &source{original, file, files[name]}
+			rows[name] = s.rows(tt)
+			files[name] = s.copy(rows[name])
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &source{original, file, text}
-		rows[path] = s.rows(tt)
-		overlay[path] = s.copy(rows[path])
 	}
-	copied := load(t, tt.dir, tt.name, overlay)
-	found := diagnostics(t, "latchkeydecl", copied)
+	copied := checked(t, path, files)
+	found := diagnostics(t, copied, "latchkeydecl")
 	everywhere := make(map[string]bool)
 	for _, d := range found {
 		everywhere[d.Message] = true
 	}
 	i := 0
-	for _, path := range slices.Sorted(func(yield func(string) bool) {
-		for path := range rows {
-			if !yield(path) {
-				return
-			}
-		}
-	}) {
+	for _, path := range slices.Sorted(maps.Keys(rows)) {
 		for _, r := range rows[path] {
 			if said != nil {
 				r.want = said[i]
@@ -217,50 +210,4 @@ func (s *source) copy(rows []*row) []byte {
 	}
 	b.Write(s.text[last:])
 	return []byte(b.String())
-}
-
-// root is the folder of the root module.
-func root(t *testing.T) string {
-	t.Helper()
-	dir, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// load loads the package called name in a folder of the root module, tests and all.
-func load(t *testing.T, dir, name string, overlay map[string][]byte) *packages.Package {
-	t.Helper()
-	pkgs, err := packages.Load(&packages.Config{
-		Mode: packages.LoadSyntax | packages.NeedModule, Dir: root(t), Tests: true, Overlay: overlay, BuildFlags: flags,
-	}, "./"+dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range pkgs {
-		if p.Name == name && strings.Contains(p.ID, "[") {
-			for _, e := range p.Errors {
-				t.Fatal(e)
-			}
-			return p
-		}
-	}
-	t.Fatalf("no package %s in %s", name, dir)
-	return nil
-}
-
-// diagnostics are what an analyser finds in a package, in the order of the source.
-func diagnostics(t *testing.T, name string, pkg *packages.Package) []analysis.Diagnostic {
-	t.Helper()
-	graph, err := checker.Analyze([]*analysis.Analyzer{analyser(name)}, []*packages.Package{pkg}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := graph.Roots[0].Diagnostics
-	if graph.Roots[0].Err != nil {
-		t.Fatal(graph.Roots[0].Err)
-	}
-	slices.SortFunc(found, func(a, b analysis.Diagnostic) int { return cmp.Compare(a.Pos, b.Pos) })
-	return found
 }
