@@ -43,6 +43,13 @@ func Waiting(c *Client) (all, keys int) {
 // Matches is what a search uses for keys that are made from a name.
 func Matches(pattern, text string) bool { return matches(pattern, text) }
 
+// Listens reports whether the client listens on its own channel, or is about to.
+func Listens(c *Client) bool {
+	c.claims.mu.Lock()
+	defer c.claims.mu.Unlock()
+	return c.claims.ears.open
+}
+
 // Hears reports whether the client is told of locks that are freed by hand, and has asked about what it had missed.
 func Hears(c *Client) bool {
 	_, live := c.subscriber.Changed(clientName(c.id))

@@ -112,7 +112,7 @@ func TestNameComesBack(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	rdb, admin := s.Client(t), s.Client(t)
-	c, p := behind(t, s, redisson.Name("n"), redisson.WatchdogTimeout(900*time.Millisecond), redisson.Timeout(300*time.Millisecond))
+	c, p := behind(t, s, redisson.Name("n"), redisson.WatchdogTimeout(3*time.Second), redisson.Timeout(time.Second))
 	key := "latchkey_client:" + c.ID()
 	acquire(t.Context(), t, c, lock.Request{Key: "k"})
 	there := func() bool { return rdb.Exists(t.Context(), key).Val() == 1 }

@@ -286,7 +286,7 @@ func TestInspectIsBounded(t *testing.T) {
 func TestInspectSilentRedis(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	c, p := behind(t, s, redisson.Timeout(300*time.Millisecond))
+	c, p := behind(t, s, redisson.Timeout(time.Second))
 	acquire(t.Context(), t, c, lock.Request{Key: "k"})
 	p.Freeze()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -87,9 +87,9 @@ func TestLateScriptShortensNoLease(t *testing.T) {
 			r := lock.Request{Key: fmt.Sprint(script.name, " of ", kind, " ", try, ", ", when), Kind: kind}
 			var late *redistest.Late
 			h, ok := script.run(func(ctx context.Context, lease time.Duration) lock.Hold {
-				h, err := c.Acquire(ctx, lock.Request{Key: r.Key, Kind: kind, Lease: lease})
+				h, err := c.Acquire(ctx, lock.Request{Key: r.Key, Kind: kind, Wait: 10 * time.Second, Lease: lease})
 				if errors.Is(err, lock.ErrLost) && try < 9 { // the short lease is over: another hold stands in, and the try counts as too slow
-					h, err = c.Acquire(t.Context(), lock.Request{Key: r.Key + " instead", Kind: kind, Lease: lease})
+					h, err = c.Acquire(t.Context(), lock.Request{Key: r.Key + " instead", Kind: kind, Wait: 10 * time.Second, Lease: lease})
 				}
 				check(t, err)
 				return h

@@ -224,7 +224,7 @@ func TestObjectsPatterns(t *testing.T) {
 func TestObjectsWhileASlotMoves(t *testing.T) {
 	t.Parallel()
 	cl := redistest.StartCluster(t, 0)
-	c := onClient(t, cl.Client(t), redisson.Timeout(300*time.Millisecond))
+	c := onClient(t, cl.Client(t), redisson.Timeout(time.Second))
 	keys := manyLocks(t, cl.Client(t), 100)
 	at, slot := cl.Owner(t, keys[7])
 	cl.OpenSlot(t, slot, cl.Masters[at], cl.Masters[(at+1)%3])

@@ -288,9 +288,9 @@ func TestRedLockCanceledWhileBusy(t *testing.T) {
 // The hold outlives the loss of two servers and is renewed on the others; with the third it ends, in time.
 func TestRedLockIsLostWithItsMajority(t *testing.T) {
 	t.Parallel()
-	const timeout = 600 * time.Millisecond
+	const timeout = 1200 * time.Millisecond
 	r := newRed(t)
-	l := r.lock(redisson.WatchdogTimeout(timeout), redisson.Timeout(300*time.Millisecond))
+	l := r.lock(redisson.WatchdogTimeout(timeout), redisson.Timeout(600*time.Millisecond))
 	held := mustTake(t, l)
 	r.expectHeld(5, all()...)
 	r.each((*redistest.Server).Kill, 1, 4)

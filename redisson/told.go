@@ -119,12 +119,13 @@ func (s *claims) doubtAll() bool {
 }
 
 // listen hears what this client is told on its own channel, until it holds nothing any more. The state of the channel is noted before
-// the messages are read, so that none is missed.
+// the messages are read, so that none is missed. It begins with a question about all holders: when the subscription is confirmed, or now if
+// the channel has lingered.
 func (c *Client) listen(told *pubsub.Subscription) {
 	defer told.Close()
 	idle := time.NewTicker(listenIdle)
 	defer idle.Stop()
-	for owed := false; ; {
+	for _, owed := told.Changed(); ; {
 		changed, _ := told.Changed()
 		messages, missed := told.Read()
 		for _, m := range messages {

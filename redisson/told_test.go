@@ -107,6 +107,18 @@ func TestForceUnlockTellsTheHolderInACluster(t *testing.T) {
 	}
 }
 
+// A client that begins to listen again while its channel lingers has heard nothing that would make it ask.
+func TestListensAgain(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, redistest.Start(t))
+	for range 3 {
+		h := acquire(t.Context(), t, c, lock.Request{Key: "k"})
+		hears(t, c)
+		release(t, h)
+		within(t, 10*time.Second, "nobody listens", func() bool { return !redisson.Listens(c) })
+	}
+}
+
 // All who read are told, each in a client of its own, and nobody else.
 func TestForceUnlockTellsAllReaders(t *testing.T) {
 	t.Parallel()
