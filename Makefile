@@ -18,13 +18,8 @@ test: ## vet and run all tests with the race detector; installs redis-server on 
 	CGO_ENABLED=1 go vet -race ./...
 	CGO_ENABLED=1 go test -race -count=1 -parallel 12 -timeout 15m ./...
 
-# Modules below the root have dependencies of their own. Those under tools are programs without tests. examples/frameworks and docs/check take
-# minutes to compile what they run: .ci/services tests them.
-test-modules: ## vet and test each module below the root
-	@set -e; for mod in $$(find . -mindepth 2 -name go.mod -not -path './tools/*' -not -path './examples/frameworks/*' -not -path './docs/check/*' | sort); do \
-		dir=$$(dirname "$$mod"); echo "$$dir"; \
-		(cd "$$dir" && export CGO_ENABLED=1 && go vet -race ./... && go test -race -count=1 ./...); \
-	done
+test-modules: ## vet and test each module below the root, which have dependencies of their own
+	@sh tools/test-modules.sh
 
 generate: ## make the code of all .proto files again, with the plugins pinned in tools/generate and no protoc, and that of all directives
 	go -C tools/generate run . ../..
