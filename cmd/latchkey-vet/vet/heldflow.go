@@ -5,227 +5,301 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
 )
 
-// hold is a lock that a function takes.
-type hold struct {
-	call    *ast.CallExpr
-	lock    string       // what it is called on
-	given   types.Object // the context that it was given
-	held    types.Object // the context, or the Hold, that it returned; nil if that is dropped
-	failure types.Object // the error or, of TryLock, whether the lock is held
-}
+// The flow of a function is that of package ssa, in which a variable that is set again is another value, and a branch that was
+// taken is known behind it.
 
-// body looks at the locks that one function takes.
-func (h *held) body(body *ast.BlockStmt) {
-	ast.Inspect(body, func(n ast.Node) bool {
-		if _, ok := n.(*ast.FuncLit); ok {
-			return false
-		}
-		assign, ok := n.(*ast.AssignStmt)
-		if !ok || len(assign.Rhs) != 1 {
-			return true
-		}
-		if taken, ok := h.taken(assign); ok && taken.held != taken.given && h.ofCaller(taken.given) {
-			if !taken.acquired() {
-				h.unlocks(body, taken)
-			}
-			h.nested(body, taken)
-		}
-		return true
-	})
-}
-
-// taken is the lock that an assignment takes.
-func (h *held) taken(assign *ast.AssignStmt) (taken hold, ok bool) {
-	call, ok := ast.Unparen(assign.Rhs[0]).(*ast.CallExpr)
-	if !ok {
-		return taken, false
+// build makes the functions of the package, without the literals in them.
+func (h *held) build() (tops []*ssa.Function) {
+	program := ssa.NewProgram(h.Fset, 0)
+	program.SetNoReturn(noReturn)
+	for _, imported := range h.Pkg.Imports() {
+		program.CreatePackage(imported, nil, nil, true)
 	}
-	c := h.callOf(call)
-	sel, isMethod := ast.Unparen(call.Fun).(*ast.SelectorExpr)
-	returns := c != nil && c.pkg == "redisson" && locks[c.name] && c.name != "Do" || h.acquires(c)
-	if !returns || !isMethod || len(assign.Lhs) < 2 {
-		return taken, false
-	}
-	return hold{
-		call: call, lock: types.ExprString(sel.X), given: h.object(call.Args[0]),
-		held: h.notBlank(assign.Lhs[0]), failure: h.notBlank(assign.Lhs[1]),
-	}, true
-}
-
-// acquires reports whether a call is that of a Locker.
-func (h *held) acquires(c *call) bool {
-	return c != nil && c.recv != "" && c.name == "Acquire" && len(c.Args) == 2 && named(h.TypesInfo.TypeOf(c.Args[1])) == "Request"
-}
-
-// acquired reports whether the lock comes as a Hold, which has the context.
-func (t hold) acquired() bool { return t.held != nil && !isContext(t.held.Type()) }
-
-// under says where the lock is held.
-func (t hold) under() string {
-	switch {
-	case t.held == nil:
-		return "the context that it returned"
-	case t.acquired():
-		return t.held.Name() + ".Context()"
-	}
-	return t.held.Name()
-}
-
-// notBlank is the variable that e names, unless what it is set to is dropped.
-func (h *held) notBlank(e ast.Expr) types.Object {
-	if obj := h.object(e); obj != nil && obj.Name() != "_" {
-		return obj
-	}
-	return nil
-}
-
-// unlocks reports Unlock under the context that Lock was given, where none is under the one that it returned.
-func (h *held) unlocks(body *ast.BlockStmt, taken hold) {
-	var wrong []*call
-	ast.Inspect(body, func(n ast.Node) bool {
-		e, ok := n.(*ast.CallExpr)
-		if !ok || e.Pos() < taken.call.Pos() {
-			return true
-		}
-		c := h.callOf(e)
-		sel, isMethod := ast.Unparen(e.Fun).(*ast.SelectorExpr)
-		if c == nil || c.pkg != "redisson" || c.name != "Unlock" && c.name != "Keep" || !isMethod || types.ExprString(sel.X) != taken.lock || len(e.Args) == 0 {
-			return true
-		}
-		if h.origin(e.Args[0], nil, taken.given) {
-			wrong = append(wrong, c)
-		} else {
-			wrong = append(wrong, nil) // there is a right one, or it can't be said
-		}
-		return true
-	})
-	for _, c := range wrong {
-		if c == nil {
-			return
-		}
-	}
-	if len(h.values[taken.given]) > 1 {
-		return
-	}
-	for _, c := range wrong {
-		h.complain(c.Args[0], fmt.Sprintf("%s under %s, which was given to Lock: the lock is held under %s", c.name, taken.given.Name(), taken.under()))
-	}
-}
-
-// nested reports locks that are taken under the context that was given to Lock, while that lock is held.
-func (h *held) nested(body *ast.BlockStmt, taken hold) {
-	end := h.released(body, taken)
-	h.eachCall(body, func(call *ast.CallExpr) {
-		if call.Pos() <= taken.call.End() || call.Pos() >= end || !h.takesLock(call) || !h.origin(call.Args[0], nil, taken.given) {
-			return
-		}
-		if h.apart(body, taken, call.Pos()) || h.setBetween(taken, call.Pos()) {
-			return
-		}
-		h.complain(call.Args[0], fmt.Sprintf("the lock around it is held under %s: under %s, what is locked here does not know that lock, and waits for it "+
-			"if it is the same", taken.under(), taken.given.Name()))
-	})
-}
-
-// released is where the lock may have been given back, in the order of the text.
-func (h *held) released(body *ast.BlockStmt, taken hold) token.Pos {
-	end := body.End()
-	ast.Inspect(body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.DeferStmt:
-			return false
-		case *ast.CallExpr:
-			c := h.callOf(n)
-			gives := c != nil && (c.name == "Unlock" || c.name == "Keep" || c.name == "Release") || c == nil && h.passes(n, taken)
-			if gives && n.Pos() > taken.call.End() && n.Pos() < end {
-				end = n.Pos()
+	pkg := program.CreatePackage(h.Pkg, h.Files, h.TypesInfo, false)
+	pkg.Build()
+	for _, file := range h.Files {
+		for _, decl := range file.Decls {
+			if decl, ok := decl.(*ast.FuncDecl); ok {
+				if obj, ok := h.TypesInfo.Defs[decl.Name].(*types.Func); ok {
+					tops = append(tops, program.FuncValue(obj))
+				}
 			}
 		}
-		return true
-	})
-	return end
-}
-
-// passes reports whether a call gets the held context together with the lock, and so may give it back.
-func (h *held) passes(call *ast.CallExpr, taken hold) bool {
-	lock, held := false, false
-	for _, arg := range call.Args {
-		lock = lock || types.ExprString(arg) == taken.lock
-		held = held || taken.held != nil && h.object(arg) == taken.held
 	}
-	return held && (lock || taken.acquired())
-}
-
-// apart reports whether a place is not surely reached with the lock held: in another branch than the lock, or in one that
-// asks whether there is one.
-func (h *held) apart(body *ast.BlockStmt, taken hold, pos token.Pos) bool {
-	apart := false
-	within := func(n ast.Node, pos token.Pos) bool { return n != nil && n.Pos() <= pos && pos < n.End() }
-	ast.Inspect(body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.IfStmt:
-			if within(n.Body, pos) != within(n.Body, taken.call.Pos()) {
-				apart = apart || within(n.Body, taken.call.Pos()) || h.asks(n.Cond, taken) && !h.succeeded(n.Cond, taken)
+	tops = slices.DeleteFunc(append(tops, pkg.Func("init")), func(fn *ssa.Function) bool { return fn == nil })
+	for _, top := range tops {
+		for _, fn := range withLiterals(top) {
+			h.frees[fn] = slices.ContainsFunc(h.callsOf(fn), (*site).releases)
+			for _, block := range fn.Blocks {
+				for _, instr := range block.Instrs {
+					if literal, ok := instr.(*ssa.MakeClosure); ok {
+						h.made[literal.Fn] = literal
+					}
+				}
 			}
-			if n.Init != nil && within(n.Init, taken.call.Pos()) && !within(n, pos) { // behind the if, which may be about a failure
-				apart = apart || !h.failed(n.Cond, taken)
-			}
-			if n.Else != nil && within(n.Else, pos) && !within(n.Else, taken.call.Pos()) {
-				apart = apart || h.asks(n.Cond, taken) || within(n.Body, taken.call.Pos())
-			}
-		case *ast.CaseClause, *ast.CommClause:
-			apart = apart || within(n, taken.call.Pos()) && !within(n, pos)
-		case *ast.ForStmt, *ast.RangeStmt:
-			apart = apart || within(n, taken.call.Pos()) && !within(n, pos)
-		}
-		return true
-	})
-	return apart
-}
-
-// asks reports whether a condition is about how the lock was taken.
-func (h *held) asks(cond ast.Expr, taken hold) bool {
-	found := false
-	ast.Inspect(cond, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok {
-			obj := h.TypesInfo.ObjectOf(id)
-			found = found || obj != nil && (obj == taken.failure || obj == taken.held || types.Identical(obj.Type(), types.Universe.Lookup("error").Type()))
-		}
-		return true
-	})
-	return found
-}
-
-// succeeded reports whether a condition is that the lock is held: ok, or err == nil.
-func (h *held) succeeded(cond ast.Expr, taken hold) bool {
-	switch c := ast.Unparen(cond).(type) {
-	case *ast.Ident:
-		return h.TypesInfo.ObjectOf(c) == taken.failure
-	case *ast.BinaryExpr:
-		return c.Op == token.EQL && h.object(c.X) == taken.failure && h.TypesInfo.Types[c.Y].IsNil()
-	}
-	return false
-}
-
-// failed reports whether a condition is that the lock is not held: !ok, or err != nil.
-func (h *held) failed(cond ast.Expr, taken hold) bool {
-	switch c := ast.Unparen(cond).(type) {
-	case *ast.UnaryExpr:
-		return c.Op == token.NOT && h.object(c.X) == taken.failure
-	case *ast.BinaryExpr:
-		return c.Op == token.NEQ && h.object(c.X) == taken.failure && h.TypesInfo.Types[c.Y].IsNil()
-	}
-	return false
-}
-
-// setBetween reports whether the context that was given to Lock is another one by then.
-func (h *held) setBetween(taken hold, pos token.Pos) bool {
-	for _, d := range h.values[taken.given] {
-		if d.at > taken.call.End() && d.at < pos {
-			return true
 		}
 	}
-	return false
+	return tops
+}
+
+// noReturn reports whether a function of the standard library ends the program or the goroutine.
+func noReturn(fn *types.Func) bool {
+	name := fn.FullName()
+	return name == "os.Exit" || name == "runtime.Goexit" || strings.HasPrefix(name, "log.Fatal") || strings.HasPrefix(name, "log.Panic") ||
+		strings.HasPrefix(name, "(*log.Logger).Fatal") || strings.HasPrefix(name, "(*testing.common).Fatal") || strings.HasPrefix(name, "(*testing.common).Skip") ||
+		name == "(*testing.common).FailNow"
+}
+
+// withLiterals are a function and the literals within it.
+func withLiterals(fn *ssa.Function) []*ssa.Function {
+	all := []*ssa.Function{fn}
+	for _, literal := range fn.AnonFuncs {
+		all = append(all, withLiterals(literal)...)
+	}
+	return all
+}
+
+// callsOf are the calls in a function that the source has, deferred ones too.
+func (h *held) callsOf(fn *ssa.Function) (calls []*site) {
+	for _, block := range fn.Blocks {
+		for _, instr := range block.Instrs {
+			if c, ok := instr.(ssa.CallInstruction); ok {
+				if s := h.site(c); s != nil {
+					calls = append(calls, s)
+				}
+			}
+		}
+	}
+	return calls
+}
+
+func (h *held) site(c ssa.CallInstruction) *site {
+	common := c.Common()
+	expr := h.exprs[common.Pos()]
+	if expr == nil {
+		return nil
+	}
+	s := &site{CallInstruction: c, expr: expr, ours: h.callOf(expr), args: common.Args}
+	if common.IsInvoke() {
+		s.recv = common.Value
+	} else if common.Signature().Recv() != nil && len(s.args) > 0 {
+		s.recv, s.args = s.args[0], s.args[1:]
+	}
+	if len(expr.Args) == 0 {
+		s.args = nil
+	}
+	return s
+}
+
+// plain is a value without its conversions.
+func plain(v ssa.Value) ssa.Value {
+	for {
+		switch c := v.(type) {
+		case *ssa.ChangeType:
+			v = c.X
+		case *ssa.ChangeInterface:
+			v = c.X
+		case *ssa.MakeInterface:
+			v = c.X
+		default:
+			return v
+		}
+	}
+}
+
+// origin follows a context through what package context makes of others, and variables, to a value that is something else. It is
+// nil if that may be one of several.
+func (h *held) origin(v ssa.Value) ssa.Value { return h.root(v, make(map[ssa.Value]bool)) }
+
+func (h *held) root(v ssa.Value, seen map[ssa.Value]bool) ssa.Value {
+	v = plain(v)
+	if seen[v] {
+		return nil
+	}
+	seen[v] = true
+	switch x := v.(type) {
+	case *ssa.Phi:
+		var root ssa.Value
+		for _, edge := range x.Edges {
+			from := h.root(edge, seen)
+			if from == nil || root != nil && root != from {
+				return nil
+			}
+			root = from
+		}
+		return root
+	case *ssa.Extract:
+		if c, ok := x.Tuple.(*ssa.Call); ok && x.Index == 0 && derives(c) {
+			return h.root(c.Call.Args[0], seen)
+		}
+	case *ssa.Call:
+		if derives(x) {
+			return h.root(x.Call.Args[0], seen)
+		}
+	case *ssa.UnOp:
+		if x.Op == token.MUL {
+			stored := h.stored(x)
+			if stored == nil {
+				return nil
+			}
+			return h.root(stored, seen)
+		}
+	case *ssa.FreeVar:
+		return nil // a pointer
+	}
+	return v
+}
+
+// derives reports whether a call makes a context of another.
+func derives(c *ssa.Call) bool {
+	fn := c.Call.StaticCallee()
+	return fn != nil && fn.Pkg != nil && fn.Pkg.Pkg.Path() == "context" && len(c.Call.Args) > 0 && isContext(c.Call.Args[0].Type())
+}
+
+// stored is what a variable is set to that is read, if that is known: it is set once, or right before.
+func (h *held) stored(load *ssa.UnOp) ssa.Value {
+	variable := h.variable(load.X)
+	if variable == nil {
+		return nil
+	}
+	block := load.Block()
+	i := slices.Index(block.Instrs, ssa.Instruction(load))
+	for range 10 { // blocks
+		for i--; i >= 0; i-- {
+			switch instr := block.Instrs[i].(type) {
+			case *ssa.Store:
+				if h.variable(instr.Addr) == variable {
+					return instr.Val
+				}
+			case *ssa.Call:
+				i = -1 // which may set it, too
+				block = nil
+			}
+		}
+		if block == nil || len(block.Preds) != 1 {
+			break
+		}
+		block = block.Preds[0]
+		i = len(block.Instrs)
+	}
+	var only *ssa.Store
+	for store := range h.stores(variable) {
+		if store == nil || only != nil {
+			return nil
+		}
+		only = store
+	}
+	if only == nil {
+		return nil
+	}
+	return only.Val
+}
+
+// variable is the variable that is at an address, in the function that has it; nil if it is something else.
+func (h *held) variable(addr ssa.Value) *ssa.Alloc {
+	for {
+		switch x := addr.(type) {
+		case *ssa.Alloc:
+			return x
+		case *ssa.FreeVar:
+			if addr = h.captured(x); addr == nil {
+				return nil
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+// captured is what a literal has of the function around it.
+func (h *held) captured(v *ssa.FreeVar) ssa.Value {
+	literal := h.made[v.Parent()]
+	i := slices.Index(v.Parent().FreeVars, v)
+	if literal == nil || i < 0 || i >= len(literal.Bindings) {
+		return nil
+	}
+	return literal.Bindings[i]
+}
+
+// stores are the places that set a variable; nil stands for those that are not known.
+func (h *held) stores(addr ssa.Value) func(yield func(*ssa.Store) bool) {
+	return func(yield func(*ssa.Store) bool) {
+		for _, use := range *addr.Referrers() {
+			switch use := use.(type) {
+			case *ssa.Store:
+				if use.Addr != addr {
+					yield(nil)
+					return
+				}
+				if !yield(use) {
+					return
+				}
+			case *ssa.UnOp, *ssa.DebugRef:
+			case *ssa.MakeClosure:
+				fn := use.Fn.(*ssa.Function)
+				for i, binding := range use.Bindings {
+					if binding == addr {
+						for store := range h.stores(fn.FreeVars[i]) {
+							if !yield(store) {
+								return
+							}
+						}
+					}
+				}
+			default:
+				if !yield(nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// spelling is equal for expressions that are surely the same lock: a variable, or a field of one.
+func (h *held) spelling(v ssa.Value) string {
+	v = plain(v)
+	switch x := v.(type) {
+	case *ssa.UnOp:
+		if x.Op == token.MUL {
+			if stored := h.stored(x); stored != nil {
+				return h.spelling(stored)
+			}
+			return h.spelling(x.X)
+		}
+	case *ssa.FieldAddr:
+		return fmt.Sprintf("%s.%d", h.spelling(x.X), x.Field)
+	case *ssa.Field:
+		return fmt.Sprintf("%s.%d", h.spelling(x.X), x.Field)
+	case *ssa.FreeVar:
+		if from := h.captured(x); from != nil {
+			return h.spelling(from)
+		}
+	}
+	return fmt.Sprintf("%p", v)
+}
+
+// within is where fn makes the literal that has instr, or instr itself.
+func (h *held) within(fn *ssa.Function, instr ssa.Instruction) ssa.Instruction {
+	for instr.Parent() != fn {
+		literal := h.made[instr.Parent()]
+		if literal == nil {
+			return nil
+		}
+		instr = literal
+	}
+	return instr
+}
+
+// dominates reports whether a is run before b on each way to b.
+func dominates(a, b ssa.Instruction) bool {
+	if a.Block() == b.Block() {
+		return slices.Index(a.Block().Instrs, a) < slices.Index(b.Block().Instrs, b)
+	}
+	return a.Block().Dominates(b.Block())
 }

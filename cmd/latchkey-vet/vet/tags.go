@@ -36,7 +36,7 @@ func (d *declarations) tags() {
 }
 
 func (d *declarations) structTags(n *ast.StructType, name *ast.Ident) {
-	defer func() { _ = recover() }() // as in call
+	defer d.survive()
 	s, ok := d.TypesInfo.TypeOf(n).(*types.Struct)
 	if !ok || d.checked[s] || !d.mayBeOurs(s) || parametric(s) {
 		return

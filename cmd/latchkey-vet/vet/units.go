@@ -47,7 +47,7 @@ func runUnits(a *analysis.Pass) (any, error) {
 			return true
 		})
 	}
-	return nil, nil
+	return p.lost, nil
 }
 
 func isOption(fn *types.Signature) bool {

@@ -119,6 +119,9 @@ func diagnostics(t *testing.T, pkg *packages.Package, names ...string) (found []
 		if action.Err != nil {
 			t.Fatal(action.Err)
 		}
+		if lost := action.Result.([]string); len(lost) > 0 {
+			t.Errorf("%s panics: %q", action.Analyzer.Name, lost)
+		}
 		found = append(found, action.Diagnostics...)
 	}
 	slices.SortFunc(found, func(a, b analysis.Diagnostic) int {

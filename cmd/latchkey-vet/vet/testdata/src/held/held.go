@@ -111,7 +111,7 @@ type service struct {
 func inWork(ctx context.Context, l, m *redisson.Lock, g, h *guard.Guard, s *service) error {
 	s.pay = guard.Must(guard.Action(g, func(context.Context, string) error { return nil }))
 	settle, err := guard.Func(g, func(held context.Context, id string) (string, error) {
-		_ = s.pay(ctx, id) // want `ctx is not the context of the work: what is locked here does not know the lock around it, and waits for it if it is the same`
+		_ = s.pay(ctx, id) // want `ctx does not come from the context of the work: what is locked here does not know the lock around it, and waits for it if it is the same`
 		return id, s.pay(held, id)
 	})
 	if err != nil {
@@ -119,17 +119,17 @@ func inWork(ctx context.Context, l, m *redisson.Lock, g, h *guard.Guard, s *serv
 	}
 	_, _ = settle(ctx, "7")
 	_, _ = guard.Do(ctx, g, "7", func(context.Context) (int, error) {
-		_, _ = settle(ctx, "8")                                             // want `ctx is not the context of the work`
-		return guard.Do(ctx, h, 7, func(ctx context.Context) (int, error) { // want `ctx is not the context of the work`
+		_, _ = settle(ctx, "8")                                             // want `ctx does not come from the context of the work`
+		return guard.Do(ctx, h, 7, func(ctx context.Context) (int, error) { // want `ctx does not come from the context of the work`
 			_, err := settle(ctx, "9")
 			return 0, err
 		})
 	})
 	return l.Do(ctx, func(held context.Context) error {
-		_ = m.Do(ctx, work) // want `ctx is not the context of the work`
+		_ = m.Do(ctx, work) // want `ctx does not come from the context of the work`
 		bounded, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		_ = m.Do(bounded, work)              // want `ctx is not the context of the work`
+		_ = m.Do(bounded, work)              // want `bounded does not come from the context of the work`
 		_ = m.Do(context.Background(), work) // nobody's, as somebody has written out
 		go func() { _ = m.Do(ctx, work) }()
 		return m.Do(held, work)
