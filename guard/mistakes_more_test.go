@@ -70,6 +70,7 @@ func valueMistakes() []slip {
 		{declared(guard.Key("order:#{req.ID}|kind=fair")), `guard "order.settle": key: kind= would be a part of the key: in a tag it stands behind a semicolon, and else it is an option`},
 		{newly(memlock.New(), guard.Name(" ")), `guard " ": name " " begins or ends with a blank: remove it`},
 		{newly(memlock.New(), guard.Name("")), `guard without a name: Name without a text: leave it out`},
+		{newly(memlock.New(), guard.Name("50%d"), guard.Wait(-time.Second)), `guard "50%d": negative wait -1s (use Forever to wait as long as the caller)`},
 		{newly(memlock.New(), guard.Name("order.pay\n")), "guard \"order.pay\\n\": name \"order.pay\\n\" has bytes that are no text"},
 		{newly(lockerFunc(nil), guard.Name("n")), `guard "n": nil locker`},
 	}

@@ -148,7 +148,7 @@ func (s Spec) errorf(format string, args ...any) error {
 	if s.Name != "" {
 		label = fmt.Sprintf("guard %q", s.Name)
 	}
-	return fmt.Errorf(label+": "+format, args...)
+	return fmt.Errorf("%s: %w", label, fmt.Errorf(format, args...))
 }
 
 // missing describes what s still lacks now that no tag can add to it anymore.

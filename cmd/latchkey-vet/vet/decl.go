@@ -72,7 +72,7 @@ func (d *declarations) entry(c *call, n int) {
 	if len(c.Args) <= n || c.name != "Job" && len(c.targs) == 0 {
 		return
 	}
-	none := func(i int) bool { return i < len(c.Args) && d.TypesInfo.Types[c.Args[i]].IsNil() }
+	none := func(i int) bool { return i < len(c.Args) && d.isNil(c.Args[i]) }
 	if none(n) {
 		d.fail(nothing(c.name, nil), place{node: c.CallExpr})
 		return
@@ -93,11 +93,9 @@ func (d *declarations) entry(c *call, n int) {
 		}
 		request = d.typeOf(c.targs[0])
 		at.texts = d.tagsOf(c.targs[0])
+		d.markEmbedded(c.targs[0])
 	}
 	for _, f := range d.filtered(g.guard.CheckRequest(request), g) {
-		if lit, _ := f.in(g.texts); lit == nil && c.name != "Job" { // it is about the request, and need not be said again
-			d.checked[structOf(c.targs[0])] = true
-		}
 		d.failOne(f, place{at.node, append(at.texts, g.texts...)})
 	}
 }
@@ -145,7 +143,7 @@ func (d *declarations) target(c *call) (types.Type, bool) {
 	t := d.TypesInfo.TypeOf(c.Args[1])
 	p, ok := t.Underlying().(*types.Pointer)
 	if isStruct := ok && isPlainStruct(p.Elem()); !isStruct || parametric(t) {
-		if _, is := t.Underlying().(*types.Interface); !is && !d.TypesInfo.Types[c.Args[1]].IsNil() && !parametric(t) {
+		if _, is := t.Underlying().(*types.Interface); !is && !d.isNil(c.Args[1]) && !parametric(t) {
 			d.fail(fmt.Errorf("guard: Bind wants a pointer to a struct, not %v", d.typeOf(t)), place{node: c.CallExpr})
 		}
 		return nil, false

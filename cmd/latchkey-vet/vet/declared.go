@@ -58,6 +58,10 @@ func (p *pass) declared(c *call) *declared {
 func (p *pass) stack(d *declared, c *call) {
 	var parts []*guard.Guard
 	for _, arg := range c.Args {
+		if p.isNil(arg) {
+			parts = append(parts, nil)
+			continue
+		}
 		part := p.guardOf(arg)
 		if part == nil {
 			return
@@ -79,7 +83,7 @@ func (p *pass) stack(d *declared, c *call) {
 // rest at the call.
 func (p *pass) options(d *declared, c *call) {
 	var locker lock.Locker = anyLocker{}
-	if p.TypesInfo.Types[c.Args[0]].IsNil() {
+	if p.isNil(c.Args[0]) {
 		locker = nil
 	}
 	exprs := p.spread(d, c.Args[1:], c.Ellipsis.IsValid())
@@ -138,7 +142,7 @@ func (p *pass) option(d *declared, e ast.Expr) guard.Option {
 	if v, ok := p.only(e); ok && v.result < 0 {
 		e = v.from
 	}
-	if p.TypesInfo.Types[e].IsNil() {
+	if p.isNil(e) {
 		return nil
 	}
 	c := p.callOf(e)
@@ -147,7 +151,7 @@ func (p *pass) option(d *declared, e ast.Expr) guard.Option {
 		return unknown
 	}
 	d.texts = append(d.texts, literals(e)...)
-	none := len(c.Args) > 0 && p.TypesInfo.Types[c.Args[0]].IsNil()
+	none := len(c.Args) > 0 && p.isNil(c.Args[0])
 	switch c.name {
 	case "Fallback", "FallbackAction":
 		switch {
@@ -191,7 +195,7 @@ func (p *pass) templateFunc(d *declared, c *call) guard.Option {
 	name := constant.StringVal(p.TypesInfo.Types[c.Args[0]].Value)
 	arg := p.TypesInfo.Types[c.Args[1]]
 	switch t := p.typeOf(arg.Type); {
-	case arg.IsNil():
+	case p.isNil(c.Args[1]):
 		return guard.TemplateFunc(name, nil)
 	case arg.Value != nil:
 		return guard.TemplateFunc(name, constant.Val(arg.Value))

@@ -85,7 +85,7 @@ func (p *pass) value(e ast.Expr, t reflect.Type) (v reflect.Value, ok bool) {
 	if c := p.TypesInfo.Types[e].Value; c != nil {
 		return constantOf(c, t)
 	}
-	if p.TypesInfo.Types[e].IsNil() {
+	if p.isNil(e) {
 		return reflect.Zero(t), true
 	}
 	if c := p.callOf(e); c != nil {

@@ -70,6 +70,20 @@ func (d *declarations) mark(t types.Type, seen map[types.Type]bool) {
 	}
 }
 
+// markEmbedded notes that the tags of a request, and of those that it embeds, have been checked.
+func (d *declarations) markEmbedded(t types.Type) {
+	s := structOf(t)
+	if s == nil || d.checked[s] {
+		return
+	}
+	d.checked[s] = true
+	for f := range s.Fields() {
+		if f.Embedded() {
+			d.markEmbedded(f.Type())
+		}
+	}
+}
+
 // tagsOf are the tags of a struct of this package, and of those that it embeds.
 func (d *declarations) tagsOf(t types.Type) (all []*ast.BasicLit) {
 	s := structOf(t)

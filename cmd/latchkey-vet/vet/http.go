@@ -117,7 +117,7 @@ func (d *declarations) adapter(exprs []ast.Expr, slice bool) *adapted {
 		a.text = append(a.text, literals(e)...)
 		c := d.callOf(e)
 		switch {
-		case d.TypesInfo.Types[e].IsNil():
+		case d.isNil(e):
 			a.opts = append(a.opts, nil)
 		case c == nil || c.recv != "" || c.pkg != "middleware" && c.pkg != "middleware/ginguard":
 			a.open = true
@@ -131,7 +131,7 @@ func (d *declarations) adapter(exprs []ast.Expr, slice bool) *adapted {
 // adapterOption makes one option anew, and notes what it says about facts.
 func (d *declarations) adapterOption(a *adapted, c *call) middleware.Option {
 	nothing := middleware.Stream()
-	none := len(c.Args) > 0 && d.TypesInfo.Types[c.Args[len(c.Args)-1]].IsNil()
+	none := len(c.Args) > 0 && d.isNil(c.Args[len(c.Args)-1])
 	text := ""
 	if len(c.Args) > 0 {
 		if v := d.TypesInfo.Types[c.Args[0]].Value; v != nil && v.Kind() == constant.String {
@@ -191,7 +191,7 @@ func (d *declarations) failure(e ast.Expr) (error, bool) {
 	obj := d.object(e)
 	switch {
 	case obj == nil || obj.Pkg() == nil:
-		return nil, d.TypesInfo.Types[e].IsNil()
+		return nil, d.isNil(e)
 	case obj.Pkg().Path() == "context" && obj.Name() == "Canceled":
 		return context.Canceled, true
 	case obj.Pkg().Path() == "context" && obj.Name() == "DeadlineExceeded":

@@ -71,7 +71,6 @@ type report struct {
 type definition struct {
 	from   ast.Expr
 	result int // -1 for an expression of one value
-	at     token.Pos
 }
 
 // excuse is a comment that says why something is as it is. It takes back what is reported on its line, or on the next one.
@@ -202,22 +201,22 @@ func (p *pass) note(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.AssignStmt:
 		for i, to := range n.Lhs {
-			p.set(to, sourceOf(n.Rhs, i, len(n.Lhs)), n.Pos())
+			p.set(to, sourceOf(n.Rhs, i, len(n.Lhs)))
 		}
 	case *ast.ValueSpec:
 		for i, name := range n.Names {
 			if len(n.Values) > 0 {
-				p.set(name, sourceOf(n.Values, i, len(n.Names)), n.Pos())
+				p.set(name, sourceOf(n.Values, i, len(n.Names)))
 			}
 		}
 	case *ast.RangeStmt:
-		p.set(n.Key, definition{}, n.Pos())
-		p.set(n.Value, definition{}, n.Pos())
+		p.set(n.Key, definition{})
+		p.set(n.Value, definition{})
 	case *ast.IncDecStmt:
-		p.set(n.X, definition{}, n.Pos())
+		p.set(n.X, definition{})
 	case *ast.UnaryExpr:
 		if n.Op == token.AND { // through the pointer it may be set to anything, by a call say
-			p.set(n.X, definition{}, n.Pos())
+			p.set(n.X, definition{})
 		}
 	case *ast.Field:
 		for _, name := range n.Names {
@@ -249,16 +248,19 @@ func sourceOf(values []ast.Expr, i, n int) definition {
 	return definition{from: values[0], result: i}
 }
 
-func (p *pass) set(to ast.Expr, d definition, at token.Pos) {
-	if index, ok := to.(*ast.IndexExpr); ok { // one element of it
-		to, d = index.X, definition{}
-	}
-	if to == nil {
-		return
-	}
+func (p *pass) set(to ast.Expr, d definition) {
 	if obj := p.object(to); obj != nil {
-		d.at = at
 		p.values[obj] = append(p.values[obj], d)
+	}
+	switch to := to.(type) { // a part of it
+	case *ast.IndexExpr:
+		p.set(to.X, definition{})
+	case *ast.SelectorExpr:
+		p.set(to.X, definition{})
+	case *ast.StarExpr:
+		p.set(to.X, definition{})
+	case *ast.ParenExpr:
+		p.set(to.X, definition{})
 	}
 }
 
@@ -271,6 +273,14 @@ func (p *pass) object(e ast.Expr) types.Object {
 		return p.TypesInfo.ObjectOf(e.Sel)
 	}
 	return nil
+}
+
+// isNil reports whether e is nil, or a conversion of it.
+func (p *pass) isNil(e ast.Expr) bool {
+	if c, ok := ast.Unparen(e).(*ast.CallExpr); ok && len(c.Args) == 1 && p.TypesInfo.Types[c.Fun].IsType() {
+		return p.isNil(c.Args[0])
+	}
+	return p.TypesInfo.Types[e].IsNil()
 }
 
 // only returns what a variable of this package is set to, if it is set once.

@@ -18,6 +18,8 @@ type Field struct {
 	OrderID string
 }
 
+type Plain struct{ OrderID string }
+
 type Comma struct {
 	ID string `json:"id",guard:"key"` // want `malformed struct tag`
 }
@@ -41,5 +43,5 @@ func shell(l lock.Locker) {
 	_, _ = guard.New(l, guard.Name("n"), guard.Key("order:{{.ID}}:x"))                // want `is not filled in`
 	_, _ = guard.New(l, guard.Name("n"), guard.Methods("PSOT"), guard.Wait(2))        // want `unknown method "PSOT", did you mean POST` `wait 2ns is under 1ms`
 	g := guard.Must(guard.New(l, guard.Name("n"), guard.Key(`order:#{rec.OrderID}`))) // want `unknown name rec, did you mean req\?`
-	_, _ = guard.Action(g, func(context.Context, Field) error { return nil })
+	_, _ = guard.Action(g, func(context.Context, Plain) error { return nil })
 }

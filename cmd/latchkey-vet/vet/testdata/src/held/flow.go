@@ -414,3 +414,31 @@ func panics(ctx context.Context, l, m *redisson.Lock) {
 	}
 	_ = m.Do(ctx, work)
 }
+
+func correlated(ctx context.Context, l, m *redisson.Lock, safe bool) error {
+	if safe {
+		held, err := l.Lock(ctx)
+		if err != nil {
+			return err
+		}
+		defer l.Unlock(held)
+	}
+	if !safe {
+		return m.Do(ctx, work)
+	}
+	return nil
+}
+
+func chosen(ctx context.Context, l, m *redisson.Lock, stranger bool) error {
+	held, err := l.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	under, undo := held, func() {}
+	if stranger {
+		under, undo = ctx, func() { _ = l.Unlock(held) }
+	}
+	_ = m.Do(under, work)
+	undo()
+	return m.Do(ctx, work)
+}
