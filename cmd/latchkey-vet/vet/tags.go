@@ -19,6 +19,11 @@ import (
 
 // tags checks the structs of the package that were not checked where they are used.
 func (d *declarations) tags() {
+	for _, t := range d.TypesInfo.Types {
+		if s, ok := t.Type.(*types.Struct); ok && t.IsType() {
+			d.embeds(s)
+		}
+	}
 	for _, file := range d.Files {
 		names := make(map[*ast.StructType]*ast.Ident)
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -32,6 +37,15 @@ func (d *declarations) tags() {
 			}
 			return true
 		})
+	}
+}
+
+// embeds notes what s embeds: the fields that tags there are about may be those of s.
+func (d *declarations) embeds(s *types.Struct) {
+	for f := range s.Fields() {
+		if inner := structOf(f.Type()); f.Embedded() && inner != nil && isRequest(inner) {
+			d.checked[inner] = true
+		}
 	}
 }
 
@@ -100,11 +114,23 @@ func (d *declarations) requestTags(t types.Type) {
 	}
 	for _, f := range d.filtered(err, open) {
 		texts := d.tagsOf(t)
-		if len(texts) > 0 {
+		if len(texts) > 0 && !(onlyBlank(structOf(t)) && unknownField.MatchString(f.message)) {
 			d.failOne(f, place{d.blameField(t, f, texts), texts})
 		}
 	}
 }
+
+// onlyBlank reports whether s is there to be embedded, in structs with fields.
+func onlyBlank(s *types.Struct) bool {
+	for f := range s.Fields() {
+		if f.Name() != "_" {
+			return false
+		}
+	}
+	return true
+}
+
+var unknownField = regexp.MustCompile(`keyexpr: (?:unknown field |type \S+ has no field )`)
 
 // blameField is the tag that f is about: that of the field it names, or the first one.
 func (d *declarations) blameField(t types.Type, f fault, texts []*ast.BasicLit) ast.Node {

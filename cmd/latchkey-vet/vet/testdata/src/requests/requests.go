@@ -79,6 +79,26 @@ type Place struct {
 	ID string `guard:"order:#{req.ID}"` // want `guard "Place": field requests.Place.ID: tag "order:#{req.ID}": want .key. \(a template goes on a blank field, _ struct{}\)`
 }
 
+// Shared is embedded elsewhere, in requests that have the field.
+type Shared struct {
+	_ struct{} `guard:"order:#{req.OrderID}; wait=2s"`
+}
+
+type SharedTypo struct {
+	_ struct{} `guard:"order:#{req.OrderID}; wiat=2s"` // want `unknown attribute "wiat", did you mean wait`
+}
+
+// part is embedded below.
+type part struct {
+	_    struct{} `guard:"order:#{req.OrderID}; wait=2s"`
+	Note string
+}
+
+type Whole struct {
+	part
+	OrderID string
+}
+
 // Constant may be meant, as the options may say.
 type Constant struct {
 	_  struct{} `guard:"nightly; busy=fallback; kind=permit; switchable"`
