@@ -103,7 +103,7 @@ var declarations = []struct {
 		return newly(guard.New(memlock.New(), guard.Name("n"), opt))
 	}},
 	{name: "option through a pointer", start: func() error {
-		opt := guard.Wait(2)
+		opt := guard.Wait(2) //nolint:staticcheck // it is set by way of the pointer
 		p := &opt
 		*p = guard.Wait(time.Second)
 		return newly(guard.New(memlock.New(), guard.Name("n"), opt))

@@ -114,7 +114,7 @@ func (d *declarations) requestTags(t types.Type) {
 	}
 	for _, f := range d.filtered(err, open) {
 		texts := d.tagsOf(t)
-		if len(texts) > 0 && !(onlyBlank(structOf(t)) && unknownField.MatchString(f.message)) {
+		if elsewhere := onlyBlank(structOf(t)) && unknownField.MatchString(f.message); len(texts) > 0 && !elsewhere {
 			d.failOne(f, place{d.blameField(t, f, texts), texts})
 		}
 	}
