@@ -209,9 +209,9 @@ func TestMetricsPage(t *testing.T) {
 		t.Fatal("docs/telemetry.md has no part on package redisson")
 	}
 	m := newMeters()
-	c, p := behind(t, redistest.Any(t), m.option, redisson.WatchdogTimeout(500*time.Millisecond))
+	c, p := behind(t, redistest.Any(t), m.option, redisson.WatchdogTimeout(3*time.Second))
 	p.CutReply(naming("k"), 1)
-	h := acquire(t.Context(), t, c, lock.Request{Key: "k", MaxHold: 400 * time.Millisecond})
+	h := acquire(t.Context(), t, c, lock.Request{Key: "k", MaxHold: 2 * time.Second})
 	_, _ = c.Acquire(t.Context(), lock.Request{Key: "k", Wait: 10 * time.Millisecond})
 	awaitEnd(t, h.Context(), 10*time.Second)
 

@@ -314,7 +314,7 @@ func TestMultiLockGivesBackInTime(t *testing.T) {
 	close(over)
 	pausing.Wait()
 	s.Resume(t)
-	if ok || d > wait+time.Second {
+	if ok || d > wait+5*time.Second {
 		t.Errorf("TryLock(%v) = %v, %v after %v", wait, ok, err, d)
 	}
 	mustUnlock(t, holder.Lock("b"), b)
@@ -428,7 +428,7 @@ func TestMultiLockServerGone(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s succeeded without the server", what)
 		}
-		expectKeys(t, rdb1)
+		eventually(t, "the other server's lock is given back", func() bool { return len(keys(t, rdb1)) == 0 })
 	}
 	s2.Pause(t)
 	bounded("TryLock", func() error { return second2(m.TryLock(t.Context(), 0, 0)) })

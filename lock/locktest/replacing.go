@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -34,6 +35,7 @@ func (s *scene) newcomer(ctx context.Context, r lock.Request) *turn {
 	if !ok {
 		return nil
 	}
+	r.Wait = cmp.Or(r.Wait, s.suite.patience) // for the service to answer: nobody is waited for
 	newest, leave, err := l.Replace(ctx, s.own(r))
 	if err != nil {
 		s.Fatalf("Replace() = %v", err)
