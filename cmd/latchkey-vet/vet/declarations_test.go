@@ -111,6 +111,36 @@ var declarations = []struct {
 	{name: "option of a literal that runs", start: func() error {
 		return newly(guard.New(memlock.New(), guard.Name("n"), func() guard.Option { return guard.Wait(time.Second) }()))
 	}},
+	{name: "option that a caller gives, or not", start: func() error { return given(nil) }},
+	{name: "option that is set or nil", quiet: true, start: func() error {
+		var opt guard.Option
+		if len(long) > 300 {
+			opt = guard.Name("m")
+		}
+		return newly(guard.New(memlock.New(), guard.Name("n"), opt))
+	}},
+	{name: "Spec that is set or not", start: func() error {
+		var spec guard.Spec
+		if len(long) > 300 {
+			spec = guard.Spec{Wait: 2}
+		}
+		return newly(guard.New(memlock.New(), guard.Name("n"), guard.FromSpec(spec)))
+	}},
+	{name: "text that is set or not", start: func() error {
+		text := "n"
+		set := func() { text = " n" }
+		if len(long) > 300 {
+			set()
+		}
+		return newly(guard.New(memlock.New(), guard.Name(text)))
+	}},
+	{name: "result with a name", start: func() (err error) {
+		var g *guard.Guard
+		if g, err = guard.New(memlock.New(), guard.Name("n"), guard.Key("#{req.IDD}")); err != nil {
+			return err
+		}
+		return action(guard.Action(g, payBase))
+	}},
 	{name: "all kinds", start: func() error {
 		return newly(guard.New(memlock.New(), guard.Name("n"), guard.Fair(), guard.Spin(), guard.Fenced(), guard.Read(), guard.Write(), guard.Limit(3)))
 	}},
@@ -391,6 +421,13 @@ func payBase(context.Context, base) error { return nil }
 func newly(_ *guard.Guard, err error) error { return err }
 
 func action[Req any](_ func(context.Context, Req) error, err error) error { return err }
+
+func given(opt guard.Option) error {
+	if opt == nil {
+		opt = guard.Name("a name")
+	}
+	return newly(guard.New(memlock.New(), opt, guard.Wait(time.Second)))
+}
 
 func specs(_ map[string]guard.Spec, err error) error { return err }
 

@@ -263,22 +263,29 @@ func (h *held) stores(addr ssa.Value) func(yield func(*ssa.Store) bool) {
 
 // spelling is equal for expressions that are surely the same lock: a variable, or a field of one.
 func (h *held) spelling(v ssa.Value) string {
-	v = plain(v)
-	switch x := v.(type) {
-	case *ssa.UnOp:
-		if x.Op == token.MUL {
-			if stored := h.stored(x); stored != nil {
-				return h.spelling(stored)
+	fields := ""
+	for range 20 { // or it leads to itself, as in a list
+		v = plain(v)
+		switch x := v.(type) {
+		case *ssa.UnOp:
+			if x.Op != token.MUL {
+				return fmt.Sprintf("%p%s", v, fields)
 			}
-			return h.spelling(x.X)
-		}
-	case *ssa.FieldAddr:
-		return fmt.Sprintf("%s.%d", h.spelling(x.X), x.Field)
-	case *ssa.Field:
-		return fmt.Sprintf("%s.%d", h.spelling(x.X), x.Field)
-	case *ssa.FreeVar:
-		if from := h.captured(x); from != nil {
-			return h.spelling(from)
+			if v = h.stored(x); v == nil {
+				v = x.X
+			}
+		case *ssa.FieldAddr:
+			v, fields = x.X, fmt.Sprintf(".%d%s", x.Field, fields)
+		case *ssa.Field:
+			v, fields = x.X, fmt.Sprintf(".%d%s", x.Field, fields)
+		case *ssa.FreeVar:
+			if from := h.captured(x); from != nil {
+				v = from
+				continue
+			}
+			return fmt.Sprintf("%p%s", v, fields)
+		default:
+			return fmt.Sprintf("%p%s", v, fields)
 		}
 	}
 	return fmt.Sprintf("%p", v)

@@ -207,6 +207,8 @@ func (p *pass) note(n ast.Node) bool {
 		for i, name := range n.Names {
 			if len(n.Values) > 0 {
 				p.set(name, sourceOf(n.Values, i, len(n.Names)))
+			} else if obj := p.TypesInfo.Defs[name]; obj != nil && named(obj.Type()) != "Guard" { // a guard that is not set is used by nobody
+				p.set(name, definition{})
 			}
 		}
 	case *ast.RangeStmt:
@@ -286,7 +288,7 @@ func (p *pass) isNil(e ast.Expr) bool {
 // only returns what a variable of this package is set to, if it is set once.
 func (p *pass) only(e ast.Expr) (definition, bool) {
 	obj, ok := p.object(e).(*types.Var)
-	if !ok || obj.IsField() || obj.Pkg() != p.Pkg || len(p.values[obj]) != 1 || p.values[obj][0].from == nil {
+	if !ok || obj.IsField() || obj.Kind() == types.ParamVar || obj.Pkg() != p.Pkg || len(p.values[obj]) != 1 || p.values[obj][0].from == nil {
 		return definition{}, false
 	}
 	return p.values[obj][0], true

@@ -442,3 +442,28 @@ func chosen(ctx context.Context, l, m *redisson.Lock, stranger bool) error {
 	undo()
 	return m.Do(ctx, work)
 }
+
+type link struct {
+	lock *redisson.Lock
+	next *link
+}
+
+func chain(ctx context.Context) {
+	var l *link
+	defer func() { l.next = nil }()
+	for range 3 {
+		l = l.next
+		held, err := l.lock.Lock(ctx)
+		if err != nil {
+			return
+		}
+		_ = l.lock.Unlock(held)
+	}
+}
+
+func circle(ctx context.Context, l *redisson.Lock) {
+	var under context.Context
+	defer func() { under = context.WithoutCancel(under) }()
+	_, _ = l.Lock(under)
+	_ = l.Unlock(ctx)
+}
