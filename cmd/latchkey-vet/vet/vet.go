@@ -73,7 +73,8 @@ type definition struct {
 	result int // -1 for an expression of one value
 }
 
-// excuse is a comment that says why something is as it is. It takes back what is reported on its line, or on the next one.
+// excuse is a comment that says why something is as it is. It takes back what is reported on its line, or, if it stands
+// alone, on the next one.
 const excuse = "//latchkey:ok "
 
 func newPass(p *analysis.Pass) *pass {
@@ -82,13 +83,24 @@ func newPass(p *analysis.Pass) *pass {
 		reported: make(map[report]bool), guards: make(map[*ast.CallExpr]*declared), fields: make(map[*types.Var]*ast.Field),
 	}
 	for _, f := range p.Files {
-		ast.Inspect(f, own.note)
 		file := p.Fset.File(f.Pos())
+		code := make(map[int]bool) // lines with some
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n.(type) {
+			case nil, *ast.CommentGroup, *ast.Comment, *ast.File:
+			default:
+				code[file.Line(n.Pos())], code[file.Line(n.End())] = true, true
+			}
+			return own.note(n)
+		})
 		for _, group := range f.Comments {
 			for _, c := range group.List {
 				if why, ok := strings.CutPrefix(c.Text, excuse); ok && strings.TrimSpace(why) != "" {
 					at := file.Line(c.Pos())
-					own.excused[line{file, at}], own.excused[line{file, at + 1}] = true, true
+					if !code[at] {
+						at++
+					}
+					own.excused[line{file, at}] = true
 				}
 			}
 		}

@@ -17,6 +17,7 @@ const (
 )
 
 func durations(ctx context.Context, l *redisson.Lock, held context.Context, wait time.Duration) {
+	_ = lock.Request{Wait: 6}                                     //latchkey:ok short
 	r := lock.Request{Key: "k", Wait: 5, Lease: 30 * time.Second} // want `Wait of Request is 5ns: a bare number counts nanoseconds, write 5\*time.Second or another unit`
 	r.MaxHold = seconds                                           // want `MaxHold is 5ns`
 	r.Wait, r.Lease = patience, 0
