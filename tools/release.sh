@@ -65,8 +65,10 @@ try() {
 		sed -i "s/^## Unreleased/## Unreleased\n\n## $version/" CHANGELOG.md
 		git commit --quiet --all --message "cut $version"
 	}
+	# In a cache of its own: in the usual one, what was tried would stand for the version for ever.
+	GOPROXY="file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
+	export GOPROXY GOMODCACHE="$dir/cache" GOBIN="$dir/bin"
 	tools/release.sh "$version"
-	export GOMODCACHE="$dir/cache" GOBIN="$dir/bin"
 	mkdir "$dir/user"
 	cat >"$dir/user/main.go" <<-'END'
 		package main
