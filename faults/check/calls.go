@@ -3,7 +3,6 @@ package check
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/latchkey-go/latchkey/faults/history"
@@ -139,15 +138,10 @@ func (t *timeline) heals() {
 	}
 }
 
-// leftovers are what workers found left over. A server that lost data may have brought back a waiter who had left the queue of a fair lock:
-// it stays until the next who asks passes it over, as Redisson gives queues no time to live.
+// leftovers are what workers found left over.
 func (t *timeline) leftovers() {
-	queue := func(what string) bool {
-		return strings.HasPrefix(what, "key redisson_lock_queue:") || strings.HasPrefix(what, "key redisson_lock_timeout:")
-	}
-	lost := func(server string) bool { return len(t.losses[server]) > 0 }
 	for _, e := range t.others {
-		if e.Op == history.Leftover && e.N != 0 && !(queue(e.What) && slices.ContainsFunc(e.Servers, lost)) {
+		if e.Op == history.Leftover && e.N != 0 {
 			t.violation("leftover", "%s: %d %s (%s)", e.Proc, e.N, e.What, where(e))
 		}
 	}

@@ -364,18 +364,6 @@ func TestLeftovers(t *testing.T) {
 		{"nothing", "", "0 a leftover what=goroutines n=0"},
 		{"goroutines", "leftover", "0 a leftover what=goroutines n=2"},
 	})
-	for _, tt := range []struct{ key, loses, rules string }{
-		{"redisson_lock_queue:{k}", "s", ""},
-		{"redisson_lock_timeout:{k}", "s", ""},
-		{"redisson_lock_queue:{k}", "other", "leftover"},
-		{"k", "s", "leftover"},
-	} {
-		events := play(t, "0 faults datalost since=-10 servers="+tt.loses+"\n1 faults leftover what=KEY n=1 servers=s")
-		events[len(events)-1].What = "key " + tt.key
-		if r := check.Check(events, check.Options{Share: -1}); rules(r) != tt.rules {
-			t.Errorf("%s left after a loss of %s: rules broken: %q, want %q\n%s", tt.key, tt.loses, rules(r), tt.rules, r)
-		}
-	}
 }
 
 func TestLatches(t *testing.T) {
