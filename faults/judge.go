@@ -34,7 +34,7 @@ func judge(dir string, p plan) (*check.Result, error) {
 	for _, k := range p.kinds {
 		names = append(names, k.name)
 	}
-	r := check.Check(events, check.Options{Share: -1, Kinds: names, Live: liveTimeout, Outage: timeout})
+	r := check.Check(events, check.Options{Share: -1, Kinds: names, Live: liveTimeout})
 	for _, k := range p.kinds {
 		if k.lacks == nil {
 			continue

@@ -118,8 +118,7 @@ func (t *timeline) faulty(c *call, s span) bool {
 	return false
 }
 
-// heals looks for calls without a bound that came back without the lock while all was well, although they had the time. One that was asked
-// before may have waited for an answer for so long that it gives up at this moment.
+// heals looks for calls without a bound that came back without the lock while all was well, although they had the time.
 func (t *timeline) heals() {
 	for _, c := range t.calls {
 		if c.ask.Wait >= 0 || c.entered != 0 || c.answered == 0 {
@@ -128,9 +127,6 @@ func (t *timeline) heals() {
 		for _, healthy := range t.healthy {
 			from := max(c.ask.At, healthy.from)
 			if c.answered < from || c.answered >= healthy.to || c.ask.Deadline != 0 && c.ask.Deadline-from < int64(t.options.Live) {
-				continue
-			}
-			if c.ask.At < healthy.from && c.answered-healthy.from < int64(t.options.Outage) {
 				continue
 			}
 			t.violation("heal", "a call for %q did not get in after the heal at %s:\n\t%s", names(c.ask.Keys), t.at(healthy.from), t.tell(c))

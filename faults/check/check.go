@@ -15,7 +15,6 @@ type Options struct {
 	Overshoot time.Duration // how long after its deadline a call may be back; 100ms
 	WaitSlack time.Duration // how long after its Wait a call may be back; 600ms
 	Idle      time.Duration // how long beyond its lease a lock may stand idle while somebody waits; 2s
-	Outage    time.Duration // how long a call waits that no server answers; one from before a heal may fail for as long after it; 0
 	Live      time.Duration // within which a call gets in after the heal; only deadlines later than that count; 10s
 
 	Floor float64 // sections a second, under which the run is void; 0 sets none

@@ -341,24 +341,6 @@ func TestHeals(t *testing.T) {
 	})
 }
 
-// Nobody answers for longer than a call waits for that, and the heal comes right before it gives up.
-func TestHealsOfAnOutage(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		text  string
-		rules string
-	}{
-		{"asked before", "0 a ask 1 lock k\n900 faults heal\n1050 a failed 1 error=out\n1060 b ask 1 lock k wait=0s\n1061 b busy 1", ""},
-		{"failed later", "0 a ask 1 lock k\n900 faults heal\n1901 a failed 1 error=out\n1910 b ask 1 lock k wait=0s\n1911 b busy 1", "heal"},
-		{"asked after", "900 faults heal\n901 a ask 1 lock k\n950 a failed 1 error=out\n1060 b ask 1 lock k wait=0s\n1061 b busy 1", "heal"},
-	} {
-		r := check.Check(play(t, tt.text), check.Options{Share: -1, Outage: time.Second})
-		if rules(r) != tt.rules {
-			t.Errorf("%s: rules broken: %q, want %q\n%s", tt.name, rules(r), tt.rules, r)
-		}
-	}
-}
-
 func TestLeftovers(t *testing.T) {
 	testVerdicts(t, []verdict{
 		{"nothing", "", "0 a leftover what=goroutines n=0"},
