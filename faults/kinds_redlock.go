@@ -3,7 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"syscall"
+
+	"github.com/latchkey-go/latchkey/faults/server"
 )
 
 // The kinds of fault of a minority of servers, which a RedLock bears.
@@ -15,10 +16,7 @@ var redKinds = []kind{
 		return v.Run(ctx)
 	}},
 	{name: "minority stopped", strike: func(ctx context.Context, s *stage) error {
-		v := s.one()
-		err := v.Signal(syscall.SIGSTOP)
-		sleep(ctx, s.between(300, 4000))
-		return errors.Join(err, v.Signal(syscall.SIGCONT))
+		return s.halt(ctx, []*server.Server{s.one()}, s.between(300, 4000))
 	}},
 	{name: "minority cut off", strike: func(ctx context.Context, s *stage) (err error) {
 		i := s.rng.IntN(len(s.servers))
@@ -31,14 +29,7 @@ var redKinds = []kind{
 		}
 		return err
 	}},
-	{name: "majority stopped", strike: func(ctx context.Context, s *stage) (err error) {
-		for _, v := range s.servers[:2] {
-			err = errors.Join(err, v.Signal(syscall.SIGSTOP))
-		}
-		sleep(ctx, s.between(300, 3000))
-		for _, v := range s.servers[:2] {
-			err = errors.Join(err, v.Signal(syscall.SIGCONT))
-		}
-		return err
+	{name: "majority stopped", strike: func(ctx context.Context, s *stage) error {
+		return s.halt(ctx, s.servers[:2], s.between(300, 3000))
 	}},
 }

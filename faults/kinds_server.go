@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/latchkey-go/latchkey/faults/server"
@@ -22,12 +21,7 @@ var serverKinds = []kind{
 		return v.Run(ctx)
 	}},
 	{name: "server stopped", strike: func(ctx context.Context, s *stage) error {
-		v := s.one()
-		if err := v.Signal(syscall.SIGSTOP); err != nil {
-			return err
-		}
-		sleep(ctx, s.between(200, 3000))
-		return v.Signal(syscall.SIGCONT)
+		return s.halt(ctx, []*server.Server{s.one()}, s.between(200, 3000))
 	}},
 	{name: "connections killed", strike: func(ctx context.Context, s *stage) error {
 		for range 5 {

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"strings"
+	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
@@ -38,6 +40,34 @@ func (l *link) add(t toxic) error {
 }
 
 func (l *link) clear(ctx context.Context) { l.proxy.Toxics.ResetToxics(ctx) }
+
+// answers waits until a new connection through the link is answered.
+func (l *link) answers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, insideTimeout)
+	defer cancel()
+	for {
+		err := l.ping(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		sleep(ctx, 10*time.Millisecond)
+	}
+}
+
+func (l *link) ping(ctx context.Context) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", l.addr())
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	if _, err := conn.Write([]byte("*1\r\n$4\r\nPING\r\n")); err != nil {
+		return err
+	}
+	_, err = conn.Read(make([]byte, 1)) // a refusal is an answer, too
+	return err
+}
 
 // cut ends all connections and lets none in, until mend.
 func (l *link) cut()        { l.proxy.Stop() }

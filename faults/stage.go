@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/latchkey-go/latchkey/faults/check"
@@ -133,6 +134,24 @@ func (s *stage) toxics(ctx context.Context, d time.Duration, ts ...toxic) (err e
 	for _, v := range ways {
 		for _, l := range v.links {
 			l.clear(ctx)
+		}
+	}
+	return err
+}
+
+// halt stops servers for a while. They are back when they answer on all links: by then, hundreds of connections that were opened meanwhile wait
+// to be accepted, and where there was no room for more, the kernel tries again only after a second.
+func (s *stage) halt(ctx context.Context, servers []*server.Server, d time.Duration) (err error) {
+	for _, v := range servers {
+		err = errors.Join(err, v.Signal(syscall.SIGSTOP))
+	}
+	sleep(ctx, d)
+	for _, v := range servers {
+		err = errors.Join(err, v.Signal(syscall.SIGCONT))
+	}
+	for _, v := range servers {
+		for _, w := range s.ways {
+			err = errors.Join(err, w.links[slices.Index(s.servers, v)].answers(ctx))
 		}
 	}
 	return err
