@@ -143,6 +143,9 @@ func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redH
 			return nil, err
 		}
 		if full := in.begin(); full != nil {
+			if !busy { // it would have waited for the servers
+				err = fmt.Errorf("%w: %w", lock.ErrBusy, err)
+			}
 			return nil, fmt.Errorf("%w: %w", full, err)
 		}
 		d := pause/2 + r.locks[0].c.jitter(pause)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -123,7 +122,7 @@ func (cr *callers) come(ctx context.Context, n int, wait func(context.Context) e
 			switch err := wait(ctx); {
 			case err == nil:
 				cr.entered.Add(1)
-			case errors.Is(err, redisson.ErrTooManyWaiters) && (errors.Is(err, lock.ErrBusy) || strings.Contains(err.Error(), "servers answered")): // of a RedLock
+			case errors.Is(err, redisson.ErrTooManyWaiters) && errors.Is(err, lock.ErrBusy):
 				cr.tooMany.Add(1)
 			case errors.Is(err, context.Canceled):
 				cr.left.Add(1)
@@ -215,6 +214,45 @@ func TestMaxWaitersOfRedLock(t *testing.T) {
 		if n, _ := redisson.Waiting(c); n != 0 {
 			t.Errorf("%d waiters are left in the count", n)
 		}
+	}
+}
+
+// Who may not wait for servers that are silent is busy, too.
+func TestMaxWaitersOfRedLockOfSilentServers(t *testing.T) {
+	t.Parallel()
+	var servers []*redistest.Server
+	var locks []redisson.Member
+	var first *redisson.Client
+	for i := range 3 {
+		s := redistest.Start(t)
+		c := newClient(t, s, redisson.MaxWaiters(1, 0), redisson.Timeout(20*time.Second))
+		if i == 0 {
+			first = c
+		} else {
+			servers = append(servers, s)
+		}
+		locks = append(locks, c.Lock("k"))
+	}
+	red, err := redisson.NewRedLock(locks...)
+	check(t, err)
+	for _, s := range servers {
+		s.Pause(t)
+	}
+	var cr callers
+	cr.come(t.Context(), 2, func(ctx context.Context) error {
+		held, err := red.Lock(ctx)
+		if err != nil {
+			return err
+		}
+		return red.Unlock(held)
+	})
+	cr.want(t, "two came", 1, 1, 0, 0)
+	for _, s := range servers {
+		s.Resume(t)
+	}
+	cr.want(t, "the servers answer", 0, 1, 1, 0)
+	if n, _ := redisson.Waiting(first); n != 0 {
+		t.Errorf("%d waiters are left in the count", n)
 	}
 }
 
