@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/redisson"
 )
 
 // A server that writes everything to its disk is killed and comes back: who held the lock holds it, and nobody else has it meanwhile.
@@ -27,4 +28,37 @@ func TestLocksOutliveAServerThatPersists(t *testing.T) {
 	}
 	mustUnlock(t, holder, held)
 	expectHeld(t, other, got)
+}
+
+// A dump brings back what has been given back since, and who has left a fair queue. Neither outlasts its lease or its patience.
+func TestRestartFromAnOldDump(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	patience := redisson.FairLockWaitTimeout(time.Second)
+	holder, waiter, later := newClient(t, s, patience).FairLock("k"), newClient(t, s, patience).FairLock("k"), newClient(t, s, patience).FairLock("k")
+	held, ok, err := holder.TryLock(t.Context(), 0, 2*time.Second)
+	if err != nil || !ok {
+		t.Fatalf("TryLock = %v, %v", ok, err)
+	}
+	got := lockAsync(waiter)
+	expectQueue(t, rdb, 1)
+	check(t, rdb.Save(t.Context()).Err())
+	mustUnlock(t, holder, held)
+	expectHeld(t, waiter, got)
+	if left := keys(t, rdb); len(left) != 0 {
+		t.Fatalf("keys %q are left", left)
+	}
+	s.Kill(t)
+	s.Restart(t)
+	eventually(t, "the queue is back", func() bool { return len(keys(t, rdb)) == 3 })
+	start := time.Now()
+	held = mustLock(t, later)
+	if d := time.Since(start); d > 10*time.Second {
+		t.Errorf("waited %v for who was there before", d)
+	}
+	mustUnlock(t, later, held)
+	if left := keys(t, rdb); len(left) != 0 {
+		t.Errorf("keys %q are left", left)
+	}
 }

@@ -26,7 +26,8 @@ type Config struct {
 	Name string
 	// Dir is its folder; it is made.
 	Dir string
-	// Keep has it keep each write in a file before it answers, so that it loses nothing when it is killed.
+	// Keep has it keep each write in a file before it answers, so that it loses nothing when it is killed. Without it, it comes back with
+	// nothing, not even the dump that a replica gets when it begins.
 	Keep bool
 	// Args are added to the command line, and Env to the environment.
 	Args, Env []string
@@ -100,7 +101,7 @@ func (c Config) arguments(port, bus string) ([]string, error) {
 		lines := append([]string{"port " + port, "bind 127.0.0.1", "dir " + c.Dir, "loglevel warning", "logfile " + filepath.Join(c.Dir, "redis.log")}, c.Sentinel...)
 		return []string{conf, "--sentinel"}, os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
 	}
-	args := []string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--daemonize", "no", "--loglevel", "warning", "--dir", c.Dir,
+	args := []string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--rdb-del-sync-files", "yes", "--daemonize", "no", "--loglevel", "warning", "--dir", c.Dir,
 		"--logfile", filepath.Join(c.Dir, "redis.log"), "--user", "default", "on", "nopass", "~*", "&*", "+@all",
 		"--user", User, "on", ">" + Password, "~*", "&*", "+@all"}
 	if c.Keep {
