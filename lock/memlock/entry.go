@@ -2,6 +2,7 @@ package memlock
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -53,10 +54,10 @@ func (e *entry) admitStranger(h *hold, behind bool) bool {
 		return false
 	case len(e.holds) == 0:
 		return true
-	case h.mode == counted:
+	case modeOf(h.r.Kind) == counted:
 		return e.stays < h.r.Limit
 	}
-	return h.mode == shared && !slices.ContainsFunc(e.holds, func(o *hold) bool { return o.mode != shared })
+	return modeOf(h.r.Kind) == shared && !slices.ContainsFunc(e.holds, func(o *hold) bool { return modeOf(o.r.Kind) != shared })
 }
 
 func (e *entry) add(h *hold) {
@@ -112,14 +113,12 @@ func (f refusal) busy(ctx context.Context, waited time.Duration) error {
 
 // remaining is the time until all of the holds have ended by themselves, or 0 if one of them never does.
 func (e *entry) remaining() time.Duration {
-	var last time.Time
+	last := time.Duration(math.MinInt64)
 	for _, h := range e.holds {
-		if h.until.IsZero() {
+		if h.until == 0 {
 			return 0
 		}
-		if h.until.After(last) {
-			last = h.until
-		}
+		last = max(last, h.until)
 	}
-	return max(0, time.Until(last))
+	return max(0, last-now())
 }

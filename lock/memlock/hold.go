@@ -10,7 +10,7 @@ import (
 )
 
 // mode is what a kind means to others who want the key.
-type mode int
+type mode uint8
 
 const (
 	exclusive mode = iota
@@ -34,28 +34,27 @@ var givenBack = new(lock.LostError)
 
 // hold is a request from its arrival on: first perhaps in a queue, then holding, then ended.
 type hold struct {
-	l    *Locker
-	r    lock.Request
-	mode mode
-	ctx  holdContext
+	l   *Locker
+	r   lock.Request
+	ctx holdContext
 
 	granted  chan struct{}                  // closed when a hold from the queue is granted
 	ended    atomic.Pointer[lock.LostError] // nil until the end, whose first cause wins
-	released atomic.Bool                    // by its holder, before or after the end
 	start    time.Duration                  // of holding, by now; set once, when granted
 	token    int64                          // likewise
+	released atomic.Bool                    // by its holder, before or after the end
 
 	// The Locker's mutex guards the rest.
-	stay   *stay
-	own    stay      // if h begins it
-	until  time.Time // when the hold ends by itself; zero if it does not
-	reason error     // for the end at that time
-	timer  *time.Timer
 	kept   bool // released with Keep
+	stay   *stay
+	own    stay          // if h begins it
+	until  time.Duration // when the hold ends by itself, by now; 0 if it does not
+	reason error         // for the end at that time
+	timer  *time.Timer
 }
 
 func newHold(ctx context.Context, l *Locker, r lock.Request) *hold {
-	h := &hold{l: l, r: r, mode: modeOf(r.Kind)}
+	h := &hold{l: l, r: r}
 	h.ctx.parent = ctx //nolint:fatcontext // one a hold
 	h.ctx.link.Join(ctx, h.public(), h)
 	return h
@@ -116,17 +115,17 @@ func (h *hold) Extend(_ context.Context, d time.Duration) error {
 
 // Remaining returns how long the hold goes on by itself: 0 once it has ended, and the longest Duration if it has no end.
 func (h *hold) Remaining() time.Duration {
-	var until time.Time
+	var until time.Duration
 	if h.limited() {
 		until = h.l.until(h)
 	}
 	switch {
 	case !h.Held():
 		return 0
-	case until.IsZero():
+	case until == 0:
 		return math.MaxInt64
 	}
-	return max(time.Until(until), 0)
+	return max(until-now(), 0)
 }
 
 // begin starts the clock of a hold that has just been granted.
@@ -134,9 +133,9 @@ func (h *hold) begin() {
 	h.start = now()
 	switch {
 	case h.r.Lease > 0:
-		h.limit(time.Now().Add(h.r.Lease))
+		h.limit(later(h.start, h.r.Lease))
 	case h.limited():
-		h.limit(time.Time{})
+		h.limit(0)
 	}
 }
 
@@ -149,28 +148,35 @@ var epoch = time.Now()
 // now is the time since epoch. It costs half of what time.Now costs.
 func now() time.Duration { return time.Since(epoch) }
 
-// limit lets h end by itself at end, or at its MaxHold if that comes first. A zero end is never.
-func (h *hold) limit(end time.Time) {
+// later is d after t, or as late as can be.
+func later(t, d time.Duration) time.Duration {
+	if d > 0 && t > math.MaxInt64-d {
+		return math.MaxInt64
+	}
+	return t + d
+}
+
+// limit lets h end by itself at end, or at its MaxHold if that comes first. An end of 0 is never.
+func (h *hold) limit(end time.Duration) {
 	h.reason = errLease
 	if h.r.MaxHold > 0 {
-		last := time.Now().Add(h.start + h.r.MaxHold - now())
-		if end.IsZero() || last.Before(end) {
+		if last := later(h.start, h.r.MaxHold); end == 0 || last < end {
 			end, h.reason = last, lock.ErrMaxHold
 		}
 	}
-	if !end.IsZero() {
+	if end != 0 {
 		reason := h.reason
 		h.endAt(end, func() { h.lose(reason) })
 	}
 }
 
 // endAt calls end at until, in place of anything that was to be called before.
-func (h *hold) endAt(until time.Time, end func()) {
+func (h *hold) endAt(until time.Duration, end func()) {
 	if h.timer != nil {
 		h.timer.Stop()
 	}
 	h.until = until
-	h.timer = time.AfterFunc(time.Until(until), end)
+	h.timer = time.AfterFunc(until-now(), end)
 }
 
 // finish ends h for its holder, or says why it had ended before.

@@ -197,11 +197,11 @@ func (l *Locker) keep(h *hold, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h.kept = true
-	h.endAt(time.Now().Add(d), func() { l.drop(h) })
+	h.endAt(later(now(), d), func() { l.drop(h) })
 }
 
-// until returns when h ends by itself, and zero if it does not.
-func (l *Locker) until(h *hold) time.Time {
+// until returns when h ends by itself, by now, and 0 if it does not.
+func (l *Locker) until(h *hold) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return h.until
@@ -211,8 +211,8 @@ func (l *Locker) until(h *hold) time.Time {
 func (l *Locker) extend(h *hold, d time.Duration) (over error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	end := time.Now().Add(d)
-	if !h.Held() || h.until.IsZero() || !end.After(h.until) {
+	end := later(now(), d)
+	if !h.Held() || h.until == 0 || end <= h.until {
 		return nil
 	}
 	if !h.timer.Stop() { // it went off, but has not ended h yet

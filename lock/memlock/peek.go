@@ -14,7 +14,7 @@ func (l *Locker) Peek(ctx context.Context, r lock.Request) error {
 		return err
 	}
 	above := l.above(ctx, r.Key)
-	h := &hold{l: l, r: r, mode: modeOf(r.Kind)}
+	h := &hold{l: l, r: r}
 	l.mu.Lock()
 	e := l.keys[r.Key]
 	if e == nil {
