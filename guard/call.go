@@ -45,11 +45,9 @@ type task interface {
 	instead(ctx context.Context, refused error) error
 }
 
-// keyed is a task that makes its key by itself, with the pattern of the Runner. For a key that is empty, the template has to
-// say what is wrong, or to make it.
+// keyed is a task that makes its keys by itself, where the Runner wants that.
 type keyed interface {
-	quickKey() string
-	fact(root string) (any, error)
+	appendKeys(room []string) ([]string, error)
 }
 
 // Run makes one guarded call: it evaluates the condition, renders the keys, takes the locks in the order of their names
@@ -127,12 +125,8 @@ func (c *call) do(facts keyexpr.Facts) (ran bool, outcome string, err error) {
 
 // render renders the keys of the call, in room if there is enough.
 func (c *call) render(room []string, facts keyexpr.Facts) ([]string, error) {
-	if c.pattern != nil {
-		t := c.task.(keyed)
-		if key := t.quickKey(); key != "" {
-			return append(room, key), nil
-		}
-		facts = t.fact
+	if c.byTask {
+		return c.task.(keyed).appendKeys(room)
 	}
 	return c.keys(c.ctx, room, facts)
 }

@@ -36,7 +36,8 @@ type Runner struct {
 
 	keyFunc *keyFunc          // or
 	key     *keyexpr.Template // the other is nil
-	pattern *keyexpr.Pattern  // of key, for tasks that are keyed
+	pattern *keyexpr.Pattern  // of key, for code that is generated
+	byTask  bool              // keys are made by the task, which is keyed
 	when    *keyexpr.Condition
 	quick   bool // there is nothing before the locks that could take time
 }
@@ -130,9 +131,13 @@ func (r *Runner) keys(ctx context.Context, room []string, facts keyexpr.Facts) (
 	if r.keyFunc != nil {
 		return r.keyFunc.keys(facts)
 	}
-	keys, err := r.key.AppendKeys(ctx, room, facts)
+	return someKeys(r.key.AppendKeys(ctx, room, facts))
+}
+
+// someKeys refuses that there are none: nothing to lock must not mean to run without a lock.
+func someKeys(keys []string, err error) ([]string, error) {
 	if err == nil && len(keys) == 0 {
-		err = errNoKeys // nothing to lock must not mean to run without a lock
+		err = errNoKeys
 	}
 	return keys, err
 }

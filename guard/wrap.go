@@ -106,7 +106,7 @@ func (d Directive[Req, Res]) wrap(g *Guard) (*wrapped, error) {
 		return nil, err
 	}
 	if p := r.key.Pattern(); p != nil && d.Key != nil && slices.Equal(p.Paths(), strings.Fields(d.Paths)) {
-		r.pattern = p
+		r.pattern, r.byTask = p, true
 	}
 	r.quick = r.pattern != nil && r.when == nil
 	made := &directed[Req, Res]{d, r, d.fallback(g.fallback)}

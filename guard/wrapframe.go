@@ -13,8 +13,7 @@ type directed[Req, Res any] struct {
 	fallback func(context.Context, Req, error) (Res, error)
 }
 
-// wrapFrame is one call of a directed: what frame is for functions, but for that nothing of the request is put into an
-// interface unless the template asks for it.
+// wrapFrame is one call of a directed: what frame is for functions, with a key that is made by a pattern if that can be.
 type wrapFrame[Req, Res any] struct {
 	call
 	of  *directed[Req, Res]
@@ -26,8 +25,8 @@ func (d *directed[Req, Res]) call(ctx context.Context, req Req) (Res, error) {
 	c := &wrapFrame[Req, Res]{of: d, req: req}
 	c.Runner, c.task = d.runner, c
 	defer c.forget()
-	var facts keyexpr.Facts // a closure, which a call with a pattern mostly does without
-	if c.pattern == nil || c.when != nil {
+	var facts keyexpr.Facts // a closure, which most calls do without
+	if !c.byTask || c.when != nil {
 		facts = c.fact
 	}
 	_, err := c.start(ctx, facts)
@@ -41,7 +40,13 @@ func (c *wrapFrame[Req, Res]) fact(root string) (any, error) {
 	return c.of.Fact(&c.req, root), nil
 }
 
-func (c *wrapFrame[Req, Res]) quickKey() string { return c.of.Key(c.pattern, &c.req) }
+// appendKeys makes the key by the pattern of the Runner. For one that is empty, the template has to say what is wrong, or to make it.
+func (c *wrapFrame[Req, Res]) appendKeys(room []string) ([]string, error) {
+	if key := c.of.Key(c.pattern, &c.req); key != "" {
+		return append(room, key), nil
+	}
+	return c.keys(c.ctx, room, c.fact)
+}
 
 func (c *wrapFrame[Req, Res]) run(ctx context.Context) (err error) {
 	c.res, err = c.of.Call(ctx, c.req)

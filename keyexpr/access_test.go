@@ -128,7 +128,7 @@ func TestAccessPaths(t *testing.T) {
 			t.Errorf("Parse(%q): %v", tt.expr, err)
 			continue
 		}
-		keys, err := tmpl.Expand(t.Context(), func(string) (any, error) { return newParcel(), nil })
+		keys, err := expandOf(t, tmpl, newParcel())
 		got := strings.Join(keys, " ")
 		if err != nil {
 			got = strings.TrimPrefix(err.Error(), "keyexpr: unusable value: "+tt.expr+" ")
@@ -148,7 +148,7 @@ func TestNilEmbeddedPointer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = tmpl.Expand(t.Context(), func(string) (any, error) { return req, nil })
+		_, err = expandOf(t, tmpl, req)
 		if !errors.Is(err, ErrValue) || !strings.Contains(err.Error(), "can't go on") {
 			t.Errorf("%s.Lead of a nil pointer = %v", root, err)
 		}

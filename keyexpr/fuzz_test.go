@@ -148,7 +148,7 @@ func FuzzRandomParts(f *testing.F) {
 			checkError(t, text, err)
 			return
 		}
-		keys, err := tmpl.Expand(t.Context(), func(string) (any, error) { return g.req, nil })
+		keys, err := expandOf(t, tmpl, g.req)
 		if err != nil {
 			if !errors.Is(err, ErrValue) {
 				t.Errorf("Expand(%q) = %v, want ErrValue", text, err)

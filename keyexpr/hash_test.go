@@ -18,7 +18,7 @@ func hashOf(t *testing.T, v any) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := tmpl.Expand(t.Context(), func(string) (any, error) { return v, nil })
+	keys, err := expandOf(t, tmpl, v)
 	if err != nil {
 		t.Fatalf("hash(%#v): %v", v, err)
 	}
@@ -145,7 +145,7 @@ func TestHashRefusesValues(t *testing.T) {
 		"nil": nil, "nothing": "", "an empty list": []string{}, "an empty map": map[string]int{}, "a function": func() {}, "a channel": make(chan int), "a struct of nothing": hidden{"x"}, "a time": time.Now(),
 		"a time in a list": []any{time.Now()}, "a time in a struct": struct{ At time.Time }{time.Now()}, "a map in a circle": loop, "a complex number": 1i, "a huge list": make([]int, 1_000_000), "a huge text": string(bytes.Repeat([]byte("x"), 1<<20)),
 	} {
-		if keys, err := tmpl.Expand(t.Context(), func(string) (any, error) { return v, nil }); err == nil {
+		if keys, err := expandOf(t, tmpl, v); err == nil {
 			t.Errorf("hash of %s = %q, want an error", name, keys)
 		}
 	}
@@ -208,7 +208,7 @@ func TestHashTellsApart(t *testing.T) {
 	seen := map[string]int{}
 	for i, v := range distinct {
 		for range 3 { // a map has another order each time
-			keys, err := tmpl.Expand(t.Context(), func(string) (any, error) { return v, nil })
+			keys, err := expandOf(t, tmpl, v)
 			if err != nil {
 				t.Errorf("hash(%#v): %v", v, err)
 				break

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -121,4 +123,23 @@ func expand(t testing.TB, text string, req *payRequest) ([]string, error) {
 // newTestState is for code that was compiled without a template around it.
 func newTestState(c *compilation, facts Facts) *run.State {
 	return run.NewState(context.Background(), facts, c.used)
+}
+
+// expandOf expands tmpl for v in all ways that there are, which must agree: with facts, and where v is.
+func expandOf(t testing.TB, tmpl *Template, v any) ([]string, error) {
+	t.Helper()
+	keys, err := tmpl.Expand(context.Background(), func(string) (any, error) { return v, nil })
+	places := []any{&v}
+	if v != nil {
+		p := reflect.New(reflect.TypeOf(v))
+		p.Elem().Set(reflect.ValueOf(v))
+		places = append(places, p.Interface())
+	}
+	for _, place := range places {
+		again, err2 := tmpl.AppendKeysOf(context.Background(), nil, place)
+		if !slices.Equal(again, keys) || fmt.Sprint(err2) != fmt.Sprint(err) || errors.Is(err2, ErrValue) != errors.Is(err, ErrValue) {
+			t.Errorf("%s: AppendKeysOf(%T) = %q, %v; want %q, %v as with facts", tmpl, place, again, err2, keys, err)
+		}
+	}
+	return keys, err
 }

@@ -58,7 +58,7 @@ func TestMatchRoundTrips(t *testing.T) {
 		seen := map[string]string{}
 		for _, a := range awkward {
 			for _, b := range awkward {
-				keys, err := tmpl.Expand(t.Context(), func(string) (any, error) { return pairRequest{a, b, []string{a, b}}, nil })
+				keys, err := expandOf(t, tmpl, pairRequest{a, b, []string{a, b}})
 				if err != nil || len(keys) != 1 {
 					t.Fatalf("Expand(%q) of %q, %q = %q, %v", text, a, b, keys, err)
 				}
@@ -129,7 +129,7 @@ func TestLongKeysHaveDigests(t *testing.T) {
 		t.Fatal(err)
 	}
 	expand := func(a, b string) string {
-		keys, err := tmpl.Expand(t.Context(), func(string) (any, error) { return pairRequest{A: a, B: b}, nil })
+		keys, err := expandOf(t, tmpl, pairRequest{A: a, B: b})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -64,7 +64,7 @@ func TestPanics(t *testing.T) {
 			t.Errorf("Parse(%q): %v", tt.text, err)
 			continue
 		}
-		_, err = tmpl.Expand(context.Background(), func(string) (any, error) { return &rudeRequest{ID: "7", Any: panicsAsString{}}, nil })
+		_, err = expandOf(t, tmpl, &rudeRequest{ID: "7", Any: panicsAsString{}})
 		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, ErrValue) != tt.request {
 			t.Errorf("Expand(%q) = %v, want %q, and ErrValue: %v", tt.text, err, tt.want, tt.request)
 		}
@@ -81,7 +81,7 @@ func TestFailuresOfMethodsAreQuiet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = tmpl.Expand(context.Background(), func(string) (any, error) { return &rudeRequest{}, nil })
+		_, err = expandOf(t, tmpl, &rudeRequest{})
 		if !errors.Is(err, ErrValue) || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "does not marshal to text") {
 			t.Errorf("Expand(%q) = %v", text, err)
 		}
@@ -110,7 +110,7 @@ func TestAfterAPanic(t *testing.T) {
 	}
 	for i := range 100 {
 		id := []string{"7", "bad"}[i%2]
-		keys, err := tmpl.Expand(context.Background(), func(string) (any, error) { return &rudeRequest{ID: id}, nil })
+		keys, err := expandOf(t, tmpl, &rudeRequest{ID: id})
 		if id == "bad" && err == nil || id == "7" && (err != nil || len(keys) != 2 || keys[1] != "b:7") {
 			t.Fatalf("Expand for %s = %q, %v", id, keys, err)
 		}

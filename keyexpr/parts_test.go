@@ -25,7 +25,7 @@ func stockKeys(t testing.TB, text string, req stockRequest) []string {
 	if err != nil {
 		t.Fatalf("Parse(%q): %v", text, err)
 	}
-	keys, err := tmpl.Expand(t.Context(), func(string) (any, error) { return req, nil })
+	keys, err := expandOf(t, tmpl, req)
 	if err != nil {
 		t.Fatalf("Expand(%q): %v", text, err)
 	}
@@ -278,7 +278,7 @@ func TestHashRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range []any{hidden{"x"}, []any{hidden{"x"}}, func() {}, make(chan int), nil, ""} {
-		if keys, err := tmpl.Expand(t.Context(), func(string) (any, error) { return request{Any: v}, nil }); err == nil {
+		if keys, err := expandOf(t, tmpl, request{Any: v}); err == nil {
 			t.Errorf("hash(%#v) = %q, want an error", v, keys)
 		}
 	}

@@ -311,7 +311,7 @@ func TestEmbeddedTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = tmpl.Expand(t.Context(), func(string) (any, error) { return request{Any: stamped{ID: "7"}}, nil })
+		_, err = expandOf(t, tmpl, request{Any: stamped{ID: "7"}})
 		if !errors.Is(err, ErrValue) || !strings.Contains(err.Error(), "is a time") {
 			t.Errorf("Expand(%q) = %v, want a time to be refused", text, err)
 		}

@@ -233,6 +233,12 @@ func (t *Template) AppendKeys(ctx context.Context, keys []string, facts Facts) (
 	return t.program.Expand(ctx, keys, facts)
 }
 
+// AppendKeysOf is AppendKeys for a template with one root at most, which has the value that request points to. It saves the
+// memory of a Facts and of a copy of the request.
+func (t *Template) AppendKeysOf(ctx context.Context, keys []string, request any) ([]string, error) {
+	return t.program.ExpandOf(ctx, keys, request)
+}
+
 // Match reads a key back: it returns the values that the holes had in it, in their order, and
 // those of a join one by one. ok is false for what is no key of this template, or can't be read
 // back: a key that was shortened, and one with raw. It is for tools that list the locks in Redis

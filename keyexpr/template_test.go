@@ -268,3 +268,28 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// AppendKeysOf is given a place and not a value, and there is one for all roots.
+func TestAppendKeysOfMistakes(t *testing.T) {
+	tmpl := mustParse(t, "order:#{req.OrderID}")
+	for _, tt := range []struct {
+		request any
+		want    string
+	}{
+		{payRequest{OrderID: "7"}, "is given by a keyexpr.payRequest, want a pointer to it"},
+		{(*payRequest)(nil), "is given by a *keyexpr.payRequest, want a pointer to it"},
+		{nil, "is given by a <nil>, want a pointer to it"},
+		{new("7"), "is of type string, and was declared as *keyexpr.payRequest"},
+		{&payRequest{OrderID: "7"}, "is of type keyexpr.payRequest, and was declared as *keyexpr.payRequest"},
+	} {
+		keys, err := tmpl.AppendKeysOf(t.Context(), nil, tt.request)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, ErrValue) {
+			t.Errorf("AppendKeysOf(%T) = %q, %v; want an error that says %q, and is not the request's", tt.request, keys, err, tt.want)
+		}
+	}
+	req := &payRequest{OrderID: "7"}
+	keys, err := tmpl.AppendKeysOf(t.Context(), []string{"before"}, &req)
+	if err != nil || !slices.Equal(keys, []string{"before", "order:7"}) {
+		t.Errorf("AppendKeysOf = %q, %v", keys, err)
+	}
+}

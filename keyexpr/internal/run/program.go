@@ -62,9 +62,19 @@ func (p *Part) Literal() bool { return p.Path == nil && p.Append == nil && p.Joi
 // The quick way has no budget and needs none: a value that is longer than a key is left to the other
 // way, and there are only so many parts.
 func (p *Program) Expand(ctx context.Context, keys []string, facts func(root string) (any, error)) ([]string, error) {
+	return p.expand(ctx, keys, facts, nil)
+}
+
+// ExpandOf is Expand where request points to the value of every root.
+func (p *Program) ExpandOf(ctx context.Context, keys []string, request any) ([]string, error) {
+	return p.expand(ctx, keys, nil, request)
+}
+
+// expand has facts, or else a request.
+func (p *Program) expand(ctx context.Context, keys []string, facts func(root string) (any, error), request any) ([]string, error) {
 	// Where a closure runs, what the pool costs is lost in the rest.
 	if !p.plain {
-		return p.expandSlowly(ctx, keys, facts, nil)
+		return p.expandSlowly(ctx, keys, facts, request, nil)
 	}
 	// Both are on the stack, and cleared for each request, so that more room would be paid for by each.
 	// A longer key moves the buffer to the heap.
@@ -80,7 +90,11 @@ func (p *Program) Expand(ctx context.Context, keys []string, facts func(root str
 		at, root := &slots[part.Path.Root], &p.Roots[part.Path.Root]
 		var err error
 		if !at.known {
-			at.value, at.find, err = root.ask(facts)
+			if facts != nil {
+				at.value, at.find, err = root.ask(facts)
+			} else {
+				at.value, at.find, err = root.of(request)
+			}
 			at.known = true
 		}
 		if err == nil {
@@ -88,14 +102,14 @@ func (p *Program) Expand(ctx context.Context, keys []string, facts func(root str
 		}
 		if err != nil {
 			if errors.Is(err, errLong) {
-				return p.expandSlowly(ctx, keys, facts, slots[:])
+				return p.expandSlowly(ctx, keys, facts, request, slots[:])
 			}
 			return nil, BlameHole(part.Src, err)
 		}
 	}
 	switch {
 	case len(buf) > MaxKey:
-		return p.expandSlowly(ctx, keys, facts, slots[:])
+		return p.expandSlowly(ctx, keys, facts, request, slots[:])
 	case p.Valid && !utf8.Valid(buf):
 		return nil, Blame(p.Text, errNoUTF8)
 	}
@@ -109,7 +123,17 @@ func (p *Program) Expand(ctx context.Context, keys []string, facts func(root str
 const maxSlots = 2
 
 // expandSlowly is Expand with a state from the pool. No fact is asked for twice.
-func (p *Program) expandSlowly(ctx context.Context, keys []string, facts func(root string) (any, error), known []slot) ([]string, error) {
+func (p *Program) expandSlowly(ctx context.Context, keys []string, facts func(root string) (any, error), request any,
+	known []slot) ([]string, error) {
+	if facts == nil {
+		facts = func(string) (any, error) {
+			v, err := target(request)
+			if err != nil {
+				return nil, err
+			}
+			return v.Interface(), nil
+		}
+	}
 	st := NewState(ctx, facts, p.Roots)
 	defer st.Release()
 	copy(st.slots, known)

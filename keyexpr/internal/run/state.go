@@ -220,6 +220,31 @@ func (r *Root) ask(facts func(root string) (any, error)) (value reflect.Value, f
 	return value, find, err
 }
 
+// of is ask where the value is known: request points to it.
+func (r *Root) of(request any) (value reflect.Value, find lookup, err error) {
+	value, err = target(request)
+	switch {
+	case err != nil:
+	case r.Lookup || value.Kind() == reflect.Interface:
+		value, find, err = r.admit(value.Interface())
+	default:
+		value, err = r.typed(value)
+	}
+	if err != nil {
+		err = &FactError{r.Name, err}
+	}
+	return value, find, err
+}
+
+// target is what request points to.
+func target(request any) (reflect.Value, error) {
+	p := reflect.ValueOf(request)
+	if p.Kind() != reflect.Pointer || p.IsNil() {
+		return reflect.Value{}, fmt.Errorf("is given by a %T, want a pointer to it", request)
+	}
+	return p.Elem(), nil
+}
+
 // admit returns a value from Facts, if it is what was promised. A value of another type than was
 // declared is a mistake of the adapter's. Paths know the places of fields in the declared type, and
 // would read others.
@@ -231,16 +256,21 @@ func (r *Root) admit(v any) (value reflect.Value, find lookup, err error) {
 		}
 		return value, find, nil
 	}
-	value = reflect.ValueOf(v)
-	if r.Type == nil || v == nil {
-		return value, nil, nil
+	value, err = r.typed(reflect.ValueOf(v))
+	return value, nil, err
+}
+
+// typed returns v, which is invalid for nil, if it may be a value of the root.
+func (r *Root) typed(v reflect.Value) (reflect.Value, error) {
+	if r.Type == nil || !v.IsValid() {
+		return v, nil
 	}
 	// The comparison comes first as it is nearly always true, and a look at two types costs less than
 	// the call.
-	if t := value.Type(); t != r.Type && !t.AssignableTo(r.Type) {
-		return value, nil, fmt.Errorf("is of type %T, and was declared as %v", v, r.Type)
+	if t := v.Type(); t != r.Type && !t.AssignableTo(r.Type) {
+		return v, fmt.Errorf("is of type %v, and was declared as %v", t, r.Type)
 	}
-	return value, nil, nil
+	return v, nil
 }
 
 // look asks a lookup root for the name that p begins with. A lookup may panic as facts may, and is
