@@ -3,6 +3,7 @@ package memlock
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -168,4 +169,23 @@ func TestForceUnlock(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The longest times that there are do not run over.
+func TestLongestTimes(t *testing.T) {
+	const longest = time.Duration(math.MaxInt64)
+	for _, r := range []lock.Request{{Key: "k", Lease: longest}, {Key: "k", MaxHold: longest}, {Key: "k", Lease: longest, MaxHold: longest}} {
+		h := acquire(t, t.Context(), New(), r)
+		x := h.(interface {
+			Extend(ctx context.Context, d time.Duration) error
+			Remaining() time.Duration
+		})
+		if err := x.Extend(t.Context(), longest); err != nil {
+			t.Errorf("%+v: Extend: %v", r, err)
+		}
+		time.Sleep(5 * time.Millisecond) // a timer that ran over has gone off by then
+		if left := x.Remaining(); left < longest/2 || h.Context().Err() != nil {
+			t.Errorf("%+v: %v left, %v", r, left, context.Cause(h.Context()))
+		}
+	}
 }
