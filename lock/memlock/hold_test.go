@@ -171,21 +171,25 @@ func TestForceUnlock(t *testing.T) {
 	})
 }
 
-// The longest times that there are do not run over.
+// The longest times that there are do not run over, and hide no shorter ones.
 func TestLongestTimes(t *testing.T) {
 	const longest = time.Duration(math.MaxInt64)
-	for _, r := range []lock.Request{{Key: "k", Lease: longest}, {Key: "k", MaxHold: longest}, {Key: "k", Lease: longest, MaxHold: longest}} {
+	for _, r := range []lock.Request{{Lease: longest}, {MaxHold: longest}, {Lease: longest, MaxHold: longest}} {
 		h := acquire(t, t.Context(), New(), r)
-		x := h.(interface {
-			Extend(ctx context.Context, d time.Duration) error
-			Remaining() time.Duration
-		})
+		x := h.(*hold)
 		if err := x.Extend(t.Context(), longest); err != nil {
 			t.Errorf("%+v: Extend: %v", r, err)
 		}
-		time.Sleep(5 * time.Millisecond) // a timer that ran over has gone off by then
 		if left := x.Remaining(); left < longest/2 || h.Context().Err() != nil {
 			t.Errorf("%+v: %v left, %v", r, left, context.Cause(h.Context()))
+		}
+	}
+	for _, r := range []lock.Request{{Lease: time.Millisecond, MaxHold: longest}, {Lease: longest, MaxHold: time.Millisecond}} {
+		h := acquire(t, t.Context(), New(), r)
+		select {
+		case <-h.Context().Done():
+		case <-time.After(10 * time.Second):
+			t.Errorf("%+v: goes on", r)
 		}
 	}
 }
