@@ -50,6 +50,13 @@ func (p *Proxy) keep(l *Late) *Late {
 	return l
 }
 
+// keepAgain undoes a match.
+func (p *Proxy) keepAgain(l *Late) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lates = append([]*Late{l}, p.lates...)
+}
+
 func (l *Late) take(b []byte) {
 	l.bytes = b
 	close(l.taken)

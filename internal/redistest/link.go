@@ -84,6 +84,9 @@ func (l *link) request(b []byte) action {
 	case late == nil:
 		l.doomed = l.doomed || cut
 		return forward
+	case late.reply && l.over:
+		l.p.keepAgain(late)
+		return hangUp
 	case late.reply:
 		l.late = late
 		return forward
@@ -115,12 +118,18 @@ func (l *link) reply(b []byte) action {
 	return forward
 }
 
-// end has both directions end; the relay closes the connections.
+// end has both directions end; the relay closes the connections. An answer that was to be kept back and has not come is that of
+// the next such request: a client that was too slow for its own timeout asks again.
 func (l *link) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.over {
-		l.over = true
-		close(l.ended)
+	if l.over {
+		return
+	}
+	l.over = true
+	close(l.ended)
+	if l.late != nil {
+		l.p.keepAgain(l.late)
+		l.late = nil
 	}
 }

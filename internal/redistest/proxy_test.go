@@ -161,3 +161,31 @@ func TestDroppedRequestIsLost(t *testing.T) {
 	await(t, "the connection is gone", func() bool { open, _ := p.Connections(); return open == 0 })
 	expectValue(t, direct, "k", "old")
 }
+
+// A client that has gone before its answer came takes nothing along: the answer to the next such request is kept back.
+func TestKeptBackReplyOfWhoComesAgain(t *testing.T) {
+	p, behind, _ := fronted(t)
+	p.Delay(20 * time.Millisecond)
+	late := p.KeepBackReply("kept", 0)
+	gone, err := net.Dial("tcp", p.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = gone.Write([]byte("*2\r\n$4\r\nECHO\r\n$4\r\nkept\r\n"))
+	if err := errors.Join(err, gone.Close()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the proxy has seen that", func() bool { open, made := p.Connections(); return made == 1 && open == 0 })
+	answer := make(chan error, 1)
+	go func() { answer <- behind.Echo(t.Context(), "kept").Err() }()
+	late.Await(t)
+	select {
+	case err := <-answer:
+		t.Errorf("the answer came before Deliver, %v", err)
+	default:
+	}
+	late.Deliver(t)
+	if err := <-answer; err != nil {
+		t.Error(err)
+	}
+}
