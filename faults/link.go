@@ -41,9 +41,12 @@ func (l *link) add(t toxic) error {
 
 func (l *link) clear(ctx context.Context) { l.proxy.Toxics.ResetToxics(ctx) }
 
+// answerTimeout is how long after a stop a server may take to answer on a link.
+const answerTimeout = 10 * time.Second
+
 // answers waits until a new connection through the link is answered.
 func (l *link) answers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, insideTimeout)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	for {
 		err := l.ping(ctx)

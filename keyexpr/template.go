@@ -234,7 +234,8 @@ func (t *Template) AppendKeys(ctx context.Context, keys []string, facts Facts) (
 }
 
 // AppendKeysOf is AppendKeys for a template with one root at most, which has the value that request points to. It saves the
-// memory of a Facts and of a copy of the request.
+// memory of a Facts and of a copy of the request. Errors are those of Expand; a request that is no pointer, or points to a value of
+// another type than was declared, is the caller's mistake and does not match ErrValue.
 func (t *Template) AppendKeysOf(ctx context.Context, keys []string, request any) ([]string, error) {
 	return t.program.ExpandOf(ctx, keys, request)
 }

@@ -30,13 +30,22 @@ func TestLocksOutliveAServerThatPersists(t *testing.T) {
 	expectHeld(t, other, got)
 }
 
-// A dump brings back what has been given back since, and who has left a fair queue. Neither outlasts its lease or its patience.
+// A dump brings back what has been given back since, and who has left a fair queue. Neither outlasts its lease or its patience. It also
+// brings back the counter of tokens, so that those given out since come again.
 func TestRestartFromAnOldDump(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	rdb := s.Client(t)
 	patience := redisson.FairLockWaitTimeout(time.Second)
 	holder, waiter, later := newClient(t, s, patience).FairLock("k"), newClient(t, s, patience).FairLock("k"), newClient(t, s, patience).FairLock("k")
+	fenced := newClient(t, s).FencedLock("f")
+	number := func() int64 {
+		held := mustLock(t, fenced)
+		defer mustUnlock(t, fenced, held)
+		token, _ := fenced.Token(held)
+		return token
+	}
+	before := number()
 	held, ok, err := holder.TryLock(t.Context(), 0, 2*time.Second)
 	if err != nil || !ok {
 		t.Fatalf("TryLock = %v, %v", ok, err)
@@ -46,19 +55,23 @@ func TestRestartFromAnOldDump(t *testing.T) {
 	check(t, rdb.Save(t.Context()).Err())
 	mustUnlock(t, holder, held)
 	expectHeld(t, waiter, got)
-	if left := keys(t, rdb); len(left) != 0 {
+	since := number()
+	if left := keys(t, rdb); len(left) != 1 { // the counter of tokens
 		t.Fatalf("keys %q are left", left)
 	}
 	s.Kill(t)
 	s.Restart(t)
-	eventually(t, "the queue is back", func() bool { return len(keys(t, rdb)) == 3 })
+	eventually(t, "the lock and its queue are back", func() bool { return len(keys(t, rdb)) == 4 })
 	start := time.Now()
 	held = mustLock(t, later)
 	if d := time.Since(start); d > 10*time.Second {
 		t.Errorf("waited %v for who was there before", d)
 	}
 	mustUnlock(t, later, held)
-	if left := keys(t, rdb); len(left) != 0 {
+	if left := keys(t, rdb); len(left) != 1 {
 		t.Errorf("keys %q are left", left)
+	}
+	if again := number(); since != before+1 || again != since {
+		t.Errorf("tokens were %d, %d after the dump, and %d after the restart; want the second one again", before, since, again)
 	}
 }
