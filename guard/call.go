@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/lock"
 )
@@ -24,10 +25,10 @@ type call struct {
 	countedHeld bool        // in latchkey.guard.held
 	judged      bool        // lost and until are known, as the work has returned
 	releasing   releaseContext
-	began       time.Duration // by now
-	since       time.Duration // when all locks were held, by now
+	began       time.Duration // by the clock, as are the others
+	since       time.Duration // when all locks were held
 	lost        error         // why the call lost a lock
-	until       time.Duration // until when the locks are good, by now
+	until       time.Duration // until when the locks are good
 	keep        time.Duration // how long the locks stay after their release
 	turn        *turn         // nil unless newer calls replace this one
 	above       *call         // before it in a Stack
@@ -85,7 +86,7 @@ func (t *funcTask) instead(ctx context.Context, refused error) error { return t.
 
 // start makes the call and tells how it went.
 func (c *call) start(ctx context.Context, facts keyexpr.Facts) (ran bool, err error) {
-	c.until, c.began = Forever, now()
+	c.until, c.began = Forever, clock.Now()
 	// The outcome until a better one is known, which does not happen if anything panics.
 	c.event.Guard, c.event.Template, c.event.Outcome = c.spec.Name, c.spec.Key, OutcomePanic
 	c.ctx, c.span = c.tel.spans.start(ctx, c.began, &c.labels)
@@ -166,13 +167,13 @@ func (c *call) acquire(keys []string) error {
 	}
 	start := c.began
 	if !c.quick {
-		start = now()
+		start = clock.Now()
 	}
 	counted := c.enterLine()
 	defer func() {
 		c.leaveLine(counted)
 		if !c.locked {
-			c.event.Wait = now() - start
+			c.event.Wait = clock.Now() - start
 		}
 	}()
 	c.work.holds = c.one[:0]
@@ -202,10 +203,18 @@ func (c *call) acquire(keys []string) error {
 		return err
 	}
 	c.work.Context, c.work.guard = ctx, c.spec.Name //nolint:fatcontext // one a call
-	c.locked, c.since = true, now()
+	c.locked, c.since = true, c.beginning()
 	c.event.Wait = c.since - start
 	c.hasLocks(len(keys), c.event.Wait)
 	return nil
+}
+
+// beginning is when the last of the locks was had, which some lockers know themselves.
+func (c *call) beginning() time.Duration {
+	if hold, ok := c.work.holds[len(c.work.holds)-1].(clock.Timed); ok {
+		return time.Duration(hold.Since())
+	}
+	return clock.Now()
 }
 
 // waitLeft is what is left of a wait that has an end, for a call that has waited since start.
@@ -213,7 +222,7 @@ func (c *call) waitLeft(wait, start time.Duration) time.Duration {
 	if wait <= 0 {
 		return wait
 	}
-	return max(0, c.spec.Wait-(now()-start))
+	return max(0, c.spec.Wait-(clock.Now()-start))
 }
 
 // latest is the context of the last lock taken, or the caller's if there is none.

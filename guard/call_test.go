@@ -360,3 +360,25 @@ func TestWaitIsForTheLock(t *testing.T) {
 		}
 	})
 }
+
+// slowAnswer is a memlock whose Acquire returns a second after it got the lock.
+type slowAnswer struct{ *memlock.Locker }
+
+func (l slowAnswer) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
+	hold, err := l.Locker.Acquire(ctx, r)
+	time.Sleep(time.Second)
+	return hold, err
+}
+
+// TestHeldFromTheStart holds that a lock which knows its start is held from then on, and not from when the call hears of it.
+func TestHeldFromTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		settle, seen := guarded(t, slowAnswer{memlock.New()}, func(context.Context, Order) (string, error) { return "", nil })
+		if _, err := settle(t.Context(), Order{ID: "7"}); err != nil {
+			t.Fatal(err)
+		}
+		if e := seen.all[0]; e.Wait != 0 || e.Held != time.Second {
+			t.Errorf("waited %v and held %v, want 0s and 1s", e.Wait, e.Held)
+		}
+	})
+}

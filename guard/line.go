@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -23,7 +24,7 @@ func (c *call) takeOne(r lock.Request) (lock.Hold, error) {
 		return c.locker.Acquire(ctx, r)
 	}
 	// Only a call that has to wait is a waiter, and whether it has to is known when it has tried.
-	start, once := now(), r
+	start, once := clock.Now(), r
 	once.Wait = 0
 	hold, err := c.locker.Acquire(ctx, once)
 	if !errors.Is(err, lock.ErrBusy) || !c.local.wait(r.Key, c.spec.Waiters) {
@@ -31,7 +32,7 @@ func (c *call) takeOne(r lock.Request) (lock.Hold, error) {
 	}
 	defer c.local.waited(r.Key)
 	if r.Wait > 0 {
-		r.Wait = max(0, r.Wait-(now()-start))
+		r.Wait = max(0, r.Wait-(clock.Now()-start))
 	}
 	return c.locker.Acquire(ctx, r)
 }

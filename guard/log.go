@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/latchkey-go/latchkey/internal/clock"
 )
 
 // Log writes a line to l for each call, at a level that says who should look:
@@ -61,7 +63,7 @@ type lineKind struct{ guard, outcome string }
 
 // lineCount counts the lines of one kind, from the first of a period.
 type lineCount struct {
-	since         time.Duration // by now
+	since         time.Duration // by the clock
 	kept, omitted int
 }
 
@@ -70,7 +72,7 @@ type lineCount struct {
 func (l *logger) keep(e *Event) (omitted int, pause time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	kind, at := lineKind{e.Guard, e.Outcome}, now()
+	kind, at := lineKind{e.Guard, e.Outcome}, clock.Now()
 	n := l.recent[kind]
 	if n == nil || at-n.since >= linePeriod {
 		if n != nil {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/internal/suggest"
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
@@ -257,7 +258,7 @@ func (r *Registry) list() []*entry {
 // count counts the end of a call.
 func (e *entry) count(ev *Event, locked bool) {
 	e.outcomes[ev.Outcome].Add(1)
-	at := now()
+	at := clock.Now()
 	if ev.Keys > 0 {
 		e.waits.add(ev.Wait, at)
 	}
@@ -271,7 +272,7 @@ func (e *entry) info() Info {
 	i := Info{
 		Spec: e.spec, Shape: e.shape, Place: e.place, Mode: Mode(e.mode.Load()),
 		Waiting: e.waiting.Load(), Held: e.held.Load(), Outcomes: make(map[string]int64),
-		Waits: e.waits.sum(now()), Holds: e.holds.sum(now()), Roots: slices.Sorted(maps.Keys(e.roots)),
+		Waits: e.waits.sum(clock.Now()), Holds: e.holds.sum(clock.Now()), Roots: slices.Sorted(maps.Keys(e.roots)),
 	}
 	i.Spec.zeros = 0
 	for outcome, count := range e.outcomes {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -19,7 +20,7 @@ var errLeaseOver = errors.New("the lease was over when the work returned")
 func (c *call) settle(err error) (outcome string, _ error) {
 	c.judge()
 	if c.lost == nil && err == nil && c.spec.Hold > 0 {
-		c.keep = c.spec.Hold - (now() - c.since)
+		c.keep = c.spec.Hold - (clock.Now() - c.since)
 	}
 	c.release()
 	lost := c.lost
@@ -51,7 +52,7 @@ func (c *call) judge() {
 	good := c.good()
 	c.lost = c.loss(good)
 	if good < Forever {
-		c.until = now() + good
+		c.until = clock.Now() + good
 	}
 	if c.above != nil && c.above.locked {
 		c.above.judge()
@@ -84,20 +85,22 @@ func (c *call) declared() time.Duration {
 	if end == Forever || c.work.extended.Load() {
 		return Forever
 	}
-	return max(0, end-(now()-c.since))
+	return max(0, end-(clock.Now()-c.since))
 }
 
 // loss is how one of our locks was lost, if it was; good is for how long none will be. The loss of a lock that the caller
 // holds ends the work's context too, but is the caller's to report.
 func (c *call) loss(good time.Duration) error {
-	cause := context.Cause(&c.work)
-	if errors.Is(cause, lock.ErrLost) && !errors.Is(cause, context.Cause(c.ctx)) {
-		return cause
+	if c.work.Err() != nil {
+		cause := context.Cause(&c.work)
+		if errors.Is(cause, lock.ErrLost) && !errors.Is(cause, context.Cause(c.ctx)) {
+			return cause
+		}
 	}
 	if good > 0 {
 		return nil
 	}
-	held := now() - c.since
+	held := clock.Now() - c.since
 	if c.spec.MaxHold > 0 && held >= c.spec.MaxHold {
 		return &lock.LostError{Held: held, Reason: lock.ErrMaxHold}
 	}
@@ -118,17 +121,17 @@ func (c *call) release() {
 	switch {
 	case len(holds) == 1:
 		err := c.giveBack(holds[0])
-		c.answered(err, err != nil && now() < c.until)
+		c.answered(err, err != nil && clock.Now() < c.until)
 	case ok && c.keep <= 0:
 		holds = slices.Clone(holds) // others may read it
 		slices.Reverse(holds)       // the last one first, where it gives them back one by one
 		err := all.ReleaseAll(&c.releasing, holds)
-		c.answered(err, err != nil && now() < c.until)
+		c.answered(err, err != nil && clock.Now() < c.until)
 	default:
 		c.releaseTogether(holds)
 	}
 	if c.locked {
-		c.event.Held = now() - c.since
+		c.event.Held = clock.Now() - c.since
 		c.recent.add(c.event.Held + max(0, c.keep))
 	}
 }
@@ -196,7 +199,7 @@ func (c *call) releaseTogether(holds []lock.Hold) {
 		a := &answers[i]
 		a.err = errNoAnswer // unless Release returns
 		a.err = c.giveBack(holds[i])
-		a.good = a.err != nil && now() < c.until
+		a.good = a.err != nil && clock.Now() < c.until
 	})
 	for _, a := range answers {
 		c.answered(a.err, a.good)

@@ -19,7 +19,7 @@ type spans struct {
 	// unset is the global provider that stands in until the program sets one. It is nil where spans always start.
 	unset trace.TracerProvider
 	never bool // the provider does nothing, and never will
-	// asked is when the stand-in was last asked for a span, in nanoseconds since epoch. Instrumentation from outside of the
+	// asked is when the stand-in was last asked for a span, by the clock. Instrumentation from outside of the
 	// program (eBPF) attaches to the stand-in's spans, and to be noticed it must find one from time to time.
 	asked *atomic.Int64
 }
@@ -27,13 +27,7 @@ type spans struct {
 // askEvery is how often the stand-in is asked for a span.
 const askEvery = time.Second
 
-var (
-	epoch  = time.Now()
-	noSpan = trace.SpanFromContext(context.Background())
-)
-
-// now is the time since epoch. It costs half of what time.Now costs.
-func now() time.Duration { return time.Since(epoch) }
+var noSpan = trace.SpanFromContext(context.Background())
 
 func newSpans(p trace.TracerProvider) spans {
 	if p == nil {

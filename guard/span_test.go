@@ -11,6 +11,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/latchkey-go/latchkey/internal/clock"
 )
 
 // TestSpansForNobodyAreFree holds that a span which nobody can see costs nothing, and that the global stand-in is asked
@@ -19,7 +21,7 @@ func TestSpansForNobodyAreFree(t *testing.T) {
 	l := newLabels(Spec{Name: "a", Key: "b"})
 	for _, p := range []trace.TracerProvider{nil, otel.GetTracerProvider(), noop.NewTracerProvider()} {
 		s := newSpans(p)
-		at := now()
+		at := clock.Now()
 		_, first := s.start(t.Context(), at, &l)
 		if asked := first != noSpan; asked == s.never {
 			t.Errorf("%T: first call asked for a span: %v", p, asked)
@@ -50,7 +52,7 @@ func TestSpansAlwaysStartWithAProvider(t *testing.T) {
 		return
 	}
 	exporter := tracetest.NewInMemoryExporter()
-	l, at := newLabels(Spec{Name: "a", Key: "b"}), now()
+	l, at := newLabels(Spec{Name: "a", Key: "b"}), clock.Now()
 	early, given := newSpans(nil), newSpans(otel.GetTracerProvider())
 	early.start(context.Background(), at, &l)
 	given.start(context.Background(), at, &l)

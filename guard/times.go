@@ -38,7 +38,7 @@ const generation = 5 * time.Minute
 // recentTimes counts Times: those of this generation, and of the one before. It is safe for concurrent use.
 type recentTimes struct {
 	mu              sync.Mutex
-	begun           time.Duration // this generation, by now
+	begun           time.Duration // this generation, by the clock
 	current, before Times
 }
 

@@ -51,9 +51,14 @@ func WithHold(ctx context.Context, h Hold, held func() bool) context.Context {
 // [context.WithoutCancel] keeps the holds above a context, and [NewOwner] hides them.
 //
 // A [Locker] looks here for holds of its own that a call re-enters; see [Reenter].
-func Ancestors(ctx context.Context) iter.Seq[Hold] {
+func Ancestors(ctx context.Context) iter.Seq[Hold] { return holds(chainOf(ctx)) }
+
+// Ancestors returns the live holds above the one that l was given by Join, as the function does for a context.
+func (l *Link) Ancestors() iter.Seq[Hold] { return holds(l.outer) }
+
+func holds(l *Link) iter.Seq[Hold] {
 	return func(yield func(Hold) bool) {
-		for l := range live(ctx) {
+		for l := range live(l) {
 			if !yield(l.hold) {
 				return
 			}
@@ -61,9 +66,10 @@ func Ancestors(ctx context.Context) iter.Seq[Hold] {
 	}
 }
 
-func live(ctx context.Context) iter.Seq[*Link] {
+// live are l and the links above it whose holds are live. A nil l is none.
+func live(l *Link) iter.Seq[*Link] {
 	return func(yield func(*Link) bool) {
-		for l := chainOf(ctx); l != nil; l = l.outer {
+		for ; l != nil; l = l.outer {
 			if l.live.Held() && !yield(l) {
 				return
 			}
@@ -80,7 +86,7 @@ func NewOwner(ctx context.Context) context.Context {
 // Related reports whether a live hold is above both contexts. A [Locker] asks it with the contexts of a holder and of a
 // caller that the holder keeps out; see [BusyError].
 func Related(a, b context.Context) bool {
-	for x := range live(a) {
+	for x := range live(chainOf(a)) {
 		for y := chainOf(b); y != nil; y = y.outer {
 			if x == y {
 				return true

@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -23,17 +24,26 @@ func newFakeHold(ctx context.Context, name string) *fakeHold {
 	return h
 }
 
-// checkAncestors compares the names of the live holds above ctx, innermost first.
+// checkAncestors compares the names of the live holds above ctx, innermost first. A Link that joins it knows the same ones.
 func checkAncestors(t *testing.T, what string, ctx context.Context, want ...string) {
 	t.Helper()
-	var got []string
-	for h := range lock.Ancestors(ctx) {
-		got = append(got, h.(*fakeHold).name)
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("ancestors of %s = %v, want %v", what, got, want)
+	var link lock.Link
+	joined := &fakeHold{name: "joined"}
+	link.Join(ctx, joined, heldFunc(func() bool { return true }))
+	for by, holds := range map[string]iter.Seq[lock.Hold]{"context": lock.Ancestors(ctx), "Link": link.Ancestors()} {
+		var got []string
+		for h := range holds {
+			got = append(got, h.(*fakeHold).name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("ancestors of %s by its %s = %v, want %v", what, by, got, want)
+		}
 	}
 }
+
+type heldFunc func() bool
+
+func (f heldFunc) Held() bool { return f() }
 
 func TestAncestors(t *testing.T) {
 	root := t.Context()

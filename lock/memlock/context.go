@@ -3,6 +3,7 @@ package memlock
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -18,11 +19,14 @@ type holdContext struct {
 	made  context.Context // nil until it is needed
 	stop  context.CancelCauseFunc
 	cause error // set once by cancel
+
+	own atomic.Bool // made or cause is set; until then there is nothing but the parent
 }
 
 // cancel ends c. It has no effect if the parent has ended before.
 func (c *holdContext) cancel(cause error) {
 	c.mu.Lock()
+	c.own.Store(true)
 	c.cause = cause
 	if c.made == nil && c.parent.Err() != nil {
 		c.makeLocked(c.parent) // the parent came first, and what Err has said must stay true
@@ -35,6 +39,7 @@ func (c *holdContext) cancel(cause error) {
 }
 
 func (c *holdContext) makeLocked(parent context.Context) {
+	c.own.Store(true)
 	c.made, c.stop = context.WithCancelCause(parent)
 }
 
@@ -59,6 +64,9 @@ func (c *holdContext) Deadline() (time.Time, bool) { return c.parent.Deadline() 
 func (c *holdContext) Done() <-chan struct{} { return c.standard().Done() }
 
 func (c *holdContext) Err() error {
+	if !c.own.Load() && c.parent.Err() == nil {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -75,6 +83,9 @@ func (c *holdContext) Err() error {
 func (c *holdContext) Value(key any) any {
 	if link := c.link.Value(key); link != nil {
 		return link
+	}
+	if !c.own.Load() {
+		return c.parent.Value(key)
 	}
 	c.mu.Lock()
 	from, ended := c.made, c.cause != nil

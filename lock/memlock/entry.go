@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -68,6 +69,7 @@ func (e *entry) add(h *hold) {
 		e.stays++
 	}
 	h.stay.holds++
+	h.entry = e
 	e.holds = append(e.holds, h)
 }
 
@@ -120,5 +122,5 @@ func (e *entry) remaining() time.Duration {
 		}
 		last = max(last, h.until)
 	}
-	return max(0, last-now())
+	return max(0, last-clock.Now())
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -40,17 +41,18 @@ type hold struct {
 
 	granted  chan struct{}                  // closed when a hold from the queue is granted
 	ended    atomic.Pointer[lock.LostError] // nil until the end, whose first cause wins
-	start    time.Duration                  // of holding, by now; set once, when granted
+	start    time.Duration                  // of holding, by the clock; set once, when granted
 	token    int64                          // likewise
 	released atomic.Bool                    // by its holder, before or after the end
 
 	// The Locker's mutex guards the rest.
-	kept   bool // released with Keep
-	stay   *stay
-	own    stay          // if h begins it
-	until  time.Duration // when the hold ends by itself, by now; 0 if it does not
-	reason error         // for the end at that time
-	timer  *time.Timer
+	kept  bool   // released with Keep
+	maxed bool   // it is MaxHold that ends it, and not Lease
+	entry *entry // that it was put into; another key's, perhaps, once it is out
+	stay  *stay
+	own   stay          // if h begins it
+	until time.Duration // when the hold ends by itself, by the clock; 0 if it does not
+	timer *time.Timer
 }
 
 func newHold(ctx context.Context, l *Locker, r lock.Request) *hold {
@@ -125,12 +127,12 @@ func (h *hold) Remaining() time.Duration {
 	case until == 0:
 		return math.MaxInt64
 	}
-	return max(until-now(), 0)
+	return max(until-clock.Now(), 0)
 }
 
 // begin starts the clock of a hold that has just been granted.
 func (h *hold) begin() {
-	h.start = now()
+	h.start = clock.Now()
 	switch {
 	case h.r.Lease > 0:
 		h.limit(later(h.start, h.r.Lease))
@@ -139,14 +141,11 @@ func (h *hold) begin() {
 	}
 }
 
+// Since implements [clock.Timed].
+func (h *hold) Since() clock.Instant { return clock.Instant(h.start) }
+
 // limited reports whether h ends by itself.
 func (h *hold) limited() bool { return h.r.Lease > 0 || h.r.MaxHold > 0 }
-
-// epoch is what the start of a hold is counted from.
-var epoch = time.Now()
-
-// now is the time since epoch. It costs half of what time.Now costs.
-func now() time.Duration { return time.Since(epoch) }
 
 // later is d after t, or as late as can be.
 func later(t, d time.Duration) time.Duration {
@@ -158,16 +157,24 @@ func later(t, d time.Duration) time.Duration {
 
 // limit lets h end by itself at end, or at its MaxHold if that comes first. An end of 0 is never.
 func (h *hold) limit(end time.Duration) {
-	h.reason = errLease
+	h.maxed = false
 	if h.r.MaxHold > 0 {
 		if last := later(h.start, h.r.MaxHold); end == 0 || last < end {
-			end, h.reason = last, lock.ErrMaxHold
+			end, h.maxed = last, true
 		}
 	}
 	if end != 0 {
-		reason := h.reason
+		reason := h.reason()
 		h.endAt(end, func() { h.lose(reason) })
 	}
+}
+
+// reason is why h ends by itself.
+func (h *hold) reason() error {
+	if h.maxed {
+		return lock.ErrMaxHold
+	}
+	return errLease
 }
 
 // endAt calls end at until, in place of anything that was to be called before.
@@ -176,7 +183,7 @@ func (h *hold) endAt(until time.Duration, end func()) {
 		h.timer.Stop()
 	}
 	h.until = until
-	h.timer = time.AfterFunc(until-now(), end)
+	h.timer = time.AfterFunc(until-clock.Now(), end)
 }
 
 // finish ends h for its holder, or says why it had ended before.
@@ -192,7 +199,7 @@ func (h *hold) finish() error {
 
 // lose ends h against the will of its holder.
 func (h *hold) lose(reason error) {
-	lost := &lock.LostError{Held: now() - h.start, Reason: reason}
+	lost := &lock.LostError{Held: clock.Now() - h.start, Reason: reason}
 	h.end(lost, lost)
 }
 

@@ -14,10 +14,12 @@ package memlock
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -79,7 +81,7 @@ func (l *Locker) ForceUnlock(key string) bool {
 
 // take makes h hold its lock, or returns why not and leaves nothing behind.
 func (l *Locker) take(ctx context.Context, h *hold) error {
-	above := l.above(ctx, h.r.Key)
+	above := l.above(h.ctx.link.Ancestors(), h.r.Key)
 	granted, f, err := l.arrive(h, above)
 	switch {
 	case granted:
@@ -93,11 +95,11 @@ func (l *Locker) take(ctx context.Context, h *hold) error {
 	return err
 }
 
-// above returns the live holds of key and l in the chain of ctx. It runs code of other Lockers, so the mutex must not be
+// above returns those of ancestors that are holds of key and l. It runs code of other Lockers, so the mutex must not be
 // locked.
-func (l *Locker) above(ctx context.Context, key string) []*hold {
+func (l *Locker) above(ancestors iter.Seq[lock.Hold], key string) []*hold {
 	var holds []*hold
-	for a := range lock.Ancestors(ctx) {
+	for a := range ancestors {
 		p, ok := a.(interface{ private() *hold })
 		if !ok {
 			continue
@@ -130,7 +132,7 @@ func (l *Locker) arrive(h *hold, above []*hold) (granted bool, f refusal, err er
 	case h.r.Wait == 0:
 		f = e.refusal()
 	default:
-		h.granted = make(chan struct{})
+		h.granted, h.entry = make(chan struct{}), e
 		e.queue = append(e.queue, h)
 	}
 	return granted, f, err
@@ -167,11 +169,10 @@ func (l *Locker) wait(ctx context.Context, h *hold) error {
 func (l *Locker) leave(h *hold) (f refusal, left bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := l.keys[h.r.Key]
-	if e == nil || !slices.Contains(e.queue, h) {
+	if !slices.Contains(h.entry.queue, h) {
 		return f, false
 	}
-	f = e.refusal()
+	f = h.entry.refusal()
 	l.remove(h)
 	return f, true
 }
@@ -197,10 +198,10 @@ func (l *Locker) keep(h *hold, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h.kept = true
-	h.endAt(later(now(), d), func() { l.drop(h) })
+	h.endAt(later(clock.Now(), d), func() { l.drop(h) })
 }
 
-// until returns when h ends by itself, by now, and 0 if it does not.
+// until returns when h ends by itself, by the clock, and 0 if it does not.
 func (l *Locker) until(h *hold) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,12 +212,12 @@ func (l *Locker) until(h *hold) time.Duration {
 func (l *Locker) extend(h *hold, d time.Duration) (over error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	end := later(now(), d)
+	end := later(clock.Now(), d)
 	if !h.Held() || h.until == 0 || end <= h.until {
 		return nil
 	}
 	if !h.timer.Stop() { // it went off, but has not ended h yet
-		return h.reason
+		return h.reason()
 	}
 	h.limit(end)
 	return nil
@@ -238,8 +239,8 @@ func (l *Locker) remove(h *hold) {
 	if h.timer != nil {
 		h.timer.Stop()
 	}
-	e := l.keys[h.r.Key]
-	if e == nil || !e.remove(h) {
+	e := h.entry
+	if !e.remove(h) {
 		return
 	}
 	waiting := e.queue[:0]

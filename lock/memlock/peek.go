@@ -13,7 +13,7 @@ func (l *Locker) Peek(ctx context.Context, r lock.Request) error {
 	if err := cmp.Or(r.Validate(), context.Cause(ctx)); err != nil {
 		return err
 	}
-	above := l.above(ctx, r.Key)
+	above := l.above(lock.Ancestors(ctx), r.Key)
 	h := &hold{l: l, r: r}
 	l.mu.Lock()
 	e := l.keys[r.Key]

@@ -16,7 +16,7 @@ func (l *Locker) Replace(ctx context.Context, r lock.Request) (newest context.Co
 	if err := cmp.Or(r.Validate(), context.Cause(ctx)); err != nil {
 		return nil, nil, err
 	}
-	if len(l.above(ctx, r.Key)) > 0 {
+	if len(l.above(lock.Ancestors(ctx), r.Key)) > 0 {
 		return ctx, func() {}, nil
 	}
 	newest, end := context.WithCancelCause(ctx)
