@@ -137,11 +137,11 @@ func (b *bare) send(ctx context.Context, command []argument, key string, holders
 			args[i] = a.before
 		}
 	}
-	answer, err := b.do(ctx, args).Int64Slice()
-	if err == nil && (len(answer) == 0 || answer[0] != 1) {
-		err = errBusy
+	cmd := b.do(ctx, args)
+	if _, taken := cmd.Val().(int64); !taken && cmd.Err() == nil { // a list is a refusal
+		return errBusy
 	}
-	return err
+	return cmd.Err()
 }
 
 func (b *bare) Lock(ctx context.Context, key string) (held, error) {

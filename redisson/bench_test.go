@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -157,9 +158,14 @@ func BenchmarkRenewal(b *testing.B) {
 		})
 	}
 	all.Wait()
+	if err := rdb.ConfigResetStat(b.Context()).Err(); err != nil {
+		b.Fatal(err)
+	}
 	for b.Loop() {
 		<-time.After(6 * time.Second)
 	}
+	calls, busy := commandTime(b, rdb, "evalsha")
+	b.ReportMetric(float64(busy.Nanoseconds())/float64(calls), "redis-ns/renewal")
 	for i, ctx := range held {
 		if ctx.Err() != nil {
 			b.Fatalf("lock %d was lost: %v", i, context.Cause(ctx))
@@ -169,4 +175,17 @@ func BenchmarkRenewal(b *testing.B) {
 		b.Errorf("%d keys, want %d", n, locks)
 	}
 	b.ReportMetric(locks, "locks")
+}
+
+// commandTime says how often a command was run, and how long Redis was busy with it.
+func commandTime(b *testing.B, rdb *redis.Client, name string) (calls int64, busy time.Duration) {
+	b.Helper()
+	for line := range strings.Lines(rdb.Info(b.Context(), "commandstats").Val()) {
+		var usec int64
+		if n, _ := fmt.Sscanf(line, "cmdstat_"+name+":calls=%d,usec=%d", &calls, &usec); n == 2 {
+			return calls, time.Duration(usec) * time.Microsecond
+		}
+	}
+	b.Fatalf("no statistics of %s", name)
+	return 0, 0
 }

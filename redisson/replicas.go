@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -48,8 +49,8 @@ func (r *road) processConfirmed(ctx context.Context, key string, cmd single) {
 	wait := single{redis.NewCmd(ctx, "wait", r.replicas.count, r.replicas.timeout.Milliseconds())}
 	_ = pipe.Process(ctx, wait)
 	_, _ = pipe.Exec(ctx) // each command has its own error
-	values, err := cmd.Int64Slice()
-	if err != nil || len(values) == 0 || values[0] != 1 {
+	values, err := reply.Ints(cmd.Cmd, new([]int64))
+	if err != nil || values[0] != 1 {
 		return
 	}
 	confirmed, err := wait.Int()

@@ -16,7 +16,7 @@ var simMutants = []mutant{
 	// Who holds the lock.
 	{
 		name:  "a release does not look who holds the lock",
-		edits: []edit{{"lua/lock_release.lua", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then", "if redis.call('exists', KEYS[1]) == 0 then"}},
+		edits: []edit{{"lua/lock_release.lua", "if call('hexists', key, ARGV[1]) == 0 then", "if call('exists', key) == 0 then"}},
 		run:   "scene=plain", want: "two owners|believes",
 	},
 	{
@@ -26,7 +26,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "an acquire does not look whether the lock is free",
-		edits: []edit{{"lua/lock_acquire.lua", "local free = before == -2", "local free = redis.call('hlen', KEYS[1]) < 2"}},
+		edits: []edit{{"lua/lock_acquire.lua", "local free = before == -2", "local free = call('hlen', key) < 2"}},
 		run:   "scene=spin", want: "two owners",
 	},
 	{
@@ -153,7 +153,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a lock is passed on that was lost",
-		edits: []edit{{"lua/lock_pass.lua", "if not first and redis.call('hexists', KEYS[1], ARGV[2]) == 0 then", "first = true\nif false then"}},
+		edits: []edit{{"lua/lock_pass.lua", "if not first and call('hexists', key, holder) == 0 then", "first = true\nif false then"}},
 		run:   "scene=plain", want: "two owners|believes|keeps for another",
 	},
 	{
@@ -163,7 +163,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a lock is passed on with the old token",
-		edits: []edit{{"lua/lock_pass.lua", "token = not first and tonumber(redis.call('get', KEYS[2])) or count()", "token = tonumber(redis.call('get', KEYS[2])) or count()"}},
+		edits: []edit{{"lua/lock_pass.lua", "token = not first and tonumber(call('get', KEYS[2])) or count()", "token = tonumber(call('get', KEYS[2])) or count()"}},
 		run:   "scene=fenced", want: "token",
 	},
 	{

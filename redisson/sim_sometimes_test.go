@@ -53,7 +53,7 @@ func (w *world) forced(e sim.Execution) {
 
 // late notes what a command has done whose sender had given it up.
 func (w *world) late(e sim.Execution) {
-	took := strings.HasPrefix(e.Answer, "*3\r\n:1\r\n")
+	took := strings.HasPrefix(e.Answer, ":") || strings.HasPrefix(e.Answer, "*3\r\n:1\r\n") // a lone integer is a yes
 	updates := strings.HasSuffix(e.Script, "_update")
 	switch inside, nested := w.judge.present(e.Client); {
 	case updates && took && nested:

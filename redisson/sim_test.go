@@ -15,7 +15,7 @@ import (
 // simSeeds is how many seeds TestSim runs by itself, from which one on: from one with which even rare faults are reached.
 const (
 	simSeeds = 100
-	simFirst = 401
+	simFirst = 601
 )
 
 // simLine is the last line that the tests of this package print, if any.

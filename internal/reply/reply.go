@@ -27,8 +27,14 @@ var transientInScripts = [...]string{
 const least = 3
 
 // Ints returns what a script has answered to cmd, a list of integers: at least three, of which those that the script did not
-// give are 0. No list and an empty one are errors. They are appended to room, which the answers to many commands can share.
+// give are 0. A lone n stands for {1, n}: a list costs Redis half a microsecond more, a fifth of a short script. All else, and an
+// empty list, is an error. They are appended to room, which the answers to many commands can share.
 func Ints(cmd *redis.Cmd, room *[]int64) ([]int64, error) {
+	if n, ok := cmd.Val().(int64); ok && cmd.Err() == nil {
+		from := len(*room)
+		*room = append(*room, 1, n, 0)
+		return slices.Clip((*room)[from:]), nil
+	}
 	list, err := cmd.Slice()
 	if err != nil {
 		return nil, err

@@ -103,9 +103,11 @@ func TestInts(t *testing.T) {
 	}
 	var answers [][]int64
 	for _, tt := range []struct {
-		answer []any
+		answer any
 		want   []int64
 	}{
+		{int64(30000), []int64{1, 30000, 0}}, // the short form
+		{int64(0), []int64{1, 0, 0}},
 		{[]any{int64(1), int64(30000)}, []int64{1, 30000, 0}},
 		{[]any{int64(5)}, []int64{5, 0, 0}},
 		{[]any{int64(0), int64(7), int64(8), int64(9)}, []int64{0, 7, 8, 9}}, // does not fit behind the others
@@ -131,7 +133,7 @@ func TestInts(t *testing.T) {
 			}
 		}
 	}
-	for _, answer := range []any{[]any{"1"}, []any{int64(1), nil}, []any{[]any{}}, []any{}, nil, "text", int64(1)} {
+	for _, answer := range []any{[]any{"1"}, []any{int64(1), nil}, []any{[]any{}}, []any{}, nil, "text", true, 1.5} {
 		if got, err := read(answer, nil); err == nil {
 			t.Errorf("Ints of %v = %v, want an error", answer, got)
 		}

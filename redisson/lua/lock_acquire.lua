@@ -2,12 +2,13 @@
 -- Safe to repeat: a holder that is there keeps its count, and its lease does not get shorter.
 -- KEYS[1] lock, KEYS[2] fencing token or nothing   ARGV[1] holder, ARGV[2] lease in ms; with a token, ARGV[3] how long it is
 -- kept after the lease in ms, 0 for ever
--- Answers {1, lease left in ms, token or 0} when held, {0, time to live in ms} when others hold it, {-1, kind} when it is
--- held for reading (2) or writing (3).
-local before = redis.call('pttl', KEYS[1])
+-- Answers the lease left in ms when held, with a token {1, lease left in ms, token}; {0, time to live in ms} when others hold it;
+-- {-1, kind} when it is held for reading (2) or writing (3).
+local call, key, holder = redis.call, KEYS[1], ARGV[1]
+local before = call('pttl', key)
 local free = before == -2
-if not free and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
-  local mode = redis.call('hget', KEYS[1], 'mode')
+if not free and call('hexists', key, holder) == 0 then
+  local mode = call('hget', key, 'mode')
   if mode then
     return {-1, mode == 'read' and 2 or 3}
   end
@@ -17,16 +18,17 @@ local token = KEYS[2] and count() or 0
 if type(token) == 'table' then
   return token
 end
-local left = tonumber(ARGV[2])
 if free then
-  redis.call('hset', KEYS[1], ARGV[1], 1)
+  call('hset', key, holder, '1')
 end
+local left = tonumber(ARGV[2])
 if before < left then
-  redis.call('pexpire', KEYS[1], left)
+  call('pexpire', key, ARGV[2])
 else
   left = before
 end
-if KEYS[2] then
-  keep(ARGV[3], left)
+if not KEYS[2] then
+  return left
 end
+keep(ARGV[3], left)
 return {1, left, token}

@@ -3,8 +3,9 @@
 -- Safe to repeat, at any time: it makes no holder and shortens no lease.
 -- KEYS[1] lock, KEYS[2] fencing token or nothing   ARGV[1] holder, ARGV[2] lease in ms, ARGV[3] count; with a token, ARGV[4] how
 -- long it is kept after the lease in ms, 0 for ever, ARGV[5] '1' to count it up
--- Answers {1, lease left in ms, token or 0} when done, {0} when this holder does not have the lock.
-local has = redis.call('hget', KEYS[1], ARGV[1])
+-- Answers the lease left in ms when done, with a token {1, lease left in ms, token or 0}; {0} when this holder does not have the lock.
+local call, key, holder = redis.call, KEYS[1], ARGV[1]
+local has = call('hget', key, holder)
 if not has then
   return {0}
 end
@@ -13,14 +14,15 @@ if type(token) == 'table' then
   return token
 end
 if has ~= ARGV[3] then
-  redis.call('hset', KEYS[1], ARGV[1], ARGV[3])
+  call('hset', key, holder, ARGV[3])
 end
-local left, lease = redis.call('pttl', KEYS[1]), tonumber(ARGV[2])
+local left, lease = call('pttl', key), tonumber(ARGV[2])
 if left < lease then
-  redis.call('pexpire', KEYS[1], lease)
+  call('pexpire', key, ARGV[2])
   left = lease
 end
-if KEYS[2] then
-  keep(ARGV[4], left)
+if not KEYS[2] then
+  return left
 end
+keep(ARGV[4], left)
 return {1, left, token}
