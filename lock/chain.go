@@ -51,28 +51,20 @@ func WithHold(ctx context.Context, h Hold, held func() bool) context.Context {
 // [context.WithoutCancel] keeps the holds above a context, and [NewOwner] hides them.
 //
 // A [Locker] looks here for holds of its own that a call re-enters; see [Reenter].
-func Ancestors(ctx context.Context) iter.Seq[Hold] { return holds(chainOf(ctx)) }
-
-// Ancestors returns the live holds above the one that l was given by Join, as the function does for a context.
-func (l *Link) Ancestors() iter.Seq[Hold] { return holds(l.outer) }
-
-func holds(l *Link) iter.Seq[Hold] {
-	return func(yield func(Hold) bool) {
-		for l := range live(l) {
-			if !yield(l.hold) {
-				return
-			}
-		}
-	}
+func Ancestors(ctx context.Context) iter.Seq[Hold] {
+	return func(yield func(Hold) bool) { chainOf(ctx).each(yield) }
 }
 
-// live are l and the links above it whose holds are live. A nil l is none.
-func live(l *Link) iter.Seq[*Link] {
-	return func(yield func(*Link) bool) {
-		for ; l != nil; l = l.outer {
-			if l.live.Held() && !yield(l) {
-				return
-			}
+// Ancestors returns the live holds above the one that l was given by Join, as the function does for a context.
+func (l *Link) Ancestors() iter.Seq[Hold] {
+	return func(yield func(Hold) bool) { l.outer.each(yield) }
+}
+
+// each yields the live holds of l, which may be nil, and of the links above it.
+func (l *Link) each(yield func(Hold) bool) {
+	for ; l != nil; l = l.outer {
+		if l.live.Held() && !yield(l.hold) {
+			return
 		}
 	}
 }
@@ -86,9 +78,9 @@ func NewOwner(ctx context.Context) context.Context {
 // Related reports whether a live hold is above both contexts. A [Locker] asks it with the contexts of a holder and of a
 // caller that the holder keeps out; see [BusyError].
 func Related(a, b context.Context) bool {
-	for x := range live(chainOf(a)) {
+	for x := chainOf(a); x != nil; x = x.outer {
 		for y := chainOf(b); y != nil; y = y.outer {
-			if x == y {
+			if x == y && x.live.Held() {
 				return true
 			}
 		}
