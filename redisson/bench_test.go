@@ -53,6 +53,20 @@ func benchmarkUncontended(b *testing.B, s *redistest.Server, change func(*redis.
 	}
 }
 
+// TestAllocations holds what an uncontended pair costs a client as Open makes it. With the race detector, pools forget some of what
+// they were given.
+func TestAllocations(t *testing.T) {
+	s := redistest.Start(t)
+	l := onClient(t, s.Client(t, func(o *redis.Options) { o.ContextTimeoutEnabled = true })).Lock("k")
+	pair := func() { mustUnlock(t, l, mustLock(t, l)) }
+	for range 20 { // until it has a session, and what it keeps
+		pair()
+	}
+	if got := testing.AllocsPerRun(200, pair); got > 24 {
+		t.Errorf("%v allocations a pair, want about 21", got)
+	}
+}
+
 // Many goroutines, each with a lock of its own.
 func BenchmarkOwnKeys(b *testing.B) {
 	for _, goroutines := range []int{4, 32, 256} {

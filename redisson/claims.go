@@ -80,7 +80,7 @@ func (s *claims) unlock() {
 	s.mu.Unlock()
 	for _, e := range ended {
 		s.metrics.ended(e)
-		e.hold.cancel(e.cause)
+		e.hold.ctx.Cancel(e.cause)
 	}
 }
 
