@@ -84,74 +84,75 @@ func TestWhoIsTheProgramsWord(t *testing.T) {
 	}
 }
 
+// refusedForms are confirmations that free nothing.
+var refusedForms = []struct {
+	name   string
+	change func(t *testing.T, s *httptest.Server, f *fakeRedis, form url.Values) (origin string)
+	status int
+	want   string
+}{
+	{"from another origin", func(*testing.T, *httptest.Server, *fakeRedis, url.Values) string { return "http://other.example" }, 403, "another site"},
+	{"from a page without an origin", func(*testing.T, *httptest.Server, *fakeRedis, url.Values) string { return "null" }, 403, "another site"},
+	{"no ticket", func(_ *testing.T, s *httptest.Server, _ *fakeRedis, form url.Values) string {
+		form.Del("ticket")
+		return s.URL
+	}, 403, "made by another process"},
+	{"a ticket that was made up", func(_ *testing.T, s *httptest.Server, _ *fakeRedis, form url.Values) string {
+		form.Set("ticket", strings.Repeat("A", len(form.Get("ticket"))))
+		return s.URL
+	}, 403, "made by another process"},
+	{"the ticket of another console", func(t *testing.T, s *httptest.Server, f *fakeRedis, form url.Values) string {
+		form.Set("ticket", confirmation(t, serve(t, f, AllowFree(allow)), "a").Get("ticket"))
+		return s.URL
+	}, 403, "made by another process"},
+	{"the ticket of another lock", func(t *testing.T, s *httptest.Server, f *fakeRedis, form url.Values) string {
+		f.put(heldLock("b", clientA+":1"))
+		form.Set("ticket", confirmation(t, s, "b").Get("ticket"))
+		return s.URL
+	}, 403, "made by another process"},
+	{"for holders that were not seen", func(t *testing.T, s *httptest.Server, f *fakeRedis, form url.Values) string {
+		o := heldLock("a", clientB+":1")
+		form.Set("seen", heldBy(&o))
+		f.put(o)
+		return s.URL
+	}, 403, "made by another process"},
+	{"another holder", func(_ *testing.T, s *httptest.Server, f *fakeRedis, _ url.Values) string {
+		f.put(heldLock("a", clientA+":2"))
+		return s.URL
+	}, 409, "another holder now"},
+	{"one reader more", func(_ *testing.T, s *httptest.Server, f *fakeRedis, _ url.Values) string {
+		o := heldLock("a", clientA+":1")
+		o.Holders = append(o.Holders, redissonHolder(clientB+":1"))
+		f.put(o)
+		return s.URL
+	}, 409, "another holder now"},
+	{"no holder", func(_ *testing.T, s *httptest.Server, f *fakeRedis, _ url.Values) string {
+		f.mu.Lock()
+		delete(f.objects, "a")
+		f.mu.Unlock()
+		return s.URL
+	}, 409, "Nobody holds this lock any more"},
+	{"no reason", func(_ *testing.T, s *httptest.Server, _ *fakeRedis, form url.Values) string {
+		form.Set("reason", " \n ")
+		return s.URL
+	}, 422, "Give a reason"},
+	{"no name", func(_ *testing.T, s *httptest.Server, _ *fakeRedis, form url.Values) string {
+		form.Del("name")
+		return s.URL
+	}, 422, "Give your name"},
+	{"Redis is down", func(_ *testing.T, s *httptest.Server, f *fakeRedis, _ url.Values) string {
+		f.fail(errDown)
+		return s.URL
+	}, 503, "Nothing was changed"},
+	{"too long", func(_ *testing.T, s *httptest.Server, _ *fakeRedis, form url.Values) string {
+		form.Set("reason", strings.Repeat("a", maxForm))
+		return s.URL
+	}, 400, "too long"},
+}
+
 // Nothing but a confirmation that was shown for the lock as it is frees it, and each only once.
 func TestFreeRefused(t *testing.T) {
-	other := httptest.NewServer(http.NotFoundHandler())
-	defer other.Close()
-	for _, tt := range []struct {
-		name   string
-		change func(t *testing.T, s *httptest.Server, f *fakeRedis, form url.Values) (origin string)
-		status int
-		want   string
-	}{
-		{"from another origin", func(*testing.T, *httptest.Server, *fakeRedis, url.Values) string { return other.URL }, 403, "another site"},
-		{"from a page without an origin", func(*testing.T, *httptest.Server, *fakeRedis, url.Values) string { return "null" }, 403, "another site"},
-		{"no ticket", func(_ *testing.T, s *httptest.Server, _ *fakeRedis, form url.Values) string {
-			form.Del("ticket")
-			return s.URL
-		}, 403, "made by another process"},
-		{"a ticket that was made up", func(_ *testing.T, s *httptest.Server, _ *fakeRedis, form url.Values) string {
-			form.Set("ticket", strings.Repeat("A", len(form.Get("ticket"))))
-			return s.URL
-		}, 403, "made by another process"},
-		{"the ticket of another console", func(t *testing.T, s *httptest.Server, f *fakeRedis, form url.Values) string {
-			form.Set("ticket", confirmation(t, serve(t, f, AllowFree(allow)), "a").Get("ticket"))
-			return s.URL
-		}, 403, "made by another process"},
-		{"the ticket of another lock", func(t *testing.T, s *httptest.Server, f *fakeRedis, form url.Values) string {
-			f.put(heldLock("b", clientA+":1"))
-			form.Set("ticket", confirmation(t, s, "b").Get("ticket"))
-			return s.URL
-		}, 403, "made by another process"},
-		{"for holders that were not seen", func(t *testing.T, s *httptest.Server, f *fakeRedis, form url.Values) string {
-			o := heldLock("a", clientB+":1")
-			form.Set("seen", heldBy(&o))
-			f.put(o)
-			return s.URL
-		}, 403, "made by another process"},
-		{"another holder", func(_ *testing.T, s *httptest.Server, f *fakeRedis, _ url.Values) string {
-			f.put(heldLock("a", clientA+":2"))
-			return s.URL
-		}, 409, "another holder now"},
-		{"one reader more", func(_ *testing.T, s *httptest.Server, f *fakeRedis, _ url.Values) string {
-			o := heldLock("a", clientA+":1")
-			o.Holders = append(o.Holders, redissonHolder(clientB+":1"))
-			f.put(o)
-			return s.URL
-		}, 409, "another holder now"},
-		{"no holder", func(_ *testing.T, s *httptest.Server, f *fakeRedis, _ url.Values) string {
-			f.mu.Lock()
-			delete(f.objects, "a")
-			f.mu.Unlock()
-			return s.URL
-		}, 409, "Nobody holds this lock any more"},
-		{"no reason", func(_ *testing.T, s *httptest.Server, _ *fakeRedis, form url.Values) string {
-			form.Set("reason", " \n ")
-			return s.URL
-		}, 422, "Give a reason"},
-		{"no name", func(_ *testing.T, s *httptest.Server, _ *fakeRedis, form url.Values) string {
-			form.Del("name")
-			return s.URL
-		}, 422, "Give your name"},
-		{"Redis is down", func(_ *testing.T, s *httptest.Server, f *fakeRedis, _ url.Values) string {
-			f.fail(errDown)
-			return s.URL
-		}, 503, "Nothing was changed"},
-		{"too long", func(_ *testing.T, s *httptest.Server, _ *fakeRedis, form url.Values) string {
-			form.Set("reason", strings.Repeat("a", maxForm))
-			return s.URL
-		}, 400, "too long"},
-	} {
+	for _, tt := range refusedForms {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake(heldLock("a", clientA+":1"))
 			s := serve(t, f, AllowFree(allow), OnFree(func(_ context.Context, f Freed) { t.Errorf("told %+v", f) }))

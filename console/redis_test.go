@@ -18,10 +18,10 @@ import (
 )
 
 // onRedis is a console on a real Redis, and a client of it.
-func onRedis(t *testing.T) (*redistest.Server, *redisson.Client, *httptest.Server) {
+func onRedis(t *testing.T) (*redisson.Client, *httptest.Server) {
 	t.Helper()
 	r := redistest.Start(t)
-	return r, newClient(t, r.Client(t)), consoleOf(t, r.Client(t))
+	return newClient(t, r.Client(t)), consoleOf(t, r.Client(t))
 }
 
 func consoleOf(t *testing.T, rdb redis.UniversalClient) *httptest.Server {
@@ -57,7 +57,7 @@ func take(t *testing.T, l *redisson.Lock) context.Context {
 
 // The story of the console on a real Redis: who holds what, freed by a form, and the holder is told.
 func TestOnRedis(t *testing.T) {
-	_, c, s := onRedis(t)
+	c, s := onRedis(t)
 	plain := take(t, c.Lock("order:42"))
 	take(t, c.FairLock("till:3"))
 	fenced := c.FencedLock("report")
@@ -87,7 +87,7 @@ func TestOnRedis(t *testing.T) {
 
 // A lock that another holder has got since the form was shown stays theirs.
 func TestFreedTooLateOnRedis(t *testing.T) {
-	_, c, s := onRedis(t)
+	c, s := onRedis(t)
 	l := c.Lock("order:42")
 	held := take(t, l)
 	form := confirmation(t, s, "order:42")
@@ -141,7 +141,7 @@ func TestFreedWithoutAnAnswer(t *testing.T) {
 
 // Keys of any bytes are found, shown and freed on a real Redis.
 func TestHostileKeysOnRedis(t *testing.T) {
-	_, c, s := onRedis(t)
+	c, s := onRedis(t)
 	for _, key := range hostile {
 		held := take(t, c.Lock(key))
 		submit(t, s, s.URL, confirmation(t, s, key)).wants(t, fmt.Sprintf("free %.40q", key), http.StatusSeeOther)

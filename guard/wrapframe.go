@@ -33,7 +33,7 @@ func (d *directed[Req, Res]) call(ctx context.Context, req Req) (Res, error) {
 	return c.res, err
 }
 
-func (c *wrapFrame[Req, Res]) fact(root string) (any, error) {
+func (c *wrapFrame[Req, Res]) fact(root string) (any, error) { //nolint:unparam // it is a keyexpr.Facts
 	if c.of.Fact == nil {
 		return c.req, nil
 	}

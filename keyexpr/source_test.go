@@ -153,7 +153,7 @@ func TestFunctionsOfSourceAreCheckedAlike(t *testing.T) {
 		{func(...line) (*customer, error) { return nil, nil }, "func(...line) (*customer, error)"},
 		{func(context.Context, []tenant) uuid { return uuid{} }, "func(context.Context, []tenant) uuid"},
 		{func(payRequest) {}, "func(payRequest)"},
-		{func() (error, level) { return nil, 0 }, "func() (error, level)"},
+		{func() (level, *customer, error) { return 0, nil, nil }, "func() (level, *customer, error)"},
 	} {
 		expr, err := types.Eval(pkg.Fset, pkg.Types, here, tt.source)
 		if err != nil {

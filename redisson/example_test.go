@@ -180,7 +180,7 @@ func ExampleClient_Inspect() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer client.Lock("order:42").Unlock(held)
+	defer func() { _ = client.Lock("order:42").Unlock(held) }()
 
 	o, err := client.Inspect(ctx, "order:42")
 	if err != nil {
@@ -203,7 +203,7 @@ func ExampleClient_Objects() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer client.ReadWriteLock("order:42").ReadLock().Unlock(held)
+	defer func() { _ = client.ReadWriteLock("order:42").ReadLock().Unlock(held) }()
 
 	for o, err := range client.Objects(ctx, "order:*") {
 		if err != nil {
@@ -222,7 +222,7 @@ func ExampleName() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer client.Lock("order:42").Unlock(held)
+	defer func() { _ = client.Lock("order:42").Unlock(held) }()
 
 	for who := (redisson.Identity{}); who.Name == ""; { // it says so in the background
 		o, err := client.Inspect(ctx, "order:42")

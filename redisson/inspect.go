@@ -239,7 +239,7 @@ func (o *Object) readNumber(s *seen) error {
 	switch {
 	case err != nil:
 		*o = Object{Key: o.Key, Type: TypeOther, TTL: o.TTL}
-		return nil
+		return nil //nolint:nilerr // that it is no number is the answer
 	case s.taken:
 		o.Type, o.Listeners = TypeExpirableSemaphore, s.onPermits
 	case s.onEnd > 0 && s.onPermits == 0:

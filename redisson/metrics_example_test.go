@@ -19,7 +19,7 @@ func ExampleMeterProvider() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer client.Lock("order:42").Unlock(held)
+	defer func() { _ = client.Lock("order:42").Unlock(held) }()
 
 	var seen metricdata.ResourceMetrics
 	if err := reader.Collect(ctx, &seen); err != nil {

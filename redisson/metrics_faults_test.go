@@ -81,7 +81,7 @@ func TestMetricsTellRenewalsOfWhatIsGone(t *testing.T) {
 	c := newClient(t, s, m.option, redisson.WatchdogTimeout(time.Second))
 	h := acquire(t.Context(), t, c, lock.Request{Key: "k"})
 	check(t, s.Client(t).Del(t.Context(), "k").Err())
-	awaitEnd(t, h.Context(), 10*time.Second)
+	_ = awaitEnd(t, h.Context(), 10*time.Second)
 	eventually(t, "it is told", func() bool { return m.points(t, "renewals")["result=gone"] == 1 })
 	_ = h.Release(t.Context())
 }
@@ -213,7 +213,7 @@ func TestMetricsPage(t *testing.T) {
 	p.CutReply(naming("k"), 1)
 	h := acquire(t.Context(), t, c, lock.Request{Key: "k", MaxHold: 2 * time.Second})
 	_, _ = c.Acquire(t.Context(), lock.Request{Key: "k", Wait: 10 * time.Millisecond})
-	awaitEnd(t, h.Context(), 10*time.Second)
+	_ = awaitEnd(t, h.Context(), 10*time.Second)
 
 	told := map[string]bool{}
 	for name, one := range m.read(t) {

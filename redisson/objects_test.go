@@ -131,8 +131,8 @@ func TestObjectsEnd(t *testing.T) {
 		acquire(t.Context(), t, c, lock.Request{Key: fmt.Sprint("k", i)})
 	}
 	n := 0
-	for range c.Objects(t.Context(), "") {
-		if n++; n == 3 {
+	for _, err := range c.Objects(t.Context(), "") {
+		if n++; err != nil || n == 3 {
 			break
 		}
 	}
@@ -142,7 +142,7 @@ func TestObjectsEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var err error
-	for range c.Objects(ctx, "") {
+	for _, err = range c.Objects(ctx, "") {
 		cancel()
 	}
 	for _, err = range c.Objects(ctx, "") {

@@ -97,7 +97,7 @@ func (c *Client) take(ctx context.Context, by time.Time, r request, cl, undo cal
 	a := c.road.ask(ctx, by, cl)
 	took := a.err == nil && a.values[0] > 0
 	if gone := cmp.Or(context.Cause(ctx), context.Cause(c.ctx)); gone != nil && took {
-		took, a.err, a.doubts = false, gone, 1
+		a.err, a.doubts = gone, 1
 	}
 	c.conclude(r, a.doubts > 0)
 	if a.err != nil && a.doubts > 0 {

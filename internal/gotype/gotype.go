@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"go/types"
+	"maps"
 	"math/big"
 	"reflect"
 	"strings"
@@ -188,9 +189,7 @@ var basics = func() map[types.BasicKind]reflect.Type {
 		types.UntypedBool: reflect.TypeFor[bool](), types.UntypedInt: reflect.TypeFor[int](), types.UntypedRune: reflect.TypeFor[rune](),
 		types.UntypedFloat: reflect.TypeFor[float64](), types.UntypedComplex: reflect.TypeFor[complex128](), types.UntypedString: reflect.TypeFor[string](),
 	}
-	for kind, t := range kinds {
-		m[kind] = t
-	}
+	maps.Copy(m, kinds)
 	return m
 }()
 

@@ -168,9 +168,8 @@ func (t *typ) all() []reflect.Method {
 		return t.methods
 	}
 	t.asked = true
-	set := types.NewMethodSet(t.src)
-	for i := range set.Len() {
-		f := set.At(i).Obj().(*types.Func)
+	for method := range types.NewMethodSet(t.src).Methods() {
+		f := method.Obj().(*types.Func)
 		if t.kind != reflect.Interface && !f.Exported() {
 			continue
 		}

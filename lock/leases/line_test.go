@@ -11,10 +11,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock/leases"
 )
 
-type (
-	takeFunc   = func(context.Context, *leases.Entry, time.Duration) (leases.Grant, error)
-	extendFunc = func(context.Context, *leases.Entry, time.Duration) (time.Duration, error)
-)
+type takeFunc = func(context.Context, *leases.Entry, time.Duration) (leases.Grant, error)
 
 // slow is a service that needs d for each Take.
 func slow(m *memory, d time.Duration) takeFunc {

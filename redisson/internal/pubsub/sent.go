@@ -98,7 +98,7 @@ func (r *registry) apart(names []string) (groups [][]string) {
 
 // refused gives up channels with mail whose subscription is not confirmed, and reports whether there was one: the server has refused
 // something on this connection, and they are what a user is most likely not to be allowed. They are to be tried again after the pause.
-func (r *registry) refused(a *assignment, pause time.Duration) (any bool) {
+func (r *registry) refused(a *assignment, pause time.Duration) (found bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(a.channels)) {
@@ -106,9 +106,9 @@ func (r *registry) refused(a *assignment, pause time.Duration) (any bool) {
 		if ch.mail == nil || ch.subscribing == 0 {
 			continue
 		}
-		any = true
+		found = true
 		r.releaseLocked(ch, 0)
 		ch.notYet = time.Now().Add(pause)
 	}
-	return any
+	return found
 }
