@@ -103,11 +103,15 @@ func (s *claims) end() {
 
 // enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none.
 func (s *claims) enter(h *hold, version int32, a answer) error {
+	var left error // runs code of contexts that we know nothing about
+	if h.ctx.Err() != nil {
+		left = context.Cause(&h.ctx)
+	}
 	s.mu.Lock()
 	defer s.unlock()
 	ho := h.holder
 	s.applyLocked(ho, a, version)
-	if err := s.refusalLocked(h, a); err != nil {
+	if err := s.refusalLocked(h, a, left); err != nil {
 		ho.holds = without(ho.holds, h)
 		ho.changed()
 		s.emptyLocked(ho, present())
@@ -126,16 +130,16 @@ func (s *claims) enter(h *hold, version int32, a answer) error {
 	return nil
 }
 
-// refusalLocked returns why h is not admitted after this answer, or nil.
-func (s *claims) refusalLocked(h *hold, a answer) error {
+// refusalLocked returns why h is not admitted after this answer, or nil. A caller who has gone has left.
+func (s *claims) refusalLocked(h *hold, a answer, left error) error {
 	now := present()
 	switch {
 	case a.gone() || h.holder.dead:
 		return h.lostError(now, h.holder.goneError())
 	case a.err != nil:
 		return a.err
-	case h.ctx.Err() != nil:
-		return context.Cause(&h.ctx)
+	case left != nil:
+		return left
 	case s.closed != nil:
 		return s.closed
 	case now >= h.holder.validUntil:

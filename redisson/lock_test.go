@@ -279,3 +279,43 @@ func TestWrongType(t *testing.T) {
 		t.Errorf("the value is now %q", got)
 	}
 }
+
+// nosyContext asks about a lock whenever it is asked whether it has ended.
+type nosyContext struct {
+	context.Context
+	hold interface{ Remaining() time.Duration }
+}
+
+func (c nosyContext) Err() error {
+	_ = c.hold.Remaining()
+	return c.Context.Err()
+}
+
+// A caller's context may be code of the user's own, and that may ask the client.
+func TestContextsMayAskTheClient(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, redistest.Any(t))
+	for range 2 {
+		h := acquire(t.Context(), t, c, lock.Request{Key: "outer"})
+		ctx := nosyContext{lock.NewOwner(t.Context()), h.(interface{ Remaining() time.Duration })}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			inner, err := c.Acquire(ctx, lock.Request{Key: "inner"})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if inner.Context().Err() != nil || context.Cause(inner.Context()) != nil {
+				t.Errorf("ended with %v", context.Cause(inner.Context()))
+			}
+			release(t, inner)
+		}()
+		select {
+		case <-done:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the client waits for itself")
+		}
+		release(t, h)
+	}
+}
