@@ -151,7 +151,7 @@ func (h *hold) enter(ctx context.Context, version int32, a answer) error {
 	err := h.c.claims.enter(h, version, a)
 	if err != nil {
 		h.c.metrics.holds(h.kind, -1)
-		h.ctx.Cancel(nil)
+		h.cancel(nil)
 	}
 	return err
 }

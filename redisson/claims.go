@@ -80,7 +80,7 @@ func (s *claims) unlock() {
 	s.mu.Unlock()
 	for _, e := range ended {
 		s.metrics.ended(e)
-		e.hold.ctx.Cancel(e.cause)
+		e.hold.cancel(e.cause)
 	}
 }
 
@@ -103,15 +103,11 @@ func (s *claims) end() {
 
 // enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none.
 func (s *claims) enter(h *hold, version int32, a answer) error {
-	var left error // runs code of contexts that we know nothing about
-	if h.ctx.Err() != nil {
-		left = context.Cause(&h.ctx)
-	}
 	s.mu.Lock()
 	defer s.unlock()
 	ho := h.holder
 	s.applyLocked(ho, a, version)
-	if err := s.refusalLocked(h, a, left); err != nil {
+	if err := s.refusalLocked(h, a); err != nil {
 		ho.holds = without(ho.holds, h)
 		ho.changed()
 		s.emptyLocked(ho, present())
@@ -130,16 +126,16 @@ func (s *claims) enter(h *hold, version int32, a answer) error {
 	return nil
 }
 
-// refusalLocked returns why h is not admitted after this answer, or nil. A caller who has gone has left.
-func (s *claims) refusalLocked(h *hold, a answer, left error) error {
+// refusalLocked returns why h is not admitted after this answer, or nil.
+func (s *claims) refusalLocked(h *hold, a answer) error {
 	now := present()
 	switch {
 	case a.gone() || h.holder.dead:
 		return h.lostError(now, h.holder.goneError())
 	case a.err != nil:
 		return a.err
-	case left != nil:
-		return left
+	case h.ctx.Err() != nil:
+		return context.Cause(&h.ctx)
 	case s.closed != nil:
 		return s.closed
 	case now >= h.holder.validUntil:

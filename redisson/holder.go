@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/latchkey-go/latchkey/internal/lazy"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -70,6 +69,7 @@ type hold struct {
 	holder *holder
 	most   time.Duration // MaxHold; 0 sets no bound
 	ctx    heldContext
+	cancel context.CancelCauseFunc
 	kind   lock.Kind
 
 	// The mutex of claims guards the rest; since and token don't change once the hold is admitted.
@@ -286,7 +286,7 @@ type holdOf struct{ *Lock }
 
 // heldContext is the context of a hold.
 type heldContext struct {
-	lazy.Context
+	context.Context
 	link lock.Link
 	hold *hold
 }
@@ -305,7 +305,7 @@ func (c *heldContext) Value(key any) any {
 // open makes the context of a hold that is about to be admitted.
 func (h *hold) open(ctx context.Context) {
 	h.ctx.hold = h
-	h.ctx.Open(ctx)
+	h.ctx.Context, h.cancel = context.WithCancelCause(ctx) //nolint:fatcontext // once
 	h.ctx.link.Join(ctx, h.public(), h)
 }
 

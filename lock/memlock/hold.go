@@ -57,7 +57,7 @@ type hold struct {
 
 func newHold(ctx context.Context, l *Locker, r lock.Request) *hold {
 	h := &hold{l: l, r: r}
-	h.ctx.Open(ctx)
+	h.ctx.parent = ctx //nolint:fatcontext // one a hold
 	h.ctx.link.Join(ctx, h.public(), h)
 	return h
 }
@@ -216,7 +216,7 @@ func (h *hold) close(how *lock.LostError, cause error) bool {
 	if !h.ended.CompareAndSwap(nil, how) {
 		return false
 	}
-	h.ctx.Cancel(cause)
+	h.ctx.cancel(cause)
 	return true
 }
 
