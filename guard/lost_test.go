@@ -19,6 +19,18 @@ func untilLost(ctx context.Context, _ Order) (string, error) {
 	return "some", context.Cause(ctx)
 }
 
+// A loss says what the locker knows of it, and not only that the lock's time was over.
+func TestLossSaysWhy(t *testing.T) {
+	l := memlock.New()
+	settle, _ := guarded(t, l, func(context.Context, Order) (string, error) {
+		l.ForceUnlock("order:7")
+		return "", nil
+	})
+	if _, err := settle(t.Context(), Order{ID: "7"}); !errors.Is(err, guard.ErrLost) || !strings.Contains(err.Error(), "unlocked by force") {
+		t.Errorf("settle: %v, want the reason of memlock", err)
+	}
+}
+
 // TestLost is a lock that ends after a minute, in several ways, while work runs that heeds or ignores it.
 func TestLost(t *testing.T) {
 	own := errors.New("own")

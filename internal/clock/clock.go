@@ -1,4 +1,4 @@
-// Package clock reads the monotonic clock. A reading costs 30 ns, a good part of what a lock in memory and a guard around it
+// Package clock reads the monotonic clock. A reading costs some 30 ns, a good part of what a lock in memory and a guard around it
 // cost together, so they share readings.
 package clock
 
