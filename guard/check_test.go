@@ -30,7 +30,7 @@ func TestCheckFieldsComesToAllFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := errors.New("refused")
-	err := guard.CheckFields(g, reflect.TypeOf(target), func(f guard.Field) error {
+	err := guard.CheckFields(g, reflect.TypeFor[*both](), func(f guard.Field) error {
 		checked = append(checked, f.Path)
 		if f.Type != reflect.TypeFor[func(context.Context, Order) error]() || f.Value.IsValid() || f.Guard.Spec().Name != f.Path {
 			t.Errorf("field %+v", f)

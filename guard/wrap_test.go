@@ -352,11 +352,11 @@ func TestCheckDirective(t *testing.T) {
 	}
 	for text, check := range map[string]func() error{
 		"a nil guard": func() error {
-			_, _, err := (*guard.Guard)(nil).CheckDirective("x", "a", "", reflect.TypeOf(clean))
+			_, _, err := (*guard.Guard)(nil).CheckDirective("x", "a", "", reflect.TypeFor[func(context.Context) error]())
 			return err
 		},
 		"Wrap with a key among the options": func() error {
-			_, _, err := guard.Must(guard.New(memlock.New(), guard.Key("a"))).CheckDirective("x", "a", "", reflect.TypeOf(clean))
+			_, _, err := guard.Must(guard.New(memlock.New(), guard.Key("a"))).CheckDirective("x", "a", "", reflect.TypeFor[func(context.Context) error]())
 			return err
 		},
 		"directive of x: func(string) error does not take a context.Context first and return an error last": func() error {

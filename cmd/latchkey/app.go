@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -152,9 +153,7 @@ func (a *app) say(event string, status int, message string, more map[string]any)
 	if status != 0 {
 		doc["status"] = status
 	}
-	for name, value := range more {
-		doc[name] = value
-	}
+	maps.Copy(doc, more)
 	line, err := json.Marshal(doc)
 	if err != nil {
 		line = []byte(`{"event":"internal"}`)

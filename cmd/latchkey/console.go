@@ -86,10 +86,11 @@ func listen(address string) (net.Listener, error) {
 func serve(ctx context.Context, l net.Listener, page http.Handler) error {
 	const farewell = time.Second
 	server := &http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(l) }()
+	var err error
+	ended := make(chan struct{})
+	go func() { defer close(ended); err = server.Serve(l) }()
 	select {
-	case err := <-ended:
+	case <-ended:
 		return err
 	case <-ctx.Done():
 	}

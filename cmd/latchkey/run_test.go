@@ -10,6 +10,36 @@ import (
 	"github.com/latchkey-go/latchkey/internal/redistest"
 )
 
+// statusCase is a call of latchkey run.
+type statusCase struct {
+	name, url string // "" is the test's own server
+	args      []string
+	want      int
+	out, err  string // in what is written
+}
+
+// misuses are calls that ask for nothing that can be done.
+var misuses = []statusCase{
+	{"no key", "", nil, 64, "", "needs a KEY"},
+	{"no key in front of --", "", []string{"--", "true"}, 64, "", "needs a KEY"},
+	{"empty key", "", []string{"", "--", "true"}, 64, "", "without a key"},
+	{"no dashes", "", []string{"k", "true"}, 64, "", "needs --"},
+	{"two keys", "", []string{"k", "l", "--", "true"}, 64, "", "one KEY"},
+	{"nothing to run", "", []string{"k", "--"}, 64, "", "needs a COMMAND"},
+	{"unknown flag", "", []string{"--no", "k", "--", "true"}, 64, "", "unknown flag: --no"},
+	{"unknown kind", "", []string{"--kind", "odd", "k", "--", "true"}, 64, "", "want one of plain, fair"},
+	{"negative wait", "", []string{"--wait", "-1s", "k", "--", "true"}, 64, "", "want a time such as 10s"},
+	{"negative grace", "", []string{"--grace", "-1s", "k", "--", "true"}, 64, "", "--grace -1s is negative"},
+	{"permit without a limit", "", []string{"--kind", "permit", "k", "--", "true"}, 64, "", "needs --limit"},
+	{"limit without a permit", "", []string{"--limit", "3", "k", "--", "true"}, 64, "", "is for --kind permit"},
+	{"a status that is none", "", []string{"--busy-exit", "256", "k", "--", "true"}, 64, "", "want 0 to 255"},
+	{"two rules for busy", "", []string{"--busy-exit", "2", "--skip-ok", "k", "--", "true"}, 64, "", "want one of them"},
+	{"a watchdog without time", "", []string{"--watchdog", "1ms", "k", "--", "true"}, 64, "", "watchdog timeout 1ms"},
+	{"no URL", "http://user:secret@h", []string{"k", "--", "true"}, 64, "", "LATCHKEY_REDIS_URL: "},
+	{"broken URL", "redis://user:secret@h:%zz", []string{"k", "--", "true"}, 64, "", "LATCHKEY_REDIS_URL: "},
+	{"odd output", "", []string{"-o", "yaml", "k", "--", "true"}, 64, "", "want text or json"},
+}
+
 // TestStatuses plays each line of the table of statuses that one process can make by itself.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
@@ -22,12 +52,7 @@ func TestStatuses(t *testing.T) {
 	denied := strings.Replace(at(s), "//", "//nobody:secret@", 1)
 	wrong := strings.Replace(at(s), "//", "//nobody:geheim@", 1)
 	port := redistest.FreePort(t)
-	for _, tt := range []struct {
-		name, url string
-		args      []string
-		want      int
-		out, err  string // in what is written
-	}{
+	for _, tt := range append([]statusCase{
 		{"success", "", []string{"k", "--", "true"}, 0, "", ""},
 		{"the command's own", "", []string{"k", "--", "sh", "-c", "exit 42"}, 42, "", ""},
 		{"the command's signal", "", []string{"k", "--", "sh", "-c", "kill -USR1 $$"}, 128 + 10, "", ""},
@@ -43,26 +68,8 @@ func TestStatuses(t *testing.T) {
 		{"no permission", denied, []string{"k", "--", "echo", "ran"}, 77, "", "NOPERM"},
 		{"wrong password", wrong, []string{"k", "--", "echo", "ran"}, 77, "", "WRONGPASS"},
 		{"another type", "", []string{"text", "--", "echo", "ran"}, 77, "", "WRONGTYPE"},
-		{"no key", "", nil, 64, "", "needs a KEY"},
-		{"no key in front of --", "", []string{"--", "true"}, 64, "", "needs a KEY"},
-		{"empty key", "", []string{"", "--", "true"}, 64, "", "without a key"},
-		{"no dashes", "", []string{"k", "true"}, 64, "", "needs --"},
-		{"two keys", "", []string{"k", "l", "--", "true"}, 64, "", "one KEY"},
-		{"nothing to run", "", []string{"k", "--"}, 64, "", "needs a COMMAND"},
-		{"unknown flag", "", []string{"--no", "k", "--", "true"}, 64, "", "unknown flag: --no"},
-		{"unknown kind", "", []string{"--kind", "odd", "k", "--", "true"}, 64, "", "want one of plain, fair"},
-		{"negative wait", "", []string{"--wait", "-1s", "k", "--", "true"}, 64, "", "want a time such as 10s"},
-		{"negative grace", "", []string{"--grace", "-1s", "k", "--", "true"}, 64, "", "--grace -1s is negative"},
-		{"permit without a limit", "", []string{"--kind", "permit", "k", "--", "true"}, 64, "", "needs --limit"},
-		{"limit without a permit", "", []string{"--limit", "3", "k", "--", "true"}, 64, "", "is for --kind permit"},
-		{"a status that is none", "", []string{"--busy-exit", "256", "k", "--", "true"}, 64, "", "want 0 to 255"},
-		{"two rules for busy", "", []string{"--busy-exit", "2", "--skip-ok", "k", "--", "true"}, 64, "", "want one of them"},
-		{"a watchdog without time", "", []string{"--watchdog", "1ms", "k", "--", "true"}, 64, "", "watchdog timeout 1ms"},
-		{"no URL", "http://user:secret@h", []string{"k", "--", "true"}, 64, "", "LATCHKEY_REDIS_URL: "},
-		{"broken URL", "redis://user:secret@h:%zz", []string{"k", "--", "true"}, 64, "", "LATCHKEY_REDIS_URL: "},
-		{"odd output", "", []string{"-o", "yaml", "k", "--", "true"}, 64, "", "want text or json"},
 		{"messages for programs", "", []string{"-o", "json", "held", "--", "true"}, 75, "", `{"event":"busy","message":"held is held`},
-	} {
+	}, misuses...) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			if tt.url == "" {

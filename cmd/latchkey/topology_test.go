@@ -3,6 +3,7 @@ package main
 import (
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ func session(t *testing.T, redisURL string) {
 		if status, out, err := result(t, redisURL, "show", key); status != 0 || !strings.Contains(out, "holder") {
 			t.Errorf("%s: show = %d, %q, %q", key, status, out, err)
 		}
-		if status, _, _ := result(t, redisURL, append(args[:len(args):len(args)], key, "--", "true")...); kind[0] == "read" && status != 0 || kind[0] != "read" && status != 75 {
+		if status, _, _ := result(t, redisURL, append(slices.Clip(args), key, "--", "true")...); kind[0] == "read" && status != 0 || kind[0] != "read" && status != 75 {
 			t.Errorf("%s: a second one has status %d", key, status)
 		}
 		_ = p.stdin.Close()

@@ -138,13 +138,12 @@ type world struct {
 	freed chan console.Freed
 }
 
-func newWorld(t *testing.T, registry *guard.Registry, opts ...console.Option) *world {
+func newWorld(t *testing.T, registry *guard.Registry) *world {
 	t.Helper()
 	w := &world{redis: redistest.Start(t), freed: make(chan console.Freed, 8)}
-	page, err := console.New(w.client(t, ""), registry, append([]console.Option{
+	page, err := console.New(w.client(t, ""), registry,
 		console.ShowKeys(console.Whole), console.AllowFree(func(*http.Request) error { return nil }),
-		console.OnFree(func(_ context.Context, f console.Freed) { w.freed <- f }), console.Log(slog.New(slog.NewTextHandler(io.Discard, nil))),
-	}, opts...)...)
+		console.OnFree(func(_ context.Context, f console.Freed) { w.freed <- f }), console.Log(slog.New(slog.NewTextHandler(io.Discard, nil))))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -57,7 +58,7 @@ func run(t *testing.T) labelsOf {
 	defer func() { _ = client.Close() }()
 	use(t, s, p, client, guard.MeterProvider(meters))
 	answer := httptest.NewRecorder()
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	return parse(t, answer.Body.String())
 }
 

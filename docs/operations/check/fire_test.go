@@ -146,7 +146,7 @@ func (p *past) firing(t *testing.T, r rulefmt.Rule, at, step time.Duration) (all
 
 // labelled are the labels of an alert of r.
 func labelled(found promql.Sample, r rulefmt.Rule) labels.Labels {
-	b := labels.NewBuilder(found.Metric).Del(labels.MetricName)
+	b := labels.NewBuilder(found.Metric).Del(model.MetricNameLabel)
 	for name, value := range r.Labels {
 		b.Set(name, value)
 	}

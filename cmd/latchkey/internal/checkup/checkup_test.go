@@ -60,7 +60,7 @@ func TestReplica(t *testing.T) {
 	master, replica := redistest.Start(t), redistest.Start(t)
 	host, port := master.HostPort()
 	rdb := replica.Client(t)
-	rdb.SlaveOf(t.Context(), host, port)
+	rdb.ReplicaOf(t.Context(), host, port)
 	for end := time.Now().Add(20 * time.Second); !strings.Contains(rdb.Info(t.Context(), "replication").Val(), "master_link_status:up"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the replica does not follow")
@@ -91,7 +91,7 @@ func TestRights(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			args := []any{"acl", "setuser", "user", "reset", "on", ">secret"}
-			for _, word := range strings.Fields(tt.words) {
+			for word := range strings.FieldsSeq(tt.words) {
 				args = append(args, word)
 			}
 			if err := admin.Do(t.Context(), args...).Err(); err != nil {

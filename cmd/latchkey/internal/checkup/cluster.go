@@ -15,17 +15,16 @@ var errType = errors.New("a client of this type can't be looked at")
 func runCluster(ctx context.Context, c *redis.ClusterClient, o Options) error {
 	var mu sync.Mutex
 	var masters []*server
-	err := c.ForEachMaster(ctx, func(ctx context.Context, rdb *redis.Client) error {
+	err := c.ForEachMaster(ctx, func(_ context.Context, rdb *redis.Client) error {
 		mu.Lock()
 		defer mu.Unlock()
-		masters = append(masters, &server{rdb: rdb, node: rdb.Options().Addr, o: o})
+		masters = append(masters, &server{rdb: rdb, node: rdb.Options().Addr, o: o, ctx: ctx})
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	for _, s := range masters {
-		s.ctx = ctx
 		if err := s.reach(); err != nil {
 			s.report(Fail, "connection", err.Error(), "")
 			continue

@@ -3,6 +3,7 @@ package checkup
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -65,13 +66,11 @@ func sample(pattern, key string) string {
 	if !strings.Contains(key, "{") {
 		base = "{" + key + "}"
 	}
-	switch {
-	case pattern == "order:*":
+	switch pattern {
+	case "order:*", "*":
 		return key
-	case pattern == "{order:*":
+	case "{order:*":
 		return base + ":timeout"
-	case pattern == "*":
-		return key
 	}
 	return strings.TrimSuffix(pattern, "*") + base
 }
@@ -260,7 +259,7 @@ func (s *server) exec(pipe redis.Pipeliner) ([]redis.Cmder, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Timeout)
 	defer cancel()
 	cmds, err := pipe.Exec(ctx)
-	if _, said := err.(redis.Error); err != nil && !said {
+	if _, said := errors.AsType[redis.Error](err); err != nil && !said {
 		return nil, err
 	}
 	return cmds, nil

@@ -181,7 +181,7 @@ func (p *Process) send(s syscall.Signal) { _ = unix.Kill(-p.pid, s) }
 
 // AwaitGroup waits until the whole group has ended, and reports whether it has within d. The command itself must have ended.
 func (p *Process) AwaitGroup(d time.Duration) bool {
-	for end := time.Now().Add(d); ; time.Sleep(poll) {
+	for end := time.Now().Add(d); ; time.Sleep(poll) { //nolint:forbidigo // the caller has given d
 		for pid := 1; pid > 0; {
 			pid, _ = unix.Wait4(-p.pid, nil, unix.WNOHANG, nil)
 		}

@@ -41,8 +41,11 @@ func run(args []string) error {
 	rdb := redis.NewClient(o)
 	defer rdb.Close()
 	const most = 20
-	if n, err := rdb.DBSize(context.Background()).Result(); err != nil || n > most {
-		return fmt.Errorf("this is no Redis for rehearsals: %d keys, %v", n, err)
+	switch n, err := rdb.DBSize(context.Background()).Result(); {
+	case err != nil:
+		return fmt.Errorf("this is no Redis for rehearsals: %w", err)
+	case n > most:
+		return fmt.Errorf("this is no Redis for rehearsals: it has %d keys", n)
 	}
 	cmd := exec.Command("redis-cli", append([]string{"-p", port}, flags.Args()...)...) //nolint:gosec // this is what it is for
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
