@@ -46,7 +46,7 @@ type measure struct {
 // perSecond returns the rate of what was done.
 func (r result) perSecond() float64 { return float64(r.Done) / time.Duration(r.Nanos).Seconds() }
 
-// merge adds what another process, or another slice of time, has measured. Percentiles are those of the slower one.
+// merge adds what another process, or another slice of time, has measured. Percentiles are the means of both, by how much each has done.
 func (r result) merge(o result, sameTime bool) result {
 	if r.Done == 0 && r.Nanos == 0 {
 		return o
@@ -54,6 +54,7 @@ func (r result) merge(o result, sameTime bool) result {
 	if done := r.Done + o.Done; done > 0 {
 		r.Allocs = (r.Allocs*float64(r.Done) + o.Allocs*float64(o.Done)) / float64(done)
 	}
+	r.Times, r.Gaps = mean(r.Times, r.Done, o.Times, o.Done), mean(r.Gaps, r.Done, o.Gaps, o.Done)
 	r.Done += o.Done
 	if sameTime {
 		r.Nanos = max(r.Nanos, o.Nanos)
@@ -64,7 +65,6 @@ func (r result) merge(o result, sameTime bool) result {
 	if r.Failure == "" {
 		r.Failure = o.Failure
 	}
-	r.Times, r.Gaps = mean(r.Times, o.Times), mean(r.Gaps, o.Gaps)
 	r.Changes += o.Changes
 	r.Longest = max(r.Longest, o.Longest)
 	r.Starved += o.Starved
@@ -72,14 +72,14 @@ func (r result) merge(o result, sameTime bool) result {
 	return r
 }
 
-// mean returns the mean of two lists of percentiles, either of which may be missing.
-func mean(a, b []int64) []int64 {
+// mean returns the mean of two lists of percentiles, of as many measurements each as its weight says. Either may be missing.
+func mean(a []int64, weightOfA int64, b []int64, weightOfB int64) []int64 {
 	if len(a) == 0 || len(b) == 0 {
 		return append(a, b...)
 	}
 	both := make([]int64, len(a))
 	for i := range both {
-		both[i] = (a[i] + b[i]) / 2
+		both[i] = (a[i]*weightOfA + b[i]*weightOfB) / max(weightOfA+weightOfB, 1)
 	}
 	return both
 }
