@@ -32,7 +32,7 @@ func (c *Client) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
 	return h.public(), nil
 }
 
-func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
+func (c *Client) acquire(ctx context.Context, r lock.Request) (h *hold, err error) {
 	name := c.mapName(r.Key)
 	if err := cmp.Or(r.Validate(), c.topology.check(name), context.Cause(ctx)); err != nil {
 		return nil, err
@@ -40,7 +40,11 @@ func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
 	if err := c.claims.begin(); err != nil {
 		return nil, err
 	}
-	defer c.claims.end()
+	defer func() {
+		if h == nil { // otherwise enter has done that
+			c.claims.end()
+		}
+	}()
 	id := lockID{name, r.Kind.Family()}
 	outer, err := c.ancestor(ctx, id, r.Kind)
 	if err != nil {
@@ -51,7 +55,7 @@ func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
 			return h, err
 		}
 	}
-	h, err := c.contend(ctx, name, r)
+	h, err = c.contend(ctx, name, r)
 	if busy, ok := errors.AsType[*lock.BusyError](err); ok {
 		busy.Related = slices.ContainsFunc(c.claims.contexts(id), func(held context.Context) bool { return lock.Related(held, ctx) })
 	}
@@ -101,8 +105,9 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hol
 	h.prepare(c, ho, r)
 	ho.first[0] = h
 	ho.holds, ho.asked = ho.first[:], cmp.Or(h.lease, c.claims.timeout)
-	w := &waiter{c: c, ctx: ctx, try: func(by time.Time) (bool, time.Duration, error) {
-		return c.try(ctx, h, by)
+	enter := ho.family.enter(ho, ho.asked)
+	w := &waiter{c: c, ctx: ctx, hold: h, try: func(by time.Time) (bool, time.Duration, error) {
+		return c.try(ctx, h, enter, by)
 	}}
 	switch r.Kind {
 	case lock.Fair:
@@ -111,10 +116,11 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hol
 		pause := c.spin
 		w.backoff = &pause
 	}
-	if _, ok := ho.family.(passing); ok && c.road.replicas.count == 0 {
-		w.hold = h
+	if c.road.replicas.count == 0 {
+		_, w.passable = ho.family.(passing)
 	}
 	if err := w.run(ho.lineID(), ho.family.channel(ho), r.Wait); err != nil {
+		h.shut()
 		c.cleanUp(ctx, ho, err)
 		return nil, err
 	}
@@ -122,9 +128,9 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hol
 }
 
 // try asks Redis once for a holder's first hold; see waiter.
-func (c *Client) try(ctx context.Context, h *hold, by time.Time) (done bool, ttl time.Duration, err error) {
+func (c *Client) try(ctx context.Context, h *hold, enter call, by time.Time) (done bool, ttl time.Duration, err error) {
 	ho := h.holder
-	a := c.road.ask(ctx, by, ho.family.enter(ho, ho.asked))
+	a := c.road.ask(ctx, by, enter)
 	if a.doubts > 0 {
 		c.claims.tried(ho, a.doubts)
 	}
@@ -151,7 +157,7 @@ func (h *hold) enter(ctx context.Context, version int32, a answer) error {
 	err := h.c.claims.enter(h, version, a)
 	if err != nil {
 		h.c.metrics.holds(h.kind, -1)
-		h.cancel(nil)
+		h.shut()
 	}
 	return err
 }

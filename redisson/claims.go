@@ -84,7 +84,7 @@ func (s *claims) unlock() {
 	}
 }
 
-// begin announces an Acquire, for which a close waits until end. It fails after a close.
+// begin announces an Acquire, for which a close waits until it is admitted, or end. It fails after a close.
 func (s *claims) begin() error {
 	s.mu.Lock()
 	defer s.unlock()
@@ -101,7 +101,8 @@ func (s *claims) end() {
 	s.active--
 }
 
-// enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none.
+// enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none. The Acquire has
+// come to its end if it is one.
 func (s *claims) enter(h *hold, version int32, a answer) error {
 	s.mu.Lock()
 	defer s.unlock()
@@ -115,10 +116,12 @@ func (s *claims) enter(h *hold, version int32, a answer) error {
 		return err
 	}
 	h.admit(a)
+	s.active--
 	if ho.admitted == 0 {
 		ho.admitted = present()
-		ho.next = s.byLock[ho.lockID()]
-		s.byLock[ho.lockID()] = ho
+		id := ho.lockID()
+		ho.next = s.byLock[id]
+		s.byLock[id] = ho
 		s.attendLocked()
 		s.showLocked()
 	}
@@ -298,18 +301,21 @@ func (s *claims) buryLocked(ho *holder) {
 // unlinkLocked takes ho out of the list of those that have its lock.
 func (s *claims) unlinkLocked(ho *holder) {
 	id := ho.lockID()
-	if s.byLock[id] == ho {
-		s.byLock[id] = ho.next
-	}
-	for other := s.byLock[id]; other != nil; other = other.next {
-		if other.next == ho {
-			other.next = ho.next
-		}
-	}
-	if ho.next = nil; s.byLock[id] == nil {
+	first := s.byLock[id]
+	switch {
+	case first == ho && ho.next == nil:
 		delete(s.byLock, id)
 		s.hideLocked()
+	case first == ho:
+		s.byLock[id] = ho.next
+	default:
+		for other := first; other != nil; other = other.next {
+			if other.next == ho {
+				other.next = ho.next
+			}
+		}
 	}
+	ho.next = nil
 }
 
 // placeLocked gives ho its place in the schedule.

@@ -67,6 +67,7 @@ type hold struct {
 	// These are set before anybody else knows of the hold.
 	c      *Client
 	holder *holder
+	exit   *call         // its release without an heir, if that was made before the admission
 	most   time.Duration // MaxHold; 0 sets no bound
 	ctx    heldContext
 	cancel context.CancelCauseFunc
@@ -107,7 +108,7 @@ func goodFor(lease time.Duration) time.Duration { return lease - margin(lease) }
 // suspension returns by how much the wall clock has run ahead of the monotonic one from a to b. If nobody has set the clock, the
 // machine was suspended for as long.
 func suspension(a, b time.Time) time.Duration {
-	return b.Round(0).Sub(a.Round(0)) - b.Sub(a)
+	return time.Duration(b.UnixNano()-a.UnixNano()) - b.Sub(a)
 }
 
 func (ho *holder) name() string { return ho.keys[0] }
@@ -302,11 +303,30 @@ func (c *heldContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// open makes the context of a hold that is about to be admitted.
+// ready makes what h will need, while its call waits: afterwards, others would wait for that.
+func (h *hold) ready(ctx context.Context) {
+	if h.exit == nil {
+		h.open(ctx)
+		exit := h.holder.family.exit(h.holder, "", 0)
+		h.exit = &exit
+	}
+}
+
+// open makes the context of a hold that is about to be admitted, unless it is made.
 func (h *hold) open(ctx context.Context) {
+	if h.cancel != nil {
+		return
+	}
 	h.ctx.hold = h
 	h.ctx.Context, h.cancel = context.WithCancelCause(ctx) //nolint:fatcontext // once
 	h.ctx.link.Join(ctx, h.public(), h)
+}
+
+// shut ends the context of a hold that is not admitted, if it is made.
+func (h *hold) shut() {
+	if h.cancel != nil {
+		h.cancel(nil)
+	}
 }
 
 // public is h as its owner sees it.

@@ -11,7 +11,7 @@ type instant int64
 // epoch is long before the process, so that all its instants are positive, those of tests in virtual time included.
 var epoch = time.Now().Add(-100 * 365 * 24 * time.Hour)
 
-func present() instant { return instantOf(time.Now()) }
+func present() instant { return instant(time.Since(epoch)) } // which reads one clock, and time.Now two
 
 func instantOf(t time.Time) instant { return instant(t.Sub(epoch)) }
 

@@ -39,6 +39,7 @@ type lane struct {
 // session is a connection that a lane has borrowed from go-redis' pool. It is in use by one goroutine, or idle.
 type session struct {
 	*redis.Conn
+	since time.Time // when it was borrowed
 	used  time.Time
 	bound deadline // of the question under way
 }
@@ -59,8 +60,10 @@ const (
 	directTimeout = goneInterval
 	// quickAnswer is how soon the answers of a quick lane come.
 	quickAnswer = directTimeout / 2
-	// sessionIdle is how long an idle session is kept from the pool.
+	// sessionIdle is how long an idle session is kept from the pool, and sessionAge how long any is. Once a connection was away from the
+	// pool for 5s, go-redis looks at its socket before and after each command: two more system calls and two allocations.
 	sessionIdle = time.Second
+	sessionAge  = 4 * time.Second
 )
 
 func (l *lane) gathering() bool { return l.quick && l.crowded }
@@ -161,9 +164,10 @@ func (r *road) next(l *lane) (qs []*question) {
 
 // arriveLocked notes that somebody is back who was sent at the given time, perhaps in a session.
 func (r *road) arriveLocked(l *lane, ss *session, sent time.Time, answered bool) {
+	now := time.Now()
 	l.busy--
-	l.quick = answered && r.replicas.count == 0 && time.Since(sent) < quickAnswer
-	r.keepLocked(l, ss)
+	l.quick = answered && r.replicas.count == 0 && now.Sub(sent) < quickAnswer
+	r.keepLocked(l, ss, now)
 	r.callWorkersLocked(l)
 }
 
@@ -198,22 +202,21 @@ func (r *road) via(ss *session) sender {
 }
 
 // askDirectly performs a call once, if there is a session for it and enough time to ask again.
-func (r *road) askDirectly(by time.Time, cl call) (a answer, ok bool) {
-	if time.Until(by) < 2*directTimeout {
+func (r *road) askDirectly(now, by time.Time, cl call) (a answer, ok bool) {
+	if by.Sub(now) < 2*directTimeout {
 		return a, false
 	}
 	l, ss := r.borrow(r.topology.Master(cl.keys[0]))
 	if ss == nil {
 		return a, false
 	}
-	sent := time.Now()
-	ss.bound = deadlineAt(sent.Add(directTimeout))
+	ss.bound = deadlineAt(now.Add(directTimeout))
 	a = r.performOne(&ss.bound, ss, cl)
-	r.metrics.askedOne(sent, cl, a)
+	r.metrics.askedOne(now, cl, a)
 	r.mu.Lock()
 	defer r.unlock()
 	l.addLocked(-1)
-	r.arriveLocked(l, ss, sent, !a.failed())
+	r.arriveLocked(l, ss, now, !a.failed())
 	return a, true
 }
 
@@ -242,17 +245,17 @@ func (r *road) newSession(l *lane, calls []call) *session {
 		return nil
 	}
 	l.made++
-	return &session{Conn: node.Conn()}
+	return &session{Conn: node.Conn(), since: time.Now()}
 }
 
 // keepLocked keeps a session for the next question, or gives its connection back if the lane is not quick.
-func (r *road) keepLocked(l *lane, ss *session) {
+func (r *road) keepLocked(l *lane, ss *session, now time.Time) {
 	switch {
 	case ss == nil:
-	case l.quick && !r.closed:
-		ss.used = time.Now()
+	case l.quick && !r.closed && now.Sub(ss.since) < sessionAge:
+		ss.used = now
 		l.sessions = append(l.sessions, ss)
-		r.sweepLocked(ss.used.Add(sessionIdle))
+		r.sweepLocked(now.Add(sessionIdle))
 	default:
 		l.made--
 		r.gone = append(r.gone, ss)

@@ -102,6 +102,11 @@ type step struct {
 	err    error   // return it
 	passed *answer // see whether it brings the lock
 	ask    bool    // ask Redis
+
+	// To ask: the state of the channel, as of changed, and what is known in the line.
+	changed <-chan struct{}
+	live    bool
+	news    news
 }
 
 // join makes p the last place of a line. Leave must be called once for it. A lock can be passed on to h, unless that is nil.
@@ -134,7 +139,8 @@ func (l *lines) next(p *place) (s step) {
 	defer l.mu.Unlock()
 	s.err, s.passed, p.passed = p.err, p.passed, nil
 	if s.err == nil && s.passed == nil && !p.offered && !p.line.rests && p.line.places[0] == p {
-		s.ask, p.asking = true, true
+		s.ask, p.asking, s.news = true, true, p.line.news
+		s.changed, s.live = l.changedLocked(p.line)
 	}
 	return s
 }
@@ -237,7 +243,7 @@ func (l *lines) woken(p *place) <-chan struct{} {
 func (l *lines) offer(h *hold) *place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ln := l.byID[h.holder.lineID()]
+	ln := l.ofLocked(h)
 	if ln == nil || ln.places[0].hold == nil || ln.places[0].asking || ln.places[0].offered {
 		return nil
 	}
@@ -250,6 +256,14 @@ func (l *lines) offer(h *hold) *place {
 	ln.turns++
 	ln.places[0].offered = true
 	return ln.places[0]
+}
+
+// ofLocked returns the line of those who want what h has, or nil if there is none.
+func (l *lines) ofLocked(h *hold) *line {
+	if len(l.byID) == 0 { // which is usual
+		return nil
+	}
+	return l.byID[h.holder.lineID()]
 }
 
 // give tells a place what became of an offer. It reports whether the waiter is still there.
@@ -266,7 +280,7 @@ func (l *lines) give(p *place, a answer) bool {
 func (l *lines) released(h *hold, notified int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ln := l.byID[h.holder.lineID()]
+	ln := l.ofLocked(h)
 	if ln == nil {
 		return
 	}
@@ -303,10 +317,14 @@ func (l *lines) listen(p *place) bool {
 func (l *lines) changed(p *place) (changed <-chan struct{}, live bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.line.subscription == nil {
-		return l.subscriber.Changed(p.line.channel)
+	return l.changedLocked(p.line)
+}
+
+func (l *lines) changedLocked(ln *line) (changed <-chan struct{}, live bool) {
+	if ln.subscription == nil {
+		return l.subscriber.Changed(ln.channel)
 	}
-	return p.line.subscription.Changed()
+	return ln.subscription.Changed()
 }
 
 // answered notes for all in line that Redis has answered, and for how long it is busy at least; not positive: not known.

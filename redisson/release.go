@@ -26,15 +26,23 @@ func (s *claims) beginRelease(h *hold, kept time.Duration) (t task, err error) {
 		h.lease, h.ends, h.over = kept, now.add(kept), now.add(kept)
 		ho.holds = append(ho.holds, h)
 	}
-	if _, plain := ho.family.(passing); plain && kept == 0 && ho.has(h.kind) {
-		s.active--
-		s.placeLocked(ho)
-		return t, nil
+	if kept == 0 && ho.has(h.kind) {
+		if _, plain := ho.family.(passing); plain {
+			s.active--
+			s.placeLocked(ho)
+			return t, nil
+		}
 	}
 	ho.version++ // also for a partial release that is under way, and may find nothing any more
 	if heir, until, ok := ho.heir(); ok {
-		s.buryLocked(ho)
-		return task{call: ho.family.exit(ho, heir, max(0, until.sub(now))), whole: true, free: heir == ""}, nil
+		ho.dead = true // endRelease buries it, when nobody waits for that any more
+		t = task{whole: true, free: heir == ""}
+		if h.exit != nil && t.free {
+			t.call = *h.exit
+		} else {
+			t.call = ho.family.exit(ho, heir, max(0, until.sub(now)))
+		}
+		return t, nil
 	}
 	why := renewal
 	if h.kind == lock.Write && kept == 0 && ho.counts().writes > 0 {
@@ -85,16 +93,18 @@ func (s *claims) endRelease(h *hold, t task, a answer) error {
 	defer s.unlock()
 	s.active--
 	now, ho := present(), h.holder
-	switch {
-	case !t.whole:
+	if t.whole {
+		s.buryLocked(ho)
+		if a.err != nil && !a.gone() || ho.inDoubt(now) {
+			s.removeLocked(ho, now).call = t.call
+		}
+	} else {
 		if t.why == shortening {
 			ho.endCut(a, now.add(s.grace))
 		}
 		s.applyLocked(ho, a, t.version)
 		s.emptyLocked(ho, now)
 		s.placeLocked(ho)
-	case a.err != nil && !a.gone() || ho.inDoubt(now):
-		s.removeLocked(ho, now).call = t.call
 	}
 	switch {
 	case !a.gone():

@@ -74,9 +74,14 @@ func newRoad(rdb redis.UniversalClient, t topology, s settings) *road {
 // was not ready, for as long; the answer says how many of these attempts may still run. If ctx ends, the answer is its
 // cause; but one that comes within a moment is still taken, and a call that has not been sent yet never will be.
 func (r *road) ask(ctx context.Context, by time.Time, cl call) answer {
-	doubts, asked := 0, time.Now()
-	for pause := firstPause; ; pause = min(pauseGrowth*pause, maxPause) {
-		a, ok := r.askDirectly(by, cl)
+	return r.askFrom(ctx, time.Now(), by, cl)
+}
+
+// askFrom is ask for a caller who has just looked at the clock.
+func (r *road) askFrom(ctx context.Context, asked, by time.Time, cl call) answer {
+	doubts, now := 0, asked
+	for pause := firstPause; ; pause, now = min(pauseGrowth*pause, maxPause), time.Now() {
+		a, ok := r.askDirectly(now, by, cl)
 		if !ok {
 			a = r.askWorker(ctx, by, cl)
 		}
@@ -95,7 +100,8 @@ func (r *road) ask(ctx context.Context, by time.Time, cl call) answer {
 
 // askSoon is ask with the client's timeout as the deadline.
 func (r *road) askSoon(ctx context.Context, cl call) answer {
-	return r.ask(ctx, time.Now().Add(r.timeout), cl)
+	now := time.Now()
+	return r.askFrom(ctx, now, now.Add(r.timeout), cl)
 }
 
 // askWorker has a worker perform a call once.

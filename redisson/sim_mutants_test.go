@@ -190,7 +190,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a release without an answer is not repeated",
-		edits: []edit{{"release.go", "case a.err != nil && !a.gone() || ho.inDoubt(now):", "case a.err == nil && ho.inDoubt(now):"}},
+		edits: []edit{{"release.go", "if a.err != nil && !a.gone() || ho.inDoubt(now) {", "if a.err == nil && ho.inDoubt(now) {"}},
 		run:   "scene=spin,faults=lossy", want: "idle|left",
 	},
 	{

@@ -32,8 +32,10 @@ type waiter struct {
 	rest time.Duration
 	// backoff, if there is one, is how a waiter sleeps that gets no messages.
 	backoff *backoff
-	// hold, if there is one, can be passed the lock.
+	// hold is what a call for a lock is for; nil for others.
 	hold *hold
+	// passable says that the lock can be passed to it.
+	passable bool
 
 	// These are set by run.
 	start    time.Time
@@ -73,7 +75,11 @@ func (c *Client) patience(wait time.Duration) time.Duration {
 func (w *waiter) standIn(id lineID, channel string) (err error) {
 	got := false
 	w.stay = stay{waiters: &w.c.waiters, name: id.name, kind: id.kind}
-	w.c.lines.join(&w.place, id, channel, w.hold)
+	var next *hold
+	if w.passable {
+		next = w.hold
+	}
+	w.c.lines.join(&w.place, id, channel, next)
 	w.c.claims.waits(1)
 	defer func() {
 		w.c.claims.waits(-1)
@@ -89,7 +95,7 @@ func (w *waiter) standIn(id lineID, channel string) (err error) {
 		case next.passed != nil:
 			got, err = w.receive(*next.passed)
 		case next.ask:
-			got, err = w.askInLine()
+			got, err = w.askInLine(next)
 		default:
 			err = w.sleep(nil, forever)
 		}
@@ -111,13 +117,12 @@ func (w *waiter) receive(a answer) (got bool, err error) {
 	return true, w.hold.enter(w.ctx, 0, a)
 }
 
-// askInLine is a round of the head of a line. The order matters. The state of the channel is noted before the try, so that a message
+// askInLine is a round of the head of a line. The order matters. The state of the channel was noted before the try, so that a message
 // after it is not missed. The first refusal is followed by a subscription; its confirmation counts as a change, because messages
 // before it are lost.
-func (w *waiter) askInLine() (done bool, err error) {
-	changed, live := w.c.lines.changed(&w.place)
-	asked := time.Now()
-	done, ttl, err := w.try(w.until(asked))
+func (w *waiter) askInLine(s step) (done bool, err error) {
+	changed, live, asked := s.changed, s.live, time.Now()
+	done, ttl, err := w.try(w.until(s.news, asked))
 	if err != nil && !done {
 		if err = w.outcome(asked, err); err != nil {
 			return false, err
@@ -135,8 +140,7 @@ func (w *waiter) askInLine() (done bool, err error) {
 }
 
 // until returns how long the head of a line waits for the answer to a question that it asks now.
-func (w *waiter) until(now time.Time) time.Time {
-	n := w.c.lines.news(&w.place)
+func (w *waiter) until(n news, now time.Time) time.Time {
 	if !n.heard {
 		return w.start.Add(w.patience)
 	}
@@ -211,6 +215,9 @@ func (w *waiter) pause(ttl time.Duration, live bool) time.Duration {
 func (w *waiter) sleep(changed <-chan struct{}, d time.Duration) error {
 	if err := w.stay.begin(); err != nil {
 		return fmt.Errorf("%w: %w", err, w.busy())
+	}
+	if w.hold != nil {
+		w.hold.ready(w.ctx)
 	}
 	look := w.c.lines.woken(&w.place)
 	for wake := time.Now().Add(d); ; {

@@ -76,6 +76,9 @@ func (w *watched) hold(t *testing.T, r lock.Request) *hold {
 	h.prepare(w.c, ho, r)
 	ho.holds, ho.asked = []*hold{h}, cmp.Or(h.lease, 30*time.Second)
 	h.open(t.Context())
+	if err := w.begin(); err != nil {
+		t.Fatal(err)
+	}
 	if err := w.enter(h, 0, yes(ho.asked)); err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,9 @@ type channel struct {
 	mail          *mail         // what was said on it, if somebody reads that
 
 	// A channel that has no subscriptions any more lingers as long as it has a connection, and for no longer than Linger.
-	lingering *list.Element // in the registry's list; nil unless the channel lingers
-	until     time.Time     // if it does
+	// One that has subscriptions again may still be in the list: it often has none again soon.
+	lingering *list.Element // in the registry's list; nil if it is not there
+	until     time.Time     // if it is
 
 	// Where it is subscribed.
 	at     *assignment // nil while it is unassigned

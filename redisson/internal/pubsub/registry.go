@@ -63,7 +63,6 @@ func (r *registry) subscribeLocked(name string) *channel {
 		wake(r.wake)
 	}
 	ch.subscriptions++
-	r.endLingeringLocked(ch)
 	if ch.at != nil && !ch.subscribed {
 		ch.at.changed[name] = ch
 		wake(r.wake)
@@ -84,7 +83,11 @@ func (r *registry) unsubscribe(ch *channel) {
 		return
 	}
 	ch.until = time.Now().Add(Linger)
-	ch.lingering = r.lingering.PushBack(ch)
+	if ch.lingering != nil {
+		r.lingering.MoveToBack(ch.lingering)
+	} else {
+		ch.lingering = r.lingering.PushBack(ch)
+	}
 	if r.alarm.IsZero() {
 		r.alarm = ch.until
 		wake(r.wake)
@@ -166,7 +169,9 @@ func (r *registry) expire() (next time.Time) {
 			return r.alarm
 		}
 		r.endLingeringLocked(ch)
-		ch.at.changed[ch.name] = ch
+		if ch.subscriptions == 0 {
+			ch.at.changed[ch.name] = ch
+		}
 	}
 	r.alarm = time.Time{}
 	return r.alarm
