@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -427,4 +428,33 @@ func TestUncontendedCommandCounts(t *testing.T) {
 			t.Errorf("%s: %d commands for 10 rounds, want 2 each: %v", l.what, after-before, byName)
 		}
 	}
+}
+
+// foreignContext is a type that package context does not know: each context that derives from it has a goroutine until it ends.
+type foreignContext struct {
+	context.Context
+	done chan struct{}
+}
+
+func (c foreignContext) Done() <-chan struct{} { return c.done }
+
+// The context of a hold is made while its call waits. It ends with the call if that does not get the lock.
+func TestWhoGivesUpLeavesNoContext(t *testing.T) {
+	s := redistest.Start(t)
+	c := newClient(t, s)
+	held := mustLock(t, c.Lock("k"))
+	try := func(ctx context.Context) {
+		t.Helper()
+		if _, ok, err := c.Lock("k").TryLock(ctx, 20*time.Millisecond, 0); ok || err != nil {
+			t.Fatalf("TryLock of a lock that is held = %v, %v", ok, err)
+		}
+	}
+	try(t.Context()) // the client has its own goroutines now
+	before := runtime.NumGoroutine()
+	const tries = 30
+	for range tries {
+		try(foreignContext{t.Context(), make(chan struct{})})
+	}
+	eventually(t, "the contexts have ended", func() bool { return runtime.NumGoroutine() < before+tries/2 })
+	mustUnlock(t, c.Lock("k"), held)
 }
