@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -32,7 +33,7 @@ func (c *Client) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
 	return h.public(), nil
 }
 
-func (c *Client) acquire(ctx context.Context, r lock.Request) (h *hold, err error) {
+func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
 	name := c.mapName(r.Key)
 	if err := cmp.Or(r.Validate(), c.topology.check(name), context.Cause(ctx)); err != nil {
 		return nil, err
@@ -40,11 +41,7 @@ func (c *Client) acquire(ctx context.Context, r lock.Request) (h *hold, err erro
 	if err := c.claims.begin(); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if h == nil { // otherwise enter has done that
-			c.claims.end()
-		}
-	}()
+	defer c.claims.end()
 	id := lockID{name, r.Kind.Family()}
 	outer, err := c.ancestor(ctx, id, r.Kind)
 	if err != nil {
@@ -55,7 +52,7 @@ func (c *Client) acquire(ctx context.Context, r lock.Request) (h *hold, err erro
 			return h, err
 		}
 	}
-	h, err = c.contend(ctx, name, r)
+	h, err := c.contend(ctx, name, r)
 	if busy, ok := errors.AsType[*lock.BusyError](err); ok {
 		busy.Related = slices.ContainsFunc(c.claims.contexts(id), func(held context.Context) bool { return lock.Related(held, ctx) })
 	}
@@ -97,7 +94,7 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hol
 		h  hold
 	})
 	ho, h := &both.ho, &both.h
-	*ho = holder{id: c.nextHolder(r.Kind), keys: [1]string{name}, family: c.familyOf(r.Kind), kind: r.Kind, limit: r.Limit,
+	*ho = holder{id: c.nextHolder(r.Kind), keys: [1]string{name}, family: c.familyOf(r.Kind), kind: r.Kind, limit: int32(min(r.Limit, math.MaxInt32)),
 		queues: r.Kind == lock.Fair && r.Wait != 0, patience: c.fairWait}
 	if r.Wait > 0 {
 		ho.patience = min(r.Wait, c.fairWait)

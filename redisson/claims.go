@@ -84,7 +84,7 @@ func (s *claims) unlock() {
 	}
 }
 
-// begin announces an Acquire, for which a close waits until it is admitted, or end. It fails after a close.
+// begin announces an Acquire, for which a close waits until end. It fails after a close.
 func (s *claims) begin() error {
 	s.mu.Lock()
 	defer s.unlock()
@@ -101,8 +101,7 @@ func (s *claims) end() {
 	s.active--
 }
 
-// enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none. The Acquire has
-// come to its end if it is one.
+// enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none.
 func (s *claims) enter(h *hold, version int32, a answer) error {
 	s.mu.Lock()
 	defer s.unlock()
@@ -116,7 +115,6 @@ func (s *claims) enter(h *hold, version int32, a answer) error {
 		return err
 	}
 	h.admit(a)
-	s.active--
 	if ho.admitted == 0 {
 		ho.admitted = present()
 		id := ho.lockID()
@@ -137,8 +135,8 @@ func (s *claims) refusalLocked(h *hold, a answer) error {
 		return h.lostError(now, h.holder.goneError())
 	case a.err != nil:
 		return a.err
-	case h.ctx.Err() != nil:
-		return context.Cause(&h.ctx)
+	case h.Context().Err() != nil:
+		return context.Cause(h.Context())
 	case s.closed != nil:
 		return s.closed
 	case now >= h.holder.validUntil:
@@ -219,7 +217,7 @@ func (s *claims) contexts(id lockID) (ctxs []context.Context) {
 	for ho := s.byLock[id]; ho != nil; ho = ho.next {
 		for _, h := range ho.holds {
 			if h.state == held {
-				ctxs = append(ctxs, &h.ctx)
+				ctxs = append(ctxs, h.Context())
 			}
 		}
 	}
@@ -265,22 +263,24 @@ func (s *claims) stopAwaiting() {
 func (s *claims) loseLocked(ho *holder, reason error) {
 	now := present()
 	for _, h := range slices.Clone(ho.holds) {
-		s.endLocked(h, lost, h.lostError(now, reason))
+		s.endLocked(h, h.lostError(now, reason))
 	}
 	s.buryLocked(ho)
 }
 
-// endLocked ends one hold, and its context after the transition.
-func (s *claims) endLocked(h *hold, state holdState, cause error) {
+// endLocked ends one hold, which is released without a loss, and its context after the transition.
+func (s *claims) endLocked(h *hold, loss *lock.LostError) {
 	h.holder.holds = without(h.holder.holds, h)
 	if h.state != held {
 		return
 	}
-	h.state, h.cause = state, cause
-	if state == lost {
+	h.state, h.loss = released, loss
+	end := ending{hold: h}
+	if loss != nil {
+		h.state, end.cause = lost, loss
 		h.holder.unreleased++
 	}
-	s.ended = append(s.ended, ending{h, cause})
+	s.ended = append(s.ended, end)
 }
 
 // emptyLocked removes ho at the given time if it has no holds left.

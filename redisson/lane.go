@@ -60,8 +60,8 @@ const (
 	directTimeout = goneInterval
 	// quickAnswer is how soon the answers of a quick lane come.
 	quickAnswer = directTimeout / 2
-	// sessionIdle is how long an idle session is kept from the pool, and sessionAge how long any is. Once a connection was away from the
-	// pool for 5s, go-redis looks at its socket before and after each command: two more system calls and two allocations.
+	// sessionIdle is how long an idle session is kept from the pool, and sessionAge how long any is. Of a connection that was not in the
+	// pool for 5s, or never, go-redis looks at the socket before and after each command: two more system calls and two allocations.
 	sessionIdle = time.Second
 	sessionAge  = 4 * time.Second
 )

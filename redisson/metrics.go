@@ -235,7 +235,7 @@ func (m *metrics) ended(e ending) {
 
 // released notes what the release of a hold has found out. If the hold had ended before, its loss is known.
 func (m *metrics) released(h *hold, err error) {
-	if m != nil && h.cause == nil {
+	if m != nil && h.loss == nil {
 		m.lost(err)
 	}
 }

@@ -21,7 +21,7 @@ func (s *claims) beginRelease(h *hold, kept time.Duration) (t task, err error) {
 		return s.dischargeLocked(h, now), err
 	}
 	s.active++
-	s.endLocked(h, released, nil)
+	s.endLocked(h, nil)
 	if kept > 0 {
 		h.lease, h.ends, h.over = kept, now.add(kept), now.add(kept)
 		ho.holds = append(ho.holds, h)
@@ -59,10 +59,13 @@ func (s *claims) overLocked(h *hold, now instant) error {
 	if h.state == held {
 		s.expireLocked(h.holder, now)
 	}
-	if h.state == released {
+	switch h.state {
+	case released:
 		return lock.ErrNotHeld
+	case lost:
+		return h.loss
 	}
-	return h.cause
+	return nil
 }
 
 // dischargeLocked is beginRelease for a hold that has ended. If it was lost, its work has ended now, so whatever is left of the lock
@@ -73,7 +76,7 @@ func (s *claims) dischargeLocked(h *hold, now instant) (t task) {
 	}
 	h.state = released
 	h.holder.unreleased--
-	if errors.Is(h.cause, ErrClosed) && s.awaited > 0 {
+	if errors.Is(h.loss, ErrClosed) && s.awaited > 0 {
 		s.awaited--
 	}
 	switch {

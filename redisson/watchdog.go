@@ -98,7 +98,7 @@ func (s *claims) expireLocked(ho *holder, now instant) {
 	over := func(h *hold) bool { return h.ends > 0 && now >= h.ends }
 	for i := slices.IndexFunc(ho.holds, over); i >= 0; i = slices.IndexFunc(ho.holds, over) {
 		h := ho.holds[i]
-		s.endLocked(h, lost, h.lostError(now, h.lapse()))
+		s.endLocked(h, h.lostError(now, h.lapse()))
 		ho.changed()
 		ho.renewAt = min(h.over, now.add(s.retryAfter())) // the work has that long to take notice
 		s.emptyLocked(ho, h.over)

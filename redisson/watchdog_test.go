@@ -76,9 +76,6 @@ func (w *watched) hold(t *testing.T, r lock.Request) *hold {
 	h.prepare(w.c, ho, r)
 	ho.holds, ho.asked = []*hold{h}, cmp.Or(h.lease, 30*time.Second)
 	h.open(t.Context())
-	if err := w.begin(); err != nil {
-		t.Fatal(err)
-	}
 	if err := w.enter(h, 0, yes(ho.asked)); err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +93,8 @@ func answers30(call) answer { return yes(30 * time.Second) }
 // endsAfter waits until the hold ends, and checks when and why.
 func endsAfter(t *testing.T, h *hold, want time.Duration, reason error) {
 	t.Helper()
-	<-h.ctx.Done()
-	cause := context.Cause(&h.ctx)
+	<-h.Context().Done()
+	cause := context.Cause(h.Context())
 	lost, ok := errors.AsType[*lock.LostError](cause)
 	if !ok || lost.Held != want || !errors.Is(cause, reason) {
 		t.Errorf("hold ended with %v after %v, want %v after %v", cause, present().sub(h.since), reason, want)
@@ -122,8 +119,8 @@ func TestWatchdogRenewsAtAThird(t *testing.T) {
 		if got := w.questions(); !slices.Equal(got, want) {
 			t.Errorf("renewals at %v, want %v", got, want)
 		}
-		if h.ctx.Err() != nil {
-			t.Errorf("hold ended: %v", context.Cause(&h.ctx))
+		if h.Context().Err() != nil {
+			t.Errorf("hold ended: %v", context.Cause(h.Context()))
 		}
 	})
 }

@@ -1,0 +1,196 @@
+package redisson
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// hold is one successful Acquire.
+type hold struct {
+	// These are set before anybody else knows of the hold.
+	c      *Client
+	holder *holder
+	exit   *call         // its release without an heir, if that was made before the admission
+	most   time.Duration // MaxHold; 0 sets no bound
+	parent context.Context
+	cancel context.CancelCauseFunc // of the parent
+	link   lock.Link
+	kind   lock.Kind
+
+	// The mutex of claims guards the rest; since and token don't change once the hold is admitted.
+	state holdState
+	since instant         // before it is admitted, when it was asked for
+	token int64           // of a fenced lock
+	lease time.Duration   // 0: renewed
+	ends  instant         // for the work, by its own lease or MaxHold; zero: never
+	over  instant         // the same for Redis, later by the margin; while joining, as far as is known
+	loss  *lock.LostError // nil if it was not lost
+}
+
+type holdState uint8
+
+const (
+	joining holdState = iota // not answered by Redis yet
+	held
+	lost
+	released // or only kept
+)
+
+// admit makes h a hold that Redis has granted.
+func (h *hold) admit(a answer) {
+	h.state, h.since, h.token = held, instantOf(a.sent), a.values[2]
+	if h.lease > 0 || h.most > 0 {
+		h.lastFor(cmp.Or(h.lease, h.most), h.since)
+	}
+}
+
+// lastFor gives the hold d from the time at which Redis was asked, but no more than MaxHold in all.
+func (h *hold) lastFor(d time.Duration, asked instant) {
+	h.ends, h.over = max(h.ends, asked.add(goodFor(d))), max(h.over, asked.add(d))
+	if h.most > 0 {
+		h.ends, h.over = min(h.ends, h.since.add(goodFor(h.most))), min(h.over, h.since.add(h.most))
+	}
+}
+
+// lapse returns why the hold has ended when its own time is over.
+func (h *hold) lapse() error {
+	if h.most > 0 && h.over == h.since.add(h.most) {
+		return lock.ErrMaxHold
+	}
+	return errLease
+}
+
+func (h *hold) lostError(now instant, reason error) *lock.LostError {
+	return &lock.LostError{Held: now.sub(h.since), Reason: reason}
+}
+
+// holdOf finds in a context the innermost hold of a lock, also one that has ended.
+type holdOf struct{ *Lock }
+
+// heldContext is a hold as the context of its work.
+type heldContext hold
+
+// Deadline implements [context.Context], as do the other methods.
+func (c *heldContext) Deadline() (time.Time, bool) { return c.parent.Deadline() }
+
+func (c *heldContext) Done() <-chan struct{} { return c.parent.Done() }
+
+func (c *heldContext) Err() error { return c.parent.Err() }
+
+func (c *heldContext) Value(key any) any {
+	if l, ok := key.(holdOf); ok && l.c == c.c && l.key == c.holder.name() && l.kind == c.kind {
+		return (*hold)(c)
+	}
+	if v := c.link.Value(key); v != nil {
+		return v
+	}
+	return c.parent.Value(key)
+}
+
+// ready makes what h will need, while its call waits: afterwards, others would wait for that.
+func (h *hold) ready(ctx context.Context) {
+	if h.exit == nil {
+		h.open(ctx)
+		exit := h.holder.family.exit(h.holder, "", 0)
+		h.exit = &exit
+	}
+}
+
+// open makes the context of a hold that is about to be admitted, unless it is made.
+func (h *hold) open(ctx context.Context) {
+	if h.cancel != nil {
+		return
+	}
+	h.parent, h.cancel = context.WithCancelCause(ctx) //nolint:fatcontext // once
+	h.link.Join(ctx, h.public(), h)
+}
+
+// shut ends the context of a hold that is not admitted, if it is made.
+func (h *hold) shut() {
+	if h.cancel != nil {
+		h.cancel(nil)
+	}
+}
+
+// public is h as its owner sees it.
+func (h *hold) public() lock.Hold {
+	if h.kind == lock.Fenced {
+		return fencedHold{h}
+	}
+	return h
+}
+
+func (h *hold) inner() *hold { return h }
+
+// Held is for the chain of contexts.
+func (h *hold) Held() bool { return h.c.claims.live(h) }
+
+// Context implements [lock.Hold].
+func (h *hold) Context() context.Context { return (*heldContext)(h) }
+
+// Release implements [lock.Hold]. The script goes out even if ctx has ended; ctx bounds only the wait for its answer, and so
+// does the client's timeout. When the answer is an error, the watchdog goes on trying to remove the lock until its lease ends.
+func (h *hold) Release(ctx context.Context) error { return h.release(ctx, 0) }
+
+// Keep is Release, except that nobody gets the lock for another d: for work that is done once an interval. A d of 0 or less is
+// Release. If the hold is a re-entry, the time counts from now, too, but the outer hold goes on.
+func (h *hold) Keep(ctx context.Context, d time.Duration) error { return h.release(ctx, max(d, 0)) }
+
+func (h *hold) release(ctx context.Context, kept time.Duration) error {
+	d, lost := h.depart(kept)
+	if d.hold == nil {
+		return lost
+	}
+	return cmp.Or(lost, d.end(ctx, h.c.road.askSoon(ctx, d.call)))
+}
+
+// departure is the release of a hold, by a call that may make a waiter the next holder.
+type departure struct {
+	hold *hold
+	task task
+	call call
+	to   *place // of that waiter
+	free bool   // nobody is the next holder
+}
+
+// depart begins a release. The departure is zero if there is nothing to ask. The error says why the hold was lost.
+func (h *hold) depart(kept time.Duration) (d departure, lost error) {
+	t, lost := h.c.claims.beginRelease(h, kept)
+	if t.call.script == nil {
+		return d, lost
+	}
+	d = departure{hold: h, task: t, call: t.call}
+	if family, ok := h.holder.family.(passing); ok && t.free && lost == nil {
+		if d.to = h.c.lines.offer(h); d.to != nil {
+			d.call = family.pass(h.holder, d.to.hold.holder)
+		}
+		d.free = d.to == nil
+	}
+	return d, lost
+}
+
+// end notes what Redis has answered. If the server refuses to pass the lock on, it is released.
+func (d departure) end(ctx context.Context, a answer) error {
+	c := d.hold.c
+	if d.to != nil {
+		if !c.lines.give(d.to, a) {
+			c.claims.discard(d.to.hold.holder) // it has left meanwhile
+		}
+		if lasting(a.err) {
+			a = c.road.askSoon(ctx, d.task.call)
+		}
+	}
+	err := c.claims.endRelease(d.hold, d.task, a)
+	c.metrics.released(d.hold, err)
+	if d.free {
+		notified := int64(-1)
+		if a.yes() && c.topology.Cluster() == nil { // there, each node knows of its own subscribers only
+			notified = a.values[1]
+		}
+		c.lines.released(d.hold, notified)
+	}
+	return err
+}
