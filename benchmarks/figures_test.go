@@ -266,10 +266,10 @@ func TestNearTheFloor(t *testing.T) {
 
 func TestEachSliceCountsForWhatItHasDone(t *testing.T) {
 	var all result
-	for _, r := range []result{{Done: 1, Gaps: []int64{40}}, {Done: 1, Gaps: []int64{20}}, {Done: 2, Gaps: []int64{10}}, {Starved: 1}} {
+	for _, r := range []result{{Done: 1, Gaps: []int64{60}}, {Done: 1, Gaps: []int64{30}}, {Done: 1, Gaps: []int64{0}}, {Done: 3, Gaps: []int64{10}}, {Starved: 1}} {
 		all = all.merge(r, false)
 	}
-	if all.Done != 4 || len(all.Gaps) != 1 || all.Gaps[0] != 20 || all.Starved != 1 {
-		t.Errorf("merged: %+v, want 4 done with gaps of 20 and one starved", all)
+	if all.Done != 6 || len(all.Gaps) != 1 || all.Gaps[0] != 20 || all.Starved != 1 {
+		t.Errorf("merged: %+v, want 6 done with gaps of 20 and one starved", all)
 	}
 }
