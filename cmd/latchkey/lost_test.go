@@ -106,6 +106,19 @@ func TestKilledProgramTakesItsCommandAlong(t *testing.T) {
 	eventually(t, "the lock has ended", func() bool { return keys(t, rdb) == "" })
 }
 
+// A command may run before the program that started it runs on, so the warden must know of it from its first instruction.
+func TestProgramKilledByItsCommandTakesItAlong(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	for range 10 {
+		args := append(append([]string{}, short...), t.Name(), "--", "sh", "-c", "sh -c 'echo $$; while :; do sleep 0.01; done' & kill -KILL $PPID; wait")
+		p := start(t, at(s), args...)
+		if pid, ok := <-p.out.all; ok { // it may have been killed before it could say so
+			eventually(t, "the command has ended", func() bool { return !alive(pid) })
+		}
+	}
+}
+
 func TestHoldKeepsTheLockAfterSuccess(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)

@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	child.Warden()         // and nothing else, if that is what this process was started for
+	child.Serve()          // and nothing else, if that is what this process was started for
 	runtime.LockOSThread() // the kernel kills the command when the thread that started it ends; see child.Start
 	a := &app{in: os.Stdin, out: &output{File: os.Stdout}, err: os.Stderr, environ: os.Environ()}
 	os.Exit(a.run(os.Args[1:]))

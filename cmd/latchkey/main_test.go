@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/latchkey-go/latchkey/cmd/latchkey/internal/child"
 	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/redis/go-redis/v9"
 )
@@ -23,7 +24,7 @@ import (
 const beProgram = "LATCHKEY_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(beProgram) != "" || os.Args[0] == "latchkey-warden" {
+	if os.Getenv(beProgram) != "" || child.Serves() {
 		_ = os.Unsetenv(beProgram)
 		main()
 	}

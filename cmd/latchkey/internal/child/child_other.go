@@ -61,5 +61,8 @@ func (p *Process) AwaitGroup(time.Duration) bool { return true }
 // Close does nothing.
 func (p *Process) Close() {}
 
-// Warden does nothing.
-func Warden() {}
+// Serve does nothing.
+func Serve() {}
+
+// Serves reports whether this process is one of those of this package: there are none.
+func Serves() bool { return false }

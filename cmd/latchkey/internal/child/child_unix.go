@@ -57,7 +57,7 @@ func Start(c Command) (*Process, error) {
 	if c.Stderr != nil {
 		cmd.Stderr = c.Stderr
 	}
-	err = cmd.Start()
+	err = startFor(p.warden, cmd)
 	// This process keeps a lock alive, so what others do to the terminal must not stop it. The command has its own settings by now.
 	signal.Ignore(unix.SIGTTIN, unix.SIGTTOU)
 	if err != nil {
@@ -66,7 +66,6 @@ func Start(c Command) (*Process, error) {
 		return nil, err
 	}
 	p.pid = cmd.Process.Pid
-	p.warden.watch(p.pid)
 	_ = cmd.Process.Release() // wait4 tells more than its Wait
 	go p.wait()
 	return p, nil

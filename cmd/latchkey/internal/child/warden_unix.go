@@ -18,7 +18,7 @@ import (
 // wardenName is what a process is called that is a warden.
 const wardenName = "latchkey-warden"
 
-// What a warden reads from its pipe, a line each.
+// What a warden reads from its pipe, a line each: the first from a starter, the last from the process that it belongs to.
 const (
 	wordWatch = "watch " // and the number of a group
 	wordDone  = "done"
@@ -55,8 +55,6 @@ func startWarden() (*warden, error) {
 	return &warden{w, cmd}, nil
 }
 
-func (w *warden) watch(group int) { fmt.Fprintf(w.pipe, "%s%d\n", wordWatch, group) }
-
 // dismiss ends the warden, and waits for it.
 func (w *warden) dismiss() {
 	fmt.Fprintln(w.pipe, wordDone)
@@ -64,11 +62,21 @@ func (w *warden) dismiss() {
 	_ = w.cmd.Wait()
 }
 
-// Warden does nothing in a process that is none. In a warden, it does all its work and ends the process.
-func Warden() {
-	if os.Args[0] != wardenName {
-		return
+// Serves reports whether this process is a warden or a starter.
+func Serves() bool { return os.Args[0] == wardenName || os.Args[0] == starterName }
+
+// Serve does nothing in a process of another kind. In a warden or a starter, it does all that is to do, and does not return.
+func Serve() {
+	switch os.Args[0] {
+	case wardenName:
+		watch()
+	case starterName:
+		becomeCommand()
 	}
+}
+
+// watch kills a group if the process ends to which this warden belongs.
+func watch() {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
 	group := 0
 	for words := bufio.NewScanner(os.Stdin); words.Scan(); {
