@@ -75,13 +75,13 @@ func (c *Client) ancestor(ctx context.Context, id lockID, wanted lock.Kind) (out
 // reenter adds a hold to ho. It returns nil, nil if ho is not alive any more: the lock is then taken like any other.
 func (c *Client) reenter(ctx context.Context, ho *holder, r lock.Request) (*hold, error) {
 	h := new(hold)
-	h.prepare(c, ho, r)
+	h.prepare(ctx, c, ho, r)
 	update, ok := c.claims.beginReentry(h)
 	if !ok {
 		return nil, nil
 	}
 	a := c.road.ask(ctx, time.Now().Add(c.patience(r.Wait)), update.call)
-	if err := h.enter(ctx, update.version, a); err != nil {
+	if err := h.enter(update.version, a); err != nil {
 		return nil, err
 	}
 	return h, nil
@@ -99,7 +99,7 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hol
 	if r.Wait > 0 {
 		ho.patience = min(r.Wait, c.fairWait)
 	}
-	h.prepare(c, ho, r)
+	h.prepare(ctx, c, ho, r)
 	ho.first[0] = h
 	ho.holds, ho.asked = ho.first[:], cmp.Or(h.lease, c.claims.timeout)
 	enter := ho.family.enter(ho, ho.asked)
@@ -117,7 +117,6 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hol
 		_, w.passable = ho.family.(passing)
 	}
 	if err := w.run(ho.lineID(), ho.family.channel(ho), r.Wait); err != nil {
-		h.shut()
 		c.cleanUp(ctx, ho, err)
 		return nil, err
 	}
@@ -144,17 +143,15 @@ func (c *Client) try(ctx context.Context, h *hold, enter call, by time.Time) (do
 		}
 		return false, duration(a.values[1]), nil
 	}
-	return true, ho.asked, h.enter(ctx, 0, a)
+	return true, ho.asked, h.enter(0, a)
 }
 
-// enter makes h a hold under ctx, as Redis has answered, or says why not.
-func (h *hold) enter(ctx context.Context, version int32, a answer) error {
-	h.open(ctx)
+// enter makes h a hold, as Redis has answered, or says why not.
+func (h *hold) enter(version int32, a answer) error {
 	h.c.metrics.holds(h.kind, 1)
 	err := h.c.claims.enter(h, version, a)
 	if err != nil {
 		h.c.metrics.holds(h.kind, -1)
-		h.shut()
 	}
 	return err
 }
@@ -173,10 +170,12 @@ func (c *Client) cleanUp(ctx context.Context, ho *holder, err error) {
 	}
 }
 
-// prepare makes h a hold of ho that is to be admitted.
-func (h *hold) prepare(c *Client, ho *holder, r lock.Request) {
+// prepare makes h a hold of ho, under ctx, that is to be admitted.
+func (h *hold) prepare(ctx context.Context, c *Client, ho *holder, r lock.Request) {
 	h.c, h.holder, h.kind, h.lease, h.most, h.since = c, ho, r.Kind, r.Lease, r.MaxHold, present()
 	if r.MaxHold > 0 {
 		h.lease = min(r.Lease, r.MaxHold)
 	}
+	h.ctx.Begin(ctx)
+	h.link.Join(ctx, h.public(), h)
 }

@@ -62,8 +62,8 @@ func TestAllocations(t *testing.T) {
 	for range 20 { // until it has a session, and what it keeps
 		pair()
 	}
-	if got := testing.AllocsPerRun(200, pair); got > 26 {
-		t.Errorf("%v allocations a pair, want about 23", got)
+	if got := testing.AllocsPerRun(200, pair); got > 22 {
+		t.Errorf("%v allocations a pair, want about 21", got)
 	}
 }
 

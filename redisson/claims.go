@@ -80,7 +80,7 @@ func (s *claims) unlock() {
 	s.mu.Unlock()
 	for _, e := range ended {
 		s.metrics.ended(e)
-		e.hold.cancel(e.cause)
+		e.hold.ctx.End(e.cause)
 	}
 }
 
@@ -103,40 +103,43 @@ func (s *claims) end() {
 
 // enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none.
 func (s *claims) enter(h *hold, version int32, a answer) error {
+	var ended error
+	if h.ctx.Err() != nil {
+		ended = context.Cause(&h.ctx)
+	}
 	s.mu.Lock()
 	defer s.unlock()
-	ho := h.holder
+	ho, now := h.holder, present()
 	s.applyLocked(ho, a, version)
-	if err := s.refusalLocked(h, a); err != nil {
+	if err := s.refusalLocked(h, a, now, ended); err != nil {
 		ho.holds = without(ho.holds, h)
 		ho.changed()
-		s.emptyLocked(ho, present())
+		s.emptyLocked(ho, now)
 		s.placeLocked(ho)
 		return err
 	}
 	h.admit(a)
 	if ho.admitted == 0 {
-		ho.admitted = present()
+		ho.admitted = now
 		id := ho.lockID()
 		ho.next = s.byLock[id]
 		s.byLock[id] = ho
-		s.attendLocked()
+		s.attendLocked(now)
 		s.showLocked()
 	}
 	s.placeLocked(ho)
 	return nil
 }
 
-// refusalLocked returns why h is not admitted after this answer, or nil.
-func (s *claims) refusalLocked(h *hold, a answer) error {
-	now := present()
+// refusalLocked returns why h is not admitted after this answer, or nil. An error is why its context has ended.
+func (s *claims) refusalLocked(h *hold, a answer, now instant, ended error) error {
 	switch {
 	case a.gone() || h.holder.dead:
 		return h.lostError(now, h.holder.goneError())
 	case a.err != nil:
 		return a.err
-	case h.Context().Err() != nil:
-		return context.Cause(h.Context())
+	case ended != nil:
+		return ended
 	case s.closed != nil:
 		return s.closed
 	case now >= h.holder.validUntil:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/lazyctx"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -15,8 +16,7 @@ type hold struct {
 	holder *holder
 	exit   *call         // its release without an heir, if that was made before the admission
 	most   time.Duration // MaxHold; 0 sets no bound
-	parent context.Context
-	cancel context.CancelCauseFunc // of the parent
+	ctx    lazyctx.Context
 	link   lock.Link
 	kind   lock.Kind
 
@@ -74,11 +74,11 @@ type holdOf struct{ *Lock }
 type heldContext hold
 
 // Deadline implements [context.Context], as do the other methods.
-func (c *heldContext) Deadline() (time.Time, bool) { return c.parent.Deadline() }
+func (c *heldContext) Deadline() (time.Time, bool) { return c.ctx.Deadline() }
 
-func (c *heldContext) Done() <-chan struct{} { return c.parent.Done() }
+func (c *heldContext) Done() <-chan struct{} { return c.ctx.Done() }
 
-func (c *heldContext) Err() error { return c.parent.Err() }
+func (c *heldContext) Err() error { return c.ctx.Err() }
 
 func (c *heldContext) Value(key any) any {
 	if l, ok := key.(holdOf); ok && l.c == c.c && l.key == c.holder.name() && l.kind == c.kind {
@@ -87,31 +87,14 @@ func (c *heldContext) Value(key any) any {
 	if v := c.link.Value(key); v != nil {
 		return v
 	}
-	return c.parent.Value(key)
+	return c.ctx.Value(key)
 }
 
 // ready makes what h will need, while its call waits: afterwards, others would wait for that.
-func (h *hold) ready(ctx context.Context) {
+func (h *hold) ready() {
 	if h.exit == nil {
-		h.open(ctx)
 		exit := h.holder.family.exit(h.holder, "", 0)
 		h.exit = &exit
-	}
-}
-
-// open makes the context of a hold that is about to be admitted, unless it is made.
-func (h *hold) open(ctx context.Context) {
-	if h.cancel != nil {
-		return
-	}
-	h.parent, h.cancel = context.WithCancelCause(ctx) //nolint:fatcontext // once
-	h.link.Join(ctx, h.public(), h)
-}
-
-// shut ends the context of a hold that is not admitted, if it is made.
-func (h *hold) shut() {
-	if h.cancel != nil {
-		h.cancel(nil)
 	}
 }
 

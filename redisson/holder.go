@@ -25,7 +25,7 @@ type holder struct {
 	keys     [1]string // the name of the lock, as mapped, which is the only key of most scripts
 	family   family
 	patience time.Duration
-	limit    int32     // of permits
+	limit    int32     // of permits; Redisson's numbers have 32 bits, too
 	kind     lock.Kind // of the first hold
 	queues   bool      // of a fair lock: gets in line
 

@@ -38,9 +38,9 @@ type ears struct {
 }
 
 // attendLocked has the client listen soon if it goes on holding what it has just got.
-func (s *claims) attendLocked() {
+func (s *claims) attendLocked(now instant) {
 	if !s.ears.open && s.ears.index == 0 {
-		s.schedule.set(&s.ears.entry, &s.ears, present().add(s.ears.after))
+		s.schedule.set(&s.ears.entry, &s.ears, now.add(s.ears.after))
 	}
 }
 

@@ -114,7 +114,7 @@ func (w *waiter) receive(a answer) (got bool, err error) {
 		return false, nil
 	}
 	w.c.lines.answered(&w.place, w.hold.holder.asked)
-	return true, w.hold.enter(w.ctx, 0, a)
+	return true, w.hold.enter(0, a)
 }
 
 // askInLine is a round of the head of a line. The order matters. The state of the channel was noted before the try, so that a message
@@ -217,7 +217,7 @@ func (w *waiter) sleep(changed <-chan struct{}, d time.Duration) error {
 		return fmt.Errorf("%w: %w", err, w.busy())
 	}
 	if w.hold != nil {
-		w.hold.ready(w.ctx)
+		w.hold.ready()
 	}
 	look := w.c.lines.woken(&w.place)
 	for wake := time.Now().Add(d); ; {

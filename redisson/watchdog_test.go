@@ -73,9 +73,8 @@ func (w *watched) hold(t *testing.T, r lock.Request) *hold {
 	t.Helper()
 	ho := &holder{id: "h", keys: [1]string{"k"}, family: plain{}}
 	h := new(hold)
-	h.prepare(w.c, ho, r)
+	h.prepare(t.Context(), w.c, ho, r)
 	ho.holds, ho.asked = []*hold{h}, cmp.Or(h.lease, 30*time.Second)
-	h.open(t.Context())
 	if err := w.enter(h, 0, yes(ho.asked)); err != nil {
 		t.Fatal(err)
 	}

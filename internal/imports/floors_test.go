@@ -35,14 +35,15 @@ const (
 // everything.
 var rows = map[string]row{
 	"lock":                            {floor: 0},
-	"lock/memlock":                    {floor: 1, packages: []string{"lock", "internal/clock"}},
+	"lock/memlock":                    {floor: 1, packages: []string{"lock", "internal/clock", "internal/lazyctx"}},
 	"lock/locktest":                   {floor: 0, packages: []string{"lock"}},
 	"lock/leases":                     {floor: 0, packages: []string{"lock"}},
 	"lock/setnxlock":                  {floor: 1, packages: []string{"lock", "lock/leases", "internal/reply"}, modules: []string{goredis}},
 	"keyexpr":                         {floor: 1, packages: []string{"internal/suggest", "keyexpr/internal/run"}, modules: []string{expr}},
-	"redisson":                        {floor: 1, packages: []string{"lock", "redisson/internal/pubsub", "internal/reply"}, modules: []string{goredis, otel, otel + "/metric"}},
+	"redisson":                        {floor: 1, packages: []string{"lock", "redisson/internal/pubsub", "internal/reply", "internal/lazyctx"}, modules: []string{goredis, otel, otel + "/metric"}},
 	"redisson/internal/pubsub":        {floor: 1, packages: []string{"internal/reply"}, modules: []string{goredis}},
 	"internal/clock":                  {floor: 0},
+	"internal/lazyctx":                {floor: 0},
 	"internal/suggest":                {floor: 0},
 	"keyexpr/internal/run":            {floor: 0},
 	"keyexpr/internal/keytest":        {floor: 0, tests: []string{"keyexpr", "keyexpr/spel"}},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,34 +79,6 @@ func TestContextOfHold(t *testing.T) {
 				_ = h.Release(context.Background())
 			})
 		}
-	}
-}
-
-// Whoever has seen an end sees the same one ever after, and what derives from the context ends with it.
-func TestEndIsSeenByAllAlike(t *testing.T) {
-	errParent := errors.New("parent")
-	for i := range 2000 {
-		parent, end := context.WithCancelCause(t.Context())
-		c := &holdContext{parent: parent}
-		var all sync.WaitGroup
-		all.Go(func() { c.cancel(errOwn) })
-		all.Go(func() { end(errParent) })
-		for n := range 3 {
-			all.Go(func() {
-				if n == i%4 {
-					_ = c.Done()
-				}
-				for c.Err() == nil {
-				}
-				cause := context.Cause(c)
-				derived, stop := context.WithCancel(c)
-				defer stop()
-				if later := context.Cause(derived); cause == nil || later != cause || context.Cause(c) != cause {
-					t.Errorf("ended with %v, and %v later", cause, later)
-				}
-			})
-		}
-		all.Wait()
 	}
 }
 

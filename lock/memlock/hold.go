@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/clock"
+	"github.com/latchkey-go/latchkey/internal/lazyctx"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -55,9 +56,23 @@ type hold struct {
 	timer *time.Timer
 }
 
+// holdContext is the context of a hold.
+type holdContext struct {
+	lazyctx.Context
+	link lock.Link
+}
+
+// Value implements [context.Context].
+func (c *holdContext) Value(key any) any {
+	if link := c.link.Value(key); link != nil {
+		return link
+	}
+	return c.Context.Value(key)
+}
+
 func newHold(ctx context.Context, l *Locker, r lock.Request) *hold {
 	h := &hold{l: l, r: r}
-	h.ctx.parent = ctx //nolint:fatcontext // one a hold
+	h.ctx.Begin(ctx)
 	h.ctx.link.Join(ctx, h.public(), h)
 	return h
 }
@@ -216,7 +231,7 @@ func (h *hold) close(how *lock.LostError, cause error) bool {
 	if !h.ended.CompareAndSwap(nil, how) {
 		return false
 	}
-	h.ctx.cancel(cause)
+	h.ctx.End(cause)
 	return true
 }
 

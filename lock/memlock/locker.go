@@ -91,7 +91,7 @@ func (l *Locker) take(ctx context.Context, h *hold) error {
 	case err == nil:
 		return l.wait(ctx, h)
 	}
-	h.ctx.cancel(context.Canceled)
+	h.ctx.End(nil)
 	return err
 }
 
@@ -152,7 +152,7 @@ func (l *Locker) wait(ctx context.Context, h *hold) error {
 	case <-ctx.Done():
 	case <-timeout:
 		if f, left := l.leave(h); left {
-			h.ctx.cancel(context.Canceled)
+			h.ctx.End(nil)
 			return f.busy(ctx, time.Since(start))
 		}
 		// Granted at the last moment: a caller who was ready to wait for the lock has no reason to refuse it.
