@@ -202,8 +202,8 @@ func TestReadingsRest(t *testing.T) {
 		t.Helper()
 		return newListFeed(newClient(t, rdb)).read(t.Context(), nil, func(*listState) {})
 	}
-	if _, rest := read(); rest != listRest {
-		t.Errorf("no locks: rest for %v, want %v", rest, listRest)
+	if state, rest := read(); rest < listRest || rest > max(listRest, searchShare*state.took) {
+		t.Errorf("no locks, which took %v to find out: rest for %v, want %v or %d times that", state.took, rest, listRest, searchShare)
 	}
 	holders(t, rdb, 10_000)
 	state, rest := read()

@@ -282,8 +282,8 @@ func TestStackEndsWhileItWaits(t *testing.T) {
 				t.Errorf("%s: waited %v, want 1s", tt.name, got)
 			}
 			synctest.Wait()
-			if got := seen["tenant"].outcomes()[0]; got != tt.outcome {
-				t.Errorf("%s: outcome %s, want %s", tt.name, got, tt.outcome)
+			if got := seen["tenant"].outcomes(); !slices.Contains(got, tt.outcome) { // beside that of the call which replaced it
+				t.Errorf("%s: outcomes %s, want %s", tt.name, got, tt.outcome)
 			}
 		})
 	}

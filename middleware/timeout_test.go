@@ -18,17 +18,28 @@ import (
 
 // TestTimeoutHandlerOutside is the right order: the lock stays until the handler has returned.
 func TestTimeoutHandlerOutside(t *testing.T) {
+	for dt := time.Millisecond; !lockedBehindTimeout(t, dt); dt *= 2 { // the handler may not have run by then
+	}
+}
+
+// lockedBehindTimeout calls a guarded handler behind an http.TimeoutHandler of dt, and looks whether it has the lock when the client has
+// its answer. It reports whether the handler ran.
+func lockedBehindTimeout(t *testing.T, dt time.Duration) (ran bool) {
 	locker := memlock.New()
 	answered, left := make(chan struct{}), make(chan struct{})
 	wrap := guard.Must(middleware.New(newGuard(t, locker, guard.Key("orders"), guard.OneKey())))
-	s := httptest.NewServer(http.TimeoutHandler(wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer close(left)
+	guarded := wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ran = true
 		<-r.Context().Done()
 		<-answered // as a handler that takes its time
 		if h, err := locker.Acquire(t.Context(), lock.Request{Key: "orders"}); !errors.Is(err, lock.ErrBusy) {
 			t.Errorf("Acquire beside the handler = %v, %v", h, err)
 		}
-	})), time.Millisecond, "too late"))
+	}))
+	s := httptest.NewServer(http.TimeoutHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(left)
+		guarded.ServeHTTP(w, r)
+	}), dt, "too late"))
 	defer s.Close()
 	res, err := s.Client().Get(s.URL)
 	if err != nil {
@@ -40,6 +51,7 @@ func TestTimeoutHandlerOutside(t *testing.T) {
 	}
 	close(answered)
 	<-left
+	return ran
 }
 
 // TestTimeoutHandlerOutsideOfALoss is a response that http.TimeoutHandler would have kept to itself.

@@ -58,14 +58,15 @@ func acquire(t *testing.T, l *leases.Locker, r lock.Request) lock.Hold {
 	return h
 }
 
-// waiting starts an Acquire and returns the time it takes.
+// waiting starts an Acquire, releases what it gets, and then returns the time that the Acquire took.
 func waiting(t *testing.T, l *leases.Locker, r lock.Request) <-chan time.Duration {
 	took := make(chan time.Duration, 1)
 	go func() {
 		start := time.Now()
 		h := acquire(t, l, r)
-		took <- time.Since(start)
+		d := time.Since(start)
 		_ = h.Release(t.Context())
+		took <- d
 	}()
 	synctest.Wait()
 	return took
