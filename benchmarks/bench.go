@@ -60,7 +60,7 @@ func (b *bench) all(fit func(contestant) bool) []string {
 	return found
 }
 
-// team returns n workers of a peer, started once.
+// team returns n workers of a peer, started once a round, and in Java once.
 func (b *bench) team(ctx context.Context, name string, n int) ([]*process, error) {
 	for len(b.workers[name]) < n {
 		command, err := b.command(ctx, name)
@@ -94,6 +94,16 @@ func (b *bench) dismiss(name string) {
 		p.stop()
 	}
 	delete(b.workers, name)
+}
+
+// renew ends the workers of a round. A process is faster or slower for as long as it lives, by where its memory lies for one, so it is one
+// sample, however many rounds it does. The JVM goes on: it is measured warm.
+func (b *bench) renew() {
+	for name := range b.workers {
+		if name != java {
+			b.dismiss(name)
+		}
+	}
 }
 
 func (b *bench) close() {

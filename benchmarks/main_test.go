@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -174,4 +175,26 @@ func status(pid int) (state string, parent int) {
 	_, rest, _ := strings.Cut(string(text), ") ")
 	_, _ = fmt.Sscan(rest, &state, &parent)
 	return state, parent
+}
+
+func TestEachRoundHasProcessesOfItsOwn(t *testing.T) {
+	b := &bench{out: io.Discard, workers: map[string][]*process{}}
+	defer b.close()
+	for _, peer := range []string{we, java} {
+		p, err := startProcess(t.Context(), []string{"sleep", "60"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.workers[peer] = []*process{p}
+	}
+	old := b.workers[we][0]
+	if err := b.runRound(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.workers[we]) != 0 || old.cmd.ProcessState == nil {
+		t.Error("a worker lives longer than its round")
+	}
+	if len(b.workers[java]) != 1 {
+		t.Error("the JVM, which is measured warm, is gone")
+	}
 }

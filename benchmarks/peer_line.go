@@ -114,6 +114,10 @@ func (b *bareLine) take(ctx context.Context, q *queue, key, holder string) (held
 // contend asks until the lock is free, at first and after each message.
 func (b *bareLine) contend(ctx context.Context, q *queue, key string) (held, error) {
 	for {
+		select {
+		case <-q.freed: // before this question, which may be a release of our own
+		default:
+		}
 		holder := b.nextHolder()
 		err := b.send(ctx, b.acquire, key, holder)
 		if err == nil {

@@ -116,7 +116,7 @@ var reasons = map[string]reason{
 	"uncontended_link":    {why: "the scripts of a lock that others can re-enter, renew and wait for do more than `SET NX PX`"},
 	"key_ns":              {why: absolute},
 	"guard_ns":            {why: absolute},
-	"turns":               {why: "what a hold is beside its scripts, a context and the client's books, is in series with the other side's call"},
+	"turns":               {why: "what a client notes about a hold, beside the scripts, is in series with the other side's call"},
 }
 
 const (

@@ -100,6 +100,7 @@ func (b *bench) runAll(ctx context.Context, chosen []workload) error {
 }
 
 func (b *bench) runRound(ctx context.Context, chosen []workload) error {
+	defer b.renew()
 	fmt.Fprintf(b.out, "round %d of %d:", b.round+1, b.rounds)
 	start := time.Now()
 	for _, w := range chosen {

@@ -88,12 +88,12 @@ const passes = 5
 // warmUp is how long each job runs before its measured part.
 const warmUp = 25 * time.Millisecond
 
-// sliced runs a job of each peer in turn, several times, for so long in all, and hands what they did to note.
-func (b *bench) sliced(ctx context.Context, peers []string, processes int, j job, d time.Duration, note func(peer string, r result)) error {
+// sliced runs a job of each peer in turn for d, in so many passes, and hands what they did to note.
+func (b *bench) sliced(ctx context.Context, peers []string, processes int, j job, passes int, d time.Duration, note func(peer string, r result)) error {
 	total := map[string]result{}
 	for range passes {
 		for _, name := range peers {
-			r, err := b.warm(ctx, name, processes, j, d/passes)
+			r, err := b.warm(ctx, name, processes, j, d)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -131,7 +131,7 @@ func pairs(prefix string, at where) func(context.Context, *bench) error {
 		if err != nil {
 			return err
 		}
-		return b.sliced(ctx, b.all(alone), 1, job{Do: "load", Addr: addr, Callers: 1}, b.slice, func(peer string, r result) {
+		return b.sliced(ctx, b.all(alone), 1, job{Do: "load", Addr: addr, Callers: 1}, passes, b.slice/passes, func(peer string, r result) {
 			if r.Done == 0 {
 				return
 			}
@@ -150,7 +150,7 @@ var manyCallers = []int{8, 64, 512}
 
 func ownKeys(callers int) func(context.Context, *bench) error {
 	return func(ctx context.Context, b *bench) error {
-		return b.sliced(ctx, b.all(many), 1, job{Do: "load", Addr: b.server.addr, Callers: callers}, b.slice, func(peer string, r result) {
+		return b.sliced(ctx, b.all(many), 1, job{Do: "load", Addr: b.server.addr, Callers: callers}, passes, b.slice/passes, func(peer string, r result) {
 			b.note(fmt.Sprintf("own_keys_%d_rate", callers), peer, r.perSecond())
 		})
 	}
@@ -201,8 +201,10 @@ func (b *bench) noteStuck(name string, n int64) {
 	b.note("stuck", name, b.samples["stuck"][name][b.round]+float64(n))
 }
 
+// strictTurns takes twice as many passes as others, because most of a turn is the time in which the machine wakes up, of which no two
+// are alike.
 func strictTurns(ctx context.Context, b *bench) error {
-	return b.sliced(ctx, b.all(canTeam), 2, job{Do: "turns", Addr: b.server.addr}, 2*b.slice, func(peer string, r result) {
+	return b.sliced(ctx, b.all(canTeam), 2, job{Do: "turns", Addr: b.server.addr}, 2*passes, 2*b.slice/passes, func(peer string, r result) {
 		b.noteStuck(peer, r.Starved)
 		if len(r.Gaps) > 0 {
 			b.note("turns_gap_us", peer, float64(r.Gaps[0])/1e3)
