@@ -57,8 +57,8 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags := flag.NewFlagSet("benchmarks", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.IntVar(&c.rounds, "rounds", 7, "how many rounds")
-	flags.DurationVar(&c.slice, "slice", 300*time.Millisecond, "how long a peer runs one workload in a round; those on one key take twice as long")
-	flags.BoolVar(&long, "long", false, "21 rounds, for figures of record")
+	flags.DurationVar(&c.slice, "slice", 200*time.Millisecond, "how long a peer runs one workload in a round; those on one key take twice as long")
+	flags.BoolVar(&long, "long", false, "at least 21 rounds, and slices of 300ms, for figures of record")
 	flags.Func("only", "`regexp` of workloads and figures: only what they need runs", into(&c.only))
 	flags.Func("peers", "`regexp` of peers: only they run", into(&c.peers))
 	flags.StringVar(&c.out, "out", "out", "`folder` for figures.json and the charts")
@@ -74,7 +74,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 		return c, errUsage
 	}
 	if long {
-		c.rounds = max(c.rounds, 21)
+		c.rounds, c.slice = max(c.rounds, 21), max(c.slice, 300*time.Millisecond)
 	}
 	return c, nil
 }
