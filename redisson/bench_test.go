@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -131,6 +133,42 @@ func BenchmarkHandover(b *testing.B) {
 	}
 }
 
+// Two clients take strict turns at one lock, as two processes do: each of them waits when the other one releases.
+func BenchmarkTurns(b *testing.B) {
+	s := redistest.Start(b)
+	rdb := s.Client(b)
+	here, there := newClient(b, s).Lock("k"), newClient(b, s).Lock("k")
+	held := mustLock(b, here)
+	type turn struct {
+		held context.Context
+		err  error
+		at   time.Time
+	}
+	next := make(chan turn)
+	var gaps []time.Duration
+	before, _ := commands(b, rdb)
+	for b.Loop() {
+		go func() {
+			held, err := there.Lock(b.Context())
+			next <- turn{held, err, time.Now()}
+		}()
+		time.Sleep(2 * time.Millisecond) // so that it waits
+		released := time.Now()
+		mustUnlock(b, here, held)
+		t := <-next
+		if t.err != nil {
+			b.Fatal(t.err)
+		}
+		gaps = append(gaps, t.at.Sub(released))
+		here, there, held = there, here, t.held
+	}
+	after, _ := commands(b, rdb)
+	mustUnlock(b, here, held)
+	slices.Sort(gaps)
+	b.ReportMetric(float64(gaps[len(gaps)/2].Nanoseconds()), "ns/turn")
+	b.ReportMetric(float64(after-before)/float64(b.N), "commands/op")
+}
+
 // 200 goroutines wait for a lock that is held for a second each time: what that costs Redis.
 func BenchmarkWaiting(b *testing.B) {
 	s := redistest.Start(b)
@@ -162,16 +200,22 @@ func BenchmarkRenewal(b *testing.B) {
 	rdb := s.Client(b)
 	const locks = 10_000
 	c := newClient(b, s, redisson.WatchdogTimeout(9*time.Second))
-	var all sync.WaitGroup
 	held := make([]context.Context, locks)
-	for w := range 32 {
-		all.Go(func() {
-			for i := w; i < locks; i += 32 {
-				held[i] = mustLock(b, c.Lock(fmt.Sprint("k", i)))
-			}
-		})
+	hold := func(from, to int) {
+		var all sync.WaitGroup
+		for w := range 32 {
+			all.Go(func() {
+				for i := from + w; i < to; i += 32 {
+					held[i] = mustLock(b, c.Lock(fmt.Sprint("k", i)))
+				}
+			})
+		}
+		all.Wait()
 	}
-	all.Wait()
+	hold(0, locks/10) // the client has its connections then
+	before := inUse()
+	hold(locks/10, locks)
+	perLock := (inUse() - before) / (locks - locks/10)
 	if err := rdb.ConfigResetStat(b.Context()).Err(); err != nil {
 		b.Fatal(err)
 	}
@@ -188,7 +232,16 @@ func BenchmarkRenewal(b *testing.B) {
 	if n := len(keys(b, rdb)); n != locks {
 		b.Errorf("%d keys, want %d", n, locks)
 	}
-	b.ReportMetric(locks, "locks")
+	b.ReportMetric(perLock, "B/lock")
+}
+
+// inUse returns the memory of the program, after a garbage collection.
+func inUse() float64 {
+	runtime.GC()
+	runtime.GC() // pools forget at the second one
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc + m.StackInuse)
 }
 
 // commandTime says how often a command was run, and how long Redis was busy with it.
