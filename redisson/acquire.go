@@ -103,7 +103,7 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hol
 	ho.first[0] = h
 	ho.holds, ho.asked = ho.first[:], cmp.Or(h.lease, c.claims.timeout)
 	enter := ho.family.enter(ho, ho.asked)
-	w := &waiter{c: c, ctx: ctx, hold: h, try: func(by time.Time) (bool, time.Duration, error) {
+	w := &waiter{c: c, ctx: ctx, hold: h, own: ho, try: func(by time.Time) (bool, time.Duration, error) {
 		return c.try(ctx, h, enter, by)
 	}}
 	switch r.Kind {
@@ -114,11 +114,14 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hol
 		w.backoff = &pause
 	}
 	if c.road.replicas.count == 0 {
-		_, w.passable = ho.family.(passing)
+		w.passable = handsOver(ho.family)
 	}
 	if err := w.run(ho.lineID(), ho.family.channel(ho), r.Wait); err != nil {
 		c.cleanUp(ctx, ho, err)
 		return nil, err
+	}
+	if h.holder != ho { // the lock was passed to h; what was asked before may have been answered in vain
+		c.claims.discard(ho)
 	}
 	return h, nil
 }
@@ -149,7 +152,17 @@ func (c *Client) try(ctx context.Context, h *hold, enter call, by time.Time) (do
 // enter makes h a hold, as Redis has answered, or says why not.
 func (h *hold) enter(version int32, a answer) error {
 	h.c.metrics.holds(h.kind, 1)
-	err := h.c.claims.enter(h, version, a)
+	return h.counted(h.c.claims.enter(h, version, a))
+}
+
+// follow makes h a hold after another one of its holder, or says why not.
+func (h *hold) follow() error {
+	h.c.metrics.holds(h.kind, 1)
+	return h.counted(h.c.claims.follow(h))
+}
+
+// counted takes h out of the metrics again if it was not admitted.
+func (h *hold) counted(err error) error {
 	if err != nil {
 		h.c.metrics.holds(h.kind, -1)
 	}

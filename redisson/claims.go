@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -24,10 +25,11 @@ type claims struct {
 
 	mu       sync.Mutex
 	schedule schedule
-	byLock   map[lockID]*holder // alive; more than one are linked
-	alarmAt  instant            // zero when the alarm is not set
-	asleep   time.Duration      // for how long the machine was suspended since the origin, as far as is known
-	ended    []ending           // by the present transition
+	byLock   map[lockID]*holder        // alive; more than one are linked
+	settling map[*holder]chan struct{} // those leaving whose fate somebody waits for: closed when it is known
+	alarmAt  instant                   // zero when the alarm is not set
+	asleep   time.Duration             // for how long the machine was suspended since the origin, as far as is known
+	ended    []ending                  // by the present transition
 	ears     ears
 	badge    badge
 
@@ -55,7 +57,7 @@ var errTooLate = errors.New("redisson: Redis took longer to answer than the leas
 
 func newClaims(timeout, grace time.Duration) *claims {
 	return &claims{timeout: timeout, grace: grace, origin: time.Now(), alarm: time.NewTimer(forever), byLock: map[lockID]*holder{},
-		ears: ears{after: min(listenAfter, timeout/61)}}
+		settling: map[*holder]chan struct{}{}, ears: ears{after: min(listenAfter, timeout/61)}}
 }
 
 func (ho *holder) lockID() lockID { return lockID{ho.name(), ho.kind.Family()} }
@@ -103,22 +105,40 @@ func (s *claims) end() {
 
 // enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none.
 func (s *claims) enter(h *hold, version int32, a answer) error {
-	var ended error
-	if h.ctx.Err() != nil {
-		ended = context.Cause(&h.ctx)
-	}
+	ended := h.ended()
 	s.mu.Lock()
 	defer s.unlock()
+	s.applyLocked(h.holder, a, version)
+	err := a.err
+	switch {
+	case a.gone():
+		err = h.lostError(present(), h.holder.goneError())
+	case err == nil:
+		h.since, h.token = instantOf(a.sent), a.values[2]
+	}
+	return s.admitLocked(h, cmp.Or(err, ended))
+}
+
+// follow makes h a hold without a question: a lock was passed to it whose lease is known. The error says why it is none.
+func (s *claims) follow(h *hold) error {
+	ended := h.ended()
+	s.mu.Lock()
+	defer s.unlock()
+	h.since = present()
+	return s.admitLocked(h, ended)
+}
+
+// admitLocked makes h a hold unless there is a reason against it, or the holder or the client has come to its end.
+func (s *claims) admitLocked(h *hold, reason error) error {
 	ho, now := h.holder, present()
-	s.applyLocked(ho, a, version)
-	if err := s.refusalLocked(h, a, now, ended); err != nil {
+	if err := s.refusalLocked(h, now, reason); err != nil {
 		ho.holds = without(ho.holds, h)
 		ho.changed()
 		s.emptyLocked(ho, now)
 		s.placeLocked(ho)
 		return err
 	}
-	h.admit(a)
+	h.admit()
 	if ho.admitted == 0 {
 		ho.admitted = now
 		id := ho.lockID()
@@ -131,15 +151,13 @@ func (s *claims) enter(h *hold, version int32, a answer) error {
 	return nil
 }
 
-// refusalLocked returns why h is not admitted after this answer, or nil. An error is why its context has ended.
-func (s *claims) refusalLocked(h *hold, a answer, now instant, ended error) error {
+// refusalLocked returns why h is not admitted, or nil.
+func (s *claims) refusalLocked(h *hold, now instant, reason error) error {
 	switch {
-	case a.gone() || h.holder.dead:
+	case h.holder.dead:
 		return h.lostError(now, h.holder.goneError())
-	case a.err != nil:
-		return a.err
-	case ended != nil:
-		return ended
+	case reason != nil:
+		return reason
 	case s.closed != nil:
 		return s.closed
 	case now >= h.holder.validUntil:
@@ -181,6 +199,20 @@ func (s *claims) discard(ho *holder) (done <-chan struct{}) {
 		return s.removeLocked(ho, present()).done
 	}
 	return nil
+}
+
+// abandon gives up a hold to which a lock was passed, and that will not be admitted. The lock is removed then, and the channel is closed
+// when Redis has answered that. It is nil if there is nothing to remove.
+func (s *claims) abandon(h *hold) (done <-chan struct{}) {
+	s.mu.Lock()
+	defer s.unlock()
+	ho := h.holder
+	ho.holds = without(ho.holds, h)
+	s.emptyLocked(ho, present())
+	if ho.removal == nil {
+		return nil
+	}
+	return ho.removal.done
 }
 
 // queued notes that a holder was answered that it has to wait, and so stands in a queue now if its lock has one.
@@ -262,13 +294,20 @@ func (s *claims) stopAwaiting() {
 	s.awaited = 0
 }
 
-// loseLocked ends all holds of ho.
+// loseLocked ends all holds of ho. What is left of it in Redis goes when their work releases them, and now if all were still joining.
 func (s *claims) loseLocked(ho *holder, reason error) {
 	now := present()
+	used := slices.ContainsFunc(ho.holds, func(h *hold) bool { return h.state != joining })
 	for _, h := range slices.Clone(ho.holds) {
 		s.endLocked(h, h.lostError(now, reason))
 	}
+	if !errors.Is(reason, ErrClosed) {
+		s.settleLocked(ho, missing)
+	}
 	s.buryLocked(ho)
+	if !used {
+		s.removeLocked(ho, now)
+	}
 }
 
 // endLocked ends one hold, which is released without a loss, and its context after the transition.
@@ -284,6 +323,28 @@ func (s *claims) endLocked(h *hold, loss *lock.LostError) {
 		h.holder.unreleased++
 	}
 	s.ended = append(s.ended, end)
+}
+
+// settleLocked notes what has become of ho, for those who wait for that.
+func (s *claims) settleLocked(ho *holder, f fate) {
+	ho.fate = f
+	if known := s.settling[ho]; known != nil {
+		close(known)
+		delete(s.settling, ho)
+	}
+}
+
+// settled returns what is closed when the release of ho that is under way has ended; nil if there is none.
+func (s *claims) settled(ho *holder) <-chan struct{} {
+	s.mu.Lock()
+	defer s.unlock()
+	if ho.fate != leaving {
+		return nil
+	}
+	if s.settling[ho] == nil {
+		s.settling[ho] = make(chan struct{})
+	}
+	return s.settling[ho]
 }
 
 // emptyLocked removes ho at the given time if it has no holds left.

@@ -25,9 +25,14 @@ type family interface {
 	channel(ho *holder) string
 }
 
-// passing is a family whose locks go from one holder to the next one of the same client without being free in between.
-type passing interface {
-	pass(from, to *holder) call
+// handsOver reports whether the locks of f can pass from one hold to the next one of the same client without being free in between: the
+// holder stays in Redis, and another call has it.
+func handsOver(f family) bool {
+	switch f.(type) {
+	case plain, fenced, spin:
+		return true
+	}
+	return false
 }
 
 // counts is how many holds a holder has, and how many of them are of a kind that matters to its family.
@@ -51,7 +56,7 @@ type change uint8
 const (
 	renewal    change = iota // or release of a part
 	reentry                  // a writer's lease is added
-	fencing                  // re-entry of a fenced hold: the token is counted up
+	fencing                  // another fenced hold, a re-entry or the next one: the token is counted up
 	shortening               // release of a part of the writing: the lease is cut
 )
 
@@ -96,10 +101,6 @@ func (p plain) exit(ho *holder, heir string, kept time.Duration) call {
 	return call{lockRelease, ho.keys[:], []any{ho.id, p.channel(ho), heir, millis(kept)}}
 }
 
-func (plain) pass(from, to *holder) call {
-	return call{lockPass, from.keys[:], []any{from.id, to.id, millis(to.asked)}}
-}
-
 func (plain) force(name string, _ lock.Kind) call {
 	return call{lockForce, []string{name}, []any{lockChannel(name)}}
 }
@@ -112,12 +113,6 @@ type fenced struct{ plain }
 func (f fenced) enter(ho *holder, lease time.Duration) call {
 	c := f.plain.enter(ho, lease)
 	c.keys, c.args = append(c.keys, tokenKey(ho.name())), append(c.args, millis(f.tokenTTL))
-	return c
-}
-
-func (f fenced) pass(from, to *holder) call {
-	c := f.plain.pass(from, to)
-	c.keys, c.args = append(c.keys, tokenKey(from.name())), append(c.args, millis(f.tokenTTL))
 	return c
 }
 

@@ -13,8 +13,7 @@ import (
 type hold struct {
 	// These are set before anybody else knows of the hold.
 	c      *Client
-	holder *holder
-	exit   *call         // its release without an heir, if that was made before the admission
+	holder *holder       // once the lock was passed to it, that of the hold before; claims sees to that
 	most   time.Duration // MaxHold; 0 sets no bound
 	ctx    lazyctx.Context
 	link   lock.Link
@@ -39,9 +38,9 @@ const (
 	released // or only kept
 )
 
-// admit makes h a hold that Redis has granted.
-func (h *hold) admit(a answer) {
-	h.state, h.since, h.token = held, instantOf(a.sent), a.values[2]
+// admit makes h a hold, which counts from since.
+func (h *hold) admit() {
+	h.state = held
 	if h.lease > 0 || h.most > 0 {
 		h.lastFor(cmp.Or(h.lease, h.most), h.since)
 	}
@@ -90,12 +89,12 @@ func (c *heldContext) Value(key any) any {
 	return c.ctx.Value(key)
 }
 
-// ready makes what h will need, while its call waits: afterwards, others would wait for that.
-func (h *hold) ready() {
-	if h.exit == nil {
-		exit := h.holder.family.exit(h.holder, "", 0)
-		h.exit = &exit
+// ended returns why the context of h has ended, or nil. It is foreign code.
+func (h *hold) ended() error {
+	if h.ctx.Err() == nil {
+		return nil
 	}
+	return context.Cause(&h.ctx)
 }
 
 // public is h as its owner sees it.
@@ -127,53 +126,105 @@ func (h *hold) release(ctx context.Context, kept time.Duration) error {
 	if d.hold == nil {
 		return lost
 	}
-	return cmp.Or(lost, d.end(ctx, h.c.road.askSoon(ctx, d.call)))
+	return cmp.Or(lost, d.end(ctx, h.c.road.askSoon(ctx, d.task.call)))
 }
 
-// departure is the release of a hold, by a call that may make a waiter the next holder.
+// departure is the release of a hold, for which Redis is asked.
 type departure struct {
 	hold *hold
 	task task
-	call call
-	to   *place // of that waiter
-	free bool   // nobody is the next holder
+	to   *place // of the waiter to whom the lock passes with the answer
 }
 
-// depart begins a release. The departure is zero if there is nothing to ask. The error says why the hold was lost.
+// depart begins a release. If the lock can pass to a waiter, it does so now, where its lease is known to last, and with the answer
+// otherwise. The departure is zero if there is nothing to ask. The error says why the hold was lost.
 func (h *hold) depart(kept time.Duration) (d departure, lost error) {
-	t, lost := h.c.claims.beginRelease(h, kept)
+	c := h.c
+	var to *place
+	var next *hold
+	if kept == 0 && handsOver(h.holder.family) {
+		if to = c.lines.offer(h); to != nil {
+			next = to.hold
+		}
+	}
+	t, lost := c.claims.beginRelease(h, kept, next)
+	switch {
+	case to == nil:
+	case t.next == nil:
+		c.lines.retract(to)
+		to = nil
+	case t.known:
+		c.pass(to, grant{})
+		to = nil
+	}
 	if t.call.script == nil {
 		return d, lost
 	}
-	d = departure{hold: h, task: t, call: t.call}
-	if family, ok := h.holder.family.(passing); ok && t.free && lost == nil {
-		if d.to = h.c.lines.offer(h); d.to != nil {
-			d.call = family.pass(h.holder, d.to.hold.holder)
-		}
-		d.free = d.to == nil
-	}
-	return d, lost
+	return departure{h, t, to}, lost
 }
 
-// end notes what Redis has answered. If the server refuses to pass the lock on, it is released.
+// pass gives a waiter the lock that was offered to it. If it has left meanwhile, the lock is removed.
+func (c *Client) pass(to *place, g grant) {
+	if !c.lines.give(to, g) {
+		c.claims.abandon(to.hold)
+	}
+}
+
+// end notes what Redis has answered.
 func (d departure) end(ctx context.Context, a answer) error {
-	c := d.hold.c
-	if d.to != nil {
-		if !c.lines.give(d.to, a) {
-			c.claims.discard(d.to.hold.holder) // it has left meanwhile
-		}
-		if lasting(a.err) {
-			a = c.road.askSoon(ctx, d.task.call)
+	c, t := d.hold.c, d.task
+	if t.next != nil && a.gone() {
+		if err := c.awaitFate(ctx, d.hold.holder); err != nil {
+			return err
 		}
 	}
-	err := c.claims.endRelease(d.hold, d.task, a)
+	err := c.claims.endRelease(d.hold, t, a)
 	c.metrics.released(d.hold, err)
-	if d.free {
+	switch {
+	case d.to == nil:
+	case a.yes():
+		c.pass(d.to, grant{version: t.version, answer: &a})
+	default:
+		err = c.decline(ctx, d.to, a, err)
+	}
+	if t.free {
 		notified := int64(-1)
 		if a.yes() && c.topology.Cluster() == nil { // there, each node knows of its own subscribers only
 			notified = a.values[1]
 		}
-		c.lines.released(d.hold, notified)
+		c.lines.released(d.hold, notified, time.Since(a.sent))
+	}
+	return err
+}
+
+// awaitFate waits until it is known what has become of a holder whose release is under way. Where Redis has no holder any more, that
+// is why, or it was lost before.
+func (c *Client) awaitFate(ctx context.Context, ho *holder) error {
+	settled := c.claims.settled(ho)
+	if settled == nil {
+		return nil
+	}
+	select {
+	case <-settled:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// decline takes an offer back, because Redis has not answered or would not let the lock pass. It is removed then. If the server refuses
+// for good, which is the business of the next one alone, it is seen to that this has been done.
+func (c *Client) decline(ctx context.Context, to *place, a answer, err error) error {
+	removed := c.claims.abandon(to.hold)
+	c.lines.give(to, grant{declined: true})
+	if !lasting(a.err) || removed == nil {
+		return err
+	}
+	select {
+	case <-removed:
+		return nil
+	case <-ctx.Done():
+	case <-time.After(c.timeout):
 	}
 	return err
 }

@@ -17,8 +17,8 @@ var (
 )
 
 // holder is one entry in Redis: a holder id at a lock. It belongs to an Acquire and the re-entries under it, which are its
-// holds. Every Acquire that is no re-entry uses a fresh holder, so that a script that is delayed on its way can't touch a
-// later one.
+// holds. Every Acquire that asks Redis for the lock uses a fresh holder, so that a script that is delayed on its way can't touch a
+// later one. A plain lock that passes to the next call in line keeps its holder.
 type holder struct {
 	// These never change.
 	id       string    // the field of the hash; of a permit, its id
@@ -28,13 +28,15 @@ type holder struct {
 	limit    int32     // of permits; Redisson's numbers have 32 bits, too
 	kind     lock.Kind // of the first hold
 	queues   bool      // of a fair lock: gets in line
+	exit     *call     // its release without an heir, if that was made before the first hold was admitted
 
 	// The mutex of claims guards the rest. There can be very many holders: fields of a size stand together.
-	queued     bool  // stands in the queue of a fair lock
-	dead       bool  // lost, or being removed: nothing joins any more
-	told       bool  // by somebody that it was freed by hand; Redis is asked
-	toldAgain  bool  // since it was
-	outdated   bool  // the counts in Redis may be others, or it is not known whether the holder is still there
+	queued     bool // stands in the queue of a fair lock
+	dead       bool // lost, or being removed: nothing joins any more
+	told       bool // by somebody that it was freed by hand; Redis is asked
+	toldAgain  bool // since it was
+	outdated   bool // the counts in Redis may be others, or it is not known whether the holder is still there
+	fate       fate
 	version    int32 // of the counts
 	unreleased int32 // lost holds whose work has not released them
 	doubts     int32 // attempts to enter that were not answered
@@ -52,6 +54,17 @@ type holder struct {
 	lastErr    error         // of an update
 	removal    *retry        // of what it may have left in Redis
 }
+
+// fate is what is known of the end of a holder in Redis.
+type fate uint8
+
+const (
+	unsettled fate = iota // it has not ended, or the watchdog removes it
+	leaving               // its release is under way
+	freed                 // by a release
+	unsure                // its release was not answered
+	missing               // Redis did not have it any more, or its time was over
+)
 
 // cut is about updates that cut a holder's lease.
 type cut struct {

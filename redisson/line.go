@@ -12,9 +12,8 @@ import (
 // lines are the queues of this process' waiters, one for each thing that is waited for. Only the head of a line asks Redis, so a
 // process is one contender, however many of its goroutines wait.
 //
-// Within a line, a lock is passed on: the release of one holder makes the head of the line the next holder, in one script, and
-// nobody else hears of it. Such a streak has a bound. At its end the lock is released as usual, and the line leaves it to others for
-// a moment.
+// Within a line, a lock passes from one hold to the next: the holder stays in Redis, and nobody else hears of it. Such a streak has a
+// bound. At its end the lock is released as usual, and the line leaves it to others for a moment.
 type lines struct {
 	subscriber *pubsub.Subscriber
 
@@ -71,7 +70,7 @@ type news struct {
 // streak is how a lock goes through a line. While the head rests, the alarm is set.
 type streak struct {
 	since instant     // when it began; zero: there is none
-	turns int         // how often the lock was passed on in it
+	turns int         // how often the lock has passed on in it
 	rests bool        // the head does not ask: somebody of the line has just got the lock, or others are to get it
 	alarm *time.Timer // has the head ask
 }
@@ -80,7 +79,7 @@ const (
 	// streakTurns and streakTime bound a streak.
 	streakTurns = 16
 	streakTime  = 50 * time.Millisecond
-	// aloofTime bounds the time that a lock is left to others after a streak: that is as long as a turn was.
+	// aloofTime bounds the time that a lock is left to others after a streak: that is as long as a turn was, or as the release took.
 	aloofTime = 2 * time.Millisecond
 )
 
@@ -92,16 +91,23 @@ type place struct {
 	// The mutex of lines guards the rest.
 	look    chan struct{} // see woken; made when somebody sleeps or wakes
 	asking  bool          // Redis
-	offered bool          // the lock is on its way to the hold
-	passed  *answer       // to that
+	offered bool          // the lock may pass to the hold
+	granted *grant        // what came of that
 	err     error         // why the line has failed
+}
+
+// grant is what becomes of an offer. The zero value says that the lock has passed to the hold, without a question.
+type grant struct {
+	declined bool    // it has not
+	answer   *answer // of Redis, to a question about this version of the holder
+	version  int32
 }
 
 // step is what a waiter is to do next. The zero value says that it is to sleep until something changes.
 type step struct {
-	err    error   // return it
-	passed *answer // see whether it brings the lock
-	ask    bool    // ask Redis
+	err     error  // return it
+	granted *grant // see whether it brings the lock
+	ask     bool   // ask Redis
 
 	// To ask: the state of the channel, as of changed, and what is known in the line.
 	changed <-chan struct{}
@@ -109,7 +115,7 @@ type step struct {
 	news    news
 }
 
-// join makes p the last place of a line. Leave must be called once for it. A lock can be passed on to h, unless that is nil.
+// join makes p the last place of a line. Leave must be called once for it. A lock can pass to h, unless that is nil.
 func (l *lines) join(p *place, id lineID, channel string, h *hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,8 +143,8 @@ func (l *lines) newLocked() *line {
 func (l *lines) next(p *place) (s step) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.err, s.passed, p.passed = p.err, p.passed, nil
-	if s.err == nil && s.passed == nil && !p.offered && !p.line.rests && p.line.places[0] == p {
+	s.err, s.granted, p.granted = p.err, p.granted, nil
+	if s.err == nil && s.granted == nil && !p.offered && !p.line.rests && p.line.places[0] == p {
 		s.ask, p.asking, s.news = true, true, p.line.news
 		s.changed, s.live = l.changedLocked(p.line)
 	}
@@ -146,11 +152,11 @@ func (l *lines) next(p *place) (s step) {
 }
 
 // leave gives up a place; the next one becomes the head if this was it. Whether the waiter got what it wanted matters to those
-// behind. Leave reports whether the lock was on its way to the waiter, who has then left it behind.
+// behind. Leave reports whether a lock was passed to the waiter, who leaves it behind.
 func (l *lines) leave(p *place, got bool) (behind bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	behind = p.offered || p.passed != nil
+	behind = p.granted != nil && !p.granted.declined
 	i := slices.Index(p.line.places, p)
 	if i < 0 {
 		return behind
@@ -238,8 +244,8 @@ func (l *lines) woken(p *place) <-chan struct{} {
 	return p.look
 }
 
-// offer chooses the place to which the lock of h is passed on: the head of its line, unless there is none, it just asks Redis, or the
-// streak is over. The method give must follow.
+// offer chooses the place to whose hold the lock of h may pass: the head of its line, unless there is none, it just asks Redis, or the
+// streak is over. The method give or retract must follow.
 func (l *lines) offer(h *hold) *place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -267,17 +273,26 @@ func (l *lines) ofLocked(h *hold) *line {
 }
 
 // give tells a place what became of an offer. It reports whether the waiter is still there.
-func (l *lines) give(p *place, a answer) bool {
+func (l *lines) give(p *place, g grant) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.offered, p.passed = false, &a
+	p.offered, p.granted = false, &g
 	p.wakeLocked()
 	return slices.Contains(p.line.places, p)
 }
 
+// retract takes an offer back that has changed nothing.
+func (l *lines) retract(p *place) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p.offered = false
+	p.line.turns--
+	p.wakeLocked()
+}
+
 // released has the line of a lock that was released leave it to others for a moment, unless nobody else was notified. A negative
-// number says that this is not known.
-func (l *lines) released(h *hold, notified int64) {
+// number says that this is not known. Others need as long as the release took to get it.
+func (l *lines) released(h *hold, notified int64, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ln := l.ofLocked(h)
@@ -297,7 +312,7 @@ func (l *lines) released(h *hold, notified int64) {
 		ln.rests = false
 		ln.places[0].wakeLocked()
 	} else {
-		l.restLocked(ln, min(turn, aloofTime))
+		l.restLocked(ln, min(max(turn, took), aloofTime))
 	}
 }
 

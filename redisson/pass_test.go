@@ -3,6 +3,7 @@ package redisson_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -226,11 +227,144 @@ func TestLineBehindUnusualHolders(t *testing.T) {
 		if err := s.Client(t).Del(t.Context(), l.Name()).Err(); err != nil {
 			t.Fatal(err)
 		}
+		<-time.After(60 * time.Millisecond) // a streak would be over
 		if err := l.Unlock(held); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("Unlock = %v, want ErrLost", err)
 		}
 		expectHeldWithin(t, l, got, 2*time.Second)
 	})
+}
+
+// passing is a lock that has passed to another hold, while no answer comes from Redis.
+type passing struct {
+	p        *redistest.Proxy // frozen
+	admin    *redis.Client
+	next     lock.Hold
+	released <-chan error // the outcome of the release of the hold before
+}
+
+// pass has a lock pass to a waiter while Redis is silent, and calls f then.
+func pass(t *testing.T, c *redisson.Client, p *redistest.Proxy, admin *redis.Client, f func(passing)) {
+	t.Helper()
+	for range 50 { // the waiter may come late, or the machine be so slow that the streak is over
+		h, got := acquire(t.Context(), t, c, lock.Request{Key: "k"}), make(chan lock.Hold, 1)
+		go func() { got <- acquire(t.Context(), t, c, lock.Request{Key: "k", Wait: -1}) }()
+		<-time.After(5 * time.Millisecond)
+		released := make(chan error, 1)
+		p.Freeze()
+		go func() { released <- h.Release(t.Context()) }()
+		select {
+		case next := <-got:
+			f(passing{p, admin, next, released})
+			return
+		case <-time.After(100 * time.Millisecond):
+			p.Thaw()
+			check(t, <-released)
+			release(t, <-got)
+		}
+	}
+	t.Fatal("no lock has passed without an answer")
+}
+
+func TestLockPassesBeforeTheReleaseIsAnswered(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c, p := behind(t, s)
+	pass(t, c, p, s.Client(t), func(l passing) {
+		select {
+		case err := <-l.released:
+			t.Errorf("Release = %v, and Redis was not asked", err)
+		case <-time.After(10 * time.Millisecond):
+		}
+		p.Thaw()
+		check(t, <-l.released)
+		check(t, l.next.Context().Err())
+		release(t, l.next)
+	})
+}
+
+// The questions of two releases come to Redis in any order. The first one may find nothing then, and nothing was lost.
+func TestReleasesAreAnsweredInAnyOrder(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c, p := behind(t, s)
+	for range 30 {
+		pass(t, c, p, s.Client(t), func(l passing) {
+			released := make(chan error)
+			go func() { released <- l.next.Release(t.Context()) }()
+			<-time.After(time.Millisecond)
+			p.Thaw()
+			check(t, <-released)
+			check(t, <-l.released)
+		})
+	}
+}
+
+// A lock that was lost when it passed is lost for both.
+func TestLossIsToldOnBothSidesOfAPass(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c, p := behind(t, s)
+	pass(t, c, p, s.Client(t), func(l passing) {
+		check(t, l.admin.FlushAll(t.Context()).Err())
+		p.Thaw()
+		if err := <-l.released; !errors.Is(err, lock.ErrLost) {
+			t.Errorf("Release = %v, want ErrLost", err)
+		}
+		<-l.next.Context().Done()
+		if err := l.next.Release(t.Context()); !errors.Is(err, lock.ErrLost) || !errors.Is(context.Cause(l.next.Context()), lock.ErrLost) {
+			t.Errorf("the next hold ended with %v, and its Release = %v, want ErrLost", context.Cause(l.next.Context()), err)
+		}
+	})
+}
+
+// A lock that passes has the lease that the next hold wants, whatever is left of the one before.
+func TestPassedOnLocksHaveTheirOwnLease(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c, other := newClient(t, s), newClient(t, s)
+	for i, tt := range []struct{ first, second time.Duration }{
+		{300 * time.Millisecond, 0}, {0, 300 * time.Millisecond}, {300 * time.Millisecond, time.Minute}, {time.Minute, 300 * time.Millisecond},
+	} {
+		t.Run(fmt.Sprint(tt.first, " to ", tt.second), func(t *testing.T) {
+			t.Parallel()
+			key, got := fmt.Sprint("k", i), make(chan lock.Hold)
+			first := acquire(t.Context(), t, c, lock.Request{Key: key, Lease: tt.first})
+			go func() { got <- acquire(t.Context(), t, c, lock.Request{Key: key, Wait: -1, Lease: tt.second}) }()
+			<-time.After(10 * time.Millisecond)
+			release(t, first)
+			second := <-got
+			<-time.After(400 * time.Millisecond)
+			_, err := other.Acquire(t.Context(), lock.Request{Key: key})
+			if ends := tt.second == 300*time.Millisecond; ends != (second.Context().Err() != nil) || ends != (err == nil) {
+				t.Errorf("after 400ms the hold ended with %v, and another client's Acquire with %v", second.Context().Err(), err)
+			}
+		})
+	}
+}
+
+// Where a token can't be counted, the one who wants it hears of that, and not the one who releases the lock.
+func TestReleaseWhileTheNextTokenCannotBeCounted(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c, admin := newClient(t, s), s.Client(t)
+	for i := range 20 {
+		key, failed := fmt.Sprint("k", i), make(chan error)
+		h := acquire(t.Context(), t, c, lock.Request{Key: key, Kind: lock.Fenced})
+		go func() {
+			_, err := c.Acquire(t.Context(), lock.Request{Key: key, Kind: lock.Fenced, Wait: -1})
+			failed <- err
+		}()
+		<-time.After(5 * time.Millisecond)
+		check(t, admin.Set(t.Context(), "redisson_lock_token:{"+key+"}", "x", 0).Err())
+		release(t, h)
+		if err := <-failed; !errors.Is(err, lock.ErrRefused) {
+			t.Errorf("Acquire = %v, want ErrRefused", err)
+		}
+		if n := admin.Exists(t.Context(), key).Val(); n != 0 {
+			t.Error("the lock is still there")
+		}
+	}
 }
 
 // A process is killed while its goroutines pass a lock on. Others have it after its lease.

@@ -2,6 +2,7 @@ package redisson
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -10,10 +11,12 @@ import (
 // beginRelease ends h on this side before Redis is asked, so that no renewal follows. With a time to keep the lock for, h stays
 // among the holds of its holder. The error says why h was lost. The method endRelease must follow if there is something to ask.
 //
+// The lock passes to next, unless that is nil, if nobody else holds it under this holder. The task says whether it does.
+//
 // A re-entry under a hold of its kind leaves nothing to ask: Redis has a count that is too high by one until the next update, which
 // matters to nobody. The outer hold is still there, and its release finds out whether the lock is, too. For a writer each release
 // cuts the lease.
-func (s *claims) beginRelease(h *hold, kept time.Duration) (t task, err error) {
+func (s *claims) beginRelease(h *hold, kept time.Duration, next *hold) (t task, err error) {
 	s.mu.Lock()
 	defer s.unlock()
 	now, ho := present(), h.holder
@@ -26,19 +29,21 @@ func (s *claims) beginRelease(h *hold, kept time.Duration) (t task, err error) {
 		h.lease, h.ends, h.over = kept, now.add(kept), now.add(kept)
 		ho.holds = append(ho.holds, h)
 	}
-	if kept == 0 && ho.has(h.kind) {
-		if _, plain := ho.family.(passing); plain {
-			s.active--
-			s.placeLocked(ho)
-			return t, nil
-		}
+	if next != nil && len(ho.holds) == 0 {
+		return s.passLocked(ho, next, now), nil
+	}
+	if kept == 0 && handsOver(ho.family) && ho.has(h.kind) {
+		s.active--
+		s.placeLocked(ho)
+		return t, nil
 	}
 	ho.version++ // also for a partial release that is under way, and may find nothing any more
 	if heir, until, ok := ho.heir(); ok {
 		ho.dead = true // endRelease buries it, when nobody waits for that any more
-		t = task{whole: true, free: heir == ""}
-		if h.exit != nil && t.free {
-			t.call = *h.exit
+		s.settleLocked(ho, leaving)
+		t = task{whole: true, free: heir == "" && handsOver(ho.family)}
+		if ho.exit != nil && heir == "" {
+			t.call = *ho.exit
 		} else {
 			t.call = ho.family.exit(ho, heir, max(0, until.sub(now)))
 		}
@@ -52,6 +57,24 @@ func (s *claims) beginRelease(h *hold, kept time.Duration) (t task, err error) {
 	t = s.updateLocked(ho, 0, why)
 	s.placeLocked(ho)
 	return t, nil
+}
+
+// passLocked makes next a hold of ho, whose last one has ended. Its admission must follow: by follow if the lease is known to last, and
+// otherwise by enter with the answer, which also has the token of a fenced hold. Or abandon must.
+//
+// The question is that of a renewal: it also says whether ho was still there, which the release has to report.
+func (s *claims) passLocked(ho *holder, next *hold, now instant) task {
+	next.holder, next.over = ho, now.add(next.lease)
+	ho.holds, ho.asked = append(ho.holds, next), max(ho.asked, next.lease)
+	why := renewal
+	if next.kind == lock.Fenced {
+		why = fencing
+	}
+	t := s.updateLocked(ho, 0, why)
+	t.next = next
+	t.known = why == renewal && !ho.outdated && !ho.told && ho.validUntil.sub(now) >= ho.need(now, s.timeout)/2
+	s.placeLocked(ho)
+	return t
 }
 
 // overLocked returns why h is not held any more, or nil.
@@ -98,6 +121,7 @@ func (s *claims) endRelease(h *hold, t task, a answer) error {
 	now, ho := present(), h.holder
 	if t.whole {
 		s.buryLocked(ho)
+		s.settleLocked(ho, fateAfter(a))
 		if a.err != nil && !a.gone() || ho.inDoubt(now) {
 			s.removeLocked(ho, now).call = t.call
 		}
@@ -112,7 +136,11 @@ func (s *claims) endRelease(h *hold, t task, a answer) error {
 	switch {
 	case !a.gone():
 		return a.err
-	case !t.whole && t.version != ho.version: // overtaken by another change
+	case t.next != nil && ho.fate == unsure: // nobody knows whether that release has found it
+		return fmt.Errorf("redisson: %w to the release of the lock", errNoAnswer)
+	case t.next != nil && ho.dead && ho.fate != missing: // released since then
+		return nil
+	case t.next == nil && !t.whole && t.version != ho.version: // overtaken by another change
 		return nil
 	case now >= ho.validUntil:
 		return h.lostError(now, errLease)
@@ -120,6 +148,17 @@ func (s *claims) endRelease(h *hold, t task, a answer) error {
 		return nil
 	}
 	return h.lostError(now, ho.goneError())
+}
+
+// fateAfter returns what the answer to the release of a holder says of it.
+func fateAfter(a answer) fate {
+	switch {
+	case a.gone() && a.doubts == 0:
+		return missing
+	case a.gone() || a.err == nil:
+		return freed
+	}
+	return unsure
 }
 
 // applyLocked takes over the answer to an update of a holder that had this version of its counts. An older version may have been

@@ -25,7 +25,7 @@ func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
 		if errs[i] = lost; d.hold == nil {
 			continue
 		}
-		master := c.topology.Master(d.call.keys[0])
+		master := c.topology.Master(d.task.call.keys[0])
 		if of[master] == nil {
 			of[master] = new(batch)
 		}
@@ -54,7 +54,7 @@ type batch []releasing
 func (c *Client) finish(ctx context.Context, b batch, by time.Time) {
 	calls := make([]call, len(b))
 	for i, r := range b {
-		calls[i] = r.call
+		calls[i] = r.task.call
 	}
 	answers := c.road.askTogether(ctx, by, calls)
 	var again sync.WaitGroup
@@ -63,9 +63,9 @@ func (c *Client) finish(ctx context.Context, b batch, by time.Time) {
 		if a := answers[i]; a.err == nil {
 			end(a)
 		} else {
-			c.metrics.repeated(r.call)
+			c.metrics.repeated(r.task.call)
 			again.Go(func() {
-				last := c.road.ask(ctx, by, r.call)
+				last := c.road.ask(ctx, by, r.task.call)
 				last.doubts += a.doubts
 				end(last)
 			})

@@ -152,18 +152,18 @@ var simMutants = []mutant{
 		run:   "scene=plain", want: "liveness|late|idle",
 	},
 	{
-		name:  "a lock is passed on that was lost",
-		edits: []edit{{"lua/lock_pass.lua", "if not first and call('hexists', key, holder) == 0 then", "first = true\nif false then"}},
-		run:   "scene=plain", want: "two owners|believes|keeps for another",
+		name:  "a lock passes on that may be over",
+		edits: []edit{{"release.go", "&& ho.validUntil.sub(now) >= ho.need(now, s.timeout)/2", ""}, {"claims.go", "\tcase now >= h.holder.validUntil:\n\t\treturn errTooLate\n", ""}},
+		run:   "scene=plain", want: "two owners|believes|keeps for another|lost early",
 	},
 	{
 		name:  "a waiter leaves the lock behind that was on its way to it",
-		edits: []edit{{"wait.go", "\t\t\tw.c.claims.tried(w.hold.holder, 1)\n", ""}},
+		edits: []edit{{"wait.go", "\t\t\tw.c.claims.abandon(w.hold)\n", ""}, {"hold.go", "\t\tc.claims.abandon(to.hold)\n", ""}},
 		run:   "scene=plain,faults=none", want: "idle|left|late",
 	},
 	{
-		name:  "a lock is passed on with the old token",
-		edits: []edit{{"lua/lock_pass.lua", "token = not first and tonumber(call('get', KEYS[2])) or count()", "token = tonumber(call('get', KEYS[2])) or count()"}},
+		name:  "a lock passes on with the old token",
+		edits: []edit{{"release.go", "\tif next.kind == lock.Fenced {\n", "\tif false {\n"}},
 		run:   "scene=fenced", want: "token",
 	},
 	{

@@ -16,10 +16,9 @@ var simSometimes = []string{
 	"request lost: lock_update", "answer lost: lock_update", "answer lost: lock_acquire", "answer lost: lock_release",
 	"request late: lock_release", "answer lost: rw_update", "answer lost: rw_release", "answer lost: fair_acquire",
 	"answer lost: semaphore_release", "answer lost: permits_acquire",
-	"answer lost: lock_pass", "request lost: lock_pass", "request late: lock_pass",
 	// Rare states.
 	"late acquire took the lock", "late update behind a re-entry", "late update of a lock that is gone",
-	"late release with somebody inside", "loss during a renewal", "ghost in a fair queue", "late pass took the lock",
+	"late release with somebody inside", "loss during a renewal", "ghost in a fair queue", "passed on",
 	"forced release repeated with somebody inside",
 	// How calls end.
 	"busy", "context ended", "outage", "lost", "re-entry", "downgrade", "outer hold released first", "lease over inside", "robbed",
@@ -60,8 +59,6 @@ func (w *world) late(e sim.Execution) {
 		w.net.Reach("late update behind a re-entry")
 	case updates && !took:
 		w.net.Reach("late update of a lock that is gone")
-	case e.Script == "lock_pass" && took:
-		w.net.Reach("late pass took the lock")
 	case strings.HasSuffix(e.Script, "_acquire") && took && !inside:
 		w.net.Reach("late acquire took the lock")
 	case strings.HasSuffix(e.Script, "_release") && inside:

@@ -34,7 +34,9 @@ type waiter struct {
 	backoff *backoff
 	// hold is what a call for a lock is for; nil for others.
 	hold *hold
-	// passable says that the lock can be passed to it.
+	// own is the holder for which try asks. A lock that passes to the hold brings another one.
+	own *holder
+	// passable says that the lock can pass to the hold.
 	passable bool
 
 	// These are set by run.
@@ -85,15 +87,15 @@ func (w *waiter) standIn(id lineID, channel string) (err error) {
 		w.c.claims.waits(-1)
 		w.stay.end()
 		if w.c.lines.leave(&w.place, got && err == nil) {
-			w.c.claims.tried(w.hold.holder, 1)
+			w.c.claims.abandon(w.hold)
 		}
 	}()
 	for {
 		switch next := w.c.lines.next(&w.place); {
 		case next.err != nil:
 			return next.err
-		case next.passed != nil:
-			got, err = w.receive(*next.passed)
+		case next.granted != nil:
+			got = w.receive(*next.granted)
 		case next.ask:
 			got, err = w.askInLine(next)
 		default:
@@ -105,16 +107,22 @@ func (w *waiter) standIn(id lineID, channel string) (err error) {
 	}
 }
 
-// receive takes over a lock that was passed on, and reports whether that was possible.
-func (w *waiter) receive(a answer) (got bool, err error) {
-	if a.doubts > 0 {
-		w.c.claims.tried(w.hold.holder, a.doubts)
+// receive takes a lock that has passed to the hold, and reports whether that was possible. Otherwise the wait goes on, and ends if there
+// is a reason for that.
+func (w *waiter) receive(g grant) (got bool) {
+	switch {
+	case g.declined:
+	case g.answer == nil:
+		got = w.hold.follow() == nil
+	default:
+		got = w.hold.enter(g.version, *g.answer) == nil
 	}
-	if !a.yes() {
-		return false, nil
+	if !got {
+		w.hold.holder = w.own
+		return false
 	}
-	w.c.lines.answered(&w.place, w.hold.holder.asked)
-	return true, w.hold.enter(0, a)
+	w.c.lines.answered(&w.place, w.own.asked)
+	return true
 }
 
 // askInLine is a round of the head of a line. The order matters. The state of the channel was noted before the try, so that a message
@@ -216,8 +224,9 @@ func (w *waiter) sleep(changed <-chan struct{}, d time.Duration) error {
 	if err := w.stay.begin(); err != nil {
 		return fmt.Errorf("%w: %w", err, w.busy())
 	}
-	if w.hold != nil {
-		w.hold.ready()
+	if w.own != nil && w.own.exit == nil { // when it has the lock, others may wait for its release
+		exit := w.own.family.exit(w.own, "", 0)
+		w.own.exit = &exit
 	}
 	look := w.c.lines.woken(&w.place)
 	for wake := time.Now().Add(d); ; {

@@ -14,7 +14,9 @@ type task struct {
 	due     instant
 	why     change // of these
 	whole   bool   // the holder goes
-	free    bool   // and nobody keeps the lock
+	free    bool   // and nobody keeps the lock, which passes within the client
+	next    *hold  // to which the lock passes
+	known   bool   // and for which its lease is known to last
 }
 
 // takeDue ends what is over by now, and returns what Redis is to be asked. The next alarm is set by unlock.

@@ -100,6 +100,83 @@ func endsAfter(t *testing.T, h *hold, want time.Duration, reason error) {
 	}
 }
 
+// What the release of a hold is told, whose lock has passed on, when Redis does not have the lock any more.
+func TestFateOfALockThatHasPassed(t *testing.T) {
+	silent := answer{err: errNoAnswer, doubts: 1}
+	for _, tt := range []struct {
+		name string
+		next func(w *watched, next *hold) // ends the next hold, or does not
+		want error
+	}{
+		{"held", func(*watched, *hold) {}, lock.ErrLost},
+		{"being released", func(w *watched, next *hold) { _, _ = w.beginRelease(next, 0, nil) }, nil},
+		{"released", releaseWith(yes(0)), nil},
+		{"released, found nothing", releaseWith(answer{values: []int64{0}}), lock.ErrLost},
+		{"released, found nothing after a silence", releaseWith(answer{values: []int64{0}, doubts: 1}), nil},
+		{"released, not answered", releaseWith(silent), errNoAnswer},
+		{"left by its waiter", func(w *watched, next *hold) { w.abandon(next) }, nil},
+		{"over", func(w *watched, _ *hold) { w.expireLocked(w.byLock[lockID{name: "k"}], present().add(time.Hour)) }, lock.ErrLost},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			watch30(t, answers30, func(t *testing.T, w *watched) {
+				h, next := w.hold(t, lock.Request{}), new(hold)
+				next.prepare(t.Context(), w.c, new(holder), lock.Request{})
+				task, _ := w.beginRelease(h, 0, next)
+				if task.next != next || !task.known {
+					t.Fatalf("the lock does not pass: %+v", task)
+				}
+				if tt.name != "left by its waiter" && w.follow(next) != nil {
+					t.Fatal("the next hold is not admitted")
+				}
+				tt.next(w, next)
+				if err := w.endRelease(h, task, answer{values: []int64{0}, sent: time.Now()}); !errors.Is(err, tt.want) {
+					t.Errorf("release: %v, want %v", err, tt.want)
+				}
+			})
+		})
+	}
+}
+
+func releaseWith(a answer) func(*watched, *hold) {
+	return func(w *watched, next *hold) {
+		t, _ := w.beginRelease(next, 0, nil)
+		_ = w.endRelease(next, t, a)
+	}
+}
+
+// The lease ends of a lock that is on its way, while Redis is asked for a longer one. What the answer leaves in Redis is removed.
+func TestLockIsLostOnItsWay(t *testing.T) {
+	silentButForExits := func(cl call) answer {
+		if cl.script == lockRelease {
+			return yes(0)
+		}
+		return answer{err: errNoAnswer, doubts: 1}
+	}
+	watch30(t, silentButForExits, func(t *testing.T, w *watched) {
+		h, next := w.hold(t, lock.Request{Lease: time.Second}), new(hold)
+		next.prepare(t.Context(), w.c, new(holder), lock.Request{})
+		task, _ := w.beginRelease(h, 0, next)
+		if task.next != next || task.known {
+			t.Fatalf("the lock passes at once for a second, or not at all: %+v", task)
+		}
+		sent := time.Now()
+		time.Sleep(2 * time.Second)
+		a := yes(30 * time.Second)
+		a.sent = sent
+		if err := w.endRelease(h, task, a); err != nil {
+			t.Errorf("release: %v", err)
+		}
+		if err := w.enter(next, task.version, a); err == nil {
+			t.Error("a lock that was lost is admitted")
+		}
+		synctest.Wait()
+		if got := w.questions(); !slices.ContainsFunc(got, func(q question30) bool { return q.exit }) {
+			t.Errorf("Redis was asked %v, and not to remove it", got)
+		}
+		w.expectEmpty(t)
+	})
+}
+
 func (w *watched) expectEmpty(t *testing.T) {
 	t.Helper()
 	synctest.Wait()
