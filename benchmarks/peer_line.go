@@ -2,23 +2,18 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // bareLine hands a lock over as Latchkey does, and does nothing else: the callers of a process stand in line, the one in front asks,
-// and a release with somebody in line is one script, until a streak of as many turns is over as Latchkey allows one process before it
+// and a release with somebody in line is none for Redis, until a streak of as many turns is over as Latchkey allows one process before it
 // releases the lock to all. It renews nothing and notices no loss.
 type bareLine struct {
 	*bare
-	pass []argument
 
 	mu    sync.Mutex
 	lines map[string]*queue
@@ -42,34 +37,11 @@ type lineHeld struct {
 }
 
 func openBareLine(addr string) (peer, error) {
-	key := "benchmark-of-the-bare-line:" + rand.Text()
 	b, err := openBare(addr)
 	if err != nil {
 		return nil, err
 	}
-	scripts, id, err := overhear(addr, func(l latchkey) error { return handOver(context.Background(), l, key) })
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the scripts of a hand-over: %w", err), b.Close())
-	}
-	holder := func(text string) bool { return strings.HasPrefix(text, id+":") }
-	for _, command := range scripts {
-		if i := slices.IndexFunc(command, holder); i >= 0 && slices.ContainsFunc(command[i+1:], holder) {
-			return &bareLine{bare: b.(*bare), pass: arguments(command, key, id), lines: map[string]*queue{}}, nil
-		}
-	}
-	return nil, errors.Join(errors.New("a hand-over has no script with two holders"), b.Close())
-}
-
-// handOver has one caller get the lock from another one of the same client.
-func handOver(ctx context.Context, l latchkey, key string) error {
-	h, err := l.Lock(ctx, key)
-	if err != nil {
-		return err
-	}
-	second := make(chan error)
-	go func() { second <- pair(ctx, l, key) }()
-	sleep(ctx, 20*time.Millisecond) // until it stands in line
-	return errors.Join(h.Release(ctx), <-second)
+	return &bareLine{bare: b.(*bare), lines: map[string]*queue{}}, nil
 }
 
 func (b *bareLine) Lock(ctx context.Context, key string) (held, error) {
@@ -188,13 +160,8 @@ func (h *lineHeld) Release(ctx context.Context) error {
 	next := q.waiters[0]
 	q.waiters = q.waiters[1:]
 	b.mu.Unlock()
-	holder := b.nextHolder()
-	err := b.send(ctx, b.pass, h.key, h.holder, holder)
-	if err != nil {
-		holder = ""
-	}
-	next <- holder
-	return err
+	next <- h.holder
+	return nil
 }
 
 func (b *bareLine) Close() error {

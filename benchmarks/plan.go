@@ -110,8 +110,8 @@ type reason struct {
 var reasons = map[string]reason{
 	"own_keys_64":         {why: gatheringCost},
 	"jvm_rate":            {why: gatheringCost},
-	"one_key_rate":        {why: roundTrip},
-	"jvm_one_key":         {why: roundTrip},
+	"one_key_rate":        {why: away},
+	"jvm_one_key":         {why: away},
 	"uncontended_default": {why: waitedFor},
 	"uncontended_link":    {why: "the scripts of a lock that others can re-enter, renew and wait for do more than `SET NX PX`"},
 	"key_ns":              {why: absolute},
@@ -123,5 +123,5 @@ const (
 	waitedFor     = "a client with go-redis' defaults heeds no deadline, so another goroutine waits in place of the caller: ContextTimeoutEnabled saves that, and redisson.Open sets it"
 	absolute      = "a time and no ratio, on a machine that has a faster and a slower pace: the lowest value is from the faster one"
 	gatheringCost = "what a hold is beside its scripts, a context, its place in the watchdog and a caller to be woken, takes a third of the time"
-	roundTrip     = "each acquisition is one round trip of one script after another, and with bare scripts it is not faster"
+	away          = "64 callers that are away for 2 ms after each turn take 32,000 a second at most, however fast the lock is"
 )

@@ -26,7 +26,7 @@ type claims struct {
 	mu       sync.Mutex
 	schedule schedule
 	byLock   map[lockID]*holder        // alive; more than one are linked
-	settling map[*holder]chan struct{} // those leaving whose fate somebody waits for: closed when it is known
+	changing map[*holder]chan struct{} // of whom somebody waits to know more: closed then
 	alarmAt  instant                   // zero when the alarm is not set
 	asleep   time.Duration             // for how long the machine was suspended since the origin, as far as is known
 	ended    []ending                  // by the present transition
@@ -57,7 +57,7 @@ var errTooLate = errors.New("redisson: Redis took longer to answer than the leas
 
 func newClaims(timeout, grace time.Duration) *claims {
 	return &claims{timeout: timeout, grace: grace, origin: time.Now(), alarm: time.NewTimer(forever), byLock: map[lockID]*holder{},
-		settling: map[*holder]chan struct{}{}, ears: ears{after: min(listenAfter, timeout/61)}}
+		changing: map[*holder]chan struct{}{}, ears: ears{after: min(listenAfter, timeout/61)}}
 }
 
 func (ho *holder) lockID() lockID { return lockID{ho.name(), ho.kind.Family()} }
@@ -325,26 +325,33 @@ func (s *claims) endLocked(h *hold, loss *lock.LostError) {
 	s.ended = append(s.ended, end)
 }
 
-// settleLocked notes what has become of ho, for those who wait for that.
+// settleLocked notes what has become of ho.
 func (s *claims) settleLocked(ho *holder, f fate) {
 	ho.fate = f
-	if known := s.settling[ho]; known != nil {
-		close(known)
-		delete(s.settling, ho)
+	s.tellLocked(ho)
+}
+
+// tellLocked has those look who wait for what is known of ho.
+func (s *claims) tellLocked(ho *holder) {
+	if changed := s.changing[ho]; changed != nil {
+		close(changed)
+		delete(s.changing, ho)
 	}
 }
 
-// settled returns what is closed when the release of ho that is under way has ended; nil if there is none.
-func (s *claims) settled(ho *holder) <-chan struct{} {
+// changedLocked returns what is closed when more is known of ho.
+func (s *claims) changedLocked(ho *holder) <-chan struct{} {
+	if s.changing[ho] == nil {
+		s.changing[ho] = make(chan struct{})
+	}
+	return s.changing[ho]
+}
+
+// turn returns how long a turn of ho has lasted, on average.
+func (s *claims) turn(ho *holder) time.Duration {
 	s.mu.Lock()
 	defer s.unlock()
-	if ho.fate != leaving {
-		return nil
-	}
-	if s.settling[ho] == nil {
-		s.settling[ho] = make(chan struct{})
-	}
-	return s.settling[ho]
+	return present().sub(ho.admitted) / time.Duration(ho.turns+1)
 }
 
 // emptyLocked removes ho at the given time if it has no holds left.

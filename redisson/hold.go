@@ -123,13 +123,16 @@ func (h *hold) Keep(ctx context.Context, d time.Duration) error { return h.relea
 
 func (h *hold) release(ctx context.Context, kept time.Duration) error {
 	d, lost := h.depart(kept)
-	if d.hold == nil {
+	switch {
+	case d.hold == nil:
 		return lost
+	case d.task.turn > 0:
+		return d.confirm(ctx)
 	}
 	return cmp.Or(lost, d.end(ctx, h.c.road.askSoon(ctx, d.task.call)))
 }
 
-// departure is the release of a hold, for which Redis is asked.
+// departure is the release of a hold, about which Redis is asked: by the call of its task, or by confirm if that is a turn.
 type departure struct {
 	hold *hold
 	task task
@@ -153,9 +156,9 @@ func (h *hold) depart(kept time.Duration) (d departure, lost error) {
 	case t.next == nil:
 		c.lines.retract(to)
 		to = nil
-	case t.known:
+	case t.turn > 0:
 		c.pass(to, grant{})
-		to = nil
+		return departure{hold: h, task: t}, nil
 	}
 	if t.call.script == nil {
 		return d, lost
@@ -170,14 +173,45 @@ func (c *Client) pass(to *place, g grant) {
 	}
 }
 
+// confirm waits until it is known whether Redis still had the holder when its lock passed on, and asks if nobody else does. The error is
+// that of the release.
+func (d departure) confirm(ctx context.Context) (err error) {
+	c, by := d.hold.c, time.Now().Add(d.hold.c.timeout)
+	defer func() {
+		c.claims.end()
+		c.metrics.released(d.hold, err)
+	}()
+	var patience *time.Timer
+	for done := ctx.Done(); ; {
+		switch known := c.claims.confirm(d.hold, d.task.turn); {
+		case known.known:
+			return known.err
+		case known.changed == nil:
+			a := c.road.ask(ctx, by, known.ask.call)
+			c.claims.endConfirm(d.hold.holder, known.ask, a)
+			if a.err != nil && !a.gone() {
+				return a.err
+			}
+		default:
+			if patience == nil {
+				patience = time.NewTimer(c.timeout)
+				defer patience.Stop()
+			}
+			select {
+			case <-known.changed:
+			case <-done:
+				done = nil
+				patience.Reset(goneInterval)
+			case <-patience.C:
+				return cmp.Or(context.Cause(ctx), noAnswer(c.timeout))
+			}
+		}
+	}
+}
+
 // end notes what Redis has answered.
 func (d departure) end(ctx context.Context, a answer) error {
 	c, t := d.hold.c, d.task
-	if t.next != nil && a.gone() {
-		if err := c.awaitFate(ctx, d.hold.holder); err != nil {
-			return err
-		}
-	}
 	err := c.claims.endRelease(d.hold, t, a)
 	c.metrics.released(d.hold, err)
 	switch {
@@ -192,24 +226,9 @@ func (d departure) end(ctx context.Context, a answer) error {
 		if a.yes() && c.topology.Cluster() == nil { // there, each node knows of its own subscribers only
 			notified = a.values[1]
 		}
-		c.lines.released(d.hold, notified, time.Since(a.sent))
+		c.lines.released(d.hold, notified, max(c.claims.turn(d.hold.holder), time.Since(a.sent)))
 	}
 	return err
-}
-
-// awaitFate waits until it is known what has become of a holder whose release is under way. Where Redis has no holder any more, that
-// is why, or it was lost before.
-func (c *Client) awaitFate(ctx context.Context, ho *holder) error {
-	settled := c.claims.settled(ho)
-	if settled == nil {
-		return nil
-	}
-	select {
-	case <-settled:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // decline takes an offer back, because Redis has not answered or would not let the lock pass. It is removed then. If the server refuses

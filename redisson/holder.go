@@ -18,7 +18,7 @@ var (
 
 // holder is one entry in Redis: a holder id at a lock. It belongs to an Acquire and the re-entries under it, which are its
 // holds. Every Acquire that asks Redis for the lock uses a fresh holder, so that a script that is delayed on its way can't touch a
-// later one. A plain lock that passes to the next call in line keeps its holder.
+// later one. A plain lock that passes to the next call in line keeps its holder: such a streak of turns is one stay in Redis.
 type holder struct {
 	// These never change.
 	id       string    // the field of the hash; of a permit, its id
@@ -37,6 +37,9 @@ type holder struct {
 	toldAgain  bool // since it was
 	outdated   bool // the counts in Redis may be others, or it is not known whether the holder is still there
 	fate       fate
+	turns      uint8 // how often the lock has passed on
+	confirmed  uint8 // the last of these turns of which it is known that Redis had the holder when the turn before ended
+	confirming bool  // Redis is asked about that
 	version    int32 // of the counts
 	unreleased int32 // lost holds whose work has not released them
 	doubts     int32 // attempts to enter that were not answered
@@ -54,6 +57,12 @@ type holder struct {
 	lastErr    error         // of an update
 	removal    *retry        // of what it may have left in Redis
 }
+
+// streakTurns and streakTime bound how often the lock of a holder passes on, and for how long, so that others get it, too.
+const (
+	streakTurns = 16
+	streakTime  = 50 * time.Millisecond
+)
 
 // fate is what is known of the end of a holder in Redis.
 type fate uint8

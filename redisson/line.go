@@ -13,7 +13,7 @@ import (
 // process is one contender, however many of its goroutines wait.
 //
 // Within a line, a lock passes from one hold to the next: the holder stays in Redis, and nobody else hears of it. Such a streak has a
-// bound. At its end the lock is released as usual, and the line leaves it to others for a moment.
+// bound; see holder. At its end the lock is released as usual, and the line leaves it to others for a moment.
 type lines struct {
 	subscriber *pubsub.Subscriber
 
@@ -57,7 +57,10 @@ type line struct {
 	places       []*place
 	subscription *pubsub.Subscription // made by the first refusal
 	news
-	streak
+
+	// While the head rests, the alarm is set.
+	rests bool        // the head does not ask: somebody of the line has just got the lock, or others are to get it
+	alarm *time.Timer // has the head ask
 }
 
 // news is what is known in a line.
@@ -67,21 +70,8 @@ type news struct {
 	silent    time.Time // when the first question was asked that was not answered; zero after an answer
 }
 
-// streak is how a lock goes through a line. While the head rests, the alarm is set.
-type streak struct {
-	since instant     // when it began; zero: there is none
-	turns int         // how often the lock has passed on in it
-	rests bool        // the head does not ask: somebody of the line has just got the lock, or others are to get it
-	alarm *time.Timer // has the head ask
-}
-
-const (
-	// streakTurns and streakTime bound a streak.
-	streakTurns = 16
-	streakTime  = 50 * time.Millisecond
-	// aloofTime bounds the time that a lock is left to others after a streak: that is as long as a turn was, or as the release took.
-	aloofTime = 2 * time.Millisecond
-)
+// aloofTime bounds the time that a lock is left to others after a streak: that is as long as a turn was, or as the release took.
+const aloofTime = 2 * time.Millisecond
 
 // place is one waiter's place in a line.
 type place struct {
@@ -244,8 +234,8 @@ func (l *lines) woken(p *place) <-chan struct{} {
 	return p.look
 }
 
-// offer chooses the place to whose hold the lock of h may pass: the head of its line, unless there is none, it just asks Redis, or the
-// streak is over. The method give or retract must follow.
+// offer chooses the place to whose hold the lock of h may pass: the head of its line, unless there is none or it just asks Redis. The
+// method give or retract must follow.
 func (l *lines) offer(h *hold) *place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -253,13 +243,6 @@ func (l *lines) offer(h *hold) *place {
 	if ln == nil || ln.places[0].hold == nil || ln.places[0].asking || ln.places[0].offered {
 		return nil
 	}
-	if ln.since == 0 {
-		ln.since, ln.turns = h.since, 0
-	}
-	if ln.turns >= streakTurns || present().sub(ln.since) >= streakTime {
-		return nil
-	}
-	ln.turns++
 	ln.places[0].offered = true
 	return ln.places[0]
 }
@@ -286,33 +269,27 @@ func (l *lines) retract(p *place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.offered = false
-	p.line.turns--
 	p.wakeLocked()
 }
 
 // released has the line of a lock that was released leave it to others for a moment, unless nobody else was notified. A negative
-// number says that this is not known. Others need as long as the release took to get it.
-func (l *lines) released(h *hold, notified int64, took time.Duration) {
+// number says that this is not known. A moment is as long as a turn of the streak, or longer: others need as long as the release took.
+func (l *lines) released(h *hold, notified int64, moment time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ln := l.ofLocked(h)
 	if ln == nil {
 		return
 	}
-	turn := present().sub(h.since)
-	if ln.since > 0 {
-		turn = present().sub(ln.since) / time.Duration(ln.turns+1)
-	}
-	ln.since = 0
 	others := notified
-	if ln.subscription != nil {
-		others-- // that is this client
+	if _, live := l.changedLocked(ln); live || ln.subscription != nil {
+		others-- // that is this client, whose channel may linger
 	}
 	if notified >= 0 && others <= 0 {
 		ln.rests = false
 		ln.places[0].wakeLocked()
 	} else {
-		l.restLocked(ln, min(max(turn, took), aloofTime))
+		l.restLocked(ln, min(moment, aloofTime))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -98,6 +99,35 @@ func TestOthersGetInWhileLocksArePassedOn(t *testing.T) {
 			close(stop)
 			busy.Wait()
 		})
+	}
+}
+
+// Two goroutines that take turns, each away for a moment in between, have nobody in line then. That begins no new streak.
+func TestOthersGetInWhileTwoTakeTurns(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	var busy sync.WaitGroup
+	var turns atomic.Int32
+	two, other := newClient(t, s).Lock("k"), newClient(t, s).Lock("k")
+	for range 2 {
+		busy.Go(func() {
+			for ; turns.Load() >= 0; <-time.After(time.Millisecond) {
+				held := mustLock(t, two)
+				turns.Add(1)
+				<-time.After(4 * time.Millisecond)
+				mustUnlock(t, two, held)
+			}
+		})
+	}
+	eventually(t, "they take turns", func() bool { return turns.Load() > 3 })
+	start := time.Now()
+	for range 5 {
+		mustUnlock(t, other, mustLock(t, other))
+	}
+	turns.Store(math.MinInt32)
+	busy.Wait()
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("another client got the lock 5 times in %v, and a streak lasts for 50ms", took)
 	}
 }
 

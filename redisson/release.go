@@ -29,7 +29,7 @@ func (s *claims) beginRelease(h *hold, kept time.Duration, next *hold) (t task, 
 		h.lease, h.ends, h.over = kept, now.add(kept), now.add(kept)
 		ho.holds = append(ho.holds, h)
 	}
-	if next != nil && len(ho.holds) == 0 {
+	if next != nil && len(ho.holds) == 0 && ho.turns < streakTurns && now.sub(ho.admitted) < streakTime {
 		return s.passLocked(ho, next, now), nil
 	}
 	if kept == 0 && handsOver(ho.family) && ho.has(h.kind) {
@@ -70,11 +70,66 @@ func (s *claims) passLocked(ho *holder, next *hold, now instant) task {
 	if next.kind == lock.Fenced {
 		why = fencing
 	}
+	ho.turns++
+	s.placeLocked(ho)
+	if why == renewal && !ho.outdated && !ho.told && ho.validUntil.sub(now) >= ho.need(now, s.timeout)/2 {
+		return task{next: next, turn: ho.turns}
+	}
 	t := s.updateLocked(ho, 0, why)
 	t.next = next
-	t.known = why == renewal && !ho.outdated && !ho.told && ho.validUntil.sub(now) >= ho.need(now, s.timeout)/2
-	s.placeLocked(ho)
 	return t
+}
+
+// confirmation says whether Redis had a holder when its lock passed on, or what is to be done to learn that.
+type confirmation struct {
+	known   bool
+	err     error           // the lock was lost, or nobody knows
+	ask     task            // endConfirm must follow
+	changed <-chan struct{} // wait for that: somebody else asks
+}
+
+// confirm returns what is known of the turn that began when h was released. One question is enough for all turns before it, and so is
+// the release of the holder: what it finds was there all the time.
+func (s *claims) confirm(h *hold, turn uint8) (c confirmation) {
+	s.mu.Lock()
+	defer s.unlock()
+	ho, now := h.holder, present()
+	switch {
+	case ho.confirmed >= turn:
+		c.known = true
+	case ho.fate == missing && now >= ho.validUntil:
+		c.known, c.err = true, h.lostError(now, errLease)
+	case ho.fate == missing:
+		c.known, c.err = true, h.lostError(now, ho.goneError())
+	case ho.fate == unsure:
+		c.known, c.err = true, fmt.Errorf("redisson: %w to the release of the lock", errNoAnswer)
+	case ho.fate == leaving || ho.confirming:
+		c.changed = s.changedLocked(ho)
+	case ho.dead: // released, or removed after the end of the next hold
+		c.known = true
+	default:
+		ho.confirming = true
+		c.ask = s.updateLocked(ho, 0, renewal)
+		c.ask.turn = ho.turns
+	}
+	return c
+}
+
+// endConfirm notes what Redis has answered. For a plain lock, an older version of the counts makes no difference: a holder that is not
+// there is lost, unless its release is under way.
+func (s *claims) endConfirm(ho *holder, t task, a answer) {
+	s.mu.Lock()
+	defer s.unlock()
+	ho.confirming = false
+	s.applyLocked(ho, a, t.version)
+	switch {
+	case a.yes():
+		ho.confirmed = max(ho.confirmed, t.turn)
+	case a.gone() && !ho.dead:
+		s.loseLocked(ho, ho.goneError())
+	}
+	s.placeLocked(ho)
+	s.tellLocked(ho)
 }
 
 // overLocked returns why h is not held any more, or nil.
@@ -136,10 +191,6 @@ func (s *claims) endRelease(h *hold, t task, a answer) error {
 	switch {
 	case !a.gone():
 		return a.err
-	case t.next != nil && ho.fate == unsure: // nobody knows whether that release has found it
-		return fmt.Errorf("redisson: %w to the release of the lock", errNoAnswer)
-	case t.next != nil && ho.dead && ho.fate != missing: // released since then
-		return nil
 	case t.next == nil && !t.whole && t.version != ho.version: // overtaken by another change
 		return nil
 	case now >= ho.validUntil:

@@ -15,6 +15,7 @@ import (
 func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
 	errs := make([]error, len(holds))
 	of := map[string]*batch{}
+	var parts sync.WaitGroup
 	for i, h := range holds {
 		own, ok := h.(interface{ inner() *hold })
 		if !ok || own.inner().c != c {
@@ -25,6 +26,10 @@ func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
 		if errs[i] = lost; d.hold == nil {
 			continue
 		}
+		if d.task.turn > 0 {
+			parts.Go(func() { errs[i] = d.confirm(ctx) })
+			continue
+		}
 		master := c.topology.Master(d.task.call.keys[0])
 		if of[master] == nil {
 			of[master] = new(batch)
@@ -32,11 +37,10 @@ func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
 		*of[master] = append(*of[master], releasing{d, &errs[i]})
 	}
 	by := time.Now().Add(c.timeout)
-	var batches sync.WaitGroup
 	for _, b := range of {
-		batches.Go(func() { c.finish(ctx, *b, by) })
+		parts.Go(func() { c.finish(ctx, *b, by) })
 	}
-	batches.Wait()
+	parts.Wait()
 	return errors.Join(errs...)
 }
 

@@ -153,7 +153,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a lock passes on that may be over",
-		edits: []edit{{"release.go", "&& ho.validUntil.sub(now) >= ho.need(now, s.timeout)/2", ""}, {"claims.go", "\tcase now >= h.holder.validUntil:\n\t\treturn errTooLate\n", ""}},
+		edits: []edit{{"release.go", " && ho.validUntil.sub(now) >= ho.need(now, s.timeout)/2", ""}, {"claims.go", "\tcase now >= h.holder.validUntil:\n\t\treturn errTooLate\n", ""}},
 		run:   "scene=plain", want: "two owners|believes|keeps for another|lost early",
 	},
 	{

@@ -16,7 +16,7 @@ type task struct {
 	whole   bool   // the holder goes
 	free    bool   // and nobody keeps the lock, which passes within the client
 	next    *hold  // to which the lock passes
-	known   bool   // and for which its lease is known to last
+	turn    uint8  // of that, if its lease is known to last; else 0
 }
 
 // takeDue ends what is over by now, and returns what Redis is to be asked. The next alarm is set by unlock.

@@ -104,33 +104,39 @@ func endsAfter(t *testing.T, h *hold, want time.Duration, reason error) {
 func TestFateOfALockThatHasPassed(t *testing.T) {
 	silent := answer{err: errNoAnswer, doubts: 1}
 	for _, tt := range []struct {
-		name string
-		next func(w *watched, next *hold) // ends the next hold, or does not
-		want error
+		name  string
+		next  func(w *watched, next *hold) // ends the next hold, or does not
+		known bool
+		want  error
 	}{
-		{"held", func(*watched, *hold) {}, lock.ErrLost},
-		{"being released", func(w *watched, next *hold) { _, _ = w.beginRelease(next, 0, nil) }, nil},
-		{"released", releaseWith(yes(0)), nil},
-		{"released, found nothing", releaseWith(answer{values: []int64{0}}), lock.ErrLost},
-		{"released, found nothing after a silence", releaseWith(answer{values: []int64{0}, doubts: 1}), nil},
-		{"released, not answered", releaseWith(silent), errNoAnswer},
-		{"left by its waiter", func(w *watched, next *hold) { w.abandon(next) }, nil},
-		{"over", func(w *watched, _ *hold) { w.expireLocked(w.byLock[lockID{name: "k"}], present().add(time.Hour)) }, lock.ErrLost},
+		{"held", func(*watched, *hold) {}, true, lock.ErrLost},
+		{"being released", func(w *watched, next *hold) { _, _ = w.beginRelease(next, 0, nil) }, false, nil},
+		{"released", releaseWith(yes(0)), true, nil},
+		{"released, found nothing", releaseWith(answer{values: []int64{0}}), true, lock.ErrLost},
+		{"released, found nothing after a silence", releaseWith(answer{values: []int64{0}, doubts: 1}), true, nil},
+		{"released, not answered", releaseWith(silent), true, errNoAnswer},
+		{"left by its waiter", func(w *watched, next *hold) { w.abandon(next) }, true, nil},
+		{"over", func(w *watched, _ *hold) { w.expireLocked(w.byLock[lockID{name: "k"}], present().add(time.Hour)) }, true, lock.ErrLost},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			watch30(t, answers30, func(t *testing.T, w *watched) {
 				h, next := w.hold(t, lock.Request{}), new(hold)
 				next.prepare(t.Context(), w.c, new(holder), lock.Request{})
 				task, _ := w.beginRelease(h, 0, next)
-				if task.next != next || !task.known {
+				if task.next != next || task.turn != 1 {
 					t.Fatalf("the lock does not pass: %+v", task)
 				}
 				if tt.name != "left by its waiter" && w.follow(next) != nil {
 					t.Fatal("the next hold is not admitted")
 				}
+				asked := w.confirm(h, task.turn)
+				if asked.known || asked.changed != nil {
+					t.Fatalf("Redis is not asked: %+v", asked)
+				}
 				tt.next(w, next)
-				if err := w.endRelease(h, task, answer{values: []int64{0}, sent: time.Now()}); !errors.Is(err, tt.want) {
-					t.Errorf("release: %v, want %v", err, tt.want)
+				w.endConfirm(h.holder, asked.ask, answer{values: []int64{0}, sent: time.Now()})
+				if got := w.confirm(h, task.turn); got.known != tt.known || !errors.Is(got.err, tt.want) {
+					t.Errorf("release: %v, %v, want %v, %v", got.known, got.err, tt.known, tt.want)
 				}
 			})
 		})
@@ -156,7 +162,7 @@ func TestLockIsLostOnItsWay(t *testing.T) {
 		h, next := w.hold(t, lock.Request{Lease: time.Second}), new(hold)
 		next.prepare(t.Context(), w.c, new(holder), lock.Request{})
 		task, _ := w.beginRelease(h, 0, next)
-		if task.next != next || task.known {
+		if task.next != next || task.turn > 0 {
 			t.Fatalf("the lock passes at once for a second, or not at all: %+v", task)
 		}
 		sent := time.Now()
