@@ -74,6 +74,9 @@
 // with them. Where that matters, let the resource check the token of a FencedLock. [SyncReplicas] makes the loss at a failover
 // less likely.
 //
+// The goroutines of a process pass a lock on for up to 50ms before Redis is asked, so a lock that Redis loses in that time is lost for all
+// who had it since then. Each of them is notified, and each release says so.
+//
 // Redis announces no FLUSHALL: holders notice it when they renew, and a waiter may sleep for a third of the watchdog's
 // timeout.
 //
@@ -109,8 +112,9 @@
 //
 // A waiting process subscribes to the lock's channel, on one connection for the whole client, and asks again only after a
 // message, when the holder's lease is over, or once in a third of the watchdog's timeout. A waiter for a fair lock asks once in
-// a third of its patience, too. The goroutines of a process stand in a line behind the one that asks; [MaxWaiters] bounds how many wait. Renewals go in pipelines
-// of up to 500, one after the other for each master.
+// a third of its patience, too. The goroutines of a process stand in a line behind the one that asks; [MaxWaiters] bounds how many wait.
+// A Lock passes on in the line up to 16 times, which costs one or two commands in all. Renewals go in pipelines of up to 500, one after the
+// other for each master.
 //
 // A client that has held a lock for 50ms listens on a channel of its own, latchkey_client:<id>, until it has held nothing for a second or two:
 // there it is told of a lock that somebody has freed by hand, and asks Redis about that holder. When it begins to hear, it asks once about

@@ -25,10 +25,10 @@ type holder struct {
 	keys     [1]string // the name of the lock, as mapped, which is the only key of most scripts
 	family   family
 	patience time.Duration
+	exit     *call     // its release without an heir, if that was made before the first hold was admitted
 	limit    int32     // of permits; Redisson's numbers have 32 bits, too
 	kind     lock.Kind // of the first hold
 	queues   bool      // of a fair lock: gets in line
-	exit     *call     // its release without an heir, if that was made before the first hold was admitted
 
 	// The mutex of claims guards the rest. There can be very many holders: fields of a size stand together.
 	queued     bool // stands in the queue of a fair lock

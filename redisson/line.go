@@ -133,8 +133,11 @@ func (l *lines) newLocked() *line {
 func (l *lines) next(p *place) (s step) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.err, s.granted, p.granted = p.err, p.granted, nil
-	if s.err == nil && s.granted == nil && !p.offered && !p.line.rests && p.line.places[0] == p {
+	if p.err != nil {
+		return step{err: p.err}
+	}
+	s.granted, p.granted = p.granted, nil
+	if s.granted == nil && !p.offered && !p.line.rests && p.line.places[0] == p {
 		s.ask, p.asking, s.news = true, true, p.line.news
 		s.changed, s.live = l.changedLocked(p.line)
 	}

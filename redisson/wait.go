@@ -95,7 +95,7 @@ func (w *waiter) standIn(id lineID, channel string) (err error) {
 		case next.err != nil:
 			return next.err
 		case next.granted != nil:
-			got = w.receive(*next.granted)
+			got, err = w.receive(*next.granted)
 		case next.ask:
 			got, err = w.askInLine(next)
 		default:
@@ -107,9 +107,9 @@ func (w *waiter) standIn(id lineID, channel string) (err error) {
 	}
 }
 
-// receive takes a lock that has passed to the hold, and reports whether that was possible. Otherwise the wait goes on, and ends if there
-// is a reason for that.
-func (w *waiter) receive(g grant) (got bool) {
+// receive takes a lock that has passed to the hold, and reports whether that was possible. Otherwise the wait goes on, unless the context
+// has ended.
+func (w *waiter) receive(g grant) (got bool, err error) {
 	switch {
 	case g.declined:
 	case g.answer == nil:
@@ -119,10 +119,10 @@ func (w *waiter) receive(g grant) (got bool) {
 	}
 	if !got {
 		w.hold.holder = w.own
-		return false
+		return false, context.Cause(w.ctx)
 	}
 	w.c.lines.answered(&w.place, w.own.asked)
-	return true
+	return true, nil
 }
 
 // askInLine is a round of the head of a line. The order matters. The state of the channel was noted before the try, so that a message
