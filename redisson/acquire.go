@@ -47,9 +47,15 @@ func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	if outer != nil {
-		if h, err := c.reenter(ctx, outer.holder, r); h != nil || err != nil {
+	for outer != nil {
+		if h, err := c.reenter(ctx, outer, r); h != nil || err != nil {
 			return h, err
+		}
+		if c.claims.live(outer) { // but its holder is about to be lost
+			break
+		}
+		if outer, err = c.ancestor(ctx, id, r.Kind); err != nil {
+			return nil, err
 		}
 	}
 	h, err := c.contend(ctx, name, r)
@@ -72,11 +78,11 @@ func (c *Client) ancestor(ctx context.Context, id lockID, wanted lock.Kind) (out
 	return outer, lock.Reenter(wanted, kinds...)
 }
 
-// reenter adds a hold to ho. It returns nil, nil if ho is not alive any more: the lock is then taken like any other.
-func (c *Client) reenter(ctx context.Context, ho *holder, r lock.Request) (*hold, error) {
+// reenter adds a hold to the holder of outer. It returns nil, nil if that is not possible any more.
+func (c *Client) reenter(ctx context.Context, outer *hold, r lock.Request) (*hold, error) {
 	h := new(hold)
-	h.prepare(ctx, c, ho, r)
-	update, ok := c.claims.beginReentry(h)
+	h.prepare(ctx, c, outer.holder, r)
+	update, ok := c.claims.beginReentry(h, outer)
 	if !ok {
 		return nil, nil
 	}

@@ -172,12 +172,13 @@ func (s *claims) updateLocked(ho *holder, lease time.Duration, why change) task 
 	return task{of: ho, call: cl, version: ho.version, why: why}
 }
 
-// beginReentry prepares a re-entry of h. The method enter must follow, unless the holder is not there any more.
-func (s *claims) beginReentry(h *hold) (update task, ok bool) {
+// beginReentry prepares a re-entry of h under outer. The method enter must follow, unless outer or its holder is not there any more: the
+// holder may have passed to another call since outer was found.
+func (s *claims) beginReentry(h, outer *hold) (update task, ok bool) {
 	s.mu.Lock()
 	defer s.unlock()
 	ho, now := h.holder, present()
-	if ho.dead || now >= ho.validUntil {
+	if outer.state != held || ho.dead || now >= ho.validUntil {
 		return update, false
 	}
 	ho.holds, ho.asked = append(ho.holds, h), max(ho.asked, h.lease)
@@ -201,8 +202,8 @@ func (s *claims) discard(ho *holder) (done <-chan struct{}) {
 	return nil
 }
 
-// abandon gives up a hold to which a lock was passed, and that will not be admitted. The lock is removed then, and the channel is closed
-// when Redis has answered that. It is nil if there is nothing to remove.
+// abandon gives up a hold to which a lock was passed, and that will not be admitted. The lock is removed then. The channel is closed when
+// that is over; see freed. It is nil if there is nothing to remove.
 func (s *claims) abandon(h *hold) (done <-chan struct{}) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -213,6 +214,13 @@ func (s *claims) abandon(h *hold) (done <-chan struct{}) {
 		return nil
 	}
 	return ho.removal.done
+}
+
+// freed reports whether Redis has said that it has released ho.
+func (s *claims) freed(ho *holder) bool {
+	s.mu.Lock()
+	defer s.unlock()
+	return ho.fate == freed
 }
 
 // queued notes that a holder was answered that it has to wait, and so stands in a queue now if its lock has one.
@@ -238,6 +246,7 @@ func (s *claims) forced(id lockID, asked instant) {
 	for ho := s.byLock[id]; ho != nil; {
 		next := ho.next
 		if ho.admitted < asked {
+			ho.told = true
 			s.loseLocked(ho, ErrForced)
 		}
 		ho = next
@@ -294,15 +303,22 @@ func (s *claims) stopAwaiting() {
 	s.awaited = 0
 }
 
-// loseLocked ends all holds of ho. What is left of it in Redis goes when their work releases them, and now if all were still joining.
+// loseLocked ends all holds of ho, unless its release is under way. What is left of it in Redis goes when their work releases them, and
+// now if all were still joining.
 func (s *claims) loseLocked(ho *holder, reason error) {
+	if ho.dead {
+		return
+	}
 	now := present()
 	used := slices.ContainsFunc(ho.holds, func(h *hold) bool { return h.state != joining })
 	for _, h := range slices.Clone(ho.holds) {
 		s.endLocked(h, h.lostError(now, reason))
 	}
-	if !errors.Is(reason, ErrClosed) {
+	switch {
+	case errors.Is(reason, errGone), errors.Is(reason, ErrForced):
 		s.settleLocked(ho, missing)
+	case !errors.Is(reason, ErrClosed): // after a close, Redis can still be asked
+		s.settleLocked(ho, unsure)
 	}
 	s.buryLocked(ho)
 	if !used {

@@ -11,9 +11,9 @@ import (
 
 // hold is one successful Acquire.
 type hold struct {
-	// These are set before anybody else knows of the hold.
+	// These are set before anybody else knows of the hold; holder is set anew when a lock passes to it.
 	c      *Client
-	holder *holder       // once the lock was passed to it, that of the hold before; claims sees to that
+	holder *holder
 	most   time.Duration // MaxHold; 0 sets no bound
 	ctx    lazyctx.Context
 	link   lock.Link
@@ -114,7 +114,8 @@ func (h *hold) Held() bool { return h.c.claims.live(h) }
 func (h *hold) Context() context.Context { return (*heldContext)(h) }
 
 // Release implements [lock.Hold]. The script goes out even if ctx has ended; ctx bounds only the wait for its answer, and so
-// does the client's timeout. When the answer is an error, the watchdog goes on trying to remove the lock until its lease ends.
+// does the client's timeout. When the answer is an error, the watchdog goes on trying to remove the lock until its lease ends, unless it
+// has passed to another call.
 func (h *hold) Release(ctx context.Context) error { return h.release(ctx, 0) }
 
 // Keep is Release, except that nobody gets the lock for another d: for work that is done once an interval. A d of 0 or less is
@@ -183,18 +184,21 @@ func (d departure) confirm(ctx context.Context) (err error) {
 	}()
 	var patience *time.Timer
 	for done := ctx.Done(); ; {
-		switch known := c.claims.confirm(d.hold, d.task.turn); {
+		switch known := c.claims.confirm(d.hold, d.task.turn, true); {
 		case known.known:
 			return known.err
 		case known.changed == nil:
 			a := c.road.ask(ctx, by, known.ask.call)
 			c.claims.endConfirm(d.hold.holder, known.ask, a)
 			if a.err != nil && !a.gone() {
+				if known = c.claims.confirm(d.hold, d.task.turn, false); known.known {
+					return known.err
+				}
 				return a.err
 			}
 		default:
 			if patience == nil {
-				patience = time.NewTimer(c.timeout)
+				patience = time.NewTimer(time.Until(by))
 				defer patience.Stop()
 			}
 			select {
@@ -219,7 +223,7 @@ func (d departure) end(ctx context.Context, a answer) error {
 	case a.yes():
 		c.pass(d.to, grant{version: t.version, answer: &a})
 	default:
-		err = c.decline(ctx, d.to, a, err)
+		err = d.decline(ctx, a, err)
 	}
 	if t.free {
 		notified := int64(-1)
@@ -231,19 +235,22 @@ func (d departure) end(ctx context.Context, a answer) error {
 	return err
 }
 
-// decline takes an offer back, because Redis has not answered or would not let the lock pass. It is removed then. If the server refuses
-// for good, which is the business of the next one alone, it is seen to that this has been done.
-func (c *Client) decline(ctx context.Context, to *place, a answer, err error) error {
-	removed := c.claims.abandon(to.hold)
-	c.lines.give(to, grant{declined: true})
+// decline takes an offer back, because Redis has not answered or would not let the lock pass. It is removed then. Where the server refuses
+// for good, that is the business of the next one alone, and the release waits for the removal.
+func (d departure) decline(ctx context.Context, a answer, err error) error {
+	c := d.hold.c
+	removed := c.claims.abandon(d.to.hold)
+	c.lines.give(d.to, grant{declined: true})
 	if !lasting(a.err) || removed == nil {
 		return err
 	}
 	select {
 	case <-removed:
-		return nil
 	case <-ctx.Done():
 	case <-time.After(c.timeout):
+	}
+	if c.claims.freed(d.hold.holder) {
+		return nil
 	}
 	return err
 }

@@ -17,8 +17,8 @@ var (
 )
 
 // holder is one entry in Redis: a holder id at a lock. It belongs to an Acquire and the re-entries under it, which are its
-// holds. Every Acquire that asks Redis for the lock uses a fresh holder, so that a script that is delayed on its way can't touch a
-// later one. A plain lock that passes to the next call in line keeps its holder: such a streak of turns is one stay in Redis.
+// holds, or to one such call after the other: a plain lock that passes to the next call in line keeps its holder. Every Acquire that asks
+// Redis for the lock uses a fresh holder, so that a script that is delayed on its way can't touch a later one.
 type holder struct {
 	// These never change.
 	id       string    // the field of the hash; of a permit, its id
@@ -68,11 +68,11 @@ const (
 type fate uint8
 
 const (
-	unsettled fate = iota // it has not ended, or the watchdog removes it
+	unsettled fate = iota // it has not ended; or the watchdog removes it; or the client was closed
 	leaving               // its release is under way
 	freed                 // by a release
-	unsure                // its release was not answered
-	missing               // Redis did not have it any more, or its time was over
+	unsure                // its time was over, or its release was not answered
+	missing               // Redis did not have it any more
 )
 
 // cut is about updates that cut a holder's lease.

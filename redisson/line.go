@@ -243,7 +243,10 @@ func (l *lines) offer(h *hold) *place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ln := l.ofLocked(h)
-	if ln == nil || ln.places[0].hold == nil || ln.places[0].asking || ln.places[0].offered {
+	if ln == nil {
+		return nil
+	}
+	if p := ln.places[0]; p.hold == nil || p.asking || p.offered || p.granted != nil {
 		return nil
 	}
 	ln.places[0].offered = true
@@ -272,7 +275,9 @@ func (l *lines) retract(p *place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.offered = false
-	p.wakeLocked()
+	if !p.line.rests {
+		p.wakeLocked()
+	}
 }
 
 // released has the line of a lock that was released leave it to others for a moment, unless nobody else was notified. A negative

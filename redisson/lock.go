@@ -164,6 +164,7 @@ func (s *claims) beginExtension(h *hold, d time.Duration) (update task, err erro
 	if err := s.overLocked(h, present()); err != nil {
 		return update, err
 	}
+	h.holder.asked = max(h.holder.asked, d)
 	return s.updateLocked(h.holder, d, renewal), nil
 }
 

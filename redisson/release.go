@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -9,9 +10,10 @@ import (
 )
 
 // beginRelease ends h on this side before Redis is asked, so that no renewal follows. With a time to keep the lock for, h stays
-// among the holds of its holder. The error says why h was lost. The method endRelease must follow if there is something to ask.
+// among the holds of its holder. The error says why h was lost. If there is something to ask, the method endRelease must follow; after a
+// turn, the methods confirm and end.
 //
-// The lock passes to next, unless that is nil, if nobody else holds it under this holder. The task says whether it does.
+// The lock passes to next, unless that is nil, if it may. The task says whether it does.
 //
 // A re-entry under a hold of its kind leaves nothing to ask: Redis has a count that is too high by one until the next update, which
 // matters to nobody. The outer hold is still there, and its release finds out whether the lock is, too. For a writer each release
@@ -29,7 +31,7 @@ func (s *claims) beginRelease(h *hold, kept time.Duration, next *hold) (t task, 
 		h.lease, h.ends, h.over = kept, now.add(kept), now.add(kept)
 		ho.holds = append(ho.holds, h)
 	}
-	if next != nil && len(ho.holds) == 0 && ho.turns < streakTurns && now.sub(ho.admitted) < streakTime {
+	if next != nil && s.mayPassLocked(ho, next, now) {
 		return s.passLocked(ho, next, now), nil
 	}
 	if kept == 0 && handsOver(ho.family) && ho.has(h.kind) {
@@ -59,6 +61,20 @@ func (s *claims) beginRelease(h *hold, kept time.Duration, next *hold) (t task, 
 	return t, nil
 }
 
+// mayPassLocked reports whether the lock of ho, one hold of which has just ended, may pass to next. Nobody else must hold it under ho, and
+// the streak must not be over. A newer holder of the client shows that ho is not in Redis any more. And if this process dies, the lock
+// must not outlive it for longer than next wants.
+func (s *claims) mayPassLocked(ho *holder, next *hold, now instant) bool {
+	return len(ho.holds) == 0 && ho.turns < streakTurns && now.sub(ho.admitted) < streakTime &&
+		s.byLock[ho.lockID()] == ho && ho.asked <= cmp.Or(next.lease, s.timeout)
+}
+
+// knownToLast reports whether what is known of the lease of ho is enough for next to begin.
+func (s *claims) knownToLast(ho *holder, next *hold, now instant) bool {
+	left := ho.validUntil.sub(now)
+	return !ho.outdated && !ho.told && (next.lease == 0 && left >= s.timeout/2 || next.lease > 0 && left >= goodFor(next.lease))
+}
+
 // passLocked makes next a hold of ho, whose last one has ended. Its admission must follow: by follow if the lease is known to last, and
 // otherwise by enter with the answer, which also has the token of a fenced hold. Or abandon must.
 //
@@ -66,13 +82,13 @@ func (s *claims) beginRelease(h *hold, kept time.Duration, next *hold) (t task, 
 func (s *claims) passLocked(ho *holder, next *hold, now instant) task {
 	next.holder, next.over = ho, now.add(next.lease)
 	ho.holds, ho.asked = append(ho.holds, next), max(ho.asked, next.lease)
-	why := renewal
-	if next.kind == lock.Fenced {
-		why = fencing
-	}
 	ho.turns++
 	s.placeLocked(ho)
-	if why == renewal && !ho.outdated && !ho.told && ho.validUntil.sub(now) >= ho.need(now, s.timeout)/2 {
+	why := renewal
+	switch {
+	case next.kind == lock.Fenced:
+		why = fencing
+	case s.knownToLast(ho, next, now):
 		return task{next: next, turn: ho.turns}
 	}
 	t := s.updateLocked(ho, 0, why)
@@ -89,34 +105,33 @@ type confirmation struct {
 }
 
 // confirm returns what is known of the turn that began when h was released. One question is enough for all turns before it, and so is
-// the release of the holder: what it finds was there all the time.
-func (s *claims) confirm(h *hold, turn uint8) (c confirmation) {
+// the release of the holder, or its removal: a holder that is found was there all the time. Unless the caller is to ask, it gets what is
+// known, if anything is.
+func (s *claims) confirm(h *hold, turn uint8, ask bool) (c confirmation) {
 	s.mu.Lock()
 	defer s.unlock()
-	ho, now := h.holder, present()
+	ho := h.holder
 	switch {
-	case ho.confirmed >= turn:
+	case ho.confirmed >= turn || ho.fate == freed:
 		c.known = true
-	case ho.fate == missing && now >= ho.validUntil:
-		c.known, c.err = true, h.lostError(now, errLease)
 	case ho.fate == missing:
-		c.known, c.err = true, h.lostError(now, ho.goneError())
+		c.known, c.err = true, h.lostError(present(), ho.goneError())
 	case ho.fate == unsure:
 		c.known, c.err = true, fmt.Errorf("redisson: %w to the release of the lock", errNoAnswer)
-	case ho.fate == leaving || ho.confirming:
+	case !ask:
+	case ho.fate == leaving || ho.confirming || ho.removal != nil:
 		c.changed = s.changedLocked(ho)
-	case ho.dead: // released, or removed after the end of the next hold
-		c.known = true
 	default:
 		ho.confirming = true
-		c.ask = s.updateLocked(ho, 0, renewal)
-		c.ask.turn = ho.turns
+		n := ho.counts()
+		n.all = max(n.all, 1) // after a close, this client knows of none
+		c.ask = task{of: ho, call: ho.family.update(ho, n, ho.need(present(), s.timeout), renewal), version: ho.version, turn: ho.turns}
 	}
 	return c
 }
 
 // endConfirm notes what Redis has answered. For a plain lock, an older version of the counts makes no difference: a holder that is not
-// there is lost, unless its release is under way.
+// there is lost, unless it was this client that has removed it.
 func (s *claims) endConfirm(ho *holder, t task, a answer) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -127,6 +142,8 @@ func (s *claims) endConfirm(ho *holder, t task, a answer) {
 		ho.confirmed = max(ho.confirmed, t.turn)
 	case a.gone() && !ho.dead:
 		s.loseLocked(ho, ho.goneError())
+	case a.gone() && ho.fate == unsettled && ho.removal == nil:
+		s.settleLocked(ho, missing)
 	}
 	s.placeLocked(ho)
 	s.tellLocked(ho)
@@ -161,6 +178,7 @@ func (s *claims) dischargeLocked(h *hold, now instant) (t task) {
 	case h.holder.unreleased > 0 || !h.holder.dead:
 	case s.closed != nil:
 		s.active++
+		s.settleLocked(h.holder, leaving)
 		t.whole, t.call = true, h.holder.family.exit(h.holder, "", 0)
 	default:
 		s.removeLocked(h.holder, now)
@@ -176,7 +194,7 @@ func (s *claims) endRelease(h *hold, t task, a answer) error {
 	now, ho := present(), h.holder
 	if t.whole {
 		s.buryLocked(ho)
-		s.settleLocked(ho, fateAfter(a))
+		s.settleLocked(ho, ho.fateAfter(a, now))
 		if a.err != nil && !a.gone() || ho.inDoubt(now) {
 			s.removeLocked(ho, now).call = t.call
 		}
@@ -201,15 +219,15 @@ func (s *claims) endRelease(h *hold, t task, a answer) error {
 	return h.lostError(now, ho.goneError())
 }
 
-// fateAfter returns what the answer to the release of a holder says of it.
-func fateAfter(a answer) fate {
+// fateAfter returns what the answer to a release of ho says of it.
+func (ho *holder) fateAfter(a answer, now instant) fate {
 	switch {
+	case a.err != nil && !a.gone(), a.gone() && now >= ho.validUntil: // it may have ended by itself
+		return unsure
 	case a.gone() && a.doubts == 0:
 		return missing
-	case a.gone() || a.err == nil:
-		return freed
 	}
-	return unsure
+	return freed
 }
 
 // applyLocked takes over the answer to an update of a holder that had this version of its counts. An older version may have been

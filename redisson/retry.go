@@ -19,6 +19,7 @@ type retry struct {
 	call   call
 	until  instant
 	goneBy instant       // from then on the answer "not there" is trusted: no attempt to enter can still arrive
+	doubts int           // attempts that were not answered
 	done   chan struct{} // closed when it is over
 }
 
@@ -53,7 +54,12 @@ func (s *claims) retriedLocked(rt *retry, a answer) {
 	now := present()
 	ho := rt.holder
 	if rt.index == 0 || a.err != nil && !final(a.err) {
+		rt.doubts += a.doubts
 		return
+	}
+	if ho != nil && ho.fate == unsettled && (a.err == nil || a.gone()) {
+		a.doubts = rt.doubts
+		s.settleLocked(ho, ho.fateAfter(a, now))
 	}
 	if ho != nil && reply.Curable(a.err) { // what stays behind, such as a dead waiter in a queue, would keep others waiting then
 		rt.until = min(rt.until, now.add(max(ho.asked, s.timeout)).add(2*s.grace))
@@ -71,8 +77,11 @@ func (s *claims) retriedLocked(rt *retry, a answer) {
 }
 
 func (s *claims) finishLocked(rt *retry) {
-	if rt.holder != nil {
-		rt.holder.removal = nil
+	if ho := rt.holder; ho != nil {
+		ho.removal = nil
+		if ho.fate == unsettled {
+			s.settleLocked(ho, unsure)
+		}
 	}
 	close(rt.done)
 	s.schedule.set(&rt.entry, rt, 0)

@@ -41,7 +41,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a call re-enters what its siblings hold",
-		edits: []edit{{"acquire.go", "\tif outer != nil {\n", "\tif ho := c.claims.byLock[id]; outer == nil && ho != nil && len(ho.holds) > 0 {\n\t\touter = ho.holds[0]\n\t}\n\tif outer != nil {\n"}},
+		edits: []edit{{"acquire.go", "\tfor outer != nil {\n", "\tif ho := c.claims.byLock[id]; outer == nil && ho != nil && len(ho.holds) > 0 {\n\t\touter = ho.holds[0]\n\t}\n\tfor outer != nil {\n"}},
 		run:   "scene=plain", want: "two owners",
 	},
 	{
@@ -153,7 +153,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a lock passes on that may be over",
-		edits: []edit{{"release.go", " && ho.validUntil.sub(now) >= ho.need(now, s.timeout)/2", ""}, {"claims.go", "\tcase now >= h.holder.validUntil:\n\t\treturn errTooLate\n", ""}},
+		edits: []edit{{"release.go", "\tleft := ho.validUntil.sub(now)\n", "\tleft := ho.validUntil.sub(now) + s.timeout\n"}, {"claims.go", "\tcase now >= h.holder.validUntil:\n\t\treturn errTooLate\n", ""}},
 		run:   "scene=plain", want: "two owners|believes|keeps for another|lost early",
 	},
 	{
@@ -163,7 +163,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a lock passes on with the old token",
-		edits: []edit{{"release.go", "\tif next.kind == lock.Fenced {\n", "\tif false {\n"}},
+		edits: []edit{{"release.go", "\tcase next.kind == lock.Fenced:\n", "\tcase false:\n"}},
 		run:   "scene=fenced", want: "token",
 	},
 	{

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -100,43 +101,71 @@ func endsAfter(t *testing.T, h *hold, want time.Duration, reason error) {
 	}
 }
 
-// What the release of a hold is told, whose lock has passed on, when Redis does not have the lock any more.
+// next is a hold as a call that waits in line has it.
+func (w *watched) next(t *testing.T, r lock.Request) *hold {
+	own, h := &holder{id: "own", keys: [1]string{"k"}, family: plain{}}, new(hold)
+	h.prepare(t.Context(), w.c, own, r)
+	own.holds = []*hold{h}
+	return h
+}
+
+// pass releases h, whose lock passes to next at once. It returns the turn.
+func (w *watched) pass(t *testing.T, h, next *hold) uint8 {
+	t.Helper()
+	task, err := w.beginRelease(h, 0, next)
+	if err != nil || task.next != next || task.turn == 0 {
+		t.Fatalf("the lock does not pass: %+v, %v", task, err)
+	}
+	return task.turn
+}
+
+// What the release of a hold is told, whose lock has passed on, when Redis answers that it does not have the lock any more.
 func TestFateOfALockThatHasPassed(t *testing.T) {
-	silent := answer{err: errNoAnswer, doubts: 1}
+	done, gone, silent := yes(0), answer{values: []int64{0}}, answer{err: errNoAnswer, doubts: 1}
 	for _, tt := range []struct {
-		name  string
-		next  func(w *watched, next *hold) // ends the next hold, or does not
-		known bool
-		want  error
+		name   string
+		next   func(w *watched, next *hold) // ends the next hold, or does not
+		answer *answer                      // to questions of the watchdog; nil: none
+		known  bool
+		want   error
 	}{
-		{"held", func(*watched, *hold) {}, true, lock.ErrLost},
-		{"being released", func(w *watched, next *hold) { _, _ = w.beginRelease(next, 0, nil) }, false, nil},
-		{"released", releaseWith(yes(0)), true, nil},
-		{"released, found nothing", releaseWith(answer{values: []int64{0}}), true, lock.ErrLost},
-		{"released, found nothing after a silence", releaseWith(answer{values: []int64{0}, doubts: 1}), true, nil},
-		{"released, not answered", releaseWith(silent), true, errNoAnswer},
-		{"left by its waiter", func(w *watched, next *hold) { w.abandon(next) }, true, nil},
-		{"over", func(w *watched, _ *hold) { w.expireLocked(w.byLock[lockID{name: "k"}], present().add(time.Hour)) }, true, lock.ErrLost},
+		{name: "held", next: func(*watched, *hold) {}, known: true, want: lock.ErrLost},
+		{name: "being released", next: func(w *watched, next *hold) { _, _ = w.beginRelease(next, 0, nil) }},
+		{name: "released", next: releaseWith(yes(0)), known: true},
+		{name: "released, found nothing", next: releaseWith(gone), known: true, want: lock.ErrLost},
+		{name: "released, found nothing after a silence", next: releaseWith(answer{values: []int64{0}, doubts: 1}), known: true},
+		{name: "released, not answered", next: releaseWith(silent), known: true, want: errNoAnswer},
+		{name: "left by its waiter", next: func(w *watched, next *hold) { w.abandon(next) }, answer: &done, known: true},
+		{name: "left by its waiter, found nothing", next: func(w *watched, next *hold) { w.abandon(next) }, answer: &gone, known: true, want: lock.ErrLost},
+		{name: "left by its waiter, not answered", next: func(w *watched, next *hold) { w.abandon(next) }},
+		{name: "over", next: func(*watched, *hold) { time.Sleep(time.Minute) }, known: true, want: errNoAnswer},
+		{name: "closed", next: func(w *watched, _ *hold) { w.close(ErrClosed) }, known: true, want: lock.ErrLost},
+		{name: "closed and released", next: func(w *watched, next *hold) {
+			w.close(ErrClosed)
+			releaseWith(yes(0))(w, next)
+		}, known: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			watch30(t, answers30, func(t *testing.T, w *watched) {
-				h, next := w.hold(t, lock.Request{}), new(hold)
-				next.prepare(t.Context(), w.c, new(holder), lock.Request{})
-				task, _ := w.beginRelease(h, 0, next)
-				if task.next != next || task.turn != 1 {
-					t.Fatalf("the lock does not pass: %+v", task)
-				}
-				if tt.name != "left by its waiter" && w.follow(next) != nil {
+			watch30(t, func(call) answer { return *cmp.Or(tt.answer, &silent) }, func(t *testing.T, w *watched) {
+				h, next := w.hold(t, lock.Request{}), w.next(t, lock.Request{})
+				turn := w.pass(t, h, next)
+				if !strings.HasPrefix(tt.name, "left") && w.follow(next) != nil {
 					t.Fatal("the next hold is not admitted")
 				}
-				asked := w.confirm(h, task.turn)
+				asked := w.confirm(h, turn, true)
 				if asked.known || asked.changed != nil {
 					t.Fatalf("Redis is not asked: %+v", asked)
 				}
 				tt.next(w, next)
 				w.endConfirm(h.holder, asked.ask, answer{values: []int64{0}, sent: time.Now()})
-				if got := w.confirm(h, task.turn); got.known != tt.known || !errors.Is(got.err, tt.want) {
+				time.Sleep(10 * time.Millisecond) // for the watchdog
+				if got := w.confirm(h, turn, false); got.known != tt.known || !errors.Is(got.err, tt.want) {
 					t.Errorf("release: %v, %v, want %v, %v", got.known, got.err, tt.known, tt.want)
+				}
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				if len(w.changing) > 0 {
+					t.Errorf("%d holders are waited for, and nobody waits", len(w.changing))
 				}
 			})
 		})
@@ -150,6 +179,81 @@ func releaseWith(a answer) func(*watched, *hold) {
 	}
 }
 
+// A call was about to re-enter a lock that has passed to another one meanwhile.
+func TestNobodyReentersAHolderThatHasPassed(t *testing.T) {
+	watch30(t, answers30, func(t *testing.T, w *watched) {
+		outer, next, inner := w.hold(t, lock.Request{}), w.next(t, lock.Request{}), new(hold)
+		inner.prepare(t.Context(), w.c, outer.holder, lock.Request{})
+		w.pass(t, outer, next)
+		if _, ok := w.beginReentry(inner, outer); ok {
+			t.Error("a call re-enters under a hold that was released, and another one has the lock")
+		}
+	})
+}
+
+// Which locks pass, and whether at once.
+func TestWhichLocksPass(t *testing.T) {
+	const at, not, asked = "at once", "not", "with the answer"
+	for _, tt := range []struct {
+		name        string
+		first, next lock.Request
+		before      func(w *watched, h *hold)
+		want        string
+	}{
+		{name: "renewed", want: at},
+		{name: "as long a lease", first: lock.Request{Lease: time.Minute}, next: lock.Request{Lease: time.Minute}, before: func(*watched, *hold) { time.Sleep(1) }, want: asked},
+		{name: "a shorter lease, which Redis would keep for longer", next: lock.Request{Lease: time.Second}, want: not},
+		{name: "after a long lease, too", first: lock.Request{Lease: time.Hour}, want: not},
+		{name: "after a short lease", first: lock.Request{Lease: time.Second}, want: asked},
+		{name: "a longer lease", next: lock.Request{Lease: time.Hour}, want: asked},
+		{name: "it is in doubt whether Redis has it", before: func(_ *watched, h *hold) { h.holder.changed() }, want: asked},
+		{name: "not renewed for long", before: func(w *watched, h *hold) { h.holder.validUntil = present().add(w.timeout/2 - 1) }, want: asked},
+		{name: "after the end of a streak", before: func(*watched, *hold) { time.Sleep(streakTime) }, want: not},
+		{name: "too many turns", before: func(_ *watched, h *hold) { h.holder.turns = streakTurns }, want: not},
+		{name: "another holder of the client is newer", before: func(w *watched, h *hold) {
+			newer := *h.holder
+			w.byLock[h.holder.lockID()] = &newer
+		}, want: not},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			watch30(t, answers30, func(t *testing.T, w *watched) {
+				h, next := w.hold(t, tt.first), w.next(t, tt.next)
+				if tt.before != nil {
+					tt.before(w, h)
+				}
+				task, err := w.beginRelease(h, 0, next)
+				got := not
+				switch {
+				case task.turn > 0:
+					got = at
+				case task.next != nil:
+					got = asked
+				}
+				if got != tt.want || err != nil {
+					t.Errorf("the lock passes %s, %v: want %s", got, err, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// A close does not remove what a release is about to.
+func TestCloseDuringARelease(t *testing.T) {
+	watch30(t, answers30, func(t *testing.T, w *watched) {
+		h := w.hold(t, lock.Request{})
+		task, _ := w.beginRelease(h, 0, nil)
+		quiet := w.close(ErrClosed)
+		time.Sleep(time.Second)
+		if got := w.questions(); len(got) > 0 {
+			t.Errorf("asked %v beside the release", got)
+		}
+		if err := w.endRelease(h, task, yes(0)); err != nil {
+			t.Errorf("release: %v", err)
+		}
+		<-quiet
+	})
+}
+
 // The lease ends of a lock that is on its way, while Redis is asked for a longer one. What the answer leaves in Redis is removed.
 func TestLockIsLostOnItsWay(t *testing.T) {
 	silentButForExits := func(cl call) answer {
@@ -159,8 +263,7 @@ func TestLockIsLostOnItsWay(t *testing.T) {
 		return answer{err: errNoAnswer, doubts: 1}
 	}
 	watch30(t, silentButForExits, func(t *testing.T, w *watched) {
-		h, next := w.hold(t, lock.Request{Lease: time.Second}), new(hold)
-		next.prepare(t.Context(), w.c, new(holder), lock.Request{})
+		h, next := w.hold(t, lock.Request{Lease: time.Second}), w.next(t, lock.Request{})
 		task, _ := w.beginRelease(h, 0, next)
 		if task.next != next || task.turn > 0 {
 			t.Fatalf("the lock passes at once for a second, or not at all: %+v", task)
