@@ -54,7 +54,7 @@ func (c *counts) add(k lock.Kind) {
 type change uint8
 
 const (
-	renewal    change = iota // or release of a part
+	renewal    change = iota // or release of a part, or the lock passes on
 	reentry                  // a writer's lease is added
 	fencing                  // another fenced hold, a re-entry or the next one: the token is counted up
 	shortening               // release of a part of the writing: the lease is cut

@@ -11,7 +11,7 @@ import (
 )
 
 // ReleaseAll gives back holds of one call together, as [lock.Locker] says: in one round trip to each master, and all of them
-// under the bounds of one Release.
+// under the bounds of one Release. A lock that passes to a waiter of this client at once has a question of its own, at the same time.
 func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
 	errs := make([]error, len(holds))
 	of := map[string]*batch{}

@@ -213,7 +213,8 @@ func (c *Client) ForceUnlock(ctx context.Context, key string) (bool, error) {
 }
 
 // ForceUnlockFrom is ForceUnlock if nobody has the lock but those holders, by [Holder.ID]: somebody has seen them and wants them to
-// end, and not who comes after them. If anybody else has it, it stays as it is, and the error matches lock.ErrBusy.
+// end, and not who comes after them. If anybody else has it, it stays as it is, and the error matches lock.ErrBusy. A lock that passes on
+// within a process, for 50ms at most, keeps its holder, so the last of those calls may be the one whose lock is freed.
 func (c *Client) ForceUnlockFrom(ctx context.Context, key string, holders []string) (bool, error) {
 	if len(holders) == 0 {
 		return false, errors.New("redisson: ForceUnlockFrom of no holders")

@@ -1,5 +1,5 @@
 -- Sets the hold count of a holder that has the lock, and makes its lease at least so long: for re-entries, for releases of
--- a part, and for renewals.
+-- a part, for renewals, and for locks that pass on.
 -- Safe to repeat, at any time: it makes no holder and shortens no lease.
 -- KEYS[1] lock, KEYS[2] fencing token or nothing   ARGV[1] holder, ARGV[2] lease in ms, ARGV[3] count; with a token, ARGV[4] how
 -- long it is kept after the lease in ms, 0 for ever, ARGV[5] '1' to count it up
