@@ -119,15 +119,6 @@ func (s *claims) enter(h *hold, version int32, a answer) error {
 	return s.admitLocked(h, cmp.Or(err, ended))
 }
 
-// follow makes h a hold without a question: a lock was passed to it whose lease is known. The error says why it is none.
-func (s *claims) follow(h *hold) error {
-	ended := h.ended()
-	s.mu.Lock()
-	defer s.unlock()
-	h.since = present()
-	return s.admitLocked(h, ended)
-}
-
 // admitLocked makes h a hold unless there is a reason against it, or the holder or the client has come to its end.
 func (s *claims) admitLocked(h *hold, reason error) error {
 	ho, now := h.holder, present()
@@ -181,7 +172,7 @@ func (s *claims) beginReentry(h, outer *hold) (update task, ok bool) {
 	if outer.state != held || ho.dead || now >= ho.validUntil {
 		return update, false
 	}
-	ho.holds, ho.asked = append(ho.holds, h), max(ho.asked, h.lease)
+	ho.holds, ho.asked = append(ho.holds, h), max(ho.asked, cmp.Or(h.lease, s.timeout))
 	h.over = now.add(h.lease)
 	ho.version++
 	why := reentry
@@ -200,27 +191,6 @@ func (s *claims) discard(ho *holder) (done <-chan struct{}) {
 		return s.removeLocked(ho, present()).done
 	}
 	return nil
-}
-
-// abandon gives up a hold to which a lock was passed, and that will not be admitted. The lock is removed then. The channel is closed when
-// that is over; see freed. It is nil if there is nothing to remove.
-func (s *claims) abandon(h *hold) (done <-chan struct{}) {
-	s.mu.Lock()
-	defer s.unlock()
-	ho := h.holder
-	ho.holds = without(ho.holds, h)
-	s.emptyLocked(ho, present())
-	if ho.removal == nil {
-		return nil
-	}
-	return ho.removal.done
-}
-
-// freed reports whether Redis has said that it has released ho.
-func (s *claims) freed(ho *holder) bool {
-	s.mu.Lock()
-	defer s.unlock()
-	return ho.fate == freed
 }
 
 // queued notes that a holder was answered that it has to wait, and so stands in a queue now if its lock has one.
@@ -316,7 +286,7 @@ func (s *claims) loseLocked(ho *holder, reason error) {
 	}
 	switch {
 	case errors.Is(reason, errGone), errors.Is(reason, ErrForced):
-		s.settleLocked(ho, missing)
+		s.settleLocked(ho, ho.fateOfGone(now))
 	case !errors.Is(reason, ErrClosed): // after a close, Redis can still be asked
 		s.settleLocked(ho, unsure)
 	}
@@ -339,35 +309,6 @@ func (s *claims) endLocked(h *hold, loss *lock.LostError) {
 		h.holder.unreleased++
 	}
 	s.ended = append(s.ended, end)
-}
-
-// settleLocked notes what has become of ho.
-func (s *claims) settleLocked(ho *holder, f fate) {
-	ho.fate = f
-	s.tellLocked(ho)
-}
-
-// tellLocked has those look who wait for what is known of ho.
-func (s *claims) tellLocked(ho *holder) {
-	if changed := s.changing[ho]; changed != nil {
-		close(changed)
-		delete(s.changing, ho)
-	}
-}
-
-// changedLocked returns what is closed when more is known of ho.
-func (s *claims) changedLocked(ho *holder) <-chan struct{} {
-	if s.changing[ho] == nil {
-		s.changing[ho] = make(chan struct{})
-	}
-	return s.changing[ho]
-}
-
-// turn returns how long a turn of ho has lasted, on average.
-func (s *claims) turn(ho *holder) time.Duration {
-	s.mu.Lock()
-	defer s.unlock()
-	return present().sub(ho.admitted) / time.Duration(ho.turns+1)
 }
 
 // emptyLocked removes ho at the given time if it has no holds left.

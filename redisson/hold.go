@@ -138,6 +138,8 @@ type departure struct {
 	hold *hold
 	task task
 	to   *place // of the waiter to whom the lock passes with the answer
+
+	by time.Time // the deadline of the release, where there is such a waiter
 }
 
 // depart begins a release. If the lock can pass to a waiter, it does so now, where its lease is known to last, and with the answer
@@ -164,53 +166,11 @@ func (h *hold) depart(kept time.Duration) (d departure, lost error) {
 	if t.call.script == nil {
 		return d, lost
 	}
-	return departure{h, t, to}, lost
-}
-
-// pass gives a waiter the lock that was offered to it. If it has left meanwhile, the lock is removed.
-func (c *Client) pass(to *place, g grant) {
-	if !c.lines.give(to, g) {
-		c.claims.abandon(to.hold)
+	d = departure{hold: h, task: t, to: to}
+	if to != nil {
+		d.by = time.Now().Add(c.timeout)
 	}
-}
-
-// confirm waits until it is known whether Redis still had the holder when its lock passed on, and asks if nobody else does. The error is
-// that of the release.
-func (d departure) confirm(ctx context.Context) (err error) {
-	c, by := d.hold.c, time.Now().Add(d.hold.c.timeout)
-	defer func() {
-		c.claims.end()
-		c.metrics.released(d.hold, err)
-	}()
-	var patience *time.Timer
-	for done := ctx.Done(); ; {
-		switch known := c.claims.confirm(d.hold, d.task.turn, true); {
-		case known.known:
-			return known.err
-		case known.changed == nil:
-			a := c.road.ask(ctx, by, known.ask.call)
-			c.claims.endConfirm(d.hold.holder, known.ask, a)
-			if a.err != nil && !a.gone() {
-				if known = c.claims.confirm(d.hold, d.task.turn, false); known.known {
-					return known.err
-				}
-				return a.err
-			}
-		default:
-			if patience == nil {
-				patience = time.NewTimer(time.Until(by))
-				defer patience.Stop()
-			}
-			select {
-			case <-known.changed:
-			case <-done:
-				done = nil
-				patience.Reset(goneInterval)
-			case <-patience.C:
-				return cmp.Or(context.Cause(ctx), noAnswer(c.timeout))
-			}
-		}
-	}
+	return d, lost
 }
 
 // end notes what Redis has answered.
@@ -231,26 +191,6 @@ func (d departure) end(ctx context.Context, a answer) error {
 			notified = a.values[1]
 		}
 		c.lines.released(d.hold, notified, max(c.claims.turn(d.hold.holder), time.Since(a.sent)))
-	}
-	return err
-}
-
-// decline takes an offer back, because Redis has not answered or would not let the lock pass. It is removed then. Where the server refuses
-// for good, that is the business of the next one alone, and the release waits for the removal.
-func (d departure) decline(ctx context.Context, a answer, err error) error {
-	c := d.hold.c
-	removed := c.claims.abandon(d.to.hold)
-	c.lines.give(d.to, grant{declined: true})
-	if !lasting(a.err) || removed == nil {
-		return err
-	}
-	select {
-	case <-removed:
-	case <-ctx.Done():
-	case <-time.After(c.timeout):
-	}
-	if c.claims.freed(d.hold.holder) {
-		return nil
 	}
 	return err
 }

@@ -58,23 +58,6 @@ type holder struct {
 	removal    *retry        // of what it may have left in Redis
 }
 
-// streakTurns and streakTime bound how often the lock of a holder passes on, and for how long, so that others get it, too.
-const (
-	streakTurns = 16
-	streakTime  = 50 * time.Millisecond
-)
-
-// fate is what is known of the end of a holder in Redis.
-type fate uint8
-
-const (
-	unsettled fate = iota // it has not ended; or the watchdog removes it; or the client was closed
-	leaving               // its release is under way
-	freed                 // by a release
-	unsure                // its time was over, or its release was not answered
-	missing               // Redis did not have it any more
-)
-
 // cut is about updates that cut a holder's lease.
 type cut struct {
 	underway int

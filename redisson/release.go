@@ -1,9 +1,7 @@
 package redisson
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -59,94 +57,6 @@ func (s *claims) beginRelease(h *hold, kept time.Duration, next *hold) (t task, 
 	t = s.updateLocked(ho, 0, why)
 	s.placeLocked(ho)
 	return t, nil
-}
-
-// mayPassLocked reports whether the lock of ho, one hold of which has just ended, may pass to next. Nobody else must hold it under ho, and
-// the streak must not be over. A newer holder of the client shows that ho is not in Redis any more. And if this process dies, the lock
-// must not outlive it for longer than next wants.
-func (s *claims) mayPassLocked(ho *holder, next *hold, now instant) bool {
-	return len(ho.holds) == 0 && ho.turns < streakTurns && now.sub(ho.admitted) < streakTime &&
-		s.byLock[ho.lockID()] == ho && ho.asked <= cmp.Or(next.lease, s.timeout)
-}
-
-// knownToLast reports whether what is known of the lease of ho is enough for next to begin.
-func (s *claims) knownToLast(ho *holder, next *hold, now instant) bool {
-	left := ho.validUntil.sub(now)
-	return !ho.outdated && !ho.told && (next.lease == 0 && left >= s.timeout/2 || next.lease > 0 && left >= goodFor(next.lease))
-}
-
-// passLocked makes next a hold of ho, whose last one has ended. Its admission must follow: by follow if the lease is known to last, and
-// otherwise by enter with the answer, which also has the token of a fenced hold. Or abandon must.
-//
-// The question is that of a renewal: it also says whether ho was still there, which the release has to report.
-func (s *claims) passLocked(ho *holder, next *hold, now instant) task {
-	next.holder, next.over = ho, now.add(next.lease)
-	ho.holds, ho.asked = append(ho.holds, next), max(ho.asked, next.lease)
-	ho.turns++
-	s.placeLocked(ho)
-	why := renewal
-	switch {
-	case next.kind == lock.Fenced:
-		why = fencing
-	case s.knownToLast(ho, next, now):
-		return task{next: next, turn: ho.turns}
-	}
-	t := s.updateLocked(ho, 0, why)
-	t.next = next
-	return t
-}
-
-// confirmation says whether Redis had a holder when its lock passed on, or what is to be done to learn that.
-type confirmation struct {
-	known   bool
-	err     error           // the lock was lost, or nobody knows
-	ask     task            // endConfirm must follow
-	changed <-chan struct{} // wait for that: somebody else asks
-}
-
-// confirm returns what is known of the turn that began when h was released. One question is enough for all turns before it, and so is
-// the release of the holder, or its removal: a holder that is found was there all the time. Unless the caller is to ask, it gets what is
-// known, if anything is.
-func (s *claims) confirm(h *hold, turn uint8, ask bool) (c confirmation) {
-	s.mu.Lock()
-	defer s.unlock()
-	ho := h.holder
-	switch {
-	case ho.confirmed >= turn || ho.fate == freed:
-		c.known = true
-	case ho.fate == missing:
-		c.known, c.err = true, h.lostError(present(), ho.goneError())
-	case ho.fate == unsure:
-		c.known, c.err = true, fmt.Errorf("redisson: %w to the release of the lock", errNoAnswer)
-	case !ask:
-	case ho.fate == leaving || ho.confirming || ho.removal != nil:
-		c.changed = s.changedLocked(ho)
-	default:
-		ho.confirming = true
-		n := ho.counts()
-		n.all = max(n.all, 1) // after a close, this client knows of none
-		c.ask = task{of: ho, call: ho.family.update(ho, n, ho.need(present(), s.timeout), renewal), version: ho.version, turn: ho.turns}
-	}
-	return c
-}
-
-// endConfirm notes what Redis has answered. For a plain lock, an older version of the counts makes no difference: a holder that is not
-// there is lost, unless it was this client that has removed it.
-func (s *claims) endConfirm(ho *holder, t task, a answer) {
-	s.mu.Lock()
-	defer s.unlock()
-	ho.confirming = false
-	s.applyLocked(ho, a, t.version)
-	switch {
-	case a.yes():
-		ho.confirmed = max(ho.confirmed, t.turn)
-	case a.gone() && !ho.dead:
-		s.loseLocked(ho, ho.goneError())
-	case a.gone() && ho.fate == unsettled && ho.removal == nil:
-		s.settleLocked(ho, missing)
-	}
-	s.placeLocked(ho)
-	s.tellLocked(ho)
 }
 
 // overLocked returns why h is not held any more, or nil.
@@ -217,17 +127,6 @@ func (s *claims) endRelease(h *hold, t task, a answer) error {
 		return nil
 	}
 	return h.lostError(now, ho.goneError())
-}
-
-// fateAfter returns what the answer to a release of ho says of it.
-func (ho *holder) fateAfter(a answer, now instant) fate {
-	switch {
-	case a.err != nil && !a.gone(), a.gone() && now >= ho.validUntil: // it may have ended by itself
-		return unsure
-	case a.gone() && a.doubts == 0:
-		return missing
-	}
-	return freed
 }
 
 // applyLocked takes over the answer to an update of a holder that had this version of its counts. An older version may have been

@@ -19,7 +19,8 @@ type retry struct {
 	call   call
 	until  instant
 	goneBy instant       // from then on the answer "not there" is trusted: no attempt to enter can still arrive
-	doubts int           // attempts that were not answered
+	open   int           // attempts that are under way
+	doubts int           // attempts that were given up, and may have run
 	done   chan struct{} // closed when it is over
 }
 
@@ -53,11 +54,12 @@ func (s *claims) removeLocked(ho *holder, at instant) *retry {
 func (s *claims) retriedLocked(rt *retry, a answer) {
 	now := present()
 	ho := rt.holder
+	rt.open--
 	if rt.index == 0 || a.err != nil && !final(a.err) {
 		rt.doubts += a.doubts
 		return
 	}
-	if ho != nil && ho.fate == unsettled && (a.err == nil || a.gone()) {
+	if ho != nil && ho.fate == unsettled && (a.yes() || a.gone() && rt.open == 0) { // or an attempt that is under way has done it
 		a.doubts = rt.doubts
 		s.settleLocked(ho, ho.fateAfter(a, now))
 	}

@@ -153,17 +153,17 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a lock passes on that may be over",
-		edits: []edit{{"release.go", "\tleft := ho.validUntil.sub(now)\n", "\tleft := ho.validUntil.sub(now) + s.timeout\n"}, {"claims.go", "\tcase now >= h.holder.validUntil:\n\t\treturn errTooLate\n", ""}},
+		edits: []edit{{"pass.go", "\tleft := ho.validUntil.sub(now)\n", "\tleft := ho.validUntil.sub(now) + s.timeout\n"}, {"claims.go", "\tcase now >= h.holder.validUntil:\n\t\treturn errTooLate\n", ""}},
 		run:   "scene=plain", want: "two owners|believes|keeps for another|lost early",
 	},
 	{
 		name:  "a waiter leaves the lock behind that was on its way to it",
-		edits: []edit{{"wait.go", "\t\t\tw.c.claims.abandon(w.hold)\n", ""}, {"hold.go", "\t\tc.claims.abandon(to.hold)\n", ""}},
+		edits: []edit{{"wait.go", "\t\t\tw.c.claims.abandon(w.hold)\n", ""}, {"pass.go", "\t\tc.claims.abandon(to.hold)\n", ""}},
 		run:   "scene=plain,faults=none", want: "idle|left|late",
 	},
 	{
 		name:  "a lock passes on with the old token",
-		edits: []edit{{"release.go", "\tcase next.kind == lock.Fenced:\n", "\tcase false:\n"}},
+		edits: []edit{{"pass.go", "\tcase next.kind == lock.Fenced:\n", "\tcase false:\n"}},
 		run:   "scene=fenced", want: "token",
 	},
 	{

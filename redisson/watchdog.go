@@ -40,6 +40,7 @@ func (s *claims) takeDue() (todo []task) {
 			todo = append(todo, s.badgeLocked(now)...)
 		case *retry:
 			if now < due.until {
+				due.open++
 				todo = append(todo, task{of: due, call: due.call})
 				s.schedule.set(&due.entry, due, min(due.until, now.add(s.retryAfter())))
 			} else {

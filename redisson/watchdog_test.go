@@ -210,6 +210,15 @@ func TestWhichLocksPass(t *testing.T) {
 		{name: "not renewed for long", before: func(w *watched, h *hold) { h.holder.validUntil = present().add(w.timeout/2 - 1) }, want: asked},
 		{name: "after the end of a streak", before: func(*watched, *hold) { time.Sleep(streakTime) }, want: not},
 		{name: "too many turns", before: func(_ *watched, h *hold) { h.holder.turns = streakTurns }, want: not},
+		{name: "a hold that was lost is not released", before: func(_ *watched, h *hold) { h.holder.unreleased++ }, want: not},
+		{name: "after a renewed re-entry, whose lease Redis would keep", first: lock.Request{Lease: time.Second}, next: lock.Request{Lease: time.Second}, before: func(w *watched, h *hold) {
+			inner := new(hold)
+			inner.prepare(h.Context(), w.c, h.holder, lock.Request{})
+			update, _ := w.beginReentry(inner, h)
+			_ = w.enter(inner, update.version, yes(30*time.Second))
+			_, _ = w.beginRelease(inner, 0, nil)
+		}, want: not},
+		{name: "after a suspension of the machine", before: func(w *watched, _ *hold) { w.asleep = -time.Minute }, want: asked},
 		{name: "another holder of the client is newer", before: func(w *watched, h *hold) {
 			newer := *h.holder
 			w.byLock[h.holder.lockID()] = &newer

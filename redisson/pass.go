@@ -1,0 +1,266 @@
+package redisson
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// How the lock of a holder passes from one hold to the next, to a waiter of the same client, and how the release of the one before learns
+// whether Redis still had the holder.
+
+// streakTurns and streakTime bound how often the lock of a holder passes on, and for how long, so that others get it, too.
+const (
+	streakTurns = 16
+	streakTime  = 50 * time.Millisecond
+)
+
+// fate is what is known of the end of a holder in Redis.
+type fate uint8
+
+const (
+	unsettled fate = iota // it has not ended; or the watchdog removes it; or the client was closed
+	leaving               // its release is under way
+	freed                 // by a release
+	unsure                // its time was over, or its release was not answered
+	missing               // Redis did not have it any more
+)
+
+// mayPassLocked reports whether the lock of ho, one hold of which has just ended, may pass to next. Nobody else must hold it under ho, and
+// the streak must not be over. A newer holder of the client shows that ho is not in Redis any more. And if this process dies, the lock
+// must not outlive it for longer than next wants.
+func (s *claims) mayPassLocked(ho *holder, next *hold, now instant) bool {
+	return len(ho.holds) == 0 && ho.unreleased == 0 && ho.turns < streakTurns && now.sub(ho.admitted) < streakTime &&
+		s.byLock[ho.lockID()] == ho && ho.asked <= cmp.Or(next.lease, s.timeout)
+}
+
+// longEnoughLocked reports whether what is known of the lease of ho is enough for next to begin. After a suspension of the machine, of
+// which the watchdog may not know yet, nothing is known.
+func (s *claims) longEnoughLocked(ho *holder, next *hold, now instant) bool {
+	left := ho.validUntil.sub(now)
+	if suspension(s.origin, time.Now())-s.asleep > s.timeout/3 {
+		return false
+	}
+	return !ho.outdated && !ho.told && (next.lease == 0 && left >= s.timeout/2 || next.lease > 0 && left >= goodFor(next.lease))
+}
+
+// passLocked makes next a hold of ho, whose last one has ended. Its admission must follow: by follow if the lease is known to last, and
+// otherwise by enter with the answer, which also has the token of a fenced hold. Or abandon must.
+//
+// The question is that of a renewal: it also says whether ho was still there, which the release has to report.
+func (s *claims) passLocked(ho *holder, next *hold, now instant) task {
+	next.holder, next.over = ho, now.add(next.lease)
+	ho.holds, ho.asked = append(ho.holds, next), max(ho.asked, cmp.Or(next.lease, s.timeout))
+	ho.turns++
+	s.placeLocked(ho)
+	why := renewal
+	switch {
+	case next.kind == lock.Fenced:
+		why = fencing
+	case s.longEnoughLocked(ho, next, now):
+		return task{next: next, turn: ho.turns}
+	}
+	t := s.updateLocked(ho, 0, why)
+	t.next = next
+	return t
+}
+
+// follow makes h a hold without a question: a lock was passed to it whose lease is known. The error says why it is none.
+func (s *claims) follow(h *hold) error {
+	ended := h.ended()
+	s.mu.Lock()
+	defer s.unlock()
+	h.since = present()
+	return s.admitLocked(h, ended)
+}
+
+// abandon gives up a hold to which a lock was passed, and that will not be admitted. The lock is removed then. The channel is closed when
+// that is over; see freed. It is nil if there is nothing to remove.
+func (s *claims) abandon(h *hold) (done <-chan struct{}) {
+	s.mu.Lock()
+	defer s.unlock()
+	ho := h.holder
+	ho.holds = without(ho.holds, h)
+	s.emptyLocked(ho, present())
+	if ho.removal == nil {
+		return nil
+	}
+	return ho.removal.done
+}
+
+// pass gives a waiter the lock that was offered to it. If it has left meanwhile, the lock is removed.
+func (c *Client) pass(to *place, g grant) {
+	if !c.lines.give(to, g) {
+		c.claims.abandon(to.hold)
+	}
+}
+
+// decline takes an offer back, because Redis has not answered or would not let the lock pass. It is removed then. Where the server refuses
+// for good, that is the business of the next one alone, and the release waits for the removal.
+func (d departure) decline(ctx context.Context, a answer, err error) error {
+	c := d.hold.c
+	removed := c.claims.abandon(d.to.hold)
+	c.lines.give(d.to, grant{declined: true})
+	if !lasting(a.err) || removed == nil {
+		return err
+	}
+	select {
+	case <-removed:
+	case <-ctx.Done():
+	case <-time.After(time.Until(d.by)):
+	}
+	if c.claims.freed(d.hold.holder) {
+		return nil
+	}
+	return err
+}
+
+// confirmation says whether Redis had a holder when its lock passed on, or what is to be done to learn that.
+type confirmation struct {
+	known   bool
+	err     error           // the lock was lost, or nobody knows
+	ask     task            // endConfirm must follow
+	changed <-chan struct{} // wait for that: somebody else asks
+}
+
+// confirm returns what is known of the turn that began when h was released. One question is enough for all turns before it, and so is
+// the release of the holder, or its removal: a holder that is found was there all the time. Unless the caller is to ask, it gets what is
+// known, if anything is.
+func (s *claims) confirm(h *hold, turn uint8, ask bool) (c confirmation) {
+	s.mu.Lock()
+	defer s.unlock()
+	ho := h.holder
+	switch {
+	case ho.confirmed >= turn || ho.fate == freed:
+		c.known = true
+	case ho.fate == missing:
+		c.known, c.err = true, h.lostError(present(), ho.goneError())
+	case ho.fate == unsure:
+		c.known, c.err = true, fmt.Errorf("redisson: %w to the release of the lock", errNoAnswer)
+	case !ask:
+	case ho.fate == leaving || ho.confirming || ho.removal != nil:
+		c.changed = s.changedLocked(ho)
+	default:
+		ho.confirming = true
+		n := ho.counts()
+		n.all = max(n.all, 1) // after a close, this client knows of none
+		c.ask = task{of: ho, call: ho.family.update(ho, n, ho.need(present(), s.timeout), renewal), version: ho.version, turn: ho.turns}
+	}
+	return c
+}
+
+// endConfirm notes what Redis has answered. For a plain lock, an older version of the counts makes no difference: a holder that is not
+// there is lost, unless it was this client that has removed it.
+func (s *claims) endConfirm(ho *holder, t task, a answer) {
+	s.mu.Lock()
+	defer s.unlock()
+	ho.confirming = false
+	s.applyLocked(ho, a, t.version)
+	switch {
+	case a.yes():
+		ho.confirmed = max(ho.confirmed, t.turn)
+	case a.gone() && !ho.dead:
+		s.loseLocked(ho, ho.goneError())
+	case a.gone() && ho.fate == unsettled && ho.removal == nil:
+		s.settleLocked(ho, ho.fateOfGone(present()))
+	}
+	s.placeLocked(ho)
+	s.tellLocked(ho)
+}
+
+// confirm waits until it is known whether Redis still had the holder when its lock passed on, and asks if nobody else does. The error is
+// that of the release.
+func (d departure) confirm(ctx context.Context) (err error) {
+	c, by := d.hold.c, time.Now().Add(d.hold.c.timeout)
+	defer func() {
+		c.claims.end()
+		c.metrics.released(d.hold, err)
+	}()
+	var patience *time.Timer
+	for done := ctx.Done(); ; {
+		switch known := c.claims.confirm(d.hold, d.task.turn, true); {
+		case known.known:
+			return known.err
+		case known.changed == nil:
+			a := c.road.ask(ctx, by, known.ask.call)
+			c.claims.endConfirm(d.hold.holder, known.ask, a)
+			if a.err != nil && !a.gone() {
+				if known = c.claims.confirm(d.hold, d.task.turn, false); known.known {
+					return known.err
+				}
+				return a.err
+			}
+		default:
+			if patience == nil {
+				patience = time.NewTimer(time.Until(by))
+				defer patience.Stop()
+			}
+			select {
+			case <-known.changed:
+			case <-done:
+				done = nil
+				patience.Reset(goneInterval)
+			case <-patience.C:
+				return cmp.Or(context.Cause(ctx), noAnswer(c.timeout))
+			}
+		}
+	}
+}
+
+// fateAfter returns what the answer to a release of ho says of it.
+func (ho *holder) fateAfter(a answer, now instant) fate {
+	switch {
+	case a.gone() && a.doubts == 0:
+		return ho.fateOfGone(now)
+	case a.err != nil && !a.gone():
+		return unsure
+	}
+	return freed
+}
+
+// fateOfGone is that of a holder which Redis does not have: it may have ended by itself.
+func (ho *holder) fateOfGone(now instant) fate {
+	if now >= ho.validUntil {
+		return unsure
+	}
+	return missing
+}
+
+// freed reports whether Redis has said that it has released ho.
+func (s *claims) freed(ho *holder) bool {
+	s.mu.Lock()
+	defer s.unlock()
+	return ho.fate == freed
+}
+
+// settleLocked notes what has become of ho.
+func (s *claims) settleLocked(ho *holder, f fate) {
+	ho.fate = f
+	s.tellLocked(ho)
+}
+
+// tellLocked has those look who wait for what is known of ho.
+func (s *claims) tellLocked(ho *holder) {
+	if changed := s.changing[ho]; changed != nil {
+		close(changed)
+		delete(s.changing, ho)
+	}
+}
+
+// changedLocked returns what is closed when more is known of ho.
+func (s *claims) changedLocked(ho *holder) <-chan struct{} {
+	if s.changing[ho] == nil {
+		s.changing[ho] = make(chan struct{})
+	}
+	return s.changing[ho]
+}
+
+// turn returns how long a turn of ho has lasted, on average.
+func (s *claims) turn(ho *holder) time.Duration {
+	s.mu.Lock()
+	defer s.unlock()
+	return present().sub(ho.admitted) / time.Duration(ho.turns+1)
+}
