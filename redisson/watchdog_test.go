@@ -201,7 +201,7 @@ func TestWhichLocksPass(t *testing.T) {
 		want        string
 	}{
 		{name: "renewed", want: at},
-		{name: "as long a lease", first: lock.Request{Lease: time.Minute}, next: lock.Request{Lease: time.Minute}, before: func(*watched, *hold) { time.Sleep(1) }, want: asked},
+		{name: "as long a lease", first: lock.Request{Lease: time.Minute}, next: lock.Request{Lease: time.Minute}, before: func(*watched, *hold) { time.Sleep(time.Millisecond) }, want: asked},
 		{name: "a shorter lease, which Redis would keep for longer", next: lock.Request{Lease: time.Second}, want: not},
 		{name: "after a long lease, too", first: lock.Request{Lease: time.Hour}, want: not},
 		{name: "after a short lease", first: lock.Request{Lease: time.Second}, want: asked},
