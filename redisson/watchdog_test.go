@@ -179,6 +179,21 @@ func releaseWith(a answer) func(*watched, *hold) {
 	}
 }
 
+// Two attempts at a removal are under way, and the answer that nothing was there comes first: the other one may have removed it.
+func TestOverlappingRemovalsAreNoLoss(t *testing.T) {
+	watch30(t, answers30, func(t *testing.T, w *watched) {
+		h, next := w.hold(t, lock.Request{}), w.next(t, lock.Request{})
+		turn := w.pass(t, h, next)
+		w.abandon(next)
+		rt := h.holder.removal
+		rt.open = 2
+		w.answered([]task{{of: rt}}, []answer{{values: []int64{0}, sent: time.Now()}})
+		if got := w.confirm(h, turn, false); errors.Is(got.err, lock.ErrLost) {
+			t.Errorf("release: %v, and nobody knows", got.err)
+		}
+	})
+}
+
 // A call was about to re-enter a lock that has passed to another one meanwhile.
 func TestNobodyReentersAHolderThatHasPassed(t *testing.T) {
 	watch30(t, answers30, func(t *testing.T, w *watched) {
