@@ -27,7 +27,7 @@ const (
 
 // startFor starts a command that a warden is to watch over, by way of a starter. It returns once the command is executed.
 func startFor(w *warden, cmd *exec.Cmd) error {
-	self, err := os.Executable()
+	self, err := self()
 	if err != nil {
 		return err
 	}

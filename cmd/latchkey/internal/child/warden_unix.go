@@ -31,7 +31,7 @@ type warden struct {
 }
 
 func startWarden() (*warden, error) {
-	self, err := os.Executable()
+	self, err := self()
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +77,7 @@ func Serve() {
 
 // watch kills a group if the process ends to which this warden belongs.
 func watch() {
+	setName(wardenName)
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
 	group := 0
 	for words := bufio.NewScanner(os.Stdin); words.Scan(); {
