@@ -181,7 +181,8 @@ func (d departure) end(ctx context.Context, a answer) error {
 	switch {
 	case d.to == nil:
 	case a.yes():
-		c.pass(d.to, grant{version: t.version, answer: &a})
+		granted := a // only this one outlives the release
+		c.pass(d.to, grant{version: t.version, answer: &granted})
 	default:
 		err = d.decline(ctx, a, err)
 	}
