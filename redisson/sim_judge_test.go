@@ -21,7 +21,7 @@ type judge struct {
 	waiting    []*waiter
 	left       time.Duration            // when a waiter last left without the lock
 	robbed     map[string]time.Duration // when a lock was last freed by force
-	last       map[string]string        // by key, the holder id of the last section
+	last       map[string]*section      // by key
 	tokens     map[string]int64         // the last fencing tokens, by key
 	served     []served                 // by a rate limiter, in the order of their ends
 	closed     bool                     // a latch was closed at the last look
@@ -33,7 +33,7 @@ type judge struct {
 func newJudge(w *world) *judge {
 	return &judge{
 		w: w, net: w.net, inside: map[string][]*stay{}, vacant: map[string]vacancy{}, kept: map[string][]keep{},
-		robbed: map[string]time.Duration{}, tokens: map[string]int64{}, last: map[string]string{},
+		robbed: map[string]time.Duration{}, tokens: map[string]int64{}, last: map[string]*section{},
 	}
 }
 
@@ -43,10 +43,10 @@ func (j *judge) enter(sec *section) {
 	defer j.mu.Unlock()
 	s := sec.stay
 	for _, key := range s.keys {
-		if sec.ids[key] != "" && j.last[key] == sec.ids[key] && len(s.live) == 0 {
+		if last := j.last[key]; last != nil && last.stay != s && sec.ids[key] != "" && last.ids[key] == sec.ids[key] {
 			j.w.net.Reach("passed on")
 		}
-		j.last[key] = sec.ids[key]
+		j.last[key] = sec
 		if !slices.Contains(j.inside[key], s) {
 			j.idle(key)
 			j.inside[key] = append(j.inside[key], s)

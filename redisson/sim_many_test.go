@@ -84,7 +84,7 @@ func (s *stay) stayUnder(locks several) bool {
 		if ctx := under.hold.Context(); ctx.Err() == nil && s.acquireAll(ctx, locks, s.o.w.times.timeout) {
 			s.o.w.net.Reach("re-entry")
 		}
-	})
+	}, s.leave)
 	return true
 }
 
@@ -109,5 +109,6 @@ func (s *stay) acquireAll(ctx context.Context, locks several, wait time.Duration
 	}
 	sec.hold = h
 	s.enter(sec)
+	s.sections = append(s.sections, sec)
 	return true
 }

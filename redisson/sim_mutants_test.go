@@ -45,6 +45,14 @@ var simMutants = []mutant{
 		run:   "scene=plain", want: "two owners",
 	},
 	{
+		name: "a call re-enters a hold that has ended",
+		edits: []edit{
+			{"hold.go", "func (h *hold) Held() bool { return h.c.claims.live(h) }", "func (h *hold) Held() bool { return true }"},
+			{"claims.go", "if outer.state != held || ho.dead", "if ho.dead"}, {"acquire.go", "if c.claims.live(outer) {", "if true {"},
+		},
+		run: "scene=plain", want: "two owners",
+	},
+	{
 		name:  "a lock that is not re-entrant is re-entered",
 		edits: []edit{{"lock.go", "if err == nil && outer != nil {", "if err == nil && outer != nil && false {"}},
 		run:   "scene=spin", want: "not re-entrant",

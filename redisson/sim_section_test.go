@@ -78,7 +78,6 @@ func (s *stay) enter(sec *section) {
 		}
 		sec.end(false)
 	})
-	s.sections = append(s.sections, sec)
 }
 
 // end is called when the work must end: because of a release, or of the end of the context.

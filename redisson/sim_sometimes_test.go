@@ -21,7 +21,7 @@ var simSometimes = []string{
 	"late release with somebody inside", "loss during a renewal", "ghost in a fair queue", "passed on",
 	"forced release repeated with somebody inside",
 	// How calls end.
-	"busy", "context ended", "outage", "lost", "re-entry", "downgrade", "outer hold released first", "lease over inside", "robbed",
+	"busy", "context ended", "outage", "lost", "re-entry", "downgrade", "re-entry beside a release", "outer hold released first", "lease over inside", "robbed",
 	"kept", "extended", "refused as not re-entrant",
 }
 

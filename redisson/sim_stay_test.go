@@ -3,6 +3,8 @@ package redisson_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -17,12 +19,12 @@ func (o *owner) stay() bool {
 	if !s.acquire(ctx, s.kind, wait) {
 		return false
 	}
-	s.work(s.nest)
+	s.work(s.nest, s.leaveBeside)
 	return true
 }
 
-// work does this and that until the stay is over. The holds are given back in any order.
-func (s *stay) work(nest func(*section)) {
+// work does this and that until the stay is over. The holds are given back in any order, and the last one by the given function.
+func (s *stay) work(nest, last func(*section)) {
 	o := s.o
 	steps := o.rand.IntN(12)
 	if o.rand.IntN(6) == 0 {
@@ -47,8 +49,11 @@ func (s *stay) work(nest func(*section)) {
 			sec.extend()
 		}
 	}
-	for len(s.sections) > 0 {
+	for len(s.sections) > 1 {
 		s.leave(s.sections[o.rand.IntN(len(s.sections))])
+	}
+	for len(s.sections) > 0 {
+		last(s.sections[0])
 	}
 }
 
@@ -74,18 +79,52 @@ func (s *stay) nest(under *section) {
 	}
 }
 
+// leaveBeside is leave, while work that the owner has started now and then takes the lock again below the same hold: either still
+// under it, or as anybody else would.
+func (s *stay) leaveBeside(sec *section) {
+	o := s.o
+	if sec.kind == lock.Permit || o.final || o.rand.IntN(4) > 0 {
+		s.leave(sec)
+		return
+	}
+	started := *o
+	started.name, started.rand = o.name+"'", rand.New(rand.NewPCG(o.rand.Uint64(), 0))
+	var again *section
+	var all sync.WaitGroup
+	all.Go(func() {
+		again = s.ask(&started, context.WithoutCancel(sec.hold.Context()), sec.kind, started.upTo(5*time.Second))
+	})
+	s.leave(sec)
+	all.Wait()
+	if again != nil {
+		s.sections = append(s.sections, again)
+		if again.ids[s.keys[0]] == sec.ids[s.keys[0]] {
+			o.w.net.Reach("re-entry beside a release")
+		}
+	}
+}
+
 func (s *stay) acquire(ctx context.Context, kind lock.Kind, wait time.Duration) bool {
-	r := lock.Request{Key: s.keys[0], Kind: kind, Wait: wait, Lease: s.o.lease(), Limit: simPermits}
+	sec := s.ask(s.o, ctx, kind, wait)
+	if sec != nil {
+		s.sections = append(s.sections, sec)
+	}
+	return sec != nil
+}
+
+// ask takes the lock by a call of o, and begins a section under it. It returns nil if that is not possible.
+func (s *stay) ask(o *owner, ctx context.Context, kind lock.Kind, wait time.Duration) *section {
+	r := lock.Request{Key: s.keys[0], Kind: kind, Wait: wait, Lease: o.lease(), Limit: simPermits}
 	sec := s.newSection(kind, r.Lease)
-	err := s.o.acquire(fmt.Sprintf("acquires %v within %v for %v", kind, wait, r.Lease), ctx, wait, s.keys, func() (err error) {
-		sec.hold, err = s.o.client.Acquire(ctx, r)
+	err := o.acquire(fmt.Sprintf("acquires %v within %v for %v", kind, wait, r.Lease), ctx, wait, s.keys, func() (err error) {
+		sec.hold, err = o.client.Acquire(ctx, r)
 		return err
 	})
 	if err != nil {
-		return false
+		return nil
 	}
 	s.enter(sec)
-	return true
+	return sec
 }
 
 // pause lets time pass while a hold is alive.
