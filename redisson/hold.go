@@ -154,6 +154,9 @@ func (h *hold) depart(kept time.Duration) (d departure, lost error) {
 		}
 	}
 	t, lost := c.claims.beginRelease(h, kept, next)
+	if lost != nil {
+		c.lines.resume(h)
+	}
 	switch {
 	case to == nil:
 	case t.next == nil:
@@ -186,7 +189,10 @@ func (d departure) end(ctx context.Context, a answer) error {
 	default:
 		err = d.decline(ctx, a, err)
 	}
-	if t.free {
+	switch {
+	case t.whole && !t.free: // it is kept, or its family does not pass on
+		c.lines.resume(d.hold)
+	case t.free:
 		notified := int64(-1)
 		if a.yes() && c.topology.Cluster() == nil { // there, each node knows of its own subscribers only
 			notified = a.values[1]

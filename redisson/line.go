@@ -166,8 +166,7 @@ func (l *lines) leave(p *place, got bool) (behind bool) {
 	case got && p.hold != nil:
 		l.restLocked(p.line, pollInterval)
 	default:
-		p.line.rests = false
-		p.line.places[0].wakeLocked()
+		p.line.resumeLocked()
 	}
 	return behind
 }
@@ -204,10 +203,24 @@ func (l *lines) restLocked(ln *line, d time.Duration) {
 	ln.alarm.Reset(d)
 }
 
-// rouse has the head of a line ask.
+// rouse is resume for a line, which may be empty.
 func (l *lines) rouse(ln *line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	ln.resumeLocked()
+}
+
+// resume has the head of the line of those who want what h had ask now, if it rests: no release will tell it when.
+func (l *lines) resume(h *hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ln := l.ofLocked(h); ln != nil && ln.rests {
+		ln.resumeLocked()
+	}
+}
+
+// resumeLocked has the head of a line ask, if there is one.
+func (ln *line) resumeLocked() {
 	ln.rests = false
 	if len(ln.places) > 0 {
 		ln.places[0].wakeLocked()
@@ -294,8 +307,7 @@ func (l *lines) released(h *hold, notified int64, moment time.Duration) {
 		others-- // that is this client, whose channel may linger
 	}
 	if notified >= 0 && others <= 0 {
-		ln.rests = false
-		ln.places[0].wakeLocked()
+		ln.resumeLocked()
 	} else {
 		l.restLocked(ln, min(moment, aloofTime))
 	}

@@ -265,6 +265,52 @@ func TestLineBehindUnusualHolders(t *testing.T) {
 	})
 }
 
+// A head of a line counts on its predecessor to release the lock, and asks by itself after 250ms. It need not wait for that where the
+// predecessor has lost the lock or keeps it, of which no message tells.
+func TestNextInLineNeedNotWaitForAMessage(t *testing.T) {
+	s := redistest.Any(t)
+	c, other, admin := newClient(t, s), newClient(t, s), s.Client(t)
+	r := lock.Request{Key: t.Name(), Wait: -1}
+	for name, leave := range map[string]func(lock.Hold){
+		"lost": func(h lock.Hold) {
+			if err := admin.Del(t.Context(), r.Key).Err(); err != nil {
+				t.Error(err)
+			}
+			_ = h.(interface {
+				Extend(context.Context, time.Duration) error
+			}).Extend(t.Context(), time.Minute) // finds out
+			if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+				t.Errorf("Release = %v, want ErrLost", err)
+			}
+		},
+		"kept": func(h lock.Hold) {
+			check(t, h.(interface {
+				Keep(context.Context, time.Duration) error
+			}).Keep(t.Context(), 20*time.Millisecond))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shortest := time.Hour
+			for range 5 { // the machine may be busy
+				h, got := acquire(t.Context(), t, other, r), make(chan lock.Hold, 2)
+				for range 2 {
+					go func() { got <- acquire(t.Context(), t, c, r) }()
+				}
+				<-time.After(30 * time.Millisecond)
+				release(t, h)
+				h = <-got
+				start := time.Now()
+				leave(h)
+				release(t, <-got)
+				shortest = min(shortest, time.Since(start))
+			}
+			if shortest > 200*time.Millisecond {
+				t.Errorf("the next one had to wait for %v", shortest)
+			}
+		})
+	}
+}
+
 // passing is a lock that has passed to another hold, while no answer comes from Redis.
 type passing struct {
 	p        *redistest.Proxy // frozen

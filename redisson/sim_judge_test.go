@@ -21,7 +21,7 @@ type judge struct {
 	waiting    []*waiter
 	left       time.Duration            // when a waiter last left without the lock
 	robbed     map[string]time.Duration // when a lock was last freed by force
-	last       map[string]*section      // by key
+	first      map[string]*section      // by key and holder id
 	tokens     map[string]int64         // the last fencing tokens, by key
 	served     []served                 // by a rate limiter, in the order of their ends
 	closed     bool                     // a latch was closed at the last look
@@ -33,7 +33,7 @@ type judge struct {
 func newJudge(w *world) *judge {
 	return &judge{
 		w: w, net: w.net, inside: map[string][]*stay{}, vacant: map[string]vacancy{}, kept: map[string][]keep{},
-		robbed: map[string]time.Duration{}, tokens: map[string]int64{}, last: map[string]*section{},
+		robbed: map[string]time.Duration{}, tokens: map[string]int64{}, first: map[string]*section{},
 	}
 }
 
@@ -43,16 +43,20 @@ func (j *judge) enter(sec *section) {
 	defer j.mu.Unlock()
 	s := sec.stay
 	for _, key := range s.keys {
-		if last := j.last[key]; last != nil && last.stay != s && sec.ids[key] != "" && last.ids[key] == sec.ids[key] {
-			j.w.net.Reach("passed on")
+		if first := j.first[key+sec.ids[key]]; sec.ids[key] == "" || first == nil {
+			j.first[key+sec.ids[key]] = sec
+		} else {
+			if first.stay != s {
+				j.w.net.Reach("passed on")
+			}
+			sec.asked = min(sec.asked, first.asked) // the holder in Redis is as old as that
 		}
-		j.last[key] = sec
 		if !slices.Contains(j.inside[key], s) {
 			j.idle(key)
 			j.inside[key] = append(j.inside[key], s)
 		}
 		if sec.asked <= j.robbed[key] && !j.w.has(sec, key) {
-			sec.robbed = j.robbed[key] // after Redis ran its acquire, and before that was answered
+			sec.robbed = j.robbed[key] // after Redis ran its acquire, and before that was answered or the lock passed on
 		}
 	}
 	sec.entered = j.net.Since()

@@ -146,7 +146,7 @@ var simMutants = []mutant{
 	// Waiting.
 	{
 		name:  "a line loses a waiter",
-		edits: []edit{{"line.go", "\tdefault:\n\t\tp.line.rests = false\n", "\tcase len(p.line.places) == 1:\n\tdefault:\n\t\tp.line.rests = false\n"}},
+		edits: []edit{{"line.go", "\tdefault:\n\t\tp.line.resumeLocked()\n", "\tcase len(p.line.places) == 1:\n\tdefault:\n\t\tp.line.resumeLocked()\n"}},
 		run:   "scene=plain", want: "liveness|late|idle",
 	},
 	{
@@ -171,7 +171,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a lock passes on with the old token",
-		edits: []edit{{"pass.go", "\tcase next.kind == lock.Fenced:\n", "\tcase false:\n"}},
+		edits: []edit{{"pass.go", "\tcase next.kind == lock.Fenced:\n", "\tcase next.kind == lock.Fenced && false:\n"}},
 		run:   "scene=fenced", want: "token",
 	},
 	{
