@@ -64,7 +64,7 @@ func children(p *program) (names []string) {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.cmd.Process.Pid))
 	for _, path := range threads {
 		pids, _ := os.ReadFile(path)
-		for _, pid := range strings.Fields(string(pids)) {
+		for pid := range strings.FieldsSeq(string(pids)) {
 			name, _ := os.ReadFile("/proc/" + pid + "/comm")
 			names = append(names, strings.TrimSpace(string(name)))
 		}
