@@ -1,11 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -61,12 +61,13 @@ func TestProgramIsReplacedWhileItWaits(t *testing.T) {
 
 // children are the names of the processes that a program has started.
 func children(p *program) (names []string) {
-	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.cmd.Process.Pid))
-	for _, path := range threads {
-		pids, _ := os.ReadFile(path)
-		for pid := range strings.FieldsSeq(string(pids)) {
-			name, _ := os.ReadFile("/proc/" + pid + "/comm")
-			names = append(names, strings.TrimSpace(string(name)))
+	all, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range all {
+		stat, _ := os.ReadFile(path) // begins with 1 (name) S 0, the last of which is the parent
+		_, rest, _ := strings.Cut(string(stat), "(")
+		name, rest, _ := strings.Cut(rest, ") ")
+		if parent := strings.Fields(rest + " - -")[1]; parent == strconv.Itoa(p.cmd.Process.Pid) {
+			names = append(names, name)
 		}
 	}
 	return names
