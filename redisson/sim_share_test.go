@@ -37,8 +37,12 @@ func (o simOptions) share(t *testing.T, r *simResult) {
 // runPart runs one of the processes, and returns what it printed if it failed.
 func (o simOptions) runPart(part int) (r simResult, failed string) {
 	run := exec.Command(os.Args[0], "-test.run=^TestSim$", "-test.timeout=30m")
-	options := fmt.Sprintf("%s,part=%d", os.Getenv(simVariable), part)
-	run.Env = append(os.Environ(), "GOMAXPROCS=1", simVariable+"="+strings.ReplaceAll(options, "mutants", ""))
+	options, given := os.LookupEnv(simVariable)
+	if !given {
+		options = fmt.Sprintf("seed=%d,seeds=%d,rounds=%d,parts=%d", o.seed, o.seeds, o.rounds, o.parts)
+	}
+	options = fmt.Sprintf("%s,part=%d", strings.ReplaceAll(options, "mutants", ""), part)
+	run.Env = append(os.Environ(), "GOMAXPROCS=1", simVariable+"="+options)
 	out, err := run.CombinedOutput()
 	var rest []string
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {

@@ -41,7 +41,7 @@ func TestSim(t *testing.T) {
 	case o.realtime: // see TestSimOnServer
 		return
 	case !given:
-		o.seed, o.seeds, o.rounds = simFirst, simSeeds, 3 // fewer than in longer runs, for the race detector
+		o.seed, o.seeds, o.rounds, o.parts = simFirst, simSeeds, 3, 2 // fewer rounds than in longer runs, for the race detector
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // half of the time goes into Lua states
 	r := o.run(t)
