@@ -105,7 +105,10 @@ func fairVanishes(t *testing.T, on setting) {
 	for _, side := range [][2]mutex{{java, golang}, {golang, java}} {
 		holder, other := side[0], side[1]
 		w.take(holder, "a", 0)
+		before := w.scripts()
 		head := w.joins(other, "b", "k", forever)
+		// Whoever waits asks again when it is subscribed. After that it has to be told.
+		w.eventually("the head has asked twice", func() bool { return w.scripts() >= before+2 })
 		line, messages := w.line("k"), w.everything()
 		w.rdb.Del(t.Context(), "k")
 		r := holder.unlock("a")

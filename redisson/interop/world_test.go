@@ -3,7 +3,9 @@ package interop
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -254,6 +256,16 @@ func (w *world) lastingSubscribers(channel string) int64 {
 		if now := w.subscribers(channel); now != n {
 			n, since = now, time.Now()
 		}
+	}
+	return n
+}
+
+// scripts is how many have run on a server that is alone.
+func (w *world) scripts() (n int) {
+	w.t.Helper()
+	stats := must[string](w.t)(w.rdb.Info(context.Background(), "commandstats").Result())
+	for _, m := range regexp.MustCompile(`cmdstat_eval(?:sha)?:calls=(\d+).*failed_calls=(\d+)`).FindAllStringSubmatch(stats, -1) {
+		n += must[int](w.t)(strconv.Atoi(m[1])) - must[int](w.t)(strconv.Atoi(m[2])) // one that it did not know fails first
 	}
 	return n
 }
