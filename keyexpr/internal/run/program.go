@@ -49,6 +49,8 @@ type Part struct {
 	Cost   int // steps of Append
 	// Join makes it several values with Text between them.
 	Join *Items
+	// field is where the text of a root's own field is, counted from 1.
+	field int
 }
 
 // Literal reports whether p is text of the template itself.
@@ -96,6 +98,16 @@ func (p *Program) expand(ctx context.Context, keys []string, facts func(root str
 				at.value, at.find, err = root.of(request)
 			}
 			at.known = true
+			if v := reflect.Indirect(at.value); err == nil && v.Kind() == reflect.Struct {
+				at.fields = v
+			}
+		}
+		// Most values are the text of a field, which is had without the call. What is wrong with one is left to quick.
+		if part.field > 0 && at.fields.IsValid() {
+			if s := at.fields.Field(part.field - 1).String(); s != "" && len(s) <= MaxKey {
+				buf = part.Escape.Append(buf, s)
+				continue
+			}
 		}
 		if err == nil {
 			buf, err = part.quick(buf, at, root)
@@ -145,7 +157,11 @@ func (p *Program) expandSlowly(ctx context.Context, keys []string, facts func(ro
 func (p *Program) Finish() {
 	p.plain = len(p.Items) == 0 && len(p.Roots) <= maxSlots
 	for i := range p.Parts {
-		p.plain = p.plain && p.Parts[i].plain()
+		part := &p.Parts[i]
+		p.plain = p.plain && part.plain()
+		if part.Path != nil && part.Leaf == LeafString && part.Via == nil && part.Escape != nil {
+			part.field = part.Path.field()
+		}
 	}
 }
 
