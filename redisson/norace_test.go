@@ -1,0 +1,5 @@
+//go:build !race
+
+package redisson_test
+
+const slower = 1
