@@ -107,6 +107,17 @@ func TestMain(m *testing.M) {
 // elsewhere are modules of which a minute or more is spent on what they import: .ci/services runs the program there.
 var elsewhere = []string{"benchmarks/services", "docs/check", "docs/operations/check", "examples/frameworks"}
 
+// TestElsewhereIsLookedAt holds that the other job names what this one leaves out.
+func TestElsewhereIsLookedAt(t *testing.T) {
+	job, err := os.ReadFile("../../.ci/services")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list := "for module in " + strings.Join(elsewhere, " ") + "; do\n\t(cd \"$module\" && \"$bin/latchkey-vet\""; !strings.Contains(string(job), list) {
+		t.Errorf(".ci/services runs the program on others than %v", elsewhere)
+	}
+}
+
 // modules are the folders with a go.mod below root, but those of tools.
 func modules(t *testing.T, root string) (dirs []string) {
 	t.Helper()
