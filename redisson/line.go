@@ -80,7 +80,7 @@ type place struct {
 
 	// The mutex of lines guards the rest.
 	look    chan struct{} // see woken; made when somebody sleeps or wakes
-	asking  bool          // Redis
+	busy    bool          // nothing is offered: it asks Redis, looks at what it was granted, or has what it has waited for
 	offered bool          // the lock may pass to the hold
 	granted *grant        // what came of that
 	err     error         // why the line has failed
@@ -138,9 +138,10 @@ func (l *lines) next(p *place) (s step) {
 	}
 	s.granted, p.granted = p.granted, nil
 	if s.granted == nil && !p.offered && !p.line.rests && p.line.places[0] == p {
-		s.ask, p.asking, s.news = true, true, p.line.news
+		s.ask, s.news = true, p.line.news
 		s.changed, s.live = l.changedLocked(p.line)
 	}
+	p.busy = s.ask || s.granted != nil
 	return s
 }
 
@@ -250,8 +251,8 @@ func (l *lines) woken(p *place) <-chan struct{} {
 	return p.look
 }
 
-// offer chooses the place to whose hold the lock of h may pass: the head of its line, unless there is none or it just asks Redis. The
-// method give or retract must follow.
+// offer chooses the place to whose hold the lock of h may pass: the head of its line, unless there is none or it is busy. The method give
+// or retract must follow.
 func (l *lines) offer(h *hold) *place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,7 +260,7 @@ func (l *lines) offer(h *hold) *place {
 	if ln == nil {
 		return nil
 	}
-	if p := ln.places[0]; p.hold == nil || p.asking || p.offered || p.granted != nil {
+	if p := ln.places[0]; p.hold == nil || p.busy || p.offered || p.granted != nil {
 		return nil
 	}
 	ln.places[0].offered = true
@@ -339,11 +340,12 @@ func (l *lines) changedLocked(ln *line) (changed <-chan struct{}, live bool) {
 	return ln.subscription.Changed()
 }
 
-// answered notes for all in line that Redis has answered, and for how long it is busy at least; not positive: not known.
-func (l *lines) answered(p *place, ttl time.Duration) {
+// answered notes for all in line that Redis has answered, and for how long the lock is busy at least; not positive: not known. It also
+// notes whether the waiter has what it wants, or can't get it, and is about to leave.
+func (l *lines) answered(p *place, ttl time.Duration, done bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.asking = false
+	p.busy = done
 	p.line.news = news{heard: true, busyUntil: time.Now().Add(ttl)}
 }
 
@@ -351,7 +353,7 @@ func (l *lines) answered(p *place, ttl time.Duration) {
 func (l *lines) unanswered(p *place, asked time.Time) news {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.asking = false
+	p.busy = false
 	if p.line.silent.IsZero() {
 		p.line.silent = asked
 	}

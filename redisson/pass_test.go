@@ -147,6 +147,78 @@ func TestPassedOnTokensRise(t *testing.T) {
 	})
 }
 
+// Who releases under a context that has ended does not stay for the answer. The releases of those before it in the streak are
+// answered all the same.
+func TestReleaseBeforeOneThatLeaves(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, redistest.Start(t))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	var all sync.WaitGroup
+	for i := range 24 {
+		all.Go(func() {
+			for range 60 {
+				h := acquire(t.Context(), t, c, lock.Request{Key: "k", Wait: -1})
+				if i%4 == 0 {
+					_ = h.Release(ended)
+				} else {
+					release(t, h)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// Locks are taken away by hand while some wait in line and others try beside it, so that one who has just got a lock is beside another
+// one that passes.
+func TestLocksPassWhileOthersAreTakenAway(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	admin, c := s.Client(t), newClient(t, s)
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range 18 {
+		all.Go(func() {
+			r := lock.Request{Key: "k"}
+			if i < 12 {
+				r.Wait = -1
+			}
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				if i%2 == 0 {
+					cancel()
+					ctx, cancel = context.WithTimeout(t.Context(), rand.N(30*time.Millisecond))
+				}
+				h, err := c.Acquire(ctx, r)
+				cancel()
+				switch {
+				case err == nil:
+					_ = h.Release(t.Context()) // which may have been lost
+				case errors.Is(err, lock.ErrLost), i%2 > 0 && errors.Is(err, context.DeadlineExceeded):
+					t.Errorf("Acquire = %v", err)
+				}
+			}
+		})
+	}
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); <-time.After(rand.N(1500 * time.Microsecond)) {
+		if rand.IntN(2) == 0 {
+			check(t, admin.Del(t.Context(), "k").Err())
+		} else {
+			_, err := c.ForceUnlock(t.Context(), "k")
+			check(t, err)
+		}
+	}
+	close(stop)
+	all.Wait()
+	eventually(t, "nothing is left in Redis", func() bool { return admin.Exists(t.Context(), "k").Val() == 0 })
+}
+
 // Waiters give up at any moment, also while a lock is on its way to them. It does not stay with them.
 func TestWaitersLeaveWhileLocksArePassedOn(t *testing.T) {
 	t.Parallel()

@@ -104,10 +104,17 @@ func (s *claims) endRelease(h *hold, t task, a answer) error {
 	now, ho := present(), h.holder
 	if t.whole {
 		s.buryLocked(ho)
-		s.settleLocked(ho, ho.fateAfter(a, now))
-		if a.err != nil && !a.gone() || ho.inDoubt(now) {
-			s.removeLocked(ho, now).call = t.call
+		end := ho.fateAfter(a, now)
+		failed := a.err != nil && !a.gone()
+		if failed || ho.inDoubt(now) {
+			rt := s.removeLocked(ho, now)
+			rt.call = t.call
+			if failed && !lasting(a.err) { // the removal will tell: the caller may merely have left
+				rt.doubts += a.doubts
+				end = unsettled
+			}
 		}
+		s.settleLocked(ho, end)
 	} else {
 		if t.why == shortening {
 			ho.endCut(a, now.add(s.grace))

@@ -198,7 +198,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a release without an answer is not repeated",
-		edits: []edit{{"release.go", "if a.err != nil && !a.gone() || ho.inDoubt(now) {", "if a.err == nil && ho.inDoubt(now) {"}},
+		edits: []edit{{"release.go", "if failed || ho.inDoubt(now) {", "if a.err == nil && ho.inDoubt(now) {"}},
 		run:   "scene=spin,faults=lossy", want: "idle|left",
 	},
 	{

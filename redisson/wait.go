@@ -121,7 +121,7 @@ func (w *waiter) receive(g grant) (got bool, err error) {
 		w.hold.holder = w.own
 		return false, context.Cause(w.ctx)
 	}
-	w.c.lines.answered(&w.place, w.own.asked)
+	w.c.lines.answered(&w.place, w.own.asked, true)
 	return true, nil
 }
 
@@ -136,7 +136,7 @@ func (w *waiter) askInLine(s step) (done bool, err error) {
 			return false, err
 		}
 		changed, ttl = nil, pollInterval
-	} else if w.c.lines.answered(&w.place, ttl); done {
+	} else if w.c.lines.answered(&w.place, ttl, done); done {
 		return true, err
 	} else if w.c.lines.listen(&w.place) {
 		before := changed

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/redis/go-redis/v9"
 )
 
 // watched are claims in a bubble, with a watchdog of 30s and a Redis that is a function.
@@ -122,6 +123,7 @@ func (w *watched) pass(t *testing.T, h, next *hold) uint8 {
 // What the release of a hold is told, whose lock has passed on, when Redis answers that it does not have the lock any more.
 func TestFateOfALockThatHasPassed(t *testing.T) {
 	done, gone, silent := yes(0), answer{values: []int64{0}}, answer{err: errNoAnswer, doubts: 1}
+	left, refused := answer{err: context.Canceled}, answer{err: redis.ErrCrossSlot}
 	for _, tt := range []struct {
 		name   string
 		next   func(w *watched, next *hold) // ends the next hold, or does not
@@ -134,7 +136,12 @@ func TestFateOfALockThatHasPassed(t *testing.T) {
 		{name: "released", next: releaseWith(yes(0)), known: true},
 		{name: "released, found nothing", next: releaseWith(gone), known: true, want: lock.ErrLost},
 		{name: "released, found nothing after a silence", next: releaseWith(answer{values: []int64{0}, doubts: 1}), known: true},
-		{name: "released, not answered", next: releaseWith(silent), known: true, want: errNoAnswer},
+		{name: "released, not answered", next: releaseWith(silent)},
+		{name: "released, not answered, and found later", next: releaseWith(silent), answer: &done, known: true},
+		{name: "released, not answered, and not found later", next: releaseWith(silent), answer: &gone, known: true},
+		{name: "released, and its caller has left", next: releaseWith(left), answer: &done, known: true},
+		{name: "released, its caller has left, and not found later", next: releaseWith(left), answer: &gone, known: true, want: lock.ErrLost},
+		{name: "released, refused", next: releaseWith(refused), known: true, want: errNoAnswer},
 		{name: "left by its waiter", next: func(w *watched, next *hold) { w.abandon(next) }, answer: &done, known: true},
 		{name: "left by its waiter, found nothing", next: func(w *watched, next *hold) { w.abandon(next) }, answer: &gone, known: true, want: lock.ErrLost},
 		{name: "left by its waiter, not answered", next: func(w *watched, next *hold) { w.abandon(next) }},

@@ -1,0 +1,50 @@
+package redisson
+
+import (
+	"testing"
+
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
+	"github.com/redis/go-redis/v9"
+)
+
+// A lock is offered to a waiter that has none. The one that has just got a lock stands in line for a moment longer. Another lock
+// would take its place then.
+func TestOnlyWhoHasNoLockIsOfferedOne(t *testing.T) {
+	rdb := redis.NewClient(&redis.Options{Addr: "localhost:1"})
+	defer func() { _ = rdb.Close() }()
+	subscriber := pubsub.NewSubscriber(rdb, pubsub.NewTopology(rdb, pubsub.Auto))
+	defer subscriber.Close()
+	for _, tt := range []struct {
+		name string
+		do   func(l *lines, p *place)
+		want bool
+	}{
+		{"asleep", func(*lines, *place) {}, true},
+		{"asks", func(l *lines, p *place) { l.next(p) }, false},
+		{"was refused", func(l *lines, p *place) { l.next(p); l.answered(p, 0, false) }, true},
+		{"was not answered", func(l *lines, p *place) { l.next(p); l.unanswered(p, l.news(p).silent) }, true},
+		{"has the lock", func(l *lines, p *place) { l.next(p); l.answered(p, 0, true) }, false},
+		{"was offered one", func(l *lines, p *place) { p.offered = true }, false},
+		{"was given one", func(l *lines, p *place) { l.give(p, grant{}) }, false},
+		{"looks at one", func(l *lines, p *place) { l.give(p, grant{}); l.next(p) }, false},
+		{"has one", func(l *lines, p *place) { l.give(p, grant{}); l.next(p); l.answered(p, 0, true) }, false},
+		{"could not have one", func(l *lines, p *place) {
+			l.give(p, grant{declined: true})
+			l.next(p)
+			p.line.rests = true
+			l.next(p)
+		}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := &lines{subscriber: subscriber, byID: map[lineID]*line{}}
+			h := &hold{holder: &holder{keys: [1]string{"k"}, kind: lock.Exclusive}}
+			p := new(place)
+			l.join(p, h.holder.lineID(), "", new(hold))
+			tt.do(l, p)
+			if got := l.offer(h) != nil; got != tt.want {
+				t.Errorf("offered: %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
