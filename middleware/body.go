@@ -19,7 +19,7 @@ var (
 	// errBody says that the body was cut short, or is not what a key could be taken from.
 	errBody      = fmt.Errorf("middleware: unusable body: %w", keyexpr.ErrValue)
 	errEmptyBody = errors.New("it is empty")
-	errTwins     = errors.New("names that differ only in case")
+	errTwins     = errors.New("names that are the same, or differ only in case")
 )
 
 // ahead is which bodies are read before waiting for the lock.
@@ -148,6 +148,9 @@ func decode[T any](data []byte) (any, error) {
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("more than one JSON value")
+	}
+	if repeats(data) { // which a handler that reads it as another type may see in another way
+		return nil, errTwins
 	}
 	return v, nil
 }

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -20,13 +21,23 @@ func readJSON(data []byte) (any, error) {
 		return nil, json.Unmarshal(data, new(any)) // which says why
 	}
 	r := jsonReader{text: string(data)}
-	return r.value()
+	v, err := r.value()
+	return v, cmp.Or(err, r.wrong)
 }
 
-// jsonReader reads a text that is known to be valid, from left to right.
+// repeats reports whether an object within data, which is valid JSON, has a name twice.
+func repeats(data []byte) bool {
+	r := jsonReader{text: string(data), exact: true}
+	_, err := r.value()
+	return err != nil
+}
+
+// jsonReader reads a text that is known to be valid, from left to right. Only a name that is refused makes it stop.
 type jsonReader struct {
-	text string
-	pos  int
+	text  string
+	pos   int
+	exact bool  // names that differ in case are two names
+	wrong error // of the first number that is none here
 }
 
 // next skips blanks and returns the byte behind them.
@@ -62,7 +73,9 @@ func (r *jsonReader) value() (any, error) {
 	for r.pos < len(r.text) && strings.IndexByte("+-.0123456789Ee", r.text[r.pos]) >= 0 {
 		r.pos++
 	}
-	return number(r.text[start:r.pos])
+	n, err := number(r.text[start:r.pos])
+	r.wrong = cmp.Or(r.wrong, err)
+	return n, nil
 }
 
 // more reports whether another element follows, and steps to it or behind the end of the array or object.
@@ -90,11 +103,12 @@ func (r *jsonReader) array() (any, error) {
 	return elements, nil
 }
 
-// object refuses names that encoding/json would store in one field of a struct: the key must not be taken from the one
-// and the handler work on the other.
+// object refuses names that encoding/json would store in one field of a struct, the same name included: the key must not be taken
+// from the one and the handler work on the other. Of two values of one name, encoding/json keeps the last, but puts two objects together,
+// and takes null for nothing at all, unless the field is a pointer.
 func (r *jsonReader) object() (any, error) {
 	members := make(map[string]any)
-	var seen twins
+	seen := twins{exact: r.exact}
 	for r.pos++; r.more('}'); {
 		name := r.str()
 		if seen.add(name) {
@@ -132,20 +146,21 @@ func (r *jsonReader) str() string {
 	return s
 }
 
-// twins are the names of an object, for finding two that differ only in case.
+// twins are the names of an object, for finding one that is there twice, or two that differ only in case.
 type twins struct {
-	few  [8]string
-	n    int
-	many map[string]string // by the folded name, once there are many
+	exact bool // only the former
+	few   [8]string
+	n     int
+	many  map[string]bool // the folded names, once there are many
 }
 
-// add reports whether name differs from another one only in case.
+// add reports whether name is there already.
 func (t *twins) add(name string) bool {
 	if t.many != nil {
 		return t.addMany(name)
 	}
 	for _, other := range t.few[:t.n] {
-		if strings.EqualFold(name, other) && name != other {
+		if name == other || !t.exact && strings.EqualFold(name, other) {
 			return true
 		}
 	}
@@ -154,17 +169,20 @@ func (t *twins) add(name string) bool {
 		t.n++
 		return false
 	}
-	t.many = make(map[string]string)
+	t.many = make(map[string]bool)
 	for _, other := range t.few {
-		t.many[folded(other)] = other
+		t.addMany(other)
 	}
 	return t.addMany(name)
 }
 
 func (t *twins) addMany(name string) bool {
-	other, ok := t.many[folded(name)]
-	t.many[folded(name)] = name
-	return ok && other != name
+	if !t.exact {
+		name = folded(name)
+	}
+	known := t.many[name]
+	t.many[name] = true
+	return known
 }
 
 // folded returns the same text for all that strings.EqualFold takes for equal.

@@ -95,7 +95,8 @@ func TestTwins(t *testing.T) {
 			twins bool
 		}{
 			{`"id":1,"ID":2`, true}, {`"Id":1,"x":0,"iD":2`, true}, {`"k":1,"\u212a":2`, true}, {`"s":1,"ſ":2`, true}, {`"É":1,"é":2`, true},
-			{`"id":1,"id":2`, false}, {`"id":1,"i_d":2`, false}, {`"ı":1,"I":2`, false}, {`"x":{"id":1},"ID":2`, false}, {`"x":[{"id":1,"ID":2}]`, true},
+			{`"id":1,"id":2`, true}, {`"id":1,"id":null`, true}, {`"x":1e999,"id":1,"id":2`, true}, {`"id":{},"i\u0064":{}`, true},
+			{`"id":1,"i_d":2`, false}, {`"x":[{"id":1},{"id":2}]`, false}, {`"ı":1,"I":2`, false}, {`"x":{"id":1},"ID":2`, false}, {`"x":[{"id":1,"ID":2}]`, true},
 		} {
 			if members == many {
 				tt.names = strings.ReplaceAll(tt.names, `"I"`, `"J"`) // there is an i already

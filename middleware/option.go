@@ -61,7 +61,10 @@ func (c *config) faulty(format string, args ...any) {
 // no key.
 //
 // Without Body, members go by their exact names: body.order_id. An object with two names that differ only in case is
-// refused. Whole numbers are whole numbers; one with a fraction or an exponent is no key.
+// refused. Whole numbers are whole numbers; one with a fraction or an exponent is no key. What the handler takes for
+// order_id although it is spelt Order_ID is not there for a condition without Body.
+//
+// With and without it, an object with one name twice is refused: readers of JSON do not agree on what it says.
 func Body[T any]() Option {
 	return optionFunc(func(c *config) {
 		c.body, c.decode = keyexpr.TypeFor[T](), decode[T]

@@ -65,7 +65,7 @@ func bodyProblem(err error) (Problem, bool) {
 	case errors.Is(err, errEmptyBody):
 		p.Detail = "The body is empty."
 	case errors.Is(err, errTwins):
-		p.Detail = "The body has an object with two names that differ only in case."
+		p.Detail = "The body has an object with one name twice, or with two names that differ only in case."
 	case errors.Is(err, errForm):
 		p.Fact, p.Detail = "form", "The body could not be read as a URL-encoded form."
 	}
