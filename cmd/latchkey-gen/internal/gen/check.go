@@ -98,9 +98,13 @@ func (p *pkg) follow(m *method, text string) (path fieldPath, ok bool) {
 	t := m.args()[slices.IndexFunc(m.args(), func(a param) bool { return a.name == names[0] })].t
 	path.text, path.value = text, start(m, names, t)
 	for _, name := range names[1:] {
-		if pointer, is := t.Underlying().(*types.Pointer); is {
-			path.nils = append(path.nils, strings.Trim(path.value, "()"))
-			t = pointer.Elem()
+		if to, is := t.Underlying().(*types.Pointer); is {
+			pointer := path.value
+			if pointer == "(*a)" {
+				pointer = "*a"
+			}
+			path.nils = append(path.nils, pointer)
+			t = to.Elem()
 		}
 		f := fieldOf(t, name)
 		if f == nil || !f.Exported() && f.Pkg() != p.Types {

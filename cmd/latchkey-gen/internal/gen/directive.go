@@ -104,9 +104,11 @@ func addMethods(spots map[*ast.CommentGroup]spot, t *ast.InterfaceType) {
 
 var (
 	spaced  = regexp.MustCompile(`^//\s+latchkey:guard(?:\s+(.*))?$`)
-	glued   = regexp.MustCompile(`(?i)^//latchkey[-_. =]?guard\b`)
+	glued   = regexp.MustCompile(`(?i)^//latchkey[-_. =/]?guard\b`)
+	parted  = regexp.MustCompile(`(?i)^/[/*]\P{L}*latchkey\s*[:;：；]+\s*guard\b`) // perhaps by what can't be seen
 	likely  = regexp.MustCompile(`^//\s*([A-Za-z]+):([A-Za-z-]+)`)
-	blocked = regexp.MustCompile(`^/\*\s*latchkey:guard\b`)
+	nested  = regexp.MustCompile(`^//\s.*//`) // a directive that is shown, or is no more
+	blocked = regexp.MustCompile(`^/\*+\s*latchkey:guard\b`)
 )
 
 // read returns what the directive in a comment says. wrong is why a comment that was meant to be one is none: nothing would
@@ -127,6 +129,8 @@ func read(comment string) (text string, ok bool, wrong string) {
 	case blocked.MatchString(comment):
 		return "", false, "a directive is a comment with two slashes: write " + example
 	case glued.MatchString(comment):
+		return "", false, "this is no directive: write " + example
+	case m == nil && parted.MatchString(comment) && !nested.MatchString(comment):
 		return "", false, "this is no directive: write " + example
 	case m == nil:
 		return "", false, ""

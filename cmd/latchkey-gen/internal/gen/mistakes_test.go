@@ -133,11 +133,25 @@ func TestMistakesOfTests(t *testing.T) {
 	}
 }
 
+// TestMistypedDirectives has comments that guard nothing and look as if they did.
+func TestMistypedDirectives(t *testing.T) {
+	for _, comment := range []string{
+		"//latchkey: guard x", "// latchkey: guard x", "//latchkey :guard x", "//latchkey::guard x", "///latchkey:guard x", "//+latchkey:guard x",
+		"//@latchkey:guard x", "//latchkey/guard x", "//latchkey：guard x", "/**latchkey:guard x */", "//\u200blatchkey:guard x", "//\u00a0latchkey:guard x",
+		"//\ufefflatchkey:guard x", "//Latchkey:Guard x", "//latchkey;guard x",
+	} {
+		if text, ok, wrong := read(comment); ok || wrong == "" {
+			t.Errorf("read(%q) = %q, %v, and nothing is wrong", comment, text, ok)
+		}
+	}
+}
+
 // TestProseIsNoDirective has comments that are about directives.
 func TestProseIsNoDirective(t *testing.T) {
 	for _, comment := range []string{
 		"// Latchkey: guards for all", "// The directive latchkey:guard is written above.", "//go:generate go tool latchkey-gen", "//nolint:gosec // why",
 		"//	//latchkey:guard order:#{id}", "// latchkey guards this", "//", "// guard: something", "//latest:guard", "/* see latchkey:guard */",
+		"// latchkey/guard has the options", "// latchkey, guard and key",
 	} {
 		if text, ok, wrong := read(comment); ok || wrong != "" {
 			t.Errorf("read(%q) = %q, %v, %q, want it to be left alone", comment, text, ok, wrong)

@@ -36,3 +36,8 @@ func Count(_ context.Context, n int) (int, error) { return n, nil }
 //
 //latchkey:guard both
 func Both(ctx context.Context) (*Receipt, error, error) { return nil, nil, ctx.Err() }
+
+// Notify has a key behind two pointers.
+//
+//latchkey:guard notify:#{order.Customer.Name}
+func Notify(_ context.Context, order *RefundRequest) (string, error) { return order.Customer.Name, nil }

@@ -168,3 +168,33 @@ type bothResults struct {
 	r0 *Receipt
 	r1 error
 }
+
+// GuardNotify returns [Notify] behind the guard "Notify":
+//
+//	notify:#{order.Customer.Name}
+//
+// The lock is that of locker, and the directive has the last word over the options. See [guard.Wrap].
+func GuardNotify(locker lock.Locker, opts ...guard.Option) (func(ctx context.Context, order *RefundRequest) (string, error), error) {
+	var call func(context.Context, *RefundRequest) (string, error)
+	err := guard.Wrap(locker, opts,
+		guard.Directive[*RefundRequest, string]{
+			Name:  "Notify",
+			Text:  "notify:#{order.Customer.Name}",
+			Of:    Notify,
+			Args:  "order",
+			Paths: "order.Customer.Name",
+			Key: func(p *guard.Pattern, a **RefundRequest) string {
+				if *a == nil || (*a).Customer == nil {
+					return ""
+				}
+				return p.Key(p.Text(make([]byte, 0, 128), 0, (*a).Customer.Name))
+			},
+			Call: Notify,
+			To:   &call,
+		},
+	)
+	if err != nil {
+		return nil, err
+	}
+	return call, nil
+}

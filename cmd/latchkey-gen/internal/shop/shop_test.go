@@ -283,3 +283,22 @@ func TestFunctions(t *testing.T) {
 		t.Errorf("keys %q, want %q", got, want)
 	}
 }
+
+func TestPointersWithin(t *testing.T) {
+	l := newSpy()
+	notify, err := GuardNotify(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, err := notify(t.Context(), &RefundRequest{Customer: &Customer{Name: "a:b"}}); name != "a:b" || err != nil {
+		t.Errorf("%q, %v", name, err)
+	}
+	for _, order := range []*RefundRequest{nil, {}, {Customer: &Customer{}}} {
+		if _, err := notify(t.Context(), order); !errors.Is(err, guard.ErrKey) {
+			t.Errorf("%+v: %v, want ErrKey", order, err)
+		}
+	}
+	if got, want := l.keys(), []string{"notify:a:b"}; !slices.Equal(got, want) {
+		t.Errorf("locked %q, want %q", got, want)
+	}
+}
