@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -59,9 +60,12 @@ func scan(text string) ([]part, error) {
 }
 
 // checkBlanks refuses what is in a literal and can't be seen: blanks at the ends of the text, line
-// ends and other control characters. They come from a file or a variable whose last line end was
-// read as well, and make another key than the service has that writes the same without it. Nothing
-// would show that the two don't exclude each other. A blank within is seen, and may be meant.
+// ends and other control characters, and what unseen lists. They come from a file or a variable
+// whose last line end was read as well, or from a page that a text was copied from, and make
+// another key than the service has that writes the same without it. Nothing would show that the
+// two don't exclude each other. A blank within is seen, and may be meant. Texts in holes are left
+// alone: they may be compared with values, which have any characters, and can be written with
+// escapes that everybody sees.
 func checkBlanks(text string, parts []part) error {
 	for i, p := range parts {
 		if p.hole {
@@ -76,8 +80,22 @@ func checkBlanks(text string, parts []part) error {
 		if at := strings.IndexFunc(p.text, unicode.IsControl); at >= 0 {
 			return errAt(text, place(text, p, at), "a line end or another control character would be in the key")
 		}
+		if at := strings.IndexFunc(p.text, unseen); at >= 0 {
+			r, _ := utf8.DecodeRuneInString(p.text[at:])
+			why := "can't be seen, and would be in the key: remove it, or write"
+			if unicode.IsSpace(r) {
+				why = "looks like a blank and is another character: write a blank, or"
+			}
+			return errAt(text, place(text, p, at), "%U %s #{%s} if it is meant", r, why, strconv.QuoteToASCII(string(r)))
+		}
 	}
 	return nil
+}
+
+// unseen reports whether r shows nothing, or the same as a blank. Joiners of scripts and emoji are
+// among these characters, as a text looks nearly the same with them and without.
+func unseen(r rune) bool {
+	return r != ' ' && unicode.IsSpace(r) || unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 // A literal is collected in a builder because it is not always a piece of the text: ##{ in the

@@ -31,6 +31,9 @@ func TestScan(t *testing.T) {
 		{"#{a / b}", []part{hole(2, "a / b")}},
 		{`#{ {"a": [1, (2)]}["a"] }`, []part{hole(2, ` {"a": [1, (2)]}["a"] `)}},
 		{"é#{a}", []part{lit(0, "é"), hole(4, "a")}},
+		{"o: x#{a}", []part{lit(0, "o: x"), hole(6, "a")}},
+		{"e\u0301漢😀#{a}", []part{lit(0, "e\u0301漢😀"), hole(12, "a")}},
+		{"o:#{ \u00a0'\u200b' }", []part{lit(0, "o:"), hole(4, " \u00a0'\u200b' ")}},
 	} {
 		got, err := scan(tt.text)
 		if err != nil || !slices.Equal(got, tt.want) {
@@ -61,6 +64,26 @@ func TestScanErrors(t *testing.T) {
 		{"#{a /* }", 4, "the comment is not closed"},
 		{"#{a // }", 4, "the comment is not closed"},
 		{"a\xffb", 1, "not UTF-8"},
+		// What can't be seen, or looks like a blank and is another character.
+		{"o:\u200b#{a}", 2, `U+200B can't be seen, and would be in the key: remove it, or write #{"\u200b"} if it is meant`},
+		{"o:#{a}\u200b", 6, "U+200B can't be seen"},
+		{"\ufeffo:#{a}", 0, "U+FEFF can't be seen"},
+		{"o:#{a}:\u2060x", 7, "U+2060 can't be seen"},
+		{"o\u00ad:#{a}", 1, "U+00AD can't be seen"},
+		{"o\u202e:#{a}", 1, "U+202E can't be seen"},
+		{"o##{\u200e}:#{a}", 4, "U+200E can't be seen"},
+		{"می\u200cخواهم:#{a}", 4, "U+200C can't be seen"},
+		{"👩\u200d💻:#{a}", 4, "U+200D can't be seen"},
+		{"o\U000e0001:#{a}", 1, `U+E0001 can't be seen, and would be in the key: remove it, or write #{"\U000e0001"}`},
+		{"o\u3164:#{a}", 1, "U+3164 can't be seen"},
+		{"o\ufe0f:#{a}", 1, "U+FE0F can't be seen"},
+		{"o:\u00a0#{a}", 2, `U+00A0 looks like a blank and is another character: write a blank, or #{"\u00a0"} if it is meant`},
+		{"o:#{a}\u3000x", 6, "U+3000 looks like a blank"},
+		{"o:#{a}\u2028x", 6, "U+2028 looks like a blank"},
+		{"\u00a0o:#{a}", 0, "begins with a blank"},
+		{"o:#{a}\u00a0", 6, "ends with a blank"},
+		{"o:\n#{a}", 2, "a line end or another control character"},
+		{"o:\u0085#{a}", 2, "a line end or another control character"},
 		{strings.Repeat("a", maxText+1), maxText, "longer than"},
 	} {
 		_, err := scan(tt.text)

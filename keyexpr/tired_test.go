@@ -57,6 +57,9 @@ var tiredTemplates = []struct{ text, reason string }{
 	{" order:#{req.OrderID}", "begins with a blank, which would be in the key: remove it"},
 	{"order:\t#{req.OrderID}", "a line end or another control character would be in the key"},
 	{"order\r\n:#{req.OrderID}", "a line end or another control character would be in the key"},
+	{"order:\u200b#{req.OrderID}", `U+200B can't be seen, and would be in the key: remove it, or write #{"\u200b"} if it is meant`},
+	{"\ufefforder:#{req.OrderID}", "U+FEFF can't be seen"},
+	{"order:\u00a0#{req.OrderID}", "U+00A0 looks like a blank and is another character: write a blank"},
 	// The name alone, or another one.
 	{"order:#{OrderID}", "unknown name OrderID: write req.OrderID"},
 	{"order:#{order_id}", "unknown name order_id: write req.order_id"},
