@@ -28,7 +28,7 @@ package keyexpr
 // does nothing that could have been done before.
 //
 //	scan      scan.go cuts a template into literals and the sources of holes, as the engine knows
-//	          expressions only. It explains what was meant to be a hole, and is none.
+//	          expressions only. alike.go explains what was meant to be a hole, and is none.
 //	parse     parse.go lets the engine make a tree of each source, and refuses what a key must not
 //	          use: functions without bounds, patterns that come from requests, Java's names.
 //	check     check.go describes the roots to the engine's checker, and refuses types that make no

@@ -1,17 +1,11 @@
 package keyexpr
 
 import (
-	"maps"
-	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/latchkey-go/latchkey/internal/suggest"
-	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
 // maxText bounds the length of a template or condition, and with it how deep brackets can nest.
@@ -56,7 +50,10 @@ func scan(text string) ([]part, error) {
 	if err := checkBlanks(text, s.parts); err != nil {
 		return nil, err
 	}
-	return s.parts, checkBraces(text, s.parts)
+	if err := checkBraces(text, s.parts); err != nil {
+		return nil, err
+	}
+	return s.parts, checkForeign(text, s.parts)
 }
 
 // checkBlanks refuses what is in a literal and can't be seen: blanks at the ends of the text, line
@@ -236,11 +233,6 @@ func holeEnd(text string, open int) (int, error) {
 	return 0, errAt(text, open-1, "the hole is not closed by }")
 }
 
-// A template that reads no fact locks one key for the whole world. The rule is that alone, and
-// needs no list of mistakes: what stands here only finds the sentence that fits one. Some
-// mistakes are refused by themselves, as nobody means them: ${, {{, and braces without a
-// partner.
-
 // checkBraces refuses literals that no key has: braces that do not pair, and what other
 // languages begin their holes with. They are errors under OneKey, too. That a key without facts
 // is meant says nothing about a brace in it that does not close. Pairs are counted over all
@@ -308,95 +300,4 @@ func suggestHole(s, otherwise string) string {
 		return "#{" + name + "}"
 	}
 	return "#{req." + m[1] + "}"
-}
-
-// mistakes are how a value is put into a text elsewhere. The order is from what is surely one to
-// what might be. It decides only which sentence is shown. A text that none of them knows is
-// refused all the same, since it is refused for reading nothing.
-var mistakes = []struct {
-	pattern *regexp.Regexp
-	reason  string
-}{
-	{regexp.MustCompile(`##+\{`), "##{ is a literal #{: write #{…} for a hole"},
-	{regexp.MustCompile(`# +\{`), "a hole is written #{…}, without a blank"},
-	{regexp.MustCompile(`'\s*\+|\+\s*'|"\s*\+|\+\s*"`), "this looks like Java: give it to package spel, or write order:#{req.OrderID}"},
-	{regexp.MustCompile(`#\pL`), "a hole is written #{req.OrderID}; a key in Java's language goes through package spel"},
-	{regexp.MustCompile(`\{[^{}]*\}`), "{…} is a hash tag, and no hole: write #{…}"},
-	{regexp.MustCompile(`%[sdvq]`), "%s is not filled in: write #{req.OrderID}"},
-	{regexp.MustCompile(`[/:]:\pL`), ":name is not filled in: write #{path.name}"},
-}
-
-// lookAlike is the error of a template that reads nothing of the request. The patterns look at
-// literals alone. In an expression, + and quotes are what everybody writes.
-func lookAlike(text string, parts []part, roots Roots, asks []part) error {
-	rule := "all requests would share one key, as nothing of the request is read"
-	if len(asks) > 0 {
-		rule = "all requests would share one key, as nothing that is read of the request makes a difference"
-	}
-	literals := []byte(text) // with blanks for holes
-	for _, p := range parts {
-		for i := p.off - len("#{"); p.hole && i <= p.off+len(p.text); i++ {
-			literals[i] = ' '
-		}
-	}
-	for _, m := range mistakes {
-		if at := m.pattern.FindIndex(literals); at != nil {
-			return errAt(text, at[0], "%s: %s; OneKey (one-key in a tag) says that it is meant", rule, m.reason)
-		}
-	}
-	for _, p := range append(asks, parts...) {
-		if p.hole {
-			return errAt(text, p.off, "%s: write something like #{req.OrderID}, from %s; OneKey (one-key in a tag) says that it is meant",
-				rule, suggest.List(slices.Collect(maps.Keys(roots))))
-		}
-	}
-	return errAt(text, 0, "%s: write something like order:#{req.OrderID}; OneKey (one-key in a tag) says that it is meant", rule)
-}
-
-// A tag has no braces in it, as Redis ends it at the first closing one.
-var tag = regexp.MustCompile(`\{([^{}]*)\}`)
-
-// checkTag refuses a hash tag whose text is a fact, or a field of one: somebody meant it to be a
-// hole. It looks at all names in reach, and not only at those that the template uses: order:{id}
-// is written by somebody who has not found out about holes. Who really wants a tag that is
-// called like a field can call it otherwise; nobody needs it.
-func (c *compilation) checkTag(lit part) error {
-	for _, m := range tag.FindAllStringSubmatchIndex(lit.text, -1) {
-		name := strings.TrimSpace(lit.text[m[2]:m[3]])
-		hole, ok := c.inReach(name)
-		if ok && strings.HasSuffix(lit.text[:m[0]], "#") {
-			return errAt(c.text, place(c.text, lit, m[0])-2, "##{ is a literal #{, and %s could be read: write #{%s}", hole, hole)
-		}
-		if ok {
-			return errAt(c.text, place(c.text, lit, m[0]), "{%s} is a hash tag, and %s could be read: write #{%s}", name, hole, hole)
-		}
-	}
-	return nil
-}
-
-// inReach reports whether a name is a root, a path from one, or a field of one. The first
-// element of a path decides, as the rest of it may be misspelt: {req.OrdreID} is meant to be a
-// hole, too.
-func (c *compilation) inReach(name string) (hole string, ok bool) {
-	first, _, _ := strings.Cut(name, ".")
-	if _, ok := c.roots[first]; ok {
-		return name, true
-	}
-	for _, root := range slices.Sorted(maps.Keys(c.roots)) {
-		of := c.roots[root].of
-		if slices.Contains(of.Names, name) {
-			return root + "." + name, true
-		}
-		t := of.Type
-		for t != nil && t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		if t == nil || t.Kind() != reflect.Struct || first == "" {
-			continue
-		}
-		if f, ok := t.FieldByName(first); ok && f.IsExported() || len(run.Aliases(t, first)) > 0 {
-			return root + "." + name, true
-		}
-	}
-	return "", false
 }

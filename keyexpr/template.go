@@ -105,6 +105,9 @@ func (c *compilation) literal(p *run.Program, lit part) error {
 	if err := c.checkTag(lit); err != nil {
 		return err
 	}
+	if err := c.checkUnread(lit); err != nil {
+		return err
+	}
 	addPart(p, run.Part{Text: lit.text})
 	return c.checkDigest(p.Parts[len(p.Parts)-1:])
 }
@@ -116,6 +119,9 @@ func (c *compilation) hole(p *run.Program, h part, follow []rune) (err error) {
 	defer c.gaveUp(&err)
 	node, err := c.tree(h.text, h.off)
 	if err != nil {
+		return err
+	}
+	if err := c.checkTexts(node); err != nil {
 		return err
 	}
 	if _, ok := c.elemOf(node); ok {
