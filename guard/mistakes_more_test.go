@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"reflect"
+	"strconv"
 	"time"
 
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
@@ -99,6 +101,22 @@ func textMistakes() []slip {
 		}](guard.Name("n")), `guard "n": field struct { _ struct {} "guards:\"order:#{req.ID}\""; ID string }._: tag guards:"..." is nobody's: write guard:"..."`},
 		{bound(`guards:"order:#{req.ID}"`, dropOrder), `guard: Bind of Pay: tag guards:"..." is nobody's: write guard:"..."`},
 		{bound(`json:"pay" Guard:"order:#{req.ID}"`, dropOrder), `guard: Bind of Pay: tag Guard:"..." is nobody's: write guard:"..."`},
+		{besideGood(`guard :"order:#{req.ID}"`), `guard: Bind of Pay: malformed struct tag ` + strconv.Quote(`guard :"order:#{req.ID}"`) + `, want guard:"..." behind a blank`},
+		{besideGood(`guard="order:#{req.ID}"`), `guard: Bind of Pay: malformed struct tag ` + strconv.Quote(`guard="order:#{req.ID}"`) + `, want guard:"..." behind a blank`},
+		{besideGood(`guard=order:#{req.ID}`), `guard: Bind of Pay: malformed struct tag ` + strconv.Quote(`guard=order:#{req.ID}`) + `, want guard:"..." behind a blank`},
+		{besideGood(`guard 'order:#{req.ID}'`), `guard: Bind of Pay: malformed struct tag ` + strconv.Quote(`guard 'order:#{req.ID}'`) + `, want guard:"..." behind a blank`},
+		{besideGood(`guard;"order:#{req.ID}"`), `guard: Bind of Pay: malformed struct tag ` + strconv.Quote(`guard;"order:#{req.ID}"`) + `, want guard:"..." behind a blank`},
+		{besideGood(`GUARD "order:#{req.ID}"`), `guard: Bind of Pay: malformed struct tag ` + strconv.Quote(`GUARD "order:#{req.ID}"`) + `, want guard:"..." behind a blank`},
+		{besideGood("guard\u200b:\"order:#{req.ID}\""), `guard: Bind of Pay: malformed struct tag ` + strconv.Quote("guard\u200b:\"order:#{req.ID}\"") + `, want guard:"..." behind a blank`},
+		{besideGood("\u00a0guard:\"order:#{req.ID}\""), `guard: Bind of Pay: malformed struct tag ` + strconv.Quote("\u00a0guard:\"order:#{req.ID}\"") + `, want guard:"..." behind a blank`},
+		{besideGood(`json:"a" guard "order:#{req.ID}"`), `guard: Bind of Pay: malformed struct tag ` + strconv.Quote(`json:"a" guard "order:#{req.ID}"`) + `, want guard:"..." behind a blank`},
+		{besideGood("json:\"a\"\tguard:\"order:#{req.ID}\""), `guard: Bind of Pay: malformed struct tag ` + strconv.Quote("json:\"a\"\tguard:\"order:#{req.ID}\"") + `, want guard:"..." behind a blank`},
+		{besideGood(`json,guard:"order:#{req.ID}"`), `guard: Bind of Pay: malformed struct tag ` + strconv.Quote(`json,guard:"order:#{req.ID}"`) + `, want guard:"..." behind a blank`},
+		{besideGood(`guarded:"order:#{req.ID}"`), `guard: Bind of Pay: tag guarded:"..." is nobody's: write guard:"..."`},
+		{besideGood(`Guarding:"order:#{req.ID}"`), `guard: Bind of Pay: tag Guarding:"..." is nobody's: write guard:"..."`},
+		{besideGood(`guardKey:"order:#{req.ID}"`), `guard: Bind of Pay: tag guardKey:"..." is nobody's: write guard:"..."`},
+		{besideGood(`guards:"order:#{req.ID}"`), `guard: Bind of Pay: tag guards:"..." is nobody's: write guard:"..."`},
+		{besideGood(`guard:"order:#{req.ID}; when=req.ID matches '\d'"`), `guard: Bind of Pay: guard tag "order:#{req.ID}; when=req.ID matches '\d'" is no string of Go: a backslash is written as two`},
 		{bound(`guard:"order:#{req.ID}" guard:"wait=2s"`, dropOrder), `guard: Bind of Pay: two guard tags in "guard:\"order:#{req.ID}\" guard:\"wait=2s\"": write one, with semicolons between its parts`},
 		{bound(`guard:"order:#{req.ID}; name=\" x\""`, dropOrder), `guard: Bind of Pay: guard " x": name " x" begins or ends with a blank: remove it`},
 		{bound(`guard:"order:#{req.ID}"`, &dropOrder), `guard: Bind of Pay: field has a guard tag, but is of type *func(context.Context, guard_test.Order) error, not a function that takes a context.Context first and returns an error last`},
@@ -115,6 +133,17 @@ func textMistakes() []slip {
 		{overriding(`order.pay: order:#{req.ID}; wait=5s`), `guard: specs: guard "order.pay": unknown attribute "order:#{req.ID}": write key=order:#{req.ID} (line 1, column 12)`},
 		{overriding(`order.pay: wait=5s, busy=skip`), `guard: specs: guard "order.pay": bad duration "5s, busy=skip", want one like 2s or 500ms (line 1, column 17)`},
 	}
+}
+
+// besideGood is a Bind of a struct whose field Pay has the tag, beside a field whose tag is good.
+func besideGood(tag string) func() error {
+	field := func(name, tag string) reflect.StructField {
+		return reflect.StructField{Name: name, Type: reflect.TypeOf(dropOrder), Tag: reflect.StructTag(tag)}
+	}
+	api := reflect.New(reflect.StructOf([]reflect.StructField{field("Pay", tag), field("Drop", `guard:"drop:#{req.ID}"`)}))
+	api.Elem().Field(0).Set(reflect.ValueOf(dropOrder))
+	api.Elem().Field(1).Set(reflect.ValueOf(dropOrder))
+	return func() error { return guard.Bind(made(), api.Interface()) }
 }
 
 // overriding is what ParseSpecs says to a text.

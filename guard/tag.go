@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/latchkey-go/latchkey/internal/suggest"
 )
@@ -24,30 +25,52 @@ func lookupTag(f reflect.StructField) (tag string, ok bool, err error) {
 	return tag, ok, nil
 }
 
-var tagPair = regexp.MustCompile(`^ *([^ ":]+):"(?:[^"\\]|\\.)*"`)
+// tagPair is a pair as package reflect reads it.
+var tagPair = regexp.MustCompile(`(?s)^ *([^\x00-\x20":\x7f]+):("(?:[^"\\]|\\.)*")`)
 
 // checkTags reports a guard tag that package reflect overlooks: behind a comma, which it takes for a part of the name, behind
-// a mistake, behind another one, or under a name that is one letter off.
+// a mistake, behind another one, with a string that is none, or under a name that is nearly the right one.
 func checkTags(tags string) error {
 	given := false
 	for rest := tags; ; {
 		pair := tagPair.FindStringSubmatch(rest)
-		if pair == nil && !strings.Contains(rest, tagName+":") {
+		if pair == nil && !strings.Contains(strings.ToLower(rest), tagName) {
 			return nil
 		}
-		if pair == nil || pair[1] != tagName && strings.Trim(pair[1], ",;") == tagName {
+		if pair == nil || pair[1] != tagName && slices.Contains(words(pair[1]), tagName) {
 			return fmt.Errorf("malformed struct tag %q, want guard:\"...\" behind a blank", tags)
 		}
-		switch name := pair[1]; {
+		switch name, value := pair[1], pair[2]; {
 		case name == tagName && given:
 			return fmt.Errorf("two guard tags in %q: write one, with semicolons between its parts", tags)
-		case name != tagName && suggest.Distance(strings.ToLower(name), tagName) <= 1:
+		case name != tagName && nearTag(strings.ToLower(name)):
 			return fmt.Errorf("tag %s:\"...\" is nobody's: write guard:\"...\"", name)
+		case name == tagName && !isString(value):
+			return fmt.Errorf("guard tag %s is no string of Go: a backslash is written as two", value)
 		default:
 			given = given || name == tagName
 		}
 		rest = rest[len(pair[0]):]
 	}
+}
+
+// words are those of the name of a tag. What separates them is no part of a name that anybody means: a comma, a character
+// that can't be seen.
+func words(name string) []string {
+	return strings.FieldsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-./", r)
+	})
+}
+
+// nearTag reports whether name, in small letters, is a slip for the name of our tags.
+func nearTag(name string) bool {
+	return strings.HasPrefix(name, tagName) || suggest.Distance(name, tagName) <= 1
+}
+
+// isString reports whether text is a string of Go. Package reflect takes a tag with another one for none.
+func isString(text string) bool {
+	_, err := strconv.Unquote(text)
+	return err == nil
 }
 
 // parseTag reads the text of a Spec:
