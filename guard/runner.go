@@ -96,14 +96,25 @@ func (g *Guard) compile(roots keyexpr.Roots) (r *Runner, faults []error) {
 	return r, append(g.spec.missing(g.keyFunc != nil), r.parse(g, roots)...)
 }
 
+// constant is the error for a condition that is the same for all requests. One that is always false would lock nothing.
+func constant(when *keyexpr.Condition) error {
+	if len(when.Fields()) == 0 && !strings.Contains(when.String(), "(") {
+		return fmt.Errorf("%s is the same for every call, as nothing of the request is read: a Registry switches guards off", when)
+	}
+	if holds, ok := when.Constant(); ok {
+		return fmt.Errorf("%s is %t for every call, as nothing of the request makes a difference: a Registry switches guards off", when, holds)
+	}
+	return nil
+}
+
 // parse fits the key and the condition of g to roots.
 func (r *Runner) parse(g *Guard, roots keyexpr.Roots) (faults []error) {
 	var err error
 	options := slices.Clone(g.functions)
 	if r.spec.When != "" {
 		r.when, err = keyexpr.ParseCondition(r.spec.When, roots, options...)
-		if err == nil && len(r.when.Fields()) == 0 && !strings.Contains(r.spec.When, "(") {
-			err = fmt.Errorf("%s is the same for every call, as nothing of the request is read: a Registry switches guards off", r.spec.When)
+		if err == nil {
+			err = constant(r.when)
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("when: %w", err))

@@ -208,12 +208,14 @@ type Condition struct {
 	test   func(*run.State) (bool, error)
 	used   []run.Root
 	fields []string
+
+	holds, constant bool // for all requests
 }
 
 // ParseCondition parses text, an expression of type bool, and type-checks it against roots. Its
 // error is an *Error. The rules about keys don't hold: nothing of a condition is escaped, floats
-// and times may be used, and one that reads nothing is the author's own affair. Its budget is
-// that of a key, as it runs for each request, too.
+// and times may be used, and one that is the same for all requests is the author's own affair, and
+// [Condition.Constant]'s. Its budget is that of a key, as it runs for each request, too.
 func ParseCondition(text string, roots Roots, opts ...Option) (_ *Condition, err error) {
 	if err := checkCondition(text); err != nil {
 		return nil, err
@@ -237,7 +239,8 @@ func ParseCondition(text string, roots Roots, opts ...Option) (_ *Condition, err
 	if err != nil {
 		return nil, err
 	}
-	return &Condition{text: text, test: x.asTest(), used: c.used, fields: c.fields}, nil
+	holds, same := c.constantCondition(node)
+	return &Condition{text: text, test: x.asTest(), used: c.used, fields: c.fields, holds: holds, constant: same}, nil
 }
 
 // checkCondition refuses what is no condition whatever the roots are. A hole in a condition is a

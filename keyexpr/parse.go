@@ -149,6 +149,9 @@ func (v *ruleVisitor) Visit(node *ast.Node) {
 		if !v.c.cond && (n.Operator == "/" || n.Operator == "**" || n.Operator == "^") {
 			v.err = v.c.at(n, "%s makes a float: use div(a, b) or another function", n.Operator)
 		}
+		if v.c.cond && (n.Operator == "==" || n.Operator == "!=" || n.Operator == "in") {
+			v.err = v.c.checkFilled(n)
+		}
 		if n.Operator == "matches" {
 			v.err = v.c.checkPattern(n.Right)
 		}
