@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
-	"slices"
 	"time"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
@@ -123,13 +121,23 @@ func (s Spec) checkTemplates() (faults []error) {
 	return faults
 }
 
-var inKey = regexp.MustCompile(`[;,| ] *([a-z][a-z-]*)=`)
-
 // attributeIn finds the text of an attribute in that of a key, which was copied from a tag into an option: nobody would wait.
 func attributeIn(key string) string {
-	for _, m := range inKey.FindAllStringSubmatch(key, -1) {
-		if slices.Contains(attributeNames, m[1]) {
-			return m[1] + "="
+	all := scanned{source: key}
+	for t := (tagParser{text: key}); ; t.pos++ {
+		start := t.pos
+		_, bare := t.literal()
+		if all.text += bare.text; bare.holes > 0 {
+			all.holes = start + bare.holes
+		}
+		if t.pos == len(key) {
+			break
+		}
+		all.text += ";"
+	}
+	for _, lost := range all.strays() {
+		if !lost.slip {
+			return lost.text
 		}
 	}
 	return ""

@@ -121,27 +121,14 @@ func (t *tagParser) errorf(offset int, format string, args ...any) error {
 	return fmt.Errorf("tag %q: %s (at offset %d)", t.text, what, offset)
 }
 
-// likeAttribute is what may be an attribute behind a comma, bar or blank. Behind a comma it is one also without a value.
-var likeAttribute = regexp.MustCompile(`([,| ]) *([a-z][a-zA-Z_-]*) *(=[^=]|[=;,]?$|[;,])`)
-
-// lostAttribute reports an attribute that became a part of the value before it, which is text at offset: with the template
-// "order:7 wait=2s", nobody would wait. A name with a slip is an attribute, too.
-func (t *tagParser) lostAttribute(text string, offset int) error {
-	for _, at := range likeAttribute.FindAllStringSubmatchIndex(text, -1) {
-		separator, name, assigned := text[at[2]:at[3]], text[at[4]:at[5]], strings.HasPrefix(text[at[6]:], "=")
-		comma := separator == "," || strings.HasSuffix(strings.TrimRight(text[:at[2]], " "), ",")
-		near, distance := suggest.Nearest(name, attributeNames)
-		switch {
-		case near == "" || distance > 1+len(name)/5 || distance > 0 && !assigned:
-			continue
-		case !comma && !assigned || strings.HasSuffix(text[:at[2]], ";"):
-			continue
+// lostAttribute reports an attribute that became a part of the value before it, which is text at offset. A name with a slip is
+// an attribute, too.
+func (t *tagParser) lostAttribute(text scanned, offset int) error {
+	for _, lost := range text.strays() {
+		if lost.write == "" {
+			return t.errorf(offset+lost.at, "%s is no attribute, and would be a part of the text before it", strings.TrimSuffix(lost.text, "="))
 		}
-		what := map[string]string{",": "comma", "|": "bar", " ": "blank"}[separator]
-		if comma {
-			what = "comma"
-		}
-		return t.errorf(offset+at[2], "attributes follow a semicolon, not a %s: write ; %s", what, t.text[offset+at[4]:offset+len(text)])
+		return t.errorf(offset+lost.at, "attributes follow a semicolon, not %s: write ; %s", lost.separator, lost.write)
 	}
 	return nil
 }
@@ -190,8 +177,8 @@ func (t *tagParser) attribute() error {
 	if !hasValue || value == "" {
 		return t.errorf(start, "attribute %s has no value, write %s=...", name, name)
 	}
-	if a.field == fieldName {
-		if err := t.lostAttribute(value, at); err != nil {
+	if a.field == fieldName && !isString(value) {
+		if err := t.lostAttribute(scanned{text: value, source: value}, at); err != nil {
 			return err
 		}
 	}
@@ -248,8 +235,9 @@ func (t *tagParser) value(s style) string {
 }
 
 // literal reads a template up to a semicolon outside of its holes. bare is the same with dots for the holes.
-func (t *tagParser) literal() (template, bare string) {
+func (t *tagParser) literal() (template string, bare scanned) {
 	var b strings.Builder
+	from := t.pos
 	for t.pos < len(t.text) && t.text[t.pos] != ';' {
 		switch rest := t.text[t.pos:]; {
 		case strings.HasPrefix(rest, "##{"):
@@ -260,12 +248,14 @@ func (t *tagParser) literal() (template, bare string) {
 			t.pos += len("#{")
 			t.expression('}')
 			b.WriteString(strings.Repeat(".", t.pos-start))
+			bare.holes = t.pos - from
 		default:
 			b.WriteByte(rest[0])
 			t.pos++
 		}
 	}
-	return t.text[:t.pos], b.String()
+	bare.text, bare.source = b.String(), t.text[from:t.pos]
+	return bare.source, bare
 }
 
 // expression reads up to end, or for 0 to the end of the attribute, where it is neither quoted nor in brackets. An

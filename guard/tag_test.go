@@ -21,6 +21,7 @@ func TestParseTag(t *testing.T) {
 		{"k; kind=exclusive", Spec{Key: "k", zeros: fieldKind}},
 		{"k; limit=3", Spec{Key: "k", Limit: 3, Kind: lock.Permit}},
 		{`;key="a;b"; name="x; y"`, Spec{Key: "a;b", Name: "x; y"}},
+		{`k; name="x, skip"`, Spec{Key: "k", Name: "x, skip"}},
 		{`; when="a" == req.A; name="x" y`, Spec{When: `"a" == req.A`, Name: `"x" y`}},
 		{"; busy=fail; outage=fallback", Spec{Outage: RunFallback, zeros: fieldBusy}},
 		{"; hold=1m; waiters=2; args=from, to; methods=POST , PUT; switchable", Spec{
@@ -94,11 +95,69 @@ func TestParseTagErrors(t *testing.T) {
 		{"nightly, one-key", `write ; one-key`},
 		{"order:#{req.ID} wait=2s", `attributes follow a semicolon, not a blank: write ; wait=2s (at offset 15)`},
 		{"order:#{req.ID}  busy = skip", `write ; busy = skip`},
+
+		// What is taken for a semicolon, an equals sign or an attribute.
+		{"order:#{req.ID}；wait=2s", `not a full-width semicolon: write ; wait=2s (at offset 15)`},
+		{"order:#{req.ID}，wait=2s", `not a comma: write ; wait=2s (at offset 15)`},
+		{"order:#{req.ID}\u00a0wait=2s", `not a blank: write ; wait=2s (at offset 15)`},
+		{"order:#{req.ID}： wait=2s", `not a blank: write ; wait=2s`},
+		{"order:#{req.ID}：wait=2s", `not a colon: write ; wait=2s`},
+		{"order:#{req.ID}:wait=2s", `not a colon: write ; wait=2s`},
+		{"order:#{req.ID}/wait=2s", `not a slash: write ; wait=2s`},
+		{"order:#{req.ID}+wait=2s", `not a plus: write ; wait=2s`},
+		{"order:#{req.ID}&busy=skip", `not an ampersand: write ; busy=skip`},
+		{"order:#{req.ID}, Wait=2s", `write ; wait=2s`},
+		{"order:#{req.ID} Wait=2s", `write ; wait=2s`},
+		{"order:#{req.ID}, WAIT=2s", `write ; wait=2s`},
+		{"order:#{req.ID} wait:2s", `write ; wait=2s`},
+		{"order:#{req.ID}, wait:2s", `write ; wait=2s`},
+		{"order:#{req.ID}, wait 2s", `write ; wait=2s`},
+		{"order:#{req.ID} wait 2s", `write ; wait=2s`},
+		{"order:#{req.ID}, wait=#{req.A}", `write ; wait=#{req.A}`},
+		{"order:#{req.ID}, limit 3", `write ; limit=3`},
+		{"order:#{req.ID} one-key", `write ; one-key`},
+		{"order:#{req.ID}, skip", `write ; busy=skip`},
+		{"order:#{req.ID}, fair", `write ; kind=fair`},
+		{"order:#{req.ID} fair", `write ; kind=fair`},
+		{"order:#{req.ID} run-unlocked", `write ; busy=run-unlocked`},
+		{"order:#{req.ID}, read", `write ; kind=read`},
+		{"order:#{req.ID} when req.ID != ''", `write ; when=req.ID != ''`},
+		{"order:#{req.ID}, ttl=30s", `write ; lease=30s`},
+		{"order:#{req.ID} ttl=30s", `write ; lease=30s`},
+		{"order:#{req.ID}, timeout=2s", `write ; wait=2s`},
+		{"order:#{req.ID}, expire=3s", `write ; lease=3s`},
+		{"order:#{req.ID}, retry=2", `retry is no attribute`},
+		{"order:#{req.ID}, 2s", `write ; wait=2s`},
+		{"order:#{req.ID},omitempty", `omitempty is no attribute`},
+		{"order:#{req.ID} omitempty", `omitempty is no attribute`},
+		{"k; name=pay, skip", `write ; busy=skip`},
+		{"k; name=pay wait 2s", `write ; wait=2s`},
 	}
 	for _, tt := range tests {
 		_, err := parseTag(tt.tag)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("parseTag(%q): %v, want %s", tt.tag, err, tt.want)
+		}
+	}
+}
+
+// TestKeysThatAreLikeAttributes has keys with the words of attributes in them, in tags and in options.
+func TestKeysThatAreLikeAttributes(t *testing.T) {
+	for _, key := range []string{
+		"order:#{req.ID}:wait", "fair:#{req.ID}", "queue/wait/#{req.ID}", "wait:2s:#{req.ID}", "skip, #{req.ID}", "county fair",
+		"order:#{req.ID}:fair", "order:#{req.ID}/one-key", "order:#{req.ID}+skip", "order:#{req.ID}:wait:2s", "order:#{req.ID}:ttl=x",
+		"order:#{req.ID}/kind=fair", "search?q=#{req.Q}&limit=10", "search?wait=#{req.W}&name=#{req.N}", "a/wait=2s/#{req.ID}",
+		"doc:#{req.ID} read", "doc:#{req.ID} write", "job #{req.ID} exclusive", "#{req.ID}, #{req.B}", "order #{req.ID} for #{req.B}",
+		"order:#{req.ID} limit 3", "order:#{req.ID} wait", "order:#{req.ID} when due", "ship:#{req.ID} 2s", "user #{req.ID}, name:#{req.B}",
+		"cache #{req.ID}, ttl=#{req.TTL}", "order:#{req.ID} hold on", "order:#{'x, wait=2s' + req.ID}", "order:#{req.ID},0", "a:b, c:d",
+		"order:#{req.ID}:when=x", "waiting, #{req.ID}", "a == b",
+	} {
+		spec, err := parseTag(key + "; switchable")
+		if err != nil || spec.Key != key {
+			t.Errorf("parseTag(%q) = %+v, %v", key, spec, err)
+		}
+		if name := attributeIn(key); name != "" {
+			t.Errorf("attributeIn(%q) = %q", key, name)
 		}
 	}
 }
