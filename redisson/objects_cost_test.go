@@ -211,6 +211,7 @@ func TestLargeObjectsAreShort(t *testing.T) {
 	var got []redisson.Object
 	var p redisson.Progress
 	slow := redistest.Slow(t, func() {
+		got = got[:0]
 		for o, err := range c.Objects(ctx, "", redisson.OnProgress(func(now redisson.Progress) { p = now })) {
 			check(t, err)
 			got = append(got, o)

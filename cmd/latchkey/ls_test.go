@@ -30,6 +30,7 @@ func TestLsAmongManyOthers(t *testing.T) {
 		var found int
 		slow := redistest.Slow(t, func() {
 			begun := time.Now()
+			found = 0
 			p = start(t, url, "ls")
 			for line := range p.out.all {
 				found += strings.Count(line, "order:")
