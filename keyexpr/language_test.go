@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -251,7 +252,26 @@ func TestExpressionsMeanWhatTheyMeanToTheEngine(t *testing.T) {
 
 // evaluate compiles text as a condition may have it, over the fields of env.
 func evaluate(text string, env *library) (v any, err error) {
-	roots := Roots{
+	c, err := newCompilation(text, libraryRoots(), true, config{})
+	if err != nil {
+		return nil, err
+	}
+	node, err := c.tree(text, 0)
+	if err != nil {
+		return nil, err
+	}
+	x, err := c.compile(node)
+	if err != nil {
+		return nil, err
+	}
+	st := newTestState(c, env.fact)
+	defer st.Release()
+	return x.value(st)
+}
+
+// libraryRoots are the fields of a library as roots.
+func libraryRoots() Roots {
+	return Roots{
 		"Name":   TypeFor[string](),
 		"Code":   TypeFor[string](),
 		"Empty":  TypeFor[string](),
@@ -272,42 +292,11 @@ func evaluate(text string, env *library) (v any, err error) {
 		"Any":    {},
 		"Anys":   TypeFor[[]any](),
 	}
-	values := map[string]any{
-		"Name":   env.Name,
-		"Code":   env.Code,
-		"Empty":  env.Empty,
-		"N":      env.N,
-		"M":      env.M,
-		"Small":  env.Small,
-		"Big":    env.Big,
-		"F":      env.F,
-		"Yes":    env.Yes,
-		"No":     env.No,
-		"Words":  env.Words,
-		"Nums":   env.Nums,
-		"Books":  env.Books,
-		"Prices": env.Prices,
-		"Owner":  env.Owner,
-		"Nobody": env.Nobody,
-		"At":     env.At,
-		"Any":    env.Any,
-		"Anys":   env.Anys,
-	}
-	c, err := newCompilation(text, roots, true, config{})
-	if err != nil {
-		return nil, err
-	}
-	node, err := c.tree(text, 0)
-	if err != nil {
-		return nil, err
-	}
-	x, err := c.compile(node)
-	if err != nil {
-		return nil, err
-	}
-	st := newTestState(c, func(root string) (any, error) { return values[root], nil })
-	defer st.Release()
-	return x.value(st)
+}
+
+// fact is a field by its name.
+func (l *library) fact(root string) (any, error) {
+	return reflect.ValueOf(l).Elem().FieldByName(root).Interface(), nil
 }
 
 // spelt is a value as JSON, in which whole numbers of all types are the same.

@@ -41,8 +41,9 @@ func TestRandomConditions(t *testing.T) {
 			"any(Nums, # == "+number(0)+")",
 			"all(Books, .Pages > "+number(0)+")", "("+text(depth-1)+" matches '^[a-z]+$')")
 	}
+	constants := 0
 	for range 3000 {
-		text := test(3)
+		text := test(1 + r.IntN(3))
 		want, err := expr.Eval(text, env)
 		got, ours := evaluate(text, env)
 		switch {
@@ -53,5 +54,47 @@ func TestRandomConditions(t *testing.T) {
 		case got != want:
 			t.Errorf("%q = %v, the engine says %v", text, got, want)
 		}
+		constants += checkConstant(t, r, text)
 	}
+	if constants < 100 {
+		t.Errorf("%d conditions are known to be constant, which is too few to say anything", constants)
+	}
+}
+
+// checkConstant holds a condition that is said to be the same for all requests against some, and returns 1 if it is one.
+func checkConstant(t *testing.T, r *rand.Rand, text string) int {
+	t.Helper()
+	c, err := ParseCondition(text, libraryRoots())
+	if err != nil {
+		return 0
+	}
+	holds, ok := c.Constant()
+	if !ok {
+		return 0
+	}
+	for range 20 {
+		l := randomLibrary(r)
+		if got, err := c.Eval(t.Context(), l.fact); err == nil && got != holds {
+			t.Errorf("%q is %v for %+v, and is said to be %v for all", text, got, *l, holds)
+		}
+	}
+	return 1
+}
+
+// randomLibrary has few values, so that those that a condition compares are often the same.
+func randomLibrary(r *rand.Rand) *library {
+	l := newLibrary()
+	word := func() string { return []string{"", "a", "b", "A", "bb", "none", "own", "3", "ab,cd"}[r.IntN(9)] }
+	number := func() int { return r.IntN(7) - 2 }
+	l.Name, l.Code, l.Empty, l.Owner.Title, l.Any = word(), word(), word(), word(), []any{nil, "any", word()}[r.IntN(3)]
+	l.N, l.M, l.Small, l.Big, l.Yes, l.No = number(), number(), int8(number()), int64(number()), r.IntN(2) == 0, r.IntN(2) == 0
+	l.Words, l.Nums, l.Books, l.Prices = nil, nil, nil, map[string]int{"Go": number()}
+	for range r.IntN(4) {
+		l.Words, l.Nums = append(l.Words, word()), append(l.Nums, number())
+		l.Books = append(l.Books, book{Title: word(), Pages: number()})
+	}
+	if r.IntN(2) == 0 {
+		l.Nobody = &book{Title: word()}
+	}
+	return l
 }
