@@ -62,9 +62,9 @@ func words(name string) []string {
 	})
 }
 
-// nearTag reports whether name, in small letters, is a slip for the name of our tags.
+// nearTag reports whether name, in small letters, is a slip for the name of our tags. A guardian is somebody else's.
 func nearTag(name string) bool {
-	return strings.HasPrefix(name, tagName) || suggest.Distance(name, tagName) <= 1
+	return strings.HasPrefix(name, tagName) && !strings.HasPrefix(name, tagName+"ian") || suggest.Distance(name, tagName) <= 1
 }
 
 // isString reports whether text is a string of Go. Package reflect takes a tag with another one for none.

@@ -67,6 +67,8 @@ func (s *source) slip(call *ast.CallExpr) string {
 			return p.Name()
 		})
 		return newly(s.args(args[2:])) + "api := struct { Pay " + t + " " + s.of(args[0]) + " }{" + s.of(args[1]) + "}; return guard.Bind(g, &api) }"
+	case "besideGood":
+		return newly("") + "api := struct { Pay func(context.Context, Order) error " + s.of(args[0]) + "; Drop func(context.Context, Order) error `guard:\"drop:#{req.ID}\"` }{dropOrder, dropOrder}; return guard.Bind(g, &api) }"
 	case "boundTo":
 		return newly(s.args(args[1:])) + "return guard.Bind(g, " + s.of(args[0]) + ") }"
 	case "stackOf":
