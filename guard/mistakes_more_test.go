@@ -154,7 +154,7 @@ func textMistakes() []slip {
 // besideGood is a Bind of a struct whose field Pay has the tag, beside a field whose tag is good.
 func besideGood(tag string) func() error {
 	field := func(name, tag string) reflect.StructField {
-		return reflect.StructField{Name: name, Type: reflect.TypeOf(dropOrder), Tag: reflect.StructTag(tag)}
+		return reflect.StructField{Name: name, Type: reflect.TypeFor[func(context.Context, Order) error](), Tag: reflect.StructTag(tag)}
 	}
 	api := reflect.New(reflect.StructOf([]reflect.StructField{field("Pay", tag), field("Drop", `guard:"drop:#{req.ID}"`)}))
 	api.Elem().Field(0).Set(reflect.ValueOf(dropOrder))

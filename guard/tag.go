@@ -124,13 +124,15 @@ func (t *tagParser) errorf(offset int, format string, args ...any) error {
 // lostAttribute reports an attribute that became a part of the value before it, which is text at offset. A name with a slip is
 // an attribute, too.
 func (t *tagParser) lostAttribute(text scanned, offset int) error {
-	for _, lost := range text.strays() {
-		if lost.write == "" {
-			return t.errorf(offset+lost.at, "%s is no attribute, and would be a part of the text before it", strings.TrimSuffix(lost.text, "="))
-		}
-		return t.errorf(offset+lost.at, "attributes follow a semicolon, not %s: write ; %s", lost.separator, lost.write)
+	found := text.strays()
+	if len(found) == 0 {
+		return nil
 	}
-	return nil
+	lost := found[0]
+	if lost.write == "" {
+		return t.errorf(offset+lost.at, "%s is no attribute, and would be a part of the text before it", strings.TrimSuffix(lost.text, "="))
+	}
+	return t.errorf(offset+lost.at, "attributes follow a semicolon, not %s: write ; %s", lost.separator, lost.write)
 }
 
 // firstAttribute reports an attribute that stands where the template should: "key=order:7" would be one itself.

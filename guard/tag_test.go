@@ -95,50 +95,52 @@ func TestParseTagErrors(t *testing.T) {
 		{"nightly, one-key", `write ; one-key`},
 		{"order:#{req.ID} wait=2s", `attributes follow a semicolon, not a blank: write ; wait=2s (at offset 15)`},
 		{"order:#{req.ID}  busy = skip", `write ; busy = skip`},
-
-		// What is taken for a semicolon, an equals sign or an attribute.
-		{"order:#{req.ID}；wait=2s", `not a full-width semicolon: write ; wait=2s (at offset 15)`},
-		{"order:#{req.ID}，wait=2s", `not a comma: write ; wait=2s (at offset 15)`},
-		{"order:#{req.ID}\u00a0wait=2s", `not a blank: write ; wait=2s (at offset 15)`},
-		{"order:#{req.ID}： wait=2s", `not a blank: write ; wait=2s`},
-		{"order:#{req.ID}：wait=2s", `not a colon: write ; wait=2s`},
-		{"order:#{req.ID}:wait=2s", `not a colon: write ; wait=2s`},
-		{"order:#{req.ID}/wait=2s", `not a slash: write ; wait=2s`},
-		{"order:#{req.ID}+wait=2s", `not a plus: write ; wait=2s`},
-		{"order:#{req.ID}&busy=skip", `not an ampersand: write ; busy=skip`},
-		{"order:#{req.ID}, Wait=2s", `write ; wait=2s`},
-		{"order:#{req.ID} Wait=2s", `write ; wait=2s`},
-		{"order:#{req.ID}, WAIT=2s", `write ; wait=2s`},
-		{"order:#{req.ID} wait:2s", `write ; wait=2s`},
-		{"order:#{req.ID}, wait:2s", `write ; wait=2s`},
-		{"order:#{req.ID}, wait 2s", `write ; wait=2s`},
-		{"order:#{req.ID} wait 2s", `write ; wait=2s`},
-		{"order:#{req.ID}, wait=#{req.A}", `write ; wait=#{req.A}`},
-		{"order:#{req.ID}, limit 3", `write ; limit=3`},
-		{"order:#{req.ID} one-key", `write ; one-key`},
-		{"order:#{req.ID}, skip", `write ; busy=skip`},
-		{"order:#{req.ID}, fair", `write ; kind=fair`},
-		{"order:#{req.ID} fair", `write ; kind=fair`},
-		{"order:#{req.ID} run-unlocked", `write ; busy=run-unlocked`},
-		{"order:#{req.ID}, read", `write ; kind=read`},
-		{"order:#{req.ID} when req.ID != ''", `write ; when=req.ID != ''`},
-		{"order:#{req.ID}, ttl=30s", `write ; lease=30s`},
-		{"order:#{req.ID} ttl=30s", `write ; lease=30s`},
-		{"order:#{req.ID}, timeout=2s", `write ; wait=2s`},
-		{"order:#{req.ID}, expire=3s", `write ; lease=3s`},
-		{"order:#{req.ID}, retry=2", `retry is no attribute`},
-		{"order:#{req.ID}, 2s", `write ; wait=2s`},
-		{"order:#{req.ID},omitempty", `omitempty is no attribute`},
-		{"order:#{req.ID} omitempty", `omitempty is no attribute`},
-		{"k; name=pay, skip", `write ; busy=skip`},
-		{"k; name=pay wait 2s", `write ; wait=2s`},
 	}
-	for _, tt := range tests {
+	for _, tt := range append(tests, strayTags...) {
 		_, err := parseTag(tt.tag)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("parseTag(%q): %v, want %s", tt.tag, err, tt.want)
 		}
 	}
+}
+
+// strayTags have what is taken for a semicolon, an equals sign or an attribute.
+var strayTags = []struct{ tag, want string }{
+	{"order:#{req.ID}；wait=2s", `not a full-width semicolon: write ; wait=2s (at offset 15)`},
+	{"order:#{req.ID}，wait=2s", `not a comma: write ; wait=2s (at offset 15)`},
+	{"order:#{req.ID}\u00a0wait=2s", `not a blank: write ; wait=2s (at offset 15)`},
+	{"order:#{req.ID}： wait=2s", `not a blank: write ; wait=2s`},
+	{"order:#{req.ID}：wait=2s", `not a colon: write ; wait=2s`},
+	{"order:#{req.ID}:wait=2s", `not a colon: write ; wait=2s`},
+	{"order:#{req.ID}/wait=2s", `not a slash: write ; wait=2s`},
+	{"order:#{req.ID}+wait=2s", `not a plus: write ; wait=2s`},
+	{"order:#{req.ID}&busy=skip", `not an ampersand: write ; busy=skip`},
+	{"order:#{req.ID}, Wait=2s", `write ; wait=2s`},
+	{"order:#{req.ID} Wait=2s", `write ; wait=2s`},
+	{"order:#{req.ID}, WAIT=2s", `write ; wait=2s`},
+	{"order:#{req.ID} wait:2s", `write ; wait=2s`},
+	{"order:#{req.ID}, wait:2s", `write ; wait=2s`},
+	{"order:#{req.ID}, wait 2s", `write ; wait=2s`},
+	{"order:#{req.ID} wait 2s", `write ; wait=2s`},
+	{"order:#{req.ID}, wait=#{req.A}", `write ; wait=#{req.A}`},
+	{"order:#{req.ID}, limit 3", `write ; limit=3`},
+	{"order:#{req.ID} one-key", `write ; one-key`},
+	{"order:#{req.ID}, skip", `write ; busy=skip`},
+	{"order:#{req.ID}, fair", `write ; kind=fair`},
+	{"order:#{req.ID} fair", `write ; kind=fair`},
+	{"order:#{req.ID} run-unlocked", `write ; busy=run-unlocked`},
+	{"order:#{req.ID}, read", `write ; kind=read`},
+	{"order:#{req.ID} when req.ID != ''", `write ; when=req.ID != ''`},
+	{"order:#{req.ID}, ttl=30s", `write ; lease=30s`},
+	{"order:#{req.ID} ttl=30s", `write ; lease=30s`},
+	{"order:#{req.ID}, timeout=2s", `write ; wait=2s`},
+	{"order:#{req.ID}, expire=3s", `write ; lease=3s`},
+	{"order:#{req.ID}, retry=2", `retry is no attribute`},
+	{"order:#{req.ID}, 2s", `write ; wait=2s`},
+	{"order:#{req.ID},omitempty", `omitempty is no attribute`},
+	{"order:#{req.ID} omitempty", `omitempty is no attribute`},
+	{"k; name=pay, skip", `write ; busy=skip`},
+	{"k; name=pay wait 2s", `write ; wait=2s`},
 }
 
 // TestKeysThatAreLikeAttributes has keys with the words of attributes in them, in tags and in options.
