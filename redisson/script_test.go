@@ -17,7 +17,7 @@ import (
 
 func TestScriptDigests(t *testing.T) {
 	for _, s := range []*script{
-		lockAcquire, lockUpdate, lockRelease, lockForce, lockState,
+		lockAcquire, lockUpdate, lockUpdates, lockRelease, lockForce, lockState,
 		inspect, scan, size, listChannels, anyForce, tell, clientShow, clientWho,
 		fairAcquire, fairRelease, fairForce, readAcquire, writeAcquire,
 		rwUpdate, rwRelease, rwForce, permitAcquire, permitUpdate,

@@ -25,6 +25,11 @@ var simMutants = []mutant{
 		run:   "scene=plain", want: "two owners|believes|has not heard|idle",
 	},
 	{
+		name:  "a renewal beside others does not see that its lock is gone",
+		edits: []edit{{"lua/lock_updates.lua", "answers[i] = 0", "answers[i] = tonumber(ARGV[3 * i - 1])"}},
+		run:   "scene=plain,leases=renewed", want: "two owners|believes|has not heard|idle",
+	},
+	{
 		name:  "an acquire does not look whether the lock is free",
 		edits: []edit{{"lua/lock_acquire.lua", "local free = before == -2", "local free = call('hlen', key) < 2"}},
 		run:   "scene=spin", want: "two owners",
@@ -126,6 +131,11 @@ var simMutants = []mutant{
 		name:  "an update does not make a lease longer",
 		edits: []edit{{"lua/lock_update.lua", "if left < lease then", "if left < lease and lease < 4000 then"}},
 		run:   "scene=plain", want: "two owners|believes|lost early",
+	},
+	{
+		name:  "the answers to renewals are mixed up",
+		edits: []edit{{"pack.go", "left := a.values[i]", "left := a.values[len(p.tasks)-1-i]"}},
+		run:   "scene=plain", want: "two owners|believes|has not heard|idle|has removed its lock",
 	},
 	{
 		name:  "renewals come late",

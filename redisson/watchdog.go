@@ -128,13 +128,17 @@ const soonInterval = time.Millisecond
 
 func soon() instant { return present().add(soonInterval) }
 
-// batchSize bounds a pipeline, so that its answer comes well before the next attempt is due.
+// batchSize bounds the tasks of a pipeline, so that its answer comes well before the next attempt is due.
 const batchSize = 500
 
 // watch sends what is due until stop is closed. Each master gets a pipeline of its own, so that a silent one does not delay the
 // renewals on others. A pipeline is given up after a third of the watchdog's timeout. Nobody waits for it: its tasks are due
 // again before that.
 func (c *Client) watch(stop <-chan struct{}) {
+	together := packed
+	if c.topology.Cluster() != nil {
+		together = alone
+	}
 	for {
 		select {
 		case <-c.claims.alarm.C:
@@ -142,7 +146,7 @@ func (c *Client) watch(stop <-chan struct{}) {
 			return
 		}
 		for _, part := range c.topology.byMaster(c.claims.takeDue()) {
-			c.dispatch(part, time.Now())
+			c.dispatch(together(part), time.Now())
 		}
 		if c.claims.listening() {
 			told := c.subscriber.Receive(clientName(c.id))
@@ -151,21 +155,36 @@ func (c *Client) watch(stop <-chan struct{}) {
 	}
 }
 
-// dispatch sends tasks for one master, one part after the other. It drops the rest when that takes too long: by then they are due
+// dispatch sends packs for one master, one pipeline after the other. It drops the rest when that takes too long: by then they are due
 // again.
-func (c *Client) dispatch(tasks []task, due time.Time) {
-	part := tasks[:min(batchSize, len(tasks))]
-	rest := tasks[len(part):]
+func (c *Client) dispatch(packs []pack, due time.Time) {
+	part, rest := pipeline(packs)
 	calls := make([]call, len(part))
-	for i, t := range part {
-		calls[i] = t.call
+	for i, p := range part {
+		calls[i] = p.call
 	}
 	by := time.Now().Add(min(c.timeout, c.claims.timeout/3))
-	c.road.send(&question{calls: calls, until: by, by: by, posted: func(answers []answer) {
-		c.claims.answered(part, answers)
-		c.metrics.renewed(part, answers)
+	c.road.send(&question{calls: calls, until: by, by: by, posted: func(all []answer) {
+		var tasks []task
+		var answers []answer
+		for i, p := range part {
+			done, said, again := p.open(all[i])
+			tasks, answers, rest = append(tasks, done...), append(answers, said...), append(alone(again), rest...)
+		}
+		c.claims.answered(tasks, answers)
+		c.metrics.renewed(tasks, answers)
 		if len(rest) > 0 && time.Since(due) < c.claims.retryAfter() {
 			c.dispatch(rest, due)
 		}
 	}})
+}
+
+// pipeline cuts off as many packs as travel together, one at least.
+func pipeline(packs []pack) (part, rest []pack) {
+	n, tasks := 1, len(packs[0].tasks)
+	for n < len(packs) && tasks+len(packs[n].tasks) <= batchSize {
+		tasks += len(packs[n].tasks)
+		n++
+	}
+	return packs[:n], packs[n:]
 }

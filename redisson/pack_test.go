@@ -1,0 +1,265 @@
+package redisson
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/redis/go-redis/v9"
+)
+
+// Whatever is at their keys, locks that are updated together become what each of them becomes alone.
+func TestUpdatesTogetherAreThoseOfEach(t *testing.T) {
+	rdb := redistest.Any(t).Client(t)
+	c, err := New(rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	states := []func(key string) error{
+		func(string) error { return nil },
+		func(key string) error { return rdb.HSet(t.Context(), key, "me", 1).Err() },
+		func(key string) error { return rdb.HSet(t.Context(), key, "me", 2).Err() },
+		func(key string) error { return rdb.HSet(t.Context(), key, "another", 1).Err() },
+		func(key string) error { return rdb.HSet(t.Context(), key, "me", 1, "another", 1).Err() },
+		func(key string) error { return rdb.Set(t.Context(), key, "a text", 0).Err() },
+	}
+	lives := []time.Duration{0, 5 * time.Second, time.Hour} // shorter than the lease, and longer
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var tasks []task
+	var twins []string // of each lock, to be updated alone
+	for i := range 3*packSize + 7 {
+		key, state, life := fmt.Sprint("together:", i), states[rnd.IntN(len(states))], lives[rnd.IntN(len(lives))]
+		twin := fmt.Sprint("alone:", i)
+		for _, k := range []string{key, twin} {
+			err := state(k)
+			if life > 0 && err == nil {
+				err = rdb.PExpire(t.Context(), k, life).Err()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		cl := plain{}.update(&holder{id: "me", keys: [1]string{key}}, counts{all: 1 + rnd.IntN(2)}, 30*time.Second, renewal)
+		tasks, twins = append(tasks, task{call: cl}), append(twins, twin)
+	}
+	bound := deadlineAt(time.Now().Add(time.Minute))
+	got := map[string]answer{}
+	calls := 0
+	for todo := packed(tasks); len(todo) > 0; todo = todo[1:] {
+		calls++
+		said, answers, again := todo[0].open(c.road.performOne(&bound, rdb, todo[0].call))
+		for i, t := range said {
+			got[t.call.keys[0]] = answers[i]
+		}
+		todo = append(todo, alone(again)...)
+	}
+	texts := 0
+	for i, one := range tasks {
+		cl, key := one.call, one.call.keys[0]
+		together, ok := got[key]
+		cl.keys = []string{twins[i]}
+		by := c.road.performOne(&bound, rdb, cl)
+		same := ok && slices.Equal(together.values, by.values) && (together.err == nil) == (by.err == nil) && together.gone() == by.gone()
+		// What has an hour left has a little less of it now.
+		if !same && together.err == nil && by.err == nil && together.values[0] == 1 && by.values[0] == 1 {
+			same = max(by.values[1], together.values[1])-min(by.values[1], together.values[1]) < 10_000
+		}
+		if !same {
+			t.Errorf("%s: together %v, %v, alone %v, %v", key, together.values, together.err, by.values, by.err)
+		}
+		if by.err != nil {
+			texts++
+			continue
+		}
+		if a, b := rdb.HGetAll(t.Context(), key).Val(), rdb.HGetAll(t.Context(), twins[i]).Val(); fmt.Sprint(a) != fmt.Sprint(b) {
+			t.Errorf("%s: together %v, alone %v", key, a, b)
+		}
+		a, b := rdb.PTTL(t.Context(), key).Val(), rdb.PTTL(t.Context(), twins[i]).Val()
+		if (a - b).Abs() > 10*time.Second {
+			t.Errorf("%s: lives for %v when updated together, and for %v alone", key, a, b)
+		}
+	}
+	if want := 4 + texts; calls != want || texts == 0 {
+		t.Errorf("%d calls, want %d, with %d keys that are no locks", calls, want, texts)
+	}
+}
+
+// stats returns how often Redis has run a command.
+func stats(t *testing.T, rdb *redis.Client, name string) (calls int) {
+	t.Helper()
+	for line := range strings.Lines(rdb.Info(t.Context(), "commandstats").Val()) {
+		if n, _ := fmt.Sscanf(line, "cmdstat_"+name+":calls=%d,", &calls); n == 1 {
+			return calls
+		}
+	}
+	return 0
+}
+
+// holdMany takes so many locks, with names that begin with prefix.
+func holdMany(t *testing.T, c *Client, prefix string, n int) (holds []lock.Hold) {
+	t.Helper()
+	for i := range n {
+		holds = append(holds, mustAcquire(t.Context(), t, c, lock.Request{Key: fmt.Sprint(prefix, i)}))
+	}
+	return holds
+}
+
+// expectHeld checks that all holds are alive, and that Redis has their locks for longer than a watchdog's timeout would have left.
+func expectHeld(t *testing.T, rdb *redis.Client, prefix string, holds []lock.Hold, but ...int) {
+	t.Helper()
+	for i, h := range holds {
+		if slices.Contains(but, i) {
+			continue
+		}
+		if err := context.Cause(h.Context()); err != nil {
+			t.Errorf("%s%d: %v", prefix, i, err)
+		}
+		if ttl := rdb.PTTL(t.Context(), fmt.Sprint(prefix, i)).Val(); ttl <= 0 {
+			t.Errorf("%s%d lives for %v", prefix, i, ttl)
+		}
+	}
+}
+
+// Locks of a client are renewed together, and each has its own fate: one that is taken away, and one that is overwritten, are lost,
+// and no other.
+func TestRenewalsTogether(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	c, err := New(s.Client(t), WatchdogTimeout(3*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	const locks, taken, overwritten, nested = 2*packSize + 20, 3, 70, 5
+	holds := holdMany(t, c, "k", locks)
+	inner := mustAcquire(holds[nested].Context(), t, c, lock.Request{Key: fmt.Sprint("k", nested)})
+	if err := inner.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := rdb.ConfigResetStat(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	<-time.After(4 * time.Second)
+	expectHeld(t, rdb, "k", holds)
+	renewed, scripts := stats(t, rdb, "hget"), stats(t, rdb, "evalsha")+stats(t, rdb, "eval")
+	if renewed < 2*locks || scripts*10 > renewed {
+		t.Errorf("%d renewals by %d scripts, want %d at least, and 10 a script", renewed, scripts, 2*locks)
+	}
+	for _, err := range []error{rdb.Del(t.Context(), fmt.Sprint("k", taken)).Err(), rdb.Set(t.Context(), fmt.Sprint("k", overwritten), "a text", 0).Err()} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, i := range []int{taken, overwritten} {
+		select {
+		case <-holds[i].Context().Done():
+			if cause := context.Cause(holds[i].Context()); !errors.Is(cause, lock.ErrLost) || !errors.Is(cause, errGone) {
+				t.Errorf("k%d: %v, want %v", i, cause, errGone)
+			}
+		case <-time.After(2 * time.Second): // a third of the timeout, and time for a busy machine
+			t.Errorf("k%d is still held", i)
+		}
+	}
+	<-time.After(3 * time.Second)
+	expectHeld(t, rdb, "k", holds, taken, overwritten)
+}
+
+// A server that refuses a call because of one of its keys does not keep the others from being renewed.
+func TestRenewalsBesideAForbiddenLock(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	admin := s.Client(t)
+	allow := func(keys string) {
+		t.Helper()
+		if err := admin.Do(t.Context(), "ACL", "SETUSER", "till", "on", ">secret", "allchannels", "+@all", "resetkeys", keys).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allow("~*")
+	c, err := New(s.Client(t, func(o *redis.Options) { o.Username, o.Password = "till", "secret" }), WatchdogTimeout(3*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	mine, theirs := holdMany(t, c, "mine", 20), holdMany(t, c, "theirs", 1)
+	allow("~mine*")
+	<-time.After(5 * time.Second)
+	expectHeld(t, admin, "mine", mine)
+	if cause := context.Cause(theirs[0].Context()); !errors.Is(cause, errUnrenewed) {
+		t.Errorf("the hold of a lock that may not be renewed: %v, want %v", cause, errUnrenewed)
+	}
+}
+
+// One that is refused for the sake of another is answered in the same round, and neither an outage nor a server that is not ready has
+// every lock asked for by itself.
+func TestPacksThatAreNotAnswered(t *testing.T) {
+	var tasks []task
+	for i := range 3 {
+		tasks = append(tasks, task{call: plain{}.update(&holder{id: "me", keys: [1]string{fmt.Sprint(i)}}, counts{all: 1}, time.Second, renewal)})
+	}
+	p := packed(tasks)[0]
+	for _, tt := range []struct {
+		name  string
+		a     answer
+		again bool
+	}{
+		{"no answer", answer{err: errNoAnswer, doubts: 1}, false},
+		{"loading", answer{err: said("LOADING Redis is loading the dataset in memory")}, false},
+		{"a replica", answer{err: said("READONLY You can't write against a read only replica.")}, false},
+		{"no permission", answer{err: said("NOPERM No permissions to access a key")}, true},
+		{"no memory", answer{err: said("OOM command not allowed when used memory > 'maxmemory'.")}, true},
+		{"too short", answer{values: []int64{30_000, 30_000}}, true},
+	} {
+		done, answers, again := p.open(tt.a)
+		if asked := len(again) == len(tasks); asked != tt.again || len(done)+len(again) != len(tasks) || len(done) != len(answers) {
+			t.Errorf("%s: %d answered, %d asked again, want all asked again %v", tt.name, len(done), len(again), tt.again)
+		}
+		for _, a := range answers {
+			if a.err != tt.a.err || a.doubts != tt.a.doubts {
+				t.Errorf("%s: a lock is answered %+v", tt.name, a)
+			}
+		}
+	}
+}
+
+// said is an error of the server.
+type said string
+
+func (s said) Error() string { return string(s) }
+
+func (said) RedisError() {}
+
+// A pipeline has as many packs as make batchSize tasks, and all come in one of them.
+func TestPipelinesAreBounded(t *testing.T) {
+	for _, sizes := range [][]int{{1}, {packSize, 1, packSize}, slices.Repeat([]int{packSize}, 25), slices.Repeat([]int{1}, 1200)} {
+		var packs []pack
+		want := 0
+		for _, n := range sizes {
+			packs, want = append(packs, pack{tasks: make([]task, n)}), want+n
+		}
+		for rest := packs; len(rest) > 0; {
+			var part []pack
+			part, rest = pipeline(rest)
+			n := 0
+			for _, p := range part {
+				n += len(p.tasks)
+			}
+			if n > batchSize || len(rest) > 0 && n+packSize <= batchSize {
+				t.Errorf("%d packs: %d tasks in a pipeline", len(sizes), n)
+			}
+			want -= n
+		}
+		if want != 0 {
+			t.Errorf("%d packs: %d tasks are in no pipeline", len(sizes), want)
+		}
+	}
+}
