@@ -36,7 +36,7 @@ var comparisons = []compared{
 }
 
 // noLock are peers that lock nothing that anybody could wait for or rely on: they are floors, and no competition.
-var noLock = []string{base, "bare", "bare-default", floorLine, floorMany, "rueidis", ourUser, unguarded}
+var noLock = []string{base, "bare", "bare-default", floorLine, floorMany, "rueidis", ourUser, unguarded, byHand}
 
 // ahead lists where another peer is better than Latchkey, with the medians of both.
 func (r report) ahead() grid {

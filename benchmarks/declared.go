@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -23,7 +24,7 @@ func (idle) pay(context.Context, *Payment) (int, error) { return 1, nil }
 
 type pay = func(context.Context, *Payment) (int, error)
 
-// declarations are the ways to declare one guard around a function.
+// declarations are the ways to declare one guard around a function, and what one would write without any.
 var declarations = []struct {
 	name    string
 	declare func(l lock.Locker) (pay, error)
@@ -47,6 +48,16 @@ var declarations = []struct {
 			return nil, err
 		}
 		return t.pay, nil
+	}},
+	{byHand, func(l lock.Locker) (pay, error) {
+		return func(ctx context.Context, p *Payment) (n int, err error) {
+			h, err := l.Acquire(ctx, lock.Request{Key: handmade(p), Wait: time.Second})
+			if err != nil {
+				return 0, err
+			}
+			defer func() { err = cmp.Or(err, h.Release(ctx)) }()
+			return idle{}.pay(h.Context(), p)
+		}, nil
 	}},
 }
 

@@ -30,8 +30,8 @@ type keyMaker struct {
 	make func(*Payment) (string, error)
 }
 
-// keyMakers are Latchkey's template of two paths, and what others would use: Sprintf, which does not escape, and two expression
-// engines, which do not either.
+// keyMakers are Latchkey's template of two paths, and what others would use: Sprintf, which does not escape, two expression engines,
+// which do not either, and code that does and can make no other key.
 func keyMakers() ([]keyMaker, error) {
 	template, err := keyexpr.Parse("order:#{req.Tenant}:#{req.OrderID}", keyexpr.Roots{"req": keyexpr.TypeFor[*Payment]()})
 	if err != nil {
@@ -53,10 +53,32 @@ func keyMakers() ([]keyMaker, error) {
 			}
 			return keys[0], nil
 		}},
+		{byHand, func(p *Payment) (string, error) { return handmade(p), nil }},
 		{"fmt.Sprintf", func(p *Payment) (string, error) { return fmt.Sprintf("order:%s:%s", p.Tenant, p.OrderID), nil }},
 		{"expr", engine},
 		{"cel-go", common},
 	}, nil
+}
+
+// handmade makes the key of p, in which a colon or what can't be seen is escaped, so that no other payment has it.
+func handmade(p *Payment) string {
+	key := make([]byte, 0, 128)
+	key = append(key, "order:"...)
+	key = appendEscaped(key, p.Tenant)
+	key = append(key, ':')
+	return string(appendEscaped(key, p.OrderID))
+}
+
+func appendEscaped(key []byte, s string) []byte {
+	const hex = "0123456789ABCDEF"
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c == ':' || c == '%' || c >= 0x7f {
+			key = append(key, '%', hex[c>>4], hex[c&15])
+		} else {
+			key = append(key, c)
+		}
+	}
+	return key
 }
 
 func exprKeys() (func(*Payment) (string, error), error) {

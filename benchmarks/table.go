@@ -116,7 +116,7 @@ var tables = []table{
 	{"64 callers on one key, and a server that is frozen for 100 ms", []column{{"never came back in 2 s", "freeze_lost"}, {"longest wait ms", "freeze_longest_ms"}}},
 	{"A request over a real connection", []column{{"HTTP µs", "http_us"}, {"gRPC µs", "grpc_us"}}},
 	{"A key from two fields", []column{{"ns", "key_ns"}}},
-	{"A guard around nothing, with memlock: by `guard.Func`, `guard.Bind` and a generated wrapper", []column{{"ns", "guard_ns"}}},
+	{"A guard around nothing, with memlock: by `guard.Func`, `guard.Bind`, a generated wrapper, and a lock taken by hand", []column{{"ns", "guard_ns"}}},
 	{"Callers left without the lock, the worst round", []column{{"of all workloads on one key", "stuck"}}},
 }
 
