@@ -217,7 +217,12 @@ func TestStuckReader(t *testing.T) {
 		}
 		return &state, 100 * time.Millisecond
 	}}
-	s := httptest.NewServer(h)
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		_ = c.(*net.TCPConn).SetWriteBuffer(4 << 10) // full after a few events, however long one takes to make
+		return ctx
+	}
+	s.Start()
 	defer s.Close()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {
