@@ -268,7 +268,7 @@ func (c *compiler) elvis(n *node) *code {
 		// An enum without a value is null in Java, for which ?: stands in, and a String may be
 		// empty, for which it does as well; but an enum of Go whose zero value is "" may also
 		// stand for a constant of its own.
-		if v == named("") {
+		if name, ok := v.(named); ok && name.text == "" {
 			return nil, run.Faulty("is empty, which ?: tells from null if it is an enum: make it a string")
 		}
 		if v == nil || v == "" {

@@ -28,12 +28,30 @@ func (c *compiler) comparable(n *node, a, b typ) {
 			c.fail(n, "a Byte never equals a Short in Java: compare with ==")
 		case x.k == nameK && y.k == textK:
 			c.fail(n, "%v may be an enum in Java, which never equals a text: write .name() for an enum, or .toString() for both", x.t)
+		case unrelated(x, y):
+			c.fail(n, "%v and %v may be two types in Java, whose values never equal each other: compare .toString() of both", x.t, y.t)
 		case x.k == listK || x.k == mapK || x.k == objectK || x.k == bytesK:
 			c.fail(n, "%s can't be compared here: compare its parts", describe(x))
 		case x.k == refusedK:
 			c.fail(n, "this %s", x.why)
 		}
 	}
+}
+
+// unrelated reports whether values of two types of Go that may be enums, or are, are compared. In
+// Java one may be an enum and the other a String, or both may be enums, and only the names of
+// their constants are the same: equals is false then, and == throws for two enums.
+func unrelated(a, b typ) bool {
+	named := func(t typ) bool { return t.k == nameK || t.k == enumK }
+	return named(a) && named(b) && bare(a.t) != bare(b.t)
+}
+
+// bare is a type without the pointers to it.
+func bare(t reflect.Type) reflect.Type {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
 }
 
 // equals is Object.equals, for which 42 and 42L differ. It is where most ports of such keys go
@@ -155,6 +173,10 @@ func (c *compiler) equality(n *node, x, y *code) *code {
 			c.fail(n.args[i], "%v may be an enum in Java, which is never == to a text: write .name() == '…' for an enum, or .toString() == '…' for both", a.typ.t)
 		case a.typ.k == enumK && b.typ.k == textK:
 			c.fail(n.args[i], "%v is an enum in Java, which is never == to a text: write .name() == '…'", a.typ.t)
+		case unrelated(a.typ, b.typ):
+			c.fail(n, "%v and %v may be two types in Java, whose values are never ==: compare .toString() of both", a.typ.t, b.typ.t)
+		case bare(a.typ.t) == bigType && b.typ.number():
+			c.fail(n.args[i], "a BigInteger is compared with a number by its value in Spring, and by its text here: write .toString() == '…'")
 		case a.typ.k >= listK && a.typ.k <= bytesK:
 			c.fail(n.args[i], "%s can't be compared here: compare its parts", describe(a.typ))
 		}
@@ -164,9 +186,21 @@ func (c *compiler) equality(n *node, x, y *code) *code {
 	}
 	negate := n.text == "!="
 	return binary(typ{k: boolK}, x, y, func(st *run.State, a, b any) (any, error) {
-		same, err := same(st, a, b)
+		same, err := sameNumbers(st, a, b)
 		return same != negate, err
 	})
+}
+
+// sameNumbers is same, but for a number and an id: the id may be a BigInteger, whose value Spring
+// compares with that of the number.
+func sameNumbers(st *run.State, a, b any) (bool, error) {
+	for _, pair := range [][2]any{{a, b}, {b, a}} {
+		_, number := integer(pair[0])
+		if _, id := pair[1].(other); number && id {
+			return false, run.Faulty("compares a number with what may be a BigInteger")
+		}
+	}
+	return same(st, a, b)
 }
 
 // same is Spring's ==: numbers by value, whatever their types are, and a text never equal to
@@ -185,6 +219,8 @@ func same(st *run.State, a, b any) (bool, error) {
 	s, text := textOf(a)
 	t, text2 := textOf(b)
 	switch {
+	case constantOf(a) != nil && constantOf(b) != nil && constantOf(a) != constantOf(b):
+		return false, run.Faulty("compares values of types that may be two enums in Java")
 	case text && !text2:
 		return false, nil
 	case text && reflect.TypeOf(a) != reflect.TypeOf(b):
@@ -201,4 +237,15 @@ func same(st *run.State, a, b any) (bool, error) {
 		}
 	}
 	return a == b, nil
+}
+
+// constantOf returns the type of Go of what is an enum, or may be one, and else nil.
+func constantOf(x any) reflect.Type {
+	switch x := x.(type) {
+	case named:
+		return x.of
+	case enum:
+		return x.of
+	}
+	return nil
 }

@@ -15,6 +15,9 @@ import (
 
 type status string
 
+// role may be a String where status is an enum, or another enum with the same names.
+type role string
+
 // phase is an enum as protoc and stringer make them.
 type phase int32
 
@@ -49,6 +52,9 @@ type gofacts struct {
 	N     *int64
 	St    status
 	Ph    phase
+	Role  role
+	BySt  map[status]string
+	Mixed []any
 	B     bool
 	Ref   ident
 	Code  coded
@@ -69,7 +75,7 @@ type gofacts struct {
 }
 
 var goFacts = gofacts{
-	I: 7, U: 1 << 40, I8: 3, I16: 4, I32: 5, I64: 6, S: "text", St: "PAID", Ph: 1, B: true, Ref: ident{1, 2}, Data: []byte{1}, Big: big.NewInt(12), Num: "34",
+	I: 7, U: 1 << 40, I8: 3, I16: 4, I32: 5, I64: 6, S: "text", St: "PAID", Ph: 1, Role: "PAID", BySt: map[status]string{"PAID": "p"}, Mixed: []any{big.NewInt(12), status("PAID")}, B: true, Ref: ident{1, 2}, Data: []byte{1}, Big: big.NewInt(12), Num: "34",
 	Any: map[string]any{"id": int64(9), "name": "n", "tags": []any{"x", "y"}, "none": nil, "deep": map[string]any{"id": "d"}}, List: []int{1, 2}, Texts: []string{"a"},
 	Named: []status{"NEW"}, Attrs: map[string]string{"k": "v"}, JSON: map[string]any{"id": int64(8)}, Msg: &opaque{11},
 }

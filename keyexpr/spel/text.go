@@ -204,9 +204,9 @@ func spell(st *run.State, x any) (string, error) {
 	case string:
 		s = x
 	case named:
-		s = string(x)
+		s = x.text
 	case enum:
-		s = string(x)
+		s = x.name
 	case other:
 		s = string(x)
 	case bool:

@@ -66,10 +66,16 @@ const (
 
 // The dynamic types of values: nil, string, bool, int32 and int64 are themselves. Each differs
 // in what Java does with it, and has a type of its own so that no two can be confused: a
-// named("x") is not equal to a "x" by accident of Go's ==.
+// named{"x"} is not equal to a "x" by accident of Go's ==.
 type (
-	named string // String or enum
-	enum  string
+	named struct { // String or enum
+		text string
+		of   reflect.Type
+	}
+	enum struct {
+		name string
+		of   reflect.Type
+	}
 	small int64
 	whole int64
 	char  uint16
@@ -141,8 +147,8 @@ func typeOf(t reflect.Type) typ {
 	case reflect.Slice, reflect.Array:
 		return listType(t, spells)
 	case reflect.Map:
-		if t.Key().Kind() != reflect.String {
-			return refused(t, "is a map whose keys are no texts, which Java may or may not convert")
+		if t.Key().Kind() != reflect.String || t.Key().PkgPath() != "" { // a named string may be an enum, by which a text finds nothing
+			return refused(t, "is a map whose keys are no texts, or may be enums, which Java may or may not convert")
 		}
 		elem := typeOf(t.Elem())
 		return typ{k: mapK, t: t, elem: &elem}
@@ -217,7 +223,7 @@ func valueOf(st *run.State, v reflect.Value, t typ) (any, error) {
 	case textK:
 		return v.String(), nil
 	case nameK:
-		return named(v.String()), nil
+		return named{v.String(), v.Type()}, nil
 	case boolK:
 		return v.Bool(), nil
 	case intK:
@@ -286,7 +292,7 @@ func spelled(st *run.State, v reflect.Value, t typ) (any, error) {
 		return nil, err
 	}
 	if t.k == enumK {
-		return enum(s), nil
+		return enum{s, v.Type()}, nil
 	}
 	return other(s), nil
 }
@@ -317,7 +323,7 @@ func textOf(x any) (s string, ok bool) {
 	case string:
 		return x, true
 	case named:
-		return string(x), true
+		return x.text, true
 	}
 	return "", false
 }
@@ -349,9 +355,9 @@ func goType(t typ) reflect.Type {
 func given(x any) any {
 	switch x := x.(type) {
 	case named:
-		return string(x)
+		return x.text
 	case enum:
-		return string(x)
+		return x.name
 	case other:
 		return string(x)
 	case char:

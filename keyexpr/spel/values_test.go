@@ -34,7 +34,7 @@ func TestTypeOf(t *testing.T) {
 		{[]string{}, listK, ""},
 		{[2]int32{}, listK, ""},
 		{map[string]int{}, mapK, ""},
-		{map[status]int{}, mapK, ""},
+		{map[status]int{}, refusedK, "is a map whose keys are no texts, or may be enums, which Java may or may not convert"},
 		{javaOwner{}, objectK, ""},
 		{&javaOwner{}, objectK, ""},
 		// Two types of Java.
@@ -54,7 +54,7 @@ func TestTypeOf(t *testing.T) {
 		{struct{ time.Time }{}, refusedK, "is a time, which Java spells in its own way: make it a string or a number on both sides"},
 		{time.Second, refusedK, "is a duration, which Java spells in its own way: make it a number on both sides"},
 		{coded{}, refusedK, "spells itself, and nobody knows how Java does: make it a string on both sides"},
-		{map[int]string{}, refusedK, "is a map whose keys are no texts, which Java may or may not convert"},
+		{map[int]string{}, refusedK, "is a map whose keys are no texts, or may be enums, which Java may or may not convert"},
 		{func() {}, refusedK, "has no counterpart in Java"},
 		{make(chan int), refusedK, "has no counterpart in Java"},
 	} {
@@ -74,8 +74,8 @@ func TestValueOf(t *testing.T) {
 	}{
 		{"a string", "a", "a"},
 		{"a pointer", &text, "a"},
-		{"a named string", status("a"), named("a")},
-		{"an enum", phase(1), enum("PAID")},
+		{"a named string", status("a"), named{"a", reflect.TypeFor[status]()}},
+		{"an enum", phase(1), enum{"PAID", reflect.TypeFor[phase]()}},
 		{"a boolean", true, true},
 		{"an int32", int32(-1), int32(-1)},
 		{"an int64", int64(-1), int64(-1)},
@@ -115,10 +115,10 @@ func TestValuesWithoutAType(t *testing.T) {
 		{int64(5), whole(5)},
 		{int32(5), int32(5)},
 		{"a", "a"},
-		{status("a"), named("a")},
-		{named("a"), named("a")}, // of a list that an expression has made
+		{status("a"), named{"a", reflect.TypeFor[status]()}},
+		{named{text: "a"}, named{text: "a"}}, // of a list that an expression has made
 		{char('a'), char('a')},
-		{enum("A"), enum("A")},
+		{enum{name: "A"}, enum{name: "A"}},
 		{nil, nil},
 		{(*string)(nil), nil},
 	} {
