@@ -212,16 +212,59 @@ func (c *compiler) ternary(n *node) *code {
 	if c.plain && yes.typ.k != no.typ.k && (yes.typ.k == charK || no.typ.k == charK) {
 		c.fail(n, "a char and a number make a char in Java, or do not: write both as texts")
 	}
+	if short := func(a, b *code) bool { return a.typ.k == smallK && b.fixed != nil && b.typ.k == intK }; c.plain && (short(yes, no) || short(no, yes)) {
+		c.fail(n, "a short and a number that is written out make a short in Java, or do not: write both as texts")
+	}
+	wider := func(x any) any { return x }
+	if c.plain {
+		t, wider = widened(yes.typ, no.typ, t)
+	}
 	return &code{typ: t, cost: cond.cost + yes.cost + no.cost, value: func(st *run.State) (any, error) {
 		holds, err := test(st, cond)
 		if err != nil {
 			return nil, err
 		}
+		x := no
 		if holds {
-			return yes.value(st)
+			x = yes
 		}
-		return no.value(st)
+		v, err := x.value(st)
+		return wider(v), err
 	}}
+}
+
+// widened is the type of a choice between two numbers in plain Java, and what it makes of either: by
+// JLS 15.25.2, an int beside a long is a long, whichever of the two is chosen. Beside what may be
+// either, it may be either as well. joined is the type in SpringEL, which leaves values alone.
+func widened(a, b, joined typ) (t typ, wider func(any) any) {
+	has := func(k jkind) bool { return a.k == k || b.k == k }
+	unknown := has(anyK) && (a.number() || b.number())
+	switch {
+	case !unknown && (!a.number() || !b.number() || a.k == b.k):
+		return joined, func(x any) any { return x }
+	case has(longK) && !unknown:
+		t.k = longK
+	case has(wholeK) || unknown:
+		t.k = wholeK
+	default:
+		t.k = intK
+	}
+	k := t.k
+	if unknown {
+		t = joined
+	}
+	return t, func(x any) any {
+		i, ok := integer(x)
+		switch {
+		case !ok:
+			return x
+		case k == longK:
+			return i
+		case k == wholeK:
+			return whole(i)
+		}
+		return int32(i)
+	}
 }
 
 // join is the type of what is one or the other, as far as it is known at start. Whatever is not

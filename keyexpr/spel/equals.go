@@ -184,11 +184,45 @@ func (c *compiler) equality(n *node, x, y *code) *code {
 			c.fail(n, "== asks whether two objects are the same one in Java: write .equals(…)")
 		}
 	}
-	negate := n.text == "!="
+	if one := x.typ.k == y.typ.k || x.typ.k == wholeK || y.typ.k == wholeK; c.plain && one && x.typ.number() && y.typ.number() && c.boxed(n.args[0]) && c.boxed(n.args[1]) {
+		c.fail(n, "== asks whether two objects are the same one in Java, if both are an Integer or a Long: write + in front of one, which makes a number of it, as in +a == b")
+	}
+	negate, plain := n.text == "!=", c.plain
 	return binary(typ{k: boolK}, x, y, func(st *run.State, a, b any) (any, error) {
+		if plain { // a char is a number there
+			a, b = promoted(a, b), promoted(b, a)
+		}
 		same, err := sameNumbers(st, a, b)
 		return same != negate, err
 	})
+}
+
+// boxed reports whether a number may be an object in plain Java, as that of a getter or an element
+// of a list: two of them with the same value are two objects, but for small ones, which Java keeps.
+// What is calculated or written out is none, and beside one of these == is about values.
+func (c *compiler) boxed(n *node) bool {
+	switch n.kind {
+	case kindVar, kindProp, kindIndex:
+		return true
+	case kindTernary: // of two objects of one type, the one
+		return c.boxed(n.args[1]) && c.boxed(n.args[2])
+	case kindCall:
+		if n.args[0] == nil || n.text == "get" || n.text == "getOrDefault" {
+			return true
+		}
+		k := c.insights[n.args[0]].typ.k
+		return k == objectK || k == anyK
+	}
+	return false
+}
+
+// promoted is a char that is compared with a number in plain Java, by JLS 15.21.1, and else x.
+func promoted(x, other any) any {
+	ch, ok := x.(char)
+	if _, number := integer(other); ok && number {
+		return int32(ch)
+	}
+	return x
 }
 
 // sameNumbers is same, but for a number and an id: the id may be a BigInteger, whose value Spring

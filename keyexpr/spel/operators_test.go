@@ -305,6 +305,21 @@ func TestPlainJava(t *testing.T) {
 		{`p0.text != null ? p0.text : "none"`, "Text"},
 		{`p0.text == "Text" ? "y" : "n"`, "start: == asks whether two objects are the same one in Java: write .equals(…)"},
 		{`p0.phase == p0.phase ? "y" : "n"`, "start: == asks whether two objects are the same one"},
+		// Two numbers of facts may be two objects. A number that is calculated, or written out, is none.
+		{`p0.int == p0.int ? "y" : "n"`, "start: if both are an Integer or a Long"},
+		{`p0.long != p0.longs.get(0) ? "y" : "n"`, "start: if both are an Integer or a Long"},
+		{`+p0.int == p0.int ? "y" : "n"`, "y"},
+		{`p0.int == p0.int + 0 ? "y" : "n"`, "y"},
+		{`p0.int == p0.text.length() ? "y" : "n"`, "n"},
+		// A char is a number to == as well.
+		{`p0.text.charAt(0) == 84 ? "y" : "n"`, "y"},
+		{`84 != p0.text.charAt(0) ? "y" : "n"`, "n"},
+		{`p0.text.charAt(0) == 'T' ? "y" : "n"`, "y"},
+		// An int beside a long is a long, whichever is chosen.
+		{`(p0.yes ? p0.maxInt : p0.long) + 1`, "2147483648"},
+		{`(p0.yes ? p0.maxInt : p0.int) + 1`, "-2147483648"},
+		{`p0.longs.contains(p0.yes ? p0.texts.size() : p0.long) ? "y" : "n"`, "y"},
+		{`(p0.yes ? p0.short : 1) + "x"`, "start: a short and a number that is written out"},
 		{`p0.text < "U" ? "y" : "n"`, "start: a text has no order here"},
 		{`p0.yes && !p0.no ? "y" : "n"`, "y"},
 		{`p0.yes ? "a" : p0.no ? "b" : "c"`, "a"},

@@ -145,5 +145,14 @@ var (
 		`order.getOwner().getLogin()`,
 		`order.getIsbn().split("-")[0]`,
 		`"%s-%s".formatted(order.getId(), order.getSeq())`,
+		`"x" + ((order.isUrgent() ? order.getId() : order.getSeq()) + 1)`,
+		`"x" + ((order.isUrgent() ? order.getItems().get(0).getQty() : order.getSeq()) + 1)`,
+		`"x" + order.getIds().contains(order.isUrgent() ? order.getSeq() : order.getId())`,
+		`order.getName().charAt(0) == 65 ? "y" : "n"`,
+		`65 != order.getName().charAt(0) ? "y" : "n"`,
+		`order.getIds().get(1) == order.getId() ? "y" : "n"`,
+		`order.getIds().get(0) == order.getIds().get(0) ? "y" : "n"`,
+		`+order.getIds().get(1) == order.getId() ? "y" : "n"`,
+		`order.getSeq() + 1 == order.getSeq() ? "y" : "n"`,
 	}
 )
