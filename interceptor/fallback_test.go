@@ -58,6 +58,27 @@ func TestFallback(t *testing.T) {
 	}
 }
 
+// Nobody knows of a method without a descriptor that it streams, until it is called. A Fallback can't answer it then, and says so.
+func TestFallbackOfAnUnknownStream(t *testing.T) {
+	const method = "/unknown.Service/Stream"
+	i, err := interceptor.New(interceptor.Method(method, newGuard(t, failing(lock.ErrBusy), ofMessage()),
+		interceptor.Request[*testpb.StreamingOutputCallRequest](),
+		interceptor.Fallback(func(context.Context, *testpb.StreamingOutputCallRequest, error) (*testpb.SimpleResponse, error) {
+			return nil, nil
+		})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := scripted{ctx: t.Context(), recv: func() error { return nil }}
+	err = i.Stream()(nil, s, &grpc.StreamServerInfo{FullMethod: method}, func(any, grpc.ServerStream) error {
+		t.Error("the handler ran")
+		return nil
+	})
+	if got, want := failureOf(err), (failure{codes.Internal, "LOCK_MISUSE", ""}); got != want {
+		t.Errorf("= %v, want %v", err, want)
+	}
+}
+
 func TestFallbackMistakes(t *testing.T) {
 	g := newGuard(t, newLocker(), guard.Key("k"), guard.OneKey())
 	ok := interceptor.Fallback(func(context.Context, *testpb.SimpleRequest, error) (*testpb.SimpleResponse, error) { return nil, nil })

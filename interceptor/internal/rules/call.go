@@ -44,6 +44,9 @@ type Transport interface {
 // Run makes the call under its guard, with instead in place of the handler where the method has a Fallback. It reports
 // whether the call was skipped. Its error is either the handler's own, untouched, or an answer of the transport.
 func (c *Call) Run(handle func(context.Context) error, instead func(ctx context.Context, refused error) error) (skipped bool, err error) {
+	if c.Stream != nil && c.Method.Fallback != nil { // of a method that nobody knew to be one
+		return false, c.Transport.Misuse(c.Method, "its Fallback is for unary methods, and this one streams")
+	}
 	ran, err := c.run(handle, instead)
 	switch {
 	case ran || c.fell:
