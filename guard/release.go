@@ -162,9 +162,13 @@ func (c *call) canKeep() error {
 	return nil
 }
 
-// stopped reports whether err of the work is that a newer call has come.
+// stopped reports whether err of the work is that a newer call has come. An adapter may have ended the caller's context by
+// then, having told the client.
 func (c *call) stopped(err error) bool {
-	return c.turn.replaced() && c.ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, ErrReplaced))
+	if !c.turn.replaced() || errors.Is(context.Cause(c.ctx), ErrReplaced) { // by a call around this one
+		return false
+	}
+	return errors.Is(err, ErrReplaced) || c.ctx.Err() == nil && errors.Is(err, context.Canceled)
 }
 
 // releaser is what a locker is that gives back several locks at once.

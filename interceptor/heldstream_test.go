@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"testing"
 	"time"
@@ -92,6 +93,44 @@ func TestStreamEndsWhenLost(t *testing.T) {
 			if err != nil { // the one that was interrupted; the one before it got the message
 				break
 			}
+		}
+	}
+}
+
+// A handler that waits for a silent client makes way for a newer call, whatever it returns, and its client is told.
+func TestStreamEndsForANewerCall(t *testing.T) {
+	for _, tt := range []struct {
+		swallow, hidden bool
+		serve           func(testing.TB, *service, ...grpc.ServerOption) testpb.TestServiceClient
+	}{
+		{serve: serve}, {swallow: true, serve: serve}, {serve: serveHTTP}, {hidden: true, serve: serve},
+	} {
+		outcomes := make(chan string, 2)
+		g := newGuard(t, newLocker(), ofMessage(), guard.Busy(guard.Replace), guard.Observe(func(_ context.Context, e guard.Event) { outcomes <- e.Outcome }))
+		client := tt.serve(t, &service{duplex: func(s duplexServer) error {
+			if err := ready(s); !tt.swallow {
+				return err
+			}
+			return nil
+		}}, watched(make(chan struct{}, 10), make(chan error, 10), tt.hidden), streaming(t, duplexCall, g))
+		older, newer := open(t, client, "a"), open(t, client)
+		if _, err := older.Recv(); err != nil {
+			t.Fatal(err)
+		}
+		if err := newer.Send(message("a")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := newer.Recv(); err != nil { // which waits for the older one to go
+			t.Fatal(err)
+		}
+		if _, err := older.Recv(); failureOf(err) != (failure{codes.Aborted, "LOCK_REPLACED", ""}) {
+			t.Errorf("the client of the older call gets %v, want LOCK_REPLACED", err)
+		}
+		if got := <-outcomes; got != guard.OutcomeReplaced {
+			t.Errorf("the older call is %q, want %q", got, guard.OutcomeReplaced)
+		}
+		if err := closed(t, newer); !errors.Is(err, io.EOF) {
+			t.Errorf("the newer call ends with %v, want the handler's end", err)
 		}
 	}
 }

@@ -31,11 +31,12 @@
 // Rules are checked when they are given to New: that the method exists, and that the template fits its request type. Both
 // come from the descriptors which generated code registers; a method without them needs [Request].
 //
-// The lock of a stream is taken before its handler starts and held until it returns. The call ends with the lock: the client
-// gets the status at once, the handler's Context is cancelled, and its RecvMsg and SendMsg fail, also those that wait. (Where
-// a net/http server or another transport than gRPC's own runs the call, a SendMsg goes on waiting for the client.) If the
-// key or the condition uses req, the first message is read before the lock is taken, and handed to the handler's first
-// RecvMsg unchanged. A client that keeps its stream open keeps the lock; [guard.MaxHold] sets a bound.
+// The lock of a stream is taken before its handler starts and held until it returns. The call ends with the lock, and for a
+// newer call that takes its place ([guard.Replace]): the client gets the status at once, the handler's Context is cancelled,
+// and its RecvMsg and SendMsg fail, also those that wait. (Where a net/http server or another transport than gRPC's own runs
+// the call, a SendMsg goes on waiting for the client.) If the key or the condition uses req, the first message is read before
+// the lock is taken, and handed to the handler's first RecvMsg unchanged. A client that keeps its stream open keeps the lock;
+// [guard.MaxHold] sets a bound.
 //
 // # What the caller gets
 //

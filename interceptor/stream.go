@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
@@ -22,8 +23,13 @@ func stream(m *rules.Bound, srv any, s grpc.ServerStream, next grpc.StreamHandle
 	c := rules.Call{Method: m, Context: s.Context(), Stream: held, Transport: transport{}}
 	skipped, err := c.Run(func(ctx context.Context) error {
 		held.ctx = ctx
-		defer held.watch()()
-		return next(srv, held)
+		stop := held.watch()
+		defer stop()
+		err := next(srv, held)
+		if told := stop(); err == nil && errors.Is(told, lock.ErrReplaced) {
+			return told // and nobody is told that it went well
+		}
+		return err
 	}, nil)
 	if !skipped {
 		return err
@@ -35,7 +41,8 @@ func stream(m *rules.Bound, srv any, s grpc.ServerStream, next grpc.StreamHandle
 	return nil
 }
 
-// heldStream is what the handler of a guarded stream gets: the caller's stream, which ends when the lock is lost.
+// heldStream is what the handler of a guarded stream gets: the caller's stream, which ends when the lock is lost, and when a
+// newer call takes the place of this one.
 type heldStream struct {
 	grpc.ServerStream
 	method *rules.Bound
@@ -44,28 +51,32 @@ type heldStream struct {
 	ends   bool            // the whole call ends with the lock: nobody goes on waiting in the ServerStream
 }
 
-// watch ends the whole call when the lock is lost, with the status of a lost lock: nothing less interrupts a handler that
-// waits in gRPC's own RecvMsg or SendMsg. Without a transport that can do it, RecvMsg has to wait elsewhere. The returned
-// function ends the watch, and has to be called before the lock is given back.
-func (s *heldStream) watch() (stop func()) {
+// watch ends the whole call when the lock is lost or a newer call has come, with the status that says so: nothing less
+// interrupts a handler that waits in gRPC's own RecvMsg or SendMsg. Without a transport that can do it, RecvMsg has to wait
+// elsewhere. The returned function ends the watch, and has to be called before the lock is given back. It returns what the
+// client was told.
+func (s *heldStream) watch() (stop func() (told error)) {
 	transport, ok := grpc.ServerTransportStreamFromContext(s.ServerStream.Context()).(ender)
 	// Within an HTTP server, WriteStatus waits for a SendMsg that waits for the client.
 	if !ok || s.ServerStream.Context().Value(http.ServerContextKey) != nil {
-		return func() {}
+		return func() error { return nil }
 	}
 	s.ends = true
-	ended := make(chan struct{})
+	var told error
+	done := make(chan struct{})
 	stopped := context.AfterFunc(s.ctx, func() {
-		defer close(ended)
-		if err := s.lost(); err != nil {
-			_ = transport.WriteStatus(status.Convert(err)) // fails only where the client has gone
+		defer close(done)
+		if told = s.over(); told != nil {
+			_ = transport.WriteStatus(status.Convert(told)) // fails only where the client has gone
 		}
 	})
-	return func() {
-		if !stopped() {
-			<-ended
+	return sync.OnceValue(func() error {
+		if stopped() {
+			return nil
 		}
-	}
+		<-done
+		return told
+	})
 }
 
 // ender is a stream of gRPC's transports. WriteStatus sends the status that the call ends with, unless one was sent, and
@@ -91,20 +102,20 @@ func (s *heldStream) Peek() (any, error) {
 // Context returns the context of the lock, which derives from the caller's.
 func (s *heldStream) Context() context.Context { return s.ctx }
 
-// SendMsg sends m, and fails as soon as the lock is lost.
+// SendMsg sends m, and fails as soon as the call is over.
 func (s *heldStream) SendMsg(m any) error {
-	if err := s.lost(); err != nil {
+	if err := s.over(); err != nil {
 		return err
 	}
 	if err := s.ServerStream.SendMsg(m); err != nil {
-		return cmp.Or(s.lost(), err)
+		return cmp.Or(s.over(), err)
 	}
 	return nil
 }
 
-// RecvMsg receives into m, and fails as soon as the lock is lost: m is of no use then.
+// RecvMsg receives into m, and fails as soon as the call is over: m is of no use then.
 func (s *heldStream) RecvMsg(m any) error {
-	if err := s.lost(); err != nil {
+	if err := s.over(); err != nil {
 		return err
 	}
 	if first := s.first; first != nil {
@@ -113,12 +124,12 @@ func (s *heldStream) RecvMsg(m any) error {
 	}
 	if s.ends {
 		err := s.ServerStream.RecvMsg(m)
-		return cmp.Or(s.lost(), err)
+		return cmp.Or(s.over(), err)
 	}
 	return s.receive(m)
 }
 
-// receive is RecvMsg where the loss of the lock does not interrupt that of the ServerStream. The handler waits here, and
+// receive is RecvMsg where nothing interrupts that of the ServerStream. The handler waits here, and
 // the goroutine, should it be left behind, ends with the call.
 func (s *heldStream) receive(m any) error {
 	received := make(chan receipt, 1)
@@ -128,7 +139,7 @@ func (s *heldStream) receive(m any) error {
 		return s.take(r)
 	case <-s.ctx.Done():
 	}
-	if err := s.lost(); err != nil {
+	if err := s.over(); err != nil {
 		return err
 	}
 	return s.take(<-received) // the caller has gone, or the handler returned: gRPC knows what to say
@@ -146,21 +157,35 @@ func receive(s grpc.ServerStream, m any) (r receipt) {
 	return receipt{err: s.RecvMsg(m)}
 }
 
-// take is the end of receive. A message that came after the lock was lost is not for this handler.
+// take is the end of receive. A message that came after the call was over is not for this handler.
 func (s *heldStream) take(r receipt) error {
 	if r.panicked != nil {
 		panic(r.panicked)
 	}
-	return cmp.Or(s.lost(), r.err)
+	return cmp.Or(s.over(), r.err)
 }
 
-// lost returns the status for a lost lock, and nil as long as it is held.
-func (s *heldStream) lost() error {
-	if s.ctx.Err() == nil || !errors.Is(context.Cause(s.ctx), lock.ErrLost) {
+// over returns the status for a lost lock or a newer call, and nil as long as neither has come.
+func (s *heldStream) over() error {
+	if s.ctx.Err() == nil {
 		return nil
 	}
-	return statusOf(answer.New(answer.Lost, s.method.Spec.Name, answer.LostText, 0))
+	cause := context.Cause(s.ctx)
+	a, ok := answer.Ended(cause, s.method.Spec.Name)
+	if !ok {
+		return nil
+	}
+	return &ended{statusOf(a), cause}
 }
+
+// ended is a status and what it is for, by which the guard knows that a handler which returns it has stopped for a newer call.
+type ended struct {
+	error
+	cause error
+}
+
+func (e *ended) GRPCStatus() *status.Status { return status.Convert(e.error) }
+func (e *ended) Unwrap() error              { return e.cause }
 
 // replay hands first to the handler as if it had just been received.
 func (s *heldStream) replay(m, first any) error {

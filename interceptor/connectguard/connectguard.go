@@ -14,10 +14,11 @@
 // The answers are those of package interceptor too: the same codes, texts and details, for what a guard in front of the
 // method says and for a *guard.Error that a handler returns. A *connect.Error of the handler's own stays what it is.
 //
-// The lock of a stream is taken before its handler starts and held until it returns. When it is lost, the handler's context
-// ends, and Receive and Send fail. Receive does so also while it waits for the client; a Send that waits goes on waiting.
-// For that, a message that is received costs a goroutine, which package interceptor does without. If the key or the
-// condition uses req, the first message is read before the lock is taken, and handed to the handler's first Receive.
+// The lock of a stream is taken before its handler starts and held until it returns. When it is lost, or a newer call takes
+// the place of this one ([guard.Replace]), the handler's context ends, and Receive and Send fail. Receive does so also while it
+// waits for the client; a Send that waits goes on waiting. For that, a message that is received costs a goroutine, which
+// package interceptor does without. If the key or the condition uses req, the first message is read before the lock is taken,
+// and handed to the handler's first Receive.
 //
 // A call that is skipped ([guard.Skip]) succeeds with an empty response and the header Latchkey-Outcome: skipped. [Fallback]
 // answers a unary call with something better.

@@ -27,8 +27,11 @@ func isConnect(err error) bool {
 }
 
 // errorOf makes the error for a.
-func errorOf(a answer.Answer) error {
-	err := connect.NewError(connect.Code(a.Code), errors.New(a.Message))
+func errorOf(a answer.Answer) error { return errorFor(a, errors.New(a.Message)) }
+
+// errorFor makes the error for a that wraps reason, whose text is that of a.
+func errorFor(a answer.Answer, reason error) error {
+	err := connect.NewError(connect.Code(a.Code), reason)
 	for _, d := range a.Details {
 		if detail, marshalErr := connect.NewErrorDetail(d); marshalErr == nil {
 			err.AddDetail(detail)

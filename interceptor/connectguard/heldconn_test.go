@@ -76,6 +76,26 @@ func TestNoMessageAfterLoss(t *testing.T) {
 	}
 }
 
+// A handler that waits for a silent client makes way for a newer call.
+func TestReceiveEndsForANewerCall(t *testing.T) {
+	g := newGuard(t, newLocker(), guard.Key("k"), guard.OneKey(), guard.Busy(guard.Replace))
+	silent := scripted{receive: func(any) error { select {} }}
+	ran, older := make(chan struct{}), make(chan error, 1)
+	go func() {
+		older <- intercept(t, g, silent, func(conn connect.StreamingHandlerConn) error {
+			close(ran)
+			return conn.Receive(&request{})
+		})
+	}()
+	<-ran
+	if err := intercept(t, g, silent, func(connect.StreamingHandlerConn) error { return nil }); err != nil {
+		t.Errorf("the newer call: %v", err)
+	}
+	if got := failureOf(<-older); got.code != connect.CodeAborted || got.reason != "LOCK_REPLACED" {
+		t.Errorf("the older call: %v, want LOCK_REPLACED", got)
+	}
+}
+
 // Receive goes on elsewhere while the handler waits for it. A panic there is the handler's all the same.
 func TestPanicOfReceiveReachesTheHandler(t *testing.T) {
 	s := scripted{receive: func(any) error { panic("codec") }}

@@ -3,7 +3,6 @@ package connectguard
 import (
 	"cmp"
 	"context"
-	"errors"
 	"reflect"
 
 	"connectrpc.com/connect"
@@ -33,7 +32,8 @@ func stream(ctx context.Context, m *rules.Bound, conn connect.StreamingHandlerCo
 	return nil
 }
 
-// heldConn is what the handler of a guarded stream gets: the caller's stream, which ends when the lock is lost.
+// heldConn is what the handler of a guarded stream gets: the caller's stream, which ends when the lock is lost, and when a
+// newer call takes the place of this one.
 type heldConn struct {
 	connect.StreamingHandlerConn
 	method *rules.Bound
@@ -57,17 +57,17 @@ func (c *heldConn) Peek() (any, error) {
 	return m, nil
 }
 
-// Send sends m, unless the lock was lost.
+// Send sends m, unless the call is over.
 func (c *heldConn) Send(m any) error {
-	if err := c.lost(); err != nil {
+	if err := c.over(); err != nil {
 		return err
 	}
 	return c.StreamingHandlerConn.Send(m)
 }
 
-// Receive receives into m, and fails as soon as the lock is lost: m is of no use then.
+// Receive receives into m, and fails as soon as the call is over: m is of no use then.
 func (c *heldConn) Receive(m any) error {
-	if err := c.lost(); err != nil {
+	if err := c.over(); err != nil {
 		return err
 	}
 	if first := c.first; first != nil {
@@ -83,7 +83,7 @@ func (c *heldConn) Receive(m any) error {
 		return c.take(r)
 	case <-c.ctx.Done():
 	}
-	if err := c.lost(); err != nil {
+	if err := c.over(); err != nil {
 		return err
 	}
 	return c.take(<-received) // the caller has gone, or the handler returned: Connect knows what to say
@@ -101,21 +101,36 @@ func receive(conn connect.StreamingHandlerConn, m any) (r receipt) {
 	return receipt{err: conn.Receive(m)}
 }
 
-// take is the end of Receive. A message that came after the lock was lost is not for this handler.
+// take is the end of Receive. A message that came after the call was over is not for this handler.
 func (c *heldConn) take(r receipt) error {
 	if r.panicked != nil {
 		panic(r.panicked)
 	}
-	return cmp.Or(c.lost(), r.err)
+	return cmp.Or(c.over(), r.err)
 }
 
-// lost returns the error for a lost lock, and nil as long as it is held.
-func (c *heldConn) lost() error {
-	if c.ctx.Err() == nil || !errors.Is(context.Cause(c.ctx), guard.ErrLost) {
+// over returns the error for a lost lock or a newer call, and nil as long as neither has come.
+func (c *heldConn) over() error {
+	if c.ctx.Err() == nil {
 		return nil
 	}
-	return errorOf(answer.New(answer.Lost, c.method.Spec.Name, answer.LostText, 0))
+	cause := context.Cause(c.ctx)
+	a, ok := answer.Ended(cause, c.method.Spec.Name)
+	if !ok {
+		return nil
+	}
+	return errorFor(a, &ended{a.Message, cause})
 }
+
+// ended is what a call that is over ends with, by which the guard knows that a handler which returns it has stopped for a
+// newer call.
+type ended struct {
+	text  string
+	cause error
+}
+
+func (e *ended) Error() string { return e.text }
+func (e *ended) Unwrap() error { return e.cause }
 
 // replay hands first to the handler as if it had just been received.
 func (c *heldConn) replay(m any, first proto.Message) error {

@@ -70,9 +70,9 @@ func Of(e *guard.Error) Answer {
 	case is(guard.ErrOutage):
 		return New(Outage, e.Guard, "the lock service did not answer", e.RetryAfter)
 	case is(guard.ErrLost):
-		return New(Lost, e.Guard, LostText, 0)
+		return New(Lost, e.Guard, lostText, 0)
 	case is(guard.ErrReplaced):
-		return New(Newer, e.Guard, "a newer call took its place", 0)
+		return New(Newer, e.Guard, newerText, 0)
 	case is(guard.ErrUnsupported):
 		return New(Misuse, e.Guard, "the lock service can't do what it declares", 0)
 	default:
@@ -80,8 +80,22 @@ func Of(e *guard.Error) Answer {
 	}
 }
 
-// LostText is the text for a lock that was lost.
-const LostText = "its lock was lost while the call was handled"
+const (
+	lostText  = "its lock was lost while the call was handled"
+	newerText = "a newer call took its place"
+)
+
+// Ended is the answer to a call whose handler still runs, and whose context has ended with cause: its lock was lost, or a
+// newer call has come. It is not ok for any other cause, of which the transport knows what to say.
+func Ended(cause error, name string) (a Answer, ok bool) {
+	switch {
+	case errors.Is(cause, guard.ErrLost):
+		return New(Lost, name, lostText, 0), true
+	case errors.Is(cause, guard.ErrReplaced):
+		return New(Newer, name, newerText, 0), true
+	}
+	return a, false
+}
 
 // badKey names the fact that is missing, also as a field of the request.
 func badKey(e *guard.Error) Answer {
