@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -184,34 +185,81 @@ func TestInterruptedConnectionIsNotUsedAgain(t *testing.T) {
 	}
 }
 
-// TestMultipartFilesAreRemoved looks for the form in the request that the server cleans up after.
-func TestMultipartFilesAreRemoved(t *testing.T) {
+// upload is a multipart form with a field and a file, too large for the memory that the tests give it.
+func upload(t *testing.T) *http.Request {
+	t.Helper()
 	var sent bytes.Buffer
 	m := multipart.NewWriter(&sent)
-	if err := m.WriteField("name", "value"); err != nil {
+	if err := m.WriteField("tenant", "acme"); err != nil {
+		t.Fatal(err)
+	}
+	if file, err := m.CreateFormFile("file", "a.txt"); err != nil {
+		t.Fatal(err)
+	} else if _, err := file.Write([]byte("content")); err != nil {
 		t.Fatal(err)
 	}
 	m.Close()
+	r := httptest.NewRequest(http.MethodPost, "/orders/42", &sent)
+	r.Header.Set("Content-Type", m.FormDataContentType())
+	return r
+}
+
+// TestMultipartFilesAreRemoved has forms with files, which a function of the application or the handler has read, or both.
+func TestMultipartFilesAreRemoved(t *testing.T) {
 	parse := func(r *http.Request) (string, error) { return "acme", r.ParseMultipartForm(1) }
 	for _, tt := range []struct {
-		key     string
-		handler http.HandlerFunc
+		key  string
+		read bool // by the handler
 	}{
-		{"order:#{path.id}", func(_ http.ResponseWriter, r *http.Request) {
+		{"order:#{path.id}", true}, {"order:#{tenant}", false}, {"order:#{tenant}", true},
+	} {
+		dir := t.TempDir()
+		t.Setenv("TMPDIR", dir)
+		h := mount(t, newGuard(t, memlock.New(), guard.Key(tt.key)), func(_ http.ResponseWriter, r *http.Request) {
+			if !tt.read {
+				return
+			}
 			if _, err := parse(r); err != nil {
 				t.Error(err)
 			}
-		}},
-		{"order:#{tenant}", func(http.ResponseWriter, *http.Request) {}},
-	} {
-		h := mount(t, newGuard(t, memlock.New(), guard.Key(tt.key)), tt.handler, middleware.WithFacts("tenant", parse))
-		r := httptest.NewRequest(http.MethodPost, "/orders/42", bytes.NewReader(sent.Bytes()))
-		r.Header.Set("Content-Type", m.FormDataContentType())
+		}, middleware.WithFacts("tenant", parse))
+		r := upload(t)
 		h.ServeHTTP(httptest.NewRecorder(), r)
-		if r.MultipartForm == nil {
-			t.Errorf("key %s: the server does not see the form", tt.key)
+		if (r.MultipartForm != nil) != tt.read {
+			t.Errorf("key %s: the server sees a form: %v, want that of a handler: %v", tt.key, r.MultipartForm != nil, tt.read)
+		}
+		if r.MultipartForm != nil { // as the server does
+			if err := r.MultipartForm.RemoveAll(); err != nil {
+				t.Error(err)
+			}
+		}
+		if files, err := filepath.Glob(dir + "/*"); err != nil || len(files) > 0 {
+			t.Errorf("key %s: left %v, %v", tt.key, files, err)
 		}
 	}
+}
+
+// TestMultipartFormOfAFact has a handler that reads the values of a form which a function of the application has read for the
+// key.
+func TestMultipartFormOfAFact(t *testing.T) {
+	h := mount(t, newGuard(t, memlock.New(), guard.Key("order:#{tenant}")), func(_ http.ResponseWriter, r *http.Request) {
+		if got := r.FormValue("tenant"); got != "acme" {
+			t.Errorf("FormValue = %q, want acme", got)
+		}
+		if got := r.PostFormValue("tenant"); got != "acme" {
+			t.Errorf("PostFormValue = %q, want acme", got)
+		}
+		if _, _, err := r.FormFile("file"); err != nil {
+			t.Error(err)
+		}
+	}, middleware.WithFacts("tenant", func(r *http.Request) (string, error) { return r.FormValue("tenant"), nil }))
+	h.ServeHTTP(httptest.NewRecorder(), upload(t))
+	h = mount(t, newGuard(t, memlock.New(), guard.Key("order:#{tenant}")), func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := r.MultipartReader(); err != nil {
+			t.Error(err)
+		}
+	}, middleware.WithFacts("tenant", func(r *http.Request) (string, error) { return r.FormValue("tenant"), nil }))
+	h.ServeHTTP(httptest.NewRecorder(), upload(t))
 }
 
 // TestExpectedBodyIsNotReadAhead has a client that wants to be told to send its body. It is told when the handler reads.

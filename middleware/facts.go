@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
@@ -34,7 +35,8 @@ type facts struct {
 	data   []byte     // the body; nil until read
 	unread error      // why there is no data
 	known  map[string]any
-	upload upload // what the handler reads, if there is no data
+	forms  []*multipart.Form // that functions of the application have read
+	upload upload            // what the handler reads, if there is no data
 }
 
 func (f *facts) root(name string) (any, error) {
@@ -72,8 +74,8 @@ func (f *facts) application(name string) (any, error) {
 	}
 	r := f.offer()
 	v, err := fact.of(r)
-	if r.MultipartForm != nil {
-		f.r.MultipartForm = r.MultipartForm // whose files the server removes
+	if form := r.MultipartForm; form != nil && form != f.r.MultipartForm {
+		f.forms = append(f.forms, form) // the handler reads its own: a request with this one would have it without its values
 	}
 	if err = errors.Join(err, f.unread); err != nil {
 		return nil, err
@@ -83,6 +85,13 @@ func (f *facts) application(name string) (any, error) {
 	}
 	f.known[name] = v
 	return v, nil
+}
+
+// remove removes the files of the forms that functions of the application have read. Those of the handler's the server removes.
+func (f *facts) remove() {
+	for _, form := range f.forms {
+		_ = form.RemoveAll() // as the server does it
+	}
 }
 
 // hostname drops what may differ between two spellings of one host, so that they share a key.

@@ -206,6 +206,7 @@ func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 			a.panicked(out, r)
 		}
 		out.finish()
+		f.remove()
 	}()
 	a.run(f, out, next)
 	returned = true
