@@ -256,6 +256,32 @@ func (m *fakeMessage) GetName() string  { return m.name }
 func (m *fakeMessage) HasName() bool    { return m.set }
 func (m *fakeMessage) SetName(s string) { m.name = s }
 
+// The String of a message has other blanks in each build of a program, and a text for no message at all.
+func TestStringOfAMessage(t *testing.T) {
+	type request struct {
+		Message *fakeMessage
+		Any     any
+	}
+	roots := Roots{"req": TypeFor[request]()}
+	for _, text := range []string{"order:#{req.Message.String()}", "order:#{req.Message?.String()}", "order:#{[req.Message][0].String()}", "#{map([req.Message], .String())}"} {
+		if _, err := Parse(text, roots); err == nil || !strings.Contains(err.Error(), "is for people") {
+			t.Errorf("Parse(%q) = %v, want it refused", text, err)
+		}
+	}
+	if _, err := ParseCondition(`req.Message.String() == "x"`, roots); err == nil {
+		t.Error("a condition may ask for it")
+	}
+	for _, text := range []string{"order:#{req.Any}", "order:#{string(req.Any)}"} {
+		tmpl, err := Parse(text, roots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if keys, err := expandOf(t, tmpl, request{Any: &fakeMessage{}}); err == nil {
+			t.Errorf("%s makes %q of a message", text, keys)
+		}
+	}
+}
+
 // What has nothing to hash is refused, at start where the type is known.
 func TestHashRefuses(t *testing.T) {
 	type hidden struct{ a string }

@@ -277,6 +277,9 @@ func (c *compilation) checkMethod(call *ast.CallNode, m *ast.MemberNode) error {
 	if _, ok := m.Node.Nature().MethodByName(&c.conf.NtCache, name.Value); !ok {
 		return c.at(call, "%s of %v is no method: a function in a field or an entry can't be called", name.Value, m.Node.Type())
 	}
+	if on := m.Node.Type(); name.Value == "String" && run.IsMessage(on) { // which has other blanks in each build, and a text for nil
+		return c.at(call, "the String of a message, %v, is for people: name one of its fields", on)
+	}
 	t := m.Nature().Type
 	if t == nil || t.Kind() != reflect.Func {
 		return nil

@@ -151,6 +151,18 @@ func IsTime(t reflect.Type) bool {
 	return ok && f.Anonymous && (f.Type == timeType || f.Type == reflect.PointerTo(timeType))
 }
 
+// IsMessage reports whether t is a message of protobuf, or a pointer to one.
+func IsMessage(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	_, ok := PointerTo(t).MethodByName("ProtoReflect")
+	return ok
+}
+
 // Refusal says why values of type t can't be part of a key, and "" if they can. An interface
 // can, until it is known what is in it. The sentences say what to write, and stand behind the
 // source of a hole: "req.At is a time, …". A message is refused before its String is looked at,
@@ -165,7 +177,7 @@ func Refusal(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		bare = t.Elem()
 	}
-	if _, ok := PointerTo(bare).MethodByName("ProtoReflect"); ok && bare.Kind() == reflect.Struct {
+	if IsMessage(bare) {
 		return fmt.Sprintf("is a message, %v: name one of its fields", bare)
 	}
 	switch {
