@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,12 @@ type role string
 // phase is an enum as protoc and stringer make them.
 type phase int32
 
-func (p phase) String() string { return [...]string{"NEW", "PAID"}[p] }
+func (p phase) String() string {
+	if p > 1 {
+		return strconv.Itoa(int(p)) // as protoc's
+	}
+	return [...]string{"NEW", "PAID"}[p]
+}
 
 type ident [16]byte
 
@@ -54,6 +60,7 @@ type gofacts struct {
 	Ph    phase
 	Role  role
 	BySt  map[status]string
+	Later phase
 	Mixed []any
 	B     bool
 	Ref   ident
@@ -75,7 +82,7 @@ type gofacts struct {
 }
 
 var goFacts = gofacts{
-	I: 7, U: 1 << 40, I8: 3, I16: 4, I32: 5, I64: 6, S: "text", St: "PAID", Ph: 1, Role: "PAID", BySt: map[status]string{"PAID": "p"}, Mixed: []any{big.NewInt(12), status("PAID")}, B: true, Ref: ident{1, 2}, Data: []byte{1}, Big: big.NewInt(12), Num: "34",
+	I: 7, U: 1 << 40, I8: 3, I16: 4, I32: 5, I64: 6, S: "text", St: "PAID", Ph: 1, Role: "PAID", BySt: map[status]string{"PAID": "p"}, Later: 7, Mixed: []any{big.NewInt(12), status("PAID")}, B: true, Ref: ident{1, 2}, Data: []byte{1}, Big: big.NewInt(12), Num: "34",
 	Any: map[string]any{"id": int64(9), "name": "n", "tags": []any{"x", "y"}, "none": nil, "deep": map[string]any{"id": "d"}}, List: []int{1, 2}, Texts: []string{"a"},
 	Named: []status{"NEW"}, Attrs: map[string]string{"k": "v"}, JSON: map[string]any{"id": int64(8)}, Msg: &opaque{11},
 }

@@ -76,6 +76,8 @@ var typesOfGo = []struct{ text, want string }{
 	{"#p0.ph == 'PAID'", "start: is an enum in Java"},
 	{"#p0.ph.name() + '!'", "PAID!"},
 	{"#p0.ph.ordinal()", "start: no method ordinal"},
+	{"'p:' + #p0.later", "request: is the name of no constant"}, // UNRECOGNIZED in Java
+	{"#p0.later == #p0.ph ? 'y' : 'n'", "request: is the name of no constant"},
 	// Two of them are of one type, or nobody knows what they are in Java.
 	{"#p0.st == #p0.role ? 'y' : 'n'", "start: may be two types in Java"},
 	{"#p0.st != #p0.ph ? 'y' : 'n'", "start: may be two types in Java"},
