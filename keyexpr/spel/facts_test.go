@@ -44,6 +44,29 @@ type opaque struct{ id int64 }
 func (o *opaque) GetOrderID() int64 { return o.id }
 func (o *opaque) GetSelf() *opaque  { return o }
 
+// parcel is a message of protobuf with optional fields.
+type parcel struct {
+	ID    int64
+	Note  *string
+	Count *int32
+	Inner *parcel
+}
+
+func (*parcel) ProtoReflect() int { return 0 }
+func (p *parcel) GetNote() string {
+	if p == nil || p.Note == nil {
+		return ""
+	}
+	return *p.Note
+}
+
+func (p *parcel) GetCount() int32 {
+	if p == nil || p.Count == nil {
+		return 3 // as proto2 lets it declare
+	}
+	return *p.Count
+}
+
 // gofacts are facts whose types are Go's: what they are in Java is not always known.
 type gofacts struct {
 	I     int
@@ -61,6 +84,8 @@ type gofacts struct {
 	Role  role
 	BySt  map[status]string
 	Later phase
+	Box   *parcel
+	NoBox *parcel
 	Mixed []any
 	B     bool
 	Ref   ident
@@ -82,7 +107,7 @@ type gofacts struct {
 }
 
 var goFacts = gofacts{
-	I: 7, U: 1 << 40, I8: 3, I16: 4, I32: 5, I64: 6, S: "text", St: "PAID", Ph: 1, Role: "PAID", BySt: map[status]string{"PAID": "p"}, Later: 7, Mixed: []any{big.NewInt(12), status("PAID")}, B: true, Ref: ident{1, 2}, Data: []byte{1}, Big: big.NewInt(12), Num: "34",
+	I: 7, U: 1 << 40, I8: 3, I16: 4, I32: 5, I64: 6, S: "text", St: "PAID", Ph: 1, Role: "PAID", BySt: map[status]string{"PAID": "p"}, Later: 7, Box: &parcel{ID: 5}, Mixed: []any{big.NewInt(12), status("PAID")}, B: true, Ref: ident{1, 2}, Data: []byte{1}, Big: big.NewInt(12), Num: "34",
 	Any: map[string]any{"id": int64(9), "name": "n", "tags": []any{"x", "y"}, "none": nil, "deep": map[string]any{"id": "d"}}, List: []int{1, 2}, Texts: []string{"a"},
 	Named: []status{"NEW"}, Attrs: map[string]string{"k": "v"}, JSON: map[string]any{"id": int64(8)}, Msg: &opaque{11},
 }

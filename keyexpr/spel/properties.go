@@ -181,16 +181,24 @@ func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 	}
 	if len(fields) == 1 {
 		f, _ := t.FieldByName(fields[0])
+		of := typeOf(f.Type)
+		if run.IsMessage(t) {
+			// A getter of Java never returns null: it has the default of a field, as that of Go, and an empty message.
+			if m, ok := run.PointerTo(t).MethodByName("Get" + f.Name); ok && of.pointer && of.k != objectK {
+				return c.getter(n, base, m.Name, typeOf(m.Type.Out(0)))
+			}
+			of.message = of.pointer || base.typ.message
+		}
 		steps := make([]run.Step, len(f.Index))
 		for i, x := range f.Index {
 			steps[i] = step
 			steps[i].Field = x
 		}
-		if x, ok := c.extend(base, steps, f.Name, typeOf(f.Type)); ok {
+		if x, ok := c.extend(base, steps, f.Name, of); ok {
 			return x
 		}
 		p := &run.Path{Elem: true, Steps: steps}
-		return c.after(n, base, typeOf(f.Type), func(st *run.State, v any) (any, error) {
+		return c.after(n, base, of, func(st *run.State, v any) (any, error) {
 			o, ok := v.(object)
 			if !ok {
 				return nil, run.Faulty("asks what is no object for %s", name)
@@ -199,13 +207,15 @@ func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 			if err != nil {
 				return nil, err
 			}
-			return valueOf(st, e, typeOf(f.Type))
+			return valueOf(st, e, of)
 		})
 	}
 	for _, on := range []reflect.Type{base.typ.t, run.PointerTo(t)} {
 		if getter, ok := run.Getter(on, name); ok {
 			m, _ := on.MethodByName(getter)
-			return c.getter(n, base, getter, typeOf(m.Type.Out(0)))
+			of := typeOf(m.Type.Out(0))
+			of.message = of.pointer && run.IsMessage(t)
+			return c.getter(n, base, getter, of)
 		}
 	}
 	var names []string

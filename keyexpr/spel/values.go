@@ -40,6 +40,7 @@ type typ struct {
 	why     string       // it is refused
 	pointer bool         // values of Go are pointers to t
 	array   bool         // a list is an array for sure
+	message bool         // nil is no null: it is, or is in, a part of a message of protobuf, of which Java has an empty one
 }
 
 // Their order matters in one place: those from listK on are more than one value.
@@ -200,6 +201,9 @@ func listType(t reflect.Type, spells bool) typ {
 // one, a Long of what does not: whole is the type that stands for both.
 func valueOf(st *run.State, v reflect.Value, t typ) (any, error) {
 	if v = run.Indirect(v); !v.IsValid() {
+		if t.message {
+			return nil, run.Faulty("is a part of a message that is not set, for which Java has an empty one, and no null")
+		}
 		return nil, nil
 	}
 	if ours[v.Type()] { // of a list that an expression made
