@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -141,6 +142,20 @@ func (t *tagParser) attributes() error {
 		t.pos++
 	}
 }
+
+// commentIn returns where a template that is not in quotes has what looks like a comment, outside of its holes, and -1 without one.
+func commentIn(template string) int {
+	if isString(template) {
+		return -1
+	}
+	_, bare := (&tagParser{text: template}).literal()
+	if at := comment.FindStringIndex(bare.text); at != nil {
+		return at[0] + 1
+	}
+	return -1
+}
+
+var comment = regexp.MustCompile(`[ \t]#(?:[ \t]|$)`)
 
 // checkOverride reports what makes s no good for overriding a declaration.
 func (s Spec) checkOverride() error {

@@ -29,6 +29,9 @@ func TestParseSpecs(t *testing.T) {
 		{"a: key=order:#{req.A ?? '|;'}; when=req.A || req.B | b: when=(req.A | any(#))", map[string]guard.Spec{
 			"a": {Key: "order:#{req.A ?? '|;'}", When: "req.A || req.B"}, "b": {When: "(req.A | any(#))"},
 		}},
+		{`a: key="n # #{req.A}" | b: key=#{filter(req.IDs, # > 5)}#x | c: key=#1:#{req.A}`, map[string]guard.Spec{
+			"a": {Key: "n # #{req.A}"}, "b": {Key: "#{filter(req.IDs, # > 5)}#x"}, "c": {Key: "#1:#{req.A}"},
+		}},
 		{`a: key="x|y;z#{req}"; one-key|`, map[string]guard.Spec{"a": {Key: "x|y;z#{req}", OneKey: true}}},
 	}
 	for _, tt := range tests {
@@ -78,6 +81,7 @@ func TestParseSpecsErrors(t *testing.T) {
 		{"a: lease=2m; max-hold=1m", "lease 2m0s is over max-hold 1m0s"},
 		{"a: key=order:#{req", "key: "},
 		{"a: when=req.A ||", "when: "},
+		{"a: key=order:#{req.ID} # per order", `guard "a": a comment would be a part of the key: it stands on a line of its own, and a key with a # like this in quotes (line 1, column 24)`},
 		{`{"a":{"wiat":"5s"}}`, `guard "a": unknown attribute "wiat", did you mean wait? (line 1, column 13)`},
 		{"{\"a\":{\n\"wait\":5}}", `guard "a": wait: a number without a unit or quotes: 5 (line 2, column 9)`},
 		{`{"a":{"wait":"5s"},"a":{"wait":"6s"}}`, `"a" is given twice (line 1, column 23)`},

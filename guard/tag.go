@@ -184,6 +184,9 @@ func (t *tagParser) attribute() error {
 			return err
 		}
 	}
+	if i := commentIn(value); a.field == fieldKey && strings.Contains(t.stops, "\n") && i >= 0 {
+		return t.errorf(at+i, "a comment would be a part of the key: it stands on a line of its own, and a key with a # like this in quotes")
+	}
 	if err := t.parse(a, value); err != nil {
 		return t.errorf(at, "%v", err)
 	}
