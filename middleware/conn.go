@@ -3,6 +3,7 @@ package middleware
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"io"
 	"net"
 	"net/http"
@@ -50,8 +51,9 @@ type conn struct {
 
 	mu    sync.Mutex
 	lost  error
-	begun bool // to write
-	wrote bool // at least a byte
+	newer error // what reads return, as a newer request takes the place of this one
+	begun bool  // to write
+	wrote bool  // at least a byte
 	grace *time.Timer
 }
 
@@ -71,6 +73,14 @@ func (c *conn) lose(err error) {
 	c.endLocked()
 }
 
+// endReads makes reads fail with err. The handler can still take its leave.
+func (c *conn) endReads(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.newer = err
+	_ = c.Conn.SetReadDeadline(past)
+}
+
 func (c *conn) endLocked() {
 	if !c.wrote {
 		_ = c.Conn.SetWriteDeadline(time.Now().Add(firstByte))
@@ -79,16 +89,16 @@ func (c *conn) endLocked() {
 	_ = c.Conn.SetDeadline(past)
 }
 
-// refusal is the loss of the lock.
-func (c *conn) refusal() error {
+// over is why nothing more is read: the loss of the lock, or a newer request.
+func (c *conn) over() error {
 	c.check()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.lost
+	return cmp.Or(c.lost, c.newer)
 }
 
 func (c *conn) Read(p []byte) (int, error) {
-	if err := c.refusal(); err != nil {
+	if err := c.over(); err != nil {
 		return 0, err
 	}
 	n, err := c.Conn.Read(p)
@@ -139,8 +149,11 @@ func (c *conn) after(wrote bool, err error) error {
 func (c *conn) blame(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err != nil && c.lost != nil {
+	switch {
+	case err != nil && c.lost != nil:
 		return c.lost
+	case err != nil && err != io.EOF && c.newer != nil:
+		return c.newer
 	}
 	return err
 }

@@ -37,7 +37,7 @@ func (u *upload) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := u.ReadCloser.Read(p)
-	return n, u.w.blame(err)
+	return n, u.w.blameRead(err)
 }
 
 // read is called before the handler reads from the connection.
@@ -46,7 +46,10 @@ func (w *writer) read() error {
 	defer w.mu.Unlock()
 	w.reads = true
 	w.watchLocked()
-	return w.lossLocked()
+	if err := w.lossLocked(); err != nil {
+		return err
+	}
+	return w.newer
 }
 
 // watch is called before the handler can block in the connection, which most handlers never do: they write little, and
@@ -83,12 +86,16 @@ func (w *writer) check() {
 }
 
 // lossLocked returns what the handler gets to know about the loss of its lock, and ends its reads and writes when the
-// loss is new. The end of the context for any other reason is none of our business.
+// loss is new. A newer request ends its reads: it waits for a handler that may wait for its client. The end of the context for
+// any other reason is none of our business.
 func (w *writer) lossLocked() error {
 	if w.lost != nil || w.ctx == nil || w.ctx.Err() == nil {
 		return w.lost
 	}
 	cause := context.Cause(w.ctx)
+	if errors.Is(cause, lock.ErrReplaced) {
+		w.replacedLocked(cause)
+	}
 	if !errors.Is(cause, lock.ErrLost) {
 		return nil
 	}
@@ -108,6 +115,19 @@ func (w *writer) lossLocked() error {
 		w.endWritesLocked()
 	}
 	return w.lost
+}
+
+// replacedLocked ends the reads of a handler that a newer request waits for. What it writes still reaches the client.
+func (w *writer) replacedLocked(cause error) {
+	if w.newer != nil {
+		return
+	}
+	w.newer = fmt.Errorf("middleware: no more is read for a request that was replaced: %w", cause)
+	if w.conn != nil {
+		w.conn.endReads(w.newer)
+	} else if w.reads {
+		w.interrupted = http.NewResponseController(w.ResponseWriter).SetReadDeadline(past) == nil
+	}
 }
 
 func (w *writer) endWrites() {
@@ -149,6 +169,16 @@ func (w *writer) blame(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return cmp.Or(w.lossLocked(), err)
+}
+
+// blameRead is blame for a read, which may also have been ended for a newer request.
+func (w *writer) blameRead(err error) error {
+	if err = w.blame(err); err == nil || err == io.EOF {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return cmp.Or(w.lost, w.newer, err)
 }
 
 func (w *writer) SetReadDeadline(t time.Time) error {

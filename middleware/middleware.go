@@ -64,6 +64,10 @@
 // back at once. Its response stays as it is. For guards of the service layer, whose errors a handler gets back, [Answer]
 // answers by the same table.
 //
+// Where a newer request takes the place of one whose handler runs ([guard.Replace]), the handler's context ends, and so do its
+// reads of the body or of a hijacked connection, with an error that matches [guard.ErrReplaced]: the newer request waits for it
+// to return. What it writes still reaches the client.
+//
 // A client that hangs up while it waits leaves the line, and its handler does not run. There is nobody to answer: a
 // bare 503 is recorded for logs, and for a client that is still there because the server itself ended the context.
 // Over HTTP/1, net/http notices a hang-up only once the body has been read. So a guard that waits reads small bodies

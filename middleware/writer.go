@@ -86,6 +86,7 @@ type writer struct {
 	reads       bool            // the handler does, from the connection
 	interrupted bool            // reads have been made to fail
 	lost        error           // what writes return
+	newer       error           // what reads return, as a newer request takes the place of this one
 	grace       *time.Timer     // while opening
 	conn        *conn           // once hijacked
 }
