@@ -43,10 +43,15 @@ func (c *config) readsAhead(r *http.Request) bool {
 	return c.waits && n > 0 && n <= min(smallBody, c.bodyLimit) && r.ProtoMajor < 2 && r.Header["Expect"] == nil
 }
 
-// read reads the body once and keeps it, or why it could not be read: what is left of it then is no body.
+// read reads the body once and keeps it, or why it could not be read, and what was read until then.
 func (f *facts) read() error {
 	if f.data == nil && f.unread == nil && f.r.Body != nil && f.r.Body != http.NoBody {
-		f.data, f.unread = readBody(f.w, f.r, f.bodyLimit)
+		data, err := readBody(f.w, f.r, f.bodyLimit)
+		if f.unread = err; err == nil {
+			f.data = data
+		} else {
+			f.begun = data
+		}
 	}
 	return f.unread
 }
@@ -65,20 +70,24 @@ func (f *facts) parse() (any, error) {
 	return v, nil
 }
 
-// readBody reads at most limit bytes, and stops when the context of r ends. The result is not nil without an error.
+// readBody reads at most limit bytes, and one to see that there are more, and stops when the context of r ends. The result is
+// not nil without an error, and with one it is what was read.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
 		return nil, fmt.Errorf("%w: %w", errBody, &http.MaxBytesError{Limit: limit}) // before the client is told to go on (100 Continue)
 	}
 	i := interruption{w: w, r: r}
 	i.begin()
-	data, err := readBytes(http.MaxBytesReader(w, r.Body, limit), r.ContentLength)
+	data, err := readBytes(io.LimitReader(r.Body, max(limit, limit+1)), r.ContentLength)
 	i.end()
 	if ctx := r.Context(); ctx.Err() != nil {
-		return nil, fmt.Errorf("middleware: reading the body: %w: %w", ctx.Err(), context.Cause(ctx))
+		return data, fmt.Errorf("middleware: reading the body: %w: %w", ctx.Err(), context.Cause(ctx))
+	}
+	if err == nil && int64(len(data)) > limit {
+		err = &http.MaxBytesError{Limit: limit}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errBody, err)
+		return data, fmt.Errorf("%w: %w", errBody, err)
 	}
 	return data, nil
 }
@@ -135,6 +144,12 @@ func (i *interruption) end() {
 // replay is a body that starts again, and closes the original.
 type replay struct {
 	bytes.Reader
+	io.Closer
+}
+
+// resumed is a body that starts again with what was read of it, and goes on from the client.
+type resumed struct {
+	io.Reader
 	io.Closer
 }
 

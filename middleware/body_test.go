@@ -185,6 +185,35 @@ func TestInterruptedConnectionIsNotUsedAgain(t *testing.T) {
 	}
 }
 
+// TestShadowLeavesTheBodyAlone has bodies that are too large for a key, which a guard in shadow mode has begun to read.
+func TestShadowLeavesTheBodyAlone(t *testing.T) {
+	reg := guard.Must(guard.NewRegistry())
+	g := newGuard(t, memlock.New(), guard.Key("order:#{body.id}"), guard.In(reg), guard.Switchable())
+	var got []byte
+	s := httptest.NewServer(mount(t, g, func(_ http.ResponseWriter, r *http.Request) {
+		var err error
+		if got, err = io.ReadAll(r.Body); err != nil {
+			t.Error(err)
+		}
+	}, middleware.BodyLimit(10)))
+	defer s.Close()
+	if err := reg.Switch(g.Spec().Name, guard.Shadow); err != nil {
+		t.Fatal(err)
+	}
+	for _, sent := range []string{`{"id": 12}`, `{"id": 123}`, `{"id": 1234567890}`} {
+		for _, body := range []io.Reader{strings.NewReader(sent), io.MultiReader(strings.NewReader(sent))} { // the latter of unknown length
+			res, err := s.Client().Post(s.URL+"/orders/42", "application/json", body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			if res.StatusCode != http.StatusOK || string(got) != sent {
+				t.Errorf("the handler reads %q and answers %s, want %q", got, res.Status, sent)
+			}
+		}
+	}
+}
+
 // upload is a multipart form with a field and a file, too large for the memory that the tests give it.
 func upload(t *testing.T) *http.Request {
 	t.Helper()

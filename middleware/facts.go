@@ -1,9 +1,11 @@
 package middleware
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"mime/multipart"
 	"net/http"
 	"net/url"
@@ -34,6 +36,7 @@ type facts struct {
 	form   url.Values // nil until used
 	data   []byte     // the body; nil until read
 	unread error      // why there is no data
+	begun  []byte     // of a body that was not read to its end, for a handler that runs all the same: a guard in shadow mode
 	known  map[string]any
 	forms  []*multipart.Form // that functions of the application have read
 	upload upload            // what the handler reads, if there is no data
@@ -161,6 +164,9 @@ func (f *facts) pass(ctx context.Context, w *writer, next http.Handler) {
 	case r.Body != nil && r.Body != http.NoBody:
 		f.upload = upload{r.Body, w}
 		r.Body = &f.upload
+		if len(f.begun) > 0 {
+			r.Body = &resumed{io.MultiReader(bytes.NewReader(f.begun), &f.upload), &f.upload}
+		}
 	}
 	w.begin(ctx)
 	defer func() {

@@ -293,6 +293,9 @@ func (a *adapter) fail(w *writer, r *http.Request, err error) {
 		w.WriteHeader(http.StatusServiceUnavailable) // in silence, net/http would say 200
 		return
 	}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large && w.major == 1 {
+		w.Header().Set("Connection", "close") // nobody wants the rest of the body
+	}
 	p.Guard, p.Err = a.guard, err
 	a.write(w, r, p, w.outer)
 }
