@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -152,7 +153,7 @@ func (c *conn) blame(err error) error {
 	switch {
 	case err != nil && c.lost != nil:
 		return c.lost
-	case err != nil && err != io.EOF && c.newer != nil:
+	case err != nil && !errors.Is(err, io.EOF) && c.newer != nil:
 		return c.newer
 	}
 	return err

@@ -173,7 +173,7 @@ func (w *writer) blame(err error) error {
 
 // blameRead is blame for a read, which may also have been ended for a newer request.
 func (w *writer) blameRead(err error) error {
-	if err = w.blame(err); err == nil || err == io.EOF {
+	if err = w.blame(err); err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
 	w.mu.Lock()

@@ -184,7 +184,8 @@ func (c *compiler) equality(n *node, x, y *code) *code {
 			c.fail(n, "== asks whether two objects are the same one in Java: write .equals(…)")
 		}
 	}
-	if one := x.typ.k == y.typ.k || x.typ.k == wholeK || y.typ.k == wholeK; c.plain && one && x.typ.number() && y.typ.number() && c.boxed(n.args[0]) && c.boxed(n.args[1]) {
+	one := x.typ.k == y.typ.k || x.typ.k == wholeK || y.typ.k == wholeK // an Integer and a Long don't compile
+	if c.plain && one && x.typ.number() && y.typ.number() && c.boxed(n.args[0]) && c.boxed(n.args[1]) {
 		c.fail(n, "== asks whether two objects are the same one in Java, if both are an Integer or a Long: write + in front of one, which makes a number of it, as in +a == b")
 	}
 	negate, plain := n.text == "!=", c.plain

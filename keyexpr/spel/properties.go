@@ -182,13 +182,10 @@ func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 	if len(fields) == 1 {
 		f, _ := t.FieldByName(fields[0])
 		of := typeOf(f.Type)
-		if run.IsMessage(t) {
-			// A getter of Java never returns null: it has the default of a field, as that of Go, and an empty message.
-			if m, ok := run.PointerTo(t).MethodByName("Get" + f.Name); ok && of.pointer && of.k != objectK {
-				return c.getter(n, base, m.Name, typeOf(m.Type.Out(0)))
-			}
-			of.message = of.pointer || base.typ.message
+		if m, ok := defaulted(t, f.Name, of); ok {
+			return c.getter(n, base, m.Name, typeOf(m.Type.Out(0)))
 		}
+		of.message = run.IsMessage(t) && (of.pointer || base.typ.message)
 		steps := make([]run.Step, len(f.Index))
 		for i, x := range f.Index {
 			steps[i] = step
@@ -226,6 +223,15 @@ func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 	}
 	c.fail(n, "unknown property %s of %v%s", name, t, suggest.Ending(name, names))
 	return nil
+}
+
+// defaulted returns the getter of an optional field of a message. A getter in Java never returns null:
+// it has the default of a field that is not set, as that of Go has, and an empty message.
+func defaulted(t reflect.Type, field string, of typ) (reflect.Method, bool) {
+	if !run.IsMessage(t) || !of.pointer || of.k == objectK {
+		return reflect.Method{}, false
+	}
+	return run.PointerTo(t).MethodByName("Get" + field)
 }
 
 // getter calls a method of Go. A message in Go is read by its getters as one in Java is. A nil
