@@ -20,7 +20,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrClosed is why an Acquire fails, and why a hold is lost, after Close.
+// ErrClosed is why an Acquire fails, and why a hold is lost, after Close. A change, such as the Release of a semaphore, is still made
+// then; where Redis does not answer it, the error matches ErrClosed, and nobody tries again.
 var ErrClosed = errors.New("redisson: client is closed")
 
 // closeGrace is how long Close waits for the work of holds that it has ended.
@@ -173,6 +174,24 @@ func (c *Client) background(f func()) {
 		defer c.claims.end()
 		f()
 	})
+}
+
+// attending is the context of who waits for a release or a change. After a Close nobody goes on with that in the background, so it must be on
+// its way before the caller leaves: then the context ends a moment after ctx, with its cause.
+func (c *Client) attending(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.ctx.Err() == nil {
+		return ctx, func() {}
+	}
+	later, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if sleep(later, goneInterval) {
+			end(context.Cause(ctx))
+		}
+	})
+	return later, func() {
+		stop()
+		end(nil)
+	}
 }
 
 // ID is the client's part of each holder id: a version 4 UUID, new for each Client.

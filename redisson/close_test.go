@@ -136,6 +136,79 @@ func TestCloseLeavesNothingOfWhatItEnded(t *testing.T) {
 	must(t, 50)(sem.AvailablePermits(t.Context()))
 }
 
+// Nothing else is under way that a Close would wait for, and what was taken has no end of its own.
+func TestCloseWaitsForWhoTakesPermits(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, take := range map[string]func(c *redisson.Client) error{
+		"Semaphore.Acquire":                func(c *redisson.Client) error { return c.Semaphore("s").Acquire(ctx, 2) },
+		"Semaphore.TryAcquire":             func(c *redisson.Client) error { return second(c.Semaphore("s").TryAcquire(ctx, 2, 0)) },
+		"Semaphore.DrainPermits":           func(c *redisson.Client) error { return second(c.Semaphore("s").DrainPermits(ctx)) },
+		"PermitExpirableSemaphore.Acquire": func(c *redisson.Client) error { return second(c.PermitExpirableSemaphore("x").Acquire(ctx, 0)) },
+		"RateLimiter.Acquire":              func(c *redisson.Client) error { return c.RateLimiter("r").Acquire(ctx, 3) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := redistest.Start(t)
+			c, p := behind(t, s)
+			direct := newClient(t, s)
+			sem := newSemaphore(t, direct, 5)
+			permits, rate := direct.PermitExpirableSemaphore("x"), newRate(t, direct, redisson.Rate{Permits: 5, Interval: time.Hour})
+			must(t, true)(permits.TrySetPermits(t.Context(), 5))
+			check(t, c.Ping(t.Context()))
+			p.Freeze()
+			taken := make(chan error, 1)
+			go func() { taken <- take(c) }()
+			<-time.After(50 * time.Millisecond) // for it to be under way
+			timer := time.AfterFunc(200*time.Millisecond, p.Thaw)
+			defer timer.Stop()
+			check(t, c.Close())
+			if err := <-taken; !errors.Is(err, redisson.ErrClosed) {
+				t.Errorf("%s = %v, want ErrClosed", name, err)
+			}
+			must(t, 5)(sem.AvailablePermits(t.Context()))
+			must(t, 5)(permits.AvailablePermits(t.Context()))
+			must(t, int64(5))(rate.AvailablePermits(t.Context()))
+		})
+	}
+}
+
+// After a Close nobody goes on in the background with what its caller does not wait for.
+func TestChangesAfterClose(t *testing.T) {
+	t.Parallel()
+	eachMode(t, 2*time.Second, func(t *testing.T, s *redistest.Server, c *redisson.Client, p *redistest.Proxy) {
+		direct := newClient(t, s)
+		sem, latch := newSemaphore(t, direct, 5), direct.CountDownLatch("l")
+		must(t, true)(latch.TrySetCount(t.Context(), 5))
+		var holds []lock.Hold
+		for _, key := range []string{"a", "b", "c"} {
+			holds = append(holds, acquire(t.Context(), t, c, lock.Request{Key: key}))
+		}
+		check(t, c.Close())
+		for _, err := range []error{holds[0].Release(canceled()), c.ReleaseAll(canceled(), holds[1:])} {
+			if !errors.Is(err, lock.ErrLost) {
+				t.Errorf("release after Close = %v, want ErrLost", err)
+			}
+		}
+		if left := redissonKeys(t, s.Client(t)); !slices.Equal(left, []string{"l", "s"}) {
+			t.Errorf("keys %q are left after the releases", left)
+		}
+		for _, ctx := range []context.Context{canceled(), t.Context()} {
+			check(t, c.Semaphore("s").Release(ctx, 1))
+			check(t, c.CountDownLatch("l").CountDown(ctx))
+		}
+		must(t, 7)(sem.AvailablePermits(t.Context()))
+		must(t, int64(3))(latch.Count(t.Context()))
+		p.Freeze()
+		for _, o := range callAll(t, 50*time.Millisecond+4*soon, p.Thaw, map[string]func() error{
+			"Release": func() error { return c.Semaphore("s").Release(canceled(), 1) },
+		}) {
+			if !errors.Is(o.err, redisson.ErrClosed) || !errors.Is(o.err, context.Canceled) || o.tooLong(50*time.Millisecond) {
+				t.Errorf("%s without an answer = %v after %v, want ErrClosed and the end of its context", o.name, o.err, o.took())
+			}
+		}
+	})
+}
+
 // The waiters of a fair lock leave the queue in Redis, where their places would keep others out.
 func TestCloseLeavesNobodyInAQueue(t *testing.T) {
 	t.Parallel()

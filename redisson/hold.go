@@ -130,6 +130,8 @@ func (h *hold) release(ctx context.Context, kept time.Duration) error {
 	case d.task.turn > 0:
 		return d.confirm(ctx)
 	}
+	ctx, cancel := h.c.attending(ctx)
+	defer cancel()
 	return cmp.Or(lost, d.end(ctx, h.c.road.askSoon(ctx, d.task.call)))
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrPending says that Redis has not answered a change, such as a Release, and that the client goes on trying to have it
-// made, for two minutes at least, while the caller goes on. Making the change again would make it twice.
+// made, for two minutes at least or until it is closed, while the caller goes on. Making the change again would make it twice.
 var ErrPending = errors.New("redisson: change is pending")
 
 // A lock is set to what it should be, so that a script may run twice. What others change too, such as a number of permits,
@@ -92,8 +92,14 @@ func (c *Client) once(r request, s *script, keys []string, args ...any) call {
 }
 
 // take performs a call that takes something for its caller, who stays until by, and has undo put it back if the caller has gone
-// or if no attempt was answered. An answer is about all attempts: its receipt keeps those that are late from taking anything.
+// or if no attempt was answered. An answer is about all attempts: its receipt keeps those that are late from taking anything. A close
+// waits for it and for what it has to undo.
 func (c *Client) take(ctx context.Context, by time.Time, r request, cl, undo call) answer {
+	if err := c.claims.begin(); err != nil {
+		c.conclude(r, false)
+		return answer{err: err}
+	}
+	defer c.claims.end()
 	a := c.road.ask(ctx, by, cl)
 	took := a.err == nil && a.values[0] > 0
 	if gone := cmp.Or(context.Cause(ctx), context.Cause(c.ctx)); gone != nil && took {
@@ -107,12 +113,22 @@ func (c *Client) take(ctx context.Context, by time.Time, r request, cl, undo cal
 }
 
 // change performs a call that is to have its effect even if its caller does not stay for it. Unless Redis refuses it, it
-// goes on in the background, and the error matches ErrPending.
+// goes on in the background, and the error matches ErrPending. A close waits for it. After one there is no background: the call is on its
+// way before the caller leaves, and the error of one that is not answered matches ErrClosed.
 func (c *Client) change(ctx context.Context, r request, cl call) (answer, error) {
+	closed := c.claims.begin()
+	if closed == nil {
+		defer c.claims.end()
+	}
+	ctx, cancel := c.attending(ctx)
+	defer cancel()
 	a := c.road.askSoon(ctx, cl)
 	c.conclude(r, a.doubts > 0 || a.err != nil)
-	if a.err == nil || final(a.err) {
+	switch {
+	case a.err == nil || final(a.err):
 		return a, a.err
+	case closed != nil:
+		return a, fmt.Errorf("%w: %w", closed, a.err)
 	}
 	c.claims.retry(cl, present().add(c.receiptLife()))
 	return a, fmt.Errorf("%w: %w", ErrPending, a.err)

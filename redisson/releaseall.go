@@ -56,6 +56,8 @@ type batch []releasing
 // finish performs the releases of a batch, in their order. What fails is asked for once more by itself, which also repeats it for as
 // long as there is time.
 func (c *Client) finish(ctx context.Context, b batch, by time.Time) {
+	ctx, cancel := c.attending(ctx)
+	defer cancel()
 	calls := make([]call, len(b))
 	for i, r := range b {
 		calls[i] = r.task.call
