@@ -38,12 +38,16 @@ type request struct {
 type receipts struct {
 	mu    sync.Mutex
 	last  int64
-	slots []slot
+	slots int   // that there are
+	free  []int // the one used last is the last
+	// resting are those at which a copy of the last request may still arrive, in the order in which that ends. After an outage they can be
+	// very many.
+	resting []restingSlot
 }
 
-type slot struct {
-	taken bool
-	rests time.Time // until then, a copy of its last request may still arrive
+type restingSlot struct {
+	slot  int
+	until time.Time
 }
 
 // request starts a change to the object of that name; conclude must be called once for it.
@@ -57,31 +61,43 @@ func (rs *receipts) next() request {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.last++
-	now := time.Now()
-	for i := range rs.slots {
-		if s := &rs.slots[i]; !s.taken && !now.Before(s.rests) {
-			s.taken = true
-			return request{slot: i, number: rs.last}
-		}
+	rs.wakeLocked(time.Now())
+	if last := len(rs.free) - 1; last >= 0 {
+		slot := rs.free[last]
+		rs.free = rs.free[:last]
+		return request{slot: slot, number: rs.last}
 	}
-	rs.slots = append(rs.slots, slot{taken: true})
-	return request{slot: len(rs.slots) - 1, number: rs.last}
+	rs.slots++
+	return request{slot: rs.slots - 1, number: rs.last}
+}
+
+// wakeLocked frees the slots that have rested.
+func (rs *receipts) wakeLocked(now time.Time) {
+	for len(rs.resting) > 0 && !now.Before(rs.resting[0].until) {
+		rs.free = append(rs.free, rs.resting[0].slot)
+		rs.resting = rs.resting[1:]
+	}
 }
 
 // conclude gives the slot of a request back. If copies of the request may still arrive, the slot rests until the receipt's life is
 // over: the receipt keeps them from running.
 func (c *Client) conclude(r request, inDoubt bool) {
-	var rests time.Time
+	var rest time.Duration
 	if inDoubt {
-		rests = time.Now().Add(2 * c.receiptLife()) // the client tries to learn what became of it for the first half
+		rest = 2 * c.receiptLife() // the client tries to learn what became of it for the first half
 	}
-	c.receipts.giveBack(r.slot, rests)
+	c.receipts.giveBack(r.slot, rest)
 }
 
-func (rs *receipts) giveBack(i int, rests time.Time) {
+// giveBack lets a slot rest, for 0 or as long as all that rest.
+func (rs *receipts) giveBack(slot int, rest time.Duration) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.slots[i] = slot{rests: rests}
+	if rest > 0 {
+		rs.resting = append(rs.resting, restingSlot{slot, time.Now().Add(rest)})
+	} else {
+		rs.free = append(rs.free, slot)
+	}
 }
 
 func (c *Client) receiptLife() time.Duration { return max(receiptLife, 20*c.timeout) }

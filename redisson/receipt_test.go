@@ -36,6 +36,26 @@ func TestReceiptSlots(t *testing.T) {
 	})
 }
 
+// An outage leaves a slot at rest for each request that was not answered. The next requests do not look at them one by one.
+func TestManySlotsAtRest(t *testing.T) {
+	const many = 50_000
+	c := &Client{id: "id", timeout: DefaultTimeout}
+	all := make([]request, many)
+	start := time.Now()
+	for i := range all {
+		all[i] = c.request("k")
+	}
+	for _, r := range all {
+		c.conclude(r, true)
+	}
+	for range many {
+		c.conclude(c.request("k"), false)
+	}
+	if d := time.Since(start); d > 2*time.Second {
+		t.Errorf("%d requests in doubt and as many later took %v", many, d)
+	}
+}
+
 func TestLatchSlot(t *testing.T) {
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	defer cluster.Close()
