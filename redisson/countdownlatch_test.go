@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
 	"github.com/redis/go-redis/v9"
 )
@@ -71,6 +72,27 @@ func awaitAsync(l *redisson.CountDownLatch) <-chan error {
 }
 
 // All waiters of all clients are notified of zero.
+// Java has a count up to 2^63-1, where Lua counts to 2^53. It is not zero, and nor is what counts nothing.
+func TestCountsThatLuaDoesNotKnow(t *testing.T) {
+	srv := redistest.Any(t)
+	rdb, ctx := srv.Client(t), t.Context()
+	l := newClient(t, srv).CountDownLatch("l")
+	for value, want := range map[string]int64{"9223372036854775807": 1 << 53, "inf": 1 << 53, "-9223372036854775808": 0} {
+		rdb.Set(ctx, "l", value, 0)
+		must(t, want)(l.Count(ctx))
+	}
+	rdb.Set(ctx, "l", "9223372036854775807", 0)
+	waiting, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	if err := l.Await(waiting); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Await with a count of 2^63-1 = %v, want it to wait", err)
+	}
+	rdb.Set(ctx, "l", "nan", 0)
+	if err := l.Await(ctx); !errors.Is(err, lock.ErrRefused) {
+		t.Errorf("Await of what is not a number = %v, want ErrRefused", err)
+	}
+}
+
 func TestLatchWakesAll(t *testing.T) {
 	srv := redistest.Any(t)
 	rdb, ctx := srv.Client(t), t.Context()

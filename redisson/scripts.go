@@ -78,7 +78,7 @@ var (
 	listChannels = listing("df020f1654d625ec43f61aaefaec7c2f19ac31f9", "channels")
 
 	peek       = load("2aad38dc172774b7d8962fa9ee7d4f9ce4944849", "peek")
-	number     = load("b6fb9adf2cdba5a8e1a5cbf903d601e974b0c9ab", "number")
+	number     = load("514227757269efcf0f6f83bb61fc7f7388297f8a", "number")
 	deleteKeys = load("b833dc88ef94b03b9819b32ca4f3e2d6acd8b79a", "receipt", "delete")
 )
 
