@@ -59,7 +59,7 @@ func (s *PermitExpirableSemaphore) AddPermits(ctx context.Context, n int) error 
 	if err := s.check(n, -math.MaxInt32); err != nil {
 		return err
 	}
-	return s.c.addPermits(ctx, s.key, n, "change")
+	return s.c.addPermits(ctx, n, "change", s.keys()...)
 }
 
 // AvailablePermits returns how many permits are free.

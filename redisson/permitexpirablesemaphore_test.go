@@ -130,6 +130,38 @@ func TestPermitsOfExpiringSemaphore(t *testing.T) {
 	}
 }
 
+// When the time to live of the semaphore ends, that of its taken permits does: they would be neither free nor taken.
+func TestPermitsOutliveATimeToLiveThatHasEnded(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Any(t)
+	rdb, ctx, c := srv.Client(t), t.Context(), newClient(t, srv)
+	for name, end := range map[string]func(s *redisson.PermitExpirableSemaphore) error{
+		"AddPermits": func(s *redisson.PermitExpirableSemaphore) error { return s.AddPermits(ctx, 1) },
+		"Acquire after PERSIST": func(s *redisson.PermitExpirableSemaphore) error {
+			_, err := s.Acquire(ctx, time.Millisecond)
+			return errors.Join(rdb.Persist(ctx, s.Name()).Err(), err, second(s.Acquire(ctx, time.Millisecond)))
+		},
+		"Acquire of kind Permit after PERSIST": func(s *redisson.PermitExpirableSemaphore) error {
+			check(t, rdb.Persist(ctx, s.Name()).Err())
+			return acquire(ctx, t, c, lock.Request{Key: s.Name(), Kind: lock.Permit, Limit: 3}).Release(ctx)
+		},
+	} {
+		s := c.PermitExpirableSemaphore(name)
+		must(t, true)(s.TrySetPermits(ctx, 3))
+		rdb.PExpire(ctx, name, 500*time.Millisecond)
+		id := mustPermit(t, s, 0)
+		check(t, end(s))
+		want, err := s.Permits(ctx)
+		check(t, err)
+		<-time.After(600 * time.Millisecond)
+		must(t, want)(s.Permits(ctx))
+		if err := s.Release(ctx, id); err != nil {
+			t.Errorf("Release after %s = %v", name, err)
+		}
+		must(t, want)(s.AvailablePermits(ctx))
+	}
+}
+
 func TestPermitsRefuse(t *testing.T) {
 	srv := redistest.Any(t)
 	rdb, ctx, c := srv.Client(t), t.Context(), newClient(t, srv)

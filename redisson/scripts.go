@@ -34,18 +34,18 @@ var (
 	rwRelease    = load("5504b0c632d3436bfa076a9339f6def6167c740b", "rw_release")
 	rwForce      = listing("ba62b411767b09f2b6df13c5132783f025e8ec70", "force_prelude", "rw_force")
 
-	permitAcquire = taking("afe042230ef6083030b4fa913f539f82f25f9b85", "permit_prelude", "permit_acquire")
-	permitUpdate  = load("7843f284b12438ffab180409a2114b673792f900", "permit_prelude", "permit_update")
-	permitRelease = load("5d1611908ba99d83482fc01a14e4c51a3bda3c30", "permit_prelude", "permit_release")
+	permitAcquire = taking("9a6c00b057d93efe905d37c81227961e6b20c552", "permit_prelude", "permit_acquire")
+	permitUpdate  = load("bd6670b1ed090f56f33909cac24cfe6e6d650934", "permit_prelude", "permit_update")
+	permitRelease = load("6089c11bdebe469aba26d5eaaf6fb16e0a95f2ad", "permit_prelude", "permit_release")
 
 	semaphoreAcquire = load("9367a31a3c8c9ba2ab86f28160b913ef2be4dd7b", "receipt", "semaphore_acquire")
 	semaphoreCancel  = load("82ef87356aa0d2ba1d7c7d9600aea7264565212f", "semaphore_cancel")
 	semaphoreRelease = load("d85b5720669d41d8bfe6e99c84d11fa603256a3e", "receipt", "semaphore_release")
 	semaphoreSet     = load("0acd35ddeadd6da19d3459e2487db347fac01f38", "receipt", "semaphore_set")
-	semaphoreAdd     = load("8536cde6e862c523548a8a461af840393745b906", "receipt", "semaphore_add")
+	semaphoreAdd     = load("0f3791a03a4f0dde373b81842737f0be7c813783", "receipt", "semaphore_add")
 	semaphoreDrain   = load("1c57466c4e610e1c3cca0cb2ff702c727939d4cb", "receipt", "semaphore_drain")
 
-	permitsAcquire = load("207792f977d570013d95a65d4d940149f864445a", "receipt", "permits", "permits_acquire")
+	permitsAcquire = load("12e11da2bd5915a6a0ecdffe912dfa22aaa47c86", "receipt", "permits", "permits_acquire")
 	permitsCancel  = load("49aa40758320caa42c47edc70e0a89b6685cc615", "permits", "permits_give", "permits_cancel")
 	permitsRelease = load("84373b0f7b51f3d2fd0c3a908ccff73335b6d29c", "receipt", "permits", "permits_give", "permits_release")
 	permitsCount   = load("dcb507c63fe9739ed6db570bd67f49b4bfe7c20f", "permits", "permits_count")

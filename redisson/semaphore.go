@@ -64,12 +64,12 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 	if err := s.check(n, -math.MaxInt32); err != nil {
 		return err
 	}
-	return s.c.addPermits(ctx, s.key, n, "value")
+	return s.c.addPermits(ctx, n, "value", s.key)
 }
 
-func (c *Client) addPermits(ctx context.Context, key string, n int, message string) error {
-	r := c.request(key)
-	_, err := c.change(ctx, r, c.once(r, semaphoreAdd, []string{key}, semaphoreChannel(key), n, message))
+func (c *Client) addPermits(ctx context.Context, n int, message string, keys ...string) error {
+	r := c.request(keys[0])
+	_, err := c.change(ctx, r, c.once(r, semaphoreAdd, keys, semaphoreChannel(keys[0]), n, message))
 	return err
 }
 

@@ -25,6 +25,8 @@ local function keep(lease)
   end
   if ttl > 0 then
     redis.call('pexpire', KEYS[2], ttl)
+  elseif redis.call('pttl', KEYS[2]) > 0 then -- of the semaphore's that has ended: with it, permits would go that nobody counts
+    redis.call('pexpire', KEYS[2], 922337203685477)
   end
   return math.min(left, 2 ^ 52)
 end

@@ -10,6 +10,8 @@ if free >= wanted then
   local ttl = redis.call('pttl', KEYS[1])
   if ttl > 0 then
     redis.call('pexpire', KEYS[2], ttl)
+  elseif redis.call('pttl', KEYS[2]) > 0 then -- of the semaphore's that has ended: with it, permits would go that nobody counts
+    redis.call('pexpire', KEYS[2], never)
   end
   return done(1)
 end
