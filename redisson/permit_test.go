@@ -66,6 +66,40 @@ func TestPermitOfAnExistingSemaphoreWithATTL(t *testing.T) {
 	}
 }
 
+// An operator, or a server that is full, removes the number of free permits and not those that are taken. Newcomers count them, and keep them
+// for as long as they last.
+func TestPermitsWhoseNumberIsRemoved(t *testing.T) {
+	t.Parallel()
+	s := redistest.Any(t)
+	rdb, c := s.Client(t), newClient(t, s)
+	request := lock.Request{Key: "k", Kind: lock.Permit, Limit: 3, Lease: time.Minute}
+	outlasting := []lock.Hold{acquire(t.Context(), t, c, request), acquire(t.Context(), t, c, request)}
+	rdb.Del(t.Context(), "k", "latchkey_permits:{k}")
+	short := request
+	short.Lease = 300 * time.Millisecond
+	acquire(t.Context(), t, c, short)
+	<-time.After(500 * time.Millisecond)
+	outlasting = append(outlasting, acquire(t.Context(), t, c, request))
+	if _, err := c.Acquire(t.Context(), request); !errors.Is(err, lock.ErrBusy) {
+		t.Errorf("fourth permit of three: %v, want ErrBusy", err)
+	}
+	rdb.Del(t.Context(), "k", "latchkey_permits:{k}")
+	release(t, outlasting[0])
+	if n := rdb.Exists(t.Context(), "k").Val(); n != 0 {
+		t.Error("a Release has made a semaphore, which nobody would remove")
+	}
+	outlasting[0] = acquire(t.Context(), t, c, request)
+	if _, err := c.Acquire(t.Context(), request); !errors.Is(err, lock.ErrBusy) {
+		t.Errorf("fourth permit of three: %v, want ErrBusy", err)
+	}
+	for _, h := range outlasting {
+		release(t, h)
+	}
+	if left := keys(t, rdb); len(left) != 0 {
+		t.Errorf("keys %q are left", left)
+	}
+}
+
 // A semaphore that somebody else has set up keeps its number, and stays.
 func TestPermitOfAnExistingSemaphore(t *testing.T) {
 	s := redistest.Any(t)

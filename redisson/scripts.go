@@ -34,9 +34,9 @@ var (
 	rwRelease    = load("5504b0c632d3436bfa076a9339f6def6167c740b", "rw_release")
 	rwForce      = listing("ba62b411767b09f2b6df13c5132783f025e8ec70", "force_prelude", "rw_force")
 
-	permitAcquire = taking("9a6c00b057d93efe905d37c81227961e6b20c552", "permit_prelude", "permit_acquire")
+	permitAcquire = taking("09aada61e683140f62c4032f54c9f91a078f9233", "permit_prelude", "permit_acquire")
 	permitUpdate  = load("bd6670b1ed090f56f33909cac24cfe6e6d650934", "permit_prelude", "permit_update")
-	permitRelease = load("6089c11bdebe469aba26d5eaaf6fb16e0a95f2ad", "permit_prelude", "permit_release")
+	permitRelease = load("df6b1cad0bce5595391b39f868170c272176dda4", "permit_prelude", "permit_release")
 
 	semaphoreAcquire = load("9367a31a3c8c9ba2ab86f28160b913ef2be4dd7b", "receipt", "semaphore_acquire")
 	semaphoreCancel  = load("82ef87356aa0d2ba1d7c7d9600aea7264565212f", "semaphore_cancel")

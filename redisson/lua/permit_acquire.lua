@@ -13,8 +13,10 @@ if not taken then
     free = assert(tonumber(free), 'value is not a number')
   else
     free = ARGV[4] - redis.call('zcard', KEYS[2])
-    redis.call('set', KEYS[1], free, 'px', ARGV[3])
-    redis.call('set', KEYS[3], 1, 'px', ARGV[3])
+    local last = redis.call('zrange', KEYS[2], -1, -1, 'withscores') -- there is one if only the number was removed
+    local life = string.format('%.0f', math.max(ARGV[3], (last[2] or 0) - now))
+    redis.call('set', KEYS[1], free, 'px', life)
+    redis.call('set', KEYS[3], 1, 'px', life)
   end
   if free < 1 then
     local first = redis.call('zrange', KEYS[2], 0, 0, 'withscores')

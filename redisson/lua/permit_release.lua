@@ -13,7 +13,8 @@ if kept > 0 then
   keep(kept)
   return {1}
 end
-local free = redis.call('incrby', KEYS[1], 1)
+-- Without a number, it is the next acquire that counts what is free.
+local free = redis.call('exists', KEYS[1]) == 1 and redis.call('incrby', KEYS[1], 1) or 1
 if redis.call('zcard', KEYS[2]) == 0 and redis.call('exists', KEYS[3]) == 1 then
   redis.call('del', KEYS[1], KEYS[3])
 end
