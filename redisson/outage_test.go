@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -191,6 +193,80 @@ func TestQuestionsOutlastAMoveOfTheirSlot(t *testing.T) {
 	}
 	must(t, 2)(sem.AvailablePermits(ctx))
 	must(t, int64(0))(latch.Count(ctx))
+}
+
+// The keys of a slot move one after the other, and what is counted comes before its receipts. Who asks at the new master meanwhile waits for
+// the receipt: without it a request would be counted twice, and another receipt would keep the first from moving.
+func TestReceiptsMoveWithTheirSlot(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t, 0)
+	ctx := t.Context()
+	for name, tt := range map[string]struct {
+		prepare, do func(c *redisson.Client, key string) error
+		free        func(c *redisson.Client, key string) (int64, error)
+		want        int64
+	}{
+		"Semaphore.Release": {
+			func(c *redisson.Client, key string) error { return second(c.Semaphore(key).TrySetPermits(ctx, 5)) },
+			func(c *redisson.Client, key string) error { return c.Semaphore(key).Release(ctx, 1) }, free, 6,
+		},
+		"Semaphore.Acquire": {
+			func(c *redisson.Client, key string) error { return second(c.Semaphore(key).TrySetPermits(ctx, 5)) },
+			func(c *redisson.Client, key string) error { return c.Semaphore(key).Acquire(ctx, 1) }, free, 4,
+		},
+		"CountDownLatch.CountDown": {
+			func(c *redisson.Client, key string) error { return second(c.CountDownLatch(key).TrySetCount(ctx, 5)) },
+			func(c *redisson.Client, key string) error { return c.CountDownLatch(key).CountDown(ctx) }, free, 4,
+		},
+	} {
+		for _, lost := range []bool{false, true} {
+			key := fmt.Sprintf("%s %v", name, lost)
+			i, slot := cluster.Owner(t, key)
+			from, to := cluster.Masters[i], cluster.Masters[(i+1)%3]
+			move := func() {
+				host, port := to.HostPort()
+				from.Do(t, "migrate", host, port, key, 0, 5000)
+			}
+			rdb, losing := cluster.Client(t, quick), &loser{then: move}
+			rdb.AddHook(losing)
+			c := onClient(t, rdb)
+			check(t, tt.prepare(c, key))
+			cluster.OpenSlot(t, slot, from, to)
+			if losing.armed.Store(lost); !lost {
+				move()
+			}
+			done := make(chan error, 1)
+			go func() { done <- tt.do(c, key) }()
+			<-time.After(300 * time.Millisecond)
+			cluster.CloseSlot(t, slot, from, to) // fails if a receipt is in the way of another
+			if err := <-done; err != nil {
+				t.Errorf("%s = %v", key, err)
+			}
+			must(t, tt.want)(tt.free(c, key))
+		}
+	}
+}
+
+// loser loses the answer to the first script after it was armed, and then does something.
+type loser struct {
+	armed atomic.Bool
+	then  func()
+}
+
+func (l *loser) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (l *loser) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if strings.HasPrefix(cmd.Name(), "eval") && err == nil && l.armed.CompareAndSwap(true, false) {
+			l.then()
+			err = errLost
+			cmd.SetErr(err)
+		}
+		return err
+	}
+}
+func (l *loser) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
 // outage cuts everything off for a while. What was sent meanwhile is lost.

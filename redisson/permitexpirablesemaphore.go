@@ -167,7 +167,7 @@ func (s *PermitExpirableSemaphore) try(ctx context.Context, by time.Time, n int,
 		ids[i], args[i] = hex.EncodeToString(id), id
 	}
 	asked, r := time.Now(), s.c.request(s.key)
-	undo := call{permitsCancel, s.keys(), append([]any{s.channel(), r.receipt, r.number, millis(s.c.receiptLife())}, args...)}
+	undo := call{permitsCancel, append(s.keys(), r.receipt), append(append([]any{s.channel()}, s.c.noted(r)...), args...)}
 	a := s.c.take(ctx, by, r, s.c.once(r, permitsAcquire, s.keys(), append([]any{s.channel(), millis(lease)}, args...)...), undo)
 	if a.doubts == 0 {
 		asked = a.sent

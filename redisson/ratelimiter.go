@@ -168,7 +168,7 @@ func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) 
 // background.
 func (l *RateLimiter) try(ctx context.Context, by time.Time, n int64) (bool, time.Duration, error) {
 	r, member := l.c.request(l.key), newMember(n)
-	undo := call{rateCancel, l.keys(), []any{n, member, r.receipt, r.number, millis(l.c.receiptLife())}}
+	undo := call{rateCancel, append(l.keys(), r.receipt), append([]any{n, member}, l.c.noted(r)...)}
 	a := l.c.take(ctx, by, r, l.c.once(r, rateAcquire, l.keys(), n, member), undo)
 	switch {
 	case a.err != nil:

@@ -102,10 +102,15 @@ func (rs *receipts) giveBack(slot int, rest time.Duration) {
 
 func (c *Client) receiptLife() time.Duration { return max(receiptLife, 20*c.timeout) }
 
-// once is the call of a script that begins with receipt.lua.
+// once is the call of a script that begins with receipt.lua. Its last key is the receipt, so that a cluster refuses it for a while when one
+// master has the object and another one the receipt, as the slot is on the move: the receipt would be missed, and a second one would keep
+// the first from moving.
 func (c *Client) once(r request, s *script, keys []string, args ...any) call {
-	return call{s, keys, append(args, r.receipt, r.number, millis(c.receiptLife()))}
+	return call{s, append(keys, r.receipt), append(args, c.noted(r)...)}
 }
+
+// noted is what a script is told of its receipt.
+func (c *Client) noted(r request) []any { return []any{r.receipt, r.number, millis(c.receiptLife())} }
 
 // take performs a call that takes something for its caller, who stays until by, and has undo put it back if the caller has gone
 // or if no attempt was answered. An answer is about all attempts: its receipt keeps those that are late from taking anything. A close

@@ -38,33 +38,33 @@ var (
 	permitUpdate  = load("bd6670b1ed090f56f33909cac24cfe6e6d650934", "permit_prelude", "permit_update")
 	permitRelease = load("df6b1cad0bce5595391b39f868170c272176dda4", "permit_prelude", "permit_release")
 
-	semaphoreAcquire = load("9367a31a3c8c9ba2ab86f28160b913ef2be4dd7b", "receipt", "semaphore_acquire")
+	semaphoreAcquire = load("8af3e7a05bbdfac1c503e5059b9cb27184d01eb9", "receipt", "semaphore_acquire")
 	semaphoreCancel  = load("82ef87356aa0d2ba1d7c7d9600aea7264565212f", "semaphore_cancel")
-	semaphoreRelease = load("d85b5720669d41d8bfe6e99c84d11fa603256a3e", "receipt", "semaphore_release")
-	semaphoreSet     = load("0acd35ddeadd6da19d3459e2487db347fac01f38", "receipt", "semaphore_set")
-	semaphoreAdd     = load("0f3791a03a4f0dde373b81842737f0be7c813783", "receipt", "semaphore_add")
-	semaphoreDrain   = load("1c57466c4e610e1c3cca0cb2ff702c727939d4cb", "receipt", "semaphore_drain")
+	semaphoreRelease = load("f954067df23774aaa4820b3997e0d7d363c4cf2c", "receipt", "semaphore_release")
+	semaphoreSet     = load("ce161d71f9502eb8797a9745f49c84cedd6d0395", "receipt", "semaphore_set")
+	semaphoreAdd     = load("c8c3838e7ba3406af2f6fa5b49128996e9c7adb7", "receipt", "semaphore_add")
+	semaphoreDrain   = load("1e554d1f0efe0842893efde2022656b7618d4b5a", "receipt", "semaphore_drain")
 
-	permitsAcquire = load("12e11da2bd5915a6a0ecdffe912dfa22aaa47c86", "receipt", "permits", "permits_acquire")
+	permitsAcquire = load("251e23cd0bcaf0bf544db7b4231f606f8ff282df", "receipt", "permits", "permits_acquire")
 	permitsCancel  = load("49aa40758320caa42c47edc70e0a89b6685cc615", "permits", "permits_give", "permits_cancel")
-	permitsRelease = load("84373b0f7b51f3d2fd0c3a908ccff73335b6d29c", "receipt", "permits", "permits_give", "permits_release")
+	permitsRelease = load("0610caf03c99b9e7e78699e5d3e11c6777ddc1b7", "receipt", "permits", "permits_give", "permits_release")
 	permitsCount   = load("dcb507c63fe9739ed6db570bd67f49b4bfe7c20f", "permits", "permits_count")
 	permitsLease   = load("307a0ab0d38f88eb8b3f212d5dc9ca9ca63e0eb5", "permits", "permits_lease")
-	permitsUpdate  = load("e5484abc33d265878775bd02235e2e2ac056d908", "receipt", "permits", "permits_update")
-	permitsSet     = load("eb78c6e9d151ef5f738d0987e91f4c5d1b14579c", "receipt", "permits", "permits_set")
+	permitsUpdate  = load("f23a5104508e836bd22833a84dd6345ac49cb760", "receipt", "permits", "permits_update")
+	permitsSet     = load("4217b844bdd41057e4c4375b70fee6b83454ef1f", "receipt", "permits", "permits_set")
 
-	latchSet    = load("61271a2f4295422941df27f4d2ce7271a12f2d55", "receipt", "countdownlatch_set")
-	latchDown   = load("f7d1b86b52a0d3725379b4c3538d2e0eabea303e", "receipt", "countdownlatch_down")
-	latchDelete = load("8e727349d3d5705fb4275e9eeb29fe8b9a9e4435", "receipt", "countdownlatch_delete")
+	latchSet    = load("1e97187a75e5607f7f6e543428e4713e71b1fa3c", "receipt", "countdownlatch_set")
+	latchDown   = load("317bb2ee3d16144ecf835167d92e2a2bf4202372", "receipt", "countdownlatch_down")
+	latchDelete = load("055b3e35e5de76e40da19ba25d1c4abb7cbd3d68", "receipt", "countdownlatch_delete")
 
-	rateAcquire   = load("442e6d30c01fef3d59305431f27631497e5dee17", "receipt", "rate_permits", "rate", "rate_acquire")
+	rateAcquire   = load("441f15bda48da4c81e56263bf931dd251540e3d6", "receipt", "rate_permits", "rate", "rate_acquire")
 	rateCancel    = load("0f95cc637743c494d9b8eebfe9846c43345dd719", "rate_permits", "rate", "rate_cancel")
-	rateRelease   = load("20b35549487cedc3f33a5e83f63c133d2a9cbe2e", "receipt", "rate_permits", "rate", "rate_release")
+	rateRelease   = load("75fa45f55db6f3b25c6ec34a8a3409f90bb6e81d", "receipt", "rate_permits", "rate", "rate_release")
 	rateAvailable = load("16aa92e87e96dfcfcd5055bf3289a91651a725e0", "rate_permits", "rate", "rate_available")
-	rateSet       = load("4441f0bb16d555588e71615c9977ee8f2f99f859", "receipt", "rate_permits", "rate_set")
+	rateSet       = load("8029e16eeec6ff73083e9055ba9ae37caae0e2ef", "receipt", "rate_permits", "rate_set")
 	rateGet       = load("0283d93049d38afc71baf92dcd195322c60d9dcf", "rate_get")
 
-	newestAnnounce = load("707619196c826f51bac1967150980c24e1fbd626", "receipt", "newest_announce")
+	newestAnnounce = load("be8e6e5789637debee76156619847410df52f95a", "receipt", "newest_announce")
 	newestLook     = load("4b89d836fa4bac4b9a0afb238dbeacbbde106891", "newest_look")
 
 	anyForce   = listing("46289fdc8d46046924467f38a2563ad354a019b1", "force_prelude", "object", "fair_prelude", "any_force")
@@ -79,7 +79,7 @@ var (
 
 	peek       = load("2aad38dc172774b7d8962fa9ee7d4f9ce4944849", "peek")
 	number     = load("514227757269efcf0f6f83bb61fc7f7388297f8a", "number")
-	deleteKeys = load("b833dc88ef94b03b9819b32ca4f3e2d6acd8b79a", "receipt", "delete")
+	deleteKeys = load("758695b5a941c1f3243c102ee5986c6a0214b894", "receipt", "delete")
 )
 
 // load joins the files of a script.

@@ -132,7 +132,7 @@ func (s *Semaphore) acquire(ctx context.Context, n int, wait time.Duration) erro
 
 // cancel is the call that undoes what a request took.
 func (s *Semaphore) cancel(r request) call {
-	return call{semaphoreCancel, []string{s.key}, []any{semaphoreChannel(s.key), r.receipt, r.number, millis(s.c.receiptLife())}}
+	return call{semaphoreCancel, []string{s.key, r.receipt}, append([]any{semaphoreChannel(s.key)}, s.c.noted(r)...)}
 }
 
 // Release gives n permits back and wakes waiters. Like Redisson's it does not ask whether they were taken, and makes a

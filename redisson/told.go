@@ -249,7 +249,8 @@ func (c *Client) forceKey(ctx context.Context, key string, holders []string) (bo
 // force frees a lock, and has those who held it told.
 func (c *Client) force(ctx context.Context, key string, cl call, families ...lock.Kind) (answer, error) {
 	asked, r := present(), c.request(key)
-	a := c.road.askSoon(ctx, c.once(r, cl.script, cl.keys, cl.args...))
+	cl.args = append(cl.args, c.noted(r)...) // the receipt is no key here: who may not write one frees the lock all the same
+	a := c.road.askSoon(ctx, cl)
 	c.conclude(r, a.doubts > 0 || a.err != nil)
 	if !a.yes() {
 		return a, a.err

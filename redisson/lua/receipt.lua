@@ -1,6 +1,6 @@
 -- Goes before a script that must change something once, however often it is sent.
--- The last arguments are the key of the receipt, the number of the request, the life of the receipt in ms, and the command to
--- publish with.
+-- The last key is the receipt. The last arguments are the receipt, the number of the request, the life of the receipt in ms, and the
+-- command to publish with.
 local receipt, number, life = ARGV[#ARGV - 3], ARGV[#ARGV - 2], ARGV[#ARGV - 1]
 local seen, outcome = string.match(redis.call('get', receipt) or '', '^(%d+) (-?%d+)$')
 if seen and tonumber(seen) >= tonumber(number) then

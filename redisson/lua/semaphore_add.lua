@@ -1,5 +1,5 @@
 -- Changes the number of free permits, which may become negative. A time to live of the semaphore ends, as Redisson has it.
--- KEYS[1] semaphore, KEYS[2] its taken permits, if they have ids   ARGV[1] channel, ARGV[2] permits, ARGV[3] what to publish: 'value' or, if positive, 'change'; then the
+-- KEYS[1] semaphore, KEYS[2] its taken permits, for 'change'   ARGV[1] channel, ARGV[2] permits, ARGV[3] what to publish: 'value' or, if positive, 'change'; then the
 -- receipt
 -- Answers {1}.
 local value, change = tonumber(redis.call('get', KEYS[1]) or '0'), tonumber(ARGV[2])
@@ -11,7 +11,7 @@ elseif change > 0 then
   redis.call(ARGV[#ARGV], ARGV[1], change)
 end
 redis.call('set', KEYS[1], value)
-if KEYS[2] and redis.call('pttl', KEYS[2]) > 0 then
+if ARGV[3] == 'change' and redis.call('pttl', KEYS[2]) > 0 then
   redis.call('pexpire', KEYS[2], 922337203685477) -- for ever: with the old end, permits would go that nobody counts
 end
 return done(1)
