@@ -269,6 +269,34 @@ func (l *loser) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	return next
 }
 
+// A reader leaves at the new master of a slot to which only the lock has moved, and not the key that says how long another one reads.
+func TestReaderLeavesWhileTheSlotMoves(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t, 0)
+	c := member(t, cluster)
+	const key = "read"
+	i, slot := cluster.Owner(t, key)
+	from, to := cluster.Masters[i], cluster.Masters[(i+1)%3]
+	rw := c.ReadWriteLock(key)
+	stays, leaves := mustLock(t, rw.ReadLock()), mustLock(t, rw.ReadLock())
+	cluster.OpenSlot(t, slot, from, to)
+	host, port := to.HostPort()
+	from.Do(t, "migrate", host, port, key, 0, 5000)
+	left := make(chan error, 1)
+	go func() { left <- rw.ReadLock().Unlock(leaves) }()
+	<-time.After(300 * time.Millisecond)
+	if _, ok, err := member(t, cluster).ReadWriteLock(key).WriteLock().TryLock(t.Context(), 0, 0); ok || err != nil {
+		t.Fatalf("TryLock of a writer beside a reader = %v, %v", ok, err)
+	}
+	cluster.CloseSlot(t, slot, from, to)
+	check(t, <-left)
+	if _, ok, err := member(t, cluster).ReadWriteLock(key).WriteLock().TryLock(t.Context(), 0, 0); ok || err != nil {
+		t.Fatalf("TryLock of a writer beside a reader after the move = %v, %v", ok, err)
+	}
+	mustUnlock(t, rw.ReadLock(), stays)
+	mustUnlock(t, rw.WriteLock(), mustLock(t, rw.WriteLock()))
+}
+
 // outage cuts everything off for a while. What was sent meanwhile is lost.
 func outage(p *redistest.Proxy, d time.Duration, meanwhile func()) {
 	p.Freeze()

@@ -28,10 +28,10 @@ var (
 	fairRelease = load("38f014a21d7e2016b0ef6ba00efd3ddca5f9765d", "fair_prelude", "fair_release")
 	fairForce   = listing("ab5e348860c64081b971985171729455d83a60e8", "force_prelude", "fair_prelude", "fair_force")
 
-	readAcquire  = taking("892eb7d4b95ef1ef480ccb3751f3817ee97a1a31", "read_acquire")
+	readAcquire  = taking("420ff70fc9be1c3a957896422125938555045603", "read_acquire")
 	writeAcquire = taking("aa39f88482a3c560f41d5c437dd5bc178611b4f1", "write_acquire")
-	rwUpdate     = load("2d40cbde8148a93c42fc86fc26c018da7bf91c22", "rw_update")
-	rwRelease    = load("5504b0c632d3436bfa076a9339f6def6167c740b", "rw_release")
+	rwUpdate     = load("01cb89e6aa0e8cecce9e7cfe34782e7e17cf5d50", "rw_update")
+	rwRelease    = load("5b76be3a01165a7e7a713344d3206653d09f9394", "rw_release")
 	rwForce      = listing("ba62b411767b09f2b6df13c5132783f025e8ec70", "force_prelude", "rw_force")
 
 	permitAcquire = taking("09aada61e683140f62c4032f54c9f91a078f9233", "permit_prelude", "permit_acquire")

@@ -19,14 +19,19 @@ if not wrote and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return {0}
 end
 
--- How long others read on. All keys are looked at before anything changes, which fails if this slot of a cluster is on the move.
+-- How long others read on. All keys are looked at before anything changes, which fails if this slot of a cluster is on the move: at the old
+-- master if a key is missing, and at the new one if it is named together with the lock, which is there.
 local longest = 0
 local fields = redis.call('hgetall', KEYS[1])
 for i = 1, #fields, 2 do
   local holder = fields[i]
   if holder ~= 'mode' and holder ~= ARGV[1] and holder ~= ARGV[1] .. ':write' then
     for n = 1, tonumber(fields[i + 1]) or 0 do
-      longest = math.max(longest, redis.call('pttl', timeout(holder, n)))
+      local left = redis.call('pttl', timeout(holder, n))
+      if left == -2 then
+        redis.call('exists', KEYS[1], timeout(holder, n))
+      end
+      longest = math.max(longest, left)
     end
   end
 end

@@ -11,6 +11,9 @@ if not writes and (ARGV[4] ~= '0' or redis.call('hexists', KEYS[1], ARGV[1]) == 
   return {0}
 end
 local reading = redis.call('pttl', ARGV[6]) -- fails before anything has changed if this slot of a cluster is on the move
+if reading == -2 and redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
+  redis.call('exists', KEYS[1], ARGV[6]) -- so does this, at the new master
+end
 local lease, left = tonumber(ARGV[2]), redis.call('pttl', KEYS[1])
 local whole = lease
 if ARGV[4] == '0' then
