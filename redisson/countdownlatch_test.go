@@ -71,7 +71,6 @@ func awaitAsync(l *redisson.CountDownLatch) <-chan error {
 	return got
 }
 
-// All waiters of all clients are notified of zero.
 // Java has a count up to 2^63-1, where Lua counts to 2^53. It is not zero, and nor is what counts nothing.
 func TestCountsThatLuaDoesNotKnow(t *testing.T) {
 	srv := redistest.Any(t)
@@ -93,6 +92,7 @@ func TestCountsThatLuaDoesNotKnow(t *testing.T) {
 	}
 }
 
+// All waiters of all clients are notified of zero.
 func TestLatchWakesAll(t *testing.T) {
 	srv := redistest.Any(t)
 	rdb, ctx := srv.Client(t), t.Context()

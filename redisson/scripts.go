@@ -42,7 +42,7 @@ var (
 	semaphoreCancel  = load("82ef87356aa0d2ba1d7c7d9600aea7264565212f", "semaphore_cancel")
 	semaphoreRelease = load("f954067df23774aaa4820b3997e0d7d363c4cf2c", "receipt", "semaphore_release")
 	semaphoreSet     = load("ce161d71f9502eb8797a9745f49c84cedd6d0395", "receipt", "semaphore_set")
-	semaphoreAdd     = load("c8c3838e7ba3406af2f6fa5b49128996e9c7adb7", "receipt", "semaphore_add")
+	semaphoreAdd     = load("5dbe0853981b2c336ce279008819920638e95a0b", "receipt", "semaphore_add")
 	semaphoreDrain   = load("1e554d1f0efe0842893efde2022656b7618d4b5a", "receipt", "semaphore_drain")
 
 	permitsAcquire = load("251e23cd0bcaf0bf544db7b4231f606f8ff282df", "receipt", "permits", "permits_acquire")

@@ -1,6 +1,6 @@
 -- Changes the number of free permits, which may become negative. A time to live of the semaphore ends, as Redisson has it.
--- KEYS[1] semaphore, KEYS[2] its taken permits, for 'change'   ARGV[1] channel, ARGV[2] permits, ARGV[3] what to publish: 'value' or, if positive, 'change'; then the
--- receipt
+-- KEYS[1] semaphore, KEYS[2] its taken permits, for 'change'   ARGV[1] channel, ARGV[2] permits, ARGV[3] what to publish: 'value'
+-- or, if positive, 'change'; then the receipt
 -- Answers {1}.
 local value, change = tonumber(redis.call('get', KEYS[1]) or '0'), tonumber(ARGV[2])
 assert(value, 'value of the semaphore is not a number')
