@@ -49,8 +49,9 @@ func packed(tasks []task) (packs []pack) {
 	return packs
 }
 
-// open returns the tasks of p with an answer to each. Those that have to ask for themselves are in again: something else is at
-// the key of one, or the server refuses the call for the sake of one of its keys, which need not be theirs.
+// open returns the tasks of p with an answer to each. Those that have to ask for themselves are in again: the holder of one is not at
+// the key, which is to be said of nobody because of a proxy that sends all keys where the first one is, or the server refuses the call
+// for the sake of one of its keys, which need not be theirs.
 func (p pack) open(a answer) (tasks []task, answers []answer, again []task) {
 	switch {
 	case p.call.script != lockUpdates:
@@ -61,13 +62,12 @@ func (p pack) open(a answer) (tasks []task, answers []answer, again []task) {
 		return p.tasks, slices.Repeat([]answer{a}, len(p.tasks)), nil
 	}
 	for i, t := range p.tasks {
-		left := a.values[i]
-		if left < 0 {
+		if a.values[i] <= 0 {
 			again = append(again, t)
 			continue
 		}
 		one := a
-		one.values = []int64{min(left, 1), left, 0}
+		one.values = []int64{1, a.values[i], 0}
 		tasks, answers = append(tasks, t), append(answers, one)
 	}
 	return tasks, answers, again

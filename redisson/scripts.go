@@ -19,7 +19,7 @@ var sources embed.FS
 var (
 	lockAcquire = taking("4d89af8281209c5f5f90c1b6e479c421011019e2", "token", "lock_acquire")
 	lockUpdate  = load("506f67a9e254a85e9a58eb9a915593ecb129a45b", "token", "lock_update")
-	lockUpdates = load("8ac0eef408e601f45ba3093e7d3eacf0c41767af", "lock_updates")
+	lockUpdates = load("d62a32c111bcd10d9cd64745cd263925e6afe679", "lock_updates")
 	lockRelease = load("e0daf8f10ea9f1230713f903fba9fb4779533e8f", "lock_release")
 	lockForce   = listing("4733b71fde49c2ca40bb8df34faf51cd4fca74c4", "force_prelude", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")

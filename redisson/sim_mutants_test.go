@@ -133,11 +133,6 @@ var simMutants = []mutant{
 		run:   "scene=plain", want: "two owners|believes|lost early",
 	},
 	{
-		name:  "the answers to renewals are mixed up",
-		edits: []edit{{"pack.go", "left := a.values[i]", "left := a.values[len(p.tasks)-1-i]"}},
-		run:   "scene=plain", want: "two owners|believes|has not heard|idle|has removed its lock",
-	},
-	{
 		name:  "renewals come late",
 		edits: []edit{{"watchdog.go", "at := asked.Add(lease / 3)", "at := asked.Add(lease)"}},
 		run:   "scene=plain,faults=none", want: "lost early",
