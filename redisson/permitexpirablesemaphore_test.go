@@ -138,8 +138,8 @@ func TestPermitsOutliveATimeToLiveThatHasEnded(t *testing.T) {
 	for name, end := range map[string]func(s *redisson.PermitExpirableSemaphore) error{
 		"AddPermits": func(s *redisson.PermitExpirableSemaphore) error { return s.AddPermits(ctx, 1) },
 		"Acquire after PERSIST": func(s *redisson.PermitExpirableSemaphore) error {
-			_, err := s.Acquire(ctx, time.Millisecond)
-			return errors.Join(rdb.Persist(ctx, s.Name()).Err(), err, second(s.Acquire(ctx, time.Millisecond)))
+			_, err := s.Acquire(ctx, 300*time.Millisecond)
+			return errors.Join(rdb.Persist(ctx, s.Name()).Err(), err, second(s.Acquire(ctx, 300*time.Millisecond)))
 		},
 		"Acquire of kind Permit after PERSIST": func(s *redisson.PermitExpirableSemaphore) error {
 			check(t, rdb.Persist(ctx, s.Name()).Err())
