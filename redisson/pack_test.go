@@ -23,14 +23,7 @@ func TestUpdatesTogetherAreThoseOfEach(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	states := []func(key string) error{
-		func(string) error { return nil },
-		func(key string) error { return rdb.HSet(t.Context(), key, "me", 1).Err() },
-		func(key string) error { return rdb.HSet(t.Context(), key, "me", 2).Err() },
-		func(key string) error { return rdb.HSet(t.Context(), key, "another", 1).Err() },
-		func(key string) error { return rdb.HSet(t.Context(), key, "me", 1, "another", 1).Err() },
-		func(key string) error { return rdb.Set(t.Context(), key, "a text", 0).Err() },
-	}
+	states := lockStates(t.Context(), rdb)
 	lives := []time.Duration{0, 5 * time.Second, time.Hour} // shorter than the lease, and longer
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var tasks []task
@@ -81,16 +74,34 @@ func TestUpdatesTogetherAreThoseOfEach(t *testing.T) {
 		if by.err != nil {
 			continue
 		}
-		if a, b := rdb.HGetAll(t.Context(), key).Val(), rdb.HGetAll(t.Context(), twins[i]).Val(); fmt.Sprint(a) != fmt.Sprint(b) {
-			t.Errorf("%s: together %v, alone %v", key, a, b)
-		}
-		a, b := rdb.PTTL(t.Context(), key).Val(), rdb.PTTL(t.Context(), twins[i]).Val()
-		if (a - b).Abs() > 10*time.Second {
-			t.Errorf("%s: lives for %v when updated together, and for %v alone", key, a, b)
-		}
+		expectTwins(t, rdb, key, twins[i])
 	}
 	if want := 4 + missing; calls != want || missing == 0 {
 		t.Errorf("%d calls, want %d, with %d keys that are not the holder's", calls, want, missing)
+	}
+}
+
+// lockStates are what can be at the key of a lock.
+func lockStates(ctx context.Context, rdb *redis.Client) []func(key string) error {
+	return []func(key string) error{
+		func(string) error { return nil },
+		func(key string) error { return rdb.HSet(ctx, key, "me", 1).Err() },
+		func(key string) error { return rdb.HSet(ctx, key, "me", 2).Err() },
+		func(key string) error { return rdb.HSet(ctx, key, "another", 1).Err() },
+		func(key string) error { return rdb.HSet(ctx, key, "me", 1, "another", 1).Err() },
+		func(key string) error { return rdb.Set(ctx, key, "a text", 0).Err() },
+	}
+}
+
+// expectTwins checks that two locks have the same holders and live for about as long.
+func expectTwins(t *testing.T, rdb *redis.Client, together, alone string) {
+	t.Helper()
+	if a, b := rdb.HGetAll(t.Context(), together).Val(), rdb.HGetAll(t.Context(), alone).Val(); fmt.Sprint(a) != fmt.Sprint(b) {
+		t.Errorf("%s: together %v, alone %v", together, a, b)
+	}
+	a, b := rdb.PTTL(t.Context(), together).Val(), rdb.PTTL(t.Context(), alone).Val()
+	if (a - b).Abs() > 10*time.Second {
+		t.Errorf("%s: lives for %v when updated together, and for %v alone", together, a, b)
 	}
 }
 
