@@ -51,6 +51,7 @@ type Client struct {
 	subscriber *pubsub.Subscriber
 	receipts   receipts
 	turns      turns
+	apart      atomic.Bool // renewals of several locks go one by one: a server has refused to take them together
 	metrics    *metrics
 
 	ctx     context.Context // ends with Close

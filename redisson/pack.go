@@ -1,10 +1,6 @@
 package redisson
 
-import (
-	"slices"
-
-	"github.com/latchkey-go/latchkey/internal/reply"
-)
+import "slices"
 
 // pack is the watchdog's tasks that travel as one call. It is one task with its own call, or renewals of locks without tokens.
 type pack struct {
@@ -25,7 +21,16 @@ func alone(tasks []task) []pack {
 	return packs
 }
 
-// packed returns packs of tasks for one server that is no node of a cluster, where the keys of a script have to be in one slot.
+// together returns packs of tasks for one server: of one task each in a cluster, where the keys of a script have to be in one slot, and once
+// a server has refused a pack, as it may refuse the next one too.
+func (c *Client) together(tasks []task) []pack {
+	if c.topology.Cluster() != nil || c.apart.Load() {
+		return alone(tasks)
+	}
+	return packed(tasks)
+}
+
+// packed returns packs of as many tasks as can travel together.
 func packed(tasks []task) (packs []pack) {
 	var simple, others []task
 	for _, t := range tasks {
@@ -49,14 +54,18 @@ func packed(tasks []task) (packs []pack) {
 	return packs
 }
 
+// refused reports whether the server's answer is an error that may be for the sake of one key, which need not be that of all.
+func (p pack) refused(a answer) bool {
+	return p.call.script == lockUpdates && a.err != nil && !a.failed()
+}
+
 // open returns the tasks of p with an answer to each. Those that have to ask for themselves are in again: the holder of one is not at
-// the key, which is to be said of nobody because of a proxy that sends all keys where the first one is, or the server refuses the call
-// for the sake of one of its keys, which need not be theirs.
+// the key, which is to be said of nobody because of a proxy that sends all keys where the first one is, or the server refuses the call.
 func (p pack) open(a answer) (tasks []task, answers []answer, again []task) {
 	switch {
 	case p.call.script != lockUpdates:
 		return p.tasks, []answer{a}, nil
-	case a.err == nil && len(a.values) < len(p.tasks), a.err != nil && reply.IsReply(a.err) && !reply.Transient(a.err):
+	case p.refused(a), a.err == nil && len(a.values) < len(p.tasks):
 		return nil, nil, p.tasks
 	case a.err != nil:
 		return p.tasks, slices.Repeat([]answer{a}, len(p.tasks)), nil

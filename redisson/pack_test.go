@@ -186,11 +186,21 @@ func TestRenewalsTogether(t *testing.T) {
 	expectHeld(t, rdb, "k", holds, taken, overwritten)
 }
 
-// A server that refuses a call because of one of its keys does not keep the others from being renewed.
+// A server that refuses a call because of one of its keys does not keep the others from being renewed, also if it takes longer to say so
+// than until the next attempt is due.
 func TestRenewalsBesideAForbiddenLock(t *testing.T) {
 	t.Parallel()
+	for _, delay := range []time.Duration{0, 200 * time.Millisecond} {
+		t.Run(delay.String(), func(t *testing.T) {
+			t.Parallel()
+			testForbiddenLock(t, delay)
+		})
+	}
+}
+
+func testForbiddenLock(t *testing.T, delay time.Duration) {
 	s := redistest.Start(t)
-	admin := s.Client(t)
+	admin, p := s.Client(t), s.Front(t)
 	allow := func(keys string) {
 		t.Helper()
 		if err := admin.Do(t.Context(), "ACL", "SETUSER", "till", "on", ">secret", "allchannels", "+@all", "resetkeys", keys).Err(); err != nil {
@@ -198,14 +208,22 @@ func TestRenewalsBesideAForbiddenLock(t *testing.T) {
 		}
 	}
 	allow("~*")
-	c, err := New(s.Client(t, func(o *redis.Options) { o.Username, o.Password = "till", "secret" }), WatchdogTimeout(3*time.Second))
+	// Connections and scripts are there, so that what takes time is the answer.
+	if err := admin.ScriptLoad(t.Context(), lockUpdate.source).Err(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(s.Client(t, func(o *redis.Options) {
+		o.Addr, o.Username, o.Password, o.MinIdleConns = p.Addr, "till", "secret", 5
+	}), WatchdogTimeout(3*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	mine, theirs := holdMany(t, c, "mine", 20), holdMany(t, c, "theirs", 1)
 	allow("~mine*")
-	<-time.After(5 * time.Second)
+	p.Delay(delay)
+	<-time.After(6 * time.Second)
+	p.Delay(0)
 	expectHeld(t, admin, "mine", mine)
 	if cause := context.Cause(theirs[0].Context()); !errors.Is(cause, errUnrenewed) {
 		t.Errorf("the hold of a lock that may not be renewed: %v, want %v", cause, errUnrenewed)

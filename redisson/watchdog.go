@@ -135,10 +135,6 @@ const batchSize = 500
 // renewals on others. A pipeline is given up after a third of the watchdog's timeout. Nobody waits for it: its tasks are due
 // again before that.
 func (c *Client) watch(stop <-chan struct{}) {
-	together := packed
-	if c.topology.Cluster() != nil {
-		together = alone
-	}
 	for {
 		select {
 		case <-c.claims.alarm.C:
@@ -146,7 +142,7 @@ func (c *Client) watch(stop <-chan struct{}) {
 			return
 		}
 		for _, part := range c.topology.byMaster(c.claims.takeDue()) {
-			c.dispatch(together(part), time.Now())
+			c.dispatch(c.together(part), time.Now())
 		}
 		if c.claims.listening() {
 			told := c.subscriber.Receive(clientName(c.id))
@@ -156,7 +152,7 @@ func (c *Client) watch(stop <-chan struct{}) {
 }
 
 // dispatch sends packs for one master, one pipeline after the other. It drops the rest when that takes too long: by then they are due
-// again.
+// again. Those who have to ask for themselves do so in any case, or a slow server would be asked by the same packs for ever.
 func (c *Client) dispatch(packs []pack, due time.Time) {
 	part, rest := pipeline(packs)
 	calls := make([]call, len(part))
@@ -165,15 +161,21 @@ func (c *Client) dispatch(packs []pack, due time.Time) {
 	}
 	by := time.Now().Add(min(c.timeout, c.claims.timeout/3))
 	c.road.send(&question{calls: calls, until: by, by: by, posted: func(all []answer) {
-		var tasks []task
+		var tasks, unsaid []task
 		var answers []answer
 		for i, p := range part {
+			if p.refused(all[i]) {
+				c.apart.Store(true)
+			}
 			done, said, again := p.open(all[i])
-			tasks, answers, rest = append(tasks, done...), append(answers, said...), append(alone(again), rest...)
+			tasks, answers, unsaid = append(tasks, done...), append(answers, said...), append(unsaid, again...)
 		}
 		c.claims.answered(tasks, answers)
 		c.metrics.renewed(tasks, answers)
-		if len(rest) > 0 && time.Since(due) < c.claims.retryAfter() {
+		if time.Since(due) >= c.claims.retryAfter() {
+			rest = nil
+		}
+		if rest = append(alone(unsaid), rest...); len(rest) > 0 {
 			c.dispatch(rest, due)
 		}
 	}})
