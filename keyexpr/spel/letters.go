@@ -147,3 +147,9 @@ func equalsIgnoreCase(st *run.State, on any, args []any) (any, error) {
 	}
 	return true, nil
 }
+
+// isIdentifier reports whether s can be the name of a constant. That of a number which has none is 7
+// in protobuf and phase(7) by stringer. In Java all of these are UNRECOGNIZED to protobuf.
+func isIdentifier(s string) bool {
+	return s != "" && (s[0] < '0' || s[0] > '9') && spanOf(s, func(r rune) bool { return isLetter(r) || unicode.IsDigit(r) }) == len(s)
+}

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"strconv"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
@@ -303,12 +302,6 @@ func spelled(st *run.State, v reflect.Value, t typ) (any, error) {
 		return enum{s, v.Type()}, nil
 	}
 	return other(s), nil
-}
-
-// isIdentifier reports whether s can be the name of a constant. That of a number which has none is 7
-// in protobuf and phase(7) by stringer. In Java all of these are UNRECOGNIZED to protobuf.
-func isIdentifier(s string) bool {
-	return s != "" && (s[0] < '0' || s[0] > '9') && spanOf(s, func(r rune) bool { return isLetter(r) || unicode.IsDigit(r) }) == len(s)
 }
 
 var errNoJavaText = run.Faulty("is no UTF-8, which no text of Java is")
