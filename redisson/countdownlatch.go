@@ -60,7 +60,7 @@ func (l *CountDownLatch) change(ctx context.Context, s *script, args ...any) (bo
 	return err == nil && a.values[0] == 1, err
 }
 
-// Count returns the count; 0 for a latch that was never set.
+// Count returns the count; 0 for a latch that was never set, and 2^53 for any larger one, which Java can set.
 func (l *CountDownLatch) Count(ctx context.Context) (int64, error) {
 	if err := l.check(); err != nil {
 		return 0, err
