@@ -296,3 +296,39 @@ func TestOldSessionsGoBackToThePool(t *testing.T) {
 		t.Errorf("%d sessions are kept and %d given back, of %d", len(l.sessions), len(r.gone), l.made)
 	}
 }
+
+// The lock has passed so quickly that the release waits for the end of the streak, but the next one has much to do.
+func TestReleaseDoesNotWaitForTheNextOne(t *testing.T) {
+	s := redistest.Start(t)
+	c := clientOn(t, s.Client(t))
+	r := lock.Request{Key: "k", Wait: -1}
+	first, got := mustAcquire(t.Context(), t, c, r), make(chan lock.Hold)
+	go func() { got <- mustAcquire(t.Context(), t, c, r) }()
+	rests := func() bool {
+		c.lines.mu.Lock()
+		defer c.lines.mu.Unlock()
+		ln := c.lines.ofLocked(first.(*hold))
+		return ln != nil && ln.places[0].hold != nil && !ln.places[0].busy
+	}
+	for !rests() {
+		time.Sleep(time.Millisecond)
+	}
+	c.claims.mu.Lock()
+	first.(*hold).holder.admitted = present().add(time.Second) // its pace is unequalled
+	c.claims.mu.Unlock()
+	released := make(chan error, 1)
+	go func() { released <- first.Release(t.Context()) }()
+	next := <-got
+	select {
+	case err := <-released:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(2 * time.Second): // the client's timeout is longer
+		t.Error("the release waits for the next one")
+	}
+	if err := next.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	expectUnused(t, c)
+}

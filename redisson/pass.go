@@ -18,6 +18,13 @@ const (
 	streakTime  = 50 * time.Millisecond
 )
 
+// A streak that is over in less than briefly, as its pace has it, is not asked about: that is hardly longer than an answer would take,
+// and its end will tell the same. If it is not over after patiently, it is asked about then.
+const (
+	briefly   = 200 * time.Microsecond
+	patiently = time.Millisecond
+)
+
 // fate is what is known of the end of a holder in Redis.
 type fate uint8
 
@@ -123,26 +130,42 @@ type confirmation struct {
 	known   bool
 	err     error           // the lock was lost, or nobody knows
 	ask     task            // endConfirm must follow
-	changed <-chan struct{} // wait for that: somebody else asks
+	changed <-chan struct{} // wait for that: somebody else asks, or the end of the streak will tell
+	brief   bool            // the latter, and not for long
 }
 
-// confirm returns what is known of the turn that began when h was released. One question is enough for all turns before it, and so is
-// the release of the holder, or its removal: a holder that is found was there all the time. Unless the caller is to ask, it gets what is
-// known, if anything is.
-func (s *claims) confirm(h *hold, turn uint8, ask bool) (c confirmation) {
+// known returns what is known of the turn that began when h was released.
+func (s *claims) known(h *hold, turn uint8) confirmation {
 	s.mu.Lock()
 	defer s.unlock()
+	return s.knownLocked(h, turn)
+}
+
+func (s *claims) knownLocked(h *hold, turn uint8) confirmation {
 	ho := h.holder
 	switch {
 	case ho.confirmed >= turn || ho.fate == freed:
-		c.known = true
+		return confirmation{known: true}
 	case ho.fate == missing:
-		c.known, c.err = true, h.lostError(present(), ho.goneError())
+		return confirmation{known: true, err: h.lostError(present(), ho.goneError())}
 	case ho.fate == unsure:
-		c.known, c.err = true, fmt.Errorf("redisson: %w to the release of the lock", errNoAnswer)
-	case !ask:
+		return confirmation{known: true, err: fmt.Errorf("redisson: %w to the release of the lock", errNoAnswer)}
+	}
+	return confirmation{}
+}
+
+// confirm is known, or says how to learn more. One question is enough for all turns before it, and so is the release of the holder, or
+// its removal: a holder that is found was there all the time. A caller that has waited long enough for the end of the streak asks.
+func (s *claims) confirm(h *hold, turn uint8, patient bool) confirmation {
+	s.mu.Lock()
+	defer s.unlock()
+	c, ho := s.knownLocked(h, turn), h.holder
+	switch {
+	case c.known:
 	case ho.fate == leaving || ho.confirming || ho.removal != nil:
 		c.changed = s.changedLocked(ho)
+	case patient && ho.overSoon(present()):
+		c.changed, c.brief = s.changedLocked(ho), true
 	default:
 		ho.confirming = true
 		n := ho.counts()
@@ -150,6 +173,11 @@ func (s *claims) confirm(h *hold, turn uint8, ask bool) (c confirmation) {
 		c.ask = task{of: ho, call: ho.family.update(ho, n, ho.need(present(), s.timeout), renewal), version: ho.version, turn: ho.turns}
 	}
 	return c
+}
+
+// overSoon reports whether the streak of ho, as its turns were so far, is about to end.
+func (ho *holder) overSoon(now instant) bool {
+	return !ho.dead && ho.turns > 0 && now.sub(ho.admitted)*time.Duration(streakTurns+1-ho.turns)/time.Duration(ho.turns) < briefly
 }
 
 // endConfirm notes what Redis has answered. For a plain lock, an older version of the counts makes no difference: a holder that is not
@@ -174,37 +202,44 @@ func (s *claims) endConfirm(ho *holder, t task, a answer) {
 // confirm waits until it is known whether Redis still had the holder when its lock passed on, and asks if nobody else does. The error is
 // that of the release.
 func (d departure) confirm(ctx context.Context) (err error) {
-	c, by := d.hold.c, time.Now().Add(d.hold.c.timeout)
+	c, start := d.hold.c, time.Now()
 	defer func() {
 		c.claims.end()
 		c.metrics.released(d.hold, err)
 	}()
-	var patience *time.Timer
+	by := start.Add(c.timeout)
+	var alarm *time.Timer
 	for done := ctx.Done(); ; {
-		switch known := c.claims.confirm(d.hold, d.task.turn, true); {
+		now := time.Now()
+		switch known := c.claims.confirm(d.hold, d.task.turn, now.Sub(start) < patiently); {
 		case known.known:
 			return known.err
 		case known.changed == nil:
 			a := c.road.ask(ctx, by, known.ask.call)
 			c.claims.endConfirm(d.hold.holder, known.ask, a)
 			if a.err != nil && !a.gone() {
-				if known = c.claims.confirm(d.hold, d.task.turn, false); known.known {
+				if known = c.claims.known(d.hold, d.task.turn); known.known {
 					return known.err
 				}
 				return a.err
 			}
+		case !now.Before(by):
+			return cmp.Or(context.Cause(ctx), noAnswer(c.timeout))
 		default:
-			if patience == nil {
-				patience = time.NewTimer(time.Until(by))
-				defer patience.Stop()
+			until := by
+			if known.brief {
+				until = earlier(by, start.Add(patiently))
 			}
+			if alarm == nil {
+				alarm = time.NewTimer(until.Sub(now))
+				defer alarm.Stop()
+			}
+			alarm.Reset(until.Sub(now))
 			select {
 			case <-known.changed:
+			case <-alarm.C:
 			case <-done:
-				done = nil
-				patience.Reset(goneInterval)
-			case <-patience.C:
-				return cmp.Or(context.Cause(ctx), noAnswer(c.timeout))
+				done, by = nil, earlier(by, time.Now().Add(goneInterval))
 			}
 		}
 	}

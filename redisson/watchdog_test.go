@@ -159,14 +159,14 @@ func TestFateOfALockThatHasPassed(t *testing.T) {
 				if !strings.HasPrefix(tt.name, "left") && w.follow(next) != nil {
 					t.Fatal("the next hold is not admitted")
 				}
-				asked := w.confirm(h, turn, true)
+				asked := w.confirm(h, turn, false)
 				if asked.known || asked.changed != nil {
 					t.Fatalf("Redis is not asked: %+v", asked)
 				}
 				tt.next(w, next)
 				w.endConfirm(h.holder, asked.ask, answer{values: []int64{0}, sent: time.Now()})
 				time.Sleep(10 * time.Millisecond) // for the watchdog
-				if got := w.confirm(h, turn, false); got.known != tt.known || !errors.Is(got.err, tt.want) {
+				if got := w.known(h, turn); got.known != tt.known || !errors.Is(got.err, tt.want) {
 					t.Errorf("release: %v, %v, want %v, %v", got.known, got.err, tt.known, tt.want)
 				}
 				w.mu.Lock()
@@ -186,6 +186,46 @@ func releaseWith(a answer) func(*watched, *hold) {
 	}
 }
 
+// The end of a quick streak tells what a question would. One that takes longer than its pace promises is asked about.
+func TestQuickStreaksAreNotAskedAbout(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		first   time.Duration // how long the hold before was held
+		turns   uint8
+		patient bool
+		ask     bool
+	}{
+		{name: "quick", first: 10 * time.Microsecond, turns: 1, patient: true},
+		{name: "nearly over", first: 1500 * time.Microsecond, turns: 16, patient: true},
+		{name: "quick, and waited for in vain", first: 10 * time.Microsecond, turns: 1, ask: true},
+		{name: "slow", first: 20 * time.Microsecond, turns: 1, patient: true, ask: true},
+		{name: "slow, and not far from its end", first: time.Millisecond, turns: 8, patient: true, ask: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			watch30(t, answers30, func(t *testing.T, w *watched) {
+				h, next := w.hold(t, lock.Request{}), w.next(t, lock.Request{})
+				time.Sleep(tt.first)
+				h.holder.turns = tt.turns - 1
+				turn := w.pass(t, h, next)
+				if err := w.follow(next); err != nil {
+					t.Fatal(err)
+				}
+				got := w.confirm(h, turn, tt.patient)
+				if got.known || (got.changed == nil) != tt.ask || got.brief == tt.ask {
+					t.Fatalf("confirm = %+v, want a question: %v", got, tt.ask)
+				}
+				releaseWith(yes(0))(w, next)
+				if got := w.known(h, turn); !got.known || got.err != nil {
+					t.Errorf("after the streak it is known: %v, %v", got.known, got.err)
+				}
+				if !tt.ask {
+					<-got.changed
+				}
+			})
+		})
+	}
+}
+
 // Two attempts at a removal are under way, and the answer that nothing was there comes first: the other one may have removed it.
 func TestOverlappingRemovalsAreNoLoss(t *testing.T) {
 	watch30(t, answers30, func(t *testing.T, w *watched) {
@@ -195,7 +235,7 @@ func TestOverlappingRemovalsAreNoLoss(t *testing.T) {
 		rt := h.holder.removal
 		rt.open = 2
 		w.answered([]task{{of: rt}}, []answer{{values: []int64{0}, sent: time.Now()}})
-		if got := w.confirm(h, turn, false); errors.Is(got.err, lock.ErrLost) {
+		if got := w.known(h, turn); errors.Is(got.err, lock.ErrLost) {
 			t.Errorf("release: %v, and nobody knows", got.err)
 		}
 	})
