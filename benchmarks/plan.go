@@ -61,7 +61,7 @@ var measured = slicesOf(
 func heldPlan() []planned {
 	var all []planned
 	units := []string{"B", "goroutines", "scripts/s", "kB/s", "share"}
-	for i, m := range heldMetrics() {
+	for i, m := range heldMetrics(heldCounts, "bytes", "goroutines", "scripts", "traffic", "share") {
 		if m != "held_10000_bytes" && m != "held_10000_goroutines" && m != "held_100000_share" {
 			all = append(all, planned{id: m, metric: m, unit: units[i%len(units)]})
 		}
