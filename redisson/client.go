@@ -148,8 +148,7 @@ func boundedDialer(timeout time.Duration, secure *tls.Config) reply.Dialer {
 }
 
 // Ping asks Redis for a sign of life, in a cluster any master, for health checks. The error is the cause of ctx, or says that Redis
-// did not
-// answer within the client's timeout.
+// did not answer within the client's timeout.
 func (c *Client) Ping(ctx context.Context) error {
 	if c.ctx.Err() != nil {
 		return ErrClosed
