@@ -50,7 +50,19 @@ func TestTablesThatCanNotServeAreRefused(t *testing.T) {
 			"DATETIME(3)"},
 		{"a key of a part of the name", sqllock.MySQL, "CREATE TABLE %s (name VARCHAR(64), lock_until TIMESTAMP, locked_at TIMESTAMP, " +
 			"locked_by VARCHAR(255), PRIMARY KEY (name(10))) COLLATE utf8mb4_bin", nil, "ADD PRIMARY KEY (name)"},
+		{"names of a fixed number of bytes", sqllock.MySQL, "CREATE TABLE %s (name BINARY(64) PRIMARY KEY, lock_until DATETIME(3), " +
+			"locked_at DATETIME(3), locked_by VARCHAR(255))", nil, "must be a VARCHAR (ALTER TABLE"},
+		{"names as numbers", sqllock.MySQL, "CREATE TABLE %s (name INT PRIMARY KEY, lock_until DATETIME(3), locked_at DATETIME(3), " +
+			"locked_by VARCHAR(255))", nil, "must be a VARCHAR (ALTER TABLE"},
+		{"holders of a fixed number of bytes", sqllock.MySQL, "CREATE TABLE %s (name VARCHAR(64) COLLATE utf8mb4_bin PRIMARY KEY, " +
+			"lock_until DATETIME(3), locked_at DATETIME(3), locked_by BINARY(255))", nil, "locked_by is of the type binary"},
 		// SQLite
+		{"names as numbers", sqllock.SQLite, "CREATE TABLE %s (name STRING PRIMARY KEY, lock_until INTEGER, locked_at INTEGER, locked_by TEXT)",
+			nil, "7 and 007 are one"},
+		{"times as text", sqllock.SQLite, "CREATE TABLE %s (name TEXT PRIMARY KEY, lock_until TEXT, locked_at TEXT, locked_by TEXT)", nil,
+			"must be INTEGER"},
+		{"times as fractions", sqllock.SQLite, "CREATE TABLE %s (name TEXT PRIMARY KEY, lock_until REAL, locked_at REAL, locked_by TEXT)", nil,
+			"must be INTEGER"},
 		{"a collation without case", sqllock.SQLite, "CREATE TABLE %s (name TEXT COLLATE NOCASE PRIMARY KEY, lock_until INTEGER, locked_at INTEGER, " +
 			"locked_by TEXT)", nil, "collation NOCASE"},
 	} {
