@@ -44,6 +44,19 @@ func TestMessagesWakeWaiters(t *testing.T) {
 	}
 }
 
+// The longest name for whose table there is a channel.
+func TestMessagesOfALongTable(t *testing.T) {
+	db := open(t, onPostgres.driver, onPostgres.dsn(t))
+	l := newLocker(t, db, onPostgres.on, sqllock.Table(strings.Repeat("t", 54)), sqllock.Listen(pgxlisten.From(db)), rarely)
+	if err := l.CreateTable(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h := take(t, l, lock.Request{Key: "job"})
+	time.AfterFunc(100*time.Millisecond, func() { _ = h.Release(context.Background()) })
+	release(t, take(t, newLocker(t, db, onPostgres.on, sqllock.Table(strings.Repeat("t", 54)), sqllock.Listen(pgxlisten.From(db)), rarely),
+		lock.Request{Key: "job", Wait: 20 * time.Second}))
+}
+
 // While nobody waits, there is no connection that listens.
 func TestTheConnectionThatListensComesAndGoes(t *testing.T) {
 	table := onPostgres.table(t)

@@ -337,10 +337,13 @@ func TestMistakesOfConfiguration(t *testing.T) {
 		{db, 7, nil, "database(7)"},
 		{db, sqllock.SQLite, []sqllock.Option{sqllock.Table("locks; DROP TABLE x")}, "letters, digits"},
 		{db, sqllock.SQLite, []sqllock.Option{sqllock.Columns("name", "until", "", "by")}, `column ""`},
+		{db, sqllock.SQLite, []sqllock.Option{sqllock.Columns("name", "until", "Until", "by")}, "the column Until twice"},
+		{db, sqllock.SQLite, []sqllock.Option{sqllock.Columns("token", "until", "at", "by"), sqllock.Fencing()}, "the column token twice"},
 		{db, sqllock.SQLite, []sqllock.Option{sqllock.NameLength(10)}, "at least 64"},
 		{db, sqllock.SQLite, []sqllock.Option{sqllock.Holder("a\nb")}, "printable"},
 		{db, sqllock.SQLite, []sqllock.Option{sqllock.Holder(strings.Repeat("h", 129))}, "128"},
-		{db, sqllock.MySQL, []sqllock.Option{sqllock.Listen(func(context.Context, string, func(), func(string)) error { return nil })}, "PostgreSQL"},
+		{db, sqllock.MySQL, []sqllock.Option{sqllock.Listen(deaf)}, "PostgreSQL"},
+		{db, sqllock.PostgreSQL, []sqllock.Option{sqllock.Listen(deaf), sqllock.Table("app." + strings.Repeat("t", 55))}, "more than 54"},
 		{db, sqllock.SQLite, []sqllock.Option{sqllock.Watchdog(time.Millisecond)}, "under 30ms"},
 		{db, sqllock.SQLite, []sqllock.Option{sqllock.Timeout(time.Hour)}, "watchdog"},
 		{db, sqllock.SQLite, []sqllock.Option{sqllock.Poll(0, 0)}, "pause"},
@@ -353,3 +356,6 @@ func TestMistakesOfConfiguration(t *testing.T) {
 		t.Errorf("a nil option: %v", err)
 	}
 }
+
+// deaf is a Listener that hears nothing.
+func deaf(context.Context, string, func(), func(string)) error { return nil }
