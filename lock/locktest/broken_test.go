@@ -69,6 +69,7 @@ var brokenInGeneral = []brokenLocker{
 	{"over the limit", overLimit, lock.Permit, "never more owners than the limit"},
 	{"under the limit", underLimit, lock.Permit, "as many owners as the limit"},
 	{"remains for ever", remainsForEver, lock.Exclusive, "a hold knows how long it remains good"},
+	{"ended without an end", endedWithoutEnd, lock.Exclusive, "a hold knows how long it remains good"},
 }
 
 // brokenOwners are wrong about who re-enters what, and about how long that lasts.
