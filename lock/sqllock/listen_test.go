@@ -140,3 +140,22 @@ func TestOnlyConnectionsOfPgxListen(t *testing.T) {
 		t.Errorf("lib/pq: %v", err)
 	}
 }
+
+// A program that starts calls CreateTable again. That must not wait for those who only read the table, such as a backup: the renewals
+// of all others would stand in line behind it.
+func TestCreateTableDisturbsNobodyOnceTheTriggerIsThere(t *testing.T) {
+	table := onPostgres.table(t, sqllock.Listen(deaf))
+	reader, err := table.db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reader.Rollback() }()
+	if _, err := reader.ExecContext(t.Context(), "SELECT * FROM "+table.name); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := table.locker(t, sqllock.Listen(deaf)).CreateTable(ctx); err != nil {
+		t.Errorf("CreateTable() while somebody reads: %v", err)
+	}
+}
