@@ -78,12 +78,13 @@ func (s *stay) free(ctx context.Context) error {
 
 // insist asks the service to free the entry until ctx has ended or the timeout is over. It returns an ErrLost if there was none.
 func (s *stay) insist(ctx context.Context, keep time.Duration) error {
-	end := time.Now().Add(s.l.timeout)
+	asked := time.Now()
+	end := asked.Add(s.l.timeout)
 	doubt := false
 	for pause := firstTidy / 10; ; pause *= 2 {
 		err := s.l.free(ctx, s.entry, keep)
 		switch {
-		case errors.Is(err, lock.ErrNotHeld) && doubt: // an earlier one did it
+		case errors.Is(err, lock.ErrNotHeld) && doubt && time.Since(asked) >= keep: // an earlier one did it; what it keeps is there until then
 			return nil
 		case errors.Is(err, lock.ErrNotHeld):
 			return &lock.LostError{Reason: errGone}

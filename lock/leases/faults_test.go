@@ -137,6 +137,42 @@ func TestShorterKeepDoesNotCutALongerOne(t *testing.T) {
 	})
 }
 
+// Each attempt to keep a lock leaves it in the service until the Keep is over. So if a later attempt finds nothing before that, the lock
+// was lost, and no earlier attempt has done it.
+func TestKeepThatIsRepeatedTellsALoss(t *testing.T) {
+	for _, tt := range []struct {
+		keep time.Duration
+		want error
+	}{{time.Minute, lock.ErrLost}, {time.Millisecond, nil}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &deafKeep{memory: newMemory()}
+			l := newLocker(t, s)
+			h := acquire(t, l, lock.Request{})
+			if err := h.(keeper).Keep(t.Context(), tt.keep); !errors.Is(err, tt.want) {
+				t.Errorf("Keep(%v) = %v, want %v", tt.keep, err, tt.want)
+			}
+			_ = acquire(t, l, lock.Request{}).Release(t.Context()) // a loss leaves nothing in the way
+		})
+	}
+}
+
+// deafKeep is a service that gives no answer to the first Free, and has lost the entry by the second one.
+type deafKeep struct {
+	*memory
+	asked bool
+}
+
+func (s *deafKeep) Free(ctx context.Context, e *leases.Entry, keep time.Duration) error {
+	if s.asked {
+		return s.memory.Free(ctx, e, keep)
+	}
+	s.asked = true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.keys, e.Key)
+	return errNetwork
+}
+
 // An Extend whose answer comes after the end of the hold reports that end.
 func TestExtendThatIsLateReportsTheLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

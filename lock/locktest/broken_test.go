@@ -15,7 +15,7 @@ type brokenLocker struct {
 }
 
 // broken are Lockers that break all the promises there are.
-var broken = slices.Concat(brokenInGeneral, brokenOwners, brokenReplacers, brokenPeekers)
+var broken = slices.Concat(brokenInGeneral, brokenOwners, brokenReplacers, brokenPeekers, brokenGatherers)
 
 var brokenInGeneral = []brokenLocker{
 	{"no exclusion", noExclusion, lock.Exclusive, "one owner at a time"},
@@ -69,6 +69,7 @@ var brokenInGeneral = []brokenLocker{
 	{"over the limit", overLimit, lock.Permit, "never more owners than the limit"},
 	{"under the limit", underLimit, lock.Permit, "as many owners as the limit"},
 	{"remains for ever", remainsForEver, lock.Exclusive, "a hold knows how long it remains good"},
+	{"ended without an end", endedWithoutEnd, lock.Exclusive, "a hold knows how long it remains good"},
 }
 
 // brokenOwners are wrong about who re-enters what, and about how long that lasts.

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -35,6 +36,51 @@ var brokenPeekers = []brokenLocker{
 	{"sees nothing", seesNothing, lock.Exclusive, "Peek says what an Acquire would get"},
 	{"Peek takes", peekTakes, lock.Exclusive, "Peek takes nothing"},
 }
+
+var brokenGatherers = []brokenLocker{
+	{"only the first is released", firstOnly, lock.Exclusive, "ReleaseAll releases all"},
+	{"stops at a failure", stopsAtFailure, lock.Exclusive, "ReleaseAll tells the fate of each"},
+	{"the first failure hides the others", firstFailure, lock.Exclusive, "ReleaseAll tells the fate of each"},
+}
+
+// gathererFunc is a good Locker whose ReleaseAll does what the function does.
+type gathererFunc struct {
+	*memlock.Locker
+	release func(ctx context.Context, holds []lock.Hold) error
+}
+
+func (f gathererFunc) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
+	return f.release(ctx, holds)
+}
+
+func gatherers(release func(ctx context.Context, holds []lock.Hold) error) func() lock.Locker {
+	return func() lock.Locker { return gathererFunc{memlock.New(), release} }
+}
+
+var (
+	firstOnly = gatherers(func(ctx context.Context, holds []lock.Hold) error {
+		for _, h := range holds[:min(1, len(holds))] {
+			return h.Release(ctx)
+		}
+		return nil
+	})
+
+	stopsAtFailure = gatherers(func(ctx context.Context, holds []lock.Hold) error {
+		for _, h := range holds {
+			if err := h.Release(ctx); err != nil {
+				return errors.Join(err, lock.ErrNotHeld)
+			}
+		}
+		return nil
+	})
+
+	firstFailure = gatherers(func(ctx context.Context, holds []lock.Hold) (err error) {
+		for _, h := range holds {
+			err = cmp.Or(err, h.Release(ctx))
+		}
+		return err
+	})
+)
 
 // peekerFunc is a good Locker whose Peek does what the function does.
 type peekerFunc struct {

@@ -351,6 +351,13 @@ var (
 		h.remaining = func() time.Duration { return time.Minute }
 	})
 
+	// endedWithoutEnd counts to an end that a hold without a lease does not have.
+	endedWithoutEnd = optional(func(_ *memlock.Locker, r lock.Request, h *brokenOptions) {
+		if r.Lease == 0 {
+			h.remaining = func() time.Duration { return 0 }
+		}
+	})
+
 	doesNotExtend = optional(func(_ *memlock.Locker, _ lock.Request, h *brokenOptions) {
 		h.extend = func(context.Context, time.Duration) error { return nil }
 	})

@@ -131,7 +131,7 @@ type remainer interface {
 	Remaining() time.Duration
 }
 
-// A hold remains good for its lease at most, and for nothing once it has ended.
+// A hold remains good for its lease at most, and for nothing once it has ended. One without a lease is renewed, or has no end.
 func holdRemains(s *scene) {
 	h := s.acquire(s.Context(), s.own(lock.Request{Lease: time.Minute}))
 	r, ok := h.(remainer)
@@ -142,6 +142,11 @@ func holdRemains(s *scene) {
 	if d := r.Remaining(); d <= 0 || d > time.Minute {
 		s.Errorf("Remaining() = %v under a lease of %v", d, time.Minute)
 	}
+	endless := s.outer(s.Context())
+	if d := endless.(remainer).Remaining(); d <= 0 {
+		s.Errorf("Remaining() = %v without a lease", d)
+	}
+	s.release(endless)
 	s.release(h)
 	if d := r.Remaining(); d != 0 {
 		s.Errorf("Remaining() = %v after the release", d)

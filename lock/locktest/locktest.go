@@ -83,7 +83,7 @@ type promise struct {
 }
 
 // general are the promises that each kind makes.
-var general = slices.Concat(exclusion, ownership, nesting, waiting, holding, ending, extending, replacing, peeking, keys, random, leaks)
+var general = slices.Concat(exclusion, ownership, nesting, waiting, holding, ending, extending, replacing, peeking, gathering, keys, random, leaks)
 
 // special are the promises that only one kind makes.
 var special = map[lock.Kind][]promise{

@@ -268,3 +268,34 @@ func TestKeysOfAllSortsHaveDocumentsOfTheirOwn(t *testing.T) {
 		}
 	})
 }
+
+// A clock that is ahead by the slack must not get a kept lock early, as little as a held one.
+func TestSlackIsInWhatIsKept(t *testing.T) {
+	forEachClock(t, func(t *testing.T, coll *mongo.Collection, opts []mongolock.Option) {
+		const slack = time.Hour
+		hold, err := newLocker(t, coll, append(opts, mongolock.Slack(slack))...).Acquire(t.Context(), lock.Request{Key: "job"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := hold.(keeper).Keep(t.Context(), time.Second); err != nil {
+			t.Fatal(err)
+		}
+		var doc struct {
+			LockedAt  time.Time `bson:"lockedAt"`
+			LockUntil time.Time `bson:"lockUntil"`
+		}
+		if err := coll.FindOne(t.Context(), bson.D{}).Decode(&doc); err != nil {
+			t.Fatal(err)
+		}
+		if kept := doc.LockUntil.Sub(doc.LockedAt); kept < slack {
+			t.Errorf("the document says %v, want a second and the slack of %v", kept, slack)
+		}
+		other, err := newLocker(t, coll, opts...).Acquire(t.Context(), lock.Request{Key: "job", Wait: 30 * time.Second})
+		if err != nil {
+			t.Fatalf("after a second: %v, want the lock, as its process is there to end it", err)
+		}
+		if err := other.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -137,7 +137,7 @@ func (s *store) Free(ctx context.Context, e *leases.Entry, keep time.Duration) e
 		return explain("free", err)
 	}
 	if q.ms = 0; keep > 0 {
-		q.ms = millis(keep)
+		q.ms = millis(keep + s.slack)
 		return found("free")(s.update(ctx, s.words.held(q), s.words.end(q)))
 	}
 	if !q.counted {

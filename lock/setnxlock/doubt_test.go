@@ -86,6 +86,25 @@ func TestLateRequests(t *testing.T) {
 	release(t, other)
 }
 
+// The first attempt to keep a lock has no answer, and the second one finds that the lock has gone. The first one can't have done that.
+func TestKeepInDoubtTellsALoss(t *testing.T) {
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	l, p := behind(t, s)
+	release(t, acquire(t, l, lock.Request{Key: "first"}))
+	h := acquire(t, l, lock.Request{Key: "k"})
+	late := p.KeepBack(namingK, 0)
+	rdb.Del(t.Context(), "k")
+	if err := h.(interface {
+		Keep(context.Context, time.Duration) error
+	}).Keep(t.Context(), time.Minute); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Keep() = %v, want ErrLost", err)
+	}
+	late.Await(t)
+	late.Deliver(t)
+	release(t, acquire(t, l, lock.Request{Key: "k"}))
+}
+
 func extendTo(tb testing.TB, h lock.Hold, d time.Duration) {
 	tb.Helper()
 	if err := h.(interface {

@@ -96,7 +96,12 @@ func (l *listener) run() {
 			call(ps.Subscribe, names)
 		}
 		select {
-		case m := <-messages:
+		case m, open := <-messages:
+			if !open { // the client was closed, which those who wait find out when they ask
+				messages = nil
+				l.ringAll()
+				continue
+			}
 			l.hear(m)
 		case <-l.news:
 		case <-sweep.C:
@@ -161,6 +166,14 @@ func (l *listener) hear(m any) {
 			c.confirmed = true
 		}
 		l.ringLocked(m.Channel)
+	}
+}
+
+func (l *listener) ringAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name := range l.channels {
+		l.ringLocked(name)
 	}
 }
 

@@ -36,9 +36,10 @@ func (s *store) Extend(ctx context.Context, e *leases.Entry, d time.Duration) (t
 
 // Free implements [leases.Store].
 func (s *store) Free(ctx context.Context, e *leases.Entry, keep time.Duration) error {
+	asked := time.Now()
 	a, doubt, err := s.ask(ctx, freeScript, true, e, s.valueOf(e), s.channelOf(e.Key), milliseconds(max(0, keep)))
-	if err == nil && doubt {
-		return nil // if nothing is there, an earlier attempt has freed it
+	if err == nil && doubt && time.Since(asked) >= keep {
+		return nil // if nothing is there, an earlier attempt has freed it; what that was to keep is there until then
 	}
 	return a.gone(err)
 }

@@ -26,11 +26,24 @@ func (s *store) class(err error) class {
 	case PostgreSQL:
 		return postgresClass(code.text)
 	case MySQL:
+		if code.number == noSuchTime && s.zoned() {
+			return outage
+		}
 		return mysqlClass(code.number)
 	case SQLite:
 		return sqliteClass(code.number)
 	}
 	return outage
+}
+
+// noSuchTime is MySQL's error for a time that it can't put into a column.
+const noSuchTime = 1292
+
+// zoned reports whether the end of a lease is a TIMESTAMP of MySQL. We write it as a time of UTC, which it takes for one of the session's
+// time zone, as ShedLock does. So there is none for the hour that this zone skips when summer time begins.
+func (s *store) zoned() bool {
+	f := s.facts.Load()
+	return f != nil && !f.last.IsZero()
 }
 
 // passes reports whether the same question may get another answer at once.
@@ -45,18 +58,20 @@ func (s *store) explain(err error) error {
 		return err
 	}
 	if s.class(err) != refusal {
-		return fmt.Errorf("sqllock: table %s: %w", s.table, err)
+		return fmt.Errorf("sqllock: table %s: %w%s", s.table, err, s.advice(codeOf(err)))
 	}
 	return fmt.Errorf("%w: sqllock: table %s: %w%s", lock.ErrRefused, s.table, err, s.advice(codeOf(err)))
 }
 
-// advice says what to do about the refusals that are easily mended.
+// advice says what to do about the errors that are easily mended.
 func (s *store) advice(c code) string {
 	switch {
 	case c.text == "42P05", c.text == "26000": // behind a pooler
 		return "; behind a pooler give pgx default_query_exec_mode=exec, or have the pooler keep prepared statements"
 	case c.text == "42501", c.number == 1142 && s.on == MySQL:
 		return "; GRANT SELECT, INSERT, UPDATE ON " + s.table
+	case s.on == MySQL && c.number == noSuchTime && s.zoned():
+		return fmt.Sprintf("; the time zone of the session skips this hour: ALTER TABLE %s MODIFY %s DATETIME(3) NOT NULL", s.table, s.columns.until)
 	}
 	return ""
 }
@@ -86,7 +101,7 @@ func mysqlClass(number int64) class {
 		return duplicate
 	case 1044, 1045, 1142, 1143, 1227, 1370, 1698, // access denied
 		1046, 1049, 1051, 1054, 1064, 1109, 1146, // no such database, column, table; syntax
-		1048, 1264, 1265, 1292, 1364, 1366, 1406, 4025, 3819: // a value that does not fit
+		1048, 1264, 1265, noSuchTime, 1364, 1366, 1406, 4025, 3819: // a value that does not fit
 		return refusal
 	}
 	return outage

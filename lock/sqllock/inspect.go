@@ -3,6 +3,7 @@ package sqllock
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"strings"
 	"time"
 )
@@ -113,10 +114,18 @@ func (s *store) inspectMySQL(ctx context.Context) (*facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	until, f := all[strings.ToLower(s.columns.until)], &facts{}
-	f.unit = unitOf(until.digits)
-	if c := all[strings.ToLower(s.columns.name)].charset; c != "utf8mb4" {
-		f.charset = c
+	until, name, by := all[strings.ToLower(s.columns.until)], all[strings.ToLower(s.columns.name)], all[strings.ToLower(s.columns.by)]
+	f := &facts{unit: unitOf(until.digits)}
+	if name.charset != "utf8mb4" {
+		f.charset = name.charset
+	}
+	switch {
+	case !isText(name.kind):
+		return nil, s.unfit("its column %s is of the type %s, and must be a VARCHAR%s: others change the names, so that they are not found "+
+			"again, or are taken for one", s.columns.name, name.kind, s.binary())
+	case !isText(by.kind):
+		return nil, s.unfit("its column %s is of the type %s, and must be a VARCHAR: others change what a holder writes, so that it does not know "+
+			"its own lock", s.columns.by, by.kind)
 	}
 	switch until.kind {
 	case "datetime":
@@ -130,6 +139,11 @@ func (s *store) inspectMySQL(ctx context.Context) (*facts, error) {
 		err = s.transactional(ctx, schema, table)
 	}
 	return f, err
+}
+
+// isText reports whether a column of MySQL of that type has what was written to it.
+func isText(kind string) bool {
+	return strings.HasSuffix(kind, "char") || strings.HasSuffix(kind, "text") || kind == "varbinary" || strings.HasSuffix(kind, "blob")
 }
 
 // sameZone makes sure that this session reads a TIMESTAMP as those of ShedLock do, who have the server's time zone.
@@ -169,5 +183,46 @@ func (s *store) inspectSQLite(ctx context.Context) (*facts, error) {
 	if err == nil {
 		err = s.judge(all)
 	}
-	return &facts{unit: 2*time.Millisecond - time.Microsecond}, err
+	if err != nil {
+		return nil, err
+	}
+	until, name := all[strings.ToLower(s.columns.until)], all[strings.ToLower(s.columns.name)]
+	switch affinity(name.kind) {
+	case numeric, floating, integer:
+		return nil, s.unfit("its column %s is of the type %q, which makes numbers of names, so that 7 and 007 are one: it must be TEXT",
+			s.columns.name, name.kind)
+	}
+	switch affinity(until.kind) {
+	case textual, floating:
+		return nil, s.unfit("its column %s is of the type %q, in which a whole number does not stay one: it must be INTEGER", s.columns.until, until.kind)
+	}
+	return &facts{unit: 2*time.Millisecond - time.Microsecond}, nil
+}
+
+// The affinities of SQLite's columns: what it makes of the values that are put into them.
+const (
+	integer = iota
+	textual
+	asItIs
+	floating
+	numeric
+)
+
+// affinity is what SQLite reads in the type of a column, which may be any text; see "Determination Of Column Affinity" in its
+// documentation.
+func affinity(kind string) int {
+	has := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(kind, p) })
+	}
+	switch {
+	case has("int"):
+		return integer
+	case has("char", "clob", "text"):
+		return textual
+	case kind == "", has("blob"):
+		return asItIs
+	case has("real", "floa", "doub"):
+		return floating
+	}
+	return numeric
 }

@@ -44,6 +44,19 @@ func TestMessagesWakeWaiters(t *testing.T) {
 	}
 }
 
+// The longest name for whose table there is a channel.
+func TestMessagesOfALongTable(t *testing.T) {
+	db := open(t, onPostgres.driver, onPostgres.dsn(t))
+	l := newLocker(t, db, onPostgres.on, sqllock.Table(strings.Repeat("t", 54)), sqllock.Listen(pgxlisten.From(db)), rarely)
+	if err := l.CreateTable(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h := take(t, l, lock.Request{Key: "job"})
+	time.AfterFunc(100*time.Millisecond, func() { _ = h.Release(context.Background()) })
+	release(t, take(t, newLocker(t, db, onPostgres.on, sqllock.Table(strings.Repeat("t", 54)), sqllock.Listen(pgxlisten.From(db)), rarely),
+		lock.Request{Key: "job", Wait: 20 * time.Second}))
+}
+
 // While nobody waits, there is no connection that listens.
 func TestTheConnectionThatListensComesAndGoes(t *testing.T) {
 	table := onPostgres.table(t)
@@ -125,5 +138,24 @@ func TestOnlyConnectionsOfPgxListen(t *testing.T) {
 	err := pgxlisten.From(db)(t.Context(), "x", func() { t.Error("listens") }, func(string) {})
 	if err == nil || !strings.Contains(err.Error(), "no connection of pgx") {
 		t.Errorf("lib/pq: %v", err)
+	}
+}
+
+// A program that starts calls CreateTable again. That must not wait for those who only read the table, such as a backup: the renewals
+// of all others would stand in line behind it.
+func TestCreateTableDisturbsNobodyOnceTheTriggerIsThere(t *testing.T) {
+	table := onPostgres.table(t, sqllock.Listen(deaf))
+	reader, err := table.db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reader.Rollback() }()
+	if _, err := reader.ExecContext(t.Context(), "SELECT * FROM "+table.name); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := table.locker(t, sqllock.Listen(deaf)).CreateTable(ctx); err != nil {
+		t.Errorf("CreateTable() while somebody reads: %v", err)
 	}
 }

@@ -101,10 +101,18 @@ func newSettings(db Database, opts []Option) (settings, error) {
 	if !tableName.MatchString(s.table) {
 		return s, fmt.Errorf("sqllock: table %q: want a name of letters, digits and _, or schema.name", s.table)
 	}
+	var known []string
+	if s.fencing {
+		known = append(known, "token")
+	}
 	for _, c := range []string{s.columns.name, s.columns.until, s.columns.at, s.columns.by} {
-		if !identifier.MatchString(c) {
+		switch {
+		case !identifier.MatchString(c):
 			return s, fmt.Errorf("sqllock: column %q: want a name of letters, digits and _", c)
+		case containsFold(known, c): // a statement would write both values, and some databases keep the last
+			return s, fmt.Errorf("sqllock: the column %s twice: want a column for each", c)
 		}
+		known = append(known, c)
 	}
 	switch {
 	case s.nameLength < DefaultNameLength:
@@ -113,9 +121,15 @@ func newSettings(db Database, opts []Option) (settings, error) {
 		return s, fmt.Errorf("sqllock: Holder: want at most %d printable ASCII characters", longestHolder)
 	case s.listen != nil && db != PostgreSQL:
 		return s, errors.New("sqllock: Listen is for PostgreSQL: without it, waiters poll")
+	case s.listen != nil && len(s.channel()) > longestChannel:
+		return s, fmt.Errorf("sqllock: Listen: the name of the table %q has more than %d characters, so PostgreSQL has no channel for it, and each "+
+			"release would fail: take a shorter name", s.table, longestChannel-len(channelPrefix))
 	}
 	return s, nil
 }
+
+// longestChannel is the length of PostgreSQL's names. The trigger on the table fails for a longer one, and the release with it.
+const longestChannel = 63
 
 // longestHolder leaves room in ShedLock's locked_by for an ID and for what a release adds.
 const longestHolder = 128

@@ -61,5 +61,8 @@ func (s *settings) channel() string {
 	if !found {
 		name = s.table
 	}
-	return "latchkey_" + strings.ToLower(name)
+	return channelPrefix + strings.ToLower(name)
 }
+
+// channelPrefix stands in schema/postgres_notify.sql, too.
+const channelPrefix = "latchkey_"

@@ -2,6 +2,7 @@ package sqllock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/services"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/sqllock"
 )
@@ -118,4 +120,38 @@ func TestARowThatOthersLockIsWaitedFor(t *testing.T) {
 		}
 		release(t, h)
 	})
+}
+
+// A TIMESTAMP of MySQL is a time of the server's zone. What the zone skips when summer time begins passes by itself: it is an outage that
+// says what to do, and no refusal.
+func TestHourThatTheTimeZoneSkips(t *testing.T) {
+	t.Setenv("TZ", "Europe/Berlin") // for the server
+	table, _ := own(t, "mariadb", services.Options{})
+	table.exec(t, "DROP TABLE %s")
+	table.exec(t, "CREATE TABLE %s (name VARCHAR(64) COLLATE utf8mb4_bin PRIMARY KEY, lock_until TIMESTAMP(3) NOT NULL, "+
+		"locked_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), locked_by VARCHAR(255) NOT NULL)")
+	for _, tt := range []struct {
+		now   time.Time // UTC; the server's is one hour ahead, and two from 1 o'clock on
+		skips bool
+	}{
+		{time.Date(2026, 3, 29, 1, 50, 0, 0, time.UTC), false},
+		{time.Date(2026, 3, 29, 2, 10, 0, 0, time.UTC), true},
+		{time.Date(2026, 3, 29, 3, 10, 0, 0, time.UTC), false},
+		{time.Date(2026, 10, 25, 0, 30, 0, 0, time.UTC), false}, // the hour that comes twice
+		{time.Date(2026, 10, 25, 1, 30, 0, 0, time.UTC), false},
+	} {
+		db := open(t, table.driver, fmt.Sprintf("%s&timestamp=%d", table.source, tt.now.Unix()))
+		l := newLocker(t, db, table.on, sqllock.Table(table.name))
+		h, err := l.Acquire(t.Context(), lock.Request{Key: "job"})
+		switch {
+		case tt.skips && (err == nil || errors.Is(err, lock.ErrRefused) || !strings.Contains(err.Error(), "DATETIME(3)")):
+			t.Errorf("at %v: Acquire() = %v, want an outage that names DATETIME(3)", tt.now, err)
+		case !tt.skips && err != nil:
+			t.Errorf("at %v: Acquire() = %v", tt.now, err)
+		case !tt.skips:
+			busy(t, newLocker(t, db, table.on, sqllock.Table(table.name)), "job")
+			release(t, h)
+		}
+		table.exec(t, "DELETE FROM %s")
+	}
 }

@@ -50,7 +50,19 @@ func TestTablesThatCanNotServeAreRefused(t *testing.T) {
 			"DATETIME(3)"},
 		{"a key of a part of the name", sqllock.MySQL, "CREATE TABLE %s (name VARCHAR(64), lock_until TIMESTAMP, locked_at TIMESTAMP, " +
 			"locked_by VARCHAR(255), PRIMARY KEY (name(10))) COLLATE utf8mb4_bin", nil, "ADD PRIMARY KEY (name)"},
+		{"names of a fixed number of bytes", sqllock.MySQL, "CREATE TABLE %s (name BINARY(64) PRIMARY KEY, lock_until DATETIME(3), " +
+			"locked_at DATETIME(3), locked_by VARCHAR(255))", nil, "must be a VARCHAR (ALTER TABLE"},
+		{"names as numbers", sqllock.MySQL, "CREATE TABLE %s (name INT PRIMARY KEY, lock_until DATETIME(3), locked_at DATETIME(3), " +
+			"locked_by VARCHAR(255))", nil, "must be a VARCHAR (ALTER TABLE"},
+		{"holders of a fixed number of bytes", sqllock.MySQL, "CREATE TABLE %s (name VARCHAR(64) COLLATE utf8mb4_bin PRIMARY KEY, " +
+			"lock_until DATETIME(3), locked_at DATETIME(3), locked_by BINARY(255))", nil, "locked_by is of the type binary"},
 		// SQLite
+		{"names as numbers", sqllock.SQLite, "CREATE TABLE %s (name STRING PRIMARY KEY, lock_until INTEGER, locked_at INTEGER, locked_by TEXT)",
+			nil, "7 and 007 are one"},
+		{"times as text", sqllock.SQLite, "CREATE TABLE %s (name TEXT PRIMARY KEY, lock_until TEXT, locked_at TEXT, locked_by TEXT)", nil,
+			"must be INTEGER"},
+		{"times as fractions", sqllock.SQLite, "CREATE TABLE %s (name TEXT PRIMARY KEY, lock_until REAL, locked_at REAL, locked_by TEXT)", nil,
+			"must be INTEGER"},
 		{"a collation without case", sqllock.SQLite, "CREATE TABLE %s (name TEXT COLLATE NOCASE PRIMARY KEY, lock_until INTEGER, locked_at INTEGER, " +
 			"locked_by TEXT)", nil, "collation NOCASE"},
 	} {
@@ -325,10 +337,13 @@ func TestMistakesOfConfiguration(t *testing.T) {
 		{db, 7, nil, "database(7)"},
 		{db, sqllock.SQLite, []sqllock.Option{sqllock.Table("locks; DROP TABLE x")}, "letters, digits"},
 		{db, sqllock.SQLite, []sqllock.Option{sqllock.Columns("name", "until", "", "by")}, `column ""`},
+		{db, sqllock.SQLite, []sqllock.Option{sqllock.Columns("name", "until", "Until", "by")}, "the column Until twice"},
+		{db, sqllock.SQLite, []sqllock.Option{sqllock.Columns("token", "until", "at", "by"), sqllock.Fencing()}, "the column token twice"},
 		{db, sqllock.SQLite, []sqllock.Option{sqllock.NameLength(10)}, "at least 64"},
 		{db, sqllock.SQLite, []sqllock.Option{sqllock.Holder("a\nb")}, "printable"},
 		{db, sqllock.SQLite, []sqllock.Option{sqllock.Holder(strings.Repeat("h", 129))}, "128"},
-		{db, sqllock.MySQL, []sqllock.Option{sqllock.Listen(func(context.Context, string, func(), func(string)) error { return nil })}, "PostgreSQL"},
+		{db, sqllock.MySQL, []sqllock.Option{sqllock.Listen(deaf)}, "PostgreSQL"},
+		{db, sqllock.PostgreSQL, []sqllock.Option{sqllock.Listen(deaf), sqllock.Table("app." + strings.Repeat("t", 55))}, "more than 54"},
 		{db, sqllock.SQLite, []sqllock.Option{sqllock.Watchdog(time.Millisecond)}, "under 30ms"},
 		{db, sqllock.SQLite, []sqllock.Option{sqllock.Timeout(time.Hour)}, "watchdog"},
 		{db, sqllock.SQLite, []sqllock.Option{sqllock.Poll(0, 0)}, "pause"},
@@ -341,3 +356,6 @@ func TestMistakesOfConfiguration(t *testing.T) {
 		t.Errorf("a nil option: %v", err)
 	}
 }
+
+// deaf is a Listener that hears nothing.
+func deaf(context.Context, string, func(), func(string)) error { return nil }

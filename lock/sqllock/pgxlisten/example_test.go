@@ -23,5 +23,5 @@ func ExampleFrom() {
 		log.Fatal(err)
 	}
 	fmt.Println(len(locker.Schema()), "statements make the table and its trigger")
-	// Output: 4 statements make the table and its trigger
+	// Output: 3 statements make the table and its trigger
 }

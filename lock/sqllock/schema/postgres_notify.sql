@@ -5,7 +5,11 @@ BEGIN
     RETURN NULL;
 END $$;
 
-DROP TRIGGER IF EXISTS latchkey_notify ON shedlock;
-
-CREATE TRIGGER latchkey_notify AFTER UPDATE OF lock_until ON shedlock
-    FOR EACH ROW WHEN (NEW.lock_until < OLD.lock_until) EXECUTE FUNCTION shedlock_notify();
+-- To make a trigger locks the table, and waits for all who use it, with everybody else in line behind. So that is done only once.
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = to_regclass('shedlock') AND tgname = 'latchkey_notify') THEN
+        CREATE TRIGGER latchkey_notify AFTER UPDATE OF lock_until ON shedlock
+            FOR EACH ROW WHEN (NEW.lock_until < OLD.lock_until) EXECUTE FUNCTION shedlock_notify();
+    END IF;
+END $$;
