@@ -93,6 +93,7 @@ func (c *call) start(ctx context.Context, facts keyexpr.Facts) (ran bool, err er
 	defer c.end()
 	below := c.descend(facts)
 	ran, outcome, err := c.dispatch(facts)
+	c.above.judge() // as what observes c takes time, too
 	if below != nil && below.back {
 		ran = false
 		outcome, err = c.rolledBack(below)

@@ -42,20 +42,19 @@ func (c *call) settle(err error) (outcome string, _ error) {
 	return outcome, c.fail(ErrLost, lost)
 }
 
-// judge finds out, when the work has returned, whether the locks of c are lost, and those of the guards before it in a
-// Stack: what follows is not the work's time anymore.
+// judge finds out, when the work has returned, whether the locks of c are lost, and those of all guards before it in a
+// Stack, whether or not the guards between them have locks: what follows is not the work's time anymore.
 func (c *call) judge() {
-	if c.judged {
-		return
-	}
-	c.judged = true
-	good := c.good()
-	c.lost = c.loss(good)
-	if good < Forever {
-		c.until = clock.Now() + good
-	}
-	if c.above != nil && c.above.locked {
-		c.above.judge()
+	for ; c != nil; c = c.above {
+		if !c.locked || c.judged {
+			continue
+		}
+		c.judged = true
+		good := c.good()
+		c.lost = c.loss(good)
+		if good < Forever {
+			c.until = clock.Now() + good
+		}
 	}
 }
 
