@@ -141,3 +141,38 @@ func TestDrainBetweenLockAndWork(t *testing.T) {
 		l.check(t, "acquire order:7", "release order:7")
 	})
 }
+
+// TestDrainKnowsShadowsByTheirCalls holds that a measurement is a part of its call, also where it outlasts that.
+func TestDrainKnowsShadowsByTheirCalls(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		takes   time.Duration // the locker
+		took    time.Duration // the Drain
+		ended   int
+		running map[string]int
+	}{
+		{"quick", 0, time.Second, 1, map[string]int{}},
+		{"slow", time.Minute, 5 * time.Second, 0, map[string]int{"order.settle": 1}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l, reg := newSpy(), newRegistry(t)
+			l.after = func(lock.Request) { time.Sleep(tt.takes) }
+			settle, _ := guarded(t, l, aSecond, guard.In(reg), guard.Switchable())
+			if err := reg.Switch("order.settle", guard.Shadow); err != nil {
+				t.Fatal(err)
+			}
+			go func() { _, _ = settle(t.Context(), Order{ID: "7"}) }()
+			synctest.Wait()
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			report, err := reg.Drain(ctx)
+			if report.Took != tt.took || report.Ended != tt.ended || !maps.Equal(report.Running, tt.running) {
+				t.Errorf("%s: Drain = %+v", tt.name, report)
+			}
+			if err != nil && !strings.Contains(err.Error(), "order.settle (1)") {
+				t.Errorf("%s: Drain = %v", tt.name, err)
+			}
+			time.Sleep(tt.takes) // for the locker
+		})
+	}
+}

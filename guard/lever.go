@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/latchkey-go/latchkey/internal/suggest"
 	"github.com/latchkey-go/latchkey/keyexpr"
@@ -72,10 +73,38 @@ func (r *Registry) Switch(name string, m Mode) error {
 
 // member is what a call of a Registry has besides.
 type member struct {
-	inside bool // counted in entry.inside and in the gate
-	nested bool // another call of the Registry is around it
-	mark   insideContext
-	cancel context.CancelCauseFunc
+	presence presence
+	nested   bool // another call of the Registry is around it
+	mark     insideContext
+	cancel   context.CancelCauseFunc
+}
+
+// presence is a call in its Registry, with what it does beside the work. It ends with the last of these parts.
+type presence struct {
+	at    *entry // nil if the call was not let in
+	parts atomic.Int32
+}
+
+// part begins a part, which done ends.
+func (p *presence) part() { p.parts.Add(1) }
+
+func (p *presence) done() {
+	if p.parts.Add(-1) > 0 {
+		return
+	}
+	p.at.inside.Add(-1)
+	p.at.registry.gate.leave()
+}
+
+// enter lets the call into its Registry, or reports false if that is draining.
+func (c *call) enter(e *entry) bool {
+	if c.nested = e.registry.within(c.ctx); !e.registry.gate.enter(c.nested) {
+		return false
+	}
+	e.inside.Add(1)
+	c.presence.at = e
+	c.presence.part()
+	return true
 }
 
 // dispatch is the call as its Registry, if it is in one, wants it.
@@ -84,12 +113,10 @@ func (c *call) dispatch(facts keyexpr.Facts) (ran bool, outcome string, err erro
 	if e == nil {
 		return c.do(facts)
 	}
-	c.member = &member{nested: e.registry.within(c.ctx), mark: insideContext{c.ctx, e.registry}}
-	if !e.registry.gate.enter(c.nested) {
+	c.member = &member{mark: insideContext{c.ctx, e.registry}}
+	if !c.enter(e) {
 		return c.drained()
 	}
-	e.inside.Add(1)
-	c.inside = true
 	c.ctx = &c.mark
 	switch Mode(e.mode.Load()) {
 	case Off:
@@ -127,8 +154,7 @@ func (c *call) leave() {
 	if c.cancel != nil {
 		c.cancel(nil)
 	}
-	if c.inside {
-		c.entry.inside.Add(-1)
-		c.entry.registry.gate.leave()
+	if c.presence.at != nil {
+		c.presence.done()
 	}
 }

@@ -62,12 +62,13 @@ func (c *call) classed(err error) *Error {
 }
 
 // shadow is the context of work in the mode Shadow. Beside the work, a goroutine takes the locks on the keys of shadows. It
-// has at most the releaseTimeout for each of taking them and giving them back, and the gate of the Registry waits for it.
+// has at most the releaseTimeout for each of taking them and giving them back, and is a part of the call to a Drain.
 type shadow struct {
 	context.Context
-	run   *Runner
-	keys  []string // as the template gave them
-	outer *shadow
+	run      *Runner
+	presence *presence
+	keys     []string // as the template gave them
+	outer    *shadow
 
 	mu       sync.Mutex
 	answered bool
@@ -80,7 +81,7 @@ type shadow struct {
 type shadowKey struct{}
 
 func newShadow(c *call, keys []string) *shadow {
-	s := &shadow{Context: c.ctx, run: c.Runner, keys: keys}
+	s := &shadow{Context: c.ctx, run: c.Runner, presence: &c.presence, keys: keys}
 	s.outer, _ = c.ctx.Value(shadowKey{}).(*shadow)
 	s.beside(s.take)
 	return s
@@ -88,10 +89,9 @@ func newShadow(c *call, keys []string) *shadow {
 
 // beside runs f in a goroutine that a Drain waits for.
 func (s *shadow) beside(f func()) {
-	gate := &s.run.entry.registry.gate
-	gate.enter(true)
+	s.presence.part()
 	go func() {
-		defer gate.leave()
+		defer s.presence.done()
 		f()
 	}()
 }
