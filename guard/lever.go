@@ -81,7 +81,8 @@ type member struct {
 
 // presence is a call in its Registry, with what it does beside the work. It ends with the last of these parts.
 type presence struct {
-	at    *entry // nil if the call was not let in
+	at    *entry    // nil if the call was not let in
+	outer *presence // of the guard before it in a Stack, which is the same call to the gate, and has this one as a part
 	parts atomic.Int32
 }
 
@@ -93,18 +94,35 @@ func (p *presence) done() {
 		return
 	}
 	p.at.inside.Add(-1)
-	p.at.registry.gate.leave()
+	if p.outer != nil {
+		p.outer.done()
+	} else {
+		p.at.registry.gate.leave()
+	}
 }
 
-// enter lets the call into its Registry, or reports false if that is draining.
+// enter lets the call into its Registry, or reports false if that is draining. A Stack enters as one call.
 func (c *call) enter(e *entry) bool {
-	if c.nested = e.registry.within(c.ctx); !e.registry.gate.enter(c.nested) {
+	if before := c.before(e.registry); before != nil {
+		c.nested, c.presence.outer = before.nested, &before.presence
+		before.presence.part()
+	} else if c.nested = e.registry.within(c.ctx); !e.registry.gate.enter(c.nested) {
 		return false
 	}
 	e.inside.Add(1)
 	c.presence.at = e
 	c.presence.part()
 	return true
+}
+
+// before is the nearest call before c in its Stack that is of the same Registry, or nil.
+func (c *call) before(r *Registry) *call {
+	for b := c.above; b != nil; b = b.above {
+		if b.entry != nil && b.entry.registry == r {
+			return b
+		}
+	}
+	return nil
 }
 
 // dispatch is the call as its Registry, if it is in one, wants it.
