@@ -200,7 +200,7 @@ func (c *call) acquire(keys []string) error {
 	if ctx.Err() != nil { // the caller has gone, or a lock was lost while others were waited for
 		return context.Cause(ctx)
 	}
-	if err := c.canKeep(); err != nil {
+	if err := c.spec.canKeep(c.work.holds); err != nil {
 		return err
 	}
 	c.work.Context, c.work.guard = ctx, c.spec.Name //nolint:fatcontext // one a call

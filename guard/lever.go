@@ -20,7 +20,8 @@ const (
 	Off
 	// Shadow runs the work without the lock, and asks at the same time whether the lock would have been free: on a key of
 	// its own, which only shadows take. It never waits, never refuses, and never fails a call. Event.Refused says what the
-	// guard would have had to wait for. An answer that comes after the work has ended does not count.
+	// guard would have had to wait for. An answer that comes after the work has ended does not count. HoldAtLeast keeps that
+	// key, too.
 	Shadow
 )
 

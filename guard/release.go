@@ -141,21 +141,24 @@ type keeper interface {
 }
 
 // giveBack releases hold, or keeps it for as long as is declared.
-func (c *call) giveBack(hold lock.Hold) error {
-	if c.keep > 0 {
-		return hold.(keeper).Keep(&c.releasing, c.keep)
+func (c *call) giveBack(hold lock.Hold) error { return giveBack(&c.releasing, hold, c.keep) }
+
+// giveBack releases hold, or keeps it if keep is positive.
+func giveBack(ctx context.Context, hold lock.Hold, keep time.Duration) error {
+	if keep > 0 {
+		return hold.(keeper).Keep(ctx, keep)
 	}
-	return hold.Release(&c.releasing)
+	return hold.Release(ctx)
 }
 
 // canKeep refuses holds that can't be kept, where that is declared.
-func (c *call) canKeep() error {
-	if c.spec.Hold == 0 {
+func (s Spec) canKeep(holds []lock.Hold) error {
+	if s.Hold == 0 {
 		return nil
 	}
-	for _, hold := range c.work.holds {
+	for _, hold := range holds {
 		if _, ok := hold.(keeper); !ok {
-			return fmt.Errorf("%w: hold=%v, but locks of this locker can't be kept", lock.ErrUnsupported, c.spec.Hold)
+			return fmt.Errorf("%w: hold=%v, but locks of this locker can't be kept", lock.ErrUnsupported, s.Hold)
 		}
 	}
 	return nil
