@@ -114,6 +114,7 @@ func (c *call) release() {
 		return
 	}
 	c.released = true
+	c.work.over.Store(true)
 	c.releasing.call = c
 	defer c.releasing.stop()
 	all, ok := c.locker.(releaser)
