@@ -90,6 +90,17 @@ func (r *Runner) Specs() []Spec {
 	return specs
 }
 
+// On reports whether the guard of r, or one of a Stack, is in the mode On at this moment. Where none is, an adapter does nothing
+// for the sake of a lock before it calls Run, as there will be none.
+func (r *Runner) On() bool {
+	for ; r != nil; r = r.next {
+		if r.entry == nil || Mode(r.entry.mode.Load()) == On {
+			return true
+		}
+	}
+	return false
+}
+
 // A Field is one with a guard tag, in a struct that an adapter binds.
 type Field struct {
 	// Path leads to it, as in "Orders.Pay".

@@ -93,6 +93,7 @@ func (c *call) start(ctx context.Context, facts keyexpr.Facts) (ran bool, err er
 	defer c.end()
 	below := c.descend(facts)
 	ran, outcome, err := c.dispatch(facts)
+	c.above.judge() // as what observes c takes time, too
 	if below != nil && below.back {
 		ran = false
 		outcome, err = c.rolledBack(below)
@@ -199,7 +200,7 @@ func (c *call) acquire(keys []string) error {
 	if ctx.Err() != nil { // the caller has gone, or a lock was lost while others were waited for
 		return context.Cause(ctx)
 	}
-	if err := c.canKeep(); err != nil {
+	if err := c.spec.canKeep(c.work.holds); err != nil {
 		return err
 	}
 	c.work.Context, c.work.guard = ctx, c.spec.Name //nolint:fatcontext // one a call

@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
@@ -17,7 +18,7 @@ type chaos struct {
 }
 
 func (c *chaos) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
-	call := historyOf(ctx)
+	call, shadow := historyOf(ctx), strings.HasPrefix(r.Key, "latchkey-shadow:")
 	if c.chance(15) {
 		c.round(time.Duration(c.n(300)) * time.Millisecond)
 	}
@@ -29,9 +30,11 @@ func (c *chaos) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) 
 	case c.chance(1):
 		return nil, lock.ErrUnsupported
 	case c.chance(1):
-		call.mu.Lock()
-		call.lockPanicked = true
-		call.mu.Unlock()
+		if !shadow {
+			call.mu.Lock()
+			call.lockPanicked = true
+			call.mu.Unlock()
+		}
 		panic(errPanic)
 	}
 	hold, err := c.mem.Acquire(ctx, r)
@@ -40,6 +43,11 @@ func (c *chaos) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) 
 	}
 	h := &chaosHold{Hold: hold, chaos: c, call: call, key: r.Key, left: guard.Forever}
 	call.mu.Lock()
+	if shadow {
+		call.shadows = append(call.shadows, h)
+		call.mu.Unlock()
+		return h, nil
+	}
 	if call.holds == nil {
 		call.holds = make(map[string][]*chaosHold)
 	}
@@ -121,7 +129,7 @@ func (h *chaosHold) release(release func() error) (err error) {
 	defer h.call.mu.Unlock()
 	switch {
 	case !h.gathers && h.chance(3):
-		h.call.lockPanicked = true
+		h.call.lockPanicked = h.call.lockPanicked || !strings.HasPrefix(h.key, "latchkey-shadow:")
 		panic(errPanic)
 	case err == nil && h.chance(5):
 		return errors.New("connection reset")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/lock/memlock"
 )
 
 // TestDrain has one call that holds its lock, one in line, and one that comes later. The first makes a nested call.
@@ -140,4 +141,89 @@ func TestDrainBetweenLockAndWork(t *testing.T) {
 		}
 		l.check(t, "acquire order:7", "release order:7")
 	})
+}
+
+// TestDrainGetsAStackOutOfLine has a call that waits for its second lock, with and without the first one.
+func TestDrainGetsAStackOutOfLine(t *testing.T) {
+	for _, free := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			l, reg := memlock.New(), newRegistry(t)
+			if _, err := l.Acquire(t.Context(), lock.Request{Key: "second:7"}); err != nil {
+				t.Fatal(err)
+			}
+			first := guard.Must(guard.New(l, guard.In(reg), guard.Name("first"), guard.Key("first:#{req.ID}"), guard.When("!req.Free")))
+			second := guard.Must(guard.New(l, guard.In(reg), guard.Name("second"), guard.Key("second:#{req.ID}"), guard.Wait(time.Hour)))
+			settle := guard.Must(guard.Func(guard.Must(guard.Stack(first, second)), settled))
+			errs := make(chan error, 1)
+			go func() { _, err := settle(t.Context(), Order{ID: "7", Free: free}); errs <- err }()
+			synctest.Wait()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			report, err := reg.Drain(ctx)
+			if err != nil || report.Took != 0 || report.Refused != 1 || report.Ended != 0 {
+				t.Errorf("Drain = %+v, %v", report, err)
+			}
+			if err := <-errs; !errors.Is(err, guard.ErrDraining) {
+				t.Errorf("settle = %v, want ErrDraining", err)
+			}
+			if got := infos(reg)["first"].Outcomes; !maps.Equal(got, map[string]int64{"draining": 1}) {
+				t.Errorf("outcomes of the first guard: %v", got)
+			}
+		})
+	}
+}
+
+// TestDrainLetsAStackEnd holds that a Stack whose work runs is one call to a Drain, and goes on.
+func TestDrainLetsAStackEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, reg := memlock.New(), newRegistry(t)
+		first := guard.Must(guard.New(l, guard.In(reg), guard.Name("first"), guard.Key("first:#{req.ID}")))
+		second := guard.Must(guard.New(l, guard.In(reg), guard.Name("second"), guard.Key("second:#{req.ID}"), guard.Wait(time.Second)))
+		settle := guard.Must(guard.Func(guard.Must(guard.Stack(first, second)), aSecond))
+		errs := make(chan error, 1)
+		go func() { _, err := settle(t.Context(), Order{ID: "7"}); errs <- err }()
+		synctest.Wait()
+		report, err := reg.Drain(t.Context())
+		if err != nil || report.Took != time.Second || report.Ended != 1 || report.Refused != 0 {
+			t.Errorf("Drain = %+v, %v", report, err)
+		}
+		if err := <-errs; err != nil {
+			t.Errorf("settle = %v", err)
+		}
+	})
+}
+
+// TestDrainKnowsShadowsByTheirCalls holds that a measurement is a part of its call, also where it outlasts that.
+func TestDrainKnowsShadowsByTheirCalls(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		takes   time.Duration // the locker
+		took    time.Duration // the Drain
+		ended   int
+		running map[string]int
+	}{
+		{"quick", 0, time.Second, 1, map[string]int{}},
+		{"slow", time.Minute, 5 * time.Second, 0, map[string]int{"order.settle": 1}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l, reg := newSpy(), newRegistry(t)
+			l.after = func(lock.Request) { time.Sleep(tt.takes) }
+			settle, _ := guarded(t, l, aSecond, guard.In(reg), guard.Switchable())
+			if err := reg.Switch("order.settle", guard.Shadow); err != nil {
+				t.Fatal(err)
+			}
+			go func() { _, _ = settle(t.Context(), Order{ID: "7"}) }()
+			synctest.Wait()
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			report, err := reg.Drain(ctx)
+			if report.Took != tt.took || report.Ended != tt.ended || !maps.Equal(report.Running, tt.running) {
+				t.Errorf("%s: Drain = %+v", tt.name, report)
+			}
+			if err != nil && !strings.Contains(err.Error(), "order.settle (1)") {
+				t.Errorf("%s: Drain = %v", tt.name, err)
+			}
+			time.Sleep(tt.takes) // for the locker
+		})
+	}
 }

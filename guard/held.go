@@ -18,6 +18,7 @@ type heldContext struct {
 	guard    string
 	holds    []lock.Hold
 	extended atomic.Bool
+	over     atomic.Bool // the locks are given back
 }
 
 type heldKey struct{}
@@ -104,7 +105,7 @@ func (h Hold) Token() int64 {
 // Remaining returns how long all of the locks are still good if nothing is renewed: 0 once one of them has ended, and
 // Forever if there is no end, or none that is known.
 func (h Hold) Remaining() time.Duration {
-	if h.c == nil {
+	if h.c == nil || h.c.over.Load() {
 		return 0
 	}
 	left := Forever

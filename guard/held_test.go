@@ -221,3 +221,24 @@ func TestRequireHeld(t *testing.T) {
 		t.Error("the zero Hold holds something")
 	}
 }
+
+// TestHoldEndsWithItsCall holds that work which is left behind is told so, also if the locker's holds can't say how long they are good.
+func TestHoldEndsWithItsCall(t *testing.T) {
+	for _, l := range []lock.Locker{memlock.New(), bare(memlock.New())} {
+		var kept context.Context
+		settle, _ := guarded(t, l, func(ctx context.Context, _ Order) (string, error) {
+			kept = context.WithoutCancel(ctx)
+			return "", guard.RequireHeld(ctx, "order.settle")
+		})
+		if _, err := settle(t.Context(), Order{ID: "7"}); err != nil {
+			t.Errorf("%T: %v", l, err)
+		}
+		if err := guard.RequireHeld(kept, "order.settle"); !errors.Is(err, guard.ErrLost) {
+			t.Errorf("%T: RequireHeld after the call = %v, want ErrLost", l, err)
+		}
+		h, _ := guard.HoldFrom(kept)
+		if err := h.Check(t.Context()); !errors.Is(err, guard.ErrLost) || h.Remaining() != 0 {
+			t.Errorf("%T: Check after the call = %v, Remaining %v", l, err, h.Remaining())
+		}
+	}
+}

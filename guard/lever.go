@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/latchkey-go/latchkey/internal/suggest"
 	"github.com/latchkey-go/latchkey/keyexpr"
@@ -19,7 +20,8 @@ const (
 	Off
 	// Shadow runs the work without the lock, and asks at the same time whether the lock would have been free: on a key of
 	// its own, which only shadows take. It never waits, never refuses, and never fails a call. Event.Refused says what the
-	// guard would have had to wait for. An answer that comes after the work has ended does not count.
+	// guard would have had to wait for. An answer that comes after the work has ended does not count. HoldAtLeast keeps that
+	// key, too.
 	Shadow
 )
 
@@ -72,10 +74,56 @@ func (r *Registry) Switch(name string, m Mode) error {
 
 // member is what a call of a Registry has besides.
 type member struct {
-	inside bool // counted in entry.inside and in the gate
-	nested bool // another call of the Registry is around it
-	mark   insideContext
-	cancel context.CancelCauseFunc
+	presence presence
+	nested   bool // another call of the Registry is around it
+	mark     insideContext
+	cancel   context.CancelCauseFunc
+}
+
+// presence is a call in its Registry, with what it does beside the work. It ends with the last of these parts.
+type presence struct {
+	at    *entry    // nil if the call was not let in
+	outer *presence // of the guard before it in a Stack, which is the same call to the gate, and has this one as a part
+	parts atomic.Int32
+}
+
+// part begins a part, which done ends.
+func (p *presence) part() { p.parts.Add(1) }
+
+func (p *presence) done() {
+	if p.parts.Add(-1) > 0 {
+		return
+	}
+	p.at.inside.Add(-1)
+	if p.outer != nil {
+		p.outer.done()
+	} else {
+		p.at.registry.gate.leave()
+	}
+}
+
+// enter lets the call into its Registry, or reports false if that is draining. A Stack enters as one call.
+func (c *call) enter(e *entry) bool {
+	if before := c.before(e.registry); before != nil {
+		c.nested, c.presence.outer = before.nested, &before.presence
+		before.presence.part()
+	} else if c.nested = e.registry.within(c.ctx); !e.registry.gate.enter(c.nested) {
+		return false
+	}
+	e.inside.Add(1)
+	c.presence.at = e
+	c.presence.part()
+	return true
+}
+
+// before is the nearest call before c in its Stack that is of the same Registry, or nil.
+func (c *call) before(r *Registry) *call {
+	for b := c.above; b != nil; b = b.above {
+		if b.entry != nil && b.entry.registry == r {
+			return b
+		}
+	}
+	return nil
 }
 
 // dispatch is the call as its Registry, if it is in one, wants it.
@@ -84,12 +132,10 @@ func (c *call) dispatch(facts keyexpr.Facts) (ran bool, outcome string, err erro
 	if e == nil {
 		return c.do(facts)
 	}
-	c.member = &member{nested: e.registry.within(c.ctx), mark: insideContext{c.ctx, e.registry}}
-	if !e.registry.gate.enter(c.nested) {
+	c.member = &member{mark: insideContext{c.ctx, e.registry}}
+	if !c.enter(e) {
 		return c.drained()
 	}
-	e.inside.Add(1)
-	c.inside = true
 	c.ctx = &c.mark
 	switch Mode(e.mode.Load()) {
 	case Off:
@@ -127,8 +173,7 @@ func (c *call) leave() {
 	if c.cancel != nil {
 		c.cancel(nil)
 	}
-	if c.inside {
-		c.entry.inside.Add(-1)
-		c.entry.registry.gate.leave()
+	if c.presence.at != nil {
+		c.presence.done()
 	}
 }

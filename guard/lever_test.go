@@ -22,6 +22,17 @@ func (p *mute) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
 	return p.l.Acquire(ctx, r)
 }
 
+// bare is a locker whose holds have no more methods than they must have.
+func bare(l lock.Locker) lock.Locker {
+	return lockerFunc(func(ctx context.Context, r lock.Request) (lock.Hold, error) {
+		h, err := l.Acquire(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		return struct{ lock.Hold }{h}, nil
+	})
+}
+
 func TestSwitchOff(t *testing.T) {
 	l, reg := newSpy(), newRegistry(t)
 	settle, seen := guarded(t, l, func(ctx context.Context, _ Order) (string, error) {
@@ -255,5 +266,66 @@ func TestShadowAnsweredTooLate(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		l.check(t, "acquire latchkey-shadow:order:7", "release latchkey-shadow:order:7")
+	})
+}
+
+// TestShadowKeepsAsDeclared has a second call within the time that hold would keep it out, and one after a failure.
+func TestShadowKeepsAsDeclared(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		locker  lock.Locker
+		fails   bool
+		refused []error
+	}{
+		{"success", memlock.New(), false, []error{nil, guard.ErrBusy}},
+		{"failure", memlock.New(), true, []error{nil, nil}},
+		{"can't be kept", bare(memlock.New()), false, []error{guard.ErrUnsupported, guard.ErrUnsupported}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			reg := newRegistry(t)
+			settle, seen := guarded(t, tt.locker, func(context.Context, Order) (string, error) {
+				time.Sleep(time.Second)
+				if tt.fails {
+					return "", errOwn
+				}
+				return "", nil
+			}, guard.In(reg), guard.Switchable(), guard.HoldAtLeast(time.Minute))
+			if err := reg.Switch("order.settle", guard.Shadow); err != nil {
+				t.Fatal(err)
+			}
+			for range tt.refused {
+				_, _ = settle(t.Context(), Order{ID: "7"})
+				synctest.Wait()
+			}
+			for i, e := range seen.all {
+				if !errors.Is(e.Refused, tt.refused[i]) || (e.Refused == nil) != (tt.refused[i] == nil) {
+					t.Errorf("%s: call %d was told %v, want %v", tt.name, i, e.Refused, tt.refused[i])
+				}
+			}
+			time.Sleep(time.Minute)
+			if _, _ = settle(t.Context(), Order{ID: "7"}); tt.refused[0] == nil && seen.all[len(tt.refused)].Refused != nil {
+				t.Errorf("%s: after a minute: %v", tt.name, seen.all[len(tt.refused)].Refused)
+			}
+			synctest.Wait()
+		})
+	}
+}
+
+// TestShadowGivesBackAllOfItsLocks has a locker that panics when the first of several is given back.
+func TestShadowGivesBackAllOfItsLocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newSpy()
+		var once sync.Once
+		l.release = func(context.Context) { once.Do(func() { panic("bug") }) }
+		reg := newRegistry(t)
+		settle, _ := guarded(t, l, aSecond, guard.In(reg), guard.Switchable(), guard.Key("#{req.Items}"))
+		if err := reg.Switch("order.settle", guard.Shadow); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := settle(t.Context(), Order{Items: []string{"a", "b"}}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		l.check(t, "acquire latchkey-shadow:a", "acquire latchkey-shadow:b", "release latchkey-shadow:a", "release latchkey-shadow:b")
 	})
 }

@@ -42,20 +42,19 @@ func (c *call) settle(err error) (outcome string, _ error) {
 	return outcome, c.fail(ErrLost, lost)
 }
 
-// judge finds out, when the work has returned, whether the locks of c are lost, and those of the guards before it in a
-// Stack: what follows is not the work's time anymore.
+// judge finds out, when the work has returned, whether the locks of c are lost, and those of all guards before it in a
+// Stack, whether or not the guards between them have locks: what follows is not the work's time anymore.
 func (c *call) judge() {
-	if c.judged {
-		return
-	}
-	c.judged = true
-	good := c.good()
-	c.lost = c.loss(good)
-	if good < Forever {
-		c.until = clock.Now() + good
-	}
-	if c.above != nil && c.above.locked {
-		c.above.judge()
+	for ; c != nil; c = c.above {
+		if !c.locked || c.judged {
+			continue
+		}
+		c.judged = true
+		good := c.good()
+		c.lost = c.loss(good)
+		if good < Forever {
+			c.until = clock.Now() + good
+		}
 	}
 }
 
@@ -115,6 +114,7 @@ func (c *call) release() {
 		return
 	}
 	c.released = true
+	c.work.over.Store(true)
 	c.releasing.call = c
 	defer c.releasing.stop()
 	all, ok := c.locker.(releaser)
@@ -142,21 +142,24 @@ type keeper interface {
 }
 
 // giveBack releases hold, or keeps it for as long as is declared.
-func (c *call) giveBack(hold lock.Hold) error {
-	if c.keep > 0 {
-		return hold.(keeper).Keep(&c.releasing, c.keep)
+func (c *call) giveBack(hold lock.Hold) error { return giveBack(&c.releasing, hold, c.keep) }
+
+// giveBack releases hold, or keeps it if keep is positive.
+func giveBack(ctx context.Context, hold lock.Hold, keep time.Duration) error {
+	if keep > 0 {
+		return hold.(keeper).Keep(ctx, keep)
 	}
-	return hold.Release(&c.releasing)
+	return hold.Release(ctx)
 }
 
 // canKeep refuses holds that can't be kept, where that is declared.
-func (c *call) canKeep() error {
-	if c.spec.Hold == 0 {
+func (s Spec) canKeep(holds []lock.Hold) error {
+	if s.Hold == 0 {
 		return nil
 	}
-	for _, hold := range c.work.holds {
+	for _, hold := range holds {
 		if _, ok := hold.(keeper); !ok {
-			return fmt.Errorf("%w: hold=%v, but locks of this locker can't be kept", lock.ErrUnsupported, c.spec.Hold)
+			return fmt.Errorf("%w: hold=%v, but locks of this locker can't be kept", lock.ErrUnsupported, s.Hold)
 		}
 	}
 	return nil

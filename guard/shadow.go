@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/lock"
 )
@@ -33,12 +34,15 @@ func (c *call) shadowed(facts keyexpr.Facts) (ran bool, outcome string, err erro
 	}
 	c.event.Keys = len(keys)
 	s := newShadow(c, keys)
+	succeeded := false // which a panic is not
 	defer func() {
-		if refused := s.end(); refused != nil {
+		if refused := s.end(succeeded); refused != nil {
 			c.event.Refused = c.classed(refused)
 		}
 	}()
-	return true, OutcomeShadow, c.task.run(s)
+	err = c.task.run(s)
+	succeeded = err == nil
+	return true, OutcomeShadow, err
 }
 
 // shadowless runs a call whose key or condition can't be had.
@@ -62,17 +66,20 @@ func (c *call) classed(err error) *Error {
 }
 
 // shadow is the context of work in the mode Shadow. Beside the work, a goroutine takes the locks on the keys of shadows. It
-// has at most the releaseTimeout for each of taking them and giving them back, and the gate of the Registry waits for it.
+// has at most the releaseTimeout for each of taking them and giving them back, and is a part of the call to a Drain.
 type shadow struct {
 	context.Context
-	run   *Runner
-	keys  []string // as the template gave them
-	outer *shadow
+	run      *Runner
+	presence *presence
+	keys     []string // as the template gave them
+	outer    *shadow
 
 	mu       sync.Mutex
 	answered bool
 	over     bool // the work has ended
 	holds    []lock.Hold
+	since    time.Duration // when holds were had, by the clock
+	keep     time.Duration // how long they stay after their release
 	err      error
 	cancel   context.CancelFunc // of the contexts of holds
 }
@@ -80,7 +87,7 @@ type shadow struct {
 type shadowKey struct{}
 
 func newShadow(c *call, keys []string) *shadow {
-	s := &shadow{Context: c.ctx, run: c.Runner, keys: keys}
+	s := &shadow{Context: c.ctx, run: c.Runner, presence: &c.presence, keys: keys}
 	s.outer, _ = c.ctx.Value(shadowKey{}).(*shadow)
 	s.beside(s.take)
 	return s
@@ -88,10 +95,9 @@ func newShadow(c *call, keys []string) *shadow {
 
 // beside runs f in a goroutine that a Drain waits for.
 func (s *shadow) beside(f func()) {
-	gate := &s.run.entry.registry.gate
-	gate.enter(true)
+	s.presence.part()
 	go func() {
-		defer gate.leave()
+		defer s.presence.done()
 		f()
 	}()
 }
@@ -111,7 +117,7 @@ func (s *shadow) take() {
 	holds, err := s.acquire(ctx)
 	timer.Stop()
 	s.mu.Lock()
-	s.answered, s.holds, s.err, s.cancel = true, holds, err, cancel
+	s.answered, s.holds, s.since, s.err, s.cancel = true, holds, clock.Now(), err, cancel
 	over := s.over
 	s.mu.Unlock()
 	if err != nil || over {
@@ -139,7 +145,7 @@ func (s *shadow) acquire(ctx context.Context) (holds []lock.Hold, err error) {
 		}
 		holds = append(holds, hold)
 	}
-	return holds, nil
+	return holds, s.run.spec.canKeep(holds)
 }
 
 // has reports whether s or a shadow around it has the key of l.
@@ -158,23 +164,24 @@ func same(a, b lock.Locker) bool {
 }
 
 // end says that the work has ended, and returns why the locks were not free. It does not wait for anything.
-func (s *shadow) end() error {
+func (s *shadow) end(succeeded bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
 	if s.answered && s.err == nil {
+		if succeeded && s.run.spec.Hold > 0 {
+			s.keep = s.run.spec.Hold - (clock.Now() - s.since)
+		}
 		s.beside(s.release)
 	}
 	return s.err
 }
 
-// release gives the locks back, of which there are no more once there was an answer.
+// release gives the locks back, of which there are no more once there was an answer. Where that fails, the key is busy until
+// its lease ends; a panic is the locker's.
 func (s *shadow) release() {
 	defer s.cancel()
-	defer func() { _ = recover() }()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context), s.run.releaseTimeout)
 	defer cancel()
-	for _, hold := range slices.Backward(s.holds) {
-		_ = hold.Release(ctx) // where that fails, the key is busy until its lease ends
-	}
+	_ = together(len(s.holds), func(i int) { _ = giveBack(ctx, s.holds[i], s.keep) })
 }

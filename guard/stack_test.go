@@ -303,3 +303,30 @@ func TestStackIsLostWhenTheWorkReturns(t *testing.T) {
 		}
 	})
 }
+
+// What comes after the work is not the work's time, also where a guard between two has no lock, or the last one has none.
+func TestStackIsNotLostToWhatFollowsTheWork(t *testing.T) {
+	slow := func(opts ...guard.Option) *guard.Guard {
+		l := newSpy()
+		l.release = func(context.Context) { time.Sleep(2 * time.Second) }
+		return guard.Must(guard.New(l, append(opts, guard.Name("slow"), guard.Key("slow:#{req.ID}"))...))
+	}
+	observe := guard.Observe(func(context.Context, guard.Event) { time.Sleep(2 * time.Second) })
+	for _, tt := range []struct {
+		name string
+		rest []*guard.Guard
+	}{
+		{"release behind a condition", []*guard.Guard{
+			guard.Must(guard.New(memlock.New(), guard.Name("free"), guard.Key("free:#{req.ID}"), guard.When("req.Free"))), slow(),
+		}},
+		{"observer without a lock", []*guard.Guard{slow(guard.When("req.Free"), observe)}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			short := guard.Must(guard.New(memlock.New(), guard.Name("short"), guard.Key("short:#{req.ID}"), guard.Lease(2*time.Second)))
+			settle := guard.Must(guard.Func(guard.Must(guard.Stack(append([]*guard.Guard{short}, tt.rest...)...)), aSecond))
+			if _, err := settle(t.Context(), Order{ID: "7"}); err != nil {
+				t.Errorf("%s: settle: %v", tt.name, err)
+			}
+		})
+	}
+}

@@ -214,6 +214,29 @@ func TestShadowLeavesTheBodyAlone(t *testing.T) {
 	}
 }
 
+// TestNothingIsReadAheadForAGuardThatIsOff has bodies that are too large to be read ahead, as they would be for a guard that is on.
+func TestNothingIsReadAheadForAGuardThatIsOff(t *testing.T) {
+	reg := guard.Must(guard.NewRegistry())
+	g := newGuard(t, memlock.New(), guard.Wait(time.Second), guard.In(reg), guard.Switchable())
+	h := mount(t, g, func(w http.ResponseWriter, r *http.Request) {
+		got, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = w.Write(got)
+	}, middleware.ReadAhead(), middleware.BodyLimit(10))
+	for mode, want := range map[guard.Mode]int{guard.On: http.StatusRequestEntityTooLarge, guard.Off: http.StatusOK, guard.Shadow: http.StatusOK} {
+		if err := reg.Switch(g.Spec().Name, mode); err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/orders/42", strings.NewReader("more than ten bytes")))
+		if w.Code != want || want == http.StatusOK && w.Body.String() != "more than ten bytes" {
+			t.Errorf("%v: %d %q, want %d", mode, w.Code, w.Body, want)
+		}
+	}
+}
+
 // upload is a multipart form with a field and a file, too large for the memory that the tests give it.
 func upload(t *testing.T) *http.Request {
 	t.Helper()

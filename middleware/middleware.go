@@ -217,7 +217,7 @@ func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 }
 
 func (a *adapter) run(f *facts, out *writer, next http.Handler) {
-	if a.readsAhead(f.r) {
+	if a.readsAhead(f.r) && a.runner.On() {
 		if err := f.read(); err != nil {
 			a.fail(out, f.r, err)
 			return

@@ -92,7 +92,8 @@ func BodyLimit(n int64) Option {
 // the lock is taken.
 //
 // Most guards need no option: without one, a guard that waits reads bodies ahead that come over HTTP/1 and announce a
-// length of up to 64 KiB, unless the client wants to be told to send it (Expect: 100-continue).
+// length of up to 64 KiB, unless the client wants to be told to send it (Expect: 100-continue). For one that is switched off, or
+// to shadow mode, nothing is read ahead.
 func ReadAhead() Option { return optionFunc(func(c *config) { c.ahead = readAll }) }
 
 // Stream reads no body ahead. The handler gets it as it comes, and a client that hangs up while it waits may stay

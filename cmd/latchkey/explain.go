@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/latchkey-go/latchkey/cmd/latchkey/internal/safe"
@@ -121,6 +122,9 @@ func explained(ctx context.Context, text string, f explainFlags, roots keyexpr.R
 		if err != nil {
 			return nil, err
 		}
+		if err := constant(f.when, roots); err != nil {
+			return nil, err
+		}
 		if e.Applies, err = when.Eval(ctx, facts); err != nil || !e.Applies {
 			return e, err
 		}
@@ -130,6 +134,25 @@ func explained(ctx context.Context, text string, f explainFlags, roots keyexpr.R
 		e.Keys = append(e.Keys, keyState{Key: safe.String(key)})
 	}
 	return e, err
+}
+
+// constant refuses a condition that a guard refuses at start. The program may have other types than the file, such as a pointer
+// where that has a text, so only what is constant with any types counts.
+func constant(text string, roots keyexpr.Roots) error {
+	untyped := make(keyexpr.Roots, len(roots))
+	for name, root := range roots {
+		if untyped[name] = (keyexpr.Root{}); slices.Contains(lookups, name) {
+			untyped[name] = root
+		}
+	}
+	when, err := keyexpr.ParseCondition(text, untyped)
+	if err != nil {
+		return nil // it needs the types that it has
+	}
+	if holds, ok := when.Constant(); ok {
+		return fmt.Errorf("when: %s is %t for every call, as nothing of the request makes a difference: a guard refuses it", text, holds)
+	}
+	return nil
 }
 
 // fault shows where in a text a mistake is.

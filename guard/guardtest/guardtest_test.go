@@ -307,3 +307,22 @@ func TestRecordedHoldsHaveTheirOwnMethods(t *testing.T) {
 		}
 	}
 }
+
+// TestLostAfterTakesNobodyElsesLock has a lock that ends with its lease before it would be taken away, and a second caller by then.
+func TestLostAfterTakesNobodyElsesLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := guardtest.New(guardtest.LostAfter(2 * time.Second))
+		if _, err := l.Acquire(t.Context(), lock.Request{Key: "k", Lease: time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		second, err := l.Acquire(t.Context(), lock.Request{Key: "k", Wait: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		<-second.Context().Done()
+		if held := time.Since(start); held != 2*time.Second {
+			t.Errorf("the second caller's lock was taken away after %v, want 2s", held)
+		}
+	})
+}

@@ -104,7 +104,11 @@ func (l *Locker) acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
 		l.held = append(l.held, h)
 	})
 	if lost >= 0 {
-		h.timer = time.AfterFunc(lost, func() { l.Lose(r.Key) })
+		h.timer = time.AfterFunc(lost, func() {
+			if h.Remaining() > 0 { // else it is somebody else's by now
+				l.Lose(r.Key)
+			}
+		})
 	}
 	return h.public(), nil
 }

@@ -38,20 +38,24 @@ type heldConn struct {
 	connect.StreamingHandlerConn
 	method *rules.Bound
 	ctx    context.Context // of the lock, once that is held
-	first  proto.Message   // a message that was read for the key, until the handler has received it
+	first  proto.Message   // a message that was read for the key, until the handler has received it,
+	failed error           // or why it could not be read: Connect would go on with the next one
 }
 
 // Peek reads the first message, for the condition and the key.
 func (c *heldConn) Peek() (any, error) {
-	if c.first != nil {
+	switch {
+	case c.first != nil:
 		return c.first, nil
+	case c.failed != nil:
+		return nil, cmp.Or(c.ctx.Err(), c.failed)
 	}
 	m, ok := reflect.TypeAssert[proto.Message](reflect.New(c.method.Request.Elem()))
 	if !ok {
 		return nil, transport{}.Misuse(c.method, "its requests are no messages of protobuf")
 	}
-	if err := c.StreamingHandlerConn.Receive(m); err != nil {
-		return nil, cmp.Or(c.ctx.Err(), err)
+	if c.failed = c.StreamingHandlerConn.Receive(m); c.failed != nil {
+		return nil, cmp.Or(c.ctx.Err(), c.failed)
 	}
 	c.first = m
 	return m, nil
@@ -73,6 +77,10 @@ func (c *heldConn) Receive(m any) error {
 	if first := c.first; first != nil {
 		c.first = nil
 		return c.replay(m, first)
+	}
+	if err := c.failed; err != nil {
+		c.failed = nil
+		return err
 	}
 	// Nothing interrupts the Receive of HTTP's own connections but the end of the call. So the handler waits here, and the
 	// goroutine, should it be left behind, ends with the call.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -34,6 +36,32 @@ func TestFirstMessageIsReplayed(t *testing.T) {
 		if err != nil || res.Msg.GetOrders() != 3 || got[0] != "a" || got[2] != "c" || <-l.keys != "order:a" {
 			t.Errorf("%s: received %q, %v, want a, b, c under the key of the first", protocol, got, err)
 		}
+	}
+}
+
+// A first message that can't be received is the handler's to refuse, where a guard in shadow mode has found that out for its key.
+func TestFailureOfTheFirstMessageIsReplayed(t *testing.T) {
+	for protocol, options := range protocols {
+		reg := guard.Must(guard.NewRegistry())
+		g := newGuard(t, newLocker(), guard.Key("order:#{req.order_id}"), guard.In(reg), guard.Switchable())
+		var got []string
+		server := httptest.NewServer(connect.NewClientStreamHandler(fillCall, func(_ context.Context, s *connect.ClientStream[request]) (*connect.Response[response], error) {
+			for s.Receive() {
+				got = append(got, s.Msg().GetOrderId())
+			}
+			return connect.NewResponse(&response{}), s.Err()
+		}, connect.WithReadMaxBytes(100), connect.WithInterceptors(guards(t, connectguard.Method(fillCall, g)))))
+		if err := reg.Switch("g", guard.Shadow); err != nil {
+			t.Fatal(err)
+		}
+		stream := connect.NewClient[request, response](server.Client(), server.URL+fillCall, options...).CallClientStream(t.Context())
+		for _, id := range []string{strings.Repeat("a", 200), "b"} {
+			_ = stream.Send(&request{OrderId: id}) // the handler may have returned
+		}
+		if _, err := stream.CloseAndReceive(); connect.CodeOf(err) != connect.CodeResourceExhausted || len(got) > 0 {
+			t.Errorf("%s: received %q, %v, want resource_exhausted", protocol, got, err)
+		}
+		server.Close()
 	}
 }
 
