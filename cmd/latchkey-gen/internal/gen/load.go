@@ -7,7 +7,6 @@ import (
 	"go/build"
 	"go/parser"
 	"go/token"
-	"go/types"
 	"io"
 	"maps"
 	"os"
@@ -168,30 +167,6 @@ func (p *pkg) inType(at token.Pos) bool {
 		}
 	}
 	return false
-}
-
-// directiveOf returns the directive of a method, also of one that another package declares for the interface at embeds.
-func (p *pkg) directiveOf(m *types.Func, embeds token.Pos) (directive, bool) {
-	if m.Pkg() == p.Types {
-		d, ok := p.directives[m.Pos()]
-		return d, ok
-	}
-	at := p.Fset.Position(m.Pos())
-	lines, known := p.foreign[at.Filename]
-	if !known {
-		lines = make(map[int]directive)
-		text, err := os.ReadFile(at.Filename)
-		if err != nil {
-			p.fault(embeds, "whether %s, a method of an embedded interface, has a directive can't be seen: %v", m.Name(), err)
-		}
-		found, _ := scan(parse(p.Fset, at.Filename, text))
-		for name, d := range found {
-			lines[p.Fset.Position(name).Line] = d
-		}
-		p.foreign[at.Filename] = lines
-	}
-	d, ok := lines[at.Line]
-	return d, ok
 }
 
 // constraint is the line of a file that says for which systems it is built, with an empty one behind it, or nothing.
