@@ -10,6 +10,45 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
+// declaration returns the declaration of a method that counts for the interface t of w. An interface can embed several that have it, and
+// declare it once more; go/types then knows one of them, and the directive may be above another. The nearest one with a directive
+// counts, and of those that are equally near there must be one.
+func (p *pkg) declaration(w *wrapper, t types.Type, m *types.Func) *types.Func {
+	found := p.directed(w, t, m.Name())
+	if len(found) == 0 {
+		return m
+	}
+	first, _ := p.directiveOf(found[0], w.obj.Pos())
+	for _, other := range found[1:] {
+		if d, _ := p.directiveOf(other, w.obj.Pos()); d.text != first.text {
+			p.fault(w.obj.Pos(), "%s embeds interfaces with two directives of %s: declare %s in it once more, below the one that it is to have",
+				w.name, m.Name(), m.Name())
+			break
+		}
+	}
+	return found[0]
+}
+
+// directed are the declarations with a directive of the method that t has by a name: its own, or those of what it embeds.
+func (p *pkg) directed(w *wrapper, t types.Type, name string) (found []*types.Func) {
+	i, ok := t.Underlying().(*types.Interface)
+	if !ok {
+		return nil // a union, of a constraint
+	}
+	for m := range i.ExplicitMethods() {
+		if m.Name() != name {
+			continue
+		}
+		if _, is := p.directiveOf(m, w.obj.Pos()); is {
+			return []*types.Func{m}
+		}
+	}
+	for e := range i.EmbeddedTypes() {
+		found = append(found, p.directed(w, e, name)...)
+	}
+	return found
+}
+
 // directiveOf returns the directive of a method, also of one that another package declares for the interface at embeds.
 func (p *pkg) directiveOf(m *types.Func, embeds token.Pos) (directive, bool) {
 	if m.Pkg() == p.Types {
