@@ -64,3 +64,12 @@ func TestDirectiveOfAnotherPackageIsReadUnderTrimpath(t *testing.T) {
 		t.Errorf("generated %d files, %s", len(files), files[0].Text)
 	}
 }
+
+func TestPackageThatOnlyEmbedsDirectivesHasAWrapper(t *testing.T) {
+	const orders = "package p\n\n//go:generate go tool latchkey-gen\n\nimport \"github.com/latchkey-go/latchkey/cmd/latchkey-gen/internal/store\"\n\ntype Orders interface {\n\tstore.Reader\n}\n"
+	dir := module(t, map[string]string{"orders.go": orders})
+	files := generate(t, dir)
+	if len(files) != 1 || !strings.Contains(string(files[0].Text), `"Orders.Read":`) {
+		t.Errorf("generated %d files", len(files))
+	}
+}

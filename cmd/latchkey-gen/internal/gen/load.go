@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -67,7 +68,10 @@ func load(dir string, patterns []string) (pkgs []*pkg, wrong faults, err error) 
 	return pkgs, wrong, nil
 }
 
-// concerns reports whether a package has directives, or what was to be some, or code that was generated from them, for
+// asked is the line of a package that wants code to be generated. All of its directives may be those of embedded interfaces.
+var asked = regexp.MustCompile(`(?m)^//go:generate .*latchkey-gen`)
+
+// concerns reports whether a package has directives, or what was to be some, or a line that asks for them, or code that was generated from them, for
 // which it adds to overlay a file with nothing in it.
 func concerns(p *packages.Package, overlay map[string][]byte) (yes bool, err error) {
 	for _, path := range p.GoFiles {
@@ -81,7 +85,7 @@ func concerns(p *packages.Package, overlay map[string][]byte) (yes bool, err err
 			continue
 		}
 		directives, wrong := scan(parse(token.NewFileSet(), path, text))
-		yes = yes || len(directives)+len(wrong) > 0
+		yes = yes || len(directives)+len(wrong) > 0 || asked.Match(text)
 	}
 	return yes, nil
 }
