@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/lock/memlock"
+	"github.com/latchkey-go/latchkey/middleware"
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
@@ -175,6 +177,25 @@ func TestFindByRequest(t *testing.T) {
 		paste(t, s, "what", tt.request).wants(t, tt.request, http.StatusOK, tt.want...)
 	}
 	paste(t, s, "what", "GET http://[", "as", "request").wants(t, "broken", http.StatusUnprocessableEntity, "no address")
+}
+
+// Tools that speak HTTP/2 show headers in lower case, in which some are called as facts are.
+func TestPastedHeadersAreHeadersInLowerCaseToo(t *testing.T) {
+	reg := guard.Must(guard.NewRegistry())
+	g := guard.Must(guard.New(memlock.New(), guard.In(reg), guard.Name("host"), guard.Key("#{host}:#{cookie.session}")))
+	guard.Must(middleware.New(g))
+	h, err := newHandler(newFake(), reg, []Option{quiet, ShowKeys(Whole)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serveHandler(t, h)
+	for _, headers := range []string{
+		"Host: Bank.example.:8443\nCookie: session=s1", "host: bank.example:8443\ncookie: session=s1; theme=dark",
+		"host: bank.example\ncookie: {\"session\": \"s1\"}", "host: bank.example\ncookie.session: s1",
+	} {
+		paste(t, s, "what", "GET /x\n"+headers).wants(t, headers, http.StatusOK, ">bank.example:s1<")
+	}
+	paste(t, s, "what", "GET /x\nHost: bank.example\nCookie: session=s1; session=s2").wants(t, "two cookies", http.StatusOK, "No guard takes a key")
 }
 
 // The page of the guards says what each declares and how its calls ended.

@@ -56,8 +56,11 @@ func readRequest(text string) (*pasted, error) {
 
 var errFactTwice = errors.New("a fact is given as a whole and by its members")
 
-// give keeps a line as a fact, in case that it is one.
+// give keeps a line as a fact, in case that it is one. Two headers are called as facts are where names are in lower case.
 func (p *pasted) give(name, value string) error {
+	if name == "host" || name == "cookie" && !strings.HasPrefix(value, "{") {
+		return nil
+	}
 	text := json.RawMessage(value)
 	if !json.Valid(text) {
 		text, _ = json.Marshal(value)
@@ -85,7 +88,7 @@ func (p *pasted) facts(roots []string) map[string]json.RawMessage {
 		}
 	}
 	put("method", p.method)
-	put("host", strings.ToLower(hostOf(p)))
+	put("host", strings.ToLower(strings.TrimSuffix(hostOf(p), ".")))
 	put("path", map[string]string{})
 	put("query", single(p.url.Query()))
 	put("header", single(p.header))
@@ -127,10 +130,10 @@ func single(values map[string][]string) map[string]string {
 }
 
 func (p *pasted) cookies() map[string]string {
-	values := map[string]string{}
+	values := map[string][]string{}
 	r := http.Request{Header: p.header}
 	for _, c := range r.Cookies() {
-		values[c.Name] = c.Value
+		values[c.Name] = append(values[c.Name], c.Value)
 	}
-	return values
+	return single(values)
 }

@@ -105,7 +105,8 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 
 // Open returns a Client with a go-redis client of its own, which Close closes, for the server that the URL names as
 // [redis.ParseURL] has it: redis://user:password@host:6379/0, or rediss:// for TLS. A cluster is named by one with addr
-// parameters, as [redis.ParseClusterURL] has it: redis://host1:6379?addr=host2:6379. Like New it does not talk to Redis.
+// parameters, as [redis.ParseClusterURL] has it: redis://host1:6379?addr=host2:6379. Like New it does not talk to Redis. An error
+// quotes nothing of a password.
 func Open(url string, opts ...Option) (*Client, error) {
 	rdb, err := dial(url)
 	if err != nil {
@@ -120,6 +121,9 @@ func Open(url string, opts ...Option) (*Client, error) {
 }
 
 func dial(url string) (redis.UniversalClient, error) {
+	if err := reply.CheckURL(url); err != nil {
+		return nil, err
+	}
 	if strings.Contains(url, "addr=") {
 		o, err := redis.ParseClusterURL(url)
 		if err != nil {

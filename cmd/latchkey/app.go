@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,17 +60,20 @@ func (a *app) run(args []string) int {
 	ctx, stop := a.interruptible(context.Background())
 	defer stop()
 	err := root.ExecuteContext(ctx)
-	if err == nil {
-		err = a.out.failed
-	}
-	if err == nil {
+	switch cause := context.Cause(ctx); {
+	case err == nil && a.out.failed == nil:
 		return statusOK
-	}
-	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
+	case err == nil:
+		err = a.out.failed
+	case cause != nil && errors.Is(err, context.Canceled):
 		err = cause
-	}
-	if _, ours := errors.AsType[*exit](err); !ours && !a.started {
-		err = usage("%w", err) // cobra's
+	case !a.started:
+		if wantsJSON(args) { // also if that stands behind the mistake
+			a.output = outputJSON
+		}
+		if _, ours := errors.AsType[*exit](err); !ours {
+			err = usage("%w", err) // cobra's
+		}
 	}
 	e := exitOf(err)
 	if e.err != nil {
@@ -110,13 +114,52 @@ With -o json they come whole, one JSON document a line, and messages on stderr a
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage("%w; see %s --help", err, c.CommandPath()) })
 	root.AddCommand(a.runCommand(), a.lsCommand(), a.showCommand(), a.freeCommand(), a.watchCommand(),
 		a.explainCommand(), a.decodeCommand(), a.doctorCommand(), a.consoleCommand())
+	root.InitDefaultCompletionCmd() // now, as strict is for it, too
+	root.SetHelpCommand(helpCommand())
 	strict(root)
 	return root
+}
+
+// wantsJSON reports whether the arguments in front of -- ask for JSON.
+func wantsJSON(args []string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	line := strings.Join(args, "\x00")
+	for _, flag := range []string{"-ojson", "-o=json", "-o\x00json", "--output=json", "--output\x00json"} {
+		if strings.Contains("\x00"+line+"\x00", "\x00"+flag+"\x00") {
+			return true
+		}
+	}
+	return false
+}
+
+// helpCommand is cobra's, but that what it does not know is a mistake.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Show the help of a command",
+		Args: func(c *cobra.Command, args []string) error {
+			_, _, err := c.Root().Find(args)
+			return err
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			about, _, err := c.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
 }
 
 // strict has a mistake in the arguments of any command end with the status of usage, and a command that has only others below it
 // refuse what it does not know.
 func strict(c *cobra.Command) {
+	if c.HasParent() && !c.Runnable() { // or cobra would show the help, and be content
+		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	}
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {

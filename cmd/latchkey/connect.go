@@ -3,11 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
 
+	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
 	"github.com/redis/go-redis/v9"
@@ -86,36 +86,31 @@ func sentinel(text string) bool {
 // dial makes a plain client of Redis, for questions that have nothing to do with locks.
 func (a *app) dial() (redis.UniversalClient, error) {
 	text, from := a.address()
+	if err := reply.CheckURL(text); err != nil {
+		return nil, usage("%s: %w", from, err)
+	}
 	switch {
 	case sentinel(text):
 		o, err := redis.ParseFailoverURL(text)
 		if err != nil {
-			return nil, badURL(from, err)
+			return nil, usage("%s: %w", from, err)
 		}
 		o.ContextTimeoutEnabled, o.MaxRetries, o.DialTimeout = true, -1, a.timeout
 		return redis.NewFailoverClient(o), nil
 	case strings.Contains(text, "addr="):
 		o, err := redis.ParseClusterURL(text)
 		if err != nil {
-			return nil, badURL(from, err)
+			return nil, usage("%s: %w", from, err)
 		}
 		o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries, o.DialTimeout = true, -1, 1, a.timeout
 		return redis.NewClusterClient(o), nil
 	}
 	o, err := redis.ParseURL(text)
 	if err != nil {
-		return nil, badURL(from, err)
+		return nil, usage("%s: %w", from, err)
 	}
 	o.ContextTimeoutEnabled, o.MaxRetries, o.DialTimeout = true, -1, a.timeout
 	return redis.NewClient(o), nil
-}
-
-// badURL says what is wrong with a URL, and not what it was: it may have a password in it.
-func badURL(from string, err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err
-	}
-	return usage("%s: %w", from, err)
 }
 
 // unanswered adds to an error of Redis which server it was.

@@ -51,7 +51,7 @@ func (a *app) explainCommand() *cobra.Command {
 The file has one JSON object with a member for each root that the template names, such as req, path or header. The members
 of path, query, header, cookie, form and md are looked up by name, as the middleware does it; header and md know no case. Whole
 numbers are integers. A program's own types are not known here, so that mistakes in the names of fields are found when a key is
-made and not before; a field is called as in the file.
+made and not before; a field is called as in the file. The hash of an object is refused, as the name of its type is a part of it.
 
 With --state, Redis is asked if the keys are free now for a lock of --kind. No lock is taken.
 
@@ -130,10 +130,16 @@ func explained(ctx context.Context, text string, f explainFlags, roots keyexpr.R
 		}
 	}
 	keys, err := t.Expand(ctx, facts)
+	if err != nil {
+		return e, err
+	}
+	if others, err := t.Expand(ctx, marked(facts)); err != nil || !slices.Equal(keys, others) {
+		return e, errObject
+	}
 	for _, key := range keys {
 		e.Keys = append(e.Keys, keyState{Key: safe.String(key)})
 	}
-	return e, err
+	return e, nil
 }
 
 // constant refuses a condition that a guard refuses at start. The program may have other types than the file, such as a pointer

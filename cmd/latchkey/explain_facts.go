@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -75,6 +76,35 @@ func plain(v any) any {
 		for i, member := range v {
 			v[i] = plain(member)
 		}
+	}
+	return v
+}
+
+// errObject says why a key is not shown: to hash, an object of JSON is a map, and a struct of the program another thing.
+var errObject = errors.New("the key depends on an object as a whole, such as by hash: in a program, the name of its type is a part of that, and is not known here")
+
+// marked are facts whose objects have one member more. What reads their members only makes no difference of it.
+func marked(facts keyexpr.Facts) keyexpr.Facts {
+	return func(root string) (any, error) {
+		v, err := facts(root)
+		return mark(v), err
+	}
+}
+
+func mark(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		more := map[string]any{"": true}
+		for name, member := range v {
+			more[name] = mark(member)
+		}
+		return more
+	case []any:
+		more := make([]any, len(v))
+		for i, member := range v {
+			more[i] = mark(member)
+		}
+		return more
 	}
 	return v
 }

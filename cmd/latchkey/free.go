@@ -92,9 +92,10 @@ func forceUnlock(ctx context.Context, client *redisson.Client, o redisson.Object
 	return client.ForceUnlock(ctx, o.Key)
 }
 
-// confirm asks the user. Who says yes means the holders that were shown.
+// confirm asks the user. Who says yes means the holders that were shown, so they are shown where the question is: the output may be a
+// file, or another program that waits for JSON.
 func (a *app) confirm(ctx context.Context, o redisson.Object) error {
-	a.describe(o)
+	describe(a.err, o)
 	fmt.Fprint(a.err, "Free it? Its holders may still be at work. [y/N] ")
 	answered := make(chan string, 1)
 	go func() {

@@ -132,6 +132,8 @@ func TestTexts(t *testing.T) {
 		{"explain-root", []string{"explain", "order:#{request.ID}", "--facts", facts}, 65},
 		{"explain-nil", []string{"explain", "order:#{req.Nothing}", "--facts", facts}, 65},
 		{"explain-float", []string{"explain", "order:#{req.Price}", "--facts", facts}, 65},
+		{"explain-hash", []string{"explain", "o:#{hash(req.Lines)}", "--facts", facts}, 65}, // which a program makes of its structs
+		{"explain-hash-of-texts", []string{"explain", "o:#{hash(map(req.Lines, .SKU))}", "--facts", facts}, 0},
 		{"explain-constant", []string{"explain", "order", "--facts", facts}, 65},
 		{"explain-condition", []string{"explain", "o:#{path.id}", "--facts", facts, "--when", "method"}, 65},
 		{"explain-condition-constant", []string{"explain", "o:#{path.id}", "--facts", facts, "--when", `method == "GET" or true`}, 65},

@@ -36,6 +36,8 @@ var misuses = []statusCase{
 	{"two rules for busy", "", []string{"--busy-exit", "2", "--skip-ok", "k", "--", "true"}, 64, "", "want one of them"},
 	{"a watchdog without time", "", []string{"--watchdog", "1ms", "k", "--", "true"}, 64, "", "watchdog timeout 1ms"},
 	{"no URL", "http://user:secret@h", []string{"k", "--", "true"}, 64, "", "LATCHKEY_REDIS_URL: "},
+	{"a password with a slash", "redis://user:secret/x@h", []string{"k", "--", "true"}, 64, "", "LATCHKEY_REDIS_URL: this is no URL: in a user's name or password, write"},
+	{"a password with a number", "redis://user:42/secret@h", []string{"k", "--", "true"}, 64, "", "LATCHKEY_REDIS_URL: this is no URL"},
 	{"broken URL", "redis://user:secret@h:%zz", []string{"k", "--", "true"}, 64, "", "LATCHKEY_REDIS_URL: "},
 	{"odd output", "", []string{"-o", "yaml", "k", "--", "true"}, 64, "", "want text or json"},
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/latchkey-go/latchkey/cmd/latchkey/internal/safe"
@@ -52,7 +53,7 @@ func (a *app) show(ctx context.Context, key string) error {
 	if a.json() {
 		err = a.print(document(o))
 	} else {
-		a.describe(o)
+		describe(a.out, o)
 	}
 	return errors.Join(err, nothing(o))
 }
@@ -81,11 +82,11 @@ func nothing(o redisson.Object) error {
 }
 
 // describe prints an object on several lines.
-func (a *app) describe(o redisson.Object) {
+func describe(w io.Writer, o redisson.Object) {
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(a.out, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
+		fmt.Fprintf(w, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	fmt.Fprintln(a.out, safe.Text(o.Key))
+	fmt.Fprintln(w, safe.Text(o.Key))
 	line("type", "%v", o.Type)
 	if o.Mode != "" {
 		line("mode", "%s", o.Mode)

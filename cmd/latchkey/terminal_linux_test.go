@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -147,6 +149,25 @@ func TestFreeAsks(t *testing.T) {
 				t.Errorf("%d locks are left, want %d", n, tt.left)
 			}
 		})
+	}
+}
+
+func TestFreeShowsTheHolderWhereItAsks(t *testing.T) {
+	s := redistest.Start(t)
+	stock(t, s.Client(t))
+	file := filepath.Join(t.TempDir(), "out")
+	x := startOnTerminal(t, at(s), `"$0" "$@" >`+file, "free", "-o", "json", "order:42")
+	x.out.await(t, "holder    "+javaClient+":31, 2 holds")
+	x.press("y\n")
+	if status := x.status(); status != 0 {
+		t.Errorf("status %d: %s", status, x.out.rest())
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !json.Valid(text) || !strings.HasPrefix(string(text), `{"freed":{"key":"order:42"`) {
+		t.Errorf("the output is %s", text)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -253,6 +254,9 @@ func (h *held) unlocks(taken hold, functions []*ssa.Function) {
 
 // nested reports locks that are taken under the context that was given to Lock, while that lock is held.
 func (h *held) nested(taken hold) {
+	if h.leftToItsLease(taken) {
+		return
+	}
 	states := h.flow(taken)
 	for _, c := range h.callsOf(taken.Parent()) {
 		if _, runs := c.CallInstruction.(*ssa.Call); !runs || states[c.CallInstruction] != surelyHeld || !h.takesLock(c) {
@@ -263,4 +267,24 @@ func (h *held) nested(taken hold) {
 				"if it is the same", h.under(taken), types.ExprString(c.expr.Args[0])))
 		}
 	}
+}
+
+// leftToItsLease reports whether a lock may be taken for a time, and nobody can give it back: it stands for itself, as for one mail in
+// ten minutes, and what is locked next has nothing to do with it.
+func (h *held) leftToItsLease(t hold) bool {
+	if name := h.results[t.expr]; name != nil && name.Name != "_" {
+		return false
+	}
+	if h.acquires(t.site) {
+		request, known := ast.Unparen(t.expr.Args[1]).(*ast.CompositeLit)
+		return !known || slices.ContainsFunc(request.Elts, func(e ast.Expr) bool {
+			field, named := e.(*ast.KeyValueExpr)
+			return !named || types.ExprString(field.Key) == "Lease"
+		})
+	}
+	if t.ours.name != "LockFor" && t.ours.name != "TryLock" {
+		return false
+	}
+	lease, known := t.args[len(t.args)-1].(*ssa.Const)
+	return !known || lease.Int64() > 0
 }

@@ -112,7 +112,7 @@ func (p *pkg) interfaceOf(spec *ast.TypeSpec) *wrapper {
 	}
 	guarded := false
 	for m := range t.Methods() {
-		made := p.method(w, m)
+		made := p.method(w, p.declaration(w, obj.Type(), m))
 		w.methods = append(w.methods, made)
 		guarded = guarded || made.guarded
 	}

@@ -3,7 +3,9 @@ package gen
 import (
 	"fmt"
 	"go/format"
+	"go/token"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/tools/go/packages"
 
@@ -125,12 +127,35 @@ func compile(dir string, files []File) error {
 	}
 	var wrong faults
 	for _, p := range pkgs {
-		for _, err := range p.TypeErrors {
-			at := p.Fset.Position(err.Pos)
+		for _, at := range mistakes(p, dir) {
 			if _, generated := overlay[at.Filename]; generated {
-				wrong = append(wrong, placed{at, "what is generated does not compile: " + err.Msg})
+				wrong = append(wrong, placed{at.Position, "what is generated does not compile: " + at.text})
 			}
 		}
 	}
 	return wrong.join(dir)
+}
+
+// mistakes are what the compiler would say about a package of dir, and what the go command says about its imports, which may be
+// internal to others: to the type checker, that is no mistake.
+func mistakes(p *packages.Package, dir string) (all faults) {
+	listed := make(map[string]bool)
+	line := func(at token.Position) string { return fmt.Sprintf("%s:%d", at.Filename, at.Line) }
+	for _, err := range p.Errors {
+		if err.Kind != packages.ListError {
+			continue
+		}
+		at := position(err.Pos)
+		if base, err := filepath.Abs(dir); err == nil && !filepath.IsAbs(at.Filename) {
+			at.Filename = filepath.Join(base, at.Filename)
+		}
+		listed[line(at)] = true
+		all = append(all, placed{at, err.Msg})
+	}
+	for _, err := range p.TypeErrors {
+		if at := p.Fset.Position(err.Pos); !listed[line(at)] { // it could not be imported, for the reason above
+			all = append(all, placed{at, err.Msg})
+		}
+	}
+	return all
 }

@@ -7,11 +7,11 @@ import (
 	"go/build"
 	"go/parser"
 	"go/token"
-	"go/types"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -68,7 +68,10 @@ func load(dir string, patterns []string) (pkgs []*pkg, wrong faults, err error) 
 	return pkgs, wrong, nil
 }
 
-// concerns reports whether a package has directives, or what was to be some, or code that was generated from them, for
+// asked is the line of a package that wants code to be generated. All of its directives may be those of embedded interfaces.
+var asked = regexp.MustCompile(`(?m)^//go:generate .*latchkey-gen`)
+
+// concerns reports whether a package has directives, or what was to be some, or a line that asks for them, or code that was generated from them, for
 // which it adds to overlay a file with nothing in it.
 func concerns(p *packages.Package, overlay map[string][]byte) (yes bool, err error) {
 	for _, path := range p.GoFiles {
@@ -82,7 +85,7 @@ func concerns(p *packages.Package, overlay map[string][]byte) (yes bool, err err
 			continue
 		}
 		directives, wrong := scan(parse(token.NewFileSet(), path, text))
-		yes = yes || len(directives)+len(wrong) > 0
+		yes = yes || len(directives)+len(wrong) > 0 || asked.Match(text)
 	}
 	return yes, nil
 }
@@ -168,30 +171,6 @@ func (p *pkg) inType(at token.Pos) bool {
 		}
 	}
 	return false
-}
-
-// directiveOf returns the directive of a method, also of one that another package declares for the interface at embeds.
-func (p *pkg) directiveOf(m *types.Func, embeds token.Pos) (directive, bool) {
-	if m.Pkg() == p.Types {
-		d, ok := p.directives[m.Pos()]
-		return d, ok
-	}
-	at := p.Fset.Position(m.Pos())
-	lines, known := p.foreign[at.Filename]
-	if !known {
-		lines = make(map[int]directive)
-		text, err := os.ReadFile(at.Filename)
-		if err != nil {
-			p.fault(embeds, "whether %s, a method of an embedded interface, has a directive can't be seen: %v", m.Name(), err)
-		}
-		found, _ := scan(parse(p.Fset, at.Filename, text))
-		for name, d := range found {
-			lines[p.Fset.Position(name).Line] = d
-		}
-		p.foreign[at.Filename] = lines
-	}
-	d, ok := lines[at.Line]
-	return d, ok
 }
 
 // constraint is the line of a file that says for which systems it is built, with an empty one behind it, or nothing.

@@ -1,0 +1,31 @@
+package gen
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Of a type whose package is internal to another module, the type checker says nothing.
+func TestImportsThatTheGoCommandRefusesAreNotWritten(t *testing.T) {
+	dir := module(t, map[string]string{
+		"lib/internal/secret/secret.go": "package secret\n\ntype Order struct{ ID string }\n",
+		"lib/lib.go": "package lib\n\nimport \"github.com/latchkey-go/latchkey/cmd/latchkey-gen/internal/gen/testdata/HERE/lib/internal/secret\"\n\n" +
+			"type Store interface{ Put(secret.Order) }\n",
+		"p/orders.go": "package p\n\nimport (\n\t\"context\"\n\n\t\"github.com/latchkey-go/latchkey/cmd/latchkey-gen/internal/gen/testdata/HERE/lib\"\n)\n\n" +
+			"type Orders interface {\n\t//latchkey:guard order:#{id}\n\tPay(ctx context.Context, id string) error\n\tlib.Store\n}\n",
+	})
+	for _, name := range []string{"lib/lib.go", "p/orders.go"} {
+		path := filepath.Join(dir, name)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, strings.ReplaceAll(string(text), "HERE", filepath.Base(dir)))
+	}
+	_, err := Generate(dir, "./...")
+	if err == nil || !strings.Contains(err.Error(), "p/orders_latchkey.go:9:2: what is generated does not compile: use of internal package ") {
+		t.Errorf("Generate: %v", err)
+	}
+}
