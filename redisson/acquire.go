@@ -66,16 +66,42 @@ func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
 }
 
 // ancestor returns the innermost live hold of the lock above ctx, nil if there is none. The error says that it can't be
-// re-entered as the kind that is wanted.
+// re-entered as the kind that is wanted. A RedLock above ctx may not have the answer of this lock yet: who did not wait for that would
+// be kept out by its own outer call.
 func (c *Client) ancestor(ctx context.Context, id lockID, wanted lock.Kind) (outer *hold, err error) {
 	var kinds []lock.Kind
 	for a := range lock.Ancestors(ctx) {
-		if h, ok := a.(interface{ inner() *hold }); ok && h.inner().c == c && h.inner().holder.name() == id.name {
-			outer = cmp.Or(outer, h.inner())
-			kinds = append(kinds, h.inner().kind)
+		h, open := c.within(a, id.name)
+		if open != nil {
+			select {
+			case <-open:
+				h, _ = c.within(a, id.name)
+			case <-ctx.Done():
+			case <-c.ctx.Done():
+			}
+		}
+		if h != nil {
+			outer = cmp.Or(outer, h)
+			kinds = append(kinds, h.kind)
 		}
 	}
 	return outer, lock.Reenter(wanted, kinds...)
+}
+
+// within returns the live hold of this client's lock of that name that an ancestor is or, if it is that of a RedLock, has. If it may get
+// one yet, within returns what is closed when that is known.
+func (c *Client) within(ancestor lock.Hold, name string) (h *hold, open <-chan struct{}) {
+	switch a := ancestor.(type) {
+	case interface{ inner() *hold }:
+		if h = a.inner(); h.c != c || h.holder.name() != name { // it is live, as all ancestors are
+			return nil, nil
+		}
+	case *redHold:
+		if h, open = a.within(c, name); h != nil && !c.claims.live(h) {
+			return nil, nil
+		}
+	}
+	return h, open
 }
 
 // reenter adds a hold to the holder of outer. It returns nil, nil if that is not possible any more.

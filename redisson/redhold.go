@@ -33,6 +33,7 @@ type redHold struct {
 
 	mu       sync.Mutex
 	state    redState
+	open     map[*Lock]chan struct{} // the members that were asked and have not answered: closed by the answer
 	parts    []lock.Hold
 	kept     int             // of parts, not lost
 	busy     []time.Duration // of the members that others have: the remaining leases
@@ -52,15 +53,26 @@ const (
 )
 
 func newRedHold(c *redCall) *redHold {
-	h := &redHold{c: c, since: time.Now(), decided: make(chan struct{})}
+	h := &redHold{c: c, since: time.Now(), decided: make(chan struct{}), open: map[*Lock]chan struct{}{}}
 	h.questions, h.stop = context.WithCancel(context.WithoutCancel(c.ctx))
 	return h
 }
 
-// add notes what a member has answered. It returns false for an answer that came too late to be of use.
-func (h *redHold) add(part lock.Hold, err error) bool {
+// ask notes that a member is asked. The method add must follow.
+func (h *redHold) ask(member *Lock) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.open[member] = make(chan struct{})
+}
+
+// add notes what a member has answered. It returns false for an answer that came too late to be of use.
+func (h *redHold) add(member *Lock, part lock.Hold, err error) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if open := h.open[member]; open != nil {
+		defer close(open)
+		delete(h.open, member)
+	}
 	busy, isBusy := errors.AsType[*lock.BusyError](err)
 	switch {
 	case h.state == redOver:
@@ -133,11 +145,7 @@ func (h *redHold) conclude() error {
 		return errRedLate
 	}
 	h.state = redHeld
-	ctx := context.WithValue(h.c.ctx, h.c.r.key, h)
-	for _, part := range h.parts {
-		ctx = lock.WithHold(ctx, part, part.(interface{ Held() bool }).Held) //nolint:fatcontext // the chain has each part
-	}
-	h.ctx, h.cancel = context.WithCancelCause(ctx)
+	h.ctx, h.cancel = context.WithCancelCause(lock.WithHold(context.WithValue(h.c.ctx, h.c.r.key, h), h, h.unreleased))
 	if h.c.lease > 0 {
 		h.ends = time.AfterFunc(valid, h.lapse)
 	}
@@ -170,6 +178,38 @@ func (h *redHold) refusal() error {
 	}
 	return busy
 }
+
+// unreleased is for the chain of contexts, where h stands for its parts, also for those that come late. After a loss, those that are left
+// are still held.
+func (h *redHold) unreleased() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.state != redOver
+}
+
+// within returns the hold of a client's lock of that name, live or not. If the lock was asked for and has not answered yet, within returns
+// what is closed then.
+func (h *redHold) within(c *Client, name string) (part *hold, open <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.parts {
+		if own := p.(interface{ inner() *hold }).inner(); own.c == c && own.holder.name() == name {
+			return own, nil
+		}
+	}
+	for member, open := range h.open {
+		if member.c == c && member.key == name {
+			return nil, open
+		}
+	}
+	return nil, nil
+}
+
+// Context implements [lock.Hold].
+func (h *redHold) Context() context.Context { return h.ctx }
+
+// Release implements [lock.Hold].
+func (h *redHold) Release(context.Context) error { return h.release() }
 
 // withdraw gives back on all servers what a failed round got or may still get, and waits a little for that if the caller
 // can.

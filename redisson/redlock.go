@@ -176,9 +176,9 @@ func (c *redCall) round() (*redHold, error) {
 	}
 	h := newRedHold(c)
 	var able []int
-	for i := range c.r.locks {
+	for i, member := range c.r.locks {
 		if c.asked[i].Load() {
-			h.add(nil, errSilent)
+			h.add(member, nil, errSilent)
 		} else {
 			able = append(able, i)
 		}
@@ -187,11 +187,13 @@ func (c *redCall) round() (*redHold, error) {
 		if len(able) < c.r.quorum {
 			break
 		}
+		member := c.r.locks[i]
 		c.asked[i].Store(true)
+		h.ask(member)
 		go func() {
 			defer c.asked[i].Store(false)
-			part, err := c.r.locks[i].acquire(h.questions, lock.Request{Lease: c.lease})
-			if !h.add(part, err) && err == nil {
+			part, err := member.acquire(h.questions, lock.Request{Lease: c.lease})
+			if !h.add(member, part, err) && err == nil {
 				_ = part.Release(context.Background()) // by the watchdog where it fails
 			}
 		}()

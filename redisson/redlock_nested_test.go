@@ -1,0 +1,106 @@
+package redisson_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
+)
+
+// redTrio is three servers with a client each, the last of them behind a proxy.
+type redTrio struct {
+	servers []*redistest.Server
+	clients []*redisson.Client
+	last    *redistest.Proxy
+}
+
+func newRedTrio(tb testing.TB) redTrio {
+	tb.Helper()
+	var r redTrio
+	for i := range 3 {
+		s := redistest.Start(tb)
+		change := func(*redis.Options) {}
+		if i == 2 {
+			r.last = s.Front(tb)
+			change = func(o *redis.Options) { o.Addr = r.last.Addr }
+		}
+		r.servers, r.clients = append(r.servers, s), append(r.clients, onClient(tb, s.Client(tb, impatient, change)))
+	}
+	return r
+}
+
+// takeWithALateMember takes the lock while the answer of the last server is kept back until the test says otherwise. That is so if the
+// first round of questions was enough, which the others may be too slow for on a busy machine.
+func (r redTrio) takeWithALateMember(t *testing.T, l *redisson.RedLock) (held context.Context, answer *redistest.Late) {
+	t.Helper()
+	for {
+		mustGive(t, mustTake(t, l), l) // the scripts are known now
+		eventually(t, "nothing is left", func() bool { return len(redissonKeys(t, r.servers[2].Client(t))) == 0 })
+		answer = r.last.KeepBackReply("evalsha", 0)
+		start := time.Now()
+		held = mustTake(t, l)
+		if answer.Await(t); time.Since(start) < 200*time.Millisecond {
+			return held, answer
+		}
+		answer.Deliver(t)
+		mustGive(t, held, l)
+	}
+}
+
+// The member whose answer came after those of the majority is as much a part of the hold as the others: with one of these gone, the
+// call itself kept it from itself.
+func TestLateMembersOfARedLockAreReentered(t *testing.T) {
+	t.Parallel()
+	r := newRedTrio(t)
+	l := redLock(t, r.clients...)
+	held, answer := r.takeWithALateMember(t, l)
+	answer.Deliver(t)
+	eventually(t, "the last member is held, too", func() bool { return r.clients[2].Lock("k").HoldCount(held) == 1 })
+	r.servers[0].Kill(t)
+	inner, ok, err := l.TryLock(held, 5*time.Second, 0)
+	if !ok || err != nil {
+		t.Fatalf("TryLock under the hold, with two servers = %v, %v", ok, err)
+	}
+	mustGive(t, inner, l)
+	mustGive(t, held, l)
+}
+
+// A call under the hold of a RedLock waits for the answer of the member that it wants: whoever asked for it in vain would wait for itself.
+func TestMemberIsLockedUnderItsRedLockBeforeItsAnswer(t *testing.T) {
+	t.Parallel()
+	r := newRedTrio(t)
+	l := redLock(t, r.clients...)
+	held, answer := r.takeWithALateMember(t, l)
+	member, once := r.clients[2].Lock("k"), r.clients[2].NonReentrantLock("k")
+	ctx, cancel := context.WithTimeout(held, 10*time.Second)
+	defer cancel()
+	got := make(chan context.Context, 1)
+	go func() {
+		inner, err := member.Lock(ctx)
+		if err != nil {
+			t.Errorf("Lock of a member under the hold = %v", err)
+		}
+		got <- inner
+	}()
+	gone, leave := context.WithCancel(held)
+	time.AfterFunc(10*time.Millisecond, leave)
+	if _, err := once.Lock(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("Lock under a context that ends = %v, want its cause", err)
+	}
+	answer.Deliver(t)
+	if inner := <-got; inner != nil {
+		mustUnlock(t, member, inner)
+	}
+	if _, err := once.Lock(ctx); !errors.Is(err, lock.ErrUnsupported) {
+		t.Errorf("Lock of a member that is not re-entrant = %v, want ErrUnsupported", err)
+	}
+	mustGive(t, held, l)
+	if n := member.HoldCount(held); n != 0 {
+		t.Errorf("HoldCount after Unlock = %d", n)
+	}
+}
