@@ -75,14 +75,19 @@ func (l *Lock) LockFor(ctx context.Context, lease time.Duration) (held context.C
 // nil, and err too unless ctx ended or Redis could not be asked. A reader that wants to write can't have the lock, either.
 func (l *Lock) TryLock(ctx context.Context, wait, lease time.Duration) (held context.Context, ok bool, err error) {
 	h, err := l.acquire(ctx, lock.Request{Wait: max(wait, 0), Lease: max(lease, 0)})
-	kinds, _ := errors.AsType[*lock.KindError](err)
-	switch {
-	case errors.Is(err, lock.ErrBusy), kinds != nil && kinds.Held == lock.Read && kinds.Wanted == lock.Write:
-		return nil, false, nil
-	case err != nil:
-		return nil, false, err
+	if err != nil {
+		return nil, false, unlessBusy(err)
 	}
 	return h.Context(), true, nil
+}
+
+// unlessBusy is the error of a TryLock that has failed with err: none if the lock can't be had for now, or by this reader.
+func unlessBusy(err error) error {
+	kinds, _ := errors.AsType[*lock.KindError](err)
+	if errors.Is(err, lock.ErrBusy) || kinds != nil && kinds.Held == lock.Read && kinds.Wanted == lock.Write {
+		return nil
+	}
+	return err
 }
 
 // Do takes the lock like Lock, calls f with the context of the hold, and gives the lock back, also if f panics. The error

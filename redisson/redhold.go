@@ -161,9 +161,19 @@ func (h *redHold) validity() time.Duration {
 	return goodFor(h.c.lease) - drift(h.c.lease) - time.Since(h.since)
 }
 
-// refusal is why there is no majority: it is busy if a majority has answered at all. The mutex is held.
+// hopeless reports whether the failure of a member will not pass: its server or its client refuses, or the client is closed.
+func hopeless(err error) bool {
+	return errors.Is(err, lock.ErrRefused) || errors.Is(err, lock.ErrUnsupported) || errors.Is(err, ErrClosed)
+}
+
+// refusal is why there is no majority: none is to be had if too many refuse, and it is busy if a majority has answered at all. The
+// mutex is held.
 func (h *redHold) refusal() error {
 	n, quorum := len(h.c.r.locks), h.c.r.quorum
+	refused := slices.DeleteFunc(slices.Clone(h.failures), func(err error) bool { return !hopeless(err) })
+	if h.c.never = n-len(refused) < quorum; h.c.never {
+		return fmt.Errorf("redisson: %d of %d locks can't be had: %w", len(refused), n, errors.Join(refused...))
+	}
 	if answered := len(h.parts) + len(h.busy); answered < quorum {
 		failures := slices.Clone(h.failures)
 		if answered+len(failures) < n {

@@ -35,7 +35,8 @@ func drift(lease time.Duration) time.Duration { return lease/100 + 2*time.Millis
 // Who can't have the majority gives back what it got and tries again after a random time of up to 96ms: waiting is polling,
 // unlike for other locks, and contenders are served in no order. No call waits for servers that the outcome does not depend
 // on, but each leaves a question with those that are silent, which costs memory until the client's Timeout is over: give
-// these clients a short one.
+// these clients a short one. Servers that refuse, and clients that are closed, are not waited for: once the others are no majority, the
+// call fails.
 type RedLock struct {
 	locks  []*Lock // sorted
 	key    redKey
@@ -95,14 +96,12 @@ func (r *RedLock) Lock(ctx context.Context) (held context.Context, err error) {
 // contenders who come at the same time. A lease above 0 ends the hold by itself after that time less what it took to get
 // the majority and a drift of a hundredth and 2ms, besides the margin of every hold; one that this leaves nothing of is
 // refused. Otherwise the lock is renewed until Unlock. ok reports whether the lock is held; where it is not, held is nil, and
-// err too unless ctx ended or the majority of the servers could not be asked.
+// err too unless ctx ended, or the majority of the servers refused or could not be asked. A reader that wants to write can't have the
+// lock, either.
 func (r *RedLock) TryLock(ctx context.Context, wait, lease time.Duration) (held context.Context, ok bool, err error) {
 	h, err := r.acquire(ctx, max(wait, 0), max(lease, 0))
-	switch {
-	case errors.Is(err, lock.ErrBusy):
-		return nil, false, nil
-	case err != nil:
-		return nil, false, err
+	if err != nil {
+		return nil, false, unlessBusy(err)
 	}
 	return h.ctx, true, nil
 }
@@ -124,6 +123,11 @@ func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redH
 	if lease > 0 && goodFor(lease) <= drift(lease) {
 		return nil, fmt.Errorf("redisson: a RedLock's lease of %v is not longer than the drift of clocks", lease)
 	}
+	for _, l := range r.locks {
+		if err := l.c.checkName(l.name); err != nil {
+			return nil, err
+		}
+	}
 	c := &redCall{r: r, ctx: ctx, lease: lease, start: time.Now(), asked: make([]atomic.Bool, len(r.locks))}
 	answered := c.start // when there was a majority of answers last
 	in := stay{waiters: &r.locks[0].c.waiters, name: r.locks[0].key}
@@ -139,7 +143,7 @@ func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redH
 			answered = now
 		}
 		left := wait - now.Sub(c.start)
-		if wait >= 0 && left <= 0 || !busy && now.Sub(answered) >= r.patience {
+		if c.never || wait >= 0 && left <= 0 || !busy && now.Sub(answered) >= r.patience {
 			return nil, err
 		}
 		if full := in.begin(); full != nil {
@@ -165,6 +169,7 @@ type redCall struct {
 	lease time.Duration
 	start time.Time
 	asked []atomic.Bool // the members that have not answered yet
+	never bool          // so many members refuse that the others are no majority
 }
 
 // round asks all servers at once for the lock and returns as soon as the outcome is certain. Members that have not answered
