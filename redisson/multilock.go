@@ -33,10 +33,13 @@ func (l *Lock) members() []*Lock { return []*Lock{l} }
 func (m *MultiLock) members() []*Lock { return m.locks }
 
 // compare orders the locks of all programs alike, but for those of one name on several servers, which only have an order within
-// a program.
+// a program. Of a read/write lock, the side that writes comes first: a writer may read, and a reader can't become a writer.
 func (l *Lock) compare(o *Lock) int {
-	return cmp.Or(cmp.Compare(l.key, o.key), cmp.Compare(l.kind, o.kind), cmp.Compare(l.c.id, o.c.id))
+	return cmp.Or(cmp.Compare(l.key, o.key), cmp.Compare(o.kind, l.kind), cmp.Compare(l.c.id, o.c.id))
 }
+
+// same reports whether both are one lock in Redis, of whatever kinds.
+func (l *Lock) same(o *Lock) bool { return l.c == o.c && l.key == o.key }
 
 // gather returns the locks of all members in order, and a text that is the same for the same locks.
 func gather(all []Member) (sorted []*Lock, text string, err error) {
@@ -63,8 +66,8 @@ func gather(all []Member) (sorted []*Lock, text string, err error) {
 // already are given back, and the next attempt begins with waiting for that lock, holding none: neither the peers in
 // Redisson, which take locks in the order of a list, nor programs whose clients have another order can cause a deadlock.
 //
-// A lock that is given more than once is taken as often, by re-entry. Two locks of one name in two clients on one server
-// exclude each other, so that they can't be had together.
+// A lock that is given more than once is taken as often, by re-entry, and both sides of a read/write lock are taken by who writes and
+// reads. Two locks of one name in two clients on one server exclude each other, so that they can't be had together.
 type MultiLock struct {
 	locks []*Lock // sorted
 	key   multiKey
@@ -107,14 +110,12 @@ func (m *MultiLock) Lock(ctx context.Context) (held context.Context, err error) 
 // TryLock takes all locks if they can be had together within wait; a wait of 0 or less tries each once. A lease above 0
 // ends the hold by itself after that time, counted from when the first of the locks was taken; the others are waited for
 // no longer than a tenth of it. Otherwise the locks are renewed until Unlock. ok reports whether all are held; where none
-// are, held is nil, and err too unless ctx ended or a server could not be asked.
+// are, held is nil, and err too unless ctx ended, or a server refused or could not be asked. A reader that wants to write can't have the
+// lock, either.
 func (m *MultiLock) TryLock(ctx context.Context, wait, lease time.Duration) (held context.Context, ok bool, err error) {
 	h, err := m.acquire(ctx, lock.Request{Wait: max(wait, 0), Lease: max(lease, 0)})
-	switch {
-	case errors.Is(err, lock.ErrBusy):
-		return nil, false, nil
-	case err != nil:
-		return nil, false, err
+	if err != nil {
+		return nil, false, unlessBusy(err)
 	}
 	return h.ctx, true, nil
 }
@@ -162,9 +163,12 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, er
 			}
 			return nil, err
 		}
-		lead = m.indexFrom(lead, stuck)
+		lead = m.leadAt(m.indexFrom(lead, stuck))
 	}
 }
+
+// leadAt returns the index of the member with which to begin in order to get the one at i: the first of the same lock.
+func (m *MultiLock) leadAt(i int) int { return slices.IndexFunc(m.locks, m.locks[i].same) }
 
 func (m *MultiLock) newHold(a *attempt) *multiHold {
 	h := &multiHold{parts: a.parts}
