@@ -63,7 +63,7 @@ func gather(all []Member) (sorted []*Lock, text string, err error) {
 //
 // The locks are taken one after the other in the order of their names, whatever the order in which they were given, so
 // that two MultiLocks of one program do not wait for each other. Where a lock can't be had soon, those that are held
-// already are given back, and the next attempt begins with waiting for that lock, holding none: neither the peers in
+// already are given back, and the next attempt begins with waiting for that lock, or for its server, holding none: neither the peers in
 // Redisson, which take locks in the order of a list, nor programs whose clients have another order can cause a deadlock.
 //
 // A lock that is given more than once is taken as often, by re-entry, and both sides of a read/write lock are taken by who writes and
@@ -155,8 +155,8 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, er
 		switch busy, _ := errors.AsType[*lock.BusyError](err); {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case busy == nil && !errors.Is(err, lock.ErrLost), errors.Is(err, ErrTooManyWaiters):
-			return nil, err
+		case busy == nil && !errors.Is(err, lock.ErrLost) && (stuck == 0 || lasting(err)), errors.Is(err, ErrTooManyWaiters):
+			return nil, err // an outage only if that lock was waited for as long as any
 		case r.Wait >= 0 && time.Since(start) >= r.Wait:
 			if busy != nil {
 				err = &lock.BusyError{Remaining: busy.Remaining, Waited: time.Since(start)}

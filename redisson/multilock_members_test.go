@@ -1,10 +1,12 @@
 package redisson_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/redisson"
 )
 
 // Both sides of a read/write lock are one more re-entry, in whatever order they are given: the side that writes is taken first. They were
@@ -54,4 +56,29 @@ func TestMultiLockOfAReaderThatWantsToWrite(t *testing.T) {
 	}
 	mustUnlock(t, rw.ReadLock(), reading)
 	expectKeys(t, s.Client(t))
+}
+
+// A server that does not answer for a moment is waited for as with a single lock, whichever member is there. Where it was not the first one,
+// the call failed after half a second.
+func TestMultiLockOutlastsAShortOutage(t *testing.T) {
+	t.Parallel()
+	s1, s2 := redistest.Start(t), redistest.Start(t)
+	const outage = 1500 * time.Millisecond
+	m := multiLock(t, newClient(t, s1).Lock("a"), newClient(t, s2, redisson.Timeout(8*time.Second), redisson.WatchdogTimeout(30*time.Second)).Lock("b"))
+	for name, take := range map[string]func() (context.Context, error){
+		"Lock": func() (context.Context, error) { return m.Lock(t.Context()) },
+		"TryLock": func() (context.Context, error) {
+			held, _, err := m.TryLock(t.Context(), 20*time.Second, 0)
+			return held, err
+		},
+	} {
+		mustGive(t, mustTake(t, m), m)
+		s2.Pause(t)
+		time.AfterFunc(outage, func() { s2.Resume(t) })
+		held, err := take()
+		if held == nil || err != nil {
+			t.Fatalf("%s with a server that is silent for %v = %v", name, outage, err)
+		}
+		mustGive(t, held, m)
+	}
 }
