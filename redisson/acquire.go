@@ -26,15 +26,16 @@ const leaveInterval = 75 * time.Millisecond
 // [Timeout]. The lock is then not held; what the question may have left behind is removed in the background as soon as Redis
 // answers, and ends by itself with its lease otherwise.
 func (c *Client) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
-	h, err := c.acquire(ctx, r)
+	h, err := c.acquire(ctx, r, true)
 	if err != nil {
 		return nil, err
 	}
 	return h.public(), nil
 }
 
-func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
-	name := c.mapName(r.Key)
+// acquire is Acquire. The lock may be one that is not re-entrant.
+func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (*hold, error) {
+	name, began := c.mapName(r.Key), time.Now()
 	if err := cmp.Or(r.Validate(), c.topology.check(name), context.Cause(ctx)); err != nil {
 		return nil, err
 	}
@@ -43,12 +44,16 @@ func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
 	}
 	defer c.claims.end()
 	id := lockID{name, r.Kind.Family()}
+	c.awaitMember(ctx, name, began.Add(c.patience(r.Wait)))
 	outer, err := c.ancestor(ctx, id, r.Kind)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case outer != nil && !reentrant:
+		return nil, fmt.Errorf("redisson: %w: this lock is not re-entrant, and the call is under a hold of it", lock.ErrUnsupported)
 	}
 	for outer != nil {
-		if h, err := c.reenter(ctx, outer, r); h != nil || err != nil {
+		if h, err := c.reenter(ctx, outer, r, began); h != nil || err != nil {
 			return h, err
 		}
 		if c.claims.live(outer) { // but its holder is about to be lost
@@ -58,7 +63,7 @@ func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
 			return nil, err
 		}
 	}
-	h, err := c.contend(ctx, name, r)
+	h, err := c.contend(ctx, name, r, began)
 	if busy, ok := errors.AsType[*lock.BusyError](err); ok {
 		busy.Related = slices.ContainsFunc(c.claims.contexts(id), func(held context.Context) bool { return lock.Related(held, ctx) })
 	}
@@ -66,26 +71,33 @@ func (c *Client) acquire(ctx context.Context, r lock.Request) (*hold, error) {
 }
 
 // ancestor returns the innermost live hold of the lock above ctx, nil if there is none. The error says that it can't be
-// re-entered as the kind that is wanted. A RedLock above ctx may not have the answer of this lock yet: who did not wait for that would
-// be kept out by its own outer call.
+// re-entered as the kind that is wanted.
 func (c *Client) ancestor(ctx context.Context, id lockID, wanted lock.Kind) (outer *hold, err error) {
 	var kinds []lock.Kind
 	for a := range lock.Ancestors(ctx) {
-		h, open := c.within(a, id.name)
-		if open != nil {
-			select {
-			case <-open:
-				h, _ = c.within(a, id.name)
-			case <-ctx.Done():
-			case <-c.ctx.Done():
-			}
-		}
-		if h != nil {
+		if h, _ := c.within(a, id.name); h != nil {
 			outer = cmp.Or(outer, h)
 			kinds = append(kinds, h.kind)
 		}
 	}
 	return outer, lock.Reenter(wanted, kinds...)
+}
+
+// awaitMember waits until a RedLock above ctx has the answer of this lock, if it is a member that has not given one yet: who asked before
+// that would be kept out by its own outer call.
+func (c *Client) awaitMember(ctx context.Context, name string, by time.Time) {
+	for a := range lock.Ancestors(ctx) {
+		_, open := c.within(a, name)
+		if open == nil {
+			continue
+		}
+		select {
+		case <-open:
+		case <-ctx.Done():
+		case <-c.ctx.Done():
+		case <-time.After(time.Until(by)):
+		}
+	}
 }
 
 // within returns the live hold of this client's lock of that name that an ancestor is or, if it is that of a RedLock, has. If it may get
@@ -105,14 +117,14 @@ func (c *Client) within(ancestor lock.Hold, name string) (h *hold, open <-chan s
 }
 
 // reenter adds a hold to the holder of outer. It returns nil, nil if that is not possible any more.
-func (c *Client) reenter(ctx context.Context, outer *hold, r lock.Request) (*hold, error) {
+func (c *Client) reenter(ctx context.Context, outer *hold, r lock.Request, began time.Time) (*hold, error) {
 	h := new(hold)
 	h.prepare(ctx, c, outer.holder, r)
 	update, ok := c.claims.beginReentry(h, outer)
 	if !ok {
 		return nil, nil
 	}
-	a := c.road.ask(ctx, time.Now().Add(c.patience(r.Wait)), update.call)
+	a := c.road.ask(ctx, began.Add(c.patience(r.Wait)), update.call)
 	if err := h.enter(update.version, a); err != nil {
 		return nil, err
 	}
@@ -120,7 +132,7 @@ func (c *Client) reenter(ctx context.Context, outer *hold, r lock.Request) (*hol
 }
 
 // contend takes the lock in competition with everybody else.
-func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hold, error) {
+func (c *Client) contend(ctx context.Context, name string, r lock.Request, began time.Time) (*hold, error) {
 	both := new(struct { // which live equally long
 		ho holder
 		h  hold
@@ -135,7 +147,7 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request) (*hol
 	ho.first[0] = h
 	ho.holds, ho.asked = ho.first[:], cmp.Or(h.lease, c.claims.timeout)
 	enter := ho.family.enter(ho, ho.asked)
-	w := &waiter{c: c, ctx: ctx, hold: h, own: ho, try: func(by time.Time) (bool, time.Duration, error) {
+	w := &waiter{c: c, ctx: ctx, start: began, hold: h, own: ho, try: func(by time.Time) (bool, time.Duration, error) {
 		return c.try(ctx, h, enter, by)
 	}}
 	switch r.Kind {

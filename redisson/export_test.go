@@ -22,6 +22,20 @@ func HolderID(ctx context.Context, c *Client, name string, kind lock.Kind) strin
 	return h.holder.id
 }
 
+// PartIDs are what the servers call the holders of the innermost hold of r in ctx.
+func PartIDs(ctx context.Context, r *RedLock) (ids []string) {
+	h, ok := ctx.Value(r.key).(*redHold)
+	if !ok {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.parts {
+		ids = append(ids, p.(interface{ inner() *hold }).inner().holder.id)
+	}
+	return ids
+}
+
 // Left is for how long the client relies on the lease of the innermost hold in ctx.
 func Left(ctx context.Context, c *Client, name string, kind lock.Kind) time.Duration {
 	h, err := c.newLock(name, kind).hold(ctx)

@@ -103,16 +103,11 @@ func (l *Lock) Do(ctx context.Context, f func(held context.Context) error) (err 
 
 func (l *Lock) acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
 	r.Key, r.Kind = l.name, l.kind
-	if l.nonReentrant {
-		outer, err := l.c.ancestor(ctx, lockID{l.key, l.kind.Family()}, l.kind)
-		if err == nil && outer != nil {
-			err = fmt.Errorf("redisson: %w: this lock is not re-entrant, and the call is under a hold of it", lock.ErrUnsupported)
-		}
-		if err != nil {
-			return nil, err
-		}
+	h, err := l.c.acquire(ctx, r, !l.nonReentrant)
+	if err != nil {
+		return nil, err
 	}
-	return l.c.Acquire(ctx, r)
+	return h.public(), nil
 }
 
 // Unlock gives back the hold that returned the context held, or else the innermost one around it, with which the contexts of

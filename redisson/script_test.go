@@ -43,7 +43,7 @@ func TestKnownScriptsRunOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	h, err := c.acquire(t.Context(), lock.Request{Key: "held"})
+	h, err := c.acquire(t.Context(), lock.Request{Key: "held"}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

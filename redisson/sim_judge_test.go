@@ -138,10 +138,13 @@ func (j *judge) unlessLate(key string, stays []*stay, violate func()) {
 	})
 }
 
-// rob is called when a ForceUnlock has taken a lock from whoever has it.
+// rob is called when a ForceUnlock has taken a lock from whoever has it. A RedLock is left to who still has most of its servers.
 func (j *judge) rob(key string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.w.scene.majority {
+		key = "R"
+	}
 	j.robbed[key] = j.net.Since()
 	delete(j.kept, key)
 	if v, known := j.vacant[key]; known && len(j.inside[key]) == 0 { // it was kept until now
@@ -150,12 +153,21 @@ func (j *judge) rob(key string) {
 	}
 	for _, s := range j.inside[key] {
 		for _, sec := range s.live {
-			if sec.robbed == 0 {
+			if sec.robbed == 0 && !(j.w.scene.majority && j.w.has(sec, key)) {
 				j.net.Reach("robbed")
 				sec.robbed = j.robbed[key]
 			}
 		}
 	}
+}
+
+// mayBeRobbed reports whether somebody has freed a lock by force that a hold has or, of a RedLock, whether that has taken the majority from
+// it.
+func (j *judge) mayBeRobbed(sec *section) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	robbed := func(key string) bool { return j.robbed[key] > 0 && j.robbed[key] >= sec.asked }
+	return sec.robbed > 0 || !j.w.scene.majority && slices.ContainsFunc(sec.stay.keys, robbed)
 }
 
 // token is called with the fencing token of each section.

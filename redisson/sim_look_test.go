@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
 )
 
 // look compares what the holders believe with what is in Redis at this instant.
@@ -38,6 +38,8 @@ func (j *judge) lookLocked() {
 // lookFor looks for the holder of a section in Redis.
 func (j *judge) lookFor(sec *section, key string) {
 	switch {
+	case sec.robbed > 0 && j.w.scene.majority && j.w.has(sec, key):
+		sec.robbed = 0 // a server that answered late has made up for it
 	case sec.robbed > 0:
 		j.deaf(sec)
 	case !j.w.has(sec, key):
@@ -89,7 +91,7 @@ func (w *world) has(sec *section, key string) bool {
 // same holder writes: that keeps others out as well, and the next update repairs it.
 func (w *world) hasHolder(sec *section, key string) bool {
 	id := sec.ids[key]
-	switch sec.kind {
+	switch sec.kindAt(key) {
 	case lock.Permit:
 		return w.hasPermit(key, id)
 	case lock.Write:
@@ -108,14 +110,12 @@ func (w *world) hasPermit(key, id string) bool {
 	return err == nil && end > float64(w.sim.ServerTime().UnixMilli())
 }
 
-// hasMajority reports whether Redis has a holder of the clients of an owner at most servers of a RedLock. Which one of the two
-// owners of these clients that is does not follow.
+// hasMajority reports whether Redis has the hold of an owner at most servers of a RedLock.
 func (w *world) hasMajority(sec *section) bool {
-	found := 0
-	for i, key := range simServers {
-		fields, _ := w.sim.Server().HKeys(key)
-		id := sec.stay.o.linkTo(i).ID()
-		if slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, id) }) {
+	h, found := sec.hold.(severalHold), 0
+	ids := redisson.PartIDs(h.ctx, h.locks.(*redisson.RedLock))
+	for _, key := range simServers {
+		if slices.ContainsFunc(ids, func(id string) bool { return w.hasField(key, id) }) {
 			found++
 		}
 	}

@@ -3,6 +3,7 @@ package redisson_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -25,29 +26,68 @@ type severalHold struct {
 func (h severalHold) Context() context.Context      { return h.ctx }
 func (h severalHold) Release(context.Context) error { return h.locks.Unlock(h.ctx) }
 
-// stayAtMany is stay with one to three locks at once. Of three, two are a MultiLock of their own.
+// simMemberKinds are the kinds of the members of a MultiLock by key. An owner takes one of them.
+var simMemberKinds = map[string][]lock.Kind{
+	"K1": {lock.Exclusive, lock.Fenced, lock.Spin, lock.Fair},
+	"K2": {lock.Exclusive, lock.Fair},
+	"K3": {lock.Write},
+}
+
+// stayAtMany is stay with one to three locks at once. Of three, two are a MultiLock of their own. One may be given twice, and of a
+// read/write lock the other side, too.
 func (o *owner) stayAtMany() bool {
 	keys := []string{"K1", "K2", "K3"}
 	o.rand.Shuffle(len(keys), func(i, k int) { keys[i], keys[k] = keys[k], keys[i] })
 	s := o.newStay(lock.Exclusive, keys[:1+o.rand.IntN(len(keys))]...)
+	s.kinds = map[string]lock.Kind{}
 	var members []redisson.Member
+	var singles []oneLock
 	for _, key := range s.keys {
-		members = append(members, o.client.Lock(key))
+		kinds := simMemberKinds[key]
+		s.kinds[key] = kinds[o.rand.IntN(len(kinds))]
+		l := o.member(key, s.kinds[key])
+		members, singles = append(members, l), append(singles, l)
+	}
+	again := o.member(s.keys[0], s.kinds[s.keys[0]])
+	if s.kinds[s.keys[0]] == lock.Write && o.rand.IntN(2) == 0 {
+		again = o.client.ReadWriteLock(s.keys[0]).ReadLock()
 	}
 	if len(members) == 3 {
-		pair, err := redisson.NewMultiLock(members[1:]...)
-		if err != nil {
-			o.w.judge.accuse("NewMultiLock: %v", err)
-			return false
-		}
-		members = []redisson.Member{members[0], pair}
+		members = []redisson.Member{members[0], o.multiLock(members[1:]...)}
 	}
+	if o.rand.IntN(4) == 0 {
+		members = append([]redisson.Member{again}, members...)
+	}
+	return s.stayUnder(o.multiLock(members...), singles)
+}
+
+func (o *owner) multiLock(members ...redisson.Member) *redisson.MultiLock {
 	m, err := redisson.NewMultiLock(members...)
 	if err != nil {
-		o.w.judge.accuse("NewMultiLock: %v", err)
-		return false
+		panic(err)
 	}
-	return s.stayUnder(m)
+	return m
+}
+
+// oneLock is a single lock.
+type oneLock interface {
+	redisson.Member
+	several
+	Name() string
+}
+
+func (o *owner) member(key string, kind lock.Kind) oneLock {
+	switch kind {
+	case lock.Fenced:
+		return o.client.FencedLock(key)
+	case lock.Spin:
+		return o.client.SpinLock(key)
+	case lock.Fair:
+		return o.client.FairLock(key)
+	case lock.Write:
+		return o.client.ReadWriteLock(key).WriteLock()
+	}
+	return o.client.Lock(key)
 }
 
 // stayAtMajority is stay with a RedLock. Each process has a link of its own to each of the servers, so these are the clients, which
@@ -55,15 +95,17 @@ func (o *owner) stayAtMany() bool {
 func (o *owner) stayAtMajority() bool {
 	s := o.newStay(lock.Exclusive, "R")
 	var members []redisson.Member
+	var singles []oneLock
 	for i, key := range simServers {
-		members = append(members, o.linkTo(i).Lock(key))
+		l := o.linkTo(i).Lock(key)
+		members, singles = append(members, l), append(singles, l)
 	}
 	r, err := redisson.NewRedLock(members...)
 	if err != nil {
 		o.w.judge.accuse("NewRedLock: %v", err)
 		return false
 	}
-	return s.stayUnder(r)
+	return s.stayUnder(r, singles)
 }
 
 // simServers are the keys of a RedLock.
@@ -74,18 +116,58 @@ func (o *owner) linkTo(server int) *redisson.Client {
 	return o.w.clients[(o.process+server)%len(o.w.clients)]
 }
 
-func (s *stay) stayUnder(locks several) bool {
+func (s *stay) stayUnder(locks several, singles []oneLock) bool {
 	wait, ctx, cancel := s.o.patience()
 	defer cancel()
 	if !s.acquireAll(ctx, locks, wait) {
 		return false
 	}
-	s.work(func(under *section) {
-		if ctx := under.hold.Context(); ctx.Err() == nil && s.acquireAll(ctx, locks, s.o.w.times.timeout) {
-			s.o.w.net.Reach("re-entry")
-		}
-	}, s.leave)
+	s.work(func(under *section) { s.nestUnder(under, locks, singles) }, s.leave)
 	return true
+}
+
+// nestUnder takes all locks again below a hold of them, or a single one, whose hold counts as part of the other. Without faults that must be
+// possible for as long as the hold is alive.
+func (s *stay) nestUnder(under *section, locks several, singles []oneLock) {
+	ctx := under.hold.Context()
+	if ctx.Err() != nil {
+		return
+	}
+	ok, what := false, "re-entry"
+	one := singles[s.o.rand.IntN(len(singles))]
+	single := s.o.rand.IntN(3) == 0
+	if single {
+		ok, what = s.takeOne(ctx, one), "re-entry of a member"
+	} else {
+		ok = s.acquireAll(ctx, locks, s.o.w.times.timeout)
+	}
+	switch {
+	case ok:
+		s.o.w.net.Reach(what)
+	case s.o.w.options.faults != "none" || ctx.Err() != nil || s.o.w.judge.mayBeRobbed(under):
+	case single && s.o.w.scene.majority && !s.o.w.isPart(ctx, locks, one): // the servers that it does not have are for all
+	default:
+		s.o.w.judge.accuse("%s did not get what it holds by %s", s.name, what)
+	}
+}
+
+// isPart reports whether a server of a RedLock has the hold above ctx as its holder.
+func (w *world) isPart(ctx context.Context, locks several, one oneLock) bool {
+	return slices.ContainsFunc(redisson.PartIDs(ctx, locks.(*redisson.RedLock)), func(id string) bool { return w.hasField(one.Name(), id) })
+}
+
+// takeOne takes a member below a hold of all, and gives it back at once.
+func (s *stay) takeOne(ctx context.Context, one oneLock) (ok bool) {
+	o := s.o
+	var held context.Context
+	_ = o.call("takes a member", ctx, o.w.times.timeout, func() (err error) {
+		held, ok, err = one.TryLock(ctx, o.w.times.timeout, 0)
+		return busyUnless(ok, err)
+	})
+	if ok {
+		_ = o.call("gives a member back", context.Background(), o.w.times.timeout, func() error { return one.Unlock(held) })
+	}
+	return ok
 }
 
 func (s *stay) acquireAll(ctx context.Context, locks several, wait time.Duration) bool {

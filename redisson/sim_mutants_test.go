@@ -59,13 +59,18 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a lock that is not re-entrant is re-entered",
-		edits: []edit{{"lock.go", "if err == nil && outer != nil {", "if err == nil && outer != nil && false {"}},
+		edits: []edit{{"acquire.go", "case outer != nil && !reentrant:", "case outer != nil && !reentrant && false:"}},
 		run:   "scene=spin", want: "not re-entrant",
 	},
 	{
 		name:  "a minority of the servers is enough",
 		edits: []edit{{"redlock.go", "quorum: len(locks)/2 + 1", "quorum: len(locks) / 2"}},
 		run:   "scene=red", want: "two owners|believes",
+	},
+	{
+		name:  "a RedLock forgets who answers after the majority",
+		edits: []edit{{"redhold.go", "for _, p := range h.parts {\n\t\tif own", "for _, p := range h.parts[:min(len(h.parts), h.c.r.quorum)] {\n\t\tif own"}},
+		run:   "scene=red,faults=none", want: "did not get what it holds",
 	},
 	{
 		name:  "a fencing token is given twice",

@@ -48,11 +48,12 @@ func (o *owner) round() bool {
 	o.rounds++
 	if free := o.w.scene.force; free != nil && !o.final && o.rand.IntN(40) == 0 {
 		_ = o.call("frees by force", context.Background(), o.w.times.timeout, func() error {
+			l := free(o.client)
 			if o.w.sim == nil { // nobody sees when Redis does it
-				o.w.judge.rob("L")
-				defer o.w.judge.rob("L")
+				o.w.judge.rob(l.Name())
+				defer o.w.judge.rob(l.Name())
 			}
-			_, err := free(o.client).ForceUnlock(context.Background())
+			_, err := l.ForceUnlock(context.Background())
 			return err
 		})
 	}

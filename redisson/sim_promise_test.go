@@ -77,7 +77,7 @@ func (j *judge) lost(sec *section, err error) {
 	defer j.mu.Unlock()
 	ended := sec.entered + lost.Held + sec.lease/100 + 2*time.Millisecond // or sooner; a RedLock gives away as much for drift
 	switch {
-	case sec.robbed > 0 || j.robbed[sec.stay.keys[0]] >= sec.entered || j.w.sim == nil:
+	case sec.robbed > 0 || slices.ContainsFunc(sec.stay.keys, func(key string) bool { return j.robbed[key] >= sec.entered }) || j.w.sim == nil:
 	case errors.Is(err, redisson.ErrGone):
 		j.violation("%s was notified that somebody has removed its lock, and nobody has", sec.stay.name)
 	case j.w.options.faults == "none" && (sec.lease == 0 || ended < sec.lasts):

@@ -18,8 +18,9 @@ type stay struct {
 	name     string
 	keys     []string
 	kind     lock.Kind
-	pace     time.Duration // of what is done under it
-	sections []*section    // those that the owner has not ended
+	kinds    map[string]lock.Kind // by key, of a MultiLock
+	pace     time.Duration        // of what is done under it
+	sections []*section           // those that the owner has not ended
 
 	// Guarded by the judge's mutex.
 	live   []*section    // those whose holds are alive
@@ -61,6 +62,14 @@ func (s *stay) newSection(kind lock.Kind, lease time.Duration) *section {
 // lastFor notes that the hold was given a lease at the given time or later. It may end a margin before that.
 func (sec *section) lastFor(lease, from time.Duration) {
 	sec.lasts = max(sec.lasts, from+lease-lease/20-25*time.Millisecond)
+}
+
+// kindAt is the kind of the hold of a key.
+func (sec *section) kindAt(key string) lock.Kind {
+	if kind, several := sec.stay.kinds[key]; several {
+		return kind
+	}
+	return sec.kind
 }
 
 // enter begins a section.
@@ -166,7 +175,7 @@ func (s scene) identify(sec *section) map[string]string {
 	}
 	ids := map[string]string{}
 	for _, key := range sec.stay.keys {
-		ids[key] = redisson.HolderID(sec.hold.Context(), sec.stay.o.client, key, sec.kind)
+		ids[key] = redisson.HolderID(sec.hold.Context(), sec.stay.o.client, key, sec.kindAt(key))
 	}
 	return ids
 }

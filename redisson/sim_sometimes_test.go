@@ -21,7 +21,7 @@ var simSometimes = []string{
 	"late release with somebody inside", "loss during a renewal", "ghost in a fair queue", "passed on",
 	"forced release repeated with somebody inside",
 	// How calls end.
-	"busy", "context ended", "outage", "lost", "re-entry", "downgrade", "re-entry beside a release", "outer hold released first", "lease over inside", "robbed",
+	"busy", "context ended", "outage", "lost", "re-entry", "re-entry of a member", "downgrade", "re-entry beside a release", "outer hold released first", "lease over inside", "robbed",
 	"kept", "extended", "refused as not re-entrant",
 }
 
@@ -44,7 +44,7 @@ func (w *world) forced(e sim.Execution) {
 	receipt, number := e.Args[len(e.Args)-4], e.Args[len(e.Args)-3]
 	if request := receipt + " " + number; !w.forces[request] {
 		w.forces[request] = true
-		w.judge.rob("L")
+		w.judge.rob(e.Args[3])
 	} else if inside, _ := w.judge.present(e.Client); inside {
 		w.net.Reach("forced release repeated with somebody inside")
 	}

@@ -39,8 +39,9 @@ type waiter struct {
 	// passable says that the lock can pass to the hold.
 	passable bool
 
+	start time.Time // of the call; zero: now
+
 	// These are set by run.
-	start    time.Time
 	wait     time.Duration
 	patience time.Duration // for the first answer of Redis
 	place    place
@@ -51,7 +52,10 @@ type waiter struct {
 // run waits for at most the given time; 0 tries once, and a negative one waits as long as ctx. Those who give the same id stand in
 // one line, and give the same channel.
 func (w *waiter) run(id lineID, channel string, wait time.Duration) error {
-	w.start, w.wait, w.patience = time.Now(), wait, w.c.patience(wait)
+	w.wait, w.patience = wait, w.c.patience(wait)
+	if w.start.IsZero() {
+		w.start = time.Now()
+	}
 	if wait < 0 {
 		w.wait = forever
 	}
