@@ -210,3 +210,31 @@ func TestForceUnlockLeavesOneReceipt(t *testing.T) {
 		t.Errorf("left behind: %q", left)
 	}
 }
+
+// The keys of a slot move one after the other. Who frees a lock at the new master by force leaves no receipt there while there may be one at
+// the old master, which could not move then.
+func TestForceUnlockAgainWhileTheSlotMoves(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t, 0)
+	const key = "k"
+	i, slot := cluster.Owner(t, key)
+	from, to := cluster.Masters[i], cluster.Masters[(i+1)%3]
+	holder, c := onClient(t, cluster.Client(t, quick)), onClient(t, cluster.Client(t, quick))
+	force := func() {
+		t.Helper()
+		mustLock(t, holder.Lock(key))
+		if ok, err := c.Lock(key).ForceUnlock(t.Context()); !ok || err != nil {
+			t.Fatalf("ForceUnlock = %v, %v", ok, err)
+		}
+	}
+	force()
+	mustLock(t, holder.Lock(key))
+	cluster.OpenSlot(t, slot, from, to)
+	host, port := to.HostPort()
+	from.Do(t, "migrate", host, port, key, 0, 5000)
+	if ok, err := c.Lock(key).ForceUnlock(t.Context()); !ok || err != nil {
+		t.Errorf("ForceUnlock while the slot moves = %v, %v", ok, err)
+	}
+	cluster.CloseSlot(t, slot, from, to) // fails if a receipt is in the way of another
+	force()
+}

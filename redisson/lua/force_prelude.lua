@@ -13,9 +13,17 @@ if seen and tonumber(seen) >= tonumber(number) then
   return {seen == number and tonumber(outcome) or 0, ids}
 end
 
+-- elsewhere says that the slot of a cluster is on the move, and that one of the masters has the lock and the other one the receipt: a second
+-- receipt would keep the first from moving.
+local both = redis.pcall('exists', KEYS[1], receipt)
+local elsewhere = type(both) == 'table' and string.find(both.err or '', 'non local key', 1, true)
+
 -- done notes what came of the request and who held the lock, and is its answer. Who may not write a receipt, and whose Redis is full,
 -- frees the lock all the same.
 local function done(outcome, ids)
+  if elsewhere then
+    return {outcome, ids}
+  end
   redis.pcall('set', receipt, string.format('%s %.0f %s', number, outcome, table.concat(ids, ' ')), 'px', life)
   return {outcome, ids}
 end
