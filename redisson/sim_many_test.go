@@ -33,8 +33,7 @@ var simMemberKinds = map[string][]lock.Kind{
 	"K3": {lock.Write},
 }
 
-// stayAtMany is stay with one to three locks at once. Of three, two are a MultiLock of their own. One may be given twice, and of a
-// read/write lock the other side, too.
+// stayAtMany is stay with one to three locks at once. Of three, two are a MultiLock of their own. One may be given twice.
 func (o *owner) stayAtMany() bool {
 	keys := []string{"K1", "K2", "K3"}
 	o.rand.Shuffle(len(keys), func(i, k int) { keys[i], keys[k] = keys[k], keys[i] })
@@ -49,9 +48,6 @@ func (o *owner) stayAtMany() bool {
 		members, singles = append(members, l), append(singles, l)
 	}
 	again := o.member(s.keys[0], s.kinds[s.keys[0]])
-	if s.kinds[s.keys[0]] == lock.Write && o.rand.IntN(2) == 0 {
-		again = o.client.ReadWriteLock(s.keys[0]).ReadLock()
-	}
 	if len(members) == 3 {
 		members = []redisson.Member{members[0], o.multiLock(members[1:]...)}
 	}
