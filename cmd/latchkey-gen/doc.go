@@ -58,9 +58,9 @@
 //
 // Methods and functions that take a context.Context first and return an error last, with any arguments and results between them,
 // variadic and generic ones, too. The methods of embedded interfaces count: their directives are read where they are
-// declared, also in other packages. If there are several of one method, the nearest counts. A method of a type has no wrapper; an interface that has the method is where its directive
-// goes. Directives in tests, and in files that are not built on this system, are not for here: the first are refused, and the
-// second are for a run with that GOOS.
+// declared, also in other packages. If there are several of one method, the nearest counts. A method of a type has no wrapper; an
+// interface that has the method is where its directive goes. Directives in tests, and in files that are not built on this system, are not
+// for here: the first are refused, and the second are for a run with that GOOS.
 //
 // Calls that go around the wrapper are not guarded: those of a method of next to another one, and those of whoever has next.
 //

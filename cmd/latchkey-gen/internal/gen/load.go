@@ -71,8 +71,8 @@ func load(dir string, patterns []string) (pkgs []*pkg, wrong faults, err error) 
 // asked is the line of a package that wants code to be generated. All of its directives may be those of embedded interfaces.
 var asked = regexp.MustCompile(`(?m)^//go:generate .*latchkey-gen`)
 
-// concerns reports whether a package has directives, or what was to be some, or a line that asks for them, or code that was generated from them, for
-// which it adds to overlay a file with nothing in it.
+// concerns reports whether a package has directives, or what was to be some, or a line that asks for them, or code that was generated from
+// them, for which it adds to overlay a file with nothing in it.
 func concerns(p *packages.Package, overlay map[string][]byte) (yes bool, err error) {
 	for _, path := range p.GoFiles {
 		text, err := os.ReadFile(path)
