@@ -274,7 +274,7 @@ func (s *claims) stopAwaiting() {
 }
 
 // loseLocked ends all holds of ho, unless its release is under way. What is left of it in Redis goes when their work releases them, and
-// now if all were still joining.
+// now if all were still joining. Kept holds stay, for an heir.
 func (s *claims) loseLocked(ho *holder, reason error) {
 	if ho.dead {
 		return
@@ -282,7 +282,9 @@ func (s *claims) loseLocked(ho *holder, reason error) {
 	now := present()
 	used := slices.ContainsFunc(ho.holds, func(h *hold) bool { return h.state != joining })
 	for _, h := range slices.Clone(ho.holds) {
-		s.endLocked(h, h.lostError(now, reason))
+		if h.state != released {
+			s.endLocked(h, h.lostError(now, reason))
+		}
 	}
 	switch {
 	case errors.Is(reason, errGone), errors.Is(reason, ErrForced):

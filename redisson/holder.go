@@ -111,22 +111,38 @@ func (ho *holder) need(now instant, watchdogTimeout time.Duration) (d time.Durat
 	return max(d, time.Millisecond)
 }
 
-// heir returns who keeps the lock, and until when, after the last live hold. Kept holds leave it to a fresh holder id; without
-// any, the id is empty. It is not ok while a hold is live, or while both sides of a read/write lock are kept.
-func (ho *holder) heir() (id string, until instant, ok bool) {
+// heir returns who is to keep the lock for the kept holds, and until when: a fresh holder id, which writes if one of them does. Without any
+// whose time is not over, the id is empty.
+func (ho *holder) heir(now instant) (id string, until instant) {
+	write := false
 	for _, h := range ho.holds {
-		if h.state != released || (h.kind == lock.Write) != (ho.holds[0].kind == lock.Write) {
-			return "", until, false
-		}
-		until = max(until, h.over)
-	}
-	if len(ho.holds) > 0 {
-		id = ho.holds[0].c.nextHolder(ho.kind)
-		if ho.holds[0].kind == lock.Write {
-			id += ":write"
+		if h.state == released && h.over > now {
+			until, write = max(until, h.over), write || h.kind == lock.Write
 		}
 	}
-	return id, until, true
+	if until == 0 {
+		return "", now
+	}
+	if id = ho.holds[0].c.nextHolder(ho.kind); write {
+		id += ":write"
+	}
+	return id, until
+}
+
+// leaves reports whether the last live hold is over. It is not while both sides of a read/write lock are kept, which one heir can't do.
+func (ho *holder) leaves() bool {
+	return !slices.ContainsFunc(ho.holds, func(h *hold) bool {
+		return h.state != released || (h.kind == lock.Write) != (ho.holds[0].kind == lock.Write)
+	})
+}
+
+// leave is the exit of ho, which leaves the lock to an heir if it is kept.
+func (ho *holder) leave(now instant) (exit call, heir string) {
+	heir, until := ho.heir(now)
+	if ho.exit != nil && heir == "" {
+		return *ho.exit, heir
+	}
+	return ho.family.exit(ho, heir, until.sub(now)), heir
 }
 
 // renewed reports whether a hold has no lease of its own.

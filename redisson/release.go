@@ -38,16 +38,11 @@ func (s *claims) beginRelease(h *hold, kept time.Duration, next *hold) (t task, 
 		return t, nil
 	}
 	ho.version++ // also for a partial release that is under way, and may find nothing any more
-	if heir, until, ok := ho.heir(); ok {
+	if ho.leaves() {
 		ho.dead = true // endRelease buries it, when nobody waits for that any more
 		s.settleLocked(ho, leaving)
-		t = task{whole: true, free: heir == "" && handsOver(ho.family)}
-		if ho.exit != nil && heir == "" {
-			t.call = *ho.exit
-		} else {
-			t.call = ho.family.exit(ho, heir, max(0, until.sub(now)))
-		}
-		return t, nil
+		exit, heir := ho.leave(now)
+		return task{call: exit, whole: true, free: heir == "" && handsOver(ho.family)}, nil
 	}
 	why := renewal
 	if h.kind == lock.Write && kept == 0 && ho.counts().writes > 0 {
@@ -89,7 +84,8 @@ func (s *claims) dischargeLocked(h *hold, now instant) (t task) {
 	case s.closed != nil:
 		s.active++
 		s.settleLocked(h.holder, leaving)
-		t.whole, t.call = true, h.holder.family.exit(h.holder, "", 0)
+		t.call, _ = h.holder.leave(now)
+		t.whole = true
 	default:
 		s.removeLocked(h.holder, now)
 	}

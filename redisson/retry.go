@@ -39,7 +39,8 @@ func (s *claims) removeLocked(ho *holder, at instant) *retry {
 		s.schedule.set(&rt.entry, rt, min(rt.due, at))
 		return rt
 	}
-	rt := &retry{holder: ho, call: ho.family.exit(ho, "", 0), done: make(chan struct{}),
+	exit, _ := ho.leave(present())
+	rt := &retry{holder: ho, call: exit, done: make(chan struct{}),
 		until: at.add(max(ho.asked, s.timeout)).add(2 * s.grace)}
 	if ho.queues {
 		rt.until = at.add(queueMemory)
