@@ -146,9 +146,8 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 	h.prepare(ctx, c, ho, r)
 	ho.first[0] = h
 	ho.holds, ho.asked = ho.first[:], cmp.Or(h.lease, c.claims.timeout)
-	enter := ho.family.enter(ho, ho.asked)
 	w := &waiter{c: c, ctx: ctx, start: began, hold: h, own: ho, try: func(by time.Time) (bool, time.Duration, error) {
-		return c.try(ctx, h, enter, by)
+		return c.try(ctx, h, by)
 	}}
 	switch r.Kind {
 	case lock.Fair:
@@ -171,9 +170,9 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 }
 
 // try asks Redis once for a holder's first hold; see waiter.
-func (c *Client) try(ctx context.Context, h *hold, enter call, by time.Time) (done bool, ttl time.Duration, err error) {
+func (c *Client) try(ctx context.Context, h *hold, by time.Time) (done bool, ttl time.Duration, err error) {
 	ho := h.holder
-	a := c.road.ask(ctx, by, enter)
+	a := c.road.ask(ctx, by, ho.family.enter(ho, ho.asked))
 	if a.doubts > 0 {
 		c.claims.tried(ho, a.doubts)
 	}

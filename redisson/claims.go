@@ -25,11 +25,11 @@ type claims struct {
 
 	mu       sync.Mutex
 	schedule schedule
-	byLock   map[lockID]*holder        // alive; more than one are linked
-	changing map[*holder]chan struct{} // of whom somebody waits to know more: closed then
-	alarmAt  instant                   // zero when the alarm is not set
-	asleep   time.Duration             // for how long the machine was suspended since the origin, as far as is known
-	ended    []ending                  // by the present transition
+	byLock   map[lockID]*holder    // alive; more than one are linked
+	changing map[*holder]*changing // of whom somebody waits to know more
+	alarmAt  instant               // zero when the alarm is not set
+	asleep   time.Duration         // for how long the machine was suspended since the origin, as far as is known
+	ended    []ending              // by the present transition
 	ears     ears
 	badge    badge
 
@@ -57,7 +57,7 @@ var errTooLate = errors.New("redisson: Redis took longer to answer than the leas
 
 func newClaims(timeout, grace time.Duration) *claims {
 	return &claims{timeout: timeout, grace: grace, origin: time.Now(), alarm: time.NewTimer(forever), byLock: map[lockID]*holder{},
-		changing: map[*holder]chan struct{}{}, ears: ears{after: min(listenAfter, timeout/61)}}
+		changing: map[*holder]*changing{}, ears: ears{after: min(listenAfter, timeout/61)}}
 }
 
 func (ho *holder) lockID() lockID { return lockID{ho.name(), ho.kind.Family()} }
@@ -116,12 +116,12 @@ func (s *claims) enter(h *hold, version int32, a answer) error {
 	case err == nil:
 		h.since, h.token = instantOf(a.sent), a.values[2]
 	}
-	return s.admitLocked(h, cmp.Or(err, ended))
+	return s.admitLocked(h, present(), cmp.Or(err, ended))
 }
 
 // admitLocked makes h a hold unless there is a reason against it, or the holder or the client has come to its end.
-func (s *claims) admitLocked(h *hold, reason error) error {
-	ho, now := h.holder, present()
+func (s *claims) admitLocked(h *hold, now instant, reason error) error {
+	ho := h.holder
 	if err := s.refusalLocked(h, now, reason); err != nil {
 		ho.holds = without(ho.holds, h)
 		ho.changed()

@@ -211,6 +211,7 @@ func (c *Client) Close() (err error) {
 		defer cancel()
 		quiet := c.claims.close(ErrClosed)
 		c.cancel(ErrClosed)
+		c.lines.wake()
 		subscriptions := make(chan struct{})
 		go func() {
 			defer close(subscriptions)

@@ -165,7 +165,7 @@ func (h *hold) depart(kept time.Duration) (d departure, lost error) {
 		c.lines.retract(to)
 		to = nil
 	case t.turn > 0:
-		c.pass(to, grant{})
+		c.pass(to, grant{since: t.began})
 		return departure{hold: h, task: t}, nil
 	}
 	if t.call.script == nil {
@@ -187,7 +187,7 @@ func (d departure) end(ctx context.Context, a answer) error {
 	case d.to == nil:
 	case a.yes():
 		granted := a // only this one outlives the release
-		c.pass(d.to, grant{version: t.version, answer: &granted})
+		c.pass(d.to, grant{since: instantOf(a.sent), version: t.version, answer: &granted})
 	default:
 		err = d.decline(ctx, a, err)
 	}

@@ -37,9 +37,9 @@ type holder struct {
 	toldAgain  bool // since it was
 	outdated   bool // the counts in Redis may be others, or it is not known whether the holder is still there
 	fate       fate
-	turns      uint8 // how often the lock has passed on
-	confirmed  uint8 // the last of these turns of which it is known that Redis had the holder when the turn before ended
-	confirming bool  // Redis is asked about that
+	confirming bool  // Redis is asked whether it has the holder
+	turns      int32 // how often the lock has passed on
+	confirmed  int32 // the last of these turns of which it is known that Redis had the holder when the turn before ended
 	version    int32 // of the counts
 	unreleased int32 // lost holds whose work has not released them
 	doubts     int32 // attempts to enter that were not answered

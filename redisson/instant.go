@@ -15,6 +15,8 @@ func present() instant { return instant(time.Since(epoch)) } // which reads one 
 
 func instantOf(t time.Time) instant { return instant(t.Sub(epoch)) }
 
+func (i instant) time() time.Time { return epoch.Add(time.Duration(i)) }
+
 // add returns the latest instant if the sum is later than that.
 func (i instant) add(d time.Duration) instant {
 	if d > 0 && i > math.MaxInt64-instant(d) {

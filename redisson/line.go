@@ -75,20 +75,22 @@ const aloofTime = 2 * time.Millisecond
 
 // place is one waiter's place in a line.
 type place struct {
-	line *line
-	hold *hold // that the lock can be passed to; may be nil
+	line  *line
+	hold  *hold         // that the lock can be passed to; may be nil
+	lease time.Duration // with which it asks for the lock
 
 	// The mutex of lines guards the rest.
-	look    chan struct{} // see woken; made when somebody sleeps or wakes
+	look    chan struct{} // receives when next may answer something else; made before anybody sleeps or wakes, and not again
 	busy    bool          // nothing is offered: it asks Redis, looks at what it was granted, or has what it has waited for
 	offered bool          // the lock may pass to the hold
 	granted *grant        // what came of that
 	err     error         // why the line has failed
 }
 
-// grant is what becomes of an offer. The zero value says that the lock has passed to the hold, without a question.
+// grant is what becomes of an offer. Without more, the lock has passed to the hold without a question.
 type grant struct {
 	declined bool    // it has not
+	since    instant // or since then, at least
 	answer   *answer // of Redis, to a question about this version of the holder
 	version  int32
 }
@@ -141,7 +143,9 @@ func (l *lines) next(p *place) (s step) {
 		s.ask, s.news = true, p.line.news
 		s.changed, s.live = l.changedLocked(p.line)
 	}
-	p.busy = s.ask || s.granted != nil
+	if p.busy = s.ask || s.granted != nil; !p.busy {
+		p.makeLocked()
+	}
 	return s
 }
 
@@ -211,6 +215,17 @@ func (l *lines) rouse(ln *line) {
 	ln.resumeLocked()
 }
 
+// wake has all waiters look whether they are to go on.
+func (l *lines) wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, ln := range l.byID {
+		for _, p := range ln.places {
+			p.wakeLocked()
+		}
+	}
+}
+
 // resume has the head of the line of those who want what h had ask now, if it rests: no release will tell it when.
 func (l *lines) resume(h *hold) {
 	l.mu.Lock()
@@ -243,14 +258,6 @@ func (p *place) makeLocked() {
 	}
 }
 
-// woken returns what receives when next may answer something else.
-func (l *lines) woken(p *place) <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p.makeLocked()
-	return p.look
-}
-
 // offer chooses the place to whose hold the lock of h may pass: the head of its line, unless there is none or it is busy. The method give
 // or retract must follow.
 func (l *lines) offer(h *hold) *place {
@@ -275,13 +282,19 @@ func (l *lines) ofLocked(h *hold) *line {
 	return l.byID[h.holder.lineID()]
 }
 
-// give tells a place what became of an offer. It reports whether the waiter is still there.
+// give tells a place what became of an offer, and all in line that the lock is busy. It reports whether the waiter is still there.
 func (l *lines) give(p *place, g grant) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.offered, p.granted = false, &g
 	p.wakeLocked()
-	return slices.Contains(p.line.places, p)
+	if !slices.Contains(p.line.places, p) {
+		return false
+	}
+	if !g.declined {
+		p.line.news = news{heard: true, busyUntil: g.since.add(p.lease).time()}
+	}
+	return true
 }
 
 // retract takes an offer back that has changed nothing.
@@ -345,7 +358,9 @@ func (l *lines) changedLocked(ln *line) (changed <-chan struct{}, live bool) {
 func (l *lines) answered(p *place, ttl time.Duration, done bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.busy = done
+	if p.busy = done; !done {
+		p.makeLocked()
+	}
 	p.line.news = news{heard: true, busyUntil: time.Now().Add(ttl)}
 }
 
@@ -354,6 +369,7 @@ func (l *lines) unanswered(p *place, asked time.Time) news {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.busy = false
+	p.makeLocked()
 	if p.line.silent.IsZero() {
 		p.line.silent = asked
 	}

@@ -12,10 +12,12 @@ import (
 // How the lock of a holder passes from one hold to the next, to a waiter of the same client, and how the release of the one before learns
 // whether Redis still had the holder.
 
-// streakTurns and streakTime bound how often the lock of a holder passes on, and for how long, so that others get it, too.
+// A streak, in which the lock of a holder passes on, lasts for so many turns, or for quickly if that is longer, and for streakTime at most:
+// others are to get the lock, too, but turns that are shorter than the two questions of a streak are not what they wait for.
 const (
 	streakTurns = 16
 	streakTime  = 50 * time.Millisecond
+	quickly     = time.Millisecond
 )
 
 // A streak that is over in less than briefly, as its pace has it, is not asked about: that is hardly longer than an answer would take,
@@ -40,8 +42,14 @@ const (
 // the streak must not be over. A newer holder of the client shows that ho is not in Redis any more. And if this process dies, the lock
 // must not outlive it for longer than next wants.
 func (s *claims) mayPassLocked(ho *holder, next *hold, now instant) bool {
-	return len(ho.holds) == 0 && ho.unreleased == 0 && ho.turns < streakTurns && now.sub(ho.admitted) < streakTime &&
+	return len(ho.holds) == 0 && ho.unreleased == 0 && ho.lasts(now) &&
 		s.byLock[ho.lockID()] == ho && ho.asked <= cmp.Or(next.lease, s.timeout)
+}
+
+// lasts reports whether the streak of ho goes on.
+func (ho *holder) lasts(now instant) bool {
+	age := now.sub(ho.admitted)
+	return age < quickly || ho.turns < streakTurns && age < streakTime
 }
 
 // longEnoughLocked reports whether what is known of the lease of ho is enough for next to begin. After a suspension of the machine, of
@@ -68,7 +76,7 @@ func (s *claims) passLocked(ho *holder, next *hold, now instant) task {
 	case next.kind == lock.Fenced:
 		why = fencing
 	case s.longEnoughLocked(ho, next, now):
-		return task{next: next, turn: ho.turns}
+		return task{next: next, turn: ho.turns, began: now}
 	}
 	t := s.updateLocked(ho, 0, why)
 	t.next = next
@@ -81,7 +89,7 @@ func (s *claims) follow(h *hold) error {
 	s.mu.Lock()
 	defer s.unlock()
 	h.since = present()
-	return s.admitLocked(h, ended)
+	return s.admitLocked(h, h.since, ended)
 }
 
 // abandon gives up a hold to which a lock was passed, and that will not be admitted. The lock is removed then. The channel is closed when
@@ -98,7 +106,7 @@ func (s *claims) abandon(h *hold) (done <-chan struct{}) {
 	return ho.removal.done
 }
 
-// pass gives a waiter the lock that was offered to it. If it has left meanwhile, the lock is removed.
+// pass gives a waiter the lock that was offered to it, which counts from then on. If it has left meanwhile, the lock is removed.
 func (c *Client) pass(to *place, g grant) {
 	if !c.lines.give(to, g) {
 		c.claims.abandon(to.hold)
@@ -131,17 +139,17 @@ type confirmation struct {
 	err     error           // the lock was lost, or nobody knows
 	ask     task            // endConfirm must follow
 	changed <-chan struct{} // wait for that: somebody else asks, or the end of the streak will tell
-	brief   bool            // the latter, and not for long
+	brief   bool            // the latter, and not for longer than patiently
 }
 
 // known returns what is known of the turn that began when h was released.
-func (s *claims) known(h *hold, turn uint8) confirmation {
+func (s *claims) known(h *hold, turn int32) confirmation {
 	s.mu.Lock()
 	defer s.unlock()
 	return s.knownLocked(h, turn)
 }
 
-func (s *claims) knownLocked(h *hold, turn uint8) confirmation {
+func (s *claims) knownLocked(h *hold, turn int32) confirmation {
 	ho := h.holder
 	switch {
 	case ho.confirmed >= turn || ho.fate == freed:
@@ -154,30 +162,32 @@ func (s *claims) knownLocked(h *hold, turn uint8) confirmation {
 	return confirmation{}
 }
 
-// confirm is known, or says how to learn more. One question is enough for all turns before it, and so is the release of the holder, or
-// its removal: a holder that is found was there all the time. A caller that has waited long enough for the end of the streak asks.
-func (s *claims) confirm(h *hold, turn uint8, patient bool) confirmation {
+// confirm is known, which ends the release, or says how to learn more. One question is enough for all turns before it, and so is the
+// release of the holder, or its removal: a holder that is found was there all the time. Who has waited patiently for the end of the streak
+// asks.
+func (s *claims) confirm(h *hold, turn int32, waited time.Duration, now instant) confirmation {
 	s.mu.Lock()
 	defer s.unlock()
 	c, ho := s.knownLocked(h, turn), h.holder
 	switch {
 	case c.known:
+		s.active--
 	case ho.fate == leaving || ho.confirming || ho.removal != nil:
-		c.changed = s.changedLocked(ho)
-	case patient && ho.overSoon(present()):
-		c.changed, c.brief = s.changedLocked(ho), true
+		c.changed = s.changedLocked(ho).told
+	case waited < patiently && ho.overSoon(now):
+		c.changed, c.brief = s.changedSoonLocked(ho), true
 	default:
 		ho.confirming = true
 		n := ho.counts()
 		n.all = max(n.all, 1) // after a close, this client knows of none
-		c.ask = task{of: ho, call: ho.family.update(ho, n, ho.need(present(), s.timeout), renewal), version: ho.version, turn: ho.turns}
+		c.ask = task{of: ho, call: ho.family.update(ho, n, ho.need(now, s.timeout), renewal), version: ho.version, turn: ho.turns}
 	}
 	return c
 }
 
 // overSoon reports whether the streak of ho, as its turns were so far, is about to end.
 func (ho *holder) overSoon(now instant) bool {
-	return !ho.dead && ho.turns > 0 && now.sub(ho.admitted)*time.Duration(streakTurns+1-ho.turns)/time.Duration(ho.turns) < briefly
+	return !ho.dead && ho.turns > 0 && now.sub(ho.admitted)*time.Duration(max(streakTurns+1-ho.turns, 1))/time.Duration(ho.turns) < briefly
 }
 
 // endConfirm notes what Redis has answered. For a plain lock, an older version of the counts makes no difference: a holder that is not
@@ -202,46 +212,40 @@ func (s *claims) endConfirm(ho *holder, t task, a answer) {
 // confirm waits until it is known whether Redis still had the holder when its lock passed on, and asks if nobody else does. The error is
 // that of the release.
 func (d departure) confirm(ctx context.Context) (err error) {
-	c, start := d.hold.c, time.Now()
-	defer func() {
-		c.claims.end()
-		c.metrics.released(d.hold, err)
-	}()
-	by := start.Add(c.timeout)
-	var alarm *time.Timer
-	for done := ctx.Done(); ; {
-		now := time.Now()
-		switch known := c.claims.confirm(d.hold, d.task.turn, now.Sub(start) < patiently); {
+	c, t := d.hold.c, d.task
+	defer func() { c.metrics.released(d.hold, err) }()
+	by := t.began.add(c.timeout)
+	for now, done := t.began, ctx.Done(); ; now = present() {
+		known := c.claims.confirm(d.hold, t.turn, now.sub(t.began), now)
+		switch {
 		case known.known:
 			return known.err
 		case known.changed == nil:
-			a := c.road.ask(ctx, by, known.ask.call)
+			a := c.road.ask(ctx, by.time(), known.ask.call)
 			c.claims.endConfirm(d.hold.holder, known.ask, a)
-			if a.err != nil && !a.gone() {
-				if known = c.claims.known(d.hold, d.task.turn); known.known {
-					return known.err
-				}
-				return a.err
+			if a.err == nil || a.gone() {
+				continue
 			}
-		case !now.Before(by):
+			c.claims.end()
+			if known = c.claims.known(d.hold, t.turn); known.known {
+				return known.err
+			}
+			return a.err
+		case now >= by:
+			c.claims.end()
 			return cmp.Or(context.Cause(ctx), noAnswer(c.timeout))
-		default:
-			until := by
-			if known.brief {
-				until = earlier(by, start.Add(patiently))
-			}
-			if alarm == nil {
-				alarm = time.NewTimer(until.Sub(now))
-				defer alarm.Stop()
-			}
-			alarm.Reset(until.Sub(now))
-			select {
-			case <-known.changed:
-			case <-alarm.C:
-			case <-done:
-				done, by = nil, earlier(by, time.Now().Add(goneInterval))
-			}
+		case known.brief && done == nil:
+			<-known.changed
+			continue
 		}
+		alarm := time.NewTimer(by.sub(now))
+		select {
+		case <-known.changed:
+		case <-alarm.C:
+		case <-done:
+			done, by = nil, min(by, present().add(goneInterval))
+		}
+		alarm.Stop()
 	}
 }
 
@@ -277,20 +281,45 @@ func (s *claims) settleLocked(ho *holder, f fate) {
 	s.tellLocked(ho)
 }
 
+// changing is what those share who wait to know more of one holder.
+type changing struct {
+	told  chan struct{} // closed then
+	alarm *time.Timer   // has them look when they have waited patiently; nil if none of them needs that
+}
+
 // tellLocked has those look who wait for what is known of ho.
 func (s *claims) tellLocked(ho *holder) {
-	if changed := s.changing[ho]; changed != nil {
-		close(changed)
+	if c := s.changing[ho]; c != nil {
+		close(c.told)
 		delete(s.changing, ho)
+		if c.alarm != nil {
+			c.alarm.Stop()
+		}
 	}
 }
 
-// changedLocked returns what is closed when more is known of ho.
-func (s *claims) changedLocked(ho *holder) <-chan struct{} {
-	if s.changing[ho] == nil {
-		s.changing[ho] = make(chan struct{})
+func (s *claims) changedLocked(ho *holder) *changing {
+	c := s.changing[ho]
+	if c == nil {
+		c = &changing{told: make(chan struct{})}
+		s.changing[ho] = c
 	}
-	return s.changing[ho]
+	return c
+}
+
+// changedSoonLocked returns what is closed when more is known of ho, and patiently from now at the latest.
+func (s *claims) changedSoonLocked(ho *holder) <-chan struct{} {
+	c := s.changedLocked(ho)
+	if c.alarm == nil {
+		c.alarm = time.AfterFunc(patiently, func() {
+			s.mu.Lock()
+			defer s.unlock()
+			if s.changing[ho] == c {
+				s.tellLocked(ho)
+			}
+		})
+	}
+	return c.told
 }
 
 // turn returns how long a turn of ho has lasted, on average.

@@ -83,7 +83,7 @@ func (w *waiter) standIn(id lineID, channel string) (err error) {
 	w.stay = stay{waiters: &w.c.waiters, name: id.name, kind: id.kind}
 	var next *hold
 	if w.passable {
-		next = w.hold
+		next, w.place.lease = w.hold, w.own.asked
 	}
 	w.c.lines.join(&w.place, id, channel, next)
 	w.c.claims.waits(1)
@@ -125,7 +125,6 @@ func (w *waiter) receive(g grant) (got bool, err error) {
 		w.hold.holder = w.own
 		return false, context.Cause(w.ctx)
 	}
-	w.c.lines.answered(&w.place, w.own.asked, true)
 	return true, nil
 }
 
@@ -148,7 +147,16 @@ func (w *waiter) askInLine(s step) (done bool, err error) {
 			return false, nil
 		}
 	}
+	w.prepareExit()
 	return false, w.sleep(changed, w.pause(ttl, live))
+}
+
+// prepareExit makes the script of the release: when the head has the lock, others may wait for that.
+func (w *waiter) prepareExit() {
+	if w.own != nil && w.own.exit == nil {
+		exit := w.own.family.exit(w.own, "", 0)
+		w.own.exit = &exit
+	}
 }
 
 // until returns how long the head of a line waits for the answer to a question that it asks now.
@@ -165,13 +173,13 @@ func (w *waiter) until(n news, now time.Time) time.Time {
 // outcome returns what the failure of a try means for the head of a line; the try began at asked. It is nil if Redis has answered
 // before and may soon do so again. An error that is true of Redis, and not only of this caller, fails all in line.
 func (w *waiter) outcome(asked time.Time, err error) error {
-	n, cause := w.c.lines.unanswered(&w.place, asked), cmp.Or(context.Cause(w.ctx), context.Cause(w.c.ctx))
+	n, cause := w.c.lines.unanswered(&w.place, asked), w.ended()
 	switch {
 	case cause != nil:
 		return cause
 	case lasting(err):
 	case n.heard && time.Since(n.silent) < w.c.timeout:
-		_, err = w.over()
+		_, err = w.over(time.Now())
 		return err
 	case !n.heard && errors.Is(err, errNoAnswer): // in the time that this caller had for it
 		return err
@@ -181,9 +189,9 @@ func (w *waiter) outcome(asked time.Time, err error) error {
 }
 
 // over returns when the wait is over, as far as is known now, and why it is if it is: busy if Redis has answered anybody in line.
-func (w *waiter) over() (at time.Time, err error) {
-	n, waited := w.c.lines.news(&w.place), time.Since(w.start)
-	cause := cmp.Or(context.Cause(w.ctx), context.Cause(w.c.ctx))
+func (w *waiter) over(now time.Time) (at time.Time, err error) {
+	n, waited := w.c.lines.news(&w.place), now.Sub(w.start)
+	cause := w.ended()
 	switch {
 	case cause != nil:
 		return at, cause
@@ -195,6 +203,14 @@ func (w *waiter) over() (at time.Time, err error) {
 		return w.start.Add(w.patience), nil
 	}
 	return w.start.Add(w.wait), nil
+}
+
+// ended returns why the call or the client has come to its end, or nil.
+func (w *waiter) ended() error {
+	if w.ctx.Err() == nil && w.c.ctx.Err() == nil { // which asks for less
+		return nil
+	}
+	return cmp.Or(context.Cause(w.ctx), context.Cause(w.c.ctx))
 }
 
 // busy is the error of a call that would have to wait for longer.
@@ -228,29 +244,32 @@ func (w *waiter) sleep(changed <-chan struct{}, d time.Duration) error {
 	if err := w.stay.begin(); err != nil {
 		return fmt.Errorf("%w: %w", err, w.busy())
 	}
-	if w.own != nil && w.own.exit == nil { // when it has the lock, others may wait for its release
-		exit := w.own.family.exit(w.own, "", 0)
-		w.own.exit = &exit
-	}
-	look := w.c.lines.woken(&w.place)
-	for wake := time.Now().Add(d); ; {
-		at, err := w.over()
-		if err != nil || !time.Now().Before(wake) {
+	now := time.Now()
+	for wake := now.Add(d); ; now = time.Now() {
+		at, err := w.over(now)
+		if err != nil || !now.Before(wake) {
 			return err
 		}
-		left := time.Until(earlier(wake, at))
-		if w.timer == nil {
-			w.timer = time.NewTimer(left)
+		var alarm <-chan time.Time
+		if left := earlier(wake, at).Sub(now); left < forever/2 {
+			alarm = w.alarmIn(left)
 		}
-		w.timer.Reset(left)
 		select {
-		case <-look:
-			return nil
+		case <-w.place.look: // also after a Close
+			return w.ended()
 		case <-changed:
 			return nil
-		case <-w.timer.C:
+		case <-alarm:
 		case <-w.ctx.Done():
-		case <-w.c.ctx.Done():
 		}
 	}
+}
+
+func (w *waiter) alarmIn(d time.Duration) <-chan time.Time {
+	if w.timer == nil {
+		w.timer = time.NewTimer(d)
+	} else {
+		w.timer.Reset(d)
+	}
+	return w.timer.C
 }

@@ -12,11 +12,12 @@ type task struct {
 	call    call
 	version int32 // of a holder's counts
 	due     instant
-	why     change // of these
-	whole   bool   // the holder goes
-	free    bool   // and nobody keeps the lock, which passes within the client
-	next    *hold  // to which the lock passes
-	turn    uint8  // of that, if its lease is known to last; else 0
+	why     change  // of these
+	whole   bool    // the holder goes
+	free    bool    // and nobody keeps the lock, which passes within the client
+	next    *hold   // to which the lock passes
+	turn    int32   // of that, if its lease is known to last; else 0
+	began   instant // of that, too
 }
 
 // takeDue ends what is over by now, and returns what Redis is to be asked. The next alarm is set by unlock.

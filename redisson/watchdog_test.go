@@ -111,7 +111,7 @@ func (w *watched) next(t *testing.T, r lock.Request) *hold {
 }
 
 // pass releases h, whose lock passes to next at once. It returns the turn.
-func (w *watched) pass(t *testing.T, h, next *hold) uint8 {
+func (w *watched) pass(t *testing.T, h, next *hold) int32 {
 	t.Helper()
 	task, err := w.beginRelease(h, 0, next)
 	if err != nil || task.next != next || task.turn == 0 {
@@ -159,7 +159,7 @@ func TestFateOfALockThatHasPassed(t *testing.T) {
 				if !strings.HasPrefix(tt.name, "left") && w.follow(next) != nil {
 					t.Fatal("the next hold is not admitted")
 				}
-				asked := w.confirm(h, turn, false)
+				asked := w.confirm(h, turn, time.Second, present())
 				if asked.known || asked.changed != nil {
 					t.Fatalf("Redis is not asked: %+v", asked)
 				}
@@ -191,13 +191,14 @@ func TestQuickStreaksAreNotAskedAbout(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		first   time.Duration // how long the hold before was held
-		turns   uint8
+		turns   int32
 		patient bool
 		ask     bool
 	}{
 		{name: "quick", first: 10 * time.Microsecond, turns: 1, patient: true},
 		{name: "nearly over", first: 1500 * time.Microsecond, turns: 16, patient: true},
 		{name: "quick, and waited for in vain", first: 10 * time.Microsecond, turns: 1, ask: true},
+		{name: "quick, after many turns", first: 100 * time.Microsecond, turns: 100, patient: true},
 		{name: "slow", first: 20 * time.Microsecond, turns: 1, patient: true, ask: true},
 		{name: "slow, and not far from its end", first: time.Millisecond, turns: 8, patient: true, ask: true},
 	} {
@@ -210,7 +211,11 @@ func TestQuickStreaksAreNotAskedAbout(t *testing.T) {
 				if err := w.follow(next); err != nil {
 					t.Fatal(err)
 				}
-				got := w.confirm(h, turn, tt.patient)
+				waited := patiently
+				if tt.patient {
+					waited--
+				}
+				got := w.confirm(h, turn, waited, present())
 				if got.known || (got.changed == nil) != tt.ask || got.brief == tt.ask {
 					t.Fatalf("confirm = %+v, want a question: %v", got, tt.ask)
 				}
@@ -271,7 +276,18 @@ func TestWhichLocksPass(t *testing.T) {
 		{name: "it is in doubt whether Redis has it", before: func(_ *watched, h *hold) { h.holder.changed() }, want: asked},
 		{name: "not renewed for long", before: func(w *watched, h *hold) { h.holder.validUntil = present().add(w.timeout/2 - 1) }, want: asked},
 		{name: "after the end of a streak", before: func(*watched, *hold) { time.Sleep(streakTime) }, want: not},
-		{name: "too many turns", before: func(_ *watched, h *hold) { h.holder.turns = streakTurns }, want: not},
+		{name: "many quick turns", before: func(_ *watched, h *hold) {
+			time.Sleep(quickly - 1)
+			h.holder.turns = 100 * streakTurns
+		}, want: at},
+		{name: "too many turns", before: func(_ *watched, h *hold) {
+			time.Sleep(quickly)
+			h.holder.turns = streakTurns
+		}, want: not},
+		{name: "not too many turns yet", before: func(_ *watched, h *hold) {
+			time.Sleep(streakTime - 1)
+			h.holder.turns = streakTurns - 1
+		}, want: at},
 		{name: "a hold that was lost is not released", before: func(_ *watched, h *hold) { h.holder.unreleased++ }, want: not},
 		{name: "after a renewed re-entry, whose lease Redis would keep", first: lock.Request{Lease: time.Second}, next: lock.Request{Lease: time.Second}, before: func(w *watched, h *hold) {
 			inner := new(hold)
