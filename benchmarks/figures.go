@@ -134,7 +134,7 @@ type planned struct {
 	// What one peer must reach.
 	peer  string
 	goal  *goal
-	floor func(samples) float64 // the goal is a factor of it
+	floor string // the peer that does what is needed at least, and nothing else: what it reaches is the floor
 }
 
 // goal is a bound on a figure.
@@ -171,28 +171,20 @@ func (g *goal) met(value, floor float64) bool {
 	return value <= bound
 }
 
-// near reports whether a value is within 10 % of the floor, or better.
-func (g *goal) near(value, floor float64) bool {
-	if g.above {
-		return value >= 0.9*floor
-	}
-	return value <= 1.1*floor
-}
-
 // figure is one line of figures.json. Value, Min and Max are of the rounds; null if there is none, and Reason then says why.
 type figure struct {
-	ID     string   `json:"id"`
-	Peer   string   `json:"peer"`
-	Value  *float64 `json:"value"`
-	Min    *float64 `json:"min"`
-	Max    *float64 `json:"max"`
-	Unit   string   `json:"unit"`
-	Rounds int      `json:"rounds"`
-	Goal   string   `json:"goal,omitempty"`
-	Met    *bool    `json:"met,omitempty"`
-	Floor  *float64 `json:"floor,omitempty"`
-	Near   bool     `json:"near_floor,omitempty"` // within 10 %, which is as good as can be asked where the goal is out of reach
-	Reason string   `json:"reason,omitempty"`
+	ID      string   `json:"id"`
+	Peer    string   `json:"peer"`
+	Value   *float64 `json:"value"`
+	Min     *float64 `json:"min"`
+	Max     *float64 `json:"max"`
+	Unit    string   `json:"unit"`
+	Rounds  int      `json:"rounds"`
+	Goal    string   `json:"goal,omitempty"`
+	Met     *bool    `json:"met,omitempty"`
+	Floor   *float64 `json:"floor,omitempty"`
+	OfFloor *float64 `json:"of_floor,omitempty"` // how many times the floor was reached
+	Reason  string   `json:"reason,omitempty"`
 }
 
 // report is figures.json.
@@ -212,11 +204,7 @@ func figures(s samples, missing func(p planned, peer string) string) []figure {
 	var all []figure
 	for _, p := range plan {
 		for _, peer := range s.peers(p.metric) {
-			values := s.values(p.metric, peer)
-			if p.base != "" {
-				values = s.ratios(p.metric, peer, p.base)
-			}
-			f := newFigure(p, peer, values)
+			f := newFigure(p, peer, s.of(p, peer))
 			if f.Value == nil {
 				f.Reason = missing(p, peer)
 			}
@@ -229,6 +217,14 @@ func figures(s samples, missing func(p planned, peer string) string) []figure {
 		}
 	}
 	return all
+}
+
+// of returns what a peer has reached of a figure.
+func (s samples) of(p planned, peer string) []float64 {
+	if p.base == "" {
+		return s.values(p.metric, peer)
+	}
+	return s.ratios(p.metric, peer, p.base)
 }
 
 func newFigure(p planned, peer string, values []float64) figure {
@@ -249,26 +245,18 @@ func (f *figure) judge(p planned, s samples) {
 	if p.goal != nil {
 		f.Goal = p.goal.String()
 	}
-	if p.floor != nil {
-		if floor := p.floor(s); !math.IsNaN(floor) {
-			f.Floor = round(floor)
+	if floor := s.of(p, p.floor); len(floor) > 0 {
+		f.Floor = round(median(floor))
+		if own := s.ratios(p.metric, p.peer, p.floor); len(own) > 0 {
+			f.OfFloor = round(median(own))
 		}
 	}
 	if f.Value != nil && p.goal != nil && (f.Floor != nil || !p.goal.factor) {
 		met := p.goal.met(*f.Value, *cmp.Or(f.Floor, new(float64)))
 		f.Met = &met
 		if !met {
-			f.explain(reasons[f.ID])
-			f.Near = f.Floor != nil && p.goal.near(*f.Value, *f.Floor)
+			f.Reason = reasons[f.ID]
 		}
-	}
-}
-
-// explain adds what is known about a goal that is not met.
-func (f *figure) explain(r reason) {
-	f.Reason = r.why
-	if r.floor != 0 {
-		f.Floor = &r.floor
 	}
 }
 

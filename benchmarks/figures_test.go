@@ -237,30 +237,40 @@ func TestPeersWithoutAFigureHaveNoRow(t *testing.T) {
 }
 
 func TestAMissedGoalHasAReason(t *testing.T) {
-	value, met := 1000.0, false
-	f := figure{Value: &value, Goal: "≤ 800", Met: &met}
-	f.explain(reason{900, "made up"})
-	if f.bound() != "≤ 800; floor 900" || f.verdict() != "no: made up" {
-		t.Errorf("%q and %q", f.bound(), f.verdict())
-	}
-	f.Near = true
-	if f.verdict() != "no, but within 10 % of the floor: made up" {
-		t.Errorf("%q", f.verdict())
+	value, floor, met := 1000.0, 900.0, false
+	for _, tt := range []struct {
+		goal string
+		of   float64 // the floor
+		want string
+	}{
+		{"≤ 800", 0, "no: made up"},
+		{"≤ 800", 1.12, "no (1.12 of the floor): made up"},
+		{"≤ 800", 1.1, "no, but within 10 % of the floor (1.10 of it): made up"},
+		{"≤ 800", 0.5, "no, but within 10 % of the floor (0.50 of it): made up"},
+		{"≥ 8", 0.89, "no (0.89 of the floor): made up"},
+		{"≥ 8", 0.9, "no, but within 10 % of the floor (0.90 of it): made up"},
+		{"≥ 8", 1.2, "no, but within 10 % of the floor (1.20 of it): made up"},
+	} {
+		f := figure{Value: &value, Floor: &floor, Goal: tt.goal, Met: &met, Reason: "made up"}
+		if tt.of > 0 {
+			f.OfFloor = &tt.of
+		}
+		if f.bound() != tt.goal+"; floor 900" || f.verdict() != tt.want {
+			t.Errorf("%q and %q, want %q", f.bound(), f.verdict(), tt.want)
+		}
 	}
 }
 
-func TestNearTheFloor(t *testing.T) {
-	for _, tt := range []struct {
-		goal         *goal
-		value, floor float64
-		want         bool
-	}{
-		{atLeast(8), 3.1, 3.4, true}, {atLeast(8), 3.0, 3.4, false}, {atLeast(8), 3.5, 3.4, true},
-		{atMost(0.9), 1.1, 1.05, true}, {atMost(0.9), 1.2, 1.05, false},
-	} {
-		if got := tt.goal.near(tt.value, tt.floor); got != tt.want {
-			t.Errorf("%v with %v and a floor of %v: %v, want %v", tt.goal, tt.value, tt.floor, got, tt.want)
-		}
+// How near the floor a figure is, is told within each round, as all ratios are: the third round of the base is not that of the others.
+func TestOfTheFloor(t *testing.T) {
+	s := samples{"one_key_per_s": {
+		we:        {0: 91, 1: 182, 2: 95},
+		floorLine: {0: 100, 1: 200, 2: 100},
+		java:      {0: 20, 1: 40, 2: 10},
+	}}
+	f, ok := report{Figures: figures(s, madeUp)}.find("jvm_one_key", we)
+	if !ok || *f.Value != 4.55 || *f.Floor != 5 || *f.OfFloor != 0.91 || *f.Met {
+		t.Errorf("jvm_one_key = %+v, want 4.55, which is 0.91 of the floor of 5", f)
 	}
 }
 

@@ -40,7 +40,7 @@ var contestants = []contestant{
 	{"bare", "the two scripts that Latchkey sends for a pair, by `EVALSHA` on a go-redis client with the options that `redisson.Open` sets: the floor of a lock that is compatible with Redisson", false, false, openBare},
 	{"bare-default", "the same on a client as `redis.NewClient` makes it, by goroutines that are kept to wait for its answers, as it heeds no deadline: the floor of a lock whose callers do", false, false, openBareDefault},
 	{floorMany, "the same scripts in pipelines of all that 3 goroutines find when they come back: the floor of many callers", false, false, openGathered},
-	{floorLine, "the scripts of `bare`, in a process whose callers stand in line and pass the lock on 16 times before they release it to all: the floor of a hand-over", true, false, openBareLine},
+	{floorLine, "the scripts of `bare`, in a process whose callers stand in line and pass the lock on for as long as Latchkey does before they release it to all; a release says whether Redis still had the lock: the floor of a hand-over", true, false, openBareLine},
 	{"latchkey", "`redisson.Open(url)`", true, true, openLatchkey},
 	{"latchkey-default", "`redisson.New` on a client as `redis.NewClient` makes it", true, true, openLatchkeyDefault},
 	{"rueidis", "the commands of go-redis above on `rueidis.NewClient`", false, false, openRueidis},

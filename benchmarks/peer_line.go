@@ -5,13 +5,15 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // bareLine hands a lock over as Latchkey does, and does nothing else: the callers of a process stand in line, the one in front asks,
-// and a release with somebody in line is none for Redis, until a streak of as many turns is over as Latchkey allows one process before it
-// releases the lock to all. It renews nothing and notices no loss.
+// and a release with somebody in line is none for Redis, until a streak is over as long as Latchkey allows one process before it
+// releases the lock to all. Each release says whether Redis still had the lock, as Latchkey's do, so it returns when the release to all has been
+// answered. It renews nothing, and if the lock is lost, nobody hears of that before.
 type bareLine struct {
 	*bare
 
@@ -19,16 +21,33 @@ type bareLine struct {
 	lines map[string]*queue
 }
 
-// streakTurns is that of package redisson.
-const streakTurns = 16
+// These are those of package redisson.
+const (
+	streakTurns = 16
+	streakTime  = 50 * time.Millisecond
+	quickly     = time.Millisecond
+)
 
 // queue is those who want one lock.
 type queue struct {
 	busy    bool          // somebody of the process holds the lock, or asks for it
-	turns   int           // how often the lock was handed over since somebody asked for it
+	streak  *streak       // of who holds the lock
 	waiters []chan string // each gets the id under which it holds the lock, or none if it is to ask
 	freed   chan struct{} // something was published; nil before anybody has subscribed
 	stop    func() error
+}
+
+// streak is those who have the lock one after the other while it stays in Redis.
+type streak struct {
+	since time.Time
+	turns int           // how often the lock was handed over
+	over  chan struct{} // closed when Redis has answered the release
+	err   error         // what it has answered
+}
+
+func (s *streak) lasts() bool {
+	age := time.Since(s.since)
+	return age < quickly || s.turns < streakTurns && age < streakTime
 }
 
 type lineHeld struct {
@@ -93,6 +112,7 @@ func (b *bareLine) contend(ctx context.Context, q *queue, key string) (held, err
 		holder := b.nextHolder()
 		err := b.send(ctx, b.acquire, key, holder)
 		if err == nil {
+			q.streak = &streak{since: time.Now(), over: make(chan struct{})}
 			return &lineHeld{b, key, holder}, nil
 		}
 		if errors.Is(err, errBusy) {
@@ -150,18 +170,21 @@ func (h *lineHeld) Release(ctx context.Context) error {
 	b := h.b
 	b.mu.Lock()
 	q := b.lines[h.key]
-	if len(q.waiters) == 0 || q.turns == streakTurns {
-		q.turns = 0
+	s := q.streak
+	if len(q.waiters) == 0 || !s.lasts() {
 		b.mu.Unlock()
 		defer b.leave(q)
-		return b.send(ctx, b.release, h.key, h.holder)
+		defer close(s.over)
+		s.err = b.send(ctx, b.release, h.key, h.holder)
+		return s.err
 	}
-	q.turns++
+	s.turns++
 	next := q.waiters[0]
 	q.waiters = q.waiters[1:]
 	b.mu.Unlock()
 	next <- h.holder
-	return nil
+	<-s.over
+	return s.err
 }
 
 func (b *bareLine) Close() error {

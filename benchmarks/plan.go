@@ -1,7 +1,5 @@
 package main
 
-import "math"
-
 // we is the peer that the goals are for.
 const (
 	we        = "latchkey"
@@ -19,26 +17,26 @@ var plan = append(goals, measured...)
 var goals = []planned{
 	{id: "uncontended_floor_ratio", metric: "pair_us", base: "bare", unit: "ratio", about: "time of a pair ÷ the bare pair", peer: we, goal: atMost(1.10)},
 	{id: "uncontended_allocs", metric: "pair_allocs", unit: "allocations", about: "allocations of a pair", peer: we, goal: atMost(30)},
-	{id: "uncontended_pair", metric: "pair_us", base: base, unit: "ratio", about: "time of a pair ÷ go-redis", peer: we, goal: timesFloor(1.10), floor: floorOf("pair_us", "bare", base)},
-	{id: "uncontended_default", metric: "pair_us", base: base, unit: "ratio", about: "time of a pair on a user's own client ÷ go-redis", peer: ourUser, goal: timesFloor(1.20), floor: floorOf("pair_us", "bare-default", base)},
-	{id: "uncontended_link", metric: "link_pair_us", base: base, unit: "ratio", about: "time of a pair over 0.5 ms of latency ÷ go-redis", peer: we, goal: atMost(1.03), floor: floorOf("link_pair_us", "bare", base)},
-	{id: "own_keys_64", metric: "own_keys_64_rate", base: base, unit: "ratio", about: "64 callers with own keys: pairs a second ÷ go-redis", peer: we, goal: atLeast(1.4), floor: floorOf("own_keys_64_rate", floorMany, base)},
+	{id: "uncontended_pair", metric: "pair_us", base: base, unit: "ratio", about: "time of a pair ÷ go-redis", peer: we, goal: timesFloor(1.10), floor: "bare"},
+	{id: "uncontended_default", metric: "pair_us", base: base, unit: "ratio", about: "time of a pair on a user's own client ÷ go-redis", peer: ourUser, goal: timesFloor(1.20), floor: "bare-default"},
+	{id: "uncontended_link", metric: "link_pair_us", base: base, unit: "ratio", about: "time of a pair over 0.5 ms of latency ÷ go-redis", peer: we, goal: atMost(1.03), floor: "bare"},
+	{id: "own_keys_64", metric: "own_keys_64_rate", base: base, unit: "ratio", about: "64 callers with own keys: pairs a second ÷ go-redis", peer: we, goal: atLeast(1.4), floor: floorMany},
 	{id: "one_key_commands", metric: "one_key_commands", unit: "commands", about: "64 callers on one key: commands an acquisition", peer: we, goal: atMost(1.2)},
-	{id: "one_key_rate", metric: "one_key_per_s", base: bestRival, unit: "ratio", about: "64 callers on one key: acquisitions a second ÷ rueidislock", peer: we, goal: atLeast(2.2), floor: floorOf("one_key_per_s", floorLine, bestRival)},
+	{id: "one_key_rate", metric: "one_key_per_s", base: bestRival, unit: "ratio", about: "64 callers on one key: acquisitions a second ÷ rueidislock", peer: we, goal: atLeast(2.2), floor: floorLine},
 	{id: "processes_commands", metric: "processes_commands", unit: "commands", about: "4 processes × 16: commands an acquisition", peer: we, goal: atMost(2.5)},
 	{id: "processes_rate", metric: "processes_per_s", base: bestRival, unit: "ratio", about: "4 processes × 16: acquisitions a second ÷ rueidislock", peer: we, goal: atLeast(1.5)},
 	{id: "processes_longest", metric: "processes_longest_ms", base: bestRival, unit: "ratio", about: "4 processes × 16: longest wait ÷ rueidislock", peer: we, goal: atMost(1)},
 	{id: "turns_commands", metric: "turns_commands", unit: "commands", about: "strict turns between two processes: commands a turn", peer: we, goal: atMost(3.5)},
-	{id: "turns", metric: "turns_gap_us", base: bestRival, unit: "ratio", about: "strict turns: release to acquisition, median ÷ rueidislock", peer: we, goal: atMost(0.9), floor: floorOf("turns_gap_us", floorLine, bestRival)},
+	{id: "turns", metric: "turns_gap_us", base: bestRival, unit: "ratio", about: "strict turns: release to acquisition, median ÷ rueidislock", peer: we, goal: atMost(0.9), floor: floorLine},
 	{id: "held_goroutines", metric: "held_10000_goroutines", unit: "goroutines", about: "goroutines for each of 10,000 held locks", peer: we, goal: atMost(0)},
 	{id: "held_bytes", metric: "held_10000_bytes", unit: "B", about: "memory for each of 10,000 held locks", peer: we, goal: atMost(700)},
 	{id: "held_redis_share", metric: "held_100000_share", unit: "share", about: "renewal of 100,000 held locks: share of Redis' time", peer: we, goal: atMost(0.05)},
 	{id: "stuck", metric: "stuck", unit: "callers", worst: true, about: "callers that never got the lock in a run on one key, also after a freeze of the server; the worst round counts", peer: we, goal: atMost(0)},
 	{id: "reentry_commands", metric: "reentry_commands", unit: "commands", about: "commands of a nested guard on a held key", peer: we, goal: atMost(1)},
-	{id: "key_ns", metric: "key_ns", unit: "ns", about: "a key of two paths", peer: we, goal: atMost(140), floor: medianOf("key_ns", byHand)},
-	{id: "guard_ns", metric: "guard_ns", unit: "ns", about: "`guard.Func` around nothing, with memlock", peer: we, goal: atMost(800), floor: medianOf("guard_ns", byHand)},
-	{id: "jvm_rate", metric: "own_keys_64_rate", base: java, unit: "ratio", about: "64 callers with own keys: pairs a second ÷ Redisson on a warm JVM", peer: we, goal: atLeast(4), floor: floorOf("own_keys_64_rate", floorMany, java)},
-	{id: "jvm_one_key", metric: "one_key_per_s", base: java, unit: "ratio", about: "64 callers on one key: acquisitions a second ÷ Redisson on a warm JVM", peer: we, goal: atLeast(8), floor: floorOf("one_key_per_s", floorLine, java)},
+	{id: "key_ns", metric: "key_ns", unit: "ns", about: "a key of two paths", peer: we, goal: atMost(140), floor: byHand},
+	{id: "guard_ns", metric: "guard_ns", unit: "ns", about: "`guard.Func` around nothing, with memlock", peer: we, goal: atMost(800), floor: byHand},
+	{id: "jvm_rate", metric: "own_keys_64_rate", base: java, unit: "ratio", about: "64 callers with own keys: pairs a second ÷ Redisson on a warm JVM", peer: we, goal: atLeast(4), floor: floorMany},
+	{id: "jvm_one_key", metric: "one_key_per_s", base: java, unit: "ratio", about: "64 callers on one key: acquisitions a second ÷ Redisson on a warm JVM", peer: we, goal: atLeast(8), floor: floorLine},
 }
 
 // measured are the figures without a goal.
@@ -90,41 +88,19 @@ func slicesOf(lists ...[]planned) []planned {
 	return all
 }
 
-// floorOf is what a peer reaches that sends Latchkey's scripts and does nothing else, as a ratio to base.
-func floorOf(metric, peer, base string) func(samples) float64 {
-	return func(s samples) float64 {
-		ratios := s.ratios(metric, peer, base)
-		if len(ratios) == 0 {
-			return math.NaN()
-		}
-		return median(ratios)
-	}
-}
-
-// medianOf is what a peer reaches.
-func medianOf(metric, peer string) func(samples) float64 {
-	return func(s samples) float64 { return median(s.values(metric, peer)) }
-}
-
-// reason says why a goal is not met, and what can be reached instead, where that is known.
-type reason struct {
-	floor float64 // 0 if the figure has a floor of its own, or none
-	why   string
-}
-
-// reasons are those of the goals that were looked into, by id. They are written into the figures of a run that misses the goal.
-var reasons = map[string]reason{
-	"own_keys_64":         {why: gatheringCost},
-	"jvm_rate":            {why: gatheringCost},
-	"one_key_rate":        {why: away},
-	"jvm_one_key":         {why: away},
-	"uncontended_default": {why: waitedFor},
-	"uncontended_link":    {why: "the scripts of a lock that others can re-enter, renew and wait for do more than `SET NX PX`"},
-	"key_ns":              {why: "a template finds the fields by reflection, and makes a list of keys; " + absolute},
-	"guard_ns":            {why: "a guard also measures, and tells the work when it loses the lock; " + absolute},
-	"held_redis_share":    {why: absolute},
-	"uncontended_pair":    {why: noted},
-	"turns":               {why: noted + ", is in series with the other side's call"},
+// reasons say why a goal is not met, by id, where that was looked into. They are written into the figures of a run that misses the goal.
+var reasons = map[string]string{
+	"own_keys_64":         gatheringCost,
+	"jvm_rate":            gatheringCost,
+	"one_key_rate":        away,
+	"jvm_one_key":         away,
+	"uncontended_default": waitedFor,
+	"uncontended_link":    "the scripts of a lock that others can re-enter, renew and wait for do more than `SET NX PX`",
+	"key_ns":              "a template finds the fields by reflection, and makes a list of keys; " + absolute,
+	"guard_ns":            "a guard also measures, and tells the work when it loses the lock; " + absolute,
+	"held_redis_share":    absolute,
+	"uncontended_pair":    noted,
+	"turns":               noted + ", is in series with the other side's call",
 }
 
 const (

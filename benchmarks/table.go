@@ -80,13 +80,27 @@ func (f figure) verdict() string {
 		return "yes"
 	}
 	no := "no"
-	if f.Near {
-		no = "no, but within 10 % of the floor"
+	switch {
+	case f.nearFloor():
+		no = fmt.Sprintf("no, but within 10 %% of the floor (%s of it)", number(*f.OfFloor))
+	case f.OfFloor != nil:
+		no = fmt.Sprintf("no (%s of the floor)", number(*f.OfFloor))
 	}
 	if f.Reason != "" {
 		no += ": " + f.Reason
 	}
 	return no
+}
+
+// nearFloor reports whether the floor was reached within 10 %, which is as good as can be asked where the goal is out of reach.
+func (f figure) nearFloor() bool {
+	switch {
+	case f.OfFloor == nil:
+		return false
+	case strings.HasPrefix(f.Goal, "≥"):
+		return *f.OfFloor >= 0.9
+	}
+	return *f.OfFloor <= 1.1
 }
 
 // table says which figures stand side by side, with a row for each peer.
