@@ -113,8 +113,8 @@
 // A waiting process subscribes to the lock's channel, on one connection for the whole client, and asks again only after a
 // message, when the holder's lease is over, or once in a third of the watchdog's timeout. A waiter for a fair lock asks once in
 // a third of its patience, too. The goroutines of a process stand in a line behind the one that asks; [MaxWaiters] bounds how many wait.
-// A Lock passes on in the line 16 times, or for a millisecond if that is longer, which costs one or two commands in all. Renewals go in pipelines of up to 500, one after the
-// other for each master.
+// A Lock passes on in the line 16 times, or for a millisecond if that is longer, which costs one or two commands in all. Renewals go in
+// pipelines of up to 500, one after the other for each master.
 //
 // A client that has held a lock for 50ms listens on a channel of its own, latchkey_client:<id>, until it has held nothing for a second or two:
 // there it is told of a lock that somebody has freed by hand, and asks Redis about that holder. When it begins to hear, it asks once about
