@@ -238,3 +238,29 @@ func TestCloseLeavesNobodyInAQueue(t *testing.T) {
 		t.Errorf("Close has left a waiter in %d of %d queues", left, locks)
 	}
 }
+
+// Those who wait have nothing of their own to end for: no deadline, and no message that would come soon.
+func TestCloseEndsAllWaitsAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, w := range waitings(t) {
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			c := newClient(t, s)
+			free := w.occupy(t, newClient(t, s))
+			waits := newCalls()
+			for range 4 {
+				waits.start(w.name, func() error { return w.wait(context.Background(), c) })
+			}
+			<-time.After(200 * time.Millisecond) // for them to have been refused
+			closed := time.Now()
+			check(t, c.Close())
+			for _, o := range waits.await(t, time.Minute, func() {}) {
+				if !errors.Is(o.err, redisson.ErrClosed) || o.after(closed) {
+					t.Errorf("a wait ended with %v, %v after the Close began, want ErrClosed at once", o.err, o.ended.Sub(closed))
+				}
+			}
+			free()
+		})
+	}
+}

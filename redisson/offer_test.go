@@ -2,6 +2,7 @@ package redisson
 
 import (
 	"testing"
+	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
@@ -46,5 +47,41 @@ func TestOnlyWhoHasNoLockIsOfferedOne(t *testing.T) {
 				t.Errorf("offered: %v, want %v", got, tt.want)
 			}
 		})
+	}
+}
+
+// All in line hear of a lock that passes to one of them: it is busy, and Redis is there. Who has left hears nothing, and a line that is used
+// again has no news of an earlier one.
+func TestLineHearsOfALockThatPasses(t *testing.T) {
+	l := &lines{byID: map[lineID]*line{}}
+	h := &hold{holder: &holder{keys: [1]string{"k"}, kind: lock.Exclusive}}
+	first, second := &place{lease: time.Minute}, new(place)
+	for _, p := range []*place{first, second} {
+		l.join(p, h.holder.lineID(), "", new(hold))
+	}
+	since := present()
+	for _, tt := range []struct {
+		name string
+		g    grant
+		want news
+	}{
+		{"nothing", grant{declined: true}, news{}},
+		{"the lock", grant{since: since}, news{heard: true, busyUntil: since.add(time.Minute).time()}},
+	} {
+		if l.offer(h) != first || !l.give(first, tt.g) {
+			t.Fatal("the first in line is not offered the lock")
+		}
+		if got := l.news(second); got != tt.want {
+			t.Errorf("given %s: the second one has heard %+v, want %+v", tt.name, got, tt.want)
+		}
+		first.granted = nil
+	}
+	l.offer(h)
+	l.leave(first, false)
+	l.leave(second, false)
+	later := new(place)
+	l.join(later, lineID{name: "other"}, "", new(hold))
+	if l.give(first, grant{since: since}) || l.news(later) != (news{}) {
+		t.Errorf("a lock that passes to who has left is heard of: %+v", l.news(later))
 	}
 }
