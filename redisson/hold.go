@@ -141,7 +141,7 @@ type departure struct {
 	task task
 	to   *place // of the waiter to whom the lock passes with the answer
 
-	by time.Time // the deadline of the release, where there is such a waiter
+	by time.Time // the deadline of the release, where the holder stays
 }
 
 // depart begins a release. If the lock can pass to a waiter, it does so now, where its lease is known to last, and with the answer
@@ -172,24 +172,29 @@ func (h *hold) depart(kept time.Duration) (d departure, lost error) {
 		return d, lost
 	}
 	d = departure{hold: h, task: t, to: to}
-	if to != nil {
+	if !t.whole {
 		d.by = time.Now().Add(c.timeout)
 	}
 	return d, lost
 }
 
 // end notes what Redis has answered.
-func (d departure) end(ctx context.Context, a answer) error {
+func (d departure) end(ctx context.Context, a answer) (err error) {
 	c, t := d.hold.c, d.task
-	err := c.claims.endRelease(d.hold, t, a)
-	c.metrics.released(d.hold, err)
+	defer func() { c.metrics.released(d.hold, err) }()
+	err = c.claims.endRelease(d.hold, t, a)
 	switch {
 	case d.to == nil:
 	case a.yes():
 		granted := a // only this one outlives the release
 		c.pass(d.to, grant{since: instantOf(a.sent), version: t.version, answer: &granted})
 	default:
-		err = d.decline(ctx, a, err)
+		d.decline()
+	}
+	switch {
+	case t.whole || err == nil:
+	case a.gone(), d.to != nil && lasting(a.err):
+		err = d.removed(ctx, err)
 	}
 	switch {
 	case t.whole && !t.free: // it is kept, or its family does not pass on

@@ -3,6 +3,7 @@ package redisson
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -92,18 +93,13 @@ func (s *claims) follow(h *hold) error {
 	return s.admitLocked(h, h.since, ended)
 }
 
-// abandon gives up a hold to which a lock was passed, and that will not be admitted. The lock is removed then. The channel is closed when
-// that is over; see freed. It is nil if there is nothing to remove.
-func (s *claims) abandon(h *hold) (done <-chan struct{}) {
+// abandon gives up a hold to which a lock was passed, and that will not be admitted. The lock is removed then.
+func (s *claims) abandon(h *hold) {
 	s.mu.Lock()
 	defer s.unlock()
 	ho := h.holder
 	ho.holds = without(ho.holds, h)
 	s.emptyLocked(ho, present())
-	if ho.removal == nil {
-		return nil
-	}
-	return ho.removal.done
 }
 
 // pass gives a waiter the lock that was offered to it, which counts from then on. If it has left meanwhile, the lock is removed.
@@ -113,24 +109,37 @@ func (c *Client) pass(to *place, g grant) {
 	}
 }
 
-// decline takes an offer back, because Redis has not answered or would not let the lock pass. It is removed then. Where the server refuses
-// for good, that is the business of the next one alone, and the release waits for the removal.
-func (d departure) decline(ctx context.Context, a answer, err error) error {
-	c := d.hold.c
-	removed := c.claims.abandon(d.to.hold)
-	c.lines.give(d.to, grant{declined: true})
-	if !lasting(a.err) || removed == nil {
-		return err
+// decline takes an offer back, because Redis has not answered or would not let the lock pass. It is removed then.
+func (d departure) decline() {
+	d.hold.c.claims.abandon(d.to.hold)
+	d.hold.c.lines.give(d.to, grant{declined: true})
+}
+
+// removed waits for the removal of the holder, if this client itself has begun one, and returns nil if Redis still had it: then nothing was
+// lost. A removal, after a Close for one, may overtake the question of a release, which finds nothing; and where the server refuses the next
+// one for good, that is the business of that one alone. Otherwise err stands, but nobody knows of a loss that no removal has confirmed in time.
+func (d departure) removed(ctx context.Context, err error) error {
+	alarm := time.NewTimer(time.Until(d.by))
+	defer alarm.Stop()
+	for {
+		end, changed := d.hold.c.claims.removing(d.hold.holder)
+		switch {
+		case end == freed:
+			return nil
+		case changed == nil:
+			return err
+		}
+		select {
+		case <-changed:
+			continue
+		case <-ctx.Done():
+		case <-alarm.C:
+		}
+		if !errors.Is(err, lock.ErrLost) {
+			return err
+		}
+		return cmp.Or(context.Cause(ctx), noAnswer(d.hold.c.timeout))
 	}
-	select {
-	case <-removed:
-	case <-ctx.Done():
-	case <-time.After(time.Until(d.by)):
-	}
-	if c.claims.freed(d.hold.holder) {
-		return nil
-	}
-	return err
 }
 
 // confirmation says whether Redis had a holder when its lock passed on, or what is to be done to learn that.
@@ -268,11 +277,14 @@ func (ho *holder) fateOfGone(now instant) fate {
 	return missing
 }
 
-// freed reports whether Redis has said that it has released ho.
-func (s *claims) freed(ho *holder) bool {
+// removing returns the fate of ho and, while its removal or release is under way, what is closed when more is known.
+func (s *claims) removing(ho *holder) (end fate, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.unlock()
-	return ho.fate == freed
+	if ho.fate == leaving || ho.fate == unsettled && ho.removal != nil {
+		changed = s.changedLocked(ho).told
+	}
+	return ho.fate, changed
 }
 
 // settleLocked notes what has become of ho.
