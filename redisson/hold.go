@@ -156,8 +156,11 @@ func (h *hold) depart(kept time.Duration) (d departure, lost error) {
 		}
 	}
 	t, lost := c.claims.beginRelease(h, kept, next)
-	if lost != nil {
+	switch {
+	case lost != nil:
 		c.lines.resume(h)
+	case t.free: // until it is known whether anybody else was notified
+		c.lines.rest(h)
 	}
 	switch {
 	case to == nil:

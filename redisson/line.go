@@ -199,6 +199,15 @@ func (l *lines) dropLocked(ln *line) {
 	}
 }
 
+// rest has the head of the line of those who want what h has rest, until released: it would be there before others.
+func (l *lines) rest(h *hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ln := l.ofLocked(h); ln != nil {
+		l.restLocked(ln, pollInterval)
+	}
+}
+
 // restLocked has the head of a line rest for a while.
 func (l *lines) restLocked(ln *line, d time.Duration) {
 	ln.rests = true

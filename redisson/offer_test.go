@@ -85,3 +85,28 @@ func TestLineHearsOfALockThatPasses(t *testing.T) {
 		t.Errorf("a lock that passes to who has left is heard of: %+v", l.news(later))
 	}
 }
+
+// The release at the end of a streak is for others: the head of the line, which may never have been refused, does not ask beside it. If nothing
+// comes of the release, it asks after a while.
+func TestLineRestsWhileItsLockIsReleased(t *testing.T) {
+	watch30(t, answers30, func(t *testing.T, w *watched) {
+		w.c.lines.byID = map[lineID]*line{}
+		h, p := w.hold(t, lock.Request{}), new(place)
+		w.c.lines.join(p, h.holder.lineID(), "", w.next(t, lock.Request{}))
+		p.makeLocked() // as who sleeps does
+		time.Sleep(streakTime)
+		if d, err := h.depart(0); !d.task.free || err != nil {
+			t.Fatalf("the streak is not over: %+v, %v", d, err)
+		}
+		select {
+		case <-p.look:
+			t.Error("the head of the line asks before the release is answered")
+		case <-time.After(pollInterval - 1):
+		}
+		select {
+		case <-p.look:
+		case <-time.After(time.Millisecond):
+			t.Error("the head of the line rests although nobody tells it to go on")
+		}
+	})
+}
