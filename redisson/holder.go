@@ -54,7 +54,7 @@ type holder struct {
 	asked      time.Duration // the longest lease with which it was tried
 	doubtUntil instant       // when the last attempt that was not answered counts as lost on its way
 	cut        *cut          // nil: no update has cut the lease
-	lastErr    error         // of an update
+	lastErr    error         // of the watchdog; what others meet may be the end of their own contexts
 	removal    *retry        // of what it may have left in Redis
 }
 

@@ -149,7 +149,6 @@ func (s *claims) applyLocked(ho *holder, a answer, version int32) {
 			}
 		}
 	case !a.gone():
-		ho.lastErr = a.err
 		ho.outdated = true
 	case version == ho.version:
 		s.loseLocked(ho, ho.goneError())

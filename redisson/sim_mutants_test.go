@@ -106,7 +106,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a renewal without an answer counts",
-		edits: []edit{{"release.go", "\t\tho.lastErr = a.err\n", "\t\tho.lastErr = a.err\n\t\tho.validUntil = present().add(s.timeout)\n"}},
+		edits: []edit{{"release.go", "\tcase !a.gone():\n\t\tho.outdated = true\n", "\tcase !a.gone():\n\t\tho.outdated = true\n\t\tho.validUntil = present().add(s.timeout)\n"}},
 		run:   "scene=plain,faults=rough,leases=renewed", want: "two owners|believes",
 	},
 	{

@@ -86,6 +86,9 @@ func (s *claims) answered(tasks []task, answers []answer) {
 	for i, t := range tasks {
 		switch of := t.of.(type) {
 		case *holder:
+			if a := answers[i]; a.err != nil && !a.gone() {
+				of.lastErr = a.err
+			}
 			s.applyLocked(of, answers[i], t.version)
 			s.placeLocked(of)
 		case *retry:

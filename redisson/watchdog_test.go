@@ -231,6 +231,36 @@ func TestQuickStreaksAreNotAskedAbout(t *testing.T) {
 	}
 }
 
+// In an outage, somebody who leaves asks about the holder last. That the hold was lost is no matter of a context that has ended.
+func TestReasonOfALossIsNoCallersContext(t *testing.T) {
+	silent := answer{err: errNoAnswer, doubts: 1}
+	for name, ask := range map[string]func(*watched, *hold, answer){
+		"a release before": func(w *watched, h *hold, a answer) { w.endConfirm(h.holder, task{of: h.holder}, a) },
+		"an extension": func(w *watched, h *hold, a answer) {
+			update, _ := w.beginExtension(h, time.Minute)
+			_ = w.endExtension(h, time.Minute, update, a)
+		},
+		"a re-entry": func(w *watched, h *hold, a answer) {
+			inner := new(hold)
+			inner.prepare(h.Context(), w.c, h.holder, lock.Request{})
+			update, _ := w.beginReentry(inner, h)
+			_ = w.enter(inner, update.version, a)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			watch30(t, func(call) answer { return silent }, func(t *testing.T, w *watched) {
+				h := w.hold(t, lock.Request{})
+				time.Sleep(h.Remaining() - time.Millisecond)
+				ask(w, h, answer{err: context.Canceled})
+				<-h.Context().Done()
+				if cause := context.Cause(h.Context()); errors.Is(cause, context.Canceled) || !errors.Is(cause, errNoAnswer) {
+					t.Errorf("lost: %v, want no answer from Redis as the reason", cause)
+				}
+			})
+		})
+	}
+}
+
 // Two attempts at a removal are under way, and the answer that nothing was there comes first: the other one may have removed it.
 func TestOverlappingRemovalsAreNoLoss(t *testing.T) {
 	watch30(t, answers30, func(t *testing.T, w *watched) {
