@@ -19,7 +19,9 @@ var transient = [...]string{
 
 // transientInScripts is the same for what a script met. It need not come first: servers before version 7 wrap it in other words.
 var transientInScripts = [...]string{
-	"attempted to access a non local key", // it is missing while its slot is on the move
+	// A key is missing while its slot is on the move, as Redis 7 says that and Valkey 8.
+	"attempted to access a non local key",
+	"undeclared keys were accessed during rehashing of the slot",
 	"-READONLY ",
 }
 

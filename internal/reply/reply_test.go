@@ -42,6 +42,7 @@ func TestClassification(t *testing.T) {
 		{said("ERR max number of clients reached"), true, true, false, false},
 		{said("ERR Script attempted to access a non local key in a cluster node script: f00, on @user_script:5."), true, true, false, false},
 		{said("ERR Error running script (call to f_6a): @user_script:5: @user_script: 5: Lua script attempted to access a non local key in a cluster node"), true, true, false, false},
+		{said("ERR Unable to execute command 'exists' in script because undeclared keys were accessed during rehashing of the slot script: 5b76, on @user_script:32."), true, true, false, false},
 		{said("ERR Error running script (call to f_63): @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica."), true, true, false, false},
 		{said("ERR Error running script (call to f_63): @user_script:1: @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'."), true, false, false, false},
 		{said("WRONGTYPE Operation against a key"), true, false, false, true},
