@@ -143,7 +143,7 @@ func explained(ctx context.Context, text string, f explainFlags, roots keyexpr.R
 }
 
 // constant refuses a condition that a guard refuses at start. The program may have other types than the file, such as a pointer
-// where that has a text, so only what is constant with any types counts.
+// where that has a text, so only what is constant with any types counts, and not what needs the types that it has.
 func constant(text string, roots keyexpr.Roots) error {
 	untyped := make(keyexpr.Roots, len(roots))
 	for name, root := range roots {
@@ -151,12 +151,10 @@ func constant(text string, roots keyexpr.Roots) error {
 			untyped[name] = root
 		}
 	}
-	when, err := keyexpr.ParseCondition(text, untyped)
-	if err != nil {
-		return nil // it needs the types that it has
-	}
-	if holds, ok := when.Constant(); ok {
-		return fmt.Errorf("when: %s is %t for every call, as nothing of the request makes a difference: a guard refuses it", text, holds)
+	if when, err := keyexpr.ParseCondition(text, untyped); err == nil {
+		if holds, ok := when.Constant(); ok {
+			return fmt.Errorf("when: %s is %t for every call, as nothing of the request makes a difference: a guard refuses it", text, holds)
+		}
 	}
 	return nil
 }
