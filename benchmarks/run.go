@@ -27,6 +27,11 @@ func measureAll(ctx context.Context, c config, chosen []workload, out io.Writer)
 	b := &bench{out: out, rounds: c.rounds, slice: c.slice, peers: c.peers, dir: dir, samples: samples{},
 		workers: map[string][]*process{}, failed: map[string]string{}, lacks: map[string]string{}, broken: map[string]bool{}, said: map[string]bool{}}
 	defer b.close()
+	if stop, err := keepAwake(); err != nil {
+		b.say("idle processors may halt, so one caller is now fast and now slow: %v", err)
+	} else {
+		defer stop()
+	}
 	if b.server, err = startServer(ctx); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -87,8 +87,7 @@ func slow(b *bench) (string, error) {
 // all of them.
 const passes = 5
 
-// pairPasses is the same for one caller alone. On a virtual machine that is fast or slow for some time, by whether its processors, which are idle
-// between question and answer, have got used to wait for a moment before they halt.
+// pairPasses is the same for one caller alone, whose pace depends most on that of a single processor.
 const pairPasses = 4 * passes
 
 // warmUp is how long each job runs before its measured part.
