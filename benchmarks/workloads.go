@@ -87,7 +87,7 @@ func slow(b *bench) (string, error) {
 // all of them.
 const passes = 5
 
-// pairPasses is the same for one caller alone, whose pace depends most on that of a single processor.
+// pairPasses is the same for one caller alone. Where processors may halt, its pace changes from one second to the next.
 const pairPasses = 4 * passes
 
 // warmUp is how long each job runs before its measured part.
