@@ -68,7 +68,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	if err := flags.Parse(args); err != nil {
 		return c, errors.Join(errUsage, err)
 	}
-	if flags.NArg() > 0 || c.rounds < 1 || c.slice < pairPasses*time.Millisecond {
+	if flags.NArg() > 0 || c.rounds < 1 || c.slice < passes*time.Millisecond {
 		fmt.Fprintln(stderr, "benchmarks takes no arguments, at least one round, and a slice of some milliseconds")
 		flags.Usage()
 		return c, errUsage

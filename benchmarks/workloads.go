@@ -21,8 +21,8 @@ type workload struct {
 
 // workloads are all of them, in the order of a round.
 var workloads = []workload{
-	{name: "pairs", about: "one caller locks and unlocks its own key", feeds: pairMetrics("pair"), run: pairs("pair", direct, pairPasses)},
-	{name: "pairs over a link", about: "the same, each answer 0.5 ms later", feeds: pairMetrics("link_pair"), run: pairs("link_pair", slow, passes)},
+	{name: "pairs", about: "one caller locks and unlocks its own key", feeds: pairMetrics("pair"), run: pairs("pair", direct)},
+	{name: "pairs over a link", about: "the same, each answer 0.5 ms later", feeds: pairMetrics("link_pair"), run: pairs("link_pair", slow)},
 	{name: "8 own keys", about: "8 callers, each with its own key", feeds: []string{"own_keys_8_rate"}, run: ownKeys(8)},
 	{name: "64 own keys", about: "64 callers, each with its own key", feeds: []string{"own_keys_64_rate"}, run: ownKeys(64)},
 	{name: "512 own keys", about: "512 callers, each with its own key", feeds: []string{"own_keys_512_rate"}, run: ownKeys(512)},
@@ -87,9 +87,6 @@ func slow(b *bench) (string, error) {
 // all of them.
 const passes = 5
 
-// pairPasses is the same for one caller alone. Where processors may halt, its pace changes from one second to the next.
-const pairPasses = 4 * passes
-
 // warmUp is how long each job runs before its measured part.
 const warmUp = 25 * time.Millisecond
 
@@ -130,13 +127,13 @@ func pairMetrics(prefix string) []string {
 	return []string{prefix + "_us", prefix + "_p50_us", prefix + "_p99_us", prefix + "_allocs"}
 }
 
-func pairs(prefix string, at where, passes int) func(context.Context, *bench) error {
+func pairs(prefix string, at where) func(context.Context, *bench) error {
 	return func(ctx context.Context, b *bench) error {
 		addr, err := at(b)
 		if err != nil {
 			return err
 		}
-		return b.sliced(ctx, b.all(alone), 1, job{Do: "load", Addr: addr, Callers: 1}, passes, b.slice/time.Duration(passes), func(peer string, r result) {
+		return b.sliced(ctx, b.all(alone), 1, job{Do: "load", Addr: addr, Callers: 1}, passes, b.slice/passes, func(peer string, r result) {
 			if r.Done == 0 {
 				return
 			}
