@@ -36,20 +36,23 @@ func (r red) pair(name string) (java *javaMutex, golang *goMutex) {
 	return newJavaMutex(r[0].t, r[0].java, path), newGo(r[0].t, l)
 }
 
-// holders expects so many servers to have the lock k, with one holder each.
+// holders waits until so many servers have the lock k, with one holder each: who takes it goes on when the majority has answered.
 func (r red) holders(want int) {
 	r[0].t.Helper()
-	got := 0
-	for _, w := range r {
-		hash := w.hash("k")
-		if len(hash) > 1 {
-			w.t.Errorf("k = %v, want one holder", hash)
+	var seen []string
+	r[0].eventually(fmt.Sprintf("%d servers have the lock", want), func() bool {
+		seen = seen[:0]
+		for i, w := range r {
+			hash := w.hash("k")
+			if len(hash) > 1 {
+				w.t.Fatalf("k = %v at server %d, want one holder", hash, i)
+			}
+			for holder := range hash {
+				seen = append(seen, fmt.Sprintf("%d: %s", i, holder))
+			}
 		}
-		got += len(hash)
-	}
-	if got != want {
-		r[0].t.Errorf("%d servers have the lock, want %d", got, want)
-	}
+		return len(seen) == want
+	}, &seen)
 }
 
 func (r red) clean() {
