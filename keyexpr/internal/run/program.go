@@ -49,7 +49,7 @@ type Part struct {
 	Cost   int // steps of Append
 	// Join makes it several values with Text between them.
 	Join *Items
-	// field is where the text of a root's own field is, counted from 1.
+	// field is where the text of a root's own field is, counted from 1. There is one such root.
 	field int
 }
 
@@ -83,7 +83,7 @@ func (p *Program) expand(ctx context.Context, keys []string, facts func(root str
 	var slots [maxSlots]slot
 	var room [MaxKey / 4]byte
 	buf := room[:0]
-	for i := range p.Parts {
+	for i := 0; i < len(p.Parts); i++ {
 		part := &p.Parts[i]
 		if part.Path == nil {
 			buf = append(buf, part.Text...)
@@ -98,18 +98,13 @@ func (p *Program) expand(ctx context.Context, keys []string, facts func(root str
 				at.value, at.find, err = root.of(request)
 			}
 			at.known = true
-			if v := reflect.Indirect(at.value); err == nil && v.Kind() == reflect.Struct {
-				at.fields = v
-			}
-		}
-		// Most values are the text of a field, which is had without the call. What is wrong with one is left to quick.
-		if part.field > 0 && at.fields.IsValid() {
-			if s := at.fields.Field(part.field - 1).String(); s != "" && len(s) <= MaxKey {
-				buf = part.Escape.Append(buf, s)
-				continue
-			}
 		}
 		if err == nil {
+			var done int
+			if buf, done = p.texts(buf, i, at.value); done > 0 {
+				i += done - 1
+				continue
+			}
 			buf, err = part.quick(buf, at, root)
 		}
 		if err != nil {
@@ -129,6 +124,32 @@ func (p *Program) expand(ctx context.Context, keys []string, facts func(root str
 		return []string{string(buf)}, nil
 	}
 	return append(keys, string(buf)), nil
+}
+
+// texts appends the parts from the i-th on, which is of this root, as far as they are literals and texts of the root's own fields, and
+// returns how many that is. Most keys are made of nothing else. What is wrong with a text is left to quick.
+func (p *Program) texts(key []byte, i int, root reflect.Value) (_ []byte, done int) {
+	fields := reflect.Indirect(root)
+	if fields.Kind() != reflect.Struct {
+		return key, 0
+	}
+	parts := p.Parts[i:]
+	for done = range parts {
+		part := &parts[done]
+		switch {
+		case part.field > 0:
+			s := fields.Field(part.field - 1).String()
+			if s == "" || len(s) > MaxKey {
+				return key, done
+			}
+			key = part.Escape.Append(key, s)
+		case part.Path == nil:
+			key = append(key, part.Text...)
+		default:
+			return key, done
+		}
+	}
+	return key, len(parts)
 }
 
 // maxSlots is how many roots the quick way has room for. Two are the request and a header.
@@ -156,11 +177,15 @@ func (p *Program) expandSlowly(ctx context.Context, keys []string, facts func(ro
 // when all parts are there.
 func (p *Program) Finish() {
 	p.plain = len(p.Items) == 0 && len(p.Roots) <= maxSlots
+	own := -1 // the root whose fields are read by texts
 	for i := range p.Parts {
 		part := &p.Parts[i]
 		p.plain = p.plain && part.plain()
-		if part.Path != nil && part.Leaf == LeafString && part.Via == nil && part.Escape != nil {
-			part.field = part.Path.field()
+		if part.Path == nil || part.Leaf != LeafString || part.Via != nil || part.Escape == nil || own >= 0 && own != part.Path.Root {
+			continue
+		}
+		if part.field = part.Path.field(); part.field > 0 {
+			own = part.Path.Root
 		}
 	}
 }

@@ -187,10 +187,9 @@ type Source struct {
 
 // It is not a map, as there are few roots, and each knows its number.
 type slot struct {
-	value  reflect.Value
-	fields reflect.Value // the struct that value is or points to, for the quick way
-	find   lookup        // in the place of value for a lookup root
-	known  bool
+	value reflect.Value
+	find  lookup // in the place of value for a lookup root
+	known bool
 }
 
 // root returns the slot of the i-th root, filled.
