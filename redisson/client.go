@@ -48,6 +48,7 @@ type Client struct {
 	claims     *claims
 	lines      lines
 	waiters    waiters
+	alarms     sync.Pool // timers of those who have waited
 	subscriber *pubsub.Subscriber
 	receipts   receipts
 	turns      turns

@@ -243,8 +243,12 @@ func (d departure) confirm(ctx context.Context) (err error) {
 		case now >= by:
 			c.claims.end()
 			return cmp.Or(context.Cause(ctx), noAnswer(c.timeout))
-		case known.brief && done == nil:
-			<-known.changed
+		case known.brief:
+			select {
+			case <-known.changed:
+			case <-done:
+				done, by = nil, min(by, present().add(goneInterval))
+			}
 			continue
 		}
 		alarm := time.NewTimer(by.sub(now))

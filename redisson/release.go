@@ -40,7 +40,7 @@ func (s *claims) beginRelease(h *hold, kept time.Duration, next *hold) (t task, 
 	ho.version++ // also for a partial release that is under way, and may find nothing any more
 	if ho.leaves() {
 		ho.dead = true // endRelease buries it, when nobody waits for that any more
-		s.settleLocked(ho, leaving)
+		ho.fate = leaving // those who wait for more are told with the answer
 		exit, heir := ho.leave(now)
 		return task{call: exit, whole: true, free: heir == "" && handsOver(ho.family)}, nil
 	}
@@ -83,7 +83,7 @@ func (s *claims) dischargeLocked(h *hold, now instant) (t task) {
 	case h.holder.unreleased > 0 || !h.holder.dead:
 	case s.closed != nil:
 		s.active++
-		s.settleLocked(h.holder, leaving)
+		h.holder.fate = leaving
 		t.call, _ = h.holder.leave(now)
 		t.whole = true
 	default:

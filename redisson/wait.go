@@ -46,7 +46,7 @@ type waiter struct {
 	patience time.Duration // for the first answer of Redis
 	place    place
 	stay     stay
-	timer    *time.Timer
+	alarm    *time.Timer // nil before it is set
 }
 
 // run waits for at most the given time; 0 tries once, and a negative one waits as long as ctx. Those who give the same id stand in
@@ -90,6 +90,7 @@ func (w *waiter) standIn(id lineID, channel string) (err error) {
 	defer func() {
 		w.c.claims.waits(-1)
 		w.stay.end()
+		w.leaveAlarm()
 		if w.c.lines.leave(&w.place, got && err == nil) {
 			w.c.claims.abandon(w.hold)
 		}
@@ -265,11 +266,23 @@ func (w *waiter) sleep(changed <-chan struct{}, d time.Duration) error {
 	}
 }
 
+// alarmIn sets the waiter's alarm, which is one that another waiter has left if there is any: to make one takes longer than to wait for
+// one's turn.
 func (w *waiter) alarmIn(d time.Duration) <-chan time.Time {
-	if w.timer == nil {
-		w.timer = time.NewTimer(d)
-	} else {
-		w.timer.Reset(d)
+	if w.alarm == nil {
+		w.alarm, _ = w.c.alarms.Get().(*time.Timer)
 	}
-	return w.timer.C
+	if w.alarm == nil {
+		w.alarm = time.NewTimer(d)
+	} else {
+		w.alarm.Reset(d)
+	}
+	return w.alarm.C
+}
+
+// leaveAlarm leaves the alarm to others.
+func (w *waiter) leaveAlarm() {
+	if w.alarm != nil && w.alarm.Stop() {
+		w.c.alarms.Put(w.alarm)
+	}
 }
