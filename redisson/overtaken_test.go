@@ -13,9 +13,9 @@ import (
 
 // A Close removes the lock from Redis while a release is on its way. That one finds nothing, and nothing was lost.
 
-// overtaken has the question of a release come to Redis after the lock is not there any more, which close brings about. A lost lock was
+// overtaken has the question of a release come to Redis after the lock is not there any more, which end brings about. A lost lock was
 // removed by somebody else before.
-func overtaken(t *testing.T, question *script, lost bool, prepare func(c *Client) (h lock.Hold, close func())) {
+func overtaken(t *testing.T, question *script, lost bool, prepare func(c *Client) (h lock.Hold, end func())) {
 	t.Helper()
 	s := redistest.Any(t)
 	admin, rdb := s.Client(t), s.Client(t)

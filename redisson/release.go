@@ -39,7 +39,7 @@ func (s *claims) beginRelease(h *hold, kept time.Duration, next *hold) (t task, 
 	}
 	ho.version++ // also for a partial release that is under way, and may find nothing any more
 	if ho.leaves() {
-		ho.dead = true // endRelease buries it, when nobody waits for that any more
+		ho.dead = true    // endRelease buries it, when nobody waits for that any more
 		ho.fate = leaving // those who wait for more are told with the answer
 		exit, heir := ho.leave(now)
 		return task{call: exit, whole: true, free: heir == "" && handsOver(ho.family)}, nil

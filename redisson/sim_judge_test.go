@@ -153,7 +153,7 @@ func (j *judge) rob(key string) {
 	}
 	for _, s := range j.inside[key] {
 		for _, sec := range s.live {
-			if sec.robbed == 0 && !(j.w.scene.majority && j.w.has(sec, key)) {
+			if sec.robbed == 0 && (!j.w.scene.majority || !j.w.has(sec, key)) {
 				j.net.Reach("robbed")
 				sec.robbed = j.robbed[key]
 			}

@@ -130,7 +130,8 @@ func (s *stay) nestUnder(under *section, locks several, singles []oneLock) {
 	if ctx.Err() != nil {
 		return
 	}
-	ok, what := false, "re-entry"
+	var ok bool
+	what := "re-entry"
 	one := singles[s.o.rand.IntN(len(singles))]
 	single := s.o.rand.IntN(3) == 0
 	if single {
