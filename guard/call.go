@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/lock"
@@ -14,25 +12,22 @@ import (
 // call is one run of a Runner.
 type call struct {
 	*Runner
-	task  task
-	ctx   context.Context // the caller's, with our span
-	span  trace.Span
-	event Event
+	task    task
+	ctx     context.Context // the caller's, with our span
+	account *account        // nil if nobody is told
 
-	work        heldContext // of the work; its holds are in the order taken
-	released    bool        // they are to be given back no more
-	locked      bool        // all of them are held, or were
-	countedHeld bool        // in latchkey.guard.held
-	judged      bool        // lost and until are known, as the work has returned
-	releasing   releaseContext
-	began       time.Duration // by the clock, as are the others
-	since       time.Duration // when all locks were held
-	lost        error         // why the call lost a lock
-	until       time.Duration // until when the locks are good
-	keep        time.Duration // how long the locks stay after their release
-	turn        *turn         // nil unless newer calls replace this one
-	above       *call         // before it in a Stack
-	*member                   // nil outside of a Registry
+	work      heldContext // of the work; its holds are in the order taken
+	released  bool        // they are to be given back no more
+	locked    bool        // all of them are held, or were
+	judged    bool        // lost and until are known, as the work has returned
+	releasing releaseContext
+	since     time.Duration // when all locks were held, by the clock, as is the next
+	until     time.Duration // until when the locks are good
+	keep      time.Duration // how long the locks stay after their release
+	lost      error         // why the call lost a lock
+	turn      *turn         // nil unless newer calls replace this one
+	above     *call         // before it in a Stack
+	*member                 // nil outside of a Registry
 
 	one [1]lock.Hold // room for the usual case
 	key [1]string
@@ -86,10 +81,8 @@ func (t *funcTask) instead(ctx context.Context, refused error) error { return t.
 
 // start makes the call and tells how it went.
 func (c *call) start(ctx context.Context, facts keyexpr.Facts) (ran bool, err error) {
-	c.until, c.began = Forever, clock.Now()
-	// The outcome until a better one is known, which does not happen if anything panics.
-	c.event.Guard, c.event.Template, c.event.Outcome = c.spec.Name, c.spec.Key, OutcomePanic
-	c.ctx, c.span = c.tel.spans.start(ctx, c.began, &c.labels)
+	c.until = Forever
+	c.open(ctx)
 	defer c.end()
 	below := c.descend(facts)
 	ran, outcome, err := c.dispatch(facts)
@@ -98,7 +91,9 @@ func (c *call) start(ctx context.Context, facts keyexpr.Facts) (ran bool, err er
 		ran = false
 		outcome, err = c.rolledBack(below)
 	}
-	c.event.Outcome, c.event.Err = outcome, err
+	if c.account != nil {
+		c.account.Outcome, c.account.Err = outcome, err
+	}
 	return ran, err
 }
 
@@ -146,55 +141,14 @@ func (c *call) end() {
 	c.release()
 }
 
-func (c *call) tell() {
-	c.tel.report(c)
-	if c.locked {
-		for _, hook := range c.afterRelease {
-			hook(c.ctx, c.event)
-		}
-	}
-	for _, observe := range c.observers {
-		observe(c.ctx, c.event)
-	}
-}
-
 // acquire takes the locks of all keys, or returns the first error with those taken so far in c.work.holds. Each lock's
 // context derives from the one before it, so that the last ends when any of them is lost, and all are above the work.
 func (c *call) acquire(keys []string) error {
-	c.event.Keys = len(keys)
-	if c.wantKeys {
-		names := keys
-		c.event.keys = &names
-	}
-	start := c.began
-	if !c.quick {
-		start = clock.Now()
-	}
-	counted := c.enterLine()
-	defer func() {
-		c.leaveLine(counted)
-		if !c.locked {
-			c.event.Wait = clock.Now() - start
-		}
-	}()
+	c.ask(keys)
+	defer c.asked()
 	c.work.holds = c.one[:0]
-	request := c.spec.request()
-	if c.spec.Busy == Replace {
-		if err := c.takeTurn(request, keys); err != nil {
-			return err
-		}
-		request.Wait = c.waitLeft(request.Wait, start)
-	}
-	for _, key := range keys {
-		request.Key = key
-		hold, err := c.takeOne(request)
-		if err != nil {
-			return err
-		}
-		c.work.holds = append(c.work.holds, hold)
-		if len(keys) > 1 {
-			request.Wait = c.waitLeft(request.Wait, start)
-		}
+	if err := c.takeAll(keys); err != nil {
+		return err
 	}
 	ctx := c.latest()
 	if ctx.Err() != nil { // the caller has gone, or a lock was lost while others were waited for
@@ -203,10 +157,35 @@ func (c *call) acquire(keys []string) error {
 	if err := c.spec.canKeep(c.work.holds); err != nil {
 		return err
 	}
-	c.work.Context, c.work.guard = ctx, c.spec.Name //nolint:fatcontext // one a call
+	c.work.Context, c.work.guard = ctx, &c.spec.Name //nolint:fatcontext // one a call
 	c.locked, c.since = true, c.beginning()
-	c.event.Wait = c.since - start
-	c.hasLocks(len(keys), c.event.Wait)
+	c.had()
+	return nil
+}
+
+// takeAll takes the locks of keys, for all of which together a call waits no longer than is declared.
+func (c *call) takeAll(keys []string) error {
+	request := c.request
+	bounded := request.Wait > 0 && (len(keys) > 1 || c.spec.Busy == Replace)
+	var start time.Duration
+	if bounded {
+		start = clock.Now()
+	}
+	if c.spec.Busy == Replace {
+		if err := c.takeTurn(request, keys); err != nil {
+			return err
+		}
+	}
+	for _, key := range keys {
+		if request.Key = key; bounded {
+			request.Wait = max(0, c.request.Wait-(clock.Now()-start))
+		}
+		hold, err := c.takeOne(&request)
+		if err != nil {
+			return err
+		}
+		c.work.holds = append(c.work.holds, hold)
+	}
 	return nil
 }
 
@@ -218,14 +197,6 @@ func (c *call) beginning() time.Duration {
 	return clock.Now()
 }
 
-// waitLeft is what is left of a wait that has an end, for a call that has waited since start.
-func (c *call) waitLeft(wait, start time.Duration) time.Duration {
-	if wait <= 0 {
-		return wait
-	}
-	return max(0, c.spec.Wait-(clock.Now()-start))
-}
-
 // latest is the context of the last lock taken, or the caller's if there is none.
 func (c *call) latest() context.Context {
 	if n := len(c.work.holds); n > 0 {
@@ -235,13 +206,4 @@ func (c *call) latest() context.Context {
 		return c.turn.ctx
 	}
 	return c.ctx
-}
-
-// request is what s asks of a locker, but for the key.
-func (s Spec) request() lock.Request {
-	r := lock.Request{Kind: s.Kind, Wait: s.Wait, Lease: s.Lease, MaxHold: s.MaxHold, Limit: s.Limit}
-	if s.Wait == Forever || s.Wait == 0 && s.Busy == Replace {
-		r.Wait = -1
-	}
-	return r
 }

@@ -147,7 +147,7 @@ func (r *Runner) peek(ctx context.Context, key string) KeyState {
 	if !ok {
 		return state
 	}
-	request := r.spec.request()
+	request := r.request
 	request.Key, request.Wait = key, 0
 	err := p.Peek(ctx, request)
 	state.Busy = errors.Is(err, lock.ErrBusy)

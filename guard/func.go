@@ -98,8 +98,6 @@ func newFunction[Req, Res any](e entryPoint, g *Guard, fn func(context.Context, 
 		return nil, err
 	}
 	r.byTask = r.key != nil && r.next == nil
-	// A request is at hand, unlike the facts of adapters, which may have to be read from a client.
-	r.quick = r.key != nil && g.source == nil && r.when == nil && !strings.Contains(r.spec.Key, "(")
 	return &function[Req, Res]{r, fn, instead}, nil
 }
 

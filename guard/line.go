@@ -18,13 +18,13 @@ type local struct {
 func newLocal() *local { return &local{waiting: make(map[string]int)} }
 
 // takeOne takes one lock, or refuses at once if as many as may wait for it are waiting already.
-func (c *call) takeOne(r lock.Request) (lock.Hold, error) {
+func (c *call) takeOne(r *lock.Request) (lock.Hold, error) {
 	ctx := c.latest()
 	if c.spec.Waiters == 0 || r.Wait == 0 {
-		return c.locker.Acquire(ctx, r)
+		return c.locker.Acquire(ctx, *r)
 	}
 	// Only a call that has to wait is a waiter, and whether it has to is known when it has tried.
-	start, once := clock.Now(), r
+	start, once := clock.Now(), *r
 	once.Wait = 0
 	hold, err := c.locker.Acquire(ctx, once)
 	if !errors.Is(err, lock.ErrBusy) || !c.local.wait(r.Key, c.spec.Waiters) {
@@ -34,7 +34,7 @@ func (c *call) takeOne(r lock.Request) (lock.Hold, error) {
 	if r.Wait > 0 {
 		r.Wait = max(0, r.Wait-(clock.Now()-start))
 	}
-	return c.locker.Acquire(ctx, r)
+	return c.locker.Acquire(ctx, *r)
 }
 
 // wait lets a call wait for key, if there are fewer than n who do.

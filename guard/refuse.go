@@ -29,7 +29,9 @@ func (c *call) keyless(err error, fields []string) (outcome string, _ *Error) {
 	if failed.Fact == "" && len(fields) == 1 {
 		failed.Fact = fields[0]
 	}
-	c.event.Fact = failed.Fact
+	if c.account != nil {
+		c.account.Fact = failed.Fact
+	}
 	return outcome, failed
 }
 
@@ -63,7 +65,9 @@ func (c *call) refuse(err error) (ran bool, outcome string, _ error) {
 
 // instead does what policy says in place of the work, or refuses the call.
 func (c *call) instead(policy Policy, outcome string, refused *Error) (ran bool, _ string, _ error) {
-	c.event.Refused = refused
+	if c.account != nil {
+		c.account.Refused = refused
+	}
 	switch {
 	case policy == Skip:
 		return false, OutcomeSkipped, nil

@@ -131,8 +131,11 @@ func (c *call) release() {
 		c.releaseTogether(holds)
 	}
 	if c.locked {
-		c.event.Held = clock.Now() - c.since
-		c.recent.add(c.event.Held + max(0, c.keep))
+		held := clock.Now() - c.since
+		c.recent.add(held + max(0, c.keep))
+		if c.account != nil {
+			c.account.Held = held
+		}
 	}
 }
 
@@ -153,7 +156,7 @@ func giveBack(ctx context.Context, hold lock.Hold, keep time.Duration) error {
 }
 
 // canKeep refuses holds that can't be kept, where that is declared.
-func (s Spec) canKeep(holds []lock.Hold) error {
+func (s *Spec) canKeep(holds []lock.Hold) error {
 	if s.Hold == 0 {
 		return nil
 	}
@@ -187,10 +190,12 @@ func (c *call) answered(err error, good bool) {
 	if isLoss(err) && good && c.lost == nil {
 		c.lost = err
 	}
-	if c.event.Release != nil {
-		err = errors.Join(c.event.Release, err)
+	if a := c.account; a != nil && a.Release != nil {
+		err = errors.Join(a.Release, err)
 	}
-	c.event.Release = err
+	if c.account != nil {
+		c.account.Release = err
+	}
 }
 
 // answer is how the release of one of many locks ended.

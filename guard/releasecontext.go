@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -21,47 +20,40 @@ func ReleaseTimeout(d time.Duration) Option {
 // releaseContext has the values of the caller's context, but an end of its own, a timeout after its first use. It
 // is a type because lockers in memory never look at it, and a timer is a good part of what a guard around them costs.
 type releaseContext struct {
-	call   *call
-	state  atomic.Int32
-	mu     sync.Mutex      // held while ctx is made
-	ctx    context.Context // nil until used
+	call *call
+	made atomic.Pointer[timed] // nil until used or stopped
+}
+
+// timed is a context with its end.
+type timed struct {
+	context.Context
 	cancel context.CancelFunc
 }
 
-// The states of a releaseContext. It begins unused.
-const (
-	unused = iota
-	used
-	stopped
-)
-
-func (c *releaseContext) timed() context.Context {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.ctx != nil:
-	case c.state.CompareAndSwap(unused, used):
-		c.ctx, c.cancel = context.WithTimeout(context.WithoutCancel(c.call.ctx), c.call.releaseTimeout)
-	default:
-		c.ctx = ended
+func (c *releaseContext) timed() *timed {
+	if t := c.made.Load(); t != nil {
+		return t
 	}
-	return c.ctx
+	t := new(timed)
+	t.Context, t.cancel = context.WithTimeout(context.WithoutCancel(c.call.ctx), c.call.releaseTimeout)
+	if !c.made.CompareAndSwap(nil, t) {
+		t.cancel()
+	}
+	return c.made.Load()
 }
 
 // stop ends c. A use after that finds a context that has ended.
 func (c *releaseContext) stop() {
-	if c.state.CompareAndSwap(unused, stopped) {
-		return // as nearly always
+	if !c.made.CompareAndSwap(nil, ended) { // nearly always it was not used
+		c.made.Load().cancel()
 	}
-	c.timed() // is being made, perhaps
-	c.cancel()
 }
 
 // ended is a context that is over from the start.
-var ended = func() context.Context {
+var ended = func() *timed {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	return ctx
+	return &timed{ctx, cancel}
 }()
 
 func (c *releaseContext) Deadline() (time.Time, bool) { return c.timed().Deadline() }

@@ -19,6 +19,7 @@ const requestRoot = "req"
 // A Runner is a Guard fitted to the facts that an adapter can offer. It is immutable and safe for concurrent use.
 type Runner struct {
 	spec      Spec
+	request   lock.Request // that of spec, but for the key
 	locker    lock.Locker
 	tel       *telemetry
 	labels    labels
@@ -39,7 +40,6 @@ type Runner struct {
 	pattern *keyexpr.Pattern  // of key, for code that is generated
 	byTask  bool              // keys are made by the task, which is keyed
 	when    *keyexpr.Condition
-	quick   bool // there is nothing before the locks that could take time
 }
 
 // Prepare fits g to roots, for adapters: it checks that key and condition name nothing else and have fitting types.
@@ -88,7 +88,7 @@ func (g *Guard) prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
 // compile fits the texts of g to roots.
 func (g *Guard) compile(roots keyexpr.Roots) (r *Runner, faults []error) {
 	r = &Runner{
-		spec: g.spec, locker: g.locker, tel: g.tel, labels: newLabels(g.spec),
+		spec: g.spec, request: g.spec.request(), locker: g.locker, tel: g.tel, labels: newLabels(g.spec),
 		observers: slices.Clone(g.observers), wantKeys: g.wantKeys, keyFunc: g.keyFunc,
 		recent: new(recentHolds), local: g.local, afterRelease: slices.Clone(g.hooks),
 		releaseTimeout: cmp.Or(g.releaseTimeout, releaseTimeout), maxRetryAfter: g.maxRetryAfter,

@@ -32,12 +32,12 @@ func (c *call) shadowed(facts keyexpr.Facts) (ran bool, outcome string, err erro
 	if err != nil {
 		return c.shadowless(err, c.fields())
 	}
-	c.event.Keys = len(keys)
+	c.account.Keys = len(keys)
 	s := newShadow(c, keys)
 	succeeded := false // which a panic is not
 	defer func() {
 		if refused := s.end(succeeded); refused != nil {
-			c.event.Refused = c.classed(refused)
+			c.account.Refused = c.classed(refused)
 		}
 	}()
 	err = c.task.run(s)
@@ -48,7 +48,7 @@ func (c *call) shadowed(facts keyexpr.Facts) (ran bool, outcome string, err erro
 // shadowless runs a call whose key or condition can't be had.
 func (c *call) shadowless(err error, fields []string) (ran bool, outcome string, _ error) {
 	_, refused := c.keyless(err, fields)
-	c.event.Refused = refused
+	c.account.Refused = refused
 	return true, OutcomeShadow, c.task.run(c.ctx)
 }
 
@@ -132,7 +132,7 @@ func (s *shadow) acquire(ctx context.Context) (holds []lock.Hold, err error) {
 			err = fmt.Errorf("locker panicked: %v", p)
 		}
 	}()
-	request := s.run.spec.request()
+	request := s.run.request
 	request.Wait = 0
 	for _, key := range s.keys {
 		if s.outer.has(s.run.locker, key) {

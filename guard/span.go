@@ -19,50 +19,43 @@ type spans struct {
 	// unset is the global provider that stands in until the program sets one. It is nil where spans always start.
 	unset trace.TracerProvider
 	never bool // the provider does nothing, and never will
-	// asked is when the stand-in was last asked for a span, by the clock. Instrumentation from outside of the
-	// program (eBPF) attaches to the stand-in's spans, and to be noticed it must find one from time to time.
-	asked *atomic.Int64
+	// quiet says that the stand-in was asked for a span not long ago, and nobody recorded it. Instrumentation from outside of
+	// the program (eBPF) attaches to the stand-in's spans, and to be noticed it must find one from time to time.
+	quiet *atomic.Bool
 }
 
-// askEvery is how often the stand-in is asked for a span.
+// askEvery is how often the stand-in is asked for a span that nobody records.
 const askEvery = time.Second
-
-var noSpan = trace.SpanFromContext(context.Background())
 
 func newSpans(p trace.TracerProvider) spans {
 	if p == nil {
 		p = otel.GetTracerProvider()
 	}
-	s := spans{tracer: p.Tracer(scope), asked: new(atomic.Int64)}
-	s.asked.Store(-int64(askEvery))
-	if standIn(p) {
-		s.unset = p
-	}
+	s := spans{tracer: p.Tracer(scope), unset: standIn(p), quiet: new(atomic.Bool)}
 	_, s.never = p.(noop.TracerProvider)
 	return s
 }
 
-// standIn reports whether p is the global provider of a program that has not set one. Its type has no exported name.
-// Should it ever get another one, spans are started for nobody, which a test of allocations notices.
-func standIn(p trace.TracerProvider) bool {
+// standIn returns p if it is the global provider of a program that has not set one, and nil otherwise. Its type has no exported
+// name. Should it ever get another one, guards ask for nobody, which a test of allocations notices.
+func standIn[P any](p P) (none P) {
 	t := reflect.TypeOf(p)
-	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "go.opentelemetry.io/otel/internal/global"
+	if t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "go.opentelemetry.io/otel/internal/global" {
+		return p
+	}
+	return none
 }
 
-// start begins the span of a call that begins now. Where there is nobody to see it, ctx stays as it is.
-func (s *spans) start(ctx context.Context, at time.Duration, l *labels) (context.Context, trace.Span) {
-	if s.never || s.unset != nil && s.silent(at) {
-		return ctx, noSpan
+// start begins the span of a call. Where there is nobody to see it, ctx stays as it is, and the span is nil.
+func (s *spans) start(ctx context.Context, l *labels) (context.Context, trace.Span) {
+	// A provider is set behind the stand-in before it takes the stand-in's place.
+	unset := s.unset != nil && otel.GetTracerProvider() == s.unset
+	if s.never || unset && s.quiet.Load() {
+		return ctx, nil
 	}
-	return s.tracer.Start(ctx, l.spanName, l.span...)
-}
-
-// silent reports whether the stand-in still has no provider behind it, and was asked for a span not long ago. A provider
-// is set behind the stand-in before it takes the stand-in's place.
-func (s *spans) silent(at time.Duration) bool {
-	if otel.GetTracerProvider() != s.unset {
-		return false
+	under, span := s.tracer.Start(ctx, l.spanName, l.span...)
+	if unset && !span.IsRecording() && s.quiet.CompareAndSwap(false, true) {
+		time.AfterFunc(askEvery, func() { s.quiet.Store(false) })
 	}
-	last := s.asked.Load()
-	return int64(at)-last < int64(askEvery) || !s.asked.CompareAndSwap(last, int64(at))
+	return under, span
 }

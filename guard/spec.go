@@ -170,3 +170,12 @@ func (s Spec) missing(hasKeyFunc bool) []error {
 	}
 	return faults
 }
+
+// request is what s asks of a locker, but for the key.
+func (s *Spec) request() lock.Request {
+	r := lock.Request{Kind: s.Kind, Wait: s.Wait, Lease: s.Lease, MaxHold: s.MaxHold, Limit: s.Limit}
+	if s.Wait == Forever || s.Wait == 0 && s.Busy == Replace {
+		r.Wait = -1
+	}
+	return r
+}

@@ -41,6 +41,7 @@ var seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1
 // telemetry is the instruments of one Guard.
 type telemetry struct {
 	spans         spans
+	unset         metric.MeterProvider // as spans.unset
 	calls         metric.Int64Counter
 	waiting, held metric.Int64UpDownCounter
 	wait, hold    metric.Float64Histogram
@@ -61,7 +62,7 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (*t
 		metric.WithDescription("Time that guarded calls spent to get their locks, or to fail to."), metric.WithUnit("s"))
 	hold, err5 := meter.Float64Histogram(metricHold, metric.WithExplicitBucketBoundaries(seconds...),
 		metric.WithDescription("Time that guarded calls held their locks."), metric.WithUnit("s"))
-	t := &telemetry{spans: newSpans(tracers), calls: calls, waiting: waiting, held: held, wait: wait, hold: hold}
+	t := &telemetry{spans: newSpans(tracers), unset: standIn(meters), calls: calls, waiting: waiting, held: held, wait: wait, hold: hold}
 	return t, errors.Join(err1, err2, err3, err4, err5)
 }
 
@@ -159,46 +160,6 @@ var refusals = [...]struct {
 	{ErrUnsupported, OutcomeUnsupported},
 }
 
-// enterLine counts the call among those that wait now; leaveLine, given its result, takes it out again.
-func (c *call) enterLine() (counted bool) {
-	if c.entry != nil {
-		c.entry.waiting.Add(1)
-	}
-	return c.tel.count(c.ctx, c.tel.waiting, &c.labels)
-}
-
-func (c *call) leaveLine(counted bool) {
-	if c.entry != nil {
-		c.entry.waiting.Add(-1)
-	}
-	c.tel.uncount(c.ctx, c.tel.waiting, &c.labels, counted)
-}
-
-// hasLocks counts the call among those that hold their locks now, which report ends.
-func (c *call) hasLocks(keys int, wait time.Duration) {
-	if c.entry != nil {
-		c.entry.held.Add(1)
-	}
-	c.countedHeld = c.tel.count(c.ctx, c.tel.held, &c.labels)
-	acquired(c.span, keys, wait)
-}
-
-// count adds a call to now, which is waiting or held. If it returns true, uncount must take the call out again: a
-// provider that comes in between would otherwise see it leave, but not enter.
-func (t *telemetry) count(ctx context.Context, now metric.Int64UpDownCounter, l *labels) bool {
-	if !now.Enabled(ctx) {
-		return false
-	}
-	now.Add(ctx, 1, l.now...)
-	return true
-}
-
-func (t *telemetry) uncount(ctx context.Context, now metric.Int64UpDownCounter, l *labels, counted bool) {
-	if counted {
-		now.Add(ctx, -1, l.now...)
-	}
-}
-
 // acquired notes in the span that the call has its locks.
 func acquired(span trace.Span, keys int, wait time.Duration) {
 	if span.IsRecording() {
@@ -222,24 +183,22 @@ func released(span trace.Span, err error, hold time.Duration) {
 	span.AddEvent(eventReleased, trace.WithAttributes(attrs...))
 }
 
-// report writes down a call that has ended and given its locks back.
-func (t *telemetry) report(c *call) {
-	e := &c.event
-	t.uncount(c.ctx, t.held, &c.labels, c.countedHeld)
-	if c.locked {
-		released(c.span, e.Release, e.Held)
+// report writes down a call that has ended and given its locks back, if it had them.
+func (t *telemetry) report(ctx context.Context, a *account, locked bool, l *labels) {
+	if locked {
+		released(a.span, a.Release, a.Held)
 	}
-	if c.entry != nil {
-		c.entry.count(e, c.locked)
-	}
-	if recording := c.span.IsRecording(); recording || t.measures(c.ctx) {
-		o := c.labels.ended[ending{e.Outcome, e.refusedBy()}]
-		t.measure(c.ctx, e, c.locked, &o)
-		if recording {
-			finish(c.span, e, &o)
+	o := l.ended[ending{a.Outcome, a.refusedBy()}]
+	if a.measured {
+		if locked {
+			t.held.Add(ctx, -1, l.now...)
 		}
+		t.measure(ctx, &a.Event, locked, &o)
 	}
-	c.span.End()
+	if a.span.IsRecording() {
+		finish(a.span, a.Outcome, &o)
+	}
+	a.span.End()
 }
 
 func (t *telemetry) measure(ctx context.Context, e *Event, locked bool, l *endLabels) {
@@ -252,14 +211,17 @@ func (t *telemetry) measure(ctx context.Context, e *Event, locked bool, l *endLa
 	}
 }
 
-func finish(span trace.Span, e *Event, l *endLabels) {
+func finish(span trace.Span, outcome string, l *endLabels) {
 	span.SetAttributes(l.span...)
 	if l.failed { // without the error's text, which can quote the request or the lock service
-		span.SetStatus(codes.Error, e.Outcome)
+		span.SetStatus(codes.Error, outcome)
 	}
 }
 
-// measures reports whether anybody reads what is counted at the end of a call.
+// measures reports whether anybody reads the instruments.
 func (t *telemetry) measures(ctx context.Context) bool {
-	return t.calls.Enabled(ctx) || t.wait.Enabled(ctx) || t.hold.Enabled(ctx)
+	if t.unset != nil && otel.GetMeterProvider() == t.unset {
+		return false
+	}
+	return t.calls.Enabled(ctx) || t.waiting.Enabled(ctx) || t.held.Enabled(ctx) || t.wait.Enabled(ctx) || t.hold.Enabled(ctx)
 }

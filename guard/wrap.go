@@ -108,7 +108,6 @@ func (d Directive[Req, Res]) wrap(g *Guard) (*wrapped, error) {
 	if p := r.key.Pattern(); p != nil && d.Key != nil && slices.Equal(p.Paths(), strings.Fields(d.Paths)) {
 		r.pattern, r.byTask = p, true
 	}
-	r.quick = r.pattern != nil && r.when == nil
 	made := &directed[Req, Res]{d, r, d.fallback(g.fallback)}
 	return &wrapped{r, func() { *d.To = made.call }}, nil
 }

@@ -5,7 +5,6 @@ package lazyctx
 import (
 	"cmp"
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -13,11 +12,7 @@ import (
 // Context is a context from Begin to End. It is a part of what it is the context of.
 type Context struct {
 	parent context.Context
-
-	mu    sync.Mutex
-	made  *standard   // nil until it is needed
-	own   atomic.Bool // made or cause is set; until then there is only the parent
-	cause error       // of the first End
+	own    atomic.Pointer[standard] // nil until it is needed: there is only the parent
 }
 
 // standard is a context of package context.
@@ -26,44 +21,45 @@ type standard struct {
 	stop context.CancelCauseFunc
 }
 
+// canceled stands for one that was canceled before anybody needed it.
+var canceled = new(standard)
+
 // Begin makes c a context under parent. It comes before anything else.
 func (c *Context) Begin(parent context.Context) { c.parent = parent }
 
 // End ends c. A nil cause is context.Canceled. It has no effect if the parent has ended before.
 func (c *Context) End(cause error) {
-	cause, before := cmp.Or(cause, context.Canceled), c.parent.Err() != nil
-	c.mu.Lock()
-	c.own.Store(true)
-	c.cause = cmp.Or(c.cause, cause)
-	if before && c.made == nil {
-		c.makeLocked(c.parent) // so it has ended, as the parent has
+	cause = cmp.Or(cause, context.Canceled)
+	if c.parent.Err() == nil && cause == context.Canceled && c.own.CompareAndSwap(nil, canceled) {
+		return // as nearly always
 	}
-	made := c.made
-	c.mu.Unlock()
-	if made != nil { // runs code of contexts that we know nothing about
-		made.stop(cause)
+	if c.own.Load() == canceled {
+		return
 	}
-}
-
-func (c *Context) makeLocked(parent context.Context) {
-	c.own.Store(true)
-	ctx, stop := context.WithCancelCause(parent)
-	c.made = &standard{ctx, stop}
+	c.standard().stop(cause) // runs code of contexts that we know nothing about
 }
 
 // standard returns a context of package context that ends as c does.
-func (c *Context) standard() context.Context {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.made != nil:
-	case c.cause == nil:
-		c.makeLocked(c.parent)
-	default: // what becomes of the parent makes no difference anymore
-		c.makeLocked(context.WithoutCancel(c.parent))
-		c.made.stop(c.cause)
+func (c *Context) standard() *standard {
+	for {
+		own, parent := c.own.Load(), c.parent
+		switch own {
+		case nil:
+		case canceled: // what becomes of the parent makes no difference anymore
+			parent = context.WithoutCancel(parent)
+		default:
+			return own
+		}
+		ctx, stop := context.WithCancelCause(parent)
+		if own == canceled {
+			stop(context.Canceled)
+		}
+		made := &standard{ctx, stop}
+		if c.own.CompareAndSwap(own, made) {
+			return made
+		}
+		stop(nil)
 	}
-	return c.made.Context
 }
 
 // Deadline implements [context.Context], as do the other methods.
@@ -90,4 +86,4 @@ func (c *Context) Value(key any) any {
 }
 
 // live reports whether there is only a parent, which goes on.
-func (c *Context) live() bool { return !c.own.Load() && c.parent.Err() == nil }
+func (c *Context) live() bool { return c.own.Load() == nil && c.parent.Err() == nil }

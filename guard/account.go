@@ -1,0 +1,110 @@
+package guard
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/latchkey-go/latchkey/internal/clock"
+)
+
+// account is what is told about a call. A call of which nobody is told has none, and reads the clock less often: both are a
+// good part of what a guard around a lock in memory costs.
+type account struct {
+	Event
+	span     trace.Span
+	measured bool          // by the instruments, of which it leaves those that it has entered
+	start    time.Duration // when it began to ask for its locks, by the clock
+}
+
+var noSpan = trace.SpanFromContext(context.Background())
+
+// open begins the call's span, and its account if anybody is told. Who comes to listen later hears of the next call.
+func (c *call) open(ctx context.Context) {
+	ctx, span := c.tel.spans.start(ctx, &c.labels)
+	c.ctx = ctx
+	measured := c.tel.measures(ctx)
+	alone := c.entry == nil && c.above == nil && c.next == nil
+	if alone && span == nil && !measured && len(c.observers) == 0 && len(c.afterRelease) == 0 {
+		return
+	}
+	if span == nil {
+		span = noSpan
+	}
+	c.account = &account{span: span, measured: measured}
+	// The outcome until a better one is known, which does not happen if anything panics.
+	c.account.Event = Event{Guard: c.spec.Name, Template: c.spec.Key, Outcome: OutcomePanic}
+}
+
+// ask notes that the call asks for the locks of keys from now on.
+func (c *call) ask(keys []string) {
+	a := c.account
+	if a == nil {
+		return
+	}
+	a.Keys, a.start = len(keys), clock.Now()
+	if c.wantKeys {
+		names := keys // which would be in the heap for all calls otherwise
+		a.keys = &names
+	}
+	if c.entry != nil {
+		c.entry.waiting.Add(1)
+	}
+	if a.measured {
+		c.tel.waiting.Add(c.ctx, 1, c.labels.now...)
+	}
+}
+
+// asked is the end of ask, with the locks or without.
+func (c *call) asked() {
+	a := c.account
+	if a == nil {
+		return
+	}
+	if c.entry != nil {
+		c.entry.waiting.Add(-1)
+	}
+	if a.measured {
+		c.tel.waiting.Add(c.ctx, -1, c.labels.now...)
+	}
+	if !c.locked {
+		a.Wait = clock.Now() - a.start
+	}
+}
+
+// had notes that the call has its locks, which tell ends.
+func (c *call) had() {
+	a := c.account
+	if a == nil {
+		return
+	}
+	a.Wait = c.since - a.start
+	if c.entry != nil {
+		c.entry.held.Add(1)
+	}
+	if a.measured {
+		c.tel.held.Add(c.ctx, 1, c.labels.now...)
+	}
+	acquired(a.span, a.Keys, a.Wait)
+}
+
+// tell says how the call went, now that it has given its locks back.
+func (c *call) tell() {
+	a := c.account
+	if a == nil {
+		return
+	}
+	if c.entry != nil {
+		c.entry.count(&a.Event, c.locked)
+	}
+	c.tel.report(c.ctx, a, c.locked, &c.labels)
+	if c.locked {
+		for _, hook := range c.afterRelease {
+			hook(c.ctx, a.Event)
+		}
+	}
+	for _, observe := range c.observers {
+		observe(c.ctx, a.Event)
+	}
+}
