@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/metric/noop"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
@@ -14,23 +14,25 @@ import (
 
 // switched is a meter whose gauges count whatever they are told, and say whether anybody reads them.
 type switched struct {
-	noop.MeterProvider
+	metricnoop.MeterProvider
 	on     atomic.Bool
 	gauges map[string]*gauge
 }
 
 type switchedMeter struct {
-	noop.Meter
+	metricnoop.Meter
 	*switched
 }
 
 type gauge struct {
-	noop.Int64UpDownCounter
+	metricnoop.Int64UpDownCounter
 	*switched
 	now, lowest, highest int64
 }
 
-func (s *switched) Meter(string, ...metric.MeterOption) metric.Meter { return switchedMeter{switched: s} }
+func (s *switched) Meter(string, ...metric.MeterOption) metric.Meter {
+	return switchedMeter{switched: s}
+}
 
 func (m switchedMeter) Int64UpDownCounter(name string, _ ...metric.Int64UpDownCounterOption) (metric.Int64UpDownCounter, error) {
 	m.gauges[name] = &gauge{switched: m.switched}
