@@ -3,7 +3,6 @@
 package lazyctx
 
 import (
-	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
@@ -29,8 +28,7 @@ func (c *Context) Begin(parent context.Context) { c.parent = parent }
 
 // End ends c. A nil cause is context.Canceled. It has no effect if the parent has ended before.
 func (c *Context) End(cause error) {
-	cause = cmp.Or(cause, context.Canceled)
-	if c.parent.Err() == nil && cause == context.Canceled && c.own.CompareAndSwap(nil, canceled) {
+	if cause == nil && c.parent.Err() == nil && c.own.CompareAndSwap(nil, canceled) {
 		return // as nearly always
 	}
 	if c.own.Load() == canceled {

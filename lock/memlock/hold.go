@@ -206,7 +206,7 @@ func (h *hold) finish() error {
 	if !h.released.CompareAndSwap(false, true) {
 		return lock.ErrNotHeld
 	}
-	if h.close(givenBack, context.Canceled) {
+	if h.close(givenBack, nil) {
 		return nil
 	}
 	return h.ended.Load()

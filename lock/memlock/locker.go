@@ -159,7 +159,7 @@ func (l *Locker) wait(ctx context.Context, h *hold) error {
 	}
 	if ctx.Err() != nil {
 		// Whether still in the queue or just granted, this passes the turn on to the next.
-		h.end(givenBack, context.Canceled)
+		h.end(givenBack, nil)
 		return context.Cause(ctx)
 	}
 	return nil
