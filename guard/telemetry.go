@@ -188,26 +188,27 @@ func (t *telemetry) report(ctx context.Context, a *account, locked bool, l *labe
 	if locked {
 		released(a.span, a.Release, a.Held)
 	}
-	o := l.ended[ending{a.Outcome, a.refusedBy()}]
-	if a.measured {
-		if locked {
-			t.held.Add(ctx, -1, l.now...)
+	recording := a.span.IsRecording()
+	if recording || a.measured {
+		o := l.ended[ending{a.Outcome, a.refusedBy()}]
+		if a.measured {
+			t.measure(ctx, &a.Event, locked, l, &o)
 		}
-		t.measure(ctx, &a.Event, locked, &o)
-	}
-	if a.span.IsRecording() {
-		finish(a.span, a.Outcome, &o)
+		if recording {
+			finish(a.span, a.Outcome, &o)
+		}
 	}
 	a.span.End()
 }
 
-func (t *telemetry) measure(ctx context.Context, e *Event, locked bool, l *endLabels) {
-	t.calls.Add(ctx, 1, l.add...)
+func (t *telemetry) measure(ctx context.Context, e *Event, locked bool, l *labels, o *endLabels) {
+	t.calls.Add(ctx, 1, o.add...)
 	if e.Keys > 0 {
-		t.wait.Record(ctx, e.Wait.Seconds(), l.record...)
+		t.wait.Record(ctx, e.Wait.Seconds(), o.record...)
 	}
 	if locked {
-		t.hold.Record(ctx, e.Held.Seconds(), l.record...)
+		t.held.Add(ctx, -1, l.now...)
+		t.hold.Record(ctx, e.Held.Seconds(), o.record...)
 	}
 }
 
