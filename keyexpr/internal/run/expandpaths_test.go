@@ -175,3 +175,27 @@ func TestFunctionsSayWhatTheyTake(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with a fact is said of the first hole that reads it.
+func TestFactIsBlamedOnItsFirstHole(t *testing.T) {
+	field := func(src string) Part {
+		return Part{Src: src, Path: &Path{Steps: []Step{{Src: "v", Field: 0}}}, Leaf: LeafString, Escape: Before(nil)}
+	}
+	for _, parts := range [][]Part{
+		{text("o:"), field("v.first"), text(":"), field("v.second")},
+		{field("v.first"), field("v.second"), text(":o")},
+	} {
+		p := &Program{Text: "a text", Roots: []Root{{Name: "v", Type: reflect.TypeFor[*order]()}}, Parts: parts}
+		p.Finish()
+		for name, facts := range map[string]func(string) (any, error){
+			"none":         func(string) (any, error) { return nil, io.ErrUnexpectedEOF },
+			"another type": func(string) (any, error) { return 7, nil },
+			"nil":          func(string) (any, error) { return (*order)(nil), nil },
+		} {
+			_, err := p.Expand(context.Background(), nil, facts)
+			if hole, ok := errors.AsType[*Blamed](err); !ok || hole.Fact() != "v.first" || p.own == 0 {
+				t.Errorf("%s: %v, want it of v.first; one root's own: %d", name, err, p.own)
+			}
+		}
+	}
+}

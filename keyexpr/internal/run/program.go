@@ -32,6 +32,7 @@ type Program struct {
 	Valid  bool
 	Fields []string // what is read of each root
 	plain  bool     // nothing but literals and paths
+	own    int      // as firstOwn says
 }
 
 // Part is a piece of a key: a literal, what is at the end of a path, or what a function appends.
@@ -78,10 +79,38 @@ func (p *Program) expand(ctx context.Context, keys []string, facts func(root str
 	if !p.plain {
 		return p.expandSlowly(ctx, keys, facts, request, nil)
 	}
+	if p.own == 0 {
+		return p.expandPaths(ctx, keys, facts, request, slot{})
+	}
+	// Most keys are of this kind.
+	var at slot
+	var err error
+	if facts != nil {
+		at.value, at.find, err = p.Roots[0].ask(facts)
+	} else {
+		at.value, at.find, err = p.Roots[0].of(request)
+	}
+	if err != nil {
+		return nil, BlameHole(p.Parts[p.own-1].Src, err)
+	}
+	var room [MaxKey / 4]byte
+	if key, done := p.texts(room[:0], 0, at.value); done == len(p.Parts) && len(key) <= MaxKey {
+		if keys == nil {
+			return []string{string(key)}, nil
+		}
+		return append(keys, string(key)), nil
+	}
+	at.known = true
+	return p.expandPaths(ctx, keys, facts, request, at)
+}
+
+// expandPaths is expand for literals and paths. The first root may be known.
+func (p *Program) expandPaths(ctx context.Context, keys []string, facts func(root string) (any, error), request any, first slot) ([]string, error) {
 	// Both are on the stack, and cleared for each request, so that more room would be paid for by each.
 	// A longer key moves the buffer to the heap.
 	var slots [maxSlots]slot
 	var room [MaxKey / 4]byte
+	slots[0] = first
 	buf := room[:0]
 	for i := 0; i < len(p.Parts); i++ {
 		part := &p.Parts[i]
@@ -188,6 +217,24 @@ func (p *Program) Finish() {
 			own = part.Path.Root
 		}
 	}
+	p.own = p.firstOwn()
+}
+
+// firstOwn returns the number of the first text if there is nothing but literals and texts of the only root's own fields, or else 0.
+func (p *Program) firstOwn() (first int) {
+	if !p.plain || p.Valid || len(p.Roots) != 1 {
+		return 0
+	}
+	for i := range p.Parts {
+		switch part := &p.Parts[i]; {
+		case part.Literal():
+		case part.field == 0:
+			return 0
+		case first == 0:
+			first = i + 1
+		}
+	}
+	return first
 }
 
 // plain reports whether the quick way knows how to make p. It looks a name up, or goes from a value
