@@ -245,7 +245,10 @@ func (r *road) newSession(l *lane, calls []call) *session {
 		return nil
 	}
 	l.made++
-	return &session{Conn: node.Conn(), since: time.Now()}
+	// A Conn shares the options of its client and not the mutex over them, and go-redis (9.23) writes to them when a server takes no part in
+	// maintenance notifications. The clone has options of its own, with the same timeouts unless writes have another one than reads.
+	own := node.WithTimeout(node.Options().ReadTimeout)
+	return &session{Conn: own.Conn(), since: time.Now()}
 }
 
 // keepLocked keeps a session for the next question, or gives its connection back if the lane is not quick.

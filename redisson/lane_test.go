@@ -32,6 +32,23 @@ func TestLoneCallerAsksDirectly(t *testing.T) {
 	}
 }
 
+// The first questions of a new client meet at go-redis, each with a connection of its own to set up. The race detector looks.
+func TestFirstQuestionsMeet(t *testing.T) {
+	s := redistest.Start(t)
+	for range 120 {
+		c := onClient(t, s.Client(t, func(o *redis.Options) { o.ContextTimeoutEnabled = true }))
+		var all sync.WaitGroup
+		for i := range 40 {
+			l := c.Lock(fmt.Sprint("k", i))
+			all.Go(func() {
+				time.Sleep(time.Duration(i%20) * 200 * time.Microsecond)
+				mustUnlock(t, l, mustLock(t, l))
+			})
+		}
+		all.Wait()
+	}
+}
+
 // What many callers ask travels together.
 func TestManyCallersShareRoundTrips(t *testing.T) {
 	s := redistest.Start(t)
