@@ -28,8 +28,10 @@ type lane struct {
 	crowded bool        // by them
 	since   instant     // when they were last that many
 	workers int
-	idle    int // workers that wait for a question
-	busy    int // workers that wait for an answer
+	idle    int  // workers that wait for a question
+	busy    int  // workers that wait for an answer
+	early   int  // of these, those whose question was sent before there was any answer
+	known   bool // there was one
 	quick   bool
 
 	sessions []*session // idle; the one used last is the last
@@ -156,6 +158,9 @@ func (r *road) next(l *lane) (qs []*question) {
 		l.queue = l.queue[n:]
 		if len(qs) > 0 {
 			l.busy++
+			if qs[0].early = !l.known; qs[0].early {
+				l.early++
+			}
 			r.callWorkersLocked(l)
 			return qs
 		}
@@ -186,6 +191,10 @@ func (r *road) end(l *lane, ss *session, sent time.Time, qs []*question, answers
 			posted = append(posted, func() { q.posted(own) })
 		}
 	}
+	if qs[0].early {
+		l.early--
+	}
+	l.known = l.known || answered
 	r.arriveLocked(l, ss, sent, answered)
 	r.unlock()
 	for _, f := range posted {
@@ -236,19 +245,17 @@ func (r *road) borrow(address string) (l *lane, ss *session) {
 }
 
 // newSession returns a session for a call, if the lane is quick and may have one more. The call is its first use, which takes a
-// connection from the pool.
+// connection from the pool, and perhaps sets it up. There go-redis (9.23) reads options that it may write while it sets up others, with a
+// mutex that a Conn does not share with its client. It writes for the first connections to a server, so sessions come after these.
 func (r *road) newSession(l *lane, calls []call) *session {
 	node := r.topology.Node(calls[0].keys[0])
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(calls) > 1 || node == nil || !l.quick || l.gathering() || l.made >= r.sessions || r.closed {
+	if len(calls) > 1 || node == nil || !l.quick || l.early > 0 || l.gathering() || l.made >= r.sessions || r.closed {
 		return nil
 	}
 	l.made++
-	// A Conn shares the options of its client and not the mutex over them, and go-redis (9.23) writes to them when a server takes no part in
-	// maintenance notifications. The clone has options of its own, with the same timeouts unless writes have another one than reads.
-	own := node.WithTimeout(node.Options().ReadTimeout)
-	return &session{Conn: own.Conn(), since: time.Now()}
+	return &session{Conn: node.Conn(), since: time.Now()}
 }
 
 // keepLocked keeps a session for the next question, or gives its connection back if the lane is not quick.

@@ -47,6 +47,7 @@ type question struct {
 	lane    *lane
 	by      time.Time // the deadline of the asker
 	sent    time.Time // zero before
+	early   bool      // as lane.early counts them
 	over    bool      // answered or given up
 	answers []answer
 
