@@ -37,8 +37,8 @@ func (c *call) open(ctx context.Context) {
 	c.account.Event = Event{Guard: c.spec.Name, Template: c.spec.Key, Outcome: OutcomePanic}
 }
 
-// ask notes that the call asks for the locks of keys from now on.
-func (c *call) ask(keys []string) {
+// beginWait notes that the call asks for the locks of keys from now on. EndWait follows.
+func (c *call) beginWait(keys []string) {
 	a := c.account
 	if a == nil {
 		return
@@ -56,8 +56,8 @@ func (c *call) ask(keys []string) {
 	}
 }
 
-// asked is the end of ask, with the locks or without.
-func (c *call) asked() {
+// endWait notes that the call asks no longer, whether or not it has its locks.
+func (c *call) endWait() {
 	a := c.account
 	if a == nil {
 		return
@@ -73,8 +73,8 @@ func (c *call) asked() {
 	}
 }
 
-// had notes that the call has its locks, which tell ends.
-func (c *call) had() {
+// beginHold notes that the call has its locks. That they are given back, tell notes.
+func (c *call) beginHold() {
 	a := c.account
 	if a == nil {
 		return

@@ -144,8 +144,8 @@ func (c *call) end() {
 // acquire takes the locks of all keys, or returns the first error with those taken so far in c.work.holds. Each lock's
 // context derives from the one before it, so that the last ends when any of them is lost, and all are above the work.
 func (c *call) acquire(keys []string) error {
-	c.ask(keys)
-	defer c.asked()
+	c.beginWait(keys)
+	defer c.endWait()
 	c.work.holds = c.one[:0]
 	if err := c.takeAll(keys); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (c *call) acquire(keys []string) error {
 	}
 	c.work.Context, c.work.guard = ctx, &c.spec.Name //nolint:fatcontext // one a call
 	c.locked, c.since = true, c.beginning()
-	c.had()
+	c.beginHold()
 	return nil
 }
 

@@ -190,12 +190,14 @@ func (c *call) answered(err error, good bool) {
 	if isLoss(err) && good && c.lost == nil {
 		c.lost = err
 	}
-	if a := c.account; a != nil && a.Release != nil {
+	a := c.account
+	if a == nil {
+		return
+	}
+	if a.Release != nil {
 		err = errors.Join(a.Release, err)
 	}
-	if c.account != nil {
-		c.account.Release = err
-	}
+	a.Release = err
 }
 
 // answer is how the release of one of many locks ended.

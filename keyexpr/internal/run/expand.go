@@ -1,0 +1,205 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"unicode/utf8"
+)
+
+// Expand appends the keys of a request to keys, sorted and distinct. Most templates are a
+// literal and one or two paths to short texts. They are made on the stack, without a state, whose
+// pool costs as much as the two paths. What turns out not to be short is started again with a state
+// and its budget, with the facts that are there.
+//
+// The quick way has no budget and needs none: a value that is longer than a key is left to the other
+// way, and there are only so many parts.
+func (p *Program) Expand(ctx context.Context, keys []string, facts func(root string) (any, error)) ([]string, error) {
+	return p.expand(ctx, keys, facts, nil)
+}
+
+// ExpandOf is Expand where request points to the value of every root.
+func (p *Program) ExpandOf(ctx context.Context, keys []string, request any) ([]string, error) {
+	return p.expand(ctx, keys, nil, request)
+}
+
+// expand has facts, or else a request.
+func (p *Program) expand(ctx context.Context, keys []string, facts func(root string) (any, error), request any) ([]string, error) {
+	// Where a closure runs, what the pool costs is lost in the rest.
+	if !p.plain {
+		return p.expandSlowly(ctx, keys, facts, request, nil)
+	}
+	if p.own == 0 {
+		return p.expandPaths(ctx, keys, facts, request, slot{})
+	}
+	// Most keys are of this kind.
+	var at slot
+	var err error
+	if facts != nil {
+		at.value, at.find, err = p.Roots[0].ask(facts)
+	} else {
+		at.value, at.find, err = p.Roots[0].of(request)
+	}
+	if err != nil {
+		return nil, BlameHole(p.Parts[p.own-1].Src, err)
+	}
+	var room [MaxKey / 4]byte
+	if key, done := p.texts(room[:0], 0, at.value); done == len(p.Parts) && len(key) <= MaxKey {
+		if keys == nil {
+			return []string{string(key)}, nil
+		}
+		return append(keys, string(key)), nil
+	}
+	at.known = true
+	return p.expandPaths(ctx, keys, facts, request, at)
+}
+
+// expandPaths is expand for literals and paths. The first root may be known.
+func (p *Program) expandPaths(ctx context.Context, keys []string, facts func(root string) (any, error), request any, first slot) ([]string, error) {
+	// Both are on the stack, and cleared for each request, so that more room would be paid for by each.
+	// A longer key moves the buffer to the heap.
+	var slots [maxSlots]slot
+	var room [MaxKey / 4]byte
+	slots[0] = first
+	buf := room[:0]
+	for i := 0; i < len(p.Parts); i++ {
+		part := &p.Parts[i]
+		if part.Path == nil {
+			buf = append(buf, part.Text...)
+			continue
+		}
+		at, root := &slots[part.Path.Root], &p.Roots[part.Path.Root]
+		var err error
+		if !at.known {
+			if facts != nil {
+				at.value, at.find, err = root.ask(facts)
+			} else {
+				at.value, at.find, err = root.of(request)
+			}
+			at.known = true
+		}
+		if err == nil {
+			var done int
+			if buf, done = p.texts(buf, i, at.value); done > 0 {
+				i += done - 1
+				continue
+			}
+			buf, err = part.quick(buf, at, root)
+		}
+		if err != nil {
+			if errors.Is(err, errLong) {
+				return p.expandSlowly(ctx, keys, facts, request, slots[:])
+			}
+			return nil, BlameHole(part.Src, err)
+		}
+	}
+	switch {
+	case len(buf) > MaxKey:
+		return p.expandSlowly(ctx, keys, facts, request, slots[:])
+	case p.Valid && !utf8.Valid(buf):
+		return nil, Blame(p.Text, errNoUTF8)
+	}
+	if keys == nil {
+		return []string{string(buf)}, nil
+	}
+	return append(keys, string(buf)), nil
+}
+
+// texts appends the parts from the i-th on, which is of this root, as far as they are literals and texts of the root's own fields, and
+// returns how many that is. Most keys are made of nothing else. What is wrong with a text is left to quick.
+func (p *Program) texts(key []byte, i int, root reflect.Value) (_ []byte, done int) {
+	fields := reflect.Indirect(root)
+	if fields.Kind() != reflect.Struct {
+		return key, 0
+	}
+	parts := p.Parts[i:]
+	for done = range parts {
+		part := &parts[done]
+		switch {
+		case part.field > 0:
+			s := fields.Field(part.field - 1).String()
+			if s == "" || len(s) > MaxKey {
+				return key, done
+			}
+			key = part.Escape.Append(key, s)
+		case part.Path == nil:
+			key = append(key, part.Text...)
+		default:
+			return key, done
+		}
+	}
+	return key, len(parts)
+}
+
+// maxSlots is how many roots the quick way has room for. Two are the request and a header.
+const maxSlots = 2
+
+// expandSlowly is Expand with a state from the pool. No fact is asked for twice.
+func (p *Program) expandSlowly(ctx context.Context, keys []string, facts func(root string) (any, error), request any,
+	known []slot) ([]string, error) {
+	if facts == nil {
+		facts = func(string) (any, error) {
+			v, err := target(request)
+			if err != nil {
+				return nil, err
+			}
+			return v.Interface(), nil
+		}
+	}
+	st := NewState(ctx, facts, p.Roots)
+	defer st.Release()
+	copy(st.slots, known)
+	return p.ExpandWith(st, keys)
+}
+
+// plain reports whether the quick way knows how to make p. It looks a name up, or goes from a value
+// along fields and entries, and never does the one after the other.
+func (p *Part) plain() bool {
+	if p.Path == nil {
+		return p.Literal()
+	}
+	looks := len(p.Path.Steps) > 0 && p.Path.Steps[0].Lookup
+	return p.Leaf != LeafAny && !p.Path.Elem && looks == (p.Leaf == LeafLookup)
+}
+
+// errLong is no error of a request: it sends the quick way back, and nobody else sees it.
+var errLong = errors.New("longer than a key")
+
+// quick appends what is at the end of the path of p, which starts at the root in a slot.
+func (p *Part) quick(key []byte, at *slot, root *Root) ([]byte, error) {
+	var s string
+	if p.Leaf == LeafLookup {
+		var ok bool
+		var err error
+		if s, ok, err = at.look(p.Path, root); err != nil {
+			return key, err
+		} else if !ok {
+			return key, p.missing()
+		}
+	} else {
+		v, err := walk(at.value, p.Path.Steps)
+		switch {
+		case err != nil:
+			return key, err
+		case !v.IsValid():
+			return key, p.missing()
+		case p.Leaf != LeafString:
+			return appendNumber(key, v, p.Leaf, p.Escape), nil
+		}
+		s = v.String()
+	}
+	// Decided before Via: upper of ten megabytes is work, and this way has no budget to refuse it.
+	if len(s) > MaxKey {
+		return key, errLong
+	}
+	if p.Via != nil {
+		s = p.Via(s)
+	}
+	switch {
+	case s == "":
+		return key, ErrEmpty
+	case p.Escape == nil:
+		return append(key, s...), nil
+	}
+	return p.Escape.Append(key, s), nil
+}
