@@ -96,7 +96,7 @@ var reasons = map[string]string{
 	"jvm_one_key":             away,
 	"uncontended_default":     waitedFor,
 	"uncontended_link":        "the scripts of a lock that others can re-enter, renew and wait for do more than `SET NX PX`",
-	"key_ns":                  "a template finds the fields by reflection, and makes a list of keys; " + absolute,
+	"key_ns":                  "a template finds the fields by reflection; " + absolute,
 	"guard_ns":                "a guard also measures, and tells the work when it loses the lock; " + absolute,
 	"held_redis_share":        absolute,
 	"uncontended_floor_ratio": noted,

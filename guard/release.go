@@ -117,17 +117,15 @@ func (c *call) release() {
 	c.work.over.Store(true)
 	c.releasing.call = c
 	defer c.releasing.stop()
-	all, ok := c.locker.(releaser)
-	switch {
-	case len(holds) == 1:
+	if len(holds) == 1 {
 		err := c.giveBack(holds[0])
 		c.answered(err, err != nil && clock.Now() < c.until)
-	case ok && c.keep <= 0:
+	} else if all, ok := c.locker.(releaser); ok && c.keep <= 0 {
 		holds = slices.Clone(holds) // others may read it
 		slices.Reverse(holds)       // the last one first, where it gives them back one by one
 		err := all.ReleaseAll(&c.releasing, holds)
 		c.answered(err, err != nil && clock.Now() < c.until)
-	default:
+	} else {
 		c.releaseTogether(holds)
 	}
 	if c.locked {

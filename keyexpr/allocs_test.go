@@ -7,30 +7,32 @@ import (
 )
 
 // What a key costs in memory is counted here, as a time can't be held on a machine that does other things. The table is that of
-// the benchmarks: the key itself is one allocation, and the list around it another.
+// the benchmarks. The key is one allocation, and a list that stays with the caller of Expand is none, as long as Expand itself is inlined.
 func TestAllocations(t *testing.T) {
-	if slower > 1 {
-		t.Log("the race detector allocates by itself: its counts are not held")
+	held := slower == 1 && testing.CoverMode() == ""
+	if !held {
+		t.Log("the race detector allocates by itself, and what is counted for coverage is not inlined: these counts are not held")
 	}
 	for _, tt := range []struct {
 		name, text string
 		most       float64
 	}{
-		{"a literal and a path", "order:#{req.OrderID}", 2},
-		{"two paths", "order:#{req.Tenant}:#{req.OrderID}", 2},
-		{"a number", "order:#{req.Total}", 2},
-		{"two paths in functions", "order:#{lower(req.Tenant)}:#{lower(req.OrderID)}", 2},
-		{"a sum", "#{req.Tenant + '/' + req.OrderID}", 2},
-		{"a header", "tenant:#{header.Tenant}", 2},
-		{"a header in a function", "tenant:#{lower(header.Tenant)}", 2},
-		{"a header and a path", "order:#{lower(header.Tenant)}:#{req.OrderID}", 2},
-		{"a default", "tenant:#{header.Nope ?? req.Tenant}", 2},
-		{"a choice", "#{req.Total > 5 ? req.Tenant : 'small'}", 2},
-		{"a list of three", "#{map(req.Lines, .SKU)}", 5},
-		{"a list of three behind a text", "stock:#{map(req.Lines, .SKU)}", 5},
-		{"a joined list", "#{join(map(req.Lines, .SKU), ',')}", 2},
-		{"a hash", "order:#{hash(req.Tenant)}", 7},
-		{"a shard", "order:#{shard(req.Tenant, 16)}", 4},
+		{"a literal and a path", "order:#{req.OrderID}", 1},
+		{"two paths", "order:#{req.Tenant}:#{req.OrderID}", 1},
+		{"two paths and a number", "order:#{req.Tenant}:#{req.OrderID}:#{req.Total}", 1},
+		{"a number", "order:#{req.Total}", 1},
+		{"two paths in functions", "order:#{lower(req.Tenant)}:#{lower(req.OrderID)}", 1},
+		{"a sum", "#{req.Tenant + '/' + req.OrderID}", 1},
+		{"a header", "tenant:#{header.Tenant}", 1},
+		{"a header in a function", "tenant:#{lower(header.Tenant)}", 1},
+		{"a header and a path", "order:#{lower(header.Tenant)}:#{req.OrderID}", 1},
+		{"a default", "tenant:#{header.Nope ?? req.Tenant}", 1},
+		{"a choice", "#{req.Total > 5 ? req.Tenant : 'small'}", 1},
+		{"a list of three", "#{map(req.Lines, .SKU)}", 4},
+		{"a list of three behind a text", "stock:#{map(req.Lines, .SKU)}", 4},
+		{"a joined list", "#{join(map(req.Lines, .SKU), ',')}", 1},
+		{"a hash", "order:#{hash(req.Tenant)}", 6},
+		{"a shard", "order:#{shard(req.Tenant, 16)}", 3},
 	} {
 		tmpl, err := Parse(tt.text, benchRoots)
 		if err != nil {
@@ -41,7 +43,7 @@ func TestAllocations(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if got > tt.most && slower == 1 {
+		if got > tt.most && held {
 			t.Errorf("%s: %v allocations, want %v at most", tt.name, got, tt.most)
 		}
 	}

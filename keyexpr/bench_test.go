@@ -182,13 +182,3 @@ func BenchmarkParse(b *testing.B) {
 		})
 	}
 }
-
-func TestPlainTemplatesAllocateTwice(t *testing.T) {
-	tmpl, err := Parse("order:#{req.Tenant}:#{req.OrderID}:#{req.Total}", benchRoots)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := testing.AllocsPerRun(100, func() { _, _ = tmpl.Expand(context.Background(), benchFacts) }); n > 2 {
-		t.Errorf("Expand allocates %v times, want the key and the slice", n)
-	}
-}

@@ -229,21 +229,23 @@ func Check(text string) error {
 // matches ErrValue if the request is to blame, and the error of facts or of a user's function
 // otherwise. Facts are asked for in the order in which the template needs them, so that a body
 // is not read for a request that lacks a header in front of it.
+//
+// Expand is inlined, so that the list is on the stack of a caller who keeps it to himself.
 func (t *Template) Expand(ctx context.Context, facts Facts) ([]string, error) {
-	return t.program.Expand(ctx, nil, facts)
+	return t.program.Expand(ctx, make([]string, 0, 1), facts, nil)
 }
 
 // AppendKeys is Expand with memory of the caller's: it appends to keys. The one allocation that
 // is left is the key itself, since a text of Go can't be changed.
 func (t *Template) AppendKeys(ctx context.Context, keys []string, facts Facts) ([]string, error) {
-	return t.program.Expand(ctx, keys, facts)
+	return t.program.Expand(ctx, keys, facts, nil)
 }
 
 // AppendKeysOf is AppendKeys for a template with one root at most, which has the value that request points to. It saves the
 // memory of a Facts and of a copy of the request. Errors are those of Expand; a request that is no pointer, or points to a value of
 // another type than was declared, is the caller's mistake and does not match ErrValue.
 func (t *Template) AppendKeysOf(ctx context.Context, keys []string, request any) ([]string, error) {
-	return t.program.ExpandOf(ctx, keys, request)
+	return t.program.Expand(ctx, keys, nil, request)
 }
 
 // Match reads a key back: it returns the values that the holes had in it, in their order, and

@@ -7,29 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// Expand appends the keys of a request to keys, sorted and distinct. Most templates are a
-// literal and one or two paths to short texts. They are made on the stack, without a state, whose
-// pool costs as much as the two paths. What turns out not to be short is started again with a state
-// and its budget, with the facts that are there.
+// Expand appends the keys of a request to keys, sorted and distinct. Roots are asked for by facts,
+// or else request points to the value of every root. Most templates are a literal and one or two
+// paths to short texts. They are made on the stack, without a state, whose pool costs as much as
+// the two paths. What turns out not to be short is started again with a state and its budget, with
+// the facts that are there.
 //
 // The quick way has no budget and needs none: a value that is longer than a key is left to the other
 // way, and there are only so many parts.
-func (p *Program) Expand(ctx context.Context, keys []string, facts func(root string) (any, error)) ([]string, error) {
-	return p.expand(ctx, keys, facts, nil)
-}
-
-// ExpandOf is Expand where request points to the value of every root.
-func (p *Program) ExpandOf(ctx context.Context, keys []string, request any) ([]string, error) {
-	return p.expand(ctx, keys, nil, request)
-}
-
-// expand has facts, or else a request.
-func (p *Program) expand(ctx context.Context, keys []string, facts func(root string) (any, error), request any) ([]string, error) {
+func (p *Program) Expand(ctx context.Context, keys []string, facts func(root string) (any, error), request any) ([]string, error) {
 	// Where a closure runs, what the pool costs is lost in the rest.
 	if !p.plain {
 		return p.expandSlowly(ctx, keys, facts, request, nil)
 	}
-	if p.own == 0 {
+	if len(p.own) == 0 {
 		return p.expandPaths(ctx, keys, facts, request, slot{})
 	}
 	// Most keys are of this kind.
@@ -41,13 +32,10 @@ func (p *Program) expand(ctx context.Context, keys []string, facts func(root str
 		at.value, at.find, err = p.Roots[0].of(request)
 	}
 	if err != nil {
-		return nil, BlameHole(p.Parts[p.own-1].Src, err)
+		return nil, BlameHole(p.firstHole(), err)
 	}
 	var room [MaxKey / 4]byte
-	if key, done := p.texts(room[:0], 0, at.value); done == len(p.Parts) && len(key) <= MaxKey {
-		if keys == nil {
-			return []string{string(key)}, nil
-		}
+	if key, ok := p.appendOwn(room[:0], at.value); ok && len(key) <= MaxKey {
 		return append(keys, string(key)), nil
 	}
 	at.known = true
@@ -62,7 +50,7 @@ func (p *Program) expandPaths(ctx context.Context, keys []string, facts func(roo
 	var room [MaxKey / 4]byte
 	slots[0] = first
 	buf := room[:0]
-	for i := 0; i < len(p.Parts); i++ {
+	for i := range p.Parts {
 		part := &p.Parts[i]
 		if part.Path == nil {
 			buf = append(buf, part.Text...)
@@ -79,11 +67,6 @@ func (p *Program) expandPaths(ctx context.Context, keys []string, facts func(roo
 			at.known = true
 		}
 		if err == nil {
-			var done int
-			if buf, done = p.texts(buf, i, at.value); done > 0 {
-				i += done - 1
-				continue
-			}
 			buf, err = part.quick(buf, at, root)
 		}
 		if err != nil {
@@ -99,36 +82,34 @@ func (p *Program) expandPaths(ctx context.Context, keys []string, facts func(roo
 	case p.Valid && !utf8.Valid(buf):
 		return nil, Blame(p.Text, errNoUTF8)
 	}
-	if keys == nil {
-		return []string{string(buf)}, nil
-	}
 	return append(keys, string(buf)), nil
 }
 
-// texts appends the parts from the i-th on, which is of this root, as far as they are literals and texts of the root's own fields, and
-// returns how many that is. Most keys are made of nothing else. What is wrong with a text is left to quick.
-func (p *Program) texts(key []byte, i int, root reflect.Value) (_ []byte, done int) {
+// appendOwn appends what own is in short. It is not ok if that is left to quick, as what is wrong with a text is.
+func (p *Program) appendOwn(key []byte, root reflect.Value) (_ []byte, ok bool) {
 	fields := reflect.Indirect(root)
 	if fields.Kind() != reflect.Struct {
-		return key, 0
+		return key, false
 	}
-	parts := p.Parts[i:]
-	for done = range parts {
-		part := &parts[done]
-		switch {
-		case part.field > 0:
-			s := fields.Field(part.field - 1).String()
-			if s == "" || len(s) > MaxKey {
-				return key, done
-			}
-			key = part.Escape.Append(key, s)
-		case part.Path == nil:
-			key = append(key, part.Text...)
-		default:
-			return key, done
+	for i := range p.own {
+		own := &p.own[i]
+		s := fields.Field(own.field).String()
+		if s == "" || len(s) > MaxKey {
+			return key, false
+		}
+		key = own.escape.Append(append(key, own.before...), s)
+	}
+	return append(key, p.end...), true
+}
+
+// firstHole is the source of the first hole.
+func (p *Program) firstHole() string {
+	for i := range p.Parts {
+		if !p.Parts[i].Literal() {
+			return p.Parts[i].Src
 		}
 	}
-	return key, len(parts)
+	return ""
 }
 
 // maxSlots is how many roots the quick way has room for. Two are the request and a header.

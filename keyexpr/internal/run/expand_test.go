@@ -61,7 +61,7 @@ func TestListsOfKeys(t *testing.T) {
 		{"one too many", make([]bool, MaxKeys+1), []Part{element(':')}, nil, "makes more than 1024 keys"},
 	} {
 		p, facts := linesProgram(tt.list, "o:", ":x", tt.item...)
-		got, err := p.Expand(context.Background(), nil, facts)
+		got, err := p.Expand(context.Background(), nil, facts, nil)
 		if tt.fault == "" && (err != nil || !slices.Equal(got, tt.want)) {
 			t.Errorf("%s: Expand = %q, %v, want %q", tt.name, got, err, tt.want)
 		}
@@ -71,7 +71,7 @@ func TestListsOfKeys(t *testing.T) {
 	}
 	// A long key of a list is shortened like any other, and stays another one than its neighbour.
 	p, facts := linesProgram([]string{long + "a", long + "b"}, "o:", ":x", element(':'))
-	got, err := p.Expand(context.Background(), nil, facts)
+	got, err := p.Expand(context.Background(), nil, facts, nil)
 	if err != nil || len(got) != 2 || len(got[0]) > MaxKey || !strings.Contains(got[0], DigestMark) {
 		t.Errorf("Expand of long elements = %q, %v", got, err)
 	}
@@ -81,13 +81,13 @@ func TestListsOfKeys(t *testing.T) {
 func TestExpandAppends(t *testing.T) {
 	had := []string{"z", "o:a:x"}
 	p, facts := linesProgram([]string{"b", "a"}, "o:", ":x", element(':'))
-	got, err := p.Expand(context.Background(), slices.Clone(had), facts)
+	got, err := p.Expand(context.Background(), slices.Clone(had), facts, nil)
 	if want := append(had, "o:a:x", "o:b:x"); err != nil || !slices.Equal(got, want) {
 		t.Errorf("Expand = %q, %v, want %q", got, err, want)
 	}
 	// The bound is on the keys of one template, and not on those that the caller has.
 	p, facts = linesProgram(make([]bool, MaxKeys), "o:", ":x", element(':'))
-	if got, err := p.Expand(context.Background(), make([]string, 5), facts); err != nil || len(got) != 6 {
+	if got, err := p.Expand(context.Background(), make([]string, 5), facts, nil); err != nil || len(got) != 6 {
 		t.Errorf("Expand behind 5 keys = %d keys, %v", len(got), err)
 	}
 }
@@ -116,7 +116,7 @@ func TestJoins(t *testing.T) {
 		{"too long", make([]bool, MaxSteps), "takes too many steps"},
 	} {
 		p := join(",", element(','))
-		keys, err := p.Expand(context.Background(), nil, func(string) (any, error) { return tt.list, nil })
+		keys, err := p.Expand(context.Background(), nil, func(string) (any, error) { return tt.list, nil }, nil)
 		got := strings.Join(keys, " ")
 		if err != nil {
 			got = err.Error()

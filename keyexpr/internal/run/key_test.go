@@ -127,7 +127,7 @@ func TestBothWaysMakeOneKey(t *testing.T) {
 			t.Fatal("the quick way is not taken")
 		}
 		facts := func(string) (any, error) { return id, nil }
-		quick, err := p.Expand(context.Background(), nil, facts)
+		quick, err := p.Expand(context.Background(), nil, facts, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestFactsAreAskedForOnce(t *testing.T) {
 	_, err := p.Expand(context.Background(), nil, func(string) (any, error) {
 		asked++
 		return strings.Repeat("x", 600), nil
-	})
+	}, nil)
 	if err != nil || asked != 1 {
 		t.Errorf("asked %d times, %v", asked, err)
 	}

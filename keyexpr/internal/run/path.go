@@ -40,12 +40,12 @@ func (p *Path) Fields() bool {
 	return len(p.Steps) > 0 && !slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Optional || s.Lookup || s.Fetch })
 }
 
-// field is the number of the one field that the path goes to, counted from 1, and 0 for any other path.
-func (p *Path) field() int {
+// field is the number of the one field that the path goes to. No other path is ok.
+func (p *Path) field() (field int, ok bool) {
 	if len(p.Steps) != 1 || p.Elem || p.Steps[0].Lookup || p.Steps[0].Fetch {
-		return 0
+		return 0, false
 	}
-	return p.Steps[0].Field + 1
+	return p.Steps[0].Field, true
 }
 
 // Follow returns the value at the end of the path; an invalid one stands for nil. elems are the

@@ -30,7 +30,16 @@ type Program struct {
 	Valid  bool
 	Fields []string // what is read of each root
 	plain  bool     // nothing but literals and paths
-	own    int      // as firstOwn says
+	// own is all of Parts in short, up to a literal at the end, if they are literals and texts of the only root's own fields.
+	own []ownText
+	end string
+}
+
+// ownText is a literal, which may be empty, and behind it the text of a field of the root.
+type ownText struct {
+	before string
+	field  int
+	escape *Escape
 }
 
 // Part is a piece of a key: a literal, what is at the end of a path, or what a function appends.
@@ -48,8 +57,6 @@ type Part struct {
 	Cost   int // steps of Append
 	// Join makes it several values with Text between them.
 	Join *Items
-	// field is where the text of a root's own field is, counted from 1. There is one such root.
-	field int
 }
 
 // Literal reports whether p is text of the template itself.
@@ -59,35 +66,29 @@ func (p *Part) Literal() bool { return p.Path == nil && p.Append == nil && p.Joi
 // when all parts are there.
 func (p *Program) Finish() {
 	p.plain = len(p.Items) == 0 && len(p.Roots) <= maxSlots
-	own := -1 // the root whose fields are read by texts
 	for i := range p.Parts {
-		part := &p.Parts[i]
-		p.plain = p.plain && part.plain()
-		if part.Path == nil || part.Leaf != LeafString || part.Via != nil || part.Escape == nil || own >= 0 && own != part.Path.Root {
-			continue
-		}
-		if part.field = part.Path.field(); part.field > 0 {
-			own = part.Path.Root
-		}
+		p.plain = p.plain && p.Parts[i].plain()
 	}
-	p.own = p.firstOwn()
+	if p.plain && !p.Valid && len(p.Roots) == 1 {
+		p.own, p.end = ownTexts(p.Parts)
+	}
 }
 
-// firstOwn returns the number of the first text if there is nothing but literals and texts of the only root's own fields, or else 0.
-func (p *Program) firstOwn() (first int) {
-	if !p.plain || p.Valid || len(p.Roots) != 1 {
-		return 0
-	}
-	for i := range p.Parts {
-		switch part := &p.Parts[i]; {
-		case part.Literal():
-		case part.field == 0:
-			return 0
-		case first == 0:
-			first = i + 1
+// ownTexts returns what a Program has as own and end.
+func ownTexts(parts []Part) (own []ownText, end string) {
+	for i := range parts {
+		part := &parts[i]
+		if part.Literal() {
+			end += part.Text
+			continue
 		}
+		field, ok := part.Path.field()
+		if !ok || part.Leaf != LeafString || part.Via != nil || part.Escape == nil {
+			return nil, ""
+		}
+		own, end = append(own, ownText{end, field, part.Escape}), ""
 	}
-	return first
+	return own, end
 }
 
 // ExpandWith is Expand with a state, which knows afterwards what was spent. The buffer belongs
@@ -122,9 +123,6 @@ func (p *Program) ExpandWith(st *State, keys []string) (_ []string, err error) {
 		if key, err = p.shorten(key); err != nil {
 			return nil, Blame(p.Text, err)
 		}
-	}
-	if keys == nil {
-		return []string{string(key)}, nil // which is quicker than to grow nothing
 	}
 	return append(keys, string(key)), nil
 }

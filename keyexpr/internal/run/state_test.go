@@ -104,7 +104,7 @@ func TestWhosePanicItIs(t *testing.T) {
 		var err error
 		func() {
 			defer func() { passed = recover() }()
-			_, err = p.Expand(context.Background(), nil, tt.facts)
+			_, err = p.Expand(context.Background(), nil, tt.facts, nil)
 		}()
 		if tt.passes && passed != "secret" {
 			t.Errorf("%s: the panic became %v, %v", tt.name, passed, err)
