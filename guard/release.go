@@ -128,7 +128,7 @@ func (c *call) release() {
 	} else {
 		c.releaseTogether(holds)
 	}
-	if c.locked {
+	if c.locked && (c.account != nil || c.recent.due()) {
 		held := clock.Now() - c.since
 		c.recent.add(held + max(0, c.keep))
 		if c.account != nil {

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -48,6 +49,7 @@ func (c *call) retryAfter(err error) time.Duration {
 // recentHolds counts how long the calls of a guard hold their locks, in classes of which each is a quarter of an octave. Old
 // calls count less and less: all counts are halved from time to time. It is safe for concurrent use.
 type recentHolds struct {
+	pass   atomic.Int32 // how many calls are not counted, until the next that is
 	mu     sync.Mutex
 	counts [holdClasses]uint8
 	total  int
@@ -57,12 +59,20 @@ const (
 	shortest    = 20 // as a power of two of nanoseconds: about a millisecond, below which is one class
 	holdClasses = 1 + 4*24
 	holdsKept   = 128 // halved at this number; a class of uint8 holds them all
+	passed      = 7   // of the calls that follow a short one, on average
 )
+
+// due reports whether the hold that ends now is to be counted. After one of the shortest class, some are not: the clock is a good part
+// of what a guard around a short hold costs. How many is left to chance, so that no pattern of calls hides the long ones.
+func (r *recentHolds) due() bool { return r.pass.Load() <= 0 || r.pass.Add(-1) < 0 }
 
 func (r *recentHolds) add(held time.Duration) {
 	class := classOf(held)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if class == 0 {
+		r.pass.Store(rand.Int32N(2*passed + 1))
+	}
 	r.counts[class]++
 	r.total++
 	if r.total < holdsKept {

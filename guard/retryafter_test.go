@@ -38,6 +38,42 @@ func TestMostOfRecentHolds(t *testing.T) {
 	}
 }
 
+// One short hold in eight is counted, whatever the pattern, and every hold as soon as they are long.
+func TestShortHoldsAreSampled(t *testing.T) {
+	const calls, short, long = 4000, 10 * time.Microsecond, 300 * time.Millisecond
+	var r recentHolds
+	// hold reports whether a hold of d is counted.
+	hold := func(d time.Duration) bool {
+		due := r.due()
+		if due {
+			r.add(d)
+		}
+		return due
+	}
+	counted := 0
+	for range calls {
+		if hold(short) {
+			counted++
+		}
+	}
+	if counted < calls/11 || counted > calls/6 {
+		t.Errorf("%d of %d short holds are counted, want one in eight", counted, calls)
+	}
+	for i := range calls {
+		hold([]time.Duration{short, short, short, long}[i%4])
+	}
+	if most := r.most(); most < long {
+		t.Errorf("where each fourth is long, nine of ten are done after %v, want %v", most, long)
+	}
+	for !hold(long) {
+	}
+	for range calls {
+		if !hold(long) {
+			t.Fatal("a hold after a long one is not counted")
+		}
+	}
+}
+
 // Each length is in the class whose end is the next one above it.
 func TestClassesOfHolds(t *testing.T) {
 	for d := time.Duration(1); d < 3*time.Hour; d += d/7 + 1 {

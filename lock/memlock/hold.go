@@ -40,11 +40,11 @@ type hold struct {
 	r   lock.Request
 	ctx holdContext
 
-	granted  chan struct{}                  // closed when a hold from the queue is granted
-	ended    atomic.Pointer[lock.LostError] // nil until the end, whose first cause wins
-	start    time.Duration                  // of holding, by the clock; set once, when granted
-	token    int64                          // likewise
-	released atomic.Bool                    // by its holder, before or after the end
+	granted chan struct{}                  // closed when a hold from the queue is granted
+	ended   atomic.Pointer[lock.LostError] // nil until the end, whose first cause wins
+	start   time.Duration                  // of holding, by the clock; set once, when granted
+	token   int64                          // likewise
+	told    atomic.Bool                    // its holder, who released it after it was lost
 
 	// The Locker's mutex guards the rest.
 	kept  bool   // released with Keep
@@ -123,7 +123,7 @@ func (h *hold) Extend(_ context.Context, d time.Duration) error {
 	switch lost := h.ended.Load(); {
 	case lost == nil:
 		return nil
-	case lost == givenBack || h.released.Load():
+	case lost == givenBack || h.told.Load():
 		return lock.ErrNotHeld
 	default:
 		return lost
@@ -203,13 +203,13 @@ func (h *hold) endAt(until time.Duration, end func()) {
 
 // finish ends h for its holder, or says why it had ended before.
 func (h *hold) finish() error {
-	if !h.released.CompareAndSwap(false, true) {
-		return lock.ErrNotHeld
-	}
 	if h.close(givenBack, nil) {
 		return nil
 	}
-	return h.ended.Load()
+	if lost := h.ended.Load(); lost != givenBack && h.told.CompareAndSwap(false, true) {
+		return lost
+	}
+	return lock.ErrNotHeld
 }
 
 // lose ends h against the will of its holder.
