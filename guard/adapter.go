@@ -61,7 +61,7 @@ func (s *Spec) idleFallback() error {
 // the caller's context and the *Error that says why. Its error is then the call's, and ran is false.
 func (r *Runner) RunOr(ctx context.Context, facts keyexpr.Facts, fn func(context.Context) error,
 	fallback func(context.Context, error) error) (ran bool, err error) {
-	return r.run(ctx, facts, fn, fallback)
+	return r.run(ctx, facts, task{run: fn, instead: fallback})
 }
 
 // RequestType returns what the KeyFunc or KeysFunc of g takes, be it one of a Stack, and nil if there is none. An adapter

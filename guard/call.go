@@ -9,41 +9,43 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// call is one run of a Runner.
+// call is one run of a Runner. Memory is the greatest part of what a guard costs, so it is on the stack, but for that of a Stack:
+// nothing points to it that may outlive the run, and what is called with a pointer to it is known to the compiler.
 type call struct {
 	*Runner
-	task    task
 	ctx     context.Context // the caller's, with our span
 	account *account        // nil if nobody is told
 
-	work      heldContext // of the work; its holds are in the order taken
-	released  bool        // they are to be given back no more
-	locked    bool        // all of them are held, or were
-	judged    bool        // lost and until are known, as the work has returned
-	releasing releaseContext
-	since     time.Duration // when all locks were held, by the clock, as is the next
-	until     time.Duration // until when the locks are good
-	keep      time.Duration // how long the locks stay after their release
-	lost      error         // why the call lost a lock
-	turn      *turn         // nil unless newer calls replace this one
-	above     *call         // before it in a Stack
-	*member                 // nil outside of a Registry
-
-	one [1]lock.Hold // room for the usual case
-	key [1]string
+	*shared                // nil before there are keys, unless it is a part of something else
+	released bool          // the holds are to be given back no more
+	locked   bool          // all of them are held, or were
+	judged   bool          // lost and until are known, as the work has returned
+	since    time.Duration // when all locks were held, by the clock, as is the next
+	until    time.Duration // until when the locks are good
+	keep     time.Duration // how long the locks stay after their release
+	lost     error         // why the call lost a lock
+	turn     *turn         // nil unless newer calls replace this one
+	above    *call         // before it in a Stack
+	*member                // nil outside of a Registry
 }
 
-// task is what a call guards. It is an interface because a closure for each call would cost an allocation.
-type task interface {
-	run(ctx context.Context) error
+// shared is what a call shares with others, who may keep it: the work, the locker, and whoever is told its keys.
+type shared struct {
+	work      heldContext // its holds are in the order taken
+	releasing releaseContext
+
+	oneHold [1]lock.Hold // room for the usual case
+	oneKey  [1]string
+}
+
+// task is what a call guards. These are functions, and no interface, because what is called through an interface can't be on the stack.
+type task struct {
+	run func(ctx context.Context) error
 	// instead is the fallback, which runs in place of work that could not have its lock. A guard whose policy is to run it
 	// has one.
-	instead(ctx context.Context, refused error) error
-}
-
-// keyed is a task that makes its keys by itself, where the Runner wants that.
-type keyed interface {
-	appendKeys(room []string) ([]string, error)
+	instead func(ctx context.Context, refused error) error
+	// appendKeys makes the keys in place of the Runner; or nil.
+	appendKeys func(ctx context.Context, room []string) ([]string, error)
 }
 
 // Run makes one guarded call: it evaluates the condition, renders the keys, takes the locks in the order of their names
@@ -54,38 +56,24 @@ type keyed interface {
 // start, one that names the guard and matches both ctx.Err() and the cause of ctx. With Skip, a call that could not have
 // the lock returns false and nil.
 func (r *Runner) Run(ctx context.Context, facts keyexpr.Facts, fn func(context.Context) error) (ran bool, err error) {
-	return r.run(ctx, facts, fn, nil)
+	return r.run(ctx, facts, task{run: fn})
 }
 
-func (r *Runner) run(ctx context.Context, facts keyexpr.Facts, fn func(context.Context) error,
-	fallback func(context.Context, error) error) (ran bool, err error) {
-	c := &funcCall{funcTask: funcTask{fn, fallback}}
-	c.Runner, c.task = r, &c.funcTask
-	return c.start(ctx, facts)
+// run is Run for a task.
+func (r *Runner) run(ctx context.Context, facts keyexpr.Facts, t task) (ran bool, err error) {
+	if r.next != nil {
+		return (&call{Runner: r}).descend(ctx, facts, t)
+	}
+	c := call{Runner: r}
+	return c.start(ctx, facts, &t, nil)
 }
 
-// funcCall is a call with its task, in one piece of memory.
-type funcCall struct {
-	call
-	funcTask
-}
-
-// funcTask is work and its fallback as functions.
-type funcTask struct {
-	work     func(context.Context) error
-	fallback func(context.Context, error) error
-}
-
-func (t *funcTask) run(ctx context.Context) error                    { return t.work(ctx) }
-func (t *funcTask) instead(ctx context.Context, refused error) error { return t.fallback(ctx, refused) }
-
-// start makes the call and tells how it went.
-func (c *call) start(ctx context.Context, facts keyexpr.Facts) (ran bool, err error) {
+// start makes the call and tells how it went. There is a descent where t is to make the call of the guards behind this one.
+func (c *call) start(ctx context.Context, facts keyexpr.Facts, t *task, below *descent) (ran bool, err error) {
 	c.until = Forever
 	c.open(ctx)
 	defer c.end()
-	below := c.descend(facts)
-	ran, outcome, err := c.dispatch(facts)
+	ran, outcome, err := c.dispatch(facts, t)
 	c.above.judge() // as what observes c takes time, too
 	if below != nil && below.back {
 		ran = false
@@ -98,32 +86,35 @@ func (c *call) start(ctx context.Context, facts keyexpr.Facts) (ran bool, err er
 }
 
 // do is the call from the condition to the release.
-func (c *call) do(facts keyexpr.Facts) (ran bool, outcome string, err error) {
+func (c *call) do(facts keyexpr.Facts, t *task) (ran bool, outcome string, err error) {
 	if c.when != nil {
 		applies, err := c.when.Eval(c.ctx, facts)
 		if err != nil {
-			return c.noKey(err, c.when.Fields())
+			return c.noKey(err, c.when.Fields(), t)
 		}
 		if !applies {
-			return true, OutcomeConditionFalse, c.task.run(c.ctx)
+			return true, OutcomeConditionFalse, t.run(c.ctx)
 		}
 	}
-	keys, err := c.render(c.key[:0], facts)
+	if c.shared == nil {
+		c.shared = new(shared)
+	}
+	keys, err := c.render(c.oneKey[:0], facts, t)
 	if err != nil {
-		return c.noKey(err, c.fields())
+		return c.noKey(err, c.fields(), t)
 	}
 	if err := c.take(keys); err != nil {
 		c.release() // before anything runs instead of the work
-		return c.refuse(err)
+		return c.refuse(err, t)
 	}
-	outcome, err = c.settle(c.task.run(&c.work))
+	outcome, err = c.settle(t.run(&c.work))
 	return true, outcome, err
 }
 
 // render renders the keys of the call, in room if there is enough.
-func (c *call) render(room []string, facts keyexpr.Facts) ([]string, error) {
-	if c.byTask {
-		return c.task.(keyed).appendKeys(room)
+func (c *call) render(room []string, facts keyexpr.Facts, t *task) ([]string, error) {
+	if t.appendKeys != nil {
+		return t.appendKeys(c.ctx, room)
 	}
 	return c.keys(c.ctx, room, facts)
 }
@@ -146,7 +137,7 @@ func (c *call) end() {
 func (c *call) acquire(keys []string) error {
 	c.beginWait(keys)
 	defer c.endWait()
-	c.work.holds = c.one[:0]
+	c.work.holds = c.oneHold[:0]
 	if err := c.takeAll(keys); err != nil {
 		return err
 	}

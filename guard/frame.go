@@ -6,54 +6,70 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
-// frame is one call of a function. All that it needs is in one piece of memory, because allocations are most of what a
-// guard costs.
-type frame[Req, Res any] struct {
-	call
-	of     *function[Req, Res]
-	inline func(context.Context) (Res, error) // in place of the function's own, if it is not nil
-	req    Req
-	res    Res
-}
-
 // run makes one call of f, or of inline under f's guard. The result is that of the fallback if that ran.
 func (f *function[Req, Res]) run(ctx context.Context, req Req, inline func(context.Context) (Res, error)) (ran bool, res Res, err error) {
-	c := &frame[Req, Res]{of: f, inline: inline, req: req}
-	c.Runner, c.task = f.runner, c
-	defer c.forget()
-	var facts keyexpr.Facts // a closure, which most calls do without
-	if !c.byTask || c.when != nil {
-		facts = c.fact
+	if f.runner.next != nil {
+		return f.descend(ctx, req, inline)
 	}
-	ran, err = c.start(ctx, facts)
-	return ran, c.res, err
+	t := task{
+		run: func(ctx context.Context) (err error) {
+			res, err = f.work(ctx, req, inline)
+			return err
+		},
+		instead: func(ctx context.Context, refused error) (err error) {
+			res, err = f.fallback(ctx, req, refused)
+			return err
+		},
+	}
+	fr := &frame[Req]{req: req}
+	defer fr.forget()
+	var facts keyexpr.Facts // a closure in the heap, which most calls do without
+	if f.appendKeys != nil {
+		t.appendKeys = func(ctx context.Context, room []string) ([]string, error) { return f.appendKeys(ctx, room, &fr.req) }
+	}
+	if f.appendKeys == nil || f.runner.when != nil {
+		facts = f.facts(req)
+	}
+	c := call{Runner: f.runner, shared: &fr.shared}
+	ran, err = c.start(ctx, facts, &t, nil)
+	return ran, res, err
 }
 
-// fact is the keyexpr.Facts of the call: its request.
-func (c *frame[Req, Res]) fact(string) (any, error) { return c.req, nil }
-
-// appendKeys has the template read the request where it is.
-func (c *frame[Req, Res]) appendKeys(room []string) ([]string, error) {
-	return someKeys(c.Runner.key.AppendKeysOf(c.ctx, room, &c.req))
+// descend is run for a Stack, whose calls know of each other and are in the heap, as is all that they call.
+func (f *function[Req, Res]) descend(ctx context.Context, req Req, inline func(context.Context) (Res, error)) (ran bool, res Res, err error) {
+	t := task{
+		run: func(ctx context.Context) (err error) {
+			res, err = f.work(ctx, req, inline)
+			return err
+		},
+		instead: func(ctx context.Context, refused error) (err error) {
+			res, err = f.fallback(ctx, req, refused)
+			return err
+		},
+	}
+	ran, err = f.runner.run(ctx, f.facts(req), t)
+	return ran, res, err
 }
 
-// forget lets go of the request and the result, which a context that somebody keeps would otherwise keep, too.
-func (c *frame[Req, Res]) forget() {
+// work calls inline, if there is one, or else f's own function.
+func (f *function[Req, Res]) work(ctx context.Context, req Req, inline func(context.Context) (Res, error)) (Res, error) {
+	if inline != nil {
+		return inline(ctx)
+	}
+	return f.fn(ctx, req)
+}
+
+// frame is what a call of a function has in the heap, in one piece.
+type frame[Req any] struct {
+	shared
+	req Req // for templates, which read it where it is
+}
+
+// forget lets go of the request, which a context that somebody keeps would otherwise keep, too.
+func (f *frame[Req]) forget() {
 	var req Req
-	var res Res
-	c.req, c.res = req, res
+	f.req = req
 }
 
-func (c *frame[Req, Res]) run(ctx context.Context) (err error) {
-	if c.inline != nil {
-		c.res, err = c.inline(ctx)
-	} else {
-		c.res, err = c.of.fn(ctx, c.req)
-	}
-	return err
-}
-
-func (c *frame[Req, Res]) instead(ctx context.Context, refused error) (err error) {
-	c.res, err = c.of.fallback(ctx, c.req, refused)
-	return err
-}
+// factsOf is the Facts of a call of a function: its request.
+func factsOf[Req any](req Req) keyexpr.Facts { return func(string) (any, error) { return req, nil } }

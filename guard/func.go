@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+
+	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
 // Func puts g in front of fn: the returned function takes the locks, runs fn with a context that ends when a lock is
@@ -73,6 +75,9 @@ type function[Req, Res any] struct {
 	runner   *Runner
 	fn       func(context.Context, Req) (Res, error)
 	fallback func(context.Context, Req, error) (Res, error)
+	facts    func(Req) keyexpr.Facts
+	// appendKeys makes the keys of a request where it is; nil where facts are needed for that.
+	appendKeys func(ctx context.Context, room []string, req *Req) ([]string, error)
 }
 
 // entryPoint is what newFunction has to know of an entry point.
@@ -97,8 +102,13 @@ func newFunction[Req, Res any](e entryPoint, g *Guard, fn func(context.Context, 
 	if err != nil {
 		return nil, err
 	}
-	r.byTask = r.key != nil && r.next == nil
-	return &function[Req, Res]{r, fn, instead}, nil
+	f := &function[Req, Res]{runner: r, fn: fn, fallback: instead, facts: factsOf[Req]}
+	if r.key != nil {
+		f.appendKeys = func(ctx context.Context, room []string, req *Req) ([]string, error) {
+			return someKeys(r.key.AppendKeysOf(ctx, room, req))
+		}
+	}
+	return f, nil
 }
 
 func (f *function[Req, Res]) call(ctx context.Context, req Req) (Res, error) {

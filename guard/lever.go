@@ -127,10 +127,10 @@ func (c *call) before(r *Registry) *call {
 }
 
 // dispatch is the call as its Registry, if it is in one, wants it.
-func (c *call) dispatch(facts keyexpr.Facts) (ran bool, outcome string, err error) {
+func (c *call) dispatch(facts keyexpr.Facts, t *task) (ran bool, outcome string, err error) {
 	e := c.entry
 	if e == nil {
-		return c.do(facts)
+		return c.do(facts, t)
 	}
 	c.member = &member{mark: insideContext{c.ctx, e.registry}}
 	if !c.enter(e) {
@@ -139,11 +139,11 @@ func (c *call) dispatch(facts keyexpr.Facts) (ran bool, outcome string, err erro
 	c.ctx = &c.mark
 	switch Mode(e.mode.Load()) {
 	case Off:
-		return true, OutcomeOff, c.task.run(c.ctx)
+		return true, OutcomeOff, t.run(c.ctx)
 	case Shadow:
-		return c.shadowed(facts)
+		return c.shadowed(facts, t)
 	}
-	return c.do(facts)
+	return c.do(facts, t)
 }
 
 // drained refuses a call because its Registry is draining.

@@ -10,13 +10,13 @@ import (
 
 // noKey answers a call that failed for err before there was a key: at a fact, or at a function that a template calls.
 // fields is what the text at fault reads.
-func (c *call) noKey(err error, fields []string) (ran bool, outcome string, _ error) {
+func (c *call) noKey(err error, fields []string, t *task) (ran bool, outcome string, _ error) {
 	if c.ctx.Err() != nil && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx))) {
 		return false, OutcomeCanceled, c.canceled()
 	}
 	outcome, failed := c.keyless(err, fields)
 	if errors.Is(failed.Err, ErrOutage) {
-		return c.instead(c.spec.Outage, outcome, failed)
+		return c.instead(c.spec.Outage, outcome, failed, t)
 	}
 	return false, outcome, failed
 }
@@ -36,7 +36,7 @@ func (c *call) keyless(err error, fields []string) (outcome string, _ *Error) {
 }
 
 // refuse answers a call that did not get its locks for err.
-func (c *call) refuse(err error) (ran bool, outcome string, _ error) {
+func (c *call) refuse(err error, t *task) (ran bool, outcome string, _ error) {
 	if c.ctx.Err() != nil { // whatever the locker made of it: nobody is there to run anything for
 		if c.entry != nil && errors.Is(context.Cause(c.ctx), ErrDraining) {
 			c.entry.registry.gate.refuse()
@@ -54,17 +54,17 @@ func (c *call) refuse(err error) (ran bool, outcome string, _ error) {
 	case errors.Is(err, lock.ErrBusy):
 		refused := c.fail(ErrBusy, err)
 		refused.RetryAfter = c.retryAfter(err)
-		return c.instead(c.spec.Busy, OutcomeBusy, refused)
+		return c.instead(c.spec.Busy, OutcomeBusy, refused, t)
 	case c.outwaited(err):
-		return c.instead(c.spec.Busy, OutcomeBusy, c.fail(ErrBusy, &early{err}))
+		return c.instead(c.spec.Busy, OutcomeBusy, c.fail(ErrBusy, &early{err}), t)
 	case errors.Is(err, lock.ErrLost):
 		err = &early{err}
 	}
-	return c.instead(c.spec.Outage, OutcomeOutage, c.fail(ErrOutage, err))
+	return c.instead(c.spec.Outage, OutcomeOutage, c.fail(ErrOutage, err), t)
 }
 
 // instead does what policy says in place of the work, or refuses the call.
-func (c *call) instead(policy Policy, outcome string, refused *Error) (ran bool, _ string, _ error) {
+func (c *call) instead(policy Policy, outcome string, refused *Error, t *task) (ran bool, _ string, _ error) {
 	if c.account != nil {
 		c.account.Refused = refused
 	}
@@ -72,11 +72,11 @@ func (c *call) instead(policy Policy, outcome string, refused *Error) (ran bool,
 	case policy == Skip:
 		return false, OutcomeSkipped, nil
 	case policy == RunUnlocked:
-		return true, OutcomeUnlocked, c.task.run(c.ctx)
+		return true, OutcomeUnlocked, t.run(c.ctx)
 	case policy == RunFallback && c.above != nil:
 		return false, OutcomeFallback, nil // when those before it have given their locks back
 	case policy == RunFallback:
-		return false, OutcomeFallback, c.task.instead(c.ctx, refused)
+		return false, OutcomeFallback, t.instead(c.ctx, refused)
 	}
 	return false, outcome, refused
 }

@@ -109,16 +109,16 @@ func (c *call) loss(good time.Duration) error {
 // release gives back all locks, each once and all under one bound, whatever becomes of the others. A loss that a locker
 // answers while the locks are good happened during the work.
 func (c *call) release() {
-	holds := c.work.holds
-	if len(holds) == 0 || c.released {
+	if c.shared == nil || len(c.work.holds) == 0 || c.released {
 		return
 	}
+	holds := c.work.holds
 	c.released = true
 	c.work.over.Store(true)
-	c.releasing.call = c
+	c.releasing.parent, c.releasing.timeout = c.ctx, c.releaseTimeout
 	defer c.releasing.stop()
 	if len(holds) == 1 {
-		err := c.giveBack(holds[0])
+		err := giveBack(&c.releasing, holds[0], c.keep)
 		c.answered(err, err != nil && clock.Now() < c.until)
 	} else if all, ok := c.locker.(releaser); ok && c.keep <= 0 {
 		holds = slices.Clone(holds) // others may read it
@@ -141,9 +141,6 @@ func (c *call) release() {
 type keeper interface {
 	Keep(ctx context.Context, d time.Duration) error
 }
-
-// giveBack releases hold, or keeps it for as long as is declared.
-func (c *call) giveBack(hold lock.Hold) error { return giveBack(&c.releasing, hold, c.keep) }
 
 // giveBack releases hold, or keeps it if keep is positive.
 func giveBack(ctx context.Context, hold lock.Hold, keep time.Duration) error {
@@ -207,11 +204,12 @@ type answer struct {
 // releaseTogether gives back all of holds at once. A panic of the locker reaches the caller when all are done.
 func (c *call) releaseTogether(holds []lock.Hold) {
 	answers := make([]answer, len(holds))
+	ctx, keep, until := &c.releasing, c.keep, c.until // as goroutines can't have c
 	panicked := together(len(holds), func(i int) {
 		a := &answers[i]
 		a.err = errNoAnswer // unless Release returns
-		a.err = c.giveBack(holds[i])
-		a.good = a.err != nil && clock.Now() < c.until
+		a.err = giveBack(ctx, holds[i], keep)
+		a.good = a.err != nil && clock.Now() < until
 	})
 	for _, a := range answers {
 		c.answered(a.err, a.good)

@@ -20,8 +20,9 @@ func ReleaseTimeout(d time.Duration) Option {
 // releaseContext has the values of the caller's context, but an end of its own, a timeout after its first use. It
 // is a type because lockers in memory never look at it, and a timer is a good part of what a guard around them costs.
 type releaseContext struct {
-	call *call
-	made atomic.Pointer[timed] // nil until used or stopped
+	parent  context.Context
+	timeout time.Duration
+	made    atomic.Pointer[timed] // nil until used or stopped
 }
 
 // timed is a context with its end.
@@ -35,7 +36,7 @@ func (c *releaseContext) timed() *timed {
 		return t
 	}
 	t := new(timed)
-	t.Context, t.cancel = context.WithTimeout(context.WithoutCancel(c.call.ctx), c.call.releaseTimeout)
+	t.Context, t.cancel = context.WithTimeout(context.WithoutCancel(c.parent), c.timeout)
 	if !c.made.CompareAndSwap(nil, t) {
 		t.cancel()
 	}

@@ -37,8 +37,6 @@ type Runner struct {
 
 	keyFunc *keyFunc          // or
 	key     *keyexpr.Template // the other is nil
-	pattern *keyexpr.Pattern  // of key, for code that is generated
-	byTask  bool              // keys are made by the task, which is keyed
 	when    *keyexpr.Condition
 }
 

@@ -18,19 +18,19 @@ import (
 const shadowPrefix = "latchkey-shadow:"
 
 // shadowed is the call in the mode Shadow.
-func (c *call) shadowed(facts keyexpr.Facts) (ran bool, outcome string, err error) {
+func (c *call) shadowed(facts keyexpr.Facts, t *task) (ran bool, outcome string, err error) {
 	if c.when != nil {
 		applies, err := c.when.Eval(c.ctx, facts)
 		if err != nil {
-			return c.shadowless(err, c.when.Fields())
+			return c.shadowless(err, c.when.Fields(), t)
 		}
 		if !applies {
-			return true, OutcomeConditionFalse, c.task.run(c.ctx)
+			return true, OutcomeConditionFalse, t.run(c.ctx)
 		}
 	}
-	keys, err := c.render(nil, facts)
+	keys, err := c.render(nil, facts, t)
 	if err != nil {
-		return c.shadowless(err, c.fields())
+		return c.shadowless(err, c.fields(), t)
 	}
 	c.account.Keys = len(keys)
 	s := newShadow(c, keys)
@@ -40,16 +40,16 @@ func (c *call) shadowed(facts keyexpr.Facts) (ran bool, outcome string, err erro
 			c.account.Refused = c.classed(refused)
 		}
 	}()
-	err = c.task.run(s)
+	err = t.run(s)
 	succeeded = err == nil
 	return true, OutcomeShadow, err
 }
 
 // shadowless runs a call whose key or condition can't be had.
-func (c *call) shadowless(err error, fields []string) (ran bool, outcome string, _ error) {
+func (c *call) shadowless(err error, fields []string, t *task) (ran bool, outcome string, _ error) {
 	_, refused := c.keyless(err, fields)
 	c.account.Refused = refused
-	return true, OutcomeShadow, c.task.run(c.ctx)
+	return true, OutcomeShadow, t.run(c.ctx)
 }
 
 // classed is a failure of a locker as the *Error that the guard would have returned.

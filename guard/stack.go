@@ -78,7 +78,7 @@ func (g *Guard) prepareRest(r *Runner, roots keyexpr.Roots, can []Ability) (faul
 
 // descent is the work of a guard that has others behind it: their call.
 type descent struct {
-	task
+	task  task
 	facts keyexpr.Facts
 	inner call
 	back  bool // the locks before it are to be given back, as nothing ran
@@ -88,22 +88,20 @@ type descent struct {
 var errRolledBack = errors.New("guard: rolled back")
 
 func (d *descent) run(ctx context.Context) error {
-	ran, err := d.inner.start(ctx, d.facts)
+	ran, err := d.inner.descend(ctx, d.facts, d.task)
 	if d.back = !ran; d.back {
 		return errRolledBack
 	}
 	return err
 }
 
-// descend makes the call of the guards behind c the work of c.
-func (c *call) descend(facts keyexpr.Facts) *descent {
+// descend is start where the work of c is the call of the guards behind it, if there are any.
+func (c *call) descend(ctx context.Context, facts keyexpr.Facts, t task) (ran bool, err error) {
 	if c.next == nil {
-		return nil
+		return c.start(ctx, facts, &t, nil)
 	}
-	d := &descent{task: c.task, facts: facts}
-	d.inner.Runner, d.inner.task, d.inner.above = c.next, c.task, c
-	c.task = d
-	return d
+	d := &descent{task: t, facts: facts, inner: call{Runner: c.next, above: c}}
+	return c.start(ctx, facts, &task{run: d.run, instead: t.instead}, d)
 }
 
 // rolledBack is the end of a call whose successors could not run, now that its own locks have been given back. The first
@@ -113,7 +111,7 @@ func (c *call) rolledBack(d *descent) (outcome string, err error) {
 	c.account.Refused, c.account.Fact = e.Refused, e.Fact
 	switch {
 	case e.Outcome == OutcomeFallback && c.above == nil:
-		return e.Outcome, d.instead(c.ctx, e.Refused)
+		return e.Outcome, d.task.instead(c.ctx, e.Refused)
 	case e.Outcome == OutcomeCanceled && c.ctx.Err() == nil: // it was c that ended them, and not the caller
 		return c.ended(context.Cause(&c.work))
 	}

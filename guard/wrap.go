@@ -105,11 +105,24 @@ func (d Directive[Req, Res]) wrap(g *Guard) (*wrapped, error) {
 	if err != nil {
 		return nil, err
 	}
+	f := &function[Req, Res]{runner: r, fn: d.Call, fallback: d.fallback(g.fallback), facts: d.facts}
 	if p := r.key.Pattern(); p != nil && d.Key != nil && slices.Equal(p.Paths(), strings.Fields(d.Paths)) {
-		r.pattern, r.byTask = p, true
+		f.appendKeys = func(ctx context.Context, room []string, req *Req) ([]string, error) {
+			if key := d.Key(p, req); key != "" {
+				return append(room, key), nil
+			}
+			return r.keys(ctx, room, d.facts(*req)) // which says what is wrong, or makes the key
+		}
 	}
-	made := &directed[Req, Res]{d, r, d.fallback(g.fallback)}
-	return &wrapped{r, func() { *d.To = made.call }}, nil
+	return &wrapped{r, func() { *d.To = f.call }}, nil
+}
+
+// facts is the Facts of a call.
+func (d Directive[Req, Res]) facts(req Req) keyexpr.Facts {
+	if d.Fact == nil {
+		return factsOf(req)
+	}
+	return func(root string) (any, error) { return d.Fact(&req, root), nil }
 }
 
 // withoutKey reports a key that is not that of a directive.
