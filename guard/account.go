@@ -37,7 +37,7 @@ func (c *call) open(ctx context.Context) {
 	c.account.Event = Event{Guard: c.spec.Name, Template: c.spec.Key, Outcome: OutcomePanic}
 }
 
-// beginWait notes that the call asks for the locks of keys from now on. EndWait follows.
+// beginWait notes that the call asks for the locks of keys from now on, until endWait.
 func (c *call) beginWait(keys []string) {
 	a := c.account
 	if a == nil {
@@ -73,7 +73,7 @@ func (c *call) endWait() {
 	}
 }
 
-// beginHold notes that the call has its locks. That they are given back, tell notes.
+// beginHold notes that the call has its locks, until tell.
 func (c *call) beginHold() {
 	a := c.account
 	if a == nil {

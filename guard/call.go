@@ -9,14 +9,15 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// call is one run of a Runner. Memory is the greatest part of what a guard costs, so it is on the stack, but for that of a Stack:
-// nothing points to it that may outlive the run, and what is called with a pointer to it is known to the compiler.
+// call is one run of a Runner. Memory is the greatest part of what a guard costs, so a call is on the stack, unless it is one of a
+// Stack. That works only as long as no pointer to it gets into the heap, or into an interface or a closure that somebody may keep:
+// otherwise the compiler puts it into the heap, which the tests of allocations notice.
 type call struct {
 	*Runner
 	ctx     context.Context // the caller's, with our span
 	account *account        // nil if nobody is told
 
-	*shared                // nil before there are keys, unless it is a part of something else
+	*shared                // nil until keys are made, unless it came with the call
 	released bool          // the holds are to be given back no more
 	locked   bool          // all of them are held, or were
 	judged   bool          // lost and until are known, as the work has returned

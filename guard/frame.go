@@ -11,16 +11,7 @@ func (f *function[Req, Res]) run(ctx context.Context, req Req, inline func(conte
 	if f.runner.next != nil {
 		return f.descend(ctx, req, inline)
 	}
-	t := task{
-		run: func(ctx context.Context) (err error) {
-			res, err = f.work(ctx, req, inline)
-			return err
-		},
-		instead: func(ctx context.Context, refused error) (err error) {
-			res, err = f.fallback(ctx, req, refused)
-			return err
-		},
-	}
+	t := f.task(req, inline, &res)
 	fr := &frame[Req]{req: req}
 	defer fr.forget()
 	var facts keyexpr.Facts // a closure in the heap, which most calls do without
@@ -37,18 +28,22 @@ func (f *function[Req, Res]) run(ctx context.Context, req Req, inline func(conte
 
 // descend is run for a Stack, whose calls know of each other and are in the heap, as is all that they call.
 func (f *function[Req, Res]) descend(ctx context.Context, req Req, inline func(context.Context) (Res, error)) (ran bool, res Res, err error) {
-	t := task{
+	ran, err = f.runner.run(ctx, f.facts(req), f.task(req, inline, &res))
+	return ran, res, err
+}
+
+// task is the work of one call, and its fallback, with the result in res. It is inlined, so that they are on the stack of run.
+func (f *function[Req, Res]) task(req Req, inline func(context.Context) (Res, error), res *Res) task {
+	return task{
 		run: func(ctx context.Context) (err error) {
-			res, err = f.work(ctx, req, inline)
+			*res, err = f.work(ctx, req, inline)
 			return err
 		},
 		instead: func(ctx context.Context, refused error) (err error) {
-			res, err = f.fallback(ctx, req, refused)
+			*res, err = f.fallback(ctx, req, refused)
 			return err
 		},
 	}
-	ran, err = f.runner.run(ctx, f.facts(req), t)
-	return ran, res, err
 }
 
 // work calls inline, if there is one, or else f's own function.

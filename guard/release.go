@@ -115,7 +115,7 @@ func (c *call) release() {
 	holds := c.work.holds
 	c.released = true
 	c.work.over.Store(true)
-	c.releasing.parent, c.releasing.timeout = c.ctx, c.releaseTimeout
+	c.releasing.parent, c.releasing.timeout = c.ctx, c.releaseTimeout //nolint:fatcontext // one a call
 	defer c.releasing.stop()
 	if len(holds) == 1 {
 		err := giveBack(&c.releasing, holds[0], c.keep)

@@ -42,7 +42,7 @@ func (p *Program) Expand(ctx context.Context, keys []string, facts func(root str
 	return p.expandPaths(ctx, keys, facts, request, at)
 }
 
-// expandPaths is expand for literals and paths. The first root may be known.
+// expandPaths is Expand for literals and paths. The first root may be known.
 func (p *Program) expandPaths(ctx context.Context, keys []string, facts func(root string) (any, error), request any, first slot) ([]string, error) {
 	// Both are on the stack, and cleared for each request, so that more room would be paid for by each.
 	// A longer key moves the buffer to the heap.
