@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -133,6 +134,7 @@ func (g *gate) wait(ctx context.Context) error {
 type insideContext struct {
 	context.Context
 	registry *Registry
+	over     atomic.Bool // the call has ended
 }
 
 type insideKey struct{}
@@ -144,10 +146,10 @@ func (c *insideContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// within reports whether ctx is inside of a call of r.
+// within reports whether ctx is inside of a call of r that has not ended.
 func (r *Registry) within(ctx context.Context) bool {
 	c, ok := ctx.Value(insideKey{}).(*insideContext)
-	for ok && c.registry != r {
+	for ok && (c.registry != r || c.over.Load()) {
 		c, ok = c.Context.Value(insideKey{}).(*insideContext)
 	}
 	return ok

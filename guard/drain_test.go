@@ -227,3 +227,31 @@ func TestDrainKnowsShadowsByTheirCalls(t *testing.T) {
 		})
 	}
 }
+
+// What a call left behind is no part of a running call to a Drain.
+func TestDrainKnowsWhatACallLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg, l := newRegistry(t), memlock.New()
+		stranger, err := l.Acquire(t.Context(), lock.Request{Key: "inner:7"}) // as of another process
+		if err != nil {
+			t.Fatal(err)
+		}
+		inner := guard.Must(guard.Func(guard.Must(guard.New(l, guard.In(reg), guard.Name("inner"), guard.Key("inner:#{req.ID}"), guard.WaitForever())), settled))
+		var left context.Context
+		outer := guard.Must(guard.Func(guard.Must(guard.New(l, guard.In(reg), guard.Name("outer"), guard.Key("outer:#{req.ID}"))),
+			func(ctx context.Context, _ Order) (string, error) { left = context.WithoutCancel(ctx); return "", nil }))
+		_, _ = outer(t.Context(), Order{ID: "7"})
+		errs := make(chan error, 1)
+		go func() { _, err := inner(left, Order{ID: "7"}); errs <- err }()
+		synctest.Wait() // it is in line
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if report, err := reg.Drain(ctx); err != nil {
+			t.Errorf("Drain = %+v, %v", report, err)
+		}
+		_ = stranger.Release(t.Context())
+		if err := <-errs; !errors.Is(err, guard.ErrDraining) {
+			t.Errorf("who was in line = %v, want ErrDraining", err)
+		}
+	})
+}

@@ -47,7 +47,7 @@ func (g *Guard) fit(f fitting) (*Runner, error) {
 		merged.fault("args=%s is for functions that Bind finds", merged.spec.Args)
 	}
 	if t := structType(f.request); t != nil && t.NumField() == 0 {
-		merged.spec.OneKey = true // there is nothing to read
+		merged.spec.OneKey, merged.unread = true, true // there is nothing to read
 	}
 	merged.imply()
 	if merged.spec.fallsBack() && g.fallback != nil && reflect.TypeOf(g.fallback) != f.fallback {

@@ -15,6 +15,7 @@ type Guard struct {
 	tel     *telemetry
 	local   *local   // shared by all copies
 	rest    []*Guard // behind it, of a Stack
+	unread  bool     // requests have nothing to read, also for the rest
 	adopted bool     // the fallback of the first guard of a Stack is its own, too
 	inline  *inlineFunctions
 	origin  *Guard // that New returned; this one may be a copy

@@ -67,8 +67,9 @@ func (k *keyFunc) fits(roots keyexpr.Roots) error {
 	return nil
 }
 
-// keys returns the keys of one call: sorted, at least one, none of them empty or twice.
-func (k *keyFunc) keys(facts keyexpr.Facts) ([]string, error) {
+// keys returns the keys of one call, in room if there is enough: sorted, at least one, none of them empty or twice. The list of the
+// function is its own, and may change.
+func (k *keyFunc) keys(room []string, facts keyexpr.Facts) ([]string, error) {
 	request, err := facts(requestRoot)
 	if err != nil {
 		return nil, err
@@ -81,8 +82,8 @@ func (k *keyFunc) keys(facts keyexpr.Facts) ([]string, error) {
 		return nil, fmt.Errorf("%w: %s gave no keys", keyexpr.ErrValue, k.option)
 	case slices.Contains(keys, ""):
 		return nil, errEmptyKey
-	case len(keys) > 1:
-		keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	}
-	return keys, nil
+	keys = append(room, keys...)
+	slices.Sort(keys)
+	return slices.Compact(keys), nil
 }

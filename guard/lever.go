@@ -132,7 +132,7 @@ func (c *call) dispatch(facts keyexpr.Facts, t *task) (ran bool, outcome string,
 	if e == nil {
 		return c.do(facts, t)
 	}
-	c.member = &member{mark: insideContext{c.ctx, e.registry}}
+	c.member = &member{mark: insideContext{Context: c.ctx, registry: e.registry}}
 	if !c.enter(e) {
 		return c.drained()
 	}
@@ -151,13 +151,16 @@ func (c *call) drained() (ran bool, outcome string, err error) {
 	return false, OutcomeDraining, c.fail(ErrOutage, ErrDraining)
 }
 
-// take is acquire for a call that a Drain must get out of the line.
+// take is acquire for a call that a Drain must get out of the line: it returns ErrDraining then. Only the acquisition, and what comes of it,
+// has the context that a Drain ends. All else of the call has the caller's.
 func (c *call) take(keys []string) error {
 	if c.entry == nil || c.nested || c.spec.Wait == 0 && c.spec.Busy != Replace {
 		return c.acquire(keys)
 	}
-	ctx, cancel := context.WithCancelCause(c.ctx)
+	before := c.ctx
+	ctx, cancel := context.WithCancelCause(before)
 	c.ctx, c.cancel = ctx, cancel
+	defer func() { c.ctx = before }()
 	stop := context.AfterFunc(c.entry.registry.drain, func() { cancel(ErrDraining) })
 	defer stop() // also where the locker panics
 	err := c.acquire(keys)
@@ -173,6 +176,7 @@ func (c *call) leave() {
 	if c.cancel != nil {
 		c.cancel(nil)
 	}
+	c.mark.over.Store(true)
 	if c.presence.at != nil {
 		c.presence.done()
 	}

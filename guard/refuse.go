@@ -37,11 +37,11 @@ func (c *call) keyless(err error, fields []string) (outcome string, _ *Error) {
 
 // refuse answers a call that did not get its locks for err.
 func (c *call) refuse(err error, t *task) (ran bool, outcome string, _ error) {
+	if c.entry != nil && err == ErrDraining { //nolint:errorlint // as take returns it
+		c.entry.registry.gate.refuse()
+		return c.drained()
+	}
 	if c.ctx.Err() != nil { // whatever the locker made of it: nobody is there to run anything for
-		if c.entry != nil && errors.Is(context.Cause(c.ctx), ErrDraining) {
-			c.entry.registry.gate.refuse()
-			return c.drained()
-		}
 		return false, OutcomeCanceled, c.canceled()
 	}
 	switch {

@@ -62,15 +62,15 @@ const (
 	passed      = 7   // of the calls that follow a short one, on average
 )
 
-// due reports whether the hold that ends now is to be counted. After one of the shortest class, some are not, as to read the clock is a
-// good part of what a guard around a short hold costs. How many is left to chance, so that no pattern of calls hides the long ones.
+// due reports whether the hold that ends now is to be counted. After one of the shortest class, some are not if many were, as to read the
+// clock is a good part of what a guard around a short hold costs. How many is left to chance, so that no pattern of calls hides the long ones.
 func (r *recentHolds) due() bool { return r.pass.Load() <= 0 || r.pass.Add(-1) < 0 }
 
 func (r *recentHolds) add(held time.Duration) {
 	class := classOf(held)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if class == 0 {
+	if class == 0 && r.total >= holdsKept/2 { // the first are counted one and all: a guard may have few
 		r.pass.Store(rand.Int32N(2*passed + 1))
 	}
 	r.counts[class]++

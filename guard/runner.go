@@ -138,7 +138,7 @@ func (r *Runner) parse(g *Guard, roots keyexpr.Roots) (faults []error) {
 // keys renders the keys of one call, in room if there is enough: at least one, none of them empty.
 func (r *Runner) keys(ctx context.Context, room []string, facts keyexpr.Facts) ([]string, error) {
 	if r.keyFunc != nil {
-		return r.keyFunc.keys(facts)
+		return r.keyFunc.keys(room, facts)
 	}
 	return someKeys(r.key.AppendKeys(ctx, room, facts))
 }

@@ -114,19 +114,23 @@ func (s *shadow) take() {
 	// The contexts of the holds derive from this one, so it ends in time only if there are none.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context))
 	timer := time.AfterFunc(s.run.releaseTimeout, cancel)
-	holds, err := s.acquire(ctx)
-	timer.Stop()
-	s.mu.Lock()
-	s.answered, s.holds, s.since, s.err, s.cancel = true, holds, clock.Now(), err, cancel
-	over := s.over
-	s.mu.Unlock()
-	if err != nil || over {
-		s.release()
-	}
+	holds, err := []lock.Hold(nil), errNoAnswer // unless acquire returns
+	defer func() {
+		timer.Stop()
+		s.mu.Lock()
+		s.answered, s.holds, s.since, s.err, s.cancel = true, holds, clock.Now(), err, cancel
+		over := s.over
+		s.mu.Unlock()
+		if err != nil || over {
+			s.release()
+		}
+	}()
+	err = s.acquire(ctx, &holds)
 }
 
-// acquire tries each lock once. A locker that panics must not end the program for the sake of a measurement.
-func (s *shadow) acquire(ctx context.Context) (holds []lock.Hold, err error) {
+// acquire tries each lock once, and adds those that it gets to holds. A locker that panics must not end the program for the sake of a
+// measurement.
+func (s *shadow) acquire(ctx context.Context, holds *[]lock.Hold) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("locker panicked: %v", p)
@@ -141,11 +145,11 @@ func (s *shadow) acquire(ctx context.Context) (holds []lock.Hold, err error) {
 		request.Key = shadowPrefix + key
 		hold, err := s.run.locker.Acquire(ctx, request)
 		if err != nil {
-			return holds, err
+			return err
 		}
-		holds = append(holds, hold)
+		*holds = append(*holds, hold)
 	}
-	return holds, s.run.spec.canKeep(holds)
+	return s.run.spec.canKeep(*holds)
 }
 
 // has reports whether s or a shadow around it has the key of l.

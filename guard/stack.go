@@ -62,6 +62,7 @@ func (g *Guard) prepareRest(r *Runner, roots keyexpr.Roots, can []Ability) (faul
 	for _, member := range g.rest {
 		fitted := *member
 		fitted.adopted = g.fallback != nil
+		fitted.spec.OneKey = fitted.spec.OneKey || g.unread
 		next, err := fitted.prepare(roots, can...)
 		if err == nil && next.spec.Methods != g.spec.Methods {
 			err = next.spec.errorf("in a Stack: for methods %s, but %q for %s: a request passes all guards or none, so give both the same",

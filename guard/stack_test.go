@@ -330,3 +330,15 @@ func TestStackIsNotLostToWhatFollowsTheWork(t *testing.T) {
 		})
 	}
 }
+
+// A Stack needs no OneKey where a Guard needs none.
+func TestStackWithoutARequest(t *testing.T) {
+	named := func(n string) *guard.Guard { return guard.Must(guard.New(memlock.New(), guard.Name(n), guard.Key(n))) }
+	work := func(context.Context) (int, error) { return 1, nil }
+	if _, err := guard.Do(t.Context(), named("a"), struct{}{}, work); err != nil {
+		t.Errorf("one guard: %v", err)
+	}
+	if _, err := guard.Do(t.Context(), guard.Must(guard.Stack(named("d"), named("e"))), struct{}{}, work); err != nil {
+		t.Errorf("a Stack: %v", err)
+	}
+}

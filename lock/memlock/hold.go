@@ -207,6 +207,7 @@ func (h *hold) finish() error {
 		return nil
 	}
 	if lost := h.ended.Load(); lost != givenBack && h.told.CompareAndSwap(false, true) {
+		h.ctx.End(lost) // if who ends h has not come as far
 		return lost
 	}
 	return lock.ErrNotHeld
