@@ -1,9 +1,12 @@
 package guard_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -277,5 +280,30 @@ func TestDefaults(t *testing.T) {
 	}
 	if !slices.Equal(l.requests, want) {
 		t.Errorf("asked for\n%+v, want\n%+v", l.requests, want)
+	}
+}
+
+// The list that a KeysFunc returned is the request's own, and its work changes it.
+func TestListOfKeysFuncIsTheRequestsOwn(t *testing.T) {
+	keys := guard.KeysFunc(func(o Order) ([]string, error) { return o.Items, nil })
+	changes := func(_ context.Context, o Order) (string, error) { o.Items[0] = "changed"; return "", nil }
+
+	reg := newRegistry(t)
+	shadowed := guard.Must(guard.Func(guard.Must(guard.New(memlock.New(), guard.Name("shadow"), guard.In(reg), guard.Switchable(), keys)), changes))
+	if err := reg.Switch("shadow", guard.Shadow); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		_, _ = shadowed(t.Context(), Order{Items: []string{"a"}}) // a data race
+	}
+
+	var out bytes.Buffer
+	l := newSpy()
+	l.refuse = map[string]error{"secret": errors.New("no connection for secret")}
+	logged := guard.Must(guard.Func(guard.Must(guard.New(l, guard.Name("log"), keys, guard.Outage(guard.RunUnlocked),
+		guard.Log(slog.New(slog.NewTextHandler(&out, nil))))), changes))
+	_, _ = logged(t.Context(), Order{Items: []string{"secret"}})
+	if strings.Contains(out.String(), "secret") {
+		t.Errorf("the log has the key: %s", out.String())
 	}
 }

@@ -151,8 +151,8 @@ func (c *call) drained() (ran bool, outcome string, err error) {
 	return false, OutcomeDraining, c.fail(ErrOutage, ErrDraining)
 }
 
-// take is acquire for a call that a Drain must get out of the line: it returns ErrDraining then. Only the acquisition, and what comes of it,
-// has the context that a Drain ends. All else of the call has the caller's.
+// take is acquire for a call that a Drain must get out of the line: it returns ErrDraining then. Only the acquisition and its holds have
+// the context that a Drain ends, and leave after it. All else of the call has the caller's.
 func (c *call) take(keys []string) error {
 	if c.entry == nil || c.nested || c.spec.Wait == 0 && c.spec.Busy != Replace {
 		return c.acquire(keys)

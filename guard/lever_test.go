@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -328,4 +329,32 @@ func TestShadowGivesBackAllOfItsLocks(t *testing.T) {
 		synctest.Wait()
 		l.check(t, "acquire latchkey-shadow:a", "acquire latchkey-shadow:b", "release latchkey-shadow:a", "release latchkey-shadow:b")
 	})
+}
+
+// exits is a locker that ends its goroutine at the second key.
+type exits struct{ *memlock.Locker }
+
+func (l exits) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
+	if r.Key == "latchkey-shadow:b" {
+		runtime.Goexit()
+	}
+	return l.Locker.Acquire(ctx, r)
+}
+
+// What a shadow has taken when its locker ends the goroutine is given back.
+func TestShadowOfALockerThatExits(t *testing.T) {
+	reg, l := newRegistry(t), memlock.New()
+	f := guard.Must(guard.Func(guard.Must(guard.New(exits{l}, guard.Name("g"), guard.Key("#{req.Items}"), guard.In(reg), guard.Switchable())), settled))
+	if err := reg.Switch("g", guard.Shadow); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f(t.Context(), Order{Items: []string{"a", "b"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reg.Drain(t.Context()); err != nil { // the measurement is a part of the call
+		t.Fatal(err)
+	}
+	if err := l.Peek(t.Context(), lock.Request{Key: "latchkey-shadow:a"}); err != nil {
+		t.Errorf("the key of the shadow stays held: %v", err)
+	}
 }

@@ -390,3 +390,50 @@ func TestReplaceNeedsOneHolder(t *testing.T) {
 		}
 	}
 }
+
+// Hooks, observers, fallbacks and work without the lock have the caller's context, which goes on, also in a Registry that takes its calls out of
+// the line.
+func TestContextOfHooksGoesOn(t *testing.T) {
+	reg := newRegistry(t)
+	for _, opts := range [][]guard.Option{
+		{guard.Name("alone"), guard.Wait(time.Second)},
+		{guard.Name("registered"), guard.In(reg)},
+		{guard.Name("registered, with a wait"), guard.In(reg), guard.Wait(time.Second)},
+	} {
+		kept := make(map[string]context.Context)
+		opts = append(opts, guard.Key("k:#{req.ID}"),
+			guard.AfterRelease(func(ctx context.Context, _ guard.Event) { kept["AfterRelease"] = ctx }),
+			guard.Observe(func(ctx context.Context, _ guard.Event) { kept["Observe"] = ctx }))
+		f := guard.Must(guard.Func(guard.Must(guard.New(memlock.New(), opts...)), settled))
+		if _, err := f(t.Context(), Order{ID: "7"}); err != nil {
+			t.Fatal(err)
+		}
+		expectAlive(t, kept)
+	}
+	down := newSpy()
+	down.refuse = map[string]error{"k:7": errors.New("no connection")}
+	kept := make(map[string]context.Context)
+	for how, opt := range map[string]guard.Option{
+		"RunUnlocked": guard.Outage(guard.RunUnlocked),
+		"Fallback":    guard.Fallback(func(ctx context.Context, _ Order, _ error) (string, error) { kept["Fallback"] = ctx; return "", nil }),
+	} {
+		g := guard.Must(guard.New(down, guard.Name(how), guard.In(reg), guard.Wait(time.Second), guard.Key("k:#{req.ID}"), opt))
+		work := guard.Must(guard.Func(g, func(ctx context.Context, _ Order) (string, error) { kept[how] = ctx; return "", nil }))
+		if _, err := work(t.Context(), Order{ID: "7"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(kept) != 2 {
+		t.Fatalf("kept %v", kept)
+	}
+	expectAlive(t, kept)
+}
+
+func expectAlive(t *testing.T, kept map[string]context.Context) {
+	t.Helper()
+	for what, ctx := range kept {
+		if ctx.Err() != nil {
+			t.Errorf("the context of %s: %v", what, context.Cause(ctx))
+		}
+	}
+}

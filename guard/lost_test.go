@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,5 +179,40 @@ func TestLostBetweenKeys(t *testing.T) {
 			}
 			l.check(t, "acquire a", "acquire b", "release a")
 		})
+	}
+}
+
+// blocking is a context that blocks who derives from it, once it is armed.
+type blocking struct {
+	context.Context
+	armed        atomic.Bool
+	inside, free chan struct{}
+}
+
+func (c *blocking) Done() <-chan struct{} {
+	if c.armed.CompareAndSwap(true, false) {
+		close(c.inside)
+		<-c.free
+	}
+	return c.Context.Done()
+}
+
+// The context of work ends before its call returns ErrLost.
+func TestLossEndsTheContextBeforeTheCallReturns(t *testing.T) {
+	l := memlock.New()
+	base, stop := context.WithCancel(t.Context())
+	defer stop()
+	parent := &blocking{Context: base, inside: make(chan struct{}), free: make(chan struct{})}
+	defer close(parent.free)
+	var work context.Context
+	f := guard.Must(guard.Func(guard.Must(guard.New(l, guard.Name("g"), guard.Key("k:#{req.ID}"))), func(ctx context.Context, _ Order) (string, error) {
+		work = ctx
+		parent.armed.Store(true)
+		go l.ForceUnlock("k:7")
+		<-parent.inside // the loss is under way
+		return "", nil
+	}))
+	if _, err := f(parent, Order{ID: "7"}); !errors.Is(err, guard.ErrLost) || work.Err() == nil {
+		t.Errorf("the call returned %v, and the context of its work %v", err, work.Err())
 	}
 }

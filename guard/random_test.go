@@ -107,6 +107,11 @@ func (p *play) declare(name string) {
 		if result.Ran != (r.ran > 0) || result.Value != (r.ran > 0) {
 			p.t.Errorf("%v: Ran = %v, Value = %v, but the work ran %d times", names, result.Ran, result.Value, r.ran)
 		}
+		for _, kept := range r.kept {
+			if kept.Err() != nil && ctx.Err() == nil {
+				p.t.Errorf("%v: the caller's context goes on, and that of who was told ended: %v", names, context.Cause(kept))
+			}
+		}
 		return result.Err
 	})
 }
@@ -119,8 +124,8 @@ func (p *play) guard(name string, first bool) *guard.Guard {
 	pick := func(opts ...guard.Option) guard.Option { return opts[p.n(len(opts))] }
 	opts := []guard.Option{
 		guard.Name(name), pick(guard.Key("#{req.Keys}"), guard.Key("#{req.Keys[0]}")),
-		guard.Observe(func(ctx context.Context, e guard.Event) { historyOf(ctx).add(e) }),
-		guard.AfterRelease(func(ctx context.Context, e guard.Event) { p.hook(historyOf(ctx), name) }),
+		guard.Observe(func(ctx context.Context, e guard.Event) { historyOf(ctx).keep(ctx, name); historyOf(ctx).add(e) }),
+		guard.AfterRelease(func(ctx context.Context, e guard.Event) { historyOf(ctx).keep(ctx, name); p.hook(historyOf(ctx), name) }),
 	}
 	if wait := []time.Duration{0, time.Second, 3 * time.Second, time.Minute}[p.n(4)]; wait > 0 {
 		opts = append(opts, guard.Wait(wait))
@@ -153,6 +158,7 @@ func (p *play) guard(name string, first bool) *guard.Guard {
 			opts = append(opts, pick(p.kinds...))
 		}
 		return guard.Must(guard.New(l, append(opts, guard.Fallback(func(ctx context.Context, r *history, _ error) (bool, error) {
+			r.keep(ctx, name)
 			r.fallbacks++
 			return false, nil
 		}))...))

@@ -40,6 +40,16 @@ type history struct {
 	shadows      []*chaosHold
 	under        map[string]bool // the guards whose locks were held when the work began
 	lockPanicked bool
+	kept         []context.Context // by hooks, observers and the fallback of the first guard
+}
+
+// keep keeps what somebody started with, by the guard of that name.
+func (r *history) keep(ctx context.Context, name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if name == r.names[0] { // those behind it in a Stack have the context of its work
+		r.kept = append(r.kept, ctx)
+	}
 }
 
 func (r *history) add(e guard.Event) {

@@ -38,7 +38,23 @@ func TestMostOfRecentHolds(t *testing.T) {
 	}
 }
 
-// One short hold in eight is counted, whatever the pattern, and every hold as soon as they are long.
+// A job had nothing to do once. Ever since, it takes half a minute.
+func TestFirstHoldsAreCounted(t *testing.T) {
+	for range 100 { // as the sampling is by chance
+		var r recentHolds
+		r.add(time.Microsecond)
+		for range 5 {
+			if r.due() {
+				r.add(30 * time.Second)
+			}
+		}
+		if most := r.most(); most < 30*time.Second {
+			t.Fatalf("after a short hold and five of 30s, most are done after %v", most)
+		}
+	}
+}
+
+// Of many, one short hold in eight is counted, whatever the pattern, and every hold as soon as they are long.
 func TestShortHoldsAreSampled(t *testing.T) {
 	const calls, short, long = 4000, 10 * time.Microsecond, 300 * time.Millisecond
 	var r recentHolds
