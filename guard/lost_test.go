@@ -197,8 +197,8 @@ func (c *blocking) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// The context of work ends before its call returns ErrLost.
-func TestLossEndsTheContextBeforeTheCallReturns(t *testing.T) {
+// The context of work ends, and its lock is free, before its call returns ErrLost.
+func TestLossIsOverWhenTheCallReturns(t *testing.T) {
 	l := memlock.New()
 	base, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -214,5 +214,8 @@ func TestLossEndsTheContextBeforeTheCallReturns(t *testing.T) {
 	}))
 	if _, err := f(parent, Order{ID: "7"}); !errors.Is(err, guard.ErrLost) || work.Err() == nil {
 		t.Errorf("the call returned %v, and the context of its work %v", err, work.Err())
+	}
+	if err := l.Peek(t.Context(), lock.Request{Key: "k:7"}); err != nil {
+		t.Errorf("the call has returned, and its lock: %v", err)
 	}
 }

@@ -201,13 +201,14 @@ func (h *hold) endAt(until time.Duration, end func()) {
 	h.timer = time.AfterFunc(until-clock.Now(), end)
 }
 
-// finish ends h for its holder, or says why it had ended before.
+// finish ends h for its holder. If it had ended before, it is gone when finish says why.
 func (h *hold) finish() error {
 	if h.close(givenBack, nil) {
 		return nil
 	}
 	if lost := h.ended.Load(); lost != givenBack && h.told.CompareAndSwap(false, true) {
-		h.ctx.End(lost) // if who ends h has not come as far
+		h.ctx.End(lost) // who ends h may not have come as far
+		h.l.drop(h)
 		return lost
 	}
 	return lock.ErrNotHeld
