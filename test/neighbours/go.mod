@@ -10,6 +10,7 @@ replace (
 
 require (
 	github.com/alexedwards/scs/v2 v2.9.0
+	github.com/coder/websocket v1.8.15
 	github.com/danielgtaylor/huma/v2 v2.37.2
 	github.com/gin-contrib/cors v1.7.7
 	github.com/gin-contrib/gzip v1.2.5

@@ -4,12 +4,22 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/gin-gonic/gin"
 )
+
+func TestMain(m *testing.M) {
+	gin.SetMode(gin.ReleaseMode)
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	os.Exit(m.Run())
+}
 
 // exceptions are plays whose answers may differ from those without a guard. Beside them, differences knows one for all programs.
 var exceptions = []struct{ program, work, state, reason string }{

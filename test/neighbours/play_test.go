@@ -203,6 +203,12 @@ type play struct {
 
 func (p play) run(t *testing.T) (answer, account) {
 	t.Helper()
+	return p.with(t, func(url, tenant string, c *call) answer { return p.ask(t, url, tenant, c) })
+}
+
+// with builds the program, and has client talk to it.
+func (p play) with(t *testing.T, client func(url, tenant string, c *call) answer) (answer, account) {
+	t.Helper()
 	e := &env{t: t, work: p.work, call: &call{begun: make(chan struct{}), got: make(chan struct{})}}
 	locker := memlock.New()
 	var events guardtest.Events
@@ -221,7 +227,7 @@ func (p play) run(t *testing.T) (answer, account) {
 	}
 	logs := new(syncBuffer)
 	url := e.serve(p.protocol, p.program.new(e), logs)
-	a := p.ask(t, url, tenant, e.call)
+	a := client(url, tenant, e.call)
 	for _, closing := range slices.Backward(e.close) { // waits for handlers
 		closing()
 	}
@@ -397,11 +403,15 @@ func (b *syncBuffer) Write(p []byte) (int, error) {
 	return b.buf.Write(p)
 }
 
-// lines are the beginnings of what was logged, without addresses, stacks and ports.
-func (b *syncBuffer) lines() (all []string) {
+func (b *syncBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for line := range strings.Lines(b.buf.String()) {
+	return b.buf.String()
+}
+
+// lines are the beginnings of what was logged, without addresses, stacks and ports.
+func (b *syncBuffer) lines() (all []string) {
+	for line := range strings.Lines(b.String()) {
 		if strings.HasPrefix(line, "http: ") {
 			text, _, _ := strings.Cut(strings.TrimSpace(line), " from ")
 			text, _, _ = strings.Cut(text, " serving ")

@@ -36,8 +36,6 @@ import (
 	"github.com/latchkey-go/latchkey/middleware"
 )
 
-func init() { gin.SetMode(gin.ReleaseMode) } //nolint:gochecknoinits // before any test, as gin keeps it for all
-
 // muxVars tells guards of gorilla/mux's path values.
 // TODO: middleware.PathValues(mux.Vars), as soon as there is such an option.
 var muxVars []middleware.Option
