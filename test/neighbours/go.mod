@@ -9,6 +9,7 @@ replace (
 )
 
 require (
+	connectrpc.com/connect v1.21.1
 	github.com/alexedwards/scs/v2 v2.9.0
 	github.com/coder/websocket v1.8.15
 	github.com/danielgtaylor/huma/v2 v2.37.2
@@ -25,8 +26,10 @@ require (
 	github.com/labstack/echo/v5 v5.4.5
 	github.com/latchkey-go/latchkey v0.0.0
 	github.com/latchkey-go/latchkey/examples/routers v0.0.0
+	github.com/latchkey-go/latchkey/interceptor/connectguard v0.0.0-00010101000000-000000000000
 	github.com/urfave/negroni/v3 v3.1.2
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.72.0
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20261110000943-09e21b237f2c
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
 )
@@ -76,5 +79,4 @@ require (
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20261026165753-2ffab32bce7e // indirect
-	google.golang.org/genproto/googleapis/rpc v0.0.0-20261019180522-ce908d29299b // indirect
 )

@@ -143,6 +143,14 @@ func (e *env) serve(p protocol, h http.Handler, logs io.Writer) (url string) {
 	return s.URL
 }
 
+// end waits for the servers and all that runs in them.
+func (e *env) end() {
+	for _, closing := range slices.Backward(e.close) {
+		closing()
+	}
+	e.inside.Wait()
+}
+
 // state is how the guard fares.
 type state struct {
 	name     string
@@ -228,10 +236,7 @@ func (p play) with(t *testing.T, client func(url, tenant string, c *call) answer
 	logs := new(syncBuffer)
 	url := e.serve(p.protocol, p.program.new(e), logs)
 	a := client(url, tenant, e.call)
-	for _, closing := range slices.Backward(e.close) { // waits for handlers
-		closing()
-	}
-	e.inside.Wait()
+	e.end()
 	a.log = logs.lines()
 	held := locker.Peek(context.Background(), lock.Request{Key: theKey}) != nil
 	return a, account{events.Outcomes(""), held, e.call.runs}
