@@ -174,7 +174,7 @@ func TestBodies(t *testing.T) {
 				p.state.status, p.state.problem = tt.status, map[int]string{500: "ErrFault"}[tt.status]
 			}
 			with, a := p.run(t)
-			wrong := differences(without, with)
+			wrong := p.differences(without, with)
 			if tt.status != 0 {
 				wrong = p.judgeRefusal(with)
 			}

@@ -13,6 +13,8 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
 	"slices"
 	"strings"
 	"sync"
@@ -34,11 +36,12 @@ type program struct {
 	name string
 	new  func(e *env) http.Handler
 
-	keeps   bool // all of a response until its end, also without a guard
-	returns bool // a handler's error goes on to the framework, so that a guard can know it after a part was written
-	late    bool // a timeout stands outside of the guard
-	http1   bool // the program is the same over HTTP/2
-	proxies bool // the guard sees a proxy in place of the work
+	keeps   bool     // all of a response until its end, also without a guard
+	returns bool     // a handler's error goes on to the framework, so that a guard can know it after a part was written
+	late    bool     // a timeout stands outside of the guard
+	http1   bool     // the program is the same over HTTP/2
+	unfit   []string // words in the names of works that do not do in this program, without a guard either
+	proxies bool     // the guard sees a proxy in place of the work
 }
 
 // key is that of all guards: it needs a path value and a header.
@@ -54,6 +57,7 @@ type env struct {
 	call  *call
 	guard *guard.Guard      // nil for the program without one
 	inner []gin.HandlerFunc // between the guard and the work
+	seen  [2]int            // status and size, by who keeps a log of requests in front
 	close []func()          // after the server
 
 	inside sync.WaitGroup // the server, the guard, the work: neither HTTP/2's server nor a timeout waits for what is in it
@@ -184,12 +188,13 @@ type answer struct {
 	body     string
 	raw      int      // bytes of the body, as they came
 	log      []string // of the server
-	problem  middleware.Problem
+	early    []string // informational responses
+	seen     [2]int   // status and size, by who keeps a log of requests in front
 	envelope http.Header
 }
 
 func (a answer) String() string {
-	return fmt.Sprintf("%s %d\n\t\t%q\n\t\t%.200q trailers %q log %q", cmp.Or(a.err, "complete"), a.status, a.header, a.body, a.trailer, a.log)
+	return fmt.Sprintf("%s %d\n\t\t%q\n\t\t%.200q trailers %q log %q seen %v early %q", cmp.Or(a.err, "complete"), a.status, a.header, a.body, a.trailer, a.log, a.seen, a.early)
 }
 
 // account is what is known of the guard after a play.
@@ -232,12 +237,15 @@ func (p play) with(t *testing.T, client func(url, tenant string, c *call) answer
 	}
 	if p.program.keeps {
 		e.call.got = nil
+		if p.work.late {
+			e.call.answered = make(chan struct{})
+		}
 	}
 	logs := new(syncBuffer)
 	url := e.serve(p.protocol, p.program.new(e), logs)
 	a := client(url, tenant, e.call)
 	e.end()
-	a.log = logs.lines()
+	a.log, a.seen = logs.lines(), e.seen
 	held := locker.Peek(context.Background(), lock.Request{Key: theKey}) != nil
 	return a, account{events.Outcomes(""), held, e.call.runs}
 }
@@ -257,7 +265,12 @@ func (p play) ask(t *testing.T, url, tenant string, c *call) answer {
 			body = bytes.NewReader(p.work.body)
 		}
 	}
-	r, err := http.NewRequestWithContext(ctx, method, url+"/orders/7?page=2", body)
+	var early []string
+	trace := &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+		early = append(early, fmt.Sprintf("%d %q", code, flat(http.Header(h))))
+		return nil
+	}}
+	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), method, url+"/orders/7?page=2", body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,12 +300,15 @@ func (p play) ask(t *testing.T, url, tenant string, c *call) answer {
 	if c.got != nil {
 		defer close(c.got)
 	}
+	if c.answered != nil {
+		defer close(c.answered)
+	}
 	res, err := transport.RoundTrip(r)
 	if err != nil {
 		return answer{err: classify(ctx, err, "no answer")}
 	}
 	defer res.Body.Close()
-	return read(ctx, res, func() {
+	a := read(ctx, res, func() {
 		if c.got != nil {
 			select {
 			case c.got <- struct{}{}:
@@ -300,6 +316,8 @@ func (p play) ask(t *testing.T, url, tenant string, c *call) answer {
 			}
 		}
 	}, p.work.events)
+	a.early = early
+	return a
 }
 
 // read reads a response, and tells of each event.

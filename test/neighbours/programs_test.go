@@ -1,9 +1,12 @@
 package neighbours
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"fmt"
+	"hash/crc32"
 	"io"
 	"log"
 	"log/slog"
@@ -43,9 +46,12 @@ var muxVars []middleware.Option
 // ginTimeout is made once: each New gives all of them another pool of buffers.
 var ginTimeout = sync.OnceValue(func() gin.HandlerFunc { return gintimeout.New(gintimeout.WithTimeout(time.Hour)) })
 
+// hints are what these take for the final status.
+var hints = []string{"early hints"}
+
 var programs = []program{
 	{name: "net/http", new: func(e *env) http.Handler { return e.mux() }},
-	{name: "http.TimeoutHandler outside", keeps: true, late: true, new: func(e *env) http.Handler {
+	{name: "http.TimeoutHandler outside", unfit: hints, keeps: true, late: true, new: func(e *env) http.Handler {
 		mux := http.NewServeMux()
 		mux.Handle("/orders/{id}", http.TimeoutHandler(e.std()(e), e.timeout(), "too late"))
 		return mux
@@ -53,6 +59,7 @@ var programs = []program{
 	{name: "decompressor", http1: true, new: func(e *env) http.Handler { return decompress(e.mux()) }},
 	{name: "MaxBytesHandler", http1: true, new: func(e *env) http.Handler { return http.MaxBytesHandler(e.mux(), 1000) }},
 	{name: "scs sessions", new: newSessions},
+	{name: "etag", unfit: hints, keeps: true, new: func(e *env) http.Handler { return withEtag(e.mux()) }},
 	{name: "klauspost gzhttp", new: func(e *env) http.Handler { return gzhttp.GzipHandler(e.mux()) }},
 	{name: "klauspost gzhttp inside", new: func(e *env) http.Handler {
 		mux := http.NewServeMux()
@@ -62,7 +69,10 @@ var programs = []program{
 	{name: "negroni", new: func(e *env) http.Handler {
 		recovery := negroni.NewRecovery()
 		recovery.Logger, recovery.PrintStack = log.New(io.Discard, "", 0), false
-		n := negroni.New(recovery)
+		n := negroni.New(negroni.HandlerFunc(func(w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
+			next(w, r)
+			e.see(w.(negroni.ResponseWriter).Status(), w.(negroni.ResponseWriter).Size())
+		}), recovery)
 		n.UseHandler(e.mux())
 		return n
 	}},
@@ -83,7 +93,7 @@ var programs = []program{
 	}},
 	{name: "chi", late: true, new: newChi},
 	{name: "huma", new: newHuma},
-	{name: "gorilla/handlers", new: func(e *env) http.Handler { return gorilla(e.mux()) }},
+	{name: "gorilla/handlers", new: func(e *env) http.Handler { return e.gorilla(e.mux()) }},
 	{name: "gorilla/mux", new: func(e *env) http.Handler {
 		r := mux.NewRouter()
 		r.Handle("/orders/{id}", e.std(muxVars...)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -92,18 +102,24 @@ var programs = []program{
 		})))
 		return r
 	}},
-	{name: "gin", new: func(e *env) http.Handler { return e.newGin((*gin.Context).AbortWithError) }},
-	{name: "gin, gzip and cors", new: func(e *env) http.Handler {
+	{name: "gin", unfit: hints, new: func(e *env) http.Handler { return e.newGin((*gin.Context).AbortWithError) }},
+	{name: "gin, gzip and cors", unfit: hints, new: func(e *env) http.Handler {
 		return e.newGin((*gin.Context).AbortWithError, cors.New(cors.Config{AllowAllOrigins: true, ExposeHeaders: []string{"Retry-After"}}), gingzip.Gzip(gzip.BestSpeed))
 	}},
-	{name: "gin, gzip inside", new: func(e *env) http.Handler {
+	{name: "gin, body logger", unfit: hints, new: func(e *env) http.Handler {
+		return e.newGin((*gin.Context).AbortWithError, func(c *gin.Context) {
+			c.Writer = &bodyLogger{ResponseWriter: c.Writer}
+			c.Next()
+		})
+	}},
+	{name: "gin, gzip inside", unfit: hints, new: func(e *env) http.Handler {
 		e.inner = []gin.HandlerFunc{gingzip.Gzip(gzip.BestSpeed)}
 		return e.newGin((*gin.Context).AbortWithError)
 	}},
-	{name: "gin, timeout outside", keeps: true, new: func(e *env) http.Handler {
+	{name: "gin, timeout outside", unfit: []string{"early hints", "events", "trailers"}, keeps: true, new: func(e *env) http.Handler {
 		return e.newGin((*gin.Context).AbortWithError, ginTimeout())
 	}},
-	{name: "gin, errors written by a handler in front", new: func(e *env) http.Handler {
+	{name: "gin, errors written by a handler in front", unfit: hints, new: func(e *env) http.Handler {
 		leave := func(c *gin.Context, _ int, err error) *gin.Error { return c.Error(err) }
 		return e.newGin(leave, func(c *gin.Context) {
 			c.Next()
@@ -113,13 +129,16 @@ var programs = []program{
 			}
 		})
 	}},
-	{name: "echo v4", returns: true, new: func(e *env) http.Handler { return e.newEcho4() }},
-	{name: "echo v4, gzip", returns: true, new: func(e *env) http.Handler { return e.newEcho4(echo4middleware.Gzip()) }},
-	{name: "echo v4, timeout", returns: true, late: true, new: func(e *env) http.Handler {
+	{name: "echo v4", unfit: hints, returns: true, new: func(e *env) http.Handler { return e.newEcho4() }},
+	{name: "echo v4, gzip", unfit: hints, returns: true, new: func(e *env) http.Handler { return e.newEcho4(echo4middleware.Gzip()) }},
+	{name: "echo v4, timeout", unfit: hints, returns: true, late: true, new: func(e *env) http.Handler {
 		return e.newEcho4(echo4middleware.ContextTimeout(e.timeout()), echo4middleware.Decompress())
 	}},
-	{name: "echo v5", returns: true, new: func(e *env) http.Handler { return e.newEcho5() }},
-	{name: "echo v5, gzip", returns: true, new: func(e *env) http.Handler { return e.newEcho5(echo5middleware.Gzip()) }},
+	{name: "http.TimeoutHandler around echo v4", unfit: []string{"early hints", "events", "trailers", "flush"}, returns: true, late: true, keeps: true, new: func(e *env) http.Handler {
+		return http.TimeoutHandler(e.newEcho4(), e.timeout(), "too late")
+	}},
+	{name: "echo v5", unfit: hints, returns: true, new: func(e *env) http.Handler { return e.newEcho5() }},
+	{name: "echo v5, gzip", unfit: hints, returns: true, new: func(e *env) http.Handler { return e.newEcho5(echo5middleware.Gzip()) }},
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) error {
@@ -143,6 +162,29 @@ func decompress(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
+
+// withEtag keeps each response until it knows the hash of the body, as published packages for ETag do, and caches.
+func withEtag(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		kept := &keeper{header: w.Header(), status: http.StatusOK}
+		next.ServeHTTP(kept, r)
+		if kept.status == http.StatusOK {
+			w.Header().Set("Etag", fmt.Sprintf("%q", fmt.Sprint(crc32.ChecksumIEEE(kept.Bytes()))))
+		}
+		w.WriteHeader(kept.status)
+		_, _ = w.Write(kept.Bytes())
+	})
+}
+
+// keeper is a http.ResponseWriter and no more.
+type keeper struct {
+	bytes.Buffer
+	header http.Header
+	status int
+}
+
+func (k *keeper) Header() http.Header    { return k.header }
+func (k *keeper) WriteHeader(status int) { k.status = status }
 
 // newSessions sets a cookie with the header of each response.
 func newSessions(e *env) http.Handler {
@@ -175,19 +217,34 @@ func newChi(e *env) http.Handler {
 	orders := chi.NewRouter()
 	orders.With(e.std()).Handle("/{id}", e)
 	r := chi.NewRouter()
-	r.Use(chimiddleware.RequestLogger(silent{}), chimiddleware.Recoverer, chimiddleware.Compress(5), chimiddleware.StripSlashes,
+	r.Use(chimiddleware.RequestLogger(requestLog{e}), chimiddleware.Recoverer, chimiddleware.Compress(5), chimiddleware.StripSlashes,
 		chimiddleware.Timeout(e.timeout()))
 	r.Mount("/orders", orders)
 	return r
 }
 
-// silent is a log of requests and of their panics.
-type silent struct{}
+// see notes what a log of requests says.
+func (e *env) see(status, size int) { e.seen = [2]int{status, max(0, size)} }
 
-func (silent) NewLogEntry(*http.Request) chimiddleware.LogEntry { return silent{} }
-func (silent) Write(int, int, http.Header, time.Duration, any)  {}
-func (silent) Panic(any, []byte)                                {}
-func (silent) Println(...any)                                   {}
+// requestLog is chi's log of requests and of their panics.
+type requestLog struct{ *env }
+
+func (l requestLog) NewLogEntry(*http.Request) chimiddleware.LogEntry { return l }
+func (l requestLog) Write(status, size int, _ http.Header, _ time.Duration, _ any) {
+	l.see(status, size)
+}
+func (l requestLog) Panic(any, []byte) {}
+
+// bodyLogger keeps what is written, as many programs do for their logs. It has no method Unwrap.
+type bodyLogger struct {
+	gin.ResponseWriter
+	body []byte
+}
+
+func (l *bodyLogger) Write(p []byte) (int, error) {
+	l.body = append(l.body, p...)
+	return l.ResponseWriter.Write(p)
+}
 
 // newHuma has an operation behind chi's middleware.
 func newHuma(e *env) http.Handler {
@@ -228,14 +285,19 @@ func newHuma(e *env) http.Handler {
 }
 
 // gorilla has the usual handlers around next.
-func gorilla(next http.Handler) http.Handler {
+func (e *env) gorilla(next http.Handler) http.Handler {
 	recovery := handlers.RecoveryHandler(handlers.RecoveryLogger(log.New(io.Discard, "", 0)))
-	return handlers.CombinedLoggingHandler(io.Discard, recovery(handlers.CompressHandler(next)))
+	formatter := func(_ io.Writer, p handlers.LogFormatterParams) { e.see(p.StatusCode, p.Size) }
+	return handlers.CustomLoggingHandler(io.Discard, recovery(handlers.CompressHandler(next)), formatter)
 }
 
 // newGin has the guard behind handlers of others, in front of one that fails in its own way.
 func (e *env) newGin(fail func(*gin.Context, int, error) *gin.Error, outer ...gin.HandlerFunc) http.Handler {
 	r := gin.New()
+	r.Use(func(c *gin.Context) {
+		c.Next()
+		e.see(c.Writer.Status(), c.Writer.Size())
+	})
 	r.Use(gin.RecoveryWithWriter(io.Discard))
 	r.Use(outer...)
 	chain := append([]gin.HandlerFunc{e.gin()}, e.inner...)
@@ -253,7 +315,15 @@ func (e *env) newGin(fail func(*gin.Context, int, error) *gin.Error, outer ...gi
 func (e *env) newEcho4(outer ...echo4.MiddlewareFunc) http.Handler {
 	r := echo4.New()
 	r.Logger.SetOutput(io.Discard)
-	r.Use(echo4middleware.Recover())
+	r.Use(func(next echo4.HandlerFunc) echo4.HandlerFunc {
+		return func(c echo4.Context) error {
+			if err := next(c); err != nil {
+				c.Error(err)
+			}
+			e.see(c.Response().Status, int(c.Response().Size))
+			return nil
+		}
+	}, echo4middleware.Recover())
 	r.Use(outer...)
 	handler := func(c echo4.Context) error {
 		c.Request().SetPathValue("id", c.Param("id"))

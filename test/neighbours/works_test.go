@@ -39,10 +39,11 @@ type exchange struct {
 
 // call is one request's play, between the handler and the test.
 type call struct {
-	begun  chan struct{} // closed when the handler runs
-	got    chan struct{} // an event came to the client; closed when the client has gone
-	losing func()        // takes the lock away; or nil
-	runs   int           // of the handler
+	begun    chan struct{} // closed when the handler runs
+	got      chan struct{} // an event came to the client; closed when the client has gone
+	answered chan struct{} // closed when the client has its answer; nil where that comes from the handler
+	losing   func()        // takes the lock away; or nil
+	runs     int           // of the handler
 }
 
 // lose is where the lock is lost, if it is.
@@ -110,6 +111,13 @@ var works = []work{
 		x.w.Header().Set("Location", "/orders/8")
 		x.w.Header().Set("Etag", `"8"`)
 		return x.json(http.StatusCreated, map[string]int{"order": 8})
+	}},
+	{name: "early hints", do: func(x *exchange) error {
+		x.w.Header().Set("Link", "</style.css>; rel=preload")
+		x.w.WriteHeader(http.StatusEarlyHints)
+		x.lose()
+		x.w.Header().Set("Content-Type", "text/plain")
+		return x.write(100)
 	}},
 	{name: "HEAD", method: "HEAD", refused: true, do: func(x *exchange) error {
 		x.w.Header().Set("Content-Type", "text/plain")
@@ -264,5 +272,8 @@ func hang(x *exchange) error {
 	_, _ = io.Copy(io.Discard, x.r.Body)
 	x.lose()
 	<-x.r.Context().Done()
+	if x.answered != nil {
+		<-x.answered
+	}
 	return &failure{http.StatusServiceUnavailable, "gave up"}
 }

@@ -36,11 +36,22 @@ func Echo(wrap func(http.Handler) http.Handler) echo.MiddlewareFunc {
 				if err = next(c); err != nil {
 					failed(under.Context(), err)
 				}
-			})).ServeHTTP(w, r)
+			})).ServeHTTP(flushing{w, w.Writer}, r)
 			return err
 		}
 	}
 }
+
+// flushing is a response of echo whose Flush returns an error where echo's own panics: where somebody in front of echo, such as
+// http.TimeoutHandler, keeps the response. The guard flushes what it can no longer take back.
+type flushing struct {
+	http.ResponseWriter
+	below http.ResponseWriter
+}
+
+func (f flushing) Flush()                      { _ = f.FlushError() }
+func (f flushing) FlushError() error           { return http.NewResponseController(f.below).Flush() }
+func (f flushing) Unwrap() http.ResponseWriter { return f.below }
 
 // failed tells the guard around ctx that the work failed with err, of which the response says nothing yet.
 func failed(ctx context.Context, err error) {

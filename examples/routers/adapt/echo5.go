@@ -25,8 +25,16 @@ func Echo5(wrap func(http.Handler) http.Handler) echo.MiddlewareFunc {
 				if err = next(c); err != nil {
 					failed(under.Context(), err)
 				}
-			})).ServeHTTP(w, r)
+			})).ServeHTTP(outer(w), r)
 			return err
 		}
 	}
+}
+
+// outer is w with a Flush that does not panic.
+func outer(w http.ResponseWriter) http.ResponseWriter {
+	if own, ok := w.(*echo.Response); ok {
+		return flushing{own, own.ResponseWriter}
+	}
+	return w // of other middleware's, whose Flush is its own
 }
