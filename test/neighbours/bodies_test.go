@@ -100,68 +100,84 @@ func logged(t *testing.T) *syncBuffer {
 	return logs
 }
 
-// TestBodies has somebody in front of the guard who changes, bounds or reads the body.
+var (
+	gzipped = map[string]string{"Content-Encoding": "gzip"}
+	urlForm = map[string]string{"Content-Type": "application/x-www-form-urlencoded"}
+
+	multipartForm, multipartType = form(100_000)
+	smallForm, smallType         = form(100)
+)
+
+func plain(e *env) http.Handler      { return e.mux() }
+func unzips(e *env) http.Handler     { return decompress(e.mux()) }
+func unzips4(e *env) http.Handler    { return e.newEcho4(echo4middleware.Decompress()) }
+func unzips5(e *env) http.Handler    { return e.newEcho5(echo5middleware.Decompress()) }
+func bounded(e *env) http.Handler    { return http.MaxBytesHandler(e.mux(), 100) }
+func bounded4(e *env) http.Handler   { return e.newEcho4(echo4middleware.BodyLimit("100B")) }
+func ginAlone(e *env) http.Handler   { return e.newGin((*gin.Context).AbortWithError) }
+func echo5Alone(e *env) http.Handler { return e.newEcho5() }
+
+// binds has gin read the body in front of the guard, and keep it.
+func binds(e *env) http.Handler {
+	return e.newGin((*gin.Context).AbortWithError, func(c *gin.Context) {
+		var order struct{ ID string }
+		if err := c.ShouldBindBodyWith(&order, binding.JSON); err != nil || order.ID != "acme" {
+			c.AbortWithStatus(http.StatusTeapot)
+		}
+	})
+}
+
+// bodies are those that somebody in front of the guard changes, bounds or reads.
+var bodies = []struct {
+	name    string
+	new     func(*env) http.Handler
+	do      func(*exchange) error
+	key     string // the usual one if empty
+	body    []byte
+	header  map[string]string
+	chunked bool
+	status  int // of the guard's problem; 0 for the answer that there is without a guard
+	logged  int // lines of the guard's in the log
+}{
+	{name: "decompressed", new: unzips, do: counts, body: zipped(order(100)), header: gzipped},
+	{name: "decompressed, for the key", new: unzips, do: counts, key: bodyKey, body: zipped(order(100)), header: gzipped},
+	{name: "decompressed to 2 MiB", new: unzips, do: counts, body: zipped(order(2 << 20)), header: gzipped},
+	{name: "decompressed to 2 MiB, ignored", new: unzips, do: ignores, body: zipped(order(2 << 20)), header: gzipped},
+	{name: "decompressed to 2 MiB, for the key", new: unzips, do: counts, key: bodyKey, body: zipped(order(2 << 20)), header: gzipped, status: 413},
+	{name: "cut short before it is decompressed", new: unzips, do: counts, body: zipped(order(100))[:30], header: gzipped},
+	{name: "cut short before it is decompressed, ignored", new: unzips, do: ignores, body: zipped(order(100))[:30], header: gzipped},
+	{name: "decompressed by echo v4", new: unzips4, do: counts, body: zipped(order(2 << 20)), header: gzipped},
+	{name: "decompressed by echo v5", new: unzips5, do: counts, body: zipped(order(2 << 20)), header: gzipped},
+	{name: "decompressed by echo v4, for the key", new: unzips4, do: counts, key: bodyKey, body: zipped(order(100)), header: gzipped},
+	{name: "decompressed by echo v5, for the key", new: unzips5, do: counts, key: bodyKey, body: zipped(order(100)), header: gzipped},
+
+	{name: "bounded", new: bounded, do: counts, body: order(1000)},
+	{name: "bounded, ignored", new: bounded, do: ignores, body: order(1000)},
+	{name: "bounded, chunked", new: bounded, do: counts, body: order(1000), chunked: true},
+	{name: "bounded, for the key", new: bounded, do: counts, key: bodyKey, body: order(1000), status: 413},
+	{name: "bounded by echo v4", new: bounded4, do: counts, body: order(1000), chunked: true},
+
+	{name: "read by somebody", new: inFront(reads), do: counts, body: order(100)},
+	{name: "read by somebody, for the key", new: inFront(reads), do: counts, key: bodyKey, body: order(100), status: 500, logged: 1},
+	{name: "read by somebody, chunked, for the key", new: inFront(reads), do: counts, key: bodyKey, body: order(100), chunked: true, status: 400},
+	{name: "read and restored by somebody, for the key", new: inFront(restores), do: counts, key: bodyKey, body: order(100)},
+	{name: "bound by gin, for the key", new: binds, do: ignores, key: bodyKey, body: order(100)},
+	{name: "bound by gin", new: binds, do: counts, body: order(100)},
+	{name: "form that was parsed in front, for the key", new: inFront(func(r *http.Request) { _ = r.ParseForm() }), do: counts,
+		key: `order:#{path.id}:#{form.id}`, body: []byte("id=acme"), header: urlForm},
+
+	{name: "large", new: plain, do: counts, key: bodyKey, body: order(500_000)},
+	{name: "chunked, for the key", new: plain, do: counts, key: bodyKey, body: order(100), chunked: true},
+	{name: "upload", new: plain, do: uploads, body: multipartForm, header: map[string]string{"Content-Type": multipartType}},
+	{name: "small upload", new: plain, do: uploads, body: smallForm, header: map[string]string{"Content-Type": smallType}},
+	{name: "upload to gin", new: ginAlone, do: uploads, body: multipartForm, header: map[string]string{"Content-Type": multipartType}},
+	{name: "upload to echo v5", new: echo5Alone, do: uploads, body: multipartForm, header: map[string]string{"Content-Type": multipartType}},
+	{name: "announced, ignored", new: plain, do: ignores, body: order(500_000), header: map[string]string{"Expect": "100-continue"}},
+}
+
+// TestBodies plays them with and without a guard.
 func TestBodies(t *testing.T) {
-	gzipped := map[string]string{"Content-Encoding": "gzip"}
-	multipartForm, multipartType := form(100_000)
-	smallForm, smallType := form(100)
-	mux := func(e *env) http.Handler { return e.mux() }
-	unzips := func(e *env) http.Handler { return decompress(e.mux()) }
-	bounded := func(e *env) http.Handler { return http.MaxBytesHandler(e.mux(), 100) }
-	binds := func(e *env) http.Handler {
-		return e.newGin((*gin.Context).AbortWithError, func(c *gin.Context) {
-			var order struct{ ID string }
-			if err := c.ShouldBindBodyWith(&order, binding.JSON); err != nil || order.ID != "acme" {
-				c.AbortWithStatus(http.StatusTeapot)
-			}
-		})
-	}
-	for _, tt := range []struct {
-		name    string
-		new     func(*env) http.Handler
-		do      func(*exchange) error
-		key     string // the usual one if empty
-		body    []byte
-		header  map[string]string
-		chunked bool
-		status  int // of the guard's problem; 0 for the answer that there is without a guard
-		logged  int // lines of the guard's in the log
-	}{
-		{name: "decompressed", new: unzips, do: counts, body: zipped(order(100)), header: gzipped},
-		{name: "decompressed, for the key", new: unzips, do: counts, key: bodyKey, body: zipped(order(100)), header: gzipped},
-		{name: "decompressed to 2 MiB", new: unzips, do: counts, body: zipped(order(2 << 20)), header: gzipped},
-		{name: "decompressed to 2 MiB, ignored", new: unzips, do: ignores, body: zipped(order(2 << 20)), header: gzipped},
-		{name: "decompressed to 2 MiB, for the key", new: unzips, do: counts, key: bodyKey, body: zipped(order(2 << 20)), header: gzipped, status: 413},
-		{name: "cut short before it is decompressed", new: unzips, do: counts, body: zipped(order(100))[:30], header: gzipped},
-		{name: "cut short before it is decompressed, ignored", new: unzips, do: ignores, body: zipped(order(100))[:30], header: gzipped},
-		{name: "decompressed by echo v4", new: func(e *env) http.Handler { return e.newEcho4(echo4middleware.Decompress()) }, do: counts, body: zipped(order(2 << 20)), header: gzipped},
-		{name: "decompressed by echo v5", new: func(e *env) http.Handler { return e.newEcho5(echo5middleware.Decompress()) }, do: counts, body: zipped(order(2 << 20)), header: gzipped},
-		{name: "decompressed by echo v4, for the key", new: func(e *env) http.Handler { return e.newEcho4(echo4middleware.Decompress()) }, do: counts, key: bodyKey, body: zipped(order(100)), header: gzipped},
-		{name: "decompressed by echo v5, for the key", new: func(e *env) http.Handler { return e.newEcho5(echo5middleware.Decompress()) }, do: counts, key: bodyKey, body: zipped(order(100)), header: gzipped},
-
-		{name: "bounded", new: bounded, do: counts, body: order(1000)},
-		{name: "bounded, ignored", new: bounded, do: ignores, body: order(1000)},
-		{name: "bounded, chunked", new: bounded, do: counts, body: order(1000), chunked: true},
-		{name: "bounded, for the key", new: bounded, do: counts, key: bodyKey, body: order(1000), status: 413},
-		{name: "bounded by echo v4", new: func(e *env) http.Handler { return e.newEcho4(echo4middleware.BodyLimit("100B")) }, do: counts, body: order(1000), chunked: true},
-
-		{name: "read by somebody", new: inFront(reads), do: counts, body: order(100)},
-		{name: "read by somebody, for the key", new: inFront(reads), do: counts, key: bodyKey, body: order(100), status: 500, logged: 1},
-		{name: "read by somebody, chunked, for the key", new: inFront(reads), do: counts, key: bodyKey, body: order(100), chunked: true, status: 400},
-		{name: "read and restored by somebody, for the key", new: inFront(restores), do: counts, key: bodyKey, body: order(100)},
-		{name: "bound by gin, for the key", new: binds, do: ignores, key: bodyKey, body: order(100)},
-		{name: "bound by gin", new: binds, do: counts, body: order(100)},
-		{name: "form that was parsed in front, for the key", new: inFront(func(r *http.Request) { _ = r.ParseForm() }), do: counts,
-			key: `order:#{path.id}:#{form.id}`, body: []byte("id=acme"), header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}},
-
-		{name: "large", new: mux, do: counts, key: bodyKey, body: order(500_000)},
-		{name: "chunked, for the key", new: mux, do: counts, key: bodyKey, body: order(100), chunked: true},
-		{name: "upload", new: mux, do: uploads, body: multipartForm, header: map[string]string{"Content-Type": multipartType}},
-		{name: "small upload", new: mux, do: uploads, body: smallForm, header: map[string]string{"Content-Type": smallType}},
-		{name: "upload to gin", new: func(e *env) http.Handler { return e.newGin((*gin.Context).AbortWithError) }, do: uploads, body: multipartForm, header: map[string]string{"Content-Type": multipartType}},
-		{name: "upload to echo v5", new: func(e *env) http.Handler { return e.newEcho5() }, do: uploads, body: multipartForm, header: map[string]string{"Content-Type": multipartType}},
-		{name: "announced, ignored", new: mux, do: ignores, body: order(500_000), header: map[string]string{"Expect": "100-continue"}},
-	} {
+	for _, tt := range bodies {
 		t.Run(tt.name, func(t *testing.T) {
 			logs := logged(t)
 			p := play{

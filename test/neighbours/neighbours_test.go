@@ -92,6 +92,9 @@ func compare(t *testing.T, works []work, states []state, protocols ...protocol) 
 func (p play) compare(t *testing.T, without answer) {
 	t.Helper()
 	with, account := p.run(t)
+	if p.work.late && account.runs == 0 {
+		return // the time was over before
+	}
 	if wrong := judge(p, without, with, account); len(wrong) > 0 {
 		t.Errorf("%s / %s / %s / %s, gzip %v: %s\n\twithout: %v\n\twith:    %v\n\tguard:   %+v",
 			p.program.name, p.work.name, p.state.name, p.protocol, p.gzip, strings.Join(wrong, "; "), without, with, account)
@@ -103,7 +106,7 @@ func judge(p play, without, with answer, a account) (wrong []string) {
 	switch {
 	case excepted(p) && (p.state.outcome != "lost" || with.err != "" || with.status >= 400):
 	case p.state.status != 0:
-		wrong = p.judgeRefusal(with)
+		wrong = append(p.judgeRefusal(with), p.neighbourly(without, with)...)
 		if a.runs != 0 {
 			wrong = append(wrong, "the handler ran")
 		}
@@ -160,7 +163,20 @@ func (p play) judgeRefusal(with answer) []string {
 	if with.err != "" || with.status != p.state.status {
 		return []string{fmt.Sprintf("%s %d, want a complete %d", with.err, with.status, p.state.status)}
 	}
-	return append(p.judgeProblem(with, p.state.problem), p.judgeRetry(with)...)
+	if retry := with.envelope.Get("Retry-After"); (retry != "") != p.state.retry {
+		return []string{"Retry-After " + retry}
+	}
+	return p.judgeProblem(with, p.state.problem)
+}
+
+// neighbourly looks for the headers that the neighbours give each response.
+func (p play) neighbourly(without, with answer) (wrong []string) {
+	for _, h := range without.header {
+		if (strings.HasPrefix(h, "Access-Control-") || strings.HasPrefix(h, "Set-Cookie")) && !slices.Contains(with.header, h) {
+			wrong = append(wrong, "lacks "+h)
+		}
+	}
+	return wrong
 }
 
 // judgeProblem looks for the problem details of an error, in a body that the client can decode.
@@ -185,13 +201,6 @@ func (p play) judgeProblem(with answer, want string) (wrong []string) {
 		wrong = append(wrong, fmt.Sprintf("Content-Length %s of %d bytes", n, with.raw))
 	}
 	return wrong
-}
-
-func (p play) judgeRetry(with answer) []string {
-	if (with.envelope.Get("Retry-After") != "") != p.state.retry {
-		return []string{"Retry-After " + with.envelope.Get("Retry-After")}
-	}
-	return nil
 }
 
 // judgeLoss wants no complete success, and no connection that ends without a byte.

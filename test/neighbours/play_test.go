@@ -44,7 +44,7 @@ type program struct {
 	proxies bool     // the guard sees a proxy in place of the work
 }
 
-// key is that of all guards: it needs a path value and a header.
+// All guards have one key, of a path value and a header.
 const (
 	template = `order:#{path.id}:#{header.Tenant}`
 	theKey   = "order:7:acme"
@@ -117,7 +117,7 @@ func (e *env) mux() *http.ServeMux {
 // timeout is one that is over only for works that wait for it.
 func (e *env) timeout() time.Duration {
 	if e.work.late {
-		return 20 * time.Millisecond
+		return 50 * time.Millisecond
 	}
 	return time.Hour
 }
@@ -157,15 +157,14 @@ func (e *env) end() {
 
 // state is how the guard fares.
 type state struct {
-	name     string
-	fault    []guardtest.Fault
-	tenant   string
-	midway   bool // the work loses the lock
-	status   int  // of the refusal; 0 for a call that goes through
-	problem  string
-	outcome  string
-	retry    bool
-	headless bool
+	name    string
+	fault   []guardtest.Fault
+	tenant  string
+	midway  bool // the work loses the lock
+	status  int  // of the refusal; 0 for a call that goes through
+	problem string
+	outcome string
+	retry   bool
 }
 
 var states = []state{
@@ -257,37 +256,12 @@ func (p play) ask(t *testing.T, url, tenant string, c *call) answer {
 	defer transport.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	method := cmp.Or(p.work.method, http.MethodPost)
-	var body io.Reader
-	if method == http.MethodPost {
-		body = strings.NewReader(`{"id":"7","note":"as a gift"}`)
-		if p.work.body != nil {
-			body = bytes.NewReader(p.work.body)
-		}
-	}
 	var early []string
 	trace := &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
 		early = append(early, fmt.Sprintf("%d %q", code, flat(http.Header(h))))
 		return nil
 	}}
-	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), method, url+"/orders/7?page=2", body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, value := range map[string]string{"Tenant": tenant, "Content-Type": "application/json", "Origin": "http://shop.example"} {
-		if value != "" {
-			r.Header.Set(name, value)
-		}
-	}
-	for name, value := range p.work.header {
-		r.Header.Set(name, value)
-	}
-	if p.work.chunked {
-		r.ContentLength = -1
-	}
-	if p.gzip {
-		r.Header.Set("Accept-Encoding", "gzip")
-	}
+	r := p.request(t, httptrace.WithClientTrace(ctx, trace), url, tenant)
 	if p.work.hangs && (p.state == nil || !p.state.midway && p.state.status == 0) {
 		go func() {
 			select {
@@ -320,12 +294,42 @@ func (p play) ask(t *testing.T, url, tenant string, c *call) answer {
 	return a
 }
 
+func (p play) request(t *testing.T, ctx context.Context, url, tenant string) *http.Request {
+	t.Helper()
+	method := cmp.Or(p.work.method, http.MethodPost)
+	var body io.Reader
+	if method == http.MethodPost {
+		body = strings.NewReader(`{"id":"7","note":"as a gift"}`)
+		if p.work.body != nil {
+			body = bytes.NewReader(p.work.body)
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, method, url+"/orders/7?page=2", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.work.chunked {
+		r.ContentLength = -1
+	}
+	header := map[string]string{"Tenant": tenant, "Content-Type": "application/json", "Origin": "http://shop.example"}
+	if p.gzip {
+		header["Accept-Encoding"] = "gzip"
+	}
+	maps.Copy(header, p.work.header)
+	for name, value := range header {
+		if value != "" {
+			r.Header.Set(name, value)
+		}
+	}
+	return r
+}
+
 // read reads a response, and tells of each event.
 func read(ctx context.Context, res *http.Response, event func(), events int) answer {
 	a := answer{status: res.StatusCode, envelope: res.Header}
 	raw := &counter{Reader: res.Body}
 	var body io.Reader = bufio.NewReader(raw)
-	if res.Header.Get("Content-Encoding") == "gzip" && res.Request.Method != http.MethodHead && res.StatusCode != 204 && res.StatusCode != 304 {
+	if res.Header.Get("Content-Encoding") == "gzip" {
 		z, err := gzip.NewReader(body)
 		if err == io.EOF { // which net/http's client takes for an empty body
 			a.header, a.trailer = headers(res), flat(res.Trailer)

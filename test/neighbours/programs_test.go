@@ -135,7 +135,7 @@ var programs = []program{
 		return e.newEcho4(echo4middleware.ContextTimeout(e.timeout()), echo4middleware.Decompress())
 	}},
 	{name: "http.TimeoutHandler around echo v4", unfit: []string{"early hints", "events", "trailers", "flush"}, returns: true, late: true, keeps: true, new: func(e *env) http.Handler {
-		return http.TimeoutHandler(e.newEcho4(), e.timeout(), "too late")
+		return http.TimeoutHandler(e.counted(e.newEcho4()), e.timeout(), "too late")
 	}},
 	{name: "echo v5", unfit: hints, returns: true, new: func(e *env) http.Handler { return e.newEcho5() }},
 	{name: "echo v5, gzip", unfit: hints, returns: true, new: func(e *env) http.Handler { return e.newEcho5(echo5middleware.Gzip()) }},

@@ -21,7 +21,7 @@ func dialogue(x *exchange) error {
 	if err != nil {
 		return nil // it has answered
 	}
-	defer c.CloseNow()
+	defer func() { _ = c.CloseNow() }()
 	for {
 		_, message, err := c.Read(x.r.Context())
 		if err != nil {
@@ -81,7 +81,7 @@ func (p play) talk(t *testing.T) (said string, a account) {
 		defer cancel()
 		transport := &http.Transport{DisableCompression: true}
 		defer transport.CloseIdleConnections()
-		c, res, err := websocket.Dial(ctx, url+"/orders/7", &websocket.DialOptions{
+		c, res, err := websocket.Dial(ctx, url+"/orders/7", &websocket.DialOptions{ //nolint:bodyclose // Dial has read it
 			HTTPClient: &http.Client{Transport: transport},
 			HTTPHeader: http.Header{"Tenant": {tenant}},
 		})
@@ -91,7 +91,7 @@ func (p play) talk(t *testing.T) (said string, a account) {
 			}
 			return answer{}
 		}
-		defer c.CloseNow()
+		defer func() { _ = c.CloseNow() }()
 		var all []string
 		for _, message := range []string{"hello", "lose", "good-bye"} {
 			err := c.Write(ctx, websocket.MessageText, []byte(message))
@@ -146,7 +146,7 @@ func TestEarlyBytes(t *testing.T) {
 				defer conn.Close()
 				fmt.Fprintf(conn, "GET /orders/7 HTTP/1.1\r\nHost: shop\r\nTenant: %s\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nhello", tenant)
 				rest := bufio.NewReader(conn)
-				res, err := http.ReadResponse(rest, nil)
+				res, err := http.ReadResponse(rest, nil) //nolint:bodyclose // there is none, or the connection closes
 				if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
 					said = fmt.Sprintf("%v %+v", err, res)
 					return answer{}

@@ -74,7 +74,7 @@ func run(root string) error {
 			if p.folder != "" && p.folder != path.Dir(file) {
 				continue
 			}
-			request.Parameter = proto.String("paths=source_relative" + p.parameter)
+			request.Parameter = new("paths=source_relative" + p.parameter)
 			if err := generate(filepath.Join(bin, p.name), request, filepath.Join(root, path.Dir(file))); err != nil {
 				return fmt.Errorf("%s of %s: %w", p.name, file, err)
 			}
