@@ -252,7 +252,7 @@ func (p play) with(t *testing.T, client func(url, tenant string, c *call) answer
 // ask sends the request, and reads all of the response.
 func (p play) ask(t *testing.T, url, tenant string, c *call) answer {
 	t.Helper()
-	transport := &http.Transport{DisableCompression: true, Protocols: p.protocol.set()}
+	transport := &http.Transport{DisableCompression: true, Protocols: p.protocol.set(), ExpectContinueTimeout: time.Hour}
 	defer transport.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

@@ -147,8 +147,11 @@ func TestEarlyBytes(t *testing.T) {
 				fmt.Fprintf(conn, "GET /orders/7 HTTP/1.1\r\nHost: shop\r\nTenant: %s\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nhello", tenant)
 				rest := bufio.NewReader(conn)
 				res, err := http.ReadResponse(rest, nil) //nolint:bodyclose // there is none, or the connection closes
-				if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
-					said = fmt.Sprintf("%v %+v", err, res)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res.StatusCode != http.StatusSwitchingProtocols {
+					said = res.Status
 					return answer{}
 				}
 				all, _ := io.ReadAll(rest)
