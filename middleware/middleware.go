@@ -109,6 +109,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -136,6 +137,10 @@ func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error
 		return nil, err
 	}
 	specs := runner.Specs()
+	c.names = make(names)
+	for _, s := range specs {
+		c.names.add(s.Key + " " + s.When)
+	}
 	c.waits = slices.ContainsFunc(specs, func(s guard.Spec) bool { return s.Wait != 0 || s.Busy == guard.Replace })
 	a := &adapter{config: c, guard: name, runner: runner}
 	if methods := specs[0].Methods; methods != "" {
@@ -217,14 +222,15 @@ func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 }
 
 func (a *adapter) run(f *facts, out *writer, next http.Handler) {
-	if a.readsAhead(f.r) && a.runner.On() {
-		if err := f.read(); err != nil {
+	if a.runner.On() {
+		if err := f.readAhead(); err != nil {
 			a.fail(out, f.r, err)
 			return
 		}
 	}
 	answered, err := a.work(f, out, next)
 	switch {
+	case err != nil && err == out.failure: // whoever it is returned to answers
 	case err != nil:
 		a.fail(out, f.r, err)
 	case !answered:
@@ -258,10 +264,29 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("the handler answered %d %s", e.status, http.StatusText(e.status))
 }
 
+// Failed tells the guard around the handler that w is of that its work has failed with err, though the response does not say so, or
+// not yet: it is for adapters to routers whose handlers return errors that are answered further out, and for handlers that answer
+// errors with a status of success. Without a guard, or with a nil err, it does nothing.
+func Failed(w http.ResponseWriter, err error) {
+	for w != nil && err != nil {
+		if out, ok := w.(interface{ failed(error) }); ok {
+			out.failed(err)
+			return
+		}
+		further, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return
+		}
+		w = further.Unwrap()
+	}
+}
+
 // outcome is what a response says of the work: an error of the client's or the server's is one of the work's own. So is
 // silence after the context ended for a newer call, which net/http would take for success.
 func outcome(ctx context.Context, out *writer) error {
 	switch cause := context.Cause(ctx); {
+	case out.failure != nil:
+		return out.failure
 	case out.Status() >= http.StatusBadRequest:
 		return &statusError{out.Status()}
 	case !out.Written() && errors.Is(cause, guard.ErrReplaced):
@@ -300,18 +325,25 @@ func (a *adapter) fail(w *writer, r *http.Request, err error) {
 	a.write(w, r, p, w.outer)
 }
 
-// panicked lets a panic go on, and the server break off the response. After a loss it answers first: a client that finds
-// its connection closed, without a byte of a response, may send the request again.
+// panicked lets a panic go on, without what was held back: recovery further out can answer, and no response is complete whose lock the
+// release found lost. After an earlier loss it answers first: a client that finds its connection closed, without a byte of a response,
+// may send the request again.
 func (a *adapter) panicked(w *writer, r *http.Request) {
-	if w.lost == nil {
-		w.truncate()
+	lost := w.lost
+	replaceable := w.discard()
+	switch {
+	case lost == nil:
+		w.last = nil
+		return
+	case !replaceable:
+		w.cut(lost)
 		return
 	}
-	lost := &guard.Error{Guard: a.guard, Err: guard.ErrLost, Cause: w.lost}
-	if w.discard() {
-		a.fail(w, r, lost)
-		w.flushAll()
-	} else {
-		w.cut(lost)
+	lost = &guard.Error{Guard: a.guard, Err: guard.ErrLost, Cause: lost}
+	a.fail(w, r, lost)
+	if !w.head {
+		w.header.Set("Content-Length", strconv.Itoa(len(w.held)))
 	}
+	w.finish()
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // as the server is about to close the connection
 }

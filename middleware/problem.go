@@ -51,6 +51,11 @@ func bodyProblem(err error) (Problem, bool) {
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return plain(http.StatusRequestEntityTooLarge, fmt.Sprintf("The body is larger than %d bytes.", e.Limit)), true
 	}
+	if e, ok := errors.AsType[*typeError](err); ok {
+		p := plain(http.StatusUnsupportedMediaType, e.reason)
+		p.Fact = e.fact
+		return p, true
+	}
 	if !errors.Is(err, errBody) {
 		return Problem{}, false
 	}
@@ -67,7 +72,7 @@ func bodyProblem(err error) (Problem, bool) {
 	case errors.Is(err, errTwins):
 		p.Detail = "The body has an object with one name twice, or with two names that differ only in case."
 	case errors.Is(err, errForm):
-		p.Fact, p.Detail = "form", "The body could not be read as a URL-encoded form."
+		p.Fact, p.Detail = "form", "The body could not be read as a form."
 	}
 	return p, true
 }

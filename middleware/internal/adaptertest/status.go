@@ -97,6 +97,7 @@ func (tt statusCase) send(t *testing.T, s *httptest.Server) (response, error) {
 		t.Fatal(err)
 	}
 	body(`{"id":"7f3a"}`)(r)
+	r.Header.Set("Content-Type", "application/json")
 	if tt.request != nil {
 		tt.request(r)
 	}
