@@ -15,18 +15,6 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
-var (
-	// errBody says that the body was cut short, or is not what a key could be taken from.
-	errBody      = fmt.Errorf("middleware: unusable body: %w", keyexpr.ErrValue)
-	errEmptyBody = errors.New("it is empty")
-)
-
-// typeError says that a request has a body of a type for which the handler may see other facts than the key does.
-type typeError struct{ fact, reason string }
-
-func (e *typeError) Error() string { return "middleware: " + e.reason }
-func (e *typeError) Unwrap() error { return errBody }
-
 // ahead is which bodies are read before waiting for the lock.
 type ahead int
 
@@ -61,7 +49,7 @@ func (f *facts) body() ([]byte, error) {
 	}
 	switch data := f.data.Bytes(); {
 	case !f.whole:
-		return nil, fmt.Errorf("%w: %w", errBody, &http.MaxBytesError{Limit: f.bodyLimit})
+		return nil, fmt.Errorf("%w: %w", keyexpr.ErrValue, &http.MaxBytesError{Limit: f.bodyLimit})
 	case len(data) == 0 && f.r.ContentLength > 0:
 		return nil, &routeError{f.r.Pattern, "somebody in front of the guard has read the body: place the guard further out, or put the body back"}
 	default:
@@ -87,7 +75,7 @@ func (f *facts) read(most int64) error {
 	case err == io.EOF:
 		f.whole = true
 	case err != nil:
-		f.unread = fmt.Errorf("%w: %w", errBody, err)
+		f.unread = unusable(err)
 	}
 	return f.unread
 }
@@ -127,23 +115,21 @@ func (f *facts) again(w *writer) io.ReadCloser {
 // parse returns the value of the JSON body.
 func (f *facts) parse() (any, error) {
 	if f.r.ContentLength != 0 && !f.json(f.r) {
-		return nil, &typeError{"body", "The lock needs a body of type application/json. (middleware.BodyIsJSON is for handlers that decode whatever the type says.)"}
+		return nil, &bodyError{http.StatusUnsupportedMediaType, "body",
+			"The lock needs a body of type application/json. (middleware.BodyIsJSON is for handlers that decode whatever the type says.)"}
 	}
 	data, err := f.body()
 	if err != nil {
 		return nil, err
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		err = errEmptyBody
+		return nil, &bodyError{http.StatusBadRequest, "body", "The body is empty."}
 	}
-	var v any
-	if err == nil {
-		v, err = f.decode(data, f.names)
+	v, err := f.decode(data, f.names)
+	if err != nil && !errors.Is(err, keyexpr.ErrValue) {
+		err = unusable(err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errBody, err)
-	}
-	return v, nil
+	return v, err
 }
 
 // isJSON reports whether r says that its body is JSON, or says nothing. A type that not all readers understand alike is none.

@@ -55,7 +55,7 @@ func (w *writer) answerLocked() {
 	}
 }
 
-// conn is a hijacked connection. After a loss its deadlines stay in the past, whatever its user sets.
+// conn is a hijacked connection. After a loss nothing more is read or written.
 type conn struct {
 	net.Conn
 	w *writer
@@ -70,20 +70,10 @@ func (c *conn) Read(p []byte) (int, error) {
 }
 
 func (c *conn) Write(p []byte) (int, error) {
-	n, err := c.write(func() (int64, error) { n, err := c.Conn.Write(p); return int64(n), err })
-	return int(n), err
-}
-
-// ReadFrom lets files go to the socket without a copy.
-func (c *conn) ReadFrom(src io.Reader) (int64, error) {
-	return c.write(func() (int64, error) { return io.Copy(c.Conn, src) })
-}
-
-func (c *conn) write(write func() (int64, error)) (int64, error) {
 	if _, err := c.w.opens(); err != nil {
 		return 0, err
 	}
-	n, err := write()
+	n, err := c.Conn.Write(p)
 	if refused := c.w.opened(nil); err != nil && refused != nil {
 		err = refused
 	}
@@ -97,12 +87,6 @@ func (c *conn) Close() error {
 	defer c.w.mu.Unlock()
 	c.w.answerLocked()
 	return c.Conn.Close()
-}
-
-func (c *conn) SetDeadline(t time.Time) error     { return c.w.setDeadline(c.Conn.SetDeadline, t) }
-func (c *conn) SetReadDeadline(t time.Time) error { return c.w.setDeadline(c.Conn.SetReadDeadline, t) }
-func (c *conn) SetWriteDeadline(t time.Time) error {
-	return c.w.setDeadline(c.Conn.SetWriteDeadline, t)
 }
 
 // CloseWrite passes on what connections of TCP and TLS can do.

@@ -17,8 +17,8 @@ import (
 // errAmbiguous says that a request could mean one thing to the key and another to the handler.
 var errAmbiguous = fmt.Errorf("middleware: ambiguous request: %w", keyexpr.ErrValue)
 
-// errForm says that the body is no form, and is joined to errBody.
-var errForm = errors.New("no form")
+// errForm says that the body is no form, though its type says so.
+var errForm = &bodyError{http.StatusBadRequest, "form", "The body could not be read as a form."}
 
 // roots are those of every request and of the application.
 func (c *config) roots() keyexpr.Roots {
@@ -131,7 +131,8 @@ func (f *facts) cookie(name string) (string, bool, error) {
 // FormValue prefers to those of the query.
 func (f *facts) queryLookup() (any, error) {
 	if kind, _ := formType(f.r); !f.queryOnly && f.r.ContentLength != 0 && (kind != "" || f.view.Bind && f.r.Method != http.MethodGet) {
-		return nil, &typeError{"query", "The lock needs the query, for which a handler may take the values of the body. (middleware.QueryOnly is for handlers that read the URL alone.)"}
+		return nil, &bodyError{http.StatusUnsupportedMediaType, "query",
+			"The lock needs the query, for which a handler may take the values of the body. (middleware.QueryOnly is for handlers that read the URL alone.)"}
 	}
 	if f.query == nil {
 		query, err := url.ParseQuery(f.r.URL.RawQuery)
@@ -173,7 +174,8 @@ func (f *facts) formValues() (url.Values, error) {
 	case f.r.ContentLength == 0 || kind == "" && !hasForm(f.r.Method):
 		return nil, nil // handlers see no form in these
 	case kind == "":
-		return nil, &typeError{"form", "The lock needs a body of type application/x-www-form-urlencoded or multipart/form-data."}
+		return nil, &bodyError{http.StatusUnsupportedMediaType, "form",
+			"The lock needs a body of type application/x-www-form-urlencoded or multipart/form-data."}
 	}
 	data, err := f.body()
 	if err != nil {
@@ -182,13 +184,13 @@ func (f *facts) formValues() (url.Values, error) {
 	if boundary == "" {
 		form, err := url.ParseQuery(string(data))
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errBody, errForm)
+			return nil, errForm
 		}
 		return form, nil
 	}
 	parts, err := multipart.NewReader(bytes.NewReader(data), boundary).ReadForm(int64(len(data)))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errBody, errForm)
+		return nil, errForm
 	}
 	return parts.Value, parts.RemoveAll() // of nothing: all is in memory
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,7 +14,7 @@ import (
 )
 
 var (
-	errTwins = errors.New("names that are the same, or differ only in case")
+	errTwins = &bodyError{http.StatusBadRequest, "body", "The body has an object with one name twice, or with two names that differ only in case."}
 	errSpelt = fmt.Errorf("%w: a name of the body is spelt in other letters", errAmbiguous)
 )
 
@@ -71,34 +72,27 @@ func newJSON(data []byte, all names) *jsonReader {
 
 func (r *jsonReader) value() (any, error) {
 	token, err := r.Token()
-	if err != nil {
-		return nil, err
-	}
 	switch t := token.(type) {
 	case json.Delim:
 		if t == '{' {
 			return r.object()
 		}
-		return r.array()
+		elements := []any{}
+		for r.More() {
+			v, err := r.value()
+			if err != nil {
+				return nil, err
+			}
+			elements = append(elements, v)
+		}
+		_, err = r.Token()
+		return elements, err
 	case json.Number:
 		if r.all != nil {
 			return number(t)
 		}
 	}
-	return token, nil
-}
-
-func (r *jsonReader) array() (any, error) {
-	elements := []any{}
-	for r.More() {
-		v, err := r.value()
-		if err != nil {
-			return nil, err
-		}
-		elements = append(elements, v)
-	}
-	_, err := r.Token()
-	return elements, err
+	return token, err
 }
 
 // object refuses names that encoding/json would store in one field of a struct, the same name included: the key must not be taken
@@ -108,19 +102,17 @@ func (r *jsonReader) array() (any, error) {
 func (r *jsonReader) object() (any, error) {
 	members, seen := make(map[string]any), make(map[string]bool)
 	for r.More() {
-		token, err := r.Token()
+		token, _ := r.Token()
+		name, _ := token.(string)
+		if seen[folded(name)] {
+			return nil, errTwins
+		}
+		seen[folded(name)] = true
+		v, err := r.value()
 		if err != nil {
 			return nil, err
 		}
-		name, _ := token.(string)
-		fold := folded(name)
-		if seen[fold] {
-			return nil, errTwins
-		}
-		seen[fold] = true
-		if members[name], err = r.value(); err != nil {
-			return nil, err
-		}
+		members[name] = v
 	}
 	for fold := range seen {
 		for _, name := range r.all[fold] {

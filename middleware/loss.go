@@ -30,7 +30,7 @@ type link interface {
 func (w *writer) begin(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ctx = ctx
+	w.ctx, w.before = ctx, w.ResponseWriter.Header().Clone()
 	w.stop = context.AfterFunc(ctx, func() { _ = w.loss() })
 }
 
@@ -164,22 +164,6 @@ func (w *writer) blameRead(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return cmp.Or(w.lost, w.newer, err)
-}
-
-func (w *writer) SetReadDeadline(t time.Time) error { return w.setDeadline(w.link.SetReadDeadline, t) }
-func (w *writer) SetWriteDeadline(t time.Time) error {
-	return w.setDeadline(w.link.SetWriteDeadline, t)
-}
-
-// setDeadline does not let a handler lift a deadline that was set behind its back.
-func (w *writer) setDeadline(set func(time.Time) error, t time.Time) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.lossLocked(); err != nil {
-		return err
-	}
-	defer w.enforceLocked()
-	return set(t)
 }
 
 // upload is the body of a request that comes from the connection.

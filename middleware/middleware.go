@@ -77,9 +77,8 @@
 //
 // A handler whose lock is lost may still run, beside the next holder. Its context ends with a cause that matches
 // [guard.ErrLost], and so do the means to do harm: reads of the body and writes to the client fail, also where they are
-// blocked, and also on a connection that the handler has hijacked (a websocket); what a handler sets as deadlines
-// afterwards is refused. Their errors match guard.ErrLost. Only an error of the handler's own, a status of 400 or more, still
-// reaches the client.
+// blocked, and also on a connection that the handler has hijacked (a websocket). Their errors match guard.ErrLost. Only an
+// error of the handler's own, a status of 400 or more, still reaches the client.
 //
 // The client never sees a complete success, nor a connection that is closed without a byte of an answer, for which
 // net/http's Transport would send the request again and the work would run twice:
@@ -241,19 +240,19 @@ func (a *adapter) run(f *facts, out *writer, next http.Handler) {
 
 // work runs next or, in its place, the fallback, and reports whether one of them did.
 func (a *adapter) work(f *facts, out *writer, next http.Handler) (ran bool, err error) {
-	work := func(ctx context.Context) error {
+	fell := false
+	var instead func(context.Context, error) error
+	if a.fallback != nil {
+		instead = func(ctx context.Context, refused error) error {
+			fell = true
+			f.pass(ctx, out, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.fallback(w, r, refused) }))
+			return nil
+		}
+	}
+	ran, err = a.runner.RunOr(f.r.Context(), f.root, func(ctx context.Context) error {
 		f.pass(ctx, out, next)
 		return outcome(ctx, out)
-	}
-	if a.fallback == nil {
-		return a.runner.Run(f.r.Context(), f.root, work)
-	}
-	fell := false
-	ran, err = a.runner.RunOr(f.r.Context(), f.root, work, func(ctx context.Context, refused error) error {
-		fell = true
-		f.pass(ctx, out, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.fallback(w, r, refused) }))
-		return nil
-	})
+	}, instead)
 	return ran || fell, err
 }
 
@@ -307,11 +306,14 @@ func (a *adapter) refuse(w http.ResponseWriter, r *http.Request, err error) {
 // word.
 func (a *adapter) fail(w *writer, r *http.Request, err error) {
 	a.report(r.Context(), err)
-	if w.Written() && (w.Status() >= http.StatusBadRequest || !w.discard()) {
-		if w.Status() < http.StatusBadRequest && !w.cut(err) {
-			panic(http.ErrAbortHandler)
-		}
+	switch {
+	case w.Status() >= http.StatusBadRequest:
 		return
+	case w.discard():
+	case w.cut(err):
+		return
+	default:
+		panic(http.ErrAbortHandler)
 	}
 	p := a.problem(err)
 	if p.Status == 0 {
@@ -322,7 +324,7 @@ func (a *adapter) fail(w *writer, r *http.Request, err error) {
 		w.Header().Set("Connection", "close") // nobody wants the rest of the body
 	}
 	p.Guard, p.Err = a.guard, err
-	a.write(w, r, p, w.outer)
+	a.write(w, r, p)
 }
 
 // panicked lets a panic go on, without what was held back: recovery further out can answer, and no response is complete whose lock the

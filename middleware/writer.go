@@ -14,27 +14,6 @@ import (
 // heldBack is how much of a response is kept until the lock was given back, in bytes.
 const heldBack = 4 << 10
 
-// response is a ResponseWriter that knows whether anything was written, as this package's, gin's and others' do.
-type response interface {
-	http.ResponseWriter
-	Written() bool // false as long as the status can still be chosen
-	Status() int
-}
-
-// record returns w itself if it is a response, and otherwise one that nothing was written to.
-func record(w http.ResponseWriter) response {
-	if out, ok := w.(response); ok {
-		return out
-	}
-	return unwritten{w}
-}
-
-type unwritten struct{ http.ResponseWriter }
-
-func (unwritten) Written() bool                 { return false }
-func (unwritten) Status() int                   { return 0 }
-func (u unwritten) Unwrap() http.ResponseWriter { return u.ResponseWriter }
-
 // phase is how far a response is.
 type phase int
 
@@ -65,7 +44,7 @@ type writer struct {
 	major, minor int // version of HTTP
 	head         bool
 	limit        int         // of held
-	outer        http.Header // bodyHeaders that are not the handler's
+	before       http.Header // the handler ran
 
 	// The handler's side.
 	header  http.Header // as it was when the status was chosen
@@ -73,6 +52,7 @@ type writer struct {
 	written int64       // by the handler
 	held    []byte
 	last    []byte // byte of length, held back
+	implied int    // status of a response that has none
 	failure error  // that the response does not tell
 
 	mu          sync.Mutex
@@ -88,15 +68,21 @@ type writer struct {
 	newer       error           // what reads return, as a newer request takes the place of this one
 }
 
+// response is a ResponseWriter that knows whether anything was written, as this package's, gin's and others' do.
+type response interface {
+	Written() bool // false as long as the status can still be chosen
+	Status() int
+}
+
 // reset makes w the writer of one request.
 func (w *writer) reset(to http.ResponseWriter, r *http.Request) {
 	w.ResponseWriter, w.major, w.minor = to, r.ProtoMajor, r.ProtoMinor
 	w.link = http.NewResponseController(to)
 	w.head, w.length, w.limit = r.Method == http.MethodHead, -1, heldBack
-	w.outer = headersOf(to, bodyHeaders...)
 	if out, ok := to.(response); ok && out.Written() {
 		w.status, w.phase = out.Status(), open
 	}
+	w.implied = http.StatusOK
 	if isTimeoutWriter(to) {
 		w.limit = math.MaxInt // http.TimeoutHandler keeps all of the response, too: nothing is ever on its way
 	}
@@ -168,7 +154,7 @@ func bodyAllowed(status int) bool {
 
 func (w *writer) Write(p []byte) (int, error) {
 	if w.status == 0 {
-		w.WriteHeader(http.StatusOK)
+		w.WriteHeader(w.implied)
 	}
 	if kept, err := w.keep(p); err != nil {
 		return 0, err
@@ -277,7 +263,7 @@ func (w *writer) FlushError() error {
 		return http.ErrNotSupported
 	}
 	if w.status == 0 {
-		w.WriteHeader(http.StatusOK)
+		w.WriteHeader(w.implied)
 	}
 	if err := w.refusal(); err != nil {
 		return err
@@ -319,17 +305,14 @@ func (w *writer) finish() {
 	w.phase = ended
 }
 
-// discard takes back what the handler has written, if the client has seen nothing of it.
+// discard takes back what the handler has written, and its headers, if the client has seen nothing of it.
 func (w *writer) discard() bool {
 	if !w.holds() {
 		return false
 	}
-	h := w.ResponseWriter.Header()
-	if w.status != 0 {
-		replace(h, w.header)
+	if w.before != nil {
+		replace(w.ResponseWriter.Header(), w.before)
 	}
-	h.Del("Trailer")
-	maps.DeleteFunc(h, func(name string, _ []string) bool { return strings.HasPrefix(name, http.TrailerPrefix) })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.status, w.held, w.length, w.written, w.lost = 0, nil, -1, 0, nil
