@@ -20,15 +20,18 @@
 //	query.page              a query parameter
 //	header["X-Tenant-Id"]   a header, its name in any case; also header.Tenant
 //	cookie.session          a cookie
-//	form.order              a field of a URL-encoded body, as in [http.Request.PostForm]
+//	form.order              a field of a form in the body, as in [http.Request.PostForm]; also of many parts (multipart)
 //	body.order.id           the JSON body; [Body] gives it a type that is checked at start
 //	method, host            the host is in lower case and without a port
 //	route                   the pattern of the route without its method: /orders/{id}
 //
-// A name that the request has twice (query, header, cookie, form) could mean one value to the key and another to the
-// handler, so it is refused. The body is read only if the key or the condition uses it, up to [BodyLimit]; the handler
-// then reads the same bytes again. There is no root for the client's network address: behind a proxy, it is the proxy's,
-// and would be one lock for all clients.
+// The key is made of what the handler sees, or the request is refused. A name that the request has twice (query, header,
+// cookie, form) could mean one value to the key and another to the handler. So could a name of the body that is spelt in other
+// letters, a form beside the query ([QueryOnly]), and a body whose type is not that of JSON ([BodyIsJSON]). A path value is taken
+// without escapes. docs/security.md has a table of readers.
+//
+// The body is read only if the key or the condition uses it, up to [BodyLimit]; the handler then reads the same bytes again.
+// There is no root for the client's network address: behind a proxy, it is the proxy's, and would be one lock for all clients.
 //
 // A guard.KeyFunc or guard.KeysFunc, in place of a template, takes a *[http.Request]. [Bind] guards the handlers of a
 // struct, with a tag on each.
@@ -41,17 +44,21 @@
 // guard's wait. In front of a whole [http.ServeMux], requests without a route pass untouched; so do, anywhere, those of
 // other methods than the guard's, if it has some (guard.Methods).
 //
-// Path values and routes are those of net/http: [http.Request.PathValue] and Pattern, which chi sets as well. For another
-// router, set them in front of the guard; examples/routers does so for echo. Package ginguard does it for gin.
+// Path values and routes are those of net/http: [http.Request.PathValue] and Pattern, which chi sets as well. [PathValues] is for
+// routers that keep them elsewhere, such as gorilla/mux, and examples/routers has an adapter for echo. Package ginguard is for gin.
+// gRPC's gateway, where it calls services in its own process, goes past the interceptors of package interceptor: guard the
+// gateway's handler by this package, or let it connect to the server.
 //
 // # Responses
 //
 //	ErrKey          400   the handler did not run; the answer names the missing fact. So for a body that is no JSON value
-//	                      of the right type, and 413 for one over BodyLimit
+//	                      of the right type; 413 for one over BodyLimit, and 415 for one whose Content-Type the handler may
+//	                      read in another way, which names the option for handlers that don't
 //	ErrBusy         409   the handler did not run; Retry-After comes from the guard's own recent holds
 //	ErrOutage       503   the handler did not run; Retry-After
 //	ErrFault        500   the handler did not run: the program or the lock service is at fault, not the request. So for a
-//	                      path value that the route does not have, which is logged once (slog.Default)
+//	                      path value that the route does not have, and a body that somebody in front has read, which is
+//	                      logged once (slog.Default)
 //	ErrUnsupported  500   the handler did not run: the locker has no locks of that kind
 //	ErrLost         500   the handler ran; see After a loss
 //	ErrReplaced     409   a newer request came while this one waited, or while its handler ran, which has said nothing
@@ -60,8 +67,9 @@
 //	RunFallback           the handler of [Fallback] answers
 //
 // [Status] changes the numbers. Bodies are problem details (RFC 9457) and name the guard, never the key; see [Problem]
-// and [Respond]. A handler that answers 4xx or 5xx has failed: its event is an error, and a guard.HoldAtLeast gives the lock
-// back at once. Its response stays as it is. For guards of the service layer, whose errors a handler gets back, [Answer]
+// and [Respond]. They have the headers that were set in front of the guard. A handler that answers 4xx or 5xx has failed, or says so
+// by [Failed]: its event is an error, and a guard.HoldAtLeast gives the lock back at once. Its response stays as it is. What
+// was held back of one goes with a panic, so that recovery further out can answer. For guards of the service layer, whose errors a handler gets back, [Answer]
 // answers by the same table.
 //
 // Where a newer request takes the place of one whose handler runs ([guard.Replace]), the handler's context ends, and so do its
@@ -98,8 +106,9 @@
 //
 //	mux.Handle("POST /orders/{id}", http.TimeoutHandler(guarded(settle), time.Second, "too late"))
 //
-// New's middleware refuses to wrap one: that is logged at once, and each request is answered with 500. It can't see one that
-// is hidden in other middleware. The same is true of anything else that answers for a handler which still runs.
+// New's middleware refuses to wrap one: that is logged at once, and each request is answered with 500. Package ginguard refuses
+// gin-contrib/timeout behind a guard. Neither can see one that is hidden in other middleware, and the same is true of anything
+// else that answers for a handler which still runs.
 package middleware
 
 import (

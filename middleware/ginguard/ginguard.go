@@ -21,14 +21,20 @@
 //
 // The facts, beside those of package middleware, whose table has them all:
 //
-//	path.id     a parameter of the route, [gin.Context.Param]
+//	path.id     a parameter of the route, [gin.Context.Param], of *rest without the slash in front
 //	route       the route in net/http's spelling, /orders/{id}, so that both adapters make the same key of it
 //	any name    what other handlers put into the context with c.Set: [Value]; or made of the context: [WithFacts]
 //
+// Facts are what gin's handlers see: a body is JSON where ShouldBind takes it for that, which needs the type application/json and no
+// GET, and a cookie has no escapes. Where the key uses the query, only a GET may have a body, as ShouldBind would read that:
+// [middleware.QueryOnly] and [middleware.BodyIsJSON] are for handlers that bind by type, such as ShouldBindQuery and ShouldBindJSON. A body
+// that ShouldBindBodyWith has read in front of the guard is taken from there.
+//
 // A guard.KeyFunc or guard.KeysFunc, in place of a template, takes a *gin.Context or a *[http.Request].
 //
-// [Bind] guards the handlers of a struct, with a tag on each, and [Register] registers them. For a refusal by a guard of the service layer there is [Answer], and [Errors] for programs that collect errors in
-// c.Errors. See package middleware for templates and statuses.
+// [Bind] guards the handlers of a struct, with a tag on each, and [Register] registers them. For a refusal by a guard of the
+// service layer there is [Answer], and [Errors] for programs that collect errors in c.Errors. See package middleware for templates
+// and statuses.
 package ginguard
 
 import (
