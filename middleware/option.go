@@ -8,8 +8,8 @@ import (
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/internal/route"
+	"github.com/latchkey-go/latchkey/internal/view"
 	"github.com/latchkey-go/latchkey/keyexpr"
-	"github.com/latchkey-go/latchkey/middleware/internal/view"
 )
 
 const defaultBodyLimit = 1 << 20

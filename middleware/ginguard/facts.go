@@ -11,8 +11,8 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/gin-gonic/gin/binding"
 
+	"github.com/latchkey-go/latchkey/internal/view"
 	"github.com/latchkey-go/latchkey/middleware"
-	"github.com/latchkey-go/latchkey/middleware/internal/view"
 )
 
 // option is one that needs the gin.Context. Package middleware refuses it, as there is none there.
