@@ -1,4 +1,4 @@
-// Package frameworks puts guards in front of handlers of echo, go-zero, GoFrame and Kratos, each in the framework's own way. The page
+// Package frameworks puts guards in front of handlers of go-zero, GoFrame and Kratos, each in the framework's own way. The page
 // docs/recipes.md explains it; the tests start a server of each.
 package frameworks
 
@@ -9,7 +9,6 @@ import (
 	khttp "github.com/go-kratos/kratos/v2/transport/http"
 	"github.com/gogf/gf/v2/net/ghttp"
 	"github.com/gorilla/mux"
-	"github.com/labstack/echo/v4"
 	"github.com/zeromicro/go-zero/rest"
 	"github.com/zeromicro/go-zero/rest/pathvar"
 )
@@ -27,20 +26,6 @@ func withPath(wrap Guarded, vars func(*http.Request) map[string]string) Guarded 
 			}
 			guarded.ServeHTTP(w, r)
 		})
-	}
-}
-
-// ForEcho makes a middleware of echo, for a route or a group.
-func ForEcho(wrap Guarded) echo.MiddlewareFunc {
-	std := echo.WrapMiddleware(wrap)
-	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		handler := std(next)
-		return func(c echo.Context) error {
-			for i, name := range c.ParamNames() {
-				c.Request().SetPathValue(name, c.ParamValues()[i])
-			}
-			return handler(c)
-		}
 	}
 }
 

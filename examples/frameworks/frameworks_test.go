@@ -13,7 +13,6 @@ import (
 	khttp "github.com/go-kratos/kratos/v2/transport/http"
 	"github.com/gogf/gf/v2/frame/g"
 	"github.com/gogf/gf/v2/net/ghttp"
-	"github.com/labstack/echo/v4"
 	"github.com/zeromicro/go-zero/rest"
 
 	"github.com/latchkey-go/latchkey/guard"
@@ -25,19 +24,7 @@ import (
 // server serves POST /orders/{id}/settle by settle, guarded, and returns its address.
 type server func(t *testing.T, guarded Guarded, settle func(ctx context.Context, id string) string) (url string)
 
-var servers = map[string]server{"echo": serveEcho, "go-zero": serveGoZero, "GoFrame": serveGoFrame, "Kratos": serveKratos}
-
-func serveEcho(t *testing.T, guarded Guarded, settle func(context.Context, string) string) string {
-	e := echo.New()
-	e.HideBanner, e.HidePort = true, true
-	e.POST("/orders/:id/settle", func(c echo.Context) error {
-		return c.String(http.StatusOK, settle(c.Request().Context(), c.Param("id")))
-	}, ForEcho(guarded))
-	address := free(t)
-	go func() { _ = e.Start(address) }()
-	t.Cleanup(func() { _ = e.Close() })
-	return listens(t, address)
-}
+var servers = map[string]server{"go-zero": serveGoZero, "GoFrame": serveGoFrame, "Kratos": serveKratos}
 
 func serveGoZero(t *testing.T, guarded Guarded, settle func(context.Context, string) string) string {
 	address := free(t)

@@ -1,8 +1,8 @@
-// Command routers sells from one stock behind three routers at once: net/http's mux, chi and echo. It runs by
+// Command routers sells from one stock behind three routers at once: net/http's mux, chi and two versions of echo. It runs by
 //
 //	go -C examples/routers run .
 //
-// All three guard the same handler with the same declaration, and so exclude each other: for one tenant and product, one
+// All of them guard the same handler with the same declaration, and so exclude each other: for one tenant and product, one
 // sale at a time. The key is made of what authentication found out and of a value in the path.
 package main
 
@@ -53,13 +53,13 @@ func run(out io.Writer, locker lock.Locker) error {
 	if err != nil {
 		return err
 	}
-	const each = 20
-	pens := 3 * each
+	const each = 15
+	pens := 4 * each
 	s := &shop{left: map[string]*int{"acme/pen": &pens}}
 	var customers sync.WaitGroup
 	var mu sync.Mutex
 	var failed error
-	for _, router := range []http.Handler{newMux(s, guarded), newChi(s, guarded), newEcho(s, guarded)} {
+	for _, router := range []http.Handler{newMux(s, guarded), newChi(s, guarded), newEcho(s, guarded), newEcho5(s, guarded)} {
 		server := httptest.NewServer(router)
 		defer server.Close()
 		for range each {
@@ -73,7 +73,7 @@ func run(out io.Writer, locker lock.Locker) error {
 		}
 	}
 	customers.Wait()
-	fmt.Fprintf(out, "%d pens sold by each of 3 routers, %d left\n", each, pens)
+	fmt.Fprintf(out, "%d pens sold by each of 4 routers, %d left\n", each, pens)
 	return failed
 }
 

@@ -29,10 +29,14 @@ import (
 // virtual are the folders whose files are imported by another path than the one below the root: it is that of the package.
 var virtual = map[string]string{"interceptor/guardpb": "latchkey/guard/v1"}
 
-// plugins are run for each file; one that finds no service in it makes nothing.
-var plugins = []struct{ name, importPath string }{
-	{"protoc-gen-go", "google.golang.org/protobuf/cmd/protoc-gen-go"},
-	{"protoc-gen-go-grpc", "google.golang.org/grpc/cmd/protoc-gen-go-grpc"},
+// plugins are run for each file, or for those of one folder; one that finds no service in it makes nothing.
+var plugins = []struct{ name, importPath, folder, parameter string }{
+	{name: "protoc-gen-go", importPath: "google.golang.org/protobuf/cmd/protoc-gen-go"},
+	{name: "protoc-gen-go-grpc", importPath: "google.golang.org/grpc/cmd/protoc-gen-go-grpc"},
+	{
+		name: "protoc-gen-grpc-gateway", importPath: "github.com/grpc-ecosystem/grpc-gateway/v2/protoc-gen-grpc-gateway",
+		folder: "test/neighbours/neighbourpb", parameter: ",generate_unbound_methods=true",
+	},
 }
 
 func main() {
@@ -67,6 +71,10 @@ func run(root string) error {
 			return err
 		}
 		for _, p := range plugins {
+			if p.folder != "" && p.folder != path.Dir(file) {
+				continue
+			}
+			request.Parameter = proto.String("paths=source_relative" + p.parameter)
 			if err := generate(filepath.Join(bin, p.name), request, filepath.Join(root, path.Dir(file))); err != nil {
 				return fmt.Errorf("%s of %s: %w", p.name, file, err)
 			}
@@ -129,7 +137,6 @@ func compile(root, file string) (*pluginpb.CodeGeneratorRequest, error) {
 	}
 	return &pluginpb.CodeGeneratorRequest{
 		FileToGenerate: []string{importPath(file)},
-		Parameter:      proto.String("paths=source_relative"),
 		ProtoFile:      closure(linked[0], nil),
 	}, nil
 }
