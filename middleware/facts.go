@@ -130,7 +130,7 @@ func (f *facts) cookie(name string) (string, bool, error) {
 // queryLookup refuses a query with a malformed part, which handlers drop or read as they like, and one beside a form, whose values
 // FormValue prefers to those of the query.
 func (f *facts) queryLookup() (any, error) {
-	if kind, _ := formType(f.r); !f.queryOnly && f.r.ContentLength != 0 && (kind != "" || f.view.Bind && f.r.Method != http.MethodGet) {
+	if kind, _ := formType(f.r); !f.queryOnly && f.r.ContentLength != 0 && (kind != "" || f.binds()) {
 		return nil, &bodyError{http.StatusUnsupportedMediaType, "query",
 			"The lock needs the query, for which a handler may take the values of the body. (middleware.QueryOnly is for handlers that read the URL alone.)"}
 	}
@@ -171,7 +171,7 @@ func (f *facts) formValues() (url.Values, error) {
 		return parsed.Value, nil
 	case f.r.PostForm != nil && boundary == "":
 		return f.r.PostForm, nil
-	case f.r.ContentLength == 0 || kind == "" && !hasForm(f.r.Method):
+	case f.r.ContentLength == 0 || kind == "" && !hasForm(f.r.Method) && !f.binds():
 		return nil, nil // handlers see no form in these
 	case kind == "":
 		return nil, &bodyError{http.StatusUnsupportedMediaType, "form",
@@ -194,6 +194,9 @@ func (f *facts) formValues() (url.Values, error) {
 	}
 	return parts.Value, parts.RemoveAll() // of nothing: all is in memory
 }
+
+// binds reports whether the handler may bind a body of any type in place of a form.
+func (f *facts) binds() bool { return f.view.Bind && f.r.Method != http.MethodGet }
 
 // single returns the only value. Of several, the handler may use the first, the last or all, so none can be the key.
 func single(where, name string, values []string) (string, bool, error) {

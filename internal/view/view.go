@@ -8,5 +8,5 @@ import "net/http"
 type Reader struct {
 	JSON   func(r *http.Request) bool         // reports whether they take the body for JSON
 	Cookie func(value string) (string, error) // is what they see of a cookie's value
-	Bind   bool                               // they may take a body of any type for the query
+	Bind   bool                               // they may bind a body of any type in place of a form, but for GET
 }
