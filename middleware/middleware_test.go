@@ -35,11 +35,6 @@ func mount(t *testing.T, g *guard.Guard, h http.HandlerFunc, opts ...middleware.
 	return mux
 }
 
-func TestStatuses(t *testing.T)  { adaptertest.Statuses(t, mount) }
-func TestHangUps(t *testing.T)   { adaptertest.HangUps(t, mount) }
-func TestSlowBody(t *testing.T)  { adaptertest.SlowBody(t, mount) }
-func TestExclusion(t *testing.T) { adaptertest.Exclusion(t, mount) }
-
 // newGuard declares a guard that settles orders.
 func newGuard(t testing.TB, l lock.Locker, opts ...guard.Option) *guard.Guard {
 	t.Helper()

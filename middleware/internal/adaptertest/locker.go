@@ -1,3 +1,5 @@
+// Package adaptertest has lockers for the tests of the adapters for net/http and gin, and plays what they have in common with both: one table of
+// statuses, and one set of bad clients and handlers.
 package adaptertest
 
 import (

@@ -1,5 +1,3 @@
-// Package adaptertest is what the tests of net/http's and gin's adapter have in common: one table of statuses, and one
-// set of bad clients.
 package adaptertest
 
 import (
@@ -13,9 +11,6 @@ import (
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/middleware"
 )
-
-// Mount returns a server's handler that runs h behind g at /orders/{id}, for every method.
-type Mount func(t *testing.T, g *guard.Guard, h http.HandlerFunc, opts ...middleware.Option) http.Handler
 
 // A statusCase sends one request to one guard.
 type statusCase struct {
