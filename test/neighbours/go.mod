@@ -9,6 +9,7 @@ replace (
 )
 
 require (
+	connectrpc.com/connect v1.21.1
 	github.com/alexedwards/scs/v2 v2.9.0
 	github.com/danielgtaylor/huma/v2 v2.37.2
 	github.com/gin-contrib/cors v1.7.7
@@ -24,6 +25,7 @@ require (
 	github.com/labstack/echo/v5 v5.4.5
 	github.com/latchkey-go/latchkey v0.0.0
 	github.com/latchkey-go/latchkey/examples/routers v0.0.0
+	github.com/latchkey-go/latchkey/interceptor/connectguard v0.0.0-00010101000000-000000000000
 	github.com/urfave/negroni/v3 v3.1.2
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.72.0
 	google.golang.org/grpc v1.85.0
