@@ -3,7 +3,6 @@ package guard
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,8 +19,8 @@ import (
 //	DEBUG  all else
 //
 // A line has the guard, the outcome, the times spent waiting and holding, the name of a missing fact, and the reason
-// with the words of the lock service. It never has a key, which is <key> where those words quote it; use LogKeys where the
-// log may hold personal data.
+// with the words of the lock service. It never has a key of the call, which is <key> where those words have it by itself or quoted; use
+// LogKeys where the log may hold personal data.
 //
 // An outage at night is not to fill a disk: of one guard, outcome and level, at most 10 lines are written a minute. The last of
 // them says for how long no more follow (pause), and the next one how many were left out (omitted). Metrics have them all.
@@ -143,14 +142,16 @@ func (l *logger) attributes(e *Event) []slog.Attr {
 
 // words is the text of err. Lock services quote keys in their errors, which have no place in this log unless asked for.
 func (l *logger) words(err error, e *Event) string {
-	text := err.Error()
-	if l.keys || e.keys == nil {
-		return text
+	if l.keys {
+		return err.Error()
 	}
-	for _, key := range *e.keys {
-		text = strings.ReplaceAll(text, key, "<key>")
+	var keys []string
+	for ; e != nil; e = e.behind {
+		if e.keys != nil {
+			keys = append(keys, *e.keys...)
+		}
 	}
-	return text
+	return redact(err.Error(), keys)
 }
 
 // reason is why a call did not run as declared. The work's own error is none: whoever gets it knows what to do.

@@ -40,7 +40,6 @@ func TestLog(t *testing.T) {
 	fails := func(err error) func(*spy) {
 		return func(l *spy) { l.failing = map[string]error{"order:" + secret: err} }
 	}
-	instead := guard.Fallback(func(context.Context, Order, error) (string, error) { return "", nil })
 	tests := []struct {
 		id   string
 		set  func(*spy)
@@ -56,16 +55,6 @@ func TestLog(t *testing.T) {
 			`level=ERROR msg="guard: failed" guard=order.settle outcome=panic`, ""},
 		{"", nil, settled, nil, `level=INFO msg="guard: refused, no key from this request" guard=order.settle outcome=key`, "req.ID"},
 		{secret, refuses(lock.ErrBusy), settled, nil, `level=INFO msg="guard: refused, held by others" guard=order.settle outcome=busy`, "held by others"},
-		{secret, refuses(lock.ErrBusy), settled, []guard.Option{guard.Busy(guard.Skip)},
-			`level=INFO msg="guard: skipped without the lock" guard=order.settle outcome=skipped`, "held by others"},
-		{secret, refuses(lock.ErrBusy), settled, []guard.Option{instead},
-			`level=INFO msg="guard: ran the fallback without the lock" guard=order.settle outcome=fallback`, "held by others"},
-		{secret, refuses(lock.ErrBusy), settled, []guard.Option{guard.Busy(guard.RunUnlocked)},
-			`level=WARN msg="guard: ran without the lock" guard=order.settle outcome=unlocked`, "held by others"},
-		{secret, refuses(quotes), settled, []guard.Option{guard.Outage(guard.Skip)},
-			`level=WARN msg="guard: skipped without the lock" guard=order.settle outcome=skipped`, "READONLY <key>"},
-		{secret, refuses(quotes), settled, []guard.Option{instead},
-			`level=WARN msg="guard: ran the fallback without the lock" guard=order.settle outcome=fallback`, "READONLY <key>"},
 		{secret, refuses(quotes), settled, []guard.Option{guard.Outage(guard.RunUnlocked)},
 			`level=WARN msg="guard: ran without the lock" guard=order.settle outcome=unlocked`, "READONLY <key>"},
 		{secret, refuses(quotes), settled, nil,
@@ -94,6 +83,33 @@ func TestLog(t *testing.T) {
 		}
 		if strings.Contains(got, secret) {
 			t.Errorf("log = %q has the key", got)
+		}
+	}
+}
+
+// TestLogOfPolicies holds that a busy lock is no news where a policy says what to do then, but for work that ran without the lock.
+func TestLogOfPolicies(t *testing.T) {
+	instead := guard.Fallback(func(context.Context, Order, error) (string, error) { return "", nil })
+	down := errors.New("down")
+	for _, tt := range []struct {
+		refused error
+		policy  guard.Option
+		want    string
+	}{
+		{lock.ErrBusy, guard.Busy(guard.Skip), `level=INFO msg="guard: skipped without the lock"`},
+		{lock.ErrBusy, instead, `level=INFO msg="guard: ran the fallback without the lock"`},
+		{lock.ErrBusy, guard.Busy(guard.RunUnlocked), `level=WARN msg="guard: ran without the lock"`},
+		{down, guard.Outage(guard.Skip), `level=WARN msg="guard: skipped without the lock"`},
+		{down, instead, `level=WARN msg="guard: ran the fallback without the lock"`},
+		{down, guard.Outage(guard.RunUnlocked), `level=WARN msg="guard: ran without the lock"`},
+	} {
+		l := newSpy()
+		l.refuse = map[string]error{"order:7": tt.refused}
+		logger, text := logText()
+		settle, _ := guarded(t, l, settled, guard.Log(logger), tt.policy)
+		_, _ = settle(t.Context(), Order{ID: "7"})
+		if !strings.HasPrefix(text.String(), tt.want) || !strings.Contains(text.String(), "reason=") {
+			t.Errorf("%v: log = %s, want %s and a reason", tt.refused, text, tt.want)
 		}
 	}
 }
