@@ -22,6 +22,7 @@ var ownership = []promise{
 	{name: "a lost ancestor is none", check: lostAncestorIsNone},
 	{name: "WithoutCancel keeps the ancestors", check: withoutCancelKeeps},
 	{name: "busy reports a related holder", check: busyReportsRelated},
+	{name: "busy reports a holder of this process", check: busyReportsHere},
 }
 
 // outer takes a lock on another key than the scene's.
@@ -193,6 +194,40 @@ func busyReportsRelated(s *scene) {
 	check("under a released outer hold", ctx, 0, false)
 	s.release(h)
 	s.free()
+}
+
+// A call that is kept out by another one of its process may be waiting for itself: the error names that one. Of a holder that has gone, it
+// says nothing.
+func busyReportsHere(s *scene) {
+	check := func(what string, wait time.Duration, holder string) {
+		s.Helper()
+		_, err := s.start(s.Context(), s.rival(lock.Request{Wait: wait, Holder: "caller"})).result()
+		if busy, ok := errors.AsType[*lock.BusyError](err); !ok || !busy.Here || busy.Holder != holder {
+			s.Errorf("%s: Acquire() = %v, want a BusyError with Here and Holder = %q", what, err, holder)
+		}
+	}
+	h := s.acquire(s.Context(), s.own(lock.Request{}))
+	check("without a name", 0, "")
+	s.release(h)
+	h = s.acquire(s.Context(), s.own(lock.Request{Holder: "holder", Wait: -1}))
+	nested := s.acquire(h.Context(), s.own(lock.Request{}))
+	check("with a name", 0, "holder")
+	check("after a wait", 50*time.Millisecond, "holder")
+	s.release(h)
+	check("under the nested hold only", 0, "")
+	if k, ok := nested.(keeper); !ok {
+		s.release(nested)
+	} else if err := k.Keep(s.Context(), lease); err != nil {
+		s.Errorf("Keep() = %v", err)
+	}
+	next, err := s.start(s.Context(), s.rival(lock.Request{})).result()
+	if busy, ok := errors.AsType[*lock.BusyError](err); ok && busy.Here {
+		s.Errorf("kept by nobody: Acquire() = %v", err)
+	}
+	if next == nil {
+		next = s.acquire(s.Context(), s.rival(lock.Request{Wait: -1}))
+	}
+	s.release(next)
 }
 
 // A hold may stand in the chain as several, if the Locker is made of others.
