@@ -84,7 +84,7 @@ var brokenOwners = []brokenLocker{
 	{"released counts", releasedCounts, lock.Exclusive, "a lost ancestor is none"},
 	{"all are related", relatedIs(true), lock.Exclusive, "busy reports a related holder"},
 	{"nobody is related", relatedIs(false), lock.Exclusive, "busy reports a related holder"},
-	{"all are here", hereIs(true), lock.Exclusive, "busy reports a holder of this process"},
+	{"all are here", hereIs(true), lock.Exclusive, "random calls get what they should"},
 	{"nobody is here", hereIs(false), lock.Exclusive, "busy reports a holder of this process"},
 
 	// Who re-enters.

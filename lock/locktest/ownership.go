@@ -196,38 +196,16 @@ func busyReportsRelated(s *scene) {
 	s.free()
 }
 
-// A call that is kept out by another one of its process may be waiting for itself: the error names that one. Of a holder that has gone, it
-// says nothing.
+// A call that is kept out by another one of its process may be waiting for itself: the error names that one, by its name if it has one.
 func busyReportsHere(s *scene) {
-	check := func(what string, wait time.Duration, holder string) {
-		s.Helper()
-		_, err := s.start(s.Context(), s.rival(lock.Request{Wait: wait, Holder: "caller"})).result()
+	for _, holder := range []string{"", "holder"} {
+		h := s.acquire(s.Context(), s.own(lock.Request{Holder: holder, Wait: -1}))
+		_, err := s.start(s.Context(), s.rival(lock.Request{Wait: 50 * time.Millisecond, Holder: "caller"})).result()
 		if busy, ok := errors.AsType[*lock.BusyError](err); !ok || !busy.Here || busy.Holder != holder {
-			s.Errorf("%s: Acquire() = %v, want a BusyError with Here and Holder = %q", what, err, holder)
+			s.Errorf("Acquire() = %v, want a BusyError with Here and Holder = %q", err, holder)
 		}
+		s.release(h)
 	}
-	h := s.acquire(s.Context(), s.own(lock.Request{}))
-	check("without a name", 0, "")
-	s.release(h)
-	h = s.acquire(s.Context(), s.own(lock.Request{Holder: "holder", Wait: -1}))
-	nested := s.acquire(h.Context(), s.own(lock.Request{}))
-	check("with a name", 0, "holder")
-	check("after a wait", 50*time.Millisecond, "holder")
-	s.release(h)
-	check("under the nested hold only", 0, "")
-	if k, ok := nested.(keeper); !ok {
-		s.release(nested)
-	} else if err := k.Keep(s.Context(), lease); err != nil {
-		s.Errorf("Keep() = %v", err)
-	}
-	next, err := s.start(s.Context(), s.rival(lock.Request{})).result()
-	if busy, ok := errors.AsType[*lock.BusyError](err); ok && busy.Here {
-		s.Errorf("kept by nobody: Acquire() = %v", err)
-	}
-	if next == nil {
-		next = s.acquire(s.Context(), s.rival(lock.Request{Wait: -1}))
-	}
-	s.release(next)
 }
 
 // A hold may stand in the chain as several, if the Locker is made of others.
