@@ -43,16 +43,22 @@ func (c *call) beginWait(keys []string) {
 	if a == nil {
 		return
 	}
-	a.Keys, a.start = len(keys), clock.Now()
-	if c.wantKeys {
-		names := keys // which would be in the heap for all calls otherwise
-		a.keys = &names
-	}
+	a.want(keys, c.wantKeys)
+	a.start = clock.Now()
 	if c.entry != nil {
 		c.entry.waiting.Add(1)
 	}
 	if a.measured {
 		c.tel.waiting.Add(c.ctx, 1, c.labels.now...)
+	}
+}
+
+// want notes which keys the call is about; they are told if anybody wants them.
+func (a *account) want(keys []string, told bool) {
+	a.Keys = len(keys)
+	if told {
+		names := keys // which would be in the heap for all calls otherwise
+		a.keys = &names
 	}
 }
 

@@ -90,6 +90,9 @@ func (r *Runner) Specs() []Spec {
 	return specs
 }
 
+// String returns the text of Specs, with bars between them.
+func (r *Runner) String() string { return specsText(r.Specs()) }
+
 // On reports whether the guard of r, or one of a Stack, is in the mode On at this moment. Where none is, an adapter does nothing
 // for the sake of a lock before it calls Run, as there will be none.
 func (r *Runner) On() bool {

@@ -76,6 +76,9 @@ func (c *call) start(ctx context.Context, facts keyexpr.Facts, t *task, below *d
 	defer c.end()
 	ran, outcome, err := c.dispatch(facts, t)
 	c.above.judge() // as what observes c takes time, too
+	if below != nil && below.inner.account != nil {
+		c.account.behind = &below.inner.account.Event
+	}
 	if below != nil && below.back {
 		ran = false
 		outcome, err = c.rolledBack(below)

@@ -74,7 +74,8 @@
 //
 // The work may call guarded functions, with the context that it was given. A guard inside of it that takes the same key
 // re-enters, because it is the same call. On any other key, the calls of the work are strangers to everybody and to each
-// other: four goroutines under order:7 that take stock:sku1 take turns. See package lock for the rules.
+// other: four goroutines under order:7 that take stock:sku1 take turns. A call with another context, such as that of the request, waits for
+// itself: the error names the guard of this process that has the lock. See package lock for the rules.
 //
 // The locks cover the work until it returns. A goroutine that it leaves behind is not covered, and neither is a database
 // transaction that is committed outside: put the guard around the transaction.

@@ -62,5 +62,6 @@ type Event struct {
 	// matches lock.ErrLost; other locks end by themselves with their lease.
 	Release error
 
-	keys *[]string // only for Log; a pointer, so that printing an Event does not show them
+	keys   *[]string // only for Log; a pointer, so that printing an Event does not show them
+	behind *Event    // of the next guard in a Stack; likewise
 }

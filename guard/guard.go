@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"log/slog"
 	"reflect"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -98,3 +99,18 @@ func (g *Guard) Spec() Spec {
 	s.zeros = 0 // so that equal declarations are ==, however they were spelled
 	return s
 }
+
+// String returns the Spec as the text of a tag; of a Stack, those of all its guards with bars between them.
+func (g *Guard) String() string {
+	if g == nil {
+		return "<nil>"
+	}
+	specs := []Spec{g.spec}
+	for _, next := range g.rest {
+		specs = append(specs, next.spec)
+	}
+	return specsText(specs)
+}
+
+// LogValue implements [slog.LogValuer]: logs have the text of String.
+func (g *Guard) LogValue() slog.Value { return slog.StringValue(g.String()) }

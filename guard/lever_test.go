@@ -90,10 +90,10 @@ func TestSwitchMistakes(t *testing.T) {
 }
 
 // shadowed returns a guarded function in shadow mode whose work takes a second.
-func shadowed(t *testing.T, l lock.Locker, fn work) (work, *events) {
+func shadowed(t *testing.T, l lock.Locker, fn work, opts ...guard.Option) (work, *events) {
 	t.Helper()
 	reg := newRegistry(t)
-	settle, seen := guarded(t, l, fn, guard.In(reg), guard.Switchable(), guard.Wait(time.Hour))
+	settle, seen := guarded(t, l, fn, append(opts, guard.In(reg), guard.Switchable(), guard.Wait(time.Hour))...)
 	if err := reg.Switch("order.settle", guard.Shadow); err != nil {
 		t.Fatal(err)
 	}

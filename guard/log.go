@@ -3,7 +3,6 @@ package guard
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,16 +12,17 @@ import (
 // Log writes a line to l for each call, at a level that says who should look:
 //
 //	ERROR  the guard could not do its job: lost, max_hold, outage, unsupported, fault, panic
-//	WARN   the work did not run, or ran without the lock, and the caller may not know: skipped, unlocked, fallback,
-//	       shadow with a lock that was not free; a lock could not be given back
-//	INFO   the caller was told to come back or to mend its request: busy, key, canceled, draining
+//	WARN   the guard did not do its job, as a Policy let it: unlocked; skipped, fallback and shadow, unless the lock was
+//	       only busy; a lock could not be given back
+//	INFO   the guard did its job, and the work did not run: busy, key, canceled, draining, replaced; skipped, fallback and
+//	       shadow with a lock that was busy
 //	DEBUG  all else
 //
 // A line has the guard, the outcome, the times spent waiting and holding, the name of a missing fact, and the reason
-// with the words of the lock service. It never has a key, which is <key> where those words quote it; use LogKeys where the
-// log may hold personal data.
+// with the words of the lock service. It never has a key of the call, which is <key> where those words have it by itself or quoted; use
+// LogKeys where the log may hold personal data.
 //
-// An outage at night is not to fill a disk: of one guard and outcome, at most 10 lines are written a minute. The last of
+// An outage at night is not to fill a disk: of one guard, outcome and level, at most 10 lines are written a minute. The last of
 // them says for how long no more follow (pause), and the next one how many were left out (omitted). Metrics have them all.
 // Lines of DEBUG are not bounded: who turns them on wants to see each call.
 func Log(l *slog.Logger) Option { return logTo(l, false) }
@@ -59,7 +59,10 @@ const (
 )
 
 // lineKind is what lines have in common of which many are left out.
-type lineKind struct{ guard, outcome string }
+type lineKind struct {
+	guard, outcome string
+	level          slog.Level // as lines that matter less would use up the room of others
+}
 
 // lineCount counts the lines of one kind, from the first of a period.
 type lineCount struct {
@@ -69,10 +72,10 @@ type lineCount struct {
 
 // keep reports whether a line of e is to be written, with how many were left out before it, and, for the last one of a
 // period, with the rest of that.
-func (l *logger) keep(e *Event) (omitted int, pause time.Duration, ok bool) {
+func (l *logger) keep(e *Event, level slog.Level) (omitted int, pause time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	kind, at := lineKind{e.Guard, e.Outcome}, clock.Now()
+	kind, at := lineKind{e.Guard, e.Outcome, level}, clock.Now()
 	n := l.recent[kind]
 	if n == nil || at-n.since >= linePeriod {
 		if n != nil {
@@ -99,7 +102,7 @@ func (l *logger) log(ctx context.Context, e Event) {
 	omitted, pause := 0, time.Duration(0)
 	if level > slog.LevelDebug {
 		var ok bool
-		if omitted, pause, ok = l.keep(&e); !ok {
+		if omitted, pause, ok = l.keep(&e, level); !ok {
 			return
 		}
 	}
@@ -139,14 +142,16 @@ func (l *logger) attributes(e *Event) []slog.Attr {
 
 // words is the text of err. Lock services quote keys in their errors, which have no place in this log unless asked for.
 func (l *logger) words(err error, e *Event) string {
-	text := err.Error()
-	if l.keys || e.keys == nil {
-		return text
+	if l.keys {
+		return err.Error()
 	}
-	for _, key := range *e.keys {
-		text = strings.ReplaceAll(text, key, "<key>")
+	var keys []string
+	for ; e != nil; e = e.behind {
+		if e.keys != nil {
+			keys = append(keys, *e.keys...)
+		}
 	}
-	return text
+	return redact(err.Error(), keys)
 }
 
 // reason is why a call did not run as declared. The work's own error is none: whoever gets it knows what to do.
@@ -164,9 +169,9 @@ func logLevel(e *Event) slog.Level {
 	switch {
 	case failed(e.Outcome):
 		return slog.LevelError
-	case e.Release != nil, e.Refused != nil && handled(e.Outcome):
+	case e.Release != nil, e.Outcome == OutcomeUnlocked, e.Refused != nil && handled(e.Outcome) && failed(e.refusedBy()):
 		return slog.LevelWarn
-	case ordinary(e.Outcome):
+	case ordinary(e.Outcome) && e.Refused == nil:
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo

@@ -55,8 +55,6 @@ func TestLog(t *testing.T) {
 			`level=ERROR msg="guard: failed" guard=order.settle outcome=panic`, ""},
 		{"", nil, settled, nil, `level=INFO msg="guard: refused, no key from this request" guard=order.settle outcome=key`, "req.ID"},
 		{secret, refuses(lock.ErrBusy), settled, nil, `level=INFO msg="guard: refused, held by others" guard=order.settle outcome=busy`, "held by others"},
-		{secret, refuses(lock.ErrBusy), settled, []guard.Option{guard.Busy(guard.Skip)},
-			`level=WARN msg="guard: skipped without the lock" guard=order.settle outcome=skipped`, "held by others"},
 		{secret, refuses(quotes), settled, []guard.Option{guard.Outage(guard.RunUnlocked)},
 			`level=WARN msg="guard: ran without the lock" guard=order.settle outcome=unlocked`, "READONLY <key>"},
 		{secret, refuses(quotes), settled, nil,
@@ -86,6 +84,67 @@ func TestLog(t *testing.T) {
 		if strings.Contains(got, secret) {
 			t.Errorf("log = %q has the key", got)
 		}
+	}
+}
+
+// TestLogOfPolicies holds that a busy lock is no news where a policy says what to do then, but for work that ran without the lock.
+func TestLogOfPolicies(t *testing.T) {
+	instead := guard.Fallback(func(context.Context, Order, error) (string, error) { return "", nil })
+	down := errors.New("down")
+	for _, tt := range []struct {
+		refused error
+		policy  guard.Option
+		want    string
+	}{
+		{lock.ErrBusy, guard.Busy(guard.Skip), `level=INFO msg="guard: skipped without the lock"`},
+		{lock.ErrBusy, instead, `level=INFO msg="guard: ran the fallback without the lock"`},
+		{lock.ErrBusy, guard.Busy(guard.RunUnlocked), `level=WARN msg="guard: ran without the lock"`},
+		{down, guard.Outage(guard.Skip), `level=WARN msg="guard: skipped without the lock"`},
+		{down, instead, `level=WARN msg="guard: ran the fallback without the lock"`},
+		{down, guard.Outage(guard.RunUnlocked), `level=WARN msg="guard: ran without the lock"`},
+	} {
+		l := newSpy()
+		l.refuse = map[string]error{"order:7": tt.refused}
+		logger, text := logText()
+		settle, _ := guarded(t, l, settled, guard.Log(logger), tt.policy)
+		_, _ = settle(t.Context(), Order{ID: "7"})
+		if !strings.HasPrefix(text.String(), tt.want) || !strings.Contains(text.String(), "reason=") {
+			t.Errorf("%v: log = %s, want %s and a reason", tt.refused, text, tt.want)
+		}
+	}
+}
+
+// TestLogOfShadows holds that in shadow mode a busy lock is what is measured, and all else a reason to look before the guard is switched on.
+func TestLogOfShadows(t *testing.T) {
+	for _, tt := range []struct {
+		refused error
+		level   string
+	}{{nil, "DEBUG"}, {lock.ErrBusy, "INFO"}, {errors.New("down"), "WARN"}, {lock.ErrUnsupported, "WARN"}} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newSpy()
+			l.refuse = map[string]error{"latchkey-shadow:order:7": tt.refused}
+			logger, text := logText()
+			settle, _ := shadowed(t, l, aSecond, guard.Log(logger))
+			_, _ = settle(t.Context(), Order{ID: "7"})
+			if !strings.HasPrefix(text.String(), "level="+tt.level+" ") {
+				t.Errorf("%v: log = %q, want %s", tt.refused, text, tt.level)
+			}
+		})
+	}
+}
+
+// TestBusyLinesLeaveRoomForOutages has more skipped calls in a minute than lines are written of, and then an outage.
+func TestBusyLinesLeaveRoomForOutages(t *testing.T) {
+	l := newSpy()
+	l.refuse = map[string]error{"order:7": lock.ErrBusy, "order:8": errors.New("down")}
+	logger, text := logText()
+	settle, _ := guarded(t, l, settled, guard.Log(logger), guard.Busy(guard.Skip), guard.Outage(guard.Skip))
+	for range 20 {
+		_, _ = settle(t.Context(), Order{ID: "7"})
+	}
+	_, _ = settle(t.Context(), Order{ID: "8"})
+	if info, warn := strings.Count(text.String(), "level=INFO"), strings.Count(text.String(), "level=WARN"); info != 10 || warn != 1 {
+		t.Errorf("%d lines of INFO and %d of WARN, want 10 and 1:\n%s", info, warn, text)
 	}
 }
 

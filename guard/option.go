@@ -55,7 +55,8 @@ func giveBound(option string, d time.Duration, at func(*config) *time.Duration) 
 // Name sets Spec.Name, which names the guard in errors, spans and metrics.
 func Name(name string) Option { return giveText("Name", name, fieldName, Spec{Name: name}) }
 
-// Key sets Spec.Key, the template of the keys: "order:#{req.OrderID}".
+// Key sets Spec.Key, the template of the keys: "order:#{req.OrderID}". A key that another library or a Java service makes of
+// texts, too, is "order:#{raw(req.OrderID)}", because they do not escape what they put in.
 func Key(template string) Option {
 	return optionFunc(func(c *config) {
 		c.give(fieldKey, Spec{Key: template})

@@ -245,6 +245,15 @@ func (r *Registry) All() iter.Seq[Info] {
 	}
 }
 
+// String returns the Specs of the guards as the texts of tags, with bars between them.
+func (r *Registry) String() string {
+	var specs []Spec
+	for _, e := range r.list() {
+		specs = append(specs, e.spec)
+	}
+	return specsText(specs)
+}
+
 func (r *Registry) list() []*entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()

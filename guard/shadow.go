@@ -32,7 +32,7 @@ func (c *call) shadowed(facts keyexpr.Facts, t *task) (ran bool, outcome string,
 	if err != nil {
 		return c.shadowless(err, c.fields(), t)
 	}
-	c.account.Keys = len(keys)
+	c.account.want(keys, c.wantKeys)
 	s := newShadow(c, keys)
 	succeeded := false // which a panic is not
 	defer func() {

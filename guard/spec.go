@@ -173,7 +173,7 @@ func (s Spec) missing(hasKeyFunc bool) []error {
 
 // request is what s asks of a locker, but for the key.
 func (s *Spec) request() lock.Request {
-	r := lock.Request{Kind: s.Kind, Wait: s.Wait, Lease: s.Lease, MaxHold: s.MaxHold, Limit: s.Limit}
+	r := lock.Request{Kind: s.Kind, Wait: s.Wait, Lease: s.Lease, MaxHold: s.MaxHold, Limit: s.Limit, Holder: fmt.Sprintf("guard %q", s.Name)}
 	if s.Wait == Forever || s.Wait == 0 && s.Busy == Replace {
 		r.Wait = -1
 	}

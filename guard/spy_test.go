@@ -30,7 +30,7 @@ type spy struct {
 
 	mu       sync.Mutex
 	log      []string
-	requests []lock.Request
+	requests []lock.Request // without their Holder, which is the guard of each
 }
 
 func newSpy() *spy { return &spy{Locker: memlock.New()} }
@@ -54,7 +54,10 @@ func (s *spy) note(what string, r ...lock.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log = append(s.log, what)
-	s.requests = append(s.requests, r...)
+	for _, r := range r {
+		r.Holder = ""
+		s.requests = append(s.requests, r)
+	}
 }
 
 // inAnyOrder sorts what happens at the same time: the releases of one call.

@@ -72,6 +72,7 @@ func (g *Guard) prepareRest(r *Runner, roots keyexpr.Roots, can []Ability) (faul
 			faults = append(faults, err)
 			continue
 		}
+		next.wantKeys = next.wantKeys || r.wantKeys // as its errors are told by those before it
 		r.next, r = next, next
 	}
 	return faults

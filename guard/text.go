@@ -32,6 +32,16 @@ func (s Spec) String() string {
 	return b.String()
 }
 
+// specsText returns the texts of specs with bars between them, as ParseSpecs has them.
+func specsText(specs []Spec) string {
+	texts := make([]string, len(specs))
+	for i, s := range specs {
+		s.zeros = 0 // as in Guard.Spec
+		texts[i] = s.String()
+	}
+	return strings.Join(texts, " | ")
+}
+
 // plainKey reports whether key can stand at the beginning of a tag as it is.
 func plainKey(key string) bool {
 	s, err := parseTag(key + next)

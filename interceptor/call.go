@@ -15,8 +15,8 @@ import (
 // transport is gRPC.
 type transport struct{}
 
-func (transport) Metadata(ctx context.Context, name string) []string {
-	return metadata.ValueFromIncomingContext(ctx, name)
+func (transport) Metadata(ctx context.Context, name string) ([]string, error) {
+	return metadata.ValueFromIncomingContext(ctx, name), nil
 }
 
 func (transport) Answer(err error) error { return Status(err) }

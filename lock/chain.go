@@ -75,8 +75,8 @@ func NewOwner(ctx context.Context) context.Context {
 	return context.WithValue(ctx, chainKey{}, (*Link)(nil))
 }
 
-// Related reports whether a live hold is above both contexts. A [Locker] asks it with the contexts of a holder and of a
-// caller that the holder keeps out; see [BusyError].
+// Related reports whether a live hold is above both contexts. [BusyError.HeldBy] asks it with the contexts of a caller and of a
+// holder that keeps it out.
 func Related(a, b context.Context) bool {
 	for x := chainOf(a); x != nil; x = x.outer {
 		for y := chainOf(b); y != nil; y = y.outer {

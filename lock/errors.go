@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -42,17 +43,40 @@ type BusyError struct {
 	// that waits for itself can be recognized: it took the lock under that outer hold, and came again without the context of the
 	// inner one.
 	Related bool
+	// Here says that a holder of the lock is a call of this process, which took it by the same Locker. Where it is false, the holder
+	// may be anybody, or have gone in the meantime.
+	Here bool
+	// Holder is the Request.Holder of that call, or empty if it gave none. Of several calls, it is one that is Related, or else any
+	// that gave one.
+	Holder string
 }
 
-// Error says that the lock is held and, where known, for how long it may be.
+// HeldBy notes a hold that keeps out the caller with ctx, by its context and its Request.Holder. A [Locker] calls it for each live hold of
+// its own, and with no mutex locked, as it runs code of both contexts.
+func (e *BusyError) HeldBy(ctx, hold context.Context, holder string) {
+	related := !e.Related && Related(ctx, hold)
+	if related || !e.Related && e.Holder == "" {
+		e.Holder = holder
+	}
+	e.Here, e.Related = true, e.Related || related
+}
+
+// Error says that the lock is held and, where known, for how long it may be, and by whom in this process.
 func (e *BusyError) Error() string {
 	text := fmt.Sprintf("%v (waited %v", ErrBusy, e.Waited)
 	if e.Remaining > 0 {
 		text += fmt.Sprintf(", remaining lease %v", e.Remaining)
 	}
 	text += ")"
-	if e.Related {
-		text += ": held by another call under the same outer hold; pass the context that its Lock returned"
+	holder := ""
+	if e.Holder != "" {
+		holder = " (" + e.Holder + ")"
+	}
+	switch {
+	case e.Related:
+		text += ": another call under the same outer hold" + holder + "; to re-enter, pass on its context"
+	case e.Here:
+		text += ": a call of this process" + holder + "; to re-enter, pass on its context"
 	}
 	return text
 }

@@ -54,7 +54,7 @@ func ExampleNewOwner() {
 	fmt.Println("released:", hold.Release(context.Background()))
 	// Output:
 	// the same call: <nil>
-	// a new owner: lock: held by others (waited 0s)
+	// a new owner: lock: held by others (waited 0s): a call of this process; to re-enter, pass on its context
 	// released: <nil>
 }
 
@@ -80,7 +80,7 @@ func ExampleBusyError() {
 	fmt.Println("released:", stock.Release(context.Background()), order.Release(context.Background()))
 	// Output:
 	// related: true
-	// lock: held by others (waited 0s): held by another call under the same outer hold; pass the context that its Lock returned
+	// lock: held by others (waited 0s): another call under the same outer hold; to re-enter, pass on its context
 	// released: <nil> <nil>
 }
 

@@ -102,6 +102,9 @@ type Request struct {
 	MaxHold time.Duration
 	// Limit is how many owners may hold a Permit at once. Other kinds ignore it.
 	Limit int
+	// Holder says in a word or two who asks, such as `guard "order.settle"`, for those in this process whom the lock will keep
+	// out: see BusyError.Holder. It gets into errors and logs, so it has no key in it, and no lock service sees it. It may be empty.
+	Holder string
 }
 
 // Validate reports the first fault of r that no Locker could serve, and nil if there is none.

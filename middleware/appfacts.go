@@ -45,7 +45,7 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // behind a proxy, the address is the proxy's, and all clients would wait for each other.
 func WithFacts[T any](root string, f func(*http.Request) (T, error)) Option {
 	return optionFunc(func(c *config) {
-		_, own := roots.HTTP(c.path, c.body)[root]
+		_, own := roots.HTTP(c.path, c.bodyRoot)[root]
 		_, twice := c.facts[root]
 		switch {
 		case !identifier.MatchString(root):
@@ -83,10 +83,12 @@ type peek struct {
 
 func (p *peek) Read(b []byte) (int, error) {
 	if p.data == nil {
-		if err := p.f.read(); err != nil {
+		data, err := p.f.body()
+		if err != nil {
+			p.f.unread = err
 			return 0, err
 		}
-		p.data = bytes.NewReader(p.f.data)
+		p.data = bytes.NewReader(data)
 	}
 	return p.data.Read(b)
 }

@@ -3,23 +3,16 @@ package middleware
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"mime"
 	"net/http"
-	"slices"
+	"strings"
 	"sync"
-	"time"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
-)
-
-var (
-	// errBody says that the body was cut short, or is not what a key could be taken from.
-	errBody      = fmt.Errorf("middleware: unusable body: %w", keyexpr.ErrValue)
-	errEmptyBody = errors.New("it is empty")
-	errTwins     = errors.New("names that are the same, or differ only in case")
 )
 
 // ahead is which bodies are read before waiting for the lock.
@@ -34,138 +27,133 @@ const (
 // smallBody is the most that is read without being asked for.
 const smallBody = 64 << 10
 
-// readsAhead reports whether the body of r is to be read before waiting for the lock. Over HTTP/2, a hang-up shows anyway.
-func (c *config) readsAhead(r *http.Request) bool {
-	if c.ahead != readSmall {
-		return c.ahead == readAll
+// readAhead reads the body before waiting for the lock, if it is to be. Over HTTP/2, a hang-up shows anyway.
+func (f *facts) readAhead() error {
+	n, most := f.r.ContentLength, min(smallBody, f.bodyLimit)
+	switch {
+	case f.ahead == readAll:
+		_, err := f.body()
+		return err
+	case f.ahead == readSmall && f.waits && n > 0 && n <= most && f.r.ProtoMajor < 2 && f.r.Header["Expect"] == nil:
+		return f.read(most) // which may not be all: the length is that of a compressed body where somebody in front decompresses it
 	}
-	n := r.ContentLength
-	return c.waits && n > 0 && n <= min(smallBody, c.bodyLimit) && r.ProtoMajor < 2 && r.Header["Expect"] == nil
+	return nil
 }
 
-// read reads the body once and keeps it, or why it could not be read, and what was read until then.
-func (f *facts) read() error {
-	if f.data == nil && f.unread == nil && f.r.Body != nil && f.r.Body != http.NoBody {
-		data, err := readBody(f.w, f.r, f.bodyLimit)
-		if f.unread = err; err == nil {
-			f.data = data
-		} else {
-			f.begun = data
+// body returns the body, which the handler reads again.
+func (f *facts) body() ([]byte, error) {
+	if f.r.ContentLength <= f.bodyLimit { // or it is refused before the client is told to go on (100 Continue)
+		if err := f.read(f.bodyLimit); err != nil {
+			return nil, err
 		}
+	}
+	switch data := f.data.Bytes(); {
+	case !f.whole:
+		return nil, fmt.Errorf("%w: %w", keyexpr.ErrValue, &http.MaxBytesError{Limit: f.bodyLimit})
+	case len(data) == 0 && f.r.ContentLength > 0:
+		return nil, &routeError{f.r.Pattern, "somebody in front of the guard has read the body: place the guard further out, or put the body back"}
+	default:
+		return data, nil
+	}
+}
+
+// read reads the body to its end, or until there are more than most bytes. What it has read it keeps for the handler.
+func (f *facts) read(most int64) error {
+	if f.whole || f.unread != nil {
+		return f.unread
+	}
+	if f.r.Body == nil {
+		f.whole = true
+		return nil
+	}
+	end := f.endWith(f.r.Context())
+	_, err := io.CopyN(&f.data, f.r.Body, min(most, math.MaxInt64-1)+1-int64(f.data.Len()))
+	end()
+	switch ctx := f.r.Context(); {
+	case ctx.Err() != nil:
+		f.unread = fmt.Errorf("middleware: reading the body: %w: %w", ctx.Err(), context.Cause(ctx))
+	case err == io.EOF:
+		f.whole = true
+	case err != nil:
+		f.unread = unusable(err)
 	}
 	return f.unread
 }
 
-func (f *facts) parse() (any, error) {
-	if err := f.read(); err != nil {
-		return nil, err
-	}
-	v, err := f.decode(f.data)
-	if errors.Is(err, io.EOF) {
-		err = errEmptyBody
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errBody, err)
-	}
-	return v, nil
-}
-
-// readBody reads at most limit bytes, and one to see that there are more, and stops when the context of r ends. The result is
-// not nil without an error, and with one it is what was read.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	if r.ContentLength > limit {
-		return nil, fmt.Errorf("%w: %w", errBody, &http.MaxBytesError{Limit: limit}) // before the client is told to go on (100 Continue)
-	}
-	i := interruption{w: w, r: r}
-	i.begin()
-	data, err := readBytes(io.LimitReader(r.Body, max(limit, limit+1)), r.ContentLength)
-	i.end()
-	if ctx := r.Context(); ctx.Err() != nil {
-		return data, fmt.Errorf("middleware: reading the body: %w: %w", ctx.Err(), context.Cause(ctx))
-	}
-	if err == nil && int64(len(data)) > limit {
-		err = &http.MaxBytesError{Limit: limit}
-	}
-	if err != nil {
-		return data, fmt.Errorf("%w: %w", errBody, err)
-	}
-	return data, nil
-}
-
-// readBytes is io.ReadAll with room for what was announced, if that is not much.
-func readBytes(body io.Reader, announced int64) ([]byte, error) {
-	room := announced + 1 // so that the end shows at once
-	if announced < 0 || announced > smallBody {
-		room = 512
-	}
-	data := make([]byte, 0, room)
-	for {
-		n, err := body.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		if err == io.EOF {
-			return data, nil
-		}
-		if err != nil {
-			return data, err
-		}
-		if len(data) == cap(data) {
-			data = slices.Grow(data, 1)
-		}
-	}
-}
-
-// interruption makes reads of the body fail when the context of r ends.
-type interruption struct {
-	w    http.ResponseWriter
-	r    *http.Request
-	stop func() bool
-	done sync.WaitGroup
-}
-
-func (i *interruption) begin() {
-	i.done.Add(1)
-	i.stop = context.AfterFunc(i.r.Context(), func() {
-		defer i.done.Done()
-		_ = http.NewResponseController(i.w).SetReadDeadline(time.Unix(1, 0)) // where that can't be done, reads end by themselves
+// endWith makes reads of the body fail when ctx ends. The returned function ends that, and returns after any failing was done: the
+// connection may be another request's soon.
+func (f *facts) endWith(ctx context.Context) (end func()) {
+	var done sync.WaitGroup
+	done.Add(1)
+	stop := context.AfterFunc(ctx, func() {
+		defer done.Done()
+		_ = http.NewResponseController(f.w).SetReadDeadline(past) // where that can't be done, reads end by themselves
 	})
-}
-
-// end returns after any failing was done: the connection may be another request's soon.
-func (i *interruption) end() {
-	if i.stop() {
-		return
-	}
-	i.done.Wait()
-	if i.r.ProtoMajor == 1 {
-		i.w.Header().Set("Connection", "close") // nothing more can be read from it
+	return func() {
+		if stop() {
+			return
+		}
+		done.Wait()
+		if f.r.ProtoMajor == 1 {
+			f.w.Header().Set("Connection", "close") // nothing more can be read from it
+		}
 	}
 }
 
-// replay is a body that starts again, and closes the original.
-type replay struct {
-	bytes.Reader
-	io.Closer
+// again is the body for the handler: what was read of it, and the rest from the client.
+func (f *facts) again(w *writer) io.ReadCloser {
+	rest := io.MultiReader() // nothing
+	if !f.whole {
+		rest = &upload{f.r.Body, w}
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(f.data.Bytes()), rest), f.r.Body}
 }
 
-// resumed is a body that starts again with what was read of it, and goes on from the client.
-type resumed struct {
-	io.Reader
-	io.Closer
-}
-
-// decode reads data, which must be one JSON value and nothing else, as a T.
-func decode[T any](data []byte) (any, error) {
-	var v T
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
+// parse returns the value of the JSON body.
+func (f *facts) parse() (any, error) {
+	if f.r.ContentLength != 0 && !f.json(f.r) {
+		return nil, &bodyError{http.StatusUnsupportedMediaType, "body",
+			"The lock needs a body of type application/json. (middleware.BodyIsJSON is for handlers that decode whatever the type says.)"}
+	}
+	data, err := f.body()
+	if err != nil {
 		return nil, err
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("more than one JSON value")
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, &bodyError{http.StatusBadRequest, "body", "The body is empty."}
 	}
-	if repeats(data) { // which a handler that reads it as another type may see in another way
-		return nil, errTwins
+	v, err := f.decode(data, f.names)
+	if err != nil && !errors.Is(err, keyexpr.ErrValue) {
+		err = unusable(err)
 	}
-	return v, nil
+	return v, err
+}
+
+// isJSON reports whether r says that its body is JSON, or says nothing. A type that not all readers understand alike is none.
+func isJSON(r *http.Request) bool {
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	kind = strings.TrimSpace(kind)
+	return len(r.Header["Content-Type"]) <= 1 && (kind == "" || kind == "application/json" || strings.HasSuffix(kind, "+json"))
+}
+
+// formType is the type of r's body if handlers see a form in it, as [http.Request.ParseMultipartForm] does, with the boundary of
+// its parts.
+func formType(r *http.Request) (kind, boundary string) {
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err != nil:
+	case kind == "multipart/form-data":
+		return kind, params["boundary"]
+	case kind == "application/x-www-form-urlencoded" && hasForm(r.Method):
+		return kind, ""
+	}
+	return "", ""
+}
+
+// hasForm reports whether handlers see a URL-encoded form in a request of this method.
+func hasForm(method string) bool {
+	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }

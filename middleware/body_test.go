@@ -378,3 +378,55 @@ func TestInterruptionIsOverBeforeTheNextRequest(t *testing.T) {
 		}
 	})
 }
+
+// TestBodyThatSomebodyHasRead is the program's fault, told once, and no empty body of the client's.
+func TestBodyThatSomebodyHasRead(t *testing.T) {
+	logged := captureLog(t)
+	h := mount(t, newGuard(t, adaptertest.Locker(adaptertest.Down), guard.Key("order:#{body.id}")), nil)
+	for range 2 {
+		r := httptest.NewRequest(http.MethodPost, "/orders/42", strings.NewReader(`{"id":1}`))
+		_, _ = io.Copy(io.Discard, r.Body)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != http.StatusInternalServerError {
+			t.Errorf("status = %d %s, want 500", w.Code, w.Body)
+		}
+	}
+	if n := strings.Count(logged.String(), "somebody in front of the guard has read the body"); n != 1 {
+		t.Errorf("logged %d times: %s", n, logged)
+	}
+}
+
+// TestBodyThatGrows is announced in the length that it has compressed. It is not read ahead beyond what is read without being asked for.
+func TestBodyThatGrows(t *testing.T) {
+	const size = 2 << 20
+	for _, key := range []string{"order:#{path.id}", "order:#{form.id}"} {
+		left := &io.LimitedReader{R: endless('a'), N: size}
+		h := mount(t, newGuard(t, memlock.New(), guard.Key(key), guard.Wait(time.Second)), func(w http.ResponseWriter, r *http.Request) {
+			if read := size - left.N; read > 64<<10+1 {
+				t.Errorf("%d bytes were read ahead", read)
+			}
+			if n, err := io.Copy(io.Discard, r.Body); n != size || err != nil {
+				t.Errorf("the handler reads %d bytes, %v", n, err)
+			}
+		})
+		r := httptest.NewRequest(http.MethodPost, "/orders/42", left)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.ContentLength = 2000
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if want := map[bool]int{true: 200, false: 413}[strings.Contains(key, "path")]; w.Code != want {
+			t.Errorf("%s: status = %d %s, want %d", key, w.Code, w.Body, want)
+		}
+	}
+}
+
+// endless is a source of one byte.
+type endless byte
+
+func (b endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(b)
+	}
+	return len(p), nil
+}

@@ -36,7 +36,7 @@ func ExampleWithFacts() {
 		return claims{Tenant: r.Header.Get("Tenant")}, nil // in a program, from the request's context
 	})))
 	send(wrap(http.NotFoundHandler()), http.MethodPost, "/basket")
-	// Output: 400 {"type":"https://pkg.go.dev/github.com/latchkey-go/latchkey/guard#ErrKey","title":"No lock key in the request","status":400,"detail":"The lock needs claims.Tenant, which is missing, empty, there twice or of the wrong kind.","guard":"basket","fact":"claims.Tenant"}
+	// Output: 400 {"type":"https://pkg.go.dev/github.com/latchkey-go/latchkey/guard#ErrKey","title":"No lock key in the request","status":400,"detail":"The lock needs claims.Tenant, which is missing, empty, there twice, spelt in other letters or of the wrong kind.","guard":"basket","fact":"claims.Tenant"}
 }
 
 func ExampleBind() {

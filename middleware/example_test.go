@@ -62,5 +62,5 @@ func ExampleBody() {
 	}
 	// Output:
 	// 200 {"from": "alice", "amount": 3}
-	// 400 {"type":"https://pkg.go.dev/github.com/latchkey-go/latchkey/guard#ErrKey","title":"No lock key in the request","status":400,"detail":"The lock needs body.From, which is missing, empty, there twice or of the wrong kind.","guard":"transfer","fact":"body.From"}
+	// 400 {"type":"https://pkg.go.dev/github.com/latchkey-go/latchkey/guard#ErrKey","title":"No lock key in the request","status":400,"detail":"The lock needs body.From, which is missing, empty, there twice, spelt in other letters or of the wrong kind.","guard":"transfer","fact":"body.From"}
 }

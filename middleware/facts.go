@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"mime/multipart"
 	"net/http"
 	"net/url"
@@ -18,9 +17,12 @@ import (
 // errAmbiguous says that a request could mean one thing to the key and another to the handler.
 var errAmbiguous = fmt.Errorf("middleware: ambiguous request: %w", keyexpr.ErrValue)
 
+// errForm says that the body is no form, though its type says so.
+var errForm = &bodyError{http.StatusBadRequest, "form", "The body could not be read as a form."}
+
 // roots are those of every request and of the application.
 func (c *config) roots() keyexpr.Roots {
-	all := roots.HTTP(c.path, c.body)
+	all := roots.HTTP(c.path, c.bodyRoot)
 	for name, fact := range c.facts {
 		all[name] = fact.root
 	}
@@ -32,14 +34,13 @@ type facts struct {
 	*config
 	w      http.ResponseWriter
 	r      *http.Request
-	query  url.Values // nil until used
-	form   url.Values // nil until used
-	data   []byte     // the body; nil until read
-	unread error      // why there is no data
-	begun  []byte     // of a body that was not read to its end, for a handler that runs all the same: a guard in shadow mode
+	query  url.Values   // nil until used
+	form   url.Values   // nil until used
+	data   bytes.Buffer // of the body, as far as it was read
+	whole  bool         // data is all of it
+	unread error        // why no more can be read
 	known  map[string]any
 	forms  []*multipart.Form // that functions of the application have read
-	upload upload            // what the handler reads, if there is no data
 }
 
 func (f *facts) root(name string) (any, error) {
@@ -114,13 +115,25 @@ func (f *facts) header(name string) (string, bool, error) {
 func (f *facts) cookie(name string) (string, bool, error) {
 	var values []string
 	for _, c := range f.r.CookiesNamed(name) {
-		values = append(values, c.Value)
+		value, err := c.Value, error(nil)
+		if f.view.Cookie != nil {
+			value, err = f.view.Cookie(value)
+		}
+		if err != nil {
+			return "", false, fmt.Errorf("%w: malformed cookie", errAmbiguous)
+		}
+		values = append(values, value)
 	}
 	return single("cookie", name, values)
 }
 
-// queryLookup refuses a query with a malformed part, which handlers drop or read as they like.
+// queryLookup refuses a query with a malformed part, which handlers drop or read as they like, and one beside a form, whose values
+// FormValue prefers to those of the query.
 func (f *facts) queryLookup() (any, error) {
+	if kind, _ := formType(f.r); !f.queryOnly && f.r.ContentLength != 0 && (kind != "" || f.binds()) {
+		return nil, &bodyError{http.StatusUnsupportedMediaType, "query",
+			"The lock needs the query, for which a handler may take the values of the body. (middleware.QueryOnly is for handlers that read the URL alone.)"}
+	}
 	if f.query == nil {
 		query, err := url.ParseQuery(f.r.URL.RawQuery)
 		if err != nil {
@@ -131,6 +144,7 @@ func (f *facts) queryLookup() (any, error) {
 	return keyexpr.Lookup(func(name string) (string, bool, error) { return single("query", name, f.query[name]) }), nil
 }
 
+// formLookup refuses a name that the query has, too: FormValue finds it there where the form has none.
 func (f *facts) formLookup() (any, error) {
 	if f.form == nil {
 		form, err := f.formValues()
@@ -139,8 +153,50 @@ func (f *facts) formLookup() (any, error) {
 		}
 		f.form = form
 	}
-	return keyexpr.Lookup(func(name string) (string, bool, error) { return single("form", name, f.form[name]) }), nil
+	query := f.r.URL.Query()
+	return keyexpr.Lookup(func(name string) (string, bool, error) {
+		if query.Has(name) {
+			return "", false, fmt.Errorf("%w: form %q is in the query, too", errAmbiguous, name)
+		}
+		return single("form", name, f.form[name])
+	}), nil
 }
+
+// formValues is the form in the body as a handler sees it in PostForm: a form in the query is not in it.
+func (f *facts) formValues() (url.Values, error) {
+	kind, boundary := formType(f.r)
+	parsed := f.r.MultipartForm
+	switch {
+	case parsed != nil: // a handler further out has read the body
+		return parsed.Value, nil
+	case f.r.PostForm != nil && boundary == "":
+		return f.r.PostForm, nil
+	case f.r.ContentLength == 0 || kind == "" && !hasForm(f.r.Method) && !f.binds():
+		return nil, nil // handlers see no form in these
+	case kind == "":
+		return nil, &bodyError{http.StatusUnsupportedMediaType, "form",
+			"The lock needs a body of type application/x-www-form-urlencoded or multipart/form-data."}
+	}
+	data, err := f.body()
+	if err != nil {
+		return nil, err
+	}
+	if boundary == "" {
+		form, err := url.ParseQuery(string(data))
+		if err != nil {
+			return nil, errForm
+		}
+		return form, nil
+	}
+	parts, err := multipart.NewReader(bytes.NewReader(data), boundary).ReadForm(int64(len(data)))
+	if err != nil {
+		return nil, errForm
+	}
+	return parts.Value, parts.RemoveAll() // of nothing: all is in memory
+}
+
+// binds reports whether the handler may bind a body of any type in place of a form.
+func (f *facts) binds() bool { return f.view.Bind && f.r.Method != http.MethodGet }
 
 // single returns the only value. Of several, the handler may use the first, the last or all, so none can be the key.
 func single(where, name string, values []string) (string, bool, error) {
@@ -153,20 +209,11 @@ func single(where, name string, values []string) (string, bool, error) {
 	return "", false, fmt.Errorf("%w: %s %q is there %d times", errAmbiguous, where, name, len(values))
 }
 
-// pass calls next with the request as it came, except for its context and a body that was read.
+// pass calls next with the request as it came, except for its context and its body.
 func (f *facts) pass(ctx context.Context, w *writer, next http.Handler) {
 	r := f.r.WithContext(ctx)
-	switch {
-	case f.data != nil:
-		again := &replay{Closer: f.r.Body}
-		again.Reset(f.data)
-		r.Body = again
-	case r.Body != nil && r.Body != http.NoBody:
-		f.upload = upload{r.Body, w}
-		r.Body = &f.upload
-		if len(f.begun) > 0 {
-			r.Body = &resumed{io.MultiReader(bytes.NewReader(f.begun), &f.upload), &f.upload}
-		}
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = f.again(w)
 	}
 	w.begin(ctx)
 	defer func() {

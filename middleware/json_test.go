@@ -29,7 +29,7 @@ func decoded(data []byte) (any, error) {
 func typed(v any) any {
 	switch v := v.(type) {
 	case json.Number:
-		n, err := number(v.String())
+		n, err := number(v)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func FuzzReadJSON(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := readJSON(data)
+		got, err := readJSON(data, names{})
 		want, wantErr := decoded(data)
 		switch {
 		case errors.Is(err, errTwins):
@@ -95,13 +95,13 @@ func TestTwins(t *testing.T) {
 			twins bool
 		}{
 			{`"id":1,"ID":2`, true}, {`"Id":1,"x":0,"iD":2`, true}, {`"k":1,"\u212a":2`, true}, {`"s":1,"ſ":2`, true}, {`"É":1,"é":2`, true},
-			{`"id":1,"id":2`, true}, {`"id":1,"id":null`, true}, {`"x":1e999,"id":1,"id":2`, true}, {`"id":{},"i\u0064":{}`, true},
+			{`"id":1,"id":2`, true}, {`"id":1,"id":null`, true}, {`"id":{},"i\u0064":{}`, true},
 			{`"id":1,"i_d":2`, false}, {`"x":[{"id":1},{"id":2}]`, false}, {`"ı":1,"I":2`, false}, {`"x":{"id":1},"ID":2`, false}, {`"x":[{"id":1,"ID":2}]`, true},
 		} {
 			if members == many {
 				tt.names = strings.ReplaceAll(tt.names, `"I"`, `"J"`) // there is an i already
 			}
-			_, err := readJSON([]byte("{" + members + tt.names + "}"))
+			_, err := readJSON([]byte("{"+members+tt.names+"}"), names{})
 			if errors.Is(err, errTwins) != tt.twins {
 				t.Errorf("{%s%s}: %v, want twins %v", members, tt.names, err, tt.twins)
 			}

@@ -7,11 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -23,47 +20,18 @@ var past = time.Unix(1, 0)
 // firstByte is how long a first write to a client may take after a loss: see writer.
 const firstByte = time.Second
 
-// begin tells w that the handler starts, with ctx. Nobody else knows of w yet.
-func (w *writer) begin(ctx context.Context) { w.ctx = ctx }
-
-// upload is the body of a request that comes from the connection.
-type upload struct {
-	io.ReadCloser
-	w *writer
+// link is what a handler is connected to its client by: the server's writer, or the connection once it was hijacked.
+type link interface {
+	SetReadDeadline(time.Time) error
+	SetWriteDeadline(time.Time) error
 }
 
-func (u *upload) Read(p []byte) (int, error) {
-	if err := u.w.read(); err != nil {
-		return 0, err
-	}
-	n, err := u.ReadCloser.Read(p)
-	return n, u.w.blameRead(err)
-}
-
-// read is called before the handler reads from the connection.
-func (w *writer) read() error {
+// begin tells w that the handler starts, with ctx.
+func (w *writer) begin(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.reads = true
-	w.watchLocked()
-	if err := w.lossLocked(); err != nil {
-		return err
-	}
-	return w.newer
-}
-
-// watch is called before the handler can block in the connection, which most handlers never do: they write little, and
-// find out by themselves that their context has ended.
-func (w *writer) watch() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.watchLocked()
-}
-
-func (w *writer) watchLocked() {
-	if w.stop == nil && w.ctx != nil && w.ctx.Done() != nil {
-		w.stop = context.AfterFunc(w.ctx, w.check)
-	}
+	w.ctx, w.before = ctx, w.ResponseWriter.Header().Clone()
+	w.stop = context.AfterFunc(ctx, func() { _ = w.loss() })
 }
 
 // end tells w that the handler has returned. From then on no deadline is set behind the server's back.
@@ -72,79 +40,98 @@ func (w *writer) end() {
 	defer w.mu.Unlock()
 	_ = w.lossLocked()
 	w.ctx = nil
-	if w.stop != nil {
-		w.stop()
-		w.stop = nil
-	}
+	w.stop()
 }
 
-// check looks whether the lock was lost.
-func (w *writer) check() {
+// loss returns what the handler gets to know about the loss of its lock.
+func (w *writer) loss() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.lossLocked()
+	return w.lossLocked()
 }
 
-// lossLocked returns what the handler gets to know about the loss of its lock, and ends its reads and writes when the
-// loss is new. A newer request ends its reads: it waits for a handler that may wait for its client. The end of the context for
-// any other reason is none of our business.
+// lossLocked looks whether the lock was lost, or a newer request waits for a handler that may wait for its client. The end of
+// the context for any other reason is none of our business.
 func (w *writer) lossLocked() error {
 	if w.lost != nil || w.ctx == nil || w.ctx.Err() == nil {
 		return w.lost
 	}
-	cause := context.Cause(w.ctx)
-	if errors.Is(cause, lock.ErrReplaced) {
-		w.replacedLocked(cause)
-	}
-	if !errors.Is(cause, lock.ErrLost) {
-		return nil
-	}
-	w.lost = fmt.Errorf("middleware: the connection ended with the lock: %w", cause)
-	if w.conn != nil {
-		w.conn.lose(w.lost)
-		return w.lost
-	}
-	// The server itself may read, too, before it sends the header. An error that has begun goes on, and may have promised that
-	// the connection does: see send.
-	if begun := w.phase != holding; begun && w.status < http.StatusBadRequest || !begun && w.reads {
-		w.interrupted = http.NewResponseController(w.ResponseWriter).SetReadDeadline(past) == nil
-	}
-	if w.phase == opening && w.major == 1 {
-		w.grace = time.AfterFunc(firstByte, w.endWrites)
-	} else {
-		w.endWritesLocked()
+	switch cause := context.Cause(w.ctx); {
+	case errors.Is(cause, lock.ErrLost):
+		w.lost = fmt.Errorf("middleware: the connection ended with the lock: %w", cause)
+		w.enforceLocked()
+	case errors.Is(cause, lock.ErrReplaced) && w.newer == nil:
+		w.newer = fmt.Errorf("middleware: no more is read for a request that was replaced: %w", cause)
+		w.enforceLocked()
 	}
 	return w.lost
 }
 
-// replacedLocked ends the reads of a handler that a newer request waits for. What it writes still reaches the client.
-func (w *writer) replacedLocked(cause error) {
-	if w.newer != nil {
-		return
+// enforceLocked sets the deadlines that the state of w asks for. It is called again whenever that state changes, as the server
+// lifts deadlines on its own, such as when a connection is hijacked.
+//
+// After a loss, the client is to see that the response has an end, but not its own. An error may be told in full, and what was
+// not begun is yet to be decided. The server itself may read, too, before it sends the header.
+func (w *writer) enforceLocked() {
+	begun, failed := w.phase != holding, w.status >= http.StatusBadRequest
+	reads := w.hijacked || w.reads
+	if w.newer != nil && reads || w.lost != nil && (w.hijacked || begun && !failed || !begun && reads) {
+		w.interrupted = w.link.SetReadDeadline(past) == nil || w.interrupted
 	}
-	w.newer = fmt.Errorf("middleware: no more is read for a request that was replaced: %w", cause)
-	if w.conn != nil {
-		w.conn.endReads(w.newer)
-	} else if w.reads {
-		w.interrupted = http.NewResponseController(w.ResponseWriter).SetReadDeadline(past) == nil
+	switch {
+	case w.lost == nil || failed || !begun:
+	case w.phase == opening:
+		_ = w.link.SetWriteDeadline(time.Now().Add(firstByte))
+	default:
+		_ = w.link.SetWriteDeadline(past)
 	}
 }
 
-func (w *writer) endWrites() {
+// cannotRead reports whether the connection is of no more use for requests.
+func (w *writer) cannotRead() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ctx != nil {
-		w.endWritesLocked()
-	}
+	return w.interrupted
 }
 
-// endWritesLocked lets the client see that the response has an end, but not its own. An error may be told in full, and
-// what was not begun is yet to be decided.
-func (w *writer) endWritesLocked() {
-	if w.phase == holding || w.status >= http.StatusBadRequest {
-		return
+// opens is called before the client is written to. It reports whether it is for the first time.
+func (w *writer) opens() (first bool, _ error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.refusalLocked(); err != nil {
+		return false, err
 	}
-	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(past)
+	if first = w.phase == holding; first {
+		w.phase = opening
+	}
+	return first, nil
+}
+
+// opened is called when the client has the first bytes, or err says why not.
+func (w *writer) opened(err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.phase == opening {
+		w.phase = open
+	}
+	if refused := w.refusalLocked(); refused != nil {
+		w.enforceLocked()
+		return refused
+	}
+	return err
+}
+
+// over is called before the handler reads from its client, and says why it can't.
+func (w *writer) over() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	first := !w.reads
+	w.reads = true
+	err := cmp.Or(w.lossLocked(), w.newer)
+	if first && err != nil {
+		w.enforceLocked() // or the server itself would wait for the rest of the body
+	}
+	return err
 }
 
 // refusal is why writes are refused: the lock is lost, and the response not an error.
@@ -166,9 +153,7 @@ func (w *writer) blame(err error) error {
 	if err == nil {
 		return nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return cmp.Or(w.lossLocked(), err)
+	return cmp.Or(w.loss(), err)
 }
 
 // blameRead is blame for a read, which may also have been ended for a newer request.
@@ -181,84 +166,18 @@ func (w *writer) blameRead(err error) error {
 	return cmp.Or(w.lost, w.newer, err)
 }
 
-func (w *writer) SetReadDeadline(t time.Time) error {
-	return w.setDeadline(http.NewResponseController(w.ResponseWriter).SetReadDeadline, t)
+// upload is the body of a request that comes from the connection.
+type upload struct {
+	io.Reader
+	w *writer
 }
 
-func (w *writer) SetWriteDeadline(t time.Time) error {
-	return w.setDeadline(http.NewResponseController(w.ResponseWriter).SetWriteDeadline, t)
-}
-
-// setDeadline does not let a handler lift the deadline that a loss has set.
-func (w *writer) setDeadline(set func(time.Time) error, t time.Time) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.lossLocked(); err != nil {
-		return err
+func (u *upload) Read(p []byte) (int, error) {
+	if err := u.w.over(); err != nil {
+		return 0, err
 	}
-	return set(t)
-}
-
-// finish sends what was held back, or the end of it, to the client.
-func (w *writer) finish() {
-	if w.status != 0 {
-		w.finishBody()
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.phase = ended
-	w.dropLocked()
-}
-
-func (w *writer) finishBody() {
-	if w.holds() {
-		_ = w.send() // fails if the client has gone
-	} else if w.tailed {
-		_, _ = w.ResponseWriter.Write(w.tail[:])
-	}
-}
-
-// flushAll sends all of a response that was held back, while the server is about to close the connection.
-func (w *writer) flushAll() {
-	w.mu.Lock()
-	n := len(w.heldLocked())
-	w.mu.Unlock()
-	if w.Written() && !w.head && w.holds() {
-		w.ResponseWriter.Header().Set("Content-Length", strconv.Itoa(n))
-	}
-	w.finish()
-	_ = http.NewResponseController(w.ResponseWriter).Flush()
-}
-
-// discard takes back what the handler has written, if the client has seen nothing of it.
-func (w *writer) discard() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.phase != holding {
-		return false
-	}
-	w.dropLocked()
-	h := w.ResponseWriter.Header()
-	if w.header != nil {
-		replace(h, w.header)
-	}
-	h.Del("Trailer")
-	maps.DeleteFunc(h, func(name string, _ []string) bool { return strings.HasPrefix(name, http.TrailerPrefix) })
-	w.status, w.header, w.length, w.written, w.lost = 0, nil, -1, 0, nil
-	return true
-}
-
-// truncate takes back what would make a response complete: the last byte of a known length, or all that has no body.
-func (w *writer) truncate() {
-	w.tailed = false
-	if w.bodyless() && w.discard() || w.written != w.length {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if held := w.heldLocked(); len(held) > 0 {
-		*w.buf = held[:len(held)-1]
-	}
+	n, err := u.Reader.Read(p)
+	return n, u.w.blameRead(err)
 }
 
 // cut breaks off a response that was begun, so that it can't pass for complete. A write deadline in the past does that
@@ -266,17 +185,22 @@ func (w *writer) truncate() {
 //
 // It reports false if only a panic can do that.
 func (w *writer) cut(err error) bool {
-	w.tailed = false
-	if w.conn != nil {
-		w.conn.lose(err)
+	w.last = nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.hijacked {
+		w.lost = cmp.Or(w.lost, err)
+		w.answerLocked()
+		_ = w.link.SetReadDeadline(past)
+		_ = w.link.SetWriteDeadline(past)
 		return true
 	}
-	control := http.NewResponseController(w.ResponseWriter)
-	_ = control.Flush() // a client without a byte would send the request again
+	_ = w.link.SetWriteDeadline(time.Now().Add(firstByte))
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // a client without a byte would send the request again
 	if w.endsByClosing() && abort(w.ResponseWriter) {
 		return true
 	}
-	return control.SetWriteDeadline(past) == nil
+	return w.link.SetWriteDeadline(past) == nil
 }
 
 // endsByClosing reports whether the client takes the end of the connection for that of the response.
@@ -288,7 +212,7 @@ func (w *writer) endsByClosing() bool {
 // abort closes the connection such that the client sees an error instead of an end: a reset.
 func abort(w http.ResponseWriter) bool {
 	for {
-		if h, ok := w.(http.Hijacker); ok {
+		if h, ok := w.(http.Hijacker); ok { // which gin's refuses to be after a body
 			if conn, _, err := h.Hijack(); err == nil {
 				sever(conn)
 				return true

@@ -20,15 +20,18 @@
 //	query.page              a query parameter
 //	header["X-Tenant-Id"]   a header, its name in any case; also header.Tenant
 //	cookie.session          a cookie
-//	form.order              a field of a URL-encoded body, as in [http.Request.PostForm]
+//	form.order              a field of a form in the body, as in [http.Request.PostForm]; also of many parts (multipart)
 //	body.order.id           the JSON body; [Body] gives it a type that is checked at start
 //	method, host            the host is in lower case and without a port
 //	route                   the pattern of the route without its method: /orders/{id}
 //
-// A name that the request has twice (query, header, cookie, form) could mean one value to the key and another to the
-// handler, so it is refused. The body is read only if the key or the condition uses it, up to [BodyLimit]; the handler
-// then reads the same bytes again. There is no root for the client's network address: behind a proxy, it is the proxy's,
-// and would be one lock for all clients.
+// The key is made of what the handler sees, or the request is refused. A name that the request has twice (query, header,
+// cookie, form) could mean one value to the key and another to the handler. So could a name of the body that is spelt in other
+// letters, a form beside the query ([QueryOnly]), and a body whose type is not that of JSON ([BodyIsJSON]). A path value is taken
+// without escapes. docs/security.md has a table of readers.
+//
+// The body is read only if the key or the condition uses it, up to [BodyLimit]; the handler then reads the same bytes again.
+// There is no root for the client's network address: behind a proxy, it is the proxy's, and would be one lock for all clients.
 //
 // A guard.KeyFunc or guard.KeysFunc, in place of a template, takes a *[http.Request]. [Bind] guards the handlers of a
 // struct, with a tag on each.
@@ -41,17 +44,21 @@
 // guard's wait. In front of a whole [http.ServeMux], requests without a route pass untouched; so do, anywhere, those of
 // other methods than the guard's, if it has some (guard.Methods).
 //
-// Path values and routes are those of net/http: [http.Request.PathValue] and Pattern, which chi sets as well. For another
-// router, set them in front of the guard; examples/routers does so for echo. Package ginguard does it for gin.
+// Path values and routes are those of net/http: [http.Request.PathValue] and Pattern, which chi sets as well. [PathValues] is for
+// routers that keep them elsewhere, such as gorilla/mux, and examples/routers has an adapter for echo. Package ginguard is for gin.
+// gRPC's gateway, where it calls services in its own process, goes past the interceptors of package interceptor: guard the
+// gateway's handler by this package, or let it connect to the server.
 //
 // # Responses
 //
 //	ErrKey          400   the handler did not run; the answer names the missing fact. So for a body that is no JSON value
-//	                      of the right type, and 413 for one over BodyLimit
+//	                      of the right type; 413 for one over BodyLimit, and 415 for one whose Content-Type the handler may
+//	                      read in another way, which names the option for handlers that don't
 //	ErrBusy         409   the handler did not run; Retry-After comes from the guard's own recent holds
 //	ErrOutage       503   the handler did not run; Retry-After
 //	ErrFault        500   the handler did not run: the program or the lock service is at fault, not the request. So for a
-//	                      path value that the route does not have, which is logged once (slog.Default)
+//	                      path value that the route does not have, and a body that somebody in front has read, which is
+//	                      logged once (slog.Default)
 //	ErrUnsupported  500   the handler did not run: the locker has no locks of that kind
 //	ErrLost         500   the handler ran; see After a loss
 //	ErrReplaced     409   a newer request came while this one waited, or while its handler ran, which has said nothing
@@ -60,8 +67,9 @@
 //	RunFallback           the handler of [Fallback] answers
 //
 // [Status] changes the numbers. Bodies are problem details (RFC 9457) and name the guard, never the key; see [Problem]
-// and [Respond]. A handler that answers 4xx or 5xx has failed: its event is an error, and a guard.HoldAtLeast gives the lock
-// back at once. Its response stays as it is. For guards of the service layer, whose errors a handler gets back, [Answer]
+// and [Respond]. They have the headers that were set in front of the guard. A handler that answers 4xx or 5xx has failed, or says so
+// by [Failed]: its event is an error, and a guard.HoldAtLeast gives the lock back at once. Its response stays as it is. What
+// was held back of one goes with a panic, so that recovery further out can answer. For guards of the service layer, whose errors a handler gets back, [Answer]
 // answers by the same table.
 //
 // Where a newer request takes the place of one whose handler runs ([guard.Replace]), the handler's context ends, and so do its
@@ -77,9 +85,8 @@
 //
 // A handler whose lock is lost may still run, beside the next holder. Its context ends with a cause that matches
 // [guard.ErrLost], and so do the means to do harm: reads of the body and writes to the client fail, also where they are
-// blocked, and also on a connection that the handler has hijacked (a websocket); what a handler sets as deadlines
-// afterwards is refused. Their errors match guard.ErrLost. Only an error of the handler's own, a status of 400 or more, still
-// reaches the client.
+// blocked, and also on a connection that the handler has hijacked (a websocket). Their errors match guard.ErrLost. Only an
+// error of the handler's own, a status of 400 or more, still reaches the client.
 //
 // The client never sees a complete success, nor a connection that is closed without a byte of an answer, for which
 // net/http's Transport would send the request again and the work would run twice:
@@ -99,8 +106,9 @@
 //
 //	mux.Handle("POST /orders/{id}", http.TimeoutHandler(guarded(settle), time.Second, "too late"))
 //
-// New's middleware refuses to wrap one: that is logged at once, and each request is answered with 500. It can't see one that
-// is hidden in other middleware. The same is true of anything else that answers for a handler which still runs.
+// New's middleware refuses to wrap one: that is logged at once, and each request is answered with 500. Package ginguard refuses
+// gin-contrib/timeout behind a guard. Neither can see one that is hidden in other middleware, and the same is true of anything
+// else that answers for a handler which still runs.
 package middleware
 
 import (
@@ -109,6 +117,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -136,6 +145,10 @@ func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error
 		return nil, err
 	}
 	specs := runner.Specs()
+	c.names = make(names)
+	for _, s := range specs {
+		c.names.add(s.Key + " " + s.When)
+	}
 	c.waits = slices.ContainsFunc(specs, func(s guard.Spec) bool { return s.Wait != 0 || s.Busy == guard.Replace })
 	a := &adapter{config: c, guard: name, runner: runner}
 	if methods := specs[0].Methods; methods != "" {
@@ -217,14 +230,15 @@ func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 }
 
 func (a *adapter) run(f *facts, out *writer, next http.Handler) {
-	if a.readsAhead(f.r) && a.runner.On() {
-		if err := f.read(); err != nil {
+	if a.runner.On() {
+		if err := f.readAhead(); err != nil {
 			a.fail(out, f.r, err)
 			return
 		}
 	}
 	answered, err := a.work(f, out, next)
 	switch {
+	case err != nil && err == out.failure: // whoever it is returned to answers
 	case err != nil:
 		a.fail(out, f.r, err)
 	case !answered:
@@ -235,19 +249,19 @@ func (a *adapter) run(f *facts, out *writer, next http.Handler) {
 
 // work runs next or, in its place, the fallback, and reports whether one of them did.
 func (a *adapter) work(f *facts, out *writer, next http.Handler) (ran bool, err error) {
-	work := func(ctx context.Context) error {
+	fell := false
+	var instead func(context.Context, error) error
+	if a.fallback != nil {
+		instead = func(ctx context.Context, refused error) error {
+			fell = true
+			f.pass(ctx, out, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.fallback(w, r, refused) }))
+			return nil
+		}
+	}
+	ran, err = a.runner.RunOr(f.r.Context(), f.root, func(ctx context.Context) error {
 		f.pass(ctx, out, next)
 		return outcome(ctx, out)
-	}
-	if a.fallback == nil {
-		return a.runner.Run(f.r.Context(), f.root, work)
-	}
-	fell := false
-	ran, err = a.runner.RunOr(f.r.Context(), f.root, work, func(ctx context.Context, refused error) error {
-		fell = true
-		f.pass(ctx, out, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.fallback(w, r, refused) }))
-		return nil
-	})
+	}, instead)
 	return ran || fell, err
 }
 
@@ -258,10 +272,29 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("the handler answered %d %s", e.status, http.StatusText(e.status))
 }
 
+// Failed tells the guard around the handler that w is of that its work has failed with err, though the response does not say so, or
+// not yet: it is for adapters to routers whose handlers return errors that are answered further out, and for handlers that answer
+// errors with a status of success. Without a guard, or with a nil err, it does nothing.
+func Failed(w http.ResponseWriter, err error) {
+	for w != nil && err != nil {
+		if out, ok := w.(interface{ failed(error) }); ok {
+			out.failed(err)
+			return
+		}
+		further, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return
+		}
+		w = further.Unwrap()
+	}
+}
+
 // outcome is what a response says of the work: an error of the client's or the server's is one of the work's own. So is
 // silence after the context ended for a newer call, which net/http would take for success.
 func outcome(ctx context.Context, out *writer) error {
 	switch cause := context.Cause(ctx); {
+	case out.failure != nil:
+		return out.failure
 	case out.Status() >= http.StatusBadRequest:
 		return &statusError{out.Status()}
 	case !out.Written() && errors.Is(cause, guard.ErrReplaced):
@@ -282,11 +315,14 @@ func (a *adapter) refuse(w http.ResponseWriter, r *http.Request, err error) {
 // word.
 func (a *adapter) fail(w *writer, r *http.Request, err error) {
 	a.report(r.Context(), err)
-	if w.Written() && (w.Status() >= http.StatusBadRequest || !w.discard()) {
-		if w.Status() < http.StatusBadRequest && !w.cut(err) {
-			panic(http.ErrAbortHandler)
-		}
+	switch {
+	case w.Status() >= http.StatusBadRequest:
 		return
+	case w.discard():
+	case w.cut(err):
+		return
+	default:
+		panic(http.ErrAbortHandler)
 	}
 	p := a.problem(err)
 	if p.Status == 0 {
@@ -297,21 +333,28 @@ func (a *adapter) fail(w *writer, r *http.Request, err error) {
 		w.Header().Set("Connection", "close") // nobody wants the rest of the body
 	}
 	p.Guard, p.Err = a.guard, err
-	a.write(w, r, p, w.outer)
+	a.write(w, r, p)
 }
 
-// panicked lets a panic go on, and the server break off the response. After a loss it answers first: a client that finds
-// its connection closed, without a byte of a response, may send the request again.
+// panicked lets a panic go on, without what was held back: recovery further out can answer, and no response is complete whose lock the
+// release found lost. After an earlier loss it answers first: a client that finds its connection closed, without a byte of a response,
+// may send the request again.
 func (a *adapter) panicked(w *writer, r *http.Request) {
-	if w.lost == nil {
-		w.truncate()
+	lost := w.lost
+	replaceable := w.discard()
+	switch {
+	case lost == nil:
+		w.last = nil
+		return
+	case !replaceable:
+		w.cut(lost)
 		return
 	}
-	lost := &guard.Error{Guard: a.guard, Err: guard.ErrLost, Cause: w.lost}
-	if w.discard() {
-		a.fail(w, r, lost)
-		w.flushAll()
-	} else {
-		w.cut(lost)
+	lost = &guard.Error{Guard: a.guard, Err: guard.ErrLost, Cause: lost}
+	a.fail(w, r, lost)
+	if !w.head {
+		w.header.Set("Content-Length", strconv.Itoa(len(w.held)))
 	}
+	w.finish()
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // as the server is about to close the connection
 }

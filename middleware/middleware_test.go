@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/guardtest"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
 	"github.com/latchkey-go/latchkey/middleware"
@@ -32,11 +34,6 @@ func mount(t *testing.T, g *guard.Guard, h http.HandlerFunc, opts ...middleware.
 	mux.Handle("/orders/{id}", wrap(h))
 	return mux
 }
-
-func TestStatuses(t *testing.T)  { adaptertest.Statuses(t, mount) }
-func TestHangUps(t *testing.T)   { adaptertest.HangUps(t, mount) }
-func TestSlowBody(t *testing.T)  { adaptertest.SlowBody(t, mount) }
-func TestExclusion(t *testing.T) { adaptertest.Exclusion(t, mount) }
 
 // newGuard declares a guard that settles orders.
 func newGuard(t testing.TB, l lock.Locker, opts ...guard.Option) *guard.Guard {
@@ -250,4 +247,63 @@ func TestNestedGuards(t *testing.T) {
 	if w.Code != 500 || !strings.Contains(w.Body.String(), `"guard":"order.settle"`) {
 		t.Errorf("response = %d %s", w.Code, w.Body)
 	}
+}
+
+// TestFailedTellsTheGuard has handlers whose responses don't say that they have failed, behind a guard that keeps the key of a success.
+func TestFailedTellsTheGuard(t *testing.T) {
+	errOwn := errors.New("sold out")
+	for _, tt := range []struct {
+		name, outcome, body string
+		work                func(http.ResponseWriter)
+	}{
+		{"nothing written", guard.OutcomeError, "", func(w http.ResponseWriter) { middleware.Failed(w, errOwn) }},
+		{"a success written", guard.OutcomeError, "no", func(w http.ResponseWriter) { fmt.Fprint(w, "no"); middleware.Failed(w, errOwn) }},
+		{"behind a wrapper", guard.OutcomeError, "", func(w http.ResponseWriter) { middleware.Failed(wrapped{w}, errOwn) }},
+		{"no error", guard.OutcomeOK, "", func(w http.ResponseWriter) { middleware.Failed(w, nil) }},
+		{"no guard", guard.OutcomeOK, "", func(http.ResponseWriter) { middleware.Failed(httptest.NewRecorder(), errOwn) }},
+	} {
+		var events guardtest.Events
+		l := memlock.New()
+		h := mount(t, newGuard(t, l, guard.HoldAtLeast(time.Hour), guard.Observe(events.Observe)), func(w http.ResponseWriter, _ *http.Request) { tt.work(w) })
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/orders/42", nil))
+		e := events.Only(t)
+		if e.Outcome != tt.outcome || tt.outcome == guard.OutcomeError && !errors.Is(e.Err, errOwn) {
+			t.Errorf("%s: outcome %s, %v, want %s", tt.name, e.Outcome, e.Err, tt.outcome)
+		}
+		if w.Code != http.StatusOK || w.Body.String() != tt.body {
+			t.Errorf("%s: %d %q, want what the handler has written, %q", tt.name, w.Code, w.Body, tt.body)
+		}
+		hold, err := l.Acquire(t.Context(), lock.Request{Key: "order:42"})
+		if kept := err != nil; kept != (tt.outcome == guard.OutcomeOK) {
+			t.Errorf("%s: the key was kept: %v, %v", tt.name, kept, hold)
+		}
+	}
+}
+
+// TestWriterOfAnEndedHandler is written to by a router that answers for the error of a handler further out.
+func TestWriterOfAnEndedHandler(t *testing.T) {
+	var left http.ResponseWriter
+	h := mount(t, newGuard(t, memlock.New()), func(w http.ResponseWriter, _ *http.Request) { left = w })
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/orders/42", nil))
+	left.Header().Set("X-Late", "1")
+	left.WriteHeader(http.StatusTeapot)
+	fmt.Fprint(left, "the router says no")
+	if w.Code != http.StatusTeapot || w.Body.String() != "the router says no" || w.Result().Header.Get("X-Late") != "1" {
+		t.Errorf("response = %d %q %v", w.Code, w.Body, w.Result().Header)
+	}
+}
+
+type wrapped struct{ http.ResponseWriter }
+
+func (w wrapped) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// captureLog has what is logged by slog's default.
+func captureLog(t *testing.T) *bytes.Buffer {
+	var logged bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&logged, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	return &logged
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/internal/route"
+	"github.com/latchkey-go/latchkey/internal/view"
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
@@ -21,10 +22,15 @@ type optionFunc func(*config)
 func (f optionFunc) apply(c *config) { f(c) }
 
 type config struct {
-	body      keyexpr.Root
-	decode    func([]byte) (any, error)
+	view      view.Reader
+	bodyRoot  keyexpr.Root
+	decode    func([]byte, names) (any, error)
+	json      func(*http.Request) bool // reports whether the body is JSON
+	names     names                    // that key and condition use
 	bodyLimit int64
+	queryOnly bool // and no form, is what the handler reads
 	path      keyexpr.Root
+	vars      func(*http.Request) map[string]string // nil for those of net/http
 	facts     map[string]appFact
 	statuses  statuses
 	respond   func(http.ResponseWriter, *http.Request, Problem)
@@ -36,14 +42,17 @@ type config struct {
 
 // newConfig applies opts to the defaults and reports every mistake.
 func newConfig(opts []Option) (config, error) {
-	c := config{bodyLimit: defaultBodyLimit, path: keyexpr.AnyName(), statuses: defaultStatuses(), respond: respond}
+	c := config{bodyLimit: defaultBodyLimit, path: keyexpr.AnyName(), statuses: defaultStatuses(), respond: respond, json: isJSON}
 	Body[any]().apply(&c)
 	for _, o := range opts {
-		switch o.(type) {
+		switch o := o.(type) {
 		case nil:
 			c.faulty("nil option")
 		case optionFunc:
 			o.apply(&c)
+		case interface{ View() view.Reader }: // ginguard's, which comes first
+			c.view = o.View()
+			c.json = c.view.JSON
 		default: // such as ginguard's, which want more than a request of net/http
 			c.faulty("an option of another package (%T): give it to New of that package", o)
 		}
@@ -60,17 +69,40 @@ func (c *config) faulty(format string, args ...any) {
 // also takes ID for a field id. A field that the body lacks has its zero value: make it a pointer where 0 or false is
 // no key.
 //
-// Without Body, members go by their exact names: body.order_id. An object with two names that differ only in case is
-// refused. Whole numbers are whole numbers; one with a fraction or an exponent is no key. What the handler takes for
-// order_id although it is spelt Order_ID is not there for a condition without Body.
+// Without Body, members go by their exact names: body.order_id. A body that spells such a name in other letters only, as
+// Order_ID, is refused where the name is used, as the handler would find it. Whole numbers are whole numbers; one with a
+// fraction or an exponent is no key.
 //
-// With and without it, an object with one name twice is refused: readers of JSON do not agree on what it says.
+// With and without it, an object with one name twice, or with two that differ only in case, is refused: readers of JSON do
+// not agree on what it says.
 func Body[T any]() Option {
 	return optionFunc(func(c *config) {
-		c.body, c.decode = keyexpr.TypeFor[T](), decode[T]
+		c.bodyRoot, c.decode = keyexpr.TypeFor[T](), decode[T]
 		if reflect.TypeFor[T]() == reflect.TypeFor[any]() {
 			c.decode = readJSON
 		}
+	})
+}
+
+// BodyIsJSON is for handlers that decode the body as JSON whatever its Content-Type says. Without it, a key from the body
+// takes those of no type, of application/json and of types that end in +json; any other is answered with 415, as a handler
+// that goes by the type would read other facts.
+func BodyIsJSON() Option {
+	return optionFunc(func(c *config) { c.json = func(*http.Request) bool { return true } })
+}
+
+// QueryOnly is for handlers that read the values of the query from the URL alone, as [http.Request.URL] has them. Without it,
+// a key from the query refuses requests whose body is a form, with 415: FormValue and its like prefer a value in the body.
+func QueryOnly() Option { return optionFunc(func(c *config) { c.queryOnly = true }) }
+
+// PathValues is for routers that keep path values elsewhere than [http.Request.PathValue]: vars returns those of a request.
+// With gorilla/mux, it is mux.Vars.
+func PathValues(vars func(*http.Request) map[string]string) Option {
+	return optionFunc(func(c *config) {
+		if vars == nil {
+			c.faulty("nil function in PathValues")
+		}
+		c.vars = vars
 	})
 }
 
@@ -92,8 +124,8 @@ func BodyLimit(n int64) Option {
 // the lock is taken.
 //
 // Most guards need no option: without one, a guard that waits reads bodies ahead that come over HTTP/1 and announce a
-// length of up to 64 KiB, unless the client wants to be told to send it (Expect: 100-continue). For one that is switched off, or
-// to shadow mode, nothing is read ahead.
+// length of up to 64 KiB, unless the client wants to be told to send it (Expect: 100-continue), and at most that much of them.
+// For one that is switched off, or to shadow mode, nothing is read ahead.
 func ReadAhead() Option { return optionFunc(func(c *config) { c.ahead = readAll }) }
 
 // Stream reads no body ahead. The handler gets it as it comes, and a client that hangs up while it waits may stay

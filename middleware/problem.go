@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
 // docs begins the type of a problem: what the documentation says about the guard's error is true of the problem.
@@ -46,29 +45,38 @@ func plain(status int, detail string) Problem {
 	return Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail}
 }
 
+// bodyError says that there is no key because of the body, and how that is answered.
+type bodyError struct {
+	status       int
+	fact, detail string
+}
+
+func (e *bodyError) Error() string { return "middleware: unusable body: " + e.detail }
+func (e *bodyError) Unwrap() error { return keyexpr.ErrValue }
+
+// unusable is the error of a body that is no JSON value, or not one of the right type.
+func unusable(err error) error {
+	e := &bodyError{http.StatusBadRequest, "body", "The body could not be read as one JSON value."}
+	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		e.detail = "The body is a JSON value of the wrong type."
+		if mistyped.Field != "" {
+			e.fact, e.detail = "body."+mistyped.Field, fmt.Sprintf("The body's member %s is of the wrong type.", mistyped.Field)
+		}
+	}
+	return fmt.Errorf("%w: %w", e, err)
+}
+
 // bodyProblem is the problem of a body that can't be used, whatever the guard makes of it.
 func bodyProblem(err error) (Problem, bool) {
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return plain(http.StatusRequestEntityTooLarge, fmt.Sprintf("The body is larger than %d bytes.", e.Limit)), true
 	}
-	if !errors.Is(err, errBody) {
+	e, ok := errors.AsType[*bodyError](err)
+	if !ok {
 		return Problem{}, false
 	}
-	p := plain(http.StatusBadRequest, "The body could not be read as one JSON value.")
-	p.Fact = "body"
-	mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	switch {
-	case ok && mistyped.Field != "":
-		p.Fact, p.Detail = "body."+mistyped.Field, fmt.Sprintf("The body's member %s is of the wrong type.", mistyped.Field)
-	case ok:
-		p.Detail = "The body is a JSON value of the wrong type."
-	case errors.Is(err, errEmptyBody):
-		p.Detail = "The body is empty."
-	case errors.Is(err, errTwins):
-		p.Detail = "The body has an object with one name twice, or with two names that differ only in case."
-	case errors.Is(err, errForm):
-		p.Fact, p.Detail = "form", "The body could not be read as a URL-encoded form."
-	}
+	p := plain(e.status, e.detail)
+	p.Fact = e.fact
 	return p, true
 }
 
@@ -101,87 +109,43 @@ func (c *config) answer(w http.ResponseWriter, r *http.Request, err error) bool 
 	if !ok {
 		return false
 	}
-	if out := record(w); !out.Written() {
+	if r == nil { // as in tests of handlers
+		r = new(http.Request)
+	}
+	var out writer
+	out.reset(w, r)
+	defer out.finish()
+	if !out.Written() {
+		for _, name := range bodyHeaders {
+			w.Header().Del(name)
+		}
 		p := c.refusal(e)
 		p.Guard, p.Err = e.Guard, err
-		c.write(out, r, p, headersOf(w, "Content-Encoding"))
+		c.write(&out, r, p)
 	}
 	return true
 }
 
-// write sends p as a response, with the headers that outer has.
-func (c *config) write(w response, r *http.Request, p Problem, outer http.Header) {
-	p.prepare(w.Header(), outer)
-	out := &problemWriter{response: w, status: p.Status}
-	c.respond(out, r, p)
-	out.decide()
-}
-
-// bodyHeaders speak of the body, or of the success, that a problem takes the place of.
+// bodyHeaders are those that a handler may have set for a body which is not sent. Content-Encoding is not one of them: middleware
+// further out sets it for whatever comes.
 var bodyHeaders = []string{
-	"Accept-Ranges", "Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Length",
-	"Content-Range", "Etag", "Expires", "Last-Modified", "Location",
+	"Accept-Ranges", "Cache-Control", "Content-Disposition", "Content-Language", "Content-Length", "Content-Range", "Etag", "Expires",
+	"Last-Modified", "Location",
 }
 
-// headersOf returns those headers of w that middleware further out may have set for whatever comes, such as one that
-// compresses it. It is nil if there are none.
-func headersOf(w http.ResponseWriter, names ...string) (outer http.Header) {
-	for name, values := range w.Header() {
-		if slices.Contains(names, name) && name != "Content-Length" {
-			if outer == nil {
-				outer = make(http.Header)
-			}
-			outer[name] = values
-		}
-	}
-	return outer
-}
-
-// prepare sets the headers of p, and drops those that a handler meant for a body which is not sent. Those of outer are not
-// the handler's.
-func (p *Problem) prepare(h, outer http.Header) {
-	for _, name := range bodyHeaders {
-		h.Del(name)
-	}
-	maps.Copy(h, outer)
+// write sends p as a response. Its status goes out with whatever is written, or with nothing.
+func (c *config) write(w *writer, r *http.Request, p Problem) {
+	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	if p.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatFloat(math.Ceil(p.RetryAfter.Seconds()), 'f', 0, 64))
 	}
-}
-
-// problemWriter is a response whose status is that of a problem unless another one is written. With the status that
-// net/http supposes, a function for Respond that writes a body only, or nothing, would answer 200.
-type problemWriter struct {
-	response
-	status  int
-	decided bool
-}
-
-func (w *problemWriter) WriteHeader(status int) {
-	w.decided = w.decided || status >= http.StatusOK
-	w.response.WriteHeader(status)
-}
-
-func (w *problemWriter) Write(p []byte) (int, error) {
-	w.decide()
-	return w.response.Write(p)
-}
-
-// decide writes the status if none was.
-func (w *problemWriter) decide() {
-	if !w.decided && !w.Written() {
-		w.WriteHeader(w.status)
+	w.implied = p.Status
+	c.respond(w.outward(), r, p)
+	if !w.Written() {
+		w.WriteHeader(p.Status)
 	}
 }
-
-// Flush is what http.NewResponseController finds, too.
-func (w *problemWriter) Flush() {
-	w.decide()
-	_ = http.NewResponseController(w.response).Flush() // a writer that can't flush has nothing to hold back
-}
-
-func (w *problemWriter) Unwrap() http.ResponseWriter { return w.response }
 
 // respond is the default of option Respond.
 func respond(w http.ResponseWriter, r *http.Request, p Problem) {
@@ -190,7 +154,7 @@ func respond(w http.ResponseWriter, r *http.Request, p Problem) {
 		body = nil
 	}
 	w.WriteHeader(p.Status)
-	if r == nil || r.Method != http.MethodHead { // tests of handlers answer without a request
+	if r.Method != http.MethodHead {
 		_, _ = w.Write(append(body, '\n')) // fails if the client has gone
 	}
 }

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/latchkey-go/latchkey/internal/route"
 	"github.com/latchkey-go/latchkey/internal/suggest"
@@ -34,17 +37,44 @@ func (f *facts) route() (string, error) {
 
 // pathValue refuses a name that the route does not have. It would be missing from each request, which is not the
 // client's fault; before ?? it would give one key to all of them.
+//
+// Some routers hand out a value as it is escaped in the URL, if that is escaped in another way than net/http does it: chi, echo,
+// and gin with UseRawPath. Nobody can tell a value that was unescaped from one that was not, so that all escapes go: one path has
+// one key, however it is spelt.
 func (f *facts) pathValue(name string) (string, bool, error) {
-	if v := f.r.PathValue(name); v != "" {
-		return v, true, nil
+	v, ok := f.pathVar(name)
+	if !ok {
+		return "", false, f.noPathValue(name)
 	}
-	if f.r.Pattern == "" {
-		return "", false, &routeError{"", fmt.Sprintf("no path value %q: %s", name, errNoRoute)}
+	for strings.Contains(v, "%") {
+		plain, err := url.PathUnescape(v)
+		if err != nil {
+			break
+		}
+		v = plain
 	}
-	if names := route.Names(f.r.Pattern); !slices.Contains(names, name) {
-		return "", false, &routeError{f.r.Pattern, fmt.Sprintf("the route %q has no path value %q%s", f.r.Pattern, name, suggest.Ending(name, names))}
+	return v, v != "", nil // what {rest...} matches can be empty
+}
+
+func (f *facts) pathVar(name string) (value string, ok bool) {
+	if f.vars != nil {
+		value, ok = f.vars(f.r)[name]
+		return value, ok
 	}
-	return "", false, nil // what {rest...} matches can be empty
+	value = f.r.PathValue(name)
+	return value, value != "" || slices.Contains(route.Names(f.r.Pattern), name)
+}
+
+// noPathValue says why there is no path value of that name.
+func (f *facts) noPathValue(name string) error {
+	if f.r.Pattern == "" && f.vars == nil {
+		return &routeError{"", fmt.Sprintf("no path value %q: %s", name, errNoRoute)}
+	}
+	names := route.Names(f.r.Pattern)
+	if f.vars != nil {
+		names = slices.Sorted(maps.Keys(f.vars(f.r)))
+	}
+	return &routeError{f.r.Pattern, fmt.Sprintf("the route %q has no path value %q%s", f.r.Pattern, name, suggest.Ending(name, names))}
 }
 
 // report logs once for each route that the guard does not fit it, as each of its requests has the same error.

@@ -26,7 +26,7 @@ type failure struct {
 // failures is the one table of what is answered, also for guards of the service layer (Answer).
 var failures = [...]failure{
 	{guard.ErrKey, "ErrKey", "No lock key in the request",
-		"%s is missing, empty, there twice or of the wrong kind.",
+		"%s is missing, empty, there twice, spelt in other letters or of the wrong kind.",
 		http.StatusBadRequest, false, func(s int) bool { return s/100 == 4 }},
 	{guard.ErrBusy, "ErrBusy", "Locked by another request",
 		"Another request kept the lock for as long as this one could wait. Nothing was done; retry later.",

@@ -6,9 +6,9 @@ import (
 )
 
 // errTimeoutHandler says that a guard stands on the wrong side of http.TimeoutHandler, which answers when its time is
-// over and leaves its handler running: the guard would release the lock under it.
+// over and leaves its handler running: the guard would release the lock under it. Package ginguard says so of gin-contrib/timeout.
 var errTimeoutHandler = &routeError{"http.TimeoutHandler",
-	"http.TimeoutHandler belongs outside of the guard, which would release the lock while the handler still runs"}
+	"http.TimeoutHandler belongs outside of the guard, and so does gin-contrib/timeout: the lock would be free while the handler still runs"}
 
 // isTimeoutHandler reports whether h was made by http.TimeoutHandler.
 func isTimeoutHandler(h http.Handler) bool {

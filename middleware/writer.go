@@ -2,50 +2,26 @@ package middleware
 
 import (
 	"context"
-	"errors"
-	"io"
 	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 )
 
-// heldBack is how much of a response is kept until the lock was given back.
+// heldBack is how much of a response is kept until the lock was given back, in bytes.
 const heldBack = 4 << 10
-
-// response is a ResponseWriter that knows whether anything was written, as this package's, gin's and others' do.
-type response interface {
-	http.ResponseWriter
-	Written() bool // false as long as the status can still be chosen
-	Status() int
-}
-
-// record returns w itself if it is a response, and otherwise one that nothing was written to.
-func record(w http.ResponseWriter) response {
-	if out, ok := w.(response); ok {
-		return out
-	}
-	return unwritten{w}
-}
-
-type unwritten struct{ http.ResponseWriter }
-
-func (unwritten) Written() bool                 { return false }
-func (unwritten) Status() int                   { return 0 }
-func (u unwritten) Unwrap() http.ResponseWriter { return u.ResponseWriter }
 
 // phase is how far a response is.
 type phase int
 
 const (
-	holding  phase = iota // nothing was sent: the response can still be replaced
-	opening               // what was held back is on its way
-	open                  // the client has the beginning
-	hijacked              // the connection is the handler's
-	ended                 // the handler has returned
+	holding phase = iota // nothing was sent: the response can still be replaced
+	opening              // the first bytes are on their way
+	open                 // the client has the beginning
+	ended                // the handler has returned, and all of its response was passed on
 )
 
 // A writer is the ResponseWriter of a guarded handler. The client must not see a complete success if the lock is lost,
@@ -61,110 +37,106 @@ const (
 // A response that has begun is flushed at once: a client that has no byte of it would take a closed connection for one
 // that was closed too early by chance, and might send the request again (net/http's Transport does).
 //
-// Methods that not every ResponseWriter has go the way of http.ResponseController: they find what wrappers further out
-// have, and otherwise return http.ErrNotSupported.
+// What was held back is written as a handler would write it: middleware further out may decide by the first Write.
+// After the handler has returned, the writer passes everything on: routers write errors to it then.
 type writer struct {
 	http.ResponseWriter
 	major, minor int // version of HTTP
 	head         bool
-	limit        int         // of buf
-	outer        http.Header // bodyHeaders that are not the handler's
+	limit        int         // of held
+	before       http.Header // the handler ran
 
 	// The handler's side.
-	header  http.Header // as it was then, if it may have changed since
+	header  http.Header // as it was when the status was chosen
 	length  int64       // declared; -1 is not known
 	written int64       // by the handler
-	buf     *[]byte     // held back
-	tail    [1]byte     // the last byte of length
-	tailed  bool
+	held    []byte
+	last    []byte // byte of length, held back
+	implied int    // status of a response that has none
+	failure error  // that the response does not tell
 
 	mu          sync.Mutex
 	status      int // 0 until chosen; written with the mutex held, and by the handler's side only
 	phase       phase
+	link        link            // ends reads and writes
+	hijacked    bool            // link is the handler's own connection
 	ctx         context.Context // of the handler, while it runs
-	stop        func() bool     // ends the watch over ctx; nil if there is none
+	stop        func() bool     // ends the watch over ctx
 	reads       bool            // the handler does, from the connection
 	interrupted bool            // reads have been made to fail
-	lost        error           // what writes return
+	lost        error           // what reads and writes return
 	newer       error           // what reads return, as a newer request takes the place of this one
-	grace       *time.Timer     // while opening
-	conn        *conn           // once hijacked
+}
+
+// response is a ResponseWriter that knows whether anything was written, as this package's, gin's and others' do.
+type response interface {
+	Written() bool // false as long as the status can still be chosen
+	Status() int
 }
 
 // reset makes w the writer of one request.
 func (w *writer) reset(to http.ResponseWriter, r *http.Request) {
 	w.ResponseWriter, w.major, w.minor = to, r.ProtoMajor, r.ProtoMinor
+	w.link = http.NewResponseController(to)
 	w.head, w.length, w.limit = r.Method == http.MethodHead, -1, heldBack
-	w.outer = headersOf(to, bodyHeaders...)
 	if out, ok := to.(response); ok && out.Written() {
 		w.status, w.phase = out.Status(), open
 	}
-	if _, ok := to.(http.Flusher); !ok && isTimeoutWriter(to) {
+	w.implied = http.StatusOK
+	if isTimeoutWriter(to) {
 		w.limit = math.MaxInt // http.TimeoutHandler keeps all of the response, too: nothing is ever on its way
 	}
 }
 
 // outward returns w with the methods that the server's own writer has.
 func (w *writer) outward() http.ResponseWriter {
-	if _, ok := w.ResponseWriter.(http.Flusher); !ok {
-		return w
-	}
-	if _, ok := w.ResponseWriter.(closeNotifier); !ok {
+	if _, ok := w.ResponseWriter.(http.Flusher); ok {
 		return flusher{w}
 	}
-	return notifier{flusher{w}}
+	return w
 }
 
 type flusher struct{ *writer }
 
 func (f flusher) Flush() { _ = f.FlushError() }
 
-// closeNotifier is http.CloseNotifier, which is deprecated but which gin's Stream insists on.
-type closeNotifier interface{ CloseNotify() <-chan bool }
+// CloseNotify is that of http.CloseNotifier, which is deprecated but which gin's Stream insists on.
+func (f flusher) CloseNotify() <-chan bool {
+	if n, ok := f.ResponseWriter.(interface{ CloseNotify() <-chan bool }); ok {
+		return n.CloseNotify()
+	}
+	return nil
+}
 
-type notifier struct{ flusher }
-
-func (n notifier) CloseNotify() <-chan bool { return n.ResponseWriter.(closeNotifier).CloseNotify() }
-
+func (w *writer) failed(err error)            { w.failure = err }
 func (w *writer) Written() bool               { return w.status != 0 }
 func (w *writer) Status() int                 { return w.status }
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Header keeps the header as it was when the status was chosen: what a handler changes later are trailers.
-func (w *writer) Header() http.Header {
-	h := w.ResponseWriter.Header()
-	if w.status != 0 && w.header == nil && w.holds() {
-		w.header = h.Clone()
-	}
-	return h
-}
-
+// holds reports whether the client has nothing yet, and the response can be replaced.
 func (w *writer) holds() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.phase == holding
+	return w.phase == holding && !w.hijacked
 }
 
-// WriteHeader sends informational statuses at once, as another one follows.
+// WriteHeader sends informational statuses at once, as another one follows. The server panics for those that are none.
 func (w *writer) WriteHeader(status int) {
 	switch {
-	case status < 100 || status > 999:
-		w.ResponseWriter.WriteHeader(status) // the server panics
+	case status < 100 || status > 999 || status < 200 && status != http.StatusSwitchingProtocols:
+		w.ResponseWriter.WriteHeader(status)
+		return
 	case w.status != 0: // the first one counts
-	case status >= 200 || status == http.StatusSwitchingProtocols:
-		w.choose(status)
-	default:
+		return
+	case w.phase == ended:
 		w.ResponseWriter.WriteHeader(status)
 	}
-}
-
-func (w *writer) choose(status int) {
-	w.note(status)
-	if text := w.ResponseWriter.Header().Get("Content-Length"); text != "" {
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			w.length = n
-		}
+	h := w.ResponseWriter.Header()
+	w.header = h.Clone() // what a handler changes later are trailers
+	if n, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64); err == nil {
+		w.length = n
 	}
+	w.note(status)
 }
 
 func (w *writer) note(status int) {
@@ -180,188 +152,109 @@ func bodyAllowed(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-func (w *writer) Write(p []byte) (int, error)       { return write(w, p) }
-func (w *writer) WriteString(s string) (int, error) { return write(w, s) }
-
-func write[P []byte | string](w *writer, p P) (int, error) {
+func (w *writer) Write(p []byte) (int, error) {
 	if w.status == 0 {
-		w.choose(http.StatusOK)
+		w.WriteHeader(w.implied)
 	}
-	if done, err := keep(w, p); err != nil {
+	if kept, err := w.keep(p); err != nil {
 		return 0, err
-	} else if done {
+	} else if kept {
 		return len(p), nil
 	}
 	if err := w.open(); err != nil {
 		return 0, err
 	}
-	return pass(w, p)
+	n := len(p)
+	if n > 0 && w.phase != ended && w.written+int64(n) == w.length {
+		w.last, n = slices.Clone(p[n-1:]), n-1
+	}
+	m, err := w.ResponseWriter.Write(p[:n])
+	if err == nil && m == n {
+		m = len(p)
+	}
+	w.written += int64(m)
+	return m, w.blame(err)
 }
 
 // keep holds p back if it can.
-func keep[P []byte | string](w *writer, p P) (done bool, _ error) {
+func (w *writer) keep(p []byte) (kept bool, _ error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.refusalLocked(); err != nil {
-		return false, err
-	}
 	n := int64(len(p))
-	switch {
-	case n == 0:
-		return w.phase == holding, nil
-	case w.phase == hijacked || w.phase == ended:
+	switch err := w.refusalLocked(); {
+	case err != nil:
+		return false, err
+	case w.hijacked:
+		return false, http.ErrHijacked
+	case w.phase == ended:
 		return false, nil
-	case !bodyAllowed(w.status):
+	case n > 0 && !bodyAllowed(w.status):
 		return false, http.ErrBodyNotAllowed
 	case w.length >= 0 && w.written+n > w.length:
 		return false, http.ErrContentLength
 	case w.phase != holding:
 		return false, nil
 	}
-	room := w.limit - len(w.heldLocked())
-	if len(p) > room {
+	if room := w.limit - len(w.held); len(p) > room {
 		if !w.head {
 			return false, nil
 		}
 		p = p[:room] // the server eats it, but counts what is little
 	}
-	if w.buf == nil {
-		w.buf = buffers.Get().(*[]byte)
-	}
-	*w.buf = append(*w.buf, p...)
+	w.held = append(w.held, p...)
 	w.written += n
 	return true, nil
-}
-
-var buffers = sync.Pool{New: func() any {
-	b := make([]byte, 0, heldBack)
-	return &b
-}}
-
-func (w *writer) heldLocked() []byte {
-	if w.buf == nil {
-		return nil
-	}
-	return *w.buf
-}
-
-// dropLocked forgets what was held back.
-func (w *writer) dropLocked() {
-	if w.buf == nil {
-		return
-	}
-	if cap(*w.buf) == heldBack {
-		*w.buf = (*w.buf)[:0]
-		buffers.Put(w.buf)
-	}
-	w.buf = nil
-}
-
-// pass writes p to the client, but for the byte that would make the response complete.
-func pass[P []byte | string](w *writer, p P) (n int, err error) {
-	total := len(p)
-	last := w.length >= 0 && total > 0 && w.written+int64(total) == w.length
-	if last {
-		w.tail[0], w.tailed = p[total-1], true
-		p = p[:total-1]
-	}
-	switch p := any(p).(type) {
-	case []byte:
-		n, err = w.ResponseWriter.Write(p)
-	case string:
-		n, err = io.WriteString(w.ResponseWriter, p)
-	}
-	if last && err == nil {
-		n++
-	}
-	w.written += int64(n)
-	return n, w.blame(err)
 }
 
 // open begins the response, so that the handler can go on writing to the client. It returns when the client was sent
 // something, or, over HTTP/2, may be sent something: see writer.
 func (w *writer) open() error {
-	w.mu.Lock()
-	if w.phase != holding {
-		w.mu.Unlock()
-		return nil
+	if began, err := w.opens(); !began || err != nil {
+		return err
 	}
-	w.phase = opening
-	w.mu.Unlock()
-
-	w.watch()
 	err := w.send()
-	if flush := http.NewResponseController(w.ResponseWriter).Flush(); err == nil && !errors.Is(flush, http.ErrNotSupported) {
-		err = flush
+	if flushable(w.ResponseWriter) && err == nil {
+		err = http.NewResponseController(w.ResponseWriter).Flush()
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.phase = open
-	if w.grace != nil {
-		w.grace.Stop()
-	}
-	if refused := w.refusalLocked(); refused != nil {
-		return refused
-	}
-	return err
+	return w.opened(err)
 }
 
 // send passes on what was held back.
 func (w *writer) send() error {
-	if w.status == 0 {
-		return nil
-	}
 	h := w.ResponseWriter.Header()
 	var later http.Header
-	if w.header != nil {
+	trails := !maps.EqualFunc(h, w.header, slices.Equal)
+	if trails {
 		later = maps.Clone(h)
 		replace(h, w.header)
-		announce(h, later)
+		for name, values := range later {
+			if strings.HasPrefix(name, http.TrailerPrefix) {
+				h[name] = values // or a server that does not expect trailers would send all of a small response without them
+			}
+		}
 	}
 	if w.major == 1 && w.cannotRead() {
 		h.Set("Connection", "close")
 	}
 	w.ResponseWriter.WriteHeader(w.status)
-	if now, ok := w.ResponseWriter.(interface{ WriteHeaderNow() }); ok { // gin's only takes a note of the status
-		now.WriteHeaderNow()
+	if trails {
+		if now, ok := w.ResponseWriter.(interface{ WriteHeaderNow() }); ok { // gin's only takes a note of the status
+			now.WriteHeaderNow()
+		}
+		replace(w.ResponseWriter.Header(), later)
 	}
-	if later != nil {
-		replace(w.ResponseWriter.Header(), later) // which is another map by now
-		w.header = nil
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.buf == nil {
+	held := w.held
+	w.held = nil
+	if len(held) == 0 {
 		return nil
 	}
-	defer w.dropLocked()
-	data := *w.buf
-	w.mu.Unlock()
-	defer w.mu.Lock()
-	_, err := w.ResponseWriter.Write(data)
+	_, err := w.ResponseWriter.Write(held)
 	return err
-}
-
-// cannotRead reports whether the connection is of no more use for requests.
-func (w *writer) cannotRead() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.interrupted
 }
 
 func replace(h, by http.Header) {
 	clear(h)
 	maps.Copy(h, by)
-}
-
-// announce puts those of later into h that are trailers by http.TrailerPrefix: a server that does not expect any would not
-// send trailers with a response that it knows all of.
-func announce(h, later http.Header) {
-	for name, values := range later {
-		if strings.HasPrefix(name, http.TrailerPrefix) {
-			h[name] = values
-		}
-	}
 }
 
 // FlushError flushes a response that is not complete, and holds back one that is.
@@ -370,7 +263,7 @@ func (w *writer) FlushError() error {
 		return http.ErrNotSupported
 	}
 	if w.status == 0 {
-		w.choose(http.StatusOK)
+		w.WriteHeader(w.implied)
 	}
 	if err := w.refusal(); err != nil {
 		return err
@@ -396,4 +289,32 @@ func flushable(w http.ResponseWriter) bool {
 			return false
 		}
 	}
+}
+
+// finish passes on what was held back, or the end of it.
+func (w *writer) finish() {
+	if w.status != 0 {
+		if w.holds() {
+			_ = w.send() // fails if the client has gone
+		} else if len(w.last) > 0 {
+			_, _ = w.ResponseWriter.Write(w.last)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.phase = ended
+}
+
+// discard takes back what the handler has written, and its headers, if the client has seen nothing of it.
+func (w *writer) discard() bool {
+	if !w.holds() {
+		return false
+	}
+	if w.before != nil {
+		replace(w.ResponseWriter.Header(), w.before)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.status, w.held, w.length, w.written, w.lost = 0, nil, -1, 0, nil
+	return true
 }

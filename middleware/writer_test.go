@@ -350,34 +350,33 @@ func TestLossDuringAFlush(t *testing.T) {
 // deadlines is a server's writer that tells when writes are made to fail.
 type deadlines struct {
 	flusher
-	ended chan time.Time
+	ends chan time.Time
 }
 
-func (w deadlines) SetWriteDeadline(time.Time) error {
-	w.ended <- time.Now()
+func (w deadlines) SetWriteDeadline(at time.Time) error {
+	w.ends <- at
 	return nil
 }
 
 // TestFirstByteAfterALoss loses the lock during the first flush, in which the client gets the first byte. Without one it would
-// send the request again over HTTP/1.
+// send the request again. Afterwards, nothing more is written.
 func TestFirstByteAfterALoss(t *testing.T) {
-	for major, want := range map[int]time.Duration{1: time.Second, 2: 0} {
-		synctest.Test(t, func(t *testing.T) {
-			l, start := memlock.New(), time.Now()
-			w := deadlines{ended: make(chan time.Time, 10)}
-			w.flusher = flusher{httptest.NewRecorder(), func() error {
-				l.ForceUnlock("order:42")
-				if took := (<-w.ended).Sub(start); took != want {
-					t.Errorf("HTTP/%d: the flush was ended after %v, want %v", major, took, want)
-				}
-				w.flush = func() error { return nil }
-				return io.ErrShortWrite
-			}}
-			r := httptest.NewRequest(http.MethodPost, "/orders/42", nil)
-			r.ProtoMajor = major
-			mount(t, newGuard(t, l), func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 10_000)) }).ServeHTTP(&w, r)
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		l, w := memlock.New(), deadlines{ends: make(chan time.Time, 10)}
+		w.flusher = flusher{httptest.NewRecorder(), func() error {
+			l.ForceUnlock("order:42")
+			if left := time.Until(<-w.ends); left != time.Second {
+				t.Errorf("the first flush ends after %v, want 1s", left)
+			}
+			w.flush = func() error { return nil }
+			return io.ErrShortWrite
+		}}
+		mount(t, newGuard(t, l), func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 10_000)) }).ServeHTTP(
+			&w, httptest.NewRequest(http.MethodPost, "/orders/42", nil))
+		if left := time.Until(<-w.ends); left > 0 {
+			t.Errorf("the next write ends after %v, want at once", left)
+		}
+	})
 }
 
 // TestErrorsOfTheServer are those that a handler gets without a guard, too.

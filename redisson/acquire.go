@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -65,7 +64,7 @@ func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (*
 	}
 	h, err := c.contend(ctx, name, r, began)
 	if busy, ok := errors.AsType[*lock.BusyError](err); ok {
-		busy.Related = slices.ContainsFunc(c.claims.contexts(id), func(held context.Context) bool { return lock.Related(held, ctx) })
+		c.claims.heldBy(ctx, busy, id)
 	}
 	return h, err
 }
@@ -228,7 +227,7 @@ func (c *Client) cleanUp(ctx context.Context, ho *holder, err error) {
 
 // prepare makes h a hold of ho, under ctx, that is to be admitted.
 func (h *hold) prepare(ctx context.Context, c *Client, ho *holder, r lock.Request) {
-	h.c, h.holder, h.kind, h.lease, h.most, h.since = c, ho, r.Kind, r.Lease, r.MaxHold, present()
+	h.c, h.holder, h.kind, h.lease, h.most, h.by, h.since = c, ho, r.Kind, r.Lease, r.MaxHold, r.Holder, present()
 	if r.MaxHold > 0 {
 		h.lease = min(r.Lease, r.MaxHold)
 	}

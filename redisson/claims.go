@@ -224,18 +224,25 @@ func (s *claims) forced(id lockID, asked instant) {
 	s.doubtLocked(s.byLock[id])
 }
 
-// contexts returns those of the holds of a lock.
-func (s *claims) contexts(id lockID) (ctxs []context.Context) {
+// heldBy notes in busy who of this process has the lock that the caller with ctx can't have.
+func (s *claims) heldBy(ctx context.Context, busy *lock.BusyError, id lockID) {
+	for _, h := range s.holds(id) {
+		busy.HeldBy(ctx, h.Context(), h.by)
+	}
+}
+
+// holds returns those of a lock that are live.
+func (s *claims) holds(id lockID) (holds []*hold) {
 	s.mu.Lock()
 	defer s.unlock()
 	for ho := s.byLock[id]; ho != nil; ho = ho.next {
 		for _, h := range ho.holds {
 			if h.state == held {
-				ctxs = append(ctxs, h.Context())
+				holds = append(holds, h)
 			}
 		}
 	}
-	return ctxs
+	return holds
 }
 
 // live reports whether h is held.

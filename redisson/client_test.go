@@ -141,6 +141,48 @@ func TestConformance(t *testing.T) {
 	}, locktest.Kinds(lock.Exclusive, lock.Fair, lock.Read, lock.Write, lock.Fenced, lock.Spin, lock.Permit))
 }
 
+// TestBusyNamesTheCallOfThisClient has one client that holds a lock, which it and another one are refused. Only the first knows which call
+// that is, also after the lock has passed from one of its calls to the next.
+func TestBusyNamesTheCallOfThisClient(t *testing.T) {
+	t.Parallel()
+	s := redistest.Any(t)
+	here, elsewhere := newClient(t, s, redisson.MaxWaiters(1, 1)), newClient(t, s)
+	for _, r := range allKinds() {
+		r.Key, r.Holder, r.Wait = r.Kind.String(), "first", 0
+		rival := r
+		rival.Holder = "rival"
+		if r.Kind == lock.Read {
+			rival.Kind = lock.Write
+		}
+		expect := func(what string, err error, here bool, holder string) {
+			t.Helper()
+			if busy, ok := errors.AsType[*lock.BusyError](err); !ok || busy.Here != here || busy.Holder != holder {
+				t.Errorf("%v, %s: %v, want busy with Here = %v and Holder = %q", r.Kind, what, err, here, holder)
+			}
+		}
+		first := acquire(t.Context(), t, here, r)
+		expect("the same client", second(here.Acquire(t.Context(), rival)), true, "first")
+		expect("Peek of the same client", here.Peek(t.Context(), rival), true, "first")
+		expect("another client", second(elsewhere.Acquire(t.Context(), rival)), false, "")
+		expect("Peek of another client", elsewhere.Peek(t.Context(), rival), false, "")
+		next := make(chan lock.Hold)
+		go func() {
+			r := rival
+			r.Holder, r.Wait = "next", time.Minute
+			h, _ := here.Acquire(t.Context(), r)
+			next <- h
+		}()
+		within(t, 10*time.Second, "the next call waits", func() bool { n, _ := redisson.Waiting(here); return n == 1 })
+		release(t, first)
+		h := <-next
+		expect("the next call's", second(here.Acquire(t.Context(), rival)), true, "next")
+		release(t, h)
+		h = acquire(t.Context(), t, elsewhere, r)
+		expect("another client's", second(here.Acquire(t.Context(), rival)), false, "")
+		release(t, h)
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	defer rdb.Close()

@@ -6,8 +6,9 @@
 //	client, err := redisson.Open("redis://localhost:6379")
 //	defer client.Close()
 //
-// [New] makes one on a go-redis client of your own. A Client is a lock.Locker, which is all that package guard wants. Used
-// directly, it has Redisson's nouns:
+// [New] makes one on a go-redis client of your own. A Client is a lock.Locker, which is all that package guard wants. Names are taken
+// as they are, as in Redisson. Where Java makes the name, too, a guard must not escape it: take raw(…) in its template, or package
+// keyexpr/spel. Used directly, a Client has Redisson's nouns:
 //
 //	l := client.Lock("order:42")
 //	err := l.Do(ctx, func(held context.Context) error { // waits as long as ctx; renewed until pay returns

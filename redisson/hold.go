@@ -18,6 +18,7 @@ type hold struct {
 	ctx    lazyctx.Context
 	link   lock.Link
 	kind   lock.Kind
+	by     string // Request.Holder
 
 	// The mutex of claims guards the rest; since and token don't change once the hold is admitted.
 	state holdState

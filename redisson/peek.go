@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/latchkey-go/latchkey/lock"
 )
@@ -28,8 +27,9 @@ func (c *Client) Peek(ctx context.Context, r lock.Request) error {
 	case a.values[0] < 0:
 		return &lock.KindError{Held: lock.Kind(a.values[1]), Wanted: r.Kind}
 	case a.values[0] == 0:
-		related := slices.ContainsFunc(c.claims.contexts(id), func(held context.Context) bool { return lock.Related(held, ctx) })
-		return &lock.BusyError{Remaining: max(0, duration(a.values[1])), Related: related}
+		busy := &lock.BusyError{Remaining: max(0, duration(a.values[1]))}
+		c.claims.heldBy(ctx, busy, id)
+		return busy
 	}
 	return nil
 }

@@ -186,8 +186,8 @@ func TestPeekUnderAHold(t *testing.T) {
 		if (err == nil) != (tt.want == nil) || !errors.Is(err, tt.want) {
 			t.Errorf("%s: Peek = %v, want %v", tt.name, err, tt.want)
 		}
-		if busy, ok := errors.AsType[*lock.BusyError](err); ok && busy.Related != (tt.name == "a sibling") {
-			t.Errorf("%s: Related = %v", tt.name, busy.Related)
+		if busy, ok := errors.AsType[*lock.BusyError](err); ok && (busy.Related != (tt.name == "a sibling") || !busy.Here) {
+			t.Errorf("%s: Related = %v, Here = %v", tt.name, busy.Related, busy.Here)
 		}
 	}
 	for _, h := range []lock.Hold{sibling, outer, reading} {

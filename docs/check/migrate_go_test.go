@@ -38,7 +38,7 @@ func redislockAfter(rdb *redis.Client, work settle) (settle, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := guard.New(locker, guard.Name("order.settle"), guard.Key("order:#{req}"), guard.Wait(200*time.Millisecond))
+	g, err := guard.New(locker, guard.Name("order.settle"), guard.Key("order:#{raw(req)}"), guard.Wait(200*time.Millisecond))
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func redsyncAfter(rdb *redis.Client, work settle) (settle, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := guard.New(locker, guard.Name("order.settle"), guard.Key("order:#{req}"), guard.Wait(200*time.Millisecond))
+	g, err := guard.New(locker, guard.Name("order.settle"), guard.Key("order:#{raw(req)}"), guard.Wait(200*time.Millisecond))
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func both(rdb *redis.Client, work settle) (settle, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, err := guard.New(old, guard.Name("order.settle.old"), guard.Key("order:#{req}"), guard.Wait(200*time.Millisecond))
+	before, err := guard.New(old, guard.Name("order.settle.old"), guard.Key("order:#{raw(req)}"), guard.Wait(200*time.Millisecond))
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +106,9 @@ func after(rdb *redis.Client, work settle) (settle, error) {
 	return guard.Func(g, work)
 }
 
+// ids are a plain one, and those that a hole without raw writes in another way than whoever joins texts.
+var ids = []string{"42", "a b", "50%", "{x}", "a:b", "Grün-東京", "tab\tand\xff", "%20", " 7 "}
+
 // During a deploy, old and new machines are up at the same time: at each step of the pages, whoever is inside keeps the others out.
 func TestMigrationStepsExcludeEachOther(t *testing.T) {
 	old := func(f func(*redis.Client, settle) settle) func(*redis.Client, settle) (settle, error) {
@@ -125,14 +128,17 @@ func TestMigrationStepsExcludeEachOther(t *testing.T) {
 	} {
 		for _, sides := range [][2]step{{tt.before, tt.after}, {tt.after, tt.before}} {
 			t.Run(tt.name, func(t *testing.T) {
+				t.Parallel()
 				rdb := redistest.Start(t).Client(t)
-				excludes(t, rdb, sides[0], sides[1])
+				for _, id := range ids {
+					excludes(t, rdb, sides[0], sides[1], id)
+				}
 			})
 		}
 	}
 }
 
-func excludes(t *testing.T, rdb *redis.Client, first, second func(*redis.Client, settle) (settle, error)) {
+func excludes(t *testing.T, rdb *redis.Client, first, second func(*redis.Client, settle) (settle, error), id string) {
 	t.Helper()
 	inside, leave := make(chan struct{}), make(chan struct{})
 	holder, err := first(rdb, func(context.Context, string) (string, error) { close(inside); <-leave; return "first", nil })
@@ -144,18 +150,18 @@ func excludes(t *testing.T, rdb *redis.Client, first, second func(*redis.Client,
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
-	go func() { _, err := holder(t.Context(), "42"); done <- err }()
+	go func() { _, err := holder(t.Context(), id); done <- err }()
 	<-inside
-	if got, err := other(t.Context(), "42"); err == nil {
-		t.Errorf("%q ran beside the first", got)
+	if got, err := other(t.Context(), id); err == nil {
+		t.Errorf("order %q: two holders, as %q ran beside the first", id, got)
 	} else if taken := new(redsync.ErrTaken); !errors.Is(err, guard.ErrBusy) && !errors.Is(err, redislock.ErrNotObtained) && !errors.As(err, &taken) {
-		t.Errorf("the error is %v, want busy", err)
+		t.Errorf("order %q: the error is %v, want busy", id, err)
 	}
 	close(leave)
 	if err := <-done; err != nil {
-		t.Error(err)
+		t.Errorf("order %q: %v", id, err)
 	}
-	if got, err := other(t.Context(), "42"); err != nil || got != "second" {
-		t.Errorf("after the first: %q, %v", got, err)
+	if got, err := other(t.Context(), id); err != nil || got != "second" {
+		t.Errorf("order %q, after the first: %q, %v", id, got, err)
 	}
 }

@@ -2,8 +2,11 @@ package check
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/guard/guardtest"
@@ -45,24 +48,72 @@ func settleOfKlock(locker lock.Locker) (*guard.Guard, error) {
 	return settle, err
 }
 
+/*
+RLock lock = redisson.getLock("order:" + order.getShop() + ":" + order.getId());
+*/
+func settleOfRedisson(locker lock.Locker) (*guard.Guard, error) {
+	settle, err := guard.New(locker,
+		guard.Name("order.settle"),
+		guard.Key("order:#{raw(req.Shop)}:#{raw(req.ID)}"),
+		guard.Wait(2*time.Second),
+	)
+	return settle, err
+}
+
+// settleOfRedissonInJava has the same key in Java's words.
+func settleOfRedissonInJava(locker lock.Locker) (*guard.Guard, error) {
+	settle, err := guard.New(locker,
+		guard.Name("order.settle"),
+		guard.KeyFrom(spel.Redisson(`"order:" + order.getShop() + ":" + order.getId()`, spel.Params("order"))),
+		guard.Wait(2*time.Second),
+	)
+	return settle, err
+}
+
+// Java joins texts as they are. While it holds the key of an order, a guard waits in vain, and then takes the same key.
 func TestKeysOfJavaAreAsThePagesSay(t *testing.T) {
-	for want, open := range map[string]func(lock.Locker) (*guard.Guard, error){
-		"lock4j:order#42.berlin": settleOfLock4j,
-		"lock.order-42":          settleOfKlock,
+	for _, tt := range []struct {
+		name string
+		open func(lock.Locker) (*guard.Guard, error)
+		java func(order) string
+	}{
+		{"lock4j", settleOfLock4j, func(o order) string { return "lock4j:order#" + o.ID + "." + o.Shop }},
+		{"klock", settleOfKlock, func(o order) string { return "lock.order-" + o.ID }},
+		{"getLock, a template", settleOfRedisson, func(o order) string { return "order:" + o.Shop + ":" + o.ID }},
+		{"getLock, Java's words", settleOfRedissonInJava, func(o order) string { return "order:" + o.Shop + ":" + o.ID }},
 	} {
-		locker := guardtest.New()
-		g, err := open(locker)
-		if err != nil {
-			t.Fatal(err)
-		}
-		settle, err := guard.Action(g, func(context.Context, order) error { return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := settle(t.Context(), order{ID: "42", Shop: "berlin"}); err != nil {
-			t.Error(err)
-		}
-		locker.WantKeys(t, want)
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				locker := guardtest.New()
+				g, err := tt.open(locker)
+				if err != nil {
+					t.Fatal(err)
+				}
+				settle, err := guard.Action(g, func(context.Context, order) error { return nil })
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, id := range ids {
+					if !utf8.ValidString(id) {
+						continue // no text of Java
+					}
+					o := order{ID: id, Shop: "berlin:" + id}
+					java, err := locker.Acquire(t.Context(), lock.Request{Key: tt.java(o)})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := settle(t.Context(), o); !errors.Is(err, guard.ErrBusy) {
+						t.Errorf("order %q: two holders, as the guard gets in beside Java (%v)", id, err)
+					}
+					if err := java.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+					if err := settle(t.Context(), o); err != nil {
+						t.Errorf("order %q: %v", id, err)
+					}
+				}
+			})
+		})
 	}
 }
 

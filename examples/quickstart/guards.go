@@ -13,8 +13,8 @@ import (
 )
 
 // There are four spellings of a guard, and here is one of each. Whatever touches an account takes the lock account:<id>,
-// and so excludes the others, in this process, in other ones, and in Java services that use Redisson on the same Redis. The
-// option in makes them guards of one registry, whose page the console shows.
+// and so excludes the others, in this process and in other ones. To share it with getLock("account:" + id) of a Java service, the
+// values would stand in raw(…). The option in makes them guards of one registry, whose page the console shows.
 
 // transferGuard is the first spelling: options. A transfer wants both of its accounts. A template that is a list makes a
 // key of each element; the locks are taken in order, all or none. Without required, the key of an account that the

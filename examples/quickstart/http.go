@@ -20,7 +20,8 @@ const maxBody = 64 << 10
 // newHTTP returns the bank as a gin server: guarded, and below /unguarded without locks. Like all declarations here, one
 // with a mistake panics, and so at start.
 func newHTTP(bank *Bank, locker lock.Locker, in guard.Option) http.Handler {
-	transfer := guard.Must(ginguard.New(transferGuard(locker, in), middleware.Body[TransferRequest]()))
+	transfer := guard.Must(ginguard.New(transferGuard(locker, in), middleware.Body[TransferRequest](),
+		middleware.BodyIsJSON())) // as handle binds JSON whatever the type says
 	statement := guardStatement(locker, in, bank.Statement)
 	orders := guard.Must(bindOrders(locker, in, bank))
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -19,8 +20,21 @@ const outcomeHeader = "Latchkey-Outcome"
 // transport is Connect, with the headers of a request.
 type transport http.Header
 
-func (t transport) Metadata(_ context.Context, name string) []string {
-	return http.Header(t).Values(name)
+// Metadata decodes binary headers, which have several spellings of one value. gRPC's servers do that themselves.
+func (t transport) Metadata(_ context.Context, name string) ([]string, error) {
+	values := http.Header(t).Values(name)
+	if !strings.HasSuffix(strings.ToLower(name), "-bin") {
+		return values, nil
+	}
+	var decoded []string
+	for _, v := range values {
+		data, err := connect.DecodeBinaryHeader(v)
+		if err != nil {
+			return nil, err
+		}
+		decoded = append(decoded, string(data))
+	}
+	return decoded, nil
 }
 
 func (transport) Answer(err error) error { return Error(err) }

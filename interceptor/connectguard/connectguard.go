@@ -9,7 +9,7 @@
 //	path, handler := bankv1connect.NewBankHandler(bank, connect.WithInterceptors(guards))
 //
 // Rules, their precedence and the roots of templates (req, md and method) are those of package interceptor; md are the headers
-// of the request. Clients that share the interceptor are not guarded.
+// of the request, decoded where their names end in -bin. Clients that share the interceptor are not guarded.
 //
 // The answers are those of package interceptor too: the same codes, texts and details, for what a guard in front of the
 // method says and for a *guard.Error that a handler returns. A *connect.Error of the handler's own stays what it is.

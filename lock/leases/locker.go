@@ -165,28 +165,28 @@ func (l *Locker) busy(ctx context.Context, key string, waited time.Duration, err
 		b = *e
 	}
 	b.Remaining, b.Waited = max(b.Remaining, 0), waited
-	for _, holder := range l.holders(key) { // runs code of contexts that we know nothing about
-		b.Related = b.Related || lock.Related(ctx, holder)
+	for _, h := range l.holders(key) {
+		b.HeldBy(ctx, h.ctx, h.r.Holder)
 	}
 	return &b
 }
 
-// holders returns the contexts of the live holds that this process has of key.
-func (l *Locker) holders(key string) (contexts []context.Context) {
+// holders returns the live holds that this process has of key.
+func (l *Locker) holders(key string) (holds []*hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := l.places[key]
+	p, now := l.places[key], time.Now()
 	if p == nil {
 		return nil
 	}
 	for _, s := range p.stays {
 		for _, h := range s.holds {
-			if h.state == live {
-				contexts = append(contexts, h.ctx)
+			if h.liveLocked(now) {
+				holds = append(holds, h)
 			}
 		}
 	}
-	return contexts
+	return holds
 }
 
 // EntryOf returns what h has in the service, and nil if h is no hold of a Locker of this package. With [lock.Ancestors], the code of a

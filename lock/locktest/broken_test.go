@@ -37,6 +37,7 @@ var brokenInGeneral = []brokenLocker{
 	{"takes for the gone", takesForTheGone, lock.Exclusive, "an ended context takes nothing"},
 	{"bare busy", bareBusy, lock.Exclusive, "busy names the remaining lease"},
 	{"remaining too long", remainingTooLong, lock.Exclusive, "busy names the remaining lease"},
+	{"nobody has a name", namelessHolders, lock.Exclusive, "busy reports a holder of this process"},
 	{"values dropped", valuesDropped, lock.Exclusive, "the hold's context carries values"},
 	{"context stays", contextStays, lock.Exclusive, "release ends the hold's context"},
 	{"lost silently", contextStays, lock.Exclusive, "a holder is notified of its end before the next one starts"},
@@ -83,6 +84,8 @@ var brokenOwners = []brokenLocker{
 	{"released counts", releasedCounts, lock.Exclusive, "a lost ancestor is none"},
 	{"all are related", relatedIs(true), lock.Exclusive, "busy reports a related holder"},
 	{"nobody is related", relatedIs(false), lock.Exclusive, "busy reports a related holder"},
+	{"all are here", hereIs(true), lock.Exclusive, "random calls get what they should"},
+	{"nobody is here", hereIs(false), lock.Exclusive, "busy reports a holder of this process"},
 
 	// Who re-enters.
 	{"chain hidden", chainHidden, lock.Exclusive, "ancestors are the live holds"},

@@ -288,6 +288,28 @@ func relatedIs(related bool) func() lock.Locker {
 	}
 }
 
+// hereIs is a good Locker that takes all holders for its own, or none.
+func hereIs(here bool) func() lock.Locker {
+	return func() lock.Locker {
+		return failing(func(_ context.Context, err error) error {
+			if busy, ok := errors.AsType[*lock.BusyError](err); ok {
+				busy.Here = here
+			}
+			return err
+		})
+	}
+}
+
+// namelessHolders is a good Locker that does not say who the holder is.
+func namelessHolders() lock.Locker {
+	return failing(func(_ context.Context, err error) error {
+		if busy, ok := errors.AsType[*lock.BusyError](err); ok {
+			busy.Holder = ""
+		}
+		return err
+	})
+}
+
 // kindErrors is a good Locker that has other words for what does not go together.
 func kindErrors(change func(*lock.KindError) error) func() lock.Locker {
 	return func() lock.Locker {

@@ -115,6 +115,7 @@ type admission struct {
 	stay    int       // that it re-enters
 	held    lock.Kind // for which it is refused
 	related bool      // if it is busy
+	here    bool      // likewise
 }
 
 type outcome int
@@ -153,7 +154,8 @@ func (m *model) admit(u under, r lock.Request) admission {
 	case holders[0].r.Kind.Family() != r.Kind.Family():
 		return admission{outcome: refused, held: holders[0].r.Kind}
 	case !room(r, holders):
-		return admission{outcome: busy, related: related(u, holders)}
+		here := slices.ContainsFunc(holders, func(c *call) bool { return c.state == live })
+		return admission{outcome: busy, related: related(u, holders), here: here}
 	case m.waiting[r.Key] > 0:
 		return admission{outcome: either}
 	}

@@ -22,6 +22,7 @@ var ownership = []promise{
 	{name: "a lost ancestor is none", check: lostAncestorIsNone},
 	{name: "WithoutCancel keeps the ancestors", check: withoutCancelKeeps},
 	{name: "busy reports a related holder", check: busyReportsRelated},
+	{name: "busy reports a holder of this process", check: busyReportsHere},
 }
 
 // outer takes a lock on another key than the scene's.
@@ -193,6 +194,18 @@ func busyReportsRelated(s *scene) {
 	check("under a released outer hold", ctx, 0, false)
 	s.release(h)
 	s.free()
+}
+
+// A call that is kept out by another one of its process may be waiting for itself: the error names that one, by its name if it has one.
+func busyReportsHere(s *scene) {
+	for _, holder := range []string{"", "holder"} {
+		h := s.acquire(s.Context(), s.own(lock.Request{Holder: holder, Wait: -1}))
+		_, err := s.start(s.Context(), s.rival(lock.Request{Wait: 50 * time.Millisecond, Holder: "caller"})).result()
+		if busy, ok := errors.AsType[*lock.BusyError](err); !ok || !busy.Here || busy.Holder != holder {
+			s.Errorf("Acquire() = %v, want a BusyError with Here and Holder = %q", err, holder)
+		}
+		s.release(h)
+	}
 }
 
 // A hold may stand in the chain as several, if the Locker is made of others.

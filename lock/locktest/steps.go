@@ -102,6 +102,9 @@ func (s *schedule) compareBusy(want admission, r lock.Request, err error) error 
 	if e.Related != want.related {
 		return fmt.Errorf("BusyError.Related = %v, want %v", e.Related, want.related)
 	}
+	if e.Here != want.here {
+		return fmt.Errorf("BusyError.Here = %v, want %v", e.Here, want.here)
+	}
 	return nil
 }
 

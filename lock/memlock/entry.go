@@ -94,14 +94,14 @@ func (e *entry) remove(h *hold) bool {
 // so they are only collected here, and looked into after the mutex is unlocked.
 type refusal struct {
 	remaining time.Duration
-	holders   []context.Context
+	holders   []*hold
 }
 
 func (e *entry) refusal() refusal {
 	f := refusal{remaining: e.remaining()}
 	for _, h := range e.holds {
 		if h.Held() {
-			f.holders = append(f.holders, &h.ctx)
+			f.holders = append(f.holders, h)
 		}
 	}
 	return f
@@ -109,8 +109,11 @@ func (e *entry) refusal() refusal {
 
 // busy makes the error for the caller with ctx.
 func (f refusal) busy(ctx context.Context, waited time.Duration) error {
-	related := slices.ContainsFunc(f.holders, func(holder context.Context) bool { return lock.Related(ctx, holder) })
-	return &lock.BusyError{Remaining: f.remaining, Waited: waited, Related: related}
+	busy := &lock.BusyError{Remaining: f.remaining, Waited: waited}
+	for _, h := range f.holders {
+		busy.HeldBy(ctx, &h.ctx, h.r.Holder)
+	}
+	return busy
 }
 
 // remaining is the time until all of the holds have ended by themselves, or 0 if one of them never does.

@@ -22,7 +22,7 @@ func Example() {
 
 	_, err = locker.Acquire(ctx, lock.Request{Key: "order:42"})
 	fmt.Println(err)
-	// Output: lock: held by others (waited 0s)
+	// Output: lock: held by others (waited 0s): a call of this process; to re-enter, pass on its context
 }
 
 // A fencing token tells a late holder from the present one.

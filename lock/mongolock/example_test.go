@@ -35,7 +35,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	settle := guard.Must(guard.New(locker, guard.Name("order.settle"), guard.Key("order:#{req}")))
+	settle := guard.Must(guard.New(locker, guard.Name("order.settle"), guard.Key("order:#{raw(req)}")))
 	pay := guard.Must(guard.Func(settle, func(ctx context.Context, order string) (string, error) {
 		_, err := locker.Acquire(lock.NewOwner(ctx), lock.Request{Key: "order:" + order}) // somebody else
 		return fmt.Sprint("another one is busy: ", errors.Is(err, lock.ErrBusy)), nil

@@ -23,6 +23,9 @@
 //	RedisLockRegistry  spring-integration-redis 7.1.2        registryKey:key               the same           and publishes the key
 //	ShedLock           shedlock-provider-redis-spring 7.10.1 job-lock:environment:key      ADDED:time@host:…  compares, deletes
 //
+// None of them escapes a key. A template of package guard does, and then both sides get in for an id such as "a b": write
+// guard.Key("order:#{raw(req.ID)}") where the peer has "order:" + id, or take Java's words by package keyexpr/spel.
+//
 // All of them compare the value before they release or renew, with one exception: a ShedLock provider in Java that is not built with
 // safeUpdate(true). See [ShedLock].
 //

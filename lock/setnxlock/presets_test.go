@@ -13,7 +13,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock/setnxlock"
 )
 
-// What each preset writes, and that nothing of it stays.
+// What each preset writes, with the key as it is, and that nothing of it stays.
 func TestPresetTexts(t *testing.T) {
 	const id = `[A-Z2-7]{26}`
 	host, err := os.Hostname()
@@ -25,20 +25,20 @@ func TestPresetTexts(t *testing.T) {
 		opts       []setnxlock.Option
 		key, value string
 	}{
-		{"none", nil, "order:42", id},
-		{"Redislock", []setnxlock.Option{setnxlock.Redislock()}, "order:42", id},
-		{"Redsync", []setnxlock.Option{setnxlock.Redsync()}, "order:42", id},
-		{"Lock4j", []setnxlock.Option{setnxlock.Lock4j()}, "order:42", id},
-		{"RedisLockRegistry", []setnxlock.Option{setnxlock.RedisLockRegistry("shop")}, "shop:order:42", id},
-		{"ShedLock", []setnxlock.Option{setnxlock.ShedLock("prod")}, "job-lock:prod:order:42",
+		{"none", nil, "order:a b {50%}", id},
+		{"Redislock", []setnxlock.Option{setnxlock.Redislock()}, "order:a b {50%}", id},
+		{"Redsync", []setnxlock.Option{setnxlock.Redsync()}, "order:a b {50%}", id},
+		{"Lock4j", []setnxlock.Option{setnxlock.Lock4j()}, "order:a b {50%}", id},
+		{"RedisLockRegistry", []setnxlock.Option{setnxlock.RedisLockRegistry("shop")}, "shop:order:a b {50%}", id},
+		{"ShedLock", []setnxlock.Option{setnxlock.ShedLock("prod")}, "job-lock:prod:order:a b {50%}",
 			`ADDED:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z@` + regexp.QuoteMeta(host) + ":" + id},
 		{"KeyText before a preset", []setnxlock.Option{setnxlock.KeyText(func(k string) string { return "my-locks:prod:" + k }), setnxlock.ShedLock("prod")},
-			"my-locks:prod:order:42", "ADDED:.*"},
+			"my-locks:prod:order:a b {50%}", "ADDED:.*"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := redistest.Any(t)
 			rdb := s.Client(t)
-			h := acquire(t, newLocker(t, rdb, tt.opts...), lock.Request{Key: "order:42", Lease: time.Minute})
+			h := acquire(t, newLocker(t, rdb, tt.opts...), lock.Request{Key: "order:a b {50%}", Lease: time.Minute})
 			if got := keys(t, rdb); !slices.Equal(got, []string{tt.key}) {
 				t.Fatalf("keys = %q, want %q", got, tt.key)
 			}

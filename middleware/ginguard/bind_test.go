@@ -53,7 +53,7 @@ func TestBindAndRegister(t *testing.T) {
 				{"POST", "/orgs/acme/orders/42", "Settle true", "acme:alice:42"},
 				{"DELETE", "/orgs/acme/orders/42", "Cancel true", "order:42"},
 				{"GET", "/orgs/acme/orders", "List false", ""},
-				{"PUT", "/orgs/acme/files/a/b", "Files true", "/a/b"},
+				{"PUT", "/orgs/acme/files/a/b", "Files true", "a/b"},
 			} {
 				got = nil
 				w := httptest.NewRecorder()

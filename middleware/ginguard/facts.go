@@ -1,29 +1,49 @@
 package ginguard
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"reflect"
+	"strings"
 
 	"github.com/gin-gonic/gin"
+	"github.com/gin-gonic/gin/binding"
 
+	"github.com/latchkey-go/latchkey/internal/view"
 	"github.com/latchkey-go/latchkey/middleware"
 )
 
 // option is one that needs the gin.Context. Package middleware refuses it, as there is none there.
 type option struct{ middleware.Option }
 
-// unwrap returns opts as package middleware knows them, and whether one of them needs the gin.Context.
-func unwrap(opts []middleware.Option) (plain []middleware.Option, needsContext bool) {
+// unwrap returns opts as package middleware knows them.
+func unwrap(opts []middleware.Option) []middleware.Option {
+	plain := []middleware.Option{reader{}}
 	for _, o := range opts {
 		if own, ok := o.(option); ok {
-			o, needsContext = own.Option, true
+			o = own.Option
 		}
 		plain = append(plain, o)
 	}
-	return plain, needsContext
+	return plain
+}
+
+// reader is an option that says how gin's handlers read a request.
+type reader struct{ middleware.Option }
+
+func (reader) View() view.Reader {
+	return view.Reader{JSON: isJSON, Cookie: url.QueryUnescape, Bind: true}
+}
+
+// isJSON reports whether gin's ShouldBind takes the body of r for JSON.
+func isJSON(r *http.Request) bool {
+	kind := r.Header.Get("Content-Type")
+	if end := strings.IndexAny(kind, " ;"); end >= 0 {
+		kind = kind[:end]
+	}
+	return binding.Default(r.Method, kind) == binding.JSON
 }
 
 // WithFacts is [middleware.WithFacts] for facts that are made of the gin.Context:
@@ -69,10 +89,6 @@ func (e *misplaced) Error() string { return "ginguard: " + e.reason }
 func (e *misplaced) Route() string { return e.route }
 
 type contextKey struct{}
-
-func withContext(ctx context.Context, c *gin.Context) context.Context {
-	return context.WithValue(ctx, contextKey{}, c)
-}
 
 func ginContext(r *http.Request) (*gin.Context, error) {
 	c, ok := r.Context().Value(contextKey{}).(*gin.Context)

@@ -9,11 +9,13 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/gin-gonic/gin/binding"
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
@@ -154,7 +156,7 @@ func TestRouteIsInNetHTTPsSpelling(t *testing.T) {
 		after = r.Pattern
 	})
 	mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/orgs/acme/a.txt", nil))
-	if want := "/orgs/%7Borg%7D/%7Bfile...%7D|/a.txt"; strings.Join(got, " ") != want || after != "/orgs/" {
+	if want := "/orgs/%7Borg%7D/%7Bfile...%7D|a.txt"; strings.Join(got, " ") != want || after != "/orgs/" {
 		t.Errorf("keys = %q, want %q; the outer pattern is %q then", got, want, after)
 	}
 }
@@ -301,5 +303,70 @@ func TestKeyFunctionsOfGin(t *testing.T) {
 				t.Errorf("keys = %q, want %q (status %d)", s, tt.want, w.Code)
 			}
 		})
+	}
+}
+
+// TestBodyThatGinKeeps was read by ShouldBindBodyWith in front of the guard, and is kept in gin's context.
+func TestBodyThatGinKeeps(t *testing.T) {
+	type order struct {
+		ID string `json:"id"`
+	}
+	var got []string
+	locker := adaptertest.Locker(func(ctx context.Context, r lock.Request) (lock.Hold, error) {
+		got = append(got, r.Key)
+		return adaptertest.Free(ctx, r)
+	})
+	e := gin.New()
+	e.Use(func(c *gin.Context) {
+		if err := c.ShouldBindBodyWith(new(order), binding.JSON); err != nil {
+			t.Error(err)
+		}
+	})
+	e.POST("/orders", newGin(t, newGuard(t, locker, guard.Key("order:#{body.id}"))), func(c *gin.Context) {
+		var o order
+		if err := c.ShouldBindBodyWith(&o, binding.JSON); err != nil || o.ID != "42" {
+			t.Errorf("the handler reads %+v, %v", o, err)
+		}
+	})
+	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(`{"id":"42"}`))
+	r.Header.Set("Content-Type", "application/json")
+	e.ServeHTTP(w, r)
+	if want := []string{"order:42"}; w.Code != http.StatusOK || !slices.Equal(got, want) {
+		t.Errorf("status = %d %s, keys %q, want %q", w.Code, w.Body, got, want)
+	}
+}
+
+// TestGinsViews are requests that gin's handlers read in another way than those of net/http.
+func TestGinsViews(t *testing.T) {
+	for _, tt := range []struct {
+		name, key, method, kind, body, cookie string
+		status                                int
+		want                                  string // key
+	}{
+		{"escaped cookie", "#{cookie.id}", "GET", "", "", "id=%34%32", 200, "42"},
+		{"malformed cookie", "#{cookie.id}", "GET", "", "", "id=%zz", 400, ""},
+		{"no type", "#{body.id}", "POST", "", `{"id":"42"}`, "", 415, ""},
+		{"suffix", "#{body.id}", "POST", "application/vnd.api+json", `{"id":"42"}`, "", 415, ""},
+		{"blank behind the type", "#{body.id}", "POST", "application/json x", `{"id":"42"}`, "", 200, "42"},
+		{"GET with a body", "#{body.id}", "GET", "application/json", `{"id":"42"}`, "", 415, ""},
+		{"query beside JSON", "#{query.id}", "POST", "application/json", `{"id":"42"}`, "", 415, ""},
+		{"query of a GET with a body", "#{query.id}", "GET", "application/json", `{"id":"43"}`, "", 200, "41"},
+	} {
+		var got []string
+		locker := adaptertest.Locker(func(ctx context.Context, r lock.Request) (lock.Hold, error) {
+			got = append(got, r.Key)
+			return adaptertest.Free(ctx, r)
+		})
+		e := gin.New()
+		e.Any("/orders", newGin(t, newGuard(t, locker, guard.Key(tt.key))), func(*gin.Context) {})
+		w, r := httptest.NewRecorder(), httptest.NewRequest(tt.method, "/orders?id=41", strings.NewReader(tt.body))
+		if tt.kind != "" {
+			r.Header.Set("Content-Type", tt.kind)
+		}
+		r.Header.Set("Cookie", tt.cookie)
+		e.ServeHTTP(w, r)
+		if key := strings.Join(got, " "); w.Code != tt.status || key != tt.want {
+			t.Errorf("%s: status %d, key %q, want %d, %q", tt.name, w.Code, key, tt.status, tt.want)
+		}
 	}
 }

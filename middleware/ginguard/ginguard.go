@@ -21,20 +21,30 @@
 //
 // The facts, beside those of package middleware, whose table has them all:
 //
-//	path.id     a parameter of the route, [gin.Context.Param]
+//	path.id     a parameter of the route, [gin.Context.Param], of *rest without the slash in front
 //	route       the route in net/http's spelling, /orders/{id}, so that both adapters make the same key of it
 //	any name    what other handlers put into the context with c.Set: [Value]; or made of the context: [WithFacts]
 //
+// Facts are what gin's handlers see: a body is JSON where ShouldBind takes it for that, which needs the type application/json and no
+// GET, and a cookie has no escapes. Where the key uses the query, only a GET may have a body, as ShouldBind would read that:
+// [middleware.QueryOnly] and [middleware.BodyIsJSON] are for handlers that bind by type, such as ShouldBindQuery and ShouldBindJSON. A body
+// that ShouldBindBodyWith has read in front of the guard is taken from there.
+//
 // A guard.KeyFunc or guard.KeysFunc, in place of a template, takes a *gin.Context or a *[http.Request].
 //
-// [Bind] guards the handlers of a struct, with a tag on each, and [Register] registers them. For a refusal by a guard of the service layer there is [Answer], and [Errors] for programs that collect errors in
-// c.Errors. See package middleware for templates and statuses.
+// [Bind] guards the handlers of a struct, with a tag on each, and [Register] registers them. For a refusal by a guard of the
+// service layer there is [Answer], and [Errors] for programs that collect errors in c.Errors. See package middleware for templates
+// and statuses.
 package ginguard
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/gin-gonic/gin"
@@ -64,59 +74,74 @@ func newAdapter(g *guard.Guard, opts []middleware.Option) (*adapter, error) {
 	if g.RequestType() == reflect.TypeFor[*gin.Context]() {
 		opts = append(slices.Clip(opts), WithFacts("req", func(c *gin.Context) (*gin.Context, error) { return c, nil }))
 	}
-	opts, needsContext := unwrap(opts)
-	wrap, err := middleware.New(g, opts...)
+	wrap, err := middleware.New(g, unwrap(opts)...)
 	if err != nil {
 		return nil, err
 	}
-	return &adapter{wrap: wrap, needsContext: needsContext}, nil
+	return &adapter{wrap: wrap}, nil
 }
 
 type adapter struct {
-	wrap         func(http.Handler) http.Handler
-	needsContext bool     // an option finds the gin.Context in the request's
-	patterns     sync.Map // what a route of gin is in net/http's spelling
+	wrap   func(http.Handler) http.Handler
+	chains sync.Map // what is known of each of gin's chains of handlers, by method and route
 }
 
 // serve runs next, which is one handler or the rest of the chain, under the guard.
 func (a *adapter) serve(c *gin.Context, next gin.HandlerFunc) {
-	r := c.Request
-	if a.needsContext {
-		r = r.WithContext(withContext(r.Context(), c))
-		defer func() { c.Request.MultipartForm = r.MultipartForm }() // whose files the server removes
-	}
-	defer a.describe(r, c)()
+	r := a.request(c)
+	defer func() { c.Request.MultipartForm = r.MultipartForm }() // whose files the server removes
 	ran := false
-	a.wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	var handler http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ran = true
 		defer restore(c, c.Writer, c.Request)
 		replace(c, w, r)
 		next(c)
-	})).ServeHTTP(c.Writer, r)
+	})
+	if a.chain(c).timeout {
+		handler = http.TimeoutHandler(handler, 0, "") // which package middleware refuses
+	}
+	a.wrap(handler).ServeHTTP(c.Writer, r)
 	if !ran {
 		c.Abort()
 	}
 }
 
-// describe tells r what gin knows of its route, where package middleware looks for it. The returned function takes the
-// pattern away: gin may stand behind a mux that has set its own.
-func (a *adapter) describe(r *http.Request, c *gin.Context) (undo func()) {
+// request is the request with what gin knows of it, where package middleware looks for that.
+func (a *adapter) request(c *gin.Context) *http.Request {
+	r := c.Request.WithContext(context.WithValue(c.Request.Context(), contextKey{}, c))
+	r.Pattern = a.chain(c).pattern
 	for _, p := range c.Params {
+		if strings.HasSuffix(c.FullPath(), "/*"+p.Key) {
+			p.Value = strings.TrimPrefix(p.Value, "/") // as net/http has it
+		}
 		r.SetPathValue(p.Key, p.Value)
 	}
-	outer := r.Pattern
-	r.Pattern = a.pattern(c.FullPath())
-	return func() { r.Pattern = outer }
+	if kept, ok := c.Get(gin.BodyBytesKey); ok { // by ShouldBindBodyWith, which has read the body
+		data, _ := kept.([]byte)
+		r.Body = io.NopCloser(bytes.NewReader(data))
+	}
+	return r
 }
 
-// pattern is a route of gin in net/http's spelling.
-func (a *adapter) pattern(path string) string {
-	if p, ok := a.patterns.Load(path); ok {
-		return p.(string)
+// chain is what is known of a chain of handlers.
+type chain struct {
+	pattern string // the route in net/http's spelling
+	timeout bool   // behind a guard, which would release the lock while the handler still runs
+}
+
+func (a *adapter) chain(c *gin.Context) chain {
+	id := c.Request.Method + c.FullPath()
+	if known, ok := a.chains.Load(id); ok {
+		return known.(chain)
 	}
-	p := route.FromGin(path)
-	a.patterns.Store(path, p)
-	return p
+	made := chain{pattern: route.FromGin(c.FullPath())}
+	guarded := false
+	for _, name := range c.HandlerNames() {
+		guarded = guarded || strings.HasPrefix(name, reflect.TypeFor[adapter]().PkgPath()+".")
+		made.timeout = made.timeout || guarded && strings.HasPrefix(name, "github.com/gin-contrib/timeout.")
+	}
+	a.chains.Store(id, made)
+	return made
 }
 
 // replace gives c the writer and the request of package middleware, for what runs behind it.

@@ -16,6 +16,7 @@ import (
 // setnxScenarios are those of package setnxlock with lock4j, Spring Integration and ShedLock.
 var setnxScenarios = []scenario{
 	{name: "setnx_exclusion", play: each(setnxExclusion), long: true},
+	{name: "setnx_joined_keys", play: each(setnxJoinedKeys), long: true},
 	{name: "setnx_go_waits", play: each(setnxGoWaits), long: true},
 	{name: "setnx_java_waits", play: each(setnxJavaWaits), long: true},
 	{name: "setnx_messages", play: eachThat(func(l setnxLibrary) bool { return l.messages }, setnxMessages), long: true},
@@ -46,6 +47,40 @@ func setnxExclusion(w *setnxWorld) {
 	w.release(h)
 	w.mustTakeInJava(minute)
 	w.javaGives()
+	w.expectNothingLeft()
+}
+
+// A key that Java joins together of a request is a template with raw in Go.
+func setnxJoinedKeys(w *setnxWorld) {
+	source := joining(w)["raw"]
+	for _, p := range purchases {
+		key := keyOf(w, source, p)
+		javaTakes := func() bool {
+			a := w.call(w.java, "t", "take", p.joined(), 0, minute.Milliseconds())
+			if a.err() != nil {
+				w.Fatalf("%q: Java takes the lock: %v", p, a.err())
+			}
+			return a.Value == true
+		}
+		if !javaTakes() {
+			w.Fatalf("%q: Java can't have a lock that is free", p)
+		}
+		if h, err := w.locker.Acquire(w.Context(), lock.Request{Key: key}); !errors.Is(err, lock.ErrBusy) {
+			w.Errorf("%q: two holders, as Go gets in beside Java (%v)", p, err)
+			if err == nil {
+				w.release(h)
+			}
+		}
+		if a := w.call(w.java, "t", "give", p.joined()); a.err() != nil {
+			w.Fatalf("%q: Java gives the lock back: %v", p, a.err())
+		}
+		h := must[lock.Hold](w)(w.locker.Acquire(w.Context(), lock.Request{Key: key}))
+		if javaTakes() {
+			w.Errorf("%q: two holders, as Java gets in beside Go", p)
+			w.call(w.java, "t", "give", p.joined())
+		}
+		w.release(h)
+	}
 	w.expectNothingLeft()
 }
 

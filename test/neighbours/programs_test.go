@@ -39,10 +39,6 @@ import (
 	"github.com/latchkey-go/latchkey/middleware"
 )
 
-// muxVars tells guards of gorilla/mux's path values.
-// TODO: middleware.PathValues(mux.Vars), as soon as there is such an option.
-var muxVars []middleware.Option
-
 // ginTimeout is made once: each New gives all of them another pool of buffers.
 var ginTimeout = sync.OnceValue(func() gin.HandlerFunc { return gintimeout.New(gintimeout.WithTimeout(time.Hour)) })
 
@@ -96,7 +92,7 @@ var programs = []program{
 	{name: "gorilla/handlers", new: func(e *env) http.Handler { return e.gorilla(e.mux()) }},
 	{name: "gorilla/mux", new: func(e *env) http.Handler {
 		r := mux.NewRouter()
-		r.Handle("/orders/{id}", e.std(muxVars...)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Handle("/orders/{id}", e.std(middleware.PathValues(mux.Vars))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.SetPathValue("id", mux.Vars(r)["id"])
 			e.ServeHTTP(w, r)
 		})))

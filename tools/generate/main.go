@@ -31,12 +31,9 @@ var virtual = map[string]string{"interceptor/guardpb": "latchkey/guard/v1"}
 
 // plugins are run for each file, or for those of one folder; one that finds no service in it makes nothing.
 var plugins = []struct{ name, importPath, folder, parameter string }{
-	{name: "protoc-gen-go", importPath: "google.golang.org/protobuf/cmd/protoc-gen-go"},
-	{name: "protoc-gen-go-grpc", importPath: "google.golang.org/grpc/cmd/protoc-gen-go-grpc"},
-	{
-		name: "protoc-gen-grpc-gateway", importPath: "github.com/grpc-ecosystem/grpc-gateway/v2/protoc-gen-grpc-gateway",
-		folder: "test/neighbours/neighbourpb", parameter: ",generate_unbound_methods=true",
-	},
+	{"protoc-gen-go", "google.golang.org/protobuf/cmd/protoc-gen-go", "", ""},
+	{"protoc-gen-go-grpc", "google.golang.org/grpc/cmd/protoc-gen-go-grpc", "", ""},
+	{"protoc-gen-grpc-gateway", "github.com/grpc-ecosystem/grpc-gateway/v2/protoc-gen-grpc-gateway", "test/neighbours/neighbourpb", ",generate_unbound_methods=true"},
 }
 
 func main() {

@@ -3,11 +3,12 @@
 package adapt
 
 import (
-	"context"
 	"net/http"
 	"regexp"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/latchkey-go/latchkey/middleware"
 )
 
 // Echo makes middleware of echo, version 4, for a route or a group. Everything behind it runs under the guard:
@@ -33,9 +34,8 @@ func Echo(wrap func(http.Handler) http.Handler) echo.MiddlewareFunc {
 				}()
 				c.SetRequest(under)
 				c.SetResponse(echo.NewResponse(held, c.Echo()))
-				if err = next(c); err != nil {
-					failed(under.Context(), err)
-				}
+				err = next(c)
+				middleware.Failed(held, err)
 			})).ServeHTTP(flushing{w, w.Writer}, r)
 			return err
 		}
@@ -52,12 +52,6 @@ type flushing struct {
 func (f flushing) Flush()                      { _ = f.FlushError() }
 func (f flushing) FlushError() error           { return http.NewResponseController(f.below).Flush() }
 func (f flushing) Unwrap() http.ResponseWriter { return f.below }
-
-// failed tells the guard around ctx that the work failed with err, of which the response says nothing yet.
-func failed(ctx context.Context, err error) {
-	// TODO: replace this line by middleware.Failed(ctx, err), as soon as there is such a function.
-	_, _ = ctx, err
-}
 
 // describe gives r the route in net/http's spelling. The returned function takes it away: echo may stand behind a mux that
 // has set its own.

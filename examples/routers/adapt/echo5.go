@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"github.com/labstack/echo/v5"
+
+	"github.com/latchkey-go/latchkey/middleware"
 )
 
 // Echo5 is [Echo] for version 5.
@@ -22,9 +24,8 @@ func Echo5(wrap func(http.Handler) http.Handler) echo.MiddlewareFunc {
 				}()
 				c.SetRequest(under)
 				c.SetResponse(echo.NewResponse(held, c.Logger()))
-				if err = next(c); err != nil {
-					failed(under.Context(), err)
-				}
+				err = next(c)
+				middleware.Failed(held, err)
 			})).ServeHTTP(outer(w), r)
 			return err
 		}

@@ -31,8 +31,8 @@ type Stream interface {
 
 // Transport is what gRPC and Connect do in ways of their own.
 type Transport interface {
-	// Metadata returns the values that the caller has sent under a name.
-	Metadata(ctx context.Context, name string) []string
+	// Metadata returns the values that the caller has sent under a name, binary ones as they were before they were encoded.
+	Metadata(ctx context.Context, name string) ([]string, error)
 	// Answer is the answer for an error of a guard, also for one that is wrapped. Other errors it returns as they are.
 	Answer(err error) error
 	// Misuse is the answer for a rule that does not fit what the server does.
@@ -100,14 +100,16 @@ func (c *Call) request() (req any, err error) {
 
 // metadata is the keyexpr.Lookup of md.
 func (c *Call) metadata(name string) (string, bool, error) {
-	switch values := c.Transport.Metadata(c.Context, name); len(values) {
-	case 0:
+	values, err := c.Transport.Metadata(c.Context, name)
+	switch {
+	case err != nil:
+		return "", false, &refusal{text: "metadata that can't be decoded", client: true}
+	case len(values) == 0:
 		return "", false, nil
-	case 1:
+	case len(values) == 1:
 		return values[0], true, nil
-	default:
-		return "", false, &refusal{text: "metadata that was sent more than once", client: true}
 	}
+	return "", false, &refusal{text: "metadata that was sent more than once", client: true}
 }
 
 // refusal is the error of a fact that can't be had.

@@ -189,6 +189,9 @@ func mapEntry(v reflect.Value, by any) (reflect.Value, error) {
 	// MapIndex copies the entry to the heap for each look. An index of Go's own doesn't.
 	if m, ok := reflect.TypeAssert[map[string]any](v); ok {
 		if name, ok := by.(string); ok {
+			if err, ok := m[name].(error); ok { // which an adapter has put there in place of a value that it refuses
+				return reflect.Value{}, err
+			}
 			return Tame(reflect.ValueOf(m[name])), nil
 		}
 	}

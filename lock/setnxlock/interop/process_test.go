@@ -40,7 +40,8 @@ type locks interface {
 
 var errBusy, errLost = errors.New("busy"), errors.New("lost")
 
-// obey does what it is told, one command a line, and answers each with a line: ok, busy, lost, or another error. The commands are
+// obey does what it is told, one command a line with tabs between its words, and answers each with a line: ok, busy, lost, or another
+// error. The commands are
 //
 //	take KEY WAIT LEASE
 //	give KEY
@@ -50,7 +51,7 @@ func obey(l locks, in io.Reader, out io.Writer) {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		var err error
-		switch f := strings.Fields(lines.Text()); f[0] {
+		switch f := strings.Split(lines.Text(), "\t"); f[0] {
 		case "take":
 			err = l.take(f[1], duration(f[2]), duration(f[3]))
 		case "give":
@@ -150,8 +151,8 @@ func (p *process) kill() {
 }
 
 // send gives a command; answer waits for what comes of it.
-func (p *process) send(words ...any) {
-	_, _ = fmt.Fprintln(p.in, words...) // answer notices the end of the process
+func (p *process) send(words ...string) {
+	_, _ = fmt.Fprintln(p.in, strings.Join(words, "\t")) // answer notices the end of the process
 }
 
 func (p *process) answer() string {
@@ -161,11 +162,16 @@ func (p *process) answer() string {
 	return p.out.Text()
 }
 
-// expect gives a command and wants an answer.
-func (p *process) expect(tb testing.TB, want string, words ...any) {
-	tb.Helper()
+// ask gives a command, and returns what comes of it.
+func (p *process) ask(words ...string) string {
 	p.send(words...)
-	if got := p.answer(); got != want {
+	return p.answer()
+}
+
+// expect gives a command and wants an answer.
+func (p *process) expect(tb testing.TB, want string, words ...string) {
+	tb.Helper()
+	if got := p.ask(words...); got != want {
 		tb.Fatalf("%v: %s, want %s", words, got, want)
 	}
 }

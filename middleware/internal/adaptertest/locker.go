@@ -1,3 +1,5 @@
+// Package adaptertest has lockers for the tests of the adapters for net/http and gin, and plays what they have in common with both: one table of
+// statuses, and one set of bad clients and handlers.
 package adaptertest
 
 import (
@@ -25,10 +27,10 @@ func Losing(ctx context.Context, r lock.Request) (lock.Hold, error) {
 	return guardtest.New(guardtest.LostUnnoticed()).Acquire(ctx, r)
 }
 
-// Busy is held by somebody else for another remaining.
+// Busy is held for another remaining by a call of this process, of which clients are told nothing.
 func Busy(remaining time.Duration) Locker {
 	return func(context.Context, lock.Request) (lock.Hold, error) {
-		return nil, &lock.BusyError{Remaining: remaining}
+		return nil, &lock.BusyError{Remaining: remaining, Here: true, Holder: `guard "internal.job"`}
 	}
 }
 

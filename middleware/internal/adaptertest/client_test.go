@@ -84,7 +84,7 @@ func HangUps(t *testing.T, mount Mount) {
 			defer s.Close()
 
 			conn := dial(t, s)
-			fmt.Fprintf(conn, "%s /orders/7f3a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", tt.method, len(tt.body), tt.body)
+			fmt.Fprintf(conn, "%s /orders/7f3a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", tt.method, len(tt.body), tt.body)
 			<-q.Entered
 			conn.Close()
 			if tt.stays {
@@ -117,7 +117,7 @@ func SlowBody(t *testing.T, mount Mount) {
 	s := httptest.NewServer(contexts(mount(t, g, text(200, "done"))))
 	defer s.Close()
 	conn := dial(t, s)
-	fmt.Fprint(conn, "POST /orders/7f3a HTTP/1.1\r\nHost: x\r\nTest-Context: deadline\r\nContent-Length: 100\r\n\r\n{")
+	fmt.Fprint(conn, "POST /orders/7f3a HTTP/1.1\r\nHost: x\r\nTest-Context: deadline\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
 	answer, err := io.ReadAll(conn) // ends, as the connection is of no more use
 	if err != nil {
 		t.Fatal(err)

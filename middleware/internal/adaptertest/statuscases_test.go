@@ -1,9 +1,11 @@
 package adaptertest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"mime/multipart"
 	"net/http"
 	"strings"
 	"time"
@@ -30,7 +32,7 @@ var statusCases = []statusCase{
 	{name: "empty header", locker: Down, guard: keyed(tenantKey), request: header("Tenant", ""), status: 400, typ: "ErrKey", fact: "header.Tenant"},
 	{name: "two headers", locker: Down, guard: keyed(tenantKey), request: header("Tenant", "a", "b"), status: 400, typ: "ErrKey", fact: "header.Tenant"},
 	{name: "two headers, default", locker: Down, guard: keyed(guard.Key(`order:#{header.Tenant ?? "none"}`)), request: header("Tenant", "a", "b"), status: 400, typ: "ErrKey", fact: "header.Tenant ?? \"none\""},
-	{name: "no query", locker: Down, guard: keyed(queryKey), status: 400, typ: "ErrKey", fact: "query.id"},
+	{name: "no query", locker: Down, guard: keyed(queryKey), request: query(""), status: 400, typ: "ErrKey", fact: "query.id"},
 	{name: "two in the query", locker: Down, guard: keyed(queryKey), request: query("id=1&id=1"), status: 400, typ: "ErrKey", fact: "query.id"},
 	{name: "two in the query, condition", locker: Down, guard: keyed(guard.When(`query.mode == "write"`)), request: query("mode=write&mode=write"), status: 400, typ: "ErrKey", fact: "query.mode"},
 	{name: "two of another name in the query", locker: Free, guard: keyed(queryKey), request: query("id=1&x=1&x=2"), status: 200, ran: true, body: "done"},
@@ -42,7 +44,7 @@ var statusCases = []statusCase{
 	{name: "names that differ in case", locker: Down, guard: keyed(bodyKey), request: body(`{"id":"1","ID":"2"}`), status: 400, fact: "body", detail: "two names that differ only in case"},
 	{name: "a name twice", locker: Down, guard: keyed(guard.When("body.id != nil")), request: body(`{"id":"1","id":null}`), status: 400, fact: "body", detail: "one name twice"},
 	{name: "a name twice, body of a type", locker: Down, guard: keyed(guard.Key("order:#{body.ID}")), options: options(middleware.Body[struct{ ID string }]()), request: body(`{"ID":"1","l":{"a":1e999,"a":{}}}`), status: 400, fact: "body", detail: "one name twice"},
-	{name: "names that differ in case, body of a type", locker: Free, guard: keyed(guard.Key("order:#{body.ID}")), options: options(middleware.Body[struct{ ID string }]()), request: body(`{"ID":"1","id":"1"}`), status: 200, ran: true, body: "done"},
+	{name: "names that differ in case, body of a type", locker: Down, guard: keyed(guard.Key("order:#{body.ID}")), options: options(middleware.Body[struct{ ID string }]()), request: body(`{"ID":"1","id":"1"}`), status: 400, fact: "body", detail: "differ only in case"},
 	{name: "names that differ in case, deep", locker: Down, guard: keyed(bodyKey), request: body(`{"id":"1","l":[{"s":1,"ſ":2}]}`), status: 400, fact: "body"},
 	{name: "condition on a number", locker: Down, guard: keyed(guard.When("body.l[0] > 2")), request: body(`{"l":[3]}`), status: 503, typ: "ErrOutage", retry: "1"},
 	{name: "condition on a fraction", locker: Down, guard: keyed(guard.When("body.l[0] > 2")), request: body(`{"l":[2.5]}`), status: 503, typ: "ErrOutage", retry: "1"},
@@ -75,10 +77,41 @@ var statusCases = []statusCase{
 	{name: "form in the query", locker: Down, guard: keyed(formKey), request: func(r *http.Request) { query("id=1")(r); form("page=2")(r) }, status: 400, typ: "ErrKey", fact: "form.id"},
 	{name: "two in the form", locker: Down, guard: keyed(formKey), request: form("id=1&id=2"), status: 400, typ: "ErrKey", fact: "form.id"},
 	{name: "malformed form", locker: Down, guard: keyed(formKey), request: form("id=%zz"), status: 400, fact: "form"},
-	{name: "form of another type", locker: Down, guard: keyed(formKey), status: 400, fact: "form"},
-	{name: "form that is JSON", locker: Down, guard: keyed(formKey), request: header("Content-Type", "application/json"), status: 400, fact: "form"},
+	{name: "form of another type", locker: Down, guard: keyed(formKey), status: 415, fact: "form"},
+	{name: "form that is JSON", locker: Down, guard: keyed(formKey), request: header("Content-Type", "application/json"), status: 415, fact: "form"},
 	{name: "form over the limit", locker: Down, guard: keyed(formKey), options: options(middleware.BodyLimit(3)), request: form("id=1"), status: 413},
-	{name: "form of a method that has none", locker: Down, guard: keyed(formKey), request: formOf("DELETE"), status: 400, typ: "ErrKey", fact: "form.id"},
+	{name: "form of a method that has none", locker: Down, guard: keyed(formKey), request: formOf("GET"), status: 400, typ: "ErrKey", fact: "form.id"},
+
+	// A name that encoding/json finds in other letters is not missing.
+	{name: "condition on a name in other letters", locker: Down, guard: keyed(guard.When(`body.kind == "transfer"`)), request: body(`{"id":"1","KIND":"transfer"}`), status: 400, typ: "ErrKey", fact: "body.kind", detail: "in other letters"},
+	{name: "condition on a name with a Kelvin sign", locker: Down, guard: keyed(guard.When(`body.kind != nil`)), request: body(`{"\u212aind":"transfer"}`), status: 400, typ: "ErrKey", fact: "body.kind"},
+	{name: "default for a name in other letters", locker: Down, guard: keyed(guard.Key(`order:#{body.tenant ?? "public"}`)), request: body(`{"Tenant":"a"}`), status: 400, typ: "ErrKey", fact: `body.tenant ?? "public"`},
+	{name: "default by a function for a name in other letters", locker: Down, guard: keyed(guard.Key(`order:#{or(body.tenant, "public")}`)), request: body(`{"tenanT":"a"}`), status: 400, typ: "ErrKey", fact: `or(body.tenant, "public")`},
+	{name: "name in quotes and other letters", locker: Down, guard: keyed(guard.Key(`order:#{body["the-id"] ?? "none"}`)), request: body(`{"The-ID":"a"}`), status: 400, typ: "ErrKey", fact: `body["the-id"] ?? "none"`},
+	{name: "name in a list and other letters", locker: Down, guard: keyed(guard.When(`any(body.l, .id == 7)`)), request: body(`{"id":"1","l":[{"id":1},{"iD":7}]}`), status: 400, typ: "ErrKey", fact: "body.l"},
+	{name: "whether there is a name, in other letters", locker: Down, guard: keyed(guard.When(`"kind" in body`)), request: body(`{"id":"1","Kind":7}`), status: 400, typ: "ErrKey", fact: "body"},
+	{name: "hash of a body with a name in other letters", locker: Down, guard: keyed(guard.Key(`#{body.id}:#{hash(body)}`)), request: body(`{"ID":"a"}`), status: 400, typ: "ErrKey", fact: "body.id"},
+	{name: "name in other letters that nobody asks for", locker: Free, guard: keyed(bodyKey), request: body(`{"id":"1","l":[{"ID":2}]}`), status: 200, ran: true, body: "done"},
+
+	// A handler that goes by the type of a body sees other facts.
+	{name: "body of no JSON type", locker: Down, guard: keyed(bodyKey), request: typed("text/plain"), status: 415, fact: "body", detail: "middleware.BodyIsJSON"},
+	{name: "body of a form's type", locker: Down, guard: keyed(bodyKey), request: typed("application/x-www-form-urlencoded"), status: 415, fact: "body"},
+	{name: "body of a type in capitals", locker: Down, guard: keyed(bodyKey), request: typed("Application/JSON"), status: 415, fact: "body"},
+	{name: "body of a JSON type with a parameter", locker: Free, guard: keyed(bodyKey), request: typed("application/json; charset=utf-8"), status: 200, ran: true, body: "done"},
+	{name: "body of any type that the handler takes for JSON", locker: Free, guard: keyed(bodyKey), options: options(middleware.BodyIsJSON()), request: typed("text/plain"), status: 200, ran: true, body: "done"},
+	{name: "body of no JSON type that no key uses", locker: Free, request: typed("text/plain"), status: 200, ran: true, body: "done"},
+	{name: "query beside a form", locker: Down, guard: keyed(queryKey), request: beside("id=1", form("id=2")), status: 415, fact: "query", detail: "middleware.QueryOnly"},
+	{name: "query beside a form of many parts", locker: Down, guard: keyed(queryKey), request: beside("id=1", parts("id", "2")), status: 415, fact: "query"},
+	{name: "query beside an empty form", locker: Free, guard: keyed(queryKey), request: beside("id=1", typed("application/x-www-form-urlencoded")), status: 200, ran: true, body: "done"},
+	{name: "query beside a form that the handler does not read", locker: Free, guard: keyed(queryKey), options: options(middleware.QueryOnly()), request: beside("id=1", form("id=2")), status: 200, ran: true, body: "done"},
+	{name: "form beside its name in the query", locker: Down, guard: keyed(formKey), request: beside("id=1", form("id=2")), status: 400, typ: "ErrKey", fact: "form.id"},
+	{name: "default for a form beside its name in the query", locker: Down, guard: keyed(guard.Key(`order:#{form.id ?? "none"}`)), request: beside("id=1", form("page=2")), status: 400, typ: "ErrKey", fact: `form.id ?? "none"`},
+	{name: "key from a form of many parts", locker: Free, guard: keyed(formKey), request: parts("id", "1", "page", "2"), handler: echoForm, status: 200, ran: true, body: "1 2"},
+	{name: "two in a form of many parts", locker: Down, guard: keyed(formKey), request: parts("id", "1", "id", "2"), status: 400, typ: "ErrKey", fact: "form.id"},
+	{name: "malformed form of many parts", locker: Down, guard: keyed(formKey), request: typed("multipart/form-data; boundary=b"), status: 400, fact: "form"},
+	{name: "form of many parts over the limit", locker: Down, guard: keyed(formKey), options: options(middleware.BodyLimit(50)), request: parts("id", "1"), status: 413},
+
+	{name: "path with needless escapes", locker: Free, guard: keyed(guard.When(`path.id == "7f3a"`)), request: path("/orders/%37f%33a"), status: 200, ran: true, body: "done"},
 
 	{name: "path value that the route lacks", locker: Down, guard: keyed(guard.Key("order:#{path.idd}")), status: 500, typ: "ErrFault"},
 	{name: "path value that the route lacks, default", locker: Down, guard: keyed(guard.Key(`order:#{path.idd ?? "none"}`)), status: 500, typ: "ErrFault"},
@@ -149,7 +182,32 @@ var statusCases = []statusCase{
 
 func method(m string) func(*http.Request) { return func(r *http.Request) { r.Method = m } }
 
-func query(q string) func(*http.Request) { return func(r *http.Request) { r.URL.RawQuery = q } }
+func query(q string) func(*http.Request) {
+	return func(r *http.Request) { r.URL.RawQuery, r.Body, r.ContentLength = q, nil, 0 }
+}
+
+// beside is a request with a query and something in its body.
+func beside(q string, request func(*http.Request)) func(*http.Request) {
+	return func(r *http.Request) { query(q)(r); request(r) }
+}
+
+func typed(contentType string) func(*http.Request) { return header("Content-Type", contentType) }
+
+// path is a request for a path as it is escaped.
+func path(escaped string) func(*http.Request) {
+	return func(r *http.Request) { r.URL.Path, r.URL.RawPath = "/orders/"+secret, escaped }
+}
+
+// parts is a form of type multipart/form-data.
+func parts(fields ...string) func(*http.Request) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	for i := 0; i < len(fields); i += 2 {
+		_ = w.WriteField(fields[i], fields[i+1])
+	}
+	_ = w.Close()
+	return func(r *http.Request) { body(b.String())(r); typed(w.FormDataContentType())(r) }
+}
 
 func header(name string, values ...string) func(*http.Request) {
 	return func(r *http.Request) { r.Header[name] = values }
