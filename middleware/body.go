@@ -35,13 +35,18 @@ func (f *facts) readAhead() error {
 		_, err := f.body()
 		return err
 	case f.ahead == readSmall && f.waits && n > 0 && n <= most && f.r.ProtoMajor < 2 && f.r.Header["Expect"] == nil:
-		return f.read(most) // which may not be all: the length is that of a compressed body where somebody in front decompresses it
+		_ = f.read(most) // which may not be all: the length is that of a compressed body where somebody in front decompresses it
 	}
 	return nil
 }
 
 // body returns the body, which the handler reads again.
 func (f *facts) body() ([]byte, error) {
+	if f.view.Body != nil {
+		if kept := f.view.Body(f.r); kept != nil {
+			return kept, nil
+		}
+	}
 	if f.r.ContentLength <= f.bodyLimit { // or it is refused before the client is told to go on (100 Continue)
 		if err := f.read(f.bodyLimit); err != nil {
 			return nil, err

@@ -15,9 +15,10 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	if w.status != 0 {
-		if err := w.open(); err != nil {
+		if _, err := w.open(nil); err != nil {
 			return nil, nil, err
 		}
+		w.sendHeader()
 	}
 	raw, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err != nil {
@@ -29,6 +30,7 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	head, _ := rw.Peek(rw.Reader.Buffered()) // what the client has sent already
 	rw.Reader.Reset(io.MultiReader(bytes.NewReader(bytes.Clone(head)), c))
+	_, _ = rw.Peek(len(head)) // so that it is buffered again
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.status == 0 {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"reflect"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -24,6 +25,41 @@ const firstByte = time.Second
 type link interface {
 	SetReadDeadline(time.Time) error
 	SetWriteDeadline(time.Time) error
+}
+
+// outside is a link by the writers further out. What may be hidden in one of them, it finds in the field that it is embedded in.
+type outside struct{ http.ResponseWriter }
+
+func (o *outside) SetReadDeadline(t time.Time) error {
+	for w := o.ResponseWriter; w != nil; w = further(w) {
+		if d, ok := w.(interface{ SetReadDeadline(time.Time) error }); ok {
+			return d.SetReadDeadline(t)
+		}
+	}
+	return http.ErrNotSupported
+}
+
+func (o *outside) SetWriteDeadline(t time.Time) error {
+	for w := o.ResponseWriter; w != nil; w = further(w) {
+		if d, ok := w.(interface{ SetWriteDeadline(time.Time) error }); ok {
+			return d.SetWriteDeadline(t)
+		}
+	}
+	return http.ErrNotSupported
+}
+
+// further returns the writer that w is around, as most are that have no method Unwrap: struct{ http.ResponseWriter; status int }. It is
+// nil if there is none.
+func further(w http.ResponseWriter) (next http.ResponseWriter) {
+	if around, ok := w.(interface{ Unwrap() http.ResponseWriter }); ok {
+		return around.Unwrap()
+	}
+	if v := reflect.Indirect(reflect.ValueOf(w)); v.Kind() == reflect.Struct {
+		if field := v.FieldByName("ResponseWriter"); field.IsValid() && field.CanInterface() {
+			next, _ = field.Interface().(http.ResponseWriter)
+		}
+	}
+	return next
 }
 
 // begin tells w that the handler starts, with ctx.
@@ -107,7 +143,7 @@ func (w *writer) opens() (first bool, _ error) {
 	return first, nil
 }
 
-// opened is called when the client has the first bytes, or err says why not.
+// opened is called when the client has what was written, or err says why not.
 func (w *writer) opened(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -211,19 +247,15 @@ func (w *writer) endsByClosing() bool {
 
 // abort closes the connection such that the client sees an error instead of an end: a reset.
 func abort(w http.ResponseWriter) bool {
-	for {
+	for ; w != nil; w = further(w) {
 		if h, ok := w.(http.Hijacker); ok { // which gin's refuses to be after a body
 			if conn, _, err := h.Hijack(); err == nil {
 				sever(conn)
 				return true
 			}
 		}
-		further, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return false
-		}
-		w = further.Unwrap()
 	}
+	return false
 }
 
 func sever(conn net.Conn) {

@@ -85,13 +85,14 @@
 //
 // A handler whose lock is lost may still run, beside the next holder. Its context ends with a cause that matches
 // [guard.ErrLost], and so do the means to do harm: reads of the body and writes to the client fail, also where they are
-// blocked, and also on a connection that the handler has hijacked (a websocket). Their errors match guard.ErrLost. Only an
-// error of the handler's own, a status of 400 or more, still reaches the client.
+// blocked, and also on a connection that the handler has hijacked (a websocket). Their errors match guard.ErrLost. (A write that
+// the client has not a byte of may take another second.) Only an error of the handler's own, a status of 400 or more, still reaches
+// the client.
 //
 // The client never sees a complete success, nor a connection that is closed without a byte of an answer, for which
 // net/http's Transport would send the request again and the work would run twice:
 //
-//	up to 4 KiB, not flushed       500: they are held back until the lock was given back
+//	up to 4 KiB, not flushed       500: they are held back until the lock was given back; up to 1 MiB where the writer can't flush
 //	no body (HEAD, 204, 304)       500: held back likewise, also if flushed
 //	more, or flushed               broken off: the end is missing, or the last byte of a declared Content-Length
 //	hijacked, nothing written yet  500, and the connection ends
@@ -354,6 +355,7 @@ func (a *adapter) panicked(w *writer, r *http.Request) {
 	a.fail(w, r, lost)
 	if !w.head {
 		w.header.Set("Content-Length", strconv.Itoa(len(w.held)))
+		w.Header().Set("Content-Length", strconv.Itoa(len(w.held)))
 	}
 	w.finish()
 	_ = http.NewResponseController(w.ResponseWriter).Flush() // as the server is about to close the connection

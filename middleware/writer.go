@@ -11,15 +11,19 @@ import (
 	"sync"
 )
 
-// heldBack is how much of a response is kept until the lock was given back, in bytes.
-const heldBack = 4 << 10
+// What is kept of a response until the lock was given back, in bytes. Where nothing can be flushed, nobody can tell whether the client has
+// a byte of what was written, and more is kept.
+const (
+	heldBack      = 4 << 10
+	heldUnflushed = 1 << 20
+)
 
 // phase is how far a response is.
 type phase int
 
 const (
 	holding phase = iota // nothing was sent: the response can still be replaced
-	opening              // the first bytes are on their way
+	opening              // the first bytes are on their way, or will be
 	open                 // the client has the beginning
 	ended                // the handler has returned, and all of its response was passed on
 )
@@ -34,11 +38,11 @@ const (
 // A chunked response, and any of HTTP/2, is complete only when the server ends it, which is after the release. One that
 // ends with the connection (HTTP/1.0) is broken off with a reset.
 //
-// A response that has begun is flushed at once: a client that has no byte of it would take a closed connection for one
-// that was closed too early by chance, and might send the request again (net/http's Transport does).
+// A response that has begun is flushed before it is broken off: a client that has no byte of it would take a closed connection
+// for one that was closed too early by chance, and might send the request again (net/http's Transport does).
 //
-// What was held back is written as a handler would write it: middleware further out may decide by the first Write.
-// After the handler has returned, the writer passes everything on: routers write errors to it then.
+// What was held back is written as a handler would write it, and nothing is flushed on its behalf: middleware further out may
+// decide by the first Write. After the handler has returned, the writer passes everything on: routers write errors to it then.
 type writer struct {
 	http.ResponseWriter
 	major, minor int // version of HTTP
@@ -53,6 +57,7 @@ type writer struct {
 	held    []byte
 	last    []byte // byte of length, held back
 	implied int    // status of a response that has none
+	unsaid  bool   // the status: the server supposes it, too
 	failure error  // that the response does not tell
 
 	mu          sync.Mutex
@@ -77,14 +82,17 @@ type response interface {
 // reset makes w the writer of one request.
 func (w *writer) reset(to http.ResponseWriter, r *http.Request) {
 	w.ResponseWriter, w.major, w.minor = to, r.ProtoMajor, r.ProtoMinor
-	w.link = http.NewResponseController(to)
+	w.link = &outside{to}
 	w.head, w.length, w.limit = r.Method == http.MethodHead, -1, heldBack
 	if out, ok := to.(response); ok && out.Written() {
 		w.status, w.phase = out.Status(), open
 	}
 	w.implied = http.StatusOK
-	if isTimeoutWriter(to) {
+	switch {
+	case isTimeoutWriter(to):
 		w.limit = math.MaxInt // http.TimeoutHandler keeps all of the response, too: nothing is ever on its way
+	case !flushable(to):
+		w.limit = heldUnflushed
 	}
 }
 
@@ -155,25 +163,14 @@ func bodyAllowed(status int) bool {
 func (w *writer) Write(p []byte) (int, error) {
 	if w.status == 0 {
 		w.WriteHeader(w.implied)
+		w.unsaid = w.implied == http.StatusOK
 	}
 	if kept, err := w.keep(p); err != nil {
 		return 0, err
 	} else if kept {
 		return len(p), nil
 	}
-	if err := w.open(); err != nil {
-		return 0, err
-	}
-	n := len(p)
-	if n > 0 && w.phase != ended && w.written+int64(n) == w.length {
-		w.last, n = slices.Clone(p[n-1:]), n-1
-	}
-	m, err := w.ResponseWriter.Write(p[:n])
-	if err == nil && m == n {
-		m = len(p)
-	}
-	w.written += int64(m)
-	return m, w.blame(err)
+	return w.open(p)
 }
 
 // keep holds p back if it can.
@@ -184,9 +181,7 @@ func (w *writer) keep(p []byte) (kept bool, _ error) {
 	switch err := w.refusalLocked(); {
 	case err != nil:
 		return false, err
-	case w.hijacked:
-		return false, http.ErrHijacked
-	case w.phase == ended:
+	case w.hijacked || w.phase == ended:
 		return false, nil
 	case n > 0 && !bodyAllowed(w.status):
 		return false, http.ErrBodyNotAllowed
@@ -206,21 +201,34 @@ func (w *writer) keep(p []byte) (kept bool, _ error) {
 	return true, nil
 }
 
-// open begins the response, so that the handler can go on writing to the client. It returns when the client was sent
-// something, or, over HTTP/2, may be sent something: see writer.
-func (w *writer) open() error {
-	if began, err := w.opens(); !began || err != nil {
-		return err
+// open passes p on, after what was held back, but for the last byte.
+func (w *writer) open(p []byte) (n int, err error) {
+	if w.hijacked {
+		return 0, http.ErrHijacked
 	}
-	err := w.send()
-	if flushable(w.ResponseWriter) && err == nil {
-		err = http.NewResponseController(w.ResponseWriter).Flush()
+	first, err := w.opens()
+	if err != nil {
+		return 0, err
 	}
-	return w.opened(err)
+	all := len(p)
+	if all > 0 && w.phase != ended && w.written+int64(all) == w.length {
+		w.last, p = slices.Clone(p[all-1:]), p[:all-1]
+	}
+	if first {
+		n, err = w.send(p)
+	} else if all > 0 {
+		n, err = w.ResponseWriter.Write(p)
+	}
+	if err == nil && n == len(p) {
+		n = all
+	}
+	w.written += int64(n)
+	return n, w.blame(err)
 }
 
-// send passes on what was held back.
-func (w *writer) send() error {
+// send passes on what was held back, and p. It returns how much of p that is. As a handler does it, a status that is not said comes with
+// the first bytes: middleware further out may decide by these.
+func (w *writer) send(p []byte) (n int, err error) {
 	h := w.ResponseWriter.Header()
 	var later http.Header
 	trails := !maps.EqualFunc(h, w.header, slices.Equal)
@@ -236,20 +244,29 @@ func (w *writer) send() error {
 	if w.major == 1 && w.cannotRead() {
 		h.Set("Connection", "close")
 	}
-	w.ResponseWriter.WriteHeader(w.status)
-	if trails {
-		if now, ok := w.ResponseWriter.(interface{ WriteHeaderNow() }); ok { // gin's only takes a note of the status
-			now.WriteHeaderNow()
-		}
-		replace(w.ResponseWriter.Header(), later)
-	}
 	held := w.held
 	w.held = nil
-	if len(held) == 0 {
-		return nil
+	if !w.unsaid || len(held)+len(p) == 0 {
+		w.ResponseWriter.WriteHeader(w.status)
 	}
-	_, err := w.ResponseWriter.Write(held)
-	return err
+	if len(held) > 0 {
+		_, err = w.ResponseWriter.Write(held)
+	}
+	if len(p) > 0 && err == nil {
+		n, err = w.ResponseWriter.Write(p)
+	}
+	if trails {
+		w.sendHeader()
+		replace(w.ResponseWriter.Header(), later)
+	}
+	return n, err
+}
+
+// sendHeader has gin send the header. Until then, it only takes a note of the status.
+func (w *writer) sendHeader() {
+	if now, ok := w.ResponseWriter.(interface{ WriteHeaderNow() }); ok {
+		now.WriteHeaderNow()
+	}
 }
 
 func replace(h, by http.Header) {
@@ -265,37 +282,36 @@ func (w *writer) FlushError() error {
 	if w.status == 0 {
 		w.WriteHeader(w.implied)
 	}
-	if err := w.refusal(); err != nil {
+	if w.holds() && (w.bodyless() || w.written == w.length) {
+		return w.refusal()
+	}
+	if _, err := w.open(nil); err != nil {
 		return err
 	}
-	if w.holds() {
-		if w.bodyless() || w.written == w.length {
-			return nil
-		}
-		return w.open()
-	}
-	return w.blame(http.NewResponseController(w.ResponseWriter).Flush())
+	return w.opened(http.NewResponseController(w.ResponseWriter).Flush())
 }
 
-// flushable reports what http.ResponseController would find.
+// flushable reports whether w can be flushed to the client. Some writers have a Flush that fails, or panics, where one further out has none.
 func flushable(w http.ResponseWriter) bool {
 	for {
-		switch v := w.(type) {
-		case interface{ FlushError() error }, http.Flusher:
-			return true
-		case interface{ Unwrap() http.ResponseWriter }:
-			w = v.Unwrap()
-		default:
-			return false
+		further, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			break
 		}
+		w = further.Unwrap()
 	}
+	switch w.(type) {
+	case interface{ FlushError() error }, http.Flusher:
+		return true
+	}
+	return false
 }
 
 // finish passes on what was held back, or the end of it.
 func (w *writer) finish() {
 	if w.status != 0 {
 		if w.holds() {
-			_ = w.send() // fails if the client has gone
+			_, _ = w.send(nil) // fails if the client has gone
 		} else if len(w.last) > 0 {
 			_, _ = w.ResponseWriter.Write(w.last)
 		}
@@ -315,6 +331,6 @@ func (w *writer) discard() bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.status, w.held, w.length, w.written, w.lost = 0, nil, -1, 0, nil
+	w.status, w.unsaid, w.held, w.length, w.written, w.lost = 0, false, nil, -1, 0, nil
 	return true
 }

@@ -34,7 +34,18 @@ func unwrap(opts []middleware.Option) []middleware.Option {
 type reader struct{ middleware.Option }
 
 func (reader) View() view.Reader {
-	return view.Reader{JSON: isJSON, Cookie: url.QueryUnescape, Bind: true}
+	return view.Reader{JSON: isJSON, Body: keptBody, Cookie: url.QueryUnescape, Bind: true}
+}
+
+// keptBody is the body that ShouldBindBodyWith has read in front of the guard.
+func keptBody(r *http.Request) []byte {
+	c, err := ginContext(r)
+	if err != nil {
+		return nil
+	}
+	data, _ := c.Get(gin.BodyBytesKey)
+	kept, _ := data.([]byte)
+	return kept
 }
 
 // isJSON reports whether gin's ShouldBind takes the body of r for JSON.

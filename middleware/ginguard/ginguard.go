@@ -38,9 +38,7 @@
 package ginguard
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"net/http"
 	"reflect"
 	"slices"
@@ -94,8 +92,13 @@ func (a *adapter) serve(c *gin.Context, next gin.HandlerFunc) {
 	var handler http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ran = true
 		defer restore(c, c.Writer, c.Request)
-		replace(c, w, r)
+		out, errs := replace(c, w, r), len(c.Errors)
 		next(c)
+		if len(c.Errors) > errs {
+			out.end(c.Errors.Last())
+		} else {
+			out.end(nil)
+		}
 	})
 	if a.chain(c).timeout {
 		handler = http.TimeoutHandler(handler, 0, "") // which package middleware refuses
@@ -115,10 +118,6 @@ func (a *adapter) request(c *gin.Context) *http.Request {
 			p.Value = strings.TrimPrefix(p.Value, "/") // as net/http has it
 		}
 		r.SetPathValue(p.Key, p.Value)
-	}
-	if kept, ok := c.Get(gin.BodyBytesKey); ok { // by ShouldBindBodyWith, which has read the body
-		data, _ := kept.([]byte)
-		r.Body = io.NopCloser(bytes.NewReader(data))
 	}
 	return r
 }
@@ -145,8 +144,10 @@ func (a *adapter) chain(c *gin.Context) chain {
 }
 
 // replace gives c the writer and the request of package middleware, for what runs behind it.
-func replace(c *gin.Context, w http.ResponseWriter, r *http.Request) {
-	c.Writer, c.Request = &writer{ResponseWriter: c.Writer, out: w, size: c.Writer.Size()}, r
+func replace(c *gin.Context, w http.ResponseWriter, r *http.Request) *writer {
+	out := &writer{ResponseWriter: c.Writer, out: w, size: c.Writer.Size()}
+	c.Writer, c.Request = out, r
+	return out
 }
 
 func restore(c *gin.Context, w gin.ResponseWriter, r *http.Request) { c.Writer, c.Request = w, r }

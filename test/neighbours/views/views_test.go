@@ -105,7 +105,7 @@ func (v view) declarations() []string {
 }
 
 func (v view) compare(t *testing.T, declared string, spell speller, seed uint64) {
-	const requests = 4000
+	const requests = 1200
 	r := rand.New(rand.NewPCG(seed, 0))
 	key, when, _ := strings.Cut(declared, "; when=")
 	var saw, locked string
