@@ -8,35 +8,16 @@ import (
 	"github.com/go-kratos/kratos/v2/transport"
 	khttp "github.com/go-kratos/kratos/v2/transport/http"
 	"github.com/gogf/gf/v2/net/ghttp"
-	"github.com/gorilla/mux"
-	"github.com/zeromicro/go-zero/rest"
-	"github.com/zeromicro/go-zero/rest/pathvar"
+
+	"github.com/latchkey-go/latchkey/middleware"
 )
 
 // Guarded is what middleware.New returns.
 type Guarded = func(http.Handler) http.Handler
 
-// withPath has wrap see the parameters of a route where net/http has them, as vars knows them.
-func withPath(wrap Guarded, vars func(*http.Request) map[string]string) Guarded {
-	return func(next http.Handler) http.Handler {
-		guarded := wrap(next)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			for name, value := range vars(r) {
-				r.SetPathValue(name, value)
-			}
-			guarded.ServeHTTP(w, r)
-		})
-	}
-}
-
-// ForGoZero makes a middleware of go-zero's rest, for rest.WithMiddlewares.
-func ForGoZero(wrap Guarded) rest.Middleware {
-	return rest.ToMiddleware(withPath(wrap, pathvar.Vars))
-}
-
 // ForKratos makes a filter of Kratos' HTTP server, for a route. A filter of the whole server runs before the route is known.
 func ForKratos(wrap Guarded) khttp.FilterFunc {
-	return withPath(func(next http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
 		return wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if tr, ok := transport.FromServerContext(r.Context()); ok {
 				if ht, ok := tr.(*khttp.Transport); ok {
@@ -45,20 +26,23 @@ func ForKratos(wrap Guarded) khttp.FilterFunc {
 			}
 			next.ServeHTTP(w, r)
 		}))
-	}, mux.Vars)
+	}
 }
 
 // ForGoFrame makes a middleware of GoFrame's ghttp. GoFrame keeps a response until all middleware has run; here it is written within the guard,
-// so that no success is sent for work whose lock was lost.
+// so that no success is sent for work whose lock was lost. A handler's error is left to the middleware further out that answers for it.
 func ForGoFrame(wrap Guarded) ghttp.HandlerFunc {
 	return func(r *ghttp.Request) {
 		guarded := wrap(http.HandlerFunc(func(w http.ResponseWriter, held *http.Request) {
 			r.SetCtx(held.Context())
 			r.Middleware.Next()
+			middleware.Failed(w, r.GetError())
 			if r.Response.Status != 0 {
 				w.WriteHeader(r.Response.Status)
 			}
-			_, _ = w.Write(r.Response.Buffer())
+			if r.Response.BufferLength() > 0 {
+				_, _ = w.Write(r.Response.Buffer())
+			}
 			r.Response.ClearBuffer()
 		}))
 		for name, value := range r.GetRouterMap() {

@@ -2,6 +2,7 @@ package frameworks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,7 +14,9 @@ import (
 	khttp "github.com/go-kratos/kratos/v2/transport/http"
 	"github.com/gogf/gf/v2/frame/g"
 	"github.com/gogf/gf/v2/net/ghttp"
+	"github.com/gorilla/mux"
 	"github.com/zeromicro/go-zero/rest"
+	"github.com/zeromicro/go-zero/rest/pathvar"
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/guard/guardtest"
@@ -26,16 +29,19 @@ type server func(t *testing.T, guarded Guarded, settle func(ctx context.Context,
 
 var servers = map[string]server{"go-zero": serveGoZero, "GoFrame": serveGoFrame, "Kratos": serveKratos}
 
+// pathValues are those of frameworks that keep them where net/http does not look.
+var pathValues = map[string][]middleware.Option{"go-zero": {middleware.PathValues(pathvar.Vars)}, "Kratos": {middleware.PathValues(mux.Vars)}}
+
 func serveGoZero(t *testing.T, guarded Guarded, settle func(context.Context, string) string) string {
 	address := free(t)
 	conf := rest.RestConf{Host: "127.0.0.1", Port: port(t, address)}
 	conf.Log.Mode, conf.Log.Level = "console", "severe"
 	conf.MaxConns = 100
 	s := rest.MustNewServer(conf)
-	s.AddRoutes(rest.WithMiddlewares([]rest.Middleware{ForGoZero(guarded)}, rest.Route{
+	s.AddRoutes(rest.WithMiddlewares([]rest.Middleware{rest.ToMiddleware(guarded)}, rest.Route{
 		Method: http.MethodPost, Path: "/orders/:id/settle",
 		Handler: func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.WriteString(w, settle(r.Context(), r.PathValue("id")))
+			_, _ = io.WriteString(w, settle(r.Context(), pathvar.Vars(r)["id"]))
 		},
 	}))
 	go s.Start()
@@ -107,13 +113,13 @@ func listens(t *testing.T, address string) string {
 	}
 }
 
-func guarded(t *testing.T, l lock.Locker) Guarded {
+func guarded(t *testing.T, l lock.Locker, opts ...middleware.Option) Guarded {
 	t.Helper()
 	settle, err := guard.New(l, guard.Name("order.settle"), guard.Key("order:#{path.id}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrap, err := middleware.New(settle)
+	wrap, err := middleware.New(settle, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +146,7 @@ func TestBusy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := guardtest.New()
 			inside, leave := make(chan string, 2), make(chan struct{})
-			url := serve(t, guarded(t, l), func(_ context.Context, id string) string {
+			url := serve(t, guarded(t, l, pathValues[name]...), func(_ context.Context, id string) string {
 				inside <- id
 				if id == "42" {
 					<-leave
@@ -185,4 +191,29 @@ func TestLost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// In GoFrame, the error of a handler is answered by a middleware further out, and fails the work: the key of a success would be kept.
+func TestErrorInGoFrame(t *testing.T) {
+	var events guardtest.Events
+	l := guardtest.New()
+	settle := guard.Must(guard.New(l, guard.Name("order.settle"), guard.Key("order:#{path.id}"), guard.HoldAtLeast(time.Hour), guard.Observe(events.Observe)))
+	address := free(t)
+	s := g.Server(address)
+	s.SetAddr(address)
+	s.SetDumpRouterMap(false)
+	s.SetLogStdout(false)
+	s.Group("/", func(group *ghttp.RouterGroup) {
+		group.Middleware(ghttp.MiddlewareHandlerResponse, ForGoFrame(guard.Must(middleware.New(settle))))
+		group.POST("/orders/:id/settle", func(r *ghttp.Request) { r.SetError(errors.New("sold out")) })
+	})
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Shutdown() })
+	if status, body := post(t, listens(t, address)+"/orders/42/settle"); status != http.StatusOK || !strings.Contains(body, "sold out") {
+		t.Errorf("got %d: %s", status, body)
+	}
+	events.WantOutcomes(t, "order.settle", guard.OutcomeError)
+	l.WantNothingHeld(t)
 }
