@@ -67,4 +67,7 @@
 //
 // Chain it after authentication, so that strangers can't hold locks, and before what opens transactions, so that a
 // commit is still under the lock. Recovery may stand on either side: a panic releases the lock and goes on.
+//
+// gRPC's gateway calls no interceptor where it calls a service within its own process (RegisterXHandlerServer), and so no guard: let it
+// connect to the server (RegisterXHandlerFromEndpoint), or put package middleware in front of it.
 package interceptor

@@ -51,7 +51,7 @@ func (w *writer) answerLocked() {
 		return
 	}
 	w.phase = open
-	_ = w.link.SetWriteDeadline(time.Now().Add(firstByte))
+	_ = w.linkLocked().SetWriteDeadline(time.Now().Add(firstByte))
 	if c, ok := w.link.(io.Writer); ok {
 		_, _ = io.WriteString(c, lostAnswer)
 	}

@@ -27,25 +27,16 @@ type link interface {
 	SetWriteDeadline(time.Time) error
 }
 
-// outside is a link by the writers further out. What may be hidden in one of them, it finds in the field that it is embedded in.
-type outside struct{ http.ResponseWriter }
-
-func (o *outside) SetReadDeadline(t time.Time) error {
-	for w := o.ResponseWriter; w != nil; w = further(w) {
-		if d, ok := w.(interface{ SetReadDeadline(time.Time) error }); ok {
-			return d.SetReadDeadline(t)
+// linkLocked finds it among the writers further out, unless the connection was hijacked.
+func (w *writer) linkLocked() link {
+	for out := w.ResponseWriter; w.link == nil; out = further(out) {
+		if out == nil {
+			w.link = http.NewResponseController(w.ResponseWriter) // which says that it can't
+			break
 		}
+		w.link, _ = out.(link)
 	}
-	return http.ErrNotSupported
-}
-
-func (o *outside) SetWriteDeadline(t time.Time) error {
-	for w := o.ResponseWriter; w != nil; w = further(w) {
-		if d, ok := w.(interface{ SetWriteDeadline(time.Time) error }); ok {
-			return d.SetWriteDeadline(t)
-		}
-	}
-	return http.ErrNotSupported
+	return w.link
 }
 
 // further returns the writer that w is around, as most are that have no method Unwrap: struct{ http.ResponseWriter; status int }. It is
@@ -112,14 +103,14 @@ func (w *writer) enforceLocked() {
 	begun, failed := w.phase != holding, w.status >= http.StatusBadRequest
 	reads := w.hijacked || w.reads
 	if w.newer != nil && reads || w.lost != nil && (w.hijacked || begun && !failed || !begun && reads) {
-		w.interrupted = w.link.SetReadDeadline(past) == nil || w.interrupted
+		w.interrupted = w.linkLocked().SetReadDeadline(past) == nil || w.interrupted
 	}
 	switch {
 	case w.lost == nil || failed || !begun:
 	case w.phase == opening:
-		_ = w.link.SetWriteDeadline(time.Now().Add(firstByte))
+		_ = w.linkLocked().SetWriteDeadline(time.Now().Add(firstByte))
 	default:
-		_ = w.link.SetWriteDeadline(past)
+		_ = w.linkLocked().SetWriteDeadline(past)
 	}
 }
 
@@ -227,16 +218,16 @@ func (w *writer) cut(err error) bool {
 	if w.hijacked {
 		w.lost = cmp.Or(w.lost, err)
 		w.answerLocked()
-		_ = w.link.SetReadDeadline(past)
-		_ = w.link.SetWriteDeadline(past)
+		_ = w.linkLocked().SetReadDeadline(past)
+		_ = w.linkLocked().SetWriteDeadline(past)
 		return true
 	}
-	_ = w.link.SetWriteDeadline(time.Now().Add(firstByte))
+	_ = w.linkLocked().SetWriteDeadline(time.Now().Add(firstByte))
 	_ = http.NewResponseController(w.ResponseWriter).Flush() // a client without a byte would send the request again
 	if w.endsByClosing() && abort(w.ResponseWriter) {
 		return true
 	}
-	return w.link.SetWriteDeadline(past) == nil
+	return w.linkLocked().SetWriteDeadline(past) == nil
 }
 
 // endsByClosing reports whether the client takes the end of the connection for that of the response.

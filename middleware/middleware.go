@@ -277,16 +277,11 @@ func (e *statusError) Error() string {
 // not yet: it is for adapters to routers whose handlers return errors that are answered further out, and for handlers that answer
 // errors with a status of success. Without a guard, or with a nil err, it does nothing.
 func Failed(w http.ResponseWriter, err error) {
-	for w != nil && err != nil {
+	for ; w != nil && err != nil; w = further(w) {
 		if out, ok := w.(interface{ failed(error) }); ok {
 			out.failed(err)
 			return
 		}
-		further, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return
-		}
-		w = further.Unwrap()
 	}
 }
 

@@ -63,7 +63,7 @@ type writer struct {
 	mu          sync.Mutex
 	status      int // 0 until chosen; written with the mutex held, and by the handler's side only
 	phase       phase
-	link        link            // ends reads and writes
+	link        link            // ends reads and writes; nil until it is needed
 	hijacked    bool            // link is the handler's own connection
 	ctx         context.Context // of the handler, while it runs
 	stop        func() bool     // ends the watch over ctx
@@ -82,7 +82,6 @@ type response interface {
 // reset makes w the writer of one request.
 func (w *writer) reset(to http.ResponseWriter, r *http.Request) {
 	w.ResponseWriter, w.major, w.minor = to, r.ProtoMajor, r.ProtoMinor
-	w.link = &outside{to}
 	w.head, w.length, w.limit = r.Method == http.MethodHead, -1, heldBack
 	if out, ok := to.(response); ok && out.Written() {
 		w.status, w.phase = out.Status(), open
