@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
 // leaveInterval is how long a failed Acquire waits until its traces are removed from Redis.
@@ -35,7 +36,7 @@ func (c *Client) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
 // acquire is Acquire. The lock may be one that is not re-entrant.
 func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (*hold, error) {
 	name, began := c.mapName(r.Key), time.Now()
-	if err := cmp.Or(r.Validate(), c.topology.check(name), context.Cause(ctx)); err != nil {
+	if err := cmp.Or(r.Validate(), c.checkSlot(name), context.Cause(ctx)); err != nil {
 		return nil, err
 	}
 	if err := c.claims.begin(); err != nil {
@@ -123,7 +124,7 @@ func (c *Client) reenter(ctx context.Context, outer *hold, r lock.Request, began
 	if !ok {
 		return nil, nil
 	}
-	a := c.road.ask(ctx, began.Add(c.patience(r.Wait)), update.call)
+	a := c.road.Ask(ctx, began.Add(c.patience(r.Wait)), update.call)
 	if err := h.enter(update.version, a); err != nil {
 		return nil, err
 	}
@@ -155,7 +156,7 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 		pause := c.spin
 		w.backoff = &pause
 	}
-	if c.road.replicas.count == 0 {
+	if !c.road.Confirms() {
 		w.passable = handsOver(ho.family)
 	}
 	if err := w.run(ho.lineID(), ho.family.channel(ho), r.Wait); err != nil {
@@ -171,22 +172,22 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 // try asks Redis once for a holder's first hold; see waiter.
 func (c *Client) try(ctx context.Context, h *hold, by time.Time) (done bool, ttl time.Duration, err error) {
 	ho := h.holder
-	a := c.road.ask(ctx, by, ho.family.enter(ho, ho.asked))
-	if a.doubts > 0 {
-		c.claims.tried(ho, a.doubts)
+	a := c.road.Ask(ctx, by, ho.family.enter(ho, ho.asked))
+	if a.Doubts > 0 {
+		c.claims.tried(ho, a.Doubts)
 	}
 	switch {
-	case wrongType(a.err): // of all that this package makes, that can be a semaphore
-		return false, -1, fmt.Errorf("%w: %w", &lock.KindError{Held: lock.Permit, Wanted: ho.kind}, a.err)
-	case a.err != nil:
-		return false, -1, a.err
-	case a.values[0] < 0:
-		return false, -1, &lock.KindError{Held: lock.Kind(a.values[1]), Wanted: ho.kind}
-	case a.values[0] == 0:
+	case transport.WrongType(a.Err): // of all that this package makes, that can be a semaphore
+		return false, -1, fmt.Errorf("%w: %w", &lock.KindError{Held: lock.Permit, Wanted: ho.kind}, a.Err)
+	case a.Err != nil:
+		return false, -1, a.Err
+	case a.Values[0] < 0:
+		return false, -1, &lock.KindError{Held: lock.Kind(a.Values[1]), Wanted: ho.kind}
+	case a.Values[0] == 0:
 		if ho.queues {
 			c.claims.queued(ho)
 		}
-		return false, duration(a.values[1]), nil
+		return false, duration(a.Values[1]), nil
 	}
 	return true, ho.asked, h.enter(0, a)
 }

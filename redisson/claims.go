@@ -109,12 +109,12 @@ func (s *claims) enter(h *hold, version int32, a answer) error {
 	s.mu.Lock()
 	defer s.unlock()
 	s.applyLocked(h.holder, a, version)
-	err := a.err
+	err := a.Err
 	switch {
-	case a.gone():
+	case a.Gone():
 		err = h.lostError(present(), h.holder.goneError())
 	case err == nil:
-		h.since, h.token = instantOf(a.sent), a.values[2]
+		h.since, h.token = instantOf(a.Sent), a.Values[2]
 	}
 	return s.admitLocked(h, present(), cmp.Or(err, ended))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
+	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -43,8 +44,8 @@ type Client struct {
 	spin     backoff
 
 	holders    atomic.Int64
-	topology   topology
-	road       *road
+	topology   transport.Topology
+	road       *transport.Road
 	claims     *claims
 	lines      lines
 	waiters    waiters
@@ -89,8 +90,8 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	}
 	c := &Client{rdb: rdb, id: newUUID(), timeout: s.timeout, mapName: s.mapName, fairWait: s.fairWait, tokenTTL: s.tokenTTL, spin: s.spin, stop: make(chan struct{}), metrics: m}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.topology = topology{pubsub.NewTopology(rdb, pubsub.Mode(s.sharded))}
-	c.road = newRoad(rdb, c.topology, s)
+	c.topology = transport.Topology{Topology: pubsub.NewTopology(rdb, pubsub.Mode(s.sharded))}
+	c.road = transport.New(rdb, c.topology, transport.Settings{Timeout: s.timeout, Workers: s.workers, Bounded: s.bounded, Replicas: s.sync, Refuse: refused, Observer: m})
 	c.claims = newClaims(s.watchdogTimeout, max(lateness, 2*s.timeout))
 	if s.named {
 		c.claims.badge = badge{key: clientName(c.id), text: newCard(s.name)}
@@ -98,7 +99,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.subscriber = pubsub.NewSubscriber(rdb, c.topology.Topology)
 	c.lines = lines{subscriber: c.subscriber, byID: map[lineID]*line{}}
 	c.waiters.mostOfKey, c.waiters.most = s.mostOfKey, s.mostWaiters
-	c.road.metrics, c.claims.metrics, c.waiters.metrics = m, m, m
+	c.claims.metrics, c.waiters.metrics = m, m
 	m.watch(c.subscriber)
 	c.wg.Go(func() { c.watch(c.stop) })
 	return c, nil
@@ -141,7 +142,7 @@ func dial(url string) (redis.UniversalClient, error) {
 	o.ContextTimeoutEnabled, o.MaxRetries = true, -1
 	o.Dialer = boundedDialer(o.DialTimeout, o.TLSConfig)
 	if o.PoolSize == 0 {
-		o.PoolSize = max(2*gatherFrom, 10*runtime.GOMAXPROCS(0)) // the second is go-redis' own
+		o.PoolSize = max(2*transport.GatherFrom, 10*runtime.GOMAXPROCS(0)) // the second is go-redis' own
 	}
 	return redis.NewClient(o), nil
 }
@@ -158,15 +159,15 @@ func (c *Client) Ping(ctx context.Context) error {
 	if c.ctx.Err() != nil {
 		return ErrClosed
 	}
-	return c.query(ctx, call{number, []string{"latchkey_ping"}, nil}).err
+	return c.query(ctx, call{Script: number, Keys: []string{"latchkey_ping"}, Args: nil}).Err
 }
 
 // query asks for something without changing it. Unlike a change, it does not go out when ctx has ended.
 func (c *Client) query(ctx context.Context, cl call) answer {
 	if ctx.Err() != nil {
-		return answer{err: context.Cause(ctx)}
+		return answer{Err: context.Cause(ctx)}
 	}
-	return c.road.askSoon(ctx, cl)
+	return c.road.AskSoon(ctx, cl)
 }
 
 // background runs f without its caller. Close waits for it; after a Close, the caller does.
@@ -189,7 +190,7 @@ func (c *Client) attending(ctx context.Context) (context.Context, context.Cancel
 	}
 	later, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		if sleep(later, goneInterval) {
+		if sleep(later, transport.GoneInterval) {
 			end(context.Cause(ctx))
 		}
 	})
@@ -208,7 +209,7 @@ func (c *Client) ID() string { return c.id }
 // which still works as long as the Redis client does, or until their lease ends. A second Close does nothing.
 func (c *Client) Close() (err error) {
 	c.closing.Do(func() {
-		bound, cancel := context.WithTimeout(context.Background(), closeGrace+c.timeout-goneInterval)
+		bound, cancel := context.WithTimeout(context.Background(), closeGrace+c.timeout-transport.GoneInterval)
 		defer cancel()
 		quiet := c.claims.close(ErrClosed)
 		c.cancel(ErrClosed)
@@ -231,7 +232,7 @@ func (c *Client) Close() (err error) {
 		}
 		c.hide(bound)
 		close(c.stop)
-		c.road.close()
+		c.road.Close()
 		c.wg.Wait()
 		c.metrics.close()
 		if c.own {

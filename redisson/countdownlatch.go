@@ -57,7 +57,7 @@ func (l *CountDownLatch) change(ctx context.Context, s *script, args ...any) (bo
 	}
 	r := l.c.request(l.key)
 	a, err := l.c.change(ctx, r, l.c.once(r, s, []string{l.key}, append([]any{latchChannel(l.key)}, args...)...))
-	return err == nil && a.values[0] == 1, err
+	return err == nil && a.Values[0] == 1, err
 }
 
 // Count returns the count; 0 for a latch that was never set, and 2^53 for any larger one, which Java can set.
@@ -76,8 +76,8 @@ func (l *CountDownLatch) Await(ctx context.Context) error {
 		return err
 	}
 	w := &waiter{c: l.c, ctx: ctx, try: func(by time.Time) (bool, time.Duration, error) {
-		a := l.c.road.ask(ctx, by, call{number, []string{l.key}, nil})
-		return a.err == nil && a.values[0] <= 0, -1, a.err
+		a := l.c.road.Ask(ctx, by, call{Script: number, Keys: []string{l.key}, Args: nil})
+		return a.Err == nil && a.Values[0] <= 0, -1, a.Err
 	}}
 	return w.run(lineID{name: l.key, kind: latchLine}, latchChannel(l.key), -1)
 }

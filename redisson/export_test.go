@@ -11,7 +11,7 @@ import (
 var ErrGone = errGone
 
 // DigestOfPermitsCancel is in each request that undoes an acquire of an expirable semaphore.
-var DigestOfPermitsCancel = permitsCancel.sha
+var DigestOfPermitsCancel = permitsCancel.SHA
 
 // HolderID is what Redis calls the holder of the innermost hold in ctx, also of one that has ended.
 func HolderID(ctx context.Context, c *Client, name string, kind lock.Kind) string {

@@ -25,7 +25,7 @@ func (fair) enter(ho *holder, lease time.Duration) call {
 	if ho.queues {
 		join = "1"
 	}
-	return call{fairAcquire, fairKeys(ho.name()), []any{ho.id, millis(lease), millis(ho.patience), join}}
+	return call{Script: fairAcquire, Keys: fairKeys(ho.name()), Args: []any{ho.id, millis(lease), millis(ho.patience), join}}
 }
 
 func (f fair) update(ho *holder, c counts, lease time.Duration, why change) call {
@@ -33,11 +33,11 @@ func (f fair) update(ho *holder, c counts, lease time.Duration, why change) call
 }
 
 func (fair) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{fairRelease, fairKeys(ho.name()), []any{ho.id, millis(ho.patience), lockChannel(ho.name()), heir, millis(kept)}}
+	return call{Script: fairRelease, Keys: fairKeys(ho.name()), Args: []any{ho.id, millis(ho.patience), lockChannel(ho.name()), heir, millis(kept)}}
 }
 
 func (fair) force(name string, _ lock.Kind) call {
-	return call{fairForce, fairKeys(name), []any{lockChannel(name)}}
+	return call{Script: fairForce, Keys: fairKeys(name), Args: []any{lockChannel(name)}}
 }
 
 func (fair) channel(ho *holder) string { return lockChannel(ho.name()) + ":" + ho.id }

@@ -85,24 +85,24 @@ type plain struct {
 }
 
 func (plain) enter(ho *holder, lease time.Duration) call {
-	return call{lockAcquire, ho.keys[:], []any{ho.id, millis(lease)}}
+	return call{Script: lockAcquire, Keys: ho.keys[:], Args: []any{ho.id, millis(lease)}}
 }
 
 // update also keeps the counter of a fenced hold alive: the hold may last longer than counters are kept.
 func (p plain) update(ho *holder, c counts, lease time.Duration, why change) call {
-	cl := call{lockUpdate, ho.keys[:], []any{ho.id, millis(lease), c.all}}
+	cl := call{Script: lockUpdate, Keys: ho.keys[:], Args: []any{ho.id, millis(lease), c.all}}
 	if c.fenced > 0 && (why == fencing || p.tokenTTL > 0) {
-		cl.keys, cl.args = append(cl.keys, tokenKey(ho.name())), append(cl.args, millis(p.tokenTTL), why == fencing)
+		cl.Keys, cl.Args = append(cl.Keys, tokenKey(ho.name())), append(cl.Args, millis(p.tokenTTL), why == fencing)
 	}
 	return cl
 }
 
 func (p plain) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{lockRelease, ho.keys[:], []any{ho.id, p.channel(ho), heir, millis(kept)}}
+	return call{Script: lockRelease, Keys: ho.keys[:], Args: []any{ho.id, p.channel(ho), heir, millis(kept)}}
 }
 
 func (plain) force(name string, _ lock.Kind) call {
-	return call{lockForce, []string{name}, []any{lockChannel(name)}}
+	return call{Script: lockForce, Keys: []string{name}, Args: []any{lockChannel(name)}}
 }
 
 func (plain) channel(ho *holder) string { return lockChannel(ho.name()) }
@@ -112,7 +112,7 @@ type fenced struct{ plain }
 
 func (f fenced) enter(ho *holder, lease time.Duration) call {
 	c := f.plain.enter(ho, lease)
-	c.keys, c.args = append(c.keys, tokenKey(ho.name())), append(c.args, millis(f.tokenTTL))
+	c.Keys, c.Args = append(c.Keys, tokenKey(ho.name())), append(c.Args, millis(f.tokenTTL))
 	return c
 }
 
@@ -120,11 +120,11 @@ func (f fenced) enter(ho *holder, lease time.Duration) call {
 type spin struct{ plain }
 
 func (spin) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{lockRelease, ho.keys[:], []any{ho.id, "", heir, millis(kept)}}
+	return call{Script: lockRelease, Keys: ho.keys[:], Args: []any{ho.id, "", heir, millis(kept)}}
 }
 
 func (spin) force(name string, _ lock.Kind) call {
-	return call{lockForce, []string{name}, []any{""}}
+	return call{Script: lockForce, Keys: []string{name}, Args: []any{""}}
 }
 
 func (spin) channel(*holder) string { return "" }
@@ -152,15 +152,15 @@ type permit struct{}
 func permitKeys(name string) []string { return []string{name, permitsKey(name), permitsMark(name)} }
 
 func (permit) enter(ho *holder, lease time.Duration) call {
-	return call{permitAcquire, permitKeys(ho.name()), []any{ho.id, semaphoreChannel(ho.name()), millis(lease), ho.limit}}
+	return call{Script: permitAcquire, Keys: permitKeys(ho.name()), Args: []any{ho.id, semaphoreChannel(ho.name()), millis(lease), ho.limit}}
 }
 
 func (permit) update(ho *holder, _ counts, lease time.Duration, _ change) call {
-	return call{permitUpdate, permitKeys(ho.name()), []any{ho.id, semaphoreChannel(ho.name()), millis(lease)}}
+	return call{Script: permitUpdate, Keys: permitKeys(ho.name()), Args: []any{ho.id, semaphoreChannel(ho.name()), millis(lease)}}
 }
 
 func (p permit) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{permitRelease, permitKeys(ho.name()), []any{ho.id, p.channel(ho), heir, millis(kept)}}
+	return call{Script: permitRelease, Keys: permitKeys(ho.name()), Args: []any{ho.id, p.channel(ho), heir, millis(kept)}}
 }
 
 // force is never asked for: there is no Lock of this kind.

@@ -49,9 +49,9 @@ func (h fencedHold) Token() int64 { return h.token }
 
 // number reads a number from Redis; 0 if there is none.
 func (c *Client) number(ctx context.Context, key string) (int64, error) {
-	a := c.query(ctx, call{number, []string{key}, nil})
-	if a.err != nil {
-		return 0, a.err
+	a := c.query(ctx, call{Script: number, Keys: []string{key}, Args: nil})
+	if a.Err != nil {
+		return 0, a.Err
 	}
-	return a.values[0], nil
+	return a.Values[0], nil
 }

@@ -133,7 +133,7 @@ func (h *hold) release(ctx context.Context, kept time.Duration) error {
 	}
 	ctx, cancel := h.c.attending(ctx)
 	defer cancel()
-	return cmp.Or(lost, d.end(ctx, h.c.road.askSoon(ctx, d.task.call)))
+	return cmp.Or(lost, d.end(ctx, h.c.road.AskSoon(ctx, d.task.call)))
 }
 
 // departure is the release of a hold, about which Redis is asked: by the call of its task, or by confirm if that is a turn.
@@ -172,7 +172,7 @@ func (h *hold) depart(kept time.Duration) (d departure, lost error) {
 		c.pass(to, grant{since: t.began})
 		return departure{hold: h, task: t}, nil
 	}
-	if t.call.script == nil {
+	if t.call.Script == nil {
 		return d, lost
 	}
 	d = departure{hold: h, task: t, to: to}
@@ -189,15 +189,15 @@ func (d departure) end(ctx context.Context, a answer) (err error) {
 	err = c.claims.endRelease(d.hold, t, a)
 	switch {
 	case d.to == nil:
-	case a.yes():
+	case a.Yes():
 		granted := a // only this one outlives the release
-		c.pass(d.to, grant{since: instantOf(a.sent), version: t.version, answer: &granted})
+		c.pass(d.to, grant{since: instantOf(a.Sent), version: t.version, answer: &granted})
 	default:
 		d.decline()
 	}
 	switch {
 	case t.whole || err == nil:
-	case a.gone(), d.to != nil && lasting(a.err):
+	case a.Gone(), d.to != nil && lasting(a.Err):
 		err = d.removed(ctx, err)
 	}
 	switch {
@@ -205,10 +205,10 @@ func (d departure) end(ctx context.Context, a answer) (err error) {
 		c.lines.resume(d.hold)
 	case t.free:
 		notified := int64(-1)
-		if a.yes() && c.topology.Cluster() == nil { // there, each node knows of its own subscribers only
-			notified = a.values[1]
+		if a.Yes() && c.topology.Cluster() == nil { // there, each node knows of its own subscribers only
+			notified = a.Values[1]
 		}
-		c.lines.released(d.hold, notified, max(c.claims.turn(d.hold.holder), time.Since(a.sent)))
+		c.lines.released(d.hold, notified, max(c.claims.turn(d.hold.holder), time.Since(a.Sent)))
 	}
 	return err
 }

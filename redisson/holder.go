@@ -154,12 +154,12 @@ func (ho *holder) renewed() bool {
 // answer stays true in whatever order answers arrive. The exception is an update that cuts the lease: while one may still arrive,
 // no answer counts for more than the cut. An answer to a question from before a suspension counts for nothing.
 func (ho *holder) believe(a answer) (lease time.Duration) {
-	lease = duration(a.values[1])
-	if cut := ho.cut; cut != nil && (cut.underway > 0 || instantOf(a.sent) < cut.by) {
+	lease = duration(a.Values[1])
+	if cut := ho.cut; cut != nil && (cut.underway > 0 || instantOf(a.Sent) < cut.by) {
 		lease = min(lease, cut.lease)
 	}
-	if suspension(a.sent, time.Now()) < lease/3 {
-		ho.validUntil = max(ho.validUntil, instantOf(a.sent).add(goodFor(lease)))
+	if suspension(a.Sent, time.Now()) < lease/3 {
+		ho.validUntil = max(ho.validUntil, instantOf(a.Sent).add(goodFor(lease)))
 	}
 	ho.lastErr = nil
 	return lease
@@ -178,7 +178,7 @@ func (ho *holder) beginCut(lease time.Duration, now instant) {
 // endCut notes the end of such an update. If one of its attempts was not answered, a copy may arrive until late.
 func (ho *holder) endCut(a answer, late instant) {
 	ho.cut.underway--
-	if a.doubts == 0 {
+	if a.Doubts == 0 {
 		late = present()
 	}
 	ho.cut.by = max(ho.cut.by, late)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
 // Name has a client say who it is, for those who look at its locks: see [Identity] and [Client.Inspect]. While it holds or waits for
@@ -112,12 +114,12 @@ func (s *claims) badgeLocked(now instant) (todo []task) {
 	}
 	s.schedule.set(&b.entry, b, next)
 	b.shown = text != ""
-	return []task{{of: b, call: call{clientShow, []string{b.key}, []any{text, millis(s.timeout)}}}}
+	return []task{{of: b, call: call{Script: clientShow, Keys: []string{b.key}, Args: []any{text, millis(s.timeout)}}}}
 }
 
 // shownLocked notes an answer about the badge.
 func (s *claims) shownLocked(a answer) {
-	if at := present().add(s.retryAfter()); a.err != nil && s.badge.index > 0 && at < s.badge.due {
+	if at := present().add(s.retryAfter()); a.Err != nil && s.badge.index > 0 && at < s.badge.due {
 		s.schedule.set(&s.badge.entry, &s.badge, at)
 	}
 }
@@ -129,7 +131,7 @@ func (c *Client) hide(ctx context.Context) {
 	shown := s.badge.shown
 	s.mu.Unlock()
 	if shown {
-		c.road.askSoon(ctx, call{clientShow, []string{s.badge.key}, []any{"", 0}})
+		c.road.AskSoon(ctx, call{Script: clientShow, Keys: []string{s.badge.key}, Args: []any{"", 0}})
 	}
 }
 
@@ -159,7 +161,7 @@ func (who identities) learn(in *inquiry, objects ...*Object) {
 			add(w.Client)
 		}
 	}
-	for _, names := range in.c.topology.keysByMaster(unknown) {
+	for _, names := range transport.ByMaster(in.c.topology, unknown, func(key string) string { return key }) {
 		for names := range slices.Chunk(names, lookedTogether) {
 			who.ask(in, names)
 		}
@@ -180,13 +182,13 @@ func (who identities) ask(in *inquiry, names []string) {
 	for i, name := range names {
 		args[i] = name
 	}
-	a := in.ask(call{clientWho, names[:1], args})
-	if a.err != nil || len(a.list) != len(names) {
+	a := in.ask(call{Script: clientWho, Keys: names[:1], Args: args})
+	if a.Err != nil || len(a.List) != len(names) {
 		return
 	}
 	for i, name := range names {
 		var said card
-		if text, ok := a.list[i].(string); ok && json.Unmarshal([]byte(text), &said) == nil {
+		if text, ok := a.List[i].(string); ok && json.Unmarshal([]byte(text), &said) == nil {
 			who[strings.TrimPrefix(name, clientName(""))] = Identity(said)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/latchkey-go/latchkey/internal/reply"
+	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
 const (
@@ -97,7 +98,7 @@ func (in *inquiry) advance(keys int64) {
 // objects looks at keys, one master after the other. Its errors are as those of InspectKeys.
 func (in *inquiry) objects(keys []string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		for _, keys := range in.c.topology.keysByMaster(keys) {
+		for _, keys := range transport.ByMaster(in.c.topology, keys, func(key string) string { return key }) {
 			for len(keys) > 0 {
 				found, err := in.look(keys[:together(keys)])
 				if err != nil {
@@ -137,14 +138,14 @@ type looked struct {
 func (in *inquiry) look(keys []string) (found []looked, err error) {
 	a := in.ask(inspectCall(keys[0], keys...))
 	switch {
-	case a.err != nil && !lasting(a.err):
-		return nil, a.err
-	case a.err != nil: // because of one of them, perhaps
-		a.list = make([]any, len(keys))
-	case len(a.list) == 0 || len(a.list) > len(keys):
+	case a.Err != nil && !lasting(a.Err):
+		return nil, a.Err
+	case a.Err != nil: // because of one of them, perhaps
+		a.List = make([]any, len(keys))
+	case len(a.List) == 0 || len(a.List) > len(keys):
 		return nil, errUnreadable
 	}
-	for i, answer := range a.list {
+	for i, answer := range a.List {
 		one := looked{Object: Object{Key: keys[i]}}
 		if answer == nil {
 			one.Object, one.err = in.alone(keys[i])
@@ -171,11 +172,11 @@ func (in *inquiry) look(keys []string) (found []looked, err error) {
 // alone looks at one key, whose error is its own.
 func (in *inquiry) alone(key string) (Object, error) {
 	a := in.ask(inspectCall(key, key))
-	if a.err == nil && len(a.list) != 1 {
-		a.err = errUnreadable
+	if a.Err == nil && len(a.List) != 1 {
+		a.Err = errUnreadable
 	}
-	if a.err != nil {
-		return Object{}, a.err
+	if a.Err != nil {
+		return Object{}, a.Err
 	}
-	return readObject(key, a.list[0])
+	return readObject(key, a.List[0])
 }

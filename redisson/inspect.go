@@ -37,7 +37,7 @@ func (c *Client) InspectKey(ctx context.Context, key string) (Object, error) {
 
 // checkKey refuses what can be no key of an object.
 func (c *Client) checkKey(key string) error {
-	return cmp.Or((lock.Request{Key: key}).Validate(), c.topology.check(key))
+	return cmp.Or((lock.Request{Key: key}).Validate(), c.checkSlot(key))
 }
 
 func (c *Client) inspect(ctx context.Context, key string) (Object, error) {
@@ -58,7 +58,7 @@ func inspectCall(way string, keys ...string) call {
 	for _, key := range keys {
 		args = append(args, key, suffixBase(key))
 	}
-	return call{inspect, []string{way}, args}
+	return call{Script: inspect, Keys: []string{way}, Args: args}
 }
 
 // seen is what an inspection was answered of one object, by its parts.

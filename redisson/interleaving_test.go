@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -29,7 +28,7 @@ func (h slowScript) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (h slowScript) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		args := cmd.Args()
-		if len(args) < 2 || args[1] != h.script.sha {
+		if len(args) < 2 || args[1] != h.script.SHA {
 			return next(ctx, cmd)
 		}
 		if h.before != nil {
@@ -129,7 +128,7 @@ func TestLateAttemptIsRemoved(t *testing.T) {
 	ho := &holder{id: c.nextHolder(lock.Exclusive), keys: [1]string{"k"}, family: plain{}, asked: 30 * time.Second}
 	c.claims.tried(ho, 1)
 	removed := c.claims.discard(ho)
-	if a := c.road.askSoon(t.Context(), plain{}.enter(ho, ho.asked)); !a.yes() {
+	if a := c.road.AskSoon(t.Context(), plain{}.enter(ho, ho.asked)); !a.Yes() {
 		t.Fatalf("the late attempt: %+v", a)
 	}
 	for deadline := time.Now().Add(5 * time.Second); admin.Exists(t.Context(), "k").Val() != 0; <-time.After(10 * time.Millisecond) {
@@ -281,19 +280,6 @@ func TestOutageIsToldToTheWholeLine(t *testing.T) {
 				t.Errorf("the last waiter learned of it after %v", d)
 			}
 		})
-	}
-}
-
-// A session is kept for a while, and for no longer than go-redis leaves its socket alone.
-func TestOldSessionsGoBackToThePool(t *testing.T) {
-	r := &road{sweeper: time.AfterFunc(forever, func() {})}
-	defer r.sweeper.Stop()
-	l, now := &lane{quick: true, made: 2}, time.Now()
-	young, old := &session{since: now.Add(time.Millisecond - sessionAge)}, &session{since: now.Add(-sessionAge)}
-	r.keepLocked(l, young, now)
-	r.keepLocked(l, old, now)
-	if !slices.Equal(l.sessions, []*session{young}) || !slices.Equal(r.gone, []*session{old}) || l.made != 1 {
-		t.Errorf("%d sessions are kept and %d given back, of %d", len(l.sessions), len(r.gone), l.made)
 	}
 }
 

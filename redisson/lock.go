@@ -151,7 +151,7 @@ func (h *hold) Extend(ctx context.Context, d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	return h.c.claims.endExtension(h, d, update, h.c.road.askSoon(ctx, update.call))
+	return h.c.claims.endExtension(h, d, update, h.c.road.AskSoon(ctx, update.call))
 }
 
 // Remaining returns how long the hold is still good if it is not renewed, and 0 once it has ended. It does not ask Redis.
@@ -176,12 +176,12 @@ func (s *claims) endExtension(h *hold, d time.Duration, update task, a answer) e
 	err := s.overLocked(h, present())
 	switch {
 	case err != nil:
-	case a.gone(): // overtaken by another change
+	case a.Gone(): // overtaken by another change
 		err = h.lostError(present(), h.holder.goneError())
-	case a.err == nil && h.lease > 0:
-		h.lastFor(d, instantOf(a.sent))
+	case a.Err == nil && h.lease > 0:
+		h.lastFor(d, instantOf(a.Sent))
 	default:
-		err = a.err
+		err = a.Err
 	}
 	s.placeLocked(h.holder)
 	return err
@@ -221,13 +221,13 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	a, err := l.c.force(ctx, l.key, l.c.familyOf(l.kind).force(l.key, l.kind), l.kind.Family())
-	return a.yes(), err
+	return a.Yes(), err
 }
 
 // IsLocked reports whether anybody holds the lock: of a read/write lock, this side of it.
 func (l *Lock) IsLocked(ctx context.Context) (bool, error) {
 	a := l.state(ctx)
-	return a.yes(), a.err
+	return a.Yes(), a.Err
 }
 
 // TTL returns how long the lock lasts if it is not renewed. It is 0 when the lock is free, and negative for a lock
@@ -235,21 +235,21 @@ func (l *Lock) IsLocked(ctx context.Context) (bool, error) {
 func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
 	const free = -2
 	a := l.state(ctx)
-	if a.err != nil || a.values[1] == free {
-		return 0, a.err
+	if a.Err != nil || a.Values[1] == free {
+		return 0, a.Err
 	}
-	return duration(a.values[1]), nil
+	return duration(a.Values[1]), nil
 }
 
 func (l *Lock) state(ctx context.Context) answer {
 	if err := l.c.checkName(l.name); err != nil {
-		return answer{err: err}
+		return answer{Err: err}
 	}
 	side := ""
 	if l.kind == lock.Read || l.kind == lock.Write {
 		side = l.kind.String()
 	}
-	return l.c.query(ctx, call{lockState, []string{l.key}, []any{side}})
+	return l.c.query(ctx, call{Script: lockState, Keys: []string{l.key}, Args: []any{side}})
 }
 
 // HoldCount returns how many live holds of this lock are above ctx: how many times the call holds it. It does not ask Redis.
@@ -267,5 +267,5 @@ func (c *Client) checkName(name string, derived ...string) error {
 	if err := (lock.Request{Key: name}).Validate(); err != nil {
 		return err
 	}
-	return c.topology.check(c.mapName(name), derived...)
+	return c.checkSlot(c.mapName(name), derived...)
 }

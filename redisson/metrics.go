@@ -176,7 +176,7 @@ func (m *metrics) of(s *script) *scriptLabels {
 	if known, ok := m.ofScript.Load(s); ok {
 		return known.(*scriptLabels)
 	}
-	name := attribute.String(attrScript, s.name)
+	name := attribute.String(attrScript, s.Name)
 	made := &scriptLabels{repeated: labels(name)}
 	for i, failure := range failures {
 		set := attribute.NewSet(name)
@@ -267,38 +267,38 @@ func (m *metrics) renewed(tasks []task, answers []answer) {
 		}
 		result := renewedFailed
 		switch a := answers[i]; {
-		case a.yes():
+		case a.Yes():
 			result = renewedOK
 			m.lateness.Record(context.Background(), now.sub(t.due).Seconds())
-		case a.gone():
+		case a.Gone():
 			result = renewedGone
 		}
 		m.renewals.Add(context.Background(), 1, m.ofResult[result]...)
 	}
 }
 
-// asked notes the answers to calls that were sent together.
-func (m *metrics) asked(sent time.Time, calls []call, answers []answer) {
+// Asked implements transport.Observer: it notes the answers to calls that were sent together.
+func (m *metrics) Asked(sent time.Time, calls []call, answers []answer) {
 	if m == nil {
 		return
 	}
 	took := time.Since(sent).Seconds()
 	for i, cl := range calls {
-		m.questions.Record(context.Background(), took, m.of(cl.script).asked[failureOf(answers[i].err)]...)
+		m.questions.Record(context.Background(), took, m.of(cl.Script).asked[failureOf(answers[i].Err)]...)
 	}
 }
 
-// askedOne is asked for one call.
-func (m *metrics) askedOne(sent time.Time, cl call, a answer) {
+// AskedOne is Asked for one call.
+func (m *metrics) AskedOne(sent time.Time, cl call, a answer) {
 	if m != nil {
-		m.questions.Record(context.Background(), time.Since(sent).Seconds(), m.of(cl.script).asked[failureOf(a.err)]...)
+		m.questions.Record(context.Background(), time.Since(sent).Seconds(), m.of(cl.Script).asked[failureOf(a.Err)]...)
 	}
 }
 
-// repeated notes that a call is asked again.
-func (m *metrics) repeated(cl call) {
+// Repeated notes that a call is asked again.
+func (m *metrics) Repeated(cl call) {
 	if m != nil {
-		m.repeats.Add(context.Background(), 1, m.of(cl.script).repeated...)
+		m.repeats.Add(context.Background(), 1, m.of(cl.Script).repeated...)
 	}
 }
 

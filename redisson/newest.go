@@ -23,7 +23,7 @@ import (
 // Acquire of r. Without one, it returns the error of an outage, and the announcement may still come to pass.
 func (c *Client) Replace(ctx context.Context, r lock.Request) (newest context.Context, leave func(), err error) {
 	name := c.mapName(r.Key)
-	if err := cmp.Or(r.Validate(), c.topology.check(name), context.Cause(ctx)); err != nil {
+	if err := cmp.Or(r.Validate(), c.checkSlot(name), context.Cause(ctx)); err != nil {
 		return nil, nil, err
 	}
 	if err := c.claims.begin(); err != nil {
@@ -48,9 +48,9 @@ func (c *Client) Replace(ctx context.Context, r lock.Request) (newest context.Co
 func (c *Client) announce(ctx context.Context, name string, wait time.Duration) error {
 	r := c.request(name)
 	cl := c.once(r, newestAnnounce, []string{newestName(name)}, c.id, millis(c.receiptLife()), newestName(name))
-	a := c.road.ask(ctx, time.Now().Add(c.patience(wait)), cl)
-	c.conclude(r, a.doubts > 0 || a.err != nil)
-	return a.err
+	a := c.road.Ask(ctx, time.Now().Add(c.patience(wait)), cl)
+	c.conclude(r, a.Doubts > 0 || a.Err != nil)
+	return a.Err
 }
 
 // turns are the newest calls of this client, by the name of the lock. Redis knows only which client has the newest call; which
@@ -165,9 +165,9 @@ func (c *Client) watchTurns(p *turnPlace) {
 // stillNewest asks whether a call of this client is still the newest at the lock of t, and ends t if it is not. It reports whether
 // Redis has said that it is.
 func (c *Client) stillNewest(t *turn) bool {
-	a := c.query(c.ctx, call{newestLook, []string{newestName(t.name)}, []any{c.id, millis(c.receiptLife())}})
-	if a.err == nil && a.values[0] == 0 {
+	a := c.query(c.ctx, call{Script: newestLook, Keys: []string{newestName(t.name)}, Args: []any{c.id, millis(c.receiptLife())}})
+	if a.Err == nil && a.Values[0] == 0 {
 		c.turns.replaced(t)
 	}
-	return a.yes()
+	return a.Yes()
 }

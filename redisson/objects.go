@@ -74,8 +74,8 @@ func (s *search) servers() (all []server, err error) {
 	all = []server{{key: searchKey}}
 	if c := s.c; c.topology.Cluster() != nil {
 		if c.topology.Master(searchKey) == "" { // any question has the map of the cluster read
-			if a := s.ask(call{listChannels, []string{searchKey}, []any{0}}); a.err != nil {
-				return nil, a.err
+			if a := s.ask(call{Script: listChannels, Keys: []string{searchKey}, Args: []any{0}}); a.Err != nil {
+				return nil, a.Err
 			}
 		}
 		all = c.masters()
@@ -84,8 +84,8 @@ func (s *search) servers() (all []server, err error) {
 		return all, nil
 	}
 	for i := range all {
-		if a := s.ask(call{size, []string{all[i].key}, nil}); a.err == nil { // or else it is not known
-			all[i].size = max(0, a.values[0])
+		if a := s.ask(call{Script: size, Keys: []string{all[i].key}, Args: nil}); a.Err == nil { // or else it is not known
+			all[i].size = max(0, a.Values[0])
 			s.done.Total += all[i].size
 		}
 	}
@@ -159,15 +159,15 @@ func (s *search) at(m *server) bool {
 	for _, p := range channelPasses {
 		patterns = append(patterns, p.pattern)
 	}
-	a := s.ask(call{listChannels, []string{m.key}, patterns})
-	if a.err == nil && len(a.list) != len(channelPasses) {
-		a.err = errUnreadable
+	a := s.ask(call{Script: listChannels, Keys: []string{m.key}, Args: patterns})
+	if a.Err == nil && len(a.List) != len(channelPasses) {
+		a.Err = errUnreadable
 	}
-	if a.err != nil {
-		return s.fail(a.err)
+	if a.Err != nil {
+		return s.fail(a.Err)
 	}
 	for i, p := range channelPasses {
-		channels, _ := a.list[i].([]any)
+		channels, _ := a.List[i].([]any)
 		if more, ok := s.look(p, s.names(p, channels)); !ok || !more {
 			return ok
 		}
@@ -182,11 +182,11 @@ func (s *search) keys(m *server, p pass, before int64) (more, ok bool) {
 	var names []string
 	looked, looks := int64(0), time.Now()
 	for cursor := "0"; ; {
-		a := s.c.query(s.ctx, call{scan, []string{m.key}, []any{cursor, p.pattern, p.sort, scanPage}})
-		err, keys := a.err, []any(nil)
+		a := s.c.query(s.ctx, call{Script: scan, Keys: []string{m.key}, Args: []any{cursor, p.pattern, p.sort, scanPage}})
+		err, keys := a.Err, []any(nil)
 		switch {
 		case err != nil:
-		case len(a.list) != 2 || !assign(&cursor, a.list[0]) || !assign(&keys, a.list[1]):
+		case len(a.List) != 2 || !assign(&cursor, a.List[0]) || !assign(&keys, a.List[1]):
 			err = errCursor
 		case s.c.topology.Master(m.key) != m.address:
 			err = errMoved
@@ -215,7 +215,7 @@ func (s *search) names(p pass, found []any) (names []string) {
 		key, _ := f.(string)
 		for _, name := range p.names(key) {
 			twin := p.sort == "list" && s.found[s.hash("{"+name+"}")] // which has the same queue
-			if name != "" && !twin && (p.sort == "hash" || matches(s.pattern, name)) && s.c.topology.check(name) == nil && !s.found[s.hash(name)] {
+			if name != "" && !twin && (p.sort == "hash" || matches(s.pattern, name)) && s.c.checkSlot(name) == nil && !s.found[s.hash(name)] {
 				names = append(names, name)
 			}
 		}

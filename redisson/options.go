@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric"
 )
@@ -41,7 +42,7 @@ type settings struct {
 	tokenTTL        time.Duration
 	spin            backoff
 	sharded         ShardedMode
-	sync            syncReplicas
+	sync            transport.Replicas
 	mostOfKey       int // waiters
 	mostWaiters     int
 	meters          metric.MeterProvider
@@ -108,7 +109,7 @@ func ShardedPubSub(m ShardedMode) Option {
 // than that of the client, the lock is given back and the Acquire fails with ErrNotReplicated. It also delays, by timeout
 // at most, the answer that a lock is busy. Releases and renewals are not confirmed. By default nothing is.
 func SyncReplicas(n int, timeout time.Duration) Option {
-	return optionFunc(func(s *settings) { s.sync = syncReplicas{n, timeout} })
+	return optionFunc(func(s *settings) { s.sync = transport.Replicas{Count: n, Timeout: timeout} })
 }
 
 // MaxWaiters bounds how many calls of this client wait: ofKey at a time for one key, and inAll for all keys together. 0, the default
@@ -151,7 +152,7 @@ func (s *settings) check(rdb redis.UniversalClient) error {
 	case s.sharded == ShardedOn && !isCluster(rdb):
 		return errors.New("redisson: sharded channels are there in a Redis Cluster only")
 	}
-	return cmp.Or(s.checkName(), s.sync.check(s.timeout))
+	return cmp.Or(s.checkName(), s.checkReplicas())
 }
 
 // checkServers refuses clients that locks can't rely on. It also notes what they can do.
@@ -189,4 +190,20 @@ func (b *backoff) next() time.Duration {
 	d := b.first + rand.N(b.first)
 	b.first = min(2*b.first, b.longest)
 	return min(d, b.longest)
+}
+
+// ErrNotReplicated is why an Acquire fails that too few replicas have confirmed within the time given to SyncReplicas.
+// The lock is not held: it was given back.
+var ErrNotReplicated = transport.ErrNotReplicated
+
+func (s *settings) checkReplicas() error {
+	switch {
+	case s.sync == transport.Replicas{}:
+		return nil
+	case s.sync.Count < 1:
+		return fmt.Errorf("redisson: SyncReplicas of %d replicas", s.sync.Count)
+	case s.sync.Timeout < time.Millisecond || s.sync.Timeout >= s.timeout:
+		return fmt.Errorf("redisson: SyncReplicas within %v: it must be at least 1ms and less than the client's timeout, %v", s.sync.Timeout, s.timeout)
+	}
+	return nil
 }

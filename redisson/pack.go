@@ -34,7 +34,7 @@ func (c *Client) together(tasks []task) []pack {
 func packed(tasks []task) (packs []pack) {
 	var simple, others []task
 	for _, t := range tasks {
-		if t.call.script == lockUpdate && len(t.call.keys) == 1 {
+		if t.call.Script == lockUpdate && len(t.call.Keys) == 1 {
 			simple = append(simple, t)
 		} else {
 			others = append(others, t)
@@ -45,9 +45,9 @@ func packed(tasks []task) (packs []pack) {
 		if len(some) == 1 {
 			return append(packs, alone(some)...)
 		}
-		all := call{lockUpdates, make([]string, 0, len(some)), make([]any, 0, 3*len(some))}
+		all := call{Script: lockUpdates, Keys: make([]string, 0, len(some)), Args: make([]any, 0, 3*len(some))}
 		for _, t := range some {
-			all.keys, all.args = append(all.keys, t.call.keys...), append(all.args, t.call.args...)
+			all.Keys, all.Args = append(all.Keys, t.call.Keys...), append(all.Args, t.call.Args...)
 		}
 		packs = append(packs, pack{all, some})
 	}
@@ -56,27 +56,27 @@ func packed(tasks []task) (packs []pack) {
 
 // refused reports whether the server's answer is an error that may be for the sake of one key, which need not be that of all.
 func (p pack) refused(a answer) bool {
-	return p.call.script == lockUpdates && a.err != nil && !a.failed()
+	return p.call.Script == lockUpdates && a.Err != nil && !a.Failed()
 }
 
 // open returns the tasks of p with an answer to each. Those that have to ask for themselves are in again: the holder of one is not at
 // the key, which is to be said of nobody because of a proxy that sends all keys where the first one is, or the server refuses the call.
 func (p pack) open(a answer) (tasks []task, answers []answer, again []task) {
 	switch {
-	case p.call.script != lockUpdates:
+	case p.call.Script != lockUpdates:
 		return p.tasks, []answer{a}, nil
-	case p.refused(a), a.err == nil && len(a.values) < len(p.tasks):
+	case p.refused(a), a.Err == nil && len(a.Values) < len(p.tasks):
 		return nil, nil, p.tasks
-	case a.err != nil:
+	case a.Err != nil:
 		return p.tasks, slices.Repeat([]answer{a}, len(p.tasks)), nil
 	}
 	for i, t := range p.tasks {
-		if a.values[i] <= 0 {
+		if a.Values[i] <= 0 {
 			again = append(again, t)
 			continue
 		}
 		one := a
-		one.values = []int64{1, a.values[i], 0}
+		one.Values = []int64{1, a.Values[i], 0}
 		tasks, answers = append(tasks, t), append(answers, one)
 	}
 	return tasks, answers, again

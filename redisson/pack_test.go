@@ -12,6 +12,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -43,35 +44,37 @@ func TestUpdatesTogetherAreThoseOfEach(t *testing.T) {
 		cl := plain{}.update(&holder{id: "me", keys: [1]string{key}}, counts{all: 1 + rnd.IntN(2)}, 30*time.Second, renewal)
 		tasks, twins = append(tasks, task{call: cl}), append(twins, twin)
 	}
-	bound := deadlineAt(time.Now().Add(time.Minute))
+	perform := func(cl call) answer {
+		return c.road.AskTogether(t.Context(), time.Now().Add(time.Minute), []call{cl})[0]
+	}
 	got := map[string]answer{}
 	calls := 0
 	for todo := packed(tasks); len(todo) > 0; todo = todo[1:] {
 		calls++
-		said, answers, again := todo[0].open(c.road.performOne(&bound, rdb, todo[0].call))
+		said, answers, again := todo[0].open(perform(todo[0].call))
 		for i, t := range said {
-			got[t.call.keys[0]] = answers[i]
+			got[t.call.Keys[0]] = answers[i]
 		}
 		todo = append(todo, alone(again)...)
 	}
 	missing := 0
 	for i, one := range tasks {
-		cl, key := one.call, one.call.keys[0]
+		cl, key := one.call, one.call.Keys[0]
 		together, ok := got[key]
-		cl.keys = []string{twins[i]}
-		by := c.road.performOne(&bound, rdb, cl)
-		same := ok && slices.Equal(together.values, by.values) && (together.err == nil) == (by.err == nil) && together.gone() == by.gone()
+		cl.Keys = []string{twins[i]}
+		by := perform(cl)
+		same := ok && slices.Equal(together.Values, by.Values) && (together.Err == nil) == (by.Err == nil) && together.Gone() == by.Gone()
 		// What has an hour left has a little less of it now.
-		if !same && together.err == nil && by.err == nil && together.values[0] == 1 && by.values[0] == 1 {
-			same = max(by.values[1], together.values[1])-min(by.values[1], together.values[1]) < 10_000
+		if !same && together.Err == nil && by.Err == nil && together.Values[0] == 1 && by.Values[0] == 1 {
+			same = max(by.Values[1], together.Values[1])-min(by.Values[1], together.Values[1]) < 10_000
 		}
 		if !same {
-			t.Errorf("%s: together %v, %v, alone %v, %v", key, together.values, together.err, by.values, by.err)
+			t.Errorf("%s: together %v, %v, alone %v, %v", key, together.Values, together.Err, by.Values, by.Err)
 		}
-		if by.gone() {
+		if by.Gone() {
 			missing++
 		}
-		if by.err != nil {
+		if by.Err != nil {
 			continue
 		}
 		expectTwins(t, rdb, key, twins[i])
@@ -209,7 +212,7 @@ func testForbiddenLock(t *testing.T, delay time.Duration) {
 	}
 	allow("~*")
 	// Connections and scripts are there, so that what takes time is the answer.
-	if err := admin.ScriptLoad(t.Context(), lockUpdate.source).Err(); err != nil {
+	if err := admin.ScriptLoad(t.Context(), lockUpdate.Source).Err(); err != nil {
 		t.Fatal(err)
 	}
 	c, err := New(s.Client(t, func(o *redis.Options) {
@@ -243,19 +246,19 @@ func TestPacksThatAreNotAnswered(t *testing.T) {
 		a     answer
 		again bool
 	}{
-		{"no answer", answer{err: errNoAnswer, doubts: 1}, false},
-		{"loading", answer{err: said("LOADING Redis is loading the dataset in memory")}, false},
-		{"a replica", answer{err: said("READONLY You can't write against a read only replica.")}, false},
-		{"no permission", answer{err: said("NOPERM No permissions to access a key")}, true},
-		{"no memory", answer{err: said("OOM command not allowed when used memory > 'maxmemory'.")}, true},
-		{"too short", answer{values: []int64{30_000, 30_000}}, true},
+		{"no answer", answer{Err: transport.ErrNoAnswer, Doubts: 1}, false},
+		{"loading", answer{Err: said("LOADING Redis is loading the dataset in memory")}, false},
+		{"a replica", answer{Err: said("READONLY You can't write against a read only replica.")}, false},
+		{"no permission", answer{Err: said("NOPERM No permissions to access a key")}, true},
+		{"no memory", answer{Err: said("OOM command not allowed when used memory > 'maxmemory'.")}, true},
+		{"too short", answer{Values: []int64{30_000, 30_000}}, true},
 	} {
 		done, answers, again := p.open(tt.a)
 		if asked := len(again) == len(tasks); asked != tt.again || len(done)+len(again) != len(tasks) || len(done) != len(answers) {
 			t.Errorf("%s: %d answered, %d asked again, want all asked again %v", tt.name, len(done), len(again), tt.again)
 		}
 		for _, a := range answers {
-			if a.err != tt.a.err || a.doubts != tt.a.doubts {
+			if a.Err != tt.a.Err || a.Doubts != tt.a.Doubts {
 				t.Errorf("%s: a lock is answered %+v", tt.name, a)
 			}
 		}
@@ -269,7 +272,7 @@ func (s said) Error() string { return string(s) }
 
 func (said) RedisError() {}
 
-// A pipeline has as many packs as make batchSize tasks, and all come in one of them.
+// A pipeline has as many packs as make transport.BatchSize tasks, and all come in one of them.
 func TestPipelinesAreBounded(t *testing.T) {
 	for _, sizes := range [][]int{{1}, {packSize, 1, packSize}, slices.Repeat([]int{packSize}, 25), slices.Repeat([]int{1}, 1200)} {
 		var packs []pack
@@ -284,7 +287,7 @@ func TestPipelinesAreBounded(t *testing.T) {
 			for _, p := range part {
 				n += len(p.tasks)
 			}
-			if n > batchSize || len(rest) > 0 && n+packSize <= batchSize {
+			if n > transport.BatchSize || len(rest) > 0 && n+packSize <= transport.BatchSize {
 				t.Errorf("%d packs: %d tasks in a pipeline", len(sizes), n)
 			}
 			want -= n

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
 // How the lock of a holder passes from one hold to the next, to a waiter of the same client, and how the release of the one before learns
@@ -138,7 +139,7 @@ func (d departure) removed(ctx context.Context, err error) error {
 		if !errors.Is(err, lock.ErrLost) {
 			return err
 		}
-		return cmp.Or(context.Cause(ctx), noAnswer(d.hold.c.timeout))
+		return cmp.Or(context.Cause(ctx), transport.NoAnswer(d.hold.c.timeout))
 	}
 }
 
@@ -166,7 +167,7 @@ func (s *claims) knownLocked(h *hold, turn int32) confirmation {
 	case ho.fate == missing:
 		return confirmation{known: true, err: h.lostError(present(), ho.goneError())}
 	case ho.fate == unsure:
-		return confirmation{known: true, err: fmt.Errorf("redisson: %w to the release of the lock", errNoAnswer)}
+		return confirmation{known: true, err: fmt.Errorf("redisson: %w to the release of the lock", transport.ErrNoAnswer)}
 	}
 	return confirmation{}
 }
@@ -207,11 +208,11 @@ func (s *claims) endConfirm(ho *holder, t task, a answer) {
 	ho.confirming = false
 	s.applyLocked(ho, a, t.version)
 	switch {
-	case a.yes():
+	case a.Yes():
 		ho.confirmed = max(ho.confirmed, t.turn)
-	case a.gone() && !ho.dead:
+	case a.Gone() && !ho.dead:
 		s.loseLocked(ho, ho.goneError())
-	case a.gone() && ho.fate == unsettled && ho.removal == nil:
+	case a.Gone() && ho.fate == unsettled && ho.removal == nil:
 		s.settleLocked(ho, ho.fateOfGone(present()))
 	}
 	s.placeLocked(ho)
@@ -230,24 +231,24 @@ func (d departure) confirm(ctx context.Context) (err error) {
 		case known.known:
 			return known.err
 		case known.changed == nil:
-			a := c.road.ask(ctx, by.time(), known.ask.call)
+			a := c.road.Ask(ctx, by.time(), known.ask.call)
 			c.claims.endConfirm(d.hold.holder, known.ask, a)
-			if a.err == nil || a.gone() {
+			if a.Err == nil || a.Gone() {
 				continue
 			}
 			c.claims.end()
 			if known = c.claims.known(d.hold, t.turn); known.known {
 				return known.err
 			}
-			return a.err
+			return a.Err
 		case now >= by:
 			c.claims.end()
-			return cmp.Or(context.Cause(ctx), noAnswer(c.timeout))
+			return cmp.Or(context.Cause(ctx), transport.NoAnswer(c.timeout))
 		case known.brief:
 			select {
 			case <-known.changed:
 			case <-done:
-				done, by = nil, min(by, present().add(goneInterval))
+				done, by = nil, min(by, present().add(transport.GoneInterval))
 			}
 			continue
 		}
@@ -256,7 +257,7 @@ func (d departure) confirm(ctx context.Context) (err error) {
 		case <-known.changed:
 		case <-alarm.C:
 		case <-done:
-			done, by = nil, min(by, present().add(goneInterval))
+			done, by = nil, min(by, present().add(transport.GoneInterval))
 		}
 		alarm.Stop()
 	}
@@ -265,9 +266,9 @@ func (d departure) confirm(ctx context.Context) (err error) {
 // fateAfter returns what the answer to a release of ho says of it.
 func (ho *holder) fateAfter(a answer, now instant) fate {
 	switch {
-	case a.gone() && a.doubts == 0:
+	case a.Gone() && a.Doubts == 0:
 		return ho.fateOfGone(now)
-	case a.err != nil && !a.gone():
+	case a.Err != nil && !a.Gone():
 		return unsure
 	}
 	return freed

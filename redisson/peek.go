@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
 // Peek returns what an Acquire of r that does not wait would return now, and nil if it would get the lock. It is one question
 // that changes nothing, so the answer may be out of date when the caller reads it. A call that would re-enter asks nobody.
 func (c *Client) Peek(ctx context.Context, r lock.Request) error {
 	name := c.mapName(r.Key)
-	if err := cmp.Or(r.Validate(), c.topology.check(name), context.Cause(ctx), context.Cause(c.ctx)); err != nil {
+	if err := cmp.Or(r.Validate(), c.checkSlot(name), context.Cause(ctx), context.Cause(c.ctx)); err != nil {
 		return err
 	}
 	id := lockID{name, r.Kind.Family()}
@@ -20,14 +21,14 @@ func (c *Client) Peek(ctx context.Context, r lock.Request) error {
 		return err
 	}
 	switch a := c.query(ctx, peekCall(name, r)); {
-	case wrongType(a.err): // of all that this package makes, that can be a semaphore
-		return fmt.Errorf("%w: %w", &lock.KindError{Held: lock.Permit, Wanted: r.Kind}, a.err)
-	case a.err != nil:
-		return a.err
-	case a.values[0] < 0:
-		return &lock.KindError{Held: lock.Kind(a.values[1]), Wanted: r.Kind}
-	case a.values[0] == 0:
-		busy := &lock.BusyError{Remaining: max(0, duration(a.values[1]))}
+	case transport.WrongType(a.Err): // of all that this package makes, that can be a semaphore
+		return fmt.Errorf("%w: %w", &lock.KindError{Held: lock.Permit, Wanted: r.Kind}, a.Err)
+	case a.Err != nil:
+		return a.Err
+	case a.Values[0] < 0:
+		return &lock.KindError{Held: lock.Kind(a.Values[1]), Wanted: r.Kind}
+	case a.Values[0] == 0:
+		busy := &lock.BusyError{Remaining: max(0, duration(a.Values[1]))}
 		c.claims.heldBy(ctx, busy, id)
 		return busy
 	}
@@ -38,11 +39,11 @@ func (c *Client) Peek(ctx context.Context, r lock.Request) error {
 func peekCall(name string, r lock.Request) call {
 	switch kind := r.Kind; kind {
 	case lock.Fair:
-		return call{peek, []string{name, fairQueue(name), fairDeadlines(name)}, []any{kind.String()}}
+		return call{Script: peek, Keys: []string{name, fairQueue(name), fairDeadlines(name)}, Args: []any{kind.String()}}
 	case lock.Permit:
-		return call{peek, []string{name, permitsKey(name)}, []any{kind.String(), r.Limit}}
+		return call{Script: peek, Keys: []string{name, permitsKey(name)}, Args: []any{kind.String(), r.Limit}}
 	case lock.Read, lock.Write:
-		return call{peek, []string{name}, []any{kind.String()}}
+		return call{Script: peek, Keys: []string{name}, Args: []any{kind.String()}}
 	}
-	return call{peek, []string{name}, []any{lock.Exclusive.String()}}
+	return call{Script: peek, Keys: []string{name}, Args: []any{lock.Exclusive.String()}}
 }

@@ -84,11 +84,11 @@ func (s *PermitExpirableSemaphore) count(ctx context.Context) (free, taken int, 
 	if err := s.c.checkName(s.name); err != nil {
 		return 0, 0, err
 	}
-	a := s.c.query(ctx, call{permitsCount, s.keys(), []any{s.channel()}})
-	if a.err != nil {
-		return 0, 0, a.err
+	a := s.c.query(ctx, call{Script: permitsCount, Keys: s.keys(), Args: []any{s.channel()}})
+	if a.Err != nil {
+		return 0, 0, a.Err
 	}
-	return int(a.values[0]), int(a.values[1]), nil
+	return int(a.Values[0]), int(a.Values[1]), nil
 }
 
 // Delete removes the semaphore with all permits that are taken, and reports whether there was one. Holds of kind lock.Permit
@@ -167,16 +167,16 @@ func (s *PermitExpirableSemaphore) try(ctx context.Context, by time.Time, n int,
 		ids[i], args[i] = hex.EncodeToString(id), id
 	}
 	asked, r := time.Now(), s.c.request(s.key)
-	undo := call{permitsCancel, append(s.keys(), r.receipt), append(append([]any{s.channel()}, s.c.noted(r)...), args...)}
+	undo := call{Script: permitsCancel, Keys: append(s.keys(), r.receipt), Args: append(append([]any{s.channel()}, s.c.noted(r)...), args...)}
 	a := s.c.take(ctx, by, r, s.c.once(r, permitsAcquire, s.keys(), append([]any{s.channel(), millis(lease)}, args...)...), undo)
-	if a.doubts == 0 {
-		asked = a.sent
+	if a.Doubts == 0 {
+		asked = a.Sent
 	}
 	switch {
-	case a.err != nil:
-		return nil, -1, a.err
-	case a.values[0] == 0:
-		return nil, duration(a.values[1]), nil
+	case a.Err != nil:
+		return nil, -1, a.Err
+	case a.Values[0] == 0:
+		return nil, duration(a.Values[1]), nil
 	case lease > 0 && time.Since(asked) >= lease: // an earlier attempt may have taken it
 		return nil, -1, errTooLate
 	}
@@ -223,14 +223,14 @@ func (s *PermitExpirableSemaphore) LeaseTime(ctx context.Context, id string) (ti
 	if err != nil {
 		return 0, err
 	}
-	a := s.c.query(ctx, call{permitsLease, s.keys(), []any{s.channel(), raw}})
+	a := s.c.query(ctx, call{Script: permitsLease, Keys: s.keys(), Args: []any{s.channel(), raw}})
 	switch {
-	case a.err != nil:
-		return 0, a.err
-	case a.values[0] == 0:
+	case a.Err != nil:
+		return 0, a.Err
+	case a.Values[0] == 0:
 		return 0, lock.ErrNotHeld
 	}
-	return duration(a.values[1]), nil
+	return duration(a.Values[1]), nil
 }
 
 // change makes a change once, whatever is lost on the way.
@@ -242,7 +242,7 @@ func (s *PermitExpirableSemaphore) change(ctx context.Context, sc *script, args 
 // changeHeld makes a change to permits that somebody must have.
 func (s *PermitExpirableSemaphore) changeHeld(ctx context.Context, sc *script, args ...any) error {
 	a, err := s.change(ctx, sc, args...)
-	if err == nil && a.values[0] == 0 {
+	if err == nil && a.Values[0] == 0 {
 		return lock.ErrNotHeld
 	}
 	return err

@@ -98,7 +98,7 @@ func (l *RateLimiter) set(ctx context.Context, r Rate, how string) (bool, error)
 	}
 	rq := l.c.request(l.key)
 	a, err := l.c.change(ctx, rq, l.c.once(rq, rateSet, l.keys(), r.Permits, millis(r.Interval), kind, millis(r.KeepAlive), how))
-	return err == nil && a.values[0] == 1, err
+	return err == nil && a.Values[0] == 1, err
 }
 
 // Rate returns the rate that is set. The error matches ErrNoRate where none is.
@@ -106,14 +106,14 @@ func (l *RateLimiter) Rate(ctx context.Context) (Rate, error) {
 	if err := l.c.checkName(l.name); err != nil {
 		return Rate{}, err
 	}
-	a := l.c.query(ctx, call{rateGet, []string{l.key}, nil})
+	a := l.c.query(ctx, call{Script: rateGet, Keys: []string{l.key}, Args: nil})
 	switch {
-	case a.err != nil:
-		return Rate{}, a.err
-	case a.values[0] < 0:
+	case a.Err != nil:
+		return Rate{}, a.Err
+	case a.Values[0] < 0:
 		return Rate{}, ErrNoRate
 	}
-	v := a.values
+	v := a.Values
 	if len(v) < 5 {
 		return Rate{}, fmt.Errorf("redisson: a rate of %d numbers", len(v))
 	}
@@ -125,14 +125,14 @@ func (l *RateLimiter) AvailablePermits(ctx context.Context) (int64, error) {
 	if err := l.c.checkName(l.name); err != nil {
 		return 0, err
 	}
-	a := l.c.query(ctx, call{rateAvailable, l.keys(), nil})
+	a := l.c.query(ctx, call{Script: rateAvailable, Keys: l.keys(), Args: nil})
 	switch {
-	case a.err != nil:
-		return 0, a.err
-	case a.values[0] < 0:
+	case a.Err != nil:
+		return 0, a.Err
+	case a.Values[0] < 0:
 		return 0, ErrNoRate
 	}
-	return a.values[1], nil
+	return a.Values[1], nil
 }
 
 // Acquire takes n permits at once, waiting as long as ctx. No permits, an n of 0, can be had at once, and need no rate. Those of
@@ -168,17 +168,17 @@ func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) 
 // background.
 func (l *RateLimiter) try(ctx context.Context, by time.Time, n int64) (bool, time.Duration, error) {
 	r, member := l.c.request(l.key), newMember(n)
-	undo := call{rateCancel, append(l.keys(), r.receipt), append([]any{n, member}, l.c.noted(r)...)}
+	undo := call{Script: rateCancel, Keys: append(l.keys(), r.receipt), Args: append([]any{n, member}, l.c.noted(r)...)}
 	a := l.c.take(ctx, by, r, l.c.once(r, rateAcquire, l.keys(), n, member), undo)
 	switch {
-	case a.err != nil:
-		return false, -1, a.err
-	case a.values[0] == 0:
-		return false, duration(a.values[1]), nil
-	case a.values[0] == -1:
+	case a.Err != nil:
+		return false, -1, a.Err
+	case a.Values[0] == 0:
+		return false, duration(a.Values[1]), nil
+	case a.Values[0] == -1:
 		return true, -1, ErrNoRate
-	case a.values[0] == -2:
-		return true, -1, fmt.Errorf("redisson: %d permits are more than the rate of %d allows at once", n, a.values[1])
+	case a.Values[0] == -2:
+		return true, -1, fmt.Errorf("redisson: %d permits are more than the rate of %d allows at once", n, a.Values[1])
 	}
 	return true, -1, nil
 }
@@ -203,7 +203,7 @@ func (l *RateLimiter) Release(ctx context.Context, n int64) error {
 	}
 	r := l.c.request(l.key)
 	a, err := l.c.change(ctx, r, l.c.once(r, rateRelease, l.keys(), n))
-	if err == nil && a.values[0] < 0 {
+	if err == nil && a.Values[0] < 0 {
 		return ErrNoRate
 	}
 	return err

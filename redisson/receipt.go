@@ -106,7 +106,7 @@ func (c *Client) receiptLife() time.Duration { return max(receiptLife, 20*c.time
 // master has the object and another one the receipt, as the slot is on the move: the receipt would be missed, and a second one would keep
 // the first from moving.
 func (c *Client) once(r request, s *script, keys []string, args ...any) call {
-	return call{s, append(keys, r.receipt), append(args, c.noted(r)...)}
+	return call{Script: s, Keys: append(keys, r.receipt), Args: append(args, c.noted(r)...)}
 }
 
 // noted is what a script is told of its receipt.
@@ -118,16 +118,16 @@ func (c *Client) noted(r request) []any { return []any{r.receipt, r.number, mill
 func (c *Client) take(ctx context.Context, by time.Time, r request, cl, undo call) answer {
 	if err := c.claims.begin(); err != nil {
 		c.conclude(r, false)
-		return answer{err: err}
+		return answer{Err: err}
 	}
 	defer c.claims.end()
-	a := c.road.ask(ctx, by, cl)
-	took := a.err == nil && a.values[0] > 0
+	a := c.road.Ask(ctx, by, cl)
+	took := a.Err == nil && a.Values[0] > 0
 	if gone := cmp.Or(context.Cause(ctx), context.Cause(c.ctx)); gone != nil && took {
-		a.err, a.doubts = gone, 1
+		a.Err, a.Doubts = gone, 1
 	}
-	c.conclude(r, a.doubts > 0)
-	if a.err != nil && a.doubts > 0 {
+	c.conclude(r, a.Doubts > 0)
+	if a.Err != nil && a.Doubts > 0 {
 		c.claims.retry(undo, present().add(c.receiptLife()))
 	}
 	return a
@@ -143,23 +143,23 @@ func (c *Client) change(ctx context.Context, r request, cl call) (answer, error)
 	}
 	ctx, cancel := c.attending(ctx)
 	defer cancel()
-	a := c.road.askSoon(ctx, cl)
-	c.conclude(r, a.doubts > 0 || a.err != nil)
+	a := c.road.AskSoon(ctx, cl)
+	c.conclude(r, a.Doubts > 0 || a.Err != nil)
 	switch {
-	case a.err == nil || final(a.err):
-		return a, a.err
+	case a.Err == nil || final(a.Err):
+		return a, a.Err
 	case closed != nil:
-		return a, fmt.Errorf("%w: %w", closed, a.err)
+		return a, fmt.Errorf("%w: %w", closed, a.Err)
 	}
 	c.claims.retry(cl, present().add(c.receiptLife()))
-	return a, fmt.Errorf("%w: %w", ErrPending, a.err)
+	return a, fmt.Errorf("%w: %w", ErrPending, a.Err)
 }
 
 // remove deletes the keys of an object, the first of which is its name, and reports whether there were any.
 func (c *Client) remove(ctx context.Context, keys ...string) (bool, error) {
 	r := c.request(keys[0])
 	a, err := c.change(ctx, r, c.once(r, deleteKeys, keys))
-	return err == nil && a.values[0] > 0, err
+	return err == nil && a.Values[0] > 0, err
 }
 
 // final reports whether a call that failed with err would fail again, as far as time goes. Memory may become free.

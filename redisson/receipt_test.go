@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
+	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -59,13 +60,13 @@ func TestManySlotsAtRest(t *testing.T) {
 func TestLatchSlot(t *testing.T) {
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	defer cluster.Close()
-	top := topology{pubsub.NewTopology(cluster, pubsub.Auto)}
+	c := &Client{topology: transport.Topology{Topology: pubsub.NewTopology(cluster, pubsub.Auto)}}
 	for _, tt := range []struct {
 		name string
 		ok   bool
 	}{{"done", true}, {"a}b", false}, {"{a}b", false}, {"a:{b}:c", false}, {"{}x", false}, {"готово", true}} {
-		if err := top.check(tt.name, latchChannel(tt.name)); (err == nil) != tt.ok {
-			t.Errorf("check(%q) = %v, want ok = %v", tt.name, err, tt.ok)
+		if err := c.checkSlot(tt.name, latchChannel(tt.name)); (err == nil) != tt.ok {
+			t.Errorf("checkSlot(%q) = %v, want ok = %v", tt.name, err, tt.ok)
 		}
 	}
 }

@@ -101,12 +101,12 @@ func (s *claims) endRelease(h *hold, t task, a answer) error {
 	if t.whole {
 		s.buryLocked(ho)
 		end := ho.fateAfter(a, now)
-		failed := a.err != nil && !a.gone()
+		failed := a.Err != nil && !a.Gone()
 		if failed || ho.inDoubt(now) {
 			rt := s.removeLocked(ho, now)
 			rt.call = t.call
-			if failed && !lasting(a.err) { // the removal will tell: the caller may merely have left
-				rt.doubts += a.doubts
+			if failed && !lasting(a.Err) { // the removal will tell: the caller may merely have left
+				rt.doubts += a.Doubts
 				end = unsettled
 			}
 		}
@@ -120,13 +120,13 @@ func (s *claims) endRelease(h *hold, t task, a answer) error {
 		s.placeLocked(ho)
 	}
 	switch {
-	case !a.gone():
-		return a.err
+	case !a.Gone():
+		return a.Err
 	case t.next == nil && !t.whole && t.version != ho.version: // overtaken by another change
 		return nil
 	case now >= ho.validUntil:
 		return h.lostError(now, errLease)
-	case t.whole && a.doubts > 0: // the attempt that was not answered has done it
+	case t.whole && a.Doubts > 0: // the attempt that was not answered has done it
 		return nil
 	}
 	return h.lostError(now, ho.goneError())
@@ -137,18 +137,18 @@ func (s *claims) endRelease(h *hold, t task, a answer) error {
 func (s *claims) applyLocked(ho *holder, a answer, version int32) {
 	switch {
 	case ho.dead:
-	case a.yes():
+	case a.Yes():
 		lease := ho.believe(a)
 		ho.owed = 0
 		if version == ho.version {
-			ho.renewAt = s.renewalDue(a.sent, lease)
-			ho.outdated = lease < duration(a.values[1]) // and will count for more later
+			ho.renewAt = s.renewalDue(a.Sent, lease)
+			ho.outdated = lease < duration(a.Values[1]) // and will count for more later
 			if ho.told = ho.toldAgain; ho.told {
 				ho.toldAgain = false
 				ho.changed()
 			}
 		}
-	case !a.gone():
+	case !a.Gone():
 		ho.outdated = true
 	case version == ho.version:
 		s.loseLocked(ho, ho.goneError())

@@ -30,7 +30,7 @@ func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
 			parts.Go(func() { errs[i] = d.confirm(ctx) })
 			continue
 		}
-		master := c.topology.Master(d.task.call.keys[0])
+		master := c.topology.Master(d.task.call.Keys[0])
 		if of[master] == nil {
 			of[master] = new(batch)
 		}
@@ -62,44 +62,20 @@ func (c *Client) finish(ctx context.Context, b batch, by time.Time) {
 	for i, r := range b {
 		calls[i] = r.task.call
 	}
-	answers := c.road.askTogether(ctx, by, calls)
+	answers := c.road.AskTogether(ctx, by, calls)
 	var again sync.WaitGroup
 	for i, r := range b {
 		end := func(a answer) { *r.err = cmp.Or(*r.err, r.end(ctx, a)) }
-		if a := answers[i]; a.err == nil {
+		if a := answers[i]; a.Err == nil {
 			end(a)
 		} else {
-			c.metrics.repeated(r.task.call)
+			c.metrics.Repeated(r.task.call)
 			again.Go(func() {
-				last := c.road.ask(ctx, by, r.task.call)
-				last.doubts += a.doubts
+				last := c.road.Ask(ctx, by, r.task.call)
+				last.Doubts += a.Doubts
 				end(last)
 			})
 		}
 	}
 	again.Wait()
-}
-
-// askTogether makes one attempt at calls for one master, in as few round trips as batchSize allows, and waits for the answers until by.
-// Like ask it leaves soon after the end of ctx.
-func (r *road) askTogether(ctx context.Context, by time.Time, calls []call) (answers []answer) {
-	var questions []*question
-	for len(calls) > 0 {
-		n := min(batchSize, len(calls))
-		questions = append(questions, &question{calls: calls[:n], until: by, by: by, done: make(chan struct{}, 1)})
-		calls = calls[n:]
-	}
-	for _, q := range questions {
-		r.send(q)
-	}
-	for _, q := range questions {
-		select {
-		case <-q.done:
-		case <-ctx.Done():
-			r.hurry(q)
-			<-q.done
-		}
-		answers = append(answers, q.answers...)
-	}
-	return answers
 }

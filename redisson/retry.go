@@ -1,9 +1,14 @@
 package redisson
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/latchkey-go/latchkey/internal/reply"
+	"github.com/latchkey-go/latchkey/lock"
 )
 
 // queueMemory is how long a client goes on trying to leave the queue of a fair lock. An entry there ends with its deadline, but
@@ -56,15 +61,15 @@ func (s *claims) retriedLocked(rt *retry, a answer) {
 	now := present()
 	ho := rt.holder
 	rt.open--
-	if rt.index == 0 || a.err != nil && !final(a.err) {
-		rt.doubts += a.doubts
+	if rt.index == 0 || a.Err != nil && !final(a.Err) {
+		rt.doubts += a.Doubts
 		return
 	}
-	if ho != nil && ho.fate == unsettled && (a.yes() || a.gone() && rt.open == 0) { // or an attempt that is under way has done it
-		a.doubts = rt.doubts
+	if ho != nil && ho.fate == unsettled && (a.Yes() || a.Gone() && rt.open == 0) { // or an attempt that is under way has done it
+		a.Doubts = rt.doubts
 		s.settleLocked(ho, ho.fateAfter(a, now))
 	}
-	if ho != nil && reply.Curable(a.err) { // what stays behind, such as a dead waiter in a queue, would keep others waiting then
+	if ho != nil && reply.Curable(a.Err) { // what stays behind, such as a dead waiter in a queue, would keep others waiting then
 		rt.until = min(rt.until, now.add(max(ho.asked, s.timeout)).add(2*s.grace))
 		return
 	}
@@ -74,7 +79,7 @@ func (s *claims) retriedLocked(rt *retry, a answer) {
 			rt.goneBy = now.add(s.grace)
 		}
 	}
-	if a.yes() && ho != nil && ho.doubts == 1 || now >= rt.goneBy {
+	if a.Yes() && ho != nil && ho.doubts == 1 || now >= rt.goneBy {
 		s.finishLocked(rt)
 	}
 }
@@ -88,4 +93,23 @@ func (s *claims) finishLocked(rt *retry) {
 	}
 	close(rt.done)
 	s.schedule.set(&rt.entry, rt, 0)
+}
+
+// refused is the error for what Redis refuses for good.
+func refused(err error) error { return fmt.Errorf("redisson: %w: %w", lock.ErrRefused, err) }
+
+// lasting reports whether err is permanent. All others can come of a change of masters, or of a server that starts.
+func lasting(err error) bool {
+	return reply.IsReply(err) && !reply.Transient(err) || errors.Is(err, redis.ErrClosed) || errors.Is(err, ErrNotReplicated) ||
+		errors.Is(err, lock.ErrUnsupported)
+}
+
+// sleep waits for d, and returns false if ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

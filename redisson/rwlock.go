@@ -33,22 +33,22 @@ type readWrite struct{}
 
 func (readWrite) enter(ho *holder, lease time.Duration) call {
 	if ho.kind == lock.Write {
-		return call{writeAcquire, ho.keys[:], []any{ho.id, millis(lease)}}
+		return call{Script: writeAcquire, Keys: ho.keys[:], Args: []any{ho.id, millis(lease)}}
 	}
-	return call{readAcquire, ho.keys[:], []any{ho.id, millis(lease), readTimeout(ho.name(), ho.id)}}
+	return call{Script: readAcquire, Keys: ho.keys[:], Args: []any{ho.id, millis(lease), readTimeout(ho.name(), ho.id)}}
 }
 
 func (readWrite) update(ho *holder, c counts, lease time.Duration, why change) call {
 	how := map[change]string{reentry: "add", shortening: "cut"}[why]
-	return call{rwUpdate, ho.keys[:], []any{ho.id, millis(lease), c.reads, c.writes, how, readTimeout(ho.name(), ho.id)}}
+	return call{Script: rwUpdate, Keys: ho.keys[:], Args: []any{ho.id, millis(lease), c.reads, c.writes, how, readTimeout(ho.name(), ho.id)}}
 }
 
 func (r readWrite) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{rwRelease, ho.keys[:], []any{ho.id, suffixBase(ho.name()), message(ho.kind), r.channel(ho), heir, millis(kept)}}
+	return call{Script: rwRelease, Keys: ho.keys[:], Args: []any{ho.id, suffixBase(ho.name()), message(ho.kind), r.channel(ho), heir, millis(kept)}}
 }
 
 func (readWrite) force(name string, kind lock.Kind) call {
-	return call{rwForce, []string{name}, []any{kind.String(), message(kind), rwChannel(name)}}
+	return call{Script: rwForce, Keys: []string{name}, Args: []any{kind.String(), message(kind), rwChannel(name)}}
 }
 
 func (readWrite) channel(ho *holder) string { return rwChannel(ho.name()) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -27,9 +28,9 @@ func TestScriptDigests(t *testing.T) {
 		rateAcquire, rateCancel, rateRelease, rateAvailable, rateSet, rateGet, number,
 		deleteKeys, newestAnnounce, newestLook, peek,
 	} {
-		sum := sha1.Sum([]byte(s.source))
-		if want := hex.EncodeToString(sum[:]); s.sha != want {
-			t.Errorf("digest of the script that begins with %.40q is %s, want %s", s.source, s.sha, want)
+		sum := sha1.Sum([]byte(s.Source))
+		if want := hex.EncodeToString(sum[:]); s.SHA != want {
+			t.Errorf("digest of the script that begins with %.40q is %s, want %s", s.Source, s.SHA, want)
 		}
 	}
 }
@@ -48,16 +49,15 @@ func TestKnownScriptsRunOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := holder{id: "other", keys: [1]string{"free"}, kind: lock.Exclusive}
-	for _, err := range []error{rdb.ScriptFlush(t.Context()).Err(), rdb.ScriptLoad(t.Context(), lockRelease.source).Err()} {
+	for _, err := range []error{rdb.ScriptFlush(t.Context()).Err(), rdb.ScriptLoad(t.Context(), lockRelease.Source).Err()} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	bound := deadlineAt(time.Now().Add(time.Minute))
-	calls := []call{plain{}.enter(&other, time.Minute), h.holder.family.exit(h.holder, "", 0), plain{}.exit(&other, "", 0)}
-	for i, a := range c.road.perform(&bound, rdb, calls) {
-		if want := i < 2; a.yes() != want { // the last release came before the acquire, which the server did not know at first
-			t.Errorf("call %d was answered %v, %v, want %v", i, a.values, a.err, want)
+	calls := []transport.Call{plain{}.enter(&other, time.Minute), h.holder.family.exit(h.holder, "", 0), plain{}.exit(&other, "", 0)}
+	for i, a := range c.road.AskTogether(t.Context(), time.Now().Add(time.Minute), calls) {
+		if want := i < 2; a.Yes() != want { // the last release came before the acquire, which the server did not know at first
+			t.Errorf("call %d was answered %v, %v, want %v", i, a.Values, a.Err, want)
 		}
 	}
 	_ = h.Release(t.Context()) // tells the client, too

@@ -1,16 +1,16 @@
 package redisson
 
-import "embed"
+import (
+	"embed"
 
-// script is a Lua script with its SHA-1 digest. The digests are constants, held by a test: EVALSHA wants SHA-1, which a
-// program in FIPS mode may not compute.
-type script struct {
-	source, sha string
-	name        string // of its last file, which no other script has
-	digest      any    // sha as an argument
-	takes       bool   // what a lock is; replicas may have to confirm it
-	lists       bool   // answers a list behind its integers
-}
+	"github.com/latchkey-go/latchkey/redisson/internal/transport"
+)
+
+type (
+	script = transport.Script
+	call   = transport.Call
+	answer = transport.Answer
+)
 
 //go:embed lua/*.lua
 var sources embed.FS
@@ -82,27 +82,27 @@ var (
 	deleteKeys = load("758695b5a941c1f3243c102ee5986c6a0214b894", "receipt", "delete")
 )
 
-// load joins the files of a script.
+// load joins the files of a script. The digests are constants, held by a test.
 func load(sha string, files ...string) *script {
-	s := &script{sha: sha, digest: sha, name: files[len(files)-1]}
+	source := ""
 	for _, name := range files {
 		text, err := sources.ReadFile("lua/" + name + ".lua")
 		if err != nil {
 			panic("redisson: " + err.Error()) // a name above is wrong, as any test shows
 		}
-		s.source += string(text)
+		source += string(text)
 	}
-	return s
+	return transport.NewScript(files[len(files)-1], source, sha)
 }
 
 func taking(sha string, files ...string) *script {
 	s := load(sha, files...)
-	s.takes = true
+	s.Takes = true
 	return s
 }
 
 func listing(sha string, files ...string) *script {
 	s := load(sha, files...)
-	s.lists = true
+	s.Lists = true
 	return s
 }

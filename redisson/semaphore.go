@@ -55,7 +55,7 @@ func (s *Semaphore) set(ctx context.Context, n int, ttl time.Duration) (bool, er
 func (c *Client) setPermits(ctx context.Context, key string, n int, ttl time.Duration) (bool, error) {
 	r := c.request(key)
 	a, err := c.change(ctx, r, c.once(r, semaphoreSet, []string{key}, semaphoreChannel(key), n, millis(ttl)))
-	return err == nil && a.values[0] == 1, err
+	return err == nil && a.Values[0] == 1, err
 }
 
 // AddPermits adds n free permits, or takes them away if n is negative, also below zero. Redisson's rule is that a time to
@@ -80,10 +80,10 @@ func (s *Semaphore) DrainPermits(ctx context.Context) (int, error) {
 	}
 	r := s.c.request(s.key)
 	a := s.c.take(ctx, time.Now().Add(s.c.timeout), r, s.c.once(r, semaphoreDrain, []string{s.key}), s.cancel(r))
-	if a.err != nil {
-		return 0, a.err
+	if a.Err != nil {
+		return 0, a.Err
 	}
-	return int(a.values[0]), nil
+	return int(a.Values[0]), nil
 }
 
 // AvailablePermits returns how many permits are free.
@@ -126,13 +126,13 @@ func (s *Semaphore) acquire(ctx context.Context, n int, wait time.Duration) erro
 	return s.c.awaitPermits(ctx, lineID{name: s.key, kind: semaphoreLine, permits: int64(n)}, semaphoreChannel(s.key), wait, func(by time.Time) (bool, time.Duration, error) {
 		r := s.c.request(s.key)
 		a := s.c.take(ctx, by, r, s.c.once(r, semaphoreAcquire, []string{s.key}, n), s.cancel(r))
-		return a.err == nil && a.values[0] > 0, -1, a.err
+		return a.Err == nil && a.Values[0] > 0, -1, a.Err
 	})
 }
 
 // cancel is the call that undoes what a request took.
 func (s *Semaphore) cancel(r request) call {
-	return call{semaphoreCancel, []string{s.key, r.receipt}, append([]any{semaphoreChannel(s.key)}, s.c.noted(r)...)}
+	return call{Script: semaphoreCancel, Keys: []string{s.key, r.receipt}, Args: append([]any{semaphoreChannel(s.key)}, s.c.noted(r)...)}
 }
 
 // Release gives n permits back and wakes waiters. Like Redisson's it does not ask whether they were taken, and makes a
@@ -154,7 +154,7 @@ func (s *Semaphore) release(ctx context.Context, n, ifExists int) (bool, error) 
 	}
 	r := s.c.request(s.key)
 	a, err := s.c.change(ctx, r, s.c.once(r, semaphoreRelease, []string{s.key}, semaphoreChannel(s.key), n, ifExists))
-	return err == nil && a.values[0] == 1, err
+	return err == nil && a.Values[0] == 1, err
 }
 
 // check refuses what Redis shall not be asked: an empty name, and numbers that Java has no int for.

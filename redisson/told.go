@@ -177,7 +177,7 @@ func (c *Client) tell(ctx context.Context, key string, others []toldOf) {
 		if sharded { // to where the channel is
 			way = clientName(o.client)
 		}
-		calls[i] = call{tell, []string{way}, []any{clientName(o.client), o.message}}
+		calls[i] = call{Script: tell, Keys: []string{way}, Args: []any{clientName(o.client), o.message}}
 	}
 	c.askEach(ctx, calls)
 }
@@ -187,12 +187,12 @@ func (c *Client) tell(ctx context.Context, key string, others []toldOf) {
 func (c *Client) askEach(ctx context.Context, calls []call) {
 	of := map[string][]call{}
 	for _, cl := range calls {
-		at := c.topology.Master(cl.keys[0])
+		at := c.topology.Master(cl.Keys[0])
 		of[at] = append(of[at], cl)
 	}
 	for _, at := range slices.Sorted(maps.Keys(of)) {
-		for i, a := range c.road.askTogether(ctx, time.Now().Add(c.timeout), of[at]) {
-			if a.err != nil && !lasting(a.err) {
+		for i, a := range c.road.AskTogether(ctx, time.Now().Add(c.timeout), of[at]) {
+			if a.Err != nil && !lasting(a.Err) {
 				c.query(ctx, of[at][i])
 			}
 		}
@@ -227,38 +227,38 @@ func (c *Client) forceKey(ctx context.Context, key string, holders []string) (bo
 	if err := (lock.Request{Key: key}).Validate(); err != nil {
 		return false, err
 	}
-	if err := c.topology.check(key); err != nil {
+	if err := c.checkSlot(key); err != nil {
 		return false, err
 	}
 	args := []any{lockChannel(key), rwChannel(key)}
 	for _, id := range holders {
 		args = append(args, id)
 	}
-	a, err := c.force(ctx, key, call{anyForce, []string{key, fairQueue(key), fairDeadlines(key)}, args}, lock.Exclusive, lock.Write)
+	a, err := c.force(ctx, key, call{Script: anyForce, Keys: []string{key, fairQueue(key), fairDeadlines(key)}, Args: args}, lock.Exclusive, lock.Write)
 	const other, others = -1, -2
 	switch {
 	case err != nil:
-	case a.values[0] == other:
+	case a.Values[0] == other:
 		err = fmt.Errorf("redisson: %w: what the key holds is no lock", lock.ErrUnsupported)
-	case a.values[0] == others:
+	case a.Values[0] == others:
 		err = fmt.Errorf("redisson: not freed: %w", lock.ErrBusy)
 	}
-	return a.yes(), err
+	return a.Yes(), err
 }
 
 // force frees a lock, and has those who held it told.
 func (c *Client) force(ctx context.Context, key string, cl call, families ...lock.Kind) (answer, error) {
 	asked, r := present(), c.request(key)
-	cl.args = append(cl.args, c.noted(r)...) // the receipt is no key here: who may not write one frees the lock all the same
-	a := c.road.askSoon(ctx, cl)
-	c.conclude(r, a.doubts > 0 || a.err != nil)
-	if !a.yes() {
-		return a, a.err
+	cl.Args = append(cl.Args, c.noted(r)...) // the receipt is no key here: who may not write one frees the lock all the same
+	a := c.road.AskSoon(ctx, cl)
+	c.conclude(r, a.Doubts > 0 || a.Err != nil)
+	if !a.Yes() {
+		return a, a.Err
 	}
 	for _, family := range families {
 		c.claims.forced(lockID{key, family}, asked)
 	}
-	others := c.others(key, a.list)
+	others := c.others(key, a.List)
 	if len(others) == 0 {
 		return a, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
 const (
@@ -182,7 +183,7 @@ func (w *waiter) outcome(asked time.Time, err error) error {
 	case n.heard && time.Since(n.silent) < w.c.timeout:
 		_, err = w.over(time.Now())
 		return err
-	case !n.heard && errors.Is(err, errNoAnswer): // in the time that this caller had for it
+	case !n.heard && errors.Is(err, transport.ErrNoAnswer): // in the time that this caller had for it
 		return err
 	}
 	w.c.lines.fail(&w.place, err)
@@ -199,7 +200,7 @@ func (w *waiter) over(now time.Time) (at time.Time, err error) {
 	case n.heard && waited >= w.wait:
 		return at, w.busy()
 	case !n.heard && waited >= w.patience:
-		return at, noAnswer(waited)
+		return at, transport.NoAnswer(waited)
 	case !n.heard && (w.patience < w.wait || waited >= w.wait):
 		return w.start.Add(w.patience), nil
 	}
@@ -218,10 +219,6 @@ func (w *waiter) ended() error {
 func (w *waiter) busy() error {
 	n := w.c.lines.news(&w.place)
 	return &lock.BusyError{Remaining: max(0, time.Until(n.busyUntil)), Waited: time.Since(w.start)}
-}
-
-func noAnswer(after time.Duration) error {
-	return fmt.Errorf("redisson: %w within %v", errNoAnswer, after.Round(time.Millisecond))
 }
 
 // pause returns how long to sleep without a message.

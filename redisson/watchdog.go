@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
 // task is a call to make for a holder, a retry or the badge.
@@ -86,8 +88,8 @@ func (s *claims) answered(tasks []task, answers []answer) {
 	for i, t := range tasks {
 		switch of := t.of.(type) {
 		case *holder:
-			if a := answers[i]; a.err != nil && !a.gone() {
-				of.lastErr = a.err
+			if a := answers[i]; a.Err != nil && !a.Gone() {
+				of.lastErr = a.Err
 			}
 			s.applyLocked(of, answers[i], t.version)
 			s.placeLocked(of)
@@ -132,9 +134,6 @@ const soonInterval = time.Millisecond
 
 func soon() instant { return present().add(soonInterval) }
 
-// batchSize bounds the tasks of a pipeline, so that its answer comes well before the next attempt is due.
-const batchSize = 500
-
 // watch sends what is due until stop is closed. Each master gets a pipeline of its own, so that a silent one does not delay the
 // renewals on others. A pipeline is given up after a third of the watchdog's timeout. Nobody waits for it: its tasks are due
 // again before that.
@@ -145,7 +144,7 @@ func (c *Client) watch(stop <-chan struct{}) {
 		case <-stop:
 			return
 		}
-		for _, part := range c.topology.byMaster(c.claims.takeDue()) {
+		for _, part := range transport.ByMaster(c.topology, c.claims.takeDue(), func(t task) string { return t.call.Keys[0] }) {
 			c.dispatch(c.together(part), time.Now())
 		}
 		if c.claims.listening() {
@@ -164,7 +163,7 @@ func (c *Client) dispatch(packs []pack, due time.Time) {
 		calls[i] = p.call
 	}
 	by := time.Now().Add(min(c.timeout, c.claims.timeout/3))
-	c.road.send(&question{calls: calls, until: by, by: by, posted: func(all []answer) {
+	c.road.Post(calls, by, func(all []answer) {
 		var tasks, unsaid []task
 		var answers []answer
 		for i, p := range part {
@@ -182,13 +181,13 @@ func (c *Client) dispatch(packs []pack, due time.Time) {
 		if rest = append(alone(unsaid), rest...); len(rest) > 0 {
 			c.dispatch(rest, due)
 		}
-	}})
+	})
 }
 
 // pipeline cuts off as many packs as travel together, one at least.
 func pipeline(packs []pack) (part, rest []pack) {
 	n, tasks := 1, len(packs[0].tasks)
-	for n < len(packs) && tasks+len(packs[n].tasks) <= batchSize {
+	for n < len(packs) && tasks+len(packs[n].tasks) <= transport.BatchSize {
 		tasks += len(packs[n].tasks)
 		n++
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -48,12 +49,12 @@ func watch30(t *testing.T, redis func(call) answer, f func(*testing.T, *watched)
 				}
 				for _, what := range w.takeDue() {
 					w.asking.Lock()
-					w.asked = append(w.asked, question30{time.Since(w.start), what.call.script == lockRelease})
+					w.asked = append(w.asked, question30{time.Since(w.start), what.call.Script == lockRelease})
 					w.asking.Unlock()
 					all.Go(func() {
 						sent := time.Now()
 						a := redis(what.call)
-						a.sent = sent
+						a.Sent = sent
 						w.answered([]task{what}, []answer{a})
 					})
 				}
@@ -85,7 +86,7 @@ func (w *watched) hold(t *testing.T, r lock.Request) *hold {
 
 // yes is the answer of an enter or update that leaves this lease, sent now.
 func yes(lease time.Duration) answer {
-	return answer{values: []int64{1, lease.Milliseconds(), 0}, sent: time.Now()}
+	return answer{Values: []int64{1, lease.Milliseconds(), 0}, Sent: time.Now()}
 }
 
 // answers30 gives each update the lease of 30s.
@@ -122,8 +123,8 @@ func (w *watched) pass(t *testing.T, h, next *hold) int32 {
 
 // What the release of a hold is told, whose lock has passed on, when Redis answers that it does not have the lock any more.
 func TestFateOfALockThatHasPassed(t *testing.T) {
-	done, gone, silent := yes(0), answer{values: []int64{0}}, answer{err: errNoAnswer, doubts: 1}
-	left, refused := answer{err: context.Canceled}, answer{err: redis.ErrCrossSlot}
+	done, gone, silent := yes(0), answer{Values: []int64{0}}, answer{Err: transport.ErrNoAnswer, Doubts: 1}
+	left, refused := answer{Err: context.Canceled}, answer{Err: redis.ErrCrossSlot}
 	for _, tt := range []struct {
 		name   string
 		next   func(w *watched, next *hold) // ends the next hold, or does not
@@ -135,17 +136,17 @@ func TestFateOfALockThatHasPassed(t *testing.T) {
 		{name: "being released", next: func(w *watched, next *hold) { _, _ = w.beginRelease(next, 0, nil) }},
 		{name: "released", next: releaseWith(yes(0)), known: true},
 		{name: "released, found nothing", next: releaseWith(gone), known: true, want: lock.ErrLost},
-		{name: "released, found nothing after a silence", next: releaseWith(answer{values: []int64{0}, doubts: 1}), known: true},
+		{name: "released, found nothing after a silence", next: releaseWith(answer{Values: []int64{0}, Doubts: 1}), known: true},
 		{name: "released, not answered", next: releaseWith(silent)},
 		{name: "released, not answered, and found later", next: releaseWith(silent), answer: &done, known: true},
 		{name: "released, not answered, and not found later", next: releaseWith(silent), answer: &gone, known: true},
 		{name: "released, and its caller has left", next: releaseWith(left), answer: &done, known: true},
 		{name: "released, its caller has left, and not found later", next: releaseWith(left), answer: &gone, known: true, want: lock.ErrLost},
-		{name: "released, refused", next: releaseWith(refused), known: true, want: errNoAnswer},
+		{name: "released, refused", next: releaseWith(refused), known: true, want: transport.ErrNoAnswer},
 		{name: "left by its waiter", next: func(w *watched, next *hold) { w.abandon(next) }, answer: &done, known: true},
 		{name: "left by its waiter, found nothing", next: func(w *watched, next *hold) { w.abandon(next) }, answer: &gone, known: true, want: lock.ErrLost},
 		{name: "left by its waiter, not answered", next: func(w *watched, next *hold) { w.abandon(next) }},
-		{name: "over", next: func(*watched, *hold) { time.Sleep(time.Minute) }, known: true, want: errNoAnswer},
+		{name: "over", next: func(*watched, *hold) { time.Sleep(time.Minute) }, known: true, want: transport.ErrNoAnswer},
 		{name: "closed", next: func(w *watched, _ *hold) { w.close(ErrClosed) }, known: true, want: lock.ErrLost},
 		{name: "closed and released", next: func(w *watched, next *hold) {
 			w.close(ErrClosed)
@@ -164,7 +165,7 @@ func TestFateOfALockThatHasPassed(t *testing.T) {
 					t.Fatalf("Redis is not asked: %+v", asked)
 				}
 				tt.next(w, next)
-				w.endConfirm(h.holder, asked.ask, answer{values: []int64{0}, sent: time.Now()})
+				w.endConfirm(h.holder, asked.ask, answer{Values: []int64{0}, Sent: time.Now()})
 				time.Sleep(10 * time.Millisecond) // for the watchdog
 				if got := w.known(h, turn); got.known != tt.known || !errors.Is(got.err, tt.want) {
 					t.Errorf("release: %v, %v, want %v, %v", got.known, got.err, tt.known, tt.want)
@@ -233,7 +234,7 @@ func TestQuickStreaksAreNotAskedAbout(t *testing.T) {
 
 // In an outage, somebody who leaves asks about the holder last. That the hold was lost is no matter of a context that has ended.
 func TestReasonOfALossIsNoCallersContext(t *testing.T) {
-	silent := answer{err: errNoAnswer, doubts: 1}
+	silent := answer{Err: transport.ErrNoAnswer, Doubts: 1}
 	for name, ask := range map[string]func(*watched, *hold, answer){
 		"a release before": func(w *watched, h *hold, a answer) { w.endConfirm(h.holder, task{of: h.holder}, a) },
 		"an extension": func(w *watched, h *hold, a answer) {
@@ -251,9 +252,9 @@ func TestReasonOfALossIsNoCallersContext(t *testing.T) {
 			watch30(t, func(call) answer { return silent }, func(t *testing.T, w *watched) {
 				h := w.hold(t, lock.Request{})
 				time.Sleep(h.Remaining() - time.Millisecond)
-				ask(w, h, answer{err: context.Canceled})
+				ask(w, h, answer{Err: context.Canceled})
 				<-h.Context().Done()
-				if cause := context.Cause(h.Context()); errors.Is(cause, context.Canceled) || !errors.Is(cause, errNoAnswer) {
+				if cause := context.Cause(h.Context()); errors.Is(cause, context.Canceled) || !errors.Is(cause, transport.ErrNoAnswer) {
 					t.Errorf("lost: %v, want no answer from Redis as the reason", cause)
 				}
 			})
@@ -269,7 +270,7 @@ func TestOverlappingRemovalsAreNoLoss(t *testing.T) {
 		w.abandon(next)
 		rt := h.holder.removal
 		rt.open = 2
-		w.answered([]task{{of: rt}}, []answer{{values: []int64{0}, sent: time.Now()}})
+		w.answered([]task{{of: rt}}, []answer{{Values: []int64{0}, Sent: time.Now()}})
 		if got := w.known(h, turn); errors.Is(got.err, lock.ErrLost) {
 			t.Errorf("release: %v, and nobody knows", got.err)
 		}
@@ -374,10 +375,10 @@ func TestCloseDuringARelease(t *testing.T) {
 // The lease ends of a lock that is on its way, while Redis is asked for a longer one. What the answer leaves in Redis is removed.
 func TestLockIsLostOnItsWay(t *testing.T) {
 	silentButForExits := func(cl call) answer {
-		if cl.script == lockRelease {
+		if cl.Script == lockRelease {
 			return yes(0)
 		}
-		return answer{err: errNoAnswer, doubts: 1}
+		return answer{Err: transport.ErrNoAnswer, Doubts: 1}
 	}
 	watch30(t, silentButForExits, func(t *testing.T, w *watched) {
 		h, next := w.hold(t, lock.Request{Lease: time.Second}), w.next(t, lock.Request{})
@@ -388,7 +389,7 @@ func TestLockIsLostOnItsWay(t *testing.T) {
 		sent := time.Now()
 		time.Sleep(2 * time.Second)
 		a := yes(30 * time.Second)
-		a.sent = sent
+		a.Sent = sent
 		if err := w.endRelease(h, task, a); err != nil {
 			t.Errorf("release: %v", err)
 		}
@@ -431,7 +432,7 @@ func TestWatchdogRenewsAtAThird(t *testing.T) {
 func TestWatchdogWithoutAnswers(t *testing.T) {
 	silent := func(call) answer {
 		time.Sleep(time.Second)
-		return answer{err: errNoAnswer}
+		return answer{Err: transport.ErrNoAnswer}
 	}
 	watch30(t, silent, func(t *testing.T, w *watched) {
 		h := w.hold(t, lock.Request{Key: "k"})
@@ -446,7 +447,7 @@ func TestWatchdogWithoutAnswers(t *testing.T) {
 // Errors are no loss, and the last one becomes the reason.
 func TestWatchdogWithErrors(t *testing.T) {
 	refused := errors.New("connection refused")
-	watch30(t, func(call) answer { return answer{err: refused} }, func(t *testing.T, w *watched) {
+	watch30(t, func(call) answer { return answer{Err: refused} }, func(t *testing.T, w *watched) {
 		endsAfter(t, w.hold(t, lock.Request{Key: "k"}), 29*time.Second, refused)
 	})
 }
@@ -456,7 +457,7 @@ func TestWatchdogWithASlowAnswer(t *testing.T) {
 	var asked atomic.Int32
 	slow := func(call) answer {
 		if asked.Add(1) > 1 {
-			return answer{err: errNoAnswer}
+			return answer{Err: transport.ErrNoAnswer}
 		}
 		a := yes(30 * time.Second)
 		time.Sleep(15 * time.Second)
@@ -481,7 +482,7 @@ func TestWatchdogBelievesTheLeaseThatRedisAnswered(t *testing.T) {
 }
 
 func TestWatchdogToldThatItIsGone(t *testing.T) {
-	watch30(t, func(call) answer { return answer{values: []int64{0}} }, func(t *testing.T, w *watched) {
+	watch30(t, func(call) answer { return answer{Values: []int64{0}} }, func(t *testing.T, w *watched) {
 		endsAfter(t, w.hold(t, lock.Request{Key: "k"}), 10*time.Second, errGone)
 		time.Sleep(time.Minute)
 		if got := w.questions(); len(got) != 1 {
@@ -518,7 +519,7 @@ func TestMaxHoldEndsALock(t *testing.T) {
 // When the machine was suspended, the wall clock runs ahead of the one that leases are counted by: each lock is looked at as
 // soon as that is noticed, and an answer from before says nothing.
 func TestSuspensionRenewsAtOnce(t *testing.T) {
-	gone := func(call) answer { return answer{values: []int64{0}} }
+	gone := func(call) answer { return answer{Values: []int64{0}} }
 	watch30(t, gone, func(t *testing.T, w *watched) {
 		h := w.hold(t, lock.Request{Key: "k"})
 		time.Sleep(4500 * time.Millisecond)
@@ -533,9 +534,9 @@ func TestRetryGoesOnUntilAnswered(t *testing.T) {
 	var asked atomic.Int32
 	flaky := func(call) answer {
 		if asked.Add(1) <= 5 {
-			return answer{err: errors.New("reset")}
+			return answer{Err: errors.New("reset")}
 		}
-		return answer{values: []int64{1}}
+		return answer{Values: []int64{1}}
 	}
 	watch30(t, flaky, func(t *testing.T, w *watched) {
 		<-w.discardDoubtful()
@@ -556,7 +557,7 @@ func (w *watched) discardDoubtful() <-chan struct{} {
 
 // As long as an attempt may still arrive, it is not enough that nothing is there.
 func TestRemovalWaitsForLateAttempts(t *testing.T) {
-	watch30(t, func(call) answer { return answer{values: []int64{0}} }, func(t *testing.T, w *watched) {
+	watch30(t, func(call) answer { return answer{Values: []int64{0}} }, func(t *testing.T, w *watched) {
 		<-w.discardDoubtful()
 		if d := time.Since(w.start); d != 6*time.Second+soonInterval {
 			t.Errorf("given up after %v, want 6s", d)
@@ -567,7 +568,7 @@ func TestRemovalWaitsForLateAttempts(t *testing.T) {
 
 // Nobody knows any more what a removal that failed for a whole lease would remove.
 func TestRetryEndsWithTheLease(t *testing.T) {
-	watch30(t, func(call) answer { return answer{err: errNoAnswer} }, func(t *testing.T, w *watched) {
+	watch30(t, func(call) answer { return answer{Err: transport.ErrNoAnswer} }, func(t *testing.T, w *watched) {
 		<-w.discardDoubtful()
 		if d := time.Since(w.start); d != 42*time.Second+soonInterval {
 			t.Errorf("given up after %v, want 42s", d)

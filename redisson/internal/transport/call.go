@@ -1,4 +1,4 @@
-package redisson
+package transport
 
 import (
 	"context"
@@ -8,42 +8,60 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/reply"
-	"github.com/latchkey-go/latchkey/lock"
 	"github.com/redis/go-redis/v9"
 )
 
-// call is a script with what it is run on. Every call is safe to repeat. Every script finds one more ARGV, the last one: the
+// Script is a Lua script with its SHA-1 digest.
+type Script struct {
+	Source, SHA string
+	Name        string // which no other script has
+	Takes       bool   // what replicas may have to confirm
+	Lists       bool   // answers a list behind its integers
+	digest      any    // SHA as an argument
+}
+
+// NewScript returns a script. EVALSHA wants SHA-1, which a program in FIPS mode may not compute: the digest is given.
+func NewScript(name, source, sha string) *Script {
+	return &Script{Source: source, SHA: sha, Name: name, digest: sha}
+}
+
+// Call is a script with what it is run on. Every call is safe to repeat. Every script finds one more ARGV, the last one: the
 // command to publish with. Channels are in ARGV, too: in KEYS, a channel would be a key that is never there, for which a
 // cluster refuses the script as long as the slot is on the move, and which an ACL user would have to be allowed.
-type call struct {
-	script *script
-	keys   []string
-	args   []any
+type Call struct {
+	Script *Script
+	Keys   []string
+	Args   []any
 }
 
-// answer is what became of a call.
-type answer struct {
-	values []int64
-	list   []any     // behind the values, of a script that has one
-	sent   time.Time // when the attempt that was answered was sent, on the monotonic clock
-	doubts int       // attempts that were not answered: each may have run, or may yet
-	err    error
+// Answer is what became of a call.
+type Answer struct {
+	Values []int64
+	List   []any     // behind the values, of a script that has one
+	Sent   time.Time // when the attempt that was answered was sent, on the monotonic clock
+	Doubts int       // attempts that were not answered: each may have run, or may yet
+	Err    error
 }
 
-// yes reports whether the call was answered and the first value is 1.
-func (a answer) yes() bool { return a.err == nil && a.values[0] == 1 }
+// Yes reports whether the call was answered and the first value is 1.
+func (a Answer) Yes() bool { return a.Err == nil && a.Values[0] == 1 }
 
-// failed reports whether the server gave no answer that is true of the call.
-func (a answer) failed() bool {
-	return a.err != nil && (!reply.IsReply(a.err) || reply.Transient(a.err))
+// Failed reports whether the server gave no answer that is true of the call.
+func (a Answer) Failed() bool {
+	return a.Err != nil && (!reply.IsReply(a.Err) || reply.Transient(a.Err))
 }
 
-// gone reports whether a holder was not there any more. It is also gone when a stranger has written a value of another type over
+// Gone reports whether a holder was not there any more. It is also Gone when a stranger has written a value of another type over
 // the lock.
-func (a answer) gone() bool { return a.err == nil && a.values[0] == 0 || wrongType(a.err) }
+func (a Answer) Gone() bool { return a.Err == nil && a.Values[0] == 0 || WrongType(a.Err) }
 
-// errNoAnswer is the outage error: Redis did not answer in time.
-var errNoAnswer = errors.New("no answer from Redis")
+// ErrNoAnswer is the outage error: Redis did not answer in time.
+var ErrNoAnswer = errors.New("no answer from Redis")
+
+// NoAnswer is ErrNoAnswer of somebody who has waited for that long.
+func NoAnswer(after time.Duration) error {
+	return fmt.Errorf("redisson: %w within %v", ErrNoAnswer, after.Round(time.Millisecond))
+}
 
 // How a call is repeated: soon at first, then less often.
 const (
@@ -55,12 +73,12 @@ const (
 // perform makes one attempt at each call, all in one round trip. What the server did not know the script of, it asks again, with the
 // whole text. Only that: others have run, and a release that runs once more would find nothing, as if the lock had been lost.
 // go-redis repeats nothing by itself: only a client that knows of an earlier attempt can distinguish the two.
-func (r *road) perform(ctx *deadline, via sender, calls []call) []answer {
+func (r *Road) perform(ctx *deadline, via sender, calls []Call) []Answer {
 	if len(calls) == 1 {
-		return []answer{r.performOne(ctx, via, calls[0])}
+		return []Answer{r.performOne(ctx, via, calls[0])}
 	}
 	answers := r.attempt(ctx, via, calls, evalsha)
-	var unknown []call
+	var unknown []Call
 	for i, a := range answers {
 		if a.unknown() {
 			unknown = append(unknown, calls[i])
@@ -79,7 +97,7 @@ func (r *road) perform(ctx *deadline, via sender, calls []call) []answer {
 }
 
 // performOne is perform for one call.
-func (r *road) performOne(ctx *deadline, via sender, cl call) answer {
+func (r *Road) performOne(ctx *deadline, via sender, cl Call) Answer {
 	a := r.attemptOne(ctx, via, cl, evalsha)
 	if a.unknown() {
 		a = r.attemptOne(ctx, via, cl, eval)
@@ -88,15 +106,15 @@ func (r *road) performOne(ctx *deadline, via sender, cl call) answer {
 }
 
 // unknown reports whether the server does not have the script.
-func (a answer) unknown() bool { return a.err != nil && redis.HasErrorPrefix(a.err, "NOSCRIPT") }
+func (a Answer) unknown() bool { return a.Err != nil && redis.HasErrorPrefix(a.Err, "NOSCRIPT") }
 
 // The commands for a script: with its digest, and with the whole text. They are arguments like others.
 var evalsha, eval any = "evalsha", "eval"
 
 // attempt sends calls once.
-func (r *road) attempt(ctx *deadline, via sender, calls []call, name any) []answer {
+func (r *Road) attempt(ctx *deadline, via sender, calls []Call, name any) []Answer {
 	sent := time.Now()
-	publish, err := r.topology.publish(ctx)
+	publish, err := r.topology.Publish(ctx)
 	cmds, pipe := make([]single, len(calls)), via.Pipeline()
 	for i, c := range calls {
 		cmds[i] = c.command(ctx, name, publish)
@@ -105,25 +123,25 @@ func (r *road) attempt(ctx *deadline, via sender, calls []call, name any) []answ
 	if err == nil {
 		err = surviving(func() { _, _ = pipe.Exec(ctx) }) // each command has its own error
 	}
-	answers, room := make([]answer, len(calls)), make([]int64, 0, usualAnswer*len(calls))
+	answers, room := make([]Answer, len(calls)), make([]int64, 0, usualAnswer*len(calls))
 	for i, cmd := range cmds {
 		if err != nil {
 			cmd.SetErr(err)
 		}
-		answers[i] = r.read(calls[i].script, cmd, sent, &room)
+		answers[i] = r.read(calls[i].Script, cmd, sent, &room)
 	}
 	return answers
 }
 
 // attemptOne sends a call once.
-func (r *road) attemptOne(ctx *deadline, via sender, cl call, name any) answer {
+func (r *Road) attemptOne(ctx *deadline, via sender, cl Call, name any) Answer {
 	sent := time.Now()
-	publish, err := r.topology.publish(ctx)
+	publish, err := r.topology.Publish(ctx)
 	cmd := cl.command(ctx, name, publish)
 	switch {
 	case err != nil:
-	case cl.script.takes && r.replicas.count > 0:
-		err = surviving(func() { r.processConfirmed(ctx, cl.keys[0], cmd) })
+	case cl.Script.Takes && r.replicas.Count > 0:
+		err = surviving(func() { r.processConfirmed(ctx, cl.Keys[0], cmd) })
 	default:
 		err = surviving(func() { _ = via.Process(ctx, cmd) }) // which has the error
 	}
@@ -131,7 +149,7 @@ func (r *road) attemptOne(ctx *deadline, via sender, cl call, name any) answer {
 		cmd.SetErr(err)
 	}
 	var room []int64
-	return r.read(cl.script, cmd, sent, &room)
+	return r.read(cl.Script, cmd, sent, &room)
 }
 
 // surviving sends something by go-redis, which can panic over a reply that no Redis would give. The error says so; the call may have run.
@@ -148,20 +166,20 @@ func surviving(send func()) (err error) {
 // usualAnswer is how many integers most scripts answer.
 const usualAnswer = 3
 
-func (r *road) read(s *script, cmd single, sent time.Time, room *[]int64) answer {
-	a := answer{sent: sent}
-	if s.lists {
-		a.values, a.list, a.err = reply.Mixed(cmd.Cmd, room)
+func (r *Road) read(s *Script, cmd single, sent time.Time, room *[]int64) Answer {
+	a := Answer{Sent: sent}
+	if s.Lists {
+		a.Values, a.List, a.Err = reply.Mixed(cmd.Cmd, room)
 	} else {
-		a.values, a.err = reply.Ints(cmd.Cmd, room)
+		a.Values, a.Err = reply.Ints(cmd.Cmd, room)
 	}
-	if a.err != nil {
-		r.topology.Doubt(a.err)
-		if reply.MayHaveRun(a.err) {
-			a.doubts = 1
+	if a.Err != nil {
+		r.topology.Doubt(a.Err)
+		if reply.MayHaveRun(a.Err) {
+			a.Doubts = 1
 		}
-		if reply.Refused(a.err) {
-			a.err = fmt.Errorf("redisson: %w: %w", lock.ErrRefused, a.err)
+		if reply.Refused(a.Err) {
+			a.Err = r.refuse(a.Err)
 		}
 	}
 	return a
@@ -173,17 +191,17 @@ type single struct{ *redis.Cmd }
 // NoRetry is asked by go-redis.
 func (single) NoRetry() bool { return true }
 
-func (c call) command(ctx context.Context, name, publish any) single {
-	code := c.script.digest
+func (c Call) command(ctx context.Context, name, publish any) single {
+	code := c.Script.digest
 	if name == eval {
-		code = c.script.source
+		code = c.Script.Source
 	}
-	args := make([]any, 0, 4+len(c.keys)+len(c.args))
-	args = append(args, name, code, len(c.keys))
-	for _, k := range c.keys {
+	args := make([]any, 0, 4+len(c.Keys)+len(c.Args))
+	args = append(args, name, code, len(c.Keys))
+	for _, k := range c.Keys {
 		args = append(args, k)
 	}
-	args = append(args, c.args...)
+	args = append(args, c.Args...)
 	cmd := redis.NewCmd(ctx, append(args, publish)...)
 	cmd.SetFirstKeyPos(3)
 	return single{cmd}
@@ -210,20 +228,28 @@ func (d *deadline) Err() error {
 
 // repeatable reports whether another attempt can help. A server that can't be reached is an error at once, because go-redis has
 // tried several times; in a cluster, another one may have taken its place.
-func (r *road) repeatable(err error) bool {
+func (r *Road) repeatable(err error) bool {
 	return !errors.Is(err, ErrNotReplicated) && (reply.Transient(err) || r.topology.Stale(err))
 }
 
-// lasting reports whether err is permanent. All others can come of a change of masters, or of a server that starts.
-func lasting(err error) bool {
-	return reply.IsReply(err) && !reply.Transient(err) || errors.Is(err, redis.ErrClosed) || errors.Is(err, ErrNotReplicated) ||
-		errors.Is(err, lock.ErrUnsupported)
+// WrongType reports whether err is the server's word that a key does not hold what the script works on. Servers before
+// version 7 wrap it in other words.
+func WrongType(err error) bool {
+	return reply.IsReply(err) && strings.Contains(err.Error(), "WRONGTYPE")
 }
 
-// wrongType reports whether err is the server's word that a key does not hold what the script works on. Servers before
-// version 7 wrap it in other words.
-func wrongType(err error) bool {
-	return reply.IsReply(err) && strings.Contains(err.Error(), "WRONGTYPE")
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // sleep waits for d, and returns false if ctx ended first.

@@ -1,4 +1,4 @@
-package redisson
+package transport
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 //   - Directly: the asker itself sends its question in a session. That saves two switches between goroutines, which take as long as a
 //     round trip on a fast network. The asker can't leave before the socket does, so it waits no longer than directTimeout. Then a
 //     worker sends the question again.
-//   - Gathered: once gatherFrom questions are open, only a few workers send, each all that is queued in one pipeline.
+//   - Gathered: once GatherFrom questions are open, only a few workers send, each all that is queued in one pipeline.
 //
 // The last two are for a quick lane, one whose last answer came soon. The first answer that is late or lost ends that, and then each
 // question has a worker of its own again. A lane is never quick where replicas confirm locks: WAIT is for the writes of its own
@@ -26,7 +26,7 @@ type lane struct {
 	filled  sync.Cond   // there is something to do for a worker, or the road is closed
 	open    int         // questions that are not over
 	crowded bool        // by them
-	since   instant     // when they were last that many
+	since   time.Time   // when they were last that many
 	workers int
 	idle    int  // workers that wait for a question
 	busy    int  // workers that wait for an answer
@@ -53,13 +53,15 @@ type sender interface {
 }
 
 const (
-	// gatherFrom is how many questions are open when gathering begins to pay, and gatherers is how many pipelines are then under way.
-	gatherFrom = 20
+	// GatherFrom is how many questions are open when gathering begins to pay, and gatherers is how many pipelines are then under way.
+	GatherFrom = 20
 	gatherers  = 3
+	// BatchSize bounds the calls of a pipeline.
+	BatchSize = 500
 	// crowdedFor is how long a lane stays crowded at least.
 	crowdedFor = 5 * time.Millisecond
 	// directTimeout is how long one waits for an answer in a session.
-	directTimeout = goneInterval
+	directTimeout = GoneInterval
 	// quickAnswer is how soon the answers of a quick lane come.
 	quickAnswer = directTimeout / 2
 	// sessionIdle is how long an idle session is kept from the pool, and sessionAge how long any is. Of a connection that was not in the
@@ -74,16 +76,16 @@ func (l *lane) gathering() bool { return l.quick && l.crowded }
 // once leave it empty for a moment.
 func (l *lane) addLocked(n int) {
 	l.open += n
-	if l.open >= gatherFrom {
-		l.crowded, l.since = true, present()
-	} else if l.crowded && present().sub(l.since) > crowdedFor {
+	if l.open >= GatherFrom {
+		l.crowded, l.since = true, time.Now()
+	} else if l.crowded && time.Since(l.since) > crowdedFor {
 		l.crowded = false
 	}
 }
 
 // send brings a question on its way. What is not sent before its deadlines are over never will be.
-func (r *road) send(q *question) {
-	address := r.topology.Master(q.calls[0].keys[0])
+func (r *Road) send(q *question) {
+	address := r.topology.Master(q.calls[0].Keys[0])
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := r.lanes[address]
@@ -99,7 +101,7 @@ func (r *road) send(q *question) {
 }
 
 // callWorkersLocked has a worker come for what is queued, unless enough are under way.
-func (r *road) callWorkersLocked(l *lane) {
+func (r *Road) callWorkersLocked(l *lane) {
 	if len(l.queue) == 0 || l.gathering() && l.busy >= gatherers {
 		return
 	}
@@ -111,11 +113,11 @@ func (r *road) callWorkersLocked(l *lane) {
 }
 
 // work answers what comes along a lane. After close it ends as soon as nothing is queued.
-func (r *road) work(l *lane) {
+func (r *Road) work(l *lane) {
 	for qs := r.next(l); qs != nil; qs = r.next(l) {
 		calls, until := qs[0].calls, qs[0].until
 		if len(qs) > 1 {
-			calls = make([]call, 0, len(qs)+len(calls))
+			calls = make([]Call, 0, len(qs)+len(calls))
 			for _, q := range qs {
 				calls, until = append(calls, q.calls...), later(until, q.until)
 			}
@@ -127,12 +129,12 @@ func (r *road) work(l *lane) {
 		}
 		bound := deadlineAt(until)
 		answers := r.perform(&bound, r.via(ss), calls)
-		r.metrics.asked(sent, calls, answers)
+		r.observer.Asked(sent, calls, answers)
 		r.end(l, ss, sent, qs, answers)
 	}
 }
 
-func (r *road) next(l *lane) (qs []*question) {
+func (r *Road) next(l *lane) (qs []*question) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for {
@@ -147,7 +149,7 @@ func (r *road) next(l *lane) (qs []*question) {
 		}
 		n := 1
 		if l.gathering() {
-			n = min(len(l.queue), batchSize)
+			n = min(len(l.queue), BatchSize)
 		}
 		for _, q := range l.queue[:n] {
 			if !q.over {
@@ -168,18 +170,18 @@ func (r *road) next(l *lane) (qs []*question) {
 }
 
 // arriveLocked notes that somebody is back who was sent at the given time, perhaps in a session.
-func (r *road) arriveLocked(l *lane, ss *session, sent time.Time, answered bool) {
+func (r *Road) arriveLocked(l *lane, ss *session, sent time.Time, answered bool) {
 	now := time.Now()
 	l.busy--
-	l.quick = answered && r.replicas.count == 0 && now.Sub(sent) < quickAnswer
+	l.quick = answered && r.replicas.Count == 0 && now.Sub(sent) < quickAnswer
 	r.keepLocked(l, ss, now)
 	r.callWorkersLocked(l)
 }
 
 // end ends questions that a worker has sent together, with the answers to all of their calls.
-func (r *road) end(l *lane, ss *session, sent time.Time, qs []*question, answers []answer) {
+func (r *Road) end(l *lane, ss *session, sent time.Time, qs []*question, answers []Answer) {
 	var posted []func()
-	answered := !slices.ContainsFunc(answers, answer.failed)
+	answered := !slices.ContainsFunc(answers, Answer.Failed)
 	r.mu.Lock()
 	for _, q := range qs {
 		own := answers[:len(q.calls)]
@@ -203,7 +205,7 @@ func (r *road) end(l *lane, ss *session, sent time.Time, qs []*question, answers
 }
 
 // via is what a worker sends through that may have a session.
-func (r *road) via(ss *session) sender {
+func (r *Road) via(ss *session) sender {
 	if ss != nil {
 		return ss
 	}
@@ -211,26 +213,26 @@ func (r *road) via(ss *session) sender {
 }
 
 // askDirectly performs a call once, if there is a session for it and enough time to ask again.
-func (r *road) askDirectly(now, by time.Time, cl call) (a answer, ok bool) {
+func (r *Road) askDirectly(now, by time.Time, cl Call) (a Answer, ok bool) {
 	if by.Sub(now) < 2*directTimeout {
 		return a, false
 	}
-	l, ss := r.borrow(r.topology.Master(cl.keys[0]))
+	l, ss := r.borrow(r.topology.Master(cl.Keys[0]))
 	if ss == nil {
 		return a, false
 	}
 	ss.bound = deadlineAt(now.Add(directTimeout))
 	a = r.performOne(&ss.bound, ss, cl)
-	r.metrics.askedOne(now, cl, a)
+	r.observer.AskedOne(now, cl, a)
 	r.mu.Lock()
 	defer r.unlock()
 	l.addLocked(-1)
-	r.arriveLocked(l, ss, now, !a.failed())
+	r.arriveLocked(l, ss, now, !a.Failed())
 	return a, true
 }
 
 // borrow returns an idle session to a master, with its lane, if that is the way for one more question.
-func (r *road) borrow(address string) (l *lane, ss *session) {
+func (r *Road) borrow(address string) (l *lane, ss *session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l = r.lanes[address]
@@ -247,8 +249,8 @@ func (r *road) borrow(address string) (l *lane, ss *session) {
 // newSession returns a session for a call, if the lane is quick and may have one more. The call is its first use, which takes a
 // connection from the pool, and perhaps sets it up. There go-redis (9.23) reads options that it may write while it sets up others, with a
 // mutex that a Conn does not share with its client. It writes for the first connections to a server, so sessions come after these.
-func (r *road) newSession(l *lane, calls []call) *session {
-	node := r.topology.Node(calls[0].keys[0])
+func (r *Road) newSession(l *lane, calls []Call) *session {
+	node := r.topology.Node(calls[0].Keys[0])
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(calls) > 1 || node == nil || !l.quick || l.early > 0 || l.gathering() || l.made >= r.sessions || r.closed {
@@ -259,7 +261,7 @@ func (r *road) newSession(l *lane, calls []call) *session {
 }
 
 // keepLocked keeps a session for the next question, or gives its connection back if the lane is not quick.
-func (r *road) keepLocked(l *lane, ss *session, now time.Time) {
+func (r *Road) keepLocked(l *lane, ss *session, now time.Time) {
 	switch {
 	case ss == nil:
 	case l.quick && !r.closed && now.Sub(ss.since) < sessionAge:
@@ -274,7 +276,7 @@ func (r *road) keepLocked(l *lane, ss *session, now time.Time) {
 
 // unlock also gives the connections of sessions back that are not kept, or closes them. That can take time, so it is done without the
 // mutex.
-func (r *road) unlock() {
+func (r *Road) unlock() {
 	gone := r.gone
 	r.gone = nil
 	r.mu.Unlock()
@@ -284,7 +286,7 @@ func (r *road) unlock() {
 }
 
 // returnSessionsLocked gives back the connections that were idle for long, and all of a lane that is not quick.
-func (r *road) returnSessionsLocked(l *lane, now time.Time) {
+func (r *Road) returnSessionsLocked(l *lane, now time.Time) {
 	for len(l.sessions) > 0 && (!l.quick || r.closed || now.Sub(l.sessions[0].used) >= sessionIdle) {
 		r.gone = append(r.gone, l.sessions[0])
 		l.sessions = slices.Delete(l.sessions, 0, 1)

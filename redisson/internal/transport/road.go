@@ -1,0 +1,262 @@
+// Package transport is the road to Redis: scripts, each of which runs once or is safely repeated. It knows nothing of locks.
+package transport
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/reply"
+	"github.com/redis/go-redis/v9"
+)
+
+// Road is the one way to Redis: every question of a client takes it, reads included.
+//
+// A question goes along the lane to its master; see lane for the ways there. The asker waits for the answer until its deadline, and
+// leaves soon after its context ends, however long go-redis takes. One sweeper checks all deadlines every sweepInterval while there
+// are questions; none has a timer of its own.
+type Road struct {
+	rdb      redis.UniversalClient
+	topology Topology
+	timeout  time.Duration
+	replicas Replicas
+	workers  int // of a lane, at most
+	sessions int // of a lane, at most; 0 where go-redis can't be told to give up in time
+	refuse   func(error) error
+	observer Observer
+	dones    sync.Pool // of channels of questions that are over and whose askers have received
+
+	mu      sync.Mutex
+	lanes   map[string]*lane // by the address of the master
+	gone    []*session       // to be closed by unlock
+	open    []*question      // those that are not over, and those that have ended since the last sweep
+	sweeper *time.Timer
+	sweepAt time.Time // zero when nothing is to be swept
+	closed  bool
+}
+
+// question is one call, or several for one master that travel together.
+type question struct {
+	calls  []Call
+	until  time.Time      // the deadline for go-redis
+	done   chan struct{}  // receives once there are answers, or errors in their place; nil if nobody waits
+	posted func([]Answer) // is given the answers where nobody waits
+
+	// Guarded by the road's mutex.
+	lane    *lane
+	by      time.Time // the deadline of the asker
+	sent    time.Time // zero before
+	early   bool      // as lane.early counts them
+	over    bool      // answered or given up
+	answers []Answer
+
+	one [1]Call // room for most calls
+}
+
+const (
+	// sweepInterval is how late a deadline may be noticed.
+	sweepInterval = 20 * time.Millisecond
+	// GoneInterval is how long a question that was sent still waits for its answer when its asker wants to go.
+	GoneInterval = 50 * time.Millisecond
+)
+
+// Settings are those of a Road.
+type Settings struct {
+	Timeout  time.Duration     // of a question whose asker sets no deadline
+	Workers  int               // goroutines for each master, at most: connections that go-redis has
+	Bounded  bool              // go-redis gives up at the end of a context
+	Replicas Replicas          // that confirm what scripts take
+	Refuse   func(error) error // is the error for one with which a server refuses for good
+	Observer Observer
+}
+
+// Observer is told what questions there are. Its methods are called without any mutex held.
+type Observer interface {
+	// Asked is told of calls that were sent together, and their answers.
+	Asked(sent time.Time, calls []Call, answers []Answer)
+	// AskedOne is Asked for one call.
+	AskedOne(sent time.Time, cl Call, a Answer)
+	// Repeated is told of a call that is asked again.
+	Repeated(cl Call)
+}
+
+// New returns a Road to the servers of rdb.
+func New(rdb redis.UniversalClient, t Topology, s Settings) *Road {
+	r := &Road{rdb: rdb, topology: t, timeout: s.Timeout, replicas: s.Replicas, workers: s.Workers, refuse: s.Refuse, observer: s.Observer, lanes: map[string]*lane{}}
+	if s.Bounded {
+		r.sessions = min(GatherFrom, s.Workers/2)
+	}
+	r.dones.New = func() any { return make(chan struct{}, 1) }
+	r.sweeper = time.AfterFunc(forever, r.sweep)
+	return r
+}
+
+// forever is longer than anything waits.
+const forever = 100 * 365 * 24 * time.Hour
+
+// Ask performs cl and waits for its answer until by. It repeats a call that was not answered, or refused by a server that
+// was not ready, for as long; the answer says how many of these attempts may still run. If ctx ends, the answer is its
+// cause; but one that comes within a moment is still taken, and a call that has not been sent yet never will be.
+func (r *Road) Ask(ctx context.Context, by time.Time, cl Call) Answer {
+	return r.AskFrom(ctx, time.Now(), by, cl)
+}
+
+// AskFrom is Ask for a caller who has just looked at the clock.
+func (r *Road) AskFrom(ctx context.Context, asked, by time.Time, cl Call) Answer {
+	doubts, now := 0, asked
+	for pause := firstPause; ; pause, now = min(pauseGrowth*pause, maxPause), time.Now() {
+		a, ok := r.askDirectly(now, by, cl)
+		if !ok {
+			a = r.askWorker(ctx, by, cl)
+		}
+		doubts += a.Doubts
+		a.Doubts = doubts
+		if a.Err != nil && ctx.Err() == nil && r.repeatable(a.Err) && time.Until(by) > pause && sleep(ctx, pause) {
+			r.observer.Repeated(cl)
+			continue
+		}
+		if errors.Is(a.Err, ErrNoAnswer) || a.Err != nil && !reply.IsReply(a.Err) && (ctx.Err() != nil || !time.Now().Before(by)) {
+			a.Err = cmp.Or(context.Cause(ctx), NoAnswer(time.Since(asked))) // go-redis may have noticed first
+		}
+		return a
+	}
+}
+
+// AskSoon is Ask with the client's timeout as the deadline.
+func (r *Road) AskSoon(ctx context.Context, cl Call) Answer {
+	now := time.Now()
+	return r.AskFrom(ctx, now, now.Add(r.timeout), cl)
+}
+
+// Confirms reports whether replicas confirm what scripts take.
+func (r *Road) Confirms() bool { return r.replicas.Count > 0 }
+
+// Post makes one attempt at calls for one master until by. Nobody waits for the answers: they are given to posted.
+func (r *Road) Post(calls []Call, by time.Time, posted func([]Answer)) {
+	r.send(&question{calls: calls, until: by, by: by, posted: posted})
+}
+
+// AskTogether makes one attempt at calls for one master, in as few round trips as BatchSize allows, and waits for the answers until by.
+// Like Ask it leaves soon after the end of ctx.
+func (r *Road) AskTogether(ctx context.Context, by time.Time, calls []Call) (answers []Answer) {
+	var questions []*question
+	for len(calls) > 0 {
+		n := min(BatchSize, len(calls))
+		questions = append(questions, &question{calls: calls[:n], until: by, by: by, done: make(chan struct{}, 1)})
+		calls = calls[n:]
+	}
+	for _, q := range questions {
+		r.send(q)
+	}
+	for _, q := range questions {
+		select {
+		case <-q.done:
+		case <-ctx.Done():
+			r.hurry(q)
+			<-q.done
+		}
+		answers = append(answers, q.answers...)
+	}
+	return answers
+}
+
+// askWorker has a worker perform a call once.
+func (r *Road) askWorker(ctx context.Context, by time.Time, cl Call) Answer {
+	q := &question{one: [1]Call{cl}, until: by, by: by, done: r.dones.Get().(chan struct{})}
+	q.calls = q.one[:]
+	r.send(q)
+	select {
+	case <-q.done:
+	case <-ctx.Done():
+		r.hurry(q)
+		<-q.done
+	}
+	r.dones.Put(q.done)
+	return q.answers[0]
+}
+
+// endLocked ends q with these answers.
+func (q *question) endLocked(answers []Answer) {
+	q.over, q.answers = true, answers
+	q.lane.addLocked(-1)
+	if q.done != nil {
+		q.done <- struct{}{}
+	}
+}
+
+// giveUpLocked ends q without an answer. If it was sent, its calls may have run, or may run later.
+func (q *question) giveUpLocked() {
+	answers := make([]Answer, len(q.calls))
+	for i := range answers {
+		answers[i].Err = ErrNoAnswer
+		if !q.sent.IsZero() {
+			answers[i].Doubts = 1
+		}
+	}
+	q.endLocked(answers)
+}
+
+// hurry gives q up if it was not sent, and soon otherwise.
+func (r *Road) hurry(q *question) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case q.over:
+	case q.sent.IsZero():
+		q.giveUpLocked()
+	default:
+		q.by = earlier(q.by, time.Now().Add(GoneInterval))
+	}
+}
+
+// sweepLocked has the sweeper come at the given time, or earlier.
+func (r *Road) sweepLocked(at time.Time) {
+	if r.sweepAt.IsZero() || at.Before(r.sweepAt) {
+		r.sweepAt = at
+		r.sweeper.Reset(time.Until(at))
+	}
+}
+
+// sweep gives up the questions whose deadlines are over, and forgets those that have ended. It also looks after the lanes.
+func (r *Road) sweep() {
+	r.mu.Lock()
+	defer r.unlock()
+	r.sweepAt = time.Time{}
+	now := time.Now()
+	ended := func(q *question) bool {
+		if !q.over && !now.Before(q.by) {
+			q.giveUpLocked()
+		}
+		if !q.over && !q.sent.IsZero() && now.Sub(q.sent) > directTimeout {
+			q.lane.quick = false
+		}
+		return q.over
+	}
+	r.open = slices.DeleteFunc(r.open, ended)
+	for _, l := range r.lanes {
+		l.queue = slices.DeleteFunc(l.queue, ended)
+		r.callWorkersLocked(l)
+		r.returnSessionsLocked(l, now)
+	}
+	if len(r.open) > 0 {
+		r.sweepLocked(now.Add(sweepInterval))
+	}
+}
+
+// Close lets the workers go that have nothing to do, and gives connections back. Questions that come later are still answered.
+func (r *Road) Close() {
+	r.mu.Lock()
+	defer r.unlock()
+	r.closed = true
+	for _, l := range r.lanes {
+		l.filled.Broadcast()
+		r.returnSessionsLocked(l, time.Now().Add(sessionIdle))
+	}
+	if len(r.open) == 0 {
+		r.sweeper.Stop()
+		r.sweepAt = time.Time{}
+	}
+}
