@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/redis/go-redis/v9"
 )
 
 // queueMemory is how long a client goes on trying to leave the queue of a fair lock. An entry there ends with its deadline, but

@@ -91,7 +91,7 @@ var simMutants = []mutant{
 	// Leases, and what is believed about them.
 	{
 		name:  "a lease is counted from its answer",
-		edits: []edit{{"call.go", "a := answer{sent: sent}", "a := answer{sent: time.Now()}"}},
+		edits: []edit{{"internal/transport/call.go", "a := Answer{Sent: sent}", "a := Answer{Sent: time.Now()}"}},
 		run:   "scene=plain,faults=rough", want: "two owners|believes",
 	},
 	{
@@ -101,12 +101,12 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a late acquire is believed",
-		edits: []edit{{"holder.go", "max(ho.validUntil, instantOf(a.sent).add(goodFor(lease)))", "max(ho.validUntil, present().add(goodFor(lease)))"}},
+		edits: []edit{{"holder.go", "max(ho.validUntil, instantOf(a.Sent).add(goodFor(lease)))", "max(ho.validUntil, present().add(goodFor(lease)))"}},
 		run:   "scene=plain,faults=rough", want: "two owners|believes",
 	},
 	{
 		name:  "a renewal without an answer counts",
-		edits: []edit{{"release.go", "\tcase !a.gone():\n\t\tho.outdated = true\n", "\tcase !a.gone():\n\t\tho.outdated = true\n\t\tho.validUntil = present().add(s.timeout)\n"}},
+		edits: []edit{{"release.go", "\tcase !a.Gone():\n\t\tho.outdated = true\n", "\tcase !a.Gone():\n\t\tho.outdated = true\n\t\tho.validUntil = present().add(s.timeout)\n"}},
 		run:   "scene=plain,faults=rough,leases=renewed", want: "two owners|believes",
 	},
 	{
@@ -208,7 +208,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a release without an answer is not repeated",
-		edits: []edit{{"release.go", "if failed || ho.inDoubt(now) {", "if a.err == nil && ho.inDoubt(now) {"}},
+		edits: []edit{{"release.go", "if failed || ho.inDoubt(now) {", "if a.Err == nil && ho.inDoubt(now) {"}},
 		run:   "scene=spin,faults=lossy", want: "idle|left",
 	},
 	{
