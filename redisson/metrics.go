@@ -3,7 +3,7 @@ package redisson
 import (
 	"context"
 	"errors"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -304,22 +304,12 @@ func (m *metrics) Repeated(cl call) {
 
 // failureOf returns the index in failures of what an attempt has met.
 func failureOf(err error) int {
+	name := ""
 	switch {
-	case err == nil:
-		return 0
 	case errors.Is(err, ErrNotReplicated):
-		return 4
-	case !reply.IsReply(err):
-		return 1
-	case reply.Transient(err):
-		return 2
-	case errors.Is(err, lock.ErrRefused):
-		return 3
+		name = "not_replicated"
+	case err != nil:
+		name = reply.Classify(err).Type
 	}
-	for i, word := range []string{"OOM", "MISCONF", "NOREPLICAS"} { // servers before version 7 wrap them in other words
-		if strings.Contains(err.Error(), word+" ") {
-			return 5 + i
-		}
-	}
-	return len(failures) - 1
+	return slices.Index(failures[:], name)
 }

@@ -69,7 +69,7 @@ func (s *claims) retriedLocked(rt *retry, a answer) {
 		a.Doubts = rt.doubts
 		s.settleLocked(ho, ho.fateAfter(a, now))
 	}
-	if ho != nil && reply.Curable(a.Err) { // what stays behind, such as a dead waiter in a queue, would keep others waiting then
+	if ho != nil && a.Err != nil && reply.IsReply(a.Err) && !reply.Classify(a.Err).Incurable { // what stays behind, such as a dead waiter in a queue, would keep others waiting then
 		rt.until = min(rt.until, now.add(max(ho.asked, s.timeout)).add(2*s.grace))
 		return
 	}
@@ -100,7 +100,7 @@ func refused(err error) error { return fmt.Errorf("redisson: %w: %w", lock.ErrRe
 
 // lasting reports whether err is permanent. All others can come of a change of masters, or of a server that starts.
 func lasting(err error) bool {
-	return reply.IsReply(err) && !reply.Transient(err) || errors.Is(err, redis.ErrClosed) || errors.Is(err, ErrNotReplicated) ||
+	return reply.IsReply(err) && !reply.Classify(err).Repeat || errors.Is(err, redis.ErrClosed) || errors.Is(err, ErrNotReplicated) ||
 		errors.Is(err, lock.ErrUnsupported)
 }
 

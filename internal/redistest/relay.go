@@ -47,10 +47,15 @@ func (r *Relay) Target() string {
 
 // Move has new connections go to another server, and ends those that there are.
 func (r *Relay) Move(target string) {
-	r.mu.Lock()
-	r.target = target
-	r.mu.Unlock()
+	r.Point(target)
 	r.Drop()
+}
+
+// Point is Move, but leaves the connections alone that there are.
+func (r *Relay) Point(target string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.target = target
 }
 
 // Connections returns how many connections clients have open now, and how many they have made so far.

@@ -5,25 +5,10 @@ package reply
 import (
 	"errors"
 	"fmt"
-	"net"
 	"slices"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
-
-// transient are the beginnings of what a server says when it is not ready now and may be soon.
-var transient = [...]string{
-	"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY ", "ERR max number of clients",
-}
-
-// transientInScripts is the same for what a script met. It need not come first: servers before version 7 wrap it in other words.
-var transientInScripts = [...]string{
-	// A key is missing while its slot is on the move, as Redis 7 says that and Valkey 8.
-	"attempted to access a non local key",
-	"undeclared keys were accessed during rehashing of the slot",
-	"-READONLY ",
-}
 
 // least is how many integers an answer has for those who read it.
 const least = 3
@@ -78,60 +63,4 @@ func ints(list []any, room *[]int64) ([]int64, error) {
 		*room = append(*room, 0)
 	}
 	return slices.Clip((*room)[from:]), nil
-}
-
-// IsReply reports whether err is what a server said, so that the server is there.
-func IsReply(err error) bool {
-	_, ok := errors.AsType[redis.Error](err)
-	return ok
-}
-
-// Transient reports whether the same question may get an answer soon: nothing was answered, or the server said that it was
-// not ready. A connection that could not be made is not transient, because go-redis has tried that several times by then.
-func Transient(err error) bool {
-	said, ok := errors.AsType[redis.Error](err)
-	if !ok {
-		return MayHaveRun(err) || errors.Is(err, redis.ErrPoolTimeout)
-	}
-	text := said.Error()
-	return slices.ContainsFunc(transient[:], func(beginning string) bool { return strings.HasPrefix(text, beginning) }) ||
-		slices.ContainsFunc(transientInScripts[:], func(words string) bool { return strings.Contains(text, words) })
-}
-
-// refused is what a server says when it will never do what it was asked. It need not come first, either.
-var refused = [...]string{
-	"WRONGTYPE", "is not a number", "is not an integer", // the key holds something else; see the scripts, too
-	"NOPERM", "The user executing the script can't", "NOAUTH", "WRONGPASS", "invalid password",
-	"unknown command", "Unknown Redis command",
-}
-
-// Refused reports whether the same question would be refused until somebody changes the program, the server or the data. What a
-// server may say for other reasons, such as a lack of memory, is no refusal.
-func Refused(err error) bool {
-	said, ok := errors.AsType[redis.Error](err)
-	return ok && !Transient(err) && slices.ContainsFunc(refused[:], func(word string) bool {
-		return strings.Contains(said.Error(), word)
-	})
-}
-
-// Curable reports whether a server may do later what it refuses now, when an operator has seen to it: a permission, a disk, memory or a
-// replica is missing. It can't be cured that the key holds something else, or that the server does not have a command.
-func Curable(err error) bool {
-	said, ok := errors.AsType[redis.Error](err)
-	return ok && !slices.ContainsFunc([]string{"WRONGTYPE", "is not a number", "is not an integer", "unknown command", "Unknown Redis command"}, func(word string) bool {
-		return strings.Contains(said.Error(), word)
-	})
-}
-
-// MayHaveRun reports whether the server may have run a command whose failure err is. It is false where the command was
-// answered, and where it never left this process.
-func MayHaveRun(err error) bool {
-	if err == nil || IsReply(err) {
-		return false
-	}
-	if errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed) {
-		return false // without a connection
-	}
-	op, ok := errors.AsType[*net.OpError](err)
-	return !ok || op.Op != "dial"
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// said is an answer of a server.
-type said string
+// words is an answer of a server.
+type words string
 
-func (e said) Error() string { return string(e) }
-func (said) RedisError()     {}
+func (e words) Error() string { return string(e) }
+func (words) RedisError()     {}
 
 func TestClassification(t *testing.T) {
 	undialled := &net.OpError{Op: "dial", Err: errors.New("refused")}
@@ -34,62 +34,39 @@ func TestClassification(t *testing.T) {
 		{redis.ErrPoolExhausted, false, false, false, false},
 		{redis.ErrClosed, false, false, false, false},
 		// What was answered.
-		{said("LOADING Redis is loading the dataset in memory"), true, true, false, false},
-		{said("READONLY You can't write against a read only replica."), true, true, false, false},
-		{fmt.Errorf("wrapped: %w", said("MOVED 3999 127.0.0.1:6381")), true, true, false, false},
-		{said("BUSY Redis is busy running a script."), true, true, false, false},
-		{said("BUSYGROUP Consumer Group name already exists"), true, false, false, false},
-		{said("ERR max number of clients reached"), true, true, false, false},
-		{said("ERR Script attempted to access a non local key in a cluster node script: f00, on @user_script:5."), true, true, false, false},
-		{said("ERR Error running script (call to f_6a): @user_script:5: @user_script: 5: Lua script attempted to access a non local key in a cluster node"), true, true, false, false},
-		{said("ERR Unable to execute command 'exists' in script because undeclared keys were accessed during rehashing of the slot script: 5b76, on @user_script:32."), true, true, false, false},
-		{said("ERR Error running script (call to f_63): @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica."), true, true, false, false},
-		{said("ERR Error running script (call to f_63): @user_script:1: @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'."), true, false, false, false},
-		{said("WRONGTYPE Operation against a key"), true, false, false, true},
-		{said("NOPERM this user has no permissions"), true, false, false, true},
-		{said("ERR The user executing the script can't run this command or subcommand script: 4a15"), true, false, false, true},
-		{said("ERR The user executing the script can't publish to the channel mentioned in the command script: 4a15"), true, false, false, true},
-		{said("ERR Error running script (call to f_16): @user_script:1: WRONGTYPE Operation against a key"), true, false, false, true},
-		{said("ERR user_script:5: value is not a number script: b6fb, on @user_script:5."), true, false, false, true},
-		{fmt.Errorf("wrapped: %w", said("WRONGPASS invalid username-password pair or user is disabled.")), true, false, false, true},
-		{said("NOAUTH Authentication required."), true, false, false, true},
-		{said("ERR unknown command 'evalsha', with args beginning with: "), true, false, false, true},
-		{said("OOM command not allowed when used memory > 'maxmemory'."), true, false, false, false},
-		{said("MISCONF Redis is configured to save RDB snapshots"), true, false, false, false},
-		{said("TRYAGAIN Multiple keys request during rehashing of slot"), true, true, false, false},
+		{words("LOADING Redis is loading the dataset in memory"), true, true, false, false},
+		{words("READONLY You can't write against a read only replica."), true, true, false, false},
+		{fmt.Errorf("wrapped: %w", words("MOVED 3999 127.0.0.1:6381")), true, true, false, false},
+		{words("BUSY Redis is busy running a script."), true, true, false, false},
+		{words("BUSYGROUP Consumer Group name already exists"), true, false, false, false},
+		{words("ERR max number of clients reached"), true, true, false, false},
+		{words("ERR Script attempted to access a non local key in a cluster node script: f00, on @user_script:5."), true, true, false, false},
+		{words("ERR Error running script (call to f_6a): @user_script:5: @user_script: 5: Lua script attempted to access a non local key in a cluster node"), true, true, false, false},
+		{words("ERR Unable to execute command 'exists' in script because undeclared keys were accessed during rehashing of the slot script: 5b76, on @user_script:32."), true, true, false, false},
+		{words("ERR Error running script (call to f_63): @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica."), true, true, false, false},
+		{words("ERR Error running script (call to f_63): @user_script:1: @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'."), true, false, false, false},
+		{words("WRONGTYPE Operation against a key"), true, false, false, true},
+		{words("NOPERM this user has no permissions"), true, false, false, true},
+		{words("ERR The user executing the script can't run this command or subcommand script: 4a15"), true, false, false, true},
+		{words("ERR The user executing the script can't publish to the channel mentioned in the command script: 4a15"), true, false, false, true},
+		{words("ERR Error running script (call to f_16): @user_script:1: WRONGTYPE Operation against a key"), true, false, false, true},
+		{words("ERR user_script:5: value is not a number script: b6fb, on @user_script:5."), true, false, false, true},
+		{fmt.Errorf("wrapped: %w", words("WRONGPASS invalid username-password pair or user is disabled.")), true, false, false, true},
+		{words("NOAUTH Authentication required."), true, false, false, true},
+		{words("ERR unknown command 'evalsha', with args beginning with: "), true, false, false, true},
+		{words("OOM command not allowed when used memory > 'maxmemory'."), true, false, false, false},
+		{words("MISCONF Redis is configured to save RDB snapshots"), true, false, false, false},
+		{words("TRYAGAIN Multiple keys request during rehashing of slot"), true, true, false, false},
 		{errors.New("WRONGTYPE in words of somebody else"), false, true, true, false},
 	} {
 		if got := IsReply(tt.err); got != tt.isReply {
 			t.Errorf("IsReply(%v) = %v, want %v", tt.err, got, tt.isReply)
 		}
-		if got := Transient(tt.err); got != tt.transient {
-			t.Errorf("Transient(%v) = %v, want %v", tt.err, got, tt.transient)
-		}
-		if got := Refused(tt.err); got != tt.refused {
-			t.Errorf("Refused(%v) = %v, want %v", tt.err, got, tt.refused)
+		if got := Classify(tt.err); got.Repeat != tt.transient || got.Refused != tt.refused {
+			t.Errorf("Classify(%v) = %+v, want Repeat %v, Refused %v", tt.err, got, tt.transient, tt.refused)
 		}
 		if got := MayHaveRun(tt.err); got != tt.mayHaveRun {
 			t.Errorf("MayHaveRun(%v) = %v, want %v", tt.err, got, tt.mayHaveRun)
-		}
-	}
-}
-
-func TestCurable(t *testing.T) {
-	for _, tt := range []struct {
-		err  error
-		want bool
-	}{
-		{said("NOPERM this user has no permissions"), true},
-		{said("MISCONF Redis is configured to save RDB snapshots"), true},
-		{said("OOM command not allowed when used memory > 'maxmemory'."), true},
-		{fmt.Errorf("wrapped: %w", said("NOREPLICAS Not enough good replicas to write.")), true},
-		{said("WRONGTYPE Operation against a key"), false},
-		{said("ERR unknown command 'evalsha', with args beginning with: "), false},
-		{redis.ErrClosed, false},
-		{nil, false},
-	} {
-		if got := Curable(tt.err); got != tt.want {
-			t.Errorf("Curable(%v) = %v, want %v", tt.err, got, tt.want)
 		}
 	}
 }

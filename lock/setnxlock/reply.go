@@ -58,7 +58,7 @@ func otherTypeError(kind string) error {
 
 // classify completes a failure for those who have to decide what to do about it.
 func classify(err error) error {
-	if reply.Refused(err) {
+	if reply.Classify(err).Refused {
 		return fmt.Errorf("setnxlock: %w: %w", lock.ErrRefused, err)
 	}
 	return fmt.Errorf("setnxlock: %w", err)

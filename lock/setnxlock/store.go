@@ -94,7 +94,7 @@ func (s *store) ask(ctx context.Context, sc *script, repeat bool, e *leases.Entr
 			return a, doubt, nil
 		}
 		doubt = doubt || reply.MayHaveRun(err)
-		if doubt && !repeat || !reply.Transient(err) || !sleep(ctx, pause) {
+		if doubt && !repeat || !reply.Classify(err).Repeat || !sleep(ctx, pause) {
 			return a, doubt, classify(err)
 		}
 	}

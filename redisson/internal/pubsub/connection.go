@@ -240,7 +240,7 @@ func (s *session) redirected(err error) bool {
 
 // refused reports whether err is the server's answer that its user may not subscribe a channel without which the others are as good.
 func (s *session) refused(err error) bool {
-	return reply.Refused(err) && s.registry.refused(s.assignment, refusedPause)
+	return reply.Classify(err).Refused && s.registry.refused(s.assignment, refusedPause)
 }
 
 // release gives up the channels for which gone is true, to be assigned anew.

@@ -78,7 +78,7 @@ func (t *Topology) ask(ctx context.Context) error {
 	}
 	found := On
 	err = node.PubSubShardNumSub(ctx).Err()
-	if reply.IsReply(err) && !reply.Transient(err) {
+	if reply.IsReply(err) && !reply.Classify(err).Repeat {
 		found, err = Off, nil
 	}
 	if err == nil {
@@ -117,7 +117,7 @@ func (t *Topology) Node(key string) *redis.Client {
 // Doubt has the map of the cluster read again if err may mean that it has changed. By itself, go-redis does so only for
 // redirections. A nil err is no reason for doubt.
 func (t *Topology) Doubt(err error) {
-	if err != nil && (!reply.IsReply(err) || reply.Transient(err)) {
+	if err != nil && (!reply.IsReply(err) || reply.Classify(err).Repeat) {
 		t.Reload()
 	}
 }

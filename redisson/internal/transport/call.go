@@ -1,9 +1,11 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,7 +50,7 @@ func (a Answer) Yes() bool { return a.Err == nil && a.Values[0] == 1 }
 
 // Failed reports whether the server gave no answer that is true of the call.
 func (a Answer) Failed() bool {
-	return a.Err != nil && (!reply.IsReply(a.Err) || reply.Transient(a.Err))
+	return a.Err != nil && (!reply.IsReply(a.Err) || reply.Classify(a.Err).Repeat)
 }
 
 // Gone reports whether a holder was not there any more. It is also Gone when a stranger has written a value of another type over
@@ -70,33 +72,76 @@ const (
 	pauseGrowth = 4
 )
 
-// perform makes one attempt at each call, all in one round trip. What the server did not know the script of, it asks again, with the
-// whole text. Only that: others have run, and a release that runs once more would find nothing, as if the lock had been lost.
-// go-redis repeats nothing by itself: only a client that knows of an earlier attempt can distinguish the two.
+// perform makes one attempt at each call, all in one round trip. An answer that says that the connection leads to the wrong server is no
+// attempt: these calls are asked again at once, as long as a fresh connection leads to the right one. go-redis repeats nothing by itself:
+// only a client that knows of an earlier attempt can distinguish the two.
 func (r *Road) perform(ctx *deadline, via sender, calls []Call) []Answer {
-	if len(calls) == 1 {
-		return []Answer{r.performOne(ctx, via, calls[0])}
-	}
-	answers := r.attempt(ctx, via, calls, evalsha)
-	var unknown []Call
-	for i, a := range answers {
-		if a.unknown() {
-			unknown = append(unknown, calls[i])
+	answers := r.performOnce(ctx, via, calls)
+	for range r.workers { // connections, each of which may be an old one
+		if r.fresh == nil || !slices.ContainsFunc(answers, Answer.elsewhere) || ctx.Err() != nil {
+			break
 		}
-	}
-	if len(unknown) == 0 {
-		return answers
-	}
-	again := r.attempt(ctx, via, unknown, eval)
-	for i, a := range answers {
-		if a.unknown() {
-			answers[i], again = again[0], again[1:]
+		sent, verdict := answers[0].Sent, reply.Again
+		answers = redo(calls, answers, Answer.elsewhere, func(calls []Call) (again []Answer) {
+			verdict = r.fresh.After(sent, ctx.at, func(fresh *redis.Client) (wrong bool) {
+				again = r.performOnce(ctx, fresh, calls)
+				return slices.ContainsFunc(again, Answer.elsewhere)
+			})
+			if verdict == reply.Again {
+				again = r.performAndDrop(ctx, calls)
+			}
+			return again
+		})
+		if verdict != reply.Again {
+			break
 		}
 	}
 	return answers
 }
 
-// performOne is perform for one call.
+// performAndDrop performs calls over a connection of the pool, which is closed if it leads to the wrong server.
+func (r *Road) performAndDrop(ctx *deadline, calls []Call) []Answer {
+	conn := r.topology.Node("").Conn()
+	defer conn.Close()
+	answers := r.performOnce(ctx, conn, calls)
+	if slices.ContainsFunc(answers, Answer.elsewhere) {
+		_ = conn.Process(ctx, redis.NewCmd(ctx, "quit")) // go-redis itself drops it for READONLY only
+	}
+	return answers
+}
+
+// performOnce makes one attempt at each call. What the server did not know the script of, it asks again, with the whole text. Only that:
+// others have run, and a release that runs once more would find nothing, as if the lock had been lost.
+func (r *Road) performOnce(ctx *deadline, via sender, calls []Call) []Answer {
+	if len(calls) == 1 {
+		return []Answer{r.performOne(ctx, via, calls[0])}
+	}
+	return redo(calls, r.attempt(ctx, via, calls, evalsha), Answer.unknown, func(calls []Call) []Answer {
+		return r.attempt(ctx, via, calls, eval)
+	})
+}
+
+// redo has those calls done again whose answers are wrong, and returns all answers. What is not answered again keeps its answer.
+func redo(calls []Call, answers []Answer, wrong func(Answer) bool, do func([]Call) []Answer) []Answer {
+	var again []Call
+	for i, a := range answers {
+		if wrong(a) {
+			again = append(again, calls[i])
+		}
+	}
+	if len(again) == 0 {
+		return answers
+	}
+	later := do(again)
+	for i, a := range answers {
+		if wrong(a) && len(later) > 0 {
+			answers[i], later = later[0], later[1:]
+		}
+	}
+	return answers
+}
+
+// performOne is performOnce for one call.
 func (r *Road) performOne(ctx *deadline, via sender, cl Call) Answer {
 	a := r.attemptOne(ctx, via, cl, evalsha)
 	if a.unknown() {
@@ -108,6 +153,9 @@ func (r *Road) performOne(ctx *deadline, via sender, cl Call) Answer {
 // unknown reports whether the server does not have the script.
 func (a Answer) unknown() bool { return a.Err != nil && redis.HasErrorPrefix(a.Err, "NOSCRIPT") }
 
+// elsewhere reports whether the connection leads to the wrong server, or to one that is not ready. Nothing has run.
+func (a Answer) elsewhere() bool { return a.Err != nil && reply.Classify(a.Err).Elsewhere }
+
 // The commands for a script: with its digest, and with the whole text. They are arguments like others.
 var evalsha, eval any = "evalsha", "eval"
 
@@ -115,18 +163,22 @@ var evalsha, eval any = "evalsha", "eval"
 func (r *Road) attempt(ctx *deadline, via sender, calls []Call, name any) []Answer {
 	sent := time.Now()
 	publish, err := r.topology.Publish(ctx)
+	var failed error
 	cmds, pipe := make([]single, len(calls)), via.Pipeline()
 	for i, c := range calls {
 		cmds[i] = c.command(ctx, name, publish)
 		_ = pipe.Process(ctx, cmds[i]) // queues it
 	}
 	if err == nil {
-		err = surviving(func() { _, _ = pipe.Exec(ctx) }) // each command has its own error
+		err = surviving(func() { _, failed = pipe.Exec(ctx) }) // each command has its own error, but for one of the connection's making
 	}
 	answers, room := make([]Answer, len(calls)), make([]int64, 0, usualAnswer*len(calls))
 	for i, cmd := range cmds {
-		if err != nil {
+		switch {
+		case err != nil:
 			cmd.SetErr(err)
+		case cmd.Err() == nil && cmd.Val() == nil: // a script always answers
+			cmd.SetErr(cmp.Or(failed, ErrNoAnswer))
 		}
 		answers[i] = r.read(calls[i].Script, cmd, sent, &room)
 	}
@@ -178,7 +230,7 @@ func (r *Road) read(s *Script, cmd single, sent time.Time, room *[]int64) Answer
 		if reply.MayHaveRun(a.Err) {
 			a.Doubts = 1
 		}
-		if reply.Refused(a.Err) {
+		if reply.Classify(a.Err).Refused {
 			a.Err = r.refuse(a.Err)
 		}
 	}
@@ -229,7 +281,7 @@ func (d *deadline) Err() error {
 // repeatable reports whether another attempt can help. A server that can't be reached is an error at once, because go-redis has
 // tried several times; in a cluster, another one may have taken its place.
 func (r *Road) repeatable(err error) bool {
-	return !errors.Is(err, ErrNotReplicated) && (reply.Transient(err) || r.topology.Stale(err))
+	return !errors.Is(err, ErrNotReplicated) && (reply.Classify(err).Repeat || r.topology.Stale(err))
 }
 
 // WrongType reports whether err is the server's word that a key does not hold what the script works on. Servers before

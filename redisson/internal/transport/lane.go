@@ -123,11 +123,7 @@ func (r *Road) work(l *lane) {
 			}
 		}
 		ss := r.newSession(l, calls)
-		sent := time.Now()
-		if ss != nil {
-			until = earlier(until, sent.Add(directTimeout))
-		}
-		bound := deadlineAt(until)
+		sent, bound := time.Now(), deadlineAt(until)
 		answers := r.perform(&bound, r.via(ss), calls)
 		r.observer.Asked(sent, calls, answers)
 		r.end(l, ss, sent, qs, answers)
@@ -228,7 +224,7 @@ func (r *Road) askDirectly(now, by time.Time, cl Call) (a Answer, ok bool) {
 	defer r.unlock()
 	l.addLocked(-1)
 	r.arriveLocked(l, ss, now, !a.Failed())
-	return a, true
+	return a, !a.elsewhere()
 }
 
 // borrow returns an idle session to a master, with its lane, if that is the way for one more question.

@@ -21,6 +21,7 @@ import (
 type Road struct {
 	rdb      redis.UniversalClient
 	topology Topology
+	fresh    *reply.Fresh // nil in a cluster, where each answer names the right server, or the map does
 	timeout  time.Duration
 	replicas Replicas
 	workers  int // of a lane, at most
@@ -86,6 +87,9 @@ type Observer interface {
 // New returns a Road to the servers of rdb.
 func New(rdb redis.UniversalClient, t Topology, s Settings) *Road {
 	r := &Road{rdb: rdb, topology: t, timeout: s.Timeout, replicas: s.Replicas, workers: s.Workers, refuse: s.Refuse, observer: s.Observer, lanes: map[string]*lane{}}
+	if client, ok := rdb.(*redis.Client); ok {
+		r.fresh = reply.NewFresh(client)
+	}
 	if s.Bounded {
 		r.sessions = min(GatherFrom, s.Workers/2)
 	}

@@ -1,0 +1,173 @@
+package redisson_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
+)
+
+// pair is a master with its replica, and a client that reaches the master by an address that can lead to the replica, and leaves the
+// connections that it has alone: as a load balancer does, a Kubernetes Service, the endpoint of a managed Redis.
+type pair struct {
+	*redistest.Proxy
+	old, new *redistest.Server
+	rdb      *redis.Client
+	meters
+	*redisson.Client
+}
+
+func newPair(t *testing.T, connections int, opts ...redisson.Option) *pair {
+	t.Helper()
+	p := &pair{old: redistest.Start(t), new: redistest.Start(t), meters: newMeters()}
+	follow(t, p.new, p.old)
+	p.Proxy = p.old.Front(t)
+	p.rdb = redis.NewClient(&redis.Options{Addr: p.Addr, PoolSize: connections, ContextTimeoutEnabled: true, MaxRetries: -1})
+	t.Cleanup(func() { p.rdb.Close() })
+	c, err := redisson.New(p.rdb, append(opts, p.meters.option)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	p.Client = c
+	p.fill(t, connections)
+	return p
+}
+
+// repeats is how often a pause came before a question was asked again.
+func (p *pair) repeats(t *testing.T) (n int64) {
+	t.Helper()
+	for _, one := range p.points(t, "repeats") {
+		n += one
+	}
+	return n
+}
+
+// fill has go-redis make all of its connections.
+func (p *pair) fill(t *testing.T, n int) {
+	t.Helper()
+	conns := make([]*redis.Conn, n)
+	var all sync.WaitGroup
+	for i := range conns {
+		conns[i] = p.rdb.Conn()
+		all.Go(func() {
+			if err := conns[i].Ping(t.Context()).Err(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, c := range conns {
+		c.Close()
+	}
+}
+
+// follow makes one server the replica of another, and waits until it has all of its data.
+func follow(t *testing.T, replica, master *redistest.Server) {
+	t.Helper()
+	host, port := master.HostPort()
+	rdb := replica.Client(t)
+	if err := rdb.Do(t.Context(), "replicaof", host, port).Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the replica is up", func() bool {
+		return strings.Contains(rdb.Info(t.Context(), "replication").Val(), "master_link_status:up")
+	})
+}
+
+// failover has the replica take the master's place. Connections to the old master stay.
+func (p *pair) failover(t *testing.T) {
+	t.Helper()
+	eventually(t, "the replica has all", func() bool {
+		return offset(t, p.old, "master_repl_offset:") == offset(t, p.new, "slave_repl_offset:")
+	})
+	if err := p.new.Client(t).Do(t.Context(), "replicaof", "no", "one").Err(); err != nil {
+		t.Fatal(err)
+	}
+	host, port := p.new.HostPort()
+	if err := p.old.Client(t).Do(t.Context(), "replicaof", host, port).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func offset(t *testing.T, s *redistest.Server, name string) (n int64) {
+	t.Helper()
+	_, rest, _ := strings.Cut(s.Client(t).Info(t.Context(), "replication").Val(), name)
+	_, _ = fmt.Sscan(rest, &n)
+	return n
+}
+
+// A demoted master keeps its connections, and the address leads to the new one. Whoever asks comes through at once, however many old
+// connections there are: nobody pauses, as no fresh connection leads to the old master. A hold goes on.
+func TestDemotedMasterKeepsItsConnections(t *testing.T) {
+	t.Parallel()
+	for _, connections := range []int{10, 60, 160} {
+		t.Run(fmt.Sprint(connections), func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t, connections, redisson.WatchdogTimeout(3*time.Second), redisson.Timeout(time.Second))
+			held := acquired(t, p.Client, lock.Request{Key: "held"})
+			p.fill(t, connections)
+			p.failover(t)
+			p.Point(p.new.Addr)
+			_, before := p.Connections()
+			start := time.Now()
+			h := acquired(t, p.Client, lock.Request{Key: "other"})
+			took := time.Since(start)
+			if err := h.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			_, after := p.Connections()
+			t.Logf("took %v, %d connections were made", took, after-before)
+			if n := p.repeats(t); n > 0 {
+				t.Errorf("%d pauses before a fresh connection led to the old master", n)
+			}
+			select {
+			case <-held.Context().Done():
+				t.Errorf("the hold ended: %v", held.Context().Err())
+			case <-time.After(4 * time.Second): // more than its lease
+			}
+			if err := held.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Where fresh connections lead to the old master, too, there is a pause between two questions, and the first one that leads to the new
+// master ends that.
+func TestFailoverThatTakesItsTime(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, 10, redisson.Timeout(3*time.Second))
+	p.failover(t)
+	time.AfterFunc(500*time.Millisecond, func() { p.Point(p.new.Addr) })
+	_, before := p.Connections()
+	start := time.Now()
+	h := acquired(t, p.Client, lock.Request{Key: "k", Wait: 2 * time.Second})
+	if took := time.Since(start); took < 400*time.Millisecond || took > 1500*time.Millisecond {
+		t.Errorf("took %v, want about 500ms", took)
+	}
+	if _, after := p.Connections(); after-before > 30 {
+		t.Errorf("%d connections were made in half a second", after-before)
+	}
+	if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := p.repeats(t); n < 2 || n > 20 {
+		t.Errorf("%d pauses", n)
+	}
+}
+
+func acquired(t *testing.T, c *redisson.Client, r lock.Request) lock.Hold {
+	t.Helper()
+	h, err := c.Acquire(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
