@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
@@ -251,7 +252,20 @@ func (c *Client) nextHolder(k lock.Kind) string {
 		return string(id[:])
 	}
 	var room [56]byte // of a UUID, a colon and a number
-	return string(strconv.AppendInt(append(append(room[:0], c.id...), ':'), c.holders.Add(1), 10))
+	return string(strconv.AppendInt(append(append(room[:0], c.id...), ':'), c.nextNumber(), 10))
+}
+
+// nextNumber returns the number of a holder, over 2^62 and below 2^63: in Redisson it is a thread's, which is small.
+func (c *Client) nextNumber() int64 {
+	return 1<<62 | int64(randomBits())<<30 | c.holders.Add(1)&(1<<30-1)
+}
+
+// randomBits returns bits that tell two processes apart that go on from one memory image, such as clones of a virtual machine: they have one
+// client id and the same counters. So they are drawn when they are needed, and from the operating system.
+func randomBits() uint32 {
+	var b [4]byte
+	rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint32(b[:])
 }
 
 func newUUID() string {

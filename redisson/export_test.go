@@ -2,6 +2,7 @@ package redisson
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -76,4 +77,13 @@ func Hears(c *Client) bool {
 		}
 	}
 	return live && s.ears.asked > 0
+}
+
+// Twin makes a client that has done nothing yet go on from the memory image of another, as a clone of its process would.
+func Twin(c, of *Client) {
+	c.id = of.id
+	c.holders.Store(of.holders.Load())
+	of.receipts.mu.Lock()
+	defer of.receipts.mu.Unlock()
+	c.receipts.last, c.receipts.slots, c.receipts.free = of.receipts.last, of.receipts.slots, slices.Clone(of.receipts.free)
 }

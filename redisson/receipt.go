@@ -30,7 +30,7 @@ const receiptLife = 2 * time.Minute
 // request is one change to a number.
 type request struct {
 	slot    int
-	number  int64  // grows with each request of the client
+	number  int64  // grows with each request of the client; under 2^53, for Lua
 	receipt string // its key
 }
 
@@ -61,14 +61,15 @@ func (rs *receipts) next() request {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.last++
+	number := rs.last<<20 | int64(randomBits()>>12)
 	rs.wakeLocked(time.Now())
 	if last := len(rs.free) - 1; last >= 0 {
 		slot := rs.free[last]
 		rs.free = rs.free[:last]
-		return request{slot: slot, number: rs.last}
+		return request{slot: slot, number: number}
 	}
 	rs.slots++
-	return request{slot: rs.slots - 1, number: rs.last}
+	return request{slot: rs.slots - 1, number: number}
 }
 
 // wakeLocked frees the slots that have rested.

@@ -41,7 +41,12 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "all owners of a client have one id",
-		edits: []edit{{"client.go", "c.holders.Add(1), 10)", "1, 10)"}},
+		edits: []edit{{"client.go", "c.nextNumber(), 10)", "1, 10)"}},
+		run:   "scene=plain", want: "two owners|believes",
+	},
+	{
+		name:  "two processes out of one memory image have the same next holder",
+		edits: []edit{{"client.go", "1<<62 | int64(randomBits())<<30 | c.holders.Add(1)&(1<<30-1)", "c.holders.Add(1)"}},
 		run:   "scene=plain", want: "two owners|believes",
 	},
 	{

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/sim"
+	"github.com/latchkey-go/latchkey/redisson"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -35,6 +36,9 @@ func (w *world) playVirtually(t *testing.T) {
 	w.judge = newJudge(w)
 	for i := range simClients {
 		w.connect(t, i, func(o *redis.Options) { o.Dialer = net.Dialer(i) })
+	}
+	if w.scene.force != nil { // it is of locks
+		redisson.Twin(w.clients[2], w.clients[1]) // two processes go on from one memory image
 	}
 	w.play()
 	w.close()

@@ -152,12 +152,12 @@ func (c *Client) listen(told *pubsub.Subscription) {
 // toldOf is a holder whose client is to be told.
 type toldOf struct{ client, message string }
 
-// others lists those of the holders of a lock whose clients are to be told: not this one, which knows.
-func (c *Client) others(key string, fields []any) (all []toldOf) {
+// tellOf lists the holders of a lock, whose clients are to be told: this one, too, as a clone of its process has its id.
+func tellOf(key string, fields []any) (all []toldOf) {
 	for _, f := range fields {
 		field, _ := f.(string)
 		id := strings.TrimSuffix(field, writes)
-		if client := clientOf(id); client != "" && client != c.id {
+		if client := clientOf(id); client != "" {
 			all = append(all, toldOf{client, id + " " + key})
 		}
 	}
@@ -166,13 +166,13 @@ func (c *Client) others(key string, fields []any) (all []toldOf) {
 
 // tell has clients told that a lock was freed by hand. It is a hint, without which they learn of it when they next renew: so what can't be
 // sent is no error.
-func (c *Client) tell(ctx context.Context, key string, others []toldOf) {
+func (c *Client) tell(ctx context.Context, key string, holders []toldOf) {
 	sharded, err := c.topology.Sharded(ctx)
 	if err != nil {
 		return
 	}
-	calls := make([]call, len(others))
-	for i, o := range others {
+	calls := make([]call, len(holders))
+	for i, o := range holders {
 		way := key
 		if sharded { // to where the channel is
 			way = clientName(o.client)
@@ -258,14 +258,14 @@ func (c *Client) force(ctx context.Context, key string, cl call, families ...loc
 	for _, family := range families {
 		c.claims.forced(lockID{key, family}, asked)
 	}
-	others := c.others(key, a.List)
-	if len(others) == 0 {
+	holders := tellOf(key, a.List)
+	if len(holders) == 0 {
 		return a, nil
 	}
 	told := make(chan struct{})
 	go c.background(func() {
 		defer close(told)
-		c.tell(context.WithoutCancel(ctx), key, others)
+		c.tell(context.WithoutCancel(ctx), key, holders)
 	})
 	select { // a program may end after this
 	case <-told:

@@ -2,8 +2,9 @@ package etcdlock
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -16,7 +17,8 @@ import (
 
 // lease is one of etcd's. A stay has its own.
 //
-// We choose the ID, so that a lease whose grant had no answer is ours, too, and can be revoked.
+// We choose the ID, so that a lease whose grant had no answer is ours, too, and can be revoked. It comes from the operating system: two
+// processes that go on from one memory image would draw the same.
 type lease struct {
 	id      int64
 	seconds int64         // asked for
@@ -34,7 +36,9 @@ func secondsOf(d time.Duration) int64 { return max(1, int64((d+time.Second-1)/ti
 
 // grant asks for a lease of d. After an outage it may be there nevertheless, so grant returns it along with the error.
 func (s *store) grant(ctx context.Context, d time.Duration) (*lease, error) {
-	l := &lease{id: rand.Int64N(1<<63-1) + 1, seconds: secondsOf(d), since: time.Now()}
+	var id [8]byte
+	rand.Read(id[:]) // never fails
+	l := &lease{id: max(1, int64(binary.LittleEndian.Uint64(id[:])>>1)), seconds: secondsOf(d), since: time.Now()}
 	l.ttl = time.Duration(l.seconds) * time.Second
 	failed, err := s.ask(ctx, func(ctx context.Context) error {
 		asked := time.Now()

@@ -216,7 +216,7 @@ func (p play) judgeLoss(without, with answer) (wrong []string) {
 		return nil
 	case with.err == "gave up" && without.err == "gave up":
 		return nil
-	case with.err != "" && panics && p.protocol == http2:
+	case with.err != "" && (p.work.midway || panics) && p.protocol == http2:
 		return nil // a reset of the stream, which no client takes for a connection that was idle for too long
 	case panics && !p.state.midway && same:
 		return nil // a loss that only the release finds
