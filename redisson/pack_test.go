@@ -49,7 +49,7 @@ func TestUpdatesTogetherAreThoseOfEach(t *testing.T) {
 	}
 	got := map[string]answer{}
 	calls := 0
-	for todo := packed(tasks); len(todo) > 0; todo = todo[1:] {
+	for todo := packed(tasks, false); len(todo) > 0; todo = todo[1:] {
 		calls++
 		said, answers, again := todo[0].open(perform(todo[0].call))
 		for i, t := range said {
@@ -240,7 +240,7 @@ func TestPacksThatAreNotAnswered(t *testing.T) {
 	for i := range 3 {
 		tasks = append(tasks, task{call: plain{}.update(&holder{id: "me", keys: [1]string{fmt.Sprint(i)}}, counts{all: 1}, time.Second, renewal)})
 	}
-	p := packed(tasks)[0]
+	p := packed(tasks, false)[0]
 	for _, tt := range []struct {
 		name  string
 		a     answer
@@ -296,4 +296,95 @@ func TestPipelinesAreBounded(t *testing.T) {
 			t.Errorf("%d packs: %d tasks are in no pipeline", len(sizes), want)
 		}
 	}
+}
+
+// Whatever is at their keys, holders that are removed together leave behind what each of them leaves alone.
+func TestRemovalsTogetherAreThoseOfEach(t *testing.T) {
+	rdb := redistest.Any(t).Client(t)
+	c, err := New(rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	kinds := []lock.Kind{lock.Exclusive, lock.Spin, lock.Fair, lock.Write, lock.Read, lock.Permit}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var tasks []task
+	var alone []call
+	for i := range 300 {
+		kind, states := kinds[i%len(kinds)], removalStates(t.Context(), rdb)
+		some := states[rnd.Perm(len(states))[0]:]
+		var calls [2]call
+		for j, name := range []string{fmt.Sprint("together:", i), fmt.Sprint("alone:", i)} {
+			calls[j] = c.familyOf(kind).exit(&holder{id: "me", keys: [1]string{name}, kind: kind, patience: time.Second}, "", 0)
+			for n, key := range calls[j].Keys {
+				if err := some[n%len(some)](key); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		tasks, alone = append(tasks, task{call: calls[0]}), append(alone, calls[1])
+	}
+	perform := func(cl call) answer {
+		return c.road.AskTogether(t.Context(), time.Now().Add(time.Minute), []call{cl})[0]
+	}
+	heard := rdb.PSubscribe(t.Context(), "*")
+	defer heard.Close()
+	if _, err := heard.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all, got := 0, map[string]answer{}
+	for _, p := range packed(tasks, false) {
+		all++
+		done, answers, again := p.open(perform(p.call))
+		for i, t := range done {
+			got[t.call.Keys[0]] = answers[i]
+		}
+		for _, t := range again {
+			got[t.call.Keys[0]] = perform(t.call)
+		}
+	}
+	for i, cl := range alone {
+		by, together := perform(cl), got[tasks[i].call.Keys[0]]
+		if by.Yes() != together.Yes() || by.Gone() != together.Gone() {
+			t.Errorf("%s %v: together %v, %v, alone %v, %v", cl.Script.Name, cl.Keys, together.Values, together.Err, by.Values, by.Err)
+		}
+		for n, key := range cl.Keys {
+			if a, b := rdb.Dump(t.Context(), tasks[i].call.Keys[n]).Val(), rdb.Dump(t.Context(), key).Val(); a != b {
+				t.Errorf("%s %v: %s has %q together, and %q alone", cl.Script.Name, cl.Keys, key, a, b)
+			}
+		}
+	}
+	if all > 5+300/packSize {
+		t.Errorf("%d calls", all)
+	}
+	rdb.Publish(t.Context(), "end", "")
+	news := map[bool][]string{}
+	for m := range heard.Channel() {
+		if m.Channel == "end" {
+			break
+		}
+		together := strings.Contains(m.Channel, "together:")
+		news[together] = append(news[together], strings.Replace(m.Channel, "together:", "alone:", 1)+" "+m.Payload)
+	}
+	if slices.Sort(news[true]); len(news[true]) == 0 || !slices.Equal(news[true], slices.Sorted(slices.Values(news[false]))) {
+		t.Errorf("%d messages of those that were removed together, %d of those alone", len(news[true]), len(news[false]))
+	}
+	for _, p := range packed(append(tasks, tasks...), true) { // in a cluster
+		for _, one := range p.tasks {
+			if one.call.Keys[0] != p.call.Keys[0] {
+				t.Errorf("%v is packed with %v", one.call.Keys, p.call.Keys)
+			}
+		}
+	}
+}
+
+// removalStates are what can be at any of the keys of a lock.
+func removalStates(ctx context.Context, rdb *redis.Client) []func(key string) error {
+	score := func(who string) redis.Z { return redis.Z{Score: 1 << 50, Member: who} }
+	return append(lockStates(ctx, rdb),
+		func(key string) error { return rdb.HSet(ctx, key, "mode", "write", "me:write", 1).Err() },
+		func(key string) error { return rdb.HSet(ctx, key, "mode", "read", "me", 1, "another", 1).Err() },
+		func(key string) error { return rdb.RPush(ctx, key, "another", "me", "a third").Err() },
+		func(key string) error { return rdb.ZAdd(ctx, key, score("me"), score("another"), score("a third")).Err() },
+		func(key string) error { return rdb.Set(ctx, key, "3", 0).Err() })
 }

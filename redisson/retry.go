@@ -23,6 +23,7 @@ type retry struct {
 	holder *holder // nil for a change
 	call   call
 	until  instant
+	pause  time.Duration // before the next attempt; 0 before the first
 	goneBy instant       // from then on the answer "not there" is trusted: no attempt to enter can still arrive
 	open   int           // attempts that are under way
 	doubts int           // attempts that were given up, and may have run
@@ -78,10 +79,24 @@ func (s *claims) retriedLocked(rt *retry, a answer) {
 		if ho != nil && ho.inDoubt(now) {
 			rt.goneBy = now.add(s.grace)
 		}
+		s.againLocked(rt, now, firstAgain) // an attempt to enter may be just behind
 	}
 	if a.Yes() && ho != nil && ho.doubts == 1 || now >= rt.goneBy {
 		s.finishLocked(rt)
 	}
+}
+
+// firstAgain is the pause after the first attempt, and after the first answer. Each pause after that is four times as long.
+const firstAgain = 10 * time.Millisecond
+
+// againLocked has a retry sent again after the pause, or a part of it: those of about the same time travel together.
+func (s *claims) againLocked(rt *retry, now instant, pause time.Duration) {
+	rt.pause = min(pause, s.retryAfter())
+	at, end := now.add(rt.pause), rt.until
+	if now < rt.goneBy {
+		end = rt.goneBy
+	}
+	s.schedule.set(&rt.entry, rt, min(end, at-at%instant(rt.pause/2)))
 }
 
 func (s *claims) finishLocked(rt *retry) {

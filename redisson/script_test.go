@@ -4,8 +4,10 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +19,8 @@ import (
 )
 
 func TestScriptDigests(t *testing.T) {
-	for _, s := range []*script{
-		lockAcquire, lockUpdate, lockUpdates, lockRelease, lockForce, lockState,
+	for _, s := range append(slices.Collect(maps.Values(many)),
+		lockAcquire, lockUpdate, lockRelease, lockForce, lockState,
 		inspect, scan, size, listChannels, anyForce, tell, clientShow, clientWho,
 		fairAcquire, fairRelease, fairForce, readAcquire, writeAcquire,
 		rwUpdate, rwRelease, rwForce, permitAcquire, permitUpdate,
@@ -26,8 +28,7 @@ func TestScriptDigests(t *testing.T) {
 		semaphoreAdd, semaphoreDrain, permitsAcquire, permitsCancel, permitsRelease,
 		permitsCount, permitsLease, permitsUpdate, permitsSet, latchSet, latchDown, latchDelete,
 		rateAcquire, rateCancel, rateRelease, rateAvailable, rateSet, rateGet, number,
-		deleteKeys, newestAnnounce, newestLook, peek,
-	} {
+		deleteKeys, newestAnnounce, newestLook, peek) {
 		sum := sha1.Sum([]byte(s.Source))
 		if want := hex.EncodeToString(sum[:]); s.SHA != want {
 			t.Errorf("digest of the script that begins with %.40q is %s, want %s", s.Source, s.SHA, want)

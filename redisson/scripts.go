@@ -19,7 +19,6 @@ var sources embed.FS
 var (
 	lockAcquire = taking("4d89af8281209c5f5f90c1b6e479c421011019e2", "token", "lock_acquire")
 	lockUpdate  = load("506f67a9e254a85e9a58eb9a915593ecb129a45b", "token", "lock_update")
-	lockUpdates = load("d62a32c111bcd10d9cd64745cd263925e6afe679", "lock_updates")
 	lockRelease = load("e0daf8f10ea9f1230713f903fba9fb4779533e8f", "lock_release")
 	lockForce   = listing("fa8e4838101ee3d0bc4c6d622158d7969d741a0e", "force_prelude", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
@@ -81,6 +80,20 @@ var (
 	number     = load("514227757269efcf0f6f83bb61fc7f7388297f8a", "number")
 	deleteKeys = load("758695b5a941c1f3243c102ee5986c6a0214b894", "receipt", "delete")
 )
+
+// many are scripts that do for many what a script does for one.
+var many = map[*script]*script{
+	lockUpdate:    manyOf("23c0b33e0b4c3567b7e2dcf7af4cad0e0b5900a1", lockUpdate),
+	lockRelease:   manyOf("2ff213046c1cb2ba024fae25685802ed90f4519b", lockRelease),
+	fairRelease:   manyOf("5964bb6eb1eb28653cdaf23342b5fa7963345436", fairRelease),
+	rwRelease:     manyOf("057bd9ace54b9f1949126c33906ab61e2b504433", rwRelease),
+	permitRelease: manyOf("2fb80cfd37b44c412bb3978be0369f8d2ceb0d23", permitRelease),
+}
+
+func manyOf(sha string, one *script) *script {
+	rest := load("", "many")
+	return transport.NewScript("many_"+one.Name, "local function one(KEYS, ARGV)\n"+one.Source+rest.Source, sha)
+}
 
 // load joins the files of a script. The digests are constants, held by a test.
 func load(sha string, files ...string) *script {

@@ -15,6 +15,7 @@ type task struct {
 	version int32 // of a holder's counts
 	due     instant
 	why     change  // of these
+	first   bool    // of a retry's attempts
 	whole   bool    // the holder goes
 	free    bool    // and nobody keeps the lock, which passes within the client
 	next    *hold   // to which the lock passes
@@ -44,8 +45,8 @@ func (s *claims) takeDue() (todo []task) {
 		case *retry:
 			if now < due.until {
 				due.open++
-				todo = append(todo, task{of: due, call: due.call})
-				s.schedule.set(&due.entry, due, min(due.until, now.add(s.retryAfter())))
+				todo = append(todo, task{of: due, call: due.call, first: due.pause == 0})
+				s.againLocked(due, now, max(firstAgain, 4*due.pause))
 			} else {
 				s.finishLocked(due)
 			}

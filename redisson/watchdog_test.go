@@ -541,8 +541,14 @@ func TestRetryGoesOnUntilAnswered(t *testing.T) {
 	watch30(t, flaky, func(t *testing.T, w *watched) {
 		<-w.discardDoubtful()
 		time.Sleep(time.Minute)
-		if got := w.questions(); len(got) != 6 || got[5].at != 5*time.Second+soonInterval {
-			t.Errorf("removals at %v, want one each second until the sixth is answered", got)
+		got := w.questions()
+		if len(got) != 6 || got[0].at != soonInterval {
+			t.Fatalf("removals at %v, want six, the first one at once", got)
+		}
+		for i, limit := range []time.Duration{10 * time.Millisecond, 40 * time.Millisecond, 160 * time.Millisecond, 640 * time.Millisecond, time.Second} {
+			if pause := got[i+1].at - got[i].at; pause > limit || pause < limit/2 {
+				t.Errorf("removals at %v: pause %d is %v, want %v at most", got, i, pause, limit)
+			}
 		}
 		w.expectEmpty(t)
 	})
