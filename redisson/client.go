@@ -78,6 +78,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		mapName:         func(name string) string { return name },
 		fairWait:        DefaultFairLockWaitTimeout,
 		spin:            backoff{DefaultSpinMin, DefaultSpinMax},
+		sync:            transport.Replicas{Count: transport.Online},
 	}
 	for _, o := range opts {
 		o.apply(&s)

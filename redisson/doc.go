@@ -72,8 +72,8 @@
 //
 // A process that was stopped is notified of its loss when it runs again, and work may ignore its context: for a moment, two can
 // then believe that they hold the lock. A Redis that loses writes, at a failover or a restart without persistence, loses locks
-// with them. Where that matters, let the resource check the token of a FencedLock. [SyncReplicas] makes the loss at a failover
-// less likely.
+// with them. Where that matters, let the resource check the token of a FencedLock. A replica confirms each lock, which makes the loss at a
+// failover less likely; see [SyncReplicas].
 //
 // The goroutines of a process pass a lock on for up to 50ms before Redis is asked, so a lock that Redis loses in that time is lost for all
 // who had it since then. Each of them is notified, and each release says so.
@@ -126,7 +126,7 @@
 // docs/security.md has a line for each feature that makes a user who may do just that. A user for all of them needs the categories
 // @hash, @string, @sortedset, @list and @scripting, the commands time, exists, del, pexpire,
 // pttl, persist, publish, type, scan, dbsize, pubsub, subscribe, unsubscribe and ping, and for a cluster spublish, ssubscribe, sunsubscribe,
-// pubsub|shardnumsub, cluster|slots and command; for SyncReplicas, wait. Its keys are the names of the locks, redisson_lock_*,
+// pubsub|shardnumsub, cluster|slots and command; for replicas, role and wait. Its keys are the names of the locks, redisson_lock_*,
 // latchkey_* and those that begin with a name in braces; its channels redisson_lock__channel:*, redisson_rwlock:*,
 // redisson_sc:*, redisson_countdownlatch__channel__*, latchkey_client:* and, for Replace, latchkey_newest:*.
 package redisson

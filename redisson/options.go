@@ -106,8 +106,12 @@ func ShardedPubSub(m ShardedMode) Option {
 
 // SyncReplicas has each Acquire confirmed by n replicas of the lock's master with WAIT, so that a failover can't lose the
 // lock as long as one of these replicas becomes the master. If they have not confirmed it after timeout, which must be less
-// than that of the client, the lock is given back and the Acquire fails with ErrNotReplicated. It also delays, by timeout
-// at most, the answer that a lock is busy. Releases and renewals are not confirmed. By default nothing is.
+// than that of the client, the lock is given back and the Acquire fails with ErrNotReplicated. Releases, renewals and a lock that passes on
+// within the process are not confirmed.
+//
+// The default is Redisson's checkLockSyncedSlaves: one replica within a second, or a third of [Timeout] if that is less, of a master that has
+// any online, as it says itself to ROLE or INFO, once a second. Without a replica online, or without the right to ask, nothing confirms
+// locks, and a line in the log says so. SyncReplicas(0, 0) turns that off.
 func SyncReplicas(n int, timeout time.Duration) Option {
 	return optionFunc(func(s *settings) { s.sync = transport.Replicas{Count: n, Timeout: timeout} })
 }
@@ -192,13 +196,16 @@ func (b *backoff) next() time.Duration {
 	return min(d, b.longest)
 }
 
-// ErrNotReplicated is why an Acquire fails that too few replicas have confirmed within the time given to SyncReplicas.
-// The lock is not held: it was given back.
+// ErrNotReplicated is why an Acquire fails that too few replicas have confirmed in time; see [SyncReplicas]. The lock is not held: it was given
+// back.
 var ErrNotReplicated = transport.ErrNotReplicated
 
 func (s *settings) checkReplicas() error {
 	switch {
 	case s.sync == transport.Replicas{}:
+		return nil
+	case s.sync.Count == transport.Online:
+		s.sync.Timeout = min(time.Second, s.timeout/3)
 		return nil
 	case s.sync.Count < 1:
 		return fmt.Errorf("redisson: SyncReplicas of %d replicas", s.sync.Count)

@@ -385,6 +385,8 @@ func removalStates(ctx context.Context, rdb *redis.Client) []func(key string) er
 		func(key string) error { return rdb.HSet(ctx, key, "mode", "write", "me:write", 1).Err() },
 		func(key string) error { return rdb.HSet(ctx, key, "mode", "read", "me", 1, "another", 1).Err() },
 		func(key string) error { return rdb.RPush(ctx, key, "another", "me", "a third").Err() },
-		func(key string) error { return rdb.ZAdd(ctx, key, score("me"), score("another"), score("a third")).Err() },
+		func(key string) error {
+			return rdb.ZAdd(ctx, key, score("me"), score("another"), score("a third")).Err()
+		},
 		func(key string) error { return rdb.Set(ctx, key, "3", 0).Err() })
 }

@@ -115,7 +115,7 @@ func refused(err error) error { return fmt.Errorf("redisson: %w: %w", lock.ErrRe
 
 // lasting reports whether err is permanent. All others can come of a change of masters, or of a server that starts.
 func lasting(err error) bool {
-	return reply.IsReply(err) && !reply.Classify(err).Repeat || errors.Is(err, redis.ErrClosed) || errors.Is(err, ErrNotReplicated) ||
+	return reply.IsReply(err) && !reply.Classify(err).Repeat || errors.Is(err, redis.ErrClosed) ||
 		errors.Is(err, lock.ErrUnsupported)
 }
 

@@ -164,10 +164,19 @@ func (r *Road) attempt(ctx *deadline, via sender, calls []Call, name any) []Answ
 	sent := time.Now()
 	publish, err := r.topology.Publish(ctx)
 	var failed error
+	l, online, ask := r.confirms(calls...)
+	if l != nil {
+		conn, release := r.pinned(via, calls[0].Keys[0])
+		defer release()
+		via = conn
+	}
 	cmds, pipe := make([]single, len(calls)), via.Pipeline()
 	for i, c := range calls {
 		cmds[i] = c.command(ctx, name, publish)
 		_ = pipe.Process(ctx, cmds[i]) // queues it
+	}
+	if ask != nil {
+		_ = pipe.Process(ctx, *ask)
 	}
 	if err == nil {
 		err = surviving(func() { _, failed = pipe.Exec(ctx) }) // each command has its own error, but for one of the connection's making
@@ -182,19 +191,24 @@ func (r *Road) attempt(ctx *deadline, via sender, calls []Call, name any) []Answ
 		}
 		answers[i] = r.read(calls[i].Script, cmd, sent, &room)
 	}
+	if ask != nil && err == nil {
+		online = r.counted(l, ask)
+	}
+	if (online > 0 || r.replicas.Count > 0) && l != nil && slices.ContainsFunc(answers, Answer.Yes) {
+		r.confirm(ctx, via, l, online, calls, answers)
+	}
 	return answers
 }
 
 // attemptOne sends a call once.
 func (r *Road) attemptOne(ctx *deadline, via sender, cl Call, name any) Answer {
+	if l, online, ask := r.confirms(cl); l != nil && (online > 0 || ask != nil || r.replicas.Count > 0) {
+		return r.attempt(ctx, via, []Call{cl}, name)[0]
+	}
 	sent := time.Now()
 	publish, err := r.topology.Publish(ctx)
 	cmd := cl.command(ctx, name, publish)
-	switch {
-	case err != nil:
-	case cl.Script.Takes && r.replicas.Count > 0:
-		err = surviving(func() { r.processConfirmed(ctx, cl.Keys[0], cmd) })
-	default:
+	if err == nil {
 		err = surviving(func() { _ = via.Process(ctx, cmd) }) // which has the error
 	}
 	if err != nil {

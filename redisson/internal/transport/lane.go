@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -33,6 +34,8 @@ type lane struct {
 	early   int  // of these, those whose question was sent before there was any answer
 	known   bool // there was one
 	quick   bool
+
+	followers followers
 
 	sessions []*session // idle; the one used last is the last
 	made     int        // sessions, those in use included
@@ -85,19 +88,25 @@ func (l *lane) addLocked(n int) {
 
 // send brings a question on its way. What is not sent before its deadlines are over never will be.
 func (r *Road) send(q *question) {
-	address := r.topology.Master(q.calls[0].Keys[0])
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l := r.lanes[address]
-	if l == nil {
-		l = &lane{filled: sync.Cond{L: &r.mu}}
-		r.lanes[address] = l
-	}
+	l := r.laneLocked(q.calls[0].Keys[0])
 	q.lane = l
 	l.addLocked(1)
 	l.queue, r.open = append(l.queue, q), append(r.open, q)
 	r.sweepLocked(time.Now().Add(sweepInterval))
 	r.callWorkersLocked(l)
+}
+
+// laneLocked returns the lane to the master that has the key.
+func (r *Road) laneLocked(key string) *lane {
+	address := r.topology.Master(key)
+	l := r.lanes[address]
+	if l == nil {
+		l = &lane{filled: sync.Cond{L: &r.mu}}
+		r.lanes[address] = l
+	}
+	return l
 }
 
 // callWorkersLocked has a worker come for what is queued, unless enough are under way.
@@ -169,7 +178,7 @@ func (r *Road) next(l *lane) (qs []*question) {
 func (r *Road) arriveLocked(l *lane, ss *session, sent time.Time, answered bool) {
 	now := time.Now()
 	l.busy--
-	l.quick = answered && r.replicas.Count == 0 && now.Sub(sent) < quickAnswer
+	l.quick = answered && now.Sub(sent) < quickAnswer
 	r.keepLocked(l, ss, now)
 	r.callWorkersLocked(l)
 }
@@ -224,7 +233,7 @@ func (r *Road) askDirectly(now, by time.Time, cl Call) (a Answer, ok bool) {
 	defer r.unlock()
 	l.addLocked(-1)
 	r.arriveLocked(l, ss, now, !a.Failed())
-	return a, !a.elsewhere()
+	return a, !a.elsewhere() && !errors.Is(a.Err, ErrNotReplicated) // for which there is more time elsewhere
 }
 
 // borrow returns an idle session to a master, with its lane, if that is the way for one more question.

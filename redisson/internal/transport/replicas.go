@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/reply"
@@ -11,40 +14,157 @@ import (
 )
 
 // ErrNotReplicated is why a call failed that too few replicas have confirmed in time.
-var ErrNotReplicated = errors.New("redisson: the lock was not confirmed by enough replicas")
+var ErrNotReplicated = errors.New("redisson: not replicated: the lock was not confirmed by enough replicas")
 
 // Replicas says how many have to confirm what a script takes, and within what time. The zero value asks for none.
 type Replicas struct {
-	Count   int
+	Count   int // or Online
 	Timeout time.Duration
 }
 
-// processConfirmed sends a command that takes a lock, with WAIT in the same pipeline, because that speaks of the writes of
-// its own connection; in a cluster it must be one to the master of the lock's slot, so that a redirection is not followed
-// but ends the attempt.
-func (r *Road) processConfirmed(ctx context.Context, key string, cmd single) {
-	pipe := r.rdb.Pipeline()
-	if cluster := r.topology.Cluster(); cluster != nil {
-		node, err := cluster.MasterForKey(ctx, key)
-		if err != nil {
-			cmd.SetErr(err)
-			return
-		}
-		pipe = node.Pipeline()
+// Online is a count: one replica, of a master that has any online.
+const Online = -1
+
+// followers is what a lane knows of the replicas of its master, from the master itself. The road's mutex guards it.
+type followers struct {
+	online int
+	asked  time.Time
+	denied int // of the questions: those that the user may not ask
+}
+
+// followersBy are the questions that tell how many replicas are online.
+var followersBy = [][]any{{"role"}, {"info", "replication"}}
+
+const (
+	followersAge = time.Second
+	deniedAge    = time.Minute // after which rights may be others
+)
+
+// unconfirmed is told once in a process: one server is all that many have.
+var unconfirmed sync.Once
+
+// confirms returns the lane of calls that take something, and how many replicas are online at its master. If that is to be asked, it returns
+// the question, too. The lane is nil where nothing is to be confirmed.
+func (r *Road) confirms(calls ...Call) (l *lane, online int, ask *single) {
+	takes := false
+	for i := range calls {
+		takes = takes || calls[i].Script.Takes
 	}
-	_ = pipe.Process(ctx, cmd) // queues it
-	wait := single{redis.NewCmd(ctx, "wait", r.replicas.Count, r.replicas.Timeout.Milliseconds())}
-	_ = pipe.Process(ctx, wait)
-	_, _ = pipe.Exec(ctx) // each command has its own error
-	values, err := reply.Ints(cmd.Cmd, new([]int64))
-	if err != nil || values[0] != 1 {
+	if !takes || r.replicas.Count == 0 {
+		return nil, 0, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l = r.laneLocked(calls[0].Keys[0])
+	if r.replicas.Count > 0 || time.Since(l.followers.asked) < followersAge {
+		return l, l.followers.online, nil
+	}
+	return l, 0, &single{redis.NewCmd(context.Background(), followersBy[l.followers.denied]...)}
+}
+
+// counted notes the answer of a master about its replicas, and returns how many are online.
+func (r *Road) counted(l *lane, ask *single) int {
+	n, err := online(ask)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := &l.followers
+	f.online, f.asked = n, time.Now()
+	switch {
+	case err == nil && n == 0:
+		unconfirmed.Do(func() {
+			slog.Info("redisson: no replica is online: nothing confirms locks, and a server that is lost takes them along")
+		})
+	case err == nil:
+	case !reply.IsReply(err):
+		f.asked = time.Time{}
+	case f.denied+1 < len(followersBy):
+		f.denied, f.asked = f.denied+1, time.Time{}
+	default:
+		f.denied = 0
+		r.deniedLocked(l, err)
+	}
+	return n
+}
+
+// deniedLocked has a master not asked about its replicas for a while.
+func (r *Road) deniedLocked(l *lane, err error) {
+	l.followers.online, l.followers.asked = 0, time.Now().Add(deniedAge-followersAge)
+	r.denied.Do(func() {
+		slog.Warn("redisson: replicas do not confirm locks, as the user may not ask: allow +wait, and +role or +info", "error", err)
+	})
+}
+
+// online reads how many replicas a master has online.
+func online(ask *single) (n int, err error) {
+	switch v := ask.Val().(type) {
+	case []any: // ROLE, which lists no others
+		if len(v) > 2 && v[0] == "master" {
+			list, _ := v[2].([]any)
+			n = len(list)
+		}
+	case string:
+		n = strings.Count(v, "state=online")
+	}
+	return n, ask.Err()
+}
+
+// confirm has replicas confirm what calls have taken over a connection: WAIT speaks of the writes of its own one. One is for all of them.
+func (r *Road) confirm(ctx *deadline, conn sender, l *lane, online int, calls []Call, answers []Answer) {
+	want := max(1, r.replicas.Count)
+	within := max(time.Millisecond, min(r.replicas.Timeout, time.Until(ctx.at)-sweepInterval)) // so that the asker hears of it
+	wait := single{redis.NewCmd(ctx, "wait", want, within.Milliseconds())}
+	err := surviving(func() { _ = conn.Process(ctx, wait) })
+	got, waited := wait.Int()
+	switch {
+	case err == nil && waited != nil:
+		err = waited
+	case got >= want:
 		return
 	}
-	confirmed, err := wait.Int()
-	switch {
-	case err != nil:
-		cmd.SetErr(fmt.Errorf("%w: %w", ErrNotReplicated, err))
-	case confirmed < r.replicas.Count:
-		cmd.SetErr(fmt.Errorf("%w: %d of %d within %v", ErrNotReplicated, confirmed, r.replicas.Count, r.replicas.Timeout))
+	if r.replicas.Count == Online && r.alone(ctx, conn, l, err) {
+		return
 	}
+	for i := range answers {
+		if a := &answers[i]; calls[i].Script.Takes && a.Yes() {
+			if a.Doubts = 1; err != nil {
+				a.Err = fmt.Errorf("%w: %w", ErrNotReplicated, err)
+			} else {
+				a.Err = fmt.Errorf("%w: %d of %d that are online, within %v", ErrNotReplicated, got, max(online, want), within)
+			}
+		}
+	}
+}
+
+// alone reports whether a master whose replicas have not confirmed has none any more, or the user may not ask for them.
+func (r *Road) alone(ctx *deadline, conn sender, l *lane, err error) bool {
+	if err != nil {
+		refused := reply.IsReply(err) && reply.Classify(err).Refused
+		if refused {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.deniedLocked(l, err)
+		}
+		return refused
+	}
+	ask := single{redis.NewCmd(ctx, followersBy[l.followers.denied]...)}
+	if surviving(func() { _ = conn.Process(ctx, ask) }) != nil || ask.Err() != nil {
+		return false
+	}
+	return r.counted(l, &ask) == 0
+}
+
+// pinned returns what sends all that it is given over one connection, and gives that back when it is released.
+func (r *Road) pinned(via sender, key string) (conn sender, release func()) {
+	var node *redis.Client
+	switch v := via.(type) {
+	case *redis.Client:
+		node = v
+	case redis.UniversalClient:
+		node = r.topology.Node(key)
+	}
+	if node == nil {
+		return via, func() {}
+	}
+	c := node.Conn()
+	return c, func() { _ = c.Close() }
 }

@@ -28,7 +28,9 @@ type Road struct {
 	sessions int // of a lane, at most; 0 where go-redis can't be told to give up in time
 	refuse   func(error) error
 	observer Observer
-	dones    sync.Pool // of channels of questions that are over and whose askers have received
+	denied   sync.Once // somebody is told
+
+	dones sync.Pool // of channels of questions that are over and whose askers have received
 
 	mu      sync.Mutex
 	lanes   map[string]*lane // by the address of the master
@@ -134,9 +136,6 @@ func (r *Road) AskSoon(ctx context.Context, cl Call) Answer {
 	now := time.Now()
 	return r.AskFrom(ctx, now, now.Add(r.timeout), cl)
 }
-
-// Confirms reports whether replicas confirm what scripts take.
-func (r *Road) Confirms() bool { return r.replicas.Count > 0 }
 
 // Post makes one attempt at calls for one master until by. Nobody waits for the answers: they are given to posted.
 func (r *Road) Post(calls []Call, by time.Time, posted func([]Answer)) {

@@ -68,6 +68,10 @@ func TestReplica(t *testing.T) {
 	}
 	expect(t, look(t, rdb, "k"), "fail | replicas | this server is a slave of "+host+":"+port)
 	expect(t, look(t, master.Client(t), "k"), "ok | replicas | 1, at most")
+	replica.Pause(t)
+	time.Sleep(4 * time.Second)
+	expect(t, look(t, master.Client(t), "k"), "fail | replicas | 1, and none has answered for")
+	replica.Resume(t)
 }
 
 // Users without rights learn what they may, what they may not, and what to type.

@@ -3,6 +3,7 @@ package checkup
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,21 +138,24 @@ func (s *server) replication() {
 		return
 	}
 	n, _ := strconv.Atoi(s.info["connected_slaves"])
-	lag := 0
+	lag, least := 0, math.MaxInt
 	for i := range n {
 		for part := range strings.SplitSeq(s.info["slave"+strconv.Itoa(i)], ",") {
 			if text, ok := strings.CutPrefix(part, "lag="); ok {
 				seconds, _ := strconv.Atoi(text)
-				lag = max(lag, seconds)
+				lag, least = max(lag, seconds), min(least, seconds)
 			}
 		}
 	}
 	switch {
 	case n == 0:
 		s.report(Warn, "replicas", "none: without this server there are no locks", "REPLICAOF on a second server, and Sentinel or a cluster to fail over; or accept that")
+	case least > 2 && least < math.MaxInt:
+		s.report(Fail, "replicas", fmt.Sprintf("%d, and none has answered for %ds: each acquire fails, not replicated", n, least),
+			"look at the replica's log and network; CLIENT KILL TYPE replica lets this server go on without it")
 	case lag > 10:
 		s.report(Warn, "replicas", fmt.Sprintf("%d, but one is %ds behind: a failover to it loses as much", n, lag), "look at the replica's log and network")
 	default:
-		s.report(OK, "replicas", fmt.Sprintf("%d, at most %ds behind; a failover can still lose a lock of the last moment, see SyncReplicas", n, lag), "")
+		s.report(OK, "replicas", fmt.Sprintf("%d, at most %ds behind; one of them confirms each lock", n, lag), "")
 	}
 }
