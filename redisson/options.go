@@ -111,7 +111,7 @@ func ShardedPubSub(m ShardedMode) Option {
 //
 // The default is Redisson's checkLockSyncedSlaves: one replica within a second, or a third of [Timeout] if that is less, of a master that has
 // any online, as it says itself to ROLE or INFO, once a second. Without a replica online, or without the right to ask, nothing confirms
-// locks, and a line in the log says so. SyncReplicas(0, 0) turns that off.
+// locks, and a line in the log says so, at DEBUG and at WARN. SyncReplicas(0, 0) turns that off.
 func SyncReplicas(n int, timeout time.Duration) Option {
 	return optionFunc(func(s *settings) { s.sync = transport.Replicas{Count: n, Timeout: timeout} })
 }

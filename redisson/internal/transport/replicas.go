@@ -40,7 +40,7 @@ const (
 	deniedAge    = time.Minute // after which rights may be others
 )
 
-// unconfirmed is told once in a process: one server is all that many have.
+// unconfirmed is told once in a process, to those who want details: one server is all that many have.
 var unconfirmed sync.Once
 
 // confirms returns the lane of calls that take something, and how many replicas are online at its master. If that is to be asked, it returns
@@ -72,7 +72,7 @@ func (r *Road) counted(l *lane, ask *single) int {
 	switch {
 	case err == nil && n == 0:
 		unconfirmed.Do(func() {
-			slog.Info("redisson: no replica is online: nothing confirms locks, and a server that is lost takes them along")
+			slog.Debug("redisson: no replica is online: nothing confirms locks, and a server that is lost takes them along")
 		})
 	case err == nil:
 	case !reply.IsReply(err):
