@@ -294,7 +294,7 @@ func TestReleaseDoesNotWaitForTheNextOne(t *testing.T) {
 		c.lines.mu.Lock()
 		defer c.lines.mu.Unlock()
 		ln := c.lines.ofLocked(first.(*hold))
-		return ln != nil && ln.places[0].hold != nil && !ln.places[0].busy
+		return ln != nil && ln.places.First().hold != nil && !ln.places.First().busy
 	}
 	for !rests() {
 		time.Sleep(time.Millisecond)

@@ -1,10 +1,10 @@
 package redisson
 
 import (
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/queue"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
@@ -54,7 +54,7 @@ func (ho *holder) lineID() lineID {
 type line struct {
 	id           lineID
 	channel      string // where it hears that it may be its turn; "" means nowhere
-	places       []*place
+	places       queue.Queue[*place]
 	subscription *pubsub.Subscription // made by the first refusal
 	news
 
@@ -80,11 +80,12 @@ type place struct {
 	lease time.Duration // with which it asks for the lock
 
 	// The mutex of lines guards the rest.
-	look    chan struct{} // receives when next may answer something else; made before anybody sleeps or wakes, and not again
-	busy    bool          // nothing is offered: it asks Redis, looks at what it was granted, or has what it has waited for
-	offered bool          // the lock may pass to the hold
-	granted *grant        // what came of that
-	err     error         // why the line has failed
+	at      queue.Place[*place] // in no queue once it was left, or the line has failed
+	look    chan struct{}       // receives when next may answer something else; made before anybody sleeps or wakes, and not again
+	busy    bool                // nothing is offered: it asks Redis, looks at what it was granted, or has what it has waited for
+	offered bool                // the lock may pass to the hold
+	granted *grant              // what came of that
+	err     error               // why the line has failed
 }
 
 // grant is what becomes of an offer. Without more, the lock has passed to the hold without a question.
@@ -118,7 +119,7 @@ func (l *lines) join(p *place, id lineID, channel string, h *hold) {
 		l.byID[id] = ln
 	}
 	p.line, p.hold = ln, h
-	ln.places = append(ln.places, p)
+	ln.places.Join(&p.at, p)
 }
 
 func (l *lines) newLocked() *line {
@@ -139,7 +140,7 @@ func (l *lines) next(p *place) (s step) {
 		return step{err: p.err}
 	}
 	s.granted, p.granted = p.granted, nil
-	if s.granted == nil && !p.offered && !p.line.rests && p.line.places[0] == p {
+	if s.granted == nil && !p.offered && !p.line.rests && p.line.places.First() == p {
 		s.ask, s.news = true, p.line.news
 		s.changed, s.live = l.changedLocked(p.line)
 	}
@@ -155,19 +156,18 @@ func (l *lines) leave(p *place, got bool) (behind bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	behind = p.granted != nil && !p.granted.declined
-	i := slices.Index(p.line.places, p)
-	if i < 0 {
+	head := p.line.places.First()
+	if !p.at.Leave() {
 		return behind
 	}
-	p.line.places = slices.Delete(p.line.places, i, i+1)
 	switch {
-	case len(p.line.places) == 0:
+	case p.line.places.First() == nil:
 		l.dropLocked(p.line)
 		if len(l.spare) < spareLines {
-			*p.line = line{places: p.line.places}
+			*p.line = line{}
 			l.spare = append(l.spare, p.line)
 		}
-	case i > 0:
+	case head != p:
 	case got && p.hold != nil:
 		l.restLocked(p.line, pollInterval)
 	default:
@@ -181,12 +181,12 @@ func (l *lines) leave(p *place, got bool) (behind bool) {
 func (l *lines) fail(p *place, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, other := range p.line.places[1:] {
+	l.dropLocked(p.line)
+	for other := p; other != nil; other = p.line.places.First() {
+		other.at.Leave()
 		other.err = err
 		other.wakeLocked()
 	}
-	p.line.places = nil
-	l.dropLocked(p.line)
 }
 
 func (l *lines) dropLocked(ln *line) {
@@ -229,7 +229,7 @@ func (l *lines) wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, ln := range l.byID {
-		for _, p := range ln.places {
+		for p := range ln.places.All() {
 			p.wakeLocked()
 		}
 	}
@@ -247,8 +247,8 @@ func (l *lines) resume(h *hold) {
 // resumeLocked has the head of a line ask, if there is one.
 func (ln *line) resumeLocked() {
 	ln.rests = false
-	if len(ln.places) > 0 {
-		ln.places[0].wakeLocked()
+	if head := ln.places.First(); head != nil {
+		head.wakeLocked()
 	}
 }
 
@@ -276,11 +276,12 @@ func (l *lines) offer(h *hold) *place {
 	if ln == nil {
 		return nil
 	}
-	if p := ln.places[0]; p.hold == nil || p.busy || p.offered || p.granted != nil {
+	p := ln.places.First()
+	if p.hold == nil || p.busy || p.offered || p.granted != nil {
 		return nil
 	}
-	ln.places[0].offered = true
-	return ln.places[0]
+	p.offered = true
+	return p
 }
 
 // ofLocked returns the line of those who want what h has, or nil if there is none.
@@ -297,7 +298,7 @@ func (l *lines) give(p *place, g grant) bool {
 	defer l.mu.Unlock()
 	p.offered, p.granted = false, &g
 	p.wakeLocked()
-	if !slices.Contains(p.line.places, p) {
+	if !p.at.In() {
 		return false
 	}
 	if !g.declined {

@@ -2,4 +2,7 @@
 
 package redisson_test
 
-const slower = 1
+const (
+	slower    = 1
+	crowdSize = 100_000
+)

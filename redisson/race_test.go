@@ -4,3 +4,6 @@ package redisson_test
 
 // slower is how much longer work may take with the race detector.
 const slower = 3
+
+// crowdSize is how many calls wait together; the race detector follows no more than some 8,000 goroutines.
+const crowdSize = 5_000

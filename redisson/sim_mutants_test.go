@@ -160,9 +160,12 @@ var simMutants = []mutant{
 
 	// Waiting.
 	{
-		name:  "a line loses a waiter",
-		edits: []edit{{"line.go", "\tdefault:\n\t\tp.line.resumeLocked()\n", "\tcase len(p.line.places) == 1:\n\tdefault:\n\t\tp.line.resumeLocked()\n"}},
-		run:   "scene=plain", want: "liveness|late|idle",
+		name: "a line loses a waiter",
+		edits: []edit{
+			{"line.go", "\tdefault:\n\t\tp.line.resumeLocked()\n", "\tcase len(slices.Collect(p.line.places.All())) == 1:\n\tdefault:\n\t\tp.line.resumeLocked()\n"},
+			{"line.go", "import (\n", "import (\n\t\"slices\"\n"},
+		},
+		run: "scene=plain", want: "liveness|late|idle",
 	},
 	{
 		name:  "a message that comes during a try is missed",

@@ -192,11 +192,11 @@ func (w *waiter) outcome(asked time.Time, err error) error {
 
 // over returns when the wait is over, as far as is known now, and why it is if it is: busy if Redis has answered anybody in line.
 func (w *waiter) over(now time.Time) (at time.Time, err error) {
+	if err = w.ended(); err != nil {
+		return at, err
+	}
 	n, waited := w.c.lines.news(&w.place), now.Sub(w.start)
-	cause := w.ended()
 	switch {
-	case cause != nil:
-		return at, cause
 	case n.heard && waited >= w.wait:
 		return at, w.busy()
 	case !n.heard && waited >= w.patience:
@@ -209,10 +209,13 @@ func (w *waiter) over(now time.Time) (at time.Time, err error) {
 
 // ended returns why the call or the client has come to its end, or nil.
 func (w *waiter) ended() error {
-	if w.ctx.Err() == nil && w.c.ctx.Err() == nil { // which asks for less
-		return nil
+	switch { // Err asks for less than Cause, with which all of a context wait for each other
+	case w.ctx.Err() != nil:
+		return context.Cause(w.ctx)
+	case w.c.ctx.Err() != nil:
+		return ErrClosed
 	}
-	return cmp.Or(context.Cause(w.ctx), context.Cause(w.c.ctx))
+	return nil
 }
 
 // busy is the error of a call that would have to wait for longer.

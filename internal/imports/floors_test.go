@@ -36,16 +36,17 @@ const (
 // everything.
 var rows = map[string]row{
 	"lock":                            {floor: 0},
-	"lock/memlock":                    {floor: 1, packages: []string{"lock", "internal/clock", "internal/lazyctx"}},
+	"lock/memlock":                    {floor: 1, packages: []string{"lock", "internal/clock", "internal/lazyctx", "internal/queue"}},
 	"lock/locktest":                   {floor: 0, packages: []string{"lock"}},
-	"lock/leases":                     {floor: 0, packages: []string{"lock"}},
+	"lock/leases":                     {floor: 0, packages: []string{"lock", "internal/queue"}},
 	"lock/setnxlock":                  {floor: 1, packages: []string{"lock", "lock/leases", "internal/reply"}, modules: []string{goredis}},
 	"keyexpr":                         {floor: 1, packages: []string{"internal/suggest", "keyexpr/internal/run"}, modules: []string{expr}},
-	"redisson":                        {floor: 1, packages: []string{"lock", "redisson/internal/pubsub", "redisson/internal/transport", "internal/reply", "internal/lazyctx"}, modules: []string{goredis, otel, otel + "/metric"}},
+	"redisson":                        {floor: 1, packages: []string{"lock", "redisson/internal/pubsub", "redisson/internal/transport", "internal/reply", "internal/lazyctx", "internal/queue"}, modules: []string{goredis, otel, otel + "/metric"}},
 	"redisson/internal/transport":     {floor: 1, packages: []string{"redisson/internal/pubsub", "internal/reply"}, modules: []string{goredis}},
-	"redisson/internal/pubsub":        {floor: 1, packages: []string{"internal/reply"}, modules: []string{goredis}},
+	"redisson/internal/pubsub":        {floor: 1, packages: []string{"internal/reply", "internal/queue"}, modules: []string{goredis}},
 	"internal/clock":                  {floor: 0},
 	"internal/lazyctx":                {floor: 0},
+	"internal/queue":                  {floor: -1}, // leases uses it
 	"internal/suggest":                {floor: 0},
 	"keyexpr/internal/run":            {floor: 0},
 	"keyexpr/internal/keytest":        {floor: 0, tests: []string{"keyexpr", "keyexpr/spel"}},

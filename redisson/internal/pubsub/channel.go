@@ -1,8 +1,9 @@
 package pubsub
 
 import (
-	"container/list"
 	"time"
+
+	"github.com/latchkey-go/latchkey/internal/queue"
 )
 
 // channel is one that somebody wants, or wanted until a moment ago. The registry's mutex guards it.
@@ -13,9 +14,9 @@ type channel struct {
 	mail          *mail         // what was said on it, if somebody reads that
 
 	// A channel that has no subscriptions any more lingers as long as it has a connection, and for no longer than Linger.
-	// One that has subscriptions again may still be in the list: it often has none again soon.
-	lingering *list.Element // in the registry's list; nil if it is not there
-	until     time.Time     // if it is
+	// One that has subscriptions again may still be among these: it often has none again soon.
+	lingering queue.Place[*channel] // among those that linger
+	until     time.Time             // if it is there
 
 	// Where it is subscribed.
 	at     *assignment // nil while it is unassigned
@@ -27,7 +28,7 @@ type channel struct {
 	unsubscribing int  // cancellations without an answer
 }
 
-func (ch *channel) wanted() bool { return ch.subscriptions > 0 || ch.lingering != nil }
+func (ch *channel) wanted() bool { return ch.subscriptions > 0 || ch.lingering.In() }
 
 // live reports whether a message that is published now will be received.
 func (ch *channel) live() bool { return ch.subscribed && ch.subscribing == 0 }

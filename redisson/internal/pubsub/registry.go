@@ -1,9 +1,10 @@
 package pubsub
 
 import (
-	"container/list"
 	"sync"
 	"time"
+
+	"github.com/latchkey-go/latchkey/internal/queue"
 )
 
 // registry owns the state of a Subscriber: which channels are wanted, to which connection each is assigned, and what was sent
@@ -24,7 +25,7 @@ type registry struct {
 	channels    map[string]*channel
 	unassigned  map[string]*channel
 	assignments map[string]*assignment // by address; "" where one connection has all channels
-	lingering   list.List              // of *channel, the one that has lingered longest first
+	lingering   queue.Queue[*channel]  // the one that has lingered longest first
 	alarm       time.Time              // when expire will be called again; zero if nothing lingered the last time
 }
 
@@ -83,11 +84,8 @@ func (r *registry) unsubscribe(ch *channel) {
 		return
 	}
 	ch.until = time.Now().Add(Linger)
-	if ch.lingering != nil {
-		r.lingering.MoveToBack(ch.lingering)
-	} else {
-		ch.lingering = r.lingering.PushBack(ch)
-	}
+	ch.lingering.Leave()
+	r.lingering.Join(&ch.lingering, ch)
 	if r.alarm.IsZero() {
 		r.alarm = ch.until
 		wake(r.wake)
@@ -139,16 +137,9 @@ func (r *registry) read(ch *channel) (messages []string, missed bool) {
 	return messages, missed
 }
 
-func (r *registry) endLingeringLocked(ch *channel) {
-	if ch.lingering != nil {
-		r.lingering.Remove(ch.lingering)
-		ch.lingering = nil
-	}
-}
-
 // dropLocked forgets a channel.
 func (r *registry) dropLocked(ch *channel) {
-	r.endLingeringLocked(ch)
+	ch.lingering.Leave()
 	delete(r.channels, ch.name)
 	delete(r.unassigned, ch.name)
 	if ch.at != nil {
@@ -162,13 +153,12 @@ func (r *registry) expire() (next time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	for r.lingering.Len() > 0 {
-		ch := r.lingering.Front().Value.(*channel)
+	for ch := r.lingering.First(); ch != nil; ch = r.lingering.First() {
 		if ch.until.After(now) {
 			r.alarm = ch.until
 			return r.alarm
 		}
-		r.endLingeringLocked(ch)
+		ch.lingering.Leave()
 		if ch.subscriptions == 0 {
 			ch.at.changed[ch.name] = ch
 		}
