@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -133,7 +134,9 @@ func (s *claims) admitLocked(h *hold, now instant, reason error) error {
 	if ho.admitted == 0 {
 		ho.admitted = now
 		id := ho.lockID()
-		ho.next = s.byLock[id]
+		if ho.next = s.byLock[id]; ho.next != nil {
+			ho.next.newer = ho
+		}
 		s.byLock[id] = ho
 		s.attendLocked(now)
 		s.showLocked()
@@ -204,7 +207,7 @@ func (s *claims) queued(ho *holder) {
 func (s *claims) tried(ho *holder, doubts int) {
 	s.mu.Lock()
 	defer s.unlock()
-	ho.doubts += int32(doubts)
+	ho.doubts = int16(min(int(ho.doubts)+doubts, math.MaxInt16))
 	ho.doubtUntil = present().add(s.grace)
 }
 
@@ -337,22 +340,19 @@ func (s *claims) buryLocked(ho *holder) {
 
 // unlinkLocked takes ho out of the list of those that have its lock.
 func (s *claims) unlinkLocked(ho *holder) {
-	id := ho.lockID()
-	first := s.byLock[id]
-	switch {
-	case first == ho && ho.next == nil:
+	switch id := ho.lockID(); {
+	case ho.newer != nil:
+		ho.newer.next = ho.next
+	case s.byLock[id] == ho && ho.next == nil:
 		delete(s.byLock, id)
 		s.hideLocked()
-	case first == ho:
+	case s.byLock[id] == ho:
 		s.byLock[id] = ho.next
-	default:
-		for other := first; other != nil; other = other.next {
-			if other.next == ho {
-				other.next = ho.next
-			}
-		}
 	}
-	ho.next = nil
+	if ho.next != nil {
+		ho.next.newer = ho.newer
+	}
+	ho.next, ho.newer = nil, nil
 }
 
 // placeLocked gives ho its place in the schedule.

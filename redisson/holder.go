@@ -38,24 +38,24 @@ type holder struct {
 	outdated   bool // the counts in Redis may be others, or it is not known whether the holder is still there
 	fate       fate
 	confirming bool  // Redis is asked whether it has the holder
+	doubts     int16 // attempts to enter that were not answered
 	turns      int32 // how often the lock has passed on
 	confirmed  int32 // the last of these turns of which it is known that Redis had the holder when the turn before ended
 	version    int32 // of the counts
 	unreleased int32 // lost holds whose work has not released them
-	doubts     int32 // attempts to enter that were not answered
 	entry
-	next       *holder       // of the same lock, in the order of their admission backwards
-	holds      []*hold       // joining, held or kept, oldest first
-	first      [1]*hold      // room for most of them
-	admitted   instant       // when the first hold was
-	validUntil instant       // when the holder counts as lost; the key in Redis lives longer
-	renewAt    instant       // when to update next, if a hold is renewed or outdated says so
-	owed       instant       // when the update was first due that Redis has not confirmed; zero: none is
-	asked      time.Duration // the longest lease with which it was tried
-	doubtUntil instant       // when the last attempt that was not answered counts as lost on its way
-	cut        *cut          // nil: no update has cut the lease
-	lastErr    error         // of the watchdog; what others meet may be the end of their own contexts
-	removal    *retry        // of what it may have left in Redis
+	next, newer *holder       // of the same lock: those that were admitted before and after it
+	holds       []*hold       // joining, held or kept, oldest first
+	first       [1]*hold      // room for most of them
+	admitted    instant       // when the first hold was
+	validUntil  instant       // when the holder counts as lost; the key in Redis lives longer
+	renewAt     instant       // when to update next, if a hold is renewed or outdated says so
+	owed        instant       // when the update was first due that Redis has not confirmed; zero: none is
+	asked       time.Duration // the longest lease with which it was tried
+	doubtUntil  instant       // when the last attempt that was not answered counts as lost on its way
+	cut         *cut          // nil: no update has cut the lease
+	lastErr     error         // of the watchdog; what others meet may be the end of their own contexts
+	removal     *retry        // of what it may have left in Redis
 }
 
 // cut is about updates that cut a holder's lease.
