@@ -28,10 +28,10 @@ func (c *Context) Begin(parent context.Context) { c.parent = parent }
 
 // End ends c. A nil cause is context.Canceled. It has no effect if the parent has ended before.
 func (c *Context) End(cause error) {
-	if cause == nil && c.parent.Err() == nil && c.own.CompareAndSwap(nil, canceled) {
-		return // as nearly always
-	}
-	if c.own.Load() == canceled {
+	switch own := c.own.Load(); {
+	case own == canceled, own == nil && c.parent.Err() != nil: // it has ended
+		return
+	case cause == nil && c.own.CompareAndSwap(nil, canceled): // as nearly always
 		return
 	}
 	c.standard().stop(cause) // runs code of contexts that we know nothing about
