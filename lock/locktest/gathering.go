@@ -10,8 +10,8 @@ import (
 
 // gathering is the optional method ReleaseAll: a Release of each of many holds.
 var gathering = []promise{
-	{name: "ReleaseAll releases all", check: allReleased},
-	{name: "ReleaseAll tells the fate of each", check: eachFateTold},
+	{name: "ReleaseAll releases all", check: having[gatherer](allReleased)},
+	{name: "ReleaseAll tells the fate of each", check: having[gatherer](eachFateTold)},
 }
 
 type gatherer interface {
@@ -19,10 +19,10 @@ type gatherer interface {
 }
 
 // gathered releases holds together, within the patience of the suite.
-func (s *scene) gathered(g gatherer, holds ...lock.Hold) error {
+func (s *scene) gathered(holds ...lock.Hold) error {
 	ctx, cancel := context.WithTimeout(s.Context(), s.suite.patience)
 	defer cancel()
-	return g.ReleaseAll(ctx, holds)
+	return s.locker.(gatherer).ReleaseAll(ctx, holds)
 }
 
 // nth is a request for another key than the scene's.
@@ -33,11 +33,7 @@ func (s *scene) nth(n int, r lock.Request) lock.Request {
 
 // allReleased has holds of several keys, and two of one stay, in the order in which a call took them.
 func allReleased(s *scene) {
-	g, ok := s.locker.(gatherer)
-	if !ok {
-		return
-	}
-	if err := s.gathered(g); err != nil {
+	if err := s.gathered(); err != nil {
 		s.Errorf("ReleaseAll() of no holds = %v", err)
 	}
 	outer := s.acquire(s.Context(), s.own(lock.Request{}))
@@ -48,7 +44,7 @@ func allReleased(s *scene) {
 	}
 	next := s.start(s.Context(), s.rival(lock.Request{Wait: -1}))
 	s.pause()
-	if err := s.gathered(g, holds...); err != nil {
+	if err := s.gathered(holds...); err != nil {
 		s.Errorf("ReleaseAll() = %v", err)
 	}
 	for _, h := range holds {
@@ -64,16 +60,12 @@ func allReleased(s *scene) {
 
 // eachFateTold has one hold that is good among those that are not.
 func eachFateTold(s *scene) {
-	g, ok := s.locker.(gatherer)
-	if !ok {
-		return
-	}
 	lost := s.acquire(s.Context(), s.own(s.nth(0, lock.Request{Lease: lease})))
 	released := s.acquire(s.Context(), s.own(s.nth(1, lock.Request{})))
 	good := s.acquire(s.Context(), s.own(lock.Request{}))
 	s.release(released)
 	s.ends(lost, lock.ErrLost)
-	if err := s.gathered(g, lost, released, good); !errors.Is(err, lock.ErrLost) || !errors.Is(err, lock.ErrNotHeld) {
+	if err := s.gathered(lost, released, good); !errors.Is(err, lock.ErrLost) || !errors.Is(err, lock.ErrNotHeld) {
 		s.Errorf("ReleaseAll() = %v, want both ErrLost and ErrNotHeld", err)
 	}
 	s.ends(good, context.Canceled)

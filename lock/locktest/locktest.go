@@ -82,6 +82,15 @@ type promise struct {
 	check func(*scene)
 }
 
+// having is the check of an optional method, which the Lockers have that are a T.
+func having[T any](check func(*scene)) func(*scene) {
+	return func(s *scene) {
+		if _, ok := s.locker.(T); ok {
+			check(s)
+		}
+	}
+}
+
 // general are the promises that each kind makes.
 var general = slices.Concat(exclusion, ownership, nesting, waiting, holding, ending, extending, replacing, peeking, gathering, keys, random, leaks)
 

@@ -10,8 +10,8 @@ import (
 
 // peeking is the optional method Peek.
 var peeking = []promise{
-	{name: "Peek says what an Acquire would get", check: peekForetells},
-	{name: "Peek takes nothing", check: peekTakesNothing},
+	{name: "Peek says what an Acquire would get", check: having[peeker](peekForetells)},
+	{name: "Peek takes nothing", check: having[peeker](peekTakesNothing)},
 }
 
 type peeker interface {
@@ -39,9 +39,6 @@ func (s *scene) foretold(ctx context.Context, r lock.Request) {
 }
 
 func peekForetells(s *scene) {
-	if _, ok := s.locker.(peeker); !ok {
-		return
-	}
 	ended, cancel := context.WithCancelCause(s.Context())
 	cancel(errCause)
 	s.foretold(s.Context(), s.own(lock.Request{}))
@@ -59,14 +56,10 @@ func peekForetells(s *scene) {
 }
 
 func peekTakesNothing(s *scene) {
-	p, ok := s.locker.(peeker)
-	if !ok {
-		return
-	}
 	peek := func(want error) {
 		s.Helper()
 		for range 3 {
-			if err := p.Peek(s.Context(), s.rival(lock.Request{Wait: -1})); !errors.Is(err, want) {
+			if err := s.locker.(peeker).Peek(s.Context(), s.rival(lock.Request{Wait: -1})); !errors.Is(err, want) {
 				s.Errorf("Peek() = %v, want %v", err, want)
 			}
 		}

@@ -10,11 +10,11 @@ import (
 
 // replacing is the optional method Replace: the newest call wins.
 var replacing = []promise{
-	{name: "a newer call replaces an older one", check: newerReplacesOlder},
-	{name: "of many newcomers the newest stays", check: newestStays},
-	{name: "a re-entry replaces nobody", check: reentryReplacesNobody},
-	{name: "only turns at the key are replaced", check: othersGoOn},
-	{name: "an ended context replaces nobody", check: endedContextReplacesNobody},
+	{name: "a newer call replaces an older one", check: having[replacer](newerReplacesOlder)},
+	{name: "of many newcomers the newest stays", check: having[replacer](newestStays)},
+	{name: "a re-entry replaces nobody", check: having[replacer](reentryReplacesNobody)},
+	{name: "only turns at the key are replaced", check: having[replacer](othersGoOn)},
+	{name: "an ended context replaces nobody", check: having[replacer](endedContextReplacesNobody)},
 }
 
 type replacer interface {
@@ -28,15 +28,11 @@ type turn struct {
 	leave func()
 }
 
-// newcomer announces a call. It returns nil if the Locker has no such method.
+// newcomer announces a call.
 func (s *scene) newcomer(ctx context.Context, r lock.Request) *turn {
 	s.Helper()
-	l, ok := s.locker.(replacer)
-	if !ok {
-		return nil
-	}
 	r.Wait = cmp.Or(r.Wait, s.suite.patience) // for the service to answer: nobody is waited for
-	newest, leave, err := l.Replace(ctx, s.own(r))
+	newest, leave, err := s.locker.(replacer).Replace(ctx, s.own(r))
 	if err != nil {
 		s.Fatalf("Replace() = %v", err)
 	}
@@ -66,9 +62,6 @@ func (t *turn) goesOn(what string) {
 // The older call is notified, and has the lock for as long as it needs to come to an end.
 func newerReplacesOlder(s *scene) {
 	older := s.newcomer(s.Context(), lock.Request{})
-	if older == nil {
-		return
-	}
 	h := s.acquire(older.ctx, s.own(lock.Request{}))
 	older.goesOn("the only turn")
 	newer := s.newcomer(s.Context(), lock.Request{})
@@ -93,9 +86,6 @@ func newerReplacesOlder(s *scene) {
 // Those that wait give up.
 func newestStays(s *scene) {
 	first := s.newcomer(s.Context(), lock.Request{})
-	if first == nil {
-		return
-	}
 	h := s.acquire(first.ctx, s.own(lock.Request{}))
 	waiting := s.newcomer(s.Context(), lock.Request{})
 	attempt := s.start(waiting.ctx, s.rival(lock.Request{Wait: -1}))
@@ -118,9 +108,6 @@ func newestStays(s *scene) {
 // A call under the hold is a part of it, and ends with it.
 func reentryReplacesNobody(s *scene) {
 	outer := s.newcomer(s.Context(), lock.Request{})
-	if outer == nil {
-		return
-	}
 	h := s.acquire(outer.ctx, s.own(lock.Request{}))
 	inner := s.newcomer(h.Context(), lock.Request{})
 	nested := s.acquire(inner.ctx, s.own(lock.Request{}))
@@ -142,9 +129,6 @@ func reentryReplacesNobody(s *scene) {
 
 func othersGoOn(s *scene) {
 	elsewhere := s.newcomer(s.Context(), lock.Request{Key: s.key + "2"})
-	if elsewhere == nil {
-		return
-	}
 	left := s.newcomer(s.Context(), lock.Request{})
 	left.leave()
 	if cause := context.Cause(left.ctx); !errors.Is(cause, context.Canceled) {
@@ -166,9 +150,6 @@ func othersGoOn(s *scene) {
 
 func endedContextReplacesNobody(s *scene) {
 	older := s.newcomer(s.Context(), lock.Request{})
-	if older == nil {
-		return
-	}
 	ctx, cancel := context.WithCancelCause(s.Context())
 	cancel(errCause)
 	if _, _, err := s.locker.(replacer).Replace(ctx, s.own(lock.Request{})); !errors.Is(err, errCause) {
