@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -17,8 +16,6 @@ var errLate = errors.New("leases: the wait is over")
 func (c *claim) line(ctx context.Context) (*hold, error) {
 	p := c.join()
 	defer c.leave(p)
-	listening, stop := context.WithCancel(ctx)
-	defer stop()
 	for {
 		ask, err := c.turn(p)
 		if at, reason := c.bounds(p); err == nil && !at.IsZero() && !time.Now().Before(at) {
@@ -29,7 +26,7 @@ func (c *claim) line(ctx context.Context) (*hold, error) {
 		}
 		var pause <-chan time.Time
 		if ask {
-			h, err := c.first(ctx, listening, p)
+			h, err := c.first(ctx, p)
 			if h != nil || err != nil {
 				return h, err
 			}
@@ -45,15 +42,20 @@ func (c *claim) join() *place {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
 	p := c.l.placeLocked(c.r.Key)
-	p.line = append(p.line, &c.waiter)
+	p.line.Join(&c.at, &c.waiter)
 	return p
 }
 
 func (c *claim) leave(p *place) {
+	if c.unwatch != nil {
+		c.unwatch()
+	}
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
-	p.line = slices.DeleteFunc(p.line, func(w *waiter) bool { return w == &c.waiter })
-	p.wakeLocked()
+	if p.line.First() == &c.waiter {
+		defer p.wakeLocked()
+	}
+	c.at.Leave()
 	c.l.sweepLocked(c.r.Key)
 }
 
@@ -68,11 +70,11 @@ func (c *claim) turn(p *place) (bool, error) {
 	}
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
-	return p.line[0] == &c.waiter, nil
+	return p.line.First() == &c.waiter, nil
 }
 
 // first asks for the first in line. It returns neither a hold nor an error if the wait goes on.
-func (c *claim) first(ctx, listening context.Context, p *place) (*hold, error) {
+func (c *claim) first(ctx context.Context, p *place) (*hold, error) {
 	at, reason := c.patience(p)
 	limited, cancel := context.WithDeadlineCause(ctx, at, errLate)
 	defer cancel()
@@ -87,7 +89,7 @@ func (c *claim) first(ctx, listening context.Context, p *place) (*hold, error) {
 		return nil, leftEarly{ctx}
 	case errors.Is(err, lock.ErrBusy):
 		c.heard(p, nil)
-		c.watch(listening)
+		c.watch(ctx)
 		return nil, nil
 	case certain(err):
 		return nil, err
@@ -117,7 +119,7 @@ func (c *claim) heard(p *place, outage error) {
 		p.known = time.Now()
 	}
 	if (outage != nil) != (p.outage != nil) { // the others have to see to their bounds
-		for _, w := range p.line {
+		for w := range p.line.All() {
 			if w != &c.waiter { // which looks now, and then has to pause
 				w.signal()
 			}
@@ -126,14 +128,14 @@ func (c *claim) heard(p *place, outage error) {
 	p.outage = outage
 }
 
-// watch listens to the store from the first refusal on, if it can be listened to, until ctx has ended. As what happened before it
+// watch listens to the store from the first refusal on, if it can be listened to, until the claim leaves. As what happened before it
 // listened was not heard, the claim asks again then. A Watch that hangs, fails or ends leaves the claim to its pauses.
 func (c *claim) watch(ctx context.Context) {
 	w, ok := c.l.store.(Watcher)
-	if !ok || c.watching {
+	if !ok || c.unwatch != nil {
 		return
 	}
-	c.watching = true
+	ctx, c.unwatch = context.WithCancel(ctx)
 	go func() {
 		defer func() { _ = recover() }() // the client's fault costs the messages and nothing else
 		changed, stop, err := w.Watch(ctx, c.r.Key)
@@ -158,7 +160,7 @@ func (c *claim) watch(ctx context.Context) {
 func (c *claim) bounds(p *place) (time.Time, error) {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
-	known := p.known.After(c.start) || !p.known.IsZero() && !p.asking
+	known := !p.known.Before(c.start) || !p.known.IsZero() && !p.asking
 	switch {
 	case p.outage == nil && (known || len(p.stays) > 0):
 		return c.end, lock.ErrBusy
@@ -186,7 +188,7 @@ func (c *claim) patience(p *place) (time.Time, error) {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
 	switch {
-	case !p.known.After(c.start):
+	case p.known.Before(c.start):
 		return c.firstAnswer().Add(grace), errSilent
 	case c.end.IsZero():
 		return c.start.Add(longest), errSilent

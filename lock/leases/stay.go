@@ -228,12 +228,11 @@ func (s *stay) dropLocked(h *hold) after {
 		return nothing
 	}
 	s.holds = slices.Delete(s.holds, i, i+1)
-	isWrite := func(h *hold) bool { return h.r.Kind == lock.Write }
 	switch {
 	case len(s.holds) == 0:
 		s.timer.Stop()
 		return toFree
-	case isWrite(h) && !slices.ContainsFunc(s.holds, isWrite):
+	case h.r.Kind == lock.Write && !s.writesLocked():
 		return toDowngrade
 	}
 	return nothing

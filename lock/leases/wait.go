@@ -6,13 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/queue"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
 // place is what this process has at one key. The Locker's mutex guards it.
 type place struct {
 	stays []*stay
-	line  []*waiter
+	line  queue.Queue[*waiter]
 	// What is known of the service is true for all who wait.
 	known  time.Time // when it was last known that the lock was held: the service said so, or a stay of this process ended
 	silent time.Time // since when questions have had no answer, if there is an outage or one is open
@@ -22,7 +23,8 @@ type place struct {
 
 // waiter is a call that waits.
 type waiter struct {
-	wake chan struct{} // has room for one
+	wake chan struct{}        // has room for one
+	at   queue.Place[*waiter] // in line
 }
 
 // extra is what a service that has never answered may take beyond the time that a caller wants to wait.
@@ -39,15 +41,15 @@ func (l *Locker) placeLocked(key string) *place {
 
 // sweepLocked forgets a place where nobody is.
 func (l *Locker) sweepLocked(key string) {
-	if p := l.places[key]; p != nil && len(p.stays) == 0 && len(p.line) == 0 {
+	if p := l.places[key]; p != nil && len(p.stays) == 0 && p.line.First() == nil {
 		delete(l.places, key)
 	}
 }
 
 // wakeLocked lets the first in line look again.
 func (p *place) wakeLocked() {
-	if len(p.line) > 0 {
-		p.line[0].signal()
+	if w := p.line.First(); w != nil {
+		w.signal()
 	}
 }
 
@@ -68,7 +70,7 @@ type claim struct {
 	end   time.Time // of the wait; zero if it has none
 
 	waiter
-	watching bool
+	unwatch context.CancelFunc // nil until it watches
 }
 
 // enter takes the lock for a stranger.
@@ -131,21 +133,20 @@ func (c *claim) obstacle() (leaving <-chan struct{}, err error) {
 	now := time.Now()
 	permits := 0
 	for _, s := range p.stays {
-		kinds := s.kindsLocked()
-		if len(kinds) == 0 {
+		if len(s.holds) == 0 {
 			if !c.beside(s.entry.Kind, len(p.stays)) { // if it is not in the way, others may always be leaving
 				leaving = s.gone
 			}
 			continue
 		}
-		switch {
-		case kinds[0].Family() != c.r.Kind.Family():
-			return nil, &lock.KindError{Held: kinds[0], Wanted: c.r.Kind}
+		switch kind := s.holds[0].r.Kind; {
+		case kind.Family() != c.r.Kind.Family():
+			return nil, &lock.KindError{Held: kind, Wanted: c.r.Kind}
 		case c.r.Kind == lock.Permit:
 			if permits++; permits >= c.r.Limit {
 				return nil, lock.ErrBusy
 			}
-		case c.r.Kind != lock.Read || slices.Contains(kinds, lock.Write):
+		case c.r.Kind != lock.Read || s.writesLocked():
 			return nil, &lock.BusyError{Remaining: s.remainingLocked(now)}
 		}
 	}
@@ -157,11 +158,8 @@ func (c *claim) beside(k lock.Kind, n int) bool {
 	return k == c.r.Kind && (k == lock.Read || k == lock.Permit && n < c.r.Limit)
 }
 
-func (s *stay) kindsLocked() (kinds []lock.Kind) {
-	for _, h := range s.holds {
-		kinds = append(kinds, h.r.Kind)
-	}
-	return kinds
+func (s *stay) writesLocked() bool {
+	return slices.ContainsFunc(s.holds, func(h *hold) bool { return h.r.Kind == lock.Write })
 }
 
 // remainingLocked returns in how long all holds of s will have ended by themselves, or 0 if one of them never does.

@@ -3,25 +3,24 @@ package memlock
 import (
 	"context"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/clock"
+	"github.com/latchkey-go/latchkey/internal/queue"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
 // entry is one key that is held. The Locker's mutex guards it.
 type entry struct {
-	holds []*hold // all of one family of kinds; also those released with Keep, until that ends
-	queue []*hold // strangers to all holds, in the order of arrival
-	stays int     // different ones among holds
-
-	room [1]*hold // of holds, for the usual case
+	holds queue.Queue[*hold] // all of one family of kinds; also those released with Keep, until that ends
+	queue queue.Queue[*hold] // strangers to all holds, in the order of arrival
+	stays int                // different ones among holds
+	alone int                // those of the holds that are not shared
 }
 
 // stay is what one owner has of a key: the hold that began it, and those that re-entered. It lasts until the last of them
 // is gone.
-type stay struct{ holds int }
+type stay struct{ holds int32 }
 
 // admit decides on the arrival of h, which re-enters one of the holds in above, or else is a stranger. It reports whether h
 // may hold the lock now, or returns why it must not even wait.
@@ -34,31 +33,28 @@ func (e *entry) admit(h *hold, above []*hold) (bool, error) {
 			kinds = append(kinds, a.r.Kind)
 		}
 	}
-	switch {
+	switch holder := e.holds.First(); {
 	case first != nil:
 		if err := lock.Reenter(h.r.Kind, kinds...); err != nil {
 			return false, err
 		}
 		h.stay = first.stay
 		return true, nil
-	case len(e.holds) > 0 && e.holds[0].r.Kind.Family() != h.r.Kind.Family():
-		return false, &lock.KindError{Held: e.holds[0].r.Kind, Wanted: h.r.Kind}
+	case holder != nil && holder.r.Kind.Family() != h.r.Kind.Family():
+		return false, &lock.KindError{Held: holder.r.Kind, Wanted: h.r.Kind}
 	}
-	return e.admitStranger(h, len(e.queue) > 0), nil
+	return e.queue.First() == nil && e.admitStranger(h), nil
 }
 
-// admitStranger reports whether h may hold the lock now, as a stranger to all who do. Others may be ahead of it in the
-// queue.
-func (e *entry) admitStranger(h *hold, behind bool) bool {
-	switch {
-	case behind:
-		return false
-	case len(e.holds) == 0:
-		return true
-	case modeOf(h.r.Kind) == counted:
+// admitStranger reports whether h, with nobody ahead of it in the queue, may hold the lock now, as a stranger to all who do.
+func (e *entry) admitStranger(h *hold) bool {
+	switch modeOf(h.r.Kind) {
+	case shared:
+		return e.alone == 0
+	case counted:
 		return e.stays < h.r.Limit
 	}
-	return modeOf(h.r.Kind) == shared && !slices.ContainsFunc(e.holds, func(o *hold) bool { return modeOf(o.r.Kind) != shared })
+	return e.stays == 0
 }
 
 func (e *entry) add(h *hold) {
@@ -69,25 +65,29 @@ func (e *entry) add(h *hold) {
 		e.stays++
 	}
 	h.stay.holds++
+	if modeOf(h.r.Kind) != shared {
+		e.alone++
+	}
 	h.entry = e
-	e.holds = append(e.holds, h)
+	e.holds.Join(&h.place, h)
 }
 
 // remove takes h out and reports whether it was there, as a hold or in the queue.
 func (e *entry) remove(h *hold) bool {
-	if i := slices.Index(e.holds, h); i >= 0 {
-		e.holds = slices.Delete(e.holds, i, i+1)
-		h.stay.holds--
-		if h.stay.holds == 0 {
-			e.stays--
-		}
+	if !h.place.Leave() {
+		return false
+	}
+	if h.stay == nil { // in the queue
 		return true
 	}
-	i := slices.Index(e.queue, h)
-	if i >= 0 {
-		e.queue = slices.Delete(e.queue, i, i+1)
+	if modeOf(h.r.Kind) != shared {
+		e.alone--
 	}
-	return i >= 0
+	h.stay.holds--
+	if h.stay.holds == 0 {
+		e.stays--
+	}
+	return true
 }
 
 // refusal is what one who gives up is to know about the holders. Their contexts may run code that we know nothing about,
@@ -99,7 +99,7 @@ type refusal struct {
 
 func (e *entry) refusal() refusal {
 	f := refusal{remaining: e.remaining()}
-	for _, h := range e.holds {
+	for h := range e.holds.All() {
 		if h.Held() {
 			f.holders = append(f.holders, h)
 		}
@@ -119,7 +119,7 @@ func (f refusal) busy(ctx context.Context, waited time.Duration) error {
 // remaining is the time until all of the holds have ended by themselves, or 0 if one of them never does.
 func (e *entry) remaining() time.Duration {
 	last := time.Duration(math.MinInt64)
-	for _, h := range e.holds {
+	for h := range e.holds.All() {
 		if h.until == 0 {
 			return 0
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/internal/lazyctx"
+	"github.com/latchkey-go/latchkey/internal/queue"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -31,7 +32,7 @@ func modeOf(k lock.Kind) mode {
 	}
 }
 
-// givenBack is how a hold ended that was not lost.
+// givenBack is how a hold ended that was not lost, or whose holder was told of the loss.
 var givenBack = new(lock.LostError)
 
 // hold is a request from its arrival on: first perhaps in a queue, then holding, then ended.
@@ -44,14 +45,14 @@ type hold struct {
 	ended   atomic.Pointer[lock.LostError] // nil until the end, whose first cause wins
 	start   time.Duration                  // of holding, by the clock; set once, when granted
 	token   int64                          // likewise
-	told    atomic.Bool                    // its holder, who released it after it was lost
 
 	// The Locker's mutex guards the rest.
-	kept  bool   // released with Keep
-	maxed bool   // it is MaxHold that ends it, and not Lease
-	entry *entry // that it was put into; another key's, perhaps, once it is out
+	kept  bool               // released with Keep
+	maxed bool               // it is MaxHold that ends it, and not Lease
+	own   stay               // if h begins it
+	entry *entry             // that it was put into; another key's, perhaps, once it is out
+	place queue.Place[*hold] // in its queue or among its holds
 	stay  *stay
-	own   stay          // if h begins it
 	until time.Duration // when the hold ends by itself, by the clock; 0 if it does not
 	timer *time.Timer
 }
@@ -123,7 +124,7 @@ func (h *hold) Extend(_ context.Context, d time.Duration) error {
 	switch lost := h.ended.Load(); {
 	case lost == nil:
 		return nil
-	case lost == givenBack || h.told.Load():
+	case lost == givenBack:
 		return lock.ErrNotHeld
 	default:
 		return lost
@@ -206,7 +207,7 @@ func (h *hold) finish() error {
 	if h.close(givenBack, nil) {
 		return nil
 	}
-	if lost := h.ended.Load(); lost != givenBack && h.told.CompareAndSwap(false, true) {
+	if lost := h.ended.Load(); lost != givenBack && h.ended.CompareAndSwap(lost, givenBack) {
 		h.ctx.End(lost) // who ends h may not have come as far
 		h.l.drop(h)
 		return lost

@@ -70,7 +70,7 @@ func (l *Locker) ForceUnlock(key string) bool {
 		l.mu.Unlock()
 		return false
 	}
-	holds := slices.Clone(e.holds)
+	holds := slices.Collect(e.holds.All())
 	l.mu.Unlock()
 	for _, h := range holds {
 		h.lose(errForced)
@@ -119,7 +119,6 @@ func (l *Locker) arrive(h *hold, above []*hold) (granted bool, f refusal, err er
 	if e == nil {
 		if e = l.spare; e == nil {
 			e = new(entry)
-			e.holds = e.room[:0]
 		}
 		l.spare = nil
 		l.keys[h.r.Key] = e
@@ -133,7 +132,7 @@ func (l *Locker) arrive(h *hold, above []*hold) (granted bool, f refusal, err er
 		f = e.refusal()
 	default:
 		h.granted, h.entry = make(chan struct{}), e
-		e.queue = append(e.queue, h)
+		e.queue.Join(&h.place, h)
 	}
 	return granted, f, err
 }
@@ -169,7 +168,7 @@ func (l *Locker) wait(ctx context.Context, h *hold) error {
 func (l *Locker) leave(h *hold) (f refusal, left bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !slices.Contains(h.entry.queue, h) {
+	if h.stay != nil || !h.place.In() {
 		return f, false
 	}
 	f = h.entry.refusal()
@@ -243,21 +242,13 @@ func (l *Locker) remove(h *hold) {
 	if !e.remove(h) {
 		return
 	}
-	waiting := e.queue[:0]
-	for _, w := range e.queue {
-		if e.admitStranger(w, len(waiting) > 0) {
-			l.grant(e, w)
-			close(w.granted)
-		} else {
-			waiting = append(waiting, w)
-		}
+	for w := e.queue.First(); w != nil && e.admitStranger(w); w = e.queue.First() {
+		w.place.Leave()
+		l.grant(e, w)
+		close(w.granted)
 	}
-	clear(e.queue[len(waiting):])
-	e.queue = waiting
-	if len(e.holds) == 0 { // then nobody waits either: a lock that is free admits everyone
+	if e.stays == 0 { // then nobody waits either: a lock that is free admits everyone
 		delete(l.keys, h.r.Key)
-		if cap(e.holds)+cap(e.queue) < 64 { // a crowd's room is not kept
-			l.spare = e
-		}
+		l.spare = e
 	}
 }
