@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -83,7 +81,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	for _, o := range opts {
 		o.apply(&s)
 	}
-	if err := cmp.Or(s.checkServers(rdb), s.check(rdb)); err != nil {
+	if err := cmp.Or(s.checkServers(rdb), s.check()); err != nil {
 		return nil, err
 	}
 	m, err := newMetrics(s.meters)
@@ -98,7 +96,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if s.named {
 		c.claims.badge = badge{key: clientName(c.id), text: newCard(s.name)}
 	}
-	c.subscriber = pubsub.NewSubscriber(rdb, c.topology.Topology)
+	c.subscriber = pubsub.NewSubscriber(c.topology.Topology)
 	c.lines = lines{subscriber: c.subscriber, byID: map[lineID]*line{}}
 	c.waiters.mostOfKey, c.waiters.most = s.mostOfKey, s.mostWaiters
 	c.claims.metrics, c.waiters.metrics = m, m
@@ -107,12 +105,24 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// Open returns a Client with a go-redis client of its own, which Close closes, for the server that the URL names as
-// [redis.ParseURL] has it: redis://user:password@host:6379/0, or rediss:// for TLS. A cluster is named by one with addr
-// parameters, as [redis.ParseClusterURL] has it: redis://host1:6379?addr=host2:6379. Like New it does not talk to Redis. An error
-// quotes nothing of a password.
+// Open returns a Client with a go-redis client of its own, which Close closes, for what the URL names:
+//
+//   - redis://user:password@host:6379/0 is a server, as [redis.ParseURL] has it, and rediss:// is TLS;
+//   - redis://host1:6379?addr=host2:6379 is a cluster by some of its nodes, as [redis.ParseClusterURL] has it. Without addr, one node of a
+//     cluster is refused as soon as it says that another one has a key;
+//   - redis://sentinel1:26379?master_name=main&addr=sentinel2:26379 is the master that sentinels call main, as [redis.ParseFailoverURL]
+//     has it: the user before the host is the sentinels', and username, password and db are parameters.
+//
+// [Credentials] are asked for with each connection. Locks are at masters alone, so options that route to replicas are ignored. Like New,
+// Open does not talk to Redis. An error quotes nothing of a password.
 func Open(url string, opts ...Option) (*Client, error) {
-	rdb, err := dial(url)
+	d := reply.Dialling{Pool: max(2*transport.GatherFrom, 10*runtime.GOMAXPROCS(0))} // the second is go-redis' own
+	var s settings
+	for _, o := range opts {
+		o.apply(&s)
+	}
+	d.Credentials = s.credentials
+	rdb, err := d.Client(url)
 	if err != nil {
 		return nil, fmt.Errorf("redisson: %w", err)
 	}
@@ -122,37 +132,6 @@ func Open(url string, opts ...Option) (*Client, error) {
 	}
 	c.own = true
 	return c, nil
-}
-
-func dial(url string) (redis.UniversalClient, error) {
-	if err := reply.CheckURL(url); err != nil {
-		return nil, err
-	}
-	if strings.Contains(url, "addr=") {
-		o, err := redis.ParseClusterURL(url)
-		if err != nil {
-			return nil, err
-		}
-		o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries = true, -1, 1
-		o.Dialer = boundedDialer(o.DialTimeout, o.TLSConfig)
-		return redis.NewClusterClient(o), nil
-	}
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		return nil, err
-	}
-	o.ContextTimeoutEnabled, o.MaxRetries = true, -1
-	o.Dialer = boundedDialer(o.DialTimeout, o.TLSConfig)
-	if o.PoolSize == 0 {
-		o.PoolSize = max(2*transport.GatherFrom, 10*runtime.GOMAXPROCS(0)) // the second is go-redis' own
-	}
-	return redis.NewClient(o), nil
-}
-
-// boundedDialer is go-redis' own dialler, but for what a hostile server can do with its replies; see reply.Bounded.
-func boundedDialer(timeout time.Duration, secure *tls.Config) reply.Dialer {
-	o := &redis.Options{DialTimeout: cmp.Or(timeout, 5*time.Second), TLSConfig: secure} // the 5s are go-redis', too
-	return reply.Bounded(redis.NewDialer(o))
 }
 
 // Ping asks Redis for a sign of life, in a cluster any master, for health checks. The error is the cause of ctx, or says that Redis

@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -19,17 +20,26 @@ const (
 	ShardedOff                     // PUBLISH and SUBSCRIBE, which a cluster passes on to all of its nodes
 )
 
-// errCrossSlot is why a name is refused in a cluster.
+// errCrossSlot is why a name is refused in a cluster, and where a map puts its keys at different servers.
 var errCrossSlot = errors.New("redisson: the braces in this name put the lock and what belongs to it into different slots of the cluster")
 
-// checkSlot refuses a name, as mapped, whose derived names are in other slots of the cluster than itself. All that follow
-// Redisson's two rules are looked at; those that don't are given.
+// checkSlot refuses a name, as mapped, whose derived names are in other slots of the cluster than itself, or at other servers where there
+// is a map and no cluster. All that follow Redisson's two rules are looked at; those that don't are given.
 func (c *Client) checkSlot(name string, derived ...string) error {
-	if c.topology.Cluster() == nil {
+	if !c.topology.Mapped() {
 		return nil
 	}
 	for _, d := range append(derived, prefixed("p", name), suffixed(name, "s")) {
-		if pubsub.Slot(d) != pubsub.Slot(name) {
+		if pubsub.Slot(d) == pubsub.Slot(name) {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(c.ctx, c.timeout)
+		_, err := c.topology.Sharded(ctx) // what the servers are
+		cancel()
+		switch {
+		case err != nil:
+			return fmt.Errorf("redisson: %w", err)
+		case c.topology.Cluster() || c.topology.Master(d) != c.topology.Master(name):
 			return fmt.Errorf("%w: an opening brace needs a closing one behind it, with something in between", errCrossSlot)
 		}
 	}

@@ -205,7 +205,7 @@ func (d departure) end(ctx context.Context, a answer) (err error) {
 		c.lines.resume(d.hold)
 	case t.free:
 		notified := int64(-1)
-		if a.Yes() && c.topology.Cluster() == nil { // there, each node knows of its own subscribers only
+		if a.Yes() && !c.topology.Cluster() { // there, each node knows of its own subscribers only
 			notified = a.Values[1]
 		}
 		c.lines.released(d.hold, notified, max(c.claims.turn(d.hold.holder), time.Since(a.Sent)))

@@ -69,10 +69,10 @@ type server struct {
 	size         int64 // how many keys it has, if somebody wants to know
 }
 
-// servers lists the masters with slots.
+// servers lists the masters.
 func (s *search) servers() (all []server, err error) {
 	all = []server{{key: searchKey}}
-	if c := s.c; c.topology.Cluster() != nil {
+	if c := s.c; c.topology.Mapped() {
 		if c.topology.Master(searchKey) == "" { // any question has the map of the cluster read
 			if a := s.ask(call{Script: listChannels, Keys: []string{searchKey}, Args: []any{0}}); a.Err != nil {
 				return nil, a.Err
@@ -92,7 +92,7 @@ func (s *search) servers() (all []server, err error) {
 	return all, nil
 }
 
-// masters lists those of a cluster with slots.
+// masters lists those of a map.
 func (c *Client) masters() (all []server) {
 	slots, addresses := map[int]bool{}, map[string]bool{}
 	for i := 0; len(slots) < pubsub.SlotCount; i++ {

@@ -14,7 +14,7 @@ import (
 func TestOnlyWhoHasNoLockIsOfferedOne(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: "localhost:1"})
 	defer func() { _ = rdb.Close() }()
-	subscriber := pubsub.NewSubscriber(rdb, pubsub.NewTopology(rdb, pubsub.Auto))
+	subscriber := pubsub.NewSubscriber(pubsub.NewTopology(rdb, pubsub.Auto))
 	defer subscriber.Close()
 	for _, tt := range []struct {
 		name string

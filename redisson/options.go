@@ -2,6 +2,7 @@ package redisson
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -38,6 +39,7 @@ type settings struct {
 	mapName         func(string) string
 	workers         int  // as many as there can be connections
 	bounded         bool // go-redis heeds deadlines
+	mapped          bool // it has a map of masters
 	fairWait        time.Duration
 	tokenTTL        time.Duration
 	spin            backoff
@@ -48,6 +50,7 @@ type settings struct {
 	meters          metric.MeterProvider
 	name            string
 	named           bool
+	credentials     func(context.Context) (user, password string, err error) // of Open
 }
 
 type optionFunc func(*settings)
@@ -99,9 +102,16 @@ func SpinBackoff(first, longest time.Duration) Option {
 }
 
 // ShardedPubSub chooses the kind of channels in a Redis Cluster. The default is ShardedAuto, as in Redisson; set it to what
-// the peers in Java have if they differ from that. Where there is no cluster, ShardedOn is refused.
+// the peers in Java have if they differ from that. A *redis.Client is refused with ShardedOn. A *redis.ClusterClient whose servers say
+// that they are no cluster, such as those of Sentinel, has classic channels in any mode.
 func ShardedPubSub(m ShardedMode) Option {
 	return optionFunc(func(s *settings) { s.sharded = m })
+}
+
+// Credentials has [Open] ask for the user and password of each new connection to Redis, in place of those in the URL: for passwords that
+// are rolled, and tokens. New ignores it: there they are go-redis' CredentialsProviderContext.
+func Credentials(f func(ctx context.Context) (user, password string, err error)) Option {
+	return optionFunc(func(s *settings) { s.credentials = f })
 }
 
 // SyncReplicas has each Acquire confirmed by n replicas of the lock's master with WAIT, so that a failover can't lose the
@@ -128,7 +138,7 @@ func MaxWaiters(ofKey, inAll int) Option {
 }
 
 // check also fills in what depends on other settings.
-func (s *settings) check(rdb redis.UniversalClient) error {
+func (s *settings) check() error {
 	if !s.timeoutGiven {
 		s.timeout = min(DefaultTimeout, s.watchdogTimeout)
 	}
@@ -153,7 +163,7 @@ func (s *settings) check(rdb redis.UniversalClient) error {
 		return errors.New("redisson: name mapper is nil")
 	case s.sharded < ShardedAuto || s.sharded > ShardedOff:
 		return fmt.Errorf("redisson: no such ShardedMode: %d", s.sharded)
-	case s.sharded == ShardedOn && !isCluster(rdb):
+	case s.sharded == ShardedOn && !s.mapped:
 		return errors.New("redisson: sharded channels are there in a Redis Cluster only")
 	}
 	return cmp.Or(s.checkName(), s.checkReplicas())
@@ -169,21 +179,16 @@ func (s *settings) checkServers(rdb redis.UniversalClient) error {
 		}
 	case *redis.ClusterClient:
 		if rdb != nil {
-			s.workers, s.bounded = max(1, rdb.Options().PoolSize), rdb.Options().ContextTimeoutEnabled
+			s.workers, s.bounded, s.mapped = max(1, rdb.Options().PoolSize), rdb.Options().ContextTimeoutEnabled, true
 			return nil
 		}
 	case nil:
 	case *redis.Ring:
 		return errors.New("redisson: a redis.Ring moves keys to other servers when one is down, so two holders could have one lock; use a single server, Sentinel or Redis Cluster")
 	default:
-		return fmt.Errorf("redisson: %T is not a client that this package knows: it has to know whether it talks to a cluster, and to send scripts one by one; give it the *redis.Client or *redis.ClusterClient inside", rdb)
+		return fmt.Errorf("redisson: %T is not a client that this package knows: it has to know which server has a key, and to send scripts one by one; give it the *redis.Client or *redis.ClusterClient inside", rdb)
 	}
 	return errors.New("redisson: no Redis client given")
-}
-
-func isCluster(rdb redis.UniversalClient) bool {
-	_, ok := rdb.(*redis.ClusterClient)
-	return ok
 }
 
 // backoff is a growing pause. Each is a random one between the present step and twice as long.

@@ -35,7 +35,7 @@ func (c *Client) together(tasks []task) []pack {
 	if c.apart.Load() {
 		return alone(tasks)
 	}
-	return packed(tasks, c.topology.Cluster() != nil)
+	return packed(tasks, c.topology.Cluster())
 }
 
 // packed returns packs of as many tasks as can travel together.

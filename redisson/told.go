@@ -167,14 +167,14 @@ func tellOf(key string, fields []any) (all []toldOf) {
 // tell has clients told that a lock was freed by hand. It is a hint, without which they learn of it when they next renew: so what can't be
 // sent is no error.
 func (c *Client) tell(ctx context.Context, key string, holders []toldOf) {
-	sharded, err := c.topology.Sharded(ctx)
+	local, err := c.topology.Local(ctx)
 	if err != nil {
 		return
 	}
 	calls := make([]call, len(holders))
 	for i, o := range holders {
 		way := key
-		if sharded { // to where the channel is
+		if local { // to where the channel is
 			way = clientName(o.client)
 		}
 		calls[i] = call{Script: tell, Keys: []string{way}, Args: []any{clientName(o.client), o.message}}

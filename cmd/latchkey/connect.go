@@ -57,60 +57,26 @@ func (a *app) place() string {
 
 // open makes a client of the locks. It does not talk to Redis yet.
 func (a *app) open(opts ...redisson.Option) (c *redisson.Client, done func(), err error) {
-	opts = append([]redisson.Option{redisson.Timeout(a.timeout)}, opts...)
-	text, _ := a.address()
 	rdb, err := a.dial()
 	if err != nil {
 		return nil, nil, err
 	}
-	if !sentinel(text) {
-		_ = rdb.Close() // the locks' client makes a better one of the URL
-		if c, err = redisson.Open(text, opts...); err != nil {
-			return nil, nil, usage("%w", err)
-		}
-		return c, func() { _ = c.Close() }, nil
-	}
-	if c, err = redisson.New(rdb, opts...); err != nil {
-		_ = rdb.Close()
+	_ = rdb.Close() // the locks' client makes its own
+	text, _ := a.address()
+	if c, err = redisson.Open(text, append([]redisson.Option{redisson.Timeout(a.timeout)}, opts...)...); err != nil {
 		return nil, nil, usage("%w", err)
 	}
-	return c, func() { _ = c.Close(); _ = rdb.Close() }, nil
-}
-
-// sentinel reports whether a URL names a master as sentinels know it.
-func sentinel(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && u.Query().Has("master_name")
+	return c, func() { _ = c.Close() }, nil
 }
 
 // dial makes a plain client of Redis, for questions that have nothing to do with locks.
 func (a *app) dial() (redis.UniversalClient, error) {
 	text, from := a.address()
-	if err := reply.CheckURL(text); err != nil {
-		return nil, usage("%s: %w", from, err)
-	}
-	switch {
-	case sentinel(text):
-		o, err := redis.ParseFailoverURL(text)
-		if err != nil {
-			return nil, usage("%s: %w", from, err)
-		}
-		o.ContextTimeoutEnabled, o.MaxRetries, o.DialTimeout = true, -1, a.timeout
-		return redis.NewFailoverClient(o), nil
-	case strings.Contains(text, "addr="):
-		o, err := redis.ParseClusterURL(text)
-		if err != nil {
-			return nil, usage("%s: %w", from, err)
-		}
-		o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries, o.DialTimeout = true, -1, 1, a.timeout
-		return redis.NewClusterClient(o), nil
-	}
-	o, err := redis.ParseURL(text)
+	rdb, err := reply.Dialling{Timeout: a.timeout}.Client(text)
 	if err != nil {
 		return nil, usage("%s: %w", from, err)
 	}
-	o.ContextTimeoutEnabled, o.MaxRetries, o.DialTimeout = true, -1, a.timeout
-	return redis.NewClient(o), nil
+	return rdb, nil
 }
 
 // unanswered adds to an error of Redis which server it was.

@@ -43,6 +43,7 @@ var said = []struct {
 	{"OOM", noMemory}, {"MISCONF", noDisk},
 	{"NOPERM", noRight}, {"NOAUTH", noRight}, {"WRONGPASS", noRight}, {"invalid password", noRight}, {"The user executing the script can't", noRight},
 	{"WRONGTYPE", wrongType}, {"is not a number", wrongType}, {"is not an integer", wrongType}, // and the scripts', too
+	{oneNode{}.Error(), wrongType},
 	{"unknown command", wrongType}, {"Unknown Redis command", wrongType},
 }
 
@@ -71,6 +72,24 @@ func says(text, words string) bool {
 		return rest == "" || rest[0] == ' '
 	}
 	return strings.Contains(text, "user_script") && (strings.Contains(text, "-"+words+" ") || strings.Contains(text, ": "+words+" "))
+}
+
+// oneNode is what a client of one server is told that leads to a cluster.
+type oneNode struct{}
+
+func (oneNode) Error() string {
+	return "this server is one node of a Redis Cluster: name that by a URL with addr, redis://host1:6379?addr=host2:6379, or by a redis.ClusterClient"
+}
+
+// RedisError makes it an answer of the server.
+func (oneNode) RedisError() {}
+
+// Alone returns err as a client of one server is to see it. Such a client can't follow to another node of a cluster.
+func Alone(err error) error {
+	if err != nil && (redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "CROSSSLOT")) {
+		return oneNode{}
+	}
+	return err
 }
 
 // IsReply reports whether err is what a server said, so that the server is there.

@@ -1,11 +1,66 @@
 package reply
 
 import (
+	"cmp"
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 )
+
+// Dialling is how a client of Redis makes its connections. The zero value has go-redis' defaults.
+type Dialling struct {
+	Timeout     time.Duration // of one attempt
+	Pool        int           // connections to one server
+	Credentials func(context.Context) (user, password string, err error)
+}
+
+// Client returns a client of what a URL names, which connects when it is used: the master that sentinels call master_name, as
+// [redis.ParseFailoverURL] has it, a cluster if there are addr parameters, as [redis.ParseClusterURL] has it, or else a server, as
+// [redis.ParseURL] has it. It asks masters alone, whatever the URL says. An error quotes nothing of a password.
+func (d Dialling) Client(text string) (redis.UniversalClient, error) {
+	if err := CheckURL(text); err != nil {
+		return nil, err
+	}
+	u, _ := url.Parse(text)
+	switch q := u.Query(); {
+	case q.Has("master_name"):
+		o, err := redis.ParseFailoverURL(text)
+		if err != nil {
+			return nil, err
+		}
+		o.RouteByLatency, o.RouteRandomly, o.ReplicaOnly, o.DialerRetries, o.PoolSize = false, false, false, 1, cmp.Or(o.PoolSize, d.Pool)
+		d.set(&o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialTimeout, &o.CredentialsProviderContext, &o.Dialer, o.TLSConfig)
+		return redis.NewFailoverClient(o), nil
+	case q.Has("addr"):
+		o, err := redis.ParseClusterURL(text)
+		if err != nil {
+			return nil, err
+		}
+		o.RouteByLatency, o.RouteRandomly, o.ReadOnly, o.DialerRetries = false, false, false, 1
+		d.set(&o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialTimeout, &o.CredentialsProviderContext, &o.Dialer, o.TLSConfig)
+		return redis.NewClusterClient(o), nil
+	}
+	o, err := redis.ParseURL(text)
+	if err != nil {
+		return nil, err
+	}
+	o.PoolSize = cmp.Or(o.PoolSize, d.Pool)
+	d.set(&o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialTimeout, &o.CredentialsProviderContext, &o.Dialer, o.TLSConfig)
+	return redis.NewClient(o), nil
+}
+
+// set sets what options of all three types have.
+func (d Dialling) set(bounded *bool, retries *int, timeout *time.Duration, credentials *func(context.Context) (string, string, error), dialer *Dialer, secure *tls.Config) {
+	const usual = 5 * time.Second // go-redis', too
+	*bounded, *retries, *timeout, *credentials = true, -1, cmp.Or(d.Timeout, *timeout, usual), d.Credentials
+	*dialer = Bounded(redis.NewDialer(&redis.Options{DialTimeout: *timeout, TLSConfig: secure}))
+}
 
 // CheckURL says why text is no URL of a server, or one that was meant to have a password and has it elsewhere. It quotes nothing that
 // may be a part of the password: where a character in that is not escaped, that is what a parser complains about.

@@ -113,7 +113,11 @@ func (s *store) send(ctx context.Context, name, code string, e *leases.Entry, ar
 	cmd := single{redis.NewCmd(ctx, append([]any{name, code, 1, s.keyOf(e.Key)}, args...)...)}
 	cmd.SetFirstKeyPos(3)
 	_ = s.rdb.Process(ctx, cmd) // the command has the error, too
-	return readAnswer(cmd.Cmd)
+	a, err := readAnswer(cmd.Cmd)
+	if _, one := s.rdb.(*redis.Client); one {
+		err = reply.Alone(err)
+	}
+	return a, err
 }
 
 // sleep reports whether ctx is still alive after d.

@@ -26,13 +26,13 @@ func newAssignment(addr string) *assignment {
 	return &assignment{addr: addr, wake: make(chan struct{}, 1), channels: map[string]*channel{}, changed: map[string]*channel{}}
 }
 
-// sharded reports whether the assignment is one of several, with sharded channels.
-func (a *assignment) sharded() bool { return a.addr != "" }
+// local reports whether the assignment is one of several, each with the channels of its master.
+func (a *assignment) local() bool { return a.addr != "" }
 
 // server is where a connection goes.
 type server struct {
 	options *redis.Options
-	key     string // what it was found by in a cluster
+	key     string // what it was found by in a map
 }
 
 // place is where a channel is to be subscribed.
@@ -104,7 +104,7 @@ func (r *registry) assign(places []place) (created []*assignment) {
 }
 
 // release takes channels from a connection that does not serve them any more. They are to be assigned again, but only after
-// the pause if they are sharded: an old map of the cluster must not send them back and forth.
+// the pause if others are elsewhere: an old map must not send them back and forth.
 func (r *registry) release(a *assignment, names []string, pause time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +129,7 @@ func (r *registry) releaseLocked(ch *channel, pause time.Duration) {
 		r.dropLocked(ch)
 		return
 	}
-	if ch.at.sharded() {
+	if ch.at.local() {
 		ch.notYet = time.Now().Add(pause)
 	}
 	r.leaveLocked(ch)

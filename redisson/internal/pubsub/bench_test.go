@@ -10,7 +10,7 @@ import (
 // From Subscribe until messages get through, for a channel that is new, and for one that lingers.
 func BenchmarkSubscribe(b *testing.B) {
 	rdb := redistest.Start(b).Client(b)
-	s := NewSubscriber(rdb, NewTopology(rdb, Auto))
+	s := NewSubscriber(NewTopology(rdb, Auto))
 	defer s.Close()
 	until := func(channel string) {
 		sub := s.Subscribe(channel)

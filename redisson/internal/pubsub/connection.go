@@ -132,7 +132,7 @@ func (s *session) serve() (retired bool) {
 func (s *session) send(subscribe, unsubscribe []string) error {
 	bound := time.AfterFunc(silence, s.cut)
 	defer bound.Stop()
-	if !s.assignment.sharded() {
+	if sharded, _ := s.topology.known(); !sharded {
 		for _, names := range s.registry.apart(subscribe) {
 			if err := s.ps.Subscribe(s.ctx, names...); err != nil {
 				return err
@@ -174,10 +174,10 @@ func (s *session) check() (next time.Duration, ok bool) {
 	return silence, s.ps.Ping(s.ctx) == nil
 }
 
-// follow compares the session with the map of the cluster, and reports whether it is still at the right server. A server
+// follow compares the session with the map, and reports whether it is still at the right server. A server
 // that was cut off from the others, or has left the cluster, may answer pings and yet get no messages.
 func (s *session) follow() bool {
-	if !s.assignment.sharded() {
+	if !s.assignment.local() {
 		at := s.topology.Master(s.target.key)
 		return at == "" || at == s.target.options.Addr
 	}
@@ -221,7 +221,7 @@ func (s *session) receive() (m any, err error) {
 
 // redirected reports whether err is the server's answer that another one has the slot of a channel, and acts on it.
 func (s *session) redirected(err error) bool {
-	if !s.assignment.sharded() || !redis.HasErrorPrefix(err, "MOVED") {
+	if !s.assignment.local() || !redis.HasErrorPrefix(err, "MOVED") {
 		return false
 	}
 	words := strings.Fields(err.Error())

@@ -52,7 +52,7 @@ func (f *fakeServer) subscriber(t *testing.T, changes ...func(*redis.Options)) *
 		change(options)
 	}
 	rdb := redis.NewClient(options)
-	s := NewSubscriber(rdb, NewTopology(rdb, Auto))
+	s := NewSubscriber(NewTopology(rdb, Auto))
 	t.Cleanup(func() {
 		s.Close()
 		_ = rdb.Close()
@@ -211,7 +211,11 @@ func (c *fakeConn) answer(command []string) {
 	}
 	switch verb {
 	case "hello":
-		c.replies <- "-ERR unknown command\r\n"
+		if len(command) > 1 { // go-redis' own
+			c.replies <- "-ERR unknown command\r\n"
+			return
+		}
+		c.replies <- array("mode", "cluster")
 	case "subscribe", "ssubscribe", "unsubscribe", "sunsubscribe":
 		for _, channel := range command[1:] {
 			if verb == "ssubscribe" && f.lost[channel] {

@@ -39,7 +39,7 @@ func newFakeCluster() *fakeCluster {
 func (c *fakeCluster) subscriber(t *testing.T, mode Mode) *Subscriber {
 	t.Helper()
 	rdb := c.client(t)
-	s := NewSubscriber(rdb, NewTopology(rdb, mode))
+	s := NewSubscriber(NewTopology(rdb, mode))
 	t.Cleanup(s.Close)
 	return s
 }

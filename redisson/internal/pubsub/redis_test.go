@@ -18,7 +18,7 @@ const patience = 15 * time.Second
 // newSubscriber returns a Subscriber that is closed when the test ends.
 func newSubscriber(t *testing.T, rdb redis.UniversalClient, mode Mode) *Subscriber {
 	t.Helper()
-	s := NewSubscriber(rdb, NewTopology(rdb, mode))
+	s := NewSubscriber(NewTopology(rdb, mode))
 	t.Cleanup(s.Close)
 	return s
 }
@@ -85,7 +85,7 @@ func TestRedis(t *testing.T) {
 			if sharded, err := s.topology.Sharded(t.Context()); sharded || err != nil {
 				t.Errorf("Sharded = %v, %v for a single server", sharded, err)
 			}
-			if at, cluster := s.topology.Master("a"), s.topology.Cluster(); at != "" || cluster != nil {
+			if at, cluster := s.topology.Master("a"), s.topology.Cluster(); at != "" || cluster {
 				t.Errorf("Master = %q, Cluster = %v for a single server", at, cluster)
 			}
 		})

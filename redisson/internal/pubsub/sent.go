@@ -70,7 +70,7 @@ func (r *registry) confirm(a *assignment, s *redis.Subscription) (moved bool) {
 		}
 	case "unsubscribe", "sunsubscribe":
 		if ch.unsubscribing == 0 {
-			return a.sharded() && ch.subscribed
+			return a.local() && ch.subscribed
 		}
 		ch.unsubscribing--
 		r.forgetLocked(ch)

@@ -16,8 +16,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -37,7 +35,6 @@ const (
 // Subscriber keeps the subscriptions of a client. Channels are counted: the first Subscription of a channel subscribes it, and
 // the last one unsubscribes it, after Linger. A Subscriber is safe for concurrent use.
 type Subscriber struct {
-	options  *redis.Options // of the single server; nil in a cluster
 	topology *Topology
 	registry *registry
 	ctx      context.Context // ends with Close
@@ -46,15 +43,11 @@ type Subscriber struct {
 	turn     int // counts how often a classic channel chose the master to connect to; only run uses it
 }
 
-// NewSubscriber returns a Subscriber for rdb, a *redis.Client or a *redis.ClusterClient, and t, which must know the same rdb.
-// Of any other kind of client it gets no messages. The caller closes it, before rdb.
-func NewSubscriber(rdb redis.UniversalClient, t *Topology) *Subscriber {
+// NewSubscriber returns a Subscriber to the servers of t, if that has a client. The caller closes it, before that client.
+func NewSubscriber(t *Topology) *Subscriber {
 	s := &Subscriber{topology: t, registry: newRegistry()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	if client, ok := rdb.(*redis.Client); ok {
-		s.options = client.Options()
-	}
-	if s.options != nil || t.cluster != nil {
+	if t.client != nil || t.Mapped() {
 		s.tasks.Go(s.run)
 	}
 	return s
@@ -164,25 +157,23 @@ func (s *Subscriber) assign() (next time.Time) {
 func (s *Subscriber) locate(names []string) []place {
 	ctx, cancel := context.WithTimeout(s.ctx, reconnectCap)
 	defer cancel()
-	sharded, err := s.topology.Sharded(ctx)
+	local, err := s.topology.Local(ctx)
 	if err != nil {
 		return nil
 	}
+	// Where any node has all messages, another channel chooses it the next time, in case that this one's master is down.
+	s.turn++
+	key := names[s.turn%len(names)]
 	var places []place
-	common := server{options: s.options}
-	if s.topology.cluster != nil && !sharded {
-		// Any node has all messages. Another channel chooses it the next time, in case that this one's master is down.
-		s.turn++
-		if common = s.find(names[s.turn%len(names)]); common.options == nil {
+	for _, name := range names {
+		if local {
+			key = name
+		}
+		p := place{channel: name, server: s.find(key)}
+		if p.server.options == nil {
 			return nil
 		}
-	}
-	for _, name := range names {
-		p := place{channel: name, server: common}
-		if sharded {
-			if p.server = s.find(name); p.server.options == nil {
-				return nil
-			}
+		if local {
 			p.addr = p.server.options.Addr
 		}
 		places = append(places, p)
@@ -190,7 +181,7 @@ func (s *Subscriber) locate(names []string) []place {
 	return places
 }
 
-// find returns the master that has the key, or a server without options if the map of the cluster does not say.
+// find returns the master that has the key, or a server without options if the map does not say.
 func (s *Subscriber) find(key string) server {
 	node := s.topology.Node(key)
 	if node == nil {

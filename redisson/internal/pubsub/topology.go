@@ -3,6 +3,8 @@ package pubsub
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -20,28 +22,43 @@ const (
 	Off              // classic: PUBLISH and SUBSCRIBE, which a cluster passes on to all of its nodes
 )
 
-// Topology is what a client knows of the servers behind it: whether there is a cluster, which of its masters has a key, and
-// the kind of its channels. It is safe for concurrent use.
+// none is that there is no cluster: channels are classic, and no server passes messages on to another master.
+const none = Off + 1
+
+// Topology is what a client knows of the servers behind it: whether they are a cluster, which master has a key, and the kind of their
+// channels. Its client either has one server at a time, or a map of masters by slot. That is not only a cluster's: sentinels name the one
+// master of it, or the program has made it. So the server is asked whether it is in a cluster. A Topology is safe for concurrent use.
 type Topology struct {
-	client  *redis.Client        // of one server at a time
-	cluster *redis.ClusterClient // nil for one server at a time
-	mode    Mode
-	found   atomic.Int32 // what Auto has come to; Auto as long as that is not known
-	mapped  atomic.Bool  // go-redis has a map of the cluster, so that it names a master without asking the network
+	client *redis.Client        // of one server at a time
+	mapped *redis.ClusterClient // or of those in a map
+	mode   Mode
+	found  atomic.Int32 // the Mode that servers really have; Auto as long as there is no map, or they have not said
 }
 
 // NewTopology returns what there is to know about rdb before anything was asked.
 func NewTopology(rdb redis.UniversalClient, mode Mode) *Topology {
-	client, _ := rdb.(*redis.Client)
-	cluster, _ := rdb.(*redis.ClusterClient)
-	return &Topology{client: client, cluster: cluster, mode: mode}
+	t := &Topology{mode: mode}
+	t.client, _ = rdb.(*redis.Client)
+	if t.mapped, _ = rdb.(*redis.ClusterClient); t.mapped == nil {
+		t.found.Store(int32(none))
+	}
+	return t
 }
 
-// Cluster returns the client of the cluster, or nil if there is one server at a time.
-func (t *Topology) Cluster() *redis.ClusterClient { return t.cluster }
+// Mapped reports whether there is a map of masters.
+func (t *Topology) Mapped() bool { return t.mapped != nil }
 
-// Sharded reports whether releases are announced on sharded channels. The first call asks the cluster, for its map and, with
-// Auto, for the kind of its channels, and so may block as long as a command. Later calls know the answer.
+// Cluster reports whether the servers are a cluster. As long as that is not known, those in a map are taken for one.
+func (t *Topology) Cluster() bool { return Mode(t.found.Load()) != none }
+
+// Local reports whether messages are heard only at the master of their channel, of several that there may be.
+func (t *Topology) Local(ctx context.Context) (bool, error) {
+	sharded, err := t.Sharded(ctx)
+	return t.Mapped() && (sharded || !t.Cluster()), err
+}
+
+// Sharded reports whether releases are announced on sharded channels. The first call asks for the map and what the servers are, and so may
+// block as long as a few commands. Later calls know the answer.
 func (t *Topology) Sharded(ctx context.Context) (bool, error) {
 	if sharded, known := t.known(); known {
 		return sharded, nil
@@ -56,30 +73,28 @@ func (t *Topology) Sharded(ctx context.Context) (bool, error) {
 
 // known is Sharded as far as it is known, and asks nobody.
 func (t *Topology) known() (sharded, known bool) {
-	if t.cluster == nil {
-		return false, true
-	}
-	mode := t.mode
-	if mode == Auto {
-		mode = Mode(t.found.Load())
-	}
-	return mode == On, mode != Auto && t.mapped.Load()
+	found := Mode(t.found.Load())
+	return found == On, found != Auto
 }
 
 // ask finds out what known does not know. Any key will do.
 func (t *Topology) ask(ctx context.Context) error {
-	node, err := t.cluster.MasterForKey(ctx, "latchkey")
+	node, err := t.mapped.MasterForKey(ctx, "latchkey")
 	if err != nil {
 		return err
 	}
-	t.mapped.Store(true)
-	if t.mode != Auto {
-		return nil
-	}
-	found := On
-	err = node.PubSubShardNumSub(ctx).Err()
-	if reply.IsReply(err) && !reply.Classify(err).Repeat {
-		found, err = Off, nil
+	found := t.mode
+	clustered, err := inCluster(ctx, node)
+	switch {
+	case err != nil:
+	case !clustered:
+		found = none
+	case found == Auto:
+		found = On
+		err = node.PubSubShardNumSub(ctx).Err()
+		if reply.IsReply(err) && !reply.Classify(err).Repeat {
+			found, err = Off, nil
+		}
 	}
 	if err == nil {
 		t.found.Store(int32(found))
@@ -87,26 +102,39 @@ func (t *Topology) ask(ctx context.Context) error {
 	return err
 }
 
+// inCluster reports whether a server says that it is one of a cluster. Each user may ask HELLO. Where there is neither that nor INFO, what is
+// in a map is taken for a cluster.
+func inCluster(ctx context.Context, node *redis.Client) (bool, error) {
+	for _, question := range [][]any{{"hello"}, {"info", "cluster"}} {
+		said, err := node.Do(ctx, question...).Result()
+		if err == nil {
+			text := fmt.Sprint(said)
+			return slices.ContainsFunc([]string{"mode:cluster", "mode cluster", "cluster_enabled:1"}, func(s string) bool { return strings.Contains(text, s) }), nil
+		}
+		if !reply.IsReply(err) || reply.Classify(err).Repeat {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // Master returns the address of the master that has the key, as far as is known. It is empty if there is one server at a
 // time, and before Sharded has first succeeded. Master never waits for the network.
 func (t *Topology) Master(key string) string {
-	if t.cluster == nil {
-		return ""
-	}
-	if node := t.Node(key); node != nil {
+	if node := t.Node(key); t.Mapped() && node != nil {
 		return node.Options().Addr
 	}
 	return ""
 }
 
 // Node returns the client of the one server, or of the master that has the key: nil as long as that is not known. It never waits
-// for the network. go-redis blocks in MasterForKey only until it has its first map of the cluster; newer ones it reads in the
+// for the network. go-redis blocks in MasterForKey only until it has its first map; newer ones it reads in the
 // background.
 func (t *Topology) Node(key string) *redis.Client {
-	if t.cluster == nil || !t.mapped.Load() {
+	if _, known := t.known(); !t.Mapped() || !known {
 		return t.client
 	}
-	node, err := t.cluster.MasterForKey(context.Background(), key)
+	node, err := t.mapped.MasterForKey(context.Background(), key)
 	if err != nil {
 		t.Doubt(err)
 		return nil
@@ -114,7 +142,7 @@ func (t *Topology) Node(key string) *redis.Client {
 	return node
 }
 
-// Doubt has the map of the cluster read again if err may mean that it has changed. By itself, go-redis does so only for
+// Doubt has the map read again if err may mean that it has changed. By itself, go-redis does so only for
 // redirections. A nil err is no reason for doubt.
 func (t *Topology) Doubt(err error) {
 	if err != nil && (!reply.IsReply(err) || reply.Classify(err).Repeat) {
@@ -122,16 +150,16 @@ func (t *Topology) Doubt(err error) {
 	}
 }
 
-// Stale reports whether err is that of a node which the map of the cluster may name in vain: another one has its slots, or
+// Stale reports whether err is that of a node which the map may name in vain: another one has its slots, or
 // will have, and go-redis asks nobody else.
 func (t *Topology) Stale(err error) bool {
-	return err != nil && t.cluster != nil && !reply.IsReply(err) && !reply.MayHaveRun(err) && !errors.Is(err, redis.ErrClosed)
+	return err != nil && t.Mapped() && !reply.IsReply(err) && !reply.MayHaveRun(err) && !errors.Is(err, redis.ErrClosed)
 }
 
-// Reload has the map of the cluster read again, in the background.
+// Reload has the map read again, in the background.
 func (t *Topology) Reload() {
-	if t.cluster != nil {
-		t.cluster.ReloadState(context.Background())
+	if t.Mapped() {
+		t.mapped.ReloadState(context.Background())
 	}
 }
 

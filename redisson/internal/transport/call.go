@@ -240,6 +240,9 @@ func (r *Road) read(s *Script, cmd single, sent time.Time, room *[]int64) Answer
 		a.Values, a.Err = reply.Ints(cmd.Cmd, room)
 	}
 	if a.Err != nil {
+		if !r.topology.Mapped() {
+			a.Err = reply.Alone(a.Err)
+		}
 		r.topology.Doubt(a.Err)
 		if reply.MayHaveRun(a.Err) {
 			a.Doubts = 1

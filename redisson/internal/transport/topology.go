@@ -22,7 +22,7 @@ func (t Topology) Publish(ctx context.Context) (command any, err error) {
 
 // ByMaster cuts what concerns keys into parts, each for one master. A single server gets all as it is: there can be very many.
 func ByMaster[T any](t Topology, all []T, key func(T) string) (parts [][]T) {
-	if t.Cluster() == nil && len(all) > 0 {
+	if !t.Mapped() && len(all) > 0 {
 		return [][]T{all}
 	}
 	of := map[string][]T{}

@@ -65,6 +65,10 @@ func Run(ctx context.Context, rdb redis.UniversalClient, o Options) error {
 		return err
 	}
 	s.look()
+	if s.info["cluster_enabled"] == "1" {
+		s.report(Fail, "cluster", "this server is one node of a cluster, which has the keys of its own slots only", "name it by a URL with addr: redis://host1:6379?addr=host2:6379")
+		return nil
+	}
 	s.report(OK, "channels", "one server has classic channels", "")
 	s.rights()
 	return nil
