@@ -211,11 +211,7 @@ func (c *fakeConn) answer(command []string) {
 	}
 	switch verb {
 	case "hello":
-		if len(command) > 1 { // go-redis' own
-			c.replies <- "-ERR unknown command\r\n"
-			return
-		}
-		c.replies <- array("mode", "cluster")
+		c.replies <- "-ERR unknown command\r\n"
 	case "subscribe", "ssubscribe", "unsubscribe", "sunsubscribe":
 		for _, channel := range command[1:] {
 			if verb == "ssubscribe" && f.lost[channel] {

@@ -39,7 +39,9 @@ func newFakeCluster() *fakeCluster {
 func (c *fakeCluster) subscriber(t *testing.T, mode Mode) *Subscriber {
 	t.Helper()
 	rdb := c.client(t)
-	s := NewSubscriber(NewTopology(rdb, mode))
+	top := NewTopology(rdb, mode)
+	top.drawn = false // go-redis reads the map of a real cluster over connections of its own
+	s := NewSubscriber(top)
 	t.Cleanup(s.Close)
 	return s
 }

@@ -26,11 +26,12 @@ const (
 const none = Off + 1
 
 // Topology is what a client knows of the servers behind it: whether they are a cluster, which master has a key, and the kind of their
-// channels. Its client either has one server at a time, or a map of masters by slot. That is not only a cluster's: sentinels name the one
-// master of it, or the program has made it. So the server is asked whether it is in a cluster. A Topology is safe for concurrent use.
+// channels. Its client has one server at a time, or a map of masters by slot. Servers that have told the map are a cluster. Sentinels
+// or the program may have drawn it as well; then a server is asked whether it is in a cluster. A Topology is safe for concurrent use.
 type Topology struct {
 	client *redis.Client        // of one server at a time
 	mapped *redis.ClusterClient // or of those in a map
+	drawn  bool                 // by sentinels or the program: servers may be in no cluster
 	mode   Mode
 	found  atomic.Int32 // the Mode that servers really have; Auto as long as there is no map, or they have not said
 }
@@ -41,6 +42,8 @@ func NewTopology(rdb redis.UniversalClient, mode Mode) *Topology {
 	t.client, _ = rdb.(*redis.Client)
 	if t.mapped, _ = rdb.(*redis.ClusterClient); t.mapped == nil {
 		t.found.Store(int32(none))
+	} else {
+		t.drawn = t.mapped.Options().ClusterSlots != nil
 	}
 	return t
 }
@@ -84,7 +87,10 @@ func (t *Topology) ask(ctx context.Context) error {
 		return err
 	}
 	found := t.mode
-	clustered, err := inCluster(ctx, node)
+	clustered := true
+	if t.drawn {
+		clustered, err = inCluster(ctx, node)
+	}
 	switch {
 	case err != nil:
 	case !clustered:
