@@ -87,6 +87,12 @@
 // a Ring, and wrappers such as an AutoPipeliner. In a cluster, give a dead node few DialerRetries. The connections that
 // listen for messages are made with the options of the go-redis client, but its hooks do not see them.
 //
+// A *redis.ClusterClient is that of a cluster if its servers say so: by CLUSTER SLOTS or, where sentinels or the program draw its map
+// (RouteByLatency, RouteRandomly, ClusterSlots), by HELLO, which each user may ask, or by INFO. A proxy that has neither is taken for a
+// cluster. Without a cluster, releases are announced at the master of the lock, and names are refused only if their keys are at different
+// masters. All questions are scripts, so masters answer them, whatever is routed to replicas. A *redis.Client of one node of a cluster
+// is refused where another node has the key, with an error that says what to write.
+//
 // In a cluster, a lock and all that belongs to it share a slot. Names whose braces prevent that are refused: "a{b", "a}b",
 // "{}x". Releases are announced as Redisson does it: on sharded channels if the cluster has them, or as [ShardedPubSub]
 // says, and never on both kinds, because a cluster passes a classic message on to each of its nodes. Who listens to

@@ -3,6 +3,7 @@ package setnxlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -131,7 +132,20 @@ func TestConformance(t *testing.T) {
 }
 
 func TestConformanceInACluster(t *testing.T) {
-	conforms(t, redistest.StartCluster(t, 0).Client(t), setnxlock.RedisLockRegistry("registry"))
+	c := redistest.StartCluster(t, 0)
+	conforms(t, c.Client(t), setnxlock.RedisLockRegistry("registry"))
+	refused := 0
+	for i := range 10 { // a client of one node is refused at once where another one has the key
+		_, err := newLocker(t, c.Masters[0].Admin).Acquire(t.Context(), lock.Request{Key: fmt.Sprint("order:", i)})
+		if errors.Is(err, lock.ErrRefused) && strings.Contains(err.Error(), "ClusterClient") {
+			refused++
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+	if refused == 0 {
+		t.Error("a node took all keys")
+	}
 }
 
 func conforms(t *testing.T, rdb redis.UniversalClient, opt setnxlock.Option) {

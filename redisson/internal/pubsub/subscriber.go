@@ -169,25 +169,17 @@ func (s *Subscriber) locate(names []string) []place {
 		if local {
 			key = name
 		}
-		p := place{channel: name, server: s.find(key)}
-		if p.server.options == nil {
+		node := s.topology.Node(key)
+		if node == nil {
 			return nil
 		}
+		p := place{channel: name, server: server{options: node.Options(), key: key}}
 		if local {
-			p.addr = p.server.options.Addr
+			p.addr = node.Options().Addr
 		}
 		places = append(places, p)
 	}
 	return places
-}
-
-// find returns the master that has the key, or a server without options if the map does not say.
-func (s *Subscriber) find(key string) server {
-	node := s.topology.Node(key)
-	if node == nil {
-		return server{}
-	}
-	return server{options: node.Options(), key: key}
 }
 
 // sleep waits for d, and returns false if ctx ended first.

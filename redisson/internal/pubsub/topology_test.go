@@ -1,13 +1,16 @@
 package pubsub
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -106,6 +109,41 @@ func TestAuto(t *testing.T) {
 					t.Errorf("the cluster was asked %d times", n)
 				}
 			})
+		})
+	}
+}
+
+// What a map was drawn of says whether it is a cluster, to users who may do nothing else as well. Where nobody says it, it is taken for one.
+func TestWhatAMapIsOf(t *testing.T) {
+	t.Parallel()
+	cluster, noHello, helpless := []string{"--cluster-enabled", "yes"}, []string{"--rename-command", "HELLO", ""}, []string{"--user", "worker", "on", ">secret", "-@all"}
+	for _, tt := range []struct {
+		name    string
+		args    []string
+		user    string
+		cluster bool
+	}{
+		{"a server", nil, "", false},
+		{"a user without rights", helpless, "worker", false},
+		{"no HELLO", noHello, "", false},
+		{"no HELLO and no INFO", slices.Concat(noHello, helpless), "worker", true},
+		{"a node", cluster, "", true},
+		{"a node without HELLO", slices.Concat(cluster, noHello), "", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t, tt.args...)
+			rdb := redis.NewClusterClient(&redis.ClusterOptions{Username: tt.user, Password: "secret"[:len(tt.user)], ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+				return []redis.ClusterSlot{{Start: 0, End: SlotCount - 1, Nodes: []redis.ClusterNode{{Addr: s.Addr}}}}, nil
+			}})
+			defer rdb.Close()
+			for _, mode := range []Mode{Auto, On, Off} {
+				top := NewTopology(rdb, mode)
+				sharded, err := top.Sharded(t.Context())
+				if err != nil || top.Cluster() != tt.cluster || sharded && !tt.cluster {
+					t.Errorf("mode %v: Cluster = %v, Sharded = %v, %v, want Cluster = %v", mode, top.Cluster(), sharded, err, tt.cluster)
+				}
+			}
 		})
 	}
 }

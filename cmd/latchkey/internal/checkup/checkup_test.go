@@ -120,6 +120,11 @@ func TestCluster(t *testing.T) {
 	if n := strings.Count(got, "| version |"); n != 3 {
 		t.Errorf("%d masters were looked at:\n%s", n, got)
 	}
+	got = look(t, c.Masters[0].Admin, "order:1")
+	expect(t, got, "fail | cluster | this server is one node of a cluster", "| name it by a URL with addr")
+	if strings.Contains(got, "rights") {
+		t.Errorf("locks at a node alone:\n%s", got)
+	}
 }
 
 // The lines are those of the documents, and each of their words can be asked for.
