@@ -207,3 +207,22 @@ func TestRoutedFailover(t *testing.T) {
 		t.Errorf("woken after %v", took)
 	}
 }
+
+// In a cluster, too, replicas are asked nothing about locks, whatever is routed to them.
+func TestRoutedInACluster(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, 1)
+	client := onClient(t, c.Client(t, func(o *redis.ClusterOptions) { o.RouteRandomly, o.ContextTimeoutEnabled = true, true }))
+	for i := range 20 {
+		l := client.Lock(fmt.Sprint("read", i))
+		held := mustLock(t, l)
+		must(t, true)(l.IsLocked(t.Context()))
+		mustUnlock(t, l, held)
+		check(t, client.CountDownLatch(fmt.Sprint("latch", i)).Await(t.Context()))
+	}
+	for _, n := range c.Replicas {
+		if said := n.Do(t, "info", "commandstats").(string); strings.Contains(said, "cmdstat_eval") {
+			t.Errorf("a replica was asked: %s", said)
+		}
+	}
+}
