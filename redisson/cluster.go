@@ -33,9 +33,12 @@ func (c *Client) checkSlot(name string, derived ...string) error {
 		if pubsub.Slot(d) == pubsub.Slot(name) {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(c.ctx, c.timeout)
-		_, err := c.topology.Sharded(ctx) // what the servers are
-		cancel()
+		var err error
+		if c.topology.Drawn {
+			ctx, cancel := context.WithTimeout(c.ctx, c.timeout)
+			_, err = c.topology.Sharded(ctx) // what the servers are
+			cancel()
+		}
 		switch {
 		case err != nil:
 			return fmt.Errorf("redisson: %w", err)

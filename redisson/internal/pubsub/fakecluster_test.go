@@ -40,7 +40,7 @@ func (c *fakeCluster) subscriber(t *testing.T, mode Mode) *Subscriber {
 	t.Helper()
 	rdb := c.client(t)
 	top := NewTopology(rdb, mode)
-	top.drawn = false // go-redis reads the map of a real cluster over connections of its own
+	top.Drawn = false // go-redis reads the map of a real cluster over connections of its own
 	s := NewSubscriber(top)
 	t.Cleanup(s.Close)
 	return s

@@ -31,7 +31,7 @@ const none = Off + 1
 type Topology struct {
 	client *redis.Client        // of one server at a time
 	mapped *redis.ClusterClient // or of those in a map
-	drawn  bool                 // by sentinels or the program: servers may be in no cluster
+	Drawn  bool                 // by sentinels or the program: servers may be in no cluster
 	mode   Mode
 	found  atomic.Int32 // the Mode that servers really have; Auto as long as there is no map, or they have not said
 }
@@ -43,7 +43,7 @@ func NewTopology(rdb redis.UniversalClient, mode Mode) *Topology {
 	if t.mapped, _ = rdb.(*redis.ClusterClient); t.mapped == nil {
 		t.found.Store(int32(none))
 	} else {
-		t.drawn = t.mapped.Options().ClusterSlots != nil
+		t.Drawn = t.mapped.Options().ClusterSlots != nil
 	}
 	return t
 }
@@ -86,9 +86,8 @@ func (t *Topology) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found := t.mode
-	clustered := true
-	if t.drawn {
+	found, clustered := t.mode, true
+	if t.Drawn {
 		clustered, err = inCluster(ctx, node)
 	}
 	switch {

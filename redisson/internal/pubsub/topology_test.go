@@ -37,7 +37,7 @@ func TestDoubt(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newFakeCluster()
 			top := NewTopology(c.client(t), On)
-			top.drawn = false
+			top.Drawn = false
 			if _, err := top.Sharded(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +65,7 @@ func TestMasterDoesNotAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newFakeCluster()
 		top := NewTopology(c.client(t), Off)
-		top.drawn = false
+		top.Drawn = false
 		if got := top.Master("k"); got != "" || c.readings() != 0 {
 			t.Errorf("Master = %q after %d questions, want none", got, c.readings())
 		}
@@ -95,7 +95,7 @@ func TestAuto(t *testing.T) {
 				c.a.set(&c.a.refuses, true)
 				c.a.shardNumSub = tt.answer
 				top := NewTopology(c.client(t), Auto)
-				top.drawn = false
+				top.Drawn = false
 				if _, err := top.Sharded(t.Context()); err == nil {
 					t.Error("Sharded knows without an answer")
 				}
