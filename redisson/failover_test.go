@@ -147,7 +147,7 @@ func TestSyncReplicas(t *testing.T) {
 		t.Errorf("Lock with a silent replica = %v after %v, want ErrNotReplicated after %v", err, d, within)
 	}
 	eventually(t, "the lock is given back", func() bool { return len(keys(t, rdb)) == 0 })
-	if err := ignoring(newClient(t, master).Lock("k").Lock(t.Context())); err != nil {
+	if err := ignoring(newClient(t, master, redisson.SyncReplicas(0, 0)).Lock("k").Lock(t.Context())); err != nil {
 		t.Errorf("Lock without confirmation: %v", err)
 	}
 	replica.Resume(t)

@@ -167,6 +167,9 @@ func (r *Road) attempt(ctx *deadline, via sender, calls []Call, name any) []Answ
 	l, online, ask := r.confirms(calls...)
 	if l != nil {
 		conn, release := r.pinned(via, calls[0].Keys[0])
+		if conn == nil {
+			return slices.Repeat([]Answer{{Sent: sent, Err: ErrNoAnswer}}, len(calls))
+		}
 		defer release()
 		via = conn
 	}

@@ -146,24 +146,26 @@ func (r *Road) alone(ctx *deadline, conn sender, l *lane, err error) bool {
 		}
 		return refused
 	}
+	r.mu.Lock()
 	ask := single{redis.NewCmd(ctx, followersBy[l.followers.denied]...)}
+	r.mu.Unlock()
 	if surviving(func() { _ = conn.Process(ctx, ask) }) != nil || ask.Err() != nil {
 		return false
 	}
 	return r.counted(l, &ask) == 0
 }
 
-// pinned returns what sends all that it is given over one connection, and gives that back when it is released.
+// pinned returns what sends all that it is given to the key's master over one connection, and gives that back when it is released. It is nil
+// where the master is not known.
 func (r *Road) pinned(via sender, key string) (conn sender, release func()) {
-	var node *redis.Client
-	switch v := via.(type) {
-	case *redis.Client:
-		node = v
-	case redis.UniversalClient:
+	node, one := via.(*redis.Client)
+	if _, many := via.(*redis.ClusterClient); many {
 		node = r.topology.Node(key)
+	} else if !one {
+		return via, func() {} // a session
 	}
 	if node == nil {
-		return via, func() {}
+		return nil, nil
 	}
 	c := node.Conn()
 	return c, func() { _ = c.Close() }
