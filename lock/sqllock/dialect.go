@@ -21,6 +21,7 @@ type dialect struct {
 	keep       *statement // free, but not before a lease is over
 	check      *statement // in a transaction: a row of ours that stays so until its end, or nothing
 	prune      *statement
+	describe   *statement // what there is of the table; see postgresColumns
 	schema     []string
 }
 
@@ -49,10 +50,11 @@ type expressions struct {
 	rest  string // how long the row's lease goes on, or NULL if it says nothing
 	old   string // @age ago
 	most  string // the function that returns the greatest of its arguments
+	fixed string // whether the server is read-only
 }
 
 const (
-	lookText  = `SELECT {by}, {rest}, {token} FROM {table} WHERE {name} = @name`
+	lookText  = `SELECT {by}, {rest}, {token}, {fixed} FROM {table} WHERE {name} = @name`
 	claimText = `UPDATE {table} SET {bump}{until} = {lease}, {at} = {now}, {by} = @id ` +
 		`WHERE {name} = @name AND {until} <= {now} AND COALESCE({by}, '') <> @freed{unchanged}`
 	// No late copy of a question shortens a lease, but for those that end a stay.
@@ -77,10 +79,11 @@ func newDialect(on Database, s *settings) (*dialect, error) {
 	return nil, fmt.Errorf("sqllock: %v: want PostgreSQL, MySQL (for MariaDB, too) or SQLite", on)
 }
 
-// common fills in the statements that are the same in all databases.
-func (d *dialect) common(compile func(string) *statement) {
-	d.look, d.claim, d.regrant, d.insert = compile(lookText), compile(claimText), compile(regrantText), compile(insertText)
-	d.extend, d.free, d.keep, d.prune = compile(extendText), compile(freeText), compile(keepText), compile(pruneText)
+// assemble makes a dialect of the statements that are the same in all databases, and of the texts that are not.
+func assemble(on Database, compile func(string) *statement, schema []string, describe, check string) *dialect {
+	return &dialect{on: on, schema: schema, describe: compile(describe), check: compile(check),
+		look: compile(lookText), claim: compile(claimText), regrant: compile(regrantText), insert: compile(insertText),
+		extend: compile(extendText), free: compile(freeText), keep: compile(keepText), prune: compile(pruneText)}
 }
 
 var argument = regexp.MustCompile(`@[a-z]+`)
@@ -96,7 +99,7 @@ func compiler(s *settings, e expressions, again bool, placeholder func(n int, na
 	names := strings.NewReplacer("{table}", s.table, "{name}", s.columns.name, "{until}", s.columns.until, "{at}", s.columns.at,
 		"{by}", s.columns.by)
 	parts := strings.NewReplacer("{now}", e.now, "{lease}", e.until, "{gone}", e.gone, "{rest}", e.rest, "{old}", e.old, "{greatest}", e.most,
-		"{bump}", bump, "{unchanged}", unchanged, "{token}", token, "{tokenColumn}", tokenColumn, "{firstToken}", firstToken)
+		"{fixed}", e.fixed, "{bump}", bump, "{unchanged}", unchanged, "{token}", token, "{tokenColumn}", tokenColumn, "{firstToken}", firstToken)
 	return func(text string) *statement {
 		st := &statement{}
 		text = names.Replace(parts.Replace(text))

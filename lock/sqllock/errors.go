@@ -1,6 +1,7 @@
 package sqllock
 
 import (
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"reflect"
@@ -13,27 +14,30 @@ import (
 type class int
 
 const (
-	outage    class = iota // what was asked may have been done, or not
-	refusal                // nobody should wait: a fault of the program or of the database's setup
-	conflict               // nothing was done, because others were at the row
-	duplicate              // nothing was done, as the name has a row already
+	outage      class = iota // what was asked may have been done, or not
+	refusal                  // nobody should wait: a fault of the program or of the database's setup
+	conflict                 // nothing was done, because others were at the row
+	duplicate                // nothing was done, as the name has a row already
+	wrongServer              // nothing was done: the connection leads to a server that can't be written, or is not ready
+	closing                  // the connection ends; what was asked may have been done, or not
 )
 
 // class finds out what err means by the code that the database gave it.
 func (s *store) class(err error) class {
-	code := codeOf(err)
-	switch s.on {
-	case PostgreSQL:
-		return postgresClass(code.text)
-	case MySQL:
-		if code.number == noSuchTime && s.zoned() {
-			return outage
-		}
-		return mysqlClass(code.number)
-	case SQLite:
-		return sqliteClass(code.number)
+	switch c := codeOf(err); {
+	case errors.Is(err, driver.ErrBadConn):
+		return closing
+	case errors.Is(err, errReadOnly):
+		return wrongServer
+	case s.on == PostgreSQL:
+		return postgresClass(c.text)
+	case s.on == SQLite:
+		return sqliteClass(c.number)
+	case c.number == noSuchTime && s.zoned():
+		return outage
+	default:
+		return mysqlClass(c.number)
 	}
-	return outage
 }
 
 // noSuchTime is MySQL's error for a time that it can't put into a column.
@@ -76,6 +80,9 @@ func (s *store) advice(c code) string {
 	return ""
 }
 
+// ofPgBouncer is the code of all that PgBouncer says by itself: that it does not know a database or a user, and that it has no server now.
+const ofPgBouncer = "08P01"
+
 // postgresClass knows SQLSTATEs; see the appendix "Error Codes" of PostgreSQL's documentation.
 func postgresClass(state string) class {
 	switch state {
@@ -83,6 +90,10 @@ func postgresClass(state string) class {
 		return conflict
 	case "23505": // unique violation
 		return duplicate
+	case "25006", "57P03": // read-only transaction, cannot connect now
+		return wrongServer
+	case "57P01", "57P02", "57P05", "08003", "08006": // shutdown, crash, idle for too long; no connection, connection failure
+		return closing
 	}
 	for _, prefix := range []string{"0A", "22", "23", "28", "3D", "3F", "42"} {
 		if strings.HasPrefix(state, prefix) {
@@ -99,6 +110,10 @@ func mysqlClass(number int64) class {
 		return conflict
 	case 1062:
 		return duplicate
+	case 1047, 1290, 1792, 1836, 3032: // not yet in the cluster, read-only, offline
+		return wrongServer
+	case 1053, 1927: // shutdown of the server, connection killed
+		return closing
 	case 1044, 1045, 1142, 1143, 1227, 1370, 1698, // access denied
 		1046, 1049, 1051, 1054, 1064, 1109, 1146, // no such database, column, table; syntax
 		1048, 1264, 1265, noSuchTime, 1364, 1366, 1406, 4025, 3819: // a value that does not fit

@@ -19,7 +19,7 @@ const (
 		AND i.indimmediate AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum),
 	'', CASE WHEN c.collisdeterministic THEN '' ELSE COALESCE(c.collname, '') END, NOT a.attnotnull OR a.atthasdef OR a.attidentity <> ''
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_collation c ON c.oid = a.attcollation
-WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped`
+WHERE a.attrelid = to_regclass('{table}') AND a.attnum > 0 AND NOT a.attisdropped`
 
 	mysqlColumns = `SELECT LOWER(c.column_name), c.data_type, COALESCE(c.character_maximum_length, 0), COALESCE(c.datetime_precision, 0),
 	EXISTS (SELECT 1 FROM information_schema.statistics s WHERE s.table_schema = c.table_schema AND s.table_name = c.table_name
@@ -27,19 +27,21 @@ WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped`
 		HAVING COUNT(*) = 1 AND LOWER(MAX(s.column_name)) = LOWER(c.column_name)),
 	COALESCE(c.character_set_name, ''), CASE WHEN c.collation_name LIKE '%\_bin' THEN '' ELSE COALESCE(c.collation_name, '') END,
 	c.is_nullable = 'YES' OR c.column_default IS NOT NULL OR c.extra <> ''
-FROM information_schema.columns c WHERE c.table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND c.table_name = ?`
+FROM information_schema.columns c WHERE (c.table_schema, c.table_name) = ` + mysqlTable
+
+	mysqlTable = `(IF(LOCATE('.', '{table}'), SUBSTRING_INDEX('{table}', '.', 1), DATABASE()), SUBSTRING_INDEX('{table}', '.', -1))`
 
 	sqliteColumns = `SELECT lower(c.name), lower(c.type), 0, 3,
-	EXISTS (SELECT 1 FROM pragma_index_list(?1) l WHERE l."unique" AND NOT l.partial AND 1 = (SELECT COUNT(*) FROM pragma_index_info(l.name))
+	EXISTS (SELECT 1 FROM pragma_index_list('{table}') l WHERE l."unique" AND NOT l.partial AND 1 = (SELECT COUNT(*) FROM pragma_index_info(l.name))
 		AND c.name = (SELECT i.name FROM pragma_index_info(l.name) i)),
-	'', COALESCE((SELECT MAX(x.coll) FROM pragma_index_list(?1) l, pragma_index_xinfo(l.name) x
+	'', COALESCE((SELECT MAX(x.coll) FROM pragma_index_list('{table}') l, pragma_index_xinfo(l.name) x
 		WHERE l."unique" AND x."key" AND x.name = c.name AND x.coll <> 'BINARY'), ''), NOT c."notnull" OR c.dflt_value IS NOT NULL
-FROM pragma_table_info(?1) c`
+FROM pragma_table_info('{table}') c`
 )
 
-// ask returns the columns of the table by name.
-func (s *store) ask(ctx context.Context, query string, args ...any) (map[string]found, error) {
-	rows, err := s.db.QueryContext(ctx, query, args...)
+// found returns the columns of the table by name.
+func (s *store) found(ctx context.Context, c *sql.Conn) (map[string]found, error) {
+	rows, err := c.QueryContext(ctx, s.describe.text)
 	if err != nil {
 		return nil, err
 	}
@@ -56,15 +58,7 @@ func (s *store) ask(ctx context.Context, query string, args ...any) (map[string]
 	return all, rows.Err()
 }
 
-func (s *store) inspectPostgres(ctx context.Context) (*facts, error) {
-	all, err := s.ask(ctx, postgresColumns, s.table)
-	if err == nil {
-		err = s.judge(all)
-	}
-	if err != nil {
-		return nil, err
-	}
-	until, name := all[strings.ToLower(s.columns.until)], all[strings.ToLower(s.columns.name)]
+func (s *store) inspectPostgres(ctx context.Context, c *sql.Conn, name, until found) (*facts, error) {
 	switch {
 	case until.kind != "timestamp":
 		return nil, s.unfit("its column %s is a %s, and must be a timestamp (without time zone): ALTER TABLE %s ALTER COLUMN %s "+
@@ -73,13 +67,13 @@ func (s *store) inspectPostgres(ctx context.Context) (*facts, error) {
 	case name.kind != "varchar" && name.kind != "text":
 		return nil, s.unfit("its column %s is a %s, and must be a varchar or text: others hold different names for equal", s.columns.name, name.kind)
 	}
-	return &facts{unit: unitOf(until.digits)}, s.permitted(ctx)
+	return &facts{unit: unitOf(until.digits)}, s.permitted(ctx, c)
 }
 
 // permitted asks PostgreSQL whether we may use the table.
-func (s *store) permitted(ctx context.Context) error {
+func (s *store) permitted(ctx context.Context, c *sql.Conn) error {
 	var ok bool
-	err := s.db.QueryRowContext(ctx, `SELECT bool_and(has_table_privilege(to_regclass($1), p))
+	err := c.QueryRowContext(ctx, `SELECT bool_and(has_table_privilege(to_regclass($1), p))
 FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE']) AS p`, s.table).Scan(&ok)
 	if err == nil && !ok {
 		err = s.unfit("no permission: GRANT SELECT, INSERT, UPDATE ON %s", s.table)
@@ -102,19 +96,7 @@ func unitOf(digits int) time.Duration {
 // lastTimestamp is before the end of MySQL's TIMESTAMP in each time zone.
 var lastTimestamp = time.Date(2038, 1, 18, 0, 0, 0, 0, time.UTC)
 
-func (s *store) inspectMySQL(ctx context.Context) (*facts, error) {
-	schema, table, qualified := strings.Cut(s.table, ".")
-	if !qualified {
-		schema, table = "", s.table
-	}
-	all, err := s.ask(ctx, mysqlColumns, schema, table)
-	if err == nil {
-		err = s.judge(all)
-	}
-	if err != nil {
-		return nil, err
-	}
-	until, name, by := all[strings.ToLower(s.columns.until)], all[strings.ToLower(s.columns.name)], all[strings.ToLower(s.columns.by)]
+func (s *store) inspectMySQL(ctx context.Context, c *sql.Conn, name, until, by found) (*facts, error) {
 	f := &facts{unit: unitOf(until.digits)}
 	if name.charset != "utf8mb4" {
 		f.charset = name.charset
@@ -131,14 +113,13 @@ func (s *store) inspectMySQL(ctx context.Context) (*facts, error) {
 	case "datetime":
 	case "timestamp":
 		f.last = lastTimestamp
-		err = s.sameZone(ctx)
+		if err := s.sameZone(ctx, c); err != nil {
+			return nil, err
+		}
 	default:
-		err = s.unfit("its column %s is a %s, and must be a DATETIME(3) or TIMESTAMP(3)", s.columns.until, until.kind)
+		return nil, s.unfit("its column %s is a %s, and must be a DATETIME(3) or TIMESTAMP(3)", s.columns.until, until.kind)
 	}
-	if err == nil {
-		err = s.transactional(ctx, schema, table)
-	}
-	return f, err
+	return f, s.transactional(ctx, c)
 }
 
 // isText reports whether a column of MySQL of that type has what was written to it.
@@ -147,10 +128,10 @@ func isText(kind string) bool {
 }
 
 // sameZone makes sure that this session reads a TIMESTAMP as those of ShedLock do, who have the server's time zone.
-func (s *store) sameZone(ctx context.Context) error {
+func (s *store) sameZone(ctx context.Context, c *sql.Conn) error {
 	var session, global string
 	var differ sql.NullBool
-	err := s.db.QueryRowContext(ctx, `SELECT @@session.time_zone, @@global.time_zone,
+	err := c.QueryRowContext(ctx, `SELECT @@session.time_zone, @@global.time_zone,
 	ABS(TIMESTAMPDIFF(SECOND, NOW(), CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', @@global.time_zone))) > 60`).Scan(&session, &global, &differ)
 	if err == nil && session != global && (!differ.Valid || differ.Bool) {
 		err = s.unfit("its column %s is a TIMESTAMP, which the time zone of this session (%s) reads otherwise than that of the server (%s): "+
@@ -161,12 +142,12 @@ func (s *store) sameZone(ctx context.Context) error {
 }
 
 // transactional makes sure that a row stays locked as long as a transaction, and that each statement is one.
-func (s *store) transactional(ctx context.Context, schema, table string) error {
+func (s *store) transactional(ctx context.Context, c *sql.Conn) error {
 	var engine string
 	var ok, autocommit bool
-	err := s.db.QueryRowContext(ctx, `SELECT e.engine, e.transactions = 'YES', @@session.autocommit FROM information_schema.tables t
+	err := c.QueryRowContext(ctx, `SELECT e.engine, e.transactions = 'YES', @@session.autocommit FROM information_schema.tables t
 JOIN information_schema.engines e ON e.engine = t.engine
-WHERE t.table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND t.table_name = ?`, schema, table).Scan(&engine, &ok, &autocommit)
+WHERE (t.table_schema, t.table_name) = `+strings.ReplaceAll(mysqlTable, "{table}", s.table)).Scan(&engine, &ok, &autocommit)
 	switch {
 	case err != nil:
 		return err
@@ -178,15 +159,7 @@ WHERE t.table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND t.table_name = ?`
 	return nil
 }
 
-func (s *store) inspectSQLite(ctx context.Context) (*facts, error) {
-	all, err := s.ask(ctx, sqliteColumns, s.table)
-	if err == nil {
-		err = s.judge(all)
-	}
-	if err != nil {
-		return nil, err
-	}
-	until, name := all[strings.ToLower(s.columns.until)], all[strings.ToLower(s.columns.name)]
+func (s *store) inspectSQLite(name, until found) (*facts, error) {
 	switch affinity(name.kind) {
 	case numeric, floating, integer:
 		return nil, s.unfit("its column %s is of the type %q, which makes numbers of names, so that 7 and 007 are one: it must be TEXT",

@@ -13,9 +13,7 @@ func mysql(s *settings) *dialect {
 		rest:  "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), {until})",
 		old:   "TIMESTAMPADD(MICROSECOND, -@age, UTC_TIMESTAMP(6))",
 		most:  "GREATEST",
+		fixed: "CONCAT(@@GLOBAL.read_only) NOT IN ('0', 'OFF')",
 	}, true, question)
-	d := &dialect{on: MySQL, schema: paragraphs(s.table, mysqlSchema)}
-	d.common(compile)
-	d.check = compile(lockText + "LOCK IN SHARE MODE")
-	return d
+	return assemble(MySQL, compile, paragraphs(s.table, mysqlSchema), mysqlColumns, lockText+"LOCK IN SHARE MODE")
 }

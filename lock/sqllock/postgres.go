@@ -37,21 +37,21 @@ func postgres(s *settings) *dialect {
 		gone:  now + " - @slack * interval '1 microsecond'",
 		rest: "CASE WHEN {until} IS NOT NULL THEN " + // LEAST would leave out a NULL
 			"CAST(EXTRACT(EPOCH FROM LEAST({until}, " + now + " + interval '100 years') - " + now + ") * 1000000 AS bigint) END",
-		old:  now + " - @age * interval '1 microsecond'",
-		most: "GREATEST",
+		old:   now + " - @age * interval '1 microsecond'",
+		most:  "GREATEST",
+		fixed: "false", // take finds out
 	}, false, numbered)
 	bumpOnce, takenToken := "", "0"
 	if s.fencing {
 		bumpOnce = "token = COALESCE(t.token, 0) + CASE WHEN t.{by} = @id THEN 0 ELSE 1 END, "
 		takenToken = "t.token"
 	}
-	take := strings.NewReplacer("{bumpOnce}", bumpOnce, "{takenToken}", takenToken).Replace(takeText)
-	d := &dialect{on: PostgreSQL, schema: paragraphs(s.table, postgresSchema)}
+	schema := paragraphs(s.table, postgresSchema)
 	if s.listen != nil {
-		d.schema = append(d.schema, paragraphs(s.table, postgresNotify)...)
+		schema = append(schema, paragraphs(s.table, postgresNotify)...)
 	}
-	d.common(compile)
-	d.take, d.check = compile(take), compile(lockText+"FOR SHARE")
+	d := assemble(PostgreSQL, compile, schema, postgresColumns, lockText+"FOR SHARE")
+	d.take = compile(strings.NewReplacer("{bumpOnce}", bumpOnce, "{takenToken}", takenToken).Replace(takeText))
 	return d
 }
 

@@ -14,10 +14,9 @@ func sqlite(s *settings) *dialect {
 		rest:  "CASE typeof({until}) WHEN 'integer' THEN ({until} - " + now + ") * 1000 END",
 		old:   now + " - @age / 1000",
 		most:  "MAX",
+		fixed: "false",
 	}, true, question)
-	d := &dialect{on: SQLite, schema: paragraphs(s.table, sqliteSchema)}
-	d.common(compile)
 	// There is one writer at a time, and from this statement on it is the transaction.
-	d.check = compile(`UPDATE {table} SET {by} = @id WHERE {name} = @name AND {by} = @id AND {until} > {now} RETURNING 1`)
-	return d
+	const check = `UPDATE {table} SET {by} = @id WHERE {name} = @name AND {by} = @id AND {until} > {now} RETURNING 1`
+	return assemble(SQLite, compile, paragraphs(s.table, sqliteSchema), sqliteColumns, check)
 }

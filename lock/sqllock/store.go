@@ -20,6 +20,8 @@ type store struct {
 	*dialect
 	settings
 	facts atomic.Pointer[facts] // of the table, once it was found to be right
+	// pausing is true for a while after a new connection has led to the wrong server.
+	pausing atomic.Bool
 }
 
 var _ leases.Peeker = (*store)(nil)
@@ -58,10 +60,13 @@ func (s *store) Take(ctx context.Context, e *leases.Entry, d time.Duration) (lea
 	e.Data = &place{s, name}
 	d = f.bound(d)
 	a := s.arguments(f, name, e.ID, d)
-	for seen, pause := 0, firstPause; seen < tries; pause *= 2 {
+	for seen, pause := 0, firstPause; seen < tries; pause = min(2*pause, longestPause) {
 		g, done, err := s.takeOnce(ctx, a, d)
 		switch {
 		case done || err != nil && !s.passes(err):
+			if pause == firstPause && s.class(err) == wrongServer {
+				e.Data = nil // there is nothing to free
+			}
 			return g, s.explain(err)
 		case !sleep(ctx, pause):
 			return leases.Grant{}, s.explain(errors.Join(context.Cause(ctx), err))
@@ -84,7 +89,9 @@ func (s *store) takeOnce(ctx context.Context, a arguments, d time.Duration) (g l
 	case r.taken:
 		return g, true, nil
 	case !r.there:
-		g.Token = s.firstToken()
+		if s.fencing {
+			g.Token = 1
+		}
 		done, err = s.insertRow(ctx, a)
 		return g, done, err
 	case r.by.String == a["id"]:
@@ -104,14 +111,6 @@ func (s *store) takeOnce(ctx context.Context, a arguments, d time.Duration) (g l
 		g.Token++
 	}
 	return g, n > 0, err
-}
-
-// firstToken is that of a row which was not there before.
-func (s *store) firstToken() int64 {
-	if s.fencing {
-		return 1
-	}
-	return 0
 }
 
 // insertRow reports whether it made the row. If somebody else did at the same time, that is no error.
@@ -140,7 +139,7 @@ func (s *store) Extend(ctx context.Context, e *leases.Entry, d time.Duration) (t
 	case s.on != MySQL:
 		return 0, lock.ErrNotHeld
 	}
-	r, err := s.see(ctx, s.look, a) // MySQL may count what has changed, and a lease that is long enough does not change
+	r, err := s.see(ctx, a, true) // MySQL may count what has changed, and a lease that is long enough does not change
 	switch {
 	case err != nil:
 		return 0, s.explain(err)
@@ -166,7 +165,7 @@ func (s *store) Free(ctx context.Context, e *leases.Entry, keep time.Duration) e
 		return s.explain(err)
 	}
 	// MySQL counts the rows that a statement has changed. A repetition within the same millisecond changes none.
-	if r, err := s.see(ctx, s.look, a); err != nil || keep > 0 && r.there && r.rest > 0 && r.by.String == a["freed"] {
+	if r, err := s.see(ctx, a, true); err != nil || keep > 0 && r.there && r.rest > 0 && r.by.String == a["freed"] {
 		return s.explain(err)
 	}
 	return lock.ErrNotHeld
@@ -182,7 +181,7 @@ func (s *store) Peek(ctx context.Context, e *leases.Entry) error {
 	if err != nil {
 		return err
 	}
-	r, err := s.see(ctx, s.look, s.arguments(f, name, e.ID, 0))
+	r, err := s.see(ctx, s.arguments(f, name, e.ID, 0), false)
 	if err == nil && r.there && r.rest > 0 {
 		return s.busy(r)
 	}
@@ -213,19 +212,35 @@ func (s *store) arguments(f *facts, name, id string, d time.Duration) arguments 
 // first takes the row where that is one statement with looking at it, or looks.
 func (s *store) first(ctx context.Context, a arguments) (row, error) {
 	if s.take == nil {
-		return s.see(ctx, s.look, a)
+		return s.see(ctx, a, true)
 	}
 	var r row
 	var rest sql.NullInt64
-	err := s.db.QueryRowContext(ctx, s.take.text, s.take.values(a)...).Scan(&r.taken, &r.by, &rest, &r.token)
+	_, err := s.do(ctx, func(c *sql.Conn) error {
+		return c.QueryRowContext(ctx, s.take.text, s.take.values(a)...).Scan(&r.taken, &r.by, &rest, &r.token)
+	})
+	if err == nil {
+		s.pausing.Store(false)
+	}
 	return r.found(rest, err)
 }
 
-// see returns the row as it is.
-func (s *store) see(ctx context.Context, st *statement, a arguments) (row, error) {
+// see returns the row as it is. If the answer decides something, it should be that of a server that can be written: another one may not hear
+// of what has happened since. If there is none, what comes next will fail.
+func (s *store) see(ctx context.Context, a arguments, decides bool) (row, error) {
 	var r row
 	var rest sql.NullInt64
-	err := s.db.QueryRowContext(ctx, st.text, st.values(a)...).Scan(&r.by, &rest, &r.token)
+	_, err := s.do(ctx, func(c *sql.Conn) error {
+		var readOnly bool
+		err := c.QueryRowContext(ctx, s.look.text, s.look.values(a)...).Scan(&r.by, &rest, &r.token, &readOnly)
+		if readOnly && decides {
+			return errReadOnly
+		}
+		return err
+	})
+	if errors.Is(err, errReadOnly) {
+		err = nil
+	}
 	return r.found(rest, err)
 }
 
@@ -244,17 +259,24 @@ func (r row) found(rest sql.NullInt64, err error) (row, error) {
 }
 
 // exec runs a statement, and returns how many rows it has changed.
-func (s *store) exec(ctx context.Context, st *statement, a arguments) (int64, error) {
-	result, err := s.db.ExecContext(ctx, st.text, st.values(a)...)
-	if err != nil {
-		return 0, err
+func (s *store) exec(ctx context.Context, st *statement, a arguments) (n int64, err error) {
+	doubt, err := s.do(ctx, func(c *sql.Conn) error {
+		result, err := c.ExecContext(ctx, st.text, st.values(a)...)
+		if err == nil {
+			s.pausing.Store(false)
+			n, err = result.RowsAffected()
+		}
+		return err
+	})
+	if n == 0 && doubt != nil && s.class(err) != duplicate {
+		err = doubt
 	}
-	return result.RowsAffected()
+	return n, err
 }
 
 // repeat is exec, but goes on, as long as ctx does, after errors which say that nothing was done because of others.
 func (s *store) repeat(ctx context.Context, st *statement, a arguments) (n int64, err error) {
-	for pause := firstPause; ; pause *= 2 {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		n, err = s.exec(ctx, st, a)
 		if err == nil || !s.passes(err) || !sleep(ctx, pause) {
 			return n, err
@@ -267,11 +289,8 @@ const (
 	longestPause = 32 * time.Millisecond
 )
 
-// sleep pauses for d to twice as long, but not for ever, and reports whether there is time for another try.
+// sleep pauses for d to twice as long, and reports whether there is time for another try.
 func sleep(ctx context.Context, d time.Duration) bool {
-	if d > longestPause || d <= 0 {
-		d = longestPause
-	}
 	timer := time.NewTimer(d + rand.N(d))
 	defer timer.Stop()
 	select {

@@ -2,9 +2,11 @@ package sqllock
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +40,8 @@ func (l *Locker) Schema() []string { return l.store.renamed() }
 // create runs one statement of the schema. IF NOT EXISTS does not keep two processes from making the same table at the same moment.
 func (s *store) create(ctx context.Context, text string) (err error) {
 	for i := range collisions {
-		if _, err = s.db.ExecContext(ctx, text); err == nil || !s.collides(err) || !sleep(ctx, firstPause<<i) {
+		_, err = s.exec(ctx, &statement{text: text}, nil)
+		if err == nil || !s.collides(err) || !sleep(ctx, min(firstPause<<i, longestPause)) {
 			break
 		}
 	}
@@ -50,11 +53,8 @@ const collisions = 32
 
 // collides reports whether somebody else changes the schema at the same time.
 func (s *store) collides(err error) bool {
-	switch codeOf(err).text {
-	case "42P07", "42710", "XX000": // table or trigger exists; tuple concurrently updated
-		return true
-	}
-	return s.passes(err)
+	c := codeOf(err).text
+	return c == "42P07" || c == "42710" || c == "XX000" || s.passes(err) // table or trigger exists; tuple concurrently updated
 }
 
 // Prune deletes the rows of locks that ended longer ago than age, at least a minute, and returns how many there were. Nothing deletes
@@ -125,7 +125,11 @@ func (s *store) ready(ctx context.Context) (*facts, error) {
 
 // learn asks for the table. What was known before stays if that fails: there may be holds.
 func (s *store) learn(ctx context.Context) (*facts, error) {
-	f, err := s.inspect(ctx)
+	var f *facts
+	_, err := s.do(ctx, func(c *sql.Conn) (err error) {
+		f, err = s.inspect(ctx, c)
+		return err
+	})
 	if err != nil {
 		return nil, s.explain(err)
 	}
@@ -133,14 +137,22 @@ func (s *store) learn(ctx context.Context) (*facts, error) {
 	return f, nil
 }
 
-func (s *store) inspect(ctx context.Context) (*facts, error) {
+func (s *store) inspect(ctx context.Context, c *sql.Conn) (*facts, error) {
+	all, err := s.found(ctx, c)
+	if err == nil {
+		err = s.judge(all)
+	}
+	if err != nil {
+		return nil, err
+	}
+	name, until, by := all[strings.ToLower(s.columns.name)], all[strings.ToLower(s.columns.until)], all[strings.ToLower(s.columns.by)]
 	switch s.on {
 	case PostgreSQL:
-		return s.inspectPostgres(ctx)
+		return s.inspectPostgres(ctx, c, name, until)
 	case MySQL:
-		return s.inspectMySQL(ctx)
+		return s.inspectMySQL(ctx, c, name, until, by)
 	}
-	return s.inspectSQLite(ctx)
+	return s.inspectSQLite(name, until)
 }
 
 // found is a column of the table.
@@ -214,12 +226,7 @@ func (s *store) binary() string {
 }
 
 func containsFold(list []string, name string) bool {
-	for _, s := range list {
-		if strings.EqualFold(s, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
 // name returns the name of a key, if the table can have it.
