@@ -97,6 +97,9 @@ func Connect(servers []string, opts ...SessionOption) (*Session, error) {
 		return nil, errors.New("zklock: the dialer is nil")
 	}
 	s.proof.timeout, s.authorized = s.set.timeout, len(s.set.auth) == 0
+	if len(servers) == 1 { // the library pauses for a second before it tries the server again with which it was connected last
+		servers = []string{servers[0], servers[0]}
+	}
 	conn, events, err := zk.Connect(servers, s.set.timeout, zk.WithDialer(s.dial), zk.WithLogger(silence{}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, fmt.Errorf("zklock: %w", err)
