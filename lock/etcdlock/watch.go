@@ -35,6 +35,9 @@ func (s *store) open(ctx context.Context, key string, rev int64, done func(*clie
 			if slices.ContainsFunc(resp.Events, done) {
 				return
 			}
+			if resp.Err() != nil && resp.CompactRevision == 0 { // as when the stream's token has ended
+				s.replace(w)
+			}
 		}
 		sleep(ctx, firstPause) // a watch that can't begin is not tried again at once
 	}()
@@ -48,7 +51,7 @@ func (w *watch) context(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(clientv3.WithRequireLeader(alone), "latchkey-stream", strconv.FormatInt(w.stream, 10))
 }
 
-// replace has the next watches begin on a new stream, which in general leads to another member, because that of w is silent.
+// replace has the next watches begin on a new stream, which in general leads to another member, because that of w is silent, or refuses.
 func (s *store) replace(w *watch) { s.stream.CompareAndSwap(w.stream, w.stream+1) }
 
 // watch returns a watch for what is in the way of r.

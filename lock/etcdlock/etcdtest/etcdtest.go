@@ -37,6 +37,8 @@ type Options struct {
 	Election time.Duration
 	// Quota is the size of the database, in bytes, at which etcd takes no more writes; etcd's default if it is 0.
 	Quota int64
+	// TokenTTL is how long a token of a user lasts that nobody uses, in whole seconds; etcd's default if it is 0.
+	TokenTTL time.Duration
 }
 
 // Cluster is a running etcd.
@@ -116,7 +118,7 @@ func newMember(c *Cluster, i int, o Options) (*Member, error) {
 	client, peer := "127.0.0.1:"+services.FreePort(), "127.0.0.1:"+services.FreePort()
 	return &Member{Endpoint: client, peer: peer, link: link, setup: setup{
 		Name: name, Dir: filepath.Join(c.dir, name), ClientURL: "http://" + client, ListenURL: "http://" + peer,
-		PeerURL: "http://" + link.host + ":2380", Durable: o.Durable, Election: o.Election, Quota: o.Quota,
+		PeerURL: "http://" + link.host + ":2380", Durable: o.Durable, Election: o.Election, Quota: o.Quota, TokenTTL: o.TokenTTL,
 	}}, nil
 }
 

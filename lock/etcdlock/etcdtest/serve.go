@@ -24,6 +24,7 @@ type setup struct {
 	Durable                       bool
 	Election                      time.Duration
 	Quota                         int64
+	TokenTTL                      time.Duration
 }
 
 // Main returns at once, unless [Start] has started this process. Then it is a member of the cluster, and Main does not return.
@@ -74,6 +75,9 @@ func (s setup) config() (*embed.Config, error) {
 	cfg.MaxTxnOps = 128
 	if s.Quota > 0 {
 		cfg.QuotaBackendBytes = s.Quota
+	}
+	if s.TokenTTL > 0 {
+		cfg.AuthTokenTTL = uint(s.TokenTTL / time.Second)
 	}
 	if s.Election > 0 {
 		cfg.ElectionMs = uint(s.Election.Milliseconds())
