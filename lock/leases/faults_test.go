@@ -92,6 +92,21 @@ func TestCauseOfTheCallerIsNoAnswer(t *testing.T) {
 	})
 }
 
+// The end of a wait may come while a question is open. What the service said before is still the reason.
+func TestOutageIsTheLastOneHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{memory: newMemory()}
+		s.take = func(context.Context, *leases.Entry, time.Duration) (leases.Grant, error) {
+			time.Sleep(400 * time.Millisecond)
+			return leases.Grant{}, errNetwork
+		}
+		if _, err := newLocker(t, s).Acquire(t.Context(), lock.Request{Key: "k", Wait: 200 * time.Millisecond}); !errors.Is(err, errNetwork) {
+			t.Errorf("Acquire() = %v, want %v", err, errNetwork)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
 // A renewed lock outlives a crash for the watchdog's lease, also if it has a MaxHold.
 func TestMaxHoldIsNoLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

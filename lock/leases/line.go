@@ -189,7 +189,7 @@ func (c *claim) patience(p *place) (time.Time, error) {
 	defer c.l.mu.Unlock()
 	switch {
 	case p.known.Before(c.start):
-		return c.firstAnswer().Add(grace), errSilent
+		return c.firstAnswer().Add(grace), cmp.Or(p.outage, errSilent)
 	case c.end.IsZero():
 		return c.start.Add(longest), errSilent
 	}
