@@ -224,10 +224,9 @@ func TestADemotedWriterKeepsNobodyWaiting(t *testing.T) {
 	release(t, take(t, p.locker(t), lock.Request{Key: "other"}))
 }
 
-// A server that ends connections, as when it shuts down, costs no question, whatever it had done by then. MariaDB ends them without a
-// word, and its driver looks whether they are there.
+// A server that ends connections, as when it shuts down, costs no question, whatever it had done by then.
 func TestConnectionsThatTheServerEndsAreReplacedAtOnce(t *testing.T) {
-	for _, driver := range []string{"pgx", "postgres"} {
+	for _, driver := range []string{"pgx", "postgres", "mysql"} {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
 			p := newPair(t, driver)
@@ -235,7 +234,14 @@ func TestConnectionsThatTheServerEndsAreReplacedAtOnce(t *testing.T) {
 			h := take(t, l, lock.Request{Key: "job"})
 			ends := func() {
 				p.pooled(t, func(c *sql.Conn) { must(t, c.PingContext(t.Context())) })
-				p.exec(t, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()")
+				if p.on == sqllock.MySQL {
+					p.exec(t, "KILL USER app")
+				} else {
+					p.exec(t, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()")
+				}
+				for open := 1; open > 0; <-time.After(time.Millisecond) {
+					open, _ = p.front.Connections()
+				}
 			}
 			ends()
 			other := take(t, l, lock.Request{Key: "other"})
@@ -244,6 +250,10 @@ func TestConnectionsThatTheServerEndsAreReplacedAtOnce(t *testing.T) {
 			ends()
 			must(t, h.Release(t.Context()))
 			release(t, other)
+			if p.on == sqllock.PostgreSQL { // elsewhere, the user may not
+				ends()
+				must(t, l.CreateTable(t.Context()))
+			}
 			if n := p.held(t); n != 0 {
 				t.Errorf("%d rows are still held", n)
 			}

@@ -268,7 +268,7 @@ func (s *store) exec(ctx context.Context, st *statement, a arguments) (n int64, 
 		}
 		return err
 	})
-	if n == 0 && doubt != nil && s.class(err) != duplicate {
+	if n == 0 && doubt != nil && a != nil && s.class(err) != duplicate { // what makes a table changes no rows
 		err = doubt
 	}
 	return n, err
