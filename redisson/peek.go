@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/latchkey-go/latchkey/lock"
-	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
 // Peek returns what an Acquire of r that does not wait would return now, and nil if it would get the lock. It is one question
@@ -21,7 +20,7 @@ func (c *Client) Peek(ctx context.Context, r lock.Request) error {
 		return err
 	}
 	switch a := c.query(ctx, peekCall(name, r)); {
-	case transport.WrongType(a.Err): // of all that this package makes, that can be a semaphore
+	case a.WrongType(): // of all that this package makes, that can be a semaphore
 		return fmt.Errorf("%w: %w", &lock.KindError{Held: lock.Permit, Wanted: r.Kind}, a.Err)
 	case a.Err != nil:
 		return a.Err

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/latchkey-go/latchkey/internal/reply"
 )
 
 // ErrPending says that Redis has not answered a change, such as a Release, and that the client goes on trying to have it
@@ -163,7 +163,7 @@ func (c *Client) remove(ctx context.Context, keys ...string) (bool, error) {
 	return err == nil && a.Values[0] > 0, err
 }
 
-// final reports whether a call that failed with err would fail again, as far as time goes. Memory may become free.
+// final reports whether a call that failed with err would fail again, as far as time goes. A shortage may end.
 func final(err error) bool {
-	return lasting(err) && !redis.HasErrorPrefix(err, "OOM")
+	return lasting(err) && !reply.Classify(err).Passes
 }

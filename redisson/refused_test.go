@@ -118,7 +118,7 @@ func refusedWaiters(t *testing.T, spoil, cure []any) {
 
 // Nor is a user who may not, or a command that a server does not have.
 func TestMissingPermissionIsRefused(t *testing.T) {
-	s := redistest.Start(t, "--rename-command", "EVAL", "")
+	s := redistest.Start(t)
 	admin := s.Client(t)
 	for name, rules := range map[string][]any{
 		"none":     {"~*", "&*", "+ping", "+hello", "+client"},
@@ -136,7 +136,9 @@ func TestMissingPermissionIsRefused(t *testing.T) {
 	t.Run("password", func(t *testing.T) {
 		checkAllRefused(t, onClient(t, s.Client(t, func(o *redis.Options) { o.Username, o.Password = "none", "wrong" })))
 	})
-	t.Run("unknown command", func(t *testing.T) { checkAllRefused(t, newClient(t, s)) })
+	t.Run("unknown command", func(t *testing.T) {
+		checkAllRefused(t, newClient(t, redistest.Start(t, "--rename-command", "EVAL", "")))
+	})
 }
 
 // What may pass by itself stays an outage.

@@ -90,10 +90,8 @@ func (a *app) unanswered(err error) error {
 
 // refusal marks what a plain client of Redis was told about its credentials: the locks' client does so by itself.
 func refusal(err error) error {
-	for _, prefix := range []string{"NOAUTH", "WRONGPASS", "NOPERM"} {
-		if strings.HasPrefix(err.Error(), prefix) {
-			return fmt.Errorf("%w: %w", lock.ErrRefused, err)
-		}
+	if reply.Classify(err).Refused {
+		return fmt.Errorf("%w: %w", lock.ErrRefused, err)
 	}
 	return err
 }

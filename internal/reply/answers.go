@@ -13,38 +13,48 @@ type Class struct {
 	Type      string // for telemetry: error.type
 	Repeat    bool   // the same question may get an answer soon
 	Elsewhere bool   // this connection leads to the wrong server, or to one that is not ready: a fresh one may lead to the right one
+	Passes    bool   // a shortage, which somebody has to end, or which ends by itself later
 	Refused   bool   // the same question is refused until somebody changes the program, the server or the data
 	Incurable bool   // and no operator of the server can see to it: the key holds something else, or the server has no such command
+
+	NoScript, NoRight, NoCommand, WrongType bool // the causes that somebody acts on
 }
 
-// The classes of what a server says instead of an answer. In none of them has a command or script changed anything: a server
-// refuses a script as a whole, or at its first write.
+// The classes of what a server says instead of an answer. It has run nothing then, as it refuses a script as a whole, or at its first write;
+// and our scripts look at all keys before they write. Only noRight and the mistakes can end a script that has written.
 var (
 	elsewhere  = Class{Type: "not_ready", Repeat: true, Elsewhere: true}
 	noReplicas = Class{Type: "no_replicas", Repeat: true, Elsewhere: true}
 	notReady   = Class{Type: "not_ready", Repeat: true}
-	noMemory   = Class{Type: "no_memory"}
-	noDisk     = Class{Type: "no_disk"}
-	noRight    = Class{Type: "refused", Refused: true}
-	wrongType  = Class{Type: "refused", Refused: true, Incurable: true}
+	noMemory   = Class{Type: "no_memory", Passes: true}
+	noDisk     = Class{Type: "no_disk", Passes: true}
+	noLogin    = Class{Type: "refused", Refused: true}
+	noRight    = Class{Type: "refused", Refused: true, NoRight: true}
+	wrongType  = Class{Type: "refused", Refused: true, Incurable: true, WrongType: true}
+	noCommand  = Class{Type: "refused", Refused: true, Incurable: true, NoCommand: true}
+	mistake    = Class{Type: "refused", Refused: true, Incurable: true}
+	noScript   = Class{Type: "_OTHER", NoScript: true}
 	other      = Class{Type: "_OTHER"}
 )
 
-// said is the one table of these answers. testdata/answers has what each version of each server really says; a test classifies it all.
-// The code comes first, or behind other words where a script met the answer: servers before version 7 wrap it.
+// said is the one table of these answers: by code, or by words whose case differs between servers. What each server really says is in
+// testdata/answers; a test classifies it all. docs/operations/redis.md has the table for operators.
 var said = []struct {
 	words string
 	class Class
 }{
 	{"READONLY", elsewhere}, {"MASTERDOWN", elsewhere}, {"LOADING", elsewhere}, {"NOREPLICAS", noReplicas},
-	{"CLUSTERDOWN", notReady}, {"TRYAGAIN", notReady}, {"MOVED", notReady}, {"ASK", notReady}, {"BUSY", notReady}, {"ERR max number of clients", notReady},
+	{"CLUSTERDOWN", notReady}, {"TRYAGAIN", notReady}, {"MOVED", notReady}, {"ASK", notReady}, {"BUSY", notReady},
+	{"OOM", noMemory}, {"MISCONF", noDisk}, {"NOSCRIPT", noScript},
+	{"NOAUTH", noLogin}, {"WRONGPASS", noLogin}, {"NOPERM", noRight}, {"WRONGTYPE", wrongType}, {"CROSSSLOT", mistake},
+	{"max number of clients", notReady}, {"script killed by user", other},
 	// A key is missing while its slot is on the move.
-	{"ttempted to access a non local key", notReady}, {"ndeclared keys were accessed during rehashing of the slot", notReady},
-	{"OOM", noMemory}, {"MISCONF", noDisk},
-	{"NOPERM", noRight}, {"NOAUTH", noRight}, {"WRONGPASS", noRight}, {"invalid password", noRight}, {"The user executing the script can't", noRight},
-	{"WRONGTYPE", wrongType}, {"is not a number", wrongType}, {"is not an integer", wrongType}, // and the scripts', too
+	{"attempted to access a non local key", notReady}, {"undeclared keys were accessed during rehashing of the slot", notReady},
+	{"invalid password", noLogin}, {"the user executing the script can't", noRight}, {"acl failure in script", noRight},
+	{"unknown command", noCommand}, {"unknown redis command", noCommand}, {"unknown subcommand", noCommand},
+	{"is not a number", mistake}, {"is not an integer", mistake}, {"is not a valid float", mistake}, // and the scripts', too
 	{oneNode{}.Error(), wrongType},
-	{"unknown command", wrongType}, {"Unknown Redis command", wrongType},
+	{"EXECABORT", other}, // without a cause that is in this table
 }
 
 // Classify returns the class of err, which is not nil. What no server has said is an answer that did not come.
@@ -53,25 +63,28 @@ func Classify(err error) Class {
 	if !ok {
 		return Class{Type: "no_answer", Repeat: MayHaveRun(err) || errors.Is(err, redis.ErrPoolTimeout)}
 	}
-	text := reply.Error()
-	for _, s := range said {
-		if says(text, s.words) {
-			return s.class
-		}
-	}
-	return other
+	class, _ := find(reply.Error())
+	return class
 }
 
-// says reports whether a server's text is that of a table's row.
+// find returns the class of a server's text, and whether the table has it.
+func find(text string) (class Class, known bool) {
+	for _, s := range said {
+		if says(text, s.words) {
+			return s.class, true
+		}
+	}
+	return other, false
+}
+
+// says reports whether a server's text is that of a row. A code can come behind other words, in a transaction or where a script met it:
+// servers before version 7 wrap it.
 func says(text, words string) bool {
-	code, _, _ := strings.Cut(words, " ")
-	if code != strings.ToUpper(code) || code == "ERR" {
-		return strings.Contains(text, words)
+	if words == strings.ToLower(words) {
+		return strings.Contains(strings.ToLower(text), words)
 	}
-	if rest, ok := strings.CutPrefix(text, words); ok {
-		return rest == "" || rest[0] == ' '
-	}
-	return strings.Contains(text, "user_script") && (strings.Contains(text, "-"+words+" ") || strings.Contains(text, ": "+words+" "))
+	wrapped := strings.Contains(text, "user_script") || strings.HasPrefix(text, "EXECABORT ")
+	return strings.HasPrefix(text+" ", words+" ") || wrapped && (strings.Contains(text, "-"+words+" ") || strings.Contains(text, ": "+words+" "))
 }
 
 // oneNode is what a client of one server is told that leads to a cluster.

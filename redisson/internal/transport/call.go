@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/reply"
@@ -53,9 +52,12 @@ func (a Answer) Failed() bool {
 	return a.Err != nil && (!reply.IsReply(a.Err) || reply.Classify(a.Err).Repeat)
 }
 
+// WrongType reports whether the server said that a key does not hold what the script works on.
+func (a Answer) WrongType() bool { return a.Err != nil && reply.Classify(a.Err).WrongType }
+
 // Gone reports whether a holder was not there any more. It is also Gone when a stranger has written a value of another type over
 // the lock.
-func (a Answer) Gone() bool { return a.Err == nil && a.Values[0] == 0 || WrongType(a.Err) }
+func (a Answer) Gone() bool { return a.Err == nil && a.Values[0] == 0 || a.WrongType() }
 
 // ErrNoAnswer is the outage error: Redis did not answer in time.
 var ErrNoAnswer = errors.New("no answer from Redis")
@@ -151,7 +153,7 @@ func (r *Road) performOne(ctx *deadline, via sender, cl Call) Answer {
 }
 
 // unknown reports whether the server does not have the script.
-func (a Answer) unknown() bool { return a.Err != nil && redis.HasErrorPrefix(a.Err, "NOSCRIPT") }
+func (a Answer) unknown() bool { return a.Err != nil && reply.Classify(a.Err).NoScript }
 
 // elsewhere reports whether the connection leads to the wrong server, or to one that is not ready. Nothing has run.
 func (a Answer) elsewhere() bool { return a.Err != nil && reply.Classify(a.Err).Elsewhere }
@@ -302,12 +304,6 @@ func (d *deadline) Err() error {
 // tried several times; in a cluster, another one may have taken its place.
 func (r *Road) repeatable(err error) bool {
 	return !errors.Is(err, ErrNotReplicated) && (reply.Classify(err).Repeat || r.topology.Stale(err))
-}
-
-// WrongType reports whether err is the server's word that a key does not hold what the script works on. Servers before
-// version 7 wrap it in other words.
-func WrongType(err error) bool {
-	return reply.IsReply(err) && strings.Contains(err.Error(), "WRONGTYPE")
 }
 
 func later(a, b time.Time) time.Time {

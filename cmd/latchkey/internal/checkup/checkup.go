@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -97,11 +98,11 @@ func (s *server) reach() error {
 }
 
 // denied reports whether an error says that this user may not ask.
-func denied(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOPERM") }
+func denied(err error) bool { return err != nil && reply.Classify(err).NoRight }
 
 // unknownCommand reports whether the server does not have a command, or has it under another name.
 func unknownCommand(err error) bool {
-	return err != nil && (strings.HasPrefix(err.Error(), "ERR unknown") || strings.HasPrefix(err.Error(), "ERR Unknown"))
+	return err != nil && reply.Classify(err).NoCommand
 }
 
 // mayNot reports what could not be looked at.
