@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,7 +33,7 @@ func playAll(ctx context.Context, c config, worlds []plan, out io.Writer) (*sums
 		wg.Go(func() {
 			room <- struct{}{}
 			defer func() { <-room }()
-			errs[i] = playOne(ctx, c, p, say)
+			errs[i] = playOne(ctx, c, &p, say)
 			if leftOut(errs[i]) {
 				say("%-9s %v", p.name, errs[i])
 				errs[i] = nil
@@ -61,13 +62,14 @@ func leftOut(err error) bool {
 	return errors.Is(err, errNoJava) && !strings.Contains(os.Getenv("LATCHKEY_REQUIRE"), "redisson") || errors.Is(err, clock.ErrNoCompiler)
 }
 
-// playOne plays all kinds of fault of one world, in an order that the seed says.
-func playOne(ctx context.Context, c config, p plan, say func(string, ...any)) error {
-	w, err := build(ctx, p, c.dir, c.seed, say)
+// playOne plays all kinds of fault of one world that its servers can have, in an order that the seed says. The others are struck off its plan.
+func playOne(ctx context.Context, c config, p *plan, say func(string, ...any)) error {
+	w, err := build(ctx, *p, c.dir, c.seed, say)
 	if err != nil {
 		return err
 	}
 	defer w.stop()
+	p.kinds = slices.DeleteFunc(p.kinds, func(k kind) bool { return k.command != "" && !w.offers(ctx, k.command) })
 	for done := false; !done; done = w.sections() >= c.sections {
 		w.rng.Shuffle(len(p.kinds), func(i, j int) { p.kinds[i], p.kinds[j] = p.kinds[j], p.kinds[i] })
 		for _, k := range p.kinds {

@@ -23,6 +23,8 @@ type kind struct {
 	keys int
 	// without is a sort of lock that is not played.
 	without string
+	// command is one without which servers can't have it; it may be empty.
+	command string
 	// lost says that the servers lose data by it.
 	lost bool
 	// kills says that workers are killed by it.

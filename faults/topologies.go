@@ -210,15 +210,8 @@ func (w *world) masters(ctx context.Context) (all []*server.Server) {
 
 // The kinds of fault of a cluster. Those by which a replica becomes a master may lose data.
 var clusterKinds = []kind{
-	{name: "slots migrate", strike: func(ctx context.Context, s *stage) error {
-		for i := range 12 {
-			key := s.order.Mix[i%len(s.order.Mix)]
-			if err := s.migrate(ctx, s.keyOf(key, i%s.order.Keys)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}},
+	{name: "slots migrate", strike: migrate(moveByKey)},
+	{name: "slots migrate at once", command: "cluster|migrateslots", strike: migrate(moveAtOnce)},
 	{name: "cluster master stopped", lost: true, strike: func(ctx context.Context, s *stage) error {
 		m, err := s.anyMaster(ctx)
 		if err != nil {
@@ -260,6 +253,12 @@ var clusterKinds = []kind{
 	}},
 }
 
+// offers reports whether the servers know a command.
+func (w *world) offers(ctx context.Context, command string) bool {
+	known, err := w.servers[0].Admin.Do(ctx, "command", "info", command).Slice()
+	return err == nil && len(known) == 1 && known[0] != nil
+}
+
 func (s *stage) anyMaster(ctx context.Context) (*server.Server, error) {
 	all := s.masters(ctx)
 	if len(all) == 0 {
@@ -273,23 +272,58 @@ func (s *stage) keyOf(kind string, i int) string {
 	return fmt.Sprintf("r%d:%s:%d", s.order.Round, worker.Names(kind), i)
 }
 
-// migrate moves the slot of a key to another master, with a pause while it is on the move.
-func (s *stage) migrate(ctx context.Context, key string) error {
-	slot, err := s.servers[0].Admin.ClusterKeySlot(ctx, key).Result()
-	if err != nil {
-		return err
+// migrate moves the slots of some keys that are in use to other masters, one after the other, in the given way.
+func migrate(move func(ctx context.Context, s *stage, slot int64, from, to *server.Server) error) func(context.Context, *stage) error {
+	return func(ctx context.Context, s *stage) error {
+		for i := range 12 {
+			key := s.order.Mix[i%len(s.order.Mix)]
+			slot, err := s.servers[0].Admin.ClusterKeySlot(ctx, s.keyOf(key, i%s.order.Keys)).Result()
+			if err != nil {
+				return err
+			}
+			from, to, err := s.movers(ctx, slot)
+			if err != nil {
+				return err
+			}
+			if err := move(ctx, s, slot, from, to); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
+}
+
+// movers are the master of a slot, and another one.
+func (s *stage) movers(ctx context.Context, slot int64) (from, to *server.Server, err error) {
 	masters := s.masters(ctx)
 	parts, err := masters[0].Admin.ClusterSlots(ctx).Result() //nolint:staticcheck // it is what go-redis itself asks
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	i := slices.IndexFunc(parts, func(p redis.ClusterSlot) bool { return int64(p.Start) <= slot && slot <= int64(p.End) })
 	j := slices.IndexFunc(masters, func(v *server.Server) bool { return i >= 0 && v.Addr == parts[i].Nodes[0].Addr })
 	if j < 0 {
-		return fmt.Errorf("nobody has slot %d", slot)
+		return nil, nil, fmt.Errorf("nobody has slot %d", slot)
 	}
-	from, to := masters[j], masters[(j+1)%len(masters)]
+	return masters[j], masters[(j+1)%len(masters)], nil
+}
+
+// moveAtOnce moves a slot as Valkey does from version 9 on: all keys change their master at the same time.
+func moveAtOnce(ctx context.Context, s *stage, slot int64, from, to *server.Server) error {
+	id, err := to.Admin.Do(ctx, "cluster", "myid").Text()
+	if err := errors.Join(err, admin(ctx, from, "cluster", "migrateslots", "slotsrange", slot, slot, "node", id)); err != nil {
+		return err
+	}
+	err = until(ctx, "the slot has moved", func() bool {
+		moves, err := from.Admin.Do(ctx, "cluster", "getslotmigrations").Slice()
+		return err == nil && len(moves) > 0 && strings.Contains(fmt.Sprint(moves[0]), "success")
+	})
+	sleep(ctx, s.between(5, 150))
+	return errors.Join(err, until(ctx, "the cluster is whole", func() bool { return s.whole(ctx) }))
+}
+
+// moveByKey moves a slot key by key, with a pause while it is on the move.
+func moveByKey(ctx context.Context, s *stage, slot int64, from, to *server.Server) error {
 	fromID, err1 := from.Admin.Do(ctx, "cluster", "myid").Text()
 	toID, err2 := to.Admin.Do(ctx, "cluster", "myid").Text()
 	if err := errors.Join(err1, err2, admin(ctx, to, "cluster", "setslot", slot, "importing", fromID),
@@ -302,7 +336,7 @@ func (s *stage) migrate(ctx context.Context, key string) error {
 		keys, err := from.Admin.ClusterGetKeysInSlot(ctx, int(slot), 100).Result()
 		if err != nil || len(keys) == 0 {
 			err = errors.Join(err, admin(ctx, to, "cluster", "setslot", slot, "node", toID), admin(ctx, from, "cluster", "setslot", slot, "node", toID))
-			for _, m := range masters {
+			for _, m := range s.masters(ctx) {
 				err = errors.Join(err, admin(ctx, m, "cluster", "setslot", slot, "node", toID))
 			}
 			return err
