@@ -20,42 +20,31 @@ type Class struct {
 	NoScript, NoRight, NoCommand, WrongType bool // the causes that somebody acts on
 }
 
-// The classes of what a server says instead of an answer. It has run nothing then, as it refuses a script as a whole, or at its first write;
-// and our scripts look at all keys before they write. Only noRight and the mistakes can end a script that has written.
-var (
-	elsewhere  = Class{Type: "not_ready", Repeat: true, Elsewhere: true}
-	noReplicas = Class{Type: "no_replicas", Repeat: true, Elsewhere: true}
-	notReady   = Class{Type: "not_ready", Repeat: true}
-	noMemory   = Class{Type: "no_memory", Passes: true}
-	noDisk     = Class{Type: "no_disk", Passes: true}
-	noLogin    = Class{Type: "refused", Refused: true}
-	noRight    = Class{Type: "refused", Refused: true, NoRight: true}
-	wrongType  = Class{Type: "refused", Refused: true, Incurable: true, WrongType: true}
-	noCommand  = Class{Type: "refused", Refused: true, Incurable: true, NoCommand: true}
-	mistake    = Class{Type: "refused", Refused: true, Incurable: true}
-	noScript   = Class{Type: "_OTHER", NoScript: true}
-	other      = Class{Type: "_OTHER"}
-)
-
-// said is the one table of these answers: by code, or by words whose case differs between servers. What each server really says is in
-// testdata/answers; a test classifies it all. docs/operations/redis.md has the table for operators.
+// said is the one table of what servers say instead of an answer, by codes, in capitals, and by words, whose case differs between servers. What
+// each server really says is in testdata/answers; a test classifies it all. docs/operations/redis.md has the table for operators.
+//
+// Nothing has run then: a server refuses a script as a whole, or at its first write, and our scripts look at all keys before they write. Only
+// a missing right and a mistake can end a script that has written.
 var said = []struct {
-	words string
+	texts string
 	class Class
 }{
-	{"READONLY", elsewhere}, {"MASTERDOWN", elsewhere}, {"LOADING", elsewhere}, {"NOREPLICAS", noReplicas},
-	{"CLUSTERDOWN", notReady}, {"TRYAGAIN", notReady}, {"MOVED", notReady}, {"ASK", notReady}, {"BUSY", notReady},
-	{"OOM", noMemory}, {"MISCONF", noDisk}, {"NOSCRIPT", noScript},
-	{"NOAUTH", noLogin}, {"WRONGPASS", noLogin}, {"NOPERM", noRight}, {"WRONGTYPE", wrongType}, {"CROSSSLOT", mistake},
-	{"max number of clients", notReady}, {"script killed by user", other},
-	// A key is missing while its slot is on the move.
-	{"attempted to access a non local key", notReady}, {"undeclared keys were accessed during rehashing of the slot", notReady},
-	{"invalid password", noLogin}, {"the user executing the script can't", noRight}, {"acl failure in script", noRight},
-	{"unknown command", noCommand}, {"unknown redis command", noCommand}, {"unknown subcommand", noCommand},
-	{"is not a number", mistake}, {"is not an integer", mistake}, {"is not a valid float", mistake}, // and the scripts', too
-	{oneNode{}.Error(), wrongType},
-	{"EXECABORT", other}, // without a cause that is in this table
+	{"READONLY|MASTERDOWN|LOADING", Class{Type: "not_ready", Repeat: true, Elsewhere: true}},
+	{"NOREPLICAS", Class{Type: "no_replicas", Repeat: true, Elsewhere: true}},
+	{"CLUSTERDOWN|TRYAGAIN|MOVED|ASK|BUSY|max number of clients", Class{Type: "not_ready", Repeat: true}},
+	{"access a non local key|accessed during rehashing of the slot", Class{Type: "not_ready", Repeat: true}}, // a key is missing
+	{"OOM", Class{Type: "no_memory", Passes: true}},
+	{"MISCONF", Class{Type: "no_disk", Passes: true}},
+	{"NOSCRIPT", Class{Type: otherType, NoScript: true}},
+	{"NOAUTH|WRONGPASS|invalid password", Class{Type: "refused", Refused: true}},
+	{"NOPERM|the user executing the script can't|acl failure in script", Class{Type: "refused", Refused: true, NoRight: true}},
+	{"WRONGTYPE", Class{Type: "refused", Refused: true, Incurable: true, WrongType: true}},
+	{"unknown command|unknown redis command|unknown subcommand", Class{Type: "refused", Refused: true, Incurable: true, NoCommand: true}},
+	{"CROSSSLOT|one node of a redis cluster|is not a number|is not an integer|is not a valid float", Class{Type: "refused", Refused: true, Incurable: true}}, // also our scripts' words
+	{"EXECABORT|script killed by user", Class{Type: otherType}},                                                                  // a transaction's cause stands above
 }
+
+const otherType = "_OTHER" // what OpenTelemetry calls it
 
 // Classify returns the class of err, which is not nil. What no server has said is an answer that did not come.
 func Classify(err error) Class {
@@ -70,11 +59,13 @@ func Classify(err error) Class {
 // find returns the class of a server's text, and whether the table has it.
 func find(text string) (class Class, known bool) {
 	for _, s := range said {
-		if says(text, s.words) {
-			return s.class, true
+		for words := range strings.SplitSeq(s.texts, "|") {
+			if says(text, words) {
+				return s.class, true
+			}
 		}
 	}
-	return other, false
+	return Class{Type: otherType}, false
 }
 
 // says reports whether a server's text is that of a row. A code can come behind other words, in a transaction or where a script met it:

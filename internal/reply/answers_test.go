@@ -7,6 +7,22 @@ import (
 	"testing"
 )
 
+// The classes that answers can have.
+var (
+	elsewhere  = Class{Type: "not_ready", Repeat: true, Elsewhere: true}
+	noReplicas = Class{Type: "no_replicas", Repeat: true, Elsewhere: true}
+	notReady   = Class{Type: "not_ready", Repeat: true}
+	noMemory   = Class{Type: "no_memory", Passes: true}
+	noDisk     = Class{Type: "no_disk", Passes: true}
+	noLogin    = Class{Type: "refused", Refused: true}
+	noRight    = Class{Type: "refused", Refused: true, NoRight: true}
+	wrongType  = Class{Type: "refused", Refused: true, Incurable: true, WrongType: true}
+	noCommand  = Class{Type: "refused", Refused: true, Incurable: true, NoCommand: true}
+	mistake    = Class{Type: "refused", Refused: true, Incurable: true}
+	noScript   = Class{Type: "_OTHER", NoScript: true}
+	other      = Class{Type: "_OTHER"}
+)
+
 // meant are the classes that the answers have to have, by the beginning of the situation in which a server gives them.
 var meant = []struct {
 	situation string
