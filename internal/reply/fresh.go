@@ -1,6 +1,7 @@
 package reply
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -12,7 +13,8 @@ import (
 // that it has, while the address leads to the new one. go-redis drops a connection with an answer such as READONLY, so whoever asks again
 // comes through, one answer for each old connection; but not before a new master is there.
 type Fresh struct {
-	options redis.Options
+	client  *redis.Client
+	options redis.Options // of one with a single connection
 
 	mu     sync.Mutex
 	asked  time.Time     // when a fresh connection was last asked
@@ -20,15 +22,11 @@ type Fresh struct {
 	asking chan struct{} // closed when that is known; nil if nobody asks
 }
 
-// A Verdict says what to do after an answer of the wrong server.
-type Verdict int
-
-// The verdicts of Fresh.
-const (
-	Answered Verdict = iota // the fresh connection has answered
-	Again                   // the connection was an old one: ask again at once
-	Pause                   // fresh connections lead there, too
-)
+// Sender is a client or a connection.
+type Sender interface {
+	Process(ctx context.Context, cmd redis.Cmder) error
+	Pipeline() redis.Pipeliner
+}
 
 // freshFor is how long it counts that a fresh connection led to the right server: older ones are gone by then.
 const freshFor = 100 * time.Millisecond
@@ -40,38 +38,52 @@ func NewFresh(client *redis.Client) *Fresh {
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 	o.ClientSideCache, o.ClientSideCacheConfig, o.PushNotificationProcessor = nil, nil, nil
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return &Fresh{options: o}
+	return &Fresh{client: client, options: o}
 }
 
-// After is called with an answer of the wrong server to a question that was sent then. It has ask repeat the question over a connection that
-// nobody has used, unless somebody else does so, for whom it waits until by. ask reports whether that led to the wrong server, too.
-func (f *Fresh) After(sent, by time.Time, ask func(*redis.Client) (wrong bool)) Verdict {
-	for {
+// Repeat is called with an answer of the wrong server to a question that was sent then. It has ask repeat the question at once, over a
+// connection that nobody has used, and over those of the client while such a one leads to the right server. It returns once ask reports
+// that the answer was not of the wrong server, or when fresh connections lead there, too: then a pause makes sense.
+func (f *Fresh) Repeat(ctx context.Context, sent time.Time, ask func(Sender) (wrong bool)) {
+	for ctx.Err() == nil {
 		f.mu.Lock()
-		asking := f.asking
+		asking, old := f.asking, !f.wrong && time.Since(f.asked) < freshFor
 		switch {
-		case asking != nil:
-		case f.wrong && f.asked.After(sent):
+		case asking == nil && f.wrong && f.asked.After(sent):
 			f.mu.Unlock()
-			return Pause
-		case !f.wrong && time.Since(f.asked) < freshFor:
-			f.mu.Unlock()
-			return Again
-		default:
+			return
+		case asking == nil && !old:
 			f.asking = make(chan struct{})
 			f.mu.Unlock()
-			return f.ask(ask)
+			f.askFresh(ask)
+			return
 		}
 		f.mu.Unlock()
-		select {
-		case <-asking:
-		case <-time.After(time.Until(by)):
-			return Pause
+		if asking != nil { // somebody else does
+			by, _ := ctx.Deadline()
+			select {
+			case <-asking:
+			case <-ctx.Done():
+			case <-time.After(time.Until(by)):
+				return
+			}
+		} else if sent = time.Now(); !f.askOld(ctx, ask) {
+			return
 		}
 	}
 }
 
-func (f *Fresh) ask(ask func(*redis.Client) (wrong bool)) Verdict {
+// askOld asks over a connection of the pool, which is closed if it leads to the wrong server: go-redis itself does so for READONLY only.
+func (f *Fresh) askOld(ctx context.Context, ask func(Sender) (wrong bool)) (wrong bool) {
+	conn := f.client.Conn()
+	defer conn.Close()
+	if wrong = ask(conn); wrong {
+		_ = conn.Process(ctx, redis.NewCmd(ctx, "quit"))
+	}
+	return wrong
+}
+
+func (f *Fresh) askFresh(ask func(Sender) (wrong bool)) {
 	o := f.options
 	client := redis.NewClient(&o)
 	wrong := ask(client)
@@ -81,5 +93,4 @@ func (f *Fresh) ask(ask func(*redis.Client) (wrong bool)) Verdict {
 	f.asked, f.wrong = time.Now(), wrong
 	close(f.asking)
 	f.asking = nil
-	return Answered
 }

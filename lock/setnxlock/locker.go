@@ -3,6 +3,7 @@ package setnxlock
 import (
 	"fmt"
 
+	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/leases"
 	"github.com/redis/go-redis/v9"
@@ -33,7 +34,10 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 }
 
 func newStore(rdb redis.UniversalClient, t texts) leases.Store {
-	s := &store{rdb, t}
+	s := &store{rdb: rdb, texts: t}
+	if client, ok := rdb.(*redis.Client); ok {
+		s.fresh = reply.NewFresh(client)
+	}
 	if t.channel == nil {
 		return s
 	}

@@ -12,7 +12,8 @@ import (
 
 // store is a leases.Store. Its texts say how locks are written.
 type store struct {
-	rdb redis.UniversalClient
+	rdb   redis.UniversalClient
+	fresh *reply.Fresh // nil in a cluster
 	texts
 }
 
@@ -89,7 +90,14 @@ const firstPause, longestPause = 5 * time.Millisecond, 200 * time.Millisecond
 // that it takes the lock again when it has been released.
 func (s *store) ask(ctx context.Context, sc *script, repeat bool, e *leases.Entry, args ...any) (a answer, doubt bool, err error) {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		a, err = s.askOnce(ctx, sc, e, args)
+		sent := time.Now()
+		a, err = s.askOnce(ctx, s.rdb, sc, e, args)
+		if s.fresh != nil && elsewhere(err) {
+			s.fresh.Repeat(ctx, sent, func(via reply.Sender) (wrong bool) {
+				a, err = s.askOnce(ctx, via, sc, e, args)
+				return elsewhere(err)
+			})
+		}
 		if err == nil {
 			return a, doubt, nil
 		}
@@ -100,21 +108,24 @@ func (s *store) ask(ctx context.Context, sc *script, repeat bool, e *leases.Entr
 	}
 }
 
+// elsewhere reports whether a server said that the connection leads to the wrong one, or to one that is not ready. Nothing has run.
+func elsewhere(err error) bool { return err != nil && reply.Classify(err).Elsewhere }
+
 // askOnce sends the digest of a script, and the script itself only if the server does not know it.
-func (s *store) askOnce(ctx context.Context, sc *script, e *leases.Entry, args []any) (answer, error) {
-	a, err := s.send(ctx, "evalsha", sc.digest, e, args)
+func (s *store) askOnce(ctx context.Context, via reply.Sender, sc *script, e *leases.Entry, args []any) (answer, error) {
+	a, err := s.send(ctx, via, "evalsha", sc.digest, e, args)
 	if err != nil && reply.Classify(err).NoScript {
-		a, err = s.send(ctx, "eval", sc.source, e, args)
+		a, err = s.send(ctx, via, "eval", sc.source, e, args)
 	}
 	return a, err
 }
 
-func (s *store) send(ctx context.Context, name, code string, e *leases.Entry, args []any) (answer, error) {
+func (s *store) send(ctx context.Context, via reply.Sender, name, code string, e *leases.Entry, args []any) (answer, error) {
 	cmd := single{redis.NewCmd(ctx, append([]any{name, code, 1, s.keyOf(e.Key)}, args...)...)}
 	cmd.SetFirstKeyPos(3)
-	_ = s.rdb.Process(ctx, cmd) // the command has the error, too
+	_ = via.Process(ctx, cmd) // the command has the error, too
 	a, err := readAnswer(cmd.Cmd)
-	if _, one := s.rdb.(*redis.Client); one {
+	if s.fresh != nil {
 		err = reply.Alone(err)
 	}
 	return a, err

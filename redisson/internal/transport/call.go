@@ -77,44 +77,20 @@ const (
 // perform makes one attempt at each call, all in one round trip. An answer that says that the connection leads to the wrong server is no
 // attempt: these calls are asked again at once, as long as a fresh connection leads to the right one. go-redis repeats nothing by itself:
 // only a client that knows of an earlier attempt can distinguish the two.
-func (r *Road) perform(ctx *deadline, via sender, calls []Call) []Answer {
+func (r *Road) perform(ctx *deadline, via reply.Sender, calls []Call) []Answer {
 	answers := r.performOnce(ctx, via, calls)
-	for range r.workers { // connections, each of which may be an old one
-		if r.fresh == nil || !slices.ContainsFunc(answers, Answer.elsewhere) || ctx.Err() != nil {
-			break
-		}
-		sent, verdict := answers[0].Sent, reply.Again
-		answers = redo(calls, answers, Answer.elsewhere, func(calls []Call) (again []Answer) {
-			verdict = r.fresh.After(sent, ctx.at, func(fresh *redis.Client) (wrong bool) {
-				again = r.performOnce(ctx, fresh, calls)
-				return slices.ContainsFunc(again, Answer.elsewhere)
-			})
-			if verdict == reply.Again {
-				again = r.performAndDrop(ctx, calls)
-			}
-			return again
+	if r.fresh != nil && slices.ContainsFunc(answers, Answer.elsewhere) {
+		r.fresh.Repeat(ctx, answers[0].Sent, func(via reply.Sender) (wrong bool) {
+			answers = redo(calls, answers, Answer.elsewhere, func(calls []Call) []Answer { return r.performOnce(ctx, via, calls) })
+			return slices.ContainsFunc(answers, Answer.elsewhere)
 		})
-		if verdict != reply.Again {
-			break
-		}
-	}
-	return answers
-}
-
-// performAndDrop performs calls over a connection of the pool, which is closed if it leads to the wrong server.
-func (r *Road) performAndDrop(ctx *deadline, calls []Call) []Answer {
-	conn := r.topology.Node("").Conn()
-	defer conn.Close()
-	answers := r.performOnce(ctx, conn, calls)
-	if slices.ContainsFunc(answers, Answer.elsewhere) {
-		_ = conn.Process(ctx, redis.NewCmd(ctx, "quit")) // go-redis itself drops it for READONLY only
 	}
 	return answers
 }
 
 // performOnce makes one attempt at each call. What the server did not know the script of, it asks again, with the whole text. Only that:
 // others have run, and a release that runs once more would find nothing, as if the lock had been lost.
-func (r *Road) performOnce(ctx *deadline, via sender, calls []Call) []Answer {
+func (r *Road) performOnce(ctx *deadline, via reply.Sender, calls []Call) []Answer {
 	if len(calls) == 1 {
 		return []Answer{r.performOne(ctx, via, calls[0])}
 	}
@@ -144,7 +120,7 @@ func redo(calls []Call, answers []Answer, wrong func(Answer) bool, do func([]Cal
 }
 
 // performOne is performOnce for one call.
-func (r *Road) performOne(ctx *deadline, via sender, cl Call) Answer {
+func (r *Road) performOne(ctx *deadline, via reply.Sender, cl Call) Answer {
 	a := r.attemptOne(ctx, via, cl, evalsha)
 	if a.unknown() {
 		a = r.attemptOne(ctx, via, cl, eval)
@@ -162,7 +138,7 @@ func (a Answer) elsewhere() bool { return a.Err != nil && reply.Classify(a.Err).
 var evalsha, eval any = "evalsha", "eval"
 
 // attempt sends calls once.
-func (r *Road) attempt(ctx *deadline, via sender, calls []Call, name any) []Answer {
+func (r *Road) attempt(ctx *deadline, via reply.Sender, calls []Call, name any) []Answer {
 	sent := time.Now()
 	publish, err := r.topology.Publish(ctx)
 	var failed error
@@ -206,7 +182,7 @@ func (r *Road) attempt(ctx *deadline, via sender, calls []Call, name any) []Answ
 }
 
 // attemptOne sends a call once.
-func (r *Road) attemptOne(ctx *deadline, via sender, cl Call, name any) Answer {
+func (r *Road) attemptOne(ctx *deadline, via reply.Sender, cl Call, name any) Answer {
 	if l, online, ask := r.confirms(cl); l != nil && (online > 0 || ask != nil || r.replicas.Count > 0) {
 		return r.attempt(ctx, via, []Call{cl}, name)[0]
 	}

@@ -1,12 +1,12 @@
 package transport
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -47,12 +47,6 @@ type session struct {
 	since time.Time // when it was borrowed
 	used  time.Time
 	bound deadline // of the question under way
-}
-
-// sender is a client or a session.
-type sender interface {
-	Process(ctx context.Context, cmd redis.Cmder) error
-	Pipeline() redis.Pipeliner
 }
 
 const (
@@ -210,7 +204,7 @@ func (r *Road) end(l *lane, ss *session, sent time.Time, qs []*question, answers
 }
 
 // via is what a worker sends through that may have a session.
-func (r *Road) via(ss *session) sender {
+func (r *Road) via(ss *session) reply.Sender {
 	if ss != nil {
 		return ss
 	}

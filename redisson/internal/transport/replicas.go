@@ -109,7 +109,7 @@ func online(ask *single) (n int, err error) {
 }
 
 // confirm has replicas confirm what calls have taken over a connection: WAIT speaks of the writes of its own one. One is for all of them.
-func (r *Road) confirm(ctx *deadline, conn sender, l *lane, online int, calls []Call, answers []Answer) {
+func (r *Road) confirm(ctx *deadline, conn reply.Sender, l *lane, online int, calls []Call, answers []Answer) {
 	want := max(1, r.replicas.Count)
 	within := max(time.Millisecond, min(r.replicas.Timeout, time.Until(ctx.at)-sweepInterval)) // so that the asker hears of it
 	wait := single{redis.NewCmd(ctx, "wait", want, within.Milliseconds())}
@@ -136,7 +136,7 @@ func (r *Road) confirm(ctx *deadline, conn sender, l *lane, online int, calls []
 }
 
 // alone reports whether a master whose replicas have not confirmed has none any more, or the user may not ask for them.
-func (r *Road) alone(ctx *deadline, conn sender, l *lane, err error) bool {
+func (r *Road) alone(ctx *deadline, conn reply.Sender, l *lane, err error) bool {
 	if err != nil {
 		refused := reply.IsReply(err) && reply.Classify(err).Refused
 		if refused {
@@ -157,7 +157,7 @@ func (r *Road) alone(ctx *deadline, conn sender, l *lane, err error) bool {
 
 // pinned returns what sends all that it is given to the key's master over one connection, and gives that back when it is released. It is nil
 // where the master is not known.
-func (r *Road) pinned(via sender, key string) (conn sender, release func()) {
+func (r *Road) pinned(via reply.Sender, key string) (conn reply.Sender, release func()) {
 	node, one := via.(*redis.Client)
 	if _, many := via.(*redis.ClusterClient); many {
 		node = r.topology.Node(key)
