@@ -20,18 +20,18 @@ var (
 	lockAcquire = taking("4d89af8281209c5f5f90c1b6e479c421011019e2", "token", "lock_acquire")
 	lockUpdate  = load("506f67a9e254a85e9a58eb9a915593ecb129a45b", "token", "lock_update")
 	lockRelease = load("e0daf8f10ea9f1230713f903fba9fb4779533e8f", "lock_release")
-	lockForce   = listing("fa8e4838101ee3d0bc4c6d622158d7969d741a0e", "force_prelude", "lock_force")
+	lockForce   = listing("18f8b1e32a96975cc890159a1b70a25597d4d56d", "force_prelude", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 
 	fairAcquire = taking("7154d8add75abe7be6d8ab8d42a41b1786eab891", "fair_prelude", "fair_acquire")
 	fairRelease = load("38f014a21d7e2016b0ef6ba00efd3ddca5f9765d", "fair_prelude", "fair_release")
-	fairForce   = listing("b689680cb8afc61e844fed6b6402399ae2b30e58", "force_prelude", "fair_prelude", "fair_force")
+	fairForce   = listing("b29fc3279b41c65c5154ae3aea23161e840388d1", "force_prelude", "fair_prelude", "fair_force")
 
 	readAcquire  = taking("420ff70fc9be1c3a957896422125938555045603", "read_acquire")
 	writeAcquire = taking("aa39f88482a3c560f41d5c437dd5bc178611b4f1", "write_acquire")
 	rwUpdate     = load("01cb89e6aa0e8cecce9e7cfe34782e7e17cf5d50", "rw_update")
 	rwRelease    = load("5b76be3a01165a7e7a713344d3206653d09f9394", "rw_release")
-	rwForce      = listing("84689077e86ad9aa68b9199deff863ba09a3c863", "force_prelude", "rw_force")
+	rwForce      = listing("786d4e27163492fa919a51070f492cc79409b727", "force_prelude", "rw_force")
 
 	permitAcquire = taking("09aada61e683140f62c4032f54c9f91a078f9233", "permit_prelude", "permit_acquire")
 	permitUpdate  = load("bd6670b1ed090f56f33909cac24cfe6e6d650934", "permit_prelude", "permit_update")
@@ -66,7 +66,7 @@ var (
 	newestAnnounce = load("be8e6e5789637debee76156619847410df52f95a", "receipt", "newest_announce")
 	newestLook     = load("4b89d836fa4bac4b9a0afb238dbeacbbde106891", "newest_look")
 
-	anyForce   = listing("5c3daf2239df37b6a570583d803fbc385a108b06", "force_prelude", "object", "fair_prelude", "any_force")
+	anyForce   = listing("7b0f5c30c80964fe8ba8fe0d40282ab293565066", "force_prelude", "object", "fair_prelude", "any_force")
 	clientShow = load("2f0423ef6c1b8bfffefedc97131e01c332b45bf3", "client_show")
 	clientWho  = listing("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who")
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
