@@ -35,16 +35,14 @@ var said = []struct {
 	{"access a non local key|accessed during rehashing of the slot", Class{Type: "not_ready", Repeat: true}}, // a key is missing
 	{"OOM", Class{Type: "no_memory", Passes: true}},
 	{"MISCONF", Class{Type: "no_disk", Passes: true}},
-	{"NOSCRIPT", Class{Type: otherType, NoScript: true}},
+	{"NOSCRIPT", Class{Type: "_OTHER", NoScript: true}},
 	{"NOAUTH|WRONGPASS|invalid password", Class{Type: "refused", Refused: true}},
 	{"NOPERM|the user executing the script can't|acl failure in script", Class{Type: "refused", Refused: true, NoRight: true}},
 	{"WRONGTYPE", Class{Type: "refused", Refused: true, Incurable: true, WrongType: true}},
 	{"unknown command|unknown redis command|unknown subcommand", Class{Type: "refused", Refused: true, Incurable: true, NoCommand: true}},
 	{"CROSSSLOT|one node of a redis cluster|is not a number|is not an integer|is not a valid float", Class{Type: "refused", Refused: true, Incurable: true}}, // also our scripts' words
-	{"EXECABORT|script killed by user", Class{Type: otherType}},                                                                  // a transaction's cause stands above
+	{"EXECABORT|script killed by user", Class{Type: "_OTHER"}},                                                                                               // a transaction's cause stands above
 }
-
-const otherType = "_OTHER" // what OpenTelemetry calls it
 
 // Classify returns the class of err, which is not nil. What no server has said is an answer that did not come.
 func Classify(err error) Class {
@@ -65,7 +63,7 @@ func find(text string) (class Class, known bool) {
 			}
 		}
 	}
-	return Class{Type: otherType}, false
+	return Class{Type: "_OTHER"}, false
 }
 
 // says reports whether a server's text is that of a row. A code can come behind other words, in a transaction or where a script met it:

@@ -47,19 +47,13 @@ func NewFresh(client *redis.Client) *Fresh {
 func (f *Fresh) Repeat(ctx context.Context, sent time.Time, ask func(Sender) (wrong bool)) {
 	for ctx.Err() == nil {
 		f.mu.Lock()
-		asking, old := f.asking, !f.wrong && time.Since(f.asked) < freshFor
-		switch {
-		case asking == nil && f.wrong && f.asked.After(sent):
-			f.mu.Unlock()
-			return
-		case asking == nil && !old:
+		asking, wrong, right := f.asking, f.wrong && f.asked.After(sent), !f.wrong && time.Since(f.asked) < freshFor
+		if asking == nil && !wrong && !right {
 			f.asking = make(chan struct{})
-			f.mu.Unlock()
-			f.askFresh(ask)
-			return
 		}
 		f.mu.Unlock()
-		if asking != nil { // somebody else does
+		switch {
+		case asking != nil: // by somebody else
 			by, _ := ctx.Deadline()
 			select {
 			case <-asking:
@@ -67,7 +61,14 @@ func (f *Fresh) Repeat(ctx context.Context, sent time.Time, ask func(Sender) (wr
 			case <-time.After(time.Until(by)):
 				return
 			}
-		} else if sent = time.Now(); !f.askOld(ctx, ask) {
+		case right:
+			if sent = time.Now(); !f.askOld(ctx, ask) {
+				return
+			}
+		default:
+			if !wrong {
+				f.askFresh(ask)
+			}
 			return
 		}
 	}
