@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -36,6 +37,19 @@ func processCPU(tb testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
+// serverCPU is how much time of a processor the server has used.
+func serverCPU(tb testing.TB, s *redistest.Server) (total time.Duration) {
+	tb.Helper()
+	for line := range strings.Lines(s.Client(tb).Info(tb.Context(), "cpu").Val()) {
+		if name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name == "used_cpu_user" || name == "used_cpu_sys" {
+			seconds, err := strconv.ParseFloat(value, 64)
+			check(tb, err)
+			total += time.Duration(seconds * float64(time.Second))
+		}
+	}
+	return total
+}
+
 // searched is a search among many keys of others.
 type searched struct {
 	objects []redisson.Object
@@ -50,7 +64,7 @@ func searchAmong(t *testing.T, c *redisson.Client, servers []*redistest.Server) 
 	cpu := func() time.Duration {
 		total := processCPU(t)
 		for _, s := range servers {
-			total += s.CPU(t)
+			total += serverCPU(t, s)
 		}
 		return total
 	}

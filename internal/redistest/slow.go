@@ -55,39 +55,19 @@ func slowOnce(tb testing.TB, f func(), servers []*Server) (commands []string) {
 	return commands
 }
 
-// CPU is how much time of a processor the server has used.
-func (s *Server) CPU(tb testing.TB) time.Duration {
-	tb.Helper()
-	var total float64
-	for _, name := range []string{"used_cpu_user", "used_cpu_sys"} {
-		seconds, err := strconv.ParseFloat(s.info(tb, "cpu", name), 64)
-		if err != nil {
-			tb.Fatalf("redistest: %s: %v", name, err)
-		}
-		total += seconds
-	}
-	return time.Duration(total * float64(time.Second))
-}
-
 // waited is how long the server could have run and did not, where Linux says so.
 func (s *Server) waited(tb testing.TB) time.Duration {
 	tb.Helper()
-	text, err := os.ReadFile("/proc/" + s.info(tb, "server", "process_id") + "/schedstat")
+	info, err := s.Client(tb).Info(context.Background(), "server").Result()
+	if err != nil {
+		tb.Fatalf("redistest: %v", err)
+	}
+	_, pid, _ := strings.Cut(info, "\nprocess_id:")
+	pid, _, _ = strings.Cut(pid, "\r")
+	text, err := os.ReadFile("/proc/" + pid + "/schedstat")
 	if fields := strings.Fields(string(text)); err == nil && len(fields) > 1 {
 		ns, _ := strconv.ParseInt(fields[1], 10, 64)
 		return time.Duration(ns)
 	}
 	return 0
-}
-
-// info is a line of INFO.
-func (s *Server) info(tb testing.TB, section, name string) string {
-	tb.Helper()
-	text, err := s.Client(tb).Info(context.Background(), section).Result()
-	if err != nil {
-		tb.Fatalf("redistest: %v", err)
-	}
-	_, text, _ = strings.Cut(text, "\n"+name+":")
-	text, _, _ = strings.Cut(text, "\r")
-	return text
 }
