@@ -65,8 +65,9 @@
 // Redis is silent, and the error of an outage once Redis has been silent for Timeout; so it outlasts a short failover.
 //
 // What Redis refuses for good is no outage, and nobody waits for it: a key that holds something else, a user without permission,
-// wrong credentials, an unknown command. Such errors of all methods match lock.ErrRefused. A Redis without memory (OOM), that
-// can't write (MISCONF, READONLY), starts (LOADING) or moves a slot (TRYAGAIN) may be ready soon; that is an outage.
+// wrong credentials, an unknown command. Such errors of all methods match lock.ErrRefused. A Redis without memory (OOM) or that
+// can't write (MISCONF) is an outage at once. One that was demoted (READONLY), lacks replicas (NOREPLICAS), starts (LOADING) or moves a slot
+// (TRYAGAIN) may be ready soon: it is asked again, and an outage after [Timeout].
 //
 // # What cannot
 //

@@ -210,3 +210,21 @@ func TestRemaining(t *testing.T) {
 	}
 	_ = lost.Release(t.Context())
 }
+
+// What is given back while Redis is full is given back once it has room again, also on a version that says so in words of its own.
+func TestReleaseOutlastsAShortage(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	sem := newClient(t, s).Semaphore("s")
+	check(t, second(sem.TrySetPermits(t.Context(), 1)))
+	check(t, sem.Acquire(t.Context(), 1))
+	check(t, s.Client(t).ConfigSet(t.Context(), "maxmemory", "1").Err())
+	if err := sem.Release(t.Context(), 1); !errors.Is(err, redisson.ErrPending) {
+		t.Fatalf("Release of a permit = %v, want ErrPending", err)
+	}
+	check(t, s.Client(t).ConfigSet(t.Context(), "maxmemory", "0").Err())
+	eventually(t, "the permit is back", func() bool {
+		n, err := sem.AvailablePermits(t.Context())
+		return n == 1 && err == nil
+	})
+}
