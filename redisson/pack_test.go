@@ -215,9 +215,13 @@ func testForbiddenLock(t *testing.T, delay time.Duration) {
 	if err := admin.ScriptLoad(t.Context(), lockUpdate.Source).Err(); err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(s.Client(t, func(o *redis.Options) {
-		o.Addr, o.Username, o.Password, o.MinIdleConns = p.Addr, "till", "secret", 5
-	}), WatchdogTimeout(3*time.Second))
+	rdb := s.Client(t, func(o *redis.Options) {
+		o.Addr, o.Username, o.Password, o.MinIdleConns = p.Addr, "till", "secret", 10
+	})
+	for rdb.PoolStats().IdleConns < 10 {
+		time.Sleep(time.Millisecond)
+	}
+	c, err := New(rdb, WatchdogTimeout(3*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

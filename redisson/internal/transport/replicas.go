@@ -111,7 +111,7 @@ func online(ask *single) (n int, err error) {
 // confirm has replicas confirm what calls have taken over a connection: WAIT speaks of the writes of its own one. One is for all of them.
 func (r *Road) confirm(ctx *deadline, conn reply.Sender, l *lane, online int, calls []Call, answers []Answer) {
 	want := max(1, r.replicas.Count)
-	within := max(time.Millisecond, min(r.replicas.Timeout, time.Until(ctx.at)-sweepInterval)) // so that the asker hears of it
+	within := max(time.Millisecond, min(r.replicas.Timeout, time.Until(ctx.at)*4/5)) // so that the asker hears of it
 	wait := single{redis.NewCmd(ctx, "wait", want, within.Milliseconds())}
 	err := surviving(func() { _ = conn.Process(ctx, wait) })
 	got, waited := wait.Int()
