@@ -1,8 +1,12 @@
 package guard_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +14,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
@@ -84,6 +89,47 @@ func TestKeyOfAnotherType(t *testing.T) {
 	}
 	if e := seen.only(t); e.Outcome != guard.OutcomeFault {
 		t.Errorf("event %+v, want the outcome fault", e)
+	}
+}
+
+// The line on a lock that was lost because the password was rolled says so, also where several locks were to be renewed together.
+func TestLogNamesTheRolledPassword(t *testing.T) {
+	s := redistest.Start(t)
+	admin := s.Client(t)
+	client, err := redisson.Open("redis://:old@"+s.Addr, redisson.WatchdogTimeout(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	do := func(args ...any) {
+		if err := admin.Do(t.Context(), args...).Err(); err != nil {
+			t.Error(err)
+		}
+	}
+	do("config", "set", "requirepass", "old")
+	var log bytes.Buffer
+	settle, _ := guarded(t, client, func(ctx context.Context, o Order) (string, error) {
+		if o.ID == "1" {
+			do("config", "set", "requirepass", "new")
+			do("client", "kill", "type", "normal", "skipme", "yes")
+		}
+		<-ctx.Done()
+		return "", context.Cause(ctx)
+	}, guard.Log(slog.New(slog.NewTextHandler(&log, nil))))
+	var calls sync.WaitGroup
+	for _, id := range []string{"3", "2", "1"} {
+		calls.Go(func() {
+			if id == "1" {
+				time.Sleep(200 * time.Millisecond) // the others have their locks
+			}
+			if _, err := settle(t.Context(), Order{ID: id}); !errors.Is(err, guard.ErrLost) || !errors.Is(err, lock.ErrRefused) {
+				t.Errorf("settle = %v, want ErrLost for ErrRefused", err)
+			}
+		})
+	}
+	calls.Wait()
+	if text := log.String(); strings.Count(text, "outcome=lost") != 3 || strings.Count(text, "WRONGPASS") < 3 {
+		t.Errorf("want three lines on locks that were lost for WRONGPASS: %s", text)
 	}
 }
 
