@@ -61,7 +61,7 @@ func briefly(d time.Duration) string {
 
 // bad are the outcomes in which a guard could not do its job.
 var bad = map[string]bool{
-	guard.OutcomeOutage: true, guard.OutcomeUnsupported: true, guard.OutcomeFault: true, guard.OutcomeLost: true,
+	guard.OutcomeOutage: true, guard.OutcomeOverload: true, guard.OutcomeUnsupported: true, guard.OutcomeFault: true, guard.OutcomeLost: true,
 	guard.OutcomeMaxHold: true, guard.OutcomePanic: true,
 }
 

@@ -111,6 +111,9 @@ func TestPolicies(t *testing.T) {
 		{down, []guard.Option{guard.Outage(guard.RunUnlocked)}, "unlocked", nil, guard.OutcomeUnlocked},
 		{down, []guard.Option{guard.Busy(guard.RunUnlocked)}, "", guard.ErrOutage, guard.OutcomeOutage},
 		{down, []guard.Option{fallback}, "fallback for 7", guard.ErrOutage, guard.OutcomeFallback},
+		// Overload is an outage to who calls, and has an outcome of its own.
+		{lock.ErrOverload, nil, "", guard.ErrOutage, guard.OutcomeOverload},
+		{lock.ErrOverload, []guard.Option{fallback}, "fallback for 7", guard.ErrOutage, guard.OutcomeFallback},
 		// The lock service's own timeouts are not the caller's.
 		{context.DeadlineExceeded, nil, "", guard.ErrOutage, guard.OutcomeOutage},
 		// Nothing but a change of the program helps, so no policy may paper over it.

@@ -20,7 +20,8 @@ var (
 	// ErrBusy is lock.ErrBusy: others held a lock for as long as the guard was ready to wait. Nothing ran; retry later.
 	ErrBusy = lock.ErrBusy
 	// ErrOutage says that the lock service, or a service that a function of a template or a KeyFunc asked and whose error
-	// matches ErrOutage, could not answer. Nothing ran; retry later.
+	// matches ErrOutage, could not answer. Nothing ran; retry later. It matches lock.ErrOverload, too, where this process asked for too
+	// much at once.
 	ErrOutage = errors.New("guard: lock service did not answer")
 	// ErrLost is lock.ErrLost: a lock ended while the work ran, so that another holder may have run beside it. Some or all
 	// of the work was done: look before retrying. If the work failed too, its error matches as well. The work's context
@@ -98,11 +99,19 @@ func (e *Error) Unwrap() []error {
 func classify(err error) (outcome string, sentinel error) {
 	switch {
 	case errors.Is(err, ErrOutage):
-		return OutcomeOutage, ErrOutage
+		return outage(err), ErrOutage
 	case errors.Is(err, ErrKey), errors.Is(err, keyexpr.ErrValue):
 		return OutcomeKey, ErrKey
 	}
 	return OutcomeFault, ErrFault
+}
+
+// outage is the outcome of an ErrOutage with that cause.
+func outage(cause error) string {
+	if errors.Is(cause, lock.ErrOverload) {
+		return OutcomeOverload
+	}
+	return OutcomeOutage
 }
 
 // factOf returns the name of the fact that err is about, or an empty text.

@@ -19,6 +19,7 @@ const (
 	OutcomeKey            = "key"             // ErrKey
 	OutcomeBusy           = "busy"            // ErrBusy
 	OutcomeOutage         = "outage"          // ErrOutage
+	OutcomeOverload       = "overload"        // ErrOutage that is lock.ErrOverload
 	OutcomeUnsupported    = "unsupported"     // ErrUnsupported
 	OutcomeFault          = "fault"           // ErrFault
 	OutcomeLost           = "lost"            // ErrLost, but for MaxHold
@@ -31,7 +32,7 @@ const (
 var outcomes = [...]string{
 	OutcomeOK, OutcomeError, OutcomePanic, OutcomeConditionFalse, OutcomeOff, OutcomeShadow,
 	OutcomeSkipped, OutcomeUnlocked, OutcomeFallback,
-	OutcomeKey, OutcomeBusy, OutcomeOutage, OutcomeUnsupported, OutcomeFault, OutcomeLost, OutcomeMaxHold,
+	OutcomeKey, OutcomeBusy, OutcomeOutage, OutcomeOverload, OutcomeUnsupported, OutcomeFault, OutcomeLost, OutcomeMaxHold,
 	OutcomeDraining, OutcomeReplaced, OutcomeCanceled,
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Log writes a line to l for each call, at a level that says who should look:
 //
-//	ERROR  the guard could not do its job: lost, max_hold, outage, unsupported, fault, panic
+//	ERROR  the guard could not do its job: lost, max_hold, outage, overload, unsupported, fault, panic
 //	WARN   the guard did not do its job, as a Policy let it: unlocked; skipped, fallback and shadow, unless the lock was
 //	       only busy; a lock could not be given back
 //	INFO   the guard did its job, and the work did not run: busy, key, canceled, draining, replaced; skipped, fallback and
@@ -213,6 +213,8 @@ func logMessage(outcome string) string {
 		return "guard: the caller left before the work began"
 	case OutcomeOutage:
 		return "guard: refused, the lock service did not answer"
+	case OutcomeOverload:
+		return "guard: refused, too many calls at once"
 	case OutcomeUnsupported, OutcomeFault, OutcomePanic:
 		return "guard: failed"
 	}

@@ -60,7 +60,7 @@ func (c *call) refuse(err error, t *task) (ran bool, outcome string, _ error) {
 	case errors.Is(err, lock.ErrLost):
 		err = &early{err}
 	}
-	return c.instead(c.spec.Outage, OutcomeOutage, c.fail(ErrOutage, err), t)
+	return c.instead(c.spec.Outage, outage(err), c.fail(ErrOutage, err), t)
 }
 
 // instead does what policy says in place of the work, or refuses the call.

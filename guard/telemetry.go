@@ -149,15 +149,15 @@ func (e *Event) refusedBy() string {
 			return r.outcome
 		}
 	}
-	return ""
+	return outage(refused.Cause)
 }
 
 var refusals = [...]struct {
 	sentinel error
 	outcome  string
 }{
-	{ErrBusy, OutcomeBusy}, {ErrOutage, OutcomeOutage}, {ErrKey, OutcomeKey}, {ErrFault, OutcomeFault},
-	{ErrUnsupported, OutcomeUnsupported},
+	{ErrBusy, OutcomeBusy}, {ErrKey, OutcomeKey}, {ErrFault, OutcomeFault}, {ErrUnsupported, OutcomeUnsupported},
+	{nil, OutcomeOutage}, {nil, OutcomeOverload}, // see outage
 }
 
 // acquired notes in the span that the call has its locks.
@@ -178,7 +178,7 @@ func released(span trace.Span, err error, hold time.Duration) {
 	case errors.Is(err, lock.ErrLost):
 		attrs = append(attrs, attribute.String(attrErrorType, OutcomeLost))
 	case err != nil:
-		attrs = append(attrs, attribute.String(attrErrorType, OutcomeOutage))
+		attrs = append(attrs, attribute.String(attrErrorType, outage(err)))
 	}
 	span.AddEvent(eventReleased, trace.WithAttributes(attrs...))
 }

@@ -65,6 +65,7 @@ func label(set attribute.Set, key attribute.Key) string {
 func TestTelemetry(t *testing.T) {
 	const secret = "customer-4711"
 	leaky := fmt.Errorf("WRONGTYPE %s", secret)
+	crowded := fmt.Errorf("%w: %s", lock.ErrOverload, secret)
 	loses := func(l *spy) { l.failing = map[string]error{"order:" + secret: lock.ErrLost} }
 	refuses := func(err error) func(*spy) {
 		return func(l *spy) { l.refuse = map[string]error{"order:" + secret: err} }
@@ -84,10 +85,12 @@ func TestTelemetry(t *testing.T) {
 		{guard.OutcomeConditionFalse, "", false, false, settled, nil, []guard.Option{guard.When("req.Free")}},
 		{guard.OutcomeBusy, "", false, false, settled, refuses(lock.ErrBusy), nil},
 		{guard.OutcomeOutage, "", true, false, settled, refuses(leaky), nil},
+		{guard.OutcomeOverload, "", true, false, settled, refuses(crowded), nil},
 		{guard.OutcomeUnsupported, "", true, false, settled, refuses(lock.ErrUnsupported), nil},
 		{guard.OutcomeSkipped, "outage", false, false, settled, refuses(leaky), []guard.Option{guard.Outage(guard.Skip)}},
 		{guard.OutcomeSkipped, "busy", false, false, settled, refuses(lock.ErrBusy), []guard.Option{guard.Busy(guard.Skip)}},
 		{guard.OutcomeUnlocked, "outage", false, false, settled, refuses(leaky), []guard.Option{guard.Outage(guard.RunUnlocked)}},
+		{guard.OutcomeUnlocked, "overload", false, false, settled, refuses(crowded), []guard.Option{guard.Outage(guard.RunUnlocked)}},
 		{guard.OutcomeLost, "", true, true, settled, loses, nil},
 	}
 	for _, tt := range tests {

@@ -28,6 +28,8 @@ var (
 	// of its configuration and no outage: nobody should wait for its end, or go on without the lock. What passes by itself,
 	// such as a service that is short of memory, starts or has lost its master, is an outage and no refusal.
 	ErrRefused = errors.New("lock: refused by the lock service")
+	// ErrOverload says that an outage is the caller's own: so much was asked at once that there was no connection in time.
+	ErrOverload = errors.New("lock: too many calls at once")
 	// ErrReplaced says that a newer call came for the same key. It is the cause with which a turn ends; see the method Replace
 	// at [Locker]. It does not match ErrLost: what the call holds, it holds until it releases it.
 	ErrReplaced = errors.New("lock: replaced by a newer call")
@@ -68,15 +70,12 @@ func (e *BusyError) Error() string {
 		text += fmt.Sprintf(", remaining lease %v", e.Remaining)
 	}
 	text += ")"
-	holder := ""
+	who := map[bool]string{true: "another call under the same outer hold", false: "a call of this process"}[e.Related]
 	if e.Holder != "" {
-		holder = " (" + e.Holder + ")"
+		who += " (" + e.Holder + ")"
 	}
-	switch {
-	case e.Related:
-		text += ": another call under the same outer hold" + holder + "; to re-enter, pass on its context"
-	case e.Here:
-		text += ": a call of this process" + holder + "; to re-enter, pass on its context"
+	if e.Related || e.Here {
+		text += ": " + who + "; to re-enter, pass on its context"
 	}
 	return text
 }

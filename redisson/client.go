@@ -91,7 +91,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c := &Client{rdb: rdb, id: newUUID(), timeout: s.timeout, mapName: s.mapName, fairWait: s.fairWait, tokenTTL: s.tokenTTL, spin: s.spin, stop: make(chan struct{}), metrics: m}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.topology = transport.Topology{Topology: pubsub.NewTopology(rdb, pubsub.Mode(s.sharded))}
-	c.road = transport.New(rdb, c.topology, transport.Settings{Timeout: s.timeout, Workers: s.workers, Bounded: s.bounded, Replicas: s.sync, Refuse: refused, Observer: m})
+	c.road = transport.New(rdb, c.topology, transport.Settings{Timeout: s.timeout, Workers: s.workers, Bounded: s.bounded, Replicas: s.sync, Refuse: refused, Overload: lock.ErrOverload, Observer: m})
 	c.claims = newClaims(s.watchdogTimeout, max(lateness, 2*s.timeout))
 	if s.named {
 		c.claims.badge = badge{key: clientName(c.id), text: newCard(s.name)}
@@ -100,7 +100,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.lines = lines{subscriber: c.subscriber, byID: map[lineID]*line{}}
 	c.waiters.mostOfKey, c.waiters.most = s.mostOfKey, s.mostWaiters
 	c.claims.metrics, c.waiters.metrics = m, m
-	m.watch(c.subscriber)
+	m.watch(c)
 	c.wg.Go(func() { c.watch(c.stop) })
 	return c, nil
 }
@@ -171,7 +171,7 @@ func (c *Client) attending(ctx context.Context) (context.Context, context.Cancel
 	}
 	later, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		if sleep(later, transport.GoneInterval) {
+		if transport.Sleep(later, transport.GoneInterval) {
 			end(context.Cause(ctx))
 		}
 	})

@@ -68,6 +68,7 @@
 // wrong credentials, an unknown command. Such errors of all methods match lock.ErrRefused. A Redis without memory (OOM) or that
 // can't write (MISCONF) is an outage at once. One that was demoted (READONLY), lacks replicas (NOREPLICAS), starts (LOADING) or moves a slot
 // (TRYAGAIN) may be ready soon: it is asked again, and an outage after [Timeout].
+// So it is to callers where they ask so much at once that there is no connection in time; then the error matches lock.ErrOverload.
 //
 // # What cannot
 //

@@ -228,17 +228,3 @@ func (ho *holder) attention() (at instant) {
 
 // inDoubt reports whether an attempt to enter may still arrive.
 func (ho *holder) inDoubt(now instant) bool { return ho.doubts > 0 && now < ho.doubtUntil }
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
 // How long a MultiLock that has some of its locks stays for the others: a random time from one to two of these, which
@@ -253,10 +254,10 @@ func (a *attempt) end() time.Time {
 	now := time.Now()
 	end := now.Add(a.patience)
 	if lease := a.request.Lease; lease > 0 {
-		end = earlier(end, now.Add(lease/10))
+		end = transport.Earlier(end, now.Add(lease/10))
 	}
 	if a.request.Wait >= 0 {
-		end = earlier(end, a.start.Add(a.request.Wait))
+		end = transport.Earlier(end, a.start.Add(a.request.Wait))
 	}
 	return end
 }

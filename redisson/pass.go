@@ -139,7 +139,7 @@ func (d departure) removed(ctx context.Context, err error) error {
 		if !errors.Is(err, lock.ErrLost) {
 			return err
 		}
-		return cmp.Or(context.Cause(ctx), transport.NoAnswer(d.hold.c.timeout))
+		return cmp.Or(context.Cause(ctx), d.hold.c.road.NoAnswer(d.hold.c.timeout))
 	}
 }
 
@@ -243,7 +243,7 @@ func (d departure) confirm(ctx context.Context) (err error) {
 			return a.Err
 		case now >= by:
 			c.claims.end()
-			return cmp.Or(context.Cause(ctx), transport.NoAnswer(c.timeout))
+			return cmp.Or(context.Cause(ctx), c.road.NoAnswer(c.timeout))
 		case known.brief:
 			select {
 			case <-known.changed:

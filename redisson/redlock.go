@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
 const (
@@ -156,7 +157,7 @@ func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redH
 		if wait >= 0 {
 			d = min(d, left)
 		}
-		if ctx.Err() != nil || !sleep(ctx, d) {
+		if ctx.Err() != nil || !transport.Sleep(ctx, d) {
 			return nil, context.Cause(ctx)
 		}
 	}

@@ -1,7 +1,6 @@
 package redisson
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -117,14 +116,4 @@ func refused(err error) error { return fmt.Errorf("redisson: %w: %w", lock.ErrRe
 func lasting(err error) bool {
 	return reply.IsReply(err) && !reply.Classify(err).Repeat || errors.Is(err, redis.ErrClosed) ||
 		errors.Is(err, lock.ErrUnsupported)
-}
-
-// sleep waits for d, and returns false if ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -169,7 +169,7 @@ func (w *waiter) until(n news, now time.Time) time.Time {
 	if n.silent.IsZero() {
 		n.silent = now
 	}
-	return earlier(w.start.Add(w.wait), n.silent.Add(w.c.timeout))
+	return transport.Earlier(w.start.Add(w.wait), n.silent.Add(w.c.timeout))
 }
 
 // outcome returns what the failure of a try means for the head of a line; the try began at asked. It is nil if Redis has answered
@@ -200,7 +200,7 @@ func (w *waiter) over(now time.Time) (at time.Time, err error) {
 	case n.heard && waited >= w.wait:
 		return at, w.busy()
 	case !n.heard && waited >= w.patience:
-		return at, transport.NoAnswer(waited)
+		return at, w.c.road.NoAnswer(waited)
 	case !n.heard && (w.patience < w.wait || waited >= w.wait):
 		return w.start.Add(w.patience), nil
 	}
@@ -252,7 +252,7 @@ func (w *waiter) sleep(changed <-chan struct{}, d time.Duration) error {
 			return err
 		}
 		var alarm <-chan time.Time
-		if left := earlier(wake, at).Sub(now); left < forever/2 {
+		if left := transport.Earlier(wake, at).Sub(now); left < forever/2 {
 			alarm = w.alarmIn(left)
 		}
 		select {

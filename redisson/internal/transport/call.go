@@ -62,11 +62,6 @@ func (a Answer) Gone() bool { return a.Err == nil && a.Values[0] == 0 || a.Wrong
 // ErrNoAnswer is the outage error: Redis did not answer in time.
 var ErrNoAnswer = errors.New("no answer from Redis")
 
-// NoAnswer is ErrNoAnswer of somebody who has waited for that long.
-func NoAnswer(after time.Duration) error {
-	return fmt.Errorf("redisson: %w within %v", ErrNoAnswer, after.Round(time.Millisecond))
-}
-
 // How a call is repeated: soon at first, then less often.
 const (
 	firstPause  = 8 * time.Millisecond
@@ -228,8 +223,11 @@ func (r *Road) read(s *Script, cmd single, sent time.Time, room *[]int64) Answer
 		if reply.MayHaveRun(a.Err) {
 			a.Doubts = 1
 		}
-		if reply.Classify(a.Err).Refused {
+		switch {
+		case reply.Classify(a.Err).Refused:
 			a.Err = r.refuse(a.Err)
+		case errors.Is(a.Err, redis.ErrPoolTimeout), errors.Is(a.Err, redis.ErrPoolExhausted):
+			a.Err = fmt.Errorf("%w: %w", r.overload, a.Err)
 		}
 	}
 	return a
@@ -282,22 +280,16 @@ func (r *Road) repeatable(err error) bool {
 	return !errors.Is(err, ErrNotReplicated) && (reply.Classify(err).Repeat || r.topology.Stale(err))
 }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-func earlier(a, b time.Time) time.Time {
+// Earlier returns the earlier of two times.
+func Earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
 	}
 	return a
 }
 
-// sleep waits for d, and returns false if ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
+// Sleep waits for d, and returns false if ctx ended first.
+func Sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
 		return true

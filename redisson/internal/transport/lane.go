@@ -29,10 +29,10 @@ type lane struct {
 	crowded bool        // by them
 	since   time.Time   // when they were last that many
 	workers int
-	idle    int  // workers that wait for a question
-	busy    int  // workers that wait for an answer
-	early   int  // of these, those whose question was sent before there was any answer
-	known   bool // there was one
+	idle    int       // workers that wait for a question
+	busy    int       // workers that wait for an answer
+	early   int       // of these, those whose question was sent before there was any answer
+	heard   time.Time // the last one; zero: none
 	quick   bool
 
 	followers followers
@@ -85,10 +85,10 @@ func (r *Road) send(q *question) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := r.laneLocked(q.calls[0].Keys[0])
-	q.lane = l
+	q.lane, q.asked = l, time.Now()
 	l.addLocked(1)
 	l.queue, r.open = append(l.queue, q), append(r.open, q)
-	r.sweepLocked(time.Now().Add(sweepInterval))
+	r.sweepLocked(q.asked.Add(sweepInterval))
 	r.callWorkersLocked(l)
 }
 
@@ -122,14 +122,18 @@ func (r *Road) work(l *lane) {
 		if len(qs) > 1 {
 			calls = make([]Call, 0, len(qs)+len(calls))
 			for _, q := range qs {
-				calls, until = append(calls, q.calls...), later(until, q.until)
+				if calls = append(calls, q.calls...); q.until.After(until) {
+					until = q.until
+				}
 			}
 		}
 		ss := r.newSession(l, calls)
 		sent, bound := time.Now(), deadlineAt(until)
 		answers := r.perform(&bound, r.via(ss), calls)
-		r.observer.Asked(sent, calls, answers)
 		r.end(l, ss, sent, qs, answers)
+		for i, cl := range calls {
+			r.observer.Asked(sent, cl, answers[i])
+		}
 	}
 }
 
@@ -159,7 +163,7 @@ func (r *Road) next(l *lane) (qs []*question) {
 		l.queue = l.queue[n:]
 		if len(qs) > 0 {
 			l.busy++
-			if qs[0].early = !l.known; qs[0].early {
+			if qs[0].early = l.heard.IsZero(); qs[0].early {
 				l.early++
 			}
 			r.callWorkersLocked(l)
@@ -172,6 +176,9 @@ func (r *Road) next(l *lane) (qs []*question) {
 func (r *Road) arriveLocked(l *lane, ss *session, sent time.Time, answered bool) {
 	now := time.Now()
 	l.busy--
+	if answered {
+		l.heard = now
+	}
 	l.quick = answered && now.Sub(sent) < quickAnswer
 	r.keepLocked(l, ss, now)
 	r.callWorkersLocked(l)
@@ -185,6 +192,7 @@ func (r *Road) end(l *lane, ss *session, sent time.Time, qs []*question, answers
 	for _, q := range qs {
 		own := answers[:len(q.calls)]
 		answers = answers[len(q.calls):]
+		r.judgeLocked(q, own)
 		if !q.over {
 			q.endLocked(own)
 		}
@@ -195,7 +203,6 @@ func (r *Road) end(l *lane, ss *session, sent time.Time, qs []*question, answers
 	if qs[0].early {
 		l.early--
 	}
-	l.known = l.known || answered
 	r.arriveLocked(l, ss, sent, answered)
 	r.unlock()
 	for _, f := range posted {
@@ -222,7 +229,7 @@ func (r *Road) askDirectly(now, by time.Time, cl Call) (a Answer, ok bool) {
 	}
 	ss.bound = deadlineAt(now.Add(directTimeout))
 	a = r.performOne(&ss.bound, ss, cl)
-	r.observer.AskedOne(now, cl, a)
+	r.observer.Asked(now, cl, a)
 	r.mu.Lock()
 	defer r.unlock()
 	l.addLocked(-1)

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -27,6 +29,7 @@ type Road struct {
 	workers  int // of a lane, at most
 	sessions int // of a lane, at most; 0 where go-redis can't be told to give up in time
 	refuse   func(error) error
+	overload error // an ErrNoAnswer, too
 	observer Observer
 	denied   sync.Once // somebody is told
 
@@ -37,7 +40,9 @@ type Road struct {
 	gone    []*session       // to be closed by unlock
 	open    []*question      // those that are not over, and those that have ended since the last sweep
 	sweeper *time.Timer
-	sweepAt time.Time // zero when nothing is to be swept
+	sweepAt time.Time     // zero when nothing is to be swept
+	late    time.Duration // of the last sweeps; that of each counts for half at the next
+	crowded time.Time     // when a question last ended as overload
 	closed  bool
 }
 
@@ -50,6 +55,7 @@ type question struct {
 
 	// Guarded by the road's mutex.
 	lane    *lane
+	asked   time.Time
 	by      time.Time // the deadline of the asker
 	sent    time.Time // zero before
 	early   bool      // as lane.early counts them
@@ -73,15 +79,14 @@ type Settings struct {
 	Bounded  bool              // go-redis gives up at the end of a context
 	Replicas Replicas          // that confirm what scripts take
 	Refuse   func(error) error // is the error for one with which a server refuses for good
+	Overload error             // is matched by the error of a question that got no connection in time
 	Observer Observer
 }
 
 // Observer is told what questions there are. Its methods are called without any mutex held.
 type Observer interface {
-	// Asked is told of calls that were sent together, and their answers.
-	Asked(sent time.Time, calls []Call, answers []Answer)
-	// AskedOne is Asked for one call.
-	AskedOne(sent time.Time, cl Call, a Answer)
+	// Asked is told of a call and its answer.
+	Asked(sent time.Time, cl Call, a Answer)
 	// Repeated is told of a call that is asked again.
 	Repeated(cl Call)
 }
@@ -89,6 +94,7 @@ type Observer interface {
 // New returns a Road to the servers of rdb.
 func New(rdb redis.UniversalClient, t Topology, s Settings) *Road {
 	r := &Road{rdb: rdb, topology: t, timeout: s.Timeout, replicas: s.Replicas, workers: s.Workers, refuse: s.Refuse, observer: s.Observer, lanes: map[string]*lane{}}
+	r.overload = fmt.Errorf("%w: %w", s.Overload, ErrNoAnswer)
 	if client, ok := rdb.(*redis.Client); ok {
 		r.fresh = reply.NewFresh(client)
 	}
@@ -120,12 +126,12 @@ func (r *Road) AskFrom(ctx context.Context, asked, by time.Time, cl Call) Answer
 		}
 		doubts += a.Doubts
 		a.Doubts = doubts
-		if a.Err != nil && ctx.Err() == nil && r.repeatable(a.Err) && time.Until(by) > pause && sleep(ctx, pause) {
+		if a.Err != nil && ctx.Err() == nil && r.repeatable(a.Err) && time.Until(by) > pause && Sleep(ctx, pause) {
 			r.observer.Repeated(cl)
 			continue
 		}
-		if errors.Is(a.Err, ErrNoAnswer) || a.Err != nil && !reply.IsReply(a.Err) && (ctx.Err() != nil || !time.Now().Before(by)) {
-			a.Err = cmp.Or(context.Cause(ctx), NoAnswer(time.Since(asked))) // go-redis may have noticed first
+		if over := ctx.Err() != nil || !time.Now().Before(by); errors.Is(a.Err, ErrNoAnswer) || a.Err != nil && over && !reply.IsReply(a.Err) {
+			a.Err = cmp.Or(context.Cause(ctx), r.NoAnswer(time.Since(asked))) // go-redis may have noticed first
 		}
 		return a
 	}
@@ -155,13 +161,7 @@ func (r *Road) AskTogether(ctx context.Context, by time.Time, calls []Call) (ans
 		r.send(q)
 	}
 	for _, q := range questions {
-		select {
-		case <-q.done:
-		case <-ctx.Done():
-			r.hurry(q)
-			<-q.done
-		}
-		answers = append(answers, q.answers...)
+		answers = append(answers, r.await(ctx, q)...)
 	}
 	return answers
 }
@@ -171,14 +171,23 @@ func (r *Road) askWorker(ctx context.Context, by time.Time, cl Call) Answer {
 	q := &question{one: [1]Call{cl}, until: by, by: by, done: r.dones.Get().(chan struct{})}
 	q.calls = q.one[:]
 	r.send(q)
+	answers := r.await(ctx, q)
+	r.dones.Put(q.done)
+	if q.sent.IsZero() && errors.Is(answers[0].Err, r.overload) { // no worker has told of it
+		r.observer.Asked(q.asked, cl, answers[0])
+	}
+	return answers[0]
+}
+
+// await returns the answers to q. It gives q up soon after the end of ctx.
+func (r *Road) await(ctx context.Context, q *question) []Answer {
 	select {
 	case <-q.done:
 	case <-ctx.Done():
 		r.hurry(q)
 		<-q.done
 	}
-	r.dones.Put(q.done)
-	return q.answers[0]
+	return q.answers
 }
 
 // endLocked ends q with these answers.
@@ -190,11 +199,11 @@ func (q *question) endLocked(answers []Answer) {
 	}
 }
 
-// giveUpLocked ends q without an answer. If it was sent, its calls may have run, or may run later.
-func (q *question) giveUpLocked() {
+// giveUpLocked ends q without an answer, for err. If it was sent, its calls may have run, or may run later.
+func (q *question) giveUpLocked(err error) {
 	answers := make([]Answer, len(q.calls))
 	for i := range answers {
-		answers[i].Err = ErrNoAnswer
+		answers[i].Err = err
 		if !q.sent.IsZero() {
 			answers[i].Doubts = 1
 		}
@@ -209,9 +218,9 @@ func (r *Road) hurry(q *question) {
 	switch {
 	case q.over:
 	case q.sent.IsZero():
-		q.giveUpLocked()
+		q.giveUpLocked(ErrNoAnswer)
 	default:
-		q.by = earlier(q.by, time.Now().Add(GoneInterval))
+		q.by = Earlier(q.by, time.Now().Add(GoneInterval))
 	}
 }
 
@@ -223,15 +232,18 @@ func (r *Road) sweepLocked(at time.Time) {
 	}
 }
 
-// sweep gives up the questions whose deadlines are over, and forgets those that have ended. It also looks after the lanes.
+// sweep gives up the questions whose deadlines are over, and forgets those that have ended. It also looks after the lanes. In a process that is
+// too busy, the answers that have arrived are read first.
 func (r *Road) sweep() {
+	runtime.Gosched()
 	r.mu.Lock()
 	defer r.unlock()
-	r.sweepAt = time.Time{}
 	now := time.Now()
+	r.late /= 2
+	r.late, r.sweepAt = r.lateLocked(now), time.Time{}
 	ended := func(q *question) bool {
 		if !q.over && !now.Before(q.by) {
-			q.giveUpLocked()
+			q.giveUpLocked(r.silenceLocked(q, now))
 		}
 		if !q.over && !q.sent.IsZero() && now.Sub(q.sent) > directTimeout {
 			q.lane.quick = false
