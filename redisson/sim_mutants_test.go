@@ -235,6 +235,23 @@ var simMutants = []mutant{
 		run:   "scene=plain,faults=rough", want: "believes|nobody has|keeps for another",
 	},
 
+	// Servers that are not ready.
+	{
+		name:  "an answer of a demoted server is followed by a pause",
+		edits: []edit{{"internal/transport/call.go", "r.fresh != nil && slices", "false && slices"}},
+		run:   "faults=demoted", want: "an outage without a fault|late|idle",
+	},
+	{
+		name:  "too few replicas are an answer for good",
+		edits: []edit{{"../internal/reply/answers.go", `Class{Type: "no_replicas", Repeat: true, Elsewhere: true}`, `Class{Type: "no_replicas"}`}},
+		run:   "faults=away", want: "an outage without a fault|late|idle",
+	},
+	{
+		name:  "a caller that leaves a server that is not ready hears of that",
+		edits: []edit{{"internal/transport/road.go", "ended && r.repeatable(a.Err)", "false"}},
+		run:   "faults=away", want: "an outage without a fault",
+	},
+
 	// Numbers.
 	{
 		name:  "one permit more than there are",

@@ -30,16 +30,15 @@ type simOptions struct {
 	bounds string // one of simBounds
 	ctx    string // go-redis' ContextTimeoutEnabled: "on", "off", or "slow", which is off with a long ReadTimeout
 
-	trace    bool          // print what happened
-	again    int           // how often TestSimRepeats runs each seed
-	verbose  bool          // print how often what was reached
-	until    bool          // stop at the first violation
-	parts    int           // processes to share the seeds
-	part     int           // the number of this one, from 1 on; 0 starts them all
-	most     time.Duration // start no seed after that; 0 is no limit
-	mutants  bool          // also find the mutants
-	mutant   string        // and of these, those whose names have this part
-	realtime bool          // on a real server
+	trace    bool   // print what happened
+	again    int    // how often TestSimRepeats runs each seed
+	verbose  bool   // print how often what was reached
+	until    bool   // stop at the first violation
+	parts    int    // processes to share the seeds
+	part     int    // the number of this one, from 1 on; 0 starts them all
+	mutants  bool   // also find the mutants
+	mutant   string // and of these, those whose names have this part
+	realtime bool   // on a real server
 }
 
 // parseSimOptions reads the variable.
@@ -84,8 +83,6 @@ func (o *simOptions) set(name, value string) (err error) {
 		o.parts, err = strconv.Atoi(value)
 	case "part":
 		o.part, err = strconv.Atoi(value)
-	case "most":
-		o.most, err = time.ParseDuration(value)
 	case "mutants":
 		o.mutants, o.mutant = true, value
 	case "real":
@@ -132,7 +129,7 @@ func (o simOptions) one(i int) simOptions {
 	if o.scene == "" {
 		o.scene = simCast[o.seed%uint64(len(simCast))]
 	}
-	open(&o.faults, "all", "all", "all", "rough", "rough", "lossy", "none")
+	open(&o.faults, "all", "all", "all", "rough", "rough", "lossy", "none", "demoted", "away")
 	open(&o.leases, "any", "any", "any", "renewed")
 	open(&o.ctx, "on", "on", "off", "slow")
 	open(&o.bounds, "strict")
@@ -150,6 +147,8 @@ var simFaults = map[string]sim.Faults{
 		Flush: 5 * time.Second, Silence: 15 * time.Second, Partition: 8 * time.Second, WindowMost: 6 * time.Second,
 		Clients: simClients, Span: 10 * time.Minute,
 	},
+	"demoted": {Demote: 2 * time.Second, Clients: simClients, Span: 10 * time.Minute},
+	"away":    {Away: 2 * time.Second, AwayMost: 300 * time.Millisecond, Clients: simClients, Span: 10 * time.Minute},
 	"lossy": {
 		LoseRequest: 0.15, LoseAnswer: 0.05, CutSubscription: 0.05, Late: 0.9, LateMost: 3 * simTimeout / 2, Tail: 0.01, Clients: simClients,
 	},

@@ -158,7 +158,7 @@ func (o *owner) weigh(what string, ctx context.Context, wait time.Duration, err 
 		o.w.net.Reach("context ended")
 	default:
 		o.w.net.Reach("outage")
-		if o.w.options.faults == "none" {
+		if f := o.w.options.faults; f == "none" || f == "demoted" || f == "away" { // which are bridged
 			o.w.judge.accuse("%s: an outage without a fault: %v", what, err)
 		}
 	}

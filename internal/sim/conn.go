@@ -21,6 +21,7 @@ type conn struct {
 	unsent     []byte // the beginning of a command
 	received   []byte // arrived, and not read yet
 	broken     error  // what Read returns after that
+	demoted    bool   // it leads to a replica
 	hole       bool   // nothing gets through any more, in either direction
 	closed     bool   // by the client
 	deadline   time.Time

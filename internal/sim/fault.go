@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -22,6 +23,9 @@ type Faults struct {
 	// Flush, Silence and Partition are how often, on the average, the server forgets its scripts, hears nobody for a while,
 	// and can't be reached by one of the clients; 0 is never.
 	Flush, Silence, Partition time.Duration
+	// Demote and Away are how often all connections lead to a replica from then on, where new ones lead to the master, and how often too few
+	// replicas are there for a write, for AwayMost at most.
+	Demote, Away, AwayMost time.Duration
 	// WindowMost is how long a silence or a partition lasts at most.
 	WindowMost time.Duration
 	// Clients is how many clients there are, from 0 on, and Span how long there are flushes, silences and partitions.
@@ -128,6 +132,8 @@ func (n *Network) plan() {
 		}
 	}
 	each(f.Flush, func(at time.Duration) { n.happenAt(at, &outcome{}, n.flush) })
+	each(f.Demote, func(at time.Duration) { n.happenAt(at, &outcome{}, n.demote) })
+	each(f.Away, func(at time.Duration) { n.away = append(n.away, window{-1, at, at + below(r, f.AwayMost)}) })
 	each(f.Silence, func(at time.Duration) {
 		n.windows = append(n.windows, window{-1, at, at + below(r, f.WindowMost)})
 	})
@@ -143,6 +149,24 @@ func (n *Network) flush() {
 	n.Reach("script flush")
 	n.note(-1, "runs", "script flush", "")
 	n.server.run(newPeer(), []string{"script", "flush"})
+}
+
+func (n *Network) demote() {
+	for _, c := range n.conns {
+		c.demoted = n.faults.Demote > 0 // or healed
+	}
+}
+
+// refusal is what a server says to a script that it can't run now, or "".
+func (n *Network) refusal(m *message) (answer string) {
+	now := n.Since()
+	switch {
+	case m.conn.demoted:
+		answer = "-READONLY You can't write against a read only replica.\r\n"
+	case slices.ContainsFunc(n.away, func(w window) bool { return w.from <= now && now < w.to }):
+		answer = "-NOREPLICAS Not enough good replicas to write.\r\n"
+	}
+	return answer
 }
 
 // held returns how long to wait before looking again whether the server hears a client; 0 is that it does.

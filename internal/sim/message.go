@@ -164,6 +164,10 @@ func (n *Network) execute(m *message, p *peer, late bool) string {
 	answers := make([]string, len(m.commands))
 	for _, i := range n.inOrder(m) {
 		args := m.commands[i]
+		if answers[i] = n.refusal(m); answers[i] != "" && strings.HasPrefix(args[0], "eval") {
+			n.Reach("refused by a server that is not ready")
+			continue
+		}
 		answer := n.server.run(p, args)
 		answers[i] = answer
 		n.note(m.client, "ran", n.names.command(m.client, args), "-> "+line(answer))

@@ -130,7 +130,8 @@ func (r *Road) AskFrom(ctx context.Context, asked, by time.Time, cl Call) Answer
 			r.observer.Repeated(cl)
 			continue
 		}
-		if over := ctx.Err() != nil || !time.Now().Before(by); errors.Is(a.Err, ErrNoAnswer) || a.Err != nil && over && !reply.IsReply(a.Err) {
+		ended, late := ctx.Err() != nil, !time.Now().Before(by)
+		if a.Err != nil && (errors.Is(a.Err, ErrNoAnswer) || ended && r.repeatable(a.Err) || (ended || late) && !reply.IsReply(a.Err)) {
 			a.Err = cmp.Or(context.Cause(ctx), r.NoAnswer(time.Since(asked))) // go-redis may have noticed first
 		}
 		return a

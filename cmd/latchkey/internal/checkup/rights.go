@@ -57,7 +57,7 @@ var questions = map[string][]any{
 	"zadd": {hereKey, 1, "m"}, "zcard": {hereKey}, "zcount": {hereKey, 0, 1}, "zincrby": {hereKey, 1, "m"}, "zrange": {hereKey, 0, 0}, "zrangebyscore": {hereKey, 0, 1},
 	"zrem": {hereKey, "m"}, "zremrangebyrank": {hereKey, 0, 0}, "zremrangebyscore": {hereKey, 0, 1}, "zscore": {hereKey, "m"},
 	"publish": {hereChannel, 0}, "subscribe": {hereChannel}, "unsubscribe": {hereChannel}, "spublish": {hereChannel, 0}, "ssubscribe": {hereChannel}, "sunsubscribe": {hereChannel},
-	"pubsub|numsub": {hereChannel}, "pubsub|channels": {}, "pubsub|shardchannels": {}, "pubsub|shardnumsub": {hereChannel}, "cluster|slots": {}, "command": {}, "wait": {1, 1},
+	"pubsub|numsub": {hereChannel}, "pubsub|channels": {}, "pubsub|shardchannels": {}, "pubsub|shardnumsub": {hereChannel}, "cluster|slots": {}, "command": {}, "role": {}, "wait": {1, 1},
 }
 
 // sample is a name that a pattern of a line stands for, with the key in place of the documented prefix.
