@@ -138,21 +138,24 @@ func (r *Road) attempt(ctx *deadline, via reply.Sender, calls []Call, name any) 
 	publish, err := r.topology.Publish(ctx)
 	var failed error
 	l, online, ask := r.confirms(calls...)
+	var wait *single
 	if l != nil {
-		conn, release := r.pinned(via, calls[0].Keys[0])
-		if conn == nil {
+		if via = r.atMaster(via, calls[0].Keys[0]); via == nil {
 			return slices.Repeat([]Answer{{Sent: sent, Err: ErrNoAnswer}}, len(calls))
 		}
-		defer release()
-		via = conn
+		if _, one := via.(*session); !one && r.confirmed(online) {
+			wait = r.wait(ctx)
+		}
 	}
 	cmds, pipe := make([]single, len(calls)), via.Pipeline()
 	for i, c := range calls {
 		cmds[i] = c.command(ctx, name, publish)
 		_ = pipe.Process(ctx, cmds[i]) // queues it
 	}
-	if ask != nil {
-		_ = pipe.Process(ctx, *ask)
+	for _, more := range []*single{ask, wait} {
+		if more != nil {
+			_ = pipe.Process(ctx, *more)
+		}
 	}
 	if err == nil {
 		err = surviving(func() { _, failed = pipe.Exec(ctx) }) // each command has its own error, but for one of the connection's making
@@ -170,15 +173,15 @@ func (r *Road) attempt(ctx *deadline, via reply.Sender, calls []Call, name any) 
 	if ask != nil && err == nil {
 		online = r.counted(l, ask)
 	}
-	if (online > 0 || r.replicas.Count > 0) && l != nil && slices.ContainsFunc(answers, Answer.Yes) {
-		r.confirm(ctx, via, l, online, calls, answers)
+	if l != nil && r.confirmed(online) {
+		r.confirm(ctx, via, l, wait, calls, answers)
 	}
 	return answers
 }
 
 // attemptOne sends a call once.
 func (r *Road) attemptOne(ctx *deadline, via reply.Sender, cl Call, name any) Answer {
-	if l, online, ask := r.confirms(cl); l != nil && (online > 0 || ask != nil || r.replicas.Count > 0) {
+	if l, online, ask := r.confirms(cl); l != nil && (ask != nil || r.confirmed(online)) {
 		return r.attempt(ctx, via, []Call{cl}, name)[0]
 	}
 	sent := time.Now()

@@ -108,29 +108,52 @@ func online(ask *single) (n int, err error) {
 	return n, ask.Err()
 }
 
-// confirm has replicas confirm what calls have taken over a connection: WAIT speaks of the writes of its own one. One is for all of them.
-func (r *Road) confirm(ctx *deadline, conn reply.Sender, l *lane, online int, calls []Call, answers []Answer) {
-	want := max(1, r.replicas.Count)
-	within := max(time.Millisecond, min(r.replicas.Timeout, time.Until(ctx.at)*4/5)) // so that the asker hears of it
-	wait := single{redis.NewCmd(ctx, "wait", want, within.Milliseconds())}
-	err := surviving(func() { _ = conn.Process(ctx, wait) })
-	got, waited := wait.Int()
+// confirmed reports whether a master with so many replicas online has its locks confirmed.
+func (r *Road) confirmed(online int) bool { return online > 0 || r.replicas.Count > 0 }
+
+// wait waits for replicas, for as long as leaves the asker the time to hear of it.
+func (r *Road) wait(ctx *deadline) *single {
+	within := max(time.Millisecond, min(r.replicas.Timeout, time.Until(ctx.at)*4/5))
+	return &single{redis.NewCmd(ctx, "wait", max(1, r.replicas.Count), within.Milliseconds())}
+}
+
+// confirm has replicas confirm what calls have just taken. WAIT speaks of the writes of its own connection: it came behind the calls, with
+// which it travelled, or comes now in their session. One is for all of them.
+func (r *Road) confirm(ctx *deadline, via reply.Sender, l *lane, wait *single, calls []Call, answers []Answer) {
+	took := func(i int) bool { return calls[i].Script.Takes && answers[i].Yes() }
+	taken := false
+	for i := range calls {
+		taken = taken || took(i)
+	}
+	if !taken {
+		return
+	}
+	var err error
+	if _, one := via.(*session); one {
+		wait = r.wait(ctx)
+		err = surviving(func() { _ = via.Process(ctx, wait) })
+	}
+	got := 0
 	switch {
-	case err == nil && waited != nil:
-		err = waited
-	case got >= want:
-		return
-	}
-	if r.replicas.Count == Online && r.alone(ctx, conn, l, err) {
-		return
-	}
-	for i := range answers {
-		if a := &answers[i]; calls[i].Script.Takes && a.Yes() {
-			if a.Doubts = 1; err != nil {
-				a.Err = fmt.Errorf("%w: %w", ErrNotReplicated, err)
-			} else {
-				a.Err = fmt.Errorf("%w: %d of %d that are online, within %v", ErrNotReplicated, got, max(online, want), within)
+	case wait == nil: // only now is it known that there are replicas: to take a lock again does nothing but to say so
+		for i := range calls {
+			if took(i) {
+				answers[i] = r.attempt(ctx, via, calls[i:i+1], evalsha)[0]
 			}
+		}
+		return
+	case err == nil:
+		got, err = wait.Int()
+	}
+	if got >= max(1, r.replicas.Count) || r.replicas.Count == Online && r.alone(ctx, via, l, err) {
+		return
+	}
+	if err == nil {
+		err = fmt.Errorf("%d of %d within %v ms", got, max(1, r.replicas.Count), wait.Args()[2])
+	}
+	for i := range calls {
+		if took(i) {
+			answers[i].Err, answers[i].Doubts = fmt.Errorf("%w: %w", ErrNotReplicated, err), 1
 		}
 	}
 }
@@ -155,18 +178,13 @@ func (r *Road) alone(ctx *deadline, conn reply.Sender, l *lane, err error) bool 
 	return r.counted(l, &ask) == 0
 }
 
-// pinned returns what sends all that it is given to the key's master over one connection, and gives that back when it is released. It is nil
-// where the master is not known.
-func (r *Road) pinned(via reply.Sender, key string) (conn reply.Sender, release func()) {
-	node, one := via.(*redis.Client)
-	if _, many := via.(*redis.ClusterClient); many {
-		node = r.topology.Node(key)
-	} else if !one {
-		return via, func() {} // a session
+// atMaster returns what sends to the key's master, and nothing elsewhere: nil where the master is not known.
+func (r *Road) atMaster(via reply.Sender, key string) reply.Sender {
+	if _, many := via.(*redis.ClusterClient); !many {
+		return via
 	}
-	if node == nil {
-		return nil, nil
+	if node := r.topology.Node(key); node != nil {
+		return node
 	}
-	c := node.Conn()
-	return c, func() { _ = c.Close() }
+	return nil
 }
