@@ -137,7 +137,7 @@ func (r *Road) attempt(ctx *deadline, via reply.Sender, calls []Call, name any) 
 	sent := time.Now()
 	publish, err := r.topology.Publish(ctx)
 	var failed error
-	l, online, ask := r.confirms(calls...)
+	l, online, ask := r.confirms(calls[0].Keys[0], slices.ContainsFunc(calls, Call.takes))
 	var wait *single
 	if l != nil {
 		if via = r.atMaster(via, calls[0].Keys[0]); via == nil {
@@ -179,9 +179,11 @@ func (r *Road) attempt(ctx *deadline, via reply.Sender, calls []Call, name any) 
 	return answers
 }
 
+func (c Call) takes() bool { return c.Script.Takes }
+
 // attemptOne sends a call once.
 func (r *Road) attemptOne(ctx *deadline, via reply.Sender, cl Call, name any) Answer {
-	if l, online, ask := r.confirms(cl); l != nil && (ask != nil || r.confirmed(online)) {
+	if l, online, ask := r.confirms(cl.Keys[0], cl.Script.Takes); l != nil && (ask != nil || r.confirmed(online)) {
 		return r.attempt(ctx, via, []Call{cl}, name)[0]
 	}
 	sent := time.Now()

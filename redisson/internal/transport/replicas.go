@@ -43,19 +43,15 @@ const (
 // unconfirmed is told once in a process, to those who want details: one server is all that many have.
 var unconfirmed sync.Once
 
-// confirms returns the lane of calls that take something, and how many replicas are online at its master. If that is to be asked, it returns
+// confirms returns the lane of calls, if they take something, and how many replicas are online at its master. If that is to be asked, it returns
 // the question, too. The lane is nil where nothing is to be confirmed.
-func (r *Road) confirms(calls ...Call) (l *lane, online int, ask *single) {
-	takes := false
-	for i := range calls {
-		takes = takes || calls[i].Script.Takes
-	}
+func (r *Road) confirms(key string, takes bool) (l *lane, online int, ask *single) {
 	if !takes || r.replicas.Count == 0 {
 		return nil, 0, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l = r.laneLocked(calls[0].Keys[0])
+	l = r.laneLocked(key)
 	if r.replicas.Count > 0 || time.Since(l.followers.asked) < followersAge {
 		return l, l.followers.online, nil
 	}
