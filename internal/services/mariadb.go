@@ -3,13 +3,10 @@ package services
 import (
 	"context"
 	"errors"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
-	"time"
 )
 
 // MariaDB starts a MariaDB with the user root, who needs no password, and the database test.
@@ -48,15 +45,8 @@ func MariaDB(o Options) (*Server, error) {
 
 // mariaAnswers reads the first byte of the greeting, which comes when the server takes connections.
 func mariaAnswers(ctx context.Context, s *Server) error {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", s.Addr)
+	head, err := ask(ctx, s.Addr, "", 5)
 	if err != nil {
-		return err
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
-	head := make([]byte, 5)
-	if _, err := io.ReadFull(c, head); err != nil {
 		return err
 	}
 	if head[4] != 10 { // not a greeting of protocol 10, but an error

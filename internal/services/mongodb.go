@@ -4,14 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // secantus is a server of MongoDB's protocol on MongoDB's storage engine that the Python package index has: https://secantusdb.com
@@ -66,18 +63,8 @@ const mongoHello = "\x34\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\xdd\x07\x00
 
 // mongoAnswers asks for anything, as the port is open long before a server serves.
 func mongoAnswers(ctx context.Context, s *Server) error {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", s.Addr)
+	head, err := ask(ctx, s.Addr, mongoHello, 16)
 	if err != nil {
-		return err
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := io.WriteString(c, mongoHello); err != nil {
-		return err
-	}
-	head := make([]byte, 16)
-	if _, err := io.ReadFull(c, head); err != nil {
 		return err
 	}
 	if binary.LittleEndian.Uint32(head[12:]) != 2013 {

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
-	"time"
 )
 
 // Postgres starts a PostgreSQL with the superuser and the database postgres, who needs no password.
@@ -71,19 +68,9 @@ func postgres(o Options) (spec, error) {
 
 // postgresAnswers logs in. A server that still starts refuses that.
 func postgresAnswers(ctx context.Context, s *Server) error {
-	startup := []byte("\x00\x03\x00\x00user\x00postgres\x00database\x00postgres\x00\x00")
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", s.Addr)
+	const startup = "\x00\x00\x00\x29" + "\x00\x03\x00\x00user\x00postgres\x00database\x00postgres\x00\x00"
+	first, err := ask(ctx, s.Addr, startup, 1)
 	if err != nil {
-		return err
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := c.Write(append([]byte{0, 0, 0, byte(len(startup) + 4)}, startup...)); err != nil {
-		return err
-	}
-	first := make([]byte, 1)
-	if _, err := io.ReadFull(c, first); err != nil {
 		return err
 	}
 	if first[0] != 'R' { // not about authentication, but an error such as "the database system is starting up"

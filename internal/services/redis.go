@@ -1,17 +1,13 @@
 package services
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // Redis starts a redis-server. Tests of packages that stand on Redis have internal/redistest, which knows Sentinel and Cluster, too.
@@ -36,20 +32,9 @@ func Redis(o Options) (*Server, error) {
 
 // redisAnswers asks for the number of the process, so that no other server at that port is taken for ours.
 func redisAnswers(ctx context.Context, s *Server) error {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", s.Addr)
-	if err != nil {
-		return err
+	info, err := ask(ctx, s.Addr, "INFO server\r\nQUIT\r\n", 0)
+	if err == nil && !strings.Contains(string(info), fmt.Sprintf("\nprocess_id:%d\r", s.cmd.Process.Pid)) {
+		err = errors.New("services: that is not the redis-server")
 	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := c.Write([]byte("INFO server\r\nQUIT\r\n")); err != nil {
-		return err
-	}
-	for lines := bufio.NewScanner(c); lines.Scan(); {
-		if pid, ok := strings.CutPrefix(lines.Text(), "process_id:"); ok && pid == strconv.Itoa(s.PID()) {
-			return nil
-		}
-	}
-	return errors.New("services: that is not the redis-server")
+	return err
 }

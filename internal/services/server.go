@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -85,9 +86,6 @@ func (s *Server) HostPort() (host, port string) {
 	return host, port
 }
 
-// PID is the number of the server's process.
-func (s *Server) PID() int { return s.cmd.Process.Pid }
-
 // Run starts a server that has ended again, at the same address and with the data that it left, and waits until it answers.
 func (s *Server) Run() error {
 	cmd := s.spec.command(s)
@@ -132,6 +130,26 @@ func (s *Server) wait() error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// ask says something to a server, and returns the first n bytes that it says, or all until it hangs up if n is 0.
+func ask(ctx context.Context, addr, question string, n int) ([]byte, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := io.WriteString(c, question); err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		return io.ReadAll(c)
+	}
+	answer := make([]byte, n)
+	_, err = io.ReadFull(c, answer)
+	return answer, err
 }
 
 // Pause stops the process as SIGSTOP does: connections stay open and nothing is answered. Resume lets it go on. They act on all

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,17 +70,7 @@ func haveLeader(ctx context.Context, all []*Server) error {
 
 // ZooKeeperMode asks a server what it is: standalone, leader or follower, or nothing while it does not serve.
 func ZooKeeperMode(ctx context.Context, addr string) (string, error) {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return "", err
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := io.WriteString(c, "srvr"); err != nil {
-		return "", err
-	}
-	text, err := io.ReadAll(c)
+	text, err := ask(ctx, addr, "srvr", 0)
 	_, mode, _ := strings.Cut(string(text), "\nMode: ")
 	mode, _, _ = strings.Cut(mode, "\n")
 	return mode, err
