@@ -25,15 +25,11 @@ const leaveInterval = 75 * time.Millisecond
 // [Timeout]. The lock is then not held; what the question may have left behind is removed in the background as soon as Redis
 // answers, and ends by itself with its lease otherwise.
 func (c *Client) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
-	h, err := c.acquire(ctx, r, true)
-	if err != nil {
-		return nil, err
-	}
-	return h.public(), nil
+	return c.acquire(ctx, r, true)
 }
 
 // acquire is Acquire. The lock may be one that is not re-entrant.
-func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (*hold, error) {
+func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (lock.Hold, error) {
 	name, began := c.mapName(r.Key), time.Now()
 	if err := cmp.Or(r.Validate(), c.checkSlot(name), context.Cause(ctx)); err != nil {
 		return nil, err
@@ -116,7 +112,7 @@ func (c *Client) within(ancestor lock.Hold, name string) (h *hold, open <-chan s
 }
 
 // reenter adds a hold to the holder of outer. It returns nil, nil if that is not possible any more.
-func (c *Client) reenter(ctx context.Context, outer *hold, r lock.Request, began time.Time) (*hold, error) {
+func (c *Client) reenter(ctx context.Context, outer *hold, r lock.Request, began time.Time) (lock.Hold, error) {
 	h := new(hold)
 	h.prepare(ctx, c, outer.holder, r)
 	update, ok := c.claims.beginReentry(h, outer)
@@ -127,11 +123,11 @@ func (c *Client) reenter(ctx context.Context, outer *hold, r lock.Request, began
 	if err := h.enter(update.version, a); err != nil {
 		return nil, err
 	}
-	return h, nil
+	return h.public(), nil
 }
 
 // contend takes the lock in competition with everybody else.
-func (c *Client) contend(ctx context.Context, name string, r lock.Request, began time.Time) (*hold, error) {
+func (c *Client) contend(ctx context.Context, name string, r lock.Request, began time.Time) (lock.Hold, error) {
 	both := new(struct { // which live equally long
 		ho holder
 		h  hold
@@ -163,7 +159,7 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 	if h.holder != ho { // the lock was passed to h; what was asked before may have been answered in vain
 		c.claims.discard(ho)
 	}
-	return h, nil
+	return h.public(), nil
 }
 
 // try asks Redis once for a holder's first hold; see waiter.

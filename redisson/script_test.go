@@ -49,13 +49,14 @@ func TestKnownScriptsRunOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ho := h.(*hold).holder
 	other := holder{id: "other", keys: [1]string{"free"}, kind: lock.Exclusive}
 	for _, err := range []error{rdb.ScriptFlush(t.Context()).Err(), rdb.ScriptLoad(t.Context(), lockRelease.Source).Err()} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	calls := []transport.Call{plain{}.enter(&other, time.Minute), h.holder.family.exit(h.holder, "", 0), plain{}.exit(&other, "", 0)}
+	calls := []transport.Call{plain{}.enter(&other, time.Minute), ho.family.exit(ho, "", 0), plain{}.exit(&other, "", 0)}
 	for i, a := range c.road.AskTogether(t.Context(), time.Now().Add(time.Minute), calls) {
 		if want := i < 2; a.Yes() != want { // the last release came before the acquire, which the server did not know at first
 			t.Errorf("call %d was answered %v, %v, want %v", i, a.Values, a.Err, want)
