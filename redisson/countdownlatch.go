@@ -55,8 +55,7 @@ func (l *CountDownLatch) change(ctx context.Context, s *script, args ...any) (bo
 	if err := l.check(); err != nil {
 		return false, err
 	}
-	r := l.c.request(l.key)
-	a, err := l.c.change(ctx, r, l.c.once(r, s, []string{l.key}, append([]any{latchChannel(l.key)}, args...)...))
+	a, err := l.c.change(ctx, s, []string{l.key}, append([]any{latchChannel(l.key)}, args...)...)
 	return err == nil && a.Values[0] == 1, err
 }
 

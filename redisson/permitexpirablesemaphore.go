@@ -235,8 +235,7 @@ func (s *PermitExpirableSemaphore) LeaseTime(ctx context.Context, id string) (ti
 
 // change makes a change once, whatever is lost on the way.
 func (s *PermitExpirableSemaphore) change(ctx context.Context, sc *script, args ...any) (answer, error) {
-	r := s.c.request(s.key)
-	return s.c.change(ctx, r, s.c.once(r, sc, s.keys(), append([]any{s.channel()}, args...)...))
+	return s.c.change(ctx, sc, s.keys(), append([]any{s.channel()}, args...)...)
 }
 
 // changeHeld makes a change to permits that somebody must have.

@@ -96,8 +96,7 @@ func (l *RateLimiter) set(ctx context.Context, r Rate, how string) (bool, error)
 	if r.PerClient {
 		kind = 1
 	}
-	rq := l.c.request(l.key)
-	a, err := l.c.change(ctx, rq, l.c.once(rq, rateSet, l.keys(), r.Permits, millis(r.Interval), kind, millis(r.KeepAlive), how))
+	a, err := l.c.change(ctx, rateSet, l.keys(), r.Permits, millis(r.Interval), kind, millis(r.KeepAlive), how)
 	return err == nil && a.Values[0] == 1, err
 }
 
@@ -201,8 +200,7 @@ func (l *RateLimiter) Release(ctx context.Context, n int64) error {
 	if err := l.check(n, maxCount); n == 0 || err != nil {
 		return err
 	}
-	r := l.c.request(l.key)
-	a, err := l.c.change(ctx, r, l.c.once(r, rateRelease, l.keys(), n))
+	a, err := l.c.change(ctx, rateRelease, l.keys(), n)
 	if err == nil && a.Values[0] < 0 {
 		return ErrNoRate
 	}

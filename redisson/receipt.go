@@ -134,10 +134,12 @@ func (c *Client) take(ctx context.Context, by time.Time, r request, cl, undo cal
 	return a
 }
 
-// change performs a call that is to have its effect even if its caller does not stay for it. Unless Redis refuses it, it
+// change runs a script of once that is to have its effect even if its caller does not stay for it. The first key is the object. Unless Redis refuses it, it
 // goes on in the background, and the error matches ErrPending. A close waits for it. After one there is no background: the call is on its
 // way before the caller leaves, and the error of one that is not answered matches ErrClosed.
-func (c *Client) change(ctx context.Context, r request, cl call) (answer, error) {
+func (c *Client) change(ctx context.Context, s *script, keys []string, args ...any) (answer, error) {
+	r := c.request(keys[0])
+	cl := c.once(r, s, keys, args...)
 	closed := c.claims.begin()
 	if closed == nil {
 		defer c.claims.end()
@@ -158,8 +160,7 @@ func (c *Client) change(ctx context.Context, r request, cl call) (answer, error)
 
 // remove deletes the keys of an object, the first of which is its name, and reports whether there were any.
 func (c *Client) remove(ctx context.Context, keys ...string) (bool, error) {
-	r := c.request(keys[0])
-	a, err := c.change(ctx, r, c.once(r, deleteKeys, keys))
+	a, err := c.change(ctx, deleteKeys, keys)
 	return err == nil && a.Values[0] > 0, err
 }
 

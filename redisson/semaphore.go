@@ -53,8 +53,7 @@ func (s *Semaphore) set(ctx context.Context, n int, ttl time.Duration) (bool, er
 
 // setPermits makes a semaphore of either kind.
 func (c *Client) setPermits(ctx context.Context, key string, n int, ttl time.Duration) (bool, error) {
-	r := c.request(key)
-	a, err := c.change(ctx, r, c.once(r, semaphoreSet, []string{key}, semaphoreChannel(key), n, millis(ttl)))
+	a, err := c.change(ctx, semaphoreSet, []string{key}, semaphoreChannel(key), n, millis(ttl))
 	return err == nil && a.Values[0] == 1, err
 }
 
@@ -68,8 +67,7 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 }
 
 func (c *Client) addPermits(ctx context.Context, n int, message string, keys ...string) error {
-	r := c.request(keys[0])
-	_, err := c.change(ctx, r, c.once(r, semaphoreAdd, keys, semaphoreChannel(keys[0]), n, message))
+	_, err := c.change(ctx, semaphoreAdd, keys, semaphoreChannel(keys[0]), n, message)
 	return err
 }
 
@@ -152,8 +150,7 @@ func (s *Semaphore) release(ctx context.Context, n, ifExists int) (bool, error) 
 	if err := s.check(n, 0); n == 0 || err != nil {
 		return false, err
 	}
-	r := s.c.request(s.key)
-	a, err := s.c.change(ctx, r, s.c.once(r, semaphoreRelease, []string{s.key}, semaphoreChannel(s.key), n, ifExists))
+	a, err := s.c.change(ctx, semaphoreRelease, []string{s.key}, semaphoreChannel(s.key), n, ifExists)
 	return err == nil && a.Values[0] == 1, err
 }
 
