@@ -151,6 +151,14 @@ func (c *Client) query(ctx context.Context, cl call) answer {
 	return c.road.AskSoon(ctx, cl)
 }
 
+// queryNamed is query about the object of a name, as given, which may be refused.
+func (c *Client) queryNamed(ctx context.Context, name string, cl call) answer {
+	if err := c.checkName(name); err != nil {
+		return answer{Err: err}
+	}
+	return c.query(ctx, cl)
+}
+
 // background runs f without its caller. Close waits for it; after a Close, the caller does.
 func (c *Client) background(f func()) {
 	if c.claims.begin() != nil {

@@ -64,7 +64,7 @@ func (l *CountDownLatch) Count(ctx context.Context) (int64, error) {
 	if err := l.check(); err != nil {
 		return 0, err
 	}
-	n, err := l.c.number(ctx, l.key)
+	n, err := l.c.number(ctx, l.name, l.key)
 	return max(0, n), err
 }
 

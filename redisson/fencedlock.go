@@ -35,10 +35,7 @@ func (l *FencedLock) Token(held context.Context) (token int64, ok bool) {
 // LastToken returns the token that was given out last, to whomever; 0 if there was none. It proves nothing about holding
 // the lock.
 func (l *FencedLock) LastToken(ctx context.Context) (int64, error) {
-	if err := l.c.checkName(l.name); err != nil {
-		return 0, err
-	}
-	return l.c.number(ctx, tokenKey(l.key))
+	return l.c.number(ctx, l.name, tokenKey(l.key))
 }
 
 // fencedHold is a hold with a token to ask for.
@@ -47,9 +44,9 @@ type fencedHold struct{ *hold }
 // Token returns the fencing token of the hold.
 func (h fencedHold) Token() int64 { return h.token }
 
-// number reads a number from Redis; 0 if there is none.
-func (c *Client) number(ctx context.Context, key string) (int64, error) {
-	a := c.query(ctx, call{Script: number, Keys: []string{key}, Args: nil})
+// number reads a number of the object of that name from Redis; 0 if there is none.
+func (c *Client) number(ctx context.Context, name, key string) (int64, error) {
+	a := c.queryNamed(ctx, name, call{Script: number, Keys: []string{key}, Args: nil})
 	if a.Err != nil {
 		return 0, a.Err
 	}

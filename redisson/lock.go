@@ -238,14 +238,11 @@ func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
 }
 
 func (l *Lock) state(ctx context.Context) answer {
-	if err := l.c.checkName(l.name); err != nil {
-		return answer{Err: err}
-	}
 	side := ""
 	if l.kind == lock.Read || l.kind == lock.Write {
 		side = l.kind.String()
 	}
-	return l.c.query(ctx, call{Script: lockState, Keys: []string{l.key}, Args: []any{side}})
+	return l.c.queryNamed(ctx, l.name, call{Script: lockState, Keys: []string{l.key}, Args: []any{side}})
 }
 
 // HoldCount returns how many live holds of this lock are above ctx: how many times the call holds it. It does not ask Redis.

@@ -81,10 +81,7 @@ func (s *PermitExpirableSemaphore) Permits(ctx context.Context) (int, error) {
 }
 
 func (s *PermitExpirableSemaphore) count(ctx context.Context) (free, taken int, err error) {
-	if err := s.c.checkName(s.name); err != nil {
-		return 0, 0, err
-	}
-	a := s.c.query(ctx, call{Script: permitsCount, Keys: s.keys(), Args: []any{s.channel()}})
+	a := s.c.queryNamed(ctx, s.name, call{Script: permitsCount, Keys: s.keys(), Args: []any{s.channel()}})
 	if a.Err != nil {
 		return 0, 0, a.Err
 	}
@@ -95,11 +92,8 @@ func (s *PermitExpirableSemaphore) count(ctx context.Context) (free, taken int, 
 // are lost: this client's at once, others when they are next renewed. Waiters are not notified; they wait for permits of the next
 // semaphore of that name. So do Redisson's.
 func (s *PermitExpirableSemaphore) Delete(ctx context.Context) (bool, error) {
-	if err := s.c.checkName(s.name); err != nil {
-		return false, err
-	}
 	asked := present()
-	ok, err := s.c.remove(ctx, permitKeys(s.key)...)
+	ok, err := s.c.remove(ctx, s.name, permitKeys(s.key)...)
 	if ok {
 		s.c.claims.forced(lockID{s.key, lock.Permit.Family()}, asked)
 	}

@@ -102,10 +102,7 @@ func (l *RateLimiter) set(ctx context.Context, r Rate, how string) (bool, error)
 
 // Rate returns the rate that is set. The error matches ErrNoRate where none is.
 func (l *RateLimiter) Rate(ctx context.Context) (Rate, error) {
-	if err := l.c.checkName(l.name); err != nil {
-		return Rate{}, err
-	}
-	a := l.c.query(ctx, call{Script: rateGet, Keys: []string{l.key}, Args: nil})
+	a := l.c.queryNamed(ctx, l.name, call{Script: rateGet, Keys: []string{l.key}, Args: nil})
 	switch {
 	case a.Err != nil:
 		return Rate{}, a.Err
@@ -121,10 +118,7 @@ func (l *RateLimiter) Rate(ctx context.Context) (Rate, error) {
 
 // AvailablePermits returns how many permits can be taken now. The error matches ErrNoRate where none is set.
 func (l *RateLimiter) AvailablePermits(ctx context.Context) (int64, error) {
-	if err := l.c.checkName(l.name); err != nil {
-		return 0, err
-	}
-	a := l.c.query(ctx, call{Script: rateAvailable, Keys: l.keys(), Args: nil})
+	a := l.c.queryNamed(ctx, l.name, call{Script: rateAvailable, Keys: l.keys(), Args: nil})
 	switch {
 	case a.Err != nil:
 		return 0, a.Err
@@ -210,10 +204,7 @@ func (l *RateLimiter) Release(ctx context.Context, n int64) error {
 // Delete removes the rate limiter with its rate, and what was taken except by other clients where each has its own permits. It
 // reports whether there was any of that. Waiters get ErrNoRate when they look next; see Release.
 func (l *RateLimiter) Delete(ctx context.Context) (bool, error) {
-	if err := l.c.checkName(l.name); err != nil {
-		return false, err
-	}
-	return l.c.remove(ctx, l.keys()...)
+	return l.c.remove(ctx, l.name, l.keys()...)
 }
 
 func (l *RateLimiter) keys() []string {

@@ -158,8 +158,11 @@ func (c *Client) change(ctx context.Context, s *script, keys []string, args ...a
 	return a, fmt.Errorf("%w: %w", ErrPending, a.Err)
 }
 
-// remove deletes the keys of an object, the first of which is its name, and reports whether there were any.
-func (c *Client) remove(ctx context.Context, keys ...string) (bool, error) {
+// remove deletes the keys of the object of that name, and reports whether there were any.
+func (c *Client) remove(ctx context.Context, name string, keys ...string) (bool, error) {
+	if err := c.checkName(name); err != nil {
+		return false, err
+	}
 	a, err := c.change(ctx, deleteKeys, keys)
 	return err == nil && a.Values[0] > 0, err
 }

@@ -73,7 +73,7 @@ func (c *Client) addPermits(ctx context.Context, n int, message string, keys ...
 
 // DrainPermits takes all free permits and returns how many they were. As with AddPermits, a time to live ends.
 func (s *Semaphore) DrainPermits(ctx context.Context) (int, error) {
-	if err := cmp.Or(s.check(1, 1), context.Cause(ctx), context.Cause(s.c.ctx)); err != nil {
+	if err := cmp.Or(s.c.checkName(s.name), context.Cause(ctx), context.Cause(s.c.ctx)); err != nil {
 		return 0, err
 	}
 	r := s.c.request(s.key)
@@ -86,20 +86,14 @@ func (s *Semaphore) DrainPermits(ctx context.Context) (int, error) {
 
 // AvailablePermits returns how many permits are free.
 func (s *Semaphore) AvailablePermits(ctx context.Context) (int, error) {
-	if err := s.check(1, 1); err != nil {
-		return 0, err
-	}
-	n, err := s.c.number(ctx, s.key)
+	n, err := s.c.number(ctx, s.name, s.key)
 	return int(n), err
 }
 
 // Delete removes the semaphore, and reports whether there was one. Waiters are not notified; they wait for permits of the next
 // semaphore of that name. So does Redisson's.
 func (s *Semaphore) Delete(ctx context.Context) (bool, error) {
-	if err := s.check(1, 1); err != nil {
-		return false, err
-	}
-	return s.c.remove(ctx, s.key)
+	return s.c.remove(ctx, s.name, s.key)
 }
 
 // Acquire takes n permits at once, waiting as long as ctx. No permits, an n of 0, can be had at once, and need no semaphore.
