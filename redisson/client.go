@@ -43,7 +43,7 @@ type Client struct {
 	spin     backoff
 
 	holders    atomic.Int64
-	topology   transport.Topology
+	topology   *pubsub.Topology
 	road       *transport.Road
 	claims     *claims
 	lines      lines
@@ -90,13 +90,13 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	}
 	c := &Client{rdb: rdb, id: newUUID(), timeout: s.timeout, mapName: s.mapName, fairWait: s.fairWait, tokenTTL: s.tokenTTL, spin: s.spin, stop: make(chan struct{}), metrics: m}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.topology = transport.Topology{Topology: pubsub.NewTopology(rdb, pubsub.Mode(s.sharded))}
+	c.topology = pubsub.NewTopology(rdb, pubsub.Mode(s.sharded))
 	c.road = transport.New(rdb, c.topology, transport.Settings{Timeout: s.timeout, Workers: s.workers, Bounded: s.bounded, Replicas: s.sync, Refuse: refused, Overload: lock.ErrOverload, Observer: m})
 	c.claims = newClaims(s.watchdogTimeout, max(lateness, 2*s.timeout))
 	if s.named {
 		c.claims.badge = badge{key: clientName(c.id), text: newCard(s.name)}
 	}
-	c.subscriber = pubsub.NewSubscriber(c.topology.Topology)
+	c.subscriber = pubsub.NewSubscriber(c.topology)
 	c.lines = lines{subscriber: c.subscriber, byID: map[lineID]*line{}}
 	c.waiters.mostOfKey, c.waiters.most = s.mostOfKey, s.mostWaiters
 	c.claims.metrics, c.waiters.metrics = m, m

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/latchkey-go/latchkey/redisson/internal/transport"
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
 
 // Name has a client say who it is, for those who look at its locks: see [Identity] and [Client.Inspect]. While it holds or waits for
@@ -161,7 +161,7 @@ func (who identities) learn(in *inquiry, objects ...*Object) {
 			add(w.Client)
 		}
 	}
-	for _, names := range transport.ByMaster(in.c.topology, unknown, func(key string) string { return key }) {
+	for _, names := range pubsub.ByMaster(in.c.topology, unknown, func(key string) string { return key }) {
 		for names := range slices.Chunk(names, lookedTogether) {
 			who.ask(in, names)
 		}

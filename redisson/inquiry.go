@@ -7,7 +7,7 @@ import (
 	"iter"
 
 	"github.com/latchkey-go/latchkey/internal/reply"
-	"github.com/latchkey-go/latchkey/redisson/internal/transport"
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
 
 const (
@@ -98,7 +98,7 @@ func (in *inquiry) advance(keys int64) {
 // objects looks at keys, one master after the other. Its errors are as those of InspectKeys.
 func (in *inquiry) objects(keys []string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		for _, keys := range transport.ByMaster(in.c.topology, keys, func(key string) string { return key }) {
+		for _, keys := range pubsub.ByMaster(in.c.topology, keys, func(key string) string { return key }) {
 			for len(keys) > 0 {
 				found, err := in.look(keys[:together(keys)])
 				if err != nil {

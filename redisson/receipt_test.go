@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
-	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -60,7 +59,7 @@ func TestManySlotsAtRest(t *testing.T) {
 func TestLatchSlot(t *testing.T) {
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	defer cluster.Close()
-	c := &Client{ctx: t.Context(), timeout: time.Second, topology: transport.Topology{Topology: pubsub.NewTopology(cluster, pubsub.Auto)}}
+	c := &Client{ctx: t.Context(), timeout: time.Second, topology: pubsub.NewTopology(cluster, pubsub.Auto)}
 	for _, tt := range []struct {
 		name string
 		ok   bool

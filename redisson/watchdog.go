@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
@@ -145,7 +146,7 @@ func (c *Client) watch(stop <-chan struct{}) {
 		case <-stop:
 			return
 		}
-		for _, part := range transport.ByMaster(c.topology, c.claims.takeDue(), func(t task) string { return t.call.Keys[0] }) {
+		for _, part := range pubsub.ByMaster(c.topology, c.claims.takeDue(), func(t task) string { return t.call.Keys[0] }) {
 			c.dispatch(c.together(part), time.Now())
 		}
 		if c.claims.listening() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -72,6 +73,15 @@ func (t *Topology) Sharded(ctx context.Context) (bool, error) {
 	}
 	sharded, _ := t.known()
 	return sharded, err
+}
+
+// Publish is the command that scripts announce a release with, as the argument that it becomes.
+func (t *Topology) Publish(ctx context.Context) (command any, err error) {
+	sharded, err := t.Sharded(ctx)
+	if sharded {
+		return "spublish", err
+	}
+	return "publish", err
 }
 
 // known is Sharded as far as it is known, and asks nobody.
@@ -145,6 +155,22 @@ func (t *Topology) Node(key string) *redis.Client {
 		return nil
 	}
 	return node
+}
+
+// ByMaster cuts what concerns keys into parts, each for one master. A single server gets all as it is: there can be very many.
+func ByMaster[T any](t *Topology, all []T, key func(T) string) (parts [][]T) {
+	if !t.Mapped() && len(all) > 0 {
+		return [][]T{all}
+	}
+	of := map[string][]T{}
+	for _, one := range all {
+		master := t.Master(key(one))
+		of[master] = append(of[master], one)
+	}
+	for _, master := range slices.Sorted(maps.Keys(of)) {
+		parts = append(parts, of[master])
+	}
+	return parts
 }
 
 // Doubt has the map read again if err may mean that it has changed. By itself, go-redis does so only for

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/reply"
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -22,7 +23,7 @@ import (
 // are questions; none has a timer of its own.
 type Road struct {
 	rdb      redis.UniversalClient
-	topology Topology
+	topology *pubsub.Topology
 	fresh    *reply.Fresh // nil in a cluster, where each answer names the right server, or the map does
 	timeout  time.Duration
 	replicas Replicas
@@ -92,7 +93,7 @@ type Observer interface {
 }
 
 // New returns a Road to the servers of rdb.
-func New(rdb redis.UniversalClient, t Topology, s Settings) *Road {
+func New(rdb redis.UniversalClient, t *pubsub.Topology, s Settings) *Road {
 	r := &Road{rdb: rdb, topology: t, timeout: s.Timeout, replicas: s.Replicas, workers: s.Workers, refuse: s.Refuse, observer: s.Observer, lanes: map[string]*lane{}}
 	r.overload = fmt.Errorf("%w: %w", s.Overload, ErrNoAnswer)
 	if client, ok := rdb.(*redis.Client); ok {
