@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
 
 // ReleaseAll gives back holds of one call together, as [lock.Locker] says: in one round trip to each master, and all of them
 // under the bounds of one Release. A lock that passes to a waiter of this client at once has a question of its own, at the same time.
 func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
 	errs := make([]error, len(holds))
-	of := map[string]*batch{}
+	var together []releasing
 	var parts sync.WaitGroup
 	for i, h := range holds {
 		own, ok := h.(interface{ inner() *hold })
@@ -30,15 +31,11 @@ func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
 			parts.Go(func() { errs[i] = d.confirm(ctx) })
 			continue
 		}
-		master := c.topology.Master(d.task.call.Keys[0])
-		if of[master] == nil {
-			of[master] = new(batch)
-		}
-		*of[master] = append(*of[master], releasing{d, &errs[i]})
+		together = append(together, releasing{d, &errs[i]})
 	}
 	by := time.Now().Add(c.timeout)
-	for _, b := range of {
-		parts.Go(func() { c.finish(ctx, *b, by) })
+	for _, b := range pubsub.ByMaster(c.topology, together, func(r releasing) string { return r.task.call.Keys[0] }) {
+		parts.Go(func() { c.finish(ctx, b, by) })
 	}
 	parts.Wait()
 	return errors.Join(errs...)
@@ -50,12 +47,9 @@ type releasing struct {
 	err *error // where it goes; already set if the hold was lost before
 }
 
-// batch is releases at one master.
-type batch []releasing
-
-// finish performs the releases of a batch, in their order. What fails is asked for once more by itself, which also repeats it for as
+// finish performs releases at one master, in their order. What fails is asked for once more by itself, which also repeats it for as
 // long as there is time.
-func (c *Client) finish(ctx context.Context, b batch, by time.Time) {
+func (c *Client) finish(ctx context.Context, b []releasing, by time.Time) {
 	ctx, cancel := c.attending(ctx)
 	defer cancel()
 	calls := make([]call, len(b))

@@ -186,15 +186,10 @@ func (c *Client) tell(ctx context.Context, key string, holders []toldOf) {
 // askEach asks many questions in few round trips to each master. What fails is asked once more by itself, which repeats it for as long as
 // there is time.
 func (c *Client) askEach(ctx context.Context, calls []call) {
-	of := map[string][]call{}
-	for _, cl := range calls {
-		at := c.topology.Master(cl.Keys[0])
-		of[at] = append(of[at], cl)
-	}
-	for _, at := range slices.Sorted(maps.Keys(of)) {
-		for i, a := range c.road.AskTogether(ctx, time.Now().Add(c.timeout), of[at]) {
+	for _, part := range pubsub.ByMaster(c.topology, calls, func(cl call) string { return cl.Keys[0] }) {
+		for i, a := range c.road.AskTogether(ctx, time.Now().Add(c.timeout), part) {
 			if a.Err != nil && !lasting(a.Err) {
-				c.query(ctx, of[at][i])
+				c.query(ctx, part[i])
 			}
 		}
 	}
