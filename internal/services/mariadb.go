@@ -3,7 +3,6 @@ package services
 import (
 	"context"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
@@ -23,8 +22,8 @@ func MariaDB(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	sp := spec{user: who, end: syscall.SIGTERM, answers: mariaAnswers}
-	sp.command = func(s *Server) *exec.Cmd {
+	sp := spec{path: path, options: o, user: who, end: syscall.SIGTERM, answers: mariaAnswers}
+	sp.args = func(s *Server) []string {
 		_, port := s.HostPort()
 		// A server removes what it takes for its own old files from the directory for temporary ones.
 		args := []string{"--no-defaults", "--tmpdir=" + s.Dir, "--datadir=" + s.data(), "--port=" + port, "--bind-address=127.0.0.1", "--skip-name-resolve",
@@ -33,9 +32,7 @@ func MariaDB(o Options) (*Server, error) {
 		if !o.Durable {
 			args = append(args, "--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=0", "--innodb-flush-method=nosync")
 		}
-		cmd := exec.Command(path, append(args, o.Args...)...)
-		cmd.Env = append(os.Environ(), o.Env...)
-		return cmd
+		return args
 	}
 	return launch("mariadb", sp, func(s *Server) error {
 		return prepare(s, exec.Command(install, "--no-defaults", "--datadir="+s.data(), "--auth-root-authentication-method=normal",

@@ -37,8 +37,8 @@ func MongoDB(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	sp := spec{end: syscall.SIGTERM, answers: mongoAnswers}
-	sp.command = func(s *Server) *exec.Cmd {
+	sp := spec{path: path, options: o, end: syscall.SIGTERM, answers: mongoAnswers}
+	sp.args = func(s *Server) []string {
 		host, port := s.HostPort()
 		args := []string{"--port", port}
 		if mongod {
@@ -50,9 +50,7 @@ func MongoDB(o Options) (*Server, error) {
 				args = append(args, "--sync-on-commit")
 			}
 		}
-		cmd := exec.Command(path, append(args, o.Args...)...)
-		cmd.Env = append(append(os.Environ(), "HOME="+s.Dir), o.Env...) // no configuration of the user's
-		return cmd
+		return args
 	}
 	return launch("mongodb", sp, func(*Server) error { return nil })
 }

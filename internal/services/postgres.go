@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
@@ -48,20 +47,18 @@ func postgres(o Options) (spec, error) {
 		return spec{}, err
 	}
 	who, err := someone("postgres", "nobody")
-	sp := spec{user: who, end: syscall.SIGQUIT, answers: postgresAnswers}
+	sp := spec{path: path, options: o, user: who, end: syscall.SIGQUIT, answers: postgresAnswers}
 	sp.program = func(name string, args ...string) *exec.Cmd {
 		return exec.Command(filepath.Join(filepath.Dir(path), name), args...)
 	}
-	sp.command = func(s *Server) *exec.Cmd {
+	sp.args = func(s *Server) []string {
 		_, port := s.HostPort()
 		args := []string{"-D", s.data(), "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
 			"-c", "max_connections=200", "-c", "shared_buffers=16MB", "-c", "logging_collector=off"}
 		if !o.Durable {
 			args = append(args, "-c", "fsync=off", "-c", "full_page_writes=off")
 		}
-		cmd := exec.Command(path, append(args, o.Args...)...)
-		cmd.Env = append(os.Environ(), o.Env...)
-		return cmd
+		return args
 	}
 	return sp, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -16,16 +15,14 @@ func Redis(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: there is no redis-server; on Debian: apt-get install redis-server", ErrMissing)
 	}
-	sp := spec{end: syscall.SIGTERM, answers: redisAnswers}
-	sp.command = func(s *Server) *exec.Cmd {
+	sp := spec{path: path, options: o, end: syscall.SIGTERM, answers: redisAnswers}
+	sp.args = func(s *Server) []string {
 		host, port := s.HostPort()
 		args := []string{"--bind", host, "--port", port, "--save", "", "--dir", s.Dir}
 		if o.Durable {
 			args = append(args, "--appendonly", "yes", "--appendfsync", "always")
 		}
-		cmd := exec.Command(path, append(args, o.Args...)...)
-		cmd.Env = append(os.Environ(), o.Env...)
-		return cmd
+		return args
 	}
 	return launch("redis", sp, func(*Server) error { return nil })
 }

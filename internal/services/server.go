@@ -38,7 +38,9 @@ type Server struct {
 
 // spec is what is special about a sort of server.
 type spec struct {
-	command func(s *Server) *exec.Cmd
+	path    string
+	args    func(s *Server) []string
+	options Options                                     // with arguments that come after these
 	program func(name string, args ...string) *exec.Cmd // another one of its package
 	answers func(ctx context.Context, s *Server) error
 	user    *syscall.Credential // nil for our own
@@ -88,7 +90,8 @@ func (s *Server) HostPort() (host, port string) {
 
 // Run starts a server that has ended again, at the same address and with the data that it left, and waits until it answers.
 func (s *Server) Run() error {
-	cmd := s.spec.command(s)
+	cmd := exec.Command(s.spec.path, append(s.spec.args(s), s.spec.options.Args...)...)
+	cmd.Env = append(append(os.Environ(), "HOME="+s.Dir), s.spec.options.Env...) // no configuration of the user's
 	cmd.Dir, s.said = s.Dir, new(tail)
 	cmd.Stdout, cmd.Stderr = s.said, s.said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.spec.user}

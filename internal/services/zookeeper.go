@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -88,16 +87,14 @@ func startZooKeeper(o Options, prepare func(*Server) error) (*Server, error) {
 	for _, line := range o.Args {
 		alone = alone && !strings.HasPrefix(line, "server.")
 	}
-	sp := spec{end: syscall.SIGKILL, answers: zookeeperAnswers(alone)}
-	sp.command = func(s *Server) *exec.Cmd {
+	sp := spec{path: java, options: Options{Env: o.Env}, end: syscall.SIGKILL, answers: zookeeperAnswers(alone)}
+	sp.args = func(s *Server) []string {
 		_ = configureZooKeeper(s, o) // without it, the server says what it misses
-		cmd := exec.Command(java, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m",
-			"-Dzookeeper.forceSync="+map[bool]string{true: "yes", false: "no"}[o.Durable],
+		return []string{"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m",
+			"-Dzookeeper.forceSync=" + map[bool]string{true: "yes", false: "no"}[o.Durable],
 			"-Dznode.container.checkIntervalMs=1000",
-			"-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", zookeeperJar+":/usr/share/java/slf4j-simple.jar",
-			"org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(s.Dir, "zoo.cfg"))
-		cmd.Env = append(os.Environ(), o.Env...)
-		return cmd
+			"-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", zookeeperJar + ":/usr/share/java/slf4j-simple.jar",
+			"org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(s.Dir, "zoo.cfg")}
 	}
 	return launch("zookeeper", sp, prepare)
 }
