@@ -29,7 +29,7 @@ func startServer(ctx context.Context) (*server, error) {
 		return nil, errors.New("there is no redis-server on PATH")
 	}
 	s := &server{}
-	s.proc, err = redistest.Launch(ctx, redistest.Port, func(port string) (*exec.Cmd, error) {
+	s.proc, err = redistest.Launch(ctx, nil, func(port string) (*exec.Cmd, error) {
 		cmd := exec.CommandContext(ctx, path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
 			"--daemonize", "no", "--loglevel", "warning", "--dir", os.TempDir(), "--maxclients", "20000")
 		cmd.SysProcAttr = redistest.Apart()

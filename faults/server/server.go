@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/internal/services"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -64,9 +65,9 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Name: c.Name, Dir: c.Dir, env: append(os.Environ(), c.Env...)}
-	s.proc, err = redistest.Launch(ctx, redistest.Port, func(port string) (*exec.Cmd, error) {
+	s.proc, err = redistest.Launch(ctx, nil, func(port string) (*exec.Cmd, error) {
 		if c.Cluster {
-			if s.Bus, err = redistest.Port(); err != nil {
+			if s.Bus, err = services.Port(); err != nil {
 				return nil, err
 			}
 		}
@@ -79,7 +80,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	}
 	s.Addr = s.proc.Addr
 	s.Admin = adminOf(s.Addr)
-	spare, err := redistest.Port()
+	spare, err := services.Port()
 	s.Spare = net.JoinHostPort("127.0.0.1", spare)
 	return s, err
 }

@@ -68,7 +68,7 @@ var rows = map[string]row{
 	"console":                         {floor: 4, packages: []string{"guard", "lock", "redisson"}},
 	"internal/sim":                    {modules: []string{miniredis}, tests: []string{"redisson"}},
 	"internal/doctest":                {tests: []string{"internal/doctest"}},
-	"internal/redistest":              {modules: []string{goredis, miniredis}, tests: []string{"redisson", "redisson/interop", "redisson/internal/pubsub", "lock/setnxlock", "guard", "console", "internal/doctest", "internal/reply"}},
+	"internal/redistest":              {floor: 1, packages: []string{"internal/services"}, modules: []string{goredis, miniredis}, tests: []string{"redisson", "redisson/interop", "redisson/internal/pubsub", "lock/setnxlock", "guard", "console", "internal/doctest", "internal/reply"}},
 	"middleware/internal/adaptertest": {floor: 4, packages: []string{"guard/guardtest", "lock", "lock/memlock"}, modules: []string{gin}, tests: []string{"middleware", "middleware/ginguard"}},
 	"internal/scenario":               {floor: 3, tests: []string{"guard", "middleware", "middleware/ginguard", "middleware/internal/adaptertest", "interceptor"}},
 	"internal/services":               {floor: 0},

@@ -12,7 +12,7 @@ import (
 
 const (
 	slots = 16384
-	// busOffset is how far a node's second port is above its first.
+	// busOffset is how far the port on which nodes talk to each other is above the first. Redis before 7.0 can't be told another one.
 	busOffset = 10000
 	// nodeTimeout is after how many milliseconds of silence the nodes of a cluster take one of them for dead. Where no replica can
 	// take over, they are more patient, as a machine that is busy with many tests may well not hear a node for half a second.
@@ -81,16 +81,12 @@ func StartCluster(tb testing.TB, replicas int, args ...string) *Cluster {
 
 func startNode(tb testing.TB, args []string) *Node {
 	tb.Helper()
-	s := start(tb, nodePort, append([]string{"--cluster-enabled", "yes",
+	s := start(tb, []int{busOffset}, append([]string{"--cluster-enabled", "yes",
 		"--cluster-replica-validity-factor", "0", "--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0"}, args...))
 	n := &Node{Server: s, Admin: s.Client(tb)}
 	n.ID = n.Do(tb, "cluster", "myid").(string)
 	return n
 }
-
-// nodePort returns a port for a node. The one on which nodes talk to each other is free as well: it is busOffset above, and
-// Redis before 7.0 can't be told another one.
-func nodePort() (string, error) { return port(0, busOffset) }
 
 // numbers are those from from to before to.
 func numbers(from, to int) (all []any) {

@@ -5,16 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/services"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -41,12 +39,12 @@ func Program() (path string, err error) {
 // ErrTaken says that a server could not have its port, or that it ended for another reason, which its output says.
 var ErrTaken = errors.New("another process has a port of this server, or it ended for another reason: see its output")
 
-// Launch runs a server on a free port; command makes its command line. Somebody else can take a port between the moment when it is
+// Launch runs a server on a free port, and those so far above are free, too; command makes its command line. Somebody else can take a port between the moment when it is
 // seen to be free and the moment when the server listens, so Launch tries again with the next one.
-func Launch(ctx context.Context, freePort func() (string, error), command func(port string) (*exec.Cmd, error)) (*Process, error) {
+func Launch(ctx context.Context, above []int, command func(port string) (*exec.Cmd, error)) (*Process, error) {
 	const tries = 5
 	for i := 1; ; i++ {
-		port, err := freePort()
+		port, err := services.Port(above...)
 		if err != nil {
 			return nil, err
 		}
@@ -110,46 +108,4 @@ func (p *Process) Signal(sig syscall.Signal) error { return p.cmd.Process.Signal
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // it may be gone already
 	<-p.gone
-}
-
-// given holds the ports that free was asked about.
-var given sync.Map
-
-// Ports lie from lowPort to highPort, below those that systems give to outgoing connections: of these, another process can make
-// one on the port before the server is up.
-const lowPort, highPort = 10000, 30000
-
-// Port returns a port on which nobody listens at the moment, and which it has not returned before.
-func Port() (string, error) { return port(0) }
-
-// port is Port where the ports that lie so far above are wanted, too.
-func port(above ...int) (string, error) {
-	for {
-		n, all := lowPort+rand.N(highPort-lowPort-above[len(above)-1]), true
-		for _, d := range above {
-			ok, err := free(n + d)
-			if err != nil {
-				return "", err
-			}
-			all = all && ok
-		}
-		if all {
-			return strconv.Itoa(n), nil
-		}
-	}
-}
-
-// free reports whether nobody listens on the port, and has answered so only once.
-func free(port int) (bool, error) {
-	if _, again := given.LoadOrStore(port, true); again {
-		return false, nil
-	}
-	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	switch {
-	case err == nil:
-		return true, l.Close()
-	case errors.Is(err, syscall.EADDRINUSE):
-		return false, nil
-	}
-	return false, err
 }

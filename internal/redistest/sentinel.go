@@ -87,7 +87,7 @@ func startSentinel(tb testing.TB, name, host, port string) (addr string) {
 	tb.Helper()
 	path := program(tb)
 	conf := filepath.Join(tb.TempDir(), "sentinel.conf")
-	return launch(tb, Port, func(own string) []string {
+	return launch(tb, nil, func(own string) []string {
 		text := strings.Join([]string{
 			"port " + own, "bind 127.0.0.1", "dir " + tb.TempDir(), "daemonize no", "loglevel warning",
 			"sentinel monitor " + name + " " + host + " " + port + " 2",

@@ -16,12 +16,12 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/services"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -40,24 +40,24 @@ type Server struct {
 // none, the test is skipped, or fails if LATCHKEY_REQUIRE says so. The args are added to the command line.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
-	return start(tb, Port, args)
+	return start(tb, nil, args)
 }
 
-func start(tb testing.TB, freePort func() (string, error), args []string) *Server {
+func start(tb testing.TB, above []int, args []string) *Server {
 	tb.Helper()
 	path := program(tb)
-	return launch(tb, freePort, func(port string) []string {
+	return launch(tb, above, func(port string) []string {
 		return append([]string{path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
 			"--daemonize", "no", "--loglevel", "warning", "--dir", tb.TempDir()}, args...)
 	})
 }
 
 // launch runs a server on a free port and stops it when the test ends.
-func launch(tb testing.TB, freePort func() (string, error), command func(port string) []string) *Server {
+func launch(tb testing.TB, above []int, command func(port string) []string) *Server {
 	tb.Helper()
 	s := &Server{Real: true}
 	var err error
-	s.proc, err = Launch(context.Background(), freePort, func(port string) (*exec.Cmd, error) {
+	s.proc, err = Launch(context.Background(), above, func(port string) (*exec.Cmd, error) {
 		s.args = command(port)
 		return s.command(), nil
 	})
@@ -209,10 +209,10 @@ func borrow(tb testing.TB, addr string) *Server {
 	return &Server{Addr: addr, Real: true}
 }
 
-// FreePort is [Port] for a test.
+// FreePort is [services.Port] for a test.
 func FreePort(tb testing.TB) string {
 	tb.Helper()
-	port, err := Port()
+	port, err := services.Port()
 	if err != nil {
 		tb.Fatalf("redistest: %v", err)
 	}
@@ -241,7 +241,7 @@ func Missing(tb testing.TB, tool error) {
 	tb.Skipf("%v (install it, or set LATCHKEY_REQUIRE=redis to make this a failure)", tool)
 }
 
-// required reports whether LATCHKEY_REQUIRE, a comma-separated list, names redis. A program that is named is required, too.
+// required reports whether LATCHKEY_REQUIRE names redis. A program that is named is required, too.
 func required() bool {
-	return os.Getenv(programVariable) != "" || slices.Contains(strings.Split(os.Getenv("LATCHKEY_REQUIRE"), ","), "redis")
+	return os.Getenv(programVariable) != "" || services.Required("redis")
 }

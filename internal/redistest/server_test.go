@@ -10,7 +10,7 @@ func TestStartOnATakenPort(t *testing.T) {
 	first := Start(t)
 	_, taken := first.HostPort()
 	tries := 0
-	second := launch(t, Port, func(port string) []string {
+	second := launch(t, nil, func(port string) []string {
 		if tries++; tries == 1 {
 			port = taken
 		}

@@ -241,18 +241,47 @@ func someone(names ...string) (*syscall.Credential, error) {
 // given holds the ports that free was asked about.
 var given sync.Map
 
-// Ports lie from lowPort to highPort, below those that systems give to outgoing connections.
+// Ports lie from lowPort to highPort, below those that systems give to outgoing connections: of these, another process can make
+// one on the port before the server is up.
 const lowPort, highPort = 10000, 30000
 
-// FreePort returns a port on which nobody listens at the moment, and which it has not returned before.
+// Port returns a port on which nobody listens at the moment, and which it has not returned before. So are those that lie so far above.
+func Port(above ...int) (string, error) {
+	above = append(above, 0)
+	for {
+		n, all := lowPort+rand.N(highPort-lowPort-slices.Max(above)), true
+		for _, d := range above {
+			ok, err := free(n + d)
+			if err != nil {
+				return "", err
+			}
+			all = all && ok
+		}
+		if all {
+			return strconv.Itoa(n), nil
+		}
+	}
+}
+
+// free reports whether nobody listens on the port, and has answered so only once.
+func free(port int) (bool, error) {
+	if _, again := given.LoadOrStore(port, true); again {
+		return false, nil
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	switch {
+	case err == nil:
+		return true, l.Close()
+	case errors.Is(err, syscall.EADDRINUSE):
+		return false, nil
+	}
+	return false, err
+}
+
+// FreePort is Port for those who can do without errors, and try again.
 func FreePort() string {
 	for {
-		port := strconv.Itoa(lowPort + rand.N(highPort-lowPort))
-		if _, again := given.LoadOrStore(port, true); again {
-			continue
-		}
-		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
-			_ = l.Close()
+		if port, err := Port(); err == nil {
 			return port
 		}
 	}
