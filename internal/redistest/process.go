@@ -78,6 +78,14 @@ func Run(ctx context.Context, addr string, cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
+// Apart is for the children of a program: the kernel kills them when it dies, where it can, and the terminal's Ctrl-C does not reach them, as
+// the program ends them.
+func Apart() *syscall.SysProcAttr {
+	attr := services.DieWithParent(syscall.SIGKILL)
+	attr.Setpgid = true
+	return attr
+}
+
 // answers waits until the process answers. That something does at its address is not enough: without its port the process
 // ends, and the server that has the port is somebody else's.
 func (p *Process) answers(ctx context.Context) error {

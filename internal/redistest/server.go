@@ -71,7 +71,7 @@ func launch(tb testing.TB, above []int, command func(port string) []string) *Ser
 
 func (s *Server) command() *exec.Cmd {
 	cmd := exec.Command(s.args[0], s.args[1:]...)
-	cmd.SysProcAttr = dieWithParent()
+	cmd.SysProcAttr = services.DieWithParent(syscall.SIGKILL)
 	return cmd
 }
 

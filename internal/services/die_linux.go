@@ -2,5 +2,5 @@ package services
 
 import "syscall"
 
-// dieWithParent has the kernel end the server when the process that started it dies without Stop.
-func dieWithParent(attr *syscall.SysProcAttr, sig syscall.Signal) { attr.Pdeathsig = sig }
+// DieWithParent has the kernel send a signal to a child when the process that started it dies, even if that can't clean up.
+func DieWithParent(sig syscall.Signal) *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: sig} }

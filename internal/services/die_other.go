@@ -4,5 +4,5 @@ package services
 
 import "syscall"
 
-// dieWithParent does nothing: only Linux can do that.
-func dieWithParent(*syscall.SysProcAttr, syscall.Signal) {}
+// DieWithParent does nothing: only Linux can do that.
+func DieWithParent(syscall.Signal) *syscall.SysProcAttr { return new(syscall.SysProcAttr) }

@@ -94,8 +94,8 @@ func (s *Server) Run() error {
 	cmd.Env = append(append(os.Environ(), "HOME="+s.Dir), s.spec.options.Env...) // no configuration of the user's
 	cmd.Dir, s.said = s.Dir, new(tail)
 	cmd.Stdout, cmd.Stderr = s.said, s.said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.spec.user}
-	dieWithParent(cmd.SysProcAttr, s.spec.end)
+	cmd.SysProcAttr = DieWithParent(s.spec.end)
+	cmd.SysProcAttr.Credential = s.spec.user
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/latchkey-go/latchkey/internal/services"
 )
 
 // Member is one server, in a process of its own. Its methods are for one goroutine.
@@ -40,7 +42,7 @@ func (m *Member) Run() error {
 	}
 	cmd := exec.Command(program)
 	cmd.Env = append(withoutProxy(os.Environ()), variable+"="+string(text), "HTTP_PROXY=http://"+m.link.addr(), "NO_PROXY=127.0.0.1")
-	cmd.SysProcAttr = dieWithParent()
+	cmd.SysProcAttr = services.DieWithParent(syscall.SIGKILL) // also a member that is paused
 	m.said = new(tail)
 	cmd.Stderr = m.said
 	stdout, err := cmd.StdoutPipe()
