@@ -1,6 +1,7 @@
 package redisson_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -11,7 +12,9 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,10 +62,33 @@ func authority(t *testing.T) (certFile, keyFile string, config *tls.Config) {
 	return certFile, keyFile, &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 }
 
+// startTLS starts a server with a second port, at the address secure, for TLS with the files of the certificate, which it trusts as well,
+// and of its key. Where the server was built without TLS, the test is skipped.
+func startTLS(t *testing.T, cert, key string) (s *redistest.Server, secure string) {
+	t.Helper()
+	redistest.NeedServers(t)
+	path, err := redistest.Program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := redistest.FreePort(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	said, err := exec.CommandContext(ctx, path, "--port", "0", "--tls-port", port, "--dir", t.TempDir()).CombinedOutput()
+	switch text := string(said); {
+	case strings.Contains(text, "Failed finding TLS support"), strings.Contains(text, "Bad directive"):
+		t.Skip("this server was built without TLS")
+	case !strings.Contains(text, "No tls-cert-file configured"):
+		t.Fatalf("a server without a certificate ended with %v and said %s", err, text)
+	}
+	s = redistest.Start(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert)
+	return s, net.JoinHostPort("127.0.0.1", port)
+}
+
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	cert, key, config := authority(t)
-	s, addr := redistest.StartTLS(t, cert, key)
+	s, addr := startTLS(t, cert, key)
 	admin := s.Client(t)
 	secure := func(o *redis.Options) { o.Addr, o.TLSConfig = addr, config }
 	holder := onClient(t, s.Client(t, secure)).Lock("k")

@@ -16,7 +16,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -104,24 +103,6 @@ func (s *Server) Client(tb testing.TB, changes ...func(*redis.Options)) *redis.C
 func (s *Server) HostPort() (host, port string) {
 	host, port, _ = net.SplitHostPort(s.Addr)
 	return host, port
-}
-
-// StartTLS is Start with a second port, at the address secure, for TLS with the files of the certificate, which it trusts as well,
-// and of its key. Where the server was built without TLS, the test is skipped.
-func StartTLS(tb testing.TB, cert, key string) (s *Server, secure string) {
-	tb.Helper()
-	path, port := program(tb), FreePort(tb)
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	said, err := exec.CommandContext(ctx, path, "--port", "0", "--tls-port", port, "--dir", tb.TempDir()).CombinedOutput()
-	switch text := string(said); {
-	case strings.Contains(text, "Failed finding TLS support"), strings.Contains(text, "Bad directive"):
-		tb.Skip("this server was built without TLS")
-	case !strings.Contains(text, "No tls-cert-file configured"):
-		tb.Fatalf("redistest: a server without a certificate ended with %v and said %s", err, text)
-	}
-	s = Start(tb, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert)
-	return s, net.JoinHostPort("127.0.0.1", port)
 }
 
 // Has reports whether the server knows a command.
