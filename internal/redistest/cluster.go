@@ -155,17 +155,13 @@ func (c *Cluster) Failover(tb testing.TB, i int) {
 // AwaitMaster waits until n has become a master.
 func (c *Cluster) AwaitMaster(tb testing.TB, n *Node) {
 	tb.Helper()
-	n.await(tb, "the replica is a master", func() bool {
-		return strings.Contains(n.Do(tb, "info", "replication").(string), "role:master")
-	})
+	n.awaitReplication(tb, "role:master")
 }
 
 // AwaitReplica waits until n is a replica that has all its master has.
 func (c *Cluster) AwaitReplica(tb testing.TB, n *Node) {
 	tb.Helper()
-	n.await(tb, "the replica is in sync", func() bool {
-		return strings.Contains(n.Do(tb, "info", "replication").(string), "master_link_status:up")
-	})
+	n.awaitReplication(tb, "master_link_status:up")
 }
 
 // serving counts the servers of master's slots, as n knows them.
@@ -192,13 +188,17 @@ func (n *Node) Do(tb testing.TB, args ...any) any {
 func (c *Cluster) await(tb testing.TB, what string, ok func(*Node) bool) {
 	tb.Helper()
 	for _, n := range c.nodes() {
-		n.await(tb, what, func() bool { return ok(n) })
+		await(tb, n.Addr+": "+what, func() bool { return ok(n) })
 	}
 }
 
-func (n *Node) await(tb testing.TB, what string, ok func() bool) {
+// awaitReplication waits until the server says that of its replication.
+func (s *Server) awaitReplication(tb testing.TB, says string) {
 	tb.Helper()
-	await(tb, n.Addr+": "+what, ok)
+	admin := s.Client(tb)
+	await(tb, s.Addr+": "+says, func() bool {
+		return strings.Contains(admin.Info(context.Background(), "replication").Val(), says)
+	})
 }
 
 // await waits until ok.

@@ -25,21 +25,14 @@ func StartSentinels(tb testing.TB) *Sentinels {
 	s := &Sentinels{Name: "latchkey", Master: Start(tb)}
 	host, port := s.Master.HostPort()
 	s.Replica = Start(tb, "--replicaof", host, port, "--repl-diskless-sync-delay", "0")
-	admin := s.Replica.Client(tb)
-	await(tb, "the replica is in sync", func() bool {
-		return strings.Contains(admin.Info(context.Background(), "replication").Val(), "master_link_status:up")
-	})
+	s.Replica.awaitReplication(tb, "master_link_status:up")
 	for range 3 {
 		s.Addrs = append(s.Addrs, startSentinel(tb, s.Name, host, port))
 	}
-	for _, addr := range s.Addrs {
-		sentinel := redis.NewSentinelClient(&redis.Options{Addr: addr})
-		await(tb, "the sentinels know each other and the replica", func() bool {
-			m := sentinel.Master(context.Background(), s.Name).Val()
-			return m["num-other-sentinels"] == "2" && m["num-slaves"] == "1" && m["flags"] == "master"
-		})
-		_ = sentinel.Close()
-	}
+	s.await(tb, "the sentinels know each other and the replica", func(sentinel *redis.SentinelClient) bool {
+		m := sentinel.Master(context.Background(), s.Name).Val()
+		return m["num-other-sentinels"] == "2" && m["num-slaves"] == "1" && m["flags"] == "master"
+	})
 	return s
 }
 
@@ -69,16 +62,19 @@ func (s *Sentinels) Failover(tb testing.TB) {
 // AwaitReplicaLeads waits until the replica has become the master and all sentinels say so.
 func (s *Sentinels) AwaitReplicaLeads(tb testing.TB) {
 	tb.Helper()
-	admin := s.Replica.Client(tb)
-	await(tb, "the replica is the master", func() bool {
-		return strings.Contains(admin.Info(context.Background(), "replication").Val(), "role:master")
-	})
+	s.Replica.awaitReplication(tb, "role:master")
 	host, port := s.Replica.HostPort()
+	s.await(tb, "the sentinel names the new master", func(sentinel *redis.SentinelClient) bool {
+		return slices.Equal(sentinel.GetMasterAddrByName(context.Background(), s.Name).Val(), []string{host, port})
+	})
+}
+
+// await waits until ok at each sentinel.
+func (s *Sentinels) await(tb testing.TB, what string, ok func(*redis.SentinelClient) bool) {
+	tb.Helper()
 	for _, addr := range s.Addrs {
 		sentinel := redis.NewSentinelClient(&redis.Options{Addr: addr})
-		await(tb, "the sentinel names the new master", func() bool {
-			return slices.Equal(sentinel.GetMasterAddrByName(context.Background(), s.Name).Val(), []string{host, port})
-		})
+		await(tb, addr+": "+what, func() bool { return ok(sentinel) })
 		_ = sentinel.Close()
 	}
 }
