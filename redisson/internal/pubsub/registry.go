@@ -38,25 +38,10 @@ func newRegistry() *registry {
 	}
 }
 
-// subscribe counts a subscription, for which unsubscribe must be called once.
-func (r *registry) subscribe(name string) *channel {
+// subscribe counts a subscription, for which unsubscribe must be called once. The channel has mail if one of those who subscribe wants that.
+func (r *registry) subscribe(name string, withMail bool) *channel {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.subscribeLocked(name)
-}
-
-// receive is subscribe for a channel with mail.
-func (r *registry) receive(name string) *channel {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ch := r.subscribeLocked(name)
-	if ch.mail == nil {
-		ch.mail = new(mail)
-	}
-	return ch
-}
-
-func (r *registry) subscribeLocked(name string) *channel {
 	ch := r.channels[name]
 	if ch == nil {
 		ch = &channel{name: name, changed: make(chan struct{})}
@@ -67,6 +52,9 @@ func (r *registry) subscribeLocked(name string) *channel {
 	if ch.at != nil && !ch.subscribed {
 		ch.at.changed[name] = ch
 		wake(r.wake)
+	}
+	if withMail && ch.mail == nil {
+		ch.mail = new(mail)
 	}
 	return ch
 }

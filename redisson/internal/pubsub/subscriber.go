@@ -55,13 +55,13 @@ func NewSubscriber(t *Topology) *Subscriber {
 
 // Subscribe begins to listen to a channel, in the background. The caller closes the Subscription.
 func (s *Subscriber) Subscribe(channel string) *Subscription {
-	return &Subscription{registry: s.registry, channel: s.registry.subscribe(channel)}
+	return &Subscription{registry: s.registry, channel: s.registry.subscribe(channel, false)}
 }
 
 // Receive is Subscribe, and has the messages kept for [Subscription.Read]. Where the server refuses the channel, others do not suffer from
 // that, and it is tried again once a minute.
 func (s *Subscriber) Receive(channel string) *Subscription {
-	return &Subscription{registry: s.registry, channel: s.registry.receive(channel)}
+	return &Subscription{registry: s.registry, channel: s.registry.subscribe(channel, true)}
 }
 
 // Changed is that of a Subscription, for a channel that has lingered so far. The next Subscription has the same, unless something has
