@@ -33,12 +33,19 @@ const freshFor = 100 * time.Millisecond
 
 // NewFresh returns one for the server of a client. It comes before the client's first question: go-redis writes to options then.
 func NewFresh(client *redis.Client) *Fresh {
-	o := *client.Options()
+	o := Lone(client.Options())
+	o.DialerRetries, o.ContextTimeoutEnabled = 1, true
+	return &Fresh{client: client, options: *o}
+}
+
+// Lone returns options like those given, for a client with a single connection that repeats nothing.
+func Lone(options *redis.Options) *redis.Options {
+	o := *options
 	o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.PipelinePoolSize = 1, 0, 0, 0, -1
-	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+	o.MaxRetries = -1
 	o.ClientSideCache, o.ClientSideCacheConfig, o.PushNotificationProcessor = nil, nil, nil
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return &Fresh{client: client, options: o}
+	return &o
 }
 
 // Repeat is called with an answer of the wrong server to a question that was sent then. It has ask repeat the question at once, over a

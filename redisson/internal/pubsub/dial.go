@@ -8,7 +8,6 @@ import (
 
 	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 // errEnded is what go-redis gets when it dials a second time.
@@ -23,7 +22,7 @@ var errEnded = errors.New("redisson: the pub/sub connection has ended")
 //
 // Hooks of the client that the options are of do not come along; its dialler, its credentials and its OnConnect do.
 func dedicated(ctx context.Context, options *redis.Options) *redis.Options {
-	o := *options
+	o := reply.Lone(options)
 	var dialled atomic.Bool
 	dial := reply.Bounded(options.Dialer)
 	o.Dialer = func(dialCtx context.Context, network, addr string) (net.Conn, error) {
@@ -38,12 +37,7 @@ func dedicated(ctx context.Context, options *redis.Options) *redis.Options {
 		return conn, nil
 	}
 	o.ReadTimeout, o.WriteTimeout = -2, -2 // no deadlines
-	o.MaxRetries = -1
-	o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 1, 0, 0, 0 // the pool is not used
-	o.PipelinePoolSize = -1
-	o.ClientSideCache, o.ClientSideCacheConfig, o.PushNotificationProcessor = nil, nil, nil
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return &o
+	return o
 }
 
 // cut closes the TCP connection below TLS, whose own Close would wait until it has said goodbye.
