@@ -63,22 +63,28 @@ func (l *Lock) Lock(ctx context.Context) (held context.Context, err error) {
 
 // LockFor is Lock with a lease: a hold that ends by itself after that time. A lease of 0 or less is Lock.
 func (l *Lock) LockFor(ctx context.Context, lease time.Duration) (held context.Context, err error) {
-	h, err := l.acquire(ctx, lock.Request{Wait: -1, Lease: max(lease, 0)})
-	if err != nil {
-		return nil, err
-	}
-	return h.Context(), nil
+	return heldBy(l.acquire(ctx, lock.Request{Wait: -1, Lease: max(lease, 0)}))
 }
 
 // TryLock takes the lock if it can be had within wait; a wait of 0 or less tries once. A lease above 0 ends the hold by
 // itself after that time; otherwise it is renewed until Unlock. ok reports whether the lock is held. Where it is not, held is
 // nil, and err too unless ctx ended or Redis could not be asked. A reader that wants to write can't have the lock, either.
 func (l *Lock) TryLock(ctx context.Context, wait, lease time.Duration) (held context.Context, ok bool, err error) {
-	h, err := l.acquire(ctx, lock.Request{Wait: max(wait, 0), Lease: max(lease, 0)})
+	return triedBy(l.acquire(ctx, lock.Request{Wait: max(wait, 0), Lease: max(lease, 0)}))
+}
+
+// heldBy is the result of a Lock.
+func heldBy(h interface{ Context() context.Context }, err error) (context.Context, error) {
 	if err != nil {
-		return nil, false, unlessBusy(err)
+		return nil, err
 	}
-	return h.Context(), true, nil
+	return h.Context(), nil
+}
+
+// triedBy is the result of a TryLock.
+func triedBy(h interface{ Context() context.Context }, err error) (held context.Context, ok bool, _ error) {
+	held, err = heldBy(h, err)
+	return held, err == nil, unlessBusy(err)
 }
 
 // unlessBusy is the error of a TryLock that has failed with err: none if the lock can't be had for now, or by this reader.

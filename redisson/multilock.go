@@ -83,6 +83,9 @@ type multiHold struct {
 	released atomic.Bool
 }
 
+// Context is the context of the hold.
+func (h *multiHold) Context() context.Context { return h.ctx }
+
 // NewMultiLock returns the lock of all locks given. It is an error to give none, or a nil.
 func NewMultiLock(locks ...Member) (*MultiLock, error) {
 	if len(locks) == 0 {
@@ -101,11 +104,7 @@ func NewMultiLock(locks ...Member) (*MultiLock, error) {
 //
 // Unlock is needed after a loss, too: the other locks are still held.
 func (m *MultiLock) Lock(ctx context.Context) (held context.Context, err error) {
-	h, err := m.acquire(ctx, lock.Request{Wait: -1})
-	if err != nil {
-		return nil, err
-	}
-	return h.ctx, nil
+	return heldBy(m.acquire(ctx, lock.Request{Wait: -1}))
 }
 
 // TryLock takes all locks if they can be had together within wait; a wait of 0 or less tries each once. A lease above 0
@@ -114,11 +113,7 @@ func (m *MultiLock) Lock(ctx context.Context) (held context.Context, err error) 
 // are, held is nil, and err too unless ctx ended, or a server refused or could not be asked. A reader that wants to write can't have the
 // lock, either.
 func (m *MultiLock) TryLock(ctx context.Context, wait, lease time.Duration) (held context.Context, ok bool, err error) {
-	h, err := m.acquire(ctx, lock.Request{Wait: max(wait, 0), Lease: max(lease, 0)})
-	if err != nil {
-		return nil, false, unlessBusy(err)
-	}
-	return h.ctx, true, nil
+	return triedBy(m.acquire(ctx, lock.Request{Wait: max(wait, 0), Lease: max(lease, 0)}))
 }
 
 // Unlock gives back all locks of the hold that returned the context held, or else of the innermost one around it, whether
@@ -146,7 +141,9 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, er
 		try := &attempt{ctx: ctx, request: r, start: start, patience: patience + m.locks[0].c.jitter(patience)}
 		stuck, err := try.take(m.from(lead), lead)
 		if err == nil {
-			return m.newHold(try), nil
+			h := &multiHold{parts: try.parts}
+			h.ctx = context.WithValue(try.held(), m.key, h)
+			return h, nil
 		}
 		if ctx.Err() != nil { // the caller has stayed for the answer of one member already
 			m.locks[0].c.background(func() { _ = giveBack(context.Background(), try.parts) }) // as long as the clients' timeouts let it
@@ -170,12 +167,6 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, er
 
 // leadAt returns the index of the member with which to begin in order to get the one at i: the first of the same lock.
 func (m *MultiLock) leadAt(i int) int { return slices.IndexFunc(m.locks, m.locks[i].same) }
-
-func (m *MultiLock) newHold(a *attempt) *multiHold {
-	h := &multiHold{parts: a.parts}
-	h.ctx = context.WithValue(a.held(), m.key, h)
-	return h
-}
 
 // from returns the members in order, but with the one at lead first.
 func (m *MultiLock) from(lead int) []*Lock {

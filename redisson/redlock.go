@@ -86,11 +86,7 @@ func NewRedLock(locks ...Member) (*RedLock, error) {
 // A failed Lock leaves nothing behind, on no server: what one that did not answer may have done is undone as soon as it
 // does. Unlock is needed after a loss, too: the minority that is left is still renewed.
 func (r *RedLock) Lock(ctx context.Context) (held context.Context, err error) {
-	h, err := r.acquire(ctx, -1, 0)
-	if err != nil {
-		return nil, err
-	}
-	return h.ctx, nil
+	return heldBy(r.acquire(ctx, -1, 0))
 }
 
 // TryLock takes the lock if it can be had within wait; a wait of 0 or less tries once, which can fail for all of several
@@ -100,11 +96,7 @@ func (r *RedLock) Lock(ctx context.Context) (held context.Context, err error) {
 // err too unless ctx ended, or the majority of the servers refused or could not be asked. A reader that wants to write can't have the
 // lock, either.
 func (r *RedLock) TryLock(ctx context.Context, wait, lease time.Duration) (held context.Context, ok bool, err error) {
-	h, err := r.acquire(ctx, max(wait, 0), max(lease, 0))
-	if err != nil {
-		return nil, false, unlessBusy(err)
-	}
-	return h.ctx, true, nil
+	return triedBy(r.acquire(ctx, max(wait, 0), max(lease, 0)))
 }
 
 // Unlock gives back the hold that returned the context held, or else the innermost one around it, on all servers. It
