@@ -126,10 +126,8 @@ func (s *PermitExpirableSemaphore) TryAcquire(ctx context.Context, wait, lease t
 // TryAcquireN is to AcquireN what TryAcquire is to Acquire.
 func (s *PermitExpirableSemaphore) TryAcquireN(ctx context.Context, n int, wait, lease time.Duration) (ids []string, ok bool, err error) {
 	ids, err = s.acquire(ctx, n, max(wait, 0), lease)
-	if errors.Is(err, lock.ErrBusy) {
-		return nil, false, nil
-	}
-	return ids, err == nil, err
+	ok, err = taken(err)
+	return ids, ok, err
 }
 
 func first(ids []string, err error) (string, error) {
@@ -258,7 +256,7 @@ func (s *PermitExpirableSemaphore) parse(id string) ([]byte, error) {
 }
 
 func (s *PermitExpirableSemaphore) check(n, least int) error {
-	return cmp.Or(s.c.checkName(s.name), checkPermits(n, least))
+	return cmp.Or(s.c.checkName(s.name), checkPermits(int64(n), int64(least), math.MaxInt32))
 }
 
 // atOnce is how many permits one call may take or give back. More would hold up Redis, and Redisson's script could not give them

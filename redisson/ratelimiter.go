@@ -136,11 +136,7 @@ func (l *RateLimiter) Acquire(ctx context.Context, n int64) error { return l.acq
 // TryAcquire takes n permits at once if they can be had within wait; a wait of 0 or less tries once. It returns false as
 // soon as it is clear that they can't, which may be at once. The errors are Acquire's.
 func (l *RateLimiter) TryAcquire(ctx context.Context, n int64, wait time.Duration) (bool, error) {
-	err := l.acquire(ctx, n, max(wait, 0))
-	if errors.Is(err, lock.ErrBusy) {
-		return false, nil
-	}
-	return err == nil, err
+	return taken(l.acquire(ctx, n, max(wait, 0)))
 }
 
 func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) error {
@@ -213,11 +209,5 @@ func (l *RateLimiter) keys() []string {
 }
 
 func (l *RateLimiter) check(n, most int64) error {
-	if err := l.c.checkName(l.name); err != nil {
-		return err
-	}
-	if n < 0 || n > most {
-		return fmt.Errorf("redisson: %d permits are not between 0 and %d", n, most)
-	}
-	return nil
+	return cmp.Or(l.c.checkName(l.name), checkPermits(n, 0, most))
 }

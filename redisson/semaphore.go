@@ -104,7 +104,11 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) error { return s.acquire
 // TryAcquire takes n permits at once if they can be had within wait; a wait of 0 or less tries once, without standing in
 // line. The error is nil if they can't.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int, wait time.Duration) (bool, error) {
-	err := s.acquire(ctx, n, max(wait, 0))
+	return taken(s.acquire(ctx, n, max(wait, 0)))
+}
+
+// taken is the result of a TryAcquire.
+func taken(err error) (bool, error) {
 	if errors.Is(err, lock.ErrBusy) {
 		return false, nil
 	}
@@ -150,12 +154,12 @@ func (s *Semaphore) release(ctx context.Context, n, ifExists int) (bool, error) 
 
 // check refuses what Redis shall not be asked: an empty name, and numbers that Java has no int for.
 func (s *Semaphore) check(n, least int) error {
-	return cmp.Or(s.c.checkName(s.name), checkPermits(n, least))
+	return cmp.Or(s.c.checkName(s.name), checkPermits(int64(n), int64(least), math.MaxInt32))
 }
 
-func checkPermits(n, least int) error {
-	if n < least || n > math.MaxInt32 {
-		return fmt.Errorf("redisson: %d permits are not between %d and %d", n, least, math.MaxInt32)
+func checkPermits(n, least, most int64) error {
+	if n < least || n > most {
+		return fmt.Errorf("redisson: %d permits are not between %d and %d", n, least, most)
 	}
 	return nil
 }
