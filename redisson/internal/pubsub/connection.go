@@ -132,24 +132,19 @@ func (s *session) serve() (retired bool) {
 func (s *session) send(subscribe, unsubscribe []string) error {
 	bound := time.AfterFunc(silence, s.cut)
 	defer bound.Stop()
-	if sharded, _ := s.topology.known(); !sharded {
-		for _, names := range s.registry.apart(subscribe) {
-			if err := s.ps.Subscribe(s.ctx, names...); err != nil {
-				return err
-			}
-		}
-		if len(unsubscribe) > 0 {
-			return s.ps.Unsubscribe(s.ctx, unsubscribe...)
-		}
-		return nil
+	begin, end := s.ps.Subscribe, s.ps.Unsubscribe
+	groups, most := s.registry.apart(subscribe), max(1, len(unsubscribe))
+	if sharded, _ := s.topology.known(); sharded {
+		begin, end = s.ps.SSubscribe, s.ps.SUnsubscribe
+		groups, most = slices.Collect(slices.Chunk(subscribe, 1)), 1
 	}
-	for _, name := range subscribe {
-		if err := s.ps.SSubscribe(s.ctx, name); err != nil {
+	for _, names := range groups {
+		if err := begin(s.ctx, names...); err != nil {
 			return err
 		}
 	}
-	for _, name := range unsubscribe {
-		if err := s.ps.SUnsubscribe(s.ctx, name); err != nil {
+	for names := range slices.Chunk(unsubscribe, most) {
+		if err := end(s.ctx, names...); err != nil {
 			return err
 		}
 	}
