@@ -120,8 +120,7 @@ func (d departure) decline() {
 // lost. A removal, after a Close for one, may overtake the question of a release, which finds nothing; and where the server refuses the next
 // one for good, that is the business of that one alone. Otherwise err stands, but nobody knows of a loss that no removal has confirmed in time.
 func (d departure) removed(ctx context.Context, err error) error {
-	alarm := time.NewTimer(time.Until(d.by))
-	defer alarm.Stop()
+	alarm := time.After(time.Until(d.by))
 	for {
 		end, changed := d.hold.c.claims.removing(d.hold.holder)
 		switch {
@@ -134,7 +133,7 @@ func (d departure) removed(ctx context.Context, err error) error {
 		case <-changed:
 			continue
 		case <-ctx.Done():
-		case <-alarm.C:
+		case <-alarm:
 		}
 		if !errors.Is(err, lock.ErrLost) {
 			return err
@@ -244,22 +243,17 @@ func (d departure) confirm(ctx context.Context) (err error) {
 		case now >= by:
 			c.claims.end()
 			return cmp.Or(context.Cause(ctx), c.road.NoAnswer(c.timeout))
-		case known.brief:
-			select {
-			case <-known.changed:
-			case <-done:
-				done, by = nil, min(by, present().add(transport.GoneInterval))
-			}
-			continue
 		}
-		alarm := time.NewTimer(by.sub(now))
+		var alarm <-chan time.Time
+		if !known.brief {
+			alarm = time.After(by.sub(now))
+		}
 		select {
 		case <-known.changed:
-		case <-alarm.C:
+		case <-alarm:
 		case <-done:
 			done, by = nil, min(by, present().add(transport.GoneInterval))
 		}
-		alarm.Stop()
 	}
 }
 

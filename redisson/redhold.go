@@ -226,12 +226,11 @@ func (h *redHold) Release(context.Context) error { return h.release() }
 func (h *redHold) withdraw() {
 	parts, _, _ := h.finish()
 	errs := releaseAll(parts)
-	patience := time.NewTimer(leaveInterval)
-	defer patience.Stop()
+	patience := time.After(leaveInterval)
 	for range parts {
 		select {
 		case <-errs: //nolint:errcheck // the watchdog sees to what failed
-		case <-patience.C:
+		case <-patience:
 			return
 		case <-h.c.ctx.Done():
 			return
@@ -250,14 +249,13 @@ func (h *redHold) release() error {
 		return cause
 	}
 	t := tally{parts: len(parts), servers: len(h.c.r.locks), quorum: h.c.r.quorum}
-	silence := time.NewTimer(mostSilence)
-	defer silence.Stop()
+	silence := time.After(mostSilence)
 	for heard, patient := 0, true; heard < len(parts) && t.freed < t.quorum && (patient || !t.free()); {
 		select {
 		case err := <-errs:
 			heard++
 			t.count(err)
-		case <-silence.C:
+		case <-silence:
 			patient = false
 		}
 	}

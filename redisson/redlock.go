@@ -196,11 +196,9 @@ func (c *redCall) round() (*redHold, error) {
 			}
 		}()
 	}
-	silence := time.NewTimer(c.silence())
-	defer silence.Stop()
 	select {
 	case <-h.decided:
-	case <-silence.C:
+	case <-time.After(c.silence()):
 	case <-c.ctx.Done():
 	}
 	err := h.conclude()
