@@ -151,7 +151,6 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 		pause := c.spin
 		w.backoff = &pause
 	}
-	w.passable = handsOver(ho.family) // whoever has the lock by then was confirmed when it came
 	if err := w.run(ho.lineID(), ho.family.channel(ho), r.Wait); err != nil {
 		c.cleanUp(ctx, ho, err)
 		return nil, err

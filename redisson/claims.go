@@ -130,7 +130,10 @@ func (s *claims) admitLocked(h *hold, now instant, reason error) error {
 		s.placeLocked(ho)
 		return err
 	}
-	h.admit()
+	h.state = held
+	if h.lease > 0 || h.most > 0 {
+		h.lastFor(cmp.Or(h.lease, h.most), h.since)
+	}
 	if ho.admitted == 0 {
 		ho.admitted = now
 		id := ho.lockID()

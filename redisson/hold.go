@@ -39,14 +39,6 @@ const (
 	released // or only kept
 )
 
-// admit makes h a hold, which counts from since.
-func (h *hold) admit() {
-	h.state = held
-	if h.lease > 0 || h.most > 0 {
-		h.lastFor(cmp.Or(h.lease, h.most), h.since)
-	}
-}
-
 // lastFor gives the hold d from the time at which Redis was asked, but no more than MaxHold in all.
 func (h *hold) lastFor(d time.Duration, asked instant) {
 	h.ends, h.over = max(h.ends, asked.add(goodFor(d))), max(h.over, asked.add(d))

@@ -212,16 +212,13 @@ func (l *lines) rest(h *hold) {
 func (l *lines) restLocked(ln *line, d time.Duration) {
 	ln.rests = true
 	if ln.alarm == nil {
-		ln.alarm = time.AfterFunc(d, func() { l.rouse(ln) })
+		ln.alarm = time.AfterFunc(d, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			ln.resumeLocked()
+		})
 	}
 	ln.alarm.Reset(d)
-}
-
-// rouse is resume for a line, which may be empty.
-func (l *lines) rouse(ln *line) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	ln.resumeLocked()
 }
 
 // wake has all waiters look whether they are to go on.

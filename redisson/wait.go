@@ -37,8 +37,6 @@ type waiter struct {
 	hold *hold
 	// own is the holder for which try asks. A lock that passes to the hold brings another one.
 	own *holder
-	// passable says that the lock can pass to the hold.
-	passable bool
 
 	start time.Time // of the call; zero: now
 
@@ -83,7 +81,7 @@ func (w *waiter) standIn(id lineID, channel string) (err error) {
 	got := false
 	w.stay = stay{waiters: &w.c.waiters, name: id.name, kind: id.kind}
 	var next *hold
-	if w.passable {
+	if w.own != nil && handsOver(w.own.family) { // whoever has the lock by then was confirmed when it came
 		next, w.place.lease = w.hold, w.own.asked
 	}
 	w.c.lines.join(&w.place, id, channel, next)
