@@ -2,7 +2,6 @@ package sim
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"net"
 	"slices"
@@ -55,7 +54,7 @@ type Network struct {
 	mu      sync.Mutex
 	server  *server
 	names   *namer
-	events  schedule
+	events  []event                    // by time
 	taken   map[time.Duration]*outcome // the instants of events, and which message they are about
 	conns   []*conn                    // open ones, in the order of dialling
 	written []writing                  // what was not sent yet, in the order of time
@@ -160,7 +159,8 @@ func (n *Network) step() (next time.Duration, ok bool) {
 	now := n.Since()
 	n.turn(now)
 	for len(n.events) > 0 && n.events[0].at <= now {
-		e := heap.Pop(&n.events).(event)
+		e := n.events[0]
+		n.events = n.events[1:]
 		delete(n.taken, e.at)
 		e.happen()
 	}
@@ -224,7 +224,8 @@ func (n *Network) happenAt(at time.Duration, about *outcome, f func()) time.Dura
 		at++
 	}
 	n.taken[at] = about
-	heap.Push(&n.events, event{at, f})
+	behind, _ := slices.BinarySearchFunc(n.events, at+1, func(e event, at time.Duration) int { return cmp.Compare(e.at, at) })
+	n.events = slices.Insert(n.events, behind, event{at, f})
 	return at
 }
 
@@ -232,23 +233,4 @@ func (n *Network) happenAt(at time.Duration, about *outcome, f func()) time.Dura
 type event struct {
 	at     time.Duration
 	happen func()
-}
-
-// schedule is a heap of events.
-type schedule []event
-
-func (s schedule) Len() int           { return len(s) }
-func (s schedule) Less(i, j int) bool { return s[i].at < s[j].at }
-func (s schedule) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
-
-// Push implements [heap.Interface].
-func (s *schedule) Push(x any) { *s = append(*s, x.(event)) }
-
-// Pop implements [heap.Interface].
-func (s *schedule) Pop() any {
-	last := len(*s) - 1
-	e := (*s)[last]
-	(*s)[last] = event{}
-	*s = (*s)[:last]
-	return e
 }
