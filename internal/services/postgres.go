@@ -16,7 +16,7 @@ func Postgres(o Options) (*Server, error) {
 		return nil, err
 	}
 	return launch("postgres", sp, func(s *Server) error {
-		return prepare(s, s.spec.program("initdb", "-D", s.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8",
+		return prepare(s, s.program("initdb", "-D", s.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8",
 			"--locale=C", "--no-sync", "--no-instructions"))
 	})
 }
@@ -29,17 +29,22 @@ func PostgresStandby(primary *Server, o Options) (*Server, error) {
 	}
 	host, port := primary.HostPort()
 	return launch("postgres", sp, func(s *Server) error {
-		return prepare(s, s.spec.program("pg_basebackup", "-D", s.data(), "-h", host, "-p", port, "-U", "postgres", "-R", "-X", "stream",
+		return prepare(s, s.program("pg_basebackup", "-D", s.data(), "-h", host, "-p", port, "-U", "postgres", "-R", "-X", "stream",
 			"--checkpoint=fast", "--no-sync"))
 	})
 }
 
 // Promote makes a standby a primary, and returns when it can be written.
 func (s *Server) Promote() error {
-	return prepare(s, s.spec.program("pg_ctl", "promote", "-D", s.data(), "-w"))
+	return prepare(s, s.program("pg_ctl", "promote", "-D", s.data(), "-w"))
 }
 
 func (s *Server) data() string { return filepath.Join(s.Dir, "data") }
+
+// program is another one of the server's package.
+func (s *Server) program(name string, args ...string) *exec.Cmd {
+	return exec.Command(filepath.Join(filepath.Dir(s.spec.path), name), args...)
+}
 
 func postgres(o Options) (spec, error) {
 	path, err := program("postgres", "postgresql", "/usr/lib/postgresql/*/bin/postgres")
@@ -48,9 +53,6 @@ func postgres(o Options) (spec, error) {
 	}
 	who, err := someone("postgres", "nobody")
 	sp := spec{path: path, options: o, user: who, end: syscall.SIGQUIT, answers: postgresAnswers}
-	sp.program = func(name string, args ...string) *exec.Cmd {
-		return exec.Command(filepath.Join(filepath.Dir(path), name), args...)
-	}
 	sp.args = func(s *Server) []string {
 		_, port := s.HostPort()
 		args := []string{"-D", s.data(), "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",

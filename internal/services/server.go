@@ -1,7 +1,6 @@
 package services
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -40,8 +39,7 @@ type Server struct {
 type spec struct {
 	path    string
 	args    func(s *Server) []string
-	options Options                                     // with arguments that come after these
-	program func(name string, args ...string) *exec.Cmd // another one of its package
+	options Options // with arguments that come after these
 	answers func(ctx context.Context, s *Server) error
 	user    *syscall.Credential // nil for our own
 	end     syscall.Signal      // has it end at once, with nothing left behind
@@ -71,7 +69,7 @@ func launch(name string, sp spec, prepare func(*Server) error) (*Server, error) 
 		if err = s.Run(); err == nil {
 			return s, nil
 		}
-		if s.said.has("in use") {
+		if strings.Contains(s.said.String(), "in use") {
 			err = nil
 		}
 	}
@@ -307,10 +305,4 @@ func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.text)
-}
-
-func (t *tail) has(part string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return bytes.Contains(t.text, []byte(part))
 }
