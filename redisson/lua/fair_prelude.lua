@@ -1,7 +1,5 @@
 -- What all scripts of the fair lock begin with.
 -- KEYS[1] lock, KEYS[2] queue, KEYS[3] deadlines of those in it
-local clock = redis.call('time')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local repaired = 30000 -- ms that a waiter gets whose deadline was removed by a stranger
 
 -- purge takes dead waiters from the head of the queue and returns who is the head then.

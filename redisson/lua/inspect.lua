@@ -10,8 +10,6 @@ local QUEUE, DEADLINES, TOKEN, MARK, LOCK, RW, PERMITS, LATCH, FIRST = 1, 2, 3, 
 local most = 1000 -- of a list
 local work = 0 -- commands, and parts of lists: each takes between one and two microseconds
 local enough, tooMuch = 1000, 3000
-local clock = redis.call('time')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local objects, later = {}, {}
 
 local function ask(...)

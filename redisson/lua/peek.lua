@@ -3,8 +3,6 @@
 -- ARGV[1] kind, ARGV[2] permits of a new semaphore
 -- Answers what the script that takes the lock would: {1} if it could, {0, how long to wait in ms} when others have it, where -1
 -- is not known, {-1, kind} when it is held exclusively (0), for reading (2) or writing (3).
-local clock = redis.call('time')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- mode is 'read' or 'write' for a read/write lock that is held, and false for any other lock.
 local function mode() return redis.call('hget', KEYS[1], 'mode') end

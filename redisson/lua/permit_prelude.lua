@@ -1,8 +1,6 @@
 -- What the scripts of the lock kind Permit begin with: permits whose time is over become free.
 -- KEYS[1] free permits, KEYS[2] taken permits with the end of each, KEYS[3] mark of a semaphore that was made here
 -- ARGV[1] id of the permit, 16 bytes, ARGV[2] channel, last ARGV publish or spublish
-local clock = redis.call('time')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local over = redis.call('zremrangebyscore', KEYS[2], '-inf', now)
 if over > 0 and redis.call('exists', KEYS[1]) == 1 then
   local free = redis.call('incrby', KEYS[1], over)

@@ -1,8 +1,6 @@
 -- Goes before the scripts of the expirable semaphore: permits whose time is over become free.
 -- KEYS[1] free permits, KEYS[2] taken permits   ARGV[1] channel
 local never = 922337203685477 -- the time that stands for no end
-local time = redis.call('time')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local free = tonumber(redis.call('get', KEYS[1]) or '0')
 assert(free, 'value of the semaphore is not a number')
 local over = redis.call('zcount', KEYS[2], '-inf', now)

@@ -8,8 +8,6 @@ local left, taken = KEYS[2], KEYS[3]
 if kind == '1' then
   left, taken = KEYS[4], KEYS[5]
 end
-local time = redis.call('time')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local past, current = now - interval, '(' .. string.format('%.0f', now - interval)
 -- What was taken an interval ago is there again, but never more than the rate.
 local value = redis.call('get', left)
