@@ -36,9 +36,6 @@ func Program() (path string, err error) {
 	return exec.LookPath(cmp.Or(os.Getenv(programVariable), "redis-server"))
 }
 
-// ErrTaken says that a server could not have its port, or that it ended for another reason, which its output says.
-var ErrTaken = errors.New("another process has a port of this server, or it ended for another reason: see its output")
-
 // Launch runs a server on a free port, and those so far above are free, too; command makes its command line. Somebody else can take a port between the moment when it is
 // seen to be free and the moment when the server listens, so Launch tries again with the next one.
 func Launch(ctx context.Context, above []int, command func(port string) (*exec.Cmd, error)) (*Process, error) {
@@ -53,7 +50,7 @@ func Launch(ctx context.Context, above []int, command func(port string) (*exec.C
 			return nil, err
 		}
 		p, err := Run(ctx, net.JoinHostPort("127.0.0.1", port), cmd)
-		if err == nil || i == tries || !errors.Is(err, ErrTaken) {
+		if err == nil || i == tries || !errors.Is(err, services.ErrEnded) {
 			return p, err
 		}
 	}
@@ -71,7 +68,9 @@ func Run(ctx context.Context, addr string, cmd *exec.Cmd) (*Process, error) {
 		_ = cmd.Wait() // reports the signal that ended it
 		close(p.gone)
 	}()
-	if err := p.answers(ctx); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := services.Await(ctx, p.gone, p.answers); err != nil {
 		p.Kill()
 		return nil, fmt.Errorf("%s at %s: %w", cmd.Path, addr, err)
 	}
@@ -86,27 +85,15 @@ func Apart() *syscall.SysProcAttr {
 	return attr
 }
 
-// answers waits until the process answers. That something does at its address is not enough: without its port the process
-// ends, and the server that has the port is somebody else's.
+// answers asks the process whether it is there, and has loaded what it has kept.
 func (p *Process) answers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
 	rdb := redis.NewClient(&redis.Options{Addr: p.Addr, MaxRetries: -1})
 	defer rdb.Close()
-	own := fmt.Sprintf("process_id:%d\r\n", p.cmd.Process.Pid)
-	for {
-		info, err := rdb.Info(ctx).Result()
-		if strings.Contains(info, own) && !strings.Contains(info, "loading:1") {
-			return nil
-		}
-		select {
-		case <-p.gone:
-			return ErrTaken
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		case <-time.After(5 * time.Millisecond):
-		}
+	info, err := rdb.Info(ctx).Result()
+	if err == nil && (!strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", p.cmd.Process.Pid)) || strings.Contains(info, "loading:1")) {
+		err = errors.New("it is not this server, or loads")
 	}
+	return err
 }
 
 // Signal sends a signal to the process.

@@ -3,6 +3,8 @@ package redistest
 import (
 	"errors"
 	"testing"
+
+	"github.com/latchkey-go/latchkey/internal/services"
 )
 
 // A server that can't have its port must not pass for the other one that has it, and starts on the next port.
@@ -26,8 +28,8 @@ func TestStartOnATakenPort(t *testing.T) {
 
 func TestAnswersOfAnotherServerDoNotCount(t *testing.T) {
 	first := Start(t)
-	if _, err := Run(t.Context(), first.Addr, first.command()); !errors.Is(err, ErrTaken) {
-		t.Errorf("Run on a taken port = %v, want ErrTaken", err)
+	if _, err := Run(t.Context(), first.Addr, first.command()); !errors.Is(err, services.ErrEnded) {
+		t.Errorf("Run on a taken port = %v, want ErrEnded", err)
 	}
 }
 

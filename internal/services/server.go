@@ -103,32 +103,36 @@ func (s *Server) Run() error {
 		close(gone)
 	}()
 	s.cmd, s.gone = cmd, gone
-	if err := s.wait(); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if err := Await(ctx, gone, func(ctx context.Context) error { return s.spec.answers(ctx, s) }); err != nil {
 		_ = s.End()
 		return fmt.Errorf("%w; it said:\n%s", err, s.said)
 	}
 	return nil
 }
 
-// wait returns when the process answers or has ended.
-func (s *Server) wait() error {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
+// ErrEnded says that a server has ended before it could answer.
+var ErrEnded = errors.New("the server ended, perhaps as another process has its port: see its output")
+
+// Await returns when a server answers, or is gone. That something answers at its address is not enough: without its port a server ends, and
+// the one that has the port is somebody else's.
+func Await(ctx context.Context, gone <-chan struct{}, answers func(context.Context) error) error {
 	for {
-		err := s.spec.answers(ctx, s)
+		err := answers(ctx)
 		select {
-		case <-s.gone:
-			return errors.New("services: the server ended")
+		case <-gone:
+			return ErrEnded
 		default:
 		}
 		if err == nil {
 			return nil
 		}
 		select {
-		case <-s.gone:
+		case <-gone:
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), err)
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }

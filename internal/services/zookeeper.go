@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // zookeeperJar is where Debian puts ZooKeeper. Its manifest names the other jars that it needs.
@@ -50,21 +49,17 @@ func ZooKeeperEnsemble(n int, o Options) (all []*Server, err error) {
 }
 
 // haveLeader waits until each server leads or follows.
-func haveLeader(ctx context.Context, all []*Server) error {
+func haveLeader(ctx context.Context, all []*Server) (err error) {
 	for _, s := range all {
-		for {
+		err = errors.Join(err, Await(ctx, s.gone, func(ctx context.Context) error {
 			mode, err := ZooKeeperMode(ctx, s.Addr)
-			if mode == "leader" || mode == "follower" {
-				break
+			if err == nil && mode != "leader" && mode != "follower" {
+				err = errors.New("services: ZooKeeper has no leader yet")
 			}
-			select {
-			case <-ctx.Done():
-				return errors.Join(ctx.Err(), err)
-			case <-time.After(20 * time.Millisecond):
-			}
-		}
+			return err
+		}))
 	}
-	return nil
+	return err
 }
 
 // ZooKeeperMode asks a server what it is: standalone, leader or follower, or nothing while it does not serve.
