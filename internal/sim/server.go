@@ -10,6 +10,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	redis "github.com/alicebob/miniredis/v2/server"
+	"github.com/latchkey-go/latchkey/internal/redistest"
 )
 
 // server is miniredis without connections: commands are run one at a time, at once, and what they publish is collected.
@@ -89,29 +90,8 @@ func greeting(command string) bool {
 
 // parse returns the first command in b and its size, or nil if it is not complete.
 func parse(b []byte) (args []string, size int) {
-	count, at, ok := header(b, 0, '*')
-	if !ok {
-		return nil, 0
-	}
-	for range count {
-		length, begin, ok := header(b, at, '$')
-		if !ok || len(b) < begin+length+2 {
-			return nil, 0
-		}
-		args = append(args, string(b[begin:begin+length]))
-		at = begin + length + 2
-	}
-	return args, at
-}
-
-// header reads a line like "*3" and returns the number and where the next line begins.
-func header(b []byte, at int, kind byte) (number, next int, ok bool) {
-	end := bytes.Index(b[at:], []byte("\r\n"))
-	if end < 2 || b[at] != kind {
-		return 0, 0, false
-	}
-	number, err := strconv.Atoi(string(b[at+1 : at+end]))
-	return number, at + end + 2, err == nil
+	raw, args, _ := redistest.ReadRequest(bufio.NewReaderSize(bytes.NewReader(b), 64))
+	return args, len(raw)
 }
 
 // push encodes what a subscriber is sent.
