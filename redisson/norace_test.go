@@ -3,6 +3,7 @@
 package redisson_test
 
 const (
-	slower    = 1
-	crowdSize = 100_000
+	slower          = 1
+	crowdSize       = 100_000
+	pairAllocations = 21.5
 )

@@ -7,3 +7,6 @@ const slower = 3
 
 // crowdSize is how many calls wait together; the race detector follows no more than some 8,000 goroutines.
 const crowdSize = 5_000
+
+// pairAllocations is how many allocations an uncontended pair may take: the race detector has one more escape.
+const pairAllocations = 22.5
