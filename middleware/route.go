@@ -2,13 +2,12 @@ package middleware
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/latchkey-go/latchkey/internal/route"
 	"github.com/latchkey-go/latchkey/internal/suggest"
@@ -46,14 +45,24 @@ func (f *facts) pathValue(name string) (string, bool, error) {
 	if !ok {
 		return "", false, f.noPathValue(name)
 	}
-	for strings.Contains(v, "%") {
-		plain, err := url.PathUnescape(v)
-		if err != nil {
-			break
-		}
-		v = plain
-	}
+	v = unescaped(v)
 	return v, v != "", nil // what {rest...} matches can be empty
+}
+
+// unescaped returns s without escapes, and without those that were escaped themselves. It goes through s once, as s may be long and have
+// escapes in escapes: each is replaced when its last byte was read, and may end the one before it.
+func unescaped(s string) string {
+	plain := make([]byte, 0, len(s))
+	for i := range len(s) {
+		plain = append(plain, s[i])
+		for n := len(plain); n >= 3 && plain[n-3] == '%'; n = len(plain) {
+			if _, err := hex.Decode(plain[n-3:], plain[n-2:]); err != nil {
+				break
+			}
+			plain = plain[:n-2]
+		}
+	}
+	return string(plain)
 }
 
 func (f *facts) pathVar(name string) (value string, ok bool) {
