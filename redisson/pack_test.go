@@ -123,7 +123,7 @@ func stats(t *testing.T, rdb *redis.Client, name string) (calls int) {
 func holdMany(t *testing.T, c *Client, prefix string, n int) (holds []lock.Hold) {
 	t.Helper()
 	for i := range n {
-		holds = append(holds, mustAcquire(t.Context(), t, c, lock.Request{Key: fmt.Sprint(prefix, i)}))
+		holds = append(holds, mustAcquire(t.Context(), t, c, lock.Request{Key: fmt.Sprint(prefix, i), Wait: -1}))
 	}
 	return holds
 }
