@@ -78,7 +78,7 @@ func TestReplica(t *testing.T) {
 func TestRights(t *testing.T) {
 	s := redistest.Start(t)
 	admin := s.Client(t)
-	const lock = "~order:* ~latchkey_receipt:* &redisson_lock__channel:* &latchkey_client:* +evalsha +eval +exists +get +set +hexists +hget +hset +hkeys +del +pexpire +pttl +time +publish +subscribe +unsubscribe +ping"
+	const lock = "~order:* ~latchkey_receipt:* &redisson_lock__channel:* &latchkey_client:* +evalsha +eval +exists +get +set +hexists +hget +hset +hkeys +del +pexpire +pttl +time +publish +subscribe +unsubscribe +ping +role"
 	for _, tt := range []struct {
 		name, words string
 		key         string
