@@ -15,7 +15,6 @@ const packSize = 50
 // kin is what travels together: with the same script, and in a cluster to the same slot.
 type kin struct {
 	script *script
-	keys   int
 	slot   string
 }
 
@@ -42,17 +41,17 @@ func (c *Client) together(tasks []task) []pack {
 func packed(tasks []task, cluster bool) (packs []pack) {
 	last := map[kin]int{} // of packs
 	for _, t := range tasks {
-		l := kin{script: t.call.Script, keys: len(t.call.Keys)}
+		k := kin{script: t.call.Script}
 		if cluster {
-			l.slot = t.call.Keys[0]
+			k.slot = t.call.Keys[0]
 		}
-		i, some := last[l]
-		if some && len(packs[i].tasks) < packSize && many[l.script] != nil && !t.first && !(l.script == lockUpdate && l.keys > 1) {
+		fits := many[k.script] != nil && !t.first && (k.script != lockUpdate || len(t.call.Keys) == 1) // which has no token
+		if i, some := last[k]; fits && some && len(packs[i].tasks) < packSize {
 			packs[i].tasks = append(packs[i].tasks, t)
 			continue
 		}
-		if packs = append(packs, pack{t.call, []task{t}}); !t.first {
-			last[l] = len(packs) - 1
+		if packs = append(packs, pack{t.call, []task{t}}); fits {
+			last[k] = len(packs) - 1
 		}
 	}
 	for i, p := range packs {

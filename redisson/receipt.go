@@ -30,7 +30,7 @@ const receiptLife = 2 * time.Minute
 // request is one change to a number.
 type request struct {
 	slot    int
-	number  int64  // grows with each request of the client; under 2^53, for Lua
+	number  int64  // grows with each request of the client, by 2^20 or so: by more than Lua loses of it
 	receipt string // its key
 }
 

@@ -44,7 +44,6 @@ func (r *removals) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 
 // What calls that failed in an outage may have left behind is looked for until no copy of their questions can arrive any more, together.
 func TestRemovalsTravelTogether(t *testing.T) {
-	t.Parallel()
 	for _, kind := range []lock.Kind{lock.Exclusive, lock.Fair, lock.Write, lock.Permit} {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +86,6 @@ func TestRemovalsTravelTogether(t *testing.T) {
 
 // A removal that is answered before the question whose answer was lost arrives is repeated soon: the lock is not shut for long.
 func TestRemovalFollowsALateQuestion(t *testing.T) {
-	t.Parallel()
 	for _, kind := range []lock.Kind{lock.Exclusive, lock.Fair, lock.Write, lock.Permit} {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
@@ -103,7 +101,7 @@ func TestRemovalFollowsALateQuestion(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer other.Close()
-			r := lock.Request{Key: "k", Kind: kind, Limit: 1}
+			r := lock.Request{Key: "k", Kind: kind, Limit: 1, Wait: -1}
 			for _, known := range []*Client{c, other} { // the scripts are there
 				if err := mustAcquire(t.Context(), t, known, r).Release(t.Context()); err != nil {
 					t.Fatal(err)
@@ -112,6 +110,7 @@ func TestRemovalFollowsALateQuestion(t *testing.T) {
 			late, exit := p.KeepBackSilently(c.familyOf(kind).enter(&holder{keys: [1]string{"k"}, kind: kind}, time.Second).Script.SHA, 0), p.KeepBackReply(plainExit(c, kind), 0)
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
+			r.Wait = 0
 			if _, err := c.Acquire(ctx, r); err == nil {
 				t.Fatal("the question was kept back, and answered")
 			}
@@ -123,10 +122,37 @@ func TestRemovalFollowsALateQuestion(t *testing.T) {
 			if err := mustAcquire(t.Context(), t, other, r).Release(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if shut := time.Since(start); shut > 300*time.Millisecond {
+			if shut := time.Since(start); shut > 600*time.Millisecond {
 				t.Errorf("the lock that nobody holds was shut for %v", shut)
 			}
 		})
+	}
+}
+
+// Two attempts at a removal are under way, and the answer to the second comes first: it found nothing. Those who wait to know whether the lock
+// was there hear of the first one.
+func TestRemovalsAreAnsweredOutOfOrder(t *testing.T) {
+	t.Parallel()
+	c, err := New(redistest.Any(t).Client(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	h := mustAcquire(t.Context(), t, c, lock.Request{Key: t.Name(), Lease: time.Minute, Wait: -1}).(*hold)
+	s, ho := c.claims, h.holder
+	s.mu.Lock()
+	defer s.unlock()
+	s.endLocked(h, nil)
+	s.buryLocked(ho)
+	rt := s.removeLocked(ho, present().add(time.Minute))
+	rt.open = 2
+	s.retriedLocked(rt, answer{Values: []int64{0, 0, 0}})
+	if ho.fate != unsettled || ho.removal == nil {
+		t.Errorf("after the second answer, the fate is %v, and the removal %v", ho.fate, ho.removal)
+	}
+	s.retriedLocked(rt, answer{Values: []int64{1, 0, 0}})
+	if ho.fate != freed || ho.removal != nil {
+		t.Errorf("after the first answer, the fate is %v, and the removal %v", ho.fate, ho.removal)
 	}
 }
 

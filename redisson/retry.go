@@ -80,7 +80,7 @@ func (s *claims) retriedLocked(rt *retry, a answer) {
 		}
 		s.againLocked(rt, now, firstAgain) // an attempt to enter may be just behind
 	}
-	if a.Yes() && ho != nil && ho.doubts == 1 || now >= rt.goneBy {
+	if a.Yes() && ho != nil && ho.doubts == 1 || now >= rt.goneBy && (ho == nil || ho.fate != unsettled) {
 		s.finishLocked(rt)
 	}
 }

@@ -31,8 +31,13 @@ type Sender interface {
 // freshFor is how long it counts that a fresh connection led to the right server: older ones are gone by then.
 const freshFor = 100 * time.Millisecond
 
-// NewFresh returns one for the server of a client. It comes before the client's first question: go-redis writes to options then.
-func NewFresh(client *redis.Client) *Fresh {
+// NewFresh returns one for a client of one server, and nil for others: there each answer names the right server, or the map does. It comes
+// before the client's first question: go-redis writes to options then.
+func NewFresh(rdb redis.UniversalClient) *Fresh {
+	client, ok := rdb.(*redis.Client)
+	if !ok {
+		return nil
+	}
 	o := Lone(client.Options())
 	o.DialerRetries, o.ContextTimeoutEnabled = 1, true
 	return &Fresh{client: client, options: *o}

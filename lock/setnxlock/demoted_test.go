@@ -28,6 +28,9 @@ func follow(t *testing.T, replica, master *redistest.Server) {
 // fill has go-redis make n connections, so that its pool has as many.
 func fill(t *testing.T, rdb *redis.Client, n int) {
 	t.Helper()
+	if err := rdb.Ping(t.Context()).Err(); err != nil { // go-redis writes to its options for the first one
+		t.Fatal(err)
+	}
 	var all sync.WaitGroup
 	conns := make([]*redis.Conn, n)
 	for i := range conns {

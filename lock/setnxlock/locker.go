@@ -34,10 +34,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locker, error) {
 }
 
 func newStore(rdb redis.UniversalClient, t texts) leases.Store {
-	s := &store{rdb: rdb, texts: t}
-	if client, ok := rdb.(*redis.Client); ok {
-		s.fresh = reply.NewFresh(client)
-	}
+	s := &store{rdb, reply.NewFresh(rdb), t}
 	if t.channel == nil {
 		return s
 	}

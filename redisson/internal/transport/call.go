@@ -230,9 +230,9 @@ func (r *Road) read(s *Script, cmd single, sent time.Time, room *[]int64) Answer
 		}
 		switch {
 		case reply.Classify(a.Err).Refused:
-			a.Err = r.refuse(a.Err)
+			a.Err = r.Refuse(a.Err)
 		case errors.Is(a.Err, redis.ErrPoolTimeout), errors.Is(a.Err, redis.ErrPoolExhausted):
-			a.Err = fmt.Errorf("%w: %w", r.overload, a.Err)
+			a.Err = fmt.Errorf("%w: %w", r.Overload, a.Err)
 		}
 	}
 	return a

@@ -82,9 +82,10 @@ func (l *lane) addLocked(n int) {
 
 // send brings a question on its way. What is not sent before its deadlines are over never will be.
 func (r *Road) send(q *question) {
+	address := r.topology.Master(q.calls[0].Keys[0])
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l := r.laneLocked(q.calls[0].Keys[0])
+	l := r.laneLocked(address)
 	q.lane, q.asked = l, time.Now()
 	l.addLocked(1)
 	l.queue, r.open = append(l.queue, q), append(r.open, q)
@@ -92,9 +93,8 @@ func (r *Road) send(q *question) {
 	r.callWorkersLocked(l)
 }
 
-// laneLocked returns the lane to the master that has the key.
-func (r *Road) laneLocked(key string) *lane {
-	address := r.topology.Master(key)
+// laneLocked returns the lane to a master.
+func (r *Road) laneLocked(address string) *lane {
 	l := r.lanes[address]
 	if l == nil {
 		l = &lane{filled: sync.Cond{L: &r.mu}}
@@ -109,7 +109,7 @@ func (r *Road) callWorkersLocked(l *lane) {
 		return
 	}
 	l.filled.Signal()
-	if len(l.queue) > l.idle && l.workers < r.workers {
+	if len(l.queue) > l.idle && l.workers < r.Workers {
 		l.workers++
 		go r.work(l)
 	}
@@ -132,7 +132,7 @@ func (r *Road) work(l *lane) {
 		answers := r.perform(&bound, r.via(ss), calls)
 		r.end(l, ss, sent, qs, answers)
 		for i, cl := range calls {
-			r.observer.Asked(sent, cl, answers[i])
+			r.Observer.Asked(sent, cl, answers[i])
 		}
 	}
 }
@@ -229,7 +229,7 @@ func (r *Road) askDirectly(now, by time.Time, cl Call) (a Answer, ok bool) {
 	}
 	ss.bound = deadlineAt(now.Add(directTimeout))
 	a = r.performOne(&ss.bound, ss, cl)
-	r.observer.Asked(now, cl, a)
+	r.Observer.Asked(now, cl, a)
 	r.mu.Lock()
 	defer r.unlock()
 	l.addLocked(-1)

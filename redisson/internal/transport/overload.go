@@ -18,7 +18,7 @@ func (r *Road) silenceLocked(q *question, now time.Time) error {
 	inLine := q.sent.IsZero() || q.sent.Sub(q.asked) > half
 	if inLine && now.Sub(q.lane.heard) < half || r.lateLocked(now) > half/2 || r.lentOutLocked(q) {
 		r.crowded = now
-		return r.overload
+		return r.Overload
 	}
 	return ErrNoAnswer
 }
@@ -31,14 +31,14 @@ func (r *Road) lateLocked(now time.Time) time.Duration {
 	return r.late + max(0, now.Sub(r.sweepAt))
 }
 
-// lentOutLocked reports whether go-redis may still have no connection for q: others have all of them, and enough stand in line.
+// lentOutLocked reports whether go-redis may still have no connection for q: others have all of them, and our workers stand in its line.
 func (r *Road) lentOutLocked(q *question) bool {
 	node := r.topology.Node(q.calls[0].Keys[0])
 	if node == nil {
 		return false
 	}
 	s := node.PoolStats()
-	return int(s.TotalConns-s.IdleConns) >= r.workers && int(s.PendingRequests) >= q.lane.busy
+	return q.lane.busy > 0 && int(s.PendingRequests) >= q.lane.busy && int(s.TotalConns-s.IdleConns) >= r.Workers
 }
 
 // judgeLocked has those answers to q that a worker did not get, and whose time is over, say why.
@@ -46,7 +46,7 @@ func (r *Road) judgeLocked(q *question, answers []Answer) {
 	for i := range answers {
 		switch a := &answers[i]; {
 		case a.Err == nil, reply.IsReply(a.Err):
-		case errors.Is(a.Err, r.overload):
+		case errors.Is(a.Err, r.Overload):
 			r.crowded = time.Now()
 		case !time.Now().Before(q.by):
 			a.Err = r.silenceLocked(q, time.Now())
@@ -54,18 +54,23 @@ func (r *Road) judgeLocked(q *question, answers []Answer) {
 	}
 }
 
-// NoAnswer is the error of somebody who has waited for that long, perhaps for the answer to another's question.
+// NoAnswer is the error of somebody who has waited for that long for the answer to another's question.
 func (r *Road) NoAnswer(after time.Duration) error {
 	r.mu.Lock()
-	now, queued := time.Now(), r.queuedLocked()
+	now := time.Now()
 	crowded := now.Sub(r.crowded) < after || r.lateLocked(now) > after/4
 	r.mu.Unlock()
+	return r.noAnswer(after, crowded)
+}
+
+func (r *Road) noAnswer(after time.Duration, crowded bool) error {
 	after = after.Round(time.Millisecond)
 	if !crowded {
 		return fmt.Errorf("redisson: %w within %v", ErrNoAnswer, after)
 	}
+	queued, _ := r.Load()
 	return fmt.Errorf("redisson: %w within %v, with %d questions in line for %d connections: ask less at once, or give go-redis a larger PoolSize",
-		r.overload, after, queued, r.workers)
+		r.Overload, after, queued, r.Workers)
 }
 
 // Load returns how many questions are in line for a connection, and how many connections of go-redis' pools are in use.

@@ -46,13 +46,14 @@ var unconfirmed sync.Once
 // confirms returns the lane of calls, if they take something, and how many replicas are online at its master. If that is to be asked, it returns
 // the question, too. The lane is nil where nothing is to be confirmed.
 func (r *Road) confirms(key string, takes bool) (l *lane, online int, ask *single) {
-	if !takes || r.replicas.Count == 0 {
+	if !takes || r.Replicas.Count == 0 {
 		return nil, 0, nil
 	}
+	address := r.topology.Master(key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l = r.laneLocked(key)
-	if r.replicas.Count > 0 || time.Since(l.followers.asked) < followersAge {
+	l = r.laneLocked(address)
+	if r.Replicas.Count > 0 || time.Since(l.followers.asked) < followersAge {
 		return l, l.followers.online, nil
 	}
 	return l, 0, &single{redis.NewCmd(context.Background(), followersBy[l.followers.denied]...)}
@@ -105,23 +106,24 @@ func online(ask *single) (n int, err error) {
 }
 
 // confirmed reports whether a master with so many replicas online has its locks confirmed.
-func (r *Road) confirmed(online int) bool { return online > 0 || r.replicas.Count > 0 }
+func (r *Road) confirmed(online int) bool { return online > 0 || r.Replicas.Count > 0 }
 
 // wait waits for replicas, for as long as leaves the asker the time to hear of it.
 func (r *Road) wait(ctx *deadline) *single {
-	within := max(time.Millisecond, min(r.replicas.Timeout, time.Until(ctx.at)*4/5))
-	return &single{redis.NewCmd(ctx, "wait", max(1, r.replicas.Count), within.Milliseconds())}
+	within := max(time.Millisecond, min(r.Replicas.Timeout, time.Until(ctx.at)*4/5))
+	return &single{redis.NewCmd(ctx, "wait", max(1, r.Replicas.Count), within.Milliseconds())}
 }
 
 // confirm has replicas confirm what calls have just taken. WAIT speaks of the writes of its own connection: it came behind the calls, with
 // which it travelled, or comes now in their session. One is for all of them.
 func (r *Road) confirm(ctx *deadline, via reply.Sender, l *lane, wait *single, calls []Call, answers []Answer) {
-	took := func(i int) bool { return calls[i].Script.Takes && answers[i].Yes() }
-	taken := false
-	for i := range calls {
-		taken = taken || took(i)
+	var taken []int
+	for i, a := range answers {
+		if calls[i].takes() && a.Yes() {
+			taken = append(taken, i)
+		}
 	}
-	if !taken {
+	if len(taken) == 0 {
 		return
 	}
 	var err error
@@ -132,25 +134,21 @@ func (r *Road) confirm(ctx *deadline, via reply.Sender, l *lane, wait *single, c
 	got := 0
 	switch {
 	case wait == nil: // only now is it known that there are replicas: to take a lock again does nothing but to say so
-		for i := range calls {
-			if took(i) {
-				answers[i] = r.attempt(ctx, via, calls[i:i+1], evalsha)[0]
-			}
+		for _, i := range taken {
+			answers[i] = r.attempt(ctx, via, calls[i:i+1], evalsha)[0]
 		}
 		return
 	case err == nil:
 		got, err = wait.Int()
 	}
-	if got >= max(1, r.replicas.Count) || r.replicas.Count == Online && r.alone(ctx, via, l, err) {
+	if got >= max(1, r.Replicas.Count) || r.Replicas.Count == Online && r.alone(ctx, via, l, err) {
 		return
 	}
 	if err == nil {
-		err = fmt.Errorf("%d of %d within %v ms", got, max(1, r.replicas.Count), wait.Args()[2])
+		err = fmt.Errorf("%d of %d within %v ms", got, max(1, r.Replicas.Count), wait.Args()[2])
 	}
-	for i := range calls {
-		if took(i) {
-			answers[i].Err, answers[i].Doubts = fmt.Errorf("%w: %w", ErrNotReplicated, err), 1
-		}
+	for _, i := range taken {
+		answers[i].Err, answers[i].Doubts = fmt.Errorf("%w: %w", ErrNotReplicated, err), 1
 	}
 }
 

@@ -22,19 +22,13 @@ import (
 // leaves soon after its context ends, however long go-redis takes. One sweeper checks all deadlines every sweepInterval while there
 // are questions; none has a timer of its own.
 type Road struct {
+	Settings // Overload is an ErrNoAnswer, too
 	rdb      redis.UniversalClient
 	topology *pubsub.Topology
-	fresh    *reply.Fresh // nil in a cluster, where each answer names the right server, or the map does
-	timeout  time.Duration
-	replicas Replicas
-	workers  int // of a lane, at most
-	sessions int // of a lane, at most; 0 where go-redis can't be told to give up in time
-	refuse   func(error) error
-	overload error // an ErrNoAnswer, too
-	observer Observer
-	denied   sync.Once // somebody is told
-
-	dones sync.Pool // of channels of questions that are over and whose askers have received
+	fresh    *reply.Fresh // nil in a cluster
+	sessions int          // of a lane, at most; 0 where go-redis can't be told to give up in time
+	denied   sync.Once    // somebody is told
+	dones    sync.Pool    // of channels of questions that are over and whose askers have received
 
 	mu      sync.Mutex
 	lanes   map[string]*lane // by the address of the master
@@ -94,11 +88,8 @@ type Observer interface {
 
 // New returns a Road to the servers of rdb.
 func New(rdb redis.UniversalClient, t *pubsub.Topology, s Settings) *Road {
-	r := &Road{rdb: rdb, topology: t, timeout: s.Timeout, replicas: s.Replicas, workers: s.Workers, refuse: s.Refuse, observer: s.Observer, lanes: map[string]*lane{}}
-	r.overload = fmt.Errorf("%w: %w", s.Overload, ErrNoAnswer)
-	if client, ok := rdb.(*redis.Client); ok {
-		r.fresh = reply.NewFresh(client)
-	}
+	r := &Road{Settings: s, rdb: rdb, topology: t, fresh: reply.NewFresh(rdb), lanes: map[string]*lane{}}
+	r.Overload = fmt.Errorf("%w: %w", s.Overload, ErrNoAnswer)
 	if s.Bounded {
 		r.sessions = min(GatherFrom, s.Workers/2)
 	}
@@ -128,12 +119,12 @@ func (r *Road) AskFrom(ctx context.Context, asked, by time.Time, cl Call) Answer
 		doubts += a.Doubts
 		a.Doubts = doubts
 		if a.Err != nil && ctx.Err() == nil && r.repeatable(a.Err) && time.Until(by) > pause && Sleep(ctx, pause) {
-			r.observer.Repeated(cl)
+			r.Observer.Repeated(cl)
 			continue
 		}
 		ended, late := ctx.Err() != nil, !time.Now().Before(by)
 		if a.Err != nil && (errors.Is(a.Err, ErrNoAnswer) || ended && r.repeatable(a.Err) || (ended || late) && !reply.IsReply(a.Err)) {
-			a.Err = cmp.Or(context.Cause(ctx), r.NoAnswer(time.Since(asked))) // go-redis may have noticed first
+			a.Err = cmp.Or(context.Cause(ctx), r.noAnswer(time.Since(asked), errors.Is(a.Err, r.Overload))) // go-redis may have noticed first
 		}
 		return a
 	}
@@ -142,7 +133,7 @@ func (r *Road) AskFrom(ctx context.Context, asked, by time.Time, cl Call) Answer
 // AskSoon is Ask with the client's timeout as the deadline.
 func (r *Road) AskSoon(ctx context.Context, cl Call) Answer {
 	now := time.Now()
-	return r.AskFrom(ctx, now, now.Add(r.timeout), cl)
+	return r.AskFrom(ctx, now, now.Add(r.Timeout), cl)
 }
 
 // Post makes one attempt at calls for one master until by. Nobody waits for the answers: they are given to posted.
@@ -175,8 +166,8 @@ func (r *Road) askWorker(ctx context.Context, by time.Time, cl Call) Answer {
 	r.send(q)
 	answers := r.await(ctx, q)
 	r.dones.Put(q.done)
-	if q.sent.IsZero() && errors.Is(answers[0].Err, r.overload) { // no worker has told of it
-		r.observer.Asked(q.asked, cl, answers[0])
+	if q.sent.IsZero() && errors.Is(answers[0].Err, r.Overload) { // no worker has told of it
+		r.Observer.Asked(q.asked, cl, answers[0])
 	}
 	return answers[0]
 }

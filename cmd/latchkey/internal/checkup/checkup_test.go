@@ -69,8 +69,11 @@ func TestReplica(t *testing.T) {
 	expect(t, look(t, rdb, "k"), "fail | replicas | this server is a slave of "+host+":"+port)
 	expect(t, look(t, master.Client(t), "k"), "ok | replicas | 1, at most")
 	replica.Pause(t)
-	time.Sleep(4 * time.Second)
-	expect(t, look(t, master.Client(t), "k"), "fail | replicas | 1, and none has answered for")
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(look(t, master.Client(t), "k"), "fail | replicas | 1, and none has answered for"); {
+		if time.Now().After(end) {
+			t.Fatal("a silent replica is no finding")
+		}
+	}
 	replica.Resume(t)
 }
 
