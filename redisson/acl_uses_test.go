@@ -3,6 +3,7 @@ package redisson_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -79,7 +80,7 @@ func (u *aclUse) lock(kind lock.Kind) error {
 	} else if !errors.Is(err, lock.ErrBusy) {
 		return err
 	}
-	if err := u.all(func() error { return u.handOver(h, u.b, r, u.pause) }, func() error { return u.passOn(r) }, func() error { return u.keep(r) }); err != nil {
+	if err := u.all(func() error { return u.handOver(h, u.b, r, u.pause) }, func() error { return u.passOn(r) }, func() error { return u.keep(r) }, func() error { return u.gone(r) }); err != nil {
 		return err
 	}
 	return u.unsubscribed()
@@ -175,6 +176,28 @@ func (u *aclUse) passOn(r lock.Request) error {
 		return err
 	}
 	return u.handOver(h, u.a, r, briefly)
+}
+
+// gone renews a lock that somebody has removed.
+func (u *aclUse) gone(r lock.Request) error {
+	if u.admin == nil {
+		return nil
+	}
+	h, err := u.a.Acquire(u.ctx, r)
+	if err != nil {
+		return err
+	}
+	if err := u.admin.FlushDB(u.ctx).Err(); err != nil {
+		return err
+	}
+	err = h.(interface {
+		Extend(ctx context.Context, d time.Duration) error
+	}).Extend(u.ctx, time.Minute)
+	_ = h.Release(u.ctx) // which is lost
+	if errors.Is(err, lock.ErrLost) {
+		return nil
+	}
+	return fmt.Errorf("a lock that is gone: %w", err)
 }
 
 // keep leaves a lock to nobody for a moment, and frees it by force.

@@ -75,8 +75,8 @@ func (l *CountDownLatch) Await(ctx context.Context) error {
 		return err
 	}
 	w := &waiter{c: l.c, ctx: ctx, try: func(by time.Time) (bool, time.Duration, error) {
-		a := l.c.road.Ask(ctx, by, call{Script: number, Keys: []string{l.key}, Args: nil})
-		return a.Err == nil && a.Values[0] <= 0, -1, a.Err
+		a := l.c.road.Ask(ctx, by, call{Script: latchAwait, Keys: []string{l.key}, Args: nil})
+		return a.Err == nil && a.Values[0] == 0, -1, a.Err
 	}}
 	return w.run(lineID{name: l.key, kind: latchLine}, latchChannel(l.key), -1)
 }

@@ -1,6 +1,7 @@
 package redisson_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -138,6 +139,69 @@ func TestDemotedMasterKeepsItsConnections(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A demoted master knows of no more than what was: of a lock that somebody has now, and of nobody's that it is held. A script that finds
+// nothing to write there must not say so.
+func TestDemotedMasterKnowsOldThings(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []lock.Kind{lock.Exclusive, lock.Spin, lock.Fenced, lock.Fair, lock.Read, lock.Write, lock.Permit} {
+		t.Run(kind.String(), func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t, 10, redisson.WatchdogTimeout(2*time.Second), redisson.Timeout(time.Second))
+			renewed := acquired(t, p.Client, lock.Request{Key: "renewed", Kind: kind, Limit: 1})
+			held := acquired(t, p.Client, lock.Request{Key: "held", Kind: kind, Limit: 1, Lease: time.Minute})
+			p.failover(t)
+			old := p.old.Client(t)
+			for _, args := range [][]any{
+				{"config", "set", "replica-read-only", "no"},
+				{"replicaof", "127.0.0.1", redistest.FreePort(t)}, // what it does not get to know
+				{"flushall"},
+				{"config", "set", "replica-read-only", "yes"},
+			} {
+				check(t, old.Do(t.Context(), args...).Err())
+			}
+			p.Point(p.new.Addr)
+			check(t, held.Release(t.Context()))
+			select {
+			case <-renewed.Context().Done():
+				t.Errorf("the hold ended: %v", context.Cause(renewed.Context()))
+			case <-time.After(3 * time.Second): // more than its lease
+			}
+			check(t, renewed.Release(t.Context()))
+		})
+		t.Run(kind.String()+" released", func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t, 10, redisson.Timeout(time.Second))
+			other, err := redisson.New(p.old.Client(t))
+			check(t, err)
+			defer other.Close()
+			held := lock.Request{Key: "k", Kind: lock.Write, Lease: time.Minute}
+			if kind != lock.Read && kind != lock.Write {
+				held.Kind, held.Limit = kind, 1
+			}
+			acquired(t, other, held)
+			p.failover(t)
+			check(t, p.old.Client(t).Do(t.Context(), "replicaof", "127.0.0.1", redistest.FreePort(t)).Err())
+			check(t, p.new.Client(t).FlushAll(t.Context()).Err())
+			p.Point(p.new.Addr)
+			check(t, acquired(t, p.Client, lock.Request{Key: "k", Kind: kind, Limit: 1}).Release(t.Context()))
+		})
+	}
+	t.Run("force", func(t *testing.T) {
+		t.Parallel()
+		p := newPair(t, 10)
+		p.failover(t)
+		check(t, p.old.Client(t).Do(t.Context(), "replicaof", "127.0.0.1", redistest.FreePort(t)).Err())
+		now, err := redisson.New(p.new.Client(t))
+		check(t, err)
+		defer now.Close()
+		acquired(t, now, lock.Request{Key: "k"})
+		p.Point(p.new.Addr)
+		if freed, err := p.ForceUnlock(t.Context(), "k"); !freed || err != nil {
+			t.Errorf("ForceUnlock = %v, %v", freed, err)
+		}
+	})
 }
 
 // Where fresh connections lead to the old master, too, there is a pause between two questions, and the first one that leads to the new

@@ -16,22 +16,25 @@ type (
 var sources embed.FS
 
 // All scripts. Some begin with parts that they share.
+//
+// A server that was a master, and is a replica now, runs a script as far as its first write, and knows of no more than what was. So no script
+// says that a lock is held or gone without a write, if need be of nothing: a replica refuses it, and a fresh connection is asked.
 var (
-	lockAcquire = taking("4d89af8281209c5f5f90c1b6e479c421011019e2", "token", "lock_acquire")
-	lockUpdate  = load("506f67a9e254a85e9a58eb9a915593ecb129a45b", "token", "lock_update")
-	lockRelease = load("e0daf8f10ea9f1230713f903fba9fb4779533e8f", "lock_release")
-	lockForce   = listing("18f8b1e32a96975cc890159a1b70a25597d4d56d", "force_prelude", "lock_force")
+	lockAcquire = taking("b67c55bb74929a7948ead298cddf5f4b13d44878", "token", "lock_acquire")
+	lockUpdate  = load("0dbdbaa45691b732db9b454a3cb10a5ca420fa4a", "token", "lock_update")
+	lockRelease = load("00e09e471c7b09f76759656adc53fe812bf4e0c5", "lock_release")
+	lockForce   = listing("2ec5c2169151af45e1de20fbfe221d79fa27503d", "force_prelude", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 
-	fairAcquire = taking("b88fcac2223cc09bf3fc4138523317da61abb5d1", "now", "fair_prelude", "fair_acquire")
-	fairRelease = load("6c1273b8aff0e8cd43f840b8248fc7b280b0d60a", "now", "fair_prelude", "fair_release")
-	fairForce   = listing("ec3313d74bebb9783ea62fc5a07284aedc420629", "force_prelude", "now", "fair_prelude", "fair_force")
+	fairAcquire = taking("c5dae557f7de92110a4847724fcc59821061b73f", "now", "fair_prelude", "fair_acquire")
+	fairRelease = load("b2f6255a4b0804eee7bf9686394194facedd820d", "now", "fair_prelude", "fair_release")
+	fairForce   = listing("c9a14eefeda0c85a7a42c8fcb0dca2988cee205c", "force_prelude", "now", "fair_prelude", "fair_force")
 
-	readAcquire  = taking("420ff70fc9be1c3a957896422125938555045603", "read_acquire")
-	writeAcquire = taking("aa39f88482a3c560f41d5c437dd5bc178611b4f1", "write_acquire")
-	rwUpdate     = load("01cb89e6aa0e8cecce9e7cfe34782e7e17cf5d50", "rw_update")
-	rwRelease    = load("5b76be3a01165a7e7a713344d3206653d09f9394", "rw_release")
-	rwForce      = listing("786d4e27163492fa919a51070f492cc79409b727", "force_prelude", "rw_force")
+	readAcquire  = taking("380d6b5bbb11bc4e68ccd745179b79707da7a127", "read_acquire")
+	writeAcquire = taking("933f16afe754df2f791d6e4d5e579d12549d7d61", "write_acquire")
+	rwUpdate     = load("651f9780ce3b4d3206d2df92edbdad33fe84ec43", "rw_update")
+	rwRelease    = load("17292626b12523ee8abb3a466fbadcc131e51ef6", "rw_release")
+	rwForce      = listing("00294e5bc3b4fea05df3841641b47dbf3e98e3fc", "force_prelude", "rw_force")
 
 	permitAcquire = taking("eb40a7009c5afc9532ae053e80bac0ebc67abf16", "now", "permit_prelude", "permit_acquire")
 	permitUpdate  = load("ecbbe72d3b78bc7113c2767601ce7e40066711c8", "now", "permit_prelude", "permit_update")
@@ -54,6 +57,7 @@ var (
 
 	latchSet    = load("1e97187a75e5607f7f6e543428e4713e71b1fa3c", "receipt", "countdownlatch_set")
 	latchDown   = load("317bb2ee3d16144ecf835167d92e2a2bf4202372", "receipt", "countdownlatch_down")
+	latchAwait  = load("0000000000000000000000000000000000000000", "countdownlatch_await")
 	latchDelete = load("055b3e35e5de76e40da19ba25d1c4abb7cbd3d68", "receipt", "countdownlatch_delete")
 
 	rateAcquire   = load("46d4c5ca68d34d3934d8efe0fa90b04146a96351", "receipt", "rate_permits", "now", "rate", "rate_acquire")
@@ -64,9 +68,9 @@ var (
 	rateGet       = load("0283d93049d38afc71baf92dcd195322c60d9dcf", "rate_get")
 
 	newestAnnounce = load("be8e6e5789637debee76156619847410df52f95a", "receipt", "newest_announce")
-	newestLook     = load("4b89d836fa4bac4b9a0afb238dbeacbbde106891", "newest_look")
+	newestLook     = load("260cfc04f25cf79fb6285e8f9f546138326a1b1d", "newest_look")
 
-	anyForce   = listing("8a1dbf5abf885e9bce19edb2776d285e5d65d9b0", "force_prelude", "object", "now", "fair_prelude", "any_force")
+	anyForce   = listing("be33b1c549bd05b5c0ca0de35a35a373c0552517", "force_prelude", "object", "now", "fair_prelude", "any_force")
 	clientShow = load("2f0423ef6c1b8bfffefedc97131e01c332b45bf3", "client_show")
 	clientWho  = listing("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who")
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
@@ -83,10 +87,10 @@ var (
 
 // many are scripts that do for many what a script does for one.
 var many = map[*script]*script{
-	lockUpdate:    manyOf("23c0b33e0b4c3567b7e2dcf7af4cad0e0b5900a1", lockUpdate),
-	lockRelease:   manyOf("2ff213046c1cb2ba024fae25685802ed90f4519b", lockRelease),
-	fairRelease:   manyOf("8e0ef6a766f271fae93b87a48d18859aa4a53708", fairRelease),
-	rwRelease:     manyOf("057bd9ace54b9f1949126c33906ab61e2b504433", rwRelease),
+	lockUpdate:    manyOf("7a22bdc532c15d9290fe786afc9b177c3219f73f", lockUpdate),
+	lockRelease:   manyOf("34203b72b861bf5a09adfe22257bf036039799f7", lockRelease),
+	fairRelease:   manyOf("d8529c5758eb1cf1e05c2bf7feaa7288b4a295ed", fairRelease),
+	rwRelease:     manyOf("28d53aad12a483c4bd52d3d8320b66ca1a7d813b", rwRelease),
 	permitRelease: manyOf("4ff20bd6b3da0c115573d557cfdbe27cb1814ad2", permitRelease),
 }
 

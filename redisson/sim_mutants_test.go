@@ -242,6 +242,11 @@ var simMutants = []mutant{
 		run:   "faults=demoted", want: "an outage without a fault|late|idle",
 	},
 	{
+		name:  "a demoted server says that a lock is gone",
+		edits: []edit{{"lua/lock_update.lua", "call('hdel', key, '')", ""}},
+		run:   "scene=plain,faults=demoted", want: "lost|gone|removed|outage",
+	},
+	{
 		name:  "too few replicas are an answer for good",
 		edits: []edit{{"../internal/reply/answers.go", `Class{Type: "no_replicas", Repeat: true, Elsewhere: true}`, `Class{Type: "no_replicas"}`}},
 		run:   "faults=away", want: "an outage without a fault|late|idle",

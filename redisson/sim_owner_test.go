@@ -158,7 +158,8 @@ func (o *owner) weigh(what string, ctx context.Context, wait time.Duration, err 
 		o.w.net.Reach("context ended")
 	default:
 		o.w.net.Reach("outage")
-		if f := o.w.options.faults; f == "none" || f == "demoted" || f == "away" { // which are bridged
+		f := o.w.options.faults
+		if f == "none" || f == "demoted" || f == "away" && o.w.options.scene != "red" { // which are bridged; a RedLock does without a server
 			o.w.judge.accuse("%s: an outage without a fault: %v", what, err)
 		}
 	}

@@ -160,10 +160,7 @@ func (n *Network) demote() {
 // refusal is what a server says to a script that it can't run now, or "".
 func (n *Network) refusal(m *message) (answer string) {
 	now := n.Since()
-	switch {
-	case m.conn.demoted:
-		answer = "-READONLY You can't write against a read only replica.\r\n"
-	case slices.ContainsFunc(n.away, func(w window) bool { return w.from <= now && now < w.to }):
+	if slices.ContainsFunc(n.away, func(w window) bool { return w.from <= now && now < w.to }) {
 		answer = "-NOREPLICAS Not enough good replicas to write.\r\n"
 	}
 	return answer

@@ -168,6 +168,14 @@ func (n *Network) execute(m *message, p *peer, late bool) string {
 			n.Reach("refused by a server that is not ready")
 			continue
 		}
+		if m.conn.demoted {
+			answers[i] = n.replica.run(p, args)
+			if strings.HasPrefix(answers[i], "-ERR") && strings.Contains(answers[i], readOnly) { // Redis has it without the place
+				answers[i] = "-" + readOnly + "\r\n"
+			}
+			n.Reach("asked a demoted master")
+			continue
+		}
 		answer := n.server.run(p, args)
 		answers[i] = answer
 		n.note(m.client, "ran", n.names.command(m.client, args), "-> "+line(answer))

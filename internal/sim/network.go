@@ -53,6 +53,7 @@ type Network struct {
 
 	mu      sync.Mutex
 	server  *server
+	replica *server // to which demoted connections lead
 	names   *namer
 	events  []event                    // by time
 	taken   map[time.Duration]*outcome // the instants of events, and which message they are about
@@ -71,10 +72,15 @@ func New(opts Options) (*Network, error) {
 	if err != nil {
 		return nil, err
 	}
+	replica, err := newServer(0)
+	if err != nil {
+		return nil, err
+	}
+	replica.Server().SetPreHook(refuseWrites)
 	n := &Network{
 		opts: opts, start: time.Now(), faults: opts.Faults,
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
-		server: s, names: newNamer(opts.Names), taken: map[time.Duration]*outcome{}, said: map[string]int{},
+		server: s, replica: replica, names: newNamer(opts.Names), taken: map[time.Duration]*outcome{}, said: map[string]int{},
 	}
 	s.listeners = n.listeners
 	n.plan()
@@ -93,6 +99,7 @@ func (n *Network) Close() {
 		c.cut(net.ErrClosed)
 	}
 	n.server.Close()
+	n.replica.Close()
 }
 
 // Dialer returns what go-redis is to dial with for the client of that number.

@@ -74,6 +74,40 @@ func TestDemotedMasterKeepsItsConnections(t *testing.T) {
 	release(t, h)
 }
 
+// A demoted master knows of no more than what was. It says neither that a lock is gone that the new master has, nor that one is held that is
+// free there.
+func TestDemotedMasterKnowsOldThings(t *testing.T) {
+	t.Parallel()
+	before, after := redistest.Start(t), redistest.Start(t)
+	follow(t, after, before)
+	p := before.Front(t)
+	rdb := before.Client(t, func(o *redis.Options) { o.Addr, o.ContextTimeoutEnabled, o.MaxRetries = p.Addr, true, -1 })
+	fill(t, rdb, 10)
+	l := newLocker(t, rdb, setnxlock.Watchdog(2*time.Second))
+	renewed, held := acquire(t, l, lock.Request{Key: "renewed"}), acquire(t, l, lock.Request{Key: "held", Lease: time.Minute})
+	<-time.After(100 * time.Millisecond) // for the writes to reach the replica
+	for _, args := range [][]any{
+		{"replicaof", "127.0.0.1", redistest.FreePort(t)},
+		{"config", "set", "replica-read-only", "no"},
+		{"del", "renewed", "held"},
+		{"set", "free", "x"},
+		{"config", "set", "replica-read-only", "yes"},
+	} {
+		if err := before.Client(t).Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := after.Client(t).Do(t.Context(), "replicaof", "no", "one").Err(); err != nil {
+		t.Fatal(err)
+	}
+	p.Point(after.Addr)
+	release(t, held)
+	fill(t, rdb, 10)
+	release(t, acquire(t, l, lock.Request{Key: "free"}))
+	<-time.After(2500 * time.Millisecond) // more than the lease
+	release(t, renewed)
+}
+
 // Fresh connections lead to the old master, too, for half a second: it is asked now and then, not all the time.
 func TestFailoverThatTakesItsTime(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ local repaired = 30000 -- ms that a waiter gets whose deadline was removed by a 
 
 -- purge takes dead waiters from the head of the queue and returns who is the head then.
 local function purge()
+  redis.call('zrem', KEYS[3], '') -- changes nothing; see scripts.go
   local head = redis.call('lindex', KEYS[2], 0)
   while head do
     local deadline = redis.call('zscore', KEYS[3], head)

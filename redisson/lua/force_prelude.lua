@@ -23,8 +23,8 @@ local function done(outcome, ids)
   if elsewhere then
     return {outcome, ids}
   end
-  redis.pcall('set', receipt, string.format('%s %.0f %s', number, outcome, table.concat(ids, ' ')), 'px', life)
-  return {outcome, ids}
+  local noted = redis.pcall('set', receipt, string.format('%s %.0f %s', number, outcome, table.concat(ids, ' ')), 'px', life)
+  return noted.err and string.find(noted.err, 'READONLY', 1, true) and noted or {outcome, ids} -- see scripts.go
 end
 
 -- holders lists the ids of those who have the lock, 1,000 at most, to be told. A key of another type has none, and who may not know

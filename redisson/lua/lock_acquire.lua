@@ -8,6 +8,7 @@ local call, key, holder = redis.call, KEYS[1], ARGV[1]
 local before = call('pttl', key)
 local free = before == -2
 if not free and call('hexists', key, holder) == 0 then
+  call('hdel', key, '') -- changes nothing; see scripts.go
   local mode = call('hget', key, 'mode')
   if mode then
     return {-1, mode == 'read' and 2 or 3}

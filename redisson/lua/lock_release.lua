@@ -6,6 +6,7 @@
 -- Answers how many were notified when done, {0} when this holder does not have the lock.
 local call, key, channel = redis.call, KEYS[1], ARGV[2]
 if call('hexists', key, ARGV[1]) == 0 then
+  call('hdel', key, '') -- changes nothing; see scripts.go
   return {0}
 end
 call('del', key)

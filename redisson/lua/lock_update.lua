@@ -7,6 +7,7 @@
 local call, key, holder = redis.call, KEYS[1], ARGV[1]
 local has = call('hget', key, holder)
 if not has then
+  call('hdel', key, '') -- changes nothing; see scripts.go
   return {0}
 end
 local token = ARGV[5] == '1' and count() or 0

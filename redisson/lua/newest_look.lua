@@ -5,6 +5,7 @@
 -- Answers {1} if it is, {0} if another client has come since.
 local newest = redis.call('get', KEYS[1])
 if newest and newest ~= ARGV[1] then
+  redis.call('set', KEYS[1], '', 'nx') -- changes nothing; see scripts.go
   return {0}
 end
 redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])

@@ -4,6 +4,7 @@
 -- Answers {1, lease left in ms, 0} when held, {0, time to live in ms} when others write, {-1, 0} when it is no read/write lock.
 local mode = redis.call('hget', KEYS[1], 'mode')
 if mode == 'write' then
+  redis.call('hdel', KEYS[1], '') -- changes nothing; see scripts.go
   return {0, redis.call('pttl', KEYS[1])}
 end
 local before = redis.call('pttl', ARGV[3]) -- fails before anything has changed if this slot of a cluster is on the move

@@ -8,6 +8,7 @@
 local writer = ARGV[1] .. ':write'
 local writes = redis.call('hget', KEYS[1], writer)
 if not writes and (ARGV[4] ~= '0' or redis.call('hexists', KEYS[1], ARGV[1]) == 0) then
+  redis.call('hdel', KEYS[1], '') -- changes nothing; see scripts.go
   return {0}
 end
 local reading = redis.call('pttl', ARGV[6]) -- fails before anything has changed if this slot of a cluster is on the move

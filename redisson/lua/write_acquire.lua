@@ -17,6 +17,7 @@ if redis.call('hexists', KEYS[1], writer) == 1 then
   end
   return {1, ttl, 0}
 end
+redis.call('hdel', KEYS[1], '') -- changes nothing; see scripts.go
 if redis.call('hexists', KEYS[1], 'mode') == 0 then
   return {-1, 0}
 end

@@ -7,7 +7,7 @@ if odd then
   return odd
 end
 if has ~= ARGV[1] then
-  return {0}
+  return other(has, {0})
 end
 local left, lease = redis.call('pttl', KEYS[1]), tonumber(ARGV[2])
 if left < lease then

@@ -8,7 +8,7 @@ if odd then
   return odd
 end
 if has ~= ARGV[1] then
-  return {0}
+  return other(has, {0})
 end
 if ARGV[3] ~= '0' then
   redis.call('pexpire', KEYS[1], ARGV[3])

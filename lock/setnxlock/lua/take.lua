@@ -13,7 +13,7 @@ if not has then
 end
 local left = redis.call('pttl', KEYS[1])
 if has ~= ARGV[1] then
-  return {0, left}
+  return other(has, {0, left})
 end
 if left < tonumber(ARGV[2]) then
   redis.call('pexpire', KEYS[1], ARGV[2])

@@ -10,3 +10,14 @@ local function value()
   local kind = redis.pcall('type', KEYS[1])
   return nil, {-1, kind.ok or ''}
 end
+
+-- other answers that another value has the lock, or none. A demoted master says that of what it does not know, so it is asked to write
+-- what changes nothing: a replica refuses.
+local function other(has, answer)
+  if has then
+    redis.call('set', KEYS[1], '', 'nx')
+  else
+    redis.call('del', KEYS[1])
+  end
+  return answer
+end

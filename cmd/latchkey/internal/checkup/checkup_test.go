@@ -81,7 +81,7 @@ func TestReplica(t *testing.T) {
 func TestRights(t *testing.T) {
 	s := redistest.Start(t)
 	admin := s.Client(t)
-	const lock = "~order:* ~latchkey_receipt:* &redisson_lock__channel:* &latchkey_client:* +evalsha +eval +exists +get +set +hexists +hget +hset +hkeys +del +pexpire +pttl +time +publish +subscribe +unsubscribe +ping +role"
+	const lock = "~order:* ~latchkey_receipt:* &redisson_lock__channel:* &latchkey_client:* +evalsha +eval +exists +get +set +hdel +hexists +hget +hset +hkeys +del +pexpire +pttl +time +publish +subscribe +unsubscribe +ping +role"
 	for _, tt := range []struct {
 		name, words string
 		key         string
@@ -89,7 +89,7 @@ func TestRights(t *testing.T) {
 	}{
 		{"by dry run", lock + " +acl|dryrun", "order:1", []string{"found out by ACL DRYRUN", "ok | rights | Lock, MultiLock", "ok | rights | SpinLock",
 			"warn | rights | not for FencedLock, kind=fenced | ACL SETUSER user ~redisson_lock_token:* +incr\n",
-			"warn | rights | not for ReadWriteLock, kind=read and kind=write | ACL SETUSER user ~{order:1}:* &redisson_rwlock:* +hdel", "skip | info | this user may not ask INFO | ask as a user with +info"}},
+			"warn | rights | not for ReadWriteLock, kind=read and kind=write | ACL SETUSER user ~{order:1}:* &redisson_rwlock:* +hgetall", "skip | info | this user may not ask INFO | ask as a user with +info"}},
 		{"by a transaction", lock + " +multi +discard", "order:1", []string{"found out by MULTI and DISCARD", "ok | rights | Lock, MultiLock",
 			"not for FencedLock, kind=fenced | ACL SETUSER user ~redisson_lock_token:* +incr\n"}},
 		{"another key", lock + " +acl|dryrun", "invoice:1", []string{"fail | rights | not for Lock, MultiLock, RedLock, and guards without a kind | ACL SETUSER user ~invoice:1\n"}},
