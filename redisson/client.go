@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
@@ -179,7 +180,7 @@ func (c *Client) attending(ctx context.Context) (context.Context, context.Cancel
 	}
 	later, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		if transport.Sleep(later, transport.GoneInterval) {
+		if clock.Sleep(later, transport.GoneInterval) {
 			end(context.Cause(ctx))
 		}
 	})

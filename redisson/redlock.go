@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/lock"
-	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
 const (
@@ -149,7 +149,7 @@ func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redH
 		if wait >= 0 {
 			d = min(d, left)
 		}
-		if ctx.Err() != nil || !transport.Sleep(ctx, d) {
+		if ctx.Err() != nil || !clock.Sleep(ctx, d) {
 			return nil, context.Cause(ctx)
 		}
 	}

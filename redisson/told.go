@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
-	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
 // ErrForced is why a hold is lost whose lock somebody has freed by hand, with [Lock.ForceUnlock] or [Client.ForceUnlock] in any process. The
@@ -135,7 +135,7 @@ func (c *Client) listen(told *pubsub.Subscription) {
 			}
 		}
 		owed = (owed || missed) && !c.claims.doubtAll()
-		if len(messages) > 0 && !transport.Sleep(c.ctx, hearInterval) {
+		if len(messages) > 0 && !clock.Sleep(c.ctx, hearInterval) {
 			return
 		}
 		select {

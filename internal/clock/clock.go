@@ -2,7 +2,10 @@
 // cost together, so they share readings.
 package clock
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 var epoch = time.Now()
 
@@ -14,3 +17,13 @@ type Instant time.Duration
 
 // Timed is a hold that knows since when it has had its lock.
 type Timed interface{ Since() Instant }
+
+// Sleep waits for d, and returns false if ctx ended first.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

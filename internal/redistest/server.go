@@ -1,12 +1,10 @@
 // Package redistest gives tests a Redis of their own: a real redis-server process that can be paused, killed and started
 // again, a proxy that cuts connections at the worst moment, and miniredis where no server can be had.
 //
-// Three variables of the environment decide:
+// Two variables of the environment decide:
 //
 //   - LATCHKEY_REDIS_SERVER is the program that is started as a server, such as the path of a redis-server or valkey-server
 //     of another version. Without it, that is redis-server on PATH.
-//   - LATCHKEY_REDIS is the host:port of a running server with an empty database 0, for tests that need nothing but a
-//     server ([Any]). One test at a time uses it.
 //   - LATCHKEY_REQUIRE=redis makes a missing redis-server a failure, where otherwise tests are skipped or run on miniredis.
 package redistest
 
@@ -18,7 +16,6 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/latchkey-go/latchkey/internal/services"
 	"github.com/redis/go-redis/v9"
@@ -74,13 +71,9 @@ func (s *Server) command() *exec.Cmd {
 	return cmd
 }
 
-// Any gives a test that needs no more than scripts and pub/sub what there is: the server of LATCHKEY_REDIS, a private
-// one, or miniredis.
+// Any gives a test that needs no more than scripts and pub/sub what there is: a private server, or miniredis.
 func Any(tb testing.TB) *Server {
 	tb.Helper()
-	if addr := os.Getenv("LATCHKEY_REDIS"); addr != "" {
-		return borrow(tb, addr)
-	}
 	if _, err := Program(); err == nil || required() {
 		return Start(tb)
 	}
@@ -158,36 +151,6 @@ func (s *Server) stop() {
 	if s.proc != nil {
 		s.proc.Kill()
 	}
-}
-
-// borrow waits for its turn on a server that other tests use too. The turn ends with the test, and the database is then
-// empty again.
-func borrow(tb testing.TB, addr string) *Server {
-	tb.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: addr})
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	const turn = "latchkey:redistest:turn"
-	for {
-		ok, err := rdb.SetNX(ctx, turn, os.Getpid(), 10*time.Minute).Result()
-		if err != nil {
-			tb.Fatalf("redistest: LATCHKEY_REDIS=%s: %v", addr, err)
-		}
-		if ok {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	if n, err := rdb.DBSize(ctx).Result(); err != nil || n != 1 {
-		_ = rdb.Del(ctx, turn).Err()
-		_ = rdb.Close()
-		tb.Fatalf("redistest: LATCHKEY_REDIS=%s must have an empty database 0 (keys: %d, error: %v)", addr, n-1, err)
-	}
-	tb.Cleanup(func() {
-		_ = rdb.FlushDB(context.Background()).Err()
-		_ = rdb.Close()
-	})
-	return &Server{Addr: addr, Real: true}
 }
 
 // FreePort is [services.Port] for a test.

@@ -17,7 +17,7 @@ type Class struct {
 	Refused   bool   // the same question is refused until somebody changes the program, the server or the data
 	Incurable bool   // and no operator of the server can see to it: the key holds something else, or the server has no such command
 
-	NoScript, NoRight, NoCommand, WrongType bool // the causes that somebody acts on
+	NoScript, NoRight, NoCommand, WrongType, Slot bool // the causes that somebody acts on; Slot: another node of a cluster has it, or several have
 }
 
 // said is the one table of what servers say instead of an answer, by codes, in capitals, and by words, whose case differs between servers. What
@@ -31,7 +31,8 @@ var said = []struct {
 }{
 	{"READONLY|MASTERDOWN|LOADING", Class{Type: "not_ready", Repeat: true, Elsewhere: true}},
 	{"NOREPLICAS", Class{Type: "no_replicas", Repeat: true, Elsewhere: true}},
-	{"CLUSTERDOWN|TRYAGAIN|MOVED|ASK|BUSY|max number of clients", Class{Type: "not_ready", Repeat: true}},
+	{"CLUSTERDOWN|TRYAGAIN|ASK|BUSY|max number of clients", Class{Type: "not_ready", Repeat: true}},
+	{"MOVED", Class{Type: "not_ready", Repeat: true, Slot: true}},
 	{"access a non local key|accessed during rehashing of the slot", Class{Type: "not_ready", Repeat: true}}, // a key is missing
 	{"OOM", Class{Type: "no_memory", Passes: true}},
 	{"MISCONF", Class{Type: "no_disk", Passes: true}},
@@ -40,8 +41,9 @@ var said = []struct {
 	{"NOPERM|the user executing the script can't|acl failure in script", Class{Type: "refused", Refused: true, NoRight: true}},
 	{"WRONGTYPE", Class{Type: "refused", Refused: true, Incurable: true, WrongType: true}},
 	{"unknown command|unknown redis command|unknown subcommand", Class{Type: "refused", Refused: true, Incurable: true, NoCommand: true}},
-	{"CROSSSLOT|one node of a redis cluster|is not a number|is not an integer|is not a valid float", Class{Type: "refused", Refused: true, Incurable: true}}, // also our scripts' words
-	{"EXECABORT|script killed by user", Class{Type: "_OTHER"}},                                                                                               // a transaction's cause stands above
+	{"CROSSSLOT", Class{Type: "refused", Refused: true, Incurable: true, Slot: true}},
+	{"one node of a redis cluster|is not a number|is not an integer|is not a valid float", Class{Type: "refused", Refused: true, Incurable: true}}, // also our scripts' words
+	{"EXECABORT|script killed by user", Class{Type: "_OTHER"}},                                                                                     // a transaction's cause stands above
 }
 
 // Classify returns the class of err, which is not nil. What no server has said is an answer that did not come.
@@ -88,7 +90,7 @@ func (oneNode) RedisError() {}
 
 // Alone returns err as a client of one server is to see it. Such a client can't follow to another node of a cluster.
 func Alone(err error) error {
-	if err != nil && (redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "CROSSSLOT")) {
+	if err != nil && Classify(err).Slot {
 		return oneNode{}
 	}
 	return err

@@ -19,6 +19,8 @@ var (
 	wrongType  = Class{Type: "refused", Refused: true, Incurable: true, WrongType: true}
 	noCommand  = Class{Type: "refused", Refused: true, Incurable: true, NoCommand: true}
 	mistake    = Class{Type: "refused", Refused: true, Incurable: true}
+	moved      = Class{Type: "not_ready", Repeat: true, Slot: true}
+	twoSlots   = Class{Type: "refused", Refused: true, Incurable: true, Slot: true}
 	noScript   = Class{Type: "_OTHER", NoScript: true}
 	other      = Class{Type: "_OTHER"}
 )
@@ -31,7 +33,7 @@ var meant = []struct {
 	{"no memory", noMemory}, {"no snapshot", noDisk}, {"too few replicas", noReplicas},
 	{"read-only replica", elsewhere}, {"replica without a master", elsewhere}, {"loading", elsewhere},
 	{"busy with a script", notReady}, {"too many clients", notReady}, {"script killed", other},
-	{"slot elsewhere", notReady}, {"slot nowhere", notReady}, {"cluster down", notReady}, {"two slots", mistake},
+	{"slot elsewhere, undeclared", notReady}, {"slot elsewhere", moved}, {"slot nowhere", notReady}, {"cluster down", notReady}, {"two slots", twoSlots},
 	{"key has ", notReady}, {"some keys have ", notReady},
 	{"no password", noLogin}, {"wrong password", noLogin}, {"no such user", noLogin}, {"no right ", noRight},
 	{"no such script", noScript}, {"no such command", noCommand}, {"no such subcommand", noCommand}, {"another type", wrongType},

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -35,7 +36,7 @@ func (s *store) ask(ctx context.Context, op func(context.Context) error) (failed
 			return failed, err
 		}
 		failed++
-		if ctx.Err() == nil && sleep(ctx, pause) {
+		if ctx.Err() == nil && clock.Sleep(ctx, pause) {
 			continue
 		}
 		if caller.Err() == nil && errors.Is(err, context.DeadlineExceeded) { // not the caller's
@@ -106,16 +107,4 @@ func codeOf(err error) codes.Code {
 		return e.Code()
 	}
 	return status.Code(err)
-}
-
-// sleep waits for d and reports whether ctx is still alive then.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/metadata"
@@ -39,7 +40,7 @@ func (s *store) open(ctx context.Context, key string, rev int64, done func(*clie
 				s.replace(w)
 			}
 		}
-		sleep(ctx, firstPause) // a watch that can't begin is not tried again at once
+		clock.Sleep(ctx, firstPause) // a watch that can't begin is not tried again at once
 	}()
 	return w
 }

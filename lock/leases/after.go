@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -92,7 +93,7 @@ func (s *stay) insist(ctx context.Context, keep time.Duration) error {
 			return err
 		}
 		doubt = true
-		if time.Now().Add(pause).After(end) || !sleep(ctx, pause) {
+		if time.Now().Add(pause).After(end) || !clock.Sleep(ctx, pause) {
 			return err
 		}
 	}

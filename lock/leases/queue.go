@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -35,7 +36,7 @@ func (c *claim) queue(ctx context.Context, q Queue) (*hold, error) {
 			return nil, err
 		}
 		c.entry = c.l.entry(c.r)
-		if !sleep(ctx, pause) {
+		if !clock.Sleep(ctx, pause) {
 			return nil, leftEarly{ctx}
 		}
 	}

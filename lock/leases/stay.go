@@ -317,15 +317,3 @@ func (s *stay) extend(ctx context.Context, d time.Duration) error {
 func (s *stay) workedUnderLocked() bool {
 	return slices.ContainsFunc(s.holds, func(h *hold) bool { return h.state == live })
 }
-
-// sleep waits for d and reports whether ctx is still alive then.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

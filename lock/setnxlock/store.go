@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/leases"
@@ -102,7 +103,7 @@ func (s *store) ask(ctx context.Context, sc *script, repeat bool, e *leases.Entr
 			return a, doubt, nil
 		}
 		doubt = doubt || reply.MayHaveRun(err)
-		if doubt && !repeat || !reply.Classify(err).Repeat || !sleep(ctx, pause) {
+		if doubt && !repeat || !reply.Classify(err).Repeat || !clock.Sleep(ctx, pause) {
 			return a, doubt, classify(err)
 		}
 	}
@@ -129,18 +130,6 @@ func (s *store) send(ctx context.Context, via reply.Sender, name, code string, e
 		err = reply.Alone(err)
 	}
 	return a, err
-}
-
-// sleep reports whether ctx is still alive after d.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return ctx.Err() == nil
-	}
 }
 
 // watchingStore is a store with a channel on which releases are announced.

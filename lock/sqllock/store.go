@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/leases"
 )
@@ -68,7 +69,7 @@ func (s *store) Take(ctx context.Context, e *leases.Entry, d time.Duration) (lea
 				e.Data = nil // there is nothing to free
 			}
 			return g, s.explain(err)
-		case !sleep(ctx, pause):
+		case !clock.Sleep(ctx, pause+rand.N(pause)):
 			return leases.Grant{}, s.explain(errors.Join(context.Cause(ctx), err))
 		case err == nil:
 			seen++
@@ -278,7 +279,7 @@ func (s *store) exec(ctx context.Context, st *statement, a arguments) (n int64, 
 func (s *store) repeat(ctx context.Context, st *statement, a arguments) (n int64, err error) {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		n, err = s.exec(ctx, st, a)
-		if err == nil || !s.passes(err) || !sleep(ctx, pause) {
+		if err == nil || !s.passes(err) || !clock.Sleep(ctx, pause+rand.N(pause)) {
 			return n, err
 		}
 	}
@@ -288,15 +289,3 @@ const (
 	firstPause   = time.Millisecond
 	longestPause = 32 * time.Millisecond
 )
-
-// sleep pauses for d to twice as long, and reports whether there is time for another try.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d + rand.N(d))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

@@ -5,11 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -41,7 +43,8 @@ func (l *Locker) Schema() []string { return l.store.renamed() }
 func (s *store) create(ctx context.Context, text string) (err error) {
 	for i := range collisions {
 		_, err = s.exec(ctx, &statement{text: text}, nil)
-		if err == nil || !s.collides(err) || !sleep(ctx, min(firstPause<<i, longestPause)) {
+		pause := min(firstPause<<i, longestPause)
+		if err == nil || !s.collides(err) || !clock.Sleep(ctx, pause+rand.N(pause)) {
 			break
 		}
 	}

@@ -4,12 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/redis/go-redis/v9"
 )
@@ -63,7 +62,7 @@ func (c *connection) run(ctx context.Context) {
 		}
 		c.topology.Reload()
 		c.registry.releaseAll(c.assignment, pause)
-		if !sleep(ctx, pause) {
+		if !clock.Sleep(ctx, pause) {
 			return
 		}
 		pause = min(2*pause, reconnectCap)
@@ -216,16 +215,11 @@ func (s *session) receive() (m any, err error) {
 
 // redirected reports whether err is the server's answer that another one has the slot of a channel, and acts on it.
 func (s *session) redirected(err error) bool {
-	if !s.assignment.local() || !redis.HasErrorPrefix(err, "MOVED") {
+	var slot int
+	if !s.assignment.local() || !reply.Classify(err).Slot {
 		return false
 	}
-	words := strings.Fields(err.Error())
-	i := slices.Index(words, "MOVED")
-	if i < 0 || i+1 >= len(words) {
-		return false
-	}
-	slot, err := strconv.Atoi(words[i+1])
-	if err != nil {
+	if _, err := fmt.Sscanf(err.Error(), "MOVED %d", &slot); err != nil {
 		return false
 	}
 	s.topology.Reload()

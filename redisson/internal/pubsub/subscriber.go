@@ -16,6 +16,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/latchkey-go/latchkey/internal/clock"
 )
 
 const (
@@ -121,7 +123,7 @@ func (s *Subscriber) run() {
 		case <-s.ctx.Done():
 			return
 		}
-		if !sleep(s.ctx, gather) {
+		if !clock.Sleep(s.ctx, gather) {
 			return
 		}
 		expiry := s.registry.expire()
@@ -180,16 +182,4 @@ func (s *Subscriber) locate(names []string) []place {
 		places = append(places, p)
 	}
 	return places
-}
-
-// sleep waits for d, and returns false if ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -292,13 +292,3 @@ func Earlier(a, b time.Time) time.Time {
 	}
 	return a
 }
-
-// Sleep waits for d, and returns false if ctx ended first.
-func Sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 	"github.com/redis/go-redis/v9"
@@ -118,7 +119,7 @@ func (r *Road) AskFrom(ctx context.Context, asked, by time.Time, cl Call) Answer
 		}
 		doubts += a.Doubts
 		a.Doubts = doubts
-		if a.Err != nil && ctx.Err() == nil && r.repeatable(a.Err) && time.Until(by) > pause && Sleep(ctx, pause) {
+		if a.Err != nil && ctx.Err() == nil && r.repeatable(a.Err) && time.Until(by) > pause && clock.Sleep(ctx, pause) {
 			r.Observer.Repeated(cl)
 			continue
 		}
