@@ -148,9 +148,9 @@ func TestDemotedMasterKnowsOldThings(t *testing.T) {
 	for _, kind := range []lock.Kind{lock.Exclusive, lock.Spin, lock.Fenced, lock.Fair, lock.Read, lock.Write, lock.Permit} {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
-			p := newPair(t, 10, redisson.WatchdogTimeout(2*time.Second), redisson.Timeout(time.Second))
-			renewed := acquired(t, p.Client, lock.Request{Key: "renewed", Kind: kind, Limit: 1})
-			held := acquired(t, p.Client, lock.Request{Key: "held", Kind: kind, Limit: 1, Lease: time.Minute})
+			p := newPair(t, 10, redisson.WatchdogTimeout(2*time.Second), redisson.SyncReplicas(0, 0))
+			renewed := acquired(t, p.Client, lock.Request{Key: "renewed", Kind: kind, Limit: 1, Wait: -1})
+			held := acquired(t, p.Client, lock.Request{Key: "held", Kind: kind, Limit: 1, Lease: time.Minute, Wait: -1})
 			p.failover(t)
 			old := p.old.Client(t)
 			for _, args := range [][]any{
@@ -172,11 +172,11 @@ func TestDemotedMasterKnowsOldThings(t *testing.T) {
 		})
 		t.Run(kind.String()+" released", func(t *testing.T) {
 			t.Parallel()
-			p := newPair(t, 10, redisson.Timeout(time.Second))
+			p := newPair(t, 10, redisson.SyncReplicas(0, 0))
 			other, err := redisson.New(p.old.Client(t))
 			check(t, err)
 			defer other.Close()
-			held := lock.Request{Key: "k", Kind: lock.Write, Lease: time.Minute}
+			held := lock.Request{Key: "k", Kind: lock.Write, Lease: time.Minute, Wait: -1}
 			if kind != lock.Read && kind != lock.Write {
 				held.Kind, held.Limit = kind, 1
 			}
@@ -185,12 +185,12 @@ func TestDemotedMasterKnowsOldThings(t *testing.T) {
 			check(t, p.old.Client(t).Do(t.Context(), "replicaof", "127.0.0.1", redistest.FreePort(t)).Err())
 			check(t, p.new.Client(t).FlushAll(t.Context()).Err())
 			p.Point(p.new.Addr)
-			check(t, acquired(t, p.Client, lock.Request{Key: "k", Kind: kind, Limit: 1}).Release(t.Context()))
+			check(t, acquired(t, p.Client, lock.Request{Key: "k", Kind: kind, Limit: 1, Wait: 10 * time.Second}).Release(t.Context()))
 		})
 	}
 	t.Run("force", func(t *testing.T) {
 		t.Parallel()
-		p := newPair(t, 10)
+		p := newPair(t, 10, redisson.SyncReplicas(0, 0))
 		p.failover(t)
 		check(t, p.old.Client(t).Do(t.Context(), "replicaof", "127.0.0.1", redistest.FreePort(t)).Err())
 		now, err := redisson.New(p.new.Client(t))

@@ -18,7 +18,8 @@ var sources embed.FS
 // All scripts. Some begin with parts that they share.
 //
 // A server that was a master, and is a replica now, runs a script as far as its first write, and knows of no more than what was. So no script
-// says that a lock is held or gone without a write, if need be of nothing: a replica refuses it, and a fresh connection is asked.
+// says that a lock is held or gone without a write, if need be of nothing: a replica refuses it, and a fresh connection is asked. That write is its last: after the first one, Redis
+// does not look any more whether there is memory.
 var (
 	lockAcquire = taking("b67c55bb74929a7948ead298cddf5f4b13d44878", "token", "lock_acquire")
 	lockUpdate  = load("0dbdbaa45691b732db9b454a3cb10a5ca420fa4a", "token", "lock_update")
@@ -26,9 +27,9 @@ var (
 	lockForce   = listing("2ec5c2169151af45e1de20fbfe221d79fa27503d", "force_prelude", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 
-	fairAcquire = taking("c5dae557f7de92110a4847724fcc59821061b73f", "now", "fair_prelude", "fair_acquire")
-	fairRelease = load("b2f6255a4b0804eee7bf9686394194facedd820d", "now", "fair_prelude", "fair_release")
-	fairForce   = listing("c9a14eefeda0c85a7a42c8fcb0dca2988cee205c", "force_prelude", "now", "fair_prelude", "fair_force")
+	fairAcquire = taking("3cc1690d6af0305a7f3ea423e66da4d13856ff9a", "now", "fair_prelude", "fair_acquire")
+	fairRelease = load("2f5eca88de5aac626d9cf0a2db65df3a63f5703f", "now", "fair_prelude", "fair_release")
+	fairForce   = listing("3c7e2d98819b42abcc1d9354daa65ff181feaca9", "force_prelude", "now", "fair_prelude", "fair_force")
 
 	readAcquire  = taking("380d6b5bbb11bc4e68ccd745179b79707da7a127", "read_acquire")
 	writeAcquire = taking("933f16afe754df2f791d6e4d5e579d12549d7d61", "write_acquire")
@@ -70,7 +71,7 @@ var (
 	newestAnnounce = load("be8e6e5789637debee76156619847410df52f95a", "receipt", "newest_announce")
 	newestLook     = load("260cfc04f25cf79fb6285e8f9f546138326a1b1d", "newest_look")
 
-	anyForce   = listing("be33b1c549bd05b5c0ca0de35a35a373c0552517", "force_prelude", "object", "now", "fair_prelude", "any_force")
+	anyForce   = listing("cc9d946b27beae2c3924493021b4085629264334", "force_prelude", "object", "now", "fair_prelude", "any_force")
 	clientShow = load("2f0423ef6c1b8bfffefedc97131e01c332b45bf3", "client_show")
 	clientWho  = listing("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who")
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
@@ -89,7 +90,7 @@ var (
 var many = map[*script]*script{
 	lockUpdate:    manyOf("7a22bdc532c15d9290fe786afc9b177c3219f73f", lockUpdate),
 	lockRelease:   manyOf("34203b72b861bf5a09adfe22257bf036039799f7", lockRelease),
-	fairRelease:   manyOf("d8529c5758eb1cf1e05c2bf7feaa7288b4a295ed", fairRelease),
+	fairRelease:   manyOf("818828cbfffd9e6fdd46ca3db877c2caee261bb7", fairRelease),
 	rwRelease:     manyOf("28d53aad12a483c4bd52d3d8320b66ca1a7d813b", rwRelease),
 	permitRelease: manyOf("4ff20bd6b3da0c115573d557cfdbe27cb1814ad2", permitRelease),
 }

@@ -28,20 +28,20 @@ if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
 end
 local mode = redis.call('hget', KEYS[1], 'mode')
 if mode then
-  return {-1, mode == 'read' and 2 or 3}
+  return unchanged({-1, mode == 'read' and 2 or 3})
 end
 if free then -- it is the turn of the head, for as long as its deadline lets it
   ttl = redis.call('zscore', KEYS[3], head) - now
 end
 if ARGV[4] ~= '1' then
-  return {0, ttl}
+  return unchanged({0, ttl})
 end
 
 -- The deadline is that of the waiter ahead, or now, and the patience on top of it. A waiter that comes again before it is over
 -- is alive, and gets it anew. Redisson adds the lease of the lock to the first one, as its waiters do not come again.
 local deadline = redis.call('zscore', KEYS[3], ARGV[1])
 if deadline and deadline - now >= patience then
-  return {0, ttl}
+  return unchanged({0, ttl})
 end
 local ahead, queued = nil, false
 for _, waiter in ipairs(redis.call('lrange', KEYS[2], 0, -1)) do

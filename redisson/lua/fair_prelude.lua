@@ -2,9 +2,14 @@
 -- KEYS[1] lock, KEYS[2] queue, KEYS[3] deadlines of those in it
 local repaired = 30000 -- ms that a waiter gets whose deadline was removed by a stranger
 
+-- unchanged is the answer of a script that has written nothing.
+local function unchanged(answer)
+  redis.call('zrem', KEYS[3], '') -- changes nothing; see scripts.go
+  return answer
+end
+
 -- purge takes dead waiters from the head of the queue and returns who is the head then.
 local function purge()
-  redis.call('zrem', KEYS[3], '') -- changes nothing; see scripts.go
   local head = redis.call('lindex', KEYS[2], 0)
   while head do
     local deadline = redis.call('zscore', KEYS[3], head)

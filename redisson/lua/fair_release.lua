@@ -28,4 +28,4 @@ end
 if head and (mine or redis.call('exists', KEYS[1]) == 0) then
   redis.call(ARGV[#ARGV], ARGV[3] .. ':' .. head, '0')
 end
-return {mine and 1 or 0}
+return mine and {1} or unchanged({0})
