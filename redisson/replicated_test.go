@@ -57,8 +57,7 @@ func TestFailoversKeepConfirmedLocks(t *testing.T) {
 				if i%5 == 0 {
 					behind = 2 * time.Second
 				}
-				p.link.Delay(behind)
-				one, two := p.failover(t, fmt.Sprint("k", i), opts)
+				one, two := p.failover(t, fmt.Sprint("k", i), behind, opts)
 				if one {
 					took++
 				}
@@ -82,15 +81,22 @@ func TestFailoversKeepConfirmedLocks(t *testing.T) {
 	}
 }
 
-// failover has the master die and the replica take over while a lock is taken, and reports who has it: a client of the old master, and one of the new one.
-func (p *followed) failover(t *testing.T, key string, opts []redisson.Option) (one, two bool) {
+// failover has the master die and the replica, which is behind, take over while a lock is taken. It reports who has it: a client of the old master, and
+// one of the new one.
+func (p *followed) failover(t *testing.T, key string, behind time.Duration, opts []redisson.Option) (one, two bool) {
 	t.Helper()
 	a := onClient(t, p.master.Client(t), opts...)
+	release(t, acquire(t.Context(), t, a, lock.Request{Key: "first", Wait: -1}))
+	start := time.Now()
+	h := acquire(t.Context(), t, a, lock.Request{Key: "second", Wait: -1})
+	usual := time.Since(start)
+	release(t, h)
+	p.link.Delay(behind)
 	b := onClient(t, p.replica.Client(t), opts...)
 	var all sync.WaitGroup
 	var hold lock.Hold
 	all.Go(func() { hold, _ = a.Acquire(t.Context(), lock.Request{Key: key, Wait: time.Second}) })
-	time.Sleep(rand.N(30 * time.Millisecond))
+	time.Sleep(rand.N(3 * usual))
 	p.master.Kill(t)
 	if err := p.replica.Client(t).SlaveOf(t.Context(), "no", "one").Err(); err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ var simMutants = []mutant{
 	{
 		name:  "a renewal beside others does not see that its lock is gone",
 		edits: []edit{{"lua/many.lua", "said[1] or said + 1", "30001 or said + 1"}},
-		run:   "scene=plain,leases=renewed", want: "two owners|believes|has not heard|idle",
+		run:   "scene=multi,leases=renewed", want: "two owners|believes|has not heard|idle",
 	},
 	{
 		name:  "an acquire does not look whether the lock is free",
@@ -130,7 +130,7 @@ var simMutants = []mutant{
 	{
 		name:  "a reader that leaves takes the leases of the others along",
 		edits: []edit{{"lua/rw_release.lua", "longest = math.max(longest, left)", "longest = math.min(math.max(longest, left), 500)"}},
-		run:   "scene=read", want: "two owners|believes",
+		run:   "scene=read", want: "two owners|believes|keeps for another",
 	},
 	{
 		name:  "a writer's shorter lease is not believed in time",
@@ -245,6 +245,11 @@ var simMutants = []mutant{
 		name:  "a demoted server says that a lock is gone",
 		edits: []edit{{"lua/lock_update.lua", "call('hdel', key, '')", ""}},
 		run:   "scene=plain,faults=demoted", want: "lost|gone|removed|outage",
+	},
+	{
+		name:  "what a failed call may have left is looked for all the time",
+		edits: []edit{{"retry.go", "rt.pause = min(pause, s.retryAfter())", "rt.pause = firstAgain"}},
+		run:   "scene=plain,faults=lossy", want: "vain",
 	},
 	{
 		name:  "too few replicas are an answer for good",

@@ -145,6 +145,9 @@ func (o *owner) call(what string, ctx context.Context, wait time.Duration, f fun
 
 // weigh looks at how a call has ended.
 func (o *owner) weigh(what string, ctx context.Context, wait time.Duration, err error) {
+	if err != nil {
+		o.w.failed.Add(1)
+	}
 	switch {
 	case err == nil:
 	case errors.Is(err, lock.ErrBusy):

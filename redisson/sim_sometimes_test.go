@@ -27,6 +27,9 @@ var simSometimes = []string{
 
 // executed is called with each command that the server has run.
 func (w *world) executed(e sim.Execution) {
+	if strings.HasSuffix(e.Script, "_release") && e.Answer == "*1\r\n:0\r\n" {
+		w.vain.Add(1)
+	}
 	if strings.HasSuffix(e.Script, "force") && strings.HasPrefix(e.Answer, "*2\r\n:1\r\n") {
 		w.forced(e)
 	}

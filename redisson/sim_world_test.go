@@ -64,6 +64,8 @@ type world struct {
 	forces  map[string]bool // forced releases that were done; guarded by the network, which runs one command at a time
 
 	sections atomic.Int64
+	vain     atomic.Int64 // removals that found nothing
+	failed   atomic.Int64 // calls that may have left something
 }
 
 // play lets the owners live, first with faults and then without, and looks at what they leave. When the faults end, all are
@@ -78,6 +80,9 @@ func (w *world) play() {
 	time.Sleep(w.scene.calm)
 	each(owners, (*owner).last)
 	time.Sleep(w.times.calm)
+	if vain, failed := w.vain.Load(), w.failed.Load(); w.options.scene == "plain" && vain > 10*(failed+1) { // mostly it is half of that
+		w.judge.accuse("vain: %d removals found nothing after %d calls had failed", vain, failed)
+	}
 	w.inspect()
 }
 
