@@ -178,11 +178,6 @@ var simMutants = []mutant{
 		run:   "scene=plain", want: "liveness|late|idle",
 	},
 	{
-		name:  "a lock passes on that may be over",
-		edits: []edit{{"pass.go", "\tleft := ho.validUntil.sub(now)\n", "\tleft := ho.validUntil.sub(now) + s.timeout\n"}, {"claims.go", "\tcase now >= h.holder.validUntil:\n\t\treturn errTooLate\n", ""}},
-		run:   "scene=plain,faults=rough,leases=any,bounds=strict,ctx=on", want: "two owners|believes|keeps for another|lost early",
-	},
-	{
 		name:  "a waiter leaves the lock behind that was on its way to it",
 		edits: []edit{{"wait.go", "\t\t\tw.c.claims.abandon(w.hold)\n", ""}, {"pass.go", "\t\tc.claims.abandon(to.hold)\n", ""}},
 		run:   "scene=plain,faults=none", want: "idle|left|late",
