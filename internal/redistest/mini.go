@@ -13,25 +13,14 @@ const tick = 5 * time.Millisecond
 // startMini runs miniredis with a driven clock: by itself its keys never expire.
 func startMini(tb testing.TB) *Server {
 	m := miniredis.RunT(tb)
-	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(stopped)
-		ticker := time.NewTicker(tick)
-		defer ticker.Stop()
 		last := time.Now()
-		for {
-			select {
-			case <-stop:
-				return
-			case now := <-ticker.C:
-				m.FastForward(now.Sub(last))
-				last = now
-			}
+		for tb.Context().Err() == nil {
+			time.Sleep(tick)
+			now := time.Now()
+			m.FastForward(now.Sub(last))
+			last = now
 		}
 	}()
-	tb.Cleanup(func() {
-		close(stop)
-		<-stopped
-	})
 	return &Server{Addr: m.Addr()}
 }

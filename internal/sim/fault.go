@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -157,10 +158,17 @@ func (n *Network) demote() {
 	}
 }
 
-// refusal is what a server says to a script that it can't run now, or "".
-func (n *Network) refusal(m *message) (answer string) {
+// instead returns what a demoted master answers to a command in place of the server, or the server to a script for want of replicas; or "".
+func (n *Network) instead(m *message, p *peer, args []string) (answer string) {
 	now := n.Since()
-	if slices.ContainsFunc(n.away, func(w window) bool { return w.from <= now && now < w.to }) {
+	switch {
+	case m.conn.demoted:
+		n.Reach("asked a demoted master")
+		if answer = n.replica.run(p, args); strings.Contains(answer, readOnly) { // a script says where it met that; with Redis it does not
+			answer = "-" + readOnly + "\r\n"
+		}
+	case strings.HasPrefix(args[0], "eval") && slices.ContainsFunc(n.away, func(w window) bool { return w.from <= now && now < w.to }):
+		n.Reach("refused by a server that is not ready")
 		answer = "-NOREPLICAS Not enough good replicas to write.\r\n"
 	}
 	return answer

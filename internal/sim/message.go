@@ -164,16 +164,7 @@ func (n *Network) execute(m *message, p *peer, late bool) string {
 	answers := make([]string, len(m.commands))
 	for _, i := range n.inOrder(m) {
 		args := m.commands[i]
-		if answers[i] = n.refusal(m); answers[i] != "" && strings.HasPrefix(args[0], "eval") {
-			n.Reach("refused by a server that is not ready")
-			continue
-		}
-		if m.conn.demoted {
-			answers[i] = n.replica.run(p, args)
-			if strings.HasPrefix(answers[i], "-ERR") && strings.Contains(answers[i], readOnly) { // Redis has it without the place
-				answers[i] = "-" + readOnly + "\r\n"
-			}
-			n.Reach("asked a demoted master")
+		if answers[i] = n.instead(m, p, args); answers[i] != "" {
 			continue
 		}
 		answer := n.server.run(p, args)
