@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/faults/server"
+	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -111,7 +112,7 @@ func (st *stage) part(ctx context.Context, d time.Duration, warm *state) (now st
 	_, t, err = st.all(order{Run: d})
 	st.took = time.Since(start)
 	for deadline := time.Now().Add(st.settle); err == nil; {
-		if !sleep(ctx, time.Second) {
+		if !clock.Sleep(ctx, time.Second) {
 			return now, t, context.Cause(ctx)
 		}
 		var u usage
@@ -135,7 +136,7 @@ func (st *stage) close(ctx context.Context, base state) (now state, t tally, err
 	u, t, err := st.all(order{Close: true})
 	for deadline := time.Now().Add(st.settle); err == nil; {
 		now, err = st.look(ctx, u)
-		if len(now.left(base, st.scenario.processes)) == 0 || time.Now().After(deadline) || !sleep(ctx, 100*time.Millisecond) {
+		if len(now.left(base, st.scenario.processes)) == 0 || time.Now().After(deadline) || !clock.Sleep(ctx, 100*time.Millisecond) {
 			break
 		}
 	}
@@ -208,15 +209,6 @@ func (st *stage) faults(out io.Writer, t tally) (problems []string) {
 		}
 	}
 	return problems
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 func header(out io.Writer) {
