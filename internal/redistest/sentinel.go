@@ -19,7 +19,8 @@ type Sentinels struct {
 	Name  string
 }
 
-// StartSentinels runs five processes. The sentinels take a master for dead after half a second. It is like Start in all else.
+// StartSentinels runs five processes. The sentinels take a silent master for dead only while AwaitReplicaLeads waits for that: a machine with
+// other work may stand still for a second. It is like Start in all else.
 func StartSentinels(tb testing.TB) *Sentinels {
 	tb.Helper()
 	s := &Sentinels{Name: "latchkey", Master: Start(tb)}
@@ -56,11 +57,19 @@ func (s *Sentinels) Failover(tb testing.TB) {
 	if err := sentinel.Failover(context.Background(), s.Name).Err(); err != nil {
 		tb.Fatalf("redistest: sentinel failover: %v", err)
 	}
-	s.AwaitReplicaLeads(tb)
+	s.awaitReplicaLeads(tb)
 }
 
-// AwaitReplicaLeads waits until the replica has become the master and all sentinels say so.
+// AwaitReplicaLeads waits until the replica has taken the place of a dead master, after half a second, and all sentinels say so.
 func (s *Sentinels) AwaitReplicaLeads(tb testing.TB) {
+	tb.Helper()
+	s.await(tb, "the sentinel may take the master for dead", func(sentinel *redis.SentinelClient) bool {
+		return sentinel.Set(context.Background(), s.Name, "down-after-milliseconds", "500").Err() == nil
+	})
+	s.awaitReplicaLeads(tb)
+}
+
+func (s *Sentinels) awaitReplicaLeads(tb testing.TB) {
 	tb.Helper()
 	s.Replica.awaitReplication(tb, "role:master")
 	host, port := s.Replica.HostPort()
@@ -87,7 +96,7 @@ func startSentinel(tb testing.TB, name, host, port string) (addr string) {
 		text := strings.Join([]string{
 			"port " + own, "bind 127.0.0.1", "dir " + tb.TempDir(), "daemonize no", "loglevel warning",
 			"sentinel monitor " + name + " " + host + " " + port + " 2",
-			"sentinel down-after-milliseconds " + name + " 500",
+			"sentinel down-after-milliseconds " + name + " 60000",
 			"sentinel failover-timeout " + name + " 3000",
 			"sentinel parallel-syncs " + name + " 1", "",
 		}, "\n")

@@ -108,9 +108,9 @@ func online(ask *single) (n int, err error) {
 // confirmed reports whether a master with so many replicas online has its locks confirmed.
 func (r *Road) confirmed(online int) bool { return online > 0 || r.Replicas.Count > 0 }
 
-// wait waits for replicas, for as long as leaves the asker the time to hear of it.
+// wait waits for replicas, for as long as leaves the asker the time to hear of it, also from a busy machine.
 func (r *Road) wait(ctx *deadline) *single {
-	within := max(time.Millisecond, min(r.Replicas.Timeout, time.Until(ctx.at)*4/5))
+	within := max(time.Millisecond, min(r.Replicas.Timeout, time.Until(ctx.at)/2))
 	return &single{redis.NewCmd(ctx, "wait", max(1, r.Replicas.Count), within.Milliseconds())}
 }
 
