@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
@@ -81,6 +82,7 @@ func postgresAnswers(ctx context.Context, s *Server) error {
 // prepare runs a program of the server's package as the server's user.
 func prepare(s *Server, cmd *exec.Cmd) error {
 	cmd.Dir, cmd.SysProcAttr = s.Dir, &syscall.SysProcAttr{Credential: s.spec.user}
+	cmd.Env = append(os.Environ(), "TMPDIR="+s.Dir) // where a MariaDB that starts removes what others have there
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", filepath.Base(cmd.Path), err, out)
 	}
