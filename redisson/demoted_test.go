@@ -3,6 +3,7 @@ package redisson_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -239,4 +240,35 @@ func acquired(t *testing.T, c *redisson.Client, r lock.Request) lock.Hold {
 		t.Fatal(err)
 	}
 	return h
+}
+
+// A server ends all connections, as in a failover, and go-redis can't see that before it writes, as with TLS. Whoever asks comes through at
+// once, however many connections there are.
+func TestBrokenConnectionsAreNoOutage(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	const connections = 60
+	rdb := s.Client(t, func(o *redis.Options) {
+		o.PoolSize, o.MaxRetries, o.ContextTimeoutEnabled = connections, -1, true
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return struct{ net.Conn }{conn}, err
+		}
+	})
+	p := &pair{rdb: rdb, meters: newMeters()}
+	c := onClient(t, rdb, p.meters.option)
+	h := acquire(t.Context(), t, c, lock.Request{Key: "held"})
+	for range 3 {
+		p.fill(t, connections)
+		check(t, s.Client(t).Do(t.Context(), "client", "kill", "type", "normal").Err())
+		start := time.Now()
+		release(t, acquire(t.Context(), t, c, lock.Request{Key: "free"}))
+		if took := time.Since(start); took > 400*time.Millisecond {
+			t.Errorf("an acquire took %v", took)
+		}
+	}
+	release(t, h)
+	if n := p.repeats(t); n > 0 {
+		t.Errorf("%d pauses", n)
+	}
 }

@@ -2,6 +2,7 @@ package reply
 
 import (
 	"errors"
+	"io"
 	"net"
 	"strings"
 
@@ -100,6 +101,12 @@ func Alone(err error) error {
 func IsReply(err error) bool {
 	_, ok := errors.AsType[redis.Error](err)
 	return ok
+}
+
+// Broken reports whether a connection has ended without an answer that was there before.
+func Broken(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return errors.Is(err, io.EOF) || ok && op.Op != "dial" && !op.Timeout()
 }
 
 // MayHaveRun reports whether the server may have run a command whose failure err is. It is false where the command was

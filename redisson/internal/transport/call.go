@@ -70,8 +70,9 @@ const (
 )
 
 // perform makes one attempt at each call, all in one round trip. An answer that says that the connection leads to the wrong server is no
-// attempt: these calls are asked again at once, as long as a fresh connection leads to the right one. go-redis repeats nothing by itself:
-// only a client that knows of an earlier attempt can distinguish the two.
+// attempt, nor is a connection that has broken, as all of its age may have in a failover, which go-redis does not see with TLS: these calls
+// are asked again at once, as long as a fresh connection leads to the right server. go-redis repeats nothing by itself: only a client that
+// knows of an earlier attempt can distinguish the two.
 func (r *Road) perform(ctx *deadline, via reply.Sender, calls []Call) []Answer {
 	answers := r.performOnce(ctx, via, calls)
 	if r.fresh != nil && slices.ContainsFunc(answers, Answer.elsewhere) {
@@ -109,6 +110,7 @@ func redo(calls []Call, answers []Answer, wrong func(Answer) bool, do func([]Cal
 	for i, a := range answers {
 		if wrong(a) && len(later) > 0 {
 			answers[i], later = later[0], later[1:]
+			answers[i].Doubts += a.Doubts
 		}
 	}
 	return answers
@@ -126,8 +128,10 @@ func (r *Road) performOne(ctx *deadline, via reply.Sender, cl Call) Answer {
 // unknown reports whether the server does not have the script.
 func (a Answer) unknown() bool { return a.Err != nil && reply.Classify(a.Err).NoScript }
 
-// elsewhere reports whether the connection leads to the wrong server, or to one that is not ready. Nothing has run.
-func (a Answer) elsewhere() bool { return a.Err != nil && reply.Classify(a.Err).Elsewhere }
+// elsewhere reports whether the connection leads to the wrong server, to one that is not ready, or nowhere any more.
+func (a Answer) elsewhere() bool {
+	return a.Err != nil && (reply.Classify(a.Err).Elsewhere || reply.Broken(a.Err))
+}
 
 // The commands for a script: with its digest, and with the whole text. They are arguments like others.
 var evalsha, eval any = "evalsha", "eval"

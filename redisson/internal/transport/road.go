@@ -115,6 +115,7 @@ func (r *Road) AskFrom(ctx context.Context, asked, by time.Time, cl Call) Answer
 	for pause := firstPause; ; pause, now = min(pauseGrowth*pause, maxPause), time.Now() {
 		a, ok := r.askDirectly(now, by, cl)
 		if !ok {
+			doubts += a.Doubts
 			a = r.askWorker(ctx, by, cl)
 		}
 		doubts += a.Doubts
