@@ -92,17 +92,17 @@ func TestMetricsCountQuestions(t *testing.T) {
 	m.expect(t, "question.duration", want)
 	m.expect(t, "repeats", nil)
 
-	p.CutReply(naming("k"), 1) // the lock is taken, but the answer is lost
+	p.CutReply(naming("k"), 2) // the lock is taken, but the answer is lost, and that of the question that follows at once
 	h := acquire(t.Context(), t, c, lock.Request{Key: "k"})
 	want["script=lock_acquire"], want["error.type=no_answer script=lock_acquire"] = 2, 1
 	m.expect(t, "question.duration", want)
 	m.expect(t, "repeats", map[string]int64{"script=lock_acquire": 1})
 	release(t, h)
 
-	p.CutReply(naming("k"), 1)
+	p.CutReply(naming("k"), 2)
 	h = acquire(t.Context(), t, c, lock.Request{Key: "other"})
 	held := acquire(h.Context(), t, c, lock.Request{Key: "k2"})
-	p.CutReply(naming("k2"), 1)
+	p.CutReply(naming("k2"), 2)
 	check(t, c.ReleaseAll(t.Context(), []lock.Hold{held, h}))
 	if got := m.points(t, "repeats"); got["script=lock_release"] == 0 {
 		t.Errorf("repeats = %v: none of the release whose answer was lost", got)
@@ -207,7 +207,7 @@ func TestMetricsPage(t *testing.T) {
 	}
 	m := newMeters()
 	c, p := behind(t, redistest.Any(t), m.option, redisson.WatchdogTimeout(3*time.Second))
-	p.CutReply(naming("k"), 1)
+	p.CutReply(naming("k"), 2)
 	h := acquire(t.Context(), t, c, lock.Request{Key: "k", MaxHold: 2 * time.Second})
 	_, _ = c.Acquire(t.Context(), lock.Request{Key: "k", Wait: 10 * time.Millisecond})
 	_ = awaitEnd(t, h.Context(), 10*time.Second)
