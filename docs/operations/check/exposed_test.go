@@ -93,7 +93,7 @@ func use(t *testing.T, s *redistest.Server, p *redistest.Proxy, client *redisson
 		return "", nil
 	})(t.Context(), "1"), nil)
 
-	p.CutReply("order:2", 1)
+	p.CutReply("order:2", 3)
 	expect("a call whose answer is lost", guarded(nothing)(t.Context(), "2"), nil)
 
 	if err := s.Client(t).Set(t.Context(), "order:3", "a word", 0).Err(); err != nil {
