@@ -80,7 +80,7 @@ func (w *world) play() {
 	time.Sleep(w.scene.calm)
 	each(owners, (*owner).last)
 	time.Sleep(w.times.calm)
-	if vain, failed := w.vain.Load(), w.failed.Load(); w.options.scene == "plain" && vain > 10*(failed+1) { // mostly it is half of that
+	if vain, failed := w.vain.Load(), w.failed.Load(); w.options.scene == "plain" && vain > 20*(failed+1) { // mostly it is a quarter of that
 		w.judge.accuse("vain: %d removals found nothing after %d calls had failed", vain, failed)
 	}
 	w.inspect()
