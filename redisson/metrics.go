@@ -112,7 +112,7 @@ func (m *metrics) instruments(meter metric.Meter) error {
 	m.renewals, errs[3] = meter.Int64Counter("latchkey.redisson.renewals",
 		metric.WithDescription("Attempts of the watchdog to renew a lease, by result."), metric.WithUnit("{renewal}"))
 	m.repeats, errs[4] = meter.Int64Counter("latchkey.redisson.repeats",
-		metric.WithDescription("Questions asked again, because the answer was lost or the server not ready."), metric.WithUnit("{question}"))
+		metric.WithDescription("Questions asked again after a pause, because the answer was lost or the server not ready."), metric.WithUnit("{question}"))
 	m.subscriptions, errs[5] = meter.Int64ObservableUpDownCounter("latchkey.redisson.subscriptions",
 		metric.WithDescription("Channels that the client listens to now."), metric.WithUnit("{channel}"))
 	m.queued, errs[6] = meter.Int64ObservableUpDownCounter("latchkey.redisson.queued",

@@ -95,7 +95,7 @@ func (s *claims) againLocked(rt *retry, now instant, pause time.Duration) {
 	if now < rt.goneBy {
 		end = rt.goneBy
 	}
-	s.schedule.set(&rt.entry, rt, min(end, at.add(-(at.sub(instantOf(s.origin))%(rt.pause/2)))))
+	s.schedule.set(&rt.entry, rt, min(end, at.add(-at.sub(instantOf(s.origin))%(rt.pause/2))))
 }
 
 func (s *claims) finishLocked(rt *retry) {

@@ -65,7 +65,7 @@ func (m mutant) find(dir string) (what string, err error) {
 	}
 	found := regexp.MustCompile(`(?m)^ *sim_test.go:\d+: (.*(` + m.want + `).*)$`).FindSubmatch(out)
 	if found == nil {
-		return "", fmt.Errorf("found something else than %s:\n%.2000s", m.want, out)
+		return "", fmt.Errorf("found something else than %s:\n%s", m.want, out[max(0, len(out)-2000):])
 	}
 	return string(found[1]), nil
 }
