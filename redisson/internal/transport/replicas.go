@@ -86,9 +86,11 @@ func (r *Road) counted(l *lane, ask *single) int {
 // deniedLocked has a master not asked about its replicas for a while.
 func (r *Road) deniedLocked(l *lane, err error) {
 	l.followers.online, l.followers.asked = 0, time.Now().Add(deniedAge-followersAge)
-	r.denied.Do(func() {
-		slog.Warn("redisson: replicas do not confirm locks, as the user may not ask: allow +wait, and +role or +info", "error", err)
-	})
+	if reply.Classify(err).NoRight { // some servers, as in tests, have no such command
+		r.denied.Do(func() {
+			slog.Warn("redisson: replicas do not confirm locks, as the user may not ask: allow +wait, and +role or +info", "error", err)
+		})
+	}
 }
 
 // online reads how many replicas a master has online.
