@@ -14,6 +14,9 @@ import (
 // leaveInterval is how long a failed Acquire waits until its traces are removed from Redis.
 const leaveInterval = 75 * time.Millisecond
 
+// timeToLeave is how much longer a fair queue waits for a waiter than that waits, so that who is there afterwards is dead.
+const timeToLeave = time.Second
+
 // Acquire implements [lock.Locker], for all kinds. The holds of a Fenced lock have a method Token() int64; all have
 // Keep(ctx, d) error, Extend(ctx, d) error and Remaining() time.Duration. Permits are those of Redisson's expirable semaphore;
 // where there is none of that name, it is made for as long as somebody holds a permit, with Limit permits, and where there is
@@ -136,7 +139,12 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 	*ho = holder{id: c.nextHolder(r.Kind), keys: [1]string{name}, family: c.familyOf(r.Kind), kind: r.Kind, limit: int32(min(r.Limit, math.MaxInt32)),
 		queues: r.Kind == lock.Fair && r.Wait != 0, patience: c.fairWait}
 	if r.Wait > 0 {
-		ho.patience = min(r.Wait, c.fairWait)
+		ho.patience = min(r.Wait+timeToLeave, c.fairWait)
+	}
+	if ho.queues {
+		c.fair.Store(true)
+		c.claims.stand(ho)
+		defer c.claims.leave(ho)
 	}
 	h.prepare(ctx, c, ho, r)
 	ho.first[0] = h
@@ -165,6 +173,11 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 func (c *Client) try(ctx context.Context, h *hold, by time.Time) (done bool, ttl time.Duration, err error) {
 	ho := h.holder
 	a := c.road.Ask(ctx, by, ho.family.enter(ho, ho.asked))
+	if a.Err == nil && c.haunted(ho.kind, a) && c.sweep(ctx, by, ho.name()) {
+		doubts := a.Doubts
+		a = c.road.Ask(ctx, by, ho.family.enter(ho, ho.asked))
+		a.Doubts += doubts
+	}
 	if a.Doubts > 0 {
 		c.claims.tried(ho, a.Doubts)
 	}

@@ -33,6 +33,7 @@ type claims struct {
 	ended    []ending              // by the present transition
 	ears     ears
 	badge    badge
+	queues   queues
 
 	// While the client is being closed.
 	closed  error         // why no lock is taken any more
@@ -273,6 +274,8 @@ func (s *claims) close(cause error) (quiet <-chan struct{}) {
 		case *ears:
 			s.schedule.set(&of.entry, of, 0)
 		case *badge:
+			s.schedule.set(&of.entry, of, 0)
+		case *queues:
 			s.schedule.set(&of.entry, of, 0)
 		}
 	}

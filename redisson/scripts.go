@@ -27,9 +27,10 @@ var (
 	lockForce   = listing("2ec5c2169151af45e1de20fbfe221d79fa27503d", "force_prelude", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 
-	fairAcquire = taking("3cc1690d6af0305a7f3ea423e66da4d13856ff9a", "now", "fair_prelude", "fair_acquire")
-	fairRelease = load("2f5eca88de5aac626d9cf0a2db65df3a63f5703f", "now", "fair_prelude", "fair_release")
-	fairForce   = listing("3c7e2d98819b42abcc1d9354daa65ff181feaca9", "force_prelude", "now", "fair_prelude", "fair_force")
+	fairAcquire = taking("09f467f4197530465b50f96998d622fec072efdc", "now", "fair_prelude", "fair_acquire")
+	fairRelease = load("a5475e5b4a6215b8bcde125a548b365a10f2fd28", "now", "fair_prelude", "fair_release")
+	fairOwn     = listing("0000000000000000000000000000000000000000", "now", "fair_prelude", "fair_own")
+	fairForce   = listing("2cc2e262126c5487e89a8e9e326a8cfc5073bdaa", "force_prelude", "now", "fair_prelude", "fair_force")
 
 	readAcquire  = taking("380d6b5bbb11bc4e68ccd745179b79707da7a127", "read_acquire")
 	writeAcquire = taking("933f16afe754df2f791d6e4d5e579d12549d7d61", "write_acquire")
@@ -71,7 +72,7 @@ var (
 	newestAnnounce = load("be8e6e5789637debee76156619847410df52f95a", "receipt", "newest_announce")
 	newestLook     = load("260cfc04f25cf79fb6285e8f9f546138326a1b1d", "newest_look")
 
-	anyForce   = listing("cc9d946b27beae2c3924493021b4085629264334", "force_prelude", "object", "now", "fair_prelude", "any_force")
+	anyForce   = listing("73262c7f002590125eb519659df1c02d8bf7e32b", "force_prelude", "object", "now", "fair_prelude", "any_force")
 	clientShow = load("2f0423ef6c1b8bfffefedc97131e01c332b45bf3", "client_show")
 	clientWho  = listing("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who")
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
@@ -90,7 +91,7 @@ var (
 var many = map[*script]*script{
 	lockUpdate:    manyOf("7a22bdc532c15d9290fe786afc9b177c3219f73f", lockUpdate),
 	lockRelease:   manyOf("34203b72b861bf5a09adfe22257bf036039799f7", lockRelease),
-	fairRelease:   manyOf("818828cbfffd9e6fdd46ca3db877c2caee261bb7", fairRelease),
+	fairRelease:   manyOf("565702bfb3bf36946731c67cf061f50986a4a194", fairRelease),
 	rwRelease:     manyOf("28d53aad12a483c4bd52d3d8320b66ca1a7d813b", rwRelease),
 	permitRelease: manyOf("4ff20bd6b3da0c115573d557cfdbe27cb1814ad2", permitRelease),
 }

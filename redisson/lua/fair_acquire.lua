@@ -1,8 +1,9 @@
 -- Takes a fair lock whose turn it is, or gets in line, or stays there.
 -- Safe to repeat: a holder that is there keeps its count, its lease does not get shorter, and a waiter stays where it is.
 -- ARGV[1] holder, ARGV[2] lease in ms, ARGV[3] patience in ms, ARGV[4] '1' to get in line
--- Answers {1, lease left in ms, 0} when held, {0, how long to wait in ms} when it is another one's turn, {-1, kind} when it
--- is held for reading (2) or writing (3).
+-- Answers {1, lease left in ms, 0} when held, {0, how long to wait in ms, 0} when it is another one's turn, {-1, kind} when it
+-- is held for reading (2) or writing (3). In place of the last 0 there are the last 15 digits of the head's number, if it is another waiter of
+-- the same client.
 local left, patience = tonumber(ARGV[2]), tonumber(ARGV[3])
 local head = purge()
 local free = redis.call('exists', KEYS[1]) == 0
@@ -10,9 +11,7 @@ if free and (not head or head == ARGV[1]) then
   if head then
     redis.call('lpop', KEYS[2])
     redis.call('zrem', KEYS[3], head)
-    for _, waiter in ipairs(redis.call('zrange', KEYS[3], 0, -1)) do
-      redis.call('zincrby', KEYS[3], -patience, waiter)
-    end
+    advance(redis.call('zrange', KEYS[3], 0, -1, 'withscores'), patience)
   end
   redis.call('hset', KEYS[1], ARGV[1], 1)
   redis.call('pexpire', KEYS[1], left)
@@ -33,23 +32,35 @@ end
 if free then -- it is the turn of the head, for as long as its deadline lets it
   ttl = redis.call('zscore', KEYS[3], head) - now
 end
+local kin, client = 0, string.match(ARGV[1], '^.*:')
+if head and head ~= ARGV[1] and string.sub(head, 1, #client) == client then
+  kin = tonumber(string.sub(head, -15))
+end
 if ARGV[4] ~= '1' then
-  return unchanged({0, ttl})
+  return unchanged({0, ttl, kin})
 end
 
 -- The deadline is that of the waiter ahead, or now, and the patience on top of it. A waiter that comes again before it is over
 -- is alive, and gets it anew. Redisson adds the lease of the lock to the first one, as its waiters do not come again.
 local deadline = redis.call('zscore', KEYS[3], ARGV[1])
 if deadline and deadline - now >= patience then
-  return unchanged({0, ttl})
+  return unchanged({0, ttl, kin})
 end
-local ahead, queued = nil, false
-for _, waiter in ipairs(redis.call('lrange', KEYS[2], 0, -1)) do
-  if waiter == ARGV[1] then
-    queued = true
-    break
+local ahead, queued = nil, deadline
+if not whole() then
+  queued = false
+  for _, waiter in ipairs(redis.call('lrange', KEYS[2], 0, -1)) do
+    if waiter == ARGV[1] then
+      queued = true
+      break
+    end
+    ahead = waiter
   end
-  ahead = waiter
+elseif deadline then -- the deadlines are in the order of the queue
+  local rank = redis.call('zrank', KEYS[3], ARGV[1])
+  ahead = rank > 0 and redis.call('zrange', KEYS[3], rank - 1, rank - 1)[1]
+else
+  ahead = redis.call('lindex', KEYS[2], -1)
 end
 local before = ahead and redis.call('zscore', KEYS[3], ahead)
 before = before and tonumber(before) or now
@@ -58,4 +69,4 @@ redis.call('zadd', KEYS[3], string.format('%.0f', anew), ARGV[1])
 if not queued then
   redis.call('rpush', KEYS[2], ARGV[1])
 end
-return {0, ttl}
+return {0, ttl, kin}

@@ -8,7 +8,43 @@ local function unchanged(answer)
   return answer
 end
 
--- purge takes dead waiters from the head of the queue and returns who is the head then.
+-- whole reports whether each waiter has a deadline, unless a stranger has taken as many from one as from the other: then nobody has to look
+-- through the queue, which can be long.
+local function whole() return redis.call('llen', KEYS[2]) == redis.call('zcard', KEYS[3]) end
+
+-- advance has waiters, each with its deadline behind it, wait so much less.
+local function advance(waiters, by)
+  for i = 1, #waiters, 2000 do
+    local part = {}
+    for j = i, math.min(i + 1998, #waiters), 2 do
+      part[#part + 1] = string.format('%.0f', waiters[j + 1] - by)
+      part[#part + 1] = waiters[j]
+    end
+    redis.call('zadd', KEYS[3], unpack(part))
+  end
+end
+
+-- drop takes those waiters out of the queue who are over. The others keep what they have on top of the deadline ahead of theirs, but for that:
+-- before is the deadline of who was the head.
+local function drop(over, before)
+  local last = now
+  for _, waiter in ipairs(redis.call('lrange', KEYS[2], 0, -1)) do
+    local deadline = tonumber(redis.call('zscore', KEYS[3], waiter) or before)
+    if over(waiter) then
+      redis.call('zrem', KEYS[3], waiter)
+      redis.call('lrem', KEYS[2], 1, waiter)
+    else
+      last = math.min(deadline, last + math.max(0, deadline - before))
+      if last < deadline then
+        redis.call('zadd', KEYS[3], string.format('%.0f', last), waiter)
+      end
+    end
+    before = deadline
+  end
+end
+
+-- purge takes dead waiters from the head of the queue and returns who is the head then. With one of ours all of its client go: they
+-- would come again in time if it was alive.
 local function purge()
   local head = redis.call('lindex', KEYS[2], 0)
   while head do
@@ -22,6 +58,10 @@ local function purge()
     end
     redis.call('zrem', KEYS[3], head)
     redis.call('lpop', KEYS[2])
+    local client = string.match(head, '^(.+:)[4-9]' .. string.rep('%d', 18) .. '$')
+    if client then
+      drop(function(waiter) return string.sub(waiter, 1, #client) == client end, tonumber(deadline))
+    end
     head = redis.call('lindex', KEYS[2], 0)
   end
   return head

@@ -4,16 +4,12 @@
 -- ARGV[1] holder, ARGV[2] patience in ms, ARGV[3] channel, to which the head's id is added, ARGV[4] heir, ARGV[5] how long it
 -- keeps the lock in ms or 0, last ARGV publish or spublish
 -- Answers {1} when done, {0} when this holder does not have the lock.
-local behind = false
-for _, waiter in ipairs(redis.call('lrange', KEYS[2], 0, -1)) do
-  if waiter == ARGV[1] then
-    behind = true
-  elseif behind and redis.call('zscore', KEYS[3], waiter) then
-    redis.call('zincrby', KEYS[3], -tonumber(ARGV[2]), waiter)
-  end
-end
-if behind then
+local deadline = redis.call('zscore', KEYS[3], ARGV[1])
+if deadline then
+  advance(redis.call('zrangebyscore', KEYS[3], '(' .. deadline, '+inf', 'withscores'), ARGV[2])
   redis.call('zrem', KEYS[3], ARGV[1])
+end
+if deadline or not whole() then
   redis.call('lrem', KEYS[2], 0, ARGV[1])
 end
 local head = purge()

@@ -54,7 +54,7 @@ var questions = map[string][]any{
 	"hdel": {hereKey, "f"}, "hgetall": {hereKey}, "hkeys": {hereKey}, "hlen": {hereKey}, "hscan": {hereKey, 0}, "hrandfield": {hereKey, 1},
 	"get": {hereKey}, "set": {hereKey, 1}, "mget": {hereKey}, "incr": {hereKey}, "incrby": {hereKey, 1}, "decr": {hereKey}, "decrby": {hereKey, 1}, "strlen": {hereKey},
 	"lindex": {hereKey, 0}, "llen": {hereKey}, "lpop": {hereKey}, "lrange": {hereKey, 0, 0}, "lrem": {hereKey, 0, "m"}, "rpush": {hereKey, "m"},
-	"zadd": {hereKey, 1, "m"}, "zcard": {hereKey}, "zcount": {hereKey, 0, 1}, "zincrby": {hereKey, 1, "m"}, "zrange": {hereKey, 0, 0}, "zrangebyscore": {hereKey, 0, 1},
+	"zadd": {hereKey, 1, "m"}, "zcard": {hereKey}, "zcount": {hereKey, 0, 1}, "zrank": {hereKey, "m"}, "zrange": {hereKey, 0, 0}, "zrangebyscore": {hereKey, 0, 1},
 	"zrem": {hereKey, "m"}, "zremrangebyrank": {hereKey, 0, 0}, "zremrangebyscore": {hereKey, 0, 1}, "zscore": {hereKey, "m"},
 	"publish": {hereChannel, 0}, "subscribe": {hereChannel}, "unsubscribe": {hereChannel}, "spublish": {hereChannel, 0}, "ssubscribe": {hereChannel}, "sunsubscribe": {hereChannel},
 	"pubsub|numsub": {hereChannel}, "pubsub|channels": {}, "pubsub|shardchannels": {}, "pubsub|shardnumsub": {hereChannel}, "cluster|slots": {}, "command": {}, "role": {}, "wait": {1, 1},
