@@ -142,7 +142,6 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 		ho.patience = min(r.Wait+timeToLeave, c.fairWait)
 	}
 	if ho.queues {
-		c.fair.Store(true)
 		c.claims.stand(ho)
 		defer c.claims.leave(ho)
 	}
@@ -173,7 +172,7 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 func (c *Client) try(ctx context.Context, h *hold, by time.Time) (done bool, ttl time.Duration, err error) {
 	ho := h.holder
 	a := c.road.Ask(ctx, by, ho.family.enter(ho, ho.asked))
-	if a.Err == nil && c.haunted(ho.kind, a) && c.sweep(ctx, by, ho.name()) {
+	if a.Err == nil && c.doubt(ctx, by, ho.name(), a.List) {
 		doubts := a.Doubts
 		a = c.road.Ask(ctx, by, ho.family.enter(ho, ho.asked))
 		a.Doubts += doubts

@@ -275,8 +275,6 @@ func (s *claims) close(cause error) (quiet <-chan struct{}) {
 			s.schedule.set(&of.entry, of, 0)
 		case *badge:
 			s.schedule.set(&of.entry, of, 0)
-		case *queues:
-			s.schedule.set(&of.entry, of, 0)
 		}
 	}
 	return s.quiet

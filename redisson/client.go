@@ -59,8 +59,6 @@ type Client struct {
 	ctx     context.Context // ends with Close
 	cancel  context.CancelCauseFunc
 	closing sync.Once
-	fair    atomic.Bool   // somebody has waited for a fair lock
-	lost    atomic.Uint32 // connections of go-redis, when somebody last looked
 	stop    chan struct{} // ends the goroutines that Close waits for
 	wg      sync.WaitGroup
 }
@@ -94,7 +92,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c := &Client{rdb: rdb, id: newUUID(), timeout: s.timeout, mapName: s.mapName, fairWait: s.fairWait, tokenTTL: s.tokenTTL, spin: s.spin, stop: make(chan struct{}), metrics: m}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.topology = pubsub.NewTopology(rdb, pubsub.Mode(s.sharded))
-	c.road = transport.New(rdb, c.topology, transport.Settings{Timeout: s.timeout, Workers: s.workers, Bounded: s.bounded, Replicas: s.sync, Refuse: refused, Overload: lock.ErrOverload, Observer: observer{c}})
+	c.road = transport.New(rdb, c.topology, transport.Settings{Timeout: s.timeout, Workers: s.workers, Bounded: s.bounded, Replicas: s.sync, Refuse: refused, Overload: lock.ErrOverload, Observer: m})
 	c.claims = newClaims(s.watchdogTimeout, max(lateness, 2*s.timeout))
 	if s.named {
 		c.claims.badge = badge{key: clientName(c.id), text: newCard(s.name)}

@@ -221,24 +221,7 @@ func (m *metrics) renewed(tasks []task, answers []answer) {
 	}
 }
 
-// observer is what a client's road tells what there is.
-type observer struct{ *Client }
-
-// Asked implements transport.Observer.
-func (o observer) Asked(sent time.Time, cl call, a answer) {
-	if o.fair.Load() {
-		lost := o.rdb.PoolStats().StaleConns // go-redis makes new connections without a word
-		if o.lost.Swap(lost) != lost || a.Failed() {
-			o.claims.away()
-		}
-	}
-	o.metrics.Asked(sent, cl, a)
-}
-
-// Repeated implements transport.Observer.
-func (o observer) Repeated(cl call) { o.metrics.Repeated(cl) }
-
-// Asked notes the answer to a call.
+// Asked implements transport.Observer: it notes the answer to a call.
 func (m *metrics) Asked(sent time.Time, cl call, a answer) {
 	if m != nil {
 		m.questions.Record(context.Background(), time.Since(sent).Seconds(), m.of(attrScript, cl.Script.Name, failureOf(a.Err)))

@@ -27,7 +27,7 @@ var (
 	lockForce   = listing("2ec5c2169151af45e1de20fbfe221d79fa27503d", "force_prelude", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 
-	fairAcquire = taking("09f467f4197530465b50f96998d622fec072efdc", "now", "fair_prelude", "fair_acquire")
+	fairAcquire = lists(taking("0fd25b501f446dcfc4bf243ff84a91f8caaa8bda", "now", "fair_prelude", "fair_acquire"))
 	fairRelease = load("a5475e5b4a6215b8bcde125a548b365a10f2fd28", "now", "fair_prelude", "fair_release")
 	fairOwn     = listing("0000000000000000000000000000000000000000", "now", "fair_prelude", "fair_own")
 	fairForce   = listing("2cc2e262126c5487e89a8e9e326a8cfc5073bdaa", "force_prelude", "now", "fair_prelude", "fair_force")
@@ -121,7 +121,10 @@ func taking(sha string, files ...string) *script {
 }
 
 func listing(sha string, files ...string) *script {
-	s := load(sha, files...)
+	return lists(load(sha, files...))
+}
+
+func lists(s *script) *script {
 	s.Lists = true
 	return s
 }

@@ -45,7 +45,7 @@ func (s *claims) attendLocked(now instant) {
 	}
 }
 
-// listenLocked decides, when that is due, whether to listen: there is a hold that has lasted for long enough.
+// listenLocked decides, when that is due, whether to listen: there is a hold that has lasted for long enough, or somebody has stood in a queue.
 func (s *claims) listenLocked(now instant) {
 	var oldest instant
 	for _, first := range s.byLock {
@@ -55,7 +55,7 @@ func (s *claims) listenLocked(now instant) {
 			}
 		}
 	}
-	if oldest > 0 && oldest.add(s.ears.after) <= now {
+	if s.queues.rememberedLocked() || oldest > 0 && oldest.add(s.ears.after) <= now {
 		s.ears.open, s.ears.starting = true, true
 		oldest = 0
 	}
@@ -74,11 +74,11 @@ func (s *claims) listening() bool {
 	return begin
 }
 
-// quietDown ends the listening if nothing is held, and reports whether it has.
+// quietDown ends the listening if there is nothing to hear of, and reports whether it has.
 func (s *claims) quietDown() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.byLock) > 0 {
+	if len(s.byLock) > 0 || s.queues.rememberedLocked() {
 		return false
 	}
 	s.ears.open, s.ears.asked = false, 0
@@ -130,7 +130,11 @@ func (c *Client) listen(told *pubsub.Subscription) {
 		changed, _ := told.Changed()
 		messages, missed := told.Read()
 		for _, m := range messages {
-			if id, name, ok := strings.Cut(m, " "); ok {
+			switch id, name, ok := strings.Cut(m, " "); {
+			case !ok:
+			case id == sweeping:
+				c.sweep(c.ctx, time.Now().Add(c.timeout), name)
+			default:
 				c.claims.told(name, id)
 			}
 		}
@@ -150,7 +154,10 @@ func (c *Client) listen(told *pubsub.Subscription) {
 	}
 }
 
-// toldOf is a holder whose client is to be told.
+// sweeping is what a client is told, in place of a holder's id, that has a waiter at the head of a free lock's queue.
+const sweeping = "queue"
+
+// toldOf is a client that is to be told something.
 type toldOf struct{ client, message string }
 
 // tellOf lists the holders of a lock, whose clients are to be told: this one, too, as a clone of its process has its id.

@@ -43,8 +43,6 @@ func (s *claims) takeDue() (todo []task) {
 			s.listenLocked(now)
 		case *badge:
 			todo = append(todo, s.badgeLocked(now)...)
-		case *queues:
-			s.sweepLocked()
 		case *retry:
 			if now < due.until {
 				due.open++
@@ -154,9 +152,6 @@ func (c *Client) watch(stop <-chan struct{}) {
 		if c.claims.listening() {
 			told := c.subscriber.Receive(clientName(c.id))
 			c.wg.Go(func() { c.listen(told) })
-		}
-		if names := c.claims.toSweep(); len(names) > 0 {
-			c.wg.Go(func() { c.sweepAll(names) })
 		}
 	}
 }

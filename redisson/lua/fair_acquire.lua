@@ -1,9 +1,9 @@
 -- Takes a fair lock whose turn it is, or gets in line, or stays there.
 -- Safe to repeat: a holder that is there keeps its count, its lease does not get shorter, and a waiter stays where it is.
 -- ARGV[1] holder, ARGV[2] lease in ms, ARGV[3] patience in ms, ARGV[4] '1' to get in line
--- Answers {1, lease left in ms, 0} when held, {0, how long to wait in ms, 0} when it is another one's turn, {-1, kind} when it
--- is held for reading (2) or writing (3). In place of the last 0 there are the last 15 digits of the head's number, if it is another waiter of
--- the same client.
+-- Answers {1, lease left in ms, 0, {}} when held, {0, how long to wait in ms, {}} when it is another one's turn, {-1, kind, {}} when it
+-- is held for reading (2) or writing (3). In {} is the head of the queue, if that may be over: it is another one of the same client, or has a
+-- free lock wait.
 local left, patience = tonumber(ARGV[2]), tonumber(ARGV[3])
 local head = purge()
 local free = redis.call('exists', KEYS[1]) == 0
@@ -15,7 +15,7 @@ if free and (not head or head == ARGV[1]) then
   end
   redis.call('hset', KEYS[1], ARGV[1], 1)
   redis.call('pexpire', KEYS[1], left)
-  return {1, left, 0}
+  return {1, left, 0, {}}
 end
 local ttl = redis.call('pttl', KEYS[1])
 if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
@@ -23,28 +23,28 @@ if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
     redis.call('pexpire', KEYS[1], left)
     ttl = left
   end
-  return {1, ttl, 0}
+  return {1, ttl, 0, {}}
 end
 local mode = redis.call('hget', KEYS[1], 'mode')
 if mode then
-  return unchanged({-1, mode == 'read' and 2 or 3})
+  return unchanged({-1, mode == 'read' and 2 or 3, {}})
 end
 if free then -- it is the turn of the head, for as long as its deadline lets it
   ttl = redis.call('zscore', KEYS[3], head) - now
 end
-local kin, client = 0, string.match(ARGV[1], '^.*:')
-if head and head ~= ARGV[1] and string.sub(head, 1, #client) == client then
-  kin = tonumber(string.sub(head, -15))
+local doubtful, client = {}, string.match(ARGV[1], '^.*:')
+if head and head ~= ARGV[1] and (free or string.sub(head, 1, #client) == client) then
+  doubtful[1] = head
 end
 if ARGV[4] ~= '1' then
-  return unchanged({0, ttl, kin})
+  return unchanged({0, ttl, doubtful})
 end
 
 -- The deadline is that of the waiter ahead, or now, and the patience on top of it. A waiter that comes again before it is over
 -- is alive, and gets it anew. Redisson adds the lease of the lock to the first one, as its waiters do not come again.
 local deadline = redis.call('zscore', KEYS[3], ARGV[1])
 if deadline and deadline - now >= patience then
-  return unchanged({0, ttl, kin})
+  return unchanged({0, ttl, doubtful})
 end
 local ahead, queued = nil, deadline
 if not whole() then
@@ -69,4 +69,4 @@ redis.call('zadd', KEYS[3], string.format('%.0f', anew), ARGV[1])
 if not queued then
   redis.call('rpush', KEYS[2], ARGV[1])
 end
-return {0, ttl, kin}
+return {0, ttl, doubtful}
