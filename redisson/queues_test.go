@@ -47,17 +47,20 @@ func inLine(t *testing.T, clients []*redisson.Client, n int) (all *sync.WaitGrou
 	return all
 }
 
-// Waiters that were served are in the queue again. They are of clients that live, and keep nobody waiting.
+// Waiters that were served are in the queue again. They are of clients that live, most of which are idle, and keep nobody waiting.
 func TestServedWaitersComeBack(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{1, 3} {
-		t.Run(fmt.Sprint(n, " clients"), func(t *testing.T) {
+	for _, tt := range []struct {
+		clients int
+		held    bool // when they come back, by somebody who has another one wait
+	}{{1, false}, {3, false}, {3, true}} {
+		t.Run(fmt.Sprintf("%+v", tt), func(t *testing.T) {
 			t.Parallel()
 			const patience = 9 * time.Second
 			s := redistest.Start(t)
 			rdb := s.Client(t)
 			var clients []*redisson.Client
-			for range n {
+			for range tt.clients {
 				clients = append(clients, newClient(t, s, redisson.FairLockWaitTimeout(patience)))
 			}
 			fair := lock.Request{Key: "k", Kind: lock.Fair, Wait: -1}
@@ -67,13 +70,22 @@ func TestServedWaitersComeBack(t *testing.T) {
 			again := backInTime(t, rdb)
 			release(t, h)
 			all.Wait()
+			for _, c := range clients {
+				hears(t, c)
+			}
+			if tt.held {
+				h = acquire(t.Context(), t, clients[0], fair)
+				all = inLine(t, clients[:1], 1)
+				expectQueue(t, rdb, 1)
+			}
 			again()
 			expectQueue(t, rdb, 18)
-			if n > 1 { // by hand, it was not
-				check(t, rdb.Do(t.Context(), "client", "kill", "type", "normal").Err())
-			}
-			all = inLine(t, clients, n) // each client has somebody who asks
 			start := time.Now()
+			if tt.held {
+				release(t, h)
+			} else {
+				all = inLine(t, clients[:1], 1)
+			}
 			all.Wait()
 			if took := time.Since(start); took > patience/2 {
 				t.Errorf("a free lock was shut for %v", took)
@@ -81,31 +93,6 @@ func TestServedWaitersComeBack(t *testing.T) {
 			expectQueue(t, rdb, 0)
 		})
 	}
-}
-
-// The same, and nobody of these clients waits any more: they notice that Redis was away, and clean up.
-func TestServedWaitersOfIdleClientsComeBack(t *testing.T) {
-	t.Parallel()
-	s := redistest.Start(t)
-	rdb := s.Client(t)
-	c := newClient(t, s)
-	h := acquire(t.Context(), t, c, lock.Request{Key: "k", Kind: lock.Fair, Wait: -1})
-	all := inLine(t, []*redisson.Client{c}, 5)
-	expectQueue(t, rdb, 5)
-	again := backInTime(t, rdb)
-	release(t, h)
-	all.Wait()
-	again()
-	held := acquire(t.Context(), t, c, lock.Request{Key: "other"})
-	_ = rdb.Do(t.Context(), "client", "kill", "type", "normal").Err()
-	for held.Context().Err() == nil && rdb.LLen(t.Context(), queueKey).Val() > 0 {
-		if err := c.Ping(t.Context()); err != nil {
-			t.Log(err)
-		}
-		<-time.After(50 * time.Millisecond)
-	}
-	release(t, held)
-	expectQueue(t, rdb, 0)
 }
 
 // A process has died with many waiters in the queue. The others wait for it once, and keep their order.

@@ -47,7 +47,7 @@ func (j *judge) idle(key string) {
 		}
 	}
 	kept := j.keptLast(key)
-	idle := j.net.Since() - max(from, v.since, kept)
+	idle := j.net.Since() - max(from, v.since, kept, j.w.sim.Back())
 	if most := j.idleMost(v, kept); idle > most {
 		j.violation("idle: nobody got %s for %v while somebody was waiting, and %v may be", key, idle, most)
 	}
@@ -67,6 +67,8 @@ func (j *judge) idleMost(v vacancy, kept time.Duration) time.Duration {
 	switch {
 	case o.faults == "none" && v.released && j.left < v.since && kept < v.since && o.scene != "fair":
 		return 100 * time.Millisecond
+	case o.faults == "back": // no pod dies, so nobody waits for a patience
+		return j.w.times.fairWait
 	case o.faults == "none":
 		return 2 * time.Second
 	case o.faults == "lossy":

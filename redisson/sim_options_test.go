@@ -129,7 +129,7 @@ func (o simOptions) one(i int) simOptions {
 	if o.scene == "" {
 		o.scene = simCast[o.seed%uint64(len(simCast))]
 	}
-	open(&o.faults, "all", "all", "all", "rough", "rough", "lossy", "none", "demoted", "away")
+	open(&o.faults, "all", "all", "all", "rough", "rough", "lossy", "none", "demoted", "away", "back")
 	open(&o.leases, "any", "any", "any", "renewed")
 	open(&o.ctx, "on", "on", "off", "slow")
 	open(&o.bounds, "strict")
@@ -149,6 +149,9 @@ var simFaults = map[string]sim.Faults{
 	},
 	"demoted": {Demote: 2 * time.Second, Clients: simClients, Span: 10 * time.Minute},
 	"away":    {Away: 2 * time.Second, AwayMost: 300 * time.Millisecond, Clients: simClients, Span: 10 * time.Minute},
+	"back": {
+		Back: 8 * time.Second, BackMost: 2 * time.Second, BackKeys: "redisson_lock_", Clients: simClients, Span: 10 * time.Minute,
+	},
 	"lossy": {
 		LoseRequest: 0.15, LoseAnswer: 0.05, CutSubscription: 0.05, Late: 0.9, LateMost: 3 * simTimeout / 2, Tail: 0.01, Clients: simClients,
 	},

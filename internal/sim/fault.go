@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -27,6 +28,10 @@ type Faults struct {
 	// Demote and Away are how often all connections lead to a replica from then on, where new ones lead to the master, and how often too few
 	// replicas are there for a write, for AwayMost at most.
 	Demote, Away, AwayMost time.Duration
+	// Back is how often lists and sorted sets whose names begin with BackKeys are again what they were up to BackMost before, and all connections
+	// are cut, as by a failover.
+	Back, BackMost time.Duration
+	BackKeys       string
 	// WindowMost is how long a silence or a partition lasts at most.
 	WindowMost time.Duration
 	// Clients is how many clients there are, from 0 on, and Span how long there are flushes, silences and partitions.
@@ -134,6 +139,10 @@ func (n *Network) plan() {
 	}
 	each(f.Flush, func(at time.Duration) { n.happenAt(at, &outcome{}, n.flush) })
 	each(f.Demote, func(at time.Duration) { n.happenAt(at, &outcome{}, n.demote) })
+	each(f.Back, func(at time.Duration) {
+		behind := below(r, f.BackMost)
+		n.happenAt(at, &outcome{}, func() { n.after(behind, &outcome{}, n.failOver(n.server.remember(f.BackKeys))) })
+	})
 	each(f.Away, func(at time.Duration) { n.away = append(n.away, window{-1, at, at + below(r, f.AwayMost)}) })
 	each(f.Silence, func(at time.Duration) {
 		n.windows = append(n.windows, window{-1, at, at + below(r, f.WindowMost)})
@@ -157,6 +166,25 @@ func (n *Network) demote() {
 		c.demoted = n.faults.Demote > 0 // or healed
 	}
 }
+
+// failOver returns what takes a failover to a replica that has the given past.
+func (n *Network) failOver(back func()) func() {
+	return func() {
+		if n.faults.Back == 0 { // healed
+			return
+		}
+		n.Reach("keys that are back")
+		n.note(-1, "runs", "failover", "")
+		n.back.Store(int64(n.Since()))
+		back()
+		for _, c := range slices.Clone(n.conns) {
+			c.cut(io.EOF)
+		}
+	}
+}
+
+// Back is when keys have last travelled back in time; 0: never.
+func (n *Network) Back() time.Duration { return time.Duration(n.back.Load()) }
 
 // instead returns what a demoted master answers to a command in place of the server, or the server to a script for want of replicas; or "".
 func (n *Network) instead(m *message, p *peer, args []string) (answer string) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -63,6 +64,7 @@ type Network struct {
 	faults  Faults
 	windows []window
 	away    []window
+	back    atomic.Int64
 	closed  bool
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"bufio"
 	"bytes"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,6 +60,37 @@ func (s *server) publish(p *redis.Peer, cmd string, args ...string) bool {
 	}
 	p.WriteInt(n)
 	return true
+}
+
+// remember returns what makes the lists and sorted sets of these names again what they are now.
+func (s *server) remember(prefix string) (back func()) {
+	lists, sets := map[string][]string{}, map[string]map[string]float64{}
+	for _, key := range s.Keys() {
+		switch t := s.Type(key); {
+		case !strings.HasPrefix(key, prefix):
+		case t == "list":
+			list, _ := s.List(key)
+			lists[key] = slices.Clone(list)
+		case t == "zset":
+			set, _ := s.SortedSet(key)
+			sets[key] = maps.Clone(set)
+		}
+	}
+	return func() {
+		for _, key := range s.Keys() {
+			if strings.HasPrefix(key, prefix) && slices.Contains([]string{"list", "zset"}, s.Type(key)) {
+				s.Del(key)
+			}
+		}
+		for key, all := range lists {
+			_, _ = s.Push(key, all...)
+		}
+		for key, all := range sets {
+			for member, score := range all {
+				_, _ = s.ZAdd(key, score, member)
+			}
+		}
+	}
 }
 
 // run runs a command for a connection and returns the answer.
