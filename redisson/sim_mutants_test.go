@@ -193,6 +193,16 @@ var simMutants = []mutant{
 		run:   "scene=fair", want: "liveness|idle|left",
 	},
 	{
+		name:  "nobody removes its own waiters that are back",
+		edits: []edit{{"acquire.go", "a.Err == nil && c.doubt(", "false && c.doubt("}, {"told.go", "c.sweep(c.ctx, time.Now().Add(c.timeout), name)", ""}},
+		run:   "scene=fair,faults=back", want: "idle|late|liveness",
+	},
+	{
+		name:  "a client whose waiters are back is not told",
+		edits: []edit{{"queues.go", "c.tell(ctx, name, []toldOf{{clientOf(head), sweeping + \" \" + name}})", ""}},
+		run:   "scene=fair,faults=back", want: "idle|late|liveness",
+	},
+	{
 		name:  "a latch does not say that it is open",
 		edits: []edit{{"lua/countdownlatch_down.lua", "if count == 1 then", "if count == 0 then"}},
 		run:   "scene=latch,faults=none", want: "idle",
