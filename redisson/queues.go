@@ -68,7 +68,9 @@ func (c *Client) sweep(ctx context.Context, by time.Time, name string) (swept bo
 			continue
 		}
 		if head, _ := a.List[0].(string); head != "" && clientOf(head) != c.id {
-			c.tell(ctx, name, []toldOf{{clientOf(head), sweeping + " " + name}})
+			go c.background(func() {
+				c.tell(context.WithoutCancel(ctx), name, []toldOf{{clientOf(head), sweeping + " " + name}})
+			})
 		}
 		return swept
 	}

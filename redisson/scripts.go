@@ -29,7 +29,7 @@ var (
 
 	fairAcquire = lists(taking("0fd25b501f446dcfc4bf243ff84a91f8caaa8bda", "now", "fair_prelude", "fair_acquire"))
 	fairRelease = load("a5475e5b4a6215b8bcde125a548b365a10f2fd28", "now", "fair_prelude", "fair_release")
-	fairOwn     = listing("0000000000000000000000000000000000000000", "now", "fair_prelude", "fair_own")
+	fairOwn     = listing("427289bfcab156567c592704c590664fbcb11b3b", "now", "fair_prelude", "fair_own")
 	fairForce   = listing("2cc2e262126c5487e89a8e9e326a8cfc5073bdaa", "force_prelude", "now", "fair_prelude", "fair_force")
 
 	readAcquire  = taking("380d6b5bbb11bc4e68ccd745179b79707da7a127", "read_acquire")
@@ -59,7 +59,7 @@ var (
 
 	latchSet    = load("1e97187a75e5607f7f6e543428e4713e71b1fa3c", "receipt", "countdownlatch_set")
 	latchDown   = load("317bb2ee3d16144ecf835167d92e2a2bf4202372", "receipt", "countdownlatch_down")
-	latchAwait  = load("0000000000000000000000000000000000000000", "countdownlatch_await")
+	latchAwait  = load("427289bfcab156567c592704c590664fbcb11b3b", "countdownlatch_await")
 	latchDelete = load("055b3e35e5de76e40da19ba25d1c4abb7cbd3d68", "receipt", "countdownlatch_delete")
 
 	rateAcquire   = load("46d4c5ca68d34d3934d8efe0fa90b04146a96351", "receipt", "rate_permits", "now", "rate", "rate_acquire")
@@ -102,6 +102,9 @@ func manyOf(sha string, one *script) *script {
 }
 
 // load joins the files of a script. The digests are constants, held by a test.
+// loaded are all scripts but those of many.
+var loaded []*script
+
 func load(sha string, files ...string) *script {
 	source := ""
 	for _, name := range files {
@@ -111,7 +114,9 @@ func load(sha string, files ...string) *script {
 		}
 		source += string(text)
 	}
-	return transport.NewScript(files[len(files)-1], source, sha)
+	s := transport.NewScript(files[len(files)-1], source, sha)
+	loaded = append(loaded, s)
+	return s
 }
 
 func taking(sha string, files ...string) *script {

@@ -199,7 +199,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a client whose waiters are back is not told",
-		edits: []edit{{"queues.go", "c.tell(ctx, name, []toldOf{{clientOf(head), sweeping + \" \" + name}})", ""}},
+		edits: []edit{{"queues.go", "c.tell(context.WithoutCancel(ctx), name, []toldOf{{clientOf(head), sweeping + \" \" + name}})", ""}},
 		run:   "scene=fair,faults=back", want: "idle|late|liveness",
 	},
 	{
