@@ -19,8 +19,9 @@ func (u *aclUse) force() error {
 			r := lock.Request{Key: aclName, Kind: kind}
 			holder := redisson.HolderID(acquire(ctx, u.t, maker, r).Context(), maker, aclName, kind)
 			if kind == lock.Fair {
-				check(u.t, u.stock.RPush(ctx, queue, "dead:1", "ghost:1").Err())
-				check(u.t, u.stock.ZAdd(ctx, deadlines, redis.Z{Score: 1, Member: "dead:1"}).Err())
+				const dead, number = "dead:", 1 << 62 // two waiters of ours
+				check(u.t, u.stock.RPush(ctx, queue, fmt.Sprint(dead, number), fmt.Sprint(dead, number+1), "ghost:1").Err())
+				check(u.t, u.stock.ZAdd(ctx, deadlines, redis.Z{Score: 1, Member: fmt.Sprint(dead, number)}).Err())
 			}
 			free := func() (bool, error) { return u.b.ForceUnlock(u.ctx, aclName) }
 			if from {

@@ -83,6 +83,9 @@ func (u *aclUse) lock(kind lock.Kind) error {
 	if err := u.all(func() error { return u.handOver(h, u.b, r, u.pause) }, func() error { return u.passOn(r) }, func() error { return u.keep(r) }, func() error { return u.gone(r) }); err != nil {
 		return err
 	}
+	if kind == lock.Fair { // who has waited listens on
+		return nil
+	}
 	return u.unsubscribed()
 }
 

@@ -188,18 +188,13 @@ var simMutants = []mutant{
 		run:   "scene=fenced", want: "token",
 	},
 	{
-		name:  "a waiter that leaves stays in the fair queue",
-		edits: []edit{{"lua/fair_release.lua", "if deadline or not whole() then", "if not whole() then"}},
+		name:  "a waiter that leaves stays in the fair queue, and nobody sees to that",
+		edits: []edit{{"acquire.go", "a.Err == nil && c.doubt(", "false && c.doubt("}, {"lua/fair_release.lua", "if deadline then", "if false then"}, {"lua/fair_release.lua", "if deadline or not whole() then", "if false then"}},
 		run:   "scene=fair", want: "liveness|idle|left",
 	},
 	{
 		name:  "nobody removes its own waiters that are back",
 		edits: []edit{{"acquire.go", "a.Err == nil && c.doubt(", "false && c.doubt("}, {"told.go", "c.sweep(c.ctx, time.Now().Add(c.timeout), name)", ""}},
-		run:   "scene=fair,faults=back", want: "idle|late|liveness",
-	},
-	{
-		name:  "a client whose waiters are back is not told",
-		edits: []edit{{"queues.go", "c.tell(context.WithoutCancel(ctx), name, []toldOf{{clientOf(head), sweeping + \" \" + name}})", ""}},
 		run:   "scene=fair,faults=back", want: "idle|late|liveness",
 	},
 	{

@@ -32,7 +32,7 @@ type scene struct {
 	majority  bool                                  // who holds it does so at most of simServers, not at all
 	longer    time.Duration                         // how much longer than others its calls may take
 	keeps     []string                              // the keys that may be left
-	ghosts    bool                                  // a late copy may put a waiter into a fair queue, to which nobody comes after that
+	ghosts    bool                                  // a waiter that is over may get into a fair queue, to which nobody comes after that
 	final     func(*world) string                   // what is wrong at the end; may be nil
 }
 
@@ -40,14 +40,14 @@ type scene struct {
 var simScenes = map[string]scene{
 	"plain":  lockScene(freePlain, lock.Exclusive),
 	"spin":   lockScene(freeSpin, lock.Spin),
-	"fair":   lockScene(freeFair, lock.Fair),
+	"fair":   {force: freeFair, kinds: []lock.Kind{lock.Fair}, round: (*owner).stay, ghosts: true},
 	"write":  lockScene(freeWrite, lock.Write),
 	"read":   lockScene(freeRead, lock.Read, lock.Read, lock.Read, lock.Write),
 	"rw":     lockScene(freeWrite, lock.Read, lock.Write),
 	"fenced": {force: freePlain, kinds: []lock.Kind{lock.Fenced}, round: (*owner).stay, keeps: []string{"redisson_lock_token:{L}"}},
 	"multi":  {force: freeMember, round: (*owner).stayAtMany, partly: true, longer: 2 * simTimeout, keeps: []string{"redisson_lock_token:{K1}"}, ghosts: true},
 	"red":    {force: freeServer, longer: 400 * time.Millisecond, round: (*owner).stayAtMajority, partly: true, majority: true},
-	"family": {force: freePlain, kinds: []lock.Kind{lock.Exclusive, lock.Fenced, lock.Spin, lock.Fair}, round: (*owner).stay, keeps: []string{"redisson_lock_token:{L}"}, partly: true},
+	"family": {force: freePlain, kinds: []lock.Kind{lock.Exclusive, lock.Fenced, lock.Spin, lock.Fair}, round: (*owner).stay, keeps: []string{"redisson_lock_token:{L}"}, partly: true, ghosts: true},
 	"permit": {kinds: []lock.Kind{lock.Permit}, round: (*owner).stay, taken: expirablePermits},
 	"expirable": {round: (*owner).takeExpirable, taken: expirablePermits, final: allFree, keeps: []string{"L", "{L}:timeout"}, prepare: func(c *redisson.Client) error {
 		_, err := c.PermitExpirableSemaphore("L").TrySetPermits(context.Background(), simPermits)
@@ -89,7 +89,7 @@ func freeRead(c *redisson.Client) *redisson.Lock   { return c.ReadWriteLock("L")
 
 // stays reports whether a key may be left when nobody holds anything. Receipts may, as they end by themselves.
 func (s scene) stays(w *world, key string) bool {
-	if s.ghosts && w.options.faults == "rough" && (strings.HasPrefix(key, "redisson_lock_queue:") || strings.HasPrefix(key, "redisson_lock_timeout:")) {
+	if s.ghosts && slices.Contains([]string{"rough", "back"}, w.options.faults) && (strings.HasPrefix(key, "redisson_lock_queue:") || strings.HasPrefix(key, "redisson_lock_timeout:")) {
 		return true
 	}
 	return slices.Contains(s.keeps, key) || strings.HasPrefix(key, "latchkey_receipt:") && w.net.TTL(key) > 0

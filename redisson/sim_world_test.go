@@ -130,7 +130,7 @@ func (w *world) connect(t *testing.T, i int, change func(*redis.Options)) {
 // inspect finds what nobody needs any more.
 func (w *world) inspect() {
 	own := func(channel string) bool { // where who has waited for a fair lock listens for an hour
-		return slices.Contains([]string{"fair", "family", "multi"}, w.options.scene) && strings.HasPrefix(channel, "latchkey_client:")
+		return w.scene.ghosts && strings.HasPrefix(channel, "latchkey_client:")
 	}
 	if left := slices.DeleteFunc(w.net.Subscriptions(), own); len(left) > 0 {
 		w.judge.accuse("left: subscriptions %q", left)
