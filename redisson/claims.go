@@ -166,7 +166,11 @@ func (s *claims) refusalLocked(h *hold, now instant, reason error) error {
 
 // updateLocked returns the task that brings the counts of ho to Redis, with the lease that its holds need, or a longer one.
 func (s *claims) updateLocked(ho *holder, lease time.Duration, why change) task {
-	cl := ho.family.update(ho, ho.counts(), max(lease, ho.need(present(), s.timeout)), why)
+	c := ho.counts()
+	if why == reentry {
+		c.added = cmp.Or(ho.holds[len(ho.holds)-1].lease, s.timeout)
+	}
+	cl := ho.family.update(ho, c, max(lease, ho.need(present(), s.timeout)), why)
 	return task{of: ho, call: cl, version: ho.version, why: why}
 }
 

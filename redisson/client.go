@@ -135,13 +135,13 @@ func Open(url string, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// Ping asks Redis for a sign of life, in a cluster any master, for health checks. The error is the cause of ctx, or says that Redis
+// Ping asks Redis for a sign of life, in a cluster any master, for health checks: with a script that names no key, so any user who may use locks may ask. The error is the cause of ctx, or says that Redis
 // did not answer within the client's timeout.
 func (c *Client) Ping(ctx context.Context) error {
 	if c.ctx.Err() != nil {
 		return ErrClosed
 	}
-	return c.query(ctx, call{Script: number, Keys: []string{"latchkey_ping"}, Args: nil}).Err
+	return c.query(ctx, call{Script: sign, Keys: []string{""}}).Err
 }
 
 // query asks for something without changing it. Unlike a change, it does not go out when ctx has ended.

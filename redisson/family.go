@@ -36,7 +36,10 @@ func handsOver(f family) bool {
 }
 
 // counts is how many holds a holder has, and how many of them are of a kind that matters to its family.
-type counts struct{ all, reads, writes, fenced int }
+type counts struct {
+	all, reads, writes, fenced int
+	added                      time.Duration // the lease of a re-entry
+}
 
 func (c *counts) add(k lock.Kind) {
 	c.all++

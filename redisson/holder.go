@@ -11,7 +11,7 @@ import (
 
 // Why a hold can be lost; they become the Reason of a lock.LostError.
 var (
-	errGone      = errors.New("removed from Redis by somebody else")
+	errGone      = errors.New("not there any more: freed, evicted, or lost in a failover or restart")
 	errLease     = errors.New("its lease is over")
 	errUnrenewed = errors.New("not renewed in time")
 )

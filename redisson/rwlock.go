@@ -39,7 +39,13 @@ func (readWrite) enter(ho *holder, lease time.Duration) call {
 }
 
 func (readWrite) update(ho *holder, c counts, lease time.Duration, why change) call {
-	how := map[change]string{reentry: "add", shortening: "cut"}[why]
+	how := any("")
+	switch why {
+	case reentry:
+		how = millis(c.added)
+	case shortening:
+		how = "cut"
+	}
 	return call{Script: rwUpdate, Keys: ho.keys[:], Args: []any{ho.id, millis(lease), c.reads, c.writes, how, readTimeout(ho.name(), ho.id)}}
 }
 

@@ -29,12 +29,12 @@ var (
 
 	fairAcquire = lists(taking("0fd25b501f446dcfc4bf243ff84a91f8caaa8bda", "now", "fair_prelude", "fair_acquire"))
 	fairRelease = load("a5475e5b4a6215b8bcde125a548b365a10f2fd28", "now", "fair_prelude", "fair_release")
-	fairOwn     = listing("427289bfcab156567c592704c590664fbcb11b3b", "now", "fair_prelude", "fair_own")
+	fairOwn     = listing("82306d3f91ba54061f26ccdf8bbe49e7af64e5ed", "now", "fair_prelude", "fair_own")
 	fairForce   = listing("2cc2e262126c5487e89a8e9e326a8cfc5073bdaa", "force_prelude", "now", "fair_prelude", "fair_force")
 
 	readAcquire  = taking("380d6b5bbb11bc4e68ccd745179b79707da7a127", "read_acquire")
 	writeAcquire = taking("933f16afe754df2f791d6e4d5e579d12549d7d61", "write_acquire")
-	rwUpdate     = load("651f9780ce3b4d3206d2df92edbdad33fe84ec43", "rw_update")
+	rwUpdate     = load("c8291d70cf0f627efc63e6ff99abc6c387fc1de9", "rw_update")
 	rwRelease    = load("17292626b12523ee8abb3a466fbadcc131e51ef6", "rw_release")
 	rwForce      = listing("00294e5bc3b4fea05df3841641b47dbf3e98e3fc", "force_prelude", "rw_force")
 
@@ -84,6 +84,7 @@ var (
 
 	peek       = load("2075e6d7d45e875d83b810409ccea72564b6486e", "now", "peek")
 	number     = load("514227757269efcf0f6f83bb61fc7f7388297f8a", "number")
+	sign       = load("5a1f6cba0347a5963f9349d844b5f8467adf7ef6", "sign")
 	deleteKeys = load("758695b5a941c1f3243c102ee5986c6a0214b894", "receipt", "delete")
 )
 
@@ -97,16 +98,20 @@ var many = map[*script]*script{
 }
 
 func manyOf(sha string, one *script) *script {
-	rest := load("", "many")
-	return transport.NewScript("many_"+one.Name, "local function one(KEYS, ARGV)\n"+one.Source+rest.Source, sha)
+	return transport.NewScript("many_"+one.Name, "local function one(KEYS, ARGV)\n"+one.Source+source("many"), sha)
 }
 
-// load joins the files of a script. The digests are constants, held by a test.
 // loaded are all scripts but those of many.
 var loaded []*script
 
+// load joins the files of a script. The digests are constants, held by a test.
 func load(sha string, files ...string) *script {
-	source := ""
+	s := transport.NewScript(files[len(files)-1], source(files...), sha)
+	loaded = append(loaded, s)
+	return s
+}
+
+func source(files ...string) (source string) {
 	for _, name := range files {
 		text, err := sources.ReadFile("lua/" + name + ".lua")
 		if err != nil {
@@ -114,9 +119,7 @@ func load(sha string, files ...string) *script {
 		}
 		source += string(text)
 	}
-	s := transport.NewScript(files[len(files)-1], source, sha)
-	loaded = append(loaded, s)
-	return s
+	return source
 }
 
 func taking(sha string, files ...string) *script {

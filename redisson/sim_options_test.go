@@ -129,7 +129,7 @@ func (o simOptions) one(i int) simOptions {
 	if o.scene == "" {
 		o.scene = simCast[o.seed%uint64(len(simCast))]
 	}
-	open(&o.faults, "all", "all", "all", "rough", "rough", "lossy", "none", "demoted", "away", "back")
+	open(&o.faults, "all", "all", "all", "rough", "rough", "lossy", "lossy", "none", "demoted", "away", "back")
 	open(&o.leases, "any", "any", "any", "renewed")
 	open(&o.ctx, "on", "on", "off", "slow")
 	open(&o.bounds, "strict")

@@ -17,7 +17,7 @@ import (
 
 // ErrForced is why a hold is lost whose lock somebody has freed by hand, with [Lock.ForceUnlock] or [Client.ForceUnlock] in any process. The
 // cause with which its context ends matches it, and lock.ErrLost.
-var ErrForced = fmt.Errorf("%w: freed by hand", errGone)
+var ErrForced = errors.New("freed by hand")
 
 const (
 	// listenAfter is how long a client holds a lock before it listens on its own channel. What it misses before, it asks for once it

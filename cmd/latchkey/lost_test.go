@@ -40,7 +40,7 @@ func TestLostLockEndsTheCommand(t *testing.T) {
 				t.Errorf("status %d, want 76", status)
 			}
 			said := p.err.rest()
-			if !strings.Contains(said, "removed from Redis by somebody else") || !strings.Contains(said, tt.says) {
+			if !strings.Contains(said, "not there any more: freed, evicted, or lost in a failover or restart") || !strings.Contains(said, tt.says) {
 				t.Errorf("it said %q, want %q in it", said, tt.says)
 			}
 			pid, _ := strconv.Atoi(group)

@@ -159,6 +159,9 @@ func fairDeadlines(w *world, name string, holder, other mutex) {
 		{other, forever, 300 * time.Second},
 		{holder, forever, 300 * time.Second},
 	}
+	for i, j := range joining {
+		joining[i].worth += j.leaving()
+	}
 	var waiting []*pending
 	for i, j := range joining {
 		asked, before := time.Now(), w.line(name)
@@ -200,6 +203,14 @@ type fairWait struct {
 
 func (f fairWait) inGo() bool { _, ok := f.m.(*goMutex); return ok }
 
+// leaving is what Go adds to a wait that has an end, to leave in.
+func (f fairWait) leaving() time.Duration {
+	if f.inGo() && f.wait != forever {
+		return time.Second
+	}
+	return 0
+}
+
 // fairMovesOn: a waiter of Go has a short deadline, 30s if nothing else is said, but as long as it lives it puts that off and keeps
 // its place.
 func fairMovesOn(t *testing.T, on setting) {
@@ -235,7 +246,8 @@ func fairMovesOn(t *testing.T, on setting) {
 // fairGivesUp: who leaves the middle of the queue leaves nothing, and those behind it do not wait for its time.
 func fairGivesUp(t *testing.T, on setting) {
 	fairBothWays(t, on, func(w *world, name string, holder, other mutex) {
-		w.leavesLine(name, holder, other, 2*time.Second, func() *pending {
+		const wait = 2 * time.Second
+		w.leavesLine(name, holder, other, wait+fairWait{m: other, wait: wait}.leaving(), func() *pending {
 			return w.joins(other, "leaver", name, 2*time.Second)
 		})
 	})

@@ -295,6 +295,11 @@ func writeReentry(w *world, name string, a, b sides) {
 		w.between("time to live of one", b.write.ttl(), worth-5*time.Second, worth)
 		w.release(a.write, "a")
 	}
+	w.take(a.write, "a", 20*time.Second)
+	w.take(a.write, "a", 5*time.Second)
+	w.between("time to live of a long one and a short one", b.write.ttl(), 20*time.Second, 25*time.Second)
+	w.release(a.write, "a")
+	w.release(a.write, "a")
 	w.clean()
 }
 

@@ -2,8 +2,8 @@
 -- part, and for renewals. A writer that goes on reading lets readers in, without a message.
 -- Safe to repeat, at any time: it makes no holder. A writer is alone and may have any counts; without one there must be a
 -- reader to go on. It shortens a lease only if it is asked to cut it, as Redisson does when a part of the writing ends.
--- KEYS[1] lock   ARGV[1] holder, ARGV[2] lease in ms, ARGV[3] reads, ARGV[4] writes, ARGV[5] 'add' if a new write adds its
--- lease to what is left, 'cut' if the lease is to be no longer, or nothing, ARGV[6] the holder's timeout key
+-- KEYS[1] lock   ARGV[1] holder, ARGV[2] lease in ms, ARGV[3] reads, ARGV[4] writes, ARGV[5] the lease of a new write in ms,
+-- which is added to what is left, 'cut' if the lease is to be no longer, or nothing, ARGV[6] the holder's timeout key
 -- Answers {1, lease left in ms, 0} when done, {0} when this holder does not have the lock.
 local writer = ARGV[1] .. ':write'
 local writes = redis.call('hget', KEYS[1], writer)
@@ -24,10 +24,10 @@ if ARGV[4] == '0' then
   end
 elseif writes ~= ARGV[4] then
   redis.call('hset', KEYS[1], writer, ARGV[4])
-  if ARGV[5] == 'add' then
-    whole = lease + math.max(left, 0)
-  elseif ARGV[5] == 'cut' then
+  if ARGV[5] == 'cut' then
     left, reading = 0, 0
+  elseif ARGV[5] ~= '' then
+    whole = math.max(lease, ARGV[5] + math.max(left, 0))
   end
 end
 if left < whole then

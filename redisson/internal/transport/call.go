@@ -18,6 +18,7 @@ type Script struct {
 	Name        string // which no other script has
 	Takes       bool   // what replicas may have to confirm
 	Lists       bool   // answers a list behind its integers
+	Keyless     bool   // the key only says which master is asked
 	digest      any    // SHA as an argument
 }
 
@@ -253,14 +254,18 @@ func (c Call) command(ctx context.Context, name, publish any) single {
 	if name == eval {
 		code = c.Script.Source
 	}
-	args := make([]any, 0, 4+len(c.Keys)+len(c.Args))
-	args = append(args, name, code, len(c.Keys))
-	for _, k := range c.Keys {
+	keys, first := c.Keys, int8(3)
+	if c.Script.Keyless {
+		keys, first = nil, 0
+	}
+	args := make([]any, 0, 4+len(keys)+len(c.Args))
+	args = append(args, name, code, len(keys))
+	for _, k := range keys {
 		args = append(args, k)
 	}
 	args = append(args, c.Args...)
 	cmd := redis.NewCmd(ctx, append(args, publish)...)
-	cmd.SetFirstKeyPos(3)
+	cmd.SetFirstKeyPos(first)
 	return single{cmd}
 }
 
