@@ -64,6 +64,11 @@ type replacer interface {
 
 // serves refuses a locker that can't do what g declares.
 func (g *Guard) serves() {
+	if s, ok := g.locker.(interface{ Serves(lock.Kind) error }); ok && !isNil(g.locker) {
+		if err := s.Serves(g.spec.Kind); err != nil {
+			g.fault("%w", err)
+		}
+	}
 	if _, ok := g.locker.(replacer); g.spec.Busy == Replace && !ok && !isNil(g.locker) {
 		g.fault("busy=replace: a %T can't tell a call of a newer one, as it has no method Replace: see lock.Locker", g.locker)
 	}

@@ -42,6 +42,8 @@ import (
 //     one by one. It is [Hold.Release] for each of them, also if others fail, and its error joins theirs.
 //   - Peek(ctx context.Context, r Request) error returns what an Acquire of r that does not wait would return now, and nil if
 //     it would get the lock. It takes nothing.
+//   - Serves(k Kind) error returns nil if there are locks of that kind, and otherwise the error that each Acquire would return, which matches
+//     ErrUnsupported. It asks nobody, so a guard can refuse at start.
 //   - Replace(ctx context.Context, r Request) (turn context.Context, leave func(), err error) is for calls of which only the
 //     newest is of use. It announces a call that is about to Acquire r with the context turn. Those that were announced before
 //     at the key of r, and have not left, are replaced, also in other processes: their turns end with the cause ErrReplaced,

@@ -181,8 +181,8 @@ func (c *Client) try(ctx context.Context, h *hold, by time.Time) (done bool, ttl
 		c.claims.tried(ho, a.Doubts)
 	}
 	switch {
-	case a.WrongType(): // of all that this package makes, that can be a semaphore
-		return false, -1, fmt.Errorf("%w: %w", &lock.KindError{Held: lock.Permit, Wanted: ho.kind}, a.Err)
+	case a.WrongType():
+		return false, -1, c.foreign(ctx, by, ho.name(), ho.kind, a.Err)
 	case a.Err != nil:
 		return false, -1, a.Err
 	case a.Values[0] < 0:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
 )
@@ -20,8 +21,8 @@ func (c *Client) Peek(ctx context.Context, r lock.Request) error {
 		return err
 	}
 	switch a := c.query(ctx, peekCall(name, r)); {
-	case a.WrongType(): // of all that this package makes, that can be a semaphore
-		return fmt.Errorf("%w: %w", &lock.KindError{Held: lock.Permit, Wanted: r.Kind}, a.Err)
+	case a.WrongType():
+		return c.foreign(ctx, time.Now().Add(c.timeout), name, r.Kind, a.Err)
 	case a.Err != nil:
 		return a.Err
 	case a.Values[0] < 0:
@@ -32,6 +33,18 @@ func (c *Client) Peek(ctx context.Context, r lock.Request) error {
 		return busy
 	}
 	return nil
+}
+
+// foreign returns why a key can't be taken that is of a type with which the scripts of a kind can't work.
+func (c *Client) foreign(ctx context.Context, by time.Time, name string, wanted lock.Kind, err error) error {
+	const number, text = 1, 2
+	switch a := c.road.Ask(ctx, by, call{Script: foreign, Keys: []string{name}}); {
+	case a.Err == nil && a.Values[0] == number: // of all that this package makes, that is a semaphore
+		return fmt.Errorf("%w: %w", &lock.KindError{Held: lock.Permit, Wanted: wanted}, err)
+	case a.Err == nil && a.Values[0] == text:
+		return fmt.Errorf("redisson: %w: the key holds a string, perhaps a lock of redsync, redislock or SET NX (docs/migrate): %w", lock.ErrUnsupported, err)
+	}
+	return fmt.Errorf("redisson: %w: the key holds no %v lock, but something of another type: %w", lock.ErrUnsupported, wanted, err)
 }
 
 // peekCall asks for what the family's enter would be answered.

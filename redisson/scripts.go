@@ -84,6 +84,7 @@ var (
 
 	peek       = load("2075e6d7d45e875d83b810409ccea72564b6486e", "now", "peek")
 	number     = load("514227757269efcf0f6f83bb61fc7f7388297f8a", "number")
+	foreign    = load("fff80e4b8cd319761ff336ceaaa275f9a73d0cdd", "foreign")
 	sign       = load("5a1f6cba0347a5963f9349d844b5f8467adf7ef6", "sign")
 	deleteKeys = load("758695b5a941c1f3243c102ee5986c6a0214b894", "receipt", "delete")
 )

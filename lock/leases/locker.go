@@ -79,7 +79,7 @@ func (l *Locker) valid(ctx context.Context, r lock.Request) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	if err := l.serves(r.Kind); err != nil {
+	if err := l.Serves(r.Kind); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {

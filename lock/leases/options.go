@@ -83,8 +83,8 @@ func newSettings(opts []Option) (settings, error) {
 	return s, nil
 }
 
-// serves returns nil if the Store serves k.
-func (s *settings) serves(k lock.Kind) error {
+// Serves returns nil if the Store serves k, and otherwise the error of an Acquire; see [lock.Locker].
+func (s *settings) Serves(k lock.Kind) error {
 	if slices.Contains(s.kinds, k) {
 		return nil
 	}

@@ -83,7 +83,11 @@ func invalidRefused(s *scene) {
 }
 
 func othersUnsupported(s *scene) {
+	served, tells := s.locker.(interface{ Serves(lock.Kind) error })
 	for k := lock.Exclusive; k <= lock.Permit; k++ {
+		if tells && errors.Is(served.Serves(k), lock.ErrUnsupported) == s.suite.has(k) {
+			s.Errorf("Serves(%v) = %v", k, served.Serves(k))
+		}
 		if !s.suite.has(k) {
 			s.start(s.Context(), lock.Request{Key: s.key, Kind: k, Limit: 1}).fails(lock.ErrUnsupported)
 		}
