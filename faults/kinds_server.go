@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/faults/server"
+	"github.com/redis/go-redis/v9"
 )
 
 // The kinds of fault of a server that keeps its data.
@@ -77,6 +78,9 @@ var serverKinds = []kind{
 	{name: "idle connections closed", strike: func(ctx context.Context, s *stage) error {
 		return s.configured(ctx, 3*time.Second, "timeout", "1", "0")
 	}},
+	{name: "waiters of before", mix: []string{"fair"}, strike: func(ctx context.Context, s *stage) error {
+		return s.backInTime(ctx, "redisson_lock_[qt][ui]*")
+	}},
 	{name: "too many clients", strike: func(ctx context.Context, s *stage) error {
 		v := s.one()
 		if err := admin(ctx, v, "config", "set", "maxclients", 8); err != nil {
@@ -142,6 +146,9 @@ var lossKinds = []kind{
 		}
 		return nil
 	}},
+	{name: "failover to a replica that is behind", lost: true, strike: func(ctx context.Context, s *stage) error {
+		return s.backInTime(ctx, "*")
+	}},
 	{name: "keys deleted", lost: true, strike: func(ctx context.Context, s *stage) error {
 		return s.keys(ctx, func(v *server.Server, key string) error { return admin(ctx, v, "del", key) })
 	}},
@@ -160,6 +167,46 @@ var lossKinds = []kind{
 		}
 		return err
 	}},
+}
+
+// What a failover to a replica does that is behind: keys are again what they were, and all connections end.
+const (
+	rememberKeys = `local all = {}
+for _, key in ipairs(redis.call('keys', ARGV[1])) do
+  all[#all + 1], all[#all + 2], all[#all + 3] = key, redis.call('pttl', key), redis.call('dump', key)
+end
+return all`
+	restoreKeys = `for _, key in ipairs(redis.call('keys', ARGV[1])) do
+  redis.call('del', key)
+end
+for i = 3, #ARGV, 3 do
+  local left = ARGV[i + 1] - ARGV[2]
+  if ARGV[i + 1] == '-1' or left > 0 then
+    redis.call('restore', ARGV[i], math.max(left, 0), ARGV[i + 2])
+  end
+end`
+)
+
+// backInTime has the keys of a pattern be again what they were before, a few times.
+func (s *stage) backInTime(ctx context.Context, pattern string) error {
+	v := s.one()
+	for range 3 {
+		all, err := v.Admin.Eval(ctx, rememberKeys, nil, pattern).Slice()
+		if err != nil {
+			return err
+		}
+		behind := s.between(20, 800)
+		sleep(ctx, behind)
+		err = v.Admin.Eval(ctx, restoreKeys, nil, append([]any{pattern, behind.Milliseconds()}, all...)...).Err()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return err
+		}
+		if err := admin(ctx, v, "client", "kill", "type", "normal", "skipme", "yes"); err != nil {
+			return err
+		}
+		sleep(ctx, s.between(100, 400))
+	}
+	return nil
 }
 
 // keys does something to the keys of locks that are there, a few times.

@@ -32,7 +32,9 @@ func (g *Guard) fit(f fitting) (*Runner, error) {
 		merged.fill(tag.spec, false)
 	}
 	named := merged.spec.Name != ""
-	merged.spec.Name = cmp.Or(merged.spec.Name, f.name)
+	if g.defaults() || f.owner != nil { // who gives a key gives a name, but for all fields of Bind
+		merged.spec.Name = cmp.Or(merged.spec.Name, f.name)
+	}
 	if err != nil {
 		return nil, merged.spec.errorf("%w", err)
 	}

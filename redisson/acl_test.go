@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
@@ -127,6 +128,7 @@ func TestACLLines(t *testing.T) {
 			if err := tryACL(t, l.user, l.words, silently, 0); err != nil {
 				t.Fatalf("the line does not suffice: %v", err)
 			}
+			l.fences(t)
 			for _, word := range l.words {
 				t.Run(word, func(t *testing.T) {
 					t.Parallel()
@@ -143,6 +145,43 @@ func TestACLLines(t *testing.T) {
 	}
 	if uses != len(aclUses) {
 		t.Errorf("the document has lines for %d of %d features", uses, len(aclUses))
+	}
+}
+
+// fences tries each name of each line, as it is for a lock of this user and of others.
+func (l aclLine) fences(t *testing.T) {
+	s := redistest.Start(t)
+	admin := s.Client(t)
+	setUser(t, func(args ...any) error { return admin.Do(t.Context(), args...).Err() }, strings.Join(l.words, " "))
+	rdb := s.Client(t, func(o *redis.Options) { o.Username, o.Password = "locker", "secret" })
+	denied := func(name string) bool {
+		try := func(args ...any) bool {
+			err := rdb.Do(t.Context(), args...).Err()
+			return err != nil && strings.HasPrefix(err.Error(), "NOPERM")
+		}
+		if channel, ok := strings.CutPrefix(name, "&"); ok {
+			return try("publish", channel, "0")
+		}
+		return try("eval", "return 1", 1, name[1:]) && try("eval", "return redis.call('exists', ARGV[1])", 0, name[1:])
+	}
+	for _, other := range aclLines(t) {
+		for _, word := range other.words {
+			if !strings.Contains("~&", word[:1]) {
+				continue
+			}
+			own := strings.TrimSuffix(word, "*") + "7}:x"
+			if may := slices.Contains(l.words, word); denied(own) == may {
+				t.Errorf("%s: denied is %v", own, !may)
+			}
+			if !strings.Contains(word, "order:") { // a client's own, whatever it locks
+				continue
+			}
+			for _, theirs := range []string{"invoice:", "orders:"} {
+				if name := strings.Replace(own, "order:", theirs, 1); !denied(name) {
+					t.Errorf("%s may be touched", name)
+				}
+			}
+		}
 	}
 }
 
@@ -255,6 +294,64 @@ func tryACLInACluster(t *testing.T, c *redistest.Cluster, words []string, use fu
 		}
 	}
 	return err
+}
+
+// Who may not release a lock does not get it.
+func TestNoRightToReleaseIsNoLock(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	admin := s.Client(t)
+	for _, l := range aclLines(t) {
+		kinds := map[string][]lock.Kind{"lock": {lock.Exclusive}, "spin": {lock.Spin}, "fenced": {lock.Fenced}, "fair": {lock.Fair}, "rw": {lock.Write, lock.Read}, "permit": {lock.Permit}}[l.user]
+		if l.more {
+			continue
+		}
+		for _, word := range l.words {
+			if word[0] != '~' {
+				continue
+			}
+			setUser(t, func(args ...any) error { return admin.Do(t.Context(), args...).Err() }, strings.Join(l.without(word), " "))
+			c := onClient(t, s.Client(t, func(o *redis.Options) { o.Username, o.Password = "locker", "secret" }))
+			for _, kind := range kinds {
+				h, err := c.Acquire(t.Context(), lock.Request{Key: aclName, Kind: kind, Limit: 1})
+				if err == nil {
+					err = h.Release(t.Context())
+				} else if !errors.Is(err, lock.ErrRefused) {
+					t.Errorf("%s without %s, %v: %v", l.user, word, kind, err)
+					continue
+				}
+				if n := admin.Exists(t.Context(), aclName).Val(); n > 0 || err != nil && h != nil {
+					t.Errorf("%s without %s, %v: there is a lock; %v", l.user, word, kind, err)
+				}
+				admin.FlushDB(t.Context())
+			}
+		}
+	}
+}
+
+// A shadow has a lock of its own.
+func TestACLLineOfShadows(t *testing.T) {
+	t.Parallel()
+	more, both := aclAddition(t, "lock", "~latchkey-shadow:order:*")
+	for _, word := range append([]string{"nothing"}, more.words...) {
+		s := redistest.Start(t)
+		admin := s.Client(t)
+		setUser(t, func(args ...any) error { return admin.Do(t.Context(), args...).Err() }, strings.Join(aclLine{words: both}.without(word), " "))
+		c := onClient(t, s.Client(t, func(o *redis.Options) { o.Username, o.Password = "locker", "secret" }))
+		all, err := guard.NewRegistry()
+		check(t, err)
+		g, err := guard.New(c, guard.In(all), guard.Name("settle"), guard.Key(aclName), guard.Switchable())
+		check(t, err)
+		settle, err := guard.Job(g, func(context.Context) error { time.Sleep(briefly); return nil })
+		check(t, err)
+		check(t, all.Switch("settle", guard.Shadow))
+		check(t, settle(t.Context()))
+		_, err = all.Drain(t.Context())
+		check(t, err)
+		if denied := denials(t, admin); (len(denied) > 0) != (word != "nothing") {
+			t.Errorf("without %s: denied %v", word, denied)
+		}
+	}
 }
 
 // Name needs a key more.

@@ -121,6 +121,37 @@ func TestLatchWakesAll(t *testing.T) {
 	eventually(t, "nothing is subscribed", func() bool { return len(subscriptions(t, rdb)) == 0 })
 }
 
+// All who waited when a latch was opened go on, also if it was set again by the time that they look. Those who came later wait.
+func TestLatchSetAgainAtOnce(t *testing.T) {
+	srv := redistest.Any(t)
+	rdb, ctx := srv.Client(t), t.Context()
+	l := newClient(t, srv).CountDownLatch("l")
+	channel := "redisson_countdownlatch__channel__{l}"
+	clients := []*redisson.Client{newClient(t, srv), newClient(t, srv)}
+	must(t, true)(l.TrySetCount(ctx, 1))
+	for range 5 {
+		var waiters []<-chan error
+		for i := range 40 {
+			waiters = append(waiters, awaitAsync(clients[i%2].CountDownLatch("l")))
+		}
+		eventually(t, "both subscribe", func() bool { return rdb.PubSubNumSub(ctx, channel).Val()[channel] == 2 })
+		time.Sleep(50 * time.Millisecond) // all stand in line
+		check(t, l.CountDown(ctx))
+		must(t, true)(l.TrySetCount(ctx, 1))
+		for _, w := range waiters {
+			expectDone(t, w)
+		}
+	}
+	late := awaitAsync(clients[0].CountDownLatch("l"))
+	select {
+	case err := <-late:
+		t.Fatalf("Await ended at one: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	check(t, l.CountDown(ctx))
+	expectDone(t, late)
+}
+
 // Nothing announces a latch that was removed by hand.
 func TestLatchLostMessage(t *testing.T) {
 	srv := redistest.Any(t)

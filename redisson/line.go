@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -85,6 +86,7 @@ type place struct {
 	busy    bool                // nothing is offered: it asks Redis, looks at what it was granted, or has what it has waited for
 	offered bool                // the lock may pass to the hold
 	granted *grant              // what came of that
+	opened  bool                // a message said that the latch is open
 	err     error               // why the line has failed
 }
 
@@ -100,6 +102,7 @@ type grant struct {
 type step struct {
 	err     error  // return it
 	granted *grant // see whether it brings the lock
+	opened  bool   // the wait for a latch is over
 	ask     bool   // ask Redis
 
 	// To ask: the state of the channel, as of changed, and what is known in the line.
@@ -118,6 +121,7 @@ func (l *lines) join(p *place, id lineID, channel string, h *hold) {
 		ln.id, ln.channel = id, channel
 		l.byID[id] = ln
 	}
+	l.hearLocked(ln)
 	p.line, p.hold = ln, h
 	ln.places.Join(&p.at, p)
 }
@@ -136,8 +140,9 @@ func (l *lines) newLocked() *line {
 func (l *lines) next(p *place) (s step) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.err != nil {
-		return step{err: p.err}
+	l.hearLocked(p.line)
+	if p.err != nil || p.opened {
+		return step{err: p.err, opened: p.opened}
 	}
 	s.granted, p.granted = p.granted, nil
 	if s.granted == nil && !p.offered && !p.line.rests && p.line.places.First() == p {
@@ -148,6 +153,20 @@ func (l *lines) next(p *place) (s step) {
 		p.makeLocked()
 	}
 	return s
+}
+
+// hearLocked lets all go on who wait for a latch that was opened: it may have been set again by the time that they ask. Those who come now wait
+// for the next time.
+func (l *lines) hearLocked(ln *line) {
+	if ln.id.kind != latchLine || ln.subscription == nil {
+		return
+	}
+	if messages, _ := ln.subscription.Read(); slices.Contains(messages, "0") {
+		for p := range ln.places.All() {
+			p.opened = true
+			p.wakeLocked()
+		}
+	}
 }
 
 // leave gives up a place; the next one becomes the head if this was it. Whether the waiter got what it wanted matters to those
@@ -340,6 +359,11 @@ func (l *lines) listen(p *place) bool {
 	defer l.mu.Unlock()
 	if p.line.subscription != nil || p.line.channel == "" {
 		return false
+	}
+	if p.line.id.kind == latchLine {
+		p.line.subscription = l.subscriber.Receive(p.line.channel)
+		p.line.subscription.Read() // what an earlier line has left
+		return true
 	}
 	p.line.subscription = l.subscriber.Subscribe(p.line.channel)
 	return true

@@ -32,10 +32,11 @@ func (l *ReadWriteLock) WriteLock() *Lock { return l.c.newLock(l.name, lock.Writ
 type readWrite struct{}
 
 func (readWrite) enter(ho *holder, lease time.Duration) call {
+	s := readAcquire
 	if ho.kind == lock.Write {
-		return call{Script: writeAcquire, Keys: ho.keys[:], Args: []any{ho.id, millis(lease)}}
+		s = writeAcquire
 	}
-	return call{Script: readAcquire, Keys: ho.keys[:], Args: []any{ho.id, millis(lease), readTimeout(ho.name(), ho.id)}}
+	return call{Script: s, Keys: ho.keys[:], Args: []any{ho.id, millis(lease), readTimeout(ho.name(), ho.id)}}
 }
 
 func (readWrite) update(ho *holder, c counts, lease time.Duration, why change) call {

@@ -33,7 +33,7 @@ var (
 	fairForce   = listing("2cc2e262126c5487e89a8e9e326a8cfc5073bdaa", "force_prelude", "now", "fair_prelude", "fair_force")
 
 	readAcquire  = taking("380d6b5bbb11bc4e68ccd745179b79707da7a127", "read_acquire")
-	writeAcquire = taking("933f16afe754df2f791d6e4d5e579d12549d7d61", "write_acquire")
+	writeAcquire = taking("514f08d46302dcc3300876055a60fcc530151e7b", "write_acquire")
 	rwUpdate     = load("c8291d70cf0f627efc63e6ff99abc6c387fc1de9", "rw_update")
 	rwRelease    = load("17292626b12523ee8abb3a466fbadcc131e51ef6", "rw_release")
 	rwForce      = listing("00294e5bc3b4fea05df3841641b47dbf3e98e3fc", "force_prelude", "rw_force")

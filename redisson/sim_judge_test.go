@@ -167,7 +167,12 @@ func (j *judge) mayBeRobbed(sec *section) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	robbed := func(key string) bool { return j.robbed[key] > 0 && j.robbed[key] >= sec.asked }
-	return sec.robbed > 0 || !j.w.scene.majority && slices.ContainsFunc(sec.stay.keys, robbed)
+	return sec.robbed > 0 || j.undone(sec) || !j.w.scene.majority && slices.ContainsFunc(sec.stay.keys, robbed)
+}
+
+// undone reports whether a failover to a replica that was behind may have undone what a section had.
+func (j *judge) undone(sec *section) bool {
+	return j.w.options.faults == "behind" && sec.asked <= j.w.sim.Back() && j.w.sim.Back() > 0
 }
 
 // token is called with the fencing token of each section.
@@ -175,7 +180,7 @@ func (j *judge) token(sec *section, token int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	key := sec.stay.keys[0]
-	if token <= j.tokens[key] && sec.robbed == 0 {
+	if token <= j.tokens[key] && sec.robbed == 0 && (j.w.options.faults != "behind" || j.w.sim.Back() == 0) { // after that, they are given out again
 		j.violation("token %d of %s comes after token %d", token, sec.stay.name, j.tokens[key])
 	}
 	j.tokens[key] = max(token, j.tokens[key])

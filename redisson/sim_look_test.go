@@ -42,6 +42,9 @@ func (j *judge) lookFor(sec *section, key string) {
 		sec.robbed = 0 // a server that answered late has made up for it
 	case sec.robbed > 0:
 		j.deaf(sec)
+	case !j.w.has(sec, key) && j.undone(sec):
+		j.net.Reach("undone")
+		sec.robbed = j.w.sim.Back()
 	case !j.w.has(sec, key):
 		j.violation("%s believes in its %v hold of %s, and Redis does not have it", sec.stay.name, sec.kind, key)
 	}

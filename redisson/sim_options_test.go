@@ -129,7 +129,10 @@ func (o simOptions) one(i int) simOptions {
 	if o.scene == "" {
 		o.scene = simCast[o.seed%uint64(len(simCast))]
 	}
-	open(&o.faults, "all", "all", "all", "rough", "rough", "lossy", "lossy", "none", "demoted", "away", "back")
+	open(&o.faults, "all", "all", "all", "rough", "rough", "lossy", "lossy", "none", "demoted", "away", "back", "behind")
+	if o.faults == "behind" && simScenes[o.scene].kinds == nil && o.scene != "multi" { // the numbers of others are wrong after that
+		o.faults = "back"
+	}
 	open(&o.leases, "any", "any", "any", "renewed")
 	open(&o.ctx, "on", "on", "off", "slow")
 	open(&o.bounds, "strict")
@@ -152,6 +155,7 @@ var simFaults = map[string]sim.Faults{
 	"back": {
 		Back: 8 * time.Second, BackMost: 2 * time.Second, BackKeys: "redisson_lock_", Clients: simClients, Span: 10 * time.Minute,
 	},
+	"behind": {Back: 8 * time.Second, BackMost: time.Second, Clients: simClients, Span: 10 * time.Minute},
 	"lossy": {
 		LoseRequest: 0.15, LoseAnswer: 0.05, CutSubscription: 0.05, Late: 0.9, LateMost: 3 * simTimeout / 2, Tail: 0.01, Clients: simClients,
 	},

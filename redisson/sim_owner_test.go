@@ -162,7 +162,7 @@ func (o *owner) weigh(what string, ctx context.Context, wait time.Duration, err 
 	default:
 		o.w.net.Reach("outage")
 		f := o.w.options.faults
-		if f == "none" || f == "demoted" || f == "back" || f == "away" && o.w.options.scene != "red" { // which are bridged; a RedLock does without a server
+		if f == "none" || f == "demoted" || f == "back" || f == "behind" || f == "away" && o.w.options.scene != "red" { // which are bridged; a RedLock does without a server
 			o.w.judge.accuse("%s: an outage without a fault: %v", what, err)
 		}
 	}

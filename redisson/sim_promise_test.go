@@ -25,7 +25,7 @@ func (j *judge) keep(sec *section, from, kept time.Duration, err error) {
 	sec.stay.leases += kept
 	k := keep{by: sec.stay, kind: sec.kind, from: from, latest: j.net.Since() + kept + kept/49}
 	switch {
-	case err == nil && sec.robbed == 0 && j.robbed[key] < from:
+	case err == nil && sec.robbed == 0 && j.robbed[key] < from && j.w.options.faults != "behind":
 		j.net.Reach("kept")
 		k.until = from + kept - kept/50 - time.Millisecond // the server's clock may be the faster one
 	case !errors.Is(err, lock.ErrLost):
@@ -77,7 +77,7 @@ func (j *judge) lost(sec *section, err error) {
 	defer j.mu.Unlock()
 	ended := sec.entered + lost.Held + sec.lease/100 + 2*time.Millisecond // or sooner; a RedLock gives away as much for drift
 	switch {
-	case sec.robbed > 0 || slices.ContainsFunc(sec.stay.keys, func(key string) bool { return j.robbed[key] >= sec.entered }) || j.w.sim == nil:
+	case sec.robbed > 0 || j.undone(sec) || slices.ContainsFunc(sec.stay.keys, func(key string) bool { return j.robbed[key] >= sec.entered }) || j.w.sim == nil:
 	case errors.Is(err, redisson.ErrGone):
 		j.violation("%s was notified that somebody has removed its lock, and nobody has", sec.stay.name)
 	case j.w.options.faults == "none" && (sec.lease == 0 || ended < sec.lasts):

@@ -89,10 +89,10 @@ func freeRead(c *redisson.Client) *redisson.Lock   { return c.ReadWriteLock("L")
 
 // stays reports whether a key may be left when nobody holds anything. Receipts may, as they end by themselves.
 func (s scene) stays(w *world, key string) bool {
-	if s.ghosts && slices.Contains([]string{"rough", "back"}, w.options.faults) && (strings.HasPrefix(key, "redisson_lock_queue:") || strings.HasPrefix(key, "redisson_lock_timeout:")) {
+	if s.ghosts && slices.Contains([]string{"rough", "back", "behind"}, w.options.faults) && (strings.HasPrefix(key, "redisson_lock_queue:") || strings.HasPrefix(key, "redisson_lock_timeout:")) {
 		return true
 	}
-	return slices.Contains(s.keeps, key) || strings.HasPrefix(key, "latchkey_receipt:") && w.net.TTL(key) > 0
+	return slices.Contains(s.keeps, key) || (strings.HasPrefix(key, "latchkey_receipt:") || w.options.faults == "behind") && w.net.TTL(key) > 0
 }
 
 // expirablePermits counts the permits that are not free: others have an end that is past.

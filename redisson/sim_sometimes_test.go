@@ -11,7 +11,7 @@ import (
 var simSometimes = []string{
 	// Faults.
 	"request lost", "request late", "answer lost", "subscription cut", "tail of delay", "script flush", "request held back",
-	"answer held back", "request after its caller left",
+	"answer held back", "request after its caller left", "keys that are back", "undone",
 	// Faults that strike where it matters.
 	"request lost: lock_update", "answer lost: lock_update", "answer lost: lock_acquire", "answer lost: lock_release",
 	"request late: lock_release", "answer lost: rw_update", "answer lost: rw_release", "answer lost: fair_acquire",

@@ -96,7 +96,7 @@ func (w *waiter) standIn(id lineID, channel string) (err error) {
 	}()
 	for {
 		switch next := w.c.lines.next(&w.place); {
-		case next.err != nil:
+		case next.err != nil || next.opened:
 			return next.err
 		case next.granted != nil:
 			got, err = w.receive(*next.granted)

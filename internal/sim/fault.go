@@ -28,8 +28,8 @@ type Faults struct {
 	// Demote and Away are how often all connections lead to a replica from then on, where new ones lead to the master, and how often too few
 	// replicas are there for a write, for AwayMost at most.
 	Demote, Away, AwayMost time.Duration
-	// Back is how often lists and sorted sets whose names begin with BackKeys are again what they were up to BackMost before, and all connections
-	// are cut, as by a failover.
+	// Back is how often the keys whose names begin with BackKeys are again what they were up to BackMost before, and all connections are cut, as
+	// by a failover to a replica that is behind.
 	Back, BackMost time.Duration
 	BackKeys       string
 	// WindowMost is how long a silence or a partition lasts at most.

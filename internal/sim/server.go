@@ -62,32 +62,59 @@ func (s *server) publish(p *redis.Peer, cmd string, args ...string) bool {
 	return true
 }
 
-// remember returns what makes the lists and sorted sets of these names again what they are now.
+// remember returns what makes all keys of these names again what they are now.
 func (s *server) remember(prefix string) (back func()) {
-	lists, sets := map[string][]string{}, map[string]map[string]float64{}
-	for _, key := range s.Keys() {
-		switch t := s.Type(key); {
-		case !strings.HasPrefix(key, prefix):
-		case t == "list":
-			list, _ := s.List(key)
-			lists[key] = slices.Clone(list)
-		case t == "zset":
-			set, _ := s.SortedSet(key)
-			sets[key] = maps.Clone(set)
-		}
+	type put struct {
+		key string
+		do  func()
+		end time.Time
 	}
+	var puts []put
+	for _, key := range s.Keys() {
+		p := put{key: key}
+		if ttl := s.TTL(key); ttl > 0 {
+			p.end = s.now().Add(ttl)
+		}
+		switch s.Type(key) {
+		case "string":
+			value, _ := s.Get(key)
+			p.do = func() { _ = s.Set(key, value) }
+		case "list":
+			all, _ := s.List(key)
+			all = slices.Clone(all)
+			p.do = func() { _, _ = s.Push(key, all...) }
+		case "zset":
+			set, _ := s.SortedSet(key)
+			all := maps.Clone(set)
+			p.do = func() {
+				for member, score := range all {
+					_, _ = s.ZAdd(key, score, member)
+				}
+			}
+		default:
+			var fields []string
+			names, _ := s.HKeys(key)
+			for _, name := range names {
+				fields = append(fields, name, s.HGet(key, name))
+			}
+			p.do = func() { s.HSet(key, fields...) }
+		}
+		puts = append(puts, p)
+	}
+	ours := func(key string) bool { return strings.HasPrefix(key, prefix) }
 	return func() {
 		for _, key := range s.Keys() {
-			if strings.HasPrefix(key, prefix) && slices.Contains([]string{"list", "zset"}, s.Type(key)) {
+			if ours(key) {
 				s.Del(key)
 			}
 		}
-		for key, all := range lists {
-			_, _ = s.Push(key, all...)
-		}
-		for key, all := range sets {
-			for member, score := range all {
-				_, _ = s.ZAdd(key, score, member)
+		for _, p := range puts {
+			left := p.end.Sub(s.now())
+			if !ours(p.key) || !p.end.IsZero() && left <= 0 {
+				continue
+			}
+			if p.do(); !p.end.IsZero() {
+				s.SetTTL(p.key, left)
 			}
 		}
 	}

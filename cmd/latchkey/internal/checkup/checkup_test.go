@@ -75,25 +75,33 @@ func TestReplica(t *testing.T) {
 		}
 	}
 	replica.Resume(t)
+	if got := look(t, master.Client(t), "k"); strings.Contains(got, "failover") {
+		t.Errorf("of a server that was never a replica it says:\n%s", got)
+	}
+	if err := rdb.SlaveOf(t.Context(), "no", "one").Err(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, look(t, rdb, "k"), "ok | failover | this server was promoted since it started")
 }
 
 // Users without rights learn what they may, what they may not, and what to type.
 func TestRights(t *testing.T) {
 	s := redistest.Start(t)
 	admin := s.Client(t)
-	const lock = "~order:* ~latchkey_receipt:* &redisson_lock__channel:* &latchkey_client:* +evalsha +eval +exists +get +set +hdel +hexists +hget +hset +hkeys +del +pexpire +pttl +time +publish +subscribe +unsubscribe +ping +role"
+	const lock = "~order:* ~latchkey_receipt:{order:* &redisson_lock__channel:{order:* &latchkey_client:* +evalsha +eval +exists +get +set +hdel +hexists +hget +hset +hkeys +del +pexpire +pttl +time +publish +subscribe +unsubscribe +ping +role"
 	for _, tt := range []struct {
 		name, words string
 		key         string
 		want        []string
 	}{
 		{"by dry run", lock + " +acl|dryrun", "order:1", []string{"found out by ACL DRYRUN", "ok | rights | Lock, MultiLock", "ok | rights | SpinLock",
-			"warn | rights | not for FencedLock, kind=fenced | ACL SETUSER user ~redisson_lock_token:* +incr\n",
-			"warn | rights | not for ReadWriteLock, kind=read and kind=write | ACL SETUSER user ~{order:1}:* &redisson_rwlock:* +hgetall", "skip | info | this user may not ask INFO | ask as a user with +info"}},
+			"warn | rights | not for FencedLock, kind=fenced | ACL SETUSER user ~redisson_lock_token:{order:1}* +incr\n",
+			"warn | rights | not for ReadWriteLock, kind=read and kind=write | ACL SETUSER user ~{order:1}* &redisson_rwlock:{order:1}* +hgetall", "skip | info | this user may not ask INFO | ask as a user with +info"}},
 		{"by a transaction", lock + " +multi +discard", "order:1", []string{"found out by MULTI and DISCARD", "ok | rights | Lock, MultiLock",
-			"not for FencedLock, kind=fenced | ACL SETUSER user ~redisson_lock_token:* +incr\n"}},
-		{"another key", lock + " +acl|dryrun", "invoice:1", []string{"fail | rights | not for Lock, MultiLock, RedLock, and guards without a kind | ACL SETUSER user ~invoice:1\n"}},
-		{"no channel", strings.Replace(lock, "&redisson_lock__channel:*", "", 1) + " +acl|dryrun", "order:1", []string{"not for Lock, MultiLock, RedLock, and guards without a kind | ACL SETUSER user &redisson_lock__channel:*\n"}},
+			"not for FencedLock, kind=fenced | ACL SETUSER user ~redisson_lock_token:{order:1}* +incr\n"}},
+		{"another key", lock + " +acl|dryrun", "invoice:1", []string{"fail | rights | not for Lock, MultiLock, RedLock, and guards without a kind | ACL SETUSER user ~invoice:1 ~latchkey_receipt:{invoice:1}* &redisson_lock__channel:{invoice:1}*\n"}},
+		{"a hash tag of its own", lock + " +acl|dryrun", "order:{1}", []string{"not for Lock, MultiLock, RedLock, and guards without a kind | ACL SETUSER user ~latchkey_receipt:order:{1}* &redisson_lock__channel:order:{1}*\n"}},
+		{"no channel", strings.Replace(lock, "&redisson_lock__channel:{order:*", "", 1) + " +acl|dryrun", "order:1", []string{"not for Lock, MultiLock, RedLock, and guards without a kind | ACL SETUSER user &redisson_lock__channel:{order:1}*\n"}},
 		{"nothing to ask with", lock, "order:1", []string{"skip | rights | this user may ask neither ACL DRYRUN nor MULTI"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

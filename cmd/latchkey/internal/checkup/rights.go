@@ -60,19 +60,28 @@ var questions = map[string][]any{
 	"pubsub|numsub": {hereChannel}, "pubsub|channels": {}, "pubsub|shardchannels": {}, "pubsub|shardnumsub": {hereChannel}, "cluster|slots": {}, "command": {}, "role": {}, "wait": {1, 1},
 }
 
-// sample is a name that a pattern of a line stands for, with the key in place of the documented prefix.
+// standing is a word's name with the key in place of the documented prefix, order:, and a lock's own braces if it has none of its own.
+// For other names ok is false. It may go on behind that if more.
+func standing(word, key string) (name string, more, ok bool) {
+	begin, ok := strings.CutSuffix(word, "order:*")
+	begin, inner, more := strings.Cut(begin, "{")
+	key = inner + key
+	if more && (strings.HasSuffix(begin, "__") || !strings.Contains(key, "{")) { // a latch's channel has braces around any name
+		key = "{" + key + "}"
+	}
+	return begin + key, more, ok
+}
+
+// sample is a name that a pattern of a line stands for.
 func sample(pattern, key string) string {
-	base := key
-	if !strings.Contains(key, "{") {
-		base = "{" + key + "}"
+	name, more, ok := standing(pattern, key)
+	switch {
+	case !ok:
+		return strings.TrimSuffix(pattern, "*") + key
+	case more:
+		return name + ":timeout"
 	}
-	switch pattern {
-	case "order:*", "*":
-		return key
-	case "{order:*":
-		return base + ":timeout"
-	}
-	return strings.TrimSuffix(pattern, "*") + base
+	return name
 }
 
 // question is what has to be allowed for a word, and the word that makes it so.
@@ -181,15 +190,14 @@ func (s *server) missing(f feature, ask asker) (words []string, err error) {
 
 // concrete is a word with the key in place of the documented prefix.
 func concrete(word, key string) string {
+	name, more, ok := standing(word, key)
 	switch {
-	case word == "~order:*":
-		return "~" + key
-	case word == "~{order:*" && strings.Contains(key, "{"):
-		return "~" + key + ":*"
-	case word == "~{order:*":
-		return "~{" + key + "}:*"
+	case !ok:
+		return word
+	case more:
+		return name + "*"
 	}
-	return word
+	return name
 }
 
 // asker reports for each question what is refused: '+' the command, '~' a key, '&' a channel, and 0 nothing.

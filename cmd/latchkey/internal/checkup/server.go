@@ -147,6 +147,9 @@ func (s *server) replication() {
 			}
 		}
 	}
+	if former := s.info["master_replid2"]; strings.Trim(former, "0") != "" {
+		s.report(OK, "failover", "this server was promoted since it started: a loss of then is by that failover, and no eviction", "")
+	}
 	switch {
 	case n == 0:
 		s.report(Warn, "replicas", "none: without this server there are no locks", "REPLICAOF on a second server, and Sentinel or a cluster to fail over; or accept that")
