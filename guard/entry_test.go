@@ -149,7 +149,7 @@ func TestDo(t *testing.T) {
 
 // TestDoInARegistry holds that calls which find out together whether a guard fits register it once.
 func TestDoInARegistry(t *testing.T) {
-	g := guard.Must(guard.New(memlock.New(), guard.Key("order:#{req.ID}"), guard.In(guard.Must(guard.NewRegistry()))))
+	g := guard.Must(guard.New(memlock.New(), guard.Name("n"), guard.Key("order:#{req.ID}"), guard.In(guard.Must(guard.NewRegistry()))))
 	var calls sync.WaitGroup
 	for range 8 {
 		calls.Go(func() {

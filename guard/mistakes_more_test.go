@@ -206,7 +206,7 @@ func placeMistakes() []slip {
 			return err
 		}, `guard "b": in a Stack: for methods of all kinds, but "a" for POST: a request passes all guards or none, so give both the same`},
 		{twice(func(in guard.Option) *guard.Guard { return madeAs("a", in) }), `guard "a": the name is taken by the guard declared at PLACE: guard.Name gives this one another`},
-		{twice(func(in guard.Option) *guard.Guard { return made(guard.Key("#{req.ID}"), in) }), `guard "Order": the name is taken by the guard declared at PLACE: guard.Name gives this one another`},
+		{twice(func(in guard.Option) *guard.Guard { return made(guard.Key("#{req.ID}"), in) }), `guard without a name: give guard.Name, for errors, spans and metrics`},
 		{func() error { _, err := guard.NewRegistry(guard.Wait(time.Second)); return err }, `guard: NewRegistry takes options that are for all guards: Observe, Log, LogKeys, TemplateFunc, TracerProvider, MeterProvider, ReleaseTimeout, MaxRetryAfter`},
 		{func() error { _, err := guard.NewRegistry(nil); return err }, `guard: NewRegistry: option 1 of 1 is nil`},
 		{registered(map[string]guard.Spec{"order.pya": {Wait: time.Second}}, func(r *guard.Registry) error { return r.Check() }), `guard: Override of "order.pya", which is the name of no guard, did you mean order.pay?`},

@@ -52,7 +52,8 @@ func giveBound(option string, d time.Duration, at func(*config) *time.Duration) 
 	return giveOnce(option, d, at)
 }
 
-// Name sets Spec.Name, which names the guard in errors, spans and metrics.
+// Name sets Spec.Name, which names the guard in errors, spans and metrics. A guard with a key of its own needs one, unless it is for the
+// fields that Bind finds, which have names of their own.
 func Name(name string) Option { return giveText("Name", name, fieldName, Spec{Name: name}) }
 
 // Key sets Spec.Key, the template of the keys: "order:#{req.OrderID}". A key that another library or a Java service makes of

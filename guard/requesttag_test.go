@@ -77,8 +77,8 @@ func TestRequestTag(t *testing.T) {
 	// Options win, field by field.
 	want("order:7", lock.Request{Wait: 3 * s, Lease: time.Minute}, "n")(requestOf(t, tagged{ID: "7"},
 		guard.Name("n"), guard.Wait(3*s), guard.Kind(lock.Exclusive)))
-	want("o:7", fair, "tagged")(requestOf(t, tagged{ID: "7"}, guard.Key("o:#{req.ID}")))
-	want("f", fair, "tagged")(requestOf(t, tagged{ID: "7"}, guard.KeyFunc(func(tagged) (string, error) { return "f", nil })))
+	want("o:7", fair, "n")(requestOf(t, tagged{ID: "7"}, guard.Name("n"), guard.Key("o:#{req.ID}")))
+	want("f", fair, "n")(requestOf(t, tagged{ID: "7"}, guard.Name("n"), guard.KeyFunc(func(tagged) (string, error) { return "f", nil })))
 	want("#{n}:eu:7", lock.Request{}, "#{n}")(requestOf(t, marked{Region: "eu", ID: 7}, guard.Name("#{n}")))
 	want("order:7", lock.Request{Kind: lock.Fair, Wait: s, Lease: time.Minute}, "n")(requestOf(t, tagged{ID: "7"},
 		guard.FromSpec(guard.Spec{Name: "n", Wait: s})))

@@ -163,7 +163,7 @@ func (s Spec) errorf(format string, args ...any) error {
 func (s Spec) missing(hasKeyFunc bool) []error {
 	faults := s.gaps()
 	if s.Name == "" {
-		faults = append(faults, errors.New("give guard.Name"))
+		faults = append(faults, errors.New("give guard.Name, for errors, spans and metrics"))
 	}
 	if s.Key == "" && !hasKeyFunc {
 		faults = append(faults, errors.New("no key: give guard.Key"))
