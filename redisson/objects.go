@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"iter"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -208,6 +209,13 @@ func (s *search) keys(m *server, p pass, before int64) (more, ok bool) {
 
 // fail returns an error to the caller, and reports whether the search goes on.
 func (s *search) fail(err error) bool { return s.yield(Object{}, err) && s.ctx.Err() == nil }
+
+// matches reports whether text matches a pattern of Redis. Of one that path.Match finds malformed, only Redis knows what it means.
+func matches(pattern, text string) bool {
+	plain := strings.NewReplacer("/", "\x00")
+	ok, err := path.Match(plain.Replace(pattern), plain.Replace(text))
+	return ok && err == nil
+}
 
 // names lists those of the objects that keys or channels can belong to which were not returned yet.
 func (s *search) names(p pass, found []any) (names []string) {

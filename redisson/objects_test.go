@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -204,7 +205,10 @@ func TestObjectsPatterns(t *testing.T) {
 		return string(text)
 	}
 	for range 20_000 {
-		pattern, text := word("aab*?[]^-\\{", 9), "a"+word("aabc*]^-\\[\xff", 6)
+		pattern, text := word("aab/*?[]^\\{", 9), "a"+word("aabc/*]^-\\[\xff", 6)
+		if _, err := path.Match(pattern, ""); err != nil {
+			continue
+		}
 		check(t, rdb.FlushAll(t.Context()).Err())
 		check(t, rdb.Set(t.Context(), text, 1, 0).Err())
 		found, err := rdb.Keys(t.Context(), pattern).Result()

@@ -3,7 +3,6 @@ package sim
 import (
 	"bufio"
 	"bytes"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ type server struct {
 	*miniredis.Miniredis
 	start     time.Time
 	drift     float64
+	pasts     int // that are or were remembered
 	published []publication
 	listeners func(channel string) int
 }
@@ -62,60 +62,26 @@ func (s *server) publish(p *redis.Peer, cmd string, args ...string) bool {
 	return true
 }
 
-// remember returns what makes all keys of these names again what they are now.
+// remember returns what makes all keys of these names again what they are now. They wait, and end, in a database of their own.
 func (s *server) remember(prefix string) (back func()) {
-	type put struct {
-		key string
-		do  func()
-		end time.Time
-	}
-	var puts []put
-	for _, key := range s.Keys() {
-		p := put{key: key}
-		if ttl := s.TTL(key); ttl > 0 {
-			p.end = s.now().Add(ttl)
-		}
-		switch s.Type(key) {
-		case "string":
-			value, _ := s.Get(key)
-			p.do = func() { _ = s.Set(key, value) }
-		case "list":
-			all, _ := s.List(key)
-			all = slices.Clone(all)
-			p.do = func() { _, _ = s.Push(key, all...) }
-		case "zset":
-			set, _ := s.SortedSet(key)
-			all := maps.Clone(set)
-			p.do = func() {
-				for member, score := range all {
-					_, _ = s.ZAdd(key, score, member)
-				}
-			}
-		default:
-			var fields []string
-			names, _ := s.HKeys(key)
-			for _, name := range names {
-				fields = append(fields, name, s.HGet(key, name))
-			}
-			p.do = func() { s.HSet(key, fields...) }
-		}
-		puts = append(puts, p)
-	}
-	ours := func(key string) bool { return strings.HasPrefix(key, prefix) }
+	s.pasts++
+	past := s.pasts
+	s.copyKeys(0, past, prefix)
 	return func() {
 		for _, key := range s.Keys() {
-			if ours(key) {
+			if strings.HasPrefix(key, prefix) {
 				s.Del(key)
 			}
 		}
-		for _, p := range puts {
-			left := p.end.Sub(s.now())
-			if !ours(p.key) || !p.end.IsZero() && left <= 0 {
-				continue
-			}
-			if p.do(); !p.end.IsZero() {
-				s.SetTTL(p.key, left)
-			}
+		s.copyKeys(past, 0, prefix)
+		s.DB(past).FlushDB()
+	}
+}
+
+func (s *server) copyKeys(from, to int, prefix string) {
+	for _, key := range s.DB(from).Keys() {
+		if strings.HasPrefix(key, prefix) {
+			_ = s.Copy(from, key, to, key)
 		}
 	}
 }
