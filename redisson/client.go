@@ -135,8 +135,8 @@ func Open(url string, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// Ping asks Redis for a sign of life, in a cluster any master, for health checks: with a script that names no key, so any user who may use locks may ask. The error is the cause of ctx, or says that Redis
-// did not answer within the client's timeout.
+// Ping asks Redis for a sign of life, in a cluster any master, for health checks. It names no key, so any user may ask who may use locks. The
+// error is the cause of ctx, or says that Redis did not answer within the client's timeout.
 func (c *Client) Ping(ctx context.Context) error {
 	if c.ctx.Err() != nil {
 		return ErrClosed

@@ -68,8 +68,8 @@ func (l *CountDownLatch) Count(ctx context.Context) (int64, error) {
 	return max(0, n), err
 }
 
-// Await waits until the count is zero, as long as ctx; bound it with a context's deadline. The error is the cause of ctx,
-// or says why Redis could not be asked.
+// Await waits until the count is zero, as long as ctx; bound it with a context's deadline. A latch that is set again at once was open all the
+// same, to all whose subscription had been confirmed. The error is the cause of ctx, or says why Redis could not be asked.
 func (l *CountDownLatch) Await(ctx context.Context) error {
 	if err := cmp.Or(l.check(), context.Cause(ctx), context.Cause(l.c.ctx)); err != nil {
 		return err

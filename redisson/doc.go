@@ -127,7 +127,8 @@
 //
 // A client that has held a lock for 50ms listens on a channel of its own, latchkey_client:<id>, until it has held nothing for a second or two:
 // there it is told of a lock that somebody has freed by hand, and asks Redis about that holder. When it begins to hear, it asks once about
-// all that it holds. Who has waited for a fair lock listens for an hour: a failover may bring back its place in the queue, which it removes. A ForceUnlock costs a command for each holder of another client, beside its own.
+// all that it holds. A ForceUnlock costs a command for each holder of another client, beside its own. Who has waited for a fair lock listens
+// for an hour: a failover may bring back its place in the queue, which it removes.
 //
 // [MeterProvider] has all this measured, and docs/operations has what to watch.
 //

@@ -18,8 +18,8 @@ var sources embed.FS
 // All scripts. Some begin with parts that they share.
 //
 // A server that was a master, and is a replica now, runs a script as far as its first write, and knows of no more than what was. So no script
-// says that a lock is held or gone without a write, if need be of nothing: a replica refuses it, and a fresh connection is asked. That write is its last: after the first one, Redis
-// does not look any more whether there is memory.
+// says that a lock is held or gone without a write, if need be of nothing: a replica refuses it, and a fresh connection is asked. That write is
+// its last: after the first one, Redis does not look any more whether there is memory.
 var (
 	lockAcquire = taking("b67c55bb74929a7948ead298cddf5f4b13d44878", "token", "lock_acquire")
 	lockUpdate  = load("0dbdbaa45691b732db9b454a3cb10a5ca420fa4a", "token", "lock_update")
@@ -58,7 +58,7 @@ var (
 	permitsSet     = load("a7f632aba55d9cc5c87eaae253a334923a6e0cbf", "receipt", "now", "permits", "permits_set")
 
 	latchSet    = load("1e97187a75e5607f7f6e543428e4713e71b1fa3c", "receipt", "countdownlatch_set")
-	latchDown   = load("317bb2ee3d16144ecf835167d92e2a2bf4202372", "receipt", "countdownlatch_down")
+	latchDown   = load("a883bfa36de7bc91ce428aa5c410a5efe79ccd78", "receipt", "countdownlatch_down")
 	latchAwait  = load("427289bfcab156567c592704c590664fbcb11b3b", "countdownlatch_await")
 	latchDelete = load("055b3e35e5de76e40da19ba25d1c4abb7cbd3d68", "receipt", "countdownlatch_delete")
 

@@ -11,6 +11,7 @@ if count > 1 then
   redis.call('decr', KEYS[1])
 else
   if count == 1 then
+    redis.call('set', KEYS[1], '', 'nx') -- changes nothing, and is refused if the others would be: who hears the message waits no more
     redis.call(ARGV[#ARGV], ARGV[1], '0')
   end
   redis.call('del', KEYS[1])
