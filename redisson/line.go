@@ -81,13 +81,13 @@ type place struct {
 	lease time.Duration // with which it asks for the lock
 
 	// The mutex of lines guards the rest.
-	at      queue.Place[*place] // in no queue once it was left, or the line has failed
-	look    chan struct{}       // receives when next may answer something else; made before anybody sleeps or wakes, and not again
-	busy    bool                // nothing is offered: it asks Redis, looks at what it was granted, or has what it has waited for
-	offered bool                // the lock may pass to the hold
-	granted *grant              // what came of that
-	opened  bool                // a message said that the latch is open
-	err     error               // why the line has failed
+	at      queue.Place[*place]  // in no queue once it was left, or the line has failed
+	look    chan struct{}        // receives when next may answer something else; made before anybody sleeps or wakes, and not again
+	busy    bool                 // nothing is offered: it asks Redis, looks at what it was granted, or has what it has waited for
+	offered bool                 // the lock may pass to the hold
+	granted *grant               // what came of that
+	ear     *pubsub.Subscription // hears that the latch is opened, once the waiter has to wait; nil for others
+	err     error                // why the line has failed
 }
 
 // grant is what becomes of an offer. Without more, the lock has passed to the hold without a question.
@@ -121,7 +121,6 @@ func (l *lines) join(p *place, id lineID, channel string, h *hold) {
 		ln.id, ln.channel = id, channel
 		l.byID[id] = ln
 	}
-	l.hearLocked(ln)
 	p.line, p.hold = ln, h
 	ln.places.Join(&p.at, p)
 }
@@ -140,9 +139,8 @@ func (l *lines) newLocked() *line {
 func (l *lines) next(p *place) (s step) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hearLocked(p.line)
-	if p.err != nil || p.opened {
-		return step{err: p.err, opened: p.opened}
+	if p.err != nil || p.opened() {
+		return step{err: p.err, opened: p.err == nil}
 	}
 	s.granted, p.granted = p.granted, nil
 	if s.granted == nil && !p.offered && !p.line.rests && p.line.places.First() == p {
@@ -151,22 +149,25 @@ func (l *lines) next(p *place) (s step) {
 	}
 	if p.busy = s.ask || s.granted != nil; !p.busy {
 		p.makeLocked()
+		l.hearLocked(p)
 	}
 	return s
 }
 
-// hearLocked lets all go on who wait for a latch that was opened: it may have been set again by the time that they ask. Those who come now wait
-// for the next time.
-func (l *lines) hearLocked(ln *line) {
-	if ln.id.kind != latchLine || ln.subscription == nil {
-		return
+// hearLocked has a waiter for a latch hear when that is opened: it may have been set again by the time that somebody asks.
+func (l *lines) hearLocked(p *place) {
+	if p.line.id.kind == latchLine && p.ear == nil {
+		p.ear = l.subscriber.Receive(p.line.channel)
 	}
-	if messages, _ := ln.subscription.Read(); slices.Contains(messages, "0") {
-		for p := range ln.places.All() {
-			p.opened = true
-			p.wakeLocked()
-		}
+}
+
+// opened reports whether a latch was opened after its waiter began to listen.
+func (p *place) opened() bool {
+	if p.ear == nil {
+		return false
 	}
+	messages, _ := p.ear.Read()
+	return slices.Contains(messages, "0")
 }
 
 // leave gives up a place; the next one becomes the head if this was it. Whether the waiter got what it wanted matters to those
@@ -175,6 +176,9 @@ func (l *lines) leave(p *place, got bool) (behind bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	behind = p.granted != nil && !p.granted.declined
+	if p.ear != nil {
+		p.ear.Close()
+	}
 	head := p.line.places.First()
 	if !p.at.Leave() {
 		return behind
@@ -360,11 +364,7 @@ func (l *lines) listen(p *place) bool {
 	if p.line.subscription != nil || p.line.channel == "" {
 		return false
 	}
-	if p.line.id.kind == latchLine {
-		p.line.subscription = l.subscriber.Receive(p.line.channel)
-		p.line.subscription.Read() // what an earlier line has left
-		return true
-	}
+	l.hearLocked(p)
 	p.line.subscription = l.subscriber.Subscribe(p.line.channel)
 	return true
 }

@@ -198,6 +198,11 @@ var simMutants = []mutant{
 		run:   "scene=fair,faults=back", want: "idle|late|liveness",
 	},
 	{
+		name:  "a wait for a latch ends by a message of before",
+		edits: []edit{{"internal/pubsub/registry.go", "m.from = ch.sent + 1", "m.from = 0"}},
+		run:   "scene=latch", want: "a latch was closed",
+	},
+	{
 		name:  "a latch does not say that it is open",
 		edits: []edit{{"lua/countdownlatch_down.lua", "if count == 1 then", "if count == 0 then"}},
 		run:   "scene=latch,faults=none", want: "idle",

@@ -11,7 +11,7 @@ type channel struct {
 	name          string
 	subscriptions int           // that are not closed
 	changed       chan struct{} // closed and replaced by each hint
-	mail          *mail         // what was said on it, if somebody reads that
+	mails         []*mail       // what was said on it, for each who reads that
 
 	// A channel that has no subscriptions any more lingers as long as it has a connection, and for no longer than Linger.
 	// One that has subscriptions again may still be among these: it often has none again soon.
@@ -24,6 +24,8 @@ type channel struct {
 
 	// What was sent on the connection, where answers come in the order of the commands.
 	subscribed    bool // the last command was a subscription
+	again         bool // somebody has come who reads what is said after a subscription of its own
+	sent          int  // subscriptions, on all connections
 	subscribing   int  // subscriptions without an answer
 	unsubscribing int  // cancellations without an answer
 }
@@ -39,8 +41,9 @@ func (ch *channel) hint() {
 	ch.changed = make(chan struct{})
 }
 
-// mail is the messages of a channel that nobody has read yet.
+// mail is the messages of a channel that somebody has not read yet.
 type mail struct {
+	from     int // the first subscription of the channel behind which messages count
 	messages []string
 	size     int  // of these, in bytes
 	missed   bool // there may have been others

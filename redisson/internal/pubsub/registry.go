@@ -1,6 +1,7 @@
 package pubsub
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -38,8 +39,9 @@ func newRegistry() *registry {
 	}
 }
 
-// subscribe counts a subscription, for which unsubscribe must be called once. The channel has mail if one of those who subscribe wants that.
-func (r *registry) subscribe(name string, withMail bool) *channel {
+// subscribe counts a subscription, for which unsubscribe must be called once. What is said from its confirmation on is put into the mail, unless
+// that is nil.
+func (r *registry) subscribe(name string, m *mail) *channel {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ch := r.channels[name]
@@ -49,20 +51,22 @@ func (r *registry) subscribe(name string, withMail bool) *channel {
 		wake(r.wake)
 	}
 	ch.subscriptions++
-	if ch.at != nil && !ch.subscribed {
+	if m != nil {
+		m.from = ch.sent + 1
+		ch.mails, ch.again = append(ch.mails, m), true
+	}
+	if ch.at != nil && (!ch.subscribed || ch.again) {
 		ch.at.changed[name] = ch
 		wake(r.wake)
-	}
-	if withMail && ch.mail == nil {
-		ch.mail = new(mail)
 	}
 	return ch
 }
 
 // unsubscribe takes back a subscription. The last one leaves a channel that is assigned for others to find for a while.
-func (r *registry) unsubscribe(ch *channel) {
+func (r *registry) unsubscribe(ch *channel, m *mail) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	ch.mails = slices.DeleteFunc(ch.mails, func(o *mail) bool { return o == m })
 	ch.subscriptions--
 	if ch.subscriptions > 0 {
 		return
@@ -109,19 +113,21 @@ func (r *registry) message(name, payload string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ch := r.channels[name]; ch != nil {
-		if ch.mail != nil {
-			ch.mail.put(payload)
+		for _, m := range ch.mails {
+			if m.from <= ch.sent-ch.subscribing {
+				m.put(payload)
+			}
 		}
 		ch.hint()
 	}
 }
 
-// read returns what was said on a channel since the last time.
-func (r *registry) read(ch *channel) (messages []string, missed bool) {
+// read returns what was said since the last time.
+func (r *registry) read(m *mail) (messages []string, missed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	messages, missed = ch.mail.messages, ch.mail.missed
-	*ch.mail = mail{}
+	messages, missed = m.messages, m.missed
+	*m = mail{from: m.from}
 	return messages, missed
 }
 

@@ -27,8 +27,9 @@ func (r *registry) pending(a *assignment) (subscribe, unsubscribe []string) {
 	defer r.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(a.changed)) {
 		switch ch := a.changed[name]; {
-		case ch.wanted() && !ch.subscribed:
-			ch.subscribed = true
+		case ch.wanted() && (!ch.subscribed || ch.again):
+			ch.subscribed, ch.again = true, false
+			ch.sent++
 			ch.subscribing++
 			subscribe = append(subscribe, name)
 		case !ch.wanted() && ch.subscribed:
@@ -63,8 +64,8 @@ func (r *registry) confirm(a *assignment, s *redis.Subscription) (moved bool) {
 	case "subscribe", "ssubscribe":
 		ch.subscribing = max(0, ch.subscribing-1)
 		if ch.live() { // messages were missed before
-			if ch.mail != nil {
-				ch.mail.missed = true
+			for _, m := range ch.mails {
+				m.missed = true
 			}
 			ch.hint()
 		}
@@ -84,7 +85,7 @@ func (r *registry) apart(names []string) (groups [][]string) {
 	defer r.mu.Unlock()
 	var others []string
 	for _, name := range names {
-		if ch := r.channels[name]; ch != nil && ch.mail != nil {
+		if ch := r.channels[name]; ch != nil && len(ch.mails) > 0 {
 			groups = append(groups, []string{name})
 		} else {
 			others = append(others, name)
@@ -103,7 +104,7 @@ func (r *registry) refused(a *assignment, pause time.Duration) (found bool) {
 	defer r.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(a.channels)) {
 		ch := a.channels[name]
-		if ch.mail == nil || ch.subscribing == 0 {
+		if len(ch.mails) == 0 || ch.subscribing == 0 {
 			continue
 		}
 		found = true

@@ -57,13 +57,14 @@ func NewSubscriber(t *Topology) *Subscriber {
 
 // Subscribe begins to listen to a channel, in the background. The caller closes the Subscription.
 func (s *Subscriber) Subscribe(channel string) *Subscription {
-	return &Subscription{registry: s.registry, channel: s.registry.subscribe(channel, false)}
+	return &Subscription{registry: s.registry, channel: s.registry.subscribe(channel, nil)}
 }
 
-// Receive is Subscribe, and has the messages kept for [Subscription.Read]. Where the server refuses the channel, others do not suffer from
+// Receive is Subscribe, and has the messages kept for [Subscription.Read] that are published after this call: others may be on their way. Where the server refuses the channel, others do not suffer from
 // that, and it is tried again once a minute.
 func (s *Subscriber) Receive(channel string) *Subscription {
-	return &Subscription{registry: s.registry, channel: s.registry.subscribe(channel, true)}
+	m := new(mail)
+	return &Subscription{registry: s.registry, channel: s.registry.subscribe(channel, m), mail: m}
 }
 
 // Changed is that of a Subscription, for a channel that has lingered so far. The next Subscription has the same, unless something has
@@ -92,6 +93,7 @@ func (s *Subscriber) Close() {
 type Subscription struct {
 	registry *registry
 	channel  *channel
+	mail     *mail // of Receive
 	close    sync.Once
 }
 
@@ -105,12 +107,12 @@ func (s *Subscription) Changed() (changed <-chan struct{}, live bool) {
 // Read returns the messages since the last Read, for a Subscription of Receive, and whether others may have been missed: before the
 // subscription was confirmed, while there was no connection, or because there were too many.
 func (s *Subscription) Read() (messages []string, missed bool) {
-	return s.registry.read(s.channel)
+	return s.registry.read(s.mail)
 }
 
 // Close takes the interest back. A second Close does nothing.
 func (s *Subscription) Close() {
-	s.close.Do(func() { s.registry.unsubscribe(s.channel) })
+	s.close.Do(func() { s.registry.unsubscribe(s.channel, s.mail) })
 }
 
 // run assigns channels to connections, and ends the lingering of others, until Close.
