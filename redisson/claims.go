@@ -209,6 +209,7 @@ func (s *claims) queued(ho *holder) {
 	s.mu.Lock()
 	defer s.unlock()
 	ho.queued = ho.queues
+	s.stoodLocked(ho)
 }
 
 // tried notes how many attempts to enter were not answered.
@@ -217,6 +218,7 @@ func (s *claims) tried(ho *holder, doubts int) {
 	defer s.unlock()
 	ho.doubts = int16(min(int(ho.doubts)+doubts, math.MaxInt16))
 	ho.doubtUntil = present().add(s.grace)
+	s.stoodLocked(ho)
 }
 
 // forced ends all holds of a lock that was freed by force. A holder that was admitted after the force was sent may have taken the

@@ -2,51 +2,78 @@ package redisson
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 )
 
 // After a failover, or a restart from older data, the queues of fair locks have waiters again that were served long ago, and others would wait
-// for each of them as for a dead one. So a client removes its own, when it hears that one is at the head: from a refusal, or on its own channel
-// from whoever finds a free lock that waits for one. It listens there for as long as what it has left behind may come back.
+// for each of them as for a dead one. So a client removes its own: when its connection has broken, and when it hears that one is at the head,
+// from a refusal, or on its own channel from whoever finds a free lock that waits for one. It listens there for as long as what it has left
+// behind may come back.
 
 // queues is what a client knows of its places in the queues of fair locks. The mutex of claims guards it.
 type queues struct {
-	waiting map[string]bool // ids
-	last    instant         // when somebody last left a queue, or got in line; 0: never, or long ago
+	waiting map[string]bool    // ids
+	names   map[string]instant // when somebody last got in line for these locks
 }
+
+// mostQueues bounds the names that are remembered: each is looked at when the connection has broken.
+const mostQueues = 100
 
 // stand notes that ho is about to get in line. The caller calls leave when it does not wait any more.
 func (s *claims) stand(ho *holder) {
 	s.mu.Lock()
-	defer s.unlock()
-	q := &s.queues
-	if q.waiting == nil {
-		q.waiting = map[string]bool{}
+	defer s.mu.Unlock()
+	if s.queues.waiting == nil {
+		s.queues.waiting, s.queues.names = map[string]bool{}, map[string]instant{}
 	}
-	q.waiting[ho.id], q.last = true, present()
-	s.attendLocked(q.last)
+	s.queues.waiting[ho.id] = true
 }
 
 func (s *claims) leave(ho *holder) {
 	s.mu.Lock()
-	defer s.unlock()
+	defer s.mu.Unlock()
 	delete(s.queues.waiting, ho.id)
-	s.queues.last = present()
+}
+
+// stoodLocked notes that ho has got in line, if it gets in any.
+func (s *claims) stoodLocked(ho *holder) {
+	if !ho.queues {
+		return
+	}
+	names, now := s.queues.names, present()
+	if names[ho.name()] = now; len(names) > mostQueues {
+		for name := range names { // any of them
+			delete(names, name)
+			break
+		}
+	}
+	s.attendLocked(now)
 }
 
 // stands reports whether that is somebody who waits.
 func (s *claims) stands(id string) bool {
 	s.mu.Lock()
-	defer s.unlock()
+	defer s.mu.Unlock()
 	return s.queues.waiting[id]
 }
 
 // rememberedLocked reports whether a queue may have somebody of this client.
 func (q *queues) rememberedLocked() bool {
-	if q.last > 0 && len(q.waiting) == 0 && present().sub(q.last) > queueMemory {
-		q.last = 0
+	now := present()
+	maps.DeleteFunc(q.names, func(_ string, last instant) bool { return now.sub(last) > queueMemory })
+	return len(q.names) > 0
+}
+
+// sweepAll removes those of this client who wait no more from all queues that are remembered.
+func (c *Client) sweepAll() {
+	c.claims.mu.Lock()
+	names := slices.Sorted(maps.Keys(c.claims.queues.names))
+	c.claims.mu.Unlock()
+	for _, name := range names {
+		c.sweep(c.ctx, time.Now().Add(c.timeout), name)
 	}
-	return q.last > 0
 }
 
 // sweep removes those from the queue of a fair lock who wait no more, of this client, and reports whether there were any. If the lock is free

@@ -94,6 +94,26 @@ func TestServedWaitersComeBack(t *testing.T) {
 	}
 }
 
+// Who has lost the connection to Redis looks after the queues in which it has stood: others may not be able to tell it, such as Java.
+func TestClientsLeaveQueuesAfterAFailover(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	clients := []*redisson.Client{newClient(t, s), newClient(t, s), newClient(t, s)}
+	h := acquire(t.Context(), t, clients[0], lock.Request{Key: "k", Kind: lock.Fair, Wait: -1})
+	all := inLine(t, clients, 6)
+	expectQueue(t, rdb, 6)
+	again := backInTime(t, rdb)
+	release(t, h)
+	all.Wait()
+	for _, c := range clients {
+		hears(t, c)
+	}
+	again()
+	check(t, rdb.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err())
+	expectQueue(t, rdb, 0)
+}
+
 // A process has died with many waiters in the queue. The others wait for it once, and keep their order.
 func TestDeadProcessCostsOnePatience(t *testing.T) {
 	t.Parallel()

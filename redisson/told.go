@@ -138,6 +138,9 @@ func (c *Client) listen(told *pubsub.Subscription) {
 				c.claims.told(name, id)
 			}
 		}
+		if missed {
+			go c.background(c.sweepAll)
+		}
 		owed = (owed || missed) && !c.claims.doubtAll()
 		if len(messages) > 0 && !clock.Sleep(c.ctx, hearInterval) {
 			return

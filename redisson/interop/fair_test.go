@@ -29,6 +29,7 @@ var fairScenarios = []scenario{
 	{name: "29_fair_Java_leaves_with_another_wait", play: fairShortened, long: true},
 	{name: "30_fair_asynchronous_try", play: fairAsync, long: true},
 	{name: "31_fair_lock_vanishes", play: fairVanishes},
+	{name: "32_fair_waiters_come_back", play: fairComeBack},
 	{name: "32_fair_reentry", play: func(t *testing.T, on setting) { fairBothWays(t, on, fairReentry) }},
 }
 
@@ -330,6 +331,44 @@ func fairTry(w *world, name string, holder, other mutex) {
 	w.take(other, "a", 0)
 	w.refused(holder, "a")
 	w.release(other, "a")
+	w.clean()
+}
+
+// fairComeBack: waiters of Go that were served are in the queue again, as after a failover. Java would wait five minutes for each; the first
+// question of their client has them removed.
+func fairComeBack(t *testing.T, on setting) {
+	const name = "k"
+	w := newWorld(t, on)
+	java, golang := w.fairPair(name)
+	w.take(golang, "a", 0)
+	var waiting []*pending
+	for i := range 6 {
+		waiting = append(waiting, w.joins(golang, fmt.Sprint(i), name, forever))
+	}
+	dumps := map[string]string{}
+	for _, key := range []string{queueOf(name), deadlinesOf(name)} {
+		dumps[key] = must[string](t)(w.rdb.Dump(t.Context(), key).Result())
+	}
+	w.release(golang, "a")
+	for i, p := range waiting {
+		p.gets()
+		w.release(golang, fmt.Sprint(i))
+	}
+	for key, dump := range dumps {
+		must[string](t)(w.rdb.RestoreReplace(t.Context(), key, 0, dump).Result())
+	}
+	behind := w.joins(java, "b", name, forever)
+	behind.waits(100 * time.Millisecond)
+	next := begin(t, "Go waits behind Java", func() result { return golang.take("c", forever, 0) })
+	start := time.Now()
+	behind.gets()
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("Java waited %v for waiters that are over", took)
+	}
+	next.waits(20 * time.Millisecond)
+	w.release(java, "b")
+	next.gets()
+	w.release(golang, "c")
 	w.clean()
 }
 
