@@ -18,6 +18,9 @@ type queues struct {
 	names   map[string]instant // when somebody last got in line for these locks
 }
 
+// queueMemory is how long a client remembers that it has stood in a queue.
+const queueMemory = time.Hour
+
 // mostQueues bounds the names that are remembered: each is looked at when the connection has broken.
 const mostQueues = 100
 

@@ -10,10 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// queueMemory is how long a client goes on trying to leave the queue of a fair lock. An entry there ends with its deadline, but
-// others ahead may put that off.
-const queueMemory = time.Hour
-
 // retry is a script that is repeated in the background until Redis has answered it. It removes a holder that is not alive any
 // more, or makes a change to a number. The watchdog sends it when it is due, and gives up at until: by then, what it would remove has
 // ended by itself. The mutex of claims guards it.
@@ -47,9 +43,6 @@ func (s *claims) removeLocked(ho *holder, at instant) *retry {
 	exit, _ := ho.leave(present())
 	rt := &retry{holder: ho, call: exit, done: make(chan struct{}),
 		until: at.add(max(ho.asked, s.timeout)).add(2 * s.grace)}
-	if ho.queues {
-		rt.until = at.add(queueMemory)
-	}
 	ho.removal = rt
 	s.schedule.set(&rt.entry, rt, at)
 	return rt

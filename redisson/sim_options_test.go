@@ -153,9 +153,9 @@ var simFaults = map[string]sim.Faults{
 	"demoted": {Demote: 2 * time.Second, Clients: simClients, Span: 10 * time.Minute},
 	"away":    {Away: 2 * time.Second, AwayMost: 300 * time.Millisecond, Clients: simClients, Span: 10 * time.Minute},
 	"back": {
-		Back: 8 * time.Second, BackMost: 2 * time.Second, BackKeys: "redisson_lock_", Clients: simClients, Span: 10 * time.Minute,
+		Back: 8 * time.Second, BackMost: 2 * time.Second, Past: past("redisson_lock_"), Clients: simClients, Span: 10 * time.Minute,
 	},
-	"behind": {Back: 3 * time.Second, BackMost: time.Second, Clients: simClients, Span: 10 * time.Minute},
+	"behind": {Back: 3 * time.Second, BackMost: time.Second, Past: past(""), Clients: simClients, Span: 10 * time.Minute},
 	"lossy": {
 		LoseRequest: 0.15, LoseAnswer: 0.05, CutSubscription: 0.05, Late: 0.9, LateMost: 3 * simTimeout / 2, Tail: 0.01, Clients: simClients,
 	},

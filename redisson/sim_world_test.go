@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/latchkey-go/latchkey/internal/sim"
 	"github.com/latchkey-go/latchkey/redisson"
 	"github.com/redis/go-redis/v9"
@@ -152,5 +153,30 @@ func (w *world) close() {
 	for i, c := range w.clients {
 		_ = c.Close()
 		_ = w.rdbs[i].Close()
+	}
+}
+
+// past remembers the keys that begin so. They wait, and end, in a database of their own.
+func past(prefix string) func(*miniredis.Miniredis) (back func()) {
+	var next atomic.Int32
+	return func(server *miniredis.Miniredis) func() {
+		db := int(next.Add(1))
+		move := func(from, to int) {
+			for _, key := range server.DB(from).Keys() {
+				if strings.HasPrefix(key, prefix) {
+					_ = server.Copy(from, key, to, key)
+				}
+			}
+		}
+		move(0, db)
+		return func() {
+			for _, key := range server.Keys() {
+				if strings.HasPrefix(key, prefix) {
+					server.Del(key)
+				}
+			}
+			move(db, 0)
+			server.DB(db).FlushDB()
+		}
 	}
 }

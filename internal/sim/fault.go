@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/alicebob/miniredis/v2"
 )
 
 // Faults says what goes wrong. The zero value is a network with nothing but latency.
@@ -28,10 +30,10 @@ type Faults struct {
 	// Demote and Away are how often all connections lead to a replica from then on, where new ones lead to the master, and how often too few
 	// replicas are there for a write, for AwayMost at most.
 	Demote, Away, AwayMost time.Duration
-	// Back is how often the keys whose names begin with BackKeys are again what they were up to BackMost before, and all connections are cut, as
-	// by a failover to a replica that is behind.
+	// Back is how often there is a failover to a replica that is up to BackMost behind: Past remembers keys and returns what brings them back,
+	// and all connections are cut.
 	Back, BackMost time.Duration
-	BackKeys       string
+	Past           func(*miniredis.Miniredis) (back func())
 	// WindowMost is how long a silence or a partition lasts at most.
 	WindowMost time.Duration
 	// Clients is how many clients there are, from 0 on, and Span how long there are flushes, silences and partitions.
@@ -141,7 +143,7 @@ func (n *Network) plan() {
 	each(f.Demote, func(at time.Duration) { n.happenAt(at, &outcome{}, n.demote) })
 	each(f.Back, func(at time.Duration) {
 		behind := below(r, f.BackMost)
-		n.happenAt(at, &outcome{}, func() { n.after(behind, &outcome{}, n.failOver(n.server.remember(f.BackKeys))) })
+		n.happenAt(at, &outcome{}, func() { n.after(behind, &outcome{}, n.failOver(f.Past(n.Server()))) })
 	})
 	each(f.Away, func(at time.Duration) { n.away = append(n.away, window{-1, at, at + below(r, f.AwayMost)}) })
 	each(f.Silence, func(at time.Duration) {

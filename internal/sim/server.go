@@ -18,7 +18,6 @@ type server struct {
 	*miniredis.Miniredis
 	start     time.Time
 	drift     float64
-	pasts     int // that are or were remembered
 	published []publication
 	listeners func(channel string) int
 }
@@ -60,30 +59,6 @@ func (s *server) publish(p *redis.Peer, cmd string, args ...string) bool {
 	}
 	p.WriteInt(n)
 	return true
-}
-
-// remember returns what makes all keys of these names again what they are now. They wait, and end, in a database of their own.
-func (s *server) remember(prefix string) (back func()) {
-	s.pasts++
-	past := s.pasts
-	s.copyKeys(0, past, prefix)
-	return func() {
-		for _, key := range s.Keys() {
-			if strings.HasPrefix(key, prefix) {
-				s.Del(key)
-			}
-		}
-		s.copyKeys(past, 0, prefix)
-		s.DB(past).FlushDB()
-	}
-}
-
-func (s *server) copyKeys(from, to int, prefix string) {
-	for _, key := range s.DB(from).Keys() {
-		if strings.HasPrefix(key, prefix) {
-			_ = s.Copy(from, key, to, key)
-		}
-	}
 }
 
 // run runs a command for a connection and returns the answer.
