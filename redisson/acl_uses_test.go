@@ -342,10 +342,10 @@ func (u *aclUse) expirable() error {
 		return err
 	}
 	check(u.t, u.admin.PExpire(u.t.Context(), aclName, time.Hour).Err()) // which others may set
-	if _, err := a.Acquire(ctx, 5*time.Millisecond); err != nil {
+	if _, err := a.Acquire(ctx, 50*time.Millisecond); err != nil {
 		return err
 	}
-	time.Sleep(10 * time.Millisecond)
+	time.Sleep(60 * time.Millisecond)
 	id, err := a.Acquire(ctx, time.Minute)
 	if err != nil {
 		return err

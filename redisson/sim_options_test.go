@@ -153,7 +153,7 @@ var simFaults = map[string]sim.Faults{
 	"demoted": {Demote: 2 * time.Second, Clients: simClients, Span: 10 * time.Minute},
 	"away":    {Away: 2 * time.Second, AwayMost: 300 * time.Millisecond, Clients: simClients, Span: 10 * time.Minute},
 	"back": {
-		Back: 8 * time.Second, BackMost: 2 * time.Second, Past: past("redisson_lock_"), Clients: simClients, Span: 10 * time.Minute,
+		Back: 8 * time.Second, BackMost: 2 * time.Second, Past: past("redisson_lock_queue:", "redisson_lock_timeout:"), Clients: simClients, Span: 10 * time.Minute,
 	},
 	"behind": {Back: 3 * time.Second, BackMost: time.Second, Past: past(""), Clients: simClients, Span: 10 * time.Minute},
 	"lossy": {

@@ -157,13 +157,16 @@ func (w *world) close() {
 }
 
 // past remembers the keys that begin so. They wait, and end, in a database of their own.
-func past(prefix string) func(*miniredis.Miniredis) (back func()) {
+func past(prefixes ...string) func(*miniredis.Miniredis) (back func()) {
 	var next atomic.Int32
+	ours := func(key string) bool {
+		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+	}
 	return func(server *miniredis.Miniredis) func() {
 		db := int(next.Add(1))
 		move := func(from, to int) {
 			for _, key := range server.DB(from).Keys() {
-				if strings.HasPrefix(key, prefix) {
+				if ours(key) {
 					_ = server.Copy(from, key, to, key)
 				}
 			}
@@ -171,7 +174,7 @@ func past(prefix string) func(*miniredis.Miniredis) (back func()) {
 		move(0, db)
 		return func() {
 			for _, key := range server.Keys() {
-				if strings.HasPrefix(key, prefix) {
+				if ours(key) {
 					server.Del(key)
 				}
 			}
