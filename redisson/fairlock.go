@@ -36,8 +36,4 @@ func (fair) exit(ho *holder, heir string, kept time.Duration) call {
 	return call{Script: fairRelease, Keys: fairKeys(ho.name()), Args: []any{ho.id, millis(ho.patience), lockChannel(ho.name()), heir, millis(kept)}}
 }
 
-func (fair) force(name string, _ lock.Kind) call {
-	return call{Script: fairForce, Keys: fairKeys(name), Args: []any{lockChannel(name)}}
-}
-
 func (fair) channel(ho *holder) string { return lockChannel(ho.name()) + ":" + ho.id }

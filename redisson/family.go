@@ -19,8 +19,6 @@ type family interface {
 	update(ho *holder, c counts, lease time.Duration, why change) call
 	// exit takes the holder away, also out of any queue. An heir who is named keeps the lock for a while.
 	exit(ho *holder, heir string, kept time.Duration) call
-	// force frees the lock called name whoever holds it.
-	force(name string, kind lock.Kind) call
 	// channel is where a waiter hears that the lock may be free; "" means nowhere.
 	channel(ho *holder) string
 }
@@ -104,10 +102,6 @@ func (p plain) exit(ho *holder, heir string, kept time.Duration) call {
 	return call{Script: lockRelease, Keys: ho.keys[:], Args: []any{ho.id, p.channel(ho), heir, millis(kept)}}
 }
 
-func (plain) force(name string, _ lock.Kind) call {
-	return call{Script: lockForce, Keys: []string{name}, Args: []any{lockChannel(name)}}
-}
-
 func (plain) channel(ho *holder) string { return lockChannel(ho.name()) }
 
 // fenced is plain, and counts up a token with each acquire.
@@ -124,10 +118,6 @@ type spin struct{ plain }
 
 func (spin) exit(ho *holder, heir string, kept time.Duration) call {
 	return call{Script: lockRelease, Keys: ho.keys[:], Args: []any{ho.id, "", heir, millis(kept)}}
-}
-
-func (spin) force(name string, _ lock.Kind) call {
-	return call{Script: lockForce, Keys: []string{name}, Args: []any{""}}
 }
 
 func (spin) channel(*holder) string { return "" }
@@ -165,8 +155,5 @@ func (permit) update(ho *holder, _ counts, lease time.Duration, _ change) call {
 func (p permit) exit(ho *holder, heir string, kept time.Duration) call {
 	return call{Script: permitRelease, Keys: permitKeys(ho.name()), Args: []any{ho.id, p.channel(ho), heir, millis(kept)}}
 }
-
-// force is never asked for: there is no Lock of this kind.
-func (permit) force(name string, _ lock.Kind) call { return spin{}.force(name, lock.Permit) }
 
 func (permit) channel(ho *holder) string { return semaphoreChannel(ho.name()) }

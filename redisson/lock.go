@@ -222,7 +222,16 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	if err := l.c.checkName(l.name); err != nil {
 		return false, err
 	}
-	a, err := l.c.force(ctx, l.key, l.c.familyOf(l.kind).force(l.key, l.kind), l.kind.Family())
+	cl := call{Script: lockForce, Keys: []string{l.key}, Args: []any{lockChannel(l.key), "0", ""}}
+	switch l.kind {
+	case lock.Read, lock.Write:
+		cl.Args = []any{rwChannel(l.key), message(l.kind), l.kind.String()}
+	case lock.Fair:
+		cl.Keys = fairKeys(l.key)
+	case lock.Spin:
+		cl.Args[0] = ""
+	}
+	a, err := l.c.force(ctx, l.key, cl, l.kind.Family())
 	return a.Yes(), err
 }
 

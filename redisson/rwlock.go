@@ -54,10 +54,6 @@ func (r readWrite) exit(ho *holder, heir string, kept time.Duration) call {
 	return call{Script: rwRelease, Keys: ho.keys[:], Args: []any{ho.id, suffixBase(ho.name()), message(ho.kind), r.channel(ho), heir, millis(kept)}}
 }
 
-func (readWrite) force(name string, kind lock.Kind) call {
-	return call{Script: rwForce, Keys: []string{name}, Args: []any{kind.String(), message(kind), rwChannel(name)}}
-}
-
 func (readWrite) channel(ho *holder) string { return rwChannel(ho.name()) }
 
 // message is what is published at the end of a side: "1" wakes all waiters of a process, "0" one.

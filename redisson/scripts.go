@@ -24,19 +24,17 @@ var (
 	lockAcquire = taking("b67c55bb74929a7948ead298cddf5f4b13d44878", "token", "lock_acquire")
 	lockUpdate  = load("0dbdbaa45691b732db9b454a3cb10a5ca420fa4a", "token", "lock_update")
 	lockRelease = load("00e09e471c7b09f76759656adc53fe812bf4e0c5", "lock_release")
-	lockForce   = listing("2ec5c2169151af45e1de20fbfe221d79fa27503d", "force_prelude", "lock_force")
+	lockForce   = listing("6955e970601a61034df2d0504c48c093b5e224b3", "force_prelude", "now", "fair_prelude", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 
 	fairAcquire = lists(taking("0fd25b501f446dcfc4bf243ff84a91f8caaa8bda", "now", "fair_prelude", "fair_acquire"))
 	fairRelease = load("a5475e5b4a6215b8bcde125a548b365a10f2fd28", "now", "fair_prelude", "fair_release")
 	fairOwn     = listing("82306d3f91ba54061f26ccdf8bbe49e7af64e5ed", "now", "fair_prelude", "fair_own")
-	fairForce   = listing("2cc2e262126c5487e89a8e9e326a8cfc5073bdaa", "force_prelude", "now", "fair_prelude", "fair_force")
 
 	readAcquire  = taking("380d6b5bbb11bc4e68ccd745179b79707da7a127", "read_acquire")
 	writeAcquire = taking("514f08d46302dcc3300876055a60fcc530151e7b", "write_acquire")
 	rwUpdate     = load("c8291d70cf0f627efc63e6ff99abc6c387fc1de9", "rw_update")
 	rwRelease    = load("17292626b12523ee8abb3a466fbadcc131e51ef6", "rw_release")
-	rwForce      = listing("00294e5bc3b4fea05df3841641b47dbf3e98e3fc", "force_prelude", "rw_force")
 
 	permitAcquire = taking("eb40a7009c5afc9532ae053e80bac0ebc67abf16", "now", "permit_prelude", "permit_acquire")
 	permitUpdate  = load("ecbbe72d3b78bc7113c2767601ce7e40066711c8", "now", "permit_prelude", "permit_update")
