@@ -127,22 +127,13 @@ func TestDeadProcessCostsOnePatience(t *testing.T) {
 	h := acquire(t.Context(), t, living, fair)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var all sync.WaitGroup
+	var all, alive sync.WaitGroup
 	for i := range 18 {
-		all.Go(func() {
-			c := dead
-			if i%6 == 5 {
-				c = living
-			}
-			h, err := c.Acquire(ctx, fair)
-			switch {
-			case c == dead:
-			case err != nil:
-				t.Error(err)
-			default:
-				release(t, h)
-			}
-		})
+		if i%6 == 5 {
+			alive.Go(func() { release(t, acquire(ctx, t, living, fair)) })
+		} else {
+			all.Go(func() { _, _ = dead.Acquire(ctx, fair) })
+		}
 		expectQueue(t, rdb, int64(i+1))
 	}
 	order := rdb.LRange(t.Context(), queueKey, 0, -1).Val()
@@ -159,6 +150,7 @@ func TestDeadProcessCostsOnePatience(t *testing.T) {
 	if took := time.Since(start); took > patience*3/2 {
 		t.Errorf("18 waiters, of which 15 are dead: %v, want one patience", took)
 	}
+	alive.Wait()
 	cancel()
 	p.Thaw()
 	all.Wait()
