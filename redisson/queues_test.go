@@ -130,7 +130,13 @@ func TestDeadProcessCostsOnePatience(t *testing.T) {
 	var all, alive sync.WaitGroup
 	for i := range 18 {
 		if i%6 == 5 {
-			alive.Go(func() { release(t, acquire(ctx, t, living, fair)) })
+			alive.Go(func() {
+				if h, err := living.Acquire(ctx, fair); err != nil {
+					t.Error(err)
+				} else if err := h.Release(ctx); err != nil {
+					t.Error(err)
+				}
+			})
 		} else {
 			all.Go(func() { _, _ = dead.Acquire(ctx, fair) })
 		}
