@@ -135,7 +135,7 @@ func TestLatchSetAgainAtOnce(t *testing.T) {
 			waiters = append(waiters, awaitAsync(clients[i%2].CountDownLatch("l")))
 		}
 		eventually(t, "both subscribe", func() bool { return rdb.PubSubNumSub(ctx, channel).Val()[channel] == 2 })
-		time.Sleep(50 * time.Millisecond) // all stand in line
+		time.Sleep(300 * time.Millisecond) // all listen
 		check(t, l.CountDown(ctx))
 		must(t, true)(l.TrySetCount(ctx, 1))
 		for _, w := range waiters {

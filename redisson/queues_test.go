@@ -196,8 +196,11 @@ func TestJoinBehindMany(t *testing.T) {
 		return time.Duration(usec) * time.Microsecond / time.Duration(calls)
 	}
 	var few, many []time.Duration
-	for range 3 {
+	for len(few) < 10 { // other programs can only make it slower
 		few, many = append(few, cost(10)), append(many, cost(10_000))
+		if len(few) > 1 && slices.Min(many) <= slices.Min(few)*3/2 {
+			break
+		}
 	}
 	t.Logf("behind 10: %v, behind 10,000: %v", few, many)
 	if slices.Min(many) > slices.Min(few)*3/2 {
