@@ -25,6 +25,13 @@ func follow(t *testing.T, replica, master *redistest.Server) {
 	})
 }
 
+// reach waits until a replica has so many keys.
+func reach(t *testing.T, replica *redistest.Server, keys int64) {
+	t.Helper()
+	rdb := replica.Client(t)
+	eventually(t, "the writes reach the replica", func() bool { return rdb.DBSize(t.Context()).Val() == keys })
+}
+
 // fill has go-redis make n connections, so that its pool has as many.
 func fill(t *testing.T, rdb *redis.Client, n int) {
 	t.Helper()
@@ -57,7 +64,7 @@ func TestDemotedMasterKeepsItsConnections(t *testing.T) {
 	fill(t, rdb, connections)
 	l := newLocker(t, rdb, setnxlock.Watchdog(2*time.Second))
 	h := acquire(t, l, lock.Request{Key: "k"})
-	<-time.After(100 * time.Millisecond) // for the write to reach the replica
+	reach(t, after, 1)
 	if err := after.Client(t).Do(t.Context(), "replicaof", "no", "one").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +92,7 @@ func TestDemotedMasterKnowsOldThings(t *testing.T) {
 	fill(t, rdb, 10)
 	l := newLocker(t, rdb, setnxlock.Watchdog(2*time.Second))
 	renewed, held := acquire(t, l, lock.Request{Key: "renewed"}), acquire(t, l, lock.Request{Key: "held", Lease: time.Minute})
-	<-time.After(100 * time.Millisecond) // for the writes to reach the replica
+	reach(t, after, 2)
 	for _, args := range [][]any{
 		{"replicaof", "127.0.0.1", redistest.FreePort(t)},
 		{"config", "set", "replica-read-only", "no"},
