@@ -78,7 +78,7 @@ func (j *judge) lost(sec *section, err error) {
 	ended := sec.entered + lost.Held + sec.lease/100 + 2*time.Millisecond // or sooner; a RedLock gives away as much for drift
 	switch {
 	case sec.robbed > 0 || j.undone(sec) || slices.ContainsFunc(sec.stay.keys, func(key string) bool { return j.robbed[key] >= sec.entered }) || j.w.sim == nil:
-	case errors.Is(err, redisson.ErrGone):
+	case errors.Is(err, redisson.ErrGone), errors.Is(err, redisson.ErrForced):
 		j.violation("%s was notified that somebody has removed its lock, and nobody has", sec.stay.name)
 	case j.w.options.faults == "none" && (sec.lease == 0 || ended < sec.lasts):
 		j.violation("%s was lost early, after %v: %v", sec.stay.name, lost.Held, err)
