@@ -354,6 +354,8 @@ func fairComeBack(t *testing.T, on setting) {
 		p.gets()
 		w.release(golang, fmt.Sprint(i))
 	}
+	w.eventually("Go listens on its own channel", func() bool { return w.subscribers("latchkey_client:"+w.client.ID()) == 1 })
+	w.pass(200 * time.Millisecond) // it looks at its queues then, before they come back
 	for key, dump := range dumps {
 		must[string](t)(w.rdb.RestoreReplace(t.Context(), key, 0, dump).Result())
 	}
