@@ -24,9 +24,13 @@ func backInTime(t *testing.T, rdb *redis.Client) func() {
 	}
 	return func() {
 		t.Helper()
-		for key, dump := range dumps {
-			check(t, rdb.RestoreReplace(t.Context(), key, 0, dump).Err())
-		}
+		_, err := rdb.TxPipelined(t.Context(), func(p redis.Pipeliner) error { // a client may look at the queue meanwhile
+			for key, dump := range dumps {
+				p.RestoreReplace(t.Context(), key, 0, dump)
+			}
+			return nil
+		})
+		check(t, err)
 	}
 }
 
