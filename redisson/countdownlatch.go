@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -83,3 +84,19 @@ func (l *CountDownLatch) Await(ctx context.Context) error {
 
 // check also refuses a name with a hash tag of its own in a cluster: Redisson's channel for it is in another slot.
 func (l *CountDownLatch) check() error { return l.c.checkName(l.name, latchChannel(l.key)) }
+
+// hearLocked has a waiter for a latch hear when that is opened: it may have been set again by the time that somebody asks.
+func (l *lines) hearLocked(p *place) {
+	if p.line.id.kind == latchLine && p.ear == nil {
+		p.ear = l.subscriber.Receive(p.line.channel)
+	}
+}
+
+// opened reports whether a latch was opened after its waiter began to listen.
+func (p *place) opened() bool {
+	if p.ear == nil {
+		return false
+	}
+	messages, _ := p.ear.Read()
+	return slices.Contains(messages, "0")
+}

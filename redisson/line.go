@@ -1,7 +1,6 @@
 package redisson
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -152,22 +151,6 @@ func (l *lines) next(p *place) (s step) {
 		l.hearLocked(p)
 	}
 	return s
-}
-
-// hearLocked has a waiter for a latch hear when that is opened: it may have been set again by the time that somebody asks.
-func (l *lines) hearLocked(p *place) {
-	if p.line.id.kind == latchLine && p.ear == nil {
-		p.ear = l.subscriber.Receive(p.line.channel)
-	}
-}
-
-// opened reports whether a latch was opened after its waiter began to listen.
-func (p *place) opened() bool {
-	if p.ear == nil {
-		return false
-	}
-	messages, _ := p.ear.Read()
-	return slices.Contains(messages, "0")
 }
 
 // leave gives up a place; the next one becomes the head if this was it. Whether the waiter got what it wanted matters to those

@@ -163,6 +163,7 @@ var simMutants = []mutant{
 		name: "a line loses a waiter",
 		edits: []edit{
 			{"line.go", "\tdefault:\n\t\tp.line.resumeLocked()\n", "\tcase len(slices.Collect(p.line.places.All())) == 1:\n\tdefault:\n\t\tp.line.resumeLocked()\n"},
+			{"line.go", "import (\n", "import (\n\t\"slices\"\n"},
 		},
 		run: "scene=plain", want: "liveness|late|idle",
 	},

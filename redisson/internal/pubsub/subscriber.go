@@ -60,8 +60,8 @@ func (s *Subscriber) Subscribe(channel string) *Subscription {
 	return &Subscription{registry: s.registry, channel: s.registry.subscribe(channel, nil)}
 }
 
-// Receive is Subscribe, and has the messages kept for [Subscription.Read] that are published after this call: others may be on their way. Where the server refuses the channel, others do not suffer from
-// that, and it is tried again once a minute.
+// Receive is Subscribe, and has the messages kept for [Subscription.Read] that are published after this call: older ones may be on their way.
+// Where the server refuses the channel, others do not suffer from that, and it is tried again once a minute.
 func (s *Subscriber) Receive(channel string) *Subscription {
 	m := new(mail)
 	return &Subscription{registry: s.registry, channel: s.registry.subscribe(channel, m), mail: m}

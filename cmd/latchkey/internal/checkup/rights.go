@@ -60,8 +60,8 @@ var questions = map[string][]any{
 	"pubsub|numsub": {hereChannel}, "pubsub|channels": {}, "pubsub|shardchannels": {}, "pubsub|shardnumsub": {hereChannel}, "cluster|slots": {}, "command": {}, "role": {}, "wait": {1, 1},
 }
 
-// standing is a word's name with the key in place of the documented prefix, order:, and a lock's own braces if it has none of its own.
-// For other names ok is false. It may go on behind that if more.
+// standing is a word of a line with a key in place of the documented prefix, order:, in braces where the word has one and the key has none.
+// Names of the word may go on behind that if more is true. A word without the prefix is not ok.
 func standing(word, key string) (name string, more, ok bool) {
 	begin, ok := strings.CutSuffix(word, "order:*")
 	begin, inner, more := strings.Cut(begin, "{")

@@ -148,7 +148,7 @@ func (s *server) replication() {
 		}
 	}
 	if former := s.info["master_replid2"]; strings.Trim(former, "0") != "" {
-		s.report(OK, "failover", "this server was promoted since it started: a loss of then is by that failover, and no eviction", "")
+		s.report(OK, "failover", "this server was promoted since it started: what was lost then, the failover lost, and no eviction", "")
 	}
 	switch {
 	case n == 0:
