@@ -84,6 +84,17 @@ func acquire(ctx context.Context, tb testing.TB, c *redisson.Client, r lock.Requ
 	return h
 }
 
+// acquireSoon is acquire for a client with a short timeout, where the machine may stand still for longer than that.
+func acquireSoon(ctx context.Context, tb testing.TB, c *redisson.Client, r lock.Request) (h lock.Hold) {
+	tb.Helper()
+	eventually(tb, "the lock is had", func() (had bool) {
+		var err error
+		h, err = c.Acquire(ctx, r)
+		return err == nil
+	})
+	return h
+}
+
 // beneath is a context for calls that stay under h after its end.
 func beneath(h lock.Hold) context.Context { return context.WithoutCancel(h.Context()) }
 
