@@ -258,8 +258,17 @@ func (w *world) forget(key string) {
 	w.service.changed()
 }
 
-// lacks returns since when the service does not have what v relies on, or zero. The owner can't know before it is told.
-func (w *world) lacks(v *visit) time.Time { return w.forgotten[leases.EntryOf(v.hold).ID] }
+// lacks returns since when the service does not have what v relies on, or zero: also if a request that came late has brought it back. The owner
+// can't know before it is told.
+func (w *world) lacks(v *visit) time.Time {
+	e := leases.EntryOf(v.hold)
+	w.service.mu.Lock()
+	defer w.service.mu.Unlock()
+	if w.service.find(e) != nil {
+		return time.Time{}
+	}
+	return w.forgotten[e.ID]
+}
 
 func (w *world) leave(key string, v *visit) {
 	w.mu.Lock()
