@@ -67,8 +67,9 @@ func TestReleaseAll(t *testing.T) {
 	for n := range sent.sizes {
 		sizes = append(sizes, n)
 	}
-	sizes = slices.DeleteFunc(sizes, func(n int) bool { return n == 2 }) // the greeting of a new connection
-	if len(sizes) == 0 || len(sizes) > 2 || sizes[0] != len(holds) {     // twice if the server did not know one of the scripts
+	// Others are the greeting of a new connection, and questions about all holds, if the machine stood still until the client began to listen.
+	whole := slices.DeleteFunc(slices.Clone(sizes), func(n int) bool { return n != len(holds) })
+	if len(whole) == 0 || len(whole) > 2 { // twice if the server did not know one of the scripts
 		t.Errorf("pipelines of %v scripts for %d holds, want one", sizes, len(holds))
 	}
 	if got := keys(t, rdb); slices.ContainsFunc(got, func(k string) bool { return !strings.HasPrefix(k, "redisson_lock_token:") }) {
