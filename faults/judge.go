@@ -59,13 +59,10 @@ func (s *sums) add(world string, r *check.Result) {
 	}
 }
 
-// least is the rate of sections a second under which a run proves nothing.
-const least = 100
-
 func (s *sums) rate() float64 { return float64(s.sections) / s.took.Seconds() }
 
-// verdict returns what was broken, or why the run is void.
-func (s *sums) verdict() error {
+// verdict returns what was broken, or why the run is void: at fewer than least sections a second it proves nothing.
+func (s *sums) verdict(least float64) error {
 	var errs []error
 	for _, r := range s.results {
 		for _, v := range r.Violations {
@@ -73,7 +70,7 @@ func (s *sums) verdict() error {
 		}
 	}
 	if s.rate() < least {
-		s.void = append(s.void, fmt.Sprintf("%.0f sections a second are fewer than %d", s.rate(), least))
+		s.void = append(s.void, fmt.Sprintf("%.0f sections a second are fewer than %.0f", s.rate(), least))
 	}
 	if 3*s.waited < s.sections {
 		s.void = append(s.void, fmt.Sprintf("only %d of %d sections waited for another owner", s.waited, s.sections))

@@ -79,14 +79,15 @@ type config struct {
 	only *regexp.Regexp
 	dir  string
 
-	sections int64 // that each world has at least
+	sections int64   // that each world has at least
+	least    float64 // sections a second, below which a run is void
 }
 
 // longSections is how many critical sections the long form has at least.
 const longSections = 300_000
 
 func parse(args []string, stderr io.Writer) (config, error) {
-	c := config{only: regexp.MustCompile("")}
+	c := config{only: regexp.MustCompile(""), least: 100}
 	flags := flag.NewFlagSet("faults", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.BoolVar(&c.long, "long", false, fmt.Sprintf("play on until there were %d critical sections", longSections))

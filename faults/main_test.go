@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A few kinds of fault, with real processes.
+// A few kinds of fault, with real processes. Beside other tests they are not held to a rate.
 func TestLocksSurvive(t *testing.T) {
 	redistest.NeedServers(t)
 	c := config{seed: 1, dir: t.TempDir(), only: regexp.MustCompile("^(holder stopped|request late|server killed, data kept)$")}

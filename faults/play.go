@@ -54,7 +54,7 @@ func playAll(ctx context.Context, c config, worlds []plan, out io.Writer) (*sums
 	wg.Wait()
 	all.took = time.Since(start)
 	err := errors.Join(errs...)
-	return all, errors.Join(err, all.verdict())
+	return all, errors.Join(err, all.verdict(c.least))
 }
 
 // leftOut reports whether a world can't be played because something is not installed, and need not be.
