@@ -197,7 +197,7 @@ func TestTwoHundredPages(t *testing.T) {
 		}
 	}
 	if live != mostStreams || total > 5*seconds || total == 0 {
-		t.Errorf("%d live views, and %d commands in %d s, want %d and %d at most: %s", live, total, seconds, mostStreams, 5*seconds, counts)
+		t.Errorf("%d live views, and %d questions in %d s, want %d and %d at most: %s", live, total, seconds, mostStreams, 5*seconds, counts)
 	}
 }
 

@@ -5,18 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
 
-const (
-	// lookedTogether is how many objects a server looks at in one script, at most: few enough to take it a millisecond or two. It looks at
-	// fewer if they are large.
-	lookedTogether = 100
-	// mostNamed bounds the bytes of their keys.
-	mostNamed = 64 << 10
-)
+// lookedTogether is how many objects a server is asked about at a time, with a script for each: so others are served in between.
+const lookedTogether = 100
 
 // SearchOption changes one thing about a [Client.Objects] or [Client.InspectKeys].
 type SearchOption interface{ apply(*inquiry) }
@@ -31,7 +27,8 @@ type Progress struct {
 	// both are 0 where Redis does not say. Keys is reckoned from the number of steps, so it is nearly right; it is Total in the end, if all
 	// masters have answered.
 	Keys, Total int64
-	// Questions is how many scripts Redis was asked to run, but for those that go through all keys by SCAN.
+	// Questions is how often Redis was asked, but for what goes through all keys by SCAN. The scripts for up to 100 objects travel together and
+	// are one question.
 	Questions int
 }
 
@@ -40,8 +37,7 @@ func OnProgress(f func(Progress)) SearchOption {
 	return searchOption(func(in *inquiry) { in.progress = f })
 }
 
-// InspectKeys is [Client.InspectKey] for many keys, in few questions: Redis looks at up to 100 of them in one script, and at fewer if they
-// have many holders. The objects come in any order. An error comes with an Object with only a Key, or, for all keys at a master that
+// InspectKeys is [Client.InspectKey] for many keys, in few round trips: of up to 100 keys each, and one for the names of clients. The objects come in any order. An error comes with an Object with only a Key, or, for all keys at a master that
 // does not answer, with one without data.
 func (c *Client) InspectKeys(ctx context.Context, keys []string, opts ...SearchOption) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
@@ -99,33 +95,23 @@ func (in *inquiry) advance(keys int64) {
 func (in *inquiry) objects(keys []string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		for _, keys := range pubsub.ByMaster(in.c.topology, keys, func(key string) string { return key }) {
-			for len(keys) > 0 {
-				found, err := in.look(keys[:together(keys)])
-				if err != nil {
-					if !yield(Object{}, err) {
-						return
-					}
-					break
-				}
+			for keys := range slices.Chunk(keys, lookedTogether) {
+				found, err := in.look(keys)
 				for i := range found {
 					if !yield(found[i].Object, found[i].err) {
 						return
 					}
 				}
-				keys = keys[len(found):]
+				if err == nil {
+					continue
+				}
+				if !yield(Object{}, err) {
+					return
+				}
+				break
 			}
 		}
 	}
-}
-
-// together is how many of these keys are looked at together.
-func together(keys []string) (n int) {
-	for size := 0; n < min(len(keys), lookedTogether); n++ {
-		if size += len(keys[n]); size > mostNamed && n > 0 {
-			break
-		}
-	}
-	return n
 }
 
 // looked is what there is at a key, or why that is not known.
@@ -134,49 +120,26 @@ type looked struct {
 	err error
 }
 
-// look looks at some keys of one master: at as many as it looks at together, and at one at least.
+// look looks at some keys of one master. With an error, it has not looked at the rest of them.
 func (in *inquiry) look(keys []string) (found []looked, err error) {
-	a := in.ask(inspectCall(keys[0], keys...))
-	switch {
-	case a.Err != nil && !lasting(a.Err):
-		return nil, a.Err
-	case a.Err != nil: // because of one of them, perhaps
-		a.List = make([]any, len(keys))
-	case len(a.List) == 0 || len(a.List) > len(keys):
-		return nil, errUnreadable
+	calls, objects := make([]call, len(keys)), make([]*Object, len(keys))
+	for i, key := range keys {
+		calls[i] = inspectCall(key)
 	}
-	for i, answer := range a.List {
-		one := looked{Object: Object{Key: keys[i]}}
-		if answer == nil {
-			one.Object, one.err = in.alone(keys[i])
-		} else {
-			one.Object, one.err = readObject(keys[i], answer)
-		}
+	found = make([]looked, 0, len(keys))
+	in.done.Questions++
+	for i, a := range in.c.askAll(in.ctx, calls) {
+		o, err := readObject(keys[i], a)
 		switch {
-		case one.err == nil:
-		case !reply.IsReply(one.err) && !errors.Is(one.err, errUnreadable): // so others would not be answered, either
-			return nil, one.err
+		case err == nil:
+		case !reply.IsReply(err) && !errors.Is(err, errUnreadable): // so others would not be answered, either
+			return found, err
 		default:
-			one.Object, one.err = Object{Key: keys[i]}, fmt.Errorf("redisson: a key could not be looked at: %w", one.err)
+			o, err = Object{Key: keys[i]}, fmt.Errorf("redisson: a key could not be looked at: %w", err)
 		}
-		found = append(found, one)
-	}
-	objects := make([]*Object, len(found))
-	for i := range found {
+		found = append(found, looked{o, err})
 		objects[i] = &found[i].Object
 	}
 	in.who.learn(in, objects...)
 	return found, nil
-}
-
-// alone looks at one key, whose error is its own.
-func (in *inquiry) alone(key string) (Object, error) {
-	a := in.ask(inspectCall(key, key))
-	if a.Err == nil && len(a.List) != 1 {
-		a.Err = errUnreadable
-	}
-	if a.Err != nil {
-		return Object{}, a.Err
-	}
-	return readObject(key, a.List[0])
 }

@@ -42,23 +42,17 @@ func (c *Client) checkKey(key string) error {
 
 func (c *Client) inspect(ctx context.Context, key string) (Object, error) {
 	in := c.newInquiry(ctx, nil)
-	o, err := in.alone(key)
+	o, err := readObject(key, in.ask(inspectCall(key)))
 	if err == nil {
 		in.who.learn(in, &o)
 	}
 	return o, err
 }
 
-// inspectCall asks for all there is at some keys of a master, to which way leads. The keys are not among KEYS, as they have
-// different slots, and neither are those that belong to them, which are looked at as they turn out to matter.
-func inspectCall(way string, keys ...string) call {
-	before := func(name func(string) string) string { return strings.TrimSuffix(name("{}"), "{}") }
-	args := []any{before(fairQueue), before(fairDeadlines), before(tokenKey), before(permitsMark),
-		before(lockChannel), before(rwChannel), before(semaphoreChannel), latchPrefix}
-	for _, key := range keys {
-		args = append(args, key, suffixBase(key))
-	}
-	return call{Script: inspect, Keys: []string{way}, Args: args}
+// inspectCall asks for all there is of an object. What belongs to it is not among KEYS: it is looked at as it turns out to matter.
+func inspectCall(key string) call {
+	return call{Script: inspect, Keys: []string{key}, Args: []any{fairQueue(key), fairDeadlines(key), tokenKey(key), permitsMark(key), suffixBase(key),
+		lockChannel(key), rwChannel(key), semaphoreChannel(key), latchChannel(key)}}
 }
 
 // seen is what an inspection was answered of one object, by its parts.
@@ -78,11 +72,10 @@ type seen struct {
 var errUnreadable = errors.New("redisson: an inspection was answered something else")
 
 // parse takes an answer apart.
-func (s *seen) parse(answer any) error {
+func (s *seen) parse(parts []any) error {
 	var marked string
 	to := []any{&s.ttl, &s.holders, &s.waiting, &s.free, &s.onLock, &s.onRW, &s.onPermits, &s.onEnd,
 		&s.sort, &s.fields, &s.queue, &s.number, &s.token, &marked}
-	parts, _ := answer.([]any)
 	if len(parts) != len(to) {
 		return errUnreadable
 	}
@@ -109,9 +102,12 @@ func assign(to, value any) (ok bool) {
 }
 
 // readObject returns what an inspection was answered of one object.
-func readObject(key string, answer any) (Object, error) {
+func readObject(key string, a answer) (Object, error) {
+	if a.Err != nil {
+		return Object{}, a.Err
+	}
 	var s seen
-	if err := s.parse(answer); err != nil {
+	if err := s.parse(a.List); err != nil {
 		return Object{}, err
 	}
 	o := Object{Key: key, TTL: ttl(s.ttl), QueueLength: s.waiting}

@@ -183,8 +183,8 @@ func expectQuestions(t *testing.T, c *redisson.Client, most, locks int, servers 
 		if n := look(redisson.OnProgress(func(now redisson.Progress) { p = now })); n != locks {
 			t.Errorf("%s: %d locks, want %d", what, n, locks)
 		}
-		if n := asked() - before; n > most || n != p.Questions {
-			t.Errorf("%s: %d questions, want %d at most; it says %d", what, n, most, p.Questions)
+		if n := asked() - before; p.Questions > most || n > p.Questions+locks {
+			t.Errorf("%s: %d questions and %d commands for %d locks, want %d questions at most", what, p.Questions, n, locks, most)
 		}
 		if p.Keys != int64(locks) || p.Total != int64(locks) {
 			t.Errorf("%s: %+v", what, p)
@@ -215,7 +215,7 @@ func scans(tb testing.TB, s *redistest.Server) (n int) {
 	return commandCalls(tb, s.Client(tb))["scan"]
 }
 
-// Large locks are looked at one at a time, so that none of them keeps Redis from others for long.
+// Each object is looked at by itself, and a part of a large one, so that none of them keeps Redis from others for long.
 func TestLargeObjectsAreShort(t *testing.T) {
 	s := redistest.Start(t)
 	rdb, ctx := s.Client(t), t.Context()
@@ -223,10 +223,9 @@ func TestLargeObjectsAreShort(t *testing.T) {
 	c := newClient(t, s)
 	objects(t, c, "") // loads the scripts
 	var got []redisson.Object
-	var p redisson.Progress
 	slow := redistest.Slow(t, func() {
 		got = got[:0]
-		for o, err := range c.Objects(ctx, "", redisson.OnProgress(func(now redisson.Progress) { p = now })) {
+		for o, err := range c.Objects(ctx, "") {
 			check(t, err)
 			got = append(got, o)
 		}
@@ -234,16 +233,10 @@ func TestLargeObjectsAreShort(t *testing.T) {
 	if expectObjects(t, got, slices.Collect(maps.Keys(want))...); len(slow) > 0 {
 		t.Errorf("%d commands were slow: %.2000q", len(slow), slow)
 	}
-	parts := 0
 	for _, o := range got {
 		if n := want[o.Key]; len(o.Holders)+len(o.Queue) < n || o.HolderCount+o.QueueLength < int64(n) {
 			t.Errorf("%s has %d holders and %d waiters, want %d", o.Key, len(o.Holders), len(o.Queue), n)
 		}
-		parts += len(o.Holders) + len(o.Queue)
-	}
-	t.Logf("%d objects with %d holders and waiters: %+v", len(got), parts, p)
-	if most := 3000; parts > p.Questions*most {
-		t.Errorf("%d holders and waiters in %d questions", parts, p.Questions)
 	}
 }
 

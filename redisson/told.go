@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -193,13 +194,24 @@ func (c *Client) tell(ctx context.Context, key string, holders []toldOf) {
 	c.askEach(ctx, calls)
 }
 
-// askEach asks many questions in few round trips to each master. What fails is asked once more by itself, which repeats it for as long as
-// there is time.
+// askEach asks many questions in few round trips to each master.
 func (c *Client) askEach(ctx context.Context, calls []call) {
 	for _, part := range pubsub.ByMaster(c.topology, calls, func(cl call) string { return cl.Keys[0] }) {
-		for i, a := range c.road.AskTogether(ctx, time.Now().Add(c.timeout), part) {
+		for range c.askAll(ctx, part) { //nolint:revive // what can't be asked is over
+		}
+	}
+}
+
+// askAll asks one master many questions in few round trips. What fails is asked once more by itself when it is its turn, which repeats it for as
+// long as there is time.
+func (c *Client) askAll(ctx context.Context, calls []call) iter.Seq2[int, answer] {
+	return func(yield func(int, answer) bool) {
+		for i, a := range c.road.AskTogether(ctx, time.Now().Add(c.timeout), calls) {
 			if a.Err != nil && !lasting(a.Err) {
-				c.query(ctx, part[i])
+				a = c.query(ctx, calls[i])
+			}
+			if !yield(i, a) {
+				return
 			}
 		}
 	}
