@@ -9,52 +9,33 @@ import (
 
 // text is a type as package reflect writes it; paths are those of all packages, as in the arguments of a generic type.
 func text(t types.Type, paths bool) string {
-	var b strings.Builder
-	write(&b, t, paths)
-	return b.String()
-}
-
-func write(b *strings.Builder, t types.Type, paths bool) {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
-		b.WriteString(qualifier(t.Obj().Pkg(), paths) + nameOf(t))
+		return qualifier(t.Obj().Pkg(), paths) + nameOf(t)
 	case *types.Pointer:
-		b.WriteString("*")
-		write(b, t.Elem(), paths)
+		return "*" + text(t.Elem(), paths)
 	case *types.Slice:
-		b.WriteString("[]")
-		write(b, t.Elem(), paths)
+		return "[]" + text(t.Elem(), paths)
 	case *types.Array:
-		fmt.Fprintf(b, "[%d]", t.Len())
-		write(b, t.Elem(), paths)
+		return fmt.Sprintf("[%d]%s", t.Len(), text(t.Elem(), paths))
 	case *types.Map:
-		b.WriteString("map[")
-		write(b, t.Key(), paths)
-		b.WriteString("]")
-		write(b, t.Elem(), paths)
+		return "map[" + text(t.Key(), paths) + "]" + text(t.Elem(), paths)
 	case *types.Chan:
-		b.WriteString(map[types.ChanDir]string{types.SendRecv: "chan ", types.SendOnly: "chan<- ", types.RecvOnly: "<-chan "}[t.Dir()])
-		inner, ok := types.Unalias(t.Elem()).(*types.Chan)
-		if ok = ok && t.Dir() == types.SendRecv && inner.Dir() == types.RecvOnly; ok {
-			b.WriteString("(")
+		elem := text(t.Elem(), paths)
+		if inner, ok := types.Unalias(t.Elem()).(*types.Chan); ok && t.Dir() == types.SendRecv && inner.Dir() == types.RecvOnly {
+			elem = "(" + elem + ")"
 		}
-		if write(b, t.Elem(), paths); ok {
-			b.WriteString(")")
-		}
+		return map[types.ChanDir]string{types.SendRecv: "chan ", types.SendOnly: "chan<- ", types.RecvOnly: "<-chan "}[t.Dir()] + elem
 	case *types.Signature:
-		b.WriteString("func")
-		writeSignature(b, t, paths)
+		return "func" + signature(t, paths)
 	case *types.Struct:
-		writeStruct(b, t, paths)
+		return structText(t, paths)
 	case *types.Interface:
-		writeInterface(b, t, paths)
-	default:
-		if basic, ok := t.(*types.Basic); ok {
-			b.WriteString(basics[basic.Kind()].String())
-		} else {
-			b.WriteString("interface {}")
-		}
+		return interfaceText(t, paths)
+	case *types.Basic:
+		return basics[t.Kind()].String()
 	}
+	return "interface {}"
 }
 
 func qualifier(pkg *types.Package, paths bool) string {
@@ -79,77 +60,58 @@ func nameOf(t *types.Named) string {
 	return t.Obj().Name() + "[" + strings.Join(args, ",") + "]"
 }
 
-func writeSignature(b *strings.Builder, t *types.Signature, paths bool) {
-	b.WriteString("(")
-	for i := range t.Params().Len() {
-		if i > 0 {
-			b.WriteString(", ")
+func signature(t *types.Signature, paths bool) string {
+	list := func(of *types.Tuple) (all []string) {
+		for v := range of.Variables() {
+			all = append(all, text(v.Type(), paths))
 		}
-		p := t.Params().At(i).Type()
-		if t.Variadic() && i == t.Params().Len()-1 {
-			b.WriteString("...")
-			p = p.Underlying().(*types.Slice).Elem()
-		}
-		write(b, p, paths)
+		return all
 	}
-	b.WriteString(")")
-	n := t.Results().Len()
-	if n == 0 {
-		return
+	params, results := list(t.Params()), list(t.Results())
+	if t.Variadic() {
+		last := &params[len(params)-1]
+		*last = "..." + strings.TrimPrefix(*last, "[]")
 	}
-	b.WriteString(" ")
-	if n > 1 {
-		b.WriteString("(")
+	s := "(" + strings.Join(params, ", ") + ")"
+	switch len(results) {
+	case 0:
+		return s
+	case 1:
+		return s + " " + results[0]
 	}
-	for i := range n {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		write(b, t.Results().At(i).Type(), paths)
-	}
-	if n > 1 {
-		b.WriteString(")")
-	}
+	return s + " (" + strings.Join(results, ", ") + ")"
 }
 
-func writeStruct(b *strings.Builder, t *types.Struct, paths bool) {
-	b.WriteString("struct {")
+func structText(t *types.Struct, paths bool) string {
+	var parts []string
 	for i := range t.NumFields() {
-		if i > 0 {
-			b.WriteString(";")
+		part := text(t.Field(i).Type(), paths)
+		if !t.Field(i).Embedded() {
+			part = t.Field(i).Name() + " " + part
 		}
-		f := t.Field(i)
-		b.WriteString(" ")
-		if !f.Embedded() {
-			b.WriteString(f.Name() + " ")
-		}
-		write(b, f.Type(), paths)
 		if tag := t.Tag(i); tag != "" {
-			b.WriteString(" " + strconv.Quote(tag))
+			part += " " + strconv.Quote(tag)
 		}
+		parts = append(parts, part)
 	}
-	if t.NumFields() > 0 {
-		b.WriteString(" ")
-	}
-	b.WriteString("}")
+	return braced("struct", parts)
 }
 
-func writeInterface(b *strings.Builder, t *types.Interface, paths bool) {
-	b.WriteString("interface {")
-	for i := range t.NumMethods() {
-		if i > 0 {
-			b.WriteString(";")
-		}
-		m := t.Method(i)
-		b.WriteString(" ")
+func interfaceText(t *types.Interface, paths bool) string {
+	var parts []string
+	for m := range t.Methods() {
+		part := m.Name() + signature(m.Signature(), paths)
 		if !m.Exported() {
-			b.WriteString(qualifier(m.Pkg(), paths))
+			part = qualifier(m.Pkg(), paths) + part
 		}
-		b.WriteString(m.Name())
-		writeSignature(b, m.Signature(), paths)
+		parts = append(parts, part)
 	}
-	if t.NumMethods() > 0 {
-		b.WriteString(" ")
+	return braced("interface", parts)
+}
+
+func braced(word string, parts []string) string {
+	if len(parts) == 0 {
+		return word + " {}"
 	}
-	b.WriteString("}")
+	return word + " { " + strings.Join(parts, "; ") + " }"
 }
