@@ -178,12 +178,7 @@ func (c *conn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
 // LocalAddr implements [net.Conn].
-func (c *conn) LocalAddr() net.Addr { return addr{} }
+func (c *conn) LocalAddr() net.Addr { return &net.UnixAddr{Name: "sim", Net: "sim"} }
 
 // RemoteAddr implements [net.Conn].
-func (c *conn) RemoteAddr() net.Addr { return addr{} }
-
-type addr struct{}
-
-func (addr) Network() string { return "sim" }
-func (addr) String() string  { return "sim" }
+func (c *conn) RemoteAddr() net.Addr { return c.LocalAddr() }

@@ -123,11 +123,18 @@ func below(r *rand.Rand, d time.Duration) time.Duration {
 	return time.Duration(r.Int64N(max(int64(d), 1)))
 }
 
-// window is a time in which the server hears nobody, or does not hear one of the clients.
+// window is a time in which the server does not hear one of the clients, or one of the below.
 type window struct {
-	client   int // -1 is all
+	client   int
 	from, to time.Duration
 }
+
+const (
+	everybody = -1 - iota // is not heard
+	replicas              // are too few for a write
+)
+
+func (w window) open(now time.Duration) bool { return w.from <= now && now < w.to }
 
 // plan draws the faults that strike at a time, and not a message.
 func (n *Network) plan() {
@@ -145,13 +152,12 @@ func (n *Network) plan() {
 		behind := below(r, f.BackMost)
 		n.happenAt(at, &outcome{}, func() { n.after(behind, &outcome{}, n.failOver(f.Past(n.Server()))) })
 	})
-	each(f.Away, func(at time.Duration) { n.away = append(n.away, window{-1, at, at + below(r, f.AwayMost)}) })
-	each(f.Silence, func(at time.Duration) {
-		n.windows = append(n.windows, window{-1, at, at + below(r, f.WindowMost)})
-	})
-	each(f.Partition, func(at time.Duration) {
-		n.windows = append(n.windows, window{r.IntN(max(f.Clients, 1)), at, at + below(r, f.WindowMost)})
-	})
+	open := func(client int, at, most time.Duration) {
+		n.windows = append(n.windows, window{client, at, at + below(r, most)})
+	}
+	each(f.Away, func(at time.Duration) { open(replicas, at, f.AwayMost) })
+	each(f.Silence, func(at time.Duration) { open(everybody, at, f.WindowMost) })
+	each(f.Partition, func(at time.Duration) { open(r.IntN(max(f.Clients, 1)), at, f.WindowMost) })
 }
 
 func (n *Network) flush() {
@@ -197,7 +203,7 @@ func (n *Network) instead(m *message, p *peer, args []string) (answer string) {
 		if answer = n.replica.run(p, args); strings.Contains(answer, readOnly) { // a script says where it met that; with Redis it does not
 			answer = "-" + readOnly + "\r\n"
 		}
-	case strings.HasPrefix(args[0], "eval") && slices.ContainsFunc(n.away, func(w window) bool { return w.from <= now && now < w.to }):
+	case strings.HasPrefix(args[0], "eval") && slices.ContainsFunc(n.windows, func(w window) bool { return w.client == replicas && w.open(now) }):
 		n.Reach("refused by a server that is not ready")
 		answer = "-NOREPLICAS Not enough good replicas to write.\r\n"
 	}
@@ -206,7 +212,7 @@ func (n *Network) instead(m *message, p *peer, args []string) (answer string) {
 
 // held returns how long to wait before looking again whether the server hears a client; 0 is that it does.
 func (n *Network) held(client int) time.Duration {
-	return n.unreachable("request held back", func(w window) bool { return w.client == client || w.client < 0 })
+	return n.unreachable("request held back", func(w window) bool { return w.client == client || w.client == everybody })
 }
 
 // partitioned is held for what a client is to hear.
@@ -220,7 +226,7 @@ const lookAgain = 250 * time.Millisecond
 func (n *Network) unreachable(what string, concerns func(window) bool) (longest time.Duration) {
 	now := n.Since()
 	for _, w := range n.windows {
-		if w.from <= now && now < w.to && concerns(w) {
+		if w.open(now) && concerns(w) {
 			longest = max(longest, min(w.to-now, lookAgain))
 		}
 	}

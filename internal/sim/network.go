@@ -63,7 +63,6 @@ type Network struct {
 	said    map[string]int             // how often a client has said something
 	faults  Faults
 	windows []window
-	away    []window
 	back    atomic.Int64
 	closed  bool
 }
@@ -122,7 +121,7 @@ func (n *Network) Dialer(client int) func(ctx context.Context, network, addr str
 func (n *Network) Heal() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.faults, n.windows, n.away = Faults{}, nil, nil
+	n.faults, n.windows = Faults{}, nil
 }
 
 // Server is the server, to look at. Looking takes no virtual time.

@@ -3,8 +3,8 @@ package sim
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -96,22 +96,14 @@ func parse(b []byte) (args []string, size int) {
 
 // push encodes what a subscriber is sent.
 func push(kind, channel string, last any) string {
-	var b strings.Builder
-	b.WriteString("*3\r\n")
-	bulk(&b, kind)
-	bulk(&b, channel)
-	switch last := last.(type) {
-	case int:
-		b.WriteString(":" + strconv.Itoa(last) + "\r\n")
-	case string:
-		bulk(&b, last)
+	end := fmt.Sprintf(":%d\r\n", last)
+	if text, ok := last.(string); ok {
+		end = bulk(text)
 	}
-	return b.String()
+	return "*3\r\n" + bulk(kind) + bulk(channel) + end
 }
 
-func bulk(b *strings.Builder, s string) {
-	b.WriteString("$" + strconv.Itoa(len(s)) + "\r\n" + s + "\r\n")
-}
+func bulk(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }
 
 // readOnly is what a replica says to a write.
 const readOnly = "READONLY You can't write against a read only replica."
