@@ -15,8 +15,8 @@ import (
 )
 
 // Name has a client say who it is, for those who look at its locks: see [Identity] and [Client.Inspect]. While it holds or waits for
-// something, and for about a second longer, it keeps a key of its own in Redis, latchkey_client:<id>, which it renews every third of the
-// watchdog's timeout, and which ends with that timeout when the process dies. Permits that [PermitExpirableSemaphore.Acquire] and
+// something, it keeps a key of its own in Redis, latchkey_client:<id>, which it renews every third of the watchdog's timeout, and which ends with
+// that timeout, or when the client is closed. Permits that [PermitExpirableSemaphore.Acquire] and
 // [Semaphore.Acquire] have taken do not count, as the client does not know whether they were given back. The name must be UTF-8, of
 // 1 to 512 bytes; a pod's name or a service's is a good one. By default, no client says anything, and asks Redis nothing for it.
 func Name(name string) Option {
@@ -55,15 +55,11 @@ func newCard(name string) string {
 
 // badge is the key with which a client says who it is. The mutex of claims guards it.
 type badge struct {
-	entry            // when to renew it, or to take it back
+	entry            // when to renew it
 	key, text string // no text: the client has no name
 	shown     bool
-	waiting   int     // calls that wait
-	idle      instant // since when there is nothing to show it for, if that is so
+	waiting   int // calls that wait
 }
-
-// badgeIdle is how long the badge is shown for nothing: a client that takes a lock again and again does not show it as often.
-const badgeIdle = time.Second
 
 // showLocked has the badge shown now, if it is not.
 func (s *claims) showLocked() {
@@ -71,19 +67,6 @@ func (s *claims) showLocked() {
 		s.schedule.set(&s.badge.entry, &s.badge, soon())
 	}
 }
-
-// hideLocked has the badge taken back soon if there is nothing any more to show it for.
-func (s *claims) hideLocked() {
-	if s.badge.index == 0 || !s.idleLocked() {
-		return
-	}
-	s.badge.idle = present()
-	if at := s.badge.idle.add(badgeIdle); at < s.badge.due {
-		s.schedule.set(&s.badge.entry, &s.badge, at)
-	}
-}
-
-func (s *claims) idleLocked() bool { return len(s.byLock)+s.badge.waiting == 0 }
 
 // waits notes that so many more calls wait.
 func (s *claims) waits(more int) {
@@ -94,27 +77,19 @@ func (s *claims) waits(more int) {
 	defer s.unlock()
 	s.badge.waiting += more
 	s.showLocked()
-	s.hideLocked()
 }
 
-// badgeLocked returns what is to be done about the badge when that is due. Who had nothing but a lock for a moment does not show it.
+// badgeLocked returns what is to be done about the badge when that is due. Who had nothing but a lock for a moment does not show it, and what is
+// shown ends by itself.
 func (s *claims) badgeLocked(now instant) (todo []task) {
-	b, next := &s.badge, now.add(s.timeout/3)
-	text := b.text
-	if s.idleLocked() {
-		text, next = "", 0
-		switch end := b.idle.add(badgeIdle); {
-		case !b.shown:
-			s.schedule.set(&b.entry, b, 0)
-			return nil
-		case now < end:
-			s.schedule.set(&b.entry, b, end)
-			return nil
-		}
+	b := &s.badge
+	if len(s.byLock)+b.waiting == 0 {
+		s.schedule.set(&b.entry, b, 0)
+		return nil
 	}
-	s.schedule.set(&b.entry, b, next)
-	b.shown = text != ""
-	return []task{{of: b, call: call{Script: clientShow, Keys: []string{b.key}, Args: []any{text, millis(s.timeout)}}}}
+	s.schedule.set(&b.entry, b, now.add(s.timeout/3))
+	b.shown = true
+	return []task{{of: b, call: call{Script: clientShow, Keys: []string{b.key}, Args: []any{b.text, millis(s.timeout)}}}}
 }
 
 // shownLocked notes an answer about the badge.

@@ -107,6 +107,8 @@ type redSection struct {
 	holder atomic.Pointer[context.Context]
 	count  atomic.Int64 // read and written in two steps
 
+	silences atomic.Int64
+
 	mu       sync.Mutex
 	waits    []time.Duration
 	counted  int64
@@ -119,6 +121,10 @@ func (s *redSection) cycle(l *redisson.RedLock) {
 	lease := time.Duration(rand.IntN(2)) * redLease // 0 or redLease
 	start := time.Now()
 	held, ok, err := l.TryLock(context.Background(), redWait, lease)
+	for err != nil && time.Since(start) < redWait { // the machine stood still for as long as a call waits for an answer
+		s.silences.Add(1)
+		held, ok, err = l.TryLock(context.Background(), redWait, lease)
+	}
 	waited := time.Since(start)
 	if !ok || err != nil {
 		s.t.Errorf("TryLock = %v, %v after %v", ok, err, waited)
@@ -171,7 +177,7 @@ func (s *redSection) report(cycles, kills int, took time.Duration) {
 	if s.overlaps != 0 || s.count.Load() != s.counted {
 		s.t.Errorf("%d times two holders; counter = %d after %d increments", s.overlaps, s.count.Load(), s.counted)
 	}
-	if n != cycles {
-		s.t.Errorf("%d of %d cycles succeeded", n, cycles)
+	if silences := s.silences.Load(); n != cycles || silences > int64(cycles)/20 {
+		s.t.Errorf("%d of %d cycles succeeded, and %d calls had no answer", n, cycles, silences)
 	}
 }
