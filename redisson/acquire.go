@@ -141,10 +141,6 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 	if r.Wait > 0 {
 		ho.patience = min(r.Wait+timeToLeave, c.fairWait)
 	}
-	if ho.queues {
-		c.claims.stand(ho)
-		defer c.claims.leave(ho)
-	}
 	h.prepare(ctx, c, ho, r)
 	ho.first[0] = h
 	ho.holds, ho.asked = ho.first[:], cmp.Or(h.lease, c.claims.timeout)

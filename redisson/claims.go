@@ -33,7 +33,7 @@ type claims struct {
 	ended    []ending              // by the present transition
 	ears     ears
 	badge    badge
-	queues   queues
+	queues   map[string]instant // fair locks in whose queue somebody may have stood, and when last
 
 	// While the client is being closed.
 	closed  error         // why no lock is taken any more
@@ -59,7 +59,7 @@ var errTooLate = errors.New("redisson: Redis took longer to answer than the leas
 
 func newClaims(timeout, grace time.Duration) *claims {
 	return &claims{timeout: timeout, grace: grace, origin: time.Now(), alarm: time.NewTimer(forever), byLock: map[lockID]*holder{},
-		changing: map[*holder]*changing{}, ears: ears{after: min(listenAfter, timeout/61)}}
+		changing: map[*holder]*changing{}, queues: map[string]instant{}, ears: ears{after: min(listenAfter, timeout/61)}}
 }
 
 func (ho *holder) lockID() lockID { return lockID{ho.name(), ho.kind.Family()} }
@@ -355,7 +355,6 @@ func (s *claims) unlinkLocked(ho *holder) {
 		ho.newer.next = ho.next
 	case s.byLock[id] == ho && ho.next == nil:
 		delete(s.byLock, id)
-		s.hideLocked()
 	case s.byLock[id] == ho:
 		s.byLock[id] = ho.next
 	}

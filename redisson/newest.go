@@ -36,12 +36,11 @@ func (c *Client) Replace(ctx context.Context, r lock.Request) (newest context.Co
 	if err := c.announce(ctx, name, r.Wait); err != nil {
 		return nil, nil, err
 	}
-	newest, end := context.WithCancelCause(ctx)
-	t := &turn{name: name, end: end}
-	if c.turns.begin(t) {
-		c.background(func() { c.watchTurns(t.place) })
-	}
-	return newest, func() { c.turns.leave(t) }, nil
+	t := &turn{name: name}
+	t.ctx, t.end = context.WithCancelCause(ctx)
+	c.turns.begin(t)
+	c.background(func() { c.watchTurn(t) })
+	return t.ctx, func() { c.turns.leave(t, context.Canceled) }, nil
 }
 
 // announce has Redis note this client as the one that the newest call at a lock is of.
@@ -57,104 +56,56 @@ func (c *Client) announce(ctx context.Context, name string, wait time.Duration) 
 // call of a client that is, the client knows.
 type turns struct {
 	mu     sync.Mutex
-	places map[string]*turnPlace
-}
-
-// turnPlace is where the newest call at one lock is. A goroutine watches it as long as there is one. The mutex of turns guards it.
-type turnPlace struct {
-	name   string
-	newest *turn         // nil once it has left or was replaced by another client; then the place is not used again
-	wake   chan struct{} // receives when newest has changed
+	newest map[string]*turn
 }
 
 // turn is a call that was announced.
 type turn struct {
-	name  string
-	end   context.CancelCauseFunc
-	place *turnPlace // set by begin
+	name string
+	ctx  context.Context
+	end  context.CancelCauseFunc
 }
 
-// begin makes t the newest call at its lock, once Redis has answered that it is announced, and ends the turn of the one before. It
-// reports whether the place is a new one, which nobody watches.
-func (ts *turns) begin(t *turn) (unwatched bool) {
+// begin makes t the newest call at its lock, once Redis has answered that it is announced, and ends the turn of the one before. The end of
+// a context can run foreign code, so it comes after the mutex here and elsewhere.
+func (ts *turns) begin(t *turn) {
 	ts.mu.Lock()
-	p := ts.places[t.name]
-	if unwatched = p == nil; unwatched {
-		p = &turnPlace{name: t.name, wake: make(chan struct{}, 1)}
-		if ts.places == nil {
-			ts.places = map[string]*turnPlace{}
-		}
-		ts.places[t.name] = p
+	if ts.newest == nil {
+		ts.newest = map[string]*turn{}
 	}
-	older := p.newest
-	p.newest, t.place = t, p
-	p.wakeWatcher()
+	older := ts.newest[t.name]
+	ts.newest[t.name] = t
 	ts.mu.Unlock()
 	if older != nil {
 		older.end(lock.ErrReplaced)
 	}
-	return unwatched
 }
 
-// leave ends t. The end of a context can run foreign code, so it comes after the mutex here and elsewhere.
-func (ts *turns) leave(t *turn) {
-	ts.vacate(t)
-	t.end(context.Canceled)
-}
-
-// replaced ends t if it is still the newest of this client: one of another client has come.
-func (ts *turns) replaced(t *turn) {
-	if ts.vacate(t) {
-		t.end(lock.ErrReplaced)
-	}
-}
-
-// vacate gives up the place of t if t is still the newest call there, and reports whether it was.
-func (ts *turns) vacate(t *turn) bool {
+// leave ends t, unless it has ended.
+func (ts *turns) leave(t *turn, why error) {
 	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if t.place.newest != t {
-		return false
+	if ts.newest[t.name] == t {
+		delete(ts.newest, t.name)
 	}
-	t.place.newest = nil
-	delete(ts.places, t.name)
-	t.place.wakeWatcher()
-	return true
+	ts.mu.Unlock()
+	t.end(why)
 }
 
-func (ts *turns) newest(p *turnPlace) *turn {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	return p.newest
-}
-
-func (p *turnPlace) wakeWatcher() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
-}
-
-// watchTurns finds out when a call of another client comes to a place, until that is given up. The order of a round matters. The
-// state of the channel is noted before Redis is asked, so that no message is missed. The turn is noted before that, too: the answer
-// is about those only that Redis knew of when it was asked. The first round leaves it to the confirmation of the subscription to
-// ask, because messages before it are lost.
-func (c *Client) watchTurns(p *turnPlace) {
-	messages := c.subscriber.Subscribe(newestName(p.name))
+// watchTurn ends t when a call of another client comes. The state of the channel is noted before Redis is asked, so that no message is missed.
+// The first round leaves it to the confirmation of the subscription to ask, because messages before it are lost.
+func (c *Client) watchTurn(t *turn) {
+	messages := c.subscriber.Subscribe(newestName(t.name))
 	defer messages.Close()
 	for first := true; ; first = false {
 		changed, live := messages.Changed()
-		t := c.turns.newest(p)
-		if t == nil {
-			return
-		}
 		pause := pollInterval
 		if (live || !first) && c.stillNewest(t) && live {
 			pause = c.claims.timeout / 3
 		}
 		select {
 		case <-changed:
-		case <-p.wake:
+		case <-t.ctx.Done():
+			return
 		case <-time.After(pause):
 		case <-c.ctx.Done():
 			return
@@ -165,9 +116,9 @@ func (c *Client) watchTurns(p *turnPlace) {
 // stillNewest asks whether a call of this client is still the newest at the lock of t, and ends t if it is not. It reports whether
 // Redis has said that it is.
 func (c *Client) stillNewest(t *turn) bool {
-	a := c.query(c.ctx, call{Script: newestLook, Keys: []string{newestName(t.name)}, Args: []any{c.id, millis(c.receiptLife())}})
+	a := c.query(t.ctx, call{Script: newestLook, Keys: []string{newestName(t.name)}, Args: []any{c.id, millis(c.receiptLife())}})
 	if a.Err == nil && a.Values[0] == 0 {
-		c.turns.replaced(t)
+		c.turns.leave(t, lock.ErrReplaced)
 	}
 	return a.Yes()
 }

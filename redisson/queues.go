@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
 )
 
 // After a failover, or a restart from older data, the queues of fair locks have waiters again that were served long ago, and others would wait
@@ -12,67 +14,45 @@ import (
 // from a refusal, or on its own channel from whoever finds a free lock that waits for one. It listens there for as long as what it has left
 // behind may come back.
 
-// queues is what a client knows of its places in the queues of fair locks. The mutex of claims guards it.
-type queues struct {
-	waiting map[string]bool    // ids
-	names   map[string]instant // when somebody last got in line for these locks
-}
-
 // queueMemory is how long a client remembers that it has stood in a queue.
 const queueMemory = time.Hour
 
 // mostQueues bounds the names that are remembered: each is looked at when the connection has broken.
 const mostQueues = 100
 
-// stand notes that ho is about to get in line. The caller calls leave when it does not wait any more.
-func (s *claims) stand(ho *holder) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.queues.waiting == nil {
-		s.queues.waiting, s.queues.names = map[string]bool{}, map[string]instant{}
-	}
-	s.queues.waiting[ho.id] = true
-}
-
-func (s *claims) leave(ho *holder) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.queues.waiting, ho.id)
-}
-
 // stoodLocked notes that ho has got in line, if it gets in any.
 func (s *claims) stoodLocked(ho *holder) {
 	if !ho.queues {
 		return
 	}
-	names, now := s.queues.names, present()
-	if names[ho.name()] = now; len(names) > mostQueues {
-		for name := range names { // any of them
-			delete(names, name)
+	now := present()
+	if s.queues[ho.name()] = now; len(s.queues) > mostQueues {
+		for name := range s.queues { // any of them
+			delete(s.queues, name)
 			break
 		}
 	}
 	s.attendLocked(now)
 }
 
-// stands reports whether that is somebody who waits.
-func (s *claims) stands(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.queues.waiting[id]
+// stands reports whether that is the holder of somebody who waits for a fair lock.
+func (l *lines) stands(name, id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byID[lineID{name: name, kind: lock.Fair, alone: id}] != nil
 }
 
 // rememberedLocked reports whether a queue may have somebody of this client.
-func (q *queues) rememberedLocked() bool {
+func (s *claims) rememberedLocked() bool {
 	now := present()
-	maps.DeleteFunc(q.names, func(_ string, last instant) bool { return now.sub(last) > queueMemory })
-	return len(q.names) > 0
+	maps.DeleteFunc(s.queues, func(_ string, last instant) bool { return now.sub(last) > queueMemory })
+	return len(s.queues) > 0
 }
 
 // sweepAll removes those of this client who wait no more from all queues that are remembered.
 func (c *Client) sweepAll() {
 	c.claims.mu.Lock()
-	names := slices.Sorted(maps.Keys(c.claims.queues.names))
+	names := slices.Sorted(maps.Keys(c.claims.queues))
 	c.claims.mu.Unlock()
 	for _, name := range names {
 		c.sweep(c.ctx, time.Now().Add(c.timeout), name)
@@ -81,7 +61,7 @@ func (c *Client) sweepAll() {
 
 // sweep removes those from the queue of a fair lock who wait no more, of this client, and reports whether there were any. If the lock is free
 // and has another client's waiter at its head, that client is asked to do the same. Who stands there now, and is not among those who wait when
-// the answer comes, is over: a waiter is noted before it gets in line.
+// the answer comes, is over: a waiter has its line in this process before it gets in that one.
 func (c *Client) sweep(ctx context.Context, by time.Time, name string) (swept bool) {
 	for over := []any(nil); ; {
 		a := c.road.Ask(ctx, by, call{Script: fairOwn, Keys: fairKeys(name), Args: append([]any{c.id + ":", lockChannel(name)}, over...)})
@@ -90,7 +70,7 @@ func (c *Client) sweep(ctx context.Context, by time.Time, name string) (swept bo
 		}
 		swept, over = swept || len(over) > 0, nil
 		for _, id := range a.List[1:] {
-			if id, ok := id.(string); ok && !c.claims.stands(id) {
+			if id, ok := id.(string); ok && !c.lines.stands(name, id) {
 				over = append(over, id)
 			}
 		}
@@ -112,5 +92,5 @@ func (c *Client) doubt(ctx context.Context, by time.Time, name string, heads []a
 		return false
 	}
 	head, _ := heads[0].(string)
-	return !c.claims.stands(head) && c.sweep(ctx, by, name)
+	return !c.lines.stands(name, head) && c.sweep(ctx, by, name)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
@@ -33,9 +32,8 @@ func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
 		}
 		together = append(together, releasing{d, &errs[i]})
 	}
-	by := time.Now().Add(c.timeout)
 	for _, b := range pubsub.ByMaster(c.topology, together, func(r releasing) string { return r.task.call.Keys[0] }) {
-		parts.Go(func() { c.finish(ctx, b, by) })
+		parts.Go(func() { c.finish(ctx, b) })
 	}
 	parts.Wait()
 	return errors.Join(errs...)
@@ -49,27 +47,14 @@ type releasing struct {
 
 // finish performs releases at one master, in their order. What fails is asked for once more by itself, which also repeats it for as
 // long as there is time.
-func (c *Client) finish(ctx context.Context, b []releasing, by time.Time) {
+func (c *Client) finish(ctx context.Context, b []releasing) {
 	ctx, cancel := c.attending(ctx)
 	defer cancel()
 	calls := make([]call, len(b))
 	for i, r := range b {
 		calls[i] = r.task.call
 	}
-	answers := c.road.AskTogether(ctx, by, calls)
-	var again sync.WaitGroup
-	for i, r := range b {
-		end := func(a answer) { *r.err = cmp.Or(*r.err, r.end(ctx, a)) }
-		if a := answers[i]; a.Err == nil {
-			end(a)
-		} else {
-			c.metrics.Repeated(r.task.call)
-			again.Go(func() {
-				last := c.road.Ask(ctx, by, r.task.call)
-				last.Doubts += a.Doubts
-				end(last)
-			})
-		}
+	for i, a := range c.askAll(ctx, calls) {
+		*b[i].err = cmp.Or(*b[i].err, b[i].end(ctx, a))
 	}
-	again.Wait()
 }

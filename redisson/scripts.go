@@ -70,7 +70,7 @@ var (
 	newestAnnounce = load("be8e6e5789637debee76156619847410df52f95a", "receipt", "newest_announce")
 	newestLook     = load("260cfc04f25cf79fb6285e8f9f546138326a1b1d", "newest_look")
 
-	anyForce   = listing("73262c7f002590125eb519659df1c02d8bf7e32b", "force_prelude", "object", "now", "fair_prelude", "any_force")
+	anyForce   = listing("636c1264ec3b8f30374f029c3e7cef9ae51322be", "force_prelude", "object", "now", "fair_prelude", "any_force")
 	clientShow = load("2f0423ef6c1b8bfffefedc97131e01c332b45bf3", "client_show")
 	clientWho  = listing("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who")
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")

@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/clock"
@@ -56,7 +56,7 @@ func (s *claims) listenLocked(now instant) {
 			}
 		}
 	}
-	if s.queues.rememberedLocked() || oldest > 0 && oldest.add(s.ears.after) <= now {
+	if s.rememberedLocked() || oldest > 0 && oldest.add(s.ears.after) <= now {
 		s.ears.open, s.ears.starting = true, true
 		oldest = 0
 	}
@@ -79,7 +79,7 @@ func (s *claims) listening() bool {
 func (s *claims) quietDown() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.byLock) > 0 || s.queues.rememberedLocked() {
+	if len(s.byLock) > 0 || s.rememberedLocked() {
 		return false
 	}
 	s.ears.open, s.ears.asked = false, 0
@@ -191,30 +191,31 @@ func (c *Client) tell(ctx context.Context, key string, holders []toldOf) {
 		}
 		calls[i] = call{Script: tell, Keys: []string{way}, Args: []any{clientName(o.client), o.message}}
 	}
-	c.askEach(ctx, calls)
-}
-
-// askEach asks many questions in few round trips to each master.
-func (c *Client) askEach(ctx context.Context, calls []call) {
 	for _, part := range pubsub.ByMaster(c.topology, calls, func(cl call) string { return cl.Keys[0] }) {
-		for range c.askAll(ctx, part) { //nolint:revive // what can't be asked is over
-		}
+		c.askAll(ctx, part)
 	}
 }
 
-// askAll asks one master many questions in few round trips. What fails is asked once more by itself when it is its turn, which repeats it for as
-// long as there is time.
-func (c *Client) askAll(ctx context.Context, calls []call) iter.Seq2[int, answer] {
-	return func(yield func(int, answer) bool) {
-		for i, a := range c.road.AskTogether(ctx, time.Now().Add(c.timeout), calls) {
-			if a.Err != nil && !lasting(a.Err) {
-				a = c.query(ctx, calls[i])
-			}
-			if !yield(i, a) {
-				return
-			}
+// askAll asks one master many questions in few round trips. What fails is asked once more by itself, which repeats it for as long as there is
+// time.
+func (c *Client) askAll(ctx context.Context, calls []call) []answer {
+	by := time.Now().Add(c.timeout)
+	answers := c.road.AskTogether(ctx, by, calls)
+	var again sync.WaitGroup
+	for i := range answers {
+		a := &answers[i]
+		if a.Err == nil {
+			continue
 		}
+		c.metrics.Repeated(calls[i])
+		again.Go(func() {
+			doubts := a.Doubts
+			*a = c.road.Ask(ctx, by, calls[i])
+			a.Doubts += doubts
+		})
 	}
+	again.Wait()
+	return answers
 }
 
 // ForceUnlock frees a lock by its key in Redis, of whatever kind it is and whoever holds it, Redisson too, and wakes who waits for it. It

@@ -29,13 +29,7 @@ end
 if not held then
   return done(-1, {})
 end
-local told = holders()
-if mode then
-  redis.call('del', KEYS[1])
-  redis.call(ARGV[#ARGV], ARGV[2], mode == 'write' and '1' or '0')
-  return done(1, told)
-end
-local head = purge()
+local told, head = holders(), not mode and purge()
 redis.call('del', KEYS[1])
-redis.call(ARGV[#ARGV], head and ARGV[1] .. ':' .. head or ARGV[1], '0')
+redis.call(ARGV[#ARGV], mode and ARGV[2] or head and ARGV[1] .. ':' .. head or ARGV[1], mode == 'write' and '1' or '0')
 return done(1, told)
