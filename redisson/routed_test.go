@@ -3,6 +3,7 @@ package redisson_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -42,8 +43,14 @@ func newRouted(t *testing.T, client func() *redis.ClusterClient, masters ...*red
 
 // sentinelClient sends what only reads to replicas as well.
 func sentinelClient(s *redistest.Sentinels, latency bool) *redis.ClusterClient {
-	return redis.NewFailoverClusterClient(&redis.FailoverOptions{MasterName: s.Name, SentinelAddrs: s.Addrs, RouteByLatency: latency, RouteRandomly: !latency,
-		ContextTimeoutEnabled: true, DialerRetries: 1})
+	o := &redis.FailoverOptions{MasterName: s.Name, SentinelAddrs: s.Addrs, RouteByLatency: latency, RouteRandomly: !latency, ContextTimeoutEnabled: true, DialerRetries: 1}
+	if latency { // go-redis begins to measure a node before it has set the node up: a quick connection is a race
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			<-time.After(100 * time.Millisecond)
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		}
+	}
+	return redis.NewFailoverClusterClient(o)
 }
 
 func TestRoutedBySentinel(t *testing.T) {

@@ -75,7 +75,7 @@ var (
 	clientWho  = listing("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who")
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
 
-	inspect      = listing("03e418421cea2ab367854d0f6c7c556df3702f6d", "object", "now", "inspect")
+	inspect      = listing("93062a1f24d7c049b8ad1e0e5e65f10fcf18b176", "object", "now", "inspect")
 	scan         = listing("2a38b923936e2699d3b9efb5639e101a7c7270d4", "object", "scan")
 	size         = load("805db38bde265cfd534cd5c6adb33f20e779a770", "size")
 	listChannels = listing("df020f1654d625ec43f61aaefaec7c2f19ac31f9", "channels")

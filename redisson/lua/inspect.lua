@@ -6,7 +6,7 @@
 -- 'string' or 'other', list of what each holder has, list of waiters and deadlines, number, token, 'taken' for a semaphore with permits that
 -- end}}. The lists are cut.
 local call, key, most = redis.call, KEYS[1], 1000 -- of a list
-local leases = 3000 -- of readers that are looked at, at most
+local leases = 2000 -- of readers that are looked at, at most
 local sort = call('type', key).ok
 local o = {sort = 'other', holders = 0, waiting = 0, free = 0, fields = {}, queue = {}, number = '', token = '', taken = ''}
 local heard = {0, 0, 0, 0}
