@@ -20,15 +20,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// lockAsync waits for the lock in a goroutine.
+// lockAsync waits for the lock in a goroutine, also where a failover takes longer than a call waits for an answer, as on a machine that stands still.
 func lockAsync(l *redisson.Lock) <-chan context.Context {
 	got := make(chan context.Context, 1)
 	go func() {
-		held, err := l.Lock(context.Background())
-		if err != nil {
-			panic(err)
+		for start := time.Now(); time.Since(start) < waits; {
+			if held, err := l.Lock(context.Background()); err == nil {
+				got <- held
+				return
+			}
 		}
-		got <- held
 	}()
 	return got
 }
