@@ -136,6 +136,9 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 		h  hold
 	})
 	ho, h := &both.ho, &both.h
+	if r.Kind != lock.Permit { // others ignore it
+		r.Limit = 0
+	}
 	*ho = holder{id: c.nextHolder(r.Kind), keys: [1]string{name}, family: c.familyOf(r.Kind), kind: r.Kind, limit: int32(min(r.Limit, math.MaxInt32)),
 		queues: r.Kind == lock.Fair && r.Wait != 0, patience: c.fairWait}
 	if r.Wait > 0 {

@@ -45,7 +45,7 @@ const (
 func (ho *holder) lineID() lineID {
 	id := lineID{name: ho.name(), kind: ho.kind, permits: int64(ho.limit)}
 	if ho.queues {
-		id.alone, id.permits = ho.id, 0
+		id.alone = ho.id
 	}
 	return id
 }
