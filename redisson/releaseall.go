@@ -45,8 +45,7 @@ type releasing struct {
 	err *error // where it goes; already set if the hold was lost before
 }
 
-// finish performs releases at one master, in their order. What fails is asked for once more by itself, which also repeats it for as
-// long as there is time.
+// finish performs releases at one master, in their order.
 func (c *Client) finish(ctx context.Context, b []releasing) {
 	ctx, cancel := c.attending(ctx)
 	defer cancel()

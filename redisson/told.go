@@ -196,15 +196,15 @@ func (c *Client) tell(ctx context.Context, key string, holders []toldOf) {
 	}
 }
 
-// askAll asks one master many questions in few round trips. What fails is asked once more by itself, which repeats it for as long as there is
-// time.
+// askAll asks one master many questions in few round trips. What was not answered is asked once more by itself, which repeats it for as long as
+// there is time.
 func (c *Client) askAll(ctx context.Context, calls []call) []answer {
 	by := time.Now().Add(c.timeout)
 	answers := c.road.AskTogether(ctx, by, calls)
 	var again sync.WaitGroup
 	for i := range answers {
 		a := &answers[i]
-		if a.Err == nil {
+		if a.Err == nil || lasting(a.Err) {
 			continue
 		}
 		c.metrics.Repeated(calls[i])
