@@ -89,7 +89,8 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redisson: %w", err)
 	}
-	c := &Client{rdb: rdb, id: newUUID(), timeout: s.timeout, mapName: s.mapName, fairWait: s.fairWait, tokenTTL: s.tokenTTL, spin: s.spin, stop: make(chan struct{}), metrics: m}
+	c := &Client{rdb: rdb, id: newUUID(), timeout: s.timeout, mapName: s.mapName, fairWait: s.fairWait, tokenTTL: s.tokenTTL, spin: s.spin, stop: make(chan struct{}), metrics: m,
+		turns: turns{newest: map[string]*turn{}}}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.topology = pubsub.NewTopology(rdb, pubsub.Mode(s.sharded))
 	c.road = transport.New(rdb, c.topology, transport.Settings{Timeout: s.timeout, Workers: s.workers, Bounded: s.bounded, Replicas: s.sync, Refuse: refused, Overload: lock.ErrOverload, Observer: m})

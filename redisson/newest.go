@@ -70,9 +70,6 @@ type turn struct {
 // a context can run foreign code, so it comes after the mutex here and elsewhere.
 func (ts *turns) begin(t *turn) {
 	ts.mu.Lock()
-	if ts.newest == nil {
-		ts.newest = map[string]*turn{}
-	}
 	older := ts.newest[t.name]
 	ts.newest[t.name] = t
 	ts.mu.Unlock()
