@@ -166,6 +166,31 @@ func TestObjectsAsksLittle(t *testing.T) {
 	expectQuestions(t, onClient(t, cl.Client(t)), 18, 200, servers(cl)...)
 }
 
+// The scripts for a hundred objects are one round trip, and one more for the names of their clients.
+func TestInspectKeysTravelTogether(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	keys, rdb := manyLocks(t, s.Client(t), 200), s.Client(t)
+	c, sent := onClient(t, rdb), batches{make(chan int, 1000)}
+	look := func() {
+		for _, err := range c.InspectKeys(t.Context(), keys) {
+			check(t, err)
+		}
+	}
+	look() // loads the scripts
+	rdb.AddHook(sent)
+	look()
+	close(sent.sizes)
+	var sizes []int
+	scripts := 0
+	for n := range sent.sizes {
+		sizes, scripts = append(sizes, n), scripts+n
+	}
+	if len(sizes) > 4 || scripts < len(keys) {
+		t.Errorf("%d locks were looked at in pipelines of %v scripts, want 4 at most", len(keys), sizes)
+	}
+}
+
 func expectQuestions(t *testing.T, c *redisson.Client, most, locks int, servers ...*redistest.Server) {
 	t.Helper()
 	asked := func() (n int) {
