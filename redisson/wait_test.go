@@ -20,14 +20,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// lockAsync waits for the lock in a goroutine, also where a failover takes longer than a call waits for an answer, as on a machine that stands still.
+// lockAsync waits for the lock in a goroutine. It calls again where Redis was silent for as long as a call by default waits for an answer, as a
+// machine that stands still makes a failover take.
 func lockAsync(l *redisson.Lock) <-chan context.Context {
 	got := make(chan context.Context, 1)
 	go func() {
-		for start := time.Now(); time.Since(start) < waits; {
-			if held, err := l.Lock(context.Background()); err == nil {
+		for start := time.Now(); ; {
+			began := time.Now()
+			held, err := l.Lock(context.Background())
+			if err == nil {
 				got <- held
 				return
+			}
+			if time.Since(began) < redisson.DefaultTimeout || time.Since(start) > waits {
+				panic(err)
 			}
 		}
 	}()
@@ -395,8 +401,9 @@ func TestReentryIsOneCommand(t *testing.T) {
 	for range 10 {
 		reenter()
 	}
-	if after, byName := commands(t, rdb); after-before-byName["subscribe"] != 10 { // a client that holds for 50ms listens on its own channel
-		t.Errorf("%d commands for 10 re-entries, want 1 each: %v", after-before, byName)
+	// A client that holds for 50ms listens on its own channel, and asks about what it holds.
+	if after, byName := commands(t, rdb); after-before < 10 || after-before > 12 {
+		t.Errorf("%d commands for 10 re-entries, want 1 each, and 2 more at most: %v", after-before, byName)
 	}
 	mustUnlock(t, l, outer)
 	if left := keys(t, rdb); len(left) != 0 {
