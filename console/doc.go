@@ -31,10 +31,10 @@
 //
 // Redis is asked only while somebody looks, and all who look at the same thing share what it answers: at most five questions a second
 // for an open page, beside those with SCAN. The list is found by a search, as [redisson.Client.Objects] does it: three scripts with SCAN
-// for each 1,000 keys in Redis, and few others, as the scripts for a hundred locks travel together and count as one. Between
-// two searches there are two seconds at least and nine times as long as one took; meanwhile, if that is long, the locks that are known are read again every two seconds. The more questions
-// a reading takes, the longer it rests: four of them are worth a second, as with very many locks, or in a cluster, of which each
-// master is asked. An open page of a lock asks twice a second. The page of the guards asks nothing.
+// for each 1,000 keys in Redis, and few others, as the scripts for a hundred locks travel together and count as one. Between two searches
+// there are two seconds at least and nine times as long as one took; meanwhile, if that is long, the locks that are known are read again every
+// two seconds. The more questions a reading takes, the longer it rests: four of them are worth a second, as with very many locks, or in a
+// cluster, of which each master is asked. An open page of a lock asks twice a second. The page of the guards asks nothing.
 //
 // # In the browser
 //

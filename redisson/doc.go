@@ -117,8 +117,7 @@
 // RedLock costs what its members cost. Client.Replace is one command, and one or two in the background. Client.Inspect is one command for
 // the object and one for the names of clients. Client.Objects has three passes of one command for each 1,000 keys, and one command for the
 // channels; then it needs, as Client.InspectKeys does, one for each object, and one for the names of the clients of a hundred. What is for a
-// hundred objects travels together.
-// In a cluster, that is for each master, and the names of clients are one for each master that has some.
+// hundred objects travels together. In a cluster, that is for each master, and the names of clients are one for each master that has some.
 //
 // A waiting process subscribes to the lock's channel, on one connection for the whole client, and asks again only after a
 // message, when the holder's lease is over, or once in a third of the watchdog's timeout. A waiter for a fair lock asks once in

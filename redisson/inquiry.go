@@ -37,8 +37,9 @@ func OnProgress(f func(Progress)) SearchOption {
 	return searchOption(func(in *inquiry) { in.progress = f })
 }
 
-// InspectKeys is [Client.InspectKey] for many keys, in few round trips: of up to 100 keys each, and one for the names of clients. The objects come in any order. An error comes with an Object with only a Key, or, for all keys at a master that
-// does not answer, with one without data.
+// InspectKeys is [Client.InspectKey] for many keys, in few round trips: one for each hundred keys at a master, and one for the names of their
+// clients. The objects come in any order. An error comes with an Object with only a Key, or, for all keys at a master that does not answer, with one
+// without data.
 func (c *Client) InspectKeys(ctx context.Context, keys []string, opts ...SearchOption) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		in := c.newInquiry(ctx, opts)
