@@ -122,12 +122,11 @@ type looked struct {
 }
 
 // look looks at some keys of one master. With an error, it has not looked at the rest of them.
-func (in *inquiry) look(keys []string) (found []looked, err error) {
-	calls, objects := make([]call, len(keys)), make([]*Object, len(keys))
+func (in *inquiry) look(keys []string) ([]looked, error) {
+	calls, found, objects := make([]call, len(keys)), make([]looked, 0, len(keys)), make([]*Object, len(keys))
 	for i, key := range keys {
 		calls[i] = inspectCall(key)
 	}
-	found = make([]looked, 0, len(keys))
 	in.done.Questions++
 	for i, a := range in.c.askAll(in.ctx, calls) {
 		o, err := readObject(keys[i], a)
