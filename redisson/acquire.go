@@ -147,9 +147,8 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 	h.prepare(ctx, c, ho, r)
 	ho.first[0] = h
 	ho.holds, ho.asked = ho.first[:], cmp.Or(h.lease, c.claims.timeout)
-	w := &waiter{c: c, ctx: ctx, start: began, hold: h, own: ho, try: func(by time.Time) (bool, time.Duration, error) {
-		return c.try(ctx, h, by)
-	}}
+	w := &waiter{c: c, ctx: ctx, start: began, hold: h, own: ho}
+	w.try = func(by time.Time) (bool, time.Duration, error) { return c.try(w, by) }
 	switch r.Kind {
 	case lock.Fair:
 		w.rest = ho.patience / 3 // or the others would take it for dead
@@ -168,9 +167,17 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 }
 
 // try asks Redis once for a holder's first hold; see waiter.
-func (c *Client) try(ctx context.Context, h *hold, by time.Time) (done bool, ttl time.Duration, err error) {
+func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err error) {
+	ctx, h := w.ctx, w.hold
 	ho := h.holder
-	a := c.road.Ask(ctx, by, ho.family.enter(ho, ho.asked))
+	cl := ho.family.enter(ho, ho.asked)
+	if w.standing != nil {
+		cl = c.waitCall(cl, ho.name(), *w.standing)
+	}
+	a := c.road.Ask(ctx, by, cl)
+	if w.standing != nil {
+		c.lines.stood(&w.place, a)
+	}
 	if a.Err == nil && c.doubt(ctx, by, ho.name(), a.List) {
 		doubts := a.Doubts
 		a = c.road.Ask(ctx, by, ho.family.enter(ho, ho.asked))

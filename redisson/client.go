@@ -99,7 +99,10 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		c.claims.badge = badge{key: clientName(c.id), text: newCard(s.name)}
 	}
 	c.subscriber = pubsub.NewSubscriber(c.topology)
-	c.lines = lines{subscriber: c.subscriber, byID: map[lineID]*line{}}
+	c.lines = lines{subscriber: c.subscriber, timeout: c.claims.timeout, byID: map[lineID]*line{}, aloof: map[lineID]time.Time{}}
+	for i := range c.lines.members {
+		c.lines.members[i] = c.nextHolder(lock.Exclusive)
+	}
 	c.waiters.mostOfKey, c.waiters.most = s.mostOfKey, s.mostWaiters
 	c.claims.metrics, c.waiters.metrics = m, m
 	m.watch(c)
@@ -242,10 +245,15 @@ func (c *Client) nextHolder(k lock.Kind) string {
 		return string(id[:])
 	}
 	var room [56]byte // of a UUID, a colon and a number
-	return string(strconv.AppendInt(append(append(room[:0], c.id...), ':'), c.nextNumber(), 10))
+	number := c.nextNumber()
+	if keepsList(k) && c.road.Spares() {
+		number = number&(1<<60-1) | 1<<61
+	}
+	return string(strconv.AppendInt(append(append(room[:0], c.id...), ':'), number, 10))
 }
 
-// nextNumber returns the number of a holder, over 2^62 and below 2^63: in Redisson it is a thread's, which is small.
+// nextNumber returns the number of a holder, over 2^62 and below 2^63: in Redisson it is a thread's, which is small. One that wakes who
+// stands in a wake list has a number over 2^61, which begins with 2 or 3, in its place.
 func (c *Client) nextNumber() int64 {
 	return 1<<62 | int64(randomBits())<<30 | c.holders.Add(1)&(1<<30-1)
 }

@@ -119,8 +119,10 @@
 // channels; then it needs, as Client.InspectKeys does, one for each object, and one for the names of the clients of a hundred. What is for a
 // hundred objects travels together. In a cluster, that is for each master, and the names of clients are one for each master that has some.
 //
-// A waiting process subscribes to the lock's channel, on one connection for the whole client, and asks again only after a
-// message, when the holder's lease is over, or once in a third of the watchdog's timeout. A waiter for a fair lock asks once in
+// A waiting process subscribes a channel, on one connection for the whole client, and asks again only after a message, when the holder's
+// lease is over, or once in a third of the watchdog's timeout. The release of a Lock or FencedLock wakes one of the processes that wait, so
+// with any number of them an acquisition takes three commands: the question that gets in line, the one that takes the lock, and the release. See
+// "Who is woken" in WIRE.md. A waiter for a fair lock asks once in
 // a third of its patience, too. The goroutines of a process stand in a line behind the one that asks; [MaxWaiters] bounds how many wait.
 // A Lock passes on in the line 16 times, or for a millisecond if that is longer, which costs one or two commands in all. Renewals go in
 // pipelines of up to 500, one after the other for each master.

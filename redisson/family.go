@@ -99,7 +99,8 @@ func (p plain) update(ho *holder, c counts, lease time.Duration, why change) cal
 }
 
 func (p plain) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{Script: lockRelease, Keys: ho.keys[:], Args: []any{ho.id, p.channel(ho), heir, millis(kept)}}
+	keys := []string{ho.name(), wakeName(ho.name())}
+	return call{Script: lockRelease, Keys: keys, Args: []any{ho.id, p.channel(ho), heir, millis(kept)}, Spare: true}
 }
 
 func (plain) channel(ho *holder) string { return lockChannel(ho.name()) }

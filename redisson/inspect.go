@@ -52,7 +52,7 @@ func (c *Client) inspect(ctx context.Context, key string) (Object, error) {
 // inspectCall asks for all there is of an object. What belongs to it is not among KEYS: it is looked at as it turns out to matter.
 func inspectCall(key string) call {
 	return call{Script: inspect, Keys: []string{key}, Args: []any{fairQueue(key), fairDeadlines(key), tokenKey(key), permitsMark(key), suffixBase(key),
-		lockChannel(key), rwChannel(key), semaphoreChannel(key), latchChannel(key)}}
+		lockChannel(key), rwChannel(key), semaphoreChannel(key), latchChannel(key), wakeName(key)}}
 }
 
 // seen is what an inspection was answered of one object, by its parts.

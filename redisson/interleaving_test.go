@@ -237,7 +237,7 @@ func TestReleaseOfLostHoldDoesNotWait(t *testing.T) {
 	rival := mustAcquire(t.Context(), t, clientOn(t, s.Client(t)), lock.Request{Key: "k", Wait: -1})
 	var waiting sync.WaitGroup
 	waiting.Go(func() { _, _ = c.Acquire(ctx, lock.Request{Key: "k", Wait: -1}) })
-	for rdb.PubSubNumSub(t.Context(), "redisson_lock__channel:{k}").Val()["redisson_lock__channel:{k}"] == 0 {
+	for len(rdb.PubSubChannels(t.Context(), "redisson_lock__channel:{k}:*").Val()) == 0 {
 		<-time.After(time.Millisecond)
 	}
 	start := time.Now()

@@ -16,10 +16,13 @@ import (
 // bound; see holder. At its end the lock is released as usual, and the line leaves it to others for a moment.
 type lines struct {
 	subscriber *pubsub.Subscriber
+	timeout    time.Duration // the watchdog's
+	members    [2]string     // of wake lists, for plain and fenced locks
 
 	mu    sync.Mutex
 	byID  map[lineID]*line
-	spare []*line // without waiters, to be used again
+	spare []*line              // without waiters, to be used again
+	aloof map[lineID]time.Time // until when locks are left to others
 }
 
 // spareLines bounds how many lines are kept for later.
@@ -56,7 +59,9 @@ type line struct {
 	channel      string // where it hears that it may be its turn; "" means nowhere
 	places       queue.Queue[*place]
 	subscription *pubsub.Subscription // made by the first refusal
+	failed       *place               // whose error has ended it
 	news
+	standing
 
 	// While the head rests, the alarm is set.
 	rests bool        // the head does not ask: somebody of the line has just got the lock, or others are to get it
@@ -108,6 +113,8 @@ type step struct {
 	changed <-chan struct{}
 	live    bool
 	news    news
+	stands  bool // in the wake list, or is about to
+	standing
 }
 
 // join makes p the last place of a line. Leave must be called once for it. A lock can pass to h, unless that is nil.
@@ -118,7 +125,17 @@ func (l *lines) join(p *place, id lineID, channel string, h *hold) {
 	if ln == nil {
 		ln = l.newLocked()
 		ln.id, ln.channel = id, channel
+		if keepsList(id.kind) {
+			ln.member = l.members[0]
+			if id.kind == lock.Fenced {
+				ln.member = l.members[1]
+			}
+			ln.channel += ":" + ln.member
+		}
 		l.byID[id] = ln
+		if aloof := time.Until(l.aloof[id]); aloof > 0 {
+			l.restLocked(ln, aloof)
+		}
 	}
 	p.line, p.hold = ln, h
 	ln.places.Join(&p.at, p)
@@ -145,6 +162,10 @@ func (l *lines) next(p *place) (s step) {
 	if s.granted == nil && !p.offered && !p.line.rests && p.line.places.First() == p {
 		s.ask, s.news = true, p.line.news
 		s.changed, s.live = l.changedLocked(p.line)
+		if s.live && p.line.member != "" {
+			s.stands, s.standing = true, p.line.standing
+			p.line.listed, p.line.told = true, false
+		}
 	}
 	if p.busy = s.ask || s.granted != nil; !p.busy {
 		p.makeLocked()
@@ -154,8 +175,8 @@ func (l *lines) next(p *place) (s step) {
 }
 
 // leave gives up a place; the next one becomes the head if this was it. Whether the waiter got what it wanted matters to those
-// behind. Leave reports whether a lock was passed to the waiter, who leaves it behind.
-func (l *lines) leave(p *place, got bool) (behind bool) {
+// behind. Leave reports whether a lock was passed to the waiter, who leaves it behind, and which member of a wake list nobody stands for any more.
+func (l *lines) leave(p *place, got bool) (behind bool, over string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	behind = p.granted != nil && !p.granted.declined
@@ -164,11 +185,16 @@ func (l *lines) leave(p *place, got bool) (behind bool) {
 	}
 	head := p.line.places.First()
 	if !p.at.Leave() {
-		return behind
+		if p == p.line.failed && p.line.listed {
+			over = p.line.member
+		}
+		return behind, over
 	}
 	switch {
 	case p.line.places.First() == nil:
-		l.dropLocked(p.line)
+		if l.dropLocked(p.line) {
+			over = p.line.member
+		}
 		if len(l.spare) < spareLines {
 			*p.line = line{}
 			l.spare = append(l.spare, p.line)
@@ -179,7 +205,7 @@ func (l *lines) leave(p *place, got bool) (behind bool) {
 	default:
 		p.line.resumeLocked()
 	}
-	return behind
+	return behind, over
 }
 
 // fail ends the wait of all behind p, the head, with its error, because Redis would give them no better answer. Later waiters start a
@@ -188,6 +214,7 @@ func (l *lines) fail(p *place, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.dropLocked(p.line)
+	p.line.failed = p
 	for other := p; other != nil; other = p.line.places.First() {
 		other.at.Leave()
 		other.err = err
@@ -195,7 +222,8 @@ func (l *lines) fail(p *place, err error) {
 	}
 }
 
-func (l *lines) dropLocked(ln *line) {
+// dropLocked ends a line. It reports whether a wake list may have its member.
+func (l *lines) dropLocked(ln *line) bool {
 	delete(l.byID, ln.id)
 	if ln.alarm != nil {
 		ln.alarm.Stop()
@@ -203,6 +231,7 @@ func (l *lines) dropLocked(ln *line) {
 	if ln.subscription != nil {
 		ln.subscription.Close()
 	}
+	return ln.endLocked()
 }
 
 // rest has the head of the line of those who want what h has rest, until released: it would be there before others.
@@ -325,13 +354,24 @@ func (l *lines) retract(p *place) {
 func (l *lines) released(h *hold, notified int64, moment time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ln := l.ofLocked(h)
-	if ln == nil {
-		return
-	}
+	id := h.holder.lineID()
+	ln := l.byID[id]
 	others := notified
-	if _, live := l.changedLocked(ln); live || ln.subscription != nil {
-		others-- // that is this client, whose channel may linger
+	switch {
+	case keepsList(id.kind):
+		if _, live := l.subscriber.Changed(lockChannel(id.name)); live || ln != nil && ln.ear != nil {
+			others-- // that is this client, whose channel may linger
+		}
+	case ln != nil:
+		if _, live := l.changedLocked(ln); live || ln.subscription != nil {
+			others--
+		}
+	}
+	if ln == nil {
+		if keepsList(id.kind) && others > 0 {
+			l.aloofLocked(id, time.Now().Add(min(moment, aloofTime)))
+		}
+		return
 	}
 	if notified >= 0 && others <= 0 {
 		ln.resumeLocked()
@@ -348,7 +388,11 @@ func (l *lines) listen(p *place) bool {
 		return false
 	}
 	l.hearLocked(p)
-	p.line.subscription = l.subscriber.Subscribe(p.line.channel)
+	if id := p.line.id; p.line.member != "" {
+		p.line.subscription = l.subscriber.Hear(p.line.channel, func(message string) { l.hear(id, message) })
+	} else {
+		p.line.subscription = l.subscriber.Subscribe(p.line.channel)
+	}
 	return true
 }
 

@@ -222,13 +222,15 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	if err := l.c.checkName(l.name); err != nil {
 		return false, err
 	}
-	cl := call{Script: lockForce, Keys: []string{l.key}, Args: []any{lockChannel(l.key), "0", ""}}
+	cl := call{Script: lockForce, Keys: []string{l.key, wakeName(l.key)}, Spare: true, Args: []any{lockChannel(l.key), "0", ""}}
 	switch l.kind {
 	case lock.Read, lock.Write:
+		cl.Keys, cl.Spare = cl.Keys[:1], false
 		cl.Args = []any{rwChannel(l.key), message(l.kind), l.kind.String()}
 	case lock.Fair:
-		cl.Keys = fairKeys(l.key)
+		cl.Keys, cl.Spare = fairKeys(l.key), false
 	case lock.Spin:
+		cl.Keys, cl.Spare = cl.Keys[:1], false
 		cl.Args[0] = ""
 	}
 	a, err := l.c.force(ctx, l.key, cl, l.kind.Family())

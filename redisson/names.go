@@ -93,6 +93,9 @@ func rateKeys(name, client string) (value, permits, ownValue, ownPermits string)
 // one is announced; see Client.Replace. Redisson does not know it.
 func newestName(name string) string { return prefixed("latchkey_newest", name) }
 
+// wakeName is the sorted set of those who wait for a plain or fenced lock; see lua/wake.lua. Redisson does not know it.
+func wakeName(name string) string { return prefixed("latchkey_wake", name) }
+
 // clientName is a client's own: the channel where it is told that a lock was freed by hand, and the key that says whose client it is, if
 // it has a name. Redisson does not know it.
 func clientName(client string) string { return "latchkey_client:" + client }

@@ -18,8 +18,9 @@ type Object struct {
 	// semaphore Redis knows no holders.
 	Holders     []Holder
 	HolderCount int64
-	// Queue is who waits for a fair lock, in order: at most the first 1,000, of QueueLength in all. Of others that wait, Redis knows only
-	// that their processes listen.
+	// Queue is who waits for a fair lock, in order: at most the first 1,000, of QueueLength in all. Of a plain or fenced lock it is the clients of
+	// this package of which somebody waits, in the order in which they are woken. Of others that wait, Redis knows only that their processes
+	// listen.
 	Queue       []Waiter
 	QueueLength int64
 	// Listeners is how many clients listen to the object's channel, which most do while one of their calls waits, and for a quarter of a
@@ -48,7 +49,7 @@ type Holder struct {
 	Who Identity
 }
 
-// Waiter is one in the queue of a fair lock.
+// Waiter is one in the queue of a fair lock, or a client that waits for a plain or fenced one: its ID is that of no holder then, and Until is zero.
 type Waiter struct {
 	// ID and Client are as those of a Holder.
 	ID, Client string

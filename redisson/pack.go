@@ -15,6 +15,7 @@ const packSize = 50
 // kin is what travels together: with the same script, and in a cluster to the same slot.
 type kin struct {
 	script *script
+	keys   int
 	slot   string
 }
 
@@ -41,7 +42,7 @@ func (c *Client) together(tasks []task) []pack {
 func packed(tasks []task, cluster bool) (packs []pack) {
 	last := map[kin]int{} // of packs
 	for _, t := range tasks {
-		k := kin{script: t.call.Script}
+		k := kin{script: t.call.Script, keys: len(t.call.Keys)}
 		if cluster {
 			k.slot = t.call.Keys[0]
 		}

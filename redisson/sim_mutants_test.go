@@ -173,6 +173,21 @@ var simMutants = []mutant{
 		run:   "scene=plain,faults=none", want: "idle",
 	},
 	{
+		name:  "a turn that comes during a question is forgotten",
+		edits: []edit{{"wake.go", "\tcase turnWord:\n", "\tcase turnWord:\n\t\tif head := ln.places.First(); head != nil && head.busy {\n\t\t\treturn\n\t\t}\n"}},
+		run:   "scene=plain,faults=none", want: "idle",
+	},
+	{
+		name:  "who waits is not in the wake list",
+		edits: []edit{{"lua/lock_wait.lua", "'nx', since, me", "'xx', since, me"}},
+		run:   "scene=plain,faults=none", want: "idle",
+	},
+	{
+		name:  "who waits no more passes nothing on, and the second in the wake list never looks",
+		edits: []edit{{"wait.go", "if over != \"\" {", "if false {"}, {"wake.go", "\t\ts.second.Reset(secondTime)\n", "\t\ts.second.Stop()\n"}},
+		run:   "scene=plain", want: "idle|late|left",
+	},
+	{
 		name:  "a head that counts on its predecessor never asks",
 		edits: []edit{{"line.go", "\tln.alarm.Reset(d)\n", "\tln.alarm.Stop()\n"}},
 		run:   "scene=plain", want: "liveness|late|idle",

@@ -253,7 +253,7 @@ func (c *Client) forceKey(ctx context.Context, key string, holders []string) (bo
 	for _, id := range holders {
 		args = append(args, id)
 	}
-	a, err := c.force(ctx, key, call{Script: anyForce, Keys: []string{key, fairQueue(key), fairDeadlines(key)}, Args: args}, lock.Exclusive, lock.Write)
+	a, err := c.force(ctx, key, call{Script: anyForce, Keys: []string{key, fairQueue(key), fairDeadlines(key), wakeName(key)}, Args: args, Spare: true}, lock.Exclusive, lock.Write)
 	const other, others = -1, -2
 	switch {
 	case err != nil:

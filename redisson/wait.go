@@ -37,6 +37,8 @@ type waiter struct {
 	hold *hold
 	// own is the holder for which try asks. A lock that passes to the hold brings another one.
 	own *holder
+	// standing is the place in a wake list of who asks; nil without one.
+	standing *standing
 
 	start time.Time // of the call; zero: now
 
@@ -90,8 +92,12 @@ func (w *waiter) standIn(id lineID, channel string) (err error) {
 		w.c.claims.waits(-1)
 		w.stay.end()
 		w.leaveAlarm()
-		if w.c.lines.leave(&w.place, got && err == nil) {
+		behind, over := w.c.lines.leave(&w.place, got && err == nil)
+		if behind {
 			w.c.claims.abandon(w.hold)
+		}
+		if over != "" {
+			w.c.passOn(id.name, over)
 		}
 	}()
 	for {
@@ -133,6 +139,9 @@ func (w *waiter) receive(g grant) (got bool, err error) {
 // before it are lost.
 func (w *waiter) askInLine(s step) (done bool, err error) {
 	changed, live, asked := s.changed, s.live, time.Now()
+	if w.standing = nil; s.stands {
+		w.standing = &s.standing
+	}
 	done, ttl, err := w.try(w.until(s.news, asked))
 	if err != nil && !done {
 		if err = w.outcome(asked, err); err != nil {
@@ -228,7 +237,10 @@ func (w *waiter) pause(ttl time.Duration, live bool) time.Duration {
 		return w.backoff.next()
 	}
 	d := min(w.c.claims.timeout/3, cmp.Or(w.rest, forever))
-	if ttl >= 0 {
+	switch {
+	case w.standing != nil && live:
+		return w.c.lines.pause(&w.place, ttl, d)
+	case ttl >= 0:
 		d = min(d, ttl+time.Millisecond)
 	}
 	if !live && w.place.line.channel != "" {

@@ -383,11 +383,13 @@ func names(t *testing.T, on setting) {
 				t.Errorf("%v locks %q: keys %q", holder, tt.name, keys)
 			}
 			p := w.wait(waiter, "b", tt.channel, forever)
-			channels := w.rdb.PubSubChannels(t.Context(), "*").Val()
-			channels = slices.DeleteFunc(channels, func(c string) bool { return strings.HasPrefix(c, "latchkey_client:") }) // of a hold that lasts
-			if !slices.Equal(channels, []string{tt.channel}) {
-				t.Errorf("%v waits for %q: channels %q, want %q", waiter, tt.name, channels, tt.channel)
-			}
+			var channels []string
+			w.eventually(fmt.Sprintf("%v waits for %q at %q:", waiter, tt.name, tt.channel), func() bool {
+				channels = slices.DeleteFunc(w.rdb.PubSubChannels(t.Context(), "*").Val(), func(c string) bool { // those of this package
+					return strings.HasPrefix(c, "latchkey_client:") || strings.HasPrefix(c, tt.channel+":")
+				})
+				return slices.Equal(channels, []string{tt.channel})
+			}, &channels)
 			released := w.release(holder, "a")
 			w.between("woken after", p.gets().end.Sub(released.start), 0, soon)
 			w.release(waiter, "b")

@@ -238,9 +238,13 @@ func (w *world) only(name string, counts ...string) (holder string) {
 	return ""
 }
 
+// subscribers is how many listen to a channel, or to one of those below it that clients of this package have for a lock.
 func (w *world) subscribers(channel string) (n int64) {
 	w.t.Helper()
 	for _, server := range w.servers() {
+		below := strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(channel) + ":*"
+		n += int64(len(must[[]string](w.t)(server.PubSubChannels(context.Background(), below).Result())))
+		n += int64(len(must[[]string](w.t)(server.PubSubShardChannels(context.Background(), below).Result())))
 		n += must[map[string]int64](w.t)(server.PubSubNumSub(context.Background(), channel).Result())[channel]
 		n += must[map[string]int64](w.t)(server.PubSubShardNumSub(context.Background(), channel).Result())[channel]
 	}

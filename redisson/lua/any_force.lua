@@ -1,5 +1,5 @@
 -- Frees a lock of any kind whoever holds it, and notifies waiters as the script of its kind does.
--- KEYS[1] lock, KEYS[2] queue, KEYS[3] deadlines of those in it   ARGV[1] channel of a lock, ARGV[2] channel of a read/write lock, then
+-- KEYS[1] lock, KEYS[2] queue, KEYS[3] deadlines of those in it, KEYS[4] wake list or nothing   ARGV[1] channel of a lock, ARGV[2] channel of a read/write lock, then
 -- the only holders from whom to free it, if there are any, then the receipt
 -- Answers {1, those who held it} when there was a lock, {0, {}} when there was nothing, {-1, {}} when it is something else, and {-2, {}}
 -- when somebody else holds it.
@@ -31,5 +31,9 @@ if not held then
 end
 local told, head = holders(), not mode and purge()
 redis.call('del', KEYS[1])
-redis.call(ARGV[#ARGV], mode and ARGV[2] or head and ARGV[1] .. ':' .. head or ARGV[1], mode == 'write' and '1' or '0')
+if mode or head then
+  redis.call(ARGV[#ARGV], mode and ARGV[2] or ARGV[1] .. ':' .. head, mode == 'write' and '1' or '0')
+else
+  announce(KEYS[4], ARGV[#ARGV], ARGV[1], false, true)
+end
 return done(1, told)

@@ -1,7 +1,7 @@
 -- Looks at an object of any kind. It changes nothing.
 -- KEYS[1] the object   ARGV[1] and ARGV[2] queue of a fair lock and its deadlines, ARGV[3] counter of fencing tokens, ARGV[4] mark of a
 -- semaphore that was made here, ARGV[5] what its other names begin with, ARGV[6] to ARGV[9] channels of a lock, a read/write lock, a semaphore
--- and a latch, last ARGV publish or spublish
+-- and a latch, ARGV[10] wake list, last ARGV publish or spublish
 -- Answers {1, {time to live in ms, holders, waiters, permits to add, listeners of each of the channels, what the key has: 'none', 'hash',
 -- 'string' or 'other', list of what each holder has, list of waiters and deadlines, number, token, 'taken' for a semaphore with permits that
 -- end}}. The lists are cut.
@@ -90,6 +90,22 @@ if call('type', ARGV[1]).ok == 'list' then
     local other = not ends[waiter] and #first == 2 * most and call('zscore', ARGV[2], waiter)
     table.insert(o.queue, {waiter, ends[waiter] or other or ''})
   end
+end
+
+-- In the wake list may be some who hear nothing any more. Who asks may have no right to it.
+if o.waiting == 0 and redis.pcall('type', ARGV[10]).ok == 'zset' then
+  local all, channels = call('zrangebyscore', ARGV[10], '(0', '+inf', 'limit', 0, most), {}
+  for i, member in ipairs(all) do
+    channels[i] = ARGV[6] .. ':' .. member
+  end
+  local found = #all > 0 and call('pubsub', ARGV[#ARGV] == 'spublish' and 'shardnumsub' or 'numsub', unpack(channels)) or {}
+  for i, member in ipairs(all) do
+    if found[2 * i] > 0 or ARGV[#ARGV] == 'PUBLISH' then
+      table.insert(o.queue, {member, ''})
+      heard[1] = heard[1] + found[2 * i]
+    end
+  end
+  o.waiting = call('zcount', ARGV[10], '(0', '+inf') - #all + #o.queue
 end
 if call('type', ARGV[3]).ok == 'string' and call('strlen', ARGV[3]) <= 20 then
   o.token = call('get', ARGV[3])

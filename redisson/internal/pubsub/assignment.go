@@ -107,7 +107,7 @@ func (r *registry) assign(places []place) (created []*assignment) {
 // the pause if others are elsewhere: an old map must not send them back and forth.
 func (r *registry) release(a *assignment, names []string, pause time.Duration) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	for _, name := range names {
 		if ch := a.channels[name]; ch != nil {
 			r.releaseLocked(ch, pause)
@@ -118,7 +118,7 @@ func (r *registry) release(a *assignment, names []string, pause time.Duration) {
 // releaseAll is release for all channels of a connection that has ended.
 func (r *registry) releaseAll(a *assignment, pause time.Duration) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	for _, name := range slices.Sorted(maps.Keys(a.channels)) {
 		r.releaseLocked(a.channels[name], pause)
 	}
@@ -135,7 +135,7 @@ func (r *registry) releaseLocked(ch *channel, pause time.Duration) {
 	r.leaveLocked(ch)
 	r.unassigned[ch.name] = ch
 	ch.subscribed, ch.subscribing, ch.unsubscribing = false, 0, 0
-	ch.hint() // nobody must sleep on what is gone
+	r.missedLocked(ch) // nobody must sleep on what is gone
 	wake(r.wake)
 }
 

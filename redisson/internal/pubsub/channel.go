@@ -12,6 +12,7 @@ type channel struct {
 	subscriptions int           // that are not closed
 	changed       chan struct{} // closed and replaced by each hint
 	mails         []*mail       // what was said on it, for each who reads that
+	ears          []*ear        // those who are called
 
 	// A channel that has no subscriptions any more lingers as long as it has a connection, and for no longer than Linger.
 	// One that has subscriptions again may still be among these: it often has none again soon.
@@ -40,6 +41,9 @@ func (ch *channel) hint() {
 	close(ch.changed)
 	ch.changed = make(chan struct{})
 }
+
+// ear is called with each message on a channel, and with "" when messages may have been missed.
+type ear struct{ hear func(message string) }
 
 // mail is the messages of a channel that somebody has not read yet.
 type mail struct {

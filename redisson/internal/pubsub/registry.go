@@ -27,6 +27,7 @@ type registry struct {
 	unassigned  map[string]*channel
 	assignments map[string]*assignment // by address; "" where one connection has all channels
 	lingering   queue.Queue[*channel]  // the one that has lingered longest first
+	missed      []*ear                 // to be called by unlock
 	alarm       time.Time              // when expire will be called again; zero if nothing lingered the last time
 }
 
@@ -41,7 +42,7 @@ func newRegistry() *registry {
 
 // subscribe counts a subscription, for which unsubscribe must be called once. What is said from its confirmation on is put into the mail, unless
 // that is nil.
-func (r *registry) subscribe(name string, m *mail) *channel {
+func (r *registry) subscribe(name string, m *mail, e *ear) *channel {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ch := r.channels[name]
@@ -55,6 +56,9 @@ func (r *registry) subscribe(name string, m *mail) *channel {
 		m.from = ch.sent + 1
 		ch.mails, ch.again = append(ch.mails, m), true
 	}
+	if e != nil {
+		ch.ears = append(ch.ears, e)
+	}
 	if ch.at != nil && (!ch.subscribed || ch.again) {
 		ch.at.changed[name] = ch
 		wake(r.wake)
@@ -63,10 +67,11 @@ func (r *registry) subscribe(name string, m *mail) *channel {
 }
 
 // unsubscribe takes back a subscription. The last one leaves a channel that is assigned for others to find for a while.
-func (r *registry) unsubscribe(ch *channel, m *mail) {
+func (r *registry) unsubscribe(ch *channel, m *mail, e *ear) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ch.mails = slices.DeleteFunc(ch.mails, func(o *mail) bool { return o == m })
+	ch.ears = slices.DeleteFunc(ch.ears, func(o *ear) bool { return o == e })
 	ch.subscriptions--
 	if ch.subscriptions > 0 {
 		return
@@ -108,17 +113,44 @@ func (r *registry) count() int {
 	return len(r.channels)
 }
 
-// message notes a message on a channel.
+// message notes a message on a channel. It is a hint, but for those who are called.
 func (r *registry) message(name, payload string) {
+	for _, e := range r.noted(name, payload) {
+		e.hear(payload)
+	}
+}
+
+func (r *registry) noted(name, payload string) []*ear {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if ch := r.channels[name]; ch != nil {
-		for _, m := range ch.mails {
-			if m.from <= ch.sent-ch.subscribing {
-				m.put(payload)
-			}
+	ch := r.channels[name]
+	if ch == nil {
+		return nil
+	}
+	for _, m := range ch.mails {
+		if m.from <= ch.sent-ch.subscribing {
+			m.put(payload)
 		}
+	}
+	if len(ch.ears) == 0 {
 		ch.hint()
+	}
+	return slices.Clone(ch.ears)
+}
+
+// missedLocked is that messages on a channel may have been missed.
+func (r *registry) missedLocked(ch *channel) {
+	ch.hint()
+	r.missed = append(r.missed, ch.ears...)
+}
+
+// unlock calls those who may have missed something, without the mutex.
+func (r *registry) unlock() {
+	missed := r.missed
+	r.missed = nil
+	r.mu.Unlock()
+	for _, e := range missed {
+		e.hear("")
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 func assigned(t *testing.T, name, addr string) (*registry, *channel, *assignment) {
 	t.Helper()
 	r := newRegistry()
-	ch := r.subscribe(name, nil)
+	ch := r.subscribe(name, nil, nil)
 	if names, _ := r.due(); !slices.Equal(names, []string{name}) {
 		t.Fatalf("due = %q", names)
 	}
@@ -43,11 +43,11 @@ func TestForgetAfterTheLastAnswer(t *testing.T) {
 		r, ch, a := assigned(t, "k", "addr")
 		expectPending(t, r, a, []string{"k"}, nil)
 		r.answer(a, "ssubscribe", "k")
-		r.unsubscribe(ch, nil)
+		r.unsubscribe(ch, nil, nil)
 		time.Sleep(Linger)
 		r.expire()
 		expectPending(t, r, a, nil, []string{"k"})
-		r.unsubscribe(r.subscribe("k", nil), nil)
+		r.unsubscribe(r.subscribe("k", nil, nil), nil, nil)
 		time.Sleep(Linger)
 		r.expire()
 		expectPending(t, r, a, nil, nil)
@@ -110,7 +110,7 @@ func TestAnswerOfAnotherConnection(t *testing.T) {
 // A channel that nobody wants any more when its place is found is not assigned.
 func TestAssignToNobody(t *testing.T) {
 	r := newRegistry()
-	r.unsubscribe(r.subscribe("k", nil), nil)
+	r.unsubscribe(r.subscribe("k", nil, nil), nil, nil)
 	if created := r.assign([]place{{channel: "k"}}); len(created) != 0 || len(r.channels) != 0 {
 		t.Errorf("%d assignments, %d channels", len(created), len(r.channels))
 	}

@@ -55,7 +55,7 @@ func (r *registry) forgetLocked(ch *channel) {
 // gives the slot away, and confirm then reports that the channel has moved.
 func (r *registry) confirm(a *assignment, s *redis.Subscription) (moved bool) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	ch := r.channels[s.Channel]
 	if ch == nil || ch.at != a {
 		return false
@@ -67,7 +67,7 @@ func (r *registry) confirm(a *assignment, s *redis.Subscription) (moved bool) {
 			for _, m := range ch.mails {
 				m.missed = true
 			}
-			ch.hint()
+			r.missedLocked(ch)
 		}
 	case "unsubscribe", "sunsubscribe":
 		if ch.unsubscribing == 0 {
@@ -101,7 +101,7 @@ func (r *registry) apart(names []string) (groups [][]string) {
 // something on this connection, and they are what a user is most likely not to be allowed. They are to be tried again after the pause.
 func (r *registry) refused(a *assignment, pause time.Duration) (found bool) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	for _, name := range slices.Sorted(maps.Keys(a.channels)) {
 		ch := a.channels[name]
 		if len(ch.mails) == 0 || ch.subscribing == 0 {

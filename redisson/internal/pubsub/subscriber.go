@@ -57,14 +57,21 @@ func NewSubscriber(t *Topology) *Subscriber {
 
 // Subscribe begins to listen to a channel, in the background. The caller closes the Subscription.
 func (s *Subscriber) Subscribe(channel string) *Subscription {
-	return &Subscription{registry: s.registry, channel: s.registry.subscribe(channel, nil)}
+	return &Subscription{registry: s.registry, channel: s.registry.subscribe(channel, nil, nil)}
+}
+
+// Hear is Subscribe, and has f called with each message, which is no hint then, and with "" when messages may have been missed. It is called on
+// the connection's goroutine, and must not stay.
+func (s *Subscriber) Hear(channel string, f func(message string)) *Subscription {
+	e := &ear{f}
+	return &Subscription{registry: s.registry, channel: s.registry.subscribe(channel, nil, e), ear: e}
 }
 
 // Receive is Subscribe, and has the messages kept for [Subscription.Read] that are published after this call: older ones may be on their way.
 // Where the server refuses the channel, others do not suffer from that, and it is tried again once a minute.
 func (s *Subscriber) Receive(channel string) *Subscription {
 	m := new(mail)
-	return &Subscription{registry: s.registry, channel: s.registry.subscribe(channel, m), mail: m}
+	return &Subscription{registry: s.registry, channel: s.registry.subscribe(channel, m, nil), mail: m}
 }
 
 // Changed is that of a Subscription, for a channel that has lingered so far. The next Subscription has the same, unless something has
@@ -94,6 +101,7 @@ type Subscription struct {
 	registry *registry
 	channel  *channel
 	mail     *mail // of Receive
+	ear      *ear  // of Hear
 	close    sync.Once
 }
 
@@ -112,7 +120,7 @@ func (s *Subscription) Read() (messages []string, missed bool) {
 
 // Close takes the interest back. A second Close does nothing.
 func (s *Subscription) Close() {
-	s.close.Do(func() { s.registry.unsubscribe(s.channel, s.mail) })
+	s.close.Do(func() { s.registry.unsubscribe(s.channel, s.mail, s.ear) })
 }
 
 // run assigns channels to connections, and ends the lingering of others, until Close.

@@ -75,11 +75,15 @@ func (t *Topology) Sharded(ctx context.Context) (bool, error) {
 	return sharded, err
 }
 
-// Publish is the command that scripts announce a release with, as the argument that it becomes.
+// Publish is the command that scripts announce a release with, as the argument that it becomes. It is written large where its answer does not
+// tell how many have heard: a node of a cluster knows of its own subscribers only.
 func (t *Topology) Publish(ctx context.Context) (command any, err error) {
 	sharded, err := t.Sharded(ctx)
-	if sharded {
+	switch {
+	case sharded:
 		return "spublish", err
+	case t.Cluster():
+		return "PUBLISH", err
 	}
 	return "publish", err
 }

@@ -34,6 +34,36 @@ type Call struct {
 	Script *Script
 	Keys   []string
 	Args   []any
+	Spare  bool // the last key may be left out: where a user has no right to it, or the slot of a cluster is on the move
+}
+
+// spared is the call without its spare key, if it has one.
+func (c Call) spared() Call {
+	if c.Spare {
+		c.Keys, c.Spare = c.Keys[:len(c.Keys)-1], false
+	}
+	return c
+}
+
+// Spares reports whether spare keys are asked for: not for a while after a server has refused one to its user.
+func (r *Road) Spares() bool { return time.Now().UnixNano() >= r.sparing.Load() }
+
+// spareTime is how long spare keys are left out then.
+const spareTime = time.Minute
+
+// withoutSpare has a call done again whose spare key may be to blame for the answer.
+func (r *Road) withoutSpare(ctx *deadline, via reply.Sender, cl Call, a Answer) Answer {
+	if !cl.Spare || a.Err == nil {
+		return a
+	}
+	class := reply.Classify(a.Err)
+	if !class.Apart {
+		return a
+	}
+	if class.NoRight {
+		r.sparing.Store(time.Now().Add(spareTime).UnixNano())
+	}
+	return r.performOne(ctx, via, cl.spared())
 }
 
 // Answer is what became of a call.
@@ -91,9 +121,13 @@ func (r *Road) performOnce(ctx *deadline, via reply.Sender, calls []Call) []Answ
 	if len(calls) == 1 {
 		return []Answer{r.performOne(ctx, via, calls[0])}
 	}
-	return redo(calls, r.attempt(ctx, via, calls, evalsha), Answer.unknown, func(calls []Call) []Answer {
+	answers := redo(calls, r.attempt(ctx, via, calls, evalsha), Answer.unknown, func(calls []Call) []Answer {
 		return r.attempt(ctx, via, calls, eval)
 	})
+	for i, a := range answers {
+		answers[i] = r.withoutSpare(ctx, via, calls[i], a)
+	}
+	return answers
 }
 
 // redo has those calls done again whose answers are wrong, and returns all answers. What is not answered again keeps its answer.
@@ -123,7 +157,7 @@ func (r *Road) performOne(ctx *deadline, via reply.Sender, cl Call) Answer {
 	if a.unknown() {
 		a = r.attemptOne(ctx, via, cl, eval)
 	}
-	return a
+	return r.withoutSpare(ctx, via, cl, a)
 }
 
 // unknown reports whether the server does not have the script.
@@ -154,7 +188,7 @@ func (r *Road) attempt(ctx *deadline, via reply.Sender, calls []Call, name any) 
 	}
 	cmds, pipe := make([]single, len(calls)), via.Pipeline()
 	for i, c := range calls {
-		cmds[i] = c.command(ctx, name, publish)
+		cmds[i] = r.command(ctx, c, name, publish)
 		_ = pipe.Process(ctx, cmds[i]) // queues it
 	}
 	for _, more := range []*single{ask, wait} {
@@ -193,7 +227,7 @@ func (r *Road) attemptOne(ctx *deadline, via reply.Sender, cl Call, name any) An
 	}
 	sent := time.Now()
 	publish, err := r.topology.Publish(ctx)
-	cmd := cl.command(ctx, name, publish)
+	cmd := r.command(ctx, cl, name, publish)
 	if err == nil {
 		err = surviving(func() { _ = via.Process(ctx, cmd) }) // which has the error
 	}
@@ -249,7 +283,10 @@ type single struct{ *redis.Cmd }
 // NoRetry is asked by go-redis.
 func (single) NoRetry() bool { return true }
 
-func (c Call) command(ctx context.Context, name, publish any) single {
+func (r *Road) command(ctx context.Context, c Call, name, publish any) single {
+	if !r.Spares() {
+		c = c.spared()
+	}
 	code := c.Script.digest
 	if name == eval {
 		code = c.Script.Source

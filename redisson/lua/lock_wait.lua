@@ -1,0 +1,63 @@
+-- Takes a lock for somebody who hears on its member's channel, or puts the member into the wake list, where it stays until it has the lock.
+-- Safe to repeat.
+-- KEYS those of the script that takes it, last KEYS the wake list   ARGV[1] to ARGV[3] as there, ARGV[4] how many keys there are with the wake
+-- list, ARGV[5] member, ARGV[6] since when it waits in µs, or 0, ARGV[7] '1' if it was told, ARGV[8] how long the list lasts in ms,
+-- ARGV[9] channel, last ARGV publish or spublish
+-- Answers as the script that takes it, and with {0, time to live in ms, place, how many wait, since when, 1 if who has it wakes the list}.
+-- Without a list the place is -1. A free lock is refused for as long as another one has to come who was told.
+local keys, wake, me = {}, nil, ARGV[5]
+for i = 1, #KEYS do
+  keys[i] = KEYS[i]
+end
+if #keys == tonumber(ARGV[4]) then
+  wake = table.remove(keys)
+end
+
+-- join puts the member into the list, unless it is there, and returns the answer that says so. The time at which it came has the number of
+-- who comes, up to 1,000, in place of its µs: so those who come one after the other do not look one after the other.
+local function join(ttl)
+  local since = wake and try('zscore', wake, me) or ARGV[6]
+  if since == '0' then
+    local last = try('zrange', wake, -1, -1, 'withscores') or {}
+    since = string.format('%.0f', math.floor(micros() / 1000) * 1000 + ((last[2] or 0) + 1) % 1000)
+  end
+  if not wake or not try('zadd', wake, 'nx', since, me) then
+    return {0, ttl, -1, 0, 0, 0}
+  end
+  local left = try('pttl', wake)
+  if left and left < tonumber(ARGV[8]) then
+    try('pexpire', wake, ARGV[8])
+  end
+  local wakes = 0
+  for _, holder in ipairs(try('hkeys', KEYS[1]) or {}) do
+    wakes = string.find(holder, ':[23]' .. string.rep('%d', 18) .. '$') and 1 or wakes
+  end
+  return {0, ttl, try('zcount', wake, '(0', '(' .. since) or 0, try('zcount', wake, '(0', '+inf') or 1, tonumber(since), wakes}
+end
+
+if wake and ARGV[7] ~= '1' and redis.call('exists', KEYS[1]) == 0 then
+  local told = tonumber(try('zscore', wake, '') or 0) + micros()
+  if told >= 0 and told < grace and front(wake) ~= me then
+    redis.call('hdel', KEYS[1], '') -- changes nothing; see scripts.go
+    return join(math.ceil((grace - told) / 1000))
+  end
+end
+local answer = take(keys, ARGV)
+if type(answer) == 'table' and answer[1] == 0 then
+  return join(answer[2])
+end
+if not wake or type(answer) == 'table' and answer[1] ~= 1 then
+  return answer
+end
+-- Who stands in front has not come. It learns that it stands there no more.
+local since = ARGV[7] ~= '1' and try('zscore', wake, me)
+for _, member in ipairs(since and try('zrangebyscore', wake, '(0', '(' .. since, 'limit', 0, 100) or {}) do
+  try('zrem', wake, member)
+  say(ARGV[#ARGV], ARGV[9], member, '1')
+end
+try('zrem', wake, me)
+local first = front(wake)
+if first then
+  say(ARGV[#ARGV], ARGV[9], first, '3')
+end
+return answer

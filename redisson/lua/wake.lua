@@ -1,0 +1,67 @@
+-- Goes before the scripts that wake who waits for a lock.
+-- The wake list is a sorted set beside the lock, of the clients of this package that wait for it: of each a member, with the time in µs at
+-- which it came. Before them stand two notes: '' with the negative of the time at which somebody was told that it is its turn, '-' with the
+-- negative of how many releases may yet stay silent on Redisson's channel. The list is a hint. Who may not touch it has none.
+local grace = 25000 -- µs for which nobody overtakes who was told that it is its turn
+
+-- try is the answer to a command that may be refused; then it is false.
+local function try(...)
+  local said = redis.pcall(...)
+  return (type(said) ~= 'table' or not said.err) and said
+end
+
+local function micros()
+  local clock = redis.call('time')
+  return clock[1] * 1000000 + clock[2]
+end
+
+-- front is the first two of the list, and whether there is anything in it.
+local function front(wake)
+  local found, first = wake and try('zrange', wake, 0, 3) or {}, {}
+  for _, member in ipairs(found) do
+    if member ~= '' and member ~= '-' then
+      first[#first + 1] = member
+    end
+  end
+  return first[1], first[2], #found > 0
+end
+
+-- say tells a member something on its channel, and returns how many heard it: '1' that it is its turn, '2' to look in a moment, '3' that this
+-- has become needless. In a cluster with classic channels, to which PUBLISH is written large, the number counts for nothing.
+local function say(publish, channel, member, word)
+  local heard = tonumber(try(publish, channel .. ':' .. member, word) or 0)
+  return publish == 'PUBLISH' and 1 or heard
+end
+
+-- announce wakes the first that hears it, of a lock that is free now, and tells the next one to look in a moment: the first stays in the list
+-- until it has the lock. Redisson's channel is told as well, in the way that wakes Redisson and tells this package that somebody was
+-- told: '00', unless the lock was freed by hand. Where many are in line, some releases are silent there, or those would be served more often
+-- than others. Of a lock that an heir keeps, the first learns how long.
+-- It returns how many were told in all, as far as is known. Nothing here fails, as the lock is gone.
+local function announce(wake, publish, channel, kept, forced)
+  local first, second, noted = front(wake)
+  while first and say(publish, channel, first, '1') == 0 do
+    if try('zrem', wake, first) ~= 1 then
+      return tonumber(try(publish, channel, '0') or 0)
+    end
+    first, second, noted = front(wake)
+  end
+  if not first or kept then
+    if noted and not first then
+      try('del', wake)
+    end
+    return tonumber(try(publish, channel, '0') or 0)
+  end
+  try('zadd', wake, string.format('%.0f', -micros()), '')
+  local both = second and say(publish, channel, second, '2') > 0
+  local silent = both and tonumber(try('zscore', wake, '-') or 0)
+  if both and silent < 0 and not forced then
+    try('zadd', wake, silent + 1, '-')
+    return 1
+  end
+  local others, waiting = tonumber(try(publish, channel, forced and '0' or '00') or 0), both and try('zcard', wake) or 0
+  if others > 0 and waiting >= 4 then
+    try('zadd', wake, -math.min(16, math.floor(waiting / others)), '-')
+  end
+  return 1 + others
+end

@@ -1,0 +1,190 @@
+package redisson
+
+import (
+	"math"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
+)
+
+// How a client is woken that waits for a plain or fenced lock. Beside the lock stands a wake list, of the clients whose line has to wait, in
+// the order in which they came; see lua/wake.lua. A release tells the first that it is its turn and the second to look after secondTime; the
+// others learn nothing, and look by themselves once in a while. The list is a hint: lost, late, doubled or wrong it costs time.
+//
+//	first question ── refused ──► subscribes its own channel ── confirmed ──► asks again, which puts it into the list
+//	told, or due to look ──► asks ── taken ──► out of the list        refused ──► stays there
+//	leaves without the lock ──► lockPass takes it out of the list, and wakes the next one if the lock is free
+//
+// Others' holders tell nobody of the list. So who is refused by one, and stands in front, hears Redisson's channel, too.
+
+const (
+	// secondTime is how long after a release the second in line looks whether the first has come.
+	secondTime = 25 * time.Millisecond
+	// placeTime bounds how often a key is asked for by those in line: each looks every so often for each of them.
+	placeTime = 50 * time.Millisecond
+	// earTime is how long a line hears Redisson's channel that has no need of that any more.
+	earTime = time.Second
+	// mostAloof bounds the locks that are left alone.
+	mostAloof = 64
+)
+
+// What a client is told on its own channel, and on Redisson's where somebody of the list was told.
+const (
+	turnWord   = "1"
+	secondWord = "2"
+	neverWord  = "3"
+	toldWord   = "00"
+)
+
+// keepsList reports whether those who wait for a lock of that kind stand in a wake list.
+func keepsList(k lock.Kind) bool { return k == lock.Exclusive || k == lock.Fenced }
+
+// standing is what a line knows of its place in the wake list. The mutex of lines guards it.
+type standing struct {
+	member         string // of the list; "" where there is none
+	since          int64  // when it came, by the server's clock in µs; 0: not yet
+	place, waiting int64  // as of the last refusal; place is -1 without a list
+	listed         bool   // the list may have the member
+	told           bool   // it is its turn, and it has not asked since
+	look           time.Time
+	second         *time.Timer          // has it look after a release of which another was told first
+	ear            *pubsub.Subscription // Redisson's channel
+	needed         time.Time            // when it last had to hear that
+}
+
+// waitCall is the call of one who stands in a line that hears what it is told, in place of cl, which takes the lock.
+func (c *Client) waitCall(cl call, name string, s standing) call {
+	const before = 3 // ARGV of the script that takes it
+	args := append(make([]any, 0, before+6), cl.Args...)
+	for len(args) < before {
+		args = append(args, 0)
+	}
+	longest := max(c.claims.timeout/3, time.Duration(s.waiting)*placeTime)
+	args = append(args, len(cl.Keys)+1, s.member, s.since, s.told, millis(max(c.claims.timeout, 2*longest)), lockChannel(name))
+	return call{Script: lockWait, Keys: append(cl.Keys[:len(cl.Keys):len(cl.Keys)], wakeName(name)), Args: args, Spare: true}
+}
+
+// passOn takes the member of a line without waiters out of the wake list.
+func (c *Client) passOn(name, member string) {
+	c.claims.retry(call{Script: lockPass, Keys: []string{name, wakeName(name)}, Args: []any{member, lockChannel(name)}, Spare: true}, present().add(c.claims.timeout))
+}
+
+// stood notes what Redis has answered to one who stands.
+func (l *lines) stood(p *place, a answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ln := p.line
+	s := &ln.standing
+	switch {
+	case a.Err != nil || a.Values[0] < 0:
+		return
+	case a.Values[0] > 0:
+		s.listed, s.since = false, 0
+		return
+	}
+	now := time.Now()
+	s.place, s.waiting, s.since = a.Values[2], a.Values[3], a.Values[4]
+	s.look = s.nextLook(now, max(l.timeout/3, time.Duration(s.waiting)*placeTime))
+	alone := s.place < 0 || s.place <= 1 && a.Values[5] == 0 // nobody of the list is told of the release
+	if alone {
+		s.needed = now
+	}
+	switch id := ln.id; {
+	case alone && s.ear == nil:
+		s.ear = l.subscriber.Hear(lockChannel(id.name), func(message string) {
+			if message != toldWord {
+				l.hear(id, turnWord)
+			}
+		})
+	case s.ear != nil && now.Sub(s.needed) > earTime:
+		s.ear.Close()
+		s.ear = nil
+	}
+}
+
+// nextLook is when to look without having been told anything: once a round. Who stands in front is told, and looks a round from now. The others
+// look at times that are spread over the round, also those of any who came one after the other, as numbers times the golden ratio are: so
+// if many of them stand still, one of the others soon finds out.
+func (s *standing) nextLook(now time.Time, round time.Duration) time.Time {
+	if s.place <= 1 {
+		return now.Add(round)
+	}
+	_, part := math.Modf(float64(s.since%1000) * math.Phi)
+	at := now.Truncate(round).Add(time.Duration(part * float64(round)))
+	if !at.After(now) {
+		at = at.Add(round)
+	}
+	return at
+}
+
+// hear notes what the head of a line is told.
+func (l *lines) hear(id lineID, word string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ln := l.byID[id]
+	if ln == nil {
+		return
+	}
+	switch s := &ln.standing; word {
+	case turnWord:
+		s.told = true
+		ln.resumeLocked()
+	case secondWord:
+		if s.second == nil {
+			s.second = time.AfterFunc(secondTime, func() {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				if head := ln.places.First(); head != nil {
+					head.wakeLocked()
+				}
+			})
+		}
+		s.second.Reset(secondTime)
+	case neverWord:
+		if s.second != nil {
+			s.second.Stop()
+		}
+	}
+}
+
+// endLocked follows the last waiter of the line. It reports whether the list may have its member.
+func (s *standing) endLocked() bool {
+	if s.second != nil {
+		s.second.Stop()
+	}
+	if s.ear != nil {
+		s.ear.Close()
+	}
+	return s.listed
+}
+
+// pause is how long the head of the line sleeps without a message, if it stands in the list: for as long as the lock has, and a moment for each
+// place, so that not all look when a lease ends.
+func (s *standing) pause(now time.Time, ttl, most time.Duration) time.Duration {
+	most = min(most, s.look.Sub(now))
+	if ttl >= 0 {
+		most = min(most, ttl+time.Millisecond+time.Duration(s.place)*secondTime)
+	}
+	return max(most, 0)
+}
+
+func (l *lines) pause(p *place, ttl, most time.Duration) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := &p.line.standing; s.place >= 0 {
+		return s.pause(time.Now(), ttl, most)
+	}
+	if ttl >= 0 {
+		most = min(most, ttl+time.Millisecond)
+	}
+	return most
+}
+
+// aloofLocked leaves a lock alone that this client has just released, and for which others were told: they are as far away from Redis as it is.
+func (l *lines) aloofLocked(id lineID, until time.Time) {
+	if len(l.aloof) >= mostAloof {
+		clear(l.aloof)
+	}
+	l.aloof[id] = until
+}

@@ -1,0 +1,302 @@
+package redisson_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/redis/go-redis/v9"
+)
+
+// scriptsRun is how many scripts a server has run.
+func scriptsRun(t *testing.T, rdb redis.UniversalClient) (n int) {
+	t.Helper()
+	for line := range strings.Lines(rdb.Info(context.Background(), "commandstats").Val()) {
+		var calls int
+		if _, rest, ok := strings.Cut(line, "cmdstat_evalsha:calls="); ok {
+			_, _ = fmt.Sscanf(rest, "%d", &calls)
+			n += calls
+		}
+	}
+	return n
+}
+
+// herd has clients take a lock in turns for a while, each away for a time in between, of which the last is that of the first client. It returns how often each had it, and its longest wait.
+func herd(t *testing.T, clients []*redisson.Client, kind lock.Kind, d, hold time.Duration, away ...time.Duration) (turns []int, longest time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	var inside atomic.Int32
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	turns = make([]int, len(clients))
+	for i, c := range clients {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				began := time.Now()
+				h, err := c.Acquire(ctx, lock.Request{Key: "hot", Kind: kind, Wait: -1})
+				if err != nil {
+					if ctx.Err() == nil {
+						t.Error(err)
+					}
+					return
+				}
+				waited := time.Since(began)
+				if n := inside.Add(1); n != 1 {
+					t.Errorf("%d hold the lock", n)
+				}
+				time.Sleep(hold)
+				inside.Add(-1)
+				if err := h.Release(context.Background()); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				turns[i]++
+				longest = max(longest, waited)
+				mu.Unlock()
+				if i > 0 {
+					time.Sleep(away[0])
+				} else {
+					time.Sleep(away[len(away)-1])
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return turns, longest
+}
+
+func sum(turns []int) (n int) {
+	for _, k := range turns {
+		n += k
+	}
+	return n
+}
+
+// A release wakes one of many clients, so an acquisition costs as much as with few: the question that finds the lock held and gets in line, the one that
+// takes it, and the release.
+func TestReleaseWakesOne(t *testing.T) {
+	s := redistest.Start(t)
+	clients := make([]*redisson.Client, 40)
+	for i := range clients {
+		clients[i] = newClient(t, s)
+	}
+	for _, kind := range []lock.Kind{lock.Exclusive, lock.Fenced} {
+		t.Run(kind.String(), func(t *testing.T) {
+			before := scriptsRun(t, s.Client(t))
+			turns, longest := herd(t, clients, kind, 2*time.Second, time.Millisecond, 2*time.Millisecond)
+			n := sum(turns)
+			each := float64(scriptsRun(t, s.Client(t))-before) / float64(n)
+			t.Logf("%d acquisitions, %.2f scripts each, longest wait %v", n, each, longest)
+			if each > 3.6 {
+				t.Errorf("an acquisition took %.2f scripts", each)
+			}
+			for i, k := range turns {
+				if k == 0 {
+					t.Errorf("client %d was never served", i)
+				}
+			}
+		})
+	}
+}
+
+// listed is how many stand in the wake list of a lock.
+func listed(t *testing.T, rdb redis.UniversalClient, name string) int64 {
+	t.Helper()
+	return rdb.ZCount(t.Context(), "latchkey_wake:{"+name+"}", "(0", "+inf").Val()
+}
+
+// Half of those in line stand still, one behind the other: their connections are alive, and they hear nothing. The free lock waits for them once, and
+// the others then get it one after the other.
+func TestStoppedClientsStandInLine(t *testing.T) {
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	first := newClient(t, s).Lock("hot")
+	held := mustLock(t, first)
+	var proxies []*redistest.Proxy
+	served := make(chan time.Time, 40)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	for i := range 40 {
+		var c *redisson.Client
+		if i >= 20 {
+			c = newClient(t, s)
+		} else {
+			p := s.Front(t)
+			proxies = append(proxies, p)
+			c = onClient(t, redis.NewClient(&redis.Options{Addr: p.Addr}))
+		}
+		wg.Go(func() {
+			h, err := c.Acquire(ctx, lock.Request{Key: "hot", Wait: -1})
+			if err != nil {
+				return
+			}
+			served <- time.Now()
+			_ = h.Release(context.Background())
+		})
+		eventually(t, "it is in line", func() bool { return listed(t, rdb, "hot") == int64(i+1) })
+	}
+	for _, p := range proxies {
+		p.Freeze()
+	}
+	var long []time.Duration
+	last := time.Now()
+	mustUnlock(t, first, held)
+	for range 20 {
+		select {
+		case at := <-served:
+			if gap := at.Sub(last); gap > 100*time.Millisecond {
+				long = append(long, gap)
+			}
+			last = at
+		case <-time.After(5 * time.Second):
+			t.Fatal("a free lock waits for those who stand still")
+		}
+	}
+	t.Log("long gaps:", long)
+	if len(long) > 1 || len(long) == 1 && long[0] > 1500*time.Millisecond {
+		t.Errorf("the free lock waited %v", long)
+	}
+	cancel()
+	for _, p := range proxies {
+		p.Thaw()
+	}
+}
+
+// A client that comes back at once has no more turns than it waits for.
+func TestGreedyClientWaits(t *testing.T) {
+	s := redistest.Start(t)
+	clients := make([]*redisson.Client, 20)
+	for i := range clients {
+		clients[i] = newClient(t, s)
+	}
+	turns, longest := herd(t, clients, lock.Exclusive, 2*time.Second, time.Millisecond, 2*time.Millisecond, 0)
+	n := sum(turns)
+	turn := 2 * time.Second / time.Duration(n)
+	t.Logf("%d turns, the greedy one has %d, longest wait %v, that is %.1f times all turns", n, turns[0], longest, float64(longest)/float64(turn*20))
+	for i, k := range turns {
+		if k < n/20/3 {
+			t.Errorf("client %d had %d of %d turns", i, k, n)
+		}
+	}
+	if turns[0] > n/4 {
+		t.Errorf("the greedy client had %d of %d turns", turns[0], n)
+	}
+}
+
+// standIn has a client of its own wait for the lock "hot", until it stands in the wake list behind others.
+func standIn(t *testing.T, ctx context.Context, c *redisson.Client, rdb redis.UniversalClient, place int64) <-chan error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Acquire(ctx, lock.Request{Key: "hot", Wait: -1})
+		done <- err
+	}()
+	eventually(t, "it is in line", func() bool { return listed(t, rdb, "hot") == place })
+	return done
+}
+
+// Who gives up passes on: to the next in line, and to Redisson's channel if there is none.
+func TestWhoGivesUpPassesOn(t *testing.T) {
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	rdb.HSet(t.Context(), "hot", "11111111-1111-4111-8111-111111111111:2305843009213693952", 1)
+	rdb.PExpire(t.Context(), "hot", time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
+	first := standIn(t, ctx, newClient(t, s), rdb, 1)
+	ctx2, cancel2 := context.WithCancel(t.Context())
+	defer cancel2()
+	second := standIn(t, ctx2, newClient(t, s), rdb, 2)
+	rdb.Del(t.Context(), "hot") // and nobody is told
+	cancel()
+	<-first
+	select {
+	case err := <-second:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(time.Second):
+		t.Fatal("the first has passed nothing on")
+	}
+
+	ctx, cancel = context.WithCancel(t.Context())
+	third := standIn(t, ctx, newClient(t, s), rdb, 1)
+	java := rdb.Subscribe(t.Context(), "redisson_lock__channel:{hot}")
+	defer java.Close()
+	if _, err := java.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rdb.Del(t.Context(), "hot")
+	cancel()
+	<-third
+	select {
+	case m := <-java.Channel():
+		if m.Payload != "0" {
+			t.Errorf("Redisson's channel was told %q", m.Payload)
+		}
+	case <-time.After(time.Second):
+		t.Error("Redisson's channel was told nothing")
+	}
+	eventually(t, "nobody is in the list", func() bool { return rdb.Exists(t.Context(), "latchkey_wake:{hot}").Val() == 0 })
+}
+
+// The second in line has a lock soon that the first does not come for.
+func TestSecondInLineLooks(t *testing.T) {
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	holder := newClient(t, s).Lock("hot")
+	held := mustLock(t, holder)
+	p := s.Front(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	first := standIn(t, ctx, onClient(t, redis.NewClient(&redis.Options{Addr: p.Addr})), rdb, 1)
+	second := standIn(t, ctx, newClient(t, s), rdb, 2)
+	p.Freeze()
+	began := time.Now()
+	mustUnlock(t, holder, held)
+	select {
+	case err := <-second:
+		if took := time.Since(began); err != nil || took < 20*time.Millisecond {
+			t.Errorf("the second in line got the lock after %v, %v", took, err)
+		}
+	case <-time.After(time.Second):
+		t.Error("the second in line does not look")
+	}
+	cancel()
+	p.Thaw()
+	<-first
+}
+
+// Redisson's channel hears of releases as long as somebody of Redisson listens: not of each where many are in line, but of one in 17 at least.
+func TestRedissonHearsOfReleases(t *testing.T) {
+	s := redistest.Start(t)
+	java := s.Client(t).Subscribe(t.Context(), "redisson_lock__channel:{hot}")
+	defer java.Close()
+	if _, err := java.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	messages := java.Channel(redis.WithChannelSize(10_000))
+	clients := make([]*redisson.Client, 12)
+	for i := range clients {
+		clients[i] = newClient(t, s)
+	}
+	turns, _ := herd(t, clients, lock.Exclusive, time.Second, time.Millisecond, 2*time.Millisecond)
+	n, told := sum(turns), len(messages)
+	t.Logf("%d of %d releases were heard", told, n)
+	if told < n/17 || told > n/2 {
+		t.Errorf("%d of %d releases were heard", told, n)
+	}
+	for range told {
+		if m := <-messages; m.Payload != "0" && m.Payload != "00" {
+			t.Fatalf("Redisson's channel was told %q", m.Payload)
+		}
+	}
+}
