@@ -9,12 +9,15 @@ type job struct {
 	Key     string `json:"key"`  // new for each job, so that nothing of an earlier one is in the way
 	OneKey  bool   `json:"one_key,omitempty"`
 	Callers int    `json:"callers,omitempty"`
-	Millis  int    `json:"millis,omitempty"` // how long
-	Away    int    `json:"away,omitempty"`   // how many milliseconds a caller stays away after its release
-	Since   int    `json:"since,omitempty"`  // milliseconds: who got the lock only before is starved
-	Count   int    `json:"count,omitempty"`  // of locks to hold
-	Board   string `json:"board,omitempty"`  // a file that the processes of one job share; without it the job has one process
-	Side    int    `json:"side,omitempty"`   // which of them this is, from 0
+	Clients int    `json:"clients,omitempty"` // that the callers share; 0: one, which stays for later jobs
+	Millis  int    `json:"millis,omitempty"`  // how long
+	Skip    int    `json:"skip,omitempty"`    // milliseconds in the beginning of which nothing counts
+	Hold    int    `json:"hold,omitempty"`    // how many milliseconds a caller has the one key
+	Away    int    `json:"away,omitempty"`    // how many milliseconds a caller stays away after its release
+	Since   int    `json:"since,omitempty"`   // milliseconds: who got the lock only before is starved
+	Count   int    `json:"count,omitempty"`   // of locks to hold
+	Board   string `json:"board,omitempty"`   // a file that the processes of one job share; without it the job has one process
+	Side    int    `json:"side,omitempty"`    // which of them this is, from 0
 }
 
 // result is what a worker answers. What a job does not measure is zero.

@@ -27,8 +27,8 @@ type caller struct {
 	failure error
 }
 
-// load has callers lock and unlock, each its own key or all the same, until the time is over.
-func load(ctx context.Context, p peer, j job) (result, error) {
+// load has callers lock and unlock, each its own key or all the same, until the time is over. Each takes one of the peers.
+func load(ctx context.Context, peers []peer, j job) (result, error) {
 	b, err := openBoard(j.Board)
 	if err != nil {
 		return result{}, err
@@ -47,9 +47,9 @@ func load(ctx context.Context, p peer, j job) (result, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	start := time.Now()
-	since := start.Add(time.Duration(j.Since) * time.Millisecond)
+	since, counts := start.Add(time.Duration(j.Since)*time.Millisecond), start.Add(time.Duration(j.Skip)*time.Millisecond)
 	for i := range callers {
-		all.Go(func() { callers[i].run(ctx, p, b, j, since, &over) })
+		all.Go(func() { callers[i].run(ctx, peers[i%len(peers)], b, j, since, counts, &over) })
 	}
 	sleep(ctx, time.Duration(j.Millis)*time.Millisecond)
 	over.Store(true)
@@ -61,7 +61,7 @@ func load(ctx context.Context, p peer, j job) (result, error) {
 	return sum(callers, nanos, float64(after.Mallocs-before.Mallocs)), nil
 }
 
-func (c *caller) run(ctx context.Context, p peer, b *board, j job, since time.Time, over *atomic.Bool) {
+func (c *caller) run(ctx context.Context, p peer, b *board, j job, since, counts time.Time, over *atomic.Bool) {
 	away := time.Duration(j.Away) * time.Millisecond
 	for !over.Load() {
 		start := time.Now()
@@ -81,7 +81,9 @@ func (c *caller) run(ctx context.Context, p peer, b *board, j job, since time.Ti
 		}
 		c.served = c.served || time.Now().After(since)
 		if j.OneKey {
-			c.enter(b, waited)
+			c.enter(b, waited, j.Skip == 0 || time.Now().After(counts))
+			sleep(ctx, time.Duration(j.Hold)*time.Millisecond)
+			b.leave()
 		}
 		err = h.Release(context.WithoutCancel(ctx))
 		if err != nil && !over.Load() {
@@ -94,10 +96,12 @@ func (c *caller) run(ctx context.Context, p peer, b *board, j job, since time.Ti
 	}
 }
 
-// enter notes an acquisition of the one key; the release follows at once.
-func (c *caller) enter(b *board, waited int64) {
+// enter notes an acquisition of the one key. The method leave of the board follows.
+func (c *caller) enter(b *board, waited int64, counts bool) {
 	changed, gap, overlap := b.enter(c.id)
-	c.times = append(c.times, waited)
+	if counts {
+		c.times = append(c.times, waited)
+	}
 	c.longest = max(c.longest, waited)
 	if changed {
 		c.changes++
@@ -106,7 +110,6 @@ func (c *caller) enter(b *board, waited int64) {
 	if overlap {
 		c.overlap++
 	}
-	b.leave()
 }
 
 func (c *caller) fail(err error) {

@@ -48,6 +48,7 @@ type config struct {
 	out         string
 	record      bool
 	readme      bool
+	counts      string
 	worker      string
 }
 
@@ -64,6 +65,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags.StringVar(&c.out, "out", "out", "`folder` for figures.json and the charts")
 	flags.BoolVar(&c.record, "record", false, "keep the figures and the charts beside README.md, and bring it up to date")
 	flags.BoolVar(&c.readme, "readme", false, "only bring README.md up to date with figures.json, and draw the charts again")
+	flags.StringVar(&c.counts, "counts", "", "only count what an acquisition takes, and compare it with this `file`; with -record, write it")
 	flags.StringVar(&c.worker, workerFlag[1:], "", "`peer` for which to work; for the program's own use")
 	if err := flags.Parse(args); err != nil {
 		return c, errors.Join(errUsage, err)
@@ -94,8 +96,11 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 	if c.worker != "" {
 		return serve(ctx, c.worker, in, out)
 	}
-	if c.readme {
+	switch {
+	case c.readme:
 		return refresh()
+	case c.counts != "":
+		return countAll(ctx, c, out)
 	}
 	chosen := selected(c.only)
 	if len(chosen) == 0 {

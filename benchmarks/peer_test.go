@@ -132,7 +132,7 @@ func TestFloorsExclude(t *testing.T) {
 }
 
 func TestLoadFindsTwoHolders(t *testing.T) {
-	r, err := load(t.Context(), broken{}, job{Key: "k", OneKey: true, Callers: 8, Millis: 30})
+	r, err := load(t.Context(), []peer{broken{}}, job{Key: "k", OneKey: true, Callers: 8, Millis: 30})
 	if err != nil || r.Overlap == 0 {
 		t.Errorf("load = %+v, %v; want overlaps: this lock excludes nobody", r, err)
 	}
@@ -146,7 +146,7 @@ func (broken) Release(context.Context) error              { return nil }
 func (broken) Close() error                               { return nil }
 
 func TestLoadFindsWhoIsNeverServed(t *testing.T) {
-	r, err := load(t.Context(), make(lostWakeUp, 1), job{Key: "k", OneKey: true, Callers: 8, Millis: 30})
+	r, err := load(t.Context(), []peer{make(lostWakeUp, 1)}, job{Key: "k", OneKey: true, Callers: 8, Millis: 30})
 	if err != nil || r.Done != 1 || r.Starved != 7 || r.Overlap != 0 || r.Longest < (20*time.Millisecond).Nanoseconds() {
 		t.Errorf("load = %+v, %v; want one acquisition, 7 starved callers, and a wait to the end", r, err)
 	}

@@ -18,6 +18,7 @@ type proxy struct {
 
 	mu       sync.Mutex
 	counts   map[string]int64
+	trips    int64
 	record   bool
 	commands [][]string
 }
@@ -39,6 +40,14 @@ func (p *proxy) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.counts)
+	p.trips = 0
+}
+
+// Trips returns how often clients have sent something, of one command or more.
+func (p *proxy) Trips() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.trips
 }
 
 // Counts returns how many commands of each name have come, in lower case.
@@ -71,7 +80,13 @@ func (p *proxy) requests(client, server net.Conn) {
 		}
 		p.note(command)
 		_, _ = w.Write(request) // the writer keeps the error
-		if r.Buffered() == 0 && w.Flush() != nil {
+		if r.Buffered() > 0 {
+			continue
+		}
+		p.mu.Lock()
+		p.trips++
+		p.mu.Unlock()
+		if w.Flush() != nil {
 			return
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"sync"
 )
 
 // worker is one peer in a process of its own. It does what it is told on its standard input until that ends, so a worker
@@ -75,12 +76,31 @@ func (w *worker) peer(addr string) (peer, error) {
 }
 
 func (w *worker) load(ctx context.Context, j job) (result, error) {
-	p, err := w.peer(j.Addr)
-	if err != nil {
-		return result{}, err
+	peers := make([]peer, max(j.Clients, 1))
+	for i := range peers {
+		var err error
+		if j.Clients == 0 {
+			peers[i], err = w.peer(j.Addr)
+		} else {
+			peers[i], err = w.who.open(j.Addr)
+		}
+		if err != nil {
+			return result{}, err
+		}
+	}
+	if j.Clients > 0 {
+		defer closeAll(peers)
 	}
 	runtime.GC() // of what earlier jobs have left
-	return load(ctx, p, j)
+	return load(ctx, peers, j)
+}
+
+func closeAll(peers []peer) {
+	var all sync.WaitGroup
+	for _, p := range peers {
+		all.Go(func() { _ = p.Close() })
+	}
+	all.Wait()
 }
 
 func (w *worker) turns(ctx context.Context, j job) (result, error) {

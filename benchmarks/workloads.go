@@ -31,6 +31,7 @@ var workloads = []workload{
 	{name: "one key over a link", about: "the same, each answer of Redis 0.5 ms later", feeds: contentionMetrics("link_key"), run: oneKey("link_key", 1, 64, 2, slow)},
 	{name: "processes", about: "4 processes with 16 callers each on one key, each away for 2 ms after its release", feeds: contentionMetrics("processes"), run: oneKey("processes", 4, 16, 2, direct)},
 	{name: "turns", about: "two processes take strict turns: each release finds the other one waiting", feeds: []string{"turns_gap_us", "stuck"}, run: strictTurns},
+	{name: "herd", about: "4 clients, and 192, with one caller each on one key, which each has for 1 ms and then leaves alone for 2 ms", feeds: herdMetrics, most: 2, run: herd},
 	{name: "http", about: "a POST to a handler that does nothing, over a real connection", feeds: []string{"http_us"}, run: ownJob("http", "http_us", 1e3)},
 	{name: "grpc", about: "a unary call that does nothing, over a real connection", feeds: []string{"grpc_us"}, run: ownJob("grpc", "grpc_us", 1e3)},
 	{name: "keys", about: "the key of a request from two of its fields", feeds: []string{"key_ns"}, local: true, run: ownJob("keys", "key_ns", 1)},
@@ -196,6 +197,40 @@ func (b *bench) noteContention(prefix, name string, r result) {
 		b.note(prefix+"_gap_us", name, float64(r.Gaps[0])/1e3)
 		b.note(prefix+"_gap_p99_us", name, float64(r.Gaps[1])/1e3)
 	}
+}
+
+var herdMetrics = []string{"herd_4_per_s", "herd_192_per_s", "herd_scale", "herd_longest", "stuck"}
+
+// herdTime is how long a herd runs: each of 192 is to have several turns.
+const herdTime = 3 * time.Second
+
+func herd(ctx context.Context, b *bench) error {
+	for _, name := range b.all(canTeam) {
+		var few float64
+		for _, n := range []int{4, 192} {
+			r, err := b.do(ctx, name, 1, herdOf(b.server.addr, n, 1, herdTime))
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err != nil || r.Done == 0 {
+				break
+			}
+			b.note(fmt.Sprintf("herd_%d_per_s", n), name, r.perSecond())
+			if few == 0 {
+				few = r.perSecond()
+				continue
+			}
+			b.note("herd_scale", name, r.perSecond()/few)
+			b.note("herd_longest", name, float64(r.Longest)*float64(r.Done)/float64(r.Nanos)/float64(n))
+			b.noteStuck(name, r.Starved)
+		}
+	}
+	return nil
+}
+
+// herdOf is the job of so many clients with a caller each.
+func herdOf(addr string, n, hold int, d time.Duration) job {
+	return job{Do: "load", Addr: addr, OneKey: true, Callers: n, Clients: n, Hold: hold, Away: 2, Millis: int(d.Milliseconds())}
 }
 
 // noteStuck adds to the callers of a peer that were left without the lock in this round, in whatever workload.
