@@ -171,11 +171,11 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 	ctx, h := w.ctx, w.hold
 	ho := h.holder
 	cl := ho.family.enter(ho, ho.asked)
-	if w.standing != nil {
-		cl = c.waitCall(cl, ho.name(), *w.standing)
+	if w.stands {
+		cl = c.waitCall(cl, ho.name(), w.standing)
 	}
 	a := c.road.Ask(ctx, by, cl)
-	if w.standing != nil {
+	if w.stands {
 		c.lines.stood(&w.place, a)
 	}
 	if a.Err == nil && c.doubt(ctx, by, ho.name(), a.List) {

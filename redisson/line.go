@@ -17,7 +17,8 @@ import (
 type lines struct {
 	subscriber *pubsub.Subscriber
 	timeout    time.Duration // the watchdog's
-	members    [2]string     // of wake lists, for plain and fenced locks
+	client     string        // its id
+	joined     int64         // how often a line of it has stood in a wake list
 
 	mu    sync.Mutex
 	byID  map[lineID]*line
@@ -56,7 +57,7 @@ func (ho *holder) lineID() lineID {
 // line has one state for all who stand in it. The mutex of lines guards it.
 type line struct {
 	id           lineID
-	channel      string // where it hears that it may be its turn; "" means nowhere
+	channel      string // where others hear that it may be its turn, and it, too, if there is no wake list; "" means nowhere
 	places       queue.Queue[*place]
 	subscription *pubsub.Subscription // made by the first refusal
 	failed       *place               // whose error has ended it
@@ -125,13 +126,6 @@ func (l *lines) join(p *place, id lineID, channel string, h *hold) {
 	if ln == nil {
 		ln = l.newLocked()
 		ln.id, ln.channel = id, channel
-		if keepsList(id.kind) {
-			ln.member = l.members[0]
-			if id.kind == lock.Fenced {
-				ln.member = l.members[1]
-			}
-			ln.channel += ":" + ln.member
-		}
 		l.byID[id] = ln
 		if aloof := time.Until(l.aloof[id]); aloof > 0 {
 			l.restLocked(ln, aloof)
@@ -162,9 +156,8 @@ func (l *lines) next(p *place) (s step) {
 	if s.granted == nil && !p.offered && !p.line.rests && p.line.places.First() == p {
 		s.ask, s.news = true, p.line.news
 		s.changed, s.live = l.changedLocked(p.line)
-		if s.live && p.line.member != "" {
-			s.stands, s.standing = true, p.line.standing
-			p.line.listed, p.line.told = true, false
+		if s.live && keepsList(p.line.id.kind) {
+			s.stands, s.standing = true, l.standLocked(p.line)
 		}
 	}
 	if p.busy = s.ask || s.granted != nil; !p.busy {
@@ -358,6 +351,7 @@ func (l *lines) released(h *hold, notified int64, moment time.Duration) {
 	ln := l.byID[id]
 	others := notified
 	switch {
+	case notified <= 0:
 	case keepsList(id.kind):
 		if _, live := l.subscriber.Changed(lockChannel(id.name)); live || ln != nil && ln.ear != nil {
 			others-- // that is this client, whose channel may linger
@@ -388,8 +382,8 @@ func (l *lines) listen(p *place) bool {
 		return false
 	}
 	l.hearLocked(p)
-	if id := p.line.id; p.line.member != "" {
-		p.line.subscription = l.subscriber.Hear(p.line.channel, func(message string) { l.hear(id, message) })
+	if id := p.line.id; keepsList(id.kind) {
+		p.line.subscription = l.subscriber.Hear(l.hears(p.line), func(message string) { l.hear(id, message) })
 	} else {
 		p.line.subscription = l.subscriber.Subscribe(p.line.channel)
 	}
@@ -405,10 +399,13 @@ func (l *lines) changed(p *place) (changed <-chan struct{}, live bool) {
 }
 
 func (l *lines) changedLocked(ln *line) (changed <-chan struct{}, live bool) {
-	if ln.subscription == nil {
-		return l.subscriber.Changed(ln.channel)
+	switch {
+	case ln.subscription != nil:
+		return ln.subscription.Changed()
+	case l.subscriber.Channels() == 0: // which is usual, and then nobody puts names together
+		return nil, false
 	}
-	return ln.subscription.Changed()
+	return l.subscriber.Changed(l.hears(ln))
 }
 
 // answered notes for all in line that Redis has answered, and for how long the lock is busy at least; not positive: not known. It also

@@ -23,10 +23,10 @@ var sources embed.FS
 var (
 	lockAcquire = taking("b67c55bb74929a7948ead298cddf5f4b13d44878", "token", "lock_acquire")
 	lockUpdate  = load("0dbdbaa45691b732db9b454a3cb10a5ca420fa4a", "token", "lock_update")
-	lockWait    = waiting("90f8bdd78dfeb37fe44201ef397f2e57b64c13f7")
-	lockPass    = load("6f937f45e42b217d50c30f84333728d2904b606b", "wake", "lock_pass")
-	lockRelease = load("3bbf1b93b0317a6efb648d280bf47d9cc5871a9e", "wake", "lock_release")
-	lockForce   = listing("110fab39fd2cd240dac4839dc5fb11d00ad782ce", "force_prelude", "now", "fair_prelude", "wake", "lock_force")
+	lockWait    = waiting("3675c9277fb2bb4b40943e46429625d7f8d08811")
+	lockPass    = load("363980c318bbccc01c270f575ec02b51e33660ba", "wake", "lock_pass")
+	lockRelease = load("2ef282811ef54d1f9d282b05cb08df5dc5e65700", "wake", "lock_release")
+	lockForce   = listing("f3696d031f082243470b51f1862d4bd527028c18", "force_prelude", "now", "fair_prelude", "wake", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 
 	fairAcquire = lists(taking("0fd25b501f446dcfc4bf243ff84a91f8caaa8bda", "now", "fair_prelude", "fair_acquire"))
@@ -72,12 +72,12 @@ var (
 	newestAnnounce = load("be8e6e5789637debee76156619847410df52f95a", "receipt", "newest_announce")
 	newestLook     = load("260cfc04f25cf79fb6285e8f9f546138326a1b1d", "newest_look")
 
-	anyForce   = listing("d5e78be28231f10db36a80a0d69933307c4ef5cd", "force_prelude", "object", "now", "fair_prelude", "wake", "any_force")
+	anyForce   = listing("02cf32886113e5052086a3a63fd5345ca81e30ef", "force_prelude", "object", "now", "fair_prelude", "wake", "any_force")
 	clientShow = load("2f0423ef6c1b8bfffefedc97131e01c332b45bf3", "client_show")
 	clientWho  = listing("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who")
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
 
-	inspect      = listing("5a63a80f13243e870b56fc4537e9e25e4a772488", "object", "now", "inspect")
+	inspect      = listing("a2c5b45da383e8ab25fa894af2f601f299a23ed7", "object", "now", "inspect")
 	scan         = listing("2a38b923936e2699d3b9efb5639e101a7c7270d4", "object", "scan")
 	size         = load("805db38bde265cfd534cd5c6adb33f20e779a770", "size")
 	listChannels = listing("df020f1654d625ec43f61aaefaec7c2f19ac31f9", "channels")
@@ -92,7 +92,7 @@ var (
 // many are scripts that do for many what a script does for one.
 var many = map[*script]*script{
 	lockUpdate:    manyOf("7a22bdc532c15d9290fe786afc9b177c3219f73f", lockUpdate),
-	lockRelease:   manyOf("114708fc4139564299a1fb52c9581887f5c018e3", lockRelease),
+	lockRelease:   manyOf("70dad01a8cab3c64fcda78df3e976fe2d77d155c", lockRelease),
 	fairRelease:   manyOf("565702bfb3bf36946731c67cf061f50986a4a194", fairRelease),
 	rwRelease:     manyOf("28d53aad12a483c4bd52d3d8320b66ca1a7d813b", rwRelease),
 	permitRelease: manyOf("4ff20bd6b3da0c115573d557cfdbe27cb1814ad2", permitRelease),

@@ -41,7 +41,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "all owners of a client have one id",
-		edits: []edit{{"client.go", "c.nextNumber(), 10)", "1, 10)"}},
+		edits: []edit{{"client.go", "number := c.nextNumber()", "number := int64(1)"}},
 		run:   "scene=plain", want: "two owners|believes",
 	},
 	{

@@ -90,7 +90,7 @@ func TestHolderNumbers(t *testing.T) {
 		}
 		id := redisson.HolderID(h.Context(), c, "n", lock.Exclusive)
 		n, err := strconv.ParseInt(strings.TrimPrefix(id, c.ID()+":"), 10, 64)
-		if err != nil || n < 1<<62 || seen[n] {
+		if err != nil || n < 1<<61 || n >= 1<<62 || seen[n] {
 			t.Errorf("holder %q: %v", id, err)
 		}
 		seen[n] = true

@@ -36,9 +36,9 @@ type waiter struct {
 	// hold is what a call for a lock is for; nil for others.
 	hold *hold
 	// own is the holder for which try asks. A lock that passes to the hold brings another one.
-	own *holder
-	// standing is the place in a wake list of who asks; nil without one.
-	standing *standing
+	own    *holder
+	stands bool // in a wake list
+	standing
 
 	start time.Time // of the call; zero: now
 
@@ -139,9 +139,7 @@ func (w *waiter) receive(g grant) (got bool, err error) {
 // before it are lost.
 func (w *waiter) askInLine(s step) (done bool, err error) {
 	changed, live, asked := s.changed, s.live, time.Now()
-	if w.standing = nil; s.stands {
-		w.standing = &s.standing
-	}
+	w.stands, w.standing = s.stands, s.standing
 	done, ttl, err := w.try(w.until(s.news, asked))
 	if err != nil && !done {
 		if err = w.outcome(asked, err); err != nil {
@@ -238,7 +236,7 @@ func (w *waiter) pause(ttl time.Duration, live bool) time.Duration {
 	}
 	d := min(w.c.claims.timeout/3, cmp.Or(w.rest, forever))
 	switch {
-	case w.standing != nil && live:
+	case w.stands && live:
 		return w.c.lines.pause(&w.place, ttl, d)
 	case ttl >= 0:
 		d = min(d, ttl+time.Millisecond)

@@ -2,6 +2,7 @@ package redisson
 
 import (
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -42,7 +43,7 @@ func keepsList(k lock.Kind) bool { return k == lock.Exclusive || k == lock.Fence
 
 // standing is what a line knows of its place in the wake list. The mutex of lines guards it.
 type standing struct {
-	member         string // of the list; "" where there is none
+	member         string // of the list; "" before it stands there
 	since          int64  // when it came, by the server's clock in µs; 0: not yet
 	place, waiting int64  // as of the last refusal; place is -1 without a list
 	listed         bool   // the list may have the member
@@ -70,6 +71,29 @@ func (c *Client) passOn(name, member string) {
 	c.claims.retry(call{Script: lockPass, Keys: []string{name, wakeName(name)}, Args: []any{member, lockChannel(name)}, Spare: true}, present().add(c.claims.timeout))
 }
 
+// hears is the channel of a line: its client's own, if there is a wake list.
+func (l *lines) hears(ln *line) string {
+	switch ln.id.kind {
+	case lock.Exclusive:
+		return ln.channel + ":" + l.client + ":1"
+	case lock.Fenced:
+		return ln.channel + ":" + l.client + ":2"
+	}
+	return ln.channel
+}
+
+// standLocked is what the head of a line that hears its channel asks with. Each time that the line stands in the list it is another member, so that
+// what takes one away may be late.
+func (l *lines) standLocked(ln *line) standing {
+	if ln.member == "" {
+		l.joined++
+		ln.member = l.hears(ln)[len(ln.channel)+1:] + ":" + strconv.FormatInt(l.joined, 10)
+	}
+	asks := ln.standing
+	ln.listed, ln.told = true, false
+	return asks
+}
+
 // stood notes what Redis has answered to one who stands.
 func (l *lines) stood(p *place, a answer) {
 	l.mu.Lock()
@@ -80,7 +104,7 @@ func (l *lines) stood(p *place, a answer) {
 	case a.Err != nil || a.Values[0] < 0:
 		return
 	case a.Values[0] > 0:
-		s.listed, s.since = false, 0
+		s.listed, s.since, s.member = false, 0, ""
 		return
 	}
 	now := time.Now()
@@ -111,11 +135,11 @@ func (s *standing) nextLook(now time.Time, round time.Duration) time.Time {
 		return now.Add(round)
 	}
 	_, part := math.Modf(float64(s.since%1000) * math.Phi)
-	at := now.Truncate(round).Add(time.Duration(part * float64(round)))
-	if !at.After(now) {
-		at = at.Add(round)
+	until := now.Truncate(round).Add(time.Duration(part * float64(round))).Sub(now)
+	if until <= 0 {
+		until += round
 	}
-	return at
+	return now.Add(until)
 }
 
 // hear notes what the head of a line is told.

@@ -96,7 +96,7 @@ end
 if o.waiting == 0 and redis.pcall('type', ARGV[10]).ok == 'zset' then
   local all, channels = call('zrangebyscore', ARGV[10], '(0', '+inf', 'limit', 0, most), {}
   for i, member in ipairs(all) do
-    channels[i] = ARGV[6] .. ':' .. member
+    channels[i] = ARGV[6] .. ':' .. (string.match(member, '(.*):') or member)
   end
   local found = #all > 0 and call('pubsub', ARGV[#ARGV] == 'spublish' and 'shardnumsub' or 'numsub', unpack(channels)) or {}
   for i, member in ipairs(all) do

@@ -1,6 +1,6 @@
 -- Goes before the scripts that wake who waits for a lock.
--- The wake list is a sorted set beside the lock, of the clients of this package that wait for it: of each a member, with the time in µs at
--- which it came. Before them stand two notes: '' with the negative of the time at which somebody was told that it is its turn, '-' with the
+-- The wake list is a sorted set beside the lock, of the clients of this package that wait for it: a member for each time that a client has
+-- to, which is the end of its channel, a colon and a number, with the time in µs at which it came. Before them stand two notes: '' with the negative of the time at which somebody was told that it is its turn, '-' with the
 -- negative of how many releases may yet stay silent on Redisson's channel. The list is a hint. Who may not touch it has none.
 local grace = 25000 -- µs for which nobody overtakes who was told that it is its turn
 
@@ -29,7 +29,7 @@ end
 -- say tells a member something on its channel, and returns how many heard it: '1' that it is its turn, '2' to look in a moment, '3' that this
 -- has become needless. In a cluster with classic channels, to which PUBLISH is written large, the number counts for nothing.
 local function say(publish, channel, member, word)
-  local heard = tonumber(try(publish, channel .. ':' .. member, word) or 0)
+  local heard = tonumber(try(publish, channel .. ':' .. string.match(member, '(.*):'), word) or 0)
   return publish == 'PUBLISH' and 1 or heard
 end
 
