@@ -52,6 +52,7 @@ func TestInterop(t *testing.T) {
 	for _, s := range clusterScenarios {
 		run(t, "cluster_"+s.name, setting{version: newest, cluster: true}, s)
 	}
+	playHerds(t)
 	for _, version := range oldVersions {
 		t.Run("50_Redisson_"+version, func(t *testing.T) {
 			t.Parallel()

@@ -28,11 +28,7 @@ local function join(ttl)
   if left and left < tonumber(ARGV[8]) then
     try('pexpire', wake, ARGV[8])
   end
-  local wakes = 0
-  for _, holder in ipairs(try('hkeys', KEYS[1]) or {}) do
-    wakes = string.find(holder, ':[23]' .. string.rep('%d', 18) .. '$') and 1 or wakes
-  end
-  return {0, ttl, try('zcount', wake, '(0', '(' .. since) or 0, try('zcount', wake, '(0', '+inf') or 1, tonumber(since), wakes}
+  return {0, ttl, try('zcount', wake, '(0', '(' .. since) or 0, try('zcount', wake, '(0', '+inf') or 1, tonumber(since), wakes(KEYS[1]) and 1 or 0}
 end
 
 if wake and ARGV[7] ~= '1' and redis.call('exists', KEYS[1]) == 0 then

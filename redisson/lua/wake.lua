@@ -26,6 +26,16 @@ local function front(wake)
   return first[1], first[2], #found > 0
 end
 
+-- wakes reports whether who has the lock tells those in the list of its release: by its number.
+local function wakes(key)
+  for _, holder in ipairs(try('hkeys', key) or {}) do
+    if string.find(holder, ':[23]' .. string.rep('%d', 18) .. '$') then
+      return true
+    end
+  end
+  return false
+end
+
 -- say tells a member something on its channel, and returns how many heard it: '1' that it is its turn, '2' to look in a moment, '3' that this
 -- has become needless. In a cluster with classic channels, to which PUBLISH is written large, the number counts for nothing.
 local function say(publish, channel, member, word)
