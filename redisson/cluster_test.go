@@ -256,7 +256,7 @@ func testSlotMoves(t *testing.T, c *redistest.Cluster) {
 	from, to := c.Masters[i], c.Masters[(i+1)%3]
 	hm := member(t, c, redisson.WatchdogTimeout(3*waits))
 	listening := func(n *redistest.Node) bool { // at its slot's master if the channel is sharded, and else anywhere
-		return c.Sharded && len(n.Do(t, "pubsub", "shardchannels", "redisson*").([]any)) == 1 || !c.Sharded && channels(t, c) == 1
+		return c.Sharded && len(n.Do(t, "pubsub", "shardchannels", "redisson*").([]any)) > 0 || !c.Sharded && channels(t, c) > 0
 	}
 	holder, waiter := hm.Lock(name), member(t, c).Lock(name)
 	held := mustLock(t, holder)
@@ -279,8 +279,8 @@ func testSlotMoves(t *testing.T, c *redistest.Cluster) {
 	mustUnlock(t, holder, held)
 	expectWaiter(t, waiter, got, failed)
 	t.Logf("woken at the new master after %v", time.Since(start))
-	if n := channels(t, c); n > 1 {
-		t.Errorf("%d channels are subscribed, want the old one gone", n)
+	if n := channels(t, c); n > 2 { // its own, and while the slot moved Redisson's
+		t.Errorf("%d channels are subscribed, want the old ones gone", n)
 	}
 }
 

@@ -46,10 +46,14 @@ if not wake or type(answer) == 'table' and answer[1] ~= 1 then
   return answer
 end
 -- Who stands in front has not come. It learns that it stands there no more.
-local since = ARGV[7] ~= '1' and try('zscore', wake, me)
-for _, member in ipairs(since and try('zrangebyscore', wake, '(0', '(' .. since, 'limit', 0, 100) or {}) do
-  try('zrem', wake, member)
-  say(ARGV[#ARGV], ARGV[9], member, '1')
+for _, member in ipairs(ARGV[7] ~= '1' and try('zrange', wake, 0, 101) or {}) do
+  if member == me then
+    break
+  end
+  if member ~= '' and member ~= '-' then
+    try('zrem', wake, member)
+    say(ARGV[#ARGV], ARGV[9], member, '1')
+  end
 end
 try('zrem', wake, me)
 local first = front(wake)

@@ -69,8 +69,9 @@ local function announce(wake, publish, channel, kept, forced)
     try('zadd', wake, silent + 1, '-')
     return 1
   end
-  local others, waiting = tonumber(try(publish, channel, forced and '0' or '00') or 0), both and try('zcard', wake) or 0
-  if others > 0 and waiting >= 4 then
+  local others = tonumber(try(publish, channel, forced and '0' or '00') or 0)
+  local waiting = both and others > 0 and not forced and try('zcount', wake, '(0', '+inf') or 0
+  if waiting >= 4 then
     try('zadd', wake, -math.min(16, math.floor(waiting / others)), '-')
   end
   return 1 + others
