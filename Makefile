@@ -6,7 +6,7 @@ PKG      ?= ./...
 COUNT    ?= 6
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-modules generate interop services console-test matrix answers sim faults load lint vulncheck api fmt bench microbench bench-compare fuzz cover
+.PHONY: help test test-modules generate interop services console-test matrix answers sim faults load lint vulncheck api fmt bench counts microbench bench-compare fuzz cover
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,11 @@ fmt: ## format the code and bring it up to the Go version in go.mod
 # It starts a redis-server of its own. What is missing, it says, and leaves out; the figures go to benchmarks/out.
 bench: ## measure Latchkey beside other lock libraries, in under 12 minutes; LONG=1 has more rounds, RECORD=1 keeps the figures, ONLY=regexp selects
 	go -C benchmarks run . $(if $(LONG),-long) $(if $(RECORD),-record) $(if $(ONLY),-only '$(ONLY)')
+
+# A count that has grown by more than a tenth fails; RECORD=1 writes benchmarks/counts.json anew, which wants a reason in its commit.
+counts: ## count what an acquisition takes, in under two minutes, and compare it with benchmarks/counts.json
+	@sh tools/prepare.sh test
+	@go -C benchmarks run . -counts counts.json $(if $(RECORD),-record)
 
 microbench: ## run the benchmarks of the packages; BENCH selects some
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -18,12 +19,33 @@ const (
 	end         = "<!-- end of figures -->"
 )
 
-// record keeps a report, and brings the README up to date.
-func record(r report) error {
+// record keeps a report, and brings the README up to date. Of a run of some workloads, it keeps the figures that those have made, beside
+// the others of the report that is there.
+func record(r report, some bool) error {
+	if some {
+		old, err := readReport(figuresFile)
+		if err != nil {
+			return err
+		}
+		for _, f := range old.Figures {
+			if own, ok := r.find(f.ID, f.Peer); !ok || own.Value == nil {
+				r.Figures = slices.DeleteFunc(r.Figures, func(o figure) bool { return o.ID == f.ID && o.Peer == f.Peer })
+				r.Figures = append(r.Figures, f)
+			}
+		}
+		slices.SortStableFunc(r.Figures, func(a, b figure) int { return cmp.Compare(planOf(a.ID), planOf(b.ID)) })
+		old.Figures = r.Figures
+		r = old
+	}
 	if err := r.write(figuresFile); err != nil {
 		return err
 	}
 	return refresh()
+}
+
+// planOf is the place of a figure in the plan.
+func planOf(id string) int {
+	return slices.IndexFunc(plan, func(p planned) bool { return p.id == id })
 }
 
 // refresh writes the figures of record into the README, and draws their charts.

@@ -62,7 +62,7 @@ func measureAll(ctx context.Context, c config, chosen []workload, out io.Writer)
 	if err := b.quiet(); err != nil || !c.record {
 		return err
 	}
-	return record(r)
+	return record(r, len(chosen) < len(workloads))
 }
 
 // openProxies opens what stands before the server, and returns a function that closes it.

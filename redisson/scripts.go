@@ -23,10 +23,10 @@ var sources embed.FS
 var (
 	lockAcquire = taking("b67c55bb74929a7948ead298cddf5f4b13d44878", "token", "lock_acquire")
 	lockUpdate  = load("0dbdbaa45691b732db9b454a3cb10a5ca420fa4a", "token", "lock_update")
-	lockWait    = waiting("56d06f4206513fca33090791a6de2addd3b0a4ee")
-	lockPass    = load("e0e1b3db0606e0dc581824d41c0110a71b28b9ce", "wake", "lock_pass")
-	lockRelease = load("ea52e217d414bae03eb3aeb77ab353d3974e4a92", "wake", "lock_release")
-	lockForce   = listing("9c63b4192d42b8c8ef089497b21eb62461b526d1", "force_prelude", "now", "fair_prelude", "wake", "lock_force")
+	lockWait    = waiting("9094fa1969f113232efbddf9dcbf64337601b382")
+	lockPass    = load("bc569d4b09c69489065fbbfec63c5b5338c2c8d3", "wake", "lock_pass")
+	lockRelease = load("0c2edfdf01ecd139e29829f6244edac1fbd5dae9", "wake", "lock_release")
+	lockForce   = listing("331ca5c874faace0e62a5a8ab6c666898ca08c2a", "force_prelude", "now", "fair_prelude", "wake", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 
 	fairAcquire = lists(taking("0fd25b501f446dcfc4bf243ff84a91f8caaa8bda", "now", "fair_prelude", "fair_acquire"))
@@ -72,7 +72,7 @@ var (
 	newestAnnounce = load("be8e6e5789637debee76156619847410df52f95a", "receipt", "newest_announce")
 	newestLook     = load("260cfc04f25cf79fb6285e8f9f546138326a1b1d", "newest_look")
 
-	anyForce   = listing("7ab04419c814d1e2d9d8bc80287a88e413ebe20c", "force_prelude", "object", "now", "fair_prelude", "wake", "any_force")
+	anyForce   = listing("916872d6bc20547b69f9a62fa31705aa7417ac66", "force_prelude", "object", "now", "fair_prelude", "wake", "any_force")
 	clientShow = load("2f0423ef6c1b8bfffefedc97131e01c332b45bf3", "client_show")
 	clientWho  = listing("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who")
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
@@ -92,7 +92,7 @@ var (
 // many are scripts that do for many what a script does for one.
 var many = map[*script]*script{
 	lockUpdate:    manyOf("7a22bdc532c15d9290fe786afc9b177c3219f73f", lockUpdate),
-	lockRelease:   manyOf("f3027c5ab89b82f3fc4c0557f0f3d7d764f6789e", lockRelease),
+	lockRelease:   manyOf("7d51a7a8a6402d6a0c646170f51532d889a8c6c5", lockRelease),
 	fairRelease:   manyOf("565702bfb3bf36946731c67cf061f50986a4a194", fairRelease),
 	rwRelease:     manyOf("28d53aad12a483c4bd52d3d8320b66ca1a7d813b", rwRelease),
 	permitRelease: manyOf("4ff20bd6b3da0c115573d557cfdbe27cb1814ad2", permitRelease),

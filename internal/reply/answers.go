@@ -17,7 +17,6 @@ type Class struct {
 	Passes    bool   // a shortage, which somebody has to end, or which ends by itself later
 	Refused   bool   // the same question is refused until somebody changes the program, the server or the data
 	Incurable bool   // and no operator of the server can see to it: the key holds something else, or the server has no such command
-
 	Apart     bool   // there may be an answer without a key that the question can do without
 
 	NoScript, NoRight, NoCommand, WrongType, Slot bool // the causes that somebody acts on; Slot: another node of a cluster has it, or several have
@@ -34,15 +33,15 @@ var said = []struct {
 }{
 	{"READONLY|MASTERDOWN|LOADING", Class{Type: "not_ready", Repeat: true, Elsewhere: true}},
 	{"NOREPLICAS", Class{Type: "no_replicas", Repeat: true, Elsewhere: true}},
-	{"TRYAGAIN", Class{Type: "not_ready", Repeat: true, Apart: true}},
-	{"CLUSTERDOWN|ASK|BUSY|max number of clients", Class{Type: "not_ready", Repeat: true}},
+	{"TRYAGAIN|ASK", Class{Type: "not_ready", Repeat: true, Apart: true}},
+	{"CLUSTERDOWN|BUSY|max number of clients", Class{Type: "not_ready", Repeat: true}},
 	{"MOVED", Class{Type: "not_ready", Repeat: true, Slot: true}},
 	{"access a non local key|accessed during rehashing of the slot", Class{Type: "not_ready", Repeat: true}}, // a key is missing
 	{"OOM", Class{Type: "no_memory", Passes: true}},
 	{"MISCONF", Class{Type: "no_disk", Passes: true}},
 	{"NOSCRIPT", Class{Type: "_OTHER", NoScript: true}},
 	{"NOAUTH|WRONGPASS|invalid password", Class{Type: "refused", Refused: true}},
-	{"NOPERM|the user executing the script can't|acl failure in script", Class{Type: "refused", Refused: true, NoRight: true, Apart: true}},
+	{"NOPERM|the user executing the script can't|acl failure in script", Class{Type: "refused", Refused: true, NoRight: true}},
 	{"WRONGTYPE", Class{Type: "refused", Refused: true, Incurable: true, WrongType: true}},
 	{"unknown command|unknown redis command|unknown subcommand", Class{Type: "refused", Refused: true, Incurable: true, NoCommand: true}},
 	{"CROSSSLOT", Class{Type: "refused", Refused: true, Incurable: true, Slot: true}},

@@ -12,6 +12,7 @@ var (
 	elsewhere  = Class{Type: "not_ready", Repeat: true, Elsewhere: true}
 	noReplicas = Class{Type: "no_replicas", Repeat: true, Elsewhere: true}
 	notReady   = Class{Type: "not_ready", Repeat: true}
+	apart      = Class{Type: "not_ready", Repeat: true, Apart: true}
 	noMemory   = Class{Type: "no_memory", Passes: true}
 	noDisk     = Class{Type: "no_disk", Passes: true}
 	noLogin    = Class{Type: "refused", Refused: true}
@@ -34,7 +35,8 @@ var meant = []struct {
 	{"read-only replica", elsewhere}, {"replica without a master", elsewhere}, {"loading", elsewhere},
 	{"busy with a script", notReady}, {"too many clients", notReady}, {"script killed", other},
 	{"slot elsewhere, undeclared", notReady}, {"slot elsewhere", moved}, {"slot nowhere", notReady}, {"cluster down", notReady}, {"two slots", twoSlots},
-	{"key has ", notReady}, {"some keys have ", notReady},
+	{"key has moved, undeclared", notReady}, {"key has not come, undeclared", notReady}, {"key has ", apart},
+	{"some keys have moved, undeclared", notReady}, {"some keys have not come, undeclared", notReady}, {"some keys have ", apart},
 	{"no password", noLogin}, {"wrong password", noLogin}, {"no such user", noLogin}, {"no right ", noRight},
 	{"no such script", noScript}, {"no such command", noCommand}, {"no such subcommand", noCommand}, {"another type", wrongType},
 	{"no integer", mistake}, {"no number", mistake}, {"transaction with a mistake", other},

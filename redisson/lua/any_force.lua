@@ -1,6 +1,6 @@
 -- Frees a lock of any kind whoever holds it, and notifies waiters as the script of its kind does.
--- KEYS[1] lock, KEYS[2] queue, KEYS[3] deadlines of those in it, KEYS[4] wake list or nothing   ARGV[1] channel of a lock, ARGV[2] channel of a read/write lock, then
--- the only holders from whom to free it, if there are any, then the receipt
+-- KEYS[1] lock, KEYS[2] queue, KEYS[3] deadlines of those in it, KEYS[4] wake list or nothing   ARGV[1] channel of a lock, ARGV[2] channel of a
+-- read/write lock, then the only holders from whom to free it, if there are any, then the receipt
 -- Answers {1, those who held it} when there was a lock, {0, {}} when there was nothing, {-1, {}} when it is something else, and {-2, {}}
 -- when somebody else holds it.
 if redis.call('exists', KEYS[1]) == 0 then

@@ -1,6 +1,6 @@
 -- Frees a lock whoever holds it, and notifies waiters: of a fair lock the head of the queue, which stays. A free lock stays silent.
--- KEYS[1] lock, KEYS[2] wake list or nothing; of a fair lock KEYS[2] queue, KEYS[3] deadlines   ARGV[1] channel, to which a head's id is added, or nothing, ARGV[2] message,
--- ARGV[3] the mode that a read/write lock must be in, or nothing, then the receipt
+-- KEYS[1] lock, KEYS[2] wake list or nothing; of a fair lock KEYS[2] queue, KEYS[3] deadlines   ARGV[1] channel, to which a head's id is
+-- added, or nothing, ARGV[2] message, ARGV[3] the mode that a read/write lock must be in, or nothing, then the receipt
 -- Answers {1, those who held it} when there was such a lock, else {0, {}}.
 if ARGV[3] ~= '' and redis.call('hget', KEYS[1], 'mode') ~= ARGV[3] then
   return done(0, {})

@@ -1,5 +1,5 @@
--- Takes a member who waits no more out of the wake list, and wakes others if the lock is free. If who has it will tell nobody of the list, those who
--- stand in front look now, and hear Redisson's channel then.
+-- Takes a member who waits no more out of the wake list, and wakes others if the lock is free. If who has it will tell nobody of the list,
+-- those who stand in front look now, and hear Redisson's channel then.
 -- Safe to repeat: it may wake one too many.
 -- KEYS[1] lock, KEYS[2] wake list or nothing   ARGV[1] member, ARGV[2] channel, last ARGV publish or spublish
 -- Answers {1}.

@@ -1,7 +1,8 @@
 -- Goes before the scripts that wake who waits for a lock.
 -- The wake list is a sorted set beside the lock, of the clients of this package that wait for it: a member for each time that a client has
--- to, which is the end of its channel, a colon and a number, with the time in µs at which it came. Before them stand two notes: '' with the negative of the time at which somebody was told that it is its turn, '-' with the
--- negative of how many releases may yet stay silent on Redisson's channel. The list is a hint. Who may not touch it has none.
+-- to, which is the end of its channel, a colon and a number, with the time in µs at which it came. Before them stand two notes: '' with the
+-- negative of the time at which somebody was told that it is its turn, '-' with the negative of how many releases may yet stay silent on
+-- Redisson's channel. The list is a hint. Who may not touch it has none.
 local grace = 25000 -- µs for which nobody overtakes who was told that it is its turn
 
 -- try is the answer to a command that may be refused; then it is false.

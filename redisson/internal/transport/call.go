@@ -57,13 +57,14 @@ func (r *Road) withoutSpare(ctx *deadline, via reply.Sender, cl Call, a Answer) 
 		return a
 	}
 	class := reply.Classify(a.Err)
-	if !class.Apart {
+	if !class.Apart && !class.NoRight {
 		return a
 	}
-	if class.NoRight {
+	a = r.performOne(ctx, via, cl.spared())
+	if class.NoRight && (a.Err == nil || !reply.Classify(a.Err).NoRight) {
 		r.sparing.Store(time.Now().Add(spareTime).UnixNano())
 	}
-	return r.performOne(ctx, via, cl.spared())
+	return a
 }
 
 // Answer is what became of a call.
