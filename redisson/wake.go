@@ -34,7 +34,6 @@ const (
 const (
 	turnWord   = "1"
 	secondWord = "2"
-	neverWord  = "3"
 	toldWord   = "00"
 )
 
@@ -153,6 +152,9 @@ func (l *lines) hear(id lineID, word string) {
 	switch s := &ln.standing; word {
 	case turnWord:
 		s.told = true
+		if s.second != nil {
+			s.second.Stop()
+		}
 		ln.resumeLocked()
 	case secondWord:
 		if s.second == nil {
@@ -165,10 +167,6 @@ func (l *lines) hear(id lineID, word string) {
 			})
 		}
 		s.second.Reset(secondTime)
-	case neverWord:
-		if s.second != nil {
-			s.second.Stop()
-		}
 	}
 }
 

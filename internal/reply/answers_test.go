@@ -35,7 +35,7 @@ var meant = []struct {
 	{"read-only replica", elsewhere}, {"replica without a master", elsewhere}, {"loading", elsewhere},
 	{"busy with a script", notReady}, {"too many clients", notReady}, {"script killed", other},
 	{"slot elsewhere, undeclared", notReady}, {"slot elsewhere", moved}, {"slot nowhere", notReady}, {"cluster down", notReady}, {"two slots", twoSlots},
-	{"key has moved, undeclared", notReady}, {"key has not come, undeclared", notReady}, {"key has ", apart},
+	{"key has moved, undeclared", notReady}, {"key has ", apart},
 	{"some keys have moved, undeclared", notReady}, {"some keys have not come, undeclared", notReady}, {"some keys have ", apart},
 	{"no password", noLogin}, {"wrong password", noLogin}, {"no such user", noLogin}, {"no right ", noRight},
 	{"no such script", noScript}, {"no such command", noCommand}, {"no such subcommand", noCommand}, {"another type", wrongType},

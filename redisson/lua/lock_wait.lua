@@ -56,8 +56,4 @@ for _, member in ipairs(ARGV[7] ~= '1' and try('zrange', wake, 0, 101) or {}) do
   end
 end
 try('zrem', wake, me)
-local first = front(wake)
-if first then
-  say(ARGV[#ARGV], ARGV[9], first, '3')
-end
 return answer

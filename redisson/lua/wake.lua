@@ -4,6 +4,7 @@
 -- negative of the time at which somebody was told that it is its turn, '-' with the negative of how many releases may yet stay silent on
 -- Redisson's channel. The list is a hint. Who may not touch it has none.
 local grace = 25000 -- µs for which nobody overtakes who was told that it is its turn
+local many = 64 -- of those who wait somebody looks soon without being told
 
 -- try is the answer to a command that may be refused; then it is false.
 local function try(...)
@@ -37,15 +38,14 @@ local function wakes(key)
   return false
 end
 
--- say tells a member something on its channel, and returns how many heard it: '1' that it is its turn, '2' to look in a moment, '3' that this
--- has become needless. In a cluster with classic channels, to which PUBLISH is written large, the number counts for nothing.
+-- say tells a member something on its channel, and returns how many heard it: '1' that it is its turn, '2' to look in a moment. In a cluster with classic channels, to which PUBLISH is written large, the number counts for nothing.
 local function say(publish, channel, member, word)
   local heard = tonumber(try(publish, channel .. ':' .. string.match(member, '(.*):'), word) or 0)
   return publish == 'PUBLISH' and 1 or heard
 end
 
--- announce wakes the first that hears it, of a lock that is free now, and tells the next one to look in a moment: the first stays in the list
--- until it has the lock. Redisson's channel is told as well, in the way that wakes Redisson and tells this package that somebody was
+-- announce wakes the first that hears it, of a lock that is free now, and tells the next one to look in a moment, unless many wait: the first
+-- stays in the list until it has the lock. Redisson's channel is told as well, in the way that wakes Redisson and tells this package that somebody was
 -- told: '00', unless the lock was freed by hand. Where many are in line, some releases are silent there, or those would be served more often
 -- than others. Of a lock that an heir keeps, the first learns how long.
 -- It returns how many were told in all, as far as is known. Nothing here fails, as the lock is gone.
@@ -64,15 +64,15 @@ local function announce(wake, publish, channel, kept, forced)
     return tonumber(try(publish, channel, '0') or 0)
   end
   try('zadd', wake, string.format('%.0f', -micros()), '')
-  local both = second and say(publish, channel, second, '2') > 0
+  local waiting = second and try('zcount', wake, '(0', '+inf') or 0
+  local both = waiting >= many or second and say(publish, channel, second, '2') > 0
   local silent = both and tonumber(try('zscore', wake, '-') or 0)
   if both and silent < 0 and not forced then
     try('zadd', wake, silent + 1, '-')
     return 1
   end
   local others = tonumber(try(publish, channel, forced and '0' or '00') or 0)
-  local waiting = both and others > 0 and not forced and try('zcount', wake, '(0', '+inf') or 0
-  if waiting >= 4 then
+  if both and others > 0 and waiting >= 4 and not forced then
     try('zadd', wake, -math.min(16, math.floor(waiting / others)), '-')
   end
   return 1 + others
