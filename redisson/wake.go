@@ -117,8 +117,9 @@ func (l *lines) stood(p *place, a answer) {
 	case alone && s.ear == nil:
 		s.ear = l.subscriber.Hear(lockChannel(id.name), func(message string) {
 			if message != toldWord {
-				l.hear(id, turnWord)
+				message = turnWord
 			}
+			l.hear(id, message)
 		})
 	case s.ear != nil && now.Sub(s.needed) > earTime:
 		s.ear.Close()
@@ -149,14 +150,14 @@ func (l *lines) hear(id lineID, word string) {
 	if ln == nil {
 		return
 	}
-	switch s := &ln.standing; word {
-	case turnWord:
+	switch s := &ln.standing; {
+	case word == turnWord, word == toldWord && s.place < 0: // without a list, it is told of nothing else
 		s.told = true
 		if s.second != nil {
 			s.second.Stop()
 		}
 		ln.resumeLocked()
-	case secondWord:
+	case word == secondWord:
 		if s.second == nil {
 			s.second = time.AfterFunc(secondTime, func() {
 				l.mu.Lock()

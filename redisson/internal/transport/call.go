@@ -45,15 +45,24 @@ func (c Call) spared() Call {
 	return c
 }
 
-// Spares reports whether spare keys are asked for: not for a while after a server has refused one to its user.
-func (r *Road) Spares() bool { return time.Now().UnixNano() >= r.sparing.Load() }
+// Spares reports whether questions are answered with their spare keys, as far as is known.
+func (r *Road) Spares() bool { return !r.refused.Load() }
+
+// asksSpares reports whether spare keys are asked for: not for a while after a server has refused one to its user.
+func (r *Road) asksSpares() bool { return time.Now().UnixNano() >= r.sparing.Load() }
 
 // spareTime is how long spare keys are left out then.
 const spareTime = time.Minute
 
 // withoutSpare has a call done again whose spare key may be to blame for the answer.
 func (r *Road) withoutSpare(ctx *deadline, via reply.Sender, cl Call, a Answer) Answer {
-	if !cl.Spare || a.Err == nil {
+	if !cl.Spare {
+		return a
+	}
+	if a.Err == nil {
+		if r.refused.Load() && r.asksSpares() {
+			r.refused.Store(false)
+		}
 		return a
 	}
 	class := reply.Classify(a.Err)
@@ -63,6 +72,7 @@ func (r *Road) withoutSpare(ctx *deadline, via reply.Sender, cl Call, a Answer) 
 	a = r.performOne(ctx, via, cl.spared())
 	if class.NoRight && (a.Err == nil || !reply.Classify(a.Err).NoRight) {
 		r.sparing.Store(time.Now().Add(spareTime).UnixNano())
+		r.refused.Store(true)
 	}
 	return a
 }
@@ -285,7 +295,7 @@ type single struct{ *redis.Cmd }
 func (single) NoRetry() bool { return true }
 
 func (r *Road) command(ctx context.Context, c Call, name, publish any) single {
-	if !r.Spares() {
+	if c.Spare && !r.asksSpares() {
 		c = c.spared()
 	}
 	code := c.Script.digest

@@ -31,6 +31,7 @@ type Road struct {
 	sessions int          // of a lane, at most; 0 where go-redis can't be told to give up in time
 	denied   sync.Once    // somebody is told
 	sparing  atomic.Int64 // until when spare keys are left out, in ns
+	refused  atomic.Bool  // the last spare key that was asked for
 	dones    sync.Pool    // of channels of questions that are over and whose askers have received
 
 	mu      sync.Mutex
