@@ -23,10 +23,10 @@ var sources embed.FS
 var (
 	lockAcquire = taking("b67c55bb74929a7948ead298cddf5f4b13d44878", "token", "lock_acquire")
 	lockUpdate  = load("0dbdbaa45691b732db9b454a3cb10a5ca420fa4a", "token", "lock_update")
-	lockWait    = waiting("af51cc78c46a098a67f19249f065db2d7b6c0611")
-	lockPass    = load("d4ff42293d862ec65d3631a9fc528bc5b9264299", "wake", "lock_pass")
-	lockRelease = load("7c09b1963eda6e0dffb8c60d713166dc98736692", "wake", "lock_release")
-	lockForce   = listing("2aeacf08ef5cf2db4a8910ea9422a36beb9a3d52", "force_prelude", "now", "fair_prelude", "wake", "lock_force")
+	lockWait    = waiting("352dfe9e699dfea63c5b49e5f0cfcd289746763a")
+	lockPass    = load("4ef29ab2399abc274a7326eff563f8906edf190c", "wake", "lock_pass")
+	lockRelease = load("6152fe7b7b2e88ca82d48fe5994c14ffe16d5def", "wake", "lock_release")
+	lockForce   = listing("97ab724491484f0df6dc58da7461bd0e37bc64a3", "force_prelude", "now", "fair_prelude", "wake", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 
 	fairAcquire = lists(taking("0fd25b501f446dcfc4bf243ff84a91f8caaa8bda", "now", "fair_prelude", "fair_acquire"))
@@ -72,7 +72,7 @@ var (
 	newestAnnounce = load("be8e6e5789637debee76156619847410df52f95a", "receipt", "newest_announce")
 	newestLook     = load("260cfc04f25cf79fb6285e8f9f546138326a1b1d", "newest_look")
 
-	anyForce   = listing("f2e769034f180a73fdfa560e835bcc72b15f4c03", "force_prelude", "object", "now", "fair_prelude", "wake", "any_force")
+	anyForce   = listing("e2c1827f55df5e492d494ce86e1cd529778dd26f", "force_prelude", "object", "now", "fair_prelude", "wake", "any_force")
 	clientShow = load("2f0423ef6c1b8bfffefedc97131e01c332b45bf3", "client_show")
 	clientWho  = listing("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who")
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
@@ -92,7 +92,7 @@ var (
 // many are scripts that do for many what a script does for one.
 var many = map[*script]*script{
 	lockUpdate:    manyOf("7a22bdc532c15d9290fe786afc9b177c3219f73f", lockUpdate),
-	lockRelease:   manyOf("4ff35c0a2d4ad7a34a75d37104c959deb109199d", lockRelease),
+	lockRelease:   manyOf("85029e556175d55b6085b155c2d813406b2d5ebe", lockRelease),
 	fairRelease:   manyOf("565702bfb3bf36946731c67cf061f50986a4a194", fairRelease),
 	rwRelease:     manyOf("28d53aad12a483c4bd52d3d8320b66ca1a7d813b", rwRelease),
 	permitRelease: manyOf("4ff20bd6b3da0c115573d557cfdbe27cb1814ad2", permitRelease),

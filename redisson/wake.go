@@ -42,12 +42,12 @@ func keepsList(k lock.Kind) bool { return k == lock.Exclusive || k == lock.Fence
 
 // standing is what a line knows of its place in the wake list. The mutex of lines guards it.
 type standing struct {
-	member         string // of the list; "" before it stands there
-	since          int64  // when it came, by the server's clock in µs; 0: not yet
-	place, waiting int64  // as of the last refusal; place is -1 without a list
-	listed         bool   // the list may have the member
-	told           bool   // it is its turn, and it has not asked since
-	look           time.Time
+	member         string               // of the list; "" before it stands there
+	since          int64                // when it came, by the server's clock in µs; 0: not yet
+	place, waiting int64                // as of the last refusal; place is -1 without a list
+	listed         bool                 // the list may have the member
+	told           bool                 // it is its turn, and it has not asked since
+	look           time.Time            // when to ask without having been told
 	second         *time.Timer          // has it look after a release of which another was told first
 	ear            *pubsub.Subscription // Redisson's channel
 	needed         time.Time            // when it last had to hear that
@@ -67,7 +67,8 @@ func (c *Client) waitCall(cl call, name string, s standing) call {
 
 // passOn takes the member of a line without waiters out of the wake list.
 func (c *Client) passOn(name, member string) {
-	c.claims.retry(call{Script: lockPass, Keys: []string{name, wakeName(name)}, Args: []any{member, lockChannel(name)}, Spare: true}, present().add(c.claims.timeout))
+	cl := call{Script: lockPass, Keys: []string{name, wakeName(name)}, Args: []any{member, lockChannel(name)}, Spare: true}
+	c.claims.retry(cl, present().add(c.claims.timeout))
 }
 
 // hears is the channel of a line: its client's own, if there is a wake list.

@@ -38,16 +38,17 @@ local function wakes(key)
   return false
 end
 
--- say tells a member something on its channel, and returns how many heard it: '1' that it is its turn, '2' to look in a moment. In a cluster with classic channels, to which PUBLISH is written large, the number counts for nothing.
+-- say tells a member something on its channel, and returns how many heard it: '1' that it is its turn, '2' to look in a moment. In a cluster
+-- with classic channels, where PUBLISH is written large, that number counts for nothing.
 local function say(publish, channel, member, word)
   local heard = tonumber(try(publish, channel .. ':' .. string.match(member, '(.*):'), word) or 0)
   return publish == 'PUBLISH' and 1 or heard
 end
 
 -- announce wakes the first that hears it, of a lock that is free now, and tells the next one to look in a moment, unless many wait: the first
--- stays in the list until it has the lock. Redisson's channel is told as well, in the way that wakes Redisson and tells this package that somebody was
--- told: '00', unless the lock was freed by hand. Where many are in line, some releases are silent there, or those would be served more often
--- than others. Of a lock that an heir keeps, the first learns how long.
+-- stays in the list until it has the lock. Redisson's channel is told as well, in a way that wakes Redisson and tells this package that
+-- somebody was told: '00', unless the lock was freed by hand. Where many are in line, some releases are silent there, or those of Redisson
+-- would be served more often than others. Of a lock that an heir keeps, the first learns how long.
 -- It returns how many were told in all, as far as is known. Nothing here fails, as the lock is gone.
 local function announce(wake, publish, channel, kept, forced)
   local first, second, noted = front(wake)
