@@ -338,7 +338,7 @@ func TestHerdsElsewhere(t *testing.T) {
 			}
 		}
 		turns, longest, lost = herd(t, clients, lock.Exclusive, time.Second, time.Millisecond, 2*time.Millisecond)
-		if sum(turns) < 100 || longest > time.Second || lost > 0 {
+		if sum(turns) < 20 || longest > 2*time.Second || lost > 0 {
 			t.Errorf("%d acquisitions a second after it, longest wait %v", sum(turns), longest)
 		}
 	}
