@@ -88,7 +88,7 @@ func TestReplica(t *testing.T) {
 func TestRights(t *testing.T) {
 	s := redistest.Start(t)
 	admin := s.Client(t)
-	const lock = "~order:* ~latchkey_receipt:{order:* &redisson_lock__channel:{order:* &latchkey_client:* +evalsha +eval +exists +get +set +hdel +hexists +hget +hset +hkeys +del +pexpire +pttl +time +publish +subscribe +unsubscribe +ping +role"
+	const lock = "~order:* ~latchkey_wake:{order:* ~latchkey_receipt:{order:* &redisson_lock__channel:{order:* &latchkey_client:* +evalsha +eval +exists +get +set +hdel +hexists +hget +hset +hkeys +del +zadd +zcount +zrange +zrem +zscore +pexpire +pttl +time +publish +subscribe +unsubscribe +ping +role"
 	for _, tt := range []struct {
 		name, words string
 		key         string
@@ -99,8 +99,8 @@ func TestRights(t *testing.T) {
 			"warn | rights | not for ReadWriteLock, kind=read and kind=write | ACL SETUSER user ~{order:1}* &redisson_rwlock:{order:1}* +hgetall", "skip | info | this user may not ask INFO | ask as a user with +info"}},
 		{"by a transaction", lock + " +multi +discard", "order:1", []string{"found out by MULTI and DISCARD", "ok | rights | Lock, MultiLock",
 			"not for FencedLock, kind=fenced | ACL SETUSER user ~redisson_lock_token:{order:1}* +incr\n"}},
-		{"another key", lock + " +acl|dryrun", "invoice:1", []string{"fail | rights | not for Lock, MultiLock, RedLock, and guards without a kind | ACL SETUSER user ~invoice:1 ~latchkey_receipt:{invoice:1}* &redisson_lock__channel:{invoice:1}*\n"}},
-		{"a hash tag of its own", lock + " +acl|dryrun", "order:{1}", []string{"not for Lock, MultiLock, RedLock, and guards without a kind | ACL SETUSER user ~latchkey_receipt:order:{1}* &redisson_lock__channel:order:{1}*\n"}},
+		{"another key", lock + " +acl|dryrun", "invoice:1", []string{"fail | rights | not for Lock, MultiLock, RedLock, and guards without a kind | ACL SETUSER user ~invoice:1 ~latchkey_wake:{invoice:1}* ~latchkey_receipt:{invoice:1}* &redisson_lock__channel:{invoice:1}*\n"}},
+		{"a hash tag of its own", lock + " +acl|dryrun", "order:{1}", []string{"not for Lock, MultiLock, RedLock, and guards without a kind | ACL SETUSER user ~latchkey_wake:order:{1}* ~latchkey_receipt:order:{1}* &redisson_lock__channel:order:{1}*\n"}},
 		{"no channel", strings.Replace(lock, "&redisson_lock__channel:{order:*", "", 1) + " +acl|dryrun", "order:1", []string{"not for Lock, MultiLock, RedLock, and guards without a kind | ACL SETUSER user &redisson_lock__channel:{order:1}*\n"}},
 		{"nothing to ask with", lock, "order:1", []string{"skip | rights | this user may ask neither ACL DRYRUN nor MULTI"}},
 	} {
