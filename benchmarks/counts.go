@@ -29,8 +29,8 @@ var countedJobs = []countedJob{
 	{"herd of 16", 1, herdOf("", 16, 1, 2500*time.Millisecond), 500, 0},
 	{"herd of 64", 1, herdOf("", 64, 1, 3*time.Second), 1000, 0},
 	{"herd of 192", 1, herdOf("", 192, 1, 5*time.Second), 1500, 0},
-	{"herd of 1000", 1, herdOf("", 1000, 1, 12*time.Second), 5000, 0},
-	{"herd of 192 that holds for 50 ms", 1, herdOf("", 192, 50, 30*time.Second), 12000, 0.1},
+	{"herd of 1000", 1, herdOf("", 1000, 1, 10*time.Second), 5000, 0.1},
+	{"herd of 192 that holds for 50 ms", 1, herdOf("", 192, 50, 23*time.Second), 11000, 0.1},
 }
 
 // counted is what one acquisition, with its release, takes. Script is the time for which Redis runs scripts, as a multiple of that of a pair in

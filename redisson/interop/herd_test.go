@@ -86,7 +86,7 @@ func contend(all []contender, d time.Duration, wait func(i int) time.Duration) (
 func shares(t *testing.T, on setting) {
 	for _, kind := range []lock.Kind{lock.Exclusive, lock.Fenced} {
 		for _, n := range []int{2, 16, 64} {
-			if kind == lock.Fenced && (n != 16 || on.version != newest) {
+			if n != 16 && (kind == lock.Fenced || on.version != newest) || kind == lock.Fenced && on.version != newest {
 				continue
 			}
 			w := newWorld(t, on)
