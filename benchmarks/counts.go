@@ -64,10 +64,6 @@ func countAll(ctx context.Context, c config, out io.Writer) error {
 		return err
 	}
 	defer b.server.stop()
-	if b.counter, err = listenAndCount(b.server.addr); err != nil {
-		return err
-	}
-	defer b.counter.Close()
 	var all []counted
 	var pair float64
 	fmt.Fprintf(out, "%-36s %9s %9s %9s %9s\n", "an acquisition and its release", "commands", "scripts", "trips", "script ÷")
@@ -92,7 +88,13 @@ func countAll(ctx context.Context, c config, out io.Writer) error {
 // counted does a job, and counts once it is under way.
 func (b *bench) counted(ctx context.Context, j countedJob) (counted, float64, error) {
 	one := counted{Name: j.name}
-	j.job.Addr, j.job.Skip = b.counter.Addr, j.skip
+	counter, err := listenAndCount(b.server.addr) // of its own: thousands of connections take a while to end
+	if err != nil {
+		return one, 0, err
+	}
+	defer counter.Close()
+	defer b.renew()
+	j.job.Addr, j.job.Skip = counter.Addr, j.skip
 	type answer struct {
 		r   result
 		err error
@@ -106,9 +108,9 @@ func (b *bench) counted(ctx context.Context, j countedJob) (counted, float64, er
 	if err := b.server.reset(ctx); err != nil {
 		return one, 0, err
 	}
-	b.counter.Reset()
+	counter.Reset()
 	sleep(ctx, time.Duration(j.job.Millis-j.skip)*time.Millisecond)
-	counts, trips := b.counter.Counts(), b.counter.Trips()
+	counts, trips := counter.Counts(), counter.Trips()
 	done, err := b.server.calls(ctx)
 	a := <-answered
 	switch r := a.r; {

@@ -90,21 +90,26 @@ func (r *Relay) accept() {
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", r.Target())
-		if err != nil {
-			_ = client.Close()
-			continue
-		}
-		if !r.keep(client, server) {
-			return
-		}
-		up, down := r.open(client, server)
-		for _, carry := range []func(){up, down} {
-			r.wg.Go(func() {
-				defer r.end(client, server)
-				carry()
-			})
-		}
+		r.wg.Go(func() { r.serve(client) })
+	}
+}
+
+// serve carries what passes on one connection. Others do not wait until the server has taken it.
+func (r *Relay) serve(client net.Conn) {
+	server, err := net.Dial("tcp", r.Target())
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	if !r.keep(client, server) {
+		return
+	}
+	up, down := r.open(client, server)
+	for _, carry := range []func(){up, down} {
+		r.wg.Go(func() {
+			defer r.end(client, server)
+			carry()
+		})
 	}
 }
 
