@@ -43,10 +43,10 @@ type counted struct {
 	Script   float64 `json:"script_time"`
 }
 
-// growth is how much of a count may be added; mostScript is that of a time, which doubles where the machine does something else.
+// growth is how much of a count may be added; mostScript is that of a time, which is three times as long where the machine does something else.
 const (
 	growth     = 0.10
-	mostScript = 1.50
+	mostScript = 3
 )
 
 // countAll counts what the jobs take, and compares that with a file or writes it.

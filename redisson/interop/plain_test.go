@@ -254,9 +254,9 @@ func javaForcesGo(t *testing.T, on setting) {
 	w.client = w.newClient(redisson.WatchdogTimeout(6 * time.Second)) // so that it need not take long until it looks
 	java, golang := w.pair("k")
 
-	// A waiter is woken, and the holder learns that it was taken from it.
+	// A waiter looks, as nobody tells it of that, and the holder learns that it was taken from it.
 	w.take(golang, "a", 0)
-	waiter := newGo(t, w.newClient().Lock("k"))
+	waiter := newGo(t, w.newClient(redisson.WatchdogTimeout(6*time.Second)).Lock("k"))
 	p := w.wait(waiter, "b", channelOf("k"), forever)
 	forced := java.force()
 	if !forced.ok || forced.err != nil {
