@@ -318,3 +318,32 @@ func TestReleaseDoesNotWaitForTheNextOne(t *testing.T) {
 	}
 	expectUnused(t, c)
 }
+
+// Who looks and finds the lock free takes those out of the wake list who stand in front and have not come. Who has just come, or asks again because an
+// answer was lost, takes out nobody.
+func TestOnlyALookTakesOthersOut(t *testing.T) {
+	s := redistest.Start(t)
+	rdb, c := s.Client(t), clientOn(t, s.Client(t))
+	const list = "latchkey_wake:{k}"
+	for _, looks := range []bool{false, true} {
+		rdb.ZAdd(t.Context(), list, redis.Z{Score: 1, Member: "ahead:1:1"})
+		own := standing{member: "own:1:1"}
+		if looks {
+			own.since = 2
+			rdb.ZAdd(t.Context(), list, redis.Z{Score: 2, Member: own.member})
+		}
+		ho := &holder{id: c.nextHolder(lock.Exclusive), keys: [1]string{"k"}, family: plain{}}
+		for range 2 { // the first answer is lost
+			if a := c.road.AskSoon(t.Context(), c.waitCall(plain{}.enter(ho, time.Minute), "k", own)); !a.Yes() {
+				t.Fatalf("answered %v, %v", a.Values, a.Err)
+			}
+		}
+		if left := rdb.ZCard(t.Context(), list).Val() == 1; left == looks {
+			t.Errorf("looks: %v; who was ahead is left: %v", looks, left)
+		}
+		if a := c.road.AskSoon(t.Context(), plain{}.exit(ho, "", 0)); !a.Yes() {
+			t.Fatalf("release: %v, %v", a.Values, a.Err)
+		}
+		rdb.Del(t.Context(), list)
+	}
+}

@@ -23,7 +23,7 @@ var sources embed.FS
 var (
 	lockAcquire = taking("b67c55bb74929a7948ead298cddf5f4b13d44878", "token", "lock_acquire")
 	lockUpdate  = load("0dbdbaa45691b732db9b454a3cb10a5ca420fa4a", "token", "lock_update")
-	lockWait    = waiting("352dfe9e699dfea63c5b49e5f0cfcd289746763a")
+	lockWait    = waiting("243b8d881c4b58ba6bf7df90eeb461eec84cb9cf")
 	lockPass    = load("4ef29ab2399abc274a7326eff563f8906edf190c", "wake", "lock_pass")
 	lockRelease = load("6152fe7b7b2e88ca82d48fe5994c14ffe16d5def", "wake", "lock_release")
 	lockForce   = listing("97ab724491484f0df6dc58da7461bd0e37bc64a3", "force_prelude", "now", "fair_prelude", "wake", "lock_force")

@@ -45,8 +45,8 @@ end
 if not wake or type(answer) == 'table' and answer[1] ~= 1 then
   return answer
 end
--- Who stands in front has not come. It learns that it stands there no more.
-for _, member in ipairs(ARGV[7] ~= '1' and try('zrange', wake, 0, 101) or {}) do
+-- If this is a look of one in the list, who stands in front has not come. It learns that it stands there no more.
+for _, member in ipairs(ARGV[7] ~= '1' and try('zscore', wake, me) and try('zrange', wake, 0, 101) or {}) do
   if member == me then
     break
   end
