@@ -2,10 +2,8 @@ package interop
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -146,8 +144,7 @@ func playHerds(t *testing.T) {
 			run(t, s.name+"_"+version, setting{version: version}, s)
 		}
 	}
-	for _, mode := range []redisson.ShardedMode{redisson.ShardedAuto, redisson.ShardedOff} {
-		javaMode := map[redisson.ShardedMode]string{redisson.ShardedOff: "OFF"}[mode]
-		run(t, fmt.Sprintf("cluster_65_Go_gives_up_beside_Java_%v", strings.ToLower(javaMode)), setting{version: newest, cluster: true, mode: mode, javaMode: javaMode}, herdScenarios[1])
-	}
+	last := herdScenarios[1]
+	run(t, "cluster_"+last.name+"_sharded", setting{version: newest, cluster: true}, last)
+	run(t, "cluster_"+last.name+"_classic", setting{version: newest, cluster: true, mode: redisson.ShardedOff, javaMode: "OFF"}, last)
 }
