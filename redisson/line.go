@@ -374,40 +374,6 @@ func (l *lines) released(h *hold, notified int64, moment time.Duration) {
 	}
 }
 
-// listen has the line hear about changes, if it does not yet and there is a channel. It reports whether that is new.
-func (l *lines) listen(p *place) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if p.line.subscription != nil || p.line.channel == "" {
-		return false
-	}
-	l.hearLocked(p)
-	if id := p.line.id; keepsList(id.kind) {
-		p.line.subscription = l.subscriber.Hear(l.hears(p.line), func(message string) { l.hear(id, message) })
-	} else {
-		p.line.subscription = l.subscriber.Subscribe(p.line.channel)
-	}
-	return true
-}
-
-// changed returns what is closed when what the line waits for may have changed, and whether messages get through at present. Without
-// a subscription, that is so if the one of an earlier line is still there; otherwise there is nothing to receive from.
-func (l *lines) changed(p *place) (changed <-chan struct{}, live bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.changedLocked(p.line)
-}
-
-func (l *lines) changedLocked(ln *line) (changed <-chan struct{}, live bool) {
-	switch {
-	case ln.subscription != nil:
-		return ln.subscription.Changed()
-	case l.subscriber.Channels() == 0: // which is usual, and then nobody puts names together
-		return nil, false
-	}
-	return l.subscriber.Changed(l.hears(ln))
-}
-
 // answered notes for all in line that Redis has answered, and for how long the lock is busy at least; not positive: not known. It also
 // notes whether the waiter has what it wants, or can't get it, and is about to leave.
 func (l *lines) answered(p *place, ttl time.Duration, done bool) {

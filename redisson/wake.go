@@ -71,6 +71,40 @@ func (c *Client) passOn(name, member string) {
 	c.claims.retry(cl, present().add(c.claims.timeout))
 }
 
+// listen has the line hear about changes, if it does not yet and there is a channel. It reports whether that is new.
+func (l *lines) listen(p *place) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.line.subscription != nil || p.line.channel == "" {
+		return false
+	}
+	l.hearLocked(p)
+	if id := p.line.id; keepsList(id.kind) {
+		p.line.subscription = l.subscriber.Hear(l.hears(p.line), func(message string) { l.hear(id, message) })
+	} else {
+		p.line.subscription = l.subscriber.Subscribe(p.line.channel)
+	}
+	return true
+}
+
+// changed returns what is closed when what the line waits for may have changed, and whether messages get through at present. Without
+// a subscription, that is so if the one of an earlier line is still there; otherwise there is nothing to receive from.
+func (l *lines) changed(p *place) (changed <-chan struct{}, live bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changedLocked(p.line)
+}
+
+func (l *lines) changedLocked(ln *line) (changed <-chan struct{}, live bool) {
+	switch {
+	case ln.subscription != nil:
+		return ln.subscription.Changed()
+	case l.subscriber.Channels() == 0: // which is usual, and then nobody puts names together
+		return nil, false
+	}
+	return l.subscriber.Changed(l.hears(ln))
+}
+
 // hears is the channel of a line: its client's own, if there is a wake list.
 func (l *lines) hears(ln *line) string {
 	switch ln.id.kind {
