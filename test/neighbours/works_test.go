@@ -19,6 +19,7 @@ type work struct {
 	outcome string // of a guard that let it through; ok if empty
 	events  int    // lines that the client acknowledges, one by one
 	midway  bool   // something has left before the lock is lost, unless somebody holds it back
+	whole   bool   // and that may be all of it
 	typed   bool   // answers by exchange.json only
 	hangs   bool   // until the client gives up
 	late    bool   // until the program's timeout is over
@@ -133,7 +134,7 @@ var works = []work{
 		_ = x.write(large / 2)
 		return nil
 	}},
-	{name: "large of a declared length", midway: true, do: func(x *exchange) error {
+	{name: "large of a declared length", midway: true, whole: true, do: func(x *exchange) error {
 		x.w.Header().Set("Content-Type", "text/plain")
 		x.w.Header().Set("Content-Length", fmt.Sprint(large))
 		if err := x.write(large); err != nil {
