@@ -100,7 +100,7 @@ var reasons = map[string]string{
 	"jvm_one_key":             away,
 	"uncontended_default":     waitedFor,
 	"uncontended_link":        "the scripts of a lock that others can re-enter, renew and wait for do more than `SET NX PX`",
-	"herd_rate":               "of 192 that poll, somebody asks soon after a release, at twice the scripts, and waits for eight times as long as all turns take; here the one that is woken has to wake up",
+	"herd_rate":               "of 192 that poll, somebody asks soon after a release, and herd_longest is what that costs; here the one that is woken has to wake up",
 	"key_ns":                  "a template finds the fields by reflection; " + absolute,
 	"guard_ns":                "a guard also measures, and tells the work when it loses the lock; " + absolute,
 	"held_redis_share":        absolute,

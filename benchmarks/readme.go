@@ -28,7 +28,12 @@ func record(r report, some bool) error {
 			return err
 		}
 		for _, f := range old.Figures {
-			if own, ok := r.find(f.ID, f.Peer); !ok || own.Value == nil {
+			at := planOf(f.ID)
+			if at < 0 {
+				continue
+			}
+			worse := plan[at].worst && f.Value != nil
+			if own, ok := r.find(f.ID, f.Peer); !ok || own.Value == nil || worse && *own.Value < *f.Value { // of all workloads
 				r.Figures = slices.DeleteFunc(r.Figures, func(o figure) bool { return o.ID == f.ID && o.Peer == f.Peer })
 				r.Figures = append(r.Figures, f)
 			}
