@@ -27,7 +27,10 @@ type call struct {
 	lost     error         // why the call lost a lock
 	turn     *turn         // nil unless newer calls replace this one
 	above    *call         // before it in a Stack
-	*member                // nil outside of a Registry
+	ahead    [][]string    // the keys of the guards behind it in a Stack, if they are known
+
+	leaveAhead func() // gives back what these have not taken; nil if nothing was
+	*member           // nil outside of a Registry
 }
 
 // shared is what a call shares with others, who may keep it: the work, the locker, and whoever is told its keys.
@@ -47,6 +50,8 @@ type task struct {
 	instead func(ctx context.Context, refused error) error
 	// appendKeys makes the keys in place of the Runner; or nil.
 	appendKeys func(ctx context.Context, room []string) ([]string, error)
+	// ahead is whether the call may render the keys of the guards behind it.
+	ahead bool
 }
 
 // Run makes one guarded call: it evaluates the condition, renders the keys, takes the locks in the order of their names
@@ -107,6 +112,9 @@ func (c *call) do(facts keyexpr.Facts, t *task) (ran bool, outcome string, err e
 	if err != nil {
 		return c.noKey(err, c.fields(), t)
 	}
+	if t.ahead {
+		c.lookAhead(facts)
+	}
 	if err := c.take(keys); err != nil {
 		c.release() // before anything runs instead of the work
 		return c.refuse(err, t)
@@ -117,6 +125,11 @@ func (c *call) do(facts keyexpr.Facts, t *task) (ran bool, outcome string, err e
 
 // render renders the keys of the call, in room if there is enough.
 func (c *call) render(room []string, facts keyexpr.Facts, t *task) ([]string, error) {
+	if c.above != nil && len(c.above.ahead) > 0 {
+		keys := c.above.ahead[0]
+		c.ahead = c.above.ahead[1:]
+		return keys, nil
+	}
 	if t.appendKeys != nil {
 		return t.appendKeys(c.ctx, room)
 	}
@@ -132,6 +145,9 @@ func (c *call) end() {
 	defer c.tell()
 	if c.turn != nil {
 		defer c.leaveTurn()
+	}
+	if c.leaveAhead != nil {
+		defer c.leaveAhead()
 	}
 	c.release()
 }
@@ -158,10 +174,11 @@ func (c *call) acquire(keys []string) error {
 	return nil
 }
 
-// takeAll takes the locks of keys, for all of which together a call waits no longer than is declared.
+// takeAll takes the locks of keys, for all of which together a call waits no longer than is declared. A locker that can takes several in one
+// question, those of the guards behind this one included.
 func (c *call) takeAll(keys []string) error {
 	request := c.request
-	bounded := request.Wait > 0 && (len(keys) > 1 || c.spec.Busy == Replace)
+	bounded := request.Wait > 0 && (len(keys) > 1 || len(c.ahead) > 0 || c.spec.Busy == Replace)
 	var start time.Duration
 	if bounded {
 		start = clock.Now()
@@ -171,15 +188,34 @@ func (c *call) takeAll(keys []string) error {
 			return err
 		}
 	}
-	for _, key := range keys {
-		if request.Key = key; bounded {
+	ctx, reserved := c.latest(), 0 // up to there
+	if len(c.ahead) > 0 && c.above == nil {
+		var err error
+		if ctx, reserved, err = c.reserveStack(ctx, keys); err != nil {
+			return err
+		}
+	}
+	for i, key := range keys {
+		if bounded {
 			request.Wait = max(0, c.request.Wait-(clock.Now()-start))
 		}
-		hold, err := c.takeOne(&request)
+		if reserved <= i && i < len(keys)-1 {
+			var n int
+			var leave func()
+			var err error
+			if ctx, n, leave, err = c.reserve(ctx, request, keys[i:]); err != nil {
+				return err
+			}
+			defer leave()
+			reserved = i + n
+		}
+		request.Key = key
+		hold, err := c.takeOne(ctx, &request)
 		if err != nil {
 			return err
 		}
 		c.work.holds = append(c.work.holds, hold)
+		ctx = hold.Context() //nolint:fatcontext // one a key
 	}
 	return nil
 }

@@ -18,8 +18,7 @@ type local struct {
 func newLocal() *local { return &local{waiting: make(map[string]int)} }
 
 // takeOne takes one lock, or refuses at once if as many as may wait for it are waiting already.
-func (c *call) takeOne(r *lock.Request) (lock.Hold, error) {
-	ctx := c.latest()
+func (c *call) takeOne(ctx context.Context, r *lock.Request) (lock.Hold, error) {
 	if c.spec.Waiters == 0 || r.Wait == 0 {
 		return c.locker.Acquire(ctx, *r)
 	}

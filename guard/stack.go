@@ -103,7 +103,7 @@ func (c *call) descend(ctx context.Context, facts keyexpr.Facts, t task) (ran bo
 		return c.start(ctx, facts, &t, nil)
 	}
 	d := &descent{task: t, facts: facts, inner: call{Runner: c.next, above: c}}
-	return c.start(ctx, facts, &task{run: d.run, instead: t.instead}, d)
+	return c.start(ctx, facts, &task{run: d.run, instead: t.instead, ahead: c.above == nil && t.appendKeys == nil}, d)
 }
 
 // rolledBack is the end of a call whose successors could not run, now that its own locks have been given back. The first

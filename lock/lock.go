@@ -40,6 +40,11 @@ import (
 //
 //   - ReleaseAll(ctx context.Context, holds []Hold) error gives back holds of one call together, where that is quicker than
 //     one by one. It is [Hold.Release] for each of them, also if others fail, and its error joins theirs.
+//   - Reserve(ctx context.Context, rs []Request) (reserved context.Context, n int, leave func(), err error) takes several locks in
+//     one question. If the Wait of the first request is 0, it takes all or none, and ErrBusy says that one of them is busy. Otherwise it takes
+//     those that come before the first that is. An Acquire of one of them, as requested and under the context reserved, gets it
+//     without asking; n is how many, from the first one on, nobody has to wait for. The caller calls leave when it has acquired what it
+//     wants: that gives back the rest. What can't be taken together is not counted, and an Acquire says why.
 //   - Peek(ctx context.Context, r Request) error returns what an Acquire of r that does not wait would return now, and nil if
 //     it would get the lock. It takes nothing.
 //   - Serves(k Kind) error returns nil if there are locks of that kind, and otherwise the error that each Acquire would return, which matches

@@ -41,6 +41,9 @@ func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (l
 		return nil, err
 	}
 	defer c.claims.end()
+	if h := c.claim(ctx, name, r); h != nil {
+		return h, nil
+	}
 	id := lockID{name, r.Kind.Family()}
 	c.awaitMember(ctx, name, began.Add(c.patience(r.Wait)))
 	outer, err := c.ancestor(ctx, id, r.Kind)
@@ -136,17 +139,9 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 		h  hold
 	})
 	ho, h := &both.ho, &both.h
-	if r.Kind != lock.Permit { // others ignore it
-		r.Limit = 0
-	}
-	*ho = holder{id: c.nextHolder(r.Kind), keys: [1]string{name}, family: c.familyOf(r.Kind), kind: r.Kind, limit: int32(min(r.Limit, math.MaxInt32)),
-		queues: r.Kind == lock.Fair && r.Wait != 0, patience: c.fairWait}
-	if r.Wait > 0 {
-		ho.patience = min(r.Wait+timeToLeave, c.fairWait)
-	}
+	*ho = c.newHolder(name, r)
 	h.prepare(ctx, c, ho, r)
-	ho.first[0] = h
-	ho.holds, ho.asked = ho.first[:], cmp.Or(h.lease, c.claims.timeout)
+	ho.begin(h)
 	w := &waiter{c: c, ctx: ctx, start: began, hold: h, own: ho}
 	w.try = func(by time.Time) (bool, time.Duration, error) { return c.try(w, by) }
 	switch r.Kind {
@@ -164,6 +159,33 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 		c.claims.discard(ho)
 	}
 	return h.public(), nil
+}
+
+// newHolder returns a holder for a request that was not asked for yet.
+func (c *Client) newHolder(name string, r lock.Request) holder {
+	if r.Kind != lock.Permit { // others ignore it
+		r.Limit = 0
+	}
+	ho := holder{id: c.nextHolder(r.Kind), keys: [1]string{name}, family: c.familyOf(r.Kind), kind: r.Kind, limit: int32(min(r.Limit, math.MaxInt32)),
+		queues: r.Kind == lock.Fair && r.Wait != 0, patience: c.fairWait, asked: cmp.Or(leaseOf(r), c.claims.timeout)}
+	if r.Wait > 0 {
+		ho.patience = min(r.Wait+timeToLeave, c.fairWait)
+	}
+	return ho
+}
+
+// begin makes h the first hold of ho, to be admitted.
+func (ho *holder) begin(h *hold) {
+	ho.first[0] = h
+	ho.holds = ho.first[:]
+}
+
+// leaseOf is the lease that a hold of its own has; 0: it is renewed.
+func leaseOf(r lock.Request) time.Duration {
+	if r.MaxHold > 0 {
+		return min(r.Lease, r.MaxHold)
+	}
+	return r.Lease
 }
 
 // try asks Redis once for a holder's first hold; see waiter.
@@ -236,12 +258,17 @@ func (c *Client) cleanUp(ctx context.Context, ho *holder, err error) {
 	}
 }
 
+// deep is how many holds above each other are asked one after the other whether they have ended. Below that, each is told.
+const deep = 8
+
 // prepare makes h a hold of ho, under ctx, that is to be admitted.
 func (h *hold) prepare(ctx context.Context, c *Client, ho *holder, r lock.Request) {
-	h.c, h.holder, h.kind, h.lease, h.most, h.by, h.since = c, ho, r.Kind, r.Lease, r.MaxHold, r.Holder, present()
-	if r.MaxHold > 0 {
-		h.lease = min(r.Lease, r.MaxHold)
-	}
+	h.c, h.holder, h.kind, h.lease, h.most, h.by, h.since = c, ho, r.Kind, leaseOf(r), r.MaxHold, r.Holder, present()
 	h.ctx.Begin(ctx)
+	if outer, ok := ctx.(*heldContext); ok {
+		if h.depth = min(outer.depth+1, deep); h.depth == deep {
+			h.ctx.Done()
+		}
+	}
 	h.link.Join(ctx, h.public(), h)
 }

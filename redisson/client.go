@@ -53,7 +53,8 @@ type Client struct {
 	subscriber *pubsub.Subscriber
 	receipts   receipts
 	turns      turns
-	apart      atomic.Bool // renewals of several locks go one by one: a server has refused to take them together
+	apart      atomic.Bool  // what is for several locks goes one by one: a server has refused to do it together
+	known      atomic.Int32 // locks that were seen where they belong; see proofs
 	metrics    *metrics
 
 	ctx     context.Context // ends with Close

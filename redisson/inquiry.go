@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
@@ -128,7 +129,7 @@ func (in *inquiry) look(keys []string) ([]looked, error) {
 		calls[i] = inspectCall(key)
 	}
 	in.done.Questions++
-	for i, a := range in.c.askAll(in.ctx, calls) {
+	for i, a := range in.c.askAll(in.ctx, time.Now().Add(in.c.timeout), calls) {
 		o, err := readObject(keys[i], a)
 		switch {
 		case err == nil:

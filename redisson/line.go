@@ -135,6 +135,13 @@ func (l *lines) join(p *place, id lineID, channel string, h *hold) {
 	ln.places.Join(&p.at, p)
 }
 
+// waits reports whether somebody waits in the line of that id.
+func (l *lines) waits(id lineID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byID[id] != nil
+}
+
 func (l *lines) newLocked() *line {
 	last := len(l.spare) - 1
 	if last < 0 {

@@ -137,12 +137,12 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, er
 		return nil, err
 	}
 	start := time.Now()
-	for lead, patience := 0, firstPatience; ; patience = min(2*patience, mostPatience) {
-		try := &attempt{ctx: ctx, request: r, start: start, patience: patience + m.locks[0].c.jitter(patience)}
-		stuck, err := try.take(m.from(lead), lead)
+	for lead, patience, first := 0, firstPatience, true; ; patience, first = min(2*patience, mostPatience), false {
+		try := &attempt{ctx: ctx, under: ctx, request: r, start: start, patience: patience + m.locks[0].c.jitter(patience)}
+		stuck, err := try.take(m.from(lead), lead, first)
 		if err == nil {
 			h := &multiHold{parts: try.parts}
-			h.ctx = context.WithValue(try.held(), m.key, h)
+			h.ctx = context.WithValue(try.under, m.key, h)
 			return h, nil
 		}
 		if ctx.Err() != nil { // the caller has stayed for the answer of one member already
@@ -184,30 +184,31 @@ func (m *MultiLock) indexFrom(lead, i int) int {
 	return i
 }
 
-// attempt is one try to take locks one after the other, each under the context of those before, so that the last context
-// ends when any of them is lost.
+// attempt is one try to take locks, each under the context of those before, so that the last context ends when any of them is lost.
 type attempt struct {
 	ctx      context.Context
+	under    context.Context // of the last lock, or the caller's
 	request  lock.Request
 	start    time.Time     // of the whole wait
 	patience time.Duration // for the others, once the first is held
 	parts    []lock.Hold
 }
 
-func (a *attempt) held() context.Context {
-	if len(a.parts) == 0 {
-		return a.ctx
-	}
-	return a.parts[len(a.parts)-1].Context()
-}
-
-// take returns the index of the lock that could not be had, with the reason. The locks before it are held. The first of them is
-// out of order if lead is not 0, and then those that belong before it, up to the index lead, are waited for only for a moment. So
-// only who keeps to the order waits for long while holding something, and many contenders do not go on giving up for each other.
-func (a *attempt) take(locks []*Lock, lead int) (stuck int, err error) {
+// take returns the index of the lock that could not be had, with the reason. The locks before it are held. All that are free are taken together: first
+// without holding anything, if there is no lead, and again once the first is held. The first is out of order if lead is not 0, and then those that
+// belong before it, up to the index lead, are waited for only for a moment. So only who keeps to the order waits for long while holding something, and
+// many contenders do not go on giving up for each other.
+func (a *attempt) take(locks []*Lock, lead int, first bool) (stuck int, err error) {
 	wait := a.request.Wait
 	if wait > 0 {
 		wait = max(wait-time.Since(a.start), 0)
+	}
+	if first {
+		leave, err := a.reserve(locks, a.request.Wait)
+		defer leave()
+		if err != nil {
+			return 0, err
+		}
 	}
 	var end time.Time // for all but the first
 	for i, l := range locks {
@@ -217,16 +218,57 @@ func (a *attempt) take(locks []*Lock, lead int) (stuck int, err error) {
 		if i > 0 && i <= lead {
 			wait = min(wait, firstPatience)
 		}
-		h, err := l.acquire(a.held(), lock.Request{Wait: wait, Lease: a.request.Lease})
+		h, err := l.acquire(a.under, lock.Request{Wait: wait, Lease: a.request.Lease})
 		if err != nil {
 			return i, err
 		}
-		a.parts = append(a.parts, h)
-		if i == 0 {
-			end = a.end()
+		a.under, a.parts = h.Context(), append(a.parts, h) //nolint:fatcontext // one a lock
+		if i > 0 {
+			continue
+		}
+		if end = a.end(); !first && len(locks) > 1 {
+			leave, err := a.reserve(locks[1:], max(time.Until(end), 0))
+			defer leave()
+			if err != nil {
+				return 1, err
+			}
 		}
 	}
 	return 0, nil
+}
+
+// reserve takes locks together, those of each client all or none, if none of them has to be waited for. The error is that of a server, or of a
+// caller who does not wait.
+func (a *attempt) reserve(locks []*Lock, wait time.Duration) (leave func(), err error) {
+	var of []*reservation
+	requests := map[*Client][]lock.Request{}
+	for _, l := range locks {
+		if requests[l.c] == nil {
+			of = append(of, &reservation{c: l.c})
+		}
+		requests[l.c] = append(requests[l.c], lock.Request{Key: l.name, Kind: l.kind, Wait: wait, Lease: a.request.Lease})
+	}
+	if len(locks) > 1 {
+		errs := make([]error, len(of))
+		each(len(of), func(i int) { _, errs[i] = of[i].take(a.under, requests[of[i].c], true) })
+		err = errors.Join(errs...)
+	}
+	for _, res := range of {
+		a.under = context.WithValue(a.under, reservationKey{res.c}, res)
+	}
+	if errors.Is(err, lock.ErrBusy) && wait != 0 {
+		err = nil
+	}
+	return func() { each(len(of), func(i int) { of[i].leave() }) }, err
+}
+
+// each calls f for each number below n at once.
+func each(n int, f func(i int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { f(i) })
+	}
+	all.Wait()
 }
 
 // giveBack releases what was taken, by the watchdog where that fails or takes longer than the caller stays.
@@ -253,13 +295,18 @@ func (a *attempt) end() time.Time {
 	return end
 }
 
-// giveBack releases all holds at once and joins the errors.
+// giveBack releases all holds at once, those of each client together, and joins the errors.
 func giveBack(ctx context.Context, holds []lock.Hold) error {
-	errs := make([]error, len(holds))
-	var wg sync.WaitGroup
-	for i, h := range holds {
-		wg.Go(func() { errs[i] = h.Release(ctx) })
+	var clients []*Client
+	of := map[*Client][]lock.Hold{}
+	for _, h := range holds {
+		c := h.(interface{ inner() *hold }).inner().c
+		if of[c] == nil {
+			clients = append(clients, c)
+		}
+		of[c] = append(of[c], h)
 	}
-	wg.Wait()
+	errs := make([]error, len(clients))
+	each(len(clients), func(i int) { errs[i] = clients[i].ReleaseAll(ctx, of[clients[i]]) })
 	return errors.Join(errs...)
 }

@@ -1,6 +1,10 @@
 package redisson
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
+)
 
 // pack is the watchdog's tasks that travel as one call. It is one task with its own call, or many that run the same script.
 type pack struct {
@@ -16,7 +20,7 @@ const packSize = 50
 type kin struct {
 	script *script
 	keys   int
-	slot   string
+	slot   int
 }
 
 // alone returns a pack for each task.
@@ -29,7 +33,7 @@ func alone(tasks []task) []pack {
 }
 
 // together returns packs of tasks for one server: of one task each once a server has refused a pack, as it may refuse the next one too.
-// In a cluster, the keys of a script have to be in one slot: those of one lock are. A removal goes alone at first: it is mostly the only
+// In a cluster, the keys of a script have to be in one slot. A removal goes alone at first: it is mostly the only
 // one that finds something, and a proxy that sends all keys where the first one is would have none of the others found.
 func (c *Client) together(tasks []task) []pack {
 	if c.apart.Load() {
@@ -44,7 +48,7 @@ func packed(tasks []task, cluster bool) (packs []pack) {
 	for _, t := range tasks {
 		k := kin{script: t.call.Script, keys: len(t.call.Keys)}
 		if cluster {
-			k.slot = t.call.Keys[0]
+			k.slot = pubsub.Slot(t.call.Keys[0])
 		}
 		fits := many[k.script] != nil && !t.first && (k.script != lockUpdate || len(t.call.Keys) == 1) // which has no token
 		if i, some := last[k]; fits && some && len(packs[i].tasks) < packSize {
@@ -72,8 +76,8 @@ func packed(tasks []task, cluster bool) (packs []pack) {
 // refused reports whether the server's answer is an error that may be for the sake of one key, which need not be that of all.
 func (p pack) refused(a answer) bool { return len(p.tasks) > 1 && a.Err != nil && !a.Failed() }
 
-// open returns the tasks of p with an answer to each. Those that have to ask for themselves are in again: the holder of one that renews is
-// not at the key, which is to be said of nobody because of a proxy that sends all keys where the first one is, or the server refuses the call.
+// open returns the tasks of p with an answer to each. Those that have to ask for themselves are in again: the holder of one that renews or releases
+// is not at the key, which is to be said of nobody because of a proxy that sends all keys where the first one is, or the server refuses the call.
 func (p pack) open(a answer) (tasks []task, answers []answer, again []task) {
 	switch {
 	case len(p.tasks) == 1:
@@ -88,7 +92,7 @@ func (p pack) open(a answer) (tasks []task, answers []answer, again []task) {
 		switch v := a.Values[i]; {
 		case v > 0:
 			one.Values = []int64{1, v - 1, 0}
-		case t.call.Script == lockUpdate:
+		case t.call.Script == lockUpdate, t.whole && a.Doubts == 0: // with a doubt, an attempt before has done it
 			again = append(again, t)
 			continue
 		default:

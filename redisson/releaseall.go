@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
@@ -49,11 +50,32 @@ type releasing struct {
 func (c *Client) finish(ctx context.Context, b []releasing) {
 	ctx, cancel := c.attending(ctx)
 	defer cancel()
-	calls := make([]call, len(b))
+	tasks := make([]task, len(b))
 	for i, r := range b {
-		calls[i] = r.task.call
+		tasks[i] = r.task
+		tasks[i].of = i
 	}
-	for i, a := range c.askAll(ctx, calls) {
-		*b[i].err = cmp.Or(*b[i].err, b[i].end(ctx, a))
+	c.askPacked(ctx, c.together(tasks), func(t task, a answer) {
+		r := b[t.of.(int)]
+		*r.err = cmp.Or(*r.err, r.end(ctx, a))
+	})
+}
+
+// askPacked asks one master what packs have, and tells of each task what was answered. Those that have to ask for themselves are asked again.
+func (c *Client) askPacked(ctx context.Context, packs []pack, answered func(task, answer)) {
+	calls := make([]call, len(packs))
+	for i, p := range packs {
+		calls[i] = p.call
+	}
+	var again []task
+	for i, a := range c.askAll(ctx, time.Now().Add(c.timeout), calls) {
+		tasks, answers, unsaid := packs[i].open(a)
+		for i, t := range tasks {
+			answered(t, answers[i])
+		}
+		again = append(again, unsaid...)
+	}
+	if len(again) > 0 {
+		c.askPacked(ctx, alone(again), answered)
 	}
 }

@@ -3,6 +3,7 @@ package redisson
 import (
 	"embed"
 
+	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
@@ -82,7 +83,8 @@ var (
 	size         = load("805db38bde265cfd534cd5c6adb33f20e779a770", "size")
 	listChannels = listing("df020f1654d625ec43f61aaefaec7c2f19ac31f9", "channels")
 
-	peek       = load("2075e6d7d45e875d83b810409ccea72564b6486e", "now", "peek")
+	reserve    = reserving("37e8c1f6af6376529edf8d07935840d23bab2efa")
+	peek       = load("c84253ea4793b5f74fce05240be27a7d11c6463a", "now", "peek")
 	number     = load("514227757269efcf0f6f83bb61fc7f7388297f8a", "number")
 	foreign    = load("fff80e4b8cd319761ff336ceaaa275f9a73d0cdd", "foreign")
 	sign       = load("5a1f6cba0347a5963f9349d844b5f8467adf7ef6", "sign")
@@ -126,6 +128,21 @@ func source(files ...string) (source string) {
 func taking(sha string, files ...string) *script {
 	s := load(sha, files...)
 	s.Takes = true
+	return s
+}
+
+// reserving is the script that takes several locks, of any kinds. Those for one stand in it as functions.
+func reserving(sha string) *script {
+	text := "local function look(KEYS, ARGV)\n" + source("now", "peek") + "end\nlocal takes = {}\n"
+	for _, one := range []struct {
+		kind lock.Kind
+		*script
+	}{{lock.Exclusive, lockAcquire}, {lock.Fair, fairAcquire}, {lock.Read, readAcquire}, {lock.Write, writeAcquire}, {lock.Permit, permitAcquire}} {
+		text += "takes." + one.kind.String() + " = function(KEYS, ARGV)\n" + one.Source + "end\n"
+	}
+	s := transport.NewScript("reserve", text+source("reserve"), sha)
+	s.Takes = true
+	loaded = append(loaded, s)
 	return s
 }
 

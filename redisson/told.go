@@ -191,15 +191,35 @@ func (c *Client) tell(ctx context.Context, key string, holders []toldOf) {
 		}
 		calls[i] = call{Script: tell, Keys: []string{way}, Args: []any{clientName(o.client), o.message}}
 	}
-	for _, part := range pubsub.ByMaster(c.topology, calls, func(cl call) string { return cl.Keys[0] }) {
-		c.askAll(ctx, part)
+	c.askEach(ctx, time.Now().Add(c.timeout), calls)
+}
+
+// askEach asks all masters at once, as askAll asks one, and returns the answers in the order of calls.
+func (c *Client) askEach(ctx context.Context, by time.Time, calls []call) []answer {
+	answers := make([]answer, len(calls))
+	order := make([]int, len(calls))
+	for i := range order {
+		order[i] = i
 	}
+	var masters sync.WaitGroup
+	for _, part := range pubsub.ByMaster(c.topology, order, func(i int) string { return calls[i].Keys[0] }) {
+		masters.Go(func() {
+			own := make([]call, len(part))
+			for i, at := range part {
+				own[i] = calls[at]
+			}
+			for i, a := range c.askAll(ctx, by, own) {
+				answers[part[i]] = a
+			}
+		})
+	}
+	masters.Wait()
+	return answers
 }
 
 // askAll asks one master many questions in few round trips. What was not answered is asked once more by itself, which repeats it for as long as
 // there is time.
-func (c *Client) askAll(ctx context.Context, calls []call) []answer {
-	by := time.Now().Add(c.timeout)
+func (c *Client) askAll(ctx context.Context, by time.Time, calls []call) []answer {
 	answers := c.road.AskTogether(ctx, by, calls)
 	var again sync.WaitGroup
 	for i := range answers {

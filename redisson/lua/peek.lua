@@ -13,13 +13,14 @@ local function free() return redis.call('exists', KEYS[1]) == 0 end
 
 -- turn is how long in ms the first waiter that is alive has the turn, and nil without one.
 local function turn()
-  for _, waiter in ipairs(redis.call('lrange', KEYS[2], 0, -1)) do
-    local deadline = redis.call('zscore', KEYS[3], waiter)
-    local left = deadline and deadline - now or 30000
-    if left > 0 then
-      return left
-    end
+  local i, left = 0, 0
+  local waiter = redis.call('lindex', KEYS[2], 0)
+  while waiter and left <= 0 do
+    left = (redis.call('zscore', KEYS[3], waiter) or now + 30000) - now
+    i = i + 1
+    waiter = redis.call('lindex', KEYS[2], i)
   end
+  return left > 0 and left
 end
 
 local kinds = {}
