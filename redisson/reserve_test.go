@@ -111,8 +111,12 @@ func TestListIsOneQuestion(t *testing.T) {
 		scripts int
 		do      func()
 	}{
-		"list of 10":    {2, func() { check(t, c.ReleaseAll(t.Context(), takeList(t.Context(), t, c, list("k", 10, lock.Request{})))) }},
-		"list of 1000":  {40, func() { check(t, c.ReleaseAll(t.Context(), takeList(t.Context(), t, c, list("k", 1000, lock.Request{})))) }},
+		"list of 10": {2, func() {
+			check(t, c.ReleaseAll(t.Context(), takeList(t.Context(), t, c, list("k", 10, lock.Request{}))))
+		}},
+		"list of 1000": {40, func() {
+			check(t, c.ReleaseAll(t.Context(), takeList(t.Context(), t, c, list("k", 1000, lock.Request{}))))
+		}},
 		"multilock":     {2, func() { mustGive(t, mustTake(t, multi), multi) }},
 		"list of kinds": {5, func() { check(t, c.ReleaseAll(t.Context(), takeList(t.Context(), t, c, kinds("k")))) }},
 	}
