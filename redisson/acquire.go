@@ -191,6 +191,9 @@ func leaseOf(r lock.Request) time.Duration {
 // try asks Redis once for a holder's first hold; see waiter.
 func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err error) {
 	ctx, h := w.ctx, w.hold
+	if h.kind == lock.Read && c.share(w, by) {
+		return true, h.holder.asked, nil
+	}
 	ho := h.holder
 	cl := ho.family.enter(ho, ho.asked)
 	if w.stands {
@@ -222,6 +225,24 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 		return false, duration(a.Values[1]), nil
 	}
 	return true, ho.asked, h.enter(0, a)
+}
+
+// share makes the hold one of a holder that reads already, and reports whether that was possible.
+func (c *Client) share(w *waiter, by time.Time) bool {
+	h := w.hold
+	t, ok := c.claims.beginSharing(h)
+	switch {
+	case !ok:
+		return false
+	case t.call.Script == nil:
+		ok = h.follow() == nil
+	default:
+		ok = h.enter(t.version, c.road.Ask(w.ctx, by, t.call)) == nil
+	}
+	if !ok {
+		h.holder = w.own
+	}
+	return ok
 }
 
 // enter makes h a hold, as Redis has answered, or says why not.

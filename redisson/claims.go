@@ -183,8 +183,7 @@ func (s *claims) beginReentry(h, outer *hold) (update task, ok bool) {
 	if outer.state != held || ho.dead || now >= ho.validUntil {
 		return update, false
 	}
-	ho.holds, ho.asked = append(ho.holds, h), max(ho.asked, cmp.Or(h.lease, s.timeout))
-	h.over = now.add(h.lease)
+	s.addLocked(ho, h, now)
 	ho.version++
 	why := reentry
 	if h.kind == lock.Fenced {

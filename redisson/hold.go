@@ -163,6 +163,8 @@ func (h *hold) depart(kept time.Duration) (d departure, lost error) {
 		to = nil
 	case t.turn > 0:
 		c.pass(to, grant{since: t.began})
+	}
+	if t.turn > 0 {
 		return departure{hold: h, task: t}, nil
 	}
 	if t.call.Script == nil {

@@ -104,7 +104,7 @@ func TestMetricsCountQuestions(t *testing.T) {
 	held := acquire(h.Context(), t, c, lock.Request{Key: "k2"})
 	p.CutReply(naming("k2"), 5)
 	check(t, c.ReleaseAll(t.Context(), []lock.Hold{held, h}))
-	if got := m.points(t, "repeats"); got["script=lock_release"] == 0 {
+	if got := m.points(t, "repeats"); got["script=many_lock_release"] == 0 {
 		t.Errorf("repeats = %v: none of the release whose answer was lost", got)
 	}
 }

@@ -69,8 +69,7 @@ func (s *claims) longEnoughLocked(ho *holder, next *hold, now instant) bool {
 //
 // The question is that of a renewal: it also says whether ho was still there, which the release has to report.
 func (s *claims) passLocked(ho *holder, next *hold, now instant) task {
-	next.holder, next.over = ho, now.add(next.lease)
-	ho.holds, ho.asked = append(ho.holds, next), max(ho.asked, cmp.Or(next.lease, s.timeout))
+	s.addLocked(ho, next, now)
 	ho.turns++
 	s.placeLocked(ho)
 	why := renewal
@@ -83,6 +82,30 @@ func (s *claims) passLocked(ho *holder, next *hold, now instant) task {
 	t := s.updateLocked(ho, 0, why)
 	t.next = next
 	return t
+}
+
+// addLocked makes h a hold of ho, to be admitted.
+func (s *claims) addLocked(ho *holder, h *hold, now instant) {
+	h.holder, h.over = ho, now.add(h.lease)
+	ho.holds, ho.asked = append(ho.holds, h), max(ho.asked, cmp.Or(h.lease, s.timeout))
+}
+
+// beginSharing makes h a hold of a holder of this client that reads, as long as its streak lasts. Its admission must follow, as after
+// passLocked. Readers don't exclude each other, so they need not be told apart in Redis.
+func (s *claims) beginSharing(h *hold) (t task, ok bool) {
+	s.mu.Lock()
+	defer s.unlock()
+	ho, now := s.byLock[h.holder.lockID()], present()
+	if ho == nil || ho.kind != lock.Read || !ho.has(lock.Read) || now.sub(ho.admitted) >= streakTime || now >= ho.validUntil {
+		return t, false
+	}
+	s.addLocked(ho, h, now)
+	s.placeLocked(ho)
+	if s.longEnoughLocked(ho, h, now) {
+		return t, true
+	}
+	ho.version++
+	return s.updateLocked(ho, 0, renewal), true
 }
 
 // follow makes h a hold without a question: a lock was passed to it whose lease is known. The error says why it is none.
@@ -188,7 +211,9 @@ func (s *claims) confirm(h *hold, turn int32, waited time.Duration, now instant)
 	default:
 		ho.confirming = true
 		n := ho.counts()
-		n.all = max(n.all, 1) // after a close, this client knows of none
+		if n.all == 0 { // after a close, this client knows of none
+			n.add(ho.kind)
+		}
 		c.ask = task{of: ho, call: ho.family.update(ho, n, ho.need(now, s.timeout), renewal), version: ho.version, turn: ho.turns}
 	}
 	return c

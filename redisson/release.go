@@ -14,8 +14,8 @@ import (
 // The lock passes to next, unless that is nil, if it may. The task says whether it does.
 //
 // A re-entry under a hold of its kind leaves nothing to ask: Redis has a count that is too high by one until the next update, which
-// matters to nobody. The outer hold is still there, and its release finds out whether the lock is, too. For a writer each release
-// cuts the lease.
+// matters to nobody. The outer hold is still there, and its release finds out whether the lock is, too. So it is for one of several readers, but that
+// the others may go on for long: it is a turn. For a writer each release cuts the lease.
 func (s *claims) beginRelease(h *hold, kept time.Duration, next *hold) (t task, err error) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -36,6 +36,11 @@ func (s *claims) beginRelease(h *hold, kept time.Duration, next *hold) (t task, 
 		s.active--
 		s.placeLocked(ho)
 		return t, nil
+	}
+	if kept == 0 && ho.kind == lock.Read && ho.has(lock.Read) {
+		ho.turns++
+		s.placeLocked(ho)
+		return task{turn: ho.turns, began: now}, nil
 	}
 	ho.version++ // also for a partial release that is under way, and may find nothing any more
 	if ho.leaves() {

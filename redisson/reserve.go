@@ -13,6 +13,7 @@ import (
 // reservation is locks that were taken together. An Acquire under its context gets one of them without a question.
 type reservation struct {
 	c     *Client
+	ctx   context.Context // of who has asked
 	mu    sync.Mutex
 	parts []*reserved // that nobody has acquired
 }
@@ -30,7 +31,7 @@ type reservationKey struct{ c *Client }
 
 // Reserve takes the locks of rs together, in one round trip to each master and a script for fifty of them: see [lock.Locker].
 func (c *Client) Reserve(ctx context.Context, rs []lock.Request) (context.Context, int, func(), error) {
-	res := &reservation{c: c}
+	res := &reservation{c: c, ctx: ctx}
 	n, err := res.take(ctx, rs, len(rs) > 0 && rs[0].Wait == 0)
 	if len(res.parts) > 0 {
 		ctx = context.WithValue(ctx, reservationKey{c}, res)
@@ -65,7 +66,7 @@ func (res *reservation) take(ctx context.Context, rs []lock.Request, all bool) (
 		c.claims.reserved(chunk, answers[i])
 	}
 	if !c.proven(want, answers[len(chunks):]) {
-		c.giveUp(want)
+		c.giveUp(ctx, want)
 		return 0, nil
 	}
 	missing := slices.IndexFunc(want, func(r *reserved) bool { return !r.took })
@@ -82,10 +83,10 @@ func (res *reservation) take(ctx context.Context, rs []lock.Request, all bool) (
 		err = busy
 	case !all:
 		res.parts, n = want[:missing], want[missing].at
-		c.giveUp(want[missing:])
+		c.giveUp(ctx, want[missing:])
 		return n, nil
 	}
-	c.giveUp(want)
+	c.giveUp(ctx, want)
 	return 0, err
 }
 
@@ -237,16 +238,18 @@ func (res *reservation) leave() {
 	parts := res.parts
 	res.parts = nil
 	res.mu.Unlock()
-	res.c.giveUp(parts)
+	res.c.giveUp(res.ctx, parts)
 }
 
-// giveUp removes from Redis what was taken, or may have been, and stays for a moment until that is done.
-func (c *Client) giveUp(parts []*reserved) {
+// giveUp removes from Redis what was taken, or may have been, and waits for that for a moment if the caller can.
+func (c *Client) giveUp(ctx context.Context, parts []*reserved) {
 	late := time.After(leaveInterval)
 	for _, done := range c.claims.giveUp(parts) {
 		select {
 		case <-done:
 		case <-late:
+			return
+		case <-ctx.Done():
 			return
 		}
 	}

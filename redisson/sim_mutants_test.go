@@ -84,7 +84,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "nobody is told of a forced release",
-		edits: []edit{{"told.go", "\t\tc.askAll(ctx, part)\n", "\t\t_ = part\n"}},
+		edits: []edit{{"told.go", "\tc.askEach(ctx, time.Now().Add(c.timeout), calls)\n", "\t_ = calls\n"}},
 		run:   "scene=plain,faults=none", want: "has not heard",
 	},
 	{
