@@ -30,8 +30,7 @@ type Road struct {
 	fresh    *reply.Fresh // nil in a cluster
 	sessions int          // of a lane, at most; 0 where go-redis can't be told to give up in time
 	denied   sync.Once    // somebody is told
-	sparing  atomic.Int64 // until when spare keys are left out, in ns
-	refused  atomic.Bool  // the last spare key that was asked for
+	sparing  atomic.Int64 // until when spare keys are left out, in ns; zero: the last one that was asked for was not refused
 	dones    sync.Pool    // of channels of questions that are over and whose askers have received
 
 	mu      sync.Mutex
