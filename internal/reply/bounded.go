@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"net"
-	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -90,24 +90,23 @@ const mostHead = 24
 func (r *replies) take(p []byte) (taken int, ok bool) {
 	for taken < len(p) {
 		rest := p[taken:]
-		if r.skip > 0 {
-			n := min(r.skip, len(rest))
-			if r.skip, taken = r.skip-n, taken+n; r.skip == 0 {
-				r.end()
+		n := min(r.skip, len(rest))
+		r.skip -= n
+		if n == 0 {
+			n = bytes.IndexByte(rest, '\n') + 1
+			complete := n > 0
+			if !complete {
+				n = len(rest)
 			}
-			continue
+			r.head = append(r.head, rest[:min(n, mostHead-len(r.head))]...)
+			r.line += n
+			if r.line > mostLine || complete && !r.begin() {
+				return taken, false
+			}
 		}
-		n := bytes.IndexByte(rest, '\n') + 1
-		complete := n > 0
-		if !complete {
-			n = len(rest)
+		if taken += n; r.skip == 0 && r.line == 0 {
+			r.end()
 		}
-		r.head = append(r.head, rest[:min(n, mostHead-len(r.head))]...)
-		r.line += n
-		if r.line > mostLine || complete && !r.begin() {
-			return taken, false
-		}
-		taken += n
 	}
 	return taken, true
 }
@@ -116,56 +115,46 @@ func (r *replies) take(p []byte) (taken int, ok bool) {
 func (r *replies) begin() bool {
 	head, line := r.head, r.line
 	r.head, r.line = r.head[:0], 0
-	switch head[0] {
-	case ':', '+', '-', '_', ',', '#', '(':
+	if strings.IndexByte(":+-_,#(", head[0]) >= 0 {
 		r.cost += line
-		small := r.cost <= mostCost
-		r.end()
-		return small
+		return r.cost <= mostCost
 	}
 	length, err := strconv.Atoi(string(bytes.TrimSuffix(head[1:], []byte("\r\n"))))
 	if err != nil || length < -1 || length > mostCost {
 		return false
 	}
-	switch head[0] {
+	return r.declared(head[0], length)
+}
+
+// declared makes room for a text or a list of a length that may be -1, which is that there is none.
+func (r *replies) declared(kind byte, length int) bool {
+	switch kind {
 	case '$', '!', '=':
-		return r.beginText(length)
-	case '%':
-		length *= 2
-	case '*', '~', '>':
+		if length >= 0 {
+			r.skip = length + len("\r\n")
+			r.cost += length
+		}
+	case '%', '*', '~', '>':
+		if kind == '%' {
+			length *= 2
+		}
+		if length > 0 {
+			r.left = append(r.left, length+1) // the list itself is one
+			r.cost += elemCost * length
+		}
 	default:
 		return false
 	}
-	return r.beginList(length)
-}
-
-func (r *replies) beginText(length int) bool {
-	if length < 0 {
-		r.end()
-		return true
-	}
-	r.skip = length + len("\r\n")
-	r.cost += length
-	return r.cost <= mostCost
-}
-
-func (r *replies) beginList(length int) bool {
-	if length <= 0 {
-		r.end()
-		return true
-	}
-	r.left = append(r.left, length)
-	r.cost += elemCost * length
 	return r.cost <= mostCost && len(r.left) <= mostDepth
 }
 
-// end ends an element, and with it all lists of which it is the last one.
+// end ends an element, and with it all lists of which it is the last one: the line of a list, too.
 func (r *replies) end() {
 	for last := len(r.left) - 1; last >= 0; last-- {
 		if r.left[last]--; r.left[last] > 0 {
 			return
 		}
-		r.left = slices.Delete(r.left, last, last+1)
+		r.left = r.left[:last]
 	}
 	r.cost = 0
 }

@@ -133,7 +133,7 @@ func (s *session) send(subscribe, unsubscribe []string) error {
 	defer bound.Stop()
 	begin, end := s.ps.Subscribe, s.ps.Unsubscribe
 	groups, most := s.registry.apart(subscribe), max(1, len(unsubscribe))
-	if sharded, _ := s.topology.known(); sharded {
+	if s.topology.kind() == On {
 		begin, end = s.ps.SSubscribe, s.ps.SUnsubscribe
 		groups, most = slices.Collect(slices.Chunk(subscribe, 1)), 1
 	}

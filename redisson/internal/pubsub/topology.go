@@ -63,16 +63,12 @@ func (t *Topology) Local(ctx context.Context) (bool, error) {
 
 // Sharded reports whether releases are announced on sharded channels. The first call asks for the map and what the servers are, and so may
 // block as long as a few commands. Later calls know the answer.
-func (t *Topology) Sharded(ctx context.Context) (bool, error) {
-	if sharded, known := t.known(); known {
-		return sharded, nil
-	}
-	err := t.ask(ctx)
-	if err != nil {
+func (t *Topology) Sharded(ctx context.Context) (sharded bool, err error) {
+	if t.kind() == Auto {
+		err = t.ask(ctx)
 		t.Doubt(err)
 	}
-	sharded, _ := t.known()
-	return sharded, err
+	return t.kind() == On, err
 }
 
 // Publish is the command that scripts announce a release with, as the argument that it becomes. It is written large where its answer does not
@@ -88,13 +84,10 @@ func (t *Topology) Publish(ctx context.Context) (command any, err error) {
 	return "publish", err
 }
 
-// known is Sharded as far as it is known, and asks nobody.
-func (t *Topology) known() (sharded, known bool) {
-	found := Mode(t.found.Load())
-	return found == On, found != Auto
-}
+// kind is what was found so far; it asks nobody.
+func (t *Topology) kind() Mode { return Mode(t.found.Load()) }
 
-// ask finds out what known does not know. Any key will do.
+// ask finds out what kind does not know. Any key will do.
 func (t *Topology) ask(ctx context.Context) error {
 	node, err := t.mapped.MasterForKey(ctx, "latchkey")
 	if err != nil {
@@ -140,7 +133,10 @@ func inCluster(ctx context.Context, node *redis.Client) (bool, error) {
 // Master returns the address of the master that has the key, as far as is known. It is empty if there is one server at a
 // time, and before Sharded has first succeeded. Master never waits for the network.
 func (t *Topology) Master(key string) string {
-	if node := t.Node(key); t.Mapped() && node != nil {
+	if t.mapped == nil {
+		return ""
+	}
+	if node := t.Node(key); node != nil {
 		return node.Options().Addr
 	}
 	return ""
@@ -150,7 +146,7 @@ func (t *Topology) Master(key string) string {
 // for the network. go-redis blocks in MasterForKey only until it has its first map; newer ones it reads in the
 // background.
 func (t *Topology) Node(key string) *redis.Client {
-	if _, known := t.known(); !t.Mapped() || !known {
+	if t.mapped == nil || t.kind() == Auto {
 		return t.client
 	}
 	node, err := t.mapped.MasterForKey(context.Background(), key)
@@ -163,7 +159,7 @@ func (t *Topology) Node(key string) *redis.Client {
 
 // ByMaster cuts what concerns keys into parts, each for one master. A single server gets all as it is: there can be very many.
 func ByMaster[T any](t *Topology, all []T, key func(T) string) (parts [][]T) {
-	if !t.Mapped() && len(all) > 0 {
+	if t.mapped == nil && len(all) > 0 {
 		return [][]T{all}
 	}
 	of := map[string][]T{}

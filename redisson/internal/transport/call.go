@@ -46,33 +46,29 @@ func (c Call) spared() Call {
 }
 
 // Spares reports whether questions are answered with their spare keys, as far as is known.
-func (r *Road) Spares() bool { return !r.refused.Load() }
+func (r *Road) Spares() bool { return r.sparing.Load() == 0 }
 
-// asksSpares reports whether spare keys are asked for: not for a while after a server has refused one to its user.
-func (r *Road) asksSpares() bool { return time.Now().UnixNano() >= r.sparing.Load() }
-
-// spareTime is how long spare keys are left out then.
+// spareTime is how long spare keys are left out after a server has refused one to its user.
 const spareTime = time.Minute
 
-// withoutSpare has a call done again whose spare key may be to blame for the answer.
-func (r *Road) withoutSpare(ctx *deadline, via reply.Sender, cl Call, a Answer) Answer {
-	if !cl.Spare {
-		return a
-	}
+// judge has a call done again where the answer is not the last word: the server did not know the script, and is told the whole text, or the
+// spare key may be to blame. An answer without an error needs that only where it says that spare keys are allowed again.
+func (r *Road) judge(t *trip, cl Call, name any, a Answer) Answer {
+	until := r.sparing.Load()
 	if a.Err == nil {
-		if r.refused.Load() && r.asksSpares() {
-			r.refused.Store(false)
+		if cl.Spare && until > 0 && time.Now().UnixNano() >= until {
+			r.sparing.CompareAndSwap(until, 0)
 		}
 		return a
 	}
-	class := reply.Classify(a.Err)
-	if !class.Apart && !class.NoRight {
-		return a
-	}
-	a = r.performOne(ctx, via, cl.spared())
-	if class.NoRight && (a.Err == nil || !reply.Classify(a.Err).NoRight) {
-		r.sparing.Store(time.Now().Add(spareTime).UnixNano())
-		r.refused.Store(true)
+	switch class := reply.Classify(a.Err); {
+	case class.NoScript && name == evalsha:
+		return r.performOne(t, cl, eval)
+	case cl.Spare && (class.Apart || class.NoRight):
+		a = r.performOne(t, cl.spared(), evalsha)
+		if class.NoRight && (a.Err == nil || !reply.Classify(a.Err).NoRight) {
+			r.sparing.Store(time.Now().Add(spareTime).UnixNano())
+		}
 	}
 	return a
 }
@@ -99,7 +95,7 @@ func (a Answer) WrongType() bool { return a.Err != nil && reply.Classify(a.Err).
 
 // Gone reports whether a holder was not there any more. It is also Gone when a stranger has written a value of another type over
 // the lock.
-func (a Answer) Gone() bool { return a.Err == nil && a.Values[0] == 0 || a.WrongType() }
+func (a Answer) Gone() bool { return a.Err == nil && a.Values[0] == 0 || a.Err != nil && a.WrongType() }
 
 // ErrNoAnswer is the outage error: Redis did not answer in time.
 var ErrNoAnswer = errors.New("no answer from Redis")
@@ -115,11 +111,12 @@ const (
 // attempt, nor is a connection that has broken, as all of its age may have in a failover, which go-redis does not see with TLS: these calls
 // are asked again at once, as long as a fresh connection leads to the right server. go-redis repeats nothing by itself: only a client that
 // knows of an earlier attempt can distinguish the two.
-func (r *Road) perform(ctx *deadline, via reply.Sender, calls []Call) []Answer {
-	answers := r.performOnce(ctx, via, calls)
+func (r *Road) perform(t *trip, calls []Call) []Answer {
+	answers := r.performOnce(t, calls)
 	if r.fresh != nil && slices.ContainsFunc(answers, Answer.elsewhere) {
-		r.fresh.Repeat(ctx, answers[0].Sent, func(via reply.Sender) (wrong bool) {
-			answers = redo(calls, answers, Answer.elsewhere, func(calls []Call) []Answer { return r.performOnce(ctx, via, calls) })
+		r.fresh.Repeat(t, answers[0].Sent, func(via reply.Sender) (wrong bool) {
+			t.via = via
+			answers = redo(calls, answers, Answer.elsewhere, func(calls []Call) []Answer { return r.performOnce(t, calls) })
 			return slices.ContainsFunc(answers, Answer.elsewhere)
 		})
 	}
@@ -128,15 +125,15 @@ func (r *Road) perform(ctx *deadline, via reply.Sender, calls []Call) []Answer {
 
 // performOnce makes one attempt at each call. What the server did not know the script of, it asks again, with the whole text. Only that:
 // others have run, and a release that runs once more would find nothing, as if the lock had been lost.
-func (r *Road) performOnce(ctx *deadline, via reply.Sender, calls []Call) []Answer {
+func (r *Road) performOnce(t *trip, calls []Call) []Answer {
 	if len(calls) == 1 {
-		return []Answer{r.performOne(ctx, via, calls[0])}
+		return []Answer{r.performOne(t, calls[0], evalsha)}
 	}
-	answers := redo(calls, r.attempt(ctx, via, calls, evalsha), Answer.unknown, func(calls []Call) []Answer {
-		return r.attempt(ctx, via, calls, eval)
+	answers := redo(calls, r.attempt(t, calls, evalsha), Answer.unknown, func(calls []Call) []Answer {
+		return r.attempt(t, calls, eval)
 	})
 	for i, a := range answers {
-		answers[i] = r.withoutSpare(ctx, via, calls[i], a)
+		answers[i] = r.judge(t, calls[i], eval, a)
 	}
 	return answers
 }
@@ -162,13 +159,23 @@ func redo(calls []Call, answers []Answer, wrong func(Answer) bool, do func([]Cal
 	return answers
 }
 
-// performOne is performOnce for one call.
-func (r *Road) performOne(ctx *deadline, via reply.Sender, cl Call) Answer {
-	a := r.attemptOne(ctx, via, cl, evalsha)
-	if a.unknown() {
-		a = r.attemptOne(ctx, via, cl, eval)
+// performOne is performOnce for one call. It asks with the digest of the script, or with the whole text.
+func (r *Road) performOne(t *trip, cl Call, name any) Answer {
+	if cl.Script.Takes {
+		if online, ask := r.confirms(t.lane); online > 0 || ask != nil {
+			return r.judge(t, cl, name, r.attempt(t, []Call{cl}, name)[0])
+		}
 	}
-	return r.withoutSpare(ctx, via, cl, a)
+	sent, cmd := time.Now(), r.command(t, cl, name)
+	if err := t.send(cmd, t.via.Process); err != nil {
+		cmd.SetErr(err)
+	}
+	var room []int64
+	a := r.read(cl.Script, cmd, sent, &room)
+	if a.Err != nil || r.sparing.Load() > 0 {
+		return r.judge(t, cl, name, a)
+	}
+	return a
 }
 
 // unknown reports whether the server does not have the script.
@@ -183,33 +190,30 @@ func (a Answer) elsewhere() bool {
 var evalsha, eval any = "evalsha", "eval"
 
 // attempt sends calls once.
-func (r *Road) attempt(ctx *deadline, via reply.Sender, calls []Call, name any) []Answer {
-	sent := time.Now()
-	publish, err := r.topology.Publish(ctx)
-	var failed error
-	l, online, ask := r.confirms(calls[0].Keys[0], slices.ContainsFunc(calls, Call.takes))
-	var wait *single
-	if l != nil {
-		if via = r.atMaster(via, calls[0].Keys[0]); via == nil {
-			return slices.Repeat([]Answer{{Sent: sent, Err: ErrNoAnswer}}, len(calls))
-		}
-		if _, one := via.(*session); !one && r.confirmed(online) {
-			wait = r.wait(ctx)
-		}
+func (r *Road) attempt(t *trip, calls []Call, name any) []Answer {
+	sent, online := time.Now(), 0
+	var failed error // each command has its own error, but for one of the connection's making
+	var ask, wait *single
+	if slices.ContainsFunc(calls, Call.takes) {
+		online, ask = r.confirms(t.lane)
 	}
-	cmds, pipe := make([]single, len(calls)), via.Pipeline()
+	if (online > 0 || ask != nil) && !t.toMaster() {
+		return slices.Repeat([]Answer{{Sent: sent, Err: ErrNoAnswer}}, len(calls))
+	}
+	if _, one := t.via.(*session); !one && online > 0 {
+		wait = r.wait(t)
+	}
+	cmds, pipe := make([]single, len(calls)), t.via.Pipeline()
 	for i, c := range calls {
-		cmds[i] = r.command(ctx, c, name, publish)
-		_ = pipe.Process(ctx, cmds[i]) // queues it
+		cmds[i] = r.command(t, c, name)
+		_ = pipe.Process(t, cmds[i]) // queues it
 	}
 	for _, more := range []*single{ask, wait} {
 		if more != nil {
-			_ = pipe.Process(ctx, *more)
+			_ = pipe.Process(t, *more)
 		}
 	}
-	if err == nil {
-		err = surviving(func() { _, failed = pipe.Exec(ctx) }) // each command has its own error, but for one of the connection's making
-	}
+	err := t.send(nil, func(ctx context.Context, _ redis.Cmder) error { _, failed = pipe.Exec(ctx); return nil })
 	answers, room := make([]Answer, len(calls)), make([]int64, 0, usualAnswer*len(calls))
 	for i, cmd := range cmds {
 		switch {
@@ -221,44 +225,15 @@ func (r *Road) attempt(ctx *deadline, via reply.Sender, calls []Call, name any) 
 		answers[i] = r.read(calls[i].Script, cmd, sent, &room)
 	}
 	if ask != nil && err == nil {
-		online = r.counted(l, ask)
+		online = r.counted(t.lane, ask)
 	}
-	if l != nil && r.confirmed(online) {
-		r.confirm(ctx, via, l, wait, calls, answers)
+	if online > 0 {
+		r.confirm(t, wait, calls, answers)
 	}
 	return answers
 }
 
 func (c Call) takes() bool { return c.Script.Takes }
-
-// attemptOne sends a call once.
-func (r *Road) attemptOne(ctx *deadline, via reply.Sender, cl Call, name any) Answer {
-	if l, online, ask := r.confirms(cl.Keys[0], cl.Script.Takes); l != nil && (ask != nil || r.confirmed(online)) {
-		return r.attempt(ctx, via, []Call{cl}, name)[0]
-	}
-	sent := time.Now()
-	publish, err := r.topology.Publish(ctx)
-	cmd := r.command(ctx, cl, name, publish)
-	if err == nil {
-		err = surviving(func() { _ = via.Process(ctx, cmd) }) // which has the error
-	}
-	if err != nil {
-		cmd.SetErr(err)
-	}
-	var room []int64
-	return r.read(cl.Script, cmd, sent, &room)
-}
-
-// surviving sends something by go-redis, which can panic over a reply that no Redis would give. The error says so; the call may have run.
-func surviving(send func()) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("redisson: go-redis panicked: %v", p)
-		}
-	}()
-	send()
-	return nil
-}
 
 // usualAnswer is how many integers most scripts answer.
 const usualAnswer = 3
@@ -294,8 +269,8 @@ type single struct{ *redis.Cmd }
 // NoRetry is asked by go-redis.
 func (single) NoRetry() bool { return true }
 
-func (r *Road) command(ctx context.Context, c Call, name, publish any) single {
-	if c.Spare && !r.asksSpares() {
+func (r *Road) command(t *trip, c Call, name any) single {
+	if c.Spare && time.Now().UnixNano() < r.sparing.Load() {
 		c = c.spared()
 	}
 	code := c.Script.digest
@@ -312,28 +287,54 @@ func (r *Road) command(ctx context.Context, c Call, name, publish any) single {
 		args = append(args, k)
 	}
 	args = append(args, c.Args...)
-	cmd := redis.NewCmd(ctx, append(args, publish)...)
+	cmd := redis.NewCmd(t, append(args, t.publish)...)
 	cmd.SetFirstKeyPos(first)
 	return single{cmd}
 }
 
-// deadline is a context that only has a deadline, for go-redis to give to its connections. Nobody is woken by its end.
-type deadline struct {
+// trip is one way of calls to their master and back, with what was known of that at the start. To go-redis it is a context that only has a
+// deadline, to give to its connections. Nobody is woken by its end.
+type trip struct {
 	context.Context
-	at time.Time
+	by      time.Time
+	via     reply.Sender
+	node    *redis.Client // of the master; nil as long as that is not known
+	lane    *lane         // to the master
+	publish any           // the command to publish with
+	err     error         // why it is not known, and nothing is sent
 }
 
-func deadlineAt(at time.Time) deadline { return deadline{context.Background(), at} }
+// send has go-redis do something, which can panic over a reply that no Redis would give. The error says so; the call may have run.
+func (t *trip) send(cmd redis.Cmder, do func(context.Context, redis.Cmder) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("redisson: go-redis panicked: %v", p)
+		}
+	}()
+	if t.err != nil {
+		return t.err
+	}
+	return do(t, cmd)
+}
 
 // Deadline implements [context.Context].
-func (d *deadline) Deadline() (time.Time, bool) { return d.at, true }
+func (t *trip) Deadline() (time.Time, bool) { return t.by, true }
 
 // Err implements [context.Context].
-func (d *deadline) Err() error {
-	if time.Now().Before(d.at) {
+func (t *trip) Err() error {
+	if time.Now().Before(t.by) {
 		return nil
 	}
 	return context.DeadlineExceeded
+}
+
+// toMaster has a trip lead to its master, and nothing elsewhere. It reports whether that is possible: not where the master is not known.
+func (t *trip) toMaster() bool {
+	_, many := t.via.(*redis.ClusterClient)
+	if many && t.node != nil {
+		t.via, many = t.node, false
+	}
+	return !many
 }
 
 // repeatable reports whether another attempt can help. A server that can't be reached is an error at once, because go-redis has

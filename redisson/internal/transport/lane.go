@@ -1,12 +1,12 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -46,7 +46,7 @@ type session struct {
 	*redis.Conn
 	since time.Time // when it was borrowed
 	used  time.Time
-	bound deadline // of the question under way
+	trip  trip // of the question under way
 }
 
 const (
@@ -127,9 +127,9 @@ func (r *Road) work(l *lane) {
 				}
 			}
 		}
-		ss := r.newSession(l, calls)
-		sent, bound := time.Now(), deadlineAt(until)
-		answers := r.perform(&bound, r.via(ss), calls)
+		sent := time.Now()
+		t, ss := r.depart(l, calls, until)
+		answers := r.perform(t, calls)
 		r.end(l, ss, sent, qs, answers)
 		for i, cl := range calls {
 			r.Observer.Asked(sent, cl, answers[i])
@@ -172,7 +172,8 @@ func (r *Road) next(l *lane) (qs []*question) {
 	}
 }
 
-// arriveLocked notes that somebody is back who was sent at the given time, perhaps in a session.
+// arriveLocked notes that somebody is back who was sent at the given time, perhaps in a session. That is kept for the next question, or its
+// connection is given back if the lane is not quick.
 func (r *Road) arriveLocked(l *lane, ss *session, sent time.Time, answered bool) {
 	now := time.Now()
 	l.busy--
@@ -180,8 +181,21 @@ func (r *Road) arriveLocked(l *lane, ss *session, sent time.Time, answered bool)
 		l.heard = now
 	}
 	l.quick = answered && now.Sub(sent) < quickAnswer
-	r.keepLocked(l, ss, now)
-	r.callWorkersLocked(l)
+	switch {
+	case ss == nil:
+	case l.quick && !r.closed && now.Sub(ss.since) < sessionAge:
+		ss.used = now
+		l.sessions = append(l.sessions, ss)
+		if r.sweepAt.IsZero() { // any that is due comes earlier
+			r.sweepLocked(now.Add(sessionIdle))
+		}
+	default:
+		l.made--
+		r.gone = append(r.gone, ss)
+	}
+	if len(l.queue) > 0 {
+		r.callWorkersLocked(l)
+	}
 }
 
 // end ends questions that a worker has sent together, with the answers to all of their calls.
@@ -210,74 +224,60 @@ func (r *Road) end(l *lane, ss *session, sent time.Time, qs []*question, answers
 	}
 }
 
-// via is what a worker sends through that may have a session.
-func (r *Road) via(ss *session) reply.Sender {
-	if ss != nil {
-		return ss
-	}
-	return r.rdb
-}
-
 // askDirectly performs a call once, if there is a session for it and enough time to ask again.
 func (r *Road) askDirectly(now, by time.Time, cl Call) (a Answer, ok bool) {
 	if by.Sub(now) < 2*directTimeout {
 		return a, false
 	}
-	l, ss := r.borrow(r.topology.Master(cl.Keys[0]))
+	ss := r.borrow(cl.Keys[0])
 	if ss == nil {
 		return a, false
 	}
-	ss.bound = deadlineAt(now.Add(directTimeout))
-	a = r.performOne(&ss.bound, ss, cl)
+	ss.trip.by = now.Add(directTimeout)
+	a = r.performOne(&ss.trip, cl, evalsha)
 	r.Observer.Asked(now, cl, a)
 	r.mu.Lock()
 	defer r.unlock()
-	l.addLocked(-1)
-	r.arriveLocked(l, ss, now, !a.Failed())
-	return a, !a.elsewhere() && !errors.Is(a.Err, ErrNotReplicated) // for which there is more time elsewhere
+	ss.trip.lane.open--
+	r.arriveLocked(ss.trip.lane, ss, now, a.Err == nil || !a.Failed())
+	return a, a.Err == nil || !a.elsewhere() && !errors.Is(a.Err, ErrNotReplicated) // for which there is more time elsewhere
 }
 
-// borrow returns an idle session to a master, with its lane, if that is the way for one more question.
-func (r *Road) borrow(address string) (l *lane, ss *session) {
+// borrow returns an idle session to the master of a key, if that is the way for one more question.
+func (r *Road) borrow(key string) (ss *session) {
+	address := r.topology.Master(key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l = r.lanes[address]
-	if l == nil || !l.quick || l.crowded || len(l.sessions) == 0 {
-		return nil, nil
+	l := r.lanes[address]
+	if l == nil || !l.quick || l.crowded || l.open >= GatherFrom || len(l.sessions) == 0 {
+		return nil
 	}
 	last := len(l.sessions) - 1
 	ss, l.sessions = l.sessions[last], l.sessions[:last]
-	l.addLocked(1)
+	l.open++ // but a crowd only begins, and ends, with a question for a worker
 	l.busy++
-	return l, ss
+	return ss
 }
 
-// newSession returns a session for a call, if the lane is quick and may have one more. The call is its first use, which takes a
+// depart begins a worker's trip, in a new session if the lane is quick and may have one more. The call is its first use, which takes a
 // connection from the pool, and perhaps sets it up. There go-redis (9.23) reads options that it may write while it sets up others, with a
 // mutex that a Conn does not share with its client. It writes for the first connections to a server, so sessions come after these.
-func (r *Road) newSession(l *lane, calls []Call) *session {
-	node := r.topology.Node(calls[0].Keys[0])
+func (r *Road) depart(l *lane, calls []Call, by time.Time) (t *trip, ss *session) {
+	t, key := &trip{Context: context.Background(), by: by, via: r.rdb}, calls[0].Keys[0]
+	t.publish, t.err = r.topology.Publish(t)
+	t.node = r.topology.Node(key)
+	address := r.topology.Master(key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(calls) > 1 || node == nil || !l.quick || l.early > 0 || l.gathering() || l.made >= r.sessions || r.closed {
-		return nil
+	t.lane = r.laneLocked(address)
+	if len(calls) > 1 || t.err != nil || t.node == nil || t.lane != l || !l.quick || l.early > 0 || l.gathering() || l.made >= r.sessions || r.closed {
+		return t, nil
 	}
 	l.made++
-	return &session{Conn: node.Conn(), since: time.Now()}
-}
-
-// keepLocked keeps a session for the next question, or gives its connection back if the lane is not quick.
-func (r *Road) keepLocked(l *lane, ss *session, now time.Time) {
-	switch {
-	case ss == nil:
-	case l.quick && !r.closed && now.Sub(ss.since) < sessionAge:
-		ss.used = now
-		l.sessions = append(l.sessions, ss)
-		r.sweepLocked(now.Add(sessionIdle))
-	default:
-		l.made--
-		r.gone = append(r.gone, ss)
-	}
+	ss = &session{Conn: t.node.Conn(), since: time.Now()}
+	t.via = ss
+	ss.trip = *t
+	return t, ss
 }
 
 // unlock also gives the connections of sessions back that are not kept, or closes them. That can take time, so it is done without the

@@ -10,10 +10,10 @@ import (
 func TestOldSessionsGoBackToThePool(t *testing.T) {
 	r := &Road{sweeper: time.AfterFunc(forever, func() {})}
 	defer r.sweeper.Stop()
-	l, now := &lane{quick: true, made: 2}, time.Now()
-	young, old := &session{since: now.Add(time.Millisecond - sessionAge)}, &session{since: now.Add(-sessionAge)}
-	r.keepLocked(l, young, now)
-	r.keepLocked(l, old, now)
+	l, now := &lane{made: 2}, time.Now()
+	young, old := &session{since: now.Add(time.Second - sessionAge)}, &session{since: now.Add(-sessionAge)}
+	r.arriveLocked(l, young, now, true)
+	r.arriveLocked(l, old, now, true)
 	if !slices.Equal(l.sessions, []*session{young}) || !slices.Equal(r.gone, []*session{old}) || l.made != 1 {
 		t.Errorf("%d sessions are kept and %d given back, of %d", len(l.sessions), len(r.gone), l.made)
 	}

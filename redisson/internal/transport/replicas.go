@@ -43,20 +43,18 @@ const (
 // unconfirmed is told once in a process, to those who want details: one server is all that many have.
 var unconfirmed sync.Once
 
-// confirms returns the lane of calls, if they take something, and how many replicas are online at its master. If that is to be asked, it returns
-// the question, too. The lane is nil where nothing is to be confirmed.
-func (r *Road) confirms(key string, takes bool) (l *lane, online int, ask *single) {
-	if !takes || r.Replicas.Count == 0 {
-		return nil, 0, nil
+// confirms returns how many replicas confirm what is taken along a lane: as many as they have to be, or as are online there. If that is to be
+// asked, it returns the question.
+func (r *Road) confirms(l *lane) (online int, ask *single) {
+	if r.Replicas.Count >= 0 {
+		return r.Replicas.Count, nil
 	}
-	address := r.topology.Master(key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l = r.laneLocked(address)
-	if r.Replicas.Count > 0 || time.Since(l.followers.asked) < followersAge {
-		return l, l.followers.online, nil
+	if time.Since(l.followers.asked) < followersAge {
+		return l.followers.online, nil
 	}
-	return l, 0, &single{redis.NewCmd(context.Background(), followersBy[l.followers.denied]...)}
+	return 0, &single{redis.NewCmd(context.Background(), followersBy[l.followers.denied]...)}
 }
 
 // counted notes the answer of a master about its replicas, and returns how many are online.
@@ -107,18 +105,15 @@ func online(ask *single) (n int, err error) {
 	return n, ask.Err()
 }
 
-// confirmed reports whether a master with so many replicas online has its locks confirmed.
-func (r *Road) confirmed(online int) bool { return online > 0 || r.Replicas.Count > 0 }
-
 // wait waits for replicas, for as long as leaves the asker the time to hear of it, also from a busy machine.
-func (r *Road) wait(ctx *deadline) *single {
-	within := max(time.Millisecond, min(r.Replicas.Timeout, time.Until(ctx.at)/2))
-	return &single{redis.NewCmd(ctx, "wait", max(1, r.Replicas.Count), within.Milliseconds())}
+func (r *Road) wait(t *trip) *single {
+	within := max(time.Millisecond, min(r.Replicas.Timeout, time.Until(t.by)/2))
+	return &single{redis.NewCmd(t, "wait", max(1, r.Replicas.Count), within.Milliseconds())}
 }
 
 // confirm has replicas confirm what calls have just taken. WAIT speaks of the writes of its own connection: it came behind the calls, with
 // which it travelled, or comes now in their session. One is for all of them.
-func (r *Road) confirm(ctx *deadline, via reply.Sender, l *lane, wait *single, calls []Call, answers []Answer) {
+func (r *Road) confirm(t *trip, wait *single, calls []Call, answers []Answer) {
 	var taken []int
 	for i, a := range answers {
 		if calls[i].takes() && a.Yes() {
@@ -129,21 +124,21 @@ func (r *Road) confirm(ctx *deadline, via reply.Sender, l *lane, wait *single, c
 		return
 	}
 	var err error
-	if _, one := via.(*session); one {
-		wait = r.wait(ctx)
-		err = surviving(func() { _ = via.Process(ctx, wait) })
+	if _, one := t.via.(*session); one {
+		wait = r.wait(t)
+		err = t.send(wait, t.via.Process)
 	}
 	got := 0
 	switch {
 	case wait == nil: // only now is it known that there are replicas: to take a lock again does nothing but to say so
 		for _, i := range taken {
-			answers[i] = r.attempt(ctx, via, calls[i:i+1], evalsha)[0]
+			answers[i] = r.attempt(t, calls[i:i+1], evalsha)[0]
 		}
 		return
 	case err == nil:
 		got, err = wait.Int()
 	}
-	if got >= max(1, r.Replicas.Count) || r.Replicas.Count == Online && r.alone(ctx, via, l, err) {
+	if got >= max(1, r.Replicas.Count) || r.Replicas.Count == Online && r.alone(t, err) {
 		return
 	}
 	if err == nil {
@@ -155,32 +150,18 @@ func (r *Road) confirm(ctx *deadline, via reply.Sender, l *lane, wait *single, c
 }
 
 // alone reports whether a master whose replicas have not confirmed has none any more, or the user may not ask for them.
-func (r *Road) alone(ctx *deadline, conn reply.Sender, l *lane, err error) bool {
+func (r *Road) alone(t *trip, err error) bool {
 	if err != nil {
 		refused := reply.IsReply(err) && reply.Classify(err).Refused
 		if refused {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.deniedLocked(l, err)
+			r.deniedLocked(t.lane, err)
 		}
 		return refused
 	}
 	r.mu.Lock()
-	ask := single{redis.NewCmd(ctx, followersBy[l.followers.denied]...)}
+	ask := single{redis.NewCmd(t, followersBy[t.lane.followers.denied]...)}
 	r.mu.Unlock()
-	if surviving(func() { _ = conn.Process(ctx, ask) }) != nil || ask.Err() != nil {
-		return false
-	}
-	return r.counted(l, &ask) == 0
-}
-
-// atMaster returns what sends to the key's master, and nothing elsewhere: nil where the master is not known.
-func (r *Road) atMaster(via reply.Sender, key string) reply.Sender {
-	if _, many := via.(*redis.ClusterClient); !many {
-		return via
-	}
-	if node := r.topology.Node(key); node != nil {
-		return node
-	}
-	return nil
+	return t.send(ask, t.via.Process) == nil && r.counted(t.lane, &ask) == 0
 }

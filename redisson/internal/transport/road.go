@@ -30,8 +30,7 @@ type Road struct {
 	fresh    *reply.Fresh // nil in a cluster
 	sessions int          // of a lane, at most; 0 where go-redis can't be told to give up in time
 	denied   sync.Once    // somebody is told
-	sparing  atomic.Int64 // until when spare keys are left out, in ns
-	refused  atomic.Bool  // the last spare key that was asked for
+	sparing  atomic.Int64 // until when spare keys are left out, in ns; zero: the last one that was asked for was not refused
 	dones    sync.Pool    // of channels of questions that are over and whose askers have received
 
 	mu      sync.Mutex
@@ -109,12 +108,8 @@ const forever = 100 * 365 * 24 * time.Hour
 // was not ready, for as long; the answer says how many of these attempts may still run. If ctx ends, the answer is its
 // cause; but one that comes within a moment is still taken, and a call that has not been sent yet never will be.
 func (r *Road) Ask(ctx context.Context, by time.Time, cl Call) Answer {
-	return r.AskFrom(ctx, time.Now(), by, cl)
-}
-
-// AskFrom is Ask for a caller who has just looked at the clock.
-func (r *Road) AskFrom(ctx context.Context, asked, by time.Time, cl Call) Answer {
-	doubts, now := 0, asked
+	doubts, asked := 0, time.Now()
+	now := asked
 	for pause := firstPause; ; pause, now = min(pauseGrowth*pause, maxPause), time.Now() {
 		a, ok := r.askDirectly(now, by, cl)
 		if !ok {
@@ -137,8 +132,7 @@ func (r *Road) AskFrom(ctx context.Context, asked, by time.Time, cl Call) Answer
 
 // AskSoon is Ask with the client's timeout as the deadline.
 func (r *Road) AskSoon(ctx context.Context, cl Call) Answer {
-	now := time.Now()
-	return r.AskFrom(ctx, now, now.Add(r.Timeout), cl)
+	return r.Ask(ctx, time.Now().Add(r.Timeout), cl)
 }
 
 // Post makes one attempt at calls for one master until by. Nobody waits for the answers: they are given to posted.
