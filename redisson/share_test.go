@@ -1,0 +1,142 @@
+package redisson_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// Readers of a process that come within a moment share a holder in Redis.
+
+// readTogether has n calls read for a while at the same time, and returns what their releases said.
+func readTogether(t *testing.T, n int, take func(ctx context.Context) (lock.Hold, error), between func()) (said []error) {
+	t.Helper()
+	said = make([]error, n)
+	holds := make([]lock.Hold, n)
+	each := func(f func(i int)) {
+		var all sync.WaitGroup
+		for i := range n {
+			all.Go(func() { f(i) })
+		}
+		all.Wait()
+	}
+	each(func(i int) {
+		h, err := take(t.Context())
+		if err != nil {
+			t.Errorf("Acquire: %v", err)
+			return
+		}
+		holds[i] = h
+	})
+	between()
+	each(func(i int) {
+		if holds[i] != nil {
+			said[i] = holds[i].Release(context.Background())
+		}
+	})
+	return said
+}
+
+func TestReadersShareAHolder(t *testing.T) {
+	t.Parallel()
+	const readers = 64
+	s := redistest.Start(t)
+	rdb, a := s.Client(t), new(questions)
+	rdb.AddHook(a)
+	c, admin := onClient(t, rdb), s.Client(t)
+	reading := func(key string) func(context.Context) (lock.Hold, error) {
+		return func(ctx context.Context) (lock.Hold, error) {
+			return c.Acquire(ctx, lock.Request{Key: key, Kind: lock.Read, Wait: time.Second})
+		}
+	}
+	writer := newClient(t, s)
+	for i := range 5 {
+		key := fmt.Sprint("k", i)
+		scripts, _, _ := a.since(func() {
+			for _, err := range readTogether(t, readers, reading(key), func() {
+				if n := admin.HLen(t.Context(), key).Val(); n != 2 { // the mode and a reader
+					t.Errorf("%d fields while %d read", n, readers)
+				}
+				if _, err := writer.Acquire(t.Context(), lock.Request{Key: key, Kind: lock.Write}); !errors.Is(err, lock.ErrBusy) {
+					t.Errorf("a writer beside readers: %v", err)
+				}
+			}) {
+				check(t, err)
+			}
+		})
+		if i > 0 && scripts > 4 { // the first loads them
+			t.Errorf("%d scripts for %d readers", scripts, readers)
+		}
+		release(t, acquire(t.Context(), t, writer, lock.Request{Key: key, Kind: lock.Write}))
+	}
+
+	// All are told of a loss, by the end of their context or by the release.
+	for i, err := range readTogether(t, readers, reading("lost"), func() { check(t, admin.Del(t.Context(), "lost").Err()) }) {
+		if !errors.Is(err, lock.ErrLost) {
+			t.Errorf("the release of reader %d after a loss: %v", i, err)
+		}
+	}
+}
+
+// Each reader has its own lease, whatever the others have, and the holder stays for as long as any of them needs it.
+func TestReadersHaveTheirOwnLease(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c, writer, admin := newClient(t, s), newClient(t, s), s.Client(t)
+	read := func(lease time.Duration) lock.Hold {
+		return acquire(t.Context(), t, c, lock.Request{Key: "k", Kind: lock.Read, Lease: lease})
+	}
+	busy := func(what string) {
+		t.Helper()
+		if _, err := writer.Acquire(t.Context(), lock.Request{Key: "k", Kind: lock.Write}); !errors.Is(err, lock.ErrBusy) {
+			t.Errorf("a writer %s: %v", what, err)
+		}
+	}
+	short, long, renewed := read(400*time.Millisecond), read(1500*time.Millisecond), read(0)
+	if n := admin.HLen(t.Context(), "k").Val(); n != 2 {
+		t.Errorf("%d fields, want the mode and one reader", n)
+	}
+	<-short.Context().Done()
+	if long.Context().Err() != nil || renewed.Context().Err() != nil {
+		t.Error("the end of one ended others")
+	}
+	if err := short.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Release after the lease = %v", err)
+	}
+	release(t, renewed)
+	busy("beside the one with a lease")
+	<-long.Context().Done()
+	eventually(t, "the lock is free", func() bool { return admin.Exists(t.Context(), "k").Val() == 0 })
+}
+
+// A call that reads under its own write does not share, nor does anybody share with it; and a streak ends.
+func TestReadersThatDoNotShare(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c, admin := newClient(t, s), s.Client(t)
+	read := lock.Request{Key: "k", Kind: lock.Read}
+	w := acquire(t.Context(), t, c, lock.Request{Key: "k", Kind: lock.Write})
+	nested := acquire(w.Context(), t, c, read)
+	release(t, w) // and goes on reading
+	first := acquire(t.Context(), t, c, read)
+	if n := admin.HLen(t.Context(), "k").Val(); n != 3 {
+		t.Errorf("%d fields, want the mode, who has written, and a reader", n)
+	}
+	release(t, nested)
+	time.Sleep(60 * time.Millisecond)
+	later := acquire(t.Context(), t, c, read)
+	if n := admin.HLen(t.Context(), "k").Val(); n != 3 {
+		t.Errorf("%d fields, want the mode and two readers", n)
+	}
+	release(t, first)
+	release(t, later)
+	if n := len(keys(t, admin)); n != 0 {
+		t.Errorf("%d keys are left", n)
+	}
+}
