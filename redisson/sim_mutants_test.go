@@ -40,6 +40,31 @@ var simMutants = []mutant{
 		run:   "scene=rw", want: "two owners",
 	},
 	{
+		name:  "the last reader forgets that it is the last",
+		edits: []edit{{"release.go", "ho.kind == lock.Read && ho.has(lock.Read)", "ho.kind == lock.Read && ho.turns == 0"}},
+		run:   "scene=rw,faults=none", want: "keeps for another|idle|is left",
+	},
+	{
+		name:  "a reader relies on the lease of the one with whom it shares",
+		edits: []edit{{"pass.go", "\tif s.longEnoughLocked(ho, h, now) {\n", "\tif true {\n"}},
+		run:   "scene=read,leases=any", want: "two owners|believes|too early|lost",
+	},
+	{
+		name:  "a reader shares with a writer",
+		edits: []edit{{"pass.go", "ho.kind != lock.Read || !ho.has(lock.Read)", "false"}},
+		run:   "scene=rw", want: "two owners|believes",
+	},
+	{
+		name:  "a reserved lock is good from when it is acquired",
+		edits: []edit{{"reserve.go", "\tone.ho.begin(&one.h)\n", "\tone.ho.begin(&one.h)\n\tone.answer.Sent = time.Now()\n"}},
+		run:   "scene=multi,leases=any,faults=rough", want: "believes|two owners",
+	},
+	{
+		name:  "what was reserved in vain is kept",
+		edits: []edit{{"reserve.go", "if one.took || one.ho.doubts > 0 {", "if false {"}},
+		run:   "scene=multi", want: "keeps for another|idle|is left",
+	},
+	{
 		name:  "all owners of a client have one id",
 		edits: []edit{{"client.go", "number := c.nextNumber()", "number := int64(1)"}},
 		run:   "scene=plain", want: "two owners|believes",

@@ -224,7 +224,11 @@ func (c *Client) askAll(ctx context.Context, by time.Time, calls []call) []answe
 	var again sync.WaitGroup
 	for i := range answers {
 		a := &answers[i]
-		if a.Err == nil || lasting(a.Err) {
+		switch {
+		case a.Err == nil || lasting(a.Err):
+			continue
+		case ctx.Err() != nil:
+			a.Err = context.Cause(ctx)
 			continue
 		}
 		c.metrics.Repeated(calls[i])
