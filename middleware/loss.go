@@ -102,8 +102,9 @@ func (w *writer) lossLocked() error {
 func (w *writer) enforceLocked() {
 	begun, failed := w.phase != holding, w.status >= http.StatusBadRequest
 	reads := w.hijacked || w.reads
-	if w.newer != nil && reads || w.lost != nil && (w.hijacked || begun && !failed || !begun && reads) {
-		w.interrupted = w.linkLocked().SetReadDeadline(past) == nil || w.interrupted
+	ends := w.newer != nil && reads || w.lost != nil && (w.hijacked || begun && !failed || !begun && reads)
+	if ends && w.linkLocked().SetReadDeadline(past) == nil {
+		w.interrupted.Store(true)
 	}
 	switch {
 	case w.lost == nil || failed || !begun:
@@ -112,13 +113,6 @@ func (w *writer) enforceLocked() {
 	default:
 		_ = w.linkLocked().SetWriteDeadline(past)
 	}
-}
-
-// cannotRead reports whether the connection is of no more use for requests.
-func (w *writer) cannotRead() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.interrupted
 }
 
 // opens is called before the client is written to. It reports whether it is for the first time.
