@@ -53,23 +53,6 @@ func further(w http.ResponseWriter) (next http.ResponseWriter) {
 	return next
 }
 
-// begin tells w that the handler starts, with ctx.
-func (w *writer) begin(ctx context.Context) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ctx, w.before = ctx, w.ResponseWriter.Header().Clone()
-	w.stop = context.AfterFunc(ctx, func() { _ = w.loss() })
-}
-
-// end tells w that the handler has returned. From then on no deadline is set behind the server's back.
-func (w *writer) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_ = w.lossLocked()
-	w.ctx = nil
-	w.stop()
-}
-
 // loss returns what the handler gets to know about the loss of its lock.
 func (w *writer) loss() error {
 	w.mu.Lock()
