@@ -98,9 +98,6 @@ func (c *call) beginHold() {
 // tell says how the call went, now that it has given its locks back.
 func (c *call) tell() {
 	a := c.account
-	if a == nil {
-		return
-	}
 	if c.entry != nil {
 		c.entry.count(&a.Event, c.locked)
 	}

@@ -142,14 +142,18 @@ func (c *call) end() {
 	if c.entry != nil {
 		defer c.leave()
 	}
-	defer c.tell()
+	if c.account != nil {
+		defer c.tell()
+	}
 	if c.turn != nil {
 		defer c.leaveTurn()
 	}
 	if c.leaveAhead != nil {
 		defer c.leaveAhead()
 	}
-	c.release()
+	if !c.released {
+		c.release()
+	}
 }
 
 // acquire takes the locks of all keys, or returns the first error with those taken so far in c.work.holds. Each lock's
