@@ -62,16 +62,7 @@ type task struct {
 // start, one that names the guard and matches both ctx.Err() and the cause of ctx. With Skip, a call that could not have
 // the lock returns false and nil.
 func (r *Runner) Run(ctx context.Context, facts keyexpr.Facts, fn func(context.Context) error) (ran bool, err error) {
-	return r.run(ctx, facts, task{run: fn})
-}
-
-// run is Run for a task.
-func (r *Runner) run(ctx context.Context, facts keyexpr.Facts, t task) (ran bool, err error) {
-	if r.next != nil {
-		return (&call{Runner: r}).descend(ctx, facts, t)
-	}
-	c := call{Runner: r}
-	return c.start(ctx, facts, &t, nil)
+	return r.RunOr(ctx, facts, fn, nil)
 }
 
 // start makes the call and tells how it went. There is a descent where t is to make the call of the guards behind this one.
