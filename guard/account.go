@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/latchkey-go/latchkey/internal/clock"
@@ -24,7 +25,7 @@ var noSpan = trace.SpanFromContext(context.Background())
 func (c *call) open(ctx context.Context) {
 	ctx, span := c.tel.spans.start(ctx, &c.labels)
 	c.ctx = ctx
-	measured := c.tel.measures(ctx)
+	measured := (c.tel.unset == nil || otel.GetMeterProvider() != c.tel.unset) && c.tel.measures(ctx)
 	alone := c.entry == nil && c.above == nil && c.next == nil
 	if alone && span == nil && !measured && len(c.observers) == 0 && len(c.afterRelease) == 0 {
 		return
@@ -98,9 +99,6 @@ func (c *call) beginHold() {
 // tell says how the call went, now that it has given its locks back.
 func (c *call) tell() {
 	a := c.account
-	if a == nil {
-		return
-	}
 	if c.entry != nil {
 		c.entry.count(&a.Event, c.locked)
 	}

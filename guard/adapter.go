@@ -61,7 +61,12 @@ func (s *Spec) idleFallback() error {
 // the caller's context and the *Error that says why. Its error is then the call's, and ran is false.
 func (r *Runner) RunOr(ctx context.Context, facts keyexpr.Facts, fn func(context.Context) error,
 	fallback func(context.Context, error) error) (ran bool, err error) {
-	return r.run(ctx, facts, task{run: fn, instead: fallback})
+	t := task{run: fn, instead: fallback}
+	if r.next != nil {
+		return (&call{Runner: r}).descend(ctx, facts, t)
+	}
+	c := call{Runner: r}
+	return c.start(ctx, facts, &t, nil)
 }
 
 // RequestType returns what the KeyFunc or KeysFunc of g takes, be it one of a Stack, and nil if there is none. An adapter

@@ -123,14 +123,14 @@ func (b *bound) call(args []reflect.Value) []reflect.Value {
 		return errorOf(results[last])
 	}
 	ctx, _ := reflect.TypeAssert[context.Context](args[0])
-	_, err := b.runner.run(ctx, facts, task{run: func(ctx context.Context) error {
+	_, err := b.runner.RunOr(ctx, facts, func(ctx context.Context) error {
 		if args := withContext(ctx, args); t.IsVariadic() {
 			results = b.fn.CallSlice(args)
 		} else {
 			results = b.fn.Call(args)
 		}
 		return errorOf(results[last])
-	}, instead: instead})
+	}, instead)
 	results[last] = reflect.Zero(errorType)
 	if err != nil {
 		results[last] = reflect.ValueOf(err)

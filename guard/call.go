@@ -16,6 +16,7 @@ type call struct {
 	*Runner
 	ctx     context.Context // the caller's, with our span
 	account *account        // nil if nobody is told
+	mode    Mode            // On outside of a Registry
 
 	*shared                // nil until keys are made, unless it came with the call
 	released bool          // the holds are to be given back no more
@@ -62,16 +63,7 @@ type task struct {
 // start, one that names the guard and matches both ctx.Err() and the cause of ctx. With Skip, a call that could not have
 // the lock returns false and nil.
 func (r *Runner) Run(ctx context.Context, facts keyexpr.Facts, fn func(context.Context) error) (ran bool, err error) {
-	return r.run(ctx, facts, task{run: fn})
-}
-
-// run is Run for a task.
-func (r *Runner) run(ctx context.Context, facts keyexpr.Facts, t task) (ran bool, err error) {
-	if r.next != nil {
-		return (&call{Runner: r}).descend(ctx, facts, t)
-	}
-	c := call{Runner: r}
-	return c.start(ctx, facts, &t, nil)
+	return r.RunOr(ctx, facts, fn, nil)
 }
 
 // start makes the call and tells how it went. There is a descent where t is to make the call of the guards behind this one.
@@ -79,8 +71,10 @@ func (c *call) start(ctx context.Context, facts keyexpr.Facts, t *task, below *d
 	c.until = Forever
 	c.open(ctx)
 	defer c.end()
-	ran, outcome, err := c.dispatch(facts, t)
-	c.above.judge() // as what observes c takes time, too
+	ran, outcome, err := c.do(facts, t)
+	if c.above != nil {
+		c.above.judge() // as what observes c takes time, too
+	}
 	if below != nil && below.inner.account != nil {
 		c.account.behind = &below.inner.account.Event
 	}
@@ -94,8 +88,14 @@ func (c *call) start(ctx context.Context, facts keyexpr.Facts, t *task, below *d
 	return ran, err
 }
 
-// do is the call from the condition to the release.
+// do is the call until its release, as its Registry wants it if it is in one.
 func (c *call) do(facts keyexpr.Facts, t *task) (ran bool, outcome string, err error) {
+	switch {
+	case c.entry != nil && !c.enter():
+		return c.drained()
+	case c.mode == Off:
+		return true, OutcomeOff, t.run(c.ctx)
+	}
 	if c.when != nil {
 		applies, err := c.when.Eval(c.ctx, facts)
 		if err != nil {
@@ -105,12 +105,12 @@ func (c *call) do(facts keyexpr.Facts, t *task) (ran bool, outcome string, err e
 			return true, OutcomeConditionFalse, t.run(c.ctx)
 		}
 	}
-	if c.shared == nil {
-		c.shared = new(shared)
-	}
-	keys, err := c.render(c.oneKey[:0], facts, t)
+	keys, err := c.render(facts, t)
 	if err != nil {
 		return c.noKey(err, c.fields(), t)
+	}
+	if c.mode == Shadow {
+		return c.shadowed(keys, t)
 	}
 	if t.ahead {
 		c.lookAhead(facts)
@@ -123,17 +123,25 @@ func (c *call) do(facts keyexpr.Facts, t *task) (ran bool, outcome string, err e
 	return true, outcome, err
 }
 
-// render renders the keys of the call, in room if there is enough.
-func (c *call) render(room []string, facts keyexpr.Facts, t *task) ([]string, error) {
-	if c.above != nil && len(c.above.ahead) > 0 {
-		keys := c.above.ahead[0]
-		c.ahead = c.above.ahead[1:]
-		return keys, nil
+// render renders the keys of the call: at least one, none of them empty.
+func (c *call) render(facts keyexpr.Facts, t *task) (keys []string, err error) {
+	if c.shared == nil {
+		c.shared = new(shared)
 	}
-	if t.appendKeys != nil {
-		return t.appendKeys(c.ctx, room)
+	switch room := c.oneKey[:0]; {
+	case c.above != nil && len(c.above.ahead) > 0:
+		keys, c.ahead = c.above.ahead[0], c.above.ahead[1:]
+	case t.appendKeys != nil:
+		keys, err = t.appendKeys(c.ctx, room)
+	case c.keyFunc != nil:
+		keys, err = c.keyFunc.keys(room, facts)
+	default:
+		keys, err = c.key.AppendKeys(c.ctx, room, facts)
 	}
-	return c.keys(c.ctx, room, facts)
+	if err == nil && len(keys) == 0 { // nothing to lock must not mean to run without a lock
+		err = errNoKeys
+	}
+	return keys, err
 }
 
 // end gives back what a panic left held, and tells how the call went. Being deferred and without a recover, it leaves a
@@ -142,14 +150,18 @@ func (c *call) end() {
 	if c.entry != nil {
 		defer c.leave()
 	}
-	defer c.tell()
+	if c.account != nil {
+		defer c.tell()
+	}
 	if c.turn != nil {
 		defer c.leaveTurn()
 	}
 	if c.leaveAhead != nil {
 		defer c.leaveAhead()
 	}
-	c.release()
+	if !c.released {
+		c.release()
+	}
 }
 
 // acquire takes the locks of all keys, or returns the first error with those taken so far in c.work.holds. Each lock's

@@ -130,7 +130,7 @@ func (r *Runner) explain(ctx context.Context, facts keyexpr.Facts) Explanation {
 			return e
 		}
 	}
-	keys, err := r.keys(ctx, nil, facts)
+	keys, err := c.render(facts, new(task))
 	if err != nil {
 		_, e.Err = c.keyless(err, r.fields())
 		return e

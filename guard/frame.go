@@ -28,7 +28,8 @@ func (f *function[Req, Res]) run(ctx context.Context, req Req, inline func(conte
 
 // descend is run for a Stack, whose calls know of each other and are in the heap, as is all that they call.
 func (f *function[Req, Res]) descend(ctx context.Context, req Req, inline func(context.Context) (Res, error)) (ran bool, res Res, err error) {
-	ran, err = f.runner.run(ctx, f.facts(req), f.task(req, inline, &res))
+	t := f.task(req, inline, &res)
+	ran, err = f.runner.RunOr(ctx, f.facts(req), t.run, t.instead)
 	return ran, res, err
 }
 

@@ -105,7 +105,7 @@ func newFunction[Req, Res any](e entryPoint, g *Guard, fn func(context.Context, 
 	f := &function[Req, Res]{runner: r, fn: fn, fallback: instead, facts: factsOf[Req]}
 	if r.key != nil {
 		f.appendKeys = func(ctx context.Context, room []string, req *Req) ([]string, error) {
-			return someKeys(r.key.AppendKeysOf(ctx, room, req))
+			return r.key.AppendKeysOf(ctx, room, req)
 		}
 	}
 	return f, nil

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/latchkey-go/latchkey/internal/suggest"
-	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
 // Mode is how a guard is switched; see Registry.Switch. Its text form is "on", "off" or "shadow".
@@ -103,7 +102,9 @@ func (p *presence) done() {
 }
 
 // enter lets the call into its Registry, or reports false if that is draining. A Stack enters as one call.
-func (c *call) enter(e *entry) bool {
+func (c *call) enter() bool {
+	e := c.entry
+	c.member = &member{mark: insideContext{Context: c.ctx, registry: e.registry}}
 	if before := c.before(e.registry); before != nil {
 		c.nested, c.presence.outer = before.nested, &before.presence
 		before.presence.part()
@@ -113,6 +114,7 @@ func (c *call) enter(e *entry) bool {
 	e.inside.Add(1)
 	c.presence.at = e
 	c.presence.part()
+	c.ctx, c.mode = &c.mark, Mode(e.mode.Load())
 	return true
 }
 
@@ -124,26 +126,6 @@ func (c *call) before(r *Registry) *call {
 		}
 	}
 	return nil
-}
-
-// dispatch is the call as its Registry, if it is in one, wants it.
-func (c *call) dispatch(facts keyexpr.Facts, t *task) (ran bool, outcome string, err error) {
-	e := c.entry
-	if e == nil {
-		return c.do(facts, t)
-	}
-	c.member = &member{mark: insideContext{Context: c.ctx, registry: e.registry}}
-	if !c.enter(e) {
-		return c.drained()
-	}
-	c.ctx = &c.mark
-	switch Mode(e.mode.Load()) {
-	case Off:
-		return true, OutcomeOff, t.run(c.ctx)
-	case Shadow:
-		return c.shadowed(facts, t)
-	}
-	return c.do(facts, t)
 }
 
 // drained refuses a call because its Registry is draining.

@@ -11,11 +11,15 @@ import (
 // noKey answers a call that failed for err before there was a key: at a fact, or at a function that a template calls.
 // fields is what the text at fault reads.
 func (c *call) noKey(err error, fields []string, t *task) (ran bool, outcome string, _ error) {
-	if c.ctx.Err() != nil && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx))) {
+	if c.mode == On && c.ctx.Err() != nil && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx))) {
 		return false, OutcomeCanceled, c.canceled()
 	}
 	outcome, failed := c.keyless(err, fields)
-	if errors.Is(failed.Err, ErrOutage) {
+	switch {
+	case c.mode == Shadow:
+		c.account.Refused = failed
+		return true, OutcomeShadow, t.run(c.ctx)
+	case errors.Is(failed.Err, ErrOutage):
 		return c.instead(c.spec.Outage, outcome, failed, t)
 	}
 	return false, outcome, failed

@@ -51,7 +51,9 @@ func (c *call) judge() {
 		}
 		c.judged = true
 		good := c.good()
-		c.lost = c.loss(good)
+		if good <= 0 || c.work.Err() != nil {
+			c.lost = c.loss(good)
+		}
 		if good < Forever {
 			c.until = clock.Now() + good
 		}
@@ -90,11 +92,8 @@ func (c *call) declared() time.Duration {
 // loss is how one of our locks was lost, if it was; good is for how long none will be. The loss of a lock that the caller
 // holds ends the work's context too, but is the caller's to report.
 func (c *call) loss(good time.Duration) error {
-	if c.work.Err() != nil {
-		cause := context.Cause(&c.work)
-		if errors.Is(cause, lock.ErrLost) && !errors.Is(cause, context.Cause(c.ctx)) {
-			return cause
-		}
+	if cause := context.Cause(&c.work); errors.Is(cause, lock.ErrLost) && !errors.Is(cause, context.Cause(c.ctx)) {
+		return cause
 	}
 	if good > 0 {
 		return nil
@@ -109,7 +108,7 @@ func (c *call) loss(good time.Duration) error {
 // release gives back all locks, each once and all under one bound, whatever becomes of the others. A loss that a locker
 // answers while the locks are good happened during the work.
 func (c *call) release() {
-	if c.shared == nil || len(c.work.holds) == 0 || c.released {
+	if c.shared == nil || len(c.work.holds) == 0 {
 		return
 	}
 	holds := c.work.holds
@@ -117,16 +116,18 @@ func (c *call) release() {
 	c.work.over.Store(true)
 	c.releasing.parent, c.releasing.timeout = c.ctx, c.releaseTimeout //nolint:fatcontext // one a call
 	defer c.releasing.stop()
+	var err error
 	if len(holds) == 1 {
-		err := giveBack(&c.releasing, holds[0], c.keep)
-		c.answered(err, err != nil && clock.Now() < c.until)
+		err = giveBack(&c.releasing, holds[0], c.keep)
 	} else if all, ok := c.locker.(releaser); ok && c.keep <= 0 {
 		holds = slices.Clone(holds) // others may read it
 		slices.Reverse(holds)       // the last one first, where it gives them back one by one
-		err := all.ReleaseAll(&c.releasing, holds)
-		c.answered(err, err != nil && clock.Now() < c.until)
+		err = all.ReleaseAll(&c.releasing, holds)
 	} else {
 		c.releaseTogether(holds)
+	}
+	if err != nil {
+		c.answered(err, clock.Now() < c.until)
 	}
 	if c.locked && (c.account != nil || c.recent.due()) {
 		held := clock.Now() - c.since
@@ -177,11 +178,8 @@ type releaser interface {
 	ReleaseAll(ctx context.Context, holds []lock.Hold) error
 }
 
-// answered notes what the locker has answered to a release, while the locks were good or later.
+// answered notes what went wrong with a release, while the locks were good or later.
 func (c *call) answered(err error, good bool) {
-	if err == nil {
-		return
-	}
 	if isLoss(err) && good && c.lost == nil {
 		c.lost = err
 	}
@@ -212,7 +210,9 @@ func (c *call) releaseTogether(holds []lock.Hold) {
 		a.good = a.err != nil && clock.Now() < until
 	})
 	for _, a := range answers {
-		c.answered(a.err, a.good)
+		if a.err != nil {
+			c.answered(a.err, a.good)
+		}
 	}
 	if panicked != nil {
 		panic(panicked)

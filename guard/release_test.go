@@ -53,23 +53,44 @@ func TestReleaseIsDetached(t *testing.T) {
 
 // TestContextOfReleaseEnds holds that who keeps the context of a release, used or not, keeps nothing alive.
 func TestContextOfReleaseEnds(t *testing.T) {
-	for _, use := range []bool{true, false} {
+	for name, use := range map[string]func(context.Context){
+		"not used": func(context.Context) {}, "asked": func(ctx context.Context) { _ = ctx.Err() }, "waited for": func(ctx context.Context) { _ = ctx.Done() },
+	} {
 		l := newSpy()
 		var kept []context.Context
 		l.release = func(ctx context.Context) {
 			kept = append(kept, ctx)
-			if use && ctx.Err() != nil {
-				t.Errorf("released with a context that has ended: %v", ctx.Err())
-			}
+			use(ctx)
 		}
 		settle, _ := guarded(t, l, settled)
 		if _, err := settle(t.Context(), Order{ID: "7"}); err != nil {
 			t.Fatal(err)
 		}
 		if len(kept) != 1 || kept[0].Err() != context.Canceled {
-			t.Errorf("used %v: afterwards %v, want one that is canceled", use, kept)
+			t.Errorf("%s: afterwards %v, want one that is canceled", name, kept)
 		}
 	}
+}
+
+// TestReleaseThatOnlyAsks holds that the time of a release counts from when its locker first asks whether it is over, and nothing else.
+func TestReleaseThatOnlyAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newSpy()
+		l.release = func(ctx context.Context) {
+			start := time.Now()
+			for ctx.Err() == nil {
+				time.Sleep(time.Second)
+			}
+			if took := time.Since(start); took != 5*time.Second || ctx.Err() != context.DeadlineExceeded {
+				t.Errorf("over after %v with %v, want 5s", took, ctx.Err())
+			}
+			<-ctx.Done()
+		}
+		settle, _ := guarded(t, l, settled)
+		if _, err := settle(t.Context(), Order{ID: "7"}); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func explode(context.Context, Order) (string, error) { panic("boom") }

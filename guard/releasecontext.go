@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/latchkey-go/latchkey/internal/clock"
 )
 
 // releaseTimeout bounds giving back the locks of a call, unless ReleaseTimeout says otherwise. It is not the caller's
@@ -22,7 +24,8 @@ func ReleaseTimeout(d time.Duration) Option {
 type releaseContext struct {
 	parent  context.Context
 	timeout time.Duration
-	made    atomic.Pointer[timed] // nil until used or stopped
+	over    atomic.Int64          // when it ends, by the clock; 0 until used
+	made    atomic.Pointer[timed] // nil until somebody wants more than Err, or it is stopped
 }
 
 // timed is a context with its end.
@@ -35,8 +38,9 @@ func (c *releaseContext) timed() *timed {
 	if t := c.made.Load(); t != nil {
 		return t
 	}
-	t := new(timed)
-	t.Context, t.cancel = context.WithTimeout(context.WithoutCancel(c.parent), c.timeout)
+	now, t := clock.Now(), new(timed)
+	c.over.CompareAndSwap(0, int64(now+c.timeout))
+	t.Context, t.cancel = context.WithTimeout(context.WithoutCancel(c.parent), time.Duration(c.over.Load())-now)
 	if !c.made.CompareAndSwap(nil, t) {
 		t.cancel()
 	}
@@ -59,5 +63,13 @@ var ended = func() *timed {
 
 func (c *releaseContext) Deadline() (time.Time, bool) { return c.timed().Deadline() }
 func (c *releaseContext) Done() <-chan struct{}       { return c.timed().Done() }
-func (c *releaseContext) Err() error                  { return c.timed().Err() }
 func (c *releaseContext) Value(key any) any           { return c.timed().Value(key) }
+
+// Err makes no timer: most lockers of a service never wait for the end.
+func (c *releaseContext) Err() error {
+	now := clock.Now()
+	if c.made.Load() == nil && (c.over.CompareAndSwap(0, int64(now+c.timeout)) || now < time.Duration(c.over.Load())) {
+		return nil
+	}
+	return c.timed().Err()
+}

@@ -41,8 +41,8 @@ func (c *call) lookAhead(facts keyexpr.Facts) {
 		if r.locker != c.locker || r.when != nil || r.keyFunc != nil || r.spec.Busy == Replace || !on {
 			return
 		}
-		keys, err := r.keys(c.ctx, nil, facts)
-		if err != nil {
+		keys, err := r.key.AppendKeys(c.ctx, nil, facts)
+		if err != nil || len(keys) == 0 {
 			return
 		}
 		ahead = append(ahead, keys)

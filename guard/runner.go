@@ -135,22 +135,6 @@ func (r *Runner) parse(g *Guard, roots keyexpr.Roots) (faults []error) {
 	return faults
 }
 
-// keys renders the keys of one call, in room if there is enough: at least one, none of them empty.
-func (r *Runner) keys(ctx context.Context, room []string, facts keyexpr.Facts) ([]string, error) {
-	if r.keyFunc != nil {
-		return r.keyFunc.keys(room, facts)
-	}
-	return someKeys(r.key.AppendKeys(ctx, room, facts))
-}
-
-// someKeys refuses that there are none: nothing to lock must not mean to run without a lock.
-func someKeys(keys []string, err error) ([]string, error) {
-	if err == nil && len(keys) == 0 {
-		err = errNoKeys
-	}
-	return keys, err
-}
-
 // fields is what the key reads of the facts, as far as that is known.
 func (r *Runner) fields() []string {
 	if r.keyFunc != nil {

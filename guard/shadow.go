@@ -10,28 +10,14 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/clock"
-	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
 // shadowPrefix begins the keys that are taken in shadow mode, so that they exclude nobody but each other.
 const shadowPrefix = "latchkey-shadow:"
 
-// shadowed is the call in the mode Shadow.
-func (c *call) shadowed(facts keyexpr.Facts, t *task) (ran bool, outcome string, err error) {
-	if c.when != nil {
-		applies, err := c.when.Eval(c.ctx, facts)
-		if err != nil {
-			return c.shadowless(err, c.when.Fields(), t)
-		}
-		if !applies {
-			return true, OutcomeConditionFalse, t.run(c.ctx)
-		}
-	}
-	keys, err := c.render(nil, facts, t)
-	if err != nil {
-		return c.shadowless(err, c.fields(), t)
-	}
+// shadowed is the call in the mode Shadow, once there are keys.
+func (c *call) shadowed(keys []string, t *task) (ran bool, outcome string, err error) {
 	c.account.want(keys, c.wantKeys)
 	s := newShadow(c, keys)
 	succeeded := false // which a panic is not
@@ -43,13 +29,6 @@ func (c *call) shadowed(facts keyexpr.Facts, t *task) (ran bool, outcome string,
 	err = t.run(s)
 	succeeded = err == nil
 	return true, OutcomeShadow, err
-}
-
-// shadowless runs a call whose key or condition can't be had.
-func (c *call) shadowless(err error, fields []string, t *task) (ran bool, outcome string, _ error) {
-	_, refused := c.keyless(err, fields)
-	c.account.Refused = refused
-	return true, OutcomeShadow, t.run(c.ctx)
 }
 
 // classed is a failure of a locker as the *Error that the guard would have returned.

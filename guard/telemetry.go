@@ -221,8 +221,5 @@ func finish(span trace.Span, outcome string, l *endLabels) {
 
 // measures reports whether anybody reads the instruments.
 func (t *telemetry) measures(ctx context.Context) bool {
-	if t.unset != nil && otel.GetMeterProvider() == t.unset {
-		return false
-	}
 	return t.calls.Enabled(ctx) || t.waiting.Enabled(ctx) || t.held.Enabled(ctx) || t.wait.Enabled(ctx) || t.hold.Enabled(ctx)
 }

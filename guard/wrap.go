@@ -111,7 +111,7 @@ func (d Directive[Req, Res]) wrap(g *Guard) (*wrapped, error) {
 			if key := d.Key(p, req); key != "" {
 				return append(room, key), nil
 			}
-			return r.keys(ctx, room, d.facts(*req)) // which says what is wrong, or makes the key
+			return r.key.AppendKeys(ctx, room, d.facts(*req)) // which says what is wrong, or makes the key
 		}
 	}
 	return &wrapped{r, func() { *d.To = f.call }}, nil

@@ -27,14 +27,15 @@ const (
 // smallBody is the most that is read without being asked for.
 const smallBody = 64 << 10
 
-// readAhead reads the body before waiting for the lock, if it is to be. Over HTTP/2, a hang-up shows anyway.
-func (f *facts) readAhead() error {
+// readAhead reads the body before waiting for the lock, if it is to be and the guard is on. Over HTTP/2, a hang-up shows anyway.
+func (x *exchange) readAhead() error {
+	f := &x.facts
 	n, most := f.r.ContentLength, min(smallBody, f.bodyLimit)
 	switch {
-	case f.ahead == readAll:
+	case f.ahead == readAll && x.runner.On():
 		_, err := f.body()
 		return err
-	case f.ahead == readSmall && f.waits && n > 0 && n <= most && f.r.ProtoMajor < 2 && f.r.Header["Expect"] == nil:
+	case f.ahead == readSmall && f.waits && n > 0 && n <= most && f.r.ProtoMajor < 2 && f.r.Header["Expect"] == nil && x.runner.On():
 		_ = f.read(most) // which may not be all: the length is that of a compressed body where somebody in front decompresses it
 	}
 	return nil

@@ -2,7 +2,6 @@ package middleware
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"mime/multipart"
@@ -89,13 +88,6 @@ func (f *facts) application(name string) (any, error) {
 	}
 	f.known[name] = v
 	return v, nil
-}
-
-// remove removes the files of the forms that functions of the application have read. Those of the handler's the server removes.
-func (f *facts) remove() {
-	for _, form := range f.forms {
-		_ = form.RemoveAll() // as the server does it
-	}
 }
 
 // hostname drops what may differ between two spellings of one host, so that they share a key.
@@ -207,18 +199,4 @@ func single(where, name string, values []string) (string, bool, error) {
 		return values[0], true, nil
 	}
 	return "", false, fmt.Errorf("%w: %s %q is there %d times", errAmbiguous, where, name, len(values))
-}
-
-// pass calls next with the request as it came, except for its context and its body.
-func (f *facts) pass(ctx context.Context, w *writer, next http.Handler) {
-	r := f.r.WithContext(ctx)
-	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = f.again(w)
-	}
-	w.begin(ctx)
-	defer func() {
-		w.end()
-		f.r.MultipartForm = r.MultipartForm // the server removes the files of a form from the request that it knows
-	}()
-	next.ServeHTTP(w.outward(), r)
 }

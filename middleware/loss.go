@@ -53,23 +53,6 @@ func further(w http.ResponseWriter) (next http.ResponseWriter) {
 	return next
 }
 
-// begin tells w that the handler starts, with ctx.
-func (w *writer) begin(ctx context.Context) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ctx, w.before = ctx, w.ResponseWriter.Header().Clone()
-	w.stop = context.AfterFunc(ctx, func() { _ = w.loss() })
-}
-
-// end tells w that the handler has returned. From then on no deadline is set behind the server's back.
-func (w *writer) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_ = w.lossLocked()
-	w.ctx = nil
-	w.stop()
-}
-
 // loss returns what the handler gets to know about the loss of its lock.
 func (w *writer) loss() error {
 	w.mu.Lock()
@@ -102,8 +85,9 @@ func (w *writer) lossLocked() error {
 func (w *writer) enforceLocked() {
 	begun, failed := w.phase != holding, w.status >= http.StatusBadRequest
 	reads := w.hijacked || w.reads
-	if w.newer != nil && reads || w.lost != nil && (w.hijacked || begun && !failed || !begun && reads) {
-		w.interrupted = w.linkLocked().SetReadDeadline(past) == nil || w.interrupted
+	ends := w.newer != nil && reads || w.lost != nil && (w.hijacked || begun && !failed || !begun && reads)
+	if ends && w.linkLocked().SetReadDeadline(past) == nil {
+		w.interrupted.Store(true)
 	}
 	switch {
 	case w.lost == nil || failed || !begun:
@@ -112,13 +96,6 @@ func (w *writer) enforceLocked() {
 	default:
 		_ = w.linkLocked().SetWriteDeadline(past)
 	}
-}
-
-// cannotRead reports whether the connection is of no more use for requests.
-func (w *writer) cannotRead() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.interrupted
 }
 
 // opens is called before the client is written to. It reports whether it is for the first time.

@@ -186,84 +186,97 @@ type guarded struct {
 	mux  *http.ServeMux // next, if it is one
 }
 
+// ServeHTTP lets a request pass that is none of the guard's: it has another method, or no route in the mux that is guarded, where
+// it should neither wait for a lock nor get another status than 404 or 405.
 func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if g.passes(r) {
+	passes := g.methods != nil && !slices.Contains(g.methods, r.Method)
+	if !passes && g.mux != nil {
+		_, pattern := g.mux.Handler(r)
+		passes = pattern == ""
+	}
+	if passes {
 		g.next.ServeHTTP(w, r)
 		return
 	}
-	g.serve(w, r, g.next)
-}
-
-// passes reports whether r is none of the guard's: it has another method, or no route in the mux that is guarded, where
-// it should neither wait for a lock nor get another status than 404 or 405.
-func (g *guarded) passes(r *http.Request) bool {
-	if g.methods != nil && !slices.Contains(g.methods, r.Method) {
-		return true
-	}
-	if g.mux == nil {
-		return false
-	}
-	_, pattern := g.mux.Handler(r)
-	return pattern == ""
+	x := &exchange{adapter: g.adapter, next: g.next, facts: facts{config: &g.config, w: w, r: r}}
+	x.out.reset(w, r)
+	defer x.end()
+	x.run()
+	x.returned = true
 }
 
 // exchange is one request and its response.
 type exchange struct {
-	facts facts
-	out   writer
+	*adapter
+	next     http.Handler // or the fallback, once that runs
+	facts    facts
+	out      writer
+	returned bool // without a panic
 }
 
-func (a *adapter) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	x := new(exchange)
-	f, out := &x.facts, &x.out
-	f.config, f.w, f.r = &a.config, w, r
-	out.reset(w, r)
-	returned := false
-	defer func() {
-		if !returned {
-			a.panicked(out, r)
-		}
-		out.finish()
-		f.remove()
-	}()
-	a.run(f, out, next)
-	returned = true
-}
-
-func (a *adapter) run(f *facts, out *writer, next http.Handler) {
-	if a.runner.On() {
-		if err := f.readAhead(); err != nil {
-			a.fail(out, f.r, err)
-			return
-		}
+// run runs the handler under the guard, or answers in its place.
+func (x *exchange) run() {
+	out, r := &x.out, x.facts.r
+	if err := x.readAhead(); err != nil {
+		x.fail(out, r, err)
+		return
 	}
-	answered, err := a.work(f, out, next)
+	var instead func(context.Context, error) error
+	if x.fallback != nil {
+		instead = x.instead
+	}
+	_, err := x.runner.RunOr(r.Context(), x.facts.root, x.pass, instead)
 	switch {
 	case err != nil && err == out.failure: // whoever it is returned to answers
 	case err != nil:
-		a.fail(out, f.r, err)
-	case !answered:
+		x.fail(out, r, err)
+	case out.stop == nil: // no handler was called
 		out.Header().Set(outcomeHeader, guard.OutcomeSkipped)
 		out.WriteHeader(http.StatusNoContent)
 	}
 }
 
-// work runs next or, in its place, the fallback, and reports whether one of them did.
-func (a *adapter) work(f *facts, out *writer, next http.Handler) (ran bool, err error) {
-	fell := false
-	var instead func(context.Context, error) error
-	if a.fallback != nil {
-		instead = func(ctx context.Context, refused error) error {
-			fell = true
-			f.pass(ctx, out, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.fallback(w, r, refused) }))
-			return nil
-		}
+// pass calls the handler with the request as it came, except for its context and its body.
+func (x *exchange) pass(ctx context.Context) error {
+	w, r := &x.out, x.facts.r.WithContext(ctx)
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = x.facts.again(w)
 	}
-	ran, err = a.runner.RunOr(f.r.Context(), f.root, func(ctx context.Context) error {
-		f.pass(ctx, out, next)
-		return outcome(ctx, out)
-	}, instead)
-	return ran || fell, err
+	w.ctx, w.before = ctx, w.ResponseWriter.Header().Clone()
+	w.stop = context.AfterFunc(ctx, func() { _ = w.loss() })
+	defer x.passed(r)
+	x.next.ServeHTTP(w.outward(), r)
+	return outcome(ctx, w)
+}
+
+// passed comes when the handler that had r has returned, or panicked. From then on no deadline is set behind the server's back.
+func (x *exchange) passed(r *http.Request) {
+	x.facts.r.MultipartForm = r.MultipartForm // the server removes the files of a form from the request that it knows
+	w := &x.out
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.lossLocked()
+	w.ctx = nil
+	w.stop()
+}
+
+// instead is pass for the fallback, whose answer is no failure of the work's.
+func (x *exchange) instead(ctx context.Context, refused error) error {
+	x.next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { x.fallback(w, r, refused) })
+	_ = x.pass(ctx)
+	return nil
+}
+
+// end comes when the lock was given back. It removes the files of the forms that functions of the application have read. Those of the
+// handler's the server removes.
+func (x *exchange) end() {
+	if !x.returned {
+		x.panicked(&x.out, x.facts.r)
+	}
+	x.out.finish()
+	for _, form := range x.facts.forms {
+		_ = form.RemoveAll() // as the server does it
+	}
 }
 
 // statusError is work that failed, as its response says.
@@ -288,13 +301,13 @@ func Failed(w http.ResponseWriter, err error) {
 // outcome is what a response says of the work: an error of the client's or the server's is one of the work's own. So is
 // silence after the context ended for a newer call, which net/http would take for success.
 func outcome(ctx context.Context, out *writer) error {
-	switch cause := context.Cause(ctx); {
+	switch {
 	case out.failure != nil:
 		return out.failure
-	case out.Status() >= http.StatusBadRequest:
-		return &statusError{out.Status()}
-	case !out.Written() && errors.Is(cause, guard.ErrReplaced):
-		return cause
+	case out.status >= http.StatusBadRequest:
+		return &statusError{out.status}
+	case out.status == 0 && errors.Is(context.Cause(ctx), guard.ErrReplaced):
+		return context.Cause(ctx)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/latchkey-go/latchkey/internal/route"
 	"github.com/latchkey-go/latchkey/internal/suggest"
@@ -41,11 +42,19 @@ func (f *facts) route() (string, error) {
 // and gin with UseRawPath. Nobody can tell a value that was unescaped from one that was not, so that all escapes go: one path has
 // one key, however it is spelt.
 func (f *facts) pathValue(name string) (string, bool, error) {
-	v, ok := f.pathVar(name)
-	if !ok {
-		return "", false, f.noPathValue(name)
+	v, ok := "", false
+	if f.vars != nil {
+		v, ok = f.vars(f.r)[name]
+	} else {
+		v = f.r.PathValue(name)
+		ok = v != "" || slices.Contains(route.Names(f.r.Pattern), name)
 	}
-	v = unescaped(v)
+	switch {
+	case !ok:
+		return "", false, f.noPathValue(name)
+	case strings.Contains(v, "%"):
+		v = unescaped(v)
+	}
 	return v, v != "", nil // what {rest...} matches can be empty
 }
 
@@ -63,15 +72,6 @@ func unescaped(s string) string {
 		}
 	}
 	return string(plain)
-}
-
-func (f *facts) pathVar(name string) (value string, ok bool) {
-	if f.vars != nil {
-		value, ok = f.vars(f.r)[name]
-		return value, ok
-	}
-	value = f.r.PathValue(name)
-	return value, value != "" || slices.Contains(route.Names(f.r.Pattern), name)
 }
 
 // noPathValue says why there is no path value of that name.

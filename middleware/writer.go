@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // What is kept of a response until the lock was given back, in bytes. Where nothing can be flushed, nobody can tell whether the client has
@@ -47,7 +48,6 @@ type writer struct {
 	http.ResponseWriter
 	major, minor int // version of HTTP
 	head         bool
-	limit        int         // of held
 	before       http.Header // the handler ran
 
 	// The handler's side.
@@ -68,7 +68,7 @@ type writer struct {
 	ctx         context.Context // of the handler, while it runs
 	stop        func() bool     // ends the watch over ctx
 	reads       bool            // the handler does, from the connection
-	interrupted bool            // reads have been made to fail
+	interrupted atomic.Bool     // reads have been made to fail: the connection is of no more use for requests
 	lost        error           // what reads and writes return
 	newer       error           // what reads return, as a newer request takes the place of this one
 }
@@ -82,16 +82,9 @@ type response interface {
 // reset makes w the writer of one request.
 func (w *writer) reset(to http.ResponseWriter, r *http.Request) {
 	w.ResponseWriter, w.major, w.minor = to, r.ProtoMajor, r.ProtoMinor
-	w.head, w.length, w.limit = r.Method == http.MethodHead, -1, heldBack
+	w.head, w.length, w.implied = r.Method == http.MethodHead, -1, http.StatusOK
 	if out, ok := to.(response); ok && out.Written() {
 		w.status, w.phase = out.Status(), open
-	}
-	w.implied = http.StatusOK
-	switch {
-	case isTimeoutWriter(to):
-		w.limit = math.MaxInt // http.TimeoutHandler keeps all of the response, too: nothing is ever on its way
-	case !flushable(to):
-		w.limit = heldUnflushed
 	}
 }
 
@@ -143,10 +136,6 @@ func (w *writer) WriteHeader(status int) {
 	if n, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64); err == nil {
 		w.length = n
 	}
-	w.note(status)
-}
-
-func (w *writer) note(status int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.status = status
@@ -177,9 +166,9 @@ func (w *writer) keep(p []byte) (kept bool, _ error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := int64(len(p))
-	switch err := w.refusalLocked(); {
-	case err != nil:
-		return false, err
+	switch {
+	case w.lossLocked() != nil && w.status < http.StatusBadRequest:
+		return false, w.lost
 	case w.hijacked || w.phase == ended:
 		return false, nil
 	case n > 0 && !bodyAllowed(w.status):
@@ -189,15 +178,28 @@ func (w *writer) keep(p []byte) (kept bool, _ error) {
 	case w.phase != holding:
 		return false, nil
 	}
-	if room := w.limit - len(w.held); len(p) > room {
-		if !w.head {
-			return false, nil
+	if len(w.held)+len(p) > heldBack {
+		if room := w.limit() - len(w.held); len(p) > room {
+			if !w.head {
+				return false, nil
+			}
+			p = p[:room] // the server eats it, but counts what is little
 		}
-		p = p[:room] // the server eats it, but counts what is little
 	}
 	w.held = append(w.held, p...)
 	w.written += n
 	return true, nil
+}
+
+// limit is how much is held back.
+func (w *writer) limit() int {
+	switch {
+	case isTimeoutWriter(w.ResponseWriter):
+		return math.MaxInt // http.TimeoutHandler keeps all of the response, too: nothing is ever on its way
+	case !flushable(w.ResponseWriter):
+		return heldUnflushed
+	}
+	return heldBack
 }
 
 // open passes p on, after what was held back, but for the last byte.
@@ -240,7 +242,7 @@ func (w *writer) send(p []byte) (n int, err error) {
 			}
 		}
 	}
-	if w.major == 1 && w.cannotRead() {
+	if w.major == 1 && w.interrupted.Load() {
 		h.Set("Connection", "close")
 	}
 	held := w.held
@@ -308,16 +310,17 @@ func flushable(w http.ResponseWriter) bool {
 
 // finish passes on what was held back, or the end of it.
 func (w *writer) finish() {
-	if w.status != 0 {
-		if w.holds() {
-			_, _ = w.send(nil) // fails if the client has gone
-		} else if len(w.last) > 0 {
-			_, _ = w.ResponseWriter.Write(w.last)
-		}
-	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	held := w.phase == holding && !w.hijacked
 	w.phase = ended
+	w.mu.Unlock()
+	switch {
+	case w.status == 0:
+	case held:
+		_, _ = w.send(nil) // fails if the client has gone
+	case len(w.last) > 0:
+		_, _ = w.ResponseWriter.Write(w.last)
+	}
 }
 
 // discard takes back what the handler has written, and its headers, if the client has seen nothing of it.

@@ -20,8 +20,12 @@ type standard struct {
 	stop context.CancelCauseFunc
 }
 
-// canceled stands for one that was canceled before anybody needed it.
-var canceled = new(standard)
+// canceled is that of all that were canceled before anybody needed theirs. It has no values.
+var canceled = func() *standard {
+	ctx, stop := context.WithCancelCause(context.Background())
+	stop(nil)
+	return &standard{ctx, stop}
+}()
 
 // Begin makes c a context under parent. It comes before anything else.
 func (c *Context) Begin(parent context.Context) { c.parent = parent }
@@ -29,46 +33,39 @@ func (c *Context) Begin(parent context.Context) { c.parent = parent }
 // End ends c. A nil cause is context.Canceled. It has no effect if the parent has ended before.
 func (c *Context) End(cause error) {
 	switch own := c.own.Load(); {
-	case own == canceled, own == nil && c.parent.Err() != nil: // it has ended
-		return
-	case cause == nil && c.own.CompareAndSwap(nil, canceled): // as nearly always
-		return
+	case own != nil:
+		own.stop(cause) // runs code of contexts that we know nothing about
+	case c.parent.Err() == nil && (cause != nil || !c.own.CompareAndSwap(nil, canceled)): // rarely
+		c.standard().stop(cause)
 	}
-	c.standard().stop(cause) // runs code of contexts that we know nothing about
 }
 
-// standard returns a context of package context that ends as c does.
+// standard gives c a context of its own, unless it has got one meanwhile, and returns it.
 func (c *Context) standard() *standard {
-	for {
-		own, parent := c.own.Load(), c.parent
-		switch own {
-		case nil:
-		case canceled: // what becomes of the parent makes no difference anymore
-			parent = context.WithoutCancel(parent)
-		default:
-			return own
-		}
-		ctx, stop := context.WithCancelCause(parent)
-		if own == canceled {
-			stop(context.Canceled)
-		}
-		made := &standard{ctx, stop}
-		if c.own.CompareAndSwap(own, made) {
-			return made
-		}
+	ctx, stop := context.WithCancelCause(c.parent)
+	if !c.own.CompareAndSwap(nil, &standard{ctx, stop}) {
 		stop(nil)
 	}
+	return c.own.Load()
 }
 
 // Deadline implements [context.Context], as do the other methods.
 func (c *Context) Deadline() (time.Time, bool) { return c.parent.Deadline() }
 
 // Done makes a context of package context, and so does what derives from c.
-func (c *Context) Done() <-chan struct{} { return c.standard().Done() }
+func (c *Context) Done() <-chan struct{} {
+	if own := c.own.Load(); own != nil {
+		return own.Done()
+	}
+	return c.standard().Done()
+}
 
-// Err asks the parent as long as c has no end of its own.
+// Err asks the parent as long as c has no end of its own. An end that was seen stays the same.
 func (c *Context) Err() error {
-	if c.live() {
+	switch own := c.own.Load(); {
+	case own != nil:
+		return own.Err()
+	case c.parent.Err() == nil:
 		return nil
 	}
 	return c.standard().Err()
@@ -77,11 +74,12 @@ func (c *Context) Err() error {
 // Value asks a context that package context knows, if there is one or c has ended: Cause finds its own in that, and derived contexts
 // what they register with.
 func (c *Context) Value(key any) any {
-	if c.live() {
+	switch own := c.own.Load(); {
+	case own == nil && c.parent.Err() != nil:
+		return c.standard().Value(key)
+	case own == nil, own == canceled && own.Value(key) == nil:
 		return c.parent.Value(key)
+	default:
+		return own.Value(key)
 	}
-	return c.standard().Value(key)
 }
-
-// live reports whether there is only a parent, which goes on.
-func (c *Context) live() bool { return c.own.Load() == nil && c.parent.Err() == nil }
