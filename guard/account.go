@@ -41,9 +41,6 @@ func (c *call) open(ctx context.Context) {
 // beginWait notes that the call asks for the locks of keys from now on, until endWait.
 func (c *call) beginWait(keys []string) {
 	a := c.account
-	if a == nil {
-		return
-	}
 	a.want(keys, c.wantKeys)
 	a.start = clock.Now()
 	if c.entry != nil {
@@ -66,9 +63,6 @@ func (a *account) want(keys []string, told bool) {
 // endWait notes that the call asks no longer, whether or not it has its locks.
 func (c *call) endWait() {
 	a := c.account
-	if a == nil {
-		return
-	}
 	if c.entry != nil {
 		c.entry.waiting.Add(-1)
 	}
@@ -83,9 +77,6 @@ func (c *call) endWait() {
 // beginHold notes that the call has its locks, until tell.
 func (c *call) beginHold() {
 	a := c.account
-	if a == nil {
-		return
-	}
 	a.Wait = c.since - a.start
 	if c.entry != nil {
 		c.entry.held.Add(1)

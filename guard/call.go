@@ -29,6 +29,7 @@ type call struct {
 	turn     *turn         // nil unless newer calls replace this one
 	above    *call         // before it in a Stack
 	ahead    [][]string    // the keys of the guards behind it in a Stack, if they are known
+	joined   bool          // its locks are taken with those of the other guards of a Stack
 
 	leaveAhead func() // gives back what these have not taken; nil if nothing was
 	*member           // nil outside of a Registry
@@ -130,7 +131,7 @@ func (c *call) render(facts keyexpr.Facts, t *task) (keys []string, err error) {
 	}
 	switch room := c.oneKey[:0]; {
 	case c.above != nil && len(c.above.ahead) > 0:
-		keys, c.ahead = c.above.ahead[0], c.above.ahead[1:]
+		keys, c.ahead, c.joined = c.above.ahead[0], c.above.ahead[1:], true
 	case t.appendKeys != nil:
 		keys, err = t.appendKeys(c.ctx, room)
 	case c.keyFunc != nil:
@@ -159,16 +160,16 @@ func (c *call) end() {
 	if c.leaveAhead != nil {
 		defer c.leaveAhead()
 	}
-	if !c.released {
-		c.release()
-	}
+	c.release()
 }
 
 // acquire takes the locks of all keys, or returns the first error with those taken so far in c.work.holds. Each lock's
 // context derives from the one before it, so that the last ends when any of them is lost, and all are above the work.
 func (c *call) acquire(keys []string) error {
-	c.beginWait(keys)
-	defer c.endWait()
+	if c.account != nil {
+		c.beginWait(keys)
+		defer c.endWait()
+	}
 	c.work.holds = c.oneHold[:0]
 	if err := c.takeAll(keys); err != nil {
 		return err
@@ -182,7 +183,9 @@ func (c *call) acquire(keys []string) error {
 	}
 	c.work.Context, c.work.guard = ctx, &c.spec.Name //nolint:fatcontext // one a call
 	c.locked, c.since = true, c.beginning()
-	c.beginHold()
+	if c.account != nil {
+		c.beginHold()
+	}
 	return nil
 }
 

@@ -108,12 +108,23 @@ func (c *call) loss(good time.Duration) error {
 // release gives back all locks, each once and all under one bound, whatever becomes of the others. A loss that a locker
 // answers while the locks are good happened during the work.
 func (c *call) release() {
-	if c.shared == nil || len(c.work.holds) == 0 {
+	if c.shared == nil || len(c.work.holds) == 0 || c.released {
 		return
 	}
+	last := c // of those before it whose locks are given back with these
+	for c.joined && c.locked && c.spec.Hold == 0 && last.above != nil && last.above.givesBack() {
+		last = last.above
+	}
 	holds := c.work.holds
-	c.released = true
-	c.work.over.Store(true)
+	for b := c; ; b = b.above {
+		if b.released = true; b != c {
+			holds = append(slices.Clone(b.work.holds), holds...)
+		}
+		b.work.over.Store(true)
+		if b == last {
+			break
+		}
+	}
 	c.releasing.parent, c.releasing.timeout = c.ctx, c.releaseTimeout //nolint:fatcontext // one a call
 	defer c.releasing.stop()
 	var err error
@@ -126,6 +137,19 @@ func (c *call) release() {
 	} else {
 		c.releaseTogether(holds)
 	}
+	for b := c; ; b = b.above {
+		if b.gone(err); b == last {
+			break
+		}
+	}
+}
+
+// givesBack reports whether the locks of a call are given back with those of the guards behind it. If one of them is lost, all of these calls tell that:
+// the work had not what it ran under.
+func (c *call) givesBack() bool { return c.joined && c.locked && !c.released && c.spec.Hold == 0 }
+
+// gone notes that the locks are given back, and what the locker has said.
+func (c *call) gone(err error) {
 	if err != nil {
 		c.answered(err, clock.Now() < c.until)
 	}

@@ -47,7 +47,7 @@ func (c *call) lookAhead(facts keyexpr.Facts) {
 		}
 		ahead = append(ahead, keys)
 	}
-	c.ahead = ahead
+	c.ahead, c.joined = ahead, true
 }
 
 // reserveStack takes the locks of keys and of the guards behind this one, if all of them are free. It returns for how many of keys it did. An error
