@@ -244,7 +244,7 @@ func (a *attempt) reserve(locks []*Lock, wait time.Duration) (leave func(), err 
 	requests := map[*Client][]lock.Request{}
 	for _, l := range locks {
 		if requests[l.c] == nil {
-			of = append(of, &reservation{c: l.c, ctx: a.ctx})
+			of = append(of, l.c.newReservation(a.under))
 		}
 		requests[l.c] = append(requests[l.c], lock.Request{Key: l.name, Kind: l.kind, Wait: wait, Lease: a.request.Lease})
 	}

@@ -14,6 +14,7 @@ import (
 type reservation struct {
 	c     *Client
 	ctx   context.Context // of who has asked
+	above *reservation    // another one of the call; may be nil
 	mu    sync.Mutex
 	parts []*reserved // that nobody has acquired
 }
@@ -31,12 +32,17 @@ type reservationKey struct{ c *Client }
 
 // Reserve takes the locks of rs together, in one round trip to each master and a script for fifty of them: see [lock.Locker].
 func (c *Client) Reserve(ctx context.Context, rs []lock.Request) (context.Context, int, func(), error) {
-	res := &reservation{c: c, ctx: ctx}
+	res := c.newReservation(ctx)
 	n, err := res.take(ctx, rs, len(rs) > 0 && rs[0].Wait == 0)
 	if len(res.parts) > 0 {
 		ctx = context.WithValue(ctx, reservationKey{c}, res)
 	}
 	return ctx, n, res.leave, err
+}
+
+func (c *Client) newReservation(ctx context.Context) *reservation {
+	above, _ := ctx.Value(reservationKey{c}).(*reservation)
+	return &reservation{c: c, ctx: ctx, above: above}
 }
 
 // take takes all locks or none, or those before the first that can't be had. It returns for how many requests, from the first one on, nobody has to
@@ -51,7 +57,7 @@ func (res *reservation) take(ctx context.Context, rs []lock.Request, all bool) (
 		return 0, nil
 	}
 	by := began.Add(c.patience(rs[0].Wait))
-	want, n := c.reservable(ctx, rs, by)
+	want, n := res.reservable(ctx, rs, by)
 	if len(want) == 0 || all && n < len(rs) {
 		return 0, nil
 	}
@@ -92,8 +98,8 @@ func (res *reservation) take(ctx context.Context, rs []lock.Request, all bool) (
 
 // reservable returns a holder for each lock that can be asked for with others, and the length of the part of rs that these are for. One that
 // is re-entered is acquired as ever, and so is what follows one for which others of this process wait, or that is refused.
-func (c *Client) reservable(ctx context.Context, rs []lock.Request, by time.Time) (want []*reserved, n int) {
-	names := map[string]bool{}
+func (res *reservation) reservable(ctx context.Context, rs []lock.Request, by time.Time) (want []*reserved, n int) {
+	c, names := res.c, map[string]bool{}
 	for i, r := range rs {
 		name := c.mapName(r.Key)
 		if r.Validate() != nil || c.checkSlot(name) != nil {
@@ -104,7 +110,7 @@ func (c *Client) reservable(ctx context.Context, rs []lock.Request, by time.Time
 		if err != nil {
 			return want, i
 		}
-		if outer != nil || names[name] {
+		if outer != nil || names[name] || res.above.find(name, r.Kind, false) != nil {
 			continue
 		}
 		names[name] = true
@@ -205,10 +211,7 @@ func (c *Client) proven(want []*reserved, answers []answer) bool {
 // claim makes a hold of a lock that a reservation above ctx has for r, or returns nil.
 func (c *Client) claim(ctx context.Context, name string, r lock.Request) lock.Hold {
 	res, _ := ctx.Value(reservationKey{c}).(*reservation)
-	if res == nil {
-		return nil
-	}
-	one := res.pick(name, r)
+	one := res.find(name, r.Kind, true)
 	if one == nil {
 		return nil
 	}
@@ -220,16 +223,24 @@ func (c *Client) claim(ctx context.Context, name string, r lock.Request) lock.Ho
 	return one.h.public()
 }
 
-func (res *reservation) pick(name string, r lock.Request) *reserved {
-	res.mu.Lock()
-	defer res.mu.Unlock()
-	i := slices.IndexFunc(res.parts, func(one *reserved) bool { return one.ho.name() == name && one.ho.kind == r.Kind })
-	if i < 0 {
-		return nil
+// find returns what res, which may be nil, or one above it has of a lock, and nil if it has nothing. It can be taken out.
+func (res *reservation) find(name string, kind lock.Kind, out bool) *reserved {
+	for ; res != nil; res = res.above {
+		res.mu.Lock()
+		i := slices.IndexFunc(res.parts, func(one *reserved) bool { return one.ho.name() == name && one.ho.kind == kind })
+		var one *reserved
+		if i >= 0 {
+			one = res.parts[i]
+		}
+		if i >= 0 && out {
+			res.parts = slices.Delete(res.parts, i, i+1)
+		}
+		res.mu.Unlock()
+		if one != nil {
+			return one
+		}
 	}
-	one := res.parts[i]
-	res.parts = slices.Delete(res.parts, i, i+1)
-	return one
+	return nil
 }
 
 // leave gives back what nobody has acquired.
