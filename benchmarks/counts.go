@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -25,6 +26,11 @@ var countedJobs = []countedJob{
 	{"64 callers of one client", 1, job{Do: "load", OneKey: true, Callers: 64, Away: 2, Millis: 1500}, 500, 0.2},
 	{"16 callers in each of 4 processes", 4, job{Do: "load", OneKey: true, Callers: 16, Away: 2, Millis: 2500}, 500, 0.5},
 	{"turns of two processes", 2, job{Do: "turns", Millis: 2500}, 0, 0},
+	{"list of 10 keys", 1, job{Do: "together", What: "list", Count: 10, Millis: 2500}, 800, 0},
+	{"list of 1,000 keys", 1, job{Do: "together", What: "list", Count: 1000, Millis: 3500}, 1500, 0},
+	{"MultiLock of 10", 1, job{Do: "together", What: "multilock", Count: 10, Millis: 2500}, 800, 0},
+	{"Stack of 3 guards", 1, job{Do: "together", What: "stack", Count: 3, Millis: 2500}, 800, 0},
+	{"64 readers of a process", 1, job{Do: "together", What: "readers", Count: 64, Millis: 2500}, 800, 0.2},
 	{"herd of 4", 1, herdOf("", 4, 1, 2500*time.Millisecond), 500, 0},
 	{"herd of 16", 1, herdOf("", 16, 1, 2500*time.Millisecond), 500, 0},
 	{"herd of 64", 1, herdOf("", 64, 1, 3*time.Second), 1000, 0},
@@ -95,6 +101,9 @@ func (b *bench) counted(ctx context.Context, j countedJob) (counted, float64, er
 	defer counter.Close()
 	defer b.renew()
 	j.job.Addr, j.job.Skip = counter.Addr, j.skip
+	if j.job.Do == "together" {
+		counter.Delay(far)
+	}
 	type answer struct {
 		r   result
 		err error
@@ -122,6 +131,9 @@ func (b *bench) counted(ctx context.Context, j countedJob) (counted, float64, er
 		return one, 0, fmt.Errorf("%d acquisitions, %d at once, %d failed: %s; %d callers never had the lock", r.Done, r.Overlap, r.Failed, r.Failure, r.Starved)
 	}
 	n := float64(a.r.Done)
+	if j.job.Do == "together" { // as many as the clock says: many may be under way at once
+		trips = int64(math.Round(a.r.Named[0].Value / far.Seconds() * n))
+	}
 	one.Commands, one.Scripts, one.Trips = *round(float64(total(counts)) / n), *round(float64(counts["evalsha"]+counts["eval"]) / n), *round(float64(trips) / n)
 	return one, float64(done.scripts.Microseconds()) / n, err
 }

@@ -4,9 +4,10 @@ import "time"
 
 // job is what a worker is told, one JSON object a line. The Java program reads the same fields.
 type job struct {
-	Do      string `json:"do"`   // a name in jobs, in worker.go
-	Addr    string `json:"addr"` // of Redis, or of what stands before it
-	Key     string `json:"key"`  // new for each job, so that nothing of an earlier one is in the way
+	Do      string `json:"do"`             // a name in jobs, in worker.go
+	Addr    string `json:"addr"`           // of Redis, or of what stands before it
+	What    string `json:"what,omitempty"` // a name in takings
+	Key     string `json:"key"`            // new for each job, so that nothing of an earlier one is in the way
 	OneKey  bool   `json:"one_key,omitempty"`
 	Callers int    `json:"callers,omitempty"`
 	Clients int    `json:"clients,omitempty"` // that the callers share; 0: one, which stays for later jobs

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/latchkey-go/latchkey/internal/redistest"
 )
@@ -19,6 +20,7 @@ type proxy struct {
 	mu       sync.Mutex
 	counts   map[string]int64
 	trips    int64
+	delay    time.Duration // of each request
 	record   bool
 	commands [][]string
 }
@@ -41,6 +43,13 @@ func (p *proxy) Reset() {
 	defer p.mu.Unlock()
 	clear(p.counts)
 	p.trips = 0
+}
+
+// Delay has each request wait on its way.
+func (p *proxy) Delay(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = d
 }
 
 // Trips returns how often clients have sent something, of one command or more.
@@ -85,7 +94,9 @@ func (p *proxy) requests(client, server net.Conn) {
 		}
 		p.mu.Lock()
 		p.trips++
+		delay := p.delay
 		p.mu.Unlock()
+		time.Sleep(delay)
 		if w.Flush() != nil {
 			return
 		}

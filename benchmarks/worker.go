@@ -20,14 +20,15 @@ type worker struct {
 
 // jobs are all that a worker can do.
 var jobs = map[string]func(*worker, context.Context, job) (result, error){
-	"load":    (*worker).load,
-	"turns":   (*worker).turns,
-	"hold":    (*worker).hold,
-	"keys":    (*worker).keys,
-	"guard":   (*worker).guard,
-	"reentry": (*worker).reentry,
-	"http":    (*worker).http,
-	"grpc":    (*worker).grpc,
+	"load":     (*worker).load,
+	"turns":    (*worker).turns,
+	"hold":     (*worker).hold,
+	"keys":     (*worker).keys,
+	"guard":    (*worker).guard,
+	"reentry":  (*worker).reentry,
+	"http":     (*worker).http,
+	"grpc":     (*worker).grpc,
+	"together": (*worker).together,
 }
 
 func serve(ctx context.Context, name string, in io.Reader, out io.Writer) error {
