@@ -100,7 +100,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		c.claims.badge = badge{key: clientName(c.id), text: newCard(s.name)}
 	}
 	c.subscriber = pubsub.NewSubscriber(c.topology)
-	c.lines = lines{subscriber: c.subscriber, timeout: c.claims.timeout, client: c.id, byID: map[lineID]*line{}, aloof: map[lineID]time.Time{}}
+	c.lines = lines{subscriber: c.subscriber, timeout: c.claims.timeout, client: c.id, byID: map[lineID]*line{}, asking: map[lineID]bool{}, aloof: map[lineID]time.Time{}}
 	c.waiters.mostOfKey, c.waiters.most = s.mostOfKey, s.mostWaiters
 	c.claims.metrics, c.waiters.metrics = m, m
 	m.watch(c)

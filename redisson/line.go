@@ -20,10 +20,11 @@ type lines struct {
 	client     string        // its id
 	joined     int64         // how often a line of it has stood in a wake list
 
-	mu    sync.Mutex
-	byID  map[lineID]*line
-	spare []*line              // without waiters, to be used again
-	aloof map[lineID]time.Time // until when locks are left to others
+	mu     sync.Mutex
+	byID   map[lineID]*line
+	asking map[lineID]bool      // what somebody has asked for who stands in no line
+	spare  []*line              // without waiters, to be used again
+	aloof  map[lineID]time.Time // until when locks are left to others
 }
 
 // spareLines bounds how many lines are kept for later.
@@ -118,21 +119,62 @@ type step struct {
 	standing
 }
 
-// join makes p the last place of a line. Leave must be called once for it. A lock can pass to h, unless that is nil.
-func (l *lines) join(p *place, id lineID, channel string, h *hold) {
+// first reports whether a call may ask without standing in line: there is none, nobody has asked for the same, and the channel is not listened to. The
+// method tried must follow, or join with a place that is to be the first.
+func (l *lines) first(id lineID, channel string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byID[id] != nil || l.asking[id] || time.Until(l.aloof[id]) > 0 {
+		return false
+	}
+	if _, live := l.listenedLocked(id.kind, channel); live {
+		return false
+	}
+	l.asking[id] = true
+	return true
+}
+
+// tried ends what first has begun. Those who have come meanwhile may ask, but not at once if the call has got what they want.
+func (l *lines) tried(id lineID, got bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.asking, id)
+	switch ln := l.byID[id]; {
+	case ln == nil:
+	case got && ln.passes():
+		l.restLocked(ln, pollInterval)
+	default:
+		ln.resumeLocked()
+	}
+}
+
+// join makes p the last place of a line, or the first, of a call that has asked already. Leave must be called once for it. A lock can pass to h, unless
+// that is nil.
+func (l *lines) join(p *place, id lineID, channel string, h *hold, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ln := l.byID[id]
 	if ln == nil {
 		ln = l.newLocked()
-		ln.id, ln.channel = id, channel
+		ln.id, ln.channel, ln.rests = id, channel, l.asking[id] && !first
 		l.byID[id] = ln
 		if aloof := time.Until(l.aloof[id]); aloof > 0 {
 			l.restLocked(ln, aloof)
 		}
 	}
-	p.line, p.hold = ln, h
-	ln.places.Join(&p.at, p)
+	if p.line, p.hold = ln, h; !first {
+		ln.places.Join(&p.at, p)
+		return
+	}
+	delete(l.asking, id)
+	ln.places.Lead(&p.at, p)
+	ln.rests = false
+}
+
+// passes reports whether the lock may pass to the head of the line.
+func (ln *line) passes() bool {
+	head := ln.places.First()
+	return head != nil && head.hold != nil
 }
 
 // waits reports whether somebody waits in the line of that id.

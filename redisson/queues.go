@@ -39,7 +39,8 @@ func (s *claims) stoodLocked(ho *holder) {
 func (l *lines) stands(name, id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.byID[lineID{name: name, kind: lock.Fair, alone: id}] != nil
+	own := lineID{name: name, kind: lock.Fair, alone: id}
+	return l.byID[own] != nil || l.asking[own]
 }
 
 // rememberedLocked reports whether a queue may have somebody of this client.

@@ -60,14 +60,47 @@ func (w *waiter) run(id lineID, channel string, wait time.Duration) error {
 	if wait < 0 {
 		w.wait = forever
 	}
-	if w.wait > 0 {
-		return w.standIn(id, channel)
+	switch {
+	case w.wait <= 0:
+		t := w.round(w.start.Add(w.patience))
+		if !t.done && t.err == nil {
+			t.err = &lock.BusyError{Remaining: max(t.ttl, 0), Waited: time.Since(w.start)}
+		}
+		return t.err
+	case w.c.lines.first(id, channel):
+		return w.tryFirst(id, channel)
 	}
-	done, ttl, err := w.try(w.start.Add(w.patience))
-	if !done && err == nil {
-		err = &lock.BusyError{Remaining: max(ttl, 0), Waited: time.Since(w.start)}
+	return w.standIn(id, channel, nil)
+}
+
+// round is one try, with what came of it.
+type round struct {
+	asked time.Time
+	done  bool
+	ttl   time.Duration
+	err   error
+}
+
+func (w *waiter) round(by time.Time) (t round) {
+	t.asked = time.Now()
+	t.done, t.ttl, t.err = w.try(by)
+	return t
+}
+
+// tryFirst asks without standing in line, and gets in line, before all who have come meanwhile, if it has to wait.
+func (w *waiter) tryFirst(id lineID, channel string) error {
+	var t round
+	waits := false
+	defer func() {
+		if !waits {
+			w.c.lines.tried(id, t.done && t.err == nil)
+		}
+	}()
+	if t = w.round(w.start.Add(w.patience)); t.done {
+		return t.err
 	}
-	return err
+	waits = true
+	return w.standIn(id, channel, &t)
 }
 
 // patience returns how long a call with such a wait stays for the first answer of Redis.
@@ -78,15 +111,15 @@ func (c *Client) patience(wait time.Duration) time.Duration {
 	return min(wait+answerInterval, c.timeout)
 }
 
-// standIn waits in a line.
-func (w *waiter) standIn(id lineID, channel string) (err error) {
+// standIn waits in a line, of which it is the first if it has asked already.
+func (w *waiter) standIn(id lineID, channel string, asked *round) (err error) {
 	got := false
 	w.stay = stay{waiters: &w.c.waiters, name: id.name, kind: id.kind}
 	var next *hold
 	if w.own != nil && handsOver(w.own.family) { // whoever has the lock by then was confirmed when it came
 		next, w.place.lease = w.hold, w.own.asked
 	}
-	w.c.lines.join(&w.place, id, channel, next)
+	w.c.lines.join(&w.place, id, channel, next, asked != nil)
 	w.c.claims.waits(1)
 	defer func() {
 		w.c.claims.waits(-1)
@@ -100,21 +133,23 @@ func (w *waiter) standIn(id lineID, channel string) (err error) {
 			w.c.passOn(id.name, over)
 		}
 	}()
-	for {
+	if asked != nil {
+		got, err = w.answered(*asked, nil, false)
+	}
+	for !got && err == nil {
 		switch next := w.c.lines.next(&w.place); {
 		case next.err != nil || next.opened:
 			return next.err
 		case next.granted != nil:
 			got, err = w.receive(*next.granted)
 		case next.ask:
-			got, err = w.askInLine(next)
+			w.stands, w.standing = next.stands, next.standing
+			got, err = w.answered(w.round(w.until(next.news, time.Now())), next.changed, next.live)
 		default:
 			err = w.sleep(nil, forever)
 		}
-		if got || err != nil {
-			return err
-		}
 	}
+	return err
 }
 
 // receive takes a lock that has passed to the hold, and reports whether that was possible. Otherwise the wait goes on, unless the context
@@ -134,20 +169,17 @@ func (w *waiter) receive(g grant) (got bool, err error) {
 	return true, nil
 }
 
-// askInLine is a round of the head of a line. The order matters. The state of the channel was noted before the try, so that a message
-// after it is not missed. The first refusal is followed by a subscription; its confirmation counts as a change, because messages
+// answered ends a round of the head of a line, which has asked. The order matters. The state of the channel was noted before that, so
+// that a message after it is not missed. The first refusal is followed by a subscription; its confirmation counts as a change, because messages
 // before it are lost.
-func (w *waiter) askInLine(s step) (done bool, err error) {
-	changed, live, asked := s.changed, s.live, time.Now()
-	w.stands, w.standing = s.stands, s.standing
-	done, ttl, err := w.try(w.until(s.news, asked))
-	if err != nil && !done {
-		if err = w.outcome(asked, err); err != nil {
+func (w *waiter) answered(t round, changed <-chan struct{}, live bool) (done bool, err error) {
+	if t.err != nil && !t.done {
+		if err = w.outcome(t.asked, t.err); err != nil {
 			return false, err
 		}
-		changed, ttl = nil, pollInterval
-	} else if w.c.lines.answered(&w.place, ttl, done); done {
-		return true, err
+		changed, t.ttl = nil, pollInterval
+	} else if w.c.lines.answered(&w.place, t.ttl, t.done); t.done {
+		return true, t.err
 	} else if w.c.lines.listen(&w.place) {
 		before := changed
 		if changed, live = w.c.lines.changed(&w.place); live && changed != before {
@@ -155,7 +187,7 @@ func (w *waiter) askInLine(s step) (done bool, err error) {
 		}
 	}
 	w.prepareExit()
-	return false, w.sleep(changed, w.pause(ttl, live))
+	return false, w.sleep(changed, w.pause(t.ttl, live))
 }
 
 // prepareExit makes the script of the release: when the head has the lock, others may wait for that.

@@ -80,7 +80,7 @@ func (l *lines) listen(p *place) bool {
 	}
 	l.hearLocked(p)
 	if id := p.line.id; keepsList(id.kind) {
-		p.line.subscription = l.subscriber.Hear(l.hears(p.line), func(message string) { l.hear(id, message) })
+		p.line.subscription = l.subscriber.Hear(l.hears(id.kind, p.line.channel), func(message string) { l.hear(id, message) })
 	} else {
 		p.line.subscription = l.subscriber.Subscribe(p.line.channel)
 	}
@@ -96,24 +96,29 @@ func (l *lines) changed(p *place) (changed <-chan struct{}, live bool) {
 }
 
 func (l *lines) changedLocked(ln *line) (changed <-chan struct{}, live bool) {
-	switch {
-	case ln.subscription != nil:
+	if ln.subscription != nil {
 		return ln.subscription.Changed()
-	case l.subscriber.Channels() == 0: // which is usual, and then nobody puts names together
+	}
+	return l.listenedLocked(ln.id.kind, ln.channel)
+}
+
+// listenedLocked is changed for a line that does not listen, or is not there.
+func (l *lines) listenedLocked(kind lock.Kind, channel string) (changed <-chan struct{}, live bool) {
+	if l.subscriber.Channels() == 0 { // which is usual, and then nobody puts names together
 		return nil, false
 	}
-	return l.subscriber.Changed(l.hears(ln))
+	return l.subscriber.Changed(l.hears(kind, channel))
 }
 
 // hears is the channel of a line: its client's own, if there is a wake list.
-func (l *lines) hears(ln *line) string {
-	switch ln.id.kind {
+func (l *lines) hears(kind lock.Kind, channel string) string {
+	switch kind {
 	case lock.Exclusive:
-		return ln.channel + ":" + l.client + ":1"
+		return channel + ":" + l.client + ":1"
 	case lock.Fenced:
-		return ln.channel + ":" + l.client + ":2"
+		return channel + ":" + l.client + ":2"
 	}
-	return ln.channel
+	return channel
 }
 
 // standLocked is what the head of a line that hears its channel asks with. Each time that the line stands in the list it is another member, so that
@@ -121,7 +126,7 @@ func (l *lines) hears(ln *line) string {
 func (l *lines) standLocked(ln *line) standing {
 	if ln.member == "" {
 		l.joined++
-		ln.member = l.hears(ln)[len(ln.channel)+1:] + ":" + strconv.FormatInt(l.joined, 10)
+		ln.member = l.hears(ln.id.kind, ln.channel)[len(ln.channel)+1:] + ":" + strconv.FormatInt(l.joined, 10)
 	}
 	asks := ln.standing
 	ln.listed, ln.told = true, false

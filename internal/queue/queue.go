@@ -14,13 +14,21 @@ type Place[T any] struct {
 }
 
 // Join makes p, which is in no queue, the last place, and gives it to x.
-func (q *Queue[T]) Join(p *Place[T], x T) {
-	end := &q.ends
-	if end.ahead == nil {
-		end.ahead, end.behind = end, end
+func (q *Queue[T]) Join(p *Place[T], x T) { q.put(p, x, q.end().ahead) }
+
+// Lead makes p, which is in no queue, the first place, and gives it to x.
+func (q *Queue[T]) Lead(p *Place[T], x T) { q.put(p, x, q.end()) }
+
+func (q *Queue[T]) end() *Place[T] {
+	if q.ends.ahead == nil {
+		q.ends.ahead, q.ends.behind = &q.ends, &q.ends
 	}
-	p.of, p.ahead, p.behind = x, end.ahead, end
-	p.ahead.behind, end.ahead = p, p
+	return &q.ends
+}
+
+func (q *Queue[T]) put(p *Place[T], x T, ahead *Place[T]) {
+	p.of, p.ahead, p.behind = x, ahead, ahead.behind
+	p.ahead.behind, p.behind.ahead = p, p
 }
 
 // First returns to whom the first place belongs.
