@@ -203,7 +203,7 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 	if w.stands {
 		c.lines.stood(&w.place, a)
 	}
-	if a.Err == nil && c.doubt(ctx, by, ho.name(), a.List) {
+	if a.Err == nil && len(a.List) > 0 && c.doubt(ctx, by, ho.name(), a.List) {
 		doubts := a.Doubts
 		a = c.road.Ask(ctx, by, ho.family.enter(ho, ho.asked))
 		a.Doubts += doubts
@@ -247,20 +247,18 @@ func (c *Client) share(w *waiter, by time.Time) bool {
 
 // enter makes h a hold, as Redis has answered, or says why not.
 func (h *hold) enter(version int32, a answer) error {
-	h.c.metrics.holds(h.kind, 1)
-	return h.counted(h.c.claims.enter(h, version, a))
+	return h.admitted(h.c.claims.enter(h, version, a))
 }
 
 // follow makes h a hold after another one of its holder, or says why not.
 func (h *hold) follow() error {
-	h.c.metrics.holds(h.kind, 1)
-	return h.counted(h.c.claims.follow(h))
+	return h.admitted(h.c.claims.follow(h))
 }
 
-// counted takes h out of the metrics again if it was not admitted.
-func (h *hold) counted(err error) error {
-	if err != nil {
-		h.c.metrics.holds(h.kind, -1)
+// admitted counts h, if it is. It may have ended already, which counts against it.
+func (h *hold) admitted(err error) error {
+	if err == nil {
+		h.c.metrics.holds(h.kind, 1)
 	}
 	return err
 }

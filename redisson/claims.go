@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -35,10 +36,12 @@ type claims struct {
 	badge    badge
 	queues   map[string]instant // fair locks in whose queue somebody may have stood, and when last
 
+	active atomic.Int64 // acquires and releases under way
+
 	// While the client is being closed.
+	closing atomic.Bool   // it is, or was
 	closed  error         // why no lock is taken any more
 	quiet   chan struct{} // closed when nothing is under way; nil before the close and after that
-	active  int           // acquires and releases under way
 	awaited int           // holds that the close has ended, and whose work has not released them
 }
 
@@ -73,7 +76,7 @@ func (s *claims) unlock() {
 		s.alarmAt = min(s.schedule[0].due, now.add(s.timeout/30))
 		s.alarm.Reset(s.alarmAt.sub(now))
 	}
-	if s.quiet != nil && s.active+s.awaited+len(s.schedule) == 0 {
+	if s.quiet != nil && int(s.active.Load())+s.awaited+len(s.schedule) == 0 {
 		close(s.quiet)
 		s.quiet = nil
 	}
@@ -83,26 +86,29 @@ func (s *claims) unlock() {
 	s.ended = s.ended[:0]
 	s.mu.Unlock()
 	for _, e := range ended {
-		s.metrics.ended(e)
+		if s.metrics != nil {
+			s.metrics.ended(e)
+		}
 		e.hold.ctx.End(e.cause)
 	}
 }
 
 // begin announces an Acquire, for which a close waits until end. It fails after a close.
 func (s *claims) begin() error {
-	s.mu.Lock()
-	defer s.unlock()
-	if s.closed != nil {
-		return s.closed
+	s.active.Add(1)
+	if !s.closing.Load() {
+		return nil
 	}
-	s.active++
-	return nil
+	s.end()
+	return ErrClosed
 }
 
+// end is that of what has begun. A close that waits for it is told.
 func (s *claims) end() {
-	s.mu.Lock()
-	defer s.unlock()
-	s.active--
+	if s.active.Add(-1) == 0 && s.closing.Load() {
+		s.mu.Lock()
+		s.unlock()
+	}
 }
 
 // enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none.
@@ -269,6 +275,7 @@ func (s *claims) live(h *hold) bool {
 func (s *claims) close(cause error) (quiet <-chan struct{}) {
 	s.mu.Lock()
 	defer s.unlock()
+	s.closing.Store(true)
 	s.closed, s.quiet = cause, make(chan struct{})
 	for _, e := range slices.Clone(s.schedule) {
 		switch of := e.of.(type) {

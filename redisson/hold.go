@@ -43,7 +43,7 @@ const (
 // lastFor gives the hold d from the time at which Redis was asked, but no more than MaxHold in all.
 func (h *hold) lastFor(d time.Duration, asked instant) {
 	h.ends, h.over = max(h.ends, asked.add(goodFor(d))), max(h.over, asked.add(d))
-	if h.most > 0 {
+	if h.most > 0 && (h.most < d || asked > h.since) {
 		h.ends, h.over = min(h.ends, h.since.add(goodFor(h.most))), min(h.over, h.since.add(h.most))
 	}
 }
@@ -124,8 +124,11 @@ func (h *hold) release(ctx context.Context, kept time.Duration) error {
 	case d.task.turn > 0:
 		return d.confirm(ctx)
 	}
-	ctx, cancel := h.c.attending(ctx)
-	defer cancel()
+	if h.c.ctx.Err() != nil {
+		later, cancel := h.c.attending(ctx)
+		defer cancel()
+		ctx = later
+	}
 	return cmp.Or(lost, d.end(ctx, h.c.road.AskSoon(ctx, d.task.call)))
 }
 
@@ -144,8 +147,9 @@ func (h *hold) depart(kept time.Duration) (d departure, lost error) {
 	c := h.c
 	var to *place
 	var next *hold
+	some := false
 	if kept == 0 && handsOver(h.holder.family) {
-		if to = c.lines.offer(h); to != nil {
+		if to, some = c.lines.offer(h); to != nil {
 			next = to.hold
 		}
 	}
@@ -153,7 +157,7 @@ func (h *hold) depart(kept time.Duration) (d departure, lost error) {
 	switch {
 	case lost != nil:
 		c.lines.resume(h)
-	case t.free: // until it is known whether anybody else was notified
+	case t.free && some: // until it is known whether anybody else was notified
 		c.lines.rest(h)
 	}
 	switch {
@@ -178,10 +182,9 @@ func (h *hold) depart(kept time.Duration) (d departure, lost error) {
 }
 
 // end notes what Redis has answered.
-func (d departure) end(ctx context.Context, a answer) (err error) {
+func (d departure) end(ctx context.Context, a answer) error {
 	c, t := d.hold.c, d.task
-	defer func() { c.metrics.released(d.hold, err) }()
-	err = c.claims.endRelease(d.hold, t, a)
+	err := c.claims.endRelease(d.hold, t, a)
 	switch {
 	case d.to == nil:
 	case a.Yes():
@@ -203,7 +206,10 @@ func (d departure) end(ctx context.Context, a answer) (err error) {
 		if a.Yes() && !c.topology.Cluster() { // there, each node knows of its own subscribers only
 			notified = a.Values[1]
 		}
-		c.lines.released(d.hold, notified, max(c.claims.turn(d.hold.holder), time.Since(a.Sent)))
+		c.lines.released(d.hold, notified, max(t.pace, time.Since(a.Sent)))
+	}
+	if err != nil {
+		c.metrics.released(d.hold, err)
 	}
 	return err
 }

@@ -138,11 +138,16 @@ func (ho *holder) leaves() bool {
 
 // leave is the exit of ho, which leaves the lock to an heir if it is kept.
 func (ho *holder) leave(now instant) (exit call, heir string) {
-	heir, until := ho.heir(now)
+	var kept time.Duration
+	if len(ho.holds) > 0 {
+		var until instant
+		heir, until = ho.heir(now)
+		kept = until.sub(now)
+	}
 	if ho.exit != nil && heir == "" {
 		return *ho.exit, heir
 	}
-	return ho.family.exit(ho, heir, until.sub(now)), heir
+	return ho.family.exit(ho, heir, kept), heir
 }
 
 // renewed reports whether a hold has no lease of its own.
@@ -215,13 +220,15 @@ func (ho *holder) attention() (at instant) {
 		return at
 	}
 	at = ho.validUntil
-	if ho.outdated || ho.renewed() {
-		at = min(at, ho.renewAt)
-	}
+	renews := ho.outdated
 	for _, h := range ho.holds {
+		renews = renews || h.lease == 0
 		if h.ends > 0 {
 			at = min(at, h.ends)
 		}
+	}
+	if renews {
+		at = min(at, ho.renewAt)
 	}
 	return at
 }

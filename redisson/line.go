@@ -342,20 +342,20 @@ func (p *place) makeLocked() {
 }
 
 // offer chooses the place to whose hold the lock of h may pass: the head of its line, unless there is none or it is busy. The method give
-// or retract must follow.
-func (l *lines) offer(h *hold) *place {
+// or retract must follow. It reports whether there is a line.
+func (l *lines) offer(h *hold) (p *place, some bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ln := l.ofLocked(h)
 	if ln == nil {
-		return nil
+		return nil, false
 	}
-	p := ln.places.First()
+	p = ln.places.First()
 	if p.hold == nil || p.busy || p.offered || p.granted != nil {
-		return nil
+		return nil, true
 	}
 	p.offered = true
-	return p
+	return p, true
 }
 
 // ofLocked returns the line of those who want what h has, or nil if there is none.

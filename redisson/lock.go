@@ -192,7 +192,7 @@ func (s *claims) endExtension(h *hold, d time.Duration, update task, a answer) e
 // remaining returns how long h is still good without a renewal.
 func (s *claims) remaining(h *hold) time.Duration {
 	s.mu.Lock()
-	defer s.unlock()
+	defer s.mu.Unlock()
 	if h.state != held {
 		return 0
 	}

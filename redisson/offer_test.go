@@ -43,7 +43,8 @@ func TestOnlyWhoHasNoLockIsOfferedOne(t *testing.T) {
 			p := new(place)
 			l.join(p, h.holder.lineID(), "", new(hold), false)
 			tt.do(l, p)
-			if got := l.offer(h) != nil; got != tt.want {
+			if p, _ := l.offer(h); (p != nil) != tt.want {
+				got := !tt.want
 				t.Errorf("offered: %v, want %v", got, tt.want)
 			}
 		})
@@ -68,7 +69,7 @@ func TestLineHearsOfALockThatPasses(t *testing.T) {
 		{"nothing", grant{declined: true}, news{}},
 		{"the lock", grant{since: since}, news{heard: true, busyUntil: since.add(time.Minute).time()}},
 	} {
-		if l.offer(h) != first || !l.give(first, tt.g) {
+		if p, some := l.offer(h); p != first || !some || !l.give(first, tt.g) {
 			t.Fatal("the first in line is not offered the lock")
 		}
 		if got := l.news(second); got != tt.want {

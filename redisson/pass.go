@@ -203,7 +203,7 @@ func (s *claims) confirm(h *hold, turn int32, waited time.Duration, now instant)
 	c, ho := s.knownLocked(h, turn), h.holder
 	switch {
 	case c.known:
-		s.active--
+		s.active.Add(-1)
 	case ho.fate == leaving || ho.confirming || ho.removal != nil:
 		c.changed = s.changedLocked(ho).told
 	case waited < patiently && ho.overSoon(now):
@@ -313,8 +313,9 @@ func (s *claims) removing(ho *holder) (end fate, changed <-chan struct{}) {
 
 // settleLocked notes what has become of ho.
 func (s *claims) settleLocked(ho *holder, f fate) {
-	ho.fate = f
-	s.tellLocked(ho)
+	if ho.fate = f; len(s.changing) > 0 {
+		s.tellLocked(ho)
+	}
 }
 
 // changing is what those share who wait to know more of one holder.
@@ -356,11 +357,4 @@ func (s *claims) changedSoonLocked(ho *holder) <-chan struct{} {
 		})
 	}
 	return c.told
-}
-
-// turn returns how long a turn of ho has lasted, on average.
-func (s *claims) turn(ho *holder) time.Duration {
-	s.mu.Lock()
-	defer s.unlock()
-	return present().sub(ho.admitted) / time.Duration(ho.turns+1)
 }

@@ -23,7 +23,7 @@ func (s *claims) beginRelease(h *hold, kept time.Duration, next *hold) (t task, 
 	if err := s.overLocked(h, now); err != nil {
 		return s.dischargeLocked(h, now), err
 	}
-	s.active++
+	s.active.Add(1)
 	s.endLocked(h, nil)
 	if kept > 0 {
 		h.lease, h.ends, h.over = kept, now.add(kept), now.add(kept)
@@ -32,8 +32,11 @@ func (s *claims) beginRelease(h *hold, kept time.Duration, next *hold) (t task, 
 	if next != nil && s.mayPassLocked(ho, next, now) {
 		return s.passLocked(ho, next, now), nil
 	}
+	if len(ho.holds) == 0 {
+		return s.leaveLocked(ho, now), nil
+	}
 	if kept == 0 && handsOver(ho.family) && ho.has(h.kind) {
-		s.active--
+		s.active.Add(-1)
 		s.placeLocked(ho)
 		return t, nil
 	}
@@ -42,13 +45,10 @@ func (s *claims) beginRelease(h *hold, kept time.Duration, next *hold) (t task, 
 		s.placeLocked(ho)
 		return task{turn: ho.turns, began: now}, nil
 	}
-	ho.version++ // also for a partial release that is under way, and may find nothing any more
 	if ho.leaves() {
-		ho.dead = true    // endRelease buries it, when nobody waits for that any more
-		ho.fate = leaving // those who wait for more are told with the answer
-		exit, heir := ho.leave(now)
-		return task{call: exit, whole: true, free: heir == "" && handsOver(ho.family)}, nil
+		return s.leaveLocked(ho, now), nil
 	}
+	ho.version++
 	why := renewal
 	if h.kind == lock.Write && kept == 0 && ho.counts().writes > 0 {
 		why = shortening
@@ -57,6 +57,15 @@ func (s *claims) beginRelease(h *hold, kept time.Duration, next *hold) (t task, 
 	t = s.updateLocked(ho, 0, why)
 	s.placeLocked(ho)
 	return t, nil
+}
+
+// leaveLocked returns the task that takes ho out of Redis. A partial release that is under way may find nothing any more.
+func (s *claims) leaveLocked(ho *holder, now instant) task {
+	ho.version++
+	ho.dead = true    // endRelease buries it, when nobody waits for that any more
+	ho.fate = leaving // those who wait for more are told with the answer
+	exit, heir := ho.leave(now)
+	return task{call: exit, whole: true, free: heir == "" && handsOver(ho.family), pace: now.sub(ho.admitted) / time.Duration(ho.turns+1)}
 }
 
 // overLocked returns why h is not held any more, or nil.
@@ -87,7 +96,7 @@ func (s *claims) dischargeLocked(h *hold, now instant) (t task) {
 	switch {
 	case h.holder.unreleased > 0 || !h.holder.dead:
 	case s.closed != nil:
-		s.active++
+		s.active.Add(1)
 		h.holder.fate = leaving
 		t.call, _ = h.holder.leave(now)
 		t.whole = true
@@ -101,7 +110,7 @@ func (s *claims) dischargeLocked(h *hold, now instant) (t task) {
 func (s *claims) endRelease(h *hold, t task, a answer) error {
 	s.mu.Lock()
 	defer s.unlock()
-	s.active--
+	s.active.Add(-1)
 	now, ho := present(), h.holder
 	if t.whole {
 		s.buryLocked(ho)

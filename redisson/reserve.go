@@ -211,6 +211,9 @@ func (c *Client) proven(want []*reserved, answers []answer) bool {
 // claim makes a hold of a lock that a reservation above ctx has for r, or returns nil.
 func (c *Client) claim(ctx context.Context, name string, r lock.Request) lock.Hold {
 	res, _ := ctx.Value(reservationKey{c}).(*reservation)
+	if res == nil {
+		return nil
+	}
 	one := res.find(name, r.Kind, true)
 	if one == nil {
 		return nil

@@ -2,7 +2,6 @@ package redisson
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
@@ -15,13 +14,14 @@ type task struct {
 	call    call
 	version int32 // of a holder's counts
 	due     instant
-	why     change  // of these
-	first   bool    // of a retry's attempts
-	whole   bool    // the holder goes
-	free    bool    // and nobody keeps the lock, which passes within the client
-	next    *hold   // to which the lock passes
-	turn    int32   // of that, if its lease is known to last; else 0
-	began   instant // of that, too
+	why     change        // of these
+	first   bool          // of a retry's attempts
+	whole   bool          // the holder goes
+	free    bool          // and nobody keeps the lock, which passes within the client
+	next    *hold         // to which the lock passes
+	turn    int32         // of that, if its lease is known to last; else 0
+	began   instant       // of that, too
+	pace    time.Duration // of the turns of a streak that is over
 }
 
 // takeDue ends what is over by now, and returns what Redis is to be asked. The next alarm is set by unlock.
@@ -106,9 +106,12 @@ func (s *claims) answered(tasks []task, answers []answer) {
 // expireLocked ends the holds of ho whose time is over, and all of them once ho itself is not valid any more. When the last hold
 // ends by its own lease, the lock is removed then, and does not stay for the lease that it has in Redis.
 func (s *claims) expireLocked(ho *holder, now instant) {
-	over := func(h *hold) bool { return h.ends > 0 && now >= h.ends }
-	for i := slices.IndexFunc(ho.holds, over); i >= 0; i = slices.IndexFunc(ho.holds, over) {
+	for i := 0; i < len(ho.holds); {
 		h := ho.holds[i]
+		if h.ends == 0 || now < h.ends {
+			i++
+			continue
+		}
 		s.endLocked(h, h.lostError(now, h.lapse()))
 		ho.changed()
 		ho.renewAt = min(h.over, now.add(s.retryAfter())) // the work has that long to take notice
