@@ -211,6 +211,9 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 	if a.Doubts > 0 {
 		c.claims.tried(ho, a.Doubts)
 	}
+	if ho.queues && (a.Doubts > 0 || a.Err == nil) {
+		c.listener.stood(ho.name())
+	}
 	switch {
 	case a.WrongType():
 		return false, -1, c.foreign(ctx, by, ho.name(), ho.kind, a.Err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -25,6 +26,8 @@ type claims struct {
 	alarm   *time.Timer   // of the watchdog
 	metrics *metrics
 
+	onHeld func() // is told, with the mutex, when the client has got a lock
+
 	mu       sync.Mutex
 	schedule schedule
 	byLock   map[lockID]*holder    // alive; more than one are linked
@@ -32,9 +35,7 @@ type claims struct {
 	alarmAt  instant               // zero when the alarm is not set
 	asleep   time.Duration         // for how long the machine was suspended since the origin, as far as is known
 	ended    []ending              // by the present transition
-	ears     ears
 	badge    badge
-	queues   map[string]instant // fair locks in whose queue somebody may have stood, and when last
 
 	active atomic.Int64 // acquires and releases under way
 
@@ -62,7 +63,7 @@ var errTooLate = errors.New("redisson: Redis took longer to answer than the leas
 
 func newClaims(timeout, grace time.Duration) *claims {
 	return &claims{timeout: timeout, grace: grace, origin: time.Now(), alarm: time.NewTimer(forever), byLock: map[lockID]*holder{},
-		changing: map[*holder]*changing{}, queues: map[string]instant{}, ears: ears{after: min(listenAfter, timeout/61)}}
+		changing: map[*holder]*changing{}, onHeld: func() {}}
 }
 
 func (ho *holder) lockID() lockID { return lockID{ho.name(), ho.kind.Family()} }
@@ -148,7 +149,7 @@ func (s *claims) admitLocked(h *hold, now instant, reason error) error {
 			ho.next.newer = ho
 		}
 		s.byLock[id] = ho
-		s.attendLocked(now)
+		s.onHeld()
 		s.showLocked()
 	}
 	s.placeLocked(ho)
@@ -214,7 +215,6 @@ func (s *claims) queued(ho *holder) {
 	s.mu.Lock()
 	defer s.unlock()
 	ho.queued = ho.queues
-	s.stoodLocked(ho)
 }
 
 // tried notes how many attempts to enter were not answered.
@@ -223,7 +223,6 @@ func (s *claims) tried(ho *holder, doubts int) {
 	defer s.unlock()
 	ho.doubts = int16(min(int(ho.doubts)+doubts, math.MaxInt16))
 	ho.doubtUntil = present().add(s.grace)
-	s.stoodLocked(ho)
 }
 
 // forced ends all holds of a lock that was freed by force. A holder that was admitted after the force was sent may have taken the
@@ -270,6 +269,48 @@ func (s *claims) live(h *hold) bool {
 	return h.state == held
 }
 
+// told has Redis asked about a holder that is said to be gone. It is lost only if Redis does not have it.
+func (s *claims) told(name, id string) {
+	s.mu.Lock()
+	defer s.unlock()
+	for _, family := range []lock.Kind{lock.Exclusive, lock.Write} {
+		for ho := s.byLock[lockID{name, family}]; ho != nil; ho = ho.next {
+			switch {
+			case ho.id != id:
+			case ho.told: // one question at a time: many would overtake each other, and none would count
+				ho.toldAgain = true
+			default:
+				ho.told = true
+				ho.changed()
+				s.placeLocked(ho)
+			}
+		}
+	}
+}
+
+// doubtAll has Redis asked about all holders.
+func (s *claims) doubtAll() {
+	s.mu.Lock()
+	defer s.unlock()
+	for _, id := range slices.SortedFunc(maps.Keys(s.byLock), func(a, b lockID) int { return cmp.Compare(a.name, b.name) }) {
+		s.doubtLocked(s.byLock[id])
+	}
+}
+
+// oldest returns when the oldest of the holders was admitted, and zero without any. Permits do not count: nobody knows whose they are.
+func (s *claims) oldest() (oldest instant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, first := range s.byLock {
+		for ho := first; ho != nil; ho = ho.next {
+			if ho.kind != lock.Permit && (oldest == 0 || ho.admitted < oldest) {
+				oldest = ho.admitted
+			}
+		}
+	}
+	return oldest
+}
+
 // close ends all holds, because nothing will renew them. What it returns is closed when nothing is under way any more, and the
 // work of these holds has released them.
 func (s *claims) close(cause error) (quiet <-chan struct{}) {
@@ -283,8 +324,6 @@ func (s *claims) close(cause error) (quiet <-chan struct{}) {
 			s.awaited -= int(of.unreleased)
 			s.loseLocked(of, cause)
 			s.awaited += int(of.unreleased)
-		case *ears:
-			s.schedule.set(&of.entry, of, 0)
 		case *badge:
 			s.schedule.set(&of.entry, of, 0)
 		}

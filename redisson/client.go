@@ -47,6 +47,7 @@ type Client struct {
 	topology   *pubsub.Topology
 	road       *transport.Road
 	claims     *claims
+	listener   *forceListener
 	lines      lines
 	waiters    waiters
 	alarms     sync.Pool // timers of those who have waited
@@ -103,6 +104,8 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.lines = lines{subscriber: c.subscriber, timeout: c.claims.timeout, client: c.id, byID: map[lineID]*line{}, asking: map[lineID]bool{}, aloof: map[lineID]time.Time{}}
 	c.waiters.mostOfKey, c.waiters.most = s.mostOfKey, s.mostWaiters
 	c.claims.metrics, c.waiters.metrics = m, m
+	c.listener = newForceListener(c)
+	c.claims.onHeld = c.listener.held
 	m.watch(c)
 	c.wg.Go(func() { c.watch(c.stop) })
 	return c, nil

@@ -60,9 +60,10 @@ func Matches(pattern, text string) bool { return matches(pattern, text) }
 
 // Listens reports whether the client listens on its own channel, or is about to.
 func Listens(c *Client) bool {
-	c.claims.mu.Lock()
-	defer c.claims.mu.Unlock()
-	return c.claims.ears.open
+	l := c.listener
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open
 }
 
 // Hears reports whether the client is told of locks that are freed by hand, and has asked about what it had missed.
@@ -76,7 +77,9 @@ func Hears(c *Client) bool {
 			live = live && !ho.outdated
 		}
 	}
-	return live && s.ears.asked > 0
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	return live && c.listener.asked > 0
 }
 
 // Twin makes a client that has done nothing yet go on from the memory image of another, as a clone of its process would.

@@ -2,8 +2,6 @@ package redisson
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -14,27 +12,6 @@ import (
 // from a refusal, or on its own channel from whoever finds a free lock that waits for one. It listens there for as long as what it has left
 // behind may come back.
 
-// queueMemory is how long a client remembers that it has stood in a queue.
-const queueMemory = time.Hour
-
-// mostQueues bounds the names that are remembered: each is looked at when the connection has broken.
-const mostQueues = 100
-
-// stoodLocked notes that ho has got in line, if it gets in any.
-func (s *claims) stoodLocked(ho *holder) {
-	if !ho.queues {
-		return
-	}
-	now := present()
-	if s.queues[ho.name()] = now; len(s.queues) > mostQueues {
-		for name := range s.queues { // any of them
-			delete(s.queues, name)
-			break
-		}
-	}
-	s.attendLocked(now)
-}
-
 // stands reports whether that is the holder of somebody who waits for a fair lock.
 func (l *lines) stands(name, id string) bool {
 	l.mu.Lock()
@@ -43,19 +20,9 @@ func (l *lines) stands(name, id string) bool {
 	return l.byID[own] != nil || l.asking[own]
 }
 
-// rememberedLocked reports whether a queue may have somebody of this client.
-func (s *claims) rememberedLocked() bool {
-	now := present()
-	maps.DeleteFunc(s.queues, func(_ string, last instant) bool { return now.sub(last) > queueMemory })
-	return len(s.queues) > 0
-}
-
 // sweepAll removes those of this client who wait no more from all queues that are remembered.
 func (c *Client) sweepAll() {
-	c.claims.mu.Lock()
-	names := slices.Sorted(maps.Keys(c.claims.queues))
-	c.claims.mu.Unlock()
-	for _, name := range names {
+	for _, name := range c.listener.remembered() {
 		c.sweep(c.ctx, time.Now().Add(c.timeout), name)
 	}
 }

@@ -114,7 +114,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a client that begins to hear does not ask what was forced before",
-		edits: []edit{{"told.go", "(owed || missed) && !c.claims.doubtAll()", "(owed || missed) && false"}},
+		edits: []edit{{"forcelisten.go", "(owed || missed) && !l.doubtAll()", "(owed || missed) && false"}},
 		run:   "scene=plain,faults=none", want: "has not heard",
 	},
 
@@ -224,7 +224,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a waiter that leaves stays in the fair queue, and nobody sees to that",
-		edits: []edit{{"acquire.go", "a.Err == nil && c.doubt(", "false && c.doubt("}, {"lua/fair_release.lua", "if deadline then", "if false then"}, {"lua/fair_release.lua", "if deadline or not whole() then", "if false then"}},
+		edits: []edit{{"acquire.go", "a.Err == nil && len(a.List) > 0 && c.doubt(", "false && c.doubt("}, {"lua/fair_release.lua", "if deadline then", "if false then"}, {"lua/fair_release.lua", "if deadline or not whole() then", "if false then"}},
 		run:   "scene=fair", want: "liveness|idle|left",
 	},
 	{

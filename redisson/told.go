@@ -1,17 +1,13 @@
 package redisson
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
@@ -19,147 +15,6 @@ import (
 // ErrForced is why a hold is lost whose lock somebody has freed by hand, with [Lock.ForceUnlock] or [Client.ForceUnlock] in any process. The
 // cause with which its context ends matches it, and lock.ErrLost.
 var ErrForced = errors.New("freed by hand")
-
-const (
-	// listenAfter is how long a client holds a lock before it listens on its own channel. What it misses before, it asks for once it
-	// hears. So locks that are held for a moment cost nothing.
-	listenAfter = 50 * time.Millisecond
-	// listenIdle is how often a client that listens looks whether it still has something to hear about.
-	listenIdle = time.Second
-	// hearInterval is how long a client gathers messages after those that it has just heard: a flood of them is few questions.
-	hearInterval = 10 * time.Millisecond
-)
-
-// ears is when a client listens on its own channel, where it is told that a lock was freed by hand. The mutex of claims guards it.
-type ears struct {
-	entry    // when to see whether it is time to listen
-	after    time.Duration
-	open     bool    // it listens, or is about to
-	starting bool    // and nobody has seen to that yet
-	asked    instant // when it last asked about all holders since then
-}
-
-// attendLocked has the client listen soon if it goes on holding what it has just got.
-func (s *claims) attendLocked(now instant) {
-	if !s.ears.open && s.ears.index == 0 {
-		s.schedule.set(&s.ears.entry, &s.ears, now.add(s.ears.after))
-	}
-}
-
-// listenLocked decides, when that is due, whether to listen: there is a hold that has lasted for long enough, or somebody has stood in a queue.
-func (s *claims) listenLocked(now instant) {
-	var oldest instant
-	for _, first := range s.byLock {
-		for ho := first; ho != nil; ho = ho.next {
-			if ho.kind != lock.Permit && (oldest == 0 || ho.admitted < oldest) { // nobody knows whose a permit is
-				oldest = ho.admitted
-			}
-		}
-	}
-	if s.rememberedLocked() || oldest > 0 && oldest.add(s.ears.after) <= now {
-		s.ears.open, s.ears.starting = true, true
-		oldest = 0
-	}
-	if oldest > 0 {
-		oldest = oldest.add(s.ears.after)
-	}
-	s.schedule.set(&s.ears.entry, &s.ears, oldest)
-}
-
-// listening reports whether somebody is to begin to listen, once.
-func (s *claims) listening() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	begin := s.ears.starting
-	s.ears.starting = false
-	return begin
-}
-
-// quietDown ends the listening if there is nothing to hear of, and reports whether it has.
-func (s *claims) quietDown() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.byLock) > 0 || s.rememberedLocked() {
-		return false
-	}
-	s.ears.open, s.ears.asked = false, 0
-	return true
-}
-
-// told has Redis asked about a holder that is said to be gone. It is lost only if Redis does not have it.
-func (s *claims) told(name, id string) {
-	s.mu.Lock()
-	defer s.unlock()
-	for _, family := range []lock.Kind{lock.Exclusive, lock.Write} {
-		for ho := s.byLock[lockID{name, family}]; ho != nil; ho = ho.next {
-			switch {
-			case ho.id != id:
-			case ho.told: // one question at a time: many would overtake each other, and none would count
-				ho.toldAgain = true
-			default:
-				ho.told = true
-				ho.changed()
-				s.placeLocked(ho)
-			}
-		}
-	}
-}
-
-// doubtAll has Redis asked about all holders, unless that was done a moment ago, and reports whether it has. A connection that breaks again
-// and again must not have all of them asked about as often.
-func (s *claims) doubtAll() bool {
-	s.mu.Lock()
-	defer s.unlock()
-	if now := present(); s.ears.asked > 0 && now.sub(s.ears.asked) < s.retryAfter() {
-		return false
-	}
-	s.ears.asked = present()
-	for _, id := range slices.SortedFunc(maps.Keys(s.byLock), func(a, b lockID) int { return cmp.Compare(a.name, b.name) }) {
-		s.doubtLocked(s.byLock[id])
-	}
-	return true
-}
-
-// listen hears what this client is told on its own channel, until it holds nothing any more. The state of the channel is noted before
-// the messages are read, so that none is missed. It begins with a question about all holders: when the subscription is confirmed, or now if
-// the channel has lingered.
-func (c *Client) listen(told *pubsub.Subscription) {
-	defer told.Close()
-	idle := time.NewTicker(listenIdle)
-	defer idle.Stop()
-	for _, owed := told.Changed(); ; {
-		changed, _ := told.Changed()
-		messages, missed := told.Read()
-		for _, m := range messages {
-			switch id, name, ok := strings.Cut(m, " "); {
-			case !ok:
-			case id == sweeping:
-				c.sweep(c.ctx, time.Now().Add(c.timeout), name)
-			default:
-				c.claims.told(name, id)
-			}
-		}
-		if missed {
-			go c.background(c.sweepAll)
-		}
-		owed = (owed || missed) && !c.claims.doubtAll()
-		if len(messages) > 0 && !clock.Sleep(c.ctx, hearInterval) {
-			return
-		}
-		select {
-		case <-changed:
-		case <-idle.C:
-			if c.claims.quietDown() {
-				return
-			}
-		case <-c.ctx.Done():
-			return
-		}
-	}
-}
-
-// sweeping is what a client is told, in place of a holder's id, that has a waiter at the head of a free lock's queue.
-const sweeping = "queue"
 
 // toldOf is a client that is to be told something.
 type toldOf struct{ client, message string }

@@ -39,8 +39,6 @@ func (s *claims) takeDue() (todo []task) {
 				todo = append(todo, s.renewLocked(due, now))
 			}
 			s.placeLocked(due)
-		case *ears:
-			s.listenLocked(now)
 		case *badge:
 			todo = append(todo, s.badgeLocked(now)...)
 		case *retry:
@@ -151,10 +149,6 @@ func (c *Client) watch(stop <-chan struct{}) {
 		}
 		for _, part := range pubsub.ByMaster(c.topology, c.claims.takeDue(), func(t task) string { return t.call.Keys[0] }) {
 			c.dispatch(c.together(part), time.Now())
-		}
-		if c.claims.listening() {
-			told := c.subscriber.Receive(clientName(c.id))
-			c.wg.Go(func() { c.listen(told) })
 		}
 	}
 }

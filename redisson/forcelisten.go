@@ -1,0 +1,187 @@
+package redisson
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/clock"
+)
+
+const (
+	// listenAfter is how long a client holds a lock before it listens on its own channel. What it misses before, it asks for once it
+	// hears. So locks that are held for a moment cost nothing.
+	listenAfter = 50 * time.Millisecond
+	// listenIdle is how often a client that listens looks whether it still has something to hear about.
+	listenIdle = time.Second
+	// hearInterval is how long a client gathers messages after those that it has just heard: a flood of them is few questions.
+	hearInterval = 10 * time.Millisecond
+	// queueMemory is how long a client remembers that it has stood in a queue.
+	queueMemory = time.Hour
+	// mostQueues bounds the names that are remembered: each is looked at when the connection has broken.
+	mostQueues = 100
+)
+
+// forceListener subscribes to this client's channel while it holds locks, to learn of ForceUnlock, and for an hour after it has waited for a fair
+// lock. It observes the claims: they say, with their mutex, when a lock is held, so they are asked without its own.
+type forceListener struct {
+	c     *Client
+	after time.Duration
+
+	mu     sync.Mutex
+	alarm  *time.Timer // when to see whether it is time to listen
+	armed  bool
+	open   bool               // it listens, or is about to
+	asked  instant            // when it last asked about all holders since then
+	queues map[string]instant // fair locks in whose queue somebody may have stood, and when last
+}
+
+func newForceListener(c *Client) *forceListener {
+	l := &forceListener{c: c, after: min(listenAfter, c.claims.timeout/61), queues: map[string]instant{}}
+	l.alarm = time.AfterFunc(forever, l.look)
+	return l
+}
+
+// held notes that the client has got a lock.
+func (l *forceListener) held() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.armLocked(l.after)
+}
+
+func (l *forceListener) armLocked(d time.Duration) {
+	if !l.open && !l.armed {
+		l.armed = true
+		l.alarm.Reset(d)
+	}
+}
+
+// stood notes that somebody has got in line for a fair lock.
+func (l *forceListener) stood(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.queues[name] = present(); len(l.queues) > mostQueues {
+		for name := range l.queues { // any of them
+			delete(l.queues, name)
+			break
+		}
+	}
+	l.armLocked(l.after)
+}
+
+// look decides whether to listen: there is a hold that has lasted for long enough, or somebody has stood in a queue.
+func (l *forceListener) look() {
+	oldest, now := l.c.claims.oldest(), present()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.armed = false
+	switch {
+	case l.c.ctx.Err() != nil:
+	case l.rememberedLocked() || oldest > 0 && oldest.add(l.after) <= now:
+		l.open = true
+		go l.c.background(l.listen)
+	case oldest > 0:
+		l.armLocked(oldest.add(l.after).sub(now))
+	}
+}
+
+// idle ends the listening if there is nothing to hear of, and reports whether it has.
+func (l *forceListener) idle() bool {
+	if l.c.claims.oldest() > 0 || !l.close() {
+		return false
+	}
+	if l.c.claims.oldest() > 0 { // since then
+		l.held()
+	}
+	return true
+}
+
+// close notes that nobody listens any more, unless somebody of this client may stand in a queue.
+func (l *forceListener) close() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.rememberedLocked() {
+		return false
+	}
+	l.open, l.asked = false, 0
+	return true
+}
+
+// rememberedLocked reports whether a queue may have somebody of this client.
+func (l *forceListener) rememberedLocked() bool {
+	now := present()
+	maps.DeleteFunc(l.queues, func(_ string, last instant) bool { return now.sub(last) > queueMemory })
+	return len(l.queues) > 0
+}
+
+// remembered are the fair locks in whose queue somebody of this client may have stood.
+func (l *forceListener) remembered() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Sorted(maps.Keys(l.queues))
+}
+
+// doubtAll has Redis asked about all holders, unless that was done a moment ago, and reports whether it has. A connection that breaks again
+// and again must not have all of them asked about as often.
+func (l *forceListener) doubtAll() bool {
+	l.mu.Lock()
+	now := present()
+	due := l.asked == 0 || now.sub(l.asked) >= l.c.claims.retryAfter()
+	if due {
+		l.asked = now
+	}
+	l.mu.Unlock()
+	if due {
+		l.c.claims.doubtAll()
+	}
+	return due
+}
+
+// listen hears what this client is told on its own channel, until it holds nothing any more. The state of the channel is noted before
+// the messages are read, so that none is missed. It begins with a question about all holders: when the subscription is confirmed, or now if
+// the channel has lingered.
+func (l *forceListener) listen() {
+	c := l.c
+	told := c.subscriber.Receive(clientName(c.id))
+	defer told.Close()
+	idle := time.NewTicker(listenIdle)
+	defer idle.Stop()
+	for _, owed := told.Changed(); ; {
+		changed, _ := told.Changed()
+		messages, missed := told.Read()
+		l.hear(messages)
+		if missed {
+			go c.background(c.sweepAll)
+		}
+		owed = (owed || missed) && !l.doubtAll()
+		if len(messages) > 0 && !clock.Sleep(c.ctx, hearInterval) {
+			return
+		}
+		select {
+		case <-changed:
+		case <-idle.C:
+			if l.idle() {
+				return
+			}
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// sweeping is what a client is told, in place of a holder's id, that has a waiter at the head of a free lock's queue.
+const sweeping = "queue"
+
+func (l *forceListener) hear(messages []string) {
+	for _, m := range messages {
+		switch id, name, ok := strings.Cut(m, " "); {
+		case !ok:
+		case id == sweeping:
+			l.c.sweep(l.c.ctx, time.Now().Add(l.c.timeout), name)
+		default:
+			l.c.claims.told(name, id)
+		}
+	}
+}
