@@ -31,9 +31,8 @@ func TestForceUnlockFrom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rw := c.ReadWriteLock("customer")
-	for range 2 {
-		if _, err := rw.ReadLock().Lock(t.Context()); err != nil {
+	for _, readers := range []*redisson.Lock{c.ReadWriteLock("customer").ReadLock(), newClient(t, server).ReadWriteLock("app:customer").ReadLock()} { // of one client, they would share a holder
+		if _, err := readers.Lock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
