@@ -113,8 +113,10 @@
 //	ReadLock         1      1
 //	WriteLock        1      1
 //
-// Each operation of a Semaphore, PermitExpirableSemaphore, CountDownLatch or RateLimiter is one command, and a MultiLock or
-// RedLock costs what its members cost. Client.Replace is one command, and one or two in the background. Client.Inspect is one command for
+// Locks that are wanted together, as those of a list of keys or a MultiLock, are one command for each fifty of them, to take and to give back, and travel
+// together; in a cluster that is one for each slot. Readers of a process that come within 50ms share a holder, so that one command takes and one gives back for all
+// of them, and a reader that leaves before the others asks whether the lock was there. Each operation of a Semaphore, PermitExpirableSemaphore, CountDownLatch or
+// RateLimiter is one command, and a RedLock costs what its members cost. Client.Replace is one command, and one or two in the background. Client.Inspect is one command for
 // the object and one for the names of clients. Client.Objects has three passes of one command for each 1,000 keys, and one command for the
 // channels; then it needs, as Client.InspectKeys does, one for each object, and one for the names of the clients of a hundred. What is for a
 // hundred objects travels together. In a cluster, that is for each master, and the names of clients are one for each master that has some.
