@@ -50,7 +50,6 @@ type Client struct {
 	listener   *forceListener
 	lines      lines
 	waiters    waiters
-	alarms     sync.Pool // timers of those who have waited
 	subscriber *pubsub.Subscriber
 	receipts   receipts
 	turns      turns

@@ -25,7 +25,6 @@ type holder struct {
 	keys     [1]string // the name of the lock, as mapped, which is the only key of most scripts
 	family   family
 	patience time.Duration
-	exit     *call     // its release without an heir, if that was made before the first hold was admitted
 	limit    int32     // of permits; Redisson's numbers have 32 bits, too
 	kind     lock.Kind // of the first hold
 	queues   bool      // of a fair lock: gets in line
@@ -143,9 +142,6 @@ func (ho *holder) leave(now instant) (exit call, heir string) {
 		var until instant
 		heir, until = ho.heir(now)
 		kept = until.sub(now)
-	}
-	if ho.exit != nil && heir == "" {
-		return *ho.exit, heir
 	}
 	return ho.family.exit(ho, heir, kept), heir
 }

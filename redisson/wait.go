@@ -124,7 +124,9 @@ func (w *waiter) standIn(id lineID, channel string, asked *round) (err error) {
 	defer func() {
 		w.c.claims.waits(-1)
 		w.stay.end()
-		w.leaveAlarm()
+		if w.alarm != nil {
+			w.alarm.Stop()
+		}
 		behind, over := w.c.lines.leave(&w.place, got && err == nil)
 		if behind {
 			w.c.claims.abandon(w.hold)
@@ -186,16 +188,7 @@ func (w *waiter) answered(t round, changed <-chan struct{}, live bool) (done boo
 			return false, nil
 		}
 	}
-	w.prepareExit()
 	return false, w.sleep(changed, w.pause(t.ttl, live))
-}
-
-// prepareExit makes the script of the release: when the head has the lock, others may wait for that.
-func (w *waiter) prepareExit() {
-	if w.own != nil && w.own.exit == nil {
-		exit := w.own.family.exit(w.own, "", 0)
-		w.own.exit = &exit
-	}
 }
 
 // until returns how long the head of a line waits for the answer to a question that it asks now.
@@ -293,7 +286,12 @@ func (w *waiter) sleep(changed <-chan struct{}, d time.Duration) error {
 		}
 		var alarm <-chan time.Time
 		if left := transport.Earlier(wake, at).Sub(now); left < forever/2 {
-			alarm = w.alarmIn(left)
+			if w.alarm == nil {
+				w.alarm = time.NewTimer(left)
+			} else {
+				w.alarm.Reset(left)
+			}
+			alarm = w.alarm.C
 		}
 		select {
 		case <-w.place.look: // also after a Close
@@ -303,26 +301,5 @@ func (w *waiter) sleep(changed <-chan struct{}, d time.Duration) error {
 		case <-alarm:
 		case <-w.ctx.Done():
 		}
-	}
-}
-
-// alarmIn sets the waiter's alarm, which is one that another waiter has left if there is any: to make one takes longer than to wait for
-// one's turn.
-func (w *waiter) alarmIn(d time.Duration) <-chan time.Time {
-	if w.alarm == nil {
-		w.alarm, _ = w.c.alarms.Get().(*time.Timer)
-	}
-	if w.alarm == nil {
-		w.alarm = time.NewTimer(d)
-	} else {
-		w.alarm.Reset(d)
-	}
-	return w.alarm.C
-}
-
-// leaveAlarm leaves the alarm to others.
-func (w *waiter) leaveAlarm() {
-	if w.alarm != nil && w.alarm.Stop() {
-		w.c.alarms.Put(w.alarm)
 	}
 }
