@@ -23,12 +23,8 @@ type lines struct {
 	mu     sync.Mutex
 	byID   map[lineID]*line
 	asking map[lineID]bool      // what somebody has asked for who stands in no line
-	spare  []*line              // without waiters, to be used again
 	aloof  map[lineID]time.Time // until when locks are left to others
 }
-
-// spareLines bounds how many lines are kept for later.
-const spareLines = 64
 
 // lineID is what those in a line have in common: each could go when the one ahead could.
 type lineID struct {
@@ -155,8 +151,7 @@ func (l *lines) join(p *place, id lineID, channel string, h *hold, first bool) {
 	defer l.mu.Unlock()
 	ln := l.byID[id]
 	if ln == nil {
-		ln = l.newLocked()
-		ln.id, ln.channel, ln.rests = id, channel, l.asking[id] && !first
+		ln = &line{id: id, channel: channel, rests: l.asking[id] && !first}
 		l.byID[id] = ln
 		if aloof := time.Until(l.aloof[id]); aloof > 0 {
 			l.restLocked(ln, aloof)
@@ -182,16 +177,6 @@ func (l *lines) waits(id lineID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.byID[id] != nil
-}
-
-func (l *lines) newLocked() *line {
-	last := len(l.spare) - 1
-	if last < 0 {
-		return &line{}
-	}
-	ln := l.spare[last]
-	l.spare = l.spare[:last]
-	return ln
 }
 
 // next returns what the waiter at a place is to do.
@@ -236,10 +221,6 @@ func (l *lines) leave(p *place, got bool) (behind bool, over string) {
 	case p.line.places.First() == nil:
 		if l.dropLocked(p.line) {
 			over = p.line.member
-		}
-		if len(l.spare) < spareLines {
-			*p.line = line{}
-			l.spare = append(l.spare, p.line)
 		}
 	case head != p:
 	case got && p.hold != nil:
