@@ -167,3 +167,40 @@ func TestUnboundedWaitNeverEndsBusy(t *testing.T) {
 		})
 	}
 }
+
+// Callers who come while the first one asks, without standing in line, ask nothing, and are served after it.
+func TestFirstCallerStaysFirst(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c, p := behind(t, s)
+	other := newClient(t, s)
+	release(t, acquire(t.Context(), t, c, lock.Request{Key: "k"}))
+	held := acquire(t.Context(), t, other, lock.Request{Key: "k"})
+	p.Delay(30 * time.Millisecond)
+	before, _ := commands(t, s.Client(t))
+	served := make(chan int, 5)
+	var all sync.WaitGroup
+	for i := range 5 {
+		all.Go(func() {
+			h := acquire(t.Context(), t, c, lock.Request{Key: "k"})
+			served <- i
+			release(t, h)
+		})
+		time.Sleep(5 * time.Millisecond) // the first question is under way for 60
+	}
+	time.Sleep(50 * time.Millisecond)
+	if after, _ := commands(t, s.Client(t)); after-before > 4 { // one question, and what comes of the first refusal
+		t.Errorf("%d commands for 5 callers", after-before)
+	}
+	p.Delay(0)
+	release(t, held)
+	all.Wait()
+	close(served)
+	want := 0
+	for i := range served {
+		if i != want {
+			t.Errorf("number %d was served where %d came first", i, want)
+		}
+		want++
+	}
+}
