@@ -211,7 +211,7 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 	if a.Doubts > 0 {
 		c.claims.tried(ho, a.Doubts)
 	}
-	if ho.queues && (a.Doubts > 0 || a.Err == nil) {
+	if ho.queues && (a.Doubts > 0 || a.Err == nil && a.Values[0] == 0) {
 		c.listener.stood(ho.name())
 	}
 	switch {
