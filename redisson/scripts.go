@@ -83,8 +83,8 @@ var (
 	size         = load("805db38bde265cfd534cd5c6adb33f20e779a770", "size")
 	listChannels = listing("df020f1654d625ec43f61aaefaec7c2f19ac31f9", "channels")
 
-	reserve    = reserving("37e8c1f6af6376529edf8d07935840d23bab2efa")
-	peek       = load("c84253ea4793b5f74fce05240be27a7d11c6463a", "now", "peek")
+	reserve    = reserving("2b8bf17f900f4444a6eb55687b6d208af5a7dda3")
+	peek       = load("03f7fdd30aab6c07817081b62379efb461d159f8", "now", "peek")
 	number     = load("514227757269efcf0f6f83bb61fc7f7388297f8a", "number")
 	foreign    = load("fff80e4b8cd319761ff336ceaaa275f9a73d0cdd", "foreign")
 	sign       = load("5a1f6cba0347a5963f9349d844b5f8467adf7ef6", "sign")
