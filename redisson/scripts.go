@@ -73,15 +73,14 @@ var (
 	newestAnnounce = load("be8e6e5789637debee76156619847410df52f95a", "receipt", "newest_announce")
 	newestLook     = load("260cfc04f25cf79fb6285e8f9f546138326a1b1d", "newest_look")
 
-	anyForce   = listing("e2c1827f55df5e492d494ce86e1cd529778dd26f", "force_prelude", "object", "now", "fair_prelude", "wake", "any_force")
+	anyForce   = listing("61892841639beabbdf8e7b336c6958da90c98df5", "force_prelude", "object", "now", "fair_prelude", "wake", "any_force")
 	clientShow = load("2f0423ef6c1b8bfffefedc97131e01c332b45bf3", "client_show")
 	clientWho  = listing("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who")
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
 
-	inspect      = listing("a2c5b45da383e8ab25fa894af2f601f299a23ed7", "object", "now", "inspect")
-	scan         = listing("2a38b923936e2699d3b9efb5639e101a7c7270d4", "object", "scan")
-	size         = load("805db38bde265cfd534cd5c6adb33f20e779a770", "size")
-	listChannels = listing("df020f1654d625ec43f61aaefaec7c2f19ac31f9", "channels")
+	inspect = listing("d313b4d42feeccc239ba3c07d86d5e69ade7be70", "object", "now", "inspect")
+	scan    = listing("17b680987d1a4bdd7b42d81024f98bd4c7a2d7ac", "object", "scan")
+	size    = load("805db38bde265cfd534cd5c6adb33f20e779a770", "size")
 
 	reserve    = reserving("2b8bf17f900f4444a6eb55687b6d208af5a7dda3")
 	peek       = load("03f7fdd30aab6c07817081b62379efb461d159f8", "now", "peek")
