@@ -7,7 +7,6 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -33,19 +32,10 @@ func (s *settings) checkName() error {
 	return nil
 }
 
-// card is an Identity as Redis has it.
-type card struct {
-	Name    string    `json:"name"`
-	Host    string    `json:"host"`
-	PID     int       `json:"pid"`
-	Version string    `json:"version"`
-	Since   time.Time `json:"since"`
-}
-
 // newCard returns what a client of this process says.
 func newCard(name string) string {
 	host, _ := os.Hostname() // or nothing
-	c := card{Name: name, Host: host, PID: os.Getpid(), Since: time.Now().UTC()}
+	c := Identity{Name: name, Host: host, PID: os.Getpid(), Since: time.Now().UTC()}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		c.Version = info.Main.Version
 	}
@@ -57,8 +47,7 @@ func newCard(name string) string {
 type badge struct {
 	entry            // when to renew it
 	key, text string // no text: the client has no name
-	shown     bool
-	waiting   int // calls that wait
+	waiting   int    // calls that wait
 }
 
 // showLocked has the badge shown now, if it is not.
@@ -88,7 +77,6 @@ func (s *claims) badgeLocked(now instant) (todo []task) {
 		return nil
 	}
 	s.schedule.set(&b.entry, b, now.add(s.timeout/3))
-	b.shown = true
 	return []task{{of: b, call: call{Script: clientShow, Keys: []string{b.key}, Args: []any{b.text, millis(s.timeout)}}}}
 }
 
@@ -101,70 +89,57 @@ func (s *claims) shownLocked(a answer) {
 
 // hide takes the badge back at a close.
 func (c *Client) hide(ctx context.Context) {
-	s := c.claims
-	s.mu.Lock()
-	shown := s.badge.shown
-	s.mu.Unlock()
-	if shown {
-		c.road.AskSoon(ctx, call{Script: clientShow, Keys: []string{s.badge.key}, Args: []any{"", 0}})
+	if b := &c.claims.badge; b.text != "" {
+		c.road.AskSoon(ctx, call{Script: clientShow, Keys: []string{b.key}, Args: []any{"", 0}})
 	}
 }
-
-// identities are those of clients, by id. A client without one has the zero Identity.
-type identities map[string]Identity
 
 // mostIdentities bounds how many are remembered during a search.
 const mostIdentities = 10_000
 
-// learn finds out about those clients of objects that are not known yet. What can't be had is as good as none.
-func (who identities) learn(in *inquiry, objects ...*Object) {
-	if len(who) > mostIdentities {
-		clear(who)
-	}
-	var unknown []string
-	add := func(client string) {
-		if _, known := who[client]; !known && client != "" {
-			who[client] = Identity{}
-			unknown = append(unknown, clientName(client))
-		}
-	}
-	for _, o := range objects {
-		for _, h := range o.Holders {
-			add(h.Client)
-		}
-		for _, w := range o.Queue {
-			add(w.Client)
-		}
-	}
-	for _, names := range pubsub.ByMaster(in.c.topology, unknown, func(key string) string { return key }) {
-		for names := range slices.Chunk(names, lookedTogether) {
-			who.ask(in, names)
-		}
-	}
+// eachClient calls f with those that hold objects or wait for them, and where it is noted who they are.
+func eachClient(objects []Object, f func(client string, who *Identity)) {
 	for _, o := range objects {
 		for i := range o.Holders {
-			o.Holders[i].Who = who[o.Holders[i].Client]
+			f(o.Holders[i].Client, &o.Holders[i].Who)
 		}
 		for i := range o.Queue {
-			o.Queue[i].Who = who[o.Queue[i].Client]
+			f(o.Queue[i].Client, &o.Queue[i].Who)
 		}
 	}
 }
 
-// ask asks a master for what clients say, by their own keys.
-func (who identities) ask(in *inquiry, names []string) {
-	args := make([]any, len(names))
-	for i, name := range names {
-		args[i] = name
+// learn finds out about those clients of objects that are not known yet. What can't be had is as good as none.
+func (in *inquiry) learn(objects []Object) {
+	if len(in.who) > mostIdentities {
+		clear(in.who)
 	}
-	a := in.ask(call{Script: clientWho, Keys: names[:1], Args: args})
-	if a.Err != nil || len(a.List) != len(names) {
-		return
+	var unknown []string
+	eachClient(objects, func(client string, _ *Identity) {
+		if _, known := in.who[client]; !known && client != "" {
+			in.who[client] = Identity{}
+			unknown = append(unknown, client)
+		}
+	})
+	for _, ids := range pubsub.ByMaster(in.c.topology, unknown, clientName) {
+		for ids := range slices.Chunk(ids, lookedTogether) {
+			in.askWho(ids)
+		}
 	}
-	for i, name := range names {
-		var said card
-		if text, ok := a.List[i].(string); ok && json.Unmarshal([]byte(text), &said) == nil {
-			who[strings.TrimPrefix(name, clientName(""))] = Identity(said)
+	eachClient(objects, func(client string, who *Identity) { *who = in.who[client] })
+}
+
+// askWho asks a master for what clients say.
+func (in *inquiry) askWho(ids []string) {
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = clientName(id)
+	}
+	a := in.ask(call{Script: clientWho, Keys: []string{clientName(ids[0])}, Args: args})
+	for i, said := range a.List {
+		var who Identity
+		if text, ok := said.(string); ok && i < len(ids) && json.Unmarshal([]byte(text), &who) == nil {
+			in.who[ids[i]] = who
 		}
 	}
 }

@@ -16,11 +16,7 @@ import (
 const lookedTogether = 100
 
 // SearchOption changes one thing about a [Client.Objects] or [Client.InspectKeys].
-type SearchOption interface{ apply(*inquiry) }
-
-type searchOption func(*inquiry)
-
-func (f searchOption) apply(in *inquiry) { f(in) }
+type SearchOption func(*inquiry)
 
 // Progress says how far somebody has come who looks at objects.
 type Progress struct {
@@ -28,14 +24,14 @@ type Progress struct {
 	// both are 0 where Redis does not say. Keys is reckoned from the number of steps, so it is nearly right; it is Total in the end, if all
 	// masters have answered.
 	Keys, Total int64
-	// Questions is how often Redis was asked, but for what goes through all keys by SCAN. The scripts for up to 100 objects travel together and
-	// are one question.
+	// Questions is how often Redis was asked, but for what goes through all keys by SCAN, and through all channels. The scripts for up to 100
+	// objects travel together and are one question.
 	Questions int
 }
 
 // OnProgress calls f after each step, in the goroutine that ranges over the objects. In a search it costs a question for each master.
 func OnProgress(f func(Progress)) SearchOption {
-	return searchOption(func(in *inquiry) { in.progress = f })
+	return func(in *inquiry) { in.progress = f }
 }
 
 // InspectKeys is [Client.InspectKey] for many keys, in few round trips: one for each hundred keys at a master, and one for the names of their
@@ -66,15 +62,15 @@ func (c *Client) InspectKeys(ctx context.Context, keys []string, opts ...SearchO
 type inquiry struct {
 	c        *Client
 	ctx      context.Context
-	who      identities
-	progress func(Progress) // may be nil
+	who      map[string]Identity // of clients that were asked for, by id; zero for one that says nothing
+	progress func(Progress)      // may be nil
 	done     Progress
 }
 
 func (c *Client) newInquiry(ctx context.Context, opts []SearchOption) *inquiry {
-	in := &inquiry{c: c, ctx: ctx, who: identities{}}
+	in := &inquiry{c: c, ctx: ctx, who: map[string]Identity{}}
 	for _, opt := range opts {
-		opt.apply(in)
+		opt(in)
 	}
 	return in
 }
@@ -98,49 +94,38 @@ func (in *inquiry) objects(keys []string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		for _, keys := range pubsub.ByMaster(in.c.topology, keys, func(key string) string { return key }) {
 			for keys := range slices.Chunk(keys, lookedTogether) {
-				found, err := in.look(keys)
-				for i := range found {
-					if !yield(found[i].Object, found[i].err) {
+				found, errs := in.look(keys)
+				for i, o := range found {
+					if !yield(o, errs[i]) {
 						return
 					}
 				}
-				if err == nil {
-					continue
+				if found[len(found)-1].Key == "" {
+					break
 				}
-				if !yield(Object{}, err) {
-					return
-				}
-				break
 			}
 		}
 	}
 }
 
-// looked is what there is at a key, or why that is not known.
-type looked struct {
-	Object
-	err error
-}
-
-// look looks at some keys of one master. With an error, it has not looked at the rest of them.
-func (in *inquiry) look(keys []string) ([]looked, error) {
-	calls, found, objects := make([]call, len(keys)), make([]looked, 0, len(keys)), make([]*Object, len(keys))
+// look looks at some keys of one master. An object without a key, the last one, comes with why it has not looked at the rest.
+func (in *inquiry) look(keys []string) (found []Object, errs []error) {
+	calls := make([]call, len(keys))
 	for i, key := range keys {
 		calls[i] = inspectCall(key)
 	}
 	in.done.Questions++
 	for i, a := range in.c.askAll(in.ctx, time.Now().Add(in.c.timeout), calls) {
 		o, err := readObject(keys[i], a)
-		switch {
-		case err == nil:
-		case !reply.IsReply(err) && !errors.Is(err, errUnreadable): // so others would not be answered, either
-			return found, err
-		default:
+		down := err != nil && !reply.IsReply(err) && !errors.Is(err, errUnreadable) // so others would not be answered, either
+		if err != nil && !down {
 			o, err = Object{Key: keys[i]}, fmt.Errorf("redisson: a key could not be looked at: %w", err)
 		}
-		found = append(found, looked{o, err})
-		objects[i] = &found[i].Object
+		found, errs = append(found, o), append(errs, err)
+		if down {
+			break
+		}
 	}
-	in.who.learn(in, objects...)
-	return found, nil
+	in.learn(found)
+	return found, errs
 }

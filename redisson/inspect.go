@@ -5,9 +5,8 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +23,7 @@ func (c *Client) Inspect(ctx context.Context, name string) (Object, error) {
 	if err := c.checkName(name); err != nil {
 		return Object{}, err
 	}
-	return c.inspect(ctx, c.mapName(name))
+	return c.InspectKey(ctx, c.mapName(name))
 }
 
 // InspectKey is Inspect for a key as it is in Redis, such as that of an [Object]. The name mapper does not apply.
@@ -32,21 +31,13 @@ func (c *Client) InspectKey(ctx context.Context, key string) (Object, error) {
 	if err := c.checkKey(key); err != nil {
 		return Object{}, err
 	}
-	return c.inspect(ctx, key)
+	found, errs := c.newInquiry(ctx, nil).look([]string{key})
+	return found[0], errs[0]
 }
 
 // checkKey refuses what can be no key of an object.
 func (c *Client) checkKey(key string) error {
 	return cmp.Or((lock.Request{Key: key}).Validate(), c.checkSlot(key))
-}
-
-func (c *Client) inspect(ctx context.Context, key string) (Object, error) {
-	in := c.newInquiry(ctx, nil)
-	o, err := readObject(key, in.ask(inspectCall(key)))
-	if err == nil {
-		in.who.learn(in, &o)
-	}
-	return o, err
 }
 
 // inspectCall asks for all there is of an object. What belongs to it is not among KEYS: it is looked at as it turns out to matter.
@@ -55,48 +46,22 @@ func inspectCall(key string) call {
 		lockChannel(key), rwChannel(key), semaphoreChannel(key), latchChannel(key), wakeName(key)}}
 }
 
-// seen is what an inspection was answered of one object, by its parts.
-type seen struct {
-	ttl              int64
-	holders, waiting int64
-	free             int64 // permits whose time is over, and that nobody has given back yet
-	onLock, onRW     int64 // listeners
-	onPermits, onEnd int64
-	sort             string
-	fields, queue    []any
-	number, token    string
-	taken            bool
-}
-
 // errUnreadable is the error of an answer that the script can't give.
 var errUnreadable = errors.New("redisson: an inspection was answered something else")
 
-// parse takes an answer apart.
-func (s *seen) parse(parts []any) error {
-	var marked string
-	to := []any{&s.ttl, &s.holders, &s.waiting, &s.free, &s.onLock, &s.onRW, &s.onPermits, &s.onEnd,
-		&s.sort, &s.fields, &s.queue, &s.number, &s.token, &marked}
-	if len(parts) != len(to) {
-		return errUnreadable
-	}
-	for i := range to {
-		if !assign(to[i], parts[i]) {
-			return errUnreadable
+// unpack sets what to points at, strings, lists and integers, to the parts of a list, and reports whether they are these.
+func unpack(list any, to ...any) bool {
+	parts, ok := list.([]any)
+	ok = ok && len(parts) == len(to)
+	for i := 0; ok && i < len(to); i++ {
+		switch to := to[i].(type) {
+		case *string:
+			*to, ok = parts[i].(string)
+		case *[]any:
+			*to, ok = parts[i].([]any)
+		case *int64:
+			*to, ok = parts[i].(int64)
 		}
-	}
-	s.taken = marked != ""
-	return nil
-}
-
-// assign sets *to, a string, a list or an integer, and reports whether the value is one.
-func assign(to, value any) (ok bool) {
-	switch to := to.(type) {
-	case *string:
-		*to, ok = value.(string)
-	case *[]any:
-		*to, ok = value.([]any)
-	case *int64:
-		*to, ok = value.(int64)
 	}
 	return ok
 }
@@ -106,91 +71,22 @@ func readObject(key string, a answer) (Object, error) {
 	if a.Err != nil {
 		return Object{}, a.Err
 	}
-	var s seen
-	if err := s.parse(a.List); err != nil {
-		return Object{}, err
+	o := Object{Key: key}
+	var left int64
+	var sort string
+	var holders, queue []any
+	ok := unpack(a.List, &left, &sort, &o.Mode, &holders, &o.HolderCount, &queue, &o.QueueLength, &o.Listeners, &o.Token, &o.Permits)
+	o.TTL, o.Type = duration(left), ObjectType(slices.Index(typeTexts[:], sort))
+	for _, h := range holders {
+		ok = ok && o.readHolder(h)
 	}
-	o := Object{Key: key, TTL: ttl(s.ttl), QueueLength: s.waiting}
-	for _, w := range s.queue {
-		waiter, err := readWaiter(w)
-		if err != nil {
-			return Object{}, err
-		}
-		o.Queue = append(o.Queue, waiter)
+	for _, w := range queue {
+		ok = ok && o.readWaiter(w)
 	}
-	o.Token, _ = strconv.ParseInt(s.token, 10, 64) // what is no number is no counter
-	var err error
-	switch s.sort {
-	case "hash":
-		err = o.readHash(&s)
-	case "string":
-		err = o.readNumber(&s)
-	case "none":
-		o.readNothing(&s)
-	default:
-		o = Object{Key: key, Type: TypeOther, TTL: o.TTL}
-	}
-	if err != nil {
-		return Object{}, err
+	if !ok || o.Type < 0 {
+		return Object{}, errUnreadable
 	}
 	return o, nil
-}
-
-// ttl is a time to live that Redis has answered.
-func ttl(ms int64) time.Duration {
-	const none = -2
-	if ms == none {
-		return 0
-	}
-	return duration(ms)
-}
-
-// readNothing says what is known where there is no key.
-func (o *Object) readNothing(s *seen) {
-	o.Listeners = s.onLock + s.onRW + s.onPermits + s.onEnd
-	if o.QueueLength > 0 {
-		o.Type = TypeLock
-	}
-}
-
-// limiterFields are those of a rate limiter. Those that it always has are true.
-var limiterFields = map[string]bool{"rate": true, "interval": true, "type": true, "keepAliveTime": false}
-
-// readHash finds out whether a hash is a lock, a read/write lock or a rate limiter: by all of its fields.
-func (o *Object) readHash(s *seen) error {
-	const of = 3 // field, value and lease
-	o.Type, o.Listeners, o.HolderCount = TypeLock, s.onLock, s.holders
-	limits := 0
-	for _, f := range s.fields {
-		var field, value string
-		var lease int64
-		if l, ok := f.([]any); !ok || len(l) != of || !assign(&field, l[0]) || !assign(&value, l[1]) || !assign(&lease, l[2]) {
-			return errUnreadable
-		}
-		needed, limiter := limiterFields[field]
-		switch h, ok := readHolder(field, value); {
-		case field == "mode" && (value == "read" || value == "write"):
-			o.Mode, o.Type, o.Listeners = value, TypeReadWrite, s.onRW
-			o.HolderCount--
-		case limiter:
-			if needed {
-				limits++
-			}
-		case ok:
-			h.Lease = ttl(lease)
-			o.Holders = append(o.Holders, h)
-		default:
-			*o = Object{Key: o.Key, Type: TypeOther, TTL: o.TTL}
-			return nil
-		}
-	}
-	switch {
-	case limits == 3 && len(o.Holders) == 0 && o.Mode == "":
-		*o = Object{Key: o.Key, Type: TypeRateLimiter, TTL: o.TTL}
-	case limits > 0 || len(o.Holders) == 0:
-		*o = Object{Key: o.Key, Type: TypeOther, TTL: o.TTL}
-	}
-	return nil
 }
 
 // holderID is that of a holder: Redisson's own, of its transactions, and ours. The side that writes has its mark behind it.
@@ -206,65 +102,29 @@ func clientOf(id string) string {
 
 const writes = ":write"
 
-// readHolder returns what a field of a lock says.
-func readHolder(field, value string) (h Holder, ok bool) {
-	count, err := strconv.Atoi(value)
-	if err != nil || clientOf(field) == "" {
-		return h, false
+// readHolder adds a holder, and reports whether it is one.
+func (o *Object) readHolder(from any) bool {
+	var h Holder
+	var count, lease int64
+	ok := unpack(from, &h.ID, &count, &lease)
+	if o.Type == TypeExpirableSemaphore {
+		h.ID = hex.EncodeToString([]byte(h.ID))
 	}
-	h = Holder{Client: clientOf(field), Count: count}
-	h.ID, h.Write = strings.CutSuffix(field, writes)
-	return h, true
+	h.ID, h.Write = strings.CutSuffix(h.ID, writes)
+	h.Client, h.Count, h.Lease = clientOf(h.ID), int(count), duration(lease)
+	o.Holders = append(o.Holders, h)
+	return ok
 }
 
-func readWaiter(w any) (waiter Waiter, err error) {
-	var id, until string
-	if l, ok := w.([]any); !ok || len(l) != 2 || !assign(&id, l[0]) || !assign(&until, l[1]) {
-		return waiter, errUnreadable
+// readWaiter adds a waiter, and reports whether it is one.
+func (o *Object) readWaiter(from any) bool {
+	var w Waiter
+	var until int64
+	ok := unpack(from, &w.ID, &until)
+	w.Client = clientOf(w.ID)
+	if until != 0 {
+		w.Until = time.UnixMilli(until)
 	}
-	waiter = Waiter{ID: id, Client: clientOf(id)}
-	if ms, err := strconv.ParseFloat(until, 64); err == nil {
-		waiter.Until = time.UnixMilli(int64(ms))
-	}
-	return waiter, nil
+	o.Queue = append(o.Queue, w)
+	return ok
 }
-
-// readNumber finds out what a number is.
-func (o *Object) readNumber(s *seen) error {
-	n, err := strconv.ParseInt(s.number, 10, 64)
-	switch {
-	case err != nil:
-		*o = Object{Key: o.Key, Type: TypeOther, TTL: o.TTL}
-		return nil //nolint:nilerr // that it is no number is the answer
-	case s.taken:
-		o.Type, o.Listeners = TypeExpirableSemaphore, s.onPermits
-	case s.onEnd > 0 && s.onPermits == 0:
-		o.Type, o.Listeners = TypeCountDownLatch, s.onEnd
-	default:
-		o.Type, o.Listeners = TypeSemaphore, s.onPermits
-	}
-	o.Permits, o.HolderCount = n+s.free, s.holders
-	for _, f := range s.fields {
-		var id, count string
-		var lease int64
-		if l, ok := f.([]any); !ok || len(l) != 3 || !assign(&id, l[0]) || !assign(&count, l[1]) || !assign(&lease, l[2]) {
-			return errUnreadable
-		}
-		o.Holders = append(o.Holders, Holder{ID: hex.EncodeToString([]byte(id)), Count: 1, Lease: permitLease(lease)})
-	}
-	return nil
-}
-
-// permitLease is negative for a permit without an end, whose time is one that is far away.
-func permitLease(ms int64) time.Duration {
-	if ms > farAway {
-		return -1
-	}
-	return duration(ms)
-}
-
-// farAway is longer than any lease, and shorter than the time from now to the one that stands for no end.
-const farAway = 100 * 365 * 24 * 60 * 60 * 1000
-
-// errCursor is the error of a search that the server answers without a cursor.
-var errCursor = fmt.Errorf("%w: a cursor is missing", errUnreadable)

@@ -27,25 +27,6 @@ func suffixBase(name string) string {
 // suffixed is Redisson's name for a key that belongs to the object name, in the same slot.
 func suffixed(name, suffix string) string { return suffixBase(name) + ":" + suffix }
 
-// bases lists the names N of which base can be what a suffix is added to, or what follows a prefix.
-func bases(base string) (names []string) {
-	if strings.Contains(base, "{") {
-		names = append(names, base)
-	}
-	if inner, ok := strings.CutPrefix(base, "{"); ok && strings.HasSuffix(inner, "}") && !strings.Contains(inner, "{") {
-		names = append(names, strings.TrimSuffix(inner, "}"))
-	}
-	return names
-}
-
-// What a search looks for: the beginnings and ends of names below.
-const (
-	queuePrefix   = "redisson_lock_queue:"
-	takenSuffix   = ":timeout"
-	permitsPrefix = "redisson_sc:"
-	latchPrefix   = "redisson_countdownlatch__channel__{"
-)
-
 // searchKey begins the keys by which a search finds its way to a master. They are never made.
 const searchKey = "latchkey_scan:"
 

@@ -58,12 +58,13 @@ type Waiter struct {
 	Who   Identity
 }
 
-// Identity says whose client it is. It is zero for a client without the option [Name].
+// Identity says whose client it is. Its JSON is what Redis has. It is zero for a client without the option [Name].
 type Identity struct {
-	Name, Host string
-	PID        int
-	Version    string
-	Since      time.Time
+	Name    string    `json:"name"`
+	Host    string    `json:"host"`
+	PID     int       `json:"pid"`
+	Version string    `json:"version"`
+	Since   time.Time `json:"since"`
 }
 
 // ObjectType is what a key in Redis is.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"hash/maphash"
 	"iter"
 	"path"
 	"strconv"
@@ -21,12 +20,15 @@ const (
 	scanPause = 250 * time.Millisecond
 	// mostSeen bounds how many objects a search remembers, so that it does not return one twice.
 	mostSeen = 1 << 16
-	// mostChannels bounds how many channels a search looks at of a master and a kind.
-	mostChannels = 10_000
+	// scans is how often a search goes through all keys: once for each of their types.
+	scans = 3
 )
 
 // errMoved ends the search at a master that has lost the slot by which it was found.
 var errMoved = errors.New("redisson: the slots of the cluster have moved during a search")
+
+// errEnded ends a search whose caller wants no more of it.
+var errEnded = errors.New("redisson: the search is over")
 
 // Objects returns all lock objects whose keys match a pattern, Redisson's and ours, at all masters of a cluster. The pattern is one of
 // Redis' SCAN, for keys as they are in Redis, whatever the name mapper does; "" is "*".
@@ -41,174 +43,122 @@ var errMoved = errors.New("redisson: the slots of the cluster have moved during 
 // an Object without data, or with only a Key. The search goes on after it, at the next master or object if there is one; it ends with ctx.
 func (c *Client) Objects(ctx context.Context, pattern string, opts ...SearchOption) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		s := &search{inquiry: c.newInquiry(ctx, opts), pattern: cmp.Or(pattern, "*"), yield: yield, seed: maphash.MakeSeed(), found: map[uint64]bool{}}
-		servers, err := s.servers()
+		s := &search{inquiry: c.newInquiry(ctx, opts), pattern: cmp.Or(pattern, "*"), yield: yield, found: map[string]bool{}}
+		masters, err := s.masters()
 		if err != nil {
 			yield(Object{}, err)
-			return
 		}
-		for i := range servers {
-			if !s.at(&servers[i]) {
+		for i := range masters {
+			if err := s.at(&masters[i]); errors.Is(err, errEnded) || err != nil && (!yield(Object{}, err) || ctx.Err() != nil) {
 				return
 			}
 		}
 	}
 }
 
-// search is one for objects. A method that returns false has met the end of it.
+// search is one for objects. Its methods return why it goes no further at a master.
 type search struct {
 	*inquiry
 	pattern string
 	yield   func(Object, error) bool
-	seed    maphash.Seed
-	found   map[uint64]bool // what was returned, by hash
+	found   map[string]bool // keys of what was returned
 }
 
 // server is a master that is asked, and a key by which a question gets there.
 type server struct {
 	address, key string
-	size         int64 // how many keys it has, if somebody wants to know
+	before, size int64 // how many keys it has, and those before it, if somebody wants to know
+	looked       int64 // at how many
 }
 
-// servers lists the masters.
-func (s *search) servers() (all []server, err error) {
-	all = []server{{key: searchKey}}
-	if c := s.c; c.topology.Mapped() {
-		if c.topology.Master(searchKey) == "" { // any question has the map of the cluster read
-			if a := s.ask(call{Script: listChannels, Keys: []string{searchKey}, Args: []any{0}}); a.Err != nil {
+// masters lists those that can be asked, with their sizes.
+func (s *search) masters() (all []server, err error) {
+	keys := []string{searchKey}
+	if t := s.c.topology; t.Mapped() {
+		if t.Master(searchKey) == "" { // any question has the map of the cluster read
+			if a := s.ask(call{Script: sign, Keys: keys}); a.Err != nil {
 				return nil, a.Err
 			}
 		}
-		all = c.masters()
+		keys = keyOfEachSlot(t)
 	}
-	if s.progress == nil {
-		return all, nil
-	}
-	for i := range all {
-		if a := s.ask(call{Script: size, Keys: []string{all[i].key}, Args: nil}); a.Err == nil { // or else it is not known
-			all[i].size = max(0, a.Values[0])
-			s.done.Total += all[i].size
+	for _, keys := range pubsub.ByMaster(s.c.topology, keys, func(key string) string { return key }) {
+		m := server{address: s.c.topology.Master(keys[0]), key: keys[0], before: s.done.Total}
+		if s.progress != nil {
+			if a := s.ask(call{Script: size, Keys: keys[:1]}); a.Err == nil { // or else it is not known
+				m.size = max(0, a.Values[0])
+			}
 		}
+		s.done.Total += m.size
+		all = append(all, m)
 	}
 	return all, nil
 }
 
-// masters lists those of a map.
-func (c *Client) masters() (all []server) {
-	slots, addresses := map[int]bool{}, map[string]bool{}
+// keyOfEachSlot returns keys by which a search finds its way to each master.
+func keyOfEachSlot(t *pubsub.Topology) (keys []string) {
+	slots := map[int]bool{}
 	for i := 0; len(slots) < pubsub.SlotCount; i++ {
 		key := searchKey + strconv.Itoa(i)
-		slot := pubsub.Slot(key)
-		if slots[slot] {
-			continue
-		}
-		slots[slot] = true
-		if at := c.topology.Master(key); at != "" && !addresses[at] {
-			addresses[at] = true
-			all = append(all, server{address: at, key: key})
+		if slot := pubsub.Slot(key); !slots[slot] {
+			slots[slot] = true
+			if t.Master(key) != "" {
+				keys = append(keys, key)
+			}
 		}
 	}
-	return all
+	return keys
 }
 
-// pass is one of the ways in which a search finds objects: by keys of a type, or by channels.
-type pass struct {
-	sort, pattern string                    // of keys
-	names         func(key string) []string // of the objects that they can belong to
-	wanted        func(o *Object) bool      // and not found by another pass
-}
-
-// passes of a search. The pattern of the first one is the caller's.
-var (
-	passes = []pass{
-		{"hash", "", func(key string) []string { return []string{key} }, func(o *Object) bool {
-			return o.Type == TypeLock || o.Type == TypeReadWrite || o.Type == TypeRateLimiter
-		}},
-		{"zset", "*" + takenSuffix, func(key string) []string { return bases(strings.TrimSuffix(key, takenSuffix)) }, func(o *Object) bool {
-			return o.Type == TypeExpirableSemaphore
-		}},
-		{"list", queuePrefix + "*", func(key string) []string { return lastOf(bases(strings.TrimPrefix(key, queuePrefix))) }, func(o *Object) bool {
-			return o.Type == TypeLock && len(o.Holders) == 0
-		}},
-	}
-	channelPasses = []pass{
-		{"", permitsPrefix + "*", func(channel string) []string { return bases(strings.TrimPrefix(channel, permitsPrefix)) }, func(o *Object) bool {
-			return o.Type == TypeSemaphore || o.Type == TypeExpirableSemaphore
-		}},
-		{"", latchPrefix + "*", func(channel string) []string {
-			return []string{strings.TrimSuffix(strings.TrimPrefix(channel, latchPrefix), "}")}
-		}, func(o *Object) bool { return o.Type == TypeCountDownLatch }},
-	}
-)
-
-// lastOf is for a free lock: of two names with the same queue, the one without braces is the likely one.
-func lastOf(names []string) []string { return names[max(0, len(names)-1):] }
+// pass is one of the ways in which a search finds objects: by keys of a type, or by channels. See lua/scan.lua.
+type pass struct{ sort, pattern string }
 
 // at searches at one master.
-func (s *search) at(m *server) bool {
-	before := s.done.Keys
-	for i, p := range passes {
-		if p.pattern == "" {
-			p.pattern = s.pattern
-		}
-		more, ok := s.keys(m, p, before+m.size*int64(i)/int64(len(passes)))
-		if !ok || !more {
-			return ok
-		}
-	}
-	patterns := []any{mostChannels}
-	for _, p := range channelPasses {
-		patterns = append(patterns, p.pattern)
-	}
-	a := s.ask(call{Script: listChannels, Keys: []string{m.key}, Args: patterns})
-	if a.Err == nil && len(a.List) != len(channelPasses) {
-		a.Err = errUnreadable
-	}
-	if a.Err != nil {
-		return s.fail(a.Err)
-	}
-	for i, p := range channelPasses {
-		channels, _ := a.List[i].([]any)
-		if more, ok := s.look(p, s.names(p, channels)); !ok || !more {
-			return ok
+func (s *search) at(m *server) error {
+	for _, p := range []pass{
+		{"hash", s.pattern},
+		{"zset", "*:timeout"},
+		{"list", "redisson_lock_queue:*"},
+		{"channel", "redisson_[cs]*"}, // of latches and semaphores
+	} {
+		if err := s.scan(m, p); err != nil {
+			return err
 		}
 	}
-	s.advance(before + m.size)
-	return true
+	s.advance(m.before + m.size)
+	return nil
 }
 
-// keys searches among the keys of a master, of which so many were looked at before. It is not ok at the end of the search; without more,
-// this master has failed.
-func (s *search) keys(m *server, p pass, before int64) (more, ok bool) {
+// scan goes through the keys of a type, or the channels, of a master.
+func (s *search) scan(m *server, p pass) error {
 	var names []string
-	looked, looks := int64(0), time.Now()
-	for cursor := "0"; ; {
+	looks, cursor, end := time.Now(), "0", false
+	for !end {
 		a := s.c.query(s.ctx, call{Script: scan, Keys: []string{m.key}, Args: []any{cursor, p.pattern, p.sort, scanPage}})
-		err, keys := a.Err, []any(nil)
+		var found []any
 		switch {
-		case err != nil:
-		case len(a.List) != 2 || !assign(&cursor, a.List[0]) || !assign(&keys, a.List[1]):
-			err = errCursor
+		case a.Err != nil:
+			return a.Err
+		case !unpack(a.List, &cursor, &found):
+			return errUnreadable
 		case s.c.topology.Master(m.key) != m.address:
-			err = errMoved
+			return errMoved
 		}
-		if err != nil {
-			return false, s.fail(err)
+		if p.sort == "channel" {
+			s.done.Questions++
 		}
-		looked += scanPage
-		s.advance(before + min(looked, m.size)/int64(len(passes)))
-		end := cursor == "0"
-		if names = append(names, s.names(p, keys)...); end || len(names) >= lookedTogether || time.Since(looks) > scanPause {
-			if more, ok := s.look(p, names); !ok || !more || end {
-				return more, ok
+		m.looked += scanPage
+		s.advance(m.before + min(m.looked/scans, m.size))
+		names, end = append(names, s.unknown(p, found)...), cursor == "0"
+		if end || len(names) >= lookedTogether || time.Since(looks) > scanPause {
+			if err := s.give(names); err != nil {
+				return err
 			}
-			names, looks = names[:0], time.Now()
+			names, looks = nil, time.Now()
 		}
 	}
+	return nil
 }
-
-// fail returns an error to the caller, and reports whether the search goes on.
-func (s *search) fail(err error) bool { return s.yield(Object{}, err) && s.ctx.Err() == nil }
 
 // matches reports whether text matches a pattern of Redis. Of one that path.Match finds malformed, only Redis knows what it means.
 func matches(pattern, text string) bool {
@@ -217,35 +167,31 @@ func matches(pattern, text string) bool {
 	return ok && err == nil
 }
 
-// names lists those of the objects that keys or channels can belong to which were not returned yet.
-func (s *search) names(p pass, found []any) (names []string) {
+// unknown lists those of the names that match the pattern, and were not returned yet.
+func (s *search) unknown(p pass, found []any) (names []string) {
 	for _, f := range found {
-		key, _ := f.(string)
-		for _, name := range p.names(key) {
-			twin := p.sort == "list" && s.found[s.hash("{"+name+"}")] // which has the same queue
-			if name != "" && !twin && (p.sort == "hash" || matches(s.pattern, name)) && s.c.checkSlot(name) == nil && !s.found[s.hash(name)] {
-				names = append(names, name)
-			}
+		name, _ := f.(string)
+		if name != "" && !s.found[name] && (p.sort == "hash" || matches(s.pattern, name)) && s.c.checkSlot(name) == nil {
+			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// look returns those of the objects with these keys that a pass wants. It is not ok at the end of the search; without more, this master has
-// failed.
-func (s *search) look(p pass, names []string) (more, ok bool) {
+// give returns to the caller what there is at these keys, but for what belongs to others.
+func (s *search) give(names []string) error {
 	for o, err := range s.objects(names) {
 		switch {
-		case err == nil && (!p.wanted(&o) || s.found[s.hash(o.Key)]):
 		case err != nil && o.Key == "":
-			return false, s.fail(err)
+			return err
+		case err == nil && (o.Type == TypeNone || o.Type == TypeOther || s.found[o.Key]):
+			continue
 		case !s.yield(o, err):
-			return false, false
-		case err == nil && len(s.found) < mostSeen:
-			s.found[s.hash(o.Key)] = true
+			return errEnded
+		}
+		if len(s.found) < mostSeen {
+			s.found[o.Key] = true
 		}
 	}
-	return true, s.ctx.Err() == nil || s.fail(context.Cause(s.ctx))
+	return context.Cause(s.ctx)
 }
-
-func (s *search) hash(name string) uint64 { return maphash.String(s.seed, name) }

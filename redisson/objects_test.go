@@ -94,6 +94,24 @@ func TestObjectsOfJava(t *testing.T) {
 	}
 }
 
+// The queue and the permits of two names can be the same. They are those of the one that is there.
+func TestObjectsOfTwins(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c, rdb, ctx := newClient(t, s), s.Client(t), t.Context()
+	for _, name := range []string{"{held}", "also held"} {
+		check(t, rdb.HSet(ctx, name, holderNumber(1), 1).Err())
+	}
+	for _, base := range []string{"{held}", "{also held}", "{free}", "free{1}", "stranger", "{number}"} {
+		check(t, rdb.RPush(ctx, "redisson_lock_queue:"+base, holderNumber(2)).Err())
+	}
+	check(t, rdb.MSet(ctx, "number", 1, "stranger", 1, "{sem}", 1, "{s}em", 1).Err())
+	for _, base := range []string{"stranger", "{number of nobody}", "{sem}", "{s}em"} {
+		check(t, rdb.ZAdd(ctx, base+":timeout", redis.Z{Score: 1e15, Member: "id"}).Err())
+	}
+	expectObjects(t, objects(t, c, ""), "{held}", "also held", "free", "free{1}", "{sem}", "{s}em")
+}
+
 func TestObjectsInACluster(t *testing.T) {
 	t.Parallel()
 	cl := redistest.StartCluster(t, 0)

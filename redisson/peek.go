@@ -49,13 +49,12 @@ func (c *Client) foreign(ctx context.Context, by time.Time, name string, wanted 
 
 // peekCall asks for what the family's enter would be answered.
 func peekCall(name string, r lock.Request) call {
-	switch kind := r.Kind; kind {
+	keys := []string{name}
+	switch r.Kind {
 	case lock.Fair:
-		return call{Script: peek, Keys: []string{name, fairQueue(name), fairDeadlines(name)}, Args: []any{kind.String()}}
+		keys = append(keys, fairQueue(name), fairDeadlines(name))
 	case lock.Permit:
-		return call{Script: peek, Keys: []string{name, permitsKey(name)}, Args: []any{kind.String(), r.Limit}}
-	case lock.Read, lock.Write:
-		return call{Script: peek, Keys: []string{name}, Args: []any{kind.String()}}
+		keys = append(keys, permitsKey(name))
 	}
-	return call{Script: peek, Keys: []string{name}, Args: []any{lock.Exclusive.String()}}
+	return call{Script: peek, Keys: keys, Args: []any{r.Kind.String(), r.Limit}}
 }

@@ -1,11 +1,11 @@
 -- Goes before the scripts that find out what a key is.
 
 local uuid = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 3) .. '%-' .. string.rep('%x', 12)
-local settings = {rate = true, interval = true, type = true, keepAliveTime = true} -- of a rate limiter
+local settings = {rate = 1, interval = 1, type = 1, keepAliveTime = 0} -- of a rate limiter; 1 for those that it always has
 
 -- holds reports whether a field of a hash can be the id of a holder.
 local function holds(field)
-  return #field < 256 and string.find(field, '^' .. uuid .. ':%d') ~= nil
+  return #field < 256 and string.find(field, '^' .. uuid .. ':%d[^ ]*$') ~= nil
 end
 
 -- doubtful reports whether an error leaves open what a key is: then it is looked at by itself, unless the user may not.

@@ -1,6 +1,6 @@
 -- Looks whether somebody who has nothing of a lock could take it now. It changes nothing.
 -- KEYS[1] lock; of a fair lock KEYS[2] queue, KEYS[3] deadlines; of a permit KEYS[2] taken permits with the end of each
--- ARGV[1] kind, ARGV[2] permits of a new semaphore
+-- ARGV[1] kind; one that is not here is exclusive; ARGV[2] permits of a new semaphore
 -- Answers what the script that takes the lock would: {1} if it could, {0, how long to wait in ms} when others have it, where -1
 -- is not known, {-1, kind} when it is held exclusively (0), for reading (2) or writing (3).
 
@@ -71,4 +71,4 @@ function kinds.permit()
   return {0, first[2] and math.min(first[2] - now, 2 ^ 52) or -1}
 end
 
-return kinds[ARGV[1]]()
+return (kinds[ARGV[1]] or kinds.exclusive)()
