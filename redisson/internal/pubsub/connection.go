@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/clock"
@@ -24,36 +26,35 @@ const (
 	refusedPause = time.Minute
 )
 
-// connection subscribes its channels, in one session after the other.
+// connection is one TCP connection, from the pause before it until its end, with its channels. Cutting its context closes it, and so ends whatever is
+// under way on it.
 type connection struct {
 	subscriber *Subscriber
-	addr       string        // of the master; empty where one connection has all channels
-	wake       chan struct{} // pending has something to send
+	addr       string         // of the master; empty where one connection has all channels
+	options    *redis.Options // of the server
+	key        string         // what the server was found by in a map
+	broken     broken         // those before it
+	wake       chan struct{}  // pending has something to send
+	ctx        context.Context
+	cut        context.CancelFunc
+	ps         *redis.PubSub
+	quiet      *time.Timer // nothing was received for long
+	pinged     atomic.Bool // since something was received
 
 	// The subscriber's mutex guards these.
-	target     target              // where the first of the channels was found
 	channels   map[string]*channel // all of them
 	changed    map[string]*channel // those for which something may have to be sent
 	emptySince time.Time           // if there are no channels
 }
 
-// target is where a session goes.
-type target struct {
-	*redis.Options
-	key string // what it was found by in a map
+// broken is what is known of the connections to an address that have ended.
+type broken struct {
+	pause time.Duration // after the last one
+	until time.Time     // the end of that
 }
 
 // local reports whether the connection is one of several, each with the channels of its master.
 func (c *connection) local() bool { return c.addr != "" }
-
-// takeLocked gives a channel to the connection.
-func (c *connection) takeLocked(ch *channel, at target) {
-	if len(c.channels) == 0 {
-		c.target = at
-	}
-	ch.at, c.channels[ch.name] = c, ch
-	c.changeLocked(ch)
-}
 
 // changeLocked has the connection send what is to be sent for a channel.
 func (c *connection) changeLocked(ch *channel) {
@@ -71,60 +72,71 @@ func (c *connection) leaveLocked(ch *channel) {
 	}
 }
 
-// run has sessions until the subscriber is closed or the connection was idle.
+// run connects after the pause, if there are channels then, and gives them up at the end.
 func (c *connection) run() {
-	ctx, pause := c.subscriber.ctx, reconnectPause
-	for at, ok := c.await(ctx); ok; at, ok = c.await(ctx) {
-		began := time.Now()
-		c.connect(ctx, at)
-		if time.Since(began) > reconnectCap {
-			pause = reconnectPause
-		}
-		if c.release(pause, func(*channel) bool { return true }) {
-			c.subscriber.topology.Reload()
-		}
-		if !clock.Sleep(ctx, pause) {
-			return
-		}
-		pause = min(2*pause, reconnectCap)
+	defer c.cut()
+	began := time.Now()
+	if clock.Sleep(c.ctx, max(0, time.Until(c.broken.until))+gather) && !c.emptyFor(0) {
+		began = time.Now()
+		c.connect()
 	}
-}
-
-// await returns where to go once there is something to subscribe. It is not ok when the connection is not needed any more.
-func (c *connection) await(ctx context.Context) (at target, ok bool) {
-	for !c.retire() {
-		select {
-		case <-c.wake:
-		case <-time.After(idle):
-		case <-ctx.Done():
-		}
-		if !clock.Sleep(ctx, gather) {
-			break
-		}
-		if at, ok = c.due(); ok {
-			return at, true
-		}
+	pause := max(reconnectPause, min(2*c.broken.pause, reconnectCap))
+	if time.Since(began) > reconnectCap {
+		pause = reconnectPause
 	}
-	return at, false
-}
-
-// due reports whether there is something to send, and returns where to go then.
-func (c *connection) due() (at target, ok bool) {
-	c.subscriber.mu.Lock()
-	defer c.subscriber.mu.Unlock()
-	return c.target, len(c.changed) > 0
-}
-
-// retire forgets a connection that had no channels for idle, and reports whether it has.
-func (c *connection) retire() bool {
 	s := c.subscriber
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(c.channels) > 0 || time.Since(c.emptySince) < idle {
-		return false
+	delete(s.connections, c.addr)
+	s.broken[c.addr] = broken{pause, time.Now().Add(pause)}
+	s.mu.Unlock()
+	if c.release(pause, func(*channel) bool { return true }) {
+		s.topology.Reload()
 	}
-	maps.DeleteFunc(s.connections, func(_ string, other *connection) bool { return other == c })
-	return true
+}
+
+// emptyFor reports whether the connection had no channels for that long.
+func (c *connection) emptyFor(d time.Duration) bool {
+	c.subscriber.mu.Lock()
+	defer c.subscriber.mu.Unlock()
+	return len(c.channels) == 0 && time.Since(c.emptySince) >= d
+}
+
+// connect lives through the TCP connection.
+func (c *connection) connect() {
+	client := redis.NewClient(dedicated(c.ctx, c.options))
+	defer client.Close()
+	c.ps, c.quiet = client.Subscribe(c.ctx), time.NewTimer(silence) // dials when there is something to subscribe
+	defer c.ps.Close()
+	var reader sync.WaitGroup
+	defer reader.Wait()
+	defer c.cut()
+	if c.send() == nil {
+		reader.Go(func() { defer c.cut(); c.read() })
+		c.serve()
+	}
+}
+
+// serve sends what changes, and looks after the connection, until it has ended or was idle.
+func (c *connection) serve() {
+	look := time.NewTicker(silence)
+	defer look.Stop()
+	for {
+		ok := true
+		select {
+		case <-c.wake:
+			ok = clock.Sleep(c.ctx, gather) && c.send() == nil
+		case <-c.quiet.C:
+			ok = !c.pinged.Swap(true) && c.bounded(func() error { return c.ps.Ping(c.ctx) }) == nil
+			c.quiet.Reset(silence)
+		case <-look.C:
+			ok = !c.emptyFor(idle) && c.follow()
+		case <-c.ctx.Done():
+			ok = false
+		}
+		if !ok {
+			return
+		}
+	}
 }
 
 // release gives up the channels for which gone is true, and reports whether there was one. They are to be assigned again, but only after the

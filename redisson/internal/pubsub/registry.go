@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // The state of a Subscriber: which channels are wanted, and to which connection each is assigned. Each method is a whole transition under its
@@ -116,20 +118,24 @@ func (s *Subscriber) assign() {
 		if local {
 			addr = node.Options().Addr
 		}
-		s.connectionLocked(addr).takeLocked(ch, target{node.Options(), key})
+		c := s.connections[addr]
+		if c == nil {
+			c = s.connectLocked(addr, key, node.Options())
+			s.tasks.Go(c.run)
+		}
+		ch.at, c.channels[name] = c, ch
+		c.changeLocked(ch)
 	}
 	clear(s.unassigned)
 	s.laterLocked(unknown, reconnectPause)
 }
 
-// connectionLocked returns the connection for an address.
-func (s *Subscriber) connectionLocked(addr string) *connection {
-	c := s.connections[addr]
-	if c == nil {
-		c = &connection{subscriber: s, addr: addr, wake: make(chan struct{}, 1), channels: map[string]*channel{}, changed: map[string]*channel{}}
-		s.connections[addr] = c
-		s.tasks.Go(c.run)
-	}
+// connectLocked returns a new connection, to be run.
+func (s *Subscriber) connectLocked(addr, key string, options *redis.Options) *connection {
+	c := &connection{subscriber: s, addr: addr, key: key, options: options, broken: s.broken[addr],
+		wake: make(chan struct{}, 1), channels: map[string]*channel{}, changed: map[string]*channel{}}
+	c.ctx, c.cut = context.WithCancel(s.ctx)
+	s.connections[addr] = c
 	return c
 }
 

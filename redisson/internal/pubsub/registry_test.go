@@ -22,8 +22,9 @@ func take(sub *Subscription, addr string) *connection {
 	s := sub.subscriber
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.connectionLocked(addr)
-	c.takeLocked(sub.channel, target{})
+	c := s.connectLocked(addr, "", nil)
+	sub.channel.at, c.channels[sub.channel.name] = c, sub.channel
+	c.changeLocked(sub.channel)
 	clear(s.unassigned)
 	return c
 }

@@ -3,8 +3,6 @@
 //	Subscriber ──── the state of all channels and its mutex; one goroutine finds out where each wanted channel belongs and assigns it
 //	    │
 //	connection ──── one in all, or with sharded channels one a master; one goroutine sends and another reads
-//	    │
-//	session ─────── one TCP connection, from the dialling to its end
 //
 // Every message is only a hint that a lock may be free. A confirmed subscription is one, too, because messages before it were
 // missed, and so is a connection that broke, because messages after it will be.
@@ -43,13 +41,15 @@ type Subscriber struct {
 	channels    map[string]*channel
 	unassigned  map[string]*channel    // those that are to be assigned now
 	connections map[string]*connection // by address; "" where one connection has all channels
+	broken      map[string]broken      // by address
 	turn        int                    // counts how often channels were assigned
 	telling     []telling              // for unlock
 }
 
 // NewSubscriber returns a Subscriber to the servers of t, if that has a client. The caller closes it, before that client.
 func NewSubscriber(t *Topology) *Subscriber {
-	s := &Subscriber{topology: t, wake: make(chan struct{}, 1), channels: map[string]*channel{}, unassigned: map[string]*channel{}, connections: map[string]*connection{}}
+	s := &Subscriber{topology: t, wake: make(chan struct{}, 1), channels: map[string]*channel{}, unassigned: map[string]*channel{},
+		connections: map[string]*connection{}, broken: map[string]broken{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if t.client != nil || t.Mapped() {
 		s.tasks.Go(s.run)
