@@ -2,8 +2,8 @@ package pubsub
 
 import (
 	"context"
+	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -104,10 +104,11 @@ func (s *Subscriber) assign() {
 	defer s.mu.Unlock()
 	s.turn++
 	var unknown []*channel
-	for name, ch := range s.unassigned {
-		key := name
-		if !local { // any node has all messages: the next time, another one may be chosen, in case that this one is down
-			key = strconv.Itoa(s.turn)
+	names := slices.Sorted(maps.Keys(s.unassigned))
+	for _, name := range names {
+		ch, key := s.unassigned[name], name
+		if !local { // any node has all messages: another channel chooses it the next time, in case that this one's master is down
+			key = names[s.turn%len(names)]
 		}
 		node := s.topology.Node(key)
 		if err != nil || node == nil {

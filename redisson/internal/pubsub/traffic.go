@@ -37,7 +37,7 @@ func (c *connection) send() error {
 	})
 }
 
-// follow compares the session with the map, and reports whether it is still at the right server. A server
+// follow compares the connection with the map, and reports whether it is still at the right server. A server
 // that was cut off from the others, or has left the cluster, may answer pings and yet get no messages.
 func (c *connection) follow() bool {
 	master := c.subscriber.topology.Master
