@@ -1,27 +1,22 @@
 package pubsub
 
 import (
+	"slices"
 	"time"
-
-	"github.com/latchkey-go/latchkey/internal/queue"
 )
 
-// channel is one that somebody wants, or wanted until a moment ago. The registry's mutex guards it.
+// channel is one that somebody wants, or wanted until a moment ago. The subscriber's mutex guards it.
 type channel struct {
 	name          string
-	subscriptions int           // that are not closed
-	changed       chan struct{} // closed and replaced by each hint
-	mails         []*mail       // what was said on it, for each who reads that
-	ears          []*ear        // those who are called
+	subscriptions []*Subscription // that are not closed
+	changed       chan struct{}   // closed and replaced by each hint
 
 	// A channel that has no subscriptions any more lingers as long as it has a connection, and for no longer than Linger.
-	// One that has subscriptions again may still be among these: it often has none again soon.
-	lingering queue.Place[*channel] // among those that linger
-	until     time.Time             // if it is there
+	// One that has subscriptions again may still be said to linger: it often has none again soon.
+	lingers bool
+	until   time.Time // if it lingers
 
-	// Where it is subscribed.
-	at     *assignment // nil while it is unassigned
-	notYet time.Time   // while it is unassigned: not to be assigned before
+	at *connection // where it is subscribed; nil while it is unassigned
 
 	// What was sent on the connection, where answers come in the order of the commands.
 	subscribed    bool // the last command was a subscription
@@ -31,19 +26,21 @@ type channel struct {
 	unsubscribing int  // cancellations without an answer
 }
 
-func (ch *channel) wanted() bool { return ch.subscriptions > 0 || ch.lingering.In() }
+func (ch *channel) wanted() bool { return len(ch.subscriptions) > 0 || ch.lingers }
 
 // live reports whether a message that is published now will be received.
 func (ch *channel) live() bool { return ch.subscribed && ch.subscribing == 0 }
+
+// read reports whether somebody reads what is said on the channel.
+func (ch *channel) read() bool {
+	return slices.ContainsFunc(ch.subscriptions, func(s *Subscription) bool { return s.mail != nil })
+}
 
 // hint wakes those who wait for the channel: its lock may be free.
 func (ch *channel) hint() {
 	close(ch.changed)
 	ch.changed = make(chan struct{})
 }
-
-// ear is called with each message on a channel, and with "" when messages may have been missed.
-type ear struct{ hear func(message string) }
 
 // mail is the messages of a channel that somebody has not read yet.
 type mail struct {

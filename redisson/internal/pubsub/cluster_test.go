@@ -207,7 +207,7 @@ func testCloseInACluster(t *testing.T, c *redistest.Cluster) {
 
 	unknown := newSubscriber(t, c.Client(t, func(o *redis.ClusterOptions) { o.ReadTimeout, o.WriteTimeout = -1, -1 }), Auto)
 	unknown.Subscribe("k")
-	eventually(t, "the cluster is asked", func() bool { return len(unknown.registry.wake) == 0 })
+	eventually(t, "the cluster is asked", func() bool { return len(unknown.wake) == 0 })
 	start := time.Now()
 	unknown.Close()
 	if took := time.Since(start); took > 500*time.Millisecond {

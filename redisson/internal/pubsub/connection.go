@@ -2,14 +2,13 @@ package pubsub
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/clock"
-	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -27,213 +26,192 @@ const (
 	refusedPause = time.Minute
 )
 
-// connection subscribes the channels of an assignment, in one session after the other.
+// connection is one TCP connection, from the pause before it until its end, with its channels. Cutting its context closes it, and so ends whatever is
+// under way on it.
 type connection struct {
-	assignment *assignment
-	registry   *registry
-	topology   *Topology
+	subscriber *Subscriber
+	addr       string         // of the master; empty where one connection has all channels
+	options    *redis.Options // of the server
+	key        string         // what the server was found by in a map
+	broken     broken         // those before it
+	wake       chan struct{}  // pending has something to send
+	ctx        context.Context
+	cut        context.CancelFunc
+	ps         *redis.PubSub
+	quiet      *time.Timer // nothing was received for long
+	pinged     atomic.Bool // since something was received
+
+	// The subscriber's mutex guards these.
+	channels   map[string]*channel // all of them
+	changed    map[string]*channel // those for which something may have to be sent
+	emptySince time.Time           // if there are no channels
 }
 
-// run serves the assignment until ctx ends or the connection was idle.
-func (c *connection) run(ctx context.Context) {
-	defer c.registry.releaseAll(c.assignment, 0)
-	pause := reconnectPause
-	for {
-		select {
-		case <-c.assignment.wake:
-		case <-time.After(idle):
-			if c.registry.retire(c.assignment) {
-				return
-			}
-		case <-ctx.Done():
-			return
-		}
-		// Without a session nothing is subscribed, and so there is nothing to unsubscribe.
-		subscribe, _ := c.registry.pending(c.assignment)
-		if len(subscribe) == 0 {
-			continue
-		}
-		began := time.Now()
-		if c.connect(ctx, subscribe) {
-			return
-		}
-		if time.Since(began) > reconnectCap {
-			pause = reconnectPause
-		}
-		c.topology.Reload()
-		c.registry.releaseAll(c.assignment, pause)
-		if !clock.Sleep(ctx, pause) {
-			return
-		}
-		pause = min(2*pause, reconnectCap)
+// broken is what is known of the connections to an address that have ended.
+type broken struct {
+	pause time.Duration // after the last one
+	until time.Time     // the end of that
+}
+
+// local reports whether the connection is one of several, each with the channels of its master.
+func (c *connection) local() bool { return c.addr != "" }
+
+// changeLocked has the connection send what is to be sent for a channel.
+func (c *connection) changeLocked(ch *channel) {
+	c.changed[ch.name] = ch
+	wake(c.wake)
+}
+
+// leaveLocked takes a channel from the connection.
+func (c *connection) leaveLocked(ch *channel) {
+	ch.at = nil
+	delete(c.channels, ch.name)
+	delete(c.changed, ch.name)
+	if len(c.channels) == 0 {
+		c.emptySince = time.Now()
 	}
 }
 
-// connect lives through one session, from the first subscriptions to the end of its TCP connection. It reports whether the
-// connection has retired.
-func (c *connection) connect(ctx context.Context, first []string) (retired bool) {
-	ctx, cut := context.WithCancel(ctx)
-	target := c.registry.serverOf(c.assignment)
-	client := redis.NewClient(dedicated(ctx, target.options))
+// run connects after the pause, if there are channels then, and gives them up at the end.
+func (c *connection) run() {
+	defer c.cut()
+	began := time.Now()
+	if clock.Sleep(c.ctx, max(0, time.Until(c.broken.until))+gather) && !c.emptyFor(0) {
+		began = time.Now()
+		c.connect()
+	}
+	pause := max(reconnectPause, min(2*c.broken.pause, reconnectCap))
+	if time.Since(began) > reconnectCap {
+		pause = reconnectPause
+	}
+	s := c.subscriber
+	s.mu.Lock()
+	delete(s.connections, c.addr)
+	s.broken[c.addr] = broken{pause, time.Now().Add(pause)}
+	s.mu.Unlock()
+	if c.release(pause, func(*channel) bool { return true }) {
+		s.topology.Reload()
+	}
+}
+
+// emptyFor reports whether the connection had no channels for that long.
+func (c *connection) emptyFor(d time.Duration) bool {
+	c.subscriber.mu.Lock()
+	defer c.subscriber.mu.Unlock()
+	return len(c.channels) == 0 && time.Since(c.emptySince) >= d
+}
+
+// connect lives through the TCP connection.
+func (c *connection) connect() {
+	client := redis.NewClient(dedicated(c.ctx, c.options))
 	defer client.Close()
-	s := &session{connection: c, target: target, ctx: ctx, cut: cut, began: time.Now()}
-	s.ps = client.Subscribe(ctx) // dials when there is something to subscribe
-	defer s.ps.Close()
+	c.ps, c.quiet = client.Subscribe(c.ctx), time.NewTimer(silence) // dials when there is something to subscribe
+	defer c.ps.Close()
 	var reader sync.WaitGroup
 	defer reader.Wait()
-	defer cut()
-	if s.send(first, nil) != nil {
-		return false
+	defer c.cut()
+	if c.send() == nil {
+		reader.Go(func() { defer c.cut(); c.read() })
+		c.serve()
 	}
-	reader.Go(func() { defer cut(); s.read() })
-	return s.serve()
 }
 
-// session is one TCP connection. Cutting its context closes that, and so ends whatever is under way on it.
-type session struct {
-	*connection
-	target server
-	ctx    context.Context
-	cut    context.CancelFunc
-	ps     *redis.PubSub
-
-	began  time.Time
-	heard  atomic.Int64  // when something was last received: nanoseconds since began
-	pinged time.Duration // when the last ping was sent, since began
-}
-
-// serve sends what changes, and looks after the TCP connection, until that has ended or the connection has retired.
-func (s *session) serve() (retired bool) {
-	timer := time.NewTimer(silence)
-	defer timer.Stop()
+// serve sends what changes, and looks after the connection, until it has ended or was idle.
+func (c *connection) serve() {
+	look := time.NewTicker(silence)
+	defer look.Stop()
 	for {
+		ok := true
 		select {
-		case <-s.assignment.wake:
-			if s.send(s.registry.pending(s.assignment)) != nil {
-				return false
-			}
-		case <-timer.C:
-			if s.registry.retire(s.assignment) {
-				return true
-			}
-			next, ok := s.check()
-			if !ok {
-				return false
-			}
-			timer.Reset(next)
-		case <-s.ctx.Done():
-			return false
+		case <-c.wake:
+			ok = clock.Sleep(c.ctx, gather) && c.send() == nil
+		case <-c.quiet.C:
+			ok = !c.pinged.Swap(true) && c.bounded(func() error { return c.ps.Ping(c.ctx) }) == nil
+			c.quiet.Reset(silence)
+		case <-look.C:
+			ok = !c.emptyFor(idle) && c.follow()
+		case <-c.ctx.Done():
+			ok = false
 		}
-	}
-}
-
-// send subscribes channels and unsubscribes others. Sharded channels go one by one: those of one command must share a slot.
-func (s *session) send(subscribe, unsubscribe []string) error {
-	bound := time.AfterFunc(silence, s.cut)
-	defer bound.Stop()
-	begin, end := s.ps.Subscribe, s.ps.Unsubscribe
-	groups, most := s.registry.apart(subscribe), max(1, len(unsubscribe))
-	if s.topology.kind() == On {
-		begin, end = s.ps.SSubscribe, s.ps.SUnsubscribe
-		groups, most = slices.Collect(slices.Chunk(subscribe, 1)), 1
-	}
-	for _, names := range groups {
-		if err := begin(s.ctx, names...); err != nil {
-			return err
-		}
-	}
-	for names := range slices.Chunk(unsubscribe, most) {
-		if err := end(s.ctx, names...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// check returns when to check again, or false if the session is to end: its server says nothing, or is the wrong one.
-func (s *session) check() (next time.Duration, ok bool) {
-	if !s.follow() {
-		return 0, false
-	}
-	now, heard := time.Since(s.began), time.Duration(s.heard.Load())
-	switch {
-	case now < heard+silence:
-		return heard + silence - now, true
-	case s.pinged > heard:
-		return 0, false
-	}
-	s.pinged = now
-	bound := time.AfterFunc(silence, s.cut)
-	defer bound.Stop()
-	return silence, s.ps.Ping(s.ctx) == nil
-}
-
-// follow compares the session with the map, and reports whether it is still at the right server. A server
-// that was cut off from the others, or has left the cluster, may answer pings and yet get no messages.
-func (s *session) follow() bool {
-	if !s.assignment.local() {
-		at := s.topology.Master(s.target.key)
-		return at == "" || at == s.target.options.Addr
-	}
-	s.release(func(name string) bool {
-		at := s.topology.Master(name)
-		return at != "" && at != s.assignment.addr
-	})
-	return true
-}
-
-// read passes on what arrives until the connection fails.
-func (s *session) read() {
-	for {
-		m, err := s.receive()
-		if err != nil && !s.redirected(err) && !s.refused(err) {
+		if !ok {
 			return
 		}
-		s.heard.Store(int64(time.Since(s.began)))
-		switch m := m.(type) {
-		case *redis.Message:
-			s.registry.message(m.Channel, m.Payload)
-		case *redis.Subscription:
-			if s.registry.confirm(s.assignment, m) {
-				s.topology.Reload()
-				s.release(func(name string) bool { return name == m.Channel })
+	}
+}
+
+// release gives up the channels for which gone is true, and reports whether there was one. They are to be assigned again, but only after the
+// pause: an old map must not send them back and forth.
+func (c *connection) release(pause time.Duration, gone func(*channel) bool) bool {
+	s := c.subscriber
+	s.mu.Lock()
+	defer s.unlock()
+	var released []*channel
+	for _, name := range slices.Sorted(maps.Keys(c.channels)) {
+		if ch := c.channels[name]; gone(ch) {
+			c.leaveLocked(ch)
+			ch.lingers, ch.subscribed, ch.subscribing, ch.unsubscribing = false, false, 0, 0
+			s.missedLocked(ch) // nobody must sleep on what is gone
+			s.forgetLocked(ch)
+			released = append(released, ch)
+		}
+	}
+	s.laterLocked(released, pause)
+	return len(released) > 0
+}
+
+// pending lists what is to be sent now, in order, and notes it as sent. What the server refuses of a command, it refuses as a whole, so channels
+// that somebody reads go alone.
+func (c *connection) pending() (alone, subscribe, unsubscribe []string) {
+	c.subscriber.mu.Lock()
+	defer c.subscriber.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(c.changed)) {
+		switch ch := c.changed[name]; {
+		case ch.wanted() && (!ch.subscribed || ch.again):
+			ch.subscribed, ch.again = true, false
+			ch.sent++
+			ch.subscribing++
+			if ch.read() {
+				alone = append(alone, name)
+			} else {
+				subscribe = append(subscribe, name)
 			}
+		case !ch.wanted() && ch.subscribed:
+			ch.subscribed = false
+			ch.unsubscribing++
+			unsubscribe = append(unsubscribe, name)
 		}
 	}
+	clear(c.changed)
+	return alone, subscribe, unsubscribe
 }
 
-// receive returns what arrives next. go-redis panics over what it does not know, such as an empty list; that ends the connection like
-// any other failure.
-func (s *session) receive() (m any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("redisson: a message that go-redis can't read: %v", p)
+// confirm notes the answer to a subscription or to a cancellation. A server cancels a sharded subscription by itself when it
+// gives the slot away, and confirm then reports that the channel has moved.
+func (c *connection) confirm(m *redis.Subscription) (moved bool) {
+	s := c.subscriber
+	s.mu.Lock()
+	defer s.unlock()
+	ch := c.channels[m.Channel]
+	if ch == nil {
+		return false
+	}
+	switch m.Kind {
+	case "subscribe", "ssubscribe":
+		ch.subscribing = max(0, ch.subscribing-1)
+		if ch.live() { // messages were missed before
+			for _, sub := range ch.subscriptions {
+				if sub.mail != nil {
+					sub.mail.missed = true
+				}
+			}
+			s.missedLocked(ch)
 		}
-	}()
-	return s.ps.ReceiveTimeout(s.ctx, 0) // without a timeout: serve sees to that
-}
-
-// redirected reports whether err is the server's answer that another one has the slot of a channel, and acts on it.
-func (s *session) redirected(err error) bool {
-	var slot int
-	if !s.assignment.local() || !reply.Classify(err).Slot {
-		return false
+	case "unsubscribe", "sunsubscribe":
+		if ch.unsubscribing == 0 {
+			return c.local() && ch.subscribed
+		}
+		ch.unsubscribing--
+		s.forgetLocked(ch)
 	}
-	if _, err := fmt.Sscanf(err.Error(), "MOVED %d", &slot); err != nil {
-		return false
-	}
-	s.topology.Reload()
-	s.release(func(name string) bool { return Slot(name) == slot })
-	return true
-}
-
-// refused reports whether err is the server's answer that its user may not subscribe a channel without which the others are as good.
-func (s *session) refused(err error) bool {
-	return reply.Classify(err).Refused && s.registry.refused(s.assignment, refusedPause)
-}
-
-// release gives up the channels for which gone is true, to be assigned anew.
-func (s *session) release(gone func(name string) bool) {
-	names := slices.DeleteFunc(s.registry.names(s.assignment), func(name string) bool { return !gone(name) })
-	s.registry.release(s.assignment, names, reconnectPause)
+	return false
 }

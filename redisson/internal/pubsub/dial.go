@@ -33,18 +33,9 @@ func dedicated(ctx context.Context, options *redis.Options) *redis.Options {
 		if err != nil {
 			return nil, err
 		}
-		context.AfterFunc(ctx, func() { cut(conn) })
+		context.AfterFunc(ctx, func() { _ = conn.Close() })
 		return conn, nil
 	}
 	o.ReadTimeout, o.WriteTimeout = -2, -2 // no deadlines
 	return o
-}
-
-// cut closes the TCP connection below TLS, whose own Close would wait until it has said goodbye.
-func cut(conn net.Conn) {
-	outer, ok := conn.(interface{ NetConn() net.Conn }) // *tls.Conn, for one
-	for ; ok; outer, ok = conn.(interface{ NetConn() net.Conn }) {
-		conn = outer.NetConn()
-	}
-	_ = conn.Close()
 }

@@ -106,9 +106,9 @@ func (f *fakeServer) dialled() []time.Duration {
 
 // size counts the channels and connections that a Subscriber knows.
 func (s *Subscriber) size() (channels, connections int) {
-	s.registry.mu.Lock()
-	defer s.registry.mu.Unlock()
-	return len(s.registry.channels), len(s.registry.assignments)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.channels), len(s.connections)
 }
 
 // connections counts those that are open.

@@ -1,194 +1,206 @@
 package pubsub
 
 import (
+	"context"
+	"maps"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/latchkey-go/latchkey/internal/queue"
+	"github.com/redis/go-redis/v9"
 )
 
-// registry owns the state of a Subscriber: which channels are wanted, to which connection each is assigned, and what was sent
-// and answered there. It does no I/O. Each method is a whole transition under its mutex, and lists names in order, so that
-// neither what is sent nor who is woken first depends on the order of a map.
-// Methods for subscribers are below, those for connections in assignment.go and sent.go.
+// The state of a Subscriber: which channels are wanted, and to which connection each is assigned. Each method is a whole transition under its
+// mutex. None does I/O under it.
 //
 // A channel's life:
 //
 //	unassigned ──assign──► assigned ──pending──► subscribing ──confirm──► live
-//	live ──unsubscribe──► lingering ──expire, pending──► unsubscribing ──confirm──► forgotten
+//	live ──Close──► lingering ──linger, pending──► unsubscribing ──confirm──► forgotten
 //
 // When a connection breaks or a slot moves, release makes a channel unassigned again, and forgets one that only lingers.
-type registry struct {
-	wake chan struct{} // the subscriber's goroutine has something to do
 
-	mu          sync.Mutex
-	channels    map[string]*channel
-	unassigned  map[string]*channel
-	assignments map[string]*assignment // by address; "" where one connection has all channels
-	lingering   queue.Queue[*channel]  // the one that has lingered longest first
-	missed      []*ear                 // to be called by unlock
-	alarm       time.Time              // when expire will be called again; zero if nothing lingered the last time
-}
-
-func newRegistry() *registry {
-	return &registry{
-		wake:        make(chan struct{}, 1),
-		channels:    map[string]*channel{},
-		unassigned:  map[string]*channel{},
-		assignments: map[string]*assignment{},
-	}
-}
-
-// subscribe counts a subscription, for which unsubscribe must be called once. What is said from its confirmation on is put into the mail, unless
-// that is nil.
-func (r *registry) subscribe(name string, m *mail, e *ear) *channel {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ch := r.channels[name]
+// join counts a subscription, which is to be closed once.
+func (s *Subscriber) join(name string, sub *Subscription) *Subscription {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ch := s.channels[name]
 	if ch == nil {
 		ch = &channel{name: name, changed: make(chan struct{})}
-		r.channels[name], r.unassigned[name] = ch, ch
-		wake(r.wake)
+		s.channels[name], s.unassigned[name] = ch, ch
+		wake(s.wake)
 	}
-	ch.subscriptions++
-	if m != nil {
+	ch.subscriptions = append(ch.subscriptions, sub)
+	sub.subscriber, sub.channel = s, ch
+	if m := sub.mail; m != nil {
 		m.from = ch.sent + 1
-		ch.mails, ch.again = append(ch.mails, m), true
-	}
-	if e != nil {
-		ch.ears = append(ch.ears, e)
+		ch.again = true
 	}
 	if ch.at != nil && (!ch.subscribed || ch.again) {
-		ch.at.changed[name] = ch
-		wake(r.wake)
+		ch.at.changeLocked(ch)
 	}
-	return ch
+	return sub
 }
 
-// unsubscribe takes back a subscription. The last one leaves a channel that is assigned for others to find for a while.
-func (r *registry) unsubscribe(ch *channel, m *mail, e *ear) {
+// Close takes the interest back. A second Close does nothing. The last one leaves a channel that is assigned for others to find for a while.
+func (s *Subscription) Close() {
+	r, ch := s.subscriber, s.channel
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ch.mails = slices.DeleteFunc(ch.mails, func(o *mail) bool { return o == m })
-	ch.ears = slices.DeleteFunc(ch.ears, func(o *ear) bool { return o == e })
-	ch.subscriptions--
-	if ch.subscriptions > 0 {
+	i := slices.Index(ch.subscriptions, s)
+	if i < 0 {
 		return
 	}
+	ch.subscriptions = slices.Delete(ch.subscriptions, i, i+1)
 	if ch.at == nil {
-		r.dropLocked(ch)
+		r.forgetLocked(ch)
+	} else if ch.until = time.Now().Add(Linger); !ch.lingers && len(ch.subscriptions) == 0 {
+		r.lingerLocked(ch)
+	}
+}
+
+// lingerLocked has a channel unsubscribed at its time, unless somebody wants it again.
+func (s *Subscriber) lingerLocked(ch *channel) {
+	ch.lingers = true
+	s.after(time.Until(ch.until), func() {
+		switch ch.lingers = false; {
+		case ch.at == nil || len(ch.subscriptions) > 0:
+		case ch.until.After(time.Now()):
+			s.lingerLocked(ch)
+		case ch.subscribed:
+			ch.at.changeLocked(ch)
+		default:
+			s.forgetLocked(ch)
+		}
+	})
+}
+
+// after calls f in a while, with the mutex.
+func (s *Subscriber) after(d time.Duration, f func()) {
+	time.AfterFunc(d, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		f()
+	})
+}
+
+// forgetLocked forgets a channel that nobody wants and for which no answer is on its way.
+func (s *Subscriber) forgetLocked(ch *channel) {
+	if ch.wanted() || ch.subscribed || ch.subscribing+ch.unsubscribing > 0 {
 		return
 	}
-	ch.until = time.Now().Add(Linger)
-	ch.lingering.Leave()
-	r.lingering.Join(&ch.lingering, ch)
-	if r.alarm.IsZero() {
-		r.alarm = ch.until
-		wake(r.wake)
+	delete(s.channels, ch.name)
+	delete(s.unassigned, ch.name)
+	if ch.at != nil {
+		ch.at.leaveLocked(ch)
 	}
 }
 
-// changed returns what the channel's next hint closes, and whether messages get through now.
-func (r *registry) changed(ch *channel) (changed <-chan struct{}, live bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return ch.changed, ch.live()
-}
-
-// find is changed for a channel that may be there.
-func (r *registry) find(name string) (changed <-chan struct{}, live bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ch := r.channels[name]
-	if ch == nil || !ch.live() {
-		return nil, false
+// assign gives unassigned channels to connections. Where it is not known where they belong, it is called again.
+func (s *Subscriber) assign() {
+	ctx, cancel := context.WithTimeout(s.ctx, reconnectCap)
+	defer cancel()
+	local, err := s.topology.Local(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn++
+	var unknown []*channel
+	names := slices.Sorted(maps.Keys(s.unassigned))
+	for _, name := range names {
+		ch, key := s.unassigned[name], name
+		if !local { // any node has all messages: another channel chooses it the next time, in case that this one's master is down
+			key = names[s.turn%len(names)]
+		}
+		node := s.topology.Node(key)
+		if err != nil || node == nil {
+			unknown = append(unknown, ch)
+			continue
+		}
+		addr := ""
+		if local {
+			addr = node.Options().Addr
+		}
+		c := s.connections[addr]
+		if c == nil {
+			c = s.connectLocked(addr, key, node.Options())
+			s.tasks.Go(c.run)
+		}
+		ch.at, c.channels[name] = c, ch
+		c.changeLocked(ch)
 	}
-	return ch.changed, true
+	clear(s.unassigned)
+	s.laterLocked(unknown, reconnectPause)
 }
 
-func (r *registry) count() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.channels)
+// connectLocked returns a new connection, to be run.
+func (s *Subscriber) connectLocked(addr, key string, options *redis.Options) *connection {
+	c := &connection{subscriber: s, addr: addr, key: key, options: options, broken: s.broken[addr],
+		wake: make(chan struct{}, 1), channels: map[string]*channel{}, changed: map[string]*channel{}}
+	c.ctx, c.cut = context.WithCancel(s.ctx)
+	s.connections[addr] = c
+	return c
 }
 
-// message notes a message on a channel. It is a hint, but for those who are called.
-func (r *registry) message(name, payload string) {
-	for _, e := range r.noted(name, payload) {
-		e.hear(payload)
+// laterLocked has channels assigned after a pause.
+func (s *Subscriber) laterLocked(channels []*channel, pause time.Duration) {
+	if len(channels) == 0 {
+		return
 	}
+	s.after(pause, func() {
+		for _, ch := range channels {
+			if s.channels[ch.name] == ch {
+				s.unassigned[ch.name] = ch
+			}
+		}
+		wake(s.wake)
+	})
 }
 
-func (r *registry) noted(name, payload string) []*ear {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ch := r.channels[name]
+// message passes a message on. It is a hint, but for those who are called.
+func (s *Subscriber) message(name, payload string) {
+	s.mu.Lock()
+	defer s.unlock()
+	ch := s.channels[name]
 	if ch == nil {
-		return nil
+		return
 	}
-	for _, m := range ch.mails {
-		if m.from <= ch.sent-ch.subscribing {
+	for _, sub := range ch.subscriptions {
+		if m := sub.mail; m != nil && m.from <= ch.sent-ch.subscribing {
 			m.put(payload)
 		}
 	}
-	if len(ch.ears) == 0 {
+	if !s.tellLocked(ch, payload) {
 		ch.hint()
 	}
-	return slices.Clone(ch.ears)
 }
 
 // missedLocked is that messages on a channel may have been missed.
-func (r *registry) missedLocked(ch *channel) {
+func (s *Subscriber) missedLocked(ch *channel) {
 	ch.hint()
-	r.missed = append(r.missed, ch.ears...)
+	s.tellLocked(ch, "")
 }
 
-// unlock calls those who may have missed something, without the mutex.
-func (r *registry) unlock() {
-	missed := r.missed
-	r.missed = nil
-	r.mu.Unlock()
-	for _, e := range missed {
-		e.hear("")
-	}
+// telling is what somebody is to be called with.
+type telling struct {
+	hear    func(message string)
+	message string
 }
 
-// read returns what was said since the last time.
-func (r *registry) read(m *mail) (messages []string, missed bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	messages, missed = m.messages, m.missed
-	*m = mail{from: m.from}
-	return messages, missed
-}
-
-// dropLocked forgets a channel.
-func (r *registry) dropLocked(ch *channel) {
-	ch.lingering.Leave()
-	delete(r.channels, ch.name)
-	delete(r.unassigned, ch.name)
-	if ch.at != nil {
-		r.leaveLocked(ch)
-	}
-}
-
-// expire has channels unsubscribed that have lingered long enough, and returns when to call it again: the zero time if
-// nothing lingers.
-func (r *registry) expire() (next time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := time.Now()
-	for ch := r.lingering.First(); ch != nil; ch = r.lingering.First() {
-		if ch.until.After(now) {
-			r.alarm = ch.until
-			return r.alarm
-		}
-		ch.lingering.Leave()
-		if ch.subscriptions == 0 {
-			ch.at.changed[ch.name] = ch
+// tellLocked has unlock call those who hear a channel, and reports whether there is one.
+func (s *Subscriber) tellLocked(ch *channel, message string) (heard bool) {
+	for _, sub := range ch.subscriptions {
+		if sub.hear != nil {
+			s.telling, heard = append(s.telling, telling{sub.hear, message}), true
 		}
 	}
-	r.alarm = time.Time{}
-	return r.alarm
+	return heard
+}
+
+// unlock calls those who are to be told something, without the mutex.
+func (s *Subscriber) unlock() {
+	telling := s.telling
+	s.telling = nil
+	s.mu.Unlock()
+	for _, t := range telling {
+		t.hear(t.message)
+	}
 }

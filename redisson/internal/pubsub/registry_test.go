@@ -9,55 +9,85 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// assigned returns a registry with one subscription that is assigned to addr.
-func assigned(t *testing.T, name, addr string) (*registry, *channel, *assignment) {
-	t.Helper()
-	r := newRegistry()
-	ch := r.subscribe(name, nil, nil)
-	if names, _ := r.due(); !slices.Equal(names, []string{name}) {
-		t.Fatalf("due = %q", names)
-	}
-	created := r.assign([]place{{channel: name, addr: addr}})
-	if len(created) != 1 {
-		t.Fatalf("%d new assignments, want one", len(created))
-	}
-	return r, ch, created[0]
+// assigned returns a Subscriber with one subscription that is assigned to addr, by a connection that does nothing by itself.
+func assigned(name, addr string) (*Subscription, *connection) {
+	s := NewSubscriber(&Topology{})
+	sub := s.Subscribe(name)
+	s.cancel()
+	return sub, take(sub, addr)
+}
+
+// take assigns a subscription to addr.
+func take(sub *Subscription, addr string) *connection {
+	s := sub.subscriber
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.connectLocked(addr, "", nil)
+	sub.channel.at, c.channels[sub.channel.name] = c, sub.channel
+	c.changeLocked(sub.channel)
+	clear(s.unassigned)
+	return c
 }
 
 // expectPending compares what is to be sent.
-func expectPending(t *testing.T, r *registry, a *assignment, subscribe, unsubscribe []string) {
+func expectPending(t *testing.T, c *connection, subscribe, unsubscribe []string) {
 	t.Helper()
-	if s, u := r.pending(a); !slices.Equal(s, subscribe) || !slices.Equal(u, unsubscribe) {
+	if _, s, u := c.pending(); !slices.Equal(s, subscribe) || !slices.Equal(u, unsubscribe) {
 		t.Errorf("pending = %q, %q, want %q, %q", s, u, subscribe, unsubscribe)
 	}
 }
 
-func (r *registry) answer(a *assignment, kind, name string) (moved bool) {
-	return r.confirm(a, &redis.Subscription{Kind: kind, Channel: name})
+func (c *connection) answer(kind, name string) (moved bool) {
+	return c.confirm(&redis.Subscription{Kind: kind, Channel: name})
+}
+
+// waits returns how many channels are to be assigned now.
+func (s *Subscriber) waits() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.unassigned)
+}
+
+// pass lets time pass, and what is to happen by then.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 // A channel that was unsubscribed, and then wanted for so short that nothing was sent, is kept until the answer to its
 // cancellation: that would else be taken for one of a later subscription.
 func TestForgetAfterTheLastAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, ch, a := assigned(t, "k", "addr")
-		expectPending(t, r, a, []string{"k"}, nil)
-		r.answer(a, "ssubscribe", "k")
-		r.unsubscribe(ch, nil, nil)
-		time.Sleep(Linger)
-		r.expire()
-		expectPending(t, r, a, nil, []string{"k"})
-		r.unsubscribe(r.subscribe("k", nil, nil), nil, nil)
-		time.Sleep(Linger)
-		r.expire()
-		expectPending(t, r, a, nil, nil)
-		if r.channels["k"] != ch {
+		sub, c := assigned("k", "addr")
+		s := sub.subscriber
+		expectPending(t, c, []string{"k"}, nil)
+		c.answer("ssubscribe", "k")
+		sub.Close()
+		pass(Linger)
+		expectPending(t, c, nil, []string{"k"})
+		s.Subscribe("k").Close()
+		pass(Linger)
+		expectPending(t, c, nil, nil)
+		if s.channels["k"] != sub.channel {
 			t.Fatal("the channel was forgotten before the answer")
 		}
-		r.answer(a, "sunsubscribe", "k")
-		if len(r.channels) != 0 || len(a.channels) != 0 {
+		c.answer("sunsubscribe", "k")
+		if n, _ := s.size(); n != 0 || len(c.channels) != 0 {
 			t.Error("the channel was not forgotten after the answer")
 		}
+	})
+}
+
+// A channel for which nothing was sent when it has lingered long enough leaves its connection.
+func TestForgetWhatWasNeverSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sub, c := assigned("k", "addr")
+		sub.Close()
+		pass(Linger)
+		if n, _ := sub.subscriber.size(); n != 0 || len(c.channels) != 0 {
+			t.Error("the channel was not forgotten")
+		}
+		expectPending(t, c, nil, nil)
 	})
 }
 
@@ -71,37 +101,43 @@ func TestMoved(t *testing.T) {
 		{"sharded, not yet subscribed", "addr", "sunsubscribe", false, false},
 		{"classic", "", "unsubscribe", true, false},
 	} {
-		r, _, a := assigned(t, "k", tt.addr)
-		if tt.sent {
-			r.pending(a)
-		}
-		if got := r.answer(a, tt.kind, "k"); got != tt.want {
-			t.Errorf("%s: moved = %v, want %v", tt.name, got, tt.want)
-		}
-		if r.answer(a, tt.kind, "other") {
-			t.Errorf("%s: a channel that nobody knows has moved", tt.name)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			_, c := assigned("k", tt.addr)
+			if tt.sent {
+				c.pending()
+			}
+			if got := c.answer(tt.kind, "k"); got != tt.want {
+				t.Errorf("%s: moved = %v, want %v", tt.name, got, tt.want)
+			}
+			if c.answer(tt.kind, "other") {
+				t.Errorf("%s: a channel that nobody knows has moved", tt.name)
+			}
+		})
 	}
 }
 
 // Answers of a connection that a channel has left are not for its next one.
 func TestAnswerOfAnotherConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, ch, old := assigned(t, "k", "old")
-		r.pending(old)
-		r.release(old, []string{"k", "unknown"}, time.Second)
-		if names, next := r.due(); len(names) != 0 || time.Until(next) != time.Second {
-			t.Errorf("due = %q, then in %v, want nothing before a second", names, time.Until(next))
+		sub, old := assigned("k", "old")
+		old.pending()
+		old.release(time.Second, func(*channel) bool { return true })
+		pass(time.Second - 1)
+		if sub.subscriber.waits() != 0 {
+			t.Error("the channel is assigned before a second is over")
 		}
-		time.Sleep(time.Second)
-		a := r.assign([]place{{channel: "k", addr: "new"}})[0]
-		r.pending(a)
-		r.answer(old, "ssubscribe", "k")
-		if _, live := r.changed(ch); live {
+		pass(1)
+		if sub.subscriber.waits() != 1 {
+			t.Error("the channel is not assigned again")
+		}
+		c := take(sub, "new")
+		c.pending()
+		old.answer("ssubscribe", "k")
+		if _, live := sub.Changed(); live {
 			t.Error("live by the old connection's answer")
 		}
-		r.answer(a, "ssubscribe", "k")
-		if _, live := r.changed(ch); !live {
+		c.answer("ssubscribe", "k")
+		if _, live := sub.Changed(); !live {
 			t.Error("not live after the answer")
 		}
 	})
@@ -109,9 +145,13 @@ func TestAnswerOfAnotherConnection(t *testing.T) {
 
 // A channel that nobody wants any more when its place is found is not assigned.
 func TestAssignToNobody(t *testing.T) {
-	r := newRegistry()
-	r.unsubscribe(r.subscribe("k", nil, nil), nil, nil)
-	if created := r.assign([]place{{channel: "k"}}); len(created) != 0 || len(r.channels) != 0 {
-		t.Errorf("%d assignments, %d channels", len(created), len(r.channels))
+	rdb := redis.NewClient(&redis.Options{})
+	defer rdb.Close()
+	s := NewSubscriber(&Topology{})
+	s.topology = NewTopology(rdb, Auto)
+	s.Subscribe("k").Close()
+	s.assign()
+	if len(s.connections) != 0 || len(s.channels) != 0 {
+		t.Errorf("%d connections, %d channels", len(s.connections), len(s.channels))
 	}
 }

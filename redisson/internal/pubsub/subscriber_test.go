@@ -82,7 +82,7 @@ func TestHints(t *testing.T) {
 		time.Sleep(time.Second)
 		expectLive(t, sub, true)
 		expectLive(t, other, true)
-		expectTrace(t, f, "1s closed", "1.05s subscribe a b")
+		expectTrace(t, f, "1s closed", at(1050*time.Millisecond, "subscribe a b"))
 		if n := len(f.dialled()); n != 2 {
 			t.Errorf("%d connections were made, want one and one after it broke", n)
 		}
@@ -268,7 +268,7 @@ func TestSlowHandshake(t *testing.T) {
 		f.set(&f.silent, false)
 		time.Sleep(silence)
 		expectLive(t, second, true)
-		expectTrace(t, f, "5.000000001s closed", "5.050000001s subscribe b")
+		expectTrace(t, f, "5.000000001s closed", "5.050000002s subscribe b")
 	})
 }
 

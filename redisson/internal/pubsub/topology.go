@@ -133,10 +133,7 @@ func inCluster(ctx context.Context, node *redis.Client) (bool, error) {
 // Master returns the address of the master that has the key, as far as is known. It is empty if there is one server at a
 // time, and before Sharded has first succeeded. Master never waits for the network.
 func (t *Topology) Master(key string) string {
-	if t.mapped == nil {
-		return ""
-	}
-	if node := t.Node(key); node != nil {
+	if node := t.Node(key); t.mapped != nil && node != nil {
 		return node.Options().Addr
 	}
 	return ""

@@ -171,11 +171,7 @@ func (r *Road) performOne(t *trip, cl Call, name any) Answer {
 		cmd.SetErr(err)
 	}
 	var room []int64
-	a := r.read(cl.Script, cmd, sent, &room)
-	if a.Err != nil || r.sparing.Load() > 0 {
-		return r.judge(t, cl, name, a)
-	}
-	return a
+	return r.judge(t, cl, name, r.read(cl.Script, cmd, sent, &room))
 }
 
 // unknown reports whether the server does not have the script.

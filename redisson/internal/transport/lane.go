@@ -45,8 +45,7 @@ type lane struct {
 type session struct {
 	*redis.Conn
 	since time.Time // when it was borrowed
-	used  time.Time
-	trip  trip // of the question under way
+	trip  trip      // of the question under way
 }
 
 const (
@@ -61,10 +60,9 @@ const (
 	directTimeout = GoneInterval
 	// quickAnswer is how soon the answers of a quick lane come.
 	quickAnswer = directTimeout / 2
-	// sessionIdle is how long an idle session is kept from the pool, and sessionAge how long any is. Of a connection that was not in the
-	// pool for 5s, or never, go-redis looks at the socket before and after each command: two more system calls and two allocations.
-	sessionIdle = time.Second
-	sessionAge  = 4 * time.Second
+	// sessionAge is how long a session is kept from the pool. Of a connection that was not in the pool for 5s, or never, go-redis looks
+	// at the socket before and after each command: two more system calls and two allocations.
+	sessionAge = 2 * time.Second
 )
 
 func (l *lane) gathering() bool { return l.quick && l.crowded }
@@ -118,13 +116,10 @@ func (r *Road) callWorkersLocked(l *lane) {
 // work answers what comes along a lane. After close it ends as soon as nothing is queued.
 func (r *Road) work(l *lane) {
 	for qs := r.next(l); qs != nil; qs = r.next(l) {
-		calls, until := qs[0].calls, qs[0].until
-		if len(qs) > 1 {
-			calls = make([]Call, 0, len(qs)+len(calls))
-			for _, q := range qs {
-				if calls = append(calls, q.calls...); q.until.After(until) {
-					until = q.until
-				}
+		calls, until := slices.Grow(slices.Clip(qs[0].calls), len(qs)-1), qs[0].until
+		for _, q := range qs[1:] {
+			if calls = append(calls, q.calls...); q.until.After(until) {
+				until = q.until
 			}
 		}
 		sent := time.Now()
@@ -173,7 +168,7 @@ func (r *Road) next(l *lane) (qs []*question) {
 }
 
 // arriveLocked notes that somebody is back who was sent at the given time, perhaps in a session. That is kept for the next question, or its
-// connection is given back if the lane is not quick.
+// connection is given back.
 func (r *Road) arriveLocked(l *lane, ss *session, sent time.Time, answered bool) {
 	now := time.Now()
 	l.busy--
@@ -181,28 +176,18 @@ func (r *Road) arriveLocked(l *lane, ss *session, sent time.Time, answered bool)
 		l.heard = now
 	}
 	l.quick = answered && now.Sub(sent) < quickAnswer
-	switch {
-	case ss == nil:
-	case l.quick && !r.closed && now.Sub(ss.since) < sessionAge:
-		ss.used = now
+	if ss != nil {
 		l.sessions = append(l.sessions, ss)
-		if r.sweepAt.IsZero() { // any that is due comes earlier
-			r.sweepLocked(now.Add(sessionIdle))
-		}
-	default:
-		l.made--
-		r.gone = append(r.gone, ss)
+		r.returnSessionsLocked(l, now)
 	}
-	if len(l.queue) > 0 {
-		r.callWorkersLocked(l)
-	}
+	r.callWorkersLocked(l)
 }
 
 // end ends questions that a worker has sent together, with the answers to all of their calls.
 func (r *Road) end(l *lane, ss *session, sent time.Time, qs []*question, answers []Answer) {
-	var posted []func()
 	answered := !slices.ContainsFunc(answers, Answer.Failed)
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, q := range qs {
 		own := answers[:len(q.calls)]
 		answers = answers[len(q.calls):]
@@ -210,18 +195,11 @@ func (r *Road) end(l *lane, ss *session, sent time.Time, qs []*question, answers
 		if !q.over {
 			q.endLocked(own)
 		}
-		if q.posted != nil {
-			posted = append(posted, func() { q.posted(own) })
-		}
 	}
 	if qs[0].early {
 		l.early--
 	}
 	r.arriveLocked(l, ss, sent, answered)
-	r.unlock()
-	for _, f := range posted {
-		f()
-	}
 }
 
 // askDirectly performs a call once, if there is a session for it and enough time to ask again.
@@ -237,7 +215,7 @@ func (r *Road) askDirectly(now, by time.Time, cl Call) (a Answer, ok bool) {
 	a = r.performOne(&ss.trip, cl, evalsha)
 	r.Observer.Asked(now, cl, a)
 	r.mu.Lock()
-	defer r.unlock()
+	defer r.mu.Unlock()
 	ss.trip.lane.open--
 	r.arriveLocked(ss.trip.lane, ss, now, a.Err == nil || !a.Failed())
 	return a, a.Err == nil || !a.elsewhere() && !errors.Is(a.Err, ErrNotReplicated) // for which there is more time elsewhere
@@ -280,25 +258,16 @@ func (r *Road) depart(l *lane, calls []Call, by time.Time) (t *trip, ss *session
 	return t, ss
 }
 
-// unlock also gives the connections of sessions back that are not kept, or closes them. That can take time, so it is done without the
-// mutex.
-func (r *Road) unlock() {
-	gone := r.gone
-	r.gone = nil
-	r.mu.Unlock()
-	for _, ss := range gone {
-		_ = ss.Close() // says nothing of use
-	}
-}
-
-// returnSessionsLocked gives back the connections that were idle for long, and all of a lane that is not quick.
+// returnSessionsLocked gives back the connections that were borrowed for long, and all of a lane that is not quick. To close one can take time,
+// and nobody waits for that.
 func (r *Road) returnSessionsLocked(l *lane, now time.Time) {
-	for len(l.sessions) > 0 && (!l.quick || r.closed || now.Sub(l.sessions[0].used) >= sessionIdle) {
-		r.gone = append(r.gone, l.sessions[0])
-		l.sessions = slices.Delete(l.sessions, 0, 1)
+	l.sessions = slices.DeleteFunc(l.sessions, func(ss *session) bool {
+		if l.quick && !r.closed && now.Sub(ss.since) < sessionAge {
+			r.sweepLocked(ss.since.Add(sessionAge))
+			return false
+		}
 		l.made--
-	}
-	if len(l.sessions) > 0 {
-		r.sweepLocked(l.sessions[0].used.Add(sessionIdle))
-	}
+		go ss.Close()
+		return true
+	})
 }

@@ -78,12 +78,8 @@ func (r *Road) Load() (queued, connections int) {
 	s := r.rdb.PoolStats()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.queuedLocked(), int(s.TotalConns - s.IdleConns)
-}
-
-func (r *Road) queuedLocked() (n int) {
 	for _, l := range r.lanes {
-		n += len(l.queue)
+		queued += len(l.queue)
 	}
-	return n
+	return queued, int(s.TotalConns - s.IdleConns)
 }

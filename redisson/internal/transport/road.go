@@ -35,7 +35,6 @@ type Road struct {
 
 	mu      sync.Mutex
 	lanes   map[string]*lane // by the address of the master
-	gone    []*session       // to be closed by unlock
 	open    []*question      // those that are not over, and those that have ended since the last sweep
 	sweeper *time.Timer
 	sweepAt time.Time     // zero when nothing is to be swept
@@ -46,10 +45,9 @@ type Road struct {
 
 // question is one call, or several for one master that travel together.
 type question struct {
-	calls  []Call
-	until  time.Time      // the deadline for go-redis
-	done   chan struct{}  // receives once there are answers, or errors in their place; nil if nobody waits
-	posted func([]Answer) // is given the answers where nobody waits
+	calls []Call
+	until time.Time     // the deadline for go-redis
+	done  chan struct{} // receives once there are answers, or errors in their place
 
 	// Guarded by the road's mutex.
 	lane    *lane
@@ -98,6 +96,7 @@ func New(rdb redis.UniversalClient, t *pubsub.Topology, s Settings) *Road {
 	}
 	r.dones.New = func() any { return make(chan struct{}, 1) }
 	r.sweeper = time.AfterFunc(forever, r.sweep)
+	r.sweeper.Stop() // until there is something to sweep
 	return r
 }
 
@@ -135,21 +134,18 @@ func (r *Road) AskSoon(ctx context.Context, cl Call) Answer {
 	return r.Ask(ctx, time.Now().Add(r.Timeout), cl)
 }
 
-// Post makes one attempt at calls for one master until by. Nobody waits for the answers: they are given to posted.
+// Post is AskTogether in the background. The answers are given to posted.
 func (r *Road) Post(calls []Call, by time.Time, posted func([]Answer)) {
-	r.send(&question{calls: calls, until: by, by: by, posted: posted})
+	go func() { posted(r.AskTogether(context.Background(), by, calls)) }()
 }
 
 // AskTogether makes one attempt at calls for one master, in as few round trips as BatchSize allows, and waits for the answers until by.
 // Like Ask it leaves soon after the end of ctx.
 func (r *Road) AskTogether(ctx context.Context, by time.Time, calls []Call) (answers []Answer) {
 	var questions []*question
-	for len(calls) > 0 {
-		n := min(BatchSize, len(calls))
-		questions = append(questions, &question{calls: calls[:n], until: by, by: by, done: make(chan struct{}, 1)})
-		calls = calls[n:]
-	}
-	for _, q := range questions {
+	for part := range slices.Chunk(calls, BatchSize) {
+		q := &question{calls: part, until: by, by: by, done: make(chan struct{}, 1)}
+		questions = append(questions, q)
 		r.send(q)
 	}
 	for _, q := range questions {
@@ -186,9 +182,7 @@ func (r *Road) await(ctx context.Context, q *question) []Answer {
 func (q *question) endLocked(answers []Answer) {
 	q.over, q.answers = true, answers
 	q.lane.addLocked(-1)
-	if q.done != nil {
-		q.done <- struct{}{}
-	}
+	q.done <- struct{}{}
 }
 
 // giveUpLocked ends q without an answer, for err. If it was sent, its calls may have run, or may run later.
@@ -229,7 +223,7 @@ func (r *Road) sweepLocked(at time.Time) {
 func (r *Road) sweep() {
 	runtime.Gosched()
 	r.mu.Lock()
-	defer r.unlock()
+	defer r.mu.Unlock()
 	now := time.Now()
 	r.late /= 2
 	r.late, r.sweepAt = r.lateLocked(now), time.Time{}
@@ -256,14 +250,10 @@ func (r *Road) sweep() {
 // Close lets the workers go that have nothing to do, and gives connections back. Questions that come later are still answered.
 func (r *Road) Close() {
 	r.mu.Lock()
-	defer r.unlock()
+	defer r.mu.Unlock()
 	r.closed = true
 	for _, l := range r.lanes {
 		l.filled.Broadcast()
-		r.returnSessionsLocked(l, time.Now().Add(sessionIdle))
-	}
-	if len(r.open) == 0 {
-		r.sweeper.Stop()
-		r.sweepAt = time.Time{}
+		r.returnSessionsLocked(l, time.Now())
 	}
 }
