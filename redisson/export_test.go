@@ -11,8 +11,8 @@ import (
 // ErrGone is the reason of a loss that a force unlock explains, and nothing else does.
 var ErrGone = errGone
 
-// DigestOfPermitsCancel is in each request that undoes an acquire of an expirable semaphore.
-var DigestOfPermitsCancel = permitsCancel.SHA
+// DigestOfPermitsRelease is in each request that gives permits of an expirable semaphore back, or undoes an acquire.
+var DigestOfPermitsRelease = permitsRelease.SHA
 
 // HolderID is what Redis calls the holder of the innermost hold in ctx, also of one that has ended.
 func HolderID(ctx context.Context, c *Client, name string, kind lock.Kind) string {
