@@ -29,8 +29,8 @@ func PartIDs(ctx context.Context, r *RedLock) (ids []string) {
 	if !ok {
 		return nil
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
 	for _, p := range h.parts {
 		ids = append(ids, p.(interface{ inner() *hold }).inner().holder.id)
 	}

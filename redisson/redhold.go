@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -31,14 +30,13 @@ type redHold struct {
 	stop      context.CancelFunc
 	decided   chan struct{}
 
-	mu       sync.Mutex
+	// The mutex of the call guards the rest.
 	state    redState
-	open     map[*Lock]chan struct{} // the members that were asked and have not answered: closed by the answer
 	parts    []lock.Hold
-	kept     int             // of parts, not lost
-	busy     []time.Duration // of the members that others have: the remaining leases
-	failures []error         // of the members that could not be asked
-	certain  bool            // decided is closed
+	kept     int     // of parts, not lost
+	busy     int     // members that others have
+	failures []error // of the members that could not be asked
+	certain  bool    // decided is closed
 	ends     *time.Timer
 	cause    error // why it was lost
 }
@@ -53,32 +51,40 @@ const (
 )
 
 func newRedHold(c *redCall) *redHold {
-	h := &redHold{c: c, since: time.Now(), decided: make(chan struct{}), open: map[*Lock]chan struct{}{}}
+	h := &redHold{c: c, since: time.Now(), decided: make(chan struct{})}
 	h.questions, h.stop = context.WithCancel(context.WithoutCancel(c.ctx))
 	return h
 }
 
-// ask notes that a member is asked. The method add must follow.
-func (h *redHold) ask(member *Lock) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.open[member] = make(chan struct{})
+// begin returns the members to ask. The method answered must follow for each.
+func (h *redHold) begin() (able []*Lock) {
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	for _, member := range h.c.r.locks {
+		if h.c.open[member] == nil {
+			able = append(able, member)
+		} else {
+			h.failures = append(h.failures, errSilent)
+		}
+	}
+	if h.decide(); len(able) < h.c.r.quorum {
+		return nil
+	}
+	for _, member := range able {
+		h.c.open[member] = make(chan struct{})
+	}
+	return able
 }
 
 // add notes what a member has answered. It returns false for an answer that came too late to be of use.
-func (h *redHold) add(member *Lock, part lock.Hold, err error) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if open := h.open[member]; open != nil {
-		defer close(open)
-		delete(h.open, member)
-	}
-	busy, isBusy := errors.AsType[*lock.BusyError](err)
+func (h *redHold) add(part lock.Hold, err error) bool {
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
 	switch {
 	case h.state == redOver:
 		return false
-	case isBusy:
-		h.busy = append(h.busy, busy.Remaining)
+	case errors.Is(err, lock.ErrBusy):
+		h.busy++
 	case err != nil:
 		h.failures = append(h.failures, err)
 	default:
@@ -94,8 +100,8 @@ func (h *redHold) add(member *Lock, part lock.Hold, err error) bool {
 // answered, or because none will. The mutex is held.
 func (h *redHold) decide() {
 	n, quorum := len(h.c.r.locks), h.c.r.quorum
-	possible := n - len(h.busy) - len(h.failures) - (len(h.parts) - h.kept)
-	answered := len(h.parts)+len(h.busy) >= quorum || n-len(h.failures) < quorum
+	possible := n - h.busy - len(h.failures) - (len(h.parts) - h.kept)
+	answered := len(h.parts)+h.busy >= quorum || n-len(h.failures) < quorum
 	if !h.certain && (h.kept >= quorum || possible < quorum && answered) {
 		h.certain = true
 		close(h.decided)
@@ -104,8 +110,8 @@ func (h *redHold) decide() {
 
 // miss notes that a member was lost.
 func (h *redHold) miss(cause error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
 	h.kept--
 	switch {
 	case h.state == redAsking:
@@ -124,8 +130,8 @@ func (h *redHold) lose(reason error) {
 
 // lapse is called when the lease is over.
 func (h *redHold) lapse() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
 	if h.state == redHeld {
 		h.lose(errLease)
 	}
@@ -133,8 +139,8 @@ func (h *redHold) lapse() {
 
 // conclude makes a hold of the round, or says why it is none.
 func (h *redHold) conclude() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
 	valid := h.validity()
 	switch {
 	case h.c.ctx.Err() != nil:
@@ -174,40 +180,35 @@ func (h *redHold) refusal() error {
 	if h.c.never = n-len(refused) < quorum; h.c.never {
 		return fmt.Errorf("redisson: %d of %d locks can't be had: %w", len(refused), n, errors.Join(refused...))
 	}
-	if answered := len(h.parts) + len(h.busy); answered < quorum {
+	if answered := len(h.parts) + h.busy; answered < quorum {
 		failures := slices.Clone(h.failures)
 		if answered+len(failures) < n {
 			failures = append(failures, errSilent)
 		}
 		return fmt.Errorf("redisson: only %d of %d servers answered: %w", answered, n, errors.Join(failures...))
 	}
-	busy := &lock.BusyError{Waited: time.Since(h.c.start)}
-	if missing := quorum - h.kept; missing <= len(h.busy) { // so many have to become free
-		slices.Sort(h.busy)
-		busy.Remaining = h.busy[missing-1]
-	}
-	return busy
+	return &lock.BusyError{Waited: time.Since(h.c.start)}
 }
 
 // unreleased is for the chain of contexts, where h stands for its parts, also for those that come late. After a loss, those that are left
 // are still held.
 func (h *redHold) unreleased() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
 	return h.state != redOver
 }
 
 // within returns the hold of a client's lock of that name, live or not. If the lock was asked for and has not answered yet, within returns
 // what is closed then.
 func (h *redHold) within(c *Client, name string) (part *hold, open <-chan struct{}) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
 	for _, p := range h.parts {
 		if own := p.(interface{ inner() *hold }).inner(); own.c == c && own.holder.name() == name {
 			return own, nil
 		}
 	}
-	for member, open := range h.open {
+	for member, open := range h.c.open {
 		if member.c == c && member.key == name {
 			return nil, open
 		}
@@ -221,30 +222,16 @@ func (h *redHold) Context() context.Context { return h.ctx }
 // Release implements [lock.Hold].
 func (h *redHold) Release(context.Context) error { return h.release() }
 
-// withdraw gives back on all servers what a failed round got or may still get, and waits a little for that if the caller
-// can.
-func (h *redHold) withdraw() {
-	parts, _, _ := h.finish()
-	errs := releaseAll(parts)
-	patience := time.After(leaveInterval)
-	for range parts {
-		select {
-		case <-errs: //nolint:errcheck // the watchdog sees to what failed
-		case <-patience:
-			return
-		case <-h.c.ctx.Done():
-			return
-		}
-	}
-}
-
 // release is Unlock's.
 func (h *redHold) release() error {
 	parts, cause, ok := h.finish()
 	if !ok {
 		return lock.ErrNotHeld
 	}
-	errs := releaseAll(parts)
+	errs := make(chan error, len(parts))
+	for _, p := range parts {
+		go func() { errs <- p.Release(context.Background()) }()
+	}
 	if cause != nil {
 		return cause
 	}
@@ -292,8 +279,8 @@ func (t *tally) free() bool { return t.servers-t.parts+t.freed+t.gone >= t.quoru
 
 // finish ends the hold or round on this side, once. It returns what is to be given back, and why the hold had been lost.
 func (h *redHold) finish() (parts []lock.Hold, cause error, ok bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
 	if h.state == redOver {
 		return nil, nil, false
 	}
@@ -306,13 +293,4 @@ func (h *redHold) finish() (parts []lock.Hold, cause error, ok bool) {
 		h.ends.Stop()
 	}
 	return h.parts, h.cause, true
-}
-
-// releaseAll gives back all parts at once and returns where the outcomes arrive.
-func releaseAll(parts []lock.Hold) <-chan error {
-	errs := make(chan error, len(parts))
-	for _, p := range parts {
-		go func() { errs <- p.Release(context.Background()) }()
-	}
-	return errs
 }
