@@ -16,8 +16,8 @@ var DigestOfPermitsRelease = permitsRelease.SHA
 
 // HolderID is what Redis calls the holder of the innermost hold in ctx, also of one that has ended.
 func HolderID(ctx context.Context, c *Client, name string, kind lock.Kind) string {
-	h, err := c.newLock(name, kind).hold(ctx)
-	if err != nil {
+	h, ok := ctx.Value(holdOf{c.newLock(name, kind)}).(*hold)
+	if !ok {
 		return ""
 	}
 	return h.holder.id
@@ -39,8 +39,8 @@ func PartIDs(ctx context.Context, r *RedLock) (ids []string) {
 
 // Left is for how long the client relies on the lease of the innermost hold in ctx.
 func Left(ctx context.Context, c *Client, name string, kind lock.Kind) time.Duration {
-	h, err := c.newLock(name, kind).hold(ctx)
-	if err != nil {
+	h, ok := ctx.Value(holdOf{c.newLock(name, kind)}).(*hold)
+	if !ok {
 		return 0
 	}
 	c.claims.mu.Lock()

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -79,9 +78,8 @@ type MultiLock struct {
 type multiKey string
 
 type multiHold struct {
-	ctx      context.Context
-	parts    []lock.Hold
-	released atomic.Bool
+	ctx   context.Context
+	parts []lock.Hold
 }
 
 // Context is the context of the hold.
@@ -125,9 +123,6 @@ func (m *MultiLock) Unlock(held context.Context) error {
 	h, ok := held.Value(m.key).(*multiHold)
 	if !ok {
 		return errNoHold
-	}
-	if h.released.Swap(true) {
-		return lock.ErrNotHeld
 	}
 	return giveBack(context.WithoutCancel(held), h.parts)
 }
@@ -237,9 +232,6 @@ func (a *attempt) reserve(locks []*Lock, wait time.Duration) (some bool, stuck *
 
 // withdraw gives back what was taken in vain, and waits for that for a moment if the caller can.
 func withdraw(ctx context.Context, parts []lock.Hold) {
-	if len(parts) == 0 {
-		return
-	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

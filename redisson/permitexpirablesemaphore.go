@@ -34,8 +34,7 @@ func (s *PermitExpirableSemaphore) SetPermits(ctx context.Context, n int) error 
 	if err := s.check(int64(n), 0, math.MaxInt32); err != nil {
 		return err
 	}
-	_, err := s.change(ctx, permitsSet, n)
-	return err
+	return s.change(ctx, permitsSet, n)
 }
 
 // AddPermits adds n permits, or takes them away if n is negative. Redisson's rule is that a time to live of the semaphore
@@ -142,9 +141,6 @@ func (s *PermitExpirableSemaphore) try(ctx context.Context, by time.Time, n int,
 	asked, r := time.Now(), s.c.request(s.key)
 	undo := s.c.once(r.undo(), permitsRelease, s.keys(), append([]any{s.channel()}, args...)...)
 	a := s.c.take(ctx, by, r, s.c.once(r, permitsAcquire, s.keys(), append([]any{s.channel(), millis(lease)}, args...)...), undo)
-	if a.Doubts == 0 {
-		asked = a.Sent
-	}
 	switch {
 	case a.Err != nil:
 		return nil, -1, a.Err
@@ -175,7 +171,7 @@ func (s *PermitExpirableSemaphore) Release(ctx context.Context, ids ...string) e
 		seen[string(raw)] = true
 		args = append(args, raw)
 	}
-	return s.changeHeld(ctx, permitsRelease, args...)
+	return s.change(ctx, permitsRelease, args...)
 }
 
 // UpdateLease gives the permit with that id a new lease, which counts from when Redis does it and may be shorter than the old
@@ -186,7 +182,7 @@ func (s *PermitExpirableSemaphore) UpdateLease(ctx context.Context, id string, l
 	if err := cmp.Or(checkLease(lease), err); err != nil {
 		return err
 	}
-	return s.changeHeld(ctx, permitsUpdate, raw, millis(lease))
+	return s.change(ctx, permitsUpdate, raw, millis(lease))
 }
 
 // LeaseTime returns how long the permit with that id lasts. It is negative for one without end. The error matches
@@ -206,14 +202,9 @@ func (s *PermitExpirableSemaphore) LeaseTime(ctx context.Context, id string) (ti
 	return duration(a.Values[1]), nil
 }
 
-// change makes a change once, whatever is lost on the way.
-func (s *PermitExpirableSemaphore) change(ctx context.Context, sc *script, args ...any) (bool, error) {
-	return s.c.change(ctx, sc, s.keys(), append([]any{s.channel()}, args...)...)
-}
-
-// changeHeld makes a change to permits that somebody must have.
-func (s *PermitExpirableSemaphore) changeHeld(ctx context.Context, sc *script, args ...any) error {
-	ok, err := s.change(ctx, sc, args...)
+// change makes a change once, whatever is lost on the way. It is to permits that somebody has, if any.
+func (s *PermitExpirableSemaphore) change(ctx context.Context, sc *script, args ...any) error {
+	ok, err := s.c.change(ctx, sc, s.keys(), append([]any{s.channel()}, args...)...)
 	if err == nil && !ok {
 		return lock.ErrNotHeld
 	}

@@ -26,11 +26,8 @@ func (s *claims) stoodLocked(ho *holder) {
 		return
 	}
 	now := present()
-	if s.queues[ho.name()] = now; len(s.queues) > mostQueues {
-		for name := range s.queues { // any of them
-			delete(s.queues, name)
-			break
-		}
+	if _, known := s.queues[ho.name()]; known || len(s.queues) < mostQueues {
+		s.queues[ho.name()] = now
 	}
 	s.attendLocked(now)
 }

@@ -83,11 +83,7 @@ func (l *RateLimiter) set(ctx context.Context, r Rate, how string) (bool, error)
 	if err := cmp.Or(l.c.checkName(l.name), r.check()); err != nil {
 		return false, err
 	}
-	kind := 0
-	if r.PerClient {
-		kind = 1
-	}
-	return l.c.change(ctx, rateSet, l.keys(), r.Permits, millis(r.Interval), kind, millis(r.KeepAlive), how)
+	return l.c.change(ctx, rateSet, l.keys(), r.Permits, millis(r.Interval), r.PerClient, millis(r.KeepAlive), how)
 }
 
 // Rate returns the rate that is set. The error matches ErrNoRate where none is.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -31,7 +30,7 @@ type redHold struct {
 	decided   chan struct{}
 
 	// The mutex of the call guards the rest.
-	state    redState
+	over     bool // given up or given back
 	parts    []lock.Hold
 	kept     int     // of parts, not lost
 	busy     int     // members that others have
@@ -40,15 +39,6 @@ type redHold struct {
 	ends     *time.Timer
 	cause    error // why it was lost
 }
-
-type redState int
-
-const (
-	redAsking redState = iota
-	redHeld
-	redLost
-	redOver // given up or given back
-)
 
 func newRedHold(c *redCall) *redHold {
 	h := &redHold{c: c, since: time.Now(), decided: make(chan struct{})}
@@ -81,7 +71,7 @@ func (h *redHold) add(part lock.Hold, err error) bool {
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
 	switch {
-	case h.state == redOver:
+	case h.over:
 		return false
 	case errors.Is(err, lock.ErrBusy):
 		h.busy++
@@ -113,58 +103,44 @@ func (h *redHold) miss(cause error) {
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
 	h.kept--
-	switch {
-	case h.state == redAsking:
-		h.decide()
-	case h.state == redHeld && h.kept < h.c.r.quorum:
+	if h.decide(); h.kept < h.c.r.quorum {
 		h.lose(fmt.Errorf("%w: %w", errMinority, cause))
 	}
 }
 
-// lose ends the hold. The mutex is held.
+// lose ends the hold if there is one. The mutex is held.
 func (h *redHold) lose(reason error) {
-	h.state = redLost
-	h.cause = &lock.LostError{Held: time.Since(h.since), Reason: reason}
-	h.cancel(h.cause)
+	if h.ctx != nil && h.cause == nil && !h.over {
+		h.cause = &lock.LostError{Held: time.Since(h.since), Reason: reason}
+		h.cancel(h.cause)
+	}
 }
 
 // lapse is called when the lease is over.
 func (h *redHold) lapse() {
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
-	if h.state == redHeld {
-		h.lose(errLease)
-	}
+	h.lose(errLease)
 }
 
 // conclude makes a hold of the round, or says why it is none.
 func (h *redHold) conclude() error {
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
-	valid := h.validity()
+	valid := goodFor(h.c.lease) - drift(h.c.lease) - time.Since(h.since) // a lease counts from before the first question, whoever answered last
 	switch {
 	case h.c.ctx.Err() != nil:
 		return context.Cause(h.c.ctx)
 	case h.kept < h.c.r.quorum:
 		return h.refusal()
-	case valid <= 0:
+	case h.c.lease > 0 && valid <= 0: // a member that is renewed looks after itself
 		return errRedLate
 	}
-	h.state = redHeld
 	h.ctx, h.cancel = context.WithCancelCause(lock.WithHold(context.WithValue(h.c.ctx, h.c.r.key, h), h, h.unreleased))
 	if h.c.lease > 0 {
 		h.ends = time.AfterFunc(valid, h.lapse)
 	}
 	return nil
-}
-
-// validity is for how long the lock may be relied on from now: a lease that is not renewed counts from before the first
-// question, whoever answered last. Otherwise each member looks after its own.
-func (h *redHold) validity() time.Duration {
-	if h.c.lease == 0 {
-		return 1
-	}
-	return goodFor(h.c.lease) - drift(h.c.lease) - time.Since(h.since)
 }
 
 // hopeless reports whether the failure of a member will not pass: its server or its client refuses, or the client is closed.
@@ -175,19 +151,19 @@ func hopeless(err error) bool {
 // refusal is why there is no majority: none is to be had if too many refuse, and it is busy if a majority has answered at all. The
 // mutex is held.
 func (h *redHold) refusal() error {
-	n, quorum := len(h.c.r.locks), h.c.r.quorum
-	refused := slices.DeleteFunc(slices.Clone(h.failures), func(err error) bool { return !hopeless(err) })
-	if h.c.never = n-len(refused) < quorum; h.c.never {
-		return fmt.Errorf("redisson: %d of %d locks can't be had: %w", len(refused), n, errors.Join(refused...))
+	n, answered, refused := len(h.c.r.locks), len(h.parts)+h.busy, 0
+	if answered >= h.c.r.quorum {
+		return &lock.BusyError{Waited: time.Since(h.c.start)}
 	}
-	if answered := len(h.parts) + h.busy; answered < quorum {
-		failures := slices.Clone(h.failures)
-		if answered+len(failures) < n {
-			failures = append(failures, errSilent)
+	for _, err := range h.failures {
+		if hopeless(err) {
+			refused++
 		}
-		return fmt.Errorf("redisson: only %d of %d servers answered: %w", answered, n, errors.Join(failures...))
 	}
-	return &lock.BusyError{Waited: time.Since(h.c.start)}
+	if h.c.never = n-refused < h.c.r.quorum; answered+len(h.failures) < n {
+		h.failures = append(h.failures, errSilent)
+	}
+	return fmt.Errorf("redisson: only %d of %d servers answered, and %d refused: %w", answered, n, refused, errors.Join(h.failures...))
 }
 
 // unreleased is for the chain of contexts, where h stands for its parts, also for those that come late. After a loss, those that are left
@@ -195,7 +171,7 @@ func (h *redHold) refusal() error {
 func (h *redHold) unreleased() bool {
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
-	return h.state != redOver
+	return !h.over
 }
 
 // within returns the hold of a client's lock of that name, live or not. If the lock was asked for and has not answered yet, within returns
@@ -220,10 +196,7 @@ func (h *redHold) within(c *Client, name string) (part *hold, open <-chan struct
 func (h *redHold) Context() context.Context { return h.ctx }
 
 // Release implements [lock.Hold].
-func (h *redHold) Release(context.Context) error { return h.release() }
-
-// release is Unlock's.
-func (h *redHold) release() error {
+func (h *redHold) Release(context.Context) error {
 	parts, cause, ok := h.finish()
 	if !ok {
 		return lock.ErrNotHeld
@@ -235,9 +208,9 @@ func (h *redHold) release() error {
 	if cause != nil {
 		return cause
 	}
-	t := tally{parts: len(parts), servers: len(h.c.r.locks), quorum: h.c.r.quorum}
+	t, quorum := tally{free: len(h.c.r.locks) - len(parts)}, h.c.r.quorum
 	silence := time.After(mostSilence)
-	for heard, patient := 0, true; heard < len(parts) && t.freed < t.quorum && (patient || !t.free()); {
+	for heard, patient := 0, true; heard < len(parts) && t.freed < quorum && (patient || t.free < quorum); {
 		select {
 		case err := <-errs:
 			heard++
@@ -247,20 +220,19 @@ func (h *redHold) release() error {
 		}
 	}
 	switch {
-	case t.parts-t.gone < t.quorum:
+	case len(parts)-t.gone < quorum:
 		return &lock.LostError{Held: time.Since(h.since), Reason: errMinority}
-	case t.free():
+	case t.free >= quorum:
 		return nil
 	}
-	return fmt.Errorf("redisson: only %d of %d servers released the lock: %w", t.freed, t.parts, errors.Join(t.failures...))
+	return fmt.Errorf("redisson: only %d of %d servers released the lock: %w", t.freed, len(parts), errors.Join(t.failures...))
 }
 
 // tally is the outcome of a release on several servers, as far as it is known.
 type tally struct {
-	servers, quorum int
-	parts           int // had the lock, to the best of our knowledge
-	freed, gone     int // did have it, did not have it
-	failures        []error
+	free        int // servers that others can have by now
+	freed, gone int // of those that had the lock to the best of our knowledge: did have it, did not have it
+	failures    []error
 }
 
 func (t *tally) count(err error) {
@@ -271,20 +243,19 @@ func (t *tally) count(err error) {
 		t.gone++
 	default:
 		t.failures = append(t.failures, err)
+		return
 	}
+	t.free++
 }
-
-// free reports whether others can have the majority by now.
-func (t *tally) free() bool { return t.servers-t.parts+t.freed+t.gone >= t.quorum }
 
 // finish ends the hold or round on this side, once. It returns what is to be given back, and why the hold had been lost.
 func (h *redHold) finish() (parts []lock.Hold, cause error, ok bool) {
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
-	if h.state == redOver {
+	if h.over {
 		return nil, nil, false
 	}
-	h.state = redOver
+	h.over = true
 	h.stop() // the questions under way; what they have done is undone by the clients
 	if h.cancel != nil {
 		h.cancel(nil)

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// mostSilence is how long a round of questions waits at most for servers that do not answer, if it depends on them.
+	// mostSilence is how long a round of questions waits at most for servers that do not answer, if it depends on them: others can't have those
+	// that did in the meantime.
 	mostSilence = 250 * time.Millisecond
 	// A RedLock that can't be had is tried again after a random time around one of these, which doubles each time.
 	leastPause = 8 * time.Millisecond
@@ -105,7 +106,7 @@ func (r *RedLock) Unlock(held context.Context) error {
 	if !ok {
 		return errNoHold
 	}
-	return h.release()
+	return h.Release(held)
 }
 
 func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redHold, error) {
@@ -136,10 +137,7 @@ func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redH
 			return nil, err
 		}
 		if full := in.begin(); full != nil {
-			if !busy { // it would have waited for the servers
-				err = fmt.Errorf("%w: %w", lock.ErrBusy, err)
-			}
-			return nil, fmt.Errorf("%w: %w", full, err)
+			return nil, fmt.Errorf("%w: %w: %w", full, lock.ErrBusy, err) // err may be about the servers for which it would have waited
 		}
 		d := pause/2 + r.locks[0].c.jitter(pause)
 		if wait >= 0 {
@@ -182,7 +180,7 @@ func (c *redCall) round() (*redHold, error) {
 	}
 	select {
 	case <-h.decided:
-	case <-time.After(c.silence()):
+	case <-time.After(mostSilence):
 	case <-c.ctx.Done():
 	}
 	if err := h.conclude(); err != nil {
@@ -199,14 +197,6 @@ func (c *redCall) answered(member *Lock) {
 	defer c.mu.Unlock()
 	close(c.open[member])
 	delete(c.open, member)
-}
-
-// silence is short, as others can't have the servers that did answer in the meantime.
-func (c *redCall) silence() time.Duration {
-	if c.lease == 0 {
-		return mostSilence
-	}
-	return min(c.lease/20, mostSilence)
 }
 
 // jitter is a time below d that differs between clients and from one time to another. It follows from both, so that a run in

@@ -57,20 +57,22 @@ func (res *reservation) take(ctx context.Context, rs []lock.Request, all bool) (
 	if len(want) == 0 || all && n < len(rs) {
 		return 0, nil
 	}
-	sound := c.askTogether(ctx, by, want, all)
+	if !c.askTogether(ctx, by, want, all) {
+		c.giveUp(ctx, want)
+		return 0, nil
+	}
 	missing := slices.IndexFunc(want, func(r *reserved) bool { return !r.took })
-	if sound && missing < 0 {
+	if missing < 0 {
 		res.parts = want
 		return n, nil
 	}
-	if sound {
-		err = c.refusal(ctx, want[missing], all, began)
+	if err := c.refusal(ctx, want[missing], all, began); err != nil || all {
+		c.giveUp(ctx, want)
+		return 0, err
 	}
-	if n = 0; sound && err == nil && !all {
-		res.parts, n = want[:missing], want[missing].at
-	}
-	c.giveUp(ctx, want[len(res.parts):])
-	return n, err
+	res.parts = want[:missing]
+	c.giveUp(ctx, want[missing:])
+	return want[missing].at, nil
 }
 
 // askTogether asks for all that are wanted, and notes what each has got. It returns false if that is not to be relied on.
