@@ -135,7 +135,7 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, er
 	if r.Wait < 0 {
 		r.Wait = forever
 	}
-	deadline, locks, alone := time.Now().Add(r.Wait), m.locks, false
+	deadline, locks, alone := time.Now().Add(r.Wait), m.locks, 0
 	for patience := firstPatience; ; patience = min(2*patience, mostPatience) {
 		try := &attempt{ctx: ctx, lease: r.Lease, deadline: deadline, patience: patience + m.locks[0].c.jitter(patience)}
 		stuck, err := try.take(locks, alone)
@@ -154,7 +154,7 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, er
 			return nil, err
 		}
 		lead := slices.IndexFunc(m.locks, stuck.same)
-		locks, alone = slices.Concat(m.locks[lead:lead+1], m.locks[:lead], m.locks[lead+1:]), true
+		locks, alone = slices.Concat(m.locks[lead:lead+1], m.locks[:lead], m.locks[lead+1:]), 1
 	}
 }
 
@@ -168,23 +168,24 @@ type attempt struct {
 	leave    []func() // what was taken together and is left over
 }
 
-// take returns the lock that could not be had, with the reason. Those before it are held. If the first is to be had alone, nothing is held while it is
-// waited for; it may be out of order then, and those that belong before it are waited for only for a moment. So only who keeps to the order waits for
-// long while holding something, and many contenders do not go on giving up for each other.
-func (a *attempt) take(locks []*Lock, alone bool) (stuck *Lock, err error) {
+// take returns the lock that could not be had, with the reason. Those before it are held. All that are free are taken together, but for so many that
+// are to be had alone: none, or the first, which is waited for without holding anything. It may be out of order, and then those that belong before it
+// are waited for only for a moment. So only who keeps to the order waits for long while holding something, and many contenders do not go on giving up
+// for each other.
+func (a *attempt) take(locks []*Lock, alone int) (stuck *Lock, err error) {
 	defer func() {
 		for _, leave := range a.leave {
 			leave()
 		}
 	}()
-	end, together := a.deadline, false
+	end := a.deadline
 	for i, l := range locks {
 		wait := max(time.Until(end), 0)
 		if l.compare(locks[0]) < 0 {
 			wait = min(wait, firstPatience)
 		}
-		if !together && (i > 0 || !alone) {
-			if together, stuck, err = a.reserve(locks[i:], wait); err != nil {
+		if i == alone {
+			if stuck, err = a.reserve(locks[i:], wait); err != nil {
 				return stuck, err
 			}
 		}
@@ -208,9 +209,8 @@ func (a *attempt) end() time.Time {
 	return transport.Earlier(a.deadline, time.Now().Add(patience))
 }
 
-// reserve takes those locks together that can be had at once, of each client that has several. It reports whether there are any. An error is about
-// the lock stuck.
-func (a *attempt) reserve(locks []*Lock, wait time.Duration) (some bool, stuck *Lock, err error) {
+// reserve takes those locks together that can be had at once, of each client that has several. An error is about the lock stuck.
+func (a *attempt) reserve(locks []*Lock, wait time.Duration) (stuck *Lock, err error) {
 	requests := map[*Client][]lock.Request{}
 	for _, l := range locks {
 		requests[l.c] = append(requests[l.c], lock.Request{Key: l.name, Kind: l.kind, Wait: wait, Lease: a.lease})
@@ -221,13 +221,13 @@ func (a *attempt) reserve(locks []*Lock, wait time.Duration) (some bool, stuck *
 		if len(rs) < 2 {
 			continue
 		}
-		ctx, n, leave, err := l.c.Reserve(a.ctx, rs)
-		a.ctx, a.leave, some = ctx, append(a.leave, leave), some || n > 0
+		ctx, _, leave, err := l.c.Reserve(a.ctx, rs)
+		a.ctx, a.leave = ctx, append(a.leave, leave)
 		if err != nil {
-			return false, l, err
+			return l, err
 		}
 	}
-	return some, nil, nil
+	return nil, nil
 }
 
 // withdraw gives back what was taken in vain, and waits for that for a moment if the caller can.
