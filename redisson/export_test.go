@@ -11,13 +11,13 @@ import (
 // ErrGone is the reason of a loss that a force unlock explains, and nothing else does.
 var ErrGone = errGone
 
-// DigestOfPermitsCancel is in each request that undoes an acquire of an expirable semaphore.
-var DigestOfPermitsCancel = permitsCancel.SHA
+// DigestOfPermitsRelease is in each request that gives permits of an expirable semaphore back, or undoes an acquire.
+var DigestOfPermitsRelease = permitsRelease.SHA
 
 // HolderID is what Redis calls the holder of the innermost hold in ctx, also of one that has ended.
 func HolderID(ctx context.Context, c *Client, name string, kind lock.Kind) string {
-	h, err := c.newLock(name, kind).hold(ctx)
-	if err != nil {
+	h, ok := ctx.Value(holdOf{c.newLock(name, kind)}).(*hold)
+	if !ok {
 		return ""
 	}
 	return h.holder.id
@@ -29,8 +29,8 @@ func PartIDs(ctx context.Context, r *RedLock) (ids []string) {
 	if !ok {
 		return nil
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
 	for _, p := range h.parts {
 		ids = append(ids, p.(interface{ inner() *hold }).inner().holder.id)
 	}
@@ -39,8 +39,8 @@ func PartIDs(ctx context.Context, r *RedLock) (ids []string) {
 
 // Left is for how long the client relies on the lease of the innermost hold in ctx.
 func Left(ctx context.Context, c *Client, name string, kind lock.Kind) time.Duration {
-	h, err := c.newLock(name, kind).hold(ctx)
-	if err != nil {
+	h, ok := ctx.Value(holdOf{c.newLock(name, kind)}).(*hold)
+	if !ok {
 		return 0
 	}
 	c.claims.mu.Lock()

@@ -117,30 +117,18 @@ func (l *Lock) acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
 // matches lock.ErrNotHeld when held is under no hold of this lock or that hold was given back before, and lock.ErrLost when
 // the lock was no longer held.
 func (l *Lock) Unlock(held context.Context) error {
-	h, err := l.hold(held)
-	if err != nil {
-		return err
-	}
-	return h.Release(context.Background()) // nothing else of held matters to it
+	return l.with(held, func(h *hold) error { return h.Release(context.Background()) }) // nothing else of held matters to it
 }
 
 // Keep is Unlock, except that nobody gets the lock for another d: for work that is done once an interval.
 func (l *Lock) Keep(held context.Context, d time.Duration) error {
-	h, err := l.hold(held)
-	if err != nil {
-		return err
-	}
-	return h.Keep(context.WithoutCancel(held), d)
+	return l.with(held, func(h *hold) error { return h.Keep(context.WithoutCancel(held), d) })
 }
 
 // Extend gives the hold that returned the context held another d from now on, if its lease would end sooner. One that is
 // renewed does not need that. The errors are those of Unlock, or say that Redis did not answer.
 func (l *Lock) Extend(held context.Context, d time.Duration) error {
-	h, err := l.hold(held)
-	if err != nil {
-		return err
-	}
-	return h.Extend(context.WithoutCancel(held), d)
+	return l.with(held, func(h *hold) error { return h.Extend(context.WithoutCancel(held), d) })
 }
 
 // Extend gives a hold with a lease of its own another d from now on, if it would end sooner. A hold that is renewed has
@@ -206,12 +194,13 @@ func (s *claims) remaining(h *hold) time.Duration {
 // errNoHold is the error of a release under a context without the hold.
 var errNoHold = fmt.Errorf("%w: the context is under no hold of this lock; pass the one that Lock returned", lock.ErrNotHeld)
 
-func (l *Lock) hold(held context.Context) (*hold, error) {
+// with calls f with the hold of the lock that the context held is under.
+func (l *Lock) with(held context.Context, f func(h *hold) error) error {
 	h, ok := held.Value(holdOf{l}).(*hold)
 	if !ok {
-		return nil, errNoHold
+		return errNoHold
 	}
-	return h, nil
+	return f(h)
 }
 
 // ForceUnlock frees the lock, whoever holds it, and wakes a waiter. It reports whether there was anything to free; one side

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -62,8 +62,8 @@ func gather(all []Member) (sorted []*Lock, text string, err error) {
 // several clients, on several servers. Like a Lock it is free to make and safe for concurrent use, and has its owner in
 // the context; it has nothing of its own in Redis.
 //
-// The locks are taken one after the other in the order of their names, whatever the order in which they were given, so
-// that two MultiLocks of one program do not wait for each other. Where a lock can't be had soon, those that are held
+// The locks are taken in the order of their names, whatever the order in which they were given, so that two MultiLocks of one program do
+// not wait for each other; those of one client that are free, together. Where a lock can't be had soon, those that are held
 // already are given back, and the next attempt begins with waiting for that lock, or for its server, holding none: neither the peers in
 // Redisson, which take locks in the order of a list, nor programs whose clients have another order can cause a deadlock.
 //
@@ -78,9 +78,8 @@ type MultiLock struct {
 type multiKey string
 
 type multiHold struct {
-	ctx      context.Context
-	parts    []lock.Hold
-	released atomic.Bool
+	ctx   context.Context
+	parts []lock.Hold
 }
 
 // Context is the context of the hold.
@@ -125,9 +124,6 @@ func (m *MultiLock) Unlock(held context.Context) error {
 	if !ok {
 		return errNoHold
 	}
-	if h.released.Swap(true) {
-		return lock.ErrNotHeld
-	}
 	return giveBack(context.WithoutCancel(held), h.parts)
 }
 
@@ -136,177 +132,131 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, er
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	start := time.Now()
-	for lead, patience, first := 0, firstPatience, true; ; patience, first = min(2*patience, mostPatience), false {
-		try := &attempt{ctx: ctx, under: ctx, request: r, start: start, patience: patience + m.locks[0].c.jitter(patience)}
-		stuck, err := try.take(m.from(lead), lead, first)
+	if r.Wait < 0 {
+		r.Wait = forever
+	}
+	deadline, locks, alone := time.Now().Add(r.Wait), m.locks, 0
+	for patience := firstPatience; ; patience = min(2*patience, mostPatience) {
+		try := &attempt{ctx: ctx, lease: r.Lease, deadline: deadline, patience: patience + m.locks[0].c.jitter(patience)}
+		stuck, err := try.take(locks, alone)
 		if err == nil {
 			h := &multiHold{parts: try.parts}
-			h.ctx = context.WithValue(try.under, m.key, h)
+			h.ctx = context.WithValue(try.ctx, m.key, h)
 			return h, nil
 		}
-		if ctx.Err() != nil { // the caller has stayed for the answer of one member already
-			m.locks[0].c.background(func() { _ = giveBack(context.Background(), try.parts) }) // as long as the clients' timeouts let it
-			return nil, context.Cause(ctx)
-		}
-		try.giveBack()
-		switch busy, _ := errors.AsType[*lock.BusyError](err); {
+		withdraw(ctx, try.parts)
+		passes := errors.Is(err, lock.ErrBusy) && !errors.Is(err, ErrTooManyWaiters) || errors.Is(err, lock.ErrLost) ||
+			stuck != locks[0] && !lasting(err) // an outage only if that lock was waited for as long as any
+		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case busy == nil && !errors.Is(err, lock.ErrLost) && (stuck == 0 || lasting(err)), errors.Is(err, ErrTooManyWaiters):
-			return nil, err // an outage only if that lock was waited for as long as any
-		case r.Wait >= 0 && time.Since(start) >= r.Wait:
-			if busy != nil {
-				err = &lock.BusyError{Remaining: busy.Remaining, Waited: time.Since(start)}
-			}
+		case !passes, !time.Now().Before(deadline):
 			return nil, err
 		}
-		lead = m.leadAt(m.indexFrom(lead, stuck))
+		lead := slices.IndexFunc(m.locks, stuck.same)
+		locks, alone = slices.Concat(m.locks[lead:lead+1], m.locks[:lead], m.locks[lead+1:]), 1
 	}
-}
-
-// leadAt returns the index of the member with which to begin in order to get the one at i: the first of the same lock.
-func (m *MultiLock) leadAt(i int) int { return slices.IndexFunc(m.locks, m.locks[i].same) }
-
-// from returns the members in order, but with the one at lead first.
-func (m *MultiLock) from(lead int) []*Lock {
-	return slices.Concat(m.locks[lead:lead+1], m.locks[:lead], m.locks[lead+1:])
-}
-
-// indexFrom returns the index of the member that is at i in from(lead).
-func (m *MultiLock) indexFrom(lead, i int) int {
-	switch {
-	case i == 0:
-		return lead
-	case i <= lead:
-		return i - 1
-	}
-	return i
 }
 
 // attempt is one try to take locks, each under the context of those before, so that the last context ends when any of them is lost.
 type attempt struct {
-	ctx      context.Context
-	under    context.Context // of the last lock, or the caller's
-	request  lock.Request
-	start    time.Time     // of the whole wait
+	ctx      context.Context // of the last lock, or the caller's
+	lease    time.Duration
+	deadline time.Time     // of the whole wait
 	patience time.Duration // for the others, once the first is held
 	parts    []lock.Hold
+	leave    []func() // what was taken together and is left over
 }
 
-// take returns the index of the lock that could not be had, with the reason. The locks before it are held. All that are free are taken together: first
-// without holding anything, if there is no lead, and again once the first is held. The first is out of order if lead is not 0, and then those that
-// belong before it, up to the index lead, are waited for only for a moment. So only who keeps to the order waits for long while holding something, and
-// many contenders do not go on giving up for each other.
-func (a *attempt) take(locks []*Lock, lead int, first bool) (stuck int, err error) {
-	wait := a.request.Wait
-	if wait > 0 {
-		wait = max(wait-time.Since(a.start), 0)
-	}
-	if first {
-		leave, err := a.reserve(locks, a.request.Wait)
-		defer leave()
-		if err != nil {
-			return 0, err
+// take returns the lock that could not be had, with the reason. Those before it are held. All that are free are taken together, but for so many that
+// are to be had alone: none, or the first, which is waited for without holding anything. It may be out of order, and then those that belong before it
+// are waited for only for a moment. So only who keeps to the order waits for long while holding something, and many contenders do not go on giving up
+// for each other.
+func (a *attempt) take(locks []*Lock, alone int) (stuck *Lock, err error) {
+	defer func() {
+		for _, leave := range a.leave {
+			leave()
 		}
-	}
-	var end time.Time // for all but the first
+	}()
+	end := a.deadline
 	for i, l := range locks {
-		if i > 0 {
-			wait = max(time.Until(end), 0)
-		}
-		if i > 0 && i <= lead {
+		wait := max(time.Until(end), 0)
+		if l.compare(locks[0]) < 0 {
 			wait = min(wait, firstPatience)
 		}
-		h, err := l.acquire(a.under, lock.Request{Wait: wait, Lease: a.request.Lease})
-		if err != nil {
-			return i, err
-		}
-		a.under, a.parts = h.Context(), append(a.parts, h) //nolint:fatcontext // one a lock
-		if i > 0 {
-			continue
-		}
-		if end = a.end(); !first && len(locks) > 1 {
-			leave, err := a.reserve(locks[1:], max(time.Until(end), 0))
-			defer leave()
-			if err != nil {
-				return 1, err
+		if i == alone {
+			if stuck, err = a.reserve(locks[i:], wait); err != nil {
+				return stuck, err
 			}
 		}
-	}
-	return 0, nil
-}
-
-// reserve takes locks together, those of each client all or none, if none of them has to be waited for. The error is that of a server, or of a
-// caller who does not wait.
-func (a *attempt) reserve(locks []*Lock, wait time.Duration) (leave func(), err error) {
-	var of []*reservation
-	requests := map[*Client][]lock.Request{}
-	for _, l := range locks {
-		if requests[l.c] == nil {
-			of = append(of, l.c.newReservation(a.under))
+		h, err := l.acquire(a.ctx, lock.Request{Wait: wait, Lease: a.lease})
+		if err != nil {
+			return l, err
 		}
-		requests[l.c] = append(requests[l.c], lock.Request{Key: l.name, Kind: l.kind, Wait: wait, Lease: a.request.Lease})
+		if a.ctx, a.parts = h.Context(), append(a.parts, h); i == 0 {
+			end = a.end()
+		}
 	}
-	if len(locks) > 1 {
-		errs := make([]error, len(of))
-		each(len(of), func(i int) { _, errs[i] = of[i].take(a.under, requests[of[i].c], true) })
-		err = errors.Join(errs...)
-	}
-	for _, res := range of {
-		a.under = context.WithValue(a.under, reservationKey{res.c}, res)
-	}
-	if errors.Is(err, lock.ErrBusy) && wait != 0 {
-		err = nil
-	}
-	return func() { each(len(of), func(i int) { of[i].leave() }) }, err
-}
-
-// each calls f for each number below n at once.
-func each(n int, f func(i int)) {
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() { f(i) })
-	}
-	all.Wait()
-}
-
-// giveBack releases what was taken, by the watchdog where that fails or takes longer than the caller stays.
-func (a *attempt) giveBack() {
-	ctx := a.ctx
-	if a.request.Wait >= 0 {
-		bounded, cancel := context.WithDeadline(ctx, a.start.Add(a.request.Wait).Add(answerInterval))
-		defer cancel()
-		ctx = bounded
-	}
-	_ = giveBack(ctx, a.parts)
+	return nil, nil
 }
 
 // end is until when the others are waited for.
 func (a *attempt) end() time.Time {
-	now := time.Now()
-	end := now.Add(a.patience)
-	if lease := a.request.Lease; lease > 0 {
-		end = transport.Earlier(end, now.Add(lease/10))
+	patience := a.patience
+	if a.lease > 0 {
+		patience = min(patience, a.lease/10)
 	}
-	if a.request.Wait >= 0 {
-		end = transport.Earlier(end, a.start.Add(a.request.Wait))
+	return transport.Earlier(a.deadline, time.Now().Add(patience))
+}
+
+// reserve takes those locks together that can be had at once, of each client that has several. An error is about the lock stuck.
+func (a *attempt) reserve(locks []*Lock, wait time.Duration) (stuck *Lock, err error) {
+	requests := map[*Client][]lock.Request{}
+	for _, l := range locks {
+		requests[l.c] = append(requests[l.c], lock.Request{Key: l.name, Kind: l.kind, Wait: wait, Lease: a.lease})
 	}
-	return end
+	for _, l := range locks {
+		rs := requests[l.c]
+		delete(requests, l.c)
+		if len(rs) < 2 {
+			continue
+		}
+		ctx, _, leave, err := l.c.Reserve(a.ctx, rs)
+		a.ctx, a.leave = ctx, append(a.leave, leave)
+		if err != nil {
+			return l, err
+		}
+	}
+	return nil, nil
+}
+
+// withdraw gives back what was taken in vain, and waits for that for a moment if the caller can.
+func withdraw(ctx context.Context, parts []lock.Hold) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = giveBack(context.Background(), parts) // the watchdog sees to what fails
+	}()
+	select {
+	case <-done:
+	case <-time.After(leaveInterval):
+	case <-ctx.Done():
+	}
 }
 
 // giveBack releases all holds at once, those of each client together, and joins the errors.
 func giveBack(ctx context.Context, holds []lock.Hold) error {
-	var clients []*Client
 	of := map[*Client][]lock.Hold{}
 	for _, h := range holds {
 		c := h.(interface{ inner() *hold }).inner().c
-		if of[c] == nil {
-			clients = append(clients, c)
-		}
 		of[c] = append(of[c], h)
 	}
+	clients := slices.SortedFunc(maps.Keys(of), func(a, b *Client) int { return cmp.Compare(a.id, b.id) })
 	errs := make([]error, len(clients))
-	each(len(clients), func(i int) { errs[i] = clients[i].ReleaseAll(ctx, of[clients[i]]) })
+	var all sync.WaitGroup
+	for i, c := range clients {
+		all.Go(func() { errs[i] = c.ReleaseAll(ctx, of[c]) })
+	}
+	all.Wait()
 	return errors.Join(errs...)
 }

@@ -21,45 +21,26 @@ import (
 //
 // A semaphore without TrySetPermits has no permits. It is only a name and a client, free to make and safe for concurrent
 // use. No permit is lost or counted twice when an answer of Redis is lost on the way; see [ErrPending] for changes.
-type PermitExpirableSemaphore struct {
-	c    *Client
-	name string // as given
-	key  string // as mapped
-}
+type PermitExpirableSemaphore struct{ permits }
 
 // PermitExpirableSemaphore returns the semaphore of that name. An empty name is refused by the semaphore's methods.
 func (c *Client) PermitExpirableSemaphore(name string) *PermitExpirableSemaphore {
-	return &PermitExpirableSemaphore{c: c, name: name, key: c.mapName(name)}
-}
-
-// Name returns the name of the semaphore as it was given.
-func (s *PermitExpirableSemaphore) Name() string { return s.name }
-
-// TrySetPermits gives a semaphore that does not exist n permits, and reports whether it did.
-func (s *PermitExpirableSemaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
-	if err := s.check(n, 0); err != nil {
-		return false, err
-	}
-	return s.c.setPermits(ctx, s.key, n, 0)
+	return &PermitExpirableSemaphore{permits{c.named(name)}}
 }
 
 // SetPermits sets how many permits there are, free and taken ones together, and makes a semaphore that does not exist. If more
 // are taken, none is free until enough of them have been given back.
 func (s *PermitExpirableSemaphore) SetPermits(ctx context.Context, n int) error {
-	if err := s.check(n, 0); err != nil {
+	if err := s.check(int64(n), 0, math.MaxInt32); err != nil {
 		return err
 	}
-	_, err := s.change(ctx, permitsSet, n)
-	return err
+	return s.change(ctx, permitsSet, n)
 }
 
 // AddPermits adds n permits, or takes them away if n is negative. Redisson's rule is that a time to live of the semaphore
 // ends with that.
 func (s *PermitExpirableSemaphore) AddPermits(ctx context.Context, n int) error {
-	if err := s.check(n, -math.MaxInt32); err != nil {
-		return err
-	}
-	return s.c.addPermits(ctx, n, "change", s.keys()...)
+	return s.add(ctx, n, "change", s.keys()...)
 }
 
 // AvailablePermits returns how many permits are free.
@@ -93,7 +74,7 @@ func (s *PermitExpirableSemaphore) count(ctx context.Context) (free, taken int, 
 // semaphore of that name. So do Redisson's.
 func (s *PermitExpirableSemaphore) Delete(ctx context.Context) (bool, error) {
 	asked := present()
-	ok, err := s.c.remove(ctx, s.name, permitKeys(s.key)...)
+	ok, err := s.remove(ctx, permitKeys(s.key)...)
 	if ok {
 		s.c.claims.forced(lockID{s.key, lock.Permit.Family()}, asked)
 	}
@@ -138,10 +119,10 @@ func first(ids []string, err error) (string, error) {
 }
 
 func (s *PermitExpirableSemaphore) acquire(ctx context.Context, n int, wait, lease time.Duration) (ids []string, err error) {
-	if err := cmp.Or(s.checkLease(lease), checkAtOnce(n)); n == 0 || err != nil {
+	if err := cmp.Or(checkLease(lease), s.check(int64(n), 0, atOnce)); n == 0 || err != nil {
 		return nil, err
 	}
-	err = s.c.awaitPermits(ctx, lineID{name: s.key, kind: permitsLine, permits: int64(n)}, s.channel(), wait, func(by time.Time) (ok bool, ttl time.Duration, err error) {
+	err = s.await(ctx, permitsLine, int64(n), s.channel(), wait, func(by time.Time) (ok bool, ttl time.Duration, err error) {
 		ids, ttl, err = s.try(ctx, by, n, lease)
 		return ids != nil || errors.Is(err, errTooLate), ttl, err
 	})
@@ -151,19 +132,15 @@ func (s *PermitExpirableSemaphore) acquire(ctx context.Context, n int, wait, lea
 // try asks for n permits once. Each try has ids of its own, so that undoing one can't free the permits of a later one. It
 // returns when the next permit becomes free by itself, if it is refused and that is known.
 func (s *PermitExpirableSemaphore) try(ctx context.Context, by time.Time, n int, lease time.Duration) ([]string, time.Duration, error) {
-	raw := make([]byte, 16*n)
-	rand.Read(raw) // never fails
 	ids, args := make([]string, n), make([]any, n)
 	for i := range ids {
-		id := raw[16*i : 16*(i+1)]
+		id := make([]byte, 16)
+		rand.Read(id) // never fails
 		ids[i], args[i] = hex.EncodeToString(id), id
 	}
 	asked, r := time.Now(), s.c.request(s.key)
-	undo := call{Script: permitsCancel, Keys: append(s.keys(), r.receipt), Args: append(append([]any{s.channel()}, s.c.noted(r)...), args...)}
+	undo := s.c.once(r.undo(), permitsRelease, s.keys(), append([]any{s.channel()}, args...)...)
 	a := s.c.take(ctx, by, r, s.c.once(r, permitsAcquire, s.keys(), append([]any{s.channel(), millis(lease)}, args...)...), undo)
-	if a.Doubts == 0 {
-		asked = a.Sent
-	}
 	switch {
 	case a.Err != nil:
 		return nil, -1, a.Err
@@ -179,7 +156,7 @@ func (s *PermitExpirableSemaphore) try(ctx context.Context, by time.Time, n int,
 // error matches lock.ErrNotHeld when one of them was given back before, is named twice, or has come to the end of its lease.
 // Without ids it does nothing. It goes out even if ctx has ended; ctx bounds only the wait for the answer.
 func (s *PermitExpirableSemaphore) Release(ctx context.Context, ids ...string) error {
-	if err := cmp.Or(s.c.checkName(s.name), checkAtOnce(len(ids))); len(ids) == 0 || err != nil {
+	if err := s.check(int64(len(ids)), 0, atOnce); len(ids) == 0 || err != nil {
 		return err
 	}
 	args, seen := []any{}, map[string]bool{}
@@ -194,7 +171,7 @@ func (s *PermitExpirableSemaphore) Release(ctx context.Context, ids ...string) e
 		seen[string(raw)] = true
 		args = append(args, raw)
 	}
-	return s.changeHeld(ctx, permitsRelease, args...)
+	return s.change(ctx, permitsRelease, args...)
 }
 
 // UpdateLease gives the permit with that id a new lease, which counts from when Redis does it and may be shorter than the old
@@ -202,10 +179,10 @@ func (s *PermitExpirableSemaphore) Release(ctx context.Context, ids ...string) e
 // said of Release about ctx holds here, too.
 func (s *PermitExpirableSemaphore) UpdateLease(ctx context.Context, id string, lease time.Duration) error {
 	raw, err := s.parse(id)
-	if err := cmp.Or(s.checkLease(lease), err); err != nil {
+	if err := cmp.Or(checkLease(lease), err); err != nil {
 		return err
 	}
-	return s.changeHeld(ctx, permitsUpdate, raw, millis(lease))
+	return s.change(ctx, permitsUpdate, raw, millis(lease))
 }
 
 // LeaseTime returns how long the permit with that id lasts. It is negative for one without end. The error matches
@@ -225,23 +202,16 @@ func (s *PermitExpirableSemaphore) LeaseTime(ctx context.Context, id string) (ti
 	return duration(a.Values[1]), nil
 }
 
-// change makes a change once, whatever is lost on the way.
-func (s *PermitExpirableSemaphore) change(ctx context.Context, sc *script, args ...any) (answer, error) {
-	return s.c.change(ctx, sc, s.keys(), append([]any{s.channel()}, args...)...)
-}
-
-// changeHeld makes a change to permits that somebody must have.
-func (s *PermitExpirableSemaphore) changeHeld(ctx context.Context, sc *script, args ...any) error {
-	a, err := s.change(ctx, sc, args...)
-	if err == nil && a.Values[0] == 0 {
+// change makes a change once, whatever is lost on the way. It is to permits that somebody has, if any.
+func (s *PermitExpirableSemaphore) change(ctx context.Context, sc *script, args ...any) error {
+	ok, err := s.c.change(ctx, sc, s.keys(), append([]any{s.channel()}, args...)...)
+	if err == nil && !ok {
 		return lock.ErrNotHeld
 	}
 	return err
 }
 
 func (s *PermitExpirableSemaphore) keys() []string { return []string{s.key, permitsKey(s.key)} }
-
-func (s *PermitExpirableSemaphore) channel() string { return semaphoreChannel(s.key) }
 
 // parse returns the bytes of an id, which is their hexadecimal text as in Redisson.
 func (s *PermitExpirableSemaphore) parse(id string) ([]byte, error) {
@@ -255,24 +225,13 @@ func (s *PermitExpirableSemaphore) parse(id string) ([]byte, error) {
 	return raw, nil
 }
 
-func (s *PermitExpirableSemaphore) check(n, least int) error {
-	return cmp.Or(s.c.checkName(s.name), checkPermits(int64(n), int64(least), math.MaxInt32))
-}
-
 // atOnce is how many permits one call may take or give back. More would hold up Redis, and Redisson's script could not give them
 // back.
 const atOnce = 4096
 
-func checkAtOnce(n int) error {
-	if n < 0 || n > atOnce {
-		return fmt.Errorf("redisson: %d permits at once are not between 0 and %d", n, atOnce)
-	}
-	return nil
-}
-
-func (s *PermitExpirableSemaphore) checkLease(lease time.Duration) error {
+func checkLease(lease time.Duration) error {
 	if lease != 0 && lease < time.Millisecond {
 		return fmt.Errorf("redisson: lease %v of a permit is under 1ms", lease)
 	}
-	return s.c.checkName(s.name)
+	return nil
 }

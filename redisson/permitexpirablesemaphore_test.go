@@ -288,7 +288,7 @@ func TestLateUndoTakesNoPermitAway(t *testing.T) {
 	got := permitAsync(c.PermitExpirableSemaphore(direct.Name()))
 	eventually(t, "it waits", func() bool { return len(subscriptions(t, rdb)) == 1 })
 	down.Store(true) // so nobody answers the repetition of the try
-	try, undo := p.KeepBack(naming(direct.Name()), 0), p.KeepBack(redisson.DigestOfPermitsCancel, 0)
+	try, undo := p.KeepBack(naming(direct.Name()), 0), p.KeepBack(redisson.DigestOfPermitsRelease, 0)
 	eventually(t, "it tries again", func() bool {
 		check(t, rdb.Publish(ctx, subscriptions(t, rdb)[0], "1").Err())
 		return try.Taken()
@@ -296,7 +296,7 @@ func TestLateUndoTakesNoPermitAway(t *testing.T) {
 	eventually(t, "it is refused", func() bool { return refused.Load() > 0 })
 	down.Store(false)
 	undo.Await(t)
-	eventually(t, "the try is undone", func() bool { return rdb.ScriptExists(ctx, redisson.DigestOfPermitsCancel).Val()[0] })
+	eventually(t, "the try is undone", func() bool { return rdb.ScriptExists(ctx, redisson.DigestOfPermitsRelease).Val()[0] })
 	check(t, direct.Release(ctx, id))
 	expectDone(t, got)
 	try.Deliver(t)

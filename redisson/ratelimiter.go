@@ -46,19 +46,10 @@ func (r Rate) check() error {
 //
 // It is only a name and a client, free to make and safe for concurrent use. No permit is taken or given back twice when an
 // answer of Redis is lost on the way; see [ErrPending] for changes.
-type RateLimiter struct {
-	c    *Client
-	name string // as given
-	key  string // as mapped
-}
+type RateLimiter struct{ named }
 
 // RateLimiter returns the rate limiter of that name. An empty name is refused by the rate limiter's methods.
-func (c *Client) RateLimiter(name string) *RateLimiter {
-	return &RateLimiter{c: c, name: name, key: c.mapName(name)}
-}
-
-// Name returns the name of the rate limiter as it was given.
-func (l *RateLimiter) Name() string { return l.name }
+func (c *Client) RateLimiter(name string) *RateLimiter { return &RateLimiter{c.named(name)} }
 
 // TrySetRate sets the rate where none is set, and reports whether it did.
 func (l *RateLimiter) TrySetRate(ctx context.Context, r Rate) (bool, error) {
@@ -92,40 +83,33 @@ func (l *RateLimiter) set(ctx context.Context, r Rate, how string) (bool, error)
 	if err := cmp.Or(l.c.checkName(l.name), r.check()); err != nil {
 		return false, err
 	}
-	kind := 0
-	if r.PerClient {
-		kind = 1
-	}
-	a, err := l.c.change(ctx, rateSet, l.keys(), r.Permits, millis(r.Interval), kind, millis(r.KeepAlive), how)
-	return err == nil && a.Values[0] == 1, err
+	return l.c.change(ctx, rateSet, l.keys(), r.Permits, millis(r.Interval), r.PerClient, millis(r.KeepAlive), how)
 }
 
 // Rate returns the rate that is set. The error matches ErrNoRate where none is.
 func (l *RateLimiter) Rate(ctx context.Context) (Rate, error) {
-	a := l.c.queryNamed(ctx, l.name, call{Script: rateGet, Keys: []string{l.key}, Args: nil})
-	switch {
-	case a.Err != nil:
-		return Rate{}, a.Err
-	case a.Values[0] < 0:
-		return Rate{}, ErrNoRate
-	}
-	v := a.Values
-	if len(v) < 5 {
-		return Rate{}, fmt.Errorf("redisson: a rate of %d numbers", len(v))
-	}
-	return Rate{Permits: v[1], Interval: duration(v[2]), PerClient: v[3] == 1, KeepAlive: duration(v[4])}, nil
+	r, _, err := l.look(ctx)
+	return r, err
 }
 
 // AvailablePermits returns how many permits can be taken now. The error matches ErrNoRate where none is set.
 func (l *RateLimiter) AvailablePermits(ctx context.Context) (int64, error) {
-	a := l.c.queryNamed(ctx, l.name, call{Script: rateAvailable, Keys: l.keys(), Args: nil})
-	switch {
+	_, n, err := l.look(ctx)
+	return n, err
+}
+
+func (l *RateLimiter) look(ctx context.Context) (r Rate, available int64, err error) {
+	a := l.c.queryNamed(ctx, l.name, call{Script: rateLook, Keys: l.keys()})
+	switch v := a.Values; {
 	case a.Err != nil:
-		return 0, a.Err
-	case a.Values[0] < 0:
-		return 0, ErrNoRate
+		return r, 0, a.Err
+	case v[0] < 0:
+		return r, 0, ErrNoRate
+	case len(v) < 6:
+		return r, 0, fmt.Errorf("redisson: a rate of %d numbers", len(v))
+	default:
+		return Rate{Permits: v[2], Interval: duration(v[3]), PerClient: v[4] == 1, KeepAlive: duration(v[5])}, v[1], nil
 	}
-	return a.Values[1], nil
 }
 
 // Acquire takes n permits at once, waiting as long as ctx. No permits, an n of 0, can be had at once, and need no rate. Those of
@@ -140,11 +124,11 @@ func (l *RateLimiter) TryAcquire(ctx context.Context, n int64, wait time.Duratio
 }
 
 func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) error {
-	if err := l.check(n, math.MaxUint32); n == 0 || err != nil {
+	if err := l.check(n, 0, math.MaxUint32); n == 0 || err != nil {
 		return err
 	}
 	end := time.Now().Add(wait)
-	return l.c.awaitPermits(ctx, lineID{name: l.key, kind: limiterLine, permits: n}, "", wait, func(by time.Time) (bool, time.Duration, error) {
+	return l.await(ctx, limiterLine, n, "", wait, func(by time.Time) (bool, time.Duration, error) {
 		ok, delay, err := l.try(ctx, by, n)
 		if !ok && err == nil && wait >= 0 && time.Until(end) < delay {
 			return true, delay, &lock.BusyError{Remaining: delay}
@@ -157,8 +141,7 @@ func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) 
 // background.
 func (l *RateLimiter) try(ctx context.Context, by time.Time, n int64) (bool, time.Duration, error) {
 	r, member := l.c.request(l.key), newMember(n)
-	undo := call{Script: rateCancel, Keys: append(l.keys(), r.receipt), Args: append([]any{n, member}, l.c.noted(r)...)}
-	a := l.c.take(ctx, by, r, l.c.once(r, rateAcquire, l.keys(), n, member), undo)
+	a := l.c.take(ctx, by, r, l.c.once(r, rateAcquire, l.keys(), n, member), l.c.once(r.undo(), rateRelease, l.keys(), n, member))
 	switch {
 	case a.Err != nil:
 		return false, -1, a.Err
@@ -187,11 +170,11 @@ func newMember(n int64) []byte {
 // Waiters are not notified: they look when the next permits come back by themselves, or after a third of the watchdog's timeout.
 // The error matches ErrNoRate where no rate is set. It goes out even if ctx has ended; ctx bounds only the wait for the answer.
 func (l *RateLimiter) Release(ctx context.Context, n int64) error {
-	if err := l.check(n, maxCount); n == 0 || err != nil {
+	if err := l.check(n, 0, maxCount); n == 0 || err != nil {
 		return err
 	}
-	a, err := l.c.change(ctx, rateRelease, l.keys(), n)
-	if err == nil && a.Values[0] < 0 {
+	ok, err := l.c.change(ctx, rateRelease, l.keys(), n, "")
+	if err == nil && !ok {
 		return ErrNoRate
 	}
 	return err
@@ -200,14 +183,10 @@ func (l *RateLimiter) Release(ctx context.Context, n int64) error {
 // Delete removes the rate limiter with its rate, and what was taken except by other clients where each has its own permits. It
 // reports whether there was any of that. Waiters get ErrNoRate when they look next; see Release.
 func (l *RateLimiter) Delete(ctx context.Context) (bool, error) {
-	return l.c.remove(ctx, l.name, l.keys()...)
+	return l.remove(ctx, l.keys()...)
 }
 
 func (l *RateLimiter) keys() []string {
 	value, permits, ownValue, ownPermits := rateKeys(l.key, l.c.id)
 	return []string{l.key, value, permits, ownValue, ownPermits}
-}
-
-func (l *RateLimiter) check(n, most int64) error {
-	return cmp.Or(l.c.checkName(l.name), checkPermits(n, 0, most))
 }

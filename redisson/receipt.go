@@ -9,11 +9,59 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/reply"
+	"github.com/latchkey-go/latchkey/lock"
 )
 
 // ErrPending says that Redis has not answered a change, such as a Release, and that the client goes on trying to have it
 // made, for two minutes at least or until it is closed, while the caller goes on. Making the change again would make it twice.
 var ErrPending = errors.New("redisson: change is pending")
+
+// named is what each object that is counted is: a name and a client.
+type named struct {
+	c    *Client
+	name string // as given
+	key  string // as mapped
+}
+
+func (c *Client) named(name string) named { return named{c: c, name: name, key: c.mapName(name)} }
+
+// Name returns the name of the object as it was given.
+func (o *named) Name() string { return o.name }
+
+// check refuses what Redis shall not be asked: an empty name, and a number of permits that is not between those two.
+func (o *named) check(n, least, most int64) error {
+	err := o.c.checkName(o.name)
+	if err == nil && (n < least || n > most) {
+		err = fmt.Errorf("redisson: %d permits are not between %d and %d", n, least, most)
+	}
+	return err
+}
+
+// await waits for what try is to get. Those who want as many permits of one kind of object stand in one line; a smaller request passes a
+// larger one.
+func (o *named) await(ctx context.Context, kind lock.Kind, n int64, channel string, wait time.Duration, try func(by time.Time) (bool, time.Duration, error)) error {
+	if err := cmp.Or(context.Cause(ctx), context.Cause(o.c.ctx)); err != nil {
+		return err
+	}
+	w := &waiter{c: o.c, ctx: ctx, try: try}
+	return w.run(lineID{name: o.key, kind: kind, permits: n}, channel, wait)
+}
+
+// taken is the result of a TryAcquire.
+func taken(err error) (bool, error) {
+	if errors.Is(err, lock.ErrBusy) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// remove deletes the object with these keys, and reports whether there were any.
+func (o *named) remove(ctx context.Context, keys ...string) (bool, error) {
+	if err := o.c.checkName(o.name); err != nil {
+		return false, err
+	}
+	return o.c.change(ctx, deleteKeys, keys)
+}
 
 // A lock is set to what it should be, so that a script may run twice. What others change too, such as a number of permits,
 // must know which requests it has seen: each leaves a receipt, a key beside it, and so do an acquire that is refused and a forced
@@ -21,7 +69,8 @@ var ErrPending = errors.New("redisson: change is pending")
 // request's receipt was delayed on its way, and does nothing.
 //
 // A request has a slot of its own while it is under way. The next request in the slot replaces the receipt, so that a
-// client leaves no more of them at one object than it had requests at a time, and none once their life is over.
+// client leaves no more of them at one object than it had requests at a time, and none once their life is over. A slot of which a copy
+// of the last request may still arrive is not used again: the receipt keeps the copy from running.
 
 // receiptLife is how long a receipt lasts at least: how long a copy of a request may be on its way, and how long the
 // client tries to learn what became of it.
@@ -40,65 +89,38 @@ type receipts struct {
 	last  int64
 	slots int   // that there are
 	free  []int // the one used last is the last
-	// resting are those at which a copy of the last request may still arrive, in the order in which that ends. After an outage they can be
-	// very many.
-	resting []restingSlot
-}
-
-type restingSlot struct {
-	slot  int
-	until time.Time
 }
 
 // request starts a change to the object of that name; conclude must be called once for it.
 func (c *Client) request(name string) request {
-	r := c.receipts.next()
+	rs := &c.receipts
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.last += 2
+	r := request{slot: rs.slots, number: rs.last<<20 | int64(randomBits()>>12)}
+	if last := len(rs.free) - 1; last >= 0 {
+		r.slot, rs.free = rs.free[last], rs.free[:last]
+	} else {
+		rs.slots++
+	}
 	r.receipt = receiptKey(name, c.id, r.slot)
 	return r
 }
 
-func (rs *receipts) next() request {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	rs.last++
-	number := rs.last<<20 | int64(randomBits()>>12)
-	rs.wakeLocked(time.Now())
-	if last := len(rs.free) - 1; last >= 0 {
-		slot := rs.free[last]
-		rs.free = rs.free[:last]
-		return request{slot: slot, number: number}
-	}
-	rs.slots++
-	return request{slot: rs.slots - 1, number: number}
+// undo is the request that undoes what r did. As it is a later one in the slot, a copy of r that arrives after it does nothing.
+func (r request) undo() request {
+	r.number += 1 << 20
+	return r
 }
 
-// wakeLocked frees the slots that have rested.
-func (rs *receipts) wakeLocked(now time.Time) {
-	for len(rs.resting) > 0 && !now.Before(rs.resting[0].until) {
-		rs.free = append(rs.free, rs.resting[0].slot)
-		rs.resting = rs.resting[1:]
-	}
-}
-
-// conclude gives the slot of a request back. If copies of the request may still arrive, the slot rests until the receipt's life is
-// over: the receipt keeps them from running.
+// conclude gives the slot of a request back, unless copies of the request may still arrive.
 func (c *Client) conclude(r request, inDoubt bool) {
-	var rest time.Duration
 	if inDoubt {
-		rest = 2 * c.receiptLife() // the client tries to learn what became of it for the first half
+		return
 	}
-	c.receipts.giveBack(r.slot, rest)
-}
-
-// giveBack lets a slot rest, for 0 or as long as all that rest.
-func (rs *receipts) giveBack(slot int, rest time.Duration) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	if rest > 0 {
-		rs.resting = append(rs.resting, restingSlot{slot, time.Now().Add(rest)})
-	} else {
-		rs.free = append(rs.free, slot)
-	}
+	c.receipts.mu.Lock()
+	defer c.receipts.mu.Unlock()
+	c.receipts.free = append(c.receipts.free, r.slot)
 }
 
 func (c *Client) receiptLife() time.Duration { return max(receiptLife, 20*c.timeout) }
@@ -134,10 +156,10 @@ func (c *Client) take(ctx context.Context, by time.Time, r request, cl, undo cal
 	return a
 }
 
-// change runs a script of once that is to have its effect even if its caller does not stay for it. The first key is the object. Unless Redis refuses it, it
-// goes on in the background, and the error matches ErrPending. A close waits for it. After one there is no background: the call is on its
-// way before the caller leaves, and the error of one that is not answered matches ErrClosed.
-func (c *Client) change(ctx context.Context, s *script, keys []string, args ...any) (answer, error) {
+// change runs a script of once that is to have its effect even if its caller does not stay for it, and reports whether it had one. The first key
+// is the object. Unless Redis refuses it, it goes on in the background, and the error matches ErrPending. A close waits for it. After one there is no
+// background: the call is on its way before the caller leaves, and the error of one that is not answered matches ErrClosed.
+func (c *Client) change(ctx context.Context, s *script, keys []string, args ...any) (bool, error) {
 	r := c.request(keys[0])
 	cl := c.once(r, s, keys, args...)
 	closed := c.claims.begin()
@@ -149,22 +171,15 @@ func (c *Client) change(ctx context.Context, s *script, keys []string, args ...a
 	a := c.road.AskSoon(ctx, cl)
 	c.conclude(r, a.Doubts > 0 || a.Err != nil)
 	switch {
-	case a.Err == nil || final(a.Err):
-		return a, a.Err
+	case a.Err == nil:
+		return a.Values[0] > 0, nil
+	case final(a.Err):
+		return false, a.Err
 	case closed != nil:
-		return a, fmt.Errorf("%w: %w", closed, a.Err)
+		return false, fmt.Errorf("%w: %w", closed, a.Err)
 	}
 	c.claims.retry(cl, present().add(c.receiptLife()))
-	return a, fmt.Errorf("%w: %w", ErrPending, a.Err)
-}
-
-// remove deletes the keys of the object of that name, and reports whether there were any.
-func (c *Client) remove(ctx context.Context, name string, keys ...string) (bool, error) {
-	if err := c.checkName(name); err != nil {
-		return false, err
-	}
-	a, err := c.change(ctx, deleteKeys, keys)
-	return err == nil && a.Values[0] > 0, err
+	return false, fmt.Errorf("%w: %w", ErrPending, a.Err)
 }
 
 // final reports whether a call that failed with err would fail again, as far as time goes. A shortage may end.

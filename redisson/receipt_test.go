@@ -26,34 +26,18 @@ func TestReceiptSlots(t *testing.T) {
 			t.Errorf("next request: %+v, want slot %d and a new number", again, first.slot)
 		}
 		c.conclude(again, true)
-		if r := c.request("k"); r.slot == again.slot {
-			t.Errorf("a slot in doubt was used again at once: %+v", r)
+		third := c.request("k")
+		if third.slot == again.slot {
+			t.Errorf("a slot in doubt was used again at once: %+v", third)
 		}
 		time.Sleep(2 * receiptLife)
-		if r := c.request("k"); r.slot != again.slot {
-			t.Errorf("the slot was not used again after the receipt's life: %+v", r)
+		if r := c.request("k"); r.slot == again.slot {
+			t.Errorf("a slot in doubt was used again later: %+v", r)
+		}
+		if undo, next := third.undo(), c.request("k"); undo.number <= third.number || undo.number >= next.number || undo.receipt != third.receipt {
+			t.Errorf("undo of %+v: %+v, and the next request: %+v", third, undo, next)
 		}
 	})
-}
-
-// An outage leaves a slot at rest for each request that was not answered. The next requests do not look at them one by one.
-func TestManySlotsAtRest(t *testing.T) {
-	const many = 50_000
-	c := &Client{id: "id", timeout: DefaultTimeout}
-	all := make([]request, many)
-	start := time.Now()
-	for i := range all {
-		all[i] = c.request("k")
-	}
-	for _, r := range all {
-		c.conclude(r, true)
-	}
-	for range many {
-		c.conclude(c.request("k"), false)
-	}
-	if d := time.Since(start); d > 2*time.Second {
-		t.Errorf("%d requests in doubt and as many later took %v", many, d)
-	}
 }
 
 func TestLatchSlot(t *testing.T) {

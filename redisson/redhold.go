@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -31,54 +29,52 @@ type redHold struct {
 	stop      context.CancelFunc
 	decided   chan struct{}
 
-	mu       sync.Mutex
-	state    redState
-	open     map[*Lock]chan struct{} // the members that were asked and have not answered: closed by the answer
+	// The mutex of the call guards the rest.
+	over     bool // given up or given back
 	parts    []lock.Hold
-	kept     int             // of parts, not lost
-	busy     []time.Duration // of the members that others have: the remaining leases
-	failures []error         // of the members that could not be asked
-	certain  bool            // decided is closed
+	kept     int     // of parts, not lost
+	busy     int     // members that others have
+	failures []error // of the members that could not be asked
+	certain  bool    // decided is closed
 	ends     *time.Timer
 	cause    error // why it was lost
 }
 
-type redState int
-
-const (
-	redAsking redState = iota
-	redHeld
-	redLost
-	redOver // given up or given back
-)
-
 func newRedHold(c *redCall) *redHold {
-	h := &redHold{c: c, since: time.Now(), decided: make(chan struct{}), open: map[*Lock]chan struct{}{}}
+	h := &redHold{c: c, since: time.Now(), decided: make(chan struct{})}
 	h.questions, h.stop = context.WithCancel(context.WithoutCancel(c.ctx))
 	return h
 }
 
-// ask notes that a member is asked. The method add must follow.
-func (h *redHold) ask(member *Lock) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.open[member] = make(chan struct{})
+// begin returns the members to ask. The method answered must follow for each.
+func (h *redHold) begin() (able []*Lock) {
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	for _, member := range h.c.r.locks {
+		if h.c.open[member] == nil {
+			able = append(able, member)
+		} else {
+			h.failures = append(h.failures, errSilent)
+		}
+	}
+	if h.decide(); len(able) < h.c.r.quorum {
+		return nil
+	}
+	for _, member := range able {
+		h.c.open[member] = make(chan struct{})
+	}
+	return able
 }
 
 // add notes what a member has answered. It returns false for an answer that came too late to be of use.
-func (h *redHold) add(member *Lock, part lock.Hold, err error) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if open := h.open[member]; open != nil {
-		defer close(open)
-		delete(h.open, member)
-	}
-	busy, isBusy := errors.AsType[*lock.BusyError](err)
+func (h *redHold) add(part lock.Hold, err error) bool {
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
 	switch {
-	case h.state == redOver:
+	case h.over:
 		return false
-	case isBusy:
-		h.busy = append(h.busy, busy.Remaining)
+	case errors.Is(err, lock.ErrBusy):
+		h.busy++
 	case err != nil:
 		h.failures = append(h.failures, err)
 	default:
@@ -94,8 +90,8 @@ func (h *redHold) add(member *Lock, part lock.Hold, err error) bool {
 // answered, or because none will. The mutex is held.
 func (h *redHold) decide() {
 	n, quorum := len(h.c.r.locks), h.c.r.quorum
-	possible := n - len(h.busy) - len(h.failures) - (len(h.parts) - h.kept)
-	answered := len(h.parts)+len(h.busy) >= quorum || n-len(h.failures) < quorum
+	possible := n - h.busy - len(h.failures) - (len(h.parts) - h.kept)
+	answered := len(h.parts)+h.busy >= quorum || n-len(h.failures) < quorum
 	if !h.certain && (h.kept >= quorum || possible < quorum && answered) {
 		h.certain = true
 		close(h.decided)
@@ -104,61 +100,47 @@ func (h *redHold) decide() {
 
 // miss notes that a member was lost.
 func (h *redHold) miss(cause error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
 	h.kept--
-	switch {
-	case h.state == redAsking:
-		h.decide()
-	case h.state == redHeld && h.kept < h.c.r.quorum:
+	if h.decide(); h.kept < h.c.r.quorum {
 		h.lose(fmt.Errorf("%w: %w", errMinority, cause))
 	}
 }
 
-// lose ends the hold. The mutex is held.
+// lose ends the hold if there is one. The mutex is held.
 func (h *redHold) lose(reason error) {
-	h.state = redLost
-	h.cause = &lock.LostError{Held: time.Since(h.since), Reason: reason}
-	h.cancel(h.cause)
+	if h.ctx != nil && h.cause == nil && !h.over {
+		h.cause = &lock.LostError{Held: time.Since(h.since), Reason: reason}
+		h.cancel(h.cause)
+	}
 }
 
 // lapse is called when the lease is over.
 func (h *redHold) lapse() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.state == redHeld {
-		h.lose(errLease)
-	}
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	h.lose(errLease)
 }
 
 // conclude makes a hold of the round, or says why it is none.
 func (h *redHold) conclude() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	valid := h.validity()
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	valid := goodFor(h.c.lease) - drift(h.c.lease) - time.Since(h.since) // a lease counts from before the first question, whoever answered last
 	switch {
 	case h.c.ctx.Err() != nil:
 		return context.Cause(h.c.ctx)
 	case h.kept < h.c.r.quorum:
 		return h.refusal()
-	case valid <= 0:
+	case h.c.lease > 0 && valid <= 0: // a member that is renewed looks after itself
 		return errRedLate
 	}
-	h.state = redHeld
 	h.ctx, h.cancel = context.WithCancelCause(lock.WithHold(context.WithValue(h.c.ctx, h.c.r.key, h), h, h.unreleased))
 	if h.c.lease > 0 {
 		h.ends = time.AfterFunc(valid, h.lapse)
 	}
 	return nil
-}
-
-// validity is for how long the lock may be relied on from now: a lease that is not renewed counts from before the first
-// question, whoever answered last. Otherwise each member looks after its own.
-func (h *redHold) validity() time.Duration {
-	if h.c.lease == 0 {
-		return 1
-	}
-	return goodFor(h.c.lease) - drift(h.c.lease) - time.Since(h.since)
 }
 
 // hopeless reports whether the failure of a member will not pass: its server or its client refuses, or the client is closed.
@@ -169,45 +151,40 @@ func hopeless(err error) bool {
 // refusal is why there is no majority: none is to be had if too many refuse, and it is busy if a majority has answered at all. The
 // mutex is held.
 func (h *redHold) refusal() error {
-	n, quorum := len(h.c.r.locks), h.c.r.quorum
-	refused := slices.DeleteFunc(slices.Clone(h.failures), func(err error) bool { return !hopeless(err) })
-	if h.c.never = n-len(refused) < quorum; h.c.never {
-		return fmt.Errorf("redisson: %d of %d locks can't be had: %w", len(refused), n, errors.Join(refused...))
+	n, answered, refused := len(h.c.r.locks), len(h.parts)+h.busy, 0
+	if answered >= h.c.r.quorum {
+		return &lock.BusyError{Waited: time.Since(h.c.start)}
 	}
-	if answered := len(h.parts) + len(h.busy); answered < quorum {
-		failures := slices.Clone(h.failures)
-		if answered+len(failures) < n {
-			failures = append(failures, errSilent)
+	for _, err := range h.failures {
+		if hopeless(err) {
+			refused++
 		}
-		return fmt.Errorf("redisson: only %d of %d servers answered: %w", answered, n, errors.Join(failures...))
 	}
-	busy := &lock.BusyError{Waited: time.Since(h.c.start)}
-	if missing := quorum - h.kept; missing <= len(h.busy) { // so many have to become free
-		slices.Sort(h.busy)
-		busy.Remaining = h.busy[missing-1]
+	if h.c.never = n-refused < h.c.r.quorum; answered+len(h.failures) < n {
+		h.failures = append(h.failures, errSilent)
 	}
-	return busy
+	return fmt.Errorf("redisson: only %d of %d servers answered, and %d refused: %w", answered, n, refused, errors.Join(h.failures...))
 }
 
 // unreleased is for the chain of contexts, where h stands for its parts, also for those that come late. After a loss, those that are left
 // are still held.
 func (h *redHold) unreleased() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.state != redOver
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	return !h.over
 }
 
 // within returns the hold of a client's lock of that name, live or not. If the lock was asked for and has not answered yet, within returns
 // what is closed then.
 func (h *redHold) within(c *Client, name string) (part *hold, open <-chan struct{}) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
 	for _, p := range h.parts {
 		if own := p.(interface{ inner() *hold }).inner(); own.c == c && own.holder.name() == name {
 			return own, nil
 		}
 	}
-	for member, open := range h.open {
+	for member, open := range h.c.open {
 		if member.c == c && member.key == name {
 			return nil, open
 		}
@@ -219,38 +196,21 @@ func (h *redHold) within(c *Client, name string) (part *hold, open <-chan struct
 func (h *redHold) Context() context.Context { return h.ctx }
 
 // Release implements [lock.Hold].
-func (h *redHold) Release(context.Context) error { return h.release() }
-
-// withdraw gives back on all servers what a failed round got or may still get, and waits a little for that if the caller
-// can.
-func (h *redHold) withdraw() {
-	parts, _, _ := h.finish()
-	errs := releaseAll(parts)
-	patience := time.After(leaveInterval)
-	for range parts {
-		select {
-		case <-errs: //nolint:errcheck // the watchdog sees to what failed
-		case <-patience:
-			return
-		case <-h.c.ctx.Done():
-			return
-		}
-	}
-}
-
-// release is Unlock's.
-func (h *redHold) release() error {
+func (h *redHold) Release(context.Context) error {
 	parts, cause, ok := h.finish()
 	if !ok {
 		return lock.ErrNotHeld
 	}
-	errs := releaseAll(parts)
+	errs := make(chan error, len(parts))
+	for _, p := range parts {
+		go func() { errs <- p.Release(context.Background()) }()
+	}
 	if cause != nil {
 		return cause
 	}
-	t := tally{parts: len(parts), servers: len(h.c.r.locks), quorum: h.c.r.quorum}
+	t, quorum := tally{free: len(h.c.r.locks) - len(parts)}, h.c.r.quorum
 	silence := time.After(mostSilence)
-	for heard, patient := 0, true; heard < len(parts) && t.freed < t.quorum && (patient || !t.free()); {
+	for heard, patient := 0, true; heard < len(parts) && t.freed < quorum && (patient || t.free < quorum); {
 		select {
 		case err := <-errs:
 			heard++
@@ -260,20 +220,19 @@ func (h *redHold) release() error {
 		}
 	}
 	switch {
-	case t.parts-t.gone < t.quorum:
+	case len(parts)-t.gone < quorum:
 		return &lock.LostError{Held: time.Since(h.since), Reason: errMinority}
-	case t.free():
+	case t.free >= quorum:
 		return nil
 	}
-	return fmt.Errorf("redisson: only %d of %d servers released the lock: %w", t.freed, t.parts, errors.Join(t.failures...))
+	return fmt.Errorf("redisson: only %d of %d servers released the lock: %w", t.freed, len(parts), errors.Join(t.failures...))
 }
 
 // tally is the outcome of a release on several servers, as far as it is known.
 type tally struct {
-	servers, quorum int
-	parts           int // had the lock, to the best of our knowledge
-	freed, gone     int // did have it, did not have it
-	failures        []error
+	free        int // servers that others can have by now
+	freed, gone int // of those that had the lock to the best of our knowledge: did have it, did not have it
+	failures    []error
 }
 
 func (t *tally) count(err error) {
@@ -284,20 +243,19 @@ func (t *tally) count(err error) {
 		t.gone++
 	default:
 		t.failures = append(t.failures, err)
+		return
 	}
+	t.free++
 }
-
-// free reports whether others can have the majority by now.
-func (t *tally) free() bool { return t.servers-t.parts+t.freed+t.gone >= t.quorum }
 
 // finish ends the hold or round on this side, once. It returns what is to be given back, and why the hold had been lost.
 func (h *redHold) finish() (parts []lock.Hold, cause error, ok bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.state == redOver {
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	if h.over {
 		return nil, nil, false
 	}
-	h.state = redOver
+	h.over = true
 	h.stop() // the questions under way; what they have done is undone by the clients
 	if h.cancel != nil {
 		h.cancel(nil)
@@ -306,13 +264,4 @@ func (h *redHold) finish() (parts []lock.Hold, cause error, ok bool) {
 		h.ends.Stop()
 	}
 	return h.parts, h.cause, true
-}
-
-// releaseAll gives back all parts at once and returns where the outcomes arrive.
-func releaseAll(parts []lock.Hold) <-chan error {
-	errs := make(chan error, len(parts))
-	for _, p := range parts {
-		go func() { errs <- p.Release(context.Background()) }()
-	}
-	return errs
 }

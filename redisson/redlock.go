@@ -7,7 +7,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/clock"
@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// mostSilence is how long a round of questions waits at most for servers that do not answer, if it depends on them.
+	// mostSilence is how long a round of questions waits at most for servers that do not answer, if it depends on them: others can't have those
+	// that did in the meantime.
 	mostSilence = 250 * time.Millisecond
 	// A RedLock that can't be had is tried again after a random time around one of these, which doubles each time.
 	leastPause = 8 * time.Millisecond
@@ -44,7 +45,6 @@ type RedLock struct {
 	quorum int
 	// patience is how long majorities may be out of reach before that is an error: the longest timeout of the clients.
 	patience time.Duration
-	renewed  time.Duration // the shortest lease of a lock that is renewed
 }
 
 // redKey finds in a context the innermost hold of a RedLock.
@@ -71,9 +71,6 @@ func NewRedLock(locks ...Member) (*RedLock, error) {
 			return nil, errors.New("redisson: two locks of a RedLock are of the same client, so that they are not independent")
 		}
 		r.patience = max(r.patience, c.timeout)
-		if d := c.claims.timeout; i == 0 || d < r.renewed {
-			r.renewed = d
-		}
 	}
 	return r, nil
 }
@@ -109,7 +106,7 @@ func (r *RedLock) Unlock(held context.Context) error {
 	if !ok {
 		return errNoHold
 	}
-	return h.release()
+	return h.Release(held)
 }
 
 func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redHold, error) {
@@ -121,7 +118,7 @@ func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redH
 			return nil, err
 		}
 	}
-	c := &redCall{r: r, ctx: ctx, lease: lease, start: time.Now(), asked: make([]atomic.Bool, len(r.locks))}
+	c := &redCall{r: r, ctx: ctx, lease: lease, start: time.Now(), open: map[*Lock]chan struct{}{}}
 	answered := c.start // when there was a majority of answers last
 	in := stay{waiters: &r.locks[0].c.waiters, name: r.locks[0].key}
 	defer in.end()
@@ -140,10 +137,7 @@ func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redH
 			return nil, err
 		}
 		if full := in.begin(); full != nil {
-			if !busy { // it would have waited for the servers
-				err = fmt.Errorf("%w: %w", lock.ErrBusy, err)
-			}
-			return nil, fmt.Errorf("%w: %w", full, err)
+			return nil, fmt.Errorf("%w: %w: %w", full, lock.ErrBusy, err) // err may be about the servers for which it would have waited
 		}
 		d := pause/2 + r.locks[0].c.jitter(pause)
 		if wait >= 0 {
@@ -161,8 +155,10 @@ type redCall struct {
 	ctx   context.Context
 	lease time.Duration
 	start time.Time
-	asked []atomic.Bool // the members that have not answered yet
-	never bool          // so many members refuse that the others are no majority
+	never bool // so many members refuse that the others are no majority
+
+	mu   sync.Mutex              // of its rounds, too
+	open map[*Lock]chan struct{} // the members that were asked and have not answered: closed by the answer
 }
 
 // round asks all servers at once for the lock and returns as soon as the outcome is certain. Members that have not answered
@@ -173,49 +169,34 @@ func (c *redCall) round() (*redHold, error) {
 		return nil, err
 	}
 	h := newRedHold(c)
-	var able []int
-	for i, member := range c.r.locks {
-		if c.asked[i].Load() {
-			h.add(member, nil, errSilent)
-		} else {
-			able = append(able, i)
-		}
-	}
-	for _, i := range able {
-		if len(able) < c.r.quorum {
-			break
-		}
-		member := c.r.locks[i]
-		c.asked[i].Store(true)
-		h.ask(member)
+	for _, member := range h.begin() {
 		go func() {
-			defer c.asked[i].Store(false)
+			defer c.answered(member)
 			part, err := member.acquire(h.questions, lock.Request{Lease: c.lease})
-			if !h.add(member, part, err) && err == nil {
+			if !h.add(part, err) && err == nil {
 				_ = part.Release(context.Background()) // by the watchdog where it fails
 			}
 		}()
 	}
 	select {
 	case <-h.decided:
-	case <-time.After(c.silence()):
+	case <-time.After(mostSilence):
 	case <-c.ctx.Done():
 	}
-	err := h.conclude()
-	if err == nil {
-		return h, nil
+	if err := h.conclude(); err != nil {
+		parts, _, _ := h.finish()
+		withdraw(c.ctx, parts)
+		return nil, err
 	}
-	h.withdraw()
-	return nil, err
+	return h, nil
 }
 
-// silence is short, as others can't have the servers that did answer in the meantime.
-func (c *redCall) silence() time.Duration {
-	lease := c.lease
-	if lease == 0 {
-		lease = c.r.renewed
-	}
-	return min(lease/20, mostSilence)
+// answered notes that a member may be asked again.
+func (c *redCall) answered(member *Lock) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.open[member])
+	delete(c.open, member)
 }
 
 // jitter is a time below d that differs between clients and from one time to another. It follows from both, so that a run in

@@ -32,17 +32,13 @@ type reservationKey struct{ c *Client }
 
 // Reserve takes the locks of rs together, in one round trip to each master and a script for fifty of them: see [lock.Locker].
 func (c *Client) Reserve(ctx context.Context, rs []lock.Request) (context.Context, int, func(), error) {
-	res := c.newReservation(ctx)
+	above, _ := ctx.Value(reservationKey{c}).(*reservation)
+	res := &reservation{c: c, ctx: ctx, above: above}
 	n, err := res.take(ctx, rs, len(rs) > 0 && rs[0].Wait == 0)
 	if len(res.parts) > 0 {
 		ctx = context.WithValue(ctx, reservationKey{c}, res)
 	}
 	return ctx, n, res.leave, err
-}
-
-func (c *Client) newReservation(ctx context.Context) *reservation {
-	above, _ := ctx.Value(reservationKey{c}).(*reservation)
-	return &reservation{c: c, ctx: ctx, above: above}
 }
 
 // take takes all locks or none, or those before the first that can't be had. It returns for how many requests, from the first one on, nobody has to
@@ -61,17 +57,7 @@ func (res *reservation) take(ctx context.Context, rs []lock.Request, all bool) (
 	if len(want) == 0 || all && n < len(rs) {
 		return 0, nil
 	}
-	chunks := c.chunks(want)
-	calls := make([]call, len(chunks))
-	for i, chunk := range chunks {
-		calls[i] = reserveCall(chunk, all)
-	}
-	proofs := c.proofs(want)
-	answers := c.askEach(ctx, by, append(calls, proofs...))
-	for i, chunk := range chunks {
-		c.claims.reserved(chunk, answers[i])
-	}
-	if !c.proven(want, answers[len(chunks):]) {
+	if !c.askTogether(ctx, by, want, all) {
 		c.giveUp(ctx, want)
 		return 0, nil
 	}
@@ -80,20 +66,40 @@ func (res *reservation) take(ctx context.Context, rs []lock.Request, all bool) (
 		res.parts = want
 		return n, nil
 	}
-	switch a := want[missing].answer; {
+	if err := c.refusal(ctx, want[missing], all, began); err != nil || all {
+		c.giveUp(ctx, want)
+		return 0, err
+	}
+	res.parts = want[:missing]
+	c.giveUp(ctx, want[missing:])
+	return want[missing].at, nil
+}
+
+// askTogether asks for all that are wanted, and notes what each has got. It returns false if that is not to be relied on.
+func (c *Client) askTogether(ctx context.Context, by time.Time, want []*reserved, all bool) bool {
+	chunks := c.chunks(want)
+	calls := make([]call, len(chunks))
+	for i, chunk := range chunks {
+		calls[i] = reserveCall(chunk, all)
+	}
+	answers := c.askEach(ctx, by, append(calls, c.proofs(want)...))
+	for i, chunk := range chunks {
+		c.claims.reserved(chunk, answers[i])
+	}
+	return c.proven(want, answers[len(chunks):])
+}
+
+// refusal is the error for the first lock that could not be had: nil if an Acquire says why.
+func (c *Client) refusal(ctx context.Context, one *reserved, all bool, began time.Time) error {
+	switch a := one.answer; {
 	case a.Err != nil && !lasting(a.Err):
-		err = a.Err
+		return a.Err
 	case a.Err == nil && a.Values[0] == 0 && all:
 		busy := &lock.BusyError{Remaining: max(0, duration(a.Values[1])), Waited: time.Since(began)}
-		c.claims.heldBy(ctx, busy, want[missing].ho.lockID())
-		err = busy
-	case !all:
-		res.parts, n = want[:missing], want[missing].at
-		c.giveUp(ctx, want[missing:])
-		return n, nil
+		c.claims.heldBy(ctx, busy, one.ho.lockID())
+		return busy
 	}
-	c.giveUp(ctx, want)
-	return 0, err
+	return nil
 }
 
 // reservable returns a holder for each lock that can be asked for with others, and the length of the part of rs that these are for. One that
@@ -227,11 +233,10 @@ func (c *Client) claim(ctx context.Context, name string, r lock.Request) lock.Ho
 }
 
 // find returns what res, which may be nil, or one above it has of a lock, and nil if it has nothing. It can be taken out.
-func (res *reservation) find(name string, kind lock.Kind, out bool) *reserved {
-	for ; res != nil; res = res.above {
+func (res *reservation) find(name string, kind lock.Kind, out bool) (one *reserved) {
+	for ; res != nil && one == nil; res = res.above {
 		res.mu.Lock()
 		i := slices.IndexFunc(res.parts, func(one *reserved) bool { return one.ho.name() == name && one.ho.kind == kind })
-		var one *reserved
 		if i >= 0 {
 			one = res.parts[i]
 		}
@@ -239,11 +244,8 @@ func (res *reservation) find(name string, kind lock.Kind, out bool) *reserved {
 			res.parts = slices.Delete(res.parts, i, i+1)
 		}
 		res.mu.Unlock()
-		if one != nil {
-			return one
-		}
 	}
-	return nil
+	return one
 }
 
 // leave gives back what nobody has acquired.

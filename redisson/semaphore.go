@@ -3,12 +3,9 @@ package redisson
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
-
-	"github.com/latchkey-go/latchkey/lock"
 )
 
 // Semaphore is Redisson's RSemaphore: a number of permits in Redis, which are taken and given back by anybody. Permits
@@ -16,25 +13,17 @@ import (
 //
 // A semaphore without TrySetPermits has no permits. It is only a name and a client, free to make and safe for concurrent
 // use. No permit is lost or counted twice when an answer of Redis is lost on the way; see [ErrPending] for changes.
-type Semaphore struct {
-	c    *Client
-	name string // as given
-	key  string // as mapped
-}
+type Semaphore struct{ permits }
 
 // Semaphore returns the semaphore of that name. An empty name is refused by the semaphore's methods.
-func (c *Client) Semaphore(name string) *Semaphore {
-	return &Semaphore{c: c, name: name, key: c.mapName(name)}
-}
+func (c *Client) Semaphore(name string) *Semaphore { return &Semaphore{permits{c.named(name)}} }
 
-// Name returns the name of the semaphore as it was given.
-func (s *Semaphore) Name() string { return s.name }
+// permits is what both kinds of semaphores are.
+type permits struct{ named }
 
 // TrySetPermits gives a semaphore that does not exist n permits, and reports whether it did. 0 is allowed: a gate that a
 // Release opens.
-func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
-	return s.set(ctx, n, 0)
-}
+func (s *permits) TrySetPermits(ctx context.Context, n int) (bool, error) { return s.set(ctx, n, 0) }
 
 // TrySetPermitsFor is TrySetPermits for a semaphore that ceases to exist after ttl, at least 1ms.
 func (s *Semaphore) TrySetPermitsFor(ctx context.Context, n int, ttl time.Duration) (bool, error) {
@@ -44,30 +33,26 @@ func (s *Semaphore) TrySetPermitsFor(ctx context.Context, n int, ttl time.Durati
 	return s.set(ctx, n, ttl)
 }
 
-func (s *Semaphore) set(ctx context.Context, n int, ttl time.Duration) (bool, error) {
-	if err := s.check(n, 0); err != nil {
+func (s *permits) set(ctx context.Context, n int, ttl time.Duration) (bool, error) {
+	if err := s.check(int64(n), 0, math.MaxInt32); err != nil {
 		return false, err
 	}
-	return s.c.setPermits(ctx, s.key, n, ttl)
+	return s.c.change(ctx, numberSet, []string{s.key}, s.channel(), n, n, millis(ttl))
 }
 
-// setPermits makes a semaphore of either kind.
-func (c *Client) setPermits(ctx context.Context, key string, n int, ttl time.Duration) (bool, error) {
-	a, err := c.change(ctx, semaphoreSet, []string{key}, semaphoreChannel(key), n, millis(ttl))
-	return err == nil && a.Values[0] == 1, err
-}
+func (s *permits) channel() string { return semaphoreChannel(s.key) }
 
 // AddPermits adds n free permits, or takes them away if n is negative, also below zero. Redisson's rule is that a time to
 // live of the semaphore ends with that.
 func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
-	if err := s.check(n, -math.MaxInt32); err != nil {
-		return err
-	}
-	return s.c.addPermits(ctx, n, "value", s.key)
+	return s.add(ctx, n, "value", s.key)
 }
 
-func (c *Client) addPermits(ctx context.Context, n int, message string, keys ...string) error {
-	_, err := c.change(ctx, semaphoreAdd, keys, semaphoreChannel(keys[0]), n, message)
+func (s *permits) add(ctx context.Context, n int, message string, keys ...string) error {
+	if err := s.check(int64(n), -math.MaxInt32, math.MaxInt32); err != nil {
+		return err
+	}
+	_, err := s.c.change(ctx, semaphoreAdd, keys, s.channel(), n, message)
 	return err
 }
 
@@ -76,12 +61,8 @@ func (s *Semaphore) DrainPermits(ctx context.Context) (int, error) {
 	if err := cmp.Or(s.c.checkName(s.name), context.Cause(ctx), context.Cause(s.c.ctx)); err != nil {
 		return 0, err
 	}
-	r := s.c.request(s.key)
-	a := s.c.take(ctx, time.Now().Add(s.c.timeout), r, s.c.once(r, semaphoreDrain, []string{s.key}), s.cancel(r))
-	if a.Err != nil {
-		return 0, a.Err
-	}
-	return int(a.Values[0]), nil
+	n, err := s.take(ctx, time.Now().Add(s.c.timeout), "all")
+	return int(n), err
 }
 
 // AvailablePermits returns how many permits are free.
@@ -93,7 +74,7 @@ func (s *Semaphore) AvailablePermits(ctx context.Context) (int, error) {
 // Delete removes the semaphore, and reports whether there was one. Waiters are not notified; they wait for permits of the next
 // semaphore of that name. So does Redisson's.
 func (s *Semaphore) Delete(ctx context.Context) (bool, error) {
-	return s.c.remove(ctx, s.name, s.key)
+	return s.remove(ctx, s.key)
 }
 
 // Acquire takes n permits at once, waiting as long as ctx. No permits, an n of 0, can be had at once, and need no semaphore.
@@ -107,28 +88,24 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int, wait time.Duration) (
 	return taken(s.acquire(ctx, n, max(wait, 0)))
 }
 
-// taken is the result of a TryAcquire.
-func taken(err error) (bool, error) {
-	if errors.Is(err, lock.ErrBusy) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 func (s *Semaphore) acquire(ctx context.Context, n int, wait time.Duration) error {
-	if err := s.check(n, 0); n == 0 || err != nil {
+	if err := s.check(int64(n), 0, math.MaxInt32); n == 0 || err != nil {
 		return err
 	}
-	return s.c.awaitPermits(ctx, lineID{name: s.key, kind: semaphoreLine, permits: int64(n)}, semaphoreChannel(s.key), wait, func(by time.Time) (bool, time.Duration, error) {
-		r := s.c.request(s.key)
-		a := s.c.take(ctx, by, r, s.c.once(r, semaphoreAcquire, []string{s.key}, n), s.cancel(r))
-		return a.Err == nil && a.Values[0] > 0, -1, a.Err
+	return s.await(ctx, semaphoreLine, int64(n), s.channel(), wait, func(by time.Time) (bool, time.Duration, error) {
+		took, err := s.take(ctx, by, n)
+		return took > 0, -1, err
 	})
 }
 
-// cancel is the call that undoes what a request took.
-func (s *Semaphore) cancel(r request) call {
-	return call{Script: semaphoreCancel, Keys: []string{s.key, r.receipt}, Args: append([]any{semaphoreChannel(s.key)}, s.c.noted(r)...)}
+// take asks once for so many permits, or "all", and returns how many were taken.
+func (s *Semaphore) take(ctx context.Context, by time.Time, n any) (took int64, err error) {
+	r, keys := s.c.request(s.key), []string{s.key}
+	a := s.c.take(ctx, by, r, s.c.once(r, semaphoreAcquire, keys, n), s.c.once(r.undo(), semaphoreRelease, keys, s.channel(), "undo", r.number))
+	if a.Err != nil {
+		return 0, a.Err
+	}
+	return a.Values[0], nil
 }
 
 // Release gives n permits back and wakes waiters. Like Redisson's it does not ask whether they were taken, and makes a
@@ -145,31 +122,8 @@ func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (bool, error) {
 }
 
 func (s *Semaphore) release(ctx context.Context, n, ifExists int) (bool, error) {
-	if err := s.check(n, 0); n == 0 || err != nil {
+	if err := s.check(int64(n), 0, math.MaxInt32); n == 0 || err != nil {
 		return false, err
 	}
-	a, err := s.c.change(ctx, semaphoreRelease, []string{s.key}, semaphoreChannel(s.key), n, ifExists)
-	return err == nil && a.Values[0] == 1, err
-}
-
-// check refuses what Redis shall not be asked: an empty name, and numbers that Java has no int for.
-func (s *Semaphore) check(n, least int) error {
-	return cmp.Or(s.c.checkName(s.name), checkPermits(int64(n), int64(least), math.MaxInt32))
-}
-
-func checkPermits(n, least, most int64) error {
-	if n < least || n > most {
-		return fmt.Errorf("redisson: %d permits are not between %d and %d", n, least, most)
-	}
-	return nil
-}
-
-// awaitPermits waits for n permits of an object. Those who want as many stand in one line; a smaller request passes a larger
-// one.
-func (c *Client) awaitPermits(ctx context.Context, id lineID, channel string, wait time.Duration, try func(by time.Time) (bool, time.Duration, error)) error {
-	if err := cmp.Or(context.Cause(ctx), context.Cause(c.ctx)); err != nil {
-		return err
-	}
-	w := &waiter{c: c, ctx: ctx, try: try}
-	return w.run(id, channel, wait)
+	return s.c.change(ctx, semaphoreRelease, []string{s.key}, s.channel(), n, ifExists)
 }

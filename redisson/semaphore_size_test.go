@@ -176,7 +176,7 @@ func TestNoPermits(t *testing.T) {
 	if _, err := x.AcquireN(ctx, 4097, 0); err == nil {
 		t.Error("AcquireN of 4,097 permits was not refused")
 	}
-	if err := x.Release(ctx, make([]string, 4097)...); err == nil || !strings.Contains(err.Error(), "4097 permits at once") {
+	if err := x.Release(ctx, make([]string, 4097)...); err == nil || !strings.Contains(err.Error(), "4097 permits are not between 0 and 4096") {
 		t.Errorf("Release of 4,097 permits = %v, want a refusal", err)
 	}
 	if got := keys(t, srv.Client(t)); len(got) != 0 {

@@ -244,7 +244,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a MultiLock keeps what it has while it waits for the rest",
-		edits: []edit{{"multilock.go", "\t\ttry.giveBack()\n", ""}},
+		edits: []edit{{"multilock.go", "\t\twithdraw(ctx, try.parts)\n", ""}},
 		run:   "scene=multi", want: "liveness|left|late|believes",
 	},
 
