@@ -213,12 +213,15 @@ func (r *Road) askDirectly(now, by time.Time, cl Call) (a Answer, ok bool) {
 	}
 	ss.trip.by = now.Add(directTimeout)
 	a = r.performOne(&ss.trip, cl, evalsha)
-	r.Observer.Asked(now, cl, a)
+	wrong := a.Err != nil && a.elsewhere()
+	if !wrong { // or a worker tells of it, who asks again
+		r.Observer.Asked(now, cl, a)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ss.trip.lane.open--
 	r.arriveLocked(ss.trip.lane, ss, now, a.Err == nil || !a.Failed())
-	return a, a.Err == nil || !a.elsewhere() && !errors.Is(a.Err, ErrNotReplicated) // for which there is more time elsewhere
+	return a, !wrong && !errors.Is(a.Err, ErrNotReplicated) // for which there is more time elsewhere
 }
 
 // borrow returns an idle session to the master of a key, if that is the way for one more question.
@@ -261,13 +264,21 @@ func (r *Road) depart(l *lane, calls []Call, by time.Time) (t *trip, ss *session
 // returnSessionsLocked gives back the connections that were borrowed for long, and all of a lane that is not quick. To close one can take time,
 // and nobody waits for that.
 func (r *Road) returnSessionsLocked(l *lane, now time.Time) {
+	var gone []*session
 	l.sessions = slices.DeleteFunc(l.sessions, func(ss *session) bool {
 		if l.quick && !r.closed && now.Sub(ss.since) < sessionAge {
 			r.sweepLocked(ss.since.Add(sessionAge))
 			return false
 		}
 		l.made--
-		go ss.Close()
+		gone = append(gone, ss)
 		return true
 	})
+	if len(gone) > 0 {
+		go func() {
+			for _, ss := range gone {
+				_ = ss.Close() // says nothing of use
+			}
+		}()
+	}
 }
