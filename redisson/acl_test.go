@@ -132,7 +132,7 @@ func TestACLLines(t *testing.T) {
 			for _, word := range l.words {
 				t.Run(word, func(t *testing.T) {
 					t.Parallel()
-					pause := briefly
+					pause := confirmSkip
 					if word == "+ping" {
 						pause = silently
 					}

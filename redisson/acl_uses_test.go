@@ -27,8 +27,8 @@ var aclUses = map[string]func(*aclUse) error{
 }
 
 const (
-	aclName = "order:7"
-	briefly = 30 * time.Millisecond
+	aclName     = "order:7"
+	confirmSkip = 30 * time.Millisecond
 	// silently is so long that a connection that listens is pinged.
 	silently = 5500 * time.Millisecond
 )
@@ -178,7 +178,7 @@ func (u *aclUse) passOn(r lock.Request) error {
 	if err != nil {
 		return err
 	}
-	return u.handOver(h, u.a, r, briefly)
+	return u.handOver(h, u.a, r, confirmSkip)
 }
 
 // gone renews a lock that somebody has removed.
@@ -259,8 +259,8 @@ func (u *aclUse) impatience() error {
 		left <- err
 	}()
 	u.awaitScripts(before, left)
-	time.Sleep(briefly)
-	return u.wait(briefly, func() error {
+	time.Sleep(confirmSkip)
+	return u.wait(confirmSkip, func() error {
 		next, err := u.b.Acquire(u.ctx, r)
 		if err != nil {
 			return err
@@ -272,7 +272,7 @@ func (u *aclUse) impatience() error {
 		if errors.Is(early, context.Canceled) {
 			early = nil
 		}
-		time.Sleep(briefly) // it leaves the queue in the background
+		time.Sleep(confirmSkip) // it leaves the queue in the background
 		return errors.Join(early, h.Release(u.ctx))
 	})
 }

@@ -37,10 +37,10 @@ func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (l
 	if err := cmp.Or(r.Validate(), c.checkSlot(name), context.Cause(ctx)); err != nil {
 		return nil, err
 	}
-	if err := c.claims.begin(); err != nil {
+	if err := c.registry.begin(); err != nil {
 		return nil, err
 	}
-	defer c.claims.end()
+	defer c.registry.end()
 	if h := c.claim(ctx, name, r); h != nil {
 		return h, nil
 	}
@@ -57,7 +57,7 @@ func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (l
 		if h, err := c.reenter(ctx, outer, r, began); h != nil || err != nil {
 			return h, err
 		}
-		if c.claims.live(outer) { // but its holder is about to be lost
+		if c.registry.live(outer) { // but its holder is about to be lost
 			break
 		}
 		if outer, err = c.ancestor(ctx, id, r.Kind); err != nil {
@@ -66,7 +66,7 @@ func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (l
 	}
 	h, err := c.contend(ctx, name, r, began)
 	if busy, ok := errors.AsType[*lock.BusyError](err); ok {
-		c.claims.heldBy(ctx, busy, id)
+		c.registry.heldBy(ctx, busy, id)
 	}
 	return h, err
 }
@@ -110,7 +110,7 @@ func (c *Client) within(ancestor lock.Hold, name string) (h *hold, open <-chan s
 			return nil, nil
 		}
 	case *redHold:
-		if h, open = a.within(c, name); h != nil && !c.claims.live(h) {
+		if h, open = a.within(c, name); h != nil && !c.registry.live(h) {
 			return nil, nil
 		}
 	}
@@ -121,7 +121,7 @@ func (c *Client) within(ancestor lock.Hold, name string) (h *hold, open <-chan s
 func (c *Client) reenter(ctx context.Context, outer *hold, r lock.Request, began time.Time) (lock.Hold, error) {
 	h := new(hold)
 	h.prepare(ctx, c, outer.holder, r)
-	update, ok := c.claims.beginReentry(h, outer)
+	update, ok := c.registry.beginReentry(h, outer)
 	if !ok {
 		return nil, nil
 	}
@@ -156,7 +156,7 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 		return nil, err
 	}
 	if h.holder != ho { // the lock was passed to h; what was asked before may have been answered in vain
-		c.claims.discard(ho)
+		c.registry.discard(ho)
 	}
 	return h.public(), nil
 }
@@ -167,7 +167,7 @@ func (c *Client) newHolder(name string, r lock.Request) holder {
 		r.Limit = 0
 	}
 	ho := holder{id: c.nextHolder(r.Kind), keys: [1]string{name}, family: c.familyOf(r.Kind), kind: r.Kind, limit: int32(min(r.Limit, math.MaxInt32)),
-		queues: r.Kind == lock.Fair && r.Wait != 0, patience: c.fairWait, asked: cmp.Or(leaseOf(r), c.claims.timeout)}
+		queues: r.Kind == lock.Fair && r.Wait != 0, patience: c.fairWait, asked: cmp.Or(leaseOf(r), c.registry.timeout)}
 	if r.Wait > 0 {
 		ho.patience = min(r.Wait+timeToLeave, c.fairWait)
 	}
@@ -209,7 +209,7 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 		a.Doubts += doubts
 	}
 	if a.Doubts > 0 {
-		c.claims.tried(ho, a.Doubts)
+		c.registry.tried(ho, a.Doubts)
 	}
 	if ho.queues && (a.Doubts > 0 || a.Err == nil && a.Values[0] == 0) {
 		c.listener.stood(ho.name())
@@ -223,7 +223,7 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 		return false, -1, &lock.KindError{Held: lock.Kind(a.Values[1]), Wanted: ho.kind}
 	case a.Values[0] == 0:
 		if ho.queues {
-			c.claims.queued(ho)
+			c.registry.queued(ho)
 		}
 		return false, duration(a.Values[1]), nil
 	}
@@ -233,7 +233,7 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 // share makes the hold one of a holder that reads already, and reports whether that was possible.
 func (c *Client) share(w *waiter, by time.Time) bool {
 	h := w.hold
-	t, ok := c.claims.beginSharing(h)
+	t, ok := c.registry.beginSharing(h)
 	switch {
 	case !ok:
 		return false
@@ -250,12 +250,12 @@ func (c *Client) share(w *waiter, by time.Time) bool {
 
 // enter makes h a hold, as Redis has answered, or says why not.
 func (h *hold) enter(version int32, a answer) error {
-	return h.admitted(h.c.claims.enter(h, version, a))
+	return h.admitted(h.c.registry.enter(h, version, a))
 }
 
 // follow makes h a hold after another one of its holder, or says why not.
 func (h *hold) follow() error {
-	return h.admitted(h.c.claims.follow(h))
+	return h.admitted(h.c.registry.follow(h))
 }
 
 // admitted counts h, if it is. It may have ended already, which counts against it.
@@ -268,7 +268,7 @@ func (h *hold) admitted(err error) error {
 
 // cleanUp starts to remove what a failed Acquire may have left in Redis, and waits for that for a moment if the caller can.
 func (c *Client) cleanUp(ctx context.Context, ho *holder, err error) {
-	removed := c.claims.discard(ho)
+	removed := c.registry.discard(ho)
 	if removed == nil || errors.Is(err, lock.ErrBusy) && !ho.queues {
 		return
 	}

@@ -46,7 +46,7 @@ type Client struct {
 	holders    atomic.Int64
 	topology   *pubsub.Topology
 	road       *transport.Road
-	claims     *claims
+	registry   *registry
 	listener   *forceListener
 	lines      lines
 	waiters    waiters
@@ -95,16 +95,16 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.topology = pubsub.NewTopology(rdb, pubsub.Mode(s.sharded))
 	c.road = transport.New(rdb, c.topology, transport.Settings{Timeout: s.timeout, Workers: s.workers, Bounded: s.bounded, Replicas: s.sync, Refuse: refused, Overload: lock.ErrOverload, Observer: m})
-	c.claims = newClaims(s.watchdogTimeout, max(lateness, 2*s.timeout))
+	c.registry = newRegistry(s.watchdogTimeout, max(lateness, 2*s.timeout))
 	if s.named {
-		c.claims.badge = badge{key: clientName(c.id), text: newCard(s.name)}
+		c.registry.presence = presence{key: clientName(c.id), text: newCard(s.name)}
 	}
 	c.subscriber = pubsub.NewSubscriber(c.topology)
-	c.lines = lines{subscriber: c.subscriber, timeout: c.claims.timeout, client: c.id, byID: map[lineID]*line{}, asking: map[lineID]bool{}, aloof: map[lineID]time.Time{}}
+	c.lines = lines{subscriber: c.subscriber, timeout: c.registry.timeout, client: c.id, byID: map[lineID]*line{}, asking: map[lineID]bool{}, aloof: map[lineID]time.Time{}}
 	c.waiters.mostOfKey, c.waiters.most = s.mostOfKey, s.mostWaiters
-	c.claims.metrics, c.waiters.metrics = m, m
+	c.registry.metrics, c.waiters.metrics = m, m
 	c.listener = newForceListener(c)
-	c.claims.onHeld = c.listener.held
+	c.registry.onHeld = c.listener.held
 	m.watch(c)
 	c.wg.Go(func() { c.watch(c.stop) })
 	return c, nil
@@ -166,12 +166,12 @@ func (c *Client) queryNamed(ctx context.Context, name string, cl call) answer {
 
 // background runs f without its caller. Close waits for it; after a Close, the caller does.
 func (c *Client) background(f func()) {
-	if c.claims.begin() != nil {
+	if c.registry.begin() != nil {
 		f()
 		return
 	}
 	c.wg.Go(func() {
-		defer c.claims.end()
+		defer c.registry.end()
 		f()
 	})
 }
@@ -205,7 +205,7 @@ func (c *Client) Close() (err error) {
 	c.closing.Do(func() {
 		bound, cancel := context.WithTimeout(context.Background(), closeGrace+c.timeout-transport.GoneInterval)
 		defer cancel()
-		quiet := c.claims.close(ErrClosed)
+		quiet := c.registry.close(ErrClosed)
 		c.cancel(ErrClosed)
 		c.lines.wake()
 		subscriptions := make(chan struct{})
@@ -216,7 +216,7 @@ func (c *Client) Close() (err error) {
 		select {
 		case <-quiet:
 		case <-time.After(closeGrace):
-			c.claims.stopAwaiting()
+			c.registry.stopAwaiting()
 		}
 		for _, ended := range []<-chan struct{}{quiet, subscriptions} {
 			select {

@@ -43,8 +43,8 @@ func Left(ctx context.Context, c *Client, name string, kind lock.Kind) time.Dura
 	if !ok {
 		return 0
 	}
-	c.claims.mu.Lock()
-	defer c.claims.mu.Unlock()
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
 	return h.holder.validUntil.sub(present())
 }
 
@@ -69,7 +69,7 @@ func Listens(c *Client) bool {
 // Hears reports whether the client is told of locks that are freed by hand, and has asked about what it had missed.
 func Hears(c *Client) bool {
 	_, live := c.subscriber.Changed(clientName(c.id))
-	s := c.claims
+	s := c.registry
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, first := range s.byLock {

@@ -32,8 +32,8 @@ func (f fair) update(ho *holder, c counts, lease time.Duration, why change) call
 	return plain(f).update(ho, c, lease, why)
 }
 
-func (fair) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{Script: fairRelease, Keys: fairKeys(ho.name()), Args: []any{ho.id, millis(ho.patience), lockChannel(ho.name()), heir, millis(kept)}}
+func (fair) exit(ho *holder, successor string, kept time.Duration) call {
+	return call{Script: fairRelease, Keys: fairKeys(ho.name()), Args: []any{ho.id, millis(ho.patience), lockChannel(ho.name()), successor, millis(kept)}}
 }
 
 func (fair) channel(ho *holder) string { return lockChannel(ho.name()) + ":" + ho.id }

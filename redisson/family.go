@@ -17,8 +17,8 @@ type family interface {
 	enter(ho *holder, lease time.Duration) call
 	// update sets the counts of a holder that has the lock, and makes its lease at least so long.
 	update(ho *holder, c counts, lease time.Duration, why change) call
-	// exit takes the holder away, also out of any queue. An heir who is named keeps the lock for a while.
-	exit(ho *holder, heir string, kept time.Duration) call
+	// exit takes the holder away, also out of any queue. An successor who is named keeps the lock for a while.
+	exit(ho *holder, successor string, kept time.Duration) call
 	// channel is where a waiter hears that the lock may be free; "" means nowhere.
 	channel(ho *holder) string
 }
@@ -98,9 +98,9 @@ func (p plain) update(ho *holder, c counts, lease time.Duration, why change) cal
 	return cl
 }
 
-func (p plain) exit(ho *holder, heir string, kept time.Duration) call {
+func (p plain) exit(ho *holder, successor string, kept time.Duration) call {
 	keys := []string{ho.name(), wakeName(ho.name())}
-	return call{Script: lockRelease, Keys: keys, Args: []any{ho.id, p.channel(ho), heir, millis(kept)}, Spare: true}
+	return call{Script: lockRelease, Keys: keys, Args: []any{ho.id, p.channel(ho), successor, millis(kept)}, Spare: true}
 }
 
 func (plain) channel(ho *holder) string { return lockChannel(ho.name()) }
@@ -117,8 +117,8 @@ func (f fenced) enter(ho *holder, lease time.Duration) call {
 // spin is plain without messages: its waiters poll.
 type spin struct{ plain }
 
-func (spin) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{Script: lockRelease, Keys: ho.keys[:], Args: []any{ho.id, "", heir, millis(kept)}}
+func (spin) exit(ho *holder, successor string, kept time.Duration) call {
+	return call{Script: lockRelease, Keys: ho.keys[:], Args: []any{ho.id, "", successor, millis(kept)}}
 }
 
 func (spin) channel(*holder) string { return "" }
@@ -153,8 +153,8 @@ func (permit) update(ho *holder, _ counts, lease time.Duration, _ change) call {
 	return call{Script: permitUpdate, Keys: permitKeys(ho.name()), Args: []any{ho.id, semaphoreChannel(ho.name()), millis(lease)}}
 }
 
-func (p permit) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{Script: permitRelease, Keys: permitKeys(ho.name()), Args: []any{ho.id, p.channel(ho), heir, millis(kept)}}
+func (p permit) exit(ho *holder, successor string, kept time.Duration) call {
+	return call{Script: permitRelease, Keys: permitKeys(ho.name()), Args: []any{ho.id, p.channel(ho), successor, millis(kept)}}
 }
 
 func (permit) channel(ho *holder) string { return semaphoreChannel(ho.name()) }

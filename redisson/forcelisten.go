@@ -25,7 +25,7 @@ const (
 )
 
 // forceListener subscribes to this client's channel while it holds locks, to learn of ForceUnlock, and for an hour after it has waited for a fair
-// lock. It observes the claims: they say, with their mutex, when a lock is held, so they are asked without its own.
+// lock. It observes the registry: they say, with their mutex, when a lock is held, so they are asked without its own.
 type forceListener struct {
 	c     *Client
 	after time.Duration
@@ -39,7 +39,7 @@ type forceListener struct {
 }
 
 func newForceListener(c *Client) *forceListener {
-	l := &forceListener{c: c, after: min(listenAfter, c.claims.timeout/61), queues: map[string]instant{}}
+	l := &forceListener{c: c, after: min(listenAfter, c.registry.timeout/61), queues: map[string]instant{}}
 	l.alarm = time.AfterFunc(forever, l.look)
 	return l
 }
@@ -73,7 +73,7 @@ func (l *forceListener) stood(name string) {
 
 // look decides whether to listen: there is a hold that has lasted for long enough, or somebody has stood in a queue.
 func (l *forceListener) look() {
-	oldest, now := l.c.claims.oldest(), present()
+	oldest, now := l.c.registry.oldest(), present()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.armed = false
@@ -89,10 +89,10 @@ func (l *forceListener) look() {
 
 // idle ends the listening if there is nothing to hear of, and reports whether it has.
 func (l *forceListener) idle() bool {
-	if l.c.claims.oldest() > 0 || !l.close() {
+	if l.c.registry.oldest() > 0 || !l.close() {
 		return false
 	}
-	if l.c.claims.oldest() > 0 { // since then
+	if l.c.registry.oldest() > 0 { // since then
 		l.held()
 	}
 	return true
@@ -128,13 +128,13 @@ func (l *forceListener) remembered() []string {
 func (l *forceListener) doubtAll() bool {
 	l.mu.Lock()
 	now := present()
-	due := l.asked == 0 || now.sub(l.asked) >= l.c.claims.retryAfter()
+	due := l.asked == 0 || now.sub(l.asked) >= l.c.registry.retryAfter()
 	if due {
 		l.asked = now
 	}
 	l.mu.Unlock()
 	if due {
-		l.c.claims.doubtAll()
+		l.c.registry.doubtAll()
 	}
 	return due
 }
@@ -181,7 +181,7 @@ func (l *forceListener) hear(messages []string) {
 		case id == sweeping:
 			l.c.sweep(l.c.ctx, time.Now().Add(l.c.timeout), name)
 		default:
-			l.c.claims.told(name, id)
+			l.c.registry.told(name, id)
 		}
 	}
 }

@@ -21,7 +21,7 @@ type hold struct {
 	depth  int8   // how many holds are directly above it, up to deep
 	by     string // Request.Holder
 
-	// The mutex of claims guards the rest; since and token don't change once the hold is admitted.
+	// The mutex of registry guards the rest; since and token don't change once the hold is admitted.
 	state holdState
 	since instant         // before it is admitted, when it was asked for
 	token int64           // of a fenced lock
@@ -102,7 +102,7 @@ func (h *hold) public() lock.Hold {
 func (h *hold) inner() *hold { return h }
 
 // Held is for the chain of contexts.
-func (h *hold) Held() bool { return h.c.claims.live(h) }
+func (h *hold) Held() bool { return h.c.registry.live(h) }
 
 // Context implements [lock.Hold].
 func (h *hold) Context() context.Context { return (*heldContext)(h) }
@@ -132,8 +132,8 @@ func (h *hold) release(ctx context.Context, kept time.Duration) error {
 	return cmp.Or(lost, d.end(ctx, h.c.road.AskSoon(ctx, d.task.call)))
 }
 
-// departure is the release of a hold, about which Redis is asked: by the call of its task, or by confirm if that is a turn.
-type departure struct {
+// pendingRelease is the release of a hold, about which Redis is asked: by the call of its task, or by confirm if that is a turn.
+type pendingRelease struct {
 	hold *hold
 	task task
 	to   *place // of the waiter to whom the lock passes with the answer
@@ -143,7 +143,7 @@ type departure struct {
 
 // depart begins a release. If the lock can pass to a waiter, it does so now, where its lease is known to last, and with the answer
 // otherwise. The departure is zero if there is nothing to ask. The error says why the hold was lost.
-func (h *hold) depart(kept time.Duration) (d departure, lost error) {
+func (h *hold) depart(kept time.Duration) (d pendingRelease, lost error) {
 	c := h.c
 	var to *place
 	var next *hold
@@ -153,7 +153,7 @@ func (h *hold) depart(kept time.Duration) (d departure, lost error) {
 			next = to.hold
 		}
 	}
-	t, lost := c.claims.beginRelease(h, kept, next)
+	t, lost := c.registry.beginRelease(h, kept, next)
 	switch {
 	case lost != nil:
 		c.lines.resume(h)
@@ -169,12 +169,12 @@ func (h *hold) depart(kept time.Duration) (d departure, lost error) {
 		c.pass(to, grant{since: t.began})
 	}
 	if t.turn > 0 {
-		return departure{hold: h, task: t}, nil
+		return pendingRelease{hold: h, task: t}, nil
 	}
 	if t.call.Script == nil {
 		return d, lost
 	}
-	d = departure{hold: h, task: t, to: to}
+	d = pendingRelease{hold: h, task: t, to: to}
 	if !t.whole {
 		d.by = time.Now().Add(c.timeout)
 	}
@@ -182,9 +182,9 @@ func (h *hold) depart(kept time.Duration) (d departure, lost error) {
 }
 
 // end notes what Redis has answered.
-func (d departure) end(ctx context.Context, a answer) error {
+func (d pendingRelease) end(ctx context.Context, a answer) error {
 	c, t := d.hold.c, d.task
-	err := c.claims.endRelease(d.hold, t, a)
+	err := c.registry.endRelease(d.hold, t, a)
 	switch {
 	case d.to == nil:
 	case a.Yes():

@@ -29,19 +29,19 @@ type holder struct {
 	kind     lock.Kind // of the first hold
 	queues   bool      // of a fair lock: gets in line
 
-	// The mutex of claims guards the rest. There can be very many holders: fields of a size stand together.
-	queued     bool // stands in the queue of a fair lock
-	dead       bool // lost, or being removed: nothing joins any more
-	told       bool // by somebody that it was freed by hand; Redis is asked
-	toldAgain  bool // since it was
-	outdated   bool // the counts in Redis may be others, or it is not known whether the holder is still there
-	fate       fate
-	confirming bool  // Redis is asked whether it has the holder
-	doubts     int16 // attempts to enter that were not answered
-	turns      int32 // how often the lock has passed on
-	confirmed  int32 // the last of these turns of which it is known that Redis had the holder when the turn before ended
-	version    int32 // of the counts
-	unreleased int32 // lost holds whose work has not released them
+	// The mutex of registry guards the rest. There can be very many holders: fields of a size stand together.
+	queued       bool // stands in the queue of a fair lock
+	dead         bool // lost, or being removed: nothing joins any more
+	told         bool // by somebody that it was freed by hand; Redis is asked
+	toldAgain    bool // since it was
+	outdated     bool // the counts in Redis may be others, or it is not known whether the holder is still there
+	releaseState releaseState
+	confirming   bool  // Redis is asked whether it has the holder
+	doubts       int16 // attempts to enter that were not answered
+	turns        int32 // how often the lock has passed on
+	confirmed    int32 // the last of these turns of which it is known that Redis had the holder when the turn before ended
+	version      int32 // of the counts
+	unreleased   int32 // lost holds whose work has not released them
 	entry
 	next, newer *holder       // of the same lock: those that were admitted before and after it
 	holds       []*hold       // joining, held or kept, oldest first
@@ -110,9 +110,9 @@ func (ho *holder) need(now instant, watchdogTimeout time.Duration) (d time.Durat
 	return max(d, time.Millisecond)
 }
 
-// heir returns who is to keep the lock for the kept holds, and until when: a fresh holder id, which writes if one of them does. Without any
+// successor returns who is to keep the lock for the kept holds, and until when: a fresh holder id, which writes if one of them does. Without any
 // whose time is not over, the id is empty.
-func (ho *holder) heir(now instant) (id string, until instant) {
+func (ho *holder) successor(now instant) (id string, until instant) {
 	write := false
 	for _, h := range ho.holds {
 		if h.state == released && h.over > now {
@@ -128,22 +128,22 @@ func (ho *holder) heir(now instant) (id string, until instant) {
 	return id, until
 }
 
-// leaves reports whether the last live hold is over. It is not while both sides of a read/write lock are kept, which one heir can't do.
+// leaves reports whether the last live hold is over. It is not while both sides of a read/write lock are kept, which one successor can't do.
 func (ho *holder) leaves() bool {
 	return !slices.ContainsFunc(ho.holds, func(h *hold) bool {
 		return h.state != released || (h.kind == lock.Write) != (ho.holds[0].kind == lock.Write)
 	})
 }
 
-// leave is the exit of ho, which leaves the lock to an heir if it is kept.
-func (ho *holder) leave(now instant) (exit call, heir string) {
+// leave is the exit of ho, which leaves the lock to an successor if it is kept.
+func (ho *holder) leave(now instant) (exit call, successor string) {
 	var kept time.Duration
 	if len(ho.holds) > 0 {
 		var until instant
-		heir, until = ho.heir(now)
+		successor, until = ho.successor(now)
 		kept = until.sub(now)
 	}
-	return ho.family.exit(ho, heir, kept), heir
+	return ho.family.exit(ho, successor, kept), successor
 }
 
 // renewed reports whether a hold has no lease of its own.

@@ -43,35 +43,35 @@ func newCard(name string) string {
 	return string(text)
 }
 
-// badge is the key with which a client says who it is. The mutex of claims guards it.
-type badge struct {
+// presence is the key with which a client says who it is. The mutex of registry guards it.
+type presence struct {
 	entry            // when to renew it
 	key, text string // no text: the client has no name
 	waiting   int    // calls that wait
 }
 
-// showLocked has the badge shown now, if it is not.
-func (s *claims) showLocked() {
-	if s.badge.text != "" && s.badge.index == 0 && s.closed == nil {
-		s.schedule.set(&s.badge.entry, &s.badge, soon())
+// showLocked has the presence shown now, if it is not.
+func (s *registry) showLocked() {
+	if s.presence.text != "" && s.presence.index == 0 && s.closed == nil {
+		s.schedule.set(&s.presence.entry, &s.presence, soon())
 	}
 }
 
 // waits notes that so many more calls wait.
-func (s *claims) waits(more int) {
-	if s.badge.text == "" { // which never changes
+func (s *registry) waits(more int) {
+	if s.presence.text == "" { // which never changes
 		return
 	}
 	s.mu.Lock()
 	defer s.unlock()
-	s.badge.waiting += more
+	s.presence.waiting += more
 	s.showLocked()
 }
 
-// badgeLocked returns what is to be done about the badge when that is due. Who had nothing but a lock for a moment does not show it, and what is
+// presenceLocked returns what is to be done about the presence when that is due. Who had nothing but a lock for a moment does not show it, and what is
 // shown ends by itself.
-func (s *claims) badgeLocked(now instant) (todo []task) {
-	b := &s.badge
+func (s *registry) presenceLocked(now instant) (todo []task) {
+	b := &s.presence
 	if len(s.byLock)+b.waiting == 0 {
 		s.schedule.set(&b.entry, b, 0)
 		return nil
@@ -80,16 +80,16 @@ func (s *claims) badgeLocked(now instant) (todo []task) {
 	return []task{{of: b, call: call{Script: clientShow, Keys: []string{b.key}, Args: []any{b.text, millis(s.timeout)}}}}
 }
 
-// shownLocked notes an answer about the badge.
-func (s *claims) shownLocked(a answer) {
-	if at := present().add(s.retryAfter()); a.Err != nil && s.badge.index > 0 && at < s.badge.due {
-		s.schedule.set(&s.badge.entry, &s.badge, at)
+// shownLocked notes an answer about the presence.
+func (s *registry) shownLocked(a answer) {
+	if at := present().add(s.retryAfter()); a.Err != nil && s.presence.index > 0 && at < s.presence.due {
+		s.schedule.set(&s.presence.entry, &s.presence, at)
 	}
 }
 
-// hide takes the badge back at a close.
+// hide takes the presence back at a close.
 func (c *Client) hide(ctx context.Context) {
-	if b := &c.claims.badge; b.text != "" {
+	if b := &c.registry.presence; b.text != "" {
 		c.road.AskSoon(ctx, call{Script: clientShow, Keys: []string{b.key}, Args: []any{"", 0}})
 	}
 }
@@ -110,7 +110,7 @@ func eachClient(objects []Object, f func(client string, who *Identity)) {
 }
 
 // learn finds out about those clients of objects that are not known yet. What can't be had is as good as none.
-func (in *inquiry) learn(objects []Object) {
+func (in *lookup) learn(objects []Object) {
 	if len(in.who) > mostIdentities {
 		clear(in.who)
 	}
@@ -130,7 +130,7 @@ func (in *inquiry) learn(objects []Object) {
 }
 
 // askWho asks a master for what clients say.
-func (in *inquiry) askWho(ids []string) {
+func (in *lookup) askWho(ids []string) {
 	args := make([]any, len(ids))
 	for i, id := range ids {
 		args[i] = clientName(id)

@@ -31,7 +31,7 @@ func (c *Client) InspectKey(ctx context.Context, key string) (Object, error) {
 	if err := c.checkKey(key); err != nil {
 		return Object{}, err
 	}
-	found, errs := c.newInquiry(ctx, nil).look([]string{key})
+	found, errs := c.newLookup(ctx, nil).look([]string{key})
 	return found[0], errs[0]
 }
 

@@ -68,9 +68,9 @@ func mustAcquire(ctx context.Context, t *testing.T, c *Client, r lock.Request) l
 func expectUnused(t *testing.T, c *Client) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(5 * time.Millisecond) {
-		c.claims.mu.Lock()
-		locks, scheduled := len(c.claims.byLock), len(c.claims.schedule)
-		c.claims.mu.Unlock()
+		c.registry.mu.Lock()
+		locks, scheduled := len(c.registry.byLock), len(c.registry.schedule)
+		c.registry.mu.Unlock()
 		c.lines.mu.Lock()
 		lines := len(c.lines.byID)
 		c.lines.mu.Unlock()
@@ -126,8 +126,8 @@ func TestLateAttemptIsRemoved(t *testing.T) {
 	admin := s.Client(t)
 	c := clientOn(t, s.Client(t), Timeout(time.Second))
 	ho := &holder{id: c.nextHolder(lock.Exclusive), keys: [1]string{"k"}, family: plain{}, asked: 30 * time.Second}
-	c.claims.tried(ho, 1)
-	removed := c.claims.discard(ho)
+	c.registry.tried(ho, 1)
+	removed := c.registry.discard(ho)
 	if a := c.road.AskSoon(t.Context(), plain{}.enter(ho, ho.asked)); !a.Yes() {
 		t.Fatalf("the late attempt: %+v", a)
 	}
@@ -299,9 +299,9 @@ func TestReleaseDoesNotWaitForTheNextOne(t *testing.T) {
 	for !rests() {
 		time.Sleep(time.Millisecond)
 	}
-	c.claims.mu.Lock()
+	c.registry.mu.Lock()
 	first.(*hold).holder.admitted = present().add(time.Second) // its pace is unequalled
-	c.claims.mu.Unlock()
+	c.registry.mu.Unlock()
 	released := make(chan error, 1)
 	go func() { released <- first.Release(t.Context()) }()
 	next := <-got

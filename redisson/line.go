@@ -73,8 +73,8 @@ type news struct {
 	silent    time.Time // when the first question was asked that was not answered; zero after an answer
 }
 
-// aloofTime bounds the time that a lock is left to others after a streak: that is as long as a turn was, or as the release took.
-const aloofTime = 2 * time.Millisecond
+// yieldTime bounds the time that a lock is left to others after a streak: that is as long as a turn was, or as the release took.
+const yieldTime = 2 * time.Millisecond
 
 // place is one waiter's place in a line.
 type place struct {
@@ -393,14 +393,14 @@ func (l *lines) released(h *hold, notified int64, moment time.Duration) {
 	}
 	if ln == nil {
 		if keepsList(id.kind) && others > 0 {
-			l.aloofLocked(id, time.Now().Add(min(moment, aloofTime)))
+			l.aloofLocked(id, time.Now().Add(min(moment, yieldTime)))
 		}
 		return
 	}
 	if notified >= 0 && others <= 0 {
 		ln.resumeLocked()
 	} else {
-		l.restLocked(ln, min(moment, aloofTime))
+		l.restLocked(ln, min(moment, yieldTime))
 	}
 }
 

@@ -137,18 +137,18 @@ func (h *hold) Extend(ctx context.Context, d time.Duration) error {
 	if d < time.Millisecond {
 		return fmt.Errorf("redisson: a hold can't be extended by %v: want at least 1ms", d)
 	}
-	update, err := h.c.claims.beginExtension(h, d)
+	update, err := h.c.registry.beginExtension(h, d)
 	if err != nil {
 		return err
 	}
-	return h.c.claims.endExtension(h, d, update, h.c.road.AskSoon(ctx, update.call))
+	return h.c.registry.endExtension(h, d, update, h.c.road.AskSoon(ctx, update.call))
 }
 
 // Remaining returns how long the hold is still good if it is not renewed, and 0 once it has ended. It does not ask Redis.
-func (h *hold) Remaining() time.Duration { return h.c.claims.remaining(h) }
+func (h *hold) Remaining() time.Duration { return h.c.registry.remaining(h) }
 
 // beginExtension prepares an extension of h by d. The method endExtension must follow.
-func (s *claims) beginExtension(h *hold, d time.Duration) (update task, err error) {
+func (s *registry) beginExtension(h *hold, d time.Duration) (update task, err error) {
 	s.mu.Lock()
 	defer s.unlock()
 	if err := s.overLocked(h, present()); err != nil {
@@ -159,7 +159,7 @@ func (s *claims) beginExtension(h *hold, d time.Duration) (update task, err erro
 }
 
 // endExtension lets h go on for d from when Redis was asked, if that is longer than it would.
-func (s *claims) endExtension(h *hold, d time.Duration, update task, a answer) error {
+func (s *registry) endExtension(h *hold, d time.Duration, update task, a answer) error {
 	s.mu.Lock()
 	defer s.unlock()
 	s.applyLocked(h.holder, a, update.version)
@@ -178,7 +178,7 @@ func (s *claims) endExtension(h *hold, d time.Duration, update task, a answer) e
 }
 
 // remaining returns how long h is still good without a renewal.
-func (s *claims) remaining(h *hold) time.Duration {
+func (s *registry) remaining(h *hold) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h.state != held {

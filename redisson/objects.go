@@ -43,7 +43,7 @@ var errEnded = errors.New("redisson: the search is over")
 // an Object without data, or with only a Key. The search goes on after it, at the next master or object if there is one; it ends with ctx.
 func (c *Client) Objects(ctx context.Context, pattern string, opts ...SearchOption) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		s := &search{inquiry: c.newInquiry(ctx, opts), pattern: cmp.Or(pattern, "*"), yield: yield, found: map[string]bool{}}
+		s := &search{lookup: c.newLookup(ctx, opts), pattern: cmp.Or(pattern, "*"), yield: yield, found: map[string]bool{}}
 		masters, err := s.masters()
 		if err != nil {
 			yield(Object{}, err)
@@ -58,7 +58,7 @@ func (c *Client) Objects(ctx context.Context, pattern string, opts ...SearchOpti
 
 // search is one for objects. Its methods return why it goes no further at a master.
 type search struct {
-	*inquiry
+	*lookup
 	pattern string
 	yield   func(Object, error) bool
 	found   map[string]bool // keys of what was returned

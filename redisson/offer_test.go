@@ -95,7 +95,7 @@ func TestLineRestsWhileItsLockIsReleased(t *testing.T) {
 		h, p := w.hold(t, lock.Request{}), new(place)
 		w.c.lines.join(p, h.holder.lineID(), "", w.next(t, lock.Request{}), false)
 		p.makeLocked() // as who sleeps does
-		time.Sleep(streakTime)
+		time.Sleep(handoffTime)
 		if d, err := h.depart(0); !d.task.free || err != nil {
 			t.Fatalf("the streak is not over: %+v, %v", d, err)
 		}

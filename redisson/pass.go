@@ -14,36 +14,36 @@ import (
 // How the lock of a holder passes from one hold to the next, to a waiter of the same client, and how the release of the one before learns
 // whether Redis still had the holder.
 
-// A streak, in which the lock of a holder passes on, lasts for so many turns, or for quickly if that is longer, and for streakTime at most:
+// A streak, in which the lock of a holder passes on, lasts for so many turns, or for minHandoff if that is longer, and for handoffTime at most:
 // others are to get the lock, too, but turns that are shorter than the two questions of a streak are not what they wait for.
 const (
-	streakTurns = 16
-	streakTime  = 50 * time.Millisecond
-	quickly     = time.Millisecond
+	handoffTurns = 16
+	handoffTime  = 50 * time.Millisecond
+	minHandoff   = time.Millisecond
 )
 
-// A streak that is over in less than briefly, as its pace has it, is not asked about: that is hardly longer than an answer would take,
-// and its end will tell the same. If it is not over after patiently, it is asked about then.
+// If the hand-over should end within confirmSkip, as its pace has it, it is not confirmed by a question: its final release will do that. Otherwise it is
+// confirmed after confirmDelay.
 const (
-	briefly   = 200 * time.Microsecond
-	patiently = time.Millisecond
+	confirmSkip  = 200 * time.Microsecond
+	confirmDelay = time.Millisecond
 )
 
-// fate is what is known of the end of a holder in Redis.
-type fate uint8
+// releaseState is what is known of the end of a holder in Redis.
+type releaseState uint8
 
 const (
-	unsettled fate = iota // it has not ended; or the watchdog removes it; or the client was closed
-	leaving               // its release is under way
-	freed                 // by a release
-	unsure                // its time was over, or its release was not answered
-	missing               // Redis did not have it any more
+	unsettled releaseState = iota // it has not ended; or the watchdog removes it; or the client was closed
+	leaving                       // its release is under way
+	freed                         // by a release
+	unsure                        // its time was over, or its release was not answered
+	missing                       // Redis did not have it any more
 )
 
 // mayPassLocked reports whether the lock of ho, one hold of which has just ended, may pass to next. Nobody else must hold it under ho, and
 // the streak must not be over. A newer holder of the client shows that ho is not in Redis any more. And if this process dies, the lock
 // must not outlive it for longer than next wants.
-func (s *claims) mayPassLocked(ho *holder, next *hold, now instant) bool {
+func (s *registry) mayPassLocked(ho *holder, next *hold, now instant) bool {
 	return len(ho.holds) == 0 && ho.unreleased == 0 && ho.lasts(now) &&
 		s.byLock[ho.lockID()] == ho && ho.asked <= cmp.Or(next.lease, s.timeout)
 }
@@ -51,12 +51,12 @@ func (s *claims) mayPassLocked(ho *holder, next *hold, now instant) bool {
 // lasts reports whether the streak of ho goes on.
 func (ho *holder) lasts(now instant) bool {
 	age := now.sub(ho.admitted)
-	return age < quickly || ho.turns < streakTurns && age < streakTime
+	return age < minHandoff || ho.turns < handoffTurns && age < handoffTime
 }
 
 // longEnoughLocked reports whether what is known of the lease of ho is enough for next to begin. After a suspension of the machine, of
 // which the watchdog may not know yet, nothing is known.
-func (s *claims) longEnoughLocked(ho *holder, next *hold, now instant) bool {
+func (s *registry) longEnoughLocked(ho *holder, next *hold, now instant) bool {
 	left := ho.validUntil.sub(now)
 	if suspension(s.origin, time.Now())-s.asleep > s.timeout/3 {
 		return false
@@ -68,7 +68,7 @@ func (s *claims) longEnoughLocked(ho *holder, next *hold, now instant) bool {
 // otherwise by enter with the answer, which also has the token of a fenced hold. Or abandon must.
 //
 // The question is that of a renewal: it also says whether ho was still there, which the release has to report.
-func (s *claims) passLocked(ho *holder, next *hold, now instant) task {
+func (s *registry) passLocked(ho *holder, next *hold, now instant) task {
 	s.addLocked(ho, next, now)
 	ho.turns++
 	s.placeLocked(ho)
@@ -85,18 +85,18 @@ func (s *claims) passLocked(ho *holder, next *hold, now instant) task {
 }
 
 // addLocked makes h a hold of ho, to be admitted.
-func (s *claims) addLocked(ho *holder, h *hold, now instant) {
+func (s *registry) addLocked(ho *holder, h *hold, now instant) {
 	h.holder, h.over = ho, now.add(h.lease)
 	ho.holds, ho.asked = append(ho.holds, h), max(ho.asked, cmp.Or(h.lease, s.timeout))
 }
 
 // beginSharing makes h a hold of a holder of this client that reads, as long as its streak lasts. Its admission must follow, as after
 // passLocked. Readers don't exclude each other, so they need not be told apart in Redis.
-func (s *claims) beginSharing(h *hold) (t task, ok bool) {
+func (s *registry) beginSharing(h *hold) (t task, ok bool) {
 	s.mu.Lock()
 	defer s.unlock()
 	ho, now := s.byLock[h.holder.lockID()], present()
-	if ho == nil || ho.kind != lock.Read || !ho.has(lock.Read) || now.sub(ho.admitted) >= streakTime || now >= ho.validUntil {
+	if ho == nil || ho.kind != lock.Read || !ho.has(lock.Read) || now.sub(ho.admitted) >= handoffTime || now >= ho.validUntil {
 		return t, false
 	}
 	s.addLocked(ho, h, now)
@@ -109,7 +109,7 @@ func (s *claims) beginSharing(h *hold) (t task, ok bool) {
 }
 
 // follow makes h a hold without a question: a lock was passed to it whose lease is known. The error says why it is none.
-func (s *claims) follow(h *hold) error {
+func (s *registry) follow(h *hold) error {
 	ended := h.ended()
 	s.mu.Lock()
 	defer s.unlock()
@@ -118,7 +118,7 @@ func (s *claims) follow(h *hold) error {
 }
 
 // abandon gives up a hold to which a lock was passed, and that will not be admitted. The lock is removed then.
-func (s *claims) abandon(h *hold) {
+func (s *registry) abandon(h *hold) {
 	s.mu.Lock()
 	defer s.unlock()
 	ho := h.holder
@@ -129,23 +129,23 @@ func (s *claims) abandon(h *hold) {
 // pass gives a waiter the lock that was offered to it, which counts from then on. If it has left meanwhile, the lock is removed.
 func (c *Client) pass(to *place, g grant) {
 	if !c.lines.give(to, g) {
-		c.claims.abandon(to.hold)
+		c.registry.abandon(to.hold)
 	}
 }
 
 // decline takes an offer back, because Redis has not answered or would not let the lock pass. It is removed then.
-func (d departure) decline() {
-	d.hold.c.claims.abandon(d.to.hold)
+func (d pendingRelease) decline() {
+	d.hold.c.registry.abandon(d.to.hold)
 	d.hold.c.lines.give(d.to, grant{declined: true})
 }
 
 // removed waits for the removal of the holder, if this client itself has begun one, and returns nil if Redis still had it: then nothing was
 // lost. A removal, after a Close for one, may overtake the question of a release, which finds nothing; and where the server refuses the next
 // one for good, that is the business of that one alone. Otherwise err stands, but nobody knows of a loss that no removal has confirmed in time.
-func (d departure) removed(ctx context.Context, err error) error {
+func (d pendingRelease) removed(ctx context.Context, err error) error {
 	alarm := time.After(time.Until(d.by))
 	for {
-		end, changed := d.hold.c.claims.removing(d.hold.holder)
+		end, changed := d.hold.c.registry.removing(d.hold.holder)
 		switch {
 		case end == freed:
 			return nil
@@ -165,48 +165,48 @@ func (d departure) removed(ctx context.Context, err error) error {
 	}
 }
 
-// confirmation says whether Redis had a holder when its lock passed on, or what is to be done to learn that.
-type confirmation struct {
+// handoffCheck says whether Redis had a holder when its lock passed on, or what is to be done to learn that.
+type handoffCheck struct {
 	known   bool
 	err     error           // the lock was lost, or nobody knows
 	ask     task            // endConfirm must follow
 	changed <-chan struct{} // wait for that: somebody else asks, or the end of the streak will tell
-	brief   bool            // the latter, and not for longer than patiently
+	brief   bool            // the latter, and not for longer than confirmDelay
 }
 
 // known returns what is known of the turn that began when h was released.
-func (s *claims) known(h *hold, turn int32) confirmation {
+func (s *registry) known(h *hold, turn int32) handoffCheck {
 	s.mu.Lock()
 	defer s.unlock()
 	return s.knownLocked(h, turn)
 }
 
-func (s *claims) knownLocked(h *hold, turn int32) confirmation {
+func (s *registry) knownLocked(h *hold, turn int32) handoffCheck {
 	ho := h.holder
 	switch {
-	case ho.confirmed >= turn || ho.fate == freed:
-		return confirmation{known: true}
-	case ho.fate == missing:
-		return confirmation{known: true, err: h.lostError(present(), ho.goneError())}
-	case ho.fate == unsure:
-		return confirmation{known: true, err: fmt.Errorf("redisson: %w to the release of the lock", transport.ErrNoAnswer)}
+	case ho.confirmed >= turn || ho.releaseState == freed:
+		return handoffCheck{known: true}
+	case ho.releaseState == missing:
+		return handoffCheck{known: true, err: h.lostError(present(), ho.goneError())}
+	case ho.releaseState == unsure:
+		return handoffCheck{known: true, err: fmt.Errorf("redisson: %w to the release of the lock", transport.ErrNoAnswer)}
 	}
-	return confirmation{}
+	return handoffCheck{}
 }
 
 // confirm is known, which ends the release, or says how to learn more. One question is enough for all turns before it, and so is the
-// release of the holder, or its removal: a holder that is found was there all the time. Who has waited patiently for the end of the streak
+// release of the holder, or its removal: a holder that is found was there all the time. Who has waited for the end of the streak for confirmDelay
 // asks.
-func (s *claims) confirm(h *hold, turn int32, waited time.Duration, now instant) confirmation {
+func (s *registry) confirm(h *hold, turn int32, waited time.Duration, now instant) handoffCheck {
 	s.mu.Lock()
 	defer s.unlock()
 	c, ho := s.knownLocked(h, turn), h.holder
 	switch {
 	case c.known:
 		s.active.Add(-1)
-	case ho.fate == leaving || ho.confirming || ho.removal != nil:
+	case ho.releaseState == leaving || ho.confirming || ho.removal != nil:
 		c.changed = s.changedLocked(ho).told
-	case waited < patiently && ho.overSoon(now):
+	case waited < confirmDelay && ho.overSoon(now):
 		c.changed, c.brief = s.changedSoonLocked(ho), true
 	default:
 		ho.confirming = true
@@ -221,12 +221,12 @@ func (s *claims) confirm(h *hold, turn int32, waited time.Duration, now instant)
 
 // overSoon reports whether the streak of ho, as its turns were so far, is about to end.
 func (ho *holder) overSoon(now instant) bool {
-	return !ho.dead && ho.turns > 0 && now.sub(ho.admitted)*time.Duration(max(streakTurns+1-ho.turns, 1))/time.Duration(ho.turns) < briefly
+	return !ho.dead && ho.turns > 0 && now.sub(ho.admitted)*time.Duration(max(handoffTurns+1-ho.turns, 1))/time.Duration(ho.turns) < confirmSkip
 }
 
 // endConfirm notes what Redis has answered. For a plain lock, an older version of the counts makes no difference: a holder that is not
 // there is lost, unless it was this client that has removed it.
-func (s *claims) endConfirm(ho *holder, t task, a answer) {
+func (s *registry) endConfirm(ho *holder, t task, a answer) {
 	s.mu.Lock()
 	defer s.unlock()
 	ho.confirming = false
@@ -236,7 +236,7 @@ func (s *claims) endConfirm(ho *holder, t task, a answer) {
 		ho.confirmed = max(ho.confirmed, t.turn)
 	case a.Gone() && !ho.dead:
 		s.loseLocked(ho, ho.goneError())
-	case a.Gone() && ho.fate == unsettled && ho.removal == nil:
+	case a.Gone() && ho.releaseState == unsettled && ho.removal == nil:
 		s.settleLocked(ho, ho.fateOfGone(present()))
 	}
 	s.placeLocked(ho)
@@ -245,28 +245,28 @@ func (s *claims) endConfirm(ho *holder, t task, a answer) {
 
 // confirm waits until it is known whether Redis still had the holder when its lock passed on, and asks if nobody else does. The error is
 // that of the release.
-func (d departure) confirm(ctx context.Context) (err error) {
+func (d pendingRelease) confirm(ctx context.Context) (err error) {
 	c, t := d.hold.c, d.task
 	defer func() { c.metrics.released(d.hold, err) }()
 	by := t.began.add(c.timeout)
 	for now, done := t.began, ctx.Done(); ; now = present() {
-		known := c.claims.confirm(d.hold, t.turn, now.sub(t.began), now)
+		known := c.registry.confirm(d.hold, t.turn, now.sub(t.began), now)
 		switch {
 		case known.known:
 			return known.err
 		case known.changed == nil:
 			a := c.road.Ask(ctx, by.time(), known.ask.call)
-			c.claims.endConfirm(d.hold.holder, known.ask, a)
+			c.registry.endConfirm(d.hold.holder, known.ask, a)
 			if a.Err == nil || a.Gone() {
 				continue
 			}
-			c.claims.end()
-			if known = c.claims.known(d.hold, t.turn); known.known {
+			c.registry.end()
+			if known = c.registry.known(d.hold, t.turn); known.known {
 				return known.err
 			}
 			return a.Err
 		case now >= by:
-			c.claims.end()
+			c.registry.end()
 			return cmp.Or(context.Cause(ctx), c.road.NoAnswer(c.timeout))
 		}
 		var alarm <-chan time.Time
@@ -283,7 +283,7 @@ func (d departure) confirm(ctx context.Context) (err error) {
 }
 
 // fateAfter returns what the answer to a release of ho says of it.
-func (ho *holder) fateAfter(a answer, now instant) fate {
+func (ho *holder) fateAfter(a answer, now instant) releaseState {
 	switch {
 	case a.Gone() && a.Doubts == 0:
 		return ho.fateOfGone(now)
@@ -294,7 +294,7 @@ func (ho *holder) fateAfter(a answer, now instant) fate {
 }
 
 // fateOfGone is that of a holder which Redis does not have: it may have ended by itself.
-func (ho *holder) fateOfGone(now instant) fate {
+func (ho *holder) fateOfGone(now instant) releaseState {
 	if now >= ho.validUntil {
 		return unsure
 	}
@@ -302,18 +302,18 @@ func (ho *holder) fateOfGone(now instant) fate {
 }
 
 // removing returns the fate of ho and, while its removal or release is under way, what is closed when more is known.
-func (s *claims) removing(ho *holder) (end fate, changed <-chan struct{}) {
+func (s *registry) removing(ho *holder) (end releaseState, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.unlock()
-	if ho.fate == leaving || ho.fate == unsettled && ho.removal != nil {
+	if ho.releaseState == leaving || ho.releaseState == unsettled && ho.removal != nil {
 		changed = s.changedLocked(ho).told
 	}
-	return ho.fate, changed
+	return ho.releaseState, changed
 }
 
 // settleLocked notes what has become of ho.
-func (s *claims) settleLocked(ho *holder, f fate) {
-	if ho.fate = f; len(s.changing) > 0 {
+func (s *registry) settleLocked(ho *holder, f releaseState) {
+	if ho.releaseState = f; len(s.changing) > 0 {
 		s.tellLocked(ho)
 	}
 }
@@ -321,11 +321,11 @@ func (s *claims) settleLocked(ho *holder, f fate) {
 // changing is what those share who wait to know more of one holder.
 type changing struct {
 	told  chan struct{} // closed then
-	alarm *time.Timer   // has them look when they have waited patiently; nil if none of them needs that
+	alarm *time.Timer   // has them look after confirmDelay; nil if none of them needs that
 }
 
 // tellLocked has those look who wait for what is known of ho.
-func (s *claims) tellLocked(ho *holder) {
+func (s *registry) tellLocked(ho *holder) {
 	if c := s.changing[ho]; c != nil {
 		close(c.told)
 		delete(s.changing, ho)
@@ -335,7 +335,7 @@ func (s *claims) tellLocked(ho *holder) {
 	}
 }
 
-func (s *claims) changedLocked(ho *holder) *changing {
+func (s *registry) changedLocked(ho *holder) *changing {
 	c := s.changing[ho]
 	if c == nil {
 		c = &changing{told: make(chan struct{})}
@@ -344,11 +344,11 @@ func (s *claims) changedLocked(ho *holder) *changing {
 	return c
 }
 
-// changedSoonLocked returns what is closed when more is known of ho, and patiently from now at the latest.
-func (s *claims) changedSoonLocked(ho *holder) <-chan struct{} {
+// changedSoonLocked returns what is closed when more is known of ho, and after confirmDelay at the latest.
+func (s *registry) changedSoonLocked(ho *holder) <-chan struct{} {
 	c := s.changedLocked(ho)
 	if c.alarm == nil {
-		c.alarm = time.AfterFunc(patiently, func() {
+		c.alarm = time.AfterFunc(confirmDelay, func() {
 			s.mu.Lock()
 			defer s.unlock()
 			if s.changing[ho] == c {

@@ -139,11 +139,11 @@ func (c *Client) noted(r request) []any { return []any{r.receipt, r.number, mill
 // or if no attempt was answered. An answer is about all attempts: its receipt keeps those that are late from taking anything. A close
 // waits for it and for what it has to undo.
 func (c *Client) take(ctx context.Context, by time.Time, r request, cl, undo call) answer {
-	if err := c.claims.begin(); err != nil {
+	if err := c.registry.begin(); err != nil {
 		c.conclude(r, false)
 		return answer{Err: err}
 	}
-	defer c.claims.end()
+	defer c.registry.end()
 	a := c.road.Ask(ctx, by, cl)
 	took := a.Err == nil && a.Values[0] > 0
 	if gone := cmp.Or(context.Cause(ctx), context.Cause(c.ctx)); gone != nil && took {
@@ -151,7 +151,7 @@ func (c *Client) take(ctx context.Context, by time.Time, r request, cl, undo cal
 	}
 	c.conclude(r, a.Doubts > 0)
 	if a.Err != nil && a.Doubts > 0 {
-		c.claims.retry(undo, present().add(c.receiptLife()))
+		c.registry.retry(undo, present().add(c.receiptLife()))
 	}
 	return a
 }
@@ -162,9 +162,9 @@ func (c *Client) take(ctx context.Context, by time.Time, r request, cl, undo cal
 func (c *Client) change(ctx context.Context, s *script, keys []string, args ...any) (bool, error) {
 	r := c.request(keys[0])
 	cl := c.once(r, s, keys, args...)
-	closed := c.claims.begin()
+	closed := c.registry.begin()
 	if closed == nil {
-		defer c.claims.end()
+		defer c.registry.end()
 	}
 	ctx, cancel := c.attending(ctx)
 	defer cancel()
@@ -178,7 +178,7 @@ func (c *Client) change(ctx context.Context, s *script, keys []string, args ...a
 	case closed != nil:
 		return false, fmt.Errorf("%w: %w", closed, a.Err)
 	}
-	c.claims.retry(cl, present().add(c.receiptLife()))
+	c.registry.retry(cl, present().add(c.receiptLife()))
 	return false, fmt.Errorf("%w: %w", ErrPending, a.Err)
 }
 

@@ -16,7 +16,7 @@ import (
 // A re-entry under a hold of its kind leaves nothing to ask: Redis has a count that is too high by one until the next update, which
 // matters to nobody. The outer hold is still there, and its release finds out whether the lock is, too. So it is for one of several readers, but that
 // the others may go on for long: it is a turn. For a writer each release cuts the lease.
-func (s *claims) beginRelease(h *hold, kept time.Duration, next *hold) (t task, err error) {
+func (s *registry) beginRelease(h *hold, kept time.Duration, next *hold) (t task, err error) {
 	s.mu.Lock()
 	defer s.unlock()
 	now, ho := present(), h.holder
@@ -60,16 +60,16 @@ func (s *claims) beginRelease(h *hold, kept time.Duration, next *hold) (t task, 
 }
 
 // leaveLocked returns the task that takes ho out of Redis. A partial release that is under way may find nothing any more.
-func (s *claims) leaveLocked(ho *holder, now instant) task {
+func (s *registry) leaveLocked(ho *holder, now instant) task {
 	ho.version++
-	ho.dead = true    // endRelease buries it, when nobody waits for that any more
-	ho.fate = leaving // those who wait for more are told with the answer
-	exit, heir := ho.leave(now)
-	return task{call: exit, whole: true, free: heir == "" && handsOver(ho.family), pace: now.sub(ho.admitted) / time.Duration(ho.turns+1)}
+	ho.dead = true            // endRelease buries it, when nobody waits for that any more
+	ho.releaseState = leaving // those who wait for more are told with the answer
+	exit, successor := ho.leave(now)
+	return task{call: exit, whole: true, free: successor == "" && handsOver(ho.family), pace: now.sub(ho.admitted) / time.Duration(ho.turns+1)}
 }
 
 // overLocked returns why h is not held any more, or nil.
-func (s *claims) overLocked(h *hold, now instant) error {
+func (s *registry) overLocked(h *hold, now instant) error {
 	if h.state == held {
 		s.expireLocked(h.holder, now)
 	}
@@ -84,7 +84,7 @@ func (s *claims) overLocked(h *hold, now instant) error {
 
 // dischargeLocked is beginRelease for a hold that has ended. If it was lost, its work has ended now, so whatever is left of the lock
 // in Redis can go before its lease ends. The watchdog removes it, or the caller after a close.
-func (s *claims) dischargeLocked(h *hold, now instant) (t task) {
+func (s *registry) dischargeLocked(h *hold, now instant) (t task) {
 	if h.state == released {
 		return t
 	}
@@ -97,7 +97,7 @@ func (s *claims) dischargeLocked(h *hold, now instant) (t task) {
 	case h.holder.unreleased > 0 || !h.holder.dead:
 	case s.closed != nil:
 		s.active.Add(1)
-		h.holder.fate = leaving
+		h.holder.releaseState = leaving
 		t.call, _ = h.holder.leave(now)
 		t.whole = true
 	default:
@@ -107,7 +107,7 @@ func (s *claims) dischargeLocked(h *hold, now instant) (t task) {
 }
 
 // endRelease notes what Redis has answered to a release, and returns the error of it.
-func (s *claims) endRelease(h *hold, t task, a answer) error {
+func (s *registry) endRelease(h *hold, t task, a answer) error {
 	s.mu.Lock()
 	defer s.unlock()
 	s.active.Add(-1)
@@ -148,7 +148,7 @@ func (s *claims) endRelease(h *hold, t task, a answer) error {
 
 // applyLocked takes over the answer to an update of a holder that had this version of its counts. An older version may have been
 // overtaken by a newer one, to which it does not apply.
-func (s *claims) applyLocked(ho *holder, a answer, version int32) {
+func (s *registry) applyLocked(ho *holder, a answer, version int32) {
 	switch {
 	case ho.dead:
 	case a.Yes():

@@ -42,7 +42,7 @@ func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
 
 // releasing is the release of one of many holds.
 type releasing struct {
-	departure
+	pendingRelease
 	err *error // where it goes; already set if the hold was lost before
 }
 

@@ -77,9 +77,9 @@ func TestRemovalsTravelTogether(t *testing.T) {
 			p.Drop()
 			p.Thaw()
 			for settled := false; !settled; time.Sleep(10 * time.Millisecond) {
-				c.claims.mu.Lock()
-				settled = len(c.claims.schedule) == 0
-				c.claims.mu.Unlock()
+				c.registry.mu.Lock()
+				settled = len(c.registry.schedule) == 0
+				c.registry.mu.Unlock()
 			}
 			if n := sent.sent.Load(); n > failed*3 { // each for itself, they are some ten
 				t.Errorf("%.2f removals for each of %d failed calls, want 3 at most", float64(n)/failed, failed)
@@ -146,7 +146,7 @@ func TestRemovalsAreAnsweredOutOfOrder(t *testing.T) {
 	}
 	defer c.Close()
 	h := mustAcquire(t.Context(), t, c, lock.Request{Key: t.Name(), Lease: time.Minute, Wait: -1}).(*hold)
-	s, ho := c.claims, h.holder
+	s, ho := c.registry, h.holder
 	s.mu.Lock()
 	defer s.unlock()
 	s.endLocked(h, nil)
@@ -154,12 +154,12 @@ func TestRemovalsAreAnsweredOutOfOrder(t *testing.T) {
 	rt := s.removeLocked(ho, present().add(time.Minute))
 	rt.open = 2
 	s.retriedLocked(rt, answer{Values: []int64{0, 0, 0}})
-	if ho.fate != unsettled || ho.removal == nil {
-		t.Errorf("after the second answer, the fate is %v, and the removal %v", ho.fate, ho.removal)
+	if ho.releaseState != unsettled || ho.removal == nil {
+		t.Errorf("after the second answer, the fate is %v, and the removal %v", ho.releaseState, ho.removal)
 	}
 	s.retriedLocked(rt, answer{Values: []int64{1, 0, 0}})
-	if ho.fate != freed || ho.removal != nil {
-		t.Errorf("after the first answer, the fate is %v, and the removal %v", ho.fate, ho.removal)
+	if ho.releaseState != freed || ho.removal != nil {
+		t.Errorf("after the first answer, the fate is %v, and the removal %v", ho.releaseState, ho.removal)
 	}
 }
 

@@ -44,7 +44,7 @@ func (p *followed) follow(t *testing.T) {
 }
 
 // Without an option, a lock is had once a replica has it, and a failover to that replica loses none. The test can fail: without
-// confirmation, it does.
+// handoffCheck, it does.
 func TestFailoversKeepConfirmedLocks(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]redisson.Option{"default": nil, "off": {redisson.SyncReplicas(0, 0)}} {

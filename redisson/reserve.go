@@ -45,10 +45,10 @@ func (c *Client) Reserve(ctx context.Context, rs []lock.Request) (context.Contex
 // wait. An error leaves nothing.
 func (res *reservation) take(ctx context.Context, rs []lock.Request, all bool) (n int, err error) {
 	c, began := res.c, time.Now()
-	if err := c.claims.begin(); err != nil {
+	if err := c.registry.begin(); err != nil {
 		return 0, err
 	}
-	defer c.claims.end()
+	defer c.registry.end()
 	if len(rs) == 0 || c.apart.Load() {
 		return 0, nil
 	}
@@ -84,7 +84,7 @@ func (c *Client) askTogether(ctx context.Context, by time.Time, want []*reserved
 	}
 	answers := c.askEach(ctx, by, append(calls, c.proofs(want)...))
 	for i, chunk := range chunks {
-		c.claims.reserved(chunk, answers[i])
+		c.registry.reserved(chunk, answers[i])
 	}
 	return c.proven(want, answers[len(chunks):])
 }
@@ -96,7 +96,7 @@ func (c *Client) refusal(ctx context.Context, one *reserved, all bool, began tim
 		return a.Err
 	case a.Err == nil && a.Values[0] == 0 && all:
 		busy := &lock.BusyError{Remaining: max(0, duration(a.Values[1])), Waited: time.Since(began)}
-		c.claims.heldBy(ctx, busy, one.ho.lockID())
+		c.registry.heldBy(ctx, busy, one.ho.lockID())
 		return busy
 	}
 	return nil
@@ -165,7 +165,7 @@ func reserveCall(want []*reserved, all bool) call {
 }
 
 // reserved notes for each of a chunk what Redis has answered.
-func (s *claims) reserved(chunk []*reserved, a answer) {
+func (s *registry) reserved(chunk []*reserved, a answer) {
 	got := 0
 	if a.Err == nil {
 		got = int(a.Values[1])
@@ -260,7 +260,7 @@ func (res *reservation) leave() {
 // giveUp removes from Redis what was taken, or may have been, and waits for that for a moment if the caller can.
 func (c *Client) giveUp(ctx context.Context, parts []*reserved) {
 	late := time.After(leaveInterval)
-	for _, done := range c.claims.giveUp(parts) {
+	for _, done := range c.registry.giveUp(parts) {
 		select {
 		case <-done:
 		case <-late:
@@ -271,7 +271,7 @@ func (c *Client) giveUp(ctx context.Context, parts []*reserved) {
 	}
 }
 
-func (s *claims) giveUp(parts []*reserved) (removed []<-chan struct{}) {
+func (s *registry) giveUp(parts []*reserved) (removed []<-chan struct{}) {
 	s.mu.Lock()
 	defer s.unlock()
 	for _, one := range parts {

@@ -12,7 +12,7 @@ import (
 
 // retry is a script that is repeated in the background until Redis has answered it. It removes a holder that is not alive any
 // more, or makes a change to a number. The watchdog sends it when it is due, and gives up at until: by then, what it would remove has
-// ended by itself. The mutex of claims guards it.
+// ended by itself. The mutex of registry guards it.
 type retry struct {
 	entry
 	holder *holder // nil for a change
@@ -26,7 +26,7 @@ type retry struct {
 }
 
 // retry starts to make a change in the background.
-func (s *claims) retry(cl call, until instant) {
+func (s *registry) retry(cl call, until instant) {
 	s.mu.Lock()
 	defer s.unlock()
 	rt := &retry{call: cl, until: until, done: make(chan struct{})}
@@ -34,7 +34,7 @@ func (s *claims) retry(cl call, until instant) {
 }
 
 // removeLocked starts to remove ho from Redis at the given time, or earlier if that was planned before.
-func (s *claims) removeLocked(ho *holder, at instant) *retry {
+func (s *registry) removeLocked(ho *holder, at instant) *retry {
 	at = max(at, soon())
 	if rt := ho.removal; rt != nil {
 		s.schedule.set(&rt.entry, rt, min(rt.due, at))
@@ -50,7 +50,7 @@ func (s *claims) removeLocked(ho *holder, at instant) *retry {
 
 // retriedLocked notes the answer to a retry. While an attempt of the holder to enter may still arrive, the answer "not there"
 // proves nothing. An attempt can be as late as Redis was silent, so that time counts from the first answer.
-func (s *claims) retriedLocked(rt *retry, a answer) {
+func (s *registry) retriedLocked(rt *retry, a answer) {
 	now := present()
 	ho := rt.holder
 	rt.open--
@@ -58,7 +58,7 @@ func (s *claims) retriedLocked(rt *retry, a answer) {
 		rt.doubts += a.Doubts
 		return
 	}
-	if ho != nil && ho.fate == unsettled && (a.Yes() || a.Gone() && rt.open == 0) { // or an attempt that is under way has done it
+	if ho != nil && ho.releaseState == unsettled && (a.Yes() || a.Gone() && rt.open == 0) { // or an attempt that is under way has done it
 		a.Doubts = rt.doubts
 		s.settleLocked(ho, ho.fateAfter(a, now))
 	}
@@ -73,7 +73,7 @@ func (s *claims) retriedLocked(rt *retry, a answer) {
 		}
 		s.againLocked(rt, now, firstAgain) // an attempt to enter may be just behind
 	}
-	if a.Yes() && ho != nil && ho.doubts == 1 || now >= rt.goneBy && (ho == nil || ho.fate != unsettled) {
+	if a.Yes() && ho != nil && ho.doubts == 1 || now >= rt.goneBy && (ho == nil || ho.releaseState != unsettled) {
 		s.finishLocked(rt)
 	}
 }
@@ -82,7 +82,7 @@ func (s *claims) retriedLocked(rt *retry, a answer) {
 const firstAgain = 10 * time.Millisecond
 
 // againLocked has a retry sent again after the pause, or a part of it: those of about the same time travel together.
-func (s *claims) againLocked(rt *retry, now instant, pause time.Duration) {
+func (s *registry) againLocked(rt *retry, now instant, pause time.Duration) {
 	rt.pause = min(pause, s.retryAfter())
 	at, end := now.add(rt.pause), rt.until
 	if now < rt.goneBy {
@@ -91,10 +91,10 @@ func (s *claims) againLocked(rt *retry, now instant, pause time.Duration) {
 	s.schedule.set(&rt.entry, rt, min(end, at.add(-at.sub(instantOf(s.origin))%(rt.pause/2))))
 }
 
-func (s *claims) finishLocked(rt *retry) {
+func (s *registry) finishLocked(rt *retry) {
 	if ho := rt.holder; ho != nil {
 		ho.removal = nil
-		if ho.fate == unsettled {
+		if ho.releaseState == unsettled {
 			s.settleLocked(ho, unsure)
 		}
 	}

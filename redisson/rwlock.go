@@ -50,8 +50,8 @@ func (readWrite) update(ho *holder, c counts, lease time.Duration, why change) c
 	return call{Script: rwUpdate, Keys: ho.keys[:], Args: []any{ho.id, millis(lease), c.reads, c.writes, how, readTimeout(ho.name(), ho.id)}}
 }
 
-func (r readWrite) exit(ho *holder, heir string, kept time.Duration) call {
-	return call{Script: rwRelease, Keys: ho.keys[:], Args: []any{ho.id, suffixBase(ho.name()), message(ho.kind), r.channel(ho), heir, millis(kept)}}
+func (r readWrite) exit(ho *holder, successor string, kept time.Duration) call {
+	return call{Script: rwRelease, Keys: ho.keys[:], Args: []any{ho.id, suffixBase(ho.name()), message(ho.kind), r.channel(ho), successor, millis(kept)}}
 }
 
 func (readWrite) channel(ho *holder) string { return rwChannel(ho.name()) }

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// schedule is a heap of what claims have to see to. What is due first is at the top.
+// schedule is a heap of what registry have to see to. What is due first is at the top.
 type schedule []*entry
 
 // entry is a part of what can be scheduled.
 type entry struct {
-	of    any // a *holder, a *retry or the *badge
+	of    any // a *holder, a *retry or the *presence
 	due   instant
 	index int // in the heap, from 1; 0 when not there
 }

@@ -22,7 +22,7 @@ func TestScriptsNameTheirKeys(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t)
 			ran := monitor(t, s)
-			u := &aclUse{t: t, admin: s.Client(t), pause: briefly, s: s, login: func(*redis.Options) {}}
+			u := &aclUse{t: t, admin: s.Client(t), pause: confirmSkip, s: s, login: func(*redis.Options) {}}
 			u.stock, u.a, u.b = u.admin, newClient(t, s), newClient(t, s)
 			u.ctx, u.stop = context.WithCancel(t.Context())
 			defer u.stop()

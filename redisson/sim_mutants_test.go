@@ -76,14 +76,14 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a call re-enters what its siblings hold",
-		edits: []edit{{"acquire.go", "\tfor outer != nil {\n", "\tif ho := c.claims.byLock[id]; outer == nil && ho != nil && len(ho.holds) > 0 {\n\t\touter = ho.holds[0]\n\t}\n\tfor outer != nil {\n"}},
+		edits: []edit{{"acquire.go", "\tfor outer != nil {\n", "\tif ho := c.registry.byLock[id]; outer == nil && ho != nil && len(ho.holds) > 0 {\n\t\touter = ho.holds[0]\n\t}\n\tfor outer != nil {\n"}},
 		run:   "scene=plain", want: "two owners",
 	},
 	{
 		name: "a call re-enters a hold that has ended",
 		edits: []edit{
-			{"hold.go", "func (h *hold) Held() bool { return h.c.claims.live(h) }", "func (h *hold) Held() bool { return true }"},
-			{"claims.go", "if outer.state != held || ho.dead", "if ho.dead"}, {"acquire.go", "if c.claims.live(outer) {", "if true {"},
+			{"hold.go", "func (h *hold) Held() bool { return h.c.registry.live(h) }", "func (h *hold) Held() bool { return true }"},
+			{"registry.go", "if outer.state != held || ho.dead", "if ho.dead"}, {"acquire.go", "if c.registry.live(outer) {", "if true {"},
 		},
 		run: "scene=plain", want: "two owners",
 	},
@@ -109,7 +109,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "nobody is told of a forced release",
-		edits: []edit{{"told.go", "\tc.askEach(ctx, time.Now().Add(c.timeout), calls)\n", "\t_ = calls\n"}},
+		edits: []edit{{"forceunlock.go", "\tc.askEach(ctx, time.Now().Add(c.timeout), calls)\n", "\t_ = calls\n"}},
 		run:   "scene=plain,faults=none", want: "has not heard",
 	},
 	{
@@ -179,7 +179,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a forced unlock ends later holds",
-		edits: []edit{{"claims.go", "if ho.admitted < asked {", "if true {"}},
+		edits: []edit{{"registry.go", "if ho.admitted < asked {", "if true {"}},
 		run:   "scene=plain,faults=all,rounds=20", want: "nobody has|keeps for another",
 	},
 
@@ -214,7 +214,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a waiter leaves the lock behind that was on its way to it",
-		edits: []edit{{"wait.go", "\t\t\tw.c.claims.abandon(w.hold)\n", ""}, {"pass.go", "\t\tc.claims.abandon(to.hold)\n", ""}},
+		edits: []edit{{"wait.go", "\t\t\tw.c.registry.abandon(w.hold)\n", ""}, {"pass.go", "\t\tc.registry.abandon(to.hold)\n", ""}},
 		run:   "scene=plain,faults=none", want: "idle|left|late",
 	},
 	{
@@ -251,7 +251,7 @@ var simMutants = []mutant{
 	// What is not answered.
 	{
 		name:  "an acquire without an answer is forgotten",
-		edits: []edit{{"claims.go", "if ho.queued || ho.doubts > 0 || ho.dead {", "if ho.queues || ho.dead {"}},
+		edits: []edit{{"registry.go", "if ho.queued || ho.doubts > 0 || ho.dead {", "if ho.queues || ho.dead {"}},
 		run:   "scene=plain,faults=lossy", want: "idle|left|believes|two owners",
 	},
 	{
@@ -261,7 +261,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "an undo is not sent",
-		edits: []edit{{"receipt.go", "\t\tc.claims.retry(undo, present().add(c.receiptLife()))\n", ""}},
+		edits: []edit{{"receipt.go", "\t\tc.registry.retry(undo, present().add(c.receiptLife()))\n", ""}},
 		run:   "scene=semaphore,faults=lossy", want: "left|liveness",
 	},
 	{

@@ -120,16 +120,16 @@ func (w *waiter) standIn(id lineID, channel string, asked *round) (err error) {
 		next, w.place.lease = w.hold, w.own.asked
 	}
 	w.c.lines.join(&w.place, id, channel, next, asked != nil)
-	w.c.claims.waits(1)
+	w.c.registry.waits(1)
 	defer func() {
-		w.c.claims.waits(-1)
+		w.c.registry.waits(-1)
 		w.stay.end()
 		if w.alarm != nil {
 			w.alarm.Stop()
 		}
 		behind, over := w.c.lines.leave(&w.place, got && err == nil)
 		if behind {
-			w.c.claims.abandon(w.hold)
+			w.c.registry.abandon(w.hold)
 		}
 		if over != "" {
 			w.c.passOn(id.name, over)
@@ -259,7 +259,7 @@ func (w *waiter) pause(ttl time.Duration, live bool) time.Duration {
 	if w.backoff != nil {
 		return w.backoff.next()
 	}
-	d := min(w.c.claims.timeout/3, cmp.Or(w.rest, forever))
+	d := min(w.c.registry.timeout/3, cmp.Or(w.rest, forever))
 	switch {
 	case w.stands && live:
 		return w.c.lines.pause(&w.place, ttl, d)

@@ -60,15 +60,15 @@ func (c *Client) waitCall(cl call, name string, s standing) call {
 	for len(args) < before {
 		args = append(args, 0)
 	}
-	longest := max(c.claims.timeout/3, time.Duration(s.waiting)*placeTime)
-	args = append(args, len(cl.Keys)+1, s.member, s.since, s.told, millis(max(c.claims.timeout, 2*longest)), lockChannel(name))
+	longest := max(c.registry.timeout/3, time.Duration(s.waiting)*placeTime)
+	args = append(args, len(cl.Keys)+1, s.member, s.since, s.told, millis(max(c.registry.timeout, 2*longest)), lockChannel(name))
 	return call{Script: lockWait, Keys: append(cl.Keys[:len(cl.Keys):len(cl.Keys)], wakeName(name)), Args: args, Spare: true}
 }
 
 // passOn takes the member of a line without waiters out of the wake list.
 func (c *Client) passOn(name, member string) {
 	cl := call{Script: lockPass, Keys: []string{name, wakeName(name)}, Args: []any{member, lockChannel(name)}, Spare: true}
-	c.claims.retry(cl, present().add(c.claims.timeout))
+	c.registry.retry(cl, present().add(c.registry.timeout))
 }
 
 // listen has the line hear about changes, if it does not yet and there is a channel. It reports whether that is new.

@@ -8,7 +8,7 @@ import (
 	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
-// task is a call to make for a holder, a retry or the badge.
+// task is a call to make for a holder, a retry or the presence.
 type task struct {
 	of      any
 	call    call
@@ -25,7 +25,7 @@ type task struct {
 }
 
 // takeDue ends what is over by now, and returns what Redis is to be asked. The next alarm is set by unlock.
-func (s *claims) takeDue() (todo []task) {
+func (s *registry) takeDue() (todo []task) {
 	s.mu.Lock()
 	defer s.unlock()
 	s.alarmAt = 0
@@ -39,8 +39,8 @@ func (s *claims) takeDue() (todo []task) {
 				todo = append(todo, s.renewLocked(due, now))
 			}
 			s.placeLocked(due)
-		case *badge:
-			todo = append(todo, s.badgeLocked(now)...)
+		case *presence:
+			todo = append(todo, s.presenceLocked(now)...)
 		case *retry:
 			if now < due.until {
 				due.open++
@@ -55,7 +55,7 @@ func (s *claims) takeDue() (todo []task) {
 }
 
 // renewLocked returns the task that renews ho, which is due. It is due again, should Redis not confirm it.
-func (s *claims) renewLocked(ho *holder, now instant) task {
+func (s *registry) renewLocked(ho *holder, now instant) task {
 	ho.owed, ho.renewAt = cmp.Or(ho.owed, ho.renewAt), now.add(s.retryAfter())
 	t := s.updateLocked(ho, 0, renewal)
 	t.due = ho.owed
@@ -63,7 +63,7 @@ func (s *claims) renewLocked(ho *holder, now instant) task {
 }
 
 // wakeUpLocked has all locks looked at after a suspension of the machine: the lease of each may be over.
-func (s *claims) wakeUpLocked(now time.Time) {
+func (s *registry) wakeUpLocked(now time.Time) {
 	asleep := suspension(s.origin, now)
 	if asleep-s.asleep > s.timeout/3 {
 		for _, first := range s.byLock {
@@ -74,7 +74,7 @@ func (s *claims) wakeUpLocked(now time.Time) {
 }
 
 // doubtLocked has Redis asked now whether it still has this holder and those after it in its list.
-func (s *claims) doubtLocked(first *holder) {
+func (s *registry) doubtLocked(first *holder) {
 	for ho := first; ho != nil; ho = ho.next {
 		ho.changed()
 		s.placeLocked(ho)
@@ -82,7 +82,7 @@ func (s *claims) doubtLocked(first *holder) {
 }
 
 // answered notes the answers to tasks.
-func (s *claims) answered(tasks []task, answers []answer) {
+func (s *registry) answered(tasks []task, answers []answer) {
 	s.mu.Lock()
 	defer s.unlock()
 	for i, t := range tasks {
@@ -95,7 +95,7 @@ func (s *claims) answered(tasks []task, answers []answer) {
 			s.placeLocked(of)
 		case *retry:
 			s.retriedLocked(of, answers[i])
-		case *badge:
+		case *presence:
 			s.shownLocked(answers[i])
 		}
 	}
@@ -103,7 +103,7 @@ func (s *claims) answered(tasks []task, answers []answer) {
 
 // expireLocked ends the holds of ho whose time is over, and all of them once ho itself is not valid any more. When the last hold
 // ends by its own lease, the lock is removed then, and does not stay for the lease that it has in Redis.
-func (s *claims) expireLocked(ho *holder, now instant) {
+func (s *registry) expireLocked(ho *holder, now instant) {
 	for i := 0; i < len(ho.holds); {
 		h := ho.holds[i]
 		if h.ends == 0 || now < h.ends {
@@ -121,11 +121,11 @@ func (s *claims) expireLocked(ho *holder, now instant) {
 }
 
 // retryAfter is the pause between two attempts at an update or a removal.
-func (s *claims) retryAfter() time.Duration { return min(s.timeout/9, time.Second) }
+func (s *registry) retryAfter() time.Duration { return min(s.timeout/9, time.Second) }
 
 // renewalDue returns when to renew a lease: after a third of it, as Redisson does. The time is rounded down to a grid, so that
 // holders of about the same age share a pipeline.
-func (s *claims) renewalDue(asked time.Time, lease time.Duration) instant {
+func (s *registry) renewalDue(asked time.Time, lease time.Duration) instant {
 	lease = min(lease, s.timeout)
 	at := asked.Add(lease / 3).Sub(s.origin)
 	return instantOf(s.origin).add(at.Truncate(max(lease/30, 1)))
@@ -143,11 +143,11 @@ func soon() instant { return present().add(soonInterval) }
 func (c *Client) watch(stop <-chan struct{}) {
 	for {
 		select {
-		case <-c.claims.alarm.C:
+		case <-c.registry.alarm.C:
 		case <-stop:
 			return
 		}
-		for _, part := range pubsub.ByMaster(c.topology, c.claims.takeDue(), func(t task) string { return t.call.Keys[0] }) {
+		for _, part := range pubsub.ByMaster(c.topology, c.registry.takeDue(), func(t task) string { return t.call.Keys[0] }) {
 			c.dispatch(c.together(part), time.Now())
 		}
 	}
@@ -161,7 +161,7 @@ func (c *Client) dispatch(packs []pack, due time.Time) {
 	for i, p := range part {
 		calls[i] = p.call
 	}
-	by := time.Now().Add(min(c.timeout, c.claims.timeout/3))
+	by := time.Now().Add(min(c.timeout, c.registry.timeout/3))
 	c.road.Post(calls, by, func(all []answer) {
 		var tasks, unsaid []task
 		var answers []answer
@@ -172,9 +172,9 @@ func (c *Client) dispatch(packs []pack, due time.Time) {
 			done, said, again := p.open(all[i])
 			tasks, answers, unsaid = append(tasks, done...), append(answers, said...), append(unsaid, again...)
 		}
-		c.claims.answered(tasks, answers)
+		c.registry.answered(tasks, answers)
 		c.metrics.renewed(tasks, answers)
-		if time.Since(due) >= c.claims.retryAfter() {
+		if time.Since(due) >= c.registry.retryAfter() {
 			rest = nil
 		}
 		if rest = append(alone(unsaid), rest...); len(rest) > 0 {

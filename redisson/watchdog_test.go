@@ -17,9 +17,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// watched are claims in a bubble, with a watchdog of 30s and a Redis that is a function.
+// watched are registry in a bubble, with a watchdog of 30s and a Redis that is a function.
 type watched struct {
-	*claims
+	*registry
 	c     *Client
 	start time.Time
 
@@ -37,8 +37,8 @@ type question30 struct {
 func watch30(t *testing.T, redis func(call) answer, f func(*testing.T, *watched)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &watched{claims: newClaims(30*time.Second, 6*time.Second), start: time.Now()}
-		w.c = &Client{claims: w.claims, timeout: 3 * time.Second}
+		w := &watched{registry: newRegistry(30*time.Second, 6*time.Second), start: time.Now()}
+		w.c = &Client{registry: w.registry, timeout: 3 * time.Second}
 		var all sync.WaitGroup
 		all.Go(func() {
 			for {
@@ -212,7 +212,7 @@ func TestQuickStreaksAreNotAskedAbout(t *testing.T) {
 				if err := w.follow(next); err != nil {
 					t.Fatal(err)
 				}
-				waited := patiently
+				waited := confirmDelay
 				if tt.patient {
 					waited--
 				}
@@ -306,18 +306,18 @@ func TestWhichLocksPass(t *testing.T) {
 		{name: "a longer lease", next: lock.Request{Lease: time.Hour}, want: asked},
 		{name: "it is in doubt whether Redis has it", before: func(_ *watched, h *hold) { h.holder.changed() }, want: asked},
 		{name: "not renewed for long", before: func(w *watched, h *hold) { h.holder.validUntil = present().add(w.timeout/2 - 1) }, want: asked},
-		{name: "after the end of a streak", before: func(*watched, *hold) { time.Sleep(streakTime) }, want: not},
+		{name: "after the end of a streak", before: func(*watched, *hold) { time.Sleep(handoffTime) }, want: not},
 		{name: "many quick turns", before: func(_ *watched, h *hold) {
-			time.Sleep(quickly - 1)
-			h.holder.turns = 100 * streakTurns
+			time.Sleep(minHandoff - 1)
+			h.holder.turns = 100 * handoffTurns
 		}, want: at},
 		{name: "too many turns", before: func(_ *watched, h *hold) {
-			time.Sleep(quickly)
-			h.holder.turns = streakTurns
+			time.Sleep(minHandoff)
+			h.holder.turns = handoffTurns
 		}, want: not},
 		{name: "not too many turns yet", before: func(_ *watched, h *hold) {
-			time.Sleep(streakTime - 1)
-			h.holder.turns = streakTurns - 1
+			time.Sleep(handoffTime - 1)
+			h.holder.turns = handoffTurns - 1
 		}, want: at},
 		{name: "a hold that was lost is not released", before: func(_ *watched, h *hold) { h.holder.unreleased++ }, want: not},
 		{name: "after a renewed re-entry, whose lease Redis would keep", first: lock.Request{Lease: time.Second}, next: lock.Request{Lease: time.Second}, before: func(w *watched, h *hold) {

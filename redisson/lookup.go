@@ -16,7 +16,7 @@ import (
 const lookedTogether = 100
 
 // SearchOption changes one thing about a [Client.Objects] or [Client.InspectKeys].
-type SearchOption func(*inquiry)
+type SearchOption func(*lookup)
 
 // Progress says how far somebody has come who looks at objects.
 type Progress struct {
@@ -31,7 +31,7 @@ type Progress struct {
 
 // OnProgress calls f after each step, in the goroutine that ranges over the objects. In a search it costs a question for each master.
 func OnProgress(f func(Progress)) SearchOption {
-	return func(in *inquiry) { in.progress = f }
+	return func(in *lookup) { in.progress = f }
 }
 
 // InspectKeys is [Client.InspectKey] for many keys, in few round trips: one for each hundred keys at a master, and one for the names of their
@@ -39,7 +39,7 @@ func OnProgress(f func(Progress)) SearchOption {
 // without data.
 func (c *Client) InspectKeys(ctx context.Context, keys []string, opts ...SearchOption) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		in := c.newInquiry(ctx, opts)
+		in := c.newLookup(ctx, opts)
 		in.done.Total = int64(len(keys))
 		var good []string
 		for _, key := range keys {
@@ -58,8 +58,8 @@ func (c *Client) InspectKeys(ctx context.Context, keys []string, opts ...SearchO
 	}
 }
 
-// inquiry looks at many objects for somebody.
-type inquiry struct {
+// lookup looks at many objects for somebody.
+type lookup struct {
 	c        *Client
 	ctx      context.Context
 	who      map[string]Identity // of clients that were asked for, by id; zero for one that says nothing
@@ -67,8 +67,8 @@ type inquiry struct {
 	done     Progress
 }
 
-func (c *Client) newInquiry(ctx context.Context, opts []SearchOption) *inquiry {
-	in := &inquiry{c: c, ctx: ctx, who: map[string]Identity{}}
+func (c *Client) newLookup(ctx context.Context, opts []SearchOption) *lookup {
+	in := &lookup{c: c, ctx: ctx, who: map[string]Identity{}}
 	for _, opt := range opts {
 		opt(in)
 	}
@@ -76,13 +76,13 @@ func (c *Client) newInquiry(ctx context.Context, opts []SearchOption) *inquiry {
 }
 
 // ask asks one question.
-func (in *inquiry) ask(cl call) answer {
+func (in *lookup) ask(cl call) answer {
 	in.done.Questions++
 	return in.c.query(in.ctx, cl)
 }
 
 // advance notes that so many keys were looked at in all.
-func (in *inquiry) advance(keys int64) {
+func (in *lookup) advance(keys int64) {
 	in.done.Keys = keys
 	if in.progress != nil {
 		in.progress(in.done)
@@ -90,7 +90,7 @@ func (in *inquiry) advance(keys int64) {
 }
 
 // objects looks at keys, one master after the other. Its errors are as those of InspectKeys.
-func (in *inquiry) objects(keys []string) iter.Seq2[Object, error] {
+func (in *lookup) objects(keys []string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		for _, keys := range pubsub.ByMaster(in.c.topology, keys, func(key string) string { return key }) {
 			for keys := range slices.Chunk(keys, lookedTogether) {
@@ -109,7 +109,7 @@ func (in *inquiry) objects(keys []string) iter.Seq2[Object, error] {
 }
 
 // look looks at some keys of one master. An object without a key, the last one, comes with why it has not looked at the rest.
-func (in *inquiry) look(keys []string) (found []Object, errs []error) {
+func (in *lookup) look(keys []string) (found []Object, errs []error) {
 	calls := make([]call, len(keys))
 	for i, key := range keys {
 		calls[i] = inspectCall(key)

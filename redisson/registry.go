@@ -14,12 +14,12 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// claims owns the state of a client's locks: what is held, and what is still to be removed from Redis. Each method is one whole
+// registry owns the state of a client's locks: what is held, and what is still to be removed from Redis. Each method is one whole
 // transition. Nobody else changes a holder or takes the mutex. Contexts end after a transition, without the mutex; see unlock.
 //
 // Loss is decided by the local clock. A holder is valid until the lease that Redis answered last is over, less a margin; the
 // lease counts from before the question was sent. Nothing that Redis does or omits can delay that.
-type claims struct {
+type registry struct {
 	timeout time.Duration // the watchdog's: the lease of a renewed lock
 	grace   time.Duration // how long a script that was not answered may still arrive
 	origin  time.Time     // of the grid on which renewals are due
@@ -35,7 +35,7 @@ type claims struct {
 	alarmAt  instant               // zero when the alarm is not set
 	asleep   time.Duration         // for how long the machine was suspended since the origin, as far as is known
 	ended    []ending              // by the present transition
-	badge    badge
+	presence presence
 
 	active atomic.Int64 // acquires and releases under way
 
@@ -61,8 +61,8 @@ type ending struct {
 // errTooLate fails an Acquire whose lease is over before its answer arrives.
 var errTooLate = errors.New("redisson: Redis took longer to answer than the lease")
 
-func newClaims(timeout, grace time.Duration) *claims {
-	return &claims{timeout: timeout, grace: grace, origin: time.Now(), alarm: time.NewTimer(forever), byLock: map[lockID]*holder{},
+func newRegistry(timeout, grace time.Duration) *registry {
+	return &registry{timeout: timeout, grace: grace, origin: time.Now(), alarm: time.NewTimer(forever), byLock: map[lockID]*holder{},
 		changing: map[*holder]*changing{}, onHeld: func() {}}
 }
 
@@ -71,7 +71,7 @@ func (ho *holder) lockID() lockID { return lockID{ho.name(), ho.kind.Family()} }
 // unlock ends a transition. It moves the alarm forward if something is due before it; the alarm also goes off once in a while by
 // itself, because a suspension of the machine is only noticed by looking. Then it ends the contexts of the holds that have ended.
 // That comes after the mutex, because the end of a context can run foreign code.
-func (s *claims) unlock() {
+func (s *registry) unlock() {
 	if len(s.schedule) > 0 && (s.alarmAt == 0 || s.schedule[0].due < s.alarmAt) {
 		now := present()
 		s.alarmAt = min(s.schedule[0].due, now.add(s.timeout/30))
@@ -95,7 +95,7 @@ func (s *claims) unlock() {
 }
 
 // begin announces an Acquire, for which a close waits until end. It fails after a close.
-func (s *claims) begin() error {
+func (s *registry) begin() error {
 	s.active.Add(1)
 	if !s.closing.Load() {
 		return nil
@@ -105,7 +105,7 @@ func (s *claims) begin() error {
 }
 
 // end is that of what has begun. A close that waits for it is told.
-func (s *claims) end() {
+func (s *registry) end() {
 	if s.active.Add(-1) == 0 && s.closing.Load() {
 		s.mu.Lock()
 		s.unlock()
@@ -113,7 +113,7 @@ func (s *claims) end() {
 }
 
 // enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none.
-func (s *claims) enter(h *hold, version int32, a answer) error {
+func (s *registry) enter(h *hold, version int32, a answer) error {
 	ended := h.ended()
 	s.mu.Lock()
 	defer s.unlock()
@@ -129,7 +129,7 @@ func (s *claims) enter(h *hold, version int32, a answer) error {
 }
 
 // admitLocked makes h a hold unless there is a reason against it, or the holder or the client has come to its end.
-func (s *claims) admitLocked(h *hold, now instant, reason error) error {
+func (s *registry) admitLocked(h *hold, now instant, reason error) error {
 	ho := h.holder
 	if err := s.refusalLocked(h, now, reason); err != nil {
 		ho.holds = without(ho.holds, h)
@@ -157,7 +157,7 @@ func (s *claims) admitLocked(h *hold, now instant, reason error) error {
 }
 
 // refusalLocked returns why h is not admitted, or nil.
-func (s *claims) refusalLocked(h *hold, now instant, reason error) error {
+func (s *registry) refusalLocked(h *hold, now instant, reason error) error {
 	switch {
 	case h.holder.dead:
 		return h.lostError(now, h.holder.goneError())
@@ -172,7 +172,7 @@ func (s *claims) refusalLocked(h *hold, now instant, reason error) error {
 }
 
 // updateLocked returns the task that brings the counts of ho to Redis, with the lease that its holds need, or a longer one.
-func (s *claims) updateLocked(ho *holder, lease time.Duration, why change) task {
+func (s *registry) updateLocked(ho *holder, lease time.Duration, why change) task {
 	c := ho.counts()
 	if why == reentry {
 		c.added = cmp.Or(ho.holds[len(ho.holds)-1].lease, s.timeout)
@@ -183,7 +183,7 @@ func (s *claims) updateLocked(ho *holder, lease time.Duration, why change) task 
 
 // beginReentry prepares a re-entry of h under outer. The method enter must follow, unless outer or its holder is not there any more: the
 // holder may have passed to another call since outer was found.
-func (s *claims) beginReentry(h, outer *hold) (update task, ok bool) {
+func (s *registry) beginReentry(h, outer *hold) (update task, ok bool) {
 	s.mu.Lock()
 	defer s.unlock()
 	ho, now := h.holder, present()
@@ -201,7 +201,7 @@ func (s *claims) beginReentry(h, outer *hold) (update task, ok bool) {
 
 // discard starts to remove what a holder that was not admitted may have left in Redis. The channel is closed when Redis has
 // answered; it is nil if there is nothing to remove.
-func (s *claims) discard(ho *holder) (done <-chan struct{}) {
+func (s *registry) discard(ho *holder) (done <-chan struct{}) {
 	s.mu.Lock()
 	defer s.unlock()
 	if ho.queued || ho.doubts > 0 || ho.dead {
@@ -211,14 +211,14 @@ func (s *claims) discard(ho *holder) (done <-chan struct{}) {
 }
 
 // queued notes that a holder was answered that it has to wait, and so stands in a queue now if its lock has one.
-func (s *claims) queued(ho *holder) {
+func (s *registry) queued(ho *holder) {
 	s.mu.Lock()
 	defer s.unlock()
 	ho.queued = ho.queues
 }
 
 // tried notes how many attempts to enter were not answered.
-func (s *claims) tried(ho *holder, doubts int) {
+func (s *registry) tried(ho *holder, doubts int) {
 	s.mu.Lock()
 	defer s.unlock()
 	ho.doubts = int16(min(int(ho.doubts)+doubts, math.MaxInt16))
@@ -227,7 +227,7 @@ func (s *claims) tried(ho *holder, doubts int) {
 
 // forced ends all holds of a lock that was freed by force. A holder that was admitted after the force was sent may have taken the
 // lock afterwards, and is looked at.
-func (s *claims) forced(id lockID, asked instant) {
+func (s *registry) forced(id lockID, asked instant) {
 	s.mu.Lock()
 	defer s.unlock()
 	for ho := s.byLock[id]; ho != nil; {
@@ -242,14 +242,14 @@ func (s *claims) forced(id lockID, asked instant) {
 }
 
 // heldBy notes in busy who of this process has the lock that the caller with ctx can't have.
-func (s *claims) heldBy(ctx context.Context, busy *lock.BusyError, id lockID) {
+func (s *registry) heldBy(ctx context.Context, busy *lock.BusyError, id lockID) {
 	for _, h := range s.holds(id) {
 		busy.HeldBy(ctx, h.Context(), h.by)
 	}
 }
 
 // holds returns those of a lock that are live.
-func (s *claims) holds(id lockID) (holds []*hold) {
+func (s *registry) holds(id lockID) (holds []*hold) {
 	s.mu.Lock()
 	defer s.unlock()
 	for ho := s.byLock[id]; ho != nil; ho = ho.next {
@@ -263,14 +263,14 @@ func (s *claims) holds(id lockID) (holds []*hold) {
 }
 
 // live reports whether h is held.
-func (s *claims) live(h *hold) bool {
+func (s *registry) live(h *hold) bool {
 	s.mu.Lock()
 	defer s.unlock()
 	return h.state == held
 }
 
 // told has Redis asked about a holder that is said to be gone. It is lost only if Redis does not have it.
-func (s *claims) told(name, id string) {
+func (s *registry) told(name, id string) {
 	s.mu.Lock()
 	defer s.unlock()
 	for _, family := range []lock.Kind{lock.Exclusive, lock.Write} {
@@ -289,7 +289,7 @@ func (s *claims) told(name, id string) {
 }
 
 // doubtAll has Redis asked about all holders.
-func (s *claims) doubtAll() {
+func (s *registry) doubtAll() {
 	s.mu.Lock()
 	defer s.unlock()
 	for _, id := range slices.SortedFunc(maps.Keys(s.byLock), func(a, b lockID) int { return cmp.Compare(a.name, b.name) }) {
@@ -298,7 +298,7 @@ func (s *claims) doubtAll() {
 }
 
 // oldest returns when the oldest of the holders was admitted, and zero without any. Permits do not count: nobody knows whose they are.
-func (s *claims) oldest() (oldest instant) {
+func (s *registry) oldest() (oldest instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, first := range s.byLock {
@@ -313,7 +313,7 @@ func (s *claims) oldest() (oldest instant) {
 
 // close ends all holds, because nothing will renew them. What it returns is closed when nothing is under way any more, and the
 // work of these holds has released them.
-func (s *claims) close(cause error) (quiet <-chan struct{}) {
+func (s *registry) close(cause error) (quiet <-chan struct{}) {
 	s.mu.Lock()
 	defer s.unlock()
 	s.closing.Store(true)
@@ -324,7 +324,7 @@ func (s *claims) close(cause error) (quiet <-chan struct{}) {
 			s.awaited -= int(of.unreleased)
 			s.loseLocked(of, cause)
 			s.awaited += int(of.unreleased)
-		case *badge:
+		case *presence:
 			s.schedule.set(&of.entry, of, 0)
 		}
 	}
@@ -332,15 +332,15 @@ func (s *claims) close(cause error) (quiet <-chan struct{}) {
 }
 
 // stopAwaiting ends a close's wait for the work of the holds that it has ended.
-func (s *claims) stopAwaiting() {
+func (s *registry) stopAwaiting() {
 	s.mu.Lock()
 	defer s.unlock()
 	s.awaited = 0
 }
 
 // loseLocked ends all holds of ho, unless its release is under way. What is left of it in Redis goes when their work releases them, and
-// now if all were still joining. Kept holds stay, for an heir.
-func (s *claims) loseLocked(ho *holder, reason error) {
+// now if all were still joining. Kept holds stay, for an successor.
+func (s *registry) loseLocked(ho *holder, reason error) {
 	if ho.dead {
 		return
 	}
@@ -364,7 +364,7 @@ func (s *claims) loseLocked(ho *holder, reason error) {
 }
 
 // endLocked ends one hold, which is released without a loss, and its context after the transition.
-func (s *claims) endLocked(h *hold, loss *lock.LostError) {
+func (s *registry) endLocked(h *hold, loss *lock.LostError) {
 	h.holder.holds = without(h.holder.holds, h)
 	if h.state != held {
 		return
@@ -379,7 +379,7 @@ func (s *claims) endLocked(h *hold, loss *lock.LostError) {
 }
 
 // emptyLocked removes ho at the given time if it has no holds left.
-func (s *claims) emptyLocked(ho *holder, at instant) {
+func (s *registry) emptyLocked(ho *holder, at instant) {
 	if !ho.dead && len(ho.holds) == 0 {
 		s.buryLocked(ho)
 		s.removeLocked(ho, at)
@@ -387,14 +387,14 @@ func (s *claims) emptyLocked(ho *holder, at instant) {
 }
 
 // buryLocked takes ho from the holders that are alive.
-func (s *claims) buryLocked(ho *holder) {
+func (s *registry) buryLocked(ho *holder) {
 	ho.dead = true
 	s.unlinkLocked(ho)
 	s.placeLocked(ho)
 }
 
 // unlinkLocked takes ho out of the list of those that have its lock.
-func (s *claims) unlinkLocked(ho *holder) {
+func (s *registry) unlinkLocked(ho *holder) {
 	switch id := ho.lockID(); {
 	case ho.newer != nil:
 		ho.newer.next = ho.next
@@ -410,4 +410,4 @@ func (s *claims) unlinkLocked(ho *holder) {
 }
 
 // placeLocked gives ho its place in the schedule.
-func (s *claims) placeLocked(ho *holder) { s.schedule.set(&ho.entry, ho, ho.attention()) }
+func (s *registry) placeLocked(ho *holder) { s.schedule.set(&ho.entry, ho, ho.attention()) }

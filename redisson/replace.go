@@ -26,10 +26,10 @@ func (c *Client) Replace(ctx context.Context, r lock.Request) (newest context.Co
 	if err := cmp.Or(r.Validate(), c.checkSlot(name), context.Cause(ctx)); err != nil {
 		return nil, nil, err
 	}
-	if err := c.claims.begin(); err != nil {
+	if err := c.registry.begin(); err != nil {
 		return nil, nil, err
 	}
-	defer c.claims.end()
+	defer c.registry.end()
 	if outer, _ := c.ancestor(ctx, lockID{name, r.Kind.Family()}, r.Kind); outer != nil {
 		return ctx, func() {}, nil // whether it may re-enter, Acquire will tell
 	}
@@ -97,7 +97,7 @@ func (c *Client) watchTurn(t *turn) {
 		changed, live := messages.Changed()
 		pause := pollInterval
 		if (live || !first) && c.stillNewest(t) && live {
-			pause = c.claims.timeout / 3
+			pause = c.registry.timeout / 3
 		}
 		select {
 		case <-changed:

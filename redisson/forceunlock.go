@@ -154,7 +154,7 @@ func (c *Client) force(ctx context.Context, key string, cl call, families ...loc
 		return a, a.Err
 	}
 	for _, family := range families {
-		c.claims.forced(lockID{key, family}, asked)
+		c.registry.forced(lockID{key, family}, asked)
 	}
 	holders := tellOf(key, a.List)
 	if len(holders) == 0 {
