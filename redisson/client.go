@@ -48,6 +48,7 @@ type Client struct {
 	road       *transport.Road
 	registry   *registry
 	listener   *forceListener
+	presence   *presence
 	lines      lines
 	waiters    waiters
 	subscriber *pubsub.Subscriber
@@ -96,15 +97,20 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.topology = pubsub.NewTopology(rdb, pubsub.Mode(s.sharded))
 	c.road = transport.New(rdb, c.topology, transport.Settings{Timeout: s.timeout, Workers: s.workers, Bounded: s.bounded, Replicas: s.sync, Refuse: refused, Overload: lock.ErrOverload, Observer: m})
 	c.registry = newRegistry(s.watchdogTimeout, max(lateness, 2*s.timeout))
+	card := ""
 	if s.named {
-		c.registry.presence = presence{key: clientName(c.id), text: newCard(s.name)}
+		card = newCard(s.name)
 	}
+	c.presence = newPresence(c, card)
 	c.subscriber = pubsub.NewSubscriber(c.topology)
 	c.lines = lines{subscriber: c.subscriber, timeout: c.registry.timeout, client: c.id, byID: map[lineID]*line{}, asking: map[lineID]bool{}, aloof: map[lineID]time.Time{}}
 	c.waiters.mostOfKey, c.waiters.most = s.mostOfKey, s.mostWaiters
 	c.registry.metrics, c.waiters.metrics = m, m
 	c.listener = newForceListener(c)
-	c.registry.onHeld = c.listener.held
+	c.registry.onHeld = func() {
+		c.listener.held()
+		c.presence.add(0)
+	}
 	m.watch(c)
 	c.wg.Go(func() { c.watch(c.stop) })
 	return c, nil
@@ -224,7 +230,7 @@ func (c *Client) Close() (err error) {
 			case <-bound.Done():
 			}
 		}
-		c.hide(bound)
+		c.presence.hide(bound)
 		close(c.stop)
 		c.road.Close()
 		c.wg.Wait()

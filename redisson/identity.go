@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -43,54 +44,56 @@ func newCard(name string) string {
 	return string(text)
 }
 
-// presence is the key with which a client says who it is. The mutex of registry guards it.
+// presence keeps the key with which a client says who it is, as long as that holds or waits for something. It observes the registry, which is asked
+// without its mutex.
 type presence struct {
-	entry            // when to renew it
+	c         *Client
 	key, text string // no text: the client has no name
-	waiting   int    // calls that wait
+
+	mu      sync.Mutex
+	alarm   *time.Timer // when to show it
+	armed   bool
+	waiting int // calls that wait
 }
 
-// showLocked has the presence shown now, if it is not.
-func (s *registry) showLocked() {
-	if s.presence.text != "" && s.presence.index == 0 && s.closed == nil {
-		s.schedule.set(&s.presence.entry, &s.presence, soon())
-	}
+func newPresence(c *Client, text string) *presence {
+	p := &presence{c: c, key: clientName(c.id), text: text}
+	p.alarm = time.AfterFunc(forever, p.show)
+	return p
 }
 
-// waits notes that so many more calls wait.
-func (s *registry) waits(more int) {
-	if s.presence.text == "" { // which never changes
+// add notes that so many more calls wait, or with 0 that the client has got a lock. Who has nothing but a lock for a moment does not show itself.
+func (p *presence) add(more int) {
+	if p.text == "" {
 		return
 	}
-	s.mu.Lock()
-	defer s.unlock()
-	s.presence.waiting += more
-	s.showLocked()
-}
-
-// presenceLocked returns what is to be done about the presence when that is due. Who had nothing but a lock for a moment does not show it, and what is
-// shown ends by itself.
-func (s *registry) presenceLocked(now instant) (todo []task) {
-	b := &s.presence
-	if len(s.byLock)+b.waiting == 0 {
-		s.schedule.set(&b.entry, b, 0)
-		return nil
-	}
-	s.schedule.set(&b.entry, b, now.add(s.timeout/3))
-	return []task{{of: b, call: call{Script: clientShow, Keys: []string{b.key}, Args: []any{b.text, millis(s.timeout)}}}}
-}
-
-// shownLocked notes an answer about the presence.
-func (s *registry) shownLocked(a answer) {
-	if at := present().add(s.retryAfter()); a.Err != nil && s.presence.index > 0 && at < s.presence.due {
-		s.schedule.set(&s.presence.entry, &s.presence, at)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting += more; !p.armed {
+		p.armed = true
+		p.alarm.Reset(soonInterval)
 	}
 }
 
-// hide takes the presence back at a close.
-func (c *Client) hide(ctx context.Context) {
-	if b := &c.registry.presence; b.text != "" {
-		c.road.AskSoon(ctx, call{Script: clientShow, Keys: []string{b.key}, Args: []any{"", 0}})
+// show says who the client is, now and again. What is shown ends by itself.
+func (p *presence) show() {
+	c, held := p.c, p.c.registry.busy()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.armed = (held || p.waiting > 0) && c.ctx.Err() == nil; !p.armed {
+		return
+	}
+	p.alarm.Reset(c.registry.timeout / 3)
+	go c.background(func() {
+		c.road.AskSoon(c.ctx, call{Script: clientShow, Keys: []string{p.key}, Args: []any{p.text, millis(c.registry.timeout)}})
+	})
+}
+
+// hide takes the key back at a close.
+func (p *presence) hide(ctx context.Context) {
+	p.alarm.Stop()
+	if p.text != "" {
+		p.c.road.AskSoon(ctx, call{Script: clientShow, Keys: []string{p.key}, Args: []any{"", 0}})
 	}
 }
 

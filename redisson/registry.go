@@ -35,7 +35,6 @@ type registry struct {
 	alarmAt  instant               // zero when the alarm is not set
 	asleep   time.Duration         // for how long the machine was suspended since the origin, as far as is known
 	ended    []ending              // by the present transition
-	presence presence
 
 	active atomic.Int64 // acquires and releases under way
 
@@ -150,7 +149,6 @@ func (s *registry) admitLocked(h *hold, now instant, reason error) error {
 		}
 		s.byLock[id] = ho
 		s.onHeld()
-		s.showLocked()
 	}
 	s.placeLocked(ho)
 	return nil
@@ -297,6 +295,13 @@ func (s *registry) doubtAll() {
 	}
 }
 
+// busy reports whether there is a holder.
+func (s *registry) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byLock) > 0
+}
+
 // oldest returns when the oldest of the holders was admitted, and zero without any. Permits do not count: nobody knows whose they are.
 func (s *registry) oldest() (oldest instant) {
 	s.mu.Lock()
@@ -319,13 +324,10 @@ func (s *registry) close(cause error) (quiet <-chan struct{}) {
 	s.closing.Store(true)
 	s.closed, s.quiet = cause, make(chan struct{})
 	for _, e := range slices.Clone(s.schedule) {
-		switch of := e.of.(type) {
-		case *holder:
-			s.awaited -= int(of.unreleased)
-			s.loseLocked(of, cause)
-			s.awaited += int(of.unreleased)
-		case *presence:
-			s.schedule.set(&of.entry, of, 0)
+		if ho, ok := e.of.(*holder); ok {
+			s.awaited -= int(ho.unreleased)
+			s.loseLocked(ho, cause)
+			s.awaited += int(ho.unreleased)
 		}
 	}
 	return s.quiet

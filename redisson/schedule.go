@@ -10,7 +10,7 @@ type schedule []*entry
 
 // entry is a part of what can be scheduled.
 type entry struct {
-	of    any // a *holder, a *retry or the *presence
+	of    any // a *holder or a *retry
 	due   instant
 	index int // in the heap, from 1; 0 when not there
 }

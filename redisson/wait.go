@@ -120,9 +120,9 @@ func (w *waiter) standIn(id lineID, channel string, asked *round) (err error) {
 		next, w.place.lease = w.hold, w.own.asked
 	}
 	w.c.lines.join(&w.place, id, channel, next, asked != nil)
-	w.c.registry.waits(1)
+	w.c.presence.add(1)
 	defer func() {
-		w.c.registry.waits(-1)
+		w.c.presence.add(-1)
 		w.stay.end()
 		if w.alarm != nil {
 			w.alarm.Stop()

@@ -8,7 +8,7 @@ import (
 	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
-// task is a call to make for a holder, a retry or the presence.
+// task is a call to make for a holder or a retry.
 type task struct {
 	of      any
 	call    call
@@ -39,8 +39,6 @@ func (s *registry) takeDue() (todo []task) {
 				todo = append(todo, s.renewLocked(due, now))
 			}
 			s.placeLocked(due)
-		case *presence:
-			todo = append(todo, s.presenceLocked(now)...)
 		case *retry:
 			if now < due.until {
 				due.open++
@@ -95,8 +93,6 @@ func (s *registry) answered(tasks []task, answers []answer) {
 			s.placeLocked(of)
 		case *retry:
 			s.retriedLocked(of, answers[i])
-		case *presence:
-			s.shownLocked(answers[i])
 		}
 	}
 }
