@@ -3,6 +3,7 @@ package redisson
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/lazyctx"
@@ -213,3 +214,19 @@ func (d pendingRelease) end(ctx context.Context, a answer) error {
 	}
 	return err
 }
+
+// Extend gives a hold with a lease of its own another d from now on, if it would end sooner. A hold that is renewed has
+// no need of it; MaxHold stays. The errors are those of Release.
+func (h *hold) Extend(ctx context.Context, d time.Duration) error {
+	if d < time.Millisecond {
+		return fmt.Errorf("redisson: a hold can't be extended by %v: want at least 1ms", d)
+	}
+	update, err := h.c.registry.beginExtension(h, d)
+	if err != nil {
+		return err
+	}
+	return h.c.registry.endExtension(h, d, update, h.c.road.AskSoon(ctx, update.call))
+}
+
+// Remaining returns how long the hold is still good if it is not renewed, and 0 once it has ended. It does not ask Redis.
+func (h *hold) Remaining() time.Duration { return h.c.registry.remaining(h) }

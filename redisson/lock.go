@@ -131,66 +131,6 @@ func (l *Lock) Extend(held context.Context, d time.Duration) error {
 	return l.with(held, func(h *hold) error { return h.Extend(context.WithoutCancel(held), d) })
 }
 
-// Extend gives a hold with a lease of its own another d from now on, if it would end sooner. A hold that is renewed has
-// no need of it; MaxHold stays. The errors are those of Release.
-func (h *hold) Extend(ctx context.Context, d time.Duration) error {
-	if d < time.Millisecond {
-		return fmt.Errorf("redisson: a hold can't be extended by %v: want at least 1ms", d)
-	}
-	update, err := h.c.registry.beginExtension(h, d)
-	if err != nil {
-		return err
-	}
-	return h.c.registry.endExtension(h, d, update, h.c.road.AskSoon(ctx, update.call))
-}
-
-// Remaining returns how long the hold is still good if it is not renewed, and 0 once it has ended. It does not ask Redis.
-func (h *hold) Remaining() time.Duration { return h.c.registry.remaining(h) }
-
-// beginExtension prepares an extension of h by d. The method endExtension must follow.
-func (s *registry) beginExtension(h *hold, d time.Duration) (update task, err error) {
-	s.mu.Lock()
-	defer s.unlock()
-	if err := s.overLocked(h, present()); err != nil {
-		return update, err
-	}
-	h.holder.asked = max(h.holder.asked, d)
-	return s.updateLocked(h.holder, d, renewal), nil
-}
-
-// endExtension lets h go on for d from when Redis was asked, if that is longer than it would.
-func (s *registry) endExtension(h *hold, d time.Duration, update task, a answer) error {
-	s.mu.Lock()
-	defer s.unlock()
-	s.applyLocked(h.holder, a, update.version)
-	err := s.overLocked(h, present())
-	switch {
-	case err != nil:
-	case a.Gone(): // overtaken by another change
-		err = h.lostError(present(), h.holder.goneError())
-	case a.Err == nil && h.lease > 0:
-		h.lastFor(d, instantOf(a.Sent))
-	default:
-		err = a.Err
-	}
-	s.placeLocked(h.holder)
-	return err
-}
-
-// remaining returns how long h is still good without a renewal.
-func (s *registry) remaining(h *hold) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h.state != held {
-		return 0
-	}
-	end := h.holder.validUntil
-	if h.ends > 0 {
-		end = min(end, h.ends)
-	}
-	return max(0, end.sub(present()))
-}
-
 // errNoHold is the error of a release under a context without the hold.
 var errNoHold = fmt.Errorf("%w: the context is under no hold of this lock; pass the one that Lock returned", lock.ErrNotHeld)
 

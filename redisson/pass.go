@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -13,6 +14,16 @@ import (
 
 // How the lock of a holder passes from one hold to the next, to a waiter of the same client, and how the release of the one before learns
 // whether Redis still had the holder.
+//
+//	held ── released, nobody waits ──► leaving ── answered ──► freed, missing or unsure
+//	 ▲  └── released, somebody waits, and the streak goes on
+//	 │        ├─ its lease is known to last ──► passed: the next one begins at once
+//	 │        └─ it is not, or a token is wanted ──► asked: the next one begins with the answer
+//	 └──────────────┘
+//	  the one who has released it waits until an update that was sent later is answered, or the release at the end of the streak; if
+//	  that takes longer than confirmDelay, it asks
+//
+// A reader that leaves before others of its holder has released it in the same sense.
 
 // A streak, in which the lock of a holder passes on, lasts for so many turns, or for minHandoff if that is longer, and for handoffTime at most:
 // others are to get the lock, too, but turns that are shorter than the two questions of a streak are not what they wait for.
@@ -205,9 +216,9 @@ func (s *registry) confirm(h *hold, turn int32, waited time.Duration, now instan
 	case c.known:
 		s.active.Add(-1)
 	case ho.releaseState == leaving || ho.confirming || ho.removal != nil:
-		c.changed = s.changedLocked(ho).told
+		c.changed = s.changing.of(ho).told
 	case waited < confirmDelay && ho.overSoon(now):
-		c.changed, c.brief = s.changedSoonLocked(ho), true
+		c.changed, c.brief = s.changing.soon(ho, &s.mu).told, true
 	default:
 		ho.confirming = true
 		n := ho.counts()
@@ -237,10 +248,10 @@ func (s *registry) endConfirm(ho *holder, t task, a answer) {
 	case a.Gone() && !ho.dead:
 		s.loseLocked(ho, ho.goneError())
 	case a.Gone() && ho.releaseState == unsettled && ho.removal == nil:
-		s.settleLocked(ho, ho.fateOfGone(present()))
+		s.settleLocked(ho, ho.stateOfGone(present()))
 	}
 	s.placeLocked(ho)
-	s.tellLocked(ho)
+	s.changing.tell(ho)
 }
 
 // confirm waits until it is known whether Redis still had the holder when its lock passed on, and asks if nobody else does. The error is
@@ -282,31 +293,31 @@ func (d pendingRelease) confirm(ctx context.Context) (err error) {
 	}
 }
 
-// fateAfter returns what the answer to a release of ho says of it.
-func (ho *holder) fateAfter(a answer, now instant) releaseState {
+// stateAfter returns what the answer to a release of ho says of it.
+func (ho *holder) stateAfter(a answer, now instant) releaseState {
 	switch {
 	case a.Gone() && a.Doubts == 0:
-		return ho.fateOfGone(now)
+		return ho.stateOfGone(now)
 	case a.Err != nil && !a.Gone():
 		return unsure
 	}
 	return freed
 }
 
-// fateOfGone is that of a holder which Redis does not have: it may have ended by itself.
-func (ho *holder) fateOfGone(now instant) releaseState {
+// stateOfGone is that of a holder which Redis does not have: it may have ended by itself.
+func (ho *holder) stateOfGone(now instant) releaseState {
 	if now >= ho.validUntil {
 		return unsure
 	}
 	return missing
 }
 
-// removing returns the fate of ho and, while its removal or release is under way, what is closed when more is known.
+// removing returns the state of ho and, while its removal or release is under way, what is closed when more is known.
 func (s *registry) removing(ho *holder) (end releaseState, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.unlock()
 	if ho.releaseState == leaving || ho.releaseState == unsettled && ho.removal != nil {
-		changed = s.changedLocked(ho).told
+		changed = s.changing.of(ho).told
 	}
 	return ho.releaseState, changed
 }
@@ -314,47 +325,51 @@ func (s *registry) removing(ho *holder) (end releaseState, changed <-chan struct
 // settleLocked notes what has become of ho.
 func (s *registry) settleLocked(ho *holder, f releaseState) {
 	if ho.releaseState = f; len(s.changing) > 0 {
-		s.tellLocked(ho)
+		s.changing.tell(ho)
 	}
 }
 
-// changing is what those share who wait to know more of one holder.
-type changing struct {
+// settlements are for those who wait to know more of a holder. The mutex of the registry guards them.
+type settlements map[*holder]*settlement
+
+// settlement is what those share who wait for one.
+type settlement struct {
 	told  chan struct{} // closed then
 	alarm *time.Timer   // has them look after confirmDelay; nil if none of them needs that
 }
 
-// tellLocked has those look who wait for what is known of ho.
-func (s *registry) tellLocked(ho *holder) {
-	if c := s.changing[ho]; c != nil {
+// tell has those look who wait for what is known of ho.
+func (all settlements) tell(ho *holder) {
+	if c := all[ho]; c != nil {
 		close(c.told)
-		delete(s.changing, ho)
+		delete(all, ho)
 		if c.alarm != nil {
 			c.alarm.Stop()
 		}
 	}
 }
 
-func (s *registry) changedLocked(ho *holder) *changing {
-	c := s.changing[ho]
+// of returns that of ho. It has a channel that is closed when more is known.
+func (all settlements) of(ho *holder) *settlement {
+	c := all[ho]
 	if c == nil {
-		c = &changing{told: make(chan struct{})}
-		s.changing[ho] = c
+		c = &settlement{told: make(chan struct{})}
+		all[ho] = c
 	}
 	return c
 }
 
-// changedSoonLocked returns what is closed when more is known of ho, and after confirmDelay at the latest.
-func (s *registry) changedSoonLocked(ho *holder) <-chan struct{} {
-	c := s.changedLocked(ho)
+// soon is of, but those who wait look after confirmDelay at the latest.
+func (all settlements) soon(ho *holder, mu *sync.Mutex) *settlement {
+	c := all.of(ho)
 	if c.alarm == nil {
 		c.alarm = time.AfterFunc(confirmDelay, func() {
-			s.mu.Lock()
-			defer s.unlock()
-			if s.changing[ho] == c {
-				s.tellLocked(ho)
+			mu.Lock()
+			defer mu.Unlock()
+			if all[ho] == c {
+				all.tell(ho)
 			}
 		})
 	}
-	return c.told
+	return c
 }

@@ -30,11 +30,11 @@ type registry struct {
 
 	mu       sync.Mutex
 	schedule schedule
-	byLock   map[lockID]*holder    // alive; more than one are linked
-	changing map[*holder]*changing // of whom somebody waits to know more
-	alarmAt  instant               // zero when the alarm is not set
-	asleep   time.Duration         // for how long the machine was suspended since the origin, as far as is known
-	ended    []ending              // by the present transition
+	byLock   map[lockID]*holder // alive; more than one are linked
+	changing settlements        // for those who wait to know more
+	alarmAt  instant            // zero when the alarm is not set
+	asleep   time.Duration      // for how long the machine was suspended since the origin, as far as is known
+	ended    []ending           // by the present transition
 
 	active atomic.Int64 // acquires and releases under way
 
@@ -62,7 +62,7 @@ var errTooLate = errors.New("redisson: Redis took longer to answer than the leas
 
 func newRegistry(timeout, grace time.Duration) *registry {
 	return &registry{timeout: timeout, grace: grace, origin: time.Now(), alarm: time.NewTimer(forever), byLock: map[lockID]*holder{},
-		changing: map[*holder]*changing{}, onHeld: func() {}}
+		changing: settlements{}, onHeld: func() {}}
 }
 
 func (ho *holder) lockID() lockID { return lockID{ho.name(), ho.kind.Family()} }
@@ -316,6 +316,50 @@ func (s *registry) oldest() (oldest instant) {
 	return oldest
 }
 
+// beginExtension prepares an extension of h by d. The method endExtension must follow.
+func (s *registry) beginExtension(h *hold, d time.Duration) (update task, err error) {
+	s.mu.Lock()
+	defer s.unlock()
+	if err := s.overLocked(h, present()); err != nil {
+		return update, err
+	}
+	h.holder.asked = max(h.holder.asked, d)
+	return s.updateLocked(h.holder, d, renewal), nil
+}
+
+// endExtension lets h go on for d from when Redis was asked, if that is longer than it would.
+func (s *registry) endExtension(h *hold, d time.Duration, update task, a answer) error {
+	s.mu.Lock()
+	defer s.unlock()
+	s.applyLocked(h.holder, a, update.version)
+	err := s.overLocked(h, present())
+	switch {
+	case err != nil:
+	case a.Gone(): // overtaken by another change
+		err = h.lostError(present(), h.holder.goneError())
+	case a.Err == nil && h.lease > 0:
+		h.lastFor(d, instantOf(a.Sent))
+	default:
+		err = a.Err
+	}
+	s.placeLocked(h.holder)
+	return err
+}
+
+// remaining returns how long h is still good without a renewal.
+func (s *registry) remaining(h *hold) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.state != held {
+		return 0
+	}
+	end := h.holder.validUntil
+	if h.ends > 0 {
+		end = min(end, h.ends)
+	}
+	return max(0, end.sub(present()))
+}
+
 // close ends all holds, because nothing will renew them. What it returns is closed when nothing is under way any more, and the
 // work of these holds has released them.
 func (s *registry) close(cause error) (quiet <-chan struct{}) {
@@ -355,7 +399,7 @@ func (s *registry) loseLocked(ho *holder, reason error) {
 	}
 	switch {
 	case errors.Is(reason, errGone), errors.Is(reason, ErrForced):
-		s.settleLocked(ho, ho.fateOfGone(now))
+		s.settleLocked(ho, ho.stateOfGone(now))
 	case !errors.Is(reason, ErrClosed): // after a close, Redis can still be asked
 		s.settleLocked(ho, unsure)
 	}

@@ -114,7 +114,7 @@ func (s *registry) endRelease(h *hold, t task, a answer) error {
 	now, ho := present(), h.holder
 	if t.whole {
 		s.buryLocked(ho)
-		end := ho.fateAfter(a, now)
+		end := ho.stateAfter(a, now)
 		failed := a.Err != nil && !a.Gone()
 		if failed || ho.inDoubt(now) {
 			rt := s.removeLocked(ho, now)

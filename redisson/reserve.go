@@ -84,7 +84,7 @@ func (c *Client) askTogether(ctx context.Context, by time.Time, want []*reserved
 	}
 	answers := c.askEach(ctx, by, append(calls, c.proofs(want)...))
 	for i, chunk := range chunks {
-		c.registry.reserved(chunk, answers[i])
+		c.noteReserved(chunk, answers[i])
 	}
 	return c.proven(want, answers[len(chunks):])
 }
@@ -164,8 +164,8 @@ func reserveCall(want []*reserved, all bool) call {
 	return cl
 }
 
-// reserved notes for each of a chunk what Redis has answered.
-func (s *registry) reserved(chunk []*reserved, a answer) {
+// noteReserved notes for each of a chunk what Redis has answered.
+func (c *Client) noteReserved(chunk []*reserved, a answer) {
 	got := 0
 	if a.Err == nil {
 		got = int(a.Values[1])
@@ -179,7 +179,7 @@ func (s *registry) reserved(chunk []*reserved, a answer) {
 			one.answer.Values = a.Values[2:4]
 		}
 		if a.Doubts > 0 {
-			s.tried(&one.ho, a.Doubts)
+			c.registry.tried(&one.ho, a.Doubts)
 		}
 	}
 }
@@ -269,15 +269,4 @@ func (c *Client) giveUp(ctx context.Context, parts []*reserved) {
 			return
 		}
 	}
-}
-
-func (s *registry) giveUp(parts []*reserved) (removed []<-chan struct{}) {
-	s.mu.Lock()
-	defer s.unlock()
-	for _, one := range parts {
-		if one.took || one.ho.doubts > 0 {
-			removed = append(removed, s.removeLocked(&one.ho, present()).done)
-		}
-	}
-	return removed
 }

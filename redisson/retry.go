@@ -48,6 +48,18 @@ func (s *registry) removeLocked(ho *holder, at instant) *retry {
 	return rt
 }
 
+// giveUp starts to remove what was taken together, or may have been. The channels are closed when Redis has answered.
+func (s *registry) giveUp(parts []*reserved) (removed []<-chan struct{}) {
+	s.mu.Lock()
+	defer s.unlock()
+	for _, one := range parts {
+		if one.took || one.ho.doubts > 0 {
+			removed = append(removed, s.removeLocked(&one.ho, present()).done)
+		}
+	}
+	return removed
+}
+
 // retriedLocked notes the answer to a retry. While an attempt of the holder to enter may still arrive, the answer "not there"
 // proves nothing. An attempt can be as late as Redis was silent, so that time counts from the first answer.
 func (s *registry) retriedLocked(rt *retry, a answer) {
@@ -60,7 +72,7 @@ func (s *registry) retriedLocked(rt *retry, a answer) {
 	}
 	if ho != nil && ho.releaseState == unsettled && (a.Yes() || a.Gone() && rt.open == 0) { // or an attempt that is under way has done it
 		a.Doubts = rt.doubts
-		s.settleLocked(ho, ho.fateAfter(a, now))
+		s.settleLocked(ho, ho.stateAfter(a, now))
 	}
 	if ho != nil && a.Err != nil && reply.IsReply(a.Err) && !reply.Classify(a.Err).Incurable { // what stays behind, such as a dead waiter in a queue, would keep others waiting then
 		rt.until = min(rt.until, now.add(max(ho.asked, s.timeout)).add(2*s.grace))

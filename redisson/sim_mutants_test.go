@@ -61,7 +61,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "what was reserved in vain is kept",
-		edits: []edit{{"reserve.go", "if one.took || one.ho.doubts > 0 {", "if false {"}},
+		edits: []edit{{"retry.go", "if one.took || one.ho.doubts > 0 {", "if false {"}},
 		run:   "scene=multi", want: "keeps for another|idle|is left",
 	},
 	{
