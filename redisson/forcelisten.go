@@ -126,17 +126,18 @@ func (l *forceListener) remembered() []string {
 // doubtAll has Redis asked about all holders, unless that was done a moment ago, and reports whether it has. A connection that breaks again
 // and again must not have all of them asked about as often.
 func (l *forceListener) doubtAll() bool {
-	l.mu.Lock()
 	now := present()
-	due := l.asked == 0 || now.sub(l.asked) >= l.c.registry.retryAfter()
-	if due {
-		l.asked = now
-	}
+	l.mu.Lock()
+	before := l.asked
 	l.mu.Unlock()
-	if due {
-		l.c.registry.doubtAll()
+	if before > 0 && now.sub(before) < l.c.registry.retryAfter() {
+		return false
 	}
-	return due
+	l.c.registry.doubtAll()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked = now
+	return true
 }
 
 // listen hears what this client is told on its own channel, until it holds nothing any more. The state of the channel is noted before

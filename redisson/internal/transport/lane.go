@@ -275,10 +275,12 @@ func (r *Road) returnSessionsLocked(l *lane, now time.Time) {
 		return true
 	})
 	if len(gone) > 0 {
-		go func() {
-			for _, ss := range gone {
-				_ = ss.Close() // says nothing of use
-			}
-		}()
+		go closeAll(gone)
+	}
+}
+
+func closeAll(sessions []*session) {
+	for _, ss := range sessions {
+		_ = ss.Close() // says nothing of use
 	}
 }
