@@ -9,6 +9,7 @@
 package redistest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -109,7 +110,13 @@ func (s *Server) Has(tb testing.TB, command string) bool {
 }
 
 // Pause stops the process as SIGSTOP does: connections stay open and nothing is answered.
-func (s *Server) Pause(tb testing.TB) { tb.Helper(); s.signal(tb, syscall.SIGSTOP) }
+func (s *Server) Pause(tb testing.TB) {
+	tb.Helper()
+	s.signal(tb, syscall.SIGSTOP)
+	stat := fmt.Sprintf("/proc/%d/stat", s.proc.cmd.Process.Pid) // a busy machine takes a while to stop it
+	for text, err := os.ReadFile(stat); err == nil && !bytes.Contains(text, []byte(") T ")); text, err = os.ReadFile(stat) {
+	}
+}
 
 // Resume lets a paused process go on.
 func (s *Server) Resume(tb testing.TB) { tb.Helper(); s.signal(tb, syscall.SIGCONT) }
