@@ -195,6 +195,9 @@ func (r *Road) end(l *lane, ss *session, sent time.Time, qs []*question, answers
 		if !q.over {
 			q.endLocked(own)
 		}
+		if q.posted != nil {
+			go q.posted(own)
+		}
 	}
 	if qs[0].early {
 		l.early--

@@ -45,9 +45,10 @@ type Road struct {
 
 // question is one call, or several for one master that travel together.
 type question struct {
-	calls []Call
-	until time.Time     // the deadline for go-redis
-	done  chan struct{} // receives once there are answers, or errors in their place
+	calls  []Call
+	until  time.Time      // the deadline for go-redis
+	done   chan struct{}  // receives once there are answers, or errors in their place; nil if nobody waits
+	posted func([]Answer) // is given the answers where nobody waits
 
 	// Guarded by the road's mutex.
 	lane    *lane
@@ -134,9 +135,9 @@ func (r *Road) AskSoon(ctx context.Context, cl Call) Answer {
 	return r.Ask(ctx, time.Now().Add(r.Timeout), cl)
 }
 
-// Post is AskTogether in the background. The answers are given to posted.
+// Post makes one attempt at calls for one master until by. Nobody waits for the answers: they are given to posted.
 func (r *Road) Post(calls []Call, by time.Time, posted func([]Answer)) {
-	go func() { posted(r.AskTogether(context.Background(), by, calls)) }()
+	r.send(&question{calls: calls, until: by, by: by, posted: posted})
 }
 
 // AskTogether makes one attempt at calls for one master, in as few round trips as BatchSize allows, and waits for the answers until by.
@@ -182,7 +183,9 @@ func (r *Road) await(ctx context.Context, q *question) []Answer {
 func (q *question) endLocked(answers []Answer) {
 	q.over, q.answers = true, answers
 	q.lane.addLocked(-1)
-	q.done <- struct{}{}
+	if q.done != nil {
+		q.done <- struct{}{}
+	}
 }
 
 // giveUpLocked ends q without an answer, for err. If it was sent, its calls may have run, or may run later.
