@@ -87,7 +87,6 @@ func TestOneQuestionForAll(t *testing.T) {
 	}
 }
 
-
 // Random stacks and lists, some keys of which others hold: calls end as they do where locks are taken one by one, with the same events, and leave the
 // same behind.
 func TestTogetherAsOneByOne(t *testing.T) {
