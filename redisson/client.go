@@ -55,7 +55,7 @@ type Client struct {
 	receipts   receipts
 	turns      turns
 	apart      atomic.Bool  // what is for several locks goes one by one: a server has refused to do it together
-	known      atomic.Int32 // locks that were seen where they belong; see proofs
+	located    atomic.Int32 // locks that were seen where they belong; see proofs
 	metrics    *metrics
 
 	ctx     context.Context // ends with Close

@@ -73,11 +73,14 @@ func (l *forceListener) stood(name string) {
 
 // look decides whether to listen: there is a hold that has lasted for long enough, or somebody has stood in a queue.
 func (l *forceListener) look() {
+	l.mu.Lock()
+	l.armed = false // who gets a lock from now on arms it
+	l.mu.Unlock()
 	oldest, now := l.c.registry.oldest(), present()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.armed = false
 	switch {
+	case l.open:
 	case l.c.ctx.Err() != nil:
 	case l.rememberedLocked() || oldest > 0 && oldest.add(l.after) <= now:
 		l.open = true

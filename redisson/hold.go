@@ -22,7 +22,7 @@ type hold struct {
 	depth  int8   // how many holds are directly above it, up to deep
 	by     string // Request.Holder
 
-	// The mutex of registry guards the rest; since and token don't change once the hold is admitted.
+	// The mutex of the registry guards the rest; since and token don't change once the hold is admitted.
 	state holdState
 	since instant         // before it is admitted, when it was asked for
 	token int64           // of a fenced lock

@@ -29,7 +29,7 @@ type holder struct {
 	kind     lock.Kind // of the first hold
 	queues   bool      // of a fair lock: gets in line
 
-	// The mutex of registry guards the rest. There can be very many holders: fields of a size stand together.
+	// The mutex of the registry guards the rest. There can be very many holders: fields of a size stand together.
 	queued       bool // stands in the queue of a fair lock
 	dead         bool // lost, or being removed: nothing joins any more
 	told         bool // by somebody that it was freed by hand; Redis is asked
@@ -135,7 +135,7 @@ func (ho *holder) leaves() bool {
 	})
 }
 
-// leave is the exit of ho, which leaves the lock to an successor if it is kept.
+// leave is the exit of ho, which leaves the lock to a successor if it is kept.
 func (ho *holder) leave(now instant) (exit call, successor string) {
 	var kept time.Duration
 	if len(ho.holds) > 0 {

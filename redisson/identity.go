@@ -77,16 +77,32 @@ func (p *presence) add(more int) {
 
 // show says who the client is, now and again. What is shown ends by itself.
 func (p *presence) show() {
-	c, held := p.c, p.c.registry.busy()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.armed = (held || p.waiting > 0) && c.ctx.Err() == nil; !p.armed {
+	c := p.c
+	if c.registry.begin() != nil {
 		return
 	}
-	p.alarm.Reset(c.registry.timeout / 3)
-	go c.background(func() {
-		c.road.AskSoon(c.ctx, call{Script: clientShow, Keys: []string{p.key}, Args: []any{p.text, millis(c.registry.timeout)}})
-	})
+	defer c.registry.end()
+	p.mu.Lock()
+	p.armed = false // who gets a lock from now on arms it
+	p.mu.Unlock()
+	if !p.rearm(c.registry.busy()) {
+		return
+	}
+	c.road.AskSoon(c.ctx, call{Script: clientShow, Keys: []string{p.key}, Args: []any{p.text, millis(c.registry.timeout)}})
+}
+
+// rearm has the client shown again if it holds or waits for something.
+func (p *presence) rearm(held bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !held && p.waiting == 0 {
+		return false
+	}
+	if !p.armed {
+		p.armed = true
+		p.alarm.Reset(p.c.registry.timeout / 3)
+	}
+	return true
 }
 
 // hide takes the key back at a close.

@@ -115,35 +115,6 @@ type step struct {
 	standing
 }
 
-// first reports whether a call may ask without standing in line: there is none, nobody has asked for the same, and the channel is not listened to. The
-// method tried must follow, or join with a place that is to be the first.
-func (l *lines) first(id lineID, channel string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.byID[id] != nil || l.asking[id] || time.Until(l.aloof[id]) > 0 {
-		return false
-	}
-	if _, live := l.listenedLocked(id.kind, channel); live {
-		return false
-	}
-	l.asking[id] = true
-	return true
-}
-
-// tried ends what first has begun. Those who have come meanwhile may ask, but not at once if the call has got what they want.
-func (l *lines) tried(id lineID, got bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.asking, id)
-	switch ln := l.byID[id]; {
-	case ln == nil:
-	case got && ln.passes():
-		l.restLocked(ln, pollInterval)
-	default:
-		ln.resumeLocked()
-	}
-}
-
 // join makes p the last place of a line, or the first, of a call that has asked already. Leave must be called once for it. A lock can pass to h, unless
 // that is nil.
 func (l *lines) join(p *place, id lineID, channel string, h *hold, first bool) {
@@ -164,12 +135,6 @@ func (l *lines) join(p *place, id lineID, channel string, h *hold, first bool) {
 	delete(l.asking, id)
 	ln.places.Lead(&p.at, p)
 	ln.rests = false
-}
-
-// passes reports whether the lock may pass to the head of the line.
-func (ln *line) passes() bool {
-	head := ln.places.First()
-	return head != nil && head.hold != nil
 }
 
 // waits reports whether somebody waits in the line of that id.

@@ -101,13 +101,14 @@ func (s *registry) addLocked(ho *holder, h *hold, now instant) {
 	ho.holds, ho.asked = append(ho.holds, h), max(ho.asked, cmp.Or(h.lease, s.timeout))
 }
 
-// beginSharing makes h a hold of a holder of this client that reads, as long as its streak lasts. Its admission must follow, as after
-// passLocked. Readers don't exclude each other, so they need not be told apart in Redis.
+// beginSharing makes h a hold of a holder of this client that reads with the same lease, as long as its streak lasts. Its admission must follow, as after
+// passLocked. Readers don't exclude each other, so they need not be told apart in Redis. With another lease, what a crash leaves would last for longer than
+// one of them has asked for.
 func (s *registry) beginSharing(h *hold) (t task, ok bool) {
 	s.mu.Lock()
 	defer s.unlock()
 	ho, now := s.byLock[h.holder.lockID()], present()
-	if ho == nil || ho.kind != lock.Read || !ho.has(lock.Read) || now.sub(ho.admitted) >= handoffTime || now >= ho.validUntil {
+	if ho == nil || ho.kind != lock.Read || !ho.has(lock.Read) || ho.asked != h.holder.asked || now.sub(ho.admitted) >= handoffTime || now >= ho.validUntil {
 		return t, false
 	}
 	s.addLocked(ho, h, now)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -267,34 +266,6 @@ func (s *registry) live(h *hold) bool {
 	return h.state == held
 }
 
-// told has Redis asked about a holder that is said to be gone. It is lost only if Redis does not have it.
-func (s *registry) told(name, id string) {
-	s.mu.Lock()
-	defer s.unlock()
-	for _, family := range []lock.Kind{lock.Exclusive, lock.Write} {
-		for ho := s.byLock[lockID{name, family}]; ho != nil; ho = ho.next {
-			switch {
-			case ho.id != id:
-			case ho.told: // one question at a time: many would overtake each other, and none would count
-				ho.toldAgain = true
-			default:
-				ho.told = true
-				ho.changed()
-				s.placeLocked(ho)
-			}
-		}
-	}
-}
-
-// doubtAll has Redis asked about all holders.
-func (s *registry) doubtAll() {
-	s.mu.Lock()
-	defer s.unlock()
-	for _, id := range slices.SortedFunc(maps.Keys(s.byLock), func(a, b lockID) int { return cmp.Compare(a.name, b.name) }) {
-		s.doubtLocked(s.byLock[id])
-	}
-}
-
 // busy reports whether there is a holder.
 func (s *registry) busy() bool {
 	s.mu.Lock()
@@ -314,50 +285,6 @@ func (s *registry) oldest() (oldest instant) {
 		}
 	}
 	return oldest
-}
-
-// beginExtension prepares an extension of h by d. The method endExtension must follow.
-func (s *registry) beginExtension(h *hold, d time.Duration) (update task, err error) {
-	s.mu.Lock()
-	defer s.unlock()
-	if err := s.overLocked(h, present()); err != nil {
-		return update, err
-	}
-	h.holder.asked = max(h.holder.asked, d)
-	return s.updateLocked(h.holder, d, renewal), nil
-}
-
-// endExtension lets h go on for d from when Redis was asked, if that is longer than it would.
-func (s *registry) endExtension(h *hold, d time.Duration, update task, a answer) error {
-	s.mu.Lock()
-	defer s.unlock()
-	s.applyLocked(h.holder, a, update.version)
-	err := s.overLocked(h, present())
-	switch {
-	case err != nil:
-	case a.Gone(): // overtaken by another change
-		err = h.lostError(present(), h.holder.goneError())
-	case a.Err == nil && h.lease > 0:
-		h.lastFor(d, instantOf(a.Sent))
-	default:
-		err = a.Err
-	}
-	s.placeLocked(h.holder)
-	return err
-}
-
-// remaining returns how long h is still good without a renewal.
-func (s *registry) remaining(h *hold) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h.state != held {
-		return 0
-	}
-	end := h.holder.validUntil
-	if h.ends > 0 {
-		end = min(end, h.ends)
-	}
-	return max(0, end.sub(present()))
 }
 
 // close ends all holds, because nothing will renew them. What it returns is closed when nothing is under way any more, and the
@@ -385,7 +312,7 @@ func (s *registry) stopAwaiting() {
 }
 
 // loseLocked ends all holds of ho, unless its release is under way. What is left of it in Redis goes when their work releases them, and
-// now if all were still joining. Kept holds stay, for an successor.
+// now if all were still joining. Kept holds stay, for a successor.
 func (s *registry) loseLocked(ho *holder, reason error) {
 	if ho.dead {
 		return

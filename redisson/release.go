@@ -170,3 +170,47 @@ func (s *registry) applyLocked(ho *holder, a answer, version int32) {
 		ho.changed()
 	}
 }
+
+// beginExtension prepares an extension of h by d. The method endExtension must follow.
+func (s *registry) beginExtension(h *hold, d time.Duration) (update task, err error) {
+	s.mu.Lock()
+	defer s.unlock()
+	if err := s.overLocked(h, present()); err != nil {
+		return update, err
+	}
+	h.holder.asked = max(h.holder.asked, d)
+	return s.updateLocked(h.holder, d, renewal), nil
+}
+
+// endExtension lets h go on for d from when Redis was asked, if that is longer than it would.
+func (s *registry) endExtension(h *hold, d time.Duration, update task, a answer) error {
+	s.mu.Lock()
+	defer s.unlock()
+	s.applyLocked(h.holder, a, update.version)
+	err := s.overLocked(h, present())
+	switch {
+	case err != nil:
+	case a.Gone(): // overtaken by another change
+		err = h.lostError(present(), h.holder.goneError())
+	case a.Err == nil && h.lease > 0:
+		h.lastFor(d, instantOf(a.Sent))
+	default:
+		err = a.Err
+	}
+	s.placeLocked(h.holder)
+	return err
+}
+
+// remaining returns how long h is still good without a renewal.
+func (s *registry) remaining(h *hold) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.state != held {
+		return 0
+	}
+	end := h.holder.validUntil
+	if h.ends > 0 {
+		end = min(end, h.ends)
+	}
+	return max(0, end.sub(present()))
+}

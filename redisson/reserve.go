@@ -131,12 +131,13 @@ func (res *reservation) reservable(ctx context.Context, rs []lock.Request, by ti
 	return want, len(rs)
 }
 
-// chunks cuts what is wanted into parts for a script each: in a cluster, the keys of a script have to be in one slot.
+// chunks cuts what is wanted into parts for a script each. Where there is a map of masters, the keys of a script have to be in one slot: a script goes where
+// the first of them is.
 func (c *Client) chunks(want []*reserved) (chunks [][]*reserved) {
 	last := map[int]int{} // of chunks, by slot
-	cluster, slot := c.topology.Cluster(), 0
+	mapped, slot := c.topology.Mapped(), 0
 	for _, one := range want {
-		if cluster {
+		if mapped {
 			slot = pubsub.Slot(one.ho.name())
 		}
 		i, some := last[slot]
@@ -187,13 +188,13 @@ func (c *Client) noteReserved(chunk []*reserved, a answer) {
 // provenKeys is for how many locks a client has to see that each is where its own name leads to, before it relies on that.
 const provenKeys = 32
 
-// proofs asks for each lock by its own name, as long as that is to be proven: a proxy in front of several servers may send a script where the
-// first of its keys is. In a cluster, the servers refuse such a script.
+// proofs asks for each lock but the first by its own name, as long as that is to be proven: a proxy in front of several servers may send a script where
+// the first of its keys is. A map of masters is proof enough.
 func (c *Client) proofs(want []*reserved) (calls []call) {
-	if c.topology.Mapped() || c.known.Load() >= provenKeys {
+	if c.topology.Mapped() || c.located.Load() >= provenKeys {
 		return nil
 	}
-	for _, one := range want[:min(len(want), provenKeys)] { // all in the pipeline of the scripts
+	for _, one := range want[1:min(len(want), provenKeys)] { // all in the pipeline of the scripts
 		calls = append(calls, call{Script: lockState, Keys: one.ho.keys[:], Args: []any{""}})
 	}
 	return calls
@@ -203,9 +204,9 @@ func (c *Client) proofs(want []*reserved) (calls []call) {
 func (c *Client) proven(want []*reserved, answers []answer) bool {
 	for i, a := range answers {
 		switch {
-		case !want[i].took || a.Err != nil:
+		case !want[i+1].took || a.Err != nil:
 		case a.Yes():
-			c.known.Add(1)
+			c.located.Add(1)
 		default:
 			c.apart.Store(true)
 			return false

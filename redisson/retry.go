@@ -12,7 +12,7 @@ import (
 
 // retry is a script that is repeated in the background until Redis has answered it. It removes a holder that is not alive any
 // more, or makes a change to a number. The watchdog sends it when it is due, and gives up at until: by then, what it would remove has
-// ended by itself. The mutex of registry guards it.
+// ended by itself. The mutex of the registry guards it.
 type retry struct {
 	entry
 	holder *holder // nil for a change

@@ -2,6 +2,7 @@ package redisson_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -94,6 +95,7 @@ func testRouted(t *testing.T, prefix string, r *routed) {
 	}
 	testRoutedSemaphore(t, prefix+":permits", r)
 	testRoutedObjects(t, prefix, r)
+	testRoutedTogether(t, prefix, r)
 }
 
 // A release wakes the other process at once.
@@ -173,6 +175,22 @@ func testRoutedSemaphore(t *testing.T, name string, r *routed) {
 	start := time.Now()
 	must(t, true)(r.twin.ForceUnlock(t.Context(), name+":forced"))
 	expectForced(t, name, h.Context(), start)
+}
+
+// Locks that are wanted together are taken where each of them belongs, and a MultiLock's too.
+func testRoutedTogether(t *testing.T, prefix string, r *routed) {
+	t.Helper()
+	for _, wait := range []time.Duration{0, time.Second} {
+		rs := list(prefix+"together", 20, lock.Request{Wait: wait})
+		holds := takeList(t.Context(), t, r.mapped, rs)
+		for _, one := range rs {
+			one.Wait = 0
+			if _, err := r.plain(one.Key).Acquire(t.Context(), one); !errors.Is(err, lock.ErrBusy) {
+				t.Errorf("%s has a second holder: %v", one.Key, err)
+			}
+		}
+		check(t, r.mapped.ReleaseAll(t.Context(), holds))
+	}
 }
 
 // Locks at all masters are found, and given back together.

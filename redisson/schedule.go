@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// schedule is a heap of what registry have to see to. What is due first is at the top.
+// schedule is a heap of what the registry has to see to. What is due first is at the top.
 type schedule []*entry
 
 // entry is a part of what can be scheduled.

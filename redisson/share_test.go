@@ -60,7 +60,7 @@ func TestReadersShareAHolder(t *testing.T) {
 		key := fmt.Sprint("k", i)
 		scripts, _, _ := a.since(func() {
 			for _, err := range readTogether(t, readers, reading(key), func() {
-				if n := admin.HLen(t.Context(), key).Val(); n != 2 { // the mode and a reader
+				if n := admin.HLen(t.Context(), key).Val(); n > readers/4 { // the mode and a reader, or some on a machine that stands still
 					t.Errorf("%d fields while %d read", n, readers)
 				}
 				if _, err := writer.Acquire(t.Context(), lock.Request{Key: key, Kind: lock.Write}); !errors.Is(err, lock.ErrBusy) {
@@ -84,7 +84,8 @@ func TestReadersShareAHolder(t *testing.T) {
 	}
 }
 
-// Each reader has its own lease, whatever the others have, and the holder stays for as long as any of them needs it.
+// Each reader has its own lease, counted from when it came. One with another lease has a holder of its own, so that a crash leaves nothing for longer
+// than it has asked for.
 func TestReadersHaveTheirOwnLease(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -92,26 +93,40 @@ func TestReadersHaveTheirOwnLease(t *testing.T) {
 	read := func(lease time.Duration) lock.Hold {
 		return acquire(t.Context(), t, c, lock.Request{Key: "k", Kind: lock.Read, Lease: lease})
 	}
-	busy := func(what string) {
+	fields := func(want int64, what string) {
 		t.Helper()
-		if _, err := writer.Acquire(t.Context(), lock.Request{Key: "k", Kind: lock.Write}); !errors.Is(err, lock.ErrBusy) {
-			t.Errorf("a writer %s: %v", what, err)
+		if n := admin.HLen(t.Context(), "k").Val(); n != want {
+			t.Errorf("%d fields, want %d: %s", n, want, what)
 		}
 	}
-	short, long, renewed := read(400*time.Millisecond), read(1500*time.Millisecond), read(0)
-	if n := admin.HLen(t.Context(), "k").Val(); n != 2 {
-		t.Errorf("%d fields, want the mode and one reader", n)
+	const lease = 800 * time.Millisecond
+	start := time.Now()
+	first := read(lease)
+	time.Sleep(10 * time.Millisecond)
+	second := read(lease)
+	quick := time.Since(start) < 45*time.Millisecond
+	if quick {
+		fields(2, "the mode and one reader")
 	}
-	<-short.Context().Done()
-	if long.Context().Err() != nil || renewed.Context().Err() != nil {
+	renewed := read(0)
+	if quick {
+		fields(3, "the mode and two readers")
+	}
+	<-first.Context().Done()
+	if second.Context().Err() != nil || renewed.Context().Err() != nil {
 		t.Error("the end of one ended others")
 	}
-	if err := short.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+	if err := first.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("Release after the lease = %v", err)
 	}
 	release(t, renewed)
-	busy("beside the one with a lease")
-	<-long.Context().Done()
+	if _, err := writer.Acquire(t.Context(), lock.Request{Key: "k", Kind: lock.Write}); !errors.Is(err, lock.ErrBusy) {
+		t.Errorf("a writer beside the second: %v", err)
+	}
+	<-second.Context().Done()
+	if lasted := time.Since(start); lasted > lease+30*time.Millisecond+time.Second {
+		t.Errorf("the second lasted until %v", lasted)
+	}
 	eventually(t, "the lock is free", func() bool { return admin.Exists(t.Context(), "k").Val() == 0 })
 }
 

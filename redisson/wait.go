@@ -103,6 +103,41 @@ func (w *waiter) tryFirst(id lineID, channel string) error {
 	return w.standIn(id, channel, &t)
 }
 
+// first reports whether a call may ask without standing in line: there is none, nobody has asked for the same, and the channel is not listened to. The
+// method tried must follow, or join with a place that is to be the first.
+func (l *lines) first(id lineID, channel string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byID[id] != nil || l.asking[id] || time.Until(l.aloof[id]) > 0 {
+		return false
+	}
+	if _, live := l.listenedLocked(id.kind, channel); live {
+		return false
+	}
+	l.asking[id] = true
+	return true
+}
+
+// tried ends what first has begun. Those who have come meanwhile may ask, but not at once if the call has got what they want.
+func (l *lines) tried(id lineID, got bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.asking, id)
+	switch ln := l.byID[id]; {
+	case ln == nil:
+	case got && ln.passes():
+		l.restLocked(ln, pollInterval)
+	default:
+		ln.resumeLocked()
+	}
+}
+
+// passes reports whether the lock may pass to the head of the line.
+func (ln *line) passes() bool {
+	head := ln.places.First()
+	return head != nil && head.hold != nil
+}
+
 // patience returns how long a call with such a wait stays for the first answer of Redis.
 func (c *Client) patience(wait time.Duration) time.Duration {
 	if wait < 0 || wait > c.timeout {

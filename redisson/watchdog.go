@@ -2,8 +2,11 @@ package redisson
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
@@ -76,6 +79,34 @@ func (s *registry) doubtLocked(first *holder) {
 	for ho := first; ho != nil; ho = ho.next {
 		ho.changed()
 		s.placeLocked(ho)
+	}
+}
+
+// doubtAll has Redis asked about all holders.
+func (s *registry) doubtAll() {
+	s.mu.Lock()
+	defer s.unlock()
+	for _, id := range slices.SortedFunc(maps.Keys(s.byLock), func(a, b lockID) int { return cmp.Compare(a.name, b.name) }) {
+		s.doubtLocked(s.byLock[id])
+	}
+}
+
+// told has Redis asked about a holder that is said to be gone. It is lost only if Redis does not have it.
+func (s *registry) told(name, id string) {
+	s.mu.Lock()
+	defer s.unlock()
+	for _, family := range []lock.Kind{lock.Exclusive, lock.Write} {
+		for ho := s.byLock[lockID{name, family}]; ho != nil; ho = ho.next {
+			switch {
+			case ho.id != id:
+			case ho.told: // one question at a time: many would overtake each other, and none would count
+				ho.toldAgain = true
+			default:
+				ho.told = true
+				ho.changed()
+				s.placeLocked(ho)
+			}
+		}
 	}
 }
 
