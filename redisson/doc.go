@@ -113,13 +113,15 @@
 //	ReadLock         1      1
 //	WriteLock        1      1
 //
-// Locks that are wanted together, as those of a list of keys or a MultiLock, are one command for each fifty of them, to take and to give back, and travel
-// together; in a cluster that is one for each slot. Readers of a process that come within 50ms share a holder, so that one command takes and one gives back for all
-// of them, and a reader that leaves before the others asks whether the lock was there. Each operation of a Semaphore, PermitExpirableSemaphore, CountDownLatch or
-// RateLimiter is one command, and a RedLock costs what its members cost. Client.Replace is one command, and one or two in the background. Client.Inspect is one command for
-// the object and one for the names of clients. Client.Objects has three passes of one command for each 1,000 keys, and one command for the
-// channels; then it needs, as Client.InspectKeys does, one for each object, and one for the names of the clients of a hundred. What is for a
-// hundred objects travels together. In a cluster, that is for each master, and the names of clients are one for each master that has some.
+// Locks that are wanted together, as those of a list of keys or a MultiLock, are one command for each fifty of them, to take and to give
+// back, and travel together; where there is a map of masters, that is one for each slot. Readers of a process that come within 50ms with
+// the same lease share a holder, so that one command takes and one gives back for all of them, and a reader that leaves before the others
+// asks whether the lock was there. Each operation of a Semaphore, PermitExpirableSemaphore, CountDownLatch or RateLimiter is one command,
+// and a RedLock costs what its members cost. Client.Replace is one command, and one or two in the background. Client.Inspect is one command
+// for the object and one for the names of clients. Client.Objects has three passes of one command for each 1,000 keys, and one command for
+// the channels; then it needs, as Client.InspectKeys does, one for each object, and one for the names of the clients of a hundred. What is
+// for a hundred objects travels together. In a cluster, that is for each master, and the names of clients are one for each master that has
+// some.
 //
 // A waiting process subscribes a channel, on one connection for the whole client, and asks again only after a message, when the holder's
 // lease is over, or once in a third of the watchdog's timeout. The release of a Lock or FencedLock wakes one of the processes that wait, so

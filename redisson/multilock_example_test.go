@@ -83,3 +83,31 @@ func ExampleRedLock() {
 	// false <nil>
 	// <nil>
 }
+
+// Locks of several kinds are taken in one question, all or none, and held one by one.
+func ExampleClient_Reserve() {
+	client, stop := example()
+	defer stop()
+	ctx := context.Background()
+
+	wanted := []lock.Request{{Key: "stock:7", Kind: lock.Read}, {Key: "order:42"}}
+	reserved, n, leave, err := client.Reserve(ctx, wanted)
+	if err != nil {
+		log.Fatal(err) // lock.ErrBusy if one of them is
+	}
+	defer leave()
+	fmt.Println(n, "of", len(wanted))
+
+	var holds []lock.Hold
+	for _, r := range wanted {
+		hold, err := client.Acquire(reserved, r)
+		if err != nil {
+			log.Fatal(err)
+		}
+		holds, reserved = append(holds, hold), hold.Context()
+	}
+	fmt.Println(client.ReleaseAll(ctx, holds))
+	// Output:
+	// 2 of 2
+	// <nil>
+}

@@ -30,7 +30,9 @@ type reserved struct {
 
 type reservationKey struct{ c *Client }
 
-// Reserve takes the locks of rs together, in one round trip to each master and a script for fifty of them: see [lock.Locker].
+// Reserve takes the locks of rs together, in one round trip to each master: see [lock.Locker]. A script is for fifty of them, or for those of a slot where
+// there is a map of masters. Who does not wait gets lock.ErrBusy if one of them is busy. Any other error is the cause of ctx, or says why Redis did not
+// answer; then nothing is held.
 func (c *Client) Reserve(ctx context.Context, rs []lock.Request) (context.Context, int, func(), error) {
 	above, _ := ctx.Value(reservationKey{c}).(*reservation)
 	res := &reservation{c: c, ctx: ctx, above: above}
