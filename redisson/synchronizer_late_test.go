@@ -163,10 +163,11 @@ func TestReleaseInDoubtIsNoSuccess(t *testing.T) {
 	check(t, direct.Release(ctx, mustPermit(t, direct, 0))) // loads the script
 	c, p := behind(t, srv)
 	for _, others := range []int{0, 1} {
-		short := mustPermit(t, direct, 50*time.Millisecond)
+		short := mustPermit(t, direct, time.Hour)
 		long, err := direct.AcquireN(ctx, others, 0)
 		check(t, err)
 		late := p.KeepBack(naming(direct.Name()), 0)
+		check(t, direct.UpdateLease(ctx, short, 20*time.Millisecond))
 		eventually(t, "the lease is over", func() bool { n, err := direct.AvailablePermits(ctx); return n == 2-others && err == nil })
 		if err := c.PermitExpirableSemaphore(direct.Name()).Release(ctx, append(long, short)...); !errors.Is(err, lock.ErrNotHeld) {
 			t.Errorf("Release with %d others = %v, want ErrNotHeld", others, err)
