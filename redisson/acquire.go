@@ -66,9 +66,16 @@ func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (l
 	}
 	h, err := c.contend(ctx, name, r, began)
 	if busy, ok := errors.AsType[*lock.BusyError](err); ok {
-		c.registry.heldBy(ctx, busy, id)
+		c.heldBy(ctx, busy, id)
 	}
 	return h, err
+}
+
+// heldBy notes in busy who of this process has the lock that the caller with ctx can't have.
+func (c *Client) heldBy(ctx context.Context, busy *lock.BusyError, id lockID) {
+	for _, h := range c.registry.holds(id) {
+		busy.HeldBy(ctx, h.Context(), h.by)
+	}
 }
 
 // ancestor returns the innermost live hold of the lock above ctx, nil if there is none. The error says that it can't be
@@ -126,7 +133,7 @@ func (c *Client) reenter(ctx context.Context, outer *hold, r lock.Request, began
 		return nil, nil
 	}
 	a := c.road.Ask(ctx, began.Add(c.patience(r.Wait)), update.call)
-	if err := h.enter(update.version, a); err != nil {
+	if err := h.enter(update.version, &a); err != nil {
 		return nil, err
 	}
 	return h.public(), nil
@@ -156,7 +163,7 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 		return nil, err
 	}
 	if h.holder != ho { // the lock was passed to h; what was asked before may have been answered in vain
-		c.registry.discard(ho)
+		c.registry.discard(ho, false)
 	}
 	return h.public(), nil
 }
@@ -208,11 +215,11 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 		a = c.road.Ask(ctx, by, ho.family.enter(ho, ho.asked))
 		a.Doubts += doubts
 	}
-	if a.Doubts > 0 {
-		c.registry.tried(ho, a.Doubts)
-	}
-	if ho.queues && (a.Doubts > 0 || a.Err == nil && a.Values[0] == 0) {
-		c.listener.stood(ho.name())
+	if a.Doubts > 0 || a.Err == nil && a.Values[0] == 0 {
+		c.registry.tried(ho, a)
+		if ho.queues {
+			c.listener.stood(ho.name())
+		}
 	}
 	switch {
 	case a.WrongType():
@@ -222,12 +229,9 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 	case a.Values[0] < 0:
 		return false, -1, &lock.KindError{Held: lock.Kind(a.Values[1]), Wanted: ho.kind}
 	case a.Values[0] == 0:
-		if ho.queues {
-			c.registry.queued(ho)
-		}
 		return false, duration(a.Values[1]), nil
 	}
-	return true, ho.asked, h.enter(0, a)
+	return true, ho.asked, h.enter(0, &a)
 }
 
 // share makes the hold one of a holder that reads already, and reports whether that was possible.
@@ -238,9 +242,10 @@ func (c *Client) share(w *waiter, by time.Time) bool {
 	case !ok:
 		return false
 	case t.call.Script == nil:
-		ok = h.follow() == nil
+		ok = h.enter(t.version, nil) == nil
 	default:
-		ok = h.enter(t.version, c.road.Ask(w.ctx, by, t.call)) == nil
+		a := c.road.Ask(w.ctx, by, t.call)
+		ok = h.enter(t.version, &a) == nil
 	}
 	if !ok {
 		h.holder = w.own
@@ -248,18 +253,9 @@ func (c *Client) share(w *waiter, by time.Time) bool {
 	return ok
 }
 
-// enter makes h a hold, as Redis has answered, or says why not.
-func (h *hold) enter(version int32, a answer) error {
-	return h.admitted(h.c.registry.enter(h, version, a))
-}
-
-// follow makes h a hold after another one of its holder, or says why not.
-func (h *hold) follow() error {
-	return h.admitted(h.c.registry.follow(h))
-}
-
-// admitted counts h, if it is. It may have ended already, which counts against it.
-func (h *hold) admitted(err error) error {
+// enter makes h a hold, as Redis has answered, or says why not. It counts h then, which may have ended already; that counts against it.
+func (h *hold) enter(version int32, a *answer) error {
+	err := h.c.registry.enter(h, version, a)
 	if err == nil {
 		h.c.metrics.holds(h.kind, 1)
 	}
@@ -268,7 +264,7 @@ func (h *hold) admitted(err error) error {
 
 // cleanUp starts to remove what a failed Acquire may have left in Redis, and waits for that for a moment if the caller can.
 func (c *Client) cleanUp(ctx context.Context, ho *holder, err error) {
-	removed := c.registry.discard(ho)
+	removed := c.registry.discard(ho, false)
 	if removed == nil || errors.Is(err, lock.ErrBusy) && !ho.queues {
 		return
 	}
@@ -286,9 +282,10 @@ const deep = 8
 // prepare makes h a hold of ho, under ctx, that is to be admitted.
 func (h *hold) prepare(ctx context.Context, c *Client, ho *holder, r lock.Request) {
 	h.c, h.holder, h.kind, h.lease, h.most, h.by, h.since = c, ho, r.Kind, leaseOf(r), r.MaxHold, r.Holder, present()
+	h.ctx.of = h
 	h.ctx.Begin(ctx)
 	if outer, ok := ctx.(*heldContext); ok {
-		if h.depth = min(outer.depth+1, deep); h.depth == deep {
+		if h.depth = min(outer.of.depth+1, deep); h.depth == deep {
 			h.ctx.Done()
 		}
 	}

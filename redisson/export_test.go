@@ -72,10 +72,8 @@ func Hears(c *Client) bool {
 	s := c.registry
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, first := range s.byLock {
-		for ho := first; ho != nil; ho = ho.next {
-			live = live && !ho.outdated
-		}
+	for ho := range s.holders.all() {
+		live = live && !ho.outdated
 	}
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()

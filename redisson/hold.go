@@ -16,7 +16,7 @@ type hold struct {
 	c      *Client
 	holder *holder
 	most   time.Duration // MaxHold; 0 sets no bound
-	ctx    lazyctx.Context
+	ctx    heldContext
 	link   lock.Link
 	kind   lock.Kind
 	depth  int8   // how many holds are directly above it, up to deep
@@ -64,24 +64,22 @@ func (h *hold) lostError(now instant, reason error) *lock.LostError {
 // holdOf finds in a context the innermost hold of a lock, also one that has ended.
 type holdOf struct{ *Lock }
 
-// heldContext is a hold as the context of its work.
-type heldContext hold
+// heldContext is the context of a hold's work.
+type heldContext struct {
+	lazyctx.Context
+	of *hold
+}
 
-// Deadline implements [context.Context], as do the other methods.
-func (c *heldContext) Deadline() (time.Time, bool) { return c.ctx.Deadline() }
-
-func (c *heldContext) Done() <-chan struct{} { return c.ctx.Done() }
-
-func (c *heldContext) Err() error { return c.ctx.Err() }
-
+// Value implements [context.Context].
 func (c *heldContext) Value(key any) any {
-	if l, ok := key.(holdOf); ok && l.c == c.c && l.key == c.holder.name() && l.kind == c.kind {
-		return (*hold)(c)
+	h := c.of
+	if l, ok := key.(holdOf); ok && l.c == h.c && l.key == h.holder.name() && l.kind == h.kind {
+		return h
 	}
-	if v := c.link.Value(key); v != nil {
+	if v := h.link.Value(key); v != nil {
 		return v
 	}
-	return c.ctx.Value(key)
+	return c.Context.Value(key)
 }
 
 // ended returns why the context of h has ended, or nil. It is foreign code.
@@ -106,7 +104,7 @@ func (h *hold) inner() *hold { return h }
 func (h *hold) Held() bool { return h.c.registry.live(h) }
 
 // Context implements [lock.Hold].
-func (h *hold) Context() context.Context { return (*heldContext)(h) }
+func (h *hold) Context() context.Context { return &h.ctx }
 
 // Release implements [lock.Hold]. The script goes out even if ctx has ended; ctx bounds only the wait for its answer, and so
 // does the client's timeout. When the answer is an error, the watchdog goes on trying to remove the lock until its lease ends, unless it

@@ -30,18 +30,15 @@ type holder struct {
 	queues   bool      // of a fair lock: gets in line
 
 	// The mutex of the registry guards the rest. There can be very many holders: fields of a size stand together.
-	queued       bool // stands in the queue of a fair lock
-	dead         bool // lost, or being removed: nothing joins any more
-	told         bool // by somebody that it was freed by hand; Redis is asked
-	toldAgain    bool // since it was
-	outdated     bool // the counts in Redis may be others, or it is not known whether the holder is still there
-	releaseState releaseState
-	confirming   bool  // Redis is asked whether it has the holder
-	doubts       int16 // attempts to enter that were not answered
-	turns        int32 // how often the lock has passed on
-	confirmed    int32 // the last of these turns of which it is known that Redis had the holder when the turn before ended
-	version      int32 // of the counts
-	unreleased   int32 // lost holds whose work has not released them
+	queued     bool  // stands in the queue of a fair lock
+	dead       bool  // lost, or being removed: nothing joins any more
+	told       bool  // by somebody that it was freed by hand; Redis is asked
+	toldAgain  bool  // since it was
+	outdated   bool  // the counts in Redis may be others, or it is not known whether the holder is still there
+	doubts     int16 // attempts to enter that were not answered
+	version    int32 // of the counts
+	unreleased int32 // lost holds whose work has not released them
+	handoff
 	entry
 	next, newer *holder       // of the same lock: those that were admitted before and after it
 	holds       []*hold       // joining, held or kept, oldest first
@@ -144,6 +141,15 @@ func (ho *holder) leave(now instant) (exit call, successor string) {
 		kept = until.sub(now)
 	}
 	return ho.family.exit(ho, successor, kept), successor
+}
+
+// beginLeave returns the task that takes ho out of Redis. A partial release that is under way may find nothing any more.
+func (ho *holder) beginLeave(now instant) task {
+	ho.version++
+	ho.dead = true            // endRelease buries it, when nobody waits for that any more
+	ho.releaseState = leaving // those who wait for more are told with the answer
+	exit, successor := ho.leave(now)
+	return task{call: exit, whole: true, free: successor == "" && handsOver(ho.family), pace: now.sub(ho.admitted) / time.Duration(ho.turns+1)}
 }
 
 // renewed reports whether a hold has no lease of its own.

@@ -69,7 +69,7 @@ func expectUnused(t *testing.T, c *Client) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(5 * time.Millisecond) {
 		c.registry.mu.Lock()
-		locks, scheduled := len(c.registry.byLock), len(c.registry.schedule)
+		locks, scheduled := len(c.registry.holders), len(c.registry.schedule)
 		c.registry.mu.Unlock()
 		c.lines.mu.Lock()
 		lines := len(c.lines.byID)
@@ -126,8 +126,8 @@ func TestLateAttemptIsRemoved(t *testing.T) {
 	admin := s.Client(t)
 	c := clientOn(t, s.Client(t), Timeout(time.Second))
 	ho := &holder{id: c.nextHolder(lock.Exclusive), keys: [1]string{"k"}, family: plain{}, asked: 30 * time.Second}
-	c.registry.tried(ho, 1)
-	removed := c.registry.discard(ho)
+	c.registry.tried(ho, answer{Err: context.DeadlineExceeded, Doubts: 1})
+	removed := c.registry.discard(ho, false)
 	if a := c.road.AskSoon(t.Context(), plain{}.enter(ho, ho.asked)); !a.Yes() {
 		t.Fatalf("the late attempt: %+v", a)
 	}

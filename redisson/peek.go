@@ -29,7 +29,7 @@ func (c *Client) Peek(ctx context.Context, r lock.Request) error {
 		return &lock.KindError{Held: lock.Kind(a.Values[1]), Wanted: r.Kind}
 	case a.Values[0] == 0:
 		busy := &lock.BusyError{Remaining: max(0, duration(a.Values[1]))}
-		c.registry.heldBy(ctx, busy, id)
+		c.heldBy(ctx, busy, id)
 		return busy
 	}
 	return nil

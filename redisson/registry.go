@@ -2,7 +2,6 @@ package redisson
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"math"
 	"slices"
@@ -19,21 +18,17 @@ import (
 // Loss is decided by the local clock. A holder is valid until the lease that Redis answered last is over, less a margin; the
 // lease counts from before the question was sent. Nothing that Redis does or omits can delay that.
 type registry struct {
-	timeout time.Duration // the watchdog's: the lease of a renewed lock
-	grace   time.Duration // how long a script that was not answered may still arrive
-	origin  time.Time     // of the grid on which renewals are due
-	alarm   *time.Timer   // of the watchdog
+	timing
+	alarm   *time.Timer // of the watchdog
 	metrics *metrics
 
 	onHeld func() // is told, with the mutex, when the client has got a lock
 
 	mu       sync.Mutex
 	schedule schedule
-	byLock   map[lockID]*holder // alive; more than one are linked
-	changing settlements        // for those who wait to know more
-	alarmAt  instant            // zero when the alarm is not set
-	asleep   time.Duration      // for how long the machine was suspended since the origin, as far as is known
-	ended    []ending           // by the present transition
+	holders  holders  // alive
+	alarmAt  instant  // zero when the alarm is not set
+	ended    []ending // by the present transition
 
 	active atomic.Int64 // acquires and releases under way
 
@@ -44,11 +39,27 @@ type registry struct {
 	awaited int           // holds that the close has ended, and whose work has not released them
 }
 
-// lockID identifies a lock in Redis: kinds of one family share a name.
-type lockID struct {
-	name   string
-	family lock.Kind
+// timing is how long things take.
+type timing struct {
+	timeout time.Duration // the watchdog's: the lease of a renewed lock
+	grace   time.Duration // how long a script that was not answered may still arrive
+	origin  time.Time     // of the grid on which renewals are due
+	asleep  time.Duration // for how long the machine was suspended since the origin, as far as is known; the mutex of the registry guards it
 }
+
+// retryAfter is the pause between two attempts at an update or a removal.
+func (t timing) retryAfter() time.Duration { return min(t.timeout/9, time.Second) }
+
+// renewalDue returns when to renew a lease: after a third of it, as Redisson does. The time is rounded down to a grid, so that
+// holders of about the same age share a pipeline.
+func (t timing) renewalDue(asked time.Time, lease time.Duration) instant {
+	lease = min(lease, t.timeout)
+	at := asked.Add(lease / 3).Sub(t.origin)
+	return instantOf(t.origin).add(at.Truncate(max(lease/30, 1)))
+}
+
+// slept reports whether the machine was suspended, of which the watchdog may not know yet, for so long that leases may be over.
+func (t timing) slept(now time.Time) bool { return suspension(t.origin, now)-t.asleep > t.timeout/3 }
 
 // ending is a hold whose context is to end.
 type ending struct {
@@ -60,11 +71,9 @@ type ending struct {
 var errTooLate = errors.New("redisson: Redis took longer to answer than the lease")
 
 func newRegistry(timeout, grace time.Duration) *registry {
-	return &registry{timeout: timeout, grace: grace, origin: time.Now(), alarm: time.NewTimer(forever), byLock: map[lockID]*holder{},
-		changing: settlements{}, onHeld: func() {}}
+	return &registry{timing: timing{timeout: timeout, grace: grace, origin: time.Now()}, alarm: time.NewTimer(forever), holders: holders{},
+		onHeld: func() {}}
 }
-
-func (ho *holder) lockID() lockID { return lockID{ho.name(), ho.kind.Family()} }
 
 // unlock ends a transition. It moves the alarm forward if something is due before it; the alarm also goes off once in a while by
 // itself, because a suspension of the machine is only noticed by looking. Then it ends the contexts of the holds that have ended.
@@ -110,31 +119,45 @@ func (s *registry) end() {
 	}
 }
 
-// enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none.
-func (s *registry) enter(h *hold, version int32, a answer) error {
+// enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none. Without an answer, the lock was
+// passed to it, and its lease is known to last.
+func (s *registry) enter(h *hold, version int32, a *answer) error {
 	ended := h.ended()
 	s.mu.Lock()
 	defer s.unlock()
-	s.applyLocked(h.holder, a, version)
+	now := present()
+	if a == nil {
+		h.since = now
+		return s.admitLocked(h, now, ended)
+	}
+	s.applyLocked(h.holder, *a, version)
 	err := a.Err
 	switch {
 	case a.Gone():
-		err = h.lostError(present(), h.holder.goneError())
+		err = h.lostError(now, h.holder.goneError())
 	case err == nil:
 		h.since, h.token = instantOf(a.Sent), a.Values[2]
 	}
-	return s.admitLocked(h, present(), cmp.Or(err, ended))
+	return s.admitLocked(h, now, cmp.Or(err, ended))
 }
 
 // admitLocked makes h a hold unless there is a reason against it, or the holder or the client has come to its end.
 func (s *registry) admitLocked(h *hold, now instant, reason error) error {
 	ho := h.holder
-	if err := s.refusalLocked(h, now, reason); err != nil {
+	switch {
+	case ho.dead:
+		reason = h.lostError(now, ho.goneError())
+	case reason == nil && s.closed != nil:
+		reason = s.closed
+	case reason == nil && now >= ho.validUntil:
+		reason = errTooLate
+	}
+	if reason != nil {
 		ho.holds = without(ho.holds, h)
 		ho.changed()
 		s.emptyLocked(ho, now)
 		s.placeLocked(ho)
-		return err
+		return reason
 	}
 	h.state = held
 	if h.lease > 0 || h.most > 0 {
@@ -142,29 +165,10 @@ func (s *registry) admitLocked(h *hold, now instant, reason error) error {
 	}
 	if ho.admitted == 0 {
 		ho.admitted = now
-		id := ho.lockID()
-		if ho.next = s.byLock[id]; ho.next != nil {
-			ho.next.newer = ho
-		}
-		s.byLock[id] = ho
+		s.holders.add(ho)
 		s.onHeld()
 	}
 	s.placeLocked(ho)
-	return nil
-}
-
-// refusalLocked returns why h is not admitted, or nil.
-func (s *registry) refusalLocked(h *hold, now instant, reason error) error {
-	switch {
-	case h.holder.dead:
-		return h.lostError(now, h.holder.goneError())
-	case reason != nil:
-		return reason
-	case s.closed != nil:
-		return s.closed
-	case now >= h.holder.validUntil:
-		return errTooLate
-	}
 	return nil
 }
 
@@ -187,7 +191,7 @@ func (s *registry) beginReentry(h, outer *hold) (update task, ok bool) {
 	if outer.state != held || ho.dead || now >= ho.validUntil {
 		return update, false
 	}
-	s.addLocked(ho, h, now)
+	ho.add(h, now, s.timeout)
 	ho.version++
 	why := reentry
 	if h.kind == lock.Fenced {
@@ -196,30 +200,27 @@ func (s *registry) beginReentry(h, outer *hold) (update task, ok bool) {
 	return s.updateLocked(ho, 0, why), true
 }
 
-// discard starts to remove what a holder that was not admitted may have left in Redis. The channel is closed when Redis has
-// answered; it is nil if there is nothing to remove.
-func (s *registry) discard(ho *holder) (done <-chan struct{}) {
+// discard starts to remove a holder that was not admitted from Redis, if it has taken its lock there, or may have left something. The channel is closed
+// when Redis has answered; it is nil if there is nothing to remove.
+func (s *registry) discard(ho *holder, took bool) (done <-chan struct{}) {
 	s.mu.Lock()
 	defer s.unlock()
-	if ho.queued || ho.doubts > 0 || ho.dead {
+	if took || ho.queued || ho.doubts > 0 || ho.dead {
 		return s.removeLocked(ho, present()).done
 	}
 	return nil
 }
 
-// queued notes that a holder was answered that it has to wait, and so stands in a queue now if its lock has one.
-func (s *registry) queued(ho *holder) {
+// tried notes what Redis has answered to attempts to enter that have not brought the lock: some were not answered, or the holder has to wait, and so
+// stands in a queue now if its lock has one.
+func (s *registry) tried(ho *holder, a answer) {
 	s.mu.Lock()
 	defer s.unlock()
-	ho.queued = ho.queues
-}
-
-// tried notes how many attempts to enter were not answered.
-func (s *registry) tried(ho *holder, doubts int) {
-	s.mu.Lock()
-	defer s.unlock()
-	ho.doubts = int16(min(int(ho.doubts)+doubts, math.MaxInt16))
-	ho.doubtUntil = present().add(s.grace)
+	ho.queued = ho.queued || ho.queues && a.Err == nil && a.Values[0] == 0
+	if a.Doubts > 0 {
+		ho.doubts = int16(min(int(ho.doubts)+a.Doubts, math.MaxInt16))
+		ho.doubtUntil = present().add(s.grace)
+	}
 }
 
 // forced ends all holds of a lock that was freed by force. A holder that was admitted after the force was sent may have taken the
@@ -227,29 +228,20 @@ func (s *registry) tried(ho *holder, doubts int) {
 func (s *registry) forced(id lockID, asked instant) {
 	s.mu.Lock()
 	defer s.unlock()
-	for ho := s.byLock[id]; ho != nil; {
-		next := ho.next
+	for ho := range s.holders.of(id) {
 		if ho.admitted < asked {
 			ho.told = true
 			s.loseLocked(ho, ErrForced)
 		}
-		ho = next
 	}
-	s.doubtLocked(s.byLock[id])
-}
-
-// heldBy notes in busy who of this process has the lock that the caller with ctx can't have.
-func (s *registry) heldBy(ctx context.Context, busy *lock.BusyError, id lockID) {
-	for _, h := range s.holds(id) {
-		busy.HeldBy(ctx, h.Context(), h.by)
-	}
+	s.doubtLocked(s.holders.of(id))
 }
 
 // holds returns those of a lock that are live.
 func (s *registry) holds(id lockID) (holds []*hold) {
 	s.mu.Lock()
 	defer s.unlock()
-	for ho := s.byLock[id]; ho != nil; ho = ho.next {
+	for ho := range s.holders.of(id) {
 		for _, h := range ho.holds {
 			if h.state == held {
 				holds = append(holds, h)
@@ -270,18 +262,16 @@ func (s *registry) live(h *hold) bool {
 func (s *registry) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.byLock) > 0
+	return len(s.holders) > 0
 }
 
 // oldest returns when the oldest of the holders was admitted, and zero without any. Permits do not count: nobody knows whose they are.
 func (s *registry) oldest() (oldest instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, first := range s.byLock {
-		for ho := first; ho != nil; ho = ho.next {
-			if ho.kind != lock.Permit && (oldest == 0 || ho.admitted < oldest) {
-				oldest = ho.admitted
-			}
+	for ho := range s.holders.all() {
+		if ho.kind != lock.Permit && (oldest == 0 || ho.admitted < oldest) {
+			oldest = ho.admitted
 		}
 	}
 	return oldest
@@ -326,9 +316,9 @@ func (s *registry) loseLocked(ho *holder, reason error) {
 	}
 	switch {
 	case errors.Is(reason, errGone), errors.Is(reason, ErrForced):
-		s.settleLocked(ho, ho.stateOfGone(now))
+		ho.settle(ho.stateOfGone(now))
 	case !errors.Is(reason, ErrClosed): // after a close, Redis can still be asked
-		s.settleLocked(ho, unsure)
+		ho.settle(unsure)
 	}
 	s.buryLocked(ho)
 	if !used {
@@ -362,24 +352,8 @@ func (s *registry) emptyLocked(ho *holder, at instant) {
 // buryLocked takes ho from the holders that are alive.
 func (s *registry) buryLocked(ho *holder) {
 	ho.dead = true
-	s.unlinkLocked(ho)
+	s.holders.remove(ho)
 	s.placeLocked(ho)
-}
-
-// unlinkLocked takes ho out of the list of those that have its lock.
-func (s *registry) unlinkLocked(ho *holder) {
-	switch id := ho.lockID(); {
-	case ho.newer != nil:
-		ho.newer.next = ho.next
-	case s.byLock[id] == ho && ho.next == nil:
-		delete(s.byLock, id)
-	case s.byLock[id] == ho:
-		s.byLock[id] = ho.next
-	}
-	if ho.next != nil {
-		ho.next.newer = ho.newer
-	}
-	ho.next, ho.newer = nil, nil
 }
 
 // placeLocked gives ho its place in the schedule.

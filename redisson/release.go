@@ -29,11 +29,11 @@ func (s *registry) beginRelease(h *hold, kept time.Duration, next *hold) (t task
 		h.lease, h.ends, h.over = kept, now.add(kept), now.add(kept)
 		ho.holds = append(ho.holds, h)
 	}
-	if next != nil && s.mayPassLocked(ho, next, now) {
+	if next != nil && ho.mayPass(next, now, s.timeout) {
 		return s.passLocked(ho, next, now), nil
 	}
 	if len(ho.holds) == 0 {
-		return s.leaveLocked(ho, now), nil
+		return ho.beginLeave(now), nil
 	}
 	if kept == 0 && handsOver(ho.family) && ho.has(h.kind) {
 		s.active.Add(-1)
@@ -46,7 +46,7 @@ func (s *registry) beginRelease(h *hold, kept time.Duration, next *hold) (t task
 		return task{turn: ho.turns, began: now}, nil
 	}
 	if ho.leaves() {
-		return s.leaveLocked(ho, now), nil
+		return ho.beginLeave(now), nil
 	}
 	ho.version++
 	why := renewal
@@ -57,15 +57,6 @@ func (s *registry) beginRelease(h *hold, kept time.Duration, next *hold) (t task
 	t = s.updateLocked(ho, 0, why)
 	s.placeLocked(ho)
 	return t, nil
-}
-
-// leaveLocked returns the task that takes ho out of Redis. A partial release that is under way may find nothing any more.
-func (s *registry) leaveLocked(ho *holder, now instant) task {
-	ho.version++
-	ho.dead = true            // endRelease buries it, when nobody waits for that any more
-	ho.releaseState = leaving // those who wait for more are told with the answer
-	exit, successor := ho.leave(now)
-	return task{call: exit, whole: true, free: successor == "" && handsOver(ho.family), pace: now.sub(ho.admitted) / time.Duration(ho.turns+1)}
 }
 
 // overLocked returns why h is not held any more, or nil.
@@ -124,7 +115,7 @@ func (s *registry) endRelease(h *hold, t task, a answer) error {
 				end = unsettled
 			}
 		}
-		s.settleLocked(ho, end)
+		ho.settle(end)
 	} else {
 		if t.why == shortening {
 			ho.endCut(a, now.add(s.grace))

@@ -98,7 +98,7 @@ func (c *Client) refusal(ctx context.Context, one *reserved, all bool, began tim
 		return a.Err
 	case a.Err == nil && a.Values[0] == 0 && all:
 		busy := &lock.BusyError{Remaining: max(0, duration(a.Values[1])), Waited: time.Since(began)}
-		c.registry.heldBy(ctx, busy, one.ho.lockID())
+		c.heldBy(ctx, busy, one.ho.lockID())
 		return busy
 	}
 	return nil
@@ -182,7 +182,7 @@ func (c *Client) noteReserved(chunk []*reserved, a answer) {
 			one.answer.Values = a.Values[2:4]
 		}
 		if a.Doubts > 0 {
-			c.registry.tried(&one.ho, a.Doubts)
+			c.registry.tried(&one.ho, a)
 		}
 	}
 }
@@ -229,7 +229,7 @@ func (c *Client) claim(ctx context.Context, name string, r lock.Request) lock.Ho
 	}
 	one.h.prepare(ctx, c, &one.ho, r)
 	one.ho.begin(&one.h)
-	if one.h.enter(0, one.answer) != nil { // its lease is over, or the caller has gone
+	if one.h.enter(0, &one.answer) != nil { // its lease is over, or the caller has gone
 		return nil
 	}
 	return one.h.public()
@@ -263,7 +263,13 @@ func (res *reservation) leave() {
 // giveUp removes from Redis what was taken, or may have been, and waits for that for a moment if the caller can.
 func (c *Client) giveUp(ctx context.Context, parts []*reserved) {
 	late := time.After(leaveInterval)
-	for _, done := range c.registry.giveUp(parts) {
+	var removed []<-chan struct{}
+	for _, one := range parts {
+		if done := c.registry.discard(&one.ho, one.took); done != nil {
+			removed = append(removed, done)
+		}
+	}
+	for _, done := range removed {
 		select {
 		case <-done:
 		case <-late:

@@ -48,18 +48,6 @@ func (s *registry) removeLocked(ho *holder, at instant) *retry {
 	return rt
 }
 
-// giveUp starts to remove what was taken together, or may have been. The channels are closed when Redis has answered.
-func (s *registry) giveUp(parts []*reserved) (removed []<-chan struct{}) {
-	s.mu.Lock()
-	defer s.unlock()
-	for _, one := range parts {
-		if one.took || one.ho.doubts > 0 {
-			removed = append(removed, s.removeLocked(&one.ho, present()).done)
-		}
-	}
-	return removed
-}
-
 // retriedLocked notes the answer to a retry. While an attempt of the holder to enter may still arrive, the answer "not there"
 // proves nothing. An attempt can be as late as Redis was silent, so that time counts from the first answer.
 func (s *registry) retriedLocked(rt *retry, a answer) {
@@ -72,7 +60,7 @@ func (s *registry) retriedLocked(rt *retry, a answer) {
 	}
 	if ho != nil && ho.releaseState == unsettled && (a.Yes() || a.Gone() && rt.open == 0) { // or an attempt that is under way has done it
 		a.Doubts = rt.doubts
-		s.settleLocked(ho, ho.stateAfter(a, now))
+		ho.settle(ho.stateAfter(a, now))
 	}
 	if ho != nil && a.Err != nil && reply.IsReply(a.Err) && !reply.Classify(a.Err).Incurable { // what stays behind, such as a dead waiter in a queue, would keep others waiting then
 		rt.until = min(rt.until, now.add(max(ho.asked, s.timeout)).add(2*s.grace))
@@ -83,35 +71,36 @@ func (s *registry) retriedLocked(rt *retry, a answer) {
 		if ho != nil && ho.inDoubt(now) {
 			rt.goneBy = now.add(s.grace)
 		}
-		s.againLocked(rt, now, firstAgain) // an attempt to enter may be just behind
+		rt.again(&s.schedule, s.timing, now, firstAgain) // an attempt to enter may be just behind
 	}
 	if a.Yes() && ho != nil && ho.doubts == 1 || now >= rt.goneBy && (ho == nil || ho.releaseState != unsettled) {
-		s.finishLocked(rt)
+		rt.finish(&s.schedule)
 	}
 }
 
 // firstAgain is the pause after the first attempt, and after the first answer. Each pause after that is four times as long.
 const firstAgain = 10 * time.Millisecond
 
-// againLocked has a retry sent again after the pause, or a part of it: those of about the same time travel together.
-func (s *registry) againLocked(rt *retry, now instant, pause time.Duration) {
-	rt.pause = min(pause, s.retryAfter())
+// again has rt sent again after the pause, or a part of it: those of about the same time travel together.
+func (rt *retry) again(in *schedule, t timing, now instant, pause time.Duration) {
+	rt.pause = min(pause, t.retryAfter())
 	at, end := now.add(rt.pause), rt.until
 	if now < rt.goneBy {
 		end = rt.goneBy
 	}
-	s.schedule.set(&rt.entry, rt, min(end, at.add(-at.sub(instantOf(s.origin))%(rt.pause/2))))
+	in.set(&rt.entry, rt, min(end, at.add(-at.sub(instantOf(t.origin))%(rt.pause/2))))
 }
 
-func (s *registry) finishLocked(rt *retry) {
+// finish ends rt.
+func (rt *retry) finish(in *schedule) {
 	if ho := rt.holder; ho != nil {
 		ho.removal = nil
 		if ho.releaseState == unsettled {
-			s.settleLocked(ho, unsure)
+			ho.settle(unsure)
 		}
 	}
 	close(rt.done)
-	s.schedule.set(&rt.entry, rt, 0)
+	in.set(&rt.entry, rt, 0)
 }
 
 // refused is the error for what Redis refuses for good.

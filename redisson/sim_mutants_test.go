@@ -46,12 +46,12 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a reader relies on the lease of the one with whom it shares",
-		edits: []edit{{"pass.go", "\tif s.longEnoughLocked(ho, h, now) {\n", "\tif true {\n"}},
+		edits: []edit{{"handoff.go", "\tif ho.covers(h, now, s.timeout) && !s.slept(time.Now()) {\n", "\tif true {\n"}},
 		run:   "scene=read,leases=any", want: "two owners|believes|somebody has removed its lock",
 	},
 	{
 		name:  "a reader shares with a writer",
-		edits: []edit{{"pass.go", "ho.kind != lock.Read || !ho.has(lock.Read)", "false"}},
+		edits: []edit{{"handoff.go", "ho.kind != lock.Read || !ho.has(lock.Read)", "false"}},
 		run:   "scene=rw", want: "two owners|believes",
 	},
 	{
@@ -61,7 +61,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "what was reserved in vain is kept",
-		edits: []edit{{"retry.go", "if one.took || one.ho.doubts > 0 {", "if false {"}},
+		edits: []edit{{"registry.go", "if took || ho.queued || ", "if ho.queued || "}},
 		run:   "scene=multi", want: "keeps for another|idle|is left",
 	},
 	{
@@ -76,7 +76,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a call re-enters what its siblings hold",
-		edits: []edit{{"acquire.go", "\tfor outer != nil {\n", "\tif ho := c.registry.byLock[id]; outer == nil && ho != nil && len(ho.holds) > 0 {\n\t\touter = ho.holds[0]\n\t}\n\tfor outer != nil {\n"}},
+		edits: []edit{{"acquire.go", "\tfor outer != nil {\n", "\tif ho := c.registry.holders[id]; outer == nil && ho != nil && len(ho.holds) > 0 {\n\t\touter = ho.holds[0]\n\t}\n\tfor outer != nil {\n"}},
 		run:   "scene=plain", want: "two owners",
 	},
 	{
@@ -169,7 +169,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "renewals come late",
-		edits: []edit{{"watchdog.go", "at := asked.Add(lease / 3)", "at := asked.Add(lease)"}},
+		edits: []edit{{"registry.go", "at := asked.Add(lease / 3)", "at := asked.Add(lease)"}},
 		run:   "scene=plain,faults=none", want: "lost early",
 	},
 	{
@@ -214,12 +214,12 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a waiter leaves the lock behind that was on its way to it",
-		edits: []edit{{"wait.go", "\t\t\tw.c.registry.abandon(w.hold)\n", ""}, {"pass.go", "\t\tc.registry.abandon(to.hold)\n", ""}},
+		edits: []edit{{"wait.go", "\t\t\tw.c.registry.abandon(w.hold)\n", ""}, {"handoff.go", "\t\tc.registry.abandon(to.hold)\n", ""}},
 		run:   "scene=plain,faults=none", want: "idle|left|late",
 	},
 	{
 		name:  "a lock passes on with the old token",
-		edits: []edit{{"pass.go", "\tcase next.kind == lock.Fenced:\n", "\tcase next.kind == lock.Fenced && false:\n"}},
+		edits: []edit{{"handoff.go", "\tcase next.kind == lock.Fenced:\n", "\tcase next.kind == lock.Fenced && false:\n"}},
 		run:   "scene=fenced", want: "token",
 	},
 	{
@@ -251,7 +251,7 @@ var simMutants = []mutant{
 	// What is not answered.
 	{
 		name:  "an acquire without an answer is forgotten",
-		edits: []edit{{"registry.go", "if ho.queued || ho.doubts > 0 || ho.dead {", "if ho.queues || ho.dead {"}},
+		edits: []edit{{"registry.go", "if took || ho.queued || ho.doubts > 0 || ho.dead {", "if took || ho.queues || ho.dead {"}},
 		run:   "scene=plain,faults=lossy", want: "idle|left|believes|two owners",
 	},
 	{
@@ -288,7 +288,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "what a failed call may have left is looked for all the time",
-		edits: []edit{{"retry.go", "rt.pause = min(pause, s.retryAfter())", "rt.pause = firstAgain"}},
+		edits: []edit{{"retry.go", "rt.pause = min(pause, t.retryAfter())", "rt.pause = firstAgain"}},
 		run:   "scene=plain,faults=lossy", want: "vain",
 	},
 	{

@@ -192,12 +192,8 @@ func (w *waiter) standIn(id lineID, channel string, asked *round) (err error) {
 // receive takes a lock that has passed to the hold, and reports whether that was possible. Otherwise the wait goes on, unless the context
 // has ended.
 func (w *waiter) receive(g grant) (got bool, err error) {
-	switch {
-	case g.declined:
-	case g.answer == nil:
-		got = w.hold.follow() == nil
-	default:
-		got = w.hold.enter(g.version, *g.answer) == nil
+	if !g.declined {
+		got = w.hold.enter(g.version, g.answer) == nil
 	}
 	if !got {
 		w.hold.holder = w.own

@@ -2,7 +2,7 @@ package redisson
 
 import (
 	"cmp"
-	"maps"
+	"iter"
 	"slices"
 	"time"
 
@@ -32,8 +32,11 @@ func (s *registry) takeDue() (todo []task) {
 	s.mu.Lock()
 	defer s.unlock()
 	s.alarmAt = 0
-	s.wakeUpLocked(time.Now())
-	now := present()
+	wall, now := time.Now(), present()
+	if s.slept(wall) {
+		s.doubtLocked(s.holders.all()) // the lease of each may be over
+	}
+	s.asleep = suspension(s.origin, wall)
 	for len(s.schedule) > 0 && s.schedule[0].due <= now {
 		switch due := s.schedule[0].of.(type) {
 		case *holder:
@@ -46,9 +49,9 @@ func (s *registry) takeDue() (todo []task) {
 			if now < due.until {
 				due.open++
 				todo = append(todo, task{of: due, call: due.call, first: due.pause == 0})
-				s.againLocked(due, now, max(firstAgain, 4*due.pause))
+				due.again(&s.schedule, s.timing, now, max(firstAgain, 4*due.pause))
 			} else {
-				s.finishLocked(due)
+				due.finish(&s.schedule)
 			}
 		}
 	}
@@ -63,20 +66,9 @@ func (s *registry) renewLocked(ho *holder, now instant) task {
 	return t
 }
 
-// wakeUpLocked has all locks looked at after a suspension of the machine: the lease of each may be over.
-func (s *registry) wakeUpLocked(now time.Time) {
-	asleep := suspension(s.origin, now)
-	if asleep-s.asleep > s.timeout/3 {
-		for _, first := range s.byLock {
-			s.doubtLocked(first)
-		}
-	}
-	s.asleep = asleep
-}
-
-// doubtLocked has Redis asked now whether it still has this holder and those after it in its list.
-func (s *registry) doubtLocked(first *holder) {
-	for ho := first; ho != nil; ho = ho.next {
+// doubtLocked has Redis asked now whether it still has these holders.
+func (s *registry) doubtLocked(some iter.Seq[*holder]) {
+	for ho := range some {
 		ho.changed()
 		s.placeLocked(ho)
 	}
@@ -86,9 +78,7 @@ func (s *registry) doubtLocked(first *holder) {
 func (s *registry) doubtAll() {
 	s.mu.Lock()
 	defer s.unlock()
-	for _, id := range slices.SortedFunc(maps.Keys(s.byLock), func(a, b lockID) int { return cmp.Compare(a.name, b.name) }) {
-		s.doubtLocked(s.byLock[id])
-	}
+	s.doubtLocked(slices.Values(slices.SortedFunc(s.holders.all(), func(a, b *holder) int { return cmp.Compare(a.name(), b.name()) })))
 }
 
 // told has Redis asked about a holder that is said to be gone. It is lost only if Redis does not have it.
@@ -96,7 +86,7 @@ func (s *registry) told(name, id string) {
 	s.mu.Lock()
 	defer s.unlock()
 	for _, family := range []lock.Kind{lock.Exclusive, lock.Write} {
-		for ho := s.byLock[lockID{name, family}]; ho != nil; ho = ho.next {
+		for ho := range s.holders.of(lockID{name, family}) {
 			switch {
 			case ho.id != id:
 			case ho.told: // one question at a time: many would overtake each other, and none would count
@@ -145,17 +135,6 @@ func (s *registry) expireLocked(ho *holder, now instant) {
 	if !ho.dead && now >= ho.validUntil {
 		s.loseLocked(ho, ho.lapse())
 	}
-}
-
-// retryAfter is the pause between two attempts at an update or a removal.
-func (s *registry) retryAfter() time.Duration { return min(s.timeout/9, time.Second) }
-
-// renewalDue returns when to renew a lease: after a third of it, as Redisson does. The time is rounded down to a grid, so that
-// holders of about the same age share a pipeline.
-func (s *registry) renewalDue(asked time.Time, lease time.Duration) instant {
-	lease = min(lease, s.timeout)
-	at := asked.Add(lease / 3).Sub(s.origin)
-	return instantOf(s.origin).add(at.Truncate(max(lease/30, 1)))
 }
 
 // soonInterval is how long the watchdog collects what has just come up. What comes up at about the same time travels together, and

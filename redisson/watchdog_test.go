@@ -78,7 +78,8 @@ func (w *watched) hold(t *testing.T, r lock.Request) *hold {
 	h := new(hold)
 	h.prepare(t.Context(), w.c, ho, r)
 	ho.holds, ho.asked = []*hold{h}, cmp.Or(h.lease, 30*time.Second)
-	if err := w.enter(h, 0, yes(ho.asked)); err != nil {
+	entered := yes(ho.asked)
+	if err := w.enter(h, 0, &entered); err != nil {
 		t.Fatal(err)
 	}
 	return h
@@ -112,13 +113,20 @@ func (w *watched) next(t *testing.T, r lock.Request) *hold {
 }
 
 // pass releases h, whose lock passes to next at once. It returns the turn.
-func (w *watched) pass(t *testing.T, h, next *hold) int32 {
+func (w *watched) pass(t *testing.T, h, next *hold) task {
 	t.Helper()
-	task, err := w.beginRelease(h, 0, next)
-	if err != nil || task.next != next || task.turn == 0 {
-		t.Fatalf("the lock does not pass: %+v, %v", task, err)
+	turn, err := w.beginRelease(h, 0, next)
+	if err != nil || turn.next != next || turn.turn == 0 {
+		t.Fatalf("the lock does not pass: %+v, %v", turn, err)
 	}
-	return task.turn
+	return turn
+}
+
+// known returns what is known of a turn that began when h was released.
+func (w *watched) known(h *hold, turn task) handoffCheck {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return h.known(turn.turn)
 }
 
 // What the release of a hold is told, whose lock has passed on, when Redis answers that it does not have the lock any more.
@@ -157,23 +165,19 @@ func TestFateOfALockThatHasPassed(t *testing.T) {
 			watch30(t, func(call) answer { return *cmp.Or(tt.answer, &silent) }, func(t *testing.T, w *watched) {
 				h, next := w.hold(t, lock.Request{}), w.next(t, lock.Request{})
 				turn := w.pass(t, h, next)
-				if !strings.HasPrefix(tt.name, "left") && w.follow(next) != nil {
+				if !strings.HasPrefix(tt.name, "left") && w.enter(next, 0, nil) != nil {
 					t.Fatal("the next hold is not admitted")
 				}
-				asked := w.confirm(h, turn, time.Second, present())
-				if asked.known || asked.changed != nil {
+				time.Sleep(confirmDelay)
+				asked := w.confirm(h, turn, present(), present().add(time.Second))
+				if asked.known || asked.more != nil {
 					t.Fatalf("Redis is not asked: %+v", asked)
 				}
 				tt.next(w, next)
-				w.endConfirm(h.holder, asked.ask, answer{Values: []int64{0}, Sent: time.Now()})
+				w.endConfirm(h, turn.turn, asked.ask, answer{Values: []int64{0}, Sent: time.Now()})
 				time.Sleep(10 * time.Millisecond) // for the watchdog
 				if got := w.known(h, turn); got.known != tt.known || !errors.Is(got.err, tt.want) {
 					t.Errorf("release: %v, %v, want %v, %v", got.known, got.err, tt.known, tt.want)
-				}
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				if len(w.changing) > 0 {
-					t.Errorf("%d holders are waited for, and nobody waits", len(w.changing))
 				}
 			})
 		})
@@ -209,15 +213,16 @@ func TestQuickStreaksAreNotAskedAbout(t *testing.T) {
 				time.Sleep(tt.first)
 				h.holder.turns = tt.turns - 1
 				turn := w.pass(t, h, next)
-				if err := w.follow(next); err != nil {
+				if err := w.enter(next, 0, nil); err != nil {
 					t.Fatal(err)
 				}
-				waited := confirmDelay
+				turn.began = present() - instant(confirmDelay)
 				if tt.patient {
-					waited--
+					turn.began++
 				}
-				got := w.confirm(h, turn, waited, present())
-				if got.known || (got.changed == nil) != tt.ask || got.brief == tt.ask {
+				by := present().add(time.Second)
+				got := w.confirm(h, turn, present(), by)
+				if got.known || (got.more == nil) != tt.ask || !tt.ask && got.until >= by {
 					t.Fatalf("confirm = %+v, want a question: %v", got, tt.ask)
 				}
 				releaseWith(yes(0))(w, next)
@@ -225,7 +230,7 @@ func TestQuickStreaksAreNotAskedAbout(t *testing.T) {
 					t.Errorf("after the streak it is known: %v, %v", got.known, got.err)
 				}
 				if !tt.ask {
-					<-got.changed
+					<-got.more
 				}
 			})
 		})
@@ -236,7 +241,7 @@ func TestQuickStreaksAreNotAskedAbout(t *testing.T) {
 func TestReasonOfALossIsNoCallersContext(t *testing.T) {
 	silent := answer{Err: transport.ErrNoAnswer, Doubts: 1}
 	for name, ask := range map[string]func(*watched, *hold, answer){
-		"a release before": func(w *watched, h *hold, a answer) { w.endConfirm(h.holder, task{of: h.holder}, a) },
+		"a release before": func(w *watched, h *hold, a answer) { w.endConfirm(h, 0, task{of: h.holder}, a) },
 		"an extension": func(w *watched, h *hold, a answer) {
 			update, _ := w.beginExtension(h, time.Minute)
 			_ = w.endExtension(h, time.Minute, update, a)
@@ -245,7 +250,7 @@ func TestReasonOfALossIsNoCallersContext(t *testing.T) {
 			inner := new(hold)
 			inner.prepare(h.Context(), w.c, h.holder, lock.Request{})
 			update, _ := w.beginReentry(inner, h)
-			_ = w.enter(inner, update.version, a)
+			_ = w.enter(inner, update.version, &a)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -324,13 +329,14 @@ func TestWhichLocksPass(t *testing.T) {
 			inner := new(hold)
 			inner.prepare(h.Context(), w.c, h.holder, lock.Request{})
 			update, _ := w.beginReentry(inner, h)
-			_ = w.enter(inner, update.version, yes(30*time.Second))
+			entered := yes(30 * time.Second)
+			_ = w.enter(inner, update.version, &entered)
 			_, _ = w.beginRelease(inner, 0, nil)
 		}, want: not},
 		{name: "after a suspension of the machine", before: func(w *watched, _ *hold) { w.asleep = -time.Minute }, want: asked},
 		{name: "another holder of the client is newer", before: func(w *watched, h *hold) {
 			newer := *h.holder
-			w.byLock[h.holder.lockID()] = &newer
+			w.holders.add(&newer)
 		}, want: not},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -393,7 +399,7 @@ func TestLockIsLostOnItsWay(t *testing.T) {
 		if err := w.endRelease(h, task, a); err != nil {
 			t.Errorf("release: %v", err)
 		}
-		if err := w.enter(next, task.version, a); err == nil {
+		if err := w.enter(next, task.version, &a); err == nil {
 			t.Error("a lock that was lost is admitted")
 		}
 		synctest.Wait()
@@ -409,8 +415,8 @@ func (w *watched) expectEmpty(t *testing.T) {
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.schedule) != 0 || len(w.byLock) != 0 {
-		t.Errorf("left: %d scheduled, %d locks", len(w.schedule), len(w.byLock))
+	if len(w.schedule) != 0 || len(w.holders) != 0 {
+		t.Errorf("left: %d scheduled, %d locks", len(w.schedule), len(w.holders))
 	}
 }
 
@@ -557,8 +563,8 @@ func TestRetryGoesOnUntilAnswered(t *testing.T) {
 // discardDoubtful discards a holder that an attempt may have brought into Redis, or may yet.
 func (w *watched) discardDoubtful() <-chan struct{} {
 	ho := &holder{id: "h", keys: [1]string{"k"}, family: plain{}, asked: 30 * time.Second}
-	w.tried(ho, 1)
-	return w.discard(ho)
+	w.tried(ho, answer{Err: transport.ErrNoAnswer, Doubts: 1})
+	return w.discard(ho, false)
 }
 
 // As long as an attempt may still arrive, it is not enough that nothing is there.
