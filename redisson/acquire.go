@@ -158,7 +158,7 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 		pause := c.spin
 		w.backoff = &pause
 	}
-	if err := w.run(ho.lineID(), ho.family.channel(ho), r.Wait); err != nil {
+	if err := w.run(ho.lineID(), r.Wait); err != nil {
 		c.cleanUp(ctx, ho, err)
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func (l *CountDownLatch) Await(ctx context.Context) error {
 	if err := l.check(); err != nil {
 		return err
 	}
-	return l.await(ctx, latchLine, 0, l.channel(), -1, func(by time.Time) (bool, time.Duration, error) {
+	return l.await(ctx, latchLine, 0, -1, func(by time.Time) (bool, time.Duration, error) {
 		a := l.c.road.Ask(ctx, by, call{Script: latchAwait, Keys: []string{l.key}, Args: nil})
 		return a.Err == nil && a.Values[0] == 0, -1, a.Err
 	})

@@ -35,5 +35,3 @@ func (f fair) update(ho *holder, c counts, lease time.Duration, why change) call
 func (fair) exit(ho *holder, successor string, kept time.Duration) call {
 	return call{Script: fairRelease, Keys: fairKeys(ho.name()), Args: []any{ho.id, millis(ho.patience), lockChannel(ho.name()), successor, millis(kept)}}
 }
-
-func (fair) channel(ho *holder) string { return lockChannel(ho.name()) + ":" + ho.id }

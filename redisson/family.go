@@ -7,7 +7,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// family is what makes one sort of lock: its scripts, and its channel. It sees only those fields of a holder that never
+// family is what makes one sort of lock: its scripts. It sees only those fields of a holder that never
 // change.
 //
 // The scripts enter and update answer {1, the lease that they left, a fencing token or 0}. No script of ours shortens a
@@ -19,8 +19,6 @@ type family interface {
 	update(ho *holder, c counts, lease time.Duration, why change) call
 	// exit takes the holder away, also out of any queue. An successor who is named keeps the lock for a while.
 	exit(ho *holder, successor string, kept time.Duration) call
-	// channel is where a waiter hears that the lock may be free; "" means nowhere.
-	channel(ho *holder) string
 }
 
 // handsOver reports whether the locks of f can pass from one hold to the next one of the same client without being free in between: the
@@ -98,12 +96,10 @@ func (p plain) update(ho *holder, c counts, lease time.Duration, why change) cal
 	return cl
 }
 
-func (p plain) exit(ho *holder, successor string, kept time.Duration) call {
+func (plain) exit(ho *holder, successor string, kept time.Duration) call {
 	keys := []string{ho.name(), wakeName(ho.name())}
-	return call{Script: lockRelease, Keys: keys, Args: []any{ho.id, p.channel(ho), successor, millis(kept)}, Spare: true}
+	return call{Script: lockRelease, Keys: keys, Args: []any{ho.id, lockChannel(ho.name()), successor, millis(kept)}, Spare: true}
 }
-
-func (plain) channel(ho *holder) string { return lockChannel(ho.name()) }
 
 // fenced is plain, and counts up a token with each acquire.
 type fenced struct{ plain }
@@ -120,8 +116,6 @@ type spin struct{ plain }
 func (spin) exit(ho *holder, successor string, kept time.Duration) call {
 	return call{Script: lockRelease, Keys: ho.keys[:], Args: []any{ho.id, "", successor, millis(kept)}}
 }
-
-func (spin) channel(*holder) string { return "" }
 
 // duration is a number of milliseconds that Redis has answered. What is longer than a Duration can be is as good as that.
 func duration(ms int64) time.Duration {
@@ -153,8 +147,6 @@ func (permit) update(ho *holder, _ counts, lease time.Duration, _ change) call {
 	return call{Script: permitUpdate, Keys: permitKeys(ho.name()), Args: []any{ho.id, semaphoreChannel(ho.name()), millis(lease)}}
 }
 
-func (p permit) exit(ho *holder, successor string, kept time.Duration) call {
-	return call{Script: permitRelease, Keys: permitKeys(ho.name()), Args: []any{ho.id, p.channel(ho), successor, millis(kept)}}
+func (permit) exit(ho *holder, successor string, kept time.Duration) call {
+	return call{Script: permitRelease, Keys: permitKeys(ho.name()), Args: []any{ho.id, semaphoreChannel(ho.name()), successor, millis(kept)}}
 }
-
-func (permit) channel(ho *holder) string { return semaphoreChannel(ho.name()) }

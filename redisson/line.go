@@ -51,6 +51,23 @@ func (ho *holder) lineID() lineID {
 	return id
 }
 
+// channel is where others tell those in the line that it may be their turn; "" means nowhere.
+func (id lineID) channel() string {
+	switch id.kind {
+	case lock.Exclusive, lock.Fenced:
+		return lockChannel(id.name)
+	case lock.Fair:
+		return lockChannel(id.name) + ":" + id.alone
+	case lock.Read, lock.Write:
+		return rwChannel(id.name)
+	case lock.Permit, permitsLine, semaphoreLine:
+		return semaphoreChannel(id.name)
+	case latchLine:
+		return latchChannel(id.name)
+	}
+	return ""
+}
+
 // line has one state for all who stand in it. The mutex of lines guards it.
 type line struct {
 	id           lineID
@@ -84,7 +101,7 @@ type place struct {
 
 	// The mutex of lines guards the rest.
 	at      queue.Place[*place]  // in no queue once it was left, or the line has failed
-	look    chan struct{}        // receives when next may answer something else; made before anybody sleeps or wakes, and not again
+	look    chan struct{}        // receives when next may answer something else
 	busy    bool                 // nothing is offered: it asks Redis, looks at what it was granted, or has what it has waited for
 	offered bool                 // the lock may pass to the hold
 	granted *grant               // what came of that
@@ -117,18 +134,18 @@ type step struct {
 
 // join makes p the last place of a line, or the first, of a call that has asked already. Leave must be called once for it. A lock can pass to h, unless
 // that is nil.
-func (l *lines) join(p *place, id lineID, channel string, h *hold, first bool) {
+func (l *lines) join(p *place, id lineID, h *hold, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ln := l.byID[id]
 	if ln == nil {
-		ln = &line{id: id, channel: channel, rests: l.asking[id] && !first}
+		ln = &line{id: id, channel: id.channel(), rests: l.asking[id] && !first}
 		l.byID[id] = ln
 		if aloof := time.Until(l.aloof[id]); aloof > 0 {
 			l.restLocked(ln, aloof)
 		}
 	}
-	if p.line, p.hold = ln, h; !first {
+	if p.line, p.hold, p.look = ln, h, make(chan struct{}, 1); !first {
 		ln.places.Join(&p.at, p)
 		return
 	}
@@ -160,7 +177,6 @@ func (l *lines) next(p *place) (s step) {
 		}
 	}
 	if p.busy = s.ask || s.granted != nil; !p.busy {
-		p.makeLocked()
 		l.hearLocked(p)
 	}
 	return s
@@ -274,16 +290,9 @@ func (ln *line) resumeLocked() {
 
 // wakeLocked has the waiter at p look at it.
 func (p *place) wakeLocked() {
-	p.makeLocked()
 	select {
 	case p.look <- struct{}{}:
 	default:
-	}
-}
-
-func (p *place) makeLocked() {
-	if p.look == nil {
-		p.look = make(chan struct{}, 1)
 	}
 }
 
@@ -374,9 +383,7 @@ func (l *lines) released(h *hold, notified int64, moment time.Duration) {
 func (l *lines) answered(p *place, ttl time.Duration, done bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.busy = done; !done {
-		p.makeLocked()
-	}
+	p.busy = done
 	p.line.news = news{heard: true, busyUntil: time.Now().Add(ttl)}
 }
 
@@ -385,7 +392,6 @@ func (l *lines) unanswered(p *place, asked time.Time) news {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.busy = false
-	p.makeLocked()
 	if p.line.silent.IsZero() {
 		p.line.silent = asked
 	}

@@ -1,6 +1,10 @@
 package redisson
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
 
 // The names are the contract with Redisson: a Java service looks for the same strings.
 func TestNames(t *testing.T) {
@@ -19,7 +23,7 @@ func TestNames(t *testing.T) {
 		{"fair queue, hash tag", fairQueue("{order}:1"), "redisson_lock_queue:{order}:1"},
 		{"fair deadlines", fairDeadlines("order:1"), "redisson_lock_timeout:{order:1}"},
 		{"fair deadlines, hash tag", fairDeadlines("{order}:1"), "redisson_lock_timeout:{order}:1"},
-		{"fair channel", fair{}.channel(&holder{keys: [1]string{"order:1"}, id: id}), "redisson_lock__channel:{order:1}:" + id},
+		{"fair channel", lineID{name: "order:1", kind: lock.Fair, alone: id}.channel(), "redisson_lock__channel:{order:1}:" + id},
 		{"token", tokenKey("order:1"), "redisson_lock_token:{order:1}"},
 		{"token, hash tag", tokenKey("{order}:1"), "redisson_lock_token:{order}:1"},
 		{"read/write channel", rwChannel("order:1"), "redisson_rwlock:{order:1}"},

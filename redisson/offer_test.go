@@ -41,7 +41,7 @@ func TestOnlyWhoHasNoLockIsOfferedOne(t *testing.T) {
 			l := &lines{subscriber: subscriber, byID: map[lineID]*line{}}
 			h := &hold{holder: &holder{keys: [1]string{"k"}, kind: lock.Exclusive}}
 			p := new(place)
-			l.join(p, h.holder.lineID(), "", new(hold), false)
+			l.join(p, h.holder.lineID(), new(hold), false)
 			tt.do(l, p)
 			if p, _ := l.offer(h); (p != nil) != tt.want {
 				got := !tt.want
@@ -58,7 +58,7 @@ func TestLineHearsOfALockThatPasses(t *testing.T) {
 	h := &hold{holder: &holder{keys: [1]string{"k"}, kind: lock.Exclusive}}
 	first, second := &place{lease: time.Minute}, new(place)
 	for _, p := range []*place{first, second} {
-		l.join(p, h.holder.lineID(), "", new(hold), false)
+		l.join(p, h.holder.lineID(), new(hold), false)
 	}
 	since := present()
 	for _, tt := range []struct {
@@ -81,7 +81,7 @@ func TestLineHearsOfALockThatPasses(t *testing.T) {
 	l.leave(first, false)
 	l.leave(second, false)
 	later := new(place)
-	l.join(later, lineID{name: "other"}, "", new(hold), false)
+	l.join(later, lineID{name: "other"}, new(hold), false)
 	if l.give(first, grant{since: since}) || l.news(later) != (news{}) {
 		t.Errorf("a lock that passes to who has left is heard of: %+v", l.news(later))
 	}
@@ -93,8 +93,7 @@ func TestLineRestsWhileItsLockIsReleased(t *testing.T) {
 	watch30(t, answers30, func(t *testing.T, w *watched) {
 		w.c.lines.byID = map[lineID]*line{}
 		h, p := w.hold(t, lock.Request{}), new(place)
-		w.c.lines.join(p, h.holder.lineID(), "", w.next(t, lock.Request{}), false)
-		p.makeLocked() // as who sleeps does
+		w.c.lines.join(p, h.holder.lineID(), w.next(t, lock.Request{}), false)
 		time.Sleep(handoffTime)
 		if d, err := h.depart(0); !d.task.free || err != nil {
 			t.Fatalf("the streak is not over: %+v, %v", d, err)

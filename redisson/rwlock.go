@@ -50,11 +50,9 @@ func (readWrite) update(ho *holder, c counts, lease time.Duration, why change) c
 	return call{Script: rwUpdate, Keys: ho.keys[:], Args: []any{ho.id, millis(lease), c.reads, c.writes, how, readTimeout(ho.name(), ho.id)}}
 }
 
-func (r readWrite) exit(ho *holder, successor string, kept time.Duration) call {
-	return call{Script: rwRelease, Keys: ho.keys[:], Args: []any{ho.id, suffixBase(ho.name()), message(ho.kind), r.channel(ho), successor, millis(kept)}}
+func (readWrite) exit(ho *holder, successor string, kept time.Duration) call {
+	return call{Script: rwRelease, Keys: ho.keys[:], Args: []any{ho.id, suffixBase(ho.name()), message(ho.kind), rwChannel(ho.name()), successor, millis(kept)}}
 }
-
-func (readWrite) channel(ho *holder) string { return rwChannel(ho.name()) }
 
 // message is what is published at the end of a side: "1" wakes all waiters of a process, "0" one.
 func message(k lock.Kind) string {

@@ -51,8 +51,8 @@ type waiter struct {
 }
 
 // run waits for at most the given time; 0 tries once, and a negative one waits as long as ctx. Those who give the same id stand in
-// one line, and give the same channel.
-func (w *waiter) run(id lineID, channel string, wait time.Duration) error {
+// one line.
+func (w *waiter) run(id lineID, wait time.Duration) error {
 	w.wait, w.patience = wait, w.c.patience(wait)
 	if w.start.IsZero() {
 		w.start = time.Now()
@@ -67,10 +67,10 @@ func (w *waiter) run(id lineID, channel string, wait time.Duration) error {
 			t.err = &lock.BusyError{Remaining: max(t.ttl, 0), Waited: time.Since(w.start)}
 		}
 		return t.err
-	case w.c.lines.first(id, channel):
-		return w.tryFirst(id, channel)
+	case w.c.lines.first(id):
+		return w.tryFirst(id)
 	}
-	return w.standIn(id, channel, nil)
+	return w.standIn(id, nil)
 }
 
 // round is one try, with what came of it.
@@ -88,7 +88,7 @@ func (w *waiter) round(by time.Time) (t round) {
 }
 
 // tryFirst asks without standing in line, and gets in line, before all who have come meanwhile, if it has to wait.
-func (w *waiter) tryFirst(id lineID, channel string) error {
+func (w *waiter) tryFirst(id lineID) error {
 	var t round
 	waits := false
 	defer func() {
@@ -100,18 +100,18 @@ func (w *waiter) tryFirst(id lineID, channel string) error {
 		return t.err
 	}
 	waits = true
-	return w.standIn(id, channel, &t)
+	return w.standIn(id, &t)
 }
 
 // first reports whether a call may ask without standing in line: there is none, nobody has asked for the same, and the channel is not listened to. The
 // method tried must follow, or join with a place that is to be the first.
-func (l *lines) first(id lineID, channel string) bool {
+func (l *lines) first(id lineID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.byID[id] != nil || l.asking[id] || time.Until(l.aloof[id]) > 0 {
 		return false
 	}
-	if _, live := l.listenedLocked(id.kind, channel); live {
+	if _, live := l.listenedLocked(id); live {
 		return false
 	}
 	l.asking[id] = true
@@ -147,14 +147,14 @@ func (c *Client) patience(wait time.Duration) time.Duration {
 }
 
 // standIn waits in a line, of which it is the first if it has asked already.
-func (w *waiter) standIn(id lineID, channel string, asked *round) (err error) {
+func (w *waiter) standIn(id lineID, asked *round) (err error) {
 	got := false
 	w.stay = stay{waiters: &w.c.waiters, name: id.name, kind: id.kind}
 	var next *hold
 	if w.own != nil && handsOver(w.own.family) { // whoever has the lock by then was confirmed when it came
 		next, w.place.lease = w.hold, w.own.asked
 	}
-	w.c.lines.join(&w.place, id, channel, next, asked != nil)
+	w.c.lines.join(&w.place, id, next, asked != nil)
 	w.c.presence.add(1)
 	defer func() {
 		w.c.presence.add(-1)
@@ -290,12 +290,13 @@ func (w *waiter) pause(ttl time.Duration, live bool) time.Duration {
 	if w.backoff != nil {
 		return w.backoff.next()
 	}
-	d := min(w.c.registry.timeout/3, cmp.Or(w.rest, forever))
-	switch {
-	case w.stands && live:
-		return w.c.lines.pause(&w.place, ttl, d)
-	case ttl >= 0:
-		d = min(d, ttl+time.Millisecond)
+	d, late := min(w.c.registry.timeout/3, cmp.Or(w.rest, forever)), time.Millisecond
+	if w.stands && live {
+		look, later := w.c.lines.looks(&w.place)
+		d, late = min(d, look), late+later
+	}
+	if ttl >= 0 {
+		d = min(d, ttl+late)
 	}
 	if !live && w.place.line.channel != "" {
 		d = min(d, pollInterval)

@@ -80,7 +80,7 @@ func (l *lines) listen(p *place) bool {
 	}
 	l.hearLocked(p)
 	if id := p.line.id; keepsList(id.kind) {
-		p.line.subscription = l.subscriber.Hear(l.hears(id.kind, p.line.channel), func(message string) { l.hear(id, message) })
+		p.line.subscription = l.subscriber.Hear(l.hears(id), func(message string) { l.hear(id, message) })
 	} else {
 		p.line.subscription = l.subscriber.Subscribe(p.line.channel)
 	}
@@ -99,26 +99,26 @@ func (l *lines) changedLocked(ln *line) (changed <-chan struct{}, live bool) {
 	if ln.subscription != nil {
 		return ln.subscription.Changed()
 	}
-	return l.listenedLocked(ln.id.kind, ln.channel)
+	return l.listenedLocked(ln.id)
 }
 
 // listenedLocked is changed for a line that does not listen, or is not there.
-func (l *lines) listenedLocked(kind lock.Kind, channel string) (changed <-chan struct{}, live bool) {
+func (l *lines) listenedLocked(id lineID) (changed <-chan struct{}, live bool) {
 	if l.subscriber.Channels() == 0 { // which is usual, and then nobody puts names together
 		return nil, false
 	}
-	return l.subscriber.Changed(l.hears(kind, channel))
+	return l.subscriber.Changed(l.hears(id))
 }
 
 // hears is the channel of a line: its client's own, if there is a wake list.
-func (l *lines) hears(kind lock.Kind, channel string) string {
-	switch kind {
+func (l *lines) hears(id lineID) string {
+	switch id.kind {
 	case lock.Exclusive:
-		return channel + ":" + l.client + ":1"
+		return id.channel() + ":" + l.client + ":1"
 	case lock.Fenced:
-		return channel + ":" + l.client + ":2"
+		return id.channel() + ":" + l.client + ":2"
 	}
-	return channel
+	return id.channel()
 }
 
 // standLocked is what the head of a line that hears its channel asks with. Each time that the line stands in the list it is another member, so that
@@ -126,7 +126,7 @@ func (l *lines) hears(kind lock.Kind, channel string) string {
 func (l *lines) standLocked(ln *line) standing {
 	if ln.member == "" {
 		l.joined++
-		ln.member = l.hears(ln.id.kind, ln.channel)[len(ln.channel)+1:] + ":" + strconv.FormatInt(l.joined, 10)
+		ln.member = l.hears(ln.id)[len(ln.channel)+1:] + ":" + strconv.FormatInt(l.joined, 10)
 	}
 	asks := ln.standing
 	ln.listed, ln.told = true, false
@@ -222,26 +222,16 @@ func (s *standing) endLocked() bool {
 	return s.listed
 }
 
-// pause is how long the head of the line sleeps without a message, if it stands in the list: for as long as the lock has, and a moment for each
-// place, so that not all look when a lease ends.
-func (s *standing) pause(now time.Time, ttl, most time.Duration) time.Duration {
-	most = min(most, s.look.Sub(now))
-	if ttl >= 0 {
-		most = min(most, ttl+time.Millisecond+time.Duration(s.place)*secondTime)
-	}
-	return max(most, 0)
-}
-
-func (l *lines) pause(p *place, ttl, most time.Duration) time.Duration {
+// looks returns when the head of a line that stands in the list looks without a message, and how much later than others it does when a lease ends: by a
+// moment for each place, so that not all look then.
+func (l *lines) looks(p *place) (in, later time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s := &p.line.standing; s.place >= 0 {
-		return s.pause(time.Now(), ttl, most)
+	s := &p.line.standing
+	if s.place < 0 {
+		return forever, 0
 	}
-	if ttl >= 0 {
-		most = min(most, ttl+time.Millisecond)
-	}
-	return most
+	return time.Until(s.look), time.Duration(s.place) * secondTime
 }
 
 // aloofLocked leaves a lock alone that this client has just released, and for which others were told: they are as far away from Redis as it is.
