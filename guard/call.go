@@ -15,7 +15,7 @@ import (
 type call struct {
 	*Runner
 	ctx     context.Context // the caller's, with our span
-	account *account        // nil if nobody is told
+	record *telemetryRecord        // nil if nobody is told
 	mode    Mode            // On outside of a Registry
 
 	*shared                // nil until keys are made, unless it came with the call
@@ -76,15 +76,15 @@ func (c *call) start(ctx context.Context, facts keyexpr.Facts, t *task, below *d
 	if c.above != nil {
 		c.above.judge() // as what observes c takes time, too
 	}
-	if below != nil && below.inner.account != nil {
-		c.account.behind = &below.inner.account.Event
+	if below != nil && below.inner.record != nil {
+		c.record.behind = &below.inner.record.Event
 	}
 	if below != nil && below.back {
 		ran = false
 		outcome, err = c.rolledBack(below)
 	}
-	if c.account != nil {
-		c.account.Outcome, c.account.Err = outcome, err
+	if c.record != nil {
+		c.record.Outcome, c.record.Err = outcome, err
 	}
 	return ran, err
 }
@@ -151,7 +151,7 @@ func (c *call) end() {
 	if c.entry != nil {
 		defer c.leave()
 	}
-	if c.account != nil {
+	if c.record != nil {
 		defer c.tell()
 	}
 	if c.turn != nil {
@@ -166,7 +166,7 @@ func (c *call) end() {
 // acquire takes the locks of all keys, or returns the first error with those taken so far in c.work.holds. Each lock's
 // context derives from the one before it, so that the last ends when any of them is lost, and all are above the work.
 func (c *call) acquire(keys []string) error {
-	if c.account != nil {
+	if c.record != nil {
 		c.beginWait(keys)
 		defer c.endWait()
 	}
@@ -183,7 +183,7 @@ func (c *call) acquire(keys []string) error {
 	}
 	c.work.Context, c.work.guard = ctx, &c.spec.Name //nolint:fatcontext // one a call
 	c.locked, c.since = true, c.beginning()
-	if c.account != nil {
+	if c.record != nil {
 		c.beginHold()
 	}
 	return nil

@@ -17,7 +17,7 @@ func (c *call) noKey(err error, fields []string, t *task) (ran bool, outcome str
 	outcome, failed := c.keyless(err, fields)
 	switch {
 	case c.mode == Shadow:
-		c.account.Refused = failed
+		c.record.Refused = failed
 		return true, OutcomeShadow, t.run(c.ctx)
 	case errors.Is(failed.Err, ErrOutage):
 		return c.instead(c.spec.Outage, outcome, failed, t)
@@ -33,8 +33,8 @@ func (c *call) keyless(err error, fields []string) (outcome string, _ *Error) {
 	if failed.Fact == "" && len(fields) == 1 {
 		failed.Fact = fields[0]
 	}
-	if c.account != nil {
-		c.account.Fact = failed.Fact
+	if c.record != nil {
+		c.record.Fact = failed.Fact
 	}
 	return outcome, failed
 }
@@ -69,8 +69,8 @@ func (c *call) refuse(err error, t *task) (ran bool, outcome string, _ error) {
 
 // instead does what policy says in place of the work, or refuses the call.
 func (c *call) instead(policy Policy, outcome string, refused *Error, t *task) (ran bool, _ string, _ error) {
-	if c.account != nil {
-		c.account.Refused = refused
+	if c.record != nil {
+		c.record.Refused = refused
 	}
 	switch {
 	case policy == Skip:

@@ -153,11 +153,11 @@ func (c *call) gone(err error) {
 	if err != nil {
 		c.answered(err, clock.Now() < c.until)
 	}
-	if c.locked && (c.account != nil || c.recent.due()) {
+	if c.locked && (c.record != nil || c.recent.due()) {
 		held := clock.Now() - c.since
 		c.recent.add(held + max(0, c.keep))
-		if c.account != nil {
-			c.account.Held = held
+		if c.record != nil {
+			c.record.Held = held
 		}
 	}
 }
@@ -207,7 +207,7 @@ func (c *call) answered(err error, good bool) {
 	if isLoss(err) && good && c.lost == nil {
 		c.lost = err
 	}
-	a := c.account
+	a := c.record
 	if a == nil {
 		return
 	}

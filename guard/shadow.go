@@ -18,12 +18,12 @@ const shadowPrefix = "latchkey-shadow:"
 
 // shadowed is the call in the mode Shadow, once there are keys.
 func (c *call) shadowed(keys []string, t *task) (ran bool, outcome string, err error) {
-	c.account.want(keys, c.wantKeys)
+	c.record.want(keys, c.wantKeys)
 	s := newShadow(c, keys)
 	succeeded := false // which a panic is not
 	defer func() {
 		if refused := s.end(succeeded); refused != nil {
-			c.account.Refused = c.classed(refused)
+			c.record.Refused = c.classed(refused)
 		}
 	}()
 	err = t.run(s)

@@ -109,8 +109,8 @@ func (c *call) descend(ctx context.Context, facts keyexpr.Facts, t task) (ran bo
 // rolledBack is the end of a call whose successors could not run, now that its own locks have been given back. The first
 // guard of the stack runs the fallback.
 func (c *call) rolledBack(d *descent) (outcome string, err error) {
-	e := d.inner.account
-	c.account.Refused, c.account.Fact = e.Refused, e.Fact
+	e := d.inner.record
+	c.record.Refused, c.record.Fact = e.Refused, e.Fact
 	switch {
 	case e.Outcome == OutcomeFallback && c.above == nil:
 		return e.Outcome, d.task.instead(c.ctx, e.Refused)

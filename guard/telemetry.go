@@ -184,7 +184,7 @@ func released(span trace.Span, err error, hold time.Duration) {
 }
 
 // report writes down a call that has ended and given its locks back, if it had them.
-func (t *telemetry) report(ctx context.Context, a *account, locked bool, l *labels) {
+func (t *telemetry) report(ctx context.Context, a *telemetryRecord, locked bool, l *labels) {
 	if locked {
 		released(a.span, a.Release, a.Held)
 	}

@@ -52,7 +52,7 @@ func (s *stay) keep(ctx context.Context, d time.Duration) error {
 	need, _ := s.needLocked(asked)
 	s.l.mu.Unlock()
 	d = max(d, need)
-	err := s.insist(ctx, d)
+	err := s.retryFree(ctx, d)
 	if errors.Is(err, lock.ErrLost) {
 		s.lose(errGone)
 	}
@@ -66,8 +66,8 @@ func (s *stay) keep(ctx context.Context, d time.Duration) error {
 
 // free removes the entry, if need be in the background.
 func (s *stay) free(ctx context.Context) error {
-	defer s.vanish()
-	err := s.insist(ctx, 0)
+	defer s.forget()
+	err := s.retryFree(ctx, 0)
 	if err != nil && !errors.Is(err, lock.ErrLost) && !errors.Is(err, lock.ErrRefused) {
 		s.l.mu.Lock()
 		rest := time.Until(s.possible)
@@ -77,8 +77,8 @@ func (s *stay) free(ctx context.Context) error {
 	return err
 }
 
-// insist asks the service to free the entry until ctx has ended or the timeout is over. It returns an ErrLost if there was none.
-func (s *stay) insist(ctx context.Context, keep time.Duration) error {
+// retryFree asks the service to free the entry until ctx has ended or the timeout is over. It returns an ErrLost if there was none.
+func (s *stay) retryFree(ctx context.Context, keep time.Duration) error {
 	asked := time.Now()
 	end := asked.Add(s.l.timeout)
 	doubt := false
@@ -99,8 +99,8 @@ func (s *stay) insist(ctx context.Context, keep time.Duration) error {
 	}
 }
 
-// vanish takes s out of the way of the others in this process.
-func (s *stay) vanish() {
+// forget takes s out of the way of the others in this process.
+func (s *stay) forget() {
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
 	p := s.l.places[s.key]

@@ -265,7 +265,7 @@ func (s *stay) lose(reason error) {
 	s.l.mu.Unlock()
 	s.close(ended, nothing)
 	if had {
-		s.vanish()
+		s.forget()
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/latchkey-go/latchkey/internal/clock"
 )
 
-// account is what is told about a call. A call of which nobody is told has none, and reads the clock less often: both are a
-// good part of what a guard around a lock in memory costs.
-type account struct {
+// telemetryRecord collects a call's telemetry. A call that nothing observes has none, and reads the clock less often: both are a good part of
+// what a guard around a lock in memory costs.
+type telemetryRecord struct {
 	Event
 	span     trace.Span
 	measured bool          // by the instruments, of which it leaves those that it has entered
@@ -21,7 +21,7 @@ type account struct {
 
 var noSpan = trace.SpanFromContext(context.Background())
 
-// open begins the call's span, and its account if anybody is told. Who comes to listen later hears of the next call.
+// open begins the call's span, and its record if anything observes it. An observer that comes later gets the next call.
 func (c *call) open(ctx context.Context) {
 	ctx, span := c.tel.spans.start(ctx, &c.labels)
 	c.ctx = ctx
@@ -33,14 +33,14 @@ func (c *call) open(ctx context.Context) {
 	if span == nil {
 		span = noSpan
 	}
-	c.account = &account{span: span, measured: measured}
+	c.record = &telemetryRecord{span: span, measured: measured}
 	// The outcome until a better one is known, which does not happen if anything panics.
-	c.account.Event = Event{Guard: c.spec.Name, Template: c.spec.Key, Outcome: OutcomePanic}
+	c.record.Event = Event{Guard: c.spec.Name, Template: c.spec.Key, Outcome: OutcomePanic}
 }
 
 // beginWait notes that the call asks for the locks of keys from now on, until endWait.
 func (c *call) beginWait(keys []string) {
-	a := c.account
+	a := c.record
 	a.want(keys, c.wantKeys)
 	a.start = clock.Now()
 	if c.entry != nil {
@@ -52,7 +52,7 @@ func (c *call) beginWait(keys []string) {
 }
 
 // want notes which keys the call is about; they are told if anybody wants them.
-func (a *account) want(keys []string, told bool) {
+func (a *telemetryRecord) want(keys []string, told bool) {
 	a.Keys = len(keys)
 	if told {
 		names := keys // which would be in the heap for all calls otherwise
@@ -62,7 +62,7 @@ func (a *account) want(keys []string, told bool) {
 
 // endWait notes that the call asks no longer, whether or not it has its locks.
 func (c *call) endWait() {
-	a := c.account
+	a := c.record
 	if c.entry != nil {
 		c.entry.waiting.Add(-1)
 	}
@@ -76,7 +76,7 @@ func (c *call) endWait() {
 
 // beginHold notes that the call has its locks, until tell.
 func (c *call) beginHold() {
-	a := c.account
+	a := c.record
 	a.Wait = c.since - a.start
 	if c.entry != nil {
 		c.entry.held.Add(1)
@@ -89,7 +89,7 @@ func (c *call) beginHold() {
 
 // tell says how the call went, now that it has given its locks back.
 func (c *call) tell() {
-	a := c.account
+	a := c.record
 	if c.entry != nil {
 		c.entry.count(&a.Event, c.locked)
 	}
