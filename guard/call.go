@@ -14,9 +14,9 @@ import (
 // otherwise the compiler puts it into the heap, which the tests of allocations notice.
 type call struct {
 	*Runner
-	ctx     context.Context // the caller's, with our span
-	record *telemetryRecord        // nil if nobody is told
-	mode    Mode            // On outside of a Registry
+	ctx    context.Context  // the caller's, with our span
+	record *telemetryRecord // nil if nothing observes the call
+	mode   Mode             // On outside of a Registry
 
 	*shared                // nil until keys are made, unless it came with the call
 	released bool          // the holds are to be given back no more
