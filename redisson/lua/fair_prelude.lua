@@ -12,15 +12,10 @@ end
 -- through the queue, which can be long.
 local function whole() return redis.call('llen', KEYS[2]) == redis.call('zcard', KEYS[3]) end
 
--- advance has waiters, each with its deadline behind it, wait so much less.
+-- advance has waiters wait so much less.
 local function advance(waiters, by)
-  for i = 1, #waiters, 2000 do
-    local part = {}
-    for j = i, math.min(i + 1998, #waiters), 2 do
-      part[#part + 1] = string.format('%.0f', waiters[j + 1] - by)
-      part[#part + 1] = waiters[j]
-    end
-    redis.call('zadd', KEYS[3], unpack(part))
+  for _, waiter in ipairs(waiters) do
+    redis.call('zincrby', KEYS[3], -by, waiter)
   end
 end
 
