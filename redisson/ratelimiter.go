@@ -72,8 +72,12 @@ func (l *RateLimiter) UpdateRate(ctx context.Context, r Rate, keepState bool) er
 	if keepState {
 		how = "keep"
 	}
-	ok, err := l.set(ctx, r, how)
-	if err == nil && !ok {
+	return unlessMissing(l.set(ctx, r, how))
+}
+
+// unlessMissing is the error of a change that needs a rate.
+func unlessMissing(found bool, err error) error {
+	if err == nil && !found {
 		return ErrNoRate
 	}
 	return err
@@ -173,11 +177,7 @@ func (l *RateLimiter) Release(ctx context.Context, n int64) error {
 	if err := l.check(n, 0, maxCount); n == 0 || err != nil {
 		return err
 	}
-	ok, err := l.c.change(ctx, rateRelease, l.keys(), n, "")
-	if err == nil && !ok {
-		return ErrNoRate
-	}
-	return err
+	return unlessMissing(l.c.change(ctx, rateRelease, l.keys(), n, ""))
 }
 
 // Delete removes the rate limiter with its rate, and what was taken except by other clients where each has its own permits. It

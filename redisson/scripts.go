@@ -21,21 +21,21 @@ var sources embed.FS
 // says that a lock is held or gone without a write, if need be of nothing: a replica refuses it, and a fresh connection is asked. That write is
 // its last: after the first one, Redis does not look any more whether there is memory.
 var (
-	lockAcquire = takes(load("f163cc5391b6947ae3a98cade3ae8a3cf8e7074b", "token", "lock_acquire"))
-	lockUpdate  = load("69d6609dbf3a88965e9ac2c91f1f96bc8ae4454a", "token", "lock_update")
-	lockWait    = takes(define("lock_wait", source("wake")+function("local take", lockAcquire)+source("lock_wait"), "8efa5bc612c5ebb7605316b781ef402e552a6a44"))
+	lockAcquire = takes(load("48384473a28035205cd8ed9370efd80db380b2a4", "lease", "token", "lock_acquire"))
+	lockUpdate  = load("6f6e74d7ec9f3620cd6ad79f6e3659e0e3af5740", "lease", "token", "lock_update")
+	lockWait    = takes(define("lock_wait", source("wake")+function("local take", lockAcquire)+source("lock_wait"), "27efa7c585ee2e86f136804d3974a2c66681c201"))
 	lockPass    = load("4ef29ab2399abc274a7326eff563f8906edf190c", "wake", "lock_pass")
 	lockRelease = load("6152fe7b7b2e88ca82d48fe5994c14ffe16d5def", "wake", "lock_release")
-	lockForce   = lists(load("a2ee34ef1d592a9d45196760da002734fe1256e0", "force_prelude", "now", "fair_prelude", "wake", "lock_force"))
+	lockForce   = lists(load("3255cbc67da8b4ff986de264026df057f0d2dace", "force_prelude", "now", "fair_prelude", "wake", "lock_force"))
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 
-	fairAcquire = lists(takes(load("b66c198710a5c1da1f5d2db921e3738a522cae9c", "now", "fair_prelude", "fair_acquire")))
-	fairRelease = load("9e6a7ab069a25ce9c4ef0111aca0a10f2cbababf", "now", "fair_prelude", "fair_release")
-	fairOwn     = lists(load("75e3de533c6a99048d09a2ea2e20647882f5e3e9", "now", "fair_prelude", "fair_own"))
+	fairAcquire = lists(takes(load("9ac58d0724337efe8f6421d277412a754051dbc6", "lease", "now", "fair_prelude", "fair_acquire")))
+	fairRelease = load("43c068800ecb10b257971480db94bc21bf0fd0ad", "now", "fair_prelude", "fair_release")
+	fairOwn     = lists(load("698082a4618d96272144f60a5aa4b8c3bc42bb67", "now", "fair_prelude", "fair_own"))
 
-	readAcquire  = takes(load("9a7e92c99bc2d177c2d36b4840a2937423065216", "read_acquire"))
-	writeAcquire = takes(load("2bf72958cefc844432be2c9324d3ce1e8f35611d", "write_acquire"))
-	rwUpdate     = load("c8291d70cf0f627efc63e6ff99abc6c387fc1de9", "rw_update")
+	readAcquire  = takes(load("3c7ca368105828065670881c3c9e0cc3ca35c3c8", "lease", "read_acquire"))
+	writeAcquire = takes(load("41edab012edcf378907a967e406583f09dc70304", "lease", "write_acquire"))
+	rwUpdate     = load("d878c56ade082e91f3040931e99ff40c19323b20", "lease", "rw_update")
 	rwRelease    = load("17292626b12523ee8abb3a466fbadcc131e51ef6", "rw_release")
 
 	permitAcquire = takes(load("eb40a7009c5afc9532ae053e80bac0ebc67abf16", "now", "permit_prelude", "permit_acquire"))
@@ -46,25 +46,25 @@ var (
 	semaphoreRelease = load("ca6dda2d44275496bd232be4489ffd5c051e617f", "receipt", "semaphore_release")
 	semaphoreAdd     = load("5dbe0853981b2c336ce279008819920638e95a0b", "receipt", "semaphore_add")
 
-	permitsAcquire = load("b579149cd407292ddbf29438c0e91137af35e6d0", "receipt", "now", "permits", "permits_acquire")
+	permitsAcquire = load("cd20222c7b76d0b4b2218fdf20df5325dcb0d366", "receipt", "now", "permits", "permits_acquire")
 	permitsRelease = load("1ba5769d6ebed4a7fb2c7dd327a6a7b00ac571a6", "receipt", "now", "permits", "permits_release")
 	permitsCount   = load("11eca424a011e5fb991d16db285b301f4bbf3675", "now", "permits", "permits_count")
 	permitsLease   = load("215818460066eb24aa93ad10d4dc8dcd4297c952", "now", "permits", "permits_lease")
 	permitsUpdate  = load("2981f06f668e4a42b9b88d42cc8e9eb532f2f4fa", "receipt", "now", "permits", "permits_update")
 	permitsSet     = load("b1eca270014ace8a1a42b92e823b89ae842be5ae", "receipt", "now", "permits", "permits_set")
 
-	latchDown  = load("a883bfa36de7bc91ce428aa5c410a5efe79ccd78", "receipt", "countdownlatch_down")
+	latchDown  = load("43dcb1e35c8b70850f44171acccc55ccfafc1f01", "receipt", "countdownlatch_down")
 	latchAwait = load("c772f9e75fe8e1084724defeb926cad66a7aa65a", "countdownlatch_await")
 
-	rateAcquire = load("79b9207f48a92f07aae115ab7a45fe0351abd220", "receipt", "now", "rate", "rate_acquire")
-	rateRelease = load("f604711e3cfa51d42f5eaee24a5df57e550b27e0", "receipt", "now", "rate", "rate_release")
-	rateLook    = load("e575d8c2116ec1e83969e5a39c7ec1a54483fc35", "now", "rate", "rate_look")
-	rateSet     = load("b0d5aff01923e74e1d12982922b70ab01474ddb8", "receipt", "now", "rate", "rate_set")
+	rateAcquire = load("69277674203509d73efc60d859951cd4cea4a23e", "receipt", "now", "rate", "rate_acquire")
+	rateRelease = load("adbad6608460fff5fa2712cb99a598a513cdd433", "receipt", "now", "rate", "rate_release")
+	rateLook    = load("59dcb362d5cdf59005d136a125b517924b90b220", "now", "rate", "rate_look")
+	rateSet     = load("56659b4b0d9a31e75779f7f1ec0dae9463071f7e", "receipt", "now", "rate", "rate_set")
 
 	newestAnnounce = load("be8e6e5789637debee76156619847410df52f95a", "receipt", "newest_announce")
 	newestLook     = load("260cfc04f25cf79fb6285e8f9f546138326a1b1d", "newest_look")
 
-	anyForce   = lists(load("dba1fb817663a24df93c1e378dee466769bf7170", "force_prelude", "object", "now", "fair_prelude", "wake", "any_force"))
+	anyForce   = lists(load("cb7d9e518b51ccd9d23c2b3d86b90a675979c369", "force_prelude", "object", "now", "fair_prelude", "wake", "any_force"))
 	clientShow = load("2f0423ef6c1b8bfffefedc97131e01c332b45bf3", "client_show")
 	clientWho  = lists(load("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who"))
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
@@ -73,7 +73,7 @@ var (
 	scan    = lists(load("17b680987d1a4bdd7b42d81024f98bd4c7a2d7ac", "object", "scan"))
 	size    = load("805db38bde265cfd534cd5c6adb33f20e779a770", "size")
 
-	reserve    = takes(define("reserve", function("local look", peek)+takers()+source("reserve"), "0afa68bd99ee7a48fdba0ff490108a0c52e29724"))
+	reserve    = takes(define("reserve", function("local look", peek)+takers()+source("reserve"), "0791b1f12a07b24e86ac5803bb86622cf2ab3dc8"))
 	peek       = load("03f7fdd30aab6c07817081b62379efb461d159f8", "now", "peek")
 	numberSet  = load("5251d33c9e622974eec37439e9be7546e224c034", "receipt", "number_set")
 	number     = load("514227757269efcf0f6f83bb61fc7f7388297f8a", "number")
@@ -84,9 +84,9 @@ var (
 
 // many are scripts that do for many what a script does for one.
 var many = map[*script]*script{
-	lockUpdate:    manyOf("064d0b032e6fef6189c957dbb7601f83b48afcc2", lockUpdate),
+	lockUpdate:    manyOf("5e78d3323da9b06515e784e04eb7f5f5bc9b0a62", lockUpdate),
 	lockRelease:   manyOf("239a44fc2e23ef3c18a9db295b96b5c5ea8206df", lockRelease),
-	fairRelease:   manyOf("a19a21f75bd92489607a59cff980dbd190dfd213", fairRelease),
+	fairRelease:   manyOf("22d275389fa7368f9916bb0535230f0ce22f34ef", fairRelease),
 	rwRelease:     manyOf("07c9fbf44bdb9cf4347308a406d3622572c47ede", rwRelease),
 	permitRelease: manyOf("c89ee808a7102fe8a1e20afd162fe18e642ea96f", permitRelease),
 }

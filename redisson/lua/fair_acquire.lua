@@ -4,7 +4,7 @@
 -- Answers {1, lease left in ms, 0, {}} when held, {0, how long to wait in ms, {}} when it is another one's turn, {-1, kind, {}} when it
 -- is held for reading (2) or writing (3). In {} is the head of the queue, if that may be over: it is another one of the same client, or has a
 -- free lock wait.
-local lease, patience = tonumber(ARGV[2]), tonumber(ARGV[3])
+local patience = tonumber(ARGV[3])
 local head, ttl = purge(), redis.call('pttl', KEYS[1])
 local free = ttl == -2
 if free and (not head or head == ARGV[1]) then
@@ -16,11 +16,7 @@ if free and (not head or head == ARGV[1]) then
   redis.call('hset', KEYS[1], ARGV[1], 1)
 end
 if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
-  if ttl < lease then
-    redis.call('pexpire', KEYS[1], lease)
-    ttl = lease
-  end
-  return {1, ttl, 0, {}}
+  return {1, extend(ttl, ARGV[2]), 0, {}}
 end
 local mode = redis.call('hget', KEYS[1], 'mode')
 if mode then

@@ -41,15 +41,14 @@ end
 -- purge takes dead waiters from the head of the queue and returns who is the head then. With one of ours all of its client go: they
 -- would come again in time if it was alive.
 local function purge()
-  local head = redis.call('lindex', KEYS[2], 0)
-  while head do
-    local deadline = redis.call('zscore', KEYS[3], head)
-    if not deadline then
+  while true do
+    local head = redis.call('lindex', KEYS[2], 0)
+    local deadline = head and redis.call('zscore', KEYS[3], head)
+    if head and not deadline then
       redis.call('zadd', KEYS[3], string.format('%.0f', now + repaired), head)
-      break
     end
-    if tonumber(deadline) > now then
-      break
+    if not deadline or tonumber(deadline) > now then
+      return head
     end
     redis.call('zrem', KEYS[3], head)
     redis.call('lpop', KEYS[2])
@@ -57,8 +56,6 @@ local function purge()
     if client then
       drop(function(waiter) return string.sub(waiter, 1, #client) == client end, tonumber(deadline))
     end
-    head = redis.call('lindex', KEYS[2], 0)
   end
-  return head
 end
 

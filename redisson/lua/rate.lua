@@ -22,12 +22,10 @@ end
 -- leave sets what is left. All keys live as long as the settings say, from now on, or else as long as the settings live.
 local function leave(value)
   redis.call('set', left, value)
-  local ttl = keep
   if keep > 0 then
     redis.call('pexpire', KEYS[1], keep)
-  else
-    ttl = redis.call('pttl', KEYS[1])
   end
+  local ttl = redis.call('pttl', KEYS[1])
   if ttl > 0 then
     redis.call('pexpire', left, ttl)
     redis.call('pexpire', taken, ttl)

@@ -23,7 +23,5 @@ if before < left then
 else
   left = before
 end
-if redis.call('pttl', KEYS[1]) < left then
-  redis.call('pexpire', KEYS[1], left)
-end
+extend(redis.call('pttl', KEYS[1]), left)
 return {1, left, 0}

@@ -1,4 +1,4 @@
--- Goes before the scripts of a lock that may be fenced.
+-- Goes before the scripts of a lock that may be fenced, after lease.
 -- KEYS[1] lock, KEYS[2] fencing token or nothing
 
 -- count counts the token up. An error changes nothing, and is to be returned. That the key holds something else says nothing about
@@ -14,10 +14,7 @@ end
 -- last has a lock that is left for so long live for the lease at least, and its token for ttl ms on top of that, unless that is 0: then it lives
 -- as it does. It returns the answer of the script.
 local function last(left, lease, token, ttl)
-  if left < tonumber(lease) then
-    redis.call('pexpire', KEYS[1], lease)
-    left = tonumber(lease)
-  end
+  left = extend(left, lease)
   if not KEYS[2] then
     return left
   end
