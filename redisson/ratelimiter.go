@@ -162,11 +162,10 @@ func (l *RateLimiter) try(ctx context.Context, by time.Time, n int64) (bool, tim
 // newMember is what the taking of n permits is in the sorted set: a length, as many random bytes, and n as a Redis server
 // on a little-endian machine packs it, which Redisson leaves to the server.
 func newMember(n int64) []byte {
-	m := make([]byte, 1+16+4)
+	m := make([]byte, 1+16, 1+16+4)
 	m[0] = 16
-	rand.Read(m[1:17]) // never fails
-	binary.LittleEndian.PutUint32(m[17:], uint32(n))
-	return m
+	rand.Read(m[1:]) // never fails
+	return binary.LittleEndian.AppendUint32(m, uint32(n))
 }
 
 // Release gives back n permits that were taken and are not used after all, so that there are as many more at once, but no more

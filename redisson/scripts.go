@@ -23,7 +23,8 @@ var sources embed.FS
 var (
 	lockAcquire = takes(load("48384473a28035205cd8ed9370efd80db380b2a4", "lease", "token", "lock_acquire"))
 	lockUpdate  = load("6f6e74d7ec9f3620cd6ad79f6e3659e0e3af5740", "lease", "token", "lock_update")
-	lockWait    = takes(define("lock_wait", source("wake")+function("local take", lockAcquire)+source("lock_wait"), "27efa7c585ee2e86f136804d3974a2c66681c201"))
+	lockWait    = takes(define("27efa7c585ee2e86f136804d3974a2c66681c201", "lock_wait",
+		source("wake")+function("local take", lockAcquire)+source("lock_wait")))
 	lockPass    = load("4ef29ab2399abc274a7326eff563f8906edf190c", "wake", "lock_pass")
 	lockRelease = load("6152fe7b7b2e88ca82d48fe5994c14ffe16d5def", "wake", "lock_release")
 	lockForce   = lists(load("3255cbc67da8b4ff986de264026df057f0d2dace", "force_prelude", "now", "fair_prelude", "wake", "lock_force"))
@@ -48,8 +49,7 @@ var (
 
 	permitsAcquire = load("cd20222c7b76d0b4b2218fdf20df5325dcb0d366", "receipt", "now", "permits", "permits_acquire")
 	permitsRelease = load("1ba5769d6ebed4a7fb2c7dd327a6a7b00ac571a6", "receipt", "now", "permits", "permits_release")
-	permitsCount   = load("11eca424a011e5fb991d16db285b301f4bbf3675", "now", "permits", "permits_count")
-	permitsLease   = load("215818460066eb24aa93ad10d4dc8dcd4297c952", "now", "permits", "permits_lease")
+	permitsLook    = load("268f6c4784ed8424721e5252d40362b14265e1b9", "now", "permits", "permits_look")
 	permitsUpdate  = load("2981f06f668e4a42b9b88d42cc8e9eb532f2f4fa", "receipt", "now", "permits", "permits_update")
 	permitsSet     = load("b1eca270014ace8a1a42b92e823b89ae842be5ae", "receipt", "now", "permits", "permits_set")
 
@@ -73,7 +73,8 @@ var (
 	scan    = lists(load("17b680987d1a4bdd7b42d81024f98bd4c7a2d7ac", "object", "scan"))
 	size    = load("805db38bde265cfd534cd5c6adb33f20e779a770", "size")
 
-	reserve    = takes(define("reserve", function("local look", peek)+takers()+source("reserve"), "0791b1f12a07b24e86ac5803bb86622cf2ab3dc8"))
+	reserve = takes(define("0791b1f12a07b24e86ac5803bb86622cf2ab3dc8", "reserve",
+		function("local look", peek)+takers()+source("reserve")))
 	peek       = load("03f7fdd30aab6c07817081b62379efb461d159f8", "now", "peek")
 	numberSet  = load("5251d33c9e622974eec37439e9be7546e224c034", "receipt", "number_set")
 	number     = load("514227757269efcf0f6f83bb61fc7f7388297f8a", "number")
@@ -92,14 +93,14 @@ var many = map[*script]*script{
 }
 
 func manyOf(sha string, one *script) *script {
-	return define("many_"+one.Name, function("local one", one)+source("many"), sha)
+	return define(sha, "many_"+one.Name, function("local one", one)+source("many"))
 }
 
 // loaded are all scripts.
 var loaded []*script
 
 // define makes a script. The digests are constants, held by a test.
-func define(name, text, sha string) *script {
+func define(sha, name, text string) *script {
 	s := transport.NewScript(name, text, sha)
 	loaded = append(loaded, s)
 	return s
@@ -107,7 +108,7 @@ func define(name, text, sha string) *script {
 
 // load joins the files of a script, which has the name of the last one.
 func load(sha string, files ...string) *script {
-	return define(files[len(files)-1], source(files...), sha)
+	return define(sha, files[len(files)-1], source(files...))
 }
 
 func source(files ...string) (source string) {
