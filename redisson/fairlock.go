@@ -14,9 +14,7 @@ func (c *Client) FairLock(name string) *Lock { return c.newLock(name, lock.Fair)
 
 // fair keeps the waiters of a lock in a list, with deadlines in a sorted set, by the server's clock. Each has a channel of
 // its own, on which the release before it announces its turn.
-type fair struct {
-	tokenTTL time.Duration // see FencingTokenTTL
-}
+type fair struct{ plain }
 
 func fairKeys(name string) []string { return []string{name, fairQueue(name), fairDeadlines(name)} }
 
@@ -26,10 +24,6 @@ func (fair) enter(ho *holder, lease time.Duration) call {
 		join = "1"
 	}
 	return call{Script: fairAcquire, Keys: fairKeys(ho.name()), Args: []any{ho.id, millis(lease), millis(ho.patience), join}}
-}
-
-func (f fair) update(ho *holder, c counts, lease time.Duration, why change) call {
-	return plain(f).update(ho, c, lease, why)
 }
 
 func (fair) exit(ho *holder, successor string, kept time.Duration) call {

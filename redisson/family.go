@@ -24,11 +24,8 @@ type family interface {
 // handsOver reports whether the locks of f can pass from one hold to the next one of the same client without being free in between: the
 // holder stays in Redis, and another call has it.
 func handsOver(f family) bool {
-	switch f.(type) {
-	case plain, fenced, spin:
-		return true
-	}
-	return false
+	_, ok := f.(plain)
+	return ok
 }
 
 // counts is how many holds a holder has, and how many of them are of a kind that matters to its family.
@@ -62,14 +59,10 @@ const (
 // familyOf returns the family that serves a kind, and nil if there is none.
 func (c *Client) familyOf(k lock.Kind) family {
 	switch k {
-	case lock.Exclusive:
+	case lock.Exclusive, lock.Fenced, lock.Spin:
 		return plain{c.tokenTTL}
-	case lock.Fenced:
-		return fenced{plain{c.tokenTTL}}
-	case lock.Spin:
-		return spin{plain{c.tokenTTL}}
 	case lock.Fair:
-		return fair{c.tokenTTL}
+		return fair{plain{c.tokenTTL}}
 	case lock.Read, lock.Write:
 		return readWrite{}
 	case lock.Permit:
@@ -78,13 +71,18 @@ func (c *Client) familyOf(k lock.Kind) family {
 	return nil
 }
 
-// plain is Redisson's re-entrant lock.
+// plain is Redisson's re-entrant lock. A fenced one counts up a token with each acquire, and the waiters of a spin lock poll, as it sends no
+// messages.
 type plain struct {
 	tokenTTL time.Duration // see FencingTokenTTL
 }
 
-func (plain) enter(ho *holder, lease time.Duration) call {
-	return call{Script: lockAcquire, Keys: ho.keys[:], Args: []any{ho.id, millis(lease)}}
+func (p plain) enter(ho *holder, lease time.Duration) call {
+	cl := call{Script: lockAcquire, Keys: ho.keys[:], Args: []any{ho.id, millis(lease)}}
+	if ho.kind == lock.Fenced {
+		cl.Keys, cl.Args = append(cl.Keys, tokenKey(ho.name())), append(cl.Args, millis(p.tokenTTL))
+	}
+	return cl
 }
 
 // update also keeps the counter of a fenced hold alive: the hold may last longer than counters are kept.
@@ -97,24 +95,11 @@ func (p plain) update(ho *holder, c counts, lease time.Duration, why change) cal
 }
 
 func (plain) exit(ho *holder, successor string, kept time.Duration) call {
-	keys := []string{ho.name(), wakeName(ho.name())}
-	return call{Script: lockRelease, Keys: keys, Args: []any{ho.id, lockChannel(ho.name()), successor, millis(kept)}, Spare: true}
-}
-
-// fenced is plain, and counts up a token with each acquire.
-type fenced struct{ plain }
-
-func (f fenced) enter(ho *holder, lease time.Duration) call {
-	c := f.plain.enter(ho, lease)
-	c.Keys, c.Args = append(c.Keys, tokenKey(ho.name())), append(c.Args, millis(f.tokenTTL))
-	return c
-}
-
-// spin is plain without messages: its waiters poll.
-type spin struct{ plain }
-
-func (spin) exit(ho *holder, successor string, kept time.Duration) call {
-	return call{Script: lockRelease, Keys: ho.keys[:], Args: []any{ho.id, "", successor, millis(kept)}}
+	cl := call{Script: lockRelease, Keys: ho.keys[:], Args: []any{ho.id, ho.lineID().channel(), successor, millis(kept)}}
+	if ho.kind != lock.Spin {
+		cl.Keys, cl.Spare = append(cl.Keys, wakeName(ho.name())), true
+	}
+	return cl
 }
 
 // duration is a number of milliseconds that Redis has answered. What is longer than a Duration can be is as good as that.

@@ -62,11 +62,16 @@ func (s *PermitExpirableSemaphore) Permits(ctx context.Context) (int, error) {
 }
 
 func (s *PermitExpirableSemaphore) count(ctx context.Context) (free, taken int, err error) {
-	a := s.c.queryNamed(ctx, s.name, call{Script: permitsCount, Keys: s.keys(), Args: []any{s.channel()}})
+	a := s.look(ctx, nil)
 	if a.Err != nil {
 		return 0, 0, a.Err
 	}
 	return int(a.Values[0]), int(a.Values[1]), nil
+}
+
+// look asks for the numbers of permits, and for what is left of the lease of the permit with that id.
+func (s *PermitExpirableSemaphore) look(ctx context.Context, id []byte) answer {
+	return s.c.queryNamed(ctx, s.name, call{Script: permitsLook, Keys: s.keys(), Args: []any{s.channel(), id}})
 }
 
 // Delete removes the semaphore with all permits that are taken, and reports whether there was one. Holds of kind lock.Permit
@@ -192,14 +197,14 @@ func (s *PermitExpirableSemaphore) LeaseTime(ctx context.Context, id string) (ti
 	if err != nil {
 		return 0, err
 	}
-	a := s.c.query(ctx, call{Script: permitsLease, Keys: s.keys(), Args: []any{s.channel(), raw}})
+	a := s.look(ctx, raw)
 	switch {
 	case a.Err != nil:
 		return 0, a.Err
-	case a.Values[0] == 0:
+	case a.Values[2] == 0:
 		return 0, lock.ErrNotHeld
 	}
-	return duration(a.Values[1]), nil
+	return duration(a.Values[2]), nil
 }
 
 // change makes a change once, whatever is lost on the way. It is to permits that somebody has, if any.

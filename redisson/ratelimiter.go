@@ -72,8 +72,12 @@ func (l *RateLimiter) UpdateRate(ctx context.Context, r Rate, keepState bool) er
 	if keepState {
 		how = "keep"
 	}
-	ok, err := l.set(ctx, r, how)
-	if err == nil && !ok {
+	return unlessMissing(l.set(ctx, r, how))
+}
+
+// unlessMissing is the error of a change that needs a rate.
+func unlessMissing(found bool, err error) error {
+	if err == nil && !found {
 		return ErrNoRate
 	}
 	return err
@@ -158,11 +162,10 @@ func (l *RateLimiter) try(ctx context.Context, by time.Time, n int64) (bool, tim
 // newMember is what the taking of n permits is in the sorted set: a length, as many random bytes, and n as a Redis server
 // on a little-endian machine packs it, which Redisson leaves to the server.
 func newMember(n int64) []byte {
-	m := make([]byte, 1+16+4)
+	m := make([]byte, 1+16, 1+16+4)
 	m[0] = 16
-	rand.Read(m[1:17]) // never fails
-	binary.LittleEndian.PutUint32(m[17:], uint32(n))
-	return m
+	rand.Read(m[1:]) // never fails
+	return binary.LittleEndian.AppendUint32(m, uint32(n))
 }
 
 // Release gives back n permits that were taken and are not used after all, so that there are as many more at once, but no more
@@ -173,11 +176,7 @@ func (l *RateLimiter) Release(ctx context.Context, n int64) error {
 	if err := l.check(n, 0, maxCount); n == 0 || err != nil {
 		return err
 	}
-	ok, err := l.c.change(ctx, rateRelease, l.keys(), n, "")
-	if err == nil && !ok {
-		return ErrNoRate
-	}
-	return err
+	return unlessMissing(l.c.change(ctx, rateRelease, l.keys(), n, ""))
 }
 
 // Delete removes the rate limiter with its rate, and what was taken except by other clients where each has its own permits. It

@@ -123,7 +123,7 @@ func TestMissingPermissionIsRefused(t *testing.T) {
 	for name, rules := range map[string][]any{
 		"none":     {"~*", "&*", "+ping", "+hello", "+client"},
 		"keys":     {"~other", "&*", "+@all"},
-		"commands": {"~*", "&*", "+@all", "-pttl", "-get", "-hexists", "-hdel", "-del", "-exists", "-time"},
+		"commands": {"~*", "&*", "+@all", "-pttl", "-get", "-getex", "-hexists", "-hdel", "-del", "-exists", "-time"},
 	} {
 		rules = append([]any{"acl", "setuser", name, "reset", "on", ">secret"}, rules...)
 		if err := admin.Do(t.Context(), rules...).Err(); err != nil {

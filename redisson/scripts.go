@@ -3,7 +3,6 @@ package redisson
 import (
 	"embed"
 
-	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
@@ -22,24 +21,25 @@ var sources embed.FS
 // says that a lock is held or gone without a write, if need be of nothing: a replica refuses it, and a fresh connection is asked. That write is
 // its last: after the first one, Redis does not look any more whether there is memory.
 var (
-	lockAcquire = taking("b67c55bb74929a7948ead298cddf5f4b13d44878", "token", "lock_acquire")
-	lockUpdate  = load("0dbdbaa45691b732db9b454a3cb10a5ca420fa4a", "token", "lock_update")
-	lockWait    = waiting("243b8d881c4b58ba6bf7df90eeb461eec84cb9cf")
+	lockAcquire = takes(load("48384473a28035205cd8ed9370efd80db380b2a4", "lease", "token", "lock_acquire"))
+	lockUpdate  = load("6f6e74d7ec9f3620cd6ad79f6e3659e0e3af5740", "lease", "token", "lock_update")
+	lockWait    = takes(define("27efa7c585ee2e86f136804d3974a2c66681c201", "lock_wait",
+		source("wake")+function("local take", lockAcquire)+source("lock_wait")))
 	lockPass    = load("4ef29ab2399abc274a7326eff563f8906edf190c", "wake", "lock_pass")
 	lockRelease = load("6152fe7b7b2e88ca82d48fe5994c14ffe16d5def", "wake", "lock_release")
-	lockForce   = listing("97ab724491484f0df6dc58da7461bd0e37bc64a3", "force_prelude", "now", "fair_prelude", "wake", "lock_force")
+	lockForce   = lists(load("3255cbc67da8b4ff986de264026df057f0d2dace", "force_prelude", "now", "fair_prelude", "wake", "lock_force"))
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 
-	fairAcquire = lists(taking("0fd25b501f446dcfc4bf243ff84a91f8caaa8bda", "now", "fair_prelude", "fair_acquire"))
-	fairRelease = load("a5475e5b4a6215b8bcde125a548b365a10f2fd28", "now", "fair_prelude", "fair_release")
-	fairOwn     = listing("82306d3f91ba54061f26ccdf8bbe49e7af64e5ed", "now", "fair_prelude", "fair_own")
+	fairAcquire = lists(takes(load("9ac58d0724337efe8f6421d277412a754051dbc6", "lease", "now", "fair_prelude", "fair_acquire")))
+	fairRelease = load("43c068800ecb10b257971480db94bc21bf0fd0ad", "now", "fair_prelude", "fair_release")
+	fairOwn     = lists(load("698082a4618d96272144f60a5aa4b8c3bc42bb67", "now", "fair_prelude", "fair_own"))
 
-	readAcquire  = taking("380d6b5bbb11bc4e68ccd745179b79707da7a127", "read_acquire")
-	writeAcquire = taking("514f08d46302dcc3300876055a60fcc530151e7b", "write_acquire")
-	rwUpdate     = load("c8291d70cf0f627efc63e6ff99abc6c387fc1de9", "rw_update")
+	readAcquire  = takes(load("3c7ca368105828065670881c3c9e0cc3ca35c3c8", "lease", "read_acquire"))
+	writeAcquire = takes(load("41edab012edcf378907a967e406583f09dc70304", "lease", "write_acquire"))
+	rwUpdate     = load("d878c56ade082e91f3040931e99ff40c19323b20", "lease", "rw_update")
 	rwRelease    = load("17292626b12523ee8abb3a466fbadcc131e51ef6", "rw_release")
 
-	permitAcquire = taking("eb40a7009c5afc9532ae053e80bac0ebc67abf16", "now", "permit_prelude", "permit_acquire")
+	permitAcquire = takes(load("eb40a7009c5afc9532ae053e80bac0ebc67abf16", "now", "permit_prelude", "permit_acquire"))
 	permitUpdate  = load("ecbbe72d3b78bc7113c2767601ce7e40066711c8", "now", "permit_prelude", "permit_update")
 	permitRelease = load("a1547d88a1a132d649f0e48434c42ed298ba5ace", "now", "permit_prelude", "permit_release")
 
@@ -47,34 +47,34 @@ var (
 	semaphoreRelease = load("ca6dda2d44275496bd232be4489ffd5c051e617f", "receipt", "semaphore_release")
 	semaphoreAdd     = load("5dbe0853981b2c336ce279008819920638e95a0b", "receipt", "semaphore_add")
 
-	permitsAcquire = load("b579149cd407292ddbf29438c0e91137af35e6d0", "receipt", "now", "permits", "permits_acquire")
+	permitsAcquire = load("cd20222c7b76d0b4b2218fdf20df5325dcb0d366", "receipt", "now", "permits", "permits_acquire")
 	permitsRelease = load("1ba5769d6ebed4a7fb2c7dd327a6a7b00ac571a6", "receipt", "now", "permits", "permits_release")
-	permitsCount   = load("11eca424a011e5fb991d16db285b301f4bbf3675", "now", "permits", "permits_count")
-	permitsLease   = load("215818460066eb24aa93ad10d4dc8dcd4297c952", "now", "permits", "permits_lease")
+	permitsLook    = load("268f6c4784ed8424721e5252d40362b14265e1b9", "now", "permits", "permits_look")
 	permitsUpdate  = load("2981f06f668e4a42b9b88d42cc8e9eb532f2f4fa", "receipt", "now", "permits", "permits_update")
-	permitsSet     = load("a7f632aba55d9cc5c87eaae253a334923a6e0cbf", "receipt", "now", "permits", "permits_set")
+	permitsSet     = load("b1eca270014ace8a1a42b92e823b89ae842be5ae", "receipt", "now", "permits", "permits_set")
 
-	latchDown  = load("a883bfa36de7bc91ce428aa5c410a5efe79ccd78", "receipt", "countdownlatch_down")
-	latchAwait = load("427289bfcab156567c592704c590664fbcb11b3b", "countdownlatch_await")
+	latchDown  = load("43dcb1e35c8b70850f44171acccc55ccfafc1f01", "receipt", "countdownlatch_down")
+	latchAwait = load("c772f9e75fe8e1084724defeb926cad66a7aa65a", "countdownlatch_await")
 
-	rateAcquire = load("46d4c5ca68d34d3934d8efe0fa90b04146a96351", "receipt", "rate_permits", "now", "rate", "rate_acquire")
-	rateRelease = load("d3cdc500a0df86119f07297339f297102d506bf0", "receipt", "rate_permits", "now", "rate", "rate_release")
-	rateLook    = load("5fa5ef7571372b8fe68fc2ef84b0eebfb4ee6dba", "rate_permits", "now", "rate", "rate_look")
-	rateSet     = load("8029e16eeec6ff73083e9055ba9ae37caae0e2ef", "receipt", "rate_permits", "rate_set")
+	rateAcquire = load("69277674203509d73efc60d859951cd4cea4a23e", "receipt", "now", "rate", "rate_acquire")
+	rateRelease = load("adbad6608460fff5fa2712cb99a598a513cdd433", "receipt", "now", "rate", "rate_release")
+	rateLook    = load("59dcb362d5cdf59005d136a125b517924b90b220", "now", "rate", "rate_look")
+	rateSet     = load("56659b4b0d9a31e75779f7f1ec0dae9463071f7e", "receipt", "now", "rate", "rate_set")
 
 	newestAnnounce = load("be8e6e5789637debee76156619847410df52f95a", "receipt", "newest_announce")
 	newestLook     = load("260cfc04f25cf79fb6285e8f9f546138326a1b1d", "newest_look")
 
-	anyForce   = listing("61892841639beabbdf8e7b336c6958da90c98df5", "force_prelude", "object", "now", "fair_prelude", "wake", "any_force")
+	anyForce   = lists(load("cb7d9e518b51ccd9d23c2b3d86b90a675979c369", "force_prelude", "object", "now", "fair_prelude", "wake", "any_force"))
 	clientShow = load("2f0423ef6c1b8bfffefedc97131e01c332b45bf3", "client_show")
-	clientWho  = listing("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who")
+	clientWho  = lists(load("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who"))
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
 
-	inspect = listing("d313b4d42feeccc239ba3c07d86d5e69ade7be70", "object", "now", "inspect")
-	scan    = listing("17b680987d1a4bdd7b42d81024f98bd4c7a2d7ac", "object", "scan")
+	inspect = lists(load("d313b4d42feeccc239ba3c07d86d5e69ade7be70", "object", "now", "inspect"))
+	scan    = lists(load("17b680987d1a4bdd7b42d81024f98bd4c7a2d7ac", "object", "scan"))
 	size    = load("805db38bde265cfd534cd5c6adb33f20e779a770", "size")
 
-	reserve    = reserving("2b8bf17f900f4444a6eb55687b6d208af5a7dda3")
+	reserve = takes(define("0791b1f12a07b24e86ac5803bb86622cf2ab3dc8", "reserve",
+		function("local look", peek)+takers()+source("reserve")))
 	peek       = load("03f7fdd30aab6c07817081b62379efb461d159f8", "now", "peek")
 	numberSet  = load("5251d33c9e622974eec37439e9be7546e224c034", "receipt", "number_set")
 	number     = load("514227757269efcf0f6f83bb61fc7f7388297f8a", "number")
@@ -85,25 +85,30 @@ var (
 
 // many are scripts that do for many what a script does for one.
 var many = map[*script]*script{
-	lockUpdate:    manyOf("7a22bdc532c15d9290fe786afc9b177c3219f73f", lockUpdate),
-	lockRelease:   manyOf("85029e556175d55b6085b155c2d813406b2d5ebe", lockRelease),
-	fairRelease:   manyOf("565702bfb3bf36946731c67cf061f50986a4a194", fairRelease),
-	rwRelease:     manyOf("28d53aad12a483c4bd52d3d8320b66ca1a7d813b", rwRelease),
-	permitRelease: manyOf("4ff20bd6b3da0c115573d557cfdbe27cb1814ad2", permitRelease),
+	lockUpdate:    manyOf("5e78d3323da9b06515e784e04eb7f5f5bc9b0a62", lockUpdate),
+	lockRelease:   manyOf("239a44fc2e23ef3c18a9db295b96b5c5ea8206df", lockRelease),
+	fairRelease:   manyOf("22d275389fa7368f9916bb0535230f0ce22f34ef", fairRelease),
+	rwRelease:     manyOf("07c9fbf44bdb9cf4347308a406d3622572c47ede", rwRelease),
+	permitRelease: manyOf("c89ee808a7102fe8a1e20afd162fe18e642ea96f", permitRelease),
 }
 
 func manyOf(sha string, one *script) *script {
-	return transport.NewScript("many_"+one.Name, "local function one(KEYS, ARGV)\n"+one.Source+source("many"), sha)
+	return define(sha, "many_"+one.Name, function("local one", one)+source("many"))
 }
 
-// loaded are all scripts but those of many.
+// loaded are all scripts.
 var loaded []*script
 
-// load joins the files of a script. The digests are constants, held by a test.
-func load(sha string, files ...string) *script {
-	s := transport.NewScript(files[len(files)-1], source(files...), sha)
+// define makes a script. The digests are constants, held by a test.
+func define(sha, name, text string) *script {
+	s := transport.NewScript(name, text, sha)
 	loaded = append(loaded, s)
 	return s
+}
+
+// load joins the files of a script, which has the name of the last one.
+func load(sha string, files ...string) *script {
+	return define(sha, files[len(files)-1], source(files...))
 }
 
 func source(files ...string) (source string) {
@@ -117,37 +122,24 @@ func source(files ...string) (source string) {
 	return source
 }
 
-func taking(sha string, files ...string) *script {
-	s := load(sha, files...)
-	s.Takes = true
-	return s
+// function sets a variable of Lua to a script that is a function there.
+func function(variable string, s *script) string {
+	return variable + " = function(KEYS, ARGV)\n" + s.Source + "end\n"
 }
 
-// reserving is the script that takes several locks, of any kinds. Those for one stand in it as functions.
-func reserving(sha string) *script {
-	text := "local function look(KEYS, ARGV)\n" + source("now", "peek") + "end\nlocal takes = {}\n"
-	for _, one := range []struct {
-		kind lock.Kind
-		*script
-	}{{lock.Exclusive, lockAcquire}, {lock.Fair, fairAcquire}, {lock.Read, readAcquire}, {lock.Write, writeAcquire}, {lock.Permit, permitAcquire}} {
-		text += "takes." + one.kind.String() + " = function(KEYS, ARGV)\n" + one.Source + "end\n"
-	}
-	s := transport.NewScript("reserve", text+source("reserve"), sha)
-	s.Takes = true
-	loaded = append(loaded, s)
-	return s
+// takers are the scripts that take one lock, by its kind.
+func takers() string {
+	return "local takes = {}\n" +
+		function("takes.exclusive", lockAcquire) +
+		function("takes.fair", fairAcquire) +
+		function("takes.read", readAcquire) +
+		function("takes.write", writeAcquire) +
+		function("takes.permit", permitAcquire)
 }
 
-// waiting is the script of those who wait for what lockAcquire takes, which stands in it as a function.
-func waiting(sha string) *script {
-	s := transport.NewScript("lock_wait", source("wake")+"local function take(KEYS, ARGV)\n"+lockAcquire.Source+"end\n"+source("lock_wait"), sha)
+func takes(s *script) *script {
 	s.Takes = true
-	loaded = append(loaded, s)
 	return s
-}
-
-func listing(sha string, files ...string) *script {
-	return lists(load(sha, files...))
 }
 
 func lists(s *script) *script {

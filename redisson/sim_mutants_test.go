@@ -31,12 +31,12 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "an acquire does not look whether the lock is free",
-		edits: []edit{{"lua/lock_acquire.lua", "local free = before == -2", "local free = call('hlen', key) < 2"}},
+		edits: []edit{{"lua/lock_acquire.lua", "local free = left == -2", "local free = call('hlen', key) < 2"}},
 		run:   "scene=spin", want: "two owners",
 	},
 	{
 		name:  "a writer does not look for readers",
-		edits: []edit{{"lua/write_acquire.lua", "redis.call('exists', KEYS[1]) == 0", "redis.call('hget', KEYS[1], 'mode') ~= 'write'"}},
+		edits: []edit{{"lua/write_acquire.lua", "if left == -2 then", "if redis.call('hget', KEYS[1], 'mode') ~= 'write' then"}},
 		run:   "scene=rw", want: "two owners",
 	},
 	{
@@ -164,7 +164,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "an update does not make a lease longer",
-		edits: []edit{{"lua/lock_update.lua", "if left < lease then", "if left < lease and lease < 4000 then"}},
+		edits: []edit{{"lua/lock_update.lua", "ARGV[2], token", "tonumber(ARGV[2]) < 4000 and ARGV[2] or 0, token"}},
 		run:   "scene=plain", want: "two owners|believes|lost early",
 	},
 	{

@@ -111,7 +111,7 @@ const readOnly = "READONLY You can't write against a read only replica."
 // refuseWrites makes a server a replica. It is empty: a demoted master whose keys have ended, as those of the new one go on.
 func refuseWrites(p *redis.Peer, cmd string, _ ...string) bool {
 	switch cmd {
-	case "SET", "DEL", "INCR", "INCRBY", "DECR", "DECRBY", "PEXPIRE", "PERSIST", "HSET", "HSETNX", "HDEL", "RPUSH", "LPOP", "LREM", "ZADD",
+	case "SET", "DEL", "GETEX", "INCR", "INCRBY", "DECR", "DECRBY", "PEXPIRE", "PERSIST", "HSET", "HSETNX", "HDEL", "RPUSH", "LPOP", "LREM", "ZADD",
 		"ZINCRBY", "ZREM", "ZREMRANGEBYSCORE", "ZREMRANGEBYRANK":
 		p.WriteError(readOnly)
 		return true

@@ -1,11 +1,7 @@
 -- Counts down by one; at zero the latch is gone and all waiters are notified. A missing latch is at zero.
 -- KEYS[1] latch   ARGV[1] channel, then the receipt
--- Answers {1} when counted, else {0}.
-local count = redis.call('get', KEYS[1])
-if not count then
-  return done(0)
-end
-count = tonumber(count)
+-- Answers {1}.
+local count = tonumber(redis.call('get', KEYS[1]) or '0')
 assert(count, 'value of the latch is not a number')
 if count > 1 then
   redis.call('decr', KEYS[1])

@@ -4,26 +4,19 @@
 -- Answers {1, lease left in ms, 0, {}} when held, {0, how long to wait in ms, {}} when it is another one's turn, {-1, kind, {}} when it
 -- is held for reading (2) or writing (3). In {} is the head of the queue, if that may be over: it is another one of the same client, or has a
 -- free lock wait.
-local left, patience = tonumber(ARGV[2]), tonumber(ARGV[3])
-local head = purge()
-local free = redis.call('exists', KEYS[1]) == 0
+local patience = tonumber(ARGV[3])
+local head, ttl = purge(), redis.call('pttl', KEYS[1])
+local free = ttl == -2
 if free and (not head or head == ARGV[1]) then
   if head then
     redis.call('lpop', KEYS[2])
     redis.call('zrem', KEYS[3], head)
-    advance(redis.call('zrange', KEYS[3], 0, -1, 'withscores'), patience)
+    advance(redis.call('zrange', KEYS[3], 0, -1), patience)
   end
   redis.call('hset', KEYS[1], ARGV[1], 1)
-  redis.call('pexpire', KEYS[1], left)
-  return {1, left, 0, {}}
 end
-local ttl = redis.call('pttl', KEYS[1])
 if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
-  if ttl < left then
-    redis.call('pexpire', KEYS[1], left)
-    ttl = left
-  end
-  return {1, ttl, 0, {}}
+  return {1, extend(ttl, ARGV[2]), 0, {}}
 end
 local mode = redis.call('hget', KEYS[1], 'mode')
 if mode then
@@ -46,27 +39,13 @@ local deadline = redis.call('zscore', KEYS[3], ARGV[1])
 if deadline and deadline - now >= patience then
   return unchanged({0, ttl, doubtful})
 end
-local ahead, queued = nil, deadline
-if not whole() then
-  queued = false
-  for _, waiter in ipairs(redis.call('lrange', KEYS[2], 0, -1)) do
-    if waiter == ARGV[1] then
-      queued = true
-      break
-    end
-    ahead = waiter
-  end
-elseif deadline then -- the deadlines are in the order of the queue
-  local rank = redis.call('zrank', KEYS[3], ARGV[1])
-  ahead = rank > 0 and redis.call('zrange', KEYS[3], rank - 1, rank - 1)[1]
-else
-  ahead = redis.call('lindex', KEYS[2], -1)
-end
+local place = (deadline or not whole()) and redis.call('lpos', KEYS[2], ARGV[1])
+local ahead = place ~= 0 and redis.call('lindex', KEYS[2], (place or 0) - 1)
 local before = ahead and redis.call('zscore', KEYS[3], ahead)
 before = before and tonumber(before) or now
 local anew = math.max(before + patience, tonumber(deadline or 0))
 redis.call('zadd', KEYS[3], string.format('%.0f', anew), ARGV[1])
-if not queued then
+if not place then
   redis.call('rpush', KEYS[2], ARGV[1])
 end
 return {0, ttl, doubtful}

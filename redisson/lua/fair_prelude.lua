@@ -12,15 +12,10 @@ end
 -- through the queue, which can be long.
 local function whole() return redis.call('llen', KEYS[2]) == redis.call('zcard', KEYS[3]) end
 
--- advance has waiters, each with its deadline behind it, wait so much less.
+-- advance has waiters wait so much less.
 local function advance(waiters, by)
-  for i = 1, #waiters, 2000 do
-    local part = {}
-    for j = i, math.min(i + 1998, #waiters), 2 do
-      part[#part + 1] = string.format('%.0f', waiters[j + 1] - by)
-      part[#part + 1] = waiters[j]
-    end
-    redis.call('zadd', KEYS[3], unpack(part))
+  for _, waiter in ipairs(waiters) do
+    redis.call('zincrby', KEYS[3], -by, waiter)
   end
 end
 
@@ -46,15 +41,14 @@ end
 -- purge takes dead waiters from the head of the queue and returns who is the head then. With one of ours all of its client go: they
 -- would come again in time if it was alive.
 local function purge()
-  local head = redis.call('lindex', KEYS[2], 0)
-  while head do
-    local deadline = redis.call('zscore', KEYS[3], head)
-    if not deadline then
+  while true do
+    local head = redis.call('lindex', KEYS[2], 0)
+    local deadline = head and redis.call('zscore', KEYS[3], head)
+    if head and not deadline then
       redis.call('zadd', KEYS[3], string.format('%.0f', now + repaired), head)
-      break
     end
-    if tonumber(deadline) > now then
-      break
+    if not deadline or tonumber(deadline) > now then
+      return head
     end
     redis.call('zrem', KEYS[3], head)
     redis.call('lpop', KEYS[2])
@@ -62,8 +56,6 @@ local function purge()
     if client then
       drop(function(waiter) return string.sub(waiter, 1, #client) == client end, tonumber(deadline))
     end
-    head = redis.call('lindex', KEYS[2], 0)
   end
-  return head
 end
 

@@ -6,7 +6,7 @@
 -- Answers {1} when done, {0} when this holder does not have the lock.
 local deadline = redis.call('zscore', KEYS[3], ARGV[1])
 if deadline then
-  advance(redis.call('zrangebyscore', KEYS[3], '(' .. deadline, '+inf', 'withscores'), ARGV[2])
+  advance(redis.call('zrangebyscore', KEYS[3], '(' .. deadline, '+inf'), ARGV[2])
   redis.call('zrem', KEYS[3], ARGV[1])
 end
 if deadline or not whole() then

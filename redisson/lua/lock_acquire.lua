@@ -5,15 +5,15 @@
 -- Answers the lease left in ms when held, with a token {1, lease left in ms, token}; {0, time to live in ms} when others hold it;
 -- {-1, kind} when it is held for reading (2) or writing (3).
 local call, key, holder = redis.call, KEYS[1], ARGV[1]
-local before = call('pttl', key)
-local free = before == -2
+local left = call('pttl', key)
+local free = left == -2
 if not free and call('hexists', key, holder) == 0 then
   call('hdel', key, '') -- changes nothing; see scripts.go
   local mode = call('hget', key, 'mode')
   if mode then
     return {-1, mode == 'read' and 2 or 3}
   end
-  return {0, before}
+  return {0, left}
 end
 local token = KEYS[2] and count() or 0
 if type(token) == 'table' then
@@ -22,14 +22,4 @@ end
 if free then
   call('hset', key, holder, '1')
 end
-local left = tonumber(ARGV[2])
-if before < left then
-  call('pexpire', key, ARGV[2])
-else
-  left = before
-end
-if not KEYS[2] then
-  return left
-end
-keep(ARGV[3], left)
-return {1, left, token}
+return last(left, ARGV[2], token, ARGV[3])

@@ -17,13 +17,4 @@ end
 if has ~= ARGV[3] then
   call('hset', key, holder, ARGV[3])
 end
-local left, lease = call('pttl', key), tonumber(ARGV[2])
-if left < lease then
-  call('pexpire', key, ARGV[2])
-  left = lease
-end
-if not KEYS[2] then
-  return left
-end
-keep(ARGV[4], left)
-return {1, left, token}
+return last(call('pttl', key), ARGV[2], token, ARGV[4])

@@ -5,10 +5,7 @@
 -- ARGV[9] channel, last ARGV publish or spublish
 -- Answers as the script that takes it, and with {0, time to live in ms, place, how many wait, since when, 1 if who has it wakes the list}.
 -- Without a list the place is -1. A free lock is refused for as long as another one has to come who was told.
-local keys, wake, me = {}, nil, ARGV[5]
-for i = 1, #KEYS do
-  keys[i] = KEYS[i]
-end
+local keys, wake, me = {unpack(KEYS)}, nil, ARGV[5]
 if #keys == tonumber(ARGV[4]) then
   wake = table.remove(keys)
 end

@@ -15,9 +15,6 @@ if free >= wanted then
   end
   return done(1)
 end
-local first = redis.call('zrange', KEYS[2], 0, 0, 'withscores')
+local at = tonumber(redis.call('zrange', KEYS[2], 0, 0, 'withscores')[2] or never)
 done(0)
-if first[2] and tonumber(first[2]) < never then
-  return {0, tonumber(first[2]) - now}
-end
-return {0, -1}
+return {0, at < never and at - now or -1}

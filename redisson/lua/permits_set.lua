@@ -2,10 +2,7 @@
 -- KEYS[1..2], ARGV[1] as above, ARGV[2] permits, then the receipt
 -- Answers {1}.
 local change = ARGV[2] - free - redis.call('zcard', KEYS[2])
-if redis.call('exists', KEYS[1]) == 0 then
-  redis.call(ARGV[#ARGV], ARGV[1], ARGV[2])
-  redis.call('set', KEYS[1], ARGV[2])
-elseif change ~= 0 then
+if change ~= 0 or redis.call('exists', KEYS[1]) == 0 then
   redis.call(ARGV[#ARGV], ARGV[1], ARGV[2])
   redis.call('incrby', KEYS[1], change)
 end

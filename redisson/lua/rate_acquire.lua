@@ -12,10 +12,10 @@ end
 redis.call('zremrangebyscore', taken, '-inf', past)
 if value < wanted then
   done(0)
-  leave(value, left, taken, keep)
+  leave(value)
   local first = redis.call('zrange', taken, 0, 0, 'withscores')
   return {0, 3 + interval - (now - tonumber(first[2] or now))}
 end
 redis.call('zadd', taken, now, ARGV[2])
-leave(value - wanted, left, taken, keep)
+leave(value - wanted)
 return done(1)

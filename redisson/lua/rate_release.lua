@@ -28,5 +28,5 @@ while back > 0 do
     redis.call('zadd', taken, at, string.sub(first, 1, -5) .. packed)
   end
 end
-leave(math.min(rate, value + given), left, taken, keep)
+leave(math.min(rate, value + given))
 return done(1)

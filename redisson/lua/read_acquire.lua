@@ -8,14 +8,13 @@ if mode == 'write' then
   return {0, redis.call('pttl', KEYS[1])}
 end
 local before = redis.call('pttl', ARGV[3]) -- fails before anything has changed if this slot of a cluster is on the move
-if before == -2 and mode then
-  redis.call('exists', KEYS[1], ARGV[3]) -- so does this, at the new master
-end
 if not mode then
   if redis.call('exists', KEYS[1]) == 1 then
     return {-1, 0}
   end
   redis.call('hset', KEYS[1], 'mode', 'read')
+elseif before == -2 then
+  redis.call('exists', KEYS[1], ARGV[3]) -- so does this, at the new master
 end
 redis.call('hsetnx', KEYS[1], ARGV[1], 1)
 local left = tonumber(ARGV[2])
@@ -24,7 +23,5 @@ if before < left then
 else
   left = before
 end
-if redis.call('pttl', KEYS[1]) < left then
-  redis.call('pexpire', KEYS[1], left)
-end
+extend(redis.call('pttl', KEYS[1]), left)
 return {1, left, 0}

@@ -30,10 +30,7 @@ elseif writes ~= ARGV[4] then
     whole = math.max(lease, ARGV[5] + math.max(left, 0))
   end
 end
-if left < whole then
-  redis.call('pexpire', KEYS[1], string.format('%.0f', whole))
-  left = whole
-end
+left = extend(left, whole)
 if ARGV[3] == '0' then
   redis.call('hdel', KEYS[1], ARGV[1])
   redis.call('del', ARGV[6])
