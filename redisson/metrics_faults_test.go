@@ -121,12 +121,12 @@ func TestMetricsTellWhyQuestionsFail(t *testing.T) {
 	if !errors.Is(err, lock.ErrUnsupported) {
 		t.Errorf("Acquire = %v", err)
 	}
-	m.expect(t, "question.duration", map[string]int64{"error.type=refused script=lock_acquire": 1, "script=foreign": 1})
+	m.expect(t, "question.duration", map[string]int64{"error.type=refused script=lock_acquire": 1, "error.type=refused script=number": 1})
 	check(t, rdb.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	if _, err = c.Acquire(t.Context(), lock.Request{Key: "l"}); err == nil {
 		t.Error("Acquire on a server without memory succeeded")
 	}
-	m.expect(t, "question.duration", map[string]int64{"error.type=refused script=lock_acquire": 1, "script=foreign": 1, "error.type=no_memory script=lock_acquire": 1})
+	m.expect(t, "question.duration", map[string]int64{"error.type=refused script=lock_acquire": 1, "error.type=refused script=number": 1, "error.type=no_memory script=lock_acquire": 1})
 	check(t, rdb.ConfigSet(t.Context(), "maxmemory", "0").Err())
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -37,11 +38,10 @@ func (c *Client) Peek(ctx context.Context, r lock.Request) error {
 
 // foreign returns why a key can't be taken that is of a type with which the scripts of a kind can't work.
 func (c *Client) foreign(ctx context.Context, by time.Time, name string, wanted lock.Kind, err error) error {
-	const number, text = 1, 2
-	switch a := c.road.Ask(ctx, by, call{Script: foreign, Keys: []string{name}}); {
-	case a.Err == nil && a.Values[0] == number: // of all that this package makes, that is a semaphore
+	switch a := c.road.Ask(ctx, by, call{Script: number, Keys: []string{name}}); {
+	case a.Err == nil: // of all that this package makes, that is a semaphore
 		return fmt.Errorf("%w: %w", &lock.KindError{Held: lock.Permit, Wanted: wanted}, err)
-	case a.Err == nil && a.Values[0] == text:
+	case strings.Contains(a.Err.Error(), "not a number"):
 		return fmt.Errorf("redisson: %w: the key holds a string, perhaps a lock of redsync, redislock or SET NX (docs/migrate): %w", lock.ErrUnsupported, err)
 	}
 	return fmt.Errorf("redisson: %w: the key holds no %v lock, but something of another type: %w", lock.ErrUnsupported, wanted, err)

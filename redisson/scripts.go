@@ -74,11 +74,10 @@ var (
 	scan    = listing("17b680987d1a4bdd7b42d81024f98bd4c7a2d7ac", "object", "scan")
 	size    = load("805db38bde265cfd534cd5c6adb33f20e779a770", "size")
 
-	reserve    = reserving("2b8bf17f900f4444a6eb55687b6d208af5a7dda3")
-	peek       = load("03f7fdd30aab6c07817081b62379efb461d159f8", "now", "peek")
+	reserve    = reserving("a03cb5e143704ba9131d93108148741282eb3889")
+	peek       = load("75213556a05fac2a53c058ffbdb42b3f98aa37a4", "now", "peek")
 	numberSet  = load("5251d33c9e622974eec37439e9be7546e224c034", "receipt", "number_set")
 	number     = load("514227757269efcf0f6f83bb61fc7f7388297f8a", "number")
-	foreign    = load("fff80e4b8cd319761ff336ceaaa275f9a73d0cdd", "foreign")
 	sign       = load("5a1f6cba0347a5963f9349d844b5f8467adf7ef6", "sign")
 	deleteKeys = load("fe9c07c71a46978a45baca2087c3e4196f3b5ffb", "receipt", "delete")
 )
