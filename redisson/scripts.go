@@ -27,7 +27,6 @@ var (
 	lockWait    = waiting("243b8d881c4b58ba6bf7df90eeb461eec84cb9cf")
 	lockPass    = load("4ef29ab2399abc274a7326eff563f8906edf190c", "wake", "lock_pass")
 	lockRelease = load("6152fe7b7b2e88ca82d48fe5994c14ffe16d5def", "wake", "lock_release")
-	lockForce   = listing("97ab724491484f0df6dc58da7461bd0e37bc64a3", "force_prelude", "now", "fair_prelude", "wake", "lock_force")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 
 	fairAcquire = lists(taking("0fd25b501f446dcfc4bf243ff84a91f8caaa8bda", "now", "fair_prelude", "fair_acquire"))
@@ -65,7 +64,7 @@ var (
 	newestAnnounce = load("be8e6e5789637debee76156619847410df52f95a", "receipt", "newest_announce")
 	newestLook     = load("260cfc04f25cf79fb6285e8f9f546138326a1b1d", "newest_look")
 
-	anyForce   = listing("61892841639beabbdf8e7b336c6958da90c98df5", "force_prelude", "object", "now", "fair_prelude", "wake", "any_force")
+	force      = listing("dff9a7619074ca62c25f59e248e76afc63e508d9", "object", "now", "fair_prelude", "wake", "force")
 	clientShow = load("2f0423ef6c1b8bfffefedc97131e01c332b45bf3", "client_show")
 	clientWho  = listing("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who")
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
