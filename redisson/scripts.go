@@ -65,7 +65,7 @@ var (
 	newestLook     = load("260cfc04f25cf79fb6285e8f9f546138326a1b1d", "newest_look")
 
 	force      = listing("dff9a7619074ca62c25f59e248e76afc63e508d9", "object", "now", "fair_prelude", "wake", "force")
-	clientShow = load("2f0423ef6c1b8bfffefedc97131e01c332b45bf3", "client_show")
+	clientShow = load("941d4e75ec0fbca8bca6d091ab51ab048231bd42", "client_show")
 	clientWho  = listing("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who")
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
 
