@@ -51,12 +51,8 @@ func (l *forceListener) held() { l.alarm.set(l.after) }
 func (l *forceListener) stood(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.queues[name] = present(); len(l.queues) > mostQueues {
-		for name := range l.queues { // any of them
-			delete(l.queues, name)
-			break
-		}
-	}
+	l.queues[name] = present()
+	maps.DeleteFunc(l.queues, func(string, instant) bool { return len(l.queues) > mostQueues }) // any of them
 	l.alarm.set(l.after)
 }
 
@@ -149,11 +145,9 @@ const sweeping = "queue"
 
 func (l *forceListener) hear(messages []string) {
 	for _, m := range messages {
-		switch id, name, ok := strings.Cut(m, " "); {
-		case !ok:
-		case id == sweeping:
+		if id, name, _ := strings.Cut(m, " "); id == sweeping && name != "" {
 			l.c.sweep(l.c.ctx, time.Now().Add(l.c.timeout), name)
-		default:
+		} else {
 			l.c.registry.told(name, id)
 		}
 	}

@@ -118,19 +118,20 @@ func (c *Client) forceKey(ctx context.Context, key string, holders []string) (bo
 		return false, err
 	}
 	const other, others = -1, -2
-	a, err := c.force(ctx, "any", append(fairKeys(key), wakeName(key)), holders, lock.Exclusive, lock.Write)
+	a := c.force(ctx, "any", append(fairKeys(key), wakeName(key)), holders, lock.Exclusive, lock.Write)
 	switch {
-	case err != nil:
+	case a.Err != nil:
+		return false, a.Err
 	case a.Values[0] == other:
-		err = fmt.Errorf("redisson: %w: what the key holds is no lock", lock.ErrUnsupported)
+		return false, fmt.Errorf("redisson: %w: what the key holds is no lock", lock.ErrUnsupported)
 	case a.Values[0] == others:
-		err = fmt.Errorf("redisson: not freed: %w", lock.ErrBusy)
+		return false, fmt.Errorf("redisson: not freed: %w", lock.ErrBusy)
 	}
-	return a.Yes(), err
+	return a.Yes(), nil
 }
 
 // force frees a lock, and has those who held it told. The last of its keys may be a wake list.
-func (c *Client) force(ctx context.Context, kind string, keys, holders []string, families ...lock.Kind) (answer, error) {
+func (c *Client) force(ctx context.Context, kind string, keys, holders []string, families ...lock.Kind) answer {
 	key, asked := keys[0], present()
 	args := []any{lockChannel(key), rwChannel(key), kind}
 	for _, id := range holders {
@@ -140,12 +141,11 @@ func (c *Client) force(ctx context.Context, kind string, keys, holders []string,
 	args = append(args, c.noted(r)...) // the receipt is no key here: who may not write one frees the lock all the same
 	a := c.road.AskSoon(ctx, call{Script: force, Keys: keys, Args: args, Spare: keys[len(keys)-1] == wakeName(key)})
 	c.conclude(r, a.Doubts > 0 || a.Err != nil)
-	if !a.Yes() {
-		return a, a.Err
+	if a.Yes() {
+		for _, family := range families {
+			c.registry.forced(lockID{key, family}, asked)
+		}
+		c.background(func() { c.tell(context.WithoutCancel(ctx), key, a.List, "") })
 	}
-	for _, family := range families {
-		c.registry.forced(lockID{key, family}, asked)
-	}
-	c.background(func() { c.tell(context.WithoutCancel(ctx), key, a.List, "") })
-	return a, nil
+	return a
 }

@@ -158,8 +158,8 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	case lock.Fair:
 		keys = fairKeys(l.key)
 	}
-	a, err := l.c.force(ctx, l.kind.String(), keys, nil, l.kind.Family())
-	return a.Yes(), err
+	a := l.c.force(ctx, l.kind.String(), keys, nil, l.kind.Family())
+	return a.Yes(), a.Err
 }
 
 // IsLocked reports whether anybody holds the lock: of a read/write lock, this side of it.
