@@ -59,12 +59,7 @@ func Waiting(c *Client) (all, keys int) {
 func Matches(pattern, text string) bool { return matches(pattern, text) }
 
 // Listens reports whether the client listens on its own channel, or is about to.
-func Listens(c *Client) bool {
-	l := c.listener
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.open
-}
+func Listens(c *Client) bool { return c.listener.open.Load() }
 
 // Hears reports whether the client is told of locks that are freed by hand, and has asked about what it had missed.
 func Hears(c *Client) bool {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/clock"
@@ -25,104 +26,71 @@ const (
 )
 
 // forceListener subscribes to this client's channel while it holds locks, to learn of ForceUnlock, and for an hour after it has waited for a fair
-// lock. It observes the registry: they say, with their mutex, when a lock is held, so they are asked without its own.
+// lock. It observes the registry, which says with its mutex when a lock is held: so it is asked without the listener's.
 type forceListener struct {
 	c     *Client
 	after time.Duration
+	alarm *alarm      // when to see whether it is time to listen
+	open  atomic.Bool // it listens, or is about to
 
 	mu     sync.Mutex
-	alarm  *time.Timer // when to see whether it is time to listen
-	armed  bool
-	open   bool               // it listens, or is about to
 	asked  instant            // when it last asked about all holders since then
 	queues map[string]instant // fair locks in whose queue somebody may have stood, and when last
 }
 
 func newForceListener(c *Client) *forceListener {
 	l := &forceListener{c: c, after: min(listenAfter, c.registry.timeout/61), queues: map[string]instant{}}
-	l.alarm = time.AfterFunc(forever, l.look)
+	l.alarm = newAlarm(l.look)
 	return l
 }
 
 // held notes that the client has got a lock.
-func (l *forceListener) held() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.armLocked(l.after)
-}
-
-func (l *forceListener) armLocked(d time.Duration) {
-	if !l.open && !l.armed {
-		l.armed = true
-		l.alarm.Reset(d)
-	}
-}
+func (l *forceListener) held() { l.alarm.set(l.after) }
 
 // stood notes that somebody has got in line for a fair lock.
 func (l *forceListener) stood(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.queues[name] = present(); len(l.queues) > mostQueues {
-		for name := range l.queues { // any of them
-			delete(l.queues, name)
-			break
-		}
-	}
-	l.armLocked(l.after)
+	l.queues[name] = present()
+	maps.DeleteFunc(l.queues, func(string, instant) bool { return len(l.queues) > mostQueues }) // any of them
+	l.alarm.set(l.after)
 }
 
 // look decides whether to listen: there is a hold that has lasted for long enough, or somebody has stood in a queue.
 func (l *forceListener) look() {
-	l.mu.Lock()
-	l.armed = false // who gets a lock from now on arms it
-	l.mu.Unlock()
+	if l.open.Load() || l.c.ctx.Err() != nil {
+		return
+	}
 	oldest, now := l.c.registry.oldest(), present()
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	switch {
-	case l.open:
-	case l.c.ctx.Err() != nil:
-	case l.rememberedLocked() || oldest > 0 && oldest.add(l.after) <= now:
-		l.open = true
-		go l.c.background(l.listen)
+	case oldest > 0 && oldest.add(l.after) <= now, len(l.remembered()) > 0:
+		if !l.open.Swap(true) {
+			go l.c.background(l.listen)
+		}
 	case oldest > 0:
-		l.armLocked(oldest.add(l.after).sub(now))
+		l.alarm.set(oldest.add(l.after).sub(now))
 	}
 }
 
 // idle ends the listening if there is nothing to hear of, and reports whether it has.
 func (l *forceListener) idle() bool {
-	if l.c.registry.oldest() > 0 || !l.close() {
+	if l.c.registry.oldest() > 0 || len(l.remembered()) > 0 {
 		return false
 	}
-	if l.c.registry.oldest() > 0 { // since then
-		l.held()
-	}
-	return true
-}
-
-// close notes that nobody listens any more, unless somebody of this client may stand in a queue.
-func (l *forceListener) close() bool {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.rememberedLocked() {
-		return false
-	}
-	l.open, l.asked = false, 0
+	l.asked = 0
+	l.mu.Unlock()
+	l.open.Store(false)
+	l.alarm.set(l.after) // for what has come up since
 	return true
-}
-
-// rememberedLocked reports whether a queue may have somebody of this client.
-func (l *forceListener) rememberedLocked() bool {
-	now := present()
-	maps.DeleteFunc(l.queues, func(_ string, last instant) bool { return now.sub(last) > queueMemory })
-	return len(l.queues) > 0
 }
 
 // remembered are the fair locks in whose queue somebody of this client may have stood.
 func (l *forceListener) remembered() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := present()
+	maps.DeleteFunc(l.queues, func(_ string, last instant) bool { return now.sub(last) > queueMemory })
 	return slices.Sorted(maps.Keys(l.queues))
 }
 
@@ -130,10 +98,7 @@ func (l *forceListener) remembered() []string {
 // and again must not have all of them asked about as often.
 func (l *forceListener) doubtAll() bool {
 	now := present()
-	l.mu.Lock()
-	before := l.asked
-	l.mu.Unlock()
-	if before > 0 && now.sub(before) < l.c.registry.retryAfter() {
+	if before := l.asked; before > 0 && now.sub(before) < l.c.registry.retryAfter() { // nobody else changes it while it listens
 		return false
 	}
 	l.c.registry.doubtAll()
@@ -180,11 +145,9 @@ const sweeping = "queue"
 
 func (l *forceListener) hear(messages []string) {
 	for _, m := range messages {
-		switch id, name, ok := strings.Cut(m, " "); {
-		case !ok:
-		case id == sweeping:
+		if id, name, _ := strings.Cut(m, " "); id == sweeping && name != "" {
 			l.c.sweep(l.c.ctx, time.Now().Add(l.c.timeout), name)
-		default:
+		} else {
 			l.c.registry.told(name, id)
 		}
 	}

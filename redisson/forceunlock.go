@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,35 +17,26 @@ import (
 // cause with which its context ends matches it, and lock.ErrLost.
 var ErrForced = errors.New("freed by hand")
 
-// toldOf is a client that is to be told something.
-type toldOf struct{ client, message string }
-
-// tellOf lists the holders of a lock, whose clients are to be told: this one, too, as a clone of its process has its id.
-func tellOf(key string, fields []any) (all []toldOf) {
-	for _, f := range fields {
-		field, _ := f.(string)
-		id := strings.TrimSuffix(field, writes)
-		if client := clientOf(id); client != "" {
-			all = append(all, toldOf{client, id + " " + key})
-		}
-	}
-	return all
-}
-
-// tell has clients told that a lock was freed by hand. It is a hint, without which they learn of it when they next renew: so what can't be
-// sent is no error.
-func (c *Client) tell(ctx context.Context, key string, holders []toldOf) {
+// tell has the clients of holders told that a lock was freed by hand: each of its holder, or all of the same word. This one is told, too, as a clone
+// of its process has its id. It is a hint, without which they learn of it when they next renew: so what can't be sent is no error.
+func (c *Client) tell(ctx context.Context, key string, holders []any, word string) {
 	local, err := c.topology.Local(ctx)
 	if err != nil {
 		return
 	}
-	calls := make([]call, len(holders))
-	for i, o := range holders {
-		way := key
-		if local { // to where the channel is
-			way = clientName(o.client)
+	var calls []call
+	for _, h := range holders {
+		field, _ := h.(string)
+		id := strings.TrimSuffix(field, writes)
+		client := clientOf(id)
+		if client == "" {
+			continue
 		}
-		calls[i] = call{Script: tell, Keys: []string{way}, Args: []any{clientName(o.client), o.message}}
+		way, channel := key, clientName(client)
+		if local { // to where the channel is
+			way = channel
+		}
+		calls = append(calls, call{Script: tell, Keys: []string{way}, Args: []any{channel, cmp.Or(word, id) + " " + key}})
 	}
 	c.askEach(ctx, time.Now().Add(c.timeout), calls)
 }
@@ -122,53 +114,38 @@ func (c *Client) ForceUnlockFrom(ctx context.Context, key string, holders []stri
 
 // forceKey frees a lock from these holders, or from all if there are none.
 func (c *Client) forceKey(ctx context.Context, key string, holders []string) (bool, error) {
-	if err := (lock.Request{Key: key}).Validate(); err != nil {
+	if err := c.checkKey(key); err != nil {
 		return false, err
 	}
-	if err := c.checkSlot(key); err != nil {
-		return false, err
+	const other, others = -1, -2
+	a := c.force(ctx, "any", append(fairKeys(key), wakeName(key)), holders, lock.Exclusive, lock.Write)
+	switch {
+	case a.Err != nil:
+		return false, a.Err
+	case a.Values[0] == other:
+		return false, fmt.Errorf("redisson: %w: what the key holds is no lock", lock.ErrUnsupported)
+	case a.Values[0] == others:
+		return false, fmt.Errorf("redisson: not freed: %w", lock.ErrBusy)
 	}
-	args := []any{lockChannel(key), rwChannel(key)}
+	return a.Yes(), nil
+}
+
+// force frees a lock, and has those who held it told. The last of its keys may be a wake list.
+func (c *Client) force(ctx context.Context, kind string, keys, holders []string, families ...lock.Kind) answer {
+	key, asked := keys[0], present()
+	args := []any{lockChannel(key), rwChannel(key), kind}
 	for _, id := range holders {
 		args = append(args, id)
 	}
-	a, err := c.force(ctx, key, call{Script: anyForce, Keys: []string{key, fairQueue(key), fairDeadlines(key), wakeName(key)}, Args: args, Spare: true}, lock.Exclusive, lock.Write)
-	const other, others = -1, -2
-	switch {
-	case err != nil:
-	case a.Values[0] == other:
-		err = fmt.Errorf("redisson: %w: what the key holds is no lock", lock.ErrUnsupported)
-	case a.Values[0] == others:
-		err = fmt.Errorf("redisson: not freed: %w", lock.ErrBusy)
-	}
-	return a.Yes(), err
-}
-
-// force frees a lock, and has those who held it told.
-func (c *Client) force(ctx context.Context, key string, cl call, families ...lock.Kind) (answer, error) {
-	asked, r := present(), c.request(key)
-	cl.Args = append(cl.Args, c.noted(r)...) // the receipt is no key here: who may not write one frees the lock all the same
-	a := c.road.AskSoon(ctx, cl)
+	r := c.request(key)
+	args = append(args, c.noted(r)...) // the receipt is no key here: who may not write one frees the lock all the same
+	a := c.road.AskSoon(ctx, call{Script: force, Keys: keys, Args: args, Spare: keys[len(keys)-1] == wakeName(key)})
 	c.conclude(r, a.Doubts > 0 || a.Err != nil)
-	if !a.Yes() {
-		return a, a.Err
+	if a.Yes() {
+		for _, family := range families {
+			c.registry.forced(lockID{key, family}, asked)
+		}
+		c.tell(ctx, key, a.List, "") // here, as a program may end after this
 	}
-	for _, family := range families {
-		c.registry.forced(lockID{key, family}, asked)
-	}
-	holders := tellOf(key, a.List)
-	if len(holders) == 0 {
-		return a, nil
-	}
-	told := make(chan struct{})
-	go c.background(func() {
-		defer close(told)
-		c.tell(context.WithoutCancel(ctx), key, holders)
-	})
-	select { // a program may end after this
-	case <-told:
-	case <-ctx.Done():
-	case <-time.After(asked.add(c.timeout).sub(present())):
-	}
-	return a, nil
+	return a
 }

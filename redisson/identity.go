@@ -7,7 +7,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -44,72 +44,50 @@ func newCard(name string) string {
 	return string(text)
 }
 
-// presence keeps the key with which a client says who it is, as long as that holds or waits for something. It observes the registry, which is asked
-// without its mutex.
+// presence keeps the key with which a client says who it is, as long as that holds or waits for something.
 type presence struct {
 	c         *Client
 	key, text string // no text: the client has no name
-
-	mu      sync.Mutex
-	alarm   *time.Timer // when to show it
-	armed   bool
-	waiting int // calls that wait
+	alarm     *alarm // when to show it
+	waiting   atomic.Int64
 }
 
 func newPresence(c *Client, text string) *presence {
 	p := &presence{c: c, key: clientName(c.id), text: text}
-	p.alarm = time.AfterFunc(forever, p.show)
+	p.alarm = newAlarm(p.show)
 	return p
 }
 
 // add notes that so many more calls wait, or with 0 that the client has got a lock. Who has nothing but a lock for a moment does not show itself.
-func (p *presence) add(more int) {
-	if p.text == "" {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.waiting += more; !p.armed {
-		p.armed = true
-		p.alarm.Reset(soonInterval)
+func (p *presence) add(more int64) {
+	if p.text != "" {
+		p.waiting.Add(more)
+		p.alarm.set(soonInterval)
 	}
 }
 
-// show says who the client is, now and again. What is shown ends by itself.
+// show says who the client is, now and again as long as it holds or waits for something. What is shown ends by itself.
 func (p *presence) show() {
-	c := p.c
-	if c.registry.begin() != nil {
+	r := p.c.registry
+	if r.begin() != nil {
 		return
 	}
-	defer c.registry.end()
-	p.mu.Lock()
-	p.armed = false // who gets a lock from now on arms it
-	p.mu.Unlock()
-	if !p.rearm(c.registry.busy()) {
-		return
+	defer r.end()
+	if p.waiting.Load() > 0 || r.busy() {
+		p.alarm.set(r.timeout / 3)
+		p.say(p.c.ctx, r.timeout)
 	}
-	c.road.AskSoon(c.ctx, call{Script: clientShow, Keys: []string{p.key}, Args: []any{p.text, millis(c.registry.timeout)}})
 }
 
-// rearm has the client shown again if it holds or waits for something.
-func (p *presence) rearm(held bool) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !held && p.waiting == 0 {
-		return false
-	}
-	if !p.armed {
-		p.armed = true
-		p.alarm.Reset(p.c.registry.timeout / 3)
-	}
-	return true
+// say has Redis know for so long who the client is.
+func (p *presence) say(ctx context.Context, life time.Duration) {
+	p.c.road.AskSoon(ctx, call{Script: clientShow, Keys: []string{p.key}, Args: []any{p.text, millis(life)}})
 }
 
 // hide takes the key back at a close.
 func (p *presence) hide(ctx context.Context) {
-	p.alarm.Stop()
 	if p.text != "" {
-		p.c.road.AskSoon(ctx, call{Script: clientShow, Keys: []string{p.key}, Args: []any{"", 0}})
+		p.say(ctx, time.Millisecond)
 	}
 }
 

@@ -151,19 +151,15 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	if err := l.c.checkName(l.name); err != nil {
 		return false, err
 	}
-	cl := call{Script: lockForce, Keys: []string{l.key, wakeName(l.key)}, Spare: true, Args: []any{lockChannel(l.key), "0", ""}}
+	keys := []string{l.key, wakeName(l.key)}
 	switch l.kind {
-	case lock.Read, lock.Write:
-		cl.Keys, cl.Spare = cl.Keys[:1], false
-		cl.Args = []any{rwChannel(l.key), message(l.kind), l.kind.String()}
+	case lock.Read, lock.Write, lock.Spin:
+		keys = keys[:1]
 	case lock.Fair:
-		cl.Keys, cl.Spare = fairKeys(l.key), false
-	case lock.Spin:
-		cl.Keys, cl.Spare = cl.Keys[:1], false
-		cl.Args[0] = ""
+		keys = fairKeys(l.key)
 	}
-	a, err := l.c.force(ctx, l.key, cl, l.kind.Family())
-	return a.Yes(), err
+	a := l.c.force(ctx, l.kind.String(), keys, nil, l.kind.Family())
+	return a.Yes(), a.Err
 }
 
 // IsLocked reports whether anybody holds the lock: of a read/write lock, this side of it.

@@ -8,15 +8,10 @@ import (
 // The names of all keys and channels. They are the contract with Redisson: a golden test holds them.
 
 // prefixed is Redisson's name for a thing that belongs to the lock name, built so that both share a Redis Cluster slot.
-// The test for a brace is Redisson's own: a closing one is not looked for.
-func prefixed(prefix, name string) string {
-	if strings.Contains(name, "{") {
-		return prefix + ":" + name
-	}
-	return prefix + ":{" + name + "}"
-}
+func prefixed(prefix, name string) string { return prefix + ":" + suffixBase(name) }
 
-// suffixBase is what a suffix is added to, after a colon, with the same rule.
+// suffixBase is what a suffix is added to, after a colon, and what follows a prefix. The test for a brace is Redisson's own: a closing one is not
+// looked for.
 func suffixBase(name string) string {
 	if strings.Contains(name, "{") {
 		return name
@@ -46,9 +41,7 @@ func tokenKey(name string) string { return prefixed("redisson_lock_token", name)
 func rwChannel(name string) string { return prefixed("redisson_rwlock", name) }
 
 // readTimeout is the key that lives as long as a reader's lease: Redisson's for the reader's first hold.
-func readTimeout(name, holder string) string {
-	return suffixed(name, holder) + ":rwlock_timeout:1"
-}
+func readTimeout(name, holder string) string { return suffixed(name, holder) + ":rwlock_timeout:1" }
 
 // semaphoreChannel is where permits that became free are published, with their number, for both kinds of semaphores.
 func semaphoreChannel(name string) string { return prefixed("redisson_sc", name) }

@@ -144,9 +144,6 @@ func (s *search) scan(m *server, p pass) error {
 		case s.c.topology.Master(m.key) != m.address:
 			return errMoved
 		}
-		if p.sort == "channel" {
-			s.done.Questions++
-		}
 		m.looked += scanPage
 		s.advance(m.before + min(m.looked/scans, m.size))
 		names, end = append(names, s.unknown(p, found)...), cursor == "0"

@@ -25,19 +25,11 @@ func TestObserversMissNothing(t *testing.T) {
 		c.registry.mu.Unlock()
 		<-done
 	}
-	l.mu.Lock()
-	l.armed = true
-	l.mu.Unlock()
-	during(l.look, l.held)
-	p.mu.Lock()
-	p.armed = true
-	p.mu.Unlock()
-	during(p.show, func() { p.add(0) })
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !l.armed || !p.armed {
-		t.Errorf("to look again: listener %v, presence %v, want both", l.armed, p.armed)
+	l.alarm.armed.Store(true)
+	during(l.alarm.ring, l.held)
+	p.alarm.armed.Store(true)
+	during(p.alarm.ring, func() { p.add(0) })
+	if listens, shows := l.alarm.armed.Load(), p.alarm.armed.Load(); !listens || !shows {
+		t.Errorf("to look again: listener %v, presence %v, want both", listens, shows)
 	}
 }

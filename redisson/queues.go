@@ -47,7 +47,7 @@ func (c *Client) sweep(ctx context.Context, by time.Time, name string) (swept bo
 		}
 		if head, _ := a.List[0].(string); head != "" && clientOf(head) != c.id {
 			go c.background(func() {
-				c.tell(context.WithoutCancel(ctx), name, []toldOf{{clientOf(head), sweeping + " " + name}})
+				c.tell(context.WithoutCancel(ctx), name, a.List[:1], sweeping)
 			})
 		}
 		return swept

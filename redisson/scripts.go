@@ -27,7 +27,6 @@ var (
 		source("wake")+function("local take", lockAcquire)+source("lock_wait")))
 	lockPass    = load("4ef29ab2399abc274a7326eff563f8906edf190c", "wake", "lock_pass")
 	lockRelease = load("6152fe7b7b2e88ca82d48fe5994c14ffe16d5def", "wake", "lock_release")
-	lockForce   = lists(load("3255cbc67da8b4ff986de264026df057f0d2dace", "force_prelude", "now", "fair_prelude", "wake", "lock_force"))
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 
 	fairAcquire = lists(takes(load("9ac58d0724337efe8f6421d277412a754051dbc6", "lease", "now", "fair_prelude", "fair_acquire")))
@@ -64,8 +63,8 @@ var (
 	newestAnnounce = load("be8e6e5789637debee76156619847410df52f95a", "receipt", "newest_announce")
 	newestLook     = load("260cfc04f25cf79fb6285e8f9f546138326a1b1d", "newest_look")
 
-	anyForce   = lists(load("cb7d9e518b51ccd9d23c2b3d86b90a675979c369", "force_prelude", "object", "now", "fair_prelude", "wake", "any_force"))
-	clientShow = load("2f0423ef6c1b8bfffefedc97131e01c332b45bf3", "client_show")
+	force      = lists(load("9d510c83b6cd6770ffebdac4d40120111001b1ab", "object", "now", "fair_prelude", "wake", "force"))
+	clientShow = load("941d4e75ec0fbca8bca6d091ab51ab048231bd42", "client_show")
 	clientWho  = lists(load("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who"))
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
 
@@ -73,9 +72,9 @@ var (
 	scan    = lists(load("17b680987d1a4bdd7b42d81024f98bd4c7a2d7ac", "object", "scan"))
 	size    = load("805db38bde265cfd534cd5c6adb33f20e779a770", "size")
 
-	reserve = takes(define("0791b1f12a07b24e86ac5803bb86622cf2ab3dc8", "reserve",
+	reserve = takes(define("d125a578f37569450865783dd3ae59b10c5b88e9", "reserve",
 		function("local look", peek)+takers()+source("reserve")))
-	peek       = load("03f7fdd30aab6c07817081b62379efb461d159f8", "now", "peek")
+	peek       = load("75213556a05fac2a53c058ffbdb42b3f98aa37a4", "now", "peek")
 	numberSet  = load("5251d33c9e622974eec37439e9be7546e224c034", "receipt", "number_set")
 	number     = load("514227757269efcf0f6f83bb61fc7f7388297f8a", "number")
 	foreign    = load("fff80e4b8cd319761ff336ceaaa275f9a73d0cdd", "foreign")

@@ -271,7 +271,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a forced release that was seen is done again",
-		edits: []edit{{"lua/force_prelude.lua", "if seen and tonumber(seen) >= tonumber(number) then", "if false then"}},
+		edits: []edit{{"lua/force.lua", "if seen and tonumber(seen) >= tonumber(number) then", "if false then"}},
 		run:   "scene=plain,faults=rough", want: "believes|nobody has|keeps for another",
 	},
 

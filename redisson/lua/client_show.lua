@@ -1,10 +1,6 @@
--- Says whose a client is, for as long as it says so again, or takes that back.
+-- Says whose a client is, for as long as it says so again.
 -- Safe to repeat. One that arrives late ends by itself.
--- KEYS[1] the client's own key   ARGV[1] who it is, or nothing, ARGV[2] how long that lasts in ms
+-- KEYS[1] the client's own key   ARGV[1] who it is, ARGV[2] how long that lasts in ms
 -- Answers {1}.
-if ARGV[1] == '' then
-  redis.call('del', KEYS[1])
-else
-  redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
-end
+redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
 return {1}

@@ -3,72 +3,45 @@
 -- ARGV[1] kind; one that is not here is exclusive; ARGV[2] permits of a new semaphore
 -- Answers what the script that takes the lock would: {1} if it could, {0, how long to wait in ms} when others have it, where -1
 -- is not known, {-1, kind} when it is held exclusively (0), for reading (2) or writing (3).
-
--- mode is 'read' or 'write' for a read/write lock that is held, and false for any other lock.
-local function mode() return redis.call('hget', KEYS[1], 'mode') end
-
-local function busy() return {0, redis.call('pttl', KEYS[1])} end
-
-local function free() return redis.call('exists', KEYS[1]) == 0 end
+local kind, numbers = ARGV[1], {exclusive = 0, read = 2}
 
 -- turn is how long in ms the first waiter that is alive has the turn, and nil without one.
 local function turn()
-  local i, left = 0, 0
-  local waiter = redis.call('lindex', KEYS[2], 0)
-  while waiter and left <= 0 do
-    left = (redis.call('zscore', KEYS[3], waiter) or now + 30000) - now
-    i = i + 1
-    waiter = redis.call('lindex', KEYS[2], i)
+  for i = 0, redis.call('llen', KEYS[2]) - 1 do
+    local left = (redis.call('zscore', KEYS[3], redis.call('lindex', KEYS[2], i)) or now + 30000) - now
+    if left > 0 then
+      return left
+    end
   end
-  return left > 0 and left
 end
 
-local kinds = {}
-
-function kinds.exclusive()
-  if free() then
-    return {1}
-  end
-  local held = mode()
-  return held and {-1, held == 'read' and 2 or 3} or busy()
-end
-
-function kinds.fair()
-  local left = free() and turn()
-  return left and {0, left} or kinds.exclusive()
-end
-
-function kinds.read()
-  local held = mode()
-  if held == 'write' then
-    return busy()
-  end
-  return (held or free()) and {1} or {-1, 0}
-end
-
-function kinds.write()
-  if free() then
-    return {1}
-  end
-  return mode() and busy() or {-1, 0}
-end
-
-function kinds.permit()
-  local left = redis.pcall('get', KEYS[1])
-  if type(left) == 'table' then
-    local held = mode()
-    return {-1, held == 'read' and 2 or held and 3 or 0}
-  end
-  if left then
-    left = assert(tonumber(left), 'value is not a number') + redis.call('zcount', KEYS[2], '-inf', now)
+-- permit is the answer for a permit: what is left, and what is taken and not over.
+local function permit(free)
+  if free then
+    free = assert(tonumber(free), 'value is not a number') + redis.call('zcount', KEYS[2], '-inf', now)
   else
-    left = ARGV[2] - redis.call('zcount', KEYS[2], '(' .. now, '+inf')
+    free = ARGV[2] - redis.call('zcount', KEYS[2], '(' .. now, '+inf')
   end
-  if left > 0 then
+  if free > 0 then
     return {1}
   end
   local first = redis.call('zrangebyscore', KEYS[2], '(' .. now, '+inf', 'withscores', 'limit', 0, 1)
   return {0, first[2] and math.min(first[2] - now, 2 ^ 52) or -1}
 end
 
-return (kinds[ARGV[1]] or kinds.exclusive)()
+local free = kind == 'permit' and redis.pcall('get', KEYS[1])
+if kind == 'permit' and type(free) ~= 'table' then
+  return permit(free)
+end
+
+-- held is 'read' or 'write' for a read/write lock, and false if there is no lock.
+local held = redis.call('hget', KEYS[1], 'mode') or redis.call('exists', KEYS[1]) == 1 and 'exclusive'
+local left = not held and kind == 'fair' and turn()
+if left then
+  return {0, left}
+elseif not held or kind == 'read' and held == 'read' then
+  return {1}
+elseif kind ~= 'permit' and (kind == 'read' or kind == 'write') == (held ~= 'exclusive') then
+  return {0, redis.call('pttl', KEYS[1])}
+end
+return {-1, numbers[held] or 3}
