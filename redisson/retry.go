@@ -48,18 +48,6 @@ func (s *registry) removeLocked(ho *holder, at instant) *retry {
 	return rt
 }
 
-// giveUp starts to remove what was taken together, or may have been. The channels are closed when Redis has answered.
-func (s *registry) giveUp(parts []*reserved) (removed []<-chan struct{}) {
-	s.mu.Lock()
-	defer s.unlock()
-	for _, one := range parts {
-		if one.took || one.ho.doubts > 0 {
-			removed = append(removed, s.removeLocked(&one.ho, present()).done)
-		}
-	}
-	return removed
-}
-
 // retriedLocked notes the answer to a retry. While an attempt of the holder to enter may still arrive, the answer "not there"
 // proves nothing. An attempt can be as late as Redis was silent, so that time counts from the first answer.
 func (s *registry) retriedLocked(rt *retry, a answer) {

@@ -61,7 +61,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "what was reserved in vain is kept",
-		edits: []edit{{"retry.go", "if one.took || one.ho.doubts > 0 {", "if false {"}},
+		edits: []edit{{"reserve.go", "done := c.registry.discard(&one.ho)", "done := (<-chan struct{})(nil)"}},
 		run:   "scene=multi", want: "keeps for another|idle|is left",
 	},
 	{
