@@ -13,7 +13,6 @@ import (
 var (
 	errSilent   = errors.New("no answer in time")
 	errMinority = errors.New("no longer held by the majority of the servers")
-	errRedLate  = errors.New("redisson: the majority of the servers took longer to answer than the lease allows")
 )
 
 // redHold is a round of questions and, if the majority agrees, the hold that comes of it. Answers that come after the
@@ -134,7 +133,7 @@ func (h *redHold) conclude() error {
 	case h.kept < h.c.r.quorum:
 		return h.refusal()
 	case h.c.lease > 0 && valid <= 0: // a member that is renewed looks after itself
-		return errRedLate
+		return errTooLate
 	}
 	h.ctx, h.cancel = context.WithCancelCause(lock.WithHold(context.WithValue(h.c.ctx, h.c.r.key, h), h, h.unreleased))
 	if h.c.lease > 0 {
@@ -175,7 +174,7 @@ func (h *redHold) within(c *Client, name string) (part *hold, open <-chan struct
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
 	for _, p := range h.parts {
-		if own := p.(interface{ inner() *hold }).inner(); own.c == c && own.holder.name() == name {
+		if own, _ := c.within(p, name); own != nil {
 			return own, nil
 		}
 	}

@@ -36,7 +36,7 @@ func releaseAll(ctx context.Context, holds []lock.Hold) error {
 		case d.task.turn > 0:
 			parts.Go(func() { errs[i] = d.confirm(ctx) })
 		default:
-			d.task.of = releasing{d, &errs[i]}
+			d.task.of = func(ctx context.Context, a answer) { errs[i] = cmp.Or(lost, d.end(ctx, a)) }
 			together[c] = append(together[c], d.task)
 		}
 	}
@@ -49,12 +49,6 @@ func releaseAll(ctx context.Context, holds []lock.Hold) error {
 	return errors.Join(errs...)
 }
 
-// releasing is the release of one of many holds.
-type releasing struct {
-	pendingRelease
-	err *error // where it goes; already set if the hold was lost before
-}
-
 // finish performs releases at one master, in their order. Those that have to ask for themselves are asked again.
 func (c *Client) finish(ctx context.Context, tasks pack) {
 	ctx, cancel := c.attending(ctx)
@@ -63,8 +57,7 @@ func (c *Client) finish(ctx context.Context, tasks pack) {
 		answers := c.askAll(ctx, time.Now().Add(c.timeout), calls(packs))
 		done, said, again := c.open(packs, answers)
 		for i, t := range done {
-			r := t.of.(releasing)
-			*r.err = cmp.Or(*r.err, r.end(ctx, said[i]))
+			t.of.(func(context.Context, answer))(ctx, said[i])
 		}
 		tasks = again
 	}
