@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -77,14 +75,6 @@ type MultiLock struct {
 // multiKey finds in a context the innermost hold of a MultiLock.
 type multiKey string
 
-type multiHold struct {
-	ctx   context.Context
-	parts []lock.Hold
-}
-
-// Context is the context of the hold.
-func (h *multiHold) Context() context.Context { return h.ctx }
-
 // NewMultiLock returns the lock of all locks given. It is an error to give none, or a nil.
 func NewMultiLock(locks ...Member) (*MultiLock, error) {
 	if len(locks) == 0 {
@@ -103,7 +93,7 @@ func NewMultiLock(locks ...Member) (*MultiLock, error) {
 //
 // Unlock is needed after a loss, too: the other locks are still held.
 func (m *MultiLock) Lock(ctx context.Context) (held context.Context, err error) {
-	return heldBy(m.acquire(ctx, lock.Request{Wait: -1}))
+	return heldBy(m.acquire(ctx, lock.Request{Wait: forever}))
 }
 
 // TryLock takes all locks if they can be had together within wait; a wait of 0 or less tries each once. A lease above 0
@@ -120,29 +110,28 @@ func (m *MultiLock) TryLock(ctx context.Context, wait, lease time.Duration) (hel
 // than the slowest of them. The error joins those of the single locks, and matches lock.ErrLost when any of them was no
 // longer held; it is lock.ErrNotHeld when held is under no hold of these locks or that hold was given back before.
 func (m *MultiLock) Unlock(held context.Context) error {
-	h, ok := held.Value(m.key).(*multiHold)
+	h, ok := held.Value(m.key).(*attempt)
 	if !ok {
 		return errNoHold
 	}
-	return giveBack(context.WithoutCancel(held), h.parts)
+	return releaseAll(context.WithoutCancel(held), h.parts)
 }
 
 // acquire makes attempts until one succeeds or the wait is over.
-func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, error) {
+func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*attempt, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
-	}
-	if r.Wait < 0 {
-		r.Wait = forever
 	}
 	deadline, locks, alone := time.Now().Add(r.Wait), m.locks, 0
 	for patience := firstPatience; ; patience = min(2*patience, mostPatience) {
 		try := &attempt{ctx: ctx, lease: r.Lease, deadline: deadline, patience: patience + m.locks[0].c.jitter(patience)}
+		if r.Lease > 0 {
+			try.patience = min(try.patience, r.Lease/10)
+		}
 		stuck, err := try.take(locks, alone)
 		if err == nil {
-			h := &multiHold{parts: try.parts}
-			h.ctx = context.WithValue(try.ctx, m.key, h)
-			return h, nil
+			try.ctx = context.WithValue(try.ctx, m.key, try)
+			return try, nil
 		}
 		withdraw(ctx, try.parts)
 		passes := errors.Is(err, lock.ErrBusy) && !errors.Is(err, ErrTooManyWaiters) || errors.Is(err, lock.ErrLost) ||
@@ -158,7 +147,8 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*multiHold, er
 	}
 }
 
-// attempt is one try to take locks, each under the context of those before, so that the last context ends when any of them is lost.
+// attempt is one try to take locks, and the hold of all of them if it succeeds. Each is taken under the context of those before, so that the last
+// context ends when any of them is lost.
 type attempt struct {
 	ctx      context.Context // of the last lock, or the caller's
 	lease    time.Duration
@@ -167,6 +157,9 @@ type attempt struct {
 	parts    []lock.Hold
 	leave    []func() // what was taken together and is left over
 }
+
+// Context is the context of the hold.
+func (a *attempt) Context() context.Context { return a.ctx }
 
 // take returns the lock that could not be had, with the reason. Those before it are held. All that are free are taken together, but for so many that
 // are to be had alone: none, or the first, which is waited for without holding anything. It may be out of order, and then those that belong before it
@@ -194,19 +187,10 @@ func (a *attempt) take(locks []*Lock, alone int) (stuck *Lock, err error) {
 			return l, err
 		}
 		if a.ctx, a.parts = h.Context(), append(a.parts, h); i == 0 {
-			end = a.end()
+			end = transport.Earlier(a.deadline, time.Now().Add(a.patience))
 		}
 	}
 	return nil, nil
-}
-
-// end is until when the others are waited for.
-func (a *attempt) end() time.Time {
-	patience := a.patience
-	if a.lease > 0 {
-		patience = min(patience, a.lease/10)
-	}
-	return transport.Earlier(a.deadline, time.Now().Add(patience))
 }
 
 // reserve takes those locks together that can be had at once, of each client that has several. An error is about the lock stuck.
@@ -235,28 +219,19 @@ func withdraw(ctx context.Context, parts []lock.Hold) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = giveBack(context.Background(), parts) // the watchdog sees to what fails
+		_ = releaseAll(context.Background(), parts) // the watchdog sees to what fails
 	}()
-	select {
-	case <-done:
-	case <-time.After(leaveInterval):
-	case <-ctx.Done():
-	}
+	linger(ctx, done)
 }
 
-// giveBack releases all holds at once, those of each client together, and joins the errors.
-func giveBack(ctx context.Context, holds []lock.Hold) error {
-	of := map[*Client][]lock.Hold{}
-	for _, h := range holds {
-		c := h.(interface{ inner() *hold }).inner().c
-		of[c] = append(of[c], h)
+// linger waits a moment for what was begun in the background, if the caller can.
+func linger(ctx context.Context, all ...<-chan struct{}) {
+	moment, cancel := context.WithTimeout(ctx, leaveInterval)
+	defer cancel()
+	for _, done := range all {
+		select {
+		case <-done:
+		case <-moment.Done():
+		}
 	}
-	clients := slices.SortedFunc(maps.Keys(of), func(a, b *Client) int { return cmp.Compare(a.id, b.id) })
-	errs := make([]error, len(clients))
-	var all sync.WaitGroup
-	for i, c := range clients {
-		all.Go(func() { errs[i] = c.ReleaseAll(ctx, of[c]) })
-	}
-	all.Wait()
-	return errors.Join(errs...)
 }

@@ -6,11 +6,8 @@ import (
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
 
-// pack is the watchdog's tasks that travel as one call. It is one task with its own call, or many that run the same script.
-type pack struct {
-	call  call
-	tasks []task
-}
+// pack is the tasks that travel as one call: one, or many that run the same script.
+type pack []task
 
 // packSize bounds a pack, so that the server does nothing else for no longer than half a millisecond. A renewal in a larger one is not
 // cheaper.
@@ -23,19 +20,29 @@ type kin struct {
 	slot   int
 }
 
-// alone returns a pack for each task.
-func alone(tasks []task) []pack {
-	packs := make([]pack, len(tasks))
-	for i, t := range tasks {
-		packs[i] = pack{t.call, tasks[i : i+1 : i+1]}
+// bundle cuts all into parts of at most packSize that have a key in common. One that does not fit is a part of its own.
+func bundle[P ~[]T, T any, K comparable](all P, keyOf func(T) (key K, fits bool)) (parts []P) {
+	last := map[K]int{} // of parts
+	for _, one := range all {
+		key, fits := keyOf(one)
+		if i, some := last[key]; fits && some && len(parts[i]) < packSize {
+			parts[i] = append(parts[i], one)
+			continue
+		}
+		if parts = append(parts, P{one}); fits {
+			last[key] = len(parts) - 1
+		}
 	}
-	return packs
+	return parts
 }
+
+// alone returns a pack for each task.
+func alone(tasks pack) []pack { return slices.Collect(slices.Chunk(tasks, 1)) }
 
 // together returns packs of tasks for one server: of one task each once a server has refused a pack, as it may refuse the next one too.
 // In a cluster, the keys of a script have to be in one slot. A removal goes alone at first: it is mostly the only
 // one that finds something, and a proxy that sends all keys where the first one is would have none of the others found.
-func (c *Client) together(tasks []task) []pack {
+func (c *Client) together(tasks pack) []pack {
 	if c.apart.Load() {
 		return alone(tasks)
 	}
@@ -43,51 +50,62 @@ func (c *Client) together(tasks []task) []pack {
 }
 
 // packed returns packs of as many tasks as can travel together.
-func packed(tasks []task, cluster bool) (packs []pack) {
-	last := map[kin]int{} // of packs
-	for _, t := range tasks {
-		k := kin{script: t.call.Script, keys: len(t.call.Keys)}
+func packed(tasks pack, cluster bool) []pack {
+	return bundle(tasks, func(t task) (k kin, fits bool) {
+		k = kin{script: t.call.Script, keys: len(t.call.Keys)}
 		if cluster {
 			k.slot = pubsub.Slot(t.call.Keys[0])
 		}
-		fits := many[k.script] != nil && !t.first && (k.script != lockUpdate || len(t.call.Keys) == 1) // which has no token
-		if i, some := last[k]; fits && some && len(packs[i].tasks) < packSize {
-			packs[i].tasks = append(packs[i].tasks, t)
-			continue
-		}
-		if packs = append(packs, pack{t.call, []task{t}}); fits {
-			last[k] = len(packs) - 1
-		}
-	}
-	for i, p := range packs {
-		if len(p.tasks) == 1 {
-			continue
-		}
-		all := call{Script: many[p.call.Script]}
-		for _, t := range p.tasks {
-			all.Keys, all.Args = append(all.Keys, t.call.Keys...), append(all.Args, t.call.Args...)
-		}
-		all.Args = append(all.Args, len(p.tasks))
-		packs[i].call = all
-	}
-	return packs
+		return k, many[k.script] != nil && !t.first && (k.script != lockUpdate || k.keys == 1) // which has no token
+	})
 }
 
-// refused reports whether the server's answer is an error that may be for the sake of one key, which need not be that of all.
-func (p pack) refused(a answer) bool { return len(p.tasks) > 1 && a.Err != nil && !a.Failed() }
-
-// open returns the tasks of p with an answer to each. Those that have to ask for themselves are in again: the holder of one that renews or releases
-// is not at the key, which is to be said of nobody because of a proxy that sends all keys where the first one is, or the server refuses the call.
-func (p pack) open(a answer) (tasks []task, answers []answer, again []task) {
-	switch {
-	case len(p.tasks) == 1:
-		return p.tasks, []answer{a}, nil
-	case p.refused(a), a.Err == nil && len(a.Values) < len(p.tasks):
-		return nil, nil, p.tasks
-	case a.Err != nil:
-		return p.tasks, slices.Repeat([]answer{a}, len(p.tasks)), nil
+// call is the question of all tasks of p.
+func (p pack) call() call {
+	if len(p) == 1 {
+		return p[0].call
 	}
-	for i, t := range p.tasks {
+	all := call{Script: many[p[0].call.Script]}
+	for _, t := range p {
+		all.Keys, all.Args = append(all.Keys, t.call.Keys...), append(all.Args, t.call.Args...)
+	}
+	all.Args = append(all.Args, len(p))
+	return all
+}
+
+// calls are the questions of packs.
+func calls(packs []pack) []call {
+	all := make([]call, len(packs))
+	for i, p := range packs {
+		all[i] = p.call()
+	}
+	return all
+}
+
+// open returns the tasks of packs that are answered, with what is said to each, and those that have to ask for themselves.
+func (c *Client) open(packs []pack, all []answer) (tasks pack, said []answer, again pack) {
+	for i, p := range packs {
+		done, answers, unsaid := p.open(all[i])
+		if all[i].Err != nil && len(unsaid) > 0 {
+			c.apart.Store(true)
+		}
+		tasks, said, again = append(tasks, done...), append(said, answers...), append(again, unsaid...)
+	}
+	return tasks, said, again
+}
+
+// open is that of a client, for one pack. A task has to ask for itself if the holder of one that renews or releases is not at the key, which is to
+// be said of nobody because of a proxy that sends all keys where the first one is, or if the server refuses the call, perhaps for the sake of another.
+func (p pack) open(a answer) (tasks pack, answers []answer, again pack) {
+	switch {
+	case len(p) == 1:
+		return p, []answer{a}, nil
+	case a.Failed():
+		return p, slices.Repeat([]answer{a}, len(p)), nil
+	case a.Err != nil, len(a.Values) < len(p):
+		return nil, nil, p
+	}
+	for i, t := range p {
 		one := a
 		switch v := a.Values[i]; {
 		case v > 0:

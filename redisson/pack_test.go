@@ -51,7 +51,7 @@ func TestUpdatesTogetherAreThoseOfEach(t *testing.T) {
 	calls := 0
 	for todo := packed(tasks, false); len(todo) > 0; todo = todo[1:] {
 		calls++
-		said, answers, again := todo[0].open(perform(todo[0].call))
+		said, answers, again := todo[0].open(perform(todo[0].call()))
 		for i, t := range said {
 			got[t.call.Keys[0]] = answers[i]
 		}
@@ -282,14 +282,14 @@ func TestPipelinesAreBounded(t *testing.T) {
 		var packs []pack
 		want := 0
 		for _, n := range sizes {
-			packs, want = append(packs, pack{tasks: make([]task, n)}), want+n
+			packs, want = append(packs, make(pack, n)), want+n
 		}
 		for rest := packs; len(rest) > 0; {
 			var part []pack
 			part, rest = pipeline(rest)
 			n := 0
 			for _, p := range part {
-				n += len(p.tasks)
+				n += len(p)
 			}
 			if n > transport.BatchSize || len(rest) > 0 && n+packSize <= transport.BatchSize {
 				t.Errorf("%d packs: %d tasks in a pipeline", len(sizes), n)
@@ -339,7 +339,7 @@ func TestRemovalsTogetherAreThoseOfEach(t *testing.T) {
 	all, got := 0, map[string]answer{}
 	for _, p := range packed(tasks, false) {
 		all++
-		done, answers, again := p.open(perform(p.call))
+		done, answers, again := p.open(perform(p.call()))
 		for i, t := range done {
 			got[t.call.Keys[0]] = answers[i]
 		}
@@ -374,9 +374,9 @@ func TestRemovalsTogetherAreThoseOfEach(t *testing.T) {
 		t.Errorf("%d messages of those that were removed together, %d of those alone", len(news[true]), len(news[false]))
 	}
 	for _, p := range packed(append(tasks, tasks...), true) { // in a cluster
-		for _, one := range p.tasks {
-			if one.call.Keys[0] != p.call.Keys[0] {
-				t.Errorf("%v is packed with %v", one.call.Keys, p.call.Keys)
+		for _, one := range p {
+			if one.call.Keys[0] != p[0].call.Keys[0] {
+				t.Errorf("%v is packed with %v", one.call.Keys, p[0].call.Keys)
 			}
 		}
 	}

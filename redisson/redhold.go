@@ -13,7 +13,6 @@ import (
 var (
 	errSilent   = errors.New("no answer in time")
 	errMinority = errors.New("no longer held by the majority of the servers")
-	errRedLate  = errors.New("redisson: the majority of the servers took longer to answer than the lease allows")
 )
 
 // redHold is a round of questions and, if the majority agrees, the hold that comes of it. Answers that come after the
@@ -27,7 +26,8 @@ type redHold struct {
 	// that of a member.
 	questions context.Context
 	stop      context.CancelFunc
-	decided   chan struct{}
+	decided   context.Context // ends when the outcome is certain
+	settle    context.CancelFunc
 
 	// The mutex of the call guards the rest.
 	over     bool // given up or given back
@@ -35,13 +35,13 @@ type redHold struct {
 	kept     int     // of parts, not lost
 	busy     int     // members that others have
 	failures []error // of the members that could not be asked
-	certain  bool    // decided is closed
 	ends     *time.Timer
 	cause    error // why it was lost
 }
 
 func newRedHold(c *redCall) *redHold {
-	h := &redHold{c: c, since: time.Now(), decided: make(chan struct{})}
+	h := &redHold{c: c, since: time.Now()}
+	h.decided, h.settle = context.WithCancel(context.Background())
 	h.questions, h.stop = context.WithCancel(context.WithoutCancel(c.ctx))
 	return h
 }
@@ -86,15 +86,14 @@ func (h *redHold) add(part lock.Hold, err error) bool {
 	return true
 }
 
-// decide closes decided once the majority has agreed, or can't any more and it is certain why: because a majority has
+// decide settles the round once the majority has agreed, or can't any more and it is certain why: because a majority has
 // answered, or because none will. The mutex is held.
 func (h *redHold) decide() {
 	n, quorum := len(h.c.r.locks), h.c.r.quorum
 	possible := n - h.busy - len(h.failures) - (len(h.parts) - h.kept)
 	answered := len(h.parts)+h.busy >= quorum || n-len(h.failures) < quorum
-	if !h.certain && (h.kept >= quorum || possible < quorum && answered) {
-		h.certain = true
-		close(h.decided)
+	if h.kept >= quorum || possible < quorum && answered {
+		h.settle()
 	}
 }
 
@@ -134,18 +133,13 @@ func (h *redHold) conclude() error {
 	case h.kept < h.c.r.quorum:
 		return h.refusal()
 	case h.c.lease > 0 && valid <= 0: // a member that is renewed looks after itself
-		return errRedLate
+		return errTooLate
 	}
 	h.ctx, h.cancel = context.WithCancelCause(lock.WithHold(context.WithValue(h.c.ctx, h.c.r.key, h), h, h.unreleased))
 	if h.c.lease > 0 {
 		h.ends = time.AfterFunc(valid, h.lapse)
 	}
 	return nil
-}
-
-// hopeless reports whether the failure of a member will not pass: its server or its client refuses, or the client is closed.
-func hopeless(err error) bool {
-	return errors.Is(err, lock.ErrRefused) || errors.Is(err, lock.ErrUnsupported) || errors.Is(err, ErrClosed)
 }
 
 // refusal is why there is no majority: none is to be had if too many refuse, and it is busy if a majority has answered at all. The
@@ -156,7 +150,7 @@ func (h *redHold) refusal() error {
 		return &lock.BusyError{Waited: time.Since(h.c.start)}
 	}
 	for _, err := range h.failures {
-		if hopeless(err) {
+		if lasting(err) || errors.Is(err, ErrClosed) {
 			refused++
 		}
 	}
@@ -180,7 +174,7 @@ func (h *redHold) within(c *Client, name string) (part *hold, open <-chan struct
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
 	for _, p := range h.parts {
-		if own := p.(interface{ inner() *hold }).inner(); own.c == c && own.holder.name() == name {
+		if own, _ := c.within(p, name); own != nil {
 			return own, nil
 		}
 	}
@@ -208,44 +202,36 @@ func (h *redHold) Release(context.Context) error {
 	if cause != nil {
 		return cause
 	}
-	t, quorum := tally{free: len(h.c.r.locks) - len(parts)}, h.c.r.quorum
-	silence := time.After(mostSilence)
-	for heard, patient := 0, true; heard < len(parts) && t.freed < quorum && (patient || t.free < quorum); {
-		select {
-		case err := <-errs:
-			heard++
-			t.count(err)
-		case <-silence:
-			patient = false
-		}
-	}
+	enough := len(parts) - (len(h.c.r.locks) - h.c.r.quorum) // of them free, and others can have the majority
+	freed, gone, failures := h.outcome(errs, enough)
 	switch {
-	case len(parts)-t.gone < quorum:
+	case len(parts)-gone < h.c.r.quorum:
 		return &lock.LostError{Held: time.Since(h.since), Reason: errMinority}
-	case t.free >= quorum:
+	case freed+gone >= enough:
 		return nil
 	}
-	return fmt.Errorf("redisson: only %d of %d servers released the lock: %w", t.freed, len(parts), errors.Join(t.failures...))
+	return fmt.Errorf("redisson: only %d of %d servers released the lock: %w", freed, len(parts), errors.Join(failures...))
 }
 
-// tally is the outcome of a release on several servers, as far as it is known.
-type tally struct {
-	free        int // servers that others can have by now
-	freed, gone int // of those that had the lock to the best of our knowledge: did have it, did not have it
-	failures    []error
-}
-
-func (t *tally) count(err error) {
-	switch {
-	case err == nil:
-		t.freed++
-	case errors.Is(err, lock.ErrLost), errors.Is(err, lock.ErrNotHeld):
-		t.gone++
-	default:
-		t.failures = append(t.failures, err)
-		return
+// outcome counts, as far as it is known soon, the parts that are released, and those that were not held any more.
+func (h *redHold) outcome(errs <-chan error, enough int) (freed, gone int, failures []error) {
+	silence := time.After(mostSilence)
+	for patient := true; freed+gone+len(failures) < cap(errs) && freed < h.c.r.quorum && (patient || freed+gone < enough); {
+		select {
+		case <-silence:
+			patient = false
+		case err := <-errs:
+			switch {
+			case err == nil:
+				freed++
+			case errors.Is(err, lock.ErrLost), errors.Is(err, lock.ErrNotHeld):
+				gone++
+			default:
+				failures = append(failures, err)
+			}
+		}
 	}
-	t.free++
+	return freed, gone, failures
 }
 
 // finish ends the hold or round on this side, once. It returns what is to be given back, and why the hold had been lost.

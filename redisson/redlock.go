@@ -83,7 +83,7 @@ func NewRedLock(locks ...Member) (*RedLock, error) {
 // A failed Lock leaves nothing behind, on no server: what one that did not answer may have done is undone as soon as it
 // does. Unlock is needed after a loss, too: the minority that is left is still renewed.
 func (r *RedLock) Lock(ctx context.Context) (held context.Context, err error) {
-	return heldBy(r.acquire(ctx, -1, 0))
+	return heldBy(r.acquire(ctx, forever, 0))
 }
 
 // TryLock takes the lock if it can be had within wait; a wait of 0 or less tries once, which can fail for all of several
@@ -133,17 +133,13 @@ func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redH
 			answered = now
 		}
 		left := wait - now.Sub(c.start)
-		if c.never || wait >= 0 && left <= 0 || !busy && now.Sub(answered) >= r.patience {
+		if c.never || left <= 0 || !busy && now.Sub(answered) >= r.patience {
 			return nil, err
 		}
 		if full := in.begin(); full != nil {
 			return nil, fmt.Errorf("%w: %w: %w", full, lock.ErrBusy, err) // err may be about the servers for which it would have waited
 		}
-		d := pause/2 + r.locks[0].c.jitter(pause)
-		if wait >= 0 {
-			d = min(d, left)
-		}
-		if ctx.Err() != nil || !clock.Sleep(ctx, d) {
+		if !clock.Sleep(ctx, min(pause/2+r.locks[0].c.jitter(pause), left)) {
 			return nil, context.Cause(ctx)
 		}
 	}
@@ -179,7 +175,7 @@ func (c *redCall) round() (*redHold, error) {
 		}()
 	}
 	select {
-	case <-h.decided:
+	case <-h.decided.Done():
 	case <-time.After(mostSilence):
 	case <-c.ctx.Done():
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,68 +16,49 @@ import (
 // ReleaseAll gives back holds of one call together, as [lock.Locker] says: in one round trip to each master, and all of them
 // under the bounds of one Release. A lock that passes to a waiter of this client at once has a question of its own, at the same time.
 func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
-	errs := make([]error, len(holds))
-	var together []releasing
+	return releaseAll(ctx, holds)
+}
+
+// releaseAll is ReleaseAll, for holds of any clients.
+func releaseAll(ctx context.Context, holds []lock.Hold) error {
+	errs, together := make([]error, len(holds)), map[*Client]pack{}
 	var parts sync.WaitGroup
 	for i, h := range holds {
 		own, ok := h.(interface{ inner() *hold })
-		if !ok || own.inner().c != c {
-			errs[i] = h.Release(ctx)
+		if !ok {
+			parts.Go(func() { errs[i] = h.Release(ctx) })
 			continue
 		}
 		d, lost := own.inner().depart(0)
-		if errs[i] = lost; d.hold == nil {
-			continue
-		}
-		if d.task.turn > 0 {
+		errs[i] = lost
+		switch c := own.inner().c; {
+		case d.hold == nil:
+		case d.task.turn > 0:
 			parts.Go(func() { errs[i] = d.confirm(ctx) })
-			continue
+		default:
+			d.task.of = func(ctx context.Context, a answer) { errs[i] = cmp.Or(lost, d.end(ctx, a)) }
+			together[c] = append(together[c], d.task)
 		}
-		together = append(together, releasing{d, &errs[i]})
 	}
-	for _, b := range pubsub.ByMaster(c.topology, together, func(r releasing) string { return r.task.call.Keys[0] }) {
-		parts.Go(func() { c.finish(ctx, b) })
+	for _, c := range slices.SortedFunc(maps.Keys(together), func(a, b *Client) int { return cmp.Compare(a.id, b.id) }) {
+		for _, part := range pubsub.ByMaster(c.topology, together[c], func(t task) string { return t.call.Keys[0] }) {
+			parts.Go(func() { c.finish(ctx, part) })
+		}
 	}
 	parts.Wait()
 	return errors.Join(errs...)
 }
 
-// releasing is the release of one of many holds.
-type releasing struct {
-	pendingRelease
-	err *error // where it goes; already set if the hold was lost before
-}
-
-// finish performs releases at one master, in their order.
-func (c *Client) finish(ctx context.Context, b []releasing) {
+// finish performs releases at one master, in their order. Those that have to ask for themselves are asked again.
+func (c *Client) finish(ctx context.Context, tasks pack) {
 	ctx, cancel := c.attending(ctx)
 	defer cancel()
-	tasks := make([]task, len(b))
-	for i, r := range b {
-		tasks[i] = r.task
-		tasks[i].of = i
-	}
-	c.askPacked(ctx, c.together(tasks), func(t task, a answer) {
-		r := b[t.of.(int)]
-		*r.err = cmp.Or(*r.err, r.end(ctx, a))
-	})
-}
-
-// askPacked asks one master what packs have, and tells of each task what was answered. Those that have to ask for themselves are asked again.
-func (c *Client) askPacked(ctx context.Context, packs []pack, answered func(task, answer)) {
-	calls := make([]call, len(packs))
-	for i, p := range packs {
-		calls[i] = p.call
-	}
-	var again []task
-	for i, a := range c.askAll(ctx, time.Now().Add(c.timeout), calls) {
-		tasks, answers, unsaid := packs[i].open(a)
-		for i, t := range tasks {
-			answered(t, answers[i])
+	for packs := c.together(tasks); len(packs) > 0; packs = alone(tasks) {
+		answers := c.askAll(ctx, time.Now().Add(c.timeout), calls(packs))
+		done, said, again := c.open(packs, answers)
+		for i, t := range done {
+			t.of.(func(context.Context, answer))(ctx, said[i])
 		}
-		again = append(again, unsaid...)
-	}
-	if len(again) > 0 {
-		c.askPacked(ctx, alone(again), answered)
+		tasks = again
 	}
 }

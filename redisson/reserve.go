@@ -3,7 +3,7 @@ package redisson
 import (
 	"context"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -14,18 +14,16 @@ import (
 type reservation struct {
 	c     *Client
 	ctx   context.Context // of who has asked
-	above *reservation    // another one of the call; may be nil
-	mu    sync.Mutex
-	parts []*reserved // that nobody has acquired
+	parts []*reserved
 }
 
 // reserved is one of them: a holder in Redis, and the hold that an Acquire makes of it.
 type reserved struct {
 	ho     holder
 	h      hold
-	at     int // of the request
-	took   bool
-	answer answer // to an attempt to take it alone
+	at     int         // of the request
+	answer answer      // to an attempt to take it alone
+	over   atomic.Bool // acquired or given back
 }
 
 type reservationKey struct{ c *Client }
@@ -34,19 +32,15 @@ type reservationKey struct{ c *Client }
 // there is a map of masters. Who does not wait gets lock.ErrBusy if one of them is busy. Any other error is the cause of ctx, or says why Redis did not
 // answer; then nothing is held.
 func (c *Client) Reserve(ctx context.Context, rs []lock.Request) (context.Context, int, func(), error) {
-	above, _ := ctx.Value(reservationKey{c}).(*reservation)
-	res := &reservation{c: c, ctx: ctx, above: above}
-	n, err := res.take(ctx, rs, len(rs) > 0 && rs[0].Wait == 0)
-	if len(res.parts) > 0 {
-		ctx = context.WithValue(ctx, reservationKey{c}, res)
-	}
-	return ctx, n, res.leave, err
+	res := &reservation{c: c, ctx: ctx}
+	n, err := res.take(rs, len(rs) > 0 && rs[0].Wait == 0)
+	return context.WithValue(ctx, reservationKey{c}, res), n, res.leave, err
 }
 
 // take takes all locks or none, or those before the first that can't be had. It returns for how many requests, from the first one on, nobody has to
 // wait. An error leaves nothing.
-func (res *reservation) take(ctx context.Context, rs []lock.Request, all bool) (n int, err error) {
-	c, began := res.c, time.Now()
+func (res *reservation) take(rs []lock.Request, all bool) (n int, err error) {
+	c, ctx, began := res.c, res.ctx, time.Now()
 	if err := c.registry.begin(); err != nil {
 		return 0, err
 	}
@@ -55,31 +49,36 @@ func (res *reservation) take(ctx context.Context, rs []lock.Request, all bool) (
 		return 0, nil
 	}
 	by := began.Add(c.patience(rs[0].Wait))
-	want, n := res.reservable(ctx, rs, by)
+	want, n := c.reservable(ctx, rs, by)
 	if len(want) == 0 || all && n < len(rs) {
 		return 0, nil
 	}
-	if !c.askTogether(ctx, by, want, all) {
-		c.giveUp(ctx, want)
-		return 0, nil
+	relied := c.askTogether(ctx, by, want, all)
+	got := slices.IndexFunc(want, func(one *reserved) bool { return !one.answer.Yes() })
+	switch {
+	case !relied:
+		got, n = 0, 0
+	case got < 0:
+		got = len(want)
+	default:
+		n = want[got].at
+		if err = c.refusal(ctx, want[got], all, began); err != nil || all {
+			got, n = 0, 0
+		}
 	}
-	missing := slices.IndexFunc(want, func(r *reserved) bool { return !r.took })
-	if missing < 0 {
-		res.parts = want
-		return n, nil
-	}
-	if err := c.refusal(ctx, want[missing], all, began); err != nil || all {
-		c.giveUp(ctx, want)
-		return 0, err
-	}
-	res.parts = want[:missing]
-	c.giveUp(ctx, want[missing:])
-	return want[missing].at, nil
+	res.parts = want[:got]
+	c.giveUp(ctx, want[got:])
+	return n, err
 }
 
 // askTogether asks for all that are wanted, and notes what each has got. It returns false if that is not to be relied on.
 func (c *Client) askTogether(ctx context.Context, by time.Time, want []*reserved, all bool) bool {
-	chunks := c.chunks(want)
+	chunks := bundle(want, func(one *reserved) (slot int, fits bool) {
+		if c.topology.Mapped() { // a script goes where the first of its keys is
+			slot = pubsub.Slot(one.ho.name())
+		}
+		return slot, true
+	})
 	calls := make([]call, len(chunks))
 	for i, chunk := range chunks {
 		calls[i] = reserveCall(chunk, all)
@@ -106,8 +105,8 @@ func (c *Client) refusal(ctx context.Context, one *reserved, all bool, began tim
 
 // reservable returns a holder for each lock that can be asked for with others, and the length of the part of rs that these are for. One that
 // is re-entered is acquired as ever, and so is what follows one for which others of this process wait, or that is refused.
-func (res *reservation) reservable(ctx context.Context, rs []lock.Request, by time.Time) (want []*reserved, n int) {
-	c, names := res.c, map[string]bool{}
+func (c *Client) reservable(ctx context.Context, rs []lock.Request, by time.Time) (want []*reserved, n int) {
+	names := map[string]bool{}
 	for i, r := range rs {
 		name := c.mapName(r.Key)
 		if r.Validate() != nil || c.checkSlot(name) != nil {
@@ -118,38 +117,19 @@ func (res *reservation) reservable(ctx context.Context, rs []lock.Request, by ti
 		if err != nil {
 			return want, i
 		}
-		if outer != nil || names[name] || res.above.find(name, r.Kind, false) != nil {
+		if outer != nil || names[name] || c.find(ctx, name, r.Kind) != nil {
 			continue
 		}
 		names[name] = true
-		once := r
-		once.Wait = 0
-		one := &reserved{ho: c.newHolder(name, once), at: i}
-		if r.Wait != 0 && c.lines.waits(one.ho.lineID()) {
+		waits := r.Wait != 0
+		r.Wait = 0
+		one := &reserved{ho: c.newHolder(name, r), at: i}
+		if waits && c.lines.waits(one.ho.lineID()) {
 			return want, i
 		}
 		want = append(want, one)
 	}
 	return want, len(rs)
-}
-
-// chunks cuts what is wanted into parts for a script each. Where there is a map of masters, the keys of a script have to be in one slot: a script goes where
-// the first of them is.
-func (c *Client) chunks(want []*reserved) (chunks [][]*reserved) {
-	last := map[int]int{} // of chunks, by slot
-	mapped, slot := c.topology.Mapped(), 0
-	for _, one := range want {
-		if mapped {
-			slot = pubsub.Slot(one.ho.name())
-		}
-		i, some := last[slot]
-		if !some || len(chunks[i]) >= packSize {
-			i = len(chunks)
-			chunks, last[slot] = append(chunks, nil), i
-		}
-		chunks[i] = append(chunks[i], one)
-	}
-	return chunks
 }
 
 // reserveCall takes all that are wanted or none; or else those before the first that can't be had.
@@ -169,16 +149,13 @@ func reserveCall(want []*reserved, all bool) call {
 
 // noteReserved notes for each of a chunk what Redis has answered.
 func (c *Client) noteReserved(chunk []*reserved, a answer) {
-	got := 0
-	if a.Err == nil {
-		got = int(a.Values[1])
-	}
 	for i, one := range chunk {
-		one.answer, one.took = a, i < got
+		one.answer = a
 		switch {
-		case one.took:
+		case a.Err != nil:
+		case i < int(a.Values[1]):
 			one.answer.Values = []int64{1, a.Values[4+2*i], a.Values[5+2*i]}
-		case a.Err == nil:
+		default:
 			one.answer.Values = a.Values[2:4]
 		}
 		if a.Doubts > 0 {
@@ -206,7 +183,7 @@ func (c *Client) proofs(want []*reserved) (calls []call) {
 func (c *Client) proven(want []*reserved, answers []answer) bool {
 	for i, a := range answers {
 		switch {
-		case !want[i+1].took || a.Err != nil:
+		case !want[i+1].answer.Yes() || a.Err != nil:
 		case a.Yes():
 			c.located.Add(1)
 		default:
@@ -219,12 +196,8 @@ func (c *Client) proven(want []*reserved, answers []answer) bool {
 
 // claim makes a hold of a lock that a reservation above ctx has for r, or returns nil.
 func (c *Client) claim(ctx context.Context, name string, r lock.Request) lock.Hold {
-	res, _ := ctx.Value(reservationKey{c}).(*reservation)
-	if res == nil {
-		return nil
-	}
-	one := res.find(name, r.Kind, true)
-	if one == nil {
+	one := c.find(ctx, name, r.Kind)
+	if one == nil || !one.over.CompareAndSwap(false, true) {
 		return nil
 	}
 	one.h.prepare(ctx, c, &one.ho, r)
@@ -235,47 +208,38 @@ func (c *Client) claim(ctx context.Context, name string, r lock.Request) lock.Ho
 	return one.h.public()
 }
 
-// find returns what res, which may be nil, or one above it has of a lock, and nil if it has nothing. It can be taken out.
-func (res *reservation) find(name string, kind lock.Kind, out bool) (one *reserved) {
-	for ; res != nil && one == nil; res = res.above {
-		res.mu.Lock()
-		i := slices.IndexFunc(res.parts, func(one *reserved) bool { return one.ho.name() == name && one.ho.kind == kind })
-		if i >= 0 {
-			one = res.parts[i]
-		}
-		if i >= 0 && out {
-			res.parts = slices.Delete(res.parts, i, i+1)
-		}
-		res.mu.Unlock()
+// find returns what the reservations above ctx have of a lock, and nil if they have nothing.
+func (c *Client) find(ctx context.Context, name string, kind lock.Kind) *reserved {
+	res, _ := ctx.Value(reservationKey{c}).(*reservation)
+	if res == nil {
+		return nil
 	}
-	return one
+	for _, one := range res.parts {
+		if !one.over.Load() && one.ho.name() == name && one.ho.kind == kind {
+			return one
+		}
+	}
+	return c.find(res.ctx, name, kind)
 }
 
 // leave gives back what nobody has acquired.
 func (res *reservation) leave() {
-	res.mu.Lock()
-	parts := res.parts
-	res.parts = nil
-	res.mu.Unlock()
-	res.c.giveUp(res.ctx, parts)
+	var rest []*reserved
+	for _, one := range res.parts {
+		if one.over.CompareAndSwap(false, true) {
+			rest = append(rest, one)
+		}
+	}
+	res.c.giveUp(res.ctx, rest)
 }
 
 // giveUp removes from Redis what was taken, or may have been, and waits for that for a moment if the caller can.
 func (c *Client) giveUp(ctx context.Context, parts []*reserved) {
-	late := time.After(leaveInterval)
 	var removed []<-chan struct{}
 	for _, one := range parts {
-		if done := c.registry.discard(&one.ho, one.took); done != nil {
+		if done := c.registry.discard(&one.ho, one.answer.Yes()); done != nil {
 			removed = append(removed, done)
 		}
 	}
-	for _, done := range removed {
-		select {
-		case <-done:
-		case <-late:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
+	linger(ctx, removed...)
 }

@@ -163,21 +163,9 @@ func (c *Client) watch(stop <-chan struct{}) {
 // again. Those who have to ask for themselves do so in any case, or a slow server would be asked by the same packs for ever.
 func (c *Client) dispatch(packs []pack, due time.Time) {
 	part, rest := pipeline(packs)
-	calls := make([]call, len(part))
-	for i, p := range part {
-		calls[i] = p.call
-	}
 	by := time.Now().Add(min(c.timeout, c.registry.timeout/3))
-	c.road.Post(calls, by, func(all []answer) {
-		var tasks, unsaid []task
-		var answers []answer
-		for i, p := range part {
-			if p.refused(all[i]) {
-				c.apart.Store(true)
-			}
-			done, said, again := p.open(all[i])
-			tasks, answers, unsaid = append(tasks, done...), append(answers, said...), append(unsaid, again...)
-		}
+	c.road.Post(calls(part), by, func(all []answer) {
+		tasks, answers, unsaid := c.open(part, all)
 		c.registry.answered(tasks, answers)
 		c.metrics.renewed(tasks, answers)
 		if time.Since(due) >= c.registry.retryAfter() {
@@ -191,9 +179,9 @@ func (c *Client) dispatch(packs []pack, due time.Time) {
 
 // pipeline cuts off as many packs as travel together, one at least.
 func pipeline(packs []pack) (part, rest []pack) {
-	n, tasks := 1, len(packs[0].tasks)
-	for n < len(packs) && tasks+len(packs[n].tasks) <= transport.BatchSize {
-		tasks += len(packs[n].tasks)
+	n, tasks := 1, len(packs[0])
+	for n < len(packs) && tasks+len(packs[n]) <= transport.BatchSize {
+		tasks += len(packs[n])
 		n++
 	}
 	return packs[:n], packs[n:]
