@@ -268,11 +268,18 @@ func (c *Client) cleanUp(ctx context.Context, ho *holder, err error) {
 	if removed == nil || errors.Is(err, lock.ErrBusy) && !ho.queues {
 		return
 	}
-	select {
-	case <-removed:
-	case <-time.After(leaveInterval):
-	case <-ctx.Done():
-	case <-c.ctx.Done(): // Close waits for it
+	linger(ctx, removed)
+}
+
+// linger waits a moment for what was begun in the background, if the caller can.
+func linger(ctx context.Context, all ...<-chan struct{}) {
+	moment, cancel := context.WithTimeout(ctx, leaveInterval)
+	defer cancel()
+	for _, done := range all {
+		select {
+		case <-done:
+		case <-moment.Done():
+		}
 	}
 }
 

@@ -13,10 +13,6 @@ import (
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
 
-// ErrForced is why a hold is lost whose lock somebody has freed by hand, with [Lock.ForceUnlock] or [Client.ForceUnlock] in any process. The
-// cause with which its context ends matches it, and lock.ErrLost.
-var ErrForced = errors.New("freed by hand")
-
 // tell has the clients of holders told that a lock was freed by hand: each of its holder, or all of the same word. This one is told, too, as a clone
 // of its process has its id. It is a hint, without which they learn of it when they next renew: so what can't be sent is no error.
 func (c *Client) tell(ctx context.Context, key string, holders []any, word string) {

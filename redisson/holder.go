@@ -16,6 +16,10 @@ var (
 	errUnrenewed = errors.New("not renewed in time")
 )
 
+// ErrForced is why a hold is lost whose lock somebody has freed by hand, with [Lock.ForceUnlock] or [Client.ForceUnlock] in any process. The
+// cause with which its context ends matches it, and lock.ErrLost.
+var ErrForced = errors.New("freed by hand")
+
 // holder is one entry in Redis: a holder id at a lock. It belongs to an Acquire and the re-entries under it, which are its
 // holds, or to one such call after the other: a plain lock that passes to the next call in line keeps its holder. Every Acquire that asks
 // Redis for the lock uses a fresh holder, so that a script that is delayed on its way can't touch a later one.

@@ -26,3 +26,12 @@ func (i instant) add(d time.Duration) instant {
 }
 
 func (i instant) sub(from instant) time.Duration { return time.Duration(i - from) }
+
+// soonInterval is how long the watchdog collects what has just come up. What comes up at about the same time travels together, and
+// not before what was due already.
+const soonInterval = time.Millisecond
+
+func soon() instant { return present().add(soonInterval) }
+
+// forever is longer than anything waits.
+const forever = 100 * 365 * 24 * time.Hour

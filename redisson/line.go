@@ -90,6 +90,9 @@ type news struct {
 	silent    time.Time // when the first question was asked that was not answered; zero after an answer
 }
 
+// pollInterval is how often something is tried while no message about it can arrive.
+const pollInterval = 250 * time.Millisecond
+
 // yieldTime bounds the time that a lock is left to others after a streak: that is as long as a turn was, or as the release took.
 const yieldTime = 2 * time.Millisecond
 

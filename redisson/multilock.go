@@ -223,15 +223,3 @@ func withdraw(ctx context.Context, parts []lock.Hold) {
 	}()
 	linger(ctx, done)
 }
-
-// linger waits a moment for what was begun in the background, if the caller can.
-func linger(ctx context.Context, all ...<-chan struct{}) {
-	moment, cancel := context.WithTimeout(ctx, leaveInterval)
-	defer cancel()
-	for _, done := range all {
-		select {
-		case <-done:
-		case <-moment.Done():
-		}
-	}
-}

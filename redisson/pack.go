@@ -2,9 +2,26 @@ package redisson
 
 import (
 	"slices"
+	"time"
 
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
+
+// task is a call to make for a holder or a retry.
+type task struct {
+	of      any
+	call    call
+	version int32 // of a holder's counts
+	due     instant
+	why     change        // of these
+	first   bool          // of a retry's attempts
+	whole   bool          // the holder goes
+	free    bool          // and nobody keeps the lock, which passes within the client
+	next    *hold         // to which the lock passes
+	turn    int32         // of that, if its lease is known to last; else 0
+	began   instant       // of that, too
+	pace    time.Duration // of the turns of a streak that is over
+}
 
 // pack is the tasks that travel as one call: one, or many that run the same script.
 type pack []task

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -180,9 +179,4 @@ func (c *Client) change(ctx context.Context, s *script, keys []string, args ...a
 	}
 	c.registry.retry(cl, present().add(c.receiptLife()))
 	return false, fmt.Errorf("%w: %w", ErrPending, a.Err)
-}
-
-// final reports whether a call that failed with err would fail again, as far as time goes. A shortage may end.
-func final(err error) bool {
-	return lasting(err) && !reply.Classify(err).Passes
 }

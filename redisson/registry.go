@@ -3,6 +3,7 @@ package redisson
 import (
 	"cmp"
 	"errors"
+	"iter"
 	"math"
 	"slices"
 	"sync"
@@ -182,6 +183,31 @@ func (s *registry) updateLocked(ho *holder, lease time.Duration, why change) tas
 	return task{of: ho, call: cl, version: ho.version, why: why}
 }
 
+// applyLocked takes over the answer to an update of a holder that had this version of its counts. An older version may have been
+// overtaken by a newer one, to which it does not apply.
+func (s *registry) applyLocked(ho *holder, a answer, version int32) {
+	switch {
+	case ho.dead:
+	case a.Yes():
+		lease := ho.believe(a)
+		ho.owed = 0
+		if version == ho.version {
+			ho.renewAt = s.renewalDue(a.Sent, lease)
+			ho.outdated = lease < duration(a.Values[1]) // and will count for more later
+			if ho.told = ho.toldAgain; ho.told {
+				ho.toldAgain = false
+				ho.changed()
+			}
+		}
+	case !a.Gone():
+		ho.outdated = true
+	case version == ho.version:
+		s.loseLocked(ho, ho.goneError())
+	default:
+		ho.changed()
+	}
+}
+
 // beginReentry prepares a re-entry of h under outer. The method enter must follow, unless outer or its holder is not there any more: the
 // holder may have passed to another call since outer was found.
 func (s *registry) beginReentry(h, outer *hold) (update task, ok bool) {
@@ -235,6 +261,14 @@ func (s *registry) forced(id lockID, asked instant) {
 		}
 	}
 	s.doubtLocked(s.holders.of(id))
+}
+
+// doubtLocked has Redis asked now whether it still has these holders.
+func (s *registry) doubtLocked(some iter.Seq[*holder]) {
+	for ho := range some {
+		ho.changed()
+		s.placeLocked(ho)
+	}
 }
 
 // holds returns those of a lock that are live.

@@ -137,31 +137,6 @@ func (s *registry) endRelease(h *hold, t task, a answer) error {
 	return h.lostError(now, ho.goneError())
 }
 
-// applyLocked takes over the answer to an update of a holder that had this version of its counts. An older version may have been
-// overtaken by a newer one, to which it does not apply.
-func (s *registry) applyLocked(ho *holder, a answer, version int32) {
-	switch {
-	case ho.dead:
-	case a.Yes():
-		lease := ho.believe(a)
-		ho.owed = 0
-		if version == ho.version {
-			ho.renewAt = s.renewalDue(a.Sent, lease)
-			ho.outdated = lease < duration(a.Values[1]) // and will count for more later
-			if ho.told = ho.toldAgain; ho.told {
-				ho.toldAgain = false
-				ho.changed()
-			}
-		}
-	case !a.Gone():
-		ho.outdated = true
-	case version == ho.version:
-		s.loseLocked(ho, ho.goneError())
-	default:
-		ho.changed()
-	}
-}
-
 // beginExtension prepares an extension of h by d. The method endExtension must follow.
 func (s *registry) beginExtension(h *hold, d time.Duration) (update task, err error) {
 	s.mu.Lock()

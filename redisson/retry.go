@@ -111,3 +111,8 @@ func lasting(err error) bool {
 	return reply.IsReply(err) && !reply.Classify(err).Repeat || errors.Is(err, redis.ErrClosed) ||
 		errors.Is(err, lock.ErrUnsupported)
 }
+
+// final reports whether a call that failed with err would fail again, as far as time goes. A shortage may end.
+func final(err error) bool {
+	return lasting(err) && !reply.Classify(err).Passes
+}

@@ -136,7 +136,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a renewal without an answer counts",
-		edits: []edit{{"release.go", "\tcase !a.Gone():\n\t\tho.outdated = true\n", "\tcase !a.Gone():\n\t\tho.outdated = true\n\t\tho.validUntil = present().add(s.timeout)\n"}},
+		edits: []edit{{"registry.go", "\tcase !a.Gone():\n\t\tho.outdated = true\n", "\tcase !a.Gone():\n\t\tho.outdated = true\n\t\tho.validUntil = present().add(s.timeout)\n"}},
 		run:   "scene=plain,faults=rough,leases=renewed", want: "two owners|believes|nobody has", // it hears of its end when Redis has none
 	},
 	{

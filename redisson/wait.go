@@ -11,15 +11,8 @@ import (
 	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
-const (
-	// pollInterval is how often something is tried while no message about it can arrive.
-	pollInterval = 250 * time.Millisecond
-	// answerInterval is how much longer than its wait a caller stays for a first answer: with less, a slow one would look like
-	// an outage.
-	answerInterval = 500 * time.Millisecond
-	// forever is longer than anything waits.
-	forever = 100 * 365 * 24 * time.Hour
-)
+// answerInterval is how much longer than its wait a caller stays for a first answer: with less, a slow one would look like an outage.
+const answerInterval = 500 * time.Millisecond
 
 // waiter is one call that waits: for a lock, for permits, or for the end of a count.
 type waiter struct {

@@ -2,7 +2,6 @@ package redisson
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"time"
 
@@ -10,22 +9,6 @@ import (
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
-
-// task is a call to make for a holder or a retry.
-type task struct {
-	of      any
-	call    call
-	version int32 // of a holder's counts
-	due     instant
-	why     change        // of these
-	first   bool          // of a retry's attempts
-	whole   bool          // the holder goes
-	free    bool          // and nobody keeps the lock, which passes within the client
-	next    *hold         // to which the lock passes
-	turn    int32         // of that, if its lease is known to last; else 0
-	began   instant       // of that, too
-	pace    time.Duration // of the turns of a streak that is over
-}
 
 // takeDue ends what is over by now, and returns what Redis is to be asked. The next alarm is set by unlock.
 func (s *registry) takeDue() (todo []task) {
@@ -64,14 +47,6 @@ func (s *registry) renewLocked(ho *holder, now instant) task {
 	t := s.updateLocked(ho, 0, renewal)
 	t.due = ho.owed
 	return t
-}
-
-// doubtLocked has Redis asked now whether it still has these holders.
-func (s *registry) doubtLocked(some iter.Seq[*holder]) {
-	for ho := range some {
-		ho.changed()
-		s.placeLocked(ho)
-	}
 }
 
 // doubtAll has Redis asked about all holders.
@@ -136,12 +111,6 @@ func (s *registry) expireLocked(ho *holder, now instant) {
 		s.loseLocked(ho, ho.lapse())
 	}
 }
-
-// soonInterval is how long the watchdog collects what has just come up. What comes up at about the same time travels together, and
-// not before what was due already.
-const soonInterval = time.Millisecond
-
-func soon() instant { return present().add(soonInterval) }
 
 // watch sends what is due until stop is closed. Each master gets a pipeline of its own, so that a silent one does not delay the
 // renewals on others. A pipeline is given up after a third of the watchdog's timeout. Nobody waits for it: its tasks are due
