@@ -34,14 +34,10 @@ const lateness = 5 * time.Second
 // Client makes Redis locks with Redisson's data. It is a lock.Locker, safe for concurrent use, and meant to be made once
 // for a process: its goroutines line up inside of it, and one of them asks Redis.
 type Client struct {
-	rdb      redis.UniversalClient
-	own      bool   // rdb was made by Open
-	id       string // a v4 UUID, the first part of each holder id
-	timeout  time.Duration
-	mapName  func(string) string
-	fairWait time.Duration
-	tokenTTL time.Duration
-	spin     backoff
+	settings
+	rdb redis.UniversalClient
+	own bool   // rdb was made by Open
+	id  string // a v4 UUID, the first part of each holder id
 
 	holders    atomic.Int64
 	topology   *pubsub.Topology
@@ -74,16 +70,7 @@ var _ lock.Locker = (*Client)(nil)
 // does: then a connection to a silent server is given up as soon as they are over, and a lone caller on a fast network sends its
 // questions itself, which takes a third less time than having another goroutine wait in its place.
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
-	s := settings{
-		watchdogTimeout: DefaultWatchdogTimeout,
-		mapName:         func(name string) string { return name },
-		fairWait:        DefaultFairLockWaitTimeout,
-		spin:            backoff{DefaultSpinMin, DefaultSpinMax},
-		sync:            transport.Replicas{Count: transport.Online},
-	}
-	for _, o := range opts {
-		o.apply(&s)
-	}
+	s := settingsOf(opts)
 	if err := cmp.Or(s.checkServers(rdb), s.check()); err != nil {
 		return nil, err
 	}
@@ -91,8 +78,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redisson: %w", err)
 	}
-	c := &Client{rdb: rdb, id: newUUID(), timeout: s.timeout, mapName: s.mapName, fairWait: s.fairWait, tokenTTL: s.tokenTTL, spin: s.spin, stop: make(chan struct{}), metrics: m,
-		turns: turns{newest: map[string]*turn{}}}
+	c := &Client{settings: s, rdb: rdb, id: newUUID(), stop: make(chan struct{}), metrics: m, turns: turns{newest: map[string]*turn{}}}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.topology = pubsub.NewTopology(rdb, pubsub.Mode(s.sharded))
 	c.road = transport.New(rdb, c.topology, transport.Settings{Timeout: s.timeout, Workers: s.workers, Bounded: s.bounded, Replicas: s.sync, Refuse: refused, Overload: lock.ErrOverload, Observer: m})
@@ -104,8 +90,8 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.presence = newPresence(c, card)
 	c.subscriber = pubsub.NewSubscriber(c.topology)
 	c.lines = lines{subscriber: c.subscriber, timeout: c.registry.timeout, client: c.id, byID: map[lineID]*line{}, asking: map[lineID]bool{}, aloof: map[lineID]time.Time{}}
-	c.waiters.mostOfKey, c.waiters.most = s.mostOfKey, s.mostWaiters
-	c.registry.metrics, c.waiters.metrics = m, m
+	c.waiters = waiters{mostOfKey: s.mostOfKey, most: s.mostWaiters, metrics: m, ofKey: map[string]int{}}
+	c.registry.metrics = m
 	c.listener = newForceListener(c)
 	c.registry.onHeld = func() {
 		c.listener.held()
@@ -127,12 +113,8 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 // [Credentials] are asked for with each connection. Locks are at masters alone, so options that route to replicas are ignored. Like New,
 // Open does not talk to Redis. An error quotes nothing of a password.
 func Open(url string, opts ...Option) (*Client, error) {
-	d := reply.Dialling{Pool: max(2*transport.GatherFrom, 10*runtime.GOMAXPROCS(0))} // the second is go-redis' own
-	var s settings
-	for _, o := range opts {
-		o.apply(&s)
-	}
-	d.Credentials = s.credentials
+	d := reply.Dialling{Credentials: settingsOf(opts).credentials}
+	d.Pool = max(2*transport.GatherFrom, 10*runtime.GOMAXPROCS(0)) // the second is go-redis' own
 	rdb, err := d.Client(url)
 	if err != nil {
 		return nil, fmt.Errorf("redisson: %w", err)
@@ -214,21 +196,15 @@ func (c *Client) Close() (err error) {
 		quiet := c.registry.close(ErrClosed)
 		c.cancel(ErrClosed)
 		c.lines.wake()
-		subscriptions := make(chan struct{})
-		go func() {
-			defer close(subscriptions)
-			c.subscriber.Close()
-		}()
+		c.wg.Go(c.subscriber.Close)
 		select {
 		case <-quiet:
 		case <-time.After(closeGrace):
 			c.registry.stopAwaiting()
 		}
-		for _, ended := range []<-chan struct{}{quiet, subscriptions} {
-			select {
-			case <-ended:
-			case <-bound.Done():
-			}
+		select {
+		case <-quiet:
+		case <-bound.Done():
 		}
 		c.presence.hide(bound)
 		close(c.stop)

@@ -53,6 +53,21 @@ type settings struct {
 	credentials     func(context.Context) (user, password string, err error) // of Open
 }
 
+// settingsOf returns the defaults with what options change.
+func settingsOf(opts []Option) settings {
+	s := settings{
+		watchdogTimeout: DefaultWatchdogTimeout,
+		mapName:         func(name string) string { return name },
+		fairWait:        DefaultFairLockWaitTimeout,
+		spin:            backoff{DefaultSpinMin, DefaultSpinMax},
+		sync:            transport.Replicas{Count: transport.Online},
+	}
+	for _, o := range opts {
+		o.apply(&s)
+	}
+	return s
+}
+
 type optionFunc func(*settings)
 
 func (f optionFunc) apply(s *settings) { f(s) }

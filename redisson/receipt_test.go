@@ -12,7 +12,7 @@ import (
 // Slots are used again as soon as that is safe, so that there are no more receipts than requests at a time.
 func TestReceiptSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &Client{id: "id", timeout: DefaultTimeout}
+		c := &Client{id: "id", settings: settings{timeout: DefaultTimeout}}
 		first, second := c.request("k"), c.request("k")
 		if first.slot == second.slot || second.number <= first.number {
 			t.Errorf("requests at a time: %+v and %+v, want two slots and growing numbers", first, second)
@@ -43,7 +43,7 @@ func TestReceiptSlots(t *testing.T) {
 func TestLatchSlot(t *testing.T) {
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	defer cluster.Close()
-	c := &Client{ctx: t.Context(), timeout: time.Second, topology: pubsub.NewTopology(cluster, pubsub.Auto)}
+	c := &Client{ctx: t.Context(), settings: settings{timeout: time.Second}, topology: pubsub.NewTopology(cluster, pubsub.Auto)}
 	for _, tt := range []struct {
 		name string
 		ok   bool

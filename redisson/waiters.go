@@ -11,7 +11,7 @@ import (
 // ErrTooManyWaiters says that a call had to wait where as many calls as [MaxWaiters] allows were waiting already.
 var ErrTooManyWaiters = errors.New("redisson: too many waiters")
 
-// waiters counts the calls of a client that wait, if MaxWaiters bounds that.
+// waiters counts the calls of a client that wait.
 type waiters struct {
 	mostOfKey, most int // 0 sets no bound
 	metrics         *metrics
@@ -21,8 +21,8 @@ type waiters struct {
 	all   int
 }
 
-// begin counts one more call that waits for name. It returns an error, and counts nothing, where a bound is reached.
-func (ws *waiters) begin(name string) error {
+// admit counts one more call that waits for name. It returns an error, and counts nothing, where a bound is reached.
+func (ws *waiters) admit(name string) error {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	switch {
@@ -30,22 +30,10 @@ func (ws *waiters) begin(name string) error {
 		return fmt.Errorf("%w: %d calls wait for this key", ErrTooManyWaiters, ws.mostOfKey)
 	case ws.most > 0 && ws.all >= ws.most:
 		return fmt.Errorf("%w: %d calls of this client wait", ErrTooManyWaiters, ws.most)
-	case ws.ofKey == nil:
-		ws.ofKey = map[string]int{}
 	}
 	ws.ofKey[name]++
 	ws.all++
 	return nil
-}
-
-// end undoes begin.
-func (ws *waiters) end(name string) {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	ws.all--
-	if ws.ofKey[name]--; ws.ofKey[name] == 0 {
-		delete(ws.ofKey, name)
-	}
 }
 
 // stay is one call's part in the count. It belongs to the call's goroutine.
@@ -53,7 +41,6 @@ type stay struct {
 	waiters *waiters
 	name    string
 	kind    lock.Kind // or that of a line
-	counted bool      // against the bounds
 	began   bool
 }
 
@@ -62,11 +49,8 @@ func (s *stay) begin() error {
 	if s.began {
 		return nil
 	}
-	if s.waiters.mostOfKey > 0 || s.waiters.most > 0 {
-		if err := s.waiters.begin(s.name); err != nil {
-			return err
-		}
-		s.counted = true
+	if err := s.waiters.admit(s.name); err != nil {
+		return err
 	}
 	s.began = true
 	s.waiters.metrics.waits(s.kind, 1)
@@ -75,10 +59,15 @@ func (s *stay) begin() error {
 
 // end follows the wait, however that ended.
 func (s *stay) end() {
-	if s.counted {
-		s.waiters.end(s.name)
+	if !s.began {
+		return
 	}
-	if s.began {
-		s.waiters.metrics.waits(s.kind, -1)
+	ws := s.waiters
+	ws.metrics.waits(s.kind, -1)
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.all--
+	if ws.ofKey[s.name]--; ws.ofKey[s.name] == 0 {
+		delete(ws.ofKey, s.name)
 	}
 }

@@ -38,7 +38,7 @@ func watch30(t *testing.T, redis func(call) answer, f func(*testing.T, *watched)
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &watched{registry: newRegistry(30*time.Second, 6*time.Second), start: time.Now()}
-		w.c = &Client{registry: w.registry, timeout: 3 * time.Second}
+		w.c = &Client{registry: w.registry, settings: settings{timeout: 3 * time.Second}}
 		var all sync.WaitGroup
 		all.Go(func() {
 			for {

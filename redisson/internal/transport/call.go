@@ -170,8 +170,7 @@ func (r *Road) performOne(t *trip, cl Call, name any) Answer {
 	if err := t.send(cmd, t.via.Process); err != nil {
 		cmd.SetErr(err)
 	}
-	var room []int64
-	return r.judge(t, cl, name, r.read(cl.Script, cmd, sent, &room))
+	return r.judge(t, cl, name, r.read(cl.Script, cmd, sent))
 }
 
 // unknown reports whether the server does not have the script.
@@ -210,7 +209,7 @@ func (r *Road) attempt(t *trip, calls []Call, name any) []Answer {
 		}
 	}
 	err := t.send(nil, func(ctx context.Context, _ redis.Cmder) error { _, failed = pipe.Exec(ctx); return nil })
-	answers, room := make([]Answer, len(calls)), make([]int64, 0, usualAnswer*len(calls))
+	answers := make([]Answer, len(calls))
 	for i, cmd := range cmds {
 		switch {
 		case err != nil:
@@ -218,7 +217,7 @@ func (r *Road) attempt(t *trip, calls []Call, name any) []Answer {
 		case cmd.Err() == nil && cmd.Val() == nil: // a script always answers
 			cmd.SetErr(cmp.Or(failed, ErrNoAnswer))
 		}
-		answers[i] = r.read(calls[i].Script, cmd, sent, &room)
+		answers[i] = r.read(calls[i].Script, cmd, sent)
 	}
 	if ask != nil && err == nil {
 		online = r.counted(t.lane, ask)
@@ -231,15 +230,13 @@ func (r *Road) attempt(t *trip, calls []Call, name any) []Answer {
 
 func (c Call) takes() bool { return c.Script.Takes }
 
-// usualAnswer is how many integers most scripts answer.
-const usualAnswer = 3
-
-func (r *Road) read(s *Script, cmd single, sent time.Time, room *[]int64) Answer {
+func (r *Road) read(s *Script, cmd single, sent time.Time) Answer {
+	var room []int64
 	a := Answer{Sent: sent}
 	if s.Lists {
-		a.Values, a.List, a.Err = reply.Mixed(cmd.Cmd, room)
+		a.Values, a.List, a.Err = reply.Mixed(cmd.Cmd, &room)
 	} else {
-		a.Values, a.Err = reply.Ints(cmd.Cmd, room)
+		a.Values, a.Err = reply.Ints(cmd.Cmd, &room)
 	}
 	if a.Err != nil {
 		if !r.topology.Mapped() {

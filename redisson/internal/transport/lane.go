@@ -115,15 +115,13 @@ func (r *Road) callWorkersLocked(l *lane) {
 
 // work answers what comes along a lane. After close it ends as soon as nothing is queued.
 func (r *Road) work(l *lane) {
-	for qs := r.next(l); qs != nil; qs = r.next(l) {
-		calls, until := slices.Grow(slices.Clip(qs[0].calls), len(qs)-1), qs[0].until
+	for qs, by := r.next(l); qs != nil; qs, by = r.next(l) {
+		calls := slices.Grow(slices.Clip(qs[0].calls), len(qs)-1)
 		for _, q := range qs[1:] {
-			if calls = append(calls, q.calls...); q.until.After(until) {
-				until = q.until
-			}
+			calls = append(calls, q.calls...)
 		}
 		sent := time.Now()
-		t, ss := r.depart(l, calls, until)
+		t, ss := r.depart(l, calls, by)
 		answers := r.perform(t, calls)
 		r.end(l, ss, sent, qs, answers)
 		for i, cl := range calls {
@@ -132,14 +130,15 @@ func (r *Road) work(l *lane) {
 	}
 }
 
-func (r *Road) next(l *lane) (qs []*question) {
+// next returns the questions that a worker is to send together, and the latest of their deadlines.
+func (r *Road) next(l *lane) (qs []*question, by time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for {
 		for len(l.queue) == 0 || l.gathering() && l.busy >= gatherers {
 			if r.closed && len(l.queue) == 0 {
 				l.workers--
-				return nil
+				return nil, by
 			}
 			l.idle++
 			l.filled.Wait()
@@ -152,7 +151,9 @@ func (r *Road) next(l *lane) (qs []*question) {
 		for _, q := range l.queue[:n] {
 			if !q.over {
 				q.sent = time.Now()
-				qs = append(qs, q)
+				if qs = append(qs, q); q.by.After(by) {
+					by = q.by
+				}
 			}
 		}
 		l.queue = l.queue[n:]
@@ -162,7 +163,7 @@ func (r *Road) next(l *lane) (qs []*question) {
 				l.early++
 			}
 			r.callWorkersLocked(l)
-			return qs
+			return qs, by
 		}
 	}
 }
@@ -267,23 +268,13 @@ func (r *Road) depart(l *lane, calls []Call, by time.Time) (t *trip, ss *session
 // returnSessionsLocked gives back the connections that were borrowed for long, and all of a lane that is not quick. To close one can take time,
 // and nobody waits for that.
 func (r *Road) returnSessionsLocked(l *lane, now time.Time) {
-	var gone []*session
 	l.sessions = slices.DeleteFunc(l.sessions, func(ss *session) bool {
 		if l.quick && !r.closed && now.Sub(ss.since) < sessionAge {
 			r.sweepLocked(ss.since.Add(sessionAge))
 			return false
 		}
 		l.made--
-		gone = append(gone, ss)
+		go func() { _ = ss.Close() }() // says nothing of use
 		return true
 	})
-	if len(gone) > 0 {
-		go closeAll(gone)
-	}
-}
-
-func closeAll(sessions []*session) {
-	for _, ss := range sessions {
-		_ = ss.Close() // says nothing of use
-	}
 }

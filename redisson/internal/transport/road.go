@@ -31,7 +31,6 @@ type Road struct {
 	sessions int          // of a lane, at most; 0 where go-redis can't be told to give up in time
 	denied   sync.Once    // somebody is told
 	sparing  atomic.Int64 // until when spare keys are left out, in ns; zero: the last one that was asked for was not refused
-	dones    sync.Pool    // of channels of questions that are over and whose askers have received
 
 	mu      sync.Mutex
 	lanes   map[string]*lane // by the address of the master
@@ -46,7 +45,6 @@ type Road struct {
 // question is one call, or several for one master that travel together.
 type question struct {
 	calls  []Call
-	until  time.Time      // the deadline for go-redis
 	done   chan struct{}  // receives once there are answers, or errors in their place; nil if nobody waits
 	posted func([]Answer) // is given the answers where nobody waits
 
@@ -58,8 +56,6 @@ type question struct {
 	early   bool      // as lane.early counts them
 	over    bool      // answered or given up
 	answers []Answer
-
-	one [1]Call // room for most calls
 }
 
 const (
@@ -95,7 +91,6 @@ func New(rdb redis.UniversalClient, t *pubsub.Topology, s Settings) *Road {
 	if s.Bounded {
 		r.sessions = min(GatherFrom, s.Workers/2)
 	}
-	r.dones.New = func() any { return make(chan struct{}, 1) }
 	r.sweeper = time.AfterFunc(forever, r.sweep)
 	r.sweeper.Stop() // until there is something to sweep
 	return r
@@ -114,7 +109,7 @@ func (r *Road) Ask(ctx context.Context, by time.Time, cl Call) Answer {
 		a, ok := r.askDirectly(now, by, cl)
 		if !ok {
 			doubts += a.Doubts
-			a = r.askWorker(ctx, by, cl)
+			a = r.AskTogether(ctx, by, []Call{cl})[0]
 		}
 		doubts += a.Doubts
 		a.Doubts = doubts
@@ -137,7 +132,7 @@ func (r *Road) AskSoon(ctx context.Context, cl Call) Answer {
 
 // Post makes one attempt at calls for one master until by. Nobody waits for the answers: they are given to posted.
 func (r *Road) Post(calls []Call, by time.Time, posted func([]Answer)) {
-	r.send(&question{calls: calls, until: by, by: by, posted: posted})
+	r.send(&question{calls: calls, by: by, posted: posted})
 }
 
 // AskTogether makes one attempt at calls for one master, in as few round trips as BatchSize allows, and waits for the answers until by.
@@ -145,7 +140,7 @@ func (r *Road) Post(calls []Call, by time.Time, posted func([]Answer)) {
 func (r *Road) AskTogether(ctx context.Context, by time.Time, calls []Call) (answers []Answer) {
 	var questions []*question
 	for part := range slices.Chunk(calls, BatchSize) {
-		q := &question{calls: part, until: by, by: by, done: make(chan struct{}, 1)}
+		q := &question{calls: part, by: by, done: make(chan struct{}, 1)}
 		questions = append(questions, q)
 		r.send(q)
 	}
@@ -155,19 +150,6 @@ func (r *Road) AskTogether(ctx context.Context, by time.Time, calls []Call) (ans
 	return answers
 }
 
-// askWorker has a worker perform a call once.
-func (r *Road) askWorker(ctx context.Context, by time.Time, cl Call) Answer {
-	q := &question{one: [1]Call{cl}, until: by, by: by, done: r.dones.Get().(chan struct{})}
-	q.calls = q.one[:]
-	r.send(q)
-	answers := r.await(ctx, q)
-	r.dones.Put(q.done)
-	if q.sent.IsZero() && errors.Is(answers[0].Err, r.Overload) { // no worker has told of it
-		r.Observer.Asked(q.asked, cl, answers[0])
-	}
-	return answers[0]
-}
-
 // await returns the answers to q. It gives q up soon after the end of ctx.
 func (r *Road) await(ctx context.Context, q *question) []Answer {
 	select {
@@ -175,6 +157,11 @@ func (r *Road) await(ctx context.Context, q *question) []Answer {
 	case <-ctx.Done():
 		r.hurry(q)
 		<-q.done
+	}
+	for i, a := range q.answers {
+		if q.sent.IsZero() && errors.Is(a.Err, r.Overload) { // no worker tells of it
+			r.Observer.Asked(q.asked, q.calls[i], a)
+		}
 	}
 	return q.answers
 }
