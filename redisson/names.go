@@ -8,7 +8,12 @@ import (
 // The names of all keys and channels. They are the contract with Redisson: a golden test holds them.
 
 // prefixed is Redisson's name for a thing that belongs to the lock name, built so that both share a Redis Cluster slot.
-func prefixed(prefix, name string) string { return prefix + ":" + suffixBase(name) }
+func prefixed(prefix, name string) string {
+	if strings.Contains(name, "{") {
+		return prefix + ":" + name
+	}
+	return prefix + ":{" + name + "}"
+}
 
 // suffixBase is what a suffix is added to, after a colon, and what follows a prefix. The test for a brace is Redisson's own: a closing one is not
 // looked for.

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// silence is how often a connection is pinged, and closed if nothing has arrived since the last time. It also bounds the
-	// dialling, the handshake and each write.
+	// silence is how long a connection may be without traffic before it is pinged; after as long again it is closed. It also
+	// bounds the dialling, the handshake and each write.
 	silence = 5 * time.Second
 	// idle is how long a connection without channels is kept.
 	idle = time.Minute
@@ -38,7 +38,8 @@ type connection struct {
 	ctx        context.Context
 	cut        context.CancelFunc
 	ps         *redis.PubSub
-	pinged     atomic.Bool    // since something was received
+	quiet      *time.Timer // nothing was received for long
+	pinged     atomic.Bool // since something was received
 
 	// The subscriber's mutex guards these.
 	channels   map[string]*channel // all of them
@@ -104,7 +105,7 @@ func (c *connection) emptyFor(d time.Duration) bool {
 func (c *connection) connect() {
 	client := redis.NewClient(dedicated(c.ctx, c.options))
 	defer client.Close()
-	c.ps = client.Subscribe(c.ctx) // dials when there is something to subscribe
+	c.ps, c.quiet = client.Subscribe(c.ctx), time.NewTimer(silence) // dials when there is something to subscribe
 	defer c.ps.Close()
 	var reader sync.WaitGroup
 	defer reader.Wait()
@@ -124,8 +125,11 @@ func (c *connection) serve() {
 		select {
 		case <-c.wake:
 			ok = clock.Sleep(c.ctx, gather) && c.send() == nil
+		case <-c.quiet.C:
+			ok = !c.pinged.Swap(true) && c.bounded(func() error { return c.ps.Ping(c.ctx) }) == nil
+			c.quiet.Reset(silence)
 		case <-look.C:
-			ok = !c.pinged.Swap(true) && !c.emptyFor(idle) && c.follow() && c.bounded(func() error { return c.ps.Ping(c.ctx) }) == nil
+			ok = !c.emptyFor(idle) && c.follow()
 		case <-c.ctx.Done():
 			ok = false
 		}

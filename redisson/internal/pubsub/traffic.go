@@ -60,6 +60,7 @@ func (c *connection) read() {
 			return
 		}
 		c.pinged.Store(false)
+		c.quiet.Reset(silence)
 		switch m := m.(type) {
 		case *redis.Message:
 			c.subscriber.message(m.Channel, m.Payload)
