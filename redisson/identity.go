@@ -87,7 +87,7 @@ func (p *presence) say(ctx context.Context, life time.Duration) {
 // hide takes the key back at a close.
 func (p *presence) hide(ctx context.Context) {
 	if p.text != "" {
-		p.say(ctx, time.Millisecond)
+		p.say(ctx, 0)
 	}
 }
 
