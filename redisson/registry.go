@@ -231,7 +231,10 @@ func (s *registry) beginReentry(h, outer *hold) (update task, ok bool) {
 func (s *registry) discard(ho *holder, took bool) (done <-chan struct{}) {
 	s.mu.Lock()
 	defer s.unlock()
-	if took || ho.queued || ho.doubts > 0 || ho.dead {
+	if took {
+		ho.doubts++ // which the removal finds, and others may still arrive
+	}
+	if ho.queued || ho.doubts > 0 || ho.dead {
 		return s.removeLocked(ho, present()).done
 	}
 	return nil

@@ -61,7 +61,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "what was reserved in vain is kept",
-		edits: []edit{{"registry.go", "if took || ho.queued || ", "if ho.queued || "}},
+		edits: []edit{{"registry.go", "if took {", "if false {"}},
 		run:   "scene=multi", want: "keeps for another|idle|is left",
 	},
 	{
@@ -251,7 +251,7 @@ var simMutants = []mutant{
 	// What is not answered.
 	{
 		name:  "an acquire without an answer is forgotten",
-		edits: []edit{{"registry.go", "if took || ho.queued || ho.doubts > 0 || ho.dead {", "if took || ho.queues || ho.dead {"}},
+		edits: []edit{{"registry.go", "if ho.queued || ho.doubts > 0 || ho.dead {", "if took || ho.queues || ho.dead {"}},
 		run:   "scene=plain,faults=lossy", want: "idle|left|believes|two owners",
 	},
 	{

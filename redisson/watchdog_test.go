@@ -578,6 +578,21 @@ func TestRemovalWaitsForLateAttempts(t *testing.T) {
 	})
 }
 
+// What was taken, and is not wanted, is gone when Redis says so, unless another attempt to take it may still arrive.
+func TestRemovalOfWhatWasTaken(t *testing.T) {
+	for doubts, want := range []time.Duration{soonInterval, 6*time.Second + soonInterval} {
+		watch30(t, func(call) answer { return yes(0) }, func(t *testing.T, w *watched) {
+			ho := &holder{id: "h", keys: [1]string{"k"}, family: plain{}, asked: 30 * time.Second}
+			w.tried(ho, answer{Values: []int64{1}, Doubts: doubts})
+			<-w.discard(ho, true)
+			if d := time.Since(w.start); d != want {
+				t.Errorf("with %d attempts in doubt it is over after %v, want %v", doubts, d, want)
+			}
+			w.expectEmpty(t)
+		})
+	}
+}
+
 // Nobody knows any more what a removal that failed for a whole lease would remove.
 func TestRetryEndsWithTheLease(t *testing.T) {
 	watch30(t, func(call) answer { return answer{Err: transport.ErrNoAnswer} }, func(t *testing.T, w *watched) {
