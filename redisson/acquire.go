@@ -57,7 +57,7 @@ func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (l
 		if h, err := c.reenter(ctx, outer, r, began); h != nil || err != nil {
 			return h, err
 		}
-		if c.registry.live(outer) { // but its holder is about to be lost
+		if outer.Held() { // but its holder is about to be lost
 			break
 		}
 		if outer, err = c.ancestor(ctx, id, r.Kind); err != nil {
@@ -117,7 +117,7 @@ func (c *Client) within(ancestor lock.Hold, name string) (h *hold, open <-chan s
 			return nil, nil
 		}
 	case *redHold:
-		if h, open = a.within(c, name); h != nil && !c.registry.live(h) {
+		if h, open = a.within(c, name); h != nil && !h.Held() {
 			return nil, nil
 		}
 	}
@@ -238,16 +238,15 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 func (c *Client) share(w *waiter, by time.Time) bool {
 	h := w.hold
 	t, ok := c.registry.beginSharing(h)
-	switch {
-	case !ok:
-		return false
-	case t.call.Script == nil:
-		ok = h.enter(t.version, nil) == nil
-	default:
-		a := c.road.Ask(w.ctx, by, t.call)
-		ok = h.enter(t.version, &a) == nil
-	}
 	if !ok {
+		return false
+	}
+	var said *answer
+	if t.call.Script != nil {
+		a := c.road.Ask(w.ctx, by, t.call)
+		said = &a
+	}
+	if ok = h.enter(t.version, said) == nil; !ok {
 		h.holder = w.own
 	}
 	return ok

@@ -206,7 +206,7 @@ func (c *Client) Close() (err error) {
 		case <-quiet:
 		case <-bound.Done():
 		}
-		c.presence.hide(bound)
+		c.presence.say(bound, 0)
 		close(c.stop)
 		c.road.Close()
 		c.wg.Wait()
@@ -218,8 +218,8 @@ func (c *Client) Close() (err error) {
 	return err
 }
 
-// nextHolder returns a holder id that no lock has had: Redisson's "<uuid>:<thread id>", with a number for the thread. A
-// permit's id is 16 random bytes instead.
+// nextHolder returns a holder id that no lock has had: Redisson's "<uuid>:<thread id>", with a number over 2^62 for the thread, whose own is small. The
+// number of one that wakes who stands in a wake list is over 2^61, which begins with 2 or 3. A permit's id is 16 random bytes instead.
 func (c *Client) nextHolder(k lock.Kind) string {
 	if k == lock.Permit {
 		var id [16]byte
@@ -227,17 +227,11 @@ func (c *Client) nextHolder(k lock.Kind) string {
 		return string(id[:])
 	}
 	var room [56]byte // of a UUID, a colon and a number
-	number := c.nextNumber()
+	number := 1<<62 | int64(randomBits())<<30 | c.holders.Add(1)&(1<<30-1)
 	if keepsList(k) && c.road.Spares() {
 		number = number&(1<<60-1) | 1<<61
 	}
 	return string(strconv.AppendInt(append(append(room[:0], c.id...), ':'), number, 10))
-}
-
-// nextNumber returns the number of a holder, over 2^62 and below 2^63: in Redisson it is a thread's, which is small. One that wakes who
-// stands in a wake list has a number over 2^61, which begins with 2 or 3, in its place.
-func (c *Client) nextNumber() int64 {
-	return 1<<62 | int64(randomBits())<<30 | c.holders.Add(1)&(1<<30-1)
 }
 
 // randomBits returns bits that tell two processes apart that go on from one memory image, such as clones of a virtual machine: they have one

@@ -163,12 +163,6 @@ func (c *Client) pass(to *place, g grant) {
 	}
 }
 
-// decline takes an offer back, because Redis has not answered or would not let the lock pass. It is removed then.
-func (d pendingRelease) decline() {
-	d.hold.c.registry.abandon(d.to.hold)
-	d.hold.c.lines.give(d.to, grant{declined: true})
-}
-
 // handoffCheck says whether Redis had a holder when its lock passed on, or what is to be done to learn that.
 type handoffCheck struct {
 	known bool

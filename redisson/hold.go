@@ -101,7 +101,7 @@ func (h *hold) public() lock.Hold {
 func (h *hold) inner() *hold { return h }
 
 // Held is for the chain of contexts.
-func (h *hold) Held() bool { return h.c.registry.live(h) }
+func (h *hold) Held() bool { return h.Remaining() > 0 }
 
 // Context implements [lock.Hold].
 func (h *hold) Context() context.Context { return &h.ctx }
@@ -189,8 +189,9 @@ func (d pendingRelease) end(ctx context.Context, a answer) error {
 	case a.Yes():
 		granted := a // only this one outlives the release
 		c.pass(d.to, grant{since: instantOf(a.Sent), version: t.version, answer: &granted})
-	default:
-		d.decline()
+	default: // Redis has not answered, or would not let the lock pass
+		c.registry.abandon(d.to.hold)
+		c.lines.give(d.to, grant{declined: true})
 	}
 	switch {
 	case t.whole || err == nil:

@@ -79,16 +79,12 @@ func (p *presence) show() {
 	}
 }
 
-// say has Redis know for so long who the client is.
+// say has Redis know for so long who the client is, if it has a name; with 0, as at a close, no more.
 func (p *presence) say(ctx context.Context, life time.Duration) {
-	p.c.road.AskSoon(ctx, call{Script: clientShow, Keys: []string{p.key}, Args: []any{p.text, millis(life)}})
-}
-
-// hide takes the key back at a close.
-func (p *presence) hide(ctx context.Context) {
-	if p.text != "" {
-		p.say(ctx, 0)
+	if p.text == "" {
+		return
 	}
+	p.c.road.AskSoon(ctx, call{Script: clientShow, Keys: []string{p.key}, Args: []any{p.text, millis(life)}})
 }
 
 // mostIdentities bounds how many are remembered during a search.

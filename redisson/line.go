@@ -370,7 +370,10 @@ func (l *lines) released(h *hold, notified int64, moment time.Duration) {
 	}
 	if ln == nil {
 		if keepsList(id.kind) && others > 0 {
-			l.aloofLocked(id, time.Now().Add(min(moment, yieldTime)))
+			if len(l.aloof) >= mostAloof {
+				clear(l.aloof)
+			}
+			l.aloof[id] = time.Now().Add(min(moment, yieldTime))
 		}
 		return
 	}

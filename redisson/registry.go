@@ -288,13 +288,6 @@ func (s *registry) holds(id lockID) (holds []*hold) {
 	return holds
 }
 
-// live reports whether h is held.
-func (s *registry) live(h *hold) bool {
-	s.mu.Lock()
-	defer s.unlock()
-	return h.state == held
-}
-
 // busy reports whether there is a holder.
 func (s *registry) busy() bool {
 	s.mu.Lock()

@@ -66,7 +66,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "all owners of a client have one id",
-		edits: []edit{{"client.go", "number := c.nextNumber()", "number := int64(1)"}},
+		edits: []edit{{"client.go", "number := 1<<62 | int64(randomBits())<<30 | c.holders.Add(1)&(1<<30-1)", "number := int64(1)"}},
 		run:   "scene=plain", want: "two owners|believes",
 	},
 	{
@@ -82,8 +82,8 @@ var simMutants = []mutant{
 	{
 		name: "a call re-enters a hold that has ended",
 		edits: []edit{
-			{"hold.go", "func (h *hold) Held() bool { return h.c.registry.live(h) }", "func (h *hold) Held() bool { return true }"},
-			{"registry.go", "if outer.state != held || ho.dead", "if ho.dead"}, {"acquire.go", "if c.registry.live(outer) {", "if true {"},
+			{"hold.go", "func (h *hold) Held() bool { return h.Remaining() > 0 }", "func (h *hold) Held() bool { return true }"},
+			{"registry.go", "if outer.state != held || ho.dead", "if ho.dead"}, {"acquire.go", "if outer.Held() {", "if true {"},
 		},
 		run: "scene=plain", want: "two owners",
 	},

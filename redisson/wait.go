@@ -118,17 +118,11 @@ func (l *lines) tried(id lineID, got bool) {
 	delete(l.asking, id)
 	switch ln := l.byID[id]; {
 	case ln == nil:
-	case got && ln.passes():
+	case got && ln.places.First() != nil && ln.places.First().hold != nil: // to which the lock may pass
 		l.restLocked(ln, pollInterval)
 	default:
 		ln.resumeLocked()
 	}
-}
-
-// passes reports whether the lock may pass to the head of the line.
-func (ln *line) passes() bool {
-	head := ln.places.First()
-	return head != nil && head.hold != nil
 }
 
 // patience returns how long a call with such a wait stays for the first answer of Redis.

@@ -233,11 +233,3 @@ func (l *lines) looks(p *place) (in, later time.Duration) {
 	}
 	return time.Until(s.look), time.Duration(s.place) * secondTime
 }
-
-// aloofLocked leaves a lock alone that this client has just released, and for which others were told: they are as far away from Redis as it is.
-func (l *lines) aloofLocked(id lineID, until time.Time) {
-	if len(l.aloof) >= mostAloof {
-		clear(l.aloof)
-	}
-	l.aloof[id] = until
-}
