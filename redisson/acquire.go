@@ -158,7 +158,7 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 		pause := c.spin
 		w.backoff = &pause
 	}
-	if err := w.run(ho.lineID(), r.Wait); err != nil {
+	if err := w.run(ho.queueID(), r.Wait); err != nil {
 		c.cleanUp(ctx, ho, err)
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 	}
 	a := c.road.Ask(ctx, by, cl)
 	if w.stands {
-		c.lines.stood(&w.place, a)
+		c.queues.stood(&w.place, a)
 	}
 	if a.Err == nil && len(a.List) > 0 && c.doubt(ctx, by, ho.name(), a.List) {
 		doubts := a.Doubts

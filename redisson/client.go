@@ -45,7 +45,7 @@ type Client struct {
 	registry   *registry
 	listener   *forceListener
 	presence   *presence
-	lines      lines
+	queues     localQueues
 	waiters    waiters
 	subscriber *pubsub.Subscriber
 	receipts   receipts
@@ -89,7 +89,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	}
 	c.presence = newPresence(c, card)
 	c.subscriber = pubsub.NewSubscriber(c.topology)
-	c.lines = lines{subscriber: c.subscriber, timeout: c.registry.timeout, client: c.id, byID: map[lineID]*line{}, asking: map[lineID]bool{}, aloof: map[lineID]time.Time{}}
+	c.queues = localQueues{subscriber: c.subscriber, timeout: c.registry.timeout, client: c.id, byID: map[queueID]*localQueue{}, asking: map[queueID]bool{}, aloof: map[queueID]time.Time{}}
 	c.waiters = waiters{mostOfKey: s.mostOfKey, most: s.mostWaiters, metrics: m, ofKey: map[string]int{}}
 	c.registry.metrics = m
 	c.listener = newForceListener(c)
@@ -195,7 +195,7 @@ func (c *Client) Close() (err error) {
 		defer cancel()
 		quiet := c.registry.close(ErrClosed)
 		c.cancel(ErrClosed)
-		c.lines.wake()
+		c.queues.wake()
 		c.wg.Go(c.subscriber.Close)
 		select {
 		case <-quiet:

@@ -64,7 +64,7 @@ func (l *CountDownLatch) Await(ctx context.Context) error {
 	if err := l.check(); err != nil {
 		return err
 	}
-	return l.await(ctx, latchLine, 0, -1, func(by time.Time) (bool, time.Duration, error) {
+	return l.await(ctx, latchQueue, 0, -1, func(by time.Time) (bool, time.Duration, error) {
 		a := l.c.road.Ask(ctx, by, call{Script: latchAwait, Keys: []string{l.key}, Args: nil})
 		return a.Err == nil && a.Values[0] == 0, -1, a.Err
 	})
@@ -76,9 +76,9 @@ func (l *CountDownLatch) channel() string { return latchChannel(l.key) }
 func (l *CountDownLatch) check() error { return l.c.checkName(l.name, l.channel()) }
 
 // hearLocked has a waiter for a latch hear when that is opened: it may have been set again by the time that somebody asks.
-func (l *lines) hearLocked(p *place) {
-	if p.line.id.kind == latchLine && p.ear == nil {
-		p.ear = l.subscriber.Receive(p.line.channel)
+func (l *localQueues) hearLocked(p *place) {
+	if p.queue.id.kind == latchQueue && p.ear == nil {
+		p.ear = l.subscriber.Receive(p.queue.channel)
 	}
 }
 

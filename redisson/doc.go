@@ -127,8 +127,8 @@
 // lease is over, or once in a third of the watchdog's timeout. The release of a Lock or FencedLock wakes one of the processes that wait, so
 // with any number of them an acquisition takes three commands: the question that gets in line, the one that takes the lock, and the release. See
 // "Who is woken" in WIRE.md. A waiter for a fair lock asks once in
-// a third of its patience, too. The goroutines of a process stand in a line behind the one that asks; [MaxWaiters] bounds how many wait.
-// A Lock passes on in the line 16 times, or for a millisecond if that is longer, which costs one or two commands in all. Renewals go in
+// a third of its patience, too. The goroutines of a process stand in a queue behind the one that asks; [MaxWaiters] bounds how many wait.
+// A Lock passes on in the queue 16 times, or for a millisecond if that is longer, which costs one or two commands in all. Renewals go in
 // pipelines of up to 500, one after the other for each master.
 //
 // A client that has held a lock for 50ms listens on a channel of its own, latchkey_client:<id>, until it has held nothing for a second or two:

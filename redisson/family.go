@@ -95,7 +95,7 @@ func (p plain) update(ho *holder, c counts, lease time.Duration, why change) cal
 }
 
 func (plain) exit(ho *holder, successor string, kept time.Duration) call {
-	cl := call{Script: lockRelease, Keys: ho.keys[:], Args: []any{ho.id, ho.lineID().channel(), successor, millis(kept)}}
+	cl := call{Script: lockRelease, Keys: ho.keys[:], Args: []any{ho.id, ho.queueID().channel(), successor, millis(kept)}}
 	if ho.kind != lock.Spin {
 		cl.Keys, cl.Spare = append(cl.Keys, wakeName(ho.name())), true
 	}

@@ -158,7 +158,7 @@ func (s *registry) abandon(h *hold) {
 
 // pass gives a waiter the lock that was offered to it, which counts from then on. If it has left meanwhile, the lock is removed.
 func (c *Client) pass(to *place, g grant) {
-	if !c.lines.give(to, g) {
+	if !c.queues.give(to, g) {
 		c.registry.abandon(to.hold)
 	}
 }

@@ -148,21 +148,21 @@ func (h *hold) depart(kept time.Duration) (d pendingRelease, lost error) {
 	var next *hold
 	some := false
 	if kept == 0 && handsOver(h.holder.family) {
-		if to, some = c.lines.offer(h); to != nil {
+		if to, some = c.queues.offer(h); to != nil {
 			next = to.hold
 		}
 	}
 	t, lost := c.registry.beginRelease(h, kept, next)
 	switch {
 	case lost != nil:
-		c.lines.resume(h)
+		c.queues.resume(h)
 	case t.free && some: // until it is known whether anybody else was notified
-		c.lines.rest(h)
+		c.queues.rest(h)
 	}
 	switch {
 	case to == nil:
 	case t.next == nil:
-		c.lines.retract(to)
+		c.queues.retract(to)
 		to = nil
 	case t.turn > 0:
 		c.pass(to, grant{since: t.began})
@@ -191,7 +191,7 @@ func (d pendingRelease) end(ctx context.Context, a answer) error {
 		c.pass(d.to, grant{since: instantOf(a.Sent), version: t.version, answer: &granted})
 	default: // Redis has not answered, or would not let the lock pass
 		c.registry.abandon(d.to.hold)
-		c.lines.give(d.to, grant{declined: true})
+		c.queues.give(d.to, grant{declined: true})
 	}
 	switch {
 	case t.whole || err == nil:
@@ -200,13 +200,13 @@ func (d pendingRelease) end(ctx context.Context, a answer) error {
 	}
 	switch {
 	case t.whole && !t.free: // it is kept, or its family does not pass on
-		c.lines.resume(d.hold)
+		c.queues.resume(d.hold)
 	case t.free:
 		notified := int64(-1)
 		if a.Yes() && !c.topology.Cluster() { // there, each node knows of its own subscribers only
 			notified = a.Values[1]
 		}
-		c.lines.released(d.hold, notified, max(t.pace, time.Since(a.Sent)))
+		c.queues.released(d.hold, notified, max(t.pace, time.Since(a.Sent)))
 	}
 	if err != nil {
 		c.metrics.released(d.hold, err)

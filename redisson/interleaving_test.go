@@ -71,9 +71,9 @@ func expectUnused(t *testing.T, c *Client) {
 		c.registry.mu.Lock()
 		locks, scheduled := len(c.registry.holders), len(c.registry.schedule)
 		c.registry.mu.Unlock()
-		c.lines.mu.Lock()
-		lines := len(c.lines.byID)
-		c.lines.mu.Unlock()
+		c.queues.mu.Lock()
+		lines := len(c.queues.byID)
+		c.queues.mu.Unlock()
 		if locks+scheduled+lines == 0 {
 			return
 		}
@@ -291,9 +291,9 @@ func TestReleaseDoesNotWaitForTheNextOne(t *testing.T) {
 	first, got := mustAcquire(t.Context(), t, c, r), make(chan lock.Hold)
 	go func() { got <- mustAcquire(t.Context(), t, c, r) }()
 	rests := func() bool {
-		c.lines.mu.Lock()
-		defer c.lines.mu.Unlock()
-		ln := c.lines.ofLocked(first.(*hold))
+		c.queues.mu.Lock()
+		defer c.queues.mu.Unlock()
+		ln := c.queues.ofLocked(first.(*hold))
 		return ln != nil && ln.places.First().hold != nil && !ln.places.First().busy
 	}
 	for !rests() {

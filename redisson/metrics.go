@@ -60,7 +60,7 @@ type labels struct{ name, value, failure string }
 
 // waitKinds are the kinds of what is waited for, beside those of locks.
 var waitKinds = map[lock.Kind]string{
-	latchLine: "latch", semaphoreLine: "semaphore", permitsLine: "expirable_semaphore", limiterLine: "rate_limiter",
+	latchQueue: "latch", semaphoreQueue: "semaphore", permitsQueue: "expirable_semaphore", limiterQueue: "rate_limiter",
 }
 
 type lossReason struct {

@@ -23,7 +23,7 @@ func TestNames(t *testing.T) {
 		{"fair queue, hash tag", fairQueue("{order}:1"), "redisson_lock_queue:{order}:1"},
 		{"fair deadlines", fairDeadlines("order:1"), "redisson_lock_timeout:{order:1}"},
 		{"fair deadlines, hash tag", fairDeadlines("{order}:1"), "redisson_lock_timeout:{order}:1"},
-		{"fair channel", lineID{name: "order:1", kind: lock.Fair, alone: id}.channel(), "redisson_lock__channel:{order:1}:" + id},
+		{"fair channel", queueID{name: "order:1", kind: lock.Fair, alone: id}.channel(), "redisson_lock__channel:{order:1}:" + id},
 		{"token", tokenKey("order:1"), "redisson_lock_token:{order:1}"},
 		{"token, hash tag", tokenKey("{order}:1"), "redisson_lock_token:{order}:1"},
 		{"read/write channel", rwChannel("order:1"), "redisson_rwlock:{order:1}"},

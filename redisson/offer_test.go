@@ -18,30 +18,30 @@ func TestOnlyWhoHasNoLockIsOfferedOne(t *testing.T) {
 	defer subscriber.Close()
 	for _, tt := range []struct {
 		name string
-		do   func(l *lines, p *place)
+		do   func(l *localQueues, p *place)
 		want bool
 	}{
-		{"asleep", func(*lines, *place) {}, true},
-		{"asks", func(l *lines, p *place) { l.next(p) }, false},
-		{"was refused", func(l *lines, p *place) { l.next(p); l.answered(p, 0, false) }, true},
-		{"was not answered", func(l *lines, p *place) { l.next(p); l.unanswered(p, l.news(p).silent) }, true},
-		{"has the lock", func(l *lines, p *place) { l.next(p); l.answered(p, 0, true) }, false},
-		{"was offered one", func(l *lines, p *place) { p.offered = true }, false},
-		{"was given one", func(l *lines, p *place) { l.give(p, grant{}) }, false},
-		{"looks at one", func(l *lines, p *place) { l.give(p, grant{}); l.next(p) }, false},
-		{"has one", func(l *lines, p *place) { l.give(p, grant{}); l.next(p); l.answered(p, 0, true) }, false},
-		{"could not have one", func(l *lines, p *place) {
+		{"asleep", func(*localQueues, *place) {}, true},
+		{"asks", func(l *localQueues, p *place) { l.next(p) }, false},
+		{"was refused", func(l *localQueues, p *place) { l.next(p); l.answered(p, 0, false) }, true},
+		{"was not answered", func(l *localQueues, p *place) { l.next(p); l.unanswered(p, l.news(p).silent) }, true},
+		{"has the lock", func(l *localQueues, p *place) { l.next(p); l.answered(p, 0, true) }, false},
+		{"was offered one", func(l *localQueues, p *place) { p.offered = true }, false},
+		{"was given one", func(l *localQueues, p *place) { l.give(p, grant{}) }, false},
+		{"looks at one", func(l *localQueues, p *place) { l.give(p, grant{}); l.next(p) }, false},
+		{"has one", func(l *localQueues, p *place) { l.give(p, grant{}); l.next(p); l.answered(p, 0, true) }, false},
+		{"could not have one", func(l *localQueues, p *place) {
 			l.give(p, grant{declined: true})
 			l.next(p)
-			p.line.rests = true
+			p.queue.rests = true
 			l.next(p)
 		}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := &lines{subscriber: subscriber, byID: map[lineID]*line{}}
+			l := &localQueues{subscriber: subscriber, byID: map[queueID]*localQueue{}}
 			h := &hold{holder: &holder{keys: [1]string{"k"}, kind: lock.Exclusive}}
 			p := new(place)
-			l.join(p, h.holder.lineID(), new(hold), false)
+			l.join(p, h.holder.queueID(), new(hold), false)
 			tt.do(l, p)
 			if p, _ := l.offer(h); (p != nil) != tt.want {
 				got := !tt.want
@@ -54,11 +54,11 @@ func TestOnlyWhoHasNoLockIsOfferedOne(t *testing.T) {
 // All in line hear of a lock that passes to one of them: it is busy, and Redis is there. Who has left hears nothing, and a line that is used
 // again has no news of an earlier one.
 func TestLineHearsOfALockThatPasses(t *testing.T) {
-	l := &lines{byID: map[lineID]*line{}}
+	l := &localQueues{byID: map[queueID]*localQueue{}}
 	h := &hold{holder: &holder{keys: [1]string{"k"}, kind: lock.Exclusive}}
 	first, second := &place{lease: time.Minute}, new(place)
 	for _, p := range []*place{first, second} {
-		l.join(p, h.holder.lineID(), new(hold), false)
+		l.join(p, h.holder.queueID(), new(hold), false)
 	}
 	since := present()
 	for _, tt := range []struct {
@@ -81,7 +81,7 @@ func TestLineHearsOfALockThatPasses(t *testing.T) {
 	l.leave(first, false)
 	l.leave(second, false)
 	later := new(place)
-	l.join(later, lineID{name: "other"}, new(hold), false)
+	l.join(later, queueID{name: "other"}, new(hold), false)
 	if l.give(first, grant{since: since}) || l.news(later) != (news{}) {
 		t.Errorf("a lock that passes to who has left is heard of: %+v", l.news(later))
 	}
@@ -91,9 +91,9 @@ func TestLineHearsOfALockThatPasses(t *testing.T) {
 // comes of the release, it asks after a while.
 func TestLineRestsWhileItsLockIsReleased(t *testing.T) {
 	watch30(t, answers30, func(t *testing.T, w *watched) {
-		w.c.lines.byID = map[lineID]*line{}
+		w.c.queues.byID = map[queueID]*localQueue{}
 		h, p := w.hold(t, lock.Request{}), new(place)
-		w.c.lines.join(p, h.holder.lineID(), w.next(t, lock.Request{}), false)
+		w.c.queues.join(p, h.holder.queueID(), w.next(t, lock.Request{}), false)
 		time.Sleep(handoffTime)
 		if d, err := h.depart(0); !d.task.free || err != nil {
 			t.Fatalf("the streak is not over: %+v, %v", d, err)

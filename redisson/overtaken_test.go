@@ -72,10 +72,10 @@ func passingAtClose(t *testing.T) func(c *Client) (lock.Hold, func()) {
 		var next hold // wants a lease that is longer than what is left, so that Redis is asked
 		var first place
 		next.prepare(t.Context(), c, h.(*hold).holder, r)
-		c.lines.join(&first, next.holder.lineID(), &next, false)
+		c.queues.join(&first, next.holder.queueID(), &next, false)
 		return h, func() {
 			_ = c.Close()
-			c.lines.leave(&first, false)
+			c.queues.leave(&first, false)
 		}
 	}
 }

@@ -127,7 +127,7 @@ func (s *PermitExpirableSemaphore) acquire(ctx context.Context, n int, wait, lea
 	if err := cmp.Or(checkLease(lease), s.check(int64(n), 0, atOnce)); n == 0 || err != nil {
 		return nil, err
 	}
-	err = s.await(ctx, permitsLine, int64(n), wait, func(by time.Time) (ok bool, ttl time.Duration, err error) {
+	err = s.await(ctx, permitsQueue, int64(n), wait, func(by time.Time) (ok bool, ttl time.Duration, err error) {
 		ids, ttl, err = s.try(ctx, by, n, lease)
 		return ids != nil || errors.Is(err, errTooLate), ttl, err
 	})

@@ -13,10 +13,10 @@ import (
 // behind may come back.
 
 // stands reports whether that is the holder of somebody who waits for a fair lock.
-func (l *lines) stands(name, id string) bool {
+func (l *localQueues) stands(name, id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	own := lineID{name: name, kind: lock.Fair, alone: id}
+	own := queueID{name: name, kind: lock.Fair, alone: id}
 	return l.byID[own] != nil || l.asking[own]
 }
 
@@ -38,7 +38,7 @@ func (c *Client) sweep(ctx context.Context, by time.Time, name string) (swept bo
 		}
 		swept, over = swept || len(over) > 0, nil
 		for _, id := range a.List[1:] {
-			if id, ok := id.(string); ok && !c.lines.stands(name, id) {
+			if id, ok := id.(string); ok && !c.queues.stands(name, id) {
 				over = append(over, id)
 			}
 		}
@@ -60,5 +60,5 @@ func (c *Client) doubt(ctx context.Context, by time.Time, name string, heads []a
 		return false
 	}
 	head, _ := heads[0].(string)
-	return !c.lines.stands(name, head) && c.sweep(ctx, by, name)
+	return !c.queues.stands(name, head) && c.sweep(ctx, by, name)
 }

@@ -132,7 +132,7 @@ func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) 
 		return err
 	}
 	end := time.Now().Add(wait)
-	return l.await(ctx, limiterLine, n, wait, func(by time.Time) (bool, time.Duration, error) {
+	return l.await(ctx, limiterQueue, n, wait, func(by time.Time) (bool, time.Duration, error) {
 		ok, delay, err := l.try(ctx, by, n)
 		if !ok && err == nil && wait >= 0 && time.Until(end) < delay {
 			return true, delay, &lock.BusyError{Remaining: delay}

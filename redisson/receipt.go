@@ -36,14 +36,14 @@ func (o *named) check(n, least, most int64) error {
 	return err
 }
 
-// await waits for what try is to get. Those who want as many permits of one kind of object stand in one line; a smaller request passes a
+// await waits for what try is to get. Those who want as many permits of one kind of object stand in one local queue; a smaller request passes a
 // larger one.
 func (o *named) await(ctx context.Context, kind lock.Kind, n int64, wait time.Duration, try func(by time.Time) (bool, time.Duration, error)) error {
 	if err := cmp.Or(context.Cause(ctx), context.Cause(o.c.ctx)); err != nil {
 		return err
 	}
 	w := &waiter{c: o.c, ctx: ctx, try: try}
-	return w.run(lineID{name: o.key, kind: kind, permits: n}, wait)
+	return w.run(queueID{name: o.key, kind: kind, permits: n}, wait)
 }
 
 // taken is the result of a TryAcquire.

@@ -124,7 +124,7 @@ func (c *Client) reservable(ctx context.Context, rs []lock.Request, by time.Time
 		waits := r.Wait != 0
 		r.Wait = 0
 		one := &reserved{ho: c.newHolder(name, r), at: i}
-		if waits && c.lines.waits(one.ho.lineID()) {
+		if waits && c.queues.waits(one.ho.queueID()) {
 			return want, i
 		}
 		want = append(want, one)

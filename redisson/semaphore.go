@@ -92,7 +92,7 @@ func (s *Semaphore) acquire(ctx context.Context, n int, wait time.Duration) erro
 	if err := s.check(int64(n), 0, math.MaxInt32); n == 0 || err != nil {
 		return err
 	}
-	return s.await(ctx, semaphoreLine, int64(n), wait, func(by time.Time) (bool, time.Duration, error) {
+	return s.await(ctx, semaphoreQueue, int64(n), wait, func(by time.Time) (bool, time.Duration, error) {
 		took, err := s.take(ctx, by, n)
 		return took > 0, -1, err
 	})

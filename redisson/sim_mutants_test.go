@@ -187,8 +187,8 @@ var simMutants = []mutant{
 	{
 		name: "a line loses a waiter",
 		edits: []edit{
-			{"line.go", "\tdefault:\n\t\tp.line.resumeLocked()\n", "\tcase len(slices.Collect(p.line.places.All())) == 1:\n\tdefault:\n\t\tp.line.resumeLocked()\n"},
-			{"line.go", "import (\n", "import (\n\t\"slices\"\n"},
+			{"localqueue.go", "\tdefault:\n\t\tp.line.resumeLocked()\n", "\tcase len(slices.Collect(p.line.places.All())) == 1:\n\tdefault:\n\t\tp.line.resumeLocked()\n"},
+			{"localqueue.go", "import (\n", "import (\n\t\"slices\"\n"},
 		},
 		run: "scene=plain", want: "liveness|late|idle",
 	},
@@ -209,7 +209,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a head that counts on its predecessor never asks",
-		edits: []edit{{"line.go", "\tln.alarm.Reset(d)\n", "\tln.alarm.Stop()\n"}},
+		edits: []edit{{"localqueue.go", "\tln.alarm.Reset(d)\n", "\tln.alarm.Stop()\n"}},
 		run:   "scene=plain", want: "liveness|late|idle",
 	},
 	{

@@ -44,8 +44,8 @@ type waiter struct {
 }
 
 // run waits for at most the given time; 0 tries once, and a negative one waits as long as ctx. Those who give the same id stand in
-// one line.
-func (w *waiter) run(id lineID, wait time.Duration) error {
+// one local queue.
+func (w *waiter) run(id queueID, wait time.Duration) error {
 	w.wait, w.patience = wait, w.c.patience(wait)
 	if w.start.IsZero() {
 		w.start = time.Now()
@@ -60,7 +60,7 @@ func (w *waiter) run(id lineID, wait time.Duration) error {
 			t.err = &lock.BusyError{Remaining: max(t.ttl, 0), Waited: time.Since(w.start)}
 		}
 		return t.err
-	case w.c.lines.first(id):
+	case w.c.queues.first(id):
 		return w.tryFirst(id)
 	}
 	return w.standIn(id, nil)
@@ -81,12 +81,12 @@ func (w *waiter) round(by time.Time) (t round) {
 }
 
 // tryFirst asks without standing in line, and gets in line, before all who have come meanwhile, if it has to wait.
-func (w *waiter) tryFirst(id lineID) error {
+func (w *waiter) tryFirst(id queueID) error {
 	var t round
 	waits := false
 	defer func() {
 		if !waits {
-			w.c.lines.tried(id, t.done && t.err == nil)
+			w.c.queues.tried(id, t.done && t.err == nil)
 		}
 	}()
 	if t = w.round(w.start.Add(w.patience)); t.done {
@@ -98,7 +98,7 @@ func (w *waiter) tryFirst(id lineID) error {
 
 // first reports whether a call may ask without standing in line: there is none, nobody has asked for the same, and the channel is not listened to. The
 // method tried must follow, or join with a place that is to be the first.
-func (l *lines) first(id lineID) bool {
+func (l *localQueues) first(id queueID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.byID[id] != nil || l.asking[id] || time.Until(l.aloof[id]) > 0 {
@@ -112,7 +112,7 @@ func (l *lines) first(id lineID) bool {
 }
 
 // tried ends what first has begun. Those who have come meanwhile may ask, but not at once if the call has got what they want.
-func (l *lines) tried(id lineID, got bool) {
+func (l *localQueues) tried(id queueID, got bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.asking, id)
@@ -133,15 +133,15 @@ func (c *Client) patience(wait time.Duration) time.Duration {
 	return min(wait+answerInterval, c.timeout)
 }
 
-// standIn waits in a line, of which it is the first if it has asked already.
-func (w *waiter) standIn(id lineID, asked *round) (err error) {
+// standIn waits in a local queue, of which it is the first if it has asked already.
+func (w *waiter) standIn(id queueID, asked *round) (err error) {
 	got := false
 	w.stay = stay{waiters: &w.c.waiters, name: id.name, kind: id.kind}
 	var next *hold
 	if w.own != nil && handsOver(w.own.family) { // whoever has the lock by then was confirmed when it came
 		next, w.place.lease = w.hold, w.own.asked
 	}
-	w.c.lines.join(&w.place, id, next, asked != nil)
+	w.c.queues.join(&w.place, id, next, asked != nil)
 	w.c.presence.add(1)
 	defer func() {
 		w.c.presence.add(-1)
@@ -149,7 +149,7 @@ func (w *waiter) standIn(id lineID, asked *round) (err error) {
 		if w.alarm != nil {
 			w.alarm.Stop()
 		}
-		behind, over := w.c.lines.leave(&w.place, got && err == nil)
+		behind, over := w.c.queues.leave(&w.place, got && err == nil)
 		if behind {
 			w.c.registry.abandon(w.hold)
 		}
@@ -161,7 +161,7 @@ func (w *waiter) standIn(id lineID, asked *round) (err error) {
 		got, err = w.answered(*asked, nil, false)
 	}
 	for !got && err == nil {
-		switch next := w.c.lines.next(&w.place); {
+		switch next := w.c.queues.next(&w.place); {
 		case next.err != nil || next.opened:
 			return next.err
 		case next.granted != nil:
@@ -189,7 +189,7 @@ func (w *waiter) receive(g grant) (got bool, err error) {
 	return true, nil
 }
 
-// answered ends a round of the head of a line, which has asked. The order matters. The state of the channel was noted before that, so
+// answered ends a round of the head of a queue, which has asked. The order matters. The state of the channel was noted before that, so
 // that a message after it is not missed. The first refusal is followed by a subscription; its confirmation counts as a change, because messages
 // before it are lost.
 func (w *waiter) answered(t round, changed <-chan struct{}, live bool) (done bool, err error) {
@@ -198,18 +198,18 @@ func (w *waiter) answered(t round, changed <-chan struct{}, live bool) (done boo
 			return false, err
 		}
 		changed, t.ttl = nil, pollInterval
-	} else if w.c.lines.answered(&w.place, t.ttl, t.done); t.done {
+	} else if w.c.queues.answered(&w.place, t.ttl, t.done); t.done {
 		return true, t.err
-	} else if w.c.lines.listen(&w.place) {
+	} else if w.c.queues.listen(&w.place) {
 		before := changed
-		if changed, live = w.c.lines.changed(&w.place); live && changed != before {
+		if changed, live = w.c.queues.changed(&w.place); live && changed != before {
 			return false, nil
 		}
 	}
 	return false, w.sleep(changed, w.pause(t.ttl, live))
 }
 
-// until returns how long the head of a line waits for the answer to a question that it asks now.
+// until returns how long the head of a queue waits for the answer to a question that it asks now.
 func (w *waiter) until(n news, now time.Time) time.Time {
 	if !n.heard {
 		return w.start.Add(w.patience)
@@ -220,10 +220,10 @@ func (w *waiter) until(n news, now time.Time) time.Time {
 	return transport.Earlier(w.start.Add(w.wait), n.silent.Add(w.c.timeout))
 }
 
-// outcome returns what the failure of a try means for the head of a line; the try began at asked. It is nil if Redis has answered
+// outcome returns what the failure of a try means for the head of a queue; the try began at asked. It is nil if Redis has answered
 // before and may soon do so again. An error that is true of Redis, and not only of this caller, fails all in line.
 func (w *waiter) outcome(asked time.Time, err error) error {
-	n, cause := w.c.lines.unanswered(&w.place, asked), w.ended()
+	n, cause := w.c.queues.unanswered(&w.place, asked), w.ended()
 	switch {
 	case cause != nil:
 		return cause
@@ -234,7 +234,7 @@ func (w *waiter) outcome(asked time.Time, err error) error {
 	case !n.heard && errors.Is(err, transport.ErrNoAnswer): // in the time that this caller had for it
 		return err
 	}
-	w.c.lines.fail(&w.place, err)
+	w.c.queues.fail(&w.place, err)
 	return err
 }
 
@@ -243,7 +243,7 @@ func (w *waiter) over(now time.Time) (at time.Time, err error) {
 	if err = w.ended(); err != nil {
 		return at, err
 	}
-	n, waited := w.c.lines.news(&w.place), now.Sub(w.start)
+	n, waited := w.c.queues.news(&w.place), now.Sub(w.start)
 	switch {
 	case n.heard && waited >= w.wait:
 		return at, w.busy()
@@ -268,7 +268,7 @@ func (w *waiter) ended() error {
 
 // busy is the error of a call that would have to wait for longer.
 func (w *waiter) busy() error {
-	n := w.c.lines.news(&w.place)
+	n := w.c.queues.news(&w.place)
 	return &lock.BusyError{Remaining: max(0, time.Until(n.busyUntil)), Waited: time.Since(w.start)}
 }
 
@@ -279,13 +279,13 @@ func (w *waiter) pause(ttl time.Duration, live bool) time.Duration {
 	}
 	d, late := min(w.c.registry.timeout/3, cmp.Or(w.rest, forever)), time.Millisecond
 	if w.stands && live {
-		look, later := w.c.lines.looks(&w.place)
+		look, later := w.c.queues.looks(&w.place)
 		d, late = min(d, look), late+later
 	}
 	if ttl >= 0 {
 		d = min(d, ttl+late)
 	}
-	if !live && w.place.line.channel != "" {
+	if !live && w.place.queue.channel != "" {
 		d = min(d, pollInterval)
 	}
 	return d

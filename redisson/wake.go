@@ -9,7 +9,7 @@ import (
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
 
-// How a client is woken that waits for a plain or fenced lock. Beside the lock stands a wake list, of the clients whose line has to wait, in
+// How a client is woken that waits for a plain or fenced lock. Beside the lock stands a wake list, of the clients whose local queue has to wait, in
 // the order in which they came; see lua/wake.lua. A release tells the first that it is its turn and the second to look after secondTime; the
 // others learn nothing, and look by themselves once in a while. The list is a hint: lost, late, doubled or wrong it costs time.
 //
@@ -24,7 +24,7 @@ const (
 	secondTime = 25 * time.Millisecond
 	// placeTime bounds how often a key is asked for by those in line: each looks every so often for each of them.
 	placeTime = 50 * time.Millisecond
-	// earTime is how long a line hears Redisson's channel that has no need of that any more.
+	// earTime is how long a local queue hears Redisson's channel that has no need of that any more.
 	earTime = time.Second
 	// mostAloof bounds the locks that are left alone.
 	mostAloof = 64
@@ -40,7 +40,7 @@ const (
 // keepsList reports whether those who wait for a lock of that kind stand in a wake list.
 func keepsList(k lock.Kind) bool { return k == lock.Exclusive || k == lock.Fenced }
 
-// standing is what a line knows of its place in the wake list. The mutex of lines guards it.
+// standing is what a local queue knows of its place in the wake list. The mutex of localQueues guards it.
 type standing struct {
 	member         string               // of the list; "" before it stands there
 	since          int64                // when it came, by the server's clock in µs; 0: not yet
@@ -53,7 +53,7 @@ type standing struct {
 	needed         time.Time            // when it last had to hear that
 }
 
-// waitCall is the call of one who stands in a line that hears what it is told, in place of cl, which takes the lock.
+// waitCall is the call of one who stands in a local queue that hears what it is told, in place of cl, which takes the lock.
 func (c *Client) waitCall(cl call, name string, s standing) call {
 	const before = 3 // ARGV of the script that takes it
 	args := append(make([]any, 0, before+6), cl.Args...)
@@ -65,53 +65,53 @@ func (c *Client) waitCall(cl call, name string, s standing) call {
 	return call{Script: lockWait, Keys: append(cl.Keys[:len(cl.Keys):len(cl.Keys)], wakeName(name)), Args: args, Spare: true}
 }
 
-// passOn takes the member of a line without waiters out of the wake list.
+// passOn takes the member of a local queue without waiters out of the wake list.
 func (c *Client) passOn(name, member string) {
 	cl := call{Script: lockPass, Keys: []string{name, wakeName(name)}, Args: []any{member, lockChannel(name)}, Spare: true}
 	c.registry.retry(cl, present().add(c.registry.timeout))
 }
 
-// listen has the line hear about changes, if it does not yet and there is a channel. It reports whether that is new.
-func (l *lines) listen(p *place) bool {
+// listen has the local queue hear about changes, if it does not yet and there is a channel. It reports whether that is new.
+func (l *localQueues) listen(p *place) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.line.subscription != nil || p.line.channel == "" {
+	if p.queue.subscription != nil || p.queue.channel == "" {
 		return false
 	}
 	l.hearLocked(p)
-	if id := p.line.id; keepsList(id.kind) {
-		p.line.subscription = l.subscriber.Hear(l.hears(id), func(message string) { l.hear(id, message) })
+	if id := p.queue.id; keepsList(id.kind) {
+		p.queue.subscription = l.subscriber.Hear(l.hears(id), func(message string) { l.hear(id, message) })
 	} else {
-		p.line.subscription = l.subscriber.Subscribe(p.line.channel)
+		p.queue.subscription = l.subscriber.Subscribe(p.queue.channel)
 	}
 	return true
 }
 
-// changed returns what is closed when what the line waits for may have changed, and whether messages get through at present. Without
-// a subscription, that is so if the one of an earlier line is still there; otherwise there is nothing to receive from.
-func (l *lines) changed(p *place) (changed <-chan struct{}, live bool) {
+// changed returns what is closed when what the local queue waits for may have changed, and whether messages get through at present. Without
+// a subscription, that is so if the one of an earlier local queue is still there; otherwise there is nothing to receive from.
+func (l *localQueues) changed(p *place) (changed <-chan struct{}, live bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.changedLocked(p.line)
+	return l.changedLocked(p.queue)
 }
 
-func (l *lines) changedLocked(ln *line) (changed <-chan struct{}, live bool) {
+func (l *localQueues) changedLocked(ln *localQueue) (changed <-chan struct{}, live bool) {
 	if ln.subscription != nil {
 		return ln.subscription.Changed()
 	}
 	return l.listenedLocked(ln.id)
 }
 
-// listenedLocked is changed for a line that does not listen, or is not there.
-func (l *lines) listenedLocked(id lineID) (changed <-chan struct{}, live bool) {
+// listenedLocked is changed for a local queue that does not listen, or is not there.
+func (l *localQueues) listenedLocked(id queueID) (changed <-chan struct{}, live bool) {
 	if l.subscriber.Channels() == 0 { // which is usual, and then nobody puts names together
 		return nil, false
 	}
 	return l.subscriber.Changed(l.hears(id))
 }
 
-// hears is the channel of a line: its client's own, if there is a wake list.
-func (l *lines) hears(id lineID) string {
+// hears is the channel of a local queue: its client's own, if there is a wake list.
+func (l *localQueues) hears(id queueID) string {
 	switch id.kind {
 	case lock.Exclusive:
 		return id.channel() + ":" + l.client + ":1"
@@ -121,9 +121,9 @@ func (l *lines) hears(id lineID) string {
 	return id.channel()
 }
 
-// standLocked is what the head of a line that hears its channel asks with. Each time that the line stands in the list it is another member, so that
+// standLocked is what the head of a local queue that hears its channel asks with. Each time that the local queue stands in the list it is another member, so that
 // what takes one away may be late.
-func (l *lines) standLocked(ln *line) standing {
+func (l *localQueues) standLocked(ln *localQueue) standing {
 	if ln.member == "" {
 		l.joined++
 		ln.member = l.hears(ln.id)[len(ln.channel)+1:] + ":" + strconv.FormatInt(l.joined, 10)
@@ -134,10 +134,10 @@ func (l *lines) standLocked(ln *line) standing {
 }
 
 // stood notes what Redis has answered to one who stands.
-func (l *lines) stood(p *place, a answer) {
+func (l *localQueues) stood(p *place, a answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ln := p.line
+	ln := p.queue
 	s := &ln.standing
 	switch {
 	case a.Err != nil || a.Values[0] < 0:
@@ -182,8 +182,8 @@ func (s *standing) nextLook(now time.Time, round time.Duration) time.Time {
 	return now.Add(until)
 }
 
-// hear notes what the head of a line is told.
-func (l *lines) hear(id lineID, word string) {
+// hear notes what the head of a local queue is told.
+func (l *localQueues) hear(id queueID, word string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ln := l.byID[id]
@@ -211,7 +211,7 @@ func (l *lines) hear(id lineID, word string) {
 	}
 }
 
-// endLocked follows the last waiter of the line. It reports whether the list may have its member.
+// endLocked follows the last waiter of the local queue. It reports whether the list may have its member.
 func (s *standing) endLocked() bool {
 	if s.second != nil {
 		s.second.Stop()
@@ -222,12 +222,12 @@ func (s *standing) endLocked() bool {
 	return s.listed
 }
 
-// looks returns when the head of a line that stands in the list looks without a message, and how much later than others it does when a lease ends: by a
+// looks returns when the head of a local queue that stands in the list looks without a message, and how much later than others it does when a lease ends: by a
 // moment for each place, so that not all look then.
-func (l *lines) looks(p *place) (in, later time.Duration) {
+func (l *localQueues) looks(p *place) (in, later time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := &p.line.standing
+	s := &p.queue.standing
 	if s.place < 0 {
 		return forever, 0
 	}

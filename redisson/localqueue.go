@@ -9,50 +9,50 @@ import (
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
 
-// lines are the queues of this process' waiters, one for each thing that is waited for. Only the head of a line asks Redis, so a
+// localQueues are the queues of this process' waiters, one for each thing that is waited for. Only the head of a queue asks Redis, so a
 // process is one contender, however many of its goroutines wait.
 //
-// Within a line, a lock passes from one hold to the next: the holder stays in Redis, and nobody else hears of it. Such a streak has a
-// bound; see holder. At its end the lock is released as usual, and the line leaves it to others for a moment.
-type lines struct {
+// Within a queue, a lock passes from one hold to the next: the holder stays in Redis, and nobody else hears of it. Such a streak has a
+// bound; see holder. At its end the lock is released as usual, and the queue leaves it to others for a moment.
+type localQueues struct {
 	subscriber *pubsub.Subscriber
 	timeout    time.Duration // the watchdog's
 	client     string        // its id
-	joined     int64         // how often a line of it has stood in a wake list
+	joined     int64         // how often a queue of it has stood in a wake list
 
 	mu     sync.Mutex
-	byID   map[lineID]*line
-	asking map[lineID]bool      // what somebody has asked for who stands in no line
-	aloof  map[lineID]time.Time // until when locks are left to others
+	byID   map[queueID]*localQueue
+	asking map[queueID]bool      // what somebody has asked for who stands in no queue
+	aloof  map[queueID]time.Time // until when locks are left to others
 }
 
-// lineID is what those in a line have in common: each could go when the one ahead could.
-type lineID struct {
+// queueID is what those in a queue have in common: each could go when the one ahead could.
+type queueID struct {
 	name    string
 	kind    lock.Kind // or one of those below
 	permits int64
-	alone   string // who stands in a line of its own, because the queue is in Redis
+	alone   string // who stands in a queue of its own, because the fair queue is in Redis
 }
 
-// What waits for no lock has a kind of its own among lines.
+// What waits for no lock has a kind of its own among queues.
 const (
-	latchLine lock.Kind = 128 + iota
-	semaphoreLine
-	permitsLine
-	limiterLine
+	latchQueue lock.Kind = 128 + iota
+	semaphoreQueue
+	permitsQueue
+	limiterQueue
 )
 
-// lineID returns the line of those who want what ho wants.
-func (ho *holder) lineID() lineID {
-	id := lineID{name: ho.name(), kind: ho.kind, permits: int64(ho.limit)}
+// queueID returns the queue of those who want what ho wants.
+func (ho *holder) queueID() queueID {
+	id := queueID{name: ho.name(), kind: ho.kind, permits: int64(ho.limit)}
 	if ho.queues {
 		id.alone = ho.id
 	}
 	return id
 }
 
-// channel is where others tell those in the line that it may be their turn; "" means nowhere.
-func (id lineID) channel() string {
+// channel is where others tell those in the queue that it may be their turn; "" means nowhere.
+func (id queueID) channel() string {
 	switch id.kind {
 	case lock.Exclusive, lock.Fenced:
 		return lockChannel(id.name)
@@ -60,17 +60,17 @@ func (id lineID) channel() string {
 		return lockChannel(id.name) + ":" + id.alone
 	case lock.Read, lock.Write:
 		return rwChannel(id.name)
-	case lock.Permit, permitsLine, semaphoreLine:
+	case lock.Permit, permitsQueue, semaphoreQueue:
 		return semaphoreChannel(id.name)
-	case latchLine:
+	case latchQueue:
 		return latchChannel(id.name)
 	}
 	return ""
 }
 
-// line has one state for all who stand in it. The mutex of lines guards it.
-type line struct {
-	id           lineID
+// localQueue has one state for all who stand in it. The mutex of localQueues guards it.
+type localQueue struct {
+	id           queueID
 	channel      string // where others hear that it may be its turn, and it, too, if there is no wake list; "" means nowhere
 	places       queue.Queue[*place]
 	subscription *pubsub.Subscription // made by the first refusal
@@ -79,11 +79,11 @@ type line struct {
 	standing
 
 	// While the head rests, the alarm is set.
-	rests bool        // the head does not ask: somebody of the line has just got the lock, or others are to get it
+	rests bool        // the head does not ask: somebody of the queue has just got the lock, or others are to get it
 	alarm *time.Timer // has the head ask
 }
 
-// news is what is known in a line.
+// news is what is known in a queue.
 type news struct {
 	heard     bool      // Redis has answered the head
 	busyUntil time.Time // as far as the head has heard
@@ -96,20 +96,20 @@ const pollInterval = 250 * time.Millisecond
 // yieldTime bounds the time that a lock is left to others after a streak: that is as long as a turn was, or as the release took.
 const yieldTime = 2 * time.Millisecond
 
-// place is one waiter's place in a line.
+// place is one waiter's place in a queue.
 type place struct {
-	line  *line
+	queue *localQueue
 	hold  *hold         // that the lock can be passed to; may be nil
 	lease time.Duration // with which it asks for the lock
 
-	// The mutex of lines guards the rest.
-	at      queue.Place[*place]  // in no queue once it was left, or the line has failed
+	// The mutex of localQueues guards the rest.
+	at      queue.Place[*place]  // in no queue once it was left, or the queue has failed
 	look    chan struct{}        // receives when next may answer something else
 	busy    bool                 // nothing is offered: it asks Redis, looks at what it was granted, or has what it has waited for
 	offered bool                 // the lock may pass to the hold
 	granted *grant               // what came of that
 	ear     *pubsub.Subscription // hears that the latch is opened, once the waiter has to wait; nil for others
-	err     error                // why the line has failed
+	err     error                // why the queue has failed
 }
 
 // grant is what becomes of an offer. Without more, the lock has passed to the hold without a question.
@@ -127,7 +127,7 @@ type step struct {
 	opened  bool   // the wait for a latch is over
 	ask     bool   // ask Redis
 
-	// To ask: the state of the channel, as of changed, and what is known in the line.
+	// To ask: the state of the channel, as of changed, and what is known in the queue.
 	changed <-chan struct{}
 	live    bool
 	news    news
@@ -135,20 +135,20 @@ type step struct {
 	standing
 }
 
-// join makes p the last place of a line, or the first, of a call that has asked already. Leave must be called once for it. A lock can pass to h, unless
+// join makes p the last place of a queue, or the first, of a call that has asked already. Leave must be called once for it. A lock can pass to h, unless
 // that is nil.
-func (l *lines) join(p *place, id lineID, h *hold, first bool) {
+func (l *localQueues) join(p *place, id queueID, h *hold, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ln := l.byID[id]
 	if ln == nil {
-		ln = &line{id: id, channel: id.channel(), rests: l.asking[id] && !first}
+		ln = &localQueue{id: id, channel: id.channel(), rests: l.asking[id] && !first}
 		l.byID[id] = ln
 		if aloof := time.Until(l.aloof[id]); aloof > 0 {
 			l.restLocked(ln, aloof)
 		}
 	}
-	if p.line, p.hold, p.look = ln, h, make(chan struct{}, 1); !first {
+	if p.queue, p.hold, p.look = ln, h, make(chan struct{}, 1); !first {
 		ln.places.Join(&p.at, p)
 		return
 	}
@@ -157,26 +157,26 @@ func (l *lines) join(p *place, id lineID, h *hold, first bool) {
 	ln.rests = false
 }
 
-// waits reports whether somebody waits in the line of that id.
-func (l *lines) waits(id lineID) bool {
+// waits reports whether somebody waits in the queue of that id.
+func (l *localQueues) waits(id queueID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.byID[id] != nil
 }
 
 // next returns what the waiter at a place is to do.
-func (l *lines) next(p *place) (s step) {
+func (l *localQueues) next(p *place) (s step) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p.err != nil || p.opened() {
 		return step{err: p.err, opened: p.err == nil}
 	}
 	s.granted, p.granted = p.granted, nil
-	if s.granted == nil && !p.offered && !p.line.rests && p.line.places.First() == p {
-		s.ask, s.news = true, p.line.news
-		s.changed, s.live = l.changedLocked(p.line)
-		if s.live && keepsList(p.line.id.kind) {
-			s.stands, s.standing = true, l.standLocked(p.line)
+	if s.granted == nil && !p.offered && !p.queue.rests && p.queue.places.First() == p {
+		s.ask, s.news = true, p.queue.news
+		s.changed, s.live = l.changedLocked(p.queue)
+		if s.live && keepsList(p.queue.id.kind) {
+			s.stands, s.standing = true, l.standLocked(p.queue)
 		}
 	}
 	if p.busy = s.ask || s.granted != nil; !p.busy {
@@ -187,50 +187,50 @@ func (l *lines) next(p *place) (s step) {
 
 // leave gives up a place; the next one becomes the head if this was it. Whether the waiter got what it wanted matters to those
 // behind. Leave reports whether a lock was passed to the waiter, who leaves it behind, and which member of a wake list nobody stands for any more.
-func (l *lines) leave(p *place, got bool) (behind bool, over string) {
+func (l *localQueues) leave(p *place, got bool) (behind bool, over string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	behind = p.granted != nil && !p.granted.declined
 	if p.ear != nil {
 		p.ear.Close()
 	}
-	head := p.line.places.First()
+	head := p.queue.places.First()
 	if !p.at.Leave() {
-		if p == p.line.failed && p.line.listed {
-			over = p.line.member
+		if p == p.queue.failed && p.queue.listed {
+			over = p.queue.member
 		}
 		return behind, over
 	}
 	switch {
-	case p.line.places.First() == nil:
-		if l.dropLocked(p.line) {
-			over = p.line.member
+	case p.queue.places.First() == nil:
+		if l.dropLocked(p.queue) {
+			over = p.queue.member
 		}
 	case head != p:
 	case got && p.hold != nil:
-		l.restLocked(p.line, pollInterval)
+		l.restLocked(p.queue, pollInterval)
 	default:
-		p.line.resumeLocked()
+		p.queue.resumeLocked()
 	}
 	return behind, over
 }
 
 // fail ends the wait of all behind p, the head, with its error, because Redis would give them no better answer. Later waiters start a
-// new line.
-func (l *lines) fail(p *place, err error) {
+// new queue.
+func (l *localQueues) fail(p *place, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.dropLocked(p.line)
-	p.line.failed = p
-	for other := p; other != nil; other = p.line.places.First() {
+	l.dropLocked(p.queue)
+	p.queue.failed = p
+	for other := p; other != nil; other = p.queue.places.First() {
 		other.at.Leave()
 		other.err = err
 		other.wakeLocked()
 	}
 }
 
-// dropLocked ends a line. It reports whether a wake list may have its member.
-func (l *lines) dropLocked(ln *line) bool {
+// dropLocked ends a queue. It reports whether a wake list may have its member.
+func (l *localQueues) dropLocked(ln *localQueue) bool {
 	delete(l.byID, ln.id)
 	if ln.alarm != nil {
 		ln.alarm.Stop()
@@ -241,8 +241,8 @@ func (l *lines) dropLocked(ln *line) bool {
 	return ln.endLocked()
 }
 
-// rest has the head of the line of those who want what h has rest, until released: it would be there before others.
-func (l *lines) rest(h *hold) {
+// rest has the head of the queue of those who want what h has rest, until released: it would be there before others.
+func (l *localQueues) rest(h *hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ln := l.ofLocked(h); ln != nil {
@@ -250,8 +250,8 @@ func (l *lines) rest(h *hold) {
 	}
 }
 
-// restLocked has the head of a line rest for a while.
-func (l *lines) restLocked(ln *line, d time.Duration) {
+// restLocked has the head of a queue rest for a while.
+func (l *localQueues) restLocked(ln *localQueue, d time.Duration) {
 	ln.rests = true
 	if ln.alarm == nil {
 		ln.alarm = time.AfterFunc(d, func() {
@@ -264,7 +264,7 @@ func (l *lines) restLocked(ln *line, d time.Duration) {
 }
 
 // wake has all waiters look whether they are to go on.
-func (l *lines) wake() {
+func (l *localQueues) wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, ln := range l.byID {
@@ -274,8 +274,8 @@ func (l *lines) wake() {
 	}
 }
 
-// resume has the head of the line of those who want what h had ask now, if it rests: no release will tell it when.
-func (l *lines) resume(h *hold) {
+// resume has the head of the queue of those who want what h had ask now, if it rests: no release will tell it when.
+func (l *localQueues) resume(h *hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ln := l.ofLocked(h); ln != nil && ln.rests {
@@ -283,8 +283,8 @@ func (l *lines) resume(h *hold) {
 	}
 }
 
-// resumeLocked has the head of a line ask, if there is one.
-func (ln *line) resumeLocked() {
+// resumeLocked has the head of a queue ask, if there is one.
+func (ln *localQueue) resumeLocked() {
 	ln.rests = false
 	if head := ln.places.First(); head != nil {
 		head.wakeLocked()
@@ -299,9 +299,9 @@ func (p *place) wakeLocked() {
 	}
 }
 
-// offer chooses the place to whose hold the lock of h may pass: the head of its line, unless there is none or it is busy. The method give
-// or retract must follow. It reports whether there is a line.
-func (l *lines) offer(h *hold) (p *place, some bool) {
+// offer chooses the place to whose hold the lock of h may pass: the head of its queue, unless there is none or it is busy. The method give
+// or retract must follow. It reports whether there is a queue.
+func (l *localQueues) offer(h *hold) (p *place, some bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ln := l.ofLocked(h)
@@ -316,16 +316,16 @@ func (l *lines) offer(h *hold) (p *place, some bool) {
 	return p, true
 }
 
-// ofLocked returns the line of those who want what h has, or nil if there is none.
-func (l *lines) ofLocked(h *hold) *line {
+// ofLocked returns the queue of those who want what h has, or nil if there is none.
+func (l *localQueues) ofLocked(h *hold) *localQueue {
 	if len(l.byID) == 0 { // which is usual
 		return nil
 	}
-	return l.byID[h.holder.lineID()]
+	return l.byID[h.holder.queueID()]
 }
 
 // give tells a place what became of an offer, and all in line that the lock is busy. It reports whether the waiter is still there.
-func (l *lines) give(p *place, g grant) bool {
+func (l *localQueues) give(p *place, g grant) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.offered, p.granted = false, &g
@@ -334,27 +334,27 @@ func (l *lines) give(p *place, g grant) bool {
 		return false
 	}
 	if !g.declined {
-		p.line.news = news{heard: true, busyUntil: g.since.add(p.lease).time()}
+		p.queue.news = news{heard: true, busyUntil: g.since.add(p.lease).time()}
 	}
 	return true
 }
 
 // retract takes an offer back that has changed nothing.
-func (l *lines) retract(p *place) {
+func (l *localQueues) retract(p *place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.offered = false
-	if !p.line.rests {
+	if !p.queue.rests {
 		p.wakeLocked()
 	}
 }
 
-// released has the line of a lock that was released leave it to others for a moment, unless nobody else was notified. A negative
+// released has the queue of a lock that was released leave it to others for a moment, unless nobody else was notified. A negative
 // number says that this is not known. A moment is as long as a turn of the streak, or longer: others need as long as the release took.
-func (l *lines) released(h *hold, notified int64, moment time.Duration) {
+func (l *localQueues) released(h *hold, notified int64, moment time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	id := h.holder.lineID()
+	id := h.holder.queueID()
 	ln := l.byID[id]
 	others := notified
 	switch {
@@ -386,26 +386,26 @@ func (l *lines) released(h *hold, notified int64, moment time.Duration) {
 
 // answered notes for all in line that Redis has answered, and for how long the lock is busy at least; not positive: not known. It also
 // notes whether the waiter has what it wants, or can't get it, and is about to leave.
-func (l *lines) answered(p *place, ttl time.Duration, done bool) {
+func (l *localQueues) answered(p *place, ttl time.Duration, done bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.busy = done
-	p.line.news = news{heard: true, busyUntil: time.Now().Add(ttl)}
+	p.queue.news = news{heard: true, busyUntil: time.Now().Add(ttl)}
 }
 
 // unanswered notes that Redis has not answered a question from the given time, and returns the news.
-func (l *lines) unanswered(p *place, asked time.Time) news {
+func (l *localQueues) unanswered(p *place, asked time.Time) news {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.busy = false
-	if p.line.silent.IsZero() {
-		p.line.silent = asked
+	if p.queue.silent.IsZero() {
+		p.queue.silent = asked
 	}
-	return p.line.news
+	return p.queue.news
 }
 
-func (l *lines) news(p *place) news {
+func (l *localQueues) news(p *place) news {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return p.line.news
+	return p.queue.news
 }
