@@ -187,14 +187,14 @@ var simMutants = []mutant{
 	{
 		name: "a line loses a waiter",
 		edits: []edit{
-			{"localqueue.go", "\tdefault:\n\t\tp.line.resumeLocked()\n", "\tcase len(slices.Collect(p.line.places.All())) == 1:\n\tdefault:\n\t\tp.line.resumeLocked()\n"},
+			{"localqueue.go", "\tdefault:\n\t\tp.queue.resumeLocked()\n", "\tcase len(slices.Collect(p.queue.places.All())) == 1:\n\tdefault:\n\t\tp.queue.resumeLocked()\n"},
 			{"localqueue.go", "import (\n", "import (\n\t\"slices\"\n"},
 		},
 		run: "scene=plain", want: "liveness|late|idle",
 	},
 	{
 		name:  "a message that comes during a try is missed",
-		edits: []edit{{"wait.go", "\t} else if w.c.lines.listen(&w.place) {\n", "\t} else if changed, live = w.c.lines.changed(&w.place); w.c.lines.listen(&w.place) {\n"}},
+		edits: []edit{{"wait.go", "\t} else if w.c.queues.listen(&w.place) {\n", "\t} else if changed, live = w.c.queues.changed(&w.place); w.c.queues.listen(&w.place) {\n"}},
 		run:   "scene=write,faults=none", want: "idle",
 	},
 	{
