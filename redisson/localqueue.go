@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/queue"
-	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
 
@@ -24,48 +23,6 @@ type localQueues struct {
 	byID   map[queueID]*localQueue
 	asking map[queueID]bool      // what somebody has asked for who stands in no queue
 	aloof  map[queueID]time.Time // until when locks are left to others
-}
-
-// queueID is what those in a queue have in common: each could go when the one ahead could.
-type queueID struct {
-	name    string
-	kind    lock.Kind // or one of those below
-	permits int64
-	alone   string // who stands in a queue of its own, because the fair queue is in Redis
-}
-
-// What waits for no lock has a kind of its own among queues.
-const (
-	latchQueue lock.Kind = 128 + iota
-	semaphoreQueue
-	permitsQueue
-	limiterQueue
-)
-
-// queueID returns the queue of those who want what ho wants.
-func (ho *holder) queueID() queueID {
-	id := queueID{name: ho.name(), kind: ho.kind, permits: int64(ho.limit)}
-	if ho.queues {
-		id.alone = ho.id
-	}
-	return id
-}
-
-// channel is where others tell those in the queue that it may be their turn; "" means nowhere.
-func (id queueID) channel() string {
-	switch id.kind {
-	case lock.Exclusive, lock.Fenced:
-		return lockChannel(id.name)
-	case lock.Fair:
-		return lockChannel(id.name) + ":" + id.alone
-	case lock.Read, lock.Write:
-		return rwChannel(id.name)
-	case lock.Permit, permitsQueue, semaphoreQueue:
-		return semaphoreChannel(id.name)
-	case latchQueue:
-		return latchChannel(id.name)
-	}
-	return ""
 }
 
 // localQueue has one state for all who stand in it. The mutex of localQueues guards it.

@@ -42,7 +42,7 @@ func (o *named) await(ctx context.Context, kind lock.Kind, n int64, wait time.Du
 	if err := cmp.Or(context.Cause(ctx), context.Cause(o.c.ctx)); err != nil {
 		return err
 	}
-	w := &waiter{c: o.c, ctx: ctx, try: try}
+	w := &waiter{c: o.c, ctx: ctx, start: time.Now(), try: try}
 	return w.run(queueID{name: o.key, kind: kind, permits: n}, wait)
 }
 

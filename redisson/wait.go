@@ -33,7 +33,7 @@ type waiter struct {
 	stands bool // in a wake list
 	standing
 
-	start time.Time // of the call; zero: now
+	start time.Time // of the call
 
 	// These are set by run.
 	wait     time.Duration
@@ -47,9 +47,6 @@ type waiter struct {
 // one local queue.
 func (w *waiter) run(id queueID, wait time.Duration) error {
 	w.wait, w.patience = wait, w.c.patience(wait)
-	if w.start.IsZero() {
-		w.start = time.Now()
-	}
 	if wait < 0 {
 		w.wait = forever
 	}
