@@ -215,7 +215,7 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 		a = c.road.Ask(ctx, by, ho.family.enter(ho, ho.asked))
 		a.Doubts += doubts
 	}
-	if a.Doubts > 0 || a.Err == nil && a.Values[0] == 0 {
+	if a.Doubts > 0 || ho.queues && a.Err == nil && a.Values[0] == 0 {
 		c.registry.tried(ho, a)
 		if ho.queues {
 			c.listener.stood(ho.name())
