@@ -148,9 +148,6 @@ func pairs(prefix string, at where) func(context.Context, *bench) error {
 	}
 }
 
-// manyCallers are the numbers of callers with own keys.
-var manyCallers = []int{8, 64, 512}
-
 func ownKeys(callers int) func(context.Context, *bench) error {
 	return func(ctx context.Context, b *bench) error {
 		return b.sliced(ctx, b.all(many), 1, job{Do: "load", Addr: b.server.addr, Callers: callers}, passes, b.slice/passes, func(peer string, r result) {
