@@ -27,7 +27,7 @@ type bench struct {
 	peers   *regexp.Regexp
 	dir     string // for what workers share, and for nothing else
 	server  *server
-	link    *link  // nil if there is none
+	link    *link
 	counter *proxy // before the server, for as long as the run: the clients of the workers stay connected
 	samples samples
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"image/color"
 	"os"
 	"path/filepath"
@@ -41,7 +40,7 @@ func (r report) draw(dir string) error {
 	for _, c := range charts {
 		errs = append(errs, r.dots(c, dir))
 	}
-	return errors.Join(append(errs, r.scaling(dir))...)
+	return errors.Join(errs...)
 }
 
 // dots draws one chart.
@@ -125,34 +124,6 @@ func addDots(p *plot.Plot, name string, points spreadPoints, i int) error {
 	return nil
 }
 
-// scaling draws pairs a second over the number of callers.
-func (r report) scaling(dir string) error {
-	p := newPlot("Pairs a second over the number of callers, each with its own key")
-	p.X.Label.Text, p.Y.Label.Text = "callers", "pairs a second"
-	p.Y.Tick.Marker = plainTicks{}
-	p.X.Scale = plot.LogScale{}
-	p.X.Tick.Marker = plot.ConstantTicks{{Value: 1, Label: "1"}, {Value: 8, Label: "8"}, {Value: 64, Label: "64"}, {Value: 512, Label: "512"}}
-	curves := r.curves()
-	if len(curves) == 0 {
-		return nil
-	}
-	for i, c := range curves {
-		line, dots, err := plotter.NewLinePoints(c.points)
-		if err != nil {
-			return err
-		}
-		if c.peer == we {
-			line.Width = vg.Points(3)
-		}
-		line.Color, line.Dashes = plotutil.Color(i), plotutil.Dashes(i/7)
-		dots.GlyphStyle = draw.GlyphStyle{Color: plotutil.Color(i), Radius: vg.Points(3), Shape: plotutil.Shape(i)}
-		p.Add(line, dots)
-		p.Legend.Add(c.peer, line, dots)
-	}
-	p.Y.Min, p.X.Max = 0, 3000 // the legend has the right to itself
-	return p.Save(9*vg.Inch, 5.5*vg.Inch, filepath.Join(dir, scalingFile))
-}
-
 // plainTicks are the usual ones, with numbers as in the tables.
 type plainTicks struct{ plot.DefaultTicks }
 
@@ -165,35 +136,6 @@ func (t plainTicks) Ticks(low, high float64) []plot.Tick {
 		}
 	}
 	return ticks
-}
-
-// scalingFile is the chart that is no chart of dots.
-const scalingFile = "scaling.png"
-
-// curve is what a peer does with more and more callers.
-type curve struct {
-	peer   string
-	points plotter.XYs
-}
-
-// curves are those of all peers that were measured with two numbers of callers at least.
-func (r report) curves() []curve {
-	var all []curve
-	for _, peer := range r.peers() {
-		c := curve{peer: peer}
-		if f, ok := r.find("pair_us", peer); ok && f.Value != nil {
-			c.points = append(c.points, plotter.XY{X: 1, Y: 1e6 / *f.Value})
-		}
-		for _, n := range manyCallers {
-			if f, ok := r.find(fmt.Sprintf("own_keys_%d_rate", n), peer); ok && f.Value != nil {
-				c.points = append(c.points, plotter.XY{X: float64(n), Y: *f.Value})
-			}
-		}
-		if len(c.points) > 1 {
-			all = append(all, c)
-		}
-	}
-	return all
 }
 
 func newPlot(title string) *plot.Plot {

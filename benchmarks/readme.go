@@ -127,9 +127,6 @@ func (r report) drawn() []string {
 			files = append(files, c.file)
 		}
 	}
-	if len(r.curves()) > 0 {
-		files = append(files, scalingFile)
-	}
 	return files
 }
 

@@ -32,15 +32,14 @@ func measureAll(ctx context.Context, c config, chosen []workload, out io.Writer)
 	} else {
 		defer stop()
 	}
-	if b.server, err = startServer(ctx); err != nil {
+	if stop, err := b.openRedis(ctx); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		b.say("no Redis: %v; what needs none runs", err)
 		chosen = slices.DeleteFunc(chosen, func(w workload) bool { return !w.local })
 	} else {
-		defer b.server.stop()
-		defer b.openProxies()()
+		defer stop()
 	}
 	if err := b.runAll(ctx, chosen); err != nil {
 		return err
@@ -65,24 +64,28 @@ func measureAll(ctx context.Context, c config, chosen []workload, out io.Writer)
 	return record(r, len(chosen) < len(workloads))
 }
 
-// openProxies opens what stands before the server, and returns a function that closes it.
-func (b *bench) openProxies() (stop func()) {
-	b.say("redis-server %s at %s", b.server.version, b.server.addr)
-	var err error
-	if b.counter, err = listenAndCount(b.server.addr); err != nil {
-		b.say("no proxy that counts: %v; the rest runs", err)
+// openRedis starts the server and what stands before it, and returns a function that ends them.
+func (b *bench) openRedis(ctx context.Context) (stop func(), err error) {
+	s, err := startServer(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if b.link, err = openLink(b.server.addr); err != nil {
-		b.say("no link: %v; the rest runs", err)
+	if b.counter, err = listenAndCount(s.addr); err != nil {
+		s.stop()
+		return nil, err
 	}
+	if b.link, err = openLink(s.addr); err != nil {
+		b.counter.Close()
+		s.stop()
+		return nil, err
+	}
+	b.server = s
+	b.say("redis-server %s at %s", s.version, s.addr)
 	return func() {
-		if b.counter != nil {
-			b.counter.Close()
-		}
-		if b.link != nil {
-			b.link.Close()
-		}
-	}
+		b.counter.Close()
+		b.link.Close()
+		s.stop()
+	}, nil
 }
 
 // quiet returns an error if the base says that the machine was busy.

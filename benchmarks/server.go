@@ -80,7 +80,6 @@ func (s *server) stop() {
 type calls struct {
 	executed map[string]int64
 	scripts  time.Duration
-	all      time.Duration
 }
 
 // calls reads commandstats. The numbers only grow, until the next reset.
@@ -94,11 +93,9 @@ func (s *server) calls(ctx context.Context) (calls, error) {
 			continue
 		}
 		c.executed[name] = n
-		d := time.Duration(usec) * time.Microsecond
 		if name == "evalsha" || name == "eval" {
-			c.scripts += d
+			c.scripts += time.Duration(usec) * time.Microsecond
 		}
-		c.all += d
 	}
 	return c, err
 }

@@ -73,16 +73,10 @@ func feeds(w workload, metric string) bool {
 }
 
 // where returns the address of Redis for a workload.
-type where func(*bench) (string, error)
+type where func(*bench) string
 
-func direct(b *bench) (string, error) { return b.server.addr, nil }
-
-func slow(b *bench) (string, error) {
-	if b.link == nil {
-		return "", errors.New("there is no link")
-	}
-	return b.link.Addr(), nil
-}
+func direct(b *bench) string { return b.server.addr }
+func slow(b *bench) string   { return b.link.Addr() }
 
 // passes is how often the peers of a round follow each other in short workloads: a slow spell of the machine then falls on
 // all of them.
@@ -130,11 +124,7 @@ func pairMetrics(prefix string) []string {
 
 func pairs(prefix string, at where) func(context.Context, *bench) error {
 	return func(ctx context.Context, b *bench) error {
-		addr, err := at(b)
-		if err != nil {
-			return err
-		}
-		return b.sliced(ctx, b.all(alone), 1, job{Do: "load", Addr: addr, Callers: 1}, passes, b.slice/passes, func(peer string, r result) {
+		return b.sliced(ctx, b.all(alone), 1, job{Do: "load", Addr: at(b), Callers: 1}, passes, b.slice/passes, func(peer string, r result) {
 			if r.Done == 0 {
 				return
 			}
@@ -147,9 +137,6 @@ func pairs(prefix string, at where) func(context.Context, *bench) error {
 		})
 	}
 }
-
-// manyCallers are the numbers of callers with own keys.
-var manyCallers = []int{8, 64, 512}
 
 func ownKeys(callers int) func(context.Context, *bench) error {
 	return func(ctx context.Context, b *bench) error {
@@ -167,12 +154,8 @@ func contentionMetrics(prefix string) []string {
 // be served at all.
 func oneKey(prefix string, processes, callers, away int, at where) func(context.Context, *bench) error {
 	return func(ctx context.Context, b *bench) error {
-		addr, err := at(b)
-		if err != nil {
-			return err
-		}
 		for _, name := range b.all(func(c contestant) bool { return c.waits && (processes == 1 || c.isGo()) }) {
-			j := job{Do: "load", Addr: addr, OneKey: true, Callers: callers, Away: away}
+			j := job{Do: "load", Addr: at(b), OneKey: true, Callers: callers, Away: away}
 			r, err := b.warm(ctx, name, processes, j, 2*b.slice)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)

@@ -21,16 +21,53 @@ import (
 type sources struct {
 	world *gotype.World
 	pkg   *gotypetest.Package
+	texts map[string][]types.Type // by how package reflect writes them
 }
 
-var source = sync.OnceValue(func() *sources { return &sources{gotype.New(), guard.Must(gotypetest.Load(true))} })
+var source = sync.OnceValue(func() *sources {
+	s := &sources{gotype.New(), guard.Must(gotypetest.Load(true)), make(map[string][]types.Type)}
+	seen := make(map[types.Type]bool)
+	for _, tv := range s.pkg.Info.Types {
+		s.note(tv.Type, seen)
+	}
+	for _, obj := range s.pkg.Info.Defs {
+		if obj != nil {
+			s.note(obj.Type(), seen)
+		}
+	}
+	return s
+})
 
-// like returns the type of the source that t was compiled from.
+func (s *sources) note(t types.Type, seen map[types.Type]bool) {
+	if _, tuple := t.(*types.Tuple); t == nil || tuple || seen[t] {
+		return
+	}
+	seen[t] = true
+	text := s.world.Of(t).String()
+	s.texts[text] = append(s.texts[text], t)
+}
+
+// like returns the type of the source that t was compiled from: it is written alike, and has the same fields.
 func (s *sources) like(t reflect.Type) (reflect.Type, error) {
-	if like, ok := s.pkg.Like(s.world, t); ok {
-		return like, nil
+	for _, candidate := range s.texts[t.String()] {
+		if like := s.world.Of(candidate); fieldsOf(like) == fieldsOf(t) {
+			return like, nil
+		}
 	}
 	return nil, fmt.Errorf("no type in the source of the tests is like %v", t)
+}
+
+func fieldsOf(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	var b strings.Builder
+	if t.Kind() == reflect.Struct {
+		for f := range t.Fields() {
+			fmt.Fprintf(&b, "%s %v %q\n", f.Name, f.Type, f.Tag)
+		}
+	}
+	return b.String()
 }
 
 // checkRequest returns err, which Func or the like has said to a request of type t, if the checks by type say the same.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"log"
-	"net"
 	"os"
 	"path/filepath"
 
@@ -31,21 +29,25 @@ import (
 )
 
 // opening starts a server and returns how to make a client of it.
-type opening struct {
-	name  string
-	start func(context.Context) (client func() (lock.Locker, error), stop func(), err error)
-}
+type opening func(context.Context) (client func() (lock.Locker, error), stop func(), err error)
 
-var openings = []opening{
+var openings = []struct {
+	name  string
+	start opening
+}{
 	{"memlock", memory},
-	{"redisson", onRedis(func(s *services.Server) (lock.Locker, error) { return redisson.Open("redis://" + s.Addr) })},
-	{"setnxlock", onRedis(func(s *services.Server) (lock.Locker, error) {
-		return setnxlock.New(redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true}))
+	{"redisson", on(services.Redis, func(_ context.Context, addr string) (lock.Locker, error) { return redisson.Open("redis://" + addr) })},
+	{"setnxlock", on(services.Redis, func(_ context.Context, addr string) (lock.Locker, error) {
+		return setnxlock.New(redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true}))
 	})},
 	{"etcdlock", etcd},
-	{"zklock", zookeeper},
-	{"sqllock, PostgreSQL", onSQL(services.Postgres, sqllock.PostgreSQL, "pgx", "postgres://postgres@%s/postgres?sslmode=disable")},
-	{"sqllock, MariaDB", onSQL(services.MariaDB, sqllock.MySQL, "mysql", "root@tcp(%s)/test?interpolateParams=true")},
+	{"zklock", on(services.ZooKeeper, zookeeper)},
+	{"sqllock, PostgreSQL", on(services.Postgres, func(ctx context.Context, addr string) (lock.Locker, error) {
+		return table(ctx, sqllock.PostgreSQL, "pgx", "postgres://postgres@"+addr+"/postgres?sslmode=disable")
+	})},
+	{"sqllock, MariaDB", on(services.MariaDB, func(ctx context.Context, addr string) (lock.Locker, error) {
+		return table(ctx, sqllock.MySQL, "mysql", "root@tcp("+addr+")/test?interpolateParams=true")
+	})},
 	{"sqllock, SQLite", sqlite},
 	{"mongolock", mongodb},
 }
@@ -79,13 +81,14 @@ func memory(context.Context) (func() (lock.Locker, error), func(), error) {
 	return func() (lock.Locker, error) { return locker, nil }, func() {}, nil
 }
 
-func onRedis(client func(*services.Server) (lock.Locker, error)) func(context.Context) (func() (lock.Locker, error), func(), error) {
-	return func(context.Context) (func() (lock.Locker, error), func(), error) {
-		s, err := services.Redis(services.Options{})
+// on is for a service that package services starts. Its clients need to know no more than its address.
+func on(start services.Starter, client func(ctx context.Context, addr string) (lock.Locker, error)) opening {
+	return func(ctx context.Context) (func() (lock.Locker, error), func(), error) {
+		s, err := start(services.Options{})
 		if err != nil {
 			return nil, nil, err
 		}
-		return func() (lock.Locker, error) { return client(s) }, s.Stop, nil
+		return func() (lock.Locker, error) { return client(ctx, s.Addr) }, s.Stop, nil
 	}
 }
 
@@ -103,28 +106,12 @@ func etcd(context.Context) (func() (lock.Locker, error), func(), error) {
 	}, cluster.Stop, nil
 }
 
-func zookeeper(context.Context) (func() (lock.Locker, error), func(), error) {
-	s, err := services.ZooKeeper(services.Options{})
+func zookeeper(_ context.Context, addr string) (lock.Locker, error) {
+	session, err := zklock.Connect([]string{addr})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return func() (lock.Locker, error) {
-		session, err := zklock.Connect([]string{s.Addr})
-		if err != nil {
-			return nil, err
-		}
-		return zklock.New(session)
-	}, s.Stop, nil
-}
-
-func onSQL(start services.Starter, on sqllock.Database, driver, dsn string) func(context.Context) (func() (lock.Locker, error), func(), error) {
-	return func(ctx context.Context) (func() (lock.Locker, error), func(), error) {
-		s, err := start(services.Options{})
-		if err != nil {
-			return nil, nil, err
-		}
-		return func() (lock.Locker, error) { return table(ctx, on, driver, fmt.Sprintf(dsn, s.Addr)) }, s.Stop, nil
-	}
+	return zklock.New(session)
 }
 
 func sqlite(ctx context.Context) (func() (lock.Locker, error), func(), error) {
@@ -149,21 +136,20 @@ func table(ctx context.Context, on sqllock.Database, driver, dsn string) (lock.L
 	return locker, locker.CreateTable(ctx)
 }
 
-func mongodb(context.Context) (func() (lock.Locker, error), func(), error) {
-	uri, stop := os.Getenv("LATCHKEY_MONGODB"), func() {}
-	if uri == "" {
-		s, err := services.MongoDB(services.Options{})
-		if err != nil {
-			return nil, nil, err
-		}
-		host, port := s.HostPort()
-		uri, stop = "mongodb://"+net.JoinHostPort(host, port)+"/?directConnection=true", s.Stop
+// mongodb is the server that LATCHKEY_MONGODB names, or one that is started.
+func mongodb(ctx context.Context) (func() (lock.Locker, error), func(), error) {
+	if uri := os.Getenv("LATCHKEY_MONGODB"); uri != "" {
+		return func() (lock.Locker, error) { return collection(uri) }, func() {}, nil
 	}
-	return func() (lock.Locker, error) {
-		client, err := mongo.Connect(options.Client().ApplyURI(uri))
-		if err != nil {
-			return nil, err
-		}
-		return mongolock.New(client.Database("cost").Collection(mongolock.Collection))
-	}, stop, nil
+	return on(services.MongoDB, func(_ context.Context, addr string) (lock.Locker, error) {
+		return collection("mongodb://" + addr + "/?directConnection=true")
+	})(ctx)
+}
+
+func collection(uri string) (lock.Locker, error) {
+	client, err := mongo.Connect(options.Client().ApplyURI(uri))
+	if err != nil {
+		return nil, err
+	}
+	return mongolock.New(client.Database("cost").Collection(mongolock.Collection))
 }

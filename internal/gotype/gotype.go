@@ -8,7 +8,7 @@
 // A type that is made of the language's own types alone, such as []string, and a few of the standard library, such as
 // time.Time, are those of the running program, as they are compared with. All others are of this package's own: they answer
 // the methods of reflect.Type as the compiled type would, and there are no values of them. The functions of package reflect
-// that make types of types (PointerTo, FuncOf, …) panic for them; [PointerTo] does not.
+// that make types of types (PointerTo, FuncOf, …) panic for them; their method PointerTo does not.
 package gotype
 
 import (

@@ -21,15 +21,7 @@ type typ struct {
 	fields  []reflect.StructField
 }
 
-// PointerTo is reflect.PointerTo for types of both worlds.
-func PointerTo(t reflect.Type) reflect.Type {
-	if t, ok := t.(*typ); ok {
-		return t.PointerTo()
-	}
-	return reflect.PointerTo(t)
-}
-
-// PointerTo returns the type of pointers to t. Packages that must not depend on go/types look for this method.
+// PointerTo returns the type of pointers to t. Packages look for this method, as they must not depend on go/types.
 func (t *typ) PointerTo() reflect.Type { return t.w.Of(types.NewPointer(t.src)) }
 
 func (t *typ) Kind() reflect.Kind { return t.kind }

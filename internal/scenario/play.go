@@ -21,7 +21,6 @@ type row struct {
 	options []guard.Option
 	key     string // in place of order:#{FACT}; FACT stands for the driver's Fact
 	when    string // likewise
-	id      string // of the call; 7 if empty
 	noID    bool   // the call has an empty id
 	work    func(ctx context.Context, s *scene) error
 	caller  func(context.Context) (context.Context, context.CancelFunc)
@@ -122,11 +121,8 @@ func (s *scene) one() {
 		defer end()
 	}
 	id := "7"
-	switch {
-	case s.row.noID:
+	if s.row.noID {
 		id = ""
-	case s.row.id != "":
-		id = s.row.id
 	}
 	s.expect(ctx, id, s.row.want)
 }

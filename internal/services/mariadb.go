@@ -26,13 +26,10 @@ func MariaDB(o Options) (*Server, error) {
 	sp.args = func(s *Server) []string {
 		_, port := s.HostPort()
 		// A server removes what it takes for its own old files from the directory for temporary ones.
-		args := []string{"--no-defaults", "--tmpdir=" + s.Dir, "--datadir=" + s.data(), "--port=" + port, "--bind-address=127.0.0.1", "--skip-name-resolve",
+		return []string{"--no-defaults", "--tmpdir=" + s.Dir, "--datadir=" + s.data(), "--port=" + port, "--bind-address=127.0.0.1", "--skip-name-resolve",
 			"--socket=" + filepath.Join(s.Dir, "sock"), "--pid-file=" + filepath.Join(s.Dir, "pid"), "--innodb-buffer-pool-size=32M",
-			"--innodb-log-file-size=16M", "--max-connections=200", "--skip-log-bin", "--innodb-fast-shutdown=2"}
-		if !o.Durable {
-			args = append(args, "--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=0", "--innodb-flush-method=nosync")
-		}
-		return args
+			"--innodb-log-file-size=16M", "--max-connections=200", "--skip-log-bin", "--innodb-fast-shutdown=2",
+			"--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=0", "--innodb-flush-method=nosync"}
 	}
 	return launch("mariadb", sp, func(s *Server) error {
 		return prepare(s, exec.Command(install, "--no-defaults", "--datadir="+s.data(), "--auth-root-authentication-method=normal",

@@ -46,9 +46,6 @@ func MongoDB(o Options) (*Server, error) {
 		} else {
 			args = append(args, "--host", host, "--storage-path", filepath.Join(s.Dir, "data"), "--cache-size", "64M",
 				"--log-level", "WARNING", "--enable-test-commands")
-			if o.Durable {
-				args = append(args, "--sync-on-commit")
-			}
 		}
 		return args
 	}

@@ -56,12 +56,9 @@ func postgres(o Options) (spec, error) {
 	sp := spec{path: path, options: o, user: who, end: syscall.SIGQUIT, answers: postgresAnswers}
 	sp.args = func(s *Server) []string {
 		_, port := s.HostPort()
-		args := []string{"-D", s.data(), "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
-			"-c", "max_connections=200", "-c", "shared_buffers=16MB", "-c", "logging_collector=off"}
-		if !o.Durable {
-			args = append(args, "-c", "fsync=off", "-c", "full_page_writes=off")
-		}
-		return args
+		return []string{"-D", s.data(), "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
+			"-c", "max_connections=200", "-c", "shared_buffers=16MB", "-c", "logging_collector=off",
+			"-c", "fsync=off", "-c", "full_page_writes=off"}
 	}
 	return sp, err
 }

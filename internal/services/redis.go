@@ -18,11 +18,7 @@ func Redis(o Options) (*Server, error) {
 	sp := spec{path: path, options: o, end: syscall.SIGTERM, answers: redisAnswers}
 	sp.args = func(s *Server) []string {
 		host, port := s.HostPort()
-		args := []string{"--bind", host, "--port", port, "--save", "", "--dir", s.Dir}
-		if o.Durable {
-			args = append(args, "--appendonly", "yes", "--appendfsync", "always")
-		}
-		return args
+		return []string{"--bind", host, "--port", port, "--save", "", "--dir", s.Dir}
 	}
 	return launch("redis", sp, func(*Server) error { return nil })
 }

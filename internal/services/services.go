@@ -23,15 +23,13 @@ var ErrMissing = errors.New("services: not installed")
 // servicesVariable names the services that may be started.
 const servicesVariable = "LATCHKEY_SERVICES"
 
-// Options changes how a server is started. Its zero value is a server for tests.
+// Options changes how a server is started. Its zero value is a server for tests: data survives the end of the process, but not that of
+// the machine.
 type Options struct {
 	// Args are added to the server's command line.
 	Args []string
 	// Env is added to the server's environment.
 	Env []string
-	// Durable has the server write to the disk what it commits. Without it, data survives the end of the process, but not that of
-	// the machine.
-	Durable bool
 }
 
 // A Starter starts a server: [Postgres], [MariaDB] and so on.

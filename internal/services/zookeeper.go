@@ -86,8 +86,7 @@ func startZooKeeper(o Options, prepare func(*Server) error) (*Server, error) {
 	sp.args = func(s *Server) []string {
 		_ = configureZooKeeper(s, o) // without it, the server says what it misses
 		return []string{"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m",
-			"-Dzookeeper.forceSync=" + map[bool]string{true: "yes", false: "no"}[o.Durable],
-			"-Dznode.container.checkIntervalMs=1000",
+			"-Dzookeeper.forceSync=no", "-Dznode.container.checkIntervalMs=1000",
 			"-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", zookeeperJar + ":/usr/share/java/slf4j-simple.jar",
 			"org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(s.Dir, "zoo.cfg")}
 	}

@@ -87,7 +87,7 @@ func TestPausedProcessIsToldOfItsLoss(t *testing.T) {
 
 func TestLockSurvivesARestartOfTheServer(t *testing.T) {
 	t.Parallel()
-	s := ownServer(t)
+	s := ownServer(t, durable()...)
 	coll := collectionAt(t, uriOf(s.Addr))
 	locker := newLocker(t, coll, quick, mongolock.Watchdog(20*time.Second))
 	hold, err := locker.Acquire(t.Context(), lock.Request{Key: "k"})
@@ -117,7 +117,7 @@ func TestLockSurvivesARestartOfTheServer(t *testing.T) {
 
 func TestHolderIsToldWhileTheServerIsSilent(t *testing.T) {
 	t.Parallel()
-	s := ownServer(t)
+	s := ownServer(t, durable()...)
 	coll := collectionAt(t, uriOf(s.Addr))
 	const lease = 3 * time.Second
 	locker := newLocker(t, coll, mongolock.Watchdog(lease), mongolock.Timeout(time.Second))

@@ -139,7 +139,15 @@ func count(tb testing.TB, coll *mongo.Collection) int64 {
 // ownServer starts a server that the test may harm.
 func ownServer(tb testing.TB, args ...string) *services.Server {
 	tb.Helper()
-	return services.Start(tb, "mongodb", services.MongoDB, services.Options{Durable: true, Args: args})
+	return services.Start(tb, "mongodb", services.MongoDB, services.Options{Args: args})
+}
+
+// durable is what has a server write to the disk what it commits. A mongod does so by itself.
+func durable() []string {
+	if _, isMongod, _ := services.MongoProgram(); isMongod {
+		return nil
+	}
+	return []string{"--sync-on-commit"}
 }
 
 // collectionOf is a collection through a client of its own.

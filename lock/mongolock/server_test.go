@@ -48,7 +48,7 @@ func polled(s *services.Server) string {
 // The primary steps down before the command, the connection breaks before it, or a majority does not confirm it.
 func TestAcquireWhileThePrimaryChanges(t *testing.T) {
 	t.Parallel()
-	s := ownServer(t)
+	s := ownServer(t, durable()...)
 	coll := collectionAt(t, uriOf(s.Addr))
 	locker := newLocker(t, collectionOf(t, polled(s), coll.Name()), quick)
 	for name, data := range map[string]bson.D{
@@ -80,7 +80,7 @@ func TestAcquireWhileThePrimaryChanges(t *testing.T) {
 
 func TestRenewalsSurviveAnElection(t *testing.T) {
 	t.Parallel()
-	s := ownServer(t)
+	s := ownServer(t, durable()...)
 	coll := collectionAt(t, uriOf(s.Addr))
 	const watchdog = 6 * time.Second
 	locker := newLocker(t, collectionOf(t, polled(s), coll.Name()), mongolock.Watchdog(watchdog))
@@ -101,7 +101,7 @@ func TestRenewalsSurviveAnElection(t *testing.T) {
 // A command that hangs in the server is done after its Acquire has given up.
 func TestTakeThatIsDoneTooLateIsFreed(t *testing.T) {
 	t.Parallel()
-	s := ownServer(t)
+	s := ownServer(t, durable()...)
 	coll := collectionAt(t, uriOf(s.Addr))
 	locker := newLocker(t, collectionOf(t, uriOf(s.Addr), coll.Name()), mongolock.Timeout(500*time.Millisecond))
 	hold, err := locker.Acquire(t.Context(), lock.Request{Key: "warm", Wait: time.Minute})
@@ -127,7 +127,7 @@ func TestWithoutPermission(t *testing.T) {
 	if _, isMongod, _ := services.MongoProgram(); isMongod {
 		placeholder = "--quiet"
 	}
-	args := []string{placeholder}
+	args := append([]string{placeholder}, durable()...)
 	s := ownServer(t, args...)
 	admin := connect(t, uriOf(s.Addr)).Database("admin")
 	for name, role := range map[string]any{

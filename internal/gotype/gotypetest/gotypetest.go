@@ -16,10 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strings"
-
-	"github.com/latchkey-go/latchkey/internal/gotype"
 )
 
 // Package is a package of the source, type-checked with its tests.
@@ -28,8 +25,6 @@ type Package struct {
 	Files []*ast.File
 	Types *types.Package
 	Info  *types.Info
-
-	texts map[string][]types.Type // by how package reflect writes them
 }
 
 // listed is what the go command says about a package.
@@ -93,49 +88,6 @@ func list(outside bool) (found listed, exports map[string]string, err error) {
 			found = p
 		}
 	}
-}
-
-// Like returns the type of the source that looks like t, which was compiled: it is written alike, and has the same fields.
-func (p *Package) Like(world *gotype.World, t reflect.Type) (reflect.Type, bool) {
-	if p.texts == nil {
-		p.texts = make(map[string][]types.Type)
-		seen := make(map[types.Type]bool)
-		note := func(t types.Type) {
-			if _, tuple := t.(*types.Tuple); t == nil || tuple || seen[t] {
-				return
-			}
-			seen[t] = true
-			text := world.Of(t).String()
-			p.texts[text] = append(p.texts[text], t)
-		}
-		for _, tv := range p.Info.Types {
-			note(tv.Type)
-		}
-		for _, obj := range p.Info.Defs {
-			if obj != nil {
-				note(obj.Type())
-			}
-		}
-	}
-	for _, candidate := range p.texts[t.String()] {
-		if source := world.Of(candidate); fields(source) == fields(t) {
-			return source, true
-		}
-	}
-	return nil, false
-}
-
-func fields(t reflect.Type) string {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	var b strings.Builder
-	if t.Kind() == reflect.Struct {
-		for f := range t.Fields() {
-			fmt.Fprintf(&b, "%s %v %q\n", f.Name, f.Type, f.Tag)
-		}
-	}
-	return b.String()
 }
 
 // Type returns the type called name, also one that a function declares. There must be one.
