@@ -120,7 +120,7 @@ func (s *registry) passLocked(ho *holder, next *hold, now instant) task {
 	switch {
 	case next.kind == lock.Fenced:
 		why = fencing
-	case ho.covers(next, now, s.timeout) && !s.slept(time.Now()):
+	case ho.covers(next, now, s.timeout) && !s.sleptLocked(time.Now()):
 		return task{next: next, turn: ho.turns, began: now}
 	}
 	t := s.updateLocked(ho, 0, why)
@@ -140,7 +140,7 @@ func (s *registry) beginSharing(h *hold) (t task, ok bool) {
 	}
 	ho.add(h, now, s.timeout)
 	s.placeLocked(ho)
-	if ho.covers(h, now, s.timeout) && !s.slept(time.Now()) {
+	if ho.covers(h, now, s.timeout) && !s.sleptLocked(time.Now()) {
 		return t, true
 	}
 	ho.version++

@@ -27,9 +27,10 @@ type registry struct {
 
 	mu       sync.Mutex
 	schedule schedule
-	holders  holders  // alive
-	alarmAt  instant  // zero when the alarm is not set
-	ended    []ending // by the present transition
+	holders  holders       // alive
+	alarmAt  instant       // zero when the alarm is not set
+	asleep   time.Duration // for how long the machine was suspended since the origin, as far as is known
+	ended    []ending      // by the present transition
 
 	active atomic.Int64 // acquires and releases under way
 
@@ -40,12 +41,11 @@ type registry struct {
 	awaited int           // holds that the close has ended, and whose work has not released them
 }
 
-// timing is how long things take.
+// timing is how long things take. It never changes.
 type timing struct {
 	timeout time.Duration // the watchdog's: the lease of a renewed lock
 	grace   time.Duration // how long a script that was not answered may still arrive
 	origin  time.Time     // of the grid on which renewals are due
-	asleep  time.Duration // for how long the machine was suspended since the origin, as far as is known; the mutex of the registry guards it
 }
 
 // retryAfter is the pause between two attempts at an update or a removal.
@@ -58,9 +58,6 @@ func (t timing) renewalDue(asked time.Time, lease time.Duration) instant {
 	at := asked.Add(lease / 3).Sub(t.origin)
 	return instantOf(t.origin).add(at.Truncate(max(lease/30, 1)))
 }
-
-// slept reports whether the machine was suspended, of which the watchdog may not know yet, for so long that leases may be over.
-func (t timing) slept(now time.Time) bool { return suspension(t.origin, now)-t.asleep > t.timeout/3 }
 
 // ending is a hold whose context is to end.
 type ending struct {
@@ -118,6 +115,11 @@ func (s *registry) end() {
 		s.mu.Lock()
 		s.unlock()
 	}
+}
+
+// sleptLocked reports whether the machine was suspended, of which the watchdog may not know yet, for so long that leases may be over.
+func (s *registry) sleptLocked(now time.Time) bool {
+	return suspension(s.origin, now)-s.asleep > s.timeout/3
 }
 
 // enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none. Without an answer, the lock was

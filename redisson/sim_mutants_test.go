@@ -46,7 +46,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a reader relies on the lease of the one with whom it shares",
-		edits: []edit{{"handoff.go", "\tif ho.covers(h, now, s.timeout) && !s.slept(time.Now()) {\n", "\tif true {\n"}},
+		edits: []edit{{"handoff.go", "\tif ho.covers(h, now, s.timeout) && !s.sleptLocked(time.Now()) {\n", "\tif true {\n"}},
 		run:   "scene=read,leases=any", want: "two owners|believes|somebody has removed its lock",
 	},
 	{

@@ -16,7 +16,7 @@ func (s *registry) takeDue() (todo []task) {
 	defer s.unlock()
 	s.alarmAt = 0
 	wall, now := time.Now(), present()
-	if s.slept(wall) {
+	if s.sleptLocked(wall) {
 		s.doubtLocked(s.holders.all()) // the lease of each may be over
 	}
 	s.asleep = suspension(s.origin, wall)
