@@ -306,7 +306,7 @@ func TestReserveThroughAProxyThatParts(t *testing.T) {
 	}
 	for i := range 20 {
 		c, other := open(), open()
-		rs := list(fmt.Sprint("list", i, "-"), 6, lock.Request{Wait: 100 * time.Millisecond})
+		rs := list(fmt.Sprint("list", i, "-"), 6, lock.Request{Wait: 5 * time.Second})
 		ctx, _, leave, err := c.Reserve(t.Context(), rs)
 		check(t, err)
 		holds := claimAll(ctx, t, c, rs)
