@@ -356,7 +356,7 @@ func TestDeadFairWaitersCostTheirPatience(t *testing.T) {
 	}
 	release(t, held)
 	start := time.Now()
-	h, err := newClient(t, s).Acquire(t.Context(), lock.Request{Key: "k", Kind: lock.Fair, Wait: 2*patience + 2*time.Second + soon})
+	h, err := newClient(t, s).Acquire(t.Context(), lock.Request{Key: "k", Kind: lock.Fair, Wait: 2*patience + 5*time.Second})
 	if err != nil {
 		t.Fatalf("the free lock after %v: %v", time.Since(start), err)
 	}
