@@ -7,9 +7,9 @@ import (
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
 
-// task is a call to make for a holder or a retry.
+// task is a call to make.
 type task struct {
-	of      any
+	of      any // a holder or a retry of the watchdog; of a release among several, a function that takes the answer
 	call    call
 	version int32 // of a holder's counts
 	due     instant
@@ -77,7 +77,7 @@ func packed(tasks pack, cluster bool) []pack {
 	})
 }
 
-// call is the question of all tasks of p.
+// call returns the question of all tasks of p.
 func (p pack) call() call {
 	if len(p) == 1 {
 		return p[0].call
@@ -90,8 +90,8 @@ func (p pack) call() call {
 	return all
 }
 
-// calls are the questions of packs.
-func calls(packs []pack) []call {
+// callsOf returns the questions of packs.
+func callsOf(packs []pack) []call {
 	all := make([]call, len(packs))
 	for i, p := range packs {
 		all[i] = p.call()
@@ -99,8 +99,8 @@ func calls(packs []pack) []call {
 	return all
 }
 
-// open returns the tasks of packs that are answered, with what is said to each, and those that have to ask for themselves.
-func (c *Client) open(packs []pack, all []answer) (tasks pack, said []answer, again pack) {
+// openAll returns the tasks of packs that are answered, with what is said to each, and those that have to ask for themselves.
+func (c *Client) openAll(packs []pack, all []answer) (tasks pack, said []answer, again pack) {
 	for i, p := range packs {
 		done, answers, unsaid := p.open(all[i])
 		if all[i].Err != nil && len(unsaid) > 0 {
@@ -111,7 +111,7 @@ func (c *Client) open(packs []pack, all []answer) (tasks pack, said []answer, ag
 	return tasks, said, again
 }
 
-// open is that of a client, for one pack. A task has to ask for itself if the holder of one that renews or releases is not at the key, which is to
+// open is openAll for one pack. A task has to ask for itself if the holder of one that renews or releases is not at the key, which is to
 // be said of nobody because of a proxy that sends all keys where the first one is, or if the server refuses the call, perhaps for the sake of another.
 func (p pack) open(a answer) (tasks pack, answers []answer, again pack) {
 	switch {

@@ -10,7 +10,7 @@ type queueID struct {
 	alone   string // who stands in a queue of its own, because the fair queue is in Redis
 }
 
-// What waits for no lock has a kind of its own among queues.
+// Kinds of those that wait for something else than a lock.
 const (
 	latchQueue lock.Kind = 128 + iota
 	semaphoreQueue

@@ -54,8 +54,8 @@ func (c *Client) finish(ctx context.Context, tasks pack) {
 	ctx, cancel := c.attending(ctx)
 	defer cancel()
 	for packs := c.together(tasks); len(packs) > 0; packs = alone(tasks) {
-		answers := c.askAll(ctx, time.Now().Add(c.timeout), calls(packs))
-		done, said, again := c.open(packs, answers)
+		answers := c.askAll(ctx, time.Now().Add(c.timeout), callsOf(packs))
+		done, said, again := c.openAll(packs, answers)
 		for i, t := range done {
 			t.of.(func(context.Context, answer))(ctx, said[i])
 		}

@@ -63,7 +63,7 @@ var (
 	newestAnnounce = load("be8e6e5789637debee76156619847410df52f95a", "receipt", "newest_announce")
 	newestLook     = load("260cfc04f25cf79fb6285e8f9f546138326a1b1d", "newest_look")
 
-	force      = lists(load("9d510c83b6cd6770ffebdac4d40120111001b1ab", "object", "now", "fair_prelude", "wake", "force"))
+	force      = lists(load("4cb03a76c737f04901e1564331684258ce34e3e3", "object", "now", "fair_prelude", "wake", "force"))
 	clientShow = load("51043072a016ac9464efcd8d92318e13a5305594", "client_show")
 	clientWho  = lists(load("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who"))
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")

@@ -133,8 +133,8 @@ func (c *Client) watch(stop <-chan struct{}) {
 func (c *Client) dispatch(packs []pack, due time.Time) {
 	part, rest := pipeline(packs)
 	by := time.Now().Add(min(c.timeout, c.registry.timeout/3))
-	c.road.Post(calls(part), by, func(all []answer) {
-		tasks, answers, unsaid := c.open(part, all)
+	c.road.Post(callsOf(part), by, func(all []answer) {
+		tasks, answers, unsaid := c.openAll(part, all)
 		c.registry.answered(tasks, answers)
 		c.metrics.renewed(tasks, answers)
 		if time.Since(due) >= c.registry.retryAfter() {

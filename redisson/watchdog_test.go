@@ -578,7 +578,7 @@ func TestRemovalWaitsForLateAttempts(t *testing.T) {
 	})
 }
 
-// What was taken, and is not wanted, is gone when Redis says so, unless another attempt to take it may still arrive.
+// A lock that was taken and is not wanted is gone when Redis says so, unless another attempt to take it may still arrive.
 func TestRemovalOfWhatWasTaken(t *testing.T) {
 	for doubts, want := range []time.Duration{soonInterval, 6*time.Second + soonInterval} {
 		watch30(t, func(call) answer { return yes(0) }, func(t *testing.T, w *watched) {

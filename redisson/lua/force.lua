@@ -23,8 +23,8 @@ end
 -- receipt would keep the first from moving. Nothing else fails here for who may ask.
 local elsewhere = type(redis.pcall('exists', KEYS[1], receipt)) == 'table'
 
--- done notes what came of the request and who held the lock, and is its answer. Who may not write a receipt, and whose Redis is full,
--- frees the lock all the same.
+-- done notes what came of the request and who held the lock, and is its answer. A user who may not write a receipt,
+-- or whose Redis is full, frees the lock all the same.
 local function done(outcome)
   if elsewhere then
     return {outcome, told}

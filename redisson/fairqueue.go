@@ -29,7 +29,7 @@ func (c *Client) sweepAll() {
 
 // sweep removes those from the queue of a fair lock who wait no more, of this client, and reports whether there were any. If the lock is free
 // and has another client's waiter at its head, that client is asked to do the same. Who stands there now, and is not among those who wait when
-// the answer comes, is over: a waiter has its line in this process before it gets in that one.
+// the answer comes, is over: a waiter stands in a local queue before it gets in the fair one.
 func (c *Client) sweep(ctx context.Context, by time.Time, name string) (swept bool) {
 	for over := []any(nil); ; {
 		a := c.road.Ask(ctx, by, call{Script: fairOwn, Keys: fairKeys(name), Args: append([]any{c.id + ":", lockChannel(name)}, over...)})
