@@ -70,9 +70,7 @@ func Hears(c *Client) bool {
 	for ho := range s.holders.all() {
 		live = live && !ho.outdated
 	}
-	c.listener.mu.Lock()
-	defer c.listener.mu.Unlock()
-	return live && c.listener.asked > 0
+	return live && c.listener.asked.Load()
 }
 
 // Twin makes a client that has done nothing yet go on from the memory image of another, as a clone of its process would.

@@ -46,9 +46,7 @@ func (c *Client) sweep(ctx context.Context, by time.Time, name string) (swept bo
 			continue
 		}
 		if head, _ := a.List[0].(string); head != "" && clientOf(head) != c.id {
-			go c.background(func() {
-				c.tell(context.WithoutCancel(ctx), name, a.List[:1], sweeping)
-			})
+			go c.background(func() { c.tell(context.WithoutCancel(ctx), name, a.List[:1], sweeping) })
 		}
 		return swept
 	}

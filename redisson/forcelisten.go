@@ -32,9 +32,9 @@ type forceListener struct {
 	after time.Duration
 	alarm *alarm      // when to see whether it is time to listen
 	open  atomic.Bool // it listens, or is about to
+	asked atomic.Bool // it has asked about all holders since then
 
 	mu     sync.Mutex
-	asked  instant            // when it last asked about all holders since then
 	queues map[string]instant // fair locks in whose queue somebody may have stood, and when last
 }
 
@@ -77,9 +77,7 @@ func (l *forceListener) idle() bool {
 	if l.c.registry.oldest() > 0 || len(l.remembered()) > 0 {
 		return false
 	}
-	l.mu.Lock()
-	l.asked = 0
-	l.mu.Unlock()
+	l.asked.Store(false)
 	l.open.Store(false)
 	l.alarm.set(l.after) // for what has come up since
 	return true
@@ -94,29 +92,16 @@ func (l *forceListener) remembered() []string {
 	return slices.Sorted(maps.Keys(l.queues))
 }
 
-// doubtAll has Redis asked about all holders, unless that was done a moment ago, and reports whether it has. A connection that breaks again
-// and again must not have all of them asked about as often.
-func (l *forceListener) doubtAll() bool {
-	now := present()
-	if before := l.asked; before > 0 && now.sub(before) < l.c.registry.retryAfter() { // nobody else changes it while it listens
-		return false
-	}
-	l.c.registry.doubtAll()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.asked = now
-	return true
-}
-
 // listen hears what this client is told on its own channel, until it holds nothing any more. The state of the channel is noted before
 // the messages are read, so that none is missed. It begins with a question about all holders: when the subscription is confirmed, or now if
-// the channel has lingered.
+// the channel has lingered. A connection that breaks again and again must not have all of them asked about as often.
 func (l *forceListener) listen() {
 	c := l.c
 	told := c.subscriber.Receive(clientName(c.id))
 	defer told.Close()
 	idle := time.NewTicker(listenIdle)
 	defer idle.Stop()
+	var asked instant
 	for _, owed := told.Changed(); ; {
 		changed, _ := told.Changed()
 		messages, missed := told.Read()
@@ -124,7 +109,12 @@ func (l *forceListener) listen() {
 		if missed {
 			go c.background(c.sweepAll)
 		}
-		owed = (owed || missed) && !l.doubtAll()
+		owed = owed || missed
+		if now := present(); owed && (asked == 0 || now.sub(asked) >= c.registry.retryAfter()) {
+			c.registry.doubtAll()
+			owed, asked = false, now
+			l.asked.Store(true)
+		}
 		if len(messages) > 0 && !clock.Sleep(c.ctx, hearInterval) {
 			return
 		}

@@ -128,20 +128,25 @@ func (c *Client) forceKey(ctx context.Context, key string, holders []string) (bo
 
 // force frees a lock, and has those who held it told. The last of its keys may be a wake list.
 func (c *Client) force(ctx context.Context, kind string, keys, holders []string, families ...lock.Kind) answer {
-	key, asked := keys[0], present()
+	key, asked, by := keys[0], present(), time.Now().Add(c.timeout)
 	args := []any{lockChannel(key), rwChannel(key), kind}
 	for _, id := range holders {
 		args = append(args, id)
 	}
 	r := c.request(key)
 	args = append(args, c.noted(r)...) // the receipt is no key here: who may not write one frees the lock all the same
-	a := c.road.AskSoon(ctx, call{Script: force, Keys: keys, Args: args, Spare: keys[len(keys)-1] == wakeName(key)})
+	a := c.road.Ask(ctx, by, call{Script: force, Keys: keys, Args: args, Spare: keys[len(keys)-1] == wakeName(key)})
 	c.conclude(r, a.Doubts > 0 || a.Err != nil)
 	if a.Yes() {
 		for _, family := range families {
 			c.registry.forced(lockID{key, family}, asked)
 		}
-		c.tell(ctx, key, a.List, "") // here, as a program may end after this
+		bound, told := context.WithDeadline(ctx, by)
+		go c.background(func() {
+			defer told()
+			c.tell(context.WithoutCancel(ctx), key, a.List, "")
+		})
+		<-bound.Done() // as a program may end after this
 	}
 	return a
 }
