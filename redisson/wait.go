@@ -197,6 +197,8 @@ func (w *waiter) answered(t round, changed <-chan struct{}, live bool) (done boo
 		changed, t.ttl = nil, pollInterval
 	} else if w.c.queues.answered(&w.place, t.ttl, t.done); t.done {
 		return true, t.err
+	} else if _, err = w.over(time.Now()); err != nil { // so nobody subscribes for it
+		return false, err
 	} else if w.c.queues.listen(&w.place) {
 		before := changed
 		if changed, live = w.c.queues.changed(&w.place); live && changed != before {
