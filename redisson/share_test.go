@@ -114,14 +114,17 @@ func TestReadersHaveTheirOwnLease(t *testing.T) {
 		fields(3, "the mode and two readers")
 	}
 	<-first.Context().Done()
-	if second.Context().Err() != nil || renewed.Context().Err() != nil {
+	if renewed.Context().Err() != nil || second.Context().Err() != nil && time.Since(start) < lease {
 		t.Error("the end of one ended others")
 	}
 	if err := first.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("Release after the lease = %v", err)
 	}
 	release(t, renewed)
-	if _, err := writer.Acquire(t.Context(), lock.Request{Key: "k", Kind: lock.Write}); !errors.Is(err, lock.ErrBusy) {
+	switch h, err := writer.Acquire(t.Context(), lock.Request{Key: "k", Kind: lock.Write}); {
+	case err == nil && second.Context().Err() != nil: // the machine stood still meanwhile
+		release(t, h)
+	case !errors.Is(err, lock.ErrBusy):
 		t.Errorf("a writer beside the second: %v", err)
 	}
 	<-second.Context().Done()
