@@ -70,7 +70,7 @@ func Hears(c *Client) bool {
 	for ho := range s.holders.all() {
 		live = live && !ho.outdated
 	}
-	return live && c.listener.asked.Load()
+	return live && c.listener.asked.Load() > 0
 }
 
 // Twin makes a client that has done nothing yet go on from the memory image of another, as a clone of its process would.

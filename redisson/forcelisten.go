@@ -30,9 +30,9 @@ const (
 type forceListener struct {
 	c     *Client
 	after time.Duration
-	alarm *alarm      // when to see whether it is time to listen
-	open  atomic.Bool // it listens, or is about to
-	asked atomic.Bool // it has asked about all holders since then
+	alarm *alarm       // when to see whether it is time to listen
+	open  atomic.Bool  // it listens, or is about to
+	asked atomic.Int64 // the instant at which it last asked about all holders since then; 0: it has not
 
 	mu     sync.Mutex
 	queues map[string]instant // fair locks in whose queue somebody may have stood, and when last
@@ -77,7 +77,7 @@ func (l *forceListener) idle() bool {
 	if l.c.registry.oldest() > 0 || len(l.remembered()) > 0 {
 		return false
 	}
-	l.asked.Store(false)
+	l.asked.Store(0)
 	l.open.Store(false)
 	l.alarm.set(l.after) // for what has come up since
 	return true
@@ -101,7 +101,6 @@ func (l *forceListener) listen() {
 	defer told.Close()
 	idle := time.NewTicker(listenIdle)
 	defer idle.Stop()
-	var asked instant
 	for _, owed := told.Changed(); ; {
 		changed, _ := told.Changed()
 		messages, missed := told.Read()
@@ -110,10 +109,10 @@ func (l *forceListener) listen() {
 			go c.background(c.sweepAll)
 		}
 		owed = owed || missed
-		if now := present(); owed && (asked == 0 || now.sub(asked) >= c.registry.retryAfter()) {
+		if now, before := present(), instant(l.asked.Load()); owed && (before == 0 || now.sub(before) >= c.registry.retryAfter()) {
 			c.registry.doubtAll()
-			owed, asked = false, now
-			l.asked.Store(true)
+			l.asked.Store(int64(now))
+			owed = false
 		}
 		if len(messages) > 0 && !clock.Sleep(c.ctx, hearInterval) {
 			return
