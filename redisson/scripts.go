@@ -25,7 +25,7 @@ var (
 	lockUpdate  = load("6f6e74d7ec9f3620cd6ad79f6e3659e0e3af5740", "lease", "token", "lock_update")
 	lockWait    = takes(define("27efa7c585ee2e86f136804d3974a2c66681c201", "lock_wait",
 		source("wake")+function("local take", lockAcquire)+source("lock_wait")))
-	lockPass    = load("4ef29ab2399abc274a7326eff563f8906edf190c", "wake", "lock_pass")
+	lockPass    = load("1aa2aecd576ce92cd27ea8b687d7fd0d3c0f53f4", "wake", "lock_pass")
 	lockRelease = load("6152fe7b7b2e88ca82d48fe5994c14ffe16d5def", "wake", "lock_release")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 

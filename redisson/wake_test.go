@@ -252,6 +252,14 @@ func TestWhoGivesUpPassesOn(t *testing.T) {
 		t.Error("Redisson's channel was told nothing")
 	}
 	eventually(t, "nobody is in the list", func() bool { return rdb.Exists(t.Context(), "latchkey_wake:{hot}").Val() == 0 })
+
+	rdb.HSet(t.Context(), "hot", "11111111-1111-4111-8111-111111111111:1", 1) // a thread of Java, whose release leaves the list alone
+	ctx, cancel = context.WithCancel(t.Context())
+	fourth := standIn(t, ctx, newClient(t, s), rdb, 1)
+	rdb.ZAdd(t.Context(), "latchkey_wake:{hot}", redis.Z{Score: -float64(time.Now().UnixMicro()), Member: ""}) // somebody was told
+	cancel()
+	<-fourth
+	eventually(t, "no note is left behind", func() bool { return rdb.Exists(t.Context(), "latchkey_wake:{hot}").Val() == 0 })
 }
 
 // The second in line has a lock soon that the first does not come for.
