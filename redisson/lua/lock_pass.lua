@@ -5,12 +5,10 @@
 -- Answers {1}.
 if KEYS[2] then
   redis.call('zrem', KEYS[2], ARGV[1])
+  local first, second = front(KEYS[2])
   if redis.call('exists', KEYS[1]) == 0 then
     announce(KEYS[2], ARGV[#ARGV], ARGV[2])
-    return {1}
-  end
-  local first, second = front(KEYS[2])
-  if not first then
+  elseif not first then
     try('del', KEYS[2])
   elseif not wakes(KEYS[1]) then
     for _, member in ipairs({first, second}) do

@@ -74,7 +74,7 @@ local function announce(wake, publish, channel, kept, forced)
   end
   local others = tonumber(try(publish, channel, forced and '0' or '00') or 0)
   if both and others > 0 and waiting >= 4 and not forced then
-    try('zadd', wake, -math.min(16, math.floor(waiting / others)), '-')
+    try('zadd', wake, -math.min(16, math.ceil(waiting / others)), '-')
   end
   return 1 + others
 end
