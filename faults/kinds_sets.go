@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/latchkey-go/latchkey/faults/check"
 	"github.com/latchkey-go/latchkey/faults/lockset"
@@ -29,13 +30,19 @@ var setKinds = []kind{
 	}},
 }
 
-// stopWriters stops a worker while it is about to write, a few times.
+// stopWriters stops a worker while it is about to write, three times. On a busy machine the signal may come when it has written: that does not
+// count, and there are six tries.
 func stopWriters(ctx context.Context, s *stage) error {
 	var struck []string
-	for range 3 {
-		v := s.await(ctx, s.ways, func(v *way) bool { return s.board[v.Place].Adding.Load() > 0 })
+	for tries, hits := 0, 0; hits < 3 && tries < 6; tries++ {
+		about := func(v *way) bool { return s.board[v.Place].Adding.Load() > 0 }
+		v, hit := s.await(ctx, s.ways, about), make(chan bool, 1)
+		time.AfterFunc(watchdog/2, func() { hit <- v != nil && about(v) }) // it stands still
 		if err := s.freeze(ctx, v, watchdog+s.between(100, 500)); err != nil {
 			return err
+		}
+		if <-hit {
+			hits++
 		}
 		struck = append(struck, v.Name)
 		sleep(ctx, s.between(100, 300))
