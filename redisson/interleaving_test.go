@@ -118,25 +118,49 @@ func TestLateReentryRevivesNothing(t *testing.T) {
 	}
 }
 
-// An attempt is not answered and repeated; the repetition is refused, because the lock is busy. Then the lock is freed, and only
-// now the first attempt arrives: it must not keep the lock for nobody.
+// An attempt is not answered and repeated; the repetition is refused, because the lock is busy, or gets the lock for a caller that has left. The lock
+// is free then, and only now the first attempt arrives: it must not keep the lock for nobody.
 func TestLateAttemptIsRemoved(t *testing.T) {
 	t.Parallel()
 	s := redistest.Any(t)
 	admin := s.Client(t)
 	c := clientOn(t, s.Client(t), Timeout(time.Second))
-	ho := &holder{id: c.nextHolder(lock.Exclusive), keys: [1]string{"k"}, family: plain{}, asked: 30 * time.Second}
-	c.registry.tried(ho, answer{Err: context.DeadlineExceeded, Doubts: 1})
-	removed := c.registry.discard(ho, false)
-	if a := c.road.AskSoon(t.Context(), plain{}.enter(ho, ho.asked)); !a.Yes() {
-		t.Fatalf("the late attempt: %+v", a)
-	}
-	for deadline := time.Now().Add(5 * time.Second); admin.Exists(t.Context(), "k").Val() != 0; <-time.After(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the late attempt keeps the lock")
+	free := func(what string) {
+		t.Helper()
+		for deadline := time.Now().Add(5 * time.Second); admin.Exists(t.Context(), "k").Val() != 0; <-time.After(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s keeps the lock", what)
+			}
 		}
 	}
-	<-removed
+	for _, answered := range []bool{false, true} {
+		ho := &holder{id: c.nextHolder(lock.Exclusive), keys: [1]string{"k"}, family: plain{}, asked: 30 * time.Second}
+		enter := func() answer {
+			t.Helper()
+			a := c.road.AskSoon(t.Context(), plain{}.enter(ho, ho.asked))
+			if !a.Yes() {
+				t.Fatalf("an attempt: %+v", a)
+			}
+			return a
+		}
+		c.registry.tried(ho, answer{Err: context.DeadlineExceeded, Doubts: 1})
+		if answered {
+			var h hold
+			gone, leave := context.WithCancel(t.Context())
+			leave()
+			h.prepare(gone, c, ho, lock.Request{Key: "k", Lease: ho.asked})
+			ho.begin(&h)
+			a := enter()
+			if err := h.enter(0, &a); err == nil {
+				t.Fatal("a caller that has left has a hold")
+			}
+		}
+		removed := c.registry.discard(ho, false)
+		free("who has left")
+		enter()
+		free("the late attempt")
+		<-removed
+	}
 	expectUnused(t, c)
 }
 

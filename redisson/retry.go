@@ -49,7 +49,8 @@ func (s *registry) removeLocked(ho *holder, at instant) *retry {
 }
 
 // retriedLocked notes the answer to a retry. While an attempt of the holder to enter may still arrive, the answer "not there"
-// proves nothing. An attempt can be as late as Redis was silent, so that time counts from the first answer.
+// proves nothing, and neither does it if what an attempt with an answer took was there. An attempt can be as late as Redis was silent, so that time counts
+// from the first answer.
 func (s *registry) retriedLocked(rt *retry, a answer) {
 	now := present()
 	ho := rt.holder
@@ -73,7 +74,7 @@ func (s *registry) retriedLocked(rt *retry, a answer) {
 		}
 		rt.again(&s.schedule, s.timing, now, firstAgain) // an attempt to enter may be just behind
 	}
-	if a.Yes() && ho != nil && ho.doubts == 1 || now >= rt.goneBy && (ho == nil || ho.releaseState != unsettled) {
+	if a.Yes() && ho != nil && ho.doubts == 1 && ho.validUntil == 0 || now >= rt.goneBy && (ho == nil || ho.releaseState != unsettled) {
 		rt.finish(&s.schedule)
 	}
 }
