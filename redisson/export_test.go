@@ -23,6 +23,17 @@ func HolderID(ctx context.Context, c *Client, name string, kind lock.Kind) strin
 	return h.holder.id
 }
 
+// ReservedIDs are what Redis calls the holders that a reservation above ctx has, by the name of the lock.
+func ReservedIDs(ctx context.Context, c *Client) map[string]string {
+	ids := map[string]string{}
+	if res, ok := ctx.Value(reservationKey{c}).(*reservation); ok {
+		for _, one := range res.parts {
+			ids[one.ho.name()] = one.ho.id
+		}
+	}
+	return ids
+}
+
 // PartIDs are what the servers call the holders of the innermost hold of r in ctx.
 func PartIDs(ctx context.Context, r *RedLock) (ids []string) {
 	h, ok := ctx.Value(r.key).(*redHold)

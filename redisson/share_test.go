@@ -10,6 +10,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
 )
 
 // Readers of a process that come within a moment share a holder in Redis.
@@ -104,7 +105,11 @@ func TestReadersHaveTheirOwnLease(t *testing.T) {
 	start := time.Now()
 	first := read(lease)
 	time.Sleep(10 * time.Millisecond)
+	asked := time.Now()
 	second := read(lease)
+	if sure := redisson.Left(second.Context(), c, "k", lock.Read) + time.Since(asked); sure < lease*19/20 { // the rest is the margin
+		t.Errorf("a reader relies on %v of its lease of %v", sure, lease)
+	}
 	quick := time.Since(start) < 45*time.Millisecond
 	if quick {
 		fields(2, "the mode and one reader")

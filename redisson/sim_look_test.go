@@ -58,7 +58,7 @@ const simTold = 150 * time.Millisecond
 // renewal or, if nothing gets through, when the leases are over that its holds have asked for, of which a writer's add up. One that is
 // not renewed may not learn of it before.
 func (j *judge) deaf(sec *section) {
-	late, most := j.net.Since()-sec.robbed, simTold
+	late, most := j.net.Since()-max(sec.robbed, sec.entered), simTold
 	if j.w.options.faults != "none" {
 		most = j.w.times.watchdog + sec.stay.leases
 	}

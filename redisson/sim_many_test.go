@@ -10,7 +10,7 @@ import (
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
-// several is a MultiLock or a RedLock.
+// several is a MultiLock, a list or a RedLock.
 type several interface {
 	Lock(ctx context.Context) (held context.Context, err error)
 	TryLock(ctx context.Context, wait, lease time.Duration) (held context.Context, ok bool, err error)
@@ -33,7 +33,7 @@ var simMemberKinds = map[string][]lock.Kind{
 	"K3": {lock.Write},
 }
 
-// stayAtMany is stay with one to three locks at once. Of three, two are a MultiLock of their own. One may be given twice, unless it
+// stayAtMany is stay with one to three locks at once: a list, or a MultiLock. Of three, two are a MultiLock of their own. One may be given twice, unless it
 // writes: the two releases of a writer each ask, at the same time, and which comes first is up to chance.
 func (o *owner) stayAtMany() bool {
 	keys := []string{"K1", "K2", "K3"}
@@ -47,6 +47,9 @@ func (o *owner) stayAtMany() bool {
 		s.kinds[key] = kinds[o.rand.IntN(len(kinds))]
 		l := o.member(key, s.kinds[key])
 		members, singles = append(members, l), append(singles, l)
+	}
+	if o.rand.IntN(3) == 0 {
+		return s.stayUnder(s.listOf(s.keys), singles)
 	}
 	again := o.member(s.keys[0], s.kinds[s.keys[0]])
 	if len(members) == 3 {
