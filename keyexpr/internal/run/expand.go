@@ -139,6 +139,11 @@ func (p *Part) plain() bool {
 	if p.Path == nil {
 		return p.Literal()
 	}
+	for i := range p.Path.Steps {
+		if p.Path.Steps[i].Method != "" { // whose panic is caught in the slow way alone
+			return false
+		}
+	}
 	looks := len(p.Path.Steps) > 0 && p.Path.Steps[0].Lookup
 	return p.Leaf != LeafAny && !p.Path.Elem && looks == (p.Leaf == LeafLookup)
 }

@@ -108,13 +108,13 @@ func (p *Program) Match(key string) (values []string, ok bool) {
 // that there is one way to go. So it never goes back, and takes one step for each byte, whatever
 // the key is: keys of other programs are tried as well.
 type matcher struct {
-	rest   string
-	values []string
+	rest string
+	read []string
 }
 
 // A key with something behind it is another key.
 func (m *matcher) end(values *[]string) bool {
-	*values = m.values
+	*values = m.read
 	return m.rest == ""
 }
 
@@ -133,7 +133,7 @@ func (m *matcher) parts(parts []Part) bool {
 			if !m.join(p) {
 				return false
 			}
-		case p.Escape == nil || !m.value(p.Escape):
+		case p.Escape == nil || !m.values(p):
 			return false
 		}
 	}
@@ -147,6 +147,18 @@ func (m *matcher) join(p *Part) bool {
 		rest, more := strings.CutPrefix(m.rest, p.Text)
 		if !more {
 			return true
+		}
+		m.rest = rest
+	}
+	return false
+}
+
+// values reads the values of a hole, with colons between those of key(…).
+func (m *matcher) values(p *Part) bool {
+	for n := 1; m.value(p.Escape); n++ {
+		rest, more := strings.CutPrefix(m.rest, ":")
+		if p.Values == 0 || n == p.Values || !more {
+			return p.Values < 1 || n == p.Values
 		}
 		m.rest = rest
 	}
@@ -183,6 +195,6 @@ func (m *matcher) value(e *Escape) bool {
 		return false
 	}
 	value, ok := Unescape(s[:n])
-	m.rest, m.values = s[n:], append(m.values, value)
+	m.rest, m.read = s[n:], append(m.read, value)
 	return ok && string(e.Append(nil, value)) == s[:n]
 }

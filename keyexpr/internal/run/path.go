@@ -31,18 +31,19 @@ type Step struct {
 	Lookup   bool   // By is the name in a lookup root
 	Fetch    bool   // an entry or element, or anything of a value whose type is not known at start
 	By       any    // what to fetch: a string, or what the keys of a map are made of
+	Method   string // of the value, without arguments
 	Strict   bool   // a nil map is an error, and not a map without entries
 }
 
 // Fields reports whether the path goes through fields alone, so that nil on its way is an error, and
 // not a value.
 func (p *Path) Fields() bool {
-	return len(p.Steps) > 0 && !slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Optional || s.Lookup || s.Fetch })
+	return len(p.Steps) > 0 && !slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Optional || s.Lookup || s.Fetch || s.Method != "" })
 }
 
 // field is the number of the one field that the path goes to. No other path is ok.
 func (p *Path) field() (field int, ok bool) {
-	if len(p.Steps) != 1 || p.Elem || p.Steps[0].Lookup || p.Steps[0].Fetch {
+	if len(p.Steps) != 1 || p.Elem || p.Steps[0].Lookup || p.Steps[0].Fetch || p.Steps[0].Method != "" {
 		return 0, false
 	}
 	return p.Steps[0].Field, true
@@ -79,6 +80,16 @@ func (p *Path) Follow(from *Source, elems []reflect.Value) (reflect.Value, error
 func walk(v reflect.Value, steps []Step) (reflect.Value, error) {
 	for i := range steps {
 		s := &steps[i]
+		if s.Method != "" {
+			var err error
+			if v, err = receiver(v, s); err == nil && v.IsValid() {
+				v, err = method(v, s)
+			}
+			if err != nil || !v.IsValid() {
+				return v, err
+			}
+			continue
+		}
 		if v.Kind() == reflect.Pointer {
 			v = v.Elem() // which is enough for nearly all
 		}

@@ -55,6 +55,8 @@ type Part struct {
 	Escape *Escape
 	Append func(st *State, key []byte, e *Escape) ([]byte, error)
 	Cost   int // steps of Append
+	// Values is how many values key(…) joins with colons: 1 or more, or -1 if it is now these and now those.
+	Values int
 	// Join makes it several values with Text between them.
 	Join *Items
 }

@@ -239,6 +239,8 @@ func (st *State) Value(dst []byte, v any, e *Escape) ([]byte, error) {
 	case Raw:
 		// The mark is the author's: raw(x) says that x is part of the text. It is charged all the same.
 		return st.text(dst, string(v), nil)
+	case Composite:
+		return st.composite(dst, v, e)
 	}
 	s, err := st.TextOf(reflect.ValueOf(v))
 	if err != nil {
@@ -309,6 +311,9 @@ func (st *State) TextOf(v reflect.Value) (string, error) {
 	if !v.IsValid() {
 		return "", ErrNil
 	}
+	if s, ok := wholeFloat(v); ok && !Spells(v.Type()) {
+		return s, nil // a static float is refused at start
+	}
 	if fault := Refusal(v.Type()); fault != "" {
 		return "", &Fault{Reason: fault}
 	}
@@ -323,17 +328,41 @@ func (st *State) TextOf(v reflect.Value) (string, error) {
 		}
 		return v.String(), nil
 	}
-	if Spells(v.Type()) {
-		return st.spelling(v.Interface())
+	spells := Spells(v.Type()) || v.Kind() != reflect.Pointer && Spells(reflect.PointerTo(v.Type()))
+	if IsValuer(v.Type()) {
+		own, err := valueOf(v)
+		switch {
+		case err != nil:
+			return "", err
+		case own == nil:
+			return "", ErrNil
+		case !spells && v.Kind() == reflect.Struct || !spells && v.Kind() == reflect.Pointer:
+			return st.ownText(own)
+		}
 	}
-	if v.Kind() != reflect.Pointer && Spells(reflect.PointerTo(v.Type())) {
-		// A method on the pointer needs an address, which a value behind an interface does not have. It is
-		// called on a copy, and so can change nothing in the request.
-		p := reflect.New(v.Type())
-		p.Elem().Set(v)
-		return st.spelling(p.Interface())
+	if !spells {
+		return st.basicText(v)
 	}
-	return st.basicText(v)
+	p := v
+	if !Spells(v.Type()) {
+		p = pointerTo(v)
+	}
+	s, err := st.spelling(p.Interface())
+	if err == nil && spellsNothing(s, v) {
+		err = ErrNil
+		if s == "" {
+			err = ErrEmpty
+		}
+	}
+	return s, err
+}
+
+// ownText is the text of what a database has for a value, which is one of a few types.
+func (st *State) ownText(own any) (string, error) {
+	if v := reflect.ValueOf(own); v.Kind() != reflect.Struct || !IsValuer(v.Type()) {
+		return st.TextOf(v)
+	}
+	return "", Faulty("has a value of type %T in a database, which is no key material", own)
 }
 
 // basicText charges bytes twice, as hex doubles them. Bytes are spelt in hex, as two requests of

@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"reflect"
 	"sync"
+
+	"github.com/expr-lang/expr/vm"
 )
 
 // What a run may use, and what it has used. Bounds are in steps and bytes and not in time, since
@@ -19,7 +21,7 @@ import (
 // bytes.
 const (
 	MaxSteps = 200_000 // nodes evaluated, elements visited, and what matching patterns and sorting come to
-	MaxBytes = 1 << 20 // text read, made and put into keys, and the memory of lists that are made
+	MaxBytes = 8 << 20 // text read, made and put into keys, and the memory of lists that are made
 	MaxKeys  = 1024    // keys of one list template
 )
 
@@ -35,6 +37,10 @@ type State struct {
 	buf   []byte
 	steps int
 	bytes int
+
+	machine  vm.VM
+	fault    error // of the last call that a program has made
+	panicked *any  // by facts, in a program
 }
 
 var states = sync.Pool{New: func() any { return new(State) }}
@@ -67,6 +73,7 @@ func (st *State) Release() {
 	}
 	st.Facts, st.Roots, st.Asking = nil, nil, false
 	st.Ctx, st.steps, st.bytes = nil, 0, 0
+	st.forget()
 	states.Put(st)
 }
 

@@ -45,7 +45,7 @@ func LeafOf(t reflect.Type) Leaf {
 	// not go the way of strings.
 	case kind == reflect.String && t != numberType && t != rawType:
 		return LeafString
-	case Spells(PointerTo(t)): // has the methods of t, too
+	case Spells(PointerTo(t)), IsValuer(t): // has the methods of t, too
 		return LeafAny
 	case kind >= reflect.Int && kind <= reflect.Int64:
 		return LeafInt
@@ -185,6 +185,12 @@ func Refusal(t reflect.Type) string {
 		return "is a float, big.Float, which has many spellings: use a whole number or a string"
 	case IsTime(bare):
 		return "is a time, which has many spellings: use fmtTime(x, \"2006-01-02\")"
+	case t == rawMessageType:
+		return "is JSON as it was sent, which has many spellings: hash what is decoded from it"
+	case IsValuer(bare) && nullable(bare) != "" && !Spells(PointerTo(bare)):
+		return nullable(bare)
+	case IsValuer(bare) && bare.Kind() == reflect.Struct:
+		return ""
 	case t.Kind() == reflect.Interface, Spells(t), Spells(PointerTo(bare)):
 		return ""
 	}

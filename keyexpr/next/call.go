@@ -1,0 +1,230 @@
+package keyexpr
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/builtin"
+
+	"github.com/latchkey-go/latchkey/internal/suggest"
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// function is one of ours.
+type function struct {
+	least, most int
+	args        role
+	check       func(c *compilation, x *ast.CallNode, args []typ) typ // of the result
+	call        run.Call
+	cond        bool // conditions alone have it
+}
+
+// call resolves a call of a function of ours, or of the user's.
+func (c *compilation) call(n *ast.Node, x *ast.CallNode, as role) typ {
+	name := x.Callee.(*ast.IdentifierNode).Value
+	if f, ok := c.funcs[name]; ok {
+		return c.user(n, x, f)
+	}
+	f, ok := functions()[name]
+	if !ok {
+		c.unknownFunction(x, name)
+	}
+	if f.cond && !c.cond {
+		c.fail(x, "%s is not allowed here: a key with the time in it is never the same twice; conditions may use it", name)
+	}
+	if got := len(x.Arguments); got < f.least || got > f.most {
+		c.fail(x, "%s: %v", name, wanted(got, f.least, f.most))
+	}
+	if (name == "key" || name == "raw") && as != asHole {
+		c.fail(x, "%s(…) is the whole of a hole, a choice in it, or an element of a list: it can't be a part of something else", name)
+	}
+	args := make([]typ, len(x.Arguments))
+	for i := range x.Arguments {
+		role := f.args
+		if (name == "coalesce" || name == "required" && i == 0) && as != asValue {
+			role = as
+		}
+		args[i] = c.node(&x.Arguments[i], role)
+	}
+	t := f.check(c, x, args)
+	switch name {
+	case "coalesce":
+		*n = c.coalesce(x)
+		return t
+	case "key":
+		c.composite = true
+	case "raw":
+		c.raw = true
+	}
+	engine := anyType
+	if as == asOperand || f.args == asOperand {
+		engine = t.engine()
+	}
+	call := c.host(x, engine, f.call, x.Arguments...)
+	if name == "raw" {
+		c.rawCalls[call.(*ast.CallNode)] = true
+	}
+	c.noteVia(call, x, name, args)
+	*n = call
+	return t
+}
+
+// noteVia notes lower, upper and raw of a path, which need no machine.
+func (c *compilation) noteVia(call ast.Node, x *ast.CallNode, name string, args []typ) {
+	via, ok := map[string]func(string) string{"lower": lower, "upper": upper, "raw": nil}[name]
+	if !ok {
+		return
+	}
+	if p, ok := c.paths[x.Arguments[0]]; ok {
+		c.via[call] = viaPath{p, args[0].t, via}
+	}
+}
+
+// coalesce is the engine's ??, which asks for the next value only if need be.
+func (c *compilation) coalesce(x *ast.CallNode) ast.Node {
+	filled := func(_ *run.State, args []any) (any, error) {
+		if isEmpty(args[0]) {
+			return nil, nil
+		}
+		return args[0], nil
+	}
+	last := len(x.Arguments) - 1
+	out := c.host(x, anyType, filled, x.Arguments[last])
+	for i := last - 1; i >= 0; i-- {
+		next := &ast.BinaryNode{Operator: "??", Left: c.host(x, anyType, filled, x.Arguments[i]), Right: out}
+		next.SetLocation(x.Location())
+		out = next
+	}
+	return out
+}
+
+// user resolves a call of the user's own function.
+func (c *compilation) user(n *ast.Node, x *ast.CallNode, f *run.Function) typ {
+	c.reads = c.reads || f.Contextual()
+	args := make([]reflect.Type, len(x.Arguments))
+	for i := range x.Arguments {
+		args[i] = c.node(&x.Arguments[i], asValue).goType()
+	}
+	t, err := f.Check(args)
+	if err != nil {
+		c.fail(x, "%v", err)
+	}
+	*n = c.host(x, anyType, f.Call, x.Arguments...)
+	out := known(t)
+	if classOf(t) != classOther { // as an operand, it is a basic value
+		*n = c.host(x, out.engine(), func(_ *run.State, args []any) (any, error) { return args[0], nil }, *n)
+	}
+	return out
+}
+
+// loop resolves map, filter, any and all. The list is charged for all of its rounds before the first.
+func (c *compilation) loop(x *ast.BuiltinNode, as role) typ {
+	if !slices.Contains([]string{"map", "filter", "any", "all"}, x.Name) || len(x.Arguments) != 2 {
+		c.refuseBuiltin(x, x.Name)
+	}
+	body, ok := x.Arguments[1].(*ast.PredicateNode)
+	if !ok {
+		c.fail(x, "%s takes a list and what is done with each element, as in map(req.Lines, .SKU)", x.Name)
+	}
+	if c.elem != nil {
+		c.fail(x, "a loop in a loop takes the product of both lists: %s", elsewhere)
+	}
+	list := c.node(&x.Arguments[0], asValue)
+	elem, isList := list.elemType()
+	if !isList && (list.null || list.t != nil && list.t.Kind() != reflect.Interface) {
+		c.fail(x.Arguments[0], "%s is no list", c.source(x.Arguments[0]))
+	}
+	x.Arguments[0] = c.host(x.Arguments[0], reflect.TypeFor[[]any](), func(st *run.State, args []any) (any, error) {
+		v, err := listOf(st, args[0])
+		if err != nil {
+			return nil, err
+		}
+		return v.Interface(), nil
+	}, x.Arguments[0])
+	role := asOperand
+	if x.Name == "map" && as == asHole {
+		role = asHole
+	} else if x.Name == "map" {
+		role = asValue
+	}
+	c.elem = &elem
+	t := c.node(&body.Node, role)
+	if c.elem = nil; x.Name == "map" {
+		return typ{elem: &t}
+	}
+	c.wantBool(body.Node, t)
+	if x.Name == "filter" {
+		return typ{elem: &elem}
+	}
+	return typ{t: boolType}
+}
+
+// addFunc makes a user's function known. A name of ours can't be taken over: lower(x) is the same in all programs.
+func (c *compilation) addFunc(f userFunc) error {
+	_, taken := functions()[f.name]
+	_, isRoot := c.roots[f.name]
+	_, isBuiltin := builtin.Index[f.name]
+	_, twice := c.funcs[f.name]
+	switch {
+	case !isName(f.name):
+		return errAt(c.text, 0, "a function can't be called %q", f.name)
+	case taken || isRoot || isBuiltin || twice:
+		return errAt(c.text, 0, "function %s: there is something of that name already", f.name)
+	}
+	fn, err := run.NewFunction(f.name, f.fn)
+	if err != nil {
+		return errAt(c.text, 0, "%v", err)
+	}
+	c.funcs[f.name] = fn
+	return nil
+}
+
+// functionNames lists what can be called.
+func (c *compilation) functionNames() []string {
+	names := []string{"map", "filter", "any", "all"}
+	for name, f := range functions() {
+		if !f.cond || c.cond {
+			names = append(names, name)
+		}
+	}
+	return append(names, slices.Collect(maps.Keys(c.funcs))...)
+}
+
+// unknownFunction looks first for what was meant by it in another language, or in the engine's.
+func (c *compilation) unknownFunction(x *ast.CallNode, name string) {
+	if _, ok := builtin.Index[name]; ok {
+		c.refuseBuiltin(x, name)
+	}
+	if root, ok := c.roots[name]; ok {
+		if root.of.Lookup {
+			c.fail(x, "%s is not a function: "+onlyLookedUp, name, "it", name, name)
+		}
+		c.fail(x, "%s is not a function", name)
+	}
+	if write := otherNames[foldName(name)]; write != "" {
+		c.fail(x, "unknown function %s: write %s", name, write)
+	}
+	for _, root := range slices.Sorted(maps.Keys(c.roots)) {
+		if t := c.roots[root].of.Type; t != nil && slices.Contains(methodNames(t), name) {
+			c.fail(x, "unknown function %s: write %s.%s()", name, root, name)
+		}
+	}
+	c.fail(x, "unknown function %s%s", name, suggest.Ending(name, c.functionNames()))
+}
+
+// wanted is the error of a call with another number of arguments.
+func wanted(got, least, most int) error {
+	s := map[bool]string{false: "s"}[got == 1]
+	switch {
+	case most > 99:
+		return fmt.Errorf("%d argument%s where %d or more are wanted", got, s, least)
+	case least < most:
+		return fmt.Errorf("%d argument%s where %d to %d are wanted", got, s, least, most)
+	case least == 1:
+		return fmt.Errorf("%d argument%s where 1 is wanted", got, s)
+	}
+	return fmt.Errorf("%d argument%s where %d are wanted", got, s, least)
+}

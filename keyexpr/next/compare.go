@@ -1,0 +1,170 @@
+package keyexpr
+
+import (
+	"math/big"
+	"reflect"
+	"time"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// Comparisons of values whose types are not known at start, or that the engine would compare wrongly. They are exact for all
+// numbers, and look at scalars only: a list may contain itself.
+
+// compare is one of the operators == != < <= > >=.
+func compare(op string, a, b any) (bool, error) {
+	if op == "==" || op == "!=" {
+		equal, err := equals(a, b)
+		return equal == (op == "=="), err
+	}
+	sign, err := order(a, b)
+	switch op {
+	case "<":
+		return sign < 0, err
+	case "<=":
+		return sign <= 0, err
+	case ">":
+		return sign > 0, err
+	}
+	return sign >= 0, err
+}
+
+var errWhole = run.Faulty("compares a list, a map or a struct as a whole")
+
+func equals(a, b any) (bool, error) {
+	a, b = basic(a), basic(b)
+	if a == nil || b == nil {
+		return a == nil && b == nil, nil
+	}
+	if t, ok := a.(time.Time); ok {
+		u, ok := b.(time.Time)
+		return ok && t.Equal(u), nil
+	}
+	if x, y := numberOf(a), numberOf(b); x != nil && y != nil {
+		return x.Cmp(y) == 0, nil
+	}
+	for _, v := range []reflect.Value{reflect.ValueOf(a), reflect.ValueOf(b)} {
+		bytes := v.Kind() == reflect.Array && v.Type().Elem().Kind() == reflect.Uint8
+		if k := v.Kind(); !bytes && k != reflect.String && k != reflect.Bool && !v.CanInt() && !v.CanUint() && !v.CanFloat() {
+			return false, errWhole
+		}
+	}
+	return a == b, nil
+}
+
+// order compares texts, numbers and times.
+func order(a, b any) (int, error) {
+	a, b = basic(a), basic(b)
+	switch x := a.(type) {
+	case string:
+		if y, ok := b.(string); ok {
+			return map[bool]int{true: -1, false: 1}[x < y] * map[bool]int{true: 0, false: 1}[x == y], nil
+		}
+	case time.Time:
+		if y, ok := b.(time.Time); ok {
+			return x.Compare(y), nil
+		}
+	}
+	if x, y := numberOf(a), numberOf(b); x != nil && y != nil {
+		return x.Cmp(y), nil
+	}
+	if a == nil || b == nil {
+		return 0, run.Faulty("compares nil: if it may be, write what stands for it: ?? 0")
+	}
+	return 0, run.Faulty("compares values of types %T and %T, which have no order", a, b)
+}
+
+// numberOf is x as a number that is exact, and nil if it is none. A duration is compared with durations only, as 5 of it
+// could be anything.
+func numberOf(x any) *big.Float {
+	v := reflect.ValueOf(x)
+	f := new(big.Float).SetPrec(64)
+	switch {
+	case v.CanFloat() && v.Float() == v.Float():
+		return f.SetFloat64(v.Float())
+	case v.IsValid() && v.CanInt() && v.Type() != durationType:
+		return f.SetInt64(v.Int())
+	case v.IsValid() && v.CanUint():
+		return f.SetUint64(v.Uint())
+	}
+	return nil
+}
+
+// basic gives a value of a named type, and of a number of any size, that type which the engine knows. nil stays nil.
+func basic(x any) any {
+	switch x := x.(type) {
+	case nil, string, bool, int:
+		return x
+	}
+	v := run.Tame(run.Indirect(reflect.ValueOf(x)))
+	switch k := v.Kind(); {
+	case !v.IsValid():
+		return nil
+	case k == reflect.String:
+		return v.String()
+	case k == reflect.Bool:
+		return v.Bool()
+	case v.Type() == durationType:
+	case v.CanInt():
+		return int(v.Int())
+	case v.CanUint() && v.Uint() <= 1<<63-1:
+		return int(v.Uint())
+	case v.CanUint():
+		return v.Uint()
+	case v.CanFloat():
+		return v.Float()
+	}
+	return v.Interface()
+}
+
+// member is the operator in, for lists and for the keys of maps.
+func member(st *run.State, x, of any) (bool, error) {
+	v := run.Indirect(reflect.ValueOf(of))
+	if v.Kind() == reflect.Map {
+		if x = basic(x); x == nil {
+			return false, nil
+		}
+		if k := reflect.ValueOf(x); !run.SameSort(k.Type(), v.Type().Key()) {
+			return false, nil
+		}
+		e, err := run.Entry(v, x)
+		return e.IsValid(), err
+	}
+	if !v.IsValid() {
+		return false, nil
+	}
+	v, err := listOf(st, of)
+	if err != nil {
+		return false, err
+	}
+	for i := range v.Len() {
+		e := run.Tame(v.Index(i))
+		if e.Kind() == reflect.String {
+			err = st.Spend(e.Len())
+		}
+		equal := false
+		if err == nil && e.IsValid() {
+			equal, err = equals(x, e.Interface())
+		} else if err == nil {
+			equal = basic(x) == nil
+		}
+		if err != nil || equal {
+			return equal, err
+		}
+	}
+	return false, nil
+}
+
+// listOf is a list that is about to be gone through. Its rounds are charged before the first.
+func listOf(st *run.State, x any) (reflect.Value, error) {
+	v := run.Indirect(reflect.ValueOf(x))
+	switch k := v.Kind(); {
+	case !v.IsValid():
+		return v, run.ErrNil
+	case k != reflect.Slice && k != reflect.Array:
+		return v, run.Faulty("has a value of type %v where a list is wanted", v.Type())
+	case v.Len() > run.MaxElements:
+		return v, run.Faulty("goes through a list of more than %d elements", run.MaxElements)
+	}
+	return v, st.List(v.Len())
+}

@@ -1,0 +1,284 @@
+package keyexpr
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/builtin"
+	"github.com/expr-lang/expr/checker"
+	"github.com/expr-lang/expr/compiler"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// From a tree that was resolved to what runs. The environment of a program is the state of a request, which each function
+// gets as its first argument. A function has one type of result for the engine's checker, so that each call is one of a
+// function of its own, under a name that no text can spell.
+
+// env is the environment as a node.
+func env(at ast.Node) ast.Node {
+	id := &ast.IdentifierNode{Value: "$env"}
+	id.SetLocation(at.Location())
+	return id
+}
+
+// host is a call of f, whose result the checker takes for one of type t.
+func (c *compilation) host(at ast.Node, t reflect.Type, f run.Call, args ...ast.Node) ast.Node {
+	name := fmt.Sprintf("&%d", len(c.conf.Functions))
+	c.conf.Functions[name] = &builtin.Function{
+		Name:     name,
+		Validate: func([]reflect.Type) (reflect.Type, error) { return t, nil },
+		Func:     f.Func,
+	}
+	callee := &ast.IdentifierNode{Value: name}
+	callee.SetLocation(at.Location())
+	call := &ast.CallNode{Callee: callee, Arguments: append([]ast.Node{env(at)}, args...)}
+	call.SetLocation(at.Location())
+	return call
+}
+
+// accessor is a call that follows p, from its root or from arg. It charges for what it reads.
+func (c *compilation) accessor(at ast.Node, p *run.Path, arg ast.Node, t typ, as role) ast.Node {
+	operand := as == asOperand
+	engine := anyType
+	if operand {
+		engine = t.engine()
+	}
+	if arg != nil {
+		return c.host(at, engine, func(st *run.State, args []any) (any, error) {
+			v, err := run.Walk(run.Tame(reflect.ValueOf(args[0])), p.Steps)
+			if err != nil {
+				return nil, err
+			}
+			return read(st, v, operand)
+		}, arg)
+	}
+	call := c.host(at, engine, func(st *run.State, _ []any) (any, error) {
+		v, err := p.Follow(&st.Source, nil)
+		if err != nil {
+			return nil, err
+		}
+		return read(st, v, operand)
+	})
+	c.paths[call] = p
+	return call
+}
+
+// read is a value as the machine gets it. A pointer is left to what spells it.
+func read(st *run.State, v reflect.Value, operand bool) (any, error) {
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	if operand {
+		v = run.Indirect(v)
+	}
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, nil
+	}
+	if v.Kind() == reflect.String {
+		if err := st.Spend(v.Len()); err != nil {
+			return nil, err
+		}
+	}
+	x, err := st.Plain(v)
+	if operand && err == nil {
+		x = basic(x)
+	}
+	return x, err
+}
+
+// program compiles a tree that was resolved.
+func (c *compilation) program(tree *parser.Tree) (p *vm.Program, t reflect.Type, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errAt(c.text, c.off, "can't be compiled: %v", r)
+		}
+	}()
+	t, err = checker.Check(tree, c.conf)
+	if err == nil {
+		p, err = compiler.Compile(tree, c.conf)
+	}
+	if fault, ok := errors.AsType[*file.Error](err); ok {
+		err = errAt(c.text, c.off+byteOffset(c.src, fault.From), "%s", fault.Message)
+	}
+	return p, t, err
+}
+
+// resolve is the pass over the tree of a hole.
+func (c *compilation) resolve(tree *parser.Tree, as role) (t typ, err error) {
+	defer caught(&err)
+	c.root = tree.Node
+	return c.node(&tree.Node, as), nil
+}
+
+// compileHole compiles a hole into a value of the key, or into the items that make one key each.
+func (c *compilation) compileHole(tree *parser.Tree, follow []rune) (part run.Part, items *run.Items, err error) {
+	values := valuesOf(tree.Node)
+	t, err := c.resolve(tree, asHole)
+	if err != nil {
+		return part, nil, err
+	}
+	if t.null {
+		return part, nil, errAt(c.text, c.off, "nil makes no key")
+	}
+	if c.composite && len(c.rawCalls) > 0 {
+		return part, nil, errAt(c.text, c.off, "raw(…) beside key(…) can't be told apart: write two templates")
+	}
+	if c.composite {
+		if values < 0 && slices.Contains(follow, ':') {
+			return part, nil, errAt(c.text, c.off+len(c.src)+1, "a choice between key(…) and other values ends at a colon, as its parts do: put another literal between them")
+		}
+		follow = append(follow, ':')
+	} else {
+		values = 0
+	}
+	elem, list := t.elemType()
+	of := t
+	if list {
+		of = elem
+	}
+	if why := refusal(of); why != "" {
+		each := ""
+		if list {
+			each = "is a list; each element "
+		}
+		return part, nil, errAt(c.text, c.off, "%s %s%s", run.Abridge(strings.TrimSpace(c.src)), each, why)
+	}
+	part = run.Part{Src: strings.TrimSpace(c.src), Type: of.t, Escape: run.Before(follow), Values: values}
+	if c.raws(tree.Node) {
+		part.Escape = nil
+	}
+	if list {
+		items, err = c.items(tree, part, t.elem != nil)
+		return part, items, err
+	}
+	return part, nil, c.value(tree, &part)
+}
+
+// value makes part one value: at the end of a path, if it is one, else what a program comes to.
+func (c *compilation) value(tree *parser.Tree, part *run.Part) error {
+	if p, ok := c.paths[tree.Node]; ok {
+		part.Path, part.Leaf = p, run.LeafAt(p, part.Type)
+		if part.Leaf == run.LeafLookup {
+			part.Type = stringType
+		}
+		return nil
+	}
+	if v, ok := c.via[tree.Node]; ok {
+		if leaf := run.LeafAt(v.path, v.t); leaf == run.LeafString || leaf == run.LeafLookup || v.via == nil && leaf != run.LeafAny {
+			part.Path, part.Leaf, part.Via = v.path, leaf, v.via
+			return nil
+		}
+	}
+	prog, _, err := c.program(tree)
+	part.Append = func(st *run.State, key []byte, e *run.Escape) ([]byte, error) {
+		v, err := st.Run(prog)
+		if err != nil {
+			return key, err
+		}
+		return st.Value(key, v, e)
+	}
+	return err
+}
+
+// items are the keys of a list.
+func (c *compilation) items(tree *parser.Tree, part run.Part, made bool) (*run.Items, error) {
+	part.Path = &run.Path{Elem: true}
+	if part.Leaf = run.LeafOf(part.Type); made {
+		part.Leaf = run.LeafAny
+	}
+	it := &run.Items{Src: part.Src, Item: []run.Part{part}}
+	if p, ok := c.paths[tree.Node]; ok {
+		it.List = func(st *run.State) (reflect.Value, error) { return p.Follow(&st.Source, nil) }
+		return it, nil
+	}
+	prog, _, err := c.program(tree)
+	it.List = func(st *run.State) (reflect.Value, error) {
+		v, err := st.Run(prog)
+		return reflect.ValueOf(v), err
+	}
+	return it, err
+}
+
+// refusal says why a value can't be in a key, if that is known at start.
+func refusal(t typ) string {
+	if t.elem != nil {
+		return "is a list in a list: a list makes keys only as a hole of its own"
+	}
+	if t.t == nil {
+		return ""
+	}
+	if t.t.Kind() == reflect.Interface && t.t.NumMethod() > 0 && !run.Spells(t.t) {
+		for m := range t.t.Methods() {
+			if m.PkgPath != "" {
+				return fmt.Sprintf("is a oneof, %v: name one of its fields", t.t)
+			}
+		}
+	}
+	return run.Refusal(t.t)
+}
+
+// raws reports whether all that a node comes to is raw.
+func (c *compilation) raws(n ast.Node) bool {
+	call, ok := n.(*ast.CallNode)
+	return ok && c.rawCalls[call]
+}
+
+// valuesOf returns how many values key(…) puts together in what n comes to: -1 if it is now these and now those.
+func valuesOf(n ast.Node) int {
+	switch x := n.(type) {
+	case *ast.CallNode:
+		switch {
+		case calls(x, "key"):
+			return len(x.Arguments)
+		case calls(x, "coalesce"):
+			return agreed(x.Arguments...)
+		case calls(x, "required") && len(x.Arguments) > 0:
+			return valuesOf(x.Arguments[0])
+		}
+	case *ast.ConditionalNode:
+		return agreed(x.Exp1, x.Exp2)
+	case *ast.BinaryNode:
+		if x.Operator == "??" {
+			return agreed(x.Left, x.Right)
+		}
+	case *ast.ArrayNode:
+		return agreed(x.Nodes...)
+	case *ast.BuiltinNode:
+		if p, ok := x.Arguments[len(x.Arguments)-1].(*ast.PredicateNode); ok && x.Name == "map" {
+			return valuesOf(p.Node)
+		}
+	case *ast.PredicateNode:
+		return valuesOf(x.Node)
+	}
+	return 1
+}
+
+func agreed(nodes ...ast.Node) int {
+	n := 1
+	for i, x := range nodes {
+		if v := valuesOf(x); i == 0 {
+			n = v
+		} else if v != n {
+			return -1
+		}
+	}
+	return n
+}
+
+// follows returns what the literal behind a hole begins with.
+func follows(rest []part) []rune {
+	if len(rest) == 0 {
+		return nil
+	}
+	r, _ := utf8.DecodeRuneInString(rest[0].text)
+	return []rune{r}
+}

@@ -1,0 +1,94 @@
+package keyexpr
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+)
+
+// Decode makes a value of the root out of JSON, for tools that explain a template to people: what
+// [Facts] would give for a request that looks like that. A root with a type is decoded as
+// encoding/json does it. One of Names or AnyName takes an object of texts, numbers and booleans,
+// whose names are found in any case if they are not there exactly, as those of headers are. A root
+// of no known type takes any value; its whole numbers are whole numbers.
+func (r Root) Decode(text []byte) (any, error) {
+	if r.of.Lookup {
+		return decodeLookup(text)
+	}
+	if r.of.Type == nil {
+		return decodeAny(text)
+	}
+	v := reflect.New(r.of.Type)
+	if err := json.Unmarshal(text, v.Interface()); err != nil {
+		return nil, err
+	}
+	return v.Elem().Interface(), nil
+}
+
+func decodeLookup(text []byte) (any, error) {
+	var members map[string]any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&members); err != nil {
+		return nil, err
+	}
+	return Lookup(func(name string) (string, bool, error) {
+		if v, ok := members[name]; ok {
+			return scalar(name, v)
+		}
+		for other, v := range members {
+			if strings.EqualFold(name, other) {
+				return scalar(name, v)
+			}
+		}
+		return "", false, nil
+	}), nil
+}
+
+// scalar is v as the text that a request would have in its place.
+func scalar(name string, v any) (string, bool, error) {
+	switch v := v.(type) {
+	case nil:
+		return "", false, nil
+	case string, bool, json.Number:
+		return fmt.Sprint(v), true, nil
+	}
+	return "", false, fmt.Errorf("%w: %s is not a text, a number or a boolean", ErrValue, name)
+}
+
+func decodeAny(text []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("there is more behind the JSON value, at byte %d", d.InputOffset())
+	}
+	return plainNumbers(v), nil
+}
+
+// plainNumbers puts an int in place of each whole number, and a float64 in place of the others, which are no keys.
+func plainNumbers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if i, err := v.Int64(); err == nil {
+			return int(i)
+		}
+		f, _ := v.Float64()
+		return f
+	case map[string]any:
+		for name, member := range v {
+			v[name] = plainNumbers(member)
+		}
+	case []any:
+		for i, element := range v {
+			v[i] = plainNumbers(element)
+		}
+	}
+	return v
+}

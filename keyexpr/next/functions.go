@@ -1,0 +1,346 @@
+package keyexpr
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+var (
+	stringType   = reflect.TypeFor[string]()
+	boolType     = reflect.TypeFor[bool]()
+	intType      = reflect.TypeFor[int]()
+	floatType    = reflect.TypeFor[float64]()
+	anyType      = reflect.TypeFor[any]()
+	errorType    = reflect.TypeFor[error]()
+	rawType      = reflect.TypeFor[run.Raw]()
+	timeType     = reflect.TypeFor[time.Time]()
+	bigFloatType = reflect.TypeFor[big.Float]()
+	durationType = reflect.TypeFor[time.Duration]()
+	numberType   = reflect.TypeFor[json.Number]()
+)
+
+// functions returns those of the language. All of them are ours: the engine's have no budget, and some are wrong.
+var functions = sync.OnceValue(func() map[string]function {
+	const many = 100
+	return map[string]function{
+		"hash":     {1, 1, asValue, checkHash, hash, false},
+		"shard":    {2, 2, asValue, checkShard, shard, false},
+		"mod":      {2, 2, asValue, checkNumbers, modulo, false},
+		"div":      {2, 2, asValue, checkNumbers, divide, false},
+		"coalesce": {2, many, asValue, checkCoalesce, nil, false},
+		"required": {1, 2, asValue, checkRequired, required, false},
+		"fmtTime":  {2, 2, asValue, checkTime, fmtTime, false},
+		"raw":      {1, 1, asValue, checkRaw, raw, false},
+		"key":      {2, many, asValue, checkKey, key, false},
+		"lower":    {1, 1, asOperand, checkTexts, textFunc(lower), false},
+		"upper":    {1, 1, asOperand, checkTexts, textFunc(upper), false},
+		"trim":     {1, 2, asOperand, checkTexts, trim, false},
+		"int":      {1, 1, asOperand, checkInt, toInt, false},
+		"string":   {1, 1, asValue, checkString, toString, false},
+		"len":      {1, 1, asValue, checkLen, length, false},
+		"first":    {1, 1, asValue, checkList, nth(0), false},
+		"last":     {1, 1, asValue, checkList, nth(-1), false},
+		"now":      {0, 0, asValue, result(timeType), now, true},
+	}
+})
+
+// result is the check of a function whose arguments may be anything.
+func result(t reflect.Type) func(*compilation, *ast.CallNode, []typ) typ {
+	return func(*compilation, *ast.CallNode, []typ) typ { return typ{t: t} }
+}
+
+// now is in UTC, so that now().Hour() is the same hour on all machines.
+func now(*run.State, []any) (any, error) { return time.Now().UTC(), nil }
+
+func checkTexts(c *compilation, x *ast.CallNode, args []typ) typ {
+	for i, t := range args {
+		if t.null || t.elem != nil || t.t != nil && !t.isText() && t.t.Kind() != reflect.Interface {
+			c.fail(x.Arguments[i], "%s: argument %d is no text: string(x) is the text of a number", c.source(x.Callee), i+1)
+		}
+	}
+	return typ{t: stringType}
+}
+
+// textOf returns a text. The error has its type and not its value.
+func textOf(x any) (string, error) {
+	if s, ok := x.(string); ok {
+		return s, nil
+	}
+	v := run.Indirect(reflect.ValueOf(x))
+	if !v.IsValid() {
+		return "", run.ErrNoText
+	}
+	if v.Kind() != reflect.String {
+		return "", run.Faulty("has a value of type %v where a string is wanted: use string(x)", v.Type())
+	}
+	return v.String(), nil
+}
+
+func textFunc(f func(string) string) run.Call {
+	return func(st *run.State, args []any) (any, error) {
+		s, err := textOf(args[0])
+		if err == nil {
+			err = st.Spend(len(s))
+		}
+		if err != nil {
+			return nil, err
+		}
+		return f(s), nil
+	}
+}
+
+func lower(s string) string { return inCase(s, 'A', 'Z', strings.ToLower, unicode.ToLower) }
+func upper(s string) string { return inCase(s, 'a', 'z', strings.ToUpper, unicode.ToUpper) }
+
+// inCase leaves bytes alone that are no UTF-8. Go's mapping makes U+FFFD of each, so that two ids would share a key. low to
+// high are the letters of ASCII that it changes: most ids that are lowered are lower already.
+func inCase(s string, low, high byte, all func(string) string, one func(rune) rune) string {
+	if run.NoneOf(s, low, high) {
+		return s
+	}
+	if utf8.ValidString(s) {
+		return all(s)
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError {
+			b.WriteString(s[i : i+size])
+		} else {
+			b.WriteRune(one(r))
+		}
+		i += size
+	}
+	return b.String()
+}
+
+func trim(_ *run.State, args []any) (any, error) {
+	s, err := textOf(args[0])
+	if err != nil || len(args) == 1 {
+		return strings.TrimSpace(s), err
+	}
+	set, err := textOf(args[1])
+	if len(set) > 64 {
+		return nil, run.Faulty("trims more than 64 characters")
+	}
+	return strings.Trim(s, set), err
+}
+
+func checkString(c *compilation, x *ast.CallNode, args []typ) typ {
+	if why := refusal(args[0]); why != "" {
+		c.fail(x.Arguments[0], "string: the argument %s", why)
+	}
+	return typ{t: stringType}
+}
+
+// toString spells a value as a hole would.
+func toString(st *run.State, args []any) (any, error) {
+	s, err := st.TextOf(reflect.ValueOf(args[0]))
+	if err == nil {
+		err = st.Spend(len(s))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func checkInt(c *compilation, x *ast.CallNode, args []typ) typ {
+	if _, list := args[0].elemType(); list || args[0].t != nil && classOf(pointee(args[0].t)) == classBool {
+		c.fail(x.Arguments[0], "int: the argument is no number and no text")
+	}
+	return typ{t: intType}
+}
+
+// toInt takes a float only if it is a whole number that a float holds exactly, and a text only if all of it is a number.
+func toInt(_ *run.State, args []any) (any, error) {
+	switch x := basic(args[0]).(type) {
+	case string:
+		n, err := strconv.Atoi(x)
+		if err != nil {
+			return nil, run.Faulty("has text that is no whole number")
+		}
+		return n, nil
+	case float64:
+		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+			return nil, run.Faulty("has a float that is no whole number")
+		}
+		return int(x), nil
+	default:
+		n, err := run.Integer(x)
+		return int(n), err
+	}
+}
+
+func checkLen(c *compilation, x *ast.CallNode, args []typ) typ {
+	t := args[0]
+	if _, list := t.elemType(); !list && (t.null || t.t != nil) {
+		switch k := pointee(t.t).Kind(); k {
+		case reflect.String, reflect.Slice, reflect.Array, reflect.Map, reflect.Interface:
+		default:
+			c.fail(x.Arguments[0], "len: %v has no length", t.t)
+		}
+	}
+	return typ{t: intType}
+}
+
+// length counts the runes of a text, and the elements of a list.
+func length(st *run.State, args []any) (any, error) {
+	v := run.Indirect(reflect.ValueOf(args[0]))
+	switch k := v.Kind(); {
+	case !v.IsValid():
+		return nil, run.Faulty("asks nil for its length")
+	case k == reflect.String:
+		return utf8.RuneCountInString(v.String()), st.Spend(v.Len())
+	case k != reflect.Slice && k != reflect.Array && k != reflect.Map:
+		return nil, run.Faulty("asks a value of type %v for its length", v.Type())
+	}
+	return v.Len(), nil
+}
+
+func checkList(c *compilation, x *ast.CallNode, args []typ) typ {
+	elem, list := args[0].elemType()
+	if !list && (args[0].null || args[0].t != nil && args[0].t.Kind() != reflect.Interface) {
+		c.fail(x.Arguments[0], "%s: %s is no list", c.source(x.Callee), c.source(x.Arguments[0]))
+	}
+	return elem
+}
+
+// nth is the first element of a list, or the last with -1; nil if there is none.
+func nth(i int) run.Call {
+	return func(st *run.State, args []any) (any, error) {
+		v := run.Indirect(reflect.ValueOf(args[0]))
+		switch k := v.Kind(); {
+		case !v.IsValid():
+			return nil, run.ErrNil
+		case k != reflect.Slice && k != reflect.Array:
+			return nil, run.Faulty("has a value of type %v where a list is wanted", v.Type())
+		case v.Len() == 0:
+			return nil, nil
+		}
+		return read(st, run.Tame(v.Index((i+v.Len())%v.Len())), false)
+	}
+}
+
+// isEmpty reports whether x is nil or has nothing in it. A number is never empty.
+func isEmpty(x any) bool {
+	switch x := x.(type) {
+	case string:
+		return x == ""
+	case run.Composite:
+		return false
+	}
+	v := run.Indirect(reflect.ValueOf(x))
+	switch k := v.Kind(); {
+	case !v.IsValid():
+		return true
+	case k == reflect.String || k == reflect.Slice || k == reflect.Map:
+		return v.Len() == 0
+	}
+	return run.Nothing(v)
+}
+
+// checkCoalesce gives the type that all arguments have. Only the last may be nil in the end.
+func checkCoalesce(_ *compilation, _ *ast.CallNode, args []typ) typ {
+	t := args[0]
+	for _, u := range args[1:] {
+		t = same(t, u)
+	}
+	return t
+}
+
+// checkRequired wants the message written out: one that is computed could carry a value into logs.
+func checkRequired(c *compilation, x *ast.CallNode, args []typ) typ {
+	if len(args) == 2 {
+		if _, ok := x.Arguments[1].(*ast.StringNode); !ok {
+			c.fail(x.Arguments[1], "the message of required must be written out")
+		}
+	}
+	return args[0]
+}
+
+// required fails for what is not set: nil, empty, the number 0, or an array of zeros such as a UUID.
+func required(_ *run.State, args []any) (any, error) {
+	v := run.Indirect(reflect.ValueOf(args[0]))
+	unset := isEmpty(args[0])
+	if k := v.Kind(); !unset && k != reflect.Bool && k != reflect.Slice && k != reflect.Map {
+		unset = v.IsZero()
+	}
+	switch {
+	case unset && len(args) == 2:
+		return nil, run.Faulty("is missing: %s", args[1])
+	case unset:
+		return nil, run.Faulty("is missing: it is nil, empty or zero")
+	}
+	return args[0], nil
+}
+
+// timed is what protobuf timestamps have.
+type timed interface{ AsTime() time.Time }
+
+func checkTime(c *compilation, x *ast.CallNode, args []typ) typ {
+	if t := args[0].t; args[0].elem != nil || t != nil && t.Kind() != reflect.Interface && t != timeType && t != reflect.PointerTo(timeType) && !t.Implements(reflect.TypeFor[timed]()) {
+		c.fail(x.Arguments[0], "fmtTime takes a time, not %v", args[0].goType())
+	}
+	layout, ok := x.Arguments[1].(*ast.StringNode)
+	if !ok {
+		c.fail(x.Arguments[1], "the layout of fmtTime must be written out, as time.Format takes it")
+	}
+	if why := layoutFault(layout.Value); why != "" {
+		c.fail(layout, "%s", why)
+	}
+	return typ{t: stringType}
+}
+
+// strangeLayout finds the letters of other languages, of which nothing in Go's layouts is made.
+var strangeLayout = regexp.MustCompile(`\b(?:[yY]{2,4}|MM|DD|dd|HH|hh|mm|ss)+\b|%[YmdHMS]`)
+
+// layoutFault says why a layout makes the same of different times. Go copies what it does not know.
+func layoutFault(layout string) string {
+	if strange := strangeLayout.FindString(layout); strange != "" {
+		return fmt.Sprintf("%s is no part of a layout of Go, which is made of 2006-01-02 15:04:05", strange)
+	}
+	a, b := time.Date(2031, 4, 9, 5, 7, 8, 123456789, time.UTC), time.Date(2047, 11, 28, 19, 43, 56, 987654321, time.UTC)
+	if a.Format(layout) == b.Format(layout) {
+		return "this layout is the same for all times: one of Go is made of 2006-01-02 15:04:05"
+	}
+	return ""
+}
+
+// fmtTime spells a time in UTC, so that one instant makes one key. The time that was never set is empty.
+func fmtTime(_ *run.State, args []any) (any, error) {
+	v := reflect.ValueOf(args[0])
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, run.ErrNil
+	}
+	var t time.Time
+	switch x := args[0].(type) {
+	case time.Time:
+		t = x
+	case *time.Time:
+		t = *x
+	case timed:
+		t = x.AsTime()
+	default:
+		return nil, run.Faulty("is no time, but of type %T", x)
+	}
+	if t.IsZero() {
+		return nil, run.ErrEmpty
+	}
+	layout, err := textOf(args[1])
+	return t.UTC().Format(layout), err
+}

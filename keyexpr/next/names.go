@@ -1,0 +1,170 @@
+package keyexpr
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/latchkey-go/latchkey/internal/suggest"
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// Names that there are not get a sentence: what is near, what the name means elsewhere, or what there is.
+
+// refuseBuiltin is about a function that the engine's manual has.
+func (c *compilation) refuseBuiltin(n ast.Node, name string) {
+	write := elsewhere
+	if w := otherNames[foldName(name)]; w != "" {
+		write = "write " + w
+	}
+	c.fail(n, "%s is not part of this language: %s", name, write)
+}
+
+// otherNames has the names that functions of other languages have, and what is written here.
+var otherNames = func() map[string]string {
+	names := map[string]string{}
+	for write, of := range map[string]string{
+		"lower(x)":                 "tolower tolowercase lowercase",
+		"upper(x)":                 "toupper touppercase uppercase",
+		"trim(x)":                  "trimspace strip",
+		"len(x)":                   "length size",
+		"hash(x)":                  "md5 sha1 sha256 digest checksum tojson tobase64",
+		`coalesce(x, "none")`:      "default ifnull or elvis",
+		"string(x)":                "str tostring itoa",
+		`a startsWith "x"`:         "hasprefix startswith",
+		`a endsWith "x"`:           "hassuffix endswith",
+		`a contains "x"`:           "contains includes indexof",
+		"text outside of holes":    "sprintf format concat",
+		`fmtTime(x, "2006-01-02")`: "formattime date",
+		"key(a, b), or a list as a hole of its own, or hash(list)": "join",
+		"first(filter(list, …))":                                   "find",
+		"len(filter(list, …))":                                     "count",
+		"not any(list, …)":                                         "none",
+	} {
+		for name := range strings.FieldsSeq(of) {
+			names[name] = write
+		}
+	}
+	return names
+}()
+
+func foldName(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
+
+// unknownName shows the roots, as there are only a few.
+func (c *compilation) unknownName(x *ast.IdentifierNode) {
+	if access, ok := c.dashed(x); ok {
+		c.fail(x, "unknown name %s: a name with a dash is written %s", x.Value, access)
+	}
+	if c.elem != nil && c.elem.t != nil && hasField(c.elem.t, x.Value) {
+		c.fail(x, "unknown name %s: write .%s for that of the element", x.Value, x.Value)
+	}
+	if path, ok := c.inReach(x.Value); ok {
+		c.fail(x, "unknown name %s: write %s", x.Value, path)
+	}
+	if x.Value == "$env" {
+		c.fail(x, "$env is not part of this language: name a root")
+	}
+	c.fail(x, "unknown name %s%s", x.Value, suggest.Ending(x.Value, slices.Collect(maps.Keys(c.roots))))
+}
+
+var dashedName = regexp.MustCompile(`[\pL_][\pL\d_]*\.[\pL\d_]+(?:-[\pL\d_]+)+`)
+
+// dashed finds out whether a name is a piece of header.X-Tenant-Id, which is a subtraction to the engine.
+func (c *compilation) dashed(n ast.Node) (access string, ok bool) {
+	at := byteOffset(c.src, n.Location().From)
+	for _, m := range dashedName.FindAllStringIndex(c.src, -1) {
+		root, name, _ := strings.Cut(c.src[m[0]:m[1]], ".")
+		if m[0] <= at && at < m[1] && c.roots[root].of.Lookup {
+			return fmt.Sprintf("%s[%q]", root, name), true
+		}
+	}
+	return "", false
+}
+
+// unknownMember is about a name that a value does not have.
+func (c *compilation) unknownMember(t typ, l link, by any) {
+	at := l.at.Property
+	name, named := by.(string)
+	of := t.t
+	for of != nil && of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	if named {
+		if why := c.otherLanguages(l.at, name); why != "" {
+			c.fail(at, "%s", why)
+		}
+	}
+	elem, list := t.elemType()
+	switch {
+	case !named || of == nil && !list:
+		c.fail(at, "%s has no elements", l.src)
+	case list && elem.t != nil && classOf(pointee(elem.t)) != classOther:
+		c.fail(at, "%s is a list of %v: it has no fields, and %s[0] is its first element", l.src, elem.t, l.src)
+	case list:
+		c.fail(at, "%s is a list: write map(%s, .%s), or %s[0].%s for one element", l.src, l.src, name, l.src, name)
+	case l.call && !c.hasMethod(t.t, name):
+		c.fail(at, "unknown method %s of %s%s", name, typeName(of), suggest.Ending(name, methodNames(t.t)))
+	case of.Kind() == reflect.Struct && c.hasMethod(t.t, name):
+		c.fail(at, "%s of %s is a method: write %s.%s()", name, typeName(of), l.src, name)
+	case of.Kind() == reflect.Struct:
+		if f, ok := of.FieldByName(name); ok && !f.IsExported() {
+			c.fail(at, "field %s of %s is not exported: nothing outside of its package can read it", name, typeName(of))
+		}
+		c.fail(at, "unknown field %s of %s%s", name, typeName(of), suggest.Ending(name, fieldNames(of)))
+	case of.Kind() == reflect.Interface:
+		c.fail(at, "%s is an interface, %v: what is in it is not known at start; a getter of a message can be read", l.src, of)
+	case of.Kind() == reflect.Map && c.hasMethod(t.t, name):
+		c.fail(at, "%s of %v is a method: write %s.%s()", name, of, l.src, name)
+	case of.Kind() == reflect.Map:
+		c.fail(at, "%v has no text for a key", of)
+	}
+	c.fail(at, "%s has no fields: it is of type %v", l.src, of)
+}
+
+// otherLanguages is about a method of texts and lists elsewhere, which is a function or an operator here.
+func (c *compilation) otherLanguages(m *ast.MemberNode, name string) string {
+	of := c.source(m.Node)
+	if slices.Contains(c.functionNames(), name) {
+		return fmt.Sprintf("%s is a function, no method: write %s(%s)", name, name, of)
+	}
+	if write := otherNames[foldName(name)]; write != "" {
+		return fmt.Sprintf("%s has no %s: write %s", of, name, write)
+	}
+	return ""
+}
+
+// methodNames include those that a key could not call, as the name is the question.
+func methodNames(t reflect.Type) (names []string) {
+	if t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface {
+		t = run.PointerTo(t)
+	}
+	for m := range t.Methods() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+func fieldNames(t reflect.Type) (names []string) {
+	for _, f := range reflect.VisibleFields(t) {
+		if f.IsExported() && !slices.Contains(names, f.Name) {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// isName reports whether the engine reads s as the name of a function.
+func isName(s string) bool {
+	for i, r := range s {
+		if !isLetter(r) && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	const words = " true false nil not in or and matches contains startsWith endsWith let if else "
+	return s != "" && !strings.Contains(words, " "+s+" ")
+}

@@ -1,0 +1,206 @@
+package keyexpr
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math/big"
+	"reflect"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// Whole numbers are ids, and ids must not change on their way into a key: a result is exact, or an error of the request.
+
+// checkNumbers is for mod and div.
+func checkNumbers(c *compilation, x *ast.CallNode, args []typ) typ {
+	for i, t := range args {
+		if k := classOther; t.elem != nil || t.null || t.t != nil && t.t.Kind() != reflect.Interface {
+			if t.t != nil {
+				k = classOf(pointee(t.t))
+			}
+			if k != classInt && k != classUint && (t.t == nil || pointee(t.t) != numberType) {
+				c.fail(x.Arguments[i], "%s: %v is no whole number", c.source(x.Callee), t.goType())
+			}
+		}
+	}
+	by, fixed := constant(x.Arguments[1])
+	n, _ := by.(int)
+	switch {
+	case fixed && n == 0:
+		c.fail(x.Arguments[1], "nothing can be divided by 0")
+	case fixed && n < 1 && calls(x, "mod"):
+		c.fail(x.Arguments[1], "mod divides by 1 or more")
+	}
+	return typ{}
+}
+
+func checkShard(c *compilation, x *ast.CallNode, args []typ) typ {
+	if why := refusal(args[0]); why != "" {
+		c.fail(x.Arguments[0], "shard: the first argument %s", why)
+	}
+	if by, fixed := constant(x.Arguments[1]); fixed {
+		if n, ok := by.(int); !ok || n < 1 {
+			c.fail(x.Arguments[1], "there are no shards: write how many, as in shard(x, 16)")
+		}
+	}
+	return typ{t: intType}
+}
+
+// shard spreads the text of a value over the numbers from 0 to n-1, the same way in every process and release: the first
+// eight bytes of its SHA-256, as a number in network order, are divided by n.
+func shard(st *run.State, args []any) (any, error) {
+	n, err := run.Integer(basic(args[1]))
+	if err != nil {
+		return nil, err
+	}
+	if n < 1 {
+		return nil, run.Faulty("has no shards")
+	}
+	s, err := toString(st, args[:1])
+	if err != nil {
+		return nil, err
+	}
+	if s == "" {
+		return nil, run.ErrEmpty
+	}
+	sum := sha256.Sum256([]byte(s.(string)))
+	return int(binary.BigEndian.Uint64(sum[:]) % uint64(n)), nil
+}
+
+// integerOf returns a whole number of any size that fits 64 bits.
+func integerOf(x any) (*big.Int, error) {
+	switch x := basic(x).(type) {
+	case nil:
+		return nil, run.Faulty("has nil where a whole number is wanted")
+	case int:
+		return big.NewInt(int64(x)), nil
+	case uint64:
+		return new(big.Int).SetUint64(x), nil
+	case float64:
+		n, err := toInt(nil, []any{x})
+		if err != nil {
+			return nil, err
+		}
+		return big.NewInt(int64(n.(int))), nil
+	default:
+		return nil, run.Faulty("has a value of type %T where a whole number is wanted", x)
+	}
+}
+
+// integers are the operands of a division.
+func integers(args []any) (a, b *big.Int, err error) {
+	if a, err = integerOf(args[0]); err != nil {
+		return nil, nil, err
+	}
+	if b, err = integerOf(args[1]); err == nil && b.Sign() == 0 {
+		err = run.Faulty("divides by zero")
+	}
+	return a, b, err
+}
+
+// number is n as what a key takes.
+func number(n *big.Int) (any, error) {
+	switch {
+	case n.IsInt64():
+		return int(n.Int64()), nil
+	case n.IsUint64():
+		return n.Uint64(), nil
+	}
+	return nil, run.Faulty("calculates more than an int can hold")
+}
+
+// modulo is never negative, so that it is a number of a lock for each id.
+func modulo(_ *run.State, args []any) (any, error) {
+	a, b, err := integers(args)
+	if err == nil && b.Sign() < 0 {
+		err = run.Faulty("divides by a negative number")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return number(new(big.Int).Mod(a, b))
+}
+
+// divide cuts towards zero, as Go does.
+func divide(_ *run.State, args []any) (any, error) {
+	a, b, err := integers(args)
+	if err != nil {
+		return nil, err
+	}
+	return number(new(big.Int).Quo(a, b))
+}
+
+// checkRaw gives a list of raw elements for a list.
+func checkRaw(c *compilation, x *ast.CallNode, args []typ) typ {
+	t, list := args[0].elemType()
+	if !list {
+		t = args[0]
+	}
+	if why := refusal(t); why != "" {
+		c.fail(x.Arguments[0], "raw: what is put in %s", why)
+	}
+	if list {
+		return typ{elem: &typ{t: rawType}}
+	}
+	return typ{t: rawType}
+}
+
+// raw bounds a list by the number of keys, before it is made.
+func raw(st *run.State, args []any) (any, error) {
+	v := run.Indirect(reflect.ValueOf(args[0]))
+	if !v.IsValid() {
+		return nil, run.ErrNil
+	}
+	if !run.IsList(v.Type()) {
+		s, err := toString(st, args)
+		if err != nil {
+			return nil, err
+		}
+		return run.Raw(s.(string)), nil
+	}
+	if v.Len() > run.MaxKeys {
+		return nil, run.Faulty("makes more than %d keys", run.MaxKeys)
+	}
+	list := make([]run.Raw, v.Len())
+	for i := range list {
+		s, err := st.TextOf(v.Index(i))
+		if err != nil {
+			return nil, err
+		}
+		list[i] = run.Raw(s)
+	}
+	return list, nil
+}
+
+// checkKey is for key(a, b), whose parts are values of a key each.
+func checkKey(c *compilation, x *ast.CallNode, args []typ) typ {
+	for i, t := range args {
+		if t.null {
+			c.fail(x.Arguments[i], "nil makes no key")
+		}
+		if why := refusal(t); why != "" {
+			c.fail(x.Arguments[i], "key: argument %d %s", i+1, why)
+		}
+	}
+	return typ{}
+}
+
+// key joins values that are escaped by themselves.
+func key(st *run.State, args []any) (any, error) {
+	parts := make(run.Composite, len(args))
+	for i := range args {
+		if args[i] == nil {
+			return nil, run.ErrNil
+		}
+		s, err := toString(st, args[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		if parts[i] = s.(string); s == "" {
+			return nil, run.ErrEmpty
+		}
+	}
+	return parts, nil
+}

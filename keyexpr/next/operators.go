@@ -1,0 +1,222 @@
+package keyexpr
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// binary resolves an operator. The engine compares texts, whole numbers and booleans whose types are known; all other
+// comparisons are ours, since the engine's wrap around for large numbers, and go into lists without end.
+func (c *compilation) binary(n *ast.Node, x *ast.BinaryNode, as role) typ {
+	switch x.Operator {
+	case "??":
+		return same(c.node(&x.Left, as), c.node(&x.Right, as))
+	case "and", "&&", "or", "||":
+		for _, side := range []*ast.Node{&x.Left, &x.Right} {
+			c.wantBool(*side, c.node(side, asOperand))
+		}
+		return typ{t: boolType}
+	case "==", "!=", "<", "<=", ">", ">=":
+		return c.comparison(n, x)
+	case "in":
+		return c.in(n, x)
+	case "matches":
+		return c.matches(n, x)
+	case "contains", "startsWith", "endsWith":
+		for _, side := range []*ast.Node{&x.Left, &x.Right} {
+			c.wantText(side, c.node(side, asOperand))
+		}
+		return typ{t: boolType}
+	case "+":
+		c.refuseSum(x)
+	}
+	c.fail(x, "nothing is calculated here: mod(a, b), div(a, b) and shard(x, n) are exact; for all else, %s", elsewhere)
+	return typ{}
+}
+
+// wantText makes sure that the engine gets a text.
+func (c *compilation) wantText(n *ast.Node, t typ) {
+	if t.null || t.elem != nil || t.t != nil && !t.isText() && t.t.Kind() != reflect.Interface {
+		c.fail(*n, "%s is no text: string(x) is the text of a number", c.source(*n))
+	}
+	if classOf(t.t) != classText {
+		*n = c.host(*n, anyType, func(_ *run.State, args []any) (any, error) { return textOrNil(args[0]) }, *n)
+	}
+}
+
+// textOrNil leaves nil to the operator, for which nothing is in it.
+func textOrNil(x any) (any, error) {
+	if basic(x) == nil {
+		return nil, nil
+	}
+	return textOf(x)
+}
+
+func (c *compilation) comparison(n *ast.Node, x *ast.BinaryNode) typ {
+	l, r := c.node(&x.Left, asOperand), c.node(&x.Right, asOperand)
+	a, b := classOf(l.t), classOf(r.t)
+	ordered := x.Operator != "==" && x.Operator != "!="
+	switch {
+	case l.null || r.null:
+		if ordered {
+			c.fail(x, "%s has no order with nil", x.Operator)
+		}
+		return typ{t: boolType}
+	case c.whole(x.Left, l), c.whole(x.Right, r):
+	case a != classOther && b != classOther && (a > classBool) != (b > classBool), a != b && (a == classText && b == classBool || a == classBool && b == classText):
+		c.fail(x, "%s does not compare %v and %v: string(x) is the text of a number", x.Operator, l.t, r.t)
+	case a == classBool && ordered:
+		c.fail(x, "%s is not for true and false", x.Operator)
+	case a == b && a != classOther && a != classUint:
+		return typ{t: boolType}
+	}
+	op := x.Operator
+	*n = c.host(x, boolType, func(_ *run.State, args []any) (any, error) { return compare(op, args[0], args[1]) }, x.Left, x.Right)
+	return typ{t: boolType}
+}
+
+// whole refuses to compare a list or map as a whole, which may contain itself.
+func (c *compilation) whole(n ast.Node, t typ) bool {
+	k := reflect.Invalid
+	if t.t != nil {
+		k = pointee(t.t).Kind()
+	}
+	_, list := t.elemType()
+	if list || k == reflect.Map || k == reflect.Struct && pointee(t.t) != timeType {
+		c.fail(n, "%s is not compared as a whole: compare a field of it, len(x), or hash(x)", c.source(n))
+	}
+	return false
+}
+
+func (c *compilation) in(n *ast.Node, x *ast.BinaryNode) typ {
+	l := c.node(&x.Left, asOperand)
+	c.whole(x.Left, l)
+	r := c.node(&x.Right, asOperand)
+	elem, list := r.elemType()
+	isMap := r.t != nil && pointee(r.t).Kind() == reflect.Map
+	switch a, b := classOf(l.t), classOf(elem.t); {
+	case r.null, r.t != nil && !list && !isMap:
+		c.fail(x.Right, "%s is no list and no map: contains looks for a piece of text", c.source(x.Right))
+	case a != classOther && b != classOther && (a > classBool) != (b > classBool):
+		c.fail(x, "a list of %v has no %v in it: string(x) is the text of a number", elem.t, l.t)
+	}
+	*n = c.host(x, boolType, func(st *run.State, args []any) (any, error) { return member(st, args[0], args[1]) }, x.Left, x.Right)
+	return typ{t: boolType}
+}
+
+// maxProgram is the size of the largest pattern, in instructions of its program. Matching takes its product with the size of
+// the text, as Go's patterns have no exponential cases.
+const maxProgram = 500
+
+// pattern reads a pattern, which must be written out: nobody else's pattern is run.
+func (c *compilation) pattern(n ast.Node) (re *regexp.Regexp, size int) {
+	p, ok := n.(*ast.StringNode)
+	if !ok {
+		c.fail(n, "a pattern must be written out")
+	}
+	parsed, err := syntax.Parse(p.Value, syntax.Perl)
+	if err != nil {
+		c.fail(n, "%v", err)
+	}
+	prog, err := syntax.Compile(parsed.Simplify())
+	if err != nil || len(prog.Inst) > maxProgram {
+		c.fail(n, "this pattern is too large: it may have %d instructions", maxProgram)
+	}
+	return regexp.MustCompile(p.Value), len(prog.Inst)
+}
+
+func (c *compilation) matches(n *ast.Node, x *ast.BinaryNode) typ {
+	c.wantText(&x.Left, c.node(&x.Left, asOperand))
+	re, size := c.pattern(x.Right)
+	*n = c.host(x, boolType, func(st *run.State, args []any) (any, error) {
+		if args[0] == nil {
+			return false, nil
+		}
+		s, err := textOf(args[0])
+		if err == nil && len(s) > maxSubject {
+			err = run.Faulty("is too long for a pattern")
+		}
+		if err == nil {
+			err = st.Spend(2 * len(s) * size)
+		}
+		return err == nil && re.MatchString(s), err
+	}, x.Left)
+	return typ{t: boolType}
+}
+
+// maxSubject is the length of the longest text that a pattern is tried on.
+const maxSubject = 64 << 10
+
+// refuseSum says how the values of a sum are written. Text stands outside of holes.
+func (c *compilation) refuseSum(x *ast.BinaryNode) {
+	values := operands(x)
+	var outside strings.Builder
+	var inside []string
+	hole, text := false, false
+	for _, v := range values {
+		if s, ok := v.(*ast.StringNode); ok {
+			outside.WriteString(s.Value)
+			hole, text = false, true
+			continue
+		}
+		if _, ok := v.(*ast.IntegerNode); ok {
+			return
+		}
+		if hole {
+			outside.WriteString(":")
+		}
+		src := c.source(plain(v))
+		fmt.Fprintf(&outside, "#{%s}", src)
+		inside, hole = append(inside, src), true
+	}
+	switch whole := strings.TrimSpace(c.src) == strings.TrimSpace(c.source(x)) || c.root == ast.Node(x); {
+	case c.cond:
+		c.fail(x, "texts are not added: compare their parts, or %s", elsewhere)
+	case whole && (text || len(inside) > 1):
+		c.fail(x, "text stands outside of holes: write %s", outside.String())
+	case len(inside) > 1:
+		c.fail(x, "values are not added: write key(%s), which joins them with colons", strings.Join(inside, ", "))
+	}
+	c.fail(x, "values are not added: write the text outside of the hole, or use key(a, b)")
+}
+
+// plain leaves out a string(…) around a value, which changes nothing in a hole.
+func plain(n ast.Node) ast.Node {
+	if call, ok := n.(*ast.CallNode); ok && len(call.Arguments) == 1 && calls(call, "string") {
+		return call.Arguments[0]
+	}
+	return n
+}
+
+// calls reports whether a call is one of the function name.
+func calls(call *ast.CallNode, name string) bool {
+	id, ok := call.Callee.(*ast.IdentifierNode)
+	return ok && id.Value == name
+}
+
+// operands are those of a sum, from left to right.
+func operands(n ast.Node) []ast.Node {
+	if x, ok := n.(*ast.BinaryNode); ok && x.Operator == "+" {
+		return append(operands(x.Left), operands(x.Right)...)
+	}
+	return []ast.Node{n}
+}
+
+// checkText refuses a text in which another language would fill in something, and a path in quotes in the place of a value.
+func (c *compilation) checkText(x *ast.StringNode, as role) {
+	if c.cond && strings.Contains(x.Value, "${") {
+		c.fail(x, "${…} is not filled in: a condition names what it reads, as in req.Tenant == req.Owner")
+	}
+	if as == asHole {
+		if err := c.checkQuoted(x); err != nil {
+			panic(failure{err})
+		}
+	}
+}

@@ -1,0 +1,336 @@
+package keyexpr
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/latchkey-go/latchkey/internal/suggest"
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// Paths are most of what is in keys: req.OrderID, header["X-Tenant"], req.Lines[0].SKU. A path is resolved when the program
+// starts, into a root and steps, and package run follows it. Whether a name is a field, an entry or a method is decided by
+// type: an entry that a request fills in can't take the place of a method.
+
+// link is one step of a path as it is written.
+type link struct {
+	at       *ast.MemberNode
+	call     bool
+	src      string // what came before
+	optional bool
+}
+
+// access replaces a path by one call of its accessor. What has a computed index in it is several.
+func (c *compilation) access(n *ast.Node, as role) typ {
+	base, links := c.unwind(*n)
+	p, t, arg, links := c.start(base, links, as)
+	if arg != nil && len(links) == 0 && p == nil {
+		*n = arg
+		return t
+	}
+	for _, l := range links {
+		by, fixed := constant(l.at.Property)
+		if !fixed {
+			arg, t = c.computed(l, c.accessor(l.at, p, arg, t, asValue), t)
+			p = &run.Path{Elem: true}
+			continue
+		}
+		var steps []run.Step
+		steps, t = c.step(t, l, by)
+		p.Steps = append(p.Steps, steps...)
+	}
+	*n = c.accessor(*n, p, arg, t, as)
+	return t
+}
+
+// unwind takes a path apart, down to what it begins with.
+func (c *compilation) unwind(n ast.Node) (base ast.Node, links []link) {
+	for {
+		switch x := n.(type) {
+		case *ast.ChainNode:
+			n = x.Node
+		case *ast.CallNode:
+			m, ok := x.Callee.(*ast.MemberNode)
+			if !ok {
+				return n, reversed(links)
+			}
+			if name, ok := m.Property.(*ast.StringNode); ok && len(x.Arguments) > 0 {
+				if why := c.otherLanguages(m, name.Value); why != "" {
+					c.fail(m.Property, "%s", why)
+				}
+				c.fail(x, onlyTelling)
+			}
+			links = append(links, link{m, true, c.source(m.Node), m.Optional})
+			n = m.Node
+		case *ast.MemberNode:
+			links = append(links, link{x, false, c.source(x.Node), x.Optional})
+			n = x.Node
+		default:
+			return n, reversed(links)
+		}
+	}
+}
+
+func reversed(links []link) []link {
+	slices.Reverse(links)
+	return links
+}
+
+const (
+	onlyTelling  = "only methods without arguments and with a result can be called"
+	onlyLookedUp = "%s is looked up by name, as in %s.name or %s[\"name\"]"
+)
+
+// start resolves what a path begins with: a root, the element of a loop, or a value that was computed.
+func (c *compilation) start(base ast.Node, links []link, as role) (p *run.Path, t typ, arg ast.Node, rest []link) {
+	switch x := base.(type) {
+	case *ast.IdentifierNode:
+		root, ok := c.roots[x.Value]
+		if !ok {
+			c.unknownName(x)
+		}
+		p = &run.Path{Root: c.use(x.Value)}
+		c.addField(x.Value, links)
+		if root.of.Lookup {
+			t, links = c.lookup(p, x, root.of, links)
+			return p, t, nil, links
+		}
+		return p, known(root.of.Type), nil, links
+	case *ast.PointerNode:
+		if x.Name != "" || c.elem == nil {
+			c.fail(x, "#%s is not part of this language: # is the element of a loop", x.Name)
+		}
+		return &run.Path{Elem: true}, *c.elem, x, links
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.StringNode, *ast.NilNode:
+		c.fail(base, "%s has no fields", c.source(base))
+	}
+	if len(links) == 0 {
+		c.fail(base, "%s is not part of this language: %s", c.source(base), elsewhere)
+	}
+	t = c.node(&base, asValue)
+	return &run.Path{Elem: true}, t, base, links
+}
+
+// lookup resolves the name in a lookup root. One that is computed is looked for with the request.
+func (c *compilation) lookup(p *run.Path, x *ast.IdentifierNode, root run.Root, links []link) (typ, []link) {
+	text := typ{t: reflect.TypeFor[*string]()} // which may be nil
+	if len(links) == 0 || links[0].call {
+		c.fail(x, onlyLookedUp, x.Value, x.Value, x.Value)
+	}
+	name, ok := links[0].at.Property.(*ast.StringNode)
+	if !ok {
+		if _, number := constant(links[0].at.Property); number {
+			c.fail(links[0].at.Property, onlyLookedUp, x.Value, x.Value, x.Value)
+		}
+		return typ{}, links
+	}
+	if root.Closed && !slices.Contains(root.Names, name.Value) {
+		c.fail(name, "unknown name %s of %s%s", name.Value, x.Value, suggest.Ending(name.Value, root.Names))
+	}
+	p.Steps = []run.Step{{Src: x.Value, Lookup: true, By: name.Value}}
+	return text, links[1:]
+}
+
+// computed is a step by a value: an element or an entry, or a name in a lookup root.
+func (c *compilation) computed(l link, base ast.Node, of typ) (ast.Node, typ) {
+	by := l.at.Property
+	c.node(&by, asOperand)
+	src, optional := l.src, l.optional
+	if id, ok := l.at.Node.(*ast.IdentifierNode); ok && c.roots[id.Value].of.Lookup {
+		root := c.use(id.Value)
+		return c.host(l.at, anyType, func(st *run.State, args []any) (any, error) {
+			name, err := textOf(args[0])
+			if err != nil {
+				return nil, err
+			}
+			if s, ok, err := st.Look(root, name); err != nil || ok {
+				return s, err
+			}
+			return nil, nil
+		}, by), typ{t: reflect.TypeFor[*string]()}
+	}
+	elem, list := of.elemType()
+	if !list && of.t != nil && pointee(of.t).Kind() == reflect.Map {
+		elem, list = known(pointee(of.t).Elem()), true
+	}
+	if !list && of.t != nil && of.t.Kind() != reflect.Interface {
+		c.fail(l.at.Property, "%s has no elements", src)
+	}
+	return c.host(l.at, anyType, func(st *run.State, args []any) (any, error) {
+		v := run.Indirect(reflect.ValueOf(args[0]))
+		switch {
+		case !v.IsValid() && optional:
+			return nil, nil
+		case !v.IsValid():
+			return nil, run.Faulty("can't go on: %s is nil", src)
+		}
+		e, err := run.Entry(v, basic(args[1]))
+		if err != nil {
+			return nil, err
+		}
+		return st.Plain(e)
+	}, base, by), elem
+}
+
+// constant is what a property or index is, if it is written out.
+func constant(n ast.Node) (any, bool) {
+	switch x := n.(type) {
+	case *ast.StringNode:
+		return x.Value, true
+	case *ast.IntegerNode:
+		return x.Value, true
+	case *ast.UnaryNode:
+		if i, ok := x.Node.(*ast.IntegerNode); ok && x.Operator == "-" {
+			return -i.Value, true
+		}
+	}
+	return nil, false
+}
+
+// step finds what one link means in a value of type t.
+func (c *compilation) step(t typ, l link, by any) ([]run.Step, typ) {
+	s := run.Step{Src: l.src, Optional: l.optional, By: by}
+	name, named := by.(string)
+	switch {
+	case l.call:
+		return c.method(t, l, s, name)
+	case t.null:
+		c.fail(l.at, "nil has no fields")
+	case t.elem == nil && (t.t == nil || t.t.Kind() == reflect.Interface && t.t.NumMethod() == 0):
+		s.Fetch = true
+		return []run.Step{s}, typ{}
+	}
+	if elem, list := t.elemType(); list && !named {
+		s.Fetch = true
+		return []run.Step{s}, elem
+	}
+	if t.t != nil {
+		of := t.t
+		for of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		switch {
+		case of.Kind() == reflect.Map && run.SameSort(reflect.TypeOf(by), of.Key()):
+			if named && c.hasMethod(t.t, name) {
+				break
+			}
+			s.Fetch = true
+			return []run.Step{s}, known(of.Elem())
+		case of.Kind() == reflect.Struct && named, of.Kind() == reflect.Interface && named:
+			return c.field(t.t, of, l, s, name)
+		}
+	}
+	c.unknownMember(t, l, by)
+	return nil, typ{}
+}
+
+// field takes a Go name for itself first, then an alias, then a getter.
+func (c *compilation) field(t, of reflect.Type, l link, s run.Step, name string) ([]run.Step, typ) {
+	f, ok := reflect.StructField{}, false
+	if of.Kind() == reflect.Struct {
+		if f, ok = of.FieldByName(name); !ok && !c.hasMethod(t, name) {
+			names := run.Aliases(of, name)
+			if len(names) > 1 {
+				c.fail(l.at.Property, "%s of %s may be %s: use the Go name", name, typeName(of), strings.Join(names, " or "))
+			}
+			if len(names) == 1 {
+				f, ok = of.FieldByName(names[0])
+			}
+		}
+	}
+	if ok && f.IsExported() {
+		c.rename(name, f.Name, l)
+		steps := make([]run.Step, len(f.Index))
+		for i, x := range f.Index {
+			steps[i] = run.Step{Src: s.Src, Optional: s.Optional, Field: x}
+		}
+		return steps, known(f.Type)
+	}
+	if getter, found := run.Getter(t, name); found {
+		c.rename(name, getter, l)
+		return c.method(typ{t: t}, l, s, getter)
+	}
+	c.unknownMember(typ{t: t}, l, name)
+	return nil, typ{}
+}
+
+// method is a step that calls. With arguments, it could be made to do something.
+func (c *compilation) method(t typ, l link, s run.Step, name string) ([]run.Step, typ) {
+	if t.t == nil {
+		c.fail(l.at.Property, "methods need a type that is known at start")
+	}
+	on := t.t
+	m, ok := on.MethodByName(name)
+	if !ok && on.Kind() != reflect.Interface && on.Kind() != reflect.Pointer {
+		on = run.PointerTo(on)
+		m, ok = on.MethodByName(name)
+	}
+	if !ok {
+		c.unknownMember(t, l, name)
+	}
+	if name == "String" && run.IsMessage(t.t) {
+		c.fail(l.at.Property, "the String of a message, %v, is for people: name one of its fields", t.t)
+	}
+	receivers := 1
+	if on.Kind() == reflect.Interface {
+		receivers = 0
+	}
+	if out := m.Type.NumOut(); m.Type.NumIn() != receivers || out < 1 || out > 2 || out == 2 && m.Type.Out(1) != errorType {
+		c.fail(l.at.Property, onlyTelling)
+	}
+	s.Method = name
+	return []run.Step{s}, known(m.Type.Out(0))
+}
+
+func (c *compilation) hasMethod(t reflect.Type, name string) bool {
+	if _, ok := t.MethodByName(name); ok {
+		return true
+	}
+	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
+		return false
+	}
+	_, ok := run.PointerTo(t).MethodByName(name)
+	return ok
+}
+
+// addField notes what is read of a root. An index is left out, as which element is read says little.
+func (c *compilation) addField(root string, links []link) {
+	for _, l := range links {
+		if name, ok := l.at.Property.(*ast.StringNode); ok {
+			root += "." + name.Value
+		}
+	}
+	c.fields = append(c.fields, root)
+}
+
+// rename puts the Go name of a field in the place of its alias, in the last path that was noted.
+func (c *compilation) rename(alias, name string, l link) {
+	if alias == name || len(c.fields) == 0 {
+		return
+	}
+	base, _ := c.unwind(l.at)
+	if id, ok := base.(*ast.IdentifierNode); !ok || c.roots[id.Value].of.Lookup {
+		return
+	}
+	last := &c.fields[len(c.fields)-1]
+	steps := strings.Split(*last, ".")
+	for i := range steps[1:] {
+		if steps[i+1] == alias {
+			steps[i+1] = name
+			break
+		}
+	}
+	*last = strings.Join(steps, ".")
+}
+
+// typeName leaves the package out: the type is in the program of whoever reads it.
+func typeName(t reflect.Type) string {
+	if t.Name() != "" {
+		return t.Name()
+	}
+	return fmt.Sprint(t)
+}

@@ -1,0 +1,403 @@
+package keyexpr
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+)
+
+// A hole, and a condition, is an expression of expr-lang. Of its grammar this is what passes, from the loosest operator to the
+// tightest:
+//
+//	choice     = or [ "?" choice ":" choice ]
+//	or, and    = operands of "or" "||", "and" "&&"
+//	comparison = "==" "!=" "<" "<=" ">" ">=" "in" "matches" "contains" "startsWith" "endsWith", "not" in front of a word
+//	default    = operand "??" operand
+//	unary      = "!" "not", and "-" in front of a number that is written out
+//	postfix    = primary { "." name | "?." name | "[" choice "]" | "(" ")" | "|" function }
+//	primary    = root | literal | list | function "(" arguments ")" | "#" in a loop | "(" choice ")"
+//
+// One recursive pass over the engine's tree knows the types of Go. It replaces each path by one call of an accessor, and each
+// function by one of ours, so that the engine's checker and machine meet nothing but texts, numbers, booleans, lists and nil.
+// The pass lists the nodes that it knows and refuses all others.
+
+// maxNodes bounds the size of one expression.
+const maxNodes = 200
+
+// compilation turns one text into programs. One compilation serves all holes of a template, since roots are asked for once
+// each, whichever hole names them first.
+type compilation struct {
+	text   string // the whole template or condition
+	cond   bool   // a condition, not a key
+	roots  Roots
+	funcs  map[string]*run.Function // of the user's
+	used   []run.Root
+	reads  bool // a root is named, or a function takes a context
+	raw    bool // some value goes into the key as it is
+	oneKey bool
+
+	fields []string
+
+	hole // the expression at work
+}
+
+// hole is what is known of one expression.
+type hole struct {
+	src       string
+	off       int // where src begins in the text
+	conf      *conf.Config
+	root      ast.Node
+	elem      *typ // of the list that a loop goes over
+	composite bool // a key(…) is in it
+	rawCalls  map[*ast.CallNode]bool
+	paths     map[ast.Node]*run.Path
+	via       map[ast.Node]viaPath
+	written   map[ast.Node]string // what was in the place of a node
+	done      map[ast.Node]resolved
+}
+
+// viaPath is a path whose text goes through a function.
+type viaPath struct {
+	path *run.Path
+	t    reflect.Type
+	via  func(string) string
+}
+
+// typ is what is known of a node at start.
+type typ struct {
+	t    reflect.Type // nil if it is not known
+	elem *typ         // of a list that the expression makes
+	null bool         // the literal nil
+}
+
+// role is what becomes of a node.
+type role int
+
+const (
+	asValue   role = iota // an argument, or a part of another value
+	asOperand             // an operator of the engine works on it: named types become basic ones
+	asHole                // the value of the hole, or an element of it
+)
+
+// resolved is what a node has become. The parser puts one node into two places, in a < b < c.
+type resolved struct {
+	node ast.Node
+	typ  typ
+}
+
+func newCompilation(text string, roots Roots, cond bool, cfg config) (*compilation, error) {
+	c := &compilation{text: text, roots: roots, cond: cond, funcs: map[string]*run.Function{}}
+	for _, f := range cfg.funcs {
+		if err := c.addFunc(f); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// failure leaves the pass with an error. Only caught recovers it.
+type failure struct{ err *Error }
+
+func (c *compilation) fail(n ast.Node, format string, args ...any) {
+	panic(failure{errAt(c.text, c.place(n), format, args...)})
+}
+
+func caught(err *error) {
+	switch f := recover().(type) {
+	case nil:
+	case failure:
+		*err = f.err
+	default:
+		panic(f)
+	}
+}
+
+// place returns where a node begins in the text. That of an operator is the operator itself.
+func (c *compilation) place(n ast.Node) int { return c.off + byteOffset(c.src, n.Location().From) }
+
+// parse makes a tree of the expression src, found at off in the text. All functions are ours, so that the engine's are
+// disabled; it takes calls with a loop in them for its own all the same.
+func (c *compilation) parse(src string, off int) (_ *parser.Tree, err error) {
+	c.hole = hole{src: src, off: off, paths: map[ast.Node]*run.Path{}, via: map[ast.Node]viaPath{}, written: map[ast.Node]string{}, done: map[ast.Node]resolved{}, rawCalls: map[*ast.CallNode]bool{}}
+	c.conf = conf.New(struct{}{})
+	c.conf.MaxNodes, c.conf.Optimize = maxNodes, false
+	for name := range c.conf.Builtins {
+		c.conf.Disabled[name] = true
+	}
+	clear(c.conf.Builtins)
+	defer func() {
+		if r := recover(); r != nil {
+			err = errAt(c.text, off, "can't be read: %v", r)
+		}
+	}()
+	tree, err := parser.ParseWithConfig(src, c.conf)
+	if err != nil {
+		return nil, c.syntaxError(err)
+	}
+	return tree, nil
+}
+
+// syntaxError puts the engine's words behind our place, unless the source has what belongs to another language.
+func (c *compilation) syntaxError(err error) error {
+	if at, why := foreign(c.src); why != "" {
+		return errAt(c.text, c.off+at, "%s", why)
+	}
+	if fault, ok := errors.AsType[*file.Error](err); ok {
+		return errAt(c.text, c.off+byteOffset(c.src, fault.From), "not an expression: %s", fault.Message)
+	}
+	return errAt(c.text, c.off, "not an expression: %v", err)
+}
+
+// node resolves what is in a node, puts in its place what the engine gets, and returns its type.
+func (c *compilation) node(n *ast.Node, as role) typ {
+	was := *n
+	if r, ok := c.done[was]; ok {
+		*n = r.node
+		return r.typ
+	}
+	src := was.String()
+	t := c.fresh(n, as)
+	c.done[was], c.written[*n] = resolved{*n, t}, src
+	return t
+}
+
+func (c *compilation) fresh(n *ast.Node, as role) typ {
+	switch x := (*n).(type) {
+	case *ast.NilNode:
+		return typ{null: true}
+	case *ast.IntegerNode:
+		return typ{t: intType}
+	case *ast.FloatNode:
+		if !c.cond {
+			c.fail(x, "numbers that are not whole have many spellings: only conditions have them")
+		}
+		return typ{t: floatType}
+	case *ast.BoolNode:
+		return typ{t: boolType}
+	case *ast.StringNode:
+		c.checkText(x, as)
+		return typ{t: stringType}
+	case *ast.IdentifierNode, *ast.MemberNode, *ast.PointerNode, *ast.ChainNode:
+		return c.access(n, as)
+	case *ast.CallNode:
+		if _, ok := x.Callee.(*ast.IdentifierNode); !ok {
+			return c.access(n, as)
+		}
+		return c.call(n, x, as)
+	case *ast.BuiltinNode:
+		return c.loop(x, as)
+	case *ast.UnaryNode:
+		return c.unary(x)
+	case *ast.BinaryNode:
+		return c.binary(n, x, as)
+	case *ast.ConditionalNode:
+		return c.choice(x, as)
+	case *ast.ArrayNode:
+		return c.list(x, as)
+	}
+	c.fail(*n, "%s is not part of this language: %s", c.source(*n), elsewhere)
+	return typ{}
+}
+
+// elsewhere ends the sentence about what keys don't have.
+const elsewhere = "write a guard.KeyFunc, or a function of your own with guard.TemplateFunc"
+
+func (c *compilation) unary(x *ast.UnaryNode) typ {
+	t := c.node(&x.Node, asOperand)
+	switch _, number := x.Node.(*ast.IntegerNode); {
+	case x.Operator == "!" || x.Operator == "not":
+		c.wantBool(x.Node, t)
+		return typ{t: boolType}
+	case x.Operator == "-" && (number || t.t == floatType && c.cond):
+		return t
+	}
+	c.fail(x, "nothing is calculated here: %s", elsewhere)
+	return typ{}
+}
+
+// wantBool refuses what is known to be neither true nor false.
+func (c *compilation) wantBool(n ast.Node, t typ) {
+	if t.null || t.elem != nil || t.t != nil && pointee(t.t).Kind() != reflect.Bool && t.t.Kind() != reflect.Interface {
+		c.fail(n, "%s is neither true nor false", c.source(n))
+	}
+}
+
+// choice gives both branches what the whole is for. The engine reads a ?: b as a choice whose test and first branch are one.
+func (c *compilation) choice(x *ast.ConditionalNode, as role) typ {
+	if !x.Ternary {
+		c.fail(x, "if is not part of this language: write a ? b : c")
+	}
+	if x.Cond == x.Exp1 {
+		c.fail(x, "?: is for true and false here: write coalesce(a, b), or a ?? b")
+	}
+	c.wantBool(x.Cond, c.node(&x.Cond, asOperand))
+	return same(c.node(&x.Exp1, as), c.node(&x.Exp2, as))
+}
+
+// list is one that is written out. The elements of one that makes keys must each read something.
+func (c *compilation) list(x *ast.ArrayNode, as role) typ {
+	elem := typ{}
+	if len(x.Nodes) == 0 && as == asHole {
+		c.fail(x, "an empty list makes no key")
+	}
+	for i := range x.Nodes {
+		before := c.reads
+		c.reads = false
+		t := c.node(&x.Nodes[i], as)
+		if as == asHole && !c.reads && !c.oneKey {
+			c.fail(x.Nodes[i], "this element names no fact, and is one key for all requests; OneKey (one-key in a tag) says that it is meant")
+		}
+		if c.reads = c.reads || before; i == 0 {
+			elem = t
+		}
+		elem = same(elem, t)
+	}
+	return typ{elem: &elem}
+}
+
+// same is the type of what comes to one of two values.
+func same(a, b typ) typ {
+	switch {
+	case a.null:
+		return b
+	case b.null:
+		return a
+	case a.elem != nil && b.elem != nil:
+		e := same(*a.elem, *b.elem)
+		return typ{elem: &e}
+	case a.t != nil && a.t == b.t:
+		return a
+	case a.t != nil && b.t != nil && pointee(a.t).Kind() == reflect.String && pointee(b.t).Kind() == reflect.String:
+		return typ{t: reflect.TypeFor[*string]()}
+	}
+	return typ{}
+}
+
+// isText reports whether a value is a text for sure, or nil.
+func (t typ) isText() bool { return t.t != nil && pointee(t.t).Kind() == reflect.String }
+
+// elemType returns the type of the elements, if values of type t are lists or may be.
+func (t typ) elemType() (elem typ, list bool) {
+	if t.elem != nil {
+		return *t.elem, true
+	}
+	l := t.t
+	for l != nil && l.Kind() == reflect.Pointer {
+		l = l.Elem()
+	}
+	if l == nil || !run.IsList(l) {
+		return typ{}, false
+	}
+	return known(l.Elem()), true
+}
+
+// known is the type of a value whose static type is t. Of any, nothing is known.
+func known(t reflect.Type) typ {
+	if t == nil || t.Kind() == reflect.Interface && t.NumMethod() == 0 {
+		return typ{}
+	}
+	return typ{t: t}
+}
+
+// goType is t as functions of the user's are checked with it.
+func (t typ) goType() reflect.Type {
+	switch {
+	case t.elem != nil:
+		return reflect.TypeFor[[]any]()
+	case t.t == nil:
+		return anyType
+	}
+	return t.t
+}
+
+// engine is t as the engine's checker gets to know it, for an operand: it has no types of the user's.
+func (t typ) engine() reflect.Type {
+	if t.elem != nil {
+		return reflect.TypeFor[[]any]()
+	}
+	if _, ok := t.elemType(); ok {
+		return reflect.TypeFor[[]any]()
+	}
+	switch classOf(t.t) {
+	case classText:
+		return stringType
+	case classBool:
+		return boolType
+	case classInt:
+		return intType
+	case classFloat:
+		return floatType
+	}
+	return anyType
+}
+
+// class is a sort of values that the engine's operators take without a look at each.
+type class int
+
+const (
+	classOther class = iota
+	classText
+	classBool
+	classInt
+	classUint // beyond the engine's whole numbers
+	classFloat
+)
+
+func classOf(t reflect.Type) class {
+	if t == nil || t == durationType {
+		return classOther
+	}
+	switch k := t.Kind(); {
+	case t == numberType:
+		return classOther
+	case k == reflect.String:
+		return classText
+	case k == reflect.Bool:
+		return classBool
+	case k >= reflect.Int && k <= reflect.Int64, k >= reflect.Uint8 && k <= reflect.Uint32:
+		return classInt
+	case k == reflect.Uint || k == reflect.Uint64 || k == reflect.Uintptr:
+		return classUint
+	case k == reflect.Float32 || k == reflect.Float64:
+		return classFloat
+	}
+	return classOther
+}
+
+// pointee is what an argument is checked as: requests have pointers where a value may be missing.
+func pointee(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+// source returns the text of a node, for messages.
+func (c *compilation) source(n ast.Node) string {
+	s, ok := c.written[n]
+	if !ok {
+		s = n.String()
+	}
+	s = strings.ReplaceAll(run.Abridge(s), "\n", " ")
+	return strings.NewReplacer("#.", ".").Replace(s)
+}
+
+// use returns the index of a root among those that are used, and puts it there.
+func (c *compilation) use(name string) int {
+	c.reads = true
+	if i := slices.IndexFunc(c.used, func(r run.Root) bool { return r.Name == name }); i >= 0 {
+		return i
+	}
+	root := c.roots[name].of
+	root.Name = name
+	c.used = append(c.used, root)
+	return len(c.used) - 1
+}
