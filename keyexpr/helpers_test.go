@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-
-	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
 type tenant string
@@ -118,11 +116,6 @@ func mustParse(t testing.TB, text string) *Template {
 func expand(t testing.TB, text string, req *payRequest) ([]string, error) {
 	t.Helper()
 	return mustParse(t, text).Expand(context.Background(), testFacts(req))
-}
-
-// newTestState is for code that was compiled without a template around it.
-func newTestState(c *compilation, facts Facts) *run.State {
-	return run.NewState(context.Background(), facts, c.used)
 }
 
 // expandOf expands tmpl for v in all ways that there are, which must agree: with facts, and where v is.

@@ -21,46 +21,26 @@ package keyexpr
 
 // How a text becomes a key:
 //
-//	scan → parse → check → resolve → rewrite → run
+//	scan → resolve → compile → render
 //
-// The first five happen once, when a program starts, so that whatever can be wrong with a text is
-// found before there is a request. The last one happens for each request, in front of the lock, and
-// does nothing that could have been done before.
-//
-//	scan      scan.go cuts a template into literals and the sources of holes, as the engine knows
-//	          expressions only. alike.go explains what was meant to be a hole, and is none.
-//	parse     parse.go lets the engine make a tree of each source, and refuses what a key must not
-//	          use: functions without bounds, patterns that come from requests, Java's names.
-//	check     check.go describes the roots to the engine's checker, and refuses types that make no
-//	          key. It comes again behind each change of the tree, since a change brings new types.
-//	resolve   resolve.go replaces the names that JSON and protobuf have for fields by Go's, and
+//	scan      scan.go cuts a template into literals and the sources of holes. alike.go refuses what was meant to be a hole.
+//	resolve   resolve.go goes once through the engine's tree of a hole, with the types of Go in hand. path.go makes one
+//	          call of each path, operators.go and call.go hold operators and calls to what is exact, and names.go
 //	          explains names that there are not.
-//	rewrite   rewrite.go takes apart what puts values together (+, join, lists), so that each value
-//	          is escaped by itself. rewrite_compile.go makes closures of everything else, with a file
-//	          each for paths and variables (access), operators and calls. rewrite_reads.go notes which
-//	          of them can differ between two requests, as a template is refused in which nothing can;
-//	          rules and elements are what it knows without trying. What is called stands in func.go
-//	          and the files beside it, by what it is about: texts, lists, numbers, hashes.
-//	run       internal/run asks for the facts, follows the paths, calls the closures and puts the
-//	          texts together, within bounds of time and memory.
+//	compile   compile.go lets the engine check and compile what is left, and gives it the functions of functions.go,
+//	          numbers.go, compare.go and hash.go.
+//	render    internal/run asks for the facts, follows the paths, runs the engine's machine and puts the texts together,
+//	          within bounds of steps and bytes.
 //
-// template.go leads through the stages. What stands in this file is what programs declare: roots,
-// options, conditions, and the errors that they get.
-//
-// The trees and their types are those of expr-lang/expr, whose language this is. Its machine is not
-// used, for two reasons: it does not count what an expression costs, and it does not know that two
-// values in one text must stay apart.
+// All but the last happen once, when a program starts. template.go and condition.go lead through the stages. In this file is
+// what programs declare: roots, options, and the errors that they get.
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"unicode"
-
-	"github.com/expr-lang/expr/builtin"
-	"github.com/expr-lang/expr/checker/nature"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
@@ -125,7 +105,7 @@ type Facts func(root string) (any, error)
 // methods, so that options can be added without breaking anybody.
 type Option interface{ apply(*config) }
 
-// It is what options fill in, before there is anything to apply them to.
+// config is what options fill in.
 type config struct {
 	funcs  []userFunc
 	oneKey bool
@@ -167,132 +147,6 @@ func newConfig(opts []Option) (c config) {
 	}
 	return c
 }
-
-// addFunc makes a user's function known. A name of ours can't be taken over. Whoever reads
-// lower(x) in a template has to know what it does without looking for a function of that name in
-// the program.
-func (c *compilation) addFunc(f userFunc) error {
-	_, taken := c.hosts[f.name]
-	_, isRoot := c.roots[f.name]
-	_, isBuiltin := builtin.Index[f.name]
-	switch {
-	case !isName(f.name):
-		return errAt(c.text, 0, "a function can't be called %q", f.name)
-	case taken || isRoot || isBuiltin:
-		return errAt(c.text, 0, "function %s: there is something of that name already", f.name)
-	}
-	fn, err := run.NewFunction(f.name, f.fn)
-	if err != nil {
-		return errAt(c.text, 0, "%v", err)
-	}
-	c.hosts[f.name] = &hostFunc{name: f.name, check: fn.Check, call: fn.Call, user: fn}
-	return nil
-}
-
-// isName reports whether the engine reads s as the name of a function. Words of the language
-// would be parsed as such, so that the function could be declared and never called.
-func isName(s string) bool {
-	for i, r := range s {
-		if !isLetter(r) && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
-	}
-	const words = " true false nil not in or and matches contains startsWith endsWith let if else "
-	return s != "" && !strings.Contains(words, " "+s+" ")
-}
-
-// Condition is a parsed condition. It is immutable and safe for concurrent use. It has no parts
-// and nothing to escape. All of it is one closure.
-type Condition struct {
-	text   string
-	test   func(*run.State) (bool, error)
-	used   []run.Root
-	fields []string
-
-	holds, constant bool // for all requests
-}
-
-// ParseCondition parses text, an expression of type bool, and type-checks it against roots. Its
-// error is an *Error. The rules about keys don't hold: nothing of a condition is escaped, floats
-// and times may be used, and one that is the same for all requests is the author's own affair, and
-// [Condition.Constant]'s. Its budget is that of a key, as it runs for each request, too.
-func ParseCondition(text string, roots Roots, opts ...Option) (_ *Condition, err error) {
-	if err := checkCondition(text); err != nil {
-		return nil, err
-	}
-	c, err := newCompilation(text, roots, true, newConfig(opts))
-	if err != nil {
-		return nil, err
-	}
-	defer c.gaveUp(&err)
-	node, err := c.tree(text, 0)
-	if err != nil {
-		return nil, err
-	}
-	switch t := c.typeOf(node); {
-	case t == nil:
-		return nil, errAt(text, 0, "a condition is true or false, and this is not known to be: compare it, as in (…) == true")
-	case t.Kind() != reflect.Bool:
-		return nil, errAt(text, 0, "a condition is true or false, and this is of type %v", t)
-	}
-	x, err := c.compile(node)
-	if err != nil {
-		return nil, err
-	}
-	holds, same := c.constantCondition(node)
-	return &Condition{text: text, test: x.asTest(), used: c.used, fields: c.fields, holds: holds, constant: same}, nil
-}
-
-// checkCondition refuses what is no condition whatever the roots are. A hole in a condition is a
-// list with a comment in it to the engine, or a mistake somewhere behind it.
-func checkCondition(text string) error {
-	if err := checkText(text); err != nil {
-		return err
-	}
-	if at := strings.Index(text, "#{"); at >= 0 {
-		return errAt(text, at, "a condition has no holes: write the expression without #{ and }")
-	}
-	return nil
-}
-
-// CheckCondition parses the syntax of a condition only. Its error is an *Error. It is Check for
-// conditions, and as much.
-func CheckCondition(text string) error {
-	if err := checkCondition(text); err != nil {
-		return err
-	}
-	return checkSyntax(text, text, 0, true)
-}
-
-// Eval reports whether the condition holds. Its errors are those of [Template.Expand]. A panic
-// of a method is turned into an error, as that method was called by a text and not by the
-// program. A panic of facts goes on: it is the program's own.
-func (c *Condition) Eval(ctx context.Context, facts Facts) (holds bool, err error) {
-	st := run.NewState(ctx, facts, c.used)
-	defer func() {
-		if r := recover(); r != nil {
-			if st.Asking {
-				panic(r)
-			}
-			holds, err = false, run.Blame(c.text, run.Recovered(r))
-		}
-		st.Release()
-	}()
-	holds, err = c.test(st)
-	if err != nil {
-		return false, run.Blame(c.text, err)
-	}
-	return holds, nil
-}
-
-// Roots returns the names of the roots that the condition uses, sorted.
-func (c *Condition) Roots() []string { return rootNames(c.used) }
-
-// Fields returns what the condition reads of each root, in Go's spelling and sorted.
-func (c *Condition) Fields() []string { return slices.Clone(c.fields) }
-
-// String returns the text of the condition.
-func (c *Condition) String() string { return c.text }
 
 // ErrValue is matched by every error of Expand and Eval that is the fault of a request's values:
 // nil or empty where a key needs something, a type that is no key material, an expression that
@@ -352,30 +206,5 @@ func byteOffset(s string, runes int) int {
 	return len(s)
 }
 
-// It is the engine's own idea of a letter in a name.
+// isLetter is the engine's own idea of a letter in a name.
 func isLetter(r rune) bool { return r == '_' || unicode.IsLetter(r) }
-
-// lookupNature describes a map of strings with these names and, unless it is closed, any other.
-// So header.Tenant and path.id are checked as fields are, with the type string, and path.idd is
-// an error at start.
-func lookupNature(names []string, closed bool) nature.Nature {
-	n := nature.NatureOf(map[string]any{})
-	n.TypeData = &nature.TypeData{Fields: map[string]nature.Nature{}}
-	n.Strict = closed
-	text := nature.FromType(stringType)
-	for _, name := range names {
-		n.Fields[name] = text
-	}
-	if !closed {
-		n.DefaultMapValue = &text
-	}
-	return n
-}
-
-// The engine describes a type once and remembers it in the cache of its configuration.
-func (r Root) nature(cache *nature.Cache) nature.Nature {
-	if r.of.Lookup {
-		return lookupNature(r.of.Names, r.of.Closed)
-	}
-	return cache.FromType(r.of.Type)
-}

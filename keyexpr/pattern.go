@@ -63,7 +63,7 @@ func fieldPath(p *run.Part, roots []run.Root) (path string, ok bool) {
 		if t != nil && t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
-		if s.Fetch || s.Lookup || t == nil || t.Kind() != reflect.Struct {
+		if s.Fetch || s.Lookup || s.Method != "" || t == nil || t.Kind() != reflect.Struct {
 			return "", false
 		}
 		f := t.Field(s.Field)

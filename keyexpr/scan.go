@@ -1,7 +1,6 @@
 package keyexpr
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -50,10 +49,10 @@ func scan(text string) ([]part, error) {
 	if err := checkBlanks(text, s.parts); err != nil {
 		return nil, err
 	}
-	if err := checkBraces(text, s.parts); err != nil {
+	if err := checkForeign(text, s.parts); err != nil {
 		return nil, err
 	}
-	return s.parts, checkForeign(text, s.parts)
+	return s.parts, checkBraces(text, s.parts)
 }
 
 // checkBlanks refuses what is in a literal and can't be seen: blanks at the ends of the text, line
@@ -121,9 +120,6 @@ func (s *scanner) flush() {
 func (s *scanner) next() error {
 	hashes := countHashes(s.text[s.at:])
 	if hashes == 0 {
-		if loneHole(s.text[s.at:]) {
-			return errAt(s.text, s.at, "{#…} is not a hole: write #{…}")
-		}
 		s.lit.WriteByte(s.text[s.at])
 		s.at++
 		return nil
@@ -185,16 +181,6 @@ func checkText(text string) error {
 
 func countHashes(s string) int { return len(s) - len(strings.TrimLeft(s, "#")) }
 
-// loneHole reports whether s begins with {#name, which somebody meant to be a hole. A {# with
-// something else behind it is left alone: colours and CSS have it.
-func loneHole(s string) bool {
-	if !strings.HasPrefix(s, "{#") {
-		return false
-	}
-	r, _ := utf8.DecodeRuneInString(s[2:])
-	return isLetter(r)
-}
-
 // holeEnd returns the offset of the brace that closes the one at open. Brackets in strings and
 // comments do not count. It knows three kinds of brackets and not only braces, so that a hole
 // which is closed too early is found where it was opened and not at the end of the text. Strings
@@ -247,10 +233,6 @@ func checkBraces(text string, parts []part) error {
 		for i := range len(p.text) {
 			at := place(text, p, i)
 			switch {
-			case strings.HasPrefix(p.text[i:], "${"):
-				return errAt(text, at, "${…} is not filled in: write %s", suggestHole(p.text[i+1:], "#{req.OrderID}"))
-			case strings.HasPrefix(p.text[i:], "{{"):
-				return errAt(text, at, "{{…}} is not filled in: write %s", suggestHole(strings.TrimLeft(p.text[i+1:], "{. "), "#{req.OrderID}"))
 			case p.text[i] == '{':
 				open = append(open, at)
 			case p.text[i] == '}' && len(open) == 0:
@@ -285,19 +267,58 @@ func place(text string, p part, i int) int {
 	return len(text)
 }
 
-// It takes a path with dots, as {{.Order.ID}} is one, and leaves out what other languages put in
-// front.
-var fieldName = regexp.MustCompile(`^[{. ]*((?:[\pL_][\pL\d_]*\.)*[\pL_][\pL\d_]*)`)
+// skipQuoted returns the length of the string or comment that s begins with, 1 if it begins with
+// neither, and -1 if its end is missing. A slash alone divides. What follows it is part of the
+// expression, and must be looked at for brackets.
+func skipQuoted(s string) int {
+	switch {
+	case strings.HasPrefix(s, "//"):
+		return lengthTo(s, 2, "\n")
+	case strings.HasPrefix(s, "/*"):
+		return lengthTo(s, 2, "*/")
+	case s[0] == '/':
+		return 1
+	case s[0] == '`':
+		return skipRaw(s)
+	}
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case s[0]:
+			return i + 1
+		}
+	}
+	return -1
+}
 
-// suggestHole writes the name that s begins with as a hole. It takes a name with a root for a
-// path, and guesses req for a name without one: most templates are about the request.
-func suggestHole(s, otherwise string) string {
-	m := fieldName.FindStringSubmatch(s)
-	if m == nil {
-		return otherwise
+// skipRaw is skipQuoted for a string in backquotes, in which two backquotes stand for one. In a
+// raw string nothing is escaped, and so the backslash of a pattern does not hide its end.
+func skipRaw(s string) int {
+	for i := 1; i < len(s); i++ {
+		if s[i] != '`' {
+			continue
+		}
+		if i+1 == len(s) || s[i+1] != '`' {
+			return i + 1
+		}
+		i++
 	}
-	if name := m[1]; strings.Contains(name, ".") && name[0] != '.' {
-		return "#{" + name + "}"
+	return -1
+}
+
+func lengthTo(s string, from int, end string) int {
+	i := strings.Index(s[from:], end)
+	if i < 0 {
+		return -1
 	}
-	return "#{req." + m[1] + "}"
+	return from + i + len(end)
+}
+
+// The place of the error is where it began, since where it should have ended is not known.
+func quotedName(s string) string {
+	if s[0] == '/' {
+		return "the comment"
+	}
+	return "the string"
 }

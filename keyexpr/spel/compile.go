@@ -8,6 +8,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+	"github.com/latchkey-go/latchkey/keyexpr/spel/internal/insight"
 )
 
 // Types are those of Java, in which a text and an enum, an int and a long, a list and an array
@@ -31,16 +32,16 @@ type compiler struct {
 	whole    string // the text for errors
 	used     []run.Root
 	fields   []string
-	seen     run.Insight       // what the operands compiled so far say
-	insights map[*node]insight // of what is compiled
-	trials   run.Trials
-	tests    []*node        // that halve the worlds
-	key      []run.Insight  // its parts, as they are spelt
-	vain     *keyexpr.Error // where the first part begins that reads something
-	guess    *run.Guess     // of the trial under way
-	texts    map[*node]bool // whether each is a text for sure
-	elems    []typ          // of the selections and projections around
-	rounds   []run.Insight  // of the same
+	seen     insight.Insight // what the operands compiled so far say
+	insights map[*node]known // of what is compiled
+	trials   insight.Trials
+	tests    []*node           // that halve the worlds
+	key      []insight.Insight // its parts, as they are spelt
+	vain     *keyexpr.Error    // where the first part begins that reads something
+	guess    *insight.Guess    // of the trial under way
+	texts    map[*node]bool    // whether each is a text for sure
+	elems    []typ             // of the selections and projections around
+	rounds   []insight.Insight // of the same
 }
 
 // code is a compiled node. A path is kept as one for as long as it goes, so that a key of paths
@@ -67,10 +68,10 @@ func (c *compiler) compile(n *node) *code {
 		return c.guessed(n)
 	}
 	around := c.seen
-	c.seen = run.Insight{}
+	c.seen = insight.Insight{}
 	x := c.compileNode(n)
 	in := c.insightInto(n, x)
-	c.insights[n], c.seen = insight{in, x.typ, neverNull(x)}, around.Beside(in)
+	c.insights[n], c.seen = known{in, x.typ, neverNull(x)}, around.Beside(in)
 	return x
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+	"github.com/latchkey-go/latchkey/keyexpr/spel/internal/insight"
 )
 
 // A key of Java is text like any other, and what Redis gets is what Java would have sent:
@@ -114,7 +115,7 @@ func holeEnd(text string, at int) (int, bool) {
 func (k *Key) compile(setup *run.Setup) (p *run.Program, err error) {
 	defer caught(&err)
 	p = &run.Program{Raw: true, Valid: true}
-	c := &compiler{java: k.java, setup: setup, insights: map[*node]insight{}, texts: map[*node]bool{}}
+	c := &compiler{java: k.java, setup: setup, insights: map[*node]known{}, texts: map[*node]bool{}}
 	c.literal(p, k.prefix)
 	for _, s := range k.parts {
 		if s.node == nil {
@@ -132,9 +133,9 @@ func (k *Key) compile(setup *run.Setup) (p *run.Program, err error) {
 	switch {
 	case len(p.Parts)+len(p.Items) == 0:
 		failAt(k.text, 0, "makes an empty key")
-	case run.OneKey(c.key) && !setup.OneKey && c.vain != nil:
+	case insight.OneKey(c.key) && !setup.OneKey && c.vain != nil:
 		failAt(c.vain.Text, c.vain.Offset, "all requests would share one key, as nothing that is read of the request makes a difference: write #order.id; OneKey says that it is meant")
-	case run.OneKey(c.key) && !setup.OneKey:
+	case insight.OneKey(c.key) && !setup.OneKey:
 		failAt(k.text, 0, "all requests would share one key, as nothing of the request is read: write #order.id; OneKey says that it is meant")
 	}
 	p.Roots, p.Fields = c.used, c.fields
@@ -212,7 +213,7 @@ func (c *compiler) part(p *run.Program, n *node, converted bool) {
 }
 
 // note adds a part of the key. The first that reads something is where a key for all is blamed on.
-func (c *compiler) note(n *node, in run.Insight) {
+func (c *compiler) note(n *node, in insight.Insight) {
 	c.key = append(c.key, in)
 	if c.vain == nil && len(c.used) > 0 {
 		c.vain = &keyexpr.Error{Text: c.whole, Offset: begin(n)}
@@ -273,7 +274,7 @@ func (c *compiler) items(p *run.Program, n *node) bool {
 	}
 	elem := c.spelt(c.elementsOf(n), false)
 	same := elem.IsKnown() && len(elem.Values) < 2 // each makes the same key
-	c.note(n, run.Insight{Differs: c.insights[n].Differs && !same && !c.oneList(n)})
+	c.note(n, insight.Insight{Differs: c.insights[n].Differs && !same && !c.oneList(n)})
 	if why := spellable(*x.typ.elem, false); why != "" {
 		c.fail(n, "each element %s", why)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+	"github.com/latchkey-go/latchkey/keyexpr/spel/internal/insight"
 )
 
 // An expression that reads nothing of the request locks one key for the whole world. That is
@@ -16,17 +17,17 @@ import (
 // has been compiled, and notes whether it can differ between two requests. It decides nothing by
 // itself; key.go asks once, for the whole key.
 
-// insight is what is known at start of what a node comes to, and its type, which a value of Go
+// known is what is known at start of what a node comes to, and its type, which a value of Go
 // does not have.
-type insight struct {
-	run.Insight
+type known struct {
+	insight.Insight
 	typ     typ
 	present bool // never null
 }
 
 // insightInto returns what is known of a node that was just compiled to x. c.seen says whether its
 // operands differ.
-func (c *compiler) insightInto(n *node, x *code) run.Insight {
+func (c *compiler) insightInto(n *node, x *code) insight.Insight {
 	if x.path != nil {
 		return c.ofPath(n, x)
 	}
@@ -41,20 +42,20 @@ func (c *compiler) insightInto(n *node, x *code) run.Insight {
 }
 
 // ofPath is insightInto for a fact, or what is in the element of a selection or projection.
-func (c *compiler) ofPath(n *node, x *code) run.Insight {
-	in := run.Insight{Differs: true, Asks: true}
+func (c *compiler) ofPath(n *node, x *code) insight.Insight {
+	in := insight.Insight{Differs: true, Asks: true}
 	if x.path.Elem {
 		in = c.rounds[len(c.rounds)-1]
 		if len(x.path.Steps) == 0 {
 			return in
 		}
-		in = run.Insight{Differs: in.Differs, Asks: true, Rounds: run.Round(len(c.rounds) - 1)}
+		in = insight.Insight{Differs: in.Differs, Asks: true, Rounds: insight.Round(len(c.rounds) - 1)}
 	}
 	return c.ofBool(in, n, x)
 }
 
 // ofBool is the insight into what is true or false, and null where a value may be missing.
-func (c *compiler) ofBool(in run.Insight, n *node, x *code) run.Insight {
+func (c *compiler) ofBool(in insight.Insight, n *node, x *code) insight.Insight {
 	switch {
 	case x.typ.k != boolK:
 		return in
@@ -68,7 +69,7 @@ func (c *compiler) ofBool(in run.Insight, n *node, x *code) run.Insight {
 		n = &node{kind: kindOp, text: opposite, args: n.args}
 	}
 	number := slices.IndexFunc(c.tests, func(test *node) bool { return alike(test, n) })
-	if number < 0 && len(c.tests) < run.MaxTests {
+	if number < 0 && len(c.tests) < insight.MaxTests {
 		number, c.tests = len(c.tests), append(c.tests, n)
 	}
 	return in.Test(number, !differs || n.kind != kindOp)
@@ -80,15 +81,15 @@ func neverNull(x *code) bool {
 }
 
 // outcomes tries a node with all that its operands may come to.
-func (c *compiler) outcomes(n *node) run.Insight {
+func (c *compiler) outcomes(n *node) insight.Insight {
 	seen, fields, depth := c.seen, c.fields, len(c.elems)
 	defer func() { c.seen, c.fields, c.guess = seen, fields, nil }()
-	return c.trials.Outcomes(seen, depth, func(g *run.Guess) (value func(*run.State) (any, error), cost int, err error) {
+	return c.trials.Outcomes(seen, depth, func(g *insight.Guess) (value func(*run.State) (any, error), cost int, err error) {
 		defer func() {
 			if r := recover(); r != nil { // c.fail, unless a guess has ended
 				var ok bool
 				if err, ok = r.(error); !ok {
-					err = run.ErrUnknown
+					err = insight.ErrUnknown
 				}
 			}
 			c.elems, c.rounds = c.elems[:depth], c.rounds[:depth]
@@ -107,7 +108,7 @@ func (c *compiler) guessed(n *node) *code {
 		return c.compileNode(n)
 	}
 	switch v, err := c.guess.Pick(in.Insight); {
-	case errors.Is(err, run.ErrFails):
+	case errors.Is(err, insight.ErrFails):
 		return &code{typ: in.typ, cost: 1, value: func(*run.State) (any, error) { return nil, err }}
 	case err != nil:
 		panic(err)
@@ -119,7 +120,7 @@ func (c *compiler) guessed(n *node) *code {
 // ask notes that a node can be evaluated for a request only.
 func (c *compiler) ask() {
 	if c.guess != nil {
-		panic(run.ErrUnknown)
+		panic(insight.ErrUnknown)
 	}
 	c.seen.Asks = true
 }
@@ -129,19 +130,19 @@ func (c *compiler) inLoop(list, body *node, t typ) *code {
 	depth := len(c.elems)
 	elem := c.elementsOf(list)
 	if _, same := elem.Single(); !same {
-		elem.Rounds = run.Round(depth)
+		elem.Rounds = insight.Round(depth)
 	}
 	elem.Asks = true
 	elem.Differs = elem.Differs && !c.oneList(list)
 	around := c.seen
-	c.elems, c.rounds, c.seen = append(c.elems, t), append(c.rounds, elem), run.Insight{}
+	c.elems, c.rounds, c.seen = append(c.elems, t), append(c.rounds, elem), insight.Insight{}
 	x := c.compile(body)
 	c.elems, c.rounds, c.seen = c.elems[:depth], c.rounds[:depth], around.Beside(c.seen.Outside(depth))
 	return x
 }
 
 // elementsOf is the insight into each element of a list.
-func (c *compiler) elementsOf(n *node) run.Insight {
+func (c *compiler) elementsOf(n *node) insight.Insight {
 	return c.insights[n].Elements(func(v any) (iter.Seq[any], bool) {
 		l, ok := v.(list)
 		return slices.Values(l.made), ok && !l.of.IsValid()
@@ -152,12 +153,12 @@ func (c *compiler) elementsOf(n *node) run.Insight {
 // makes no key.
 func (c *compiler) oneList(n *node) bool {
 	in := c.insights[n]
-	lists := slices.DeleteFunc(slices.Clone(in.Values), func(v run.Value) bool { l, ok := v.Is.(list); return !ok || l.len() == 0 })
+	lists := slices.DeleteFunc(slices.Clone(in.Values), func(v insight.Value) bool { l, ok := v.Is.(list); return !ok || l.len() == 0 })
 	return in.IsKnown() && len(lists) < 2
 }
 
 // spelt is the insight into the text that a node has in a key.
-func (c *compiler) spelt(in run.Insight, converted bool) run.Insight {
+func (c *compiler) spelt(in insight.Insight, converted bool) insight.Insight {
 	return c.trials.Spelt(in, func(st *run.State, v any) (string, error) {
 		spelling := spell
 		if converted {

@@ -3,7 +3,7 @@ package spel
 import (
 	"slices"
 
-	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
+	"github.com/latchkey-go/latchkey/keyexpr/spel/internal/insight"
 )
 
 // What is known of a node although its operands are not: those of templates, for Java's operators
@@ -12,7 +12,7 @@ import (
 // slip of the pen.
 
 // rule returns what is known of a node by its rule, if it has one that says something.
-func (c *compiler) rule(n *node, x *code) (in run.Insight, ok bool) {
+func (c *compiler) rule(n *node, x *code) (in insight.Insight, ok bool) {
 	switch n.kind {
 	case kindTernary: // the test makes no difference
 		return c.as(n.args[1]), alike(n.args[1], n.args[2])
@@ -36,7 +36,7 @@ func (c *compiler) rule(n *node, x *code) (in run.Insight, ok bool) {
 }
 
 // as is the insight into a node that comes to what one of its operands comes to.
-func (c *compiler) as(operand *node) run.Insight {
+func (c *compiler) as(operand *node) insight.Insight {
 	in := c.insights[operand].Insight
 	in.Asks = in.Asks || c.seen.Asks
 	return in
@@ -56,7 +56,7 @@ func alike(a, b *node) bool {
 }
 
 // is is the insight into a node that comes to one of values, or to null behind ?. .
-func (c *compiler) is(n *node, values ...any) run.Insight {
+func (c *compiler) is(n *node, values ...any) insight.Insight {
 	if n.safe {
 		values = append(slices.Clip(values), nil)
 	}
@@ -64,7 +64,7 @@ func (c *compiler) is(n *node, values ...any) run.Insight {
 }
 
 // number is is for a number of the type of x. Where that is not known, it may be any.
-func (c *compiler) number(n *node, x *code, i int64) run.Insight {
+func (c *compiler) number(n *node, x *code, i int64) insight.Insight {
 	switch x.typ.k {
 	case intK:
 		return c.is(n, int32(i))
@@ -77,12 +77,12 @@ func (c *compiler) number(n *node, x *code, i int64) run.Insight {
 // only reports whether a node comes to a number and nothing else.
 func (c *compiler) only(n *node, i int64) bool {
 	in := c.insights[n]
-	other := func(v run.Value) bool { x, ok := integer(v.Is); return !ok || x != i }
+	other := func(v insight.Value) bool { x, ok := integer(v.Is); return !ok || x != i }
 	return in.IsKnown() && len(in.Values) > 0 && !slices.ContainsFunc(in.Values, other)
 }
 
 // ofSelection is the rule of a selection whose test is the same for all elements.
-func (c *compiler) ofSelection(n *node) (run.Insight, bool) {
+func (c *compiler) ofSelection(n *node) (insight.Insight, bool) {
 	switch test := c.insights[n.args[1]]; {
 	case test.Only(false) && n.text == "?":
 		return c.is(n, list{made: []any{}}), true
@@ -95,11 +95,11 @@ func (c *compiler) ofSelection(n *node) (run.Insight, bool) {
 	case test.Only(true):
 		return c.element(n.args[0], int64(len(n.args[0].args)-1))
 	}
-	return run.Insight{}, false
+	return insight.Insight{}, false
 }
 
 // ofPair is the rule of an operator, or a method of one argument.
-func (c *compiler) ofPair(n *node, x *code) (run.Insight, bool) {
+func (c *compiler) ofPair(n *node, x *code) (insight.Insight, bool) {
 	a, b := n.args[0], n.args[1]
 	left, right, same := c.insights[a], c.insights[b], alike(a, b)
 	empty := right.Only("")
@@ -135,7 +135,7 @@ func (c *compiler) ofPair(n *node, x *code) (run.Insight, bool) {
 	case "get":
 		return c.taken(a, b)
 	}
-	return run.Insight{}, false
+	return insight.Insight{}, false
 }
 
 // matchesAll are patterns that people write for anything. The dot stands for no line break, which
@@ -144,7 +144,7 @@ var matchesAll = map[string]bool{".*": true, "^.*$": true, "(?s).*": true, `[\s\
 
 // ofComparison is the rule of a comparison of what is equal, of what is never null with null, and
 // of what is never negative with what is not above 0.
-func (c *compiler) ofComparison(n *node) (run.Insight, bool) {
+func (c *compiler) ofComparison(n *node) (insight.Insight, bool) {
 	a, b := n.args[0], n.args[1]
 	left, right := c.insights[a], c.insights[b]
 	result := func(order int) bool {
@@ -168,7 +168,7 @@ func (c *compiler) ofComparison(n *node) (run.Insight, bool) {
 	case counts(b) && c.notAbove(a):
 		return c.is(n, result(-1)), !c.only(a, 0) || result(0) == result(-1)
 	}
-	return run.Insight{}, false
+	return insight.Insight{}, false
 }
 
 // counts reports whether a node is a number that is never negative.
@@ -184,7 +184,7 @@ func (c *compiler) notAbove(n *node) bool {
 }
 
 // ofMethod is the rule of a method.
-func (c *compiler) ofMethod(n *node, x *code) (run.Insight, bool) {
+func (c *compiler) ofMethod(n *node, x *code) (insight.Insight, bool) {
 	switch {
 	case n.text == "size" && len(n.args) == 1:
 		if size, ok := sizeOf(n.args[0]); ok {
@@ -199,7 +199,7 @@ func (c *compiler) ofMethod(n *node, x *code) (run.Insight, bool) {
 	case len(n.args) == 2:
 		return c.ofPair(n, x)
 	}
-	return run.Insight{}, false
+	return insight.Insight{}, false
 }
 
 // sizeOf returns the size of a list that stands in the expression, or is made of one element by
@@ -215,33 +215,33 @@ func sizeOf(n *node) (int, bool) {
 }
 
 // taken is the rule of what takes an element of a list by an index.
-func (c *compiler) taken(list, by *node) (run.Insight, bool) {
+func (c *compiler) taken(list, by *node) (insight.Insight, bool) {
 	v, _ := c.insights[by].Single()
 	i, ok := integer(v)
 	if !ok {
-		return run.Insight{}, false
+		return insight.Insight{}, false
 	}
 	return c.element(list, i)
 }
 
 // element is the insight into an element of a list that stands in the expression: nothing of the
 // others is read. Indexes beyond the end are left to the request.
-func (c *compiler) element(list *node, i int64) (run.Insight, bool) {
+func (c *compiler) element(list *node, i int64) (insight.Insight, bool) {
 	if list.kind != kindList || i < 0 || i >= int64(len(list.args)) {
-		return run.Insight{}, false
+		return insight.Insight{}, false
 	}
 	return c.as(list.args[i]), true
 }
 
 // ofUnknown is the insight into a node that can't be tried, as it has an operand of which nothing
 // is known: a test is true or false, and who takes an element of a list takes one of them.
-func (c *compiler) ofUnknown(n *node, x *code) run.Insight {
+func (c *compiler) ofUnknown(n *node, x *code) insight.Insight {
 	switch {
 	case n.kind == kindTernary:
 		yes, no := c.insights[n.args[0]].Branches()
 		return c.listOver(c.seen.Or(c.elementsOf(n.args[1]).Within(yes), c.elementsOf(n.args[2]).Within(no)))
 	case n.kind == kindList:
-		list := make([]run.Insight, len(n.args))
+		list := make([]insight.Insight, len(n.args))
 		for i, a := range n.args {
 			list[i] = c.insights[a].Insight
 		}
@@ -252,11 +252,11 @@ func (c *compiler) ofUnknown(n *node, x *code) run.Insight {
 		return c.listOver(c.elementsOf(n.args[0]))
 	case n.kind == kindSelect:
 		if elem := c.elementsOf(n.args[0]); elem.IsKnown() {
-			return c.seen.Or(elem, run.Always(nil))
+			return c.seen.Or(elem, insight.Always(nil))
 		}
 	case n.kind == kindIndex, n.kind == kindCall && n.text == "get" && len(n.args) == 2:
 		if elem := c.elementsOf(n.args[0]); elem.IsKnown() && n.safe {
-			return c.seen.Or(elem, run.Always(nil))
+			return c.seen.Or(elem, insight.Always(nil))
 		} else if elem.IsKnown() {
 			return c.seen.Or(elem)
 		}
@@ -264,7 +264,7 @@ func (c *compiler) ofUnknown(n *node, x *code) run.Insight {
 	return c.ofBool(c.seen, n, x)
 }
 
-func (c *compiler) listOver(elem run.Insight) run.Insight {
+func (c *compiler) listOver(elem insight.Insight) insight.Insight {
 	in := c.seen
 	in.Elem = &elem
 	return in

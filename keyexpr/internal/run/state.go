@@ -94,7 +94,7 @@ func (st *State) Pop() {
 // what is left rather than adding up first, as n may be close to the largest int.
 func (st *State) Spend(n int) error {
 	if n < 0 || n > MaxBytes-st.bytes {
-		return errBytes
+		return ErrBytes
 	}
 	st.bytes += n
 	return nil
@@ -103,7 +103,7 @@ func (st *State) Spend(n int) error {
 // Step charges n steps that are about to be taken.
 func (st *State) Step(n int) error {
 	if n < 0 || n > MaxSteps-st.steps {
-		return errSteps
+		return ErrSteps
 	}
 	st.steps += n
 	return nil
@@ -113,7 +113,7 @@ func (st *State) Step(n int) error {
 // small enough for an int.
 func (st *State) Times(n, steps, bytes int) error {
 	if n > MaxSteps {
-		return errSteps
+		return ErrSteps
 	}
 	if err := st.Step(n * steps); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (st *State) Times(n, steps, bytes int) error {
 // and what is behind it, mostly.
 func (st *State) List(n int) error {
 	if n > MaxBytes {
-		return errBytes
+		return ErrBytes
 	}
 	if err := st.Step(n); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (st *State) Plain(v reflect.Value) (any, error) {
 // Sort charges the sorting of n values. A sort compares each of n elements about log n times.
 func (st *State) Sort(n int) error {
 	if n > MaxSteps {
-		return errSteps
+		return ErrSteps
 	}
 	// Len is above the logarithm, so that a list of one is charged as well.
 	return st.Step(n * bits.Len(uint(n)))
@@ -161,8 +161,9 @@ func (st *State) Sort(n int) error {
 func (st *State) Spent() (steps, bytes int) { return st.steps, st.bytes }
 
 var (
-	errBytes = Faulty("takes or makes too much text")
-	errSteps = Faulty("takes too many steps")
+	// ErrBytes and ErrSteps say that a budget is spent.
+	ErrBytes = Faulty("takes or makes too much text")
+	ErrSteps = Faulty("takes too many steps")
 )
 
 // Root is what is known of a root at start. It is what is left of keyexpr.Root when the text is

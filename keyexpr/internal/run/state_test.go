@@ -150,7 +150,7 @@ func TestLookup(t *testing.T) {
 		{"none", Before(nil), "x", ErrNil},
 		{"bad", Before(nil), "x", io.ErrUnexpectedEOF},
 		{"is " + strings.Repeat("y", MaxBytes), nil, "x" + strings.Repeat("y", MaxBytes), nil},
-		{"is " + strings.Repeat("y", MaxBytes+1), nil, "x", errBytes},
+		{"is " + strings.Repeat("y", MaxBytes+1), nil, "x", ErrBytes},
 	} {
 		st := NewState(context.Background(), facts, []Root{{Name: "header", Lookup: true}})
 		hole := Part{Path: &Path{Steps: []Step{{Lookup: true, By: tt.name}}}, Leaf: LeafLookup, Escape: tt.escape}

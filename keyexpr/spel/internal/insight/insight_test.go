@@ -1,4 +1,4 @@
-package run
+package insight
 
 import (
 	"errors"
@@ -7,11 +7,13 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
 // try is a trial of a sum of operands, each of which may come to several numbers.
 func try(operands ...Insight) Trial {
-	return func(g *Guess) (func(*State) (any, error), int, error) {
+	return func(g *Guess) (func(*run.State) (any, error), int, error) {
 		sum := 0
 		for _, o := range operands {
 			v, err := g.Pick(o)
@@ -20,7 +22,7 @@ func try(operands ...Insight) Trial {
 			}
 			sum += v.(int)
 		}
-		return func(*State) (any, error) { return sum, nil }, 1, nil
+		return func(*run.State) (any, error) { return sum, nil }, 1, nil
 	}
 }
 
@@ -70,12 +72,12 @@ func TestOutcomesAreThoseOfAllCombinations(t *testing.T) {
 
 // A branch that is not taken is not asked for.
 func TestAGuessAsksForWhatItNeeds(t *testing.T) {
-	got := new(Trials).Outcomes(fact, 0, func(g *Guess) (func(*State) (any, error), int, error) {
+	got := new(Trials).Outcomes(fact, 0, func(g *Guess) (func(*run.State) (any, error), int, error) {
 		v, err := g.Pick(choose(0, true, false))
 		if v == true {
 			v, err = g.Pick(fact.Of("a", "b"))
 		}
-		return func(*State) (any, error) { return v, nil }, 1, err
+		return func(*run.State) (any, error) { return v, nil }, 1, err
 	})
 	if want := fact.Comes([]Value{{"a", worldsOf(0)}, {"b", worldsOf(0)}, {false, ^worldsOf(0)}}, all); !reflect.DeepEqual(got, want) {
 		t.Errorf("Outcomes = %+v, want %+v", got, want)
@@ -84,8 +86,8 @@ func TestAGuessAsksForWhatItNeeds(t *testing.T) {
 
 func TestTrialsThatSayNothing(t *testing.T) {
 	fails := func(err error) Trial {
-		return func(*Guess) (func(*State) (any, error), int, error) {
-			return func(*State) (any, error) { return nil, err }, 1, nil
+		return func(*Guess) (func(*run.State) (any, error), int, error) {
+			return func(*run.State) (any, error) { return nil, err }, 1, nil
 		}
 	}
 	for _, tt := range []struct {
@@ -93,13 +95,13 @@ func TestTrialsThatSayNothing(t *testing.T) {
 		try   Trial
 		known bool
 	}{
-		{"a failure of the request", fails(ErrEmpty), true},
-		{"too many steps", fails(errSteps), false},
-		{"too much text", fails(errBytes), false},
+		{"a failure of the request", fails(run.ErrEmpty), true},
+		{"too many steps", fails(run.ErrSteps), false},
+		{"too much text", fails(run.ErrBytes), false},
 		{"what is not known", fails(ErrUnknown), false},
-		{"no code", func(*Guess) (func(*State) (any, error), int, error) { return nil, 0, errors.New("no code") }, false},
-		{"a panic", func(*Guess) (func(*State) (any, error), int, error) { panic("boom") }, false},
-		{"a cost above the budget", func(*Guess) (func(*State) (any, error), int, error) { return nil, MaxSteps, nil }, false},
+		{"no code", func(*Guess) (func(*run.State) (any, error), int, error) { return nil, 0, errors.New("no code") }, false},
+		{"a panic", func(*Guess) (func(*run.State) (any, error), int, error) { panic("boom") }, false},
+		{"a cost above the budget", func(*Guess) (func(*run.State) (any, error), int, error) { return nil, run.MaxSteps, nil }, false},
 	} {
 		if got := new(Trials).Outcomes(fact, 0, tt.try); got.IsKnown() != tt.known || len(got.Values) > 0 {
 			t.Errorf("%s: Outcomes = %+v, want it to be known: %v", tt.name, got, tt.known)
@@ -109,11 +111,11 @@ func TestTrialsThatSayNothing(t *testing.T) {
 
 // One budget is for all trials, panics included.
 func TestTrialsEnd(t *testing.T) {
-	for _, endless := range []Trial{try(), func(*Guess) (func(*State) (any, error), int, error) {
-		return func(*State) (any, error) { panic("boom") }, 1, nil
+	for _, endless := range []Trial{try(), func(*Guess) (func(*run.State) (any, error), int, error) {
+		return func(*run.State) (any, error) { panic("boom") }, 1, nil
 	}} {
 		var trials Trials
-		for range MaxSteps / trialSteps {
+		for range run.MaxSteps / trialSteps {
 			trials.Outcomes(fact, 0, endless)
 		}
 		if trials.Outcomes(fact, 0, try()).IsKnown() {
@@ -213,7 +215,7 @@ func TestOneKey(t *testing.T) {
 
 // A text that can't be spelt makes no key, and one that is too long for the trials is not known.
 func TestSpelling(t *testing.T) {
-	spell := func(_ *State, v any) (string, error) {
+	spell := func(_ *run.State, v any) (string, error) {
 		if err, ok := v.(error); ok {
 			return "", err
 		}
@@ -222,9 +224,9 @@ func TestSpelling(t *testing.T) {
 	for _, tt := range []struct{ in, want Insight }{
 		{fact, fact},
 		{fact.Of(7, "7"), fact.Of("7")},
-		{fact.Of(7, ErrEmpty), fact.Of("7")},
-		{choose(0, 7, ErrNil), fact.Comes([]Value{{"7", worldsOf(0)}}, all)},
-		{fact.Of(7, errBytes), fact},
+		{fact.Of(7, run.ErrEmpty), fact.Of("7")},
+		{choose(0, 7, run.ErrNil), fact.Comes([]Value{{"7", worldsOf(0)}}, all)},
+		{fact.Of(7, run.ErrBytes), fact},
 	} {
 		if got := new(Trials).Spelt(tt.in, spell); !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("Spelt(%+v) = %+v, want %+v", tt.in, got, tt.want)

@@ -1,10 +1,12 @@
-package run
+package insight
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
 // A node is tried with what its operands may come to, one combination after the other.
@@ -13,14 +15,14 @@ import (
 var ErrUnknown = errors.New("keyexpr: not known at start")
 
 // ErrFails is how an operand ends that makes no key in these worlds. It may not be needed there.
-var ErrFails = Faulty("fails for each request")
+var ErrFails = run.Faulty("fails for each request")
 
 // errNowhere ends a trial that asks for values which come together in no world.
 var errNowhere = errors.New("keyexpr: in no world")
 
 // Trials evaluates nodes at start. All trials of one text have the budget of one request together:
 // a program that starts has many texts, and what is not tried is not known.
-type Trials struct{ st *State }
+type Trials struct{ st *run.State }
 
 // maxTrials bounds the trials of one node, which are as many as there are combinations of what its
 // operands may be.
@@ -41,7 +43,7 @@ type Guess struct {
 type pick struct{ i, of int }
 
 // Trial compiles a node for a guess.
-type Trial func(g *Guess) (value func(st *State) (any, error), cost int, err error)
+type Trial func(g *Guess) (value func(st *run.State) (any, error), cost int, err error)
 
 // Pick returns a value for an operand, in a world in which all that was picked come together.
 // ErrUnknown says that the operand may be anything there, and ErrFails that it can't be evaluated.
@@ -91,7 +93,7 @@ func (g *Guess) next() bool {
 func (t *Trials) Outcomes(in Insight, depth int, try Trial) (out Insight) {
 	defer func() {
 		if recover() != nil {
-			spent := t.state().steps
+			spent, _ := t.state().Spent()
 			t.st = nil
 			_ = t.state().Step(spent)
 			out = in
@@ -106,7 +108,7 @@ func (t *Trials) Outcomes(in Insight, depth int, try Trial) (out Insight) {
 			values = with(values, Value{v, g.worlds})
 		case errors.Is(err, ErrUnknown):
 			known &^= g.worlds
-		case errors.Is(err, errSteps), errors.Is(err, errBytes):
+		case errors.Is(err, run.ErrSteps), errors.Is(err, run.ErrBytes):
 			return in
 		}
 		if known == 0 || len(values) > maxValues {
@@ -137,15 +139,15 @@ func (t *Trials) trial(g *Guess, try Trial) (any, error) {
 }
 
 // state is made when it is first needed, and is not pooled: a trial leaves things behind.
-func (t *Trials) state() *State {
+func (t *Trials) state() *run.State {
 	if t.st == nil {
-		t.st = &State{Ctx: context.Background()}
+		t.st = &run.State{Ctx: context.Background()}
 	}
 	return t.st
 }
 
 // Spelling is how a language writes a value into a key. What it refuses makes no key.
-type Spelling func(st *State, v any) (string, error)
+type Spelling func(st *run.State, v any) (string, error)
 
 // Spelt returns the insight into the text of a node, in the place of its values.
 func (t *Trials) Spelt(in Insight, spell Spelling) Insight {
@@ -154,7 +156,7 @@ func (t *Trials) Spelt(in Insight, spell Spelling) Insight {
 		switch s, err := spell(t.state(), v.Is); {
 		case err == nil:
 			texts = with(texts, Value{s, v.In})
-		case errors.Is(err, errSteps), errors.Is(err, errBytes):
+		case errors.Is(err, run.ErrSteps), errors.Is(err, run.ErrBytes):
 			return in.Comes(nil, 0)
 		}
 	}

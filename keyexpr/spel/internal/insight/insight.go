@@ -1,4 +1,5 @@
-package run
+// Package insight knows at start what expressions in Java's language come to.
+package insight
 
 import (
 	"iter"

@@ -59,10 +59,18 @@ func textOrNil(x any) (any, error) {
 	return textOf(x)
 }
 
+// filled is what another language would fill in.
+var filled = regexp.MustCompile(`\$\{[\pL_][^{}]*\}`)
+
 func (c *compilation) comparison(n *ast.Node, x *ast.BinaryNode) typ {
 	l, r := c.node(&x.Left, asOperand), c.node(&x.Right, asOperand)
 	a, b := classOf(l.t), classOf(r.t)
 	ordered := x.Operator != "==" && x.Operator != "!="
+	for _, side := range []ast.Node{x.Left, x.Right} {
+		if s, ok := side.(*ast.StringNode); ok && filled.MatchString(s.Value) {
+			c.fail(s, "${…} is not filled in: a condition names what it reads, as in req.Tenant == req.Owner")
+		}
+	}
 	switch {
 	case l.null || r.null:
 		if ordered {
@@ -209,11 +217,8 @@ func operands(n ast.Node) []ast.Node {
 	return []ast.Node{n}
 }
 
-// checkText refuses a text in which another language would fill in something, and a path in quotes in the place of a value.
+// checkText refuses a path in quotes in the place of a value.
 func (c *compilation) checkText(x *ast.StringNode, as role) {
-	if c.cond && strings.Contains(x.Value, "${") {
-		c.fail(x, "${…} is not filled in: a condition names what it reads, as in req.Tenant == req.Owner")
-	}
 	if as == asHole {
 		if err := c.checkQuoted(x); err != nil {
 			panic(failure{err})

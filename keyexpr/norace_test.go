@@ -1,5 +1,0 @@
-//go:build !race
-
-package keyexpr
-
-const slower = 1

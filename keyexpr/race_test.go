@@ -1,6 +1,0 @@
-//go:build race
-
-package keyexpr
-
-// slower is how much longer everything may take with the race detector.
-const slower = 20
