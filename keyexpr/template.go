@@ -48,7 +48,10 @@ func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 		return nil, lookAlike(text, parts, roots)
 	}
 	t.program.Finish()
-	return t, c.checkPercent(&t.program)
+	if err := c.checkPercent(&t.program); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // Compile makes a template of a key in another language than this one's. It is for package spel:

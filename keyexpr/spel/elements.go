@@ -107,9 +107,9 @@ func choose(st *run.State, n *node, l list, body *code) (any, error) {
 			return nil, err
 		}
 		if l.of.IsValid() {
-			st.Push(l.of.Index(i), i)
+			st.Push(l.of.Index(i))
 		} else {
-			st.Push(goValue(e), i)
+			st.Push(goValue(e))
 		}
 		var v any
 		holds := false

@@ -21,33 +21,6 @@ type Items struct {
 	Item []Part
 }
 
-// join appends the values of a list with a text between them. An empty list is as empty as an
-// empty text.
-func (st *State) join(key []byte, p *Part) ([]byte, error) {
-	list, n, err := p.Join.open(st, MaxSteps, len(p.Text))
-	if err != nil {
-		return key, err
-	}
-	// All requests with an empty list would share a key.
-	if n == 0 {
-		return key, ErrEmpty
-	}
-	// The source of an item is not that of the hole: it is lost here, and the join is blamed.
-	src := ""
-	for i := range n {
-		if i > 0 {
-			key = append(key, p.Text...)
-		}
-		p.Join.push(st, list, i)
-		key, err = st.parts(key, p.Join.Item, &src)
-		p.Join.pop(st)
-		if err != nil {
-			return key, err
-		}
-	}
-	return key, nil
-}
-
 // Weigh returns what parts cost each time they are made: steps, and bytes of literals. A list
 // within charges by itself. Costs are known at start for everything but lists within, and so a
 // loop can charge all of its rounds before the first.
@@ -95,7 +68,7 @@ func (it *Items) open(st *State, most, more int) (list reflect.Value, n int, err
 // push enters the i-th round over a list, if there is one.
 func (it *Items) push(st *State, list reflect.Value, i int) {
 	if it.List != nil {
-		st.Push(Tame(list.Index(i)), i)
+		st.Push(Tame(list.Index(i)))
 	}
 }
 

@@ -129,28 +129,11 @@ func (m *matcher) parts(parts []Part) bool {
 				return false
 			}
 			m.rest = rest
-		case p.Join != nil:
-			if !m.join(p) {
-				return false
-			}
 		case p.Escape == nil || !m.values(p):
 			return false
 		}
 	}
 	return true
-}
-
-// join needs no look ahead: compiling has refused a list whose values and whose end begin alike.
-// An item that does not fit makes the whole not fit. There is no other way to cut the list.
-func (m *matcher) join(p *Part) bool {
-	for m.parts(p.Join.Item) {
-		rest, more := strings.CutPrefix(m.rest, p.Text)
-		if !more {
-			return true
-		}
-		m.rest = rest
-	}
-	return false
 }
 
 // values reads the values of a hole, with colons between those of key(…).

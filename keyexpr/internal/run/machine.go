@@ -56,10 +56,14 @@ func (st *State) Run(p *vm.Program) (any, error) {
 
 // forget clears what the machine has left of a request.
 func (st *State) forget() {
+	if st.machine.Stack == nil {
+		return
+	}
 	if cap(st.machine.Stack) > 1024 {
 		st.machine = vm.VM{}
 	}
 	clear(st.machine.Stack[:cap(st.machine.Stack)])
+	st.machine.Stack = st.machine.Stack[:0]
 	clear(st.machine.Scopes[:cap(st.machine.Scopes)])
 	st.panicked, st.fault = nil, nil
 }

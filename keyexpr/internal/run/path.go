@@ -41,14 +41,6 @@ func (p *Path) Fields() bool {
 	return len(p.Steps) > 0 && !slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Optional || s.Lookup || s.Fetch || s.Method != "" })
 }
 
-// field is the number of the one field that the path goes to. No other path is ok.
-func (p *Path) field() (field int, ok bool) {
-	if len(p.Steps) != 1 || p.Elem || p.Steps[0].Lookup || p.Steps[0].Fetch || p.Steps[0].Method != "" {
-		return 0, false
-	}
-	return p.Steps[0].Field, true
-}
-
 // Follow returns the value at the end of the path; an invalid one stands for nil. elems are the
 // elements of the loops around, the innermost last. The first pointer of a step is followed by
 // hand, since Indirect is a call that costs as much as the rest of a step.

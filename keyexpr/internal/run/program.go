@@ -29,17 +29,7 @@ type Program struct {
 	// Valid keys are UTF-8, as all texts of Java are.
 	Valid  bool
 	Fields []string // what is read of each root
-	plain  bool     // nothing but literals and paths
-	// own is all of Parts in short, up to a literal at the end, if they are literals and texts of the only root's own fields.
-	own []ownText
-	end string
-}
-
-// ownText is a literal, which may be empty, and behind it the text of a field of the root.
-type ownText struct {
-	before string
-	field  int
-	escape *Escape
+	plain  bool     // nothing but literals and paths to texts and numbers
 }
 
 // Part is a piece of a key: a literal, what is at the end of a path, or what a function appends.
@@ -57,41 +47,10 @@ type Part struct {
 	Cost   int // steps of Append
 	// Values is how many values key(…) joins with colons: 1 or more, or -1 if it is now these and now those.
 	Values int
-	// Join makes it several values with Text between them.
-	Join *Items
 }
 
 // Literal reports whether p is text of the template itself.
-func (p *Part) Literal() bool { return p.Path == nil && p.Append == nil && p.Join == nil }
-
-// Finish finds out whether all parts are literals and paths to texts and numbers. It runs once,
-// when all parts are there.
-func (p *Program) Finish() {
-	p.plain = len(p.Items) == 0 && len(p.Roots) <= maxSlots
-	for i := range p.Parts {
-		p.plain = p.plain && p.Parts[i].plain()
-	}
-	if p.plain && !p.Valid && len(p.Roots) == 1 {
-		p.own, p.end = ownTexts(p.Parts)
-	}
-}
-
-// ownTexts returns what a Program has as own and end.
-func ownTexts(parts []Part) (own []ownText, end string) {
-	for i := range parts {
-		part := &parts[i]
-		if part.Literal() {
-			end += part.Text
-			continue
-		}
-		field, ok := part.Path.field()
-		if !ok || part.Leaf != LeafString || part.Via != nil || part.Escape == nil {
-			return nil, ""
-		}
-		own, end = append(own, ownText{end, field, part.Escape}), ""
-	}
-	return own, end
-}
+func (p *Part) Literal() bool { return p.Path == nil && p.Append == nil }
 
 // ExpandWith is Expand with a state, which knows afterwards what was spent. The buffer belongs
 // to the state and is used again. The key is copied out of it, as a text, which is the one
@@ -142,9 +101,6 @@ func (st *State) parts(key []byte, parts []Part, src *string) (_ []byte, err err
 		case p.Append != nil:
 			*src = p.Src
 			key, err = p.Append(st, key, p.Escape)
-		case p.Join != nil:
-			*src = p.Src
-			key, err = st.join(key, p)
 		default:
 			key = append(key, p.Text...)
 		}
@@ -206,23 +162,6 @@ const (
 	digestTail = len(DigestMark) + 2*sha256.Size
 	maxTag     = 256 // the longest hash tag that is kept in a key with a digest
 )
-
-// Together returns what parts stand for as one text. A text of this kind is mostly short. What
-// fits into the room on the stack is copied once.
-func (st *State) Together(parts []Part) (string, error) {
-	src := ""
-	var room [128]byte
-	// The place within is dropped, as the hole that asks for the text has a source of its own, which
-	// the error will name.
-	text, err := st.parts(room[:0], parts, &src)
-	if err == nil {
-		err = st.Spend(len(text))
-	}
-	if err != nil {
-		return "", err
-	}
-	return string(text), nil
-}
 
 // Text appends a text that must not be empty; a nil Escape leaves it as it is.
 func (st *State) Text(dst []byte, s string, e *Escape) ([]byte, error) { return st.text(dst, s, e) }

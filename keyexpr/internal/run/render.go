@@ -35,7 +35,6 @@ type Escape struct {
 	stops  int       // how many of ASCII may follow
 	stop   uint64    // one of them, eight times
 	digits bool      // some of 0 to 9 or the minus are
-	inner  bool      // escape % and what follows only
 }
 
 // Before returns the Escape of a value behind which the literal begins with one of these runes.
@@ -48,18 +47,6 @@ func Before(runes []rune) *Escape {
 		// All else of ASCII that can be seen. What may follow the value is taken out next, and no more
 		// than that: an id with a slash keeps it, unless the template has one behind it.
 		e.plain[c] = c != '%' && c != '{' && c != '}'
-	}
-	e.except(runes)
-	return e
-}
-
-// Within is Before for text that is not put into a key yet: it does what is needed to read it
-// back, and no more. Such a text is read by nobody but the digest or the case mapping behind it,
-// and is escaped as a value once more.
-func Within(runes []rune) *Escape {
-	e := &Escape{inner: true}
-	for c := range 0x80 {
-		e.plain[c] = c != '%'
 	}
 	e.except(runes)
 	return e
@@ -175,7 +162,7 @@ func (e *Escape) leaves(r rune, size int) bool {
 	if slices.Contains(e.runes, r) {
 		return false
 	}
-	return e.inner || (r != utf8.RuneError || size > 1) && !unicode.IsSpace(r) && !unicode.IsControl(r)
+	return (r != utf8.RuneError || size > 1) && !unicode.IsSpace(r) && !unicode.IsControl(r)
 }
 
 // Unescape undoes any Escape. It fails for an escape that is none. It takes more than an Escape

@@ -31,9 +31,6 @@ type State struct {
 	Source
 	Ctx   context.Context
 	Elems []reflect.Value // of the loops that are under way, the innermost last
-	Index []int           // which of its list each element is
-	Vars  []any           // of let
-	Args  []any           // of the calls that are under way
 	buf   []byte
 	steps int
 	bytes int
@@ -62,16 +59,16 @@ func NewState(ctx context.Context, facts func(root string) (any, error), roots [
 // up to its capacity: a value that was popped is still in it.
 func (st *State) Release() {
 	clear(st.slots)
-	clear(st.Elems[:cap(st.Elems)])
-	clear(st.Vars)
-	clear(st.Args[:cap(st.Args)])
-	st.Elems, st.Index, st.Vars, st.Args = st.Elems[:0], st.Index[:0], st.Vars[:0], st.Args[:0]
+	if cap(st.Elems) > 0 {
+		clear(st.Elems[:cap(st.Elems)])
+		st.Elems = st.Elems[:0]
+	}
 	// One request of a megabyte would otherwise leave a megabyte in the pool for each processor, for
 	// keys of fifty bytes.
 	if cap(st.buf) > 16*MaxKey {
 		st.buf = nil
 	}
-	st.Facts, st.Roots, st.Asking = nil, nil, false
+	st.Facts, st.Request, st.Roots, st.Asking = nil, nil, nil, false
 	st.Ctx, st.steps, st.bytes = nil, 0, 0
 	st.forget()
 	states.Put(st)
@@ -79,15 +76,13 @@ func (st *State) Release() {
 
 // Push enters a loop, or goes on to its next element after Pop. Loops nest, and so elements lie
 // on a stack.
-func (st *State) Push(elem reflect.Value, index int) {
+func (st *State) Push(elem reflect.Value) {
 	st.Elems = append(st.Elems, elem)
-	st.Index = append(st.Index, index)
 }
 
 // Pop leaves what Push entered.
 func (st *State) Pop() {
 	st.Elems = st.Elems[:len(st.Elems)-1]
-	st.Index = st.Index[:len(st.Index)-1]
 }
 
 // Spend charges n bytes of text or memory that are about to be read or made. It compares with
@@ -187,8 +182,10 @@ type lookup interface {
 // costs nothing in a request that does not get so far.
 type Source struct {
 	Facts func(root string) (any, error)
-	Roots []Root
-	slots []slot // one a root
+	// Request points to the value of each root, if there are no Facts.
+	Request any
+	Roots   []Root
+	slots   []slot // one a root
 	// Asking is true while facts are asked for, whose panics are not ours to hide.
 	Asking bool
 }
@@ -197,6 +194,7 @@ type Source struct {
 type slot struct {
 	value reflect.Value
 	find  lookup // in the place of value for a lookup root
+	err   error
 	known bool
 }
 
@@ -204,15 +202,24 @@ type slot struct {
 func (s *Source) root(i int) (*slot, error) {
 	at := &s.slots[i]
 	if at.known {
-		return at, nil
+		return at, at.err
 	}
 	s.Asking = true
 	// Not set by defer: after a panic Asking has to stay true, as that is how the one who recovers
 	// knows whose it was.
-	var err error
-	at.value, at.find, err = s.Roots[i].ask(s.Facts)
-	s.Asking, at.known = false, err == nil
-	return at, err
+	at.fill(&s.Roots[i], s.Facts, s.Request)
+	s.Asking = false
+	return at, at.err
+}
+
+// fill asks for the value of a root, by facts or where request points to.
+func (at *slot) fill(r *Root, facts func(root string) (any, error), request any) {
+	if facts != nil {
+		at.value, at.find, at.err = r.ask(facts)
+	} else {
+		at.value, at.find, at.err = r.of(request)
+	}
+	at.known = true
 }
 
 // ask asks for the fact of a root: a value, or a lookup. Its error is kept apart by type from here
