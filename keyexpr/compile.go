@@ -195,7 +195,7 @@ func (c *compilation) items(tree *parser.Tree, part run.Part, made bool) (*run.I
 	if part.Leaf = run.LeafOf(part.Type); made {
 		part.Leaf = run.LeafAny
 	}
-	it := &run.Items{Src: part.Src, Item: []run.Part{part}}
+	it := &run.Items{Src: part.Src, Item: part}
 	if p, ok := c.paths[tree.Node]; ok {
 		it.List = func(st *run.State) (reflect.Value, error) { return p.Follow(&st.Source, nil) }
 		return it, nil

@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -97,20 +96,11 @@ type layout struct {
 	methods []string
 }
 
-// layouts are those of the types that were hashed, of which a program has a certain number. To
-// ask reflect for each struct of a list would take longer, and more memory, than the hash
-// itself.
-var layouts sync.Map // of *layout by reflect.Type
-
 func layoutOf(t reflect.Type) *layout {
-	if l, ok := layouts.Load(t); ok {
-		return l.(*layout)
-	}
 	l := &layout{fields: hashed(t)}
 	if len(l.fields) == 0 {
 		l.methods = getters(t)
 	}
-	layouts.Store(t, l)
 	return l
 }
 
@@ -377,11 +367,11 @@ func (e *encoder) message(v reflect.Value, methods []string, depth int) error {
 		if err := e.text('s', name); err != nil {
 			return err
 		}
-		x, err := run.CallMethod(v.Addr().Interface(), name, false)
+		x, err := run.Walk(v.Addr(), []run.Step{{Method: name}})
 		if err != nil {
 			return err
 		}
-		if err := e.value(reflect.ValueOf(x), depth+1); err != nil {
+		if err := e.value(x, depth+1); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ type patternValue struct {
 // Pattern returns the pattern of t. It is nil if a value is anything else than a path along fields
 // to a text or a whole number, or lower or upper of one, and for a template without values.
 func (t *Template) Pattern() *Pattern {
-	if t.program.Valid || len(t.program.Items) > 0 {
+	if t.program.Valid || t.program.Items != nil {
 		return nil
 	}
 	p := &Pattern{}

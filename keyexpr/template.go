@@ -40,7 +40,7 @@ func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 			return nil, err
 		}
 	}
-	if len(t.program.Parts)+len(t.program.Items) == 0 {
+	if len(t.program.Parts) == 0 && t.program.Items == nil {
 		return nil, errAt(text, 0, "makes an empty key")
 	}
 	t.program.Roots, t.program.Raw, t.program.Fields = c.used, c.raw, c.fieldList()
@@ -94,7 +94,7 @@ func (c *compilation) literal(p *run.Program, lit part) error {
 
 // addLiteral joins a literal to one in front of it, but not across a list.
 func addLiteral(p *run.Program, text string) {
-	if n := len(p.Parts); n > 0 && p.Parts[n-1].Literal() && (len(p.Items) == 0 || p.At != n) {
+	if n := len(p.Parts); n > 0 && p.Parts[n-1].Literal() && (p.Items == nil || p.At != n) {
 		p.Parts[n-1].Text += text
 	} else if text != "" {
 		p.Parts = append(p.Parts, run.Part{Text: text})
@@ -122,10 +122,10 @@ func (c *compilation) addHole(p *run.Program, h part, follow []rune) error {
 	case items == nil:
 		p.Parts = append(p.Parts, part)
 		return nil
-	case len(p.Items) > 0:
+	case p.Items != nil:
 		return errAt(c.text, h.off, "a second list: a template makes a key of each element of one")
 	}
-	p.At, p.Items = len(p.Parts), []run.Items{*items}
+	p.At, p.Items = len(p.Parts), items
 	return nil
 }
 
@@ -133,7 +133,7 @@ func (c *compilation) addHole(p *run.Program, h part, follow []rune) error {
 // key, whose mark must not be in a literal either.
 func (c *compilation) checkPercent(p *run.Program) error {
 	for i, part := range p.Parts {
-		list := len(p.Items) > 0
+		list := p.Items != nil
 		before := i > 0 && p.Parts[i-1].Escape != nil || list && p.At == i
 		after := i+1 < len(p.Parts) && !p.Parts[i+1].Literal() || list && p.At == i+1
 		at := max(strings.Index(c.text, run.DigestMark), strings.Index(c.text, "%"), 0)
@@ -243,12 +243,10 @@ func (t *Template) String() string { return t.program.Text }
 func (t *Template) Shape() string {
 	var b strings.Builder
 	p := &t.program
-	if len(p.Items) == 0 {
-		writeShape(&b, p.Parts)
-		return b.String()
-	}
 	writeShape(&b, p.Parts[:p.At])
-	writeShape(&b, p.Items[0].Item)
+	if p.Items != nil {
+		writeShape(&b, []run.Part{p.Items.Item})
+	}
 	writeShape(&b, p.Parts[p.At:])
 	return b.String()
 }

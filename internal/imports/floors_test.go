@@ -49,7 +49,7 @@ var rows = map[string]row{
 	"internal/queue":                  {floor: -1}, // leases uses it
 	"internal/suggest":                {floor: 0},
 	"keyexpr/internal/run":            {floor: 0},
-	"keyexpr/internal/keytest":        {floor: 0, tests: []string{"keyexpr", "keyexpr/spel"}},
+	"keyexpr/spel/internal/keytest":        {floor: 0, tests: []string{"keyexpr", "keyexpr/spel"}},
 	"keyexpr/spel":                    {floor: 1, packages: []string{"keyexpr", "keyexpr/internal/run", "internal/suggest"}},
 	"keyexpr/spel/interop":            {floor: 1, packages: []string{"keyexpr", "keyexpr/spel"}},
 	"keyexpr/spel/internal/corpus":    {floor: 1, packages: []string{"keyexpr", "keyexpr/spel"}, tests: []string{"keyexpr/spel", "keyexpr/spel/interop"}},

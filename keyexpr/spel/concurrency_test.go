@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
-	"github.com/latchkey-go/latchkey/keyexpr/internal/keytest"
+	"github.com/latchkey-go/latchkey/keyexpr/spel/internal/keytest"
 )
 
 // TestManyRequestsAtOnce runs each expression in these tests for several requests at once; TestCorpusAtOnce does so with

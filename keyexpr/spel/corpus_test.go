@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
-	"github.com/latchkey-go/latchkey/keyexpr/internal/keytest"
 	"github.com/latchkey-go/latchkey/keyexpr/spel/internal/corpus"
+	"github.com/latchkey-go/latchkey/keyexpr/spel/internal/keytest"
 )
 
 // TestRecordedAnswers holds Go to the keys that Java made when it was last asked: the same key, or none.

@@ -50,8 +50,8 @@ func newHugeOrder() *hugeOrder {
 
 // No expression and no value takes more than this, as for templates.
 const (
-	mostTime  = slower * 50 * time.Millisecond
-	mostBytes = slower * 8 << 20 // with the race detector, a sync.Pool forgets what it is given
+	mostTime  = 200 * time.Millisecond
+	mostBytes = 16 << 20
 )
 
 // hugeTexts are expressions that are cheap to write, and would cost much.

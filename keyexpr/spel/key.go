@@ -131,7 +131,7 @@ func (k *Key) compile(setup *run.Setup) (p *run.Program, err error) {
 		c.part(p, s.node, !k.toString && (len(k.parts) > 1 || k.one))
 	}
 	switch {
-	case len(p.Parts)+len(p.Items) == 0:
+	case len(p.Parts) == 0 && p.Items == nil:
 		failAt(k.text, 0, "makes an empty key")
 	case insight.OneKey(c.key) && !setup.OneKey && c.vain != nil:
 		failAt(c.vain.Text, c.vain.Offset, "all requests would share one key, as nothing that is read of the request makes a difference: write #order.id; OneKey says that it is meant")
@@ -290,7 +290,7 @@ func (c *compiler) items(p *run.Program, n *node) bool {
 		return st.Text(key, s, nil)
 	}}
 	p.At = len(p.Parts)
-	p.Items = []run.Items{{Src: c.whole, Item: []run.Part{item}, List: func(st *run.State) (v reflect.Value, err error) {
+	p.Items = &run.Items{Src: c.whole, Item: item, List: func(st *run.State) (v reflect.Value, err error) {
 		y, err := x.value(st)
 		if err != nil || y == nil {
 			return v, err
@@ -300,6 +300,6 @@ func (c *compiler) items(p *run.Program, n *node) bool {
 			return l.of, nil
 		}
 		return reflect.ValueOf(l.made), nil
-	}}}
+	}}
 	return true
 }

@@ -247,11 +247,11 @@ func (c *compiler) getter(n *node, base *code, method string, t typ) *code {
 		if of.CanAddr() {
 			of = of.Addr()
 		}
-		x, err := run.CallMethod(of.Interface(), method, false)
+		x, err := run.Walk(of, []run.Step{{Src: "what has " + method + "()", Method: method}})
 		if err != nil {
 			return nil, err
 		}
-		return valueOf(st, reflect.ValueOf(x), t)
+		return valueOf(st, x, t)
 	})
 }
 

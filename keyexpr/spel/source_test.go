@@ -10,7 +10,7 @@ import (
 	"github.com/latchkey-go/latchkey/internal/gotype"
 	"github.com/latchkey-go/latchkey/internal/gotype/gotypetest"
 	"github.com/latchkey-go/latchkey/keyexpr"
-	"github.com/latchkey-go/latchkey/keyexpr/internal/keytest"
+	"github.com/latchkey-go/latchkey/keyexpr/spel/internal/keytest"
 )
 
 // TestTypesOfSourceAreCheckedAlike is the test of that name in package keyexpr, for texts of Java.

@@ -28,7 +28,7 @@ const maxSlots = 2
 
 // Finish finds out whether all parts are literals and paths to texts and numbers, whose methods are not called.
 func (p *Program) Finish() {
-	p.plain = len(p.Items) == 0 && len(p.Roots) <= maxSlots
+	p.plain = p.Items == nil && len(p.Roots) <= maxSlots
 	for i := range p.Parts {
 		part := &p.Parts[i]
 		p.plain = p.plain && (part.Literal() || part.Path != nil && !part.Path.Elem && part.Leaf != LeafAny)

@@ -80,28 +80,21 @@ func cut(s []byte, n int) []byte {
 	return s[:n]
 }
 
-// Match reads a key back into the values that its holes had. A template with a list has several
-// ways to make a key, as [a + ":x", b + ":y"] has two. They are tried in their order, and the
-// first that fits is the answer, as each reads a key in one way only.
+// Match reads a key back into the values that its holes had.
 func (p *Program) Match(key string) (values []string, ok bool) {
 	// A digest can't be undone, and the head alone would be read as values that are cut off.
 	if strings.Contains(key, DigestMark) {
 		return nil, false
 	}
-	if len(p.Items) == 0 {
-		m := matcher{rest: key}
-		if m.parts(p.Parts) && m.end(&values) {
-			return values, true
-		}
+	m := matcher{rest: key}
+	ok = m.parts(p.Parts[:p.At])
+	if p.Items != nil {
+		ok = ok && m.parts([]Part{p.Items.Item})
+	}
+	if !ok || !m.parts(p.Parts[p.At:]) || m.rest != "" {
 		return nil, false
 	}
-	for i := range p.Items {
-		m := matcher{rest: key}
-		if m.parts(p.Parts[:p.At]) && m.parts(p.Items[i].Item) && m.parts(p.Parts[p.At:]) && m.end(&values) {
-			return values, true
-		}
-	}
-	return nil, false
+	return m.read, true
 }
 
 // matcher reads a key from left to right. What ends a value never occurs in it unescaped, so
@@ -110,12 +103,6 @@ func (p *Program) Match(key string) (values []string, ok bool) {
 type matcher struct {
 	rest string
 	read []string
-}
-
-// A key with something behind it is another key.
-func (m *matcher) end(values *[]string) bool {
-	*values = m.read
-	return m.rest == ""
 }
 
 // A raw value could end anywhere, and is not read.

@@ -337,28 +337,3 @@ func Getter(t reflect.Type, name string) (method string, ok bool) {
 	}
 	return "", false
 }
-
-// CallMethod calls a method without arguments. Behind ?. there is nothing to call on nil. It is
-// called for methods that were checked at start: no arguments, one result, and perhaps an error.
-// What the error says is left out, as it may hold the value.
-func CallMethod(base any, name string, optional bool) (v any, err error) {
-	on := reflect.ValueOf(base)
-	if !on.IsValid() || on.Kind() == reflect.Pointer && on.IsNil() && optional {
-		if optional {
-			return nil, nil
-		}
-		return nil, Faulty("can't go on: what should have %s() is nil", name)
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			v, err = nil, Recovered(r)
-		}
-	}()
-	// The linker keeps all exported methods of a program that looks one up by a name that it can't
-	// see. That is the price of getters, and is paid once.
-	out := on.MethodByName(name).Call(nil)
-	if len(out) == 2 && !out[1].IsNil() {
-		return nil, Faulty("can't go on: %s() fails", name)
-	}
-	return out[0].Interface(), nil
-}

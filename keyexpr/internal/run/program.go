@@ -22,7 +22,7 @@ type Program struct {
 	Roots []Root
 	Parts []Part
 	// Items make a key each, between Parts[:At] and Parts[At:]. Without any there is one key.
-	Items []Items
+	Items *Items
 	At    int
 	// Raw keys are made elsewhere, too, where nobody would digest them: one that is too long is an error.
 	Raw bool
@@ -67,7 +67,7 @@ func (p *Program) ExpandWith(st *State, keys []string) (_ []string, err error) {
 			err = BlameHole(src, Recovered(r))
 		}
 	}()
-	if len(p.Items) > 0 {
+	if p.Items != nil {
 		return p.expandItems(st, keys, &src)
 	}
 	key, err := st.parts(st.buf[:0], p.Parts, &src)
