@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"math"
 	"reflect"
 	"strings"
@@ -111,66 +110,6 @@ func TestGetter(t *testing.T) {
 		got, ok := Getter(of, tt.name)
 		if got != tt.want || ok != (tt.want != "") {
 			t.Errorf("Getter(%q) = %q, %v, want %q", tt.name, got, ok, tt.want)
-		}
-	}
-}
-
-func TestCallMethod(t *testing.T) {
-	var none *messageLike
-	for _, tt := range []struct {
-		name     string
-		base     any
-		method   string
-		optional bool
-		want     any
-		fault    string
-	}{
-		{"a method", &messageLike{"7"}, "GetOrderID", false, "7", ""},
-		{"of nil", nil, "GetOrderID", false, nil, "what should have GetOrderID() is nil"},
-		{"of nil, behind ?.", nil, "GetOrderID", true, nil, ""},
-		{"of a nil pointer, behind ?.", none, "GetOrderID", true, nil, ""},
-		{"of a nil pointer that it reads", none, "GetOrderID", false, nil, "panicked: runtime error"},
-		{"that fails", &messageLike{}, "Fails", false, nil, "can't go on: Fails() fails"},
-		{"that panics", &messageLike{}, "Panics", false, nil, "panicked: secret (at "},
-	} {
-		got, err := CallMethod(tt.base, tt.method, tt.optional)
-		if tt.fault == "" && (err != nil || got != tt.want) || tt.fault != "" && (err == nil || !strings.Contains(err.Error(), tt.fault)) {
-			t.Errorf("%s: CallMethod = %v, %v, want %v, %q", tt.name, got, err, tt.want, tt.fault)
-		}
-	}
-}
-
-// A budget refuses what does not fit before it is spent, and what does not fit an int as well.
-func TestBudgetsAreExact(t *testing.T) {
-	st := NewState(context.Background(), nil, nil)
-	defer st.Release()
-	for _, tt := range []struct {
-		name string
-		do   func() error
-		ok   bool
-	}{
-		{"all bytes", func() error { return st.Spend(MaxBytes) }, true},
-		{"one byte more", func() error { return st.Spend(MaxBytes + 1) }, false},
-		{"the largest int", func() error { return st.Spend(math.MaxInt) }, false},
-		{"less than nothing", func() error { return st.Spend(-1) }, false},
-		{"all steps", func() error { return st.Step(MaxSteps) }, true},
-		{"one step more", func() error { return st.Step(MaxSteps + 1) }, false},
-		{"a step back", func() error { return st.Step(-1) }, false},
-		{"rounds", func() error { return st.Times(1000, 100, 1000) }, true},
-		{"rounds with too many steps", func() error { return st.Times(1000, 201, 0) }, false},
-		{"rounds with too many bytes", func() error { return st.Times(1000, 1, 1049) }, false},
-		{"too many rounds", func() error { return st.Times(math.MaxInt, 1, 1) }, false},
-		{"a list", func() error { return st.List(MaxBytes / 24) }, true},
-		{"a list that is too long", func() error { return st.List(MaxBytes/24 + 1) }, false},
-		{"a list without end", func() error { return st.List(math.MaxInt) }, false},
-		{"a sort", func() error { return st.Sort(10_000) }, true},
-		{"a sort of too many", func() error { return st.Sort(20_000) }, false},
-		{"a sort without end", func() error { return st.Sort(math.MaxInt) }, false},
-	} {
-		st.steps, st.bytes = 0, 0
-		err := tt.do()
-		if steps, bytes := st.Spent(); (err == nil) != tt.ok || steps > MaxSteps || bytes > MaxBytes {
-			t.Errorf("%s: %v, and %d steps and %d bytes, want it to fit: %v", tt.name, err, steps, bytes, tt.ok)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -120,56 +119,6 @@ func TestUnescape(t *testing.T) {
 	} {
 		if got, ok := Unescape(tt.s); got != tt.want || ok != tt.ok {
 			t.Errorf("Unescape(%q) = %q, %v, want %q, %v", tt.s, got, ok, tt.want, tt.ok)
-		}
-	}
-}
-
-// A template of several lists reads a key by the first of them that fits.
-func TestMatchReadsItems(t *testing.T) {
-	p := &Program{
-		Parts: []Part{text("o:"), text(":z")},
-		At:    1,
-		Items: []Items{{Item: []Part{value(':'), text(":x")}}, {Item: []Part{value(':'), text(":y")}}, {Item: []Part{value(':')}}},
-	}
-	for _, tt := range []struct {
-		key  string
-		want []string // nil for no match
-	}{
-		{"o:7:x:z", []string{"7"}},
-		{"o:7:y:z", []string{"7"}},
-		{"o:7:z", []string{"7"}},
-		{"o:a%3Ay:z", []string{"a:y"}},
-		{"o:7:x", nil},
-		{"o::z", nil},
-		{"o:7:w:z", nil},
-		{"o:7:z:z", nil},
-		{"", nil},
-	} {
-		got, ok := p.Match(tt.key)
-		if ok != (tt.want != nil) || !slices.Equal(got, tt.want) {
-			t.Errorf("Match(%q) = %q, %v, want %q", tt.key, got, ok, tt.want)
-		}
-	}
-}
-
-// The price of a round is known at start: a step a part, what closures say, and the bytes of literals.
-func TestWeigh(t *testing.T) {
-	closure := Part{Cost: 7, Append: func(_ *State, key []byte, _ *Escape) ([]byte, error) { return key, nil }}
-	for _, tt := range []struct {
-		name         string
-		parts        []Part
-		steps, bytes int
-	}{
-		{"nothing", nil, 0, 0},
-		{"an empty literal", []Part{text("")}, 1, 0},
-		{"a literal", []Part{text("é:")}, 1, 3},
-		{"a path", []Part{value()}, 1, 0},
-		{"a closure", []Part{closure}, 8, 0},
-		{"a join, whose text is charged by itself", []Part{{Text: ", ", Join: &Items{}}}, 1, 0},
-		{"all of them", []Part{text("o:"), value(':'), text(":"), closure}, 11, 3},
-	} {
-		if steps, bytes := Weigh(tt.parts); steps != tt.steps || bytes != tt.bytes {
-			t.Errorf("%s: Weigh = %d, %d, want %d, %d", tt.name, steps, bytes, tt.steps, tt.bytes)
 		}
 	}
 }

@@ -16,13 +16,13 @@ func linesProgram(list any, before, behind string, item ...Part) (*Program, func
 		Roots: []Root{{Name: "list"}},
 		At:    1,
 		Parts: []Part{text(before), text(behind)},
-		Items: []Items{{Src: "list", Item: item, List: func(st *State) (reflect.Value, error) {
+		Items: &Items{Src: "list", Item: item[0], List: func(st *State) (reflect.Value, error) {
 			at, err := st.root(0)
 			if err != nil {
 				return reflect.Value{}, err
 			}
 			return at.value, nil
-		}}},
+		}},
 	}
 	p.Finish()
 	return p, func(string) (any, error) { return list, nil }
@@ -50,7 +50,6 @@ func TestListsOfKeys(t *testing.T) {
 		{"equal as texts", []any{1, "1", int8(1)}, []Part{element(':')}, []string{"o:1:x"}, ""},
 		{"an array", [2]string{"b", "a"}, []Part{element(':')}, []string{"o:a:x", "o:b:x"}, ""},
 		{"a pointer", &[]string{"a"}, []Part{element(':')}, []string{"o:a:x"}, ""},
-		{"of literals around it", []string{"a"}, []Part{text("["), element(']'), text("]")}, []string{"o:[a]:x"}, ""},
 		{"none", []string{}, []Part{element(':')}, nil, "is empty"},
 		{"nil", nil, []Part{element(':')}, nil, "is nil"},
 		{"no list", "a", []Part{element(':')}, nil, "is no list, but of type string"},
@@ -92,67 +91,11 @@ func TestExpandAppends(t *testing.T) {
 	}
 }
 
-// A join puts its separator between elements, charges for all of them before the first, and refuses what is empty.
-func TestJoins(t *testing.T) {
-	join := func(sep string, item ...Part) *Program {
-		p, _ := linesProgram(nil, "", "")
-		items := p.Items[0]
-		items.Item = item
-		return &Program{Text: "join", Roots: p.Roots, Parts: []Part{{Src: "join", Text: sep, Join: &items}}}
-	}
-	for _, tt := range []struct {
-		name string
-		list any
-		want string
-	}{
-		{"one", []string{"a"}, "a"},
-		{"three", []string{"a", "b", "a"}, "a,b,a"},
-		{"with the separator in it", []string{"a,b", "c"}, "a%2Cb,c"},
-		{"none", []string{}, "is empty"},
-		{"nil", nil, "is nil"},
-		{"with an empty one", []string{"a", ""}, "is empty"},
-		{"with nil in it", []any{nil}, "is nil"},
-		{"no list", 7, "is no list, but of type int"},
-		{"too long", make([]bool, MaxSteps), "takes too many steps"},
-	} {
-		p := join(",", element(','))
-		keys, err := p.Expand(context.Background(), nil, func(string) (any, error) { return tt.list, nil }, nil)
-		got := strings.Join(keys, " ")
-		if err != nil {
-			got = err.Error()
-		}
-		if got != tt.want && (err == nil || !strings.Contains(got, tt.want)) {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
-	}
-}
-
-// Together makes a text of parts for what is no key yet: it may be longer than one, and is charged.
-func TestTogether(t *testing.T) {
-	for _, tt := range []struct {
-		value, want, fault string
-	}{
-		{"a", "o:a:x", ""},
-		{"a:b%", "o:a%3Ab%25:x", ""},
-		{"a b{}", "o:a b{}:x", ""}, // which only a key must not have in it
-		{strings.Repeat("y", 2000), "o:" + strings.Repeat("y", 2000) + ":x", ""},
-		{"", "", "is empty"},
-		{strings.Repeat("y", MaxBytes), "", "takes or makes too much text"},
-	} {
-		st := NewState(context.Background(), func(string) (any, error) { return tt.value, nil }, []Root{{Name: "v"}})
-		got, err := st.Together([]Part{text("o:"), {Path: &Path{}, Escape: Within([]rune{':'})}, text(":x")})
-		st.Release()
-		if got != tt.want || (err == nil) != (tt.fault == "") || err != nil && !strings.Contains(err.Error(), tt.fault) {
-			t.Errorf("Together of %.20q = %.40q, %v", tt.value, got, err)
-		}
-	}
-}
-
 // What an escape makes is undone by Unescape, and by nothing that Unescape would take for another text.
 func TestEscapesAreUndone(t *testing.T) {
 	values := []string{"a", "%", "%41", "a%", "%%", "é", "→", "\xff", "\xe2\x86", "\u00a0", "\x00", "\n", "{}", ":", "-7", "0", "😀", "a:b→c d"}
 	for _, follow := range [][]rune{nil, {':'}, {'→'}, {'-'}, {'7', ':'}, {'é', 'a'}} {
-		for _, e := range []*Escape{Before(follow), Within(follow)} {
+		for _, e := range []*Escape{Before(follow)} {
 			seen := map[string]string{}
 			for _, v := range values {
 				escaped := string(e.Append([]byte("x"), v))[1:]

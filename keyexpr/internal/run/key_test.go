@@ -70,51 +70,6 @@ func TestKeysThatCannotBeShortened(t *testing.T) {
 func value(follow ...rune) Part { return Part{Path: &Path{Root: 2}, Escape: Before(follow)} }
 func text(s string) Part        { return Part{Text: s} }
 
-// A program is read back by its parts alone, without facts. There is one way to read a key, or none.
-func TestMatchReadsParts(t *testing.T) {
-	join := func(sep string, follow ...rune) Part {
-		first := []rune(sep)[0]
-		return Part{Text: sep, Join: &Items{Item: []Part{{Path: &Path{Elem: true}, Escape: Before(append(follow, first))}}}}
-	}
-	for _, tt := range []struct {
-		name  string
-		parts []Part
-		key   string
-		want  []string // nil for no match
-	}{
-		{"a literal", []Part{text("order")}, "order", []string{}},
-		{"another literal", []Part{text("order")}, "orders", nil},
-		{"a value", []Part{text("o:"), value()}, "o:7", []string{"7"}},
-		{"no value", []Part{text("o:"), value()}, "o:", nil},
-		{"a value up to a literal", []Part{value(':'), text(":x")}, "7:x", []string{"7"}},
-		{"an escaped value", []Part{value(':'), text(":x")}, "a%3Ab:x", []string{"a:b"}},
-		{"an escape that nobody makes", []Part{value(':'), text(":x")}, "%61:x", nil},
-		{"an escape in lower case", []Part{value(':'), text(":x")}, "a%3ab:x", nil},
-		{"an escape that ends early", []Part{value()}, "a%3", nil},
-		{"an escape that is none", []Part{value()}, "a%zz", nil},
-		{"a brace that was not escaped", []Part{value()}, "a{b", nil},
-		{"a blank that was not escaped", []Part{value()}, "a b", nil},
-		{"bytes that are no UTF-8", []Part{value()}, "%FF", []string{"\xff"}},
-		{"bytes that were not escaped", []Part{value()}, "\xff", nil},
-		{"a rune that follows", []Part{value('→'), text("→")}, "a%E2%86%92b→", []string{"a→b"}},
-		{"two values", []Part{value(':'), text(":"), value()}, "a:b:c", []string{"a", "b:c"}},
-		{"more than the key", []Part{value(':'), text(":"), value()}, "a", nil},
-		{"a list of one", []Part{join(",")}, "a", []string{"a"}},
-		{"a list of three", []Part{join(",")}, "a,b,c%2Cd", []string{"a", "b", "c,d"}},
-		{"a list and a literal", []Part{join(",", ';'), text(";x")}, "a,b;x", []string{"a", "b"}},
-		{"a list with nothing in it", []Part{join(",")}, "a,,b", nil},
-		{"a list that does not end", []Part{join(",")}, "a,", nil},
-		{"a raw value", []Part{{Path: &Path{Root: 2}}}, "a", nil},
-		{"a digest", []Part{value()}, "x" + DigestMark + strings.Repeat("0", 64), nil},
-	} {
-		p := &Program{Parts: tt.parts}
-		got, ok := p.Match(tt.key)
-		if ok != (tt.want != nil) || ok && !slices.Equal(got, tt.want) {
-			t.Errorf("%s: Match(%q) = %q, %v, want %q", tt.name, tt.key, got, ok, tt.want)
-		}
-	}
-}
-
 // The quick way and the way with a state make the same keys of the same facts.
 func TestBothWaysMakeOneKey(t *testing.T) {
 	for _, id := range []string{"7", "a:b", "a b", "%", "é→", "\xff", strings.Repeat("x", 511), strings.Repeat("x", 600), strings.Repeat("{", 200)} {

@@ -180,7 +180,6 @@ func TestTextIsChargedAsItIsWritten(t *testing.T) {
 		{"escaped, one above", strings.Repeat("{", MaxBytes/3+1), Before(nil), false},
 		{"no UTF-8, at the limit", strings.Repeat("\xff", MaxBytes/3), Before(nil), true},
 		{"no UTF-8, one above", strings.Repeat("\xff", MaxBytes/3+1), Before(nil), false},
-		{"within, where braces stay", strings.Repeat("{", MaxBytes), Within(nil), true},
 		{"nothing", "", nil, false},
 	} {
 		st := NewState(context.Background(), nil, nil)

@@ -131,7 +131,7 @@ func TestNumbersWithoutEnd(t *testing.T) {
 		{new(big.Rat).SetFrac(one, new(big.Int).Lsh(one, 1<<20)), "of more than 4096 bits"},
 		{new(big.Rat).SetInt(new(big.Int).Lsh(one, 1<<20)), "of more than 4096 bits"},
 		{new(big.Float).SetMantExp(big.NewFloat(1), 1<<30), "is a float"},
-		{json.Number(strings.Repeat("1", 2<<20)), "too much text"},
+		{json.Number(strings.Repeat("1", 9<<20)), "too much text"},
 		{json.Number("1.0"), "many spellings"},
 		{json.Number("1e3"), "many spellings"},
 		{json.Number("-0"), "many spellings"},

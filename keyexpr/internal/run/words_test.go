@@ -8,7 +8,7 @@ import (
 // Each byte at each place of a text, with what is escaped and what is not around it, is judged by the word as it is by the
 // table. A carry or a borrow between neighbours would show.
 func TestWordsAgreeWithTheTable(t *testing.T) {
-	escapes := []*Escape{Before(nil), Before([]rune{':'}), Before([]rune{'z'}), Before([]rune{'&'}), Before([]rune{'0', '/'}), Before([]rune{'é'}), Within(nil), Within([]rune{':'})}
+	escapes := []*Escape{Before(nil), Before([]rune{':'}), Before([]rune{'z'}), Before([]rune{'&'}), Before([]rune{'0', '/'}), Before([]rune{'é'})}
 	for _, around := range []byte{'a', '!', 'z', '&', '{', 0x00, 0x7f, 0x80, 0xff} {
 		for _, n := range []int{7, 8, 9, 15, 16, 17} {
 			for at := range n {
