@@ -23,7 +23,7 @@ func prepare(t *testing.T, reg *guard.Registry) {
 		guard *guard.Guard
 		opts  []middleware.Option
 	}{
-		{guard.Must(guard.New(l, guard.In(reg), guard.Name("transfer"), guard.Key(`#{map([body.From, body.To], "account:" + required(#, "two accounts"))}`))),
+		{guard.Must(guard.New(l, guard.In(reg), guard.Name("transfer"), guard.Key(`account:#{map([body.From, body.To], required(#, "two accounts"))}`))),
 			[]middleware.Option{middleware.Body[transfer]()}},
 		{guard.Must(guard.New(l, guard.In(reg), guard.Name("settle"), guard.Key("order:#{path.id}"), guard.Wait(2*time.Second), guard.Methods("POST"))),
 			[]middleware.Option{middleware.Pattern("/orders/{id}/settle")}},

@@ -151,7 +151,7 @@ func TestKeysThatAreLikeAttributes(t *testing.T) {
 		"order:#{req.ID}/kind=fair", "search?q=#{req.Q}&limit=10", "search?wait=#{req.W}&name=#{req.N}", "a/wait=2s/#{req.ID}",
 		"doc:#{req.ID} read", "doc:#{req.ID} write", "job #{req.ID} exclusive", "#{req.ID}, #{req.B}", "order #{req.ID} for #{req.B}",
 		"order:#{req.ID} limit 3", "order:#{req.ID} wait", "order:#{req.ID} when due", "ship:#{req.ID} 2s", "user #{req.ID}, name:#{req.B}",
-		"cache #{req.ID}, ttl=#{req.TTL}", "order:#{req.ID} hold on", "order:#{'x, wait=2s' + req.ID}", "order:#{req.ID},0", "a:b, c:d",
+		"cache #{req.ID}, ttl=#{req.TTL}", "order:#{req.ID} hold on", "order:#{req.ID ?? 'x, wait=2s'}", "order:#{req.ID},0", "a:b, c:d",
 		"order:#{req.ID}:when=x", "waiting, #{req.ID}", "a == b",
 	} {
 		spec, err := parseTag(key + "; switchable")

@@ -97,7 +97,7 @@ func TestRepeatedMetadataTakesNoLock(t *testing.T) {
 	for _, opts := range [][]guard.Option{
 		{guard.Key("#{method}"), guard.When("md.tenant == nil")},
 		{guard.Key("t:#{md.tenant ?? 'none'}")},
-		{guard.Key("t:#{or(md.tenant, 'none')}")},
+		{guard.Key("t:#{coalesce(md.tenant, 'none')}")},
 	} {
 		l := newLocker()
 		client := serve(t, &service{unary: answering("")}, unary(t, unaryCall, newGuard(t, l, opts...)))

@@ -25,10 +25,11 @@ var (
 	// concatenated is a text in quotes with a + beside it.
 	concatenated = regexp.MustCompile(`^\s*(?:'[^']*'|"[^"]*")\s*\+|^\s*\+\s*(?:'[^']*'|"[^"]*")`)
 	// rootPath is what would read something in a hole: the name of a root and further steps.
-	rootPath = regexp.MustCompile(`([\pL_][\pL\d_]*)(?:\??\.([\pL_][\pL\d_]*)(?:\(\))?|\[["']?([^\[\]"']*)["']?\])(?:\??\.[\pL_][\pL\d_]*(?:\(\))?|\[["']?[^\[\]"']*["']?\])*`)
-	tag      = regexp.MustCompile(`\{\s*([\pL_][\pL\d_.?]*)\s*\}`)
-	java     = regexp.MustCompile(`#[\pL_][\pL_\d]*`)
-	orCall   = regexp.MustCompile(`(?:^|[(\[,|?:]|\b(?:and|or|not)\b|&&|\|\|)\s*or\s*\(`)
+	rootPath  = regexp.MustCompile(`([\pL_][\pL\d_]*)(?:\??\.([\pL_][\pL\d_]*)(?:\(\))?|\[["']?([^\[\]"']*)["']?\])(?:\??\.[\pL_][\pL\d_]*(?:\(\))?|\[["']?[^\[\]"']*["']?\])*`)
+	tag       = regexp.MustCompile(`\{\s*([\pL_][\pL\d_.?]*)\s*\}`)
+	java      = regexp.MustCompile(`#[\pL_][\pL_\d]*`)
+	colonName = regexp.MustCompile(`[/:]:\pL`)
+	orCall    = regexp.MustCompile(`(?:^|[(\[,|?:]|\b(?:and|or|not)\b|&&|\|\|)\s*or\s*\(`)
 )
 
 const likeJava = "this looks like Java: give it to package spel, or write order:#{req.OrderID}"
@@ -174,6 +175,9 @@ func lookAlike(text string, parts []part, roots Roots) error {
 		if p.hole {
 			return errAt(text, p.off, "%s: write something like #{req.OrderID}, from %s; %s", rule, suggest.List(slices.Collect(maps.Keys(roots))), meant)
 		}
+	}
+	if at := colonName.FindStringIndex(text); at != nil {
+		return errAt(text, at[0]+1, "%s: :name is not filled in: write #{path.name}; %s", rule, meant)
 	}
 	return errAt(text, 0, "%s: write something like order:#{req.OrderID}; %s", rule, meant)
 }

@@ -125,7 +125,7 @@ func TestTexts(t *testing.T) {
 		status int
 	}{
 		{"explain", []string{"explain", `order:#{req.OrderID}:#{header["X-Tenant"]}:#{req.N}`, "--facts", facts}, 0},
-		{"explain-json", []string{"explain", `#{map(req.Lines, "sku:" + .SKU)}`, "--facts", facts, "-o", "json"}, 0},
+		{"explain-json", []string{"explain", `sku:#{map(req.Lines, .SKU)}`, "--facts", facts, "-o", "json"}, 0},
 		{"explain-when", []string{"explain", `o:#{path.id}`, "--facts", facts, "--when", `method == "GET"`}, 0},
 		{"explain-one-key", []string{"explain", "nightly", "--one-key"}, 0},
 		{"explain-typo", []string{"explain", "order:#{path.id", "--facts", facts}, 65},

@@ -21,7 +21,7 @@ type BoxOffice interface {
 	Sell(ctx context.Context, film, seat, to string) (Ticket, error)
 	// Swap lets two customers change places. It takes both seats, or neither.
 	//
-	//latchkey:guard #{["seat:" + film + ":" + a, "seat:" + film + ":" + b]}; wait=10s
+	//latchkey:guard #{[key("seat", film, a), key("seat", film, b)]}; wait=10s
 	Swap(ctx context.Context, film, a, b string) error
 	// Sold counts. It needs no lock, and is passed on.
 	Sold(film string) int

@@ -58,7 +58,7 @@ func GuardBoxOffice(locker lock.Locker, next BoxOffice, opts ...guard.Option) (*
 		},
 		guard.Directive[boxOfficeSwapArgs, struct{}]{
 			Name: "BoxOffice.Swap",
-			Text: `#{["seat:" + film + ":" + a, "seat:" + film + ":" + b]}; wait=10s`,
+			Text: `#{[key("seat", film, a), key("seat", film, b)]}; wait=10s`,
 			Of:   BoxOffice.Swap,
 			Args: "film,a,b",
 			Fact: func(a *boxOfficeSwapArgs, name string) any {
@@ -91,7 +91,7 @@ func (w *GuardedBoxOffice) Sell(ctx context.Context, film string, seat string, t
 
 // Swap is that of [BoxOffice] behind the guard "BoxOffice.Swap":
 //
-//	#{["seat:" + film + ":" + a, "seat:" + film + ":" + b]}; wait=10s
+//	#{[key("seat", film, a), key("seat", film, b)]}; wait=10s
 func (w *GuardedBoxOffice) Swap(ctx context.Context, film string, a string, b string) error {
 	_, err := w.swap(ctx, boxOfficeSwapArgs{film, a, b})
 	return err

@@ -22,7 +22,7 @@ import (
 func transferGuard(locker lock.Locker, in guard.Option) *guard.Guard {
 	return guard.Must(guard.New(locker, in,
 		guard.Name("transfer"),
-		guard.Key(`#{map([body.From, body.To], "account:" + required(#, "two accounts"))}`),
+		guard.Key(`account:#{map([body.From, body.To], required(#, "two accounts"))}`),
 		guard.Wait(2*time.Second),
 	))
 }
@@ -66,7 +66,7 @@ func bindOrders(locker lock.Locker, in guard.Option, bank *Bank) (Orders, error)
 func rules(locker lock.Locker, in guard.Option) grpc.UnaryServerInterceptor {
 	transfer := guard.Must(guard.New(locker, in,
 		guard.Name("grpc.transfer"),
-		guard.Key(`#{map([req.From, req.To], "account:" + required(#, "two accounts"))}`),
+		guard.Key(`account:#{map([req.From, req.To], required(#, "two accounts"))}`),
 		guard.Wait(2*time.Second),
 	))
 	deposit := guard.Must(guard.New(locker, in,

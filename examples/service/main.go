@@ -22,7 +22,7 @@ func main() { example.Main(run) }
 // Warehouse is what callers use. Its tags are the locks; what they leave open, the defaults given to newWarehouse say.
 type Warehouse struct {
 	// Move takes both shelves, or neither: two moves in opposite directions can't block each other.
-	Move func(context.Context, MoveRequest) error `guard:"#{['shelf:' + req.From, 'shelf:' + req.To]}"`
+	Move func(context.Context, MoveRequest) error `guard:"shelf:#{[req.From, req.To]}"`
 	// Count reads beside other readers of its shelf.
 	Count func(ctx context.Context, shelf string) (int, error) `guard:"shelf:#{shelf}; args=shelf"`
 }

@@ -44,10 +44,10 @@ var table = []row{
 	{name: "condition false", when: `FACT != "7"`, faults: down, want: Done, ran: 1, events: []event{{outcome: "condition_false"}}},
 	{name: "condition true", when: `FACT == "7"`, want: Done, ran: 1, keys: one, events: []event{{outcome: "ok", keys: 1}}},
 	{name: "key missing", noID: true, want: BadKey, events: []event{{outcome: "key", fact: "FACT"}}},
-	{name: "two keys", key: `#{["b:" + FACT, "a:" + FACT]}`, want: Done, ran: 1, keys: []string{"a:7", "b:7"}, events: []event{{outcome: "ok", keys: 2}}},
-	{name: "two keys, the second busy", key: `#{["b:" + FACT, "a:" + FACT]}`, faults: []guardtest.Fault{guardtest.On(guardtest.Busy(), "b:7")}, want: Busy,
+	{name: "two keys", key: `#{[key("b", FACT), key("a", FACT)]}`, want: Done, ran: 1, keys: []string{"a:7", "b:7"}, events: []event{{outcome: "ok", keys: 2}}},
+	{name: "two keys, the second busy", key: `#{[key("b", FACT), key("a", FACT)]}`, faults: []guardtest.Fault{guardtest.On(guardtest.Busy(), "b:7")}, want: Busy,
 		keys: []string{"a:7"}, events: []event{{outcome: "busy", keys: 2, refused: guard.ErrBusy}}},
-	{name: "two keys, the second out", key: `#{["b:" + FACT, "a:" + FACT]}`, faults: []guardtest.Fault{guardtest.On(guardtest.Outage(errDown), "b:7")}, want: Unavailable,
+	{name: "two keys, the second out", key: `#{[key("b", FACT), key("a", FACT)]}`, faults: []guardtest.Fault{guardtest.On(guardtest.Outage(errDown), "b:7")}, want: Unavailable,
 		keys: []string{"a:7"}, events: []event{{outcome: "outage", keys: 2, refused: guard.ErrOutage}}},
 
 	// A function of the template. Whose fault it is decides, and no policy hides it.

@@ -277,10 +277,10 @@ const file_examples_grpc_options_stockpb_stock_proto_rawDesc = "" +
 	"\fwarehouse_id\x18\x01 \x01(\tR\vwarehouseId\"=\n" +
 	"\rCountResponse\x12\x10\n" +
 	"\x03sku\x18\x01 \x01(\tR\x03sku\x12\x1a\n" +
-	"\bquantity\x18\x02 \x01(\x05R\bquantity2\xb0\x03\n" +
-	"\x05Stock\x12\xa6\x01\n" +
-	"\aReserve\x12*.latchkey.examples.stock.v1.ReserveRequest\x1a+.latchkey.examples.stock.v1.ReserveResponse\"B\x92\x9f%>\n" +
-	"\"#{map(req.lines, 'stock:' + .sku)}\x12\rstock.reserve\"\x04fair*\x0310s\x12k\n" +
+	"\bquantity\x18\x02 \x01(\x05R\bquantity2\xab\x03\n" +
+	"\x05Stock\x12\xa1\x01\n" +
+	"\aReserve\x12*.latchkey.examples.stock.v1.ReserveRequest\x1a+.latchkey.examples.stock.v1.ReserveResponse\"=\x92\x9f%9\n" +
+	"\x1dstock:#{map(req.lines, .sku)}\x12\rstock.reserve\"\x04fair*\x0310s\x12k\n" +
 	"\x10ReserveUnguarded\x12*.latchkey.examples.stock.v1.ReserveRequest\x1a+.latchkey.examples.stock.v1.ReserveResponse\x12\x90\x01\n" +
 	"\x05Count\x12(.latchkey.examples.stock.v1.CountRequest\x1a).latchkey.examples.stock.v1.CountResponse\"0\x92\x9f%,\n" +
 	"\x19count:#{req.warehouse_id}\x12\vstock.count:\x021m0\x01B?Z=github.com/latchkey-go/latchkey/examples/grpc-options/stockpbb\x06proto3"

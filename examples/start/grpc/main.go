@@ -42,7 +42,7 @@ func serve() {
 	client := guard.Must(redisson.Open("redis://localhost:6379"))
 	transfer := guard.Must(guard.New(client,
 		guard.Name("transfer"),
-		guard.Key("#{map([req.from, req.to], 'account:' + #)}"), // two locks, taken in one order by all
+		guard.Key("account:#{[req.from, req.to]}"), // two locks, taken in one order by all
 		guard.Wait(500*time.Millisecond),
 		guard.MaxHold(time.Minute),
 	))

@@ -203,7 +203,7 @@ func Refusal(t reflect.Type) string {
 		if bare.Elem().Kind() == reflect.Uint8 {
 			return ""
 		}
-		return fmt.Sprintf("is a list, %v: a list makes keys only as a hole of its own, as in #{map(list, \"item:\" + .ID)}", bare)
+		return fmt.Sprintf("is a list, %v: a list makes keys only as a hole of its own, as in item:#{map(list, .ID)}", bare)
 	case reflect.Float32, reflect.Float64:
 		return fmt.Sprintf("is a float, %v, which has many spellings: use a whole number or a string", bare)
 	case reflect.Func:

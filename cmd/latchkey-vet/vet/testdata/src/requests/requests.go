@@ -48,7 +48,7 @@ type Shell struct {
 }
 
 type Float struct {
-	_     struct{} `guard:"#{map(req.Lines, \"stock:\" + string(.Qty))}"` // want `is a float`
+	_     struct{} `guard:"stock:#{map(req.Lines, .Qty)}"` // want `is a float`
 	Lines []Line
 }
 
