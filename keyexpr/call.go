@@ -54,6 +54,8 @@ func (c *compilation) call(n *ast.Node, x *ast.CallNode, as role) typ {
 	case "coalesce":
 		*n = c.coalesce(x)
 		return t
+	case "now":
+		c.varies = true
 	case "key":
 		c.composite = true
 	case "raw":
@@ -103,7 +105,7 @@ func (c *compilation) coalesce(x *ast.CallNode) ast.Node {
 
 // user resolves a call of the user's own function.
 func (c *compilation) user(n *ast.Node, x *ast.CallNode, f *run.Function) typ {
-	c.reads = c.reads || f.Contextual()
+	c.reads, c.varies = c.reads || f.Contextual(), true
 	args := make([]reflect.Type, len(x.Arguments))
 	for i := range x.Arguments {
 		args[i] = c.node(&x.Arguments[i], asValue).goType()

@@ -1,6 +1,7 @@
 package keyexpr
 
 import (
+	"cmp"
 	"math/big"
 	"reflect"
 	"time"
@@ -52,17 +53,21 @@ func equals(a, b any) (bool, error) {
 	return a == b, nil
 }
 
-// order compares texts, numbers and times.
+// order compares texts, numbers, times and durations.
 func order(a, b any) (int, error) {
 	a, b = basic(a), basic(b)
 	switch x := a.(type) {
 	case string:
 		if y, ok := b.(string); ok {
-			return map[bool]int{true: -1, false: 1}[x < y] * map[bool]int{true: 0, false: 1}[x == y], nil
+			return cmp.Compare(x, y), nil
 		}
 	case time.Time:
 		if y, ok := b.(time.Time); ok {
 			return x.Compare(y), nil
+		}
+	case time.Duration:
+		if y, ok := b.(time.Duration); ok {
+			return cmp.Compare(x, y), nil
 		}
 	}
 	if x, y := numberOf(a), numberOf(b); x != nil && y != nil {

@@ -80,7 +80,7 @@ func read(st *run.State, v reflect.Value, operand bool) (any, error) {
 	if operand {
 		v = run.Indirect(v)
 	}
-	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() || v.Kind() == reflect.Struct && run.Nothing(v) {
 		return nil, nil
 	}
 	if v.Kind() == reflect.String {

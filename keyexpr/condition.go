@@ -39,7 +39,6 @@ func ParseCondition(text string, roots Roots, opts ...Option) (*Condition, error
 	if err != nil {
 		return nil, err
 	}
-	clock := namesFunction(tree, "now")
 	if err := c.test(tree); err != nil {
 		return nil, err
 	}
@@ -48,7 +47,7 @@ func ParseCondition(text string, roots Roots, opts ...Option) (*Condition, error
 		return nil, err
 	}
 	x := &Condition{text: text, prog: prog, used: c.used, fields: c.fieldList()}
-	if !c.reads && !clock && len(c.funcs) == 0 {
+	if !c.reads && !c.varies {
 		x.holds, err = x.Eval(context.Background(), nil)
 		x.constant = err == nil
 	}
@@ -64,7 +63,7 @@ func (c *compilation) test(tree *parser.Tree) error {
 	case t.t == nil && t.elem == nil && !t.null, t.t != nil && t.t.Kind() == reflect.Pointer && t.t.Elem().Kind() == reflect.Bool:
 		return errAt(c.text, 0, "a condition is true or false, and this is not known to be: compare it, as in (…) == true")
 	case t.t == nil || t.t.Kind() != reflect.Bool:
-		return errAt(c.text, 0, "a condition is true or false, and this is of type %v", t.goType())
+		return errAt(c.text, 0, "a condition is true or false, and this is of type %v", pointee(t.goType()))
 	}
 	return nil
 }

@@ -29,18 +29,18 @@ func (c *compilation) refuseBuiltin(n ast.Node, name string) {
 var otherNames = func() map[string]string {
 	names := map[string]string{}
 	for write, of := range map[string]string{
-		"lower(x)":                 "tolower tolowercase lowercase",
-		"upper(x)":                 "toupper touppercase uppercase",
-		"trim(x)":                  "trimspace strip",
-		"len(x)":                   "length size",
-		"hash(x)":                  "md5 sha1 sha256 digest checksum tojson tobase64",
-		`coalesce(x, "none")`:      "default ifnull or elvis",
-		"string(x)":                "str tostring itoa",
-		`a startsWith "x"`:         "hasprefix startswith",
-		`a endsWith "x"`:           "hassuffix endswith",
-		`a contains "x"`:           "contains includes indexof",
-		"text outside of holes":    "sprintf format concat",
-		`fmtTime(x, "2006-01-02")`: "formattime date",
+		"lower(x)":                       "tolower tolowercase lowercase",
+		"upper(x)":                       "toupper touppercase uppercase",
+		"trim(x)":                        "trimspace strip",
+		"len(x)":                         "length size",
+		"hash(x)":                        "md5 sha1 sha256 digest checksum tojson tobase64",
+		`coalesce(x, "none")`:            "default ifnull or elvis",
+		"string(x)":                      "str tostring itoa",
+		`a startsWith "x"`:               "hasprefix startswith",
+		`a endsWith "x"`:                 "hassuffix endswith",
+		`a contains "x", or "x" in list`: "contains includes indexof",
+		"text outside of holes":          "sprintf format concat",
+		`fmtTime(x, "2006-01-02")`:       "formattime date",
 		"key(a, b), or a list as a hole of its own, or hash(list)": "join",
 		"first(filter(list, …))":                                   "find",
 		"len(filter(list, …))":                                     "count",
@@ -57,14 +57,14 @@ func foldName(name string) string { return strings.ToLower(strings.ReplaceAll(na
 
 // unknownName shows the roots, as there are only a few.
 func (c *compilation) unknownName(x *ast.IdentifierNode) {
-	if access, ok := c.dashed(x); ok {
-		c.fail(x, "unknown name %s: a name with a dash is written %s", x.Value, access)
-	}
 	if c.elem != nil && c.elem.t != nil && hasField(c.elem.t, x.Value) {
 		c.fail(x, "unknown name %s: write .%s for that of the element", x.Value, x.Value)
 	}
 	if path, ok := c.inReach(x.Value); ok {
 		c.fail(x, "unknown name %s: write %s", x.Value, path)
+	}
+	if slices.Contains(c.functionNames(), x.Value) {
+		c.fail(x, "%s is a function: call it", x.Value)
 	}
 	if x.Value == "$env" {
 		c.fail(x, "$env is not part of this language: name a root")
@@ -94,7 +94,7 @@ func (c *compilation) unknownMember(t typ, l link, by any) {
 	for of != nil && of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
-	if named {
+	if named && (l.call || of == nil || of.Kind() != reflect.Struct) {
 		if why := c.otherLanguages(l.at, name); why != "" {
 			c.fail(at, "%s", why)
 		}

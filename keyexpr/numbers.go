@@ -33,6 +33,12 @@ func checkNumbers(c *compilation, x *ast.CallNode, args []typ) typ {
 	case fixed && n < 1 && calls(x, "mod"):
 		c.fail(x.Arguments[1], "mod divides by 1 or more")
 	}
+	switch k := classOf(args[0].t); {
+	case k == classUint:
+		return typ{t: reflect.TypeFor[uint64]()}
+	case k == classInt && classOf(args[1].t) == classInt:
+		return typ{t: intType}
+	}
 	return typ{}
 }
 

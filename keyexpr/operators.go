@@ -36,6 +36,10 @@ func (c *compilation) binary(n *ast.Node, x *ast.BinaryNode, as role) typ {
 		return typ{t: boolType}
 	case "+":
 		c.refuseSum(x)
+	case "-":
+		if access, ok := c.dashed(x.Left); ok {
+			c.fail(x, "a name with a dash is written %s", access)
+		}
 	}
 	c.fail(x, "nothing is calculated here: mod(a, b), div(a, b) and shard(x, n) are exact; for all else, %s", elsewhere)
 	return typ{}
@@ -171,7 +175,7 @@ func (c *compilation) refuseSum(x *ast.BinaryNode) {
 	for _, v := range values {
 		if s, ok := v.(*ast.StringNode); ok {
 			outside.WriteString(s.Value)
-			hole, text = false, true
+			hole, text = hole && s.Value == "", true
 			continue
 		}
 		if _, ok := v.(*ast.IntegerNode); ok {

@@ -24,7 +24,7 @@ type link struct {
 	optional bool
 }
 
-// access replaces a path by one call of its accessor. What has a computed index in it is several.
+// access replaces a path by one call of its accessor.
 func (c *compilation) access(n *ast.Node, as role) typ {
 	base, links := c.unwind(*n)
 	p, t, arg, links := c.start(base, links, as)
@@ -35,9 +35,7 @@ func (c *compilation) access(n *ast.Node, as role) typ {
 	for _, l := range links {
 		by, fixed := constant(l.at.Property)
 		if !fixed {
-			arg, t = c.computed(l, c.accessor(l.at, p, arg, t, asValue), t)
-			p = &run.Path{Elem: true}
-			continue
+			c.fail(l.at.Property, "an index and a name in brackets must be written out: %s", elsewhere)
 		}
 		var steps []run.Step
 		steps, t = c.step(t, l, by)
@@ -115,7 +113,7 @@ func (c *compilation) start(base ast.Node, links []link, as role) (p *run.Path, 
 	return &run.Path{Elem: true}, t, base, links
 }
 
-// lookup resolves the name in a lookup root. One that is computed is looked for with the request.
+// lookup resolves the name in a lookup root.
 func (c *compilation) lookup(p *run.Path, x *ast.IdentifierNode, root run.Root, links []link) (typ, []link) {
 	text := typ{t: reflect.TypeFor[*string]()} // which may be nil
 	if len(links) == 0 || links[0].call {
@@ -123,57 +121,13 @@ func (c *compilation) lookup(p *run.Path, x *ast.IdentifierNode, root run.Root, 
 	}
 	name, ok := links[0].at.Property.(*ast.StringNode)
 	if !ok {
-		if _, number := constant(links[0].at.Property); number {
-			c.fail(links[0].at.Property, onlyLookedUp, x.Value, x.Value, x.Value)
-		}
-		return typ{}, links
+		c.fail(links[0].at.Property, onlyLookedUp, x.Value, x.Value, x.Value)
 	}
 	if root.Closed && !slices.Contains(root.Names, name.Value) {
 		c.fail(name, "unknown name %s of %s%s", name.Value, x.Value, suggest.Ending(name.Value, root.Names))
 	}
 	p.Steps = []run.Step{{Src: x.Value, Lookup: true, By: name.Value}}
 	return text, links[1:]
-}
-
-// computed is a step by a value: an element or an entry, or a name in a lookup root.
-func (c *compilation) computed(l link, base ast.Node, of typ) (ast.Node, typ) {
-	by := l.at.Property
-	c.node(&by, asOperand)
-	src, optional := l.src, l.optional
-	if id, ok := l.at.Node.(*ast.IdentifierNode); ok && c.roots[id.Value].of.Lookup {
-		root := c.use(id.Value)
-		return c.host(l.at, anyType, func(st *run.State, args []any) (any, error) {
-			name, err := textOf(args[0])
-			if err != nil {
-				return nil, err
-			}
-			if s, ok, err := st.Look(root, name); err != nil || ok {
-				return s, err
-			}
-			return nil, nil
-		}, by), typ{t: reflect.TypeFor[*string]()}
-	}
-	elem, list := of.elemType()
-	if !list && of.t != nil && pointee(of.t).Kind() == reflect.Map {
-		elem, list = known(pointee(of.t).Elem()), true
-	}
-	if !list && of.t != nil && of.t.Kind() != reflect.Interface {
-		c.fail(l.at.Property, "%s has no elements", src)
-	}
-	return c.host(l.at, anyType, func(st *run.State, args []any) (any, error) {
-		v := run.Indirect(reflect.ValueOf(args[0]))
-		switch {
-		case !v.IsValid() && optional:
-			return nil, nil
-		case !v.IsValid():
-			return nil, run.Faulty("can't go on: %s is nil", src)
-		}
-		e, err := run.Entry(v, basic(args[1]))
-		if err != nil {
-			return nil, err
-		}
-		return st.Plain(e)
-	}, base, by), elem
 }
 
 // constant is what a property or index is, if it is written out.
@@ -247,6 +201,10 @@ func (c *compilation) field(t, of reflect.Type, l link, s run.Step, name string)
 		steps := make([]run.Step, len(f.Index))
 		for i, x := range f.Index {
 			steps[i] = run.Step{Src: s.Src, Optional: s.Optional, Field: x}
+			if of.Kind() == reflect.Pointer {
+				of = of.Elem()
+			}
+			s.Src, of = s.Src+"."+of.Field(x).Name, of.Field(x).Type
 		}
 		return steps, known(f.Type)
 	}

@@ -43,6 +43,7 @@ type compilation struct {
 	reads  bool // a root is named, or a function takes a context
 	raw    bool // some value goes into the key as it is
 	oneKey bool
+	varies bool // a function is called that may say something else each time
 
 	fields []string
 
@@ -270,13 +271,15 @@ func same(a, b typ) typ {
 		return b
 	case b.null:
 		return a
-	case a.elem != nil && b.elem != nil:
-		e := same(*a.elem, *b.elem)
-		return typ{elem: &e}
 	case a.t != nil && a.t == b.t:
 		return a
 	case a.t != nil && b.t != nil && pointee(a.t).Kind() == reflect.String && pointee(b.t).Kind() == reflect.String:
 		return typ{t: reflect.TypeFor[*string]()}
+	}
+	d, isList := a.elemType()
+	if e, both := b.elemType(); isList && both {
+		e = same(d, e)
+		return typ{elem: &e}
 	}
 	return typ{}
 }

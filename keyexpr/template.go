@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/parser"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
@@ -184,14 +183,6 @@ func checkSyntax(text, src string, off int, cond bool) (err error) {
 		return false
 	})
 	return nil
-}
-
-// namesFunction reports whether a tree calls a function.
-func namesFunction(tree *parser.Tree, name string) bool {
-	return ast.Find(tree.Node, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallNode)
-		return ok && calls(call, name)
-	}) != nil
 }
 
 // Expand returns the keys that the template stands for: one, or for a template with a hole of

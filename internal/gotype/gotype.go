@@ -13,6 +13,7 @@ package gotype
 
 import (
 	"context"
+	"database/sql/driver"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -39,6 +40,7 @@ func New() *World {
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[time.Time](), reflect.TypeFor[context.Context](), reflect.TypeFor[json.Number](), reflect.TypeFor[big.Int](),
 		reflect.TypeFor[big.Rat](), reflect.TypeFor[big.Float](), reflect.TypeFor[fmt.Stringer](), reflect.TypeFor[encoding.TextMarshaler](),
+		reflect.TypeFor[driver.Valuer](),
 	} {
 		w.know(reflect.PointerTo(t), seen)
 	}

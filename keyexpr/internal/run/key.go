@@ -82,8 +82,8 @@ func cut(s []byte, n int) []byte {
 
 // Match reads a key back into the values that its holes had.
 func (p *Program) Match(key string) (values []string, ok bool) {
-	// A digest can't be undone, and the head alone would be read as values that are cut off.
-	if strings.Contains(key, DigestMark) {
+	// A digest can't be undone, and the head alone would be read as values that are cut off. A raw value could end anywhere.
+	if p.Raw || strings.Contains(key, DigestMark) {
 		return nil, false
 	}
 	m := matcher{rest: key}

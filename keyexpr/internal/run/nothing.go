@@ -2,7 +2,6 @@ package run
 
 import (
 	"database/sql/driver"
-	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
@@ -12,10 +11,7 @@ import (
 // Nothing is not a key, whatever type it has: a column of a database that is NULL, a network without an address, a month
 // that there is not.
 
-var (
-	valuer         = reflect.TypeFor[driver.Valuer]()
-	rawMessageType = reflect.TypeFor[json.RawMessage]()
-)
+var valuer = reflect.TypeFor[driver.Valuer]()
 
 // IsValuer reports whether values of type t, or pointers to them, may be NULL in a database.
 func IsValuer(t reflect.Type) bool {

@@ -185,7 +185,7 @@ func Refusal(t reflect.Type) string {
 		return "is a float, big.Float, which has many spellings: use a whole number or a string"
 	case IsTime(bare):
 		return "is a time, which has many spellings: use fmtTime(x, \"2006-01-02\")"
-	case t == rawMessageType:
+	case t.PkgPath() == "encoding/json" && t.Name() == "RawMessage": // of source code as well
 		return "is JSON as it was sent, which has many spellings: hash what is decoded from it"
 	case IsValuer(bare) && nullable(bare) != "" && !Spells(PointerTo(bare)):
 		return nullable(bare)
