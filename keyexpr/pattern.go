@@ -15,38 +15,24 @@ import (
 //
 //	p.Key(p.Int(p.Text(make([]byte, 0, 128), 0, req.Tenant), 1, req.Seq))
 type Pattern struct {
-	values []patternValue
+	values []run.Value
 	tail   string // behind the last value
 	paths  []string
-}
-
-// patternValue is a value of the key, with the literal in front of it.
-type patternValue struct {
-	before string
-	run.Part
 }
 
 // Pattern returns the pattern of t. It is nil if a value is anything else than a path along fields
 // to a text or a whole number, or lower or upper of one, and for a template without values.
 func (t *Template) Pattern() *Pattern {
-	if t.program.Valid || t.program.Items != nil {
+	p := &Pattern{values: t.program.Values, tail: t.program.Tail}
+	if t.program.Valid || t.program.Items != nil || len(p.values) == 0 {
 		return nil
 	}
-	p := &Pattern{}
-	for _, part := range t.program.Parts {
-		if part.Literal() {
-			p.tail += part.Text
-			continue
-		}
-		path, ok := fieldPath(&part, t.program.Roots)
+	for i := range p.values {
+		path, ok := fieldPath(&p.values[i].Part, t.program.Roots)
 		if !ok {
 			return nil
 		}
-		p.values = append(p.values, patternValue{p.tail, part})
-		p.paths, p.tail = append(p.paths, path), ""
-	}
-	if len(p.values) == 0 {
-		return nil
+		p.paths = append(p.paths, path)
 	}
 	return p
 }
@@ -91,9 +77,9 @@ func (p *Pattern) Text(key []byte, i int, s string) []byte {
 	case s == "":
 		return nil
 	case v.Escape == nil:
-		return append(append(key, v.before...), s...)
+		return append(append(key, v.Before...), s...)
 	}
-	return v.Escape.Append(append(key, v.before...), s)
+	return v.Escape.Append(append(key, v.Before...), s)
 }
 
 // Int is Text for a whole number.
@@ -102,7 +88,7 @@ func (p *Pattern) Int(key []byte, i int, n int64) []byte {
 	if v == nil {
 		return nil
 	}
-	return v.Escape.Int(append(key, v.before...), n)
+	return v.Escape.Int(append(key, v.Before...), n)
 }
 
 // Uint is Text for a whole number without a sign.
@@ -111,12 +97,12 @@ func (p *Pattern) Uint(key []byte, i int, n uint64) []byte {
 	if v == nil {
 		return nil
 	}
-	return v.Escape.Uint(append(key, v.before...), n)
+	return v.Escape.Uint(append(key, v.Before...), n)
 }
 
 // value returns the value of number i if it is a leaf of that kind. Code that was written for a
 // field of another type must make no key.
-func (p *Pattern) value(key []byte, i int, leaf run.Leaf) *patternValue {
+func (p *Pattern) value(key []byte, i int, leaf run.Leaf) *run.Value {
 	if key == nil || i >= len(p.values) || p.values[i].Leaf != leaf {
 		return nil
 	}
@@ -127,9 +113,6 @@ func (p *Pattern) value(key []byte, i int, leaf run.Leaf) *patternValue {
 func (p *Pattern) Key(key []byte) string {
 	if key == nil || len(key)+len(p.tail) > run.MaxKey {
 		return ""
-	}
-	if p.tail == "" {
-		return string(key)
 	}
 	return string(append(key, p.tail...))
 }

@@ -40,7 +40,7 @@ var rows = map[string]row{
 	"lock/locktest":                   {floor: 0, packages: []string{"lock"}},
 	"lock/leases":                     {floor: 0, packages: []string{"lock", "internal/queue", "internal/clock"}},
 	"lock/setnxlock":                  {floor: 1, packages: []string{"lock", "lock/leases", "internal/reply", "internal/clock"}, modules: []string{goredis}},
-	"keyexpr":                         {floor: 1, packages: []string{"internal/suggest", "keyexpr/internal/run"}, modules: []string{expr}},
+	"keyexpr":                         {floor: 1, packages: []string{"internal/suggest", "keyexpr/internal/run"}, modules: []string{expr, protobuf}}, // protobuf in tests
 	"redisson":                        {floor: 1, packages: []string{"lock", "redisson/internal/pubsub", "redisson/internal/transport", "internal/reply", "internal/lazyctx", "internal/queue", "internal/clock"}, modules: []string{goredis, otel, otel + "/metric"}},
 	"redisson/internal/transport":     {floor: 1, packages: []string{"redisson/internal/pubsub", "internal/reply", "internal/clock"}, modules: []string{goredis}},
 	"redisson/internal/pubsub":        {floor: 1, packages: []string{"internal/reply", "internal/queue", "internal/clock"}, modules: []string{goredis}},
@@ -48,7 +48,7 @@ var rows = map[string]row{
 	"internal/lazyctx":                {floor: 0},
 	"internal/queue":                  {floor: -1}, // leases uses it
 	"internal/suggest":                {floor: 0},
-	"keyexpr/internal/run":            {floor: 0},
+	"keyexpr/internal/run":            {floor: 0, modules: []string{expr}},
 	"keyexpr/spel/internal/keytest":        {floor: 0, tests: []string{"keyexpr", "keyexpr/spel"}},
 	"keyexpr/spel":                    {floor: 1, packages: []string{"keyexpr", "keyexpr/internal/run", "internal/suggest"}},
 	"keyexpr/spel/interop":            {floor: 1, packages: []string{"keyexpr", "keyexpr/spel"}},

@@ -26,46 +26,48 @@ func (p *Program) Expand(ctx context.Context, keys []string, facts func(root str
 // maxSlots is how many roots the quick way has room for. Two are the request and a header.
 const maxSlots = 2
 
+// Value is a value of a key, with the text in front of it.
+type Value struct {
+	Before string
+	Part
+}
+
 // Finish finds out whether all parts are literals and paths to texts and numbers, whose methods are not called.
 func (p *Program) Finish() {
 	p.plain = p.Items == nil && len(p.Roots) <= maxSlots
+	p.Values, p.Tail = nil, ""
 	for i := range p.Parts {
 		part := &p.Parts[i]
-		p.plain = p.plain && (part.Literal() || part.Path != nil && !part.Path.Elem && part.Leaf != LeafAny)
-		for j := range part.steps() {
-			s := &part.Path.Steps[j]
-			p.plain = p.plain && s.Method == "" && s.Lookup == (part.Leaf == LeafLookup)
+		if part.Literal() {
+			p.Tail += part.Text
+			continue
+		}
+		p.Values, p.Tail = append(p.Values, Value{p.Tail, *part}), ""
+		if p.plain = p.plain && part.Path != nil && !part.Path.Elem && part.Leaf != LeafAny; p.plain {
+			for _, s := range part.Path.Steps {
+				p.plain = p.plain && s.Method == "" && s.Lookup == (part.Leaf == LeafLookup)
+			}
 		}
 	}
-}
-
-func (p *Part) steps() []Step {
-	if p.Path == nil {
-		return nil
-	}
-	return p.Path.Steps
 }
 
 // quick makes a key of short texts and numbers. It needs no budget, as there are only so many parts.
 func (p *Program) quick(slots *[maxSlots]slot, facts func(root string) (any, error), request any) (string, bool) {
 	var room [MaxKey / 4]byte
 	key := room[:0]
-	for i := range p.Parts {
-		part := &p.Parts[i]
-		if part.Path == nil {
-			key = append(key, part.Text...)
-			continue
-		}
-		at := &slots[part.Path.Root]
+	for i := range p.Values {
+		v := &p.Values[i]
+		key = append(key, v.Before...)
+		at := &slots[v.Path.Root]
 		if !at.known {
-			at.fill(&p.Roots[part.Path.Root], facts, request)
+			at.fill(&p.Roots[v.Path.Root], facts, request)
 		}
 		ok := false
-		if key, ok = part.quick(key, at); !ok {
+		if key, ok = v.quick(key, at); !ok {
 			return "", false
 		}
 	}
-	if len(key) > MaxKey || p.Valid && !utf8.Valid(key) {
+	if key = append(key, p.Tail...); len(key) > MaxKey || p.Valid && !utf8.Valid(key) {
 		return "", false
 	}
 	return string(key), true

@@ -29,7 +29,10 @@ type Program struct {
 	// Valid keys are UTF-8, as all texts of Java are.
 	Valid  bool
 	Fields []string // what is read of each root
-	plain  bool     // nothing but literals and paths to texts and numbers
+	// Values are the parts that are no literals, and Tail the text behind the last. Finish fills them in.
+	Values []Value
+	Tail   string
+	plain  bool // nothing but literals and paths to texts and numbers
 }
 
 // Part is a piece of a key: a literal, what is at the end of a path, or what a function appends.
