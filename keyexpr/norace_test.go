@@ -2,4 +2,4 @@
 
 package keyexpr
 
-const raceEnabled = false
+const slower = 1
