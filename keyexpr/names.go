@@ -57,7 +57,7 @@ func foldName(name string) string { return strings.ToLower(strings.ReplaceAll(na
 
 // unknownName shows the roots, as there are only a few.
 func (c *compilation) unknownName(x *ast.IdentifierNode) {
-	if c.elem != nil && c.elem.t != nil && hasField(c.elem.t, x.Value) {
+	if c.elem != nil && c.elem.t != nil && slices.Contains(fieldNames(pointee(c.elem.t)), x.Value) {
 		c.fail(x, "unknown name %s: write .%s for that of the element", x.Value, x.Value)
 	}
 	if path, ok := c.inReach(x.Value); ok {
@@ -150,6 +150,9 @@ func methodNames(t reflect.Type) (names []string) {
 }
 
 func fieldNames(t reflect.Type) (names []string) {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
 	for _, f := range reflect.VisibleFields(t) {
 		if f.IsExported() && !slices.Contains(names, f.Name) {
 			names = append(names, f.Name)

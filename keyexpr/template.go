@@ -31,7 +31,9 @@ func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 	t := &Template{program: run.Program{Text: text}}
 	for i, p := range parts {
 		if !p.hole {
-			err = c.literal(&t.program, p)
+			if err = c.checkAlike(p, i == 0); err == nil {
+				addLiteral(&t.program, p.text)
+			}
 		} else {
 			err = c.addHole(&t.program, p, follows(parts[i+1:]))
 		}
@@ -80,15 +82,6 @@ func Compile(text string, roots Roots, opts []Option, compile run.Compiler) (*Te
 	p.Text = text
 	p.Finish()
 	return &Template{program: *p}, nil
-}
-
-// literal adds a literal, if it is not what was meant to be a hole.
-func (c *compilation) literal(p *run.Program, lit part) error {
-	if err := c.checkAlike(lit); err != nil {
-		return err
-	}
-	addLiteral(p, lit.text)
-	return nil
 }
 
 // addLiteral joins a literal to one in front of it, but not across a list.
