@@ -13,15 +13,6 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// function is one of ours.
-type function struct {
-	least, most int
-	args        role
-	check       func(c *compilation, x *ast.CallNode, args []typ) typ // of the result
-	call        run.Call
-	cond        bool // conditions alone have it
-}
-
 // call resolves a call of a function of ours, or of the user's.
 func (c *compilation) call(n *ast.Node, x *ast.CallNode, as role) typ {
 	name := x.Callee.(*ast.IdentifierNode).Value
@@ -43,13 +34,16 @@ func (c *compilation) call(n *ast.Node, x *ast.CallNode, as role) typ {
 	}
 	args := make([]typ, len(x.Arguments))
 	for i := range x.Arguments {
-		role := f.args
+		role := f.as
 		if (name == "coalesce" || name == "required" && i == 0) && as != asValue {
 			role = as
 		}
 		args[i] = c.node(&x.Arguments[i], role)
+		if f.arg != nil {
+			f.arg(c, x.Arguments[i], args[i])
+		}
 	}
-	t := f.check(c, x, args)
+	t := f.out(c, x, args)
 	switch name {
 	case "coalesce":
 		*n = c.coalesce(x)
@@ -62,7 +56,7 @@ func (c *compilation) call(n *ast.Node, x *ast.CallNode, as role) typ {
 		c.raw = true
 	}
 	engine := anyType
-	if as == asOperand || f.args == asOperand {
+	if as == asOperand || f.as == asOperand {
 		engine = t.engine()
 	}
 	call := c.host(x, engine, f.call, x.Arguments...)
@@ -135,10 +129,8 @@ func (c *compilation) loop(x *ast.BuiltinNode, as role) typ {
 		c.fail(x, "a loop in a loop takes the product of both lists: %s", elsewhere)
 	}
 	list := c.node(&x.Arguments[0], asValue)
-	elem, isList := list.elemType()
-	if !isList && (list.null || list.t != nil && list.t.Kind() != reflect.Interface) {
-		c.fail(x.Arguments[0], "%s is no list", c.source(x.Arguments[0]))
-	}
+	c.wantList(x.Arguments[0], list)
+	elem, _ := list.elemType()
 	x.Arguments[0] = c.host(x.Arguments[0], reflect.TypeFor[[]any](), func(st *run.State, args []any) (any, error) {
 		v, err := listOf(st, args[0])
 		if err != nil {

@@ -160,16 +160,26 @@ func member(st *run.State, x, of any) (bool, error) {
 	return false, nil
 }
 
+// aList is a list that may be gone through.
+func aList(x any) (reflect.Value, error) {
+	v := run.Indirect(reflect.ValueOf(x))
+	if !v.IsValid() {
+		return v, run.ErrNil
+	}
+	if k := v.Kind(); k != reflect.Slice && k != reflect.Array {
+		return v, run.Faulty("has a value of type %v where a list is wanted", v.Type())
+	}
+	return v, nil
+}
+
 // listOf is a list that is about to be gone through. Its rounds are charged before the first.
 func listOf(st *run.State, x any) (reflect.Value, error) {
-	v := run.Indirect(reflect.ValueOf(x))
-	switch k := v.Kind(); {
-	case !v.IsValid():
-		return v, run.ErrNil
-	case k != reflect.Slice && k != reflect.Array:
-		return v, run.Faulty("has a value of type %v where a list is wanted", v.Type())
-	case v.Len() > run.MaxElements:
-		return v, run.Faulty("goes through a list of more than %d elements", run.MaxElements)
+	v, err := aList(x)
+	if err == nil && v.Len() > run.MaxElements {
+		err = run.Faulty("goes through a list of more than %d elements", run.MaxElements)
+	}
+	if err != nil {
+		return v, err
 	}
 	return v, st.List(v.Len())
 }

@@ -3,7 +3,6 @@ package keyexpr
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"math/big"
 	"reflect"
 	"regexp"
@@ -31,49 +30,104 @@ var (
 	bigFloatType = reflect.TypeFor[big.Float]()
 	durationType = reflect.TypeFor[time.Duration]()
 	numberType   = reflect.TypeFor[json.Number]()
+	timedType    = reflect.TypeFor[timed]()
 )
+
+// function is one of the language.
+type function struct {
+	least, most int
+	as          role
+	arg         func(c *compilation, n ast.Node, t typ)               // refuses what an argument can't be; nil lets all pass
+	out         func(c *compilation, x *ast.CallNode, args []typ) typ // of the result; it may refuse more
+	call        run.Call
+	cond        bool // conditions alone have it
+}
 
 // functions returns those of the language. All of them are ours: the engine's have no budget, and some are wrong.
 var functions = sync.OnceValue(func() map[string]function {
 	const many = 100
+	type c = *compilation
 	return map[string]function{
-		"hash":     {1, 1, asValue, checkHash, hash, false},
-		"shard":    {2, 2, asValue, checkShard, shard, false},
-		"mod":      {2, 2, asValue, checkNumbers, modulo, false},
-		"div":      {2, 2, asValue, checkNumbers, divide, false},
-		"coalesce": {2, many, asValue, checkCoalesce, nil, false},
-		"required": {1, 2, asValue, checkRequired, required, false},
-		"fmtTime":  {2, 2, asValue, checkTime, fmtTime, false},
-		"raw":      {1, 1, asValue, checkRaw, raw, false},
-		"key":      {2, many, asValue, checkKey, key, false},
-		"lower":    {1, 1, asOperand, checkTexts, textFunc(lower), false},
-		"upper":    {1, 1, asOperand, checkTexts, textFunc(upper), false},
-		"trim":     {1, 2, asOperand, checkTexts, trim, false},
-		"int":      {1, 1, asOperand, checkInt, toInt, false},
-		"string":   {1, 1, asValue, checkString, toString, false},
-		"len":      {1, 1, asValue, checkLen, length, false},
-		"first":    {1, 1, asValue, checkList, nth(0), false},
-		"last":     {1, 1, asValue, checkList, nth(-1), false},
-		"now":      {0, 0, asValue, result(timeType), now, true},
+		"hash":     {1, 1, asValue, c.wantHashable, gives(stringType), hash, false},
+		"shard":    {2, 2, asValue, nil, c.shards, shard, false},
+		"mod":      {2, 2, asValue, c.wantNumber, c.quotient, modulo, false},
+		"div":      {2, 2, asValue, c.wantNumber, c.quotient, divide, false},
+		"coalesce": {2, many, asValue, nil, c.oneOf, nil, false},
+		"required": {1, 2, asValue, nil, c.isRequired, required, false},
+		"fmtTime":  {2, 2, asValue, nil, c.layout, fmtTime, false},
+		"raw":      {1, 1, asValue, nil, c.rawOf, raw, false},
+		"key":      {2, many, asValue, c.wantKey, gives(nil), key, false},
+		"lower":    {1, 1, asOperand, c.wantText, gives(stringType), textFunc(lower), false},
+		"upper":    {1, 1, asOperand, c.wantText, gives(stringType), textFunc(upper), false},
+		"trim":     {1, 2, asOperand, c.wantText, gives(stringType), trim, false},
+		"int":      {1, 1, asOperand, c.wantScalar, gives(intType), toInt, false},
+		"string":   {1, 1, asValue, c.wantKey, gives(stringType), toString, false},
+		"len":      {1, 1, asValue, c.wantLength, gives(intType), length, false},
+		"first":    {1, 1, asValue, c.wantList, element, nth(0), false},
+		"last":     {1, 1, asValue, c.wantList, element, nth(-1), false},
+		"now":      {0, 0, asValue, nil, gives(timeType), now, true},
 	}
 })
 
-// result is the check of a function whose arguments may be anything.
-func result(t reflect.Type) func(*compilation, *ast.CallNode, []typ) typ {
+func gives(t reflect.Type) func(*compilation, *ast.CallNode, []typ) typ {
 	return func(*compilation, *ast.CallNode, []typ) typ { return typ{t: t} }
+}
+
+func element(_ *compilation, _ *ast.CallNode, args []typ) typ {
+	t, _ := args[0].elemType()
+	return t
+}
+
+// want refuses a node that is known to be none of what is wanted. An interface may hold it.
+func (c *compilation) want(n ast.Node, t typ, is func(reflect.Type) bool, lack string) {
+	if t.null || t.elem != nil || t.t != nil && t.t.Kind() != reflect.Interface && !is(pointee(t.t)) {
+		c.fail(n, "%s %s", c.source(n), lack)
+	}
+}
+
+func (c *compilation) wantBool(n ast.Node, t typ) {
+	c.want(n, t, func(t reflect.Type) bool { return t.Kind() == reflect.Bool }, "is neither true nor false")
+}
+
+func (c *compilation) wantText(n ast.Node, t typ) {
+	c.want(n, t, func(t reflect.Type) bool { return t.Kind() == reflect.String }, "is no text: string(x) is the text of a number")
+}
+
+func (c *compilation) wantNumber(n ast.Node, t typ) {
+	c.want(n, t, func(t reflect.Type) bool { k := classOf(t); return k == classInt || k == classUint || t == numberType }, "is no whole number")
+}
+
+func (c *compilation) wantScalar(n ast.Node, t typ) {
+	c.want(n, t, func(t reflect.Type) bool { return !run.IsList(t) && t.Kind() != reflect.Bool }, "is no number and no text")
+}
+
+func (c *compilation) wantLength(n ast.Node, t typ) {
+	if _, list := t.elemType(); !list {
+		c.want(n, t, func(t reflect.Type) bool {
+			k := t.Kind()
+			return k == reflect.String || k == reflect.Map || k == reflect.Slice || k == reflect.Array
+		}, "has no length")
+	}
+}
+
+func (c *compilation) wantList(n ast.Node, t typ) {
+	if _, list := t.elemType(); !list {
+		c.want(n, t, run.IsList, "is no list")
+	}
+}
+
+// wantKey refuses what makes no key.
+func (c *compilation) wantKey(n ast.Node, t typ) {
+	if t.null {
+		c.fail(n, "nil makes no key")
+	}
+	if why := refusal(t); why != "" {
+		c.fail(n, "%s %s", c.source(n), why)
+	}
 }
 
 // now is in UTC, so that now().Hour() is the same hour on all machines.
 func now(*run.State, []any) (any, error) { return time.Now().UTC(), nil }
-
-func checkTexts(c *compilation, x *ast.CallNode, args []typ) typ {
-	for i, t := range args {
-		if t.null || t.elem != nil || t.t != nil && !t.isText() && t.t.Kind() != reflect.Interface {
-			c.fail(x.Arguments[i], "%s: argument %d is no text: string(x) is the text of a number", c.source(x.Callee), i+1)
-		}
-	}
-	return typ{t: stringType}
-}
 
 // textOf returns a text. The error has its type and not its value.
 func textOf(x any) (string, error) {
@@ -140,13 +194,6 @@ func trim(_ *run.State, args []any) (any, error) {
 	return strings.Trim(s, set), err
 }
 
-func checkString(c *compilation, x *ast.CallNode, args []typ) typ {
-	if why := refusal(args[0]); why != "" {
-		c.fail(x.Arguments[0], "string: the argument %s", why)
-	}
-	return typ{t: stringType}
-}
-
 // toString spells a value as a hole would.
 func toString(st *run.State, args []any) (any, error) {
 	s, err := st.TextOf(reflect.ValueOf(args[0]))
@@ -159,43 +206,23 @@ func toString(st *run.State, args []any) (any, error) {
 	return s, nil
 }
 
-func checkInt(c *compilation, x *ast.CallNode, args []typ) typ {
-	if _, list := args[0].elemType(); list || args[0].t != nil && classOf(pointee(args[0].t)) == classBool {
-		c.fail(x.Arguments[0], "int: the argument is no number and no text")
-	}
-	return typ{t: intType}
-}
-
 // toInt takes a float only if it is a whole number that a float holds exactly, and a text only if all of it is a number.
 func toInt(_ *run.State, args []any) (any, error) {
-	switch x := basic(args[0]).(type) {
-	case string:
-		n, err := strconv.Atoi(x)
+	if s, ok := basic(args[0]).(string); ok {
+		n, err := strconv.Atoi(s)
 		if err != nil {
 			return nil, run.Faulty("has text that is no whole number")
 		}
 		return n, nil
-	case float64:
-		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
-			return nil, run.Faulty("has a float that is no whole number")
-		}
-		return int(x), nil
-	default:
-		n, err := run.Integer(x)
-		return int(n), err
 	}
-}
-
-func checkLen(c *compilation, x *ast.CallNode, args []typ) typ {
-	t := args[0]
-	if _, list := t.elemType(); !list && (t.null || t.t != nil) {
-		switch k := pointee(t.t).Kind(); k {
-		case reflect.String, reflect.Slice, reflect.Array, reflect.Map, reflect.Interface:
-		default:
-			c.fail(x.Arguments[0], "len: %v has no length", t.t)
-		}
+	n, err := integerOf(args[0])
+	if err == nil && !n.IsInt64() {
+		err = run.Faulty("has a number that is too large to calculate with")
 	}
-	return typ{t: intType}
+	if err != nil {
+		return nil, err
+	}
+	return int(n.Int64()), nil
 }
 
 // length counts the runes of a text, and the elements of a list.
@@ -212,25 +239,12 @@ func length(st *run.State, args []any) (any, error) {
 	return v.Len(), nil
 }
 
-func checkList(c *compilation, x *ast.CallNode, args []typ) typ {
-	elem, list := args[0].elemType()
-	if !list && (args[0].null || args[0].t != nil && args[0].t.Kind() != reflect.Interface) {
-		c.fail(x.Arguments[0], "%s: %s is no list", c.source(x.Callee), c.source(x.Arguments[0]))
-	}
-	return elem
-}
-
 // nth is the first element of a list, or the last with -1; nil if there is none.
 func nth(i int) run.Call {
 	return func(st *run.State, args []any) (any, error) {
-		v := run.Indirect(reflect.ValueOf(args[0]))
-		switch k := v.Kind(); {
-		case !v.IsValid():
-			return nil, run.ErrNil
-		case k != reflect.Slice && k != reflect.Array:
-			return nil, run.Faulty("has a value of type %v where a list is wanted", v.Type())
-		case v.Len() == 0:
-			return nil, nil
+		v, err := aList(args[0])
+		if err != nil || v.Len() == 0 {
+			return nil, err
 		}
 		return read(st, run.Tame(v.Index((i+v.Len())%v.Len())), false)
 	}
@@ -254,8 +268,8 @@ func isEmpty(x any) bool {
 	return run.Nothing(v)
 }
 
-// checkCoalesce gives the type that all arguments have. Only the last may be nil in the end.
-func checkCoalesce(_ *compilation, _ *ast.CallNode, args []typ) typ {
+// oneOf is the type that all arguments have. Only the last may be nil in the end.
+func (c *compilation) oneOf(_ *ast.CallNode, args []typ) typ {
 	t := args[0]
 	for _, u := range args[1:] {
 		t = same(t, u)
@@ -263,8 +277,8 @@ func checkCoalesce(_ *compilation, _ *ast.CallNode, args []typ) typ {
 	return t
 }
 
-// checkRequired wants the message written out: one that is computed could carry a value into logs.
-func checkRequired(c *compilation, x *ast.CallNode, args []typ) typ {
+// isRequired wants the message written out: one that is computed could carry a value into logs.
+func (c *compilation) isRequired(x *ast.CallNode, args []typ) typ {
 	if len(args) == 2 {
 		if _, ok := x.Arguments[1].(*ast.StringNode); !ok {
 			c.fail(x.Arguments[1], "the message of required must be written out")
@@ -292,10 +306,8 @@ func required(_ *run.State, args []any) (any, error) {
 // timed is what protobuf timestamps have.
 type timed interface{ AsTime() time.Time }
 
-func checkTime(c *compilation, x *ast.CallNode, args []typ) typ {
-	if t := args[0].t; args[0].elem != nil || t != nil && t.Kind() != reflect.Interface && t != timeType && t != reflect.PointerTo(timeType) && !t.Implements(reflect.TypeFor[timed]()) {
-		c.fail(x.Arguments[0], "fmtTime takes a time, not %v", args[0].goType())
-	}
+func (c *compilation) layout(x *ast.CallNode, args []typ) typ {
+	c.want(x.Arguments[0], args[0], func(t reflect.Type) bool { return t == timeType || run.PointerTo(t).Implements(timedType) }, "is no time")
 	layout, ok := x.Arguments[1].(*ast.StringNode)
 	if !ok {
 		c.fail(x.Arguments[1], "the layout of fmtTime must be written out, as time.Format takes it")

@@ -33,17 +33,16 @@ import (
 //
 // Lengths and counts are written as Go's binary.AppendUvarint does. TestHashEncoding holds the bytes.
 
-// checkHash refuses types that have nothing to hash: they would all have one hash.
-func checkHash(c *compilation, x *ast.CallNode, args []typ) typ {
-	if args[0].null {
-		c.fail(x.Arguments[0], "hash: nil has nothing to hash")
+// wantHashable refuses types that have nothing to hash: they would all have one hash.
+func (c *compilation) wantHashable(n ast.Node, t typ) {
+	if t.null {
+		c.fail(n, "nil has nothing to hash")
 	}
-	if args[0].t != nil {
-		if why := unhashable(args[0].t, map[reflect.Type]bool{}); why != "" {
-			c.fail(x.Arguments[0], "hash: the argument %s", why)
+	if t.t != nil {
+		if why := unhashable(t.t, map[reflect.Type]bool{}); why != "" {
+			c.fail(n, "%s %s", c.source(n), why)
 		}
 	}
-	return typ{t: stringType}
 }
 
 // unhashable says why values of type t can't be hashed, for what is in them as well. A type can hold itself, in a pointer or a

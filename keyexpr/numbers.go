@@ -13,18 +13,8 @@ import (
 
 // Whole numbers are ids, and ids must not change on their way into a key: a result is exact, or an error of the request.
 
-// checkNumbers is for mod and div.
-func checkNumbers(c *compilation, x *ast.CallNode, args []typ) typ {
-	for i, t := range args {
-		if k := classOther; t.elem != nil || t.null || t.t != nil && t.t.Kind() != reflect.Interface {
-			if t.t != nil {
-				k = classOf(pointee(t.t))
-			}
-			if k != classInt && k != classUint && (t.t == nil || pointee(t.t) != numberType) {
-				c.fail(x.Arguments[i], "%s: %v is no whole number", c.source(x.Callee), t.goType())
-			}
-		}
-	}
+// quotient is the type of what mod and div come to.
+func (c *compilation) quotient(x *ast.CallNode, args []typ) typ {
 	by, fixed := constant(x.Arguments[1])
 	n, _ := by.(int)
 	switch {
@@ -42,10 +32,8 @@ func checkNumbers(c *compilation, x *ast.CallNode, args []typ) typ {
 	return typ{}
 }
 
-func checkShard(c *compilation, x *ast.CallNode, args []typ) typ {
-	if why := refusal(args[0]); why != "" {
-		c.fail(x.Arguments[0], "shard: the first argument %s", why)
-	}
+func (c *compilation) shards(x *ast.CallNode, args []typ) typ {
+	c.wantKey(x.Arguments[0], args[0])
 	if by, fixed := constant(x.Arguments[1]); fixed {
 		if n, ok := by.(int); !ok || n < 1 {
 			c.fail(x.Arguments[1], "there are no shards: write how many, as in shard(x, 16)")
@@ -75,24 +63,18 @@ func shard(st *run.State, args []any) (any, error) {
 	return int(binary.BigEndian.Uint64(sum[:]) % uint64(n)), nil
 }
 
-// integerOf returns a whole number of any size that fits 64 bits.
+// integerOf returns a whole number of any size that fits 64 bits, and a float if it holds one exactly.
 func integerOf(x any) (*big.Int, error) {
-	switch x := basic(x).(type) {
-	case nil:
-		return nil, run.Faulty("has nil where a whole number is wanted")
-	case int:
-		return big.NewInt(int64(x)), nil
-	case uint64:
-		return new(big.Int).SetUint64(x), nil
-	case float64:
-		n, err := toInt(nil, []any{x})
-		if err != nil {
-			return nil, err
-		}
-		return big.NewInt(int64(n.(int))), nil
-	default:
+	x = basic(x)
+	f := numberOf(x)
+	if f == nil {
 		return nil, run.Faulty("has a value of type %T where a whole number is wanted", x)
 	}
+	n, exact := f.Int(nil)
+	if _, float := x.(float64); float && (exact != big.Exact || n.CmpAbs(big.NewInt(1<<53)) > 0) {
+		return nil, run.Faulty("has a float that is no whole number")
+	}
+	return n, nil
 }
 
 // integers are the operands of a division.
@@ -138,15 +120,16 @@ func divide(_ *run.State, args []any) (any, error) {
 	return number(new(big.Int).Quo(a, b))
 }
 
-// checkRaw gives a list of raw elements for a list.
-func checkRaw(c *compilation, x *ast.CallNode, args []typ) typ {
+// rawOf is a list of raw elements for a list.
+func (c *compilation) rawOf(x *ast.CallNode, args []typ) typ {
 	t, list := args[0].elemType()
 	if !list {
 		t = args[0]
 	}
-	if why := refusal(t); why != "" {
-		c.fail(x.Arguments[0], "raw: what is put in %s", why)
+	if why := refusal(t); list && why != "" {
+		c.fail(x.Arguments[0], "each element of %s %s", c.source(x.Arguments[0]), why)
 	}
+	c.wantKey(x.Arguments[0], t)
 	if list {
 		return typ{elem: &typ{t: rawType}}
 	}
@@ -178,19 +161,6 @@ func raw(st *run.State, args []any) (any, error) {
 		list[i] = run.Raw(s)
 	}
 	return list, nil
-}
-
-// checkKey is for key(a, b), whose parts are values of a key each.
-func checkKey(c *compilation, x *ast.CallNode, args []typ) typ {
-	for i, t := range args {
-		if t.null {
-			c.fail(x.Arguments[i], "nil makes no key")
-		}
-		if why := refusal(t); why != "" {
-			c.fail(x.Arguments[i], "key: argument %d %s", i+1, why)
-		}
-	}
-	return typ{}
 }
 
 // key joins values that are escaped by themselves.

@@ -31,7 +31,7 @@ func (c *compilation) binary(n *ast.Node, x *ast.BinaryNode, as role) typ {
 		return c.matches(n, x)
 	case "contains", "startsWith", "endsWith":
 		for _, side := range []*ast.Node{&x.Left, &x.Right} {
-			c.wantText(side, c.node(side, asOperand))
+			c.engineText(side, c.node(side, asOperand))
 		}
 		return typ{t: boolType}
 	case "+":
@@ -45,11 +45,9 @@ func (c *compilation) binary(n *ast.Node, x *ast.BinaryNode, as role) typ {
 	return typ{}
 }
 
-// wantText makes sure that the engine gets a text.
-func (c *compilation) wantText(n *ast.Node, t typ) {
-	if t.null || t.elem != nil || t.t != nil && !t.isText() && t.t.Kind() != reflect.Interface {
-		c.fail(*n, "%s is no text: string(x) is the text of a number", c.source(*n))
-	}
+// engineText makes sure that the engine gets a text.
+func (c *compilation) engineText(n *ast.Node, t typ) {
+	c.wantText(*n, t)
 	if classOf(t.t) != classText {
 		*n = c.host(*n, anyType, func(_ *run.State, args []any) (any, error) { return textOrNil(args[0]) }, *n)
 	}
@@ -145,7 +143,7 @@ func (c *compilation) pattern(n ast.Node) (re *regexp.Regexp, size int) {
 }
 
 func (c *compilation) matches(n *ast.Node, x *ast.BinaryNode) typ {
-	c.wantText(&x.Left, c.node(&x.Left, asOperand))
+	c.engineText(&x.Left, c.node(&x.Left, asOperand))
 	re, size := c.pattern(x.Right)
 	*n = c.host(x, boolType, func(st *run.State, args []any) (any, error) {
 		if args[0] == nil {

@@ -224,13 +224,6 @@ func (c *compilation) unary(x *ast.UnaryNode) typ {
 	return typ{}
 }
 
-// wantBool refuses what is known to be neither true nor false.
-func (c *compilation) wantBool(n ast.Node, t typ) {
-	if t.null || t.elem != nil || t.t != nil && pointee(t.t).Kind() != reflect.Bool && t.t.Kind() != reflect.Interface {
-		c.fail(n, "%s is neither true nor false", c.source(n))
-	}
-}
-
 // choice gives both branches what the whole is for. The engine reads a ?: b as a choice whose test and first branch are one.
 func (c *compilation) choice(x *ast.ConditionalNode, as role) typ {
 	if !x.Ternary {
@@ -283,9 +276,6 @@ func same(a, b typ) typ {
 	}
 	return typ{}
 }
-
-// isText reports whether a value is a text for sure, or nil.
-func (t typ) isText() bool { return t.t != nil && pointee(t.t).Kind() == reflect.String }
 
 // elemType returns the type of the elements, if values of type t are lists or may be.
 func (t typ) elemType() (elem typ, list bool) {
