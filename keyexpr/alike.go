@@ -102,7 +102,7 @@ func (c *compilation) readable(path string) bool {
 	defer func() { *c = was }()
 	tree, err := c.parse(path, 0)
 	if err == nil {
-		_, err = c.resolve(tree, asValue)
+		_, err = c.resolve(tree, asPart)
 	}
 	return err == nil
 }

@@ -34,8 +34,8 @@ func (c *compilation) call(n *ast.Node, x *ast.CallNode, as role) typ {
 	}
 	args := make([]typ, len(x.Arguments))
 	for i := range x.Arguments {
-		role := f.as
-		if (name == "coalesce" || name == "required" && i == 0) && as != asValue {
+		role := asPart
+		if (name == "coalesce" || name == "required" && i == 0) && as == asHole {
 			role = as
 		}
 		args[i] = c.node(&x.Arguments[i], role)
@@ -55,11 +55,7 @@ func (c *compilation) call(n *ast.Node, x *ast.CallNode, as role) typ {
 	case "raw":
 		c.raw = true
 	}
-	engine := anyType
-	if as == asOperand || f.as == asOperand {
-		engine = t.engine()
-	}
-	call := c.host(x, engine, f.call, x.Arguments...)
+	call := c.host(x, f.call, x.Arguments...)
 	if name == "raw" {
 		c.rawCalls[call.(*ast.CallNode)] = true
 	}
@@ -88,9 +84,9 @@ func (c *compilation) coalesce(x *ast.CallNode) ast.Node {
 		return args[0], nil
 	}
 	last := len(x.Arguments) - 1
-	out := c.host(x, anyType, filled, x.Arguments[last])
+	out := c.host(x, filled, x.Arguments[last])
 	for i := last - 1; i >= 0; i-- {
-		next := &ast.BinaryNode{Operator: "??", Left: c.host(x, anyType, filled, x.Arguments[i]), Right: out}
+		next := &ast.BinaryNode{Operator: "??", Left: c.host(x, filled, x.Arguments[i]), Right: out}
 		next.SetLocation(x.Location())
 		out = next
 	}
@@ -102,18 +98,14 @@ func (c *compilation) user(n *ast.Node, x *ast.CallNode, f *run.Function) typ {
 	c.reads, c.varies = c.reads || f.Contextual(), true
 	args := make([]reflect.Type, len(x.Arguments))
 	for i := range x.Arguments {
-		args[i] = c.node(&x.Arguments[i], asValue).goType()
+		args[i] = c.node(&x.Arguments[i], asPart).goType()
 	}
 	t, err := f.Check(args)
 	if err != nil {
 		c.fail(x, "%v", err)
 	}
-	*n = c.host(x, anyType, f.Call, x.Arguments...)
-	out := known(t)
-	if classOf(t) != classOther { // as an operand, it is a basic value
-		*n = c.host(x, out.engine(), func(_ *run.State, args []any) (any, error) { return args[0], nil }, *n)
-	}
-	return out
+	*n = c.host(x, f.Call, x.Arguments...)
+	return known(t)
 }
 
 // loop resolves map, filter, any and all. The list is charged for all of its rounds before the first.
@@ -128,28 +120,23 @@ func (c *compilation) loop(x *ast.BuiltinNode, as role) typ {
 	if c.elem != nil {
 		c.fail(x, "a loop in a loop takes the product of both lists: %s", elsewhere)
 	}
-	list := c.node(&x.Arguments[0], asValue)
+	list := c.node(&x.Arguments[0], asPart)
 	c.wantList(x.Arguments[0], list)
 	elem, _ := list.elemType()
-	x.Arguments[0] = c.host(x.Arguments[0], reflect.TypeFor[[]any](), func(st *run.State, args []any) (any, error) {
+	x.Arguments[0] = c.host(x.Arguments[0], func(st *run.State, args []any) (any, error) {
 		v, err := listOf(st, args[0])
 		if err != nil {
 			return nil, err
 		}
 		return v.Interface(), nil
 	}, x.Arguments[0])
-	role := asOperand
-	if x.Name == "map" && as == asHole {
-		role = asHole
-	} else if x.Name == "map" {
-		role = asValue
-	}
 	c.elem = &elem
-	t := c.node(&body.Node, role)
-	if c.elem = nil; x.Name == "map" {
+	defer func() { c.elem = nil }()
+	if x.Name == "map" {
+		t := c.node(&body.Node, as)
 		return typ{elem: &t}
 	}
-	c.wantBool(body.Node, t)
+	c.truth(&body.Node)
 	if x.Name == "filter" {
 		return typ{elem: &elem}
 	}

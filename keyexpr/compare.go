@@ -37,9 +37,14 @@ func equals(a, b any) (bool, error) {
 	if a == nil || b == nil {
 		return a == nil && b == nil, nil
 	}
-	if t, ok := a.(time.Time); ok {
+	switch x := a.(type) {
+	case time.Time:
 		u, ok := b.(time.Time)
-		return ok && t.Equal(u), nil
+		return ok && x.Equal(u), nil
+	case int, string, bool:
+		if reflect.TypeOf(a) == reflect.TypeOf(b) {
+			return a == b, nil
+		}
 	}
 	if x, y := numberOf(a), numberOf(b); x != nil && y != nil {
 		return x.Cmp(y) == 0, nil
@@ -57,6 +62,10 @@ func equals(a, b any) (bool, error) {
 func order(a, b any) (int, error) {
 	a, b = basic(a), basic(b)
 	switch x := a.(type) {
+	case int:
+		if y, ok := b.(int); ok {
+			return cmp.Compare(x, y), nil
+		}
 	case string:
 		if y, ok := b.(string); ok {
 			return cmp.Compare(x, y), nil

@@ -30,12 +30,12 @@ func env(at ast.Node) ast.Node {
 	return id
 }
 
-// host is a call of f, whose result the checker takes for one of type t.
-func (c *compilation) host(at ast.Node, t reflect.Type, f run.Call, args ...ast.Node) ast.Node {
+// host is a call of f. Of its result the checker knows nothing.
+func (c *compilation) host(at ast.Node, f run.Call, args ...ast.Node) ast.Node {
 	name := fmt.Sprintf("&%d", len(c.conf.Functions))
 	c.conf.Functions[name] = &builtin.Function{
 		Name:     name,
-		Validate: func([]reflect.Type) (reflect.Type, error) { return t, nil },
+		Validate: func([]reflect.Type) (reflect.Type, error) { return anyType, nil },
 		Func:     f.Func,
 	}
 	callee := &ast.IdentifierNode{Value: name}
@@ -45,54 +45,40 @@ func (c *compilation) host(at ast.Node, t reflect.Type, f run.Call, args ...ast.
 	return call
 }
 
-// accessor is a call that follows p, from its root or from arg. It charges for what it reads.
-func (c *compilation) accessor(at ast.Node, p *run.Path, arg ast.Node, t typ, as role) ast.Node {
-	operand := as == asOperand
-	engine := anyType
-	if operand {
-		engine = t.engine()
-	}
-	if arg != nil {
-		return c.host(at, engine, func(st *run.State, args []any) (any, error) {
-			v, err := run.Walk(run.Tame(reflect.ValueOf(args[0])), p.Steps)
-			if err != nil {
-				return nil, err
-			}
-			return read(st, v, operand)
-		}, arg)
-	}
-	call := c.host(at, engine, func(st *run.State, _ []any) (any, error) {
-		v, err := p.Follow(&st.Source, nil)
+// accessor is a call that follows p, from its root or from base. It charges for what it reads.
+func (c *compilation) accessor(at ast.Node, p *run.Path, base ...ast.Node) ast.Node {
+	call := c.host(at, func(st *run.State, args []any) (v any, err error) {
+		var at reflect.Value
+		if p.Elem {
+			at, err = run.Walk(run.Tame(reflect.ValueOf(args[0])), p.Steps)
+		} else {
+			at, err = p.Follow(&st.Source, nil)
+		}
 		if err != nil {
 			return nil, err
 		}
-		return read(st, v, operand)
-	})
-	c.paths[call] = p
+		return read(st, at)
+	}, base...)
+	if !p.Elem {
+		c.paths[call] = p
+	}
 	return call
 }
 
 // read is a value as the machine gets it. A pointer is left to what spells it.
-func read(st *run.State, v reflect.Value, operand bool) (any, error) {
+func read(st *run.State, v reflect.Value) (any, error) {
 	if v.Kind() == reflect.Interface {
 		v = v.Elem()
-	}
-	if operand {
-		v = run.Indirect(v)
 	}
 	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() || v.Kind() == reflect.Struct && run.Nothing(v) {
 		return nil, nil
 	}
-	if v.Kind() == reflect.String {
-		if err := st.Spend(v.Len()); err != nil {
+	if text := run.Indirect(v); text.Kind() == reflect.String {
+		if err := st.Spend(text.Len()); err != nil {
 			return nil, err
 		}
 	}
-	x, err := st.Plain(v)
-	if operand && err == nil {
-		x = basic(x)
-	}
-	return x, err
+	return st.Plain(v)
 }
 
 // program compiles a tree that was resolved.

@@ -56,7 +56,7 @@ func ParseCondition(text string, roots Roots, opts ...Option) (*Condition, error
 
 // test resolves a tree that must be true or false.
 func (c *compilation) test(tree *parser.Tree) error {
-	t, err := c.resolve(tree, asOperand)
+	t, err := c.resolve(tree, asPart)
 	switch {
 	case err != nil:
 		return err
@@ -100,7 +100,7 @@ func (c *Condition) Eval(ctx context.Context, facts Facts) (bool, error) {
 	if err != nil {
 		return false, run.Blame(c.text, err)
 	}
-	holds, ok := v.(bool)
+	holds, ok := basic(v).(bool)
 	if !ok {
 		return false, run.Blame(c.text, run.ErrEvaluated)
 	}

@@ -36,7 +36,6 @@ var (
 // function is one of the language.
 type function struct {
 	least, most int
-	as          role
 	arg         func(c *compilation, n ast.Node, t typ)               // refuses what an argument can't be; nil lets all pass
 	out         func(c *compilation, x *ast.CallNode, args []typ) typ // of the result; it may refuse more
 	call        run.Call
@@ -48,24 +47,24 @@ var functions = sync.OnceValue(func() map[string]function {
 	const many = 100
 	type c = *compilation
 	return map[string]function{
-		"hash":     {1, 1, asValue, c.wantHashable, gives(stringType), hash, false},
-		"shard":    {2, 2, asValue, nil, c.shards, shard, false},
-		"mod":      {2, 2, asValue, c.wantNumber, c.quotient, modulo, false},
-		"div":      {2, 2, asValue, c.wantNumber, c.quotient, divide, false},
-		"coalesce": {2, many, asValue, nil, c.oneOf, nil, false},
-		"required": {1, 2, asValue, nil, c.isRequired, required, false},
-		"fmtTime":  {2, 2, asValue, nil, c.layout, fmtTime, false},
-		"raw":      {1, 1, asValue, nil, c.rawOf, raw, false},
-		"key":      {2, many, asValue, c.wantKey, gives(nil), key, false},
-		"lower":    {1, 1, asOperand, c.wantText, gives(stringType), textFunc(lower), false},
-		"upper":    {1, 1, asOperand, c.wantText, gives(stringType), textFunc(upper), false},
-		"trim":     {1, 2, asOperand, c.wantText, gives(stringType), trim, false},
-		"int":      {1, 1, asOperand, c.wantScalar, gives(intType), toInt, false},
-		"string":   {1, 1, asValue, c.wantKey, gives(stringType), toString, false},
-		"len":      {1, 1, asValue, c.wantLength, gives(intType), length, false},
-		"first":    {1, 1, asValue, c.wantList, element, nth(0), false},
-		"last":     {1, 1, asValue, c.wantList, element, nth(-1), false},
-		"now":      {0, 0, asValue, nil, gives(timeType), now, true},
+		"hash":     {1, 1, c.wantHashable, gives(stringType), hash, false},
+		"shard":    {2, 2, nil, c.shards, shard, false},
+		"mod":      {2, 2, c.wantNumber, c.quotient, modulo, false},
+		"div":      {2, 2, c.wantNumber, c.quotient, divide, false},
+		"coalesce": {2, many, nil, c.oneOf, nil, false},
+		"required": {1, 2, nil, c.isRequired, required, false},
+		"fmtTime":  {2, 2, nil, c.layout, fmtTime, false},
+		"raw":      {1, 1, nil, c.rawOf, raw, false},
+		"key":      {2, many, c.wantKey, gives(nil), key, false},
+		"lower":    {1, 1, c.wantText, gives(stringType), textFunc(lower), false},
+		"upper":    {1, 1, c.wantText, gives(stringType), textFunc(upper), false},
+		"trim":     {1, 2, c.wantText, gives(stringType), trim, false},
+		"int":      {1, 1, c.wantScalar, gives(intType), toInt, false},
+		"string":   {1, 1, c.wantKey, gives(stringType), toString, false},
+		"len":      {1, 1, c.wantLength, gives(intType), length, false},
+		"first":    {1, 1, c.wantList, element, nth(0), false},
+		"last":     {1, 1, c.wantList, element, nth(-1), false},
+		"now":      {0, 0, nil, gives(timeType), now, true},
 	}
 })
 
@@ -85,8 +84,19 @@ func (c *compilation) want(n ast.Node, t typ, is func(reflect.Type) bool, lack s
 	}
 }
 
-func (c *compilation) wantBool(n ast.Node, t typ) {
-	c.want(n, t, func(t reflect.Type) bool { return t.Kind() == reflect.Bool }, "is neither true nor false")
+// truth makes sure that the engine gets true or false.
+func (c *compilation) truth(n *ast.Node) {
+	const neither = "is neither true nor false"
+	t := c.node(n, asPart)
+	c.want(*n, t, func(t reflect.Type) bool { return t.Kind() == reflect.Bool }, neither)
+	if t.t != boolType {
+		*n = c.host(*n, func(_ *run.State, args []any) (any, error) {
+			if b, ok := basic(args[0]).(bool); ok {
+				return b, nil
+			}
+			return nil, run.Faulty(neither)
+		}, *n)
+	}
 }
 
 func (c *compilation) wantText(n ast.Node, t typ) {
@@ -246,7 +256,7 @@ func nth(i int) run.Call {
 		if err != nil || v.Len() == 0 {
 			return nil, err
 		}
-		return read(st, run.Tame(v.Index((i+v.Len())%v.Len())), false)
+		return read(st, run.Tame(v.Index((i+v.Len())%v.Len())))
 	}
 }
 

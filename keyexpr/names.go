@@ -87,7 +87,7 @@ func (c *compilation) dashed(n ast.Node) (access string, ok bool) {
 }
 
 // unknownMember is about a name that a value does not have.
-func (c *compilation) unknownMember(t typ, l link, by any) {
+func (c *compilation) unknownMember(t typ, l *link, by any) {
 	at := l.at.Property
 	name, named := by.(string)
 	of := t.t

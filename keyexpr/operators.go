@@ -19,9 +19,8 @@ func (c *compilation) binary(n *ast.Node, x *ast.BinaryNode, as role) typ {
 	case "??":
 		return same(c.node(&x.Left, as), c.node(&x.Right, as))
 	case "and", "&&", "or", "||":
-		for _, side := range []*ast.Node{&x.Left, &x.Right} {
-			c.wantBool(*side, c.node(side, asOperand))
-		}
+		c.truth(&x.Left)
+		c.truth(&x.Right)
 		return typ{t: boolType}
 	case "==", "!=", "<", "<=", ">", ">=":
 		return c.comparison(n, x)
@@ -30,9 +29,8 @@ func (c *compilation) binary(n *ast.Node, x *ast.BinaryNode, as role) typ {
 	case "matches":
 		return c.matches(n, x)
 	case "contains", "startsWith", "endsWith":
-		for _, side := range []*ast.Node{&x.Left, &x.Right} {
-			c.engineText(side, c.node(side, asOperand))
-		}
+		c.engineText(&x.Left)
+		c.engineText(&x.Right)
 		return typ{t: boolType}
 	case "+":
 		c.refuseSum(x)
@@ -46,10 +44,11 @@ func (c *compilation) binary(n *ast.Node, x *ast.BinaryNode, as role) typ {
 }
 
 // engineText makes sure that the engine gets a text.
-func (c *compilation) engineText(n *ast.Node, t typ) {
+func (c *compilation) engineText(n *ast.Node) {
+	t := c.node(n, asPart)
 	c.wantText(*n, t)
-	if classOf(t.t) != classText {
-		*n = c.host(*n, anyType, func(_ *run.State, args []any) (any, error) { return textOrNil(args[0]) }, *n)
+	if t.t != stringType {
+		*n = c.host(*n, func(_ *run.State, args []any) (any, error) { return textOrNil(args[0]) }, *n)
 	}
 }
 
@@ -65,7 +64,7 @@ func textOrNil(x any) (any, error) {
 var filled = regexp.MustCompile(`\$\{[\pL_][^{}]*\}`)
 
 func (c *compilation) comparison(n *ast.Node, x *ast.BinaryNode) typ {
-	l, r := c.node(&x.Left, asOperand), c.node(&x.Right, asOperand)
+	l, r := c.node(&x.Left, asPart), c.node(&x.Right, asPart)
 	a, b := classOf(l.t), classOf(r.t)
 	ordered := x.Operator != "==" && x.Operator != "!="
 	for _, side := range []ast.Node{x.Left, x.Right} {
@@ -84,11 +83,9 @@ func (c *compilation) comparison(n *ast.Node, x *ast.BinaryNode) typ {
 		c.fail(x, "%s does not compare %v and %v: string(x) is the text of a number", x.Operator, l.t, r.t)
 	case a == classBool && ordered:
 		c.fail(x, "%s is not for true and false", x.Operator)
-	case a == b && a != classOther && a != classUint:
-		return typ{t: boolType}
 	}
 	op := x.Operator
-	*n = c.host(x, boolType, func(_ *run.State, args []any) (any, error) { return compare(op, args[0], args[1]) }, x.Left, x.Right)
+	*n = c.host(x, func(_ *run.State, args []any) (any, error) { return compare(op, args[0], args[1]) }, x.Left, x.Right)
 	return typ{t: boolType}
 }
 
@@ -106,9 +103,9 @@ func (c *compilation) whole(n ast.Node, t typ) bool {
 }
 
 func (c *compilation) in(n *ast.Node, x *ast.BinaryNode) typ {
-	l := c.node(&x.Left, asOperand)
+	l := c.node(&x.Left, asPart)
 	c.whole(x.Left, l)
-	r := c.node(&x.Right, asOperand)
+	r := c.node(&x.Right, asPart)
 	elem, list := r.elemType()
 	isMap := r.t != nil && pointee(r.t).Kind() == reflect.Map
 	switch a, b := classOf(l.t), classOf(elem.t); {
@@ -117,7 +114,7 @@ func (c *compilation) in(n *ast.Node, x *ast.BinaryNode) typ {
 	case a != classOther && b != classOther && (a > classBool) != (b > classBool):
 		c.fail(x, "a list of %v has no %v in it: string(x) is the text of a number", elem.t, l.t)
 	}
-	*n = c.host(x, boolType, func(st *run.State, args []any) (any, error) { return member(st, args[0], args[1]) }, x.Left, x.Right)
+	*n = c.host(x, func(st *run.State, args []any) (any, error) { return member(st, args[0], args[1]) }, x.Left, x.Right)
 	return typ{t: boolType}
 }
 
@@ -143,9 +140,9 @@ func (c *compilation) pattern(n ast.Node) (re *regexp.Regexp, size int) {
 }
 
 func (c *compilation) matches(n *ast.Node, x *ast.BinaryNode) typ {
-	c.engineText(&x.Left, c.node(&x.Left, asOperand))
+	c.engineText(&x.Left)
 	re, size := c.pattern(x.Right)
-	*n = c.host(x, boolType, func(st *run.State, args []any) (any, error) {
+	*n = c.host(x, func(st *run.State, args []any) (any, error) {
 		if args[0] == nil {
 			return false, nil
 		}

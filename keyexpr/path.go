@@ -21,27 +21,33 @@ type link struct {
 	at       *ast.MemberNode
 	call     bool
 	src      string // what came before
+	name     string // that Go has for it
 	optional bool
 }
 
 // access replaces a path by one call of its accessor.
-func (c *compilation) access(n *ast.Node, as role) typ {
+func (c *compilation) access(n *ast.Node) typ {
 	base, links := c.unwind(*n)
-	p, t, arg, links := c.start(base, links, as)
-	if arg != nil && len(links) == 0 && p == nil {
-		*n = arg
-		return t
-	}
-	for _, l := range links {
+	p, t, field, arg := c.start(base, links)
+	for i := range links {
+		l := &links[i]
 		by, fixed := constant(l.at.Property)
 		if !fixed {
 			c.fail(l.at.Property, "an index and a name in brackets must be written out: %s", elsewhere)
 		}
-		var steps []run.Step
-		steps, t = c.step(t, l, by)
-		p.Steps = append(p.Steps, steps...)
+		if l.name, _ = by.(string); i > 0 || len(p.Steps) == 0 { // the name in a lookup root was the first
+			var steps []run.Step
+			steps, t = c.step(t, l, by)
+			p.Steps = append(p.Steps, steps...)
+		}
+		if l.name != "" {
+			field += "." + l.name
+		}
 	}
-	*n = c.accessor(*n, p, arg, t, as)
+	if _, ok := base.(*ast.IdentifierNode); ok {
+		c.fields = append(c.fields, field)
+	}
+	*n = c.accessor(*n, p, arg...)
 	return t
 }
 
@@ -62,10 +68,10 @@ func (c *compilation) unwind(n ast.Node) (base ast.Node, links []link) {
 				}
 				c.fail(x, onlyTelling)
 			}
-			links = append(links, link{m, true, c.source(m.Node), m.Optional})
+			links = append(links, link{at: m, call: true, src: c.source(m.Node), optional: m.Optional})
 			n = m.Node
 		case *ast.MemberNode:
-			links = append(links, link{x, false, c.source(x.Node), x.Optional})
+			links = append(links, link{at: x, src: c.source(x.Node), optional: x.Optional})
 			n = x.Node
 		default:
 			return n, reversed(links)
@@ -84,7 +90,7 @@ const (
 )
 
 // start resolves what a path begins with: a root, the element of a loop, or a value that was computed.
-func (c *compilation) start(base ast.Node, links []link, as role) (p *run.Path, t typ, arg ast.Node, rest []link) {
+func (c *compilation) start(base ast.Node, links []link) (p *run.Path, t typ, root string, arg []ast.Node) {
 	switch x := base.(type) {
 	case *ast.IdentifierNode:
 		root, ok := c.roots[x.Value]
@@ -92,30 +98,28 @@ func (c *compilation) start(base ast.Node, links []link, as role) (p *run.Path, 
 			c.unknownName(x)
 		}
 		p = &run.Path{Root: c.use(x.Value)}
-		c.addField(x.Value, links)
 		if root.of.Lookup {
-			t, links = c.lookup(p, x, root.of, links)
-			return p, t, nil, links
+			p.Steps = c.lookup(x, root.of, links)
+			return p, typ{t: reflect.TypeFor[*string]()}, x.Value, nil // which may be nil
 		}
-		return p, known(root.of.Type), nil, links
+		return p, known(root.of.Type), x.Value, nil
 	case *ast.PointerNode:
 		if x.Name != "" || c.elem == nil {
 			c.fail(x, "#%s is not part of this language: # is the element of a loop", x.Name)
 		}
-		return &run.Path{Elem: true}, *c.elem, x, links
+		return &run.Path{Elem: true}, *c.elem, "", []ast.Node{x}
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.StringNode, *ast.NilNode:
 		c.fail(base, "%s has no fields", c.source(base))
 	}
 	if len(links) == 0 {
 		c.fail(base, "%s is not part of this language: %s", c.source(base), elsewhere)
 	}
-	t = c.node(&base, asValue)
-	return &run.Path{Elem: true}, t, base, links
+	t = c.node(&base, asPart)
+	return &run.Path{Elem: true}, t, "", []ast.Node{base}
 }
 
 // lookup resolves the name in a lookup root.
-func (c *compilation) lookup(p *run.Path, x *ast.IdentifierNode, root run.Root, links []link) (typ, []link) {
-	text := typ{t: reflect.TypeFor[*string]()} // which may be nil
+func (c *compilation) lookup(x *ast.IdentifierNode, root run.Root, links []link) []run.Step {
 	if len(links) == 0 || links[0].call {
 		c.fail(x, onlyLookedUp, x.Value, x.Value, x.Value)
 	}
@@ -126,8 +130,7 @@ func (c *compilation) lookup(p *run.Path, x *ast.IdentifierNode, root run.Root, 
 	if root.Closed && !slices.Contains(root.Names, name.Value) {
 		c.fail(name, "unknown name %s of %s%s", name.Value, x.Value, suggest.Ending(name.Value, root.Names))
 	}
-	p.Steps = []run.Step{{Src: x.Value, Lookup: true, By: name.Value}}
-	return text, links[1:]
+	return []run.Step{{Src: x.Value, Lookup: true, By: name.Value}}
 }
 
 // constant is what a property or index is, if it is written out.
@@ -146,7 +149,7 @@ func constant(n ast.Node) (any, bool) {
 }
 
 // step finds what one link means in a value of type t.
-func (c *compilation) step(t typ, l link, by any) ([]run.Step, typ) {
+func (c *compilation) step(t typ, l *link, by any) ([]run.Step, typ) {
 	s := run.Step{Src: l.src, Optional: l.optional, By: by}
 	name, named := by.(string)
 	switch {
@@ -183,7 +186,7 @@ func (c *compilation) step(t typ, l link, by any) ([]run.Step, typ) {
 }
 
 // field takes a Go name for itself first, then an alias, then a getter.
-func (c *compilation) field(t, of reflect.Type, l link, s run.Step, name string) ([]run.Step, typ) {
+func (c *compilation) field(t, of reflect.Type, l *link, s run.Step, name string) ([]run.Step, typ) {
 	f, ok := reflect.StructField{}, false
 	if of.Kind() == reflect.Struct {
 		if f, ok = of.FieldByName(name); !ok && !c.hasMethod(t, name) {
@@ -197,7 +200,7 @@ func (c *compilation) field(t, of reflect.Type, l link, s run.Step, name string)
 		}
 	}
 	if ok && f.IsExported() {
-		c.rename(name, f.Name, l)
+		l.name = f.Name
 		steps := make([]run.Step, len(f.Index))
 		for i, x := range f.Index {
 			steps[i] = run.Step{Src: s.Src, Optional: s.Optional, Field: x}
@@ -209,7 +212,7 @@ func (c *compilation) field(t, of reflect.Type, l link, s run.Step, name string)
 		return steps, known(f.Type)
 	}
 	if getter, found := run.Getter(t, name); found {
-		c.rename(name, getter, l)
+		l.name = getter
 		return c.method(typ{t: t}, l, s, getter)
 	}
 	c.unknownMember(typ{t: t}, l, name)
@@ -217,7 +220,7 @@ func (c *compilation) field(t, of reflect.Type, l link, s run.Step, name string)
 }
 
 // method is a step that calls. With arguments, it could be made to do something.
-func (c *compilation) method(t typ, l link, s run.Step, name string) ([]run.Step, typ) {
+func (c *compilation) method(t typ, l *link, s run.Step, name string) ([]run.Step, typ) {
 	if t.t == nil {
 		c.fail(l.at.Property, "methods need a type that is known at start")
 	}
@@ -253,36 +256,6 @@ func (c *compilation) hasMethod(t reflect.Type, name string) bool {
 	}
 	_, ok := run.PointerTo(t).MethodByName(name)
 	return ok
-}
-
-// addField notes what is read of a root. An index is left out, as which element is read says little.
-func (c *compilation) addField(root string, links []link) {
-	for _, l := range links {
-		if name, ok := l.at.Property.(*ast.StringNode); ok {
-			root += "." + name.Value
-		}
-	}
-	c.fields = append(c.fields, root)
-}
-
-// rename puts the Go name of a field in the place of its alias, in the last path that was noted.
-func (c *compilation) rename(alias, name string, l link) {
-	if alias == name || len(c.fields) == 0 {
-		return
-	}
-	base, _ := c.unwind(l.at)
-	if id, ok := base.(*ast.IdentifierNode); !ok || c.roots[id.Value].of.Lookup {
-		return
-	}
-	last := &c.fields[len(c.fields)-1]
-	steps := strings.Split(*last, ".")
-	for i := range steps[1:] {
-		if steps[i+1] == alias {
-			steps[i+1] = name
-			break
-		}
-	}
-	*last = strings.Join(steps, ".")
 }
 
 // typeName leaves the package out: the type is in the program of whoever reads it.

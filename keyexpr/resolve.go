@@ -80,12 +80,11 @@ type typ struct {
 }
 
 // role is what becomes of a node.
-type role int
+type role bool
 
 const (
-	asValue   role = iota // an argument, or a part of another value
-	asOperand             // an operator of the engine works on it: named types become basic ones
-	asHole                // the value of the hole, or an element of it
+	asPart role = false // of another value
+	asHole role = true  // the value of the hole, or an element of it
 )
 
 // resolved is what a node has become. The parser puts one node into two places, in a < b < c.
@@ -187,10 +186,10 @@ func (c *compilation) fresh(n *ast.Node, as role) typ {
 		c.checkText(x, as)
 		return typ{t: stringType}
 	case *ast.IdentifierNode, *ast.MemberNode, *ast.PointerNode, *ast.ChainNode:
-		return c.access(n, as)
+		return c.access(n)
 	case *ast.CallNode:
 		if _, ok := x.Callee.(*ast.IdentifierNode); !ok {
-			return c.access(n, as)
+			return c.access(n)
 		}
 		return c.call(n, x, as)
 	case *ast.BuiltinNode:
@@ -212,13 +211,15 @@ func (c *compilation) fresh(n *ast.Node, as role) typ {
 const elsewhere = "write a guard.KeyFunc, or a function of your own with guard.TemplateFunc"
 
 func (c *compilation) unary(x *ast.UnaryNode) typ {
-	t := c.node(&x.Node, asOperand)
-	switch _, number := x.Node.(*ast.IntegerNode); {
-	case x.Operator == "!" || x.Operator == "not":
-		c.wantBool(x.Node, t)
+	if x.Operator == "!" || x.Operator == "not" {
+		c.truth(&x.Node)
 		return typ{t: boolType}
-	case x.Operator == "-" && (number || t.t == floatType && c.cond):
-		return t
+	}
+	switch x.Node.(type) {
+	case *ast.IntegerNode, *ast.FloatNode:
+		if x.Operator == "-" {
+			return c.node(&x.Node, asPart)
+		}
 	}
 	c.fail(x, "nothing is calculated here: %s", elsewhere)
 	return typ{}
@@ -232,7 +233,7 @@ func (c *compilation) choice(x *ast.ConditionalNode, as role) typ {
 	if x.Cond == x.Exp1 {
 		c.fail(x, "?: is for true and false here: write coalesce(a, b), or a ?? b")
 	}
-	c.wantBool(x.Cond, c.node(&x.Cond, asOperand))
+	c.truth(&x.Cond)
 	return same(c.node(&x.Exp1, as), c.node(&x.Exp2, as))
 }
 
@@ -309,27 +310,6 @@ func (t typ) goType() reflect.Type {
 		return anyType
 	}
 	return t.t
-}
-
-// engine is t as the engine's checker gets to know it, for an operand: it has no types of the user's.
-func (t typ) engine() reflect.Type {
-	if t.elem != nil {
-		return reflect.TypeFor[[]any]()
-	}
-	if _, ok := t.elemType(); ok {
-		return reflect.TypeFor[[]any]()
-	}
-	switch classOf(t.t) {
-	case classText:
-		return stringType
-	case classBool:
-		return boolType
-	case classInt:
-		return intType
-	case classFloat:
-		return floatType
-	}
-	return anyType
 }
 
 // class is a sort of values that the engine's operators take without a look at each.
