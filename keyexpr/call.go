@@ -53,26 +53,16 @@ func (c *compilation) call(n *ast.Node, x *ast.CallNode, as role) typ {
 	case "key":
 		c.composite = true
 	case "raw":
-		c.raw = true
+		c.raw, c.raws = true, true
 	}
 	call := c.host(x, f.call, x.Arguments...)
-	if name == "raw" {
-		c.rawCalls[call.(*ast.CallNode)] = true
+	if via, ok := map[string]func(string) string{"lower": lower, "upper": upper, "raw": nil}[name]; ok {
+		if p, ok := c.paths[x.Arguments[0]]; ok && p.via == nil {
+			c.paths[call] = path{p.path, p.t, via}
+		}
 	}
-	c.noteVia(call, x, name, args)
 	*n = call
 	return t
-}
-
-// noteVia notes lower, upper and raw of a path, which need no machine.
-func (c *compilation) noteVia(call ast.Node, x *ast.CallNode, name string, args []typ) {
-	via, ok := map[string]func(string) string{"lower": lower, "upper": upper, "raw": nil}[name]
-	if !ok {
-		return
-	}
-	if p, ok := c.paths[x.Arguments[0]]; ok {
-		c.via[call] = viaPath{p, args[0].t, via}
-	}
 }
 
 // coalesce is the engine's ??, which asks for the next value only if need be.

@@ -46,7 +46,7 @@ func (c *compilation) host(at ast.Node, f run.Call, args ...ast.Node) ast.Node {
 }
 
 // accessor is a call that follows p, from its root or from base. It charges for what it reads.
-func (c *compilation) accessor(at ast.Node, p *run.Path, base ...ast.Node) ast.Node {
+func (c *compilation) accessor(at ast.Node, p *run.Path, t typ, base ...ast.Node) ast.Node {
 	call := c.host(at, func(st *run.State, args []any) (v any, err error) {
 		var at reflect.Value
 		if p.Elem {
@@ -60,7 +60,7 @@ func (c *compilation) accessor(at ast.Node, p *run.Path, base ...ast.Node) ast.N
 		return read(st, at)
 	}, base...)
 	if !p.Elem {
-		c.paths[call] = p
+		c.paths[call] = path{p, t.t, nil}
 	}
 	return call
 }
@@ -107,7 +107,6 @@ func (c *compilation) resolve(tree *parser.Tree, as role) (t typ, err error) {
 
 // compileHole compiles a hole into a value of the key, or into the items that make one key each.
 func (c *compilation) compileHole(tree *parser.Tree, follow []rune) (part run.Part, items *run.Items, err error) {
-	values := valuesOf(tree.Node)
 	t, err := c.resolve(tree, asHole)
 	if err != nil {
 		return part, nil, err
@@ -115,21 +114,17 @@ func (c *compilation) compileHole(tree *parser.Tree, follow []rune) (part run.Pa
 	if t.null {
 		return part, nil, errAt(c.text, c.off, "nil makes no key")
 	}
-	if c.composite && len(c.rawCalls) > 0 {
+	of, list := t.elemType()
+	if !list {
+		of = t
+	}
+	switch {
+	case c.composite && c.raws:
 		return part, nil, errAt(c.text, c.off, "raw(…) beside key(…) can't be told apart: write two templates")
-	}
-	if c.composite {
-		if values < 0 && slices.Contains(follow, ':') {
-			return part, nil, errAt(c.text, c.off+len(c.src)+1, "a choice between key(…) and other values ends at a colon, as its parts do: put another literal between them")
-		}
+	case c.composite && of.parts < 0 && slices.Contains(follow, ':'):
+		return part, nil, errAt(c.text, c.off+len(c.src)+1, "a choice between key(…) and other values ends at a colon, as its parts do: put another literal between them")
+	case c.composite:
 		follow = append(follow, ':')
-	} else {
-		values = 0
-	}
-	elem, list := t.elemType()
-	of := t
-	if list {
-		of = elem
 	}
 	if why := refusal(of); why != "" {
 		each := ""
@@ -138,12 +133,12 @@ func (c *compilation) compileHole(tree *parser.Tree, follow []rune) (part run.Pa
 		}
 		return part, nil, errAt(c.text, c.off, "%s %s%s", run.Abridge(strings.TrimSpace(c.src)), each, why)
 	}
-	part = run.Part{Src: strings.TrimSpace(c.src), Type: of.t, Escape: run.Before(follow), Values: values}
-	if c.raws(tree.Node) {
+	part = run.Part{Src: strings.TrimSpace(c.src), Type: of.t, Escape: run.Before(follow), Values: of.parts}
+	if of.t == rawType {
 		part.Escape = nil
 	}
 	if list {
-		items, err = c.items(tree, part, t.elem != nil)
+		items, err = c.items(tree, part)
 		return part, items, err
 	}
 	return part, nil, c.value(tree, &part)
@@ -152,15 +147,12 @@ func (c *compilation) compileHole(tree *parser.Tree, follow []rune) (part run.Pa
 // value makes part one value: at the end of a path, if it is one, else what a program comes to.
 func (c *compilation) value(tree *parser.Tree, part *run.Part) error {
 	if p, ok := c.paths[tree.Node]; ok {
-		part.Path, part.Leaf = p, run.LeafAt(p, part.Type)
-		if part.Leaf == run.LeafLookup {
+		leaf := run.LeafAt(p.path, p.t)
+		if leaf == run.LeafLookup {
 			part.Type = stringType
 		}
-		return nil
-	}
-	if v, ok := c.via[tree.Node]; ok {
-		if leaf := run.LeafAt(v.path, v.t); leaf == run.LeafString || leaf == run.LeafLookup || v.via == nil && leaf != run.LeafAny {
-			part.Path, part.Leaf, part.Via = v.path, leaf, v.via
+		if p.via == nil || leaf == run.LeafString || leaf == run.LeafLookup {
+			part.Path, part.Leaf, part.Via = p.path, leaf, p.via
 			return nil
 		}
 	}
@@ -176,22 +168,13 @@ func (c *compilation) value(tree *parser.Tree, part *run.Part) error {
 }
 
 // items are the keys of a list.
-func (c *compilation) items(tree *parser.Tree, part run.Part, made bool) (*run.Items, error) {
+func (c *compilation) items(tree *parser.Tree, part run.Part) (*run.Items, error) {
 	part.Path = &run.Path{Elem: true}
-	if part.Leaf = run.LeafOf(part.Type); made {
-		part.Leaf = run.LeafAny
-	}
-	it := &run.Items{Src: part.Src, Item: part}
-	if p, ok := c.paths[tree.Node]; ok {
-		it.List = func(st *run.State) (reflect.Value, error) { return p.Follow(&st.Source, nil) }
-		return it, nil
-	}
 	prog, _, err := c.program(tree)
-	it.List = func(st *run.State) (reflect.Value, error) {
+	return &run.Items{Src: part.Src, Item: part, List: func(st *run.State) (reflect.Value, error) {
 		v, err := st.Run(prog)
 		return reflect.ValueOf(v), err
-	}
-	return it, err
+	}}, err
 }
 
 // refusal says why a value can't be in a key, if that is known at start.
@@ -210,54 +193,6 @@ func refusal(t typ) string {
 		}
 	}
 	return run.Refusal(t.t)
-}
-
-// raws reports whether all that a node comes to is raw.
-func (c *compilation) raws(n ast.Node) bool {
-	call, ok := n.(*ast.CallNode)
-	return ok && c.rawCalls[call]
-}
-
-// valuesOf returns how many values key(…) puts together in what n comes to: -1 if it is now these and now those.
-func valuesOf(n ast.Node) int {
-	switch x := n.(type) {
-	case *ast.CallNode:
-		switch {
-		case calls(x, "key"):
-			return len(x.Arguments)
-		case calls(x, "coalesce"):
-			return agreed(x.Arguments...)
-		case calls(x, "required") && len(x.Arguments) > 0:
-			return valuesOf(x.Arguments[0])
-		}
-	case *ast.ConditionalNode:
-		return agreed(x.Exp1, x.Exp2)
-	case *ast.BinaryNode:
-		if x.Operator == "??" {
-			return agreed(x.Left, x.Right)
-		}
-	case *ast.ArrayNode:
-		return agreed(x.Nodes...)
-	case *ast.BuiltinNode:
-		if p, ok := x.Arguments[len(x.Arguments)-1].(*ast.PredicateNode); ok && x.Name == "map" {
-			return valuesOf(p.Node)
-		}
-	case *ast.PredicateNode:
-		return valuesOf(x.Node)
-	}
-	return 1
-}
-
-func agreed(nodes ...ast.Node) int {
-	n := 1
-	for i, x := range nodes {
-		if v := valuesOf(x); i == 0 {
-			n = v
-		} else if v != n {
-			return -1
-		}
-	}
-	return n
 }
 
 // follows returns what the literal behind a hole begins with.

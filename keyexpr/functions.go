@@ -55,7 +55,7 @@ var functions = sync.OnceValue(func() map[string]function {
 		"required": {1, 2, nil, c.isRequired, required, false},
 		"fmtTime":  {2, 2, nil, c.layout, fmtTime, false},
 		"raw":      {1, 1, nil, c.rawOf, raw, false},
-		"key":      {2, many, c.wantKey, gives(nil), key, false},
+		"key":      {2, many, c.wantKey, several, key, false},
 		"lower":    {1, 1, c.wantText, gives(stringType), textFunc(lower), false},
 		"upper":    {1, 1, c.wantText, gives(stringType), textFunc(upper), false},
 		"trim":     {1, 2, c.wantText, gives(stringType), trim, false},
@@ -71,6 +71,8 @@ var functions = sync.OnceValue(func() map[string]function {
 func gives(t reflect.Type) func(*compilation, *ast.CallNode, []typ) typ {
 	return func(*compilation, *ast.CallNode, []typ) typ { return typ{t: t} }
 }
+
+func several(_ *compilation, _ *ast.CallNode, args []typ) typ { return typ{parts: len(args)} }
 
 func element(_ *compilation, _ *ast.CallNode, args []typ) typ {
 	t, _ := args[0].elemType()

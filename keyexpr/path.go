@@ -47,7 +47,7 @@ func (c *compilation) access(n *ast.Node) typ {
 	if _, ok := base.(*ast.IdentifierNode); ok {
 		c.fields = append(c.fields, field)
 	}
-	*n = c.accessor(*n, p, arg...)
+	*n = c.accessor(*n, p, t, arg...)
 	return t
 }
 

@@ -58,15 +58,14 @@ type hole struct {
 	root      ast.Node
 	elem      *typ // of the list that a loop goes over
 	composite bool // a key(…) is in it
-	rawCalls  map[*ast.CallNode]bool
-	paths     map[ast.Node]*run.Path
-	via       map[ast.Node]viaPath
+	raws      bool // a raw(…) is in it
+	paths     map[ast.Node]path
 	written   map[ast.Node]string // what was in the place of a node
 	done      map[ast.Node]resolved
 }
 
-// viaPath is a path whose text goes through a function.
-type viaPath struct {
+// path is a path whose value may go through a function, and needs no machine.
+type path struct {
 	path *run.Path
 	t    reflect.Type
 	via  func(string) string
@@ -77,6 +76,8 @@ type typ struct {
 	t    reflect.Type // nil if it is not known
 	elem *typ         // of a list that the expression makes
 	null bool         // the literal nil
+	// parts is how many values key(…) puts together: 0 for one value, -1 if it is now these and now those.
+	parts int
 }
 
 // role is what becomes of a node.
@@ -126,7 +127,7 @@ func (c *compilation) place(n ast.Node) int { return c.off + byteOffset(c.src, n
 // parse makes a tree of the expression src, found at off in the text. All functions are ours, so that the engine's are
 // disabled; it takes calls with a loop in them for its own all the same.
 func (c *compilation) parse(src string, off int) (_ *parser.Tree, err error) {
-	c.hole = hole{src: src, off: off, paths: map[ast.Node]*run.Path{}, via: map[ast.Node]viaPath{}, written: map[ast.Node]string{}, done: map[ast.Node]resolved{}, rawCalls: map[*ast.CallNode]bool{}}
+	c.hole = hole{src: src, off: off, paths: map[ast.Node]path{}, written: map[ast.Node]string{}, done: map[ast.Node]resolved{}}
 	c.conf = conf.New(struct{}{})
 	c.conf.MaxNodes, c.conf.Optimize = maxNodes, false
 	for name := range c.conf.Builtins {
@@ -265,6 +266,8 @@ func same(a, b typ) typ {
 		return b
 	case b.null:
 		return a
+	case a.parts != b.parts:
+		return typ{parts: -1}
 	case a.t != nil && a.t == b.t:
 		return a
 	case a.t != nil && b.t != nil && pointee(a.t).Kind() == reflect.String && pointee(b.t).Kind() == reflect.String:
@@ -275,7 +278,7 @@ func same(a, b typ) typ {
 		e = same(d, e)
 		return typ{elem: &e}
 	}
-	return typ{}
+	return typ{parts: a.parts}
 }
 
 // elemType returns the type of the elements, if values of type t are lists or may be.

@@ -71,11 +71,6 @@ func (st *State) forget() {
 // Walk goes steps from v, of which none is a lookup. An invalid value is nil.
 func Walk(v reflect.Value, steps []Step) (reflect.Value, error) { return walk(v, steps) }
 
-// Look asks the i-th root, which is a lookup, for a name.
-func (s *Source) Look(i int, name string) (value string, ok bool, err error) {
-	return s.look(&Path{Root: i, Steps: []Step{{Lookup: true, By: name}}})
-}
-
 // method calls the method that a step names on v, with an address if it needs one.
 func method(v reflect.Value, s *Step) (reflect.Value, error) {
 	m := v.MethodByName(s.Method)

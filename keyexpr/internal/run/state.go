@@ -104,18 +104,6 @@ func (st *State) Step(n int) error {
 	return nil
 }
 
-// Times charges n rounds of so many steps and bytes each. The first check keeps the products
-// small enough for an int.
-func (st *State) Times(n, steps, bytes int) error {
-	if n > MaxSteps {
-		return ErrSteps
-	}
-	if err := st.Step(n * steps); err != nil {
-		return err
-	}
-	return st.Spend(n * bytes)
-}
-
 // List charges the memory of a list of n values, and a step for each. 24 bytes are an interface
 // and what is behind it, mostly.
 func (st *State) List(n int) error {
@@ -212,43 +200,44 @@ func (s *Source) root(i int) (*slot, error) {
 	return at, at.err
 }
 
-// fill asks for the value of a root, by facts or where request points to.
+// fill asks for the value of a root, by facts or where request points to. An error is kept apart by type from here on, since only
+// here is known where it comes from. A value of another type than was declared is a mistake of the adapter's: paths know the
+// places of fields in the declared type, and would read others.
 func (at *slot) fill(r *Root, facts func(root string) (any, error), request any) {
-	if facts != nil {
-		at.value, at.find, at.err = r.ask(facts)
-	} else {
-		at.value, at.find, at.err = r.of(request)
-	}
 	at.known = true
-}
-
-// ask asks for the fact of a root: a value, or a lookup. Its error is kept apart by type from here
-// on, since only here is known where it comes from.
-func (r *Root) ask(facts func(root string) (any, error)) (value reflect.Value, find lookup, err error) {
-	v, err := facts(r.Name)
-	if err == nil {
-		value, find, err = r.admit(v)
+	var err error
+	if facts == nil {
+		at.value, err = target(request)
+	} else {
+		var v any
+		v, err = facts(r.Name)
+		at.value = reflect.ValueOf(v)
+	}
+	if err == nil && at.value.Kind() == reflect.Interface {
+		at.value = at.value.Elem()
+	}
+	if err == nil && r.Lookup {
+		ok := false
+		if at.value.IsValid() {
+			at.find, ok = at.value.Interface().(lookup)
+		}
+		if !ok {
+			err = fmt.Errorf("is of type %v, and was declared as a Lookup", typeOf(at.value))
+		}
+	} else if err == nil {
+		at.value, err = r.typed(at.value)
 	}
 	if err != nil {
-		err = &FactError{r.Name, err}
+		at.err = &FactError{r.Name, err}
 	}
-	return value, find, err
 }
 
-// of is ask where the value is known: request points to it.
-func (r *Root) of(request any) (value reflect.Value, find lookup, err error) {
-	value, err = target(request)
-	switch {
-	case err != nil:
-	case r.Lookup || value.Kind() == reflect.Interface:
-		value, find, err = r.admit(value.Interface())
-	default:
-		value, err = r.typed(value)
+// typeOf is the type of v, and nil for nil.
+func typeOf(v reflect.Value) reflect.Type {
+	if !v.IsValid() {
+		return nil
 	}
-	if err != nil {
-		err = &FactError{r.Name, err}
-	}
-	return value, find, err
+	return v.Type()
 }
 
 // target is what request points to.
@@ -258,21 +247,6 @@ func target(request any) (reflect.Value, error) {
 		return reflect.Value{}, fmt.Errorf("is given by a %T, want a pointer to it", request)
 	}
 	return p.Elem(), nil
-}
-
-// admit returns a value from Facts, if it is what was promised. A value of another type than was
-// declared is a mistake of the adapter's. Paths know the places of fields in the declared type, and
-// would read others.
-func (r *Root) admit(v any) (value reflect.Value, find lookup, err error) {
-	if r.Lookup {
-		find, ok := v.(lookup)
-		if !ok {
-			return value, nil, fmt.Errorf("is of type %T, and was declared as a Lookup", v)
-		}
-		return value, find, nil
-	}
-	value, err = r.typed(reflect.ValueOf(v))
-	return value, nil, err
 }
 
 // typed returns v, which is invalid for nil, if it may be a value of the root.

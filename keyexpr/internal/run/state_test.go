@@ -63,9 +63,6 @@ func TestRefusedChargesTakeNothing(t *testing.T) {
 	}{
 		{"bytes", func(st *State) error { return st.Spend(MaxBytes + 1) }, 0, 0},
 		{"steps", func(st *State) error { return st.Step(MaxSteps + 1) }, 0, 0},
-		{"rounds", func(st *State) error { return st.Times(MaxSteps+1, 0, 0) }, 0, 0},
-		{"rounds of many steps", func(st *State) error { return st.Times(2, MaxSteps, 0) }, 0, 0},
-		{"rounds of many bytes", func(st *State) error { return st.Times(2, 1, MaxBytes) }, 2, 0},
 		{"a list", func(st *State) error { return st.List(math.MaxInt / 24) }, 0, 0},
 		{"a list of more values than steps", func(st *State) error { return st.List(MaxSteps + 1) }, 0, 0},
 		{"a sort", func(st *State) error { return st.Sort(MaxSteps) }, 0, 0},
