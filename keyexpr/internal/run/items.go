@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"errors"
 	"reflect"
 	"slices"
@@ -40,51 +39,37 @@ func (it *Items) open(st *State) (list reflect.Value, err error) {
 // elements in another order can't wait for each other, and equal keys are one.
 func (p *Program) expandItems(st *State, keys []string, src *string) (_ []string, err error) {
 	if st.buf, err = st.parts(st.buf[:0], p.Parts[:p.At], src); err != nil {
-		return nil, BlameHole(*src, err)
+		return nil, err
 	}
-	before := len(st.buf)
-	if st.buf, err = st.parts(st.buf, p.Parts[p.At:], src); err != nil {
-		return nil, BlameHole(*src, err)
+	before := string(st.buf)
+	if st.buf, err = st.parts(st.buf[:0], p.Parts[p.At:], src); err != nil {
+		return nil, err
 	}
-	behind := bytes.Clone(st.buf[before:]) // as the elements are rendered over the place where it stands
+	behind := string(st.buf)
 	*src = p.Items.Src
 	list, err := p.Items.open(st)
 	if err != nil {
-		return nil, BlameHole(*src, err)
+		return nil, err
 	}
-	start := len(keys)
+	start, item := len(keys), []Part{p.Items.Item}
 	keys = slices.Grow(keys, list.Len())
 	for i := range list.Len() {
 		st.Push(Tame(list.Index(i)))
-		key, err := p.item(st, before, behind)
+		key, err := st.parts(append(st.buf[:0], before...), item, src)
 		st.Pop()
-		if err != nil {
-			return nil, BlameHole(*src, err)
+		if f, ok := errors.AsType[*Fault](err); ok {
+			err = Faulty("has an element that %s", f.Reason)
 		}
-		keys = append(keys, key)
+		if err != nil {
+			return nil, err
+		}
+		st.buf = append(key, behind...)
+		text, err := p.finish(st, st.buf)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, text)
 	}
 	slices.Sort(keys[start:])
 	return append(keys[:start], slices.Compact(keys[start:])...), nil
-}
-
-// item puts an element between what is before it and what is behind.
-func (p *Program) item(st *State, before int, behind []byte) (string, error) {
-	src := ""
-	key, err := st.parts(st.buf[:before], []Part{p.Items.Item}, &src)
-	if f, ok := errors.AsType[*Fault](err); ok {
-		err = Faulty("has an element that %s", f.Reason)
-	}
-	if err != nil {
-		return "", err
-	}
-	key = append(key, behind...)
-	st.buf = key
-	if len(key) <= MaxKey {
-		return string(key), nil
-	}
-	// The digest reads all of the key once more, for each element.
-	if err = st.Spend(len(key)); err == nil {
-		key, err = p.shorten(key)
-	}
-	return string(key), err
 }

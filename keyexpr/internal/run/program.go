@@ -71,24 +71,33 @@ func (p *Program) ExpandWith(st *State, keys []string) (_ []string, err error) {
 		}
 	}()
 	if p.Items != nil {
-		return p.expandItems(st, keys, &src)
+		keys, err = p.expandItems(st, keys, &src)
+	} else if st.buf, err = st.parts(st.buf[:0], p.Parts, &src); err == nil {
+		var key string
+		key, err = p.finish(st, st.buf)
+		keys = append(keys, key)
 	}
-	key, err := st.parts(st.buf[:0], p.Parts, &src)
 	if err != nil {
 		return nil, BlameHole(src, err)
 	}
-	st.buf = key
-	// Java replaces what is no UTF-8 when it decodes the request, with the same rune for each. Its key
-	// for two such values is one, and ours would be two, of which none is Java's.
+	return keys, nil
+}
+
+// finish makes the text of a key, which is shortened if it is long. The digest reads all of it once more.
+func (p *Program) finish(st *State, key []byte) (string, error) {
+	// Java replaces what is no UTF-8 when it decodes the request, with the same rune for each. Its key for two such values is one,
+	// and ours would be two, of which none is Java's.
 	if p.Valid && !utf8.Valid(key) {
-		return nil, Blame(p.Text, errNoUTF8)
+		return "", errNoUTF8
 	}
-	if len(key) > MaxKey {
-		if key, err = p.shorten(key); err != nil {
-			return nil, Blame(p.Text, err)
-		}
+	if len(key) <= MaxKey {
+		return string(key), nil
 	}
-	return append(keys, string(key)), nil
+	if err := st.Spend(len(key)); err != nil {
+		return "", err
+	}
+	short, err := p.shorten(key)
+	return string(short), err
 }
 
 // parts appends what parts stand for; src becomes the source of the one at work. The source is

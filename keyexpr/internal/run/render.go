@@ -104,11 +104,11 @@ func (e *Escape) leavesAll(s string) bool {
 	return e.stops < 2 && plain&^special == tops
 }
 
-// append is Append from the first byte on that is not plain. Long texts are counted first: to
+// append is Append from the first byte on that is not plain. Long texts get room first: to
 // let the buffer grow on the way would copy each of them several times.
 func (e *Escape) append(dst []byte, s string) []byte {
 	if len(s) > longText {
-		dst = slices.Grow(dst, len(s)+2*e.escaped(s))
+		dst = slices.Grow(dst, 3*len(s))
 	}
 	clean := 0
 	for i := 0; i < len(s); {
@@ -135,26 +135,8 @@ func (e *Escape) append(dst []byte, s string) []byte {
 	return append(dst, s[clean:]...)
 }
 
-// longText is from where on it is worth to count before something is done.
+// longText is from where on a text is charged, and gets room, as if all of it were escaped.
 const longText = 1024
-
-// escaped counts the bytes of s that are escaped. Memory is charged by it, since a value of
-// braces becomes three times as long.
-func (e *Escape) escaped(s string) (n int) {
-	for i := 0; i < len(s); {
-		r, size := rune(s[i]), 1
-		if r >= utf8.RuneSelf {
-			r, size = utf8.DecodeRuneInString(s[i:])
-		}
-		if r < utf8.RuneSelf && size == 1 && s[i] < utf8.RuneSelf && e.plain[s[i]] || s[i] >= utf8.RuneSelf && e.leaves(r, size) {
-			i += size
-			continue
-		}
-		n += size
-		i += size
-	}
-	return n
-}
 
 // leaves reports whether a rune beyond ASCII stays as it is. White space beyond ASCII is escaped
 // like a blank: somebody who reads keys can't see the difference.
@@ -206,9 +188,8 @@ func (st *State) text(dst []byte, s string, e *Escape) ([]byte, error) {
 		return append(dst, s...), nil
 	}
 	if len(s) > longText {
-		// Short texts are not counted, as nearly all are short. All of them are charged by length, so that
-		// together they can grow by no more than twice the budget.
-		if err := st.Spend(2 * e.escaped(s)); err != nil {
+		// Short texts are charged by their length alone, so that together they can grow by no more than twice the budget.
+		if err := st.Spend(2 * len(s)); err != nil {
 			return dst, err
 		}
 	}

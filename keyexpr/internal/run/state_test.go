@@ -162,16 +162,16 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// What a value becomes in the key is charged before it is made: its bytes, and two more for each that is escaped.
-func TestTextIsChargedAsItIsWritten(t *testing.T) {
+// What a value becomes in the key is charged before it is made: its bytes, and two more for each that may be escaped.
+func TestTextIsChargedAsIfItWereEscaped(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		s      string
 		escape *Escape
 		ok     bool
 	}{
-		{"plain, at the limit", strings.Repeat("x", MaxBytes), Before(nil), true},
-		{"plain, one above", strings.Repeat("x", MaxBytes+1), Before(nil), false},
+		{"plain, at the limit", strings.Repeat("x", MaxBytes/3), Before(nil), true},
+		{"plain, one above", strings.Repeat("x", MaxBytes/3+1), Before(nil), false},
 		{"raw, at the limit", strings.Repeat("{", MaxBytes), nil, true},
 		{"escaped, at the limit", strings.Repeat("{", MaxBytes/3), Before(nil), true},
 		{"escaped, one above", strings.Repeat("{", MaxBytes/3+1), Before(nil), false},
@@ -184,7 +184,7 @@ func TestTextIsChargedAsItIsWritten(t *testing.T) {
 		if (err == nil) != tt.ok || err != nil && len(got) > 0 {
 			t.Errorf("%s: %d bytes, %v, want it to fit: %v", tt.name, len(got), err, tt.ok)
 		}
-		if _, bytes := st.Spent(); tt.ok && bytes != len(got) {
+		if _, bytes := st.Spent(); tt.ok && bytes < len(got) {
 			t.Errorf("%s: %d bytes are charged for %d", tt.name, bytes, len(got))
 		}
 		st.Release()
