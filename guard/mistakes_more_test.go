@@ -73,7 +73,6 @@ func valueMistakes() []slip {
 		{declared(guard.Key("order:#{req.ID} wait=2s")), `guard "order.settle": key: wait= would be a part of the key: in a tag it stands behind a semicolon, and else it is an option`},
 		{declared(guard.Key("order:#{req.ID}|kind=fair")), `guard "order.settle": key: kind= would be a part of the key: in a tag it stands behind a semicolon, and else it is an option`},
 		{declared(guard.Key("order:#{req.ID}；wait=2s")), `guard "order.settle": key: wait= would be a part of the key: in a tag it stands behind a semicolon, and else it is an option`},
-		{declared(guard.Key("order:#{req.ID}/Wait=2s")), `guard "order.settle": key: wait= would be a part of the key: in a tag it stands behind a semicolon, and else it is an option`},
 		{declared(guard.Key("order:#{req.ID}, skip")), `guard "order.settle": key: skip would be a part of the key: in a tag it stands behind a semicolon, and else it is an option`},
 		{declared(guard.Key("order:#{req.ID} ttl=30s")), `guard "order.settle": key: ttl= would be a part of the key: in a tag it stands behind a semicolon, and else it is an option`},
 		{declared(guard.Key("order:#{req.ID}; wait=2s")), `guard "order.settle": key: wait= would be a part of the key: in a tag it stands behind a semicolon, and else it is an option`},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
@@ -123,24 +124,17 @@ func (s Spec) checkTemplates() (faults []error) {
 
 // attributeIn finds the text of an attribute in that of a key, which was copied from a tag into an option: nobody would wait.
 func attributeIn(key string) string {
-	all := scanned{source: key}
+	var text strings.Builder
 	for t := (tagParser{text: key}); ; t.pos++ {
-		start := t.pos
 		_, bare := t.literal()
-		if all.text += bare.text; bare.holes > 0 {
-			all.holes = start + bare.holes
-		}
+		text.WriteString(bare)
 		if t.pos == len(key) {
 			break
 		}
-		all.text += ";"
+		text.WriteByte(';')
 	}
-	for _, lost := range all.strays() {
-		if !lost.slip {
-			return lost.text
-		}
-	}
-	return ""
+	lost, _ := findStray(text.String(), key, false)
+	return lost.name
 }
 
 // imply fills in the kind that a limit is for.

@@ -149,7 +149,7 @@ func commentIn(template string) int {
 		return -1
 	}
 	_, bare := (&tagParser{text: template}).literal()
-	if at := comment.FindStringIndex(bare.text); at != nil {
+	if at := comment.FindStringIndex(bare); at != nil {
 		return at[0] + 1
 	}
 	return -1

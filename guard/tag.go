@@ -86,7 +86,7 @@ func parseTag(tag string) (Spec, error) {
 	if key := strings.TrimSpace(template); key != "" {
 		t.spec.Key, t.set = key, fieldKey
 	}
-	if err := t.lostAttribute(bare, 0); err != nil {
+	if err := t.lostAttribute(bare, template, 0); err != nil {
 		return Spec{}, err
 	}
 	if err := t.firstAttribute(); err != nil {
@@ -121,18 +121,16 @@ func (t *tagParser) errorf(offset int, format string, args ...any) error {
 	return fmt.Errorf("tag %q: %s (at offset %d)", t.text, what, offset)
 }
 
-// lostAttribute reports an attribute that became a part of the value before it, which is text at offset. A name with a slip is
-// an attribute, too.
-func (t *tagParser) lostAttribute(text scanned, offset int) error {
-	found := text.strays()
-	if len(found) == 0 {
+// lostAttribute reports an attribute that became a part of the value before it, which is source at offset. A name with a slip is an attribute, too.
+func (t *tagParser) lostAttribute(text, source string, offset int) error {
+	switch lost, found := findStray(text, source, true); {
+	case !found:
 		return nil
+	case lost.write == "":
+		return t.errorf(offset+lost.at, "%s is no attribute, and would be a part of the text before it", strings.TrimSuffix(lost.name, "="))
+	default:
+		return t.errorf(offset+lost.at, "attributes follow a semicolon, not %s: write ; %s", lost.separator, lost.write)
 	}
-	lost := found[0]
-	if lost.write == "" {
-		return t.errorf(offset+lost.at, "%s is no attribute, and would be a part of the text before it", strings.TrimSuffix(lost.text, "="))
-	}
-	return t.errorf(offset+lost.at, "attributes follow a semicolon, not %s: write ; %s", lost.separator, lost.write)
 }
 
 // firstAttribute reports an attribute that stands where the template should: "key=order:7" would be one itself.
@@ -180,7 +178,7 @@ func (t *tagParser) attribute() error {
 		return t.errorf(start, "attribute %s has no value, write %s=...", name, name)
 	}
 	if a.field == fieldName && !isString(value) {
-		if err := t.lostAttribute(scanned{text: value, source: value}, at); err != nil {
+		if err := t.lostAttribute(value, value, at); err != nil {
 			return err
 		}
 	}
@@ -240,7 +238,7 @@ func (t *tagParser) value(s style) string {
 }
 
 // literal reads a template up to a semicolon outside of its holes. bare is the same with dots for the holes.
-func (t *tagParser) literal() (template string, bare scanned) {
+func (t *tagParser) literal() (template, bare string) {
 	var b strings.Builder
 	from := t.pos
 	for t.pos < len(t.text) && t.text[t.pos] != ';' {
@@ -253,14 +251,12 @@ func (t *tagParser) literal() (template string, bare scanned) {
 			t.pos += len("#{")
 			t.expression('}')
 			b.WriteString(strings.Repeat(".", t.pos-start))
-			bare.holes = t.pos - from
 		default:
 			b.WriteByte(rest[0])
 			t.pos++
 		}
 	}
-	bare.text, bare.source = b.String(), t.text[from:t.pos]
-	return bare.source, bare
+	return t.text[from:t.pos], b.String()
 }
 
 // expression reads up to end, or for 0 to the end of the attribute, where it is neither quoted nor in brackets. An
