@@ -123,7 +123,7 @@ var (
 	separated = regexp.MustCompile(`attributes follow a semicolon, not a (?:comma|bar|blank): write ;`)
 	nobodys   = regexp.MustCompile(`tag (\S+):"\.\.\." is nobody's: write guard:`)
 	renamed   = regexp.MustCompile(`unknown (?:name|field|function|method|attribute|kind|policy) "?([\w-]+)"?(?: of [^,:]*)?, did you mean ([\w-]+)\?(?: \(at offset|$)`)
-	instead   = regexp.MustCompile(`is not filled in: write (#\{.*\}) \(at offset`)
+	instead   = regexp.MustCompile(`not filled in: write (#\{.*\}) \(at offset`)
 )
 
 // fixes are the changes that an error asks for. The program does not start as it is, so that nothing can break.
