@@ -25,19 +25,24 @@ type declared struct {
 
 // guardOf returns the guard that e is, if it is made in this package, once, and New has no complaint.
 func (p *pass) guardOf(e ast.Expr) *declared {
-	if d, ok := p.only(e); ok {
-		e = d.from
-	}
-	c := p.callOf(e)
-	if c.is("guard", "Must") && len(c.Args) == 1 {
-		return p.guardOf(c.Args[0])
-	}
-	if c.is("guard", "New", "Stack") {
+	if c := p.made(e); c.is("guard", "New", "Stack") {
 		if d := p.declared(c); d.guard != nil {
 			return d
 		}
 	}
 	return nil
+}
+
+// made is the call that makes e, also by way of a variable that is set once and of Must.
+func (p *pass) made(e ast.Expr) *call {
+	if d, ok := p.only(e); ok && d.result <= 0 {
+		e = d.from
+	}
+	c := p.callOf(e)
+	if c.is("guard", "Must") && len(c.Args) == 1 {
+		return p.made(c.Args[0])
+	}
+	return c
 }
 
 // declared makes the guard of a call of New or Stack, and reports what that says, once.

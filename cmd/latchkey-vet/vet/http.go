@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"reflect"
+	"strings"
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/internal/roots"
@@ -20,13 +21,14 @@ import (
 
 // adapted are the options of an adapter of HTTP, as far as they are written out.
 type adapted struct {
-	opts []middleware.Option // for what New says to them alone
-	path keyexpr.Root
-	body keyexpr.Root
-	own  keyexpr.Roots // the application's facts
-	can  []guard.Ability
-	open bool // there may be other facts
-	text []*ast.BasicLit
+	opts      []middleware.Option // for what New says to them alone
+	path      keyexpr.Root
+	body      keyexpr.Root
+	own       keyexpr.Roots // the application's facts
+	can       []guard.Ability
+	open      bool // there may be other facts
+	queryOnly bool
+	text      []*ast.BasicLit
 }
 
 // handlers checks a call of New or Bind of an adapter of HTTP.
@@ -45,41 +47,52 @@ func (d *declarations) handlers(c *call) {
 	a := d.adapter(c.Args[rest:], c.Ellipsis.IsValid())
 	known := &declared{guard: g.guard, open: g.open, functions: g.functions, registered: g.registered, texts: append(a.text, g.texts...)}
 	if c.name == "New" {
-		d.failOpen(a.check(g.guard, a.path), known, place{node: c.CallExpr})
+		specs, err := a.check(g.guard, a.path)
+		d.failOpen(err, known, place{node: c.CallExpr})
+		d.guarded(c, a, specs)
 		return
 	}
 	target, ok := d.target(c)
 	if !ok {
 		return
 	}
-	gin := c.pkg == "middleware/ginguard"
+	ofGin := c.pkg == "middleware/ginguard"
 	d.failFields(guard.CheckFields(g.guard, d.typeOf(target), func(f guard.Field) error {
-		if err := d.handlerFault(f, d.varAt(target, f.Path), gin); err != nil {
+		v := d.varAt(target, f.Path)
+		if err := d.handlerFault(f, v, ofGin); err != nil {
 			return err
 		}
-		path, err := pathOf(f.Tag, gin)
+		path, err := pathOf(f.Tag, ofGin)
 		if err != nil {
 			return err
 		}
-		if _, ok, _ := route.Lookup(f.Tag); !ok {
+		pattern, ok, _ := route.Lookup(f.Tag)
+		if !ok {
 			path = a.path
 		}
-		return a.check(f.Guard, path)
+		specs, err := a.check(f.Guard, path)
+		for _, set := range d.values[v] {
+			if a.queryOnly || !strings.HasPrefix(pattern, "GET ") {
+				d.reads(set.from, specs)
+			}
+		}
+		return err
 	}), known, c, target)
 }
 
-// check is what New of an adapter would say to g.
-func (a *adapted) check(g *guard.Guard, path keyexpr.Root) error {
+// check is what New of an adapter would say to g, and what g then is.
+func (a *adapted) check(g *guard.Guard, path keyexpr.Root) ([]guard.Spec, error) {
 	plain, err := guard.New(anyLocker{}, guard.FromSpec(guard.Spec{Name: g.Spec().Name, Key: "any", OneKey: true}))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	_, faults := middleware.New(plain, a.opts...)
 	all := roots.HTTP(path, a.body)
 	maps.Copy(all, a.own)
 	for err == nil {
-		if _, err = g.Prepare(all, a.can...); err == nil {
-			return faults
+		r, refused := g.Prepare(all, a.can...)
+		if err = refused; err == nil {
+			return r.Specs(), faults
 		}
 		name, unknown := unknownName(err)
 		if !a.open || !unknown || len(all) > 30 {
@@ -87,7 +100,7 @@ func (a *adapted) check(g *guard.Guard, path keyexpr.Root) error {
 		}
 		all[name], err = keyexpr.Root{}, nil // as an option that is not known may offer it
 	}
-	return errors.Join(faults, fmt.Errorf("middleware: %w", err))
+	return nil, errors.Join(faults, fmt.Errorf("middleware: %w", err))
 }
 
 // unknownName is the name of a fact that err misses.
@@ -164,6 +177,8 @@ func (d *declarations) adapterOption(a *adapted, c *call) middleware.Option {
 			return middleware.WithFacts[any](text, nil)
 		}
 		return middleware.WithFacts(text, func(*http.Request) (any, error) { return nil, nil })
+	case "QueryOnly":
+		a.queryOnly = true
 	case "Fallback":
 		if none {
 			return middleware.Fallback(nil)
@@ -228,7 +243,7 @@ func isHandler(t types.Type) bool {
 }
 
 // isGin reports whether a field of type t can hold a handler of gin.
-func isGin(t types.Type) bool { return takes(t, "*github.com/gin-gonic/gin.Context") }
+func isGin(t types.Type) bool { return takes(t, strings.Trim(gin, "().")) }
 
 // takes reports whether t is a function of these types without a result.
 func takes(t types.Type, want ...string) bool {

@@ -223,6 +223,10 @@ func (p *pass) note(n ast.Node) bool {
 				p.set(name, definition{})
 			}
 		}
+	case *ast.KeyValueExpr:
+		if v, ok := p.object(n.Key).(*types.Var); ok && v.IsField() {
+			p.set(n.Key, definition{n.Value, -1})
+		}
 	case *ast.RangeStmt:
 		p.set(n.Key, definition{})
 		p.set(n.Value, definition{})

@@ -1,0 +1,127 @@
+package vet
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/types"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/types/typeutil"
+
+	"github.com/latchkey-go/latchkey/guard"
+)
+
+// A key that reads the query is another one than the handler's, where that prefers the body.
+
+// fromQuery finds what a key or a condition reads from the query.
+var fromQuery = regexp.MustCompile(`\bquery\??(?:\.|\[["'])([\w-]+)`)
+
+// guarded looks at the handlers that are behind what c returns.
+func (d *declarations) guarded(c *call, a *adapted, specs []guard.Spec) {
+	for _, file := range d.Files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			e, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if d.gets(e) && !a.queryOnly {
+				return false
+			}
+			behind := func(e ast.Expr) bool { made := d.made(e); return made != nil && made.CallExpr == c.CallExpr }
+			if behind(e.Fun) || slices.ContainsFunc(e.Args, behind) {
+				for _, arg := range e.Args {
+					d.reads(arg, specs)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// gets reports whether a call registers a route of GET, which has no form.
+func (d *declarations) gets(e *ast.CallExpr) bool {
+	id := identOf(e.Fun)
+	return len(e.Args) > 1 && (id != nil && id.Name == "GET" || strings.HasPrefix(d.textOf(e.Args[0]), "GET "))
+}
+
+// textOf is a constant text, and empty if e is none.
+func (p *pass) textOf(e ast.Expr) string {
+	if v := p.TypesInfo.Types[e].Value; v != nil && v.Kind() == constant.String {
+		return constant.StringVal(v)
+	}
+	return ""
+}
+
+// reads reports what a handler reads from the body and its guard from the query.
+func (d *declarations) reads(handler ast.Expr, specs []guard.Spec) {
+	for _, s := range specs {
+		for _, m := range fromQuery.FindAllStringSubmatch(s.Key+" "+s.When, -1) {
+			ast.Inspect(d.bodyOf(handler), func(n ast.Node) bool {
+				e, ok := n.(*ast.CallExpr)
+				if !ok || len(e.Args) == 0 {
+					return true
+				}
+				if fn, write := d.prefersBody(e, m[1]); fn != nil {
+					d.emit(analysis.Diagnostic{Pos: e.Pos(), End: e.End(), Message: fmt.Sprintf(
+						"guard %q reads query.%s, and %s takes that of the body first, so that a client can have another key: %s", s.Name, m[1], fn.Name(), write)})
+				}
+				return true
+			})
+		}
+	}
+}
+
+// bodyOf is what a handler does, if it is a function of this package.
+func (d *declarations) bodyOf(e ast.Expr) (body ast.Node) {
+	if v, ok := d.only(e); ok {
+		e = v.from
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.FuncLit:
+		return e.Body
+	case *ast.CallExpr: // a conversion
+		if d.TypesInfo.Types[e.Fun].IsType() {
+			return d.bodyOf(e.Args[0])
+		}
+	}
+	body = new(ast.BlockStmt)
+	for _, file := range d.Files {
+		for _, decl := range file.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Body != nil && d.TypesInfo.Defs[fn.Name] == d.object(e) {
+				body = fn.Body
+			}
+		}
+	}
+	return body
+}
+
+// prefersBody returns what e calls, if that takes a name from the body before the query, and what to write.
+func (d *declarations) prefersBody(e *ast.CallExpr, name string) (fn *types.Func, write string) {
+	fn, ok := typeutil.Callee(d.TypesInfo, e).(*types.Func)
+	if !ok {
+		return nil, ""
+	}
+	switch fn.FullName() {
+	case "(*net/http.Request).FormValue", "(*net/http.Request).PostFormValue":
+		if d.textOf(e.Args[0]) == name {
+			return fn, fmt.Sprintf("write form.%s in the key, or URL.Query().Get(%q) here", name, name)
+		}
+	case gin + "ShouldBind", gin + "Bind", gin + "ShouldBindJSON", gin + "BindJSON", gin + "ShouldBindBodyWith", gin + "ShouldBindBodyWithJSON":
+		s := structOf(d.TypesInfo.TypeOf(e.Args[0]))
+		for i := 0; s != nil && i < s.NumFields(); i++ {
+			for _, key := range []string{"form", "json"} {
+				if bound, _, _ := strings.Cut(reflect.StructTag(s.Tag(i)).Get(key), ","); bound == name {
+					return fn, fmt.Sprintf("write form.%s or body.%s in the key, or ShouldBindQuery here", name, name)
+				}
+			}
+		}
+	}
+	return nil, ""
+}
+
+const gin = "(*github.com/gin-gonic/gin.Context)."
