@@ -1,11 +1,11 @@
 package vet
 
 import (
-	"context"
 	"go/ast"
 	"go/constant"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/latchkey-go/latchkey/guard"
@@ -18,6 +18,7 @@ type declared struct {
 	guard *guard.Guard // nil if New refuses it
 	// open says that some options are not known, and functions that templates may have functions that are not known.
 	open, functions bool
+	facts           bool            // there may be some that are not known
 	registered      bool            // in a registry
 	texts           []*ast.BasicLit // in its options
 	parts           []*declared     // of a Stack
@@ -80,7 +81,7 @@ func (p *pass) stack(d *declared, c *call) {
 	}
 	var err error
 	if d.guard, err = guard.Stack(parts...); err != nil {
-		p.failOpen(err, d, place{node: c.CallExpr})
+		p.fail(err, d, c)
 	}
 }
 
@@ -100,8 +101,8 @@ func (p *pass) options(d *declared, c *call) {
 	if err == nil {
 		d.guard, err = guard.New(locker, d.forChecks(p, exprs, opts)...)
 	}
-	for _, f := range p.filtered(err, d) {
-		p.failOne(f, place{p.blame(c, exprs, opts, f), d.texts})
+	for _, f := range d.filtered(err) {
+		p.failOne(f, p.blame(c, exprs, opts, f), d.texts)
 	}
 }
 
@@ -156,30 +157,11 @@ func (p *pass) option(d *declared, e ast.Expr) guard.Option {
 		return unknown
 	}
 	d.texts = append(d.texts, literals(e)...)
-	none := len(c.Args) > 0 && p.isNil(c.Args[0])
 	switch c.name {
-	case "Fallback", "FallbackAction":
-		switch {
-		case !none:
-			return guard.FallbackJob(func(context.Context, error) error { return nil })
-		case c.name == "Fallback":
-			return guard.Fallback[any, any](nil)
-		}
-		return guard.FallbackAction[any](nil)
-	case "KeyFunc":
-		if none {
-			return guard.KeyFunc[any](nil)
-		}
-		return guard.KeyFunc(func(any) (string, error) { return "", nil })
-	case "KeysFunc":
-		if none {
-			return guard.KeysFunc[any](nil)
-		}
-		return guard.KeysFunc(func(any) ([]string, error) { return nil, nil })
 	case "TemplateFunc":
 		return p.templateFunc(d, c)
 	case "In": // which may have functions, too
-		d.functions, d.registered = true, !none
+		d.functions, d.registered = true, len(c.Args) > 0 && !p.isNil(c.Args[0])
 	}
 	v, ok := p.called(c)
 	if !ok {
@@ -247,27 +229,13 @@ func literals(e ast.Node) (all []*ast.BasicLit) {
 var supplied = regexp.MustCompile(`no key: give guard\.Key|: give guard\.Name|kind permit needs a limit|waiters without wait|` +
 	`policy fallback without a fallback|switchable, but in no registry|limit \d+ belongs to kind permit|fields marked as key follow the guard's name`)
 
-// filtered are the mistakes in err that no option which is not known can have set right.
-func (p *pass) filtered(err error, d *declared) (faults []fault) {
-	for _, f := range faultsOf(err) {
-		if strings.Contains(f.message, "the expression engine gives up: ") && strings.Contains(f.message, "gotype") {
-			continue // over a type of the source, at which it does not stumble when that was compiled
-		}
-		if d.registered && strings.Contains(f.message, "switchable, but in no registry") {
-			continue
-		}
-		if d.open && supplied.MatchString(f.message) || (d.open || d.functions) && strings.Contains(f.message, "keyexpr: unknown function ") {
-			continue
-		}
-		faults = append(faults, f)
-	}
-	return faults
-}
+// unknownFact is the complaint over one that may be the application's own.
+var unknownFact = regexp.MustCompile(`keyexpr: unknown name [^ ,:]+[,:]`)
 
-// failOpen is fail for a guard some of whose options may not be known.
-func (p *pass) failOpen(err error, d *declared, at place) {
-	for _, f := range p.filtered(err, d) {
-		at.texts = append(at.texts, d.texts...)
-		p.failOne(f, at)
-	}
+// filtered are the mistakes in err that nothing which is not known can have set right.
+func (d *declared) filtered(err error) []fault {
+	return slices.DeleteFunc(faultsOf(err), func(f fault) bool {
+		return d.registered && strings.Contains(f.message, "switchable, but in no registry") || d.open && supplied.MatchString(f.message) ||
+			(d.open || d.functions) && strings.Contains(f.message, "keyexpr: unknown function ") || d.facts && unknownFact.MatchString(f.message)
+	})
 }

@@ -6,7 +6,9 @@ import (
 	"go/constant"
 	"go/types"
 	"log/slog"
+	"net/http"
 	"reflect"
+	"strings"
 
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
@@ -15,6 +17,7 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/keyexpr/spel"
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/middleware"
 )
 
 // functions are called with the arguments that the source has, where all of them are written out.
@@ -27,11 +30,26 @@ var functions = map[string]any{
 	"guard.OneKey": guard.OneKey, "guard.Outage": guard.Outage, "guard.Read": guard.Read, "guard.ReleaseTimeout": guard.ReleaseTimeout,
 	"guard.Spin": guard.Spin, "guard.Switchable": guard.Switchable, "guard.TracerProvider": guard.TracerProvider, "guard.Wait": guard.Wait,
 	"guard.WaitForever": guard.WaitForever, "guard.Waiters": guard.Waiters, "guard.When": guard.When, "guard.Write": guard.Write,
-	"guard.FallbackJob": guard.FallbackJob,
+	"guard.FallbackJob": guard.FallbackJob, "guard.Fallback": guard.Fallback[any, any], "guard.FallbackAction": guard.FallbackAction[any],
+	"guard.KeyFunc": guard.KeyFunc[any], "guard.KeysFunc": guard.KeysFunc[any],
+
+	"middleware.BodyLimit": middleware.BodyLimit, "middleware.Pattern": middleware.Pattern, "middleware.Status": middleware.Status,
+	"middleware.Respond": middleware.Respond, "middleware.Fallback": middleware.Fallback, "middleware.WithFacts": middleware.WithFacts[any],
+	"middleware.PathValues": middleware.PathValues,
+	"middleware.Value":      func(root string) middleware.Option { return middleware.WithFacts[any](root, someFact) },
 
 	"keyexpr/spel.Expression": spel.Expression, "keyexpr/spel.Lock4j": spel.Lock4j, "keyexpr/spel.Klock": spel.Klock,
 	"keyexpr/spel.Redisson": spel.Redisson, "keyexpr/spel.Alturkovic": spel.Alturkovic, "keyexpr/spel.Params": spel.Params,
 	"keyexpr/spel.Var": spel.Var, "keyexpr/spel.Method": spel.Method, "keyexpr/spel.Prefix": spel.Prefix,
+}
+
+func someFact(*http.Request) (any, error) { return nil, nil }
+
+// failures are those that an adapter can give a status to.
+var failures = map[string]error{
+	"context.Canceled": context.Canceled, "context.DeadlineExceeded": context.DeadlineExceeded, "guard.ErrKey": guard.ErrKey,
+	"guard.ErrBusy": guard.ErrBusy, "guard.ErrOutage": guard.ErrOutage, "guard.ErrLost": guard.ErrLost,
+	"guard.ErrUnsupported": guard.ErrUnsupported, "guard.ErrFault": guard.ErrFault, "guard.ErrReplaced": guard.ErrReplaced,
 }
 
 // anyLocker stands in for the locker of a program: it has all kinds of locks.
@@ -91,6 +109,10 @@ func (p *pass) value(e ast.Expr, t reflect.Type) (v reflect.Value, ok bool) {
 	if c := p.callOf(e); c != nil {
 		v, ok := p.called(c)
 		return v, ok && v.IsValid() && v.Type().AssignableTo(t)
+	}
+	if obj := p.object(e); obj != nil && obj.Pkg() != nil && t == reflect.TypeFor[error]() {
+		failure, ok := failures[strings.TrimPrefix(obj.Pkg().Path(), module+"/")+"."+obj.Name()]
+		return reflect.ValueOf(failure), ok
 	}
 	switch e := e.(type) {
 	case *ast.CompositeLit:

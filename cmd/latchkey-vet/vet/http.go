@@ -1,14 +1,11 @@
 package vet
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"go/ast"
-	"go/constant"
 	"go/types"
 	"maps"
-	"net/http"
 	"reflect"
 	"strings"
 
@@ -45,10 +42,10 @@ func (d *declarations) handlers(c *call) {
 		return
 	}
 	a := d.adapter(c.Args[rest:], c.Ellipsis.IsValid())
-	known := &declared{guard: g.guard, open: g.open, functions: g.functions, registered: g.registered, texts: append(a.text, g.texts...)}
+	known := &declared{open: g.open, functions: g.functions, facts: a.open, registered: g.registered, texts: append(a.text, g.texts...)}
 	if c.name == "New" {
 		specs, err := a.check(g.guard, a.path)
-		d.failOpen(err, known, place{node: c.CallExpr})
+		d.fail(err, known, c)
 		d.guarded(c, a, specs)
 		return
 	}
@@ -89,32 +86,11 @@ func (a *adapted) check(g *guard.Guard, path keyexpr.Root) ([]guard.Spec, error)
 	_, faults := middleware.New(plain, a.opts...)
 	all := roots.HTTP(path, a.body)
 	maps.Copy(all, a.own)
-	for err == nil {
-		r, refused := g.Prepare(all, a.can...)
-		if err = refused; err == nil {
-			return r.Specs(), faults
-		}
-		name, unknown := unknownName(err)
-		if !a.open || !unknown || len(all) > 30 {
-			break
-		}
-		all[name], err = keyexpr.Root{}, nil // as an option that is not known may offer it
+	r, err := g.Prepare(all, a.can...)
+	if err != nil {
+		return nil, errors.Join(faults, fmt.Errorf("middleware: %w", err))
 	}
-	return nil, errors.Join(faults, fmt.Errorf("middleware: %w", err))
-}
-
-// unknownName is the name of a fact that err misses.
-func unknownName(err error) (name string, ok bool) {
-	for _, e := range templates(err) {
-		if n, scanErr := fmt.Sscanf(e.Reason, "unknown name %s", &name); n == 1 && scanErr == nil {
-			for i, r := range name {
-				if r == ',' || r == ':' {
-					return name[:i], true
-				}
-			}
-		}
-	}
-	return "", false
+	return r.Specs(), faults
 }
 
 // adapter makes the options of an adapter anew.
@@ -143,82 +119,31 @@ func (d *declarations) adapter(exprs []ast.Expr, slice bool) *adapted {
 
 // adapterOption makes one option anew, and notes what it says about facts.
 func (d *declarations) adapterOption(a *adapted, c *call) middleware.Option {
-	nothing := middleware.Stream()
-	none := len(c.Args) > 0 && d.isNil(c.Args[len(c.Args)-1])
-	text := ""
-	if len(c.Args) > 0 {
-		if v := d.TypesInfo.Types[c.Args[0]].Value; v != nil && v.Kind() == constant.String {
-			text = constant.StringVal(v)
-		} else if c.name == "Pattern" || c.name == "WithFacts" || c.name == "Value" {
-			a.open = true
-			return nothing
-		}
-	}
+	opt, known := d.called(&call{CallExpr: c.CallExpr, pkg: "middleware", name: c.name})
 	switch c.name {
 	case "Body":
-		if len(c.targs) == 1 && !parametric(c.targs[0]) {
-			a.body = keyexpr.Type(d.typeOf(c.targs[0]))
-		}
-		return nothing
+		a.body = keyexpr.Type(d.typeOf(c.targs[0]))
 	case "Pattern":
-		if names, err := route.Check(text); err == nil {
+		if names, err := route.Check(d.textOf(c.Args[0])); err == nil {
 			a.path = keyexpr.Names(names...)
 		}
-		return middleware.Pattern(text)
+		a.open = a.open || !known
 	case "WithFacts", "Value":
-		if len(c.targs) != 1 || parametric(c.targs[0]) {
-			a.open = true
-			return nothing
+		root := d.textOf(c.Args[0])
+		if _, taken := roots.HTTP(a.path, a.body)[root]; !taken && !d.isNil(c.Args[len(c.Args)-1]) {
+			a.own[root] = keyexpr.Type(d.typeOf(c.targs[0]))
 		}
-		if _, taken := roots.HTTP(a.path, a.body)[text]; !taken && !none {
-			a.own[text] = keyexpr.Type(d.typeOf(c.targs[0]))
-		}
-		if none {
-			return middleware.WithFacts[any](text, nil)
-		}
-		return middleware.WithFacts(text, func(*http.Request) (any, error) { return nil, nil })
+		a.open = a.open || root == ""
 	case "QueryOnly":
 		a.queryOnly = true
 	case "Fallback":
-		if none {
-			return middleware.Fallback(nil)
-		}
 		a.can = append(a.can, guard.ServesFallback)
-	case "Respond":
-		if none {
-			return middleware.Respond(nil)
-		}
-	case "BodyLimit":
-		if v, ok := d.value(c.Args[0], reflect.TypeFor[int64]()); ok {
-			return middleware.BodyLimit(v.Int())
-		}
-	case "Status":
-		status, ok := d.value(c.Args[1], reflect.TypeFor[int]())
-		if failure, known := d.failure(c.Args[0]); ok && known {
-			return middleware.Status(failure, int(status.Int()))
-		}
 	}
-	return nothing
-}
-
-// failure is the error of package guard that e names.
-func (d *declarations) failure(e ast.Expr) (error, bool) {
-	obj := d.object(e)
-	switch {
-	case obj == nil || obj.Pkg() == nil:
-		return nil, d.isNil(e)
-	case obj.Pkg().Path() == "context" && obj.Name() == "Canceled":
-		return context.Canceled, true
-	case obj.Pkg().Path() == "context" && obj.Name() == "DeadlineExceeded":
-		return context.DeadlineExceeded, true
-	case ours(obj.Pkg()) != "guard":
-		return nil, false
+	if !known {
+		return middleware.Stream()
 	}
-	err, ok := map[string]error{
-		"ErrKey": guard.ErrKey, "ErrBusy": guard.ErrBusy, "ErrOutage": guard.ErrOutage, "ErrLost": guard.ErrLost,
-		"ErrUnsupported": guard.ErrUnsupported, "ErrFault": guard.ErrFault, "ErrReplaced": guard.ErrReplaced,
-	}[obj.Name()]
-	return err, ok
+	option, _ := reflect.TypeAssert[middleware.Option](opt)
+	return option
 }
 
 // handlerFault says why a field can't hold a handler.

@@ -1,7 +1,6 @@
 package vet
 
 import (
-	"errors"
 	"go/ast"
 	"go/token"
 	"regexp"
@@ -12,12 +11,6 @@ import (
 
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
-
-// place is where an error is reported: at the text that it is about, if that is one of texts, and else at a node.
-type place struct {
-	node  ast.Node
-	texts []*ast.BasicLit
-}
 
 // fault is one line of an error, and what is known of its place.
 type fault struct {
@@ -53,34 +46,31 @@ var tagPlace = regexp.MustCompile(`tag ("(?:[^"\\]|\\.)*"): .* \(at offset (\d+)
 
 // templates are the errors of templates within err.
 func templates(err error) (all []*keyexpr.Error) {
-	if e, ok := err.(*keyexpr.Error); ok { //nolint:errorlint // it goes through all that is wrapped
+	switch e := err.(type) { //nolint:errorlint // it goes through all that is wrapped
+	case *keyexpr.Error:
 		return []*keyexpr.Error{e}
-	}
-	switch e := err.(type) { //nolint:errorlint // the same
 	case interface{ Unwrap() []error }:
 		for _, err := range e.Unwrap() {
 			all = append(all, templates(err)...)
 		}
 	case interface{ Unwrap() error }:
-		if err := errors.Unwrap(err); err != nil {
-			all = templates(err)
-		}
+		return templates(e.Unwrap())
 	}
 	return all
 }
 
-// fail reports each mistake in err.
-func (p *pass) fail(err error, at place) {
-	for _, f := range faultsOf(err) {
-		p.failOne(f, at)
+// fail reports each mistake in err that no option which is not known can have set right: at the text that it is about, and else at node.
+func (p *pass) fail(err error, d *declared, node ast.Node, texts ...*ast.BasicLit) {
+	for _, f := range d.filtered(err) {
+		p.failOne(f, node, append(texts, d.texts...))
 	}
 }
 
-func (p *pass) failOne(f fault, at place) {
-	d := analysis.Diagnostic{Pos: at.node.Pos(), End: at.node.End(), Message: f.message}
-	if lit, pos := f.in(at.texts); lit != nil {
+func (p *pass) failOne(f fault, node ast.Node, texts []*ast.BasicLit) {
+	d := analysis.Diagnostic{Pos: node.Pos(), End: node.End(), Message: f.message}
+	if lit, pos := f.in(texts); lit != nil {
 		d.Pos, d.End, d.SuggestedFixes = pos, lit.End(), fixes(lit, pos, f.message)
-	} else if lit, ok := at.node.(*ast.BasicLit); ok {
+	} else if lit, ok := node.(*ast.BasicLit); ok {
 		d.SuggestedFixes = tagFixes(lit, f.message)
 	}
 	p.emit(d)
@@ -141,10 +131,8 @@ func fixes(lit *ast.BasicLit, pos token.Pos, message string) []analysis.Suggeste
 		}
 	}
 	if m := instead.FindStringSubmatch(message); m != nil {
-		for _, alike := range lookAlikes {
-			if end := alike.FindString(rest); end != "" && !strings.ContainsAny(m[1], "\"`\\…") {
-				return fix(pos, len(end), m[1])
-			}
+		if end := lookAlike.FindString(rest); end != "" && !strings.ContainsAny(m[1], "\"`\\…") {
+			return fix(pos, len(end), m[1])
 		}
 	}
 	return nil
@@ -163,8 +151,8 @@ func tagFixes(lit *ast.BasicLit, message string) []analysis.SuggestedFix {
 	return nil
 }
 
-// lookAlikes are what people write in the place of a hole.
-var lookAlikes = []*regexp.Regexp{regexp.MustCompile(`^\$\{[^{}]*\}`), regexp.MustCompile(`^\{\{[^{}]*\}\}`)}
+// lookAlike is what people write in the place of a hole.
+var lookAlike = regexp.MustCompile(`^(?:\$\{[^{}]*\}|\{\{[^{}]*\}\})`)
 
 func fix(pos token.Pos, length int, text string) []analysis.SuggestedFix {
 	return []analysis.SuggestedFix{{

@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/latchkey-go/latchkey/guard"
@@ -20,8 +21,8 @@ import (
 // tags checks the structs of the package that were not checked where they are used.
 func (d *declarations) tags() {
 	for _, t := range d.TypesInfo.Types {
-		if s, ok := t.Type.(*types.Struct); ok && t.IsType() {
-			d.embeds(s)
+		if s, ok := t.Type.(*types.Struct); ok && t.IsType() { // what tags in a struct that it embeds are about may be its fields
+			d.mark(slices.DeleteFunc(structs(s, false)[1:], func(inner *types.Struct) bool { return !isRequest(inner) }))
 		}
 	}
 	for _, file := range d.Files {
@@ -40,19 +41,10 @@ func (d *declarations) tags() {
 	}
 }
 
-// embeds notes what s embeds: the fields that tags there are about may be those of s.
-func (d *declarations) embeds(s *types.Struct) {
-	for f := range s.Fields() {
-		if inner := structOf(f.Type()); f.Embedded() && inner != nil && isRequest(inner) {
-			d.checked[inner] = true
-		}
-	}
-}
-
 func (d *declarations) structTags(n *ast.StructType, name *ast.Ident) {
 	defer d.survive()
 	s, ok := d.TypesInfo.TypeOf(n).(*types.Struct)
-	if !ok || d.checked[s] || !d.mayBeOurs(s) || parametric(s) {
+	if !ok || d.checked[s] || !d.mayBeOurs(s) || d.inGeneric(n) {
 		return
 	}
 	var t types.Type = s
@@ -112,10 +104,10 @@ func (d *declarations) requestTags(t types.Type) {
 		g, open = someGuard(guard.Name(named(t)))
 		err = g.CheckRequest(d.typeOf(t))
 	}
-	for _, f := range d.filtered(err, open) {
-		texts := d.tagsOf(t)
+	texts := d.tagsOf(structs(t, false))
+	for _, f := range open.filtered(err) {
 		if elsewhere := onlyBlank(structOf(t)) && unknownField.MatchString(f.message); len(texts) > 0 && !elsewhere {
-			d.failOne(f, place{d.blameField(t, f, texts), texts})
+			d.failOne(f, d.blameField(t, f, texts), texts)
 		}
 	}
 }
@@ -156,22 +148,16 @@ func (d *declarations) fieldTag(owner types.Type, f *types.Var, tag string, fiel
 		alone = types.NewNamed(types.NewTypeName(n.Obj().Pos(), n.Obj().Pkg(), n.Obj().Name(), nil), alone, nil)
 	}
 	var check func(guard.Field) error
-	if !guardable(f.Type()) {
+	if open.facts = !guardable(f.Type()); open.facts {
 		check = func(g guard.Field) error { return d.handlerTag(g, f.Type()) }
 	}
 	err := guard.CheckFields(g, d.typeOf(alone), check)
-	for _, fault := range d.filtered(err, open) {
-		if strings.HasSuffix(fault.message, "no field has a guard tag") {
-			continue
+	for _, fault := range open.filtered(err) {
+		if !strings.HasSuffix(fault.message, "no field has a guard tag") {
+			d.failOne(fault, field.Tag, []*ast.BasicLit{field.Tag})
 		}
-		if !guardable(f.Type()) && unknownFact.MatchString(fault.message) {
-			continue // one of the application's own
-		}
-		d.failOne(fault, place{field.Tag, []*ast.BasicLit{field.Tag}})
 	}
 }
-
-var unknownFact = regexp.MustCompile(`keyexpr: unknown name [^ ,:]+[,:]`)
 
 // guardable reports whether functions of type t can be bound by package guard.
 func guardable(t types.Type) bool {

@@ -46,7 +46,8 @@ type pass struct {
 	reported map[report]bool
 	guards   map[*ast.CallExpr]*declared
 	fields   map[*types.Var]*ast.Field // with a tag
-	lost     []string                  // panics, by which nothing was reported
+	generic  []*ast.FuncDecl
+	lost     []string // panics, by which nothing was reported
 }
 
 // survive, deferred, ends a check that panics, which none is known to do. It has seen nothing: the code may well be right.
@@ -110,15 +111,12 @@ func newPass(p *analysis.Pass) *pass {
 
 // concerns reports whether the package imports one of Latchkey's, or is one.
 func (p *pass) concerns() bool {
-	if ours(p.Pkg) != "" {
-		return true
-	}
-	for _, imp := range p.Pkg.Imports() {
-		if ours(imp) != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(append(p.Pkg.Imports(), p.Pkg), func(pkg *types.Package) bool { return ours(pkg) != "" })
+}
+
+// inGeneric reports whether n is in a function or a method with type parameters, of which types may be.
+func (p *pass) inGeneric(n ast.Node) bool {
+	return slices.ContainsFunc(p.generic, func(fn *ast.FuncDecl) bool { return fn.Pos() <= n.Pos() && n.Pos() < fn.End() })
 }
 
 // ours is the name of a package of Latchkey below the module, and empty for others.
@@ -211,6 +209,10 @@ func (p *pass) calls(f func(*call)) {
 // note notes what variables are set to, and the fields of structs.
 func (p *pass) note(n ast.Node) bool {
 	switch n := n.(type) {
+	case *ast.FuncDecl:
+		if fn, ok := p.TypesInfo.Defs[n.Name].(*types.Func); ok && fn.Signature().TypeParams().Len()+fn.Signature().RecvTypeParams().Len() > 0 {
+			p.generic = append(p.generic, n)
+		}
 	case *ast.AssignStmt:
 		for i, to := range n.Lhs {
 			p.set(to, sourceOf(n.Rhs, i, len(n.Lhs)))
@@ -237,13 +239,8 @@ func (p *pass) note(n ast.Node) bool {
 			p.set(n.X, definition{})
 		}
 	case *ast.Field:
-		for _, name := range n.Names {
+		for _, name := range append([]*ast.Ident{identOf(pointee(n.Type))}, n.Names...) { // the type has it, if there is no name
 			if v, ok := p.TypesInfo.Defs[name].(*types.Var); ok && n.Tag != nil {
-				p.fields[v] = n
-			}
-		}
-		if id := identOf(pointee(n.Type)); len(n.Names) == 0 && id != nil && n.Tag != nil {
-			if v, ok := p.TypesInfo.Defs[id].(*types.Var); ok {
 				p.fields[v] = n
 			}
 		}
