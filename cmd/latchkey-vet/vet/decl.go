@@ -114,15 +114,11 @@ func nothing(entry string, g *guard.Guard) (err error) {
 
 // bind checks a call of Bind.
 func (d *declarations) bind(c *call) {
-	target, ok := d.target(c)
-	if !ok {
-		return
+	if target, ok := d.target(c); ok {
+		if g := d.guardOf(c.Args[0]); g != nil {
+			d.failFields(guard.CheckFields(g.guard, d.typeOf(target), nil), g, c, target)
+		}
 	}
-	g := d.guardOf(c.Args[0])
-	if g == nil {
-		return
-	}
-	d.failFields(guard.CheckFields(g.guard, d.typeOf(target), nil), g, c, target)
 }
 
 // target is the struct that a call of a Bind is about, if the source says so.
@@ -150,12 +146,9 @@ func (d *declarations) text(c *call) {
 	for i, arg := range c.Args {
 		v, ok := d.value(arg, reflect.TypeFor[string]())
 		if !ok {
-			v, ok = d.value(arg, reflect.TypeFor[[]byte]())
-		}
-		if !ok {
 			return
 		}
-		texts[i] = v.Convert(reflect.TypeFor[string]()).String()
+		texts[i] = v.String()
 	}
 	switch c.name {
 	case "ParseSpecs":

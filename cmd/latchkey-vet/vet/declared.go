@@ -111,11 +111,7 @@ func (p *pass) spread(d *declared, exprs []ast.Expr, slice bool) []ast.Expr {
 	if !slice {
 		return exprs
 	}
-	last := exprs[len(exprs)-1]
-	if v, ok := p.only(last); ok && v.result < 0 {
-		last = v.from
-	}
-	if list, ok := ast.Unparen(last).(*ast.CompositeLit); ok {
+	if list, ok := ast.Unparen(p.follow(exprs[len(exprs)-1])).(*ast.CompositeLit); ok {
 		return append(append([]ast.Expr{}, exprs[:len(exprs)-1]...), list.Elts...)
 	}
 	d.open = true
@@ -131,12 +127,8 @@ func (p *pass) blame(c *call, exprs []ast.Expr, opts []guard.Option, f fault) as
 		}
 	}
 	for i, e := range exprs {
-		if _, err := guard.New(anyLocker{}, append([]guard.Option{opts[i]}, name...)...); err != nil && opts[i] != nil {
-			for line := range strings.SplitSeq(err.Error(), "\n") {
-				if line == f.message {
-					return e
-				}
-			}
+		if _, err := guard.New(anyLocker{}, append([]guard.Option{opts[i]}, name...)...); err != nil && opts[i] != nil && slices.Contains(strings.Split(err.Error(), "\n"), f.message) {
+			return e
 		}
 	}
 	return c.CallExpr
@@ -145,9 +137,7 @@ func (p *pass) blame(c *call, exprs []ast.Expr, opts []guard.Option, f fault) as
 // option makes an option of the source. One that is not known is replaced by one that says nothing.
 func (p *pass) option(d *declared, e ast.Expr) guard.Option {
 	unknown := guard.FromSpec(guard.Spec{})
-	if v, ok := p.only(e); ok && v.result < 0 {
-		e = v.from
-	}
+	e = p.follow(e)
 	if p.isNil(e) {
 		return nil
 	}

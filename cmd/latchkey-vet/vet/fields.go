@@ -26,26 +26,17 @@ func (d *declarations) failFields(err error, g *declared, c *call, target types.
 }
 
 // varAt is the field at a path, wherever it is declared.
-func (d *declarations) varAt(t types.Type, path string) *types.Var {
+func (d *declarations) varAt(t types.Type, path string) (found *types.Var) {
 	names := strings.Split(path, ".")
 	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Name() == names[0] {
 		names = names[1:]
 	}
-	var found *types.Var
 	for _, name := range names {
-		s := structOf(t)
-		if s == nil {
+		obj, _, _ := types.LookupFieldOrMethod(t, true, d.Pkg, name)
+		if found, _ = obj.(*types.Var); found == nil {
 			return nil
 		}
-		found = nil
-		for f := range s.Fields() {
-			if f.Name() == name {
-				found, t = f.Origin(), f.Type()
-			}
-		}
-		if found == nil {
-			return nil
-		}
+		found, t = found.Origin(), found.Type()
 	}
 	return found
 }

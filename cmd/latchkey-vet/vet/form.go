@@ -21,18 +21,18 @@ import (
 // fromQuery finds what a key or a condition reads from the query.
 var fromQuery = regexp.MustCompile(`\bquery\??(?:\.|\[["'])([\w-]+)`)
 
-// guarded looks at the handlers that are behind what c returns.
+// guarded looks at the handlers that are behind what c returns, but at a route of GET, which has no form.
 func (d *declarations) guarded(c *call, a *adapted, specs []guard.Spec) {
+	behind := func(e ast.Expr) bool { made := d.made(e); return made != nil && made.CallExpr == c.CallExpr }
 	for _, file := range d.Files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			e, ok := n.(*ast.CallExpr)
-			if !ok {
+			if !ok || len(e.Args) == 0 {
 				return true
 			}
-			if d.gets(e) && !a.queryOnly {
+			if id := identOf(e.Fun); !a.queryOnly && (id != nil && id.Name == "GET" || strings.HasPrefix(d.textOf(e.Args[0]), "GET ")) {
 				return false
 			}
-			behind := func(e ast.Expr) bool { made := d.made(e); return made != nil && made.CallExpr == c.CallExpr }
 			if behind(e.Fun) || slices.ContainsFunc(e.Args, behind) {
 				for _, arg := range e.Args {
 					d.reads(arg, specs)
@@ -41,12 +41,6 @@ func (d *declarations) guarded(c *call, a *adapted, specs []guard.Spec) {
 			return true
 		})
 	}
-}
-
-// gets reports whether a call registers a route of GET, which has no form.
-func (d *declarations) gets(e *ast.CallExpr) bool {
-	id := identOf(e.Fun)
-	return len(e.Args) > 1 && (id != nil && id.Name == "GET" || strings.HasPrefix(d.textOf(e.Args[0]), "GET "))
 }
 
 // textOf is a constant text, and empty if e is none.
@@ -59,12 +53,13 @@ func (p *pass) textOf(e ast.Expr) string {
 
 // reads reports what a handler reads from the body and its guard from the query.
 func (d *declarations) reads(handler ast.Expr, specs []guard.Spec) {
+	body := d.bodyOf(handler)
 	for _, s := range specs {
 		for _, m := range fromQuery.FindAllStringSubmatch(s.Key+" "+s.When, -1) {
-			ast.Inspect(d.bodyOf(handler), func(n ast.Node) bool {
+			ast.Inspect(body, func(n ast.Node) bool {
 				e, ok := n.(*ast.CallExpr)
 				if !ok || len(e.Args) == 0 {
-					return true
+					return body != nil
 				}
 				if fn, write := d.prefersBody(e, m[1]); fn != nil {
 					d.emit(analysis.Diagnostic{Pos: e.Pos(), End: e.End(), Message: fmt.Sprintf(
@@ -76,28 +71,19 @@ func (d *declarations) reads(handler ast.Expr, specs []guard.Spec) {
 	}
 }
 
-// bodyOf is what a handler does, if it is a function of this package.
-func (d *declarations) bodyOf(e ast.Expr) (body ast.Node) {
-	if v, ok := d.only(e); ok {
-		e = v.from
-	}
-	switch e := ast.Unparen(e).(type) {
+// bodyOf is what a handler does, if it is a function of this package, and nil for others.
+func (d *declarations) bodyOf(e ast.Expr) *ast.BlockStmt {
+	switch e := ast.Unparen(d.follow(e)).(type) {
 	case *ast.FuncLit:
 		return e.Body
-	case *ast.CallExpr: // a conversion
-		if d.TypesInfo.Types[e.Fun].IsType() {
+	case *ast.CallExpr:
+		if d.TypesInfo.Types[e.Fun].IsType() { // a conversion
 			return d.bodyOf(e.Args[0])
 		}
+	case *ast.Ident, *ast.SelectorExpr:
+		return d.bodies[d.object(e.(ast.Expr))]
 	}
-	body = new(ast.BlockStmt)
-	for _, file := range d.Files {
-		for _, decl := range file.Decls {
-			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Body != nil && d.TypesInfo.Defs[fn.Name] == d.object(e) {
-				body = fn.Body
-			}
-		}
-	}
-	return body
+	return nil
 }
 
 // prefersBody returns what e calls, if that takes a name from the body before the query, and what to write.

@@ -30,18 +30,11 @@ type adapted struct {
 
 // handlers checks a call of New or Bind of an adapter of HTTP.
 func (d *declarations) handlers(c *call) {
-	if len(c.Args) == 0 {
+	rest := map[string]int{"New": 1, "Bind": 2}[c.name]
+	if len(c.Args) < rest || d.guardOf(c.Args[0]) == nil {
 		return
 	}
-	rest := 1
-	if c.name == "Bind" {
-		rest = 2
-	}
-	g := d.guardOf(c.Args[0])
-	if g == nil || len(c.Args) < rest {
-		return
-	}
-	a := d.adapter(c.Args[rest:], c.Ellipsis.IsValid())
+	g, a := d.guardOf(c.Args[0]), d.adapter(c.Args[rest:], c.Ellipsis.IsValid())
 	known := &declared{open: g.open, functions: g.functions, facts: a.open, registered: g.registered, texts: append(a.text, g.texts...)}
 	if c.name == "New" {
 		specs, err := a.check(g.guard, a.path)
@@ -100,9 +93,7 @@ func (d *declarations) adapter(exprs []ast.Expr, slice bool) *adapted {
 	exprs = d.spread(known, exprs, slice)
 	a.open = known.open
 	for _, e := range exprs {
-		if v, ok := d.only(e); ok && v.result < 0 {
-			e = v.from
-		}
+		e = d.follow(e)
 		a.text = append(a.text, literals(e)...)
 		c := d.callOf(e)
 		switch {
@@ -161,10 +152,7 @@ func (d *declarations) handlerFault(f guard.Field, v *types.Var, gin bool) error
 
 // isHandler reports whether a field of type t can hold a handler of net/http.
 func isHandler(t types.Type) bool {
-	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "net/http" && n.Obj().Name() == "Handler" {
-		return true
-	}
-	return takes(t, "net/http.ResponseWriter", "*net/http.Request")
+	return types.TypeString(types.Unalias(t), nil) == "net/http.Handler" || takes(t, "net/http.ResponseWriter", "*net/http.Request")
 }
 
 // isGin reports whether a field of type t can hold a handler of gin.

@@ -5,12 +5,10 @@ import (
 	"go/ast"
 	"go/types"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/latchkey-go/latchkey/guard"
-	"github.com/latchkey-go/latchkey/internal/roots"
 	"github.com/latchkey-go/latchkey/internal/route"
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
@@ -26,43 +24,38 @@ func (d *declarations) tags() {
 		}
 	}
 	for _, file := range d.Files {
-		names := make(map[*ast.StructType]*ast.Ident)
+		owners := make(map[ast.Expr]types.Object)
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.TypeSpec:
-				if s, ok := n.Type.(*ast.StructType); ok {
-					names[s] = n.Name
-				}
+				owners[n.Type] = d.TypesInfo.Defs[n.Name]
 			case *ast.StructType:
-				d.structTags(n, names[n])
+				d.structTags(n, owners[n])
 			}
 			return true
 		})
 	}
 }
 
-func (d *declarations) structTags(n *ast.StructType, name *ast.Ident) {
+func (d *declarations) structTags(n *ast.StructType, owner types.Object) {
 	defer d.survive()
 	s, ok := d.TypesInfo.TypeOf(n).(*types.Struct)
 	if !ok || d.checked[s] || !d.mayBeOurs(s) || d.inGeneric(n) {
 		return
 	}
 	var t types.Type = s
-	if name != nil {
-		if obj := d.TypesInfo.Defs[name]; obj != nil {
-			t = obj.Type()
-		}
+	if owner != nil {
+		t = owner.Type()
 	}
-	if named, ok := t.(*types.Named); ok && named.TypeParams().Len() > 0 {
-		return
-	}
-	if isRequest(s) {
+	switch named, _ := t.(*types.Named); {
+	case named != nil && named.TypeParams().Len() > 0:
+	case isRequest(s):
 		d.requestTags(t)
-		return
-	}
-	for i := range s.NumFields() {
-		if field := d.fields[s.Field(i)]; field != nil {
-			d.fieldTag(t, s.Field(i), s.Tag(i), field)
+	default:
+		for i := range s.NumFields() {
+			if field := d.fields[s.Field(i)]; field != nil {
+				d.fieldTag(t, s.Field(i), s.Tag(i), field)
+			}
 		}
 	}
 }
@@ -105,24 +98,13 @@ func (d *declarations) requestTags(t types.Type) {
 		err = g.CheckRequest(d.typeOf(t))
 	}
 	texts := d.tagsOf(structs(t, false))
+	onlyBlank := !slices.ContainsFunc(slices.Collect(structOf(t).Fields()), func(f *types.Var) bool { return f.Name() != "_" })
 	for _, f := range open.filtered(err) {
-		if elsewhere := onlyBlank(structOf(t)) && unknownField.MatchString(f.message); len(texts) > 0 && !elsewhere {
+		if elsewhere := onlyBlank && strings.Contains(f.message, "keyexpr: unknown field "); len(texts) > 0 && !elsewhere {
 			d.failOne(f, d.blameField(t, f, texts), texts)
 		}
 	}
 }
-
-// onlyBlank reports whether s is there to be embedded, in structs with fields.
-func onlyBlank(s *types.Struct) bool {
-	for f := range s.Fields() {
-		if f.Name() != "_" {
-			return false
-		}
-	}
-	return true
-}
-
-var unknownField = regexp.MustCompile(`keyexpr: (?:unknown field |type \S+ has no field )`)
 
 // blameField is the tag that f is about: that of the field it names, or the first one.
 func (d *declarations) blameField(t types.Type, f fault, texts []*ast.BasicLit) ast.Node {
@@ -170,8 +152,7 @@ func guardable(t types.Type) bool {
 }
 
 func isContext(t types.Type) bool {
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Name() == "Context" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "context"
+	return types.TypeString(types.Unalias(t), nil) == "context.Context"
 }
 
 // handlerTag checks the tag of a field that holds a handler, or something of another adapter.
@@ -186,10 +167,7 @@ func (d *declarations) handlerTag(f guard.Field, t types.Type) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Guard.Prepare(roots.HTTP(path, keyexpr.Root{}), guard.ServesMethods, guard.ServesFallback)
-	if err != nil {
-		err = fmt.Errorf("middleware: %w", err)
-	}
+	_, err = (&adapted{can: []guard.Ability{guard.ServesMethods, guard.ServesFallback}}).check(f.Guard, path)
 	return err
 }
 

@@ -56,10 +56,7 @@ func (p *pass) bareArgs(c *call) {
 	}
 }
 
-func isDuration(t types.Type) bool {
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Name() == "Duration" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "time"
-}
+func isDuration(t types.Type) bool { return types.TypeString(types.Unalias(t), nil) == "time.Duration" }
 
 // bareField looks at what a field of a struct of Latchkey is set to.
 func (p *pass) bareField(field, value ast.Expr) {

@@ -47,7 +47,8 @@ type pass struct {
 	guards   map[*ast.CallExpr]*declared
 	fields   map[*types.Var]*ast.Field // with a tag
 	generic  []*ast.FuncDecl
-	lost     []string // panics, by which nothing was reported
+	bodies   map[types.Object]*ast.BlockStmt // of functions
+	lost     []string                        // panics, by which nothing was reported
 }
 
 // survive, deferred, ends a check that panics, which none is known to do. It has seen nothing: the code may well be right.
@@ -81,7 +82,7 @@ const excuse = "//latchkey:ok "
 func newPass(p *analysis.Pass) *pass {
 	own := &pass{
 		Pass: p, values: make(map[types.Object][]definition), excused: make(map[line]bool),
-		reported: make(map[report]bool), guards: make(map[*ast.CallExpr]*declared), fields: make(map[*types.Var]*ast.Field),
+		reported: make(map[report]bool), guards: make(map[*ast.CallExpr]*declared), fields: make(map[*types.Var]*ast.Field), bodies: make(map[types.Object]*ast.BlockStmt),
 	}
 	for _, f := range p.Files {
 		file := p.Fset.File(f.Pos())
@@ -210,6 +211,7 @@ func (p *pass) calls(f func(*call)) {
 func (p *pass) note(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.FuncDecl:
+		p.bodies[p.TypesInfo.Defs[n.Name]] = n.Body
 		if fn, ok := p.TypesInfo.Defs[n.Name].(*types.Func); ok && fn.Signature().TypeParams().Len()+fn.Signature().RecvTypeParams().Len() > 0 {
 			p.generic = append(p.generic, n)
 		}
@@ -305,6 +307,14 @@ func (p *pass) only(e ast.Expr) (definition, bool) {
 		return definition{}, false
 	}
 	return p.values[obj][0], true
+}
+
+// follow is what e is, by way of a variable that is set once.
+func (p *pass) follow(e ast.Expr) ast.Expr {
+	if v, ok := p.only(e); ok && v.result < 0 {
+		return v.from
+	}
+	return e
 }
 
 // typeOf is a type of the source as the checks want it.
