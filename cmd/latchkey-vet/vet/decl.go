@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
 	"go/types"
 	"reflect"
 
@@ -28,7 +29,14 @@ type declarations struct {
 
 func runDeclarations(a *analysis.Pass) (any, error) {
 	d := &declarations{newPass(a), make(map[*types.Struct]bool)}
-	d.calls(d.call)
+	for _, file := range d.Files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if e, ok := n.(*ast.CallExpr); ok {
+				d.call(d.callOf(e))
+			}
+			return true
+		})
+	}
 	d.tags()
 	return d.lost, nil
 }
@@ -37,7 +45,7 @@ func runDeclarations(a *analysis.Pass) (any, error) {
 func (d *declarations) call(c *call) {
 	defer d.survive()
 	switch {
-	case d.inGeneric(c):
+	case c == nil, d.inGeneric(c):
 	case c.is("guard", "New", "Stack"):
 		d.declared(c)
 	case c.is("guard", "NewRegistry"):
@@ -163,40 +171,32 @@ func (d *declarations) text(c *call) {
 	d.fail(err, new(declared), c, literals(c.CallExpr)...)
 }
 
-// method checks a rule for a method of gRPC, if generated code of this program has a constant for its name, and so its types.
+// method checks a rule for a method of gRPC, if it says the type of the request, or generated code of this program has a constant for
+// its name, and so its types.
 func (d *declarations) method(c *call) {
 	g := d.guardOf(c.Args[min(1, len(c.Args)-1)])
 	name := d.TypesInfo.Types[c.Args[0]].Value
-	request := d.requestOf(c)
-	if g == nil || name == nil || request == nil {
-		return
+	var request types.Type
+	if obj, ok := d.object(c.Args[0]).(*types.Const); ok {
+		request = messageOf(obj)
 	}
 	var can []guard.Ability
-	for _, opt := range c.Args[2:] {
-		if d.callOf(opt).is("interceptor", "Fallback") {
+	for _, opt := range c.Args[min(2, len(c.Args)):] {
+		switch o := d.callOf(opt); {
+		case o.is("interceptor", "Request"):
+			request = o.targs[0]
+		case o.is("interceptor", "Fallback"):
 			can = append(can, guard.ServesFallback)
+		default:
+			return
 		}
+	}
+	if g == nil || name == nil || request == nil {
+		return
 	}
 	if _, err := g.guard.Prepare(roots.RPC(keyexpr.Type(d.typeOf(request))), can...); err != nil {
 		d.fail(fmt.Errorf("interceptor: method %s: %w", name.ExactString(), err), g, c)
 	}
-}
-
-// requestOf is the type of the requests of the method that a rule is about: that of the option Request, or that of the
-// server's interface in the package which has the constant.
-func (d *declarations) requestOf(c *call) types.Type {
-	for _, opt := range c.Args[min(2, len(c.Args)):] {
-		switch o := d.callOf(opt); {
-		case o.is("interceptor", "Request") && len(o.targs) == 1:
-			return o.targs[0]
-		case !o.is("interceptor", "Fallback"):
-			return nil
-		}
-	}
-	if obj, ok := d.object(c.Args[0]).(*types.Const); ok {
-		return messageOf(obj)
-	}
-	return nil
 }
 
 // structOf is the struct that t, or what it points to, is made of; nil if it is none.

@@ -21,7 +21,6 @@ type declared struct {
 	facts           bool            // there may be some that are not known
 	registered      bool            // in a registry
 	texts           []*ast.BasicLit // in its options
-	parts           []*declared     // of a Stack
 }
 
 // guardOf returns the guard that e is, if it is made in this package, once, and New has no complaint.
@@ -53,10 +52,11 @@ func (p *pass) declared(c *call) *declared {
 	}
 	d := new(declared)
 	p.guards[c.CallExpr] = d
-	if c.is("guard", "Stack") {
-		p.stack(d, c)
-	} else if len(c.Args) > 0 {
+	switch {
+	case c.name == "New" && len(c.Args) > 0:
 		p.options(d, c)
+	case c.name == "Stack" && !c.Ellipsis.IsValid():
+		p.stack(d, c)
 	}
 	return d
 }
@@ -72,12 +72,9 @@ func (p *pass) stack(d *declared, c *call) {
 		if part == nil {
 			return
 		}
-		d.parts, parts = append(d.parts, part), append(parts, part.guard)
+		parts = append(parts, part.guard)
 		d.open, d.functions, d.registered = d.open || part.open, d.functions || part.functions, d.registered || part.registered
 		d.texts = append(d.texts, part.texts...)
-	}
-	if c.Ellipsis.IsValid() {
-		return
 	}
 	var err error
 	if d.guard, err = guard.Stack(parts...); err != nil {

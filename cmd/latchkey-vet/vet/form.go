@@ -54,12 +54,15 @@ func (p *pass) textOf(e ast.Expr) string {
 // reads reports what a handler reads from the body and its guard from the query.
 func (d *declarations) reads(handler ast.Expr, specs []guard.Spec) {
 	body := d.bodyOf(handler)
+	if body == nil {
+		return
+	}
 	for _, s := range specs {
 		for _, m := range fromQuery.FindAllStringSubmatch(s.Key+" "+s.When, -1) {
 			ast.Inspect(body, func(n ast.Node) bool {
 				e, ok := n.(*ast.CallExpr)
 				if !ok || len(e.Args) == 0 {
-					return body != nil
+					return true
 				}
 				if fn, write := d.prefersBody(e, m[1]); fn != nil {
 					d.emit(analysis.Diagnostic{Pos: e.Pos(), End: e.End(), Message: fmt.Sprintf(

@@ -23,9 +23,8 @@ type adapted struct {
 	body      keyexpr.Root
 	own       keyexpr.Roots // the application's facts
 	can       []guard.Ability
-	open      bool // there may be other facts
 	queryOnly bool
-	text      []*ast.BasicLit
+	declared  // open where there may be other facts
 }
 
 // handlers checks a call of New or Bind of an adapter of HTTP.
@@ -35,7 +34,7 @@ func (d *declarations) handlers(c *call) {
 		return
 	}
 	g, a := d.guardOf(c.Args[0]), d.adapter(c.Args[rest:], c.Ellipsis.IsValid())
-	known := &declared{open: g.open, functions: g.functions, facts: a.open, registered: g.registered, texts: append(a.text, g.texts...)}
+	known := &declared{open: g.open, functions: g.functions, facts: a.open, registered: g.registered, texts: append(a.texts, g.texts...)}
 	if c.name == "New" {
 		specs, err := a.check(g.guard, a.path)
 		d.fail(err, known, c)
@@ -72,10 +71,7 @@ func (d *declarations) handlers(c *call) {
 
 // check is what New of an adapter would say to g, and what g then is.
 func (a *adapted) check(g *guard.Guard, path keyexpr.Root) ([]guard.Spec, error) {
-	plain, err := guard.New(anyLocker{}, guard.FromSpec(guard.Spec{Name: g.Spec().Name, Key: "any", OneKey: true}))
-	if err != nil {
-		return nil, err
-	}
+	plain := guard.Must(guard.New(anyLocker{}, guard.FromSpec(guard.Spec{Name: g.Spec().Name, Key: "any", OneKey: true})))
 	_, faults := middleware.New(plain, a.opts...)
 	all := roots.HTTP(path, a.body)
 	maps.Copy(all, a.own)
@@ -89,12 +85,9 @@ func (a *adapted) check(g *guard.Guard, path keyexpr.Root) ([]guard.Spec, error)
 // adapter makes the options of an adapter anew.
 func (d *declarations) adapter(exprs []ast.Expr, slice bool) *adapted {
 	a := &adapted{path: keyexpr.AnyName(), own: make(keyexpr.Roots), can: []guard.Ability{guard.ServesMethods}}
-	known := new(declared)
-	exprs = d.spread(known, exprs, slice)
-	a.open = known.open
-	for _, e := range exprs {
+	for _, e := range d.spread(&a.declared, exprs, slice) {
 		e = d.follow(e)
-		a.text = append(a.text, literals(e)...)
+		a.texts = append(a.texts, literals(e)...)
 		c := d.callOf(e)
 		switch {
 		case d.isNil(e):
@@ -152,22 +145,21 @@ func (d *declarations) handlerFault(f guard.Field, v *types.Var, gin bool) error
 
 // isHandler reports whether a field of type t can hold a handler of net/http.
 func isHandler(t types.Type) bool {
-	return types.TypeString(types.Unalias(t), nil) == "net/http.Handler" || takes(t, "net/http.ResponseWriter", "*net/http.Request")
+	return types.TypeString(types.Unalias(t), nil) == "net/http.Handler" || takes(t, "net/http.ResponseWriter*net/http.Request")
 }
 
 // isGin reports whether a field of type t can hold a handler of gin.
 func isGin(t types.Type) bool { return takes(t, strings.Trim(gin, "().")) }
 
 // takes reports whether t is a function of these types without a result.
-func takes(t types.Type, want ...string) bool {
+func takes(t types.Type, want string) bool {
 	s, ok := t.Underlying().(*types.Signature)
-	if !ok || s.Variadic() || s.Results().Len() > 0 || s.Params().Len() != len(want) {
+	if !ok {
 		return false
 	}
-	for i, name := range want {
-		if types.TypeString(s.Params().At(i).Type(), nil) != name {
-			return false
-		}
+	got := ""
+	for v := range s.Params().Variables() {
+		got += types.TypeString(v.Type(), nil)
 	}
-	return true
+	return got == want && s.Results().Len() == 0
 }

@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"regexp"
@@ -78,12 +79,11 @@ func (p *pass) failOne(f fault, node ast.Node, texts []*ast.BasicLit) {
 
 // emit reports d, once, unless the line is excused.
 func (p *pass) emit(d analysis.Diagnostic) {
-	file, r := p.Fset.File(d.Pos), report{d.Pos, d.Message}
-	if file == nil || p.reported[r] || p.excused[line{file, file.Line(d.Pos)}] {
-		return
+	file, once := p.Fset.File(d.Pos), fmt.Sprint(d.Pos, d.Message)
+	if file != nil && !p.reported[once] && !p.excused[file.LineStart(file.Line(d.Pos))] {
+		p.reported[once] = true
+		p.Report(d)
 	}
-	p.reported[r] = true
-	p.Report(d)
 }
 
 // in returns the literal that f is about, and the place of the byte in it, if it has the text as it is. A literal that is the
@@ -110,10 +110,9 @@ func (f fault) in(texts []*ast.BasicLit) (found *ast.BasicLit, at token.Pos) {
 
 // These find what an error says should have been written.
 var (
-	separated = regexp.MustCompile(`attributes follow a semicolon, not a (?:comma|bar|blank): write ;`)
-	nobodys   = regexp.MustCompile(`tag (\S+):"\.\.\." is nobody's: write guard:`)
-	renamed   = regexp.MustCompile(`unknown (?:name|field|function|method|attribute|kind|policy) "?([\w-]+)"?(?: of [^,:]*)?, did you mean ([\w-]+)\?(?: \(at offset|$)`)
-	instead   = regexp.MustCompile(`not filled in: write (#\{.*\}) \(at offset`)
+	nobodys = regexp.MustCompile(`tag (\S+):"\.\.\." is nobody's: write guard:`)
+	renamed = regexp.MustCompile(`unknown (?:name|field|function|method|attribute|kind|policy) "?([\w-]+)"?(?: of [^,:]*)?, did you mean ([\w-]+)\?(?: \(at offset|$)`)
+	instead = regexp.MustCompile(`not filled in: write (#\{.*\}) \(at offset`)
 )
 
 // fixes are the changes that an error asks for. The program does not start as it is, so that nothing can break.
@@ -122,13 +121,8 @@ func fixes(lit *ast.BasicLit, pos token.Pos, message string) []analysis.Suggeste
 	if m := renamed.FindStringSubmatch(message); m != nil && strings.HasPrefix(rest, m[1]) {
 		return fix(pos, len(m[1]), m[2])
 	}
-	if separated.MatchString(message) && rest != "" {
-		switch rest[0] {
-		case ',', '|':
-			return fix(pos, 1, ";")
-		case ' ':
-			return fix(pos, 0, ";")
-		}
+	if strings.Contains(message, "attributes follow a semicolon, not a ") && rest != "" && strings.ContainsRune(" ,|", rune(rest[0])) {
+		return fix(pos, len(strings.TrimSpace(rest[:1])), ";")
 	}
 	if m := instead.FindStringSubmatch(message); m != nil {
 		if end := lookAlike.FindString(rest); end != "" && !strings.ContainsAny(m[1], "\"`\\…") {

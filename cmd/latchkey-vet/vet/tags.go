@@ -114,12 +114,7 @@ func (d *declarations) blameField(t types.Type, f fault, texts []*ast.BasicLit) 
 			return field.Tag
 		}
 	}
-	for _, lit := range texts {
-		if strings.Contains(lit.Value, "guard:") {
-			return lit
-		}
-	}
-	return texts[0]
+	return texts[max(0, slices.IndexFunc(texts, func(lit *ast.BasicLit) bool { return strings.Contains(lit.Value, "guard:") }))]
 }
 
 // fieldTag checks the tag of one field, as Bind of a struct with this field alone would.

@@ -42,8 +42,8 @@ type pass struct {
 	*analysis.Pass
 	world    *gotype.World
 	values   map[types.Object][]definition
-	excused  map[line]bool
-	reported map[report]bool
+	excused  map[token.Pos]bool // starts of lines
+	reported map[string]bool
 	guards   map[*ast.CallExpr]*declared
 	fields   map[*types.Var]*ast.Field // with a tag
 	generic  []*ast.FuncDecl
@@ -56,16 +56,6 @@ func (p *pass) survive() {
 	if v := recover(); v != nil {
 		p.lost = append(p.lost, fmt.Sprint(v))
 	}
-}
-
-type line struct {
-	file *token.File
-	line int
-}
-
-type report struct {
-	pos     token.Pos
-	message string
 }
 
 // definition is where a variable gets a value: the expression, or one of the results of a call. Without an expression, the
@@ -81,8 +71,9 @@ const excuse = "//latchkey:ok "
 
 func newPass(p *analysis.Pass) *pass {
 	own := &pass{
-		Pass: p, values: make(map[types.Object][]definition), excused: make(map[line]bool),
-		reported: make(map[report]bool), guards: make(map[*ast.CallExpr]*declared), fields: make(map[*types.Var]*ast.Field), bodies: make(map[types.Object]*ast.BlockStmt),
+		Pass: p, values: make(map[types.Object][]definition), excused: make(map[token.Pos]bool),
+		reported: make(map[string]bool), guards: make(map[*ast.CallExpr]*declared),
+		fields: make(map[*types.Var]*ast.Field), bodies: make(map[types.Object]*ast.BlockStmt),
 	}
 	for _, f := range p.Files {
 		file := p.Fset.File(f.Pos())
@@ -102,7 +93,7 @@ func newPass(p *analysis.Pass) *pass {
 					if !code[at] {
 						at++
 					}
-					own.excused[line{file, at}] = true
+					own.excused[file.LineStart(min(at, file.LineCount()))] = true
 				}
 			}
 		}
@@ -112,7 +103,7 @@ func newPass(p *analysis.Pass) *pass {
 
 // concerns reports whether the package imports one of Latchkey's, or is one.
 func (p *pass) concerns() bool {
-	return slices.ContainsFunc(append(p.Pkg.Imports(), p.Pkg), func(pkg *types.Package) bool { return ours(pkg) != "" })
+	return ours(p.Pkg) != "" || slices.ContainsFunc(p.Pkg.Imports(), func(pkg *types.Package) bool { return ours(pkg) != "" })
 }
 
 // inGeneric reports whether n is in a function or a method with type parameters, of which types may be.
@@ -125,12 +116,11 @@ func ours(pkg *types.Package) string {
 	if pkg == nil {
 		return ""
 	}
-	name, ok := strings.CutPrefix(pkg.Path(), module+"/")
-	if !ok {
-		return ""
+	path, _, _ := strings.Cut(pkg.Path(), " ")
+	if name, ok := strings.CutPrefix(path, module+"/"); ok {
+		return name
 	}
-	name, _, _ = strings.Cut(name, " ")
-	return name
+	return ""
 }
 
 // call is a call of a function of Latchkey.
@@ -167,13 +157,15 @@ func (p *pass) callOf(e ast.Expr) *call {
 	return c
 }
 
-// identOf is the name of a function that is called, behind its package and in front of its type arguments.
+// identOf is the name of a function or a type, behind its package and in front of its type arguments.
 func identOf(e ast.Expr) *ast.Ident {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		return e
 	case *ast.SelectorExpr:
 		return e.Sel
+	case *ast.StarExpr:
+		return identOf(e.X)
 	case *ast.IndexExpr:
 		return identOf(e.X)
 	case *ast.IndexListExpr:
@@ -191,20 +183,6 @@ func named(t types.Type) string {
 		return n.Obj().Name()
 	}
 	return ""
-}
-
-// calls calls f for each call in the package of a function of Latchkey.
-func (p *pass) calls(f func(*call)) {
-	for _, file := range p.Files {
-		ast.Inspect(file, func(n ast.Node) bool {
-			if e, ok := n.(*ast.CallExpr); ok {
-				if c := p.callOf(e); c != nil {
-					f(c)
-				}
-			}
-			return true
-		})
-	}
 }
 
 // note notes what variables are set to, and the fields of structs.
@@ -241,20 +219,13 @@ func (p *pass) note(n ast.Node) bool {
 			p.set(n.X, definition{})
 		}
 	case *ast.Field:
-		for _, name := range append([]*ast.Ident{identOf(pointee(n.Type))}, n.Names...) { // the type has it, if there is no name
+		for _, name := range append([]*ast.Ident{identOf(n.Type)}, n.Names...) { // the type has it, if there is no name
 			if v, ok := p.TypesInfo.Defs[name].(*types.Var); ok && n.Tag != nil {
 				p.fields[v] = n
 			}
 		}
 	}
 	return true
-}
-
-func pointee(e ast.Expr) ast.Expr {
-	if star, ok := e.(*ast.StarExpr); ok {
-		return star.X
-	}
-	return e
 }
 
 // sourceOf is where the i-th of n variables gets its value.
