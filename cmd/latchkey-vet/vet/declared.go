@@ -124,7 +124,8 @@ func (p *pass) blame(c *call, exprs []ast.Expr, opts []guard.Option, f fault) as
 		}
 	}
 	for i, e := range exprs {
-		if _, err := guard.New(anyLocker{}, append([]guard.Option{opts[i]}, name...)...); err != nil && opts[i] != nil && slices.Contains(strings.Split(err.Error(), "\n"), f.message) {
+		_, err := guard.New(anyLocker{}, append([]guard.Option{opts[i]}, name...)...)
+		if err != nil && opts[i] != nil && slices.Contains(strings.Split(err.Error(), "\n"), f.message) {
 			return e
 		}
 	}

@@ -21,9 +21,9 @@ import (
 // fromQuery finds what a key or a condition reads from the query.
 var fromQuery = regexp.MustCompile(`\bquery\??(?:\.|\[["'])([\w-]+)`)
 
-// guarded looks at the handlers that are behind what c returns, but at a route of GET, which has no form.
-func (d *declarations) guarded(c *call, a *adapted, specs []guard.Spec) {
-	behind := func(e ast.Expr) bool { made := d.made(e); return made != nil && made.CallExpr == c.CallExpr }
+// behind looks at the handlers that are behind what c returns, but at a route of GET, which has no form.
+func (d *declarations) behind(c *call, a *adapted, specs []guard.Spec) {
+	isMade := func(e ast.Expr) bool { made := d.made(e); return made != nil && made.CallExpr == c.CallExpr }
 	for _, file := range d.Files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			e, ok := n.(*ast.CallExpr)
@@ -33,7 +33,7 @@ func (d *declarations) guarded(c *call, a *adapted, specs []guard.Spec) {
 			if id := identOf(e.Fun); !a.queryOnly && (id != nil && id.Name == "GET" || strings.HasPrefix(d.textOf(e.Args[0]), "GET ")) {
 				return false
 			}
-			if behind(e.Fun) || slices.ContainsFunc(e.Args, behind) {
+			if isMade(e.Fun) || slices.ContainsFunc(e.Args, isMade) {
 				for _, arg := range e.Args {
 					d.reads(arg, specs)
 				}
@@ -66,7 +66,7 @@ func (d *declarations) reads(handler ast.Expr, specs []guard.Spec) {
 				}
 				if fn, write := d.prefersBody(e, m[1]); fn != nil {
 					d.emit(analysis.Diagnostic{Pos: e.Pos(), End: e.End(), Message: fmt.Sprintf(
-						"guard %q reads query.%s, and %s takes that of the body first, so that a client can have another key: %s", s.Name, m[1], fn.Name(), write)})
+						"guard %q reads query.%s, and %s prefers the body, which gets 415, or another key with QueryOnly: %s", s.Name, m[1], fn.Name(), write)})
 				}
 				return true
 			})
@@ -96,11 +96,12 @@ func (d *declarations) prefersBody(e *ast.CallExpr, name string) (fn *types.Func
 		return nil, ""
 	}
 	switch fn.FullName() {
-	case "(*net/http.Request).FormValue", "(*net/http.Request).PostFormValue":
+	case "(*net/http.Request).FormValue", "(*net/http.Request).PostFormValue", ginContext + ".PostForm", ginContext + ".GetPostForm":
 		if d.textOf(e.Args[0]) == name {
-			return fn, fmt.Sprintf("write form.%s in the key, or URL.Query().Get(%q) here", name, name)
+			return fn, fmt.Sprintf("write form.%s in the key, or read the query here", name)
 		}
-	case gin + "ShouldBind", gin + "Bind", gin + "ShouldBindJSON", gin + "BindJSON", gin + "ShouldBindBodyWith", gin + "ShouldBindBodyWithJSON":
+	case ginContext + ".ShouldBind", ginContext + ".Bind", ginContext + ".ShouldBindJSON", ginContext + ".BindJSON",
+		ginContext + ".ShouldBindBodyWith", ginContext + ".ShouldBindBodyWithJSON":
 		s := structOf(d.TypesInfo.TypeOf(e.Args[0]))
 		for i := 0; s != nil && i < s.NumFields(); i++ {
 			for _, key := range []string{"form", "json"} {
@@ -113,4 +114,4 @@ func (d *declarations) prefersBody(e *ast.CallExpr, name string) (fn *types.Func
 	return nil, ""
 }
 
-const gin = "(*github.com/gin-gonic/gin.Context)."
+const ginContext = "(*github.com/gin-gonic/gin.Context)"

@@ -70,19 +70,16 @@ func (h *held) taken(stmt ast.Stmt) *hold {
 		return nil
 	}
 	t := &hold{call: h.callOf(assign.Rhs[0]), under: "the context that it returned"}
-	t.lock = h.spelling(t.Fun)
-	if !h.takes(t.CallExpr) || t.name == "Do" || t.lock == "" {
+	if t.name == "Do" || !h.takes(t.CallExpr) {
 		return nil
 	}
-	name, _ := assign.Lhs[0].(*ast.Ident)
-	switch {
-	case t.name == "Acquire" && name != nil:
-		t.lock, t.under = h.spelling(&ast.SelectorExpr{X: name}), name.Name+".Context()"
-	case name != nil && name.Name != "_":
-		t.under = name.Name
+	t.lock = h.spelling(t.Fun)
+	if name, ok := assign.Lhs[0].(*ast.Ident); ok && name.Name != "_" {
+		if t.under = name.Name; t.name == "Acquire" {
+			t.lock, t.under = h.spelling(&ast.SelectorExpr{X: name}), name.Name+".Context()"
+		}
 	}
-	t.given, ok = h.origin(t.Args[0]).(*types.Var)
-	if !ok {
+	if t.given, ok = h.origin(t.Args[0]).(*types.Var); !ok || t.lock == "" {
 		return nil
 	}
 	return t

@@ -38,7 +38,7 @@ func (d *declarations) handlers(c *call) {
 	if c.name == "New" {
 		specs, err := a.check(g.guard, a.path)
 		d.fail(err, known, c)
-		d.guarded(c, a, specs)
+		d.behind(c, a, specs)
 		return
 	}
 	target, ok := d.target(c)
@@ -149,7 +149,7 @@ func isHandler(t types.Type) bool {
 }
 
 // isGin reports whether a field of type t can hold a handler of gin.
-func isGin(t types.Type) bool { return takes(t, strings.Trim(gin, "().")) }
+func isGin(t types.Type) bool { return takes(t, strings.Trim(ginContext, "()")) }
 
 // takes reports whether t is a function of these types without a result.
 func takes(t types.Type, want string) bool {

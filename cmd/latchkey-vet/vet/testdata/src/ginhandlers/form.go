@@ -26,11 +26,13 @@ func forms(l lock.Locker, r *gin.Engine) {
 
 func settle(c *gin.Context) {
 	var o order
-	if c.ShouldBind(&o) != nil { // want `guard "order" reads query.order, and ShouldBind takes that of the body first, so that a client can have another key: write form.order or body.order in the key, or ShouldBindQuery here`
+	if c.ShouldBind(&o) != nil { // want `guard "order" reads query.order, and ShouldBind prefers the body, which gets 415, or another key with QueryOnly: write form.order or body.order in the key, or ShouldBindQuery here`
 		return
 	}
-	_ = c.ShouldBindJSON(&o)             // want `ShouldBindJSON takes that of the body first`
+	_ = c.ShouldBindJSON(&o)             // want `ShouldBindJSON prefers the body`
 	_ = c.Request.PostFormValue("order") // want `PostFormValue`
+	_ = c.PostForm("order")              // want `PostForm prefers`
+	_ = c.PostForm("note")
 }
 
 type Forms struct {

@@ -16,7 +16,7 @@ func forms(l lock.Locker, mux *http.ServeMux) {
 
 	url := guard.Must(middleware.New(order, middleware.QueryOnly()))
 	mux.Handle("GET /many", url(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_ = r.FormValue("order") // want `guard "order" reads query.order, and FormValue takes that of the body first`
+		_ = r.FormValue("order") // want `guard "order" reads query.order, and FormValue prefers the body`
 		_ = r.URL.Query().Get("order")
 	})))
 
@@ -26,7 +26,7 @@ func forms(l lock.Locker, mux *http.ServeMux) {
 }
 
 func settle(_ http.ResponseWriter, r *http.Request) {
-	_ = r.FormValue("order")   // want `guard "order" reads query.order, and FormValue takes that of the body first, so that a client can have another key: write form.order in the key, or URL.Query\(\).Get\("order"\) here`
+	_ = r.FormValue("order")   // want `guard "order" reads query.order, and FormValue prefers the body, which gets 415, or another key with QueryOnly: write form.order in the key, or read the query here`
 	_ = r.PostFormValue("dry") // want `guard "order" reads query.dry, and PostFormValue`
 	_ = r.FormValue("note")
 }

@@ -182,6 +182,19 @@ func replaced(q *http.Request, l, m *redisson.Lock) error {
 	return m.Do(q.Context(), work)
 }
 
+// unnamed has locks that have no name to know them by.
+func unnamed(ctx context.Context, k lock.Locker, locks []*redisson.Lock, m *redisson.Lock) error {
+	if _, err := k.Acquire(ctx, lock.Request{Key: "k"}); err != nil {
+		return err
+	}
+	hold, err := k.Acquire(ctx, lock.Request{Key: "k"})
+	defer locks[0].Unlock(ctx)
+	_ = m.Do(ctx, work)
+	hold, err = k.Acquire(ctx, lock.Request{Key: "l"})
+	_ = hold
+	return err
+}
+
 func tokens(ctx context.Context) {
 	_, _ = guard.Token(ctx)
 	_, _ = guard.Token(context.Background()) // want `Token under a context that holds nothing`
