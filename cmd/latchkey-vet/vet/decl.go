@@ -19,7 +19,8 @@ const docDeclarations = `find declarations of guards that the program would refu
 
 Options, tags and texts that are written out are given to the checks that run at start, with the types of the source: templates
 and conditions against the type of the request, struct tags that package reflect can't read or that have another name by a slip,
-attributes and their values, routes, and what contradicts itself. The messages are those of the program.`
+attributes and their values, routes, and what contradicts itself. The messages are those of the program. A key that reads query.x is
+also held to its handler, which may take x from the body, as FormValue does.`
 
 // declarations is a run of latchkeydecl.
 type declarations struct {

@@ -51,17 +51,13 @@ func (d *declarations) handlers(c *call) {
 		if err := d.handlerFault(f, v, ofGin); err != nil {
 			return err
 		}
-		path, err := pathOf(f.Tag, ofGin)
+		path, err := pathOf(f.Tag, ofGin, a.path)
 		if err != nil {
 			return err
 		}
-		pattern, ok, _ := route.Lookup(f.Tag)
-		if !ok {
-			path = a.path
-		}
 		specs, err := a.check(f.Guard, path)
 		for _, set := range d.values[v] {
-			if a.queryOnly || !strings.HasPrefix(pattern, "GET ") {
+			if a.queryOnly || !strings.HasPrefix(f.Tag.Get("route"), "GET ") {
 				d.reads(set.from, specs)
 			}
 		}

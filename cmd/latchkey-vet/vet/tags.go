@@ -158,7 +158,7 @@ func (d *declarations) handlerTag(f guard.Field, t types.Type) error {
 		spec.Name = ""
 		return spec.Validate()
 	}
-	path, err := pathOf(f.Tag, gin)
+	path, err := pathOf(f.Tag, gin, keyexpr.AnyName())
 	if err != nil {
 		return err
 	}
@@ -166,11 +166,11 @@ func (d *declarations) handlerTag(f guard.Field, t types.Type) error {
 	return err
 }
 
-// pathOf is what the route tag of a field says about path values.
-func pathOf(tag reflect.StructTag, gin bool) (keyexpr.Root, error) {
+// pathOf is what the route tag of a field says about path values, and path if it has none.
+func pathOf(tag reflect.StructTag, gin bool, path keyexpr.Root) (keyexpr.Root, error) {
 	pattern, ok, err := route.Lookup(tag)
 	if err != nil || !ok {
-		return keyexpr.AnyName(), err
+		return path, err
 	}
 	if gin {
 		_, path, err := route.Gin(pattern)
