@@ -153,9 +153,9 @@ func takes(t types.Type, want string) bool {
 	if !ok {
 		return false
 	}
-	got := ""
+	var got strings.Builder
 	for v := range s.Params().Variables() {
-		got += types.TypeString(v.Type(), nil)
+		got.WriteString(types.TypeString(v.Type(), nil))
 	}
-	return got == want && s.Results().Len() == 0
+	return got.String() == want && s.Results().Len() == 0
 }
