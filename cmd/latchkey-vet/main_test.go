@@ -62,7 +62,7 @@ func TestAMistakeEndsABuild(t *testing.T) {
 	tool := build(t)
 	cmd := exec.CommandContext(t.Context(), "go", append(append([]string{"vet"}, flags...), "-vettool="+tool, "./vet/testdata/src/units")...)
 	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "units.go:25:") || !strings.Contains(string(out), "Wait of Request is 5ns") {
+	if err == nil || !strings.Contains(string(out), "units.go:25:") || !strings.Contains(string(out), "Wait is 5ns") {
 		t.Errorf("go vet: %v: %s", err, out)
 	}
 	cmd = exec.CommandContext(t.Context(), tool, "-latchkeyunit=false", "./vet/testdata/src/units")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
 	"go/types"
 	"reflect"
 
@@ -18,17 +19,25 @@ const docDeclarations = `find declarations of guards that the program would refu
 
 Options, tags and texts that are written out are given to the checks that run at start, with the types of the source: templates
 and conditions against the type of the request, struct tags that package reflect can't read or that have another name by a slip,
-attributes and their values, routes, and what contradicts itself. The messages are those of the program.`
+attributes and their values, routes, and what contradicts itself. The messages are those of the program. A key that reads query.x is
+also held to its handler, which may take x from the body, as FormValue does.`
 
 // declarations is a run of latchkeydecl.
 type declarations struct {
 	*pass
-	checked map[types.Type]bool // structs whose tags were checked where they are used
+	checked map[*types.Struct]bool // structs whose tags were checked where they are used
 }
 
 func runDeclarations(a *analysis.Pass) (any, error) {
-	d := &declarations{newPass(a), make(map[types.Type]bool)}
-	d.calls(d.call)
+	d := &declarations{newPass(a), make(map[*types.Struct]bool)}
+	for _, file := range d.Files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if e, ok := n.(*ast.CallExpr); ok {
+				d.call(d.callOf(e))
+			}
+			return true
+		})
+	}
 	d.tags()
 	return d.lost, nil
 }
@@ -37,6 +46,7 @@ func runDeclarations(a *analysis.Pass) (any, error) {
 func (d *declarations) call(c *call) {
 	defer d.survive()
 	switch {
+	case c == nil, d.inGeneric(c):
 	case c.is("guard", "New", "Stack"):
 		d.declared(c)
 	case c.is("guard", "NewRegistry"):
@@ -64,7 +74,7 @@ func (d *declarations) registry(c *call) {
 		opts = append(opts, d.option(known, e))
 	}
 	_, err := guard.NewRegistry(opts...)
-	d.failOpen(err, known, place{node: c.CallExpr})
+	d.fail(err, known, c)
 }
 
 // entry checks a call of Func or the like, whose guard is its n-th argument.
@@ -73,30 +83,19 @@ func (d *declarations) entry(c *call, n int) {
 		return
 	}
 	none := func(i int) bool { return i < len(c.Args) && d.isNil(c.Args[i]) }
-	if none(n) {
-		d.fail(nothing(c.name, nil), place{node: c.CallExpr})
-		return
-	}
 	g := d.guardOf(c.Args[n])
-	if g == nil {
-		return
-	}
-	if c.name != "Check" && none(len(c.Args)-1) {
-		d.fail(nothing(c.name, g.guard), place{node: c.CallExpr})
-		return
-	}
-	var request reflect.Type
-	at := place{node: c.CallExpr}
-	if c.name != "Job" {
-		if parametric(c.targs[0]) {
-			return
-		}
-		request = d.typeOf(c.targs[0])
-		at.texts = d.tagsOf(c.targs[0])
-		d.markEmbedded(c.targs[0])
-	}
-	for _, f := range d.filtered(g.guard.CheckRequest(request), g) {
-		d.failOne(f, place{at.node, append(at.texts, g.texts...)})
+	switch {
+	case none(n):
+		d.fail(nothing(c.name, nil), new(declared), c)
+	case g == nil:
+	case c.name == "Job" && !none(n+1):
+		d.fail(g.guard.CheckRequest(nil), g, c)
+	case c.name != "Check" && none(len(c.Args)-1):
+		d.fail(nothing(c.name, g.guard), new(declared), c)
+	default:
+		embedded := structs(c.targs[0], false)
+		d.mark(embedded)
+		d.fail(g.guard.CheckRequest(d.typeOf(c.targs[0])), g, c, d.tagsOf(embedded)...)
 	}
 }
 
@@ -124,15 +123,11 @@ func nothing(entry string, g *guard.Guard) (err error) {
 
 // bind checks a call of Bind.
 func (d *declarations) bind(c *call) {
-	target, ok := d.target(c)
-	if !ok {
-		return
+	if target, ok := d.target(c); ok {
+		if g := d.guardOf(c.Args[0]); g != nil {
+			d.failFields(guard.CheckFields(g.guard, d.typeOf(target), nil), g, c, target)
+		}
 	}
-	g := d.guardOf(c.Args[0])
-	if g == nil {
-		return
-	}
-	d.failFields(guard.CheckFields(g.guard, d.typeOf(target), nil), g, c, target)
 }
 
 // target is the struct that a call of a Bind is about, if the source says so.
@@ -142,13 +137,15 @@ func (d *declarations) target(c *call) (types.Type, bool) {
 	}
 	t := d.TypesInfo.TypeOf(c.Args[1])
 	p, ok := t.Underlying().(*types.Pointer)
-	if isStruct := ok && isPlainStruct(p.Elem()); !isStruct || parametric(t) {
-		if _, is := t.Underlying().(*types.Interface); !is && !d.isNil(c.Args[1]) && !parametric(t) {
-			d.fail(fmt.Errorf("guard: Bind wants a pointer to a struct, not %v", d.typeOf(t)), place{node: c.CallExpr})
+	if ok {
+		if _, ok = p.Elem().Underlying().(*types.Struct); ok {
+			return p.Elem(), true
 		}
-		return nil, false
 	}
-	return p.Elem(), true
+	if !types.IsInterface(t) && !d.isNil(c.Args[1]) {
+		d.fail(fmt.Errorf("guard: Bind wants a pointer to a struct, not %v", d.typeOf(t)), new(declared), c)
+	}
+	return nil, false
 }
 
 // text checks a text that is read as one or several Specs.
@@ -158,12 +155,9 @@ func (d *declarations) text(c *call) {
 	for i, arg := range c.Args {
 		v, ok := d.value(arg, reflect.TypeFor[string]())
 		if !ok {
-			v, ok = d.value(arg, reflect.TypeFor[[]byte]())
-		}
-		if !ok {
 			return
 		}
-		texts[i] = v.Convert(reflect.TypeFor[string]()).String()
+		texts[i] = v.String()
 	}
 	switch c.name {
 	case "ParseSpecs":
@@ -175,56 +169,35 @@ func (d *declarations) text(c *call) {
 	case "Set":
 		err = new(guard.Spec).Set(texts[0], texts[1])
 	}
-	d.fail(err, place{c.CallExpr, literals(c.CallExpr)})
+	d.fail(err, new(declared), c, literals(c.CallExpr)...)
 }
 
-// method checks a rule for a method of gRPC, if generated code of this program has a constant for its name, and so its types.
+// method checks a rule for a method of gRPC, if it says the type of the request, or generated code of this program has a constant for
+// its name, and so its types.
 func (d *declarations) method(c *call) {
 	g := d.guardOf(c.Args[min(1, len(c.Args)-1)])
 	name := d.TypesInfo.Types[c.Args[0]].Value
-	request := d.requestOf(c)
-	if g == nil || name == nil || request == nil || parametric(request) {
-		return
+	var request types.Type
+	if obj, ok := d.object(c.Args[0]).(*types.Const); ok {
+		request = messageOf(obj)
 	}
 	var can []guard.Ability
-	for _, opt := range c.Args[2:] {
-		if d.callOf(opt).is("interceptor", "Fallback") {
-			can = append(can, guard.ServesFallback)
-		}
-	}
-	if _, err := g.guard.Prepare(roots.RPC(keyexpr.Type(d.typeOf(request))), can...); err != nil {
-		d.failOpen(fmt.Errorf("interceptor: method %s: %w", name.ExactString(), err), g, place{node: c.CallExpr})
-	}
-}
-
-// requestOf is the type of the requests of the method that a rule is about: that of the option Request, or that of the
-// server's interface in the package which has the constant.
-func (d *declarations) requestOf(c *call) types.Type {
 	for _, opt := range c.Args[min(2, len(c.Args)):] {
 		switch o := d.callOf(opt); {
-		case o.is("interceptor", "Request") && len(o.targs) == 1:
-			return o.targs[0]
-		case !o.is("interceptor", "Fallback"):
-			return nil
+		case o.is("interceptor", "Request"):
+			request = o.targs[0]
+		case o.is("interceptor", "Fallback"):
+			can = append(can, guard.ServesFallback)
+		default:
+			return
 		}
 	}
-	obj, ok := d.object(c.Args[0]).(*types.Const)
-	if !ok || obj.Pkg() == nil {
-		return nil
+	if g == nil || name == nil || request == nil {
+		return
 	}
-	for _, name := range obj.Pkg().Scope().Names() {
-		for m := range methodsOf(obj.Pkg().Scope().Lookup(name)) {
-			if obj.Name() == trimServer(name)+"_"+m.Name()+"_FullMethodName" {
-				return messageOf(m.Signature())
-			}
-		}
+	if _, err := g.guard.Prepare(roots.RPC(keyexpr.Type(d.typeOf(request))), can...); err != nil {
+		d.fail(fmt.Errorf("interceptor: method %s: %w", name.ExactString(), err), g, c)
 	}
-	return nil
-}
-
-func isPlainStruct(t types.Type) bool {
-	_, ok := t.Underlying().(*types.Struct)
-	return ok
 }
 
 // structOf is the struct that t, or what it points to, is made of; nil if it is none.
@@ -234,46 +207,4 @@ func structOf(t types.Type) *types.Struct {
 	}
 	s, _ := t.Underlying().(*types.Struct)
 	return s
-}
-
-// parametric reports whether t depends on type parameters.
-func parametric(t types.Type) bool {
-	found := false
-	seen := make(map[types.Type]bool)
-	var look func(t types.Type)
-	look = func(t types.Type) {
-		if t = types.Unalias(t); seen[t] {
-			return
-		}
-		seen[t] = true
-		switch t := t.(type) {
-		case *types.TypeParam:
-			found = true
-		case *types.Named:
-			for arg := range t.TypeArgs().Types() {
-				look(arg)
-			}
-			if t.Obj().Parent() != nil && t.Obj().Pkg() != nil && t.Obj().Parent() != t.Obj().Pkg().Scope() {
-				look(t.Underlying()) // of a function, which may have parameters
-			}
-		case *types.Struct:
-			for f := range t.Fields() {
-				look(f.Type())
-			}
-		case *types.Map:
-			look(t.Key())
-			look(t.Elem())
-		case *types.Signature:
-			look(t.Params())
-			look(t.Results())
-		case *types.Tuple:
-			for v := range t.Variables() {
-				look(v.Type())
-			}
-		case interface{ Elem() types.Type }:
-			look(t.Elem())
-		}
-	}
-	look(t)
-	return found
 }

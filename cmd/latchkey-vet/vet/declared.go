@@ -1,11 +1,11 @@
 package vet
 
 import (
-	"context"
 	"go/ast"
 	"go/constant"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/latchkey-go/latchkey/guard"
@@ -18,26 +18,31 @@ type declared struct {
 	guard *guard.Guard // nil if New refuses it
 	// open says that some options are not known, and functions that templates may have functions that are not known.
 	open, functions bool
+	facts           bool            // there may be some that are not known
 	registered      bool            // in a registry
 	texts           []*ast.BasicLit // in its options
-	parts           []*declared     // of a Stack
 }
 
 // guardOf returns the guard that e is, if it is made in this package, once, and New has no complaint.
 func (p *pass) guardOf(e ast.Expr) *declared {
-	if d, ok := p.only(e); ok {
-		e = d.from
-	}
-	c := p.callOf(e)
-	if c.is("guard", "Must") && len(c.Args) == 1 {
-		return p.guardOf(c.Args[0])
-	}
-	if c.is("guard", "New", "Stack") {
+	if c := p.made(e); c.is("guard", "New", "Stack") {
 		if d := p.declared(c); d.guard != nil {
 			return d
 		}
 	}
 	return nil
+}
+
+// made is the call that makes e, also by way of a variable that is set once and of Must.
+func (p *pass) made(e ast.Expr) *call {
+	if d, ok := p.only(e); ok && d.result <= 0 {
+		e = d.from
+	}
+	c := p.callOf(e)
+	if c.is("guard", "Must") && len(c.Args) == 1 {
+		return p.made(c.Args[0])
+	}
+	return c
 }
 
 // declared makes the guard of a call of New or Stack, and reports what that says, once.
@@ -47,10 +52,11 @@ func (p *pass) declared(c *call) *declared {
 	}
 	d := new(declared)
 	p.guards[c.CallExpr] = d
-	if c.is("guard", "Stack") {
-		p.stack(d, c)
-	} else if len(c.Args) > 0 {
+	switch {
+	case c.name == "New" && len(c.Args) > 0:
 		p.options(d, c)
+	case c.name == "Stack" && !c.Ellipsis.IsValid():
+		p.stack(d, c)
 	}
 	return d
 }
@@ -66,16 +72,13 @@ func (p *pass) stack(d *declared, c *call) {
 		if part == nil {
 			return
 		}
-		d.parts, parts = append(d.parts, part), append(parts, part.guard)
+		parts = append(parts, part.guard)
 		d.open, d.functions, d.registered = d.open || part.open, d.functions || part.functions, d.registered || part.registered
 		d.texts = append(d.texts, part.texts...)
 	}
-	if c.Ellipsis.IsValid() {
-		return
-	}
 	var err error
 	if d.guard, err = guard.Stack(parts...); err != nil {
-		p.failOpen(err, d, place{node: c.CallExpr})
+		p.fail(err, d, c)
 	}
 }
 
@@ -95,8 +98,8 @@ func (p *pass) options(d *declared, c *call) {
 	if err == nil {
 		d.guard, err = guard.New(locker, d.forChecks(p, exprs, opts)...)
 	}
-	for _, f := range p.filtered(err, d) {
-		p.failOne(f, place{p.blame(c, exprs, opts, f), d.texts})
+	for _, f := range d.filtered(err) {
+		p.failOne(f, p.blame(c, exprs, opts, f), d.texts)
 	}
 }
 
@@ -105,11 +108,7 @@ func (p *pass) spread(d *declared, exprs []ast.Expr, slice bool) []ast.Expr {
 	if !slice {
 		return exprs
 	}
-	last := exprs[len(exprs)-1]
-	if v, ok := p.only(last); ok && v.result < 0 {
-		last = v.from
-	}
-	if list, ok := ast.Unparen(last).(*ast.CompositeLit); ok {
+	if list, ok := ast.Unparen(p.follow(exprs[len(exprs)-1])).(*ast.CompositeLit); ok {
 		return append(append([]ast.Expr{}, exprs[:len(exprs)-1]...), list.Elts...)
 	}
 	d.open = true
@@ -125,12 +124,9 @@ func (p *pass) blame(c *call, exprs []ast.Expr, opts []guard.Option, f fault) as
 		}
 	}
 	for i, e := range exprs {
-		if _, err := guard.New(anyLocker{}, append([]guard.Option{opts[i]}, name...)...); err != nil && opts[i] != nil {
-			for line := range strings.SplitSeq(err.Error(), "\n") {
-				if line == f.message {
-					return e
-				}
-			}
+		_, err := guard.New(anyLocker{}, append([]guard.Option{opts[i]}, name...)...)
+		if err != nil && opts[i] != nil && slices.Contains(strings.Split(err.Error(), "\n"), f.message) {
+			return e
 		}
 	}
 	return c.CallExpr
@@ -139,9 +135,7 @@ func (p *pass) blame(c *call, exprs []ast.Expr, opts []guard.Option, f fault) as
 // option makes an option of the source. One that is not known is replaced by one that says nothing.
 func (p *pass) option(d *declared, e ast.Expr) guard.Option {
 	unknown := guard.FromSpec(guard.Spec{})
-	if v, ok := p.only(e); ok && v.result < 0 {
-		e = v.from
-	}
+	e = p.follow(e)
 	if p.isNil(e) {
 		return nil
 	}
@@ -151,30 +145,11 @@ func (p *pass) option(d *declared, e ast.Expr) guard.Option {
 		return unknown
 	}
 	d.texts = append(d.texts, literals(e)...)
-	none := len(c.Args) > 0 && p.isNil(c.Args[0])
 	switch c.name {
-	case "Fallback", "FallbackAction":
-		switch {
-		case !none:
-			return guard.FallbackJob(func(context.Context, error) error { return nil })
-		case c.name == "Fallback":
-			return guard.Fallback[any, any](nil)
-		}
-		return guard.FallbackAction[any](nil)
-	case "KeyFunc":
-		if none {
-			return guard.KeyFunc[any](nil)
-		}
-		return guard.KeyFunc(func(any) (string, error) { return "", nil })
-	case "KeysFunc":
-		if none {
-			return guard.KeysFunc[any](nil)
-		}
-		return guard.KeysFunc(func(any) ([]string, error) { return nil, nil })
 	case "TemplateFunc":
 		return p.templateFunc(d, c)
 	case "In": // which may have functions, too
-		d.functions, d.registered = true, !none
+		d.functions, d.registered = true, len(c.Args) > 0 && !p.isNil(c.Args[0])
 	}
 	v, ok := p.called(c)
 	if !ok {
@@ -242,27 +217,13 @@ func literals(e ast.Node) (all []*ast.BasicLit) {
 var supplied = regexp.MustCompile(`no key: give guard\.Key|: give guard\.Name|kind permit needs a limit|waiters without wait|` +
 	`policy fallback without a fallback|switchable, but in no registry|limit \d+ belongs to kind permit|fields marked as key follow the guard's name`)
 
-// filtered are the mistakes in err that no option which is not known can have set right.
-func (p *pass) filtered(err error, d *declared) (faults []fault) {
-	for _, f := range faultsOf(err) {
-		if strings.Contains(f.message, "the expression engine gives up: ") && strings.Contains(f.message, "gotype") {
-			continue // over a type of the source, at which it does not stumble when that was compiled
-		}
-		if d.registered && strings.Contains(f.message, "switchable, but in no registry") {
-			continue
-		}
-		if d.open && supplied.MatchString(f.message) || (d.open || d.functions) && strings.Contains(f.message, "keyexpr: unknown function ") {
-			continue
-		}
-		faults = append(faults, f)
-	}
-	return faults
-}
+// unknownFact is the complaint over one that may be the application's own.
+var unknownFact = regexp.MustCompile(`keyexpr: unknown name [^ ,:]+[,:]`)
 
-// failOpen is fail for a guard some of whose options may not be known.
-func (p *pass) failOpen(err error, d *declared, at place) {
-	for _, f := range p.filtered(err, d) {
-		at.texts = append(at.texts, d.texts...)
-		p.failOne(f, at)
-	}
+// filtered are the mistakes in err that nothing which is not known can have set right.
+func (d *declared) filtered(err error) []fault {
+	return slices.DeleteFunc(faultsOf(err), func(f fault) bool {
+		return d.registered && strings.Contains(f.message, "switchable, but in no registry") || d.open && supplied.MatchString(f.message) ||
+			(d.open || d.functions) && strings.Contains(f.message, "keyexpr: unknown function ") || d.facts && unknownFact.MatchString(f.message)
+	})
 }

@@ -6,7 +6,9 @@ import (
 	"go/constant"
 	"go/types"
 	"log/slog"
+	"net/http"
 	"reflect"
+	"strings"
 
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
@@ -15,6 +17,7 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/keyexpr/spel"
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/middleware"
 )
 
 // functions are called with the arguments that the source has, where all of them are written out.
@@ -27,11 +30,26 @@ var functions = map[string]any{
 	"guard.OneKey": guard.OneKey, "guard.Outage": guard.Outage, "guard.Read": guard.Read, "guard.ReleaseTimeout": guard.ReleaseTimeout,
 	"guard.Spin": guard.Spin, "guard.Switchable": guard.Switchable, "guard.TracerProvider": guard.TracerProvider, "guard.Wait": guard.Wait,
 	"guard.WaitForever": guard.WaitForever, "guard.Waiters": guard.Waiters, "guard.When": guard.When, "guard.Write": guard.Write,
-	"guard.FallbackJob": guard.FallbackJob,
+	"guard.FallbackJob": guard.FallbackJob, "guard.Fallback": guard.Fallback[any, any], "guard.FallbackAction": guard.FallbackAction[any],
+	"guard.KeyFunc": guard.KeyFunc[any], "guard.KeysFunc": guard.KeysFunc[any],
+
+	"middleware.BodyLimit": middleware.BodyLimit, "middleware.Pattern": middleware.Pattern, "middleware.Status": middleware.Status,
+	"middleware.Respond": middleware.Respond, "middleware.Fallback": middleware.Fallback, "middleware.WithFacts": middleware.WithFacts[any],
+	"middleware.PathValues": middleware.PathValues,
+	"middleware.Value":      func(root string) middleware.Option { return middleware.WithFacts[any](root, someFact) },
 
 	"keyexpr/spel.Expression": spel.Expression, "keyexpr/spel.Lock4j": spel.Lock4j, "keyexpr/spel.Klock": spel.Klock,
 	"keyexpr/spel.Redisson": spel.Redisson, "keyexpr/spel.Alturkovic": spel.Alturkovic, "keyexpr/spel.Params": spel.Params,
 	"keyexpr/spel.Var": spel.Var, "keyexpr/spel.Method": spel.Method, "keyexpr/spel.Prefix": spel.Prefix,
+}
+
+func someFact(*http.Request) (any, error) { return nil, nil }
+
+// failures are those that an adapter can give a status to.
+var failures = map[string]error{
+	"context.Canceled": context.Canceled, "context.DeadlineExceeded": context.DeadlineExceeded, "guard.ErrKey": guard.ErrKey,
+	"guard.ErrBusy": guard.ErrBusy, "guard.ErrOutage": guard.ErrOutage, "guard.ErrLost": guard.ErrLost,
+	"guard.ErrUnsupported": guard.ErrUnsupported, "guard.ErrFault": guard.ErrFault, "guard.ErrReplaced": guard.ErrReplaced,
 }
 
 // anyLocker stands in for the locker of a program: it has all kinds of locks.
@@ -57,26 +75,16 @@ func (anyKey) Parse(keyexpr.Roots, ...keyexpr.Option) (*keyexpr.Template, error)
 
 // someone returns a value for what a check only looks at to see whether there is one.
 func someone(t reflect.Type) (reflect.Value, bool) {
-	var v any
-	switch {
-	case t == reflect.TypeFor[*slog.Logger]():
-		v = slog.Default()
-	case t == reflect.TypeFor[*guard.Registry]():
-		v, _ = guard.NewRegistry()
-	case t == reflect.TypeFor[lock.Locker]():
-		v = anyLocker{}
-	case t == reflect.TypeFor[guard.KeySource]():
-		v = anyKey{}
-	case reflect.TypeFor[metricnoop.MeterProvider]().AssignableTo(t) && t.Kind() == reflect.Interface && t.NumMethod() > 0:
-		v = metricnoop.NewMeterProvider()
-	case reflect.TypeFor[tracenoop.TracerProvider]().AssignableTo(t) && t.Kind() == reflect.Interface && t.NumMethod() > 0:
-		v = tracenoop.NewTracerProvider()
-	case t.Kind() == reflect.Func:
+	if t.Kind() == reflect.Func {
 		return reflect.MakeFunc(t, nil), true
-	default:
-		return reflect.Value{}, false
 	}
-	return reflect.ValueOf(v), true
+	reg, _ := guard.NewRegistry()
+	for _, v := range []any{slog.Default(), reg, anyLocker{}, anyKey{}, metricnoop.NewMeterProvider(), tracenoop.NewTracerProvider()} {
+		if reflect.TypeOf(v).AssignableTo(t) && (t.Kind() != reflect.Interface || t.NumMethod() > 0) {
+			return reflect.ValueOf(v), true
+		}
+	}
+	return reflect.Value{}, false
 }
 
 // value returns what e comes to in every run of the program, as a value of type t. ok is false if that is not written out.
@@ -92,6 +100,10 @@ func (p *pass) value(e ast.Expr, t reflect.Type) (v reflect.Value, ok bool) {
 		v, ok := p.called(c)
 		return v, ok && v.IsValid() && v.Type().AssignableTo(t)
 	}
+	if obj := p.object(e); obj != nil && obj.Pkg() != nil && t == reflect.TypeFor[error]() {
+		failure, ok := failures[strings.TrimPrefix(obj.Pkg().Path(), module+"/")+"."+obj.Name()]
+		return reflect.ValueOf(failure), ok
+	}
 	switch e := e.(type) {
 	case *ast.CompositeLit:
 		if t.Kind() == reflect.Slice {
@@ -99,47 +111,31 @@ func (p *pass) value(e ast.Expr, t reflect.Type) (v reflect.Value, ok bool) {
 		}
 		v, complete := p.fieldsOf(e, t)
 		return v, complete
-	case *ast.CallExpr: // a conversion of a constant, to bytes say
-		if arg := p.TypesInfo.Types[e.Fun]; arg.IsType() && len(e.Args) == 1 && t == reflect.TypeFor[[]byte]() {
-			text, ok := p.value(e.Args[0], reflect.TypeFor[string]())
-			if ok {
-				return text.Convert(t), true
-			}
+	case *ast.CallExpr: // a conversion, to bytes say
+		if p.TypesInfo.Types[e.Fun].IsType() && len(e.Args) == 1 {
+			return p.value(e.Args[0], t)
 		}
 	case *ast.Ident:
-		if d, ok := p.only(e); ok && d.result < 0 {
-			return p.value(d.from, t)
+		if from := p.follow(e); from != e {
+			return p.value(from, t)
 		}
 	}
 	return reflect.Value{}, false
 }
 
-// constantOf is a constant of the source as a value of type t.
+// constantOf is a constant of the source, which fits there, as a value of type t.
 func constantOf(c constant.Value, t reflect.Type) (v reflect.Value, ok bool) {
-	v = reflect.New(t).Elem()
-	switch k := t.Kind(); {
-	case k == reflect.Interface && t.NumMethod() == 0 && c.Kind() == constant.String:
-		return reflect.ValueOf(constant.StringVal(c)), true
-	case k == reflect.String && c.Kind() == constant.String:
-		v.SetString(constant.StringVal(c))
-	case k == reflect.Bool && c.Kind() == constant.Bool:
-		v.SetBool(constant.BoolVal(c))
-	case v.CanInt():
-		i, exact := constant.Int64Val(constant.ToInt(c))
-		if !exact || v.OverflowInt(i) {
-			return v, false
-		}
-		v.SetInt(i)
-	case v.CanUint():
-		u, exact := constant.Uint64Val(constant.ToInt(c))
-		if !exact || v.OverflowUint(u) {
-			return v, false
-		}
-		v.SetUint(u)
-	default:
-		return v, false
+	if number := constant.ToInt(c); number.Kind() == constant.Int {
+		c = number
 	}
-	return v, true
+	v = reflect.ValueOf(constant.Val(c))
+	switch zero := reflect.Zero(t); {
+	case t.Kind() == reflect.Interface && t.NumMethod() == 0:
+		return v, true
+	case v.Kind() == t.Kind(), v.CanInt() && (zero.CanInt() || zero.CanUint()):
+		return v.Convert(t), true
+	}
+	return v, false
 }
 
 // list is a slice whose elements are all written out.

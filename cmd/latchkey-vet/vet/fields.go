@@ -3,8 +3,8 @@ package vet
 import (
 	"go/ast"
 	"go/types"
-	"iter"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -13,115 +13,86 @@ var boundTo = regexp.MustCompile(`^guard: Bind of ([^:*]+): `)
 
 // failFields reports what a Bind says to a struct: at the tags of its fields, or at the call.
 func (d *declarations) failFields(err error, g *declared, c *call, target types.Type) {
-	d.mark(target, make(map[types.Type]bool))
-	for _, f := range d.filtered(err, g) {
-		at := place{c.CallExpr, g.texts}
+	d.mark(structs(target, true))
+	for _, f := range g.filtered(err) {
+		at, texts := ast.Node(c.CallExpr), g.texts
 		if m := boundTo.FindStringSubmatch(f.message); m != nil {
-			if field := d.fieldAt(target, m[1]); field != nil {
-				at = place{field.Tag, append([]*ast.BasicLit{field.Tag}, g.texts...)}
+			if field := d.fields[d.varAt(target, m[1])]; field != nil {
+				at, texts = field.Tag, append([]*ast.BasicLit{field.Tag}, texts...)
 			}
 		}
-		d.failOne(f, at)
+		d.failOne(f, at, texts)
 	}
 }
 
-// fieldAt is the field of the source at a path such as Orders.Eu.Pay, if it is in this package and has a tag.
-func (d *declarations) fieldAt(t types.Type, path string) *ast.Field {
-	return d.fields[d.varAt(t, path)]
-}
-
 // varAt is the field at a path, wherever it is declared.
-func (d *declarations) varAt(t types.Type, path string) *types.Var {
+func (d *declarations) varAt(t types.Type, path string) (found *types.Var) {
 	names := strings.Split(path, ".")
 	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Name() == names[0] {
 		names = names[1:]
 	}
-	var found *types.Var
 	for _, name := range names {
-		s := structOf(t)
-		if s == nil {
+		obj, _, _ := types.LookupFieldOrMethod(t, true, d.Pkg, name)
+		if found, _ = obj.(*types.Var); found == nil {
 			return nil
 		}
-		found = nil
-		for f := range s.Fields() {
-			if f.Name() == name {
-				found, t = f.Origin(), f.Type()
-			}
-		}
-		if found == nil {
-			return nil
+		found, t = found.Origin(), found.Type()
+	}
+	return found
+}
+
+// structs are the struct that t is made of and those that it embeds, or all that it has.
+func structs(t types.Type, all bool, found ...*types.Struct) []*types.Struct {
+	s := structOf(t)
+	if s == nil || slices.Contains(found, s) {
+		return found
+	}
+	found = append(found, s)
+	for f := range s.Fields() {
+		if all || f.Embedded() {
+			found = structs(f.Type(), all, found...)
 		}
 	}
 	return found
 }
 
-// mark notes that the tags of a struct, and of those that Bind finds in it, have been checked.
-func (d *declarations) mark(t types.Type, seen map[types.Type]bool) {
-	if p, ok := t.Underlying().(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	s := structOf(t)
-	if s == nil || seen[t] {
-		return
-	}
-	seen[t], d.checked[s] = true, true
-	for f := range s.Fields() {
-		d.mark(f.Type(), seen)
+// mark notes that the tags of structs have been checked.
+func (d *declarations) mark(all []*types.Struct) {
+	for _, s := range all {
+		d.checked[s] = true
 	}
 }
 
-// markEmbedded notes that the tags of a request, and of those that it embeds, have been checked.
-func (d *declarations) markEmbedded(t types.Type) {
-	s := structOf(t)
-	if s == nil || d.checked[s] {
-		return
-	}
-	d.checked[s] = true
-	for f := range s.Fields() {
-		if f.Embedded() {
-			d.markEmbedded(f.Type())
-		}
-	}
-}
-
-// tagsOf are the tags of a struct of this package, and of those that it embeds.
-func (d *declarations) tagsOf(t types.Type) (all []*ast.BasicLit) {
-	s := structOf(t)
-	if s == nil {
-		return nil
-	}
-	for f := range s.Fields() {
-		if field := d.fields[f.Origin()]; field != nil {
-			all = append(all, field.Tag)
-		}
-		if f.Embedded() && structOf(f.Type()) != s {
-			all = append(all, d.tagsOf(f.Type())...)
-		}
-	}
-	return all
-}
-
-// methodsOf are the methods of an object that is an interface for servers of gRPC.
-func methodsOf(obj types.Object) iter.Seq[*types.Func] {
-	return func(yield func(*types.Func) bool) {
-		i, ok := obj.Type().Underlying().(*types.Interface)
-		if _, isType := obj.(*types.TypeName); !ok || !isType || !strings.HasSuffix(obj.Name(), "Server") {
-			return
-		}
-		for m := range i.ExplicitMethods() {
-			if !yield(m) {
-				return
+// tagsOf are the tags of structs of this package.
+func (d *declarations) tagsOf(all []*types.Struct) (tags []*ast.BasicLit) {
+	for _, s := range all {
+		for f := range s.Fields() {
+			if field := d.fields[f.Origin()]; field != nil {
+				tags = append(tags, field.Tag)
 			}
 		}
 	}
+	return tags
 }
 
-func trimServer(name string) string { return strings.TrimSuffix(name, "Server") }
-
-// messageOf is the message that a method of a server gets: an argument behind the context, or that of a stream whose type
-// says so.
-func messageOf(s *types.Signature) types.Type {
-	for v := range s.Params().Variables() {
+// messageOf is the message that the method of a server of gRPC gets for which generated code has a constant: its argument behind the
+// context, or that of a stream whose type says so.
+func messageOf(constant types.Object) types.Type {
+	name, ok := strings.CutSuffix(constant.Name(), "_FullMethodName")
+	i := strings.LastIndexByte(name, '_')
+	if !ok || i < 0 || constant.Pkg() == nil {
+		return nil
+	}
+	server := constant.Pkg().Scope().Lookup(name[:i] + "Server")
+	if server == nil {
+		return nil
+	}
+	method, _, _ := types.LookupFieldOrMethod(server.Type(), false, constant.Pkg(), name[i+1:])
+	fn, ok := method.(*types.Func)
+	if !ok {
+		return nil
+	}
+	for v := range fn.Signature().Params().Variables() {
 		if p, ok := types.Unalias(v.Type()).(*types.Pointer); ok {
 			return p
 		}

@@ -3,13 +3,11 @@ package vet
 import (
 	"fmt"
 	"go/ast"
-	"go/token"
 	"go/types"
 	"slices"
-	"strings"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/ssa"
+	"golang.org/x/tools/go/types/typeutil"
 )
 
 const docHeld = `find locks that are taken or given back under the wrong context
@@ -22,269 +20,213 @@ then stays until its lease ends; and what is locked under it waits for the lock 
 	inner, err := m.Lock(ctx)   // not held
 
 and contexts of nobody, such as context.Background(), in Unlock, Extend, Keep, Token and Held. In the function that a Do or a Func of Latchkey
-calls, the held context is its first argument. Only one function is looked at, and only what is wrong on all ways through it.`
+calls, the held context is its first argument. One function is looked at, by its text: a lock is held behind a deferred Unlock in its block.`
 
 // held is a run of latchkeyheld.
-type held struct {
-	*pass
-	guarded map[types.Object]bool          // functions that have a guard
-	exprs   map[token.Pos]*ast.CallExpr    // calls, by their opening parentheses, as SSA has them
-	results map[*ast.CallExpr]*ast.Ident   // what the first result of a call is assigned to
-	made    map[ssa.Value]*ssa.MakeClosure // function literals, where they are made
-	frees   map[*ssa.Function]bool         // functions that may give a lock back
-}
+type held struct{ *pass }
 
 func runHeld(a *analysis.Pass) (any, error) {
-	h := newHeld(a)
-	h.run()
+	h := &held{newPass(a)}
+	for _, file := range h.Files {
+		for _, decl := range file.Decls {
+			if h.concerns() {
+				h.declaration(decl)
+			}
+		}
+	}
 	return h.lost, nil
 }
 
-func newHeld(a *analysis.Pass) *held {
-	return &held{
-		pass: newPass(a), guarded: make(map[types.Object]bool), exprs: make(map[token.Pos]*ast.CallExpr),
-		results: make(map[*ast.CallExpr]*ast.Ident), made: make(map[ssa.Value]*ssa.MakeClosure), frees: make(map[*ssa.Function]bool),
-	}
-}
-
-func (h *held) run() {
-	if !h.concerns() {
-		return
-	}
+// declaration looks at one function, with the literals in it.
+func (h *held) declaration(decl ast.Decl) {
 	defer h.survive()
-	for obj, values := range h.values {
-		for _, d := range values {
-			if d.from != nil && d.result <= 0 && h.makesGuarded(d.from) {
-				h.guarded[obj] = true
+	ast.Inspect(decl, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			h.work(h.callOf(n))
+		case *ast.AssignStmt:
+			h.unlocks(h.taken(n), decl)
+		case *ast.BlockStmt:
+			for i, stmt := range n.List {
+				h.nested(h.taken(stmt), n.List[i+1:], decl)
 			}
 		}
-	}
-	for _, file := range h.Files {
-		ast.Inspect(file, h.index)
-	}
-	for _, top := range h.build() {
-		all := withLiterals(top)
-		for _, fn := range all {
-			for _, c := range h.callsOf(fn) {
-				h.ofNobody(c)
-				h.work(c)
-				if taken, ok := h.taken(c); ok {
-					h.unlocks(taken, all)
-					h.nested(taken)
-				}
-			}
-		}
-	}
-}
-
-func (h *held) index(n ast.Node) bool {
-	switch n := n.(type) {
-	case *ast.CallExpr:
-		h.exprs[n.Lparen] = n
-	case *ast.AssignStmt:
-		if e, ok := ast.Unparen(n.Rhs[0]).(*ast.CallExpr); ok && len(n.Rhs) == 1 {
-			h.results[e], _ = n.Lhs[0].(*ast.Ident)
-		}
-	}
-	return true
-}
-
-// makesGuarded reports whether e is a function behind a guard.
-func (h *held) makesGuarded(e ast.Expr) bool {
-	c := h.callOf(e)
-	if c.is("guard", "Must") && len(c.Args) == 1 {
-		return h.makesGuarded(c.Args[0])
-	}
-	return c.is("guard", "Func", "Action", "Try", "Job")
-}
-
-// site is a call in the flow of its function. Its arguments are without the receiver.
-type site struct {
-	ssa.CallInstruction
-	expr *ast.CallExpr
-	ours *call // nil for a function that is not Latchkey's
-	recv ssa.Value
-	args []ssa.Value
-}
-
-// takesLock reports whether a call takes a lock, or calls what does, under the context that is its first argument.
-func (h *held) takesLock(c *site) bool {
-	switch {
-	case len(c.args) == 0 || !isContext(h.TypesInfo.TypeOf(c.expr.Args[0])):
-		return false
-	case c.ours == nil:
-		obj := h.object(c.expr.Fun)
-		return obj != nil && h.guarded[obj]
-	}
-	return c.ours.is("guard", "Do") || c.ours.pkg == "redisson" && c.ours.recv != "" && locks[c.ours.name] || h.acquires(c)
-}
-
-// locks are the methods that take a lock under their first argument.
-var locks = map[string]bool{"Lock": true, "LockFor": true, "TryLock": true, "Do": true}
-
-// acquires reports whether a call is that of a Locker.
-func (h *held) acquires(c *site) bool {
-	return c.ours != nil && c.ours.recv != "" && c.ours.name == "Acquire" && len(c.args) == 2 && named(h.TypesInfo.TypeOf(c.expr.Args[1])) == "Request"
-}
-
-// releases reports whether a call gives a lock back.
-func (c *site) releases() bool {
-	return c.ours != nil && c.ours.recv != "" && (strings.Contains(c.ours.name, "Unlock") || c.ours.name == "Keep" || c.ours.name == "Release")
-}
-
-// ofNobody reports a call that wants the context of a hold, and gets one that is made from nothing.
-func (h *held) ofNobody(c *site) {
-	if c.ours == nil || len(c.args) == 0 {
-		return
-	}
-	needs := c.ours.pkg == "redisson" && needsHeld[c.ours.name] && isContext(h.TypesInfo.TypeOf(c.expr.Args[0]))
-	asks := c.ours.is("guard", "Token", "Held", "HoldFrom", "RequireHeld")
-	root, ok := h.origin(c.args[0]).(*ssa.Call)
-	if !needs && !asks || !ok {
-		return
-	}
-	if fn := root.Call.StaticCallee(); fn == nil || fn.String() != "context.Background" && fn.String() != "context.TODO" {
-		return
-	}
-	if asks {
-		h.complain(c, fmt.Sprintf("%s of a context that holds nothing: give it that of the work", c.ours.name))
-	} else {
-		h.complain(c, fmt.Sprintf("%s under a context that holds nothing: give it the one that Lock returned", c.ours.name))
-	}
-}
-
-// needsHeld are the methods of locks that want the context of a hold.
-var needsHeld = map[string]bool{"Unlock": true, "Keep": true, "Extend": true, "Token": true}
-
-// work looks for calls in a function that runs under a lock which take another lock under a context from outside of it.
-func (h *held) work(c *site) {
-	if c.ours == nil || len(c.args) == 0 {
-		return
-	}
-	if c.ours.pkg != "redisson" && !c.ours.is("guard", "Do", "Func", "Action", "Try", "Job") || c.ours.pkg == "redisson" && c.ours.name != "Do" {
-		return
-	}
-	literal, ok := plain(c.args[len(c.args)-1]).(*ssa.MakeClosure) // without it, there is nothing from outside
-	if !ok {
-		return
-	}
-	for _, inner := range h.callsOf(literal.Fn.(*ssa.Function)) {
-		if _, runs := inner.CallInstruction.(*ssa.Call); !runs || !h.takesLock(inner) {
-			continue
-		}
-		if root := h.origin(inner.args[0]); ofCaller(root) && root.Parent() != literal.Fn {
-			name := types.ExprString(inner.expr.Args[0])
-			h.complain(inner, name+" does not come from the context of the work: what is locked here does not know the lock around it, and waits for it if it is the same")
-		}
-	}
-}
-
-// ofCaller reports whether a context is that of a call, or of the request that it is about, and so the only one that the
-// function could have known before. One from elsewhere may well be that of a hold, or of another owner, as tests have it.
-func ofCaller(v ssa.Value) bool {
-	switch v := v.(type) {
-	case *ssa.Parameter:
 		return true
-	case *ssa.Call:
-		fn := v.Call.StaticCallee()
-		return fn != nil && fn.Name() == "Context" && fn.Signature.Recv() != nil && fn.Pkg != nil && fn.Pkg.Pkg.Path() != "testing"
-	}
-	return false
-}
-
-func (h *held) complain(c *site, message string) {
-	e := c.expr.Args[0]
-	h.emit(analysis.Diagnostic{Pos: e.Pos(), End: e.End(), Message: message})
+	})
 }
 
 // hold is a lock that a function takes under a context of its caller.
 type hold struct {
-	*site
-	given ssa.Value
+	*call
+	lock  string // what gives it back, as spelling has it
+	given *types.Var
+	under string // the context that it is held under
 }
 
-// taken is the lock that a call takes for those that follow.
-func (h *held) taken(c *site) (taken hold, ok bool) {
-	_, runs := c.CallInstruction.(*ssa.Call)
-	if !runs || !h.takesLock(c) || c.ours == nil || c.ours.name == "Do" {
-		return taken, false
+// taken is the lock that a statement takes, and nil if it takes none.
+func (h *held) taken(stmt ast.Stmt) *hold {
+	assign, ok := stmt.(*ast.AssignStmt)
+	if !ok || h.callOf(assign.Rhs[0]) == nil {
+		return nil
 	}
-	taken = hold{c, h.origin(c.args[0])}
-	return taken, ofCaller(taken.given)
+	t := &hold{call: h.callOf(assign.Rhs[0]), under: "the context that it returned"}
+	if t.name == "Do" || !h.takes(t.CallExpr) {
+		return nil
+	}
+	t.lock = h.spelling(t.Fun)
+	if name, ok := assign.Lhs[0].(*ast.Ident); ok && name.Name != "_" {
+		if t.under = name.Name; t.name == "Acquire" {
+			t.lock, t.under = h.spelling(&ast.SelectorExpr{X: name}), name.Name+".Context()"
+		}
+	}
+	if t.given, ok = h.origin(t.Args[0]).(*types.Var); !ok || t.lock == "" {
+		return nil
+	}
+	return t
 }
 
-// under says where the lock is held.
-func (h *held) under(t hold) string {
-	name := h.results[t.expr]
-	switch {
-	case name == nil || name.Name == "_":
-		return "the context that it returned"
-	case h.acquires(t.site):
-		return name.Name + ".Context()"
+// takes reports whether a call takes a lock, or calls what does, under the context that is its first argument.
+func (h *held) takes(e *ast.CallExpr) bool {
+	if len(e.Args) == 0 || !isContext(h.TypesInfo.TypeOf(e.Args[0])) {
+		return false
 	}
-	return name.Name
+	c := h.callOf(e)
+	if c == nil {
+		return slices.ContainsFunc(h.values[h.object(e.Fun)], func(d definition) bool { return d.result <= 0 && h.guarded(d.from) })
+	}
+	return c.is("guard", "Do") || c.pkg == "redisson" && c.method("Lock", "LockFor", "TryLock", "Do") ||
+		c.method("Acquire") && len(c.Args) == 2 && named(h.TypesInfo.TypeOf(c.Args[1])) == "Request"
+}
+
+// guarded reports whether e is a function behind a guard.
+func (h *held) guarded(e ast.Expr) bool {
+	c := h.callOf(e)
+	return c.is("guard", "Func", "Action", "Try", "Job") || c.is("guard", "Must") && h.guarded(c.Args[0])
+}
+
+func (c *call) method(names ...string) bool {
+	return c != nil && c.recv != "" && slices.Contains(names, c.name)
+}
+
+// work reports a call that wants the context of a hold and gets one that is made from nothing, and calls in a function that runs under a
+// lock which take another lock under a context from outside of it.
+func (h *held) work(c *call) {
+	if c == nil || len(c.Args) == 0 {
+		return
+	}
+	if c.pkg == "redisson" && c.method("Unlock", "Keep", "Extend", "Token") || c.is("guard", "Token", "Held", "HoldFrom", "RequireHeld") {
+		if _, ok := h.origin(c.Args[0]).(*types.Func); ok {
+			h.complain(c.CallExpr, "%s under a context that holds nothing: give it the one that Lock returned, or that of the work", c.name)
+		}
+	}
+	literal, ok := c.Args[len(c.Args)-1].(*ast.FuncLit)
+	if ok && (c.is("guard", "Do") || c.pkg == "redisson" && c.name == "Do" || h.guarded(c.CallExpr)) {
+		h.strangers(literal.Body, func(root *types.Var) bool { return root.Pos() < literal.Pos() || root.Pos() > literal.End() }, "the context of the work")
+	}
 }
 
 // unlocks reports Unlock under the context that Lock was given, where none is under the one that it returned.
-func (h *held) unlocks(taken hold, functions []*ssa.Function) {
-	var wrong []*site
-	states := h.flow(taken)
-	for _, fn := range functions {
-		for _, c := range h.callsOf(fn) {
-			if !c.releases() || c.recv == nil || len(c.args) == 0 || h.spelling(c.recv) != h.spelling(taken.recv) || h.acquires(taken.site) {
-				continue
-			}
-			at := h.within(taken.Parent(), c.CallInstruction)
-			if at == nil || !dominates(taken.CallInstruction, at) {
-				continue
-			}
-			if h.origin(c.args[0]) != taken.given {
-				return // there is a right one, or it can't be said
-			}
-			if states[at] != free {
-				wrong = append(wrong, c)
-			}
-		}
-	}
-	given := types.ExprString(taken.expr.Args[0])
-	for _, c := range wrong {
-		h.complain(c, fmt.Sprintf("%s under %s, which was given to Lock: the lock is held under %s", c.ours.name, given, h.under(taken)))
-	}
-}
-
-// nested reports locks that are taken under the context that was given to Lock, while that lock is held.
-func (h *held) nested(taken hold) {
-	if h.leftToItsLease(taken) {
+func (h *held) unlocks(t *hold, decl ast.Decl) {
+	releases := h.releases(t, decl)
+	if slices.ContainsFunc(releases, func(c *call) bool { return c.name == "Release" || h.origin(c.Args[0]) != t.given }) {
 		return
 	}
-	states := h.flow(taken)
-	for _, c := range h.callsOf(taken.Parent()) {
-		if _, runs := c.CallInstruction.(*ssa.Call); !runs || states[c.CallInstruction] != surelyHeld || !h.takesLock(c) {
-			continue
-		}
-		if dominates(taken.CallInstruction, c.CallInstruction) && h.origin(c.args[0]) == taken.given {
-			h.complain(c, fmt.Sprintf("the lock around it is held under %s: under %s, what is locked here does not know that lock, and waits for it "+
-				"if it is the same", h.under(taken), types.ExprString(c.expr.Args[0])))
-		}
+	for _, c := range releases {
+		h.complain(c.CallExpr, "%s under %s, which was given to Lock: the lock is held under %s", c.name, types.ExprString(t.Args[0]), t.under)
 	}
 }
 
-// leftToItsLease reports whether a lock may be taken for a time, and nobody can give it back: it stands for itself, as for one mail in
-// ten minutes, and what is locked next has nothing to do with it.
-func (h *held) leftToItsLease(t hold) bool {
-	if name := h.results[t.expr]; name != nil && name.Name != "_" {
-		return false
+// nested reports locks that are taken under the context that was given to Lock, in statements behind a deferred Unlock that is the only one.
+func (h *held) nested(t *hold, then []ast.Stmt, decl ast.Decl) {
+	i := slices.IndexFunc(then, func(stmt ast.Stmt) bool {
+		_, deferred := stmt.(*ast.DeferStmt)
+		return deferred && len(h.releases(t, stmt)) == 1
+	})
+	if i < 0 || len(h.releases(t, decl)) > 1 {
+		return
 	}
-	if h.acquires(t.site) {
-		request, known := ast.Unparen(t.expr.Args[1]).(*ast.CompositeLit)
-		return !known || slices.ContainsFunc(request.Elts, func(e ast.Expr) bool {
-			field, named := e.(*ast.KeyValueExpr)
-			return !named || types.ExprString(field.Key) == "Lease"
-		})
+	h.strangers(&ast.BlockStmt{List: then[i:]}, func(root *types.Var) bool { return root == t.given }, t.under)
+}
+
+// releases are the calls in n that give a lock back.
+func (h *held) releases(t *hold, n ast.Node) (all []*call) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		if e, ok := n.(*ast.CallExpr); ok && t != nil && e.Pos() > t.Pos() && len(e.Args) > 0 {
+			if c := h.callOf(e); c.method("Unlock", "Keep", "Release") && h.spelling(c.Fun) == t.lock {
+				all = append(all, c)
+			}
+		}
+		return true
+	})
+	return all
+}
+
+// strangers reports the calls in n that take a lock under a context of a wrong root, but those in functions and what is run later.
+func (h *held) strangers(n ast.Node, wrong func(*types.Var) bool, under string) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit, *ast.GoStmt, *ast.DeferStmt:
+			return false
+		case *ast.CallExpr:
+			if !h.takes(n) {
+				break
+			}
+			if root, ok := h.origin(n.Args[0]).(*types.Var); ok && wrong(root) {
+				h.complain(n, "the lock around it is held under %s: under %s, what is locked here does not know that lock, and waits for it if it is the same",
+					under, types.ExprString(n.Args[0]))
+			}
+		}
+		return true
+	})
+}
+
+func (h *held) complain(c *ast.CallExpr, format string, args ...any) {
+	h.emit(analysis.Diagnostic{Pos: c.Args[0].Pos(), End: c.Args[0].End(), Message: fmt.Sprintf(format, args...)})
+}
+
+// origin follows a context through what package context makes of others, and variables that are set once, to the parameter that it is
+// of, or to Background or TODO. Another one may be of a hold, or of another owner, as tests have it: it is nil.
+func (h *held) origin(e ast.Expr) types.Object {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		v, _ := h.object(e).(*types.Var)
+		values := h.values[v]
+		switch {
+		case v != nil && v.Kind() == types.LocalVar && len(values) == 1 && values[0].result <= 0:
+			return h.origin(values[0].from)
+		case v != nil && v.Kind() == types.ParamVar:
+			h.values[v] = nil // where it is set to what is made of itself
+			defer func() { h.values[v] = values }()
+			if !slices.ContainsFunc(values, func(d definition) bool { return h.origin(d.from) != v }) {
+				return v
+			}
+		}
+	case *ast.CallExpr:
+		switch fn, _ := typeutil.Callee(h.TypesInfo, e).(*types.Func); {
+		case fn == nil || fn.Pkg() == nil:
+		case fn.FullName() == "context.Background", fn.FullName() == "context.TODO":
+			return fn
+		case fn.Pkg().Path() == "context" && len(e.Args) > 0:
+			return h.origin(e.Args[0])
+		case fn.Name() == "Context" && fn.Signature().Recv() != nil && fn.Pkg().Path() != "testing":
+			return h.origin(ast.Unparen(e.Fun).(*ast.SelectorExpr).X)
+		}
 	}
-	if t.ours.name != "LockFor" && t.ours.name != "TryLock" {
-		return false
+	return nil
+}
+
+// spelling is equal for methods of what is surely the same lock: a variable that is set once, or a field of one. It is empty for others.
+func (h *held) spelling(method ast.Expr) string {
+	sel, ok := method.(*ast.SelectorExpr)
+	if !ok {
+		return ""
 	}
-	lease, known := t.args[len(t.args)-1].(*ssa.Const)
-	return !known || lease.Int64() > 0
+	base := sel.X
+	for inner, ok := base.(*ast.SelectorExpr); ok; inner, ok = base.(*ast.SelectorExpr) {
+		base = inner.X
+	}
+	if v, ok := h.object(base).(*types.Var); ok && len(h.values[v]) <= 1 {
+		return fmt.Sprintf("%p.%s", v, types.ExprString(sel.X))
+	}
+	return ""
 }

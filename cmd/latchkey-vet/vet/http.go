@@ -1,15 +1,13 @@
 package vet
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"go/ast"
-	"go/constant"
 	"go/types"
 	"maps"
-	"net/http"
 	"reflect"
+	"strings"
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/internal/roots"
@@ -20,101 +18,72 @@ import (
 
 // adapted are the options of an adapter of HTTP, as far as they are written out.
 type adapted struct {
-	opts []middleware.Option // for what New says to them alone
-	path keyexpr.Root
-	body keyexpr.Root
-	own  keyexpr.Roots // the application's facts
-	can  []guard.Ability
-	open bool // there may be other facts
-	text []*ast.BasicLit
+	opts      []middleware.Option // for what New says to them alone
+	path      keyexpr.Root
+	body      keyexpr.Root
+	own       keyexpr.Roots // the application's facts
+	can       []guard.Ability
+	queryOnly bool
+	declared  // open where there may be other facts
 }
 
 // handlers checks a call of New or Bind of an adapter of HTTP.
 func (d *declarations) handlers(c *call) {
-	if len(c.Args) == 0 {
+	rest := map[string]int{"New": 1, "Bind": 2}[c.name]
+	if len(c.Args) < rest || d.guardOf(c.Args[0]) == nil {
 		return
 	}
-	rest := 1
-	if c.name == "Bind" {
-		rest = 2
-	}
-	g := d.guardOf(c.Args[0])
-	if g == nil || len(c.Args) < rest {
-		return
-	}
-	a := d.adapter(c.Args[rest:], c.Ellipsis.IsValid())
-	known := &declared{guard: g.guard, open: g.open, functions: g.functions, registered: g.registered, texts: append(a.text, g.texts...)}
+	g, a := d.guardOf(c.Args[0]), d.adapter(c.Args[rest:], c.Ellipsis.IsValid())
+	known := &declared{open: g.open, functions: g.functions, facts: a.open, registered: g.registered, texts: append(a.texts, g.texts...)}
 	if c.name == "New" {
-		d.failOpen(a.check(g.guard, a.path), known, place{node: c.CallExpr})
+		specs, err := a.check(g.guard, a.path)
+		d.fail(err, known, c)
+		d.behind(c, a, specs)
 		return
 	}
 	target, ok := d.target(c)
 	if !ok {
 		return
 	}
-	gin := c.pkg == "middleware/ginguard"
+	ofGin := c.pkg == "middleware/ginguard"
 	d.failFields(guard.CheckFields(g.guard, d.typeOf(target), func(f guard.Field) error {
-		if err := d.handlerFault(f, d.varAt(target, f.Path), gin); err != nil {
+		v := d.varAt(target, f.Path)
+		if err := d.handlerFault(f, v, ofGin); err != nil {
 			return err
 		}
-		path, err := pathOf(f.Tag, gin)
+		path, err := pathOf(f.Tag, ofGin, a.path)
 		if err != nil {
 			return err
 		}
-		if _, ok, _ := route.Lookup(f.Tag); !ok {
-			path = a.path
+		specs, err := a.check(f.Guard, path)
+		for _, set := range d.values[v] {
+			if a.queryOnly || !strings.HasPrefix(f.Tag.Get("route"), "GET ") {
+				d.reads(set.from, specs)
+			}
 		}
-		return a.check(f.Guard, path)
+		return err
 	}), known, c, target)
 }
 
-// check is what New of an adapter would say to g.
-func (a *adapted) check(g *guard.Guard, path keyexpr.Root) error {
-	plain, err := guard.New(anyLocker{}, guard.FromSpec(guard.Spec{Name: g.Spec().Name, Key: "any", OneKey: true}))
-	if err != nil {
-		return err
-	}
+// check is what New of an adapter would say to g, and what g then is.
+func (a *adapted) check(g *guard.Guard, path keyexpr.Root) ([]guard.Spec, error) {
+	plain := guard.Must(guard.New(anyLocker{}, guard.FromSpec(guard.Spec{Name: g.Spec().Name, Key: "any", OneKey: true})))
 	_, faults := middleware.New(plain, a.opts...)
 	all := roots.HTTP(path, a.body)
 	maps.Copy(all, a.own)
-	for err == nil {
-		if _, err = g.Prepare(all, a.can...); err == nil {
-			return faults
-		}
-		name, unknown := unknownName(err)
-		if !a.open || !unknown || len(all) > 30 {
-			break
-		}
-		all[name], err = keyexpr.Root{}, nil // as an option that is not known may offer it
+	r, err := g.Prepare(all, a.can...)
+	if err != nil {
+		return nil, errors.Join(faults, fmt.Errorf("middleware: %w", err))
 	}
-	return errors.Join(faults, fmt.Errorf("middleware: %w", err))
-}
-
-// unknownName is the name of a fact that err misses.
-func unknownName(err error) (name string, ok bool) {
-	for _, e := range templates(err) {
-		if n, scanErr := fmt.Sscanf(e.Reason, "unknown name %s", &name); n == 1 && scanErr == nil {
-			for i, r := range name {
-				if r == ',' || r == ':' {
-					return name[:i], true
-				}
-			}
-		}
-	}
-	return "", false
+	return r.Specs(), faults
 }
 
 // adapter makes the options of an adapter anew.
 func (d *declarations) adapter(exprs []ast.Expr, slice bool) *adapted {
 	a := &adapted{path: keyexpr.AnyName(), own: make(keyexpr.Roots), can: []guard.Ability{guard.ServesMethods}}
-	known := new(declared)
-	exprs = d.spread(known, exprs, slice)
-	a.open = known.open
-	for _, e := range exprs {
-		if v, ok := d.only(e); ok && v.result < 0 {
-			e = v.from
-		}
-		a.text = append(a.text, literals(e)...)
+	for _, e := range d.spread(&a.declared, exprs, slice) {
+		e = d.follow(e)
+		a.texts = append(a.texts, literals(e)...)
 		c := d.callOf(e)
 		switch {
 		case d.isNil(e):
@@ -130,80 +99,31 @@ func (d *declarations) adapter(exprs []ast.Expr, slice bool) *adapted {
 
 // adapterOption makes one option anew, and notes what it says about facts.
 func (d *declarations) adapterOption(a *adapted, c *call) middleware.Option {
-	nothing := middleware.Stream()
-	none := len(c.Args) > 0 && d.isNil(c.Args[len(c.Args)-1])
-	text := ""
-	if len(c.Args) > 0 {
-		if v := d.TypesInfo.Types[c.Args[0]].Value; v != nil && v.Kind() == constant.String {
-			text = constant.StringVal(v)
-		} else if c.name == "Pattern" || c.name == "WithFacts" || c.name == "Value" {
-			a.open = true
-			return nothing
-		}
-	}
+	opt, known := d.called(&call{CallExpr: c.CallExpr, pkg: "middleware", name: c.name})
 	switch c.name {
 	case "Body":
-		if len(c.targs) == 1 && !parametric(c.targs[0]) {
-			a.body = keyexpr.Type(d.typeOf(c.targs[0]))
-		}
-		return nothing
+		a.body = keyexpr.Type(d.typeOf(c.targs[0]))
 	case "Pattern":
-		if names, err := route.Check(text); err == nil {
+		if names, err := route.Check(d.textOf(c.Args[0])); err == nil {
 			a.path = keyexpr.Names(names...)
 		}
-		return middleware.Pattern(text)
+		a.open = a.open || !known
 	case "WithFacts", "Value":
-		if len(c.targs) != 1 || parametric(c.targs[0]) {
-			a.open = true
-			return nothing
+		root := d.textOf(c.Args[0])
+		if _, taken := roots.HTTP(a.path, a.body)[root]; !taken && !d.isNil(c.Args[len(c.Args)-1]) {
+			a.own[root] = keyexpr.Type(d.typeOf(c.targs[0]))
 		}
-		if _, taken := roots.HTTP(a.path, a.body)[text]; !taken && !none {
-			a.own[text] = keyexpr.Type(d.typeOf(c.targs[0]))
-		}
-		if none {
-			return middleware.WithFacts[any](text, nil)
-		}
-		return middleware.WithFacts(text, func(*http.Request) (any, error) { return nil, nil })
+		a.open = a.open || root == ""
+	case "QueryOnly":
+		a.queryOnly = true
 	case "Fallback":
-		if none {
-			return middleware.Fallback(nil)
-		}
 		a.can = append(a.can, guard.ServesFallback)
-	case "Respond":
-		if none {
-			return middleware.Respond(nil)
-		}
-	case "BodyLimit":
-		if v, ok := d.value(c.Args[0], reflect.TypeFor[int64]()); ok {
-			return middleware.BodyLimit(v.Int())
-		}
-	case "Status":
-		status, ok := d.value(c.Args[1], reflect.TypeFor[int]())
-		if failure, known := d.failure(c.Args[0]); ok && known {
-			return middleware.Status(failure, int(status.Int()))
-		}
 	}
-	return nothing
-}
-
-// failure is the error of package guard that e names.
-func (d *declarations) failure(e ast.Expr) (error, bool) {
-	obj := d.object(e)
-	switch {
-	case obj == nil || obj.Pkg() == nil:
-		return nil, d.isNil(e)
-	case obj.Pkg().Path() == "context" && obj.Name() == "Canceled":
-		return context.Canceled, true
-	case obj.Pkg().Path() == "context" && obj.Name() == "DeadlineExceeded":
-		return context.DeadlineExceeded, true
-	case ours(obj.Pkg()) != "guard":
-		return nil, false
+	if !known {
+		return middleware.Stream()
 	}
-	err, ok := map[string]error{
-		"ErrKey": guard.ErrKey, "ErrBusy": guard.ErrBusy, "ErrOutage": guard.ErrOutage, "ErrLost": guard.ErrLost,
-		"ErrUnsupported": guard.ErrUnsupported, "ErrFault": guard.ErrFault, "ErrReplaced": guard.ErrReplaced,
-	}[obj.Name()]
-	return err, ok
+	option, _ := reflect.TypeAssert[middleware.Option](opt)
+	return option
 }
 
 // handlerFault says why a field can't hold a handler.
@@ -221,25 +141,21 @@ func (d *declarations) handlerFault(f guard.Field, v *types.Var, gin bool) error
 
 // isHandler reports whether a field of type t can hold a handler of net/http.
 func isHandler(t types.Type) bool {
-	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "net/http" && n.Obj().Name() == "Handler" {
-		return true
-	}
-	return takes(t, "net/http.ResponseWriter", "*net/http.Request")
+	return types.TypeString(types.Unalias(t), nil) == "net/http.Handler" || takes(t, "net/http.ResponseWriter*net/http.Request")
 }
 
 // isGin reports whether a field of type t can hold a handler of gin.
-func isGin(t types.Type) bool { return takes(t, "*github.com/gin-gonic/gin.Context") }
+func isGin(t types.Type) bool { return takes(t, strings.Trim(ginContext, "()")) }
 
 // takes reports whether t is a function of these types without a result.
-func takes(t types.Type, want ...string) bool {
+func takes(t types.Type, want string) bool {
 	s, ok := t.Underlying().(*types.Signature)
-	if !ok || s.Variadic() || s.Results().Len() > 0 || s.Params().Len() != len(want) {
+	if !ok {
 		return false
 	}
-	for i, name := range want {
-		if types.TypeString(s.Params().At(i).Type(), nil) != name {
-			return false
-		}
+	var got strings.Builder
+	for v := range s.Params().Variables() {
+		got.WriteString(types.TypeString(v.Type(), nil))
 	}
-	return true
+	return got.String() == want && s.Results().Len() == 0
 }

@@ -1,7 +1,7 @@
 package vet
 
 import (
-	"errors"
+	"fmt"
 	"go/ast"
 	"go/token"
 	"regexp"
@@ -12,12 +12,6 @@ import (
 
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
-
-// place is where an error is reported: at the text that it is about, if that is one of texts, and else at a node.
-type place struct {
-	node  ast.Node
-	texts []*ast.BasicLit
-}
 
 // fault is one line of an error, and what is known of its place.
 type fault struct {
@@ -53,34 +47,31 @@ var tagPlace = regexp.MustCompile(`tag ("(?:[^"\\]|\\.)*"): .* \(at offset (\d+)
 
 // templates are the errors of templates within err.
 func templates(err error) (all []*keyexpr.Error) {
-	if e, ok := err.(*keyexpr.Error); ok { //nolint:errorlint // it goes through all that is wrapped
+	switch e := err.(type) { //nolint:errorlint // it goes through all that is wrapped
+	case *keyexpr.Error:
 		return []*keyexpr.Error{e}
-	}
-	switch e := err.(type) { //nolint:errorlint // the same
 	case interface{ Unwrap() []error }:
 		for _, err := range e.Unwrap() {
 			all = append(all, templates(err)...)
 		}
 	case interface{ Unwrap() error }:
-		if err := errors.Unwrap(err); err != nil {
-			all = templates(err)
-		}
+		return templates(e.Unwrap())
 	}
 	return all
 }
 
-// fail reports each mistake in err.
-func (p *pass) fail(err error, at place) {
-	for _, f := range faultsOf(err) {
-		p.failOne(f, at)
+// fail reports each mistake in err that no option which is not known can have set right: at the text that it is about, and else at node.
+func (p *pass) fail(err error, d *declared, node ast.Node, texts ...*ast.BasicLit) {
+	for _, f := range d.filtered(err) {
+		p.failOne(f, node, append(texts, d.texts...))
 	}
 }
 
-func (p *pass) failOne(f fault, at place) {
-	d := analysis.Diagnostic{Pos: at.node.Pos(), End: at.node.End(), Message: f.message}
-	if lit, pos := f.in(at.texts); lit != nil {
+func (p *pass) failOne(f fault, node ast.Node, texts []*ast.BasicLit) {
+	d := analysis.Diagnostic{Pos: node.Pos(), End: node.End(), Message: f.message}
+	if lit, pos := f.in(texts); lit != nil {
 		d.Pos, d.End, d.SuggestedFixes = pos, lit.End(), fixes(lit, pos, f.message)
-	} else if lit, ok := at.node.(*ast.BasicLit); ok {
+	} else if lit, ok := node.(*ast.BasicLit); ok {
 		d.SuggestedFixes = tagFixes(lit, f.message)
 	}
 	p.emit(d)
@@ -88,12 +79,11 @@ func (p *pass) failOne(f fault, at place) {
 
 // emit reports d, once, unless the line is excused.
 func (p *pass) emit(d analysis.Diagnostic) {
-	file, r := p.Fset.File(d.Pos), report{d.Pos, d.Message}
-	if file == nil || p.reported[r] || p.excused[line{file, file.Line(d.Pos)}] {
-		return
+	file, once := p.Fset.File(d.Pos), fmt.Sprint(d.Pos, d.Message)
+	if file != nil && !p.reported[once] && !p.excused[file.LineStart(file.Line(d.Pos))] {
+		p.reported[once] = true
+		p.Report(d)
 	}
-	p.reported[r] = true
-	p.Report(d)
 }
 
 // in returns the literal that f is about, and the place of the byte in it, if it has the text as it is. A literal that is the
@@ -120,10 +110,9 @@ func (f fault) in(texts []*ast.BasicLit) (found *ast.BasicLit, at token.Pos) {
 
 // These find what an error says should have been written.
 var (
-	separated = regexp.MustCompile(`attributes follow a semicolon, not a (?:comma|bar|blank): write ;`)
-	nobodys   = regexp.MustCompile(`tag (\S+):"\.\.\." is nobody's: write guard:`)
-	renamed   = regexp.MustCompile(`unknown (?:name|field|function|method|attribute|kind|policy) "?([\w-]+)"?(?: of [^,:]*)?, did you mean ([\w-]+)\?(?: \(at offset|$)`)
-	instead   = regexp.MustCompile(`is not filled in: write (#\{.*\}) \(at offset`)
+	nobodys = regexp.MustCompile(`tag (\S+):"\.\.\." is nobody's: write guard:`)
+	renamed = regexp.MustCompile(`unknown (?:name|field|function|method|attribute|kind|policy) "?([\w-]+)"?(?: of [^,:]*)?, did you mean ([\w-]+)\?(?: \(at offset|$)`)
+	instead = regexp.MustCompile(`not filled in: write (#\{.*\}) \(at offset`)
 )
 
 // fixes are the changes that an error asks for. The program does not start as it is, so that nothing can break.
@@ -132,19 +121,12 @@ func fixes(lit *ast.BasicLit, pos token.Pos, message string) []analysis.Suggeste
 	if m := renamed.FindStringSubmatch(message); m != nil && strings.HasPrefix(rest, m[1]) {
 		return fix(pos, len(m[1]), m[2])
 	}
-	if separated.MatchString(message) && rest != "" {
-		switch rest[0] {
-		case ',', '|':
-			return fix(pos, 1, ";")
-		case ' ':
-			return fix(pos, 0, ";")
-		}
+	if strings.Contains(message, "attributes follow a semicolon, not a ") && rest != "" && strings.ContainsRune(" ,|", rune(rest[0])) {
+		return fix(pos, len(strings.TrimSpace(rest[:1])), ";")
 	}
 	if m := instead.FindStringSubmatch(message); m != nil {
-		for _, alike := range lookAlikes {
-			if end := alike.FindString(rest); end != "" && !strings.ContainsAny(m[1], "\"`\\…") {
-				return fix(pos, len(end), m[1])
-			}
+		if end := lookAlike.FindString(rest); end != "" && !strings.ContainsAny(m[1], "\"`\\…") {
+			return fix(pos, len(end), m[1])
 		}
 	}
 	return nil
@@ -163,8 +145,8 @@ func tagFixes(lit *ast.BasicLit, message string) []analysis.SuggestedFix {
 	return nil
 }
 
-// lookAlikes are what people write in the place of a hole.
-var lookAlikes = []*regexp.Regexp{regexp.MustCompile(`^\$\{[^{}]*\}`), regexp.MustCompile(`^\{\{[^{}]*\}\}`)}
+// lookAlike is what people write in the place of a hole.
+var lookAlike = regexp.MustCompile(`^(?:\$\{[^{}]*\}|\{\{[^{}]*\}\})`)
 
 func fix(pos token.Pos, length int, text string) []analysis.SuggestedFix {
 	return []analysis.SuggestedFix{{

@@ -109,9 +109,8 @@ func unquoted(constant string) string {
 	return text
 }
 
-// check holds the analyser to the rows of a table. said is what the program says to each row, in their order, if the table has
-// only a part of it.
-func (tt *table) check(t *testing.T, said []string) (seen, unseen int) {
+// check holds the analyser to the rows of a table. said is what the program says to the i-th row, if the table has only a part of it.
+func (tt *table) check(t *testing.T, said func(i int, r *row) string) (seen, unseen int) {
 	t.Helper()
 	dir := filepath.Join("../../..", tt.dir)
 	folder, err := build.ImportDir(dir, 0)
@@ -140,7 +139,7 @@ func (tt *table) check(t *testing.T, said []string) (seen, unseen int) {
 	for _, path := range slices.Sorted(maps.Keys(rows)) {
 		for _, r := range rows[path] {
 			if said != nil {
-				r.want = said[i]
+				r.want = said(i, r)
 			}
 			i++
 			var got []string

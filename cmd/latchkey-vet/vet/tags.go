@@ -5,11 +5,10 @@ import (
 	"go/ast"
 	"go/types"
 	"reflect"
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/latchkey-go/latchkey/guard"
-	"github.com/latchkey-go/latchkey/internal/roots"
 	"github.com/latchkey-go/latchkey/internal/route"
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
@@ -20,57 +19,43 @@ import (
 // tags checks the structs of the package that were not checked where they are used.
 func (d *declarations) tags() {
 	for _, t := range d.TypesInfo.Types {
-		if s, ok := t.Type.(*types.Struct); ok && t.IsType() {
-			d.embeds(s)
+		if s, ok := t.Type.(*types.Struct); ok && t.IsType() { // what tags in a struct that it embeds are about may be its fields
+			d.mark(slices.DeleteFunc(structs(s, false)[1:], func(inner *types.Struct) bool { return !isRequest(inner) }))
 		}
 	}
 	for _, file := range d.Files {
-		names := make(map[*ast.StructType]*ast.Ident)
+		owners := make(map[ast.Expr]types.Object)
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.TypeSpec:
-				if s, ok := n.Type.(*ast.StructType); ok {
-					names[s] = n.Name
-				}
+				owners[n.Type] = d.TypesInfo.Defs[n.Name]
 			case *ast.StructType:
-				d.structTags(n, names[n])
+				d.structTags(n, owners[n])
 			}
 			return true
 		})
 	}
 }
 
-// embeds notes what s embeds: the fields that tags there are about may be those of s.
-func (d *declarations) embeds(s *types.Struct) {
-	for f := range s.Fields() {
-		if inner := structOf(f.Type()); f.Embedded() && inner != nil && isRequest(inner) {
-			d.checked[inner] = true
-		}
-	}
-}
-
-func (d *declarations) structTags(n *ast.StructType, name *ast.Ident) {
+func (d *declarations) structTags(n *ast.StructType, owner types.Object) {
 	defer d.survive()
 	s, ok := d.TypesInfo.TypeOf(n).(*types.Struct)
-	if !ok || d.checked[s] || !d.mayBeOurs(s) || parametric(s) {
+	if !ok || d.checked[s] || !d.mayBeOurs(s) || d.inGeneric(n) {
 		return
 	}
 	var t types.Type = s
-	if name != nil {
-		if obj := d.TypesInfo.Defs[name]; obj != nil {
-			t = obj.Type()
-		}
+	if owner != nil {
+		t = owner.Type()
 	}
-	if named, ok := t.(*types.Named); ok && named.TypeParams().Len() > 0 {
-		return
-	}
-	if isRequest(s) {
+	switch named, _ := t.(*types.Named); {
+	case named != nil && named.TypeParams().Len() > 0:
+	case isRequest(s):
 		d.requestTags(t)
-		return
-	}
-	for i := range s.NumFields() {
-		if field := d.fields[s.Field(i)]; field != nil {
-			d.fieldTag(t, s.Field(i), s.Tag(i), field)
+	default:
+		for i := range s.NumFields() {
+			if field := d.fields[s.Field(i)]; field != nil {
+				d.fieldTag(t, s.Field(i), s.Tag(i), field)
+			}
 		}
 	}
 }
@@ -112,25 +97,14 @@ func (d *declarations) requestTags(t types.Type) {
 		g, open = someGuard(guard.Name(named(t)))
 		err = g.CheckRequest(d.typeOf(t))
 	}
-	for _, f := range d.filtered(err, open) {
-		texts := d.tagsOf(t)
-		if elsewhere := onlyBlank(structOf(t)) && unknownField.MatchString(f.message); len(texts) > 0 && !elsewhere {
-			d.failOne(f, place{d.blameField(t, f, texts), texts})
+	texts := d.tagsOf(structs(t, false))
+	onlyBlank := !slices.ContainsFunc(slices.Collect(structOf(t).Fields()), func(f *types.Var) bool { return f.Name() != "_" })
+	for _, f := range open.filtered(err) {
+		if elsewhere := onlyBlank && strings.Contains(f.message, "keyexpr: unknown field "); len(texts) > 0 && !elsewhere {
+			d.failOne(f, d.blameField(t, f, texts), texts)
 		}
 	}
 }
-
-// onlyBlank reports whether s is there to be embedded, in structs with fields.
-func onlyBlank(s *types.Struct) bool {
-	for f := range s.Fields() {
-		if f.Name() != "_" {
-			return false
-		}
-	}
-	return true
-}
-
-var unknownField = regexp.MustCompile(`keyexpr: (?:unknown field |type \S+ has no field )`)
 
 // blameField is the tag that f is about: that of the field it names, or the first one.
 func (d *declarations) blameField(t types.Type, f fault, texts []*ast.BasicLit) ast.Node {
@@ -140,12 +114,7 @@ func (d *declarations) blameField(t types.Type, f fault, texts []*ast.BasicLit) 
 			return field.Tag
 		}
 	}
-	for _, lit := range texts {
-		if strings.Contains(lit.Value, "guard:") {
-			return lit
-		}
-	}
-	return texts[0]
+	return texts[max(0, slices.IndexFunc(texts, func(lit *ast.BasicLit) bool { return strings.Contains(lit.Value, "guard:") }))]
 }
 
 // fieldTag checks the tag of one field, as Bind of a struct with this field alone would.
@@ -156,22 +125,16 @@ func (d *declarations) fieldTag(owner types.Type, f *types.Var, tag string, fiel
 		alone = types.NewNamed(types.NewTypeName(n.Obj().Pos(), n.Obj().Pkg(), n.Obj().Name(), nil), alone, nil)
 	}
 	var check func(guard.Field) error
-	if !guardable(f.Type()) {
+	if open.facts = !guardable(f.Type()); open.facts {
 		check = func(g guard.Field) error { return d.handlerTag(g, f.Type()) }
 	}
 	err := guard.CheckFields(g, d.typeOf(alone), check)
-	for _, fault := range d.filtered(err, open) {
-		if strings.HasSuffix(fault.message, "no field has a guard tag") {
-			continue
+	for _, fault := range open.filtered(err) {
+		if !strings.HasSuffix(fault.message, "no field has a guard tag") {
+			d.failOne(fault, field.Tag, []*ast.BasicLit{field.Tag})
 		}
-		if !guardable(f.Type()) && unknownFact.MatchString(fault.message) {
-			continue // one of the application's own
-		}
-		d.failOne(fault, place{field.Tag, []*ast.BasicLit{field.Tag}})
 	}
 }
-
-var unknownFact = regexp.MustCompile(`keyexpr: unknown name [^ ,:]+[,:]`)
 
 // guardable reports whether functions of type t can be bound by package guard.
 func guardable(t types.Type) bool {
@@ -184,8 +147,7 @@ func guardable(t types.Type) bool {
 }
 
 func isContext(t types.Type) bool {
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Name() == "Context" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "context"
+	return types.TypeString(types.Unalias(t), nil) == "context.Context"
 }
 
 // handlerTag checks the tag of a field that holds a handler, or something of another adapter.
@@ -196,22 +158,19 @@ func (d *declarations) handlerTag(f guard.Field, t types.Type) error {
 		spec.Name = ""
 		return spec.Validate()
 	}
-	path, err := pathOf(f.Tag, gin)
+	path, err := pathOf(f.Tag, gin, keyexpr.AnyName())
 	if err != nil {
 		return err
 	}
-	_, err = f.Guard.Prepare(roots.HTTP(path, keyexpr.Root{}), guard.ServesMethods, guard.ServesFallback)
-	if err != nil {
-		err = fmt.Errorf("middleware: %w", err)
-	}
+	_, err = (&adapted{can: []guard.Ability{guard.ServesMethods, guard.ServesFallback}}).check(f.Guard, path)
 	return err
 }
 
-// pathOf is what the route tag of a field says about path values.
-func pathOf(tag reflect.StructTag, gin bool) (keyexpr.Root, error) {
+// pathOf is what the route tag of a field says about path values, and path if it has none.
+func pathOf(tag reflect.StructTag, gin bool, path keyexpr.Root) (keyexpr.Root, error) {
 	pattern, ok, err := route.Lookup(tag)
 	if err != nil || !ok {
-		return keyexpr.AnyName(), err
+		return path, err
 	}
 	if gin {
 		_, path, err := route.Gin(pattern)

@@ -18,31 +18,21 @@ guard get is latchkeydecl's to find.`
 
 func runUnits(a *analysis.Pass) (any, error) {
 	p := newPass(a)
-	spec := make(map[*ast.CompositeLit]bool) // of an option
-	p.calls(func(c *call) {
-		fn, ok := p.TypesInfo.TypeOf(c.Fun).(*types.Signature)
-		if !ok || !ast.IsExported(c.name) || c.recv != "" && !ast.IsExported(c.recv) {
-			return
-		}
-		option := c.pkg == "guard" && isOption(fn)
-		for i, arg := range c.Args {
-			if lit, ok := ast.Unparen(arg).(*ast.CompositeLit); ok && c.is("guard", "FromSpec") {
-				spec[lit] = true
-			}
-			if !option && i < fn.Params().Len() && isDuration(fn.Params().At(i).Type()) {
-				p.bare(arg, fmt.Sprintf("%s of %s", fn.Params().At(i).Name(), c.name))
-			}
-		}
-	})
 	for _, file := range p.Files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
-			case *ast.CompositeLit:
-				if !spec[n] {
-					p.bareFields(n)
-				}
+			case *ast.CallExpr:
+				c := p.callOf(n)
+				p.bareArgs(c)
+				return !c.is("guard", "FromSpec")
+			case *ast.KeyValueExpr:
+				p.bareField(n.Key, n.Value)
 			case *ast.AssignStmt:
-				p.bareAssigned(n)
+				for i, to := range n.Lhs {
+					if len(n.Lhs) == len(n.Rhs) {
+						p.bareField(to, n.Rhs[i])
+					}
+				}
 			}
 			return true
 		})
@@ -50,45 +40,28 @@ func runUnits(a *analysis.Pass) (any, error) {
 	return p.lost, nil
 }
 
-func isOption(fn *types.Signature) bool {
-	return fn.Results().Len() == 1 && named(fn.Results().At(0).Type()) == "Option"
-}
-
-func isDuration(t types.Type) bool {
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Name() == "Duration" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "time"
-}
-
-// bareFields looks at the fields of a struct of Latchkey.
-func (p *pass) bareFields(lit *ast.CompositeLit) {
-	n, ok := types.Unalias(p.TypesInfo.TypeOf(lit)).(*types.Named)
-	if !ok || ours(n.Obj().Pkg()) == "" {
+// bareArgs looks at the arguments of an exported function of Latchkey that is no option.
+func (p *pass) bareArgs(c *call) {
+	if c == nil || !ast.IsExported(c.name) || c.recv != "" && !ast.IsExported(c.recv) {
 		return
 	}
-	s, ok := n.Underlying().(*types.Struct)
-	for i, elt := range lit.Elts {
-		var field types.Object
-		value := elt
-		if pair, isPair := elt.(*ast.KeyValueExpr); isPair {
-			field, value = p.object(pair.Key), pair.Value
-		} else if ok && i < s.NumFields() {
-			field = s.Field(i)
-		}
-		if field != nil && field.Exported() && isDuration(field.Type()) {
-			p.bare(value, fmt.Sprintf("%s of %s", field.Name(), n.Obj().Name()))
+	fn, ok := p.TypesInfo.TypeOf(c.Fun).(*types.Signature)
+	if !ok || c.pkg == "guard" && fn.Results().Len() == 1 && named(fn.Results().At(0).Type()) == "Option" {
+		return
+	}
+	for i, arg := range c.Args {
+		if i < fn.Params().Len() && isDuration(fn.Params().At(i).Type()) {
+			p.bare(arg, fmt.Sprintf("%s of %s", fn.Params().At(i).Name(), c.name))
 		}
 	}
 }
 
-// bareAssigned looks at what is assigned to fields of Latchkey's structs.
-func (p *pass) bareAssigned(n *ast.AssignStmt) {
-	if len(n.Lhs) != len(n.Rhs) {
-		return
-	}
-	for i, to := range n.Lhs {
-		if v, ok := p.object(to).(*types.Var); ok && v.IsField() && v.Exported() && ours(v.Pkg()) != "" && isDuration(v.Type()) {
-			p.bare(n.Rhs[i], v.Name())
-		}
+func isDuration(t types.Type) bool { return types.TypeString(types.Unalias(t), nil) == "time.Duration" }
+
+// bareField looks at what a field of a struct of Latchkey is set to.
+func (p *pass) bareField(field, value ast.Expr) {
+	if v, ok := p.object(field).(*types.Var); ok && v.IsField() && v.Exported() && ours(v.Pkg()) != "" && isDuration(v.Type()) {
+		p.bare(value, v.Name())
 	}
 }
 

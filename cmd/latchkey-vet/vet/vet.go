@@ -42,11 +42,13 @@ type pass struct {
 	*analysis.Pass
 	world    *gotype.World
 	values   map[types.Object][]definition
-	excused  map[line]bool
-	reported map[report]bool
+	excused  map[token.Pos]bool // starts of lines
+	reported map[string]bool
 	guards   map[*ast.CallExpr]*declared
 	fields   map[*types.Var]*ast.Field // with a tag
-	lost     []string                  // panics, by which nothing was reported
+	generic  []*ast.FuncDecl
+	bodies   map[types.Object]*ast.BlockStmt // of functions
+	lost     []string                        // panics, by which nothing was reported
 }
 
 // survive, deferred, ends a check that panics, which none is known to do. It has seen nothing: the code may well be right.
@@ -54,16 +56,6 @@ func (p *pass) survive() {
 	if v := recover(); v != nil {
 		p.lost = append(p.lost, fmt.Sprint(v))
 	}
-}
-
-type line struct {
-	file *token.File
-	line int
-}
-
-type report struct {
-	pos     token.Pos
-	message string
 }
 
 // definition is where a variable gets a value: the expression, or one of the results of a call. Without an expression, the
@@ -79,8 +71,9 @@ const excuse = "//latchkey:ok "
 
 func newPass(p *analysis.Pass) *pass {
 	own := &pass{
-		Pass: p, values: make(map[types.Object][]definition), excused: make(map[line]bool),
-		reported: make(map[report]bool), guards: make(map[*ast.CallExpr]*declared), fields: make(map[*types.Var]*ast.Field),
+		Pass: p, values: make(map[types.Object][]definition), excused: make(map[token.Pos]bool),
+		reported: make(map[string]bool), guards: make(map[*ast.CallExpr]*declared),
+		fields: make(map[*types.Var]*ast.Field), bodies: make(map[types.Object]*ast.BlockStmt),
 	}
 	for _, f := range p.Files {
 		file := p.Fset.File(f.Pos())
@@ -100,7 +93,7 @@ func newPass(p *analysis.Pass) *pass {
 					if !code[at] {
 						at++
 					}
-					own.excused[line{file, at}] = true
+					own.excused[file.LineStart(min(at, file.LineCount()))] = true
 				}
 			}
 		}
@@ -110,15 +103,12 @@ func newPass(p *analysis.Pass) *pass {
 
 // concerns reports whether the package imports one of Latchkey's, or is one.
 func (p *pass) concerns() bool {
-	if ours(p.Pkg) != "" {
-		return true
-	}
-	for _, imp := range p.Pkg.Imports() {
-		if ours(imp) != "" {
-			return true
-		}
-	}
-	return false
+	return ours(p.Pkg) != "" || slices.ContainsFunc(p.Pkg.Imports(), func(pkg *types.Package) bool { return ours(pkg) != "" })
+}
+
+// inGeneric reports whether n is in a function or a method with type parameters, of which types may be.
+func (p *pass) inGeneric(n ast.Node) bool {
+	return slices.ContainsFunc(p.generic, func(fn *ast.FuncDecl) bool { return fn.Pos() <= n.Pos() && n.Pos() < fn.End() })
 }
 
 // ours is the name of a package of Latchkey below the module, and empty for others.
@@ -126,12 +116,11 @@ func ours(pkg *types.Package) string {
 	if pkg == nil {
 		return ""
 	}
-	name, ok := strings.CutPrefix(pkg.Path(), module+"/")
-	if !ok {
-		return ""
+	path, _, _ := strings.Cut(pkg.Path(), " ")
+	if name, ok := strings.CutPrefix(path, module+"/"); ok {
+		return name
 	}
-	name, _, _ = strings.Cut(name, " ")
-	return name
+	return ""
 }
 
 // call is a call of a function of Latchkey.
@@ -168,13 +157,15 @@ func (p *pass) callOf(e ast.Expr) *call {
 	return c
 }
 
-// identOf is the name of a function that is called, behind its package and in front of its type arguments.
+// identOf is the name of a function or a type, behind its package and in front of its type arguments.
 func identOf(e ast.Expr) *ast.Ident {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		return e
 	case *ast.SelectorExpr:
 		return e.Sel
+	case *ast.StarExpr:
+		return identOf(e.X)
 	case *ast.IndexExpr:
 		return identOf(e.X)
 	case *ast.IndexListExpr:
@@ -194,23 +185,14 @@ func named(t types.Type) string {
 	return ""
 }
 
-// calls calls f for each call in the package of a function of Latchkey.
-func (p *pass) calls(f func(*call)) {
-	for _, file := range p.Files {
-		ast.Inspect(file, func(n ast.Node) bool {
-			if e, ok := n.(*ast.CallExpr); ok {
-				if c := p.callOf(e); c != nil {
-					f(c)
-				}
-			}
-			return true
-		})
-	}
-}
-
 // note notes what variables are set to, and the fields of structs.
 func (p *pass) note(n ast.Node) bool {
 	switch n := n.(type) {
+	case *ast.FuncDecl:
+		p.bodies[p.TypesInfo.Defs[n.Name]] = n.Body
+		if fn, ok := p.TypesInfo.Defs[n.Name].(*types.Func); ok && fn.Signature().TypeParams().Len()+fn.Signature().RecvTypeParams().Len() > 0 {
+			p.generic = append(p.generic, n)
+		}
 	case *ast.AssignStmt:
 		for i, to := range n.Lhs {
 			p.set(to, sourceOf(n.Rhs, i, len(n.Lhs)))
@@ -223,6 +205,10 @@ func (p *pass) note(n ast.Node) bool {
 				p.set(name, definition{})
 			}
 		}
+	case *ast.KeyValueExpr:
+		if v, ok := p.object(n.Key).(*types.Var); ok && v.IsField() {
+			p.set(n.Key, definition{n.Value, -1})
+		}
 	case *ast.RangeStmt:
 		p.set(n.Key, definition{})
 		p.set(n.Value, definition{})
@@ -233,25 +219,13 @@ func (p *pass) note(n ast.Node) bool {
 			p.set(n.X, definition{})
 		}
 	case *ast.Field:
-		for _, name := range n.Names {
+		for _, name := range append([]*ast.Ident{identOf(n.Type)}, n.Names...) { // the type has it, if there is no name
 			if v, ok := p.TypesInfo.Defs[name].(*types.Var); ok && n.Tag != nil {
-				p.fields[v] = n
-			}
-		}
-		if id := identOf(pointee(n.Type)); len(n.Names) == 0 && id != nil && n.Tag != nil {
-			if v, ok := p.TypesInfo.Defs[id].(*types.Var); ok {
 				p.fields[v] = n
 			}
 		}
 	}
 	return true
-}
-
-func pointee(e ast.Expr) ast.Expr {
-	if star, ok := e.(*ast.StarExpr); ok {
-		return star.X
-	}
-	return e
 }
 
 // sourceOf is where the i-th of n variables gets its value.
@@ -304,6 +278,14 @@ func (p *pass) only(e ast.Expr) (definition, bool) {
 		return definition{}, false
 	}
 	return p.values[obj][0], true
+}
+
+// follow is what e is, by way of a variable that is set once.
+func (p *pass) follow(e ast.Expr) ast.Expr {
+	if v, ok := p.only(e); ok && v.result < 0 {
+		return v.from
+	}
+	return e
 }
 
 // typeOf is a type of the source as the checks want it.

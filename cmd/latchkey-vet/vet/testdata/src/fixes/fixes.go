@@ -35,12 +35,12 @@ type Orders struct {
 	Policy func(context.Context, Field) error `guard:"order:#{req.OrderID}; busy=skpi"`      // want `unknown policy "skpi", did you mean skip\?`
 	Kind   func(context.Context, Field) error `guard:"order:#{req.OrderID}; kind=reader"`    // want `unknown kind "reader", did you mean read\?`
 	Far    func(context.Context, Field) error `guard:"order:#{req.Nothing}; name=x"`         // want `unknown field Nothing of Field: there is OrderID`
-	Shell  func(context.Context, Field) error "guard:\"order:${req.OrderID}\" json:\"a\\b\"" // want `is not filled in: write #{req.OrderID}`
+	Shell  func(context.Context, Field) error "guard:\"order:${req.OrderID}\" json:\"a\\b\"" // want `not filled in: write #{req.OrderID}`
 }
 
 func shell(l lock.Locker) {
-	_, _ = guard.New(l, guard.Name("n"), guard.Key("order:${req.ID}"))                // want `is not filled in`
-	_, _ = guard.New(l, guard.Name("n"), guard.Key("order:{{.ID}}:x"))                // want `is not filled in`
+	_, _ = guard.New(l, guard.Name("n"), guard.Key("order:${req.ID}"))                // want `not filled in`
+	_, _ = guard.New(l, guard.Name("n"), guard.Key("order:{{.ID}}:x"))                // want `not filled in`
 	_, _ = guard.New(l, guard.Name("n"), guard.Methods("PSOT"), guard.Wait(2))        // want `unknown method "PSOT", did you mean POST` `wait 2ns is under 1ms`
 	g := guard.Must(guard.New(l, guard.Name("n"), guard.Key(`order:#{rec.OrderID}`))) // want `unknown name rec, did you mean req\?`
 	_, _ = guard.Action(g, func(context.Context, Plain) error { return nil })

@@ -76,14 +76,14 @@ func fatal(ctx context.Context, l, m *redisson.Lock) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_ = m.Do(ctx, work) // want `the lock around it is held under held`
+	_ = m.Do(ctx, work) // not behind a deferred Unlock: not seen
 	_ = l.Unlock(held)
 	_ = m.Do(ctx, work)
 }
 
 func ignored(ctx context.Context, l, m *redisson.Lock) {
 	held, _ := l.Lock(ctx)
-	_ = m.Do(ctx, work) // want `the lock around it is held under held`
+	_ = m.Do(ctx, work) // not behind a deferred Unlock: not seen
 	_ = l.Unlock(held)
 }
 
@@ -107,7 +107,7 @@ func loop(ctx context.Context, l, m *redisson.Lock) error {
 		if err != nil {
 			return err
 		}
-		if err := m.Do(ctx, work); err != nil { // want `the lock around it is held under held`
+		if err := m.Do(ctx, work); err != nil { // not behind a deferred Unlock: not seen
 			return err
 		}
 		if err := l.Unlock(held); err != nil {
@@ -173,7 +173,7 @@ func shadowed(ctx context.Context, l, m *redisson.Lock) error {
 		defer l.Unlock(ctx)
 		_ = m.Do(ctx, work)
 	}
-	return m.Do(ctx, work) // want `the lock around it is held under ctx: under ctx`
+	return m.Do(ctx, work) // not behind a deferred Unlock: not seen
 }
 
 func deferredFirst(ctx context.Context, l *redisson.Lock) (err error) {
@@ -350,7 +350,7 @@ func holds(ctx context.Context, l lock.Locker, m *redisson.Lock, keep bool) erro
 		return err
 	}
 	if keep {
-		_ = m.Do(ctx, work) // want `held under hold.Context\(\)`
+		_ = m.Do(ctx, work) // not behind a deferred Unlock: not seen
 		return hold.Release(ctx)
 	}
 	release(hold)
@@ -410,7 +410,7 @@ func panics(ctx context.Context, l, m *redisson.Lock) {
 	case <-held.Done():
 		_ = l.Unlock(held)
 	case <-ctx.Done():
-		_ = m.Do(ctx, work) // want `the lock around it is held under held`
+		_ = m.Do(ctx, work) // not behind a deferred Unlock: not seen
 	}
 	_ = m.Do(ctx, work)
 }

@@ -3,6 +3,7 @@ package held
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -67,7 +68,7 @@ func nested(ctx context.Context, l, m *redisson.Lock, r *redisson.RedLock) error
 		return err
 	}
 	_ = m.Unlock(inner)
-	_, _, _ = r.TryLock(ctx, 0, 0) // behind an Unlock, which could be that of l for all that is known
+	_, _, _ = r.TryLock(ctx, 0, 0) // want `the lock around it is held under held`
 	return nil
 }
 
@@ -76,7 +77,7 @@ func derived(w http.ResponseWriter, q *http.Request, l, m *redisson.Lock) {
 	defer cancel()
 	held, ok, err := l.TryLock(ctx, 0, 0)
 	if ok {
-		_ = m.Do(ctx, work) // want `held under held`
+		_ = m.Do(ctx, work) // not behind a deferred Unlock: not seen
 		_ = m.Do(held, work)
 		_ = l.Unlock(held)
 	}
@@ -111,7 +112,7 @@ type service struct {
 func inWork(ctx context.Context, l, m *redisson.Lock, g, h *guard.Guard, s *service) error {
 	s.pay = guard.Must(guard.Action(g, func(context.Context, string) error { return nil }))
 	settle, err := guard.Func(g, func(held context.Context, id string) (string, error) {
-		_ = s.pay(ctx, id) // want `ctx does not come from the context of the work: what is locked here does not know the lock around it, and waits for it if it is the same`
+		_ = s.pay(ctx, id) // want `the lock around it is held under the context of the work: under ctx, what is locked here does not know that lock, and waits for it if it is the same`
 		return id, s.pay(held, id)
 	})
 	if err != nil {
@@ -119,17 +120,17 @@ func inWork(ctx context.Context, l, m *redisson.Lock, g, h *guard.Guard, s *serv
 	}
 	_, _ = settle(ctx, "7")
 	_, _ = guard.Do(ctx, g, "7", func(context.Context) (int, error) {
-		_, _ = settle(ctx, "8")                                             // want `ctx does not come from the context of the work`
-		return guard.Do(ctx, h, 7, func(ctx context.Context) (int, error) { // want `ctx does not come from the context of the work`
+		_, _ = settle(ctx, "8")                                             // want `held under the context of the work: under ctx`
+		return guard.Do(ctx, h, 7, func(ctx context.Context) (int, error) { // want `held under the context of the work: under ctx`
 			_, err := settle(ctx, "9")
 			return 0, err
 		})
 	})
 	return l.Do(ctx, func(held context.Context) error {
-		_ = m.Do(ctx, work) // want `ctx does not come from the context of the work`
+		_ = m.Do(ctx, work) // want `held under the context of the work: under ctx`
 		bounded, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		_ = m.Do(bounded, work)              // want `bounded does not come from the context of the work`
+		_ = m.Do(bounded, work)              // want `held under the context of the work: under bounded`
 		_ = m.Do(context.Background(), work) // nobody's, as somebody has written out
 		go func() { _ = m.Do(ctx, work) }()
 		return m.Do(held, work)
@@ -142,7 +143,7 @@ func acquired(ctx context.Context, l lock.Locker, m *redisson.Lock) error {
 		return err
 	}
 	defer hold.Release(ctx)
-	if err := m.Do(ctx, work); err != nil { // want `the lock around it is held under hold.Context\(\): under ctx`
+	if err := m.Do(ctx, work); err != nil { // not behind a deferred Unlock: not seen
 		return err
 	}
 	_ = m.Do(hold.Context(), work)
@@ -150,9 +151,53 @@ func acquired(ctx context.Context, l lock.Locker, m *redisson.Lock) error {
 	return m.Do(ctx, work)
 }
 
+func released(ctx context.Context, l lock.Locker, m *redisson.Lock) error {
+	hold, err := l.Acquire(ctx, lock.Request{Key: "k"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, hold.Release(ctx)) }()
+	_ = m.Do(hold.Context(), work)
+	return m.Do(ctx, work) // want `the lock around it is held under hold.Context\(\): under ctx`
+}
+
+// A context that is set to what is made of it is still that of the caller, and one of something else is not.
+
+func remade(ctx context.Context, l *redisson.Lock) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if _, err := l.Lock(ctx); err != nil {
+		return err
+	}
+	return l.Unlock(ctx) // want `Unlock under ctx, which was given to Lock`
+}
+
+func replaced(q *http.Request, l, m *redisson.Lock) error {
+	held, err := l.Lock(q.Context())
+	if err != nil {
+		return err
+	}
+	defer l.Unlock(held)
+	q = q.WithContext(held)
+	return m.Do(q.Context(), work)
+}
+
+// unnamed has locks that have no name to know them by.
+func unnamed(ctx context.Context, k lock.Locker, locks []*redisson.Lock, m *redisson.Lock) error {
+	if _, err := k.Acquire(ctx, lock.Request{Key: "k"}); err != nil {
+		return err
+	}
+	hold, err := k.Acquire(ctx, lock.Request{Key: "k"})
+	defer locks[0].Unlock(ctx)
+	_ = m.Do(ctx, work)
+	hold, err = k.Acquire(ctx, lock.Request{Key: "l"})
+	_ = hold
+	return err
+}
+
 func tokens(ctx context.Context) {
 	_, _ = guard.Token(ctx)
-	_, _ = guard.Token(context.Background()) // want `Token of a context that holds nothing`
+	_, _ = guard.Token(context.Background()) // want `Token under a context that holds nothing`
 }
 
 func work(context.Context) error { return nil }
