@@ -1,6 +1,8 @@
 package spel
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
@@ -28,10 +30,6 @@ import (
 func Lock4j(name string, keys []string, opts ...Option) *Key {
 	k := newKey(annotation("Lock4j", name, keys), opts)
 	k.one, k.java.root = true, "the bean"
-	prefix := k.java.prefix
-	if prefix == "" {
-		prefix = "lock4j"
-	}
 	switch {
 	case strings.TrimSpace(name) != "":
 	case k.java.method == "":
@@ -39,17 +37,15 @@ func Lock4j(name string, keys []string, opts ...Option) *Key {
 	default:
 		name = k.java.class + k.java.method
 	}
-	k.literal(prefix + ":" + name + "#")
-	first := true
+	k.literal(cmp.Or(k.java.prefix, "lock4j") + ":" + name + "#")
+	dot := ""
 	for _, text := range keys {
 		if text == "" {
 			continue
 		}
-		if !first {
-			k.literal(".")
-		}
+		k.literal(dot)
 		k.add(text, false)
-		first = false
+		dot = "."
 	}
 	return k
 }
@@ -100,15 +96,10 @@ func Klock(name string, keys []string, opts ...Option) *Key {
 // SpelKeyGenerator converts what the expression comes to into a list of Strings, and prefixes
 // each. #executionPath is its own variable, of class and method.
 func Alturkovic(store, prefix, expression string, opts ...Option) *Key {
-	if store == "" {
-		store = "distributed_lock"
-	}
-	if expression == "" {
-		expression = "#executionPath"
-	}
+	expression = cmp.Or(expression, "#executionPath")
 	k := newKey(annotation("RedisLocked", prefix, []string{expression}), opts)
 	k.java.root, k.java.path = "the bean", true
-	k.prefix = store + ":" + prefix
+	k.prefix = cmp.Or(store, "distributed_lock") + ":" + prefix
 	k.add(expression, false)
 	return k
 }
@@ -140,19 +131,13 @@ func (k *Key) needsMethod(annotation string) *Key {
 	return k
 }
 
-// annotation writes an annotation as Java has it. It is what people see in logs and registries,
-// and need not be what they wrote to the letter.
+// annotation writes an annotation as Java has it, for logs and registries.
 func annotation(name, label string, keys []string) string {
-	var b strings.Builder
-	b.WriteString("@" + name + "(")
 	if label != "" {
-		b.WriteString("\"" + label + "\"")
+		keys = slices.Insert(slices.Clone(keys), 0, label)
 	}
-	for i, key := range keys {
-		if i > 0 || label != "" {
-			b.WriteString(", ")
-		}
-		b.WriteString("\"" + key + "\"")
+	if len(keys) == 0 {
+		return "@" + name + "()"
 	}
-	return b.String() + ")"
+	return "@" + name + "(\"" + strings.Join(keys, "\", \"") + "\")"
 }
