@@ -1,6 +1,7 @@
 package spel
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -218,7 +219,8 @@ func (c *compiler) after(n *node, base *code, t typ, f func(st *run.State, v any
 
 // list is {…}, an unmodifiable List of what its elements come to, each boxed by its own type.
 func (c *compiler) list(n *node) *code {
-	x := &code{typ: typ{k: listK, elem: &typ{}}, cost: 1}
+	elem := typ{k: nullK}
+	x := &code{typ: typ{k: listK, elem: &elem}, cost: 1}
 	items := make([]*code, len(n.args))
 	around := c.reads
 	for i, a := range n.args {
@@ -229,12 +231,10 @@ func (c *compiler) list(n *node) *code {
 			x.vain = a
 		}
 		around = around || c.reads
-		if i == 0 {
-			x.typ.elem = &items[i].typ
-		} else {
-			elem := join(*x.typ.elem, items[i].typ)
-			x.typ.elem = &elem
-		}
+		elem = join(elem, items[i].typ)
+	}
+	if len(items) == 0 {
+		elem = typ{}
 	}
 	c.reads = around
 	x.value = func(st *run.State) (any, error) {
@@ -285,10 +285,7 @@ func (c *compiler) project(n *node) *code {
 func describe(t typ) string {
 	names := map[jkind]string{nullK: "null", textK: "a text", nameK: "a text or enum", enumK: "an enum", boolK: "true or false", smallK: "a number",
 		intK: "a number", longK: "a number", wholeK: "a number", listK: "a list", mapK: "a map", bytesK: "a byte array", otherK: "an id", objectK: "an object"}
-	if name, ok := names[t.k]; ok {
-		return name
-	}
-	return "this"
+	return cmp.Or(names[t.k], "this")
 }
 
 // use returns the index of a root. The order of use is the order of slots, as for templates.

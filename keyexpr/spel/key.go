@@ -167,22 +167,23 @@ func (c *compiler) part(p *run.Program, n *node, x *code, converted bool) {
 		spelling = convert
 	}
 	part.Type = goType(x.typ)
-	part.Append = func(st *run.State, key []byte, _ *run.Escape) ([]byte, error) {
-		v, err := x.value(st)
-		if err != nil {
-			return key, err
-		}
-		return appendText(st, key, v, spelling)
-	}
+	part.Append = appender(x.value, spelling)
 	p.Parts = append(p.Parts, part)
 }
 
-func appendText(st *run.State, key []byte, v any, spelling func(*run.State, any) (string, error)) ([]byte, error) {
-	s, err := spelling(st, v)
-	if err != nil {
-		return key, err
+// appender appends the text of a value to a key.
+func appender(value func(*run.State) (any, error), spelling func(*run.State, any) (string, error)) func(*run.State, []byte, *run.Escape) ([]byte, error) {
+	return func(st *run.State, key []byte, _ *run.Escape) ([]byte, error) {
+		v, err := value(st)
+		if err != nil {
+			return key, err
+		}
+		s, err := spelling(st, v)
+		if err != nil {
+			return key, err
+		}
+		return st.Text(key, s, nil)
 	}
-	return st.Text(key, s, nil)
 }
 
 // items makes a key of each element of a list.
@@ -194,15 +195,10 @@ func (c *compiler) items(p *run.Program, n *node, x *code) {
 	if x.vain != nil && !c.setup.OneKey {
 		c.fail(x.vain, "this element names no fact, and is one key for all requests; OneKey says that it is meant")
 	}
-	item := run.Part{Src: c.whole, Type: goType(elem), Append: func(st *run.State, key []byte, _ *run.Escape) ([]byte, error) {
-		v, err := valueOf(st, st.Elems[len(st.Elems)-1], elem)
-		if err != nil {
-			return key, err
-		}
-		return appendText(st, key, v, spell)
-	}}
+	item := func(st *run.State) (any, error) { return valueOf(st, st.Elems[len(st.Elems)-1], elem) }
+	each := run.Part{Src: c.whole, Type: goType(elem), Append: appender(item, spell)}
 	p.At = len(p.Parts)
-	p.Items = &run.Items{Src: c.whole, Item: item, List: func(st *run.State) (v reflect.Value, err error) {
+	p.Items = &run.Items{Src: c.whole, Item: each, List: func(st *run.State) (v reflect.Value, err error) {
 		y, err := x.value(st)
 		if err != nil || y == nil {
 			return v, err

@@ -92,13 +92,16 @@ func onTexts(f func(s, t string) bool) func(*run.State, any, []any) (any, error)
 }
 
 func substring(st *run.State, on any, args []any) (any, error) {
-	s, _ := on.(string)
 	from, _ := integer(args[0])
-	if len(args) == 1 {
-		return piece(st, s, from, int64(length(s)))
+	if len(args) > 1 {
+		to, _ := integer(args[1])
+		return piece(st, on, from, to)
 	}
-	to, _ := integer(args[1])
-	return piece(st, s, from, to)
+	s, err := spell(st, on)
+	if err != nil {
+		return nil, err
+	}
+	return piece(st, s, from, int64(length(s)))
 }
 
 // listMethods are those of List that do not change it. An element may be null, which only what reads
@@ -222,13 +225,9 @@ func (c *compiler) invoke(n *node, base *code, name string, args []*code) *code 
 
 // unknown refuses a method that is in no table.
 func (c *compiler) unknown(n *node, t typ, name string, table map[string]method) {
-	var names []string
-	for key := range table {
-		near, _, _ := strings.Cut(key, "/")
-		names = append(names, near)
-	}
-	slices.Sort(names) // so that of two that are as near the same one is shown
-	if near, d := suggest.Nearest(name, names); near != name && near != "" && d < 2 {
+	// Sorted, so that of two that are as near the same one is shown.
+	key, d := suggest.Nearest(signature(name, len(n.args)-1), slices.Sorted(maps.Keys(table)))
+	if near, _, _ := strings.Cut(key, "/"); near != name && near != "" && d < 2 {
 		c.fail(n, "there is no method %s, did you mean %s?", name, near)
 	}
 	args := strings.TrimSuffix(strings.Repeat("_, ", len(n.args)-1), ", ")

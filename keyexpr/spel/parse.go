@@ -182,8 +182,7 @@ var levels = [][]string{
 	{"and", "&&"},
 	{"==", "!=", "<=", ">=", "<", ">", "eq", "ne", "le", "ge", "lt", "gt", "matches", "between", "instanceof"},
 	{"+", "-"},
-	{"*", "/", "%", "div", "mod"},
-	{"^"},
+	{"*", "/", "%", "div", "mod", "^"},
 }
 
 // relation is the level of comparisons.

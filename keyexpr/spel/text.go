@@ -129,21 +129,38 @@ func length(s string) (n int) {
 	return n
 }
 
-// piece is a part of a text, which must not end within a character: half of a pair has no UTF-8, and
-// Java would write a question mark for it, for all such halves alike. It throws beyond the ends.
-func piece(st *run.State, s string, from, to int64) (any, error) {
-	u, err := units(st, s)
+// piece is a part of a text, from and to a unit of Java. It must not end within a character: half of a
+// pair has no UTF-8, and Java would write a question mark for it, for all such halves alike.
+func piece(st *run.State, x any, from, to int64) (any, error) {
+	s, err := spell(st, x)
 	if err != nil {
 		return nil, err
 	}
-	if from < 0 || to < from || to > int64(len(u)) {
-		return nil, run.Faulty("takes a part of a text that is not there")
+	start, err := offset(s, from)
+	if err != nil {
+		return nil, err
 	}
-	within := func(i int64) bool { return i < int64(len(u)) && u[i] >= 0xdc00 && u[i] < 0xe000 }
-	if from < to && (within(from) || within(to)) {
-		return nil, run.Faulty("takes half of a character that Java has in two halves")
+	size, err := offset(s[start:], to-from)
+	return s[start:][:size], err
+}
+
+// offset is where the n-th unit of a text begins, in bytes. Java throws beyond either end.
+func offset(s string, n int64) (int, error) {
+	at := int64(0)
+	for i, r := range s {
+		if at >= n {
+			s = s[:i]
+			break
+		}
+		at += int64(utf16.RuneLen(r))
 	}
-	return string(utf16.Decode(u[from:to])), nil
+	switch {
+	case n < 0 || at < n:
+		return 0, run.Faulty("takes a part of a text that is not there")
+	case at > n:
+		return 0, run.Faulty("takes half of a character that Java has in two halves")
+	}
+	return len(s), nil
 }
 
 // isWhitespace is Character.isWhitespace, for which a space that does not break a line is none.

@@ -2,7 +2,6 @@ package interop
 
 import (
 	"flag"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -123,11 +122,11 @@ func (g *generator) text(depth int) string {
 	case 1:
 		return g.operand(g.any(depth-1)) + " + " + s
 	case 2:
-		return s + g.pick(".", ".", "?.") + g.pick("trim()", "toUpperCase()", "toLowerCase()", "strip()", "toString()", "intern()")
+		return s + g.pick(".", ".", "?.") + g.pick("trim()", "toUpperCase()", "toLowerCase()", "strip()", "toString()")
 	case 3:
 		return s + ".substring(" + g.number(depth-2) + g.pick("", ", "+g.number(depth-2)) + ")"
 	case 4:
-		return s + ".replace(" + g.text(depth-2) + ", " + g.text(depth-2) + ")"
+		return s + g.pick(".concat(", "?.concat(") + g.text(depth-2) + ")"
 	case 5:
 		return s + " ?: " + g.operand(g.any(depth-1))
 	case 6:
@@ -139,7 +138,7 @@ func (g *generator) text(depth int) string {
 	case 9:
 		return g.operand(g.number(depth-1)) + ".toString()"
 	case 10:
-		return s + g.pick(".split(',')[0]", ".split(' ')[1]", "[0]", ".charAt(0)", ".split('[a-d]+')[0]")
+		return s + g.pick("[0]", "[1]", "["+g.number(depth-2)+"]")
 	}
 	return s
 }
@@ -155,11 +154,11 @@ func (g *generator) number(depth int) string {
 	case 2:
 		return "-" + x
 	case 3:
-		return g.operand(g.text(depth-1)) + g.pick(".length()", ".hashCode()", ".indexOf('a')", ".lastIndexOf('a')", "?.length()")
+		return g.operand(g.text(depth-1)) + g.pick(".length()", ".hashCode()", "?.length()")
 	case 4:
 		return g.list(depth-1) + ".size()"
 	case 5:
-		return x + g.pick(".hashCode()", ".intValue()", ".longValue()")
+		return x + ".hashCode()"
 	case 6:
 		return g.operand(g.test(depth-1)) + " ? " + x + " : " + y
 	}
@@ -184,13 +183,13 @@ func (g *generator) test(depth int) string {
 	case 5:
 		return g.operand(g.any(depth-1)) + ".equals(" + g.any(depth-1) + ")"
 	case 6:
-		return g.operand(g.text(depth-1)) + g.pick(".contains(", ".startsWith(", ".endsWith(", ".equalsIgnoreCase(") + g.text(depth-1) + ")"
+		return g.operand(g.text(depth-1)) + g.pick(".contains(", ".startsWith(", ".endsWith(", ".equals(") + g.text(depth-1) + ")"
 	case 7:
 		return g.list(depth-1) + ".contains(" + g.any(depth-1) + ")"
 	case 8:
-		return g.operand(g.number(depth-1)) + fmt.Sprintf(" between {%s, %s}", g.number(depth-2), g.number(depth-2))
+		return g.pick("#order.attrs", "#order?.attrs") + ".containsKey(" + g.text(depth-2) + ")"
 	}
-	return g.operand(g.text(depth-1)) + " matches " + g.pick("'.*'", "'[a-z]+'", "'\\d*'", "'A.*'", "'(a|b)*c?'", "'.'")
+	return g.operand(g.text(depth-1)) + g.pick(".isEmpty()", ".isBlank()", ".empty")
 }
 
 func (g *generator) list(depth int) string {
@@ -200,12 +199,10 @@ func (g *generator) list(depth int) string {
 	switch g.IntN(6) {
 	case 0:
 		return "{" + g.any(depth-1) + ", " + g.any(depth-1) + "}"
-	case 1:
-		return g.list(depth-1) + g.pick(".?[", "?.?[") + g.pick("#this != null", "#this == 'red'", "#this.equals('red')", "true", "#this != #order.name") + "]"
-	case 2:
-		return g.list(depth-1) + ".![" + g.pick("#this", "#this + 'x'", "'x' + #this", "#this == null ? 'n' : #this", "toString()", "#this.toString()", "#order.id", "{#this}") + "]"
+	case 1, 2:
+		return g.list(depth-1) + g.pick(".![", ".![", "?.![") + g.pick("#this != null", "#this == 'red'", "#this.equals('red')", "true", "#this != #order.name", "#this", "#this + 'x'", "'x' + #this", "#this == null ? 'n' : #this", "toString()", "#this.toString()", "#order.id", "{#this}") + "]"
 	case 3:
-		return g.pick("#order.items.?[qty > 1].![sku]", "#order.items.![qty]", "#order.items.![sku + qty]", "#order.tags.![length()]", "#order.ids.![#this + 1]", "#order.tags.![toUpperCase()]", "#order.ids.?[#this > 7]")
+		return g.pick("#order.items.![qty]", "#order.items.![sku + qty]", "#order.tags.![#this.length()]", "#order.ids.![#this + 1]", "#order.tags.![#this.toUpperCase()]", "#order.items.![qty > 1 ? sku : 'few']")
 	}
 	return g.list(depth - 1)
 }
