@@ -281,7 +281,7 @@ func (c *compiler) project(n *node) *code {
 	return x
 }
 
-// Messages name types of Java, as they are about the text of somebody who writes Java.
+// describe names a type of Java, for messages to somebody who writes Java.
 func describe(t typ) string {
 	names := map[jkind]string{nullK: "null", textK: "a text", nameK: "a text or enum", enumK: "an enum", boolK: "true or false", smallK: "a number",
 		intK: "a number", longK: "a number", wholeK: "a number", listK: "a list", mapK: "a map", bytesK: "a byte array", otherK: "an id", objectK: "an object"}

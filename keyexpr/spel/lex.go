@@ -10,7 +10,7 @@ import (
 // The first stage: the text of one expression becomes tokens with their places, of which the last
 // one is the end. The model is Spring's lexer, with its doubled quotes and operators that are words.
 
-// A word may be an operator or a name. The parser decides, since #and is a name.
+// tokenKind does not tell operators that are words from names. The parser does, since #and is a name.
 type tokenKind int
 
 const (

@@ -8,12 +8,9 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
-// What lock libraries make of expressions. Each has its own prefix, its own separators, its own
-// idea of #root, and its own way with lists and null. A preset says which version it was checked
-// against, and how: by running it, or by reading. It takes what stands in the annotation, and
-// gives a list of literals and expressions, in the order in which the library puts them
-// together. A preset computes nothing: whatever it says about values, it says by an option of
-// the key, so that all libraries share one compiler.
+// Before the first stage: what lock libraries put around expressions. A preset computes nothing. It
+// gives literals and expressions, in the order in which the library puts them together, and says
+// which version it was checked against, and how.
 
 // Lock4j is the key of a method annotated with @Lock4j(name = …, keys = …): lock4j, a colon, the
 // name or else class and method without anything between them, a #, and the keys with dots
@@ -30,12 +27,8 @@ import (
 func Lock4j(name string, keys []string, opts ...Option) *Key {
 	k := newKey(annotation("Lock4j", name, keys), opts)
 	k.one, k.java.root = true, "the bean"
-	switch {
-	case strings.TrimSpace(name) != "":
-	case k.java.method == "":
-		return k.needsMethod("@Lock4j")
-	default:
-		name = k.java.class + k.java.method
+	if strings.TrimSpace(name) == "" {
+		name = k.ofMethod("@Lock4j", "")
 	}
 	k.literal(cmp.Or(k.java.prefix, "lock4j") + ":" + name + "#")
 	dot := ""
@@ -64,12 +57,8 @@ func Klock(name string, keys []string, opts ...Option) *Key {
 	k := newKey(annotation("Klock", name, keys), opts)
 	// Its context has no root object, so that a name without # and #root.name throw in Java.
 	k.java.root = "null"
-	switch {
-	case name != "":
-	case k.java.method == "":
-		return k.needsMethod("@Klock")
-	default:
-		name = k.java.class + "." + k.java.method
+	if name == "" {
+		name = k.ofMethod("@Klock", ".")
 	}
 	k.literal("lock." + name)
 	for _, text := range keys {
@@ -105,14 +94,10 @@ func Alturkovic(store, prefix, expression string, opts ...Option) *Key {
 }
 
 // Redisson is the name that a program in Java gives to redisson.getLock: an expression such as
-// "order:" + order.getId(), or String.format("order:%s", id).
+// "order:" + order.getId(), in the code rather than in an annotation.
 //
-// Checked against the Java language: Redisson takes the name as it is. It is for programs that
-// call Redisson by themselves, and whose key is in the code rather than in an annotation.
-//
-// There is no method call on the program's own objects but getters, no arithmetic on floats, and
-// no format but the three plain conversions. What is left is what names of locks are written
-// with.
+// Checked against the Java language: Redisson takes the name as it is. Of methods of the program's own
+// objects there are getters; characters, floats and String.format are refused.
 func Redisson(expression string, opts ...Option) *Key {
 	k := newKey(expression, opts)
 	k.java.plain = true
@@ -126,9 +111,12 @@ func Prefix(prefix string) Option { return option(func(j *java) { j.prefix = pre
 
 func (k *Key) literal(text string) { k.parts = append(k.parts, source{text: text}) }
 
-func (k *Key) needsMethod(annotation string) *Key {
-	k.err = &keyexpr.Error{Text: k.text, Reason: "a " + annotation + " without a name has its key from the Java method: add Method(class, name)"}
-	return k
+// ofMethod returns the name that an annotation without one has: that of the class and the method.
+func (k *Key) ofMethod(annotation, between string) string {
+	if k.java.method == "" && k.err == nil {
+		k.err = &keyexpr.Error{Text: k.text, Reason: "a " + annotation + " without a name has its key from the Java method: add Method(class, name)"}
+	}
+	return k.java.class + between + k.java.method
 }
 
 // annotation writes an annotation as Java has it, for logs and registries.

@@ -20,7 +20,7 @@ package spel
 //	lex.go                  cuts an expression into tokens
 //	parse.go, primary.go    make a tree of them
 //	compile.go              finds out the types in Java of all nodes, and makes closures of them, with
-//	                        operators.go, methods.go, and properties.go for paths
+//	                        operators.go, equals.go, methods.go, and properties.go for paths
 //	key.go                  makes a program of the closures, for ../internal/run
 //	values.go, lists.go     say what a value of Go is in Java
 //	text.go                 says how it is spelt, and what Java's methods make of texts
