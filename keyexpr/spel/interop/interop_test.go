@@ -56,7 +56,7 @@ func TestCorpus(t *testing.T) {
 	p := startPeer(t)
 	subjects := readCorpus(t)
 	answers := askAll(t, p, subjects)
-	compare(t, subjects, answers, 1500)
+	compare(t, subjects, answers, 1700)
 	if !*record {
 		return
 	}

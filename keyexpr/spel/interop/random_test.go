@@ -40,7 +40,7 @@ func TestRandomExpressions(t *testing.T) {
 		subjects = append(subjects, s)
 	}
 	t.Logf("seed %d", seed)
-	compare(t, subjects, askAll(t, p, subjects), *randomCount/4)
+	compare(t, subjects, askAll(t, p, subjects), *randomCount)
 }
 
 // generator writes expressions. They are of a kind where they stand, most of the time: else all would be refused.
