@@ -49,10 +49,8 @@ var rows = map[string]row{
 	"internal/queue":                  {floor: -1}, // leases uses it
 	"internal/suggest":                {floor: 0},
 	"keyexpr/internal/run":            {floor: 0, modules: []string{expr}},
-	"keyexpr/spel/internal/keytest":        {floor: 0, tests: []string{"keyexpr", "keyexpr/spel"}},
 	"keyexpr/spel":                    {floor: 1, packages: []string{"keyexpr", "keyexpr/internal/run", "internal/suggest"}},
 	"keyexpr/spel/interop":            {floor: 1, packages: []string{"keyexpr", "keyexpr/spel"}},
-	"keyexpr/spel/internal/corpus":    {floor: 1, packages: []string{"keyexpr", "keyexpr/spel"}, tests: []string{"keyexpr/spel", "keyexpr/spel/interop"}},
 	"redisson/interop":                {floor: 2, packages: []string{"redisson", "lock/setnxlock"}},
 	"guard":                           {floor: 2, packages: []string{"lock", "keyexpr", "internal/suggest", "internal/clock"}, modules: []string{otel, otel + "/metric", otel + "/trace"}},
 	"guard/guardtest":                 {floor: 2, packages: []string{"guard", "lock", "lock/memlock"}},

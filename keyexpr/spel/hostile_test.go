@@ -19,10 +19,10 @@ import (
 type hugeOrder struct {
 	Name   string // 60 MiB
 	Runes  string // for which there is no quick way
-	Ab     string // what patterns have to go back for
 	Tags   []string
 	Counts []int32
-	Items  []javaItem
+	Few    []int32 // few enough to go through
+	Lines  []javaItem
 	IDs    []ident
 	Big    *big.Int
 	Bigger *big.Int
@@ -34,8 +34,8 @@ type hugeOrder struct {
 
 func newHugeOrder() *hugeOrder {
 	o := &hugeOrder{
-		Name: strings.Repeat("aB ", 20<<20), Runes: strings.Repeat("é", 20_000), Ab: strings.Repeat("ab", 30_000),
-		Tags: make([]string, 1_000_000), Counts: make([]int32, 100_000), Items: make([]javaItem, 100_000), IDs: make([]ident, 20_000),
+		Name: strings.Repeat("aB ", 20<<20), Runes: strings.Repeat("é", 20_000),
+		Tags: make([]string, 1_000_000), Counts: make([]int32, 100_000), Few: make([]int32, 10_000), Lines: make([]javaItem, 10_000), IDs: make([]ident, 20_000),
 		Big: new(big.Int).Lsh(big.NewInt(1), 4000), Bigger: new(big.Int).Lsh(big.NewInt(1), 1<<23), Number: json.Number(strings.Repeat("1", 10<<20)),
 	}
 	for range 100_000 {
@@ -50,8 +50,8 @@ func newHugeOrder() *hugeOrder {
 
 // No expression and no value takes more than this, as for templates.
 const (
-	mostTime  = 200 * time.Millisecond
-	mostBytes = 16 << 20
+	mostTime  = slower * 50 * time.Millisecond
+	mostBytes = slower * 10 << 20 // with the race detector, a sync.Pool forgets what it is given
 )
 
 // hugeTexts are expressions that are cheap to write, and would cost much.
@@ -63,53 +63,46 @@ var hugeTexts = []string{
 	"#p0.name.substring(1)",
 	"#p0.name.length()",
 	"#p0.name.hashCode()",
-	"#p0.name.split(',')[0]",
 	"#p0.name == 'x'",
 	"#p0.name < 'x'",
-	"#p0.name.replace('a', 'bbbbbbbb')",
-	"#p0.name.equalsIgnoreCase('x')",
-	"#p0.name.indexOf('zz')",
+	"#p0.name.contains('zz')",
 	// The same within a loop, where each round costs little.
-	"#p0.counts.?[#p0.runes.toLowerCase() == 'x'].size()",
-	"#p0.counts.?[#p0.runes.charAt(5) == 'x'].size()",
-	"#p0.counts.?[#p0.runes.substring(5) == 'x'].size()",
-	"#p0.counts.?[#p0.runes < #p0.runes].size()",
-	"#p0.counts.?[#p0.runes.split('z')[0] == 'x'].size()",
-	"#p0.counts.?[#p0.runes.strip() == 'x'].size()",
-	"#p0.counts.?[#p0.runes.lastIndexOf('z') == 5].size()",
-	"#p0.counts.?['%s%s'.formatted(#p0.runes, #p0.runes) == 'x'].size()",
-	// Patterns.
-	"#p0.name matches '(a|b)*c'",
-	"#p0.ab matches '(a|b|ab|ba)*(a|b)*(aab|abb)*c'",
-	"#p0.ab matches '(a?b?){60}'",
-	"#p0.counts.?[#p0.ab matches '(a|b)*c'].size()",
-	"#p0.counts.?['x' matches '(a?b?){60}'].size()",
+	"#p0.few.![#p0.runes.toLowerCase() == 'x'].size()",
+	"#p0.few.![#p0.runes.substring(5) == 'x'].size()",
+	"#p0.few.![#p0.runes[5]].size()",
+	"#p0.few.![#p0.runes < #p0.runes].size()",
+	"#p0.few.![#p0.runes.strip() == 'x'].size()",
+	"#p0.few.![#p0.runes.length()].size()",
+	"#p0.few.![#p0.runes.contains('z')].size()",
+	"#p0.few.![#p0.runes.concat(#p0.runes) == 'x'].size()",
+	"#p0.few.![(#p0.runes + #p0.runes).hashCode()].size()",
 	// Numbers that are spelt, or read, in the square of their length.
 	"#p0.big",
 	"#p0.bigger",
-	"#p0.counts.?[#p0.big == #p0.big].size()",
-	"#p0.counts.?[#p0.big.toString() == 'x'].size()",
+	"#p0.few.![#p0.big == #p0.big].size()",
+	"#p0.few.![#p0.big.toString() == 'x'].size()",
 	"#p0.number",
-	"#p0.counts.?[#p0.json.n == 5].size()",
-	"#p0.counts.?[#p0.json.zeros == 5].size()",
+	"#p0.few.![#p0.json.n == 5].size()",
+	"#p0.few.![#p0.json.zeros == 5].size()",
 	// Lists.
 	"#p0.tags",
 	"'t:' + #p0.tags",
 	"#p0.tags.![#this + 'x'][0]",
-	"#p0.tags.?[#this == 'x'].size()",
+	"#p0.tags.![#this == 'x'].size()",
 	"#p0.tags.contains('x')",
 	"#p0.counts.![#p0.counts.size()].size()",
-	"#p0.counts.?[#p0.counts.contains(5)].size()",
-	"#p0.counts.?[{1, 2, 3, 4, 5, 6, 7, 8, 9}.contains(#this)].size()",
-	"#p0.counts.![{#this, #this, #this, #this, #this, #this, #this, #this}].size()",
-	"#p0.counts.![#this + 1].![#this * 2].![#this + 1].![#this * 2].size()",
-	"#p0.items.![sku + ':' + qty].size()",
+	"#p0.few.![#p0.few.contains(5)].size()",
+	"#p0.few.![{1, 2, 3, 4, 5, 6, 7, 8, 9}.contains(#this)].size()",
+	"#p0.few.![{#this, #this, #this, #this, #this, #this, #this, #this}].size()",
+	"#p0.few.![#this + 1].![#this * 2].![#this + 1].![#this * 2].size()",
+	"#p0.few.![#p0.few.![#p0.few.![1].size()].size()].size()",
+	"#p0.lines.![sku + ':' + qty].size()",
 	"'x' + #p0.iDs",
 	// Lists in lists, and in a circle.
 	"'x' + #p0.deep",
 	"'x' + #p0.ring",
 	"'x' + #p0.json.ring",
-	"#p0.counts.?[#p0.json.ring[0][0][0][0] == null].size()",
+	"#p0.few.![#p0.json.ring[0][0][0][0] == null].size()",
 	"#p0.ring == #p0.ring",
 	"{#p0.ring}.contains(#p0.ring)",
 }

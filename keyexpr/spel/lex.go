@@ -1,41 +1,35 @@
 package spel
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Tokens of SpringEL and of the small part of Java that names of locks are written in. Spring's
-// lexer is the model, with its doubled quotes and words that are operators in any case. It takes
-// the text of one expression and gives tokens with their places, of which the last one is the
-// end. Nothing is decided here but where a token ends, and no value is computed: a number is
-// still its digits, so that an error about it can show them.
+// The first stage: the text of one expression becomes tokens with their places, of which the last
+// one is the end. The model is Spring's lexer, with its doubled quotes and operators that are words.
 
-// What is a word for an operator and what is a name is not decided here, as #and is a name.
+// tokenKind does not tell operators that are words from names. The parser does, since #and is a name.
 type tokenKind int
 
 const (
 	tokenEnd tokenKind = iota
 	tokenText
-	tokenChar // of plain Java
 	tokenNumber
 	tokenName
 	tokenSign
 )
 
-// The text of a quoted one is what it stands for, without quotes.
+// token keeps the text that a quoted one stands for, and the digits of a number.
 type token struct {
 	kind tokenKind
 	text string
 	off  int
 }
 
-// signs are the operators and brackets, longest first. ?.[ and the like are one sign, as Spring
-// reads them: ?. in front of a bracket would be a name that is missing. Tokenizer.process tries
-// two characters before one. Here the marks that only make sense together are one sign, so that
-// the parser never has to look two tokens ahead. A new sign must come before its own beginnings:
-// with ?. in front of ?.[ a list behind ?. would be asked for a name.
+// signs are the operators and brackets. A sign comes before its own beginnings. Marks that only
+// make sense together are one sign, as they are to Spring.
 var signs = strings.Fields("?.?[ ?.^[ ?.$[ ?.![ .?[ .^[ .$[ .![ ?.[ ?. ?: == != <= >= && || ++ -- ( ) [ ] { } . , : ? + - * / % ^ < > ! = # @ &")
 
 // lex cuts a source into tokens:
@@ -43,16 +37,8 @@ var signs = strings.Fields("?.?[ ?.^[ ?.$[ ?.![ .?[ .^[ .$[ .![ ?.[ ?. ?: == != 
 //	token  = text | number | name | sign
 //	text   = "'" { any | "''" } "'" | '"' { any | '""' } '"'          SpringEL doubles a quote
 //	       | '"' { any | "\" escape } '"'                             plain Java escapes it
-//	char   = "'" ( any | "\" escape ) "'"                             plain Java only
 //	number = digit { letter | digit }
 //	name   = ( letter | "$" | "_" ) { letter | digit | "$" | "_" }
-//
-// A character that begins no token is an error and not a part of one: Java's own letters are
-// more than Go's in a few scripts, and a name in one of these must not be cut in two.
-//
-// Placeholders such as ${app.prefix} are filled in by the Spring container before SpringEL sees
-// the text. Their values are in the configuration of the other program, and so they are refused
-// by name: a general complaint about a dollar would send people looking for a typing mistake.
 func (p *parser) lex(src string, off int) (tokens []token) {
 	for i := 0; i < len(src); {
 		c, size := utf8.DecodeRuneInString(src[i:])
@@ -64,40 +50,35 @@ func (p *parser) lex(src string, off int) (tokens []token) {
 		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
 			i += size
 		case c == '\'' && p.plain:
-			text, n := p.lexText(src[i:], off+i)
-			if utf8.RuneCountInString(text) != 1 || text > "\uffff" {
-				p.fail(off+i, "'…' is one character in Java: write \"…\" for a text")
-			}
-			add(tokenChar, text, n)
+			p.fail(off+i, "characters are not read here: write \"…\" for a text, or make the key with KeyFunc")
 		case c == '\'' || c == '"':
 			text, n := p.lexText(src[i:], off+i)
 			add(tokenText, text, n)
 		case strings.HasPrefix(src[i:], "${"):
 			p.fail(off+i, "${…} is filled in by Spring: write the value")
-		case c >= '0' && c <= '9':
-			n := spanOf(src[i:], func(r rune) bool { return r >= '0' && r <= '9' || isLetter(r) })
+		case isDigit(c):
+			n := spanOf(src[i:], isWord)
 			add(tokenNumber, src[i:i+n], n)
-		case isLetter(c):
-			n := spanOf(src[i:], func(r rune) bool { return isLetter(r) || r >= '0' && r <= '9' })
+		case isWord(c):
+			n := spanOf(src[i:], isWord)
 			add(tokenName, src[i:i+n], n)
 		default:
-			// A character that is neither is shown as Go quotes it: it may be invisible.
-			sign := signOf(src[i:])
-			if sign == "" {
+			sign := slices.IndexFunc(signs, func(sign string) bool { return strings.HasPrefix(src[i:], sign) })
+			if sign < 0 {
 				p.fail(off+i, "unexpected %q", c)
 			}
-			add(tokenSign, sign, len(sign))
+			add(tokenSign, signs[sign], len(signs[sign]))
 		}
 	}
 	return append(tokens, token{tokenEnd, "the end", off + len(src)})
 }
 
-// The dollar is one in Java, and in names that compilers make. Tokenizer.isIdentifier takes
-// letters, digits, underscore and dollar. A name that was cut short at one of these would be
-// another name, and might even exist.
-func isLetter(r rune) bool { return r == '_' || r == '$' || unicode.IsLetter(r) }
+func isDigit(r rune) bool { return r >= '0' && r <= '9' }
 
-// It counts bytes, as all places do.
+// isWord reports whether r may be in a name, as Tokenizer.isIdentifier of Spring has it.
+func isWord(r rune) bool { return r == '_' || r == '$' || isDigit(r) || unicode.IsLetter(r) }
+
+// spanOf returns the number of bytes at the beginning of s that are in a set of characters.
 func spanOf(s string, in func(rune) bool) int {
 	if n := strings.IndexFunc(s, func(r rune) bool { return !in(r) }); n >= 0 {
 		return n
@@ -105,22 +86,8 @@ func spanOf(s string, in func(rune) bool) int {
 	return len(s)
 }
 
-// The list is in the order of lengths, so that the first that fits is the longest.
-func signOf(s string) string {
-	for _, sign := range signs {
-		if strings.HasPrefix(s, sign) {
-			return sign
-		}
-	}
-	return ""
-}
-
-// lexText reads a string in which a quote is doubled, or escaped in plain Java. An escape that
-// is not listed, such as \u0041 or \101, is refused rather than guessed at.
-// Tokenizer.lexQuotedStringLiteral knows the doubled quote and no escape, so that a backslash in
-// SpringEL is itself, and "a\tb" has a backslash in its key. Java's own compiler reads the same
-// characters as a tab. One reading for both would give one of the two programs another key,
-// hence the two grammars.
+// lexText reads a string in which a quote is doubled, or escaped in plain Java. A backslash in
+// SpringEL is itself. An escape that is not listed, such as \101, is refused.
 func (p *parser) lexText(s string, off int) (text string, n int) {
 	quote := s[0]
 	var b strings.Builder

@@ -2,52 +2,45 @@ package spel
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
-// The grammar, as Spring's own parser has it. Words are taken in any case.
+// The second stage: tokens become a tree. The grammar is that of Spring's own parser, as far as it
+// is read here. Words are taken in any case.
 //
 //	expression = or [ "?:" expression | "?" expression ":" expression ]
 //	or         = and { ("or" | "||") and }
 //	and        = relation { ("and" | "&&") relation }
-//	relation   = sum [ ("==" | "!=" | "<" | "<=" | ">" | ">=" | "eq" | … | "matches" | "between") sum ]
+//	relation   = sum [ ("==" | "!=" | "<" | "<=" | ">" | ">=" | "eq" | "ne" | "lt" | "le" | "gt" | "ge") sum ]
 //	sum        = product { ("+" | "-") product }
 //	product    = unary { ("*" | "/" | "%" | "div" | "mod") unary }
 //	unary      = ("!" | "not" | "-" | "+") unary | primary { postfix }
 //	primary    = text | number | "true" | "false" | "null" | "(" expression ")" | "{" [ expression { "," expression } ] "}"
 //	           | "#" name [ arguments ] | name | "T" "(" "String" ")" "." "valueOf" arguments
-//	postfix    = ("." | "?.") name [ arguments ] | ("[" | "?.[") expression "]"
-//	           | (".?[" | ".^[" | ".$[" | ".![" , with "?" in front for null) expression "]"
+//	postfix    = ("." | "?.") name [ arguments ] | ("[" | "?.[") expression "]" | (".![" | "?.![") expression "]"
 //
-// Plain Java, which the preset Redisson reads, has names without #, String.valueOf and
-// String.format, and lacks words as operators, "?:", "?.", "{…}", selections and projections.
+// Plain Java, which the preset Redisson reads, has names without # and String.valueOf, and lacks
+// words as operators, "?:", "?.", "{…}" and projections.
 
-// node is a node of an expression. Places are kept in bytes of the whole text, so that an error
-// in a hole points into the annotation. One struct for all kinds keeps the tree easy to compare
-// and to walk, which rules.go does. A type for each kind would be checked by the Go
-// compiler, and need a walker with a case for each.
+// node is a node of an expression. One struct for all kinds keeps the tree easy to walk.
 type node struct {
 	kind kind
-	off  int    // in the whole text
+	off  int    // in the whole text, so that an error in a hole points into the annotation
 	text string // name, operator, or the value of a literal
 	safe bool   // ?. in front
 	args []*node
 }
 
-// Some kinds of Spring's own tree are missing: types, beans, constructors, assignments and maps,
-// which are refused where they begin.
 type kind int
 
 const (
 	kindText    kind = iota // a string
-	kindChar                // a character of plain Java
 	kindNumber              // digits, with L behind them for a long
 	kindWord                // true, false, null
 	kindVar                 // #text
-	kindThis                // the element of a selection or projection
+	kindThis                // the element of a projection
 	kindName                // a property of it
 	kindProp                // args[0].text
 	kindCall                // args[0].text(args[1:]); args[0] is nil for #text(…)
@@ -57,34 +50,30 @@ const (
 	kindTernary             // args[0] ? args[1] : args[2]
 	kindElvis               // args[0] ?: args[1]
 	kindList                // {args}
-	kindSelect              // args[0].?[args[1]], with ^ and $ as text for first and last
 	kindProject             // args[0].![args[1]]
-	kindString              // String.valueOf(args[0]), and what Java's other ways of making a text of anything are
+	kindString              // String.valueOf(args[0])
 )
 
-// parser is a recursive descent over the tokens of one expression. There are two grammars in
-// one: SpringEL, and the small part of Java that names are built with. They differ in quotes, in
-// names and in what is missing.
+// parser is a recursive descent over the tokens of one expression.
 type parser struct {
 	whole  string
 	tokens []token
 	at     int
 	depth  int
 	plain  bool // Java itself
-	inner  int  // selections and projections around
+	inner  int  // projections around
 }
 
-// maxDepth bounds the nesting of an expression. Each level of brackets and choices takes a few
-// frames of the stack.
+// maxDepth bounds the nesting of an expression. Spring has no bound, and ends in a StackOverflowError.
 const maxDepth = 100
 
-// fault is how the parser and the compiler leave: with an *Error. A parser that returned an
-// error from each of its thirty functions would be twice as long, and this one is small enough
-// to see that all of them are below parse or compile, which catch it.
+// elsewhere is the way to a key that is not read here.
+const elsewhere = "make the key with KeyFunc, or give the guard a function with TemplateFunc, and write #name(…)"
+
+// fault is the panic by which the parser and the compiler leave. parse and compile catch it.
 type fault struct{ err *keyexpr.Error }
 
-// caught turns a fault into an error. Any other panic is a mistake in here and goes on, for the
-// fuzz tests to see.
+// caught turns a fault into an error. Any other panic is a mistake in here and goes on.
 func caught(err *error) {
 	switch r := recover().(type) {
 	case nil:
@@ -95,15 +84,13 @@ func caught(err *error) {
 	}
 }
 
-// Reasons are one line, as those of templates are. The offset is kept within the text, as an
-// error at its end is about what is missing there.
+// failAt leaves with a reason of one line, and a place that is kept within the text.
 func failAt(whole string, off int, format string, args ...any) {
 	reason := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
 	panic(fault{&keyexpr.Error{Text: whole, Offset: min(max(off, 0), len(whole)), Reason: reason}})
 }
 
-// parse parses src, which begins at off in whole. An empty expression is what Spring throws for,
-// rather than one that comes to nothing.
+// parse parses src, which begins at off in whole.
 func parse(whole, src string, off int, plain bool) (n *node, err error) {
 	defer caught(&err)
 	p := &parser{whole: whole, plain: plain}
@@ -118,12 +105,11 @@ func parse(whole, src string, off int, plain bool) (n *node, err error) {
 	return n, nil
 }
 
-// It does not come back.
 func (p *parser) fail(off int, format string, args ...any) { failAt(p.whole, off, format, args...) }
 
 func (p *parser) peek() token { return p.tokens[p.at] }
 
-// The end is never passed, so that whoever asks behind it gets the end again.
+// next takes a token. The end is never passed.
 func (p *parser) next() token {
 	t := p.tokens[p.at]
 	if t.kind != tokenEnd {
@@ -132,11 +118,8 @@ func (p *parser) next() token {
 	return t
 }
 
-// accept takes the next token if it is one of these signs or words. Plain Java has no words for
-// operators. Spring takes AND, And and and for the operator. SpelParser compares identifiers
-// with or, and, matches and their kin without regard to case. A word is only an operator in a
-// place where an operator can stand, which is why this is asked here and not when tokens are
-// cut: #order.mod is a property.
+// accept takes the next token if it is one of these signs or words. It is asked where an operator
+// can stand, so that #order.mod is a property.
 func (p *parser) accept(texts ...string) (token, bool) {
 	t := p.peek()
 	if t.kind != tokenSign && (t.kind != tokenName || p.plain) {
@@ -150,26 +133,20 @@ func (p *parser) accept(texts ...string) (token, bool) {
 	return t, false
 }
 
-// The token that stands there instead is named, as it is what somebody sees.
 func (p *parser) expect(sign string) {
 	if t, ok := p.accept(sign); !ok {
 		p.fail(t.off, "%q is missing before %q", sign, t.text)
 	}
 }
 
-// only refuses in plain Java what SpringEL alone has. The error says how Java writes it, or that
-// it has no such thing. Both grammars share their functions, since they share all their levels.
-// What SpringEL alone has is found by its first sign, and refused there. A copy of the grammar
-// for Java would drift away from this one.
+// only refuses in plain Java what SpringEL alone has.
 func (p *parser) only(t token) {
 	if p.plain {
 		p.fail(t.off, "%s is SpringEL, and no Java: use Key", t.text)
 	}
 }
 
-// deeper counts the nesting. Spring itself has no bound here, and ends in a StackOverflowError
-// at some depth that depends on the thread. A goroutine would go on until all memory is used, as
-// its stack grows. A hundred levels are more than anybody writes in one line.
+// deeper counts the nesting.
 func (p *parser) deeper() func() {
 	if p.depth++; p.depth > maxDepth {
 		p.fail(p.peek().off, "nested too deeply")
@@ -177,11 +154,7 @@ func (p *parser) deeper() func() {
 	return func() { p.depth-- }
 }
 
-// expression parses the branches of ?: and ? by itself again, so that they bind to the right: a
-// ? b : c ? d : e. InternalSpelExpressionParser.eatExpression is the model: it reads what an or
-// can be, and then one of = ?: or ?. An assignment is legal there, and changes the request of
-// the Java program. It is refused with the reading that people mean by it, which is a
-// comparison.
+// expression binds the branches of ?: and ? to the right, as eatExpression of Spring does.
 func (p *parser) expression() *node {
 	defer p.deeper()()
 	n := p.binary(0)
@@ -203,23 +176,27 @@ func (p *parser) expression() *node {
 	return n
 }
 
-// levels are the binary operators by precedence, lowest first. Those of the third compare once.
-// They are eatLogicalOrExpression down to eatPowerIncDecExpression. Three words stand with the
-// comparisons that Java has as methods or not at all. A level too high or too low moves the
-// brackets of somebody's expression, and with them the key; TestPrecedence has every pair of
-// neighbours.
+// levels are the binary operators by precedence, lowest first.
 var levels = [][]string{
 	{"or", "||"},
 	{"and", "&&"},
 	{"==", "!=", "<=", ">=", "<", ">", "eq", "ne", "le", "ge", "lt", "gt", "matches", "between", "instanceof"},
 	{"+", "-"},
-	{"*", "/", "%", "div", "mod"},
-	{"^"},
+	{"*", "/", "%", "div", "mod", "^"},
 }
 
-// signOfWord has the operators that are words. Tokenizer has them as alternativeOperatorNames,
-// but for and, or and not, which the parser itself knows. One spelling behind the parser means
-// one case in the compiler.
+// relation is the level of comparisons.
+const relation = 2
+
+// refusedOperators are those of Spring that are not read here.
+var refusedOperators = map[string]string{
+	"matches":    "regular expressions are not read here: " + elsewhere,
+	"between":    "between is not read here: write #a >= 1 and #a <= 5",
+	"instanceof": "types are checked when the program starts: leave instanceof out",
+	"^":          "a power is a float, which is no key material",
+}
+
+// signOfWord has the operators that are words.
 var signOfWord = map[string]string{"or": "||", "and": "&&", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "div": "/", "mod": "%", "not": "!"}
 
 func operatorOf(t token) string {
@@ -230,37 +207,30 @@ func operatorOf(t token) string {
 	return word
 }
 
-// Spring's comparisons don't chain: it reads one, and what follows is no part of it. That is
-// refused here. eatRelationalExpression takes one operator and leaves the second one to whoever
-// called it, who finds text left over and throws. In Java itself a == b == c is legal and
-// compares a boolean with c, so that plain Java goes on. Refusing it in SpringEL names the
-// cause, where Spring says only that something is left over. instanceof and ^ are legal in
-// Spring. The first asks for a class of the other program. The second makes a double as soon as
-// a number is large, and a double has a spelling that depends on the version of Java.
+// binary reads operators of a level and above. Spring's comparisons don't chain: it reads one, and
+// throws for the text that is left over.
 func (p *parser) binary(level int) *node {
 	if level == len(levels) {
 		return p.unary()
 	}
 	n := p.binary(level + 1)
-	for once := false; ; once = level == 2 {
+	for once := false; ; once = level == relation {
 		t, ok := p.accept(levels[level]...)
-		switch {
-		case !ok:
+		if !ok {
 			return n
-		case once && !p.plain:
-			p.fail(t.off, "Spring compares once: put brackets around what comes first")
-		case strings.EqualFold(t.text, "instanceof"):
-			p.fail(t.off, "types are checked when the program starts: leave instanceof out")
-		case t.text == "^":
-			p.fail(t.off, "a power is a float, which is no key material")
 		}
-		n = &node{kind: kindOp, off: t.off, text: operatorOf(t), args: []*node{n, p.binary(level + 1)}}
+		if once && !p.plain {
+			p.fail(t.off, "Spring compares once: put brackets around what comes first")
+		}
+		op := operatorOf(t)
+		if why := refusedOperators[op]; why != "" {
+			p.fail(t.off, "%s", why)
+		}
+		n = &node{kind: kindOp, off: t.off, text: op, args: []*node{n, p.binary(level + 1)}}
 	}
 }
 
-// Two minus signs are one sign to Spring, which decrements. - -1 has a blank. OpInc and OpDec
-// change a property of the request. A lock key that changes what it reads would be another one
-// when it is read again at release, so they are refused wherever they stand.
+// unary reads signs in front. Two minus signs are one sign to Spring, which decrements.
 func (p *parser) unary() *node {
 	if t, ok := p.accept("++", "--"); ok {
 		p.fail(t.off, "nothing can be assigned")
@@ -270,28 +240,17 @@ func (p *parser) unary() *node {
 		return p.postfix(p.primary())
 	}
 	defer p.deeper()()
-	if n, ok := p.smallest(t); ok {
-		return n
+	// Two numbers of plain Java have digits that are none without the minus, JLS 3.10.1.
+	digits := strings.ToUpper(p.peek().text)
+	if p.plain && t.text == "-" && (digits == "2147483648" || digits == "9223372036854775808L") {
+		return &node{kind: kindNumber, off: t.off, text: "-" + strings.ToUpper(p.next().text)}
 	}
 	return &node{kind: kindUnary, off: t.off, text: operatorOf(t), args: []*node{p.unary()}}
 }
 
-// smallest reads the two numbers of Java whose digits are none without the minus in front, JLS
-// 3.10.1. SpringEL knows no such exception: Spring throws for -2147483648, and so it is refused.
-func (p *parser) smallest(minus token) (*node, bool) {
-	digits := strings.ToUpper(p.peek().text)
-	if !p.plain || minus.text != "-" || digits != "2147483648" && digits != "9223372036854775808L" {
-		return nil, false
-	}
-	return &node{kind: kindNumber, off: minus.off, text: "-" + p.next().text}, true
-}
-
-// postfix bounds the chain, as each link is a closure within a closure. maybeEatNonDottedNode
-// and eatDottedNode read the same links. ?. belongs to its link alone, as in
-// PropertyOrFieldReference and MethodReference, which have a nullSafe flag each. It does not
-// cover the rest of the chain, as it would in Kotlin or in our templates.
+// postfix reads what follows a value. ?. belongs to its link alone, and not to the rest of the chain.
 func (p *parser) postfix(n *node) *node {
-	for range maxDepth * 4 {
+	for range maxDepth * 4 { // each link is a closure within a closure
 		t, ok := p.accept(".", "?.", "[", "?.[", ".?[", ".^[", ".$[", ".![", "?.?[", "?.^[", "?.$[", "?.![", "++", "--")
 		if !ok {
 			return n
@@ -305,10 +264,9 @@ func (p *parser) postfix(n *node) *node {
 			p.fail(t.off, "nothing can be assigned")
 		case mark == "!":
 			p.only(t)
-			n = &node{kind: kindProject, off: t.off, safe: safe, args: []*node{n, p.innerExpression()}}
+			n = &node{kind: kindProject, off: t.off, safe: safe, args: []*node{n, p.ofElement()}}
 		case mark != "":
-			p.only(t)
-			n = &node{kind: kindSelect, off: t.off, safe: safe, text: mark, args: []*node{n, p.innerExpression()}}
+			p.fail(t.off, "selections are not read here: %s", elsewhere)
 		case strings.HasSuffix(t.text, "["):
 			n = &node{kind: kindIndex, off: t.off, safe: safe, args: []*node{n, p.index()}}
 			p.expect("]")
@@ -320,27 +278,23 @@ func (p *parser) postfix(n *node) *node {
 	return nil
 }
 
-// index is what is between brackets. A name there, which would be a property elsewhere, is the
-// key of a map. Indexer looks at its child before evaluating it: a PropertyOrFieldReference in
-// the brackets of a Map gives its name as the key. On a list the same text is a property of the
-// root. Which of the two it is depends on the type in front, which is not known yet, so that the
-// node keeps the name.
+// index is between brackets. A single name there is the key of a map, and a property elsewhere. The
+// type in front decides, which is not known yet, so that the node keeps the name.
 func (p *parser) index() *node {
-	if t := p.peek(); t.kind == tokenName && !p.plain && p.tokens[p.at+1].text == "]" && !isWord(t.text) {
+	if t := p.peek(); t.kind == tokenName && !p.plain && p.tokens[p.at+1].text == "]" && !isConstant(strings.ToLower(t.text)) {
 		p.next()
 		return &node{kind: kindName, off: t.off, text: t.text}
 	}
 	return p.expression()
 }
 
-func isWord(s string) bool {
-	return slices.Contains([]string{"true", "false", "null"}, strings.ToLower(s))
+func isConstant(s string) bool {
+	return s == "true" || s == "false" || s == "null"
 }
 
-// innerExpression is an expression about the elements of a list, up to the bracket. Selection
-// and Projection push the element as the active context object. A name without # is its property
-// there, and an error everywhere else, where Spring would ask the root object.
-func (p *parser) innerExpression() *node {
+// ofElement is an expression about the elements of a list, up to the bracket. A name without # is a
+// property of the element there.
+func (p *parser) ofElement() *node {
 	p.inner++
 	n := p.expression()
 	p.inner--
@@ -348,7 +302,7 @@ func (p *parser) innerExpression() *node {
 	return n
 }
 
-// member is what follows a dot: a property or a method.
+// member follows a dot: a property or a method.
 func (p *parser) member(base *node, safe bool) *node {
 	t := p.next()
 	if t.kind != tokenName {
@@ -360,9 +314,7 @@ func (p *parser) member(base *node, safe bool) *node {
 	return &node{kind: kindProp, off: t.off, text: t.text, safe: safe, args: []*node{base}}
 }
 
-// list reads expressions up to end. InlineList and InlineMap begin alike, with a brace. A map is
-// found out by its first colon, and refused for the order of its entries: two runs of the same
-// program could write it in two ways.
+// list reads expressions up to end.
 func (p *parser) list(end string) (nodes []*node) {
 	for {
 		if _, ok := p.accept(end); ok {
@@ -373,7 +325,7 @@ func (p *parser) list(end string) (nodes []*node) {
 		}
 		nodes = append(nodes, p.expression())
 		if t := p.peek(); t.text == ":" && end == "}" {
-			p.fail(t.off, "{…: …} is a map, which is no key material")
+			p.fail(t.off, "{…: …} is a map, whose entries come in no order: %s", elsewhere)
 		}
 	}
 }

@@ -1,17 +1,16 @@
 package spel
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
-// What lock libraries make of expressions. Each has its own prefix, its own separators, its own
-// idea of #root, and its own way with lists and null. A preset says which version it was checked
-// against, and how: by running it, or by reading. It takes what stands in the annotation, and
-// gives a list of literals and expressions, in the order in which the library puts them
-// together. A preset computes nothing: whatever it says about values, it says by an option of
-// the key, so that all libraries share one compiler.
+// Before the first stage: what lock libraries put around expressions. A preset computes nothing. It
+// gives literals and expressions, in the order in which the library puts them together, and says
+// which version it was checked against, and how.
 
 // Lock4j is the key of a method annotated with @Lock4j(name = …, keys = …): lock4j, a colon, the
 // name or else class and method without anything between them, a #, and the keys with dots
@@ -28,28 +27,18 @@ import (
 func Lock4j(name string, keys []string, opts ...Option) *Key {
 	k := newKey(annotation("Lock4j", name, keys), opts)
 	k.one, k.java.root = true, "the bean"
-	prefix := k.java.prefix
-	if prefix == "" {
-		prefix = "lock4j"
+	if strings.TrimSpace(name) == "" {
+		name = k.ofMethod("@Lock4j", "")
 	}
-	switch {
-	case strings.TrimSpace(name) != "":
-	case k.java.method == "":
-		return k.needsMethod("@Lock4j")
-	default:
-		name = k.java.class + k.java.method
-	}
-	k.literal(prefix + ":" + name + "#")
-	first := true
+	k.literal(cmp.Or(k.java.prefix, "lock4j") + ":" + name + "#")
+	dot := ""
 	for _, text := range keys {
 		if text == "" {
 			continue
 		}
-		if !first {
-			k.literal(".")
-		}
+		k.literal(dot)
 		k.add(text, false)
-		first = false
+		dot = "."
 	}
 	return k
 }
@@ -68,12 +57,8 @@ func Klock(name string, keys []string, opts ...Option) *Key {
 	k := newKey(annotation("Klock", name, keys), opts)
 	// Its context has no root object, so that a name without # and #root.name throw in Java.
 	k.java.root = "null"
-	switch {
-	case name != "":
-	case k.java.method == "":
-		return k.needsMethod("@Klock")
-	default:
-		name = k.java.class + "." + k.java.method
+	if name == "" {
+		name = k.ofMethod("@Klock", ".")
 	}
 	k.literal("lock." + name)
 	for _, text := range keys {
@@ -100,28 +85,19 @@ func Klock(name string, keys []string, opts ...Option) *Key {
 // SpelKeyGenerator converts what the expression comes to into a list of Strings, and prefixes
 // each. #executionPath is its own variable, of class and method.
 func Alturkovic(store, prefix, expression string, opts ...Option) *Key {
-	if store == "" {
-		store = "distributed_lock"
-	}
-	if expression == "" {
-		expression = "#executionPath"
-	}
+	expression = cmp.Or(expression, "#executionPath")
 	k := newKey(annotation("RedisLocked", prefix, []string{expression}), opts)
 	k.java.root, k.java.path = "the bean", true
-	k.prefix = store + ":" + prefix
+	k.prefix = cmp.Or(store, "distributed_lock") + ":" + prefix
 	k.add(expression, false)
 	return k
 }
 
 // Redisson is the name that a program in Java gives to redisson.getLock: an expression such as
-// "order:" + order.getId(), or String.format("order:%s", id).
+// "order:" + order.getId(), in the code rather than in an annotation.
 //
-// Checked against the Java language: Redisson takes the name as it is. It is for programs that
-// call Redisson by themselves, and whose key is in the code rather than in an annotation.
-//
-// There is no method call on the program's own objects but getters, no arithmetic on floats, and
-// no format but the three plain conversions. What is left is what names of locks are written
-// with.
+// Checked against the Java language: Redisson takes the name as it is. Of methods of the program's own
+// objects there are getters; characters, floats and String.format are refused.
 func Redisson(expression string, opts ...Option) *Key {
 	k := newKey(expression, opts)
 	k.java.plain = true
@@ -135,24 +111,21 @@ func Prefix(prefix string) Option { return option(func(j *java) { j.prefix = pre
 
 func (k *Key) literal(text string) { k.parts = append(k.parts, source{text: text}) }
 
-func (k *Key) needsMethod(annotation string) *Key {
-	k.err = &keyexpr.Error{Text: k.text, Reason: "a " + annotation + " without a name has its key from the Java method: add Method(class, name)"}
-	return k
+// ofMethod returns the name that an annotation without one has: that of the class and the method.
+func (k *Key) ofMethod(annotation, between string) string {
+	if k.java.method == "" && k.err == nil {
+		k.err = &keyexpr.Error{Text: k.text, Reason: "a " + annotation + " without a name has its key from the Java method: add Method(class, name)"}
+	}
+	return k.java.class + between + k.java.method
 }
 
-// annotation writes an annotation as Java has it. It is what people see in logs and registries,
-// and need not be what they wrote to the letter.
+// annotation writes an annotation as Java has it, for logs and registries.
 func annotation(name, label string, keys []string) string {
-	var b strings.Builder
-	b.WriteString("@" + name + "(")
 	if label != "" {
-		b.WriteString("\"" + label + "\"")
+		keys = slices.Insert(slices.Clone(keys), 0, label)
 	}
-	for i, key := range keys {
-		if i > 0 || label != "" {
-			b.WriteString(", ")
-		}
-		b.WriteString("\"" + key + "\"")
+	if len(keys) == 0 {
+		return "@" + name + "()"
 	}
-	return b.String() + ")"
+	return "@" + name + "(\"" + strings.Join(keys, "\", \"") + "\")"
 }

@@ -1,6 +1,7 @@
 package spel
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,11 +10,9 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// Properties and indexes. Spring reads #order.id through a getter or a field, case aside; in Go
-// it is a field in any of its spellings, or a getter of a message. What a map is asked for as
-// #map.key Spring does not find, and so it is refused rather than found. It takes nodes of
-// variables, properties and indexes, and gives a path as long as a path will do, and a closure
-// from there on.
+// Properties and indexes. Spring reads #order.id through a getter or a field, case aside; in Go it is
+// a field in any of its spellings, or a getter of a message. They become a path as long as a path
+// will do, and a closure from there on.
 
 // pathCode compiles a path to values of Java type t. A path that ends in nil is null, which each
 // user of the value judges for itself: ?: takes it, + refuses it.
@@ -27,23 +26,8 @@ func (c *compiler) pathCode(p *run.Path, name string, t typ) *code {
 	}}
 }
 
-// use returns the index of a root. The order of use is the order of slots, as for templates.
-func (c *compiler) use(name string) int {
-	if i := slices.IndexFunc(c.used, func(r run.Root) bool { return r.Name == name }); i >= 0 {
-		return i
-	}
-	root := c.setup.Roots[name]
-	root.Name = name
-	c.used = append(c.used, root)
-	return len(c.used) - 1
-}
-
-// variable is #name: a parameter, or what Var says. Spring takes an unknown variable for null
-// without a word, and + makes "null" of that: one lock for all, from a typing mistake. Here it
-// is an error at start. VariableReference answers TypedValue.NULL to a name that nobody has set.
-// 'order:' + #ordre.id then throws, by luck, as null has no id; 'order:' + #ordre writes
-// order:null for every request. #result is set by Spring's cache after the method has run, which
-// is too late for a lock.
+// variable is #name: a parameter, or what Var says. Spring takes an unknown variable for null, and +
+// makes "null" of that: one lock for all, from a typing mistake. Here it is an error at start.
 func (c *compiler) variable(n *node) *code {
 	switch n.text {
 	case "root":
@@ -60,7 +44,7 @@ func (c *compiler) variable(n *node) *code {
 		c.fail(n, "unknown parameter #%s%s; Params lists the parameters of the method, and Var says what others stand for", n.text, suggest.Ending(n.text, c.known()))
 	}
 	if _, ok := c.setup.Roots[steps[0]]; !ok {
-		c.fail(n, "#%s stands for %s, and there is no such fact%s; Params and Var say what it stands for", n.text, steps[0], suggest.Ending(steps[0], c.roots()))
+		c.fail(n, "#%s stands for %s, and there is no such fact%s; Params and Var say what it stands for", n.text, steps[0], suggest.Ending(steps[0], slices.Collect(maps.Keys(c.setup.Roots))))
 	}
 	root := c.setup.Roots[steps[0]]
 	path := &run.Path{Root: c.use(steps[0])}
@@ -80,17 +64,13 @@ func (c *compiler) field(x *code) {
 	}
 }
 
-// Headers and path values have no properties of their own: each name is one that is looked up.
+// isLookup reports whether x is a root such as header, of which each name is one that is looked up.
 func (c *compiler) isLookup(x *code) bool {
 	return x.path != nil && !x.path.Elem && len(x.path.Steps) == 0 && c.used[x.path.Root].Lookup
 }
 
-// extend goes on with a path by a step, if a nil on the way means the same to both: Spring
-// leaves a step out behind ?., and then goes on; a path ends there. A path through a struct, a
-// map or JSON stays one path. It ends where an expression has to be evaluated. A path is what
-// the runner follows without a closure for each step, and it is what makes a key of paths as
-// quick as a template's. The condition is about ?. alone. Anything else that a step may meet
-// ends the whole key in both.
+// extend goes on with a path by a step, if a nil on the way means the same to both: Spring leaves a
+// step out behind ?., and then goes on; a path ends there.
 func (c *compiler) extend(base *code, steps []run.Step, name string, t typ) (*code, bool) {
 	if base.path == nil {
 		return nil, false
@@ -115,10 +95,35 @@ func (c *compiler) extend(base *code, steps []run.Step, name string, t typ) (*co
 	return x, true
 }
 
-// property reads base.name. A property of a List that Spring reads through isEmpty is empty;
-// length is one of arrays alone. StandardEvaluationContext has a ReflectivePropertyAccessor and
-// nothing for maps; MapAccessor is in spring-context and has to be added. A key that read
-// entries as properties would work in Go, and throw for each request in Java.
+// follow goes steps from base: by a path if it can, and else from the value. after refuses null before
+// a getter is called: a nil message has getters that answer in Go, and throws in Java.
+func (c *compiler) follow(n *node, base *code, steps []run.Step, name string, t typ) *code {
+	if steps[0].Method == "" {
+		if x, ok := c.extend(base, steps, name, t); ok {
+			return x
+		}
+	}
+	return c.after(n, base, t, func(st *run.State, v any) (any, error) {
+		var of reflect.Value
+		switch v := v.(type) {
+		case object:
+			if of = v.of; of.CanAddr() {
+				of = of.Addr()
+			}
+		case mapping:
+			of = v.of
+		default:
+			return nil, run.Faulty("asks what is no object for %s", name)
+		}
+		x, err := run.Walk(of, steps)
+		if err != nil {
+			return nil, err
+		}
+		return valueOf(st, x, t)
+	})
+}
+
+// property reads base.name. Spring reads no entry of a map as a property.
 func (c *compiler) property(n *node, base *code, name string) *code {
 	if c.isLookup(base) {
 		root := c.used[base.path.Root]
@@ -132,46 +137,31 @@ func (c *compiler) property(n *node, base *code, name string) *code {
 	case objectK:
 		return c.fieldOf(n, base, name)
 	case anyK:
-		return c.entryOf(n, base, name)
+		return c.entry(n, base, name, typ{})
 	case mapK:
 		if base.typ.elem.k == anyK { // of JSON: an object of Java
-			return c.entryOf(n, base, name)
+			return c.entry(n, base, name, typ{})
 		}
 		c.fail(n, "%s is an entry of a map, which is written ['%s'] in Java", name, name)
 	case textK, nameK, listK:
 		if name == "empty" || name == "blank" && base.typ.k == textK {
 			return c.invoke(n, base, "is"+strings.ToUpper(name[:1])+name[1:], nil)
 		}
-		if name == "length" && base.typ.array {
-			size := base.typ
-			size.array = false
-			list := *base
-			list.typ = size
-			return c.invoke(n, &list, "size", nil)
+		if base.typ.k == listK {
+			c.fail(n, "a List has no property %s: write size() for length, .![%s] for that of each element, or [0].%s", name, name, name)
 		}
-		if name == "length" && base.typ.k == listK {
-			c.fail(n, "length is a property of arrays, and this may be a List: write size()")
-		}
-	}
-	if base.typ.k == listK && !base.typ.array {
-		c.fail(n, "a list has no property %s: write .![%s] for that of each element, or [0].%s", name, name, name)
 	}
 	c.fail(n, "%s has no property %s", describe(base.typ), name)
 	return nil
 }
 
-// fieldOf reads a property of a struct: a field of that name, in any of its spellings, or a
-// getter. A field and its JSON name may be two properties in Java. Where a name fits several
-// fields, nobody knows which one is meant. Spring reads the getter if there is one, and a public
-// field else, by the exact name. Go's fields begin with a capital and often have another name in
-// JSON, so that any spelling is taken. Two fields for one spelling are refused at start rather
-// than chosen from: the wrong one is another key.
+// fieldOf reads a property of a struct: a field of that name, in any of its spellings, or a getter.
+// Where a name fits several fields, nobody knows which one is meant.
 func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 	t := base.typ.t
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	step := run.Step{Src: c.source(n.args), Optional: n.safe}
 	fields := []string{name}
 	if f, ok := t.FieldByName(name); !ok || !f.IsExported() {
 		fields = run.Aliases(t, name)
@@ -183,36 +173,21 @@ func (c *compiler) fieldOf(n *node, base *code, name string) *code {
 		f, _ := t.FieldByName(fields[0])
 		of := typeOf(f.Type)
 		if m, ok := defaulted(t, f.Name, of); ok {
-			return c.getter(n, base, m.Name, typeOf(m.Type.Out(0)))
+			return c.getter(n, base, m, typeOf(m.Type.Out(0)))
 		}
 		of.message = run.IsMessage(t) && (of.pointer || base.typ.message)
 		steps := make([]run.Step, len(f.Index))
 		for i, x := range f.Index {
-			steps[i] = step
-			steps[i].Field = x
+			steps[i] = run.Step{Src: c.source(n.args), Optional: n.safe, Field: x}
 		}
-		if x, ok := c.extend(base, steps, f.Name, of); ok {
-			return x
-		}
-		p := &run.Path{Elem: true, Steps: steps}
-		return c.after(n, base, of, func(st *run.State, v any) (any, error) {
-			o, ok := v.(object)
-			if !ok {
-				return nil, run.Faulty("asks what is no object for %s", name)
-			}
-			e, err := p.Follow(nil, []reflect.Value{o.of})
-			if err != nil {
-				return nil, err
-			}
-			return valueOf(st, e, of)
-		})
+		return c.follow(n, base, steps, f.Name, of)
 	}
 	for _, on := range []reflect.Type{base.typ.t, run.PointerTo(t)} {
 		if getter, ok := run.Getter(on, name); ok {
 			m, _ := on.MethodByName(getter)
 			of := typeOf(m.Type.Out(0))
 			of.message = of.pointer && run.IsMessage(t)
-			return c.getter(n, base, getter, of)
+			return c.getter(n, base, m, of)
 		}
 	}
 	var names []string
@@ -234,55 +209,18 @@ func defaulted(t reflect.Type, field string, of typ) (reflect.Method, bool) {
 	return run.PointerTo(t).MethodByName("Get" + field)
 }
 
-// getter calls a method of Go. A message in Go is read by its getters as one in Java is. A nil
-// message has getters that answer with zero values in Go, and throws in Java. after refuses null
-// before the getter is called.
-func (c *compiler) getter(n *node, base *code, method string, t typ) *code {
-	return c.after(n, base, t, func(st *run.State, v any) (any, error) {
-		o, ok := v.(object)
-		if !ok {
-			return nil, run.Faulty("asks what is no object for %s", method)
-		}
-		of := o.of
-		if of.CanAddr() {
-			of = of.Addr()
-		}
-		x, err := run.Walk(of, []run.Step{{Src: "what has " + method + "()", Method: method}})
-		if err != nil {
-			return nil, err
-		}
-		return valueOf(st, x, t)
-	})
+// getter calls a method of Go.
+func (c *compiler) getter(n *node, base *code, m reflect.Method, t typ) *code {
+	return c.follow(n, base, []run.Step{{Src: "what has " + m.Name + "()", Method: m.Name}}, m.Name, t)
 }
 
-// entryOf reads a property of a value whose type is not known at start, such as JSON: null if it
-// is not there. JSON of no declared type is an object to the Java program, which has a class for
-// it: a name that is not there is null. It can't be checked at start, as nothing says which
-// names there are. A typing mistake is null for each request then, and null is refused in a key
-// unless ?: takes it. That is the reason to declare a type.
-func (c *compiler) entryOf(n *node, base *code, name string) *code {
-	step := run.Step{Src: c.source(n.args), Optional: n.safe, Fetch: true, By: name, Strict: true}
-	if x, ok := c.extend(base, []run.Step{step}, name, typ{}); ok {
-		return x
-	}
-	return c.after(n, base, typ{}, func(st *run.State, v any) (any, error) {
-		switch v := v.(type) {
-		case mapping:
-			x, _, err := v.get(st, name)
-			return x, err
-		case object:
-			e, err := run.Entry(v.of, name)
-			if err != nil {
-				return nil, err
-			}
-			return valueOf(st, e, typ{})
-		}
-		return nil, run.Faulty("asks what is no object for %s", name)
-	})
+// entry reads what may not be there, and is null then: an entry of a map, or a property of a value whose
+// type is not known at start.
+func (c *compiler) entry(n *node, base *code, name string, t typ) *code {
+	return c.follow(n, base, []run.Step{{Src: c.source(n.args), Optional: n.safe, Fetch: true, By: name, Strict: true}}, name, t)
 }
 
-// source writes the object of a node, for messages. Messages name what was null, as somebody
-// would say it.
+// source writes the object of a node, for messages.
 func (c *compiler) source(args []*node) string {
 	if len(args) == 0 || args[0] == nil {
 		return "what comes before"
@@ -300,65 +238,33 @@ func (c *compiler) source(args []*node) string {
 	return "what comes before"
 }
 
-// index is list[i], text[i] or map['key']. #map[key] without quotes takes key for a text, as
-// Spring does, unless it stands within a projection where key is a property of the element.
-// Indexer also reads a property of an object by a text, #order['id'], and a character of a text
-// by a number. Both are let through. The second is a String of one character in Spring, and not
-// a char, so that + and == take it for a text.
+// index is list[i], text[i], map['key'] or object['property']. #map[key] without quotes takes key for
+// a text, as Spring does, unless it stands within a projection where key is a property of the element.
 func (c *compiler) index(n *node) *code {
-	base := c.rootArgs(n)
-	if base != nil {
-		return base
+	if dotted(n.args[0]) == "root.args" && n.args[1].kind == kindNumber && c.cacheRoot {
+		return c.variable(&node{kind: kindVar, off: n.off, text: "p" + n.args[1].text})
 	}
-	base = c.compile(n.args[0])
-	by := n.args[1]
-	key, constant := "", by.kind == kindText || by.kind == kindName
-	if constant {
-		key = by.text
-	}
+	base, by := c.compile(n.args[0]), n.args[1]
+	named := by.kind == kindName && (base.typ.k == mapK || base.typ.k == anyK || c.isLookup(base))
 	switch {
-	case constant && by.kind == kindName && base.typ.k != mapK && base.typ.k != anyK && !c.isLookup(base):
-		return c.indexBy(n, base, c.compile(by)) // a property of the element around
-	case constant && c.isLookup(base), constant && base.typ.k == anyK:
-		return c.property(n, base, key)
-	case constant && base.typ.k == objectK && by.kind == kindText:
-		return c.property(n, base, key)
-	case constant && base.typ.k == mapK:
-		step := run.Step{Src: c.source(n.args), Optional: n.safe, Fetch: true, By: key, Strict: true}
-		if x, ok := c.extend(base, []run.Step{step}, key, *base.typ.elem); ok {
-			return x
-		}
-		return c.after(n, base, *base.typ.elem, func(st *run.State, v any) (any, error) {
-			x, _, err := v.(mapping).get(st, key)
-			return x, err
-		})
+	case by.kind != kindText && !named:
+	case base.typ.k == mapK:
+		return c.entry(n, base, by.text, *base.typ.elem)
+	case base.typ.k == anyK, base.typ.k == objectK, c.isLookup(base):
+		return c.property(n, base, by.text)
 	}
 	return c.indexBy(n, base, c.compile(by))
 }
 
-// rootArgs is #root.args[i]. #root.args[0] is #p0 by another name, and is taken as such for
-// types as well. CacheExpressionRootObject.getArgs is the array of arguments, and #p0 the first
-// of them by MethodBasedEvaluationContext.
-func (c *compiler) rootArgs(n *node) *code {
-	if dotted(n.args[0]) == "root.args" && n.args[1].kind == kindNumber && c.cacheRoot {
-		return c.variable(&node{kind: kindVar, off: n.off, text: "p" + n.args[1].text})
-	}
-	return nil
-}
-
-// indexBy indexes by what is computed. What has been made, such as the list of a projection, is
-// indexed in the same way as a fact. Indexer converts the index to int for a list and to the key
-// type for a map. '0' for 0 is refused for the first, and a number for a text for the second:
-// Spring would convert both, and nobody who writes it knows that it does.
+// indexBy indexes by what is computed. '0' for 0 is refused for a list, and a number for a text for a
+// map: Spring would convert both.
 func (c *compiler) indexBy(n *node, base, by *code) *code {
 	t := typ{}
 	switch base.typ.k {
-	case listK, mapK:
+	case listK, bytesK, mapK:
 		t = *base.typ.elem
 	case textK:
 		t = typ{k: textK}
-	case bytesK:
-		t = typ{k: smallK}
 	case anyK:
 	case refusedK:
 		c.fail(n, "this %s", base.typ.why)
@@ -374,7 +280,7 @@ func (c *compiler) indexBy(n *node, base, by *code) *code {
 			return nil, err
 		}
 		if m, ok := v.(mapping); ok {
-			x, _, err := entry(st, m, key)
+			x, _, err := m.get(st, key)
 			return x, err
 		}
 		if l, ok := v.(list); ok {
@@ -382,11 +288,7 @@ func (c *compiler) indexBy(n *node, base, by *code) *code {
 		}
 		i, ok := integer(key)
 		if s, isText := v.(string); isText && ok {
-			u, err := units(st, s)
-			if err != nil {
-				return nil, err
-			}
-			return piece(u, i, i+1)
+			return piece(st, s, i, i+1)
 		}
 		return nil, run.Faulty("asks what is no list and no map for an element")
 	})

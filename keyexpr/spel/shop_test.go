@@ -1,12 +1,6 @@
 package spel
 
-import (
-	"errors"
-	"strings"
-	"testing"
-
-	"github.com/latchkey-go/latchkey/keyexpr"
-)
+import "github.com/latchkey-go/latchkey/keyexpr"
 
 // shop is a request whose fields have one type each in Java, so that every result can be worked out from Java's own rules.
 type shop struct {
@@ -56,41 +50,4 @@ func newShop() *shop {
 	}
 }
 
-// row is an expression about #p0, a shop, and the key that Java makes. A want of start: or request: is a part of the refusal.
-type row struct{ text, want string }
-
-func checkRows(t *testing.T, rows []row) {
-	t.Helper()
-	for _, tt := range rows {
-		if got := outcomeOf(t, Expression(tt.text)); !agrees(got, tt.want) {
-			t.Errorf("%s comes to %q, want %q", tt.text, got, tt.want)
-		}
-	}
-}
-
-// checkJava is checkRows for expressions of plain Java, which name the parameter p0.
-func checkJava(t *testing.T, rows []row) {
-	t.Helper()
-	for _, tt := range rows {
-		if got := outcomeOf(t, Redisson(tt.text)); !agrees(got, tt.want) {
-			t.Errorf("in plain Java, %s comes to %q, want %q", tt.text, got, tt.want)
-		}
-	}
-}
-
-// outcomeOf is outcome on a shop.
-func outcomeOf(t *testing.T, k *Key) string {
-	t.Helper()
-	tmpl, err := k.Parse(keyexpr.Roots{"req": keyexpr.TypeFor[*shop]()}, keyexpr.OneKey())
-	if err != nil {
-		return "start: " + err.Error()
-	}
-	keys, err := tmpl.Expand(t.Context(), func(string) (any, error) { return newShop(), nil })
-	switch {
-	case errors.Is(err, keyexpr.ErrValue):
-		return "request: " + err.Error()
-	case err != nil:
-		return "error: " + err.Error()
-	}
-	return strings.Join(keys, " ")
-}
+var shopRoots = keyexpr.Roots{"req": keyexpr.TypeFor[*shop]()}

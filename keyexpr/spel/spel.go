@@ -16,28 +16,21 @@ package spel
 
 // How a text becomes a key:
 //
-//	presets → lex → parse → compile → run
+//	presets.go              puts around an expression what a lock library does: names, prefixes, separators
+//	lex.go                  cuts an expression into tokens
+//	parse.go, primary.go    make a tree of them
+//	compile.go              finds out the types in Java of all nodes, and makes closures of them, with
+//	                        operators.go, equals.go, methods.go, and properties.go for paths
+//	key.go                  makes a program of the closures, for ../internal/run
+//	values.go, lists.go     say what a value of Go is in Java
+//	text.go                 says how it is spelt, and what Java's methods make of texts
 //
-//	presets.go   puts around an expression what a lock library does: names, prefixes, separators
-//	lex.go       cuts an expression into tokens, with quotes that are doubled, or escaped in Java
-//	parse.go     makes a tree of them, with primary.go for what is no operator; the grammar is
-//	             Spring's own, mistakes included
-//	key.go       takes a sum of texts apart into the parts of a key, so that a key of literals and
-//	             paths is as quick as a template; an expression that is a list makes several keys
-//	compile.go   finds out the types in Java of all other nodes, and makes closures of them:
-//	             properties.go of paths, operators.go, methods.go, and equals.go of what compares
-//	reads.go     notes which of them can differ between two requests, as templates do, with rules.go
-//	             for what it knows without trying
-//	elements.go  makes lists, and goes through them
-//	values.go    says what a value of Go is in Java; text.go how it is spelt, and what Java's methods
-//	             make of texts; letters.go has the case of letters, and regex.go reads Java's patterns
-//
-// What was compiled runs in ../internal/run, as templates do, with the same bounds. Nothing is shared
-// with the language of templates but that: a function of theirs can't be reached from Java's text, and
-// an error points into the text of the annotation.
+// Nothing is shared with the language of templates but what runs a program, with its bounds.
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -149,34 +142,17 @@ func Var(name, path string) Option {
 	})
 }
 
-// steps reads a path: a root, and names behind dots or in brackets and quotes. It reads a path
-// and not an expression, so that what a variable stands for can be shown, and is as quick as a
-// path. It is a small grammar: name { "." name | "[" quoted "]" }.
+// pathStep is a name of a path: behind a dot, or in brackets and quotes.
+var pathStep = regexp.MustCompile(`^(?:\.([\pL\d_$]+)|\["([^"]+)"\])`)
+
+// steps reads a path: name { "." name | "[" quoted "]" }.
 func steps(path string) (names []string, ok bool) {
-	rest := path
-	for first := true; rest != "" || first; first = false {
-		var name string
-		switch {
-		case !first && strings.HasPrefix(rest, "[\""):
-			end := strings.Index(rest, "\"]")
-			if end < 0 {
-				return nil, false
-			}
-			name, rest = rest[2:end], rest[end+2:]
-		default:
-			if !first {
-				if !strings.HasPrefix(rest, ".") {
-					return nil, false
-				}
-				rest = rest[1:]
-			}
-			n := spanOf(rest, func(r rune) bool { return isLetter(r) || r >= '0' && r <= '9' })
-			name, rest = rest[:n], rest[n:]
-		}
-		if name == "" {
+	for rest := "." + path; rest != ""; {
+		m := pathStep.FindStringSubmatch(rest)
+		if m == nil {
 			return nil, false
 		}
-		names = append(names, name)
+		names, rest = append(names, m[1]+m[2]), rest[len(m[0]):]
 	}
 	return names, true
 }
@@ -227,26 +203,14 @@ func isRoot(name string) bool {
 
 // known lists the variables, for suggestions.
 func (c *compiler) known() []string {
-	names := slices.Clone(c.params)
-	for name := range c.vars {
-		names = append(names, name)
-	}
+	names := slices.AppendSeq(slices.Clone(c.params), maps.Keys(c.vars))
 	if len(c.params) == 0 {
-		names = append(names, c.roots()...)
+		names = slices.AppendSeq(names, maps.Keys(c.setup.Roots))
 	}
 	return names
 }
 
-func (c *compiler) roots() (names []string) {
-	for name := range c.setup.Roots {
-		names = append(names, name)
-	}
-	return names
-}
-
-// What #root is differs between libraries, and so does what can be said about it. #root.name in
-// lock4j is a property of the bean. In a cache it is nothing at all. One sentence for both would
-// send somebody to the wrong place.
+// rootHint says what #root is, which differs between libraries.
 func (c *compiler) rootHint() string {
 	switch {
 	case c.root != "":
@@ -257,45 +221,31 @@ func (c *compiler) rootHint() string {
 	return "#root is not known here: name a parameter"
 }
 
-// metadata returns what is said about the Java method itself. The Java method is not there to
-// ask, but its names don't change from call to call. Method gives them. They are texts that are
-// written once, and make the key of this method differ from that of another. They say nothing
-// about the request, so that a key of them alone is refused as one key for all.
-func (c *compiler) metadata(n *node) (string, bool) {
+// metadata returns what is said about the Java method itself, which is not there to ask. Its names come
+// from Method, and say nothing about the request.
+func (c *compiler) metadata(n *node) (text string, ok bool) {
 	name := dotted(n)
-	if name == "" {
+	if _, ok := c.vars[name]; ok || name == "" {
 		return "", false
 	}
-	if _, ok := c.vars[name]; ok {
-		return "", false
+	switch name {
+	case "executionPath":
+		text, ok = c.class+"."+c.method, c.path
+	case "root.methodName", "root.method.name":
+		text, ok = c.method, c.cacheRoot
+	case "root.targetClass.name", "root.target.class.name", "root.method.declaringClass.name":
+		text, ok = c.class, c.cacheRoot
+	case "root.targetClass.simpleName", "root.target.class.simpleName":
+		text, ok = c.class[strings.LastIndexAny(c.class, ".$")+1:], c.cacheRoot
 	}
-	simple := c.class[strings.LastIndexAny(c.class, ".$")+1:]
-	var text string
-	switch {
-	case name == "executionPath" && c.path:
-		if text = c.class + "." + c.method; c.method == "" {
-			text = ""
-		}
-	case !c.cacheRoot:
-		return "", false
-	case name == "root.methodName", name == "root.method.name":
-		text = c.method
-	case name == "root.targetClass.name", name == "root.target.class.name", name == "root.method.declaringClass.name":
-		text = c.class
-	case name == "root.targetClass.simpleName", name == "root.target.class.simpleName":
-		text = simple
-	default:
-		return "", false
-	}
-	if text == "" {
+	if ok && (text == "" || c.method == "") {
 		c.fail(n, "the Java method is not known: add Method(class, name)")
 	}
-	return text, true
+	return text, ok
 }
 
-// dotted returns a variable with properties as root.method.name, and "" for everything else.
-// getName() is name. It recognizes the few paths that mean the method itself, in both of Java's
-// spellings.
+// dotted returns a variable with properties as root.method.name, and "" for everything else. getName()
+// is name.
 func dotted(n *node) string {
 	switch n.kind {
 	case kindVar:

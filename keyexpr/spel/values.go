@@ -11,8 +11,8 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// What a value of Go is in Java. Types decide what + and equals do there, so that each type of
-// Go stands for one of Java, or for two that may differ, which is then refused where they do:
+// What a value of Go is in Java. Types decide what + and equals do there, so that each type of Go
+// stands for one of Java, or for two that may differ, which is then refused where they do:
 //
 //	string                      String
 //	a named string              String or an enum: the two differ in ==
@@ -28,21 +28,18 @@ import (
 //	*big.Int                    BigInteger
 //	structs, pointers           an object; nil is null
 
-// It says what is known at start. A value says the rest, by its dynamic type. What is known at
-// start goes from typ to typ, and what is known for the request from reflect.Value to one of the
-// dynamic types below. The two must not disagree: code whose typ is textK never gives a named,
-// or a comparison that was let through at start would be of two types after all.
+// typ is what is known at start. A value says the rest, by its dynamic type. The two must not
+// disagree: code whose typ is textK never gives a named.
 type typ struct {
 	k       jkind
 	t       reflect.Type // nil if it is not known
 	elem    *typ         // of a list or map
 	why     string       // it is refused
 	pointer bool         // values of Go are pointers to t
-	array   bool         // a list is an array for sure
 	message bool         // nil is no null: it is, or is in, a part of a message of protobuf, of which Java has an empty one
 }
 
-// Their order matters in one place: those from listK on are more than one value.
+// jkind is a kind of Java's types. Those from listK on are more than one value.
 type jkind int
 
 const (
@@ -56,7 +53,6 @@ const (
 	intK           // int
 	longK          // long
 	wholeK         // int or long
-	charK          // char
 	listK          // List or array
 	mapK           //
 	objectK        //
@@ -65,9 +61,8 @@ const (
 	refusedK       // why
 )
 
-// The dynamic types of values: nil, string, bool, int32 and int64 are themselves. Each differs
-// in what Java does with it, and has a type of its own so that no two can be confused: a
-// named{"x"} is not equal to a "x" by accident of Go's ==.
+// The dynamic types of values: nil, string, bool, int32 and int64 are themselves. Each other one has a
+// type of its own, so that no two are equal by accident of Go's ==.
 type (
 	named struct { // String or enum
 		text string
@@ -79,7 +74,6 @@ type (
 	}
 	small int64
 	whole int64
-	char  uint16
 	other string
 	list  struct {
 		of   reflect.Value // of a fact
@@ -97,8 +91,7 @@ type (
 // an expression has made is gone through.
 var ours = map[reflect.Type]bool{
 	reflect.TypeFor[named](): true, reflect.TypeFor[enum](): true, reflect.TypeFor[small](): true, reflect.TypeFor[whole](): true,
-	reflect.TypeFor[char](): true, reflect.TypeFor[other](): true, reflect.TypeFor[list](): true, reflect.TypeFor[mapping](): true,
-	reflect.TypeFor[object](): true,
+	reflect.TypeFor[other](): true, reflect.TypeFor[list](): true, reflect.TypeFor[mapping](): true, reflect.TypeFor[object](): true,
 }
 
 func (t typ) number() bool { return t.k >= smallK && t.k <= wholeK }
@@ -109,12 +102,9 @@ var (
 	bigType      = reflect.TypeFor[big.Int]()
 )
 
-// typeOf returns what values of Go type t are in Java. A type that could be two in Java is one
-// of its own here, and refused only where the two differ. So a key that reads an int of Go, and
-// only writes it, needs no declaration. The trap is to map Go's int to one of Java's two types
-// because most are long. It holds until a sum passes 2147483647 or somebody writes equals, and
-// then two programs lock two keys for one order and both go on. A type of its own costs a case
-// in a few switches, and turns the mistake into a sentence.
+// typeOf returns what values of Go type t are in Java. A type that could be two in Java is one of its
+// own here, and refused only where the two differ: a key that reads an int of Go, and only writes it,
+// needs no declaration.
 func typeOf(t reflect.Type) typ {
 	if t != nil && t.Kind() == reflect.Pointer {
 		x := typeOf(t.Elem())
@@ -130,10 +120,8 @@ func typeOf(t reflect.Type) typ {
 		return typ{k: wholeK, t: t}
 	case t == bigType:
 		return typ{k: otherK, t: t}
-	case run.IsTime(t):
-		return refused(t, "is a time, which Java spells in its own way: make it a string or a number on both sides")
-	case t == durationType:
-		return refused(t, "is a duration, which Java spells in its own way: make it a number on both sides")
+	case run.IsTime(t), t == durationType:
+		return refused(t, "is a time or a duration, which Java spells in its own way: make it a string or a number on both sides")
 	}
 	switch k := t.Kind(); k {
 	case reflect.String:
@@ -171,15 +159,13 @@ func typeOf(t reflect.Type) typ {
 	return typ{k: wholeK, t: t}
 }
 
-// The reason is kept in the type, for the place where a value of it is used: a field that nobody
-// reads may be of any type.
+// refused keeps the reason for the place where a value is used: a field that nobody reads may be of
+// any type.
 func refused(t reflect.Type, why string) typ { return typ{k: refusedK, t: t, why: why} }
 
-// listType tells ids from lists: an array of 16 bytes with a String is a UUID, whose spelling is
-// the same everywhere. Other types that spell themselves do it in Go alone. An id of 16 bytes
-// that spells itself is what all UUID packages make. Field access in Java tells a List from an
-// array, and Go's slice does not say which one was meant. Both are read in the same way by an
-// index and by +, so that these are let through. size() belongs to one and length to the other.
+// listType tells ids from lists: an array of 16 bytes with a String is a UUID, whose spelling is the
+// same everywhere. Go's slice does not say whether Java has a List or an array. Both are read in the
+// same way by an index and by +.
 func listType(t reflect.Type, spells bool) typ {
 	switch {
 	case t.Elem().Kind() == reflect.Uint8 && spells && t.Kind() == reflect.Array && t.Len() == 16:
@@ -187,17 +173,14 @@ func listType(t reflect.Type, spells bool) typ {
 	case spells:
 		return refused(t, "spells itself, and nobody knows how Java does: make it a string on both sides")
 	case t.Elem().Kind() == reflect.Uint8:
-		return typ{k: bytesK, t: t}
+		return typ{k: bytesK, t: t, elem: &typ{k: smallK}}
 	}
 	elem := typeOf(t.Elem())
 	return typ{k: listK, t: t, elem: &elem}
 }
 
-// valueOf converts a value of Go, whose static type is t. A nil slice or map is refused: whether
-// the Java program has null or an empty one depends on how the request came, and ?: and
-// isEmpty() tell them apart. An any from JSON is the one case where the dynamic type says more
-// than the declaration. encoding/json knows no int, and Jackson makes an Integer of what fits
-// one, a Long of what does not: whole is the type that stands for both.
+// valueOf converts a value of Go, whose static type is t. A nil slice or map is refused: Jackson makes
+// null of an absent list, and protobuf an empty one. A number of JSON may be an Integer or a Long.
 func valueOf(st *run.State, v reflect.Value, t typ) (any, error) {
 	if v = run.Indirect(v); !v.IsValid() {
 		if t.message {
@@ -213,8 +196,6 @@ func valueOf(st *run.State, v reflect.Value, t typ) (any, error) {
 			t.k = wholeK
 		}
 	}
-	// Jackson makes null of an absent list and protobuf an empty one, and both are nil in Go. To
-	// take it for either would be right in half of the programs.
 	if k := v.Kind(); (k == reflect.Slice || k == reflect.Map) && v.IsNil() {
 		return nil, run.ErrNilList
 	}
@@ -241,13 +222,7 @@ func valueOf(st *run.State, v reflect.Value, t typ) (any, error) {
 	case enumK, otherK:
 		return spelled(st, v, t)
 	case listK, bytesK:
-		l := list{of: v}
-		if t.elem != nil {
-			l.elem = *t.elem
-		} else {
-			l.elem = typ{k: smallK}
-		}
-		return l, nil
+		return list{of: v, elem: *t.elem}, nil
 	case mapK:
 		return mapping{v, *t.elem}, nil
 	case objectK:
@@ -259,11 +234,8 @@ func valueOf(st *run.State, v reflect.Value, t typ) (any, error) {
 // sizeOfList is what a list, a map or an object takes, over and above what is in it.
 const sizeOfList = 128
 
-// wholeOf refuses what no long of Java holds, rather than to write a number that Java can't
-// make. A number of JSON must be in its own spelling, since Java writes the number and not the
-// text. Jackson reads 007 not at all, 1e3 as a double, and -0 as 0. What is spelt in another way
-// than Long.toString would spell it has no place in a key. The length is looked at first, as
-// parsing ten million zeros takes longer than refusing them.
+// wholeOf refuses what no long of Java holds. A number of JSON must be in its own spelling, since Java
+// writes the number and not the text.
 func wholeOf(v reflect.Value) (any, error) {
 	switch {
 	case v.CanInt():
@@ -284,9 +256,8 @@ func wholeOf(v reflect.Value) (any, error) {
 	return whole(n), nil
 }
 
-// An enum's text is its name in Java, which String should be in Go. stringer and protoc-gen-go
-// make a String that is the name of the constant, which Enum.name() is in Java. A String that
-// does anything else is a mistake that can't be seen from here; README.md says it.
+// spelled is what spells itself: an id, or an enum, whose String should be its name in Java, as that of
+// stringer and protoc-gen-go is.
 func spelled(st *run.State, v reflect.Value, t typ) (any, error) {
 	s, err := st.TextOf(v)
 	if err == nil && !utf8.ValidString(s) {
@@ -306,9 +277,7 @@ func spelled(st *run.State, v reflect.Value, t typ) (any, error) {
 
 var errNoJavaText = run.Faulty("is no UTF-8, which no text of Java is")
 
-// integer returns a number as an int64. A char is none in SpringEL. Character is not a Number,
-// so that OpPlus and its kin do not calculate with it. In Java itself 'a' + 1 is 98; calculate
-// knows the difference.
+// integer returns a number as an int64.
 func integer(x any) (n int64, ok bool) {
 	switch x := x.(type) {
 	case small:
@@ -323,8 +292,7 @@ func integer(x any) (n int64, ok bool) {
 	return 0, false
 }
 
-// texts are what is a CharSequence, or would be if it is not an enum. An enum has no methods of
-// a text. What is called on it shows that it is none.
+// textOf returns the text of what is a String, or would be if it is not an enum.
 func textOf(x any) (s string, ok bool) {
 	switch x := x.(type) {
 	case string:
@@ -335,12 +303,10 @@ func textOf(x any) (s string, ok bool) {
 	return "", false
 }
 
-// goType is what a function of the user's gets for a value. Check of a function is given these,
-// so that a wrong argument is an error at start. int32 and int64 are passed as such, since a
-// function that shards by an int of Java may want its 32 bits.
+// goType is what a function of the user's gets for a value, for the check at start.
 func goType(t typ) reflect.Type {
 	switch t.k {
-	case textK, nameK, enumK, otherK, charK:
+	case textK, nameK, enumK, otherK:
 		return reflect.TypeFor[string]()
 	case boolK:
 		return reflect.TypeFor[bool]()
@@ -356,9 +322,8 @@ func goType(t typ) reflect.Type {
 	return reflect.TypeFor[any]()
 }
 
-// given is a value of Java as a function in Go takes it: texts and numbers without their types
-// of Java, and facts as they were. A struct is passed by pointer if it can be, as its methods
-// often have pointer receivers, and as the template language does.
+// given is a value of Java as a function in Go takes it: texts and numbers without their types of
+// Java, and facts as they were. A struct is passed by pointer if it can be.
 func given(x any) any {
 	switch x := x.(type) {
 	case named:
@@ -367,8 +332,6 @@ func given(x any) any {
 		return x.name
 	case other:
 		return string(x)
-	case char:
-		return string(rune(x))
 	case small:
 		return int64(x)
 	case whole:

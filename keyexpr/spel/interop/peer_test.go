@@ -16,17 +16,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/latchkey-go/latchkey/keyexpr/spel/internal/corpus"
 )
 
 // question is one line to the Java program; see the comment on Peer.java.
 type question struct {
-	Mode  string        `json:"mode"`
-	Text  string        `json:"text,omitempty"`
-	Name  string        `json:"name,omitempty"`
-	Texts []string      `json:"texts,omitempty"`
-	Order *corpus.Order `json:"order"`
+	Mode  string   `json:"mode"`
+	Text  string   `json:"text,omitempty"`
+	Name  string   `json:"name,omitempty"`
+	Texts []string `json:"texts,omitempty"`
+	Order *Order   `json:"order"`
 }
 
 // peer is the Java program. Questions are answered in their order.
@@ -76,7 +74,7 @@ func startPeer(tb testing.TB) *peer {
 }
 
 // ask returns an answer for each question.
-func (p *peer) ask(questions []question) (answers []corpus.Answer, err error) {
+func (p *peer) ask(questions []question) (answers []answer, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	written := make(chan error, 1)
@@ -96,7 +94,7 @@ func (p *peer) ask(questions []question) (answers []corpus.Answer, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("the Java process has ended: %w", err)
 		}
-		var a corpus.Answer
+		var a answer
 		if err := json.Unmarshal(line, &a); err != nil {
 			return nil, fmt.Errorf("%s: %w", line, err)
 		}

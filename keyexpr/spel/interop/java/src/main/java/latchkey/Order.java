@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 
-/** What the methods in the tests get. Its Go counterpart is corpus.Order. */
+/** What the methods in the tests get. Its Go counterpart is Order of facts_test.go. */
 @SuppressWarnings("unused")
 public final class Order {
     /** The state of an order. */

@@ -1,9 +1,4 @@
-// Package corpus has the keys on which package spel is compared with Java, the requests on which it is done, and what Java
-// answered when it was last asked. Tests without Java hold spel to these answers; those of package interop ask again, and
-// record the answers with
-//
-//	LATCHKEY_INTEROP=1 go test ./keyexpr/spel/interop -args -record
-package corpus
+package interop
 
 import (
 	"encoding/json"
@@ -72,8 +67,8 @@ func (b Bytes) MarshalJSON() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// Orders are what each expression is tried on: something usual, something odd, nothing in it, and nothing there.
-func Orders() []*Order {
+// orders are what each expression is tried on: something usual, something odd, nothing in it, and nothing there.
+func orders() []*Order {
 	note, blank := "fragile", ""
 	return []*Order{
 		{
@@ -92,8 +87,8 @@ func Orders() []*Order {
 	}
 }
 
-// Letters are orders with texts whose other case, or whose white space, is not simple.
-func Letters() []*Order {
+// letters are orders with texts whose other case, or whose white space, is not simple.
+func letters() []*Order {
 	var list []*Order
 	for _, s := range []string{"ΣΑΣ", "İstanbul", "ŉ", "ﬁn", "ǆ", "Ǆ", "ß", "ẞ", "ა", "ᏸ", "ꭰ", "ΐ", "և", "K", "ſ", "µ", "ÿ", "ı", "𐐀", "ᾳ", "Ω", "ԥ", "ꞑ", "\u2007x\u202f", "\u2028y", "\x1cz\x1f", "\u0085w", "\u180e", "\u3000v"} {
 		list = append(list, &Order{Name: s, ISBN: strings.Repeat(s, 2), Status: "NEW"})
@@ -101,8 +96,8 @@ func Letters() []*Order {
 	return list
 }
 
-// Longs are orders with texts half as long as what Spring puts together, in units of one byte and of two halves.
-func Longs() []*Order {
+// longs are orders with texts half as long as what Spring puts together, in units of one byte and of two halves.
+func longs() []*Order {
 	var list []*Order
 	for _, s := range []string{strings.Repeat("n", 49_999), strings.Repeat("n", 50_000), strings.Repeat("n", 50_001), strings.Repeat("é", 50_000), strings.Repeat("😀", 25_000), strings.Repeat("😀", 25_000) + "n"} {
 		list = append(list, &Order{Name: s, ISBN: s + "x", Tags: []string{""}, Status: "NEW"})
@@ -110,8 +105,8 @@ func Longs() []*Order {
 	return list
 }
 
-// Roots are the facts of a method that has one parameter, order.
-var Roots = keyexpr.Roots{"req": keyexpr.TypeFor[*Order]()}
+// orderRoots are the facts of a method that has one parameter, order.
+var orderRoots = keyexpr.Roots{"req": keyexpr.TypeFor[*Order]()}
 
-// Facts gives an order.
-func Facts(o *Order) keyexpr.Facts { return func(string) (any, error) { return o, nil } }
+// factsOf gives an order.
+func factsOf(o *Order) keyexpr.Facts { return func(string) (any, error) { return o, nil } }
