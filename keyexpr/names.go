@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/parser"
 
 	"github.com/latchkey-go/latchkey/internal/suggest"
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
@@ -163,11 +164,10 @@ func fieldNames(t reflect.Type) (names []string) {
 
 // isName reports whether the engine reads s as the name of a function.
 func isName(s string) bool {
-	for i, r := range s {
-		if !isLetter(r) && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
+	tree, err := parser.Parse(s + "()")
+	if err != nil {
+		return false
 	}
-	const words = " true false nil not in or and matches contains startsWith endsWith let if else "
-	return s != "" && !strings.Contains(words, " "+s+" ")
+	call, ok := tree.Node.(*ast.CallNode)
+	return ok && calls(call, s) && s[0] != '$'
 }

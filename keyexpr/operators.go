@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
@@ -163,35 +164,30 @@ const maxSubject = 64 << 10
 
 // refuseSum says how the values of a sum are written. Text stands outside of holes.
 func (c *compilation) refuseSum(x *ast.BinaryNode) {
-	values := operands(x)
+	if slices.ContainsFunc(operands(x), func(n ast.Node) bool { _, number := n.(*ast.IntegerNode); return number }) {
+		return // which is calculated
+	}
+	if c.cond {
+		c.fail(x, "texts are not added: compare their parts, or %s", elsewhere)
+	}
+	if c.root != ast.Node(x) {
+		c.fail(x, "values are not added: use key(a, b), which joins them with colons, or write the text outside of the hole")
+	}
 	var outside strings.Builder
-	var inside []string
-	hole, text := false, false
-	for _, v := range values {
+	hole := false
+	for _, v := range operands(x) {
 		if s, ok := v.(*ast.StringNode); ok {
 			outside.WriteString(s.Value)
-			hole, text = hole && s.Value == "", true
+			hole = hole && s.Value == ""
 			continue
-		}
-		if _, ok := v.(*ast.IntegerNode); ok {
-			return
 		}
 		if hole {
 			outside.WriteString(":")
 		}
-		src := c.source(plain(v))
-		fmt.Fprintf(&outside, "#{%s}", src)
-		inside, hole = append(inside, src), true
+		fmt.Fprintf(&outside, "#{%s}", c.source(plain(v)))
+		hole = true
 	}
-	switch whole := strings.TrimSpace(c.src) == strings.TrimSpace(c.source(x)) || c.root == ast.Node(x); {
-	case c.cond:
-		c.fail(x, "texts are not added: compare their parts, or %s", elsewhere)
-	case whole && (text || len(inside) > 1):
-		c.fail(x, "text stands outside of holes: write %s", outside.String())
-	case len(inside) > 1:
-		c.fail(x, "values are not added: write key(%s), which joins them with colons", strings.Join(inside, ", "))
-	}
-	c.fail(x, "values are not added: write the text outside of the hole, or use key(a, b)")
+	c.fail(x, "text stands outside of holes: write %s", outside.String())
 }
 
 // plain leaves out a string(…) around a value, which changes nothing in a hole.

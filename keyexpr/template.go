@@ -124,10 +124,9 @@ func (c *compilation) addHole(p *run.Program, h part, follow []rune) error {
 // checkPercent refuses a % beside a value: behind it, it would look like an escape, and before it like the digest of a long
 // key, whose mark must not be in a literal either.
 func (c *compilation) checkPercent(p *run.Program) error {
-	for i, part := range p.Parts {
-		list := p.Items != nil
-		before := i > 0 && p.Parts[i-1].Escape != nil || list && p.At == i
-		after := i+1 < len(p.Parts) && !p.Parts[i+1].Literal() || list && p.At == i+1
+	parts := p.All()
+	for i, part := range parts {
+		before, after := i > 0 && parts[i-1].Escape != nil, i+1 < len(parts)
 		at := max(strings.Index(c.text, run.DigestMark), strings.Index(c.text, "%"), 0)
 		switch {
 		case !part.Literal():
@@ -226,28 +225,17 @@ func (t *Template) String() string { return t.program.Text }
 // <Tenant>.
 func (t *Template) Shape() string {
 	var b strings.Builder
-	p := &t.program
-	writeShape(&b, p.Parts[:p.At])
-	if p.Items != nil {
-		writeShape(&b, []run.Part{p.Items.Item})
-	}
-	writeShape(&b, p.Parts[p.At:])
-	return b.String()
-}
-
-func writeShape(b *strings.Builder, parts []run.Part) {
-	for _, p := range parts {
+	for _, p := range t.program.All() {
 		if p.Literal() {
 			b.WriteString(p.Text)
 			continue
 		}
-		for i := range max(p.Values, 1) {
-			if i > 0 {
-				b.WriteString(":")
-			}
-			b.WriteString("<" + shapeOf(p.Type) + ">")
+		b.WriteString("<" + shapeOf(p.Type) + ">")
+		for range p.Values - 1 {
+			b.WriteString(":<" + shapeOf(p.Type) + ">")
 		}
 	}
+	return b.String()
 }
 
 // shapeOf shows what spells itself as its type, since its text has a form of its own: <uuid.UUID> says more than <[16]uint8>.

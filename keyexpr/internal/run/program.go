@@ -7,6 +7,7 @@ package run
 import (
 	"crypto/sha256"
 	"reflect"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -54,6 +55,14 @@ type Part struct {
 
 // Literal reports whether p is text of the template itself.
 func (p *Part) Literal() bool { return p.Path == nil && p.Append == nil }
+
+// All returns the parts of one key.
+func (p *Program) All() []Part {
+	if p.Items == nil {
+		return p.Parts
+	}
+	return slices.Insert(slices.Clone(p.Parts), p.At, p.Items.Item)
+}
 
 // ExpandWith is Expand with a state, which knows afterwards what was spent. The buffer belongs
 // to the state and is used again. The key is copied out of it, as a text, which is the one

@@ -2,10 +2,10 @@ package run
 
 import (
 	"encoding/hex"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -152,27 +152,8 @@ func (e *Escape) leaves(r rune, size int) bool {
 // whether s is the one spelling of a value escapes the value again and compares, as Match does:
 // two spellings of one key would be two locks.
 func Unescape(s string) (string, bool) {
-	if !strings.Contains(s, "%") {
-		return s, true
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '%' {
-			b.WriteByte(s[i])
-			continue
-		}
-		// An escape that is cut off. To take the % for itself would read "a%" and "a%25" as one value.
-		if i+3 > len(s) {
-			return "", false
-		}
-		c, err := strconv.ParseUint(s[i+1:i+3], 16, 8)
-		if err != nil {
-			return "", false
-		}
-		b.WriteByte(byte(c))
-		i += 2
-	}
-	return b.String(), true
+	text, err := url.PathUnescape(s)
+	return text, err == nil
 }
 
 // text appends a text that must not be empty; a nil Escape leaves it as it is. It is where every

@@ -228,7 +228,7 @@ func (at *slot) fill(r *Root, facts func(root string) (any, error), request any)
 		at.value, err = r.typed(at.value)
 	}
 	if err != nil {
-		at.err = &FactError{r.Name, err}
+		at.value, at.err = reflect.Value{}, &FactError{r.Name, err}
 	}
 }
 
