@@ -25,6 +25,7 @@ var (
 	rootPath = regexp.MustCompile(`([\pL_][\pL\d_]*)(?:\??\.[\pL_][\pL\d_]*(?:\(\))?|\[["']?[^\[\]"']*["']?\])+`)
 	tag      = regexp.MustCompile(`\{\s*([\pL_][\pL\d_.?]*)\s*\}`)
 	java     = regexp.MustCompile(`#[\pL_][\pL_\d]*`)
+	colon    = regexp.MustCompile(`[/:]:\pL`)
 	orCall   = regexp.MustCompile(`(?:^|[(\[,|?:]|\b(?:and|or|not)\b|&&|\|\|)\s*or\s*\(`)
 )
 
@@ -145,6 +146,9 @@ func lookAlike(text string, parts []part, roots Roots) error {
 		if p.hole {
 			return errAt(text, p.off, "%s: write something like #{req.OrderID}, from %s; %s", rule, suggest.List(slices.Collect(maps.Keys(roots))), meant)
 		}
+	}
+	if at := colon.FindStringIndex(text); at != nil {
+		return errAt(text, at[0]+1, "%s: :name is not filled in: write #{path.name}; %s", rule, meant)
 	}
 	return errAt(text, 0, "%s: write something like order:#{req.OrderID}; %s", rule, meant)
 }

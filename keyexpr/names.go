@@ -110,7 +110,7 @@ func (c *compilation) unknownMember(t typ, l *link, by any) {
 		c.fail(at, "%s is a list: write map(%s, .%s), or %s[0].%s for one element", l.src, l.src, name, l.src, name)
 	case l.call && !c.hasMethod(t.t, name):
 		c.fail(at, "unknown method %s of %s%s", name, typeName(of), suggest.Ending(name, methodNames(t.t)))
-	case of.Kind() == reflect.Struct && c.hasMethod(t.t, name):
+	case !l.call && c.hasMethod(t.t, name):
 		c.fail(at, "%s of %s is a method: write %s.%s()", name, typeName(of), l.src, name)
 	case of.Kind() == reflect.Struct:
 		if f, ok := of.FieldByName(name); ok && !f.IsExported() {
@@ -119,8 +119,6 @@ func (c *compilation) unknownMember(t typ, l *link, by any) {
 		c.fail(at, "unknown field %s of %s%s", name, typeName(of), suggest.Ending(name, fieldNames(of)))
 	case of.Kind() == reflect.Interface:
 		c.fail(at, "%s is an interface, %v: what is in it is not known at start; a getter of a message can be read", l.src, of)
-	case of.Kind() == reflect.Map && c.hasMethod(t.t, name):
-		c.fail(at, "%s of %v is a method: write %s.%s()", name, of, l.src, name)
 	case of.Kind() == reflect.Map:
 		c.fail(at, "%v has no text for a key", of)
 	}
