@@ -105,7 +105,7 @@ func (c *compilation) user(n *ast.Node, x *ast.CallNode, f *run.Function) typ {
 // loop resolves map, filter, any and all. The list is charged for all of its rounds before the first.
 func (c *compilation) loop(x *ast.BuiltinNode, as role) typ {
 	if !slices.Contains([]string{"map", "filter", "any", "all"}, x.Name) || len(x.Arguments) != 2 {
-		c.refuseBuiltin(x, x.Name)
+		c.unknownFunction(x, x.Name)
 	}
 	body, ok := x.Arguments[1].(*ast.PredicateNode)
 	if !ok {
@@ -169,10 +169,7 @@ func (c *compilation) functionNames() []string {
 }
 
 // unknownFunction looks first for what was meant by it in another language, or in the engine's.
-func (c *compilation) unknownFunction(x *ast.CallNode, name string) {
-	if _, ok := builtin.Index[name]; ok {
-		c.refuseBuiltin(x, name)
-	}
+func (c *compilation) unknownFunction(x ast.Node, name string) {
 	if root, ok := c.roots[name]; ok {
 		if root.of.Lookup {
 			c.fail(x, "%s is not a function: "+onlyLookedUp, name, "it", name, name)
@@ -180,7 +177,10 @@ func (c *compilation) unknownFunction(x *ast.CallNode, name string) {
 		c.fail(x, "%s is not a function", name)
 	}
 	if write := otherNames[foldName(name)]; write != "" {
-		c.fail(x, "unknown function %s: write %s", name, write)
+		c.fail(x, "%s is not part of this language: write %s", name, write)
+	}
+	if _, ok := builtin.Index[name]; ok {
+		c.fail(x, "%s is not part of this language: %s", name, elsewhere)
 	}
 	for _, root := range slices.Sorted(maps.Keys(c.roots)) {
 		if t := c.roots[root].of.Type; t != nil && slices.Contains(methodNames(t), name) {

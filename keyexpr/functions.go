@@ -106,7 +106,9 @@ func (c *compilation) wantText(n ast.Node, t typ) {
 }
 
 func (c *compilation) wantNumber(n ast.Node, t typ) {
-	c.want(n, t, func(t reflect.Type) bool { k := classOf(t); return k == classInt || k == classUint || t == numberType }, "is no whole number")
+	c.want(n, t, func(t reflect.Type) bool {
+		return t == numberType || sortOf(t) == "number" && t.Kind() < reflect.Float32
+	}, "is no whole number")
 }
 
 func (c *compilation) wantScalar(n ast.Node, t typ) {

@@ -17,15 +17,6 @@ import (
 
 // Names that there are not get a sentence: what is near, what the name means elsewhere, or what there is.
 
-// refuseBuiltin is about a function that the engine's manual has.
-func (c *compilation) refuseBuiltin(n ast.Node, name string) {
-	write := elsewhere
-	if w := otherNames[foldName(name)]; w != "" {
-		write = "write " + w
-	}
-	c.fail(n, "%s is not part of this language: %s", name, write)
-}
-
 // otherNames has the names that functions of other languages have, and what is written here.
 var otherNames = func() map[string]string {
 	names := map[string]string{}
@@ -104,7 +95,7 @@ func (c *compilation) unknownMember(t typ, l *link, by any) {
 	switch {
 	case !named || of == nil && !list:
 		c.fail(at, "%s has no elements", l.src)
-	case list && elem.t != nil && classOf(pointee(elem.t)) != classOther:
+	case list && elem.t != nil && sortOf(pointee(elem.t)) != "":
 		c.fail(at, "%s is a list of %v: it has no fields, and %s[0] is its first element", l.src, elem.t, l.src)
 	case list:
 		c.fail(at, "%s is a list: write map(%s, .%s), or %s[0].%s for one element", l.src, l.src, name, l.src, name)

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math/big"
-	"reflect"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -23,11 +22,8 @@ func (c *compilation) quotient(x *ast.CallNode, args []typ) typ {
 	case fixed && n < 1 && calls(x, "mod"):
 		c.fail(x.Arguments[1], "mod divides by 1 or more")
 	}
-	switch k := classOf(args[0].t); {
-	case k == classUint:
-		return typ{t: reflect.TypeFor[uint64]()}
-	case k == classInt && classOf(args[1].t) == classInt:
-		return typ{t: intType}
+	if t := args[0].t; sortOf(t) == "number" && sortOf(args[1].t) == "number" {
+		return typ{t: t}
 	}
 	return typ{}
 }

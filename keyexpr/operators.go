@@ -66,23 +66,25 @@ var filled = regexp.MustCompile(`\$\{[\pL_][^{}]*\}`)
 
 func (c *compilation) comparison(n *ast.Node, x *ast.BinaryNode) typ {
 	l, r := c.node(&x.Left, asPart), c.node(&x.Right, asPart)
-	a, b := classOf(l.t), classOf(r.t)
+	a, b := sortOf(l.t), sortOf(r.t)
 	ordered := x.Operator != "==" && x.Operator != "!="
 	for _, side := range []ast.Node{x.Left, x.Right} {
 		if s, ok := side.(*ast.StringNode); ok && filled.MatchString(s.Value) {
 			c.fail(s, "${…} is not filled in: a condition names what it reads, as in req.Tenant == req.Owner")
 		}
 	}
-	switch {
-	case l.null || r.null:
+	if l.null || r.null {
 		if ordered {
 			c.fail(x, "%s has no order with nil", x.Operator)
 		}
 		return typ{t: boolType}
-	case c.whole(x.Left, l), c.whole(x.Right, r):
-	case a != classOther && b != classOther && (a > classBool) != (b > classBool), a != b && (a == classText && b == classBool || a == classBool && b == classText):
+	}
+	c.scalar(x.Left, l)
+	c.scalar(x.Right, r)
+	switch {
+	case a != b && a != "" && b != "":
 		c.fail(x, "%s does not compare %v and %v: string(x) is the text of a number", x.Operator, l.t, r.t)
-	case a == classBool && ordered:
+	case a == "bool" && ordered:
 		c.fail(x, "%s is not for true and false", x.Operator)
 	}
 	op := x.Operator
@@ -90,29 +92,24 @@ func (c *compilation) comparison(n *ast.Node, x *ast.BinaryNode) typ {
 	return typ{t: boolType}
 }
 
-// whole refuses to compare a list or map as a whole, which may contain itself.
-func (c *compilation) whole(n ast.Node, t typ) bool {
-	k := reflect.Invalid
-	if t.t != nil {
-		k = pointee(t.t).Kind()
-	}
+// scalar refuses to compare a list or map as a whole, which may contain itself.
+func (c *compilation) scalar(n ast.Node, t typ) {
 	_, list := t.elemType()
-	if list || k == reflect.Map || k == reflect.Struct && pointee(t.t) != timeType {
+	if list || t.t != nil && (pointee(t.t).Kind() == reflect.Map || pointee(t.t).Kind() == reflect.Struct && pointee(t.t) != timeType) {
 		c.fail(n, "%s is not compared as a whole: compare a field of it, len(x), or hash(x)", c.source(n))
 	}
-	return false
 }
 
 func (c *compilation) in(n *ast.Node, x *ast.BinaryNode) typ {
 	l := c.node(&x.Left, asPart)
-	c.whole(x.Left, l)
+	c.scalar(x.Left, l)
 	r := c.node(&x.Right, asPart)
 	elem, list := r.elemType()
 	isMap := r.t != nil && pointee(r.t).Kind() == reflect.Map
-	switch a, b := classOf(l.t), classOf(elem.t); {
+	switch a, b := sortOf(l.t), sortOf(elem.t); {
 	case r.null, r.t != nil && !list && !isMap:
 		c.fail(x.Right, "%s is no list and no map: contains looks for a piece of text", c.source(x.Right))
-	case a != classOther && b != classOther && (a > classBool) != (b > classBool):
+	case a != b && a != "" && b != "":
 		c.fail(x, "a list of %v has no %v in it: string(x) is the text of a number", elem.t, l.t)
 	}
 	*n = c.host(x, func(st *run.State, args []any) (any, error) { return member(st, args[0], args[1]) }, x.Left, x.Right)

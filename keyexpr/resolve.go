@@ -315,37 +315,20 @@ func (t typ) goType() reflect.Type {
 	return t.t
 }
 
-// class is a sort of values that the engine's operators take without a look at each.
-type class int
-
-const (
-	classOther class = iota
-	classText
-	classBool
-	classInt
-	classUint // beyond the engine's whole numbers
-	classFloat
-)
-
-func classOf(t reflect.Type) class {
-	if t == nil || t == durationType {
-		return classOther
+// sortOf names what values of type t are to a comparison; "" if that is found out for each.
+func sortOf(t reflect.Type) string {
+	if t == nil || t == durationType || t == numberType {
+		return ""
 	}
 	switch k := t.Kind(); {
-	case t == numberType:
-		return classOther
 	case k == reflect.String:
-		return classText
+		return "text"
 	case k == reflect.Bool:
-		return classBool
-	case k >= reflect.Int && k <= reflect.Int64, k >= reflect.Uint8 && k <= reflect.Uint32:
-		return classInt
-	case k == reflect.Uint || k == reflect.Uint64 || k == reflect.Uintptr:
-		return classUint
-	case k == reflect.Float32 || k == reflect.Float64:
-		return classFloat
+		return "bool"
+	case k >= reflect.Int && k <= reflect.Float64:
+		return "number"
 	}
-	return classOther
+	return ""
 }
 
 // pointee is what an argument is checked as: requests have pointers where a value may be missing.
