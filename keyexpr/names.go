@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -62,20 +61,6 @@ func (c *compilation) unknownName(x *ast.IdentifierNode) {
 		c.fail(x, "$env is not part of this language: name a root")
 	}
 	c.fail(x, "unknown name %s%s", x.Value, suggest.Ending(x.Value, slices.Collect(maps.Keys(c.roots))))
-}
-
-var dashedName = regexp.MustCompile(`[\pL_][\pL\d_]*\.[\pL\d_]+(?:-[\pL\d_]+)+`)
-
-// dashed finds out whether a name is a piece of header.X-Tenant-Id, which is a subtraction to the engine.
-func (c *compilation) dashed(n ast.Node) (access string, ok bool) {
-	at := byteOffset(c.src, n.Location().From)
-	for _, m := range dashedName.FindAllStringIndex(c.src, -1) {
-		root, name, _ := strings.Cut(c.src[m[0]:m[1]], ".")
-		if m[0] <= at && at < m[1] && c.roots[root].of.Lookup {
-			return fmt.Sprintf("%s[%q]", root, name), true
-		}
-	}
-	return "", false
 }
 
 // unknownMember is about a name that a value does not have.

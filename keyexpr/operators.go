@@ -36,8 +36,9 @@ func (c *compilation) binary(n *ast.Node, x *ast.BinaryNode, as role) typ {
 	case "+":
 		c.refuseSum(x)
 	case "-":
-		if access, ok := c.dashed(x.Left); ok {
-			c.fail(x, "a name with a dash is written %s", access)
+		if id, ok := leftmost(x).(*ast.IdentifierNode); ok && c.roots[id.Value].of.Lookup {
+			name := strings.TrimPrefix(c.source(x), id.Value+".")
+			c.fail(x, "a name with a dash is written %s[%q]", id.Value, strings.ReplaceAll(name, " - ", "-"))
 		}
 	}
 	c.fail(x, "nothing is calculated here: mod(a, b), div(a, b) and shard(x, n) are exact; for all else, %s", elsewhere)
@@ -199,6 +200,17 @@ func plain(n ast.Node) ast.Node {
 func calls(call *ast.CallNode, name string) bool {
 	id, ok := call.Callee.(*ast.IdentifierNode)
 	return ok && id.Value == name
+}
+
+// leftmost is what a difference begins with.
+func leftmost(n ast.Node) ast.Node {
+	switch x := n.(type) {
+	case *ast.BinaryNode:
+		return leftmost(x.Left)
+	case *ast.MemberNode:
+		return leftmost(x.Node)
+	}
+	return n
 }
 
 // operands are those of a sum, from left to right.
