@@ -46,7 +46,7 @@ func ParseCondition(text string, roots Roots, opts ...Option) (*Condition, error
 	if err != nil {
 		return nil, err
 	}
-	x := &Condition{text: text, prog: prog, used: c.used, fields: c.fieldList()}
+	x := &Condition{text: text, prog: prog, used: c.used, fields: sorted(c.fields)}
 	if !c.reads && !c.varies {
 		x.holds, err = x.Eval(context.Background(), nil)
 		x.constant = err == nil

@@ -48,9 +48,7 @@ func (c *compilation) wantHashable(n ast.Node, t typ) {
 // unhashable says why values of type t can't be hashed, for what is in them as well. A type can hold itself, in a pointer or a
 // list. It is looked at once, and taken for hashable on the way back.
 func unhashable(t reflect.Type, seen map[reflect.Type]bool) string {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+	t = deref(t)
 	if why := notHashed(t); why != "" || seen[t] || spellsItself(t) {
 		return why
 	}

@@ -67,10 +67,7 @@ func (c *compilation) unknownName(x *ast.IdentifierNode) {
 func (c *compilation) unknownMember(t typ, l *link, by any) {
 	at := l.at.Property
 	name, named := by.(string)
-	of := t.t
-	for of != nil && of.Kind() == reflect.Pointer {
-		of = of.Elem()
-	}
+	of := deref(t.t)
 	if named && (l.call || of == nil || of.Kind() != reflect.Struct) {
 		if why := c.otherLanguages(l.at, name); why != "" {
 			c.fail(at, "%s", why)
@@ -84,9 +81,9 @@ func (c *compilation) unknownMember(t typ, l *link, by any) {
 		c.fail(at, "%s is a list of %v: it has no fields, and %s[0] is its first element", l.src, elem.t, l.src)
 	case list:
 		c.fail(at, "%s is a list: write map(%s, .%s), or %s[0].%s for one element", l.src, l.src, name, l.src, name)
-	case l.call && !c.hasMethod(t.t, name):
+	case l.call && !hasMethod(t.t, name):
 		c.fail(at, "unknown method %s of %s%s", name, typeName(of), suggest.Ending(name, methodNames(t.t)))
-	case !l.call && c.hasMethod(t.t, name):
+	case !l.call && hasMethod(t.t, name):
 		c.fail(at, "%s of %s is a method: write %s.%s()", name, typeName(of), l.src, name)
 	case of.Kind() == reflect.Struct:
 		if f, ok := of.FieldByName(name); ok && !f.IsExported() {

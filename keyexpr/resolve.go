@@ -287,10 +287,7 @@ func (t typ) elemType() (elem typ, list bool) {
 	if t.elem != nil {
 		return *t.elem, true
 	}
-	l := t.t
-	for l != nil && l.Kind() == reflect.Pointer {
-		l = l.Elem()
-	}
+	l := deref(t.t)
 	if l == nil || !run.IsList(l) {
 		return typ{}, false
 	}
@@ -330,6 +327,14 @@ func sortOf(t reflect.Type) string {
 		return "number"
 	}
 	return ""
+}
+
+// deref follows all pointers.
+func deref(t reflect.Type) reflect.Type {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
 }
 
 // pointee is what an argument is checked as: requests have pointers where a value may be missing.

@@ -44,7 +44,7 @@ func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 	if len(t.program.Parts) == 0 && t.program.Items == nil {
 		return nil, errAt(text, 0, "makes an empty key")
 	}
-	t.program.Roots, t.program.Raw, t.program.Fields = c.used, c.raw, c.fieldList()
+	t.program.Roots, t.program.Raw, t.program.Fields = c.used, c.raw, sorted(c.fields)
 	if !c.reads && !cfg.oneKey {
 		return nil, lookAlike(text, parts, roots)
 	}
@@ -132,10 +132,8 @@ func (c *compilation) checkPercent(p *run.Program) error {
 		case !part.Literal():
 		case strings.Contains(part.Text, run.DigestMark):
 			return errAt(c.text, at, "%s marks the digest of a long key, and can't be in a literal", run.DigestMark)
-		case before && strings.HasPrefix(part.Text, "%"):
-			return errAt(c.text, at, "a %% behind a hole would look like an escape: put another literal between them")
-		case after && strings.HasSuffix(part.Text, "%"):
-			return errAt(c.text, at, "a %% in front of a hole could look like the digest of a long key: put another literal between them")
+		case before && strings.HasPrefix(part.Text, "%"), after && strings.HasSuffix(part.Text, "%"):
+			return errAt(c.text, at, "a %% beside a hole would look like an escape, or like the digest of a long key: put another literal between them")
 		}
 	}
 	return nil
@@ -243,9 +241,7 @@ func shapeOf(t reflect.Type) string {
 	if t == nil {
 		return "any"
 	}
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+	t = deref(t)
 	if run.Spells(run.PointerTo(t)) && t.Kind() != reflect.String || t == durationType {
 		return t.String()
 	}
@@ -255,18 +251,14 @@ func shapeOf(t reflect.Type) string {
 	return t.String()
 }
 
-// rootNames are sorted for people. A path finds its root by the order in which roots were first used.
+// rootNames are for people. A path finds its root by the order in which roots were first used.
 func rootNames(used []run.Root) []string {
 	names := make([]string, len(used))
 	for i, r := range used {
 		names[i] = r.Name
 	}
-	slices.Sort(names)
-	return names
+	return sorted(names)
 }
 
-// fieldList is what was read, sorted, each once.
-func (c *compilation) fieldList() []string {
-	slices.Sort(c.fields)
-	return slices.Compact(c.fields)
-}
+// sorted has each name once.
+func sorted(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
