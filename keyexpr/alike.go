@@ -38,13 +38,17 @@ func checkForeign(text string, p part) error {
 	if m == nil {
 		return nil
 	}
-	hole, from, to := "req.OrderID", max(m[2], m[6]), max(m[3], m[7])
+	hole, from := "req.OrderID", max(m[2], m[6])
+	found := p.text[from:max(m[3], m[7])]
+	if braces := strings.Count(found, "{"); braces > 0 {
+		found += "…" + strings.Repeat("}", braces)
+	}
 	if m[4] >= 0 {
 		if hole = p.text[m[4]:m[5]]; !strings.Contains(hole, ".") {
 			hole = "req." + hole
 		}
 	}
-	return errAt(text, p.at[from], "%s is no hole, and not filled in: write #{%s}", p.text[from:to], hole)
+	return errAt(text, p.at[from], "%s is not filled in: write #{%s}", found, hole)
 }
 
 // checkAlike refuses a literal with a path in it that could be read, or a hash tag that is called like a fact.

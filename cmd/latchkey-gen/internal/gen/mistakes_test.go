@@ -29,7 +29,7 @@ var slips = []slip{
 	{inInterface("//latchkey:guard order:{id}", pay), `6:2: Orders.Pay: key: keyexpr: {id} is a hash tag, and id could be read: write #{id}`},
 	{inInterface("//latchkey:guard order", pay), `6:2: Orders.Pay: key: keyexpr: all requests would share one key`},
 	{inInterface("//latchkey:guard order:#{di}", pay), `6:2: Orders.Pay: key: keyexpr: unknown name di, did you mean id? (at offset 8 of "order:#{di}")`},
-	{inInterface("//latchkey:guard order:#{id.Number}", pay), `6:2: Orders.Pay: key: keyexpr: type string has no field Number`},
+	{inInterface("//latchkey:guard order:#{id.Number}", pay), `6:2: Orders.Pay: key: keyexpr: id has no fields: it is of type string`},
 	{inInterface("//latchkey:guard order:#{ctx}", pay), `6:2: Orders.Pay: key: keyexpr: unknown name ctx`},
 	{inInterface("//latchkey:guard order:#{id}; when=cents", pay), `6:2: Orders.Pay: when: keyexpr: a condition is true or false, and this is of type int64`},
 	{inInterface("//latchkey:guard order:#{id}; args=id,cents", pay), `6:2: Orders.Pay: args=id,cents: the names are those of the arguments, so leave it out`},
