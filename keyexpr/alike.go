@@ -24,9 +24,7 @@ var (
 	// rootPath is what could be a path: a name and further steps.
 	rootPath = regexp.MustCompile(`([\pL_][\pL\d_]*)(?:\??\.[\pL_][\pL\d_]*(?:\(\))?|\[["']?[^\[\]"']*["']?\])+`)
 	tag      = regexp.MustCompile(`\{\s*([\pL_][\pL\d_.?]*)\s*\}`)
-	java     = regexp.MustCompile(`#[\pL_][\pL_\d]*`)
 	colon    = regexp.MustCompile(`[/:]:\pL`)
-	orCall   = regexp.MustCompile(`(?:^|[(\[,|?:]|\b(?:and|or|not)\b|&&|\|\|)\s*or\s*\(`)
 )
 
 // checkForeign refuses a literal that is a format, or an expression of another language.
@@ -124,19 +122,6 @@ func (c *compilation) inReach(name string) (path string, ok bool) {
 		}
 	}
 	return "", false
-}
-
-// foreign finds what belongs to another language in a source that is no expression.
-func foreign(src string) (at int, why string) {
-	if m := orCall.FindStringIndex(src); m != nil {
-		return m[1] - len("or("), "or is for true and false: the first of several that is not empty is coalesce(a, b)"
-	}
-	for _, m := range java.FindAllStringIndex(src, -1) {
-		if name := src[m[0]+1 : m[1]]; name != "index" && name != "acc" {
-			return m[0], "names have no # here: write " + name + "; a key in Java's language goes through package spel"
-		}
-	}
-	return 0, ""
 }
 
 // lookAlike is the error of a template that names no fact.

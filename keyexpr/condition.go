@@ -42,7 +42,7 @@ func ParseCondition(text string, roots Roots, opts ...Option) (*Condition, error
 	if err := c.test(tree); err != nil {
 		return nil, err
 	}
-	prog, _, err := c.program(tree)
+	prog, err := c.program(tree)
 	if err != nil {
 		return nil, err
 	}

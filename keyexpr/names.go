@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -43,6 +44,24 @@ var otherNames = func() map[string]string {
 	}
 	return names
 }()
+
+var (
+	java   = regexp.MustCompile(`#[\pL_][\pL_\d]*`)
+	orCall = regexp.MustCompile(`(?:^|[(\[,|?:]|\b(?:and|or|not)\b|&&|\|\|)\s*or\s*\(`)
+)
+
+// foreign finds what belongs to another language in a source that is no expression.
+func foreign(src string) (at int, why string) {
+	if m := orCall.FindStringIndex(src); m != nil {
+		return m[1] - len("or("), "or is for true and false: the first of several that is not empty is coalesce(a, b)"
+	}
+	for _, m := range java.FindAllStringIndex(src, -1) {
+		if name := src[m[0]+1 : m[1]]; name != "index" && name != "acc" {
+			return m[0], "names have no # here: write " + name + "; a key in Java's language goes through package spel"
+		}
+	}
+	return 0, ""
+}
 
 func foldName(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
