@@ -205,15 +205,14 @@ func trim(_ *run.State, args []any) (any, error) {
 }
 
 // toString spells a value as a hole would.
-func toString(st *run.State, args []any) (any, error) {
-	s, err := st.TextOf(reflect.ValueOf(args[0]))
+func toString(st *run.State, args []any) (any, error) { return spelt(st, args[0]) }
+
+func spelt(st *run.State, x any) (string, error) {
+	s, err := st.TextOf(reflect.ValueOf(x))
 	if err == nil {
 		err = st.Spend(len(s))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s, err
 }
 
 // toInt takes a float only if it is a whole number that a float holds exactly, and a text only if all of it is a number.

@@ -48,14 +48,14 @@ func shard(st *run.State, args []any) (any, error) {
 	if n < 1 {
 		return nil, run.Faulty("has no shards")
 	}
-	s, err := toString(st, args[:1])
+	s, err := spelt(st, args[0])
+	if err == nil && s == "" {
+		err = run.ErrEmpty
+	}
 	if err != nil {
 		return nil, err
 	}
-	if s == "" {
-		return nil, run.ErrEmpty
-	}
-	sum := sha256.Sum256([]byte(s.(string)))
+	sum := sha256.Sum256([]byte(s))
 	return int(binary.BigEndian.Uint64(sum[:]) % uint64(n)), nil
 }
 
@@ -99,27 +99,19 @@ func division(of func(z, a, b *big.Int) *big.Int, positive bool) run.Call {
 
 // raw is a text that goes into the key as it is.
 func raw(st *run.State, args []any) (any, error) {
-	s, err := toString(st, args)
-	if err != nil {
-		return nil, err
-	}
-	return run.Raw(s.(string)), nil
+	s, err := spelt(st, args[0])
+	return run.Raw(s), err
 }
 
 // key joins values that are escaped by themselves.
 func key(st *run.State, args []any) (any, error) {
 	parts := make(run.Composite, len(args))
-	for i := range args {
-		if args[i] == nil {
-			return nil, run.ErrNil
-		}
-		s, err := toString(st, args[i:i+1])
+	for i, x := range args {
+		s, err := spelt(st, x)
 		if err != nil {
 			return nil, err
 		}
-		if parts[i] = s.(string); s == "" {
-			return nil, run.ErrEmpty
-		}
+		parts[i] = s
 	}
 	return parts, nil
 }
