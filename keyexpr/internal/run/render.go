@@ -48,12 +48,7 @@ func Before(runes []rune) *Escape {
 		// than that: an id with a slash keeps it, unless the template has one behind it.
 		e.plain[c] = c != '%' && c != '{' && c != '}'
 	}
-	e.except(runes)
-	return e
-}
-
-// Digits are noted, as a number needs no look at its bytes if nothing of it can be special.
-func (e *Escape) except(runes []rune) {
+	// Digits are noted, as a number needs no look at its bytes if nothing of it can be special.
 	e.stop = '%' * ones // in the place of none, as it is escaped anyway
 	for _, r := range runes {
 		if r < utf8.RuneSelf {
@@ -65,6 +60,7 @@ func (e *Escape) except(runes []rune) {
 			e.runes = append(e.runes, r)
 		}
 	}
+	return e
 }
 
 // Append appends s escaped. Nothing is allocated for a value that needs no escape, but the room
@@ -204,7 +200,7 @@ func (st *State) Leaf(dst []byte, v reflect.Value, l Leaf, e *Escape) ([]byte, e
 	switch {
 	case !v.IsValid():
 		return dst, ErrNil
-	case l == LeafString:
+	case l == LeafString, l == LeafLookup:
 		return st.text(dst, v.String(), e)
 	case l == LeafAny:
 		return st.Value(dst, v.Interface(), e)
