@@ -171,11 +171,15 @@ func textFunc(f func(string) string) run.Call {
 	}
 }
 
-func lower(s string) string { return inCase(s, strings.ToLower, unicode.ToLower) }
-func upper(s string) string { return inCase(s, strings.ToUpper, unicode.ToUpper) }
+func lower(s string) string { return inCase(s, 'A', 'Z', strings.ToLower, unicode.ToLower) }
+func upper(s string) string { return inCase(s, 'a', 'z', strings.ToUpper, unicode.ToUpper) }
 
 // inCase leaves bytes alone that are no UTF-8. Go's mapping makes U+FFFD of each, so that two ids would share a key.
-func inCase(s string, all func(string) string, one func(rune) rune) string {
+// low to high are the letters of ASCII that it changes: most ids that are lowered are lower already.
+func inCase(s string, low, high byte, all func(string) string, one func(rune) rune) string {
+	if run.NoneOf(s, low, high) {
+		return s
+	}
 	if utf8.ValidString(s) {
 		return all(s)
 	}

@@ -26,3 +26,21 @@ func atLeast(w, eights uint64) uint64 { return (w | tops) - eights }
 
 // differs answers for each byte whether it is another one than that which eights has eight times.
 func differs(w, eights uint64) uint64 { return ((w ^ eights) | tops) - ones }
+
+// NoneOf reports that s is ASCII and has no byte from low to high. It may say false for a short text
+// that has none, since it is there to spare work, and there is little to spare.
+func NoneOf(s string, low, high byte) bool {
+	if len(s) < wordSize {
+		return false
+	}
+	from, beyond := uint64(low)*ones, uint64(high+1)*ones
+	var found uint64
+	for i := 0; i < len(s)-wordSize; i += wordSize {
+		w := word(s, i)
+		found |= w | atLeast(w, from)&^atLeast(w, beyond)
+	}
+	// The last word overlaps the one before it, so that no bytes are left over.
+	w := word(s, len(s)-wordSize)
+	found |= w | atLeast(w, from)&^atLeast(w, beyond)
+	return found&tops == 0
+}

@@ -21,17 +21,23 @@ func TestWordsAgreeWithTheTable(t *testing.T) {
 							t.Fatalf("escape %d leaves all of %q", i, s)
 						}
 					}
+					if NoneOf(s, 'A', 'Z') && strings.IndexFunc(s, func(r rune) bool { return r >= 0x80 || r >= 'A' && r <= 'Z' }) >= 0 {
+						t.Fatalf("none of A to Z, and no other than ASCII, is in %q", s)
+					}
 				}
 			}
 		}
 	}
 }
 
-// What words are there for: ids are found to be plain by them.
+// What words are there for: ids are found to be plain by them, and lower texts to be lower.
 func TestWordsKnowIds(t *testing.T) {
 	for _, id := range []string{"acme-industries", "018f6b1e-7d5a-7cc0-b1a2-1234567890ab", "ORDER_1234567890", "a@example.com", "v1/orders/7,8;(9)"} {
 		if !Before([]rune{':'}).leavesAll(id) || !Before(nil).leavesAll(id) {
 			t.Errorf("each byte of %q is looked at", id)
+		}
+		if lower := strings.ToLower(id); !NoneOf(lower, 'A', 'Z') || NoneOf(strings.ToUpper(id), 'A', 'Z') {
+			t.Errorf("%q is not known to be lower", lower)
 		}
 	}
 }
