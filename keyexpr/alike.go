@@ -24,8 +24,7 @@ var (
 	// rootPath is what could be a path: a name and further steps.
 	rootPath = regexp.MustCompile(`([\pL_][\pL\d_]*)(?:\??\.[\pL_][\pL\d_]*(?:\(\))?|\[["']?[^\[\]"']*["']?\])+`)
 	tag      = regexp.MustCompile(`\{\s*([\pL_][\pL\d_.?]*)\s*\}`)
-	java     = regexp.MustCompile(`#[\pL_][\pL_\d]*`)
-	orCall   = regexp.MustCompile(`(?:^|[(\[,|?:]|\b(?:and|or|not)\b|&&|\|\|)\s*or\s*\(`)
+	colon    = regexp.MustCompile(`[/:]:\pL`)
 )
 
 // checkForeign refuses a literal that is a format, or an expression of another language.
@@ -37,13 +36,17 @@ func checkForeign(text string, p part) error {
 	if m == nil {
 		return nil
 	}
-	hole, from, to := "req.OrderID", max(m[2], m[6]), max(m[3], m[7])
+	hole, from := "req.OrderID", max(m[2], m[6])
+	found := p.text[from:max(m[3], m[7])]
+	if braces := strings.Count(found, "{"); braces > 0 {
+		found += "…" + strings.Repeat("}", braces)
+	}
 	if m[4] >= 0 {
 		if hole = p.text[m[4]:m[5]]; !strings.Contains(hole, ".") {
 			hole = "req." + hole
 		}
 	}
-	return errAt(text, p.at[from], "%s is no hole, and not filled in: write #{%s}", p.text[from:to], hole)
+	return errAt(text, p.at[from], "%s is not filled in: write #{%s}", found, hole)
 }
 
 // checkAlike refuses a literal with a path in it that could be read, or a hash tag that is called like a fact.
@@ -121,19 +124,6 @@ func (c *compilation) inReach(name string) (path string, ok bool) {
 	return "", false
 }
 
-// foreign finds what belongs to another language in a source that is no expression.
-func foreign(src string) (at int, why string) {
-	if m := orCall.FindStringIndex(src); m != nil {
-		return m[1] - len("or("), "or is for true and false: the first of several that is not empty is coalesce(a, b)"
-	}
-	for _, m := range java.FindAllStringIndex(src, -1) {
-		if name := src[m[0]+1 : m[1]]; name != "index" && name != "acc" {
-			return m[0], "names have no # here: write " + name + "; a key in Java's language goes through package spel"
-		}
-	}
-	return 0, ""
-}
-
 // lookAlike is the error of a template that names no fact.
 func lookAlike(text string, parts []part, roots Roots) error {
 	const rule = "all requests would share one key, as nothing of the request is read"
@@ -145,6 +135,9 @@ func lookAlike(text string, parts []part, roots Roots) error {
 		if p.hole {
 			return errAt(text, p.off, "%s: write something like #{req.OrderID}, from %s; %s", rule, suggest.List(slices.Collect(maps.Keys(roots))), meant)
 		}
+	}
+	if at := colon.FindStringIndex(text); at != nil {
+		return errAt(text, at[0]+1, "%s: :name is not filled in: write #{path.name}; %s", rule, meant)
 	}
 	return errAt(text, 0, "%s: write something like order:#{req.OrderID}; %s", rule, meant)
 }

@@ -27,7 +27,11 @@ func (c *compilation) call(n *ast.Node, x *ast.CallNode, as role) typ {
 		c.fail(x, "%s is not allowed here: a key with the time in it is never the same twice; conditions may use it", name)
 	}
 	if got := len(x.Arguments); got < f.least || got > f.most {
-		c.fail(x, "%s: %v", name, wanted(got, f.least, f.most))
+		want := fmt.Sprint(f.least)
+		if f.most > f.least {
+			want += " or more"
+		}
+		c.fail(x, "%s has %d arguments, and should have %s", name, got, want)
 	}
 	if (name == "key" || name == "raw") && as != asHole {
 		c.fail(x, "%s(…) is the whole of a hole, a choice in it, or an element of a list: it can't be a part of something else", name)
@@ -101,7 +105,7 @@ func (c *compilation) user(n *ast.Node, x *ast.CallNode, f *run.Function) typ {
 // loop resolves map, filter, any and all. The list is charged for all of its rounds before the first.
 func (c *compilation) loop(x *ast.BuiltinNode, as role) typ {
 	if !slices.Contains([]string{"map", "filter", "any", "all"}, x.Name) || len(x.Arguments) != 2 {
-		c.refuseBuiltin(x, x.Name)
+		c.unknownFunction(x, x.Name)
 	}
 	body, ok := x.Arguments[1].(*ast.PredicateNode)
 	if !ok {
@@ -140,10 +144,10 @@ func (c *compilation) addFunc(f userFunc) error {
 	_, isBuiltin := builtin.Index[f.name]
 	_, twice := c.funcs[f.name]
 	switch {
-	case !isName(f.name):
-		return errAt(c.text, 0, "a function can't be called %q", f.name)
 	case taken || isRoot || isBuiltin || twice:
 		return errAt(c.text, 0, "function %s: there is something of that name already", f.name)
+	case !isName(f.name):
+		return errAt(c.text, 0, "a function can't be called %q", f.name)
 	}
 	fn, err := run.NewFunction(f.name, f.fn)
 	if err != nil {
@@ -165,10 +169,7 @@ func (c *compilation) functionNames() []string {
 }
 
 // unknownFunction looks first for what was meant by it in another language, or in the engine's.
-func (c *compilation) unknownFunction(x *ast.CallNode, name string) {
-	if _, ok := builtin.Index[name]; ok {
-		c.refuseBuiltin(x, name)
-	}
+func (c *compilation) unknownFunction(x ast.Node, name string) {
 	if root, ok := c.roots[name]; ok {
 		if root.of.Lookup {
 			c.fail(x, "%s is not a function: "+onlyLookedUp, name, "it", name, name)
@@ -176,7 +177,10 @@ func (c *compilation) unknownFunction(x *ast.CallNode, name string) {
 		c.fail(x, "%s is not a function", name)
 	}
 	if write := otherNames[foldName(name)]; write != "" {
-		c.fail(x, "unknown function %s: write %s", name, write)
+		c.fail(x, "%s is not part of this language: write %s", name, write)
+	}
+	if _, ok := builtin.Index[name]; ok {
+		c.fail(x, "%s is not part of this language: %s", name, elsewhere)
 	}
 	for _, root := range slices.Sorted(maps.Keys(c.roots)) {
 		if t := c.roots[root].of.Type; t != nil && slices.Contains(methodNames(t), name) {
@@ -184,18 +188,4 @@ func (c *compilation) unknownFunction(x *ast.CallNode, name string) {
 		}
 	}
 	c.fail(x, "unknown function %s%s", name, suggest.Ending(name, c.functionNames()))
-}
-
-// wanted is the error of a call with another number of arguments.
-func wanted(got, least, most int) error {
-	s := map[bool]string{false: "s"}[got == 1]
-	switch {
-	case most > 99:
-		return fmt.Errorf("%d argument%s where %d or more are wanted", got, s, least)
-	case least < most:
-		return fmt.Errorf("%d argument%s where %d to %d are wanted", got, s, least, most)
-	case least == 1:
-		return fmt.Errorf("%d argument%s where 1 is wanted", got, s)
-	}
-	return fmt.Errorf("%d argument%s where %d are wanted", got, s, least)
 }

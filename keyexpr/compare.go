@@ -134,39 +134,28 @@ func basic(x any) any {
 // member is the operator in, for lists and for the keys of maps.
 func member(st *run.State, x, of any) (bool, error) {
 	v := run.Indirect(reflect.ValueOf(of))
-	if v.Kind() == reflect.Map {
-		if x = basic(x); x == nil {
-			return false, nil
-		}
-		if k := reflect.ValueOf(x); !run.SameSort(k.Type(), v.Type().Key()) {
+	x = basic(x)
+	switch {
+	case !v.IsValid():
+		return false, nil
+	case v.Kind() == reflect.Map:
+		if x == nil || !run.SameSort(reflect.TypeOf(x), v.Type().Key()) {
 			return false, nil
 		}
 		e, err := run.Entry(v, x)
 		return e.IsValid(), err
 	}
-	if !v.IsValid() {
-		return false, nil
-	}
 	v, err := listOf(st, of)
-	if err != nil {
-		return false, err
-	}
-	for i := range v.Len() {
-		e := run.Tame(v.Index(i))
-		if e.Kind() == reflect.String {
-			err = st.Spend(e.Len())
+	for i := 0; err == nil && i < v.Len(); i++ {
+		e, err := read(st, run.Tame(v.Index(i)))
+		if err != nil {
+			return false, err
 		}
-		equal := false
-		if err == nil && e.IsValid() {
-			equal, err = equals(x, e.Interface())
-		} else if err == nil {
-			equal = basic(x) == nil
-		}
-		if err != nil || equal {
+		if equal, err := equals(x, e); err != nil || equal {
 			return equal, err
 		}
 	}
-	return false, nil
+	return false, err
 }
 
 // aList is a list that may be gone through.

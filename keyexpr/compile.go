@@ -82,20 +82,19 @@ func read(st *run.State, v reflect.Value) (any, error) {
 }
 
 // program compiles a tree that was resolved.
-func (c *compilation) program(tree *parser.Tree) (p *vm.Program, t reflect.Type, err error) {
+func (c *compilation) program(tree *parser.Tree) (p *vm.Program, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = errAt(c.text, c.off, "can't be compiled: %v", r)
 		}
 	}()
-	t, err = checker.Check(tree, c.conf)
-	if err == nil {
+	if _, err = checker.Check(tree, c.conf); err == nil {
 		p, err = compiler.Compile(tree, c.conf)
 	}
 	if fault, ok := errors.AsType[*file.Error](err); ok {
 		err = errAt(c.text, c.off+byteOffset(c.src, fault.From), "%s", fault.Message)
 	}
-	return p, t, err
+	return p, err
 }
 
 // resolve is the pass over the tree of a hole.
@@ -156,7 +155,7 @@ func (c *compilation) value(tree *parser.Tree, part *run.Part) error {
 			return nil
 		}
 	}
-	prog, _, err := c.program(tree)
+	prog, err := c.program(tree)
 	part.Append = func(st *run.State, key []byte, e *run.Escape) ([]byte, error) {
 		v, err := st.Run(prog)
 		if err != nil {
@@ -170,7 +169,7 @@ func (c *compilation) value(tree *parser.Tree, part *run.Part) error {
 // items are the keys of a list.
 func (c *compilation) items(tree *parser.Tree, part run.Part) (*run.Items, error) {
 	part.Path = &run.Path{Elem: true}
-	prog, _, err := c.program(tree)
+	prog, err := c.program(tree)
 	return &run.Items{Src: part.Src, Item: part, List: func(st *run.State) (reflect.Value, error) {
 		v, err := st.Run(prog)
 		return reflect.ValueOf(v), err

@@ -42,11 +42,11 @@ func ParseCondition(text string, roots Roots, opts ...Option) (*Condition, error
 	if err := c.test(tree); err != nil {
 		return nil, err
 	}
-	prog, _, err := c.program(tree)
+	prog, err := c.program(tree)
 	if err != nil {
 		return nil, err
 	}
-	x := &Condition{text: text, prog: prog, used: c.used, fields: c.fieldList()}
+	x := &Condition{text: text, prog: prog, used: c.used, fields: sorted(c.fields)}
 	if !c.reads && !c.varies {
 		x.holds, err = x.Eval(context.Background(), nil)
 		x.constant = err == nil

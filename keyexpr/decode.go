@@ -69,26 +69,5 @@ func decodeAny(text []byte) (any, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("there is more behind the JSON value, at byte %d", d.InputOffset())
 	}
-	return plainNumbers(v), nil
-}
-
-// plainNumbers puts an int in place of each whole number, and a float64 in place of the others, which are no keys.
-func plainNumbers(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if i, err := v.Int64(); err == nil {
-			return int(i)
-		}
-		f, _ := v.Float64()
-		return f
-	case map[string]any:
-		for name, member := range v {
-			v[name] = plainNumbers(member)
-		}
-	case []any:
-		for i, element := range v {
-			v[i] = plainNumbers(element)
-		}
-	}
-	return v
+	return v, nil
 }

@@ -49,12 +49,12 @@ var functions = sync.OnceValue(func() map[string]function {
 	return map[string]function{
 		"hash":     {1, 1, c.wantHashable, gives(stringType), hash, false},
 		"shard":    {2, 2, nil, c.shards, shard, false},
-		"mod":      {2, 2, c.wantNumber, c.quotient, modulo, false},
-		"div":      {2, 2, c.wantNumber, c.quotient, divide, false},
+		"mod":      {2, 2, c.wantNumber, c.quotient, division((*big.Int).Mod, true), false},
+		"div":      {2, 2, c.wantNumber, c.quotient, division((*big.Int).Quo, false), false},
 		"coalesce": {2, many, nil, c.oneOf, nil, false},
 		"required": {1, 2, nil, c.isRequired, required, false},
 		"fmtTime":  {2, 2, nil, c.layout, fmtTime, false},
-		"raw":      {1, 1, nil, c.rawOf, raw, false},
+		"raw":      {1, 1, c.wantKey, gives(rawType), raw, false},
 		"key":      {2, many, c.wantKey, several, key, false},
 		"lower":    {1, 1, c.wantText, gives(stringType), textFunc(lower), false},
 		"upper":    {1, 1, c.wantText, gives(stringType), textFunc(upper), false},
@@ -106,7 +106,9 @@ func (c *compilation) wantText(n ast.Node, t typ) {
 }
 
 func (c *compilation) wantNumber(n ast.Node, t typ) {
-	c.want(n, t, func(t reflect.Type) bool { k := classOf(t); return k == classInt || k == classUint || t == numberType }, "is no whole number")
+	c.want(n, t, func(t reflect.Type) bool {
+		return t == numberType || sortOf(t) == "number" && t.Kind() < reflect.Float32
+	}, "is no whole number")
 }
 
 func (c *compilation) wantScalar(n ast.Node, t typ) {
@@ -172,8 +174,8 @@ func textFunc(f func(string) string) run.Call {
 func lower(s string) string { return inCase(s, 'A', 'Z', strings.ToLower, unicode.ToLower) }
 func upper(s string) string { return inCase(s, 'a', 'z', strings.ToUpper, unicode.ToUpper) }
 
-// inCase leaves bytes alone that are no UTF-8. Go's mapping makes U+FFFD of each, so that two ids would share a key. low to
-// high are the letters of ASCII that it changes: most ids that are lowered are lower already.
+// inCase leaves bytes alone that are no UTF-8. Go's mapping makes U+FFFD of each, so that two ids would share a key.
+// low to high are the letters of ASCII that it changes: most ids that are lowered are lower already.
 func inCase(s string, low, high byte, all func(string) string, one func(rune) rune) string {
 	if run.NoneOf(s, low, high) {
 		return s
@@ -207,15 +209,14 @@ func trim(_ *run.State, args []any) (any, error) {
 }
 
 // toString spells a value as a hole would.
-func toString(st *run.State, args []any) (any, error) {
-	s, err := st.TextOf(reflect.ValueOf(args[0]))
+func toString(st *run.State, args []any) (any, error) { return spelt(st, args[0]) }
+
+func spelt(st *run.State, x any) (string, error) {
+	s, err := st.TextOf(reflect.ValueOf(x))
 	if err == nil {
 		err = st.Spend(len(s))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s, err
 }
 
 // toInt takes a float only if it is a whole number that a float holds exactly, and a text only if all of it is a number.
@@ -347,12 +348,10 @@ func layoutFault(layout string) string {
 
 // fmtTime spells a time in UTC, so that one instant makes one key. The time that was never set is empty.
 func fmtTime(_ *run.State, args []any) (any, error) {
-	v := reflect.ValueOf(args[0])
-	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return nil, run.ErrNil
-	}
 	var t time.Time
 	switch x := args[0].(type) {
+	case nil:
+		return nil, run.ErrNil
 	case time.Time:
 		t = x
 	case *time.Time:

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	digest "hash"
 	"math"
@@ -20,7 +21,7 @@ import (
 // What hash digests. Everything begins with a letter for its kind, so that no value has the
 // bytes of one of another kind, and says its length before what can have several:
 //
-//	value  = "n"                              nil, and what points to nothing
+//	value  = "n"                              nil, what points to nothing, and what spells nothing
 //	       | "s" length bytes                 text, and what spells itself, as a hole would have it
 //	       | "i" length digits                whole numbers, one spelling for all their types
 //	       | "f" 8 bytes                      floats, by their bits; -0 is 0, and all that are no number are one
@@ -48,9 +49,7 @@ func (c *compilation) wantHashable(n ast.Node, t typ) {
 // unhashable says why values of type t can't be hashed, for what is in them as well. A type can hold itself, in a pointer or a
 // list. It is looked at once, and taken for hashable on the way back.
 func unhashable(t reflect.Type, seen map[reflect.Type]bool) string {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+	t = deref(t)
 	if why := notHashed(t); why != "" || seen[t] || spellsItself(t) {
 		return why
 	}
@@ -130,7 +129,7 @@ func hash(st *run.State, args []any) (any, error) {
 		return nil, run.ErrEmpty
 	}
 	e := encoder{st: st, sum: sha256.New()}
-	if err := e.value(reflect.ValueOf(args[0]), 0); err != nil {
+	if err := e.value(run.Indirect(reflect.ValueOf(args[0])), 0); err != nil {
 		return nil, err
 	}
 	e.sum.Write(e.buf)
@@ -181,7 +180,7 @@ func (e *encoder) value(v reflect.Value, depth int) error {
 		return err
 	}
 	points := v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer
-	if !v.IsValid() || points && v.IsNil() {
+	if !v.IsValid() || points && v.IsNil() || v.Kind() == reflect.Struct && run.Nothing(v) {
 		e.buf = append(e.buf, 'n')
 		return nil
 	}
@@ -193,10 +192,12 @@ func (e *encoder) value(v reflect.Value, depth int) error {
 	}
 	if points || spellsItself(v.Type()) {
 		s, err := e.st.TextOf(v)
-		if err != nil {
-			return err
+		if depth > 0 && (errors.Is(err, run.ErrNil) || errors.Is(err, run.ErrEmpty)) {
+			e.buf, err = append(e.buf, 'n'), nil
+		} else if err == nil {
+			err = e.text('s', s)
 		}
-		return e.text('s', s)
+		return err
 	}
 	return e.kind(v, depth+1)
 }

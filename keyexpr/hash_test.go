@@ -3,11 +3,17 @@ package keyexpr
 import (
 	"bytes"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
 	"maps"
 	"math"
+	"net"
+	"net/netip"
 	"testing"
 	"time"
+
+	"google.golang.org/protobuf/types/dynamicpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // hashed returns what hash makes of a value of no known type, in a list so that an empty one is no error.
@@ -87,6 +93,7 @@ func TestHashIsCanonical(t *testing.T) {
 		{in, &in, any(in), any(&in)},
 		{[]string{}, []string(nil), [0]int{}},
 		{map[string]int{}, map[string]int(nil)},
+		{nil, sql.NullString{}, sql.NullString{String: "stale"}, nullUUID{}, time.Month(0), netip.Addr{}, net.IPNet{}},
 		{uuid{1}, "01000000-0000-0000-0000-000000000000"},
 	} {
 		first := hashOf(t, same[0])
@@ -141,7 +148,7 @@ func TestHashRefusesValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, v := range map[string]any{
-		"nil": nil, "nothing": "", "an empty list": []string{}, "an empty map": map[string]int{}, "a function": func() {}, "a channel": make(chan int), "a struct of nothing": hidden{"x"}, "a time": time.Now(),
+		"nil": nil, "nothing": "", "no month": time.Month(0), "NULL": nullUUID{}, "no address": netip.Addr{}, "a dynamic message": dynamicpb.NewMessage((&wrapperspb.StringValue{}).ProtoReflect().Descriptor()), "an empty list": []string{}, "an empty map": map[string]int{}, "a function": func() {}, "a channel": make(chan int), "a struct of nothing": hidden{"x"}, "a time": time.Now(),
 		"a time in a list": []any{time.Now()}, "a time in a struct": struct{ At time.Time }{time.Now()}, "a map in a circle": loop, "a complex number": 1i, "a huge list": make([]int, 1_000_000), "a huge text": string(bytes.Repeat([]byte("x"), 8<<20)),
 	} {
 		if keys, err := expandOf(t, tmpl, v); err == nil {

@@ -40,7 +40,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
@@ -205,6 +204,3 @@ func byteOffset(s string, runes int) int {
 	}
 	return len(s)
 }
-
-// isLetter is the engine's own idea of a letter in a name.
-func isLetter(r rune) bool { return r == '_' || unicode.IsLetter(r) }

@@ -9,21 +9,13 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/parser"
 
 	"github.com/latchkey-go/latchkey/internal/suggest"
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
 // Names that there are not get a sentence: what is near, what the name means elsewhere, or what there is.
-
-// refuseBuiltin is about a function that the engine's manual has.
-func (c *compilation) refuseBuiltin(n ast.Node, name string) {
-	write := elsewhere
-	if w := otherNames[foldName(name)]; w != "" {
-		write = "write " + w
-	}
-	c.fail(n, "%s is not part of this language: %s", name, write)
-}
 
 // otherNames has the names that functions of other languages have, and what is written here.
 var otherNames = func() map[string]string {
@@ -53,6 +45,24 @@ var otherNames = func() map[string]string {
 	return names
 }()
 
+var (
+	java   = regexp.MustCompile(`#[\pL_][\pL_\d]*`)
+	orCall = regexp.MustCompile(`(?:^|[(\[,|?:]|\b(?:and|or|not)\b|&&|\|\|)\s*or\s*\(`)
+)
+
+// foreign finds what belongs to another language in a source that is no expression.
+func foreign(src string) (at int, why string) {
+	if m := orCall.FindStringIndex(src); m != nil {
+		return m[1] - len("or("), "or is for true and false: the first of several that is not empty is coalesce(a, b)"
+	}
+	for _, m := range java.FindAllStringIndex(src, -1) {
+		if name := src[m[0]+1 : m[1]]; name != "index" && name != "acc" {
+			return m[0], "names have no # here: write " + name + "; a key in Java's language goes through package spel"
+		}
+	}
+	return 0, ""
+}
+
 func foldName(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
 // unknownName shows the roots, as there are only a few.
@@ -72,28 +82,11 @@ func (c *compilation) unknownName(x *ast.IdentifierNode) {
 	c.fail(x, "unknown name %s%s", x.Value, suggest.Ending(x.Value, slices.Collect(maps.Keys(c.roots))))
 }
 
-var dashedName = regexp.MustCompile(`[\pL_][\pL\d_]*\.[\pL\d_]+(?:-[\pL\d_]+)+`)
-
-// dashed finds out whether a name is a piece of header.X-Tenant-Id, which is a subtraction to the engine.
-func (c *compilation) dashed(n ast.Node) (access string, ok bool) {
-	at := byteOffset(c.src, n.Location().From)
-	for _, m := range dashedName.FindAllStringIndex(c.src, -1) {
-		root, name, _ := strings.Cut(c.src[m[0]:m[1]], ".")
-		if m[0] <= at && at < m[1] && c.roots[root].of.Lookup {
-			return fmt.Sprintf("%s[%q]", root, name), true
-		}
-	}
-	return "", false
-}
-
 // unknownMember is about a name that a value does not have.
 func (c *compilation) unknownMember(t typ, l *link, by any) {
 	at := l.at.Property
 	name, named := by.(string)
-	of := t.t
-	for of != nil && of.Kind() == reflect.Pointer {
-		of = of.Elem()
-	}
+	of := deref(t.t)
 	if named && (l.call || of == nil || of.Kind() != reflect.Struct) {
 		if why := c.otherLanguages(l.at, name); why != "" {
 			c.fail(at, "%s", why)
@@ -103,13 +96,13 @@ func (c *compilation) unknownMember(t typ, l *link, by any) {
 	switch {
 	case !named || of == nil && !list:
 		c.fail(at, "%s has no elements", l.src)
-	case list && elem.t != nil && classOf(pointee(elem.t)) != classOther:
+	case list && elem.t != nil && sortOf(pointee(elem.t)) != "":
 		c.fail(at, "%s is a list of %v: it has no fields, and %s[0] is its first element", l.src, elem.t, l.src)
 	case list:
 		c.fail(at, "%s is a list: write map(%s, .%s), or %s[0].%s for one element", l.src, l.src, name, l.src, name)
-	case l.call && !c.hasMethod(t.t, name):
+	case l.call && !hasMethod(t.t, name):
 		c.fail(at, "unknown method %s of %s%s", name, typeName(of), suggest.Ending(name, methodNames(t.t)))
-	case of.Kind() == reflect.Struct && c.hasMethod(t.t, name):
+	case !l.call && hasMethod(t.t, name):
 		c.fail(at, "%s of %s is a method: write %s.%s()", name, typeName(of), l.src, name)
 	case of.Kind() == reflect.Struct:
 		if f, ok := of.FieldByName(name); ok && !f.IsExported() {
@@ -118,8 +111,6 @@ func (c *compilation) unknownMember(t typ, l *link, by any) {
 		c.fail(at, "unknown field %s of %s%s", name, typeName(of), suggest.Ending(name, fieldNames(of)))
 	case of.Kind() == reflect.Interface:
 		c.fail(at, "%s is an interface, %v: what is in it is not known at start; a getter of a message can be read", l.src, of)
-	case of.Kind() == reflect.Map && c.hasMethod(t.t, name):
-		c.fail(at, "%s of %v is a method: write %s.%s()", name, of, l.src, name)
 	case of.Kind() == reflect.Map:
 		c.fail(at, "%v has no text for a key", of)
 	}
@@ -163,11 +154,10 @@ func fieldNames(t reflect.Type) (names []string) {
 
 // isName reports whether the engine reads s as the name of a function.
 func isName(s string) bool {
-	for i, r := range s {
-		if !isLetter(r) && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
+	tree, err := parser.Parse(s + "()")
+	if err != nil {
+		return false
 	}
-	const words = " true false nil not in or and matches contains startsWith endsWith let if else "
-	return s != "" && !strings.Contains(words, " "+s+" ")
+	call, ok := tree.Node.(*ast.CallNode)
+	return ok && calls(call, s) && s[0] != '$'
 }

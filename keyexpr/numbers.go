@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math/big"
-	"reflect"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -23,11 +22,8 @@ func (c *compilation) quotient(x *ast.CallNode, args []typ) typ {
 	case fixed && n < 1 && calls(x, "mod"):
 		c.fail(x.Arguments[1], "mod divides by 1 or more")
 	}
-	switch k := classOf(args[0].t); {
-	case k == classUint:
-		return typ{t: reflect.TypeFor[uint64]()}
-	case k == classInt && classOf(args[1].t) == classInt:
-		return typ{t: intType}
+	if t := args[0].t; sortOf(t) == "number" && sortOf(args[1].t) == "number" {
+		return typ{t: t}
 	}
 	return typ{}
 }
@@ -52,14 +48,14 @@ func shard(st *run.State, args []any) (any, error) {
 	if n < 1 {
 		return nil, run.Faulty("has no shards")
 	}
-	s, err := toString(st, args[:1])
+	s, err := spelt(st, args[0])
+	if err == nil && s == "" {
+		err = run.ErrEmpty
+	}
 	if err != nil {
 		return nil, err
 	}
-	if s == "" {
-		return nil, run.ErrEmpty
-	}
-	sum := sha256.Sum256([]byte(s.(string)))
+	sum := sha256.Sum256([]byte(s))
 	return int(binary.BigEndian.Uint64(sum[:]) % uint64(n)), nil
 }
 
@@ -77,106 +73,45 @@ func integerOf(x any) (*big.Int, error) {
 	return n, nil
 }
 
-// integers are the operands of a division.
-func integers(args []any) (a, b *big.Int, err error) {
-	if a, err = integerOf(args[0]); err != nil {
-		return nil, nil, err
+// division is exact, and never wraps around.
+func division(of func(z, a, b *big.Int) *big.Int, positive bool) run.Call {
+	return func(_ *run.State, args []any) (any, error) {
+		a, err := integerOf(args[0])
+		if err != nil {
+			return nil, err
+		}
+		b, err := integerOf(args[1])
+		if err != nil {
+			return nil, err
+		}
+		if b.Sign() == 0 || positive && b.Sign() < 0 {
+			return nil, run.Faulty("divides by what is not positive")
+		}
+		switch n := of(new(big.Int), a, b); {
+		case n.IsInt64():
+			return int(n.Int64()), nil
+		case n.IsUint64():
+			return n.Uint64(), nil
+		}
+		return nil, run.Faulty("calculates more than an int can hold")
 	}
-	if b, err = integerOf(args[1]); err == nil && b.Sign() == 0 {
-		err = run.Faulty("divides by zero")
-	}
-	return a, b, err
 }
 
-// number is n as what a key takes.
-func number(n *big.Int) (any, error) {
-	switch {
-	case n.IsInt64():
-		return int(n.Int64()), nil
-	case n.IsUint64():
-		return n.Uint64(), nil
-	}
-	return nil, run.Faulty("calculates more than an int can hold")
-}
-
-// modulo is never negative, so that it is a number of a lock for each id.
-func modulo(_ *run.State, args []any) (any, error) {
-	a, b, err := integers(args)
-	if err == nil && b.Sign() < 0 {
-		err = run.Faulty("divides by a negative number")
-	}
-	if err != nil {
-		return nil, err
-	}
-	return number(new(big.Int).Mod(a, b))
-}
-
-// divide cuts towards zero, as Go does.
-func divide(_ *run.State, args []any) (any, error) {
-	a, b, err := integers(args)
-	if err != nil {
-		return nil, err
-	}
-	return number(new(big.Int).Quo(a, b))
-}
-
-// rawOf is a list of raw elements for a list.
-func (c *compilation) rawOf(x *ast.CallNode, args []typ) typ {
-	t, list := args[0].elemType()
-	if !list {
-		t = args[0]
-	}
-	if why := refusal(t); list && why != "" {
-		c.fail(x.Arguments[0], "each element of %s %s", c.source(x.Arguments[0]), why)
-	}
-	c.wantKey(x.Arguments[0], t)
-	if list {
-		return typ{elem: &typ{t: rawType}}
-	}
-	return typ{t: rawType}
-}
-
-// raw bounds a list by the number of keys, before it is made.
+// raw is a text that goes into the key as it is.
 func raw(st *run.State, args []any) (any, error) {
-	v := run.Indirect(reflect.ValueOf(args[0]))
-	if !v.IsValid() {
-		return nil, run.ErrNil
-	}
-	if !run.IsList(v.Type()) {
-		s, err := toString(st, args)
-		if err != nil {
-			return nil, err
-		}
-		return run.Raw(s.(string)), nil
-	}
-	if v.Len() > run.MaxKeys {
-		return nil, run.Faulty("makes more than %d keys", run.MaxKeys)
-	}
-	list := make([]run.Raw, v.Len())
-	for i := range list {
-		s, err := st.TextOf(v.Index(i))
-		if err != nil {
-			return nil, err
-		}
-		list[i] = run.Raw(s)
-	}
-	return list, nil
+	s, err := spelt(st, args[0])
+	return run.Raw(s), err
 }
 
 // key joins values that are escaped by themselves.
 func key(st *run.State, args []any) (any, error) {
 	parts := make(run.Composite, len(args))
-	for i := range args {
-		if args[i] == nil {
-			return nil, run.ErrNil
-		}
-		s, err := toString(st, args[i:i+1])
+	for i, x := range args {
+		s, err := spelt(st, x)
 		if err != nil {
 			return nil, err
 		}
-		if parts[i] = s.(string); s == "" {
-			return nil, run.ErrEmpty
-		}
+		parts[i] = s
 	}
 	return parts, nil
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
@@ -35,8 +36,9 @@ func (c *compilation) binary(n *ast.Node, x *ast.BinaryNode, as role) typ {
 	case "+":
 		c.refuseSum(x)
 	case "-":
-		if access, ok := c.dashed(x.Left); ok {
-			c.fail(x, "a name with a dash is written %s", access)
+		if id, ok := leftmost(x).(*ast.IdentifierNode); ok && c.roots[id.Value].of.Lookup {
+			name := strings.TrimPrefix(c.source(x), id.Value+".")
+			c.fail(x, "a name with a dash is written %s[%q]", id.Value, strings.ReplaceAll(name, " - ", "-"))
 		}
 	}
 	c.fail(x, "nothing is calculated here: mod(a, b), div(a, b) and shard(x, n) are exact; for all else, %s", elsewhere)
@@ -65,23 +67,25 @@ var filled = regexp.MustCompile(`\$\{[\pL_][^{}]*\}`)
 
 func (c *compilation) comparison(n *ast.Node, x *ast.BinaryNode) typ {
 	l, r := c.node(&x.Left, asPart), c.node(&x.Right, asPart)
-	a, b := classOf(l.t), classOf(r.t)
+	a, b := sortOf(l.t), sortOf(r.t)
 	ordered := x.Operator != "==" && x.Operator != "!="
 	for _, side := range []ast.Node{x.Left, x.Right} {
 		if s, ok := side.(*ast.StringNode); ok && filled.MatchString(s.Value) {
 			c.fail(s, "${…} is not filled in: a condition names what it reads, as in req.Tenant == req.Owner")
 		}
 	}
-	switch {
-	case l.null || r.null:
+	if l.null || r.null {
 		if ordered {
 			c.fail(x, "%s has no order with nil", x.Operator)
 		}
 		return typ{t: boolType}
-	case c.whole(x.Left, l), c.whole(x.Right, r):
-	case a != classOther && b != classOther && (a > classBool) != (b > classBool), a != b && (a == classText && b == classBool || a == classBool && b == classText):
+	}
+	c.scalar(x.Left, l)
+	c.scalar(x.Right, r)
+	switch {
+	case a != b && a != "" && b != "":
 		c.fail(x, "%s does not compare %v and %v: string(x) is the text of a number", x.Operator, l.t, r.t)
-	case a == classBool && ordered:
+	case a == "bool" && ordered:
 		c.fail(x, "%s is not for true and false", x.Operator)
 	}
 	op := x.Operator
@@ -89,29 +93,24 @@ func (c *compilation) comparison(n *ast.Node, x *ast.BinaryNode) typ {
 	return typ{t: boolType}
 }
 
-// whole refuses to compare a list or map as a whole, which may contain itself.
-func (c *compilation) whole(n ast.Node, t typ) bool {
-	k := reflect.Invalid
-	if t.t != nil {
-		k = pointee(t.t).Kind()
-	}
+// scalar refuses to compare a list or map as a whole, which may contain itself.
+func (c *compilation) scalar(n ast.Node, t typ) {
 	_, list := t.elemType()
-	if list || k == reflect.Map || k == reflect.Struct && pointee(t.t) != timeType {
+	if list || t.t != nil && (pointee(t.t).Kind() == reflect.Map || pointee(t.t).Kind() == reflect.Struct && pointee(t.t) != timeType) {
 		c.fail(n, "%s is not compared as a whole: compare a field of it, len(x), or hash(x)", c.source(n))
 	}
-	return false
 }
 
 func (c *compilation) in(n *ast.Node, x *ast.BinaryNode) typ {
 	l := c.node(&x.Left, asPart)
-	c.whole(x.Left, l)
+	c.scalar(x.Left, l)
 	r := c.node(&x.Right, asPart)
 	elem, list := r.elemType()
 	isMap := r.t != nil && pointee(r.t).Kind() == reflect.Map
-	switch a, b := classOf(l.t), classOf(elem.t); {
+	switch a, b := sortOf(l.t), sortOf(elem.t); {
 	case r.null, r.t != nil && !list && !isMap:
 		c.fail(x.Right, "%s is no list and no map: contains looks for a piece of text", c.source(x.Right))
-	case a != classOther && b != classOther && (a > classBool) != (b > classBool):
+	case a != b && a != "" && b != "":
 		c.fail(x, "a list of %v has no %v in it: string(x) is the text of a number", elem.t, l.t)
 	}
 	*n = c.host(x, func(st *run.State, args []any) (any, error) { return member(st, args[0], args[1]) }, x.Left, x.Right)
@@ -163,35 +162,30 @@ const maxSubject = 64 << 10
 
 // refuseSum says how the values of a sum are written. Text stands outside of holes.
 func (c *compilation) refuseSum(x *ast.BinaryNode) {
-	values := operands(x)
+	if slices.ContainsFunc(operands(x), func(n ast.Node) bool { _, number := n.(*ast.IntegerNode); return number }) {
+		return // which is calculated
+	}
+	if c.cond {
+		c.fail(x, "texts are not added: compare their parts, or %s", elsewhere)
+	}
+	if c.root != ast.Node(x) {
+		c.fail(x, "values are not added: use key(a, b), which joins them with colons, or write the text outside of the hole")
+	}
 	var outside strings.Builder
-	var inside []string
-	hole, text := false, false
-	for _, v := range values {
+	hole := false
+	for _, v := range operands(x) {
 		if s, ok := v.(*ast.StringNode); ok {
 			outside.WriteString(s.Value)
-			hole, text = hole && s.Value == "", true
+			hole = hole && s.Value == ""
 			continue
-		}
-		if _, ok := v.(*ast.IntegerNode); ok {
-			return
 		}
 		if hole {
 			outside.WriteString(":")
 		}
-		src := c.source(plain(v))
-		fmt.Fprintf(&outside, "#{%s}", src)
-		inside, hole = append(inside, src), true
+		fmt.Fprintf(&outside, "#{%s}", c.source(plain(v)))
+		hole = true
 	}
-	switch whole := strings.TrimSpace(c.src) == strings.TrimSpace(c.source(x)) || c.root == ast.Node(x); {
-	case c.cond:
-		c.fail(x, "texts are not added: compare their parts, or %s", elsewhere)
-	case whole && (text || len(inside) > 1):
-		c.fail(x, "text stands outside of holes: write %s", outside.String())
-	case len(inside) > 1:
-		c.fail(x, "values are not added: write key(%s), which joins them with colons", strings.Join(inside, ", "))
-	}
-	c.fail(x, "values are not added: write the text outside of the hole, or use key(a, b)")
+	c.fail(x, "text stands outside of holes: write %s", outside.String())
 }
 
 // plain leaves out a string(…) around a value, which changes nothing in a hole.
@@ -206,6 +200,17 @@ func plain(n ast.Node) ast.Node {
 func calls(call *ast.CallNode, name string) bool {
 	id, ok := call.Callee.(*ast.IdentifierNode)
 	return ok && id.Value == name
+}
+
+// leftmost is what a difference begins with.
+func leftmost(n ast.Node) ast.Node {
+	switch x := n.(type) {
+	case *ast.BinaryNode:
+		return leftmost(x.Left)
+	case *ast.MemberNode:
+		return leftmost(x.Node)
+	}
+	return n
 }
 
 // operands are those of a sum, from left to right.

@@ -166,13 +166,9 @@ func (c *compilation) step(t typ, l *link, by any) ([]run.Step, typ) {
 		return []run.Step{s}, elem
 	}
 	if t.t != nil {
-		of := t.t
-		for of.Kind() == reflect.Pointer {
-			of = of.Elem()
-		}
-		switch {
+		switch of := deref(t.t); {
 		case of.Kind() == reflect.Map && run.SameSort(reflect.TypeOf(by), of.Key()):
-			if named && c.hasMethod(t.t, name) {
+			if named && hasMethod(t.t, name) {
 				break
 			}
 			s.Fetch = true
@@ -189,7 +185,7 @@ func (c *compilation) step(t typ, l *link, by any) ([]run.Step, typ) {
 func (c *compilation) field(t, of reflect.Type, l *link, s run.Step, name string) ([]run.Step, typ) {
 	f, ok := reflect.StructField{}, false
 	if of.Kind() == reflect.Struct {
-		if f, ok = of.FieldByName(name); !ok && !c.hasMethod(t, name) {
+		if f, ok = of.FieldByName(name); !ok && !hasMethod(t, name) {
 			names := run.Aliases(of, name)
 			if len(names) > 1 {
 				c.fail(l.at.Property, "%s of %s may be %s: use the Go name", name, typeName(of), strings.Join(names, " or "))
@@ -204,10 +200,8 @@ func (c *compilation) field(t, of reflect.Type, l *link, s run.Step, name string
 		steps := make([]run.Step, len(f.Index))
 		for i, x := range f.Index {
 			steps[i] = run.Step{Src: s.Src, Optional: s.Optional, Field: x}
-			if of.Kind() == reflect.Pointer {
-				of = of.Elem()
-			}
-			s.Src, of = s.Src+"."+of.Field(x).Name, of.Field(x).Type
+			inner := deref(of).Field(x)
+			s.Src, of = s.Src+"."+inner.Name, inner.Type
 		}
 		return steps, known(f.Type)
 	}
@@ -224,21 +218,12 @@ func (c *compilation) method(t typ, l *link, s run.Step, name string) ([]run.Ste
 	if t.t == nil {
 		c.fail(l.at.Property, "methods need a type that is known at start")
 	}
-	on := t.t
-	m, ok := on.MethodByName(name)
-	if !ok && on.Kind() != reflect.Interface && on.Kind() != reflect.Pointer {
-		on = run.PointerTo(on)
-		m, ok = on.MethodByName(name)
-	}
+	m, receivers, ok := methodOf(t.t, name)
 	if !ok {
 		c.unknownMember(t, l, name)
 	}
 	if name == "String" && run.IsMessage(t.t) {
 		c.fail(l.at.Property, "the String of a message, %v, is for people: name one of its fields", t.t)
-	}
-	receivers := 1
-	if on.Kind() == reflect.Interface {
-		receivers = 0
 	}
 	if out := m.Type.NumOut(); m.Type.NumIn() != receivers || out < 1 || out > 2 || out == 2 && m.Type.Out(1) != errorType {
 		c.fail(l.at.Property, onlyTelling)
@@ -247,14 +232,21 @@ func (c *compilation) method(t typ, l *link, s run.Step, name string) ([]run.Ste
 	return []run.Step{s}, known(m.Type.Out(0))
 }
 
-func (c *compilation) hasMethod(t reflect.Type, name string) bool {
-	if _, ok := t.MethodByName(name); ok {
-		return true
+// methodOf finds a method of t, or of a pointer to it, and how many receivers its type has.
+func methodOf(t reflect.Type, name string) (m reflect.Method, receivers int, ok bool) {
+	if t.Kind() == reflect.Interface {
+		m, ok = t.MethodByName(name)
+		return m, 0, ok
 	}
-	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
-		return false
+	if t.Kind() != reflect.Pointer {
+		t = run.PointerTo(t)
 	}
-	_, ok := run.PointerTo(t).MethodByName(name)
+	m, ok = t.MethodByName(name)
+	return m, 1, ok
+}
+
+func hasMethod(t reflect.Type, name string) bool {
+	_, _, ok := methodOf(t, name)
 	return ok
 }
 

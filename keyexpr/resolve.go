@@ -60,7 +60,6 @@ type hole struct {
 	composite bool // a key(…) is in it
 	raws      bool // a raw(…) is in it
 	paths     map[ast.Node]path
-	written   map[ast.Node]string // what was in the place of a node
 	done      map[ast.Node]resolved
 }
 
@@ -92,6 +91,7 @@ const (
 type resolved struct {
 	node ast.Node
 	typ  typ
+	src  string
 }
 
 func newCompilation(text string, roots Roots, cond bool, cfg config) (*compilation, error) {
@@ -127,7 +127,7 @@ func (c *compilation) place(n ast.Node) int { return c.off + byteOffset(c.src, n
 // parse makes a tree of the expression src, found at off in the text. All functions are ours, so that the engine's are
 // disabled; it takes calls with a loop in them for its own all the same.
 func (c *compilation) parse(src string, off int) (_ *parser.Tree, err error) {
-	c.hole = hole{src: src, off: off, paths: map[ast.Node]path{}, written: map[ast.Node]string{}, done: map[ast.Node]resolved{}}
+	c.hole = hole{src: src, off: off, paths: map[ast.Node]path{}, done: map[ast.Node]resolved{}}
 	c.conf = conf.New(struct{}{})
 	c.conf.MaxNodes, c.conf.Optimize = maxNodes, false
 	for name := range c.conf.Builtins {
@@ -166,7 +166,8 @@ func (c *compilation) node(n *ast.Node, as role) typ {
 	}
 	src := was.String()
 	t := c.fresh(n, as)
-	c.done[was], c.written[*n] = resolved{*n, t}, src
+	r := resolved{*n, t, src}
+	c.done[was], c.done[*n] = r, r
 	return t
 }
 
@@ -286,10 +287,7 @@ func (t typ) elemType() (elem typ, list bool) {
 	if t.elem != nil {
 		return *t.elem, true
 	}
-	l := t.t
-	for l != nil && l.Kind() == reflect.Pointer {
-		l = l.Elem()
-	}
+	l := deref(t.t)
 	if l == nil || !run.IsList(l) {
 		return typ{}, false
 	}
@@ -315,37 +313,28 @@ func (t typ) goType() reflect.Type {
 	return t.t
 }
 
-// class is a sort of values that the engine's operators take without a look at each.
-type class int
-
-const (
-	classOther class = iota
-	classText
-	classBool
-	classInt
-	classUint // beyond the engine's whole numbers
-	classFloat
-)
-
-func classOf(t reflect.Type) class {
-	if t == nil || t == durationType {
-		return classOther
+// sortOf names what values of type t are to a comparison; "" if that is found out for each.
+func sortOf(t reflect.Type) string {
+	if t == nil || t == durationType || t == numberType {
+		return ""
 	}
 	switch k := t.Kind(); {
-	case t == numberType:
-		return classOther
 	case k == reflect.String:
-		return classText
+		return "text"
 	case k == reflect.Bool:
-		return classBool
-	case k >= reflect.Int && k <= reflect.Int64, k >= reflect.Uint8 && k <= reflect.Uint32:
-		return classInt
-	case k == reflect.Uint || k == reflect.Uint64 || k == reflect.Uintptr:
-		return classUint
-	case k == reflect.Float32 || k == reflect.Float64:
-		return classFloat
+		return "bool"
+	case k >= reflect.Int && k <= reflect.Float64:
+		return "number"
 	}
-	return classOther
+	return ""
+}
+
+// deref follows all pointers.
+func deref(t reflect.Type) reflect.Type {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
 }
 
 // pointee is what an argument is checked as: requests have pointers where a value may be missing.
@@ -358,8 +347,8 @@ func pointee(t reflect.Type) reflect.Type {
 
 // source returns the text of a node, for messages.
 func (c *compilation) source(n ast.Node) string {
-	s, ok := c.written[n]
-	if !ok {
+	s := c.done[n].src
+	if s == "" {
 		s = n.String()
 	}
 	s = strings.ReplaceAll(run.Abridge(s), "\n", " ")

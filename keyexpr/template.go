@@ -44,7 +44,7 @@ func Parse(text string, roots Roots, opts ...Option) (*Template, error) {
 	if len(t.program.Parts) == 0 && t.program.Items == nil {
 		return nil, errAt(text, 0, "makes an empty key")
 	}
-	t.program.Roots, t.program.Raw, t.program.Fields = c.used, c.raw, c.fieldList()
+	t.program.Roots, t.program.Raw, t.program.Fields = c.used, c.raw, sorted(c.fields)
 	if !c.reads && !cfg.oneKey {
 		return nil, lookAlike(text, parts, roots)
 	}
@@ -124,19 +124,16 @@ func (c *compilation) addHole(p *run.Program, h part, follow []rune) error {
 // checkPercent refuses a % beside a value: behind it, it would look like an escape, and before it like the digest of a long
 // key, whose mark must not be in a literal either.
 func (c *compilation) checkPercent(p *run.Program) error {
-	for i, part := range p.Parts {
-		list := p.Items != nil
-		before := i > 0 && p.Parts[i-1].Escape != nil || list && p.At == i
-		after := i+1 < len(p.Parts) && !p.Parts[i+1].Literal() || list && p.At == i+1
+	parts := p.All()
+	for i, part := range parts {
+		before, after := i > 0 && parts[i-1].Escape != nil, i+1 < len(parts)
 		at := max(strings.Index(c.text, run.DigestMark), strings.Index(c.text, "%"), 0)
 		switch {
 		case !part.Literal():
 		case strings.Contains(part.Text, run.DigestMark):
 			return errAt(c.text, at, "%s marks the digest of a long key, and can't be in a literal", run.DigestMark)
-		case before && strings.HasPrefix(part.Text, "%"):
-			return errAt(c.text, at, "a %% behind a hole would look like an escape: put another literal between them")
-		case after && strings.HasSuffix(part.Text, "%"):
-			return errAt(c.text, at, "a %% in front of a hole could look like the digest of a long key: put another literal between them")
+		case before && strings.HasPrefix(part.Text, "%"), after && strings.HasSuffix(part.Text, "%"):
+			return errAt(c.text, at, "a %% beside a hole would look like an escape, or like the digest of a long key: put another literal between them")
 		}
 	}
 	return nil
@@ -226,28 +223,17 @@ func (t *Template) String() string { return t.program.Text }
 // <Tenant>.
 func (t *Template) Shape() string {
 	var b strings.Builder
-	p := &t.program
-	writeShape(&b, p.Parts[:p.At])
-	if p.Items != nil {
-		writeShape(&b, []run.Part{p.Items.Item})
-	}
-	writeShape(&b, p.Parts[p.At:])
-	return b.String()
-}
-
-func writeShape(b *strings.Builder, parts []run.Part) {
-	for _, p := range parts {
+	for _, p := range t.program.All() {
 		if p.Literal() {
 			b.WriteString(p.Text)
 			continue
 		}
-		for i := range max(p.Values, 1) {
-			if i > 0 {
-				b.WriteString(":")
-			}
-			b.WriteString("<" + shapeOf(p.Type) + ">")
+		b.WriteString("<" + shapeOf(p.Type) + ">")
+		for range p.Values - 1 {
+			b.WriteString(":<" + shapeOf(p.Type) + ">")
 		}
 	}
+	return b.String()
 }
 
 // shapeOf shows what spells itself as its type, since its text has a form of its own: <uuid.UUID> says more than <[16]uint8>.
@@ -255,9 +241,7 @@ func shapeOf(t reflect.Type) string {
 	if t == nil {
 		return "any"
 	}
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+	t = deref(t)
 	if run.Spells(run.PointerTo(t)) && t.Kind() != reflect.String || t == durationType {
 		return t.String()
 	}
@@ -267,18 +251,14 @@ func shapeOf(t reflect.Type) string {
 	return t.String()
 }
 
-// rootNames are sorted for people. A path finds its root by the order in which roots were first used.
+// rootNames are for people. A path finds its root by the order in which roots were first used.
 func rootNames(used []run.Root) []string {
 	names := make([]string, len(used))
 	for i, r := range used {
 		names[i] = r.Name
 	}
-	slices.Sort(names)
-	return names
+	return sorted(names)
 }
 
-// fieldList is what was read, sorted, each once.
-func (c *compilation) fieldList() []string {
-	slices.Sort(c.fields)
-	return slices.Compact(c.fields)
-}
+// sorted has each name once.
+func sorted(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"reflect"
 	"unicode/utf8"
 )
 
@@ -29,6 +30,8 @@ const maxSlots = 2
 // Value is a value of a key, with the text in front of it.
 type Value struct {
 	Before string
+	root   int
+	field  int // of the root, that has the text, as most have; -1 if there is more to do
 	Part
 }
 
@@ -42,10 +45,14 @@ func (p *Program) Finish() {
 			p.Tail += part.Text
 			continue
 		}
-		p.Values, p.Tail = append(p.Values, Value{p.Tail, *part}), ""
+		p.Values, p.Tail = append(p.Values, Value{p.Tail, 0, -1, *part}), ""
 		if p.plain = p.plain && part.Path != nil && !part.Path.Elem && part.Leaf != LeafAny; p.plain {
 			for _, s := range part.Path.Steps {
 				p.plain = p.plain && s.Method == "" && s.Lookup == (part.Leaf == LeafLookup)
+			}
+			v := &p.Values[len(p.Values)-1]
+			if v.root = part.Path.Root; part.Leaf == LeafString && part.Path.Fields() && len(part.Path.Steps) == 1 && part.Via == nil && part.Escape != nil {
+				v.field = part.Path.Steps[0].Field
 			}
 		}
 	}
@@ -58,9 +65,17 @@ func (p *Program) quick(slots *[maxSlots]slot, facts func(root string) (any, err
 	for i := range p.Values {
 		v := &p.Values[i]
 		key = append(key, v.Before...)
-		at := &slots[v.Path.Root]
+		at := &slots[v.root]
 		if !at.known {
-			at.fill(&p.Roots[v.Path.Root], facts, request)
+			at.fill(&p.Roots[v.root], facts, request)
+		}
+		if root := reflect.Indirect(at.value); v.field >= 0 && root.Kind() == reflect.Struct {
+			s := root.Field(v.field).String()
+			if s == "" || len(s) > MaxKey {
+				return "", false
+			}
+			key = v.Escape.Append(key, s)
+			continue
 		}
 		ok := false
 		if key, ok = v.quick(key, at); !ok {

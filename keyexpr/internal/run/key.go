@@ -87,11 +87,7 @@ func (p *Program) Match(key string) (values []string, ok bool) {
 		return nil, false
 	}
 	m := matcher{rest: key}
-	ok = m.parts(p.Parts[:p.At])
-	if p.Items != nil {
-		ok = ok && m.parts([]Part{p.Items.Item})
-	}
-	if !ok || !m.parts(p.Parts[p.At:]) || m.rest != "" {
+	if !m.parts(p.All()) || m.rest != "" {
 		return nil, false
 	}
 	return m.read, true

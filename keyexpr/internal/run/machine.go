@@ -1,7 +1,6 @@
 package run
 
 import (
-	"errors"
 	"reflect"
 
 	"github.com/expr-lang/expr/vm"
@@ -103,13 +102,8 @@ func receiver(v reflect.Value, s *Step) (reflect.Value, error) {
 // Composite is the value of key(a, b): its parts are escaped by themselves, with a colon between them.
 type Composite []string
 
-var errNoParts = errors.New("keyexpr: a composite without parts")
-
 // composite appends the parts of c.
 func (st *State) composite(dst []byte, c Composite, e *Escape) (_ []byte, err error) {
-	if len(c) == 0 {
-		return dst, errNoParts
-	}
 	for i, s := range c {
 		if i > 0 {
 			dst = append(dst, ':')

@@ -42,8 +42,7 @@ func (p *Path) Fields() bool {
 }
 
 // Follow returns the value at the end of the path; an invalid one stands for nil. elems are the
-// elements of the loops around, the innermost last. The first pointer of a step is followed by
-// hand, since Indirect is a call that costs as much as the rest of a step.
+// elements of the loops around, the innermost last.
 func (p *Path) Follow(from *Source, elems []reflect.Value) (reflect.Value, error) {
 	steps := p.Steps
 	var v reflect.Value
@@ -52,12 +51,14 @@ func (p *Path) Follow(from *Source, elems []reflect.Value) (reflect.Value, error
 		v = elems[len(elems)-1-p.Up]
 	case len(steps) > 0 && steps[0].Lookup:
 		s, ok, err := from.look(p)
-		if err != nil || !ok {
-			return reflect.Value{}, p.lacks(steps[1:], err, steps)
+		if err != nil {
+			return v, err
 		}
 		// An empty header is a value here, and is refused where it would become text. A condition may well
-		// ask whether it is empty.
-		v, steps = reflect.ValueOf(s), steps[1:]
+		// ask whether it is empty. A name that is not there is nil.
+		if steps = steps[1:]; ok {
+			v = reflect.ValueOf(s)
+		}
 	default:
 		at, err := from.root(p.Root)
 		if err != nil {
@@ -107,16 +108,6 @@ func walk(v reflect.Value, steps []Step) (reflect.Value, error) {
 		}
 	}
 	return v, nil
-}
-
-// lacks is the error of a path whose name is not there: none, if nothing follows that needs it.
-// A name that is not there is nil, which a path that goes on can't follow, unless it says ?.
-// there.
-func (p *Path) lacks(rest []Step, err error, all []Step) error {
-	if err != nil || len(rest) == 0 || rest[0].Optional {
-		return err
-	}
-	return Faulty("can't go on: %s is nil", all[1].Src)
 }
 
 // maxPointers is how many pointers and interfaces may lie on top of each other. A type can point

@@ -7,6 +7,7 @@ package run
 import (
 	"crypto/sha256"
 	"reflect"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -54,6 +55,14 @@ type Part struct {
 
 // Literal reports whether p is text of the template itself.
 func (p *Part) Literal() bool { return p.Path == nil && p.Append == nil }
+
+// All returns the parts of one key.
+func (p *Program) All() []Part {
+	if p.Items == nil {
+		return p.Parts
+	}
+	return slices.Insert(slices.Clone(p.Parts), p.At, p.Items.Item)
+}
 
 // ExpandWith is Expand with a state, which knows afterwards what was spent. The buffer belongs
 // to the state and is used again. The key is copied out of it, as a text, which is the one
@@ -125,41 +134,20 @@ func (st *State) parts(key []byte, parts []Part, src *string) (_ []byte, err err
 
 // path appends the value at the end of a path. The function behind a path is charged for what it
 // reads; what it makes is charged as text.
-func (st *State) path(key []byte, p *Part) (_ []byte, err error) {
-	var s string
-	if p.Leaf == LeafLookup {
-		var ok bool
-		if s, ok, err = st.look(p.Path); err == nil && !ok {
-			err = p.missing()
-		}
-	} else {
-		var v reflect.Value
-		if v, err = p.Path.Follow(&st.Source, st.Elems); err == nil && !v.IsValid() {
-			err = p.missing()
-		}
-		if err == nil && p.Via == nil {
-			return st.Leaf(key, v, p.Leaf, p.Escape)
-		}
-		s = v.String()
-	}
-	if err == nil && p.Via != nil {
-		if err = st.Spend(len(s)); err == nil {
-			s = p.Via(s)
+func (st *State) path(key []byte, p *Part) ([]byte, error) {
+	v, err := p.Path.Follow(&st.Source, st.Elems)
+	switch {
+	case err != nil:
+	case p.Via == nil:
+		return st.Leaf(key, v, p.Leaf, p.Escape)
+	case !v.IsValid():
+		err = ErrNoText // nil is the argument, and not the value
+	default:
+		if err = st.Spend(v.Len()); err == nil {
+			return st.text(key, p.Via(v.String()), p.Escape)
 		}
 	}
-	if err != nil {
-		return key, err
-	}
-	return st.text(key, s, p.Escape)
-}
-
-// missing is the error of a path that ends in nil. Behind a function, nil is the argument and
-// not the value, and the error says so.
-func (p *Part) missing() error {
-	if p.Via != nil {
-		return ErrNoText
-	}
-	return ErrNil
+	return key, err
 }
 
 var errNoUTF8 = Faulty("is no UTF-8, which no text of Java is")

@@ -2,10 +2,10 @@ package run
 
 import (
 	"encoding/hex"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -48,12 +48,7 @@ func Before(runes []rune) *Escape {
 		// than that: an id with a slash keeps it, unless the template has one behind it.
 		e.plain[c] = c != '%' && c != '{' && c != '}'
 	}
-	e.except(runes)
-	return e
-}
-
-// Digits are noted, as a number needs no look at its bytes if nothing of it can be special.
-func (e *Escape) except(runes []rune) {
+	// Digits are noted, as a number needs no look at its bytes if nothing of it can be special.
 	e.stop = '%' * ones // in the place of none, as it is escaped anyway
 	for _, r := range runes {
 		if r < utf8.RuneSelf {
@@ -65,6 +60,7 @@ func (e *Escape) except(runes []rune) {
 			e.runes = append(e.runes, r)
 		}
 	}
+	return e
 }
 
 // Append appends s escaped. Nothing is allocated for a value that needs no escape, but the room
@@ -152,27 +148,8 @@ func (e *Escape) leaves(r rune, size int) bool {
 // whether s is the one spelling of a value escapes the value again and compares, as Match does:
 // two spellings of one key would be two locks.
 func Unescape(s string) (string, bool) {
-	if !strings.Contains(s, "%") {
-		return s, true
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '%' {
-			b.WriteByte(s[i])
-			continue
-		}
-		// An escape that is cut off. To take the % for itself would read "a%" and "a%25" as one value.
-		if i+3 > len(s) {
-			return "", false
-		}
-		c, err := strconv.ParseUint(s[i+1:i+3], 16, 8)
-		if err != nil {
-			return "", false
-		}
-		b.WriteByte(byte(c))
-		i += 2
-	}
-	return b.String(), true
+	text, err := url.PathUnescape(s)
+	return text, err == nil
 }
 
 // text appends a text that must not be empty; a nil Escape leaves it as it is. It is where every
@@ -223,7 +200,7 @@ func (st *State) Leaf(dst []byte, v reflect.Value, l Leaf, e *Escape) ([]byte, e
 	switch {
 	case !v.IsValid():
 		return dst, ErrNil
-	case l == LeafString:
+	case l == LeafString, l == LeafLookup:
 		return st.text(dst, v.String(), e)
 	case l == LeafAny:
 		return st.Value(dst, v.Interface(), e)

@@ -228,7 +228,7 @@ func (at *slot) fill(r *Root, facts func(root string) (any, error), request any)
 		at.value, err = r.typed(at.value)
 	}
 	if err != nil {
-		at.err = &FactError{r.Name, err}
+		at.value, at.err = reflect.Value{}, &FactError{r.Name, err}
 	}
 }
 
@@ -269,17 +269,12 @@ func (s *Source) look(p *Path) (value string, ok bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
-	s.Asking = true
-	value, ok, err = at.look(p, &s.Roots[p.Root])
-	s.Asking = false
-	return value, ok, err
-}
-
-// look is that of a Source whose root is known.
-func (at *slot) look(p *Path, root *Root) (value string, ok bool, err error) {
 	name, _ := p.Steps[0].By.(string)
-	if value, ok, err = at.find.Find(name); err != nil {
-		return "", false, &FactError{root.Name, err}
+	s.Asking = true
+	value, ok, err = at.find.Find(name)
+	s.Asking = false
+	if err != nil {
+		return "", false, &FactError{s.Roots[p.Root].Name, err}
 	}
 	return value, ok, nil
 }
