@@ -29,11 +29,12 @@ type lane struct {
 	crowded bool        // by them
 	since   time.Time   // when they were last that many
 	workers int
-	idle    int       // workers that wait for a question
-	busy    int       // workers that wait for an answer
-	early   int       // of these, those whose question was sent before there was any answer
-	heard   time.Time // the last one; zero: none
+	idle    int // workers that wait for a question
+	busy    int // workers that wait for an answer
+	early   int // of these, those whose question was sent before there was any answer
 	quick   bool
+
+	heard, left time.Time // the last answer, zero: none; and when a worker last left for one
 
 	followers followers
 
@@ -158,7 +159,7 @@ func (r *Road) next(l *lane) (qs []*question, by time.Time) {
 		}
 		l.queue = l.queue[n:]
 		if len(qs) > 0 {
-			l.busy++
+			l.busy, l.left = l.busy+1, time.Now()
 			if qs[0].early = l.heard.IsZero(); qs[0].early {
 				l.early++
 			}

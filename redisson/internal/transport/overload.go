@@ -12,11 +12,11 @@ import (
 // answer. That is overload, and no outage of Redis; what the asker does about it is the same.
 
 // silenceLocked returns the error of q, whose time is over now: ErrNoAnswer if Redis was silent, or overload. It is overload if q stood in line for
-// most of its time while others were answered, if this process is too busy to hear, or if others have the connections.
+// most of its time while others were answered or had no connection, if this process is too busy to hear, or if others have the connections.
 func (r *Road) silenceLocked(q *question, now time.Time) error {
 	half := now.Sub(q.asked) / 2
 	inLine := q.sent.IsZero() || q.sent.Sub(q.asked) > half
-	if inLine && now.Sub(q.lane.heard) < half || r.lateLocked(now) > half/2 || r.lentOutLocked(q) {
+	if inLine && (now.Sub(q.lane.heard) < half || now.Sub(r.crowded) < half) || r.lateLocked(now) > half/2 || r.lentOutLocked(q, now.Add(-half/2)) {
 		r.crowded = now
 		return r.Overload
 	}
@@ -31,10 +31,11 @@ func (r *Road) lateLocked(now time.Time) time.Duration {
 	return r.late + max(0, now.Sub(r.sweepAt))
 }
 
-// lentOutLocked reports whether go-redis may still have no connection for q: others have all of them, and our workers stand in its line.
-func (r *Road) lentOutLocked(q *question) bool {
+// lentOutLocked reports whether go-redis may still have no connection for q: others have all of them, and our workers stand in its line since the
+// given time. For a moment they do so as well where Redis is silent, behind questions that were given up.
+func (r *Road) lentOutLocked(q *question, since time.Time) bool {
 	node := r.topology.Node(q.calls[0].Keys[0])
-	if node == nil {
+	if node == nil || q.lane.left.After(since) {
 		return false
 	}
 	s := node.PoolStats()
