@@ -3,6 +3,7 @@ package keyexpr
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"math"
 	"math/big"
 
 	"github.com/expr-lang/expr/ast"
@@ -61,16 +62,19 @@ func shard(st *run.State, args []any) (any, error) {
 
 // integerOf returns a whole number of any size that fits 64 bits, and a float if it holds one exactly.
 func integerOf(x any) (*big.Int, error) {
-	x = basic(x)
-	f := numberOf(x)
-	if f == nil {
+	switch x := basic(x).(type) {
+	case int:
+		return big.NewInt(int64(x)), nil
+	case uint64:
+		return new(big.Int).SetUint64(x), nil
+	case float64:
+		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+			return nil, run.Faulty("has a float that is no whole number")
+		}
+		return big.NewInt(int64(x)), nil
+	default:
 		return nil, run.Faulty("has a value of type %T where a whole number is wanted", x)
 	}
-	n, exact := f.Int(nil)
-	if _, float := x.(float64); float && (exact != big.Exact || n.CmpAbs(big.NewInt(1<<53)) > 0) {
-		return nil, run.Faulty("has a float that is no whole number")
-	}
-	return n, nil
 }
 
 // division is exact, and never wraps around.
