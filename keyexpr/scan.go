@@ -118,7 +118,7 @@ func holeEnd(text string, open int) (int, error) {
 		fault, _ := errors.AsType[*file.Error](err)
 		top := stack[len(stack)-1]
 		switch {
-		case fault != nil && byteOffset(rest, fault.From) == len(rest):
+		case fault != nil && !strings.Contains(rest[byteOffset(rest, fault.From):], "}"):
 			return 0, errAt(text, open-1, "the hole is not closed by }: %s", fault.Message)
 		case fault != nil:
 			return 0, errAt(text, open+1+byteOffset(rest, fault.From), "not an expression: %s", fault.Message)

@@ -43,7 +43,7 @@ func values(l lock.Locker) {
 	_, _ = guard.New(l, guard.Name("n"), guard.Lease(time.Hour), guard.MaxHold(time.Minute)) // want `guard "n": lease 1h0m0s is over max-hold 1m0s`
 	_, _ = guard.New(l, guard.Name("n"), guard.Fair(), guard.Read())                         // want `guard "n": kind is given twice, as "fair" and as "read"`
 	_, _ = guard.New(l, guard.Name("n"), guard.Methods("post"))                              // want `unknown method "post", did you mean POST\?`
-	_, _ = guard.New(l, guard.Name("n"), guard.Key("order:${req.ID}"))                       // want `\$\{ is no hole, and not filled in: write #{req.ID}`
+	_, _ = guard.New(l, guard.Name("n"), guard.Key("order:${req.ID}"))                       // want `\$\{…} is not filled in: write #{req.ID}`
 	_, _ = guard.New(l, guard.Name("n"), guard.Key("order:#{req.ID; wait=2s"))               // want `the hole is not closed by }`
 	_, _ = guard.New(l, guard.Name("n"), guard.Key("order:#{req.ID}; wait=2s"))              // want `wait= would be a part of the key`
 	_, _ = guard.New(l, guard.Name("n"), guard.When("req.Free = true"))                      // want `when: keyexpr: not an expression: .* \(at offset 9`

@@ -43,7 +43,7 @@ type Value struct {
 }
 
 type Shell struct {
-	_       struct{} `guard:"order:${req.OrderID}"` // want `\$\{ is no hole, and not filled in: write #{req.OrderID} \(at offset 6`
+	_       struct{} `guard:"order:${req.OrderID}"` // want `\$\{…} is not filled in: write #{req.OrderID} \(at offset 6`
 	OrderID string
 }
 
