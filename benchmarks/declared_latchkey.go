@@ -30,19 +30,10 @@ func guardTill(locker lock.Locker, next till, opts ...guard.Option) (*guardedTil
 	w := &guardedTill{next: next}
 	err := guard.Wrap(locker, opts,
 		guard.Directive[*Payment, int]{
-			Name:  "till.pay",
-			Text:  "order:#{p.Tenant}:#{p.OrderID}; wait=1s",
-			Of:    till.pay,
-			Args:  "p",
-			Paths: "p.Tenant p.OrderID",
-			Key: func(p *guard.Pattern, a **Payment) string {
-				if *a == nil {
-					return ""
-				}
-				key := p.Text(make([]byte, 0, 128), 0, (*a).Tenant)
-				key = p.Text(key, 1, (*a).OrderID)
-				return p.Key(key)
-			},
+			Name: "till.pay",
+			Text: "order:#{p.Tenant}:#{p.OrderID}; wait=1s",
+			Of:   till.pay,
+			Args: "p",
 			Call: next.pay,
 			To:   &w.pay_,
 		},

@@ -173,14 +173,12 @@ func ExampleWrap() {
 	}
 	var guarded func(context.Context, string) (string, error)
 	err := guard.Wrap(memlock.New(), nil, guard.Directive[string, string]{
-		Name:  "settle",
-		Text:  "order:#{id}; wait=2s",
-		Of:    settle,
-		Args:  "id",
-		Paths: "id",
-		Key:   func(p *guard.Pattern, id *string) string { return p.Key(p.Text(make([]byte, 0, 128), 0, *id)) },
-		Call:  settle,
-		To:    &guarded,
+		Name: "settle",
+		Text: "order:#{id}; wait=2s",
+		Of:   settle,
+		Args: "id",
+		Call: settle,
+		To:   &guarded,
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -104,11 +104,14 @@ func newFunction[Req, Res any](e entryPoint, g *Guard, fn func(context.Context, 
 	}
 	f := &function[Req, Res]{runner: r, fn: fn, fallback: instead, facts: factsOf[Req]}
 	if r.key != nil {
-		f.appendKeys = func(ctx context.Context, room []string, req *Req) ([]string, error) {
-			return r.key.AppendKeysOf(ctx, room, req)
-		}
+		f.appendKeys = f.keysOf
 	}
 	return f, nil
+}
+
+// keysOf makes the keys of the request that req points to.
+func (f *function[Req, Res]) keysOf(ctx context.Context, room []string, req *Req) ([]string, error) {
+	return f.runner.key.AppendKeysOf(ctx, room, req)
 }
 
 func (f *function[Req, Res]) call(ctx context.Context, req Req) (Res, error) {

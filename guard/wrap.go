@@ -30,18 +30,11 @@ type Directive[Req, Res any] struct {
 	Args string
 	// Fact returns an argument by its name. Without it, Req is the only one.
 	Fact func(req *Req, name string) any
-	// Paths are the values of the key in their order, between blanks, and Key gives them to the Pattern, which makes the key. Key
-	// is not called if the template has other values, as after an override. Without it, the template makes all keys.
-	Paths string
-	Key   func(p *Pattern, req *Req) string
 	// Call makes the call.
 	Call func(ctx context.Context, req Req) (Res, error)
 	// To is set to the guarded call.
 	To *func(ctx context.Context, req Req) (Res, error)
 }
-
-// Pattern is keyexpr.Pattern, for the function Key of a Directive.
-type Pattern = keyexpr.Pattern
 
 // Wrapped is a Directive of any types.
 type Wrapped interface {
@@ -106,13 +99,8 @@ func (d Directive[Req, Res]) wrap(g *Guard) (*wrapped, error) {
 		return nil, err
 	}
 	f := &function[Req, Res]{runner: r, fn: d.Call, fallback: d.fallback(g.fallback), facts: d.facts}
-	if p := r.key.Pattern(); p != nil && d.Key != nil && slices.Equal(p.Paths(), strings.Fields(d.Paths)) {
-		f.appendKeys = func(ctx context.Context, room []string, req *Req) ([]string, error) {
-			if key := d.Key(p, req); key != "" {
-				return append(room, key), nil
-			}
-			return r.key.AppendKeys(ctx, room, d.facts(*req)) // which says what is wrong, or makes the key
-		}
+	if d.Fact == nil {
+		f.appendKeys = f.keysOf
 	}
 	return &wrapped{r, func() { *d.To = f.call }}, nil
 }
@@ -169,22 +157,19 @@ func (g *Guard) direct(name, text, args string, t reflect.Type, f fitting) (*Run
 
 // CheckDirective reports what Wrap would say to a Directive with this name, text and args of a function of type t, which takes
 // its context first, whose types need not be of the running program. It is for latchkey-gen. The Spec has what tags of a request
-// say, too, and paths are those for Directive.Paths: none if the template makes the key. The type of a Fallback is not looked at.
-func (g *Guard) CheckDirective(name, text, args string, t reflect.Type) (s Spec, paths []string, err error) {
+// say, too. The type of a Fallback is not looked at.
+func (g *Guard) CheckDirective(name, text, args string, t reflect.Type) (s Spec, err error) {
 	if err := g.unmade("Check of"); err != nil {
-		return s, nil, err
+		return s, err
 	}
 	if err := g.withoutKey(); err != nil {
-		return s, nil, err
+		return s, err
 	}
 	r, err := g.direct(name, text, args, t, fitting{fallback: reflect.TypeOf(g.fallback)})
 	if err != nil {
-		return s, nil, err
+		return s, err
 	}
-	if p := r.key.Pattern(); p != nil {
-		paths = p.Paths()
-	}
-	return r.Specs()[0], paths, nil
+	return r.Specs()[0], nil
 }
 
 // origin returns the type of a function, or of a method without its receiver, and what tells its declaration from others.

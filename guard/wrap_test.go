@@ -48,18 +48,9 @@ func guardShop(l lock.Locker, next shop, texts shopTexts, opts ...guard.Option) 
 	return w, guard.Wrap(l, opts,
 		guard.Directive[shopPay, string]{
 			Name: "shop.Pay", Text: texts.pay, Of: shop.Pay, Args: "id,o,cents",
-			Call:  func(ctx context.Context, a shopPay) (string, error) { return next.Pay(ctx, a.id, a.o, a.cents) },
-			Fact:  payFact,
-			Paths: "id o.ID cents",
-			Key: func(p *guard.Pattern, a *shopPay) string {
-				if a.o == nil {
-					return ""
-				}
-				key := p.Text(make([]byte, 0, 128), 0, a.id)
-				key = p.Text(key, 1, a.o.ID)
-				return p.Key(p.Int(key, 2, a.cents))
-			},
-			To: &w.pay,
+			Call: func(ctx context.Context, a shopPay) (string, error) { return next.Pay(ctx, a.id, a.o, a.cents) },
+			Fact: payFact,
+			To:   &w.pay,
 		},
 		guard.Directive[Order, struct{}]{
 			Name: "shop.Refund", Text: texts.refund, Of: shop.Refund, Args: "o",
@@ -326,7 +317,7 @@ func checkPay(text string, err error) error {
 	}
 	g := guard.Must(guard.New(memlock.New()))
 	check := func(t reflect.Type) error {
-		_, _, err := g.CheckDirective("shop.Pay", text, "id,o,cents", t)
+		_, err := g.CheckDirective("shop.Pay", text, "id,o,cents", t)
 		return err
 	}
 	return alike(err, check(t), check(like))
@@ -338,29 +329,28 @@ func TestCheckDirective(t *testing.T) {
 		of         any
 		args, text string
 		want       guard.Spec
-		paths      string
 	}{
-		{(&fakeShop{}).Pay, "id,o,cents", goodTexts.pay, guard.Spec{Name: "x.y", Key: "order:#{id}:#{o.ID}-#{cents}", Wait: 2 * time.Second, Lease: 30 * time.Second}, "id o.ID cents"},
-		{(&fakeShop{}).Pay, "id,o,cents", "#{o.Items}; name=z", guard.Spec{Name: "z", Key: "#{o.Items}", Wait: time.Second}, ""},
-		{(&fakeShop{}).Mark, "", "; name=mark", guard.Spec{Name: "mark", Key: "mark:#{req.Region}:#{req.ID}", Wait: time.Second}, "req.Region req.ID"},
-		{(&fakeShop{}).Clean, "", "nightly", guard.Spec{Name: "x.y", Key: "nightly", Wait: time.Second}, ""},
+		{(&fakeShop{}).Pay, "id,o,cents", goodTexts.pay, guard.Spec{Name: "x.y", Key: "order:#{id}:#{o.ID}-#{cents}", Wait: 2 * time.Second, Lease: 30 * time.Second}},
+		{(&fakeShop{}).Pay, "id,o,cents", "#{o.Items}; name=z", guard.Spec{Name: "z", Key: "#{o.Items}", Wait: time.Second}},
+		{(&fakeShop{}).Mark, "", "; name=mark", guard.Spec{Name: "mark", Key: "mark:#{req.Region}:#{req.ID}", Wait: time.Second}},
+		{(&fakeShop{}).Clean, "", "nightly", guard.Spec{Name: "x.y", Key: "nightly", Wait: time.Second}},
 	} {
-		spec, paths, err := g.CheckDirective("x.y", tt.text, tt.args, reflect.TypeOf(tt.of))
-		if spec != tt.want || strings.Join(paths, " ") != tt.paths || err != nil {
-			t.Errorf("CheckDirective(%q) = %v, %q, %v, want %v, %s", tt.text, spec, paths, err, tt.want, tt.paths)
+		spec, err := g.CheckDirective("x.y", tt.text, tt.args, reflect.TypeOf(tt.of))
+		if spec != tt.want || err != nil {
+			t.Errorf("CheckDirective(%q) = %v, %v, want %v", tt.text, spec, err, tt.want)
 		}
 	}
 	for text, check := range map[string]func() error{
 		"a nil guard": func() error {
-			_, _, err := (*guard.Guard)(nil).CheckDirective("x", "a", "", reflect.TypeFor[func(context.Context) error]())
+			_, err := (*guard.Guard)(nil).CheckDirective("x", "a", "", reflect.TypeFor[func(context.Context) error]())
 			return err
 		},
 		"Wrap with a key among the options": func() error {
-			_, _, err := guard.Must(guard.New(memlock.New(), guard.Key("a"))).CheckDirective("x", "a", "", reflect.TypeFor[func(context.Context) error]())
+			_, err := guard.Must(guard.New(memlock.New(), guard.Key("a"))).CheckDirective("x", "a", "", reflect.TypeFor[func(context.Context) error]())
 			return err
 		},
 		"directive of x: func(string) error does not take a context.Context first and return an error last": func() error {
-			_, _, err := g.CheckDirective("x", "a", "", reflect.TypeFor[func(string) error]())
+			_, err := g.CheckDirective("x", "a", "", reflect.TypeFor[func(string) error]())
 			return err
 		},
 	} {

@@ -15,24 +15,17 @@ import (
 // whose names are found in any case if they are not there exactly, as those of headers are. A root
 // of no known type takes any value; its whole numbers are whole numbers.
 func (r Root) Decode(text []byte) (any, error) {
-	if r.of.Lookup {
-		return decodeLookup(text)
+	if !r.of.Lookup {
+		of := r.of.Type
+		if of == nil {
+			of = anyType
+		}
+		v := reflect.New(of)
+		err := decode(text, v.Interface())
+		return v.Elem().Interface(), err
 	}
-	if r.of.Type == nil {
-		return decodeAny(text)
-	}
-	v := reflect.New(r.of.Type)
-	if err := json.Unmarshal(text, v.Interface()); err != nil {
-		return nil, err
-	}
-	return v.Elem().Interface(), nil
-}
-
-func decodeLookup(text []byte) (any, error) {
 	var members map[string]any
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	if err := d.Decode(&members); err != nil {
+	if err := decode(text, &members); err != nil {
 		return nil, err
 	}
 	return Lookup(func(name string) (string, bool, error) {
@@ -59,15 +52,15 @@ func scalar(name string, v any) (string, bool, error) {
 	return "", false, fmt.Errorf("%w: %s is not a text, a number or a boolean", ErrValue, name)
 }
 
-func decodeAny(text []byte) (any, error) {
+// decode reads one value, with numbers as they are written.
+func decode(text []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, err
+	if err := d.Decode(to); err != nil {
+		return err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("there is more behind the JSON value, at byte %d", d.InputOffset())
+		return fmt.Errorf("there is more behind the JSON value, at byte %d", d.InputOffset())
 	}
-	return v, nil
+	return nil
 }

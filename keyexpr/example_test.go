@@ -163,19 +163,3 @@ func ExampleTemplate_AppendKeys() {
 	fmt.Println(keys, err)
 	// Output: [stock:ink stock:pen] <nil>
 }
-
-func ExampleTemplate_Pattern() {
-	tmpl, err := keyexpr.Parse("order:#{tenant}:#{seq}", keyexpr.Roots{"tenant": keyexpr.TypeFor[string](), "seq": keyexpr.TypeFor[int64]()})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	p := tmpl.Pattern()
-	fmt.Println(p.Paths())
-	fmt.Println(p.Key(p.Int(p.Text(make([]byte, 0, 128), 0, "a:b"), 1, 42)))
-	fmt.Printf("%q\n", p.Key(p.Int(p.Text(make([]byte, 0, 128), 0, ""), 1, 42))) // the template says what is wrong
-	// Output:
-	// [tenant seq]
-	// order:a%3Ab:42
-	// ""
-}

@@ -58,7 +58,7 @@ var functions = sync.OnceValue(func() map[string]function {
 		"key":      {2, many, c.wantKey, several, key, false},
 		"lower":    {1, 1, c.wantText, gives(stringType), textFunc(lower), false},
 		"upper":    {1, 1, c.wantText, gives(stringType), textFunc(upper), false},
-		"trim":     {1, 2, c.wantText, gives(stringType), trim, false},
+		"trim":     {1, 1, c.wantText, gives(stringType), textFunc(strings.TrimSpace), false},
 		"int":      {1, 1, c.wantScalar, gives(intType), toInt, false},
 		"string":   {1, 1, c.wantKey, gives(stringType), toString, false},
 		"len":      {1, 1, c.wantLength, gives(intType), length, false},
@@ -171,15 +171,11 @@ func textFunc(f func(string) string) run.Call {
 	}
 }
 
-func lower(s string) string { return inCase(s, 'A', 'Z', strings.ToLower, unicode.ToLower) }
-func upper(s string) string { return inCase(s, 'a', 'z', strings.ToUpper, unicode.ToUpper) }
+func lower(s string) string { return inCase(s, strings.ToLower, unicode.ToLower) }
+func upper(s string) string { return inCase(s, strings.ToUpper, unicode.ToUpper) }
 
 // inCase leaves bytes alone that are no UTF-8. Go's mapping makes U+FFFD of each, so that two ids would share a key.
-// low to high are the letters of ASCII that it changes: most ids that are lowered are lower already.
-func inCase(s string, low, high byte, all func(string) string, one func(rune) rune) string {
-	if run.NoneOf(s, low, high) {
-		return s
-	}
+func inCase(s string, all func(string) string, one func(rune) rune) string {
 	if utf8.ValidString(s) {
 		return all(s)
 	}
@@ -194,18 +190,6 @@ func inCase(s string, low, high byte, all func(string) string, one func(rune) ru
 		i += size
 	}
 	return b.String()
-}
-
-func trim(_ *run.State, args []any) (any, error) {
-	s, err := textOf(args[0])
-	if err != nil || len(args) == 1 {
-		return strings.TrimSpace(s), err
-	}
-	set, err := textOf(args[1])
-	if len(set) > 64 {
-		return nil, run.Faulty("trims more than 64 characters")
-	}
-	return strings.Trim(s, set), err
 }
 
 // toString spells a value as a hole would.

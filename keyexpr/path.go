@@ -28,6 +28,7 @@ type link struct {
 // access replaces a path by one call of its accessor.
 func (c *compilation) access(n *ast.Node) typ {
 	base, links := c.unwind(*n)
+	slices.Reverse(links)
 	p, t, field, arg := c.start(base, links)
 	for i := range links {
 		l := &links[i]
@@ -51,7 +52,7 @@ func (c *compilation) access(n *ast.Node) typ {
 	return t
 }
 
-// unwind takes a path apart, down to what it begins with.
+// unwind takes a path apart, down to what it begins with. The last link comes first.
 func (c *compilation) unwind(n ast.Node) (base ast.Node, links []link) {
 	for {
 		switch x := n.(type) {
@@ -60,7 +61,7 @@ func (c *compilation) unwind(n ast.Node) (base ast.Node, links []link) {
 		case *ast.CallNode:
 			m, ok := x.Callee.(*ast.MemberNode)
 			if !ok {
-				return n, reversed(links)
+				return n, links
 			}
 			if name, ok := m.Property.(*ast.StringNode); ok && len(x.Arguments) > 0 {
 				if why := c.otherLanguages(m, name.Value); why != "" {
@@ -74,14 +75,9 @@ func (c *compilation) unwind(n ast.Node) (base ast.Node, links []link) {
 			links = append(links, link{at: x, src: c.source(x.Node), optional: x.Optional})
 			n = x.Node
 		default:
-			return n, reversed(links)
+			return n, links
 		}
 	}
-}
-
-func reversed(links []link) []link {
-	slices.Reverse(links)
-	return links
 }
 
 const (

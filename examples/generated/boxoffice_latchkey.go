@@ -45,12 +45,6 @@ func GuardBoxOffice(locker lock.Locker, next BoxOffice, opts ...guard.Option) (*
 				}
 				return a.to
 			},
-			Paths: "film seat",
-			Key: func(p *guard.Pattern, a *boxOfficeSellArgs) string {
-				key := p.Text(make([]byte, 0, 128), 0, a.film)
-				key = p.Text(key, 1, a.seat)
-				return p.Key(key)
-			},
 			Call: func(ctx context.Context, a boxOfficeSellArgs) (Ticket, error) {
 				return next.Sell(ctx, a.film, a.seat, a.to)
 			},

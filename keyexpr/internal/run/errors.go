@@ -42,32 +42,17 @@ var (
 	ErrNoText = Faulty("has nil where a string is wanted")
 )
 
-// FactError is an error of Facts or of a Lookup, kept apart from faults of values. The adapter
-// knows what it means, such as a header that is there twice, and answers accordingly. To match
-// ErrValue would make it the client's fault.
-type FactError struct {
-	Root string
+// OutsideError is an error of what is not ours: of a fact, which is named as in root body, or of a function of the user's. It
+// is returned wrapped, as it is not the fault of the request.
+type OutsideError struct {
+	What string
 	Err  error
 }
 
-// Error returns the name of the root and what its error says.
-func (e *FactError) Error() string { return fmt.Sprintf("root %s: %v", e.Root, e.Err) }
+func (e *OutsideError) Error() string { return fmt.Sprintf("%s: %v", e.What, e.Err) }
 
-// Unwrap returns the error of Facts or of a Lookup.
-func (e *FactError) Unwrap() error { return e.Err }
-
-// CallError is an error of a user's function. It does not match ErrValue either, unless the
-// function says so: a function that asks a database fails for reasons of its own.
-type CallError struct {
-	Name string
-	Err  error
-}
-
-// Error returns the name of the function and what its error says.
-func (e *CallError) Error() string { return fmt.Sprintf("function %s: %v", e.Name, e.Err) }
-
-// Unwrap returns the error of the function.
-func (e *CallError) Unwrap() error { return e.Err }
+// Unwrap returns the error itself.
+func (e *OutsideError) Unwrap() error { return e.Err }
 
 // PanicError is a panic of a method or function that an expression calls. Its text is for logs:
 // it holds what the panic was given, and where it happened. Without the place, the log would say
@@ -89,21 +74,16 @@ func Recovered(value any) *PanicError {
 	// server's, and as long as it likes.
 	callers := make([]uintptr, 64)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers)])
-	panicking := false
-	for {
-		f, more := frames.Next()
-		switch {
-		case strings.HasPrefix(f.Function, "runtime."):
+	for panicking, more := false, true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		if strings.HasPrefix(f.Function, "runtime.") {
 			panicking = true // what panicked is called before the runtime takes over
-		// A stack that ends without the runtime's frames is one that was cut. Its last frame is the best
-		// that there is to say.
-		case panicking, !more:
+		} else if panicking {
 			return &PanicError{value, fmt.Sprintf("%s:%d", f.File, f.Line)}
 		}
-		if !more {
-			return &PanicError{value, "an unknown place"}
-		}
 	}
+	return &PanicError{value, "an unknown place"}
 }
 
 // Blamed is an error of a hole. Its source names the fact that is missing or unusable, and is the
@@ -133,11 +113,8 @@ func BlameHole(src string, err error) error {
 // hole is named, since a template has several, and abridged, since it may be long.
 func Blame(src string, err error) error {
 	src = Abridge(strings.TrimSpace(src))
-	if fact, ok := errors.AsType[*FactError](err); ok {
-		return fmt.Errorf("keyexpr: %s: %w", src, fact)
-	}
-	if call, ok := errors.AsType[*CallError](err); ok {
-		return fmt.Errorf("keyexpr: %s: %w", src, call)
+	if outside, ok := errors.AsType[*OutsideError](err); ok {
+		return fmt.Errorf("keyexpr: %s: %w", src, outside)
 	}
 	if value, ok := errors.AsType[*Fault](err); ok {
 		return fmt.Errorf("%w: %s %s", ErrValue, src, value.Reason)

@@ -21,10 +21,10 @@ func TestBlame(t *testing.T) {
 	}{
 		{"a fault", Faulty("is empty"), "keyexpr: unusable value: req.ID is empty", true},
 		{"a fault in another error", fmt.Errorf("secret: %w", Faulty("is empty")), "keyexpr: unusable value: req.ID is empty", true},
-		{"a fact", &FactError{"body", io.ErrUnexpectedEOF}, "keyexpr: req.ID: root body: unexpected EOF", false},
-		{"a function", &CallError{"claim", io.ErrUnexpectedEOF}, "keyexpr: req.ID: function claim: unexpected EOF", false},
-		{"a fact that a function asked for", &CallError{"claim", &FactError{"body", io.EOF}}, "keyexpr: req.ID: root body: EOF", false},
-		{"a function that blames the request", &CallError{"claim", fmt.Errorf("%w: no tenant", ErrValue)}, "function claim: keyexpr: unusable value: no tenant", true},
+		{"a fact", &OutsideError{"root body", io.ErrUnexpectedEOF}, "keyexpr: req.ID: root body: unexpected EOF", false},
+		{"a function", &OutsideError{"function claim", io.ErrUnexpectedEOF}, "keyexpr: req.ID: function claim: unexpected EOF", false},
+		{"a fact that a function asked for", &OutsideError{"function claim", &OutsideError{"root body", io.EOF}}, "keyexpr: req.ID: function claim: root body: EOF", false},
+		{"a function that blames the request", &OutsideError{"function claim", fmt.Errorf("%w: no tenant", ErrValue)}, "function claim: keyexpr: unusable value: no tenant", true},
 		{"a panic", &PanicError{"boom", "x.go:7"}, "keyexpr: unusable value: req.ID panicked: boom (at x.go:7)", true},
 		{"anything else, whose text may hold the value", number, "keyexpr: unusable value: req.ID fails for this request", true},
 	} {
@@ -37,7 +37,7 @@ func TestBlame(t *testing.T) {
 
 // The error that was blamed is still in the one that comes back, but for those whose text is left out.
 func TestBlameKeepsTheCause(t *testing.T) {
-	for _, err := range []error{&FactError{"body", io.ErrUnexpectedEOF}, &CallError{"f", io.ErrUnexpectedEOF}} {
+	for _, err := range []error{&OutsideError{"root body", io.ErrUnexpectedEOF}, &OutsideError{"function f", io.ErrUnexpectedEOF}} {
 		if blamed := Blame("x", err); !errors.Is(blamed, io.ErrUnexpectedEOF) {
 			t.Errorf("Blame(%v) = %v, which has lost its cause", err, blamed)
 		}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"reflect"
 	"unicode/utf8"
 )
 
@@ -31,7 +30,6 @@ const maxSlots = 2
 type Value struct {
 	Before string
 	root   int
-	field  int // of the root, that has the text, as most have; -1 if there is more to do
 	Part
 }
 
@@ -45,15 +43,12 @@ func (p *Program) Finish() {
 			p.Tail += part.Text
 			continue
 		}
-		p.Values, p.Tail = append(p.Values, Value{p.Tail, 0, -1, *part}), ""
+		p.Values, p.Tail = append(p.Values, Value{p.Tail, 0, *part}), ""
 		if p.plain = p.plain && part.Path != nil && !part.Path.Elem && part.Leaf != LeafAny; p.plain {
 			for _, s := range part.Path.Steps {
 				p.plain = p.plain && s.Method == "" && s.Lookup == (part.Leaf == LeafLookup)
 			}
-			v := &p.Values[len(p.Values)-1]
-			if v.root = part.Path.Root; part.Leaf == LeafString && part.Path.Fields() && len(part.Path.Steps) == 1 && part.Via == nil && part.Escape != nil {
-				v.field = part.Path.Steps[0].Field
-			}
+			p.Values[len(p.Values)-1].root = part.Path.Root
 		}
 	}
 }
@@ -68,14 +63,6 @@ func (p *Program) quick(slots *[maxSlots]slot, facts func(root string) (any, err
 		at := &slots[v.root]
 		if !at.known {
 			at.fill(&p.Roots[v.root], facts, request)
-		}
-		if root := reflect.Indirect(at.value); v.field >= 0 && root.Kind() == reflect.Struct {
-			s := root.Field(v.field).String()
-			if s == "" || len(s) > MaxKey {
-				return "", false
-			}
-			key = v.Escape.Append(key, s)
-			continue
 		}
 		ok := false
 		if key, ok = v.quick(key, at); !ok {
@@ -102,7 +89,7 @@ func (p *Part) quick(key []byte, at *slot) ([]byte, bool) {
 		}
 		s = text
 	default:
-		v, err := walk(at.value, p.Path.Steps)
+		v, err := Walk(at.value, p.Path.Steps)
 		if err != nil || !v.IsValid() {
 			return key, false
 		}

@@ -58,7 +58,7 @@ func TestBothWaysRefuseTheSame(t *testing.T) {
 		{"one that is not there", headers, hole(LeafLookup, nil, header), false, has("none"), ErrNil.Error()},
 		{"an argument that is not there", headers, hole(LeafLookup, strings.ToUpper, header), false, has("none"), "v.hole has nil where a string is wanted"},
 		{"one that is there twice", headers, hole(LeafLookup, nil, header), false, fails, "root v: unexpected EOF"},
-		{"a header that is none", headers, hole(LeafLookup, nil, header), false, "x", "root v: is of type string, and was declared as a Lookup"},
+		{"a header that is none", headers, hole(LeafLookup, nil, header), false, "x", "root v: is no Lookup, and was declared as one"},
 		{"a number", []Root{{Name: "v", Type: reflect.TypeFor[int]()}}, hole(LeafInt, nil), false, -7, "o:-7"},
 		{"a large number", []Root{{Name: "v", Type: reflect.TypeFor[uint64]()}}, hole(LeafUint, nil), false, uint64(1<<64 - 1), "o:18446744073709551615"},
 	} {

@@ -105,12 +105,12 @@ func (f *Function) Call(st *State, args []any) (v any, err error) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			v, err = nil, &CallError{f.Name, Recovered(r)}
+			v, err = nil, &OutsideError{"function " + f.Name, Recovered(r)}
 		}
 	}()
 	out := f.fn.Call(in)
 	if len(out) == 2 && !out[1].IsNil() {
-		return nil, &CallError{f.Name, out[1].Interface().(error)}
+		return nil, &OutsideError{"function " + f.Name, out[1].Interface().(error)}
 	}
 	return out[0].Interface(), nil
 }

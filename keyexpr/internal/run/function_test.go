@@ -147,7 +147,7 @@ func TestFunctionFails(t *testing.T) {
 		st := NewState(context.Background(), nil, nil)
 		_, err = f.Call(st, nil)
 		st.Release()
-		call, ok := errors.AsType[*CallError](err)
+		call, ok := errors.AsType[*OutsideError](err)
 		if !ok || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("Call = %v, want %q", err, tt.want)
 			continue

@@ -67,9 +67,6 @@ func (st *State) forget() {
 	st.panicked, st.fault = nil, nil
 }
 
-// Walk goes steps from v, of which none is a lookup. An invalid value is nil.
-func Walk(v reflect.Value, steps []Step) (reflect.Value, error) { return walk(v, steps) }
-
 // method calls the method that a step names on v, with an address if it needs one.
 func method(v reflect.Value, s *Step) (reflect.Value, error) {
 	m := v.MethodByName(s.Method)
@@ -108,7 +105,7 @@ func (st *State) composite(dst []byte, c Composite, e *Escape) (_ []byte, err er
 		if i > 0 {
 			dst = append(dst, ':')
 		}
-		if dst, err = st.text(dst, s, e); err != nil {
+		if dst, err = st.Text(dst, s, e); err != nil {
 			return dst, err
 		}
 	}

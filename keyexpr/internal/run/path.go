@@ -35,12 +35,6 @@ type Step struct {
 	Strict   bool   // a nil map is an error, and not a map without entries
 }
 
-// Fields reports whether the path goes through fields alone, so that nil on its way is an error, and
-// not a value.
-func (p *Path) Fields() bool {
-	return len(p.Steps) > 0 && !slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Optional || s.Lookup || s.Fetch || s.Method != "" })
-}
-
 // Follow returns the value at the end of the path; an invalid one stands for nil. elems are the
 // elements of the loops around, the innermost last.
 func (p *Path) Follow(from *Source, elems []reflect.Value) (reflect.Value, error) {
@@ -66,11 +60,11 @@ func (p *Path) Follow(from *Source, elems []reflect.Value) (reflect.Value, error
 		}
 		v = at.value
 	}
-	return walk(v, steps)
+	return Walk(v, steps)
 }
 
-// walk goes steps from v, of which none is a lookup.
-func walk(v reflect.Value, steps []Step) (reflect.Value, error) {
+// Walk goes steps from v, of which none is a lookup. An invalid value is nil.
+func Walk(v reflect.Value, steps []Step) (reflect.Value, error) {
 	for i := range steps {
 		s := &steps[i]
 		if s.Method != "" {

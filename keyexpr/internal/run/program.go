@@ -144,7 +144,7 @@ func (st *State) path(key []byte, p *Part) ([]byte, error) {
 		err = ErrNoText // nil is the argument, and not the value
 	default:
 		if err = st.Spend(v.Len()); err == nil {
-			return st.text(key, p.Via(v.String()), p.Escape)
+			return st.Text(key, p.Via(v.String()), p.Escape)
 		}
 	}
 	return key, err
@@ -162,6 +162,3 @@ const (
 	digestTail = len(DigestMark) + 2*sha256.Size
 	maxTag     = 256 // the longest hash tag that is kept in a key with a digest
 )
-
-// Text appends a text that must not be empty; a nil Escape leaves it as it is.
-func (st *State) Text(dst []byte, s string, e *Escape) ([]byte, error) { return st.text(dst, s, e) }

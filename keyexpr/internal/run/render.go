@@ -32,8 +32,6 @@ const upperHex = "0123456789ABCDEF"
 type Escape struct {
 	plain  [256]bool // the bytes that are left alone; those from 0x80 on belong to a rune and are judged as such
 	runes  []rune    // from 0x80 on that are escaped
-	stops  int       // how many of ASCII may follow
-	stop   uint64    // one of them, eight times
 	digits bool      // some of 0 to 9 or the minus are
 }
 
@@ -49,12 +47,9 @@ func Before(runes []rune) *Escape {
 		e.plain[c] = c != '%' && c != '{' && c != '}'
 	}
 	// Digits are noted, as a number needs no look at its bytes if nothing of it can be special.
-	e.stop = '%' * ones // in the place of none, as it is escaped anyway
 	for _, r := range runes {
 		if r < utf8.RuneSelf {
 			e.plain[r] = false
-			e.stop = uint64(r) * ones
-			e.stops++
 			e.digits = e.digits || r == '-' || r >= '0' && r <= '9'
 		} else {
 			e.runes = append(e.runes, r)
@@ -66,38 +61,12 @@ func Before(runes []rune) *Escape {
 // Append appends s escaped. Nothing is allocated for a value that needs no escape, but the room
 // in the key.
 func (e *Escape) Append(dst []byte, s string) []byte {
-	if len(s) >= wordSize && e.leavesAll(s) {
-		return append(dst, s...)
-	}
 	for i := range len(s) {
 		if !e.plain[s[i]] {
 			return e.append(append(dst, s[:i]...), s[i:])
 		}
 	}
 	return append(dst, s...)
-}
-
-// leavesAll reports that nothing in s, of a word or more, is escaped. It may say false although
-// nothing is, and then each byte is looked at: where one of " # $ | ~ is in it, which stand among
-// those that are escaped and are in few ids, or behind a join, whose values may be followed by one
-// of several runes. It goes through all of s before it decides. A branch for each word would take
-// longer than the words.
-func (e *Escape) leavesAll(s string) bool {
-	const (
-		lowest = '&' * ones // above the percent
-		beyond = '{' * ones
-	)
-	stop, plain, special := e.stop, uint64(tops), uint64(0)
-	for i := 0; i < len(s)-wordSize; i += wordSize {
-		w := word(s, i)
-		plain &= atLeast(w, lowest) & differs(w, stop)
-		special |= w | atLeast(w, beyond)
-	}
-	// The last word overlaps the one before it, so that no bytes are left over.
-	w := word(s, len(s)-wordSize)
-	plain &= atLeast(w, lowest) & differs(w, stop)
-	special |= w | atLeast(w, beyond)
-	return e.stops < 2 && plain&^special == tops
 }
 
 // append is Append from the first byte on that is not plain. Long texts get room first: to
@@ -152,9 +121,9 @@ func Unescape(s string) (string, bool) {
 	return text, err == nil
 }
 
-// text appends a text that must not be empty; a nil Escape leaves it as it is. It is where every
+// Text appends a text that must not be empty; a nil Escape leaves it as it is. It is where every
 // value of a key comes by, and so where an empty one is refused and a long one is charged.
-func (st *State) text(dst []byte, s string, e *Escape) ([]byte, error) {
+func (st *State) Text(dst []byte, s string, e *Escape) ([]byte, error) {
 	if s == "" {
 		return dst, ErrEmpty
 	}
@@ -180,10 +149,10 @@ func (st *State) Value(dst []byte, v any, e *Escape) ([]byte, error) {
 	case nil:
 		return dst, ErrNil
 	case string:
-		return st.text(dst, v, e)
+		return st.Text(dst, v, e)
 	case Raw:
 		// The mark is the author's: raw(x) says that x is part of the text. It is charged all the same.
-		return st.text(dst, string(v), nil)
+		return st.Text(dst, string(v), nil)
 	case Composite:
 		return st.composite(dst, v, e)
 	}
@@ -191,7 +160,7 @@ func (st *State) Value(dst []byte, v any, e *Escape) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return st.text(dst, s, e)
+	return st.Text(dst, s, e)
 }
 
 // Leaf appends a value of a type whose leaf is l. What is nil has no kind, and is refused
@@ -201,7 +170,7 @@ func (st *State) Leaf(dst []byte, v reflect.Value, l Leaf, e *Escape) ([]byte, e
 	case !v.IsValid():
 		return dst, ErrNil
 	case l == LeafString, l == LeafLookup:
-		return st.text(dst, v.String(), e)
+		return st.Text(dst, v.String(), e)
 	case l == LeafAny:
 		return st.Value(dst, v.Interface(), e)
 	}

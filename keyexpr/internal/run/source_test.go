@@ -134,7 +134,7 @@ func TestErrorsOfFacts(t *testing.T) {
 	}{{orderRoots[0], 7}, {orderRoots[0], order{}}, {orderRoots[1], 7}, {orderRoots[1], nil}} {
 		other := NewState(context.Background(), func(string) (any, error) { return wrong.v, nil }, []Root{wrong.root})
 		_, err := (&Path{}).Follow(&other.Source, nil)
-		if fact, ok := errors.AsType[*FactError](err); !ok || !strings.Contains(fact.Error(), "was declared as") {
+		if fact, ok := errors.AsType[*OutsideError](err); !ok || !strings.Contains(fact.Error(), "declared as") {
 			t.Errorf("a fact %v for root %s: %v", wrong.v, wrong.root.Name, err)
 		}
 		other.Release()

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/bits"
 	"reflect"
@@ -222,22 +223,14 @@ func (at *slot) fill(r *Root, facts func(root string) (any, error), request any)
 			at.find, ok = at.value.Interface().(lookup)
 		}
 		if !ok {
-			err = fmt.Errorf("is of type %v, and was declared as a Lookup", typeOf(at.value))
+			err = errors.New("is no Lookup, and was declared as one")
 		}
 	} else if err == nil {
 		at.value, err = r.typed(at.value)
 	}
 	if err != nil {
-		at.value, at.err = reflect.Value{}, &FactError{r.Name, err}
+		at.value, at.err = reflect.Value{}, &OutsideError{"root " + r.Name, err}
 	}
-}
-
-// typeOf is the type of v, and nil for nil.
-func typeOf(v reflect.Value) reflect.Type {
-	if !v.IsValid() {
-		return nil
-	}
-	return v.Type()
 }
 
 // target is what request points to.
@@ -274,7 +267,7 @@ func (s *Source) look(p *Path) (value string, ok bool, err error) {
 	value, ok, err = at.find.Find(name)
 	s.Asking = false
 	if err != nil {
-		return "", false, &FactError{s.Roots[p.Root].Name, err}
+		return "", false, &OutsideError{"root " + s.Roots[p.Root].Name, err}
 	}
 	return value, ok, nil
 }

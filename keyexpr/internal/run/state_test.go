@@ -155,7 +155,7 @@ func TestLookup(t *testing.T) {
 		if string(got) != tt.want || !errors.Is(err, tt.err) {
 			t.Errorf("path(%.20q) = %.20q, %v, want %.20q, %v", tt.name, got, err, tt.want, tt.err)
 		}
-		if fact, ok := errors.AsType[*FactError](err); ok != (tt.err == io.ErrUnexpectedEOF) || ok && fact.Root != "header" {
+		if fact, ok := errors.AsType[*OutsideError](err); ok != (tt.err == io.ErrUnexpectedEOF) || ok && fact.What != "root header" {
 			t.Errorf("path(%.20q): %v is an error of the facts: %v", tt.name, err, ok)
 		}
 		st.Release()

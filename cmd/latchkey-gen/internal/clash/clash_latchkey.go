@@ -42,10 +42,6 @@ func guardLocker(locker_ lock_.Locker, next_ locker, opts_ ...guard_.Option) (*g
 				}
 				return a.errors
 			},
-			Paths: "context",
-			Key: func(p *guard_.Pattern, a *lockerGuardArgs) string {
-				return p.Key(p.Text(make([]byte, 0, 128), 0, string(a.context)))
-			},
 			Call: func(ctx context_.Context, a lockerGuardArgs) (r lockerGuardResults, err error) {
 				r.r0, r.r1, err = next_.guard(ctx, a.context, a.errors)
 				return r, err
@@ -53,26 +49,18 @@ func guardLocker(locker_ lock_.Locker, next_ locker, opts_ ...guard_.Option) (*g
 			To: &w_.guard_,
 		},
 		guard_.Directive[lock, locker]{
-			Name:  "locker.Lock",
-			Text:  "y:#{next}",
-			Of:    locker.Lock,
-			Args:  "next",
-			Paths: "next",
-			Key: func(p *guard_.Pattern, a *lock) string {
-				return p.Key(p.Int(make([]byte, 0, 128), 0, int64(*a)))
-			},
+			Name: "locker.Lock",
+			Text: "y:#{next}",
+			Of:   locker.Lock,
+			Args: "next",
 			Call: next_.Lock,
 			To:   &w_.lock,
 		},
 		guard_.Directive[lock, struct{}]{
-			Name:  "locker.Select",
-			Text:  "z:#{next}",
-			Of:    locker.Select,
-			Args:  "next",
-			Paths: "next",
-			Key: func(p *guard_.Pattern, a *lock) string {
-				return p.Key(p.Int(make([]byte, 0, 128), 0, int64(*a)))
-			},
+			Name: "locker.Select",
+			Text: "z:#{next}",
+			Of:   locker.Select,
+			Args: "next",
 			Call: func(ctx context_.Context, a lock) (struct{}, error) { return struct{}{}, next_.Select(ctx, a) },
 			To:   &w_.select_,
 		},
@@ -139,12 +127,6 @@ func guardCall(locker_ lock_.Locker, opts_ ...guard_.Option) (func(ctx_ context_
 					return a.ctx
 				}
 				return a.call
-			},
-			Paths: "ctx call",
-			Key: func(p *guard_.Pattern, a *callArgs) string {
-				key := p.Text(make([]byte, 0, 128), 0, string(a.ctx))
-				key = p.Int(key, 1, int64(a.call))
-				return p.Key(key)
 			},
 			Call: func(ctx context_.Context, a callArgs) (r callResults, err error) {
 				r.r0, r.r1, err = call(ctx, a.ctx, a.call)

@@ -29,7 +29,7 @@ type method struct {
 	guarded   bool    // has a directive
 	unfit     bool    // and can't have one
 	directive directive
-	plan      plan // if guarded
+	guard     string // the name of its guard, if it has one
 }
 
 // param is a parameter by the name that it has in the generated code.

@@ -1,7 +1,6 @@
 package gen
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -126,7 +125,7 @@ func (e *emitter) doc(m *method) {
 		e.f("// %s is that of [%s], without a guard.\n", m.fn.Name(), e.name)
 		return
 	}
-	e.f("// %s is that of [%s] behind the guard %q:\n//\n//\t%s\n", m.fn.Name(), e.name, m.plan.name, m.directive.text)
+	e.f("// %s is that of [%s] behind the guard %q:\n//\n//\t%s\n", m.fn.Name(), e.name, m.guard, m.directive.text)
 }
 
 // call writes the call of a guarded method, and returns what it does.
@@ -200,9 +199,6 @@ func (e *emitter) directive(m *method, of, next, to string) {
 	if len(args) > 1 {
 		e.fact(m)
 	}
-	if len(m.plan.paths) > 0 {
-		e.key(m)
-	}
 	e.f("Call: ")
 	e.callee(m, next)
 	e.f(",\nTo: &%s,\n},\n", to)
@@ -230,34 +226,6 @@ func (e *emitter) fact(m *method) {
 		e.f("}\n")
 	}
 	e.f("return a.%s\n},\n", args[len(args)-1].name)
-}
-
-// key writes the function that makes the key.
-func (e *emitter) key(m *method) {
-	var texts, nils []string
-	for _, p := range m.plan.paths {
-		texts = append(texts, p.text)
-		for _, n := range p.nils {
-			if test := n + " == nil"; !slices.Contains(nils, test) {
-				nils = append(nils, test)
-			}
-		}
-	}
-	e.f("Paths: %q,\nKey: func(p *%s.Pattern, a *%s) string {\n", strings.Join(texts, " "), e.guard, e.argsType(m))
-	if len(nils) > 0 {
-		e.f("if %s {\nreturn \"\"\n}\n", strings.Join(nils, " || "))
-	}
-	key := "make([]byte, 0, 128)"
-	for i, p := range m.plan.paths {
-		call := "p." + p.call + "(" + key + ", " + strconv.Itoa(i) + ", " + p.value + ")"
-		if len(m.plan.paths) == 1 {
-			e.f("return p.Key(%s)\n},\n", call)
-			return
-		}
-		e.f("key %s= %s\n", map[bool]string{true: ":"}[i == 0], call)
-		key = "key"
-	}
-	e.f("return p.Key(key)\n},\n")
 }
 
 // callee writes the function that makes the call.
@@ -323,7 +291,7 @@ func (e *emitter) function() {
 		taken[p.name] = true
 	}
 	call := fresh(e.local("call"), taken)
-	e.f("// %s returns [%s] behind the guard %q:\n//\n//\t%s\n//\n", e.constructor(), e.name, m.plan.name, m.directive.text)
+	e.f("// %s returns [%s] behind the guard %q:\n//\n//\t%s\n//\n", e.constructor(), e.name, m.guard, m.directive.text)
 	e.f("// The lock is that of locker, and the directive has the last word over the options. See [guard.Wrap].\n")
 	signature := "func(" + e.params(m.params, m.sig.Variadic()) + ") " + e.resultList(m)
 	e.head("", signature)

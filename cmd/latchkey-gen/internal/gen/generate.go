@@ -100,10 +100,10 @@ func (p *pkg) checkAll(w *wrapper, world *gotype.World) {
 			continue
 		}
 		p.check(m, world)
-		if other := guards[m.plan.name]; other != "" && m.plan.name != "" {
-			p.fault(m.directive.pos, "%s: the name %q is also that of %s: name=... gives one of them another", m.guardName(), m.plan.name, other)
+		if other := guards[m.guard]; other != "" && m.guard != "" {
+			p.fault(m.directive.pos, "%s: the name %q is also that of %s: name=... gives one of them another", m.guardName(), m.guard, other)
 		}
-		guards[m.plan.name] = m.fn.Name()
+		guards[m.guard] = m.fn.Name()
 	}
 }
 

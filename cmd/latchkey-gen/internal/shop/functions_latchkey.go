@@ -31,12 +31,6 @@ func GuardSettle(locker lock.Locker, opts ...guard.Option) (func(ctx context.Con
 				}
 				return a.amounts
 			},
-			Paths: "id call",
-			Key: func(p *guard.Pattern, a *settleArgs) string {
-				key := p.Text(make([]byte, 0, 128), 0, a.id)
-				key = p.Text(key, 1, string(a.call))
-				return p.Key(key)
-			},
 			Call: func(ctx context.Context, a settleArgs) (int64, error) { return Settle(ctx, a.id, a.call, a.amounts...) },
 			To:   &call_,
 		},
@@ -64,13 +58,9 @@ func guardReset(locker lock.Locker, opts ...guard.Option) (func(ctx context.Cont
 	var call func(context.Context, Tagged) (struct{}, error)
 	err := guard.Wrap(locker, opts,
 		guard.Directive[Tagged, struct{}]{
-			Name:  "reset",
-			Text:  "; wait=2s",
-			Of:    reset,
-			Paths: "req.ID",
-			Key: func(p *guard.Pattern, a *Tagged) string {
-				return p.Key(p.Uint(make([]byte, 0, 128), 0, a.ID))
-			},
+			Name: "reset",
+			Text: "; wait=2s",
+			Of:   reset,
 			Call: func(ctx context.Context, a Tagged) (struct{}, error) { return struct{}{}, reset(ctx, a) },
 			To:   &call,
 		},
@@ -118,14 +108,10 @@ func GuardCount(locker lock.Locker, opts ...guard.Option) (func(ctx context.Cont
 	var call func(context.Context, int) (int, error)
 	err := guard.Wrap(locker, opts,
 		guard.Directive[int, int]{
-			Name:  "Count",
-			Text:  "count:#{n}",
-			Of:    Count,
-			Args:  "n",
-			Paths: "n",
-			Key: func(p *guard.Pattern, a *int) string {
-				return p.Key(p.Int(make([]byte, 0, 128), 0, int64(*a)))
-			},
+			Name: "Count",
+			Text: "count:#{n}",
+			Of:   Count,
+			Args: "n",
 			Call: Count,
 			To:   &call,
 		},
@@ -178,17 +164,10 @@ func GuardNotify(locker lock.Locker, opts ...guard.Option) (func(ctx context.Con
 	var call func(context.Context, *RefundRequest) (string, error)
 	err := guard.Wrap(locker, opts,
 		guard.Directive[*RefundRequest, string]{
-			Name:  "Notify",
-			Text:  "notify:#{order.Customer.Name}",
-			Of:    Notify,
-			Args:  "order",
-			Paths: "order.Customer.Name",
-			Key: func(p *guard.Pattern, a **RefundRequest) string {
-				if *a == nil || (*a).Customer == nil {
-					return ""
-				}
-				return p.Key(p.Text(make([]byte, 0, 128), 0, (*a).Customer.Name))
-			},
+			Name: "Notify",
+			Text: "notify:#{order.Customer.Name}",
+			Of:   Notify,
+			Args: "order",
 			Call: Notify,
 			To:   &call,
 		},

@@ -48,14 +48,10 @@ func GuardCache[K comparable, V fmt.Stringer](locker lock.Locker, next Cache[K, 
 			To:   &w.put,
 		},
 		guard.Directive[store.Place, struct{}]{
-			Name:  "Cache.Drop",
-			Text:  "place:#{p.City}",
-			Of:    Cache[K, V].Drop,
-			Args:  "p",
-			Paths: "p.City",
-			Key: func(p *guard.Pattern, a *store.Place) string {
-				return p.Key(p.Text(make([]byte, 0, 128), 0, a.City))
-			},
+			Name: "Cache.Drop",
+			Text: "place:#{p.City}",
+			Of:   Cache[K, V].Drop,
+			Args: "p",
 			Call: func(ctx context.Context, a store.Place) (struct{}, error) { return struct{}{}, next.Drop(ctx, a) },
 			To:   &w.drop,
 		},
@@ -69,10 +65,6 @@ func GuardCache[K comparable, V fmt.Stringer](locker lock.Locker, next Cache[K, 
 					return a.name
 				}
 				return a.into
-			},
-			Paths: "name",
-			Key: func(p *guard.Pattern, a *cacheLoadArgs[K, V]) string {
-				return p.Key(p.Text(make([]byte, 0, 128), 0, a.name))
 			},
 			Call: func(ctx context.Context, a cacheLoadArgs[K, V]) (struct{}, error) {
 				return struct{}{}, next.Load(ctx, a.name, a.into)
@@ -153,10 +145,6 @@ func guardLoader[T any](locker lock.Locker, next loader[T], opts ...guard.Option
 					return a.name
 				}
 				return a.into
-			},
-			Paths: "name",
-			Key: func(p *guard.Pattern, a *loaderLoadArgs[T]) string {
-				return p.Key(p.Text(make([]byte, 0, 128), 0, a.name))
 			},
 			Call: func(ctx context.Context, a loaderLoadArgs[T]) (struct{}, error) {
 				return struct{}{}, next.Load(ctx, a.name, a.into)

@@ -51,44 +51,21 @@ func GuardOrders(locker lock.Locker, next Orders, opts ...guard.Option) (*Guarde
 				}
 				return a.cents
 			},
-			Paths: "id",
-			Key: func(p *guard.Pattern, a *ordersPayArgs) string {
-				return p.Key(p.Text(make([]byte, 0, 128), 0, a.id))
-			},
 			Call: func(ctx context.Context, a ordersPayArgs) (Receipt, error) { return next.Pay(ctx, a.id, a.cents) },
 			To:   &w.pay,
 		},
 		guard.Directive[RefundRequest, struct{}]{
-			Name:  "Orders.Refund",
-			Text:  "refund:#{req.Tenant}:#{lower(req.order_id)}-#{req.Seq}/#{req.Customer?.Parent.Name}/#{req.By}; when=req.Seq > 0",
-			Of:    Orders.Refund,
-			Paths: "req.Tenant req.OrderID req.Seq req.Customer.Parent.Name req.audit.By",
-			Key: func(p *guard.Pattern, a *RefundRequest) string {
-				if a.Customer == nil || a.Customer.Parent == nil {
-					return ""
-				}
-				key := p.Text(make([]byte, 0, 128), 0, string(a.Tenant))
-				key = p.Text(key, 1, a.OrderID)
-				key = p.Uint(key, 2, uint64(a.Seq))
-				key = p.Text(key, 3, a.Customer.Parent.Name)
-				key = p.Text(key, 4, a.audit.By)
-				return p.Key(key)
-			},
+			Name: "Orders.Refund",
+			Text: "refund:#{req.Tenant}:#{lower(req.order_id)}-#{req.Seq}/#{req.Customer?.Parent.Name}/#{req.By}; when=req.Seq > 0",
+			Of:   Orders.Refund,
 			Call: func(ctx context.Context, a RefundRequest) (struct{}, error) { return struct{}{}, next.Refund(ctx, a) },
 			To:   &w.refund,
 		},
 		guard.Directive[*RefundRequest, ordersCancelResults]{
-			Name:  "Orders.Cancel",
-			Text:  "order:#{order.OrderID}; name=orders.cancel",
-			Of:    Orders.Cancel,
-			Args:  "order",
-			Paths: "order.OrderID",
-			Key: func(p *guard.Pattern, a **RefundRequest) string {
-				if *a == nil {
-					return ""
-				}
-				return p.Key(p.Text(make([]byte, 0, 128), 0, (*a).OrderID))
-			},
+			Name: "Orders.Cancel",
+			Text: "order:#{order.OrderID}; name=orders.cancel",
+			Of:   Orders.Cancel,
+			Args: "order",
 			Call: func(ctx context.Context, a *RefundRequest) (r ordersCancelResults, err error) {
 				r.r0, r.r1, err = next.Cancel(ctx, a)
 				return r, err
@@ -144,12 +121,6 @@ func GuardOrders(locker lock.Locker, next Orders, opts ...guard.Option) (*Guarde
 					return a.guard
 				}
 				return a.lock
-			},
-			Paths: "r.City err",
-			Key: func(p *guard.Pattern, a *ordersMarkArgs) string {
-				key := p.Text(make([]byte, 0, 128), 0, a.r.City)
-				key = p.Text(key, 1, a.err)
-				return p.Key(key)
 			},
 			Call: func(ctx context.Context, a ordersMarkArgs) (r ordersMarkResults, err error) {
 				r.r0, r.r1, err = next.Mark(ctx, a.r, a.err, a.guard, a.lock)

@@ -30,16 +30,10 @@ func GuardReader(locker lock.Locker, next Reader, opts ...guard.Option) (*Guarde
 	w := &GuardedReader{next: next}
 	err := guard.Wrap(locker, opts,
 		guard.Directive[Place, int]{
-			Name:  "Reader.Read",
-			Text:  "store:#{p.Zone}-#{p.Box}; kind=read",
-			Of:    Reader.Read,
-			Args:  "p",
-			Paths: "p.Zone p.hidden.Box",
-			Key: func(p *guard.Pattern, a *Place) string {
-				key := p.Text(make([]byte, 0, 128), 0, a.Zone)
-				key = p.Int(key, 1, int64(a.hidden.Box))
-				return p.Key(key)
-			},
+			Name: "Reader.Read",
+			Text: "store:#{p.Zone}-#{p.Box}; kind=read",
+			Of:   Reader.Read,
+			Args: "p",
 			Call: next.Read,
 			To:   &w.read,
 		},
