@@ -194,6 +194,8 @@ func tagMistakes() []slip {
 		{requested[unexported](), `guard "unexported": field guard_test.unexported.id: part of the key, but not exported`},
 		{requested[wrongPlace](), "guard \"wrongPlace\": field guard_test.wrongPlace.ID: tag \"order:#{req.ID}\": want `key` (a template goes on a blank field, _ struct{})"},
 		{requested[twoTags](), `guard "twoTags": field guard_test.twoTags._: second guard tag of this request type`},
+		{requested[markedInside](), `guard "markedInside": field guard_test.markedInside.Ref.ID: part of the key, in a field that is not embedded: write a template, with #{req.Ref.ID}`},
+		{requested[markedTwice](), `guard "markedTwice": field guard_test.markedTwice.Other.Region: part of the key, in a field that is not embedded: write a template, with #{req.Other.Region}`},
 		{requested[twoSources](), `guard "twoSources": two sources of keys in guard_test.twoSources: a template and fields marked as key`},
 		{requested[unkeyable](guard.Name("n")), `guard "n": key: keyexpr: req.At is a struct, struct { X int }: name one of its fields (at offset 4 of "n:#{req.At}")`},
 		{requested[struct {

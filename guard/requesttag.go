@@ -24,10 +24,40 @@ func requestTag(t reflect.Type) (declared, error) {
 	if err := d.scan(t, make(map[reflect.Type]bool)); err != nil {
 		return d, err
 	}
-	if d.spec.Key != "" && len(d.keyParts) > 0 {
+	if len(d.keyParts) == 0 {
+		return d, nil
+	}
+	if d.spec.Key != "" {
 		return d, fmt.Errorf("two sources of keys in %v: a template and fields marked as key", t)
 	}
+	if path := markedBelow(t, make(map[reflect.Type]bool)); path != "" {
+		return d, fmt.Errorf("field %v.%s: part of the key, in a field that is not embedded: write a template, with #{%s.%s}", t, path, requestRoot, path)
+	}
 	return d, nil
+}
+
+// markedBelow returns the path of a field that is marked as key in a struct that t has as a field, and does not embed. There it is of another
+// request, and a key without it is that of other requests, too.
+func markedBelow(t reflect.Type, seen map[reflect.Type]bool) (path string) {
+	seen[t] = true
+	for f := range t.Fields() {
+		inner := structType(f.Type)
+		if inner == nil {
+			continue
+		}
+		for m := range inner.Fields() {
+			if tag, _, _ := lookupTag(m); tag == "key" && !f.Anonymous {
+				return f.Name + "." + m.Name
+			}
+		}
+		if seen[inner] {
+			continue
+		}
+		if path := markedBelow(inner, seen); path != "" {
+			return f.Name + "." + path
+		}
+	}
+	return ""
 }
 
 func (d *declared) scan(t reflect.Type, seen map[reflect.Type]bool) error {

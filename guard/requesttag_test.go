@@ -110,6 +110,20 @@ type (
 		_ struct{} `guard:"a"`
 		_ struct{} `guard:"b"`
 	}
+	markedInside struct {
+		Tenant string `guard:"key"`
+		Ref    *struct {
+			ID string `guard:"key"`
+		}
+	}
+	markedBase struct {
+		Region string `guard:"key"`
+	}
+	markedTwice struct {
+		markedBase
+		Next  *markedTwice
+		Other markedBase
+	}
 	twoSources struct {
 		_  struct{} `guard:"order"`
 		ID string   `guard:"key"`

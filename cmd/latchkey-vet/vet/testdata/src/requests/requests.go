@@ -57,6 +57,13 @@ type Two struct {
 	ID string   `guard:"key"`
 }
 
+type Inside struct {
+	Tenant string `guard:"key"` // want `field requests.Inside.Ref.ID: part of the key, in a field that is not embedded: write a template, with #{req.Ref.ID}`
+	Ref    struct {
+		ID string `guard:"key"`
+	}
+}
+
 type Comma struct {
 	ID string `json:"id",guard:"key"` // want `malformed struct tag`
 }
