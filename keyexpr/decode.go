@@ -2,6 +2,7 @@ package keyexpr
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,11 +17,7 @@ import (
 // of no known type takes any value; its whole numbers are whole numbers.
 func (r Root) Decode(text []byte) (any, error) {
 	if !r.of.Lookup {
-		of := r.of.Type
-		if of == nil {
-			of = anyType
-		}
-		v := reflect.New(of)
+		v := reflect.New(cmp.Or(r.of.Type, anyType))
 		err := decode(text, v.Interface())
 		return v.Elem().Interface(), err
 	}

@@ -181,11 +181,15 @@ func TestFunctionsAreBounded(t *testing.T) {
 			if err != nil {
 				continue // by its type
 			}
-			start := time.Now()
-			if _, err = tmpl.Expand(context.Background(), facts); err != nil && !errors.Is(err, ErrValue) {
-				t.Errorf("%s: %v", text, err)
+			took := time.Hour
+			for try := 0; try < 5 && took > mostTime; try++ { // until one is not disturbed
+				start := time.Now()
+				if _, err = tmpl.Expand(context.Background(), facts); err != nil && !errors.Is(err, ErrValue) {
+					t.Errorf("%s: %v", text, err)
+				}
+				took = min(took, time.Since(start))
 			}
-			if took := time.Since(start); took > 2*mostTime {
+			if took > mostTime {
 				t.Errorf("%s takes %v", text, took)
 			}
 			r.V = map[string]any{"req.Many": r.Many, "req.Self": r.Self}[list] // as a type that is not known at start

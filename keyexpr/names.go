@@ -47,6 +47,7 @@ var otherNames = func() map[string]string {
 
 var (
 	java   = regexp.MustCompile(`#[\pL_][\pL_\d]*`)
+	assign = regexp.MustCompile(`[^=!<>]=(?:[^=]|$)`)
 	orCall = regexp.MustCompile(`(?:^|[(\[,|?:]|\b(?:and|or|not)\b|&&|\|\|)\s*or\s*\(`)
 )
 
@@ -54,6 +55,9 @@ var (
 func foreign(src string) (at int, why string) {
 	if m := orCall.FindStringIndex(src); m != nil {
 		return m[1] - len("or("), "or is for true and false: the first of several that is not empty is coalesce(a, b)"
+	}
+	if m := assign.FindStringIndex(src); m != nil {
+		return m[0] + 1, "nothing is assigned here, and == compares"
 	}
 	for _, m := range java.FindAllStringIndex(src, -1) {
 		if name := src[m[0]+1 : m[1]]; name != "index" && name != "acc" {
