@@ -46,7 +46,7 @@ func values(l lock.Locker) {
 	_, _ = guard.New(l, guard.Name("n"), guard.Key("order:${req.ID}"))                       // want `\$\{…} is not filled in: write #{req.ID}`
 	_, _ = guard.New(l, guard.Name("n"), guard.Key("order:#{req.ID; wait=2s"))               // want `the hole is not closed by }`
 	_, _ = guard.New(l, guard.Name("n"), guard.Key("order:#{req.ID}; wait=2s"))              // want `wait= would be a part of the key`
-	_, _ = guard.New(l, guard.Name("n"), guard.When("req.Free = true"))                      // want `when: keyexpr: not an expression: .* \(at offset 9`
+	_, _ = guard.New(l, guard.Name("n"), guard.When("req.Free = true"))                      // want `when: keyexpr: nothing is assigned here, and == compares \(at offset 9`
 	_, _ = guard.New(nil, guard.Name("n"))                                                   // want `guard "n": nil locker`
 	_, _ = guard.New(l, guard.Name("n"), nil)                                                // want `guard "n": option 2 of 2 is nil`
 	_, _ = guard.New(l, guard.FromSpec(guard.Spec{Name: "n", Lease: 5, Kind: lock.Fair}))    // want `guard "n": lease 5ns is under 1ms`
