@@ -102,8 +102,8 @@ func TestWrapAllocations(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if got > 6 {
-		t.Errorf("%v allocations a call, want 6", got)
+	if got > 7 {
+		t.Errorf("%v allocations a call, want 6, or 7 with the race detector", got)
 	}
 }
 

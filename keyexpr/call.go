@@ -98,7 +98,13 @@ func (c *compilation) user(n *ast.Node, x *ast.CallNode, f *run.Function) typ {
 	if err != nil {
 		c.fail(x, "%v", err)
 	}
-	*n = c.host(x, f.Call, x.Arguments...)
+	*n = c.host(x, func(st *run.State, args []any) (any, error) {
+		v, err := f.Call(st, args)
+		if err != nil {
+			return nil, err
+		}
+		return read(st, reflect.ValueOf(v))
+	}, x.Arguments...)
 	return known(t)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/big"
 	"reflect"
+	"strconv"
 	"time"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
@@ -114,6 +115,11 @@ func basic(x any) any {
 	switch k := v.Kind(); {
 	case !v.IsValid():
 		return nil
+	case v.Type() == numberType:
+		if f, err := strconv.ParseFloat(v.String(), 64); err == nil { // 2.5, or 7.0
+			return f
+		}
+		return v.String()
 	case k == reflect.String:
 		return v.String()
 	case k == reflect.Bool:
@@ -179,5 +185,5 @@ func listOf(st *run.State, x any) (reflect.Value, error) {
 	if err != nil {
 		return v, err
 	}
-	return v, st.List(v.Len())
+	return v, cmp.Or(st.List(v.Len()), st.Spend(v.Len()*int(v.Type().Elem().Size())))
 }

@@ -70,7 +70,7 @@ func read(st *run.State, v reflect.Value) (any, error) {
 	if v.Kind() == reflect.Interface {
 		v = v.Elem()
 	}
-	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() || v.Kind() == reflect.Struct && run.Nothing(v) {
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() || run.Indirect(v).Kind() == reflect.Struct && run.Nothing(run.Indirect(v)) {
 		return nil, nil
 	}
 	if text := run.Indirect(v); text.Kind() == reflect.String {

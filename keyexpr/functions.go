@@ -102,7 +102,7 @@ func (c *compilation) truth(n *ast.Node) {
 }
 
 func (c *compilation) wantText(n ast.Node, t typ) {
-	c.want(n, t, func(t reflect.Type) bool { return t.Kind() == reflect.String }, "is no text: string(x) is the text of a number")
+	c.want(n, t, func(t reflect.Type) bool { return t.Kind() == reflect.String && t != numberType }, "is no text: string(x) is the text of a number")
 }
 
 func (c *compilation) wantNumber(n ast.Node, t typ) {
@@ -152,7 +152,7 @@ func textOf(x any) (string, error) {
 	if !v.IsValid() {
 		return "", run.ErrNoText
 	}
-	if v.Kind() != reflect.String {
+	if v.Kind() != reflect.String || v.Type() == numberType {
 		return "", run.Faulty("has a value of type %v where a string is wanted: use string(x)", v.Type())
 	}
 	return v.String(), nil

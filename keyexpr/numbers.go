@@ -79,7 +79,10 @@ func integerOf(x any) (*big.Int, error) {
 
 // division is exact, and never wraps around.
 func division(of func(z, a, b *big.Int) *big.Int, positive bool) run.Call {
-	return func(_ *run.State, args []any) (any, error) {
+	return func(st *run.State, args []any) (any, error) {
+		if err := st.Spend(256); err != nil { // for the numbers in between
+			return nil, err
+		}
 		a, err := integerOf(args[0])
 		if err != nil {
 			return nil, err

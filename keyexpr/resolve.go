@@ -331,7 +331,7 @@ func sortOf(t reflect.Type) string {
 
 // deref follows all pointers.
 func deref(t reflect.Type) reflect.Type {
-	for t != nil && t.Kind() == reflect.Pointer {
+	for depth := 0; depth < maxDepth && t != nil && t.Kind() == reflect.Pointer; depth++ { // a type can point to itself
 		t = t.Elem()
 	}
 	return t

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"reflect"
 
 	"github.com/expr-lang/expr/vm"
@@ -31,6 +32,9 @@ func (f Call) Func(args ...any) (v any, err error) {
 			st.fault = err
 		}
 	}()
+	if err = cmp.Or(st.Step(1), st.Spend(16)); err != nil { // for what it returns
+		return nil, err
+	}
 	return f(st, args[1:])
 }
 
@@ -40,7 +44,7 @@ var ErrEvaluated = Faulty("can't be evaluated: an operator has a value that it i
 
 // Run evaluates a program.
 func (st *State) Run(p *vm.Program) (any, error) {
-	st.machine.MemoryBudget = MaxElements
+	st.machine.MemoryBudget = 8 * MaxElements // of elements, where each round may make some
 	v, err := st.machine.Run(p, st)
 	switch {
 	case err == nil:
@@ -78,6 +82,9 @@ func method(v reflect.Value, s *Step) (reflect.Value, error) {
 	out := m.Call(nil)
 	if len(out) == 2 && !out[1].IsNil() {
 		return reflect.Value{}, Faulty("can't go on: %s() fails", s.Method)
+	}
+	if s.Method == "String" && out[0].Kind() == reflect.String && spellsNothing(out[0].String(), v) {
+		return reflect.Value{}, nil
 	}
 	return Tame(out[0]), nil
 }

@@ -225,7 +225,7 @@ func (st *State) TextOf(v reflect.Value) (string, error) {
 	if !v.IsValid() {
 		return "", ErrNil
 	}
-	if s, ok := wholeFloat(v); ok && !Spells(v.Type()) {
+	if s, ok := wholeFloat(v); ok && !Spells(PointerTo(v.Type())) {
 		return s, nil // a static float is refused at start
 	}
 	if fault := Refusal(v.Type()); fault != "" {
@@ -258,7 +258,7 @@ func (st *State) TextOf(v reflect.Value) (string, error) {
 		return st.basicText(v)
 	}
 	p := v
-	if !Spells(v.Type()) {
+	if v.Kind() != reflect.Pointer { // whose methods a pointer in the place of v has, too
 		p = pointerTo(v)
 	}
 	s, err := st.spelling(p.Interface())
@@ -273,7 +273,7 @@ func (st *State) TextOf(v reflect.Value) (string, error) {
 
 // ownText is the text of what a database has for a value, which is one of a few types.
 func (st *State) ownText(own any) (string, error) {
-	if v := reflect.ValueOf(own); v.Kind() != reflect.Struct || !IsValuer(v.Type()) {
+	if v := reflect.ValueOf(own); v.Kind() != reflect.Pointer && (v.Kind() != reflect.Struct || !IsValuer(v.Type())) {
 		return st.TextOf(v)
 	}
 	return "", Faulty("has a value of type %T in a database, which is no key material", own)
