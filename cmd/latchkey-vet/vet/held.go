@@ -193,6 +193,8 @@ func (h *held) origin(e ast.Expr) types.Object {
 		values := h.values[v]
 		switch {
 		case v != nil && v.Kind() == types.LocalVar && len(values) == 1 && values[0].result <= 0:
+			h.values[v] = nil // what a type switch declares may be set to what is made of itself
+			defer func() { h.values[v] = values }()
 			return h.origin(values[0].from)
 		case v != nil && v.Kind() == types.ParamVar:
 			h.values[v] = nil // where it is set to what is made of itself

@@ -467,3 +467,12 @@ func circle(ctx context.Context, l *redisson.Lock) {
 	_, _ = l.Lock(under)
 	_ = l.Unlock(ctx)
 }
+
+// typeSwitch declares a context that is set to what is made of itself.
+func typeSwitch(l *redisson.Lock, x any) {
+	switch c := x.(type) {
+	case context.Context:
+		c = context.WithValue(c, key{}, 2)
+		_ = l.Unlock(c)
+	}
+}
