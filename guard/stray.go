@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/latchkey-go/latchkey/internal/suggest"
 )
@@ -19,8 +20,9 @@ type stray struct {
 	slip      bool   // in the name
 }
 
-// strayed matches what is taken for a semicolon, and behind it a name with an equals sign, a condition, or a last word.
-var strayed = regexp.MustCompile(`([,;|，、；]|[\s\p{Z}\p{Cf}])[\s\p{Z}\p{Cf}]*(?:([A-Za-z_-]+)[\s\p{Z}]*=(?:[^=]|$)|((?i:when)\s+[\w]*[.=<>!]|[A-Za-z-]+[\s\p{Z}]*$))`)
+// strayed matches what is taken for a semicolon, and behind it a name with an equals sign, a condition, a name with a number, or a last word.
+var strayed = regexp.MustCompile(`([,;|，、；]|[\s\p{Z}\p{Cf}])[\s\p{Z}\p{Cf}]*(?:([A-Za-z][A-Za-z_-]*)[\s\p{Z}]*=|((?i:when)\s.*?(?:[=!]=|[<>]|&&|[\pL_]\.[\pL_])|` +
+	`[A-Za-z][A-Za-z-]*(?:[\s\p{Z}]*[:：\s\p{Z}][\s\p{Z}]*\d[^\s:]*)?[\s\p{Z}]*$))`)
 
 // separators are the common ones in words.
 var separators = map[string]string{",": "a comma", " ": "a blank", "|": "a bar"}
@@ -30,11 +32,11 @@ func findStray(text, source string, slips bool) (stray, bool) {
 	for _, m := range strayed.FindAllStringSubmatchIndex(text, -1) {
 		one := stray{at: m[2], separator: cmp.Or(separators[text[m[2]:m[3]]], strconv.Quote(text[m[2]:m[3]]))}
 		known := false
-		if m[4] >= 0 {
+		switch {
+		case m[4] < 0:
+			known = one.alone(strings.FieldsFunc(text[m[6]:m[7]], isBetween), source[m[6]:], strings.Trim(text[m[2]:m[3]], "|\t\u00a0 ") == "")
+		case m[1] == len(text) || text[m[1]] != '=':
 			known = one.assigned(text[m[4]:m[5]], source[m[4]:])
-		} else {
-			word, _, _ := strings.Cut(strings.TrimSpace(text[m[6]:m[7]]), " ")
-			known = one.alone(word, source[m[6]:], strings.TrimSpace(text[m[2]:m[3]]) == "")
 		}
 		if known && (slips || !one.slip) {
 			return one, true
@@ -63,13 +65,22 @@ func (s *stray) assigned(name, rest string) bool {
 	return near != "" && distance <= 1+len(name)/5
 }
 
-// alone reports whether a word without an equals sign is an attribute, or the value of one. Behind a blank, a key may end with it.
-func (s *stray) alone(word, rest string, blank bool) bool {
-	s.name = strings.ToLower(word)
-	i, owner := slices.Index(attributeNames, s.name), ownerOf(s.name)
+// isBetween reports whether r stands between a name and its value.
+func isBetween(r rune) bool { return r == ':' || r == '：' || unicode.IsSpace(r) }
+
+// alone reports whether words without an equals sign are an attribute, the value of one, or both, which are a time. Behind a blank, a key may end with a
+// value.
+func (s *stray) alone(words []string, rest string, blank bool) bool {
+	s.name = strings.ToLower(words[0])
+	name := cmp.Or(elsewhere[s.name], s.name)
+	i, owner := slices.Index(attributeNames, name), ownerOf(s.name)
 	switch {
-	case s.name == "when":
-		s.write = "when=" + strings.TrimSpace(rest[len(word):])
+	case s.name == "when" && len(words) > 1:
+		s.write = "when=" + strings.TrimSpace(rest[len("when"):])
+	case len(words) > 1:
+		_, err := parseDuration(words[1])
+		s.write = name + "=" + words[1]
+		return err == nil && i >= 0 && attributes[i].field&(fieldWait|fieldLease|fieldMaxHold|fieldHold) != 0
 	case i >= 0 && attributes[i].style == flag:
 		s.write = s.name
 	case owner != "" && !blank:

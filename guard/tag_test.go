@@ -113,6 +113,13 @@ var strayTags = []struct{ tag, want string }{
 	{"order:#{req.ID}, Wait=2s", `write ; wait=2s`},
 	{"order:#{req.ID} Wait=2s", `write ; wait=2s`},
 	{"order:#{req.ID}, WAIT=2s", `write ; wait=2s`},
+	{"order:#{req.ID} wait:2s", `write ; wait=2s`},
+	{"order:#{req.ID}, wait: 2s", `write ; wait=2s`},
+	{"order:#{req.ID}, wait 2s", `write ; wait=2s`},
+	{"order:#{req.ID} timeout 2s", `write ; wait=2s`},
+	{"a b= wait=2s", `write ; wait=2s`},
+	{"order id=,wait=2s", `write ; wait=2s`},
+	{"order:#{req.ID} when req.Qty > 5", `write ; when=req.Qty > 5`},
 	{"order:#{req.ID}, wait=#{req.A}", `write ; wait=#{req.A}`},
 	{"order:#{req.ID} one-key", `write ; one-key`},
 	{"order:#{req.ID}, skip", `write ; busy=skip`},
@@ -132,7 +139,7 @@ var strayTags = []struct{ tag, want string }{
 // TestKeysThatAreLikeAttributes has keys with the words of attributes in them, in tags and in options.
 func TestKeysThatAreLikeAttributes(t *testing.T) {
 	for _, key := range []string{
-		"order:#{req.ID}:wait", "order:#{req.ID}/wait=2s", "order:#{req.ID}:limit=5", "fair:#{req.ID}", "queue/wait/#{req.ID}", "wait:2s:#{req.ID}", "skip, #{req.ID}", "county fair",
+		"order:#{req.ID}:wait", "doc:#{req.ID}|write", "doc when v1.2 #{req.ID}", "alert when x=#{req.X}", "a -wait=2s", "order:#{req.ID}/wait=2s", "order:#{req.ID}:limit=5", "fair:#{req.ID}", "queue/wait/#{req.ID}", "wait:2s:#{req.ID}", "skip, #{req.ID}", "county fair",
 		"order:#{req.ID}:fair", "order:#{req.ID}/one-key", "order:#{req.ID}+skip", "order:#{req.ID}:wait:2s", "order:#{req.ID}:ttl=x",
 		"order:#{req.ID}/kind=fair", "search?q=#{req.Q}&limit=10", "search?wait=#{req.W}&name=#{req.N}", "a/wait=2s/#{req.ID}",
 		"doc:#{req.ID} read", "doc:#{req.ID} write", "job #{req.ID} exclusive", "#{req.ID}, #{req.B}", "order #{req.ID} for #{req.B}",
