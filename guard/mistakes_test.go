@@ -196,6 +196,7 @@ func tagMistakes() []slip {
 		{requested[twoTags](), `guard "twoTags": field guard_test.twoTags._: second guard tag of this request type`},
 		{requested[markedInside](), `guard "markedInside": field guard_test.markedInside.Ref.ID: part of the key, in a field that is not embedded: write a template, with #{req.Ref.ID}`},
 		{requested[markedTwice](), `guard "markedTwice": field guard_test.markedTwice.Other.Region: part of the key, in a field that is not embedded: write a template, with #{req.Other.Region}`},
+		{requested[markedDeep](), `guard "markedDeep": field guard_test.markedDeep.Ref.markedBase.Region: part of the key, in a field that is not embedded: write a template, with #{req.Ref.markedBase.Region}`},
 		{requested[twoSources](), `guard "twoSources": two sources of keys in guard_test.twoSources: a template and fields marked as key`},
 		{requested[unkeyable](guard.Name("n")), `guard "n": key: keyexpr: req.At is a struct, struct { X int }: name one of its fields (at offset 4 of "n:#{req.At}")`},
 		{requested[struct {

@@ -30,30 +30,36 @@ func requestTag(t reflect.Type) (declared, error) {
 	if d.spec.Key != "" {
 		return d, fmt.Errorf("two sources of keys in %v: a template and fields marked as key", t)
 	}
-	if path := markedBelow(t, make(map[reflect.Type]bool)); path != "" {
+	if path := (below{}).marked(t, false); path != "" {
 		return d, fmt.Errorf("field %v.%s: part of the key, in a field that is not embedded: write a template, with #{%s.%s}", t, path, requestRoot, path)
 	}
 	return d, nil
 }
 
-// markedBelow returns the path of a field that is marked as key in a struct that t has as a field, and does not embed. There it is of another
-// request, and a key without it is that of other requests, too.
-func markedBelow(t reflect.Type, seen map[reflect.Type]bool) (path string) {
-	seen[t] = true
+// below is what was looked through for marks below a request: by type, and whether a field leads there that is not embedded. It is true while its
+// fields are at work.
+type below map[visit]bool
+
+type visit struct {
+	t     reflect.Type
+	named bool
+}
+
+// marked returns the path of a field of t that is marked as key, if a named field leads to it. It is part of another request's key there, and a
+// key without it would be that of several requests. A request may point to others of its type.
+func (b below) marked(t reflect.Type, named bool) (path string) {
+	b[visit{t, named}] = true
+	defer func() { b[visit{t, named}] = false }()
 	for f := range t.Fields() {
+		if tag, _, _ := lookupTag(f); named && tag == "key" && f.IsExported() {
+			return f.Name
+		}
 		inner := structType(f.Type)
-		if inner == nil {
+		next := visit{inner, named || !f.Anonymous}
+		if _, seen := b[next]; inner == nil || seen || b[visit{inner, false}] || !f.IsExported() && !f.Anonymous {
 			continue
 		}
-		for m := range inner.Fields() {
-			if tag, _, _ := lookupTag(m); tag == "key" && !f.Anonymous {
-				return f.Name + "." + m.Name
-			}
-		}
-		if seen[inner] {
-			continue
-		}
-		if path := markedBelow(inner, seen); path != "" {
+		if path := b.marked(inner, next.named); path != "" {
 			return f.Name + "." + path
 		}
 	}

@@ -124,6 +124,16 @@ type (
 		Next  *markedTwice
 		Other markedBase
 	}
+	markedDeep struct {
+		Tenant string `guard:"key"`
+		Ref    struct{ markedBase }
+	}
+	markedTree struct {
+		ID     string `guard:"key"`
+		Parent *markedTree
+		Root   *struct{ Top *markedTree }
+		hidden markedBase
+	}
 	twoSources struct {
 		_  struct{} `guard:"order"`
 		ID string   `guard:"key"`
