@@ -51,7 +51,10 @@ func (c *compiler) unary(n *node) *code {
 	}
 	c.wantNumber(n, n, x)
 	if n.text == "+" {
-		return &code{typ: x.typ, cost: x.cost + 1, value: x.value}
+		return binary(x.typ, x, constant(int32(0), typ{k: intK}), func(_ *run.State, a, zero any) (any, error) {
+			_, err := calculate("+", a, zero) // which null is not
+			return a, err
+		})
 	}
 	return arithmetic("-", constant(int32(0), typ{k: intK}), x)
 }

@@ -173,7 +173,7 @@ func (j *java) variable(name string) ([]string, bool) {
 	if path, ok := j.vars[name]; ok {
 		return path, true
 	}
-	for i, param := range j.params {
+	for i, param := range slices.Backward(j.params) { // the last that is set
 		if name == param || isPosition(name, i) {
 			if len(j.params) == 1 {
 				return []string{"req"}, true

@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"reflect"
 	"strconv"
-	"time"
 	"unicode/utf8"
 
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
@@ -97,9 +96,8 @@ var ours = map[reflect.Type]bool{
 func (t typ) number() bool { return t.k >= smallK && t.k <= wholeK }
 
 var (
-	numberType   = reflect.TypeFor[json.Number]()
-	durationType = reflect.TypeFor[time.Duration]()
-	bigType      = reflect.TypeFor[big.Int]()
+	numberType = reflect.TypeFor[json.Number]()
+	bigType    = reflect.TypeFor[big.Int]()
 )
 
 // typeOf returns what values of Go type t are in Java. A type that could be two in Java is one of its
@@ -120,7 +118,7 @@ func typeOf(t reflect.Type) typ {
 		return typ{k: wholeK, t: t}
 	case t == bigType:
 		return typ{k: otherK, t: t}
-	case run.IsTime(t), t == durationType:
+	case run.IsTime(t), t.PkgPath() == "time": // a Month of Java is MAY
 		return refused(t, "is a time or a duration, which Java spells in its own way: make it a string or a number on both sides")
 	}
 	switch k := t.Kind(); k {
@@ -170,7 +168,7 @@ func listType(t reflect.Type, spells bool) typ {
 	switch {
 	case t.Elem().Kind() == reflect.Uint8 && spells && t.Kind() == reflect.Array && t.Len() == 16:
 		return typ{k: otherK, t: t}
-	case spells:
+	case spells, t.Name() == "RawMessage":
 		return refused(t, "spells itself, and nobody knows how Java does: make it a string on both sides")
 	case t.Elem().Kind() == reflect.Uint8:
 		return typ{k: bytesK, t: t, elem: &typ{k: smallK}}
