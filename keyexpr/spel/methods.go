@@ -140,7 +140,17 @@ func (c *compiler) call(n *node) *code {
 	for i, a := range n.args[1:] {
 		args[i] = c.compile(a)
 	}
-	return c.invoke(n, base, n.text, args)
+	x := c.invoke(n, base, n.text, args)
+	if called := x.value; n.safe && len(args) > 0 {
+		x.value = func(st *run.State) (any, error) {
+			v, err := called(st)
+			for i := 0; i < len(args) && v == nil && err == nil; i++ { // which Spring evaluates before it looks for null
+				_, err = args[i].value(st)
+			}
+			return v, err
+		}
+	}
+	return x
 }
 
 // function calls what guard.TemplateFunc, or keyexpr.Func, has given a name. It takes the place of a

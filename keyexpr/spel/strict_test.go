@@ -19,6 +19,8 @@ func TestJavaHasTheLastWord(t *testing.T) {
 		Month               time.Month
 		Day                 time.Weekday
 		Raw                 json.RawMessage
+		Note                *string
+		Attrs               map[string]string
 	}
 	r := request{P1: "p1", P0: "p0", X: "x", B: "b", A0: "a0", S: "s", Month: time.May, Raw: json.RawMessage(`"a"`)}
 	for _, tt := range []struct {
@@ -30,6 +32,7 @@ func TestJavaHasTheLastWord(t *testing.T) {
 		{"'k' + #p0", []string{"X", "p0"}, "kp0"},
 		{"'k' + #a0", []string{"B", "a0"}, "ka0"},
 		{"#p0.s == 's' ? '?' : 'x'", nil, "?"},
+		{"#p0.note?.concat(#p0.attrs['no']) ?: 'none'", nil, "is nil"},
 		{"(+#p0.n ?: 2)", nil, "no number"},
 		{"'k' + #p0.month", nil, "Java spells"},
 		{"'k' + #p0.day.name()", nil, "Java spells"},
