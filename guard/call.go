@@ -210,10 +210,13 @@ func (c *call) takeAll(keys []string) error {
 			return err
 		}
 	}
-	for i, key := range keys {
+	rest := func() {
 		if bounded {
 			request.Wait = max(0, c.request.Wait-(clock.Now()-start))
 		}
+	}
+	for i, key := range keys {
+		rest()
 		if reserved <= i && i < len(keys)-1 {
 			var n int
 			var leave func()
@@ -223,6 +226,7 @@ func (c *call) takeAll(keys []string) error {
 			}
 			defer leave()
 			reserved = i + n
+			rest()
 		}
 		request.Key = key
 		hold, err := c.takeOne(ctx, &request)

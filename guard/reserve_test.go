@@ -14,6 +14,7 @@ import (
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/lock/memlock"
 	"github.com/latchkey-go/latchkey/redisson"
 	"github.com/redis/go-redis/v9"
 )
@@ -176,4 +177,35 @@ func playStack(t *testing.T, rnd *rand.Rand, l, others lock.Locker) (seen []stri
 		}
 	}
 	return seen
+}
+
+// slowReserver is a locker that is asked for all locks at once, has none of them, and takes its time to say so.
+type slowReserver struct {
+	lock.Locker
+	takes time.Duration
+	waits []time.Duration
+}
+
+func (l *slowReserver) Reserve(ctx context.Context, _ []lock.Request) (context.Context, int, func(), error) {
+	time.Sleep(l.takes)
+	return ctx, 0, func() {}, nil
+}
+
+func (l *slowReserver) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
+	l.waits = append(l.waits, r.Wait)
+	return l.Locker.Acquire(ctx, r)
+}
+
+// TestReservingIsPartOfTheWait holds that a question for all locks uses up the wait for each of them.
+func TestReservingIsPartOfTheWait(t *testing.T) {
+	t.Parallel()
+	const wait, takes = 10 * time.Second, 50 * time.Millisecond
+	l := &slowReserver{Locker: memlock.New(), takes: takes}
+	settle := guard.Must(guard.Func(guard.Must(guard.New(l, guard.Name("settle"), guard.Key("#{req.Items}"), guard.Wait(wait))), settled))
+	if _, err := settle(t.Context(), Order{Items: []string{"a", "b"}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.waits) != 2 || l.waits[0] > wait-takes || l.waits[1] > l.waits[0] {
+		t.Errorf("the locks are waited for %v, of %v", l.waits, wait)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/transport"
 )
 
 // leaveInterval is how long a failed Acquire waits until its traces are removed from Redis.
@@ -34,6 +35,9 @@ func (c *Client) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
 // acquire is Acquire. The lock may be one that is not re-entrant.
 func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (lock.Hold, error) {
 	name, began := c.mapName(r.Key), time.Now()
+	if res, _ := ctx.Value(reservationKey{c}).(*reservation); res != nil && r.Wait == 0 && !res.left.Load() {
+		began = transport.Earlier(began, res.over) // it has used up the wait, and the time for a first answer counts from then
+	}
 	if err := cmp.Or(r.Validate(), c.checkSlot(name), context.Cause(ctx)); err != nil {
 		return nil, err
 	}

@@ -173,14 +173,14 @@ func (a *attempt) take(locks []*Lock, alone int) (stuck *Lock, err error) {
 	}()
 	end := a.deadline
 	for i, l := range locks {
+		if i == alone {
+			if stuck, err = a.reserve(locks[i:], max(time.Until(end), 0)); err != nil {
+				return stuck, err
+			}
+		}
 		wait := max(time.Until(end), 0)
 		if l.compare(locks[0]) < 0 {
 			wait = min(wait, firstPatience)
-		}
-		if i == alone {
-			if stuck, err = a.reserve(locks[i:], wait); err != nil {
-				return stuck, err
-			}
 		}
 		h, err := l.acquire(a.ctx, lock.Request{Wait: wait, Lease: a.lease})
 		if err != nil {
@@ -200,26 +200,21 @@ func (a *attempt) reserve(locks []*Lock, wait time.Duration) (stuck *Lock, err e
 		requests[l.c] = append(requests[l.c], lock.Request{Key: l.name, Kind: l.kind, Wait: wait, Lease: a.lease})
 	}
 	for _, l := range locks {
-		rs := requests[l.c]
+		if rs := requests[l.c]; len(rs) > 1 {
+			ctx, _, leave, err := l.c.Reserve(a.ctx, rs)
+			a.ctx, a.leave = ctx, append(a.leave, leave)
+			if err != nil {
+				return l, err
+			}
+		}
 		delete(requests, l.c)
-		if len(rs) < 2 {
-			continue
-		}
-		ctx, _, leave, err := l.c.Reserve(a.ctx, rs)
-		a.ctx, a.leave = ctx, append(a.leave, leave)
-		if err != nil {
-			return l, err
-		}
 	}
 	return nil, nil
 }
 
 // withdraw gives back what was taken in vain, and waits for that for a moment if the caller can.
 func withdraw(ctx context.Context, parts []lock.Hold) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = releaseAll(context.Background(), parts) // the watchdog sees to what fails
-	}()
-	linger(ctx, done)
+	moment, cancel := context.WithTimeout(ctx, leaveInterval)
+	defer cancel()
+	_ = releaseAll(moment, parts) // the watchdog sees to the rest
 }

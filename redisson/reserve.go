@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync/atomic"
@@ -15,6 +16,8 @@ type reservation struct {
 	c     *Client
 	ctx   context.Context // of who has asked
 	parts []*reserved
+	over  time.Time   // when the wait is
+	left  atomic.Bool // nothing is acquired any more
 }
 
 // reserved is one of them: a holder in Redis, and the hold that an Acquire makes of it.
@@ -32,7 +35,7 @@ type reservationKey struct{ c *Client }
 // there is a map of masters. Who does not wait gets lock.ErrBusy if one of them is busy. Any other error is the cause of ctx, or says why Redis did not
 // answer; then nothing is held.
 func (c *Client) Reserve(ctx context.Context, rs []lock.Request) (context.Context, int, func(), error) {
-	res := &reservation{c: c, ctx: ctx}
+	res := &reservation{c: c, ctx: ctx, over: time.Now().Add(forever)}
 	n, err := res.take(rs, len(rs) > 0 && rs[0].Wait == 0)
 	return context.WithValue(ctx, reservationKey{c}, res), n, res.leave, err
 }
@@ -49,6 +52,7 @@ func (res *reservation) take(rs []lock.Request, all bool) (n int, err error) {
 		return 0, nil
 	}
 	by := began.Add(c.patience(rs[0].Wait))
+	res.over = began.Add(cmp.Or(max(rs[0].Wait, 0), forever))
 	want, n := c.reservable(ctx, rs, by)
 	if len(want) == 0 || all && n < len(rs) {
 		return 0, nil
@@ -224,13 +228,10 @@ func (c *Client) find(ctx context.Context, name string, kind lock.Kind) *reserve
 
 // leave gives back what nobody has acquired.
 func (res *reservation) leave() {
-	var rest []*reserved
-	for _, one := range res.parts {
-		if one.over.CompareAndSwap(false, true) {
-			rest = append(rest, one)
-		}
-	}
-	res.c.giveUp(res.ctx, rest)
+	res.left.Store(true)
+	res.c.giveUp(res.ctx, slices.DeleteFunc(slices.Clone(res.parts), func(one *reserved) bool {
+		return !one.over.CompareAndSwap(false, true)
+	}))
 }
 
 // giveUp removes from Redis what was taken, or may have been, and waits for that for a moment if the caller can.

@@ -1,0 +1,52 @@
+package redisson
+
+import (
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/redis/go-redis/v9"
+)
+
+// The question for all locks is answered when the wait is over, and the one for the lock that is busy never is. A call stays half a second longer
+// than it waits, and not half a second for each of its questions.
+func TestReservedLateIsBusyInTime(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := s.Front(t)
+	c := clientOn(t, s.Client(t, func(o *redis.Options) { o.Addr = p.Addr }), Timeout(3*time.Second))
+	m, err := NewMultiLock(c.Lock("a"), c.Lock("b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mustAcquire(t.Context(), t, c, lock.Request{Key: "a"}).Release(t.Context()); err != nil { // the scripts are there
+		t.Fatal(err)
+	}
+	held, err := m.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Unlock(held); err != nil {
+		t.Fatal(err)
+	}
+	defer mustAcquire(t.Context(), t, clientOn(t, s.Client(t)), lock.Request{Key: "a"}).Release(t.Context())
+	const wait, slack = 250 * time.Millisecond, 150 * time.Millisecond
+	late, never := p.KeepBackReply(reserve.SHA, 0), p.KeepBackSilently(lockAcquire.SHA, 0)
+	start, took := time.Now(), make(chan time.Duration)
+	go func() {
+		if _, ok, err := m.TryLock(t.Context(), wait, 0); ok {
+			t.Errorf("TryLock of what is held = %v", err)
+		}
+		took <- time.Since(start)
+	}()
+	late.Await(t)
+	time.Sleep(time.Until(start.Add(450 * time.Millisecond)))
+	late.Deliver(t)
+	if d := <-took; d > wait+answerInterval+slack {
+		t.Errorf("a call that waits for %v took %v", wait, d)
+	}
+	if !never.Taken() {
+		t.Error("nobody asked for the lock that is busy")
+	}
+}
