@@ -24,7 +24,6 @@ var (
 	// rootPath is what could be a path: a name and further steps.
 	rootPath = regexp.MustCompile(`([\pL_][\pL\d_]*)(?:\??\.[\pL_][\pL\d_]*(?:\(\))?|\[["']?[^\[\]"']*["']?\])+`)
 	tag      = regexp.MustCompile(`\{\s*([\pL_][\pL\d_.?]*)\s*\}`)
-	colon    = regexp.MustCompile(`[/:]:\pL`)
 )
 
 // checkForeign refuses a literal that is a format, or an expression of another language.
@@ -135,9 +134,6 @@ func lookAlike(text string, parts []part, roots Roots) error {
 		if p.hole {
 			return errAt(text, p.off, "%s: write something like #{req.OrderID}, from %s; %s", rule, suggest.List(slices.Collect(maps.Keys(roots))), meant)
 		}
-	}
-	if at := colon.FindStringIndex(text); at != nil {
-		return errAt(text, at[0]+1, "%s: :name is not filled in: write #{path.name}; %s", rule, meant)
 	}
 	return errAt(text, 0, "%s: write something like order:#{req.OrderID}; %s", rule, meant)
 }

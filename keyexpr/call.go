@@ -176,10 +176,7 @@ func (c *compilation) functionNames() []string {
 
 // unknownFunction looks first for what was meant by it in another language, or in the engine's.
 func (c *compilation) unknownFunction(x ast.Node, name string) {
-	if root, ok := c.roots[name]; ok {
-		if root.of.Lookup {
-			c.fail(x, "%s is not a function: "+onlyLookedUp, name, "it", name, name)
-		}
+	if _, ok := c.roots[name]; ok {
 		c.fail(x, "%s is not a function", name)
 	}
 	if write := otherNames[foldName(name)]; write != "" {

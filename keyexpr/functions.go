@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -88,15 +89,14 @@ func (c *compilation) want(n ast.Node, t typ, is func(reflect.Type) bool, lack s
 
 // truth makes sure that the engine gets true or false.
 func (c *compilation) truth(n *ast.Node) {
-	const neither = "is neither true nor false"
 	t := c.node(n, asPart)
-	c.want(*n, t, func(t reflect.Type) bool { return t.Kind() == reflect.Bool }, neither)
+	c.want(*n, t, func(t reflect.Type) bool { return t.Kind() == reflect.Bool }, "is neither true nor false")
 	if t.t != boolType {
 		*n = c.host(*n, func(_ *run.State, args []any) (any, error) {
 			if b, ok := basic(args[0]).(bool); ok {
 				return b, nil
 			}
-			return nil, run.Faulty(neither)
+			return nil, run.Faulty("is neither true nor false")
 		}, *n)
 	}
 }
@@ -112,15 +112,13 @@ func (c *compilation) wantNumber(n ast.Node, t typ) {
 }
 
 func (c *compilation) wantScalar(n ast.Node, t typ) {
-	c.want(n, t, func(t reflect.Type) bool { return !run.IsList(t) && t.Kind() != reflect.Bool }, "is no number and no text")
+	c.want(n, t, func(t reflect.Type) bool { return sortOf(t) == "number" || t.Kind() == reflect.String }, "is no number and no text")
 }
 
 func (c *compilation) wantLength(n ast.Node, t typ) {
 	if _, list := t.elemType(); !list {
-		c.want(n, t, func(t reflect.Type) bool {
-			k := t.Kind()
-			return k == reflect.String || k == reflect.Map || k == reflect.Slice || k == reflect.Array
-		}, "has no length")
+		kinds := []reflect.Kind{reflect.String, reflect.Map, reflect.Slice, reflect.Array}
+		c.want(n, t, func(t reflect.Type) bool { return slices.Contains(kinds, t.Kind()) }, "has no length")
 	}
 }
 

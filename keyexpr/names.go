@@ -59,10 +59,8 @@ func foreign(src string) (at int, why string) {
 	if m := assign.FindStringIndex(src); m != nil {
 		return m[0] + 1, "nothing is assigned here, and == compares"
 	}
-	for _, m := range java.FindAllStringIndex(src, -1) {
-		if name := src[m[0]+1 : m[1]]; name != "index" && name != "acc" {
-			return m[0], "names have no # here: write " + name + "; a key in Java's language goes through package spel"
-		}
+	if m := java.FindStringIndex(src); m != nil {
+		return m[0], "names have no # here: write " + src[m[0]+1:m[1]] + "; a key in Java's language goes through package spel"
 	}
 	return 0, ""
 }
@@ -80,9 +78,6 @@ func (c *compilation) unknownName(x *ast.IdentifierNode) {
 	if slices.Contains(c.functionNames(), x.Value) {
 		c.fail(x, "%s is a function: call it", x.Value)
 	}
-	if x.Value == "$env" {
-		c.fail(x, "$env is not part of this language: name a root")
-	}
 	c.fail(x, "unknown name %s%s", x.Value, suggest.Ending(x.Value, slices.Collect(maps.Keys(c.roots))))
 }
 
@@ -96,12 +91,10 @@ func (c *compilation) unknownMember(t typ, l *link, by any) {
 			c.fail(at, "%s", why)
 		}
 	}
-	elem, list := t.elemType()
+	_, list := t.elemType()
 	switch {
 	case !named || of == nil && !list:
 		c.fail(at, "%s has no elements", l.src)
-	case list && elem.t != nil && sortOf(pointee(elem.t)) != "":
-		c.fail(at, "%s is a list of %v: it has no fields, and %s[0] is its first element", l.src, elem.t, l.src)
 	case list:
 		c.fail(at, "%s is a list: write map(%s, .%s), or %s[0].%s for one element", l.src, l.src, name, l.src, name)
 	case l.call && !hasMethod(t.t, name):
@@ -159,9 +152,9 @@ func fieldNames(t reflect.Type) (names []string) {
 // isName reports whether the engine reads s as the name of a function.
 func isName(s string) bool {
 	tree, err := parser.Parse(s + "()")
-	if err != nil {
+	if err != nil || s[0] == '$' {
 		return false
 	}
 	call, ok := tree.Node.(*ast.CallNode)
-	return ok && calls(call, s) && s[0] != '$'
+	return ok && calls(call, s)
 }

@@ -31,10 +31,9 @@ func (c *compilation) quotient(x *ast.CallNode, args []typ) typ {
 
 func (c *compilation) shards(x *ast.CallNode, args []typ) typ {
 	c.wantKey(x.Arguments[0], args[0])
-	if by, fixed := constant(x.Arguments[1]); fixed {
-		if n, ok := by.(int); !ok || n < 1 {
-			c.fail(x.Arguments[1], "there are no shards: write how many, as in shard(x, 16)")
-		}
+	by, fixed := constant(x.Arguments[1])
+	if n, _ := by.(int); fixed && n < 1 {
+		c.fail(x.Arguments[1], "there are no shards: write how many, as in shard(x, 16)")
 	}
 	return typ{t: intType}
 }

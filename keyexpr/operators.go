@@ -50,16 +50,13 @@ func (c *compilation) engineText(n *ast.Node) {
 	t := c.node(n, asPart)
 	c.wantText(*n, t)
 	if t.t != stringType {
-		*n = c.host(*n, func(_ *run.State, args []any) (any, error) { return textOrNil(args[0]) }, *n)
+		*n = c.host(*n, func(_ *run.State, args []any) (any, error) {
+			if basic(args[0]) == nil { // in which the operator finds nothing
+				return nil, nil
+			}
+			return textOf(args[0])
+		}, *n)
 	}
-}
-
-// textOrNil leaves nil to the operator, for which nothing is in it.
-func textOrNil(x any) (any, error) {
-	if basic(x) == nil {
-		return nil, nil
-	}
-	return textOf(x)
 }
 
 // filled is what another language would fill in.
@@ -146,9 +143,6 @@ func (c *compilation) matches(n *ast.Node, x *ast.BinaryNode) typ {
 			return false, nil
 		}
 		s, err := textOf(args[0])
-		if err == nil && len(s) > maxSubject {
-			err = run.Faulty("is too long for a pattern")
-		}
 		if err == nil {
 			err = st.Spend(2 * len(s) * size)
 		}
@@ -156,9 +150,6 @@ func (c *compilation) matches(n *ast.Node, x *ast.BinaryNode) typ {
 	}, x.Left)
 	return typ{t: boolType}
 }
-
-// maxSubject is the length of the longest text that a pattern is tried on.
-const maxSubject = 64 << 10
 
 // refuseSum says how the values of a sum are written. Text stands outside of holes.
 func (c *compilation) refuseSum(x *ast.BinaryNode) {
@@ -182,18 +173,10 @@ func (c *compilation) refuseSum(x *ast.BinaryNode) {
 		if hole {
 			outside.WriteString(":")
 		}
-		fmt.Fprintf(&outside, "#{%s}", c.source(plain(v)))
+		fmt.Fprintf(&outside, "#{%s}", c.source(v))
 		hole = true
 	}
 	c.fail(x, "text stands outside of holes: write %s", outside.String())
-}
-
-// plain leaves out a string(…) around a value, which changes nothing in a hole.
-func plain(n ast.Node) ast.Node {
-	if call, ok := n.(*ast.CallNode); ok && len(call.Arguments) == 1 && calls(call, "string") {
-		return call.Arguments[0]
-	}
-	return n
 }
 
 // calls reports whether a call is one of the function name.

@@ -1,7 +1,7 @@
 package keyexpr
 
 import (
-	"fmt"
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -248,8 +248,5 @@ func hasMethod(t reflect.Type, name string) bool {
 
 // typeName leaves the package out: the type is in the program of whoever reads it.
 func typeName(t reflect.Type) string {
-	if t.Name() != "" {
-		return t.Name()
-	}
-	return fmt.Sprint(t)
+	return cmp.Or(t.Name(), t.String())
 }

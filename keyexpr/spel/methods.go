@@ -49,21 +49,19 @@ func (m method) values(st *run.State, name string, args []*code) ([]any, error) 
 
 // textMethods are those of String. Positions and lengths count UTF-16, as Java does.
 var textMethods = map[string]method{
-	"length/0":        {nil, intK, onText(func(s string) (any, error) { return int32(length(s)), nil })},
-	"isEmpty/0":       {nil, boolK, onText(func(s string) (any, error) { return s == "", nil })},
-	"isBlank/0":       {nil, boolK, onText(func(s string) (any, error) { return strings.TrimFunc(s, isWhitespace) == "", nil })},
-	"substring/1":     {[]jkind{intK}, textK, substring},
-	"substring/2":     {[]jkind{intK, intK}, textK, substring},
-	"contains/1":      {[]jkind{textK}, boolK, onTexts(strings.Contains)},
-	"startsWith/1":    {[]jkind{textK}, boolK, onTexts(strings.HasPrefix)},
-	"endsWith/1":      {[]jkind{textK}, boolK, onTexts(strings.HasSuffix)},
-	"concat/1":        {[]jkind{anyK}, textK, func(st *run.State, on any, args []any) (any, error) { return concat(st, on, args[0], false) }},
-	"toLowerCase/0":   {nil, textK, onText(toLower)},
-	"toUpperCase/0":   {nil, textK, onText(toUpper)},
-	"trim/0":          {nil, textK, onText(func(s string) (any, error) { return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' }), nil })},
-	"strip/0":         {nil, textK, onText(func(s string) (any, error) { return strings.TrimFunc(s, isWhitespace), nil })},
-	"stripLeading/0":  {nil, textK, onText(func(s string) (any, error) { return strings.TrimLeftFunc(s, isWhitespace), nil })},
-	"stripTrailing/0": {nil, textK, onText(func(s string) (any, error) { return strings.TrimRightFunc(s, isWhitespace), nil })},
+	"length/0":      {nil, intK, onText(func(s string) (any, error) { return int32(length(s)), nil })},
+	"isEmpty/0":     {nil, boolK, onText(func(s string) (any, error) { return s == "", nil })},
+	"isBlank/0":     {nil, boolK, onText(func(s string) (any, error) { return strings.TrimFunc(s, isWhitespace) == "", nil })},
+	"substring/1":   {[]jkind{intK}, textK, substring},
+	"substring/2":   {[]jkind{intK, intK}, textK, substring},
+	"contains/1":    {[]jkind{textK}, boolK, onTexts(strings.Contains)},
+	"startsWith/1":  {[]jkind{textK}, boolK, onTexts(strings.HasPrefix)},
+	"endsWith/1":    {[]jkind{textK}, boolK, onTexts(strings.HasSuffix)},
+	"concat/1":      {[]jkind{anyK}, textK, func(st *run.State, on any, args []any) (any, error) { return concat(st, on, args[0], false) }},
+	"toLowerCase/0": {nil, textK, onText(toLower)},
+	"toUpperCase/0": {nil, textK, onText(toUpper)},
+	"trim/0":        {nil, textK, onText(func(s string) (any, error) { return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' }), nil })},
+	"strip/0":       {nil, textK, onText(func(s string) (any, error) { return strings.TrimFunc(s, isWhitespace), nil })},
 }
 
 // onText charges for what is read and for what is made.
@@ -141,14 +139,8 @@ func (c *compiler) call(n *node) *code {
 		args[i] = c.compile(a)
 	}
 	x := c.invoke(n, base, n.text, args)
-	if called := x.value; n.safe && len(args) > 0 {
-		x.value = func(st *run.State) (any, error) {
-			v, err := called(st)
-			for i := 0; i < len(args) && v == nil && err == nil; i++ { // which Spring evaluates before it looks for null
-				_, err = args[i].value(st)
-			}
-			return v, err
-		}
+	for i := 0; n.safe && i < len(args); i++ { // which Spring evaluates before it looks for null
+		x = binary(x.typ, x, args[i], func(_ *run.State, v, _ any) (any, error) { return v, nil })
 	}
 	return x
 }

@@ -49,6 +49,7 @@ type OutsideError struct {
 	Err  error
 }
 
+// Error names what has failed.
 func (e *OutsideError) Error() string { return fmt.Sprintf("%s: %v", e.What, e.Err) }
 
 // Unwrap returns the error itself.

@@ -145,8 +145,9 @@ func (st *State) Sort(n int) error {
 func (st *State) Spent() (steps, bytes int) { return st.steps, st.bytes }
 
 var (
-	// ErrBytes and ErrSteps say that a budget is spent.
+	// ErrBytes says that the bytes of a request are spent.
 	ErrBytes = Faulty("takes or makes too much text")
+	// ErrSteps says that its steps are.
 	ErrSteps = Faulty("takes too many steps")
 )
 
