@@ -210,11 +210,15 @@ func distinct(rs []lock.Request) []lock.Request {
 	})
 }
 
-// dump is what there is in Redis, but for counters of tokens, which only grow.
+// dump is what there is in Redis, but for counters of tokens, which only grow, and the ends of permits, which are renewed.
 func dump(t *testing.T, rdb *redis.Client) (all []string) {
 	t.Helper()
 	for _, key := range keys(t, rdb) {
 		if strings.HasPrefix(key, "redisson_lock_token:") {
+			continue
+		}
+		if strings.HasSuffix(key, ":timeout") {
+			all = append(all, fmt.Sprint(key, rdb.ZRange(t.Context(), key, 0, -1).Val()))
 			continue
 		}
 		text, err := rdb.Dump(t.Context(), key).Result()

@@ -6,10 +6,14 @@
 local grace = 25000 -- µs for which nobody overtakes who was told that it is its turn
 local many = 64 -- of those who wait somebody looks soon without being told
 
--- try is the answer to a command that may be refused; then it is false.
+-- try is the answer to a command that may be refused; then it is false. One that the server does not know fails: it was told to publish in shards,
+-- and has none.
 local function try(...)
   local said = redis.pcall(...)
-  return (type(said) ~= 'table' or not said.err) and said
+  if type(said) ~= 'table' or not said.err then
+    return said
+  end
+  return string.find(said.err, '[Uu]nknown.-command') and redis.call(...)
 end
 
 local function micros()
