@@ -52,7 +52,7 @@ var mistakes = []struct {
 	// templates
 	{name: "shell's braces", key: "order:${path.id}", want: "#{"},
 	{name: "net/http's braces", key: "order:{id}:#{method}", opts: os(middleware.Pattern("/orders/{id}")), want: "{id}"},
-	{name: "gin's colon", key: "order::id", want: "write #{path.name}"},
+	{name: "gin's colon", key: "order::id", want: "nothing of the request is read"},
 	{name: "no fact at all", key: "orders", want: "share one key"},
 	{name: "no key", guard: gs(guard.FromSpec(guard.Spec{Name: "order.settle"})), key: "-", want: "no key"},
 
