@@ -23,10 +23,10 @@ var sources embed.FS
 var (
 	lockAcquire = takes(load("48384473a28035205cd8ed9370efd80db380b2a4", "lease", "token", "lock_acquire"))
 	lockUpdate  = load("6f6e74d7ec9f3620cd6ad79f6e3659e0e3af5740", "lease", "token", "lock_update")
-	lockWait    = takes(define("ea61acdb7fb9a96ab9e40b359617457a6668ef2a", "lock_wait",
+	lockWait    = takes(define("49648149ab9448e0843d81007454e759f8cfd157", "lock_wait",
 		source("wake")+function("local take", lockAcquire)+source("lock_wait")))
-	lockPass    = load("88170f8ce0829725fe70186746444f90e95924bc", "wake", "lock_pass")
-	lockRelease = load("63229396d6c8829bc2b017f90d96c339f587d7cd", "wake", "lock_release")
+	lockPass    = load("2b41f219c10075431c63b79125bd1c0e7505095c", "wake", "lock_pass")
+	lockRelease = load("d4dbc58d40068f76e69d7c2348fc3cfeb0701716", "wake", "lock_release")
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 
 	fairAcquire = lists(takes(load("9ac58d0724337efe8f6421d277412a754051dbc6", "lease", "now", "fair_prelude", "fair_acquire")))
@@ -63,7 +63,7 @@ var (
 	newestAnnounce = load("be8e6e5789637debee76156619847410df52f95a", "receipt", "newest_announce")
 	newestLook     = load("260cfc04f25cf79fb6285e8f9f546138326a1b1d", "newest_look")
 
-	force      = lists(load("ba12b363c7c015526d58713d8432e252180e9529", "object", "now", "fair_prelude", "wake", "force"))
+	force      = lists(load("0b0c4992432f0228e092ac19b6f39042e4ce0646", "object", "now", "fair_prelude", "wake", "force"))
 	clientShow = load("51043072a016ac9464efcd8d92318e13a5305594", "client_show")
 	clientWho  = lists(load("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who"))
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
@@ -85,7 +85,7 @@ var (
 // many are scripts that do for many what a script does for one.
 var many = map[*script]*script{
 	lockUpdate:    manyOf("5e78d3323da9b06515e784e04eb7f5f5bc9b0a62", lockUpdate),
-	lockRelease:   manyOf("e79587090f621f357d2e87ff24511b8f2bd49e20", lockRelease),
+	lockRelease:   manyOf("a7a8b636bdc86cc55ae9f3ddd04be2f8317440d3", lockRelease),
 	fairRelease:   manyOf("22d275389fa7368f9916bb0535230f0ce22f34ef", fairRelease),
 	rwRelease:     manyOf("07c9fbf44bdb9cf4347308a406d3622572c47ede", rwRelease),
 	permitRelease: manyOf("c89ee808a7102fe8a1e20afd162fe18e642ea96f", permitRelease),

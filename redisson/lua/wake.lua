@@ -10,10 +10,8 @@ local many = 64 -- of those who wait somebody looks soon without being told
 -- and has none.
 local function try(...)
   local said = redis.pcall(...)
-  if type(said) ~= 'table' or not said.err then
-    return said
-  end
-  return string.find(said.err, '[Uu]nknown.-command') and redis.call(...)
+  local failed = type(said) == 'table' and said.err
+  return not failed and said or failed and string.find(failed, '[Uu]nknown.-command') and redis.call(...)
 end
 
 local function micros()
