@@ -361,11 +361,13 @@ func TestHerdsElsewhere(t *testing.T) {
 			play(t, func() *redisson.Client { return member(t, c, redisson.Timeout(patience), redisson.ShardedPubSub(mode)) }, servers, func() { c.Failover(t, i) })
 		})
 	}
-	t.Run("sentinel", func(t *testing.T) { // which may lose the last release, and with it the lock for as long as it lasts
+	// A failover of Sentinel may lose the last release, and with it the lock for as long as it lasts. The master is dead: one that an operator
+	// replaces takes locks for a while that nobody confirms.
+	t.Run("sentinel", func(t *testing.T) {
 		s := redistest.StartSentinels(t)
 		play(t, func() *redisson.Client {
-			return onClient(t, s.Client(t), redisson.Timeout(4*time.Second), redisson.WatchdogTimeout(4*time.Second))
-		}, []*redis.Client{s.Master.Client(t)}, func() { s.Failover(t) })
+			return onClient(t, s.Client(t), redisson.Timeout(patience), redisson.WatchdogTimeout(4*time.Second))
+		}, []*redis.Client{s.Master.Client(t)}, func() { s.Master.Kill(t); s.AwaitReplicaLeads(t) })
 	})
 }
 
